@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The address of an endpoint, as fi_getname returns it and as an address vector
+ * takes it: one fixed layout on every host, multi-byte numbers in network order.
+ *
+ * It may be partial: epoch 0 (GAMMA_EPOCH_ANY) means "whoever owns that port of that
+ * NIC now" and makes the flow begin with a LOOKUP.
+ */
+#ifndef GAMMA_WIRE_ADDRESS_H
+#define GAMMA_WIRE_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GAMMA_MAC_LEN 6
+#define GAMMA_EPOCH_ANY 0u
+#define GAMMA_PORT_ANY 0u
+
+struct gamma_addr {
+	uint8_t mac[GAMMA_MAC_LEN]; /* of the endpoint's NIC */
+	uint16_t port;		    /* network order; 0 in a source address: choose one */
+	uint32_t epoch;		    /* network order; random per incarnation, 0: unknown */
+	uint8_t version;	    /* of this layout: GAMMA_ADDR_VERSION */
+	uint8_t reserved;	    /* 0 */
+	uint16_t mtu;		    /* network order, bytes after the Ethernet header; 0: unknown */
+	uint64_t host;		    /* host identity (boot and network namespace), 0: unknown */
+} __attribute__((packed));
+
+#define GAMMA_ADDR_VERSION 1
+#define GAMMA_ADDR_LEN 24
+_Static_assert(sizeof(struct gamma_addr) == GAMMA_ADDR_LEN, "the address is 24 bytes");
+
+#endif /* GAMMA_WIRE_ADDRESS_H */
