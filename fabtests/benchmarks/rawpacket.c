@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The floor: what a raw packet socket alone costs on a pair of NICs, without any
+ * protocol. Owns nothing of the provider and uses none of its code; the measuring
+ * scripts call it beside fi_pingpong, in the same run.
+ *
+ * NAME
+ *	gamma-rawpacket - raw Ethernet ping-pong and stream over AF_PACKET
+ *
+ * SYNOPSIS
+ *	gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]
+ *	gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]
+ *			[-n ITERATIONS] [-w WARM-UP] [-p PORT] [-t SECONDS] [-j]
+ *
+ * DESCRIPTION
+ *	The server (-s) answers one client and ends with it. The client (-d) measures each
+ *	size and prints a line for each: half the round trip in us as median, minimum and
+ *	mean; or, with -m stream, the rate of a one-way stream in MB/s (10^6 bytes).
+ *	Both sides receive from a TPACKET_V2 ring (<= 4 MiB) that they poll without
+ *	sleeping, and send with PACKET_QDISC_BYPASS. So each keeps one core busy: pin them
+ *	to different cores (taskset). A socket filter passes EtherType 0x88B6 (IEEE local
+ *	experimental 2) and PORT alone.
+ *
+ *	-i IFACE	the NIC
+ *	-s		be the server
+ *	-d MAC		be the client of the server whose NIC has this address
+ *	-S SIZE,...	bytes after the Ethernet header, 12 to the MTU (default 64)
+ *	-m MODE		pingpong (default): the server sends each frame's like back;
+ *			stream: bursts by sendmmsg, each payload copied out by the server,
+ *			which returns one small credit frame a burst, so that nothing is lost
+ *	-n ITERATIONS	round trips, or frames of the stream (default 20000)
+ *	-w WARM-UP	round trips or frames before counting (default 1000)
+ *	-p PORT		1 to 65535, both sides the same (default 1)
+ *	-t SECONDS	give up when nothing arrives for this long (default 10)
+ *	-j		a JSON object a line instead of the table
+ *
+ * EXIT STATUS
+ *	0 measured; 1 failed, with a line that says why; 2 wrong usage.
+ *
+ * NOTES
+ *	Needs CAP_NET_RAW. A lost frame is an error, not repaired: this is a floor.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	ETHERTYPE = 0x88B6,	  /* IEEE local experimental 2: not the provider's 0x88B5 */
+	RING_BYTES = 4 << 20,	  /* the provider's limit for an endpoint's ring */
+	BLOCK_MIN_BYTES = 1 << 16, /* a block holds whole slots: larger wastes less */
+	BURST_FRAMES = 64,	  /* frames a sendmmsg */
+	SIZES_MAX = 32,
+	HELLO_NS = 100 * 1000 * 1000, /* time between two attempts to reach the server */
+	SPINS_PER_CLOCK = 4096,	      /* polls of the ring between two looks at the clock */
+};
+
+enum kind {
+	KIND_HELLO = 1, /* client: begin a measurement, counters to zero */
+	KIND_READY,	/* server: agreed */
+	KIND_PING,
+	KIND_PONG,
+	KIND_DATA,   /* one frame of a stream */
+	KIND_CREDIT, /* server: count frames of the stream were copied out */
+	KIND_BYE,    /* client: finished, the server ends */
+};
+
+/* What follows on the wire; integers in network order. */
+struct frame {
+	struct ether_header eth;
+	uint16_t port;
+	uint8_t kind;
+	uint8_t ask; /* DATA: 1 in the last frame of a burst asks for CREDIT */
+	uint32_t seq;
+	uint32_t count; /* CREDIT: frames received since HELLO */
+} __attribute__((packed));
+
+enum { HEADER_BYTES = sizeof(struct frame) - sizeof(struct ether_header) };
+
+struct options {
+	const char *iface;
+	bool server, stream, json;
+	uint8_t peer[ETH_ALEN];
+	uint32_t size[SIZES_MAX]; /* bytes after the Ethernet header */
+	int sizes;
+	uint32_t iterations, warmup;
+	uint16_t port;
+	uint32_t timeout_s;
+};
+
+/* The socket and its receive ring. */
+struct link {
+	int fd;
+	const char *iface;
+	uint32_t mtu;	     /* bytes */
+	uint32_t block_size; /* bytes */
+	uint32_t slot_size;  /* bytes */
+	uint32_t per_block;  /* slots */
+	uint32_t slots;
+	uint32_t next; /* slot that the kernel fills next */
+	uint8_t *ring;
+	uint64_t timeout_ns;
+	struct frame out; /* header of frames sent: filled once, kind and seq per frame */
+	uint8_t *payload; /* mtu bytes, content of every frame sent */
+};
+
+/* One line with the cause, and the end. */
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("gamma-rawpacket: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t) ts.tv_sec * 1000000000ull + (uint64_t) ts.tv_nsec;
+}
+
+/* ---- the socket ---- */
+
+static void link_query(struct link *link, int *ifindex)
+{
+	struct ifreq ifr = {0};
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", link->iface);
+	if (ioctl(link->fd, SIOCGIFINDEX, &ifr))
+		die("%s: no such interface", link->iface);
+	*ifindex = ifr.ifr_ifindex;
+	if (ioctl(link->fd, SIOCGIFHWADDR, &ifr) || ifr.ifr_hwaddr.sa_family != 1)
+		die("%s: not an Ethernet interface", link->iface);
+	memcpy(link->out.eth.ether_shost, ifr.ifr_hwaddr.sa_data, ETH_ALEN);
+	if (ioctl(link->fd, SIOCGIFMTU, &ifr))
+		die("%s: MTU unknown: %s", link->iface, strerror(errno));
+	link->mtu = (uint32_t) ifr.ifr_mtu;
+	if (ioctl(link->fd, SIOCGIFFLAGS, &ifr) || !(ifr.ifr_flags & IFF_UP))
+		die("%s is down: ip link set %s up", link->iface, link->iface);
+}
+
+static void link_filter(struct link *link, uint16_t port)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 5),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(struct ether_header, ether_type)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE, 0, 3),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(struct frame, port)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
+
+	if (setsockopt(link->fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)))
+		die("socket filter refused: %s", strerror(errno));
+}
+
+static void link_ring(struct link *link)
+{
+	int version = TPACKET_V2;
+	struct tpacket_req req;
+
+	/* The kernel puts at least 16 bytes, aligned, before the network header. */
+	link->slot_size = TPACKET_ALIGN(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + link->mtu);
+	link->block_size = BLOCK_MIN_BYTES;
+	while (link->block_size < link->slot_size)
+		link->block_size *= 2;
+	link->per_block = link->block_size / link->slot_size;
+	req.tp_block_size = link->block_size;
+	req.tp_block_nr = RING_BYTES / link->block_size;
+	req.tp_frame_size = link->slot_size;
+	req.tp_frame_nr = link->per_block * req.tp_block_nr;
+	link->slots = req.tp_frame_nr;
+	if (setsockopt(link->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
+	    setsockopt(link->fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)))
+		die("receive ring refused: %s", strerror(errno));
+	link->ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->fd, 0);
+	if (link->ring == MAP_FAILED)
+		die("receive ring not mapped: %s", strerror(errno));
+}
+
+static void link_open(struct link *link, const struct options *opt)
+{
+	struct sockaddr_ll sll = {.sll_family = AF_PACKET, .sll_protocol = htons(ETHERTYPE)};
+	int on = 1;
+
+	memset(link, 0, sizeof(*link));
+	link->iface = opt->iface;
+	link->timeout_ns = opt->timeout_s * 1000000000ull;
+	/* Protocol 0 and bound last: nothing arrives before the filter and ring exist. */
+	link->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (link->fd < 0)
+		die("no packet socket: %s%s", strerror(errno),
+		    errno == EPERM ? " (run as root or with CAP_NET_RAW)" : "");
+	link_query(link, &sll.sll_ifindex);
+	link_filter(link, opt->port);
+	link_ring(link);
+	if (setsockopt(link->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof(on)))
+		die("PACKET_QDISC_BYPASS refused: %s", strerror(errno));
+	if (bind(link->fd, (struct sockaddr *) &sll, sizeof(sll)))
+		die("%s: bind: %s", link->iface, strerror(errno));
+	memcpy(link->out.eth.ether_dhost, opt->peer, ETH_ALEN);
+	link->out.eth.ether_type = htons(ETHERTYPE);
+	link->out.port = htons(opt->port);
+	link->payload = calloc(1, link->mtu);
+	if (!link->payload)
+		die("out of memory");
+}
+
+static void link_close(struct link *link)
+{
+	struct tpacket_stats stats = {0};
+	socklen_t len = sizeof(stats);
+
+	if (!getsockopt(link->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) && stats.tp_drops)
+		fprintf(stderr, "gamma-rawpacket: %s: the ring overflowed, %u frames dropped\n",
+			link->iface, stats.tp_drops);
+	munmap(link->ring, RING_BYTES);
+	close(link->fd);
+	free(link->payload);
+}
+
+/* ---- frames ---- */
+
+static struct tpacket2_hdr *link_slot(const struct link *link)
+{
+	uint32_t block = link->next / link->per_block, index = link->next % link->per_block;
+
+	return (struct tpacket2_hdr *) (link->ring + (size_t) block * link->block_size +
+					(size_t) index * link->slot_size);
+}
+
+static void link_release(struct link *link)
+{
+	__atomic_store_n(&link_slot(link)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+	if (++link->next == link->slots)
+		link->next = 0;
+}
+
+/* The next frame, to be released, or NULL; length = bytes after the Ethernet header. */
+static const struct frame *link_poll(struct link *link, uint32_t *length)
+{
+	struct tpacket2_hdr *slot = link_slot(link);
+
+	if (!(__atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+		return NULL;
+	if (slot->tp_snaplen < slot->tp_len || slot->tp_len < sizeof(struct frame) ||
+	    slot->tp_len > ETH_HLEN + link->mtu) {
+		link_release(link);
+		return NULL;
+	}
+	*length = slot->tp_snaplen - ETH_HLEN;
+	return (const struct frame *) ((const uint8_t *) slot + slot->tp_mac);
+}
+
+/* The next frame, polled for at most wait_ns; NULL if none came. */
+static const struct frame *link_wait(struct link *link, uint32_t *length, uint64_t wait_ns)
+{
+	const struct frame *frame;
+	uint64_t deadline = 0;
+
+	for (;;) {
+		for (int spin = 0; spin < SPINS_PER_CLOCK; spin++) {
+			frame = link_poll(link, length);
+			if (frame)
+				return frame;
+		}
+		if (!deadline)
+			deadline = now_ns() + wait_ns;
+		else if (now_ns() > deadline)
+			return NULL;
+	}
+}
+
+/* A full transmit queue is retried until the deadline; anything else is the end. */
+static void send_failed(const struct link *link, uint64_t *deadline)
+{
+	if (errno != ENOBUFS && errno != EAGAIN && errno != EINTR)
+		die("%s: send: %s", link->iface, strerror(errno));
+	if (!*deadline)
+		*deadline = now_ns() + link->timeout_ns;
+	else if (now_ns() > *deadline)
+		die("%s: nothing can be sent: no carrier, or the other end is down or has a "
+		    "smaller MTU", link->iface);
+}
+
+static void send_frame(struct link *link, enum kind kind, uint32_t seq, uint32_t length)
+{
+	struct iovec iov[2] = {{&link->out, sizeof(link->out)},
+			       {link->payload, length - HEADER_BYTES}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = length > HEADER_BYTES ? 2 : 1};
+	uint64_t deadline = 0;
+
+	link->out.kind = kind;
+	link->out.seq = htonl(seq);
+	while (sendmsg(link->fd, &msg, 0) < 0)
+		send_failed(link, &deadline);
+}
+
+/* ---- server ---- */
+
+static void serve_frame(struct link *link, const struct frame *in, uint32_t length,
+			uint32_t *received)
+{
+	switch (in->kind) {
+	case KIND_HELLO:
+		memcpy(link->out.eth.ether_dhost, in->eth.ether_shost, ETH_ALEN);
+		*received = 0;
+		send_frame(link, KIND_READY, ntohl(in->seq), HEADER_BYTES);
+		break;
+	case KIND_PING:
+		send_frame(link, KIND_PONG, ntohl(in->seq), length);
+		break;
+	case KIND_DATA:
+		memcpy(link->payload, in + 1, length - HEADER_BYTES);
+		++*received;
+		if (!in->ask)
+			break;
+		link->out.count = htonl(*received);
+		send_frame(link, KIND_CREDIT, ntohl(in->seq), HEADER_BYTES);
+		break;
+	default:
+		break;
+	}
+}
+
+static void serve(struct link *link)
+{
+	const struct frame *in;
+	uint8_t client[ETH_ALEN];
+	uint32_t length, received = 0;
+	bool known = false;
+	uint8_t kind;
+
+	do {
+		in = link_wait(link, &length, link->timeout_ns);
+		if (!in)
+			die("%s: nothing arrived for %llu s: %s", link->iface,
+			    (unsigned long long) (link->timeout_ns / 1000000000ull),
+			    known ? "the client went silent" : "no client called");
+		kind = in->kind;
+		if (!known && kind == KIND_HELLO) {
+			memcpy(client, in->eth.ether_shost, ETH_ALEN);
+			known = true;
+		}
+		/* Frames of others, or of an earlier client, are not answered. */
+		if (!known || memcmp(client, in->eth.ether_shost, ETH_ALEN))
+			kind = 0;
+		else
+			serve_frame(link, in, length, &received);
+		link_release(link);
+	} while (kind != KIND_BYE);
+}
+
+/* ---- client ---- */
+
+/* Waits for the frame of this kind and number; false when nothing came in time. */
+static bool await(struct link *link, enum kind kind, uint32_t seq, uint64_t wait_ns,
+		  uint32_t *count)
+{
+	const struct frame *in;
+	uint32_t length;
+	bool match = false;
+
+	while (!match) {
+		in = link_wait(link, &length, wait_ns);
+		if (!in)
+			return false;
+		match = in->kind == kind && in->seq == htonl(seq);
+		*count = ntohl(in->count);
+		link_release(link);
+	}
+	return true;
+}
+
+/* Calls the server until it answers, so that either side may be started first. */
+static void greet(struct link *link, uint32_t seq)
+{
+	uint64_t end = now_ns() + link->timeout_ns;
+	const uint8_t *mac = link->out.eth.ether_dhost;
+	uint32_t count;
+
+	do {
+		send_frame(link, KIND_HELLO, seq, HEADER_BYTES);
+		if (await(link, KIND_READY, seq, HELLO_NS, &count))
+			return;
+	} while (now_ns() < end);
+	die("%s: no answer from %02x:%02x:%02x:%02x:%02x:%02x: is gamma-rawpacket -s running "
+	    "there, with the same -p?", link->iface, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_pingpong(const struct options *opt, uint32_t size, uint64_t *rtt_ns)
+{
+	double mean = 0, median, min;
+
+	qsort(rtt_ns, opt->iterations, sizeof(*rtt_ns), compare);
+	for (uint32_t i = 0; i < opt->iterations; i++)
+		mean += (double) rtt_ns[i];
+	mean /= opt->iterations * 2000.0;
+	median = (double) rtt_ns[opt->iterations / 2] / 2000.0;
+	min = (double) rtt_ns[0] / 2000.0;
+	if (opt->json)
+		printf("{\"tool\":\"gamma-rawpacket\",\"mode\":\"pingpong\",\"size\":%u,"
+		       "\"iterations\":%u,\"median_us\":%.3f,\"min_us\":%.3f,\"mean_us\":%.3f}\n",
+		       size, opt->iterations, median, min, mean);
+	else
+		printf("%8u %10.3f %10.3f %10.3f\n", size, median, min, mean);
+	fflush(stdout);
+}
+
+static void pingpong(struct link *link, const struct options *opt, uint32_t size)
+{
+	uint64_t *rtt_ns = calloc(opt->iterations, sizeof(*rtt_ns));
+	uint64_t before, after;
+	uint32_t count;
+
+	if (!rtt_ns)
+		die("out of memory for %u samples", opt->iterations);
+	before = now_ns();
+	for (uint32_t i = 0; i < opt->warmup + opt->iterations; i++) {
+		send_frame(link, KIND_PING, i, size);
+		if (!await(link, KIND_PONG, i, link->timeout_ns, &count))
+			die("%s: round trip %u at %u bytes was not answered: a frame was lost, "
+			    "or the path does not carry this size", link->iface, i, size);
+		after = now_ns();
+		if (i >= opt->warmup)
+			rtt_ns[i - opt->warmup] = after - before;
+		before = after;
+	}
+	print_pingpong(opt, size, rtt_ns);
+	free(rtt_ns);
+}
+
+/* One burst of a stream, prepared once: only the sequence numbers change. */
+struct burst {
+	struct mmsghdr msg[BURST_FRAMES];
+	struct iovec iov[BURST_FRAMES][2];
+	struct frame header[BURST_FRAMES];
+	uint32_t frames; /* in a burst: at most half of the server's ring */
+};
+
+static void burst_prepare(struct burst *burst, struct link *link, uint32_t size)
+{
+	memset(burst, 0, sizeof(*burst));
+	burst->frames = link->slots / 2 < BURST_FRAMES ? link->slots / 2 : BURST_FRAMES;
+	for (uint32_t i = 0; i < burst->frames; i++) {
+		burst->header[i] = link->out;
+		burst->header[i].kind = KIND_DATA;
+		burst->header[i].ask = i == burst->frames - 1;
+		burst->iov[i][0] = (struct iovec){&burst->header[i], sizeof(struct frame)};
+		burst->iov[i][1] = (struct iovec){link->payload, size - HEADER_BYTES};
+		burst->msg[i].msg_hdr.msg_iov = burst->iov[i];
+		burst->msg[i].msg_hdr.msg_iovlen = size > HEADER_BYTES ? 2 : 1;
+	}
+}
+
+static void burst_send(struct burst *burst, struct link *link, uint32_t number)
+{
+	uint64_t deadline = 0;
+	uint32_t sent = 0;
+	int rc;
+
+	burst->header[burst->frames - 1].seq = htonl(number);
+	while (sent < burst->frames) {
+		rc = sendmmsg(link->fd, burst->msg + sent, burst->frames - sent, 0);
+		if (rc > 0)
+			sent += (uint32_t) rc;
+		else
+			send_failed(link, &deadline);
+	}
+}
+
+/* Sends this many bursts, never more ahead of the credit than the ring holds. */
+static uint64_t stream_run(struct link *link, struct burst *burst, uint32_t bursts, uint32_t seq)
+{
+	uint32_t ahead = link->slots / burst->frames, sent = 0, acked = 0, count = 0;
+	uint64_t begin;
+
+	greet(link, seq);
+	begin = now_ns();
+	while (acked < bursts) {
+		while (sent < bursts && sent - acked < ahead)
+			burst_send(burst, link, sent++);
+		if (!await(link, KIND_CREDIT, acked, link->timeout_ns, &count))
+			die("%s: burst %u was not acknowledged: frames were lost, or the path "
+			    "does not carry this size", link->iface, acked);
+		if (count != ++acked * burst->frames)
+			die("%s: %u frames of the stream were lost", link->iface,
+			    acked * burst->frames - count);
+	}
+	return now_ns() - begin;
+}
+
+static void stream(struct link *link, const struct options *opt, uint32_t size, uint32_t seq)
+{
+	struct burst burst;
+	uint32_t bursts;
+	uint64_t ns;
+	double rate;
+
+	burst_prepare(&burst, link, size);
+	bursts = (opt->iterations + burst.frames - 1) / burst.frames;
+	if (opt->warmup)
+		stream_run(link, &burst, (opt->warmup + burst.frames - 1) / burst.frames, seq);
+	ns = stream_run(link, &burst, bursts, seq + 1);
+	rate = (double) bursts * burst.frames * size * 1000.0 / (double) ns;
+	if (opt->json)
+		printf("{\"tool\":\"gamma-rawpacket\",\"mode\":\"stream\",\"size\":%u,"
+		       "\"frames\":%u,\"MB_per_s\":%.1f}\n",
+		       size, bursts * burst.frames, rate);
+	else
+		printf("%8u %10u %10.1f\n", size, bursts * burst.frames, rate);
+	fflush(stdout);
+}
+
+static void measure(struct link *link, const struct options *opt)
+{
+	for (int i = 0; i < opt->sizes; i++)
+		if (opt->size[i] > link->mtu)
+			die("%u bytes do not fit the MTU of %s, %u", opt->size[i], link->iface,
+			    link->mtu);
+	greet(link, 0);
+	if (!opt->json)
+		puts(opt->stream ? "#  bytes     frames       MB/s"
+				 : "#  bytes  median us     min us    mean us");
+	for (int i = 0; i < opt->sizes; i++) {
+		if (opt->stream)
+			stream(link, opt, opt->size[i], (uint32_t) (2 * i + 1));
+		else
+			pingpong(link, opt, opt->size[i]);
+	}
+	send_frame(link, KIND_BYE, 0, HEADER_BYTES);
+}
+
+/* ---- command line ---- */
+
+static void __attribute__((noreturn)) usage(const char *cause)
+{
+	if (cause)
+		fprintf(stderr, "gamma-rawpacket: %s\n", cause);
+	fputs("usage: gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]\n"
+	      "       gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]\n"
+	      "                       [-n ITERATIONS] [-w WARM-UP] [-p PORT] [-t SECONDS] [-j]\n",
+	      cause ? stderr : stdout);
+	exit(cause ? 2 : 0);
+}
+
+static uint32_t number(const char *text, uint32_t min, uint32_t max, const char *cause)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value < min || value > max)
+		usage(cause);
+	return (uint32_t) value;
+}
+
+static void parse_sizes(struct options *opt, char *list)
+{
+	char *save = NULL;
+
+	opt->sizes = 0;
+	for (char *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		if (opt->sizes == SIZES_MAX)
+			usage("-S takes at most 32 sizes");
+		opt->size[opt->sizes++] = number(word, HEADER_BYTES, UINT16_MAX,
+						 "-S takes sizes of 12 to 65535 bytes");
+	}
+	if (!opt->sizes)
+		usage("-S takes a list of sizes");
+}
+
+static void parse_mac(struct options *opt, const char *text)
+{
+	uint8_t *m = opt->peer;
+	int end = -1;
+
+	if (sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", m, m + 1, m + 2, m + 3, m + 4,
+		   m + 5, &end) != 6 || end < 0 || text[end])
+		usage("-d takes an address such as 02:47:41:4d:00:02");
+	if (m[0] & 1)
+		usage("-d takes the address of one NIC, not a group's");
+}
+
+static void parse_mode(struct options *opt, const char *text)
+{
+	if (!strcmp(text, "stream"))
+		opt->stream = true;
+	else if (strcmp(text, "pingpong"))
+		usage("-m takes pingpong or stream");
+}
+
+static void parse_option(struct options *opt, int letter, bool *client)
+{
+	switch (letter) {
+	case 'i':
+		opt->iface = optarg;
+		break;
+	case 's':
+		opt->server = true;
+		break;
+	case 'd':
+		parse_mac(opt, optarg);
+		*client = true;
+		break;
+	case 'S':
+		parse_sizes(opt, optarg);
+		break;
+	case 'm':
+		parse_mode(opt, optarg);
+		break;
+	case 'n':
+		opt->iterations = number(optarg, 1, 100000000, "-n takes 1 to 100000000");
+		break;
+	case 'w':
+		opt->warmup = number(optarg, 0, 100000000, "-w takes 0 to 100000000");
+		break;
+	case 'p':
+		opt->port = (uint16_t) number(optarg, 1, UINT16_MAX, "-p takes 1 to 65535");
+		break;
+	case 't':
+		opt->timeout_s = number(optarg, 1, 3600, "-t takes 1 to 3600 s");
+		break;
+	case 'j':
+		opt->json = true;
+		break;
+	case 'h':
+		usage(NULL);
+	default:
+		usage("unknown option, or its value is missing");
+	}
+}
+
+static void parse(struct options *opt, int argc, char **argv)
+{
+	bool client = false;
+	int letter;
+
+	*opt = (struct options){.size = {64}, .sizes = 1, .iterations = 20000, .warmup = 1000,
+				.port = 1, .timeout_s = 10};
+	opterr = 0;
+	while ((letter = getopt(argc, argv, "i:sd:S:m:n:w:p:t:jh")) != -1)
+		parse_option(opt, letter, &client);
+	if (optind < argc)
+		usage("this program takes options only");
+	if (!opt->iface)
+		usage("-i IFACE is missing");
+	if (opt->server == client)
+		usage("either -s (server) or -d MAC (client)");
+}
+
+int main(int argc, char **argv)
+{
+	struct options opt;
+	struct link link;
+
+	parse(&opt, argc, argv);
+	link_open(&link, &opt);
+	if (opt.server)
+		serve(&link);
+	else
+		measure(&link, &opt);
+	link_close(&link);
+	return 0;
+}
