@@ -116,8 +116,8 @@ struct link {
 	uint32_t next; /* slot that the kernel fills next */
 	uint8_t *ring;
 	uint64_t timeout_ns;
-	struct frame out; /* header of frames sent: filled once, kind and seq per frame */
-	uint8_t *payload; /* mtu bytes, content of every frame sent */
+	struct frame *out; /* the frame sent, mtu bytes long: kind and seq change per frame */
+	uint8_t *payload;  /* what follows its header */
 };
 
 /* One line with the cause, and the end. */
@@ -144,7 +144,7 @@ static uint64_t now_ns(void)
 
 /* ---- the socket ---- */
 
-static void link_query(struct link *link, int *ifindex)
+static void link_query(struct link *link, int *ifindex, uint8_t *mac)
 {
 	struct ifreq ifr = {0};
 
@@ -154,7 +154,7 @@ static void link_query(struct link *link, int *ifindex)
 	*ifindex = ifr.ifr_ifindex;
 	if (ioctl(link->fd, SIOCGIFHWADDR, &ifr) || ifr.ifr_hwaddr.sa_family != 1)
 		die("%s: not an Ethernet interface", link->iface);
-	memcpy(link->out.eth.ether_shost, ifr.ifr_hwaddr.sa_data, ETH_ALEN);
+	memcpy(mac, ifr.ifr_hwaddr.sa_data, ETH_ALEN);
 	if (ioctl(link->fd, SIOCGIFMTU, &ifr))
 		die("%s: MTU unknown: %s", link->iface, strerror(errno));
 	link->mtu = (uint32_t) ifr.ifr_mtu;
@@ -204,9 +204,23 @@ static void link_ring(struct link *link)
 		die("receive ring not mapped: %s", strerror(errno));
 }
 
+/* The frame that every send reuses. */
+static void link_out(struct link *link, const struct options *opt, const uint8_t *mac)
+{
+	link->out = calloc(1, ETH_HLEN + link->mtu);
+	if (!link->out)
+		die("out of memory");
+	link->payload = (uint8_t *) (link->out + 1);
+	memcpy(link->out->eth.ether_shost, mac, ETH_ALEN);
+	memcpy(link->out->eth.ether_dhost, opt->peer, ETH_ALEN);
+	link->out->eth.ether_type = htons(ETHERTYPE);
+	link->out->port = htons(opt->port);
+}
+
 static void link_open(struct link *link, const struct options *opt)
 {
 	struct sockaddr_ll sll = {.sll_family = AF_PACKET, .sll_protocol = htons(ETHERTYPE)};
+	uint8_t mac[ETH_ALEN];
 	int on = 1;
 
 	memset(link, 0, sizeof(*link));
@@ -217,19 +231,14 @@ static void link_open(struct link *link, const struct options *opt)
 	if (link->fd < 0)
 		die("no packet socket: %s%s", strerror(errno),
 		    errno == EPERM ? " (run as root or with CAP_NET_RAW)" : "");
-	link_query(link, &sll.sll_ifindex);
+	link_query(link, &sll.sll_ifindex, mac);
 	link_filter(link, opt->port);
 	link_ring(link);
 	if (setsockopt(link->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof(on)))
 		die("PACKET_QDISC_BYPASS refused: %s", strerror(errno));
 	if (bind(link->fd, (struct sockaddr *) &sll, sizeof(sll)))
 		die("%s: bind: %s", link->iface, strerror(errno));
-	memcpy(link->out.eth.ether_dhost, opt->peer, ETH_ALEN);
-	link->out.eth.ether_type = htons(ETHERTYPE);
-	link->out.port = htons(opt->port);
-	link->payload = calloc(1, link->mtu);
-	if (!link->payload)
-		die("out of memory");
+	link_out(link, opt, mac);
 }
 
 static void link_close(struct link *link)
@@ -242,7 +251,7 @@ static void link_close(struct link *link)
 			link->iface, stats.tp_drops);
 	munmap(link->ring, RING_BYTES);
 	close(link->fd);
-	free(link->payload);
+	free(link->out);
 }
 
 /* ---- frames ---- */
@@ -311,38 +320,42 @@ static void send_failed(const struct link *link, uint64_t *deadline)
 
 static void send_frame(struct link *link, enum kind kind, uint32_t seq, uint32_t length)
 {
-	struct iovec iov[2] = {{&link->out, sizeof(link->out)},
-			       {link->payload, length - HEADER_BYTES}};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = length > HEADER_BYTES ? 2 : 1};
 	uint64_t deadline = 0;
 
-	link->out.kind = kind;
-	link->out.seq = htonl(seq);
-	while (sendmsg(link->fd, &msg, 0) < 0)
+	link->out->kind = kind;
+	link->out->seq = htonl(seq);
+	while (send(link->fd, link->out, ETH_HLEN + length, 0) < 0)
 		send_failed(link, &deadline);
 }
 
 /* ---- server ---- */
 
+/*
+ * Takes what is needed of the frame, frees its slot, and then answers: a credit must not
+ * reach the client before the slot is free.
+ */
 static void serve_frame(struct link *link, const struct frame *in, uint32_t length,
 			uint32_t *received)
 {
-	switch (in->kind) {
+	struct frame head = *in;
+	uint32_t seq = ntohl(head.seq);
+
+	if (head.kind == KIND_DATA)
+		memcpy(link->payload, in + 1, length - HEADER_BYTES);
+	link_release(link);
+	switch (head.kind) {
 	case KIND_HELLO:
-		memcpy(link->out.eth.ether_dhost, in->eth.ether_shost, ETH_ALEN);
+		memcpy(link->out->eth.ether_dhost, head.eth.ether_shost, ETH_ALEN);
 		*received = 0;
-		send_frame(link, KIND_READY, ntohl(in->seq), HEADER_BYTES);
+		send_frame(link, KIND_READY, seq, HEADER_BYTES);
 		break;
 	case KIND_PING:
-		send_frame(link, KIND_PONG, ntohl(in->seq), length);
+		send_frame(link, KIND_PONG, seq, length);
 		break;
 	case KIND_DATA:
-		memcpy(link->payload, in + 1, length - HEADER_BYTES);
-		++*received;
-		if (!in->ask)
-			break;
-		link->out.count = htonl(*received);
-		send_frame(link, KIND_CREDIT, ntohl(in->seq), HEADER_BYTES);
+		link->out->count = htonl(++*received);
+		if (head.ask)
+			send_frame(link, KIND_CREDIT, seq, HEADER_BYTES);
 		break;
 	default:
 		break;
@@ -368,12 +381,12 @@ static void serve(struct link *link)
 			memcpy(client, in->eth.ether_shost, ETH_ALEN);
 			known = true;
 		}
-		/* Frames of others, or of an earlier client, are not answered. */
-		if (!known || memcmp(client, in->eth.ether_shost, ETH_ALEN))
-			kind = 0;
-		else
+		if (known && !memcmp(client, in->eth.ether_shost, ETH_ALEN)) {
 			serve_frame(link, in, length, &received);
-		link_release(link);
+		} else { /* another client, or the rest of an earlier one */
+			kind = 0;
+			link_release(link);
+		}
 	} while (kind != KIND_BYE);
 }
 
@@ -402,7 +415,7 @@ static bool await(struct link *link, enum kind kind, uint32_t seq, uint64_t wait
 static void greet(struct link *link, uint32_t seq)
 {
 	uint64_t end = now_ns() + link->timeout_ns;
-	const uint8_t *mac = link->out.eth.ether_dhost;
+	const uint8_t *mac = link->out->eth.ether_dhost;
 	uint32_t count;
 
 	do {
@@ -476,7 +489,7 @@ static void burst_prepare(struct burst *burst, struct link *link, uint32_t size)
 	memset(burst, 0, sizeof(*burst));
 	burst->frames = link->slots / 2 < BURST_FRAMES ? link->slots / 2 : BURST_FRAMES;
 	for (uint32_t i = 0; i < burst->frames; i++) {
-		burst->header[i] = link->out;
+		burst->header[i] = *link->out;
 		burst->header[i].kind = KIND_DATA;
 		burst->header[i].ask = i == burst->frames - 1;
 		burst->iov[i][0] = (struct iovec){&burst->header[i], sizeof(struct frame)};
