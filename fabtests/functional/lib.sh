@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the functional tests share: a virtual cluster of their own, servers and clients with
+# time limits, counted checks, and a clean end. Sourced by fabtests/functional/*.sh, which
+# `make check` starts with top_srcdir and abs_top_builddir in the environment.
+#
+#	. "${top_srcdir:-.}/fabtests/functional/lib.sh"
+#	lab_up 2 --mtu 9000			# skips (77) where no cluster can be made
+#	check "provider listed" on node01 fi_info -p gamma
+#	if pair -p 47592 20 fi_pingpong -p gamma -- fi_pingpong -p gamma "$(mgt 1)"; then
+#		ok "ping-pong"
+#	else
+#		not_ok "ping-pong" "$work/server.out" "$work/client.out"
+#	fi
+#	finish
+#
+# Exit status of a test: 0 all checks passed, 1 one failed, 77 skipped.
+set -euo pipefail
+
+: "${top_srcdir:=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}"
+top_srcdir=$(cd "$top_srcdir" && pwd)
+: "${abs_top_builddir:=$PWD}"
+
+lab_tool=$top_srcdir/lab/lab
+lab_name=
+work=
+passed=0
+failed=0
+declare -A job_pid=()
+
+# ---- result ----
+
+ok() {
+	passed=$((passed + 1))
+	echo "ok: $1"
+}
+
+# not_ok TEXT [FILE...]: counts a failure and shows the end of each file.
+not_ok() {
+	failed=$((failed + 1))
+	echo "NOT OK: $1"
+	local file
+	for file in "${@:2}"; do
+		[ -s "$file" ] || continue
+		echo "    ---- end of $(basename "$file")"
+		tail -n 20 "$file" | sed 's/^/    /'
+	done
+}
+
+# check TEXT COMMAND...: passes if the command does.
+check() {
+	local text=$1
+	shift
+	if "$@" >"$work/check.out" 2>&1; then
+		ok "$text"
+	else
+		not_ok "$text (exit $?: $*)" "$work/check.out"
+	fi
+}
+
+# check_fails TEXT PATTERN COMMAND...: passes if the command fails and says PATTERN.
+check_fails() {
+	local text=$1 pattern=$2
+	shift 2
+	if "$@" >"$work/check.out" 2>&1; then
+		not_ok "$text (succeeded: $*)" "$work/check.out"
+	elif grep -Eq -- "$pattern" "$work/check.out"; then
+		ok "$text"
+	else
+		not_ok "$text (no line matches $pattern)" "$work/check.out"
+	fi
+}
+
+finish() {
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+	exit
+}
+
+skip() {
+	echo "SKIP: $1"
+	exit 77
+}
+
+# Ends the test at once: nothing that follows would make sense.
+bail() {
+	echo "FAILED: $1"
+	exit 1
+}
+
+# The tests that take minutes run only when asked for.
+need_long() {
+	[ "${GAMMA_TEST_LONG:-0}" = 1 ] || skip "long test: set GAMMA_TEST_LONG=1"
+}
+
+need_tool() {
+	local tool
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null || skip "$tool is not installed"
+	done
+}
+
+# ---- begin and end ----
+
+cleanup() {
+	local status=$? name
+	trap - EXIT
+	set +e
+	for name in "${!job_pid[@]}"; do
+		stop "$name"
+	done
+	[ -z "$lab_name" ] || "$lab_tool" -n "$lab_name" down >/dev/null 2>&1
+	[ -z "$work" ] || rm -rf "$work"
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# In the build folder, which every host of the lab sees (their /tmp is their own).
+work=$(mktemp -d "$abs_top_builddir/test.XXXXXX")
+
+# ---- the provider under test ----
+
+# Filled once: environment in which a program finds the provider of this build.
+gamma_env=()
+
+gamma_setup_env() {
+	local dir found=
+	for dir in "$abs_top_builddir/prov/gamma/.libs" "$abs_top_builddir/.libs"; do
+		if [ -e "$dir/libgamma-fi.so" ]; then
+			found=$dir
+			break
+		fi
+	done
+	[ -n "$found" ] || bail "libgamma-fi.so is not built under $abs_top_builddir"
+	gamma_env=("FI_PROVIDER_PATH=$found")
+	# A library built with the address sanitizer needs its runtime loaded first.
+	if grep -q __asan_init "$found/libgamma-fi.so"; then
+		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so)"
+			"ASAN_OPTIONS=detect_leaks=0")
+	fi
+}
+
+# ---- the virtual cluster ----
+
+# lab_up HOSTS [OPTION...]: options of lab/lab up.
+lab_up() {
+	[ "$(id -u)" -eq 0 ] || skip "needs root: it makes network namespaces"
+	unshare --mount --net --uts --ipc true 2>/dev/null ||
+		skip "this kernel or container allows no namespaces"
+	[ -n "${gamma_env[*]}" ] || gamma_setup_env
+	lab_name=t$$
+	"$lab_tool" -n "$lab_name" up "$@" >"$work/lab.out" 2>&1 || {
+		cat "$work/lab.out"
+		bail "lab up $*"
+	}
+}
+
+# Another cluster in the same test: the present one goes first.
+lab_down() {
+	"$lab_tool" -n "$lab_name" down >"$work/lab.out" 2>&1 || not_ok "lab down" "$work/lab.out"
+	lab_name=
+}
+
+lab() {
+	"$lab_tool" -n "$lab_name" "$@"
+}
+
+# on HOST COMMAND...: runs as root there, pinned to the host's core.
+on() {
+	local host=$1
+	shift
+	lab exec "$host" env "${gamma_env[@]}" "$@"
+}
+
+# Addresses of host number $1: management IPv4, data IPv4, data MAC.
+mgt() { echo "10.77.0.$1"; }
+data_ip() { echo "10.78.0.$1"; }
+data_mac() { printf '02:47:41:4d:00:%02x\n' "$1"; }
+
+# ---- servers and clients ----
+
+# start NAME HOST SECONDS COMMAND...: in the background, ended after SECONDS at the latest;
+# output in $work/NAME.out. Its own process group, so that stop ends all of it.
+start() {
+	local name=$1 host=$2 seconds=$3
+	shift 3
+	setsid "$lab_tool" -n "$lab_name" exec "$host" env "${gamma_env[@]}" \
+		timeout --foreground -k 2 "$seconds" "$@" >"$work/$name.out" 2>&1 </dev/null &
+	job_pid[$name]=$!
+}
+
+# wait_end NAME: the job's exit status (124: its time was over).
+wait_end() {
+	local status=0
+	wait "${job_pid[$1]}" || status=$?
+	unset "job_pid[$1]"
+	return "$status"
+}
+
+stop() {
+	local pid=${job_pid[$1]:-}
+	[ -n "$pid" ] || return 0
+	kill -TERM -- "-$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+	unset "job_pid[$1]"
+}
+
+# until_true SECONDS COMMAND...: tries every 50 ms.
+until_true() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ "$SECONDS" -le "$end" ] || return 1
+		sleep 0.05
+	done
+}
+
+# wait_for_line NAME PATTERN SECONDS: until the job has written a line that matches.
+wait_for_line() {
+	until_true "$3" grep -Eqs -- "$2" "$work/$1.out"
+}
+
+port_listens() {
+	lab exec "$1" ss -Hltn "sport = :$2" 2>/dev/null | grep -q .
+}
+
+# wait_for_port HOST PORT SECONDS: until something there listens on the TCP port.
+wait_for_port() {
+	until_true "$3" port_listens "$1" "$2"
+}
+
+# pair [-p TCP-PORT | -l PATTERN] SECONDS SERVER... -- CLIENT...
+# The server on node01, and once it listens (or has written a line) the client on node02.
+# True if both end well in time; output in $work/server.out and $work/client.out.
+pair() {
+	local port='' line='' seconds status=0 server=()
+	case $1 in
+	-p)
+		port=$2
+		shift 2
+		;;
+	-l)
+		line=$2
+		shift 2
+		;;
+	esac
+	seconds=$1
+	shift
+	while [ "$1" != -- ]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	: >"$work/client.out"
+	start server node01 "$seconds" "${server[@]}"
+	if [ -n "$port" ] && ! wait_for_port node01 "$port" 5; then
+		echo "the server does not listen on TCP port $port" >"$work/client.out"
+		status=1
+	elif [ -n "$line" ] && ! wait_for_line server "$line" 5; then
+		echo "the server did not write $line" >"$work/client.out"
+		status=1
+	else
+		on node02 timeout -k 2 "$seconds" "$@" >"$work/client.out" 2>&1 </dev/null ||
+			status=$?
+	fi
+	# A client that failed leaves a server that waits in vain.
+	if [ "$status" -ne 0 ]; then
+		stop server
+		return 1
+	fi
+	wait_end server
+}
+
+# ---- libraries of other versions ----
+
+# ensure_wheel NAME VERSION: prints the folder of the unpacked Python wheel, fetched on the
+# first call; returns 77 where it cannot be had. Use it as
+#	dir=$(ensure_wheel mpich 5.0.2) || skip "mpich 5.0.2 cannot be fetched"
+ensure_wheel() {
+	local root=${GAMMA_WHEELS:-$abs_top_builddir/wheels} dir
+	dir=$root/$1-$2
+	if [ ! -e "$dir/.complete" ]; then
+		mkdir -p "$dir"
+		python3 -m pip download --quiet --no-deps --only-binary=:all: \
+			--disable-pip-version-check --timeout 20 --retries 1 \
+			--dest "$dir" "$1==$2" >&2 </dev/null || return 77
+		python3 - "$dir" <<-'PYTHON' >&2 || return 77
+			import glob, sys, zipfile
+			for wheel in glob.glob(sys.argv[1] + "/*.whl"):
+			    zipfile.ZipFile(wheel).extractall(sys.argv[1])
+		PYTHON
+		rm -f "$dir"/*.whl
+		: >"$dir/.complete"
+	fi
+	echo "$dir"
+}
