@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From an IPv4 address to a MAC on this Ethernet, by the kernel's own tables and ARP.
+ * Called by name resolution only: GAMMA itself never speaks IP.
+ */
+#ifndef GAMMA_LINK_NEIGHBOUR_H
+#define GAMMA_LINK_NEIGHBOUR_H
+
+#include <stdint.h>
+
+#include "wire/address.h"
+
+/*
+ * The NIC of this namespace that has the address (in network order): its MAC and ifindex.
+ * -EADDRNOTAVAIL if no NIC has it, or only the loopback interface.
+ */
+int gamma_neighbour_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
+
+/*
+ * The MAC behind the address, and the local NIC on whose Ethernet it is: the own NIC for a
+ * local address, else the neighbour's, for which an empty datagram to its UDP port 9
+ * (discard) makes the kernel send ARP requests if it does not know it yet.
+ * -ENETUNREACH: there is no route, or only through a gateway. -EHOSTUNREACH: no answer
+ * within timeout_ms. -EADDRNOTAVAIL: on the loopback interface. -EINVAL: no host's address
+ * (0.0.0.0, broadcast, multicast). Each is explained in a line at info level.
+ */
+int gamma_neighbour_mac(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
+
+#endif /* GAMMA_LINK_NEIGHBOUR_H */
