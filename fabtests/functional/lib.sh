@@ -148,6 +148,7 @@ gamma_setup_env() {
 
 # lab_up HOSTS [OPTION...]: options of lab/lab up.
 lab_up() {
+	[ "${GAMMA_TEST_LAB:-1}" = 1 ] || skip "the lab's tests are switched off (GAMMA_TEST_LAB)"
 	[ "$(id -u)" -eq 0 ] || skip "needs root: it makes network namespaces"
 	unshare --mount --net --uts --ipc true 2>/dev/null ||
 		skip "this kernel or container allows no namespaces"
