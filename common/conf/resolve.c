@@ -117,6 +117,7 @@ static int take_ipv4(const struct query *q, uint32_t ipv4_be)
 	uint8_t mac[GAMMA_MAC_LEN];
 	char text[INET_ADDRSTRLEN];
 	int ifindex = 0, err;
+	bool named; /* by something else than the address */
 
 	if (ntohl(ipv4_be) >> 24 == 127)
 		return take_default(q);
@@ -125,8 +126,10 @@ static int take_ipv4(const struct query *q, uint32_t ipv4_be)
 	else
 		err = q->ops->neighbour(ipv4_be, GAMMA_ARP_TIMEOUT_MS, mac, &ifindex);
 	inet_ntop(AF_INET, &ipv4_be, text, sizeof(text));
+	named = strcmp(q->node, text);
 	if (err)
-		return fail(q, err, "%s" NODE ": %s %s", q->source ? "source " : "", q->node, text,
+		return fail(q, err, "%s" NODE "%s%s%s %s", q->source ? "source " : "", q->node,
+			    named ? " is at " : "", named ? text : "", named ? ", which" : "",
 			    explain(err));
 	nic = gamma_nic_by_ifindex(q->nics, q->nic_count, ifindex);
 	if (!nic)
