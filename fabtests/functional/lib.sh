@@ -23,6 +23,7 @@ top_srcdir=$(cd "$top_srcdir" && pwd)
 : "${abs_top_builddir:=$PWD}"
 
 lab_tool=$top_srcdir/lab/lab
+export GAMMA_BUILD=$abs_top_builddir # where lab/lab finds its programs
 lab_name=
 work=
 passed=0
