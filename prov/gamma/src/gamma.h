@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -28,8 +29,13 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+/* 2.x headers leave this one to the provider. */
 #ifndef EXTERNALLY_VISIBLE
+#if defined(__GNUC__) && !defined(__clang__)
 #define EXTERNALLY_VISIBLE externally_visible
+#else
+#define EXTERNALLY_VISIBLE
+#endif
 #endif
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -41,8 +47,10 @@
 
 #define GAMMA_PROV_NAME "gamma"
 #define GAMMA_PROV_VERSION FI_VERSION(1, 0) /* keep in step with configure.ac when it reaches 1.0 */
-/* Provider-specific address format: the top bit, then "GAM". */
+/* Provider-specific address format and protocol: the top bit, then "GAM". */
 #define GAMMA_ADDR_FORMAT (0x80000000u | 0x47414du)
+#define GAMMA_PROTOCOL (0x80000000u | 0x47414du)
+#define GAMMA_PROTOCOL_VERSION 1
 
 /* ---- limits, as fi_info states them ---- */
 #define GAMMA_IOV_LIMIT 8u		   /* entries of a scatter or gather list */
@@ -51,11 +59,50 @@
 #define GAMMA_MAX_MSG_SIZE (1ull << 40)	   /* bytes */
 #define GAMMA_CQ_DATA_SIZE 8u		   /* bytes */
 #define GAMMA_MR_KEY_SIZE 8u		   /* bytes */
+#define GAMMA_CQ_COUNT 256u		   /* completion queues of a domain; as many counters and endpoints */
+#define GAMMA_MR_COUNT 65536u		   /* memory regions of a domain */
+#define GAMMA_MAX_ERR_DATA 256u		   /* bytes of fi_cq_err_entry.err_data */
 
 extern struct fi_provider gamma_prov;
 
 #define GAMMA_WARN(subsys, ...) FI_WARN(&gamma_prov, FI_LOG_##subsys, __VA_ARGS__)
 #define GAMMA_INFO(subsys, ...) FI_INFO(&gamma_prov, FI_LOG_##subsys, __VA_ARGS__)
+
+struct gamma_ep;
+struct gamma_eq;
+struct gamma_mr;
+struct gamma_wait;
+
+/* ns of the clock that deadlines are counted on */
+static inline uint64_t gamma_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * GAMMA_NS_PER_S + now.tv_nsec;
+}
+
+/* A time to give up from a libfabric timeout in ms; negative: never. */
+static inline uint64_t gamma_deadline(int timeout)
+{
+	return timeout < 0 ? GAMMA_NEVER : gamma_clock() + timeout * GAMMA_NS_PER_MS;
+}
+
+/* References that keep an object from being closed. */
+static inline void gamma_ref(int *refs)
+{
+	__atomic_add_fetch(refs, 1, __ATOMIC_RELAXED);
+}
+
+static inline void gamma_unref(int *refs)
+{
+	__atomic_sub_fetch(refs, 1, __ATOMIC_RELEASE);
+}
+
+static inline bool gamma_in_use(int *refs)
+{
+	return __atomic_load_n(refs, __ATOMIC_ACQUIRE) > 0;
+}
 
 /* ---- settings: FI_GAMMA_* variables, read once by init.c ---- */
 struct gamma_settings {
@@ -73,17 +120,36 @@ struct gamma_settings {
 };
 extern struct gamma_settings gamma_settings;
 
-/* init.c. Defines and reads the variables; a bad value: one warning line, -FI_EINVAL. */
-int gamma_settings_load(void);
+/* settings.c. Defines the variables. */
+void gamma_settings_define(void);
+/* Reads them; a bad value: -FI_EINVAL and one line with cause and cure in error. */
+int gamma_settings_load(char *error, size_t error_len);
+void gamma_settings_free(void);
+/* What gamma_settings_load said when the provider was loaded, or NULL. */
+const char *gamma_settings_error(void);
+
+/* select.c. Whether the user has named this provider for that query (or in the environment). */
+bool gamma_named(const struct fi_info *hints);
+/* Whether to answer: named, an inventory, or FI_GAMMA_AUTO. */
+bool gamma_selected(const char *node, const char *service, const struct fi_info *hints);
+/* Why gamma cannot serve, to the log and, if the user named it, once per process to stderr. */
+void gamma_complain(bool named, const char *reason);
 
 /* ---- info.c, attr.c: fi_getinfo and the attributes it returns ---- */
 int gamma_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		  const struct fi_info *hints, struct fi_info **info);
-/* Whether an endpoint, domain, ... with this info can be opened (fields the user may have changed). */
-int gamma_check_info(uint32_t api_version, const struct fi_info *info);
+/* Whether an endpoint with this info can be opened (its fields may have been changed):
+ * 0, or -FI_EINVAL after a line at info level that says which. */
+int gamma_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu);
+/* Whether an endpoint of that type can satisfy the hints: NULL, or the field that is in the way. */
+const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t mtu,
+			      const struct fi_info *hints);
+/* Fills in everything of info but names and addresses; the hints have been checked. mtu: bytes. */
+void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type, size_t mtu,
+		     const struct fi_info *hints);
 
-extern const struct fi_tx_attr gamma_rdm_tx_attr, gamma_dgram_tx_attr;
-extern const struct fi_rx_attr gamma_rdm_rx_attr, gamma_dgram_rx_attr;
+/* nic.c. What fi_info.nic says of a NIC; NULL: no memory. */
+struct fid_nic *gamma_nic_fid(const struct gamma_nic *nic);
 
 /* ---- fabric.c ---- */
 struct gamma_fabric {
@@ -93,7 +159,16 @@ struct gamma_fabric {
 };
 int gamma_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
-/* ---- domain.c ---- */
+/* For slots of a struct fi_ops that an object has no use for; -FI_ENOSYS, bind -FI_EINVAL. */
+int gamma_no_bind(struct fid *fid, struct fid *other, uint64_t flags);
+int gamma_no_control(struct fid *fid, int command, void *arg);
+int gamma_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+int gamma_no_tostr(const struct fid *fid, char *buf, size_t len);
+int gamma_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
+
+/* ---- domain.c, progress.c ---- */
+#define GAMMA_MR_BUCKETS 256u /* a power of two */
+
 struct gamma_domain {
 	struct fid_domain domain_fid;
 	struct gamma_fabric *fabric;
@@ -104,18 +179,26 @@ struct gamma_domain {
 	enum fi_av_type av_type;
 	enum fi_resource_mgmt resource_mgmt;
 	uint64_t caps;
-	uint32_t mr_mode;
+	uint32_t mr_mode;	    /* FI_MR_* bits in force; FI_MR_BASIC stands for the bits it means */
 	struct gamma_list eps;	    /* struct gamma_ep.domain_entry: enabled ones, progressed in turn */
 	int refs;		    /* endpoints, CQs, counters, AVs, MRs; atomic */
 	uint64_t next_mr_key;
-	struct gamma_list mrs;	    /* struct gamma_mr.domain_entry */
+	struct gamma_list mrs[GAMMA_MR_BUCKETS]; /* struct gamma_mr.bucket, by key */
 	/* One epoll instance for all that can move the domain while its threads sleep: the
 	 * endpoints' link sockets and the timer. Made on first use, -1 before. */
 	int wait_fd;
 	int timer_fd;
+	uint64_t timer_at; /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
+	int sleepers;	   /* threads asleep, wait sets, and objects that fi_trywait has armed */
+	uint64_t rounds;   /* calls of gamma_domain_progress so far */
+	/* FI_PROGRESS_AUTO: a thread that sleeps on wait_fd; NULL otherwise. */
+	struct gamma_auto *automatic;
 };
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context);
+
+/* Sets the timer anew if an earlier deadline has come up while others sleep. */
+void gamma_domain_rearm(struct gamma_domain *domain);
 
 static inline void gamma_domain_lock(struct gamma_domain *domain)
 {
@@ -123,8 +206,11 @@ static inline void gamma_domain_lock(struct gamma_domain *domain)
 		pthread_mutex_lock(&domain->lock);
 }
 
+/* What the caller did under the lock may be due before the sleepers would wake: see to that. */
 static inline void gamma_domain_unlock(struct gamma_domain *domain)
 {
+	if (gamma_unlikely(domain->sleepers))
+		gamma_domain_rearm(domain);
 	if (domain->thread_safe)
 		pthread_mutex_unlock(&domain->lock);
 }
@@ -139,6 +225,13 @@ void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep);
 /* Sets timer_fd to the earliest deadline of the endpoints. Returns false when a deadline has
  * passed or a frame waits already: do not sleep, call progress. */
 bool gamma_domain_arm(struct gamma_domain *domain);
+/* Closes wait_fd and timer_fd. */
+void gamma_domain_wait_close(struct gamma_domain *domain);
+/* Starts and stops the thread of FI_PROGRESS_AUTO; stop without the lock. */
+int gamma_auto_start(struct gamma_domain *domain);
+void gamma_auto_stop(struct gamma_domain *domain);
+/* Stops the threads of domains that nobody closed, before the library goes. */
+void gamma_auto_stop_all(void);
 
 /* ---- av.c ---- */
 struct gamma_av {
@@ -147,7 +240,8 @@ struct gamma_av {
 	struct gamma_eq *eq;
 	uint64_t flags;
 	struct gamma_av_entry *entries; /* indexed by fi_addr_t; grows */
-	size_t count, size;
+	size_t count, size;	       /* entries ever used; entries allocated */
+	size_t lowest_free;	       /* no free index is lower */
 	uint32_t generation; /* goes up with every insert and remove: endpoints' caches check it */
 	int refs;	     /* endpoints bound; atomic */
 	/* private: hash of (mac, port) for reverse look-up */
@@ -175,16 +269,61 @@ struct gamma_eq {
 	int refs;
 	/* private to eq.c */
 	pthread_mutex_t lock;
-	pthread_cond_t cond;
+	uint64_t flags; /* of fi_eq_attr */
 	enum fi_wait_obj wait_obj;
-	int event_fd; /* readable while the queue holds something, -1 without FI_WAIT_FD */
+	struct gamma_wait *wait_set; /* or NULL */
+	int event_fd; /* readable while the queue holds something, -1 without a wait object */
 	struct gamma_list events;
 	struct gamma_list errors;
+	struct gamma_eq_error *last_error; /* owns the err_data that the user may still read */
 };
 int gamma_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
 /* Takes the queue's own lock. */
 int gamma_eq_report(struct gamma_eq *eq, uint32_t event, const void *entry, size_t len);
 int gamma_eq_report_error(struct gamma_eq *eq, const struct fi_eq_err_entry *entry);
+/* Whether a read would return something. Takes the lock. */
+bool gamma_eq_ready(struct gamma_eq *eq);
+
+/* ---- waiter.c: how threads sleep on a CQ or a counter ---- */
+struct gamma_waiter {
+	struct gamma_domain *domain;
+	struct gamma_wait *wait_set; /* or NULL */
+	int event_fd;	/* readable: look again; -1: nobody has slept yet */
+	int wait_fd;	/* epoll of event_fd and the domain's wait_fd for FI_GETWAIT; -1: none yet */
+	int sleepers;	/* threads in gamma_waiter_sleep */
+	bool armed;	/* fi_trywait has promised a wake-up through wait_fd */
+	bool signalled; /* event_fd is readable */
+};
+void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain);
+void gamma_waiter_close(struct gamma_waiter *waiter);
+/* The descriptor for FI_GETWAIT; < 0: error. */
+int gamma_waiter_fd(struct gamma_waiter *waiter);
+/* For fi_trywait: true if it is safe to block on gamma_waiter_fd. */
+bool gamma_waiter_arm(struct gamma_waiter *waiter);
+/* Sleeps until woken, until the domain has something to do, or until deadline: 0, -FI_ETIMEDOUT or
+ * -FI_EINTR. Called and left with the domain's lock held, which is free meanwhile. */
+int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline);
+void gamma_waiter_signal(struct gamma_waiter *waiter);
+
+static inline void gamma_waiter_wake(struct gamma_waiter *waiter)
+{
+	if (gamma_unlikely(waiter->sleepers || waiter->armed || waiter->wait_set))
+		gamma_waiter_signal(waiter);
+}
+
+/* Blocks until a descriptor is ready, or until deadline: 0, -FI_ETIMEDOUT or -FI_EINTR. No lock. */
+struct pollfd;
+int gamma_sleep_on(struct pollfd *fds, int count, uint64_t deadline);
+
+/* How long a thread polls before it sleeps. */
+struct gamma_patience {
+	uint64_t spin_until; /* ns */
+	uint64_t deadline;   /* ns */
+	bool yielded;	     /* has offered the core to others once */
+};
+void gamma_patience_init(struct gamma_patience *patience, int timeout);
+/* Between two looks: polls on, yields or sleeps. Returns as gamma_waiter_sleep, lock held too. */
+int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter, bool may_sleep);
 
 /* ---- cq.c ---- */
 
@@ -208,16 +347,17 @@ struct gamma_cq {
 	size_t size;		       /* entries of ring, a power of two */
 	size_t head, tail;	       /* free-running; tail - head entries wait */
 	struct gamma_list errors;      /* struct gamma_cq_error */
-	int event_fd;		       /* fi_cq_signal and completions made by other threads; -1: none */
-	int wait_fd;		       /* epoll of event_fd and the domain's wait_fd; -1: none yet */
-	int sleepers;		       /* threads in sread, or 1 while a trywait has promised a wake-up */
-	bool signalled;		       /* fi_cq_signal was called */
-	struct gamma_wait *wait_set;   /* or NULL */
+	struct gamma_cq_error *last_error; /* owns the err_data that the user may still read */
+	struct gamma_cq_error *reserve;	   /* to report that memory ran out; NULL while in use */
+	struct gamma_waiter waiter;
+	int blocked;		       /* threads in sread */
+	bool interrupt;		       /* fi_cq_signal was called while none was */
+	uint32_t interrupts;	       /* fi_cq_signal was called while some were: all return */
 	int refs;		       /* endpoints bound, poll sets; atomic */
 };
 int gamma_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
-/* Adds a success; wakes sleepers. Out of memory: the endpoint reports -FI_ENOMEM as an error entry
- * kept in reserve. */
+/* Adds a success; wakes sleepers. Out of memory: the completion is lost, and an error entry kept in
+ * reserve says so (FI_ENOMEM). */
 void gamma_cq_write(struct gamma_cq *cq, const struct gamma_completion *completion);
 /* Adds an error. err: positive FI_E*; olen: bytes lost; text: provider's words for fi_cq_strerror
  * (copied into err_data), or NULL. */
@@ -228,15 +368,26 @@ void gamma_cq_write_error(struct gamma_cq *cq, const struct gamma_completion *co
 void gamma_cq_write_unknown_source(struct gamma_cq *cq, const struct gamma_completion *completion,
 				   const struct gamma_addr *source);
 
+/* Whether a read would return something. */
+static inline bool gamma_cq_ready(const struct gamma_cq *cq)
+{
+	return cq->tail != cq->head || !gamma_list_empty(&cq->errors);
+}
+
+/* prov_errno of an entry whose err_data is text for fi_cq_strerror: this plus err. */
+#define GAMMA_PROV_ERRNO_TEXT 0x10000
+
 /* ---- cntr.c ---- */
 struct gamma_cntr {
 	struct fid_cntr cntr_fid;
 	struct gamma_domain *domain;
 	enum fi_wait_obj wait_obj;
 	uint64_t value, errors;
-	int event_fd, wait_fd, sleepers;
-	struct gamma_wait *wait_set;
-	int refs;
+	uint64_t seen_value;   /* as fi_trywait or fi_cntr_read last showed it */
+	uint64_t seen_errors;  /* as fi_trywait last showed it */
+	uint64_t known_errors; /* as fi_cntr_readerr or fi_cntr_wait last told the user */
+	struct gamma_waiter waiter;
+	int refs; /* endpoints and regions bound, poll sets; atomic */
 };
 int gamma_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
 		    void *context);
@@ -247,14 +398,19 @@ void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value);
 struct gamma_mr {
 	struct fid_mr mr_fid;
 	struct gamma_domain *domain;
-	struct gamma_list domain_entry;
-	uint64_t access;
+	struct gamma_list bucket; /* of domain->mrs */
+	struct gamma_cntr *cntr;  /* bound, counts remote accesses; or NULL */
+	uint64_t cntr_flags;	  /* FI_REMOTE_WRITE, FI_REMOTE_READ */
+	uint64_t access;	  /* FI_REMOTE_READ, ... */
+	uint64_t flags;		  /* FI_RMA_EVENT, ... */
 	uint64_t offset; /* subtract from a remote address to get an offset into iov */
 	struct iovec iov[GAMMA_IOV_LIMIT];
 	size_t iov_count;
 	size_t len; /* bytes in all */
 };
 extern struct fi_ops_mr gamma_mr_ops;
+/* The region of that key, or NULL. */
+struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key);
 
 /* ---- wait.c: wait sets and poll sets (API < 2) ---- */
 int gamma_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait);
@@ -262,11 +418,12 @@ int gamma_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct
 int gamma_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 /* A CQ or counter got something: wakes a wait set's sleepers. */
 void gamma_wait_signal(struct gamma_wait *wait);
-int gamma_wait_attach(struct gamma_wait *wait, struct fid *fid, int fd, struct gamma_domain *domain);
-void gamma_wait_detach(struct gamma_wait *wait, struct fid *fid, int fd);
+/* A CQ, counter or EQ was opened with FI_WAIT_SET, or closes. Without the domain's lock. */
+int gamma_wait_attach(struct fid_wait *wait_fid, struct fid *fid, struct gamma_wait **wait);
+void gamma_wait_detach(struct gamma_wait *wait, struct fid *fid);
+int gamma_wait_get_fd(struct gamma_wait *wait, int *fd);
 
 /* ---- ep.c and its operations ---- */
-struct gamma_ep;
 int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			void *context);
 /* What domain.c needs of an endpoint. */

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What each endpoint type can do, whether that satisfies an application's hints, and the
+ * attributes to return. Pure functions of hints, NIC and settings, called by info.c and
+ * when domains and endpoints are opened.
+ */
+#include "gamma.h"
+#include "wire/wire.h"
+
+/* Capabilities that an application gets only by asking for them ... */
+#define PRIMARY_CAPS                                                                               \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE |                  \
+	 FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_VARIABLE_MSG | FI_HMEM)
+#define MESSAGE_DIRECTIONS (FI_SEND | FI_RECV)
+#define RMA_DIRECTIONS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+/* ... and a secondary one too that would surprise it: data from strangers comes as an error. */
+#define ONLY_IF_ASKED (PRIMARY_CAPS | MESSAGE_DIRECTIONS | RMA_DIRECTIONS | FI_SOURCE_ERR)
+
+/* What applies to the sending and to the receiving half of an endpoint. */
+#define TX_CAPS                                                                                    \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | FI_SEND |        \
+	 FI_READ | FI_WRITE)
+#define RX_CAPS                                                                                    \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE | FI_DIRECTED_RECV | FI_RECV |    \
+	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |            \
+	 FI_RMA_EVENT)
+#define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+
+#define COMPLETION_LEVELS                                                                          \
+	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
+/* FI_PROGRESS_CONTROL_UNIFIED, since 1.21: no progress of control operations apart from data's. */
+#define PROGRESS_UNIFIED 3
+
+/* A tag format below this is not a mask but a number of FI_TAG_*, since 2.0. */
+#define TAG_FORMAT_NUMBERED 3
+
+/* What an endpoint type can do at most. */
+struct ability {
+	uint64_t caps;
+	uint64_t tx_op_flags;
+	uint64_t rx_op_flags;
+	uint64_t msg_order;
+	uint64_t tag_format;
+	size_t max_msg_size; /* bytes */
+	size_t inject_size;  /* bytes */
+	size_t max_order;    /* bytes of remote accesses in order; 0: none */
+};
+
+static const struct ability rdm_ability = {
+	.caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS | FI_SOURCE |
+		FI_SOURCE_ERR | DOMAIN_CAPS,
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | COMPLETION_LEVELS,
+	.rx_op_flags = FI_COMPLETION,
+	.msg_order = FI_ORDER_SAS,
+	.tag_format = UINT64_MAX,
+	.max_msg_size = GAMMA_MAX_MSG_SIZE,
+};
+
+static const struct ability dgram_ability = {
+	.caps = FI_MSG | MESSAGE_DIRECTIONS | FI_SOURCE | DOMAIN_CAPS,
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
+	.rx_op_flags = FI_COMPLETION,
+};
+
+static struct ability ability_of(enum fi_ep_type type, size_t mtu)
+{
+	struct ability can = type == FI_EP_RDM ? rdm_ability : dgram_ability;
+
+	if (type == FI_EP_DGRAM)
+		can.max_msg_size = mtu - GAMMA_DGRAM_HEADER_MAX;
+	can.inject_size = gamma_min(gamma_settings.inject_size, can.max_msg_size);
+	return can;
+}
+
+/* ---- do the hints ask for more? Each check names the field that is in the way. ---- */
+
+static bool mr_mode_fits(uint32_t api_version, int mode)
+{
+	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
+		return mode == FI_MR_UNSPEC || mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+	/* The old words stand alone; of the bits nothing is needed, so any set will do. */
+	if (mode & (FI_MR_BASIC | FI_MR_SCALABLE))
+		return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+	return true;
+}
+
+static const char *check_domain(uint32_t api_version, const struct fi_domain_attr *attr)
+{
+	if (attr->threading > FI_THREAD_ENDPOINT)
+		return "domain_attr->threading";
+	if ((int) attr->control_progress > PROGRESS_UNIFIED)
+		return "domain_attr->control_progress";
+	if ((int) attr->data_progress > PROGRESS_UNIFIED)
+		return "domain_attr->data_progress";
+	if (attr->av_type > FI_AV_TABLE)
+		return "domain_attr->av_type";
+	if (!mr_mode_fits(api_version, attr->mr_mode))
+		return "domain_attr->mr_mode";
+	if (attr->mr_key_size > GAMMA_MR_KEY_SIZE)
+		return "domain_attr->mr_key_size";
+	if (attr->cq_data_size > GAMMA_CQ_DATA_SIZE)
+		return "domain_attr->cq_data_size";
+	/* What follows is newer than the structures of older applications. */
+	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
+		return NULL;
+	if (attr->cntr_cnt > GAMMA_CQ_COUNT)
+		return "domain_attr->cntr_cnt";
+	if (attr->mr_iov_limit > GAMMA_IOV_LIMIT)
+		return "domain_attr->mr_iov_limit";
+	if (attr->caps & ~DOMAIN_CAPS)
+		return "domain_attr->caps";
+	if (attr->auth_key_size)
+		return "domain_attr->auth_key_size";
+	if (attr->max_err_data > GAMMA_MAX_ERR_DATA)
+		return "domain_attr->max_err_data";
+	return NULL;
+}
+
+static const char *check_ep(const struct fi_ep_attr *attr, enum fi_ep_type type,
+			    const struct ability *can, uint64_t caps)
+{
+	if (attr->type != FI_EP_UNSPEC && attr->type != type)
+		return "ep_attr->type";
+	if (attr->protocol && attr->protocol != GAMMA_PROTOCOL)
+		return "ep_attr->protocol";
+	if (attr->protocol_version > GAMMA_PROTOCOL_VERSION)
+		return "ep_attr->protocol_version";
+	if (attr->max_msg_size > can->max_msg_size)
+		return "ep_attr->max_msg_size";
+	if (attr->tx_ctx_cnt > 1)
+		return "ep_attr->tx_ctx_cnt";
+	if (attr->rx_ctx_cnt > 1)
+		return "ep_attr->rx_ctx_cnt";
+	if (attr->auth_key_size)
+		return "ep_attr->auth_key_size";
+	if ((caps & (FI_RMA | FI_ATOMIC)) && (attr->max_order_raw_size > can->max_order ||
+					      attr->max_order_war_size > can->max_order ||
+					      attr->max_order_waw_size > can->max_order))
+		return "ep_attr->max_order_*_size";
+	return NULL;
+}
+
+static const char *check_tx(const struct fi_tx_attr *attr, const struct ability *can)
+{
+	if (attr->caps & ~(RX_CAPS & ~TX_CAPS) & ~can->caps)
+		return "tx_attr->caps";
+	if (attr->op_flags & ~can->tx_op_flags)
+		return "tx_attr->op_flags";
+	if (attr->msg_order & ~can->msg_order)
+		return "tx_attr->msg_order";
+	if (attr->comp_order)
+		return "tx_attr->comp_order";
+	if (attr->inject_size > can->inject_size)
+		return "tx_attr->inject_size";
+	if (attr->size > GAMMA_TX_SIZE)
+		return "tx_attr->size";
+	if (attr->iov_limit > GAMMA_IOV_LIMIT)
+		return "tx_attr->iov_limit";
+	if (attr->rma_iov_limit > GAMMA_IOV_LIMIT)
+		return "tx_attr->rma_iov_limit";
+	return NULL;
+}
+
+static const char *check_rx(const struct fi_rx_attr *attr, const struct ability *can)
+{
+	if (attr->caps & ~(TX_CAPS & ~RX_CAPS) & ~can->caps)
+		return "rx_attr->caps";
+	if (attr->op_flags & ~can->rx_op_flags)
+		return "rx_attr->op_flags";
+	if (attr->msg_order & ~can->msg_order)
+		return "rx_attr->msg_order";
+	if (attr->comp_order)
+		return "rx_attr->comp_order";
+	if (attr->size > GAMMA_RX_SIZE)
+		return "rx_attr->size";
+	if (attr->iov_limit > GAMMA_IOV_LIMIT)
+		return "rx_attr->iov_limit";
+	return NULL;
+}
+
+const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t mtu,
+			      const struct fi_info *hints)
+{
+	struct ability can = ability_of(type, mtu);
+	const char *field = NULL;
+
+	if (!hints)
+		return NULL;
+	/* Bits that a newer libfabric defines are refused here as well. */
+	if (hints->caps & ~can.caps)
+		return "caps";
+	if (hints->addr_format && hints->addr_format != GAMMA_ADDR_FORMAT)
+		return "addr_format";
+	if (hints->fabric_attr && hints->fabric_attr->prov_version > GAMMA_PROV_VERSION)
+		return "fabric_attr->prov_version";
+	if (hints->ep_attr)
+		field = check_ep(hints->ep_attr, type, &can, hints->caps);
+	if (!field && hints->domain_attr)
+		field = check_domain(api_version, hints->domain_attr);
+	if (!field && hints->tx_attr)
+		field = check_tx(hints->tx_attr, &can);
+	if (!field && hints->rx_attr)
+		field = check_rx(hints->rx_attr, &can);
+	return field;
+}
+
+int gamma_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu)
+{
+	const char *field = "ep_attr->type";
+
+	if (info->ep_attr && (info->ep_attr->type == FI_EP_RDM || info->ep_attr->type == FI_EP_DGRAM))
+		field = gamma_check_hints(api_version, info->ep_attr->type, mtu, info);
+	if (field)
+		GAMMA_INFO(CORE, "fi_info.%s asks for more than fi_getinfo returned\n", field);
+	return field ? -FI_EINVAL : 0;
+}
+
+/* ---- the attributes to return ---- */
+
+/* Asked for, what that implies, and what costs nothing. */
+static uint64_t caps_for(uint64_t asked, uint64_t can)
+{
+	uint64_t caps;
+
+	if (!asked)
+		return can & ~FI_SOURCE_ERR;
+	caps = (asked & ONLY_IF_ASKED) | (can & ~ONLY_IF_ASKED);
+	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MESSAGE_DIRECTIONS))
+		caps |= can & MESSAGE_DIRECTIONS;
+	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & RMA_DIRECTIONS))
+		caps |= can & RMA_DIRECTIONS;
+	return caps;
+}
+
+static uint64_t half_caps(uint64_t half, uint64_t caps, uint64_t asked)
+{
+	return half & (asked ? caps_for(asked & half, caps) : caps);
+}
+
+/* Without FI_MR_* bits: an application that cannot know them has two words for it. */
+static int mr_mode_for(uint32_t api_version, const struct fi_domain_attr *hints)
+{
+	int asked = hints ? hints->mr_mode : 0;
+
+	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
+		return asked;
+	return FI_VERSION_LT(api_version, FI_VERSION(1, 5)) ? FI_MR_SCALABLE : 0;
+}
+
+static uint64_t tag_format_for(uint32_t api_version, const struct fi_ep_attr *hints,
+			       const struct ability *can)
+{
+	bool numbered = hints && hints->mem_tag_format &&
+			hints->mem_tag_format < TAG_FORMAT_NUMBERED &&
+			FI_VERSION_GE(api_version, FI_VERSION(2, 0));
+
+	return numbered && can->tag_format ? hints->mem_tag_format : can->tag_format;
+}
+
+static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
+			const struct fi_domain_attr *hints)
+{
+	attr->threading = hints && hints->threading ? hints->threading : FI_THREAD_SAFE;
+	attr->control_progress =
+		hints && hints->control_progress ? hints->control_progress : FI_PROGRESS_MANUAL;
+	attr->data_progress =
+		hints && hints->data_progress ? hints->data_progress : FI_PROGRESS_MANUAL;
+	attr->resource_mgmt = FI_RM_ENABLED;
+	attr->av_type = hints && hints->av_type ? hints->av_type : FI_AV_TABLE;
+	attr->mr_mode = mr_mode_for(api_version, hints);
+	attr->mr_key_size = GAMMA_MR_KEY_SIZE;
+	attr->cq_data_size = GAMMA_CQ_DATA_SIZE;
+	attr->cq_cnt = GAMMA_CQ_COUNT;
+	attr->ep_cnt = GAMMA_CQ_COUNT;
+	attr->tx_ctx_cnt = GAMMA_CQ_COUNT;
+	attr->rx_ctx_cnt = GAMMA_CQ_COUNT;
+	attr->max_ep_tx_ctx = 1;
+	attr->max_ep_rx_ctx = 1;
+	attr->cntr_cnt = GAMMA_CQ_COUNT;
+	attr->mr_iov_limit = GAMMA_IOV_LIMIT;
+	attr->caps = DOMAIN_CAPS;
+	attr->max_err_data = GAMMA_MAX_ERR_DATA;
+	attr->mr_cnt = GAMMA_MR_COUNT;
+}
+
+static void fill_tx(struct fi_tx_attr *attr, const struct ability *can, uint64_t caps,
+		    const struct fi_tx_attr *hints)
+{
+	attr->caps = half_caps(TX_CAPS, caps, hints ? hints->caps : 0);
+	attr->op_flags = hints ? hints->op_flags : 0;
+	/* Unless another level is asked for, small messages complete once they are copied. */
+	if (!(attr->op_flags & COMPLETION_LEVELS))
+		attr->op_flags |= FI_INJECT_COMPLETE;
+	attr->msg_order = can->msg_order;
+	attr->inject_size = can->inject_size;
+	attr->size = GAMMA_TX_SIZE;
+	attr->iov_limit = GAMMA_IOV_LIMIT;
+	attr->rma_iov_limit = caps & (FI_RMA | FI_ATOMIC) ? GAMMA_IOV_LIMIT : 0;
+}
+
+static void fill_rx(struct fi_rx_attr *attr, const struct ability *can, uint64_t caps,
+		    const struct fi_rx_attr *hints)
+{
+	attr->caps = half_caps(RX_CAPS, caps, hints ? hints->caps : 0);
+	attr->op_flags = hints ? hints->op_flags : 0;
+	attr->msg_order = can->msg_order;
+	attr->total_buffered_recv = hints ? hints->total_buffered_recv : 0;
+	attr->size = GAMMA_RX_SIZE;
+	attr->iov_limit = GAMMA_IOV_LIMIT;
+}
+
+static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_ep_type type)
+{
+	attr->type = type;
+	attr->protocol = GAMMA_PROTOCOL;
+	attr->protocol_version = GAMMA_PROTOCOL_VERSION;
+	attr->max_msg_size = can->max_msg_size;
+	attr->max_order_raw_size = can->max_order;
+	attr->max_order_war_size = can->max_order;
+	attr->max_order_waw_size = can->max_order;
+	attr->tx_ctx_cnt = 1;
+	attr->rx_ctx_cnt = 1;
+}
+
+void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type, size_t mtu,
+		     const struct fi_info *hints)
+{
+	struct ability can = ability_of(type, mtu);
+
+	info->caps = caps_for(hints ? hints->caps : 0, can.caps);
+	info->addr_format = GAMMA_ADDR_FORMAT;
+	fill_ep(info->ep_attr, &can, type);
+	info->ep_attr->mem_tag_format =
+		tag_format_for(api_version, hints ? hints->ep_attr : NULL, &can);
+	fill_domain(info->domain_attr, api_version, hints ? hints->domain_attr : NULL);
+	fill_tx(info->tx_attr, &can, info->caps, hints ? hints->tx_attr : NULL);
+	fill_rx(info->rx_attr, &can, info->caps, hints ? hints->rx_attr : NULL);
+	info->fabric_attr->api_version = api_version;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The counter: successes and errors of the operations of endpoints and regions bound to it.
+ * They add, under the domain's lock; reading moves the domain.
+ */
+#include "gamma.h"
+
+#include <stdlib.h>
+
+static struct gamma_cntr *cntr_of(struct fid_cntr *cntr_fid)
+{
+	return gamma_container_of(cntr_fid, struct gamma_cntr, cntr_fid);
+}
+
+void gamma_cntr_add(struct gamma_cntr *cntr, uint64_t value)
+{
+	cntr->value += value;
+	gamma_waiter_wake(&cntr->waiter);
+}
+
+void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value)
+{
+	cntr->errors += value;
+	gamma_waiter_wake(&cntr->waiter);
+}
+
+static uint64_t cntr_read(struct fid_cntr *cntr_fid)
+{
+	struct gamma_cntr *cntr = cntr_of(cntr_fid);
+	uint64_t value;
+
+	gamma_domain_lock(cntr->domain);
+	gamma_domain_progress(cntr->domain);
+	value = cntr->seen_value = cntr->value;
+	gamma_domain_unlock(cntr->domain);
+	return value;
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *cntr_fid)
+{
+	struct gamma_cntr *cntr = cntr_of(cntr_fid);
+	uint64_t errors;
+
+	gamma_domain_lock(cntr->domain);
+	gamma_domain_progress(cntr->domain);
+	errors = cntr->seen_errors = cntr->known_errors = cntr->errors;
+	gamma_domain_unlock(cntr->domain);
+	return errors;
+}
+
+static int cntr_add(struct fid_cntr *cntr_fid, uint64_t value)
+{
+	struct gamma_cntr *cntr = cntr_of(cntr_fid);
+
+	gamma_domain_lock(cntr->domain);
+	gamma_cntr_add(cntr, value);
+	gamma_domain_unlock(cntr->domain);
+	return 0;
+}
+
+static int cntr_adderr(struct fid_cntr *cntr_fid, uint64_t value)
+{
+	struct gamma_cntr *cntr = cntr_of(cntr_fid);
+
+	gamma_domain_lock(cntr->domain);
+	gamma_cntr_add_error(cntr, value);
+	gamma_domain_unlock(cntr->domain);
+	return 0;
+}
+
+static int cntr_set(struct fid_cntr *cntr_fid, uint64_t value)
+{
+	struct gamma_cntr *cntr = cntr_of(cntr_fid);
+
+	gamma_domain_lock(cntr->domain);
+	cntr->value = cntr->seen_value = value;
+	gamma_waiter_wake(&cntr->waiter);
+	gamma_domain_unlock(cntr->domain);
+	return 0;
+}
+
+static int cntr_seterr(struct fid_cntr *cntr_fid, uint64_t value)
+{
+	struct gamma_cntr *cntr = cntr_of(cntr_fid);
+
+	gamma_domain_lock(cntr->domain);
+	cntr->errors = cntr->seen_errors = cntr->known_errors = value;
+	gamma_waiter_wake(&cntr->waiter);
+	gamma_domain_unlock(cntr->domain);
+	return 0;
+}
+
+/* 0: threshold reached; -FI_EAVAIL: an error that the user has not been told of; -FI_EAGAIN. */
+static int look(struct gamma_cntr *cntr, uint64_t threshold)
+{
+	if (cntr->value >= threshold) {
+		cntr->seen_value = cntr->value;
+		return 0;
+	}
+	/* Also one from before this wait: it would never end, for what failed never arrives. */
+	if (cntr->errors != cntr->known_errors) {
+		cntr->known_errors = cntr->seen_errors = cntr->errors;
+		return -FI_EAVAIL;
+	}
+	return -FI_EAGAIN;
+}
+
+/*
+ * Also for FI_WAIT_NONE, since applications count on it. Being interrupted by a signal is no
+ * reason to return: there is no value that would say so.
+ */
+static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
+{
+	struct gamma_cntr *cntr = cntr_of(cntr_fid);
+	bool may_sleep = cntr->wait_obj != FI_WAIT_YIELD;
+	struct gamma_patience patience;
+	int ret, waited = 0;
+
+	if (cntr->wait_obj == FI_WAIT_SET)
+		return -FI_ENOSYS; /* fi_wait is what sleeps */
+	gamma_patience_init(&patience, timeout);
+	gamma_domain_lock(cntr->domain);
+	gamma_domain_progress(cntr->domain);
+	while ((ret = look(cntr, threshold)) == -FI_EAGAIN && waited != -FI_ETIMEDOUT) {
+		waited = gamma_patience_wait(&patience, &cntr->waiter, may_sleep);
+		gamma_domain_progress(cntr->domain);
+	}
+	gamma_domain_unlock(cntr->domain);
+	return ret == -FI_EAGAIN ? -FI_ETIMEDOUT : ret;
+}
+
+/* ---- opening and closing ---- */
+
+static int get_wait(struct gamma_cntr *cntr, int *fd)
+{
+	int ret;
+
+	if (cntr->wait_obj == FI_WAIT_SET)
+		return gamma_wait_get_fd(cntr->waiter.wait_set, fd);
+	if (cntr->wait_obj == FI_WAIT_NONE || cntr->wait_obj == FI_WAIT_YIELD)
+		return -FI_ENODATA;
+	gamma_domain_lock(cntr->domain);
+	ret = gamma_waiter_fd(&cntr->waiter);
+	gamma_domain_unlock(cntr->domain);
+	if (ret < 0)
+		return ret;
+	*fd = ret;
+	return 0;
+}
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	struct gamma_cntr *cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid.fid);
+
+	switch (command) {
+	case FI_GETWAIT:
+		return get_wait(cntr, arg);
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *) arg = cntr->wait_obj;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static int cntr_close(struct fid *fid)
+{
+	struct gamma_cntr *cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid.fid);
+	struct gamma_domain *domain = cntr->domain;
+
+	if (gamma_in_use(&cntr->refs))
+		return -FI_EBUSY;
+	if (cntr->waiter.wait_set)
+		gamma_wait_detach(cntr->waiter.wait_set, fid);
+	gamma_domain_lock(domain);
+	gamma_waiter_close(&cntr->waiter);
+	gamma_domain_unlock(domain);
+	free(cntr);
+	gamma_unref(&domain->refs);
+	return 0;
+}
+
+static struct fi_ops cntr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cntr_close,
+	.bind = gamma_no_bind,
+	.control = cntr_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = cntr_read,
+	.readerr = cntr_readerr,
+	.add = cntr_add,
+	.set = cntr_set,
+	.wait = cntr_wait,
+	.adderr = cntr_adderr,
+	.seterr = cntr_seterr,
+};
+
+static int check_attr(const struct fi_cntr_attr *attr)
+{
+	/* Counting bytes, since 2.0, is not offered. */
+	if (attr->events != FI_CNTR_EVENTS_COMP)
+		return -FI_ENOSYS;
+	if (attr->flags)
+		return -FI_EBADFLAGS;
+	switch (attr->wait_obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_YIELD:
+		return 0;
+	case FI_WAIT_SET:
+		return attr->wait_set ? 0 : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+int gamma_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
+		    struct fid_cntr **cntr_fid, void *context)
+{
+	struct gamma_domain *domain =
+		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
+	struct fi_cntr_attr none = {0};
+	struct gamma_cntr *cntr;
+	int ret;
+
+	attr = attr ? attr : &none;
+	ret = check_attr(attr);
+	if (ret)
+		return ret;
+	cntr = calloc(1, sizeof(*cntr));
+	if (!cntr)
+		return -FI_ENOMEM;
+	cntr->domain = domain;
+	cntr->wait_obj = attr->wait_obj;
+	cntr->cntr_fid.fid.fclass = FI_CLASS_CNTR;
+	cntr->cntr_fid.fid.context = context;
+	cntr->cntr_fid.fid.ops = &cntr_fid_ops;
+	cntr->cntr_fid.ops = &cntr_ops;
+	gamma_waiter_init(&cntr->waiter, domain);
+	gamma_ref(&domain->refs);
+	if (attr->wait_obj == FI_WAIT_SET) {
+		ret = gamma_wait_attach(attr->wait_set, &cntr->cntr_fid.fid,
+					&cntr->waiter.wait_set);
+		if (ret) {
+			cntr_close(&cntr->cntr_fid.fid);
+			return ret;
+		}
+	}
+	*cntr_fid = &cntr->cntr_fid;
+	return 0;
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The completion queue: a ring of successes that grows, a list of errors behind it. Endpoints
+ * write, under the domain's lock; reading an empty one moves the domain.
+ */
+#include "gamma.h"
+
+#include <stdlib.h>
+
+enum {
+	RING_MIN = 64,	 /* entries */
+	RING_MAX = 4096, /* entries to begin with, whatever size is asked for */
+	TEXT_MAX = 200,	 /* bytes of an error's words with the final 0 */
+};
+_Static_assert(TEXT_MAX <= GAMMA_MAX_ERR_DATA, "the domain's attributes promise as much");
+
+struct gamma_cq_error {
+	struct gamma_list entry;
+	struct gamma_completion completion;
+	int err;	   /* FI_E* */
+	int prov_errno;	   /* err, or more: GAMMA_PROV_ERRNO_TEXT */
+	size_t olen;	   /* bytes lost */
+	size_t data_len;   /* bytes of data */
+	char data[TEXT_MAX]; /* words, or the address of an unknown source */
+};
+
+/* Each format is the beginning of the next, and all of them of struct gamma_completion. */
+#define SAME_PLACE(type, field, member)                                                            \
+	_Static_assert(offsetof(struct type, field) == offsetof(struct gamma_completion, member),  \
+		       "a completion begins like " #type)
+SAME_PLACE(fi_cq_entry, op_context, context);
+SAME_PLACE(fi_cq_msg_entry, flags, flags);
+SAME_PLACE(fi_cq_msg_entry, len, len);
+SAME_PLACE(fi_cq_data_entry, buf, buf);
+SAME_PLACE(fi_cq_data_entry, data, data);
+SAME_PLACE(fi_cq_tagged_entry, tag, tag);
+
+static struct gamma_cq *cq_of(struct fid_cq *cq_fid)
+{
+	return gamma_container_of(cq_fid, struct gamma_cq, cq_fid);
+}
+
+/* ---- writing ---- */
+
+static bool grow(struct gamma_cq *cq)
+{
+	size_t size = cq->size * 2, i;
+	struct gamma_completion *ring = malloc(size * sizeof(*ring));
+
+	if (!ring)
+		return false;
+	for (i = cq->head; i != cq->tail; i++)
+		ring[i & (size - 1)] = cq->ring[i & (cq->size - 1)];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->size = size;
+	return true;
+}
+
+/* Memory for an error; if there is none, the one kept in reserve reports just that. */
+static struct gamma_cq_error *new_error(struct gamma_cq *cq, const struct gamma_completion *completion,
+					int err)
+{
+	struct gamma_cq_error *error = malloc(sizeof(*error));
+
+	if (!error) {
+		error = cq->reserve;
+		cq->reserve = NULL;
+		err = FI_ENOMEM;
+	}
+	if (!error)
+		return NULL;
+	error->completion = *completion;
+	error->err = err;
+	error->prov_errno = err;
+	error->olen = 0;
+	error->data_len = 0;
+	return error;
+}
+
+static void add_error(struct gamma_cq *cq, struct gamma_cq_error *error)
+{
+	if (error)
+		gamma_list_append(&cq->errors, &error->entry);
+	gamma_waiter_wake(&cq->waiter);
+}
+
+void gamma_cq_write(struct gamma_cq *cq, const struct gamma_completion *completion)
+{
+	if (gamma_unlikely(cq->tail - cq->head == cq->size) && !grow(cq)) {
+		gamma_cq_write_error(cq, completion, FI_ENOMEM, 0, NULL);
+		return;
+	}
+	cq->ring[cq->tail++ & (cq->size - 1)] = *completion;
+	gamma_waiter_wake(&cq->waiter);
+}
+
+void gamma_cq_write_error(struct gamma_cq *cq, const struct gamma_completion *completion, int err,
+			  size_t olen, const char *text)
+{
+	struct gamma_cq_error *error = new_error(cq, completion, err);
+
+	if (error && text) {
+		snprintf(error->data, sizeof(error->data), "%s", text);
+		error->data_len = strlen(error->data) + 1;
+		error->prov_errno = GAMMA_PROV_ERRNO_TEXT + error->err;
+	}
+	if (error)
+		error->olen = olen;
+	add_error(cq, error);
+}
+
+void gamma_cq_write_unknown_source(struct gamma_cq *cq, const struct gamma_completion *completion,
+				   const struct gamma_addr *source)
+{
+	struct gamma_cq_error *error = new_error(cq, completion, FI_EADDRNOTAVAIL);
+
+	if (error) {
+		memcpy(error->data, source, sizeof(*source));
+		error->data_len = sizeof(*source);
+	}
+	add_error(cq, error);
+}
+
+/* ---- reading ---- */
+
+/* Copies one entry in the queue's format; returns where the next one goes. */
+static inline void *copy_entry(enum fi_cq_format format, void *to,
+			       const struct gamma_completion *from)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_TAGGED:
+		memcpy(to, from, sizeof(struct fi_cq_tagged_entry));
+		return (struct fi_cq_tagged_entry *) to + 1;
+	case FI_CQ_FORMAT_DATA:
+		memcpy(to, from, sizeof(struct fi_cq_data_entry));
+		return (struct fi_cq_data_entry *) to + 1;
+	case FI_CQ_FORMAT_MSG:
+		memcpy(to, from, sizeof(struct fi_cq_msg_entry));
+		return (struct fi_cq_msg_entry *) to + 1;
+	default:
+		memcpy(to, from, sizeof(struct fi_cq_entry));
+		return (struct fi_cq_entry *) to + 1;
+	}
+}
+
+/* Takes up to count entries; source may be NULL. Successes come before errors. */
+static ssize_t take(struct gamma_cq *cq, void *buf, size_t count, fi_addr_t *source)
+{
+	const struct gamma_completion *entry;
+	size_t waiting = cq->tail - cq->head, i;
+
+	if (!waiting)
+		return gamma_list_empty(&cq->errors) ? -FI_EAGAIN : -FI_EAVAIL;
+	count = gamma_min(count, waiting);
+	for (i = 0; i < count; i++) {
+		entry = &cq->ring[cq->head++ & (cq->size - 1)];
+		buf = copy_entry(cq->format, buf, entry);
+		if (source)
+			source[i] = entry->source;
+	}
+	return count;
+}
+
+/* Anything there is returned at once; only then is it worth moving the domain. */
+static inline ssize_t take_or_progress(struct gamma_cq *cq, void *buf, size_t count,
+				       fi_addr_t *source)
+{
+	if (cq->tail == cq->head || !count)
+		gamma_domain_progress(cq->domain);
+	return take(cq, buf, count, source);
+}
+
+static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_addr_t *source)
+{
+	struct gamma_cq *cq = cq_of(cq_fid);
+	ssize_t ret;
+
+	gamma_domain_lock(cq->domain);
+	ret = take_or_progress(cq, buf, count, source);
+	gamma_domain_unlock(cq->domain);
+	return ret;
+}
+
+static ssize_t cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
+{
+	return cq_readfrom(cq_fid, buf, count, NULL);
+}
+
+/* Whether fi_cq_signal sends the caller home, who has been here since interrupts had this value. */
+static bool interrupted(struct gamma_cq *cq, uint32_t since)
+{
+	bool pending = cq->interrupt;
+
+	cq->interrupt = false;
+	return pending || cq->interrupts != since;
+}
+
+/* A condition (cond) is a mere hint: the first entry ends the wait. */
+static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_addr_t *source,
+			    const void *cond, int timeout)
+{
+	struct gamma_cq *cq = cq_of(cq_fid);
+	struct gamma_patience patience;
+	uint32_t since;
+	ssize_t ret;
+
+	(void) cond;
+	/* As other providers do; for FI_WAIT_SET, fi_wait is what sleeps. */
+	if (cq->wait_obj == FI_WAIT_NONE || cq->wait_obj == FI_WAIT_SET)
+		return -FI_ENOSYS;
+	gamma_patience_init(&patience, timeout);
+	gamma_domain_lock(cq->domain);
+	cq->blocked++;
+	since = cq->interrupts;
+	do {
+		ret = take_or_progress(cq, buf, count, source);
+	} while (ret == -FI_EAGAIN && !interrupted(cq, since) &&
+		 !gamma_patience_wait(&patience, &cq->waiter, cq->wait_obj != FI_WAIT_YIELD));
+	/* What came in the very moment that the time was up is not left behind. */
+	if (ret == -FI_EAGAIN)
+		ret = take(cq, buf, count, source);
+	cq->blocked--;
+	gamma_domain_unlock(cq->domain);
+	return ret;
+}
+
+static ssize_t cq_sread(struct fid_cq *cq_fid, void *buf, size_t count, const void *cond,
+			int timeout)
+{
+	return cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *cq_fid)
+{
+	struct gamma_cq *cq = cq_of(cq_fid);
+
+	if (cq->wait_obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	gamma_domain_lock(cq->domain);
+	if (cq->blocked)
+		cq->interrupts++;
+	else
+		cq->interrupt = true;
+	gamma_waiter_wake(&cq->waiter);
+	gamma_domain_unlock(cq->domain);
+	return 0;
+}
+
+/* ---- errors ---- */
+
+/*
+ * err_data goes into the caller's buffer if there is one, as far as it fits; else the caller
+ * gets ours until the next read. Before version 1.5 err_data_size was not in the structure.
+ */
+static void give_err_data(const struct gamma_cq *cq, struct gamma_cq_error *error,
+			  struct fi_cq_err_entry *entry)
+{
+	bool sized = FI_VERSION_GE(cq->domain->fabric->api_version, FI_VERSION(1, 5));
+	size_t len = error->data_len;
+
+	if (!sized || !entry->err_data || !entry->err_data_size) {
+		entry->err_data = len ? error->data : NULL;
+		if (sized)
+			entry->err_data_size = len;
+		return;
+	}
+	len = gamma_min(len, entry->err_data_size);
+	memcpy(entry->err_data, error->data, len);
+	if (len && error->prov_errno != error->err)
+		((char *) entry->err_data)[len - 1] = '\0';
+	entry->err_data_size = len;
+}
+
+static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct gamma_cq *cq = cq_of(cq_fid);
+	struct gamma_cq_error *error;
+
+	(void) flags;
+	gamma_domain_lock(cq->domain);
+	if (gamma_list_empty(&cq->errors)) {
+		gamma_domain_unlock(cq->domain);
+		return -FI_EAGAIN;
+	}
+	error = gamma_list_first(&cq->errors, struct gamma_cq_error, entry);
+	gamma_list_remove(&error->entry);
+	copy_entry(FI_CQ_FORMAT_TAGGED, entry, &error->completion);
+	entry->olen = error->olen;
+	entry->err = error->err;
+	entry->prov_errno = error->prov_errno;
+	give_err_data(cq, error, entry);
+	/* The entry before this one is no longer in anybody's hands. */
+	if (cq->reserve)
+		free(cq->last_error);
+	else
+		cq->reserve = cq->last_error;
+	cq->last_error = error;
+	gamma_domain_unlock(cq->domain);
+	return 1;
+}
+
+static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	const char *text = err_data;
+
+	(void) cq;
+	if (prov_errno < GAMMA_PROV_ERRNO_TEXT)
+		text = fi_strerror(prov_errno);
+	else if (!text)
+		text = fi_strerror(prov_errno - GAMMA_PROV_ERRNO_TEXT);
+	if (!buf || !len)
+		return text;
+	snprintf(buf, len, "%s", text);
+	return buf;
+}
+
+/* ---- opening and closing ---- */
+
+static int get_wait(struct gamma_cq *cq, int *fd)
+{
+	int ret;
+
+	if (cq->wait_obj == FI_WAIT_SET)
+		return gamma_wait_get_fd(cq->waiter.wait_set, fd);
+	if (cq->wait_obj == FI_WAIT_NONE || cq->wait_obj == FI_WAIT_YIELD)
+		return -FI_ENODATA;
+	gamma_domain_lock(cq->domain);
+	ret = gamma_waiter_fd(&cq->waiter);
+	gamma_domain_unlock(cq->domain);
+	if (ret < 0)
+		return ret;
+	*fd = ret;
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct gamma_cq *cq = gamma_container_of(fid, struct gamma_cq, cq_fid.fid);
+
+	switch (command) {
+	case FI_GETWAIT:
+		return get_wait(cq, arg);
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *) arg = cq->wait_obj;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static void free_cq(struct gamma_cq *cq)
+{
+	struct gamma_list *pos, *next;
+
+	gamma_list_for_each_safe(pos, next, &cq->errors)
+		free(gamma_list_entry(pos, struct gamma_cq_error, entry));
+	free(cq->last_error);
+	free(cq->reserve);
+	free(cq->ring);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct gamma_cq *cq = gamma_container_of(fid, struct gamma_cq, cq_fid.fid);
+	struct gamma_domain *domain = cq->domain;
+
+	if (gamma_in_use(&cq->refs))
+		return -FI_EBUSY;
+	if (cq->waiter.wait_set)
+		gamma_wait_detach(cq->waiter.wait_set, fid);
+	gamma_domain_lock(domain);
+	gamma_waiter_close(&cq->waiter);
+	gamma_domain_unlock(domain);
+	free_cq(cq);
+	gamma_unref(&domain->refs);
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.bind = gamma_no_bind,
+	.control = cq_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal,
+	.strerror = cq_strerror,
+};
+
+static int check_attr(const struct fi_cq_attr *attr)
+{
+	if (attr->format > FI_CQ_FORMAT_TAGGED)
+		return -FI_ENOSYS;
+	/* FI_AFFINITY is about interrupts, which here are the kernel's. */
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
+	switch (attr->wait_obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_YIELD:
+		return 0;
+	case FI_WAIT_SET:
+		return attr->wait_set ? 0 : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static size_t ring_size(size_t asked)
+{
+	size_t size = RING_MIN;
+
+	while (size < asked && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+static struct gamma_cq *new_cq(const struct fi_cq_attr *attr)
+{
+	struct gamma_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		return NULL;
+	gamma_list_init(&cq->errors);
+	cq->size = ring_size(attr->size);
+	cq->ring = malloc(cq->size * sizeof(*cq->ring));
+	cq->reserve = malloc(sizeof(*cq->reserve));
+	cq->format = attr->format;
+	cq->wait_obj = attr->wait_obj;
+	if (cq->ring && cq->reserve)
+		return cq;
+	free_cq(cq);
+	return NULL;
+}
+
+int gamma_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid,
+		  void *context)
+{
+	struct gamma_domain *domain =
+		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
+	struct fi_cq_attr none = {0};
+	struct gamma_cq *cq;
+	int ret;
+
+	attr = attr ? attr : &none;
+	ret = check_attr(attr);
+	if (ret)
+		return ret;
+	cq = new_cq(attr);
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->domain = domain;
+	cq->cq_fid.fid.fclass = FI_CLASS_CQ;
+	cq->cq_fid.fid.context = context;
+	cq->cq_fid.fid.ops = &cq_fid_ops;
+	cq->cq_fid.ops = &cq_ops;
+	gamma_waiter_init(&cq->waiter, domain);
+	gamma_ref(&domain->refs);
+	if (attr->wait_obj == FI_WAIT_SET) {
+		ret = gamma_wait_attach(attr->wait_set, &cq->cq_fid.fid, &cq->waiter.wait_set);
+		if (ret) {
+			cq_close(&cq->cq_fid.fid);
+			return ret;
+		}
+	}
+	*cq_fid = &cq->cq_fid;
+	return 0;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The domain: access to one NIC. Owns the lock that covers everything opened on it; how its
+ * endpoints are moved is in progress.c.
+ */
+#include "gamma.h"
+
+#include <stdlib.h>
+
+static int domain_close(struct fid *fid)
+{
+	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
+
+	if (gamma_in_use(&domain->refs))
+		return -FI_EBUSY;
+	gamma_auto_stop(domain);
+	gamma_domain_wait_close(domain);
+	if (domain->eq)
+		gamma_unref(&domain->eq->refs);
+	gamma_unref(&domain->fabric->refs);
+	pthread_mutex_destroy(&domain->lock);
+	free(domain);
+	return 0;
+}
+
+/* Events of address vectors without an event queue of their own go to the domain's. */
+static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
+
+	if (other->fclass != FI_CLASS_EQ)
+		return -FI_EINVAL;
+	/* FI_REG_MR asks for events of memory registration, which here is never asynchronous. */
+	if (flags & ~FI_REG_MR)
+		return -FI_EBADFLAGS;
+	if (domain->eq)
+		return -FI_EINVAL;
+	domain->eq = gamma_container_of(other, struct gamma_eq, eq_fid.fid);
+	gamma_ref(&domain->eq->refs);
+	return 0;
+}
+
+static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+			  void *context)
+{
+	(void) domain, (void) info, (void) sep, (void) context;
+	return -FI_ENOSYS;
+}
+
+static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		      void *context)
+{
+	(void) domain, (void) attr, (void) stx, (void) context;
+	return -FI_ENOSYS;
+}
+
+static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		      void *context)
+{
+	(void) domain, (void) attr, (void) rx_ep, (void) context;
+	return -FI_ENOSYS;
+}
+
+static int no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			   struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void) domain, (void) datatype, (void) op, (void) attr, (void) flags;
+	return -FI_ENOSYS;
+}
+
+static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			       struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void) domain, (void) coll, (void) attr, (void) flags;
+	return -FI_ENOSYS;
+}
+
+static int open_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			  uint64_t flags, void *context)
+{
+	return flags ? -FI_EBADFLAGS : gamma_endpoint_open(domain, info, ep, context);
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+	.control = gamma_no_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = gamma_av_open,
+	.cq_open = gamma_cq_open,
+	.endpoint = gamma_endpoint_open,
+	.scalable_ep = no_scalable_ep,
+	.cntr_open = gamma_cntr_open,
+	.poll_open = gamma_poll_open,
+	.stx_ctx = no_stx_ctx,
+	.srx_ctx = no_srx_ctx,
+	.query_atomic = no_query_atomic,
+	.query_collective = no_query_collective,
+	.endpoint2 = open_endpoint2,
+};
+
+/* The usable NIC of that name as it is now, which may not be as fi_getinfo found it. */
+static int find_nic(const char *name, struct gamma_nic *nic)
+{
+	const struct gamma_nic *found;
+	struct gamma_nic *nics;
+	size_t count;
+	int ret;
+
+	if (!name)
+		return -FI_EINVAL;
+	ret = gamma_nic_list(&nics, &count);
+	if (ret)
+		return ret;
+	found = gamma_nic_by_name(nics, count, name);
+	if (found && !found->reason)
+		*nic = *found;
+	else
+		GAMMA_WARN(DOMAIN, "%s %s\n", name,
+			   found ? found->reason : "is gone: ip link lists the interfaces");
+	ret = found && !found->reason ? 0 : -FI_ENODEV;
+	gamma_nic_list_free(nics);
+	return ret;
+}
+
+/* The old word for the bits that it stands for. */
+static uint32_t mr_mode_bits(int mode)
+{
+	if (mode == FI_MR_BASIC)
+		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return mode & ~(FI_MR_BASIC | FI_MR_SCALABLE);
+}
+
+/* With a thread of ours in the domain the caller alone cannot serialise. */
+static void take_attr(struct gamma_domain *domain, const struct fi_domain_attr *attr)
+{
+	domain->thread_safe = attr->threading != FI_THREAD_DOMAIN ||
+			      attr->data_progress == FI_PROGRESS_AUTO;
+	domain->av_type = attr->av_type == FI_AV_MAP ? FI_AV_MAP : FI_AV_TABLE;
+	domain->resource_mgmt = attr->resource_mgmt;
+	domain->mr_mode = mr_mode_bits(attr->mr_mode);
+}
+
+static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric, void *context)
+{
+	size_t i;
+
+	domain->fabric = fabric;
+	domain->domain_fid.fid.fclass = FI_CLASS_DOMAIN;
+	domain->domain_fid.fid.context = context;
+	domain->domain_fid.fid.ops = &domain_fid_ops;
+	domain->domain_fid.ops = &domain_ops;
+	domain->domain_fid.mr = &gamma_mr_ops;
+	pthread_mutex_init(&domain->lock, NULL);
+	gamma_list_init(&domain->eps);
+	for (i = 0; i < GAMMA_MR_BUCKETS; i++)
+		gamma_list_init(&domain->mrs[i]);
+	domain->next_mr_key = 1;
+	domain->wait_fd = -1;
+	domain->timer_fd = -1;
+	domain->timer_at = GAMMA_NEVER;
+}
+
+int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
+		      struct fid_domain **domain_fid, void *context)
+{
+	struct gamma_fabric *fabric =
+		gamma_container_of(fabric_fid, struct gamma_fabric, fabric_fid);
+	struct gamma_domain *domain;
+	int ret;
+
+	if (!info || !info->domain_attr)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	ret = find_nic(info->domain_attr->name, &domain->nic);
+	if (!ret)
+		ret = gamma_check_info(fabric->api_version, info, domain->nic.mtu);
+	if (ret) {
+		free(domain);
+		return ret;
+	}
+	init_domain(domain, fabric, context);
+	domain->caps = info->caps;
+	take_attr(domain, info->domain_attr);
+	gamma_ref(&fabric->refs);
+	if (info->domain_attr->data_progress == FI_PROGRESS_AUTO)
+		ret = gamma_auto_start(domain);
+	if (ret) {
+		domain_close(&domain->domain_fid.fid);
+		return ret;
+	}
+	*domain_fid = &domain->domain_fid;
+	return 0;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The fabric object: one Ethernet segment. It only counts what is opened on it, so it needs
+ * no lock. Also the stubs for slots that objects have no use for.
+ */
+#include "gamma.h"
+
+#include <stdlib.h>
+
+int gamma_no_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	(void) fid, (void) other, (void) flags;
+	return -FI_EINVAL;
+}
+
+int gamma_no_control(struct fid *fid, int command, void *arg)
+{
+	(void) fid, (void) command, (void) arg;
+	return -FI_ENOSYS;
+}
+
+int gamma_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+{
+	(void) fid, (void) name, (void) flags, (void) ops, (void) context;
+	return -FI_ENOSYS;
+}
+
+int gamma_no_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	(void) fid, (void) buf, (void) len;
+	return -FI_ENOSYS;
+}
+
+int gamma_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+{
+	(void) fid, (void) name, (void) flags, (void) ops, (void) context;
+	return -FI_ENOSYS;
+}
+
+static int fabric_close(struct fid *fid)
+{
+	struct gamma_fabric *fabric = gamma_container_of(fid, struct gamma_fabric, fabric_fid.fid);
+
+	if (gamma_in_use(&fabric->refs))
+		return -FI_EBUSY;
+	free(fabric);
+	return 0;
+}
+
+static int no_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+			 void *context)
+{
+	(void) fabric, (void) info, (void) pep, (void) context;
+	return -FI_ENOSYS; /* only connected endpoints listen */
+}
+
+static int open_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+			uint64_t flags, void *context)
+{
+	return flags ? -FI_EBADFLAGS : gamma_domain_open(fabric, info, domain, context);
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+	.bind = gamma_no_bind,
+	.control = gamma_no_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = gamma_domain_open,
+	.passive_ep = no_passive_ep,
+	.eq_open = gamma_eq_open,
+	.wait_open = gamma_wait_open,
+	.trywait = gamma_trywait,
+	.domain2 = open_domain2,
+};
+
+int gamma_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)
+{
+	struct gamma_fabric *fabric;
+
+	if (!attr || (attr->name && strcmp(attr->name, gamma_settings.fabric_name))) {
+		GAMMA_INFO(FABRIC, "no fabric of that name; this one is %s (FI_GAMMA_FABRIC)\n",
+			   gamma_settings.fabric_name);
+		return -FI_ENODATA;
+	}
+	fabric = calloc(1, sizeof(*fabric));
+	if (!fabric)
+		return -FI_ENOMEM;
+	/* The core stores it in the fid only after this call. */
+	fabric->api_version = attr->api_version;
+	fabric->fabric_fid.fid.fclass = FI_CLASS_FABRIC;
+	fabric->fabric_fid.fid.context = context;
+	fabric->fabric_fid.fid.ops = &fabric_fid_ops;
+	fabric->fabric_fid.ops = &fabric_ops;
+	fabric->fabric_fid.api_version = attr->api_version;
+	*fabric_fid = &fabric->fabric_fid;
+	return 0;
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * fi_getinfo: which NICs can serve a query, under which addresses. One RDM and one DGRAM
+ * info a NIC, the default NIC first. select.c says whether to answer, attr.c what is offered.
+ */
+#include "gamma.h"
+#include "conf/mac.h"
+#include "conf/resolve.h"
+#include "wire/wire.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/*
+ * libfabric's core sets these when one of its layers (ofi_rxd, ofi_rxm, ...) looks for a
+ * provider below it; they are no flags of the interface. RDM endpoints are native here, and
+ * "gamma;ofi_rxd" would be listed before them.
+ */
+#define LAYERING_FLAGS (0xfull << 58)
+
+static const enum fi_ep_type types[] = {FI_EP_RDM, FI_EP_DGRAM};
+
+/* One query and what is known of this host. */
+struct query {
+	uint32_t version;
+	const struct fi_info *hints; /* or NULL */
+	bool named;
+	struct gamma_conf *conf;
+	struct gamma_nic *nics;
+	size_t nic_count;
+	const struct gamma_nic *only;  /* FI_GAMMA_IFACE; NULL: any */
+	struct gamma_resolved source;
+	bool has_dest;
+	struct gamma_resolved dest;
+	struct gamma_addr dest_addr; /* from dest or the hints; MAC zero: the NIC's own */
+};
+
+static const char *hinted_domain(const struct fi_info *hints)
+{
+	return hints && hints->domain_attr ? hints->domain_attr->name : NULL;
+}
+
+/* ---- this host ---- */
+
+/* Whether a packet socket can be opened; the reason if not. */
+static int check_privilege(char *why, size_t why_len)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0) {
+		close(fd);
+		return 0;
+	}
+	if (errno == EPERM || errno == EACCES)
+		snprintf(why, why_len,
+			 "no CAP_NET_RAW, so no raw Ethernet: run as root, or give the program the "
+			 "capability (setcap cap_net_raw+ep PROGRAM)");
+	else
+		snprintf(why, why_len, "no packet socket: %s; see the limits of this process (ulimit)",
+			 strerror(errno));
+	return -FI_ENODATA;
+}
+
+static int find_iface(struct query *query, char *why, size_t why_len)
+{
+	const char *iface = gamma_settings.iface;
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	if (!iface)
+		return 0;
+	query->only = gamma_mac_parse(iface, mac)
+			      ? gamma_nic_by_mac(query->nics, query->nic_count, mac)
+			      : gamma_nic_by_name(query->nics, query->nic_count, iface);
+	if (query->only && !query->only->reason)
+		return 0;
+	if (query->only)
+		snprintf(why, why_len, "FI_GAMMA_IFACE=%s: %s %s", iface, query->only->name,
+			 query->only->reason);
+	else
+		snprintf(why, why_len,
+			 "FI_GAMMA_IFACE=%s: this host has no such interface; ip link lists them", iface);
+	return -FI_ENODATA;
+}
+
+static bool any_usable(const struct query *query)
+{
+	size_t i;
+
+	for (i = 0; i < query->nic_count; i++)
+		if (!query->nics[i].reason)
+			return true;
+	return false;
+}
+
+/* Reads configuration and NICs; the reason if gamma cannot serve on this host. */
+static int load_host(struct query *query, char *why, size_t why_len)
+{
+	int ret;
+
+	if (gamma_settings_error()) {
+		snprintf(why, why_len, "%s", gamma_settings_error());
+		return -FI_ENODATA;
+	}
+	if (gamma_conf_load(gamma_settings.conf_path, &query->conf, why, why_len))
+		return -FI_ENODATA;
+	ret = gamma_nic_list(&query->nics, &query->nic_count);
+	if (ret) {
+		snprintf(why, why_len, "listing the network interfaces failed: %s", strerror(-ret));
+		return -FI_ENODATA;
+	}
+	if (find_iface(query, why, why_len))
+		return -FI_ENODATA;
+	if (!any_usable(query)) {
+		snprintf(why, why_len,
+			 "no usable network interface: it takes an Ethernet NIC that is up (FI_LOG_LEVEL="
+			 "info says why each is left out)");
+		return -FI_ENODATA;
+	}
+	return check_privilege(why, why_len);
+}
+
+/* ---- the addresses asked for ---- */
+
+static bool address_valid(const void *addr, size_t len)
+{
+	const struct gamma_addr *gamma_addr = addr;
+
+	return len >= GAMMA_ADDR_LEN && gamma_addr->version == GAMMA_ADDR_VERSION;
+}
+
+/* node and service name the source with FI_SOURCE, else the destination. */
+static int resolve_names(struct query *query, const char *node, const char *service, bool source)
+{
+	struct gamma_resolved *out = source ? &query->source : &query->dest;
+	char why[256];
+
+	if (!node && !service)
+		return 0;
+	if (gamma_resolve(node, service, source, query->conf, query->nics, query->nic_count, out, why,
+			  sizeof(why))) {
+		GAMMA_WARN(CORE, "%s\n", why);
+		return -FI_ENODATA;
+	}
+	if (source)
+		return 0;
+	query->has_dest = true;
+	query->dest_addr.version = GAMMA_ADDR_VERSION;
+	memcpy(query->dest_addr.mac, out->mac, GAMMA_MAC_LEN);
+	query->dest_addr.port = htons(out->port);
+	return 0;
+}
+
+/* What names left open may stand in the hints. */
+static int take_hinted_addresses(struct query *query, bool source_named)
+{
+	const struct fi_info *hints = query->hints;
+	const struct gamma_addr *addr;
+
+	if (hints && hints->src_addr && !source_named) {
+		addr = hints->src_addr;
+		if (!address_valid(addr, hints->src_addrlen))
+			return -FI_ENODATA;
+		memcpy(query->source.mac, addr->mac, GAMMA_MAC_LEN);
+		query->source.port = ntohs(addr->port);
+	}
+	if (hints && hints->dest_addr && !query->has_dest) {
+		if (!address_valid(hints->dest_addr, hints->dest_addrlen))
+			return -FI_ENODATA;
+		memcpy(&query->dest_addr, hints->dest_addr, sizeof(query->dest_addr));
+		query->has_dest = true;
+	}
+	return 0;
+}
+
+/* ---- the answer ---- */
+
+static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
+{
+	static const uint8_t any[GAMMA_MAC_LEN];
+	const char *domain = hinted_domain(query->hints);
+
+	if (nic->reason || (query->only && nic != query->only))
+		return false;
+	if (domain && strcmp(domain, nic->name))
+		return false;
+	if (query->source.nic && nic != query->source.nic)
+		return false;
+	if (memcmp(query->source.mac, any, sizeof(any)) &&
+	    memcmp(query->source.mac, nic->mac, sizeof(any)))
+		return false;
+	/* The way to the destination decides where the user has not. */
+	return domain || query->only || query->source.nic || !query->dest.nic ||
+	       nic == query->dest.nic;
+}
+
+/* Complete but for epoch and, unless asked for, port: those are the endpoint's. */
+static void own_address(struct gamma_addr *addr, const struct gamma_nic *nic, uint16_t port)
+{
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr->mac, nic->mac, GAMMA_MAC_LEN);
+	addr->port = htons(port);
+	addr->version = GAMMA_ADDR_VERSION;
+	addr->mtu = htons((uint16_t) gamma_min(nic->mtu, UINT16_MAX));
+	addr->host = gamma_host_identity();
+}
+
+static int set_address(void **field, size_t *len, const struct gamma_addr *addr)
+{
+	*field = malloc(sizeof(*addr));
+	if (!*field)
+		return -FI_ENOMEM;
+	memcpy(*field, addr, sizeof(*addr));
+	*len = sizeof(*addr);
+	return 0;
+}
+
+static int set_addresses(struct fi_info *info, const struct query *query,
+			 const struct gamma_nic *nic)
+{
+	static const uint8_t unset[GAMMA_MAC_LEN];
+	struct gamma_addr addr;
+
+	own_address(&addr, nic, query->source.port);
+	if (set_address(&info->src_addr, &info->src_addrlen, &addr))
+		return -FI_ENOMEM;
+	if (!query->has_dest)
+		return 0;
+	addr = query->dest_addr;
+	if (!memcmp(addr.mac, unset, sizeof(unset)))
+		own_address(&addr, nic, ntohs(addr.port));
+	else if (!addr.host && gamma_nic_by_mac(query->nics, query->nic_count, addr.mac))
+		addr.host = gamma_host_identity();
+	return set_address(&info->dest_addr, &info->dest_addrlen, &addr);
+}
+
+static struct fi_info *make_info(const struct query *query, const struct gamma_nic *nic,
+				 enum fi_ep_type type)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (!info)
+		return NULL;
+	gamma_fill_info(info, query->version, type, nic->mtu, query->hints);
+	info->domain_attr->name = strdup(nic->name);
+	info->fabric_attr->name = strdup(gamma_settings.fabric_name);
+	info->nic = gamma_nic_fid(nic);
+	if (info->domain_attr->name && info->fabric_attr->name && info->nic &&
+	    !set_addresses(info, query, nic))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/* Appends the infos of one NIC; *tail is where the next one goes. */
+static int offer_nic(const struct query *query, const struct gamma_nic *nic, struct fi_info ***tail)
+{
+	size_t i;
+
+	for (i = 0; i < gamma_array_size(types); i++) {
+		const char *field =
+			gamma_check_hints(query->version, types[i], nic->mtu, query->hints);
+
+		if (field)
+			continue;
+		**tail = make_info(query, nic, types[i]);
+		if (!**tail)
+			return -FI_ENOMEM;
+		*tail = &(**tail)->next;
+	}
+	return 0;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	return gamma_nic_compare(*(const struct gamma_nic *const *) a,
+				 *(const struct gamma_nic *const *) b);
+}
+
+static int answer(const struct query *query, struct fi_info **info)
+{
+	const struct gamma_nic *first =
+		gamma_nic_default(query->nics, query->nic_count, query->conf);
+	const struct gamma_nic **order = calloc(query->nic_count + 1, sizeof(*order));
+	struct fi_info **tail = info;
+	size_t i;
+	int ret = 0;
+
+	if (!order)
+		return -FI_ENOMEM;
+	for (i = 0; i < query->nic_count; i++)
+		order[i] = &query->nics[i];
+	qsort(order, query->nic_count, sizeof(*order), by_rank);
+	if (first && nic_fits(query, first))
+		ret = offer_nic(query, first, &tail);
+	for (i = 0; !ret && i < query->nic_count; i++)
+		if (order[i] != first && nic_fits(query, order[i]))
+			ret = offer_nic(query, order[i], &tail);
+	free(order);
+	if (ret) {
+		fi_freeinfo(*info);
+		*info = NULL;
+	}
+	return ret ? ret : *info ? 0 : -FI_ENODATA;
+}
+
+/* Before anything is asked of the system: could any NIC's endpoints satisfy the hints? */
+static bool attributes_fit(uint32_t version, const struct fi_info *hints)
+{
+	const char *name = hints && hints->fabric_attr ? hints->fabric_attr->name : NULL;
+	const char *field = NULL;
+	size_t i;
+
+	if (name && gamma_settings.fabric_name && strcmp(name, gamma_settings.fabric_name)) {
+		GAMMA_INFO(CORE, "hints ask for fabric %s, this is %s\n", name,
+			   gamma_settings.fabric_name);
+		return false;
+	}
+	for (i = 0; i < gamma_array_size(types); i++) {
+		field = gamma_check_hints(version, types[i], UINT16_MAX, hints);
+		if (!field)
+			return true;
+		GAMMA_INFO(CORE, "%s endpoints cannot satisfy hints->%s\n",
+			   types[i] == FI_EP_RDM ? "RDM" : "DGRAM", field);
+	}
+	return false;
+}
+
+static int run_query(struct query *query, const char *node, const char *service, bool source,
+		     struct fi_info **info)
+{
+	char why[512];
+	int ret;
+
+	if (load_host(query, why, sizeof(why))) {
+		gamma_complain(query->named, why);
+		return -FI_ENODATA;
+	}
+	ret = resolve_names(query, node, service, source);
+	if (!ret)
+		ret = take_hinted_addresses(query, source && (node || service));
+	if (!ret)
+		ret = answer(query, info);
+	if (ret == -FI_ENODATA)
+		GAMMA_INFO(CORE, "no usable interface has the addresses or the domain asked for\n");
+	return ret;
+}
+
+int gamma_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		  const struct fi_info *hints, struct fi_info **info)
+{
+	struct query query = {.version = version, .hints = hints};
+	int ret;
+
+	*info = NULL;
+	if ((flags & LAYERING_FLAGS) || !gamma_selected(node, service, hints) ||
+	    !attributes_fit(version, hints))
+		return -FI_ENODATA;
+	query.named = gamma_named(hints);
+	ret = run_query(&query, node, service, flags & FI_SOURCE, info);
+	gamma_nic_list_free(query.nics);
+	gamma_conf_free(query.conf);
+	return ret;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The memory region: what peers may reach under a key. Regions are found by key in a hash
+ * table of the domain, under its lock. Registering touches no page.
+ */
+#include "gamma.h"
+
+#include <stdlib.h>
+
+/* Keys are often small numbers in a row, or addresses: mix all bits into the bucket. */
+static struct gamma_list *bucket_of(struct gamma_domain *domain, uint64_t key)
+{
+	uint64_t mixed = key * 0x9e3779b97f4a7c15ull; /* 2^64 divided by the golden ratio */
+
+	return &domain->mrs[(mixed >> 32) & (GAMMA_MR_BUCKETS - 1)];
+}
+
+struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key)
+{
+	struct gamma_list *head = bucket_of(domain, key), *pos;
+
+	gamma_list_for_each(pos, head) {
+		struct gamma_mr *mr = gamma_list_entry(pos, struct gamma_mr, bucket);
+
+		if (mr->mr_fid.key == key)
+			return mr;
+	}
+	return NULL;
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct gamma_mr *mr = gamma_container_of(fid, struct gamma_mr, mr_fid.fid);
+	struct gamma_domain *domain = mr->domain;
+
+	gamma_domain_lock(domain);
+	gamma_list_remove(&mr->bucket);
+	if (mr->cntr)
+		gamma_unref(&mr->cntr->refs);
+	gamma_domain_unlock(domain);
+	free(mr);
+	gamma_unref(&domain->refs);
+	return 0;
+}
+
+/* A counter of remote accesses; an endpoint is accepted, as every one reaches all regions. */
+static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct gamma_mr *mr = gamma_container_of(fid, struct gamma_mr, mr_fid.fid);
+
+	if (other->fclass == FI_CLASS_EP)
+		return flags ? -FI_EBADFLAGS : 0;
+	if (other->fclass != FI_CLASS_CNTR || mr->cntr)
+		return -FI_EINVAL;
+	if (flags & ~(FI_REMOTE_WRITE | FI_REMOTE_READ))
+		return -FI_EBADFLAGS;
+	gamma_domain_lock(mr->domain);
+	mr->cntr = gamma_container_of(other, struct gamma_cntr, cntr_fid.fid);
+	mr->cntr_flags = flags;
+	gamma_ref(&mr->cntr->refs);
+	gamma_domain_unlock(mr->domain);
+	return 0;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	(void) fid, (void) arg;
+	/* A region is enabled from the beginning; it follows the pages by itself. */
+	return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+/* The last fields exist only in the structures of applications that are new enough. */
+static int check_attr(uint32_t api_version, const struct fi_mr_attr *attr, uint64_t flags)
+{
+	/* FI_MR_DMABUF among them: there mr_iov would be something else. */
+	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM))
+		return -FI_EBADFLAGS;
+	if (!attr->mr_iov || !attr->iov_count || attr->iov_count > GAMMA_IOV_LIMIT)
+		return -FI_EINVAL;
+	if (FI_VERSION_GE(api_version, FI_VERSION(1, 5)) && attr->auth_key_size)
+		return -FI_EINVAL;
+	if (FI_VERSION_GE(api_version, FI_VERSION(1, 9)) && attr->iface != FI_HMEM_SYSTEM)
+		return -FI_ENOSYS;
+	return 0;
+}
+
+static int copy_iov(struct gamma_mr *mr, const struct fi_mr_attr *attr)
+{
+	size_t i;
+
+	for (i = 0; i < attr->iov_count; i++) {
+		mr->iov[i] = attr->mr_iov[i];
+		if (__builtin_add_overflow(mr->len, mr->iov[i].iov_len, &mr->len))
+			return -FI_EINVAL;
+	}
+	mr->iov_count = attr->iov_count;
+	return 0;
+}
+
+/* Gives it a key that is free and puts it where peers find it. */
+static int publish(struct gamma_mr *mr, uint64_t requested_key)
+{
+	struct gamma_domain *domain = mr->domain;
+	uint64_t key = requested_key;
+
+	if (domain->mr_mode & FI_MR_PROV_KEY)
+		do {
+			key = domain->next_mr_key++;
+		} while (gamma_mr_find(domain, key));
+	else if (gamma_mr_find(domain, key))
+		return -FI_ENOKEY;
+	mr->mr_fid.key = key;
+	gamma_list_append(bucket_of(domain, key), &mr->bucket);
+	return 0;
+}
+
+/* With an event queue for registrations this would be the event; here it is done already. */
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr_fid)
+{
+	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
+	struct gamma_mr *mr;
+	int ret;
+
+	if (fid->fclass != FI_CLASS_DOMAIN)
+		return -FI_EINVAL;
+	ret = check_attr(domain->fabric->api_version, attr, flags);
+	if (ret)
+		return ret;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -FI_ENOMEM;
+	mr->domain = domain;
+	mr->access = attr->access;
+	mr->flags = flags;
+	ret = copy_iov(mr, attr);
+	/* Peers give an address of this process, or one that begins at 0. */
+	mr->offset = domain->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t) mr->iov[0].iov_base : 0;
+	mr->mr_fid.fid.fclass = FI_CLASS_MR;
+	mr->mr_fid.fid.context = attr->context;
+	mr->mr_fid.fid.ops = &mr_fid_ops;
+	mr->mr_fid.mem_desc = mr;
+	gamma_domain_lock(domain);
+	if (!ret)
+		ret = publish(mr, attr->requested_key);
+	gamma_domain_unlock(domain);
+	if (ret) {
+		free(mr);
+		return ret;
+	}
+	gamma_ref(&domain->refs);
+	*mr_fid = &mr->mr_fid;
+	return 0;
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
+		   void *context)
+{
+	struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.context = context,
+	};
+
+	return mr_regattr(fid, &attr, flags, mr);
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		  uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = {.iov_base = (void *) (uintptr_t) buf, .iov_len = len};
+
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+struct fi_ops_mr gamma_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * How a domain's endpoints are moved: by whoever reads a queue, by threads that sleep until
+ * there is something to do, or, at FI_PROGRESS_AUTO, by a thread of the domain's own.
+ */
+#include "gamma.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+void gamma_domain_progress(struct gamma_domain *domain)
+{
+	struct gamma_list *pos, *next;
+
+	domain->rounds++;
+	gamma_list_for_each_safe(pos, next, &domain->eps)
+		gamma_ep_progress(gamma_ep_of_domain_entry(pos));
+}
+
+/* ---- what to sleep on ---- */
+
+static int watch(int epoll_fd, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	/* A descriptor that two share is watched once. */
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST ? -errno : 0;
+}
+
+int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep)
+{
+	int fds[4], count, i, ret = 0;
+
+	if (domain->wait_fd < 0)
+		return 0;
+	count = gamma_ep_fds(ep, fds);
+	for (i = 0; !ret && i < count; i++)
+		ret = watch(domain->wait_fd, fds[i]);
+	return ret;
+}
+
+void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep)
+{
+	int fds[4], count, i;
+
+	if (domain->wait_fd < 0)
+		return;
+	count = gamma_ep_fds(ep, fds);
+	for (i = 0; i < count; i++)
+		epoll_ctl(domain->wait_fd, EPOLL_CTL_DEL, fds[i], NULL);
+}
+
+void gamma_domain_wait_close(struct gamma_domain *domain)
+{
+	if (domain->timer_fd >= 0)
+		close(domain->timer_fd);
+	if (domain->wait_fd >= 0)
+		close(domain->wait_fd);
+	domain->timer_fd = domain->wait_fd = -1;
+	domain->timer_at = GAMMA_NEVER;
+}
+
+int gamma_domain_wait_fd(struct gamma_domain *domain)
+{
+	static bool told; /* who then polls would fill the log */
+	struct gamma_list *pos;
+	int ret = 0;
+
+	if (domain->wait_fd >= 0)
+		return domain->wait_fd;
+	domain->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+	domain->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (domain->wait_fd < 0 || domain->timer_fd < 0)
+		ret = -errno;
+	if (!ret)
+		ret = watch(domain->wait_fd, domain->timer_fd);
+	for (pos = domain->eps.next; !ret && pos != &domain->eps; pos = pos->next)
+		ret = gamma_domain_wait_add(domain, gamma_ep_of_domain_entry(pos));
+	if (!ret)
+		return domain->wait_fd;
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		GAMMA_WARN(DOMAIN, "polling instead of sleeping: %s; raise the limit (ulimit -n)\n",
+			   strerror(-ret));
+	gamma_domain_wait_close(domain);
+	return ret;
+}
+
+/* ---- the timer ---- */
+
+/* at 0 means at once, GAMMA_NEVER not at all. */
+static void set_timer(struct gamma_domain *domain, uint64_t at)
+{
+	struct itimerspec spec = {0};
+
+	if (at != GAMMA_NEVER) {
+		spec.it_value.tv_sec = at / GAMMA_NS_PER_S;
+		spec.it_value.tv_nsec = at % GAMMA_NS_PER_S;
+		/* All zero would disarm it. */
+		if (!at)
+			spec.it_value.tv_nsec = 1;
+	}
+	timerfd_settime(domain->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	domain->timer_at = at;
+}
+
+static uint64_t earliest_deadline(const struct gamma_domain *domain)
+{
+	uint64_t earliest = GAMMA_NEVER;
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &domain->eps)
+		earliest = gamma_min(earliest, gamma_ep_deadline(gamma_ep_of_domain_entry(pos)));
+	return earliest;
+}
+
+bool gamma_domain_arm(struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+	uint64_t deadline;
+
+	if (gamma_domain_wait_fd(domain) < 0)
+		return false;
+	/* This also tells the links that their reader is about to sleep: before the deadline. */
+	gamma_list_for_each(pos, &domain->eps)
+		if (gamma_ep_ready(gamma_ep_of_domain_entry(pos)))
+			return false;
+	deadline = earliest_deadline(domain);
+	if (deadline <= gamma_clock())
+		return false;
+	/* A timer that has gone off stays readable until it is set again, as here. */
+	if (domain->timer_at != deadline)
+		set_timer(domain, deadline);
+	return true;
+}
+
+void gamma_domain_rearm(struct gamma_domain *domain)
+{
+	uint64_t deadline = earliest_deadline(domain);
+
+	/* A timer that is early costs the sleepers one look; one that has gone off wakes them. */
+	if (deadline < domain->timer_at && domain->timer_fd >= 0)
+		set_timer(domain, deadline);
+}
+
+/* ---- FI_PROGRESS_AUTO ---- */
+
+enum {
+	AUTO_PAUSE_MS = 1, /* while the application polls by itself its thread and ours would only
+			    * take the core and the lock from each other */
+};
+
+struct gamma_auto {
+	struct gamma_list entry; /* of auto_domains */
+	struct gamma_domain *domain;
+	pthread_t thread;
+	pid_t owner; /* a forked child has the memory but not the thread */
+	int stop_fd;
+};
+
+static pthread_mutex_t auto_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gamma_list auto_domains = {&auto_domains, &auto_domains};
+
+/* Sleeps until the domain has something to do; true: the thread is to end. */
+static bool auto_wait(struct gamma_auto *automatic, bool idle, bool application_polls)
+{
+	struct pollfd fds[] = {
+		{.fd = automatic->stop_fd, .events = POLLIN},
+		{.fd = automatic->domain->wait_fd, .events = POLLIN},
+	};
+	int timeout = application_polls ? AUTO_PAUSE_MS : idle ? -1 : 0;
+
+	poll(fds, application_polls ? 1 : 2, timeout);
+	return fds[0].revents;
+}
+
+static void *auto_main(void *arg)
+{
+	struct gamma_auto *automatic = arg;
+	struct gamma_domain *domain = automatic->domain;
+	uint64_t rounds = 0;
+	bool idle, polls, stop = false;
+
+	while (!stop) {
+		gamma_domain_lock(domain);
+		polls = domain->rounds != rounds;
+		if (!polls)
+			gamma_domain_progress(domain);
+		rounds = domain->rounds;
+		idle = !polls && gamma_domain_arm(domain);
+		gamma_domain_unlock(domain);
+		stop = auto_wait(automatic, idle, polls);
+	}
+	return NULL;
+}
+
+/* Signals are for the application's threads. */
+static int start_thread(struct gamma_auto *automatic)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&automatic->thread, NULL, auto_main, automatic);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -ret;
+}
+
+int gamma_auto_start(struct gamma_domain *domain)
+{
+	struct gamma_auto *automatic = calloc(1, sizeof(*automatic));
+	int ret;
+
+	if (!automatic)
+		return -FI_ENOMEM;
+	automatic->domain = domain;
+	automatic->owner = getpid();
+	automatic->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = automatic->stop_fd < 0 ? -errno : gamma_domain_wait_fd(domain);
+	if (ret >= 0) {
+		domain->sleepers++;
+		ret = start_thread(automatic);
+	}
+	if (ret) {
+		if (automatic->stop_fd >= 0)
+			close(automatic->stop_fd);
+		free(automatic);
+		return ret;
+	}
+	domain->automatic = automatic;
+	pthread_mutex_lock(&auto_lock);
+	gamma_list_append(&auto_domains, &automatic->entry);
+	pthread_mutex_unlock(&auto_lock);
+	return 0;
+}
+
+/* The caller has taken it off the list. */
+static void auto_end(struct gamma_auto *automatic)
+{
+	uint64_t one = 1;
+
+	if (automatic->owner == getpid() &&
+	    write(automatic->stop_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(automatic->thread, NULL);
+	close(automatic->stop_fd);
+	automatic->domain->automatic = NULL;
+	free(automatic);
+}
+
+void gamma_auto_stop(struct gamma_domain *domain)
+{
+	if (!domain->automatic)
+		return;
+	pthread_mutex_lock(&auto_lock);
+	gamma_list_remove(&domain->automatic->entry);
+	pthread_mutex_unlock(&auto_lock);
+	auto_end(domain->automatic);
+}
+
+void gamma_auto_stop_all(void)
+{
+	pthread_mutex_lock(&auto_lock);
+	while (!gamma_list_empty(&auto_domains)) {
+		struct gamma_auto *automatic =
+			gamma_list_first(&auto_domains, struct gamma_auto, entry);
+
+		gamma_list_remove(&automatic->entry);
+		auto_end(automatic);
+	}
+	pthread_mutex_unlock(&auto_lock);
+}

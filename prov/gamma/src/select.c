@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Whether a query is meant for gamma. An installed gamma must not move a user who did not
+ * ask for it: it answers inventories and queries that name it, asked by info.c.
+ */
+#include "gamma.h"
+
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+/* Variables with a list of providers, of libfabric and of the MPI libraries above it. */
+static const char *const naming_variables[] = {
+	"FI_PROVIDER",
+	"OMPI_MCA_mtl_ofi_provider_include",
+	"OMPI_MCA_btl_ofi_provider_include",
+	"MPIR_CVAR_OFI_USE_PROVIDER",
+	"I_MPI_OFI_PROVIDER",
+};
+
+/* Whether gamma is a word of a list; a list that begins with ^ says which not to use. */
+static bool lists_gamma(const char *list)
+{
+	static const char separators[] = ",; \t";
+	size_t len;
+
+	if (!list || *list == '^')
+		return false;
+	for (; *list; list += len) {
+		list += strspn(list, separators);
+		len = strcspn(list, separators);
+		if (len == strlen(GAMMA_PROV_NAME) && !strncasecmp(list, GAMMA_PROV_NAME, len))
+			return true;
+	}
+	return false;
+}
+
+bool gamma_named(const struct fi_info *hints)
+{
+	size_t i;
+
+	if (hints && hints->fabric_attr && lists_gamma(hints->fabric_attr->prov_name))
+		return true;
+	if (hints && hints->addr_format == GAMMA_ADDR_FORMAT)
+		return true;
+	for (i = 0; i < gamma_array_size(naming_variables); i++)
+		if (lists_gamma(getenv(naming_variables[i])))
+			return true;
+	return false;
+}
+
+bool gamma_selected(const char *node, const char *service, const struct fi_info *hints)
+{
+	bool inventory = !node && !service && (!hints || !hints->caps);
+
+	return inventory || gamma_settings.automatic || gamma_named(hints);
+}
+
+void gamma_complain(bool named, const char *reason)
+{
+	static bool told; /* on stderr, once per process */
+
+	if (!named) {
+		GAMMA_INFO(CORE, "%s\n", reason);
+		return;
+	}
+	GAMMA_WARN(CORE, "%s\n", reason);
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		fprintf(stderr, "gamma: %s\n", reason);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The FI_GAMMA_* variables: what they are called, what they may hold, and their defaults.
+ * Defined and read when libfabric loads the provider; everybody reads gamma_settings.
+ */
+#include "gamma.h"
+#include "wire/wire.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <strings.h>
+
+struct gamma_settings gamma_settings;
+
+/* A text; NULL unless set, the default otherwise. */
+struct text_setting {
+	const char *name;
+	size_t offset; /* of a char * in struct gamma_settings */
+	const char *fallback;
+	const char *help;
+};
+
+static const struct text_setting texts[] = {
+	{"iface", offsetof(struct gamma_settings, iface), NULL,
+	 "NIC to use, by interface name or MAC address (default: offer all usable ones, first the one "
+	 "that gamma.conf lists, else the fastest)"},
+	{"conf", offsetof(struct gamma_settings, conf_path), NULL,
+	 "Path of the cluster's configuration file (default: " GAMMA_CONF_PATH ", if it exists)"},
+	{"fabric", offsetof(struct gamma_settings, fabric_name), "gamma",
+	 "Name of the fabric. Hosts on different Ethernet segments need different names "
+	 "(default: gamma)"},
+	{"stats", offsetof(struct gamma_settings, stats), NULL,
+	 "Where endpoints write their counters when they close: stderr, or the path of a file to "
+	 "append to (default: nowhere)"},
+};
+
+/* A number with an optional fraction and suffix, kept as an integer after scaling. */
+struct number_setting {
+	const char *name;
+	size_t offset, size;	/* of an unsigned integer in struct gamma_settings, bytes */
+	uint64_t scale;		/* what one unit of the variable is in the field */
+	uint64_t fallback, max; /* in the variable's unit */
+	uint64_t min;		/* in the field's unit */
+	const char *range;
+	const char *help;
+};
+
+#define NUMBER(field) #field, offsetof(struct gamma_settings, field), sizeof(gamma_settings.field)
+
+static const struct number_setting numbers[] = {
+	{NUMBER(ethertype), 1, 0x88B5, 0xFFFF, 0x600, "an EtherType, 0x0600 to 0xFFFF",
+	 "EtherType of the frames, the same on every host (default: 0x88B5)"},
+	{NUMBER(ring_size), 1, 4 << 20, 1 << 30, 64 << 10, "65536 to 1073741824 bytes",
+	 "Size of an endpoint's receive ring (default: 4194304)"},
+	{NUMBER(inject_size), 1, 4096, GAMMA_EAGER_MAX, 64, "64 to 1048576 bytes",
+	 "Largest message that is copied and sent at once, as by fi_inject (default: 4096)"},
+	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",
+	 "Largest message that is sent before the receiver has a buffer for it (default: 16384)"},
+	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS, "0.001 to 86400 seconds",
+	 "Time without any answer until a peer counts as dead (default: 120)"},
+	{NUMBER(linger), GAMMA_NS_PER_MS, 1000, 600000, 0, "0 to 600000 milliseconds",
+	 "Time that closing an endpoint waits for its last acknowledgements (default: 1000)"},
+};
+
+static const char auto_name[] = "auto";
+
+static char *upper(const char *name, char *text, size_t len)
+{
+	size_t i;
+
+	for (i = 0; name[i] && i + 1 < len; i++)
+		text[i] = name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i];
+	text[i] = '\0';
+	return text;
+}
+
+void gamma_settings_define(void)
+{
+	size_t i;
+
+	/* All are texts for libfabric: it would read a number that is none as 0. */
+	for (i = 0; i < gamma_array_size(texts); i++)
+		fi_param_define(&gamma_prov, texts[i].name, FI_PARAM_STRING, "%s", texts[i].help);
+	for (i = 0; i < gamma_array_size(numbers); i++)
+		fi_param_define(&gamma_prov, numbers[i].name, FI_PARAM_STRING, "%s: %s",
+				numbers[i].help, numbers[i].range);
+	fi_param_define(&gamma_prov, auto_name, FI_PARAM_STRING,
+			"1: also serve applications that name no provider (default: 0)");
+}
+
+static const char *value_of(const char *name)
+{
+	char *value = NULL;
+
+	return fi_param_get_str(&gamma_prov, name, &value) ? NULL : value;
+}
+
+/* The factor of a K, M or G after the number, 0 if something else is there. */
+static uint64_t suffix(const char *text)
+{
+	static const char letters[] = "KMG";
+	const char *letter;
+
+	if (!*text)
+		return 1;
+	letter = strchr(letters, *text == 'k' ? 'K' : *text);
+	return letter && !text[1] ? 1ull << (10 * (letter - letters + 1)) : 0;
+}
+
+/* Reads a number in the variable's unit and scales it; false: not one, or out of range. */
+static bool parse_number(const struct number_setting *setting, const char *text, uint64_t *field)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	uint64_t factor;
+	double value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	value = hex ? (double) strtoull(text, &end, 16) : strtod(text, &end);
+	factor = suffix(end);
+	value *= (double) factor * (double) setting->scale;
+	if (!factor || !(value <= (double) setting->max * (double) setting->scale))
+		return false;
+	*field = (uint64_t) value;
+	return *field >= setting->min;
+}
+
+static void store(const struct number_setting *setting, uint64_t value)
+{
+	void *field = (char *) &gamma_settings + setting->offset;
+
+	if (setting->size == sizeof(uint16_t))
+		*(uint16_t *) field = (uint16_t) value;
+	else
+		*(uint64_t *) field = value;
+}
+
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "sizes are stored as 64 bits");
+
+static int load_number(const struct number_setting *setting, char *error, size_t error_len)
+{
+	const char *text = value_of(setting->name);
+	uint64_t value = setting->fallback * setting->scale;
+	char name[32];
+
+	if (text && !parse_number(setting, text, &value)) {
+		snprintf(error, error_len,
+			 "FI_GAMMA_%s=%s: must be %s; correct it or unset it",
+			 upper(setting->name, name, sizeof(name)), text, setting->range);
+		return -FI_EINVAL;
+	}
+	store(setting, value);
+	return 0;
+}
+
+static int load_text(const struct text_setting *setting)
+{
+	char **field = (char **) ((char *) &gamma_settings + setting->offset);
+	const char *text = value_of(setting->name);
+
+	if (!text || !*text)
+		text = setting->fallback;
+	free(*field);
+	*field = text ? strdup(text) : NULL;
+	return text && !*field ? -FI_ENOMEM : 0;
+}
+
+static int load_auto(char *error, size_t error_len)
+{
+	static const char *const no[] = {"0", "no", "false", "off"};
+	static const char *const yes[] = {"1", "yes", "true", "on"};
+	const char *text = value_of(auto_name);
+	size_t i;
+
+	gamma_settings.automatic = false;
+	for (i = 0; text && i < gamma_array_size(no); i++) {
+		if (!strcasecmp(text, no[i]))
+			return 0;
+		if (!strcasecmp(text, yes[i])) {
+			gamma_settings.automatic = true;
+			return 0;
+		}
+	}
+	if (text)
+		snprintf(error, error_len, "FI_GAMMA_AUTO=%s is neither 0 nor 1; set one or unset it",
+			 text);
+	return text ? -FI_EINVAL : 0;
+}
+
+int gamma_settings_load(char *error, size_t error_len)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < gamma_array_size(texts); i++) {
+		ret = load_text(&texts[i]);
+		if (ret) {
+			snprintf(error, error_len, "out of memory reading the settings");
+			return ret;
+		}
+	}
+	for (i = 0; i < gamma_array_size(numbers); i++) {
+		ret = load_number(&numbers[i], error, error_len);
+		if (ret)
+			return ret;
+	}
+	return load_auto(error, error_len);
+}
+
+void gamma_settings_free(void)
+{
+	size_t i;
+
+	for (i = 0; i < gamma_array_size(texts); i++) {
+		char **field = (char **) ((char *) &gamma_settings + texts[i].offset);
+
+		free(*field);
+		*field = NULL;
+	}
+}

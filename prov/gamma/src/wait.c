@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Waiting for several objects at once: wait sets, poll sets, and fi_trywait. A wait set's
+ * descriptor is an epoll of its members' domains, of event queues, and of one event_fd for
+ * completions that another thread has made. Its lock comes before a domain's.
+ */
+#include "gamma.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* A CQ, counter or EQ in a set. */
+struct member {
+	struct gamma_list entry;
+	struct fid *fid;
+	uint64_t seen_value, seen_errors; /* of a counter, when it was last reported */
+};
+
+struct gamma_wait {
+	struct fid_wait wait_fid;
+	struct gamma_fabric *fabric;
+	enum fi_wait_obj wait_obj;
+	pthread_mutex_t lock; /* members */
+	struct gamma_list members;
+	int epoll_fd;
+	int event_fd;
+	bool signalled; /* event_fd is readable; atomic */
+};
+
+struct gamma_poll {
+	struct fid_poll poll_fid;
+	struct gamma_domain *domain;
+	pthread_mutex_t lock; /* members */
+	struct gamma_list members;
+};
+
+#define CQ_OF(fid_ptr) gamma_container_of(fid_ptr, struct gamma_cq, cq_fid.fid)
+#define CNTR_OF(fid_ptr) gamma_container_of(fid_ptr, struct gamma_cntr, cntr_fid.fid)
+#define EQ_OF(fid_ptr) gamma_container_of(fid_ptr, struct gamma_eq, eq_fid.fid)
+
+static struct gamma_domain *domain_of(struct fid *fid)
+{
+	switch (fid->fclass) {
+	case FI_CLASS_CQ:
+		return CQ_OF(fid)->domain;
+	case FI_CLASS_CNTR:
+		return CNTR_OF(fid)->domain;
+	default:
+		return NULL;
+	}
+}
+
+/* ---- members ---- */
+
+static bool cntr_changed(struct member *member, const struct gamma_cntr *cntr)
+{
+	bool changed = member->seen_value != cntr->value || member->seen_errors != cntr->errors;
+
+	member->seen_value = cntr->value;
+	member->seen_errors = cntr->errors;
+	return changed;
+}
+
+/* Whether there is something for the user in it, after moving its domain. */
+static bool member_ready(struct member *member)
+{
+	struct gamma_domain *domain = domain_of(member->fid);
+	bool ready;
+
+	if (!domain)
+		return gamma_eq_ready(EQ_OF(member->fid));
+	gamma_domain_lock(domain);
+	if (member->fid->fclass == FI_CLASS_CNTR) {
+		gamma_domain_progress(domain);
+		ready = cntr_changed(member, CNTR_OF(member->fid));
+	} else {
+		if (!gamma_cq_ready(CQ_OF(member->fid)))
+			gamma_domain_progress(domain);
+		ready = gamma_cq_ready(CQ_OF(member->fid));
+	}
+	gamma_domain_unlock(domain);
+	return ready;
+}
+
+static struct member *find_member(struct gamma_list *members, const struct fid *fid)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, members)
+		if (gamma_list_entry(pos, struct member, entry)->fid == fid)
+			return gamma_list_entry(pos, struct member, entry);
+	return NULL;
+}
+
+static struct member *new_member(struct fid *fid)
+{
+	struct member *member = calloc(1, sizeof(*member));
+
+	if (!member)
+		return NULL;
+	member->fid = fid;
+	if (fid->fclass == FI_CLASS_CNTR)
+		cntr_changed(member, CNTR_OF(fid));
+	return member;
+}
+
+/* ---- wait sets ---- */
+
+void gamma_wait_signal(struct gamma_wait *wait)
+{
+	uint64_t one = 1;
+
+	if (!__atomic_exchange_n(&wait->signalled, true, __ATOMIC_ACQ_REL) &&
+	    write(wait->event_fd, &one, sizeof(one)) < 0)
+		GAMMA_WARN(CQ, "waking a wait set failed: %s\n", strerror(errno));
+}
+
+/* Before looking at the members, so that nothing that comes after goes unseen. */
+static void quiet(struct gamma_wait *wait)
+{
+	uint64_t count;
+
+	if (!__atomic_load_n(&wait->signalled, __ATOMIC_ACQUIRE))
+		return;
+	if (read(wait->event_fd, &count, sizeof(count)) == sizeof(count))
+		__atomic_store_n(&wait->signalled, false, __ATOMIC_RELEASE);
+}
+
+int gamma_wait_get_fd(struct gamma_wait *wait, int *fd)
+{
+	*fd = wait->epoll_fd;
+	return 0;
+}
+
+static int watch(struct gamma_wait *wait, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	/* Several members share a domain. */
+	return epoll_ctl(wait->epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST ? -errno : 0;
+}
+
+/* Its deadlines and frames are watched for as long as the member is in the set. */
+static int watch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
+{
+	int ret;
+
+	gamma_domain_lock(domain);
+	ret = gamma_domain_wait_fd(domain);
+	if (ret >= 0)
+		ret = watch(wait, ret);
+	if (!ret)
+		domain->sleepers++;
+	gamma_domain_unlock(domain);
+	return ret;
+}
+
+int gamma_wait_attach(struct fid_wait *wait_fid, struct fid *fid, struct gamma_wait **attached)
+{
+	struct gamma_wait *wait = gamma_container_of(wait_fid, struct gamma_wait, wait_fid);
+	struct gamma_domain *domain = domain_of(fid);
+	struct member *member = new_member(fid);
+	int ret = 0;
+
+	if (!member)
+		return -FI_ENOMEM;
+	pthread_mutex_lock(&wait->lock);
+	if (domain)
+		ret = watch_domain(wait, domain);
+	if (!ret)
+		gamma_list_append(&wait->members, &member->entry);
+	pthread_mutex_unlock(&wait->lock);
+	if (ret)
+		free(member);
+	else
+		*attached = wait;
+	return ret;
+}
+
+static void unwatch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+	bool shared = false;
+
+	gamma_list_for_each(pos, &wait->members)
+		shared |= domain_of(gamma_list_entry(pos, struct member, entry)->fid) == domain;
+	gamma_domain_lock(domain);
+	domain->sleepers--;
+	if (!shared)
+		epoll_ctl(wait->epoll_fd, EPOLL_CTL_DEL, domain->wait_fd, NULL);
+	gamma_domain_unlock(domain);
+}
+
+void gamma_wait_detach(struct gamma_wait *wait, struct fid *fid)
+{
+	struct gamma_domain *domain = domain_of(fid);
+	struct member *member;
+
+	pthread_mutex_lock(&wait->lock);
+	member = find_member(&wait->members, fid);
+	if (member) {
+		gamma_list_remove(&member->entry);
+		if (domain)
+			unwatch_domain(wait, domain);
+		free(member);
+	}
+	pthread_mutex_unlock(&wait->lock);
+}
+
+static bool arm_domain(struct gamma_domain *domain)
+{
+	bool armed;
+
+	gamma_domain_lock(domain);
+	armed = gamma_domain_arm(domain);
+	gamma_domain_unlock(domain);
+	return armed;
+}
+
+/* 1: something is there; 0: nothing, and it is safe to sleep; -FI_EAGAIN: look again. */
+static int look(struct gamma_wait *wait)
+{
+	struct gamma_domain *domain, *last = NULL;
+	struct gamma_list *pos;
+	bool ready = false, idle = true;
+
+	quiet(wait);
+	pthread_mutex_lock(&wait->lock);
+	gamma_list_for_each(pos, &wait->members)
+		ready |= member_ready(gamma_list_entry(pos, struct member, entry));
+	for (pos = wait->members.next; !ready && pos != &wait->members; pos = pos->next) {
+		domain = domain_of(gamma_list_entry(pos, struct member, entry)->fid);
+		if (domain && domain != last)
+			idle &= arm_domain(domain);
+		last = domain;
+	}
+	pthread_mutex_unlock(&wait->lock);
+	return ready ? 1 : idle ? 0 : -FI_EAGAIN;
+}
+
+static int wait_run(struct fid_wait *wait_fid, int timeout)
+{
+	struct gamma_wait *wait = gamma_container_of(wait_fid, struct gamma_wait, wait_fid);
+	struct pollfd fd = {.fd = wait->epoll_fd, .events = POLLIN};
+	uint64_t deadline = gamma_deadline(timeout);
+	int found, ret = 0;
+
+	while ((found = look(wait)) <= 0 && !ret) {
+		if (!found)
+			ret = gamma_sleep_on(&fd, 1, deadline);
+		else if (gamma_clock() >= deadline)
+			ret = -FI_ETIMEDOUT;
+	}
+	return found > 0 ? 0 : ret;
+}
+
+static int wait_control(struct fid *fid, int command, void *arg)
+{
+	struct gamma_wait *wait = gamma_container_of(fid, struct gamma_wait, wait_fid.fid);
+
+	switch (command) {
+	case FI_GETWAIT:
+		return gamma_wait_get_fd(wait, arg);
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *) arg = wait->wait_obj;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static void free_wait(struct gamma_wait *wait)
+{
+	if (wait->epoll_fd >= 0)
+		close(wait->epoll_fd);
+	if (wait->event_fd >= 0)
+		close(wait->event_fd);
+	pthread_mutex_destroy(&wait->lock);
+	free(wait);
+}
+
+static int wait_close(struct fid *fid)
+{
+	struct gamma_wait *wait = gamma_container_of(fid, struct gamma_wait, wait_fid.fid);
+
+	if (!gamma_list_empty(&wait->members))
+		return -FI_EBUSY;
+	gamma_unref(&wait->fabric->refs);
+	free_wait(wait);
+	return 0;
+}
+
+static struct fi_ops wait_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = wait_close,
+	.bind = gamma_no_bind,
+	.control = wait_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+static struct fi_ops_wait wait_ops = {
+	.size = sizeof(struct fi_ops_wait),
+	.wait = wait_run,
+};
+
+static int check_wait_attr(const struct fi_wait_attr *attr)
+{
+	if (attr->flags)
+		return -FI_EBADFLAGS;
+	switch (attr->wait_obj) {
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_YIELD:
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+int gamma_wait_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr,
+		    struct fid_wait **wait_fid)
+{
+	struct gamma_wait *wait;
+	int ret = check_wait_attr(attr);
+
+	if (ret)
+		return ret;
+	wait = calloc(1, sizeof(*wait));
+	if (!wait)
+		return -FI_ENOMEM;
+	wait->fabric = gamma_container_of(fabric_fid, struct gamma_fabric, fabric_fid);
+	wait->wait_obj = attr->wait_obj;
+	wait->wait_fid.fid.fclass = FI_CLASS_WAIT;
+	wait->wait_fid.fid.ops = &wait_fid_ops;
+	wait->wait_fid.ops = &wait_ops;
+	pthread_mutex_init(&wait->lock, NULL);
+	gamma_list_init(&wait->members);
+	wait->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	wait->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wait->epoll_fd < 0 || wait->event_fd < 0 || watch(wait, wait->event_fd)) {
+		ret = -errno;
+		free_wait(wait);
+		return ret;
+	}
+	gamma_ref(&wait->fabric->refs);
+	*wait_fid = &wait->wait_fid;
+	return 0;
+}
+
+/* ---- poll sets ---- */
+
+static int poll_run(struct fid_poll *poll_fid, void **contexts, int count)
+{
+	struct gamma_poll *poll = gamma_container_of(poll_fid, struct gamma_poll, poll_fid);
+	struct gamma_list *pos;
+	int found = 0;
+
+	pthread_mutex_lock(&poll->lock);
+	for (pos = poll->members.next; found < count && pos != &poll->members; pos = pos->next) {
+		struct member *member = gamma_list_entry(pos, struct member, entry);
+
+		if (member_ready(member))
+			contexts[found++] = member->fid->context;
+	}
+	pthread_mutex_unlock(&poll->lock);
+	return found;
+}
+
+static int *refs_of(struct fid *fid)
+{
+	return fid->fclass == FI_CLASS_CQ ? &CQ_OF(fid)->refs : &CNTR_OF(fid)->refs;
+}
+
+static int poll_add(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
+{
+	struct gamma_poll *poll = gamma_container_of(poll_fid, struct gamma_poll, poll_fid);
+	struct member *member;
+	int ret = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (domain_of(fid) != poll->domain)
+		return -FI_EINVAL;
+	member = new_member(fid);
+	if (!member)
+		return -FI_ENOMEM;
+	pthread_mutex_lock(&poll->lock);
+	if (find_member(&poll->members, fid))
+		ret = -FI_EINVAL;
+	else
+		gamma_list_append(&poll->members, &member->entry);
+	pthread_mutex_unlock(&poll->lock);
+	if (ret)
+		free(member);
+	else
+		gamma_ref(refs_of(fid));
+	return ret;
+}
+
+static int poll_del(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
+{
+	struct gamma_poll *poll = gamma_container_of(poll_fid, struct gamma_poll, poll_fid);
+	struct member *member;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	pthread_mutex_lock(&poll->lock);
+	member = find_member(&poll->members, fid);
+	if (member)
+		gamma_list_remove(&member->entry);
+	pthread_mutex_unlock(&poll->lock);
+	if (!member)
+		return -FI_EINVAL;
+	gamma_unref(refs_of(fid));
+	free(member);
+	return 0;
+}
+
+/* Members are let go: nothing of theirs depends on the set. */
+static int poll_close(struct fid *fid)
+{
+	struct gamma_poll *poll = gamma_container_of(fid, struct gamma_poll, poll_fid.fid);
+
+	while (!gamma_list_empty(&poll->members))
+		poll_del(&poll->poll_fid,
+			 gamma_list_first(&poll->members, struct member, entry)->fid, 0);
+	gamma_unref(&poll->domain->refs);
+	pthread_mutex_destroy(&poll->lock);
+	free(poll);
+	return 0;
+}
+
+static struct fi_ops poll_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = poll_close,
+	.bind = gamma_no_bind,
+	.control = gamma_no_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+static struct fi_ops_poll poll_ops = {
+	.size = sizeof(struct fi_ops_poll),
+	.poll = poll_run,
+	.poll_add = poll_add,
+	.poll_del = poll_del,
+};
+
+int gamma_poll_open(struct fid_domain *domain_fid, struct fi_poll_attr *attr,
+		    struct fid_poll **poll_fid)
+{
+	struct gamma_poll *poll;
+
+	if (attr && attr->flags)
+		return -FI_EBADFLAGS;
+	poll = calloc(1, sizeof(*poll));
+	if (!poll)
+		return -FI_ENOMEM;
+	poll->domain = gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
+	poll->poll_fid.fid.fclass = FI_CLASS_POLL;
+	poll->poll_fid.fid.ops = &poll_fid_ops;
+	poll->poll_fid.ops = &poll_ops;
+	pthread_mutex_init(&poll->lock, NULL);
+	gamma_list_init(&poll->members);
+	gamma_ref(&poll->domain->refs);
+	*poll_fid = &poll->poll_fid;
+	return 0;
+}
+
+/* ---- fi_trywait: may the user block on the descriptor? ---- */
+
+static bool cq_trywait(struct gamma_cq *cq)
+{
+	bool idle = false;
+
+	gamma_domain_lock(cq->domain);
+	if (!gamma_cq_ready(cq))
+		gamma_domain_progress(cq->domain);
+	if (!gamma_cq_ready(cq))
+		idle = gamma_waiter_arm(&cq->waiter);
+	gamma_domain_unlock(cq->domain);
+	return idle;
+}
+
+/* A change says so once; the user then reads the counter. */
+static bool cntr_trywait(struct gamma_cntr *cntr)
+{
+	bool idle = false;
+
+	gamma_domain_lock(cntr->domain);
+	gamma_domain_progress(cntr->domain);
+	if (cntr->seen_value == cntr->value && cntr->seen_errors == cntr->errors)
+		idle = gamma_waiter_arm(&cntr->waiter);
+	cntr->seen_value = cntr->value;
+	cntr->seen_errors = cntr->errors;
+	gamma_domain_unlock(cntr->domain);
+	return idle;
+}
+
+static int trywait_one(struct fid *fid)
+{
+	bool idle;
+
+	switch (fid->fclass) {
+	case FI_CLASS_CQ:
+		idle = cq_trywait(CQ_OF(fid));
+		break;
+	case FI_CLASS_CNTR:
+		idle = cntr_trywait(CNTR_OF(fid));
+		break;
+	case FI_CLASS_EQ:
+		idle = !gamma_eq_ready(EQ_OF(fid));
+		break;
+	case FI_CLASS_WAIT:
+		idle = !look(gamma_container_of(fid, struct gamma_wait, wait_fid.fid));
+		break;
+	default:
+		return -FI_EINVAL;
+	}
+	return idle ? 0 : -FI_EAGAIN;
+}
+
+int gamma_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	int i, ret = 0;
+
+	(void) fabric;
+	for (i = 0; !ret && i < count; i++)
+		ret = trywait_one(fids[i]);
+	return ret;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * How threads sleep on a completion queue or a counter. All sleepers of a domain wait for its
+ * wait_fd, and whoever wakes moves the whole domain; event_fd is for completions that another
+ * thread has made meanwhile. Everything here is under the domain's lock.
+ */
+#include "gamma.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+	/* Answers within a switch take less, and sleeping and waking costs about as much. */
+	SPIN_US = 20,
+};
+
+void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain)
+{
+	memset(waiter, 0, sizeof(*waiter));
+	waiter->domain = domain;
+	waiter->event_fd = -1;
+	waiter->wait_fd = -1;
+}
+
+void gamma_waiter_close(struct gamma_waiter *waiter)
+{
+	if (waiter->armed)
+		waiter->domain->sleepers--;
+	if (waiter->wait_fd >= 0)
+		close(waiter->wait_fd);
+	if (waiter->event_fd >= 0)
+		close(waiter->event_fd);
+	gamma_waiter_init(waiter, waiter->domain);
+}
+
+static int open_event_fd(struct gamma_waiter *waiter)
+{
+	if (waiter->event_fd < 0)
+		waiter->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return waiter->event_fd < 0 ? -errno : 0;
+}
+
+void gamma_waiter_signal(struct gamma_waiter *waiter)
+{
+	uint64_t one = 1;
+
+	if (waiter->wait_set)
+		gamma_wait_signal(waiter->wait_set);
+	if (!(waiter->sleepers || waiter->armed) || waiter->signalled)
+		return;
+	waiter->signalled = write(waiter->event_fd, &one, sizeof(one)) == sizeof(one);
+}
+
+static void quiet(struct gamma_waiter *waiter)
+{
+	uint64_t count;
+
+	if (waiter->signalled)
+		waiter->signalled = read(waiter->event_fd, &count, sizeof(count)) < 0;
+}
+
+int gamma_waiter_fd(struct gamma_waiter *waiter)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int domain_fd = gamma_domain_wait_fd(waiter->domain);
+	int ret = domain_fd < 0 ? domain_fd : open_event_fd(waiter);
+
+	if (waiter->wait_fd >= 0 || ret)
+		return ret ? ret : waiter->wait_fd;
+	waiter->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (waiter->wait_fd < 0)
+		return -errno;
+	if (!epoll_ctl(waiter->wait_fd, EPOLL_CTL_ADD, domain_fd, &event) &&
+	    !epoll_ctl(waiter->wait_fd, EPOLL_CTL_ADD, waiter->event_fd, &event))
+		return waiter->wait_fd;
+	ret = -errno;
+	close(waiter->wait_fd);
+	waiter->wait_fd = -1;
+	return ret;
+}
+
+bool gamma_waiter_arm(struct gamma_waiter *waiter)
+{
+	if (open_event_fd(waiter))
+		return false;
+	quiet(waiter);
+	/* For good: nothing says when the application has stopped waiting. */
+	if (!waiter->armed) {
+		waiter->armed = true;
+		waiter->domain->sleepers++;
+	}
+	return gamma_domain_arm(waiter->domain);
+}
+
+int gamma_sleep_on(struct pollfd *fds, int count, uint64_t deadline)
+{
+	uint64_t now = gamma_clock();
+	struct timespec left;
+	int ret;
+
+	if (deadline <= now)
+		return -FI_ETIMEDOUT;
+	left.tv_sec = (deadline - now) / GAMMA_NS_PER_S;
+	left.tv_nsec = (deadline - now) % GAMMA_NS_PER_S;
+	ret = ppoll(fds, count, deadline == GAMMA_NEVER ? NULL : &left, NULL);
+	if (ret < 0)
+		return errno == EINTR ? -FI_EINTR : 0;
+	return ret ? 0 : -FI_ETIMEDOUT;
+}
+
+int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline)
+{
+	struct gamma_domain *domain = waiter->domain;
+	struct pollfd fds[2];
+	int ret = 0;
+
+	/* Without descriptors it is polling that goes on. */
+	if (open_event_fd(waiter) || gamma_domain_wait_fd(domain) < 0)
+		return deadline <= gamma_clock() ? -FI_ETIMEDOUT : 0;
+	waiter->sleepers++;
+	domain->sleepers++;
+	if (gamma_domain_arm(domain)) {
+		fds[0] = (struct pollfd){.fd = domain->wait_fd, .events = POLLIN};
+		fds[1] = (struct pollfd){.fd = waiter->event_fd, .events = POLLIN};
+		gamma_domain_unlock(domain);
+		ret = gamma_sleep_on(fds, gamma_array_size(fds), deadline);
+		gamma_domain_lock(domain);
+	}
+	domain->sleepers--;
+	waiter->sleepers--;
+	/* The last one out: as long as others sleep it must wake them too. */
+	if (!waiter->sleepers && !waiter->armed)
+		quiet(waiter);
+	return ret;
+}
+
+void gamma_patience_init(struct gamma_patience *patience, int timeout)
+{
+	uint64_t now = gamma_clock();
+
+	patience->spin_until = now + SPIN_US * GAMMA_NS_PER_US;
+	patience->deadline = timeout < 0 ? GAMMA_NEVER : now + timeout * GAMMA_NS_PER_MS;
+	patience->yielded = false;
+}
+
+int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter, bool may_sleep)
+{
+	uint64_t now = gamma_clock();
+	bool yield = now >= patience->spin_until && (!patience->yielded || !may_sleep);
+
+	if (now >= patience->deadline)
+		return -FI_ETIMEDOUT;
+	if (now >= patience->spin_until && !yield)
+		return gamma_waiter_sleep(waiter, patience->deadline);
+	/* Let others have the lock, and the core once before the costlier sleep. */
+	gamma_domain_unlock(waiter->domain);
+	if (yield) {
+		sched_yield();
+		patience->yielded = true;
+	}
+	gamma_domain_lock(waiter->domain);
+	return 0;
+}
