@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Where an arriving frame goes: to its flow, to a new one for a stranger, or, for the kinds that
+ * belong to no flow (LOOKUP, DATAGRAM, frames for an epoch that is gone), to an answer from here.
+ */
+#include "engine/internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+static void source_of(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
+		      struct gamma_addr *source)
+{
+	memset(source, 0, sizeof(*source));
+	memcpy(source->mac, arrival->frame + GAMMA_MAC_LEN, GAMMA_MAC_LEN);
+	source->port = htons(fields->src_port);
+	source->epoch = htonl(fields->src_epoch);
+	source->version = GAMMA_ADDR_VERSION;
+}
+
+/* A frame back to where this one came from, without a flow. */
+static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		   const struct gamma_arrival *arrival, struct gamma_fields *fields,
+		   const void *payload)
+{
+	const struct gamma_local *local = &endpoint->local;
+	struct gamma_frame frame = {.iov_count = 0};
+
+	if (fields->payload_len) {
+		frame.iov[0] = (struct iovec){(void *) payload, fields->payload_len};
+		frame.iov_count = 1;
+	}
+	fields->tenant = local->tenant;
+	frame.head = gamma_build(fields, arrival->frame + GAMMA_MAC_LEN, local->addr.mac,
+				 local->ethertype, frame.room + sizeof(frame.room));
+	frame.head_len = GAMMA_ETH_LEN + fields->header_len;
+	frame.kind = fields->kind;
+	gamma_output_single(endpoint, link, &frame);
+}
+
+/* The offending frame's epochs and number come back: only who sent it can make use of it. */
+static void send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		       const struct gamma_arrival *arrival, const struct gamma_fields *to)
+{
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_RESET,
+		.op = GAMMA_RESET_EPOCH,
+		.dst_port = to->src_port,
+		.src_port = to->dst_port,
+		.src_epoch = to->dst_epoch,
+		.dst_epoch = to->src_epoch,
+		.seq = to->seq,
+	};
+
+	if (endpoint->resets++ >= GAMMA_RESETS_MAX)
+		return;
+	endpoint->local.stats.resets_out++;
+	answer(endpoint, link, arrival, &fields, NULL);
+}
+
+static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			  const struct gamma_arrival *arrival, const struct gamma_fields *asked)
+{
+	const struct gamma_local *local = &endpoint->local;
+	bool entitled = asked->tenant == local->tenant;
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = entitled ? GAMMA_LOOKUP_FOUND : GAMMA_LOOKUP_OTHER_TENANT,
+		.dst_port = asked->src_port,
+		.src_port = local->port,
+		.src_epoch = entitled ? local->epoch : GAMMA_EPOCH_ANY,
+		.dst_epoch = asked->src_epoch,
+		.seq = asked->seq,
+		.payload_len = entitled ? GAMMA_ADDR_LEN : 0,
+	};
+
+	endpoint->local.stats.lookups_in++;
+	answer(endpoint, link, arrival, &fields, &local->addr);
+}
+
+static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
+			       const struct gamma_fields *fields, uint64_t now)
+{
+	const uint8_t *mac = arrival->frame + GAMMA_MAC_LEN;
+	const uint8_t *payload = arrival->frame + GAMMA_ETH_LEN + fields->header_len;
+	struct gamma_flow *flow = gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
+	struct gamma_addr found;
+
+	if (!flow || flow->state != GAMMA_FLOW_LOOKUP || fields->dst_epoch != endpoint->local.epoch) {
+		endpoint->local.stats.stray++;
+		return;
+	}
+	if (fields->op == GAMMA_LOOKUP_NO_PORT) {
+		gamma_flow_fail(flow, -ECONNREFUSED, "no process there owns that port");
+		return;
+	}
+	if (fields->op == GAMMA_LOOKUP_OTHER_TENANT) {
+		gamma_flow_fail(flow, -EACCES, "that port belongs to another user");
+		return;
+	}
+	if (fields->op != GAMMA_LOOKUP_FOUND || fields->payload_len < GAMMA_ADDR_LEN) {
+		endpoint->local.stats.malformed++;
+		return;
+	}
+	memcpy(&found, payload, sizeof(found));
+	if (memcmp(found.mac, mac, GAMMA_MAC_LEN) || ntohs(found.port) != fields->src_port ||
+	    ntohl(found.epoch) == GAMMA_EPOCH_ANY) {
+		endpoint->local.stats.malformed++;
+		return;
+	}
+	gamma_flow_found(flow, &found, now);
+}
+
+static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			const struct gamma_arrival *arrival, const struct gamma_fields *fields,
+			uint64_t now)
+{
+	if (fields->op == GAMMA_LOOKUP_ASK)
+		answer_lookup(endpoint, link, arrival, fields);
+	else
+		take_lookup_answer(endpoint, arrival, fields, now);
+}
+
+static void take_datagram(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
+			  const struct gamma_fields *fields)
+{
+	bool has_data = fields->extensions & GAMMA_EXT_CQ_DATA;
+	struct gamma_envelope envelope = {
+		.data = has_data ? fields->data : 0,
+		.length = fields->payload_len,
+		.flags = has_data ? GAMMA_HAS_DATA : 0,
+	};
+	struct gamma_addr source;
+
+	if (!endpoint->datagram) {
+		endpoint->local.stats.stray++;
+		return;
+	}
+	source_of(arrival, fields, &source);
+	endpoint->local.stats.datagrams_in++;
+	endpoint->handlers.datagram(endpoint->context, &source, &envelope,
+				    arrival->frame + GAMMA_ETH_LEN + fields->header_len);
+}
+
+/* May this kind open a flow? Others are answers to something this endpoint never said. */
+static bool opens_flow(const struct gamma_endpoint *endpoint, const struct gamma_fields *fields)
+{
+	if (endpoint->datagram || fields->src_epoch == GAMMA_EPOCH_ANY)
+		return false;
+	return fields->kind == GAMMA_KIND_DATA || fields->kind == GAMMA_KIND_PROBE ||
+	       fields->kind == GAMMA_KIND_REQUEST;
+}
+
+/* A frame of a peer that has no flow yet. One that was being looked up has answered thereby. */
+static struct gamma_flow *meet(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			       const struct gamma_arrival *arrival,
+			       const struct gamma_fields *fields, uint64_t now)
+{
+	struct gamma_addr source;
+	struct gamma_flow *flow;
+
+	source_of(arrival, fields, &source);
+	if (link == endpoint->samehost)
+		source.host = endpoint->local.addr.host;
+	flow = gamma_peers_find(endpoint, source.mac, fields->src_port, GAMMA_EPOCH_ANY);
+	if (flow && flow->state == GAMMA_FLOW_LOOKUP) {
+		gamma_flow_found(flow, &source, now);
+		return flow;
+	}
+	return gamma_peers_add(endpoint, &source, now);
+}
+
+static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_link *link,
+				  const struct gamma_arrival *arrival,
+				  const struct gamma_fields *fields, uint64_t now)
+{
+	struct gamma_flow *flow = gamma_peers_find(endpoint, arrival->frame + GAMMA_MAC_LEN,
+						   fields->src_port, fields->src_epoch);
+
+	if (gamma_likely(flow) || !opens_flow(endpoint, fields))
+		return flow;
+	return meet(endpoint, link, arrival, fields, now);
+}
+
+/* Nobody else will answer a BYE that came late or twice; its sender waits for it. */
+static void take_flowless(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			  const struct gamma_arrival *arrival, const struct gamma_fields *fields)
+{
+	struct gamma_fields bye = {
+		.kind = GAMMA_KIND_BYE,
+		.op = GAMMA_ANSWER,
+		.dst_port = fields->src_port,
+		.src_port = fields->dst_port,
+		.src_epoch = fields->dst_epoch,
+		.dst_epoch = fields->src_epoch,
+	};
+
+	endpoint->local.stats.stray++;
+	if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK)
+		answer(endpoint, link, arrival, &bye, NULL);
+}
+
+/* The frame's arrival on this host's monotonic clock, for the ack delay. */
+static uint64_t arrival_time(const struct gamma_endpoint *endpoint,
+			     const struct gamma_arrival *arrival, uint64_t now)
+{
+	uint64_t arrived = arrival->stamp - (uint64_t) endpoint->clock_offset;
+
+	return arrival->stamp && arrived < now ? arrived : now;
+}
+
+void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		    const struct gamma_arrival *arrival, uint64_t now)
+{
+	struct gamma_local *local = &endpoint->local;
+	struct gamma_fields fields;
+	struct gamma_flow *flow;
+
+	local->stats.frames_in++;
+	local->stats.bytes_in += arrival->len;
+	if (gamma_unlikely(gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK)) {
+		local->stats.malformed++;
+		return;
+	}
+	if (gamma_unlikely(fields.kind == GAMMA_KIND_LOOKUP)) {
+		take_lookup(endpoint, link, arrival, &fields, now);
+		return;
+	}
+	if (gamma_unlikely(fields.tenant != local->tenant || fields.dst_port != local->port)) {
+		local->stats.stray++;
+		return;
+	}
+	if (fields.kind == GAMMA_KIND_DATAGRAM && (fields.dst_epoch == GAMMA_EPOCH_ANY ||
+						   fields.dst_epoch == local->epoch)) {
+		take_datagram(endpoint, arrival, &fields);
+		return;
+	}
+	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
+		local->stats.stray++;
+		if (opens_flow(endpoint, &fields))
+			send_reset(endpoint, link, arrival, &fields);
+		return;
+	}
+	flow = flow_of(endpoint, link, arrival, &fields, now);
+	if (gamma_unlikely(!flow)) {
+		take_flowless(endpoint, link, arrival, &fields);
+		return;
+	}
+	gamma_flow_receive(flow, &fields, arrival->frame + GAMMA_ETH_LEN + fields.header_len,
+			   arrival_time(endpoint, arrival, now), now);
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* An endpoint's life: opening its links, moving them, closing within a bounded time. */
+#include "engine/endpoint.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/internal.h"
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t) ts.tv_sec * GAMMA_NS_PER_S + (uint64_t) ts.tv_nsec;
+}
+
+uint64_t gamma_now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* The kernel stamps frames with the wall clock, which may be set: compare now and then. */
+static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	if (endpoint->clock_read && now - endpoint->clock_read < GAMMA_NS_PER_S)
+		return;
+	endpoint->clock_offset = (int64_t) (clock_ns(CLOCK_REALTIME) - gamma_now());
+	endpoint->clock_read = now;
+}
+
+static int random_epoch(uint32_t *epoch)
+{
+	do {
+		if (getrandom(epoch, sizeof(*epoch), 0) != sizeof(*epoch))
+			return -EAGAIN;
+	} while (*epoch == GAMMA_EPOCH_ANY);
+	return 0;
+}
+
+static int own_address(const struct gamma_endpoint_attr *attr, uint16_t port,
+		       struct gamma_addr *addr)
+{
+	uint32_t epoch;
+	int ret = random_epoch(&epoch);
+
+	if (ret)
+		return ret;
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr->mac, attr->mac, GAMMA_MAC_LEN);
+	addr->port = htons(port);
+	addr->epoch = htonl(epoch);
+	addr->version = GAMMA_ADDR_VERSION;
+	addr->mtu = htons((uint16_t) gamma_min(attr->mtu, UINT16_MAX));
+	addr->host = attr->host;
+	return 0;
+}
+
+static int open_links(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr,
+		      uint16_t *port)
+{
+	struct gamma_stats *stats = &endpoint->local.stats;
+	struct gamma_packet_attr packet = {
+		.ifindex = attr->ifindex,
+		.ethertype = attr->ethertype,
+		.tenant = attr->tenant,
+		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
+		.ring_bytes = attr->ring_bytes,
+	};
+	int fd = gamma_port_claim(attr->mac, port);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = gamma_samehost_open(fd, stats, &endpoint->samehost);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	packet.port = *port;
+	return gamma_packet_open(&packet, stats, &endpoint->packet);
+}
+
+static void close_links(struct gamma_endpoint *endpoint)
+{
+	if (endpoint->packet)
+		endpoint->packet->ops->close(endpoint->packet);
+	if (endpoint->samehost)
+		endpoint->samehost->ops->close(endpoint->samehost);
+}
+
+static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limits *limits)
+{
+	limits->mtu = endpoint->packet->mtu;
+	limits->local_mtu = endpoint->samehost->mtu;
+	limits->eager_size = gamma_min(limits->eager_size, GAMMA_EAGER_MAX);
+}
+
+int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
+			  const struct gamma_endpoint_handlers *handlers, void *context,
+			  struct gamma_endpoint **out)
+{
+	struct gamma_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+	struct gamma_limits limits = attr->limits;
+	struct gamma_addr addr;
+	uint16_t port = attr->port;
+	int ret;
+
+	if (!endpoint)
+		return -ENOMEM;
+	ret = open_links(endpoint, attr, &port);
+	if (!ret)
+		ret = own_address(attr, port, &addr);
+	if (!ret)
+		ret = gamma_peers_init(endpoint);
+	if (ret) {
+		close_links(endpoint);
+		free(endpoint);
+		return ret;
+	}
+	set_limits(endpoint, &limits);
+	gamma_local_init(&endpoint->local, &addr, attr->tenant, &limits, endpoint->packet->slots);
+	endpoint->local.ethertype = attr->ethertype;
+	endpoint->local.forget = gamma_peers_forget;
+	endpoint->handlers = *handlers;
+	endpoint->context = context;
+	endpoint->local.handlers = &endpoint->handlers.messages;
+	endpoint->local.context = context;
+	endpoint->datagram = attr->datagram;
+	endpoint->linger = attr->linger;
+	endpoint->owner = getpid();
+	*out = endpoint;
+	return 0;
+}
+
+const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoint)
+{
+	return &endpoint->local.addr;
+}
+
+struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
+				       const struct gamma_addr *peer)
+{
+	uint32_t epoch = ntohl(peer->epoch);
+	struct gamma_flow *flow =
+		epoch == GAMMA_EPOCH_ANY
+			? gamma_peers_any(endpoint, peer->mac, ntohs(peer->port))
+			: gamma_peers_find(endpoint, peer->mac, ntohs(peer->port), epoch);
+
+	return flow ? flow : gamma_peers_add(endpoint, peer, gamma_now());
+}
+
+int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			struct gamma_send *send)
+{
+	int ret = gamma_message_send(flow, send);
+
+	if (!ret)
+		gamma_output(endpoint, gamma_now());
+	return ret;
+}
+
+size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->local.limits.mtu - GAMMA_DGRAM_HEADER_MAX;
+}
+
+int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
+				 const struct iovec *iov, unsigned iov_count,
+				 const struct gamma_envelope *envelope)
+{
+	const struct gamma_local *local = &endpoint->local;
+	bool same_host = gamma_peers_same_host(endpoint, peer);
+	struct gamma_frame frame = {.iov_count = 0, .kind = GAMMA_KIND_DATAGRAM};
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_DATAGRAM,
+		.dst_port = ntohs(peer->port),
+		.src_port = local->port,
+		.tenant = local->tenant,
+		.extensions = envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0,
+		.data = envelope->data,
+		.payload_len = (uint16_t) envelope->length,
+		.src_epoch = local->epoch,
+		.dst_epoch = ntohl(peer->epoch),
+	};
+
+	if (envelope->length > gamma_endpoint_datagram_max(endpoint) ||
+	    (same_host && envelope->length > GAMMA_SAMEHOST_MTU - GAMMA_DGRAM_HEADER_MAX))
+		return -EMSGSIZE;
+	frame.iov_count = gamma_iov_slice(iov, iov_count, 0, envelope->length, frame.iov,
+					  GAMMA_FRAME_IOV);
+	frame.head = gamma_build(&fields, peer->mac, local->addr.mac, local->ethertype,
+				 frame.room + sizeof(frame.room));
+	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
+	endpoint->local.stats.datagrams_out++;
+	return gamma_output_single(endpoint, same_host ? endpoint->samehost : endpoint->packet,
+				   &frame)
+		       ? 0
+		       : -EAGAIN;
+}
+
+/* ---- progress ---- */
+
+static unsigned take_in(struct gamma_endpoint *endpoint, struct gamma_link *link, uint64_t *now)
+{
+	struct gamma_arrival arrival;
+	unsigned taken = 0;
+
+	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
+		if (!taken++ && !*now)
+			*now = gamma_now();
+		gamma_dispatch(endpoint, link, &arrival, *now);
+		link->ops->release(link);
+	}
+	return taken;
+}
+
+/* Looking at the samehost socket costs a system call: only with neighbours, else now and then. */
+static bool look_at_samehost(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->neighbours || endpoint->heard_neighbour ||
+	       endpoint->idle % GAMMA_IDLE_SKIP == 0;
+}
+
+void gamma_endpoint_progress(struct gamma_endpoint *endpoint)
+{
+	struct gamma_local *local = &endpoint->local;
+	uint64_t now = 0;
+	unsigned taken = take_in(endpoint, endpoint->packet, &now);
+
+	if (taken) {
+		endpoint->idle = 0;
+		compare_clocks(endpoint, now);
+	} else {
+		endpoint->idle++;
+		if (look_at_samehost(endpoint) && take_in(endpoint, endpoint->samehost, &now)) {
+			endpoint->heard_neighbour = true;
+			endpoint->idle = 0;
+		}
+	}
+	/* Nothing came and nothing waits: time passes unread most of the time. */
+	if (endpoint->idle % GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
+		return;
+	endpoint->resets = 0;
+	if (!now)
+		now = gamma_now();
+	if (now >= local->next_deadline)
+		gamma_local_timeout(local, now);
+	gamma_output(endpoint, now);
+}
+
+uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint)
+{
+	uint64_t when = endpoint->local.next_deadline;
+
+	return endpoint->stalled_until ? gamma_min(when, endpoint->stalled_until) : when;
+}
+
+bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
+{
+	struct gamma_arrival arrival;
+
+	if (endpoint->packet->ops->next(endpoint->packet, &arrival))
+		return true;
+	return !gamma_list_empty(&endpoint->local.ready) && !endpoint->stalled_until;
+}
+
+void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
+{
+	fds[0] = endpoint->packet->fd;
+	fds[1] = endpoint->samehost->fd;
+}
+
+const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
+{
+	endpoint->packet->ops->count(endpoint->packet);
+	return &endpoint->local.stats;
+}
+
+/* ---- closing ---- */
+
+static bool any_flow(struct gamma_endpoint *endpoint, bool unacked_only, uint64_t now)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &endpoint->local.flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (unacked_only ? gamma_flow_unacked(flow) : gamma_flow_unfinished(flow, now))
+			return true;
+	}
+	return false;
+}
+
+static void say_bye(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &endpoint->local.flows)
+		gamma_flow_bye(gamma_list_entry(pos, struct gamma_flow, all_entry), now);
+	gamma_output(endpoint, now);
+}
+
+/* Sleeps until something can happen, so that the peer gets the processor if both share one. */
+static void nap(struct gamma_endpoint *endpoint, uint64_t until)
+{
+	int fds[GAMMA_ENDPOINT_FDS];
+	struct pollfd polls[GAMMA_ENDPOINT_FDS];
+	uint64_t now = gamma_now();
+	uint64_t when = gamma_min(until, gamma_endpoint_deadline(endpoint));
+	struct timespec wait = {0};
+
+	if (gamma_endpoint_ready(endpoint) || when <= now)
+		return;
+	wait.tv_sec = (time_t) ((when - now) / GAMMA_NS_PER_S);
+	wait.tv_nsec = (long) ((when - now) % GAMMA_NS_PER_S);
+	gamma_endpoint_fds(endpoint, fds);
+	for (int i = 0; i < GAMMA_ENDPOINT_FDS; i++)
+		polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+	ppoll(polls, GAMMA_ENDPOINT_FDS, &wait, NULL);
+}
+
+/* First everything of ours must have arrived, then the peers must know that we close. */
+void gamma_endpoint_linger(struct gamma_endpoint *endpoint)
+{
+	uint64_t now = gamma_now();
+	uint64_t until = now + endpoint->linger;
+
+	if (getpid() != endpoint->owner)
+		return;
+	while (any_flow(endpoint, true, now) && now < until) {
+		nap(endpoint, until);
+		gamma_endpoint_progress(endpoint);
+		now = gamma_now();
+	}
+	say_bye(endpoint, now);
+	while (any_flow(endpoint, false, now) && now < until) {
+		nap(endpoint, until);
+		gamma_endpoint_progress(endpoint);
+		now = gamma_now();
+	}
+}
+
+void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
+{
+	gamma_local_fini(&endpoint->local);
+	close_links(endpoint);
+	free(endpoint->chains);
+	free(endpoint);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An endpoint: its links, its flows, and the dispatch of arriving frames to them. The interface
+ * layer (libfabric provider) opens it, sends messages, and is called back through its handlers.
+ * It does not lock: one thread at a time.
+ */
+#ifndef GAMMA_ENDPOINT_H
+#define GAMMA_ENDPOINT_H
+
+#include "flow/flow.h"
+#include "link/link.h"
+
+struct gamma_endpoint_attr {
+	int ifindex;
+	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
+	uint32_t mtu;	   /* of the NIC, bytes */
+	uint16_t port;	   /* host order; 0: a random free one */
+	uint16_t ethertype;
+	uint32_t tenant;   /* user id */
+	uint64_t host;	   /* host identity */
+	size_t ring_bytes;
+	uint64_t linger;   /* ns: a close waits at most this long */
+	bool datagram;	   /* best effort only */
+	struct gamma_limits limits; /* mtu and local_mtu are filled in */
+};
+
+struct gamma_endpoint_handlers {
+	struct gamma_handlers messages;
+	/* A best-effort frame; source is valid during the call. */
+	void (*datagram)(void *context, const struct gamma_addr *source,
+			 const struct gamma_envelope *envelope, const uint8_t *payload);
+	/* The flow is about to be freed: drop pointers to it. */
+	void (*gone)(void *context, struct gamma_flow *flow);
+};
+
+struct gamma_endpoint;
+
+/* 0, or: -EADDRINUSE the port has an owner, -EPERM no CAP_NET_RAW, ... */
+int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
+			  const struct gamma_endpoint_handlers *handlers, void *context,
+			  struct gamma_endpoint **endpoint);
+/* Waits for what is not acknowledged and says BYE, at most linger long in all. In a forked child
+ * nothing is sent or waited for. */
+void gamma_endpoint_linger(struct gamma_endpoint *endpoint);
+/* Frees everything; sends that are not complete end silently. */
+void gamma_endpoint_destroy(struct gamma_endpoint *endpoint);
+
+const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoint);
+
+/* The flow to a peer, made if need be. NULL: no memory. */
+struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
+				       const struct gamma_addr *peer);
+/* Takes a message and sends what can be sent at once. See gamma_message_send. */
+int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			struct gamma_send *send);
+/* Sends a best-effort message: 0, -EAGAIN (the link is full), -EMSGSIZE. */
+int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
+				 const struct iovec *iov, unsigned iov_count,
+				 const struct gamma_envelope *envelope);
+/* Bytes that one datagram with CQ data can carry. */
+size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint);
+
+/* Receives what has arrived, runs what is due, sends what can be sent. */
+void gamma_endpoint_progress(struct gamma_endpoint *endpoint);
+
+/* ---- to sleep until progress has something to do ---- */
+uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */
+bool gamma_endpoint_ready(struct gamma_endpoint *endpoint); /* something waits already */
+enum { GAMMA_ENDPOINT_FDS = 2 };
+void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS]);
+
+/* Counters, with the kernel's read in. */
+const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint);
+
+uint64_t gamma_now(void); /* ns, CLOCK_MONOTONIC */
+
+#endif /* GAMMA_ENDPOINT_H */

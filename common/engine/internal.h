@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The endpoint's parts, shared by the files of engine/ only. */
+#ifndef GAMMA_ENGINE_INTERNAL_H
+#define GAMMA_ENGINE_INTERNAL_H
+
+#include <sys/types.h>
+
+#include "engine/endpoint.h"
+
+enum {
+	GAMMA_BURST = 64,	   /* frames handed to a link at once */
+	GAMMA_POLL_BUDGET = 64,	   /* frames taken from a link in one progress call */
+	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call */
+	GAMMA_FLOW_TURN = 32,	   /* frames of one flow before the next one's turn */
+	GAMMA_IDLE_SKIP = 16,	   /* polls that found nothing before the clock is read */
+	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
+	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
+	GAMMA_PEERS_FIRST = 64,	   /* chains of the flow table at first */
+};
+
+struct gamma_endpoint {
+	struct gamma_local local;
+	struct gamma_endpoint_handlers handlers;
+	void *context;
+	struct gamma_link *packet;
+	struct gamma_link *samehost;
+	struct gamma_flow **chains; /* flows by MAC and port: peers.c */
+	uint32_t chain_count;	    /* a power of two */
+	uint32_t flow_count;
+	uint32_t neighbours;	    /* flows over the samehost link */
+	uint32_t idle;		    /* polls in a row that found nothing */
+	uint32_t resets;	    /* RESETs sent in this progress call */
+	bool datagram;
+	bool heard_neighbour; /* a frame has come in over the samehost link */
+	pid_t owner;
+	uint64_t linger;       /* ns */
+	uint64_t stalled_until; /* ns: no link is asked to send before this; 0: not stalled */
+	int64_t clock_offset;  /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	uint64_t clock_read;   /* ns: when that was read */
+	struct gamma_frame burst[GAMMA_BURST];
+};
+
+/* ---- peers.c ---- */
+int gamma_peers_init(struct gamma_endpoint *endpoint);
+struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
+				    const uint8_t mac[GAMMA_MAC_LEN], uint16_t port,
+				    uint32_t epoch);
+/* The flow of that NIC and port that may be used now, whatever its epoch. */
+struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
+				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port);
+struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
+				   uint64_t now);
+void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow);
+bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer);
+
+/* ---- dispatch.c ---- */
+void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		    const struct gamma_arrival *arrival, uint64_t now);
+
+/* ---- output.c ---- */
+void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
+/* One frame that belongs to no flow; dropped if the link is full. */
+bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			 const struct gamma_frame *frame);
+
+#endif /* GAMMA_ENGINE_INTERNAL_H */

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* The endpoint's flows by the peer's MAC and port; several may differ in their epoch. */
+#include "engine/internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+{
+	uint64_t key = port;
+
+	memcpy((uint8_t *) &key + 2, mac, GAMMA_MAC_LEN);
+	return (uint32_t) (key * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+static struct gamma_flow **chain(const struct gamma_endpoint *endpoint,
+				 const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+{
+	return &endpoint->chains[hash(mac, port) & (endpoint->chain_count - 1)];
+}
+
+int gamma_peers_init(struct gamma_endpoint *endpoint)
+{
+	endpoint->chain_count = GAMMA_PEERS_FIRST;
+	endpoint->chains = calloc(endpoint->chain_count, sizeof(*endpoint->chains));
+	return endpoint->chains ? 0 : -ENOMEM;
+}
+
+static bool is_at(const struct gamma_flow *flow, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+{
+	return flow->port == port && !memcmp(flow->addr.mac, mac, GAMMA_MAC_LEN);
+}
+
+struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
+				    const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, uint32_t epoch)
+{
+	struct gamma_flow *flow = *chain(endpoint, mac, port);
+
+	while (flow && !(flow->epoch == epoch && is_at(flow, mac, port)))
+		flow = flow->hash_next;
+	return flow;
+}
+
+struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
+				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+{
+	struct gamma_flow *flow = *chain(endpoint, mac, port);
+
+	while (flow && !(gamma_flow_usable(flow) && is_at(flow, mac, port)))
+		flow = flow->hash_next;
+	return flow;
+}
+
+/* More chains when there are more flows than chains; without memory the old ones do. */
+static void grow(struct gamma_endpoint *endpoint)
+{
+	struct gamma_flow **old = endpoint->chains;
+	uint32_t old_count = endpoint->chain_count;
+	struct gamma_flow **chains = calloc(2ul * old_count, sizeof(*chains));
+
+	if (!chains)
+		return;
+	endpoint->chains = chains;
+	endpoint->chain_count = 2 * old_count;
+	for (uint32_t i = 0; i < old_count; i++) {
+		while (old[i]) {
+			struct gamma_flow *flow = old[i];
+			struct gamma_flow **to = chain(endpoint, flow->addr.mac, flow->port);
+
+			old[i] = flow->hash_next;
+			flow->hash_next = *to;
+			*to = flow;
+		}
+	}
+	free(old);
+}
+
+bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
+{
+	if (peer->host)
+		return peer->host == endpoint->local.addr.host;
+	return !memcmp(peer->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);
+}
+
+struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
+				   uint64_t now)
+{
+	bool same_host = gamma_peers_same_host(endpoint, peer);
+	struct gamma_flow *flow = gamma_flow_new(&endpoint->local, peer, same_host, now);
+	struct gamma_flow **to;
+
+	if (!flow)
+		return NULL;
+	if (endpoint->flow_count++ >= endpoint->chain_count)
+		grow(endpoint);
+	to = chain(endpoint, flow->addr.mac, flow->port);
+	flow->hash_next = *to;
+	*to = flow;
+	endpoint->neighbours += same_host;
+	return flow;
+}
+
+/* A flow whose unexpected messages are still unread stays. */
+void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow)
+{
+	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
+	struct gamma_flow **link = chain(endpoint, flow->addr.mac, flow->port);
+
+	if (!gamma_list_empty(&flow->messages.incoming)) {
+		gamma_timer_set(flow, GAMMA_TIMER_FORGET, gamma_now() + local->limits.forget);
+		return;
+	}
+	while (*link != flow)
+		link = &(*link)->hash_next;
+	*link = flow->hash_next;
+	endpoint->flow_count--;
+	endpoint->neighbours -= flow->same_host;
+	endpoint->handlers.gone(endpoint->context, flow);
+	gamma_flow_free(flow);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * When and with what arriving data is acknowledged. An acknowledgement rides on data going back
+ * if there is any; alone it leaves when the sender asked, when a quarter of the granted window is
+ * owed, when a frame came early or twice, or when GAMMA_ACK_DELAY_US have passed.
+ */
+#include "flow/flow.h"
+
+void gamma_ack_now(struct gamma_flow *flow)
+{
+	flow->ack.now = true;
+	gamma_flow_ready(flow);
+}
+
+bool gamma_ack_due(const struct gamma_flow *flow)
+{
+	return flow->ack.now;
+}
+
+void gamma_ack_arrived(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+{
+	struct gamma_ack_state *ack = &flow->ack;
+
+	ack->owed++;
+	ack->echo_valid = true;
+	if (fields->flags & GAMMA_FLAG_ACK_REQUESTED ||
+	    (ack->owed >= GAMMA_ACK_EVERY_MIN && ack->owed >= gamma_credit_window(flow) / 4))
+		gamma_ack_now(flow);
+	else if (!gamma_timer_set_p(flow, GAMMA_TIMER_ACK))
+		gamma_timer_set(flow, GAMMA_TIMER_ACK, now + GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US);
+}
+
+static void attach_delay(struct gamma_fields *fields, uint32_t echo, uint64_t since, uint64_t now)
+{
+	uint64_t delay = now > since ? now - since : 0;
+
+	fields->extensions |= GAMMA_EXT_DELAY;
+	fields->echo = echo;
+	fields->delay = (uint32_t) gamma_min(delay, UINT32_MAX);
+}
+
+void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool alone,
+		      uint64_t now)
+{
+	struct gamma_ack_state *ack = &flow->ack;
+
+	fields->extensions |= GAMMA_EXT_ACK;
+	fields->ack = flow->rx.next;
+	fields->limit = flow->credit.limit;
+	if (flow->rx.next != flow->rx.highest)
+		gamma_window_sack(flow, fields);
+	if (alone && fields->op == GAMMA_ACK_PROBED) {
+		attach_delay(fields, fields->seq, flow->probed_time, now);
+	} else if (ack->echo_valid && (alone || ++ack->skipped >= GAMMA_DELAY_EVERY)) {
+		attach_delay(fields, flow->rx.last, flow->rx.last_time, now);
+		ack->skipped = 0;
+		ack->echo_valid = false;
+	}
+	ack->owed = 0;
+	ack->now = false;
+	ack->told_limit = flow->credit.limit;
+	gamma_timer_stop(flow, GAMMA_TIMER_ACK);
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A flow's life, and the way of every frame into it: see flow.h. What goes out is in transmit.c.
+ */
+#include "flow/flow.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *gamma_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN])
+{
+	snprintf(name, GAMMA_NAME_LEN, "%02x:%02x:%02x:%02x:%02x:%02x port %u epoch %08x",
+		 addr->mac[0], addr->mac[1], addr->mac[2], addr->mac[3], addr->mac[4], addr->mac[5],
+		 ntohs(addr->port), ntohl(addr->epoch));
+	return name;
+}
+
+struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_addr *peer,
+				  bool same_host, uint64_t now)
+{
+	struct gamma_flow *flow = calloc(1, sizeof(*flow));
+
+	if (!flow)
+		return NULL;
+	flow->local = local;
+	flow->addr = *peer;
+	flow->port = ntohs(peer->port);
+	flow->epoch = ntohl(peer->epoch);
+	flow->same_host = same_host;
+	flow->state = flow->epoch == GAMMA_EPOCH_ANY ? GAMMA_FLOW_LOOKUP : GAMMA_FLOW_OPEN;
+	for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
+		flow->deadlines[timer] = GAMMA_NEVER;
+	gamma_list_init(&flow->ready_entry);
+	gamma_list_init(&flow->timed_entry);
+	gamma_list_append(&local->flows, &flow->all_entry);
+	gamma_message_init(flow);
+	gamma_credit_init(flow);
+	gamma_path_init(flow);
+	flow->loss.heard = now;
+	if (flow->state == GAMMA_FLOW_LOOKUP) {
+		gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
+		gamma_timer_set(flow, GAMMA_TIMER_LOOKUP, now + GAMMA_LOOKUP_US * GAMMA_NS_PER_US);
+	} else if (peer->mtu) {
+		gamma_path_learned(flow, ntohs(peer->mtu), now);
+	}
+	return flow;
+}
+
+static void stop(struct gamma_flow *flow)
+{
+	for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
+		gamma_timer_stop(flow, timer);
+	flow->pending = 0;
+	flow->ack.now = false;
+	gamma_list_remove(&flow->ready_entry);
+	gamma_credit_release(flow);
+	gamma_window_drop(flow);
+	gamma_window_forget(flow);
+}
+
+void gamma_flow_free(struct gamma_flow *flow)
+{
+	stop(flow);
+	gamma_message_drop_sends(flow, 0);
+	gamma_message_drop_receives(flow, 0);
+	gamma_list_remove(&flow->timed_entry);
+	gamma_list_remove(&flow->all_entry);
+	free(flow->tx.sent);
+	free(flow);
+}
+
+/* Ends everything that is outstanding. */
+static void end(struct gamma_flow *flow, enum gamma_flow_state state, int error)
+{
+	stop(flow);
+	flow->state = state;
+	flow->error = error;
+	gamma_message_drop_sends(flow, error);
+	gamma_message_drop_receives(flow, error);
+}
+
+void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
+{
+	struct gamma_local *local = flow->local;
+
+	if (!gamma_flow_usable(flow))
+		return;
+	local->handlers->failed(local->context, flow, error, cause);
+	end(flow, GAMMA_FLOW_FAILED, error);
+}
+
+void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now)
+{
+	if (flow->state != GAMMA_FLOW_LOOKUP)
+		return;
+	flow->addr = *peer;
+	flow->epoch = ntohl(peer->epoch);
+	flow->state = GAMMA_FLOW_OPEN;
+	flow->loss.heard = now;
+	flow->loss.waiting_since = 0;
+	flow->pending &= ~GAMMA_PENDING_LOOKUP;
+	gamma_timer_stop(flow, GAMMA_TIMER_LOOKUP);
+	if (peer->mtu)
+		gamma_path_learned(flow, ntohs(peer->mtu), now);
+	gamma_flow_ready(flow);
+}
+
+bool gamma_flow_unacked(const struct gamma_flow *flow)
+{
+	return gamma_flow_usable(flow) &&
+	       (gamma_window_unacked(flow) || gamma_message_waiting(flow) ||
+		!gamma_list_empty(&flow->messages.announced));
+}
+
+bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now)
+{
+	if (!gamma_flow_usable(flow) || flow->bye_answered)
+		return false;
+	return gamma_flow_unacked(flow) || flow->ack.owed || flow->ack.now ||
+	       (flow->last_data && now - flow->last_data < GAMMA_SETTLED_US * GAMMA_NS_PER_US);
+}
+
+void gamma_flow_bye(struct gamma_flow *flow, uint64_t now)
+{
+	uint64_t wait = GAMMA_BYE_US * GAMMA_NS_PER_US << gamma_min(flow->byes, 7);
+
+	if (flow->state != GAMMA_FLOW_OPEN || gamma_timer_set_p(flow, GAMMA_TIMER_BYE))
+		return;
+	flow->byes++;
+	gamma_flow_want(flow, GAMMA_PENDING_BYE);
+	gamma_timer_set(flow, GAMMA_TIMER_BYE, now + wait);
+}
+
+/* ---- arriving frames other than DATA ---- */
+
+static void receive_probe(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  uint64_t arrived)
+{
+	flow->local->stats.probes_in++;
+	if (fields->op == GAMMA_PROBE_MTU && fields->extensions & GAMMA_EXT_MTU) {
+		flow->mtu_probed = fields->seq;
+		flow->mtu_probed_size = fields->probe;
+		gamma_flow_want(flow, GAMMA_PENDING_MTU_PROBED);
+		return;
+	}
+	flow->probed = fields->seq;
+	flow->probed_time = arrived;
+	gamma_flow_want(flow, GAMMA_PENDING_PROBED);
+}
+
+static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+{
+	flow->local->stats.acks_in++;
+	if (fields->op == GAMMA_ACK_ALIVE) {
+		flow->loss.waiting_since = now;
+		return;
+	}
+	if (fields->op != GAMMA_ACK_PROBED)
+		return;
+	if (fields->extensions & GAMMA_EXT_MTU && fields->probe)
+		gamma_path_probed(flow, fields->probe, now);
+	else
+		gamma_loss_probed(flow, fields->seq, now);
+}
+
+static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	bool outstanding = !gamma_seq_before(fields->seq, flow->tx.una) &&
+			   gamma_seq_before(fields->seq, flow->tx.next);
+
+	if (!outstanding && !(flow->loss.probing && fields->seq == flow->loss.probe)) {
+		flow->local->stats.stray++;
+		return;
+	}
+	flow->local->stats.resets_in++;
+	gamma_flow_fail(flow, -ECONNRESET,
+			fields->op == GAMMA_RESET_CLOSED ? "it has closed its endpoint"
+							 : "its endpoint is another one now");
+}
+
+static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+{
+	if (fields->op == GAMMA_ANSWER) {
+		flow->bye_answered = true;
+		flow->pending &= ~GAMMA_PENDING_BYE;
+		gamma_timer_stop(flow, GAMMA_TIMER_BYE);
+		return;
+	}
+	if (flow->state == GAMMA_FLOW_OPEN) {
+		if (gamma_flow_unacked(flow) || flow->messages.owed)
+			flow->local->handlers->failed(flow->local->context, flow, -ECONNRESET,
+						      "it has closed its endpoint");
+		end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
+		gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
+	}
+	gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
+}
+
+static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  uint64_t arrived, uint64_t now)
+{
+	switch (fields->kind) {
+	case GAMMA_KIND_ACK:
+		receive_ack(flow, fields, now);
+		break;
+	case GAMMA_KIND_PROBE:
+		receive_probe(flow, fields, arrived);
+		break;
+	case GAMMA_KIND_REQUEST:
+		flow->local->stats.requests_in++;
+		gamma_credit_request(flow);
+		break;
+	case GAMMA_KIND_RECLAIM:
+		if (fields->op == GAMMA_ASK)
+			gamma_credit_give_back(flow);
+		else
+			gamma_credit_reclaimed(flow, fields->seq);
+		break;
+	case GAMMA_KIND_RESET:
+		receive_reset(flow, fields);
+		break;
+	case GAMMA_KIND_BYE:
+		receive_bye(flow, fields, now);
+		break;
+	}
+}
+
+void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
+			const uint8_t *payload, uint64_t arrived, uint64_t now)
+{
+	if (gamma_unlikely(!gamma_flow_usable(flow))) {
+		/* A late frame of a flow that has ended; a BYE that was not answered is repeated. */
+		if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK)
+			gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
+		return;
+	}
+	flow->loss.heard = now;
+	flow->heard_of = true;
+	if (fields->extensions & GAMMA_EXT_ACK && !gamma_window_ack(flow, fields, now)) {
+		flow->local->stats.malformed++;
+		return;
+	}
+	if (gamma_unlikely(fields->extensions & GAMMA_EXT_MTU && fields->mtu &&
+			   flow->path.peer_mtu != fields->mtu))
+		gamma_path_learned(flow, fields->mtu, now);
+	if (gamma_likely(fields->kind == GAMMA_KIND_DATA))
+		gamma_window_data(flow, fields, payload, arrived, now);
+	else
+		receive_other(flow, fields, arrived, now);
+}
+
+/* ---- passing time ---- */
+
+static void lookup_timeout(struct gamma_flow *flow, uint64_t now)
+{
+	uint64_t wait = GAMMA_LOOKUP_US * GAMMA_NS_PER_US << gamma_min(++flow->lookups, 8);
+
+	if (!flow->loss.waiting_since)
+		flow->loss.waiting_since = now;
+	if (gamma_loss_peer_dead(flow, now))
+		return;
+	gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
+	gamma_timer_set(flow, GAMMA_TIMER_LOOKUP,
+			now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US));
+}
+
+static bool due(struct gamma_flow *flow, enum gamma_timer timer, uint64_t now)
+{
+	if (flow->deadlines[timer] > now)
+		return false;
+	gamma_timer_stop(flow, timer);
+	return true;
+}
+
+void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now)
+{
+	if (due(flow, GAMMA_TIMER_ACK, now))
+		gamma_ack_now(flow);
+	if (due(flow, GAMMA_TIMER_LOSS, now))
+		gamma_loss_detect(flow, now);
+	if (due(flow, GAMMA_TIMER_PROBE, now))
+		gamma_loss_timeout(flow, now);
+	if (due(flow, GAMMA_TIMER_REQUEST, now))
+		gamma_credit_timeout(flow, now);
+	if (due(flow, GAMMA_TIMER_LOOKUP, now))
+		lookup_timeout(flow, now);
+	if (due(flow, GAMMA_TIMER_MTU, now))
+		gamma_path_timeout(flow, now);
+	if (due(flow, GAMMA_TIMER_BYE, now))
+		gamma_flow_bye(flow, now);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The protocol between two endpoints, without I/O: what an arriving frame, a passing moment
+ * or an application's call does to a flow, and which frames it wants to send. Time is an
+ * argument (ns, any monotonic clock), frames come and go as memory, random numbers are
+ * injected. The engine runs it on links, the simulator in virtual time.
+ *
+ *   gamma_flow_receive(flow, fields, payload, ...)   a frame for this flow arrived
+ *   gamma_flow_poll(flow, now, frame)                the next frame to send, if any
+ *   gamma_flow_unsent(flow, frame)                   a polled frame could not leave
+ *   gamma_flow_timeout(flow, now)                    a deadline passed
+ *
+ * Each part of the state belongs to the file named beside it; others call its functions.
+ */
+#ifndef GAMMA_FLOW_H
+#define GAMMA_FLOW_H
+
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "flow/stats.h"
+#include "wire/codec.h"
+#include "wire/frame.h"
+#include "message/message.h"
+
+struct gamma_flow;
+
+/* ---- constants of this implementation; the peer need not know them ---- */
+enum {
+	GAMMA_GRANT_MIN = 16,		/* frames: a flow that gets credit gets this at least */
+	GAMMA_ACK_EVERY_MIN = 2,	/* frames: not more acks than one for so many */
+	GAMMA_DELAY_EVERY = 16,		/* one in so many acks on data carries the ack delay */
+	GAMMA_PROBE_FIRST_US = 3000,	/* first probe before any round trip was measured */
+	GAMMA_PROBE_MIN_US = 50,	/* no probe earlier than this */
+	GAMMA_PROBE_MAX_US = 500000,	/* probes back off to this */
+	GAMMA_REORDER_MIN_US = 2,	/* frames overtaken by less than this are not lost */
+	GAMMA_LOOKUP_US = 2000,		/* first repetition of a LOOKUP, doubling */
+	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */
+	GAMMA_MTU_TRIES = 3,		/* padded probes until the path is taken not to pass them */
+	GAMMA_MTU_TOLD = 4,		/* first frames that carry the own MTU */
+	GAMMA_BYE_US = 1000,		/* first repetition of a BYE, doubling */
+	GAMMA_REQUEST_US = 1000,	/* first repetition of a REQUEST, doubling */
+	GAMMA_SETTLED_US = 100000,	/* a peer that lacked an ack would have asked by then */
+};
+
+/* A copied payload, kept until acknowledged, with room in front for every header. */
+struct gamma_buffer {
+	struct gamma_buffer *next; /* in the pool */
+	struct gamma_content content;
+	uint32_t len; /* payload bytes */
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
+	uint8_t payload[];
+};
+
+/* A DATA frame that is not acknowledged yet. */
+enum gamma_sent_state {
+	GAMMA_SENT_FLYING, /* transmitted, nothing heard of it */
+	GAMMA_SENT_LOST,   /* to be transmitted again */
+	GAMMA_SENT_ARRIVED, /* selectively acknowledged */
+};
+struct gamma_sent {
+	uint64_t time;	 /* ns: latest transmission */
+	uint64_t serial; /* of that transmission, in the order of transmissions of this flow */
+	struct gamma_send *send;     /* whose bytes it carries, or NULL */
+	struct gamma_buffer *buffer; /* its payload was copied here, or NULL: in place */
+	uint64_t offset; /* bytes: of the fragment in the message */
+	uint32_t len;	 /* payload bytes */
+	uint8_t state;	 /* enum gamma_sent_state */
+	uint8_t again;	 /* transmitted more than once (saturates) */
+	uint8_t unsent;	 /* to be transmitted because the link refused it: not a retransmission */
+	uint8_t op;
+};
+
+/* ---- sender's side of the sequence: send_window.c ---- */
+struct gamma_send_window {
+	uint32_t next;	  /* number of the next new frame */
+	uint32_t una;	  /* oldest not acknowledged */
+	uint32_t limit;	  /* credit: frames sent plus credit given back stay below this */
+	uint32_t returned; /* credit given back so far, in frames */
+	uint32_t asked;	  /* one past the last frame that asked for an acknowledgement */
+	uint32_t size;	  /* entries of sent[], a power of two, grows to GAMMA_WINDOW_MAX */
+	uint32_t lost;	  /* frames in state LOST */
+	uint32_t lost_from; /* no LOST frame before this number */
+	uint64_t serial;  /* transmissions so far */
+	struct gamma_sent *sent; /* by number modulo size */
+};
+
+/* ---- receiver's side: receive_window.c ---- */
+struct gamma_held; /* an early frame kept until its turn */
+struct gamma_receive_window {
+	uint32_t next;	  /* every frame before this has arrived */
+	uint32_t highest; /* one past the highest number that arrived */
+	uint32_t arrived; /* distinct frames arrived so far */
+	uint32_t last;	  /* the frame that arrived last, for the ack delay */
+	uint64_t last_time; /* ns: when */
+	uint64_t bits[GAMMA_WINDOW_MAX / 64]; /* arrived, by number modulo GAMMA_WINDOW_MAX */
+	struct gamma_held **held; /* by number modulo GAMMA_WINDOW_MAX; made when first needed */
+};
+
+/* ---- what is to be acknowledged: ack.c ---- */
+struct gamma_ack_state {
+	uint32_t owed;	 /* frames arrived since the last acknowledgement left */
+	bool now;	 /* acknowledge in this progress call */
+	bool echo_valid; /* a frame arrived whose delay can be told */
+	uint8_t skipped; /* acks on data since one carried the delay */
+	uint32_t told_limit; /* limit in the last acknowledgement that left */
+};
+
+/* ---- credit: credit.c ---- */
+struct gamma_credit {
+	uint32_t limit;	  /* receiver's: what this peer may reach; never lowered */
+	uint32_t returned; /* receiver's: what this peer gave back of it, in all */
+	bool waiting;	  /* receiver's: in the pool's queue for more */
+	bool active;	  /* receiver's: counted among the pool's active flows */
+	bool reclaiming;  /* receiver's: RECLAIM asked, answer outstanding */
+	struct gamma_list wait_entry; /* in pool.waiting */
+	struct gamma_list grant_entry; /* in pool.granted: flows by last use, oldest first */
+	bool starved;	  /* sender's: data waits, no credit; REQUEST is out */
+	uint32_t backoff; /* sender's: REQUESTs so far */
+};
+
+/* ---- round trip, loss, probing: loss.c ---- */
+struct gamma_loss {
+	uint64_t rtt, rtt_var, rtt_min; /* ns; 0: not measured yet */
+	uint64_t rack_time;   /* ns: latest transmission known to have arrived */
+	uint64_t rack_serial; /* its serial */
+	uint64_t rack_rtt;    /* ns: its round trip */
+	uint32_t probe;	      /* number of the last probe */
+	bool probing;	      /* it is not answered yet */
+	uint64_t probe_time;  /* ns: when it left */
+	uint64_t probe_serial; /* transmissions before it */
+	uint32_t backoff;     /* probes unanswered in a row */
+	uint64_t heard;	      /* ns: when the peer was last heard */
+	uint64_t waiting_since; /* ns: since when something is owed without any sign of life */
+};
+
+/* ---- largest frame toward this peer: mtu.c ---- */
+struct gamma_path {
+	uint32_t mtu;	   /* bytes after the Ethernet header, in use now */
+	uint32_t peer_mtu; /* the peer's own, 0: not known yet */
+	uint32_t target;   /* size being probed, 0: none */
+	uint64_t asked;	   /* ns: when the last padded probe left */
+	uint8_t tries;	   /* padded probes lost while other frames passed */
+	bool settled; /* nothing larger to try */
+};
+
+enum gamma_timer {
+	GAMMA_TIMER_ACK,     /* owed acknowledgement, if no data goes back before */
+	GAMMA_TIMER_LOSS,    /* a frame counts as lost if nothing is heard of it by then */
+	GAMMA_TIMER_PROBE,   /* nothing heard: ask */
+	GAMMA_TIMER_REQUEST, /* no credit: ask again */
+	GAMMA_TIMER_LOOKUP,  /* no answer: ask again */
+	GAMMA_TIMER_MTU,     /* padded probe unanswered */
+	GAMMA_TIMER_BYE,     /* BYE unanswered: repeat */
+	GAMMA_TIMER_FORGET,  /* closed long enough: no frame of it can be under way any more */
+	GAMMA_TIMER_COUNT
+};
+
+enum gamma_flow_state {
+	GAMMA_FLOW_LOOKUP, /* epoch unknown: nothing but LOOKUP may be sent */
+	GAMMA_FLOW_OPEN,
+	GAMMA_FLOW_CLOSED, /* the peer said BYE; forgotten when no frame of it can be under way */
+	GAMMA_FLOW_FAILED, /* gave up: see error; its epoch is never talked to again */
+};
+
+/* Single frames that wait to be sent, besides data. */
+enum gamma_pending {
+	GAMMA_PENDING_LOOKUP = 1 << 0,
+	GAMMA_PENDING_PROBE = 1 << 1,
+	GAMMA_PENDING_PROBED = 1 << 2, /* answer to a probe */
+	GAMMA_PENDING_REQUEST = 1 << 3,
+	GAMMA_PENDING_RECLAIM = 1 << 4,
+	GAMMA_PENDING_RECLAIMED = 1 << 5, /* answer to RECLAIM */
+	GAMMA_PENDING_MTU = 1 << 6,
+	GAMMA_PENDING_MTU_PROBED = 1 << 7,
+	GAMMA_PENDING_BYE = 1 << 8,
+	GAMMA_PENDING_BYE_ANSWER = 1 << 9,
+};
+
+struct gamma_flow {
+	struct gamma_local *local;
+	struct gamma_addr addr; /* the peer's; epoch 0 while in LOOKUP */
+	uint16_t port;		/* the peer's, host order */
+	uint32_t epoch;		/* the peer's, host order */
+	enum gamma_flow_state state;
+	int error;	  /* in FAILED and CLOSED: negative errno for what is outstanding */
+	uint32_t pending; /* GAMMA_PENDING_* */
+	bool same_host;	  /* its frames take the local link */
+	bool bye_answered;
+	bool heard_of;	  /* a frame of the peer has arrived */
+	uint8_t mtu_told; /* frames that told the peer our MTU */
+	unsigned lookups; /* LOOKUPs sent */
+	unsigned byes;	  /* BYEs sent */
+	uint32_t probed;  /* number to answer with PROBED */
+	uint64_t probed_time; /* ns: when that probe arrived */
+	uint32_t mtu_probed, mtu_probed_size; /* number and size to answer a padded probe with */
+	uint64_t deadlines[GAMMA_TIMER_COUNT]; /* ns, GAMMA_NEVER: not set */
+	uint64_t last_data; /* ns: when a DATA frame last arrived */
+	struct gamma_send_window tx;
+	struct gamma_receive_window rx;
+	struct gamma_ack_state ack;
+	struct gamma_credit credit;
+	struct gamma_loss loss;
+	struct gamma_path path;
+	struct gamma_message_state messages;
+	struct gamma_list ready_entry; /* in local->ready while it may have frames to send */
+	struct gamma_list timed_entry; /* in local->timed while a deadline is set */
+	struct gamma_list all_entry;   /* in local->flows */
+	struct gamma_flow *hash_next;  /* engine's table */
+	void *user;	   /* the interface layer's */
+	uint64_t user_tag; /* ditto */
+};
+
+/* Credit of the receive ring, shared by the flows of an endpoint: credit.c */
+struct gamma_pool {
+	uint32_t slots;	  /* of the ring */
+	uint32_t reserve; /* slots that are never granted: strangers, control frames, repetitions */
+	uint32_t granted; /* frames that peers may send and that have not arrived */
+	uint32_t active;  /* flows holding grants */
+	uint32_t share;	  /* frames: an equal part of the pool for each of them, within bounds */
+	struct gamma_list waiting; /* flows that asked, oldest first */
+	struct gamma_list holders; /* flows that hold grants, least recently used first */
+};
+
+struct gamma_limits {
+	uint32_t mtu;	       /* bytes after the Ethernet header: own NIC's */
+	uint32_t local_mtu;    /* bytes, toward peers on the same host */
+	uint32_t inject_size;  /* bytes: a message up to this is copied */
+	uint64_t eager_size;   /* bytes: a message up to this does not wait for a match */
+	uint64_t peer_timeout; /* ns */
+	uint64_t forget;       /* ns that a closed flow is remembered */
+};
+
+/* What the flows of one endpoint share. */
+struct gamma_local {
+	struct gamma_addr addr; /* own */
+	uint16_t port;		/* host order */
+	uint32_t epoch;		/* host order, never 0 */
+	uint32_t tenant;
+	uint16_t ethertype;
+	struct gamma_limits limits;
+	struct gamma_pool pool;
+	struct gamma_list flows;
+	struct gamma_list ready; /* flows that may have frames to send, served in turn */
+	struct gamma_list timed; /* flows with a deadline */
+	uint64_t next_deadline;	 /* ns: not later than the earliest deadline of a flow */
+	struct gamma_buffer *buffers; /* pool of free ones */
+	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
+	struct gamma_transfers accepted;  /* receives that BULK frames come in for, by own id */
+	const struct gamma_handlers *handlers;
+	void *context; /* handed to handlers */
+	/* The engine's: a closed flow may be taken out and freed. */
+	void (*forget)(struct gamma_local *local, struct gamma_flow *flow);
+	uint8_t *zeros; /* what padded probes are made of: limits.mtu bytes */
+	struct gamma_stats stats;
+};
+
+/* ---- local.c ---- */
+void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,
+		      const struct gamma_limits *limits, uint32_t slots);
+void gamma_local_fini(struct gamma_local *local);
+struct gamma_buffer *gamma_buffer_get(struct gamma_local *local); /* NULL: no memory */
+void gamma_buffer_put(struct gamma_local *local, struct gamma_buffer *buffer);
+/* Runs what is due on every flow; afterwards local->next_deadline is exact. */
+void gamma_local_timeout(struct gamma_local *local, uint64_t now);
+
+/* ---- flow.c ---- */
+struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_addr *peer,
+				  bool same_host, uint64_t now);
+void gamma_flow_free(struct gamma_flow *flow); /* drops what is outstanding silently */
+/* A frame that belongs to this flow; arrived: ns, when it reached the host. */
+void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
+			const uint8_t *payload, uint64_t arrived, uint64_t now);
+/* Fills frame with the next one to send; false: nothing (the flow then leaves the ready list). */
+bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
+void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
+void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
+/* The answer to LOOKUP is here: the flow may talk. */
+void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now);
+/* Everything outstanding ends with error (negative errno). */
+void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
+/* Begins to say BYE. */
+void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
+/* Whether a closing endpoint should wait for this flow: something is not acknowledged, or the
+ * peer may not know yet that its own frames have arrived. */
+bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now);
+bool gamma_flow_unacked(const struct gamma_flow *flow);
+
+static inline bool gamma_flow_usable(const struct gamma_flow *flow)
+{
+	return flow->state <= GAMMA_FLOW_OPEN;
+}
+
+static inline void gamma_flow_ready(struct gamma_flow *flow)
+{
+	if (gamma_list_empty(&flow->ready_entry))
+		gamma_list_append(&flow->local->ready, &flow->ready_entry);
+}
+
+static inline void gamma_flow_want(struct gamma_flow *flow, enum gamma_pending what)
+{
+	flow->pending |= what;
+	gamma_flow_ready(flow);
+}
+
+/* "node 02:47:41:4d:00:02 port 9228 epoch 1a2b3c4d", for messages to people. */
+#define GAMMA_NAME_LEN 64
+const char *gamma_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN]);
+
+/* ---- timers.c ---- */
+void gamma_timer_set(struct gamma_flow *flow, enum gamma_timer timer, uint64_t when);
+static inline void gamma_timer_stop(struct gamma_flow *flow, enum gamma_timer timer)
+{
+	flow->deadlines[timer] = GAMMA_NEVER;
+}
+static inline bool gamma_timer_set_p(const struct gamma_flow *flow, enum gamma_timer timer)
+{
+	return flow->deadlines[timer] != GAMMA_NEVER;
+}
+
+/* ---- send_window.c ---- */
+/* A free entry for the next new frame, or NULL: no credit, no window or no memory. */
+struct gamma_sent *gamma_window_next(struct gamma_flow *flow);
+bool gamma_window_open(const struct gamma_flow *flow); /* may a new frame be sent? */
+void gamma_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now);
+/* The next LOST frame, or NULL. */
+struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq);
+void gamma_window_mark_lost(struct gamma_flow *flow, uint32_t seq);
+/* Acknowledgement in fields; false: nonsense (beyond what was sent). */
+bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now);
+void gamma_window_drop(struct gamma_flow *flow);
+static inline struct gamma_sent *gamma_window_at(const struct gamma_flow *flow, uint32_t seq)
+{
+	return &flow->tx.sent[seq & (flow->tx.size - 1)];
+}
+static inline uint32_t gamma_window_unacked(const struct gamma_flow *flow)
+{
+	return flow->tx.next - flow->tx.una;
+}
+
+/* ---- receive_window.c ---- */
+void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
+		       const uint8_t *payload, uint64_t arrived, uint64_t now);
+void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields);
+void gamma_window_forget(struct gamma_flow *flow);
+
+/* ---- ack.c ---- */
+void gamma_ack_arrived(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now);
+void gamma_ack_now(struct gamma_flow *flow);
+bool gamma_ack_due(const struct gamma_flow *flow);
+/* Puts what is to be told into an outgoing frame and counts it as told. */
+void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool alone,
+		      uint64_t now);
+
+/* ---- credit.c ---- */
+void gamma_pool_init(struct gamma_pool *pool, uint32_t slots);
+void gamma_credit_init(struct gamma_flow *flow);
+void gamma_credit_arrived(struct gamma_flow *flow); /* one granted frame arrived */
+void gamma_credit_request(struct gamma_flow *flow); /* the peer asks for more */
+void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned);
+void gamma_credit_give_back(struct gamma_flow *flow); /* sender: RECLAIM asks */
+void gamma_credit_release(struct gamma_flow *flow); /* the flow ends */
+void gamma_credit_limit(struct gamma_flow *flow, uint32_t limit); /* sender: peer grants */
+void gamma_credit_starved(struct gamma_flow *flow, uint64_t now); /* sender: none left */
+void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now);
+uint32_t gamma_credit_window(const struct gamma_flow *flow); /* frames outstanding granted */
+
+/* ---- loss.c ---- */
+void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now);
+/* Of a frame that has arrived at the peer, as an acknowledgement says. */
+void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now);
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t rtt);
+void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
+void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
+void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
+void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now);
+void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now);
+bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now);
+
+/* ---- mtu.c ---- */
+void gamma_path_init(struct gamma_flow *flow);
+void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
+void gamma_path_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
+void gamma_path_timeout(struct gamma_flow *flow, uint64_t now);
+
+#endif /* GAMMA_FLOW_H */

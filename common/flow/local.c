@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* What the flows of an endpoint share: identity, limits, credit pool, buffers. */
+#include "flow/flow.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t buffer_capacity(const struct gamma_local *local)
+{
+	uint64_t frame = gamma_max(local->limits.mtu, local->limits.local_mtu);
+
+	return (uint32_t) gamma_min(local->limits.inject_size, frame);
+}
+
+void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,
+		      const struct gamma_limits *limits, uint32_t slots)
+{
+	memset(local, 0, sizeof(*local));
+	local->addr = *own;
+	local->port = ntohs(own->port);
+	local->epoch = ntohl(own->epoch);
+	local->tenant = tenant;
+	local->ethertype = GAMMA_ETHERTYPE;
+	local->limits = *limits;
+	local->next_deadline = GAMMA_NEVER;
+	gamma_list_init(&local->flows);
+	gamma_list_init(&local->ready);
+	gamma_list_init(&local->timed);
+	gamma_pool_init(&local->pool, slots);
+	gamma_transfers_init(&local->announced);
+	gamma_transfers_init(&local->accepted);
+}
+
+void gamma_local_fini(struct gamma_local *local)
+{
+	while (!gamma_list_empty(&local->flows))
+		gamma_flow_free(gamma_list_first(&local->flows, struct gamma_flow, all_entry));
+	while (local->buffers) {
+		struct gamma_buffer *buffer = local->buffers;
+
+		local->buffers = buffer->next;
+		free(buffer);
+	}
+	gamma_transfers_fini(&local->announced);
+	gamma_transfers_fini(&local->accepted);
+	free(local->zeros);
+	local->zeros = NULL;
+}
+
+struct gamma_buffer *gamma_buffer_get(struct gamma_local *local)
+{
+	struct gamma_buffer *buffer = local->buffers;
+
+	if (gamma_likely(buffer)) {
+		local->buffers = buffer->next;
+		return buffer;
+	}
+	return malloc(sizeof(*buffer) + buffer_capacity(local));
+}
+
+void gamma_buffer_put(struct gamma_local *local, struct gamma_buffer *buffer)
+{
+	buffer->next = local->buffers;
+	local->buffers = buffer;
+}

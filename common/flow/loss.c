@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Round trip time, loss, and probes. A frame is sent again only on evidence that a later
+ * transmission has arrived (after RACK, RFC 8985). When nothing is heard at all, a PROBE without
+ * data asks; its answer is such evidence. So a receiver that does not poll for a minute causes
+ * probes, and no retransmission.
+ */
+#include "flow/flow.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t rtt)
+{
+	struct gamma_loss *loss = &flow->loss;
+	uint64_t error;
+
+	if (!loss->rtt) {
+		loss->rtt = rtt;
+		loss->rtt_var = rtt / 2;
+		loss->rtt_min = rtt;
+		return;
+	}
+	error = rtt > loss->rtt ? rtt - loss->rtt : loss->rtt - rtt;
+	loss->rtt_var = (3 * loss->rtt_var + error) / 4; /* RFC 6298 */
+	loss->rtt = (7 * loss->rtt + rtt) / 8;
+	loss->rtt_min = gamma_min(loss->rtt_min, rtt);
+}
+
+static bool waiting(const struct gamma_flow *flow)
+{
+	return gamma_window_unacked(flow) || flow->messages.owed;
+}
+
+/* How long to wait for a sign before asking. A frame that did not request its acknowledgement
+ * may be answered late on purpose. */
+static uint64_t probe_timeout(const struct gamma_flow *flow)
+{
+	const struct gamma_loss *loss = &flow->loss;
+	uint64_t wait = GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
+
+	if (!gamma_window_unacked(flow))
+		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
+	else if (loss->rtt)
+		wait = gamma_max(loss->rtt + 4 * loss->rtt_var,
+				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
+	if (flow->tx.asked != flow->tx.next)
+		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
+	wait <<= gamma_min(loss->backoff, 16);
+	return gamma_min(wait, gamma_window_unacked(flow)
+				       ? GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US
+				       : GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US);
+}
+
+void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now)
+{
+	if (!waiting(flow)) {
+		gamma_timer_stop(flow, GAMMA_TIMER_PROBE);
+		flow->loss.waiting_since = 0;
+		return;
+	}
+	if (!flow->loss.waiting_since)
+		flow->loss.waiting_since = now;
+	gamma_timer_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
+}
+
+void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now)
+{
+	gamma_loss_rearm(flow, now);
+}
+
+/* Remembers the latest transmission that has arrived. An answer faster than any round trip seen
+ * belongs to an earlier transmission of the frame. */
+void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	if (sent->serial <= loss->rack_serial)
+		return;
+	if (sent->again && now - sent->time < loss->rtt_min)
+		return;
+	loss->rack_serial = sent->serial;
+	loss->rack_time = sent->time;
+	loss->rack_rtt = now - sent->time;
+}
+
+static uint64_t reorder_window(const struct gamma_loss *loss)
+{
+	return gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * GAMMA_NS_PER_US);
+}
+
+/* Frames sent before one that has arrived are lost, once they could have been overtaken by no
+ * more than the reorder window; the timer looks again at those not yet due. */
+void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
+{
+	const struct gamma_loss *loss = &flow->loss;
+	uint64_t grace = loss->rack_rtt + reorder_window(loss);
+	uint64_t next = GAMMA_NEVER;
+
+	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
+		const struct gamma_sent *sent = gamma_window_at(flow, seq);
+
+		if (sent->state != GAMMA_SENT_FLYING || sent->serial >= loss->rack_serial)
+			continue;
+		if (now >= sent->time + grace)
+			gamma_window_mark_lost(flow, seq);
+		else
+			next = gamma_min(next, sent->time + grace);
+	}
+	if (next != GAMMA_NEVER)
+		gamma_timer_set(flow, GAMMA_TIMER_LOSS, next);
+	else
+		gamma_timer_stop(flow, GAMMA_TIMER_LOSS);
+}
+
+void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)
+{
+	if (progress) {
+		flow->loss.backoff = 0;
+		flow->loss.waiting_since = 0;
+		gamma_loss_rearm(flow, now);
+	} else if (!waiting(flow)) {
+		gamma_loss_rearm(flow, now);
+	}
+}
+
+/* The answer to a probe: everything sent before the probe has arrived by now, or is lost. */
+void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	if (!loss->probing || probe != loss->probe)
+		return;
+	loss->probing = false;
+	loss->backoff = 0;
+	loss->waiting_since = 0;
+	if (loss->probe_serial >= loss->rack_serial) {
+		loss->rack_serial = loss->probe_serial + 1;
+		loss->rack_time = loss->probe_time;
+		loss->rack_rtt = now - loss->probe_time;
+	}
+	gamma_loss_detect(flow, now);
+	gamma_loss_rearm(flow, now);
+}
+
+bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
+{
+	uint64_t since = gamma_max(flow->loss.heard, flow->loss.waiting_since);
+	char cause[128];
+
+	if (now - since < flow->local->limits.peer_timeout)
+		return false;
+	snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s", (double) (now - since) / 1e9);
+	flow->local->stats.peer_timeouts++;
+	gamma_flow_fail(flow, -ETIMEDOUT, cause);
+	return true;
+}
+
+void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	if (!waiting(flow) || gamma_loss_peer_dead(flow, now))
+		return;
+	loss->probe++;
+	loss->probing = true;
+	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
+	gamma_timer_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
+	if (loss->backoff < 16)
+		loss->backoff++;
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The receiver's side of the sequence: each DATA frame is taken once. Messages begin in order;
+ * an early frame is used at once if its bytes have a place already, else kept until its turn.
+ * Every frame leaves the receive ring at once: what is kept is a copy.
+ */
+#include "flow/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gamma_held {
+	struct gamma_fields fields;
+	uint8_t payload[];
+};
+
+static bool bit_test(const struct gamma_receive_window *rx, uint32_t seq)
+{
+	uint32_t i = seq % GAMMA_WINDOW_MAX;
+
+	return rx->bits[i / 64] >> (i % 64) & 1;
+}
+
+static void bit_set(struct gamma_receive_window *rx, uint32_t seq)
+{
+	uint32_t i = seq % GAMMA_WINDOW_MAX;
+
+	rx->bits[i / 64] |= 1ull << (i % 64);
+}
+
+static void bit_clear(struct gamma_receive_window *rx, uint32_t seq)
+{
+	uint32_t i = seq % GAMMA_WINDOW_MAX;
+
+	rx->bits[i / 64] &= ~(1ull << (i % 64));
+}
+
+static bool hold(struct gamma_receive_window *rx, const struct gamma_fields *fields,
+		 const uint8_t *payload)
+{
+	struct gamma_held *held;
+
+	if (!rx->held)
+		rx->held = calloc(GAMMA_WINDOW_MAX, sizeof(*rx->held));
+	held = rx->held ? malloc(sizeof(*held) + fields->payload_len) : NULL;
+	if (!held)
+		return false;
+	held->fields = *fields;
+	memcpy(held->payload, payload, fields->payload_len);
+	rx->held[fields->seq % GAMMA_WINDOW_MAX] = held;
+	return true;
+}
+
+static struct gamma_held *held_take(struct gamma_receive_window *rx, uint32_t seq)
+{
+	struct gamma_held *held = rx->held ? rx->held[seq % GAMMA_WINDOW_MAX] : NULL;
+
+	if (held)
+		rx->held[seq % GAMMA_WINDOW_MAX] = NULL;
+	return held;
+}
+
+/* Early frames whose turn has come. */
+static void drain(struct gamma_flow *flow)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+
+	while (rx->next != rx->highest && bit_test(rx, rx->next)) {
+		struct gamma_held *held = held_take(rx, rx->next);
+
+		if (held && !gamma_message_arrived(flow, &held->fields, held->payload)) {
+			rx->held[rx->next % GAMMA_WINDOW_MAX] = held; /* no memory: later */
+			return;
+		}
+		free(held);
+		bit_clear(rx, rx->next);
+		rx->next++;
+	}
+}
+
+static bool take_early(struct gamma_flow *flow, const struct gamma_fields *fields,
+		       const uint8_t *payload)
+{
+	flow->local->stats.out_of_order++;
+	gamma_ack_now(flow);
+	if (gamma_message_placeable(flow, fields))
+		return gamma_message_arrived(flow, fields, payload);
+	return hold(&flow->rx, fields, payload);
+}
+
+/* False: not taken, as if it had not arrived. */
+static bool take(struct gamma_flow *flow, const struct gamma_fields *fields,
+		 const uint8_t *payload)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+
+	if (gamma_likely(fields->seq == rx->next)) {
+		if (!gamma_message_arrived(flow, fields, payload))
+			return false;
+		rx->next++;
+	} else {
+		if (!take_early(flow, fields, payload))
+			return false;
+		bit_set(rx, fields->seq);
+	}
+	if (!gamma_seq_before(fields->seq, rx->highest))
+		rx->highest = fields->seq + 1;
+	if (gamma_unlikely(rx->next != rx->highest))
+		drain(flow);
+	return true;
+}
+
+void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
+		       const uint8_t *payload, uint64_t arrived, uint64_t now)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+	uint32_t ahead = fields->seq - rx->next;
+
+	if (gamma_unlikely(gamma_seq_before(fields->seq, rx->next) ||
+			   (ahead < GAMMA_WINDOW_MAX && ahead && bit_test(rx, fields->seq)))) {
+		flow->local->stats.duplicates++;
+		gamma_ack_now(flow); /* the sender has not heard of it */
+		return;
+	}
+	if (gamma_unlikely(ahead >= GAMMA_WINDOW_MAX)) {
+		flow->local->stats.stray++;
+		return;
+	}
+	flow->last_data = now;
+	if (!take(flow, fields, payload))
+		return;
+	flow->local->stats.data_frames_in++;
+	rx->arrived++;
+	rx->last = fields->seq;
+	rx->last_time = arrived;
+	gamma_credit_arrived(flow);
+	gamma_ack_arrived(flow, fields, now);
+}
+
+/* The bits begin at the first gap, or, when the last arrival is too far from it, end there: a
+ * sender remembers, so over several acknowledgements it learns of all. */
+void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields)
+{
+	const struct gamma_receive_window *rx = &flow->rx;
+	uint32_t base = rx->next;
+
+	if (!gamma_seq_before(rx->last, base + GAMMA_SACK_BITS))
+		base = rx->last + 1 - GAMMA_SACK_BITS;
+	fields->extensions |= GAMMA_EXT_SACK;
+	fields->sack_base = base;
+	fields->sack[0] = fields->sack[1] = 0;
+	for (uint32_t i = 0; i < GAMMA_SACK_BITS && base + i != rx->highest; i++)
+		if (bit_test(rx, base + i))
+			fields->sack[i / 64] |= 1ull << (i % 64);
+}
+
+void gamma_window_forget(struct gamma_flow *flow)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+
+	for (uint32_t i = 0; rx->held && i < GAMMA_WINDOW_MAX; i++)
+		free(rx->held[i]);
+	free(rx->held);
+	rx->held = NULL;
+}

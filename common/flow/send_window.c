@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The sender's side of the sequence: which DATA frames are under way, which have arrived, which
+ * are to be sent again. Frame numbers una <= n < next are in sent[]; nothing else is.
+ */
+#include "flow/flow.h"
+
+#include <stdlib.h>
+
+enum { FIRST_SIZE = 16 }; /* entries of sent[] at first; most peers never need more */
+
+bool gamma_window_open(const struct gamma_flow *flow)
+{
+	const struct gamma_send_window *tx = &flow->tx;
+
+	return flow->state == GAMMA_FLOW_OPEN && gamma_seq_before(tx->next + tx->returned, tx->limit) &&
+	       gamma_window_unacked(flow) < GAMMA_WINDOW_MAX;
+}
+
+static bool grow(struct gamma_flow *flow)
+{
+	struct gamma_send_window *tx = &flow->tx;
+	uint32_t size = tx->size ? 2 * tx->size : FIRST_SIZE;
+	struct gamma_sent *sent = calloc(size, sizeof(*sent));
+
+	if (!sent)
+		return false;
+	for (uint32_t seq = tx->una; seq != tx->next; seq++)
+		sent[seq & (size - 1)] = *gamma_window_at(flow, seq);
+	free(tx->sent);
+	tx->sent = sent;
+	tx->size = size;
+	return true;
+}
+
+struct gamma_sent *gamma_window_next(struct gamma_flow *flow)
+{
+	if (!gamma_window_open(flow))
+		return NULL;
+	if (gamma_unlikely(gamma_window_unacked(flow) == flow->tx.size) && !grow(flow))
+		return NULL;
+	return gamma_window_at(flow, flow->tx.next);
+}
+
+void gamma_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
+{
+	sent->time = now;
+	sent->serial = ++flow->tx.serial;
+	sent->state = GAMMA_SENT_FLYING;
+	gamma_loss_transmitted(flow, now);
+}
+
+void gamma_window_mark_lost(struct gamma_flow *flow, uint32_t seq)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	gamma_window_at(flow, seq)->state = GAMMA_SENT_LOST;
+	if (!tx->lost++ || gamma_seq_before(seq, tx->lost_from))
+		tx->lost_from = seq;
+	gamma_flow_ready(flow);
+}
+
+struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	if (gamma_likely(!tx->lost))
+		return NULL;
+	if (gamma_seq_before(tx->lost_from, tx->una))
+		tx->lost_from = tx->una;
+	for (; tx->lost_from != tx->next; tx->lost_from++) {
+		struct gamma_sent *sent = gamma_window_at(flow, tx->lost_from);
+
+		if (sent->state != GAMMA_SENT_LOST)
+			continue;
+		tx->lost--;
+		*seq = tx->lost_from;
+		return sent;
+	}
+	return NULL;
+}
+
+/* The peer has this frame: its memory is free, it is never sent again. */
+static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
+{
+	if (sent->state == GAMMA_SENT_ARRIVED)
+		return;
+	gamma_loss_delivered(flow, sent, now);
+	if (sent->state == GAMMA_SENT_LOST)
+		flow->tx.lost--;
+	sent->state = GAMMA_SENT_ARRIVED;
+	gamma_message_acked(flow, sent);
+}
+
+static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+{
+	for (uint32_t i = 0; i < GAMMA_SACK_BITS; i++) {
+		uint32_t seq = fields->sack_base + i;
+
+		if (!(fields->sack[i / 64] >> (i % 64) & 1))
+			continue;
+		if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
+			continue;
+		arrived(flow, gamma_window_at(flow, seq), now);
+	}
+}
+
+/* The round trip without the time that the frame waited at the peer. Frames that were sent twice
+ * tell nothing: which transmission is meant? */
+static void take_delay(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+{
+	const struct gamma_sent *sent;
+	uint64_t passed;
+
+	if (gamma_seq_before(fields->echo, flow->tx.una) ||
+	    !gamma_seq_before(fields->echo, flow->tx.next) || fields->delay == UINT32_MAX)
+		return;
+	sent = gamma_window_at(flow, fields->echo);
+	passed = now - sent->time;
+	if (sent->state == GAMMA_SENT_FLYING && !sent->again && passed > fields->delay)
+		gamma_loss_sample(flow, passed - fields->delay);
+}
+
+bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+{
+	struct gamma_send_window *tx = &flow->tx;
+	uint64_t serial = flow->loss.rack_serial;
+	uint32_t una = tx->una;
+
+	if (gamma_seq_before(tx->next, fields->ack))
+		return false;
+	if (fields->extensions & GAMMA_EXT_DELAY && fields->op == GAMMA_ACK_PLAIN)
+		take_delay(flow, fields, now);
+	while (gamma_seq_before(tx->una, fields->ack)) {
+		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
+
+		arrived(flow, sent, now);
+		tx->una++;
+	}
+	if (fields->extensions & GAMMA_EXT_SACK)
+		take_sack(flow, fields, now);
+	gamma_credit_limit(flow, fields->limit);
+	if (flow->loss.rack_serial != serial)
+		gamma_loss_detect(flow, now);
+	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
+	return true;
+}
+
+void gamma_window_drop(struct gamma_flow *flow)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	for (; tx->una != tx->next; tx->una++) {
+		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
+
+		if (sent->state != GAMMA_SENT_ARRIVED && sent->buffer)
+			gamma_buffer_put(flow->local, sent->buffer);
+		sent->buffer = NULL;
+		sent->send = NULL;
+		sent->state = GAMMA_SENT_ARRIVED;
+	}
+	tx->lost = 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An endpoint's counters. The list is written once, as a table of (field, name in the JSON line
+ * of FI_GAMMA_STATS, meaning), so that structure, output and man page cannot drift apart.
+ */
+#ifndef GAMMA_STATS_H
+#define GAMMA_STATS_H
+
+#include <stdint.h>
+
+#define GAMMA_STATS_TABLE(X)                                                                       \
+	X(frames_out, "frames handed to a link")                                                   \
+	X(bytes_out, "bytes of those frames, Ethernet header included")                            \
+	X(frames_in, "frames taken from a link")                                                   \
+	X(bytes_in, "bytes of those frames, Ethernet header included")                             \
+	X(data_frames_out, "DATA frames sent for the first time")                                  \
+	X(data_frames_in, "DATA frames that arrived for the first time")                           \
+	X(datagrams_out, "best-effort frames sent")                                                \
+	X(datagrams_in, "best-effort frames delivered")                                            \
+	X(acks_out, "acknowledgements in frames of their own")                                     \
+	X(acks_in, "such frames received")                                                         \
+	X(retransmissions, "DATA frames sent again")                                               \
+	X(probes_out, "probes sent because nothing was heard in time")                             \
+	X(probes_in, "probes received")                                                            \
+	X(mtu_probes_out, "padded probes sent to learn the path's MTU")                            \
+	X(requests_out, "requests for credit sent")                                                \
+	X(requests_in, "requests for credit received")                                             \
+	X(reclaims_out, "grants asked back")                                                       \
+	X(duplicates, "DATA frames that arrived again")                                            \
+	X(out_of_order, "DATA frames that arrived before an earlier one")                          \
+	X(ring_drops, "frames the kernel dropped because the receive ring was full")               \
+	X(credit_stalls, "times data waited because the peer had granted no credit")               \
+	X(send_stalls, "times a link took no frame: full, no carrier, or larger than the peer's MTU") \
+	X(resets_out, "RESET frames sent")                                                         \
+	X(resets_in, "RESET frames accepted")                                                      \
+	X(lookups_out, "LOOKUP questions sent")                                                    \
+	X(lookups_in, "LOOKUP questions received")                                                 \
+	X(malformed, "frames that are not of this protocol, or damaged")                           \
+	X(stray, "frames for another epoch or tenant, or of no known flow")                        \
+	X(peer_timeouts, "peers given up because nothing was heard of them")                       \
+	X(messages_out, "messages whose sending is complete")                                      \
+	X(messages_in, "messages received")                                                        \
+	X(unexpected, "messages that arrived before their receive was posted")                     \
+	X(send_calls, "system calls to send")                                                      \
+	X(receive_calls, "system calls to receive (the ring needs none)")                          \
+	X(bytes_copied_out, "bytes copied in user space on the way out")                           \
+	X(bytes_copied_in, "bytes copied in user space on the way in")
+
+struct gamma_stats {
+#define GAMMA_STATS_FIELD(name, meaning) uint64_t name;
+	GAMMA_STATS_TABLE(GAMMA_STATS_FIELD)
+#undef GAMMA_STATS_FIELD
+};
+
+#endif /* GAMMA_STATS_H */

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The next frame that a flow sends. Lost frames go first (a peer waits for them), then new data,
+ * then single control frames, and an acknowledgement of its own only if no data carried it.
+ */
+#include "flow/flow.h"
+
+#include <stdlib.h>
+
+static void begin(const struct gamma_flow *flow, struct gamma_fields *fields, uint8_t kind,
+		  uint8_t op)
+{
+	const struct gamma_local *local = flow->local;
+
+	fields->dst_port = flow->port;
+	fields->src_port = local->port;
+	fields->tenant = local->tenant;
+	fields->kind = kind;
+	fields->op = op;
+	fields->flags = 0;
+	fields->extensions = 0;
+	fields->payload_len = 0;
+	fields->src_epoch = local->epoch;
+	fields->dst_epoch = flow->epoch;
+	fields->seq = 0;
+}
+
+static void build(const struct gamma_flow *flow, struct gamma_fields *fields, uint8_t *payload,
+		  struct gamma_frame *frame)
+{
+	const struct gamma_local *local = flow->local;
+
+	frame->head = gamma_build(fields, flow->addr.mac, local->addr.mac, local->ethertype, payload);
+	frame->head_len = GAMMA_ETH_LEN + fields->header_len;
+	frame->kind = fields->kind;
+	frame->op = fields->op;
+	frame->seq = fields->seq;
+}
+
+static void attach_mtu(struct gamma_flow *flow, struct gamma_fields *fields)
+{
+	fields->extensions |= GAMMA_EXT_MTU;
+	fields->mtu = (uint16_t) flow->local->limits.mtu;
+	fields->probe = 0;
+	flow->mtu_told++;
+}
+
+/* Does the frame still fit with these extensions too? */
+static bool fits(const struct gamma_flow *flow, const struct gamma_fields *fields,
+		 uint16_t extensions)
+{
+	return GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions | extensions) +
+		       fields->payload_len <=
+	       flow->path.mtu;
+}
+
+/* What may ride on data: the acknowledgement, and on the first frames the own MTU. */
+static void attach(struct gamma_flow *flow, struct gamma_fields *fields, uint64_t now)
+{
+	bool news = flow->ack.owed || flow->ack.now || flow->ack.told_limit != flow->credit.limit;
+
+	if (news && flow->heard_of &&
+	    fits(flow, fields, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY))
+		gamma_ack_attach(flow, fields, false, now);
+	if (gamma_unlikely(flow->mtu_told < GAMMA_MTU_TOLD && !flow->path.settled) &&
+	    fits(flow, fields, GAMMA_EXT_MTU))
+		attach_mtu(flow, fields);
+}
+
+static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,
+		       uint8_t flags, uint64_t now, struct gamma_frame *frame)
+{
+	struct gamma_fields fields;
+	struct gamma_content content;
+
+	begin(flow, &fields, GAMMA_KIND_DATA, sent->op);
+	gamma_message_content(sent, &content);
+	fields.flags = flags;
+	fields.extensions = content.extensions;
+	fields.payload_len = (uint16_t) sent->len;
+	fields.seq = seq;
+	fields.tag = content.tag;
+	fields.data = content.data;
+	fields.id = content.id;
+	fields.length = content.length;
+	fields.fragment = content.fragment;
+	attach(flow, &fields, now);
+	if (sent->buffer) {
+		build(flow, &fields, sent->buffer->payload, frame);
+		frame->head_len += sent->len;
+		frame->iov_count = 0;
+	} else {
+		build(flow, &fields, frame->room + sizeof(frame->room), frame);
+		frame->iov_count = gamma_message_iov(sent, frame->iov, GAMMA_FRAME_IOV);
+	}
+}
+
+static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	uint32_t seq;
+	struct gamma_sent *sent = gamma_window_lost(flow, &seq);
+
+	if (!sent)
+		return false;
+	if (!sent->unsent) {
+		flow->local->stats.retransmissions++;
+		sent->again = 1;
+	}
+	sent->unsent = 0;
+	/* Whoever repairs wants to know: no waiting for a delayed acknowledgement. */
+	flow->tx.asked = flow->tx.next;
+	gamma_window_transmitted(flow, sent, now);
+	build_data(flow, sent, seq,
+		   GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0), now, frame);
+	return true;
+}
+
+static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	struct gamma_sent *sent;
+	uint8_t flags = 0;
+	uint32_t seq = flow->tx.next;
+
+	if (!gamma_message_waiting(flow))
+		return false;
+	sent = gamma_window_next(flow);
+	if (!sent) {
+		if (flow->state == GAMMA_FLOW_OPEN)
+			gamma_credit_starved(flow, now);
+		return false;
+	}
+	sent->again = sent->unsent = 0;
+	if (!gamma_message_next(flow, sent, &flags))
+		return false;
+	flow->tx.next++;
+	/* The last frame that credit allows brings the next credit. */
+	if (gamma_message_waiting(flow) && !gamma_window_open(flow))
+		flags |= GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG;
+	if (flags & GAMMA_FLAG_ACK_REQUESTED)
+		flow->tx.asked = flow->tx.next;
+	gamma_window_transmitted(flow, sent, now);
+	flow->local->stats.data_frames_out++;
+	build_data(flow, sent, seq, flags, now, frame);
+	return true;
+}
+
+static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq, uint64_t now,
+		     struct gamma_frame *frame)
+{
+	struct gamma_fields fields;
+
+	begin(flow, &fields, kind, op);
+	fields.seq = seq;
+	gamma_ack_attach(flow, &fields, true, now);
+	if (flow->mtu_told < GAMMA_MTU_TOLD && flow->local->limits.mtu > GAMMA_SAFE_MTU)
+		attach_mtu(flow, &fields);
+	if (kind == GAMMA_KIND_ACK)
+		flow->local->stats.acks_out++;
+	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+}
+
+static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_fields fields;
+	size_t pad;
+
+	if (!flow->path.target)
+		return false;
+	if (!local->zeros)
+		local->zeros = calloc(1, local->limits.mtu);
+	if (!local->zeros)
+		return false;
+	begin(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_MTU);
+	attach_mtu(flow, &fields);
+	fields.probe = (uint16_t) flow->path.target;
+	pad = flow->path.target - GAMMA_HEADER_LEN - gamma_extensions_len(fields.extensions);
+	fields.payload_len = (uint16_t) pad;
+	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+	frame->iov[0] = (struct iovec){.iov_base = local->zeros, .iov_len = pad};
+	frame->iov_count = 1;
+	local->stats.mtu_probes_out++;
+	return true;
+}
+
+static void poll_mtu_answer(struct gamma_flow *flow, struct gamma_frame *frame)
+{
+	struct gamma_fields fields;
+
+	begin(flow, &fields, GAMMA_KIND_ACK, GAMMA_ACK_PROBED);
+	fields.seq = flow->mtu_probed;
+	attach_mtu(flow, &fields);
+	fields.probe = (uint16_t) flow->mtu_probed_size;
+	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+}
+
+static void poll_plain(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq,
+		       struct gamma_frame *frame)
+{
+	struct gamma_fields fields;
+
+	begin(flow, &fields, kind, op);
+	fields.seq = seq;
+	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+}
+
+static void poll_probe(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	loss->probe_time = now;
+	loss->probe_serial = flow->tx.serial;
+	flow->local->stats.probes_out++;
+	poll_plain(flow, GAMMA_KIND_PROBE, GAMMA_PROBE_PLAIN, loss->probe, frame);
+}
+
+/* One of the waiting control frames, the lowest bit first. */
+static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	uint32_t what = flow->pending & -flow->pending;
+
+	flow->pending &= ~what;
+	switch (what) {
+	case GAMMA_PENDING_LOOKUP:
+		flow->local->stats.lookups_out++;
+		poll_plain(flow, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK, 0, frame);
+		return true;
+	case GAMMA_PENDING_PROBE:
+		poll_probe(flow, now, frame);
+		return true;
+	case GAMMA_PENDING_PROBED:
+		poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PROBED, flow->probed, now, frame);
+		return true;
+	case GAMMA_PENDING_REQUEST:
+		flow->local->stats.requests_out++;
+		poll_plain(flow, GAMMA_KIND_REQUEST, 0, flow->tx.next, frame);
+		return true;
+	case GAMMA_PENDING_RECLAIM:
+		flow->local->stats.reclaims_out++;
+		poll_plain(flow, GAMMA_KIND_RECLAIM, GAMMA_ASK, 0, frame);
+		return true;
+	case GAMMA_PENDING_RECLAIMED:
+		poll_plain(flow, GAMMA_KIND_RECLAIM, GAMMA_ANSWER, flow->tx.returned, frame);
+		return true;
+	case GAMMA_PENDING_MTU:
+		return poll_mtu_probe(flow, frame);
+	case GAMMA_PENDING_MTU_PROBED:
+		poll_mtu_answer(flow, frame);
+		return true;
+	case GAMMA_PENDING_BYE:
+		poll_ack(flow, GAMMA_KIND_BYE, GAMMA_ASK, flow->tx.next, now, frame);
+		return true;
+	case GAMMA_PENDING_BYE_ANSWER:
+		poll_plain(flow, GAMMA_KIND_BYE, GAMMA_ANSWER, 0, frame);
+		return true;
+	}
+	return false;
+}
+
+bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	frame->flow = flow;
+	frame->iov_count = 0;
+	if (gamma_likely(flow->state == GAMMA_FLOW_OPEN)) {
+		if (poll_lost(flow, now, frame) || poll_new(flow, now, frame))
+			return true;
+	}
+	while (flow->pending)
+		if (poll_pending(flow, now, frame))
+			return true;
+	if (gamma_ack_due(flow) && flow->state == GAMMA_FLOW_OPEN) {
+		poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, now, frame);
+		return true;
+	}
+	gamma_list_remove(&flow->ready_entry);
+	return false;
+}
+
+static enum gamma_pending pending_of(const struct gamma_frame *frame)
+{
+	switch (frame->kind) {
+	case GAMMA_KIND_LOOKUP:
+		return GAMMA_PENDING_LOOKUP;
+	case GAMMA_KIND_REQUEST:
+		return GAMMA_PENDING_REQUEST;
+	case GAMMA_KIND_RECLAIM:
+		return frame->op == GAMMA_ASK ? GAMMA_PENDING_RECLAIM : GAMMA_PENDING_RECLAIMED;
+	case GAMMA_KIND_BYE:
+		return frame->op == GAMMA_ASK ? GAMMA_PENDING_BYE : GAMMA_PENDING_BYE_ANSWER;
+	}
+	return 0; /* a timer repeats it */
+}
+
+void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now)
+{
+	struct gamma_sent *sent;
+
+	(void) now;
+	if (frame->kind == GAMMA_KIND_DATA) {
+		if (gamma_seq_before(frame->seq, flow->tx.una) ||
+		    !gamma_seq_before(frame->seq, flow->tx.next))
+			return;
+		sent = gamma_window_at(flow, frame->seq);
+		if (sent->state != GAMMA_SENT_FLYING)
+			return;
+		sent->unsent = 1;
+		gamma_window_mark_lost(flow, frame->seq);
+	} else if (frame->kind == GAMMA_KIND_ACK) {
+		gamma_ack_now(flow);
+	} else if (pending_of(frame)) {
+		gamma_flow_want(flow, pending_of(frame));
+	}
+}

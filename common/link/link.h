@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How frames leave and arrive. The engine knows this table only; packet.c (raw Ethernet) and
+ * samehost.c (processes of this host) implement it.
+ */
+#ifndef GAMMA_LINK_H
+#define GAMMA_LINK_H
+
+#include <stdbool.h>
+
+#include "flow/stats.h"
+#include "wire/frame.h"
+
+struct gamma_link;
+
+struct gamma_link_ops {
+	/* Sends a burst; returns how many frames left. Fewer than count: the next one could not
+	 * leave now (*error says why: -EAGAIN to try again later, -ECONNREFUSED nobody there). */
+	unsigned (*send)(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
+			 int *error);
+	/* Lends the oldest frame that arrived; false: none. */
+	bool (*next)(struct gamma_link *link, struct gamma_arrival *arrival);
+	/* Gives it back. Exactly once for each next, in order. */
+	void (*release)(struct gamma_link *link);
+	/* Reads the kernel's counters into stats. */
+	void (*count)(struct gamma_link *link);
+	void (*close)(struct gamma_link *link);
+};
+
+struct gamma_link {
+	const struct gamma_link_ops *ops;
+	struct gamma_stats *stats; /* the endpoint's */
+	int fd;	       /* readable when a frame waits */
+	uint32_t mtu;  /* bytes after the Ethernet header */
+	uint32_t slots; /* frames that may wait without loss */
+};
+
+/* ---- port.c: a port of a NIC belongs to one process of the network namespace ---- */
+
+/* Takes port (0: a random free one) by binding the abstract socket name of MAC and port. Returns the
+ * socket, or -EADDRINUSE or another negative errno. */
+int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
+
+struct sockaddr_un;
+unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct sockaddr_un *name);
+
+/* ---- packet.c ---- */
+struct gamma_packet_attr {
+	int ifindex;
+	uint16_t ethertype;
+	uint16_t port;	   /* host order: what the kernel's filter lets through */
+	uint32_t tenant;   /* ditto, but for LOOKUP */
+	uint32_t mtu;	   /* bytes */
+	size_t ring_bytes; /* at most, but for GAMMA_RING_SLOTS_MIN slots */
+};
+enum { GAMMA_RING_SLOTS_MIN = 256 };
+/* 0 or a negative errno: -EPERM without CAP_NET_RAW. */
+int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *stats,
+		      struct gamma_link **link);
+
+/* ---- samehost.c ---- */
+
+/* Carries frames between processes of this network namespace over the port's own socket, which it
+ * takes over. */
+int gamma_samehost_open(int fd, struct gamma_stats *stats, struct gamma_link **link);
+enum { GAMMA_SAMEHOST_MTU = 32768 };
+
+#endif /* GAMMA_LINK_H */

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Who owns a port: the process that has bound the abstract AF_UNIX name of NIC and port. The
+ * kernel makes that exclusive in the network namespace and gives the name back when the process
+ * ends, however it ends.
+ */
+#include "link/link.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { EPHEMERAL_FIRST = 32768, EPHEMERAL_TRIES = 64 };
+
+unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct sockaddr_un *name)
+{
+	int len;
+
+	name->sun_family = AF_UNIX;
+	name->sun_path[0] = '\0';
+	len = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1,
+		       "gamma/%02x%02x%02x%02x%02x%02x/%u", mac[0], mac[1], mac[2], mac[3], mac[4],
+		       mac[5], port);
+	return (unsigned) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) len);
+}
+
+static int try_bind(int fd, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+{
+	struct sockaddr_un name;
+	unsigned len = gamma_port_name(mac, port, &name);
+
+	return bind(fd, (struct sockaddr *) &name, len) ? -errno : 0;
+}
+
+static int bind_ephemeral(int fd, const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port)
+{
+	int ret = -EADDRINUSE;
+
+	for (int i = 0; i < EPHEMERAL_TRIES && ret == -EADDRINUSE; i++) {
+		uint16_t number;
+
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -EAGAIN;
+		*port = number | EPHEMERAL_FIRST;
+		ret = try_bind(fd, mac, *port);
+	}
+	return ret;
+}
+
+int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = *port ? try_bind(fd, mac, *port) : bind_ephemeral(fd, mac, port);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	return fd;
+}

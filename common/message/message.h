@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages over a flow, without I/O: how one is cut into DATA frames and put together again.
+ *
+ *   up to one frame, or eager:  SEND, or SEND_FIRST and SEND_MORE; the receiver places the bytes
+ *                               in a matched receive or keeps them until one is posted
+ *   larger (rendezvous):        ANNOUNCE -> (match) -> ACCEPT -> BULK straight from the sender's
+ *                               memory into the receiver's, in whatever order frames arrive
+ *
+ * Matching is not done here: the interface layer's handlers are asked, in the order in which the
+ * peer sent.
+ */
+#ifndef GAMMA_MESSAGE_H
+#define GAMMA_MESSAGE_H
+
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "wire/codec.h"
+
+struct gamma_flow;
+struct gamma_local;
+struct gamma_buffer;
+struct gamma_sent;
+struct gamma_frame;
+
+enum { GAMMA_IOV_MAX = 8 }; /* pieces of memory in one message */
+
+enum gamma_envelope_flag {
+	GAMMA_TAGGED = 1 << 0,
+	GAMMA_HAS_DATA = 1 << 1,
+};
+
+/* What is known of a message before its bytes. */
+struct gamma_envelope {
+	uint64_t tag;	 /* if TAGGED */
+	uint64_t data;	 /* if HAS_DATA: the sender's CQ data */
+	uint64_t length; /* bytes */
+	uint32_t flags;	 /* enum gamma_envelope_flag */
+};
+
+/* What a DATA frame says, the same in every transmission of it. */
+struct gamma_content {
+	uint8_t op;
+	uint16_t extensions;
+	uint64_t tag, data;
+	uint64_t length;
+	uint64_t fragment;
+	uint32_t id;
+};
+
+/* When a send is complete. */
+enum gamma_completion_level {
+	GAMMA_WHEN_COPIED,  /* its memory may be used again */
+	GAMMA_WHEN_ARRIVED, /* acknowledged: placed, or kept, at the peer */
+	GAMMA_WHEN_MATCHED, /* acknowledged after a receive matched */
+};
+
+enum gamma_send_state {
+	GAMMA_SEND_QUEUED,    /* not all of its first frames are made */
+	GAMMA_SEND_ANNOUNCED, /* waits for ACCEPT */
+	GAMMA_SEND_STREAMING, /* accepted, BULK frames to make */
+	GAMMA_SEND_FLYING,    /* all frames made, some not acknowledged */
+};
+
+/* A message on its way out. The caller owns it and its memory until handlers->sent. */
+struct gamma_send {
+	struct gamma_list entry; /* in the flow's queue, streams, or announced */
+	struct iovec iov[GAMMA_IOV_MAX];
+	unsigned iov_count;
+	struct gamma_envelope envelope;
+	enum gamma_completion_level level;
+	/* private to message/ */
+	struct gamma_flow *flow;
+	enum gamma_send_state state;
+	uint64_t made;	   /* bytes already in frames */
+	uint64_t wanted;   /* bytes the receiver accepts */
+	uint32_t flying;   /* frames not acknowledged */
+	uint32_t id;	   /* own, in multi-frame and announced messages; 0: none */
+	uint32_t accepted; /* the receiver's id for BULK */
+};
+
+/* Memory for a message to come in, the interface layer's posted receive. */
+struct gamma_recv {
+	struct iovec iov[GAMMA_IOV_MAX];
+	unsigned iov_count;
+	uint64_t capacity; /* bytes in iov */
+};
+
+enum gamma_inbound_state {
+	GAMMA_INBOUND_ARRIVING,	 /* eager fragments are still to come */
+	GAMMA_INBOUND_ANNOUNCED, /* rendezvous, not accepted yet */
+	GAMMA_INBOUND_ACCEPTED,	 /* rendezvous, bytes are coming in */
+	GAMMA_INBOUND_COMPLETE,	 /* all here (kept for a receive that is not posted yet) */
+};
+
+/* A message on its way in that is not a single matched frame. */
+struct gamma_inbound {
+	struct gamma_list entry;      /* for the interface layer, while it is unexpected */
+	struct gamma_list flow_entry; /* in the flow's incoming list */
+	struct gamma_flow *flow;
+	struct gamma_envelope envelope;
+	enum gamma_inbound_state state;
+	int error;	   /* the peer failed: what a receive that matches gets */
+	uint32_t id;	   /* the sender's */
+	uint32_t accepted; /* ours, in ACCEPTED */
+	uint64_t arrived;  /* bytes */
+	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take */
+	struct gamma_recv *recv; /* matched, or NULL */
+	uint8_t *kept; /* bytes kept until a match, or NULL */
+	bool discarded; /* take the rest in and drop it */
+	void *user;   /* the interface layer's */
+};
+
+/* Ids of announced sends and accepted receives: slot in the low 16 bits, generation above. */
+struct gamma_transfers {
+	struct gamma_transfer *slots;
+	uint32_t size, free; /* entries; head of the free list */
+};
+
+/* Per flow. */
+struct gamma_message_state {
+	struct gamma_list queue;     /* sends whose first frames are to be made, in order */
+	struct gamma_list announced; /* sends that wait for ACCEPT */
+	struct gamma_list flying;    /* sends whose frames are all made but not all acknowledged */
+	struct gamma_list streams;   /* sends with BULK frames to make, served in turn */
+	struct gamma_list incoming;  /* struct gamma_inbound, unfinished or unexpected */
+	struct gamma_list accepts;   /* struct gamma_accept: ACCEPT frames to be made, in order */
+	uint32_t owed;	   /* messages that wait for the peer: announced, or half received */
+	uint32_t next_id;  /* for multi-frame eager messages */
+	uint32_t in_a_row; /* message frames sent while a stream waited */
+};
+
+struct gamma_handlers {
+	/* A message begins. Returns the receive that it matches, now consumed, or NULL. */
+	struct gamma_recv *(*match)(void *context, struct gamma_flow *flow,
+				    const struct gamma_envelope *envelope);
+	/* No receive matched: hold on to it until gamma_inbound_accept or _discard. */
+	void (*unexpected)(void *context, struct gamma_inbound *inbound);
+	/* A receive that matched is finished: placed bytes; error 0 or a negative errno. */
+	void (*received)(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
+			 const struct gamma_envelope *envelope, uint64_t placed, int error);
+	/* A send is finished. */
+	void (*sent)(void *context, struct gamma_send *send, struct gamma_flow *flow, int error);
+	/* A flow is coming to its end with something outstanding, which ends after this call;
+	 * cause: for people. */
+	void (*failed)(void *context, struct gamma_flow *flow, int error, const char *cause);
+};
+
+/* ---- send.c ---- */
+void gamma_message_init(struct gamma_flow *flow);
+/* Takes a message; handlers->sent tells its end, perhaps as soon as the flow is polled. Returns 0,
+ * or a negative errno with nothing taken. */
+int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
+/* Whether frames wait to be made. */
+bool gamma_message_waiting(const struct gamma_flow *flow);
+/* An ACCEPT frame is to be sent: the receiver's id, and the bytes it wants. */
+bool gamma_message_accept(struct gamma_flow *flow, uint32_t id, uint32_t accepted,
+			  uint64_t wanted);
+/* An ACCEPT frame has arrived. */
+void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields);
+/* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
+ * frame (ACK_REQUESTED). False: nothing to send. */
+bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
+/* What the frame says, and its bytes if they are not in a buffer. */
+void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *content);
+unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);
+/* A frame of it was acknowledged. */
+void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent);
+/* All sends end with error; silently if error is 0. */
+void gamma_message_drop_sends(struct gamma_flow *flow, int error);
+
+/* ---- receive.c ---- */
+/* In order. False: no memory to keep it, treat the frame as not arrived. */
+bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
+			   const uint8_t *payload);
+/* Can this early frame be used before its turn? */
+bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
+/* The interface layer found a receive for an unexpected message. It may be finished, and
+ * handlers->received called, before this returns. The inbound is consumed. */
+void gamma_inbound_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
+/* The interface layer does not want it. The inbound is consumed. */
+void gamma_inbound_discard(struct gamma_inbound *inbound);
+void gamma_message_drop_receives(struct gamma_flow *flow, int error);
+
+/* ---- transfers.c ---- */
+void gamma_transfers_init(struct gamma_transfers *transfers);
+void gamma_transfers_fini(struct gamma_transfers *transfers);
+uint32_t gamma_transfer_add(struct gamma_transfers *transfers, void *object); /* 0: no memory */
+void *gamma_transfer_find(const struct gamma_transfers *transfers, uint32_t id);
+void gamma_transfer_remove(struct gamma_transfers *transfers, uint32_t id);
+
+/* ---- iov.c: lists of memory pieces ---- */
+uint64_t gamma_iov_len(const struct iovec *iov, unsigned count);
+/* Copies len bytes to or from the piece list beginning at offset; returns bytes copied. */
+uint64_t gamma_iov_write(const struct iovec *iov, unsigned count, uint64_t offset,
+			 const void *from, uint64_t len);
+uint64_t gamma_iov_read(const struct iovec *iov, unsigned count, uint64_t offset, void *to,
+			uint64_t len);
+/* The pieces of [offset, offset + len) as a list of its own; returns how many. */
+unsigned gamma_iov_slice(const struct iovec *iov, unsigned count, uint64_t offset, uint64_t len,
+			 struct iovec *out, unsigned max);
+
+#endif /* GAMMA_MESSAGE_H */

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The way out: cuts messages into DATA frames, one at a time, when the flow asks for the next.
+ *
+ * Order of service: ACCEPTs first (a peer waits), then messages in the order of the calls, and
+ * BULK streams in turn; a stream gets at least one frame in GAMMA_STREAM_SHARE + 1.
+ */
+#include "message/message.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "flow/flow.h"
+
+enum { GAMMA_STREAM_SHARE = 8 };
+
+struct gamma_accept {
+	struct gamma_list entry;
+	uint32_t id, accepted;
+	uint64_t wanted; /* bytes */
+};
+
+void gamma_message_init(struct gamma_flow *flow)
+{
+	struct gamma_message_state *m = &flow->messages;
+
+	gamma_list_init(&m->queue);
+	gamma_list_init(&m->announced);
+	gamma_list_init(&m->flying);
+	gamma_list_init(&m->streams);
+	gamma_list_init(&m->incoming);
+	gamma_list_init(&m->accepts);
+}
+
+int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
+{
+	if (!gamma_flow_usable(flow))
+		return flow->error ? flow->error : -EHOSTUNREACH;
+	if (send->envelope.length > GAMMA_MESSAGE_MAX)
+		return -EMSGSIZE;
+	send->flow = flow;
+	send->state = GAMMA_SEND_QUEUED;
+	send->made = 0;
+	send->wanted = send->envelope.length;
+	send->flying = 0;
+	send->id = 0;
+	gamma_list_append(&flow->messages.queue, &send->entry);
+	gamma_flow_ready(flow);
+	return 0;
+}
+
+bool gamma_message_waiting(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = &flow->messages;
+
+	return !gamma_list_empty(&m->queue) || !gamma_list_empty(&m->streams) ||
+	       !gamma_list_empty(&m->accepts);
+}
+
+static uint16_t envelope_extensions(const struct gamma_envelope *envelope)
+{
+	return (envelope->flags & GAMMA_TAGGED ? GAMMA_EXT_TAG : 0) |
+	       (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0);
+}
+
+static uint32_t payload_room(const struct gamma_flow *flow, uint16_t extensions)
+{
+	return flow->path.mtu - GAMMA_HEADER_LEN - gamma_extensions_len(extensions);
+}
+
+void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *content)
+{
+	const struct gamma_send *send = sent->send;
+
+	if (sent->buffer) {
+		*content = sent->buffer->content;
+		return;
+	}
+	content->op = sent->op;
+	content->extensions = 0;
+	content->tag = send->envelope.tag;
+	content->data = send->envelope.data;
+	content->length = send->envelope.length;
+	content->id = send->id;
+	switch (sent->op) {
+	case GAMMA_OP_SEND:
+		content->extensions = envelope_extensions(&send->envelope);
+		break;
+	case GAMMA_OP_SEND_FIRST:
+	case GAMMA_OP_ANNOUNCE:
+		content->extensions = envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
+		break;
+	case GAMMA_OP_SEND_MORE:
+		content->extensions = GAMMA_EXT_FRAGMENT;
+		content->fragment = (uint64_t) send->id << GAMMA_FRAGMENT_OFFSET_BITS | sent->offset;
+		break;
+	case GAMMA_OP_BULK:
+		content->extensions = GAMMA_EXT_FRAGMENT;
+		content->fragment =
+			(uint64_t) send->accepted << GAMMA_FRAGMENT_OFFSET_BITS | sent->offset;
+		break;
+	}
+}
+
+unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max)
+{
+	if (!sent->len)
+		return 0;
+	return gamma_iov_slice(sent->send->iov, sent->send->iov_count, sent->offset, sent->len, iov,
+			       max);
+}
+
+static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+{
+	struct gamma_local *local = flow->local;
+
+	gamma_list_remove(&send->entry);
+	if (send->state == GAMMA_SEND_ANNOUNCED) {
+		gamma_transfer_remove(&local->announced, send->id);
+		flow->messages.owed--;
+	}
+	if (!error)
+		local->stats.messages_out++;
+	local->handlers->sent(local->context, send, flow, error);
+}
+
+/* Puts the frame's bytes into a buffer, so that the user's memory is free at once. */
+static bool copy_frame(struct gamma_flow *flow, struct gamma_sent *sent)
+{
+	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+	struct gamma_send *send = sent->send;
+
+	if (!buffer)
+		return false;
+	gamma_message_content(sent, &buffer->content);
+	buffer->len = sent->len;
+	gamma_iov_read(send->iov, send->iov_count, sent->offset, buffer->payload, sent->len);
+	flow->local->stats.bytes_copied_out += sent->len;
+	sent->buffer = buffer;
+	return true;
+}
+
+/* What the head of the queue sends next: its op and how many bytes. */
+static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent)
+{
+	uint64_t length = send->envelope.length;
+	uint16_t extensions = envelope_extensions(&send->envelope);
+
+	sent->offset = send->made;
+	if (send->made) {
+		sent->op = GAMMA_OP_SEND_MORE;
+		sent->len = (uint32_t) gamma_min(length - send->made,
+						 payload_room(flow, GAMMA_EXT_FRAGMENT));
+	} else if (send->level == GAMMA_WHEN_MATCHED || length > flow->local->limits.eager_size) {
+		sent->op = GAMMA_OP_ANNOUNCE;
+		sent->len = 0;
+	} else if (length <= payload_room(flow, extensions)) {
+		sent->op = GAMMA_OP_SEND;
+		sent->len = (uint32_t) length;
+	} else {
+		sent->op = GAMMA_OP_SEND_FIRST;
+		sent->len = payload_room(flow, extensions | GAMMA_EXT_MESSAGE);
+		send->id = flow->messages.next_id++ & GAMMA_ID_MASK;
+	}
+}
+
+/* The last frame of a message is made: where does the message wait for its end? */
+static void message_made(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
+			 bool copied, uint8_t *flags)
+{
+	if (sent->op == GAMMA_OP_ANNOUNCE) {
+		send->state = GAMMA_SEND_ANNOUNCED;
+		flow->messages.owed++;
+		gamma_list_remove(&send->entry);
+		gamma_list_append(&flow->messages.announced, &send->entry);
+		return;
+	}
+	if (copied && send->level == GAMMA_WHEN_COPIED) {
+		sent->send = NULL;
+		finish(flow, send, 0);
+		return;
+	}
+	*flags |= GAMMA_FLAG_ACK_REQUESTED;
+	send->state = GAMMA_SEND_FLYING;
+	gamma_list_remove(&send->entry);
+	gamma_list_append(&flow->messages.flying, &send->entry);
+}
+
+static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
+{
+	struct gamma_send *send =
+		gamma_list_first(&flow->messages.queue, struct gamma_send, entry);
+	bool copy = send->envelope.length <= flow->local->limits.inject_size;
+	uint64_t length = send->envelope.length;
+
+	sent->send = send;
+	plan_message(flow, send, sent);
+	if (sent->op == GAMMA_OP_ANNOUNCE) {
+		send->id = gamma_transfer_add(&flow->local->announced, send);
+		if (!send->id)
+			return false;
+		copy = false;
+	}
+	if (copy && !copy_frame(flow, sent))
+		return false;
+	if (copy && send->level == GAMMA_WHEN_COPIED)
+		sent->send = NULL; /* nobody waits for its acknowledgement */
+	else
+		send->flying++;
+	send->made += sent->len;
+	if (sent->op == GAMMA_OP_ANNOUNCE || send->made == length)
+		message_made(flow, send, sent, copy, flags);
+	return true;
+}
+
+static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
+{
+	struct gamma_list *streams = &flow->messages.streams;
+	struct gamma_send *send = gamma_list_first(streams, struct gamma_send, entry);
+
+	sent->send = send;
+	sent->op = GAMMA_OP_BULK;
+	sent->offset = send->made;
+	sent->len = (uint32_t) gamma_min(send->wanted - send->made,
+					 payload_room(flow, GAMMA_EXT_FRAGMENT));
+	send->made += sent->len;
+	send->flying++;
+	gamma_list_remove(&send->entry);
+	if (send->made < send->wanted) {
+		gamma_list_append(streams, &send->entry);
+		return true;
+	}
+	send->state = GAMMA_SEND_FLYING;
+	gamma_list_append(&flow->messages.flying, &send->entry);
+	*flags |= GAMMA_FLAG_ACK_REQUESTED;
+	return true;
+}
+
+static bool next_accept(struct gamma_flow *flow, struct gamma_sent *sent)
+{
+	struct gamma_accept *accept =
+		gamma_list_first(&flow->messages.accepts, struct gamma_accept, entry);
+	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+
+	if (!buffer)
+		return false;
+	buffer->content = (struct gamma_content){
+		.op = GAMMA_OP_ACCEPT,
+		.extensions = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
+		.id = accept->id,
+		.length = accept->wanted,
+		.fragment = (uint64_t) accept->accepted << GAMMA_FRAGMENT_OFFSET_BITS,
+	};
+	buffer->len = 0;
+	sent->buffer = buffer;
+	sent->op = GAMMA_OP_ACCEPT;
+	gamma_list_remove(&accept->entry);
+	free(accept);
+	return true;
+}
+
+bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
+{
+	struct gamma_message_state *m = &flow->messages;
+
+	sent->send = NULL;
+	sent->buffer = NULL;
+	sent->offset = 0;
+	sent->len = 0;
+	if (!gamma_list_empty(&m->accepts))
+		return next_accept(flow, sent);
+	if (!gamma_list_empty(&m->queue) &&
+	    (gamma_list_empty(&m->streams) || m->in_a_row < GAMMA_STREAM_SHARE)) {
+		m->in_a_row++;
+		return next_message(flow, sent, flags);
+	}
+	m->in_a_row = 0;
+	if (!gamma_list_empty(&m->streams))
+		return next_bulk(flow, sent, flags);
+	return false;
+}
+
+bool gamma_message_accept(struct gamma_flow *flow, uint32_t id, uint32_t accepted, uint64_t wanted)
+{
+	struct gamma_accept *accept = calloc(1, sizeof(*accept));
+
+	if (!accept)
+		return false;
+	accept->id = id;
+	accept->accepted = accepted;
+	accept->wanted = wanted;
+	gamma_list_append(&flow->messages.accepts, &accept->entry);
+	gamma_flow_ready(flow);
+	return true;
+}
+
+void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_send *send = gamma_transfer_find(&local->announced, fields->id);
+
+	/* The id is the peer's word: believe it only if it names one of this flow's. */
+	if (!send || send->flow != flow) {
+		local->stats.stray++;
+		return;
+	}
+	gamma_transfer_remove(&local->announced, send->id);
+	flow->messages.owed--;
+	send->accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
+	send->wanted = gamma_min(fields->length, send->envelope.length);
+	gamma_list_remove(&send->entry);
+	if (send->wanted) {
+		send->state = GAMMA_SEND_STREAMING;
+		gamma_list_append(&flow->messages.streams, &send->entry);
+		gamma_flow_ready(flow);
+		return;
+	}
+	send->state = GAMMA_SEND_FLYING;
+	gamma_list_append(&flow->messages.flying, &send->entry);
+	if (!send->flying) /* else the announcement's own acknowledgement ends it */
+		finish(flow, send, 0);
+}
+
+void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent)
+{
+	struct gamma_send *send = sent->send;
+
+	if (sent->buffer)
+		gamma_buffer_put(flow->local, sent->buffer);
+	sent->buffer = NULL;
+	sent->send = NULL;
+	if (!send)
+		return;
+	send->flying--;
+	if (!send->flying && send->state == GAMMA_SEND_FLYING)
+		finish(flow, send, 0);
+}
+
+static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int error)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe(pos, tmp, list) {
+		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
+
+		if (error)
+			finish(flow, send, error);
+		else
+			gamma_list_remove(&send->entry);
+	}
+}
+
+void gamma_message_drop_sends(struct gamma_flow *flow, int error)
+{
+	struct gamma_message_state *m = &flow->messages;
+
+	drop_list(flow, &m->flying, error);
+	drop_list(flow, &m->streams, error);
+	drop_list(flow, &m->announced, error);
+	drop_list(flow, &m->queue, error);
+	while (!gamma_list_empty(&m->accepts)) {
+		struct gamma_accept *accept =
+			gamma_list_first(&m->accepts, struct gamma_accept, entry);
+
+		gamma_list_remove(&accept->entry);
+		free(accept);
+	}
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Builds and parses frames; see codec.h. Whatever comes from the wire passes gamma_parse first. */
+#include "wire/codec.h"
+
+#include <string.h>
+
+static const uint8_t extension_len[GAMMA_EXT_COUNT] = {
+	sizeof(struct gamma_ext_ack),	  /* ACK */
+	sizeof(struct gamma_ext_sack),	  /* SACK */
+	sizeof(struct gamma_ext_delay),	  /* DELAY */
+	8,				  /* TAG */
+	8,				  /* CQ_DATA */
+	sizeof(struct gamma_ext_message), /* MESSAGE */
+	8,				  /* FRAGMENT */
+	4,				  /* PAYLOAD_CRC */
+	sizeof(struct gamma_ext_mtu),	  /* MTU */
+	4,				  /* CUTS */
+	sizeof(struct gamma_ext_rma),	  /* RMA */
+	sizeof(struct gamma_ext_atomic),  /* ATOMIC */
+	sizeof(struct gamma_ext_key),	  /* KEY */
+};
+
+unsigned gamma_extensions_len(uint16_t extensions)
+{
+	unsigned len = 0;
+
+	for (unsigned bits = extensions & GAMMA_EXT_KNOWN; bits; bits &= bits - 1)
+		len += extension_len[__builtin_ctz(bits)];
+	return len;
+}
+
+static uint8_t *put16(uint8_t *at, uint16_t value)
+{
+	value = __builtin_bswap16(value);
+	memcpy(at, &value, 2);
+	return at + 2;
+}
+
+static uint8_t *put32(uint8_t *at, uint32_t value)
+{
+	value = __builtin_bswap32(value);
+	memcpy(at, &value, 4);
+	return at + 4;
+}
+
+static uint8_t *put64(uint8_t *at, uint64_t value)
+{
+	value = __builtin_bswap64(value);
+	memcpy(at, &value, 8);
+	return at + 8;
+}
+
+static uint16_t get16(const uint8_t *at)
+{
+	uint16_t value;
+
+	memcpy(&value, at, 2);
+	return __builtin_bswap16(value);
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, 4);
+	return __builtin_bswap32(value);
+}
+
+static uint64_t get64(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, 8);
+	return __builtin_bswap64(value);
+}
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "codec.c swaps bytes for little-endian hosts"
+#endif
+
+static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fields *f)
+{
+	switch (bit) {
+	case GAMMA_EXT_ACK:
+		return put32(put32(at, f->ack), f->limit);
+	case GAMMA_EXT_SACK:
+		at = put32(at, f->sack_base);
+		memcpy(at, f->sack, sizeof(f->sack));
+		return at + sizeof(f->sack);
+	case GAMMA_EXT_DELAY:
+		return put32(put32(at, f->echo), f->delay);
+	case GAMMA_EXT_TAG:
+		return put64(at, f->tag);
+	case GAMMA_EXT_CQ_DATA:
+		return put64(at, f->data);
+	case GAMMA_EXT_MESSAGE:
+		return put64(put32(at, f->id), f->length);
+	case GAMMA_EXT_FRAGMENT:
+		return put64(at, f->fragment);
+	case GAMMA_EXT_PAYLOAD_CRC:
+		return put32(at, f->payload_crc);
+	case GAMMA_EXT_MTU:
+		return put16(put16(at, f->mtu), f->probe);
+	case GAMMA_EXT_CUTS:
+		return put32(at, f->cuts);
+	case GAMMA_EXT_RMA:
+		return put64(put64(put64(at, f->rma_address), f->rma_key), f->rma_length);
+	case GAMMA_EXT_ATOMIC:
+		*at++ = f->datatype;
+		*at++ = f->atomic_op;
+		return put16(at, f->count);
+	case GAMMA_EXT_KEY:
+		memcpy(at, f->key, sizeof(f->key));
+		return at + sizeof(f->key);
+	}
+	return at;
+}
+
+static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamma_fields *f)
+{
+	switch (bit) {
+	case GAMMA_EXT_ACK:
+		f->ack = get32(at);
+		f->limit = get32(at + 4);
+		return at + 8;
+	case GAMMA_EXT_SACK:
+		f->sack_base = get32(at);
+		memcpy(f->sack, at + 4, sizeof(f->sack));
+		return at + 4 + sizeof(f->sack);
+	case GAMMA_EXT_DELAY:
+		f->echo = get32(at);
+		f->delay = get32(at + 4);
+		return at + 8;
+	case GAMMA_EXT_TAG:
+		f->tag = get64(at);
+		return at + 8;
+	case GAMMA_EXT_CQ_DATA:
+		f->data = get64(at);
+		return at + 8;
+	case GAMMA_EXT_MESSAGE:
+		f->id = get32(at);
+		f->length = get64(at + 4);
+		return at + 12;
+	case GAMMA_EXT_FRAGMENT:
+		f->fragment = get64(at);
+		return at + 8;
+	case GAMMA_EXT_PAYLOAD_CRC:
+		f->payload_crc = get32(at);
+		return at + 4;
+	case GAMMA_EXT_MTU:
+		f->mtu = get16(at);
+		f->probe = get16(at + 2);
+		return at + 4;
+	case GAMMA_EXT_CUTS:
+		f->cuts = get32(at);
+		return at + 4;
+	case GAMMA_EXT_RMA:
+		f->rma_address = get64(at);
+		f->rma_key = get64(at + 8);
+		f->rma_length = get64(at + 16);
+		return at + 24;
+	case GAMMA_EXT_ATOMIC:
+		f->datatype = at[0];
+		f->atomic_op = at[1];
+		f->count = get16(at + 2);
+		return at + 4;
+	case GAMMA_EXT_KEY:
+		memcpy(f->key, at, sizeof(f->key));
+		return at + sizeof(f->key);
+	}
+	return at;
+}
+
+/* The checksum field is the last of the base header: cover what stands before and behind it. */
+static uint32_t checksum(const uint8_t *frame, unsigned header_len)
+{
+	const size_t before = GAMMA_ETH_LEN + offsetof(struct gamma_header, checksum);
+	uint32_t crc = gamma_crc32c(0, frame, before);
+
+	if (header_len > GAMMA_HEADER_LEN)
+		crc = gamma_crc32c(crc, frame + before + 4, header_len - GAMMA_HEADER_LEN);
+	return crc;
+}
+
+uint8_t *gamma_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN],
+		     const uint8_t src_mac[GAMMA_MAC_LEN], uint16_t ethertype, uint8_t *payload)
+{
+	unsigned header_len = GAMMA_HEADER_LEN + gamma_extensions_len(f->extensions);
+	uint8_t *frame = payload - header_len - GAMMA_ETH_LEN;
+	uint8_t *at = frame;
+	uint8_t *sum;
+
+	f->header_len = (uint8_t) header_len;
+	memcpy(at, dst_mac, GAMMA_MAC_LEN);
+	memcpy(at + GAMMA_MAC_LEN, src_mac, GAMMA_MAC_LEN);
+	at = put16(at + 2 * GAMMA_MAC_LEN, ethertype);
+	at = put32(put16(put16(at, f->dst_port), f->src_port), f->tenant);
+	*at++ = (uint8_t) (GAMMA_VERSION << 4 | f->kind);
+	*at++ = f->op;
+	*at++ = f->header_len;
+	*at++ = f->flags;
+	at = put16(put16(at, f->extensions), f->payload_len);
+	at = put32(put32(put32(at, f->src_epoch), f->dst_epoch), f->seq);
+	sum = at;
+	at += 4;
+	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
+		at = put_extension(at, bits & -bits, f);
+	put32(sum, checksum(frame, header_len));
+	return frame;
+}
+
+enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *f)
+{
+	const uint8_t *at = frame + GAMMA_ETH_LEN;
+	uint32_t sum;
+
+	if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN)
+		return GAMMA_SHORT;
+	f->kind = at[8] & 0x0f;
+	f->header_len = at[10];
+	if (at[8] >> 4 != GAMMA_VERSION)
+		return GAMMA_BAD_VERSION;
+	f->extensions = get16(at + 12);
+	f->payload_len = get16(at + 14);
+	f->flags = at[11];
+	if (f->extensions & ~GAMMA_EXT_KNOWN || f->flags & ~GAMMA_FLAGS_KNOWN)
+		return GAMMA_BAD_EXTENSION;
+	if (f->header_len != GAMMA_HEADER_LEN + gamma_extensions_len(f->extensions))
+		return GAMMA_BAD_LENGTH;
+	if (len < (size_t) GAMMA_ETH_LEN + f->header_len + f->payload_len)
+		return GAMMA_SHORT;
+	sum = get32(at + offsetof(struct gamma_header, checksum));
+	if (sum != checksum(frame, f->header_len))
+		return GAMMA_BAD_CHECKSUM;
+	if (f->kind < GAMMA_KIND_DATA || f->kind > GAMMA_KIND_DATAGRAM)
+		return GAMMA_BAD_KIND;
+	f->dst_port = get16(at);
+	f->src_port = get16(at + 2);
+	f->tenant = get32(at + 4);
+	f->op = at[9];
+	f->src_epoch = get32(at + 16);
+	f->dst_epoch = get32(at + 20);
+	f->seq = get32(at + 24);
+	at += GAMMA_HEADER_LEN;
+	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
+		at = get_extension(at, bits & -bits, f);
+	return GAMMA_OK;
+}
+
+const char *gamma_malformed_name(enum gamma_malformed why)
+{
+	static const char *const names[] = {"ok",	 "short",	 "version", "kind",
+					    "length", "extension", "checksum"};
+
+	return (size_t) why < sizeof(names) / sizeof(names[0]) ? names[why] : "unknown";
+}

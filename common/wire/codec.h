@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames to numbers and back. codec.c is the only code that touches the wire's byte order;
+ * flow, engine and links see struct gamma_fields.
+ */
+#ifndef GAMMA_CODEC_H
+#define GAMMA_CODEC_H
+
+#include "wire/wire.h"
+
+/* A header in host order. Values behind extensions not present are undefined. */
+struct gamma_fields {
+	uint16_t dst_port, src_port;
+	uint32_t tenant;
+	uint8_t kind, op, flags;
+	uint8_t header_len; /* bytes, filled by build and parse */
+	uint16_t extensions;
+	uint16_t payload_len; /* bytes */
+	uint32_t src_epoch, dst_epoch;
+	uint32_t seq;
+	uint32_t ack, limit;		/* ACK */
+	uint32_t sack_base;		/* SACK */
+	uint64_t sack[2];		/* SACK: bit i of word i / 64 */
+	uint32_t echo, delay;		/* DELAY; delay in ns */
+	uint64_t tag;			/* TAG */
+	uint64_t data;			/* CQ_DATA */
+	uint32_t id;			/* MESSAGE */
+	uint64_t length;		/* MESSAGE: bytes */
+	uint64_t fragment;		/* FRAGMENT */
+	uint32_t payload_crc;		/* PAYLOAD_CRC */
+	uint16_t mtu, probe;		/* MTU: bytes */
+	uint32_t cuts;			/* CUTS */
+	uint64_t rma_address, rma_key, rma_length; /* RMA */
+	uint8_t datatype, atomic_op;	/* ATOMIC */
+	uint16_t count;			/* ATOMIC: elements */
+	uint8_t key[16];		/* KEY */
+};
+
+/* Why a frame is not one of ours. */
+enum gamma_malformed {
+	GAMMA_OK = 0,
+	GAMMA_SHORT,	   /* fewer bytes than its header says */
+	GAMMA_BAD_VERSION, /* another protocol version */
+	GAMMA_BAD_KIND,
+	GAMMA_BAD_LENGTH, /* header length disagrees with the extensions */
+	GAMMA_BAD_EXTENSION, /* unknown extension or flag */
+	GAMMA_BAD_CHECKSUM,
+};
+const char *gamma_malformed_name(enum gamma_malformed why);
+
+/* Bytes of the extensions in this bitmap. */
+unsigned gamma_extensions_len(uint16_t extensions);
+
+/* Writes the Ethernet header, the base header, its extensions and the checksum so that they end
+ * at `payload`, which must have GAMMA_ETH_LEN + GAMMA_HEADER_MAX bytes in front. Returns the
+ * frame's first byte; sets fields->header_len. */
+uint8_t *gamma_build(struct gamma_fields *fields, const uint8_t dst_mac[GAMMA_MAC_LEN],
+		     const uint8_t src_mac[GAMMA_MAC_LEN], uint16_t ethertype, uint8_t *payload);
+
+/* Reads and checks a frame of len bytes that begins with its Ethernet header. The payload stands
+ * at frame + GAMMA_ETH_LEN + fields->header_len. */
+enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *fields);
+
+/* CRC32C (Castagnoli), continuing from crc (0 to begin). */
+uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len);
+
+#endif /* GAMMA_CODEC_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames as memory: one to send, made by a flow and handed to a link; one that arrived, lent by a
+ * link until it is released.
+ */
+#ifndef GAMMA_FRAME_H
+#define GAMMA_FRAME_H
+
+#include <sys/uio.h>
+
+#include "wire/wire.h"
+
+struct gamma_flow;
+
+enum { GAMMA_FRAME_IOV = 8 }; /* pieces of payload in place */
+
+/* What stands at `head` leaves first, then iov in order. */
+struct gamma_frame {
+	const uint8_t *head; /* Ethernet header, GAMMA header, and a payload that was copied */
+	size_t head_len;     /* bytes */
+	unsigned iov_count;
+	struct iovec iov[GAMMA_FRAME_IOV]; /* payload in place in the sender's memory */
+	struct gamma_flow *flow; /* NULL: a frame without flow (RESET, answer to LOOKUP) */
+	uint32_t seq;
+	uint8_t kind, op;
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
+};
+
+struct gamma_arrival {
+	const uint8_t *frame; /* from the Ethernet header on */
+	size_t len;	      /* bytes, Ethernet padding included */
+	uint64_t stamp;	      /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
+};
+
+#endif /* GAMMA_FRAME_H */

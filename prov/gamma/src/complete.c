@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* What a finished operation writes: a queue entry, a count, or an error that says why. */
+#include "ep.h"
+
+static void count(struct gamma_cntr *cntr, int error)
+{
+	if (!cntr)
+		return;
+	if (error)
+		gamma_cntr_add_error(cntr, 1);
+	else
+		gamma_cntr_add(cntr, 1);
+}
+
+void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
+{
+	struct gamma_completion completion = {
+		.context = tx->context,
+		.flags = tx->flags,
+		.len = tx->send.envelope.length,
+		.tag = tx->send.envelope.tag,
+		.data = tx->send.envelope.data,
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	if (ep->closing)
+		return;
+	count(ep->cntrs[GAMMA_CNTR_SEND], error);
+	if (!ep->tx_cq)
+		return;
+	if (gamma_unlikely(error))
+		gamma_cq_write_error(ep->tx_cq, &completion, -error, 0, ep->cause);
+	else if (tx->notify)
+		gamma_cq_write(ep->tx_cq, &completion);
+}
+
+static void write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+		     const struct gamma_completion *completion, uint64_t lost, int error,
+		     const struct gamma_addr *source)
+{
+	if (error)
+		gamma_cq_write_error(ep->rx_cq, completion, -error, 0, ep->cause);
+	else if (lost)
+		gamma_cq_write_error(ep->rx_cq, completion, FI_ETRUNC, lost, NULL);
+	else if (ep->source_err && completion->source == FI_ADDR_NOTAVAIL)
+		gamma_cq_write_unknown_source(ep->rx_cq, completion, source);
+	else if (rx->notify)
+		gamma_cq_write(ep->rx_cq, completion);
+}
+
+void gamma_complete_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+		       const struct gamma_envelope *envelope, uint64_t placed, int error,
+		       fi_addr_t source, const struct gamma_addr *source_addr)
+{
+	uint64_t lost = error ? 0 : envelope->length - placed;
+	struct gamma_completion completion = {
+		.context = rx->context,
+		.flags = rx->flags | (envelope->flags & GAMMA_HAS_DATA ? FI_REMOTE_CQ_DATA : 0),
+		.len = placed,
+		.buf = rx->recv.iov_count ? rx->recv.iov[0].iov_base : NULL,
+		.data = envelope->data,
+		.tag = envelope->tag,
+		.source = source,
+	};
+
+	if (ep->closing)
+		return;
+	count(ep->cntrs[GAMMA_CNTR_RECV], error ? error : lost ? -FI_ETRUNC : 0);
+	if (ep->rx_cq)
+		write_rx(ep, rx, &completion, lost, error, source_addr);
+}
+
+void gamma_complete_cancelled(struct gamma_ep *ep, const struct gamma_rx *rx)
+{
+	struct gamma_completion completion = {
+		.context = rx->context,
+		.flags = rx->flags,
+		.tag = rx->tag,
+		.buf = rx->recv.iov_count ? rx->recv.iov[0].iov_base : NULL,
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	count(ep->cntrs[GAMMA_CNTR_RECV], -FI_ECANCELED);
+	if (ep->rx_cq)
+		gamma_cq_write_error(ep->rx_cq, &completion, FI_ECANCELED, 0, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The endpoint as its own files see it: ep.c (life), msg.c and tagged.c (calls), post.c (what the
+ * calls have in common), match.c (arriving messages and posted receives), dgram.c, complete.c.
+ */
+#ifndef GAMMA_EP_H
+#define GAMMA_EP_H
+
+#include "engine/endpoint.h"
+#include "gamma.h"
+
+/* What the user holds: the endpoint itself or an alias with flags of its own. */
+struct gamma_ep_handle {
+	struct fid_ep fid;
+	struct gamma_ep *ep;
+	uint64_t tx_flags, rx_flags; /* default operation flags */
+};
+
+/* A send in progress. */
+struct gamma_tx {
+	struct gamma_send send;
+	struct gamma_list entry; /* in ep->sends, or in the pool */
+	void *context;
+	uint64_t flags; /* of its completion entry: FI_SEND | FI_MSG ... */
+	bool notify;	/* write a completion entry */
+	bool *done;	/* set when it ends within the call that posted it, or NULL */
+	void *copy;	/* of the message, if it had to be copied but could not leave, or NULL */
+};
+
+/* A posted receive. */
+struct gamma_rx {
+	struct gamma_recv recv;
+	struct gamma_list entry; /* in a posted list, or in the pool */
+	struct gamma_inbound *inbound; /* reserved for it by FI_CLAIM */
+	void *context;
+	uint64_t flags; /* of its completion entry: FI_RECV | FI_MSG ... */
+	uint64_t tag, ignore;
+	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
+	bool notify;
+};
+
+/* A best-effort message that no receive was posted for. */
+struct gamma_kept_datagram;
+
+enum { GAMMA_CNTR_SEND, GAMMA_CNTR_RECV, GAMMA_CNTR_OTHER, GAMMA_CNTR_COUNT };
+enum { GAMMA_CAUSE_LEN = 160 };
+
+struct gamma_ep {
+	struct gamma_ep_handle handle;
+	struct gamma_domain *domain;
+	struct gamma_list domain_entry;
+	enum fi_ep_type type;
+	bool enabled;
+	bool closing; /* completions are dropped */
+	bool directed; /* receives may name a source */
+	bool want_source; /* FI_SOURCE */
+	bool source_err; /* FI_SOURCE_ERR */
+	bool tx_selective, rx_selective;
+	uint16_t port; /* wanted; 0: any */
+	int aliases;
+	struct gamma_av *av;
+	struct gamma_eq *eq;
+	struct gamma_cq *tx_cq, *rx_cq;
+	struct gamma_cntr *cntrs[GAMMA_CNTR_COUNT];
+	struct gamma_endpoint *endpoint; /* the engine's, once enabled */
+	struct gamma_flow **flows; /* by fi_addr_t, a cache valid for av_generation */
+	size_t flow_count;
+	uint32_t av_generation;
+	size_t tx_size, rx_size; /* operations that may be outstanding */
+	size_t tx_used, rx_used;
+	struct gamma_list posted_msg, posted_tagged; /* struct gamma_rx, in the order of posting */
+	struct gamma_list unexpected_msg, unexpected_tagged; /* struct gamma_inbound, as they came */
+	struct gamma_list datagrams; /* struct gamma_kept_datagram */
+	size_t datagram_count;
+	struct gamma_list free_tx, free_rx; /* pools */
+	struct gamma_list sends; /* struct gamma_tx outstanding */
+	char cause[GAMMA_CAUSE_LEN]; /* why the flow that is failing now does */
+};
+
+static inline struct gamma_ep_handle *gamma_handle(struct fid_ep *fid)
+{
+	return gamma_container_of(fid, struct gamma_ep_handle, fid);
+}
+
+extern struct fi_ops_msg gamma_msg_ops, gamma_dgram_ops;
+extern struct fi_ops_tagged gamma_tagged_ops, gamma_no_tagged_ops;
+extern struct fi_ops_rma gamma_no_rma_ops;
+extern struct fi_ops_atomic gamma_no_atomic_ops;
+extern struct fi_ops_collective gamma_no_collective_ops;
+extern const struct gamma_endpoint_handlers gamma_ep_handlers;
+
+/* ---- post.c: what every kind of send and receive goes through ---- */
+
+struct gamma_post {
+	const struct iovec *iov;
+	size_t count;
+	fi_addr_t addr;
+	uint64_t tag, ignore, data;
+	void *context;
+	uint64_t flags; /* FI_TAGGED or FI_MSG, FI_REMOTE_CQ_DATA, FI_INJECT, FI_COMPLETION, ... */
+	bool silent;	/* fi_inject and its like: no completion entry */
+};
+ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
+ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
+
+struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
+void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx);
+struct gamma_rx *gamma_rx_get(struct gamma_ep *ep);
+void gamma_rx_put(struct gamma_ep *ep, struct gamma_rx *rx);
+/* Bytes in all, or -1 if there are too many pieces for an operation. */
+int64_t gamma_post_len(const struct gamma_post *post);
+/* Whether an operation writes a completion entry. */
+static inline bool gamma_notifies(const struct gamma_post *post, bool selective)
+{
+	return !post->silent && (!selective || post->flags & FI_COMPLETION);
+}
+
+/* ---- match.c ---- */
+
+/* A posted receive meets the oldest unexpected message that fits, or waits. */
+void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx);
+/* FI_PEEK, FI_CLAIM, FI_DISCARD on unexpected messages. */
+ssize_t gamma_match_peek(struct gamma_ep *ep, const struct gamma_post *post);
+ssize_t gamma_match_cancel(struct gamma_ep *ep, void *context);
+void gamma_match_drop(struct gamma_ep *ep);
+/* The AV's index of a flow's peer, or FI_ADDR_NOTAVAIL. */
+fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow);
+
+/* ---- dgram.c ---- */
+ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post);
+void gamma_dgram_post(struct gamma_ep *ep, struct gamma_rx *rx);
+void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
+			 const struct gamma_envelope *envelope, const uint8_t *payload);
+void gamma_dgram_drop(struct gamma_ep *ep);
+
+/* ---- complete.c ---- */
+void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error);
+void gamma_complete_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+		       const struct gamma_envelope *envelope, uint64_t placed, int error,
+		       fi_addr_t source, const struct gamma_addr *source_addr);
+void gamma_complete_cancelled(struct gamma_ep *ep, const struct gamma_rx *rx);
+
+/* ---- report.c ---- */
+/* One JSON line with the endpoint's counters, where FI_GAMMA_STATS says. */
+void gamma_report_stats(struct gamma_ep *ep);
+
+#endif /* GAMMA_EP_H */

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Arriving messages and posted receives: each message takes the oldest receive that fits, each
+ * receive the oldest message that came before it. Called by the engine (handlers) and by post.c.
+ */
+#include "ep.h"
+
+static bool is_tagged(const struct gamma_envelope *envelope)
+{
+	return envelope->flags & GAMMA_TAGGED;
+}
+
+static struct gamma_list *posted_for(struct gamma_ep *ep, bool tagged)
+{
+	return tagged ? &ep->posted_tagged : &ep->posted_msg;
+}
+
+static struct gamma_list *unexpected_for(struct gamma_ep *ep, bool tagged)
+{
+	return tagged ? &ep->unexpected_tagged : &ep->unexpected_msg;
+}
+
+static void flow_address(const struct gamma_flow *flow, struct gamma_addr *addr)
+{
+	*addr = flow->addr;
+}
+
+/* Looked up once for each state of the AV; the flow remembers. */
+fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow)
+{
+	void *stamp = (void *) (uintptr_t) (ep->av->generation + 1ull);
+
+	if (flow->user != stamp) {
+		flow->user = stamp;
+		flow->user_tag = gamma_av_find(ep->av, &flow->addr);
+	}
+	return flow->user_tag;
+}
+
+static bool source_fits(struct gamma_ep *ep, const struct gamma_rx *rx, struct gamma_flow *flow)
+{
+	return rx->source == FI_ADDR_UNSPEC || rx->source == gamma_flow_fi_addr(ep, flow);
+}
+
+static bool fits(struct gamma_ep *ep, const struct gamma_rx *rx, struct gamma_flow *flow,
+		 const struct gamma_envelope *envelope)
+{
+	if (is_tagged(envelope) && (envelope->tag | rx->ignore) != (rx->tag | rx->ignore))
+		return false;
+	return source_fits(ep, rx, flow);
+}
+
+/* ---- the engine's side ---- */
+
+static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
+				   const struct gamma_envelope *envelope)
+{
+	struct gamma_ep *ep = context;
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, posted_for(ep, is_tagged(envelope))) {
+		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
+
+		if (!fits(ep, rx, flow, envelope))
+			continue;
+		gamma_list_remove(&rx->entry);
+		return &rx->recv;
+	}
+	return NULL;
+}
+
+static void on_unexpected(void *context, struct gamma_inbound *inbound)
+{
+	struct gamma_ep *ep = context;
+
+	gamma_list_append(unexpected_for(ep, is_tagged(&inbound->envelope)), &inbound->entry);
+}
+
+static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
+			const struct gamma_envelope *envelope, uint64_t placed, int error)
+{
+	struct gamma_ep *ep = context;
+	struct gamma_rx *rx = gamma_container_of(recv, struct gamma_rx, recv);
+	fi_addr_t source = FI_ADDR_NOTAVAIL;
+	struct gamma_addr addr;
+
+	if (ep->want_source && !ep->closing)
+		source = gamma_flow_fi_addr(ep, flow);
+	flow_address(flow, &addr);
+	gamma_complete_rx(ep, rx, envelope, placed, error, source, &addr);
+	gamma_rx_put(ep, rx);
+}
+
+static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
+{
+	struct gamma_ep *ep = context;
+	struct gamma_tx *tx = gamma_container_of(send, struct gamma_tx, send);
+
+	(void) flow;
+	gamma_complete_tx(ep, tx, error);
+	if (tx->done)
+		*tx->done = true;
+	gamma_tx_put(ep, tx);
+}
+
+static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
+{
+	struct gamma_ep *ep = context;
+	char name[GAMMA_NAME_LEN];
+
+	(void) error;
+	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s", gamma_addr_name(&flow->addr, name),
+		 cause);
+	if (!ep->closing)
+		GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
+}
+
+static void on_gone(void *context, struct gamma_flow *flow)
+{
+	struct gamma_ep *ep = context;
+
+	for (size_t i = 0; i < ep->flow_count; i++)
+		if (ep->flows[i] == flow)
+			ep->flows[i] = NULL;
+}
+
+const struct gamma_endpoint_handlers gamma_ep_handlers = {
+	.messages =
+		{
+			.match = on_match,
+			.unexpected = on_unexpected,
+			.received = on_received,
+			.sent = on_sent,
+			.failed = on_failed,
+		},
+	.datagram = gamma_dgram_arrived,
+	.gone = on_gone,
+};
+
+/* ---- the caller's side ---- */
+
+static struct gamma_inbound *find_unexpected(struct gamma_ep *ep, const struct gamma_rx *rx)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, unexpected_for(ep, rx->flags & FI_TAGGED)) {
+		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
+
+		if (!inbound->user && fits(ep, rx, inbound->flow, &inbound->envelope))
+			return inbound;
+	}
+	return NULL;
+}
+
+void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx)
+{
+	struct gamma_inbound *inbound = find_unexpected(ep, rx);
+
+	if (!inbound) {
+		gamma_list_append(posted_for(ep, rx->flags & FI_TAGGED), &rx->entry);
+		return;
+	}
+	gamma_list_remove(&inbound->entry);
+	gamma_inbound_accept(inbound, &rx->recv);
+	gamma_domain_progress(ep->domain);
+}
+
+/* What a peek tells: the envelope, with nothing received. */
+static void complete_peek(struct gamma_ep *ep, const struct gamma_post *post,
+			  struct gamma_inbound *inbound)
+{
+	const struct gamma_envelope *envelope = &inbound->envelope;
+	struct gamma_completion completion = {
+		.context = post->context,
+		.flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED)) |
+			 (envelope->flags & GAMMA_HAS_DATA ? FI_REMOTE_CQ_DATA : 0),
+		.len = envelope->length,
+		.tag = envelope->tag,
+		.data = envelope->data,
+		.source = gamma_flow_fi_addr(ep, inbound->flow),
+	};
+
+	gamma_cq_write(ep->rx_cq, &completion);
+}
+
+static void complete_miss(struct gamma_ep *ep, const struct gamma_post *post)
+{
+	struct gamma_completion completion = {
+		.context = post->context,
+		.flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED)),
+		.tag = post->tag,
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	gamma_cq_write_error(ep->rx_cq, &completion, FI_ENOMSG, 0, NULL);
+}
+
+static void discard(struct gamma_inbound *inbound)
+{
+	gamma_list_remove(&inbound->entry);
+	inbound->user = NULL;
+	gamma_inbound_discard(inbound);
+}
+
+/* A claimed message is kept for the call that names the same context again. */
+static void claim(struct gamma_inbound *inbound, const struct gamma_post *post)
+{
+	inbound->user = post->context;
+}
+
+static struct gamma_inbound *find_claimed(struct gamma_ep *ep, const struct gamma_post *post)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, unexpected_for(ep, post->flags & FI_TAGGED)) {
+		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
+
+		if (inbound->user && inbound->user == post->context)
+			return inbound;
+	}
+	return NULL;
+}
+
+static ssize_t receive_claimed(struct gamma_ep *ep, const struct gamma_post *post)
+{
+	struct gamma_inbound *inbound = find_claimed(ep, post);
+	struct gamma_rx *rx;
+
+	if (!inbound)
+		return -FI_EINVAL;
+	if (post->flags & FI_DISCARD) {
+		complete_peek(ep, post, inbound);
+		discard(inbound);
+		return 0;
+	}
+	rx = gamma_rx_get(ep);
+	if (!rx)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < post->count; i++)
+		rx->recv.iov[i] = post->iov[i];
+	rx->recv.iov_count = (unsigned) post->count;
+	rx->recv.capacity = (uint64_t) gamma_post_len(post);
+	rx->context = post->context;
+	rx->flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED));
+	rx->notify = gamma_notifies(post, ep->rx_selective);
+	gamma_list_remove(&inbound->entry);
+	inbound->user = NULL;
+	gamma_inbound_accept(inbound, &rx->recv);
+	return 0;
+}
+
+ssize_t gamma_match_peek(struct gamma_ep *ep, const struct gamma_post *post)
+{
+	struct gamma_rx probe = {
+		.flags = post->flags & (FI_MSG | FI_TAGGED),
+		.tag = post->tag,
+		.ignore = post->ignore,
+		.source = ep->directed ? post->addr : FI_ADDR_UNSPEC,
+	};
+	struct gamma_inbound *inbound;
+
+	if (ep->type == FI_EP_DGRAM)
+		return -FI_ENOSYS;
+	if (!(post->flags & FI_PEEK))
+		return receive_claimed(ep, post);
+	if (post->flags & FI_CLAIM && !post->context)
+		return -FI_EINVAL;
+	inbound = find_unexpected(ep, &probe);
+	if (!inbound) {
+		gamma_domain_progress(ep->domain);
+		inbound = find_unexpected(ep, &probe);
+	}
+	if (!inbound) {
+		complete_miss(ep, post);
+		return 0;
+	}
+	complete_peek(ep, post, inbound);
+	if (post->flags & FI_DISCARD)
+		discard(inbound);
+	else if (post->flags & FI_CLAIM)
+		claim(inbound, post);
+	return 0;
+}
+
+static struct gamma_rx *find_posted(struct gamma_list *posted, void *context)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, posted) {
+		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
+
+		if (rx->context == context)
+			return rx;
+	}
+	return NULL;
+}
+
+/* A receive that has matched, or none of that context: nothing happens. */
+ssize_t gamma_match_cancel(struct gamma_ep *ep, void *context)
+{
+	struct gamma_rx *rx = find_posted(&ep->posted_tagged, context);
+
+	if (!rx)
+		rx = find_posted(&ep->posted_msg, context);
+	if (!rx)
+		return 0;
+	gamma_complete_cancelled(ep, rx);
+	gamma_rx_put(ep, rx);
+	return 0;
+}
+
+static void drop_posted(struct gamma_ep *ep, struct gamma_list *posted)
+{
+	while (!gamma_list_empty(posted))
+		gamma_rx_put(ep, gamma_list_first(posted, struct gamma_rx, entry));
+}
+
+/* The endpoint closes: the engine frees what it holds of unexpected messages. */
+void gamma_match_drop(struct gamma_ep *ep)
+{
+	drop_posted(ep, &ep->posted_msg);
+	drop_posted(ep, &ep->posted_tagged);
+}

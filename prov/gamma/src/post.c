@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What every send and receive call goes through: checks, an operation from the pool, and the
+ * hand-over to the engine or to matching. msg.c and tagged.c only translate their arguments.
+ */
+#include "ep.h"
+
+#include <stdlib.h>
+
+/* ---- operations ---- */
+
+struct gamma_tx *gamma_tx_get(struct gamma_ep *ep)
+{
+	struct gamma_tx *tx;
+
+	if (gamma_list_empty(&ep->free_tx)) {
+		tx = malloc(sizeof(*tx));
+		if (!tx)
+			return NULL;
+		gamma_list_init(&tx->entry);
+	} else {
+		tx = gamma_list_first(&ep->free_tx, struct gamma_tx, entry);
+		gamma_list_remove(&tx->entry);
+	}
+	gamma_list_append(&ep->sends, &tx->entry);
+	tx->copy = NULL;
+	tx->done = NULL;
+	ep->tx_used++;
+	return tx;
+}
+
+/* Free ones go to the front: the next user finds them in the cache. */
+static void put_front(struct gamma_list *pool, struct gamma_list *entry)
+{
+	gamma_list_remove(entry);
+	gamma_list_append(pool->next, entry);
+}
+
+void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx)
+{
+	if (gamma_unlikely(tx->copy))
+		free(tx->copy);
+	ep->tx_used--;
+	put_front(&ep->free_tx, &tx->entry);
+}
+
+struct gamma_rx *gamma_rx_get(struct gamma_ep *ep)
+{
+	struct gamma_rx *rx;
+
+	if (gamma_list_empty(&ep->free_rx)) {
+		rx = malloc(sizeof(*rx));
+		if (!rx)
+			return NULL;
+		gamma_list_init(&rx->entry);
+	} else {
+		rx = gamma_list_first(&ep->free_rx, struct gamma_rx, entry);
+		gamma_list_remove(&rx->entry);
+	}
+	rx->inbound = NULL;
+	ep->rx_used++;
+	return rx;
+}
+
+void gamma_rx_put(struct gamma_ep *ep, struct gamma_rx *rx)
+{
+	ep->rx_used--;
+	put_front(&ep->free_rx, &rx->entry);
+}
+
+int64_t gamma_post_len(const struct gamma_post *post)
+{
+	uint64_t len = 0;
+
+	if (post->count > GAMMA_IOV_LIMIT)
+		return -1;
+	for (size_t i = 0; i < post->count; i++)
+		len += post->iov[i].iov_len;
+	return len <= INT64_MAX ? (int64_t) len : -1;
+}
+
+/* ---- sends ---- */
+
+/* The flow to an AV entry. The cache lives until the AV changes; a flow that has ended is looked
+ * up again, since an address without epoch may mean a new process by now. */
+static struct gamma_flow *flow_to(struct gamma_ep *ep, fi_addr_t fi_addr)
+{
+	const struct gamma_addr *addr;
+	struct gamma_flow *flow;
+
+	if (gamma_unlikely(ep->av_generation != ep->av->generation)) {
+		memset(ep->flows, 0, ep->flow_count * sizeof(*ep->flows));
+		ep->av_generation = ep->av->generation;
+	}
+	if (gamma_likely(fi_addr < ep->flow_count)) {
+		flow = ep->flows[fi_addr];
+		if (gamma_likely(flow && gamma_flow_usable(flow)))
+			return flow;
+	}
+	addr = gamma_av_addr(ep->av, fi_addr);
+	if (!addr)
+		return NULL;
+	if (fi_addr >= ep->flow_count) {
+		size_t count = gamma_max(ep->av->count, 64);
+		struct gamma_flow **flows = realloc(ep->flows, count * sizeof(*flows));
+
+		if (!flows)
+			return NULL;
+		memset(flows + ep->flow_count, 0, (count - ep->flow_count) * sizeof(*flows));
+		ep->flows = flows;
+		ep->flow_count = count;
+	}
+	flow = gamma_endpoint_flow(ep->endpoint, addr);
+	ep->flows[fi_addr] = flow;
+	return flow;
+}
+
+static enum gamma_completion_level level_of(uint64_t flags)
+{
+	if (flags & FI_MATCH_COMPLETE)
+		return GAMMA_WHEN_MATCHED;
+	if (flags & (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
+		return GAMMA_WHEN_ARRIVED;
+	return GAMMA_WHEN_COPIED;
+}
+
+static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_post *post,
+		      uint64_t len)
+{
+	struct gamma_send *send = &tx->send;
+
+	for (size_t i = 0; i < post->count; i++)
+		send->iov[i] = post->iov[i];
+	send->iov_count = (unsigned) post->count;
+	send->envelope.tag = post->tag;
+	send->envelope.data = post->data;
+	send->envelope.length = len;
+	send->envelope.flags = (post->flags & FI_TAGGED ? GAMMA_TAGGED : 0) |
+			       (post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0);
+	send->level = level_of(post->flags);
+	tx->context = post->context;
+	tx->flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED));
+	tx->notify = gamma_notifies(post, ep->tx_selective);
+}
+
+/* The caller may overwrite its buffer when fi_inject returns, though the message is still queued. */
+static int keep_copy(struct gamma_tx *tx, uint64_t len)
+{
+	struct gamma_send *send = &tx->send;
+
+	if (!len)
+		return 0;
+	tx->copy = malloc(len);
+	if (!tx->copy)
+		return -FI_ENOMEM;
+	gamma_iov_read(send->iov, send->iov_count, 0, tx->copy, len);
+	send->iov[0] = (struct iovec){.iov_base = tx->copy, .iov_len = len};
+	send->iov_count = 1;
+	return 0;
+}
+
+/* The message was taken but may not have left. Without memory for a copy, wait until it has. */
+static void free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, uint64_t len, const bool *done)
+{
+	if (*done || tx->copy || tx->send.made == len || !keep_copy(tx, len))
+		return;
+	while (!*done && tx->send.made < len)
+		gamma_endpoint_progress(ep->endpoint);
+}
+
+static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+{
+	bool inject = post->silent || post->flags & FI_INJECT;
+	struct gamma_flow *flow = flow_to(ep, post->addr);
+	struct gamma_tx *tx;
+	bool done = false;
+	int ret;
+
+	if (gamma_unlikely(!flow))
+		return gamma_av_addr(ep->av, post->addr) ? -FI_ENOMEM : -FI_EINVAL;
+	tx = gamma_tx_get(ep);
+	if (!tx)
+		return -FI_ENOMEM;
+	fill_send(ep, tx, post, len);
+	/* What must wait behind others is copied first: afterwards it may be too late to refuse. */
+	ret = inject && gamma_message_waiting(flow) ? keep_copy(tx, len) : 0;
+	tx->done = &done;
+	if (!ret)
+		ret = gamma_endpoint_send(ep->endpoint, flow, &tx->send);
+	if (ret) {
+		gamma_tx_put(ep, tx);
+		return ret;
+	}
+	if (inject)
+		free_buffer(ep, tx, len, &done);
+	if (!done)
+		tx->done = NULL;
+	return 0;
+}
+
+ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post)
+{
+	struct gamma_ep *ep = handle->ep;
+	int64_t len = gamma_post_len(post);
+	ssize_t ret;
+
+	if (gamma_unlikely(!ep->enabled))
+		return -FI_EOPBADSTATE;
+	if (gamma_unlikely(len < 0))
+		return -FI_EINVAL;
+	if ((post->silent || post->flags & FI_INJECT) &&
+	    (uint64_t) len > gamma_settings.inject_size)
+		return -FI_EMSGSIZE;
+	gamma_domain_lock(ep->domain);
+	if (gamma_unlikely(ep->tx_used >= ep->tx_size)) {
+		gamma_domain_progress(ep->domain);
+		ret = -FI_EAGAIN;
+	} else if (ep->type == FI_EP_DGRAM) {
+		ret = gamma_dgram_send(ep, post);
+	} else {
+		ret = send_message(ep, post, (uint64_t) len);
+	}
+	gamma_domain_unlock(ep->domain);
+	return ret;
+}
+
+/* ---- receives ---- */
+
+static void fill_recv(struct gamma_ep *ep, struct gamma_rx *rx, const struct gamma_post *post,
+		      uint64_t len)
+{
+	for (size_t i = 0; i < post->count; i++)
+		rx->recv.iov[i] = post->iov[i];
+	rx->recv.iov_count = (unsigned) post->count;
+	rx->recv.capacity = len;
+	rx->context = post->context;
+	rx->flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED));
+	rx->tag = post->tag;
+	rx->ignore = post->ignore;
+	rx->source = ep->directed ? post->addr : FI_ADDR_UNSPEC;
+	rx->notify = gamma_notifies(post, ep->rx_selective);
+}
+
+static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+{
+	struct gamma_rx *rx;
+
+	if (post->flags & (FI_PEEK | FI_CLAIM))
+		return gamma_match_peek(ep, post);
+	if (gamma_unlikely(ep->rx_used >= ep->rx_size)) {
+		gamma_domain_progress(ep->domain);
+		return -FI_EAGAIN;
+	}
+	rx = gamma_rx_get(ep);
+	if (!rx)
+		return -FI_ENOMEM;
+	fill_recv(ep, rx, post, len);
+	if (ep->type == FI_EP_DGRAM)
+		gamma_dgram_post(ep, rx);
+	else
+		gamma_match_post(ep, rx);
+	return 0;
+}
+
+ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post)
+{
+	struct gamma_ep *ep = handle->ep;
+	int64_t len = gamma_post_len(post);
+	ssize_t ret;
+
+	if (gamma_unlikely(!ep->enabled))
+		return -FI_EOPBADSTATE;
+	if (gamma_unlikely(len < 0))
+		return -FI_EINVAL;
+	if (post->flags & FI_MULTI_RECV)
+		return -FI_ENOSYS;
+	gamma_domain_lock(ep->domain);
+	ret = post_locked(ep, post, (uint64_t) len);
+	gamma_domain_unlock(ep->domain);
+	return ret;
+}

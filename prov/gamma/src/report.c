@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* FI_GAMMA_STATS: an endpoint's counters as one JSON line when it closes. */
+#include "ep.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { LINE_MAX_LEN = 4096 };
+
+static int format(const struct gamma_ep *ep, const struct gamma_stats *stats, char *line)
+{
+	char name[GAMMA_NAME_LEN];
+	int len = snprintf(line, LINE_MAX_LEN, "{\"endpoint\":\"%s\",\"type\":\"%s\",\"nic\":\"%s\",\"pid\":%d",
+			   gamma_addr_name(gamma_endpoint_addr(ep->endpoint), name),
+			   ep->type == FI_EP_RDM ? "rdm" : "dgram", ep->domain->nic.name,
+			   (int) getpid());
+
+#define GAMMA_STATS_PRINT(field, meaning)                                                          \
+	len += snprintf(line + len, LINE_MAX_LEN - (size_t) len, ",\"" #field "\":%llu",           \
+			(unsigned long long) stats->field);
+	GAMMA_STATS_TABLE(GAMMA_STATS_PRINT)
+#undef GAMMA_STATS_PRINT
+	return len + snprintf(line + len, LINE_MAX_LEN - (size_t) len, "}\n");
+}
+
+/* One write, so that lines of several processes do not mix. */
+void gamma_report_stats(struct gamma_ep *ep)
+{
+	const char *where = gamma_settings.stats;
+	char line[LINE_MAX_LEN];
+	int len, fd;
+
+	if (!where)
+		return;
+	len = format(ep, gamma_endpoint_stats(ep->endpoint), line);
+	fd = strcmp(where, "stderr") ? open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+				     : STDERR_FILENO;
+	if (fd < 0 || write(fd, line, (size_t) len) != len)
+		GAMMA_WARN(EP_CTRL, "FI_GAMMA_STATS: cannot write %s: %s\n", where,
+			   strerror(errno));
+	if (fd >= 0 && fd != STDERR_FILENO)
+		close(fd);
+}
