@@ -6,6 +6,7 @@
 #include "gamma.h"
 #include "wire/wire.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -103,7 +104,7 @@ static uint64_t suffix(const char *text)
 
 	if (!*text)
 		return 1;
-	letter = strchr(letters, *text == 'k' ? 'K' : *text);
+	letter = strchr(letters, toupper((unsigned char) *text));
 	return letter && !text[1] ? 1ull << (10 * (letter - letters + 1)) : 0;
 }
 

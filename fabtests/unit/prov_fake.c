@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The fakes of prov_fake.h, and what the provider asks of endpoints, NICs and names. Linked
+ * in place of ep.c, common/link/nic.c, common/link/host.c and common/conf/resolve.c.
+ */
+#include "prov_fake.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "conf/mac.h"
+#include "conf/resolve.h"
+
+/* ---- NICs and names ---- */
+
+int gamma_nic_list(struct gamma_nic **nics, size_t *count)
+{
+	*nics = calloc(1, sizeof(**nics));
+	if (!*nics)
+		return -ENOMEM;
+	*count = 1;
+	strcpy((*nics)->name, "fake0");
+	memcpy((*nics)->mac, "\x02\x47\x41\x4d\x00\x01", GAMMA_MAC_LEN);
+	(*nics)->mtu = 1500;
+	(*nics)->up = (*nics)->carrier = (*nics)->ethernet = true;
+	return 0;
+}
+
+void gamma_nic_list_free(struct gamma_nic *nics)
+{
+	free(nics);
+}
+
+uint64_t gamma_host_identity(void)
+{
+	return 42;
+}
+
+/* hostN is at 02:00:00:00:00:N, decimal. */
+int gamma_resolve(const char *node, const char *service, bool source, const struct gamma_conf *conf,
+		  const struct gamma_nic *nics, size_t nic_count, struct gamma_resolved *out,
+		  char *why, size_t why_len)
+{
+	(void) source, (void) conf, (void) nics, (void) nic_count;
+	memset(out, 0, sizeof(*out));
+	out->port = service ? (uint16_t) atoi(service) : 0;
+	if (strncmp(node, "host", 4)) {
+		snprintf(why, why_len, "%s: no such host", node);
+		return -ENOENT;
+	}
+	out->mac[0] = 2;
+	out->mac[5] = (uint8_t) atoi(node + 4);
+	return 0;
+}
+
+/* ---- endpoints ---- */
+
+int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			void *context)
+{
+	(void) domain, (void) info, (void) ep, (void) context;
+	return -FI_ENOSYS;
+}
+
+struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep)
+{
+	return &ep->entry;
+}
+
+struct gamma_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
+{
+	return gamma_list_entry(entry, struct gamma_ep, entry);
+}
+
+void gamma_ep_progress(struct gamma_ep *ep)
+{
+	ep->progressed++;
+	if (ep->on_progress)
+		ep->on_progress(ep);
+}
+
+uint64_t gamma_ep_deadline(const struct gamma_ep *ep)
+{
+	return ep->deadline;
+}
+
+bool gamma_ep_ready(const struct gamma_ep *ep)
+{
+	return ep->ready;
+}
+
+int gamma_ep_fds(const struct gamma_ep *ep, int fds[4])
+{
+	fds[0] = ep->fd;
+	return ep->fd < 0 ? 0 : 1;
+}
+
+void fake_ep_enable(struct gamma_ep *ep, struct fake *fake)
+{
+	ep->domain = fake->gamma_domain;
+	ep->deadline = ep->deadline ? ep->deadline : GAMMA_NEVER;
+	ep->fd = eventfd(0, EFD_NONBLOCK);
+	gamma_domain_lock(ep->domain);
+	gamma_list_append(&ep->domain->eps, &ep->entry);
+	assert_int_equal(gamma_domain_wait_add(ep->domain, ep), 0);
+	gamma_domain_unlock(ep->domain);
+}
+
+void fake_ep_disable(struct gamma_ep *ep)
+{
+	gamma_domain_lock(ep->domain);
+	gamma_domain_wait_del(ep->domain, ep);
+	gamma_list_remove(&ep->entry);
+	gamma_domain_unlock(ep->domain);
+	close(ep->fd);
+}
+
+void fake_ep_poke(struct gamma_ep *ep)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(ep->fd, &one, sizeof(one)), sizeof(one));
+}
+
+void fake_ep_quiet(struct gamma_ep *ep)
+{
+	uint64_t count;
+	ssize_t ret = read(ep->fd, &count, sizeof(count));
+
+	(void) ret;
+}
+
+/* ---- fabric and domain ---- */
+
+struct fake *fake_open(uint32_t api_version, enum fi_threading threading, enum fi_progress progress)
+{
+	struct fake *fake = calloc(1, sizeof(*fake));
+	struct fi_fabric_attr attr = {.name = "gamma", .api_version = api_version};
+	struct fi_info *info = fi_allocinfo();
+	struct fi_info hints = {0};
+	char error[256];
+
+	assert_non_null(fake);
+	assert_non_null(info);
+	assert_int_equal(gamma_settings_load(error, sizeof(error)), 0);
+	assert_int_equal(gamma_prov.fabric(&attr, &fake->fabric, NULL), 0);
+	gamma_fill_info(info, api_version, FI_EP_RDM, 1500, &hints);
+	info->domain_attr->name = strdup("fake0");
+	info->domain_attr->threading = threading;
+	info->domain_attr->data_progress = progress;
+	assert_int_equal(fi_domain(fake->fabric, info, &fake->domain, NULL), 0);
+	fi_freeinfo(info);
+	fake->gamma_domain =
+		gamma_container_of(fake->domain, struct gamma_domain, domain_fid);
+	return fake;
+}
+
+void fake_close(struct fake *fake)
+{
+	assert_int_equal(fi_close(&fake->domain->fid), 0);
+	assert_int_equal(fi_close(&fake->fabric->fid), 0);
+	gamma_settings_free();
+	free(fake);
+}
+
+int fake_setup(void **state)
+{
+	*state = fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
+	return 0;
+}
+
+int fake_teardown(void **state)
+{
+	fake_close(*state);
+	return 0;
+}
+
+struct gamma_addr fake_addr(uint8_t last, uint16_t port, uint32_t epoch)
+{
+	struct gamma_addr addr = {
+		.mac = {2, 0, 0, 0, 0, last},
+		.port = htons(port),
+		.epoch = htonl(epoch),
+		.version = GAMMA_ADDR_VERSION,
+	};
+
+	return addr;
+}
+
+unsigned int elapsed_ms(uint64_t start)
+{
+	return (gamma_clock() - start) / GAMMA_NS_PER_MS;
+}

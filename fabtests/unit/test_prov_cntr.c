@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of prov/gamma/src/cntr.c, and of mr.c, whose regions count on counters. */
+#include "prov_fake.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+static struct fid_cntr *open_cntr(struct fake *fake, enum fi_wait_obj wait_obj)
+{
+	struct fi_cntr_attr attr = {.wait_obj = wait_obj};
+	struct fid_cntr *cntr;
+
+	assert_int_equal(fi_cntr_open(fake->domain, &attr, &cntr, NULL), 0);
+	return cntr;
+}
+
+static void values__set_add_and_errors(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(*state, FI_WAIT_NONE);
+
+	assert_int_equal(fi_cntr_set(cntr, 5), 0);
+	assert_int_equal(fi_cntr_add(cntr, 3), 0);
+	assert_int_equal(fi_cntr_read(cntr), 8);
+	assert_int_equal(fi_cntr_seterr(cntr, 2), 0);
+	assert_int_equal(fi_cntr_adderr(cntr, 1), 0);
+	assert_int_equal(fi_cntr_readerr(cntr), 3);
+	assert_int_equal(fi_cntr_read(cntr), 8);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void read__moves_the_domain(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(*state, FI_WAIT_NONE);
+	struct gamma_ep ep = {0};
+
+	fake_ep_enable(&ep, *state);
+	fi_cntr_read(cntr);
+	fi_cntr_readerr(cntr);
+	fi_cntr_wait(cntr, 1, 0);
+	assert_in_range(ep.progressed, 3, 4);
+	fake_ep_disable(&ep);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void wait__threshold_or_timeout(void **state)
+{
+	static const enum fi_wait_obj objs[] = {FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD,
+						FI_WAIT_YIELD};
+	size_t i;
+
+	for (i = 0; i < gamma_array_size(objs); i++) {
+		struct fid_cntr *cntr = open_cntr(*state, objs[i]);
+		uint64_t start = gamma_clock();
+
+		assert_int_equal(fi_cntr_wait(cntr, 0, 0), 0);
+		assert_int_equal(fi_cntr_wait(cntr, 2, 20), -FI_ETIMEDOUT);
+		assert_in_range(elapsed_ms(start), 20, 1000);
+		fi_cntr_add(cntr, 3);
+		assert_int_equal(fi_cntr_wait(cntr, 2, -1), 0);
+		assert_int_equal(fi_close(&cntr->fid), 0);
+	}
+}
+
+static void wait__ends_at_an_error_once(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(*state, FI_WAIT_UNSPEC);
+
+	fi_cntr_adderr(cntr, 1);
+	assert_int_equal(fi_cntr_wait(cntr, 1, -1), -FI_EAVAIL);
+	assert_int_equal(fi_cntr_wait(cntr, 1, 10), -FI_ETIMEDOUT);
+	fi_cntr_adderr(cntr, 1);
+	assert_int_equal(fi_cntr_readerr(cntr), 2);
+	assert_int_equal(fi_cntr_wait(cntr, 1, 10), -FI_ETIMEDOUT);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void *add_later(void *arg)
+{
+	usleep(20000);
+	fi_cntr_add(arg, 1);
+	return NULL;
+}
+
+static void wait__woken_by_another_thread(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(*state, FI_WAIT_UNSPEC);
+	uint64_t start = gamma_clock();
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, add_later, cntr), 0);
+	assert_int_equal(fi_cntr_wait(cntr, 1, 10000), 0);
+	assert_in_range(elapsed_ms(start), 10, 5000);
+	pthread_join(thread, NULL);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void trywait__tells_of_a_change_once(void **state)
+{
+	struct fake *fake = *state;
+	struct fid_cntr *cntr = open_cntr(fake, FI_WAIT_FD);
+	struct fid *fids[] = {&cntr->fid};
+	struct pollfd pfd = {.events = POLLIN};
+
+	assert_int_equal(fi_control(&cntr->fid, FI_GETWAIT, &pfd.fd), 0);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(fi_trywait(fake->fabric, fids, 1), -FI_EAGAIN);
+	assert_int_equal(fi_trywait(fake->fabric, fids, 1), 0);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	assert_int_equal(fi_cntr_read(cntr), 2);
+	assert_int_equal(fi_trywait(fake->fabric, fids, 1), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void poll_set__tells_of_a_change(void **state)
+{
+	struct fake *fake = *state;
+	struct fid_cntr *cntr = open_cntr(fake, FI_WAIT_NONE);
+	struct fi_poll_attr attr = {0};
+	struct fid_poll *poll;
+	void *context;
+
+	assert_int_equal(fi_poll_open(fake->domain, &attr, &poll), 0);
+	assert_int_equal(fi_poll_add(poll, &cntr->fid, 0), 0);
+	assert_int_equal(fi_poll(poll, &context, 1), 0);
+	fi_cntr_adderr(cntr, 1);
+	assert_int_equal(fi_poll(poll, &context, 1), 1);
+	assert_int_equal(fi_poll(poll, &context, 1), 0);
+	/* A set that closes lets its members go. */
+	assert_int_equal(fi_close(&poll->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void region__keys(void **state)
+{
+	struct fake *fake = *state;
+	uint64_t key = 0xfedcba9876543210ull;
+	struct fid_mr *mr, *other;
+	static char buf[100];
+
+	assert_int_equal(fi_mr_reg(fake->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, key, 0, &mr,
+				   NULL), 0);
+	assert_int_equal(fi_mr_key(mr), key);
+	assert_int_equal(fi_mr_reg(fake->domain, buf, 10, FI_REMOTE_READ, 0, key, 0, &other, NULL),
+			 -FI_ENOKEY);
+	assert_ptr_equal(&gamma_mr_find(fake->gamma_domain, key)->mr_fid, mr);
+	assert_null(gamma_mr_find(fake->gamma_domain, key + 1));
+	assert_int_equal(gamma_mr_find(fake->gamma_domain, key)->len, sizeof(buf));
+	assert_int_equal(gamma_mr_find(fake->gamma_domain, key)->offset, 0);
+	assert_int_equal(fi_close(&fake->domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_null(gamma_mr_find(fake->gamma_domain, key));
+}
+
+static void region__provider_keys_and_addresses(void **state)
+{
+	struct fake *fake = *state;
+	struct fid_mr *mr[2];
+	static char buf[100];
+	int i;
+
+	fake->gamma_domain->mr_mode = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(fi_mr_reg(fake->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, 7, 0,
+					   &mr[i], NULL), 0);
+	assert_int_not_equal(fi_mr_key(mr[0]), fi_mr_key(mr[1]));
+	assert_int_equal(gamma_mr_find(fake->gamma_domain, fi_mr_key(mr[1]))->offset,
+			 (uintptr_t) buf);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(fi_close(&mr[i]->fid), 0);
+}
+
+static void region__refuses_what_it_cannot_do(void **state)
+{
+	struct fake *fake = *state;
+	struct iovec iov[GAMMA_IOV_LIMIT + 1] = {{NULL, SIZE_MAX}, {NULL, 1}};
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_regv(fake->domain, iov, GAMMA_IOV_LIMIT + 1, 0, 0, 1, 0, &mr, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(fake->domain, iov, 0, 0, 0, 1, 0, &mr, NULL), -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(fake->domain, iov, 2, 0, 0, 1, 0, &mr, NULL), -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(fake->domain, iov, 1, 0, 0, 1, 1ull << 40, &mr, NULL),
+			 -FI_EBADFLAGS);
+	/* All of memory is a region, too. */
+	assert_int_equal(fi_mr_regv(fake->domain, iov, 1, 0, 0, 1, 0, &mr, NULL), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+static void region__holds_its_counter(void **state)
+{
+	struct fake *fake = *state;
+	struct fid_cntr *cntr = open_cntr(fake, FI_WAIT_NONE);
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_reg(fake->domain, fake, 8, FI_REMOTE_WRITE, 0, 1, FI_RMA_EVENT, &mr,
+				   NULL), 0);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_SEND), -FI_EBADFLAGS);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	assert_int_equal(fi_mr_enable(mr), 0);
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(values__set_add_and_errors),
+		TEST(read__moves_the_domain),
+		TEST(wait__threshold_or_timeout),
+		TEST(wait__ends_at_an_error_once),
+		TEST(wait__woken_by_another_thread),
+		TEST(trywait__tells_of_a_change_once),
+		TEST(poll_set__tells_of_a_change),
+		TEST(region__keys),
+		TEST(region__provider_keys_and_addresses),
+		TEST(region__refuses_what_it_cannot_do),
+		TEST(region__holds_its_counter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
