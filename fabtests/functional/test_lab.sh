@@ -1,0 +1,260 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Tests the virtual cluster (lab/lab) itself, in two labs side by side: what is a host's own and
+# what is shared, what harms frames and what does not, and that nothing stays behind. Started by
+# `make check`; by hand abs_top_builddir names the build folder, if it is not the current one.
+# Commands in single quotes are for other shells, and functions are called through check:
+# shellcheck disable=SC2016,SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+[ "${GAMMA_TEST_LAB:-1}" = 1 ] || skip "the lab's tests are switched off (GAMMA_TEST_LAB)"
+((EUID == 0)) || skip "needs root: it makes network namespaces"
+need_tool ip tc ethtool tcpdump nsenter unshare setpriv taskset flock useradd python3
+[ -x "$abs_top_builddir/lab/gamma-switch" ] || skip "lab/gamma-switch is not built here"
+unshare --mount --net --uts --ipc true 2>/dev/null ||
+	skip "this kernel or container allows no namespaces"
+
+lab_name=t$$
+other=t$$-b2b
+b2b() { "$lab_tool" -n "$other" "$@"; }
+trap 'status=$?; set +e; b2b down >/dev/null; (exit $status); cleanup' EXIT
+
+refused() { # MESSAGE-PATTERN COMMAND...: one line, exit status 2
+	local pattern=$1 said status=0
+	shift
+	said=$("$@" 2>&1) || status=$?
+	echo "$said"
+	[[ $status = 2 && $said =~ $pattern && $said != *$'\n'* ]]
+}
+
+# Sends numbered frames from one network namespace, receives them in another and says what became
+# of them. The sender skips the queueing discipline, as the product does.
+cat >"$work/frames.py" <<'END'
+import ctypes, select, socket, struct, sys, time, zlib
+
+source, target, count, size, wait = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:6])
+count, size = int(count), int(size)
+SOL_PACKET, PACKET_QDISC_BYPASS, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 263, 20, 33, 35
+
+def open_in(netns):
+    with open("/run/netns/" + netns) as f:
+        if ctypes.CDLL(None).setns(f.fileno(), 0):
+            sys.exit("no namespace " + netns)
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+    s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    s.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
+    s.bind(("gam0", 0x88B5))
+    return s, s.getsockname()[4]
+
+# A number, the time, a checksum of these and of what fills up the size.
+def make(number):
+    body = struct.pack("!IQ", number, time.time_ns()) + bytes(range(256)) * (size // 256 + 1)
+    body = body[:size - 4]
+    return body + struct.pack("!I", zlib.crc32(body))
+
+def is_intact(data):
+    return struct.unpack("!I", data[-4:])[0] == zlib.crc32(data[:-4])
+
+tx, tx_mac = open_in(source)
+rx, rx_mac = open_in(target)
+for number in range(count):
+    tx.send(rx_mac + tx_mac + b"\x88\xb5" + make(number))
+
+end, seen, altered, overtook, early, delays = time.monotonic() + wait, [], 0, 0, [], []
+while (left := end - time.monotonic()) > 0 and select.select([rx], [], [], left)[0]:
+    data, control, _, _ = rx.recvmsg(1 << 17, 64)
+    seconds, ns = struct.unpack("qq", control[0][2])
+    data, arrived = data[14:], seconds * 10**9 + ns
+    if not is_intact(data):
+        altered += 1
+        continue
+    number, sent = struct.unpack("!IQ", data[:12])
+    overtook += bool(seen) and number < max(seen)
+    seen.append(number)
+    delays.append((arrived - sent) / 1e3)
+    if delays[-1] < 25000:
+        early.append(number)
+delays.sort()
+print(f"received={len(seen)} distinct={len(set(seen))} altered={altered} overtaken={overtook}",
+      f"least_us={int(delays[0]) if delays else -1}",
+      f"middle_us={int(delays[len(delays) // 2]) if delays else -1}",
+      "early=" + "_".join(map(str, early)))
+END
+
+frames() { # FROM TO COUNT SIZE SECONDS, in lab $in_lab; sets received, distinct and so on
+	result=$(python3 "$work/frames.py" "gl-$in_lab-n0$1" "gl-$in_lab-n0$2" "$3" "$4" "$5")
+	# shellcheck disable=SC2086
+	declare -g -- received=-1 $result
+}
+
+# As test, and tells what arrived.
+counts() { echo "${result% early=*}" && test "$@"; }
+
+# A port without listener refuses the connection: the host is there.
+reaches() { [[ $(lab exec "$1" bash -c 'exec 3<>"/dev/tcp/$0/9"' "$2" 2>&1) == *refused* ]]; }
+differs() {
+	local one two
+	one=$(lab exec 1 sh -c "$1") && two=$(lab exec 2 sh -c "$1") && [[ -n $one && $one != "$two" ]]
+}
+hidden() {
+	local file=$1/$lab_name.mark
+	lab exec 1 touch "$file" && lab exec 1 test -e "$file" &&
+		! lab exec 2 test -e "$file" && [[ ! -e $file ]]
+}
+number_of() { sed -n "s/^$1.*[ ,]$2 \([0-9]*\).*/\1/p" <<<"$shown"; }
+
+before=$(ls -A /run/gamma-lab 2>/dev/null || :)$(getent passwd labuser || :)
+in_lab=$lab_name result='' least_us=0 middle_us=0 distinct=0 altered=0 overtaken=0 early=''
+
+# ---- hosts ---------------------------------------------------------------------
+
+up_at_once() { local begin=$SECONDS && lab up 2 --mtu 9000 && ((SECONDS - begin <= 5)); }
+check "up within 5 s" up_at_once
+check "up twice is refused" eval '! lab up 2'
+check "TCP over gam0" reaches node01 node02-d
+check "TCP over mgt0" reaches 2 node01
+check "host name differs" differs 'uname -n'
+check "boot_id differs" differs 'cat /proc/sys/kernel/random/boot_id'
+check "machine-id differs" differs 'cat /etc/machine-id'
+check "/dev/shm is the host's own" hidden /dev/shm
+check "/tmp is the host's own" hidden /tmp
+check "/run is the host's own" hidden /run
+check "/var is the host's own" hidden /var/lib
+check "/etc is the host's own" hidden /etc
+check "gamma.conf lists both" eval '[[ $(lab exec 2 cat /etc/gamma.conf) == *"node02 0x02 0x47 0x41 0x4d 0x00 0x02" ]]'
+check "the tree is visible" lab exec 1 test -f "$lab_tool"
+check "the build folder is visible" lab exec 1 test -x "$abs_top_builddir/lab/gamma-switch"
+check "the shared folder is shared" eval 'lab exec 1 touch /run/gamma-lab/$lab_name/shared/x && lab exec 2 rm /run/gamma-lab/$lab_name/shared/x'
+check "only the host's devices in sysfs" eval '[[ $(lab exec 1 ls /sys/class/net | sort | xargs) = "gam0 lo mgt0" ]]'
+check "status of exec passes" eval 'lab exec 1 sh -c "exit 42"; [[ $? = 42 ]]'
+check "run is an ordinary user" eval '[[ $(lab run labuser 2 id -un) = labuser ]]'
+check "run keeps FI_*, drops the rest" eval '[[ $(FI_A=1 B=2 lab run labuser 1 sh -c "echo \$FI_A\$B") = 1 ]]'
+
+signal_passes() {
+	local status=0 job
+	"$lab_tool" -n "$lab_name" exec 1 sleep 30 &
+	job=$!
+	until [[ $(cat "/proc/$job/comm") = sleep ]]; do sleep 0.01; done
+	kill -TERM "$job"
+	wait "$job" || status=$?
+	((status == 143))
+}
+check "TERM reaches the command" signal_passes
+
+# ---- frames, and what harms them ---------------------------------------------------
+
+frames 1 2 200 1000 0.2
+check "200 frames arrive unharmed" counts "$received $distinct $altered $overtaken" = "200 200 0 0"
+frames 2 1 50 9000 0.2
+check "frames of 9,000 bytes pass" counts "$received" = 50
+
+lab impair node02 --loss 100
+frames 1 2 100 100 0.1
+check "loss 100 %: no frame to the host" counts "$received $altered" = "0 0"
+frames 2 1 100 100 0.1
+check "loss 100 %: no frame from the host" counts "$received $altered" = "0 0"
+check "loss 100 %: TCP passes" reaches 1 node02-d
+shown=$(lab impair 2 show)
+check "loss 100 %: counted" counts "$(number_of to lost) $(number_of from lost)" = "100 100"
+lab impair node02 --loss 30
+frames 1 2 1000 100 0.1
+check "loss 30 %" counts "$received" -gt 600 -a "$received" -lt 800
+
+lab impair node02 --dup 100
+frames 1 2 100 1000 0.1
+check "dup 100 %: twice each, to the host" counts "$received $distinct" = "200 100"
+frames 2 1 100 1000 0.1
+check "dup 100 %: twice each, from the host" counts "$received $distinct" = "200 100"
+
+lab impair node02 --corrupt 100
+frames 1 2 100 1000 0.1
+check "corrupt 100 %: each altered" counts "$received $altered" = "0 100"
+lab impair node02 --corrupt 100 --ethertype 0x88b6
+frames 1 2 100 1000 0.1
+check "another EtherType is let alone" counts "$received $altered" = "100 0"
+
+lab impair node02 --delay 20ms
+frames 1 2 100 9000 0.3
+check "delay 20 ms" counts "$received" = 100 -a "$least_us" -ge 20000 -a "$middle_us" -lt 25000
+check "delay: TCP passes" reaches 1 node02-d
+lab impair node02 --delay 20ms --jitter 10ms
+frames 1 2 300 100 0.3
+check "jitter keeps the order" counts "$received $overtaken" = "300 0"
+lab impair node02 --delay 50ms --reorder 10 --seed 7
+frames 1 2 300 100 0.3
+check "reorder 10 %" counts "$received" = 300 -a "$overtaken" -gt 10
+first=$early
+lab impair node02 --delay 50ms --reorder 10 --seed 7
+frames 1 2 300 100 0.3
+check "the same seed, the same frames" counts -n "$early" -a "$early" = "$first"
+lab impair node02 --delay 100ms --buffer 16
+frames 1 2 100 100 0.3
+check "a buffer of 16 frames" counts "$received" = 16
+shown=$(lab impair 2 show)
+check "full buffer: counted" counts "$(number_of to 'buffer full')" = 84
+lab impair node02 --delay 20ms --dup 100
+frames 1 2 50 100 0.2
+check "delay and dup together" counts "$received $distinct" = "100 50" -a "$least_us" -ge 20000
+lab impair node02 off
+frames 1 2 200 1000 0.1
+check "off: all as before" counts "$received $distinct $altered" = "200 200 0" -a "$middle_us" -lt 10000
+
+for bad in "node09 --loss 1" "2 --loss 101" "2 --loss x" "2 --delay 5" "2 --jitter 1ms" "2 --bogus 1" \
+	"2 --reorder 5" "2 --loss" "2"; do
+	# shellcheck disable=SC2086
+	check "refused: impair $bad" refused '^lab: ' lab impair $bad
+done
+check "refused: exec in an unknown host" refused 'node01 to node02' lab exec 3 true
+
+# ---- capture, cable ------------------------------------------------------------------
+
+lab capture node01 "$work/seen.pcap" --count 20 2>"$work/capture" &
+until grep -q 'listening on' "$work/capture"; do sleep 0.01; done
+frames 1 2 20 100 0.1
+wait $!
+check "capture sees the frames" eval '[[ $(tcpdump -r "$work/seen.pcap" ether proto 0x88b5 2>/dev/null | grep -c "^[0-9].*ethertype") = 20 ]]'
+
+lab cable 2 pull
+check "cable pulled: no carrier" eval '[[ $(lab exec 2 cat /sys/class/net/gam0/carrier) = 0 ]]'
+lab cable 2 plug
+frames 1 2 20 100 0.1
+check "cable plugged: frames pass" counts "$received" = 20
+
+# ---- back to back ----------------------------------------------------------------------
+
+check "a second lab, back to back" b2b up 2 --b2b --mtu 65535
+in_lab=$other
+frames 1 2 20 65535 0.2
+check "b2b: frames of 65,535 bytes" counts "$received" = 20
+b2b impair 1 --dup 100
+b2b impair 2 --dup 100
+frames 1 2 20 1000 0.1
+check "b2b: dup at both ends" counts "$received $distinct" = "80 20"
+b2b impair 1 off
+b2b impair 2 --loss 100
+frames 2 1 20 1000 0.1
+check "b2b: loss 100 %" counts "$received" = 0
+check "refused: delay back to back" refused 'back to back' b2b impair 1 --delay 1ms
+
+# ---- down --------------------------------------------------------------------------------
+
+"$lab_tool" -n "$lab_name" exec 1 sh -c 'trap "" TERM; sleep 60 & wait; sleep 60' &
+export stubborn=$!
+disown
+sleep 0.1
+check "down" lab down
+check "down ended the processes" eval '! kill -0 $stubborn'
+check "down of the other" b2b down
+check "no namespace is left" eval '! ls /run/netns | grep "^gl-$lab_name-"'
+check "no mount is left" eval '! grep "/run/gamma-lab/$lab_name" /proc/self/mountinfo'
+check "no folder is left" eval '[[ ! -e /run/gamma-lab/$lab_name && ! -e /run/gamma-lab/$other ]]'
+# Other labs on the machine may come and go meanwhile.
+if [[ -z $before && ! -e /run/gamma-lab ]]; then
+	check "no user is left" eval '! getent passwd labuser'
+fi
+check "down again says so" eval '[[ $(lab down) = "lab: no lab $lab_name is up" ]]'
+
+finish

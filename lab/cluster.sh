@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash disable=SC2154,SC2015
+#
+# Makes and removes a lab: state folder, namespaces, switch, ordinary user. Sourced by lab.
+
+# ---- the folder of all labs ---------------------------------------------------
+
+# The lock is on the folder itself, so that nothing is left when the last lab goes.
+lock_labs() {
+	while :; do
+		mkdir -p "$labs"
+		if { exec 9<"$labs"; } 2>/dev/null; then
+			flock 9
+			[[ $labs -ef /proc/$$/fd/9 ]] && return
+			exec 9<&-
+		fi
+	done
+}
+
+unlock_labs() { exec 9<&-; }
+
+# '*' as password: no login with one, but the account is not locked either.
+make_user() {
+	local home=$labs/.$lab_user
+	if ! getent passwd "$lab_user" >/dev/null; then
+		# The folder first: it tells the last lab to remove the user.
+		mkdir -p "$home"
+		useradd --system --user-group --password '*' --shell /bin/bash --home-dir "$home" "$lab_user"
+	fi
+	[[ ! -d $home ]] || chown "$lab_user:" "$home"
+}
+
+remove_labs() {
+	[[ -z $(find "$labs" -mindepth 1 -maxdepth 1 ! -name ".$lab_user") ]] || return 0
+	if [[ -d $labs/.$lab_user ]]; then
+		userdel "$lab_user" 2>/dev/null || say "the user $lab_user could not be removed"
+		rm -rf "${labs:?}/.$lab_user"
+	fi
+	rmdir "$labs"
+}
+
+# ---- up -------------------------------------------------------------------------
+
+parse_up() {
+	hosts='' mtu=1500 b2b=0 rate=''
+	while (($#)); do
+		case $1 in
+		--b2b) b2b=1 ;;
+		--mtu | --rate)
+			(($# >= 2)) || misuse "up: $1 needs a value"
+			if [[ $1 = --mtu ]]; then mtu=$2; else rate=$2; fi
+			shift
+			;;
+		-*) misuse "up: unknown option '$1'" ;;
+		*)
+			[[ -z $hosts ]] || misuse "up: one number of hosts, not '$hosts' and '$1'"
+			hosts=$1
+			;;
+		esac
+		shift
+	done
+	[[ $hosts =~ ^[1-9][0-9]?$ ]] || misuse "up needs the number of hosts, 1 to 99"
+	[[ $mtu =~ ^[1-9][0-9]{1,4}$ ]] && ((mtu >= 68 && mtu <= 65535)) ||
+		misuse "up: MTU '$mtu' is not from 68 to 65535"
+	[[ -z $rate || $rate =~ ^[0-9]+(\.[0-9]+)?([kmgt]i?)?bit$ ]] ||
+		misuse "up: '$rate' is no rate such as 1gbit or 100mbit"
+	if [[ $b2b = 1 ]]; then
+		[[ $hosts = 2 ]] || misuse "up: --b2b joins two hosts, not $hosts"
+		[[ -z $rate ]] || misuse "up: --rate shapes at the switch's ports, and --b2b has no switch"
+	fi
+}
+
+# What must be seen in every host though it lies in a folder that each host has of its own.
+visible_folders() {
+	local folder build
+	build=$(program_folder) || build=''
+	for folder in "$tree" "$build" "${GAMMA_BUILD-}" "$PWD"; do
+		[[ -d $folder ]] && realpath "$folder"
+	done
+	echo "$labs"
+}
+
+# The CPUs that this process may use, one a line.
+usable_cpus() {
+	local part
+	taskset -pc $$ | sed 's/.*: //' | tr , '\n' | while read -r part; do
+		seq "${part%-*}" "${part#*-}"
+	done
+}
+
+make_state() {
+	local i node cpus
+	mapfile -t cpus < <(usable_cpus)
+	install -d -m 1777 "$state/shared"
+	visible_folders | LC_ALL=C sort -u >"$state/visible"
+	{
+		echo "127.0.0.1 localhost"
+		for ((i = 1; i <= hosts; i++)); do
+			echo "10.77.0.$i $(host_name "$i")"
+			echo "10.78.0.$i $(host_name "$i")-d"
+		done
+	} >"$state/hosts"
+	for ((i = 1; i <= hosts; i++)); do
+		node=$(host_name "$i")
+		mkdir -p "$state/$node/private"
+		echo "${cpus[(i - 1) % ${#cpus[@]}]}" >"$state/$node/cpu"
+		echo "$node 0x$(host_mac "$i" | sed 's/:/ 0x/g')"
+	done >"$state/gamma.conf"
+	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" >"$state/conf"
+}
+
+make_namespaces() {
+	local i
+	{
+		echo "netns add $(switch_ns)"
+		for ((i = 1; i <= hosts; i++)); do echo "netns add $(host_ns "$i")"; done
+	} | ip -batch -
+}
+
+switch_commands() {
+	local i bridge='type bridge stp_state 0 forward_delay 0 mcast_snooping 0'
+	echo "link add name mgt $bridge"
+	echo "link set dev mgt up"
+	echo "link add name data $bridge"
+	# Set by itself, or the bridge would follow the smallest of its ports.
+	echo "link set dev data mtu $mtu up"
+	for ((i = 1; i <= hosts; i++)); do
+		echo "link add name m$i type veth peer name mgt0 netns $(host_ns "$i")"
+		echo "link set dev m$i master mgt up"
+		[[ $b2b = 0 ]] || continue
+		echo "link add name d$i mtu $mtu type veth peer name gam0 mtu $mtu" \
+			"address $(host_mac "$i") netns $(host_ns "$i")"
+		echo "link set dev d$i master data up"
+	done
+	[[ $b2b = 0 ]] ||
+		echo "link add name gam0 mtu $mtu address $(host_mac 1) netns $(host_ns 1)" \
+			"type veth peer name gam0 mtu $mtu address $(host_mac 2) netns $(host_ns 2)"
+}
+
+# A port's queue holds 512 KiB, about what a small switch has for one port.
+rate_commands() {
+	local i burst=$((2 * (mtu + 14)))
+	((burst >= 32768)) || burst=32768
+	for ((i = 1; i <= hosts; i++)); do
+		echo "qdisc add dev d$i root tbf rate $rate burst $burst limit 524288"
+	done
+}
+
+# With segmentation offload TCP sends 64 KiB packets over any MTU, and comparisons mean nothing.
+offloads_off() {
+	local device
+	for device in "$@"; do
+		ethtool -K "$device" tso off gso off gro off tx off >/dev/null ||
+			say "the offloads of $device in $(uname -n) could not be switched off" >&2
+	done
+}
+
+ipv6_off() {
+	local file
+	for file in /proc/sys/net/ipv6/conf/{all,default}/disable_ipv6; do
+		[[ ! -e $file ]] || echo 1 >"$file"
+	done
+}
+
+# Runs in the switch's namespace, through "lab __host 0".
+set_up_switch() {
+	local file
+	ipv6_off
+	switch_commands | ip -batch -
+	for file in /proc/sys/net/bridge/bridge-nf-call-*; do
+		[[ ! -e $file ]] || echo 0 >"$file"
+	done
+	if [[ -n $rate ]]; then rate_commands | tc -batch -; fi
+	if [[ $b2b = 0 ]]; then offloads_off $(seq -f d%g "$hosts"); fi
+	offloads_off $(seq -f m%g "$hosts")
+}
+
+# All hosts at once: their time goes into waiting for the kernel.
+start_hosts() {
+	local i started=() failed=0
+	for ((i = 1; i <= hosts; i++)); do
+		in_net "$(host_ns "$i")" unshare --uts --ipc --mount --propagation private \
+			"$here/lab" -n "$name" __host "$i" </dev/null &
+		started+=($!)
+	done
+	for i in "${!started[@]}"; do
+		wait "${started[i]}" || { failed=1 && say "$(host_name $((i + 1))) could not be set up" >&2; }
+	done
+	return $failed
+}
+
+# The exit trap of an unfinished up.
+give_up() {
+	local status=$?
+	set +e
+	trap '' INT TERM
+	say "lab $name did not come up; what was made of it is removed" >&2
+	# shellcheck disable=SC2046
+	kill $(jobs -p) 2>/dev/null || :
+	remove_lab
+	exit $((status ? status : 1))
+}
+
+cmd_up() {
+	parse_up "$@"
+	umask 022
+	lock_labs
+	if ! mkdir "$state" 2>/dev/null; then
+		die "lab $name is up already, or left half-made: 'lab -n $name down' first"
+	fi
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	trap give_up EXIT
+	make_user
+	unlock_labs
+	make_state
+	make_namespaces
+	in_net "$(switch_ns)" "$here/lab" -n "$name" __host 0
+	start_hosts
+	trap - EXIT
+	say "$name is up: $hosts hosts, shared folder $state/shared"
+}
+
+# ---- down -----------------------------------------------------------------------
+
+# All network namespaces of the lab, from their names, so that no state is needed.
+lab_namespaces() {
+	local ns
+	for ns in "/run/netns/gl-$name-sw" "/run/netns/gl-$name-n"[0-9][0-9]; do
+		[[ ! -e $ns ]] || echo "$ns"
+	done
+}
+
+# Opens the hosts' other namespaces: a number is not used again while one is open, so the
+# processes found by it are the lab's for sure.
+pin_namespaces() {
+	local ns node kind fd
+	pinned=()
+	for ns in $(lab_namespaces); do
+		node=node${ns##*-n}
+		pid=$(cat "$state/$node/pid" 2>/dev/null) || continue
+		for kind in uts ipc mnt; do
+			{ exec {fd}<"/proc/$pid/ns/$kind"; } 2>/dev/null || continue
+			if [[ /proc/$pid/ns/net -ef $ns && ! /proc/$pid/ns/$kind -ef /proc/$$/ns/$kind ]]; then
+				pinned+=("/proc/$$/fd/$fd")
+			else
+				exec {fd}<&-
+			fi
+		done
+	done
+}
+
+# The processes of the lab: whoever is in one of its namespaces, of any kind.
+members() {
+	local inodes
+	# shellcheck disable=SC2046
+	inodes=$(stat -L -c %i $(lab_namespaces) "${pinned[@]}" 2>/dev/null) || :
+	{
+		stat -L -c '%i %n' /proc/[0-9]*/ns/{net,uts,ipc,mnt} 2>/dev/null || :
+	} | awk -v inodes="$inodes" '
+		BEGIN { n = split(inodes, list); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
+		$1 in ours { split($2, path, "/"); if (!seen[path[3]]++) print path[3] }'
+}
+
+# Zombies have no namespaces any more and are not waited for.
+end_members() {
+	local signal try pids
+	for signal in TERM KILL; do
+		for ((try = 0; try < 50; try++)); do
+			mapfile -t pids < <(members)
+			((${#pids[@]})) || return 0
+			# Once more to those that came later, such as children of a shell.
+			((try % 10)) || kill -"$signal" "${pids[@]}" 2>/dev/null || :
+			sleep 0.02
+		done
+	done
+	say "these processes of lab $name do not end: ${pids[*]}" >&2
+}
+
+remove_lab() {
+	local ns
+	pin_namespaces
+	end_members
+	for ns in $(lab_namespaces); do echo "netns del ${ns##*/}"; done | ip -force -batch -
+	for ns in "${pinned[@]}"; do
+		ns=${ns##*/}
+		exec {ns}<&-
+	done
+	lock_labs
+	rm -rf --one-file-system "${state:?}"
+	remove_labs
+	unlock_labs
+}
+
+cmd_down() {
+	(($# == 0)) || misuse "down takes no argument"
+	if [[ ! -e $state && -z $(lab_namespaces) ]]; then
+		say "no lab $name is up"
+		return
+	fi
+	trap '' INT TERM HUP
+	remove_lab
+	say "$name is down"
+}

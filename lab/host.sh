@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash disable=SC2154
+#
+# The inside of a host: what up runs in the host's new namespaces. Sourced by lab.
+
+# Folders that each host has of its own. /run is the last to be put in place, as it hides $private.
+own_folders=(/tmp /var /dev/shm /run)
+
+set_up_network() {
+	ipv6_off
+	ip -batch - <<-END
+	link set dev lo up
+	address add 10.77.0.$1/24 dev mgt0
+	link set dev mgt0 up
+	address add 10.78.0.$1/24 dev gam0
+	link set dev gam0 up
+	END
+	offloads_off mgt0 gam0
+	# Any user may ping, whatever ping's own rights are.
+	echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range
+}
+
+# A fresh sysfs shows this host's devices only. Control groups stay the machine's; pinned BPF
+# objects are the host's.
+mount_sysfs() {
+	mkdir "$private/cgroup"
+	mount --rbind /sys/fs/cgroup "$private/cgroup"
+	mount -t sysfs sysfs /sys
+	mount --move "$private/cgroup" /sys/fs/cgroup
+	[[ ! -d /sys/fs/bpf ]] || mount -t bpf bpf /sys/fs/bpf
+}
+
+# Shows $1 at $2; changes there stay in the host.
+overlay() {
+	local upper=$private/upper$1
+	mkdir -p "$upper" "$upper.work"
+	mount -t overlay -o "lowerdir=$1,upperdir=$upper,workdir=$upper.work" overlay "$2" 2>/dev/null
+}
+
+mount_etc() {
+	overlay /etc /etc && return
+	cp -a /etc/. "$private/upper/etc/"
+	mount --bind "$private/upper/etc" /etc
+}
+
+# Without overlayfs only the folders known to matter become the host's own.
+prepare_var() {
+	local folder
+	mkdir "$root/var"
+	if ! overlay /var "$root/var"; then
+		mount --rbind /var "$root/var"
+		for folder in /var/{lib,log}/munge /var/spool/slurm* /var/log/slurm; do
+			[[ -d $folder ]] || continue
+			mkdir -p "$private/upper$folder"
+			mount --bind "$private/upper$folder" "$root$folder"
+		done
+	fi
+	install -d -m 1777 "$private/upper/tmp"
+	mount --bind "$private/upper/tmp" "$root/var/tmp"
+}
+
+write_identity() {
+	local node=$1 uuid
+	uuid=$(</proc/sys/kernel/random/uuid)
+	echo "$node" >/proc/sys/kernel/hostname
+	# Some of them may be links into folders that are hidden here.
+	rm -f /etc/{hosts,hostname,machine-id,resolv.conf,gamma.conf}
+	cp "$state/hosts" /etc/hosts
+	cp "$state/gamma.conf" /etc/gamma.conf
+	echo "$node" >/etc/hostname
+	echo "${uuid//-/}" >/etc/machine-id
+	: >/etc/resolv.conf
+	# The kernel's is one for the whole machine, and much software takes it for the host's name.
+	echo "$uuid" >"$private/boot_id"
+	mount --bind "$private/boot_id" /proc/sys/kernel/random/boot_id
+}
+
+is_within_own() {
+	local own
+	for own in "${own_folders[@]}"; do
+		[[ $1 != "$own"/* ]] || return 0
+	done
+	return 1
+}
+
+# Binds the folders of the list into what is going to hide them.
+keep_visible() {
+	local folder last=/
+	while read -r folder; do
+		# The list is sorted: what lies in the one before comes with it.
+		if ! is_within_own "$folder" || [[ $folder = "$last"/* ]]; then continue; fi
+		mkdir -p "$root$folder"
+		# Not what is mounted within the labs' folder: that is this host's own.
+		if [[ $folder = "$labs" ]]; then
+			mount --bind "$folder" "$root$folder"
+		else
+			mount --rbind "$folder" "$root$folder"
+		fi
+		last=$folder
+	done <"$state/visible"
+}
+
+# All is prepared aside, in one file system that goes when the host goes, then put in place.
+mount_own_folders() {
+	local folder
+	private=$state/$1/private
+	root=$private/root
+	mount -t tmpfs -o mode=755 gamma-lab "$private"
+	install -d -m 1777 "$root/tmp" "$root/run/lock" "$root/dev/shm"
+	mkdir "$root/run/user"
+	mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
+	prepare_var
+	# Held here, foreign network namespaces would live as long as this host.
+	if mountpoint -q /run/netns; then umount -Rl /run/netns; fi
+	keep_visible
+	mount_sysfs
+	mount_etc
+	write_identity "$1"
+	for folder in "${own_folders[@]}"; do mount --rbind "$root$folder" "$folder"; done
+}
+
+# Inside the namespaces of host $1, or 0: of the switch. The sleeping process holds them open.
+cmd_host() {
+	local node
+	load_lab
+	umask 022
+	cd /
+	if [[ $1 = 0 ]]; then
+		set_up_switch
+		return
+	fi
+	node=$(host_name "$1")
+	set_up_network "$1"
+	mount_own_folders "$node"
+	setsid sleep infinity </dev/null >/dev/null 2>&1 &
+	echo $! >"$state/$node/pid"
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Loses, duplicates and corrupts frames of one EtherType at a tc hook.
+ * gamma-impair loads it, fills in its config and reads its counters.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include "impair.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct impair_config);
+} config SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, IMPAIR_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(__u32 which)
+{
+	__u64 *value = bpf_map_lookup_elem(&counters, &which);
+
+	if (value)
+		*value += 1;
+}
+
+static __always_inline int happens(__u64 chance)
+{
+	return chance && bpf_get_prandom_u32() < chance;
+}
+
+/* The header's bytes decide, not skb->protocol, which the sender may choose freely. */
+static __always_inline int concerns(struct __sk_buff *skb, const struct impair_config *conf)
+{
+	__be16 ethertype;
+
+	if (bpf_skb_load_bytes(skb, 2 * ETH_ALEN, &ethertype, sizeof(ethertype)))
+		return 0;
+	return bpf_ntohs(ethertype) == conf->ethertype;
+}
+
+static __always_inline int is_own_copy(const struct __sk_buff *skb,
+				       const struct impair_config *conf)
+{
+	return (skb->mark & ~IMPAIR_LEVEL_MASK) == IMPAIR_MARK &&
+	       (skb->mark & IMPAIR_LEVEL_MASK) >= conf->level;
+}
+
+static __always_inline void duplicate(struct __sk_buff *skb, const struct impair_config *conf)
+{
+	__u32 mark = skb->mark;
+	long failed;
+
+	skb->mark = IMPAIR_MARK + conf->level;
+	failed = bpf_clone_redirect(skb, skb->ifindex, conf->ingress ? BPF_F_INGRESS : 0);
+	skb->mark = mark;
+	count(failed ? IMPAIR_FAILED : IMPAIR_DUPLICATED);
+}
+
+/* Adds 1 to 255 to a byte after the Ethernet header, so that it surely differs. */
+static __always_inline void corrupt(struct __sk_buff *skb)
+{
+	__u32 offset;
+	__u8 byte;
+
+	if (skb->len <= ETH_HLEN)
+		return;
+	offset = ETH_HLEN + bpf_get_prandom_u32() % (skb->len - ETH_HLEN);
+	if (bpf_skb_load_bytes(skb, offset, &byte, sizeof(byte)))
+		goto failed;
+	byte += 1 + bpf_get_prandom_u32() % 255;
+	if (bpf_skb_store_bytes(skb, offset, &byte, sizeof(byte), 0))
+		goto failed;
+	count(IMPAIR_CORRUPTED);
+	return;
+failed:
+	count(IMPAIR_FAILED);
+}
+
+SEC("tc")
+int impair(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct impair_config *conf = bpf_map_lookup_elem(&config, &zero);
+
+	/* UNSPEC lets the next program on the hook have the frame as well. */
+	if (!conf || !concerns(skb, conf))
+		return TC_ACT_UNSPEC;
+	if (is_own_copy(skb, conf)) {
+		if (conf->last)
+			skb->mark = 0;
+		return TC_ACT_UNSPEC;
+	}
+	if (happens(conf->loss)) {
+		count(IMPAIR_LOST);
+		return TC_ACT_SHOT;
+	}
+	if (happens(conf->dup))
+		duplicate(skb, conf);
+	if (happens(conf->corrupt))
+		corrupt(skb);
+	count(IMPAIR_PASSED);
+	return TC_ACT_UNSPEC;
+}
+
+char impair_license[] SEC("license") = "Dual BSD/GPL";
