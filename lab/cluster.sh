@@ -25,7 +25,8 @@ make_user() {
 	if ! getent passwd "$lab_user" >/dev/null; then
 		# The folder first: it tells the last lab to remove the user.
 		mkdir -p "$home"
-		useradd --system --user-group --password '*' --shell /bin/bash --home-dir "$home" "$lab_user"
+		useradd --system --user-group --password '*' --shell /bin/bash \
+			--home-dir "$home" "$lab_user"
 	fi
 	[[ ! -d $home ]] || chown "$lab_user:" "$home"
 }
@@ -184,7 +185,9 @@ start_hosts() {
 		started+=($!)
 	done
 	for i in "${!started[@]}"; do
-		wait "${started[i]}" || { failed=1 && say "$(host_name $((i + 1))) could not be set up" >&2; }
+		wait "${started[i]}" && continue
+		failed=1
+		say "$(host_name $((i + 1))) could not be set up" >&2
 	done
 	return $failed
 }
@@ -241,7 +244,8 @@ pin_namespaces() {
 		pid=$(cat "$state/$node/pid" 2>/dev/null) || continue
 		for kind in uts ipc mnt; do
 			{ exec {fd}<"/proc/$pid/ns/$kind"; } 2>/dev/null || continue
-			if [[ /proc/$pid/ns/net -ef $ns && ! /proc/$pid/ns/$kind -ef /proc/$$/ns/$kind ]]; then
+			if [[ /proc/$pid/ns/net -ef $ns &&
+				! /proc/$pid/ns/$kind -ef /proc/$$/ns/$kind ]]; then
 				pinned+=("/proc/$$/fd/$fd")
 			else
 				exec {fd}<&-

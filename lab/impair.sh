@@ -9,7 +9,8 @@
 # The folder with the programs that are built: gamma-impair, impair.bpf.o, gamma-switch.
 program_folder() {
 	local folder
-	for folder in "${GAMMA_BUILD:+$GAMMA_BUILD/lab}" "${GAMMA_BUILD-}" "$here" "$PWD/lab" "$tree/build/lab"; do
+	for folder in "${GAMMA_BUILD:+$GAMMA_BUILD/lab}" "${GAMMA_BUILD-}" "$here" "$PWD/lab" \
+		"$tree/build/lab"; do
 		if [[ -n $folder && -x $folder/gamma-impair && -x $folder/gamma-switch ]]; then
 			echo "$folder"
 			return
@@ -124,7 +125,8 @@ detach_bpf() {
 # bit/s of the port's shaper; tc prints bytes.
 port_rate() {
 	local bytes
-	bytes=$(tc -n "$(switch_ns)" -j qdisc show dev "d$1" root | sed -n 's/.*"rate":\([0-9]*\).*/\1/p')
+	bytes=$(tc -n "$(switch_ns)" -j qdisc show dev "d$1" root |
+		sed -n 's/.*"rate":\([0-9]*\).*/\1/p')
 	echo $((bytes * 8))
 }
 

@@ -124,10 +124,12 @@ check "/tmp is the host's own" hidden /tmp
 check "/run is the host's own" hidden /run
 check "/var is the host's own" hidden /var/lib
 check "/etc is the host's own" hidden /etc
-check "gamma.conf lists both" eval '[[ $(lab exec 2 cat /etc/gamma.conf) == *"node02 0x02 0x47 0x41 0x4d 0x00 0x02" ]]'
+export second_line="node02 0x02 0x47 0x41 0x4d 0x00 0x02"
+check "gamma.conf lists both" eval '[[ $(lab exec 2 cat /etc/gamma.conf) == *$second_line ]]'
 check "the tree is visible" lab exec 1 test -f "$lab_tool"
 check "the build folder is visible" lab exec 1 test -x "$abs_top_builddir/lab/gamma-switch"
-check "the shared folder is shared" eval 'lab exec 1 touch /run/gamma-lab/$lab_name/shared/x && lab exec 2 rm /run/gamma-lab/$lab_name/shared/x'
+export shared=/run/gamma-lab/$lab_name/shared
+check "the shared folder is shared" eval 'lab exec 1 touch $shared/x && lab exec 2 rm $shared/x'
 check "only the host's devices in sysfs" eval '[[ $(lab exec 1 ls /sys/class/net | sort | xargs) = "gam0 lo mgt0" ]]'
 check "status of exec passes" eval 'lab exec 1 sh -c "exit 42"; [[ $? = 42 ]]'
 check "run is an ordinary user" eval '[[ $(lab run labuser 2 id -un) = labuser ]]'
@@ -215,7 +217,8 @@ lab capture node01 "$work/seen.pcap" --count 20 2>"$work/capture" &
 until grep -q 'listening on' "$work/capture"; do sleep 0.01; done
 frames 1 2 20 100 0.1
 wait $!
-check "capture sees the frames" eval '[[ $(tcpdump -r "$work/seen.pcap" ether proto 0x88b5 2>/dev/null | grep -c "^[0-9].*ethertype") = 20 ]]'
+tcpdump -r "$work/seen.pcap" ether proto 0x88b5 >"$work/seen.txt" 2>"$work/capture"
+check "capture sees the frames" eval '[[ $(grep -c "^[0-9].*ethertype" $work/seen.txt) = 20 ]]'
 
 lab cable 2 pull
 check "cable pulled: no carrier" eval '[[ $(lab exec 2 cat /sys/class/net/gam0/carrier) = 0 ]]'
