@@ -40,7 +40,6 @@
  * NOTES
  *	Needs CAP_NET_RAW. A lost frame is an error, not repaired: this is a floor.
  */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
