@@ -267,7 +267,9 @@ static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
 	attr->data_progress =
 		hints && hints->data_progress ? hints->data_progress : FI_PROGRESS_MANUAL;
 	attr->resource_mgmt = FI_RM_ENABLED;
-	attr->av_type = hints && hints->av_type ? hints->av_type : FI_AV_TABLE;
+	/* Both are offered. An application that is told TABLE may count on index 0 for its only
+	 * peer of many, one after the other; so none is forced on who has not chosen. */
+	attr->av_type = hints ? hints->av_type : FI_AV_UNSPEC;
 	attr->mr_mode = mr_mode_for(api_version, hints);
 	attr->mr_key_size = GAMMA_MR_KEY_SIZE;
 	attr->cq_data_size = GAMMA_CQ_DATA_SIZE;
