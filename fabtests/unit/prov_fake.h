@@ -36,7 +36,8 @@ struct fake {
 int fake_setup(void **state);
 int fake_teardown(void **state);
 /* The same for an application of an older libfabric, at another threading or progress. */
-struct fake *fake_open(uint32_t api_version, enum fi_threading threading, enum fi_progress progress);
+struct fake *fake_open(uint32_t api_version, enum fi_threading threading,
+		       enum fi_progress progress);
 void fake_close(struct fake *fake);
 
 void fake_ep_enable(struct gamma_ep *ep, struct fake *fake);

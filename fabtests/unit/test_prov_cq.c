@@ -6,7 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-static struct fid_cq *open_cq(struct fake *fake, enum fi_cq_format format, enum fi_wait_obj wait_obj)
+static struct fid_cq *open_cq(struct fake *fake, enum fi_cq_format format,
+			      enum fi_wait_obj wait_obj)
 {
 	struct fi_cq_attr attr = {.format = format, .wait_obj = wait_obj};
 	struct fid_cq *cq;

@@ -73,7 +73,8 @@ static void caps__asked_implied_and_free(void **state)
 		hints->caps = rows[i].asked;
 		info = fill(V117, FI_EP_RDM);
 		assert_int_equal(info->caps, rows[i].given | always);
-		assert_int_equal(info->tx_attr->caps, rows[i].given & (FI_MSG | FI_TAGGED | FI_SEND));
+		assert_int_equal(info->tx_attr->caps,
+				 rows[i].given & (FI_MSG | FI_TAGGED | FI_SEND));
 		assert_int_equal(info->rx_attr->caps & (FI_SEND | FI_LOCAL_COMM), 0);
 		fi_freeinfo(info);
 	}

@@ -207,10 +207,11 @@ const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t
 
 int gamma_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu)
 {
+	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
 	const char *field = "ep_attr->type";
 
-	if (info->ep_attr && (info->ep_attr->type == FI_EP_RDM || info->ep_attr->type == FI_EP_DGRAM))
-		field = gamma_check_hints(api_version, info->ep_attr->type, mtu, info);
+	if (type == FI_EP_RDM || type == FI_EP_DGRAM)
+		field = gamma_check_hints(api_version, type, mtu, info);
 	if (field)
 		GAMMA_INFO(CORE, "fi_info.%s asks for more than fi_getinfo returned\n", field);
 	return field ? -FI_EINVAL : 0;

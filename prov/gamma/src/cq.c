@@ -58,8 +58,8 @@ static bool grow(struct gamma_cq *cq)
 }
 
 /* Memory for an error; if there is none, the one kept in reserve reports just that. */
-static struct gamma_cq_error *new_error(struct gamma_cq *cq, const struct gamma_completion *completion,
-					int err)
+static struct gamma_cq_error *new_error(struct gamma_cq *cq,
+					const struct gamma_completion *completion, int err)
 {
 	struct gamma_cq_error *error = malloc(sizeof(*error));
 

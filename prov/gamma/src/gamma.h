@@ -59,7 +59,7 @@
 #define GAMMA_MAX_MSG_SIZE (1ull << 40)	   /* bytes */
 #define GAMMA_CQ_DATA_SIZE 8u		   /* bytes */
 #define GAMMA_MR_KEY_SIZE 8u		   /* bytes */
-#define GAMMA_CQ_COUNT 256u		   /* completion queues of a domain; as many counters and endpoints */
+#define GAMMA_CQ_COUNT 256u		   /* of a domain: CQs, counters, endpoints each */
 #define GAMMA_MR_COUNT 65536u		   /* memory regions of a domain */
 #define GAMMA_MAX_ERR_DATA 256u		   /* bytes of fi_cq_err_entry.err_data */
 
@@ -179,7 +179,7 @@ struct gamma_domain {
 	enum fi_av_type av_type;
 	enum fi_resource_mgmt resource_mgmt;
 	uint64_t caps;
-	uint32_t mr_mode;	    /* FI_MR_* bits in force; FI_MR_BASIC stands for the bits it means */
+	uint32_t mr_mode;	    /* FI_MR_* bits in force, FI_MR_BASIC as its bits */
 	struct gamma_list eps;	    /* struct gamma_ep.domain_entry: enabled ones, progressed in turn */
 	int refs;		    /* endpoints, CQs, counters, AVs, MRs; atomic */
 	uint64_t next_mr_key;
@@ -189,7 +189,7 @@ struct gamma_domain {
 	int wait_fd;
 	int timer_fd;
 	uint64_t timer_at; /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
-	int sleepers;	   /* threads asleep, wait sets, and objects that fi_trywait has armed */
+	int sleepers;	   /* threads asleep, wait sets, objects armed by fi_trywait */
 	uint64_t rounds;   /* calls of gamma_domain_progress so far */
 	/* FI_PROGRESS_AUTO: a thread that sleeps on wait_fd; NULL otherwise. */
 	struct gamma_auto *automatic;
@@ -289,7 +289,7 @@ struct gamma_waiter {
 	struct gamma_domain *domain;
 	struct gamma_wait *wait_set; /* or NULL */
 	int event_fd;	/* readable: look again; -1: nobody has slept yet */
-	int wait_fd;	/* epoll of event_fd and the domain's wait_fd for FI_GETWAIT; -1: none yet */
+	int wait_fd;	/* for FI_GETWAIT: epoll of event_fd and the domain's; -1: none yet */
 	int sleepers;	/* threads in gamma_waiter_sleep */
 	bool armed;	/* fi_trywait has promised a wake-up through wait_fd */
 	bool signalled; /* event_fd is readable */
@@ -323,7 +323,8 @@ struct gamma_patience {
 };
 void gamma_patience_init(struct gamma_patience *patience, int timeout);
 /* Between two looks: polls on, yields or sleeps. Returns as gamma_waiter_sleep, lock held too. */
-int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter, bool may_sleep);
+int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter,
+			bool may_sleep);
 
 /* ---- cq.c ---- */
 
@@ -348,7 +349,7 @@ struct gamma_cq {
 	size_t head, tail;	       /* free-running; tail - head entries wait */
 	struct gamma_list errors;      /* struct gamma_cq_error */
 	struct gamma_cq_error *last_error; /* owns the err_data that the user may still read */
-	struct gamma_cq_error *reserve;	   /* to report that memory ran out; NULL while in use */
+	struct gamma_cq_error *reserve;	   /* tells that memory ran out; NULL: in use */
 	struct gamma_waiter waiter;
 	int blocked;		       /* threads in sread */
 	bool interrupt;		       /* fi_cq_signal was called while none was */

@@ -59,7 +59,7 @@ static int check_privilege(char *why, size_t why_len)
 			 "no CAP_NET_RAW, so no raw Ethernet: run as root, or give the program the "
 			 "capability (setcap cap_net_raw+ep PROGRAM)");
 	else
-		snprintf(why, why_len, "no packet socket: %s; see the limits of this process (ulimit)",
+		snprintf(why, why_len, "no packet socket: %s; see the process's limits (ulimit)",
 			 strerror(errno));
 	return -FI_ENODATA;
 }
@@ -81,7 +81,8 @@ static int find_iface(struct query *query, char *why, size_t why_len)
 			 query->only->reason);
 	else
 		snprintf(why, why_len,
-			 "FI_GAMMA_IFACE=%s: this host has no such interface; ip link lists them", iface);
+			 "FI_GAMMA_IFACE=%s: this host has no such interface; ip link lists them",
+			 iface);
 	return -FI_ENODATA;
 }
 
@@ -115,8 +116,8 @@ static int load_host(struct query *query, char *why, size_t why_len)
 		return -FI_ENODATA;
 	if (!any_usable(query)) {
 		snprintf(why, why_len,
-			 "no usable network interface: it takes an Ethernet NIC that is up (FI_LOG_LEVEL="
-			 "info says why each is left out)");
+			 "no usable network interface: it takes an Ethernet NIC that is up "
+			 "(FI_LOG_LEVEL=info says why each is left out)");
 		return -FI_ENODATA;
 	}
 	return check_privilege(why, why_len);
@@ -139,8 +140,8 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 
 	if (!node && !service)
 		return 0;
-	if (gamma_resolve(node, service, source, query->conf, query->nics, query->nic_count, out, why,
-			  sizeof(why))) {
+	if (gamma_resolve(node, service, source, query->conf, query->nics, query->nic_count, out,
+			  why, sizeof(why))) {
 		GAMMA_WARN(CORE, "%s\n", why);
 		return -FI_ENODATA;
 	}

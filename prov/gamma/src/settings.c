@@ -23,8 +23,8 @@ struct text_setting {
 
 static const struct text_setting texts[] = {
 	{"iface", offsetof(struct gamma_settings, iface), NULL,
-	 "NIC to use, by interface name or MAC address (default: offer all usable ones, first the one "
-	 "that gamma.conf lists, else the fastest)"},
+	 "NIC to use, by interface name or MAC address (default: offer all usable ones, first the "
+	 "one that gamma.conf lists, else the fastest)"},
 	{"conf", offsetof(struct gamma_settings, conf_path), NULL,
 	 "Path of the cluster's configuration file (default: " GAMMA_CONF_PATH ", if it exists)"},
 	{"fabric", offsetof(struct gamma_settings, fabric_name), "gamma",
@@ -57,7 +57,8 @@ static const struct number_setting numbers[] = {
 	 "Largest message that is copied and sent at once, as by fi_inject (default: 4096)"},
 	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",
 	 "Largest message that is sent before the receiver has a buffer for it (default: 16384)"},
-	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS, "0.001 to 86400 seconds",
+	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS,
+	 "0.001 to 86400 seconds",
 	 "Time without any answer until a peer counts as dead (default: 120)"},
 	{NUMBER(linger), GAMMA_NS_PER_MS, 1000, 600000, 0, "0 to 600000 milliseconds",
 	 "Time that closing an endpoint waits for its last acknowledgements (default: 1000)"},
@@ -184,8 +185,8 @@ static int load_auto(char *error, size_t error_len)
 		}
 	}
 	if (text)
-		snprintf(error, error_len, "FI_GAMMA_AUTO=%s is neither 0 nor 1; set one or unset it",
-			 text);
+		snprintf(error, error_len,
+			 "FI_GAMMA_AUTO=%s is neither 0 nor 1; set one or unset it", text);
 	return text ? -FI_EINVAL : 0;
 }
 

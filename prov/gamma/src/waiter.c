@@ -146,7 +146,8 @@ void gamma_patience_init(struct gamma_patience *patience, int timeout)
 	patience->yielded = false;
 }
 
-int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter, bool may_sleep)
+int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter,
+			bool may_sleep)
 {
 	uint64_t now = gamma_clock();
 	bool yield = now >= patience->spin_until && (!patience->yielded || !may_sleep);
