@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -228,6 +229,15 @@ static bool look_at_samehost(const struct gamma_endpoint *endpoint)
 	       endpoint->idle % GAMMA_IDLE_SKIP == 0;
 }
 
+/* A caller that polls in vain may be keeping its peer, or another rank, from the core. */
+static void let_others_run(const struct gamma_endpoint *endpoint)
+{
+	uint32_t patience = endpoint->neighbours ? GAMMA_YIELD_NEIGHBOUR : GAMMA_YIELD;
+
+	if (endpoint->idle >= patience && endpoint->idle % GAMMA_IDLE_SKIP == 0)
+		sched_yield();
+}
+
 void gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 {
 	struct gamma_local *local = &endpoint->local;
@@ -253,6 +263,8 @@ void gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	if (now >= local->next_deadline)
 		gamma_local_timeout(local, now);
 	gamma_output(endpoint, now);
+	if (endpoint->idle)
+		let_others_run(endpoint);
 }
 
 uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint)
