@@ -222,11 +222,11 @@ static unsigned take_in(struct gamma_endpoint *endpoint, struct gamma_link *link
 	return taken;
 }
 
-/* Looking at the samehost socket costs a system call: only with neighbours, else now and then. */
+/* Looking at the samehost socket costs a system call: every time with neighbours, else rarely. */
 static bool look_at_samehost(const struct gamma_endpoint *endpoint)
 {
 	return endpoint->neighbours || endpoint->heard_neighbour ||
-	       endpoint->idle % GAMMA_IDLE_SKIP == 0;
+	       endpoint->polls % GAMMA_LOOK_EVERY == 0;
 }
 
 /* A caller that polls in vain may be keeping its peer, or another rank, from the core. */
@@ -244,16 +244,15 @@ void gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	uint64_t now = 0;
 	unsigned taken = take_in(endpoint, endpoint->packet, &now);
 
-	if (taken) {
-		endpoint->idle = 0;
+	if (taken)
 		compare_clocks(endpoint, now);
-	} else {
-		endpoint->idle++;
-		if (look_at_samehost(endpoint) && take_in(endpoint, endpoint->samehost, &now)) {
-			endpoint->heard_neighbour = true;
-			endpoint->idle = 0;
-		}
+	endpoint->polls++;
+	if (gamma_unlikely(look_at_samehost(endpoint)) &&
+	    take_in(endpoint, endpoint->samehost, &now)) {
+		endpoint->heard_neighbour = true;
+		taken = 1;
 	}
+	endpoint->idle = taken ? 0 : endpoint->idle + 1;
 	/* Nothing came and nothing waits: time passes unread most of the time. */
 	if (endpoint->idle % GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
 		return;

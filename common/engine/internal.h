@@ -13,6 +13,7 @@ enum {
 	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call */
 	GAMMA_FLOW_TURN = 32,	   /* frames of one flow before the next one's turn */
 	GAMMA_IDLE_SKIP = 16,	   /* polls that found nothing before the clock is read */
+	GAMMA_LOOK_EVERY = 1024,   /* polls between two looks at the samehost link without neighbours */
 	GAMMA_YIELD_NEIGHBOUR = 32, /* polls in vain before the core is offered, with neighbours */
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
@@ -30,6 +31,7 @@ struct gamma_endpoint {
 	uint32_t chain_count;	    /* a power of two */
 	uint32_t flow_count;
 	uint32_t neighbours;	    /* flows over the samehost link */
+	uint32_t polls;		    /* progress calls, wraps around */
 	uint32_t idle;		    /* polls in a row that found nothing */
 	uint32_t resets;	    /* RESETs sent in this progress call */
 	bool datagram;
