@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/base: numbers that wrap, lists, the log hook. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static void seq__before_and_after_the_wrap(void **state)
+{
+	(void) state;
+	assert_true(gamma_seq_before(1, 2));
+	assert_false(gamma_seq_before(2, 1));
+	assert_false(gamma_seq_before(5, 5));
+	assert_true(gamma_seq_before(UINT32_MAX, 0));
+	assert_false(gamma_seq_before(0, UINT32_MAX));
+	assert_true(gamma_seq_before(0, INT32_MAX));
+}
+
+struct item {
+	int number;
+	struct gamma_list entry;
+};
+
+static void list__keeps_order_and_forgets(void **state)
+{
+	struct gamma_list head, *pos, *tmp;
+	struct item items[4];
+	int expected = 0;
+
+	(void) state;
+	gamma_list_init(&head);
+	assert_true(gamma_list_empty(&head));
+	for (int i = 0; i < 4; i++) {
+		items[i].number = i;
+		gamma_list_append(&head, &items[i].entry);
+	}
+	gamma_list_for_each(pos, &head)
+		assert_int_equal(gamma_list_entry(pos, struct item, entry)->number, expected++);
+	gamma_list_for_each_safe(pos, tmp, &head)
+		if (gamma_list_entry(pos, struct item, entry)->number % 2)
+			gamma_list_remove(pos);
+	assert_ptr_equal(gamma_list_first(&head, struct item, entry), &items[0]);
+	assert_ptr_equal(items[0].entry.next, &items[2].entry);
+	gamma_list_remove(&items[1].entry); /* not in a list: nothing happens */
+	assert_true(gamma_list_empty(&items[1].entry));
+}
+
+static char heard[600];
+static enum gamma_log_level heard_level;
+
+static void listen(enum gamma_log_level level, const char *line)
+{
+	heard_level = level;
+	snprintf(heard, sizeof(heard), "%s", line);
+}
+
+static void log__goes_where_it_is_told(void **state)
+{
+	(void) state;
+	gamma_warn("nobody %s", "listens");
+	gamma_log_to(listen);
+	gamma_warn("eth%d: no carrier", 0);
+	assert_string_equal(heard, "eth0: no carrier");
+	assert_int_equal(heard_level, GAMMA_LOG_WARN);
+	gamma_info("left out");
+	assert_int_equal(heard_level, GAMMA_LOG_INFO);
+	gamma_log_to(NULL);
+	gamma_warn("nobody listens again");
+	assert_string_equal(heard, "left out");
+}
+
+static void log__long_line_is_cut(void **state)
+{
+	char text[1000];
+
+	(void) state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	gamma_log_to(listen);
+	gamma_warn("%s", text);
+	assert_int_equal(strlen(heard), 511);
+	gamma_log_to(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(seq__before_and_after_the_wrap),
+		TEST(list__keeps_order_and_forgets),
+		TEST(log__goes_where_it_is_told),
+		TEST(log__long_line_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
