@@ -41,11 +41,12 @@ static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link,
 
 /* The offending frame's epochs and number come back: only who sent it can make use of it. */
 static void send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
-		       const struct gamma_arrival *arrival, const struct gamma_fields *to)
+		       const struct gamma_arrival *arrival, const struct gamma_fields *to,
+		       enum gamma_reset_op why)
 {
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_RESET,
-		.op = GAMMA_RESET_EPOCH,
+		.op = why,
 		.dst_port = to->src_port,
 		.src_port = to->dst_port,
 		.src_epoch = to->dst_epoch,
@@ -168,7 +169,8 @@ static struct gamma_flow *meet(struct gamma_endpoint *endpoint, struct gamma_lin
 		gamma_flow_found(flow, &source, now);
 		return flow;
 	}
-	return gamma_peers_add(endpoint, &source, now);
+	/* Whoever invents senders shall not fill the memory. */
+	return endpoint->flow_count < GAMMA_FLOWS_MAX ? gamma_peers_add(endpoint, &source, now) : NULL;
 }
 
 static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -239,12 +241,17 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
 		local->stats.stray++;
 		if (opens_flow(endpoint, &fields))
-			send_reset(endpoint, link, arrival, &fields);
+			send_reset(endpoint, link, arrival, &fields, GAMMA_RESET_EPOCH);
 		return;
 	}
 	flow = flow_of(endpoint, link, arrival, &fields, now);
 	if (gamma_unlikely(!flow)) {
 		take_flowless(endpoint, link, arrival, &fields);
+		return;
+	}
+	/* Given up here, but alive: it should not wait for answers that will never come. */
+	if (gamma_unlikely(flow->state == GAMMA_FLOW_FAILED) && opens_flow(endpoint, &fields)) {
+		send_reset(endpoint, link, arrival, &fields, GAMMA_RESET_CLOSED);
 		return;
 	}
 	gamma_flow_receive(flow, &fields, arrival->frame + GAMMA_ETH_LEN + fields.header_len,

@@ -18,6 +18,7 @@ enum {
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
 	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
+	GAMMA_FLOWS_MAX = 65536,   /* flows that strangers may open */
 	GAMMA_PEERS_FIRST = 64,	   /* chains of the flow table at first */
 };
 

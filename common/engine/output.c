@@ -32,6 +32,16 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 	return false;
 }
 
+/* Nobody owns the port on this host: a peer that was talked to has ended; one that is being
+ * looked up may still come, and a timer asks again. */
+static void refused(struct gamma_flow *flow)
+{
+	if (flow->state == GAMMA_FLOW_OPEN)
+		gamma_flow_fail(flow, -ECONNRESET, "its process has ended");
+	else
+		flow->pending = 0;
+}
+
 /* Hands the burst to its link. False: the link is full. */
 static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, unsigned count,
 		      uint64_t now)
@@ -45,8 +55,8 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 		return true;
 	for (unsigned i = sent; i < count; i++)
 		gamma_flow_unsent(burst[i].flow, &burst[i], now);
-	if (error == -ECONNREFUSED && burst[sent].flow->state == GAMMA_FLOW_OPEN) {
-		gamma_flow_fail(burst[sent].flow, -ECONNRESET, "its process has ended");
+	if (error == -ECONNREFUSED) {
+		refused(burst[sent].flow);
 		return true;
 	}
 	endpoint->local.stats.send_stalls++;

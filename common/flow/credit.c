@@ -204,6 +204,7 @@ void gamma_credit_starved(struct gamma_flow *flow, uint64_t now)
 	if (!flow->credit.starved) {
 		flow->credit.starved = true;
 		flow->local->stats.credit_stalls++;
+		gamma_loss_rearm(flow, now);
 	}
 	if (gamma_window_unacked(flow) || gamma_timer_set_p(flow, GAMMA_TIMER_REQUEST))
 		return;

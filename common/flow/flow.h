@@ -121,7 +121,8 @@ struct gamma_credit {
 
 /* ---- round trip, loss, probing: loss.c ---- */
 struct gamma_loss {
-	uint64_t rtt, rtt_var, rtt_min; /* ns; 0: not measured yet */
+	uint64_t rtt, rtt_min; /* ns, the network's alone; 0: not measured yet */
+	uint64_t answer, answer_var; /* ns: round trip with the delay of a peer that polls */
 	uint64_t rack_time;   /* ns: latest transmission known to have arrived */
 	uint64_t rack_serial; /* its serial */
 	uint64_t rack_rtt;    /* ns: its round trip */
@@ -369,7 +370,8 @@ uint32_t gamma_credit_window(const struct gamma_flow *flow); /* frames outstandi
 void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now);
 /* Of a frame that has arrived at the peer, as an acknowledgement says. */
 void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now);
-void gamma_loss_sample(struct gamma_flow *flow, uint64_t rtt);
+/* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it. */
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay);
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);

@@ -10,30 +10,34 @@
 #include <errno.h>
 #include <stdio.h>
 
-void gamma_loss_sample(struct gamma_flow *flow, uint64_t rtt)
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay)
 {
 	struct gamma_loss *loss = &flow->loss;
+	uint64_t rtt = passed - delay;
 	uint64_t error;
 
-	if (!loss->rtt) {
-		loss->rtt = rtt;
-		loss->rtt_var = rtt / 2;
-		loss->rtt_min = rtt;
+	loss->rtt_min = loss->rtt ? gamma_min(loss->rtt_min, rtt) : rtt;
+	loss->rtt = loss->rtt ? (7 * loss->rtt + rtt) / 8 : rtt;
+	/* A delay longer than a polling peer's says nothing of the next one. */
+	if (delay > GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US)
+		return;
+	if (!loss->answer) {
+		loss->answer = passed;
+		loss->answer_var = passed / 2;
 		return;
 	}
-	error = rtt > loss->rtt ? rtt - loss->rtt : loss->rtt - rtt;
-	loss->rtt_var = (3 * loss->rtt_var + error) / 4; /* RFC 6298 */
-	loss->rtt = (7 * loss->rtt + rtt) / 8;
-	loss->rtt_min = gamma_min(loss->rtt_min, rtt);
+	error = passed > loss->answer ? passed - loss->answer : loss->answer - passed;
+	loss->answer_var = (3 * loss->answer_var + error) / 4; /* RFC 6298 */
+	loss->answer = (7 * loss->answer + passed) / 8;
 }
 
 static bool waiting(const struct gamma_flow *flow)
 {
-	return gamma_window_unacked(flow) || flow->messages.owed;
+	return gamma_window_unacked(flow) || flow->messages.owed || flow->credit.starved;
 }
 
-/* How long to wait for a sign before asking. A frame that did not request its acknowledgement
- * may be answered late on purpose. */
+/* How long to wait for a sign before asking: as long as answers take, the peer's own delay
+ * included. A frame that did not request its acknowledgement may be answered late on purpose. */
 static uint64_t probe_timeout(const struct gamma_flow *flow)
 {
 	const struct gamma_loss *loss = &flow->loss;
@@ -41,8 +45,8 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 
 	if (!gamma_window_unacked(flow))
 		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
-	else if (loss->rtt)
-		wait = gamma_max(loss->rtt + 4 * loss->rtt_var,
+	else if (loss->answer)
+		wait = gamma_max(loss->answer + 4 * loss->answer_var,
 				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;

@@ -118,7 +118,7 @@ static void take_delay(struct gamma_flow *flow, const struct gamma_fields *field
 	sent = gamma_window_at(flow, fields->echo);
 	passed = now - sent->time;
 	if (sent->state == GAMMA_SENT_FLYING && !sent->again && passed > fields->delay)
-		gamma_loss_sample(flow, passed - fields->delay);
+		gamma_loss_sample(flow, passed, fields->delay);
 }
 
 bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
@@ -143,6 +143,9 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 	if (flow->loss.rack_serial != serial)
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
+	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
+	if (tx->una != una && gamma_message_waiting(flow))
+		gamma_flow_ready(flow);
 	return true;
 }
 

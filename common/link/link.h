@@ -63,6 +63,6 @@ int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *
 /* Carries frames between processes of this network namespace over the port's own socket, which it
  * takes over. */
 int gamma_samehost_open(int fd, struct gamma_stats *stats, struct gamma_link **link);
-enum { GAMMA_SAMEHOST_MTU = 32768 };
+enum { GAMMA_SAMEHOST_MTU = 65535 };
 
 #endif /* GAMMA_LINK_H */

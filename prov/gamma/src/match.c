@@ -155,14 +155,17 @@ static struct gamma_inbound *find_unexpected(struct gamma_ep *ep, const struct g
 void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx)
 {
 	struct gamma_inbound *inbound = find_unexpected(ep, rx);
+	bool announced;
 
 	if (!inbound) {
 		gamma_list_append(posted_for(ep, rx->flags & FI_TAGGED), &rx->entry);
 		return;
 	}
+	announced = inbound->state == GAMMA_INBOUND_ANNOUNCED;
 	gamma_list_remove(&inbound->entry);
 	gamma_inbound_accept(inbound, &rx->recv);
-	gamma_domain_progress(ep->domain);
+	if (announced) /* its sender waits for the word */
+		gamma_domain_progress(ep->domain);
 }
 
 /* What a peek tells: the envelope, with nothing received. */
