@@ -33,6 +33,7 @@ enum {
 	GAMMA_PROBE_FIRST_US = 3000,	/* first probe before any round trip was measured */
 	GAMMA_PROBE_MIN_US = 50,	/* no probe earlier than this */
 	GAMMA_PROBE_MAX_US = 500000,	/* probes back off to this */
+	GAMMA_FRAME_US = 12,		/* a frame under way: 1,500 bytes at 1 Gb/s */
 	GAMMA_REORDER_MIN_US = 2,	/* frames overtaken by less than this are not lost */
 	GAMMA_LOOKUP_US = 2000,		/* first repetition of a LOOKUP, doubling */
 	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */

@@ -37,7 +37,8 @@ static bool waiting(const struct gamma_flow *flow)
 }
 
 /* How long to wait for a sign before asking: as long as answers take, the peer's own delay
- * included. A frame that did not request its acknowledgement may be answered late on purpose. */
+ * included, and as frames may queue in the NIC. A frame that did not request its acknowledgement
+ * may be answered late on purpose. */
 static uint64_t probe_timeout(const struct gamma_flow *flow)
 {
 	const struct gamma_loss *loss = &flow->loss;
@@ -48,6 +49,7 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	else if (loss->answer)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
 				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
+	wait += gamma_window_unacked(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);
