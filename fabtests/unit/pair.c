@@ -1,0 +1,714 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* The wire in memory and the endpoints on it; see pair.h. */
+#include "pair.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TENANT = 1000, NS_PER_BYTE = 1 };
+
+struct wire_frame {
+	struct gamma_list entry;
+	uint64_t at; /* ns: arrival */
+	unsigned to;
+	size_t len;
+	uint8_t bytes[];
+};
+
+uint64_t net_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed * 0x2545f4914f6cdd1dull >> 16;
+}
+
+/* Byte of message `number` from a node, at an offset. */
+static uint8_t pattern(unsigned from, uint32_t number, uint64_t offset)
+{
+	return (uint8_t) (from * 89 + number * 57 + offset * 7 + (offset >> 8) * 3 + 1);
+}
+
+static unsigned node_of_mac(const uint8_t *mac)
+{
+	return (unsigned) mac[4] << 8 | mac[5];
+}
+
+static unsigned index_of(const struct node *node)
+{
+	return (unsigned) (node - node->net->nodes);
+}
+
+static unsigned peer_of(const struct gamma_flow *flow)
+{
+	return node_of_mac(flow->addr.mac);
+}
+
+/* ---- the wire ---- */
+
+static void fly(struct net *net, unsigned to, const uint8_t *bytes, size_t len, uint64_t at)
+{
+	struct wire_frame *frame = malloc(sizeof(*frame) + len);
+	struct gamma_list *pos = net->flying.prev;
+
+	assert_non_null(frame);
+	frame->at = at;
+	frame->to = to;
+	frame->len = len;
+	memcpy(frame->bytes, bytes, len);
+	while (pos != &net->flying && gamma_list_entry(pos, struct wire_frame, entry)->at > at)
+		pos = pos->prev;
+	gamma_list_append(pos->next, &frame->entry);
+}
+
+static bool rule_applies(const struct rule *rule, unsigned from, const struct gamma_fields *fields)
+{
+	if (rule->from != ANY_NODE && rule->from != (int) from)
+		return false;
+	if (rule->kind && rule->kind != fields->kind)
+		return false;
+	if (rule->op != ANY_OP && rule->op != fields->op &&
+	    !(rule->op == 0 && fields->kind == GAMMA_KIND_DATA))
+		return false;
+	return rule->seq == ANY_SEQ || rule->seq == fields->seq;
+}
+
+static enum fate fate_by_rule(struct net *net, unsigned from, const struct gamma_fields *fields,
+			      uint64_t *delay)
+{
+	for (unsigned i = 0; i < net->rule_count; i++) {
+		struct rule *rule = &net->rules[i];
+
+		if (!rule_applies(rule, from, fields))
+			continue;
+		if (rule->skip) {
+			rule->skip--;
+			continue;
+		}
+		if (rule->times && rule->met == rule->times)
+			continue;
+		rule->met++;
+		*delay = rule->delay;
+		return rule->fate;
+	}
+	return PASS;
+}
+
+static enum fate fate_by_chance(struct net *net, uint64_t *delay)
+{
+	unsigned dice;
+
+	if (!net->seed)
+		return PASS;
+	dice = (unsigned) (net_random(&net->seed) % 1000);
+	*delay = net_random(&net->seed) % (20 * US);
+	return dice < 4 * net->chaos ? DROP + dice / net->chaos : PASS;
+}
+
+static void damage(struct net *net, uint8_t *bytes, const struct gamma_fields *fields)
+{
+	uint64_t seed = net->now * 2 + 1;
+	uint64_t bit = net_random(&seed) % (8u * fields->header_len);
+
+	bytes[GAMMA_ETH_LEN + bit / 8] ^= (uint8_t) (1u << bit % 8);
+}
+
+static void transmit(struct net *net, unsigned from, uint8_t *bytes, size_t len)
+{
+	struct node *node = &net->nodes[from];
+	struct gamma_fields fields;
+	unsigned to = node_of_mac(bytes);
+	uint64_t delay = 0, at;
+	enum fate fate;
+
+	assert_int_equal(gamma_parse(bytes, len, &fields), GAMMA_OK);
+	node->busy = gamma_max(node->busy, net->now) + len * NS_PER_BYTE;
+	at = node->busy + net->options.latency;
+	fate = fate_by_rule(net, from, &fields, &delay);
+	if (fate == PASS)
+		fate = fate_by_chance(net, &delay);
+	if (to >= net->count || node->unplugged ||
+	    (net->options.switch_mtu && len > net->options.switch_mtu + GAMMA_ETH_LEN))
+		fate = DROP;
+	if (fate == DROP) {
+		net->drops++;
+		return;
+	}
+	if (fate == CORRUPT)
+		damage(net, bytes, &fields);
+	fly(net, to, bytes, len, fate == DELAY ? at + delay : at);
+	if (fate == DUPLICATE)
+		fly(net, to, bytes, len, at + delay);
+}
+
+static unsigned link_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
+			  int *error)
+{
+	struct node *node = gamma_container_of(link, struct node, link);
+	uint8_t bytes[UINT16_MAX + GAMMA_ETH_LEN];
+
+	*error = node->link_error;
+	if (node->link_error)
+		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		const struct gamma_frame *frame = &frames[i];
+		size_t len = frame->head_len;
+
+		memcpy(bytes, frame->head, len);
+		for (unsigned k = 0; k < frame->iov_count; k++) {
+			assert_true(len + frame->iov[k].iov_len <= sizeof(bytes));
+			memcpy(bytes + len, frame->iov[k].iov_base, frame->iov[k].iov_len);
+			len += frame->iov[k].iov_len;
+		}
+		assert_true(len <= node->ep.local.limits.mtu + GAMMA_ETH_LEN);
+		transmit(node->net, index_of(node), bytes, len);
+	}
+	return count;
+}
+
+static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
+{
+	struct node *node = gamma_container_of(link, struct node, link);
+	struct wire_frame *frame;
+
+	if (gamma_list_empty(&node->ring))
+		return false;
+	frame = gamma_list_first(&node->ring, struct wire_frame, entry);
+	arrival->frame = frame->bytes;
+	arrival->len = frame->len;
+	arrival->stamp = frame->at;
+	return true;
+}
+
+static void link_release(struct gamma_link *link)
+{
+	struct node *node = gamma_container_of(link, struct node, link);
+	struct wire_frame *frame = gamma_list_first(&node->ring, struct wire_frame, entry);
+
+	gamma_list_remove(&frame->entry);
+	free(frame);
+	node->ring_count--;
+}
+
+static void link_nothing(struct gamma_link *link)
+{
+	(void) link;
+}
+
+static const struct gamma_link_ops link_ops = {
+	.send = link_send,
+	.next = link_next,
+	.release = link_release,
+	.count = link_nothing,
+	.close = link_nothing,
+};
+
+/* A frame reaches its ring, or finds it full. */
+static void land(struct net *net, struct wire_frame *frame)
+{
+	struct node *node = &net->nodes[frame->to];
+
+	gamma_list_remove(&frame->entry);
+	if (node->unplugged || node->ring_count == net->options.slots) {
+		node->ep.local.stats.ring_drops += !node->unplugged;
+		net->drops++;
+		free(frame);
+		return;
+	}
+	gamma_list_append(&node->ring, &frame->entry);
+	node->ring_count++;
+}
+
+/* ---- what the application would do ---- */
+
+static void check_order(struct node *node, struct gamma_flow *flow,
+			const struct gamma_envelope *envelope)
+{
+	assert_true(envelope->flags & GAMMA_TAGGED);
+	assert_int_equal(envelope->tag, node->next_match[peer_of(flow)]++);
+}
+
+static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
+				   const struct gamma_envelope *envelope)
+{
+	struct node *node = context;
+	struct incoming *incoming;
+
+	check_order(node, flow, envelope);
+	/* Messages that came before and wait are matched first. */
+	if (gamma_list_empty(&node->posted) || !gamma_list_empty(&node->unexpected))
+		return NULL;
+	incoming = gamma_list_first(&node->posted, struct incoming, entry);
+	gamma_list_remove(&incoming->entry);
+	return &incoming->recv;
+}
+
+static void on_unexpected(void *context, struct gamma_inbound *inbound)
+{
+	struct node *node = context;
+
+	gamma_list_append(&node->unexpected, &inbound->entry);
+}
+
+static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
+			const struct gamma_envelope *envelope, uint64_t placed, int error)
+{
+	struct node *node = context;
+	struct incoming *incoming = gamma_container_of(recv, struct incoming, recv);
+
+	node->placed = placed;
+	node->envelope = *envelope;
+	if (error) {
+		node->receive_errors++;
+		node->last_error = error;
+	} else {
+		assert_int_equal(placed, gamma_min(envelope->length, recv->capacity));
+		for (uint64_t i = 0; i < placed; i++)
+			if (incoming->bytes[i] != pattern(peer_of(flow), (uint32_t) envelope->tag, i))
+				fail_msg("message %u from %u: byte %llu of %llu is wrong",
+					 (unsigned) envelope->tag, peer_of(flow),
+					 (unsigned long long) i, (unsigned long long) placed);
+		node->received++;
+	}
+	free(incoming->bytes);
+	free(incoming);
+	if (!error && node->on_received)
+		node->on_received(node, peer_of(flow));
+}
+
+static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
+{
+	struct node *node = context;
+	struct outgoing *outgoing = gamma_container_of(send, struct outgoing, send);
+
+	(void) flow;
+	assert_false(outgoing->done);
+	outgoing->done = true;
+	outgoing->error = error;
+	outgoing->done_at = node->net->now;
+	node->sent += !error;
+	node->send_errors += !!error;
+	if (error)
+		node->last_error = error;
+}
+
+static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
+{
+	struct node *node = context;
+
+	(void) flow;
+	node->failures++;
+	node->last_error = error;
+	snprintf(node->last_cause, sizeof(node->last_cause), "%s", cause);
+}
+
+static void on_gone(void *context, struct gamma_flow *flow)
+{
+	struct node *node = context;
+
+	(void) flow;
+	node->gone++;
+}
+
+static const struct gamma_endpoint_handlers handlers = {
+	.messages =
+		{
+			.match = on_match,
+			.unexpected = on_unexpected,
+			.received = on_received,
+			.sent = on_sent,
+			.failed = on_failed,
+		},
+	.gone = on_gone,
+};
+
+/* ---- making and unmaking ---- */
+
+struct net_options net_defaults(void)
+{
+	return (struct net_options){
+		.mtu = 1500,
+		.slots = 256,
+		.latency = US,
+		.inject_size = 512,
+		.eager_size = 16384,
+		.peer_timeout = 30 * SEC,
+	};
+}
+
+static void node_init(struct net *net, unsigned index)
+{
+	const struct net_options *options = &net->options;
+	struct node *node = &net->nodes[index];
+	struct gamma_limits limits = {
+		.mtu = options->mtu,
+		.local_mtu = GAMMA_SAMEHOST_MTU,
+		.inject_size = options->inject_size,
+		.eager_size = options->eager_size,
+		.peer_timeout = options->peer_timeout,
+		.forget = 2 * SEC,
+	};
+	struct gamma_addr addr = {
+		.mac = {2, 0, 0, 0, (uint8_t) (index >> 8), (uint8_t) index},
+		.port = htons((uint16_t) (9000 + index)),
+		.epoch = htonl(0xe0000000 + index),
+		.version = GAMMA_ADDR_VERSION,
+		.mtu = htons((uint16_t) options->mtu),
+		.host = index + 1,
+	};
+
+	node->net = net;
+	gamma_list_init(&node->ring);
+	gamma_list_init(&node->posted);
+	gamma_list_init(&node->unexpected);
+	node->next_number = calloc(net->count, sizeof(*node->next_number));
+	node->next_match = calloc(net->count, sizeof(*node->next_match));
+	assert_true(node->next_number && node->next_match);
+	node->link.ops = &link_ops;
+	node->link.mtu = options->mtu;
+	node->link.slots = options->slots;
+	assert_int_equal(gamma_peers_init(&node->ep), 0);
+	gamma_local_init(&node->ep.local, &addr, TENANT, &limits, options->slots);
+	node->link.stats = &node->ep.local.stats;
+	node->ep.handlers = handlers;
+	node->ep.context = node;
+	node->ep.local.handlers = &node->ep.handlers.messages;
+	node->ep.local.context = node;
+	node->ep.local.forget = gamma_peers_forget;
+	node->ep.packet = &node->link;
+}
+
+struct net *net_new(unsigned count, const struct net_options *options)
+{
+	struct net *net = calloc(1, sizeof(*net));
+
+	assert_non_null(net);
+	net->options = options ? *options : net_defaults();
+	net->count = count;
+	net->nodes = calloc(count, sizeof(*net->nodes));
+	assert_non_null(net->nodes);
+	net->now = SEC;
+	net->steps_max = 2000000;
+	gamma_list_init(&net->flying);
+	for (unsigned i = 0; i < count; i++)
+		node_init(net, i);
+	return net;
+}
+
+static void free_frames(struct gamma_list *list)
+{
+	while (!gamma_list_empty(list)) {
+		struct wire_frame *frame = gamma_list_first(list, struct wire_frame, entry);
+
+		gamma_list_remove(&frame->entry);
+		free(frame);
+	}
+}
+
+static void node_fini(struct node *node)
+{
+	gamma_local_fini(&node->ep.local);
+	free(node->ep.chains);
+	free_frames(&node->ring);
+	while (!gamma_list_empty(&node->posted)) {
+		struct incoming *incoming = gamma_list_first(&node->posted, struct incoming, entry);
+
+		gamma_list_remove(&incoming->entry);
+		free(incoming->bytes);
+		free(incoming);
+	}
+	while (node->sends) {
+		struct outgoing *outgoing = node->sends;
+
+		node->sends = outgoing->next;
+		free(outgoing->bytes);
+		free(outgoing);
+	}
+	free(node->next_number);
+	free(node->next_match);
+}
+
+void net_free(struct net *net)
+{
+	for (unsigned i = 0; i < net->count; i++)
+		node_fini(&net->nodes[i]);
+	free_frames(&net->flying);
+	free(net->nodes);
+	free(net);
+}
+
+struct rule *net_rule(struct net *net, struct rule rule)
+{
+	assert_true(net->rule_count < gamma_array_size(net->rules));
+	net->rules[net->rule_count] = rule;
+	return &net->rules[net->rule_count++];
+}
+
+/* ---- flows and messages ---- */
+
+struct gamma_flow *net_flow(struct net *net, unsigned a, unsigned b)
+{
+	struct gamma_endpoint *ep = &net->nodes[a].ep;
+	const struct gamma_addr *peer = &net->nodes[b].ep.local.addr;
+	struct gamma_flow *flow =
+		gamma_peers_find(ep, peer->mac, ntohs(peer->port), ntohl(peer->epoch));
+
+	return flow ? flow : gamma_peers_add(ep, peer, net->now);
+}
+
+void net_begin_at(struct net *net, unsigned a, unsigned b, uint32_t seq)
+{
+	struct gamma_flow *out = net_flow(net, a, b), *in = net_flow(net, b, a);
+
+	out->tx.next = out->tx.una = out->tx.asked = out->tx.lost_from = seq;
+	out->tx.limit = seq + GAMMA_FIRST_CREDIT;
+	in->rx.next = in->rx.highest = in->rx.arrived = seq;
+	in->credit.limit = seq + GAMMA_FIRST_CREDIT;
+	in->ack.told_limit = in->credit.limit;
+}
+
+struct outgoing *net_send_part(struct net *net, unsigned from, unsigned to, uint64_t length,
+			       size_t present, enum gamma_completion_level level)
+{
+	struct outgoing *outgoing = calloc(1, sizeof(*outgoing));
+	struct node *node = &net->nodes[from];
+	uint32_t number = node->next_number[to]++;
+	int ret;
+
+	assert_non_null(outgoing);
+	outgoing->bytes = malloc(present);
+	for (size_t i = 0; i < present; i++)
+		outgoing->bytes[i] = pattern(from, number, i);
+	outgoing->send.iov[0] = (struct iovec){outgoing->bytes, length};
+	outgoing->send.iov_count = 1;
+	outgoing->send.envelope.tag = number;
+	outgoing->send.envelope.flags = GAMMA_TAGGED;
+	outgoing->send.envelope.length = length;
+	outgoing->send.level = level;
+	outgoing->next = node->sends;
+	node->sends = outgoing;
+	ret = gamma_message_send(net_flow(net, from, to), &outgoing->send);
+	if (ret) {
+		outgoing->done = true;
+		outgoing->error = ret;
+	}
+	return outgoing;
+}
+
+struct outgoing *net_send(struct net *net, unsigned from, unsigned to, uint64_t length,
+			  enum gamma_completion_level level)
+{
+	return net_send_part(net, from, to, length, length, level);
+}
+
+static struct gamma_inbound *take_unexpected(struct node *node)
+{
+	struct gamma_inbound *inbound =
+		gamma_list_first(&node->unexpected, struct gamma_inbound, entry);
+
+	gamma_list_remove(&inbound->entry);
+	return inbound;
+}
+
+void net_post(struct net *net, unsigned index, size_t capacity)
+{
+	struct node *node = &net->nodes[index];
+	struct incoming *incoming = calloc(1, sizeof(*incoming));
+
+	assert_non_null(incoming);
+	incoming->bytes = malloc(capacity);
+	incoming->recv.iov[0] = (struct iovec){incoming->bytes, capacity};
+	incoming->recv.iov_count = 1;
+	incoming->recv.capacity = capacity;
+	if (gamma_list_empty(&node->unexpected))
+		gamma_list_append(&node->posted, &incoming->entry);
+	else
+		gamma_inbound_accept(take_unexpected(node), &incoming->recv);
+}
+
+void net_discard(struct net *net, unsigned node)
+{
+	assert_false(gamma_list_empty(&net->nodes[node].unexpected));
+	gamma_inbound_discard(take_unexpected(&net->nodes[node]));
+}
+
+struct gamma_fields net_fields(const struct net *net, unsigned a, unsigned b, uint8_t kind,
+			       uint8_t op)
+{
+	const struct gamma_local *from = &net->nodes[a].ep.local, *to = &net->nodes[b].ep.local;
+
+	return (struct gamma_fields){
+		.dst_port = to->port,
+		.src_port = from->port,
+		.tenant = TENANT,
+		.kind = kind,
+		.op = op,
+		.src_epoch = from->epoch,
+		.dst_epoch = to->epoch,
+	};
+}
+
+void net_forge(struct net *net, unsigned a, unsigned b, struct gamma_fields *fields,
+	       const void *payload)
+{
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX + 2048];
+	uint8_t *at = room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX;
+	uint8_t *frame;
+
+	if (fields->payload_len)
+		memcpy(at, payload, fields->payload_len);
+	frame = gamma_build(fields, net->nodes[b].ep.local.addr.mac,
+			    net->nodes[a].ep.local.addr.mac, GAMMA_ETHERTYPE, at);
+	fly(net, b, frame, (size_t) GAMMA_ETH_LEN + fields->header_len + fields->payload_len,
+	    net->now);
+}
+
+/* ---- time ---- */
+
+/* What the flows hold is what the pool says, and no grant goes beyond the pool: only first
+ * credit, which a stranger has before it is known, may add to it. */
+static void check_credit(struct node *node)
+{
+	const struct gamma_pool *pool = &node->ep.local.pool;
+	uint32_t size = pool->slots - pool->reserve;
+	uint32_t sum = 0, active = 0;
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &node->ep.local.flows) {
+		const struct gamma_flow *flow =
+			gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (!flow->credit.active)
+			continue;
+		active++;
+		sum += gamma_credit_window(flow);
+	}
+	assert_int_equal(pool->active, active);
+	assert_int_equal(pool->granted, sum);
+	if (pool->granted > size && pool->granted > node->granted)
+		assert_true(pool->granted <= node->granted + GAMMA_FIRST_CREDIT *
+								     (active > node->active
+									      ? active - node->active
+									      : 0));
+	node->granted = pool->granted;
+	node->active = active;
+}
+
+static void progress(struct node *node)
+{
+	struct net *net = node->net;
+	struct gamma_local *local = &node->ep.local;
+	struct gamma_arrival arrival;
+
+	while (node->link.ops->next(&node->link, &arrival)) {
+		gamma_dispatch(&node->ep, &node->link, &arrival, net->now);
+		node->link.ops->release(&node->link);
+		check_credit(node);
+	}
+	node->ep.resets = 0;
+	if (net->now >= local->next_deadline)
+		gamma_local_timeout(local, net->now);
+	while (!gamma_list_empty(&local->ready) && node->ep.stalled_until <= net->now) {
+		gamma_output(&node->ep, net->now);
+		if (++net->steps > net->steps_max)
+			fail_msg("livelock: %lu steps", net->steps);
+	}
+	check_credit(node);
+}
+
+static uint64_t next_event(const struct node *node)
+{
+	const struct gamma_local *local = &node->ep.local;
+	uint64_t when = local->next_deadline;
+
+	if (node->ring_count)
+		when = 0;
+	if (!gamma_list_empty(&local->ready))
+		when = gamma_min(when, node->ep.stalled_until);
+	return gamma_max(when, node->wakes);
+}
+
+static uint64_t next_time(const struct net *net)
+{
+	uint64_t when = GAMMA_NEVER;
+
+	if (!gamma_list_empty(&net->flying))
+		when = gamma_list_first(&net->flying, struct wire_frame, entry)->at;
+	for (unsigned i = 0; i < net->count; i++)
+		when = gamma_min(when, next_event(&net->nodes[i]));
+	return gamma_max(when, net->now);
+}
+
+bool net_step(struct net *net, uint64_t until)
+{
+	uint64_t when = next_time(net);
+
+	if (when > until || when == GAMMA_NEVER)
+		return false;
+	if (++net->steps > net->steps_max)
+		fail_msg("livelock: %lu steps", net->steps);
+	net->now = when;
+	while (!gamma_list_empty(&net->flying)) {
+		struct wire_frame *frame =
+			gamma_list_first(&net->flying, struct wire_frame, entry);
+
+		if (frame->at > net->now)
+			break;
+		land(net, frame);
+	}
+	for (unsigned i = 0; i < net->count; i++)
+		if (next_event(&net->nodes[i]) <= net->now)
+			progress(&net->nodes[i]);
+	return true;
+}
+
+void net_run(struct net *net, uint64_t duration)
+{
+	uint64_t until = net->now + duration;
+
+	while (net_step(net, until))
+		;
+	net->now = until;
+}
+
+static bool finished(const struct net *net)
+{
+	for (unsigned i = 0; i < net->count; i++) {
+		const struct node *node = &net->nodes[i];
+
+		if (!gamma_list_empty(&node->posted))
+			return false;
+		for (const struct outgoing *out = node->sends; out; out = out->next)
+			if (!out->done)
+				return false;
+	}
+	return true;
+}
+
+uint64_t net_finish(struct net *net, uint64_t limit)
+{
+	uint64_t start = net->now;
+
+	while (!finished(net))
+		if (!net_step(net, start + limit))
+			fail_msg("not finished within %llu ns", (unsigned long long) limit);
+	return net->now - start;
+}
+
+bool net_quiet(const struct net *net)
+{
+	if (!gamma_list_empty(&net->flying))
+		return false;
+	for (unsigned i = 0; i < net->count; i++)
+		if (net->nodes[i].ring_count || !gamma_list_empty(&net->nodes[i].ep.local.ready))
+			return false;
+	return true;
+}
+
+const struct gamma_stats *net_stats(const struct net *net, unsigned node)
+{
+	return &net->nodes[node].ep.local.stats;
+}
