@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Holds doc/protocol.md and the headers together: every kind, op, flag, extension, field and
+constant of the document's tables must be in common/wire/ (flow.h for what each side may choose),
+with that number, and the other way round. Started by `make check`, or by hand from anywhere."""
+
+import os
+import re
+import sys
+
+TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PREFIX = "GAMMA_"
+# Conveniences for programmers: no fact of the protocol that a table should name.
+NOT_IN_TABLES = {
+    "EXT_COUNT", "EXT_KNOWN", "FLAGS_KNOWN", "FRAGMENT_OFFSET_MASK",  # follow from others
+    "MAC_LEN", "EPOCH_ANY", "PORT_ANY", "ADDR_VERSION", "ADDR_LEN",   # in the table of addresses
+}
+WIDTH = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
+# Extensions without a structure: a number each.
+PLAIN = {"TAG": 8, "CQ_DATA": 8, "FRAGMENT": 8, "PAYLOAD_CRC": 4, "CUTS": 4}
+
+results = {"passed": 0, "failed": 0}
+
+
+def check(what, documented, declared):
+    if documented == declared:
+        results["passed"] += 1
+        return
+    results["failed"] += 1
+    print("NOT OK: %s" % what)
+    if isinstance(documented, dict) and isinstance(declared, dict):
+        for key in sorted(set(documented) | set(declared), key=str):
+            if documented.get(key) != declared.get(key):
+                print("    %s: doc/protocol.md says %s, the header %s"
+                      % (key, documented.get(key, "nothing"), declared.get(key, "nothing")))
+    else:
+        print("    doc/protocol.md: %s\n    header:          %s" % (documented, declared))
+
+
+# ---- the headers ----
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as source:
+        return source.read()
+
+
+class Header:
+    """Enumerations, defines and packed structures of C text, by evaluating their expressions."""
+
+    def __init__(self, *paths):
+        self.values = {}
+        self.enums = {}
+        self.text = re.sub(r"/\*.*?\*/", "", "\n".join(map(read, paths)), flags=re.S)
+        for name, value in re.findall(r"^#define (\w+) (.+)$", self.text, flags=re.M):
+            if not name.endswith("_H"):
+                self.values[name] = self.evaluate(value)
+        for tag, body in re.findall(r"enum (\w*) ?\{(.*?)\};", self.text, flags=re.S):
+            self.add_enum(tag, body)
+
+    def evaluate(self, expression):
+        expression = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", expression)
+        expression = re.sub(r"\b[A-Za-z_]\w*", lambda m: str(self.values[m.group()]), expression)
+        return eval(expression.replace("/", "//"), {"__builtins__": {}})
+
+    def add_enum(self, tag, body):
+        following = 0
+        for item in filter(None, (part.strip() for part in body.split(","))):
+            name, _, expression = item.partition("=")
+            self.values[name.strip()] = self.evaluate(expression) if expression else following
+            following = self.values[name.strip()] + 1
+            self.enums.setdefault(tag, {})[name.strip()] = self.values[name.strip()]
+
+    def enum(self, tag, prefix):
+        return {name[len(prefix):]: value for name, value in self.enums[tag].items()}
+
+    def layout(self, structure):
+        """[(field, offset, bytes)]"""
+        body = re.search(r"struct %s \{(.*?)\} __attribute__\(\(packed\)\);" % structure,
+                         self.text, flags=re.S).group(1)
+        fields, offset = [], 0
+        for width, name, count in re.findall(r"(uint\d+_t) (\w+)(?:\[(.*?)\])?;", body):
+            size = WIDTH[width] * (self.evaluate(count) if count else 1)
+            fields.append((name, offset, size))
+            offset += size
+        return fields
+
+
+# ---- the document ----
+
+def tables(text):
+    """{heading: [rows of the tables below it]}; a row is a list of cells."""
+    found, heading = {}, ""
+    for line in text.split("\n"):
+        if line.startswith("#"):
+            heading = line.lstrip("#").strip()
+        elif line.startswith("|"):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if not set(line) <= set("|- "):
+                found.setdefault(heading, []).append(cells)
+    return found
+
+
+def rows_below(all_tables, words, first_cell):
+    """Rows under the heading that contains words, of the table whose first column is first_cell."""
+    for heading, rows in all_tables.items():
+        if words in heading:
+            starts = [i for i, row in enumerate(rows) if row[0] == first_cell]
+            if starts:
+                return rows[starts[0]:]
+    sys.exit("doc/protocol.md has no table '%s' under '%s'" % (first_cell, words))
+
+
+def numbered(rows):
+    return {row[1]: int(row[0], 0) for row in rows[1:]}
+
+
+def documented_layout(rows):
+    return [(row[2], int(row[0]), int(row[1])) for row in rows[1:]]
+
+
+def op_names(rows):
+    """{name: code} of the ops of other kinds; a name's kind must begin it, but for the shared."""
+    return {row[2]: int(row[1]) for row in rows[1:]}
+
+
+def declared_ops(header):
+    ops = {}
+    for tag in ("gamma_ack_op", "gamma_question_op", "gamma_probe_op", "gamma_lookup_op",
+                "gamma_reset_op"):
+        ops.update(header.enum(tag, PREFIX))
+    return ops
+
+
+# ---- extensions ----
+
+def documented_extensions(rows):
+    out = {}
+    for row in rows[1:]:
+        fields = [field.rsplit(" ", 1) for field in row[3].split(", ")]
+        out[row[1]] = (int(row[0]), int(row[2]), [(name, int(size)) for name, size in fields])
+    return out
+
+
+def check_extensions(header, documented):
+    bits = {name: value.bit_length() - 1
+            for name, value in header.enum("gamma_ext", "GAMMA_EXT_").items()
+            if name not in ("COUNT", "KNOWN")}
+    check("bits of extensions", {name: ext[0] for name, ext in documented.items()}, bits)
+    check("their number", len(documented), header.values["GAMMA_EXT_COUNT"])
+    in_order = [ext[1] for ext in sorted(documented.values())]
+    lengths = re.search(r"#define GAMMA_EXT_ALL_LEN \((.*)\)", header.text).group(1)
+    check("lengths of extensions, in their order", in_order, list(map(int, lengths.split("+"))))
+    for name, (_, length, fields) in documented.items():
+        check("%s: fields add up to its length" % name, sum(size for _, size in fields), length)
+        if name in PLAIN:
+            check("%s: length" % name, length, PLAIN[name])
+            continue
+        declared = [(field, size) for field, _, size in
+                    header.layout("gamma_ext_" + name.lower())]
+        check("%s: layout" % name, fields, declared)
+
+
+# ---- constants ----
+
+def documented_constants(rows):
+    return {row[0]: int(row[1], 0) for row in rows[1:]}
+
+
+def tables_of_constants(rows):
+    """The section has two: what both sides agree on, and what each may choose."""
+    second = [i for i, row in enumerate(rows) if row[0] == "constant"][1]
+    return documented_constants(rows[:second]), documented_constants(rows[second:])
+
+
+def declared_constants(header):
+    in_tables_of_their_own = set()
+    for tag, members in header.enums.items():
+        if tag:
+            in_tables_of_their_own |= set(members)
+    names = (name for name in header.values if name not in in_tables_of_their_own)
+    return {name[len(PREFIX):]: header.values[name] for name in names
+            if name[len(PREFIX):] not in NOT_IN_TABLES}
+
+
+def check_constants(wire, flow, rows):
+    shared, chosen = tables_of_constants(rows)
+    check("constants both sides agree on", shared, declared_constants(wire))
+    declared = {name[len(PREFIX):]: value for name, value in flow.items()}
+    check("constants of the implementation", chosen, declared)
+
+
+def flow_constants():
+    """The first enumeration of flow.h, which is the implementation's constants."""
+    text = re.sub(r"/\*.*?\*/", "", read("common/flow/flow.h"), flags=re.S)
+    body = re.search(r"enum \{(.*?)\};", text, flags=re.S).group(1)
+    return {name: int(value, 0) for name, value in re.findall(r"(\w+) = (\w+)", body)}
+
+
+def main():
+    wire = Header("common/wire/address.h", "common/wire/wire.h")
+    found = tables(read("doc/protocol.md"))
+
+    def rows(words, first_cell):
+        return rows_below(found, words, first_cell)
+
+    check("base header", documented_layout(rows("Base header", "offset")),
+          wire.layout("gamma_header"))
+    check("address", documented_layout(rows("Addresses", "offset")), wire.layout("gamma_addr"))
+    check("batch item", documented_layout(rows("Messages", "offset")),
+          wire.layout("gamma_batch_item"))
+    check("kinds", numbered(rows("Kinds", "kind")), wire.enum("gamma_kind", "GAMMA_KIND_"))
+    check("operations of DATA", numbered(rows("Operations of DATA", "op")),
+          wire.enum("gamma_op", "GAMMA_OP_"))
+    check("operations of other kinds", op_names(rows("Operations of other kinds", "kind")),
+          declared_ops(wire))
+    check("flags", {name: 1 << bit for name, bit in numbered(rows("Flags", "bit")).items()},
+          wire.enum("gamma_flag", "GAMMA_FLAG_"))
+    check_extensions(wire, documented_extensions(rows("Extensions", "bit")))
+    check_constants(wire, flow_constants(), rows("Constants", "constant"))
+    print("%(passed)d passed, %(failed)d failed" % results)
+    return 1 if results["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
