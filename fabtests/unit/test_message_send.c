@@ -162,10 +162,10 @@ static void streams__are_served_in_turn(void **state)
 	uint64_t start = net->now, first, last;
 
 	(void) state;
-	net_post(net, 1, 1 << 18);
-	net_post(net, 1, 1 << 18);
-	a = net_send(net, 0, 1, 1 << 18, GAMMA_WHEN_ARRIVED);
-	b = net_send(net, 0, 1, 1 << 18, GAMMA_WHEN_ARRIVED);
+	net_post(net, 1, 2 << 20);
+	net_post(net, 1, 2 << 20);
+	a = net_send(net, 0, 1, 2 << 20, GAMMA_WHEN_ARRIVED);
+	b = net_send(net, 0, 1, 2 << 20, GAMMA_WHEN_ARRIVED);
 	net_finish(net, SEC);
 	first = gamma_min(a->done_at, b->done_at) - start;
 	last = gamma_max(a->done_at, b->done_at) - start;
