@@ -129,7 +129,9 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 
 	if (gamma_seq_before(tx->next, fields->ack))
 		return false;
-	if (fields->extensions & GAMMA_EXT_DELAY && fields->op == GAMMA_ACK_PLAIN)
+	/* In the answer to a probe the delay counts from the probe. */
+	if (fields->extensions & GAMMA_EXT_DELAY &&
+	    !(fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED))
 		take_delay(flow, fields, now);
 	while (gamma_seq_before(tx->una, fields->ack)) {
 		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
