@@ -253,6 +253,14 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 	gamma_list_append(&node->unexpected, &inbound->entry);
 }
 
+static void free_incoming(struct incoming *incoming)
+{
+	gamma_list_remove(&incoming->entry);
+	gamma_list_remove(&incoming->all_entry);
+	free(incoming->bytes);
+	free(incoming);
+}
+
 static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
 			const struct gamma_envelope *envelope, uint64_t placed, int error)
 {
@@ -273,8 +281,7 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 					 (unsigned long long) i, (unsigned long long) placed);
 		node->received++;
 	}
-	free(incoming->bytes);
-	free(incoming);
+	free_incoming(incoming);
 	if (!error && node->on_received)
 		node->on_received(node, peer_of(flow));
 }
@@ -364,6 +371,7 @@ static void node_init(struct net *net, unsigned index)
 	gamma_list_init(&node->ring);
 	gamma_list_init(&node->posted);
 	gamma_list_init(&node->unexpected);
+	gamma_list_init(&node->receives);
 	node->next_number = calloc(net->count, sizeof(*node->next_number));
 	node->next_match = calloc(net->count, sizeof(*node->next_match));
 	assert_true(node->next_number && node->next_match);
@@ -413,13 +421,8 @@ static void node_fini(struct node *node)
 	gamma_local_fini(&node->ep.local);
 	free(node->ep.chains);
 	free_frames(&node->ring);
-	while (!gamma_list_empty(&node->posted)) {
-		struct incoming *incoming = gamma_list_first(&node->posted, struct incoming, entry);
-
-		gamma_list_remove(&incoming->entry);
-		free(incoming->bytes);
-		free(incoming);
-	}
+	while (!gamma_list_empty(&node->receives))
+		free_incoming(gamma_list_first(&node->receives, struct incoming, all_entry));
 	while (node->sends) {
 		struct outgoing *outgoing = node->sends;
 
@@ -523,6 +526,8 @@ void net_post(struct net *net, unsigned index, size_t capacity)
 	incoming->recv.iov[0] = (struct iovec){incoming->bytes, capacity};
 	incoming->recv.iov_count = 1;
 	incoming->recv.capacity = capacity;
+	gamma_list_init(&incoming->entry);
+	gamma_list_append(&node->receives, &incoming->all_entry);
 	if (gamma_list_empty(&node->unexpected))
 		gamma_list_append(&node->posted, &incoming->entry);
 	else
@@ -679,7 +684,7 @@ static bool finished(const struct net *net)
 	for (unsigned i = 0; i < net->count; i++) {
 		const struct node *node = &net->nodes[i];
 
-		if (!gamma_list_empty(&node->posted))
+		if (!gamma_list_empty(&node->receives))
 			return false;
 		for (const struct outgoing *out = node->sends; out; out = out->next)
 			if (!out->done)

@@ -48,7 +48,8 @@ struct net;
 struct wire_frame;
 
 struct incoming { /* a posted receive */
-	struct gamma_list entry;
+	struct gamma_list entry; /* in posted, or alone when matched */
+	struct gamma_list all_entry; /* in receives */
 	struct gamma_recv recv;
 	uint8_t *bytes;
 };
@@ -73,6 +74,7 @@ struct node {
 	bool unplugged; /* nothing leaves, nothing arrives */
 	int link_error; /* the link takes nothing and says this; 0: it works */
 	struct gamma_list posted, unexpected;
+	struct gamma_list receives; /* posted or matched, not finished */
 	struct outgoing *sends;
 	unsigned sent, send_errors, received, receive_errors, failures, gone;
 	int last_error;
