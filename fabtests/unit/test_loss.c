@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Unit tests of common/flow/loss.c: what is lost is sent again once, on evidence; silence is
+ * answered by probes alone. Times are virtual; the wire's round trip is 2 us.
+ */
+#include "pair.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct net *net;
+
+static int setup(void **state)
+{
+	(void) state;
+	net = net_new(2, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	net_free(net);
+	return 0;
+}
+
+/* The round trip is known, the grants are there, all is acknowledged. */
+static void warm_up(void)
+{
+	for (int i = 0; i < 20; i++) {
+		net_post(net, 1, 64);
+		net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+		net_finish(net, SEC);
+	}
+	net_run(net, 10 * MS);
+	assert_int_equal(net_stats(net, 0)->probes_out, 0);
+}
+
+static uint64_t again(unsigned node)
+{
+	return net_stats(net, node)->retransmissions;
+}
+
+/* So many messages of that length, posted, under that rule; returns the time they take. */
+static uint64_t transfer(unsigned count, uint64_t length, struct rule rule)
+{
+	struct rule *placed = net_rule(net, rule);
+	uint64_t took;
+
+	for (unsigned i = 0; i < count; i++) {
+		net_post(net, 1, length);
+		net_send(net, 0, 1, length, GAMMA_WHEN_ARRIVED);
+	}
+	took = net_finish(net, SEC);
+	assert_true(placed->met > 0);
+	net_run(net, 100 * MS);
+	return took;
+}
+
+/* ---- one frame is lost ---- */
+
+static void lost__in_the_middle(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	warm_up();
+	took = transfer(10, 1000, (struct rule){.fate = DROP, .seq = 24, .times = 1});
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net_stats(net, 0)->probes_out, 0);
+	assert_true(took < 30 * US);
+}
+
+static void lost__at_the_tail(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	warm_up();
+	took = transfer(10, 1000, (struct rule){.fate = DROP, .seq = 29, .times = 1});
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net_stats(net, 0)->probes_out, 1);
+	assert_true(took < 200 * US);
+}
+
+static void lost__the_only_frame_of_a_new_peer(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	took = transfer(1, 64, (struct rule){.fate = DROP, .seq = 0, .times = 1});
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net_stats(net, 0)->probes_out, 1);
+	assert_true(took < (GAMMA_PROBE_FIRST_US + 100) * US);
+}
+
+static void lost__twice(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	warm_up();
+	took = transfer(10, 1000, (struct rule){.fate = DROP, .seq = 24, .times = 2});
+	assert_int_equal(again(0), 2);
+	assert_true(took < 500 * US);
+}
+
+static void lost__every_other_frame(void **state)
+{
+	struct rule *first;
+
+	(void) state;
+	warm_up();
+	for (unsigned i = 0; i < 5; i++)
+		net_rule(net, (struct rule){.fate = DROP, .seq = 21 + 2 * i, .times = 1});
+	first = net->rules;
+	assert_true(transfer(12, 1000, (struct rule){.fate = PASS, .seq = ANY_SEQ}) < 200 * US);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(first[i].met, 1);
+	assert_int_equal(again(0), 5);
+}
+
+static void lost__the_acknowledgement(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	warm_up();
+	took = transfer(1, 64, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK, .seq = ANY_SEQ, .times = 1});
+	assert_int_equal(again(0), 0);
+	assert_int_equal(net_stats(net, 0)->probes_out, 1);
+	assert_int_equal(net_stats(net, 1)->duplicates, 0);
+	assert_true(took < 200 * US);
+}
+
+static void lost__an_acknowledgement_in_a_stream(void **state)
+{
+	(void) state;
+	warm_up();
+	transfer(1, 1 << 20, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK,
+					   .seq = ANY_SEQ, .skip = 3, .times = 1});
+	assert_int_equal(again(0), 0);
+}
+
+static void lost__the_probe_too(void **state)
+{
+	(void) state;
+	warm_up();
+	net_rule(net, (struct rule){.fate = DROP, .kind = GAMMA_KIND_PROBE, .op = ANY_OP, .seq = ANY_SEQ, .times = 3});
+	assert_true(transfer(1, 64, (struct rule){.fate = DROP, .seq = 20, .times = 1}) < 2 * MS);
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net_stats(net, 0)->probes_out, 4);
+}
+
+static void lost__an_announcement(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	warm_up();
+	took = transfer(1, 100000, (struct rule){.fate = DROP, .op = GAMMA_OP_ANNOUNCE,
+						 .seq = ANY_SEQ, .times = 1});
+	assert_int_equal(again(0) + again(1), 1);
+	assert_true(took < 3 * MS);
+}
+
+static void lost__an_accept(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	warm_up();
+	took = transfer(1, 100000, (struct rule){.fate = DROP, .op = GAMMA_OP_ACCEPT, .from = 1,
+						 .seq = ANY_SEQ, .times = 1});
+	assert_int_equal(again(0), 0);
+	assert_int_equal(again(1), 1);
+	assert_true(took < 10 * MS);
+}
+
+static void lost__a_frame_of_bulk(void **state)
+{
+	(void) state;
+	warm_up();
+	transfer(1, 100000, (struct rule){.fate = DROP, .op = GAMMA_OP_BULK, .seq = ANY_SEQ, .skip = 20, .times = 1});
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net_stats(net, 0)->probes_out, 0);
+}
+
+/* ---- damaged, doubled, overtaken ---- */
+
+static void damaged__is_counted_and_sent_again(void **state)
+{
+	(void) state;
+	warm_up();
+	transfer(10, 1000, (struct rule){.fate = CORRUPT, .seq = 25, .times = 1});
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net_stats(net, 1)->malformed, 1);
+}
+
+static void doubled__is_counted_and_harmless(void **state)
+{
+	(void) state;
+	warm_up();
+	transfer(10, 1000, (struct rule){.fate = DUPLICATE, .op = ANY_OP, .from = ANY_NODE, .seq = ANY_SEQ, .delay = 700});
+	assert_int_equal(again(0) + again(1), 0);
+	assert_int_equal(net_stats(net, 1)->duplicates, 10);
+	assert_int_equal(net_stats(net, 1)->malformed, 0);
+	assert_int_equal(net_stats(net, 0)->malformed, 0);
+}
+
+/* Overtaken by less than the reorder window: nothing is sent again. */
+static void overtaken__by_little(void **state)
+{
+	(void) state;
+	warm_up();
+	transfer(10, 100, (struct rule){.fate = DELAY, .seq = 24, .delay = 1500, .times = 1});
+	assert_int_equal(again(0), 0);
+	assert_true(net_stats(net, 1)->out_of_order > 0);
+}
+
+static void overtaken__by_much(void **state)
+{
+	(void) state;
+	warm_up();
+	transfer(10, 100, (struct rule){.fate = DELAY, .seq = 24, .delay = 100 * US, .times = 1});
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net_stats(net, 1)->duplicates, 1);
+}
+
+/* ---- silence ---- */
+
+static void silence__receiver_stopped_for_ten_seconds(void **state)
+{
+	(void) state;
+	warm_up();
+	net->nodes[1].wakes = net->now + 10 * SEC;
+	for (int i = 0; i < 100; i++) {
+		net_post(net, 1, 1000);
+		net_send(net, 0, 1, 1000, GAMMA_WHEN_ARRIVED);
+	}
+	net_finish(net, 11 * SEC);
+	net_run(net, SEC);
+	assert_int_equal(again(0), 0);
+	assert_int_equal(net_stats(net, 1)->duplicates, 0);
+	assert_int_equal(net_stats(net, 1)->ring_drops, 0);
+	/* Backing off to two a second. */
+	assert_in_range(net_stats(net, 0)->probes_out, 10, 40);
+}
+
+static void silence__sender_stopped_for_ten_seconds(void **state)
+{
+	(void) state;
+	warm_up();
+	net_post(net, 1, 1 << 20);
+	net_send(net, 0, 1, 1 << 20, GAMMA_WHEN_ARRIVED);
+	net_run(net, 100 * US);
+	net->nodes[0].wakes = net->now + 10 * SEC;
+	net_finish(net, 11 * SEC);
+	assert_int_equal(again(0) + again(1), 0);
+}
+
+static void silence__cable_pulled_and_put_back(void **state)
+{
+	(void) state;
+	warm_up();
+	net->nodes[0].unplugged = true;
+	net_post(net, 1, 1000);
+	net_send(net, 0, 1, 1000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 20 * SEC);
+	net->nodes[0].unplugged = false;
+	assert_true(net_finish(net, SEC) < 600 * MS);
+	assert_int_equal(again(0), 1);
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+static void silence__peer_is_given_up(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	warm_up();
+	net->nodes[1].unplugged = true;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 29 * SEC);
+	assert_false(out->done);
+	net_run(net, 2 * SEC);
+	assert_true(out->done);
+	assert_int_equal(out->error, -ETIMEDOUT);
+	assert_int_equal(net->nodes[0].failures, 1);
+	assert_non_null(strstr(net->nodes[0].last_cause, "nothing heard of it for 30."));
+	assert_int_equal(net_stats(net, 0)->peer_timeouts, 1);
+	assert_int_equal(again(0), 0);
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	assert_int_equal(out->error, -ETIMEDOUT);
+}
+
+static void silence__given_up_while_a_message_waits_for_its_match(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	warm_up();
+	out = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 60 * SEC); /* alive, and not interested */
+	assert_false(out->done);
+	net->nodes[1].unplugged = true;
+	net_run(net, 33 * SEC);
+	assert_int_equal(out->error, -ETIMEDOUT);
+}
+
+static void silence__given_up_while_bulk_is_awaited(void **state)
+{
+	(void) state;
+	warm_up();
+	net_rule(net, (struct rule){.fate = DROP, .op = GAMMA_OP_BULK, .seq = ANY_SEQ, .skip = 5});
+	net_post(net, 1, 100000);
+	net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 50 * US);
+	net->nodes[0].unplugged = true;
+	net_run(net, 33 * SEC);
+	assert_int_equal(net->nodes[1].receive_errors, 1);
+	assert_int_equal(net->nodes[1].last_error, -ETIMEDOUT);
+}
+
+/* A long pause is no sign of death: what counts begins with the next message. */
+static void silence__after_a_long_pause(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	warm_up();
+	net_run(net, 100 * SEC);
+	net->nodes[1].wakes = net->now + 20 * SEC;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 21 * SEC);
+	assert_true(out->done && !out->error);
+}
+
+static void idle__nothing_is_sent(void **state)
+{
+	uint64_t frames;
+
+	(void) state;
+	warm_up();
+	frames = net_stats(net, 0)->frames_out + net_stats(net, 1)->frames_out;
+	net_run(net, 1000 * SEC);
+	assert_int_equal(net_stats(net, 0)->frames_out + net_stats(net, 1)->frames_out, frames);
+}
+
+/* ---- estimates ---- */
+
+static void sample__first_and_following(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	gamma_loss_sample(flow, 1000, 0);
+	assert_int_equal(flow->loss.rtt, 1000);
+	assert_int_equal(flow->loss.rtt_min, 1000);
+	assert_int_equal(flow->loss.answer, 1000);
+	assert_int_equal(flow->loss.answer_var, 500);
+	gamma_loss_sample(flow, 2600, 800);
+	assert_int_equal(flow->loss.rtt, 1100);
+	assert_int_equal(flow->loss.rtt_min, 1000);
+	assert_int_equal(flow->loss.answer, 1200);
+	assert_int_equal(flow->loss.answer_var, (3 * 500 + 1600) / 4);
+	gamma_loss_sample(flow, 900 + MS, MS); /* a peer that did not poll */
+	assert_int_equal(flow->loss.rtt_min, 900);
+	assert_int_equal(flow->loss.answer, 1200);
+}
+
+static void probed__old_answer_is_no_evidence(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	warm_up();
+	flow = net_flow(net, 0, 1);
+	net->nodes[1].wakes = net->now + 50 * MS;
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 10 * MS);
+	assert_true(flow->loss.probing);
+	gamma_loss_probed(flow, flow->loss.probe - 1, net->now);
+	assert_true(flow->loss.probing);
+	assert_int_equal(flow->tx.lost, 0);
+	gamma_loss_probed(flow, flow->loss.probe + 1, net->now);
+	assert_true(flow->loss.probing);
+}
+
+#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NET_TEST(lost__in_the_middle),
+		NET_TEST(lost__at_the_tail),
+		NET_TEST(lost__the_only_frame_of_a_new_peer),
+		NET_TEST(lost__twice),
+		NET_TEST(lost__every_other_frame),
+		NET_TEST(lost__the_acknowledgement),
+		NET_TEST(lost__an_acknowledgement_in_a_stream),
+		NET_TEST(lost__the_probe_too),
+		NET_TEST(lost__an_announcement),
+		NET_TEST(lost__an_accept),
+		NET_TEST(lost__a_frame_of_bulk),
+		NET_TEST(damaged__is_counted_and_sent_again),
+		NET_TEST(doubled__is_counted_and_harmless),
+		NET_TEST(overtaken__by_little),
+		NET_TEST(overtaken__by_much),
+		NET_TEST(silence__receiver_stopped_for_ten_seconds),
+		NET_TEST(silence__sender_stopped_for_ten_seconds),
+		NET_TEST(silence__cable_pulled_and_put_back),
+		NET_TEST(silence__peer_is_given_up),
+		NET_TEST(silence__given_up_while_a_message_waits_for_its_match),
+		NET_TEST(silence__given_up_while_bulk_is_awaited),
+		NET_TEST(silence__after_a_long_pause),
+		NET_TEST(idle__nothing_is_sent),
+		NET_TEST(sample__first_and_following),
+		NET_TEST(probed__old_answer_is_no_evidence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
