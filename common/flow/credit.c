@@ -121,7 +121,8 @@ void gamma_credit_arrived(struct gamma_flow *flow)
 		grant(flow);
 }
 
-/* Asks the flow that has been idle longest to give back. */
+/* Asks the flow that has been idle longest to give back. It goes last: if it is dead, the next
+ * request asks another. */
 static void reclaim(struct gamma_pool *pool, const struct gamma_flow *except)
 {
 	struct gamma_list *pos;
@@ -132,6 +133,8 @@ static void reclaim(struct gamma_pool *pool, const struct gamma_flow *except)
 
 		if (flow == except || !gamma_credit_window(flow))
 			continue;
+		gamma_list_remove(pos);
+		gamma_list_append(&pool->holders, pos);
 		flow->credit.reclaiming = true;
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
 		return;
@@ -144,16 +147,14 @@ void gamma_credit_request(struct gamma_flow *flow)
 
 	if (!flow->credit.active)
 		activate(flow);
-	if (gamma_list_empty(&pool->waiting) && grant(flow)) {
-		gamma_ack_now(flow);
-		return;
-	}
-	if (gamma_credit_window(flow)) { /* it has credit and does not know yet */
-		gamma_ack_now(flow);
-		return;
-	}
 	if (gamma_list_empty(&flow->credit.wait_entry))
 		gamma_list_append(&pool->waiting, &flow->credit.wait_entry);
+	serve_waiting(pool);
+	if (gamma_credit_window(flow)) { /* it may have had credit without knowing yet */
+		gamma_list_remove(&flow->credit.wait_entry);
+		gamma_ack_now(flow);
+		return;
+	}
 	reclaim(pool, flow);
 }
 
