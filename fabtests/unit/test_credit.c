@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Unit tests of common/flow/credit.c. The harness checks the account after every frame: what the
+ * flows hold is what the pool has granted, and no grant goes beyond slots minus reserve.
+ */
+#include "pair.h"
+
+#include <errno.h>
+
+static struct net *net;
+
+static int setup(void **state)
+{
+	(void) state;
+	net = net_new(2, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	net_free(net);
+	return 0;
+}
+
+static struct gamma_pool *pool(unsigned node)
+{
+	return &net->nodes[node].ep.local.pool;
+}
+
+static void messages(unsigned from, unsigned to, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		net_post(net, to, 64);
+		net_send(net, from, to, 64, GAMMA_WHEN_ARRIVED);
+	}
+}
+
+/* ---- granting ---- */
+
+static void first__frames_before_the_peer_is_heard_of(void **state)
+{
+	(void) state;
+	net->nodes[1].wakes = net->now + MS;
+	messages(0, 1, 20);
+	net_run(net, 500 * US);
+	assert_int_equal(net_stats(net, 0)->data_frames_out, GAMMA_FIRST_CREDIT);
+	assert_int_equal(net_stats(net, 0)->credit_stalls, 1);
+	assert_int_equal(net_stats(net, 0)->requests_out, 0);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 0)->requests_out, 0);
+}
+
+static void grant__grows_to_an_equal_share(void **state)
+{
+	(void) state;
+	messages(0, 1, 8);
+	net_finish(net, SEC);
+	assert_int_equal(pool(1)->reserve, 32);
+	assert_int_equal(pool(1)->share, 224);
+	assert_in_range(gamma_credit_window(net_flow(net, 1, 0)), 224 - 28, 224);
+	assert_int_equal(pool(1)->granted, gamma_credit_window(net_flow(net, 1, 0)));
+}
+
+static void grant__a_long_stream_never_runs_dry(void **state)
+{
+	(void) state;
+	net_post(net, 1, 8 << 20);
+	net_send(net, 0, 1, 8 << 20, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 0)->requests_out, 0);
+	assert_int_equal(net_stats(net, 0)->probes_out, 0);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	assert_int_equal(net_stats(net, 1)->ring_drops, 0);
+}
+
+static void grant__across_the_wrap(void **state)
+{
+	(void) state;
+	net_begin_at(net, 0, 1, UINT32_MAX - 100);
+	net_begin_at(net, 1, 0, UINT32_MAX - 3);
+	net_post(net, 1, 1 << 20);
+	net_send(net, 0, 1, 1 << 20, GAMMA_WHEN_ARRIVED);
+	messages(1, 0, 100);
+	net_finish(net, SEC);
+	assert_true(net_flow(net, 0, 1)->tx.next < 1000);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	assert_int_equal(net_stats(net, 0)->requests_out + net_stats(net, 1)->requests_out, 0);
+}
+
+/* ---- news of credit that is late, repeated or lost ---- */
+
+static void limit__stale_and_repeated_ones_are_harmless(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	gamma_credit_limit(flow, 100);
+	gamma_credit_limit(flow, 50);
+	gamma_credit_limit(flow, 100);
+	assert_int_equal(flow->tx.limit, 100);
+	flow->tx.limit = UINT32_MAX - 1;
+	gamma_credit_limit(flow, 5);
+	gamma_credit_limit(flow, UINT32_MAX);
+	assert_int_equal(flow->tx.limit, 5);
+}
+
+/* Takes the pool away, so that node 1 has nothing to grant. */
+static void exhaust(void)
+{
+	pool(1)->reserve = pool(1)->slots;
+	pool(1)->share = 0;
+}
+
+static void relieve(void)
+{
+	pool(1)->reserve = pool(1)->slots / 8;
+	pool(1)->share = 100;
+}
+
+static void starved__asks_and_is_served(void **state)
+{
+	(void) state;
+	exhaust();
+	messages(0, 1, 30);
+	net_run(net, 100 * US);
+	assert_int_equal(net_stats(net, 0)->data_frames_out, GAMMA_FIRST_CREDIT);
+	assert_int_equal(net_stats(net, 0)->requests_out, 1);
+	assert_int_equal(net_stats(net, 1)->requests_in, 1);
+	relieve();
+	net_finish(net, 10 * MS);
+	assert_int_equal(net_stats(net, 0)->data_frames_out, 30);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	assert_int_equal(net_stats(net, 0)->credit_stalls, 1);
+}
+
+static void starved__lost_request_is_repeated(void **state)
+{
+	struct rule *rule = net_rule(net, (struct rule){.fate = DROP, .kind = GAMMA_KIND_REQUEST,
+							.op = ANY_OP, .seq = ANY_SEQ, .times = 1});
+
+	(void) state;
+	exhaust();
+	messages(0, 1, 30);
+	net_run(net, 100 * US);
+	relieve();
+	net_finish(net, 2 * GAMMA_REQUEST_US * US);
+	assert_int_equal(rule->met, 1);
+	assert_int_equal(net_stats(net, 0)->requests_out, 2);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void starved__lost_grant_is_repeated(void **state)
+{
+	struct rule *rule;
+
+	(void) state;
+	exhaust();
+	messages(0, 1, 30);
+	net_run(net, 100 * US);
+	relieve();
+	rule = net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK,
+					   .op = ANY_OP, .seq = ANY_SEQ, .times = 1});
+	net_finish(net, 5 * GAMMA_REQUEST_US * US);
+	assert_int_equal(rule->met, 1);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void starved__requests_back_off(void **state)
+{
+	(void) state;
+	exhaust();
+	messages(0, 1, 30);
+	net_run(net, 10 * SEC);
+	assert_in_range(net_stats(net, 0)->requests_out, 10, 40);
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+/* A receiver that lives and has nothing to give is not a dead one. */
+static void starved__for_longer_than_the_peer_timeout(void **state)
+{
+	(void) state;
+	exhaust();
+	messages(0, 1, 30);
+	net_run(net, 100 * SEC);
+	assert_int_equal(net->nodes[0].failures, 0);
+	relieve();
+	net_finish(net, SEC);
+}
+
+static void starved__by_a_dead_receiver(void **state)
+{
+	(void) state;
+	exhaust();
+	messages(0, 1, 30);
+	net_run(net, MS);
+	net->nodes[1].unplugged = true;
+	net_run(net, 35 * SEC);
+	assert_int_equal(net->nodes[0].failures, 1);
+	assert_int_equal(net->nodes[0].last_error, -ETIMEDOUT);
+}
+
+/* ---- giving back ---- */
+
+static void ask_back(void)
+{
+	struct gamma_flow *flow = net_flow(net, 1, 0);
+
+	flow->credit.reclaiming = true;
+	gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
+	net_run(net, 100 * US);
+}
+
+static void reclaim__idle_sender_gives_all_back(void **state)
+{
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	ask_back();
+	assert_int_equal(net_stats(net, 1)->reclaims_out, 1);
+	assert_int_equal(pool(1)->granted, 0);
+	assert_int_equal(pool(1)->active, 0);
+	assert_false(gamma_window_open(net_flow(net, 0, 1)));
+}
+
+static void reclaim__then_asks_for_more_and_goes_on(void **state)
+{
+	(void) state;
+	for (int i = 0; i < 5; i++) {
+		messages(0, 1, 100);
+		net_finish(net, 10 * MS);
+		net_run(net, MS);
+		ask_back();
+		assert_int_equal(pool(1)->granted, 0);
+	}
+	assert_int_equal(net_stats(net, 0)->requests_out, 4);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void reclaim__busy_sender_keeps_its_credit(void **state)
+{
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	net_post(net, 1, 1 << 20);
+	net_send(net, 0, 1, 1 << 20, GAMMA_WHEN_ARRIVED);
+	net_run(net, 50 * US);
+	ask_back();
+	assert_int_equal(net_flow(net, 0, 1)->tx.returned, 0);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 0)->requests_out, 0);
+}
+
+static void reclaim__repeated_and_stale_answers(void **state)
+{
+	struct gamma_flow *flow;
+	uint32_t returned;
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	ask_back();
+	flow = net_flow(net, 1, 0);
+	returned = flow->credit.returned;
+	assert_true(returned > 0);
+	gamma_credit_reclaimed(flow, returned);
+	gamma_credit_reclaimed(flow, returned - 1);
+	gamma_credit_reclaimed(flow, 0);
+	gamma_credit_reclaimed(flow, returned + 1000); /* more than it has */
+	assert_int_equal(flow->credit.returned, returned);
+	assert_int_equal(pool(1)->granted, 0);
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+}
+
+static void reclaim__after_a_long_pause_is_no_sign_of_death(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	ask_back();
+	net_run(net, 100 * SEC);
+	net->nodes[1].wakes = net->now + 20 * MS;
+	net_post(net, 1, 64);
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, SEC);
+	assert_true(out->done && !out->error);
+}
+
+static void release__returns_what_a_failed_flow_held(void **state)
+{
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	assert_true(pool(1)->granted > 0);
+	gamma_flow_fail(net_flow(net, 1, 0), -ETIMEDOUT, "test");
+	assert_int_equal(pool(1)->granted, 0);
+	assert_int_equal(pool(1)->active, 0);
+}
+
+/* ---- many peers ---- */
+
+enum { PEERS = 100 };
+
+static struct net *crowd(void)
+{
+	teardown(NULL);
+	net = net_new(PEERS + 1, NULL);
+	return net;
+}
+
+/* One after the other, each with more than its first credit: grants of idle ones come back. */
+static void crowd__one_after_the_other(void **state)
+{
+	(void) state;
+	crowd();
+	for (unsigned peer = 1; peer <= PEERS; peer++) {
+		messages(peer, 0, 30);
+		net_finish(net, 100 * MS);
+	}
+	assert_int_equal(net->nodes[0].received, PEERS * 30);
+	assert_true(net_stats(net, 0)->reclaims_out > 0);
+	assert_int_equal(net_stats(net, 0)->ring_drops, 0);
+	for (unsigned peer = 1; peer <= PEERS; peer++)
+		assert_int_equal(net_stats(net, peer)->retransmissions, 0);
+}
+
+/* Everybody at once: first credits alone overrun the ring, which is repaired; then all is fair. */
+static void crowd__all_at_once(void **state)
+{
+	(void) state;
+	crowd();
+	for (unsigned peer = 1; peer <= PEERS; peer++)
+		messages(peer, 0, 60);
+	net_finish(net, 100 * MS);
+	assert_int_equal(net->nodes[0].received, PEERS * 60);
+}
+
+/* Those that would be asked first die. */
+static void kill_holders(unsigned count)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &pool(0)->holders) {
+		struct gamma_flow *flow =
+			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
+
+		if (!gamma_credit_window(flow) || !count)
+			continue;
+		net->nodes[flow->addr.mac[5]].unplugged = true;
+		count--;
+	}
+	assert_int_equal(count, 0);
+}
+
+/* The peer that would have to give back is dead; the others must not starve because of it. */
+static void crowd__with_dead_holders(void **state)
+{
+	(void) state;
+	crowd();
+	for (unsigned peer = 1; peer <= 20; peer++) {
+		messages(peer, 0, 10);
+		net_finish(net, 100 * MS);
+	}
+	kill_holders(2);
+	for (unsigned peer = 21; peer <= PEERS; peer++) {
+		messages(peer, 0, 30);
+		net_finish(net, SEC);
+	}
+	assert_int_equal(net->nodes[0].received, 20 * 10 + 80 * 30);
+}
+
+#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NET_TEST(first__frames_before_the_peer_is_heard_of),
+		NET_TEST(grant__grows_to_an_equal_share),
+		NET_TEST(grant__a_long_stream_never_runs_dry),
+		NET_TEST(grant__across_the_wrap),
+		NET_TEST(limit__stale_and_repeated_ones_are_harmless),
+		NET_TEST(starved__asks_and_is_served),
+		NET_TEST(starved__lost_request_is_repeated),
+		NET_TEST(starved__lost_grant_is_repeated),
+		NET_TEST(starved__requests_back_off),
+		NET_TEST(starved__for_longer_than_the_peer_timeout),
+		NET_TEST(starved__by_a_dead_receiver),
+		NET_TEST(reclaim__idle_sender_gives_all_back),
+		NET_TEST(reclaim__then_asks_for_more_and_goes_on),
+		NET_TEST(reclaim__busy_sender_keeps_its_credit),
+		NET_TEST(reclaim__repeated_and_stale_answers),
+		NET_TEST(reclaim__after_a_long_pause_is_no_sign_of_death),
+		NET_TEST(release__returns_what_a_failed_flow_held),
+		NET_TEST(crowd__one_after_the_other),
+		NET_TEST(crowd__all_at_once),
+		NET_TEST(crowd__with_dead_holders),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
