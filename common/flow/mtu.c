@@ -27,17 +27,19 @@ void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now
 {
 	struct gamma_path *path = &flow->path;
 
+	uint32_t smaller = (uint32_t) gamma_min(flow->local->limits.mtu, peer_mtu);
+
 	path->peer_mtu = peer_mtu;
-	if (path->settled || path->target)
+	if (flow->same_host)
 		return;
-	path->target = (uint32_t) gamma_min(flow->local->limits.mtu, peer_mtu);
-	if (path->target <= path->mtu) {
-		path->mtu = (uint32_t) gamma_max(path->target, GAMMA_HEADER_MAX + 64);
+	if (smaller <= path->mtu) {
+		path->mtu = (uint32_t) gamma_max(smaller, GAMMA_HEADER_MAX + 64);
 		path->target = 0;
 		path->settled = true;
-		return;
+	} else if (!path->settled && !path->target) {
+		path->target = smaller;
+		ask(flow, now);
 	}
-	ask(flow, now);
 }
 
 /* A padded probe of this size came through and back. */
@@ -54,7 +56,8 @@ void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint64_t now)
 	gamma_timer_stop(flow, GAMMA_TIMER_MTU);
 }
 
-/* Only silence about the large frame while small ones pass is evidence against it. */
+/* Only silence about the large frame while small ones pass is evidence against it. If nothing was
+ * heard at all, asking waits until something is. */
 void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path *path = &flow->path;
@@ -62,7 +65,11 @@ void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
 
 	if (!path->target)
 		return;
-	if (flow->loss.heard > path->asked && ++path->tries >= GAMMA_MTU_TRIES) {
+	if (flow->loss.heard <= path->asked) {
+		gamma_timer_set(flow, GAMMA_TIMER_MTU, now + GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
+		return;
+	}
+	if (++path->tries >= GAMMA_MTU_TRIES) {
 		gamma_warn("frames of %u bytes do not reach %s though both hosts are set to them: "
 			   "staying at %u; set the MTU of the switch ports between them",
 			   path->target, gamma_addr_name(&flow->addr, name), path->mtu);

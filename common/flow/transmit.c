@@ -62,7 +62,8 @@ static void attach(struct gamma_flow *flow, struct gamma_fields *fields, uint64_
 	if (news && flow->heard_of &&
 	    fits(flow, fields, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY))
 		gamma_ack_attach(flow, fields, false, now);
-	if (gamma_unlikely(flow->mtu_told < GAMMA_MTU_TOLD && !flow->path.settled) &&
+	if (gamma_unlikely(flow->mtu_told < GAMMA_MTU_TOLD &&
+			   (!flow->path.settled || flow->local->limits.mtu < GAMMA_SAFE_MTU)) &&
 	    fits(flow, fields, GAMMA_EXT_MTU))
 		attach_mtu(flow, fields);
 }
@@ -152,7 +153,7 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 	begin(flow, &fields, kind, op);
 	fields.seq = seq;
 	gamma_ack_attach(flow, &fields, true, now);
-	if (flow->mtu_told < GAMMA_MTU_TOLD && flow->local->limits.mtu > GAMMA_SAFE_MTU)
+	if (flow->mtu_told < GAMMA_MTU_TOLD && flow->local->limits.mtu != GAMMA_SAFE_MTU)
 		attach_mtu(flow, &fields);
 	if (kind == GAMMA_KIND_ACK)
 		flow->local->stats.acks_out++;

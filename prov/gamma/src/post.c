@@ -89,7 +89,8 @@ static struct gamma_flow *flow_to(struct gamma_ep *ep, fi_addr_t fi_addr)
 	struct gamma_flow *flow;
 
 	if (gamma_unlikely(ep->av_generation != ep->av->generation)) {
-		memset(ep->flows, 0, ep->flow_count * sizeof(*ep->flows));
+		for (size_t i = 0; i < ep->flow_count; i++)
+			ep->flows[i] = NULL;
 		ep->av_generation = ep->av->generation;
 	}
 	if (gamma_likely(fi_addr < ep->flow_count)) {

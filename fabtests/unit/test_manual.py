@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Holds the manual pages and the code together: fi_gamma(7) names every FI_GAMMA_ variable with
+its default and every counter, gammaping(8) every option; mandoc, if it is there, finds no fault.
+Started by `make check`, or by hand from anywhere."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+results = {"passed": 0, "failed": 0}
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as source:
+        return source.read()
+
+
+def check(what, holds, detail=""):
+    results["passed" if holds else "failed"] += 1
+    if not holds:
+        print("NOT OK: %s%s" % (what, detail and ": " + detail))
+
+
+def section(page, title):
+    return re.search(r"^\.Sh %s\n(.*?)(?=^\.Sh )" % title, page, flags=re.S | re.M).group(1)
+
+
+def entries(text, macro):
+    """{what an .It line names: what stands below it}"""
+    parts = re.split(r"^\.It %s (\S+).*\n" % macro, text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def settings(code):
+    """{variable: default as the help text gives it}; the texts stand between name and '},'."""
+    found = {}
+    rows = re.findall(r'\{(NUMBER\(\w+\)|"\w+", offsetof)(.*?)\},\n', code, flags=re.S)
+    for name, rest in rows:
+        name = re.search(r'NUMBER\((\w+)\)|"(\w+)"', name)
+        text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', rest))
+        default = re.search(r"\(default: ([^)]*)\)", text)
+        found["FI_GAMMA_" + (name.group(1) or name.group(2)).upper()] = \
+            default.group(1) if default else ""
+    return found
+
+
+def check_settings(page):
+    code = read("prov/gamma/src/settings.c")
+    declared = settings(code)
+    declared["FI_GAMMA_AUTO"] = "0"
+    documented = entries(section(page, "RUNTIME PARAMETERS"), "Ev")
+    check("variables of settings.c and fi_gamma(7) are the same",
+          set(declared) == set(documented), str(set(declared) ^ set(documented)))
+    for name in sorted(set(declared) & set(documented)):
+        text = " ".join(documented[name].split())
+        simple = re.fullmatch(r"[\w.]+", declared[name])
+        check(name + ": default", not simple or "Default: %s." % declared[name] in text,
+              "settings.c says " + declared[name])
+    # The header knows them too; a field without variable, or the other way round, is a slip.
+    fields = set(re.findall(r"/\* (FI_GAMMA_\w+):", read("prov/gamma/src/gamma.h")))
+    check("variables of gamma.h", fields == set(declared), str(fields ^ set(declared)))
+
+
+def check_counters(page):
+    declared = re.findall(r'X\((\w+), "', read("common/flow/stats.h"))
+    documented = entries(section(page, "STATISTICS"), "Va")
+    check("there are counters", len(declared) > 10)
+    for name in declared:
+        check("counter %s is in fi_gamma(7)" % name, documented.get(name, "").strip())
+    for name in documented:
+        check("counter %s is in stats.h" % name, name in declared)
+
+
+def check_options():
+    letters = re.search(r'getopt\(argc, argv, "([^"]+)"\)', read("tools/gammaping.c")).group(1)
+    documented = entries(section(read("man/gammaping.8"), "DESCRIPTION"), "Fl")
+    check("options of gammaping(8)", set(letters.replace(":", "")) - {"h"} == set(documented),
+          " ".join(documented))
+
+
+def check_lint():
+    if not shutil.which("mandoc"):
+        return
+    for page in ("man/fi_gamma.7", "man/gammaping.8"):
+        said = subprocess.run(["mandoc", "-T", "lint", os.path.join(TOP, page)], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        # Whether other manuals are installed here says nothing of these.
+        said = [line for line in said.splitlines() if "referenced manual not found" not in line]
+        check("mandoc: " + page, not said, "\n    ".join([""] + said))
+
+
+def main():
+    page = read("man/fi_gamma.7")
+    check_settings(page)
+    check_counters(page)
+    check_options()
+    check_lint()
+    print("%(passed)d passed, %(failed)d failed" % results)
+    return 1 if results["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
