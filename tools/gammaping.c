@@ -1,0 +1,661 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gammaping: walks the path to a gamma endpoint and says which step fails and what cures it.
+ * Every question is a LOOKUP: whatever owns a port answers it, best-effort endpoints and those of
+ * other users included, and keeps no state for it. With -l it is the other end.
+ */
+#include "gammaping.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf/mac.h"
+#include "link/host.h"
+
+enum { EXIT_LOST = 1, EXIT_SETUP = 2 };
+
+enum {
+	RING_BYTES = 1 << 20,
+	TRIES = 4,         /* questions until a step has failed */
+	OTHERS_US = 20000, /* further endpoints of a host answer within this */
+	ANSWERS_MAX = 16,  /* endpoints of a host that are told apart */
+	MTU_WAIT_MS = 300, /* for the answer to a large frame, when small ones are answered */
+};
+
+volatile sig_atomic_t ping_interrupted;
+
+/* ---- output ---- */
+
+void ping_give_up(const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("gammaping: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(EXIT_SETUP);
+}
+
+static void __attribute__((format(printf, 4, 5)))
+say(const struct ping *ping, const char *step, bool ok, const char *fmt, ...)
+{
+	va_list args;
+
+	if (ping->quiet && ok)
+		return;
+	printf("%-7s %-7s ", step, ok ? "ok" : "failed");
+	va_start(args, fmt);
+	vprintf(fmt, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static void hint(const char *text)
+{
+	printf("%16s%s\n", "", text);
+}
+
+static void log_line(enum gamma_log_level level, const char *line)
+{
+	if (level == GAMMA_LOG_WARN)
+		fprintf(stderr, "gammaping: %s\n", line);
+}
+
+static void usage(FILE *to)
+{
+	fputs("usage: gammaping [-q] [-I IFACE] [-c COUNT] [-i SECONDS] [-s BYTES] [-t SECONDS] "
+	      "HOST|MAC [PORT]\n"
+	      "       gammaping -l [-I IFACE] [PORT]\n"
+	      "See gammaping(8).\n",
+	      to);
+}
+
+/* ---- command line ---- */
+
+static double number(char option, const char *text, double min, double max)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (!*text || *end || !(value >= min && value <= max))
+		ping_give_up("-%c %s: must be a number from %g to %g", option, text, min, max);
+	return value;
+}
+
+static unsigned long whole_number(char option, const char *text, double max)
+{
+	double value = number(option, text, 0, max);
+
+	if (value != (double)(unsigned long)value)
+		ping_give_up("-%c %s: must be a whole number", option, text);
+	return (unsigned long)value;
+}
+
+/* The variables of the provider hold for its tool as well. */
+static void read_environment(struct ping *ping)
+{
+	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
+	const char *iface = getenv("FI_GAMMA_IFACE");
+	char *end;
+	unsigned long value;
+
+	ping->iface = iface && *iface ? iface : NULL;
+	ping->ethertype = GAMMA_ETHERTYPE;
+	if (!ethertype || !*ethertype)
+		return;
+	value = strtoul(ethertype, &end, 0);
+	if (*end || value < 0x600 || value > 0xffff)
+		ping_give_up("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF",
+			     ethertype);
+	ping->ethertype = (uint16_t)value;
+}
+
+static void take_option(struct ping *ping, int option)
+{
+	switch (option) {
+	case 'I':
+		ping->iface = optarg;
+		break;
+	case 'c':
+		ping->count = whole_number('c', optarg, 1e9);
+		break;
+	case 'i':
+		ping->interval = number('i', optarg, 0, 86400);
+		break;
+	case 's':
+		ping->size = (uint32_t)whole_number('s', optarg, 65535 - GAMMA_HEADER_LEN);
+		break;
+	case 't':
+		ping->timeout = number('t', optarg, 0.001, 86400);
+		break;
+	case 'q':
+		ping->quiet = true;
+		break;
+	case 'l':
+		ping->listen = true;
+		break;
+	case 'h':
+		usage(stdout);
+		exit(0);
+	default:
+		usage(stderr);
+		exit(EXIT_SETUP);
+	}
+}
+
+static void read_command_line(struct ping *ping, int argc, char **argv)
+{
+	int option, left;
+
+	while ((option = getopt(argc, argv, "I:c:i:s:t:qlh")) != -1)
+		take_option(ping, option);
+	left = argc - optind;
+	if (left < (ping->listen ? 0 : 1) || left > (ping->listen ? 1 : 2)) {
+		usage(stderr);
+		exit(EXIT_SETUP);
+	}
+	if (!ping->listen)
+		ping->host = argv[optind++];
+	if (optind < argc)
+		ping->service = argv[optind];
+}
+
+/* ---- this host ---- */
+
+static void check_privilege(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		close(fd);
+	else if (errno == EPERM || errno == EACCES)
+		ping_give_up(
+			"no CAP_NET_RAW, so no raw Ethernet: run as root, or give the program the "
+			"capability (setcap cap_net_raw+ep PROGRAM)");
+	else
+		ping_give_up("no packet socket: %s", strerror(errno));
+}
+
+static void load_host(struct ping *ping)
+{
+	const char *conf = getenv("FI_GAMMA_CONF");
+	char why[512];
+	int ret;
+
+	if (gamma_conf_load(conf && *conf ? conf : NULL, &ping->conf, why, sizeof(why)))
+		ping_give_up("%s", why);
+	ret = gamma_nic_list(&ping->nics, &ping->nic_count);
+	if (ret)
+		ping_give_up("listing the network interfaces failed: %s", strerror(-ret));
+}
+
+static const struct gamma_nic *named_nic(const struct ping *ping)
+{
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	return gamma_mac_parse(ping->iface, mac)
+		       ? gamma_nic_by_mac(ping->nics, ping->nic_count, mac)
+		       : gamma_nic_by_name(ping->nics, ping->nic_count, ping->iface);
+}
+
+static void speed_text(const struct gamma_nic *nic, char *text, size_t len)
+{
+	if (nic->speed >= 1000000000)
+		snprintf(text, len, "%g Gbit/s", (double)nic->speed / 1e9);
+	else if (nic->speed)
+		snprintf(text, len, "%g Mbit/s", (double)nic->speed / 1e6);
+	else
+		snprintf(text, len, "speed unknown");
+}
+
+/* The NIC named, else the one that the way to the peer begins at, else the default. */
+static void step_nic(struct ping *ping)
+{
+	char mac[GAMMA_MAC_TEXT_LEN], speed[32], why[512];
+
+	if (ping->iface)
+		ping->nic = named_nic(ping);
+	else if (ping->peer.nic)
+		ping->nic = ping->peer.nic;
+	else
+		ping->nic = gamma_nic_default(ping->nics, ping->nic_count, ping->conf);
+	if (!ping->nic && ping->iface) {
+		say(ping, "nic", false, "this host has no interface %s; ip link lists them",
+		    ping->iface);
+		exit(EXIT_SETUP);
+	}
+	if (!ping->nic) {
+		gamma_nic_explain_none(ping->nics, ping->nic_count, why, sizeof(why));
+		say(ping, "nic", false, "%s", why);
+		exit(EXIT_SETUP);
+	}
+	if (ping->nic->reason) {
+		say(ping, "nic", false, "%s %s", ping->nic->name, ping->nic->reason);
+		exit(EXIT_SETUP);
+	}
+	speed_text(ping->nic, speed, sizeof(speed));
+	say(ping, "nic", true, "%s %s, MTU %u, %s", ping->nic->name,
+	    gamma_mac_format(ping->nic->mac, mac), ping->nic->mtu, speed);
+}
+
+/* ---- the name ---- */
+
+/* The MAC, and by which of the rules of gamma_resolve, in its order. */
+static void how_resolved(const struct ping *ping, char *text, size_t len)
+{
+	const struct gamma_conf_host *host = gamma_conf_by_name(ping->conf, ping->host);
+	const char *way = ping->same_host ? "own address" : "found by ARP";
+	char mac[GAMMA_MAC_TEXT_LEN];
+	uint8_t parsed[GAMMA_MAC_LEN];
+
+	gamma_mac_format(ping->peer.mac, mac);
+	if (gamma_mac_parse(ping->host, parsed))
+		snprintf(text, len, "a MAC address");
+	else if (gamma_nic_by_name(ping->nics, ping->nic_count, ping->host))
+		snprintf(text, len, "%s (an interface of this host)", mac);
+	else if (host)
+		snprintf(text, len, "%s (%s line %u)", mac, gamma_conf_file(ping->conf),
+			 host->line);
+	else
+		snprintf(text, len, "%s (%s)", mac, way);
+}
+
+static void step_name(struct ping *ping, int resolved, const char *why)
+{
+	char how[512];
+
+	if (resolved) {
+		say(ping, "name", false, "%s", why);
+		exit(EXIT_SETUP);
+	}
+	ping->same_host = gamma_nic_by_mac(ping->nics, ping->nic_count, ping->peer.mac);
+	how_resolved(ping, how, sizeof(how));
+	say(ping, "name", true, "%s is %s%s", ping->host, how,
+	    ping->same_host ? ": this host, no wire between" : "");
+}
+
+/* ---- links ---- */
+
+static void open_links(struct ping *ping)
+{
+	struct gamma_packet_attr attr = {
+		.ifindex = ping->nic->ifindex,
+		.ethertype = ping->ethertype,
+		.tenant = geteuid(),
+		.mtu = (uint32_t)gamma_min(ping->nic->mtu, UINT16_MAX),
+		.ring_bytes = RING_BYTES,
+	};
+	int fd = gamma_port_claim(ping->nic->mac, &ping->own_port);
+	int ret = fd < 0 ? fd : gamma_samehost_open(fd, &ping->stats, &ping->samehost);
+
+	attr.port = ping->own_port;
+	if (!ret)
+		ret = gamma_packet_open(&attr, &ping->stats, &ping->packet);
+	if (ret)
+		ping_give_up("%s: cannot open a link: %s", ping->nic->name, strerror(-ret));
+	ping->zeros = calloc(1, UINT16_MAX);
+	if (!ping->zeros || getrandom(&ping->epoch, sizeof(ping->epoch), 0) < 0)
+		ping_give_up("out of memory");
+	ping->epoch |= 1; /* never 0, which means any */
+	if (ping->size > attr.mtu - GAMMA_HEADER_LEN)
+		ping_give_up("-s %u: frames of %s carry at most %u bytes", ping->size,
+			     ping->nic->name, attr.mtu - GAMMA_HEADER_LEN);
+}
+
+static uint64_t seconds(double s)
+{
+	return (uint64_t)(s * (double)GAMMA_NS_PER_S);
+}
+
+/* ---- LOOKUP ---- */
+
+/* The next port of this host's NIC that somebody owns, from the kernel's list of socket names. */
+static bool next_local_port(FILE *list, const struct ping *ping, uint16_t *port)
+{
+	const uint8_t *mac = ping->peer.mac;
+	char line[512], prefix[32];
+	const char *name;
+
+	snprintf(prefix, sizeof(prefix), "@gamma/%02x%02x%02x%02x%02x%02x/", mac[0], mac[1], mac[2],
+		 mac[3], mac[4], mac[5]);
+	while (fgets(line, sizeof(line), list)) {
+		name = strstr(line, prefix);
+		*port = name ? (uint16_t)strtoul(name + strlen(prefix), NULL, 10) : 0;
+		if (*port &&
+		    (*port != ping->own_port || memcmp(mac, ping->nic->mac, GAMMA_MAC_LEN)))
+			return true;
+	}
+	return false;
+}
+
+/* On this host no frame goes to a whole host: each port that has an owner is asked. */
+static unsigned ask_local_ports(struct ping *ping, struct ping_answer *answers)
+{
+	FILE *list = fopen("/proc/net/unix", "re");
+	unsigned count = 0;
+	uint16_t port;
+
+	if (!list)
+		return 0;
+	while (count < ANSWERS_MAX && next_local_port(list, ping, &port))
+		if (!ping_ask(ping, port, 0) &&
+		    ping_await(ping, gamma_now() + seconds(ping->timeout) / TRIES, &answers[count]))
+			count++;
+	fclose(list);
+	return count;
+}
+
+/* Asks for a port, 0 for any: how many endpoints answer. */
+static unsigned look_up(struct ping *ping, uint16_t port, struct ping_answer *answers)
+{
+	uint64_t share = seconds(ping->timeout) / TRIES;
+	unsigned count = 0;
+
+	if (ping->same_host && !port)
+		return ask_local_ports(ping, answers);
+	for (int try = 0; try < TRIES && !count && !ping_interrupted; try++) {
+		int ret = ping_ask(ping, port, 0);
+		uint64_t until = gamma_now() + share;
+
+		if (ret == -ECONNREFUSED) /* on this host: nobody has it */
+			return 0;
+		if (ret) {
+			say(ping, "lookup", false, "%s: a frame could not be sent: %s",
+			    ping->nic->name, strerror(-ret));
+			exit(EXIT_LOST);
+		}
+		while (count < ANSWERS_MAX && ping_await(ping, until, &answers[count])) {
+			until = gamma_now() + OTHERS_US * GAMMA_NS_PER_US;
+			count++;
+			if (port)
+				break;
+		}
+	}
+	return count;
+}
+
+/* Of several endpoints the first that is ours to talk to. */
+static void choose(struct ping *ping, const struct ping_answer *answers, unsigned count)
+{
+	ping->found = answers[0];
+	for (unsigned i = 0; i < count; i++) {
+		if (answers[i].op == GAMMA_LOOKUP_FOUND) {
+			ping->found = answers[i];
+			return;
+		}
+	}
+}
+
+static void __attribute__((noreturn)) nothing_answers(struct ping *ping, uint16_t port)
+{
+	char mac[GAMMA_MAC_TEXT_LEN];
+	struct ping_answer answers[ANSWERS_MAX];
+	unsigned others = port ? look_up(ping, 0, answers) : 0;
+	char text[128];
+
+	gamma_mac_format(ping->peer.mac, mac);
+	if (others) {
+		say(ping, "lookup", false, "%s answers, but nobody there has port %u", mac, port);
+		hint("start the program there, or name a port that it has; these have owners:");
+		for (unsigned i = 0; i < others; i++)
+			printf("%18sport %u of user %u\n", "", answers[i].port, answers[i].tenant);
+	} else if (ping->same_host) {
+		say(ping, "lookup", false, "no gamma program of this host has %s",
+		    port ? "that port" : "a port");
+		hint("start one, or `gammaping -l`");
+	} else {
+		say(ping, "lookup", false,
+		    "nothing answers: does this network pass EtherType 0x%04X?", ping->ethertype);
+		snprintf(text, sizeof(text),
+			 "run `gammaping -l` there and `gammaping %s` here:", mac);
+		hint(text);
+		hint("  if that answers, no gamma program runs there, or it computes and does not "
+		     "poll;");
+		hint("  if not, the host is down, the MAC is wrong, the ports are in different "
+		     "VLANs or");
+		hint("  segments, or a filter (nftables, ebtables, switch) drops these frames");
+		hint("both hosts need the same FI_GAMMA_ETHERTYPE");
+	}
+	exit(EXIT_LOST);
+}
+
+static void say_found(const struct ping *ping, unsigned count)
+{
+	const struct gamma_addr *addr = &ping->found.addr;
+	char others[64] = "";
+
+	if (count > 1)
+		snprintf(others, sizeof(others), "; %u endpoints answer", count);
+	say(ping, "lookup", true, "port %u, epoch %08x, MTU %u, host %016llx%s%s", ping->found.port,
+	    ntohl(addr->epoch), ntohs(addr->mtu), (unsigned long long)addr->host,
+	    addr->host == gamma_host_identity() ? " (this one)" : "", others);
+}
+
+static void step_lookup(struct ping *ping)
+{
+	struct ping_answer answers[ANSWERS_MAX];
+	unsigned count = look_up(ping, ping->peer.port, answers);
+
+	if (!count && ping_interrupted)
+		exit(EXIT_LOST);
+	if (!count)
+		nothing_answers(ping, ping->peer.port);
+	choose(ping, answers, count);
+	if (ping->found.op == GAMMA_LOOKUP_FOUND) {
+		say_found(ping, count);
+	} else if (ping->found.op == GAMMA_LOOKUP_NO_PORT) {
+		say(ping, "lookup", false, "nobody there has port %u: start the program there",
+		    ping->peer.port);
+		exit(EXIT_LOST);
+	} else if (ping->peer.port) {
+		say(ping, "lookup", false,
+		    "port %u belongs to user %u, this is user %u: both must be the same",
+		    ping->found.port, ping->found.tenant, geteuid());
+		exit(EXIT_LOST);
+	} else {
+		say(ping, "lookup", true,
+		    "port %u, of user %u (this is user %u, who cannot talk to it)",
+		    ping->found.port, ping->found.tenant, geteuid());
+	}
+}
+
+/* ---- MTU ---- */
+
+static bool passes(struct ping *ping, uint32_t mtu)
+{
+	struct ping_answer answer;
+
+	for (int try = 0; try < TRIES && !ping_interrupted; try++)
+		if (!ping_ask(ping, ping->found.port, mtu - GAMMA_HEADER_LEN) &&
+		    ping_await(ping, gamma_now() + MTU_WAIT_MS * GAMMA_NS_PER_MS, &answer))
+			return true;
+	return false;
+}
+
+static void step_mtu(struct ping *ping)
+{
+	uint32_t own = ping->packet->mtu;
+	uint32_t theirs = ntohs(ping->found.addr.mtu) ? ntohs(ping->found.addr.mtu) : own;
+	uint32_t mtu = (uint32_t)gamma_min(own, theirs);
+
+	if (ping->same_host)
+		return;
+	if (passes(ping, mtu)) {
+		if (own == theirs)
+			say(ping, "mtu", true, "frames of %u bytes pass", mtu);
+		else
+			say(ping, "mtu", true,
+			    "frames of %u bytes pass; here the MTU is %u, there %u", mtu, own,
+			    theirs);
+		return;
+	}
+	if (ping_interrupted)
+		return;
+	ping->failed = true;
+	if (mtu > GAMMA_SAFE_MTU && passes(ping, GAMMA_SAFE_MTU))
+		say(ping, "mtu", false,
+		    "frames of %u bytes do not pass, those of %u do: set the MTU of the switch "
+		    "ports "
+		    "between (gamma stays at %u)",
+		    mtu, GAMMA_SAFE_MTU, GAMMA_SAFE_MTU);
+	else
+		say(ping, "mtu", false,
+		    "frames of %u bytes do not pass, small ones do: set the MTU of the hosts to "
+		    "what "
+		    "the network between carries",
+		    (uint32_t)gamma_min(mtu, GAMMA_SAFE_MTU));
+}
+
+/* ---- round trips ---- */
+
+struct samples {
+	uint64_t *ns;
+	size_t count, room;
+};
+
+static void add_sample(struct samples *samples, uint64_t ns)
+{
+	if (samples->count == samples->room) {
+		samples->room = samples->room ? 2 * samples->room : 64;
+		samples->ns = realloc(samples->ns, samples->room * sizeof(*samples->ns));
+		if (!samples->ns)
+			ping_give_up("out of memory");
+	}
+	samples->ns[samples->count++] = ns;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sleep_until(uint64_t when)
+{
+	struct timespec at = {
+		.tv_sec = (time_t)(when / GAMMA_NS_PER_S),
+		.tv_nsec = (long)(when % GAMMA_NS_PER_S),
+	};
+
+	while (!ping_interrupted && gamma_now() < when)
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+/* One round trip; false: no answer. */
+static bool ping_once(struct ping *ping, unsigned long number, struct samples *samples)
+{
+	uint64_t began = gamma_now(), passed;
+	struct ping_answer answer;
+	int ret = ping_ask(ping, ping->found.port, ping->size);
+
+	if (!ret && ping_await(ping, began + seconds(ping->timeout), &answer)) {
+		passed = gamma_now() - began;
+		add_sample(samples, passed);
+		if (!ping->quiet)
+			printf("%lu: %.1f us\n", number, (double)passed / 1e3);
+		return true;
+	}
+	if (!ping_interrupted)
+		printf("%lu: %s\n", number, ret ? strerror(-ret) : "no answer");
+	return false;
+}
+
+static void summarise(unsigned long sent, struct samples *samples)
+{
+	size_t count = samples->count;
+	const uint64_t *ns = samples->ns;
+
+	printf("%lu sent, %zu answered, %.3g %% lost", sent, count,
+	       sent ? 100.0 * (double)(sent - count) / (double)sent : 0.0);
+	if (count) {
+		qsort(samples->ns, count, sizeof(*ns), by_value);
+		printf("; round trip min/median/max %.1f/%.1f/%.1f us", (double)ns[0] / 1e3,
+		       (double)ns[count / 2] / 1e3, (double)ns[count - 1] / 1e3);
+	}
+	putchar('\n');
+}
+
+static int step_round_trips(struct ping *ping)
+{
+	struct samples samples = {0};
+	unsigned long sent = 0;
+	uint64_t next = gamma_now();
+	bool lost;
+
+	while (!ping_interrupted && (!ping->count || sent < ping->count)) {
+		sleep_until(next);
+		next = gamma_now() + seconds(ping->interval);
+		if (ping_interrupted)
+			break;
+		/* What was interrupted while it waited is not lost. */
+		if (ping_once(ping, sent + 1, &samples) || !ping_interrupted)
+			sent++;
+		fflush(stdout);
+	}
+	summarise(sent, &samples);
+	lost = samples.count < sent || !sent;
+	if (lost && samples.count)
+		hint("frames are lost, or the program there computes for longer than -t");
+	free(samples.ns);
+	return lost || ping->failed ? EXIT_LOST : 0;
+}
+
+/* ---- all ---- */
+
+static void on_signal(int number)
+{
+	(void)number;
+	ping_interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static int walk(struct ping *ping, int resolved, const char *why)
+{
+	step_name(ping, resolved, why);
+	open_links(ping);
+	step_lookup(ping);
+	step_mtu(ping);
+	return step_round_trips(ping);
+}
+
+int main(int argc, char **argv)
+{
+	struct ping ping = {.count = 5, .interval = 0.2, .timeout = 1};
+	char why[512];
+	int resolved;
+
+	gamma_log_to(log_line);
+	read_environment(&ping);
+	read_command_line(&ping, argc, argv);
+	check_privilege();
+	catch_signals();
+	load_host(&ping);
+	resolved = gamma_resolve(ping.host, ping.service, ping.listen, ping.conf, ping.nics,
+				 ping.nic_count, &ping.peer, why, sizeof(why));
+	if (resolved && ping.listen)
+		ping_give_up("%s", why);
+	step_nic(&ping);
+	return ping.listen ? ping_listen(&ping) : walk(&ping, resolved, why);
+}

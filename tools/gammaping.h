@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What gammaping's files share: the walk and what it knows (gammaping.c), questions and answers
+ * on the wire (question.c), the other end (listen.c).
+ */
+#ifndef GAMMA_TOOLS_GAMMAPING_H
+#define GAMMA_TOOLS_GAMMAPING_H
+
+#include <signal.h>
+
+#include "conf/resolve.h"
+#include "engine/endpoint.h"
+#include "link/nic.h"
+
+struct ping_answer {
+	uint8_t op;             /* enum gamma_lookup_op */
+	uint16_t port;          /* of the endpoint that answers */
+	uint32_t tenant;        /* its user */
+	struct gamma_addr addr; /* FOUND: its address */
+};
+
+struct ping {
+	/* what the user wants */
+	const char *iface, *host, *service;
+	unsigned long count;      /* 0: until interrupted */
+	double interval, timeout; /* seconds */
+	uint32_t size;            /* bytes of payload */
+	uint16_t ethertype;
+	bool quiet, listen;
+	/* this host */
+	struct gamma_conf *conf;
+	struct gamma_nic *nics;
+	size_t nic_count;
+	const struct gamma_nic *nic;
+	struct gamma_link *packet, *samehost;
+	struct gamma_stats stats;
+	uint16_t own_port;
+	uint32_t epoch;
+	uint32_t seq;
+	uint8_t *zeros; /* 64 KiB of payload */
+	/* the peer */
+	struct gamma_resolved peer;
+	bool same_host;
+	struct ping_answer found;
+	bool failed; /* a step that does not end the walk */
+};
+
+/* SIGINT or SIGTERM has come: come to an end. */
+extern volatile sig_atomic_t ping_interrupted;
+
+/* gammaping.c: one line on standard error, then the end. */
+void ping_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* question.c. Sends a question with payload bytes of padding: 0 or a negative errno. */
+int ping_ask(struct ping *ping, uint16_t port, uint32_t payload);
+/* The next answer to the latest question; false: none until then (ns) or before an interrupt. */
+bool ping_await(struct ping *ping, uint64_t until, struct ping_answer *answer);
+
+/* listen.c: answers until interrupted; returns the exit status. */
+int ping_listen(const struct ping *ping);
+
+#endif /* GAMMA_TOOLS_GAMMAPING_H */

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gammaping's questions and answers: single LOOKUP frames over a link, without a flow, so that
+ * nothing of the protocol above them can be in the way. Called by the steps of gammaping.c.
+ */
+#include "gammaping.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SPIN_US = 2000 }; /* wait for an answer that long before sleeping */
+
+static struct gamma_link *link_of(const struct ping *ping)
+{
+	return ping->same_host ? ping->samehost : ping->packet;
+}
+
+int ping_ask(struct ping *ping, uint16_t port, uint32_t payload)
+{
+	struct gamma_frame frame = {.iov_count = 0, .kind = GAMMA_KIND_LOOKUP};
+	struct gamma_link *link = link_of(ping);
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = GAMMA_LOOKUP_ASK,
+		.dst_port = port,
+		.src_port = ping->own_port,
+		.tenant = geteuid(),
+		.src_epoch = ping->epoch,
+		.dst_epoch = GAMMA_EPOCH_ANY,
+		.seq = ++ping->seq,
+		.payload_len = (uint16_t)payload,
+	};
+	int error;
+
+	if (payload) {
+		frame.iov[0] = (struct iovec){.iov_base = ping->zeros, .iov_len = payload};
+		frame.iov_count = 1;
+	}
+	frame.head = gamma_build(&fields, ping->peer.mac, ping->nic->mac, ping->ethertype,
+				 frame.room + sizeof(frame.room));
+	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
+	errno = 0;
+	return link->ops->send(link, &frame, 1, &error) ? 0 : -errno;
+}
+
+/* Whether a frame answers the latest question. */
+static bool is_answer(const struct ping *ping, const struct gamma_arrival *arrival,
+		      struct ping_answer *answer)
+{
+	const uint8_t *payload;
+	struct gamma_fields fields;
+
+	if (gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
+	    fields.kind != GAMMA_KIND_LOOKUP || fields.op == GAMMA_LOOKUP_ASK ||
+	    fields.dst_epoch != ping->epoch || fields.seq != ping->seq)
+		return false;
+	if (memcmp(arrival->frame + GAMMA_MAC_LEN, ping->peer.mac, GAMMA_MAC_LEN))
+		return false;
+	memset(answer, 0, sizeof(*answer));
+	answer->op = fields.op;
+	answer->port = fields.src_port;
+	answer->tenant = fields.tenant;
+	payload = arrival->frame + GAMMA_ETH_LEN + fields.header_len;
+	if (fields.op == GAMMA_LOOKUP_FOUND && fields.payload_len < GAMMA_ADDR_LEN)
+		return false;
+	if (fields.op == GAMMA_LOOKUP_FOUND)
+		memcpy(&answer->addr, payload, sizeof(answer->addr));
+	return true;
+}
+
+/* Polls for a while, since a core that slept answers late, then sleeps until until. */
+static void wait_for_frame(const struct ping *ping, uint64_t began, uint64_t until)
+{
+	struct pollfd poll_fd = {.fd = link_of(ping)->fd, .events = POLLIN};
+	uint64_t now = gamma_now();
+	uint64_t left = until > now ? until - now : 0;
+	struct timespec wait = {
+		.tv_sec = (time_t)(left / GAMMA_NS_PER_S),
+		.tv_nsec = (long)(left % GAMMA_NS_PER_S),
+	};
+
+	if (now < began + SPIN_US * GAMMA_NS_PER_US)
+		sched_yield();
+	else
+		ppoll(&poll_fd, 1, &wait, NULL);
+}
+
+bool ping_await(struct ping *ping, uint64_t until, struct ping_answer *answer)
+{
+	struct gamma_link *link = link_of(ping);
+	uint64_t began = gamma_now();
+	struct gamma_arrival arrival;
+	bool is_one;
+
+	while (!ping_interrupted) {
+		if (link->ops->next(link, &arrival)) {
+			is_one = is_answer(ping, &arrival, answer);
+			link->ops->release(link);
+			if (is_one)
+				return true;
+		} else if (gamma_now() >= until) {
+			return false;
+		} else {
+			wait_for_frame(ping, began, until);
+		}
+	}
+	return false;
+}
