@@ -166,12 +166,19 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 		gamma_loss_probed(flow, fields->seq, now);
 }
 
+/* Does that number belong to something that the peer could answer by RESET? */
+static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
+{
+	bool data = !gamma_seq_before(seq, flow->tx.una) && gamma_seq_before(seq, flow->tx.next);
+	bool request = flow->credit.starved && seq == flow->tx.next;
+	bool probe = flow->loss.probing && seq == flow->loss.probe;
+
+	return data || request || probe;
+}
+
 static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
-	bool outstanding = !gamma_seq_before(fields->seq, flow->tx.una) &&
-			   gamma_seq_before(fields->seq, flow->tx.next);
-
-	if (!outstanding && !(flow->loss.probing && fields->seq == flow->loss.probe)) {
+	if (!outstanding(flow, fields->seq)) {
 		flow->local->stats.stray++;
 		return;
 	}
