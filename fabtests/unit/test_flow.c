@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Unit tests of common/flow/flow.c, with engine/dispatch.c and peers.c: meeting, LOOKUP, RESET,
+ * BYE, ends, and frames that are not ours.
+ */
+#include "pair.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+static struct net *net;
+
+static int setup(void **state)
+{
+	(void) state;
+	net = net_new(2, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	net_free(net);
+	return 0;
+}
+
+static void exchange(void)
+{
+	net_post(net, 1, 64);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+}
+
+static const struct gamma_stats *stats(unsigned node)
+{
+	return net_stats(net, node);
+}
+
+/* ---- LOOKUP: the peer's epoch is not known ---- */
+
+/* A flow of node 0 to node 1's MAC and port. */
+static struct gamma_flow *partial(void)
+{
+	struct gamma_addr addr = net->nodes[1].ep.local.addr;
+
+	addr.epoch = htonl(GAMMA_EPOCH_ANY);
+	addr.host = 0;
+	addr.mtu = 0;
+	return gamma_peers_add(&net->nodes[0].ep, &addr, net->now);
+}
+
+/* A message into such a flow: the harness finds it by the epoch that it will have. */
+static struct outgoing *send_partial(struct gamma_flow **flow)
+{
+	struct outgoing *out;
+
+	*flow = partial();
+	(*flow)->epoch = net->nodes[1].ep.local.epoch;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	assert_ptr_equal(out->send.flow, *flow);
+	(*flow)->epoch = GAMMA_EPOCH_ANY;
+	return out;
+}
+
+static void lookup__then_data(void **state)
+{
+	struct gamma_flow *flow;
+	struct outgoing *out = send_partial(&flow);
+
+	(void) state;
+	net_post(net, 1, 64);
+	assert_int_equal(flow->state, GAMMA_FLOW_LOOKUP);
+	net_finish(net, SEC);
+	assert_int_equal(out->error, 0);
+	assert_int_equal(flow->epoch, net->nodes[1].ep.local.epoch);
+	assert_int_equal(stats(0)->lookups_out, 1);
+	assert_int_equal(stats(1)->lookups_in, 1);
+	assert_true(flow->addr.host == net->nodes[1].ep.local.addr.host);
+	assert_int_equal(flow->deadlines[GAMMA_TIMER_LOOKUP], GAMMA_NEVER);
+}
+
+static void lookup__lost_is_repeated(void **state)
+{
+	struct gamma_flow *flow;
+	uint64_t took;
+
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP, .from = ANY_NODE, .kind = GAMMA_KIND_LOOKUP,
+				    .op = ANY_OP, .seq = ANY_SEQ, .times = 2});
+	send_partial(&flow);
+	net_post(net, 1, 64);
+	took = net_finish(net, SEC);
+	assert_int_equal(stats(0)->lookups_out, 3);
+	assert_in_range(took, 6 * MS, 7 * MS); /* after 2 and 4 ms */
+}
+
+static void lookup__nobody_answers(void **state)
+{
+	struct gamma_flow *flow;
+	struct outgoing *out = send_partial(&flow);
+
+	(void) state;
+	net->nodes[1].unplugged = true;
+	net_run(net, 35 * SEC);
+	assert_int_equal(out->error, -ETIMEDOUT);
+	assert_in_range(stats(0)->lookups_out, 20, 100);
+}
+
+static void answer_lookup(uint8_t op, const struct gamma_addr *addr)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, op);
+
+	fields.payload_len = addr ? sizeof(*addr) : 0;
+	net_forge(net, 1, 0, &fields, addr);
+	net_run(net, US / 2);
+}
+
+static void lookup__no_such_port_or_another_tenant(void **state)
+{
+	struct gamma_flow *flow;
+	struct outgoing *out;
+
+	(void) state;
+	out = send_partial(&flow);
+	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
+	assert_int_equal(out->error, -ECONNREFUSED);
+	out = send_partial(&flow);
+	answer_lookup(GAMMA_LOOKUP_OTHER_TENANT, NULL);
+	assert_int_equal(out->error, -EACCES);
+	assert_int_equal(net->nodes[0].failures, 2);
+}
+
+static void lookup__answer_of_an_owner_who_is_another_user(void **state)
+{
+	struct gamma_flow *flow;
+	struct outgoing *out = send_partial(&flow);
+
+	(void) state;
+	net->nodes[1].ep.local.tenant++;
+	net_run(net, SEC);
+	assert_int_equal(out->error, -EACCES);
+	assert_int_equal(stats(1)->data_frames_in, 0);
+}
+
+static void lookup__impossible_answers_are_malformed(void **state)
+{
+	struct gamma_addr addr = net->nodes[1].ep.local.addr, bad;
+	struct gamma_flow *flow;
+
+	(void) state;
+	send_partial(&flow);
+	bad = addr, bad.mac[5] ^= 1;
+	answer_lookup(GAMMA_LOOKUP_FOUND, &bad);
+	bad = addr, bad.port ^= 1;
+	answer_lookup(GAMMA_LOOKUP_FOUND, &bad);
+	bad = addr, bad.epoch = 0;
+	answer_lookup(GAMMA_LOOKUP_FOUND, &bad);
+	answer_lookup(GAMMA_LOOKUP_FOUND, NULL);
+	answer_lookup(77, &addr);
+	assert_int_equal(stats(0)->malformed, 5);
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+static void lookup__answer_that_was_not_asked_for(void **state)
+{
+	(void) state;
+	answer_lookup(GAMMA_LOOKUP_FOUND, &net->nodes[1].ep.local.addr);
+	assert_int_equal(stats(0)->stray, 1);
+	assert_true(gamma_list_empty(&net->nodes[0].ep.local.flows));
+}
+
+/* While it is being looked up the peer speaks first: that says as much. */
+static void lookup__answered_by_the_peers_own_data(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_LOOKUP, .op = ANY_OP, .seq = ANY_SEQ});
+	send_partial(&flow);
+	net_post(net, 1, 64);
+	net_post(net, 0, 64);
+	net_send(net, 1, 0, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+	assert_int_equal(net->nodes[0].ep.flow_count, 1);
+}
+
+/* ---- RESET ---- */
+
+/* Node 1 starts again: another epoch, no flows. */
+static void restart(void)
+{
+	struct gamma_endpoint *ep = &net->nodes[1].ep;
+
+	while (!gamma_list_empty(&ep->local.flows))
+		gamma_flow_free(gamma_list_first(&ep->local.flows, struct gamma_flow, all_entry));
+	memset(ep->chains, 0, ep->chain_count * sizeof(*ep->chains));
+	ep->flow_count = 0;
+	ep->local.epoch++;
+	ep->local.addr.epoch = htonl(ep->local.epoch);
+}
+
+static void reset__ends_what_was_meant_for_the_last_incarnation(void **state)
+{
+	struct gamma_flow *flow;
+	struct gamma_send *send;
+	struct outgoing *out;
+
+	(void) state;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	restart();
+	out = net->nodes[0].sends;
+	send = &out->send;
+	out->done = false;
+	send->envelope.tag = 1;
+	assert_int_equal(gamma_message_send(flow, send), 0);
+	net_run(net, MS);
+	assert_int_equal(out->error, -ECONNRESET);
+	assert_int_equal(stats(1)->resets_out, 1);
+	assert_int_equal(stats(0)->resets_in, 1);
+	assert_int_equal(stats(1)->data_frames_in, 1); /* the one before */
+	assert_int_equal(flow->state, GAMMA_FLOW_FAILED);
+}
+
+static void reset__answers_a_request_for_credit_too(void **state)
+{
+	struct gamma_flow *flow;
+	struct outgoing *out;
+
+	(void) state;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	flow->tx.returned = flow->tx.limit - flow->tx.next;
+	net->nodes[1].ep.local.epoch++;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net->nodes[1].next_match[0]++;
+	net_run(net, MS);
+	assert_int_equal(stats(0)->requests_out, 1);
+	assert_int_equal(out->error, -ECONNRESET);
+}
+
+static void forge_reset(uint32_t seq, uint32_t dst_epoch, uint32_t src_epoch)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_RESET, GAMMA_RESET_EPOCH);
+
+	fields.seq = seq;
+	fields.dst_epoch += dst_epoch;
+	fields.src_epoch += src_epoch;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, US / 2);
+}
+
+static void reset__must_match_what_is_outstanding(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	net->nodes[1].wakes = net->now + SEC;
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, US);
+	forge_reset(2, 0, 0); /* never sent */
+	forge_reset(UINT32_MAX, 0, 0);
+	forge_reset(1, 1, 0); /* not our epoch */
+	forge_reset(1, 0, 1); /* not the peer's */
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+	assert_int_equal(stats(0)->resets_in, 0);
+	assert_int_equal(stats(0)->stray, 4);
+	assert_int_equal(stats(0)->resets_out, 0); /* RESET is never answered by RESET */
+	forge_reset(1, 0, 0);
+	assert_int_equal(flow->state, GAMMA_FLOW_FAILED);
+}
+
+static void reset__few_in_one_progress_call(void **state)
+{
+	struct gamma_fields fields;
+
+	(void) state;
+	net->nodes[1].wakes = net->now + US;
+	for (int i = 0; i < 100; i++) {
+		fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, GAMMA_OP_SEND);
+		fields.dst_epoch++;
+		net_forge(net, 0, 1, &fields, NULL);
+	}
+	net_run(net, 10 * US);
+	assert_int_equal(stats(1)->resets_out, GAMMA_RESETS_MAX);
+	assert_int_equal(stats(1)->stray, 100);
+}
+
+/* Given up here, alive there: it learns so at its next frame. */
+static void reset__tells_a_peer_that_was_given_up(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	exchange();
+	gamma_flow_fail(net_flow(net, 1, 0), -ETIMEDOUT, "test");
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	assert_int_equal(out->error, -ECONNRESET);
+	assert_string_equal(net->nodes[0].last_cause, "it has closed its endpoint");
+}
+
+/* ---- BYE ---- */
+
+static void bye__is_answered_and_forgotten(void **state)
+{
+	(void) state;
+	exchange();
+	gamma_flow_bye(net_flow(net, 0, 1), net->now);
+	net_run(net, MS);
+	assert_true(net_flow(net, 0, 1)->bye_answered);
+	assert_int_equal(net_flow(net, 1, 0)->state, GAMMA_FLOW_CLOSED);
+	assert_int_equal(net->nodes[1].failures, 0); /* nothing was outstanding */
+	assert_int_equal(net->nodes[1].gone, 0);
+	net_run(net, 3 * SEC);
+	assert_int_equal(net->nodes[1].gone, 1);
+	assert_int_equal(net->nodes[1].ep.flow_count, 0);
+}
+
+static void bye__lost_is_repeated(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	net_rule(net, (struct rule){.fate = DROP, .from = ANY_NODE, .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP, .seq = ANY_SEQ, .times = 3});
+	gamma_flow_bye(flow, net->now);
+	net_run(net, 20 * MS);
+	assert_true(flow->bye_answered);
+	assert_int_equal(flow->byes, 4);
+	assert_false(gamma_timer_set_p(flow, GAMMA_TIMER_BYE));
+}
+
+/* What arrived is complete, the rest fails, at once. */
+static void bye__ends_what_is_outstanding(void **state)
+{
+	struct outgoing *arrived, *waiting;
+
+	(void) state;
+	exchange();
+	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK, .seq = ANY_SEQ, .times = 1});
+	arrived = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	waiting = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 5 * US);
+	gamma_flow_bye(net_flow(net, 1, 0), net->now);
+	net_run(net, 5 * US);
+	assert_true(arrived->done && !arrived->error);
+	assert_int_equal(waiting->error, -ECONNRESET);
+	assert_int_equal(net->nodes[0].failures, 1);
+	assert_string_equal(net->nodes[0].last_cause, "it has closed its endpoint");
+}
+
+static void bye__to_one_who_does_not_know_us(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_BYE, GAMMA_ASK);
+
+	(void) state;
+	net_forge(net, 0, 1, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(net->nodes[1].ep.flow_count, 0);
+	assert_int_equal(stats(1)->frames_out, 1); /* the answer */
+	assert_int_equal(stats(0)->stray, 1);
+}
+
+static void bye__both_at_once(void **state)
+{
+	(void) state;
+	exchange();
+	gamma_flow_bye(net_flow(net, 0, 1), net->now);
+	gamma_flow_bye(net_flow(net, 1, 0), net->now);
+	net_run(net, 100 * MS);
+	assert_false(gamma_flow_unfinished(net_flow(net, 0, 1), net->now));
+	assert_false(gamma_flow_unfinished(net_flow(net, 1, 0), net->now));
+	assert_int_equal(stats(0)->frames_out + stats(1)->frames_out, 1 + 1 + 4);
+}
+
+static void unfinished__until_acknowledged_and_settled(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	assert_false(gamma_flow_unfinished(flow, net->now));
+	net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	assert_true(gamma_flow_unacked(flow));
+	net_run(net, MS);
+	assert_true(gamma_flow_unacked(flow)); /* announced */
+	net_post(net, 1, 100000);
+	net_finish(net, SEC);
+	assert_false(gamma_flow_unacked(flow));
+	assert_true(gamma_flow_unfinished(net_flow(net, 1, 0), net->now)); /* an ack may be lost */
+	net_run(net, SEC);
+	assert_false(gamma_flow_unfinished(net_flow(net, 1, 0), net->now));
+}
+
+/* ---- a failed flow ---- */
+
+static void fail__everything_outstanding_once(void **state)
+{
+	struct outgoing *out[4];
+
+	(void) state;
+	exchange();
+	out[0] = net_send(net, 0, 1, 100, GAMMA_WHEN_ARRIVED);
+	out[1] = net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	out[2] = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 0);
+	out[3] = net_send(net, 0, 1, 100, GAMMA_WHEN_ARRIVED); /* not even made */
+	gamma_flow_fail(net_flow(net, 0, 1), -EIO, "test");
+	gamma_flow_fail(net_flow(net, 0, 1), -EPERM, "again");
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(out[i]->error, -EIO);
+	assert_int_equal(net->nodes[0].failures, 1);
+	assert_null(gamma_transfer_find(&net->nodes[0].ep.local.announced, out[2]->send.id));
+	assert_int_equal(net_flow(net, 0, 1)->messages.owed, 0);
+	net_run(net, SEC);
+}
+
+/* ---- frames that are not ours ---- */
+
+static void stray__other_port_tenant_or_epoch(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, GAMMA_OP_SEND);
+
+	(void) state;
+	fields.dst_port++;
+	net_forge(net, 0, 1, &fields, NULL);
+	fields.dst_port--, fields.tenant++;
+	net_forge(net, 0, 1, &fields, NULL);
+	fields.tenant--, fields.dst_epoch = GAMMA_EPOCH_ANY;
+	net_forge(net, 0, 1, &fields, NULL);
+	fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, GAMMA_OP_SEND);
+	fields.src_epoch = GAMMA_EPOCH_ANY;
+	net_forge(net, 0, 1, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(stats(1)->stray, 4);
+	assert_int_equal(net->nodes[1].ep.flow_count, 0);
+}
+
+static void stray__answers_to_what_was_never_asked(void **state)
+{
+	static const uint8_t kinds[] = {GAMMA_KIND_ACK, GAMMA_KIND_CREDIT, GAMMA_KIND_RECLAIM,
+					GAMMA_KIND_RESET, GAMMA_KIND_DATAGRAM};
+	struct gamma_fields fields;
+
+	(void) state;
+	for (unsigned i = 0; i < sizeof(kinds); i++) {
+		fields = net_fields(net, 0, 1, kinds[i], 0);
+		net_forge(net, 0, 1, &fields, NULL);
+	}
+	net_run(net, MS);
+	assert_int_equal(stats(1)->stray, sizeof(kinds));
+	assert_int_equal(stats(1)->frames_out, 0);
+	assert_int_equal(net->nodes[1].ep.flow_count, 0);
+}
+
+static void malformed__acknowledges_what_was_never_sent(void **state)
+{
+	struct gamma_fields fields;
+
+	(void) state;
+	exchange();
+	fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
+	fields.extensions = GAMMA_EXT_ACK;
+	fields.ack = 1000;
+	fields.limit = 2000;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(stats(0)->malformed, 1);
+	assert_true(net_flow(net, 0, 1)->tx.limit < 2000);
+}
+
+/* ---- the table of peers ---- */
+
+static void peers__hundreds_are_found_again(void **state)
+{
+	struct gamma_endpoint *ep = &net->nodes[0].ep;
+	struct gamma_addr addr = net->nodes[1].ep.local.addr;
+	struct gamma_flow *flows[500];
+
+	(void) state;
+	for (uint16_t i = 0; i < 500; i++) {
+		addr.port = htons(i);
+		addr.mac[5] = (uint8_t) (i * 7);
+		flows[i] = gamma_peers_add(ep, &addr, net->now);
+	}
+	assert_int_equal(ep->chain_count, 512);
+	for (uint16_t i = 0; i < 500; i++) {
+		addr.mac[5] = (uint8_t) (i * 7);
+		assert_ptr_equal(gamma_peers_find(ep, addr.mac, i, ntohl(addr.epoch)), flows[i]);
+		assert_ptr_equal(gamma_peers_any(ep, addr.mac, i), flows[i]);
+		assert_null(gamma_peers_find(ep, addr.mac, i, 1));
+	}
+}
+
+static void name__of_an_address(void **state)
+{
+	struct gamma_addr addr = {.mac = {2, 0x47, 0x41, 0x4d, 0, 0xfe}, .port = htons(9228), .epoch = htonl(0x1a2b3c4d)};
+	char name[GAMMA_NAME_LEN];
+
+	(void) state;
+	assert_string_equal(gamma_addr_name(&addr, name),
+			    "02:47:41:4d:00:fe port 9228 epoch 1a2b3c4d");
+}
+
+#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NET_TEST(lookup__then_data),
+		NET_TEST(lookup__lost_is_repeated),
+		NET_TEST(lookup__nobody_answers),
+		NET_TEST(lookup__no_such_port_or_another_tenant),
+		NET_TEST(lookup__answer_of_an_owner_who_is_another_user),
+		NET_TEST(lookup__impossible_answers_are_malformed),
+		NET_TEST(lookup__answer_that_was_not_asked_for),
+		NET_TEST(lookup__answered_by_the_peers_own_data),
+		NET_TEST(reset__ends_what_was_meant_for_the_last_incarnation),
+		NET_TEST(reset__answers_a_request_for_credit_too),
+		NET_TEST(reset__must_match_what_is_outstanding),
+		NET_TEST(reset__few_in_one_progress_call),
+		NET_TEST(reset__tells_a_peer_that_was_given_up),
+		NET_TEST(bye__is_answered_and_forgotten),
+		NET_TEST(bye__lost_is_repeated),
+		NET_TEST(bye__ends_what_is_outstanding),
+		NET_TEST(bye__to_one_who_does_not_know_us),
+		NET_TEST(bye__both_at_once),
+		NET_TEST(unfinished__until_acknowledged_and_settled),
+		NET_TEST(fail__everything_outstanding_once),
+		NET_TEST(stray__other_port_tenant_or_epoch),
+		NET_TEST(stray__answers_to_what_was_never_asked),
+		NET_TEST(malformed__acknowledges_what_was_never_sent),
+		NET_TEST(peers__hundreds_are_found_again),
+		NET_TEST(name__of_an_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
