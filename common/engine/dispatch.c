@@ -185,9 +185,10 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 	return meet(endpoint, link, arrival, fields, now);
 }
 
-/* Nobody else will answer a BYE that came late or twice; its sender waits for it. */
-static void take_flowless(struct gamma_endpoint *endpoint, struct gamma_link *link,
-			  const struct gamma_arrival *arrival, const struct gamma_fields *fields)
+/* A BYE to a flow that is gone, or to this port's last owner: nobody else will answer it, and its
+ * sender waits. */
+static void answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		       const struct gamma_arrival *arrival, const struct gamma_fields *fields)
 {
 	struct gamma_fields bye = {
 		.kind = GAMMA_KIND_BYE,
@@ -198,7 +199,6 @@ static void take_flowless(struct gamma_endpoint *endpoint, struct gamma_link *li
 		.dst_epoch = fields->src_epoch,
 	};
 
-	endpoint->local.stats.stray++;
 	if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK)
 		answer(endpoint, link, arrival, &bye, NULL);
 }
@@ -242,11 +242,13 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		local->stats.stray++;
 		if (opens_flow(endpoint, &fields))
 			send_reset(endpoint, link, arrival, &fields, GAMMA_RESET_EPOCH);
+		answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
 	flow = flow_of(endpoint, link, arrival, &fields, now);
 	if (gamma_unlikely(!flow)) {
-		take_flowless(endpoint, link, arrival, &fields);
+		local->stats.stray++;
+		answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
 	/* Given up here, but alive: it should not wait for answers that will never come. */

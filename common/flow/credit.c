@@ -220,6 +220,9 @@ void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now)
 
 	if (!flow->credit.starved || gamma_loss_peer_dead(flow, now))
 		return;
+	/* The answer to RECLAIM may have been lost: the receiver believes there is credit. */
+	if (flow->tx.returned)
+		gamma_flow_want(flow, GAMMA_PENDING_RECLAIMED);
 	gamma_flow_want(flow, GAMMA_PENDING_REQUEST);
 	gamma_timer_set(flow, GAMMA_TIMER_REQUEST,
 			now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US));

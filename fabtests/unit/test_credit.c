@@ -273,6 +273,22 @@ static void reclaim__repeated_and_stale_answers(void **state)
 	net_finish(net, SEC);
 }
 
+/* The receiver believes that there is credit, the sender has given it back: it says so again. */
+static void reclaim__lost_answer_is_repeated(void **state)
+{
+	struct rule *rule = net_rule(net, (struct rule){.fate = DROP, .kind = GAMMA_KIND_RECLAIM,
+							.op = GAMMA_ANSWER, .seq = ANY_SEQ, .times = 1});
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	ask_back();
+	assert_int_equal(rule->met, 1);
+	messages(0, 1, 20);
+	assert_true(net_finish(net, SEC) < 2 * GAMMA_REQUEST_US * US);
+	assert_int_equal(net_stats(net, 0)->requests_out, 2);
+}
+
 static void reclaim__after_a_long_pause_is_no_sign_of_death(void **state)
 {
 	struct outgoing *out;
@@ -392,6 +408,7 @@ int main(void)
 		NET_TEST(reclaim__then_asks_for_more_and_goes_on),
 		NET_TEST(reclaim__busy_sender_keeps_its_credit),
 		NET_TEST(reclaim__repeated_and_stale_answers),
+		NET_TEST(reclaim__lost_answer_is_repeated),
 		NET_TEST(reclaim__after_a_long_pause_is_no_sign_of_death),
 		NET_TEST(release__returns_what_a_failed_flow_held),
 		NET_TEST(crowd__one_after_the_other),
