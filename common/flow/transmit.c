@@ -305,6 +305,8 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 		if (sent->state != GAMMA_SENT_FLYING)
 			return;
 		sent->unsent = 1;
+		/* The acknowledgement that may have ridden on it is not told either. */
+		flow->ack.told_limit = flow->credit.limit - 1;
 		gamma_window_mark_lost(flow, frame->seq);
 	} else if (frame->kind == GAMMA_KIND_ACK) {
 		gamma_ack_now(flow);
