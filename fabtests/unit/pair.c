@@ -149,10 +149,16 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 {
 	struct node *node = gamma_container_of(link, struct node, link);
 	uint8_t bytes[UINT16_MAX + GAMMA_ETH_LEN];
+	struct net *net = node->net;
 
 	*error = node->link_error;
 	if (node->link_error)
 		return 0;
+	/* Now and then a link takes only the first of them. */
+	if (net->seed && net_random(&net->seed) % 1000 < net->chaos) {
+		*error = -EAGAIN;
+		count = (unsigned) (net_random(&net->seed) % count);
+	}
 	for (unsigned i = 0; i < count; i++) {
 		const struct gamma_frame *frame = &frames[i];
 		size_t len = frame->head_len;
@@ -164,7 +170,7 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 			len += frame->iov[k].iov_len;
 		}
 		assert_true(len <= node->ep.local.limits.mtu + GAMMA_ETH_LEN);
-		transmit(node->net, index_of(node), bytes, len);
+		transmit(net, index_of(node), bytes, len);
 	}
 	return count;
 }

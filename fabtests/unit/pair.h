@@ -98,7 +98,8 @@ struct net {
 	struct rule rules[8];
 	unsigned rule_count;
 	uint64_t seed; /* of random faults; 0: none */
-	unsigned chaos; /* frames in 1,000 that are dropped, doubled, delayed, damaged: each */
+	unsigned chaos; /* in 1,000 frames are dropped, doubled, delayed, damaged: each;
+			 * in 1,000 bursts are not taken whole by the link */
 	unsigned long steps, steps_max;
 	unsigned long drops; /* frames that rules, faults or full rings swallowed */
 };

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/flow/transmit.c, timers.c and local.c: order of frames, what rides on data,
+ * frames that a link refuses, deadlines. */
+#include "pair.h"
+
+#include <errno.h>
+
+static struct net *net;
+static struct gamma_flow *flow; /* of node 0 to node 1 */
+static struct gamma_frame frame;
+
+static int setup(void **state)
+{
+	(void) state;
+	net = net_new(2, NULL);
+	flow = net_flow(net, 0, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	net_free(net);
+	return 0;
+}
+
+static void exchange(unsigned from)
+{
+	net_post(net, 1 - from, 64);
+	net_send(net, from, 1 - from, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+}
+
+/* Takes what is in the node's ring, and sends nothing. */
+static void take_in(struct node *node)
+{
+	struct gamma_arrival arrival;
+
+	while (node->link.ops->next(&node->link, &arrival)) {
+		gamma_dispatch(&node->ep, &node->link, &arrival, net->now);
+		node->link.ops->release(&node->link);
+	}
+}
+
+static bool poll_kind(uint8_t kind)
+{
+	return gamma_flow_poll(flow, net->now, &frame) && frame.kind == kind;
+}
+
+/* ---- order ---- */
+
+static void order__lost_then_new_then_control_then_ack(void **state)
+{
+	(void) state;
+	exchange(0);
+	for (int i = 0; i < 2; i++)
+		net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+	assert_true(poll_kind(GAMMA_KIND_DATA)); /* frame 1 */
+	gamma_window_mark_lost(flow, 1);
+	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
+	assert_true(poll_kind(GAMMA_KIND_DATA) && frame.seq == 1);
+	assert_true(poll_kind(GAMMA_KIND_DATA) && frame.seq == 2);
+	gamma_ack_now(flow);
+	assert_true(poll_kind(GAMMA_KIND_PROBE));
+	assert_true(poll_kind(GAMMA_KIND_ACK));
+	assert_false(gamma_flow_poll(flow, net->now, &frame));
+	assert_true(gamma_list_empty(&flow->ready_entry));
+}
+
+static void order__acknowledgement_on_data_is_not_repeated_alone(void **state)
+{
+	(void) state;
+	exchange(0);
+	exchange(1);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+	gamma_ack_now(flow);
+	assert_true(poll_kind(GAMMA_KIND_DATA));
+	assert_false(gamma_flow_poll(flow, net->now, &frame));
+}
+
+static void bulk__header_is_forty_bytes(void **state)
+{
+	(void) state;
+	exchange(0);
+	net_post(net, 1, 100000);
+	net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net->nodes[0].wakes = net->now + 1; /* the announcement leaves, and then nothing else */
+	net_run(net, 1);
+	net->nodes[0].wakes = GAMMA_NEVER;
+	net_run(net, 10 * US);
+	take_in(&net->nodes[0]);
+	assert_true(poll_kind(GAMMA_KIND_DATA) && frame.op == GAMMA_OP_BULK);
+	assert_int_equal(frame.head_len, GAMMA_ETH_LEN + GAMMA_BULK_HEADER);
+	assert_int_equal(frame.iov[0].iov_len, 1460);
+}
+
+static void retransmission__says_so_and_asks(void **state)
+{
+	struct gamma_fields fields;
+
+	(void) state;
+	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+	assert_true(poll_kind(GAMMA_KIND_DATA));
+	assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+	assert_int_equal(fields.flags, 0);
+	gamma_window_mark_lost(flow, 0);
+	assert_true(poll_kind(GAMMA_KIND_DATA));
+	assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+	assert_int_equal(fields.flags, GAMMA_FLAG_AGAIN | GAMMA_FLAG_ACK_REQUESTED);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 1);
+}
+
+static void last_of_credit__asks_for_more(void **state)
+{
+	struct gamma_fields fields;
+
+	(void) state;
+	for (int i = 0; i < 10; i++)
+		net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+	for (int i = 0; i < GAMMA_FIRST_CREDIT; i++) {
+		assert_true(poll_kind(GAMMA_KIND_DATA));
+		assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+		assert_int_equal(fields.flags, i < GAMMA_FIRST_CREDIT - 1
+						       ? 0
+						       : GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG);
+	}
+	assert_false(gamma_flow_poll(flow, net->now, &frame));
+}
+
+/* ---- a link that takes nothing ---- */
+
+static void unsent__is_sent_later_and_is_no_retransmission(void **state)
+{
+	(void) state;
+	net->nodes[0].link_error = -EAGAIN;
+	for (int i = 0; i < 5; i++) {
+		net_post(net, 1, 64);
+		net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	}
+	net_run(net, MS);
+	assert_int_equal(net_stats(net, 0)->frames_out, 0);
+	assert_in_range(net_stats(net, 0)->send_stalls, 20, 60);
+	net->nodes[0].link_error = 0;
+	assert_true(net_finish(net, SEC) < 100 * US);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	assert_int_equal(net_stats(net, 0)->data_frames_out, 5);
+	assert_int_equal(net_stats(net, 1)->duplicates, 0);
+}
+
+static void unsent__control_frames_too(void **state)
+{
+	(void) state;
+	exchange(0);
+	for (unsigned what = GAMMA_PENDING_RECLAIMED; what <= GAMMA_PENDING_RECLAIM; what <<= 1) {
+		gamma_flow_want(flow, what);
+		assert_true(gamma_flow_poll(flow, net->now, &frame));
+		assert_int_equal(flow->pending, 0);
+		gamma_flow_unsent(flow, &frame, net->now);
+		assert_int_equal(flow->pending, what);
+		flow->pending = 0;
+	}
+	gamma_ack_now(flow);
+	assert_true(poll_kind(GAMMA_KIND_ACK));
+	gamma_flow_unsent(flow, &frame, net->now);
+	assert_true(gamma_ack_due(flow));
+}
+
+/* The acknowledgement that rode on it has not left either. */
+static void unsent__acknowledgement_on_data_is_not_forgotten(void **state)
+{
+	struct gamma_fields fields;
+
+	(void) state;
+	exchange(0);
+	net_post(net, 0, 64);
+	net_send(net, 1, 0, 64, GAMMA_WHEN_COPIED);
+	net_run(net, 10 * US);
+	assert_int_equal(flow->ack.owed, 1);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+	for (int i = 0; i < 2; i++) {
+		assert_true(poll_kind(GAMMA_KIND_DATA));
+		assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+		assert_true(fields.extensions & GAMMA_EXT_ACK);
+		gamma_flow_unsent(flow, &frame, net->now);
+	}
+}
+
+static void refused__peer_has_ended(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	exchange(0);
+	net->nodes[0].link_error = -ECONNREFUSED;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	assert_int_equal(out->error, -ECONNRESET);
+	assert_string_equal(net->nodes[0].last_cause, "its process has ended");
+}
+
+static void refused__answer_to_bye_is_dropped(void **state)
+{
+	(void) state;
+	exchange(0);
+	gamma_flow_bye(net_flow(net, 1, 0), net->now);
+	net->nodes[0].link_error = -ECONNREFUSED;
+	net_run(net, SEC);
+	assert_int_equal(net_stats(net, 0)->send_stalls, 0);
+	assert_int_equal(flow->pending, 0);
+}
+
+/* ---- deadlines ---- */
+
+static void timers__earliest_is_known(void **state)
+{
+	struct gamma_local *local = flow->local;
+
+	(void) state;
+	gamma_timer_set(flow, GAMMA_TIMER_MTU, net->now + 500);
+	gamma_timer_set(flow, GAMMA_TIMER_BYE, net->now + 200);
+	assert_int_equal(local->next_deadline, net->now + 200);
+	gamma_timer_stop(flow, GAMMA_TIMER_BYE);
+	gamma_local_timeout(local, net->now + 300);
+	assert_int_equal(local->next_deadline, net->now + 500);
+	gamma_local_timeout(local, net->now + 600);
+	assert_true(local->next_deadline == GAMMA_NEVER);
+	assert_true(gamma_list_empty(&flow->timed_entry));
+}
+
+static void timers__due_exactly_now(void **state)
+{
+	(void) state;
+	gamma_timer_set(flow, GAMMA_TIMER_ACK, net->now + 100);
+	gamma_local_timeout(flow->local, net->now + 99);
+	assert_false(gamma_ack_due(flow));
+	gamma_local_timeout(flow->local, net->now + 100);
+	assert_true(gamma_ack_due(flow));
+	assert_false(gamma_timer_set_p(flow, GAMMA_TIMER_ACK));
+}
+
+/* ---- buffers ---- */
+
+static void buffers__are_used_again(void **state)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_buffer *a = gamma_buffer_get(local), *b = gamma_buffer_get(local);
+
+	(void) state;
+	assert_ptr_not_equal(a, b);
+	gamma_buffer_put(local, a);
+	assert_ptr_equal(gamma_buffer_get(local), a);
+	gamma_buffer_put(local, b);
+	gamma_buffer_put(local, a);
+}
+
+#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NET_TEST(order__lost_then_new_then_control_then_ack),
+		NET_TEST(order__acknowledgement_on_data_is_not_repeated_alone),
+		NET_TEST(bulk__header_is_forty_bytes),
+		NET_TEST(retransmission__says_so_and_asks),
+		NET_TEST(last_of_credit__asks_for_more),
+		NET_TEST(unsent__is_sent_later_and_is_no_retransmission),
+		NET_TEST(unsent__control_frames_too),
+		NET_TEST(unsent__acknowledgement_on_data_is_not_forgotten),
+		NET_TEST(refused__peer_has_ended),
+		NET_TEST(refused__answer_to_bye_is_dropped),
+		NET_TEST(timers__earliest_is_known),
+		NET_TEST(timers__due_exactly_now),
+		NET_TEST(buffers__are_used_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
