@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A network namespace of the test program's own, gone with it:
+ *
+ *   g0 02:00:00:00:00:00  ---- veth pair ----  g1 02:00:00:00:00:01, MTU 9000, both up
+ */
+#ifndef GAMMA_TEST_NETNS_H
+#define GAMMA_TEST_NETNS_H
+
+#include "unit.h"
+
+#include "wire/wire.h"
+
+static const uint8_t mac0[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 0};
+static const uint8_t mac1[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 1};
+
+/* cmocka's group setup; without root or `ip` netns_needed skips. */
+int netns_setup(void **state);
+/* First line of every test that needs it. */
+void netns_needed(void);
+/* Runs a command of `ip`; 0: it worked. */
+int netns_ip(const char *arguments);
+
+#endif /* GAMMA_TEST_NETNS_H */

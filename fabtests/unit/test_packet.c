@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/link/packet.c, over a veth pair in a namespace of their own (netns.h). */
+#include "netns.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "link/link.h"
+#include "wire/codec.h"
+
+enum { PORT = 9228, TENANT = 1000 };
+
+static struct gamma_stats stats[2];
+static struct gamma_link *out, *in; /* on g0, on g1 */
+
+static struct gamma_packet_attr attr(const char *nic)
+{
+	return (struct gamma_packet_attr){
+		.ifindex = (int) if_nametoindex(nic),
+		.ethertype = GAMMA_ETHERTYPE,
+		.port = PORT,
+		.tenant = TENANT,
+		.mtu = 1500,
+		.ring_bytes = 1 << 20,
+	};
+}
+
+static int setup(void **state)
+{
+	struct gamma_packet_attr a = attr("g0"), b = attr("g1");
+
+	(void) state;
+	memset(stats, 0, sizeof(stats));
+	out = in = NULL;
+	if (!a.ifindex || !b.ifindex)
+		return 0; /* no namespace: every test skips */
+	return gamma_packet_open(&a, &stats[0], &out) || gamma_packet_open(&b, &stats[1], &in);
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	if (out)
+		out->ops->close(out);
+	if (in)
+		in->ops->close(in);
+	return 0;
+}
+
+static struct gamma_fields fields(uint32_t seq)
+{
+	return (struct gamma_fields){
+		.dst_port = PORT,
+		.src_port = 1,
+		.tenant = TENANT,
+		.kind = GAMMA_KIND_DATA,
+		.seq = seq,
+	};
+}
+
+static void make(struct gamma_frame *frame, struct gamma_fields *f, const void *payload)
+{
+	frame->iov_count = f->payload_len ? 1 : 0;
+	frame->iov[0] = (struct iovec){(void *) payload, f->payload_len};
+	frame->head = gamma_build(f, mac1, mac0, GAMMA_ETHERTYPE, frame->room + sizeof(frame->room));
+	frame->head_len = (size_t) GAMMA_ETH_LEN + f->header_len;
+}
+
+static unsigned put(struct gamma_fields f, const void *payload)
+{
+	struct gamma_frame frame;
+	int error;
+
+	make(&frame, &f, payload);
+	return out->ops->send(out, &frame, 1, &error);
+}
+
+/* The next frame, or false after some time without. */
+static bool take(struct gamma_fields *f, struct gamma_arrival *arrival, int wait_ms)
+{
+	struct pollfd fd = {.fd = in->fd, .events = POLLIN};
+
+	if (!in->ops->next(in, arrival)) {
+		poll(&fd, 1, wait_ms);
+		if (!in->ops->next(in, arrival))
+			return false;
+	}
+	assert_int_equal(gamma_parse(arrival->frame, arrival->len, f), GAMMA_OK);
+	return true;
+}
+
+/* The number of the next frame; what the filter passes comes in order, so a frame that was to be
+ * dropped is known to be gone when the next one is here. */
+static uint32_t next_number(void)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields f;
+
+	assert_true(take(&f, &arrival, 1000));
+	in->ops->release(in);
+	return f.seq;
+}
+
+static void pass__frame_with_payload(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields f = fields(7);
+
+	(void) state;
+	netns_needed();
+	f.payload_len = 5;
+	assert_int_equal(put(f, "gamma"), 1);
+	assert_true(take(&f, &arrival, 1000));
+	assert_int_equal(f.seq, 7);
+	assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + f.header_len, "gamma", 5);
+	assert_true(arrival.stamp > 0);
+	in->ops->release(in);
+	assert_false(in->ops->next(in, &arrival));
+}
+
+static void pass__largest_frame(void **state)
+{
+	uint8_t bytes[1500 - GAMMA_HEADER_LEN];
+	struct gamma_arrival arrival;
+	struct gamma_fields f = fields(1);
+
+	(void) state;
+	netns_needed();
+	memset(bytes, 0xa5, sizeof(bytes));
+	f.payload_len = sizeof(bytes);
+	assert_int_equal(put(f, bytes), 1);
+	assert_true(take(&f, &arrival, 1000));
+	assert_int_equal(arrival.len, GAMMA_ETH_LEN + 1500);
+	assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + GAMMA_HEADER_LEN, bytes, sizeof(bytes));
+	in->ops->release(in);
+}
+
+static void filter__other_port_and_other_tenant(void **state)
+{
+	struct gamma_fields f;
+
+	(void) state;
+	netns_needed();
+	f = fields(1), f.dst_port++;
+	put(f, NULL);
+	f = fields(2), f.dst_port = GAMMA_PORT_ANY;
+	put(f, NULL);
+	f = fields(3), f.tenant++;
+	put(f, NULL);
+	put(fields(4), NULL);
+	assert_int_equal(next_number(), 4);
+}
+
+static void filter__lookup_of_any_tenant_for_this_port_or_any(void **state)
+{
+	struct gamma_fields f = fields(1);
+
+	(void) state;
+	netns_needed();
+	f.kind = GAMMA_KIND_LOOKUP, f.tenant = 77;
+	put(f, NULL);
+	f.seq = 2, f.dst_port = GAMMA_PORT_ANY;
+	put(f, NULL);
+	f.seq = 3, f.dst_port = PORT + 1;
+	put(f, NULL);
+	put(fields(4), NULL);
+	assert_int_equal(next_number(), 1);
+	assert_int_equal(next_number(), 2);
+	assert_int_equal(next_number(), 4);
+}
+
+static void filter__frames_for_another_mac_or_type(void **state)
+{
+	struct gamma_frame frame;
+	struct gamma_fields f = fields(1);
+	int error;
+
+	(void) state;
+	netns_needed();
+	make(&frame, &f, NULL);
+	((uint8_t *) frame.head)[5] = 9; /* not g1 */
+	out->ops->send(out, &frame, 1, &error);
+	make(&frame, &f, NULL);
+	((uint8_t *) frame.head)[13] = 0xb6;
+	out->ops->send(out, &frame, 1, &error);
+	put(fields(4), NULL);
+	assert_int_equal(next_number(), 4);
+}
+
+static void burst__in_order_and_in_pieces(void **state)
+{
+	enum { COUNT = 100 };
+	static struct gamma_frame frames[COUNT];
+	static char text[] = "in three pieces";
+	struct gamma_arrival arrival;
+	struct gamma_fields f;
+	int error;
+
+	(void) state;
+	netns_needed();
+	for (unsigned i = 0; i < COUNT; i++) {
+		f = fields(i);
+		f.payload_len = 15;
+		make(&frames[i], &f, text);
+		frames[i].iov[0] = (struct iovec){text, 3};
+		frames[i].iov[1] = (struct iovec){text + 3, 6};
+		frames[i].iov[2] = (struct iovec){text + 9, 6};
+		frames[i].iov_count = 3;
+	}
+	assert_int_equal(out->ops->send(out, frames, COUNT, &error), COUNT);
+	assert_int_equal(stats[0].send_calls, 2);
+	for (unsigned i = 0; i < COUNT; i++) {
+		assert_true(take(&f, &arrival, 1000));
+		assert_int_equal(f.seq, i);
+		assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + f.header_len, text, 15);
+		in->ops->release(in);
+	}
+}
+
+static void ring__goes_round_many_times(void **state)
+{
+	(void) state;
+	netns_needed();
+	for (uint32_t i = 0; i < 5 * in->slots; i++) {
+		put(fields(i), NULL);
+		assert_int_equal(next_number(), i);
+	}
+	in->ops->count(in);
+	assert_int_equal(stats[1].ring_drops, 0);
+}
+
+static void ring__full_is_counted(void **state)
+{
+	unsigned sent = 0;
+
+	(void) state;
+	netns_needed();
+	for (uint32_t i = 0; i < in->slots + 50; i++)
+		sent += put(fields(i), NULL);
+	assert_int_equal(sent, in->slots + 50);
+	for (uint32_t i = 0; i < in->slots; i++)
+		assert_int_equal(next_number(), i);
+	in->ops->count(in);
+	assert_int_equal(stats[1].ring_drops, 50);
+	in->ops->count(in);
+	assert_int_equal(stats[1].ring_drops, 50);
+	put(fields(1000), NULL);
+	assert_int_equal(next_number(), 1000);
+}
+
+static void slots__as_many_as_fit_but_not_fewer_than_256(void **state)
+{
+	struct gamma_packet_attr a = attr("g1");
+	struct gamma_link *link;
+
+	(void) state;
+	netns_needed();
+	a.port++;
+	a.ring_bytes = 4 << 20;
+	assert_int_equal(gamma_packet_open(&a, &stats[1], &link), 0);
+	assert_in_range(link->slots, (4 << 20) / 1700, (4 << 20) / 1500);
+	link->ops->close(link);
+	a.mtu = 9000;
+	a.ring_bytes = 0;
+	assert_int_equal(gamma_packet_open(&a, &stats[1], &link), 0);
+	assert_in_range(link->slots, 256, 300);
+	link->ops->close(link);
+}
+
+static void send__link_down_takes_nothing(void **state)
+{
+	struct gamma_fields f = fields(1);
+	struct gamma_frame frame;
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(netns_ip("link set g0 down"), 0);
+	make(&frame, &f, NULL);
+	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
+	assert_int_equal(error, -EAGAIN);
+	assert_int_equal(netns_ip("link set g0 up"), 0);
+	for (int i = 0; i < 1000 && !put(fields(2), NULL); i++)
+		usleep(1000);
+	assert_int_equal(next_number(), 2);
+}
+
+static void open__nic_that_is_not_there(void **state)
+{
+	struct gamma_packet_attr a = attr("g1");
+	struct gamma_link *link;
+
+	(void) state;
+	netns_needed();
+	a.ifindex = 9999;
+	assert_int_equal(gamma_packet_open(&a, &stats[1], &link), -ENODEV);
+}
+
+static void open__without_the_privilege(void **state)
+{
+	struct gamma_packet_attr a = attr("g1");
+	struct gamma_link *link;
+	int status;
+	pid_t pid;
+
+	(void) state;
+	netns_needed();
+	pid = fork();
+	if (!pid)
+		_exit(setresuid(65534, 65534, 65534) ||
+		      gamma_packet_open(&a, &stats[1], &link) != -EPERM);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LINK_TEST(pass__frame_with_payload),
+		LINK_TEST(pass__largest_frame),
+		LINK_TEST(filter__other_port_and_other_tenant),
+		LINK_TEST(filter__lookup_of_any_tenant_for_this_port_or_any),
+		LINK_TEST(filter__frames_for_another_mac_or_type),
+		LINK_TEST(burst__in_order_and_in_pieces),
+		LINK_TEST(ring__goes_round_many_times),
+		LINK_TEST(ring__full_is_counted),
+		LINK_TEST(slots__as_many_as_fit_but_not_fewer_than_256),
+		LINK_TEST(send__link_down_takes_nothing),
+		LINK_TEST(open__nic_that_is_not_there),
+		LINK_TEST(open__without_the_privilege),
+	};
+
+	return cmocka_run_group_tests(tests, netns_setup, NULL);
+}

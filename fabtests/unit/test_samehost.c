@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/link/samehost.c: two ports of this process's own, no network. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "link/link.h"
+#include "wire/codec.h"
+
+static uint8_t mac[GAMMA_MAC_LEN];
+static uint16_t ports[2];
+static struct gamma_stats stats[2];
+static struct gamma_link *links[2];
+
+static int setup(void **state)
+{
+	pid_t pid = getpid();
+
+	(void) state;
+	mac[0] = 0x0a;
+	memcpy(mac + 2, &pid, 4);
+	memset(stats, 0, sizeof(stats));
+	for (int i = 0; i < 2; i++) {
+		int fd;
+
+		ports[i] = 0;
+		fd = gamma_port_claim(mac, &ports[i]);
+		if (fd < 0 || gamma_samehost_open(fd, &stats[i], &links[i]))
+			return 1;
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	for (int i = 0; i < 2; i++)
+		if (links[i])
+			links[i]->ops->close(links[i]);
+	return 0;
+}
+
+static void make(struct gamma_frame *frame, uint32_t seq, uint32_t tenant, const void *payload,
+		 uint16_t len)
+{
+	struct gamma_fields fields = {
+		.dst_port = ports[1],
+		.src_port = ports[0],
+		.tenant = tenant,
+		.kind = GAMMA_KIND_DATA,
+		.seq = seq,
+		.payload_len = len,
+	};
+
+	memset(frame, 0, sizeof(*frame));
+	frame->iov_count = len ? 1 : 0;
+	frame->iov[0] = (struct iovec){(void *) payload, len};
+	frame->head = gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE,
+				  frame->room + sizeof(frame->room));
+	frame->head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
+}
+
+static unsigned put(uint32_t seq, const void *payload, uint16_t len, int *error)
+{
+	struct gamma_frame frame;
+
+	make(&frame, seq, getuid(), payload, len);
+	return links[0]->ops->send(links[0], &frame, 1, error);
+}
+
+static bool take(struct gamma_fields *fields, struct gamma_arrival *arrival)
+{
+	if (!links[1]->ops->next(links[1], arrival))
+		return false;
+	assert_int_equal(gamma_parse(arrival->frame, arrival->len, fields), GAMMA_OK);
+	return true;
+}
+
+static void pass__in_order_with_content(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	int error;
+
+	(void) state;
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(put(i, "neighbour", 9, &error), 1);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_true(take(&fields, &arrival));
+		assert_int_equal(fields.seq, i);
+		assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, "neighbour", 9);
+		links[1]->ops->release(links[1]);
+	}
+	assert_false(take(&fields, &arrival));
+}
+
+static void pass__largest_frame(void **state)
+{
+	static uint8_t bytes[GAMMA_SAMEHOST_MTU - GAMMA_HEADER_LEN];
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	int error;
+
+	(void) state;
+	memset(bytes, 0x5a, sizeof(bytes));
+	assert_int_equal(put(1, bytes, sizeof(bytes), &error), 1);
+	assert_true(take(&fields, &arrival));
+	assert_int_equal(fields.payload_len, sizeof(bytes));
+	assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, bytes, sizeof(bytes));
+	links[1]->ops->release(links[1]);
+}
+
+/* A receiver that does not look makes the sender wait; nothing is lost. */
+static void full__takes_no_more_until_read(void **state)
+{
+	static uint8_t bytes[30000];
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	uint32_t sent = 0, got = 0;
+	int error = 0;
+
+	(void) state;
+	while (put(sent, bytes, sizeof(bytes), &error))
+		assert_true(++sent < 100000);
+	assert_true(sent > 0);
+	assert_int_equal(error, -EAGAIN);
+	while (take(&fields, &arrival)) {
+		assert_int_equal(fields.seq, got++);
+		links[1]->ops->release(links[1]);
+	}
+	assert_int_equal(got, sent);
+	assert_int_equal(put(sent, bytes, sizeof(bytes), &error), 1);
+}
+
+static void gone__nobody_owns_the_port(void **state)
+{
+	int error = 0;
+
+	(void) state;
+	links[1]->ops->close(links[1]);
+	links[1] = NULL;
+	assert_int_equal(put(1, "x", 1, &error), 0);
+	assert_int_equal(error, -ECONNREFUSED);
+}
+
+static void burst__tells_how_many_left(void **state)
+{
+	struct gamma_frame frames[3];
+	int error = 0;
+
+	(void) state;
+	for (uint32_t i = 0; i < 3; i++)
+		make(&frames[i], i, getuid(), "x", 1);
+	((uint8_t *) frames[1].head)[GAMMA_ETH_LEN] ^= 0x40; /* a port that nobody has */
+	assert_int_equal(links[0]->ops->send(links[0], frames, 3, &error), 1);
+	assert_int_equal(error, -ECONNREFUSED);
+}
+
+/* ---- what others may put into the socket ---- */
+
+/* In a child that is user 65534: sends raw bytes to port 1; 0: sent. */
+static void as_nobody(const void *bytes, size_t len)
+{
+	struct sockaddr_un name;
+	unsigned name_len = gamma_port_name(mac, ports[1], &name);
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+		_exit(setresuid(65534, 65534, 65534) ||
+		      sendto(fd, bytes, len, 0, (struct sockaddr *) &name, name_len) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void tenant__nobody_speaks_for_another_user(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct gamma_frame frame;
+
+	(void) state;
+	if (getuid())
+		skip();
+	make(&frame, 1, 0, NULL, 0);
+	as_nobody(frame.head, frame.head_len);
+	assert_false(take(&fields, &arrival));
+	assert_int_equal(stats[1].malformed, 1);
+	make(&frame, 2, 65534, NULL, 0);
+	as_nobody(frame.head, frame.head_len);
+	assert_true(take(&fields, &arrival));
+	assert_int_equal(fields.seq, 2);
+	links[1]->ops->release(links[1]);
+}
+
+static void malformed__short_ones_are_skipped(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct gamma_frame frame;
+
+	(void) state;
+	if (getuid())
+		skip();
+	make(&frame, 7, 65534, NULL, 0);
+	as_nobody("", 0);
+	as_nobody(frame.head, GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 1);
+	as_nobody(frame.head, frame.head_len);
+	assert_true(take(&fields, &arrival));
+	assert_int_equal(fields.seq, 7);
+	assert_int_equal(stats[1].malformed, 2);
+	links[1]->ops->release(links[1]);
+}
+
+#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LINK_TEST(pass__in_order_with_content),
+		LINK_TEST(pass__largest_frame),
+		LINK_TEST(full__takes_no_more_until_read),
+		LINK_TEST(gone__nobody_owns_the_port),
+		LINK_TEST(burst__tells_how_many_left),
+		LINK_TEST(tenant__nobody_speaks_for_another_user),
+		LINK_TEST(malformed__short_ones_are_skipped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
