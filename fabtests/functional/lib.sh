@@ -235,8 +235,10 @@ wait_for_port() {
 	until_true "$3" port_listens "$1" "$2"
 }
 
+client_host=node02 # node01: both programs of a pair on one host
+
 # pair [-p TCP-PORT | -l PATTERN] SECONDS SERVER... -- CLIENT...
-# The server on node01, and once it listens (or has written a line) the client on node02.
+# The server on node01, and once it listens (or has written a line) the client on $client_host.
 # True if both end well in time; output in $work/server.out and $work/client.out.
 pair() {
 	local port='' line='' seconds status=0 server=()
@@ -266,7 +268,7 @@ pair() {
 		echo "the server did not write $line" >"$work/client.out"
 		status=1
 	else
-		on node02 timeout -k 2 "$seconds" "$@" >"$work/client.out" 2>&1 </dev/null ||
+		on "$client_host" timeout -k 2 "$seconds" "$@" >"$work/client.out" 2>&1 </dev/null ||
 			status=$?
 	fi
 	# A client that failed leaves a server that waits in vain.
@@ -275,6 +277,46 @@ pair() {
 		return 1
 	fi
 	wait_end server
+}
+
+# both NAME SECONDS COMMAND...: as a check, COMMAND as the server and, with node01's management
+# address behind it, as the client; it exchanges addresses as fi_pingpong does. The counters of
+# the endpoints are then those of this run.
+both() {
+	local name=$1 seconds=$2
+	shift 2
+	rm -f "$work/stats"
+	if pair -p 47592 "$seconds" "$@" -- "$@" "$(mgt 1)"; then
+		ok "$name"
+	else
+		not_ok "$name" "$work/server.out" "$work/client.out"
+	fi
+}
+
+# ---- what the endpoints counted ----
+
+# From here on they write their counters when they close (FI_GAMMA_STATS).
+count_frames() {
+	gamma_env+=("FI_GAMMA_STATS=$work/stats")
+}
+
+# counted NAME CONDITION [JQ-OPTION...]: CONDITION, in jq's language, on the array of what each
+# endpoint of the last run counted, such as 'all(.retransmissions == 0)'.
+counted() {
+	local name=$1 condition=$2
+	shift 2
+	if jq -es "$@" "length > 0 and ($condition)" "$work/stats" >"$work/check.out" 2>&1; then
+		ok "$name"
+		return
+	fi
+	jq -c 'with_entries(select(.value != 0))' "$work/stats" >>"$work/check.out" 2>&1 || true
+	not_ok "$name ($condition)" "$work/check.out"
+}
+
+# On a network that loses nothing nothing is sent twice, refused or unknown.
+counted_clean() {
+	counted "$1: no frame lost, repeated or refused" 'all(.retransmissions + .duplicates +
+		.ring_drops + .malformed + .stray + .resets_out + .peer_timeouts == 0)'
 }
 
 # ---- libraries of other versions ----
