@@ -61,6 +61,9 @@ static bool grant(struct gamma_flow *flow)
 				? (uint32_t) gamma_min(pool->share - window, pool_free(pool))
 				: 0;
 
+	/* Whoever sent more than it was granted must not make the account wrong. */
+	if (gamma_unlikely(!window))
+		flow->credit.limit = flow->rx.arrived + flow->credit.returned;
 	flow->credit.limit += more;
 	pool->granted += more;
 	return more > 0;

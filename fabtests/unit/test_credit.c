@@ -200,6 +200,22 @@ static void starved__by_a_dead_receiver(void **state)
 	assert_int_equal(net->nodes[0].last_error, -ETIMEDOUT);
 }
 
+/* A peer that sends more than it was granted gets no more for it, and the account stays right
+ * (the harness checks that). */
+static void overrun__is_not_paid_for(void **state)
+{
+	(void) state;
+	exhaust();
+	net_flow(net, 0, 1)->tx.limit += 20;
+	messages(0, 1, GAMMA_FIRST_CREDIT + 20);
+	net_run(net, MS);
+	assert_int_equal(gamma_credit_window(net_flow(net, 1, 0)), 0);
+	assert_int_equal(pool(1)->granted, 0);
+	relieve();
+	messages(0, 1, 50);
+	net_finish(net, 10 * MS);
+}
+
 /* ---- giving back ---- */
 
 static void ask_back(void)
@@ -404,6 +420,7 @@ int main(void)
 		NET_TEST(starved__requests_back_off),
 		NET_TEST(starved__for_longer_than_the_peer_timeout),
 		NET_TEST(starved__by_a_dead_receiver),
+		NET_TEST(overrun__is_not_paid_for),
 		NET_TEST(reclaim__idle_sender_gives_all_back),
 		NET_TEST(reclaim__then_asks_for_more_and_goes_on),
 		NET_TEST(reclaim__busy_sender_keeps_its_credit),
