@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Unit tests of common/engine/endpoint.c and output.c on real links: endpoints of this process,
+ * two on g0 (neighbours, over their sockets), one on g1 (over the veth pair; see netns.h).
+ */
+#include "netns.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/endpoint.h"
+
+enum { LENGTH_MAX = 1 << 20, TENANT = 0 };
+
+/* An endpoint with at most one receive and one send under way. */
+struct side {
+	struct gamma_endpoint *ep;
+	struct gamma_recv recv;
+	struct gamma_send send;
+	uint8_t *in, *out; /* LENGTH_MAX bytes */
+	bool posted, received, sent;
+	int receive_error, send_error;
+	uint64_t placed;
+	char cause[128];
+	unsigned datagrams, gone;
+	uint64_t datagram_length, datagram_data;
+	struct gamma_addr datagram_source;
+};
+
+enum { A, B, FAR };
+static struct side sides[3];
+
+/* ---- handlers ---- */
+
+static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
+				   const struct gamma_envelope *envelope)
+{
+	struct side *side = context;
+
+	(void) flow, (void) envelope;
+	assert_true(side->posted);
+	side->posted = false;
+	return &side->recv;
+}
+
+static void on_unexpected(void *context, struct gamma_inbound *inbound)
+{
+	(void) context, (void) inbound;
+	fail_msg("every receive is posted");
+}
+
+static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
+			const struct gamma_envelope *envelope, uint64_t placed, int error)
+{
+	struct side *side = context;
+
+	(void) recv, (void) flow, (void) envelope;
+	side->received = true;
+	side->placed = placed;
+	side->receive_error = error;
+}
+
+static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
+{
+	struct side *side = context;
+
+	(void) send, (void) flow;
+	side->sent = true;
+	side->send_error = error;
+}
+
+static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
+{
+	struct side *side = context;
+
+	(void) flow, (void) error;
+	snprintf(side->cause, sizeof(side->cause), "%s", cause);
+}
+
+static void on_datagram(void *context, const struct gamma_addr *source,
+			const struct gamma_envelope *envelope, const uint8_t *payload)
+{
+	struct side *side = context;
+
+	side->datagrams++;
+	side->datagram_length = envelope->length;
+	side->datagram_data = envelope->flags & GAMMA_HAS_DATA ? envelope->data : 0;
+	side->datagram_source = *source;
+	memcpy(side->in, payload, envelope->length);
+}
+
+static void on_gone(void *context, struct gamma_flow *flow)
+{
+	(void) flow;
+	((struct side *) context)->gone++;
+}
+
+static const struct gamma_endpoint_handlers handlers = {
+	.messages = {on_match, on_unexpected, on_received, on_sent, on_failed},
+	.datagram = on_datagram,
+	.gone = on_gone,
+};
+
+/* ---- opening and moving ---- */
+
+static struct gamma_endpoint_attr attr(unsigned which)
+{
+	struct gamma_endpoint_attr attr = {
+		.ifindex = (int) if_nametoindex(which == FAR ? "g1" : "g0"),
+		.mtu = 9000,
+		.ethertype = GAMMA_ETHERTYPE,
+		.tenant = TENANT,
+		.host = which == FAR ? 2 : 1,
+		.ring_bytes = 4 << 20,
+		.linger = GAMMA_NS_PER_S,
+		.limits = {
+			.inject_size = 256,
+			.eager_size = 16384,
+			.peer_timeout = 10 * GAMMA_NS_PER_S,
+			.forget = GAMMA_NS_PER_S,
+		},
+	};
+
+	memcpy(attr.mac, which == FAR ? mac1 : mac0, GAMMA_MAC_LEN);
+	return attr;
+}
+
+static void open_side(unsigned which, bool datagram)
+{
+	struct gamma_endpoint_attr a = attr(which);
+	struct side *side = &sides[which];
+
+	memset(side, 0, sizeof(*side));
+	side->in = malloc(LENGTH_MAX);
+	side->out = malloc(LENGTH_MAX);
+	for (size_t i = 0; i < LENGTH_MAX; i++)
+		side->out[i] = (uint8_t) (i * 31 + (i >> 9) + which);
+	a.datagram = datagram;
+	assert_int_equal(gamma_endpoint_create(&a, &handlers, side, &side->ep), 0);
+}
+
+static void close_side(unsigned which)
+{
+	struct side *side = &sides[which];
+
+	if (side->ep)
+		gamma_endpoint_destroy(side->ep);
+	side->ep = NULL;
+	free(side->in);
+	free(side->out);
+	side->in = side->out = NULL;
+}
+
+static int setup(void **state)
+{
+	(void) state;
+	if (if_nametoindex("g0"))
+		for (unsigned which = A; which <= FAR; which++)
+			open_side(which, false);
+	return 0;
+}
+
+static int setup_datagram(void **state)
+{
+	(void) state;
+	if (if_nametoindex("g0"))
+		for (unsigned which = A; which <= FAR; which++)
+			open_side(which, true);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	for (unsigned which = A; which <= FAR; which++)
+		close_side(which);
+	return 0;
+}
+
+/* Moves all endpoints until the flag is set, for 5 s at most. */
+static void until(const bool *flag)
+{
+	uint64_t end = gamma_now() + 5 * GAMMA_NS_PER_S;
+
+	while (!*flag) {
+		assert_true(gamma_now() < end);
+		for (unsigned which = A; which <= FAR; which++)
+			if (sides[which].ep)
+				gamma_endpoint_progress(sides[which].ep);
+	}
+}
+
+static void post(struct side *side, uint64_t length)
+{
+	side->recv.iov[0] = (struct iovec){side->in, length};
+	side->recv.iov_count = 1;
+	side->recv.capacity = length;
+	side->posted = true;
+	side->received = false;
+	memset(side->in, 0, LENGTH_MAX);
+}
+
+static int start_send(struct side *from, const struct gamma_addr *to, uint64_t length)
+{
+	from->sent = false;
+	memset(&from->send, 0, sizeof(from->send));
+	from->send.iov[0] = (struct iovec){from->out, length};
+	from->send.iov_count = 1;
+	from->send.envelope.length = length;
+	from->send.level = GAMMA_WHEN_ARRIVED;
+	return gamma_endpoint_send(from->ep, gamma_endpoint_flow(from->ep, to), &from->send);
+}
+
+static void exchange(unsigned from, unsigned to, uint64_t length)
+{
+	post(&sides[to], length);
+	assert_int_equal(start_send(&sides[from], gamma_endpoint_addr(sides[to].ep), length), 0);
+	until(&sides[to].received);
+	until(&sides[from].sent);
+	assert_int_equal(sides[to].receive_error, 0);
+	assert_int_equal(sides[from].send_error, 0);
+	assert_int_equal(sides[to].placed, length);
+	assert_memory_equal(sides[to].in, sides[from].out, length);
+}
+
+static const struct gamma_stats *stats(unsigned which)
+{
+	return gamma_endpoint_stats(sides[which].ep);
+}
+
+static const uint64_t lengths[] = {0, 1, 256, 257, 1460, 1461, 8960, 16384, 16385, 100000, LENGTH_MAX};
+
+/* ---- messages ---- */
+
+static void messages__between_neighbours(void **state)
+{
+	(void) state;
+	netns_needed();
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		exchange(A, B, lengths[i]);
+		exchange(B, A, lengths[i]);
+	}
+	assert_int_equal(stats(A)->retransmissions + stats(B)->retransmissions, 0);
+}
+
+static void messages__over_ethernet(void **state)
+{
+	(void) state;
+	netns_needed();
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		exchange(A, FAR, lengths[i]);
+		exchange(FAR, A, lengths[i]);
+	}
+	assert_int_equal(stats(A)->ring_drops + stats(FAR)->ring_drops, 0);
+	assert_int_equal(stats(A)->malformed + stats(FAR)->malformed, 0);
+}
+
+static void messages__to_a_partial_address(void **state)
+{
+	struct gamma_addr addr;
+
+	(void) state;
+	netns_needed();
+	addr = *gamma_endpoint_addr(sides[FAR].ep);
+	addr.epoch = 0, addr.host = 0, addr.mtu = 0;
+	post(&sides[FAR], 64);
+	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
+	until(&sides[A].sent);
+	assert_int_equal(sides[A].send_error, 0);
+	assert_int_equal(stats(A)->lookups_out, 1);
+	/* The flow that was found is also the one of the whole address. */
+	assert_ptr_equal(gamma_endpoint_flow(sides[A].ep, &addr),
+			 gamma_endpoint_flow(sides[A].ep, gamma_endpoint_addr(sides[FAR].ep)));
+}
+
+/* ---- identity ---- */
+
+static void create__port_in_use(void **state)
+{
+	struct gamma_endpoint_attr a = attr(A);
+	struct gamma_endpoint *ep;
+
+	(void) state;
+	netns_needed();
+	a.port = ntohs(gamma_endpoint_addr(sides[A].ep)->port);
+	assert_int_equal(gamma_endpoint_create(&a, &handlers, NULL, &ep), -EADDRINUSE);
+}
+
+static void create__address_is_complete(void **state)
+{
+	const struct gamma_addr *a, *b;
+
+	(void) state;
+	netns_needed();
+	a = gamma_endpoint_addr(sides[A].ep);
+	b = gamma_endpoint_addr(sides[B].ep);
+	assert_memory_equal(a->mac, mac0, GAMMA_MAC_LEN);
+	assert_true(a->port && a->epoch && a->host == 1);
+	assert_int_equal(a->version, GAMMA_ADDR_VERSION);
+	assert_int_equal(ntohs(a->mtu), 9000);
+	assert_int_not_equal(a->port, b->port);
+	assert_int_not_equal(a->epoch, b->epoch);
+}
+
+/* ---- sleeping ---- */
+
+static void fds__wake_for_an_arrival(void **state)
+{
+	struct pollfd polls[GAMMA_ENDPOINT_FDS];
+	int fds[GAMMA_ENDPOINT_FDS];
+
+	(void) state;
+	netns_needed();
+	exchange(A, FAR, 64);
+	gamma_endpoint_fds(sides[FAR].ep, fds);
+	for (int i = 0; i < GAMMA_ENDPOINT_FDS; i++)
+		polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+	assert_int_equal(poll(polls, GAMMA_ENDPOINT_FDS, 0), 0);
+	assert_false(gamma_endpoint_ready(sides[FAR].ep));
+	post(&sides[FAR], 64);
+	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), 64), 0);
+	assert_int_equal(poll(polls, GAMMA_ENDPOINT_FDS, 1000), 1);
+	assert_true(gamma_endpoint_ready(sides[FAR].ep));
+	assert_true(gamma_endpoint_deadline(sides[A].ep) < gamma_now() + GAMMA_NS_PER_S);
+	until(&sides[FAR].received);
+}
+
+/* ---- closing ---- */
+
+static void linger__nothing_to_wait_for(void **state)
+{
+	uint64_t start = gamma_now();
+
+	(void) state;
+	netns_needed();
+	gamma_endpoint_linger(sides[A].ep);
+	assert_true(gamma_now() - start < 100 * GAMMA_NS_PER_MS);
+}
+
+static void linger__is_bounded(void **state)
+{
+	uint64_t start;
+
+	(void) state;
+	netns_needed();
+	post(&sides[FAR], 64);
+	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), 64), 0);
+	start = gamma_now(); /* nobody moves FAR */
+	gamma_endpoint_linger(sides[A].ep);
+	assert_in_range(gamma_now() - start, GAMMA_NS_PER_S * 9 / 10, GAMMA_NS_PER_S * 3 / 2);
+}
+
+static void linger__a_forked_child_sends_nothing(void **state)
+{
+	uint64_t start = gamma_now();
+	int status;
+	pid_t pid;
+
+	(void) state;
+	netns_needed();
+	exchange(A, FAR, 64);
+	pid = fork();
+	if (!pid) {
+		gamma_endpoint_linger(sides[A].ep);
+		_exit(gamma_now() - start > GAMMA_NS_PER_S / 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	exchange(A, FAR, 64); /* no BYE was said */
+}
+
+static void gone__neighbour_that_ended(void **state)
+{
+	struct gamma_addr addr;
+
+	(void) state;
+	netns_needed();
+	exchange(A, B, 64);
+	addr = *gamma_endpoint_addr(sides[B].ep);
+	close_side(B);
+	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
+	until(&sides[A].sent);
+	assert_int_equal(sides[A].send_error, -ECONNRESET);
+	assert_string_equal(sides[A].cause, "its process has ended");
+}
+
+static void gone__remote_that_started_again(void **state)
+{
+	struct gamma_addr addr;
+	struct gamma_endpoint_attr again = attr(FAR);
+
+	(void) state;
+	netns_needed();
+	exchange(A, FAR, 64);
+	addr = *gamma_endpoint_addr(sides[FAR].ep);
+	gamma_endpoint_destroy(sides[FAR].ep);
+	again.port = ntohs(addr.port);
+	assert_int_equal(gamma_endpoint_create(&again, &handlers, &sides[FAR], &sides[FAR].ep), 0);
+	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
+	until(&sides[A].sent);
+	assert_int_equal(sides[A].send_error, -ECONNRESET);
+	exchange(A, FAR, 64); /* to its new address */
+}
+
+/* ---- datagrams ---- */
+
+static void datagram(unsigned from, unsigned to, uint64_t length)
+{
+	const struct gamma_addr *addr = gamma_endpoint_addr(sides[to].ep);
+	struct iovec iov = {sides[from].out, length};
+	struct gamma_envelope envelope = {.length = length, .data = 77, .flags = GAMMA_HAS_DATA};
+	unsigned before = sides[to].datagrams;
+	uint64_t end = gamma_now() + GAMMA_NS_PER_S;
+
+	assert_int_equal(gamma_endpoint_send_datagram(sides[from].ep, addr, &iov, 1, &envelope), 0);
+	while (sides[to].datagrams == before && gamma_now() < end)
+		gamma_endpoint_progress(sides[to].ep);
+	assert_int_equal(sides[to].datagrams, before + 1);
+	assert_int_equal(sides[to].datagram_length, length);
+	assert_int_equal(sides[to].datagram_data, 77);
+	assert_memory_equal(sides[to].in, sides[from].out, length);
+	assert_int_equal(sides[to].datagram_source.epoch, gamma_endpoint_addr(sides[from].ep)->epoch);
+}
+
+static void datagrams__to_neighbours_and_over_ethernet(void **state)
+{
+	size_t most;
+
+	(void) state;
+	netns_needed();
+	most = gamma_endpoint_datagram_max(sides[A].ep);
+	for (unsigned to = B; to <= FAR; to++) {
+		datagram(A, to, 0);
+		datagram(A, to, 64);
+		datagram(A, to, most);
+	}
+	assert_int_equal(stats(A)->datagrams_out, 6);
+	assert_int_equal(stats(B)->datagrams_in, 3);
+}
+
+static void datagrams__too_long(void **state)
+{
+	struct gamma_envelope envelope = {0};
+	struct iovec iov = {NULL, 0};
+
+	(void) state;
+	netns_needed();
+	iov.iov_base = sides[A].out;
+	envelope.length = iov.iov_len = gamma_endpoint_datagram_max(sides[A].ep) + 1;
+	assert_int_equal(gamma_endpoint_send_datagram(sides[A].ep,
+						      gamma_endpoint_addr(sides[FAR].ep), &iov, 1,
+						      &envelope),
+			 -EMSGSIZE);
+}
+
+#define EP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define DGRAM_TEST(name) cmocka_unit_test_setup_teardown(name, setup_datagram, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(messages__between_neighbours),
+		EP_TEST(messages__over_ethernet),
+		EP_TEST(messages__to_a_partial_address),
+		EP_TEST(create__port_in_use),
+		EP_TEST(create__address_is_complete),
+		EP_TEST(fds__wake_for_an_arrival),
+		EP_TEST(linger__nothing_to_wait_for),
+		EP_TEST(linger__is_bounded),
+		EP_TEST(linger__a_forked_child_sends_nothing),
+		EP_TEST(gone__neighbour_that_ended),
+		EP_TEST(gone__remote_that_started_again),
+		DGRAM_TEST(datagrams__to_neighbours_and_over_ethernet),
+		DGRAM_TEST(datagrams__too_long),
+	};
+
+	return cmocka_run_group_tests(tests, netns_setup, NULL);
+}
