@@ -32,7 +32,8 @@ static void there_and_back(const uint8_t *frame, size_t size)
 static void correct(uint8_t *frame, size_t size)
 {
 	const size_t at = GAMMA_ETH_LEN + offsetof(struct gamma_header, checksum);
-	size_t end = GAMMA_ETH_LEN + frame[GAMMA_ETH_LEN + offsetof(struct gamma_header, header_len)];
+	size_t end =
+		GAMMA_ETH_LEN + frame[GAMMA_ETH_LEN + offsetof(struct gamma_header, header_len)];
 	uint32_t crc = gamma_crc32c(0, frame, at);
 
 	if (end > size)

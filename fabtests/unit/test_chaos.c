@@ -59,7 +59,8 @@ static void traffic(struct net *net, uint64_t *seed)
 
 	for (unsigned i = 0; i < messages; i++) {
 		unsigned from = (unsigned) (net_random(seed) % net->count);
-		unsigned to = (from + 1 + (unsigned) (net_random(seed) % (net->count - 1))) % net->count;
+		unsigned to =
+			(from + 1 + (unsigned) (net_random(seed) % (net->count - 1))) % net->count;
 		bool first = net_random(seed) % 2;
 
 		if (first)

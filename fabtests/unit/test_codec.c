@@ -193,8 +193,10 @@ static enum gamma_malformed with(size_t offset, uint8_t value)
 static void parse__other_version(void **state)
 {
 	(void) state;
-	assert_int_equal(with(offsetof(struct gamma_header, version_kind), 0x01), GAMMA_BAD_VERSION);
-	assert_int_equal(with(offsetof(struct gamma_header, version_kind), 0x21), GAMMA_BAD_VERSION);
+	assert_int_equal(with(offsetof(struct gamma_header, version_kind), 0x01),
+			 GAMMA_BAD_VERSION);
+	assert_int_equal(with(offsetof(struct gamma_header, version_kind), 0x21),
+			 GAMMA_BAD_VERSION);
 }
 
 static void parse__unknown_kind(void **state)

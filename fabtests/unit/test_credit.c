@@ -292,8 +292,11 @@ static void reclaim__repeated_and_stale_answers(void **state)
 /* The receiver believes that there is credit, the sender has given it back: it says so again. */
 static void reclaim__lost_answer_is_repeated(void **state)
 {
-	struct rule *rule = net_rule(net, (struct rule){.fate = DROP, .kind = GAMMA_KIND_RECLAIM,
-							.op = GAMMA_ANSWER, .seq = ANY_SEQ, .times = 1});
+	struct rule *rule = net_rule(net, (struct rule){.fate = DROP,
+							.kind = GAMMA_KIND_RECLAIM,
+							.op = GAMMA_ANSWER,
+							.seq = ANY_SEQ,
+							.times = 1});
 
 	(void) state;
 	messages(0, 1, 20);

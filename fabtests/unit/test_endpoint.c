@@ -235,7 +235,8 @@ static const struct gamma_stats *stats(unsigned which)
 	return gamma_endpoint_stats(sides[which].ep);
 }
 
-static const uint64_t lengths[] = {0, 1, 256, 257, 1460, 1461, 8960, 16384, 16385, 100000, LENGTH_MAX};
+static const uint64_t lengths[] = {0,    1,     256,   257,    1460,      1461,
+				   8960, 16384, 16385, 100000, LENGTH_MAX};
 
 /* ---- messages ---- */
 
@@ -426,7 +427,8 @@ static void datagram(unsigned from, unsigned to, uint64_t length)
 	assert_int_equal(sides[to].datagram_length, length);
 	assert_int_equal(sides[to].datagram_data, 77);
 	assert_memory_equal(sides[to].in, sides[from].out, length);
-	assert_int_equal(sides[to].datagram_source.epoch, gamma_endpoint_addr(sides[from].ep)->epoch);
+	assert_int_equal(sides[to].datagram_source.epoch,
+			 gamma_endpoint_addr(sides[from].ep)->epoch);
 }
 
 static void datagrams__to_neighbours_and_over_ethernet(void **state)

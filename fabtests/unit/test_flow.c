@@ -176,7 +176,11 @@ static void lookup__answered_by_the_peers_own_data(void **state)
 	struct gamma_flow *flow;
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_LOOKUP, .op = ANY_OP, .seq = ANY_SEQ});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_LOOKUP,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ});
 	send_partial(&flow);
 	net_post(net, 1, 64);
 	net_post(net, 0, 64);
@@ -343,7 +347,11 @@ static void bye__ends_what_is_outstanding(void **state)
 
 	(void) state;
 	exchange();
-	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK, .seq = ANY_SEQ, .times = 1});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 1,
+				    .kind = GAMMA_KIND_ACK,
+				    .seq = ANY_SEQ,
+				    .times = 1});
 	arrived = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	waiting = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
 	net_run(net, 5 * US);
@@ -499,7 +507,9 @@ static void peers__hundreds_are_found_again(void **state)
 
 static void name__of_an_address(void **state)
 {
-	struct gamma_addr addr = {.mac = {2, 0x47, 0x41, 0x4d, 0, 0xfe}, .port = htons(9228), .epoch = htonl(0x1a2b3c4d)};
+	struct gamma_addr addr = {.mac = {2, 0x47, 0x41, 0x4d, 0, 0xfe},
+				  .port = htons(9228),
+				  .epoch = htonl(0x1a2b3c4d)};
 	char name[GAMMA_NAME_LEN];
 
 	(void) state;

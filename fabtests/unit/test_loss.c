@@ -126,7 +126,12 @@ static void lost__the_acknowledgement(void **state)
 
 	(void) state;
 	warm_up();
-	took = transfer(1, 64, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK, .seq = ANY_SEQ, .times = 1});
+	took = transfer(1, 64,
+			(struct rule){.fate = DROP,
+				      .from = 1,
+				      .kind = GAMMA_KIND_ACK,
+				      .seq = ANY_SEQ,
+				      .times = 1});
 	assert_int_equal(again(0), 0);
 	assert_int_equal(net_stats(net, 0)->probes_out, 1);
 	assert_int_equal(net_stats(net, 1)->duplicates, 0);
@@ -146,7 +151,11 @@ static void lost__the_probe_too(void **state)
 {
 	(void) state;
 	warm_up();
-	net_rule(net, (struct rule){.fate = DROP, .kind = GAMMA_KIND_PROBE, .op = ANY_OP, .seq = ANY_SEQ, .times = 3});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .kind = GAMMA_KIND_PROBE,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = 3});
 	assert_true(transfer(1, 64, (struct rule){.fate = DROP, .seq = 20, .times = 1}) < 2 * MS);
 	assert_int_equal(again(0), 1);
 	assert_int_equal(net_stats(net, 0)->probes_out, 4);
@@ -181,7 +190,10 @@ static void lost__a_frame_of_bulk(void **state)
 {
 	(void) state;
 	warm_up();
-	transfer(1, 100000, (struct rule){.fate = DROP, .op = GAMMA_OP_BULK, .seq = ANY_SEQ, .skip = 20, .times = 1});
+	transfer(
+		1, 100000,
+		(struct rule){
+			.fate = DROP, .op = GAMMA_OP_BULK, .seq = ANY_SEQ, .skip = 20, .times = 1});
 	assert_int_equal(again(0), 1);
 	assert_int_equal(net_stats(net, 0)->probes_out, 0);
 }
@@ -201,7 +213,12 @@ static void doubled__is_counted_and_harmless(void **state)
 {
 	(void) state;
 	warm_up();
-	transfer(10, 1000, (struct rule){.fate = DUPLICATE, .op = ANY_OP, .from = ANY_NODE, .seq = ANY_SEQ, .delay = 700});
+	transfer(10, 1000,
+		 (struct rule){.fate = DUPLICATE,
+			       .op = ANY_OP,
+			       .from = ANY_NODE,
+			       .seq = ANY_SEQ,
+			       .delay = 700});
 	assert_int_equal(again(0) + again(1), 0);
 	assert_int_equal(net_stats(net, 1)->duplicates, 10);
 	assert_int_equal(net_stats(net, 1)->malformed, 0);

@@ -204,8 +204,11 @@ static void early__fragments_are_placed_at_once(void **state)
 
 	(void) state;
 	/* The second fragment comes 50 us late; the rest finds the message known. */
-	net_rule(two, (struct rule){
-			      .fate = DELAY, .op = GAMMA_OP_SEND_MORE, .seq = 1, .delay = 50 * US, .times = 1});
+	net_rule(two, (struct rule){.fate = DELAY,
+				    .op = GAMMA_OP_SEND_MORE,
+				    .seq = 1,
+				    .delay = 50 * US,
+				    .times = 1});
 	net_post(two, 1, 10000);
 	net_send(two, 0, 1, 10000, GAMMA_WHEN_ARRIVED);
 	net_run(two, 30 * US);

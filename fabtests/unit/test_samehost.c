@@ -93,7 +93,8 @@ static void pass__in_order_with_content(void **state)
 	for (uint32_t i = 0; i < 5; i++) {
 		assert_true(take(&fields, &arrival));
 		assert_int_equal(fields.seq, i);
-		assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, "neighbour", 9);
+		assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, "neighbour",
+				    9);
 		links[1]->ops->release(links[1]);
 	}
 	assert_false(take(&fields, &arrival));
@@ -111,7 +112,8 @@ static void pass__largest_frame(void **state)
 	assert_int_equal(put(1, bytes, sizeof(bytes), &error), 1);
 	assert_true(take(&fields, &arrival));
 	assert_int_equal(fields.payload_len, sizeof(bytes));
-	assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, bytes, sizeof(bytes));
+	assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, bytes,
+			    sizeof(bytes));
 	links[1]->ops->release(links[1]);
 }
 

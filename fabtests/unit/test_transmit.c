@@ -120,9 +120,10 @@ static void last_of_credit__asks_for_more(void **state)
 	for (int i = 0; i < GAMMA_FIRST_CREDIT; i++) {
 		assert_true(poll_kind(GAMMA_KIND_DATA));
 		assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
-		assert_int_equal(fields.flags, i < GAMMA_FIRST_CREDIT - 1
-						       ? 0
-						       : GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG);
+		assert_int_equal(fields.flags,
+				 i < GAMMA_FIRST_CREDIT - 1
+					 ? 0
+					 : GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG);
 	}
 	assert_false(gamma_flow_poll(flow, net->now, &frame));
 }
