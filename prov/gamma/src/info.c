@@ -142,7 +142,7 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 		return 0;
 	if (gamma_resolve(node, service, source, query->conf, query->nics, query->nic_count, out,
 			  why, sizeof(why))) {
-		GAMMA_WARN(CORE, "%s\n", why);
+		gamma_complain(query->named, why);
 		return -FI_ENODATA;
 	}
 	if (source)
@@ -329,6 +329,41 @@ static bool attributes_fit(uint32_t version, const struct fi_info *hints)
 	return false;
 }
 
+static bool any_fits(const struct query *query)
+{
+	size_t i;
+
+	for (i = 0; i < query->nic_count; i++)
+		if (nic_fits(query, &query->nics[i]))
+			return true;
+	return false;
+}
+
+/* Why no interface is offered, although all names are known and the attributes possible. */
+static void explain_nothing(const struct query *query)
+{
+	const char *domain = hinted_domain(query->hints);
+	const struct gamma_nic *nic =
+		domain ? gamma_nic_by_name(query->nics, query->nic_count, domain) : NULL;
+	char why[256];
+
+	if (any_fits(query)) {
+		GAMMA_INFO(CORE, "the hints ask for more than the interface's MTU allows\n");
+		return;
+	}
+	if (domain && !nic)
+		snprintf(why, sizeof(why),
+			 "domain %.64s: this host has no such interface; ip link lists them",
+			 domain);
+	else if (nic && nic->reason)
+		snprintf(why, sizeof(why), "domain %s %s", domain, nic->reason);
+	else
+		snprintf(why, sizeof(why),
+			 "no one interface has the domain, the source address and the "
+			 "FI_GAMMA_IFACE asked for; fi_info -p gamma -v lists them");
+	gamma_complain(query->named && (domain || query->source.nic), why);
+}
+
 static int run_query(struct query *query, const char *node, const char *service, bool source,
 		     struct fi_info **info)
 {
@@ -342,10 +377,11 @@ static int run_query(struct query *query, const char *node, const char *service,
 	ret = resolve_names(query, node, service, source);
 	if (!ret)
 		ret = take_hinted_addresses(query, source && (node || service));
-	if (!ret)
-		ret = answer(query, info);
+	if (ret)
+		return ret;
+	ret = answer(query, info);
 	if (ret == -FI_ENODATA)
-		GAMMA_INFO(CORE, "no usable interface has the addresses or the domain asked for\n");
+		explain_nothing(query);
 	return ret;
 }
 

@@ -27,7 +27,7 @@ static int format(const struct gamma_ep *ep, const struct gamma_stats *stats, ch
 void gamma_report_stats(struct gamma_ep *ep)
 {
 	const char *where = gamma_settings.stats;
-	char line[LINE_MAX_LEN];
+	char line[LINE_MAX_LEN], why[512];
 	int len, fd;
 
 	if (!where)
@@ -35,9 +35,13 @@ void gamma_report_stats(struct gamma_ep *ep)
 	len = format(ep, gamma_endpoint_stats(ep->endpoint), line);
 	fd = strcmp(where, "stderr") ? open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
 				     : STDERR_FILENO;
-	if (fd < 0 || write(fd, line, (size_t) len) != len)
-		GAMMA_WARN(EP_CTRL, "FI_GAMMA_STATS: cannot write %s: %s\n", where,
-			   strerror(errno));
+	if (fd < 0 || write(fd, line, (size_t) len) != len) {
+		snprintf(why, sizeof(why),
+			 "FI_GAMMA_STATS=%.160s cannot be written (%s); name a file in a folder "
+			 "where this user may write, or stderr",
+			 where, strerror(errno));
+		gamma_complain(true, why);
+	}
 	if (fd >= 0 && fd != STDERR_FILENO)
 		close(fd);
 }
