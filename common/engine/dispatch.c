@@ -110,7 +110,10 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 		endpoint->local.stats.malformed++;
 		return;
 	}
-	gamma_flow_found(flow, &found, now);
+	if (gamma_peers_find(endpoint, mac, fields->src_port, ntohl(found.epoch)))
+		gamma_flow_fail(flow, -EHOSTDOWN, "it was given up before and has not restarted");
+	else
+		gamma_flow_found(flow, &found, now);
 }
 
 static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,

@@ -176,7 +176,7 @@ static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 	return data || request || probe;
 }
 
-static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields)
+static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
 	if (!outstanding(flow, fields->seq)) {
 		flow->local->stats.stray++;
@@ -186,6 +186,8 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 	gamma_flow_fail(flow, -ECONNRESET,
 			fields->op == GAMMA_RESET_CLOSED ? "it has closed its endpoint"
 							 : "its endpoint is another one now");
+	/* That epoch is over: once no frame of it can be under way it need not be remembered. */
+	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
 }
 
 static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
@@ -227,7 +229,7 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
 			gamma_credit_reclaimed(flow, fields->seq);
 		break;
 	case GAMMA_KIND_RESET:
-		receive_reset(flow, fields);
+		receive_reset(flow, fields, now);
 		break;
 	case GAMMA_KIND_BYE:
 		receive_bye(flow, fields, now);

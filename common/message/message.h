@@ -131,6 +131,7 @@ struct gamma_message_state {
 	uint32_t in_a_row; /* message frames sent while a stream waited */
 };
 
+/* Called from within the flow: they must not send. */
 struct gamma_handlers {
 	/* A message begins. Returns the receive that it matches, now consumed, or NULL. */
 	struct gamma_recv *(*match)(void *context, struct gamma_flow *flow,

@@ -124,6 +124,15 @@ static struct gamma_inbound *find_arriving(const struct gamma_flow *flow, uint32
 	return NULL;
 }
 
+/* No more bytes are owed by the peer. */
+static void end_arrival(struct gamma_inbound *inbound)
+{
+	if (inbound->state == GAMMA_INBOUND_ACCEPTED)
+		gamma_transfer_remove(&inbound->flow->local->accepted, inbound->accepted);
+	if (inbound->state == GAMMA_INBOUND_ACCEPTED || inbound->state == GAMMA_INBOUND_ARRIVING)
+		inbound->flow->messages.owed--;
+}
+
 static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t *payload,
 		  uint32_t len)
 {
@@ -139,10 +148,7 @@ static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t 
 	}
 	if (inbound->arrived < inbound->wanted)
 		return;
-	if (inbound->state == GAMMA_INBOUND_ACCEPTED) {
-		gamma_transfer_remove(&inbound->flow->local->accepted, inbound->accepted);
-		inbound->flow->messages.owed--;
-	}
+	end_arrival(inbound);
 	inbound->state = GAMMA_INBOUND_COMPLETE;
 	if (inbound->discarded)
 		inbound_free(inbound);
@@ -169,6 +175,7 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	if (!inbound)
 		return false;
 	inbound->state = GAMMA_INBOUND_ARRIVING;
+	flow->messages.owed++;
 	recv = local->handlers->match(local->context, flow, &envelope);
 	inbound->recv = recv;
 	if (recv) {
@@ -338,10 +345,8 @@ void gamma_message_drop_receives(struct gamma_flow *flow, int error)
 		struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
 
-		if (inbound->state == GAMMA_INBOUND_ACCEPTED) {
-			gamma_transfer_remove(&flow->local->accepted, inbound->accepted);
-			flow->messages.owed--;
-		}
+		if (!inbound->error)
+			end_arrival(inbound);
 		if (!error || inbound->discarded)
 			inbound_free(inbound);
 		else if (inbound->recv)
