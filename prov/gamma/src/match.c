@@ -108,11 +108,20 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	struct gamma_ep *ep = context;
 	char name[GAMMA_NAME_LEN];
 
-	(void) error;
 	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s", gamma_addr_name(&flow->addr, name),
 		 cause);
-	if (!ep->closing)
-		GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
+	if (ep->closing)
+		return;
+	GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
+	/* Injected messages have no completion to tell of their loss. */
+	if (ep->eq)
+		gamma_eq_report_error(ep->eq, &(struct fi_eq_err_entry){
+						      .fid = &ep->handle.fid.fid,
+						      .context = ep->handle.fid.fid.context,
+						      .err = -error,
+						      .err_data = ep->cause,
+						      .err_data_size = strlen(ep->cause) + 1,
+					      });
 }
 
 static void on_gone(void *context, struct gamma_flow *flow)
