@@ -4,13 +4,15 @@
  * version, hints with nothing but what is asked, and several times in one process. Started by
  * test_selection.sh, test_names.sh and test_loading.sh.
  *
- * Writes "libfabric VERSION" and a line "PROVIDER ENDPOINT-TYPE DOMAIN" for each answer. Exit
- * status: 0, the error of the last query as a positive number, or 2 for wrong usage.
+ * Writes "libfabric VERSION" and a line "PROVIDER ENDPOINT-TYPE DOMAIN" for each answer, with -a
+ * also its source and destination address as hexadecimal digits. Exit status: 0, the error of the
+ * last query as a positive number, or 2 for wrong usage.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,8 @@
 struct options {
 	uint32_t version;
 	uint64_t flags;
-	int repeat; /* queries in all */
+	int repeat;     /* queries in all */
+	bool addresses; /* written with each answer */
 	const char *node, *service;
 	struct fi_info *hints;
 };
@@ -40,10 +43,10 @@ static const struct word types[] = {
 
 static void __attribute__((noreturn)) usage(void)
 {
-	fprintf(stderr,
-		"usage: query [-V MAJOR.MINOR] [-c CAPABILITY]... [-t msg|rdm|dgram]\n"
-		"             [-p PROVIDER] [-d DOMAIN] [-n NODE] [-P SERVICE] [-s] [-r TIMES]\n"
-		"-s: NODE and SERVICE name the source\n");
+	fprintf(stderr, "usage: query [-V MAJOR.MINOR] [-c CAPABILITY]... [-t msg|rdm|dgram]\n"
+			"             [-p PROVIDER] [-d DOMAIN] [-n NODE] [-P SERVICE] [-s]\n"
+			"             [-r TIMES] [-a]\n"
+			"-s: NODE and SERVICE name the source\n");
 	exit(2);
 }
 
@@ -68,7 +71,7 @@ static void parse(int argc, char **argv, struct options *opt)
 {
 	int letter;
 
-	while ((letter = getopt(argc, argv, "V:c:t:p:d:n:P:r:s")) != -1) {
+	while ((letter = getopt(argc, argv, "V:c:t:p:d:n:P:r:sa")) != -1) {
 		if (letter == 'V')
 			opt->version = parse_version(optarg);
 		else if (letter == 'c')
@@ -87,11 +90,36 @@ static void parse(int argc, char **argv, struct options *opt)
 			opt->repeat = atoi(optarg);
 		else if (letter == 's')
 			opt->flags |= FI_SOURCE;
+		else if (letter == 'a')
+			opt->addresses = true;
 		else
 			usage();
 	}
 	if (optind < argc)
 		usage();
+}
+
+static void print_address(const void *addr, size_t len)
+{
+	const unsigned char *byte = addr;
+
+	putchar(' ');
+	if (!addr)
+		putchar('-');
+	for (; addr && len; len--)
+		printf("%02x", *byte++);
+}
+
+static void print(const struct fi_info *info, bool addresses)
+{
+	printf("%s %s %s", info->fabric_attr->prov_name,
+	       fi_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE) + strlen("FI_EP_"),
+	       info->domain_attr->name);
+	if (addresses) {
+		print_address(info->src_addr, info->src_addrlen);
+		print_address(info->dest_addr, info->dest_addrlen);
+	}
+	putchar('\n');
 }
 
 static int query(const struct options *opt)
@@ -102,9 +130,7 @@ static int query(const struct options *opt)
 	if (ret)
 		return -ret;
 	for (info = list; info; info = info->next)
-		printf("%s %s %s\n", info->fabric_attr->prov_name,
-		       fi_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE) + strlen("FI_EP_"),
-		       info->domain_attr->name);
+		print(info, opt->addresses);
 	fi_freeinfo(list);
 	return 0;
 }
