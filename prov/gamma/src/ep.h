@@ -103,6 +103,59 @@ struct gamma_post {
 ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
 ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
 
+/* The forms in which libfabric's calls pass an operation; kind: FI_MSG or FI_TAGGED. */
+
+static inline ssize_t gamma_recv_iov(struct fid_ep *fid, const struct iovec *iov, size_t count,
+				     fi_addr_t source, uint64_t tag, uint64_t ignore,
+				     void *context, uint64_t kind)
+{
+	struct gamma_ep_handle *handle = gamma_handle(fid);
+
+	return gamma_post_recv(handle, &(struct gamma_post){
+					       .iov = iov,
+					       .count = count,
+					       .addr = source,
+					       .tag = tag,
+					       .ignore = ignore,
+					       .context = context,
+					       .flags = handle->rx_flags | kind,
+				       });
+}
+
+/* kind: with FI_REMOTE_CQ_DATA if data is to go with it. */
+static inline ssize_t gamma_send_iov(struct fid_ep *fid, const struct iovec *iov, size_t count,
+				     fi_addr_t dest, uint64_t tag, uint64_t data, void *context,
+				     uint64_t kind)
+{
+	struct gamma_ep_handle *handle = gamma_handle(fid);
+
+	return gamma_post_send(handle, &(struct gamma_post){
+					       .iov = iov,
+					       .count = count,
+					       .addr = dest,
+					       .tag = tag,
+					       .data = data,
+					       .context = context,
+					       .flags = handle->tx_flags | kind,
+				       });
+}
+
+static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+				   uint64_t tag, uint64_t data, uint64_t kind)
+{
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
+
+	return gamma_post_send(gamma_handle(fid), &(struct gamma_post){
+							  .iov = &iov,
+							  .count = 1,
+							  .addr = dest,
+							  .tag = tag,
+							  .data = data,
+							  .flags = kind,
+							  .silent = true,
+						  });
+}
+
 struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
 void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx);
 struct gamma_rx *gamma_rx_get(struct gamma_ep *ep);

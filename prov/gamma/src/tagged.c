@@ -2,157 +2,94 @@
 /* fi_tsend, fi_trecv and their variants. */
 #include "ep.h"
 
-#define TAGGED_SEND_FLAGS                                                                          \
-	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE |            \
+/* Flags that the *msg calls take. */
+#define SEND_FLAGS                                                                      \
+	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE)
-#define TAGGED_RECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
+#define RECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
-static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
-			   fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
+			   uint64_t tag, uint64_t ignore, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
 	struct iovec iov = {.iov_base = buf, .iov_len = len};
 
 	(void) desc;
-	return gamma_post_recv(handle, &(struct gamma_post){
-					       .iov = &iov,
-					       .count = 1,
-					       .addr = src_addr,
-					       .tag = tag,
-					       .ignore = ignore,
-					       .context = context,
-					       .flags = handle->rx_flags | FI_TAGGED,
-				       });
+	return gamma_recv_iov(ep, &iov, 1, src_addr, tag, ignore, context, FI_TAGGED);
 }
 
-static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			    fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
-
 	(void) desc;
-	return gamma_post_recv(handle, &(struct gamma_post){
-					       .iov = iov,
-					       .count = count,
-					       .addr = src_addr,
-					       .tag = tag,
-					       .ignore = ignore,
-					       .context = context,
-					       .flags = handle->rx_flags | FI_TAGGED,
-				       });
+	return gamma_recv_iov(ep, iov, count, src_addr, tag, ignore, context, FI_TAGGED);
 }
 
-static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	if (flags & ~TAGGED_RECV_FLAGS)
+	if (flags & ~RECV_FLAGS)
 		return -FI_EBADFLAGS;
-	return gamma_post_recv(gamma_handle(fid), &(struct gamma_post){
-							  .iov = msg->msg_iov,
-							  .count = msg->iov_count,
-							  .addr = msg->addr,
-							  .tag = msg->tag,
-							  .ignore = msg->ignore,
-							  .context = msg->context,
-							  .flags = flags | FI_TAGGED,
-						  });
+	return gamma_post_recv(gamma_handle(ep), &(struct gamma_post){
+							 .iov = msg->msg_iov,
+							 .count = msg->iov_count,
+							 .addr = msg->addr,
+							 .tag = msg->tag,
+							 .ignore = msg->ignore,
+							 .context = msg->context,
+							 .flags = flags | FI_TAGGED,
+						 });
 }
 
-static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			   fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
 
 	(void) desc;
-	return gamma_post_send(handle, &(struct gamma_post){
-					       .iov = &iov,
-					       .count = 1,
-					       .addr = dest_addr,
-					       .tag = tag,
-					       .context = context,
-					       .flags = handle->tx_flags | FI_TAGGED,
-				       });
+	return gamma_send_iov(ep, &iov, 1, dest_addr, tag, 0, context, FI_TAGGED);
 }
 
-static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			    fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
-
 	(void) desc;
-	return gamma_post_send(handle, &(struct gamma_post){
-					       .iov = iov,
-					       .count = count,
-					       .addr = dest_addr,
-					       .tag = tag,
-					       .context = context,
-					       .flags = handle->tx_flags | FI_TAGGED,
-				       });
+	return gamma_send_iov(ep, iov, count, dest_addr, tag, 0, context, FI_TAGGED);
 }
 
-static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	if (flags & ~TAGGED_SEND_FLAGS)
+	if (flags & ~SEND_FLAGS)
 		return -FI_EBADFLAGS;
-	return gamma_post_send(gamma_handle(fid), &(struct gamma_post){
-							  .iov = msg->msg_iov,
-							  .count = msg->iov_count,
-							  .addr = msg->addr,
-							  .tag = msg->tag,
-							  .data = msg->data,
-							  .context = msg->context,
-							  .flags = flags | FI_TAGGED,
-						  });
+	return gamma_post_send(gamma_handle(ep), &(struct gamma_post){
+							 .iov = msg->msg_iov,
+							 .count = msg->iov_count,
+							 .addr = msg->addr,
+							 .tag = msg->tag,
+							 .data = msg->data,
+							 .context = msg->context,
+							 .flags = flags | FI_TAGGED,
+						 });
 }
 
-static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
+static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
 			     uint64_t tag)
 {
-	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
-
-	return gamma_post_send(gamma_handle(fid), &(struct gamma_post){
-							  .iov = &iov,
-							  .count = 1,
-							  .addr = dest_addr,
-							  .tag = tag,
-							  .flags = FI_TAGGED,
-							  .silent = true,
-						  });
+	return gamma_inject(ep, buf, len, dest_addr, tag, 0, FI_TAGGED);
 }
 
-static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			       uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
 
 	(void) desc;
-	return gamma_post_send(handle, &(struct gamma_post){
-					       .iov = &iov,
-					       .count = 1,
-					       .addr = dest_addr,
-					       .tag = tag,
-					       .data = data,
-					       .context = context,
-					       .flags = handle->tx_flags | FI_TAGGED |
-							FI_REMOTE_CQ_DATA,
-				       });
+	return gamma_send_iov(ep, &iov, 1, dest_addr, tag, data, context,
+			      FI_TAGGED | FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 				 fi_addr_t dest_addr, uint64_t tag)
 {
-	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
-
-	return gamma_post_send(gamma_handle(fid), &(struct gamma_post){
-							  .iov = &iov,
-							  .count = 1,
-							  .addr = dest_addr,
-							  .tag = tag,
-							  .data = data,
-							  .flags = FI_TAGGED | FI_REMOTE_CQ_DATA,
-							  .silent = true,
-						  });
+	return gamma_inject(ep, buf, len, dest_addr, tag, data, FI_TAGGED | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_tagged gamma_tagged_ops = {
