@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gamma-api: endpoints that come and go, many of them, in many threads, and talking to themselves.
+ */
+#include "api.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void send_one(struct node *node, fi_addr_t addr, size_t len, unsigned seed)
+{
+	struct message message;
+
+	message_init(&message, len, 1);
+	message_fill(&message, seed);
+	message.addr = addr;
+	message_send(node, &message);
+	wait_sent(node, &message);
+	message_free(&message);
+}
+
+static void receive_one(struct node *node, size_t len, unsigned seed)
+{
+	struct message message;
+
+	message_init(&message, len, 1);
+	message_receive(node, &message);
+	wait_received(node, &message, len);
+	message_check(&message, seed, len);
+	message_free(&message);
+}
+
+/* Removed and inserted again while a receive is posted, which survives that. */
+static void test_av(enum fi_av_type type, bool sender)
+{
+	struct message message;
+	struct name name = {.len = ADDR_MAX};
+	struct node node;
+
+	node_open_pair(&node, &(struct node_options){.av_type = type});
+	message_init(&message, 100, 1);
+	if (!sender)
+		message_receive(&node, &message);
+	aside_sync();
+	CHECK_EQ(fi_av_lookup(node.av, node.peer, name.bytes, &name.len), 0);
+	CHECK_EQ(name.len, node.info->src_addrlen);
+	CHECK_EQ(fi_av_remove(node.av, &node.peer, 1, 0), 0);
+	CHECK_EQ(fi_send(node.ep, message.iov[0].iov_base, 1, NULL, node.peer, NULL), -FI_EINVAL);
+	CHECK(fi_av_lookup(node.av, node.peer, name.bytes, &name.len) < 0);
+	node.peer = node_insert(&node, &name);
+	if (sender) {
+		send_one(&node, node.peer, 100, 1);
+		CHECK_EQ(fi_av_remove(node.av, &node.peer, 1, 0), 0);
+		node.peer = node_insert(&node, &name);
+		send_one(&node, node.peer, 100000, 2);
+	} else {
+		wait_received(&node, &message, 100);
+		message_check(&message, 1, 100);
+		receive_one(&node, 100000, 2);
+	}
+	message_free(&message);
+	node_close_pair(&node);
+}
+
+static void test_av_map(bool sender)
+{
+	test_av(FI_AV_MAP, sender);
+}
+
+static void test_av_table(bool sender)
+{
+	test_av(FI_AV_TABLE, sender);
+}
+
+static void test_self(bool sender)
+{
+	static const size_t lens[] = {0, 1, 100, 4000, 20000, 1 << 20};
+	struct message out, in;
+	struct name name;
+	struct node node;
+	fi_addr_t self;
+
+	(void) sender;
+	node_open_pair(&node, &(struct node_options){0});
+	node_name(&node, &name);
+	self = node_insert(&node, &name);
+	for (unsigned i = 0; i < 2 * sizeof(lens) / sizeof(*lens); i++) {
+		message_init(&out, lens[i / 2], 1);
+		message_init(&in, lens[i / 2], 1);
+		message_fill(&out, i);
+		out.addr = self;
+		if (i & 1)
+			message_receive(&node, &in);
+		message_send(&node, &out);
+		if (!(i & 1))
+			message_receive(&node, &in);
+		wait_received(&node, &in, in.len);
+		message_check(&in, i, in.len);
+		wait_sent(&node, &out);
+		message_free(&out);
+		message_free(&in);
+	}
+	node_close_pair(&node);
+}
+
+enum { CROWD = 20, ALL = 2 * CROWD }; /* endpoints of a process, of both */
+
+static size_t crowd_len(unsigned from, unsigned to)
+{
+	return (from * 997 + to * 331) % 20000;
+}
+
+/* The tag says from whom to whom. */
+static void crowd_post(struct node *nodes, struct message *in, struct message *out, bool sender)
+{
+	unsigned first = sender ? CROWD : 0; /* number of the process's first endpoint */
+
+	for (unsigned i = 0; i < CROWD; i++)
+		for (unsigned other = 0; other < ALL; other++) {
+			struct message *message = &in[i * ALL + other];
+
+			message_init(message, crowd_len(other, first + i), 1);
+			message->tagged = true;
+			message->tag = other * ALL + first + i;
+			message_receive(&nodes[i], message);
+		}
+	aside_sync();
+	for (unsigned i = 0; i < CROWD; i++)
+		for (unsigned other = 0; other < ALL; other++) {
+			struct message *message = &out[i * ALL + other];
+
+			message_init(message, crowd_len(first + i, other), 1);
+			message_fill(message, (first + i) * ALL + other);
+			message->tagged = true;
+			message->tag = (first + i) * ALL + other;
+			message->addr = other; /* AV_TABLE: in the order of insertion */
+			message_send(&nodes[i], message);
+		}
+}
+
+static void crowd_meet(struct node *nodes, bool sender)
+{
+	static struct name names[ALL];
+	struct name *own = sender ? names + CROWD : names, *theirs = sender ? names : names + CROWD;
+
+	for (unsigned i = 0; i < CROWD; i++) {
+		node_open(&nodes[i], &(struct node_options){.av_type = FI_AV_TABLE});
+		node_name(&nodes[i], &own[i]);
+	}
+	aside_exchange(own, theirs, CROWD * sizeof(*own));
+	for (unsigned i = 0; i < CROWD; i++)
+		for (unsigned other = 0; other < ALL; other++)
+			CHECK_EQ(node_insert(&nodes[i], &names[other]), other);
+}
+
+/* Every endpoint sends to every other, on its own host, on the other one, and to itself. */
+static void test_many_endpoints(bool sender)
+{
+	static struct message in[CROWD * ALL], out[CROWD * ALL];
+	static struct node nodes[CROWD];
+
+	crowd_meet(nodes, sender);
+	crowd_post(nodes, in, out, sender);
+	for (unsigned i = 0; i < CROWD * ALL; i++) {
+		wait_done(nodes[i / ALL].rx_cq, &in[i]);
+		message_check(&in[i], (unsigned) in[i].tag, in[i].len);
+		wait_done(nodes[i / ALL].tx_cq, &out[i]);
+		message_free(&in[i]);
+		message_free(&out[i]);
+	}
+	aside_sync();
+	for (unsigned i = 0; i < CROWD; i++)
+		node_close(&nodes[i]);
+}
+
+static unsigned open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	CHECK(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void test_reopen(bool sender)
+{
+	static const enum fi_wait_obj waits[] = {FI_WAIT_NONE, FI_WAIT_FD, FI_WAIT_UNSPEC};
+	unsigned before = 0;
+	struct node node;
+
+	(void) sender;
+	for (unsigned i = 0; i < 60; i++) {
+		if (i == 10)
+			before = open_descriptors();
+		node_open(&node, &(struct node_options){.wait = waits[i % 3],
+							.counters = i & 1,
+							.type = i % 5 ? FI_EP_RDM : FI_EP_DGRAM});
+		node_close(&node);
+	}
+	CHECK_EQ(open_descriptors(), before);
+}
+
+/* One endpoint a port; closed, it is free at once, and what went to its old owner stays away. */
+static void test_port(bool sender)
+{
+	struct node_options options = {.port = sender ? "9341" : "9342"};
+	struct node node, other;
+
+	for (unsigned round = 0; round < 5; round++) {
+		node_open_pair(&node, &options);
+		CHECK_EQ(node_try_open(&other, &options), -FI_EADDRINUSE);
+		if (sender)
+			send_one(&node, node.peer, 5000, round);
+		else
+			receive_one(&node, 5000, round);
+		node_close_pair(&node);
+	}
+}
+
+/* Sends until the endpoint knows that the peer is gone: refuses, or completes with an error. */
+static void send_in_vain(struct node *node, struct message *message)
+{
+	struct fi_cq_err_entry error;
+	ssize_t ret;
+
+	message->addr = node->peer;
+	ret = message_try_send(node, message);
+	if (ret) {
+		CHECK_EQ(ret, -FI_ECONNRESET);
+		return;
+	}
+	wait_error(node->tx_cq, &error);
+	CHECK(error.op_context == message);
+	CHECK(error.err > 0);
+}
+
+/* The peer says that it closes: no send to it hangs, not even one that it was about to receive. */
+static void test_peer_closed(bool sender)
+{
+	struct fi_cq_err_entry error;
+	struct message message;
+	struct node node;
+	char text[256];
+
+	node_open_pair(&node, &(struct node_options){0});
+	if (!sender) {
+		receive_one(&node, 100, 0);
+		aside_sync();
+		node_close(&node);
+		aside_sync();
+		return;
+	}
+	send_one(&node, node.peer, 100, 0);
+	message_init(&message, 200000, 1);
+	message_send(&node, &message);
+	aside_sync();
+	wait_error(node.tx_cq, &error);
+	CHECK(error.op_context == &message);
+	fi_cq_strerror(node.tx_cq, error.prov_errno, error.err_data, text, sizeof(text));
+	CHECK(strstr(text, "02:47:41:4d:00:0")); /* names the peer */
+	send_in_vain(&node, &message);
+	message_free(&message);
+	aside_sync();
+	node_close(&node);
+}
+
+enum { THREADS = 4, EACH = 500 };
+
+struct worker {
+	struct node *node;
+	unsigned number;
+	pthread_t thread;
+};
+
+/* Sends EACH messages with the thread's own tag and receives as many, through shared queues. */
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	struct node *node = worker->node;
+	struct message in, out;
+
+	for (unsigned i = 0; i < EACH; i++) {
+		size_t len = i % 50 ? (i * 37) % 3000 : 40000;
+
+		message_init(&in, len, 1);
+		message_init(&out, len, 1);
+		message_fill(&out, worker->number * EACH + i);
+		in.tagged = out.tagged = true;
+		in.tag = out.tag = worker->number;
+		message_receive(node, &in);
+		message_send(node, &out);
+		wait_done(node->rx_cq, &in);
+		message_check(&in, worker->number * EACH + i, len);
+		wait_done(node->tx_cq, &out);
+		message_free(&in);
+		message_free(&out);
+	}
+	return NULL;
+}
+
+static void test_threads(bool sender)
+{
+	struct worker workers[THREADS];
+	struct node node;
+
+	(void) sender;
+	node_open_pair(&node, &(struct node_options){.threading = FI_THREAD_SAFE, .one_cq = true});
+	for (unsigned i = 0; i < THREADS; i++) {
+		workers[i].node = &node;
+		workers[i].number = i;
+		CHECK_EQ(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_join(workers[i].thread, NULL), 0);
+	node_close_pair(&node);
+}
+
+/* Closed with sends and receives outstanding: nothing is written afterwards, nothing hangs. */
+static void test_close_outstanding(bool sender)
+{
+	struct message out[3], in[3];
+	struct node node;
+	double begin;
+
+	node_open_pair(&node, &(struct node_options){0});
+	for (unsigned i = 0; i < 3; i++) {
+		message_init(&out[i], i == 2 ? 1 << 20 : 100, 1);
+		message_init(&in[i], 100, 1);
+		in[i].tagged = true;
+		message_receive(&node, &in[i]);
+		if (sender)
+			message_send(&node, &out[i]);
+	}
+	aside_sync();
+	begin = now();
+	node_close(&node);
+	CHECK(now() - begin < 5);
+	for (unsigned i = 0; i < 3; i++) {
+		message_check(&in[i], 0, 0);
+		message_free(&in[i]);
+		message_free(&out[i]);
+	}
+	aside_sync();
+}
+
+const struct test life_tests[] = {
+	{"av_map", test_av_map, true},
+	{"av_table", test_av_table, true},
+	{"self", test_self, false},
+	{"many_endpoints", test_many_endpoints, false},
+	{"reopen", test_reopen, false},
+	{"port", test_port, true},
+	{"peer_closed", test_peer_closed, true},
+	{"threads", test_threads, false},
+	{"close_outstanding", test_close_outstanding, false},
+	{0},
+};

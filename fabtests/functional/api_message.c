@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gamma-api: messages, through whichever call they are sent and received, and their contents. */
+#include "api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	GAP = 64, /* bytes between two pieces */
+	UNTOUCHED = 0xA5,
+};
+
+/* ---- contents ---- */
+
+static uint8_t content(unsigned seed, size_t i)
+{
+	return (uint8_t) (seed * 131 + i * 7 + (i >> 8) * 13 + (i >> 16));
+}
+
+/* Uneven pieces, and one of them empty: in that order they make up the message. */
+static size_t piece_len(size_t len, size_t pieces, size_t i)
+{
+	size_t share = len / pieces;
+
+	if (pieces > 2 && i == 1)
+		return 0;
+	if (i + 1 < pieces)
+		return i == 0 ? share / 2 : share;
+	return len - (pieces > 2 ? share / 2 + (pieces - 3) * share : pieces == 2 ? share / 2 : 0);
+}
+
+void message_init(struct message *message, size_t len, size_t pieces)
+{
+	uint8_t *at;
+
+	memset(message, 0, sizeof(*message));
+	message->addr = FI_ADDR_UNSPEC;
+	message->len = len;
+	message->pieces = pieces;
+	message->memory = malloc(len + (pieces + 1) * GAP);
+	CHECK(message->memory);
+	memset(message->memory, UNTOUCHED, len + (pieces + 1) * GAP);
+	at = (uint8_t *) message->memory + GAP;
+	for (size_t i = 0; i < pieces; i++) {
+		message->iov[i].iov_base = at;
+		message->iov[i].iov_len = piece_len(len, pieces, i);
+		at += message->iov[i].iov_len + GAP;
+	}
+}
+
+void message_fill(struct message *message, unsigned seed)
+{
+	size_t offset = 0;
+
+	message->seed = seed;
+	for (size_t i = 0; i < message->pieces; i++) {
+		uint8_t *at = message->iov[i].iov_base;
+
+		for (size_t k = 0; k < message->iov[i].iov_len; k++)
+			at[k] = content(seed, offset++);
+	}
+}
+
+static void check_gap(const uint8_t *at)
+{
+	for (size_t k = 0; k < GAP; k++)
+		CHECK_EQ(at[k], UNTOUCHED);
+}
+
+void message_check(const struct message *message, unsigned seed, size_t len)
+{
+	size_t offset = 0;
+
+	check_gap(message->memory);
+	for (size_t i = 0; i < message->pieces; i++) {
+		const uint8_t *at = message->iov[i].iov_base;
+
+		for (size_t k = 0; k < message->iov[i].iov_len; k++, offset++)
+			if (at[k] != (offset < len ? content(seed, offset) : UNTOUCHED))
+				give_up(__FILE__, __LINE__, "contents differ at offset",
+					(long long) offset, -1);
+		check_gap(at + message->iov[i].iov_len);
+	}
+}
+
+void message_free(struct message *message)
+{
+	free(message->memory);
+	message->memory = NULL;
+}
+
+/* ---- calls ---- */
+
+static ssize_t send_plain(struct node *node, struct message *m)
+{
+	const void *buf = m->iov[0].iov_base;
+	size_t len = m->iov[0].iov_len;
+	struct fi_msg msg = {.msg_iov = m->iov,
+			     .iov_count = m->pieces,
+			     .addr = m->addr,
+			     .context = m,
+			     .data = m->data};
+
+	switch (m->send) {
+	case SEND:
+		return fi_send(node->ep, buf, len, NULL, m->addr, m);
+	case SENDV:
+		return fi_sendv(node->ep, m->iov, NULL, m->pieces, m->addr, m);
+	case SENDMSG:
+		return fi_sendmsg(node->ep, &msg, m->flags | (m->has_data ? FI_REMOTE_CQ_DATA : 0));
+	case SENDDATA:
+		return fi_senddata(node->ep, buf, len, NULL, m->data, m->addr, m);
+	case INJECT:
+		return fi_inject(node->ep, buf, len, m->addr);
+	case INJECTDATA:
+		return fi_injectdata(node->ep, buf, len, m->data, m->addr);
+	case SEND_KINDS:
+		break;
+	}
+	return -FI_EINVAL;
+}
+
+static ssize_t send_tagged(struct node *node, struct message *m)
+{
+	const void *buf = m->iov[0].iov_base;
+	size_t len = m->iov[0].iov_len;
+	struct fi_msg_tagged msg = {.msg_iov = m->iov,
+				    .iov_count = m->pieces,
+				    .addr = m->addr,
+				    .tag = m->tag,
+				    .context = m,
+				    .data = m->data};
+
+	switch (m->send) {
+	case SEND:
+		return fi_tsend(node->ep, buf, len, NULL, m->addr, m->tag, m);
+	case SENDV:
+		return fi_tsendv(node->ep, m->iov, NULL, m->pieces, m->addr, m->tag, m);
+	case SENDMSG:
+		return fi_tsendmsg(node->ep, &msg,
+				   m->flags | (m->has_data ? FI_REMOTE_CQ_DATA : 0));
+	case SENDDATA:
+		return fi_tsenddata(node->ep, buf, len, NULL, m->data, m->addr, m->tag, m);
+	case INJECT:
+		return fi_tinject(node->ep, buf, len, m->addr, m->tag);
+	case INJECTDATA:
+		return fi_tinjectdata(node->ep, buf, len, m->data, m->addr, m->tag);
+	case SEND_KINDS:
+		break;
+	}
+	return -FI_EINVAL;
+}
+
+ssize_t message_try_send(struct node *node, struct message *message)
+{
+	if (message->send == SENDDATA || message->send == INJECTDATA)
+		message->has_data = true;
+	if (message->send == INJECT || message->send == INJECTDATA)
+		message->is_silent = true;
+	return message->tagged ? send_tagged(node, message) : send_plain(node, message);
+}
+
+ssize_t message_try_receive(struct node *node, struct message *m)
+{
+	void *buf = m->iov[0].iov_base;
+	size_t len = m->iov[0].iov_len;
+	struct fi_msg msg = {
+		.msg_iov = m->iov, .iov_count = m->pieces, .addr = m->addr, .context = m};
+	struct fi_msg_tagged tagged = {.msg_iov = m->iov,
+				       .iov_count = m->pieces,
+				       .addr = m->addr,
+				       .tag = m->tag,
+				       .ignore = m->ignore,
+				       .context = m};
+
+	switch (m->recv) {
+	case RECV:
+		return m->tagged ? fi_trecv(node->ep, buf, len, NULL, m->addr, m->tag, m->ignore, m)
+				 : fi_recv(node->ep, buf, len, NULL, m->addr, m);
+	case RECVV:
+		return m->tagged ? fi_trecvv(node->ep, m->iov, NULL, m->pieces, m->addr, m->tag,
+					     m->ignore, m)
+				 : fi_recvv(node->ep, m->iov, NULL, m->pieces, m->addr, m);
+	case RECVMSG:
+		return m->tagged ? fi_trecvmsg(node->ep, &tagged, m->flags)
+				 : fi_recvmsg(node->ep, &msg, m->flags);
+	case RECV_KINDS:
+		break;
+	}
+	return -FI_EINVAL;
+}
+
+static void insist(struct node *node, struct message *message,
+		   ssize_t (*act)(struct node *, struct message *))
+{
+	double end = now() + PATIENCE_S;
+	ssize_t ret;
+
+	while ((ret = act(node, message)) == -FI_EAGAIN) {
+		CHECK(now() < end);
+		progress_all();
+	}
+	CHECK_EQ(ret, 0);
+}
+
+void message_send(struct node *node, struct message *message)
+{
+	if (message->addr == FI_ADDR_UNSPEC)
+		message->addr = node->peer;
+	insist(node, message, message_try_send);
+}
+
+void message_receive(struct node *node, struct message *message)
+{
+	insist(node, message, message_try_receive);
+}
+
+/* ---- completions ---- */
+
+static void show_error(struct fid_cq *cq)
+{
+	struct fi_cq_err_entry error = {0};
+	char text[200];
+
+	if (fi_cq_readerr(cq, &error, 0) != 1)
+		return;
+	fi_cq_strerror(cq, error.prov_errno, error.err_data, text, sizeof(text));
+	printf("completion with error %d (%s): %s\n", error.err, fi_strerror(error.err), text);
+}
+
+bool poll_completion(struct fid_cq *cq, struct completion *completion)
+{
+	ssize_t ret = fi_cq_readfrom(cq, &completion->entry, 1, &completion->source);
+
+	if (ret == -FI_EAVAIL)
+		show_error(cq);
+	if (ret != -FI_EAGAIN)
+		CHECK_EQ(ret, 1);
+	return ret == 1;
+}
+
+void wait_completion(struct fid_cq *cq, struct completion *completion)
+{
+	double end = now() + PATIENCE_S;
+
+	while (!poll_completion(cq, completion)) {
+		CHECK(now() < end);
+		progress_all();
+	}
+}
+
+void wait_error(struct fid_cq *cq, struct fi_cq_err_entry *error)
+{
+	double end = now() + PATIENCE_S;
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
+		CHECK(now() < end);
+		progress_all();
+	}
+	CHECK_EQ(ret, -FI_EAVAIL);
+	memset(error, 0, sizeof(*error));
+	CHECK_EQ(fi_cq_readerr(cq, error, 0), 1);
+}
+
+void expect_nothing(struct fid_cq *cq)
+{
+	struct completion completion;
+
+	CHECK(!poll_completion(cq, &completion));
+}
+
+void wait_sent(struct node *node, struct message *message)
+{
+	struct completion completion;
+
+	if (message->is_silent)
+		return;
+	wait_completion(node->tx_cq, &completion);
+	CHECK(completion.entry.op_context == message);
+	CHECK_EQ(completion.entry.flags & (FI_SEND | FI_RECV | FI_MSG | FI_TAGGED),
+		 FI_SEND | (message->tagged ? FI_TAGGED : FI_MSG));
+}
+
+void wait_received(struct node *node, struct message *message, size_t len)
+{
+	struct completion completion;
+	const struct fi_cq_tagged_entry *entry = &completion.entry;
+
+	wait_completion(node->rx_cq, &completion);
+	CHECK(entry->op_context == message);
+	CHECK_EQ(entry->len, len);
+	CHECK_EQ(entry->flags & (FI_SEND | FI_RECV | FI_MSG | FI_TAGGED),
+		 FI_RECV | (message->tagged ? FI_TAGGED : FI_MSG));
+	CHECK_EQ(!!(entry->flags & FI_REMOTE_CQ_DATA), message->has_data);
+	if (message->has_data)
+		CHECK_EQ(entry->data, message->data);
+	if (message->tagged)
+		CHECK_EQ(entry->tag | message->ignore, message->tag | message->ignore);
+}
+
+/* Several threads may do this on one queue: each marks what it finds, whosever it is. */
+void wait_done(struct fid_cq *cq, struct message *message)
+{
+	double end = now() + PATIENCE_S;
+	struct completion completion;
+
+	while (!__atomic_load_n(&message->done, __ATOMIC_ACQUIRE)) {
+		CHECK(now() < end);
+		if (poll_completion(cq, &completion)) {
+			struct message *found = completion.entry.op_context;
+
+			__atomic_store_n(&found->done, true, __ATOMIC_RELEASE);
+		} else {
+			progress_all();
+		}
+	}
+}

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Every call of the libfabric interface (gamma-api), between two hosts at two frame sizes and
+# between two processes of one host.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+
+need_tool jq
+# These take their time, or leave frames on their way to an endpoint that has closed.
+mapfile -t steady < <(without reopen port peer_closed close_outstanding)
+
+lab_up 2
+count_frames
+run "frames of 1,500 bytes" "${steady[@]}"
+counted_clean "frames of 1,500 bytes"
+run "endpoints that come and go" reopen port peer_closed close_outstanding
+client_host=node01 run "one host" "${steady[@]}" port peer_closed close_outstanding
+lab_down
+
+lab_up 2 --mtu 9000
+run "frames of 9,000 bytes" sizes frame_boundary 64_mib pieces order both_directions datagrams \
+	unexpected truncation peek levels
+counted_clean "frames of 9,000 bytes"
+lab_down
+
+finish

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Every call of the libfabric interface (gamma-api) on a bad network: frames are lost, doubled,
+# late and out of order, and no program notices.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+
+need_tool jq
+# Datagrams may be lost; opening and closing is the same here.
+mapfile -t reliable < <(without datagrams reopen)
+
+lab_up 2
+count_frames
+lab impair node02 --loss 2 --dup 1
+run "2 % lost" "${reliable[@]}"
+counted "2 % lost: repaired" 'map(.retransmissions) | add > 100'
+lab impair node02 --delay 200us --jitter 100us --reorder 5
+run "late and out of order" "${reliable[@]}"
+lab_down
+
+finish
