@@ -47,7 +47,8 @@ void nap(unsigned milliseconds);
 struct test {
 	const char *name;
 	void (*run)(bool sender);
-	bool both_ways; /* run a second time with the roles exchanged */
+	bool both_ways;  /* run a second time with the roles exchanged */
+	bool on_request; /* only if named: something must happen from outside */
 };
 extern const struct test transfer_tests[], matching_tests[], completion_tests[], life_tests[];
 

@@ -383,16 +383,16 @@ static void test_formats(bool sender)
 }
 
 const struct test completion_tests[] = {
-	{"selective", test_selective, true},
-	{"counters", test_counters, true},
-	{"counter_wait", test_counter_wait, true},
-	{"match_complete", test_match_complete, true},
-	{"delivery_complete", test_delivery_complete, true},
-	{"levels", test_levels, false},
-	{"wait_fd", test_wait_fd, false},
-	{"sread", test_sread, false},
-	{"sread_timeout", test_sread_timeout, false},
-	{"signal", test_signal, false},
-	{"formats", test_formats, false},
+	{.name = "selective", .run = test_selective, .both_ways = true},
+	{.name = "counters", .run = test_counters, .both_ways = true},
+	{.name = "counter_wait", .run = test_counter_wait, .both_ways = true},
+	{.name = "match_complete", .run = test_match_complete, .both_ways = true},
+	{.name = "delivery_complete", .run = test_delivery_complete, .both_ways = true},
+	{.name = "levels", .run = test_levels},
+	{.name = "wait_fd", .run = test_wait_fd},
+	{.name = "sread", .run = test_sread},
+	{.name = "sread_timeout", .run = test_sread_timeout},
+	{.name = "signal", .run = test_signal},
+	{.name = "formats", .run = test_formats},
 	{0},
 };

@@ -42,12 +42,12 @@ void give_up(const char *file, int line, const char *what, long long is, long lo
 	_exit(1);
 }
 
-static bool is_wanted(const char *name, char **names)
+static bool is_wanted(const struct test *test, char **names)
 {
 	if (!*names)
-		return true;
+		return !test->on_request;
 	for (; *names; names++)
-		if (!strcmp(*names, name))
+		if (!strcmp(*names, test->name))
 			return true;
 	return false;
 }
@@ -71,7 +71,7 @@ static void for_each_test(char **names, void (*act)(const struct test *, bool), 
 {
 	for (const struct test *const *group = groups; *group; group++)
 		for (const struct test *test = *group; test->name; test++)
-			if (is_wanted(test->name, names))
+			if (is_wanted(test, names))
 				act(test, client);
 }
 

@@ -496,15 +496,15 @@ static void test_source_error(bool sender)
 }
 
 const struct test matching_tests[] = {
-	{"tags", test_tags, true},
-	{"tagged_apart", test_tagged_apart, true},
-	{"unexpected", test_unexpected, true},
-	{"never_received", test_never_received, true},
-	{"truncation", test_truncation, true},
-	{"cancel", test_cancel, false},
-	{"peek", test_peek, true},
-	{"directed", test_directed, true},
-	{"source", test_source, false},
-	{"source_error", test_source_error, true},
+	{.name = "tags", .run = test_tags, .both_ways = true},
+	{.name = "tagged_apart", .run = test_tagged_apart, .both_ways = true},
+	{.name = "unexpected", .run = test_unexpected, .both_ways = true},
+	{.name = "never_received", .run = test_never_received, .both_ways = true},
+	{.name = "truncation", .run = test_truncation, .both_ways = true},
+	{.name = "cancel", .run = test_cancel},
+	{.name = "peek", .run = test_peek, .both_ways = true},
+	{.name = "directed", .run = test_directed, .both_ways = true},
+	{.name = "source", .run = test_source},
+	{.name = "source_error", .run = test_source_error, .both_ways = true},
 	{0},
 };
