@@ -105,8 +105,10 @@ static bool take(struct gamma_flow *flow, const struct gamma_fields *fields,
 	}
 	if (!gamma_seq_before(fields->seq, rx->highest))
 		rx->highest = fields->seq + 1;
-	if (gamma_unlikely(rx->next != rx->highest))
+	if (gamma_unlikely(rx->next != rx->highest)) {
+		gamma_ack_now(flow); /* its sender waits for what fills a gap */
 		drain(flow);
+	}
 	return true;
 }
 

@@ -138,11 +138,18 @@ static uint32_t mr_mode_bits(int mode)
 	return mode & ~(FI_MR_BASIC | FI_MR_SCALABLE);
 }
 
-/* With a thread of ours in the domain the caller alone cannot serialise. */
-static void take_attr(struct gamma_domain *domain, const struct fi_domain_attr *attr)
+static bool needs_thread(const struct fi_info *info)
 {
-	domain->thread_safe = attr->threading != FI_THREAD_DOMAIN ||
-			      attr->data_progress == FI_PROGRESS_AUTO;
+	return info->domain_attr->data_progress == FI_PROGRESS_AUTO ||
+	       info->ep_attr->type == FI_EP_RDM;
+}
+
+/* With a thread of ours in the domain the caller alone cannot serialise. */
+static void take_attr(struct gamma_domain *domain, const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	domain->thread_safe = attr->threading != FI_THREAD_DOMAIN || needs_thread(info);
 	domain->av_type = attr->av_type == FI_AV_MAP ? FI_AV_MAP : FI_AV_TABLE;
 	domain->resource_mgmt = attr->resource_mgmt;
 	domain->mr_mode = mr_mode_bits(attr->mr_mode);
@@ -190,10 +197,10 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	}
 	init_domain(domain, fabric, context);
 	domain->caps = info->caps;
-	take_attr(domain, info->domain_attr);
+	take_attr(domain, info);
 	gamma_ref(&fabric->refs);
-	if (info->domain_attr->data_progress == FI_PROGRESS_AUTO)
-		ret = gamma_auto_start(domain);
+	if (needs_thread(info))
+		ret = gamma_auto_start(domain, info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	if (ret) {
 		domain_close(&domain->domain_fid.fid);
 		return ret;

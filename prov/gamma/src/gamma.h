@@ -191,7 +191,7 @@ struct gamma_domain {
 	uint64_t timer_at; /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
 	int sleepers;	   /* threads asleep, wait sets, objects armed by fi_trywait */
 	uint64_t rounds;   /* calls of gamma_domain_progress so far */
-	/* FI_PROGRESS_AUTO: a thread that sleeps on wait_fd; NULL otherwise. */
+	/* A thread that moves the domain while the application does not; NULL: none. */
 	struct gamma_auto *automatic;
 };
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
@@ -227,8 +227,9 @@ void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep);
 bool gamma_domain_arm(struct gamma_domain *domain);
 /* Closes wait_fd and timer_fd. */
 void gamma_domain_wait_close(struct gamma_domain *domain);
-/* Starts and stops the thread of FI_PROGRESS_AUTO; stop without the lock. */
-int gamma_auto_start(struct gamma_domain *domain);
+/* Starts and stops the thread that makes progress without the application: at once at
+ * FI_PROGRESS_AUTO, else after it has not polled for a while; stop without the lock. */
+int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress);
 void gamma_auto_stop(struct gamma_domain *domain);
 /* Stops the threads of domains that nobody closed, before the library goes. */
 void gamma_auto_stop_all(void);

@@ -103,6 +103,27 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	gamma_tx_put(ep, tx);
 }
 
+/* Receives that wait for this very peer will not be served. */
+static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct gamma_flow *flow,
+			  int error)
+{
+	const struct gamma_envelope nothing = {0};
+	fi_addr_t source = gamma_flow_fi_addr(ep, flow);
+	struct gamma_list *pos, *tmp;
+
+	if (!ep->directed || source == FI_ADDR_NOTAVAIL)
+		return;
+	gamma_list_for_each_safe(pos, tmp, posted) {
+		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
+
+		if (rx->source != source)
+			continue;
+		gamma_list_remove(&rx->entry);
+		gamma_complete_rx(ep, rx, &nothing, 0, error, source, &flow->addr);
+		gamma_rx_put(ep, rx);
+	}
+}
+
 static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
 {
 	struct gamma_ep *ep = context;
@@ -113,6 +134,8 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	if (ep->closing)
 		return;
 	GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
+	fail_directed(ep, &ep->posted_msg, flow, error);
+	fail_directed(ep, &ep->posted_tagged, flow, error);
 	/* Injected messages have no completion to tell of their loss. */
 	if (ep->eq)
 		gamma_eq_report_error(ep->eq, &(struct fi_eq_err_entry){

@@ -38,8 +38,8 @@ static void put_front(struct gamma_list *pool, struct gamma_list *entry)
 
 void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx)
 {
-	if (gamma_unlikely(tx->copy))
-		free(tx->copy);
+	free(tx->copy);
+	tx->copy = NULL;
 	ep->tx_used--;
 	put_front(&ep->free_tx, &tx->entry);
 }

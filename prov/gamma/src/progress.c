@@ -147,12 +147,16 @@ void gamma_domain_rearm(struct gamma_domain *domain)
 		set_timer(domain, deadline);
 }
 
-/* ---- FI_PROGRESS_AUTO ---- */
+/* ---- progress without the application ---- */
 
-enum {
-	AUTO_PAUSE_MS = 1, /* while the application polls by itself its thread and ours would only
-			    * take the core and the lock from each other */
-};
+/*
+ * A thread that moves the domain while the application does not: always at FI_PROGRESS_AUTO, and
+ * for reliable endpoints also at FI_PROGRESS_MANUAL, only later. There it repairs what was lost of
+ * the last message, and answers peers, while the application computes or waits elsewhere.
+ * While the application polls by itself, the two would only take the core and the lock from each
+ * other: the thread pauses, without looking at the links.
+ */
+enum { AUTO_PAUSE_MS = 1, WATCH_PAUSE_MS = 10 };
 
 struct gamma_auto {
 	struct gamma_list entry; /* of auto_domains */
@@ -160,6 +164,7 @@ struct gamma_auto {
 	pthread_t thread;
 	pid_t owner; /* a forked child has the memory but not the thread */
 	int stop_fd;
+	int pause_ms;
 };
 
 static pthread_mutex_t auto_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -172,7 +177,7 @@ static bool auto_wait(struct gamma_auto *automatic, bool idle, bool application_
 		{.fd = automatic->stop_fd, .events = POLLIN},
 		{.fd = automatic->domain->wait_fd, .events = POLLIN},
 	};
-	int timeout = application_polls ? AUTO_PAUSE_MS : idle ? -1 : 0;
+	int timeout = application_polls ? automatic->pause_ms : idle ? -1 : 0;
 
 	poll(fds, application_polls ? 1 : 2, timeout);
 	return fds[0].revents;
@@ -183,15 +188,17 @@ static void *auto_main(void *arg)
 	struct gamma_auto *automatic = arg;
 	struct gamma_domain *domain = automatic->domain;
 	uint64_t rounds = 0;
-	bool idle, polls, stop = false;
+	bool idle = false, polls, stop = false;
 
 	while (!stop) {
 		gamma_domain_lock(domain);
+		domain->sleepers -= idle;
 		polls = domain->rounds != rounds;
 		if (!polls)
 			gamma_domain_progress(domain);
 		rounds = domain->rounds;
 		idle = !polls && gamma_domain_arm(domain);
+		domain->sleepers += idle;
 		gamma_domain_unlock(domain);
 		stop = auto_wait(automatic, idle, polls);
 	}
@@ -211,7 +218,7 @@ static int start_thread(struct gamma_auto *automatic)
 	return -ret;
 }
 
-int gamma_auto_start(struct gamma_domain *domain)
+int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress)
 {
 	struct gamma_auto *automatic = calloc(1, sizeof(*automatic));
 	int ret;
@@ -220,12 +227,11 @@ int gamma_auto_start(struct gamma_domain *domain)
 		return -FI_ENOMEM;
 	automatic->domain = domain;
 	automatic->owner = getpid();
+	automatic->pause_ms = automatic_progress ? AUTO_PAUSE_MS : WATCH_PAUSE_MS;
 	automatic->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = automatic->stop_fd < 0 ? -errno : gamma_domain_wait_fd(domain);
-	if (ret >= 0) {
-		domain->sleepers++;
+	if (ret >= 0)
 		ret = start_thread(automatic);
-	}
 	if (ret) {
 		if (automatic->stop_fd >= 0)
 			close(automatic->stop_fd);
