@@ -199,7 +199,7 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 		return;
 	}
 	if (flow->state == GAMMA_FLOW_OPEN) {
-		if (gamma_flow_unacked(flow) || flow->messages.owed)
+		if (gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
 			flow->local->handlers->failed(flow->local->context, flow, -ECONNRESET,
 						      "it has closed its endpoint");
 		end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);

@@ -41,6 +41,7 @@ enum {
 	GAMMA_MTU_TOLD = 4,		/* first frames that carry the own MTU */
 	GAMMA_BYE_US = 1000,		/* first repetition of a BYE, doubling */
 	GAMMA_REQUEST_US = 1000,	/* first repetition of a REQUEST, doubling */
+	GAMMA_AWAY_PART = 4, /* timers late by this part of the peer timeout: we were stopped */
 	GAMMA_SETTLED_US = 100000,	/* a peer that lacked an ack would have asked by then */
 };
 
@@ -245,6 +246,7 @@ struct gamma_local {
 	struct gamma_list flows;
 	struct gamma_list ready; /* flows that may have frames to send, served in turn */
 	struct gamma_list timed; /* flows with a deadline */
+	uint64_t resumed;	 /* ns: when timers last ran after this process had been stopped */
 	uint64_t next_deadline;	 /* ns: not later than the earliest deadline of a flow */
 	struct gamma_buffer *buffers; /* pool of free ones */
 	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */

@@ -33,7 +33,8 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay)
 
 static bool waiting(const struct gamma_flow *flow)
 {
-	return gamma_window_unacked(flow) || flow->messages.owed || flow->credit.starved;
+	return gamma_window_unacked(flow) || flow->messages.owed || flow->messages.expected ||
+	       flow->credit.starved;
 }
 
 /* How long to wait for a sign before asking: as long as answers take, the peer's own delay
@@ -151,7 +152,8 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 
 bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
 {
-	uint64_t since = gamma_max(flow->loss.heard, flow->loss.waiting_since);
+	uint64_t since = gamma_max(gamma_max(flow->loss.heard, flow->loss.waiting_since),
+				   flow->local->resumed);
 	char cause[128];
 
 	if (now - since < flow->local->limits.peer_timeout)
@@ -166,7 +168,11 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
 
-	if (!waiting(flow) || gamma_loss_peer_dead(flow, now))
+	if (!waiting(flow))
+		return;
+	if (!loss->waiting_since)
+		loss->waiting_since = now;
+	if (gamma_loss_peer_dead(flow, now))
 		return;
 	loss->probe++;
 	loss->probing = true;

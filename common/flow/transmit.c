@@ -296,7 +296,10 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 {
 	struct gamma_sent *sent;
 
-	(void) now;
+	/* Trying again moves the probe timer on each time: a cable pulled for good is noticed here. */
+	if (!gamma_flow_usable(flow) ||
+	    (flow->loss.waiting_since && gamma_loss_peer_dead(flow, now)))
+		return;
 	if (frame->kind == GAMMA_KIND_DATA) {
 		if (gamma_seq_before(frame->seq, flow->tx.una) ||
 		    !gamma_seq_before(frame->seq, flow->tx.next))

@@ -127,6 +127,7 @@ struct gamma_message_state {
 	struct gamma_list incoming;  /* struct gamma_inbound, unfinished or unexpected */
 	struct gamma_list accepts;   /* struct gamma_accept: ACCEPT frames to be made, in order */
 	uint32_t owed;	   /* messages that wait for the peer: announced, or half received */
+	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
 	uint32_t next_id;  /* for multi-frame eager messages */
 	uint32_t in_a_row; /* message frames sent while a stream waited */
 };

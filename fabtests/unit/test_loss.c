@@ -311,6 +311,26 @@ static void silence__peer_is_given_up(void **state)
 	assert_int_equal(out->error, -ETIMEDOUT);
 }
 
+static void silence__given_up_while_the_link_takes_nothing(void **state)
+{
+	struct net_options options = net_defaults();
+	struct outgoing *out;
+
+	(void) state;
+	options.peer_timeout = SEC;
+	net_free(net);
+	net = net_new(2, &options);
+	net_post(net, 1, 64);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+	net->nodes[0].link_error = -ENOBUFS;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 900 * MS);
+	assert_false(out->done);
+	net_run(net, 200 * MS);
+	assert_int_equal(out->error, -ETIMEDOUT);
+}
+
 static void silence__given_up_while_a_message_waits_for_its_match(void **state)
 {
 	struct outgoing *out;
@@ -323,6 +343,39 @@ static void silence__given_up_while_a_message_waits_for_its_match(void **state)
 	net->nodes[1].unplugged = true;
 	net_run(net, 33 * SEC);
 	assert_int_equal(out->error, -ETIMEDOUT);
+}
+
+static void silence__given_up_while_a_receive_is_posted_for_it(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	warm_up();
+	flow = net_flow(net, 0, 1);
+	flow->messages.expected++;
+	gamma_loss_rearm(flow, net->now);
+	net_run(net, 60 * SEC); /* alive, with nothing to say */
+	assert_int_equal(net->nodes[0].failures, 0);
+	net->nodes[1].unplugged = true;
+	net_run(net, 33 * SEC);
+	assert_int_equal(net->nodes[0].failures, 1);
+	assert_int_equal(net->nodes[0].last_error, -ETIMEDOUT);
+}
+
+static void silence__while_stopped_itself_says_nothing(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	warm_up();
+	out = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 5 * SEC);
+	net->nodes[0].wakes = net->now + 100 * SEC;
+	net_run(net, 101 * SEC);
+	assert_int_equal(net->nodes[0].failures, 0);
+	net_post(net, 1, 100000);
+	net_finish(net, SEC);
+	assert_int_equal(out->error, 0);
 }
 
 static void silence__given_up_while_bulk_is_awaited(void **state)
@@ -428,7 +481,10 @@ int main(void)
 		NET_TEST(silence__sender_stopped_for_ten_seconds),
 		NET_TEST(silence__cable_pulled_and_put_back),
 		NET_TEST(silence__peer_is_given_up),
+		NET_TEST(silence__given_up_while_the_link_takes_nothing),
 		NET_TEST(silence__given_up_while_a_message_waits_for_its_match),
+		NET_TEST(silence__given_up_while_a_receive_is_posted_for_it),
+		NET_TEST(silence__while_stopped_itself_says_nothing),
 		NET_TEST(silence__given_up_while_bulk_is_awaited),
 		NET_TEST(silence__after_a_long_pause),
 		NET_TEST(idle__nothing_is_sent),

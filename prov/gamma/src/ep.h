@@ -32,6 +32,7 @@ struct gamma_rx {
 	struct gamma_recv recv;
 	struct gamma_list entry; /* in a posted list, or in the pool */
 	struct gamma_inbound *inbound; /* reserved for it by FI_CLAIM */
+	struct gamma_flow *flow; /* while posted: to the source that it names, or NULL */
 	void *context;
 	uint64_t flags; /* of its completion entry: FI_RECV | FI_MSG ... */
 	uint64_t tag, ignore;
@@ -156,6 +157,8 @@ static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t l
 						  });
 }
 
+/* The flow to an AV entry, made if need be; NULL: no such entry, or no memory. */
+struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr);
 struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
 void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx);
 struct gamma_rx *gamma_rx_get(struct gamma_ep *ep);

@@ -37,6 +37,15 @@ fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow)
 	return flow->user_tag;
 }
 
+/* Takes a receive off the posted list; its peer, if it named one, owes it nothing any more. */
+static void unlist(struct gamma_rx *rx)
+{
+	gamma_list_remove(&rx->entry);
+	if (rx->flow)
+		rx->flow->messages.expected--;
+	rx->flow = NULL;
+}
+
 static bool source_fits(struct gamma_ep *ep, const struct gamma_rx *rx, struct gamma_flow *flow)
 {
 	return rx->source == FI_ADDR_UNSPEC || rx->source == gamma_flow_fi_addr(ep, flow);
@@ -63,7 +72,7 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 
 		if (!fits(ep, rx, flow, envelope))
 			continue;
-		gamma_list_remove(&rx->entry);
+		unlist(rx);
 		return &rx->recv;
 	}
 	return NULL;
@@ -103,24 +112,29 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	gamma_tx_put(ep, tx);
 }
 
+static void end_directed(struct gamma_ep *ep, struct gamma_rx *rx, struct gamma_flow *flow,
+			 int error)
+{
+	const struct gamma_envelope nothing = {0};
+
+	unlist(rx);
+	gamma_complete_rx(ep, rx, &nothing, 0, error, rx->source, &flow->addr);
+	gamma_rx_put(ep, rx);
+}
+
 /* Receives that wait for this very peer will not be served. */
 static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct gamma_flow *flow,
 			  int error)
 {
-	const struct gamma_envelope nothing = {0};
-	fi_addr_t source = gamma_flow_fi_addr(ep, flow);
 	struct gamma_list *pos, *tmp;
 
-	if (!ep->directed || source == FI_ADDR_NOTAVAIL)
+	if (!ep->directed)
 		return;
 	gamma_list_for_each_safe(pos, tmp, posted) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
-		if (rx->source != source)
-			continue;
-		gamma_list_remove(&rx->entry);
-		gamma_complete_rx(ep, rx, &nothing, 0, error, source, &flow->addr);
-		gamma_rx_put(ep, rx);
+		if (rx->flow == flow)
+			end_directed(ep, rx, flow, error);
 	}
 }
 
@@ -184,6 +198,33 @@ static struct gamma_inbound *find_unexpected(struct gamma_ep *ep, const struct g
 	return NULL;
 }
 
+/* Has this AV entry been talked to? */
+static bool known_flow(const struct gamma_ep *ep, fi_addr_t fi_addr)
+{
+	return fi_addr < ep->flow_count && ep->flows[fi_addr] &&
+	       gamma_flow_usable(ep->flows[fi_addr]);
+}
+
+/* A receive that names its source counts as owed by that peer: if the peer is gone, the receive
+ * ends with an error. An address without epoch says nothing of a peer that has yet to start. */
+static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
+{
+	const struct gamma_addr *addr = gamma_av_addr(ep->av, rx->source);
+
+	if (!addr)
+		return;
+	if (addr->epoch == GAMMA_EPOCH_ANY && !known_flow(ep, rx->source))
+		return;
+	rx->flow = gamma_ep_flow(ep, rx->source);
+	if (!rx->flow)
+		return;
+	rx->flow->messages.expected++;
+	if (gamma_unlikely(!gamma_flow_usable(rx->flow)))
+		end_directed(ep, rx, rx->flow, rx->flow->error);
+	else if (gamma_unlikely(!gamma_timer_set_p(rx->flow, GAMMA_TIMER_PROBE)))
+		gamma_loss_rearm(rx->flow, gamma_clock());
+}
+
 void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx)
 {
 	struct gamma_inbound *inbound = find_unexpected(ep, rx);
@@ -191,6 +232,8 @@ void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx)
 
 	if (!inbound) {
 		gamma_list_append(posted_for(ep, rx->flags & FI_TAGGED), &rx->entry);
+		if (gamma_unlikely(rx->source != FI_ADDR_UNSPEC))
+			expect(ep, rx);
 		return;
 	}
 	announced = inbound->state == GAMMA_INBOUND_ANNOUNCED;
@@ -339,6 +382,7 @@ ssize_t gamma_match_cancel(struct gamma_ep *ep, void *context)
 		rx = find_posted(&ep->posted_msg, context);
 	if (!rx)
 		return 0;
+	unlist(rx);
 	gamma_complete_cancelled(ep, rx);
 	gamma_rx_put(ep, rx);
 	return 0;
@@ -346,8 +390,12 @@ ssize_t gamma_match_cancel(struct gamma_ep *ep, void *context)
 
 static void drop_posted(struct gamma_ep *ep, struct gamma_list *posted)
 {
-	while (!gamma_list_empty(posted))
-		gamma_rx_put(ep, gamma_list_first(posted, struct gamma_rx, entry));
+	while (!gamma_list_empty(posted)) {
+		struct gamma_rx *rx = gamma_list_first(posted, struct gamma_rx, entry);
+
+		unlist(rx);
+		gamma_rx_put(ep, rx);
+	}
 }
 
 /* The endpoint closes: the engine frees what it holds of unexpected messages. */

@@ -58,6 +58,7 @@ struct gamma_rx *gamma_rx_get(struct gamma_ep *ep)
 		gamma_list_remove(&rx->entry);
 	}
 	rx->inbound = NULL;
+	rx->flow = NULL;
 	ep->rx_used++;
 	return rx;
 }
@@ -83,7 +84,7 @@ int64_t gamma_post_len(const struct gamma_post *post)
 
 /* The flow to an AV entry. The cache lives until the AV changes; a flow that has ended is looked
  * up again, since an address without epoch may mean a new process by now. */
-static struct gamma_flow *flow_to(struct gamma_ep *ep, fi_addr_t fi_addr)
+struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr)
 {
 	const struct gamma_addr *addr;
 	struct gamma_flow *flow;
@@ -172,7 +173,7 @@ static void free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, uint64_t len, 
 static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
 {
 	bool inject = post->silent || post->flags & FI_INJECT;
-	struct gamma_flow *flow = flow_to(ep, post->addr);
+	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
 	struct gamma_tx *tx;
 	bool done = false;
 	int ret;
