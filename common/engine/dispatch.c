@@ -32,6 +32,8 @@ static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		frame.iov_count = 1;
 	}
 	fields->tenant = local->tenant;
+	if (local->limits.payload_crc)
+		fields->flags |= GAMMA_FLAG_WANT_CRC;
 	frame.head = gamma_build(fields, arrival->frame + GAMMA_MAC_LEN, local->addr.mac,
 				 local->ethertype, frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields->header_len;
@@ -77,6 +79,10 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 	};
 
 	endpoint->local.stats.lookups_in++;
+	if (entitled && (local->limits.payload_crc || asked->flags & GAMMA_FLAG_WANT_CRC)) {
+		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
+		fields.payload_crc = gamma_crc32c(0, &local->addr, GAMMA_ADDR_LEN);
+	}
 	answer(endpoint, link, arrival, &fields, &local->addr);
 }
 
@@ -114,6 +120,8 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 		gamma_flow_fail(flow, -EHOSTDOWN, "it was given up before and has not restarted");
 	else
 		gamma_flow_found(flow, &found, now);
+	if (fields->flags & GAMMA_FLAG_WANT_CRC)
+		flow->payload_crc = true;
 }
 
 static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -215,6 +223,15 @@ static uint64_t arrival_time(const struct gamma_endpoint *endpoint,
 	return arrival->stamp && arrived < now ? arrived : now;
 }
 
+/* A payload that came with a checksum has it; one without is taken as it is. */
+static bool payload_intact(const struct gamma_arrival *arrival, const struct gamma_fields *fields)
+{
+	if (gamma_likely(!(fields->extensions & GAMMA_EXT_PAYLOAD_CRC)))
+		return true;
+	return gamma_crc32c(0, arrival->frame + GAMMA_ETH_LEN + fields->header_len,
+			    fields->payload_len) == fields->payload_crc;
+}
+
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now)
 {
@@ -226,6 +243,10 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	local->stats.bytes_in += arrival->len;
 	if (gamma_unlikely(gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK)) {
 		local->stats.malformed++;
+		return;
+	}
+	if (gamma_unlikely(!payload_intact(arrival, &fields))) {
+		local->stats.corrupt++;
 		return;
 	}
 	if (gamma_unlikely(fields.kind == GAMMA_KIND_LOOKUP)) {

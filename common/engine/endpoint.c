@@ -167,9 +167,17 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	return ret;
 }
 
+/* Bytes of the largest header that a datagram may have. */
+static uint32_t datagram_header(const struct gamma_limits *limits)
+{
+	uint32_t checksum = limits->payload_crc ? gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC) : 0;
+
+	return GAMMA_DGRAM_HEADER_MAX + checksum;
+}
+
 size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint)
 {
-	return endpoint->local.limits.mtu - GAMMA_DGRAM_HEADER_MAX;
+	return endpoint->local.limits.mtu - datagram_header(&endpoint->local.limits);
 }
 
 int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
@@ -192,10 +200,15 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 	};
 
 	if (envelope->length > gamma_endpoint_datagram_max(endpoint) ||
-	    (same_host && envelope->length > GAMMA_SAMEHOST_MTU - GAMMA_DGRAM_HEADER_MAX))
+	    (same_host &&
+	     envelope->length > GAMMA_SAMEHOST_MTU - datagram_header(&local->limits)))
 		return -EMSGSIZE;
 	frame.iov_count = gamma_iov_slice(iov, iov_count, 0, envelope->length, frame.iov,
 					  GAMMA_FRAME_IOV);
+	if (local->limits.payload_crc && fields.payload_len) {
+		fields.extensions |= GAMMA_EXT_PAYLOAD_CRC;
+		fields.payload_crc = gamma_crc32c_iov(0, frame.iov, frame.iov_count);
+	}
 	frame.head = gamma_build(&fields, peer->mac, local->addr.mac, local->ethertype,
 				 frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;

@@ -30,6 +30,7 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	flow->port = ntohs(peer->port);
 	flow->epoch = ntohl(peer->epoch);
 	flow->same_host = same_host;
+	flow->payload_crc = local->limits.payload_crc;
 	flow->state = flow->epoch == GAMMA_EPOCH_ANY ? GAMMA_FLOW_LOOKUP : GAMMA_FLOW_OPEN;
 	for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
 		flow->deadlines[timer] = GAMMA_NEVER;
@@ -248,6 +249,8 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	}
 	flow->loss.heard = now;
 	flow->heard_of = true;
+	if (gamma_unlikely(fields->flags & GAMMA_FLAG_WANT_CRC))
+		flow->payload_crc = true;
 	if (fields->extensions & GAMMA_EXT_ACK && !gamma_window_ack(flow, fields, now)) {
 		flow->local->stats.malformed++;
 		return;

@@ -189,6 +189,7 @@ struct gamma_flow {
 	int error;	  /* in FAILED and CLOSED: negative errno for what is outstanding */
 	uint32_t pending; /* GAMMA_PENDING_* */
 	bool same_host;	  /* its frames take the local link */
+	bool payload_crc; /* payloads toward it carry a checksum: we, or it, want that */
 	bool bye_answered;
 	bool heard_of;	  /* a frame of the peer has arrived */
 	uint8_t mtu_told; /* frames that told the peer our MTU */
@@ -232,6 +233,7 @@ struct gamma_limits {
 	uint64_t eager_size;   /* bytes: a message up to this does not wait for a match */
 	uint64_t peer_timeout; /* ns */
 	uint64_t forget;       /* ns that a closed flow is remembered */
+	bool payload_crc;      /* checksum over payloads, both ways */
 };
 
 /* What the flows of one endpoint share. */

@@ -36,6 +36,7 @@
 	X(lookups_out, "LOOKUP questions sent")                                                    \
 	X(lookups_in, "LOOKUP questions received")                                                 \
 	X(malformed, "frames that are not of this protocol, or damaged")                           \
+	X(corrupt, "frames whose payload does not have the checksum it came with")                 \
 	X(stray, "frames for another epoch or tenant, or of no known flow")                        \
 	X(peer_timeouts, "peers given up because nothing was heard of them")                       \
 	X(messages_out, "messages whose sending is complete")                                      \

@@ -17,7 +17,7 @@ static void begin(const struct gamma_flow *flow, struct gamma_fields *fields, ui
 	fields->tenant = local->tenant;
 	fields->kind = kind;
 	fields->op = op;
-	fields->flags = 0;
+	fields->flags = local->limits.payload_crc ? GAMMA_FLAG_WANT_CRC : 0;
 	fields->extensions = 0;
 	fields->payload_len = 0;
 	fields->src_epoch = local->epoch;
@@ -54,6 +54,19 @@ static bool fits(const struct gamma_flow *flow, const struct gamma_fields *field
 	       flow->path.mtu;
 }
 
+/* The checksum of the payload as it leaves now. A frame that was cut before the peer asked for
+ * checksums may have no room for one. */
+static void attach_payload_crc(const struct gamma_flow *flow, const struct gamma_sent *sent,
+			       const struct gamma_frame *frame, struct gamma_fields *fields)
+{
+	if (!fields->payload_len || !fits(flow, fields, GAMMA_EXT_PAYLOAD_CRC))
+		return;
+	fields->extensions |= GAMMA_EXT_PAYLOAD_CRC;
+	fields->payload_crc = sent->buffer
+				      ? gamma_crc32c(0, sent->buffer->payload, sent->len)
+				      : gamma_crc32c_iov(0, frame->iov, frame->iov_count);
+}
+
 /* What may ride on data: the acknowledgement, and on the first frames the own MTU. */
 static void attach(struct gamma_flow *flow, struct gamma_fields *fields, uint64_t now)
 {
@@ -76,7 +89,7 @@ static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 
 	begin(flow, &fields, GAMMA_KIND_DATA, sent->op);
 	gamma_message_content(sent, &content);
-	fields.flags = flags;
+	fields.flags |= flags;
 	fields.extensions = content.extensions;
 	fields.payload_len = (uint16_t) sent->len;
 	fields.seq = seq;
@@ -85,14 +98,16 @@ static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	fields.id = content.id;
 	fields.length = content.length;
 	fields.fragment = content.fragment;
+	frame->iov_count =
+		sent->buffer ? 0 : gamma_message_iov(sent, frame->iov, GAMMA_FRAME_IOV);
+	if (gamma_unlikely(flow->payload_crc))
+		attach_payload_crc(flow, sent, frame, &fields);
 	attach(flow, &fields, now);
 	if (sent->buffer) {
 		build(flow, &fields, sent->buffer->payload, frame);
 		frame->head_len += sent->len;
-		frame->iov_count = 0;
 	} else {
 		build(flow, &fields, frame->room + sizeof(frame->room), frame);
-		frame->iov_count = gamma_message_iov(sent, frame->iov, GAMMA_FRAME_IOV);
 	}
 }
 

@@ -65,6 +65,8 @@ static uint16_t envelope_extensions(const struct gamma_envelope *envelope)
 
 static uint32_t payload_room(const struct gamma_flow *flow, uint16_t extensions)
 {
+	if (flow->payload_crc)
+		extensions |= GAMMA_EXT_PAYLOAD_CRC;
 	return flow->path.mtu - GAMMA_HEADER_LEN - gamma_extensions_len(extensions);
 }
 

@@ -6,6 +6,8 @@
 #ifndef GAMMA_CODEC_H
 #define GAMMA_CODEC_H
 
+#include <sys/uio.h>
+
 #include "wire/wire.h"
 
 /* A header in host order. Values behind extensions not present are undefined. */
@@ -63,5 +65,8 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 
 /* CRC32C (Castagnoli), continuing from crc (0 to begin). */
 uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len);
+uint32_t gamma_crc32c_iov(uint32_t crc, const struct iovec *iov, unsigned count);
+/* The same without the processor's help, as where there is none: for tests to compare. */
+uint32_t gamma_crc32c_by_table(uint32_t crc, const void *bytes, size_t len);
 
 #endif /* GAMMA_CODEC_H */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* CRC32C by the processor's instruction where there is one, else by a table. */
+/*
+ * CRC32C by the processor's instruction where there is one, else by a table. The instruction
+ * takes 8 bytes and answers after three cycles, but begins another every cycle: so three streams
+ * are run at once over three thirds of the bytes, and put together by carry-less multiplication.
+ */
 #include "wire/codec.h"
 
 #include <pthread.h>
@@ -31,23 +35,89 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *bytes, size_t len)
 }
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <immintrin.h>
 
-__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t crc,
-								     const uint8_t *bytes,
-								     size_t len)
+#define SSE42 __attribute__((target("sse4.2")))
+#define SSE42_CLMUL __attribute__((target("sse4.2,pclmul")))
+
+enum {
+	STREAM_MIN = 16,  /* words of 8 bytes: below this combining costs more than it saves */
+	STREAM_MAX = 512, /* words: three of them cover a jumbo frame */
+};
+
+/* shifts[n]: x^(64 n - 33) modulo the polynomial, bits reversed. A product with it, reduced by the
+ * instruction (which multiplies by x^32, and reversed products by x), moves a CRC n words on. */
+static uint32_t shifts[2 * STREAM_MAX + 1];
+static pthread_once_t shifts_once = PTHREAD_ONCE_INIT;
+
+SSE42 static void shifts_fill(void)
 {
-	uint64_t wide = crc;
+	shifts[1] = 1; /* x^31 */
+	for (int i = 2; i <= 2 * STREAM_MAX; i++)
+		shifts[i] = (uint32_t) _mm_crc32_u64(0, shifts[i - 1]); /* times x^64 */
+}
+
+static inline uint64_t word_at(const uint8_t *bytes)
+{
 	uint64_t word;
 
-	for (; len >= 8; len -= 8, bytes += 8) {
-		memcpy(&word, bytes, 8);
-		wide = _mm_crc32_u64(wide, word);
-	}
+	memcpy(&word, bytes, 8);
+	return word;
+}
+
+SSE42 static uint32_t crc_by_instruction(uint32_t crc, const uint8_t *bytes, size_t len)
+{
+	uint64_t wide = crc;
+
+	for (; len >= 8; len -= 8, bytes += 8)
+		wide = _mm_crc32_u64(wide, word_at(bytes));
 	crc = (uint32_t) wide;
 	while (len--)
 		crc = _mm_crc32_u8(crc, *bytes++);
 	return crc;
+}
+
+SSE42_CLMUL static inline __m128i product(uint64_t crc, size_t words)
+{
+	return _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long) crc),
+				    _mm_cvtsi32_si128((int) shifts[words]), 0);
+}
+
+/* Three streams of so many words each. */
+SSE42_CLMUL static uint32_t crc_of_three(uint32_t crc, const uint8_t *bytes, size_t words)
+{
+	uint64_t first = crc, second = 0, third = 0;
+	__m128i moved;
+
+	for (size_t i = 0; i < 8 * words; i += 8) {
+		first = _mm_crc32_u64(first, word_at(bytes + i));
+		second = _mm_crc32_u64(second, word_at(bytes + i + 8 * words));
+		third = _mm_crc32_u64(third, word_at(bytes + i + 16 * words));
+	}
+	moved = _mm_xor_si128(product(first, 2 * words), product(second, words));
+	return (uint32_t) (_mm_crc32_u64(0, (uint64_t) _mm_cvtsi128_si64(moved)) ^ third);
+}
+
+SSE42_CLMUL static uint32_t crc_by_streams(uint32_t crc, const uint8_t *bytes, size_t len)
+{
+	pthread_once(&shifts_once, shifts_fill);
+	while (len >= 3 * 8 * STREAM_MIN) {
+		size_t words = len / (3 * 8);
+
+		if (words > STREAM_MAX)
+			words = STREAM_MAX;
+		crc = crc_of_three(crc, bytes, words);
+		bytes += 3 * 8 * words;
+		len -= 3 * 8 * words;
+	}
+	return crc_by_instruction(crc, bytes, len);
+}
+
+static uint32_t crc_fast(uint32_t crc, const uint8_t *bytes, size_t len)
+{
+	if (len >= 3 * 8 * STREAM_MIN && __builtin_cpu_supports("pclmul"))
+		return crc_by_streams(crc, bytes, len);
+	return crc_by_instruction(crc, bytes, len);
 }
 
 static bool have_instruction(void)
@@ -57,7 +127,7 @@ static bool have_instruction(void)
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
 #include <arm_acle.h>
 
-static uint32_t crc_by_instruction(uint32_t crc, const uint8_t *bytes, size_t len)
+static uint32_t crc_fast(uint32_t crc, const uint8_t *bytes, size_t len)
 {
 	uint64_t word;
 
@@ -75,7 +145,7 @@ static bool have_instruction(void)
 	return true;
 }
 #else
-#define crc_by_instruction crc_by_table
+#define crc_fast crc_by_table
 
 static bool have_instruction(void)
 {
@@ -86,6 +156,18 @@ static bool have_instruction(void)
 uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len)
 {
 	if (have_instruction())
-		return ~crc_by_instruction(~crc, bytes, len);
+		return ~crc_fast(~crc, bytes, len);
 	return ~crc_by_table(~crc, bytes, len);
+}
+
+uint32_t gamma_crc32c_by_table(uint32_t crc, const void *bytes, size_t len)
+{
+	return ~crc_by_table(~crc, bytes, len);
+}
+
+uint32_t gamma_crc32c_iov(uint32_t crc, const struct iovec *iov, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		crc = gamma_crc32c(crc, iov[i].iov_base, iov[i].iov_len);
+	return crc;
 }

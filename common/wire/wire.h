@@ -99,8 +99,9 @@ enum gamma_flag {
 	GAMMA_FLAG_ACK_REQUESTED = 1 << 0, /* acknowledge in the progress call that sees this */
 	GAMMA_FLAG_AGAIN = 1 << 1,	   /* this sequence number was transmitted before */
 	GAMMA_FLAG_BACKLOG = 1 << 2,	   /* more data waits than the credit allows */
+	GAMMA_FLAG_WANT_CRC = 1 << 3, /* the sender of this wants payloads toward it checked */
 };
-#define GAMMA_FLAGS_KNOWN 0x07u
+#define GAMMA_FLAGS_KNOWN 0x0fu
 
 /* Extensions stand behind the base header in the order of these bits. */
 enum gamma_ext {

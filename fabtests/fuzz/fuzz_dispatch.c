@@ -100,6 +100,9 @@ static void inject(struct net *net, const struct record *record)
 	if (fields.kind == GAMMA_KIND_LOOKUP)
 		memcpy(room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX,
 		       &net->nodes[1].ep.local.addr, GAMMA_ADDR_LEN);
+	/* Right, unless the frame is damaged below. */
+	fields.payload_crc = gamma_crc32c(0, room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX,
+					  fields.payload_len);
 	arrival.frame = gamma_build(&fields, node->ep.local.addr.mac,
 				    flow_from(net, from) ? net->nodes[from].ep.local.addr.mac : mac,
 				    GAMMA_ETHERTYPE, room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX);
@@ -128,6 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.mtu = size % 2 ? 1500 : 9000;
 	net = net_new(PEERS + 1, &options);
 	net->lawless = true;
+	net->nodes[size / 2 % 3].ep.local.limits.payload_crc = size % 5 == 0;
 	begin(net);
 	if (size % 3 == 0)
 		look_up(net);

@@ -108,10 +108,14 @@ static enum fate fate_by_chance(struct net *net, uint64_t *delay)
 	return dice < 4 * net->chaos ? DROP + dice / net->chaos : PASS;
 }
 
-static void damage(struct net *net, uint8_t *bytes, const struct gamma_fields *fields)
+static void damage(struct net *net, uint8_t *bytes, const struct gamma_fields *fields, bool spoil)
 {
 	uint64_t seed = net->now * 2 + 1;
-	uint64_t bit = net_random(&seed) % (8u * fields->header_len);
+	unsigned from = spoil ? fields->header_len : 0;
+	unsigned to = spoil || fields->extensions & GAMMA_EXT_PAYLOAD_CRC
+			      ? (unsigned) fields->header_len + fields->payload_len
+			      : fields->header_len;
+	uint64_t bit = 8 * from + net_random(&seed) % (8 * (to - from));
 
 	bytes[GAMMA_ETH_LEN + bit / 8] ^= (uint8_t) (1u << bit % 8);
 }
@@ -137,8 +141,8 @@ static void transmit(struct net *net, unsigned from, uint8_t *bytes, size_t len)
 		net->drops++;
 		return;
 	}
-	if (fate == CORRUPT)
-		damage(net, bytes, &fields);
+	if (fate == CORRUPT || (fate == SPOIL && fields.payload_len))
+		damage(net, bytes, &fields, fate == SPOIL);
 	fly(net, to, bytes, len, fate == DELAY ? at + delay : at);
 	if (fate == DUPLICATE)
 		fly(net, to, bytes, len, at + delay);

@@ -19,7 +19,8 @@
 enum { ANY_OP = 0xff, ANY_NODE = -1 };
 #define ANY_SEQ UINT64_MAX
 
-enum fate { PASS, DROP, DUPLICATE, DELAY, CORRUPT };
+/* CORRUPT damages the header, or, if a checksum protects it, the payload; SPOIL the payload. */
+enum fate { PASS, DROP, DUPLICATE, DELAY, CORRUPT, SPOIL };
 
 /* What happens to frames of that kind, op and number on their way from that node. */
 struct rule {

@@ -98,6 +98,8 @@ static void run(uint64_t number)
 		net_random(&seed);
 	chosen = options(&seed);
 	net = net_new(2 + (unsigned) (net_random(&seed) % 3), &chosen);
+	for (unsigned i = 0; i < net->count; i++)
+		net->nodes[i].ep.local.limits.payload_crc = net_random(&seed) % 4 == 0;
 	if (net_random(&seed) % 2)
 		begin_near_the_wrap(net, &seed);
 	net->seed = net_random(&seed) | 1;

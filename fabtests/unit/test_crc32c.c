@@ -57,6 +57,49 @@ static void crc32c__every_length_and_alignment(void **state)
 					 slowly(bytes + from, len));
 }
 
+/* Short ones go by one stream, longer ones by three, those beyond 12 KiB in rounds. */
+static void crc32c__every_length_and_alignment_up_to_jumbo_frames(void **state)
+{
+	enum { LONGEST = 12500 };
+	static uint8_t bytes[LONGEST + 8];
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t) (i * 37 + (i >> 8) * 101 + 11);
+	for (size_t from = 0; from < 8; from++) {
+		uint32_t expected = 0;
+
+		for (size_t len = 0; len < LONGEST; len++) {
+			if (gamma_crc32c(0, bytes + from, len) != expected)
+				fail_msg("%zu bytes, %zu beyond a multiple of 8", len, from);
+			expected = gamma_crc32c_by_table(expected, bytes + from + len, 1);
+		}
+	}
+}
+
+static void crc32c__table_gives_the_same(void **state)
+{
+	uint8_t bytes[80];
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t) (i * 91 + 5);
+	for (size_t len = 0; len <= sizeof(bytes); len++)
+		assert_int_equal(gamma_crc32c_by_table(0, bytes, len), slowly(bytes, len));
+}
+
+static void crc32c__longest_frame_in_unequal_pieces(void **state)
+{
+	static uint8_t bytes[65535];
+	struct iovec iov[3] = {{bytes, 1}, {bytes + 1, 400}, {bytes + 401, sizeof(bytes) - 401}};
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t) (i * 37 + (i >> 8) * 101 + 11);
+	assert_int_equal(gamma_crc32c_iov(0, iov, 3), slowly(bytes, sizeof(bytes)));
+	assert_int_equal(gamma_crc32c_iov(0, iov, 0), 0);
+}
+
 static void crc32c__in_two_pieces(void **state)
 {
 	const char text[] = "frames, credit and acknowledgements";
@@ -76,6 +119,9 @@ int main(void)
 		TEST(crc32c__published_vectors),
 		TEST(crc32c__nothing),
 		TEST(crc32c__every_length_and_alignment),
+		TEST(crc32c__every_length_and_alignment_up_to_jumbo_frames),
+		TEST(crc32c__table_gives_the_same),
+		TEST(crc32c__longest_frame_in_unequal_pieces),
 		TEST(crc32c__in_two_pieces),
 	};
 

@@ -139,12 +139,19 @@ static void attributes__defaults(void **state)
 static void attributes__dgram_fits_a_frame(void **state)
 {
 	struct fi_info *info = fill(V117, FI_EP_DGRAM);
+	size_t most;
 
 	(void) state;
 	assert_in_range(info->ep_attr->max_msg_size, 1400, 1500);
 	assert_in_range(info->tx_attr->inject_size, 1400, info->ep_attr->max_msg_size);
 	assert_int_equal(info->tx_attr->msg_order, 0);
 	assert_int_equal(info->ep_attr->mem_tag_format, 0);
+	most = info->ep_attr->max_msg_size;
+	fi_freeinfo(info);
+	gamma_settings.payload_crc = true;
+	info = fill(V117, FI_EP_DGRAM);
+	gamma_settings.payload_crc = false;
+	assert_int_equal(info->ep_attr->max_msg_size, most - 4);
 	fi_freeinfo(info);
 	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 	refuse(V117, FI_EP_DGRAM, "tx_attr->op_flags");
@@ -299,6 +306,8 @@ static void settings__good_and_bad(void **state)
 		{"FI_GAMMA_LINGER", "-1", false},
 		{"FI_GAMMA_AUTO", "yes", true},
 		{"FI_GAMMA_AUTO", "maybe", false},
+		{"FI_GAMMA_PAYLOAD_CRC", "1", true},
+		{"FI_GAMMA_PAYLOAD_CRC", "2", false},
 	};
 	char error[256];
 	size_t i;

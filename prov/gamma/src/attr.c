@@ -5,7 +5,7 @@
  * when domains and endpoints are opened.
  */
 #include "gamma.h"
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 /* Capabilities that an application gets only by asking for them ... */
 #define PRIMARY_CAPS                                                                               \
@@ -68,7 +68,10 @@ static struct ability ability_of(enum fi_ep_type type, size_t mtu)
 	struct ability can = type == FI_EP_RDM ? rdm_ability : dgram_ability;
 
 	if (type == FI_EP_DGRAM)
-		can.max_msg_size = mtu - GAMMA_DGRAM_HEADER_MAX;
+		can.max_msg_size = mtu - GAMMA_DGRAM_HEADER_MAX -
+				   (gamma_settings.payload_crc
+					    ? gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC)
+					    : 0);
 	can.inject_size = gamma_min(gamma_settings.inject_size, can.max_msg_size);
 	return can;
 }

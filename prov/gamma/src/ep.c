@@ -187,6 +187,7 @@ static int create_endpoint(struct gamma_ep *ep)
 				.eager_size = gamma_settings.eager_size,
 				.peer_timeout = gamma_settings.peer_timeout,
 				.forget = 30 * GAMMA_NS_PER_S,
+				.payload_crc = gamma_settings.payload_crc,
 			},
 	};
 	int ret;

@@ -64,7 +64,19 @@ static const struct number_setting numbers[] = {
 	 "Time that closing an endpoint waits for its last acknowledgements (default: 1000)"},
 };
 
-static const char auto_name[] = "auto";
+/* Yes or no. */
+struct switch_setting {
+	const char *name;
+	size_t offset; /* of a bool in struct gamma_settings */
+	const char *help;
+};
+
+static const struct switch_setting switches[] = {
+	{"auto", offsetof(struct gamma_settings, automatic),
+	 "1: also serve applications that name no provider (default: 0)"},
+	{"payload_crc", offsetof(struct gamma_settings, payload_crc),
+	 "1: protect payloads by a checksum too, to and from this process (default: 0)"},
+};
 
 static char *upper(const char *name, char *text, size_t len)
 {
@@ -86,8 +98,9 @@ void gamma_settings_define(void)
 	for (i = 0; i < gamma_array_size(numbers); i++)
 		fi_param_define(&gamma_prov, numbers[i].name, FI_PARAM_STRING, "%s: %s",
 				numbers[i].help, numbers[i].range);
-	fi_param_define(&gamma_prov, auto_name, FI_PARAM_STRING,
-			"1: also serve applications that name no provider (default: 0)");
+	for (i = 0; i < gamma_array_size(switches); i++)
+		fi_param_define(&gamma_prov, switches[i].name, FI_PARAM_STRING, "%s",
+				switches[i].help);
 }
 
 static const char *value_of(const char *name)
@@ -168,25 +181,28 @@ static int load_text(const struct text_setting *setting)
 	return text && !*field ? -FI_ENOMEM : 0;
 }
 
-static int load_auto(char *error, size_t error_len)
+static int load_switch(const struct switch_setting *setting, char *error, size_t error_len)
 {
 	static const char *const no[] = {"0", "no", "false", "off"};
 	static const char *const yes[] = {"1", "yes", "true", "on"};
-	const char *text = value_of(auto_name);
+	bool *field = (bool *) ((char *) &gamma_settings + setting->offset);
+	const char *text = value_of(setting->name);
+	char name[32];
 	size_t i;
 
-	gamma_settings.automatic = false;
+	*field = false;
 	for (i = 0; text && i < gamma_array_size(no); i++) {
 		if (!strcasecmp(text, no[i]))
 			return 0;
 		if (!strcasecmp(text, yes[i])) {
-			gamma_settings.automatic = true;
+			*field = true;
 			return 0;
 		}
 	}
 	if (text)
 		snprintf(error, error_len,
-			 "FI_GAMMA_AUTO=%s is neither 0 nor 1; set one or unset it", text);
+			 "FI_GAMMA_%s=%s is neither 0 nor 1; set one or unset it",
+			 upper(setting->name, name, sizeof(name)), text);
 	return text ? -FI_EINVAL : 0;
 }
 
@@ -207,7 +223,12 @@ int gamma_settings_load(char *error, size_t error_len)
 		if (ret)
 			return ret;
 	}
-	return load_auto(error, error_len);
+	for (i = 0; i < gamma_array_size(switches); i++) {
+		ret = load_switch(&switches[i], error, error_len);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 void gamma_settings_free(void)
