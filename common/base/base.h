@@ -70,10 +70,12 @@ static inline void gamma_list_remove(struct gamma_list *entry)
 
 #define gamma_list_entry(ptr, type, member) gamma_container_of(ptr, type, member)
 #define gamma_list_first(head, type, member) gamma_list_entry((head)->next, type, member)
-#define gamma_list_for_each(pos, head) for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
+#define gamma_list_for_each(pos, head) \
+	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
 /* The same when the entry may be removed in the body. */
 #define gamma_list_for_each_safe(pos, tmp, head)                                                   \
-	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); (pos) = (tmp), (tmp) = (pos)->next)
+	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \
+	     (pos) = (tmp), (tmp) = (pos)->next)
 
 /* ---- log: the interface layer says where lines go ---- */
 
@@ -86,7 +88,8 @@ enum gamma_log_level {
 typedef void (*gamma_log_fn)(enum gamma_log_level level, const char *line);
 
 void gamma_log_to(gamma_log_fn fn);
-void gamma_log(enum gamma_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void gamma_log(enum gamma_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #define gamma_warn(...) gamma_log(GAMMA_LOG_WARN, __VA_ARGS__)
 #define gamma_info(...) gamma_log(GAMMA_LOG_INFO, __VA_ARGS__)

@@ -37,8 +37,8 @@ struct gamma_link {
 
 /* ---- port.c: a port of a NIC belongs to one process of the network namespace ---- */
 
-/* Takes port (0: a random free one) by binding the abstract socket name of MAC and port. Returns the
- * socket, or -EADDRINUSE or another negative errno. */
+/* Takes port (0: a random free one) by binding the abstract socket name of MAC and port. Returns
+ * the socket, or -EADDRINUSE or another negative errno. */
 int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
 
 struct sockaddr_un;

@@ -71,7 +71,7 @@ enum gamma_lookup_op {
 };
 enum gamma_reset_op {
 	GAMMA_RESET_EPOCH = 0,	/* the destination epoch is not, or no longer, this endpoint's */
-	GAMMA_RESET_CLOSED = 1, /* this endpoint has said BYE to you */
+	GAMMA_RESET_CLOSED = 1, /* this endpoint has said BYE to you, or gave you up */
 };
 
 struct gamma_header {

@@ -226,7 +226,8 @@ static void ask(const struct options *o, struct station *s)
 static void usage(void)
 {
 	fprintf(stderr, "usage: gamma-latency -p PROVIDER -s [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
-			"       gamma-latency -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT] [-w WARM_UP] SERVER\n");
+			"       gamma-latency -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT]\n"
+			"                     [-w WARM_UP] SERVER\n");
 	exit(2);
 }
 

@@ -268,10 +268,12 @@ static void ping_pong(bool sender, const struct node_options *options, unsigned 
 		message_receive(&node, &in);
 		if (sender)
 			message_send(&node, &out);
+		if (i % 10 == 4)
+			nap(i * 7 % 25); /* the domain's own thread may take the arrival first */
 		wait(&node, node.rx_cq, &in);
 		message_check(&in, i, in.len);
 		if (i % 10 == 9)
-			nap(2); /* the other one is asleep by then */
+			nap(2 + i * 7 % 25); /* the other one is asleep by then */
 		if (!sender)
 			message_send(&node, &out);
 		wait(&node, node.tx_cq, &out);

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void send_one(struct node *node, fi_addr_t addr, size_t len, unsigned seed)
 {
@@ -400,6 +402,85 @@ static void test_close_outstanding(bool sender)
 	aside_sync();
 }
 
+/* A child closes all that it inherited and ends; no lock that it needs is held for ever. */
+static void close_in_child(struct node *node)
+{
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		alarm(PATIENCE_S);
+		node_close(node);
+		exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+}
+
+/* The child is forked while the domain's own thread is busy, and what it closes stays open in the
+ * parent: messages still arrive there, and wake it. */
+static void test_fork(bool sender)
+{
+	enum { FORKS = 8 };
+	struct fi_cq_tagged_entry entry;
+	struct message message;
+	struct node node;
+
+	node_open_pair(&node, &(struct node_options){.wait = FI_WAIT_UNSPEC});
+	for (unsigned i = 0; i < FORKS; i++) {
+		message_init(&message, 16 << 20, 1);
+		if (sender)
+			message_send(&node, &message);
+		else
+			message_receive(&node, &message);
+		if (!sender) {
+			nap(20 + i);
+			close_in_child(&node);
+			CHECK_EQ(fi_cq_sread(node.rx_cq, &entry, 1, NULL, 1000 * PATIENCE_S), 1);
+		} else {
+			wait_sent(&node, &message);
+		}
+		message_free(&message);
+		aside_sync();
+		if (!sender)
+			send_one(&node, node.peer, 100, i);
+		else
+			receive_one(&node, 100, i);
+	}
+	node_close_pair(&node);
+}
+
+/* A process that ends without closing anything ends well. */
+static void end_in_child(void)
+{
+	pid_t pid = fork();
+	struct node nodes[3];
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		alarm(PATIENCE_S);
+		for (unsigned i = 0; i < 3; i++)
+			node_open(&nodes[i], &(struct node_options){.wait = FI_WAIT_FD});
+		nap(15);
+		exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+}
+
+static void test_exit(bool sender)
+{
+	struct node node;
+
+	(void) sender;
+	node_open_pair(&node, &(struct node_options){0});
+	for (unsigned i = 0; i < 3; i++)
+		end_in_child();
+	node_close_pair(&node);
+}
+
 const struct test life_tests[] = {
 	{.name = "av_map", .run = test_av_map, .both_ways = true},
 	{.name = "av_table", .run = test_av_table, .both_ways = true},
@@ -411,5 +492,7 @@ const struct test life_tests[] = {
 	{.name = "peer_lost", .run = test_peer_lost, .on_request = true},
 	{.name = "threads", .run = test_threads},
 	{.name = "close_outstanding", .run = test_close_outstanding},
+	{.name = "fork", .run = test_fork, .both_ways = true},
+	{.name = "exit", .run = test_exit},
 	{0},
 };

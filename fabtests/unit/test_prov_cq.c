@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct fid_cq *open_cq(struct fake *fake, enum fi_cq_format format,
@@ -531,6 +532,23 @@ static void automatic__moves_the_domain_alone(void **state)
 	fake_close(fake);
 }
 
+/* No descriptor is left for its thread: a program that polls does without. */
+static void automatic__not_needed_by_who_polls(void **state)
+{
+	struct rlimit before, low;
+	struct fake *fake;
+
+	(void) state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	fake = fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_null(fake->gamma_domain->automatic);
+	fake_close(fake);
+}
+
 static void open__refuses_what_it_cannot_do(void **state)
 {
 	struct fake *fake = *state;
@@ -572,6 +590,7 @@ int main(void)
 		TEST(wait_set__sees_its_queues),
 		TEST(poll_set__gives_contexts),
 		cmocka_unit_test(automatic__moves_the_domain_alone),
+		cmocka_unit_test(automatic__not_needed_by_who_polls),
 		TEST(open__refuses_what_it_cannot_do),
 	};
 

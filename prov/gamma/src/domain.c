@@ -6,6 +6,7 @@
 #include "gamma.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static int domain_close(struct fid *fid)
 {
@@ -166,6 +167,7 @@ static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric
 	domain->domain_fid.ops = &domain_ops;
 	domain->domain_fid.mr = &gamma_mr_ops;
 	pthread_mutex_init(&domain->lock, NULL);
+	domain->owner = getpid();
 	gamma_list_init(&domain->eps);
 	for (i = 0; i < GAMMA_MR_BUCKETS; i++)
 		gamma_list_init(&domain->mrs[i]);

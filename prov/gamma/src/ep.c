@@ -113,6 +113,7 @@ static struct gamma_ep *ep_of(struct fid *fid)
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct gamma_ep *ep = ep_of(fid);
+	int ret;
 
 	/* Counters may come later: some programs make them after enabling. */
 	if (ep->enabled && other->fclass != FI_CLASS_CNTR)
@@ -121,8 +122,11 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_CQ:
 		return bind_cq(ep, gamma_container_of(other, struct gamma_cq, cq_fid.fid), flags);
 	case FI_CLASS_CNTR:
-		return bind_cntr(ep, gamma_container_of(other, struct gamma_cntr, cntr_fid.fid),
-				 flags);
+		gamma_domain_lock(ep->domain);
+		ret = bind_cntr(ep, gamma_container_of(other, struct gamma_cntr, cntr_fid.fid),
+				flags);
+		gamma_domain_unlock(ep->domain);
+		return ret;
 	case FI_CLASS_AV:
 		return bind_av(ep, gamma_container_of(other, struct gamma_av, av_fid.fid));
 	case FI_CLASS_EQ:
@@ -274,6 +278,7 @@ static int ep_close(struct fid *fid)
 	gamma_dgram_drop(ep);
 	free_pool_tx(&ep->sends);
 	free_pool_tx(&ep->free_tx);
+	free_pool_rx(&ep->matched);
 	free_pool_rx(&ep->free_rx);
 	unbind_all(ep);
 	gamma_unref(&ep->domain->refs);
@@ -377,18 +382,25 @@ static int no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, stru
 	return -FI_ENOSYS;
 }
 
+static ssize_t size_left(const struct gamma_ep *ep, bool receives)
+{
+	ssize_t left = -FI_EOPBADSTATE;
+
+	gamma_domain_lock(ep->domain);
+	if (ep->enabled)
+		left = (ssize_t) (receives ? ep->rx_size - ep->rx_used : ep->tx_size - ep->tx_used);
+	gamma_domain_unlock(ep->domain);
+	return left;
+}
+
 static ssize_t rx_size_left(struct fid_ep *fid)
 {
-	const struct gamma_ep *ep = gamma_handle(fid)->ep;
-
-	return ep->enabled ? (ssize_t) (ep->rx_size - ep->rx_used) : -FI_EOPBADSTATE;
+	return size_left(gamma_handle(fid)->ep, true);
 }
 
 static ssize_t tx_size_left(struct fid_ep *fid)
 {
-	const struct gamma_ep *ep = gamma_handle(fid)->ep;
-
-	return ep->enabled ? (ssize_t) (ep->tx_size - ep->tx_used) : -FI_EOPBADSTATE;
+	return size_left(gamma_handle(fid)->ep, false);
 }
 
 static struct fi_ops_ep ep_ops = {
@@ -552,6 +564,7 @@ static void init_lists(struct gamma_ep *ep)
 	gamma_list_init(&ep->unexpected_msg);
 	gamma_list_init(&ep->unexpected_tagged);
 	gamma_list_init(&ep->datagrams);
+	gamma_list_init(&ep->matched);
 	gamma_list_init(&ep->free_tx);
 	gamma_list_init(&ep->free_rx);
 	gamma_list_init(&ep->sends);

@@ -30,7 +30,7 @@ struct gamma_tx {
 /* A posted receive. */
 struct gamma_rx {
 	struct gamma_recv recv;
-	struct gamma_list entry; /* in a posted list, or in the pool */
+	struct gamma_list entry; /* in a posted list, among the matched, or in the pool */
 	struct gamma_inbound *inbound; /* reserved for it by FI_CLAIM */
 	struct gamma_flow *flow; /* while posted: to the source that it names, or NULL */
 	void *context;
@@ -73,6 +73,7 @@ struct gamma_ep {
 	struct gamma_list unexpected_msg, unexpected_tagged; /* struct gamma_inbound, as they came */
 	struct gamma_list datagrams; /* struct gamma_kept_datagram */
 	size_t datagram_count;
+	struct gamma_list matched; /* struct gamma_rx whose message is arriving */
 	struct gamma_list free_tx, free_rx; /* pools */
 	struct gamma_list sends; /* struct gamma_tx outstanding */
 	char cause[GAMMA_CAUSE_LEN]; /* why the flow that is failing now does */

@@ -177,6 +177,7 @@ struct gamma_domain {
 	struct gamma_eq *eq;	    /* bound, or NULL */
 	bool thread_safe;	    /* false at FI_THREAD_DOMAIN: the caller serialises */
 	pthread_mutex_t lock;
+	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
 	enum fi_av_type av_type;
 	enum fi_resource_mgmt resource_mgmt;
 	uint64_t caps;
@@ -228,6 +229,8 @@ void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep);
 bool gamma_domain_arm(struct gamma_domain *domain);
 /* Closes wait_fd and timer_fd. */
 void gamma_domain_wait_close(struct gamma_domain *domain);
+/* Whether this is a forked child of the process that opened the domain. */
+bool gamma_domain_inherited(const struct gamma_domain *domain);
 /* Starts and stops the thread that makes progress without the application: at once at
  * FI_PROGRESS_AUTO, else after it has not polled for a while; stop without the lock. */
 int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress);
@@ -254,7 +257,8 @@ struct gamma_av_entry {
 	bool used;
 	uint32_t hash_next; /* next entry of the same hash chain, UINT32_MAX: none */
 };
-int gamma_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+int gamma_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		  void *context);
 /* The address at an index, or NULL if none is there. */
 static inline const struct gamma_addr *gamma_av_addr(const struct gamma_av *av, fi_addr_t fi_addr)
 {
@@ -279,7 +283,8 @@ struct gamma_eq {
 	struct gamma_list errors;
 	struct gamma_eq_error *last_error; /* owns the err_data that the user may still read */
 };
-int gamma_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+int gamma_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		  void *context);
 /* Takes the queue's own lock. */
 int gamma_eq_report(struct gamma_eq *eq, uint32_t event, const void *entry, size_t len);
 int gamma_eq_report_error(struct gamma_eq *eq, const struct fi_eq_err_entry *entry);
@@ -358,7 +363,8 @@ struct gamma_cq {
 	uint32_t interrupts;	       /* fi_cq_signal was called while some were: all return */
 	int refs;		       /* endpoints bound, poll sets; atomic */
 };
-int gamma_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int gamma_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		  void *context);
 /* Adds a success; wakes sleepers. Out of memory: the completion is lost, and an error entry kept in
  * reserve says so (FI_ENOMEM). */
 void gamma_cq_write(struct gamma_cq *cq, const struct gamma_completion *completion);

@@ -45,13 +45,19 @@ static const char *hinted_domain(const struct fi_info *hints)
 
 /* ---- this host ---- */
 
-/* Whether a packet socket can be opened; the reason if not. */
+/* Whether a packet socket can be opened; the reason if not. Closing one takes the kernel
+ * milliseconds, so what has once succeeded is not tried again. */
 static int check_privilege(char *why, size_t why_len)
 {
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	static bool granted; /* atomic */
+	int fd;
 
+	if (__atomic_load_n(&granted, __ATOMIC_RELAXED))
+		return 0;
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd >= 0) {
 		close(fd);
+		__atomic_store_n(&granted, true, __ATOMIC_RELAXED);
 		return 0;
 	}
 	if (errno == EPERM || errno == EACCES)

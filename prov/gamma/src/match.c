@@ -73,6 +73,7 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 		if (!fits(ep, rx, flow, envelope))
 			continue;
 		unlist(rx);
+		gamma_list_append(&ep->matched, &rx->entry);
 		return &rx->recv;
 	}
 	return NULL;
@@ -238,6 +239,7 @@ void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx)
 	}
 	announced = inbound->state == GAMMA_INBOUND_ANNOUNCED;
 	gamma_list_remove(&inbound->entry);
+	gamma_list_append(&ep->matched, &rx->entry);
 	gamma_inbound_accept(inbound, &rx->recv);
 	if (announced) /* its sender waits for the word */
 		gamma_domain_progress(ep->domain);
@@ -323,6 +325,7 @@ static ssize_t receive_claimed(struct gamma_ep *ep, const struct gamma_post *pos
 	rx->notify = gamma_notifies(post, ep->rx_selective);
 	gamma_list_remove(&inbound->entry);
 	inbound->user = NULL;
+	gamma_list_append(&ep->matched, &rx->entry);
 	gamma_inbound_accept(inbound, &rx->recv);
 	return 0;
 }

@@ -145,7 +145,7 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 	tx->notify = gamma_notifies(post, ep->tx_selective);
 }
 
-/* The caller may overwrite its buffer when fi_inject returns, though the message is still queued. */
+/* The caller may overwrite its buffer when fi_inject returns, though the message still waits. */
 static int keep_copy(struct gamma_tx *tx, uint64_t len)
 {
 	struct gamma_send *send = &tx->send;

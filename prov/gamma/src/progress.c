@@ -22,6 +22,11 @@ void gamma_domain_progress(struct gamma_domain *domain)
 		gamma_ep_progress(gamma_ep_of_domain_entry(pos));
 }
 
+bool gamma_domain_inherited(const struct gamma_domain *domain)
+{
+	return domain->owner != getpid();
+}
+
 /* ---- what to sleep on ---- */
 
 static int watch(int epoll_fd, int fd)
@@ -48,7 +53,7 @@ void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep)
 {
 	int fds[4], count, i;
 
-	if (domain->wait_fd < 0)
+	if (domain->wait_fd < 0 || gamma_domain_inherited(domain))
 		return;
 	count = gamma_ep_fds(ep, fds);
 	for (i = 0; i < count; i++)
@@ -162,7 +167,6 @@ struct gamma_auto {
 	struct gamma_list entry; /* of auto_domains */
 	struct gamma_domain *domain;
 	pthread_t thread;
-	pid_t owner; /* a forked child has the memory but not the thread */
 	int stop_fd;
 	int pause_ms;
 };
@@ -205,6 +209,33 @@ static void *auto_main(void *arg)
 	return NULL;
 }
 
+/*
+ * A child forked while a thread works would inherit a lock that nobody opens, and queues in the
+ * middle of a change. auto_lock lets only one thread hold several domains' locks.
+ */
+static void before_fork(void)
+{
+	struct gamma_list *pos;
+
+	pthread_mutex_lock(&auto_lock);
+	gamma_list_for_each(pos, &auto_domains)
+		gamma_domain_lock(gamma_list_entry(pos, struct gamma_auto, entry)->domain);
+}
+
+static void after_fork(void)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &auto_domains)
+		gamma_domain_unlock(gamma_list_entry(pos, struct gamma_auto, entry)->domain);
+	pthread_mutex_unlock(&auto_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 /* Signals are for the application's threads. */
 static int start_thread(struct gamma_auto *automatic)
 {
@@ -218,7 +249,7 @@ static int start_thread(struct gamma_auto *automatic)
 	return -ret;
 }
 
-int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress)
+static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_auto **out)
 {
 	struct gamma_auto *automatic = calloc(1, sizeof(*automatic));
 	int ret;
@@ -226,19 +257,38 @@ int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress)
 	if (!automatic)
 		return -FI_ENOMEM;
 	automatic->domain = domain;
-	automatic->owner = getpid();
-	automatic->pause_ms = automatic_progress ? AUTO_PAUSE_MS : WATCH_PAUSE_MS;
+	automatic->pause_ms = pause_ms;
 	automatic->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = automatic->stop_fd < 0 ? -errno : gamma_domain_wait_fd(domain);
 	if (ret >= 0)
 		ret = start_thread(automatic);
+	if (!ret) {
+		*out = automatic;
+		return 0;
+	}
+	if (automatic->stop_fd >= 0)
+		close(automatic->stop_fd);
+	free(automatic);
+	return ret;
+}
+
+int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int pause_ms = automatic_progress ? AUTO_PAUSE_MS : WATCH_PAUSE_MS;
+	struct gamma_auto *automatic = NULL;
+	int ret = new_auto(domain, pause_ms, &automatic);
+
 	if (ret) {
-		if (automatic->stop_fd >= 0)
-			close(automatic->stop_fd);
-		free(automatic);
-		return ret;
+		GAMMA_WARN(DOMAIN,
+			   "%s: no thread of its own, so a loss is repaired only while the program "
+			   "polls: %s; raise the limits (ulimit -u, ulimit -n)\n",
+			   domain->nic.name, strerror(-ret));
+		/* At FI_PROGRESS_MANUAL the program was to poll anyway. */
+		return automatic_progress ? ret : 0;
 	}
 	domain->automatic = automatic;
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&auto_lock);
 	gamma_list_append(&auto_domains, &automatic->entry);
 	pthread_mutex_unlock(&auto_lock);
@@ -250,7 +300,8 @@ static void auto_end(struct gamma_auto *automatic)
 {
 	uint64_t one = 1;
 
-	if (automatic->owner == getpid() &&
+	/* A forked child has the memory but not the thread. */
+	if (!gamma_domain_inherited(automatic->domain) &&
 	    write(automatic->stop_fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(automatic->thread, NULL);
 	close(automatic->stop_fd);

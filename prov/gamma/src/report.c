@@ -10,7 +10,8 @@ enum { LINE_MAX_LEN = 4096 };
 static int format(const struct gamma_ep *ep, const struct gamma_stats *stats, char *line)
 {
 	char name[GAMMA_NAME_LEN];
-	int len = snprintf(line, LINE_MAX_LEN, "{\"endpoint\":\"%s\",\"type\":\"%s\",\"nic\":\"%s\",\"pid\":%d",
+	int len = snprintf(line, LINE_MAX_LEN,
+			   "{\"endpoint\":\"%s\",\"type\":\"%s\",\"nic\":\"%s\",\"pid\":%d",
 			   gamma_addr_name(gamma_endpoint_addr(ep->endpoint), name),
 			   ep->type == FI_EP_RDM ? "rdm" : "dgram", ep->domain->nic.name,
 			   (int) getpid());
@@ -30,7 +31,7 @@ void gamma_report_stats(struct gamma_ep *ep)
 	char line[LINE_MAX_LEN], why[512];
 	int len, fd;
 
-	if (!where)
+	if (!where || gamma_domain_inherited(ep->domain))
 		return;
 	len = format(ep, gamma_endpoint_stats(ep->endpoint), line);
 	fd = strcmp(where, "stderr") ? open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)

@@ -189,7 +189,7 @@ static void unwatch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
 		shared |= domain_of(gamma_list_entry(pos, struct member, entry)->fid) == domain;
 	gamma_domain_lock(domain);
 	domain->sleepers--;
-	if (!shared)
+	if (!shared && !gamma_domain_inherited(domain))
 		epoll_ctl(wait->epoll_fd, EPOLL_CTL_DEL, domain->wait_fd, NULL);
 	gamma_domain_unlock(domain);
 }
