@@ -7,14 +7,23 @@
  * give credit back (RECLAIM) counts it as used, and tells how much it has given back in all.
  *
  *     outstanding = limit - arrived - returned
+ *
+ * First credits, which every stranger has, are the reserve's; they move to the pool's account as
+ * soon as it has room. When several senders have more to send than credit (BACKLOG), what they
+ * may have under way together is bounded as well, and the bound falls while frames get lost:
+ * not the ring but the switch before it is then too small.
  */
 #include "flow/flow.h"
+
+static uint32_t pool_size(const struct gamma_pool *pool)
+{
+	return pool->slots - pool->reserve;
+}
 
 /* What each flow should have: an equal part, within bounds. */
 static void set_share(struct gamma_pool *pool)
 {
-	uint32_t size = pool->slots - pool->reserve;
-	uint64_t share = size / gamma_max(pool->active, 1);
+	uint64_t share = pool_size(pool) / gamma_max(pool->active, 1);
 
 	pool->share = (uint32_t) gamma_min(gamma_max(share, GAMMA_GRANT_MIN), GAMMA_WINDOW_MAX / 2);
 }
@@ -25,14 +34,31 @@ void gamma_pool_init(struct gamma_pool *pool, uint32_t slots)
 	pool->reserve = slots / 8;
 	pool->granted = 0;
 	pool->active = 0;
+	pool->bulk = 0;
+	pool->bulk_granted = 0;
+	pool->budget = GAMMA_BUDGET;
+	pool->bound = pool_size(pool);
+	pool->quiet = 0;
+	pool->arrivals = 0;
+	pool->crowded = false;
 	gamma_list_init(&pool->waiting);
 	gamma_list_init(&pool->holders);
 	set_share(pool);
 }
 
+void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames, bool crowded)
+{
+	uint32_t size = pool_size(pool);
+
+	pool->budget = frames;
+	pool->crowded = crowded;
+	pool->bound = frames ? (uint32_t) gamma_min(gamma_max(pool->bound, frames), size) : size;
+}
+
 void gamma_credit_init(struct gamma_flow *flow)
 {
 	flow->credit.limit = GAMMA_FIRST_CREDIT; /* from the reserve, until the first frame */
+	flow->credit.asked_at = UINT64_MAX;
 	flow->tx.limit = GAMMA_FIRST_CREDIT;
 	gamma_list_init(&flow->credit.wait_entry);
 	gamma_list_init(&flow->credit.grant_entry);
@@ -46,82 +72,171 @@ uint32_t gamma_credit_window(const struct gamma_flow *flow)
 	return gamma_seq_before(used, flow->credit.limit) ? flow->credit.limit - used : 0;
 }
 
-static uint32_t pool_free(const struct gamma_pool *pool)
+/* Books frames as granted to a flow, or, if negative, as no longer outstanding. */
+static void book(struct gamma_flow *flow, int32_t frames)
 {
-	uint32_t size = pool->slots - pool->reserve;
+	struct gamma_pool *pool = &flow->local->pool;
 
-	return pool->granted < size ? size - pool->granted : 0;
+	pool->granted += (uint32_t) frames;
+	if (flow->credit.bulk)
+		pool->bulk_granted += (uint32_t) frames;
+}
+
+/* The same of frames that may have been first credit, which the pool never granted. */
+static void book_used(struct gamma_flow *flow, uint32_t frames)
+{
+	uint32_t first = (uint32_t) gamma_min(flow->credit.first, frames);
+
+	flow->credit.first -= first;
+	book(flow, -(int32_t) (frames - first));
+}
+
+/* Do several senders with more to send than credit share the way to this host? */
+static bool contended(const struct gamma_pool *pool)
+{
+	return pool->bulk >= 2 || (pool->bulk && pool->crowded);
+}
+
+static uint32_t pool_free(const struct gamma_flow *flow)
+{
+	const struct gamma_pool *pool = &flow->local->pool;
+	uint32_t size = pool_size(pool);
+	uint32_t left = pool->granted < size ? size - pool->granted : 0;
+
+	if (!flow->credit.bulk || !contended(pool))
+		return left;
+	return pool->bulk_granted < pool->bound
+		       ? (uint32_t) gamma_min(left, pool->bound - pool->bulk_granted)
+		       : 0;
+}
+
+static uint32_t share_of(const struct gamma_flow *flow)
+{
+	const struct gamma_pool *pool = &flow->local->pool;
+
+	if (!flow->credit.bulk || !contended(pool))
+		return pool->share;
+	return (uint32_t) gamma_min(pool->share,
+				    gamma_max(pool->bound / pool->bulk, GAMMA_GRANT_MIN));
 }
 
 static bool grant(struct gamma_flow *flow)
 {
-	struct gamma_pool *pool = &flow->local->pool;
-	uint32_t window = gamma_credit_window(flow);
-	uint32_t more = window < pool->share
-				? (uint32_t) gamma_min(pool->share - window, pool_free(pool))
-				: 0;
+	uint32_t window = gamma_credit_window(flow), share = share_of(flow);
+	uint32_t first = (uint32_t) gamma_min(flow->credit.first, pool_free(flow));
+	uint32_t more;
 
+	flow->credit.first -= first;
+	book(flow, (int32_t) first);
+	more = window < share ? (uint32_t) gamma_min(share - window, pool_free(flow)) : 0;
 	/* Whoever sent more than it was granted must not make the account wrong. */
 	if (gamma_unlikely(!window))
 		flow->credit.limit = flow->rx.arrived + flow->credit.returned;
 	flow->credit.limit += more;
-	pool->granted += more;
+	book(flow, (int32_t) more);
 	return more > 0;
 }
 
-/* A flow counts once it has used its first credit; what it still holds of that moves from the
- * reserve's account to the pool's. */
+/* A flow counts once a frame of it has arrived, or a request. */
 static void activate(struct gamma_flow *flow)
 {
 	struct gamma_pool *pool = &flow->local->pool;
 
 	flow->credit.active = true;
+	flow->credit.first = gamma_credit_window(flow);
 	pool->active++;
 	set_share(pool);
-	pool->granted += gamma_credit_window(flow);
+}
+
+static void set_bulk(struct gamma_flow *flow, bool bulk)
+{
+	struct gamma_pool *pool = &flow->local->pool;
+	uint32_t booked = gamma_credit_window(flow) - flow->credit.first;
+
+	flow->credit.bulk = bulk;
+	pool->bulk += bulk ? 1 : -1u;
+	pool->bulk_granted += bulk ? booked : -booked;
 }
 
 static void deactivate(struct gamma_flow *flow)
 {
 	struct gamma_pool *pool = &flow->local->pool;
 
+	if (flow->credit.bulk)
+		set_bulk(flow, false);
+	book_used(flow, gamma_credit_window(flow));
 	flow->credit.active = false;
 	pool->active--;
 	set_share(pool);
-	pool->granted -= gamma_credit_window(flow);
 	gamma_list_remove(&flow->credit.grant_entry);
 }
 
-/* Flows that asked get credit in the order in which they asked. */
-static void serve_waiting(struct gamma_pool *pool)
+/* Flows that asked get credit in the order in which they asked, each at least `least` frames: a
+ * frame's worth at a time would cost an acknowledgement for each frame. */
+static void serve_waiting(struct gamma_pool *pool, uint32_t least)
 {
-	while (!gamma_list_empty(&pool->waiting) && pool_free(pool)) {
+	while (!gamma_list_empty(&pool->waiting)) {
 		struct gamma_flow *flow =
 			gamma_list_entry(pool->waiting.next, struct gamma_flow, credit.wait_entry);
 
+		if (pool_free(flow) < least)
+			return;
 		gamma_list_remove(&flow->credit.wait_entry);
 		if (grant(flow))
 			gamma_ack_now(flow);
 	}
 }
 
-void gamma_credit_arrived(struct gamma_flow *flow)
+/* A frame that was sent again tells of loss on the way here. The bound halves, once for as many
+ * frames as are under way, and grows again slowly while nothing gets lost. */
+static void watch_loss(struct gamma_pool *pool, bool again)
+{
+	uint32_t size = pool_size(pool);
+
+	pool->quiet++;
+	if (again && contended(pool) && pool->budget &&
+	    (pool->quiet >= pool->bound || pool->bound == size)) {
+		pool->bound = (uint32_t) gamma_max(gamma_min(pool->bound, pool->bulk_granted) / 2,
+						   gamma_min(pool->budget, size));
+		pool->quiet = 0;
+	} else if (pool->bound < size && pool->quiet >= 2 * pool->bound) {
+		pool->bound = (uint32_t) gamma_min(pool->bound + GAMMA_GRANT_MIN / 2, size);
+		pool->quiet = pool->bound;
+	}
+}
+
+void gamma_credit_arrived(struct gamma_flow *flow, uint8_t flags)
 {
 	struct gamma_pool *pool = &flow->local->pool;
+	struct gamma_credit *credit = &flow->credit;
+	bool bulk = flags & GAMMA_FLAG_BACKLOG;
 
-	if (gamma_unlikely(!flow->credit.active))
+	pool->arrivals++;
+	if (gamma_unlikely(!credit->active))
 		activate(flow);
-	else if (!gamma_seq_before(flow->credit.limit, flow->rx.arrived + flow->credit.returned))
-		pool->granted--;
+	else if (!gamma_seq_before(credit->limit, flow->rx.arrived + credit->returned))
+		book_used(flow, 1);
+	if (gamma_unlikely(bulk != credit->bulk))
+		set_bulk(flow, bulk);
+	if (gamma_unlikely(pool->bound < pool_size(pool) || flags & GAMMA_FLAG_AGAIN))
+		watch_loss(pool, flags & GAMMA_FLAG_AGAIN);
 	/* Most recently used goes last; moving the only holder would change nothing. */
-	if (pool->holders.prev != &flow->credit.grant_entry) {
-		gamma_list_remove(&flow->credit.grant_entry);
-		gamma_list_append(&pool->holders, &flow->credit.grant_entry);
+	if (pool->holders.prev != &credit->grant_entry) {
+		gamma_list_remove(&credit->grant_entry);
+		gamma_list_append(&pool->holders, &credit->grant_entry);
 	}
+	if (gamma_likely(gamma_list_empty(&pool->waiting))) {
+		uint32_t share = share_of(flow);
+
+		if (gamma_credit_window(flow) <= share - share / 8)
+			grant(flow);
+	}
+	/* Who has used its last credit and has more to send need not ask. */
+	if (gamma_unlikely(bulk && !gamma_credit_window(flow) &&
+			   gamma_list_empty(&credit->wait_entry)))
+		gamma_list_append(&pool->waiting, &credit->wait_entry);
 	if (gamma_unlikely(!gamma_list_empty(&pool->waiting)))
-		serve_waiting(pool);
-	else if (gamma_credit_window(flow) <= pool->share - pool->share / 8)
-		grant(flow);
+		serve_waiting(pool, GAMMA_GRANT_MIN);
 }
 
 /* Asks the flow that has been idle longest to give back. It goes last: if it is dead, the next
@@ -134,7 +249,7 @@ static void reclaim(struct gamma_pool *pool, const struct gamma_flow *except)
 		struct gamma_flow *flow =
 			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
 
-		if (flow == except || !gamma_credit_window(flow))
+		if (flow == except || flow->credit.bulk || !gamma_credit_window(flow))
 			continue;
 		gamma_list_remove(pos);
 		gamma_list_append(&pool->holders, pos);
@@ -150,9 +265,15 @@ void gamma_credit_request(struct gamma_flow *flow)
 
 	if (!flow->credit.active)
 		activate(flow);
+	if (!flow->credit.bulk)
+		set_bulk(flow, true);
 	if (gamma_list_empty(&flow->credit.wait_entry))
 		gamma_list_append(&pool->waiting, &flow->credit.wait_entry);
-	serve_waiting(pool);
+	/* Nothing has come in since it asked last: those that hold the credit are stopped or dead. */
+	if (flow->credit.asked_at == pool->arrivals)
+		pool->bound = pool_size(pool);
+	flow->credit.asked_at = pool->arrivals;
+	serve_waiting(pool, 1);
 	if (gamma_credit_window(flow)) { /* it may have had credit without knowing yet */
 		gamma_list_remove(&flow->credit.wait_entry);
 		gamma_ack_now(flow);
@@ -169,10 +290,10 @@ void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned)
 	if (!flow->credit.active || !more || more > gamma_credit_window(flow))
 		return; /* repeated, or not what was granted */
 	flow->credit.returned = returned;
-	flow->local->pool.granted -= more;
+	book_used(flow, more);
 	if (!gamma_credit_window(flow))
 		deactivate(flow);
-	serve_waiting(&flow->local->pool);
+	serve_waiting(&flow->local->pool, 1);
 }
 
 void gamma_credit_release(struct gamma_flow *flow)
@@ -181,7 +302,7 @@ void gamma_credit_release(struct gamma_flow *flow)
 	if (flow->credit.active)
 		deactivate(flow);
 	gamma_list_remove(&flow->credit.grant_entry);
-	serve_waiting(&flow->local->pool);
+	serve_waiting(&flow->local->pool, 1);
 }
 
 /* ---- the sender's side ---- */
@@ -202,7 +323,7 @@ void gamma_credit_limit(struct gamma_flow *flow, uint32_t limit)
 }
 
 /* Called when data waits and there is no credit. While frames are under way their
- * acknowledgement brings news; otherwise ask. */
+ * acknowledgement brings news; otherwise ask, at once if the last frame did not say BACKLOG. */
 void gamma_credit_starved(struct gamma_flow *flow, uint64_t now)
 {
 	if (!flow->credit.starved) {
@@ -212,7 +333,8 @@ void gamma_credit_starved(struct gamma_flow *flow, uint64_t now)
 	}
 	if (gamma_window_unacked(flow) || gamma_timer_set_p(flow, GAMMA_TIMER_REQUEST))
 		return;
-	flow->pending |= GAMMA_PENDING_REQUEST;
+	if (flow->tx.backlog_told != flow->tx.next)
+		flow->pending |= GAMMA_PENDING_REQUEST;
 	flow->credit.backoff = 0;
 	gamma_timer_set(flow, GAMMA_TIMER_REQUEST, now + GAMMA_REQUEST_US * GAMMA_NS_PER_US);
 }

@@ -27,6 +27,7 @@ struct gamma_flow;
 
 /* ---- constants of this implementation; the peer need not know them ---- */
 enum {
+	GAMMA_BUDGET = 64,		/* frames: any switch buffers so many, unless set otherwise */
 	GAMMA_GRANT_MIN = 16,		/* frames: a flow that gets credit gets this at least */
 	GAMMA_ACK_EVERY_MIN = 2,	/* frames: not more acks than one for so many */
 	GAMMA_DELAY_EVERY = 16,		/* one in so many acks on data carries the ack delay */
@@ -80,6 +81,7 @@ struct gamma_send_window {
 	uint32_t limit;	  /* credit: frames sent plus credit given back stay below this */
 	uint32_t returned; /* credit given back so far, in frames */
 	uint32_t asked;	  /* one past the last frame that asked for an acknowledgement */
+	uint32_t backlog_told; /* next after the last new frame that said BACKLOG */
 	uint32_t size;	  /* entries of sent[], a power of two, grows to GAMMA_WINDOW_MAX */
 	uint32_t lost;	  /* frames in state LOST */
 	uint32_t lost_from; /* no LOST frame before this number */
@@ -112,13 +114,15 @@ struct gamma_ack_state {
 struct gamma_credit {
 	uint32_t limit;	  /* receiver's: what this peer may reach; never lowered */
 	uint32_t returned; /* receiver's: what this peer gave back of it, in all */
-	bool waiting;	  /* receiver's: in the pool's queue for more */
+	uint32_t first;	  /* receiver's: first credit outstanding, not in the pool's account */
 	bool active;	  /* receiver's: counted among the pool's active flows */
+	bool bulk;	  /* receiver's: the peer has more to send than fits its credit */
 	bool reclaiming;  /* receiver's: RECLAIM asked, answer outstanding */
 	struct gamma_list wait_entry; /* in pool.waiting */
 	struct gamma_list grant_entry; /* in pool.granted: flows by last use, oldest first */
 	bool starved;	  /* sender's: data waits, no credit; REQUEST is out */
 	uint32_t backoff; /* sender's: REQUESTs so far */
+	uint64_t asked_at; /* receiver's: pool.arrivals when the peer last asked */
 };
 
 /* ---- round trip, loss, probing: loss.c ---- */
@@ -222,6 +226,13 @@ struct gamma_pool {
 	uint32_t granted; /* frames that peers may send and that have not arrived */
 	uint32_t active;  /* flows holding grants */
 	uint32_t share;	  /* frames: an equal part of the pool for each of them, within bounds */
+	uint32_t bulk;	  /* flows whose peers have more to send than credit */
+	uint32_t bulk_granted; /* part of granted: theirs */
+	uint32_t bound;	  /* frames: what they may have under way when there are several */
+	uint32_t budget;  /* frames: bound does not fall below this; 0: there is no bound */
+	uint32_t quiet;	  /* frames arrived since bound last changed */
+	uint64_t arrivals; /* DATA frames taken */
+	bool crowded;	  /* other receivers of this host's NIC have such peers too */
 	struct gamma_list waiting; /* flows that asked, oldest first */
 	struct gamma_list holders; /* flows that hold grants, least recently used first */
 };
@@ -361,7 +372,10 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 /* ---- credit.c ---- */
 void gamma_pool_init(struct gamma_pool *pool, uint32_t slots);
 void gamma_credit_init(struct gamma_flow *flow);
-void gamma_credit_arrived(struct gamma_flow *flow); /* one granted frame arrived */
+/* What several senders with a backlog may at least have under way to this endpoint (frames; 0: no
+ * bound), and whether other receivers of the NIC have such senders too. */
+void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames, bool crowded);
+void gamma_credit_arrived(struct gamma_flow *flow, uint8_t flags); /* a DATA frame, new */
 void gamma_credit_request(struct gamma_flow *flow); /* the peer asks for more */
 void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned);
 void gamma_credit_give_back(struct gamma_flow *flow); /* sender: RECLAIM asks */

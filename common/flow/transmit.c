@@ -89,7 +89,7 @@ static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 
 	begin(flow, &fields, GAMMA_KIND_DATA, sent->op);
 	gamma_message_content(sent, &content);
-	fields.flags |= flags;
+	fields.flags |= flags | (gamma_message_waiting(flow) ? GAMMA_FLAG_BACKLOG : 0);
 	fields.extensions = content.extensions;
 	fields.payload_len = (uint16_t) sent->len;
 	fields.seq = seq;
@@ -150,8 +150,11 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 		return false;
 	flow->tx.next++;
 	/* The last frame that credit allows brings the next credit. */
-	if (gamma_message_waiting(flow) && !gamma_window_open(flow))
-		flags |= GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG;
+	if (gamma_message_waiting(flow)) {
+		flow->tx.backlog_told = flow->tx.next;
+		if (!gamma_window_open(flow))
+			flags |= GAMMA_FLAG_ACK_REQUESTED;
+	}
 	if (flags & GAMMA_FLAG_ACK_REQUESTED)
 		flow->tx.asked = flow->tx.next;
 	gamma_window_transmitted(flow, sent, now);

@@ -86,8 +86,7 @@ struct node {
 	uint32_t *next_match;		/* by peer: number of the next message from it */
 	/* Called after a message was received. */
 	void (*on_received)(struct node *node, unsigned from);
-	uint32_t granted; /* before this step, for the check of the credit account */
-	uint32_t active;
+	uint32_t granted; /* before this step: a test may take the pool away */
 };
 
 struct net {

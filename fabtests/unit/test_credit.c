@@ -123,8 +123,10 @@ static void starved__asks_and_is_served(void **state)
 	(void) state;
 	exhaust();
 	messages(0, 1, 30);
-	net_run(net, 100 * US);
+	net_run(net, GAMMA_REQUEST_US * US / 2);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, GAMMA_FIRST_CREDIT);
+	assert_int_equal(net_stats(net, 0)->requests_out, 0); /* the last frame said BACKLOG */
+	net_run(net, GAMMA_REQUEST_US * US);
 	assert_int_equal(net_stats(net, 0)->requests_out, 1);
 	assert_int_equal(net_stats(net, 1)->requests_in, 1);
 	relieve();
@@ -144,7 +146,7 @@ static void starved__lost_request_is_repeated(void **state)
 	messages(0, 1, 30);
 	net_run(net, 100 * US);
 	relieve();
-	net_finish(net, 2 * GAMMA_REQUEST_US * US);
+	net_finish(net, 4 * GAMMA_REQUEST_US * US);
 	assert_int_equal(rule->met, 1);
 	assert_int_equal(net_stats(net, 0)->requests_out, 2);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
@@ -373,6 +375,88 @@ static void crowd__all_at_once(void **state)
 	assert_int_equal(net->nodes[0].received, PEERS * 60);
 }
 
+/* ---- several senders with a backlog ---- */
+
+static void bulk_streams(unsigned senders, uint64_t length)
+{
+	teardown(NULL);
+	net = net_new(senders + 1, NULL);
+	for (unsigned peer = 1; peer <= senders; peer++) {
+		net_post(net, 0, length);
+		net_send(net, peer, 0, length, GAMMA_WHEN_ARRIVED);
+	}
+}
+
+static void bulk__is_known_by_what_frames_say(void **state)
+{
+	(void) state;
+	bulk_streams(2, 1 << 20);
+	net_run(net, 100 * US);
+	assert_int_equal(pool(0)->bulk, 2);
+	net_finish(net, SEC);
+	assert_int_equal(pool(0)->bulk, 0);
+	assert_int_equal(pool(0)->bulk_granted, 0);
+	assert_int_equal(pool(0)->bound, pool(0)->slots - pool(0)->reserve);
+}
+
+static void bulk__loss_lowers_the_bound_and_quiet_raises_it(void **state)
+{
+	uint32_t bound;
+
+	(void) state;
+	bulk_streams(3, 4 << 20);
+	net_run(net, 200 * US);
+	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_DATA, .op = ANY_OP,
+				    .seq = ANY_SEQ, .times = 1});
+	net_run(net, 400 * US);
+	bound = pool(0)->bound;
+	assert_in_range(bound, GAMMA_BUDGET, 150);
+	net_finish(net, SEC);
+	assert_true(pool(0)->bound > bound);
+	assert_int_equal(net_stats(net, 0)->ring_drops, 0);
+	assert_int_equal(net_stats(net, 1)->requests_out + net_stats(net, 2)->requests_out, 0);
+}
+
+static void bulk__one_alone_is_not_bounded(void **state)
+{
+	(void) state;
+	bulk_streams(1, 4 << 20);
+	net_run(net, 200 * US);
+	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_DATA, .op = ANY_OP,
+				    .seq = ANY_SEQ, .times = 1});
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 1)->retransmissions, 1);
+	assert_int_equal(pool(0)->bound, pool(0)->slots - pool(0)->reserve);
+}
+
+/* Those that would share the bound have died with all of it: nobody else waits for them. */
+static void bulk__dead_holders_do_not_stop_the_others(void **state)
+{
+	(void) state;
+	bulk_streams(6, 4 << 20);
+	gamma_pool_set_budget(pool(0), 16, true);
+	pool(0)->bound = 16;
+	net_run(net, 300 * US);
+	for (unsigned peer = 1; peer <= 6; peer++)
+		if (gamma_credit_window(net_flow(net, 0, peer)) > 2)
+			net->nodes[peer].unplugged = true;
+	net_run(net, SEC);
+	for (unsigned peer = 1; peer <= 6; peer++)
+		assert_true(net->nodes[peer].unplugged || net->nodes[peer].sent);
+}
+
+static void budget__sets_the_floor(void **state)
+{
+	(void) state;
+	gamma_pool_set_budget(pool(0), 300, false);
+	assert_int_equal(pool(0)->bound, 224);
+	pool(0)->bound = 64;
+	gamma_pool_set_budget(pool(0), 100, false);
+	assert_int_equal(pool(0)->bound, 100);
+	gamma_pool_set_budget(pool(0), 0, true);
+	assert_int_equal(pool(0)->bound, 224);
+}
+
 /* Those that would be asked first die. */
 static void kill_holders(unsigned count)
 {
@@ -434,6 +518,11 @@ int main(void)
 		NET_TEST(crowd__one_after_the_other),
 		NET_TEST(crowd__all_at_once),
 		NET_TEST(crowd__with_dead_holders),
+		NET_TEST(bulk__is_known_by_what_frames_say),
+		NET_TEST(bulk__loss_lowers_the_bound_and_quiet_raises_it),
+		NET_TEST(bulk__one_alone_is_not_bounded),
+		NET_TEST(bulk__dead_holders_do_not_stop_the_others),
+		NET_TEST(budget__sets_the_floor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ static void last_of_credit__asks_for_more(void **state)
 		assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
 		assert_int_equal(fields.flags,
 				 i < GAMMA_FIRST_CREDIT - 1
-					 ? 0
+					 ? GAMMA_FLAG_BACKLOG
 					 : GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG);
 	}
 	assert_false(gamma_flow_poll(flow, net->now, &frame));
