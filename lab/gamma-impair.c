@@ -26,9 +26,10 @@ struct place {
 
 static int usage(void)
 {
-	fputs("usage: gamma-impair attach DEVICE ingress|egress to|from OBJECT ETHERTYPE L D C\n"
+	fputs("usage: gamma-impair attach DEVICE ingress|egress to|from OBJECT ETHERTYPE L N D C W\n"
 	      "       gamma-impair detach|show DEVICE ingress|egress to|from\n"
-	      "L, D, C: loss, duplication and corruption in percent\n",
+	      "L, D, C: loss, duplication and corruption in percent; N: mean run of losses in\n"
+	      "frames; W: any, header or payload, what corruption strikes\n",
 	      stderr);
 	return EXIT_USAGE;
 }
@@ -75,6 +76,44 @@ static int parse_chance(const char *text, __u64 *chance)
 	return 0;
 }
 
+/*
+ * Losses in runs of N on average, and still the same share of all frames: between two runs there
+ * must be N * (1 - loss) / loss frames.
+ */
+static int parse_loss(struct impair_config *conf, const char *loss, const char *run)
+{
+	char *end;
+	double share, frames = strtod(run, &end);
+
+	if (end == run || *end || !(frames >= 1 && frames <= 1e6)) {
+		fprintf(stderr, "gamma-impair: '%s' is not a number of frames from 1\n", run);
+		return -1;
+	}
+	if (parse_chance(loss, &conf->loss))
+		return -1;
+	share = (double)conf->loss / (double)IMPAIR_ALWAYS;
+	conf->loss_end = conf->loss < IMPAIR_ALWAYS ? (__u64)((double)IMPAIR_ALWAYS / frames) : 0;
+	/* Runs of one frame are losses that know nothing of each other, and may follow each other. */
+	if (frames > 1 && share < 1)
+		share /= frames * (1 - share);
+	conf->loss = share < 1 ? (__u64)(share * (double)IMPAIR_ALWAYS) : IMPAIR_ALWAYS;
+	return 0;
+}
+
+static int parse_where(const char *text, __u16 *where)
+{
+	static const char *const words[] = {"any", "header", "payload"};
+
+	for (__u16 i = 0; i < 3; i++) {
+		if (!strcmp(text, words[i])) {
+			*where = i;
+			return 0;
+		}
+	}
+	fprintf(stderr, "gamma-impair: '%s' is not any, header or payload\n", text);
+	return -1;
+}
+
 static int parse_config(struct impair_config *conf, const struct place *place, char **words)
 {
 	char *end;
@@ -92,10 +131,10 @@ static int parse_config(struct impair_config *conf, const struct place *place, c
 		/* Two share a hook only at ingress, back to back: "to", then "from". */
 		.last = !(place->ingress && place->level == 1),
 	};
-	if (parse_chance(words[1], &conf->loss) || parse_chance(words[2], &conf->dup) ||
-	    parse_chance(words[3], &conf->corrupt))
+	if (parse_loss(conf, words[1], words[2]) || parse_chance(words[3], &conf->dup) ||
+	    parse_chance(words[4], &conf->corrupt))
 		return -1;
-	return 0;
+	return parse_where(words[5], &conf->where);
 }
 
 /* Loads the object with its config filled in; returns the program's descriptor or -errno. */
@@ -220,7 +259,7 @@ int main(int argc, char **argv)
 	libbpf_set_print(NULL);
 	if (parse_place(&place, argv + 2))
 		return EXIT_FAILURE;
-	if (!strcmp(argv[1], "attach") && argc == 10)
+	if (!strcmp(argv[1], "attach") && argc == 12)
 		return attach(&place, argv + 5);
 	if (!strcmp(argv[1], "detach") && argc == 5)
 		return detach(&place);

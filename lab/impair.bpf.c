@@ -17,6 +17,14 @@ struct {
 	__type(value, struct impair_config);
 } config SEC(".maps");
 
+/* When the run's last frame was lost, 0: not in a run. Two CPUs may disagree for a frame, which does no harm. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} losing SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, IMPAIR_COUNTERS);
@@ -65,15 +73,51 @@ static __always_inline void duplicate(struct __sk_buff *skb, const struct impair
 	count(failed ? IMPAIR_FAILED : IMPAIR_DUPLICATED);
 }
 
-/* Adds 1 to 255 to a byte after the Ethernet header, so that it surely differs. */
-static __always_inline void corrupt(struct __sk_buff *skb)
+/* Losses come in runs whose length is geometrically distributed. */
+static __always_inline int is_lost(const struct impair_config *conf)
 {
-	__u32 offset;
+	__u32 zero = 0;
+	__u64 *run = bpf_map_lookup_elem(&losing, &zero);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!run || !conf->loss)
+		return 0;
+	if ((!*run || now - *run > IMPAIR_RUN_NS) && !happens(conf->loss)) {
+		*run = 0;
+		return 0;
+	}
+	*run = happens(conf->loss_end) ? 0 : now;
+	return 1;
+}
+
+/* The bytes from *begin on that may be struck; 0: none. GAMMA's header tells its own length. */
+static __always_inline __u32 find_target(struct __sk_buff *skb, const struct impair_config *conf,
+					 __u32 *begin)
+{
+	__u8 header_len;
+	__be16 payload_len;
+
+	*begin = ETH_HLEN;
+	if (conf->where == IMPAIR_ANYWHERE)
+		return skb->len > ETH_HLEN ? skb->len - ETH_HLEN : 0;
+	if (bpf_skb_load_bytes(skb, ETH_HLEN + 10, &header_len, sizeof(header_len)) ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN + 14, &payload_len, sizeof(payload_len)))
+		return 0;
+	if (conf->where == IMPAIR_HEADER)
+		return header_len;
+	*begin += header_len;
+	return bpf_ntohs(payload_len);
+}
+
+/* Adds 1 to 255 to a byte, so that it surely differs. */
+static __always_inline void corrupt(struct __sk_buff *skb, const struct impair_config *conf)
+{
+	__u32 offset, length = find_target(skb, conf, &offset);
 	__u8 byte;
 
-	if (skb->len <= ETH_HLEN)
+	if (!length)
 		return;
-	offset = ETH_HLEN + bpf_get_prandom_u32() % (skb->len - ETH_HLEN);
+	offset += bpf_get_prandom_u32() % length;
 	if (bpf_skb_load_bytes(skb, offset, &byte, sizeof(byte)))
 		goto failed;
 	byte += 1 + bpf_get_prandom_u32() % 255;
@@ -99,14 +143,14 @@ int impair(struct __sk_buff *skb)
 			skb->mark = 0;
 		return TC_ACT_UNSPEC;
 	}
-	if (happens(conf->loss)) {
+	if (is_lost(conf)) {
 		count(IMPAIR_LOST);
 		return TC_ACT_SHOT;
 	}
 	if (happens(conf->dup))
 		duplicate(skb, conf);
 	if (happens(conf->corrupt))
-		corrupt(skb);
+		corrupt(skb, conf);
 	count(IMPAIR_PASSED);
 	return TC_ACT_UNSPEC;
 }

@@ -61,14 +61,21 @@ check_ethertype() {
 		misuse "impair: --ethertype '$1' is not from 0x600 to 0xffff"
 }
 
+check_where() {
+	[[ $1 = @(any|header|payload) ]] ||
+		misuse "impair: --corrupt-in '$1' is not any, header or payload"
+}
+
 parse_impair() {
-	loss=0 dup=0 corrupt=0 delay=0 jitter=0 reorder=0 buffer='' seed='' ethertype=0x88b5
+	loss=0 burst=1 dup=0 corrupt=0 where=any delay=0 jitter=0 reorder=0 buffer='' seed='' ethertype=0x88b5
 	while (($#)); do
 		(($# >= 2)) || misuse "impair: $1 needs a value"
 		case $1 in
 		--loss) check_percent "$1" "$2" && loss=$2 ;;
+		--burst) check_number "$1" "$2" 1 1000000 && burst=$((10#$2)) ;;
 		--dup) check_percent "$1" "$2" && dup=$2 ;;
 		--corrupt) check_percent "$1" "$2" && corrupt=$2 ;;
+		--corrupt-in) check_where "$2" && where=$2 ;;
 		--reorder) check_percent "$1" "$2" && reorder=$2 ;;
 		--delay) parse_time "$1" "$2" && delay=$ns ;;
 		--jitter) parse_time "$1" "$2" && jitter=$ns ;;
@@ -79,6 +86,8 @@ parse_impair() {
 		esac
 		shift 2
 	done
+	((burst == 1)) || [[ ! $loss =~ ^[0.]+$ ]] || misuse "impair: --burst needs --loss"
+	[[ $where = any || ! $corrupt =~ ^[0.]+$ ]] || misuse "impair: --corrupt-in needs --corrupt"
 	((jitter <= delay)) || misuse "impair: --jitter is larger than --delay"
 	[[ $reorder =~ ^[0.]+$ ]] || ((delay > 0)) ||
 		misuse "impair: --reorder needs --delay: a frame overtakes those that wait"
@@ -109,7 +118,8 @@ attach_bpf() {
 	local ns device hook way
 	while read -r ns device hook way; do
 		in_net "$ns" "$programs/gamma-impair" attach "$device" "$hook" "$way" \
-			"$programs/impair.bpf.o" "$ethertype" "$loss" "$dup" "$corrupt"
+			"$programs/impair.bpf.o" "$ethertype" "$loss" "$burst" "$dup" \
+			"$corrupt" "$where"
 	done < <(hooks "$1")
 }
 

@@ -40,3 +40,86 @@ run() { # SCENARIO TEST...
 		take_results "$scenario"
 	done
 }
+
+# ---- exchanges: both ways at once, all sizes, contents checked ----
+
+# grouped NUMBER: 12345 as 12,345.
+grouped() {
+	sed ':more; s/\B[0-9]\{3\}\>/,&/; t more' <<<"$1"
+}
+
+# total COUNTER: that of all endpoints of the last run together.
+total() {
+	jq -s --arg counter "$1" 'map(.[$counter] // 0) | add // 0' "$work/stats" 2>/dev/null || echo 0
+}
+
+# What the client verified, and what it took; further COUNTERs are told if they are not 0.
+what_was_seen() { # COUNTER...
+	local counter
+	sed -n 's/^verified \(.*\)/\1/p' "$work/client.out" | head -n 1 | tr -d '\n'
+	printf ' each way verified, %s sent again, %s probes' "$(grouped "$(total retransmissions)")" \
+		"$(grouped "$(total probes_out)")"
+	for counter; do
+		[ "$(total "$counter")" -eq 0 ] ||
+			printf ', %s %s' "$(grouped "$(total "$counter")")" "${counter//_/ }"
+	done
+}
+
+# exchange TEXT MIB [COUNTER...]: so many MiB from each side; a check that tells what was seen.
+exchange() {
+	local text=$1 mib=$2
+	shift 2
+	rm -f "$work/stats" "$work/enough"
+	if pair -p 7777 60 env GAMMA_API_MIB="$mib" "$api" 7777 exchange -- \
+		env GAMMA_API_MIB="$mib" "$api" -c "$(mgt 1)" 7777 exchange; then
+		ok "$text: $(what_was_seen "$@")"
+	else
+		not_ok "$text" "$work/server.out" "$work/client.out"
+	fi
+}
+
+# start_exchange [VARIABLE=VALUE...]: one that lasts until `enough`; both are at it on return.
+start_exchange() {
+	rm -f "$work/stats" "$work/enough"
+	start server node01 60 env "$@" GAMMA_API_ENOUGH="$work/enough" "$api" 7777 exchange
+	wait_for_port node01 7777 5 || bail "the server does not listen"
+	start client "$client_host" 60 env "$@" GAMMA_API_ENOUGH="$work/enough" "$api" -c "$(mgt 1)" 7777 exchange
+	wait_for_line client ready 5 || bail "the two do not find each other"
+	sleep 0.3
+}
+
+# end_exchange TEXT [COUNTER...]: it goes on to its end, everything verified.
+end_exchange() {
+	local text=$1 status=0
+	shift
+	touch "$work/enough"
+	wait_end client || status=1
+	wait_end server || status=1
+	if [ "$status" -eq 0 ] && grep -q '^verified' "$work/client.out" &&
+		grep -q '^verified' "$work/server.out"; then
+		ok "$text: $(what_was_seen "$@")"
+	else
+		not_ok "$text" "$work/server.out" "$work/client.out"
+	fi
+}
+
+# loses_peer NAME SECONDS TEXT [PATTERN]: the job tells within so many seconds that it has lost
+# its peer, by name, and with a cause that fits PATTERN. It stays until end_lost.
+loses_peer() {
+	local name=$1 seconds=$2 text=$3 pattern=${4:-.} begin said
+	begin=$(date +%s%N)
+	if wait_for_line "$name" '^lost: ' "$seconds" &&
+		said=$(grep -m 1 "^lost: .*peer 02:47:41:4d:00:0.*$pattern" "$work/$name.out"); then
+		ok "$text, after $((($(date +%s%N) - begin) / 1000000)) ms: ${said#lost: }"
+	else
+		not_ok "$text" "$work/$name.out"
+	fi
+}
+
+end_lost() { # NAME...
+	local name
+	touch "$work/enough"
+	for name; do
+		wait_end "$name" || not_ok "the $name's end" "$work/$name.out"
+	done
+}

@@ -270,59 +270,6 @@ static void test_peer_closed(bool sender)
 	node_close(&node);
 }
 
-/* One of the two ends of an exchange: whether it has ended, and in the error that is expected. */
-static bool has_ended(struct fid_cq *cq, struct message *message, unsigned *errors)
-{
-	struct fi_cq_tagged_entry entry;
-	struct fi_cq_err_entry error = {0};
-	ssize_t ret = fi_cq_read(cq, &entry, 1);
-	char text[256];
-
-	if (ret == -FI_EAGAIN)
-		return false;
-	if (ret == -FI_EAVAIL) {
-		CHECK_EQ(fi_cq_readerr(cq, &error, 0), 1);
-		CHECK(error.op_context == message);
-		fi_cq_strerror(cq, error.prov_errno, error.err_data, text, sizeof(text));
-		printf("error %d: %s\n", error.err, text);
-		CHECK(strstr(text, "peer 02:47:41:4d:00:0"));
-		(*errors)++;
-	} else {
-		CHECK_EQ(ret, 1);
-	}
-	return true;
-}
-
-/* Messages to and fro until the peer dies or the cable is pulled. Both the send and the receive
- * that waits for this very peer then end in an error that names it. */
-static void test_peer_lost(bool sender)
-{
-	struct message out, in;
-	unsigned errors = 0;
-	struct node node;
-
-	(void) sender;
-	node_open_pair(&node, &(struct node_options){.caps = FI_DIRECTED_RECV});
-	printf("ready\n");
-	fflush(stdout);
-	while (!errors) {
-		bool sent = false, received = false;
-
-		message_init(&in, 65536, 1);
-		message_init(&out, 65536, 1);
-		in.addr = out.addr = node.peer;
-		message_receive(&node, &in);
-		message_send(&node, &out);
-		while (!sent || !received) {
-			sent = sent || has_ended(node.tx_cq, &out, &errors);
-			received = received || has_ended(node.rx_cq, &in, &errors);
-		}
-		message_free(&in);
-		message_free(&out);
-	}
-	node_close(&node);
-}
-
 enum { THREADS = 4, EACH = 500 };
 
 struct worker {
@@ -489,7 +436,6 @@ const struct test life_tests[] = {
 	{.name = "reopen", .run = test_reopen},
 	{.name = "port", .run = test_port, .both_ways = true},
 	{.name = "peer_closed", .run = test_peer_closed, .both_ways = true},
-	{.name = "peer_lost", .run = test_peer_lost, .on_request = true},
 	{.name = "threads", .run = test_threads},
 	{.name = "close_outstanding", .run = test_close_outstanding},
 	{.name = "fork", .run = test_fork, .both_ways = true},

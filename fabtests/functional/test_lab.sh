@@ -78,7 +78,8 @@ while (left := end - time.monotonic()) > 0 and select.select([rx], [], [], left)
     if delays[-1] < 25000:
         early.append(number)
 delays.sort()
-print(f"received={len(seen)} distinct={len(set(seen))} altered={altered} overtaken={overtook}",
+gaps = sum(b > a + 1 for a, b in zip([-1] + seen, seen + [count]))
+print(f"gaps={gaps} received={len(seen)} distinct={len(set(seen))} altered={altered} overtaken={overtook}",
       f"least_us={int(delays[0]) if delays else -1}",
       f"middle_us={int(delays[len(delays) // 2]) if delays else -1}",
       "early=" + "_".join(map(str, early)))
@@ -107,7 +108,7 @@ hidden() {
 number_of() { sed -n "s/^$1.*[ ,]$2 \([0-9]*\).*/\1/p" <<<"$shown"; }
 
 before=$(ls -A /run/gamma-lab 2>/dev/null || :)$(getent passwd labuser || :)
-in_lab=$lab_name result='' least_us=0 middle_us=0 distinct=0 altered=0 overtaken=0 early=''
+in_lab=$lab_name result='' least_us=0 middle_us=0 distinct=0 altered=0 overtaken=0 early='' gaps=0
 
 # ---- hosts ---------------------------------------------------------------------
 
@@ -165,6 +166,11 @@ lab impair node02 --loss 30
 frames 1 2 1000 100 0.1
 check "loss 30 %" counts "$received" -gt 600 -a "$received" -lt 800
 
+lab impair node02 --loss 30 --burst 10
+frames 1 2 4000 100 0.2
+check "loss 30 % in runs of 10" counts "$received" -gt 2000 -a "$received" -lt 3600 -a \
+	"$gaps" -gt $(((4000 - received) / 20)) -a "$gaps" -lt $(((4000 - received) / 5))
+
 lab impair node02 --dup 100
 frames 1 2 100 1000 0.1
 check "dup 100 %: twice each, to the host" counts "$received $distinct" = "200 100"
@@ -205,7 +211,7 @@ frames 1 2 200 1000 0.1
 check "off: all as before" counts "$received $distinct $altered" = "200 200 0" -a "$middle_us" -lt 10000
 
 for bad in "node09 --loss 1" "2 --loss 101" "2 --loss x" "2 --delay 5" "2 --jitter 1ms" "2 --bogus 1" \
-	"2 --reorder 5" "2 --loss" "2"; do
+	"2 --reorder 5" "2 --loss" "2" "2 --burst 5" "2 --loss 1 --burst 0" "2 --corrupt 1 --corrupt-in x"; do
 	# shellcheck disable=SC2086
 	check "refused: impair $bad" refused '^lab: ' lab impair $bad
 done

@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Peers, cables and hosts that fail in the midst of an exchange: it goes on to its end with
+# nothing lost, or both sides are told in time, by an error that names the peer and the cause; and
+# what comes afterwards works. Bad networks are in test_loss.sh.
+# What stands in single quotes is jq's.
+# shellcheck disable=SC2016
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+
+need_tool jq
+
+timeout_s=2 # until a peer counts as dead, where the test waits for that
+prompt_s=$((timeout_s + 4))
+patient_env=()
+
+impatient() {
+	gamma_env+=("FI_GAMMA_PEER_TIMEOUT=$timeout_s")
+}
+
+patient() {
+	gamma_env=("${patient_env[@]}")
+}
+
+# signal NAME SIGNAL: to the job, of which nobody waits for the shell's notice.
+signal() {
+	kill -"$2" -- "-${job_pid[$1]}"
+}
+
+lab_up 2
+count_frames
+patient_env=("${gamma_env[@]}")
+
+# ---- a process that does not run for a while ----
+
+start_exchange
+signal server STOP
+sleep 3
+signal server CONT
+end_exchange "stopped for 3 s"
+counted "stopped for 3 s: no frame lost, repeated or refused" 'all(.retransmissions +
+	.duplicates + .ring_drops + .peer_timeouts + .resets_out == 0)'
+
+impatient
+start_exchange
+signal server STOP
+loses_peer client $prompt_s "stopped for longer" "nothing heard"
+signal server CONT
+loses_peer server $prompt_s "going on, it learns that it was given up" "closed"
+end_lost server client
+exchange "the next run works" 8
+
+# ---- a process that is gone ----
+
+start_exchange
+signal server KILL
+loses_peer client $prompt_s "killed" "nothing heard"
+stop server
+end_lost client
+exchange "the next run works" 8
+
+client_host=node01
+start_exchange
+signal server KILL
+loses_peer client $prompt_s "killed, on the same host" "has ended"
+stop server
+end_lost client
+client_host=node02
+
+# Its port has a new owner while the frames for the old one are still under way.
+patient
+lab impair node02 --delay 150ms
+start_exchange GAMMA_API_OWN_PORT=9350
+sleep 0.5
+signal server KILL
+stop server
+job_pid[old]=${job_pid[client]}
+unset "job_pid[client]"
+mv "$work/client.out" "$work/old.out"
+rm -f "$work/stats"
+if pair -p 7777 60 env GAMMA_API_OWN_PORT=9350 GAMMA_API_MIB=1 "$api" 7777 exchange -- \
+	env GAMMA_API_OWN_PORT=9351 GAMMA_API_MIB=1 "$api" -c "$(mgt 1)" 7777 exchange; then
+	ok "restarted on the same port: $(what_was_seen stray resets_out)"
+else
+	not_ok "restarted on the same port" "$work/server.out" "$work/client.out"
+fi
+loses_peer old 4 "whoever talked to the former owner is told" "another one"
+counted "late frames for the former owner are refused" 'map(.stray) | max > 0'
+end_lost old
+lab impair node02 off
+patient
+
+# ---- cables and interfaces ----
+
+start_exchange
+lab cable node02 pull
+sleep 1
+lab cable node02 plug
+end_exchange "no cable for 1 s" send_stalls
+
+start_exchange
+on node01 ip link set dev gam0 down
+sleep 0.5
+on node01 ip link set dev gam0 up
+end_exchange "interface down for 0.5 s" send_stalls
+
+impatient
+start_exchange
+lab cable node01 pull
+loses_peer client $prompt_s "cable pulled for good" "nothing heard"
+loses_peer server $prompt_s "and the one behind it" "nothing heard"
+lab cable node01 plug
+end_lost server client
+exchange "with the cable back the next run works" 8
+patient
+
+# ---- hosts that lack something ----
+
+on node01 sh -c 'mount -o remount,size=4k /dev/shm && ! dd if=/dev/zero of=/dev/shm/full bs=8k count=1 2>/dev/null'
+exchange "no room in /dev/shm" 16
+on node01 sh -c 'rm /dev/shm/full; mount -o remount,size=50% /dev/shm'
+
+rm -f "$work/stats"
+for pair in 1 2 3 4; do
+	start "server$pair" node01 60 env GAMMA_API_MIB=8 "$api" "777$pair" exchange
+done
+for pair in 1 2 3 4; do
+	wait_for_port node01 "777$pair" 10 || bail "the server does not listen"
+	start "client$pair" node02 60 env GAMMA_API_MIB=8 "$api" -c "$(mgt 1)" "777$pair" exchange
+done
+for pair in 1 2 3 4; do
+	check "8 processes on 2 cores, pair $pair" wait_end "client$pair"
+	check "8 processes on 2 cores, pair $pair, the other" wait_end "server$pair"
+done
+mv "$work/client4.out" "$work/client.out"
+ok "8 processes on 2 cores, the last pair: $(what_was_seen ring_drops)"
+lab_down
+
+finish
