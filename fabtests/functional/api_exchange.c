@@ -4,10 +4,10 @@
  * then either ends with everything verified, or in an error that names the peer. Both are told in
  * a line for the script that started it. From its environment:
  *
- *	GAMMA_API_MIB		it ends after so many MiB from each side (client only)
- *	GAMMA_API_ENOUGH	path: it ends when this file exists (client only); after an error the
- *				process stays until then, as one with other peers would
- *	GAMMA_API_OWN_PORT	port of the endpoint, default any
+ * GAMMA_API_MIB: it ends after so many MiB from each side (client only)
+ * GAMMA_API_ENOUGH: path; it ends when this file exists (client only). After an error the process
+ *	stays until then, as one with other peers would
+ * GAMMA_API_OWN_PORT: port of the endpoint, default any
  */
 #include "api.h"
 
@@ -24,7 +24,7 @@ struct exchange {
 	struct message in[ROUND], out[ROUND];
 	unsigned round;
 	bool client;
-	uint64_t bytes; /* received and verified */
+	uint64_t bytes;     /* received and verified */
 	double begin, last; /* when it began, when something was last complete: s */
 	unsigned errors;
 };
@@ -155,7 +155,8 @@ static bool run_round(struct exchange *exchange)
 	return !(exchange->client ? last : theirs);
 }
 
-/* The endpoint stays and answers, so that a peer that thought nothing of it learns what happened. */
+/* The endpoint stays and answers, so that a peer that thought nothing of it learns what happened.
+ */
 static void stay(struct exchange *exchange)
 {
 	double end = now() + 3 * PATIENCE_S;
@@ -172,8 +173,9 @@ static void test_exchange(bool sender)
 {
 	struct exchange exchange = {.client = sender};
 
-	node_open_pair(&exchange.node, &(struct node_options){.caps = FI_DIRECTED_RECV,
-							      .port = getenv("GAMMA_API_OWN_PORT")});
+	node_open_pair(&exchange.node,
+		       &(struct node_options){.caps = FI_DIRECTED_RECV,
+					      .port = getenv("GAMMA_API_OWN_PORT")});
 	printf("ready\n");
 	fflush(stdout);
 	exchange.begin = exchange.last = now();

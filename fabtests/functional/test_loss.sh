@@ -59,6 +59,14 @@ exchange "5 % damaged in the header" 32 malformed
 counted "damaged frames are dropped" 'map(.malformed) | add > 0'
 counted "and then sent again" 'map(.retransmissions) | add > 0'
 
+gamma_env+=(FI_GAMMA_PAYLOAD_CRC=1)
+lab impair node02 --corrupt 5 --corrupt-in payload
+exchange "5 % damaged in the payload" 32 corrupt
+counted "damaged payloads are dropped" 'map(.corrupt) | add > 0'
+counted "and then sent again" 'map(.retransmissions) | add > 0'
+lab impair node02 --corrupt 5
+exchange "5 % damaged anywhere" 32 corrupt malformed
+
 lab impair node02 off
 exchange "all is well again" 64
 both "so say others" 20 "${pingpong[@]}" -c -S all -I 4
