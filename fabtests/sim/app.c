@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The applications: messages, each with the receive that is meant for it (its tag is its number in
+ * the run), and what the interface layer would do: matching, unexpected messages, completions.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LENGTH_MAX = 1 << 20,  /* bytes: of the pattern; longer messages repeat it */
+	PATTERN_SHIFT = 65536, /* different beginnings */
+	COPY_MAX = 16384, /* bytes: longer ones are copied (and then spoilt) only one time in four */
+	SPOILT = 0xdb,
+};
+
+/* Message bytes are a window into this: comparing is quick, and no two messages look alike. */
+static const uint8_t *pattern(uint32_t id)
+{
+	static uint8_t table[LENGTH_MAX + PATTERN_SHIFT + 8];
+	static bool made;
+	uint64_t word = 0x243f6a8885a308d3ull;
+
+	for (size_t i = 0; !made && i + 8 <= sizeof(table); i += 8) {
+		word = (word ^ word >> 27) * 0x3c79ac492ba7b653ull + 1;
+		memcpy(table + i, &word, 8);
+	}
+	made = true;
+	return table + (id * 40503u) % PATTERN_SHIFT;
+}
+
+static struct node *sender_of(const struct sim_message *message)
+{
+	return node_of(message->sim, message->from);
+}
+
+static struct node *receiver_of(const struct sim_message *message)
+{
+	return node_of(message->sim, message->to);
+}
+
+/* ---- messages ---- */
+
+struct sim_message *sim_message(struct sim *sim, unsigned from, unsigned to, uint64_t length,
+				enum gamma_completion_level level)
+{
+	struct sim_message *message = calloc(1, sizeof(*message));
+
+	if (sim->message_count == sim->message_size) {
+		sim->message_size = sim->message_size ? 2 * sim->message_size : 256;
+		sim->messages = realloc(sim->messages,
+					sim->message_size * sizeof(struct sim_message *));
+	}
+	if (!message || !sim->messages || length > LENGTH_MAX)
+		abort();
+	message->sim = sim;
+	message->id = sim->message_count;
+	message->from = from;
+	message->to = to;
+	message->length = length;
+	message->level = level;
+	message->pattern = pattern(message->id);
+	sim->messages[sim->message_count++] = message;
+	sim->totals.messages++;
+	sim->totals.bytes += length;
+	sim->totals.sizes[totals_size_class(length, &sim->config)]++;
+	sim->totals.levels[level]++;
+	return message;
+}
+
+unsigned sim_messages(const struct sim *sim)
+{
+	return sim->message_count;
+}
+
+struct sim_message *sim_message_at(const struct sim *sim, unsigned index)
+{
+	return sim->messages[index];
+}
+
+static void message_free(struct sim_message *message)
+{
+	free(message->copy);
+	free(message->place);
+	free(message);
+}
+
+void app_free(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->message_count; i++)
+		message_free(sim->messages[i]);
+	free(sim->messages);
+}
+
+/* ---- sending ---- */
+
+static void make_bytes(struct sim_message *message)
+{
+	const void *bytes = message->pattern;
+
+	if (message->length && (message->length <= COPY_MAX || message->id % 4 == 0)) {
+		message->copy = malloc(message->length);
+		if (!message->copy)
+			abort();
+		bytes = memcpy(message->copy, message->pattern, message->length);
+	}
+	message->send.iov[0] = (struct iovec){(void *) bytes, message->length};
+	message->send.iov_count = 1;
+	/* Bytes that lie in pieces. */
+	if (message->id % 3 == 0 && message->length > 1) {
+		size_t first = 1 + message->id * 7919u % (message->length - 1);
+
+		message->send.iov[0].iov_len = first;
+		message->send.iov[1] =
+			(struct iovec){(char *) bytes + first, message->length - first};
+		message->send.iov_count = 2;
+	}
+}
+
+static void send_ended(struct sim_message *message, int error)
+{
+	message->done = true;
+	message->error = error;
+	message->done_at = message->sim->now;
+	message->sim->totals.sends_failed += error != 0;
+	/* Nobody may read it any more. */
+	if (message->copy)
+		memset(message->copy, SPOILT, message->length);
+	if (message->sim->verbose)
+		sim_note(message->sim, "message %u %u -> %u: send ends with %d", message->id,
+			 message->from, message->to, error);
+	if (message->on_sent)
+		message->on_sent(message, message->arg);
+}
+
+/* Numbers of messages sent and begun on a flow: the halves of the tag that is the application's. */
+static uint32_t next_sent(struct gamma_flow *flow)
+{
+	return (uint32_t) flow->user_tag++;
+}
+
+static uint32_t next_begun(struct gamma_flow *flow)
+{
+	flow->user_tag += 1ull << 32;
+	return (uint32_t) (flow->user_tag >> 32) - 1;
+}
+
+void sim_send(struct sim_message *message)
+{
+	struct sim *sim = message->sim;
+	struct node *node = sender_of(message);
+	struct gamma_flow *flow;
+	int error;
+
+	message->sent_at = sim->now;
+	message->sent = true;
+	message->from_life = node->life;
+	sim->totals.partial += message->partial;
+	if (node->state != NODE_ALIVE) {
+		message->lost = true;
+		return;
+	}
+	make_bytes(message);
+	message->send.envelope.tag = message->id;
+	message->send.envelope.data = ~(uint64_t) message->id;
+	message->send.envelope.flags = GAMMA_TAGGED | (message->id % 5 ? 0 : GAMMA_HAS_DATA);
+	message->send.envelope.length = message->length;
+	message->send.level = message->level;
+	flow = node_flow_to(node, message->to, message->partial);
+	error = flow ? gamma_message_send(flow, &message->send) : -ENOMEM;
+	if (error) {
+		send_ended(message, error);
+		return;
+	}
+	message->number = next_sent(flow);
+	message->epoch = flow->epoch;
+	gamma_output(&node->ep, sim->now);
+	check_step(node);
+	node_wake(node);
+}
+
+/* A frame with its payload was new to the peer. */
+void app_taken(struct sim_message *message, uint32_t payload)
+{
+	message->taken += payload;
+	message->taken_frames++;
+}
+
+/* ---- receiving ---- */
+
+static struct gamma_recv *consume(struct sim_message *message)
+{
+	uint64_t room = gamma_min(message->length, message->capacity);
+
+	message->place = malloc(room + 1);
+	if (!message->place)
+		abort();
+	message->place[room] = SPOILT; /* a byte that nobody may write */
+	message->recv.iov[0] = (struct iovec){message->place, room};
+	message->recv.iov_count = 1;
+	message->recv.capacity = message->capacity;
+	message->matched = true;
+	return &message->recv;
+}
+
+void sim_post(struct sim_message *message, uint64_t capacity)
+{
+	struct node *node = receiver_of(message);
+	struct gamma_inbound *inbound = message->inbound;
+
+	message->posted = true;
+	message->posted_at = message->sim->now;
+	message->capacity = capacity;
+	message->to_life = node->life;
+	if (!inbound || node->state != NODE_ALIVE)
+		return;
+	message->inbound = NULL;
+	message->sim->totals.late_posts++;
+	gamma_inbound_accept(inbound, consume(message));
+	gamma_output(&node->ep, message->sim->now);
+	check_step(node);
+	node_wake(node);
+}
+
+struct sim_message *sim_exchange(struct sim *sim, unsigned from, unsigned to, uint64_t length,
+				 enum gamma_completion_level level)
+{
+	struct sim_message *message = sim_message(sim, from, to, length, level);
+
+	sim_post(message, length);
+	sim_send(message);
+	return message;
+}
+
+/* Exactly once, in order, and at the endpoint that was meant. */
+static void check_begin(struct node *node, struct gamma_flow *flow, struct sim_message *message)
+{
+	struct sim *sim = node->sim;
+	uint32_t number = next_begun(flow);
+
+	if (message->begun)
+		sim_fail(sim, "message %u (%u -> %u) was delivered twice", message->id,
+			 message->from, message->to);
+	if (!message->sent || message->to != node->index ||
+	    message->from != ((unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5]))
+		sim_fail(sim, "message %u (%u -> %u) came to node %u", message->id, message->from,
+			 message->to, node->index);
+	if (message->number != number)
+		sim_fail(sim, "message %u (%u -> %u) is number %u of its flow but came as %u",
+			 message->id, message->from, message->to, message->number, number);
+	if (message->epoch && message->epoch != node->epoch)
+		sim_fail(sim, "message %u (%u -> %u) for epoch %08x came to %08x", message->id,
+			 message->from, message->to, message->epoch, node->epoch);
+	message->begun = true;
+	message->epoch = node->epoch;
+}
+
+static void check_envelope(const struct sim_message *message,
+			   const struct gamma_envelope *envelope)
+{
+	bool data = message->id % 5 == 0;
+
+	if (envelope->length != message->length ||
+	    envelope->flags != (unsigned) (GAMMA_TAGGED | (data ? GAMMA_HAS_DATA : 0)) ||
+	    (data && envelope->data != ~(uint64_t) message->id))
+		sim_fail(message->sim, "message %u (%u -> %u): wrong envelope", message->id,
+			 message->from, message->to);
+}
+
+static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
+				   const struct gamma_envelope *envelope)
+{
+	struct node *node = context;
+	struct sim *sim = node->sim;
+	struct sim_message *message;
+
+	if (!(envelope->flags & GAMMA_TAGGED) || envelope->tag >= sim->message_count) {
+		sim_fail(sim, "node %u was offered a message nobody sent", node->index);
+		return NULL;
+	}
+	message = sim->messages[envelope->tag];
+	check_begin(node, flow, message);
+	check_envelope(message, envelope);
+	if (!message->posted || message->matched || message->to_life != node->life)
+		return NULL;
+	return consume(message);
+}
+
+static void on_unexpected(void *context, struct gamma_inbound *inbound)
+{
+	struct node *node = context;
+
+	if (inbound->envelope.tag < node->sim->message_count)
+		node->sim->messages[inbound->envelope.tag]->inbound = inbound;
+}
+
+static void check_bytes(const struct sim_message *message, uint64_t placed)
+{
+	uint64_t want = gamma_min(message->length, message->capacity);
+
+	if (placed != want || memcmp(message->place, message->pattern, placed) ||
+	    message->place[want] != SPOILT)
+		sim_fail(message->sim, "message %u (%u -> %u): %llu of %llu bytes came, or wrong ones",
+			 message->id, message->from, message->to, (unsigned long long) placed,
+			 (unsigned long long) want);
+}
+
+static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
+			const struct gamma_envelope *envelope, uint64_t placed, int error)
+{
+	struct sim_message *message = gamma_container_of(recv, struct sim_message, recv);
+	struct node *node = context;
+	struct sim *sim = node->sim;
+
+	(void) flow;
+	check_envelope(message, envelope);
+	if (message->received || !message->matched)
+		sim_fail(sim, "the receive of message %u ended %s", message->id,
+			 message->received ? "twice" : "though it was not matched");
+	message->received = true;
+	message->receive_error = error;
+	message->received_at = sim->now;
+	message->placed = placed;
+	sim->totals.receives_failed += error != 0;
+	if (!error)
+		check_bytes(message, placed);
+	free(message->place);
+	message->place = NULL;
+	if (sim->verbose)
+		sim_note(sim, "message %u %u -> %u: receive ends with %d", message->id,
+			 message->from, message->to, error);
+	if (message->on_received)
+		message->on_received(message, message->arg);
+}
+
+/* ---- ends of sends ---- */
+
+/* A success must be true: what was promised has happened at the peer. */
+static void check_promise(const struct sim_message *message)
+{
+	uint64_t want = message->length;
+
+	if (message->level == GAMMA_WHEN_COPIED &&
+	    message->length <= message->sim->config.inject_size)
+		return;
+	/* A receive that is too short takes only what it can, of a message that was announced. */
+	if (message->matched && message->level != GAMMA_WHEN_ARRIVED)
+		want = gamma_min(want, message->capacity);
+	if (message->matched && message->length > message->sim->config.eager_size)
+		want = gamma_min(want, message->capacity);
+	if (!message->taken_frames || message->taken < want)
+		sim_fail(message->sim,
+			 "message %u (%u -> %u) is said to have arrived, with %llu of %llu bytes",
+			 message->id, message->from, message->to,
+			 (unsigned long long) message->taken, (unsigned long long) want);
+	if (message->level == GAMMA_WHEN_MATCHED && !message->matched)
+		sim_fail(message->sim, "message %u (%u -> %u) is said to be matched but is not",
+			 message->id, message->from, message->to);
+}
+
+static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
+{
+	struct sim_message *message = gamma_container_of(send, struct sim_message, send);
+	struct node *node = context;
+
+	(void) flow;
+	if (message->done || message->lost)
+		sim_fail(node->sim, "the send of message %u ended twice", message->id);
+	if (!error)
+		check_promise(message);
+	send_ended(message, error);
+}
+
+static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
+{
+	struct node *node = context;
+	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
+	struct sim *sim = node->sim;
+
+	sim_note(sim, "node %u gives up %u: %d, %s", node->index, peer, error, cause);
+	if (peer >= sim->config.nodes ||
+	    (!node->excused && !node_of(sim, peer)->excused &&
+	     node_of(sim, peer)->state == NODE_ALIVE))
+		sim_fail(sim, "node %u gave up node %u without reason: %s", node->index, peer, cause);
+}
+
+static void on_gone(void *context, struct gamma_flow *flow)
+{
+	(void) context;
+	(void) flow;
+}
+
+const struct gamma_endpoint_handlers app_handlers = {
+	.messages =
+		{
+			.match = on_match,
+			.unexpected = on_unexpected,
+			.received = on_received,
+			.sent = on_sent,
+			.failed = on_failed,
+		},
+	.gone = on_gone,
+};
+
+/* ---- endpoints that end ---- */
+
+void app_node_ended(struct node *node)
+{
+	struct sim *sim = node->sim;
+
+	for (unsigned i = 0; i < sim->message_count; i++) {
+		struct sim_message *message = sim->messages[i];
+
+		if (message->from == node->index && message->sent && !message->done)
+			message->lost = true;
+		if (message->to != node->index)
+			continue;
+		message->inbound = NULL;
+		message->receiver_lost |= message->matched && !message->received;
+	}
+}
+
+/* The application begins anew and posts again what it had posted. */
+void app_node_back(struct node *node)
+{
+	struct sim *sim = node->sim;
+
+	for (unsigned i = 0; i < sim->message_count; i++) {
+		struct sim_message *message = sim->messages[i];
+
+		if (message->to == node->index && message->posted && !message->matched)
+			message->to_life = node->life;
+	}
+}
+
+/* ---- planned calls ---- */
+
+void sim_post_at(struct sim_message *message, uint64_t capacity, uint64_t when)
+{
+	message->capacity = capacity;
+	message->post_planned = true;
+	sim_push(message->sim, when, EVENT_POST, 0, message);
+}
+
+void sim_send_at(struct sim_message *message, uint64_t when)
+{
+	sim_push(message->sim, when, EVENT_SEND, 0, message);
+}
+
+/* An application that is away does it when it comes back; never, if it does not. */
+void app_event(struct sim *sim, struct event event)
+{
+	struct sim_message *message = event.what;
+	struct node *node = event.kind == EVENT_POST ? receiver_of(message) : sender_of(message);
+	uint64_t when = gamma_max(node->away, node->busy);
+
+	if (node->state == NODE_ALIVE && when > sim->now) {
+		if (when != GAMMA_NEVER)
+			sim_push(sim, when, event.kind, 0, message);
+	} else if (event.kind == EVENT_POST) {
+		sim_post(message, message->capacity);
+	} else {
+		sim_send(message);
+	}
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What must hold at every step of every node, whatever the network does: doc/protocol.md section 5.
+ * What must hold of messages is checked where they begin and end: app.c.
+ */
+#include "internal.h"
+
+enum { MANY_FLOWS = 8, SAMPLE = 8, SCAN = 16 };
+
+/* ---- credit ---- */
+
+/* First credit that the pool has not taken over yet is the reserve's. */
+static void sum_windows(const struct node *node, uint32_t *sum, uint32_t *active)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &node->ep.local.flows) {
+		const struct gamma_flow *flow =
+			gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (!flow->credit.active)
+			continue;
+		(*active)++;
+		*sum += gamma_credit_window(flow) - flow->credit.first;
+	}
+}
+
+static void check_bound(struct node *node)
+{
+	const struct gamma_pool *pool = &node->ep.local.pool;
+	uint32_t size = pool->slots - pool->reserve;
+
+	if (pool->granted > size)
+		sim_fail(node->sim, "node %u has granted %u of %u frames, to %u flows",
+			 node->index, pool->granted, size, pool->active);
+}
+
+/* What the flows hold is what the pool says, and that is not more than there is. */
+void check_step(struct node *node)
+{
+	const struct gamma_local *local = &node->ep.local;
+	const struct gamma_pool *pool = &local->pool;
+	uint32_t sum = 0, active = 0;
+
+	/* With many flows every eighth step is summed up; the bound is looked at every time. */
+	node->runs++;
+	check_bound(node);
+	if (node->ep.flow_count > MANY_FLOWS && node->runs % SAMPLE)
+		return;
+	sum_windows(node, &sum, &active);
+	node->sim->totals.credit_checks++;
+	if (pool->granted != sum || pool->active != active)
+		sim_fail(node->sim, "node %u: pool says %u frames to %u flows, flows hold %u, %u",
+			 node->index, pool->granted, pool->active, sum, active);
+}
+
+/* ---- repair ---- */
+
+/* How long after its transmission a frame that later ones overtook is known to be lost; doubled,
+ * because round trips measured since may have shortened the window. */
+static uint64_t grace(const struct gamma_loss *loss)
+{
+	uint64_t window = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * SIM_US);
+
+	return 2 * (loss->rack_rtt + window);
+}
+
+static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
+{
+	const struct gamma_sent *sent = gamma_window_at(flow, seq);
+
+	return sent->state == GAMMA_SENT_FLYING && sent->serial < flow->loss.rack_serial &&
+	       now > sent->time + grace(&flow->loss);
+}
+
+/* Evidence is acted on at once: after a progress call no frame is known lost, nor should be. */
+static void check_evidence(struct node *node, const struct gamma_flow *flow)
+{
+	struct sim *sim = node->sim;
+	uint32_t ahead = gamma_window_unacked(flow);
+
+	if (flow->tx.lost)
+		sim_fail(sim, "node %u knows that %u frames are lost, may send, and does not",
+			 node->index, flow->tx.lost);
+	if (node->runs % SCAN)
+		ahead = (uint32_t) gamma_min(ahead, 1);
+	for (uint32_t i = 0; i < ahead; i++)
+		if (overdue(flow, flow->tx.una + i, sim->now))
+			sim_fail(sim, "node %u: frame %u was overtaken long ago but is not repaired",
+				 node->index, flow->tx.una + i);
+	sim->totals.evidence_checks++;
+}
+
+static uint64_t unexpected_bytes(const struct gamma_flow *flow)
+{
+	struct gamma_list *pos;
+	uint64_t bytes = 0;
+
+	gamma_list_for_each(pos, &flow->messages.incoming) {
+		const struct gamma_inbound *inbound =
+			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
+
+		bytes += inbound->kept ? inbound->envelope.length : 0;
+	}
+	return bytes;
+}
+
+void check_progress(struct node *node)
+{
+	struct sim *sim = node->sim;
+	bool free = gamma_list_empty(&node->ep.local.ready) && !node->ep.stalled_until;
+	bool sample = node->runs % (SAMPLE * SCAN) == 0;
+	struct gamma_list *pos;
+	uint64_t kept = 0;
+
+	check_step(node);
+	if (node->ep.flow_count > MANY_FLOWS && node->runs % SAMPLE)
+		return;
+	gamma_list_for_each(pos, &node->ep.local.flows) {
+		const struct gamma_flow *flow =
+			gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		sim->totals.states[flow->state]++;
+		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_window_unacked(flow))
+			check_evidence(node, flow);
+		if (sample)
+			kept += unexpected_bytes(flow);
+	}
+	sim->totals.max_unexpected = gamma_max(sim->totals.max_unexpected, kept);
+}
+
+/* ---- rings ---- */
+
+/* Was a slot of this ring set aside for it when it left: a first transmission under credit? */
+static bool had_credit(const struct node *node, const struct frame *frame)
+{
+	const struct gamma_fields *fields = &frame->fields;
+	const struct node *from = &node->sim->nodes[frame->from];
+	const struct gamma_flow *flow;
+
+	if (fields->kind != GAMMA_KIND_DATA || fields->flags & GAMMA_FLAG_AGAIN ||
+	    frame->copied || frame->damaged || fields->dst_epoch != node->epoch)
+		return false;
+	if (fields->seq - (node->life || from->life ? 0 : from->base[node->index]) <
+	    GAMMA_FIRST_CREDIT)
+		return false;
+	flow = gamma_peers_find(&node->ep, frame->bytes + GAMMA_MAC_LEN, fields->src_port,
+				fields->src_epoch);
+	return flow && gamma_flow_usable(flow);
+}
+
+/* The reserve is for whatever has no credit. Less of that than the reserve, and a drop: the account
+ * is wrong. */
+void check_ring_drop(struct node *node, const struct frame *frame)
+{
+	uint32_t others = !had_credit(node, frame);
+
+	for (const struct frame *in = node->ring_head; in; in = in->next)
+		others += !had_credit(node, in);
+	if (others < node->ep.local.pool.reserve)
+		sim_fail(node->sim,
+			 "ring of node %u dropped a frame though only %u frames without credit were in it"
+			 " and its reserve is %u", node->index, others,
+			 node->ep.local.pool.reserve);
+}
+
+/* ---- the end ---- */
+
+/* A send to this message's receiver ends only after a match. */
+static bool needs_match(const struct sim_message *message)
+{
+	return message->level == GAMMA_WHEN_MATCHED ||
+	       message->length > message->sim->config.eager_size;
+}
+
+static bool moves(const struct node *node)
+{
+	return node->state != NODE_GONE && node->away != GAMMA_NEVER;
+}
+
+static bool send_is_owed(const struct sim_message *message)
+{
+	const struct node *from = node_of(message->sim, message->from);
+	const struct node *to = node_of(message->sim, message->to);
+
+	if (message->done || message->lost || !moves(from))
+		return false;
+	if (!message->sent)
+		return true;
+	if (!needs_match(message) || message->matched || message->posted)
+		return true;
+	/* Nobody wants it: it waits as long as its receiver lives. */
+	return !moves(to) || (message->epoch && message->epoch != to->epoch);
+}
+
+static bool receive_is_owed(const struct sim_message *message)
+{
+	const struct node *from = node_of(message->sim, message->from);
+	const struct node *to = node_of(message->sim, message->to);
+
+	if (message->received || message->receiver_lost || !moves(to))
+		return false;
+	if (!message->posted)
+		return message->post_planned;
+	if (message->matched)
+		return true;
+	return message->to_life == to->life && message->done && !message->error &&
+	       !from->excused && !to->excused;
+}
+
+bool sim_settled(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->message_count; i++)
+		if (send_is_owed(sim->messages[i]) || receive_is_owed(sim->messages[i]))
+			return false;
+	return true;
+}
+
+static void explain(struct sim *sim, uint64_t limit)
+{
+	for (unsigned i = 0; i < sim->message_count; i++) {
+		const struct sim_message *message = sim->messages[i];
+
+		if (!send_is_owed(message) && !receive_is_owed(message))
+			continue;
+		sim_fail(sim,
+			 "not settled after %.3f s: message %u, %u -> %u, %llu bytes, level %d%s: "
+			 "send %s, receive %s", (double) limit / 1e9, message->id, message->from,
+			 message->to, (unsigned long long) message->length, message->level,
+			 message->partial ? ", partial address" : "",
+			 message->done ? "ended" : message->sent ? "under way" : "not begun",
+			 message->received  ? "ended"
+			 : message->matched ? "matched"
+			 : message->posted  ? "posted"
+					    : "not posted");
+		return;
+	}
+}
+
+static bool settled(struct sim *sim, void *arg)
+{
+	(void) arg;
+	return sim_settled(sim);
+}
+
+bool sim_finish(struct sim *sim, uint64_t limit)
+{
+	if (sim_run_until(sim, settled, NULL, limit))
+		return true;
+	if (!failed(sim))
+		explain(sim, limit);
+	return false;
+}
+
+static void check_message(struct sim *sim, const struct sim_message *message)
+{
+	bool excused = node_of(sim, message->from)->excused || node_of(sim, message->to)->excused;
+
+	if (message->done && message->error && !excused)
+		sim_fail(sim, "message %u (%u -> %u) could not be sent: %d", message->id,
+			 message->from, message->to, message->error);
+	if (message->received && message->receive_error && !excused)
+		sim_fail(sim, "message %u (%u -> %u) could not be received: %d", message->id,
+			 message->from, message->to, message->receive_error);
+	sim->totals.unposted += message->sent && !message->posted;
+}
+
+/* A lossless run in order repeats nothing, whatever the applications did. */
+static void check_quiet(struct sim *sim)
+{
+	sim->totals.lossless += sim->quiet;
+	for (unsigned i = 0; sim->quiet && i < sim->config.nodes; i++)
+		if (sim->nodes[i].ep.local.stats.retransmissions)
+			sim_fail(sim, "node %u sent %llu frames again though nothing was lost", i,
+				 (unsigned long long) sim->nodes[i].ep.local.stats.retransmissions);
+}
+
+void sim_check_end(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->message_count; i++)
+		check_message(sim, sim->messages[i]);
+	check_quiet(sim);
+}
+
+/* Whoever closes in order has nothing left but what waits for a match. */
+void check_closed(struct node *node)
+{
+	struct sim *sim = node->sim;
+
+	for (unsigned i = 0; i < sim->message_count; i++) {
+		const struct sim_message *message = sim->messages[i];
+
+		if (message->from == node->index && message->sent && !message->done &&
+		    !message->lost && !needs_match(message) && !node->excused &&
+		    !node_of(sim, message->to)->excused && moves(node_of(sim, message->to)))
+			sim_fail(sim, "node %u has closed with message %u not delivered",
+				 node->index, message->id);
+	}
+}

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What a seed draws. A run has a span in which the applications send and post, with the network
+ * and the hosts misbehaving; then everything heals, and within a bound computed from what was
+ * drawn all that can end must have ended.
+ */
+#include "draw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+enum { MESSAGES_MIN = 200, MESSAGES_MORE = 120, SLICE_US = 500 };
+
+struct plan {
+	struct sim_config config;
+	uint64_t random;
+	bool lossless;	   /* nothing may get lost, doubled or reordered */
+	unsigned faults;   /* kinds of faults */
+	unsigned messages;
+	unsigned shape;	   /* of the traffic */
+	uint64_t span;	   /* ns */
+	uint64_t heal;	   /* ns: every fault has ended by then */
+	uint64_t silence;  /* ns: the longest that a node may not be heard */
+	uint64_t longest;  /* bytes of a message */
+	uint64_t volume;   /* bytes in all */
+	bool unposted;	   /* some receives never come */
+	unsigned partial;  /* percent of messages to addresses without epoch */
+	bool wrap;
+	bool dead;	   /* some node goes for good, or comes back as another */
+};
+
+enum shape { ALL_TO_ALL, TO_ONE, RING, PAIRS, SHAPES };
+
+/* ---- dice ---- */
+
+static uint64_t dice(struct plan *plan)
+{
+	uint64_t z = plan->random += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (z ^ z >> 31) >> 8;
+}
+
+static bool percent(struct plan *plan, unsigned chance)
+{
+	return dice(plan) % 100 < chance;
+}
+
+/* Between low and high, every power of two as likely as any other. */
+static uint64_t spread(struct plan *plan, uint64_t low, uint64_t high)
+{
+	unsigned powers = 0;
+	uint64_t value;
+
+	while (low << powers < high)
+		powers++;
+	value = low << dice(plan) % (powers + 1);
+	value += dice(plan) % (value + 1);
+	return gamma_min(value, high);
+}
+
+#define PICK(plan, ...)                                                                            \
+	(((const uint64_t[]){__VA_ARGS__})[dice(plan) %                                            \
+					   gamma_array_size(((const uint64_t[]){__VA_ARGS__}))])
+
+/* ---- hosts and network ---- */
+
+static unsigned draw_nodes(struct plan *plan)
+{
+	unsigned skew = (unsigned) (dice(plan) % 100);
+
+	if (skew < 45)
+		return 2 + (unsigned) (dice(plan) % 2);
+	if (skew < 75)
+		return 4 + (unsigned) (dice(plan) % 5);
+	if (skew < 93)
+		return 9 + (unsigned) (dice(plan) % 16);
+	return 25 + (unsigned) (dice(plan) % (SIM_NODES_MAX - 24));
+}
+
+static void draw_mtu(struct plan *plan)
+{
+	struct sim_config *config = &plan->config;
+
+	config->mtu = (uint32_t) PICK(plan, 1500, 1500, 9000);
+	if (percent(plan, 25))
+		for (unsigned i = 0; i < config->nodes; i++)
+			config->mtus[i] = (uint32_t) PICK(plan, 1500, 9000);
+	if (percent(plan, 30))
+		config->switch_mtu = (uint32_t) PICK(plan, 1500, 9000);
+}
+
+static void draw_rates(struct plan *plan)
+{
+	struct sim_config *config = &plan->config;
+	const uint64_t giga = 1000000000;
+
+	config->rate = PICK(plan, 1, 10, 25, 100) * giga;
+	if (percent(plan, 20))
+		for (unsigned i = 0; i < config->nodes; i++)
+			config->rates[i] = PICK(plan, 1, 10, 25, 100) * giga;
+}
+
+static void draw_config(struct plan *plan)
+{
+	struct sim_config *config = &plan->config;
+
+	sim_config_default(config);
+	config->nodes = draw_nodes(plan);
+	config->slots = (uint32_t) PICK(plan, 64, 64, 128, 256, 512, 2048);
+	draw_mtu(plan);
+	draw_rates(plan);
+	config->latency = spread(plan, SIM_US, 100 * SIM_US);
+	config->port_buffer = plan->lossless ? 256 << 20 : spread(plan, 32 << 10, 4 << 20);
+	config->nic_queue = spread(plan, 32 << 10, 1 << 20);
+	config->inject_size = (uint32_t) PICK(plan, 64, 512, 512, 1024);
+	config->eager_size = PICK(plan, 4096, 16384, 16384, 65536);
+	config->peer_timeout = percent(plan, 10) ? 2 * SIM_SEC : 30 * SIM_SEC;
+	config->cost_frame = PICK(plan, 50, 100, 300, 1000);
+	config->cost_kib = PICK(plan, 60, 120, 300);
+	config->watched = percent(plan, 70);
+	config->payload_crc = percent(plan, 25);
+	config->steps_max = 20000000;
+}
+
+/* ---- faults by chance ---- */
+
+static uint32_t share(struct plan *plan, uint32_t most)
+{
+	plan->faults++;
+	return (uint32_t) spread(plan, gamma_max(most / 256, 1), most);
+}
+
+static void draw_losses(struct plan *plan, struct sim_chances *chances)
+{
+	if (percent(plan, 50))
+		chances->loss = share(plan, 100000);
+	if (percent(plan, 30)) {
+		chances->burst_begin = share(plan, 20000);
+		chances->burst_end = (uint32_t) spread(plan, 10000, 300000);
+		chances->burst_loss = (uint32_t) PICK(plan, 300000, 700000, 1000000);
+	}
+	if (percent(plan, 30))
+		chances->header_damage = share(plan, 30000);
+	if (plan->config.payload_crc && percent(plan, 30))
+		chances->payload_damage = share(plan, 30000);
+}
+
+static void draw_disorder(struct plan *plan, struct sim_chances *chances)
+{
+	chances->reorder_delay = spread(plan, SIM_US, 2 * SIM_MS);
+	if (percent(plan, 35))
+		chances->duplicate = share(plan, 60000);
+	if (percent(plan, 35))
+		chances->reorder = share(plan, 200000);
+	if (percent(plan, 25)) {
+		chances->replay = share(plan, 20000);
+		chances->replay_delay = spread(plan, SIM_MS, 5 * SIM_SEC);
+	}
+}
+
+static void draw_chances(struct plan *plan, struct sim_chances *chances)
+{
+	if (percent(plan, 30))
+		chances->jitter = spread(plan, SIM_US, 500 * SIM_US);
+	if (percent(plan, 25))
+		chances->partly = share(plan, 200000);
+	if (plan->lossless)
+		return;
+	do {
+		draw_losses(plan, chances);
+		draw_disorder(plan, chances);
+	} while (plan->faults < 2);
+}
+
+/* ---- faults of hosts and cables ---- */
+
+static unsigned any_node(struct plan *plan)
+{
+	return (unsigned) (dice(plan) % plan->config.nodes);
+}
+
+static uint64_t some_time(struct plan *plan)
+{
+	return SIM_START + dice(plan) % plan->span;
+}
+
+static void heals(struct plan *plan, uint64_t from, uint64_t until)
+{
+	plan->heal = gamma_max(plan->heal, until);
+	plan->silence = gamma_max(plan->silence, until - from);
+}
+
+/* What sim_at calls at its time: something of one node, or of two, that lasts until then. */
+struct incident {
+	struct sim *sim;
+	enum { STOP, COMPUTE, REFUSE, CUT, CUT_ONE_WAY, KILL, UNPLUG, TELL } what;
+	unsigned a, b;
+	uint64_t until;
+};
+
+static void happen(struct sim *sim, void *arg)
+{
+	struct incident incident = *(struct incident *) arg;
+
+	free(arg);
+	switch (incident.what) {
+	case STOP:
+		if (sim->nodes[incident.a].away < incident.until)
+			sim_stop(sim, incident.a, incident.until);
+		break;
+	case COMPUTE:
+		if (sim->nodes[incident.a].away < incident.until)
+			sim_compute(sim, incident.a, incident.until);
+		break;
+	case REFUSE:
+		sim_refuse(sim, incident.a, incident.until);
+		break;
+	case CUT:
+		sim_cut(sim, incident.a, incident.b, incident.until);
+		break;
+	case CUT_ONE_WAY:
+		sim_cut_one_way(sim, incident.a, incident.b, incident.until);
+		break;
+	case UNPLUG:
+		sim_unplug(sim, incident.a, incident.until);
+		break;
+	case KILL:
+		if (sim_alive(sim, incident.a))
+			sim_kill(sim, incident.a, incident.until);
+		break;
+	case TELL:
+		sim_tell(sim, incident.a);
+		break;
+	}
+}
+
+static void plan_incident(struct sim *sim, uint64_t when, struct incident incident)
+{
+	struct incident *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		abort();
+	*copy = incident;
+	sim_at(sim, when, happen, copy);
+}
+
+static void lasting(struct plan *plan, struct sim *sim, int what, uint64_t low, uint64_t high)
+{
+	uint64_t when = some_time(plan), until = when + spread(plan, low, high);
+	unsigned a = any_node(plan);
+	unsigned b = (a + 1 + (unsigned) (dice(plan) % (plan->config.nodes - 1))) %
+		     plan->config.nodes;
+
+	heals(plan, when, until);
+	plan_incident(sim, when, (struct incident){sim, what, a, b, until});
+}
+
+static void plan_deaths(struct plan *plan, struct sim *sim)
+{
+	unsigned count = 1 + (unsigned) (dice(plan) % 2);
+
+	plan->dead = true;
+	plan->faults++;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t when = some_time(plan), back = when + spread(plan, 1, SIM_SEC);
+		unsigned node = any_node(plan);
+
+		sim_excuse(sim, node);
+		if (percent(plan, 20)) {
+			plan_incident(sim, when, (struct incident){sim, KILL, node, 0, GAMMA_NEVER});
+			continue;
+		}
+		heals(plan, when, back + SIM_SEC);
+		plan_incident(sim, when, (struct incident){sim, KILL, node, 0, back});
+		plan_incident(sim, back + dice(plan) % (100 * SIM_MS),
+			      (struct incident){sim, TELL, node, 0, 0});
+	}
+}
+
+static void plan_cuts(struct plan *plan, struct sim *sim)
+{
+	if (percent(plan, 15))
+		lasting(plan, sim, CUT, SIM_US * 100, 3 * SIM_SEC);
+	else if (percent(plan, 15))
+		lasting(plan, sim, CUT_ONE_WAY, SIM_US * 100, 3 * SIM_SEC);
+	else if (percent(plan, 10))
+		lasting(plan, sim, UNPLUG, SIM_US * 100, 3 * SIM_SEC);
+	else
+		return;
+	plan->faults++;
+}
+
+static void plan_hosts(struct plan *plan, struct sim *sim)
+{
+	if (percent(plan, 40))
+		for (unsigned i = 1 + (unsigned) (dice(plan) % 3); i; i--)
+			lasting(plan, sim, STOP, SIM_MS, 10 * SIM_SEC);
+	if (percent(plan, 50))
+		for (unsigned i = 1 + (unsigned) (dice(plan) % 20); i; i--)
+			lasting(plan, sim, COMPUTE, 10 * SIM_US, 200 * SIM_MS);
+	if (percent(plan, 25))
+		lasting(plan, sim, REFUSE, 10 * SIM_US, 50 * SIM_MS);
+	if (percent(plan, 30))
+		for (unsigned i = 0; i < plan->config.nodes; i++)
+			sim_watch(sim, i, percent(plan, 50));
+	if (plan->lossless)
+		return;
+	plan_cuts(plan, sim);
+	if (percent(plan, 15))
+		plan_deaths(plan, sim);
+	if (percent(plan, 4)) {
+		unsigned node = any_node(plan);
+
+		plan->dead = true;
+		sim_excuse(sim, node);
+		plan_incident(sim, some_time(plan),
+			      (struct incident){sim, STOP, node, 0, GAMMA_NEVER});
+	}
+}
+
+/* ---- traffic ---- */
+
+static uint64_t draw_length(struct plan *plan)
+{
+	const struct sim_config *config = &plan->config;
+	uint64_t payload = config->mtu - GAMMA_HEADER_LEN - 8;
+	uint64_t length;
+
+	if (percent(plan, 30))
+		length = PICK(plan, 0, 1, config->inject_size, config->inject_size + 1,
+			      payload - 1, payload, payload + 1, config->eager_size - 1,
+			      config->eager_size, config->eager_size + 1, 1 << 20);
+	else
+		length = spread(plan, 1, plan->longest);
+	/* A run is to be short. */
+	return plan->volume + length > 24 << 20 ? length % 512 : length;
+}
+
+static void draw_pair(struct plan *plan, unsigned *from, unsigned *to)
+{
+	unsigned nodes = plan->config.nodes;
+
+	*from = any_node(plan);
+	*to = (*from + 1 + (unsigned) (dice(plan) % (nodes - 1))) % nodes;
+	if (plan->shape == TO_ONE && *from)
+		*to = 0;
+	else if (plan->shape == RING)
+		*to = (*from + 1) % nodes;
+	else if (plan->shape == PAIRS)
+		*to = (*from ^ 1) < nodes ? *from ^ 1 : (*from + 1) % nodes;
+}
+
+static void plan_message(struct plan *plan, struct sim *sim, uint64_t when)
+{
+	struct sim_message *message;
+	uint64_t length = draw_length(plan), capacity = length;
+	unsigned from, to;
+
+	draw_pair(plan, &from, &to);
+	message = sim_message(sim, from, to, length, (int) (dice(plan) % LEVELS));
+	message->partial = percent(plan, plan->partial);
+	plan->volume += length;
+	sim_send_at(message, when);
+	if (plan->unposted && percent(plan, 10))
+		return;
+	if (percent(plan, 10))
+		capacity = percent(plan, 50) ? length / 2 : length + 100;
+	when = percent(plan, 55) ? SIM_START + dice(plan) % (when - SIM_START + 1)
+				 : when + spread(plan, 100, 2 * plan->span);
+	sim_post_at(message, capacity, when);
+	plan->heal = gamma_max(plan->heal, when);
+}
+
+static void plan_traffic(struct plan *plan, struct sim *sim)
+{
+	unsigned left = plan->messages;
+	uint64_t calm = plan->span / (1 + dice(plan) % 20);
+
+	while (left) {
+		uint64_t when = some_time(plan);
+		unsigned burst = percent(plan, 30) ? (unsigned) (1 + dice(plan) % 40) : 1;
+
+		if (percent(plan, 30)) /* much at the beginning */
+			when = SIM_START + dice(plan) % (calm + 1);
+		for (burst = (unsigned) gamma_min(burst, left); burst; burst--, left--)
+			plan_message(plan, sim, when);
+	}
+}
+
+static void begin_near_wrap(struct plan *plan, struct sim *sim)
+{
+	for (unsigned a = 0; a < plan->config.nodes; a++)
+		for (unsigned b = 0; b < plan->config.nodes; b++)
+			if (a != b)
+				sim_begin_at(sim, a, b, (uint32_t) -(dice(plan) % 200));
+}
+
+/* ---- a run ---- */
+
+static void draw_plan(struct plan *plan, uint64_t seed)
+{
+	memset(plan, 0, sizeof(*plan));
+	plan->random = seed * 0x9e3779b97f4a7c15ull;
+	plan->lossless = percent(plan, 15);
+	draw_config(plan);
+	plan->config.seed = seed;
+	plan->messages = MESSAGES_MIN + (unsigned) (dice(plan) % MESSAGES_MORE);
+	plan->shape = (unsigned) (dice(plan) % SHAPES);
+	plan->span = spread(plan, 500 * SIM_US, 2 * SIM_SEC);
+	plan->longest = PICK(plan, 4096, 65536, 262144, 1 << 20);
+	plan->unposted = percent(plan, 25);
+	plan->wrap = percent(plan, 15) && plan->config.nodes <= 16;
+	plan->partial = plan->wrap || percent(plan, 70) ? 0 : (unsigned) PICK(plan, 5, 50, 100);
+	plan->heal = SIM_START + plan->span;
+	plan->silence = plan->span;
+}
+
+/* How long all may take to settle when nothing goes wrong any more: the bytes at the slowest rate,
+ * three times, for what is repeated and what queues; the longest waits between two tries, a few
+ * times in a row; and the peer timeout where somebody is dead. */
+static uint64_t bound(const struct plan *plan, const struct sim *sim)
+{
+	uint64_t slowest = 100000000000ull, time;
+	uint64_t frames = plan->volume / 1400 + 2 * plan->messages;
+
+	for (unsigned i = 0; i < plan->config.nodes; i++)
+		slowest = gamma_min(slowest, wire_rate(sim, i));
+	time = wire_time(plan->volume, slowest) + frames * 2 * plan->config.cost_frame;
+	return 3 * time + 4 * GAMMA_KEEPALIVE_US * SIM_US +
+	       (plan->dead ? plan->config.peer_timeout + 4 * SIM_SEC : 0);
+}
+
+static bool settled(struct sim *sim, void *arg)
+{
+	uint64_t *looked = arg;
+
+	if (sim->now < *looked)
+		return false;
+	*looked = sim->now + SLICE_US * SIM_US;
+	return sim_settled(sim);
+}
+
+static void settle(struct plan *plan, struct sim *sim)
+{
+	uint64_t limit = bound(plan, sim), begun, looked = 0;
+
+	if (plan->heal > sim->now && !sim_run(sim, plan->heal - sim->now))
+		return;
+	begun = sim->now;
+	sim_run_until(sim, settled, &looked, limit);
+	if (!sim_settled(sim))
+		sim_finish(sim, 0); /* says what is not */
+	sim->totals.max_settle_us = (sim->now - begun) / SIM_US;
+	sim->totals.max_settle_percent = (sim->now - begun) * 100 / limit;
+}
+
+static bool all_closed(struct sim *sim, void *arg)
+{
+	(void) arg;
+	for (unsigned i = 0; i < sim->config.nodes; i++)
+		if (sim->nodes[i].state != NODE_GONE && sim->nodes[i].away != GAMMA_NEVER)
+			return false;
+	return true;
+}
+
+static void close_all(struct plan *plan, struct sim *sim)
+{
+	for (unsigned i = 0; i < plan->config.nodes; i++)
+		if (sim->nodes[i].away != GAMMA_NEVER)
+			sim_close(sim, i);
+	if (!sim_run_until(sim, all_closed, NULL, 2 * plan->config.linger) && !failed(sim))
+		sim_fail(sim, "endpoints did not close within twice the linger time");
+}
+
+static void count_run(const struct plan *plan, struct sim *sim)
+{
+	struct totals *totals = &sim->totals;
+	unsigned class = 0;
+
+	while (2u << class < plan->config.nodes)
+		class++;
+	totals->endpoints[class]++;
+	totals->faulty = plan->faults >= 2;
+	totals->wrapped = plan->wrap;
+	totals->events = sim->steps;
+	totals->virtual_ms = (sim->now - SIM_START) / SIM_MS;
+}
+
+static void run(struct plan *plan, struct sim *sim)
+{
+	draw_chances(plan, &sim->chances);
+	plan_hosts(plan, sim);
+	if (plan->silence + plan->span + SIM_SEC >= plan->config.peer_timeout) {
+		plan->dead = true;
+		for (unsigned i = 0; i < plan->config.nodes; i++)
+			sim_excuse(sim, i);
+	}
+	if (plan->wrap)
+		begin_near_wrap(plan, sim);
+	plan_traffic(plan, sim);
+	sim->chances.until = plan->heal;
+	settle(plan, sim);
+	sim_run(sim, sim_between(sim, 0, 2 * SIM_SEC));
+	if (!failed(sim))
+		sim_check_end(sim);
+	if (!failed(sim) && percent(plan, 50))
+		close_all(plan, sim);
+	count_run(plan, sim);
+}
+
+bool draw_run(uint64_t seed, const struct run_options *options, struct run_result *result)
+{
+	uint64_t blocks = memory_live;
+	struct plan plan;
+	struct sim *sim;
+
+	memset(result, 0, sizeof(*result));
+	memory_bytes_max = memory_bytes;
+	draw_plan(&plan, seed);
+	sim = sim_new(&plan.config);
+	sim_verbose(sim, options->verbose);
+	if (options->pcap && sim_pcap(sim, options->pcap))
+		sim_fail(sim, "cannot write %s", options->pcap);
+	run(&plan, sim);
+	for (unsigned i = 0; i < plan.config.nodes; i++)
+		node_end(node_of(sim, i));
+	sim->totals.max_memory = memory_bytes_max;
+	result->totals = sim->totals;
+	result->digest = sim->digest;
+	snprintf(result->failure, sizeof(result->failure), "%s", sim->failure);
+	sim_free(sim);
+	if (!result->failure[0] && memory_live != blocks)
+		snprintf(result->failure, sizeof(result->failure),
+			 "at the end: %lld pieces of memory are still allocated",
+			 (long long) (memory_live - blocks));
+	return !result->failure[0];
+}

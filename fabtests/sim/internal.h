@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The simulator's parts, shared by the files of this folder only; sim.h is its surface. */
+#ifndef GAMMA_SIM_INTERNAL_H
+#define GAMMA_SIM_INTERNAL_H
+
+#include "sim.h"
+#include "totals.h"
+
+enum { TENANT = 1000, RULES_MAX = 32, OLD_FRAMES = 64, FAILURE_LEN = 1024 };
+
+/* ---- event.c: a binary heap ordered by time, then by insertion ---- */
+enum event_kind {
+	EVENT_SWITCH, /* a frame reaches the switch */
+	EVENT_HOST,   /* a frame reaches its host */
+	EVENT_NODE,   /* a node's turn to make progress */
+	EVENT_POST,   /* an application posts a receive, */
+	EVENT_SEND,   /* or sends */
+	EVENT_BACK,   /* a killed endpoint's port is taken again */
+	EVENT_CALL,   /* sim_at */
+};
+
+struct event {
+	uint64_t time;	/* ns */
+	uint64_t order; /* of insertion */
+	enum event_kind kind;
+	uint32_t life;	/* of the node meant, where that matters */
+	void *what;
+};
+
+struct heap {
+	struct event *events;
+	size_t count, size;
+	uint64_t inserted;
+};
+
+void heap_push(struct heap *heap, struct event event);
+struct event heap_pop(struct heap *heap);
+void heap_free(struct heap *heap);
+
+/* ---- wire.c: frames, cables, switch, rings ---- */
+struct frame {
+	struct frame *next; /* in a ring, or among the free ones */
+	uint16_t from, to;
+	uint8_t class;	/* of its size, for the free lists */
+	bool copied;	/* a duplicate or a replay */
+	bool damaged;
+	struct gamma_fields fields;
+	struct sim_message *message; /* of DATA: whose payload, NULL: nobody waits for it */
+	size_t len;		     /* bytes */
+	uint8_t bytes[];
+};
+
+enum { FRAME_CLASSES = 3 };
+
+/* ---- node.c ---- */
+enum node_state {
+	NODE_ALIVE,
+	NODE_CLOSING, /* waits for acknowledgements */
+	NODE_PARTING, /* has said BYE */
+	NODE_GONE,
+};
+
+struct node {
+	struct sim *sim;
+	unsigned index;
+	struct gamma_endpoint ep;
+	struct gamma_link link;
+	enum node_state state;
+	uint32_t life;	   /* incarnations before this one */
+	uint32_t epoch;	   /* of this one */
+	uint32_t told;	   /* the epoch that the others know */
+	struct frame *ring_head, **ring_tail;
+	uint32_t ring_count;
+	uint64_t run_at;   /* ns: of the EVENT_NODE that counts */
+	uint64_t busy;	   /* ns: the processor is taken until then */
+	uint64_t away;	   /* ns: the application does not poll before */
+	uint64_t away_since;
+	bool stopped;	   /* nor does a thread of its */
+	bool watched;
+	bool excused;	   /* its messages may end with an error */
+	bool rebooted;	   /* somewhere in the run */
+	uint64_t closing_until; /* ns */
+	uint64_t refuses;  /* ns: its link takes nothing before */
+	uint64_t nic_free; /* ns: its NIC has sent everything by then */
+	uint64_t port_free; /* ns: ditto the switch's port to it */
+	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
+	bool bad_cable;	   /* of burst losses */
+	uint32_t base[SIM_NODES_MAX]; /* by peer: first frame number of its first incarnation */
+	uint64_t cut[SIM_NODES_MAX]; /* ns, by peer: frames to it vanish until then */
+	uint32_t idle_runs;	  /* progress calls in a row without any frame */
+	uint32_t runs;
+};
+
+struct sim {
+	struct sim_config config;
+	struct node *nodes;
+	uint64_t now;
+	uint64_t random;
+	uint64_t digest;
+	uint64_t steps;
+	struct heap heap;
+	struct frame *free_frames[FRAME_CLASSES];
+	struct frame *old[OLD_FRAMES]; /* copies, for replays */
+	uint32_t old_count;	       /* ever stored */
+	struct sim_message **messages;
+	unsigned message_count, message_size;
+	struct sim_chances chances;
+	struct sim_rule rules[RULES_MAX];
+	unsigned rule_count;
+	struct sim_tap tap;
+	struct totals totals;
+	bool quiet; /* nothing has been lost, doubled, or reordered so far */
+	bool verbose;
+	struct pcap *pcap;
+	char failure[FAILURE_LEN]; /* empty: none */
+};
+
+static inline struct node *node_of(struct sim *sim, unsigned index)
+{
+	return &sim->nodes[index];
+}
+
+static inline bool failed(const struct sim *sim)
+{
+	return sim->failure[0];
+}
+
+static inline void digest(struct sim *sim, uint64_t value)
+{
+	sim->digest = (sim->digest ^ value) * 0x9e3779b97f4a7c15ull;
+	sim->digest ^= sim->digest >> 29;
+}
+
+void sim_push(struct sim *sim, uint64_t when, enum event_kind kind, uint32_t life, void *what);
+
+extern const struct gamma_link_ops wire_link_ops;
+void wire_at_switch(struct sim *sim, struct frame *frame);
+void wire_at_host(struct sim *sim, struct frame *frame);
+struct frame *frame_copy(struct sim *sim, const struct frame *frame);
+void frame_free(struct sim *sim, struct frame *frame);
+void wire_drop(struct sim *sim, struct frame *frame, enum sim_fault why);
+void ring_clear(struct node *node);
+void wire_free(struct sim *sim);
+uint64_t wire_rate(const struct sim *sim, unsigned node);
+uint64_t wire_time(uint64_t bytes, uint64_t rate); /* ns, framing included */
+
+/* ---- fault.c ---- */
+/* What becomes of a frame on its cable; delay: ns, of REORDER and of a duplicate. */
+enum sim_fault fault_of(struct sim *sim, const struct frame *frame, uint64_t *delay);
+void fault_count(struct sim *sim, enum sim_fault fault);
+void fault_damage(struct sim *sim, struct frame *frame, enum sim_fault how);
+bool fault_now(const struct sim *sim, uint32_t per_million_set);
+bool fault_chance(struct sim *sim, uint32_t per_million);
+void fault_remember(struct sim *sim, const struct frame *frame);
+
+/* ---- node.c ---- */
+void node_init(struct sim *sim, unsigned index);
+void node_end(struct node *node); /* the endpoint and all that it holds */
+void node_wake(struct node *node); /* something may be to do */
+void node_run(struct node *node);
+void node_back(struct node *node);
+struct gamma_flow *node_flow_to(struct node *node, unsigned peer, bool partial);
+
+/* ---- app.c ---- */
+extern const struct gamma_endpoint_handlers app_handlers;
+void app_taken(struct sim_message *message, uint32_t payload);
+void app_node_ended(struct node *node);
+void app_node_back(struct node *node);
+void app_free(struct sim *sim);
+void app_event(struct sim *sim, struct event event);
+
+/* ---- check.c ---- */
+void check_step(struct node *node);	/* after every progress call and every frame taken */
+void check_progress(struct node *node); /* after a progress call */
+void check_ring_drop(struct node *node, const struct frame *frame);
+void check_closed(struct node *node);
+
+/* ---- pcap.c ---- */
+struct pcap *pcap_open(const char *path);
+void pcap_add(struct pcap *pcap, uint64_t time, const uint8_t *bytes, size_t len);
+void pcap_close(struct pcap *pcap); /* writes the file, in order of time */
+
+/* ---- memory.c: counts what this program holds ---- */
+extern uint64_t memory_live;	  /* blocks */
+extern uint64_t memory_bytes;	  /* in them */
+extern uint64_t memory_bytes_max; /* since it was last set */
+
+#endif /* GAMMA_SIM_INTERNAL_H */

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A host's endpoint: when its turn to make progress comes, what a progress call does, how it ends
+ * and comes back. The engine's own calls are used, but for those that read a clock.
+ */
+#include "internal.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WATCH_MS = 10,	 /* a watching thread looks whether the application polls, as the provider's */
+	WAKE_US = 30,	 /* until a sleeping thread runs */
+	POLL_NS = 60,	 /* until a polling application sees a frame */
+	IDLE_RUNS = 20000, /* progress calls in a row that move nothing: a livelock */
+};
+
+/* ---- time ---- */
+
+/* The earliest time from `when` on at which somebody makes progress for this node. */
+static uint64_t available(const struct node *node, uint64_t when)
+{
+	uint64_t takeover = node->away_since + WATCH_MS * SIM_MS;
+
+	if (node->away <= when)
+		return when;
+	if (node->stopped || !node->watched)
+		return node->away;
+	return gamma_min(node->away, gamma_max(when, takeover) + WAKE_US * SIM_US);
+}
+
+static uint64_t next_run(const struct node *node)
+{
+	const struct sim *sim = node->sim;
+	const struct gamma_local *local = &node->ep.local;
+	uint64_t when = local->next_deadline;
+
+	if (node->state == NODE_GONE)
+		return GAMMA_NEVER;
+	if (node->ring_count)
+		when = sim->now + POLL_NS;
+	if (!gamma_list_empty(&local->ready))
+		when = gamma_min(when, gamma_max(node->ep.stalled_until, sim->now));
+	if (node->state != NODE_ALIVE)
+		when = gamma_min(when, gamma_min(node->closing_until, sim->now + SIM_MS));
+	if (when == GAMMA_NEVER)
+		return when;
+	return available(node, gamma_max(gamma_max(when, node->busy), sim->now));
+}
+
+void node_wake(struct node *node)
+{
+	uint64_t when = next_run(node);
+
+	if (when >= node->run_at)
+		return; /* an earlier turn will see to it */
+	node->run_at = when;
+	sim_push(node->sim, when, EVENT_NODE, node->life, node);
+}
+
+/* ---- a progress call ---- */
+
+static void count_timers(struct node *node)
+{
+	struct sim *sim = node->sim;
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &node->ep.local.timed) {
+		const struct gamma_flow *flow =
+			gamma_list_entry(pos, struct gamma_flow, timed_entry);
+
+		for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
+			sim->totals.timers[timer] += flow->deadlines[timer] <= sim->now;
+	}
+}
+
+/* One frame; what the peer's window took of a message is noted. */
+static void take(struct node *node, const struct gamma_arrival *arrival)
+{
+	const struct frame *frame = node->ring_head;
+	struct sim_message *message = frame->message;
+	uint32_t payload = frame->fields.payload_len;
+	uint64_t before = node->ep.local.stats.data_frames_in;
+
+	node->busy += node->sim->config.cost_frame + payload * node->sim->config.cost_kib / 1024;
+	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
+	if (message && node->ep.local.stats.data_frames_in != before)
+		app_taken(message, payload);
+	node->link.ops->release(&node->link);
+	check_step(node);
+}
+
+static unsigned take_in(struct node *node)
+{
+	struct gamma_arrival arrival;
+	unsigned taken = 0;
+
+	while (taken < GAMMA_POLL_BUDGET && node->link.ops->next(&node->link, &arrival)) {
+		take(node, &arrival);
+		taken++;
+	}
+	return taken;
+}
+
+static void progress(struct node *node)
+{
+	struct sim *sim = node->sim;
+	struct gamma_local *local = &node->ep.local;
+	uint64_t sent = local->stats.frames_out;
+	unsigned taken;
+
+	node->busy = sim->now + sim->config.cost_call;
+	taken = take_in(node);
+	node->ep.resets = 0;
+	if (sim->now >= local->next_deadline) {
+		count_timers(node);
+		gamma_local_timeout(local, sim->now);
+	}
+	gamma_output(&node->ep, sim->now);
+	sent = local->stats.frames_out - sent;
+	node->busy += sent * sim->config.cost_frame;
+	node->idle_runs = taken || sent ? 0 : node->idle_runs + 1;
+	if (node->idle_runs > IDLE_RUNS)
+		sim_fail(sim, "livelock: node %u has made %u progress calls without a frame",
+			 node->index, node->idle_runs);
+	check_progress(node);
+}
+
+/* ---- closing: as gamma_endpoint_linger ---- */
+
+static bool any_flow(struct node *node, bool unacked_only)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &node->ep.local.flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (unacked_only ? gamma_flow_unacked(flow)
+				 : gamma_flow_unfinished(flow, node->sim->now))
+			return true;
+	}
+	return false;
+}
+
+static void say_bye(struct node *node)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &node->ep.local.flows)
+		gamma_flow_bye(gamma_list_entry(pos, struct gamma_flow, all_entry), node->sim->now);
+	gamma_output(&node->ep, node->sim->now);
+	node->state = NODE_PARTING;
+}
+
+static void go_on_closing(struct node *node)
+{
+	bool over = node->sim->now >= node->closing_until;
+
+	if (node->state == NODE_CLOSING && (over || !any_flow(node, true)))
+		say_bye(node);
+	if (node->state == NODE_PARTING && (over || !any_flow(node, false))) {
+		check_closed(node);
+		node_end(node);
+	}
+}
+
+void sim_close(struct sim *sim, unsigned index)
+{
+	struct node *node = node_of(sim, index);
+
+	if (node->state != NODE_ALIVE)
+		return;
+	sim->totals.closes++;
+	node->state = NODE_CLOSING;
+	node->closing_until = sim->now + sim->config.linger;
+	node_wake(node);
+}
+
+void node_run(struct node *node)
+{
+	node->run_at = GAMMA_NEVER;
+	progress(node);
+	if (node->state != NODE_ALIVE)
+		go_on_closing(node);
+	if (node->state != NODE_GONE)
+		node_wake(node);
+}
+
+/* ---- beginning and end ---- */
+
+static uint32_t new_epoch(const struct node *node)
+{
+	return 0xe0000000u | node->index << 16 | (node->life & 0xffff);
+}
+
+static void begin(struct node *node)
+{
+	const struct sim_config *config = &node->sim->config;
+	uint32_t mtu = config->mtus[node->index] ? config->mtus[node->index] : config->mtu;
+	struct gamma_limits limits = {
+		.mtu = mtu,
+		.local_mtu = GAMMA_SAMEHOST_MTU,
+		.inject_size = config->inject_size,
+		.eager_size = config->eager_size,
+		.peer_timeout = config->peer_timeout,
+		.forget = config->forget,
+		.payload_crc = config->payload_crc,
+	};
+	struct gamma_addr addr = {
+		.mac = {2, 0, 0, 0, (uint8_t) (node->index >> 8), (uint8_t) node->index},
+		.port = htons((uint16_t) (9000 + node->index)),
+		.epoch = htonl(new_epoch(node)),
+		.version = GAMMA_ADDR_VERSION,
+		.mtu = htons((uint16_t) mtu),
+		.host = node->index + 1,
+	};
+
+	memset(&node->ep, 0, sizeof(node->ep));
+	node->epoch = new_epoch(node);
+	node->state = NODE_ALIVE;
+	node->idle_runs = 0;
+	node->link.ops = &wire_link_ops;
+	node->link.mtu = mtu;
+	node->link.slots = config->slots;
+	if (gamma_peers_init(&node->ep))
+		abort();
+	gamma_local_init(&node->ep.local, &addr, TENANT, &limits, config->slots);
+	node->link.stats = &node->ep.local.stats;
+	node->ep.handlers = app_handlers;
+	node->ep.context = node;
+	node->ep.local.handlers = &node->ep.handlers.messages;
+	node->ep.local.context = node;
+	node->ep.local.forget = gamma_peers_forget;
+	node->ep.packet = &node->link;
+}
+
+void node_init(struct sim *sim, unsigned index)
+{
+	struct node *node = node_of(sim, index);
+
+	node->sim = sim;
+	node->index = index;
+	node->watched = sim->config.watched;
+	node->run_at = GAMMA_NEVER;
+	node->ring_tail = &node->ring_head;
+	begin(node);
+	node->told = node->epoch;
+}
+
+static void add_stats(struct gamma_stats *to, const struct gamma_stats *from)
+{
+	uint64_t *sum = (uint64_t *) to;
+	const uint64_t *part = (const uint64_t *) from;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
+		sum[i] += part[i];
+}
+
+void node_end(struct node *node)
+{
+	if (node->state == NODE_GONE)
+		return;
+	add_stats(&node->sim->totals.stats, &node->ep.local.stats);
+	node->state = NODE_GONE;
+	app_node_ended(node);
+	gamma_local_fini(&node->ep.local);
+	free(node->ep.chains);
+	ring_clear(node);
+	node->run_at = GAMMA_NEVER;
+	node->life++;
+}
+
+void sim_kill(struct sim *sim, unsigned index, uint64_t back)
+{
+	struct node *node = node_of(sim, index);
+
+	sim_note(sim, "kill %u", index);
+	sim->totals.kills++;
+	node->excused = node->rebooted = true;
+	sim->quiet = false;
+	node_end(node);
+	if (back != GAMMA_NEVER)
+		sim_push(sim, back, EVENT_BACK, node->life, node);
+}
+
+void node_back(struct node *node)
+{
+	if (node->state != NODE_GONE)
+		return;
+	sim_note(node->sim, "%u is back", node->index);
+	node->sim->totals.reboots++;
+	node->away = 0;
+	node->stopped = false;
+	begin(node);
+	app_node_back(node);
+}
+
+void sim_tell(struct sim *sim, unsigned node)
+{
+	sim->nodes[node].told = sim->nodes[node].epoch;
+}
+
+void sim_reboot(struct sim *sim, unsigned index)
+{
+	sim_kill(sim, index, GAMMA_NEVER);
+	node_back(node_of(sim, index));
+	sim_tell(sim, index);
+}
+
+bool sim_alive(const struct sim *sim, unsigned node)
+{
+	return sim->nodes[node].state != NODE_GONE;
+}
+
+/* ---- what the application does with its time ---- */
+
+static void go_away(struct sim *sim, struct node *node, uint64_t until, bool stopped)
+{
+	if (node->away <= sim->now)
+		node->away_since = sim->now;
+	node->away = until;
+	node->stopped = stopped;
+	/* A turn that was due may come later now: an earlier event is no good any more. */
+	node->run_at = GAMMA_NEVER;
+	if (node->state != NODE_GONE)
+		node_wake(node);
+	sim_note(sim, "node %u %s until %.6f", node->index, stopped ? "is stopped" : "computes",
+		 (double) until / 1e9);
+}
+
+void sim_compute(struct sim *sim, unsigned node, uint64_t until)
+{
+	sim->totals.computes++;
+	go_away(sim, node_of(sim, node), until, false);
+}
+
+void sim_stop(struct sim *sim, unsigned node, uint64_t until)
+{
+	sim->totals.stops++;
+	go_away(sim, node_of(sim, node), until, true);
+}
+
+void sim_resume(struct sim *sim, unsigned index)
+{
+	struct node *node = node_of(sim, index);
+
+	node->away = 0;
+	node->stopped = false;
+	if (node->state != NODE_GONE)
+		node_wake(node);
+}
+
+void sim_watch(struct sim *sim, unsigned node, bool watched)
+{
+	sim->nodes[node].watched = watched;
+}
+
+void sim_excuse(struct sim *sim, unsigned node)
+{
+	sim->nodes[node].excused = true;
+}
+
+/* ---- flows ---- */
+
+struct gamma_flow *node_flow_to(struct node *node, unsigned peer, bool partial)
+{
+	const struct node *other = node_of(node->sim, peer);
+	struct gamma_addr addr = other->ep.local.addr;
+	struct gamma_flow *flow;
+
+	addr.epoch = htonl(partial ? GAMMA_EPOCH_ANY : other->told);
+	if (partial) {
+		addr.host = 0;
+		addr.mtu = 0;
+		flow = gamma_peers_any(&node->ep, addr.mac, ntohs(addr.port));
+	} else {
+		flow = gamma_peers_find(&node->ep, addr.mac, ntohs(addr.port), other->told);
+	}
+	return flow ? flow : gamma_peers_add(&node->ep, &addr, node->sim->now);
+}
+
+struct gamma_flow *sim_flow(struct sim *sim, unsigned a, unsigned b)
+{
+	const struct gamma_addr *addr = &sim->nodes[b].ep.local.addr;
+
+	return gamma_peers_find(&sim->nodes[a].ep, addr->mac, ntohs(addr->port),
+				sim->nodes[b].epoch);
+}
+
+void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq)
+{
+	struct gamma_flow *out = node_flow_to(node_of(sim, a), b, false);
+	struct gamma_flow *in = node_flow_to(node_of(sim, b), a, false);
+
+	if (!out || !in)
+		return;
+	sim->nodes[a].base[b] = seq;
+	out->tx.next = out->tx.una = out->tx.asked = out->tx.lost_from = seq;
+	out->tx.limit = seq + GAMMA_FIRST_CREDIT;
+	in->rx.next = in->rx.highest = in->rx.arrived = seq;
+	in->credit.limit = seq + GAMMA_FIRST_CREDIT;
+	in->ack.told_limit = in->credit.limit;
+}
+
+struct gamma_endpoint *sim_endpoint(struct sim *sim, unsigned node)
+{
+	return &sim->nodes[node].ep;
+}
+
+const struct gamma_stats *sim_stats(struct sim *sim, unsigned node)
+{
+	return &sim->nodes[node].ep.local.stats;
+}
