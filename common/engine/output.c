@@ -59,6 +59,10 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 		refused(burst[sent].flow);
 		return true;
 	}
+	if (error == -EMSGSIZE) {
+		gamma_path_own_mtu(&endpoint->local, link->mtu);
+		return true;
+	}
 	endpoint->local.stats.send_stalls++;
 	endpoint->stalled_until = now + GAMMA_STALL_US * GAMMA_NS_PER_US;
 	return false;
@@ -102,6 +106,8 @@ bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *lin
 	int error;
 
 	if (!link->ops->send(link, frame, 1, &error)) {
+		if (error == -EMSGSIZE)
+			gamma_path_own_mtu(&endpoint->local, link->mtu);
 		endpoint->local.stats.send_stalls++;
 		return false;
 	}

@@ -38,7 +38,9 @@ enum {
 	GAMMA_REORDER_MIN_US = 2,	/* frames overtaken by less than this are not lost */
 	GAMMA_LOOKUP_US = 2000,		/* first repetition of a LOOKUP, doubling */
 	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */
-	GAMMA_MTU_TRIES = 3,		/* padded probes until the path is taken not to pass them */
+	GAMMA_MTU_TRIES = 6,		/* padded probes until the path is taken not to pass them */
+	GAMMA_MTU_LOSSES = 3,		/* of one large frame, until the path is doubted */
+	GAMMA_MTU_REFUSED_US = 10000,	/* large frames refused by the link so long: ditto */
 	GAMMA_MTU_TOLD = 4,		/* first frames that carry the own MTU */
 	GAMMA_BYE_US = 1000,		/* first repetition of a BYE, doubling */
 	GAMMA_REQUEST_US = 1000,	/* first repetition of a REQUEST, doubling */
@@ -70,6 +72,8 @@ struct gamma_sent {
 	uint32_t len;	 /* payload bytes */
 	uint8_t state;	 /* enum gamma_sent_state */
 	uint8_t again;	 /* transmitted more than once (saturates) */
+	uint32_t part;	 /* bytes that have left, of one that leaves in parts; 0: none */
+	uint8_t large;	 /* its latest transmission was larger than every Ethernet passes */
 	uint8_t unsent;	 /* to be transmitted because the link refused it: not a retransmission */
 	uint8_t op;
 };
@@ -86,11 +90,14 @@ struct gamma_send_window {
 	uint32_t lost;	  /* frames in state LOST */
 	uint32_t lost_from; /* no LOST frame before this number */
 	uint64_t serial;  /* transmissions so far */
+	bool parting;	  /* the parts of a frame are leaving */
+	uint32_t part_seq; /* its number */
 	struct gamma_sent *sent; /* by number modulo size */
 };
 
 /* ---- receiver's side: receive_window.c ---- */
 struct gamma_held; /* an early frame kept until its turn */
+struct gamma_parts; /* a frame of which parts have come: parts.c */
 struct gamma_receive_window {
 	uint32_t next;	  /* every frame before this has arrived */
 	uint32_t highest; /* one past the highest number that arrived */
@@ -99,6 +106,7 @@ struct gamma_receive_window {
 	uint64_t last_time; /* ns: when */
 	uint64_t bits[GAMMA_WINDOW_MAX / 64]; /* arrived, by number modulo GAMMA_WINDOW_MAX */
 	struct gamma_held **held; /* by number modulo GAMMA_WINDOW_MAX; made when first needed */
+	struct gamma_parts **parts; /* ditto */
 };
 
 /* ---- what is to be acknowledged: ack.c ---- */
@@ -149,6 +157,13 @@ struct gamma_path {
 	uint64_t asked;	   /* ns: when the last padded probe left */
 	uint8_t tries;	   /* padded probes lost while other frames passed */
 	bool settled; /* nothing larger to try */
+	bool proven;  /* the target has passed before: the path is doubted */
+	bool lowered; /* the own MTU is smaller than the peer was told */
+	uint8_t losses;	   /* of the large frame `suspect` in a row, while no other passed */
+	uint32_t suspect;  /* its number */
+	uint64_t suspect_serial; /* of its first transmission that was lost */
+	uint64_t passed;   /* serial of the latest large transmission that arrived */
+	uint64_t refused;  /* ns: since when the link has refused large frames, 0: it has not */
 };
 
 enum gamma_timer {
@@ -361,6 +376,14 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields);
 void gamma_window_forget(struct gamma_flow *flow);
 
+/* ---- parts.c ---- */
+/* A part of a frame that has not arrived yet. True: with it the frame is whole, and fields and
+ * payload become the frame's; it stays until dropped. */
+bool gamma_parts_arrived(struct gamma_flow *flow, struct gamma_fields *fields,
+			 const uint8_t **payload);
+void gamma_parts_drop(struct gamma_flow *flow, uint32_t seq);
+void gamma_parts_forget(struct gamma_flow *flow);
+
 /* ---- ack.c ---- */
 void gamma_ack_arrived(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now);
 void gamma_ack_now(struct gamma_flow *flow);
@@ -403,5 +426,11 @@ void gamma_path_init(struct gamma_flow *flow);
 void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
 void gamma_path_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
 void gamma_path_timeout(struct gamma_flow *flow, uint64_t now);
+/* A DATA frame has arrived; evidence says that it is lost; the link did not take a large one. */
+void gamma_path_delivered(struct gamma_flow *flow, const struct gamma_sent *sent);
+void gamma_path_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now);
+void gamma_path_refused(struct gamma_flow *flow, uint64_t now);
+/* The own NIC's MTU has been lowered under its flows. */
+void gamma_path_own_mtu(struct gamma_local *local, uint32_t mtu);
 
 #endif /* GAMMA_FLOW_H */

@@ -109,10 +109,12 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 
 		if (sent->state != GAMMA_SENT_FLYING || sent->serial >= loss->rack_serial)
 			continue;
-		if (now >= sent->time + grace)
+		if (now >= sent->time + grace) {
+			gamma_path_lost(flow, seq, now);
 			gamma_window_mark_lost(flow, seq);
-		else
+		} else {
 			next = gamma_min(next, sent->time + grace);
+		}
 	}
 	if (next != GAMMA_NEVER)
 		gamma_timer_set(flow, GAMMA_TIMER_LOSS, next);

@@ -2,25 +2,51 @@
 /*
  * The largest frame toward a peer: what every Ethernet passes, until a padded probe of the
  * smaller of both MTUs is answered. That the hosts say 9,000 does not mean that the switch
- * between them passes it.
+ * between them passes it, nor that it will for ever: when large frames begin to vanish, or the
+ * link to refuse them, small ones are used at once, and padded probes decide again.
  */
 #include "flow/flow.h"
 
-void gamma_path_init(struct gamma_flow *flow)
-{
-	const struct gamma_limits *limits = &flow->local->limits;
+#include <arpa/inet.h>
 
-	flow->path.mtu = flow->same_host ? limits->local_mtu
-					 : (uint32_t) gamma_min(GAMMA_SAFE_MTU, limits->mtu);
-	flow->path.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
-}
+enum { BACKOFF_MAX = 2 }; /* doublings of the time between two padded probes */
 
 static void ask(struct gamma_flow *flow, uint64_t now)
 {
 	flow->path.asked = now;
 	gamma_flow_want(flow, GAMMA_PENDING_MTU);
 	gamma_timer_set(flow, GAMMA_TIMER_MTU,
-			now + (GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US << flow->path.tries));
+			now + (GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US
+			       << gamma_min(flow->path.tries, BACKOFF_MAX)));
+}
+
+/* What is used whenever larger frames are in doubt. */
+static uint32_t safe(const struct gamma_flow *flow)
+{
+	return (uint32_t) gamma_min(GAMMA_SAFE_MTU, flow->local->limits.mtu);
+}
+
+/* Small frames at once; whether for good, a padded probe of the former size tells. */
+static void doubt(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_path *path = &flow->path;
+
+	path->target = path->mtu;
+	path->mtu = safe(flow);
+	path->settled = false;
+	path->proven = true;
+	path->tries = 0;
+	path->losses = 0;
+	path->refused = 0;
+	ask(flow, now);
+}
+
+void gamma_path_init(struct gamma_flow *flow)
+{
+	const struct gamma_limits *limits = &flow->local->limits;
+
+	flow->path.mtu = flow->same_host ? limits->local_mtu : safe(flow);
+	flow->path.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
 }
 
 void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now)
@@ -56,12 +82,30 @@ void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint64_t now)
 	gamma_timer_stop(flow, GAMMA_TIMER_MTU);
 }
 
+static void stay(struct gamma_flow *flow)
+{
+	struct gamma_path *path = &flow->path;
+	char name[GAMMA_NAME_LEN], own[GAMMA_NAME_LEN];
+
+	gamma_addr_name(&flow->addr, name);
+	gamma_addr_name(&flow->local->addr, own);
+	if (path->proven)
+		gamma_warn("frames of %u bytes do not reach %s any more (from %s): falling back "
+			   "to %u; the MTU of a switch port or NIC on the way has become smaller",
+			   path->target, name, own, path->mtu);
+	else
+		gamma_warn("frames of %u bytes do not reach %s though both hosts are set to them: "
+			   "staying at %u; set the MTU of the switch ports between them",
+			   path->target, name, path->mtu);
+	path->target = 0;
+	path->settled = true;
+}
+
 /* Only silence about the large frame while small ones pass is evidence against it. If nothing was
  * heard at all, asking waits until something is. */
 void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path *path = &flow->path;
-	char name[GAMMA_NAME_LEN];
 
 	if (!path->target)
 		return;
@@ -69,13 +113,79 @@ void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
 		gamma_timer_set(flow, GAMMA_TIMER_MTU, now + GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
 		return;
 	}
-	if (++path->tries >= GAMMA_MTU_TRIES) {
-		gamma_warn("frames of %u bytes do not reach %s though both hosts are set to them: "
-			   "staying at %u; set the MTU of the switch ports between them",
-			   path->target, gamma_addr_name(&flow->addr, name), path->mtu);
-		path->target = 0;
-		path->settled = true;
+	if (++path->tries >= GAMMA_MTU_TRIES)
+		stay(flow);
+	else
+		ask(flow, now);
+}
+
+void gamma_path_delivered(struct gamma_flow *flow, const struct gamma_sent *sent)
+{
+	struct gamma_path *path = &flow->path;
+
+	if (gamma_likely(!sent->large))
 		return;
+	path->passed = gamma_max(path->passed, sent->serial);
+	path->refused = 0;
+}
+
+/* One frame after another is watched. That it is lost means that a later one, or a probe, passed;
+ * if that happens again and again while no large frame passes, then size is why. */
+void gamma_path_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
+{
+	const struct gamma_sent *sent = gamma_window_at(flow, seq);
+	struct gamma_path *path = &flow->path;
+
+	if (!sent->large || flow->same_host || path->mtu <= safe(flow))
+		return;
+	if (!path->losses || path->passed >= path->suspect_serial) {
+		path->suspect = seq;
+		path->suspect_serial = sent->serial;
+		path->losses = 1;
+	} else if (seq == path->suspect && ++path->losses >= GAMMA_MTU_LOSSES) {
+		doubt(flow, now);
 	}
-	ask(flow, now);
+}
+
+/* A full queue or a lost carrier refuses frames of any size, and soon takes them again; a virtual
+ * NIC whose peer has a smaller MTU refuses the large ones for ever. */
+void gamma_path_refused(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_path *path = &flow->path;
+
+	if (flow->same_host || path->mtu <= safe(flow))
+		return;
+	if (!path->refused)
+		path->refused = now;
+	else if (now - path->refused >= GAMMA_MTU_REFUSED_US * GAMMA_NS_PER_US)
+		doubt(flow, now);
+}
+
+static void lower(struct gamma_flow *flow, uint32_t mtu)
+{
+	struct gamma_path *path = &flow->path;
+
+	path->mtu = (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64);
+	if (path->target > mtu)
+		path->target = mtu > path->mtu ? mtu : 0;
+	path->settled = !path->target;
+	path->lowered = true;
+	flow->mtu_told = 0;
+}
+
+void gamma_path_own_mtu(struct gamma_local *local, uint32_t mtu)
+{
+	char name[GAMMA_NAME_LEN];
+	struct gamma_list *pos;
+
+	gamma_warn("the MTU of the NIC of %s has been lowered from %u to %u: larger frames are not "
+		   "used any more", gamma_addr_name(&local->addr, name), local->limits.mtu, mtu);
+	local->limits.mtu = mtu;
+	local->addr.mtu = htons((uint16_t) mtu);
+	gamma_list_for_each(pos, &local->flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (!flow->same_host)
+			lower(flow, mtu);
+	}
 }

@@ -117,6 +117,7 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 {
 	struct gamma_receive_window *rx = &flow->rx;
 	uint32_t ahead = fields->seq - rx->next;
+	struct gamma_fields whole;
 
 	if (gamma_unlikely(gamma_seq_before(fields->seq, rx->next) ||
 			   (ahead < GAMMA_WINDOW_MAX && ahead && bit_test(rx, fields->seq)))) {
@@ -129,8 +130,15 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 		return;
 	}
 	flow->last_data = now;
+	if (gamma_unlikely(fields->extensions & GAMMA_EXT_PART)) {
+		whole = *fields;
+		if (!gamma_parts_arrived(flow, &whole, &payload))
+			return;
+		fields = &whole;
+	}
 	if (!take(flow, fields, payload))
 		return;
+	gamma_parts_drop(flow, fields->seq);
 	flow->local->stats.data_frames_in++;
 	rx->arrived++;
 	rx->last = fields->seq;
@@ -164,4 +172,5 @@ void gamma_window_forget(struct gamma_flow *flow)
 		free(rx->held[i]);
 	free(rx->held);
 	rx->held = NULL;
+	gamma_parts_forget(flow);
 }

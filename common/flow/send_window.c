@@ -86,6 +86,7 @@ static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t n
 	if (sent->state == GAMMA_SENT_ARRIVED)
 		return;
 	gamma_loss_delivered(flow, sent, now);
+	gamma_path_delivered(flow, sent);
 	if (sent->state == GAMMA_SENT_LOST)
 		flow->tx.lost--;
 	sent->state = GAMMA_SENT_ARRIVED;

@@ -19,7 +19,9 @@
 	X(datagrams_in, "best-effort frames delivered")                                            \
 	X(acks_out, "acknowledgements in frames of their own")                                     \
 	X(acks_in, "such frames received")                                                         \
-	X(retransmissions, "DATA frames sent again")                                               \
+	X(retransmissions, "DATA frames sent again, parts of frames included")                     \
+	X(parts_out, "parts of DATA frames sent because the path carries the whole no more")       \
+	X(parts_in, "such parts received")                                                         \
 	X(probes_out, "probes sent because nothing was heard in time")                             \
 	X(probes_in, "probes received")                                                            \
 	X(mtu_probes_out, "padded probes sent to learn the path's MTU")                            \

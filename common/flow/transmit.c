@@ -76,30 +76,51 @@ static void attach(struct gamma_flow *flow, struct gamma_fields *fields, uint64_
 	    fits(flow, fields, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY))
 		gamma_ack_attach(flow, fields, false, now);
 	if (gamma_unlikely(flow->mtu_told < GAMMA_MTU_TOLD &&
-			   (!flow->path.settled || flow->local->limits.mtu < GAMMA_SAFE_MTU)) &&
+			   (!flow->path.settled || flow->path.lowered ||
+			    flow->local->limits.mtu < GAMMA_SAFE_MTU)) &&
 	    fits(flow, fields, GAMMA_EXT_MTU))
 		attach_mtu(flow, fields);
+}
+
+/* Where the payload stands, or from `at` on a part of it. */
+static unsigned pieces(const struct gamma_sent *sent, uint32_t at, uint32_t len, struct iovec *iov)
+{
+	struct gamma_sent part = *sent;
+
+	if (sent->buffer) {
+		iov[0] = (struct iovec){sent->buffer->payload + at, len};
+		return 1;
+	}
+	part.offset += at;
+	part.len = len;
+	return gamma_message_iov(&part, iov, GAMMA_FRAME_IOV);
+}
+
+static void begin_data(const struct gamma_flow *flow, const struct gamma_sent *sent, uint32_t seq,
+		       uint8_t flags, struct gamma_fields *fields)
+{
+	struct gamma_content content;
+
+	begin(flow, fields, GAMMA_KIND_DATA, sent->op);
+	gamma_message_content(sent, &content);
+	fields->flags |= flags | (gamma_message_waiting(flow) ? GAMMA_FLAG_BACKLOG : 0);
+	fields->extensions = content.extensions;
+	fields->payload_len = (uint16_t) sent->len;
+	fields->seq = seq;
+	fields->tag = content.tag;
+	fields->data = content.data;
+	fields->id = content.id;
+	fields->length = content.length;
+	fields->fragment = content.fragment;
 }
 
 static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,
 		       uint8_t flags, uint64_t now, struct gamma_frame *frame)
 {
 	struct gamma_fields fields;
-	struct gamma_content content;
 
-	begin(flow, &fields, GAMMA_KIND_DATA, sent->op);
-	gamma_message_content(sent, &content);
-	fields.flags |= flags | (gamma_message_waiting(flow) ? GAMMA_FLAG_BACKLOG : 0);
-	fields.extensions = content.extensions;
-	fields.payload_len = (uint16_t) sent->len;
-	fields.seq = seq;
-	fields.tag = content.tag;
-	fields.data = content.data;
-	fields.id = content.id;
-	fields.length = content.length;
-	fields.fragment = content.fragment;
-	frame->iov_count =
-		sent->buffer ? 0 : gamma_message_iov(sent, frame->iov, GAMMA_FRAME_IOV);
+	begin_data(flow, sent, seq, flags, &fields);
+	frame->iov_count = sent->buffer ? 0 : pieces(sent, 0, sent->len, frame->iov);
 	if (gamma_unlikely(flow->payload_crc))
 		attach_payload_crc(flow, sent, frame, &fields);
 	attach(flow, &fields, now);
@@ -109,6 +130,78 @@ static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	} else {
 		build(flow, &fields, frame->room + sizeof(frame->room), frame);
 	}
+	sent->large = fields.header_len + sent->len > GAMMA_SAFE_MTU;
+}
+
+/* ---- frames that were cut when the path carried larger ones: they leave in parts ---- */
+
+static bool too_large(const struct gamma_flow *flow, const struct gamma_sent *sent)
+{
+	struct gamma_content content;
+
+	if (gamma_likely(sent->len + GAMMA_HEADER_MAX <= flow->path.mtu))
+		return false;
+	gamma_message_content(sent, &content);
+	return GAMMA_HEADER_LEN + gamma_extensions_len(content.extensions) + sent->len >
+	       flow->path.mtu;
+}
+
+static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq, uint64_t now,
+		       struct gamma_frame *frame)
+{
+	struct gamma_fields fields;
+	uint32_t room;
+
+	begin_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_AGAIN, &fields);
+	fields.extensions |= GAMMA_EXT_PART | (flow->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
+	room = flow->path.mtu - GAMMA_HEADER_LEN - gamma_extensions_len(fields.extensions);
+	fields.payload_len = (uint16_t) gamma_min(sent->len - sent->part, room);
+	fields.part_offset = (uint16_t) sent->part;
+	fields.part_total = (uint16_t) sent->len;
+	frame->iov_count = pieces(sent, sent->part, fields.payload_len, frame->iov);
+	fields.payload_crc =
+		flow->payload_crc ? gamma_crc32c_iov(0, frame->iov, frame->iov_count) : 0;
+	attach(flow, &fields, now);
+	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+	frame->part = true;
+	frame->part_at = fields.part_offset;
+	sent->part += fields.payload_len;
+	sent->large = false;
+}
+
+/* The next part of the frame whose parts are leaving. Each counts as a transmission of the frame,
+ * so that its time in the end is that of the last. */
+static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	struct gamma_send_window *tx = &flow->tx;
+	struct gamma_sent *sent = gamma_window_at(flow, tx->part_seq);
+
+	/* The peer has it after all, or the link refused a part. */
+	if (gamma_seq_before(tx->part_seq, tx->una) || sent->state != GAMMA_SENT_FLYING) {
+		tx->parting = false;
+		return false;
+	}
+	gamma_window_transmitted(flow, sent, now);
+	flow->local->stats.retransmissions++;
+	flow->local->stats.parts_out++;
+	build_part(flow, sent, tx->part_seq, now, frame);
+	if (sent->part == sent->len) {
+		sent->part = 0;
+		tx->parting = false;
+	}
+	return true;
+}
+
+/* From the first byte on, or from where the link refused to go on. */
+static bool begin_parts(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,
+			uint64_t now, struct gamma_frame *frame)
+{
+	sent->unsent = 0;
+	sent->again = 1;
+	sent->state = GAMMA_SENT_FLYING;
+	flow->tx.parting = true;
+	flow->tx.part_seq = seq;
+	return poll_part(flow, now, frame);
 }
 
 static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
@@ -118,13 +211,17 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 
 	if (!sent)
 		return false;
+	/* Whoever repairs wants to know: no waiting for a delayed acknowledgement. */
+	flow->tx.asked = flow->tx.next;
+	if (!sent->unsent)
+		sent->part = 0;
+	if (gamma_unlikely(sent->part || too_large(flow, sent)))
+		return begin_parts(flow, sent, seq, now, frame);
 	if (!sent->unsent) {
 		flow->local->stats.retransmissions++;
 		sent->again = 1;
 	}
 	sent->unsent = 0;
-	/* Whoever repairs wants to know: no waiting for a delayed acknowledgement. */
-	flow->tx.asked = flow->tx.next;
 	gamma_window_transmitted(flow, sent, now);
 	build_data(flow, sent, seq,
 		   GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0), now, frame);
@@ -146,6 +243,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 		return false;
 	}
 	sent->again = sent->unsent = 0;
+	sent->part = 0;
 	if (!gamma_message_next(flow, sent, &flags))
 		return false;
 	flow->tx.next++;
@@ -171,7 +269,8 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 	begin(flow, &fields, kind, op);
 	fields.seq = seq;
 	gamma_ack_attach(flow, &fields, true, now);
-	if (flow->mtu_told < GAMMA_MTU_TOLD && flow->local->limits.mtu != GAMMA_SAFE_MTU)
+	if (flow->mtu_told < GAMMA_MTU_TOLD &&
+	    (flow->path.lowered || flow->local->limits.mtu != GAMMA_SAFE_MTU))
 		attach_mtu(flow, &fields);
 	if (kind == GAMMA_KIND_ACK)
 		flow->local->stats.acks_out++;
@@ -280,7 +379,11 @@ bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 {
 	frame->flow = flow;
 	frame->iov_count = 0;
+	frame->part = false;
+	frame->part_at = 0;
 	if (gamma_likely(flow->state == GAMMA_FLOW_OPEN)) {
+		if (gamma_unlikely(flow->tx.parting) && poll_part(flow, now, frame))
+			return true;
 		if (poll_lost(flow, now, frame) || poll_new(flow, now, frame))
 			return true;
 	}
@@ -319,6 +422,10 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 	    (flow->loss.waiting_since && gamma_loss_peer_dead(flow, now)))
 		return;
 	if (frame->kind == GAMMA_KIND_DATA) {
+		if (frame->part) { /* counted when it was polled, and again when it leaves */
+			flow->local->stats.retransmissions--;
+			flow->local->stats.parts_out--;
+		}
 		if (gamma_seq_before(frame->seq, flow->tx.una) ||
 		    !gamma_seq_before(frame->seq, flow->tx.next))
 			return;
@@ -326,6 +433,9 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 		if (sent->state != GAMMA_SENT_FLYING)
 			return;
 		sent->unsent = 1;
+		sent->part = frame->part_at;
+		if (sent->large)
+			gamma_path_refused(flow, now);
 		/* The acknowledgement that may have ridden on it is not told either. */
 		flow->ack.told_limit = flow->credit.limit - 1;
 		gamma_window_mark_lost(flow, frame->seq);

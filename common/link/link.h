@@ -15,7 +15,8 @@ struct gamma_link;
 
 struct gamma_link_ops {
 	/* Sends a burst; returns how many frames left. Fewer than count: the next one could not
-	 * leave now (*error says why: -EAGAIN to try again later, -ECONNREFUSED nobody there). */
+	 * leave now (*error says why: -EAGAIN to try again later, -ECONNREFUSED nobody there, -EMSGSIZE
+	 * the NIC's MTU has been lowered: the link's `mtu` says to what). */
 	unsigned (*send)(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
 			 int *error);
 	/* Lends the oldest frame that arrived; false: none. */

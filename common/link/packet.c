@@ -11,8 +11,10 @@
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@ enum {
 
 struct packet_link {
 	struct gamma_link link;
+	int ifindex;
 	uint8_t *ring;
 	size_t ring_len;   /* bytes */
 	uint32_t per_block; /* slots */
@@ -78,6 +81,28 @@ static unsigned send_many(struct packet_link *packet, const struct gamma_frame *
 	return done < 0 ? 0 : (unsigned) done;
 }
 
+/* Bytes; 0: the NIC is gone. */
+static uint32_t nic_mtu(const struct packet_link *packet)
+{
+	struct ifreq request = {.ifr_ifindex = packet->ifindex};
+
+	if (ioctl(packet->link.fd, SIOCGIFNAME, &request) ||
+	    ioctl(packet->link.fd, SIOCGIFMTU, &request))
+		return 0;
+	return (uint32_t) request.ifr_mtu;
+}
+
+/* Why the kernel did not take a frame. */
+static int refusal(struct packet_link *packet)
+{
+	uint32_t mtu = errno == EMSGSIZE ? nic_mtu(packet) : 0;
+
+	if (!mtu || mtu >= packet->link.mtu)
+		return -EAGAIN;
+	packet->link.mtu = mtu;
+	return -EMSGSIZE;
+}
+
 /* ENOBUFS and its like: the queue is full, the carrier is gone, or a virtual peer has a smaller
  * MTU. Nothing of the frame left, so sending it later is not a retransmission. */
 static unsigned packet_send(struct gamma_link *link, const struct gamma_frame *frames,
@@ -86,16 +111,17 @@ static unsigned packet_send(struct gamma_link *link, const struct gamma_frame *f
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
 	unsigned done = 0;
 
-	*error = -EAGAIN;
-	if (count == 1)
-		return send_one(packet, frames);
+	errno = 0; /* a burst taken in part leaves it alone */
 	while (done < count) {
 		unsigned part = (unsigned) gamma_min(count - done, BURST);
-		unsigned sent = send_many(packet, frames + done, part);
+		unsigned sent = count == 1 ? send_one(packet, frames)
+					   : send_many(packet, frames + done, part);
 
 		done += sent;
-		if (sent < part)
+		if (gamma_unlikely(sent < part)) {
+			*error = refusal(packet);
 			break;
+		}
 	}
 	return done;
 }
@@ -297,6 +323,7 @@ int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *
 	packet->link.ops = &packet_ops;
 	packet->link.stats = stats;
 	packet->link.mtu = attr->mtu;
+	packet->ifindex = attr->ifindex;
 	packet->link.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ret = packet->link.fd < 0 ? -errno : start(packet, attr);
 	if (ret) {

@@ -18,6 +18,7 @@ static const uint8_t extension_len[GAMMA_EXT_COUNT] = {
 	sizeof(struct gamma_ext_rma),	  /* RMA */
 	sizeof(struct gamma_ext_atomic),  /* ATOMIC */
 	sizeof(struct gamma_ext_key),	  /* KEY */
+	sizeof(struct gamma_ext_part),	  /* PART */
 };
 
 unsigned gamma_extensions_len(uint16_t extensions)
@@ -112,6 +113,8 @@ static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fiel
 	case GAMMA_EXT_KEY:
 		memcpy(at, f->key, sizeof(f->key));
 		return at + sizeof(f->key);
+	case GAMMA_EXT_PART:
+		return put16(put16(at, f->part_offset), f->part_total);
 	}
 	return at;
 }
@@ -167,6 +170,10 @@ static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamm
 	case GAMMA_EXT_KEY:
 		memcpy(f->key, at, sizeof(f->key));
 		return at + sizeof(f->key);
+	case GAMMA_EXT_PART:
+		f->part_offset = get16(at);
+		f->part_total = get16(at + 2);
+		return at + 4;
 	}
 	return at;
 }

@@ -36,6 +36,7 @@ struct gamma_fields {
 	uint8_t datatype, atomic_op;	/* ATOMIC */
 	uint16_t count;			/* ATOMIC: elements */
 	uint8_t key[16];		/* KEY */
+	uint16_t part_offset, part_total; /* PART: bytes */
 };
 
 /* Why a frame is not one of ours. */

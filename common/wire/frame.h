@@ -6,6 +6,7 @@
 #ifndef GAMMA_FRAME_H
 #define GAMMA_FRAME_H
 
+#include <stdbool.h>
 #include <sys/uio.h>
 
 #include "wire/wire.h"
@@ -23,6 +24,8 @@ struct gamma_frame {
 	struct gamma_flow *flow; /* NULL: a frame without flow (RESET, answer to LOOKUP) */
 	uint32_t seq;
 	uint8_t kind, op;
+	bool part;	  /* of a DATA frame that is too large to leave whole */
+	uint16_t part_at; /* bytes: where in its payload */
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
 };
 

@@ -118,8 +118,9 @@ enum gamma_ext {
 	GAMMA_EXT_RMA = 1 << 10,
 	GAMMA_EXT_ATOMIC = 1 << 11,
 	GAMMA_EXT_KEY = 1 << 12,
+	GAMMA_EXT_PART = 1 << 13,
 };
-#define GAMMA_EXT_COUNT 13
+#define GAMMA_EXT_COUNT 14
 #define GAMMA_EXT_KNOWN ((1u << GAMMA_EXT_COUNT) - 1)
 
 #define GAMMA_SACK_BITS 128
@@ -165,6 +166,11 @@ struct gamma_ext_key {
 	uint8_t code[16]; /* keyed hash over the frame without this extension */
 } __attribute__((packed));
 
+struct gamma_ext_part {
+	uint16_t offset; /* of this payload's first byte in the frame's */
+	uint16_t total;	 /* bytes of the frame's payload */
+} __attribute__((packed));
+
 /* FRAGMENT is one number: id in the high 24 bits, offset in bytes in the low 40. */
 #define GAMMA_FRAGMENT_OFFSET_BITS 40
 #define GAMMA_FRAGMENT_OFFSET_MASK ((1ull << GAMMA_FRAGMENT_OFFSET_BITS) - 1)
@@ -178,8 +184,8 @@ struct gamma_batch_item {
 	uint8_t reserved;
 } __attribute__((packed));
 
-#define GAMMA_EXT_ALL_LEN (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16)
-#define GAMMA_HEADER_MAX (GAMMA_HEADER_LEN + GAMMA_EXT_ALL_LEN) /* 160 bytes */
+#define GAMMA_EXT_ALL_LEN (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4)
+#define GAMMA_HEADER_MAX (GAMMA_HEADER_LEN + GAMMA_EXT_ALL_LEN) /* 164 bytes */
 #define GAMMA_DGRAM_HEADER_MAX (GAMMA_HEADER_LEN + 8)		/* with CQ data */
 #define GAMMA_BULK_HEADER (GAMMA_HEADER_LEN + 8)		/* with FRAGMENT: 40 bytes */
 

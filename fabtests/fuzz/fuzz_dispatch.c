@@ -85,6 +85,8 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->fragment = (uint64_t) fields->id << GAMMA_FRAGMENT_OFFSET_BITS | record->offset;
 	fields->mtu = (uint16_t) record->offset;
 	fields->probe = (uint16_t) record->length;
+	fields->part_offset = (uint16_t) record->offset;
+	fields->part_total = (uint16_t) (record->length >> 16);
 }
 
 static void inject(struct net *net, const struct record *record)

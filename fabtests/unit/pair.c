@@ -173,6 +173,15 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 			memcpy(bytes + len, frame->iov[k].iov_base, frame->iov[k].iov_len);
 			len += frame->iov[k].iov_len;
 		}
+		if (node->nic_mtu && len > node->nic_mtu + GAMMA_ETH_LEN) {
+			*error = -EMSGSIZE;
+			link->mtu = node->nic_mtu;
+			return i;
+		}
+		if (node->takes && len > node->takes + GAMMA_ETH_LEN) {
+			*error = -EAGAIN;
+			return i;
+		}
 		assert_true(len <= node->ep.local.limits.mtu + GAMMA_ETH_LEN);
 		transmit(net, index_of(node), bytes, len);
 	}

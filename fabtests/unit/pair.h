@@ -73,6 +73,8 @@ struct node {
 	uint64_t wakes; /* ns: it does not poll before */
 	uint64_t busy;	/* ns: its NIC is sending until then */
 	bool unplugged; /* nothing leaves, nothing arrives */
+	uint32_t nic_mtu; /* bytes: a link whose MTU has been lowered says so; 0: it has not */
+	uint32_t takes;	  /* bytes: the link refuses larger frames, and does not say why; 0: none */
 	int link_error; /* the link takes nothing and says this; 0: it works */
 	struct gamma_list posted, unexpected;
 	struct gamma_list receives; /* posted or matched, not finished */

@@ -39,7 +39,8 @@ static struct net_options options(uint64_t *seed)
 	options.slots = net_random(seed) % 2 ? 64 : 256;
 	if (net_random(seed) % 4 == 0) {
 		options.mtu = 9000;
-		options.switch_mtu = net_random(seed) % 2 ? 1500 : 0;
+		options.switch_mtu = net_random(seed) % 4 ? 0 : 1500;
+		options.inject_size = net_random(seed) % 2 ? 512 : 8192;
 	}
 	return options;
 }
@@ -52,12 +53,33 @@ static void begin_near_the_wrap(struct net *net, uint64_t *seed)
 				net_begin_at(net, a, b, (uint32_t) -(net_random(seed) % 40));
 }
 
+/* The path comes to carry less: a switch, a NIC, or a virtual NIC's peer has been set anew. */
+static void lower(struct net *net, uint64_t *seed)
+{
+	struct node *node = &net->nodes[net_random(seed) % net->count];
+	uint32_t mtu = net_random(seed) % 2 ? 1500 : 1500 + (uint32_t) (net_random(seed) % 7500);
+
+	switch (net_random(seed) % 4) {
+	case 0:
+		node->nic_mtu = mtu;
+		break;
+	case 1:
+		node->takes = mtu;
+		break;
+	default:
+		net->options.switch_mtu = mtu;
+	}
+}
+
 /* Some messages between random nodes, some receives posted before and some behind. */
 static void traffic(struct net *net, uint64_t *seed)
 {
 	unsigned messages = 1 + (unsigned) (net_random(seed) % 40);
+	unsigned lowered = (unsigned) (net_random(seed) % 60);
 
 	for (unsigned i = 0; i < messages; i++) {
+		if (i == lowered && net->options.mtu == 9000 && !net->options.switch_mtu)
+			lower(net, seed);
 		unsigned from = (unsigned) (net_random(seed) % net->count);
 		unsigned to =
 			(from + 1 + (unsigned) (net_random(seed) % (net->count - 1))) % net->count;

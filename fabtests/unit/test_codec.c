@@ -213,7 +213,7 @@ static void parse__unknown_flag_or_extension(void **state)
 
 	(void) state;
 	assert_int_equal(with(offsetof(struct gamma_header, flags), 0x10), GAMMA_BAD_EXTENSION);
-	assert_int_equal(with(high, 0x20), GAMMA_BAD_EXTENSION);
+	assert_int_equal(with(high, 0x40), GAMMA_BAD_EXTENSION);
 	assert_int_equal(with(high, 0x80), GAMMA_BAD_EXTENSION);
 }
 

@@ -2,6 +2,7 @@
 /* Unit tests of common/flow/mtu.c: frames above 1,500 bytes only after one came through. */
 #include "pair.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -208,6 +209,280 @@ static void small__learned_from_frames(void **state)
 	done(net);
 }
 
+/* ---- the path comes to carry less ---- */
+
+enum way { SWITCH, OWN_NIC, PEER_OF_VIRTUAL_NIC };
+
+static void lower(struct net *net, enum way way, unsigned node, uint32_t mtu)
+{
+	if (way == SWITCH)
+		net->options.switch_mtu = mtu;
+	else if (way == OWN_NIC)
+		net->nodes[node].nic_mtu = mtu;
+	else
+		net->nodes[node].takes = mtu;
+}
+
+/* Two endpoints whose path has carried 9,000 bytes; eager messages are long, copied ones too. */
+static struct net *proven(uint32_t first)
+{
+	struct net *net = with(9000, 0);
+
+	for (unsigned i = 0; i < 2; i++) {
+		net->nodes[i].ep.local.limits.eager_size = 65536;
+		net->nodes[i].ep.local.limits.inject_size = 20000;
+		net_begin_at(net, i, 1 - i, first);
+	}
+	exchange(net, 64);
+	net_run(net, MS);
+	assert_int_equal(path(net, 0, 1), 9000);
+	assert_int_equal(path(net, 1, 0), 9000);
+	return net;
+}
+
+static void both_ways(struct net *net, uint64_t length)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		net_post(net, 1 - i % 2, length);
+		net_send(net, i % 2, 1 - i % 2, length, GAMMA_WHEN_ARRIVED);
+	}
+}
+
+/* Messages of every op both ways; in the middle of them the path carries less. */
+static void fall_back(enum way way, uint64_t length, uint32_t first, uint64_t seed)
+{
+	struct net *net = proven(first);
+	unsigned more = 0;
+
+	net->chaos = 20;
+	net->seed = seed;
+	both_ways(net, length);
+	net_run(net, 15 * US);
+	lower(net, way, 0, 1500);
+	both_ways(net, length);
+	net_finish(net, 10 * SEC);
+	/* The padded probes decide while something is heard. */
+	while (!net_flow(net, 0, 1)->path.settled || !net_flow(net, 1, 0)->path.settled) {
+		assert_true(more++ < 1000);
+		exchange(net, 64);
+		net_run(net, MS);
+	}
+	assert_true(net_stats(net, 0)->parts_out > 0);
+	assert_int_equal(path(net, 0, 1), 1500);
+	if (way == SWITCH) {
+		assert_true(net_stats(net, 1)->parts_out > 0);
+		assert_int_equal(path(net, 1, 0), 1500);
+	}
+	assert_int_equal(net->nodes[0].received, 8);
+	assert_int_equal(net->nodes[1].received, 8 + 1 + more);
+	assert_int_equal(warnings, way == SWITCH ? 2 : 1);
+	done(net);
+}
+
+static void lowered__in_the_middle_of_messages_of_every_op(void **state)
+{
+	/* SEND copied; FIRST and MORE copied, in place; BULK */
+	static const uint64_t lengths[] = {8000, 18000, 60000, 200000};
+
+	(void) state;
+	for (unsigned i = 0; i < gamma_array_size(lengths); i++)
+		for (int way = SWITCH; way <= PEER_OF_VIRTUAL_NIC; way++)
+			for (uint64_t seed = 0; seed < 20; seed++)
+				fall_back(way, lengths[i], seed % 2 ? 0 : UINT32_MAX - 3, seed);
+}
+
+static void lowered__said_once_with_nic_and_peer(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	lower(net, SWITCH, 0, 1500);
+	for (int i = 0; i < 200; i++) {
+		exchange(net, 8000);
+		net_run(net, MS);
+	}
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(warning, "frames of 9000 bytes do not reach 02:00:00:00:00:01"));
+	assert_non_null(strstr(warning, "from 02:00:00:00:00:00"));
+	assert_non_null(strstr(warning, "falling back to 1500"));
+	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 1 + GAMMA_MTU_TRIES);
+	done(net);
+}
+
+/* The large frame leaves three times in vain, and then in parts. */
+static void lowered__what_it_costs(void **state)
+{
+	struct net *net = proven(0);
+	unsigned parts = (8000 + 1500 - GAMMA_HEADER_LEN - 8 - 4 - 1) /
+			 (1500 - GAMMA_HEADER_LEN - 8 - 4);
+
+	(void) state;
+	exchange(net, 8000);
+	lower(net, SWITCH, 0, 1500);
+	exchange(net, 8000);
+	assert_int_equal(net_stats(net, 0)->parts_out, parts);
+	assert_int_equal(net_stats(net, 1)->parts_in, parts);
+	assert_int_equal(net_stats(net, 0)->retransmissions, GAMMA_MTU_LOSSES - 1 + parts);
+	assert_int_equal(net_stats(net, 1)->duplicates, 0);
+	exchange(net, 8000);
+	assert_int_equal(net_stats(net, 0)->parts_out, parts);
+	done(net);
+}
+
+static void lowered__own_nic_at_once_and_the_peer_is_told(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	lower(net, OWN_NIC, 0, 4000);
+	exchange(net, 8000);
+	assert_int_equal(path(net, 0, 1), 4000);
+	assert_int_equal(path(net, 1, 0), 4000);
+	assert_int_equal(net_flow(net, 1, 0)->path.peer_mtu, 4000);
+	assert_int_equal(net_stats(net, 0)->parts_out, 3);
+	assert_int_equal(net_stats(net, 0)->probes_out, 0);
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(warning, "lowered from 9000 to 4000"));
+	assert_int_equal(__builtin_bswap16(net->nodes[0].ep.local.addr.mtu), 4000);
+	done(net);
+}
+
+static void lowered__below_1500(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	lower(net, OWN_NIC, 0, 1000);
+	exchange(net, 8000);
+	exchange(net, 100000);
+	assert_int_equal(path(net, 0, 1), 1000);
+	done(net);
+}
+
+/* Frames already cut heed what the peer tells, too. */
+static void lowered__told_by_the_peer(void **state)
+{
+	struct gamma_fields fields;
+	struct net *net = proven(0);
+
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1,
+				    .times = 1});
+	net_post(net, 1, 8000);
+	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 0);
+	fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
+	fields.extensions = GAMMA_EXT_MTU;
+	fields.mtu = 3000;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_finish(net, SEC);
+	assert_int_equal(path(net, 0, 1), 3000);
+	assert_int_equal(net_stats(net, 0)->parts_out, 3);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 3);
+	assert_int_equal(warnings, 0);
+	done(net);
+}
+
+/* Three losses in a row by chance: small frames for a moment, and back when the probe returns. */
+static void doubted__in_vain(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1,
+				    .times = GAMMA_MTU_LOSSES});
+	exchange(net, 8000);
+	net_run(net, MS);
+	assert_true(net_stats(net, 0)->parts_out > 0);
+	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 2);
+	assert_int_equal(path(net, 0, 1), 9000);
+	assert_int_equal(warnings, 0);
+	done(net);
+}
+
+/* Other large frames pass: it is not the size. */
+static void doubted__not_while_large_frames_pass(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1,
+				    .times = 6});
+	net_post(net, 1, 8000);
+	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	for (int i = 0; i < 100; i++) {
+		net_run(net, 20 * US);
+		net_post(net, 1, 8000);
+		net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	}
+	net_finish(net, SEC);
+	assert_int_equal(net->rules[0].met, 6);
+	assert_int_equal(net_stats(net, 0)->parts_out, 0);
+	assert_int_equal(path(net, 0, 1), 9000);
+	done(net);
+}
+
+static void random_loss__is_no_reason(void **state)
+{
+	(void) state;
+	for (uint64_t seed = 1; seed <= 2000; seed++) {
+		struct net *net = proven(0);
+
+		net->seed = seed * 0x9e3779b97f4a7c15ull;
+		net->chaos = 50; /* 5 % dropped, 5 % damaged */
+		for (int i = 0; i < 10; i++)
+			exchange(net, 8000);
+		exchange(net, 300000);
+		/* A probe may be under way; it is asked again as long as something is heard. */
+		for (int i = 0; i < 100 && path(net, 0, 1) < 9000; i++) {
+			exchange(net, 64);
+			net_run(net, MS);
+		}
+		assert_int_equal(path(net, 0, 1), 9000);
+		assert_int_equal(warnings, 0);
+		done(net);
+	}
+}
+
+/* Nothing passes for a while: that says nothing of sizes. */
+static void cable_pulled__is_no_reason(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	net_post(net, 1, 200000);
+	net_send(net, 0, 1, 200000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 15 * US);
+	net->nodes[1].unplugged = true;
+	net_run(net, 5 * SEC);
+	net->nodes[1].unplugged = false;
+	net_finish(net, 5 * SEC);
+	assert_int_equal(net_stats(net, 0)->parts_out, 0);
+	assert_int_equal(path(net, 0, 1), 9000);
+	assert_int_equal(warnings, 0);
+	done(net);
+}
+
+/* The link refuses everything for a second, as without a carrier. */
+static void refused__carrier_lost_and_back(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	net->nodes[0].link_error = -EAGAIN;
+	net_post(net, 1, 200000);
+	net_post(net, 1, 8000);
+	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	net_send(net, 0, 1, 200000, GAMMA_WHEN_ARRIVED);
+	net_run(net, SEC);
+	net->nodes[0].link_error = 0;
+	net_finish(net, 5 * SEC);
+	net_run(net, SEC);
+	assert_int_equal(path(net, 0, 1), 9000);
+	assert_int_equal(warnings, 0);
+	done(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +497,17 @@ int main(void)
 		TEST(silence__asks_again_when_the_peer_is_heard),
 		TEST(small__peer_below_1500),
 		TEST(small__learned_from_frames),
+		TEST(lowered__in_the_middle_of_messages_of_every_op),
+		TEST(lowered__said_once_with_nic_and_peer),
+		TEST(lowered__what_it_costs),
+		TEST(lowered__own_nic_at_once_and_the_peer_is_told),
+		TEST(lowered__below_1500),
+		TEST(lowered__told_by_the_peer),
+		TEST(doubted__in_vain),
+		TEST(doubted__not_while_large_frames_pass),
+		TEST(random_loss__is_no_reason),
+		TEST(cable_pulled__is_no_reason),
+		TEST(refused__carrier_lost_and_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
