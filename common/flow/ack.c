@@ -49,6 +49,10 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 	fields->limit = flow->credit.limit;
 	if (flow->rx.next != flow->rx.highest)
 		gamma_window_sack(flow, fields);
+	if (gamma_unlikely(flow->messages.cuts)) {
+		fields->extensions |= GAMMA_EXT_CUTS;
+		fields->cuts = flow->messages.cuts;
+	}
 	if (alone && fields->op == GAMMA_ACK_PROBED) {
 		attach_delay(fields, fields->seq, flow->probed_time, now);
 	} else if (ack->echo_valid && (alone || ++ack->skipped >= GAMMA_DELAY_EVERY)) {

@@ -262,6 +262,8 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 		gamma_window_data(flow, fields, payload, arrived, now);
 	else
 		receive_other(flow, fields, arrived, now);
+	if (gamma_unlikely(flow->tx.held_back))
+		gamma_window_resume(flow, now);
 }
 
 /* ---- passing time ---- */

@@ -85,6 +85,9 @@ struct gamma_send_window {
 	uint32_t limit;	  /* credit: frames sent plus credit given back stay below this */
 	uint32_t returned; /* credit given back so far, in frames */
 	uint32_t asked;	  /* one past the last frame that asked for an acknowledgement */
+	uint32_t acked;	  /* if held_back: as una would be */
+	uint32_t acked_cuts; /* if held_back: messages cut, as the acknowledgement counts them */
+	bool held_back;	  /* what is acknowledged must stay, since notices of CUT are still to come */
 	uint32_t backlog_told; /* next after the last new frame that said BACKLOG */
 	uint32_t size;	  /* entries of sent[], a power of two, grows to GAMMA_WINDOW_MAX */
 	uint32_t lost;	  /* frames in state LOST */
@@ -257,6 +260,7 @@ struct gamma_limits {
 	uint32_t local_mtu;    /* bytes, toward peers on the same host */
 	uint32_t inject_size;  /* bytes: a message up to this is copied */
 	uint64_t eager_size;   /* bytes: a message up to this does not wait for a match */
+	uint64_t unexpected_size; /* bytes kept of messages that nobody has asked for, in all */
 	uint64_t peer_timeout; /* ns */
 	uint64_t forget;       /* ns that a closed flow is remembered */
 	bool payload_crc;      /* checksum over payloads, both ways */
@@ -276,6 +280,7 @@ struct gamma_local {
 	struct gamma_list timed; /* flows with a deadline */
 	uint64_t resumed;	 /* ns: when timers last ran after this process had been stopped */
 	uint64_t next_deadline;	 /* ns: not later than the earliest deadline of a flow */
+	uint64_t kept;		 /* bytes kept of messages that nobody has asked for */
 	struct gamma_buffer *buffers; /* pool of free ones */
 	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
 	struct gamma_transfers accepted;  /* receives that BULK frames come in for, by own id */
@@ -292,6 +297,7 @@ void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, u
 		      const struct gamma_limits *limits, uint32_t slots);
 void gamma_local_fini(struct gamma_local *local);
 struct gamma_buffer *gamma_buffer_get(struct gamma_local *local); /* NULL: no memory */
+uint32_t gamma_buffer_size(const struct gamma_local *local); /* bytes of payload */
 void gamma_buffer_put(struct gamma_local *local, struct gamma_buffer *buffer);
 /* Runs what is due on every flow; afterwards local->next_deadline is exact. */
 void gamma_local_timeout(struct gamma_local *local, uint64_t now);
@@ -360,6 +366,8 @@ struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq);
 void gamma_window_mark_lost(struct gamma_flow *flow, uint32_t seq);
 /* Acknowledgement in fields; false: nonsense (beyond what was sent). */
 bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now);
+/* Releases what was held back for notices of CUT, if they are all here. */
+void gamma_window_resume(struct gamma_flow *flow, uint64_t now);
 void gamma_window_drop(struct gamma_flow *flow);
 static inline struct gamma_sent *gamma_window_at(const struct gamma_flow *flow, uint32_t seq)
 {

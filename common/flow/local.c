@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t buffer_capacity(const struct gamma_local *local)
+uint32_t gamma_buffer_size(const struct gamma_local *local)
 {
 	uint64_t frame = gamma_max(local->limits.mtu, local->limits.local_mtu);
 
@@ -56,7 +56,7 @@ struct gamma_buffer *gamma_buffer_get(struct gamma_local *local)
 		local->buffers = buffer->next;
 		return buffer;
 	}
-	return malloc(sizeof(*buffer) + buffer_capacity(local));
+	return malloc(sizeof(*buffer) + gamma_buffer_size(local));
 }
 
 void gamma_buffer_put(struct gamma_local *local, struct gamma_buffer *buffer)

@@ -80,7 +80,8 @@ struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq)
 	return NULL;
 }
 
-/* The peer has this frame: its memory is free, it is never sent again. */
+/* The peer has this frame: it is never sent again. Its memory is free when everything before it
+ * has arrived too, for only then has the peer looked at it. */
 static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
 {
 	if (sent->state == GAMMA_SENT_ARRIVED)
@@ -90,7 +91,6 @@ static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t n
 	if (sent->state == GAMMA_SENT_LOST)
 		flow->tx.lost--;
 	sent->state = GAMMA_SENT_ARRIVED;
-	gamma_message_acked(flow, sent);
 }
 
 static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
@@ -122,6 +122,45 @@ static void take_delay(struct gamma_flow *flow, const struct gamma_fields *field
 		gamma_loss_sample(flow, passed, fields->delay);
 }
 
+/* Everything before ack has arrived; but the peer could not keep some of it, and says so in notices
+ * that are still to come: until then the memory stays, for the bytes may be needed again. */
+static void hold_back(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	for (uint32_t seq = tx->una; gamma_seq_before(seq, fields->ack); seq++)
+		arrived(flow, gamma_window_at(flow, seq), now);
+	tx->held_back = true;
+	tx->acked = fields->ack;
+	tx->acked_cuts = fields->cuts;
+}
+
+static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t now)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	while (gamma_seq_before(tx->una, ack)) {
+		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
+
+		arrived(flow, sent, now);
+		gamma_message_acked(flow, sent);
+		tx->una++;
+	}
+}
+
+void gamma_window_resume(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	if (gamma_seq_before(flow->messages.cuts_seen, tx->acked_cuts))
+		return;
+	tx->held_back = false;
+	take_ack(flow, tx->acked, now);
+	gamma_loss_acked(flow, true, now);
+	if (gamma_message_waiting(flow))
+		gamma_flow_ready(flow);
+}
+
 bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
@@ -134,12 +173,11 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 	if (fields->extensions & GAMMA_EXT_DELAY &&
 	    !(fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED))
 		take_delay(flow, fields, now);
-	while (gamma_seq_before(tx->una, fields->ack)) {
-		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
-
-		arrived(flow, sent, now);
-		tx->una++;
-	}
+	if (gamma_unlikely(fields->extensions & GAMMA_EXT_CUTS &&
+			   gamma_seq_before(flow->messages.cuts_seen, fields->cuts)))
+		hold_back(flow, fields, now);
+	else
+		take_ack(flow, fields->ack, now);
 	if (fields->extensions & GAMMA_EXT_SACK)
 		take_sack(flow, fields, now);
 	gamma_credit_limit(flow, fields->limit);
@@ -159,11 +197,12 @@ void gamma_window_drop(struct gamma_flow *flow)
 	for (; tx->una != tx->next; tx->una++) {
 		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
 
-		if (sent->state != GAMMA_SENT_ARRIVED && sent->buffer)
+		if (sent->buffer)
 			gamma_buffer_put(flow->local, sent->buffer);
 		sent->buffer = NULL;
 		sent->send = NULL;
 		sent->state = GAMMA_SENT_ARRIVED;
 	}
 	tx->lost = 0;
+	tx->held_back = false;
 }

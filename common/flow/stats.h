@@ -44,6 +44,8 @@
 	X(messages_out, "messages whose sending is complete")                                      \
 	X(messages_in, "messages received")                                                        \
 	X(unexpected, "messages that arrived before their receive was posted")                     \
+	X(cut, "such messages whose bytes were left with the sender for want of memory")          \
+	X(batched, "messages sent in frames shared with others")                                   \
 	X(send_calls, "system calls to send")                                                      \
 	X(receive_calls, "system calls to receive (the ring needs none)")                          \
 	X(bytes_copied_out, "bytes copied in user space on the way out")                           \

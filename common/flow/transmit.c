@@ -73,7 +73,7 @@ static void attach(struct gamma_flow *flow, struct gamma_fields *fields, uint64_
 	bool news = flow->ack.owed || flow->ack.now || flow->ack.told_limit != flow->credit.limit;
 
 	if (news && flow->heard_of &&
-	    fits(flow, fields, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY))
+	    fits(flow, fields, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY | GAMMA_EXT_CUTS))
 		gamma_ack_attach(flow, fields, false, now);
 	if (gamma_unlikely(flow->mtu_told < GAMMA_MTU_TOLD &&
 			   (!flow->path.settled || flow->path.lowered ||

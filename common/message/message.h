@@ -78,6 +78,8 @@ struct gamma_send {
 	uint32_t flying;   /* frames not acknowledged */
 	uint32_t id;	   /* own, in multi-frame and announced messages; 0: none */
 	uint32_t accepted; /* the receiver's id for BULK */
+	bool cut;	   /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
+	bool copied;	   /* a struct gamma_copied of the flow's own: nobody waits for its end */
 };
 
 /* Memory for a message to come in, the interface layer's posted receive. */
@@ -98,16 +100,19 @@ enum gamma_inbound_state {
 struct gamma_inbound {
 	struct gamma_list entry;      /* for the interface layer, while it is unexpected */
 	struct gamma_list flow_entry; /* in the flow's incoming list */
+	struct gamma_list arriving_entry; /* in the flow's arriving list, in ARRIVING */
 	struct gamma_flow *flow;
 	struct gamma_envelope envelope;
 	enum gamma_inbound_state state;
 	int error;	   /* the peer failed: what a receive that matches gets */
 	uint32_t id;	   /* the sender's */
-	uint32_t accepted; /* ours, in ACCEPTED */
+	uint32_t accepted; /* ours, in ACCEPTED, or if cut; 0: none */
 	uint64_t arrived;  /* bytes */
 	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take */
 	struct gamma_recv *recv; /* matched, or NULL */
 	uint8_t *kept; /* bytes kept until a match, or NULL */
+	uint64_t kept_size; /* bytes */
+	bool cut;	    /* its bytes were left with the sender for want of memory */
 	bool discarded; /* take the rest in and drop it */
 	void *user;   /* the interface layer's */
 };
@@ -125,7 +130,11 @@ struct gamma_message_state {
 	struct gamma_list flying;    /* sends whose frames are all made but not all acknowledged */
 	struct gamma_list streams;   /* sends with BULK frames to make, served in turn */
 	struct gamma_list incoming;  /* struct gamma_inbound, unfinished or unexpected */
-	struct gamma_list accepts;   /* struct gamma_accept: ACCEPT frames to be made, in order */
+	struct gamma_list arriving;  /* those of them whose eager fragments are still to come */
+	struct gamma_list notices;   /* struct gamma_notice: ACCEPT and CUT frames to be made */
+	uint32_t cuts;	    /* messages of the peer that were cut here */
+	uint32_t cuts_seen; /* own messages that were cut there, as its notices say */
+	uint32_t batch_taken; /* messages taken of the BATCH whose turn it is */
 	uint32_t owed;	   /* messages that wait for the peer: announced, or half received */
 	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
 	uint32_t next_id;  /* for multi-frame eager messages */
@@ -156,9 +165,10 @@ void gamma_message_init(struct gamma_flow *flow);
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
 /* Whether frames wait to be made. */
 bool gamma_message_waiting(const struct gamma_flow *flow);
-/* An ACCEPT frame is to be sent: the receiver's id, and the bytes it wants. */
-bool gamma_message_accept(struct gamma_flow *flow, uint32_t id, uint32_t accepted,
-			  uint64_t wanted);
+/* An ACCEPT or CUT frame is to be sent: id and length for MESSAGE, fragment for FRAGMENT. False:
+ * no memory. */
+bool gamma_message_notice(struct gamma_flow *flow, enum gamma_op op, uint32_t id, uint64_t length,
+			  uint64_t fragment);
 /* An ACCEPT frame has arrived. */
 void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields);
 /* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
@@ -171,6 +181,31 @@ unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, uns
 void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent);
 /* All sends end with error; silently if error is 0. */
 void gamma_message_drop_sends(struct gamma_flow *flow, int error);
+
+/* Payload bytes that a frame with these extensions can carry now. */
+uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions);
+/* Whether a message can share a frame with others: short, and copied. */
+bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_send *send);
+/* A message has left the queue for good. */
+void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+
+/* ---- cut.c: the sender's side of messages that the receiver could not keep ---- */
+/* A copy of a message that belongs to the flow, or NULL: no memory. */
+struct gamma_send *gamma_message_copy(struct gamma_flow *flow, const struct iovec *iov,
+				      unsigned iov_count, const struct gamma_envelope *envelope);
+void gamma_message_copy_free(struct gamma_send *send);
+/* A CUT frame has arrived. False: no memory, treat it as not arrived. */
+bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *fields);
+/* The announced send that the receiver knows by this id of its own, or NULL. */
+struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_t accepted);
+
+/* ---- batch.c: several short messages in one frame ---- */
+/* Fills a frame with the first messages of the queue. False: there are not two that fit, or no
+ * memory. */
+bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent);
+/* Reads the item at *offset and moves on; false: there is none, or it is nonsense. */
+bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
+		      struct gamma_envelope *envelope, const uint8_t **bytes);
 
 /* ---- receive.c ---- */
 /* In order. False: no memory to keep it, treat the frame as not arrived. */

@@ -23,21 +23,14 @@ static void envelope_of(const struct gamma_fields *fields, struct gamma_envelope
 }
 
 static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
-					 const struct gamma_envelope *envelope, uint32_t id,
-					 uint64_t keep)
+					 const struct gamma_envelope *envelope, uint32_t id)
 {
 	struct gamma_inbound *inbound = calloc(1, sizeof(*inbound));
 
 	if (!inbound)
 		return NULL;
-	if (keep) {
-		inbound->kept = malloc(keep);
-		if (!inbound->kept) {
-			free(inbound);
-			return NULL;
-		}
-	}
 	gamma_list_init(&inbound->entry);
+	gamma_list_init(&inbound->arriving_entry);
 	inbound->flow = flow;
 	inbound->envelope = *envelope;
 	inbound->id = id;
@@ -46,11 +39,52 @@ static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
 	return inbound;
 }
 
+/* Memory for the bytes of a message that nobody has asked for, within the budget for these. */
+static bool keep(struct gamma_inbound *inbound, uint64_t bytes)
+{
+	struct gamma_local *local = inbound->flow->local;
+
+	if (!bytes)
+		return true;
+	if (local->kept + bytes > local->limits.unexpected_size)
+		return false;
+	inbound->kept = malloc(bytes);
+	if (!inbound->kept)
+		return false;
+	inbound->kept_size = bytes;
+	local->kept += bytes;
+	return true;
+}
+
 static void inbound_free(struct gamma_inbound *inbound)
 {
+	struct gamma_local *local = inbound->flow->local;
+
 	gamma_list_remove(&inbound->flow_entry);
+	gamma_list_remove(&inbound->arriving_entry);
+	if (inbound->accepted)
+		gamma_transfer_remove(&local->accepted, inbound->accepted);
+	local->kept -= inbound->kept_size;
 	free(inbound->kept);
 	free(inbound);
+}
+
+/* Leaves the bytes with the sender: the message stands as if it had been announced. It has come
+ * in the frame seq, there as the index-th. False: no memory even to say so. */
+static bool cut(struct gamma_inbound *inbound, uint32_t seq, uint32_t index)
+{
+	struct gamma_flow *flow = inbound->flow;
+	uint32_t id = gamma_transfer_add(&flow->local->accepted, inbound);
+
+	inbound->accepted = id;
+	if (!id || !gamma_message_notice(flow, GAMMA_OP_CUT, seq, inbound->envelope.length,
+					 (uint64_t) id << GAMMA_FRAGMENT_OFFSET_BITS | index))
+		return false;
+	inbound->cut = true;
+	inbound->state = GAMMA_INBOUND_ANNOUNCED;
+	flow->messages.cuts++;
+	flow->local->stats.cut++;
+	return true;
 }
 
 static void received(struct gamma_flow *flow, struct gamma_recv *recv,
@@ -79,34 +113,69 @@ static void inbound_finish(struct gamma_inbound *inbound, int error)
 	received(flow, recv, &envelope, placed, error);
 }
 
+/* A whole message, alone in the frame seq or as the index-th of a batch. */
+static bool arrived_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			    const uint8_t *bytes, uint32_t seq, uint32_t index)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_recv *recv = local->handlers->match(local->context, flow, envelope);
+	struct gamma_inbound *inbound;
+	uint64_t placed;
+
+	if (recv) {
+		placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
+		local->stats.bytes_copied_in += placed;
+		received(flow, recv, envelope, placed, 0);
+		return true;
+	}
+	inbound = inbound_new(flow, envelope, 0);
+	if (!inbound)
+		return false;
+	if (keep(inbound, envelope->length)) {
+		if (envelope->length)
+			memcpy(inbound->kept, bytes, envelope->length);
+		local->stats.bytes_copied_in += envelope->length;
+		inbound->arrived = envelope->length;
+		inbound->state = GAMMA_INBOUND_COMPLETE;
+	} else if (!cut(inbound, seq, index)) {
+		inbound_free(inbound);
+		return false;
+	}
+	local->stats.unexpected++;
+	local->handlers->unexpected(local->context, inbound);
+	return true;
+}
+
 static bool arrived_whole(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload)
 {
-	struct gamma_local *local = flow->local;
 	struct gamma_envelope envelope;
-	struct gamma_inbound *inbound;
-	struct gamma_recv *recv;
-	uint64_t placed;
 
 	envelope_of(fields, &envelope);
-	recv = local->handlers->match(local->context, flow, &envelope);
-	if (recv) {
-		placed = gamma_iov_write(recv->iov, recv->iov_count, 0, payload,
-					 fields->payload_len);
-		local->stats.bytes_copied_in += placed;
-		received(flow, recv, &envelope, placed, 0);
-		return true;
+	return arrived_message(flow, &envelope, payload, fields->seq, 0);
+}
+
+/* If memory runs out halfway, the frame comes again and goes on from there. */
+static bool arrived_batch(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  const uint8_t *payload)
+{
+	uint32_t *taken = &flow->messages.batch_taken;
+	struct gamma_envelope envelope;
+	const uint8_t *bytes;
+	uint32_t offset = 0;
+
+	for (uint32_t i = 0; offset < fields->payload_len; i++) {
+		if (!gamma_batch_item(payload, fields->payload_len, &offset, &envelope, &bytes)) {
+			flow->local->stats.malformed++;
+			break;
+		}
+		if (i < *taken)
+			continue;
+		if (!arrived_message(flow, &envelope, bytes, fields->seq, i))
+			return false;
+		++*taken;
 	}
-	inbound = inbound_new(flow, &envelope, 0, fields->payload_len);
-	if (!inbound)
-		return false;
-	if (fields->payload_len)
-		memcpy(inbound->kept, payload, fields->payload_len);
-	local->stats.bytes_copied_in += fields->payload_len;
-	local->stats.unexpected++;
-	inbound->arrived = fields->payload_len;
-	inbound->state = GAMMA_INBOUND_COMPLETE;
-	local->handlers->unexpected(local->context, inbound);
+	*taken = 0;
 	return true;
 }
 
@@ -114,11 +183,11 @@ static struct gamma_inbound *find_arriving(const struct gamma_flow *flow, uint32
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &flow->messages.incoming) {
+	gamma_list_for_each(pos, &flow->messages.arriving) {
 		struct gamma_inbound *inbound =
-			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
+			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
 
-		if (inbound->state == GAMMA_INBOUND_ARRIVING && inbound->id == id)
+		if (inbound->id == id)
 			return inbound;
 	}
 	return NULL;
@@ -127,8 +196,10 @@ static struct gamma_inbound *find_arriving(const struct gamma_flow *flow, uint32
 /* No more bytes are owed by the peer. */
 static void end_arrival(struct gamma_inbound *inbound)
 {
-	if (inbound->state == GAMMA_INBOUND_ACCEPTED)
+	if (inbound->accepted)
 		gamma_transfer_remove(&inbound->flow->local->accepted, inbound->accepted);
+	inbound->accepted = 0;
+	gamma_list_remove(&inbound->arriving_entry);
 	if (inbound->state == GAMMA_INBOUND_ACCEPTED || inbound->state == GAMMA_INBOUND_ARRIVING)
 		inbound->flow->messages.owed--;
 }
@@ -162,7 +233,6 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	struct gamma_local *local = flow->local;
 	struct gamma_envelope envelope;
 	struct gamma_inbound *inbound;
-	struct gamma_recv *recv;
 
 	envelope_of(fields, &envelope);
 	if (!(fields->extensions & GAMMA_EXT_MESSAGE) || fields->length <= fields->payload_len ||
@@ -171,21 +241,24 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 		return true;
 	}
 	/* Memory first: a receive that was matched cannot be given back. */
-	inbound = inbound_new(flow, &envelope, fields->id, envelope.length);
+	inbound = inbound_new(flow, &envelope, fields->id);
 	if (!inbound)
 		return false;
-	inbound->state = GAMMA_INBOUND_ARRIVING;
-	flow->messages.owed++;
-	recv = local->handlers->match(local->context, flow, &envelope);
-	inbound->recv = recv;
-	if (recv) {
-		free(inbound->kept);
-		inbound->kept = NULL;
-	} else {
+	inbound->recv = local->handlers->match(local->context, flow, &envelope);
+	if (inbound->recv || keep(inbound, envelope.length)) {
+		inbound->state = GAMMA_INBOUND_ARRIVING;
+		flow->messages.owed++;
+		gamma_list_append(&flow->messages.arriving, &inbound->arriving_entry);
+	} else if (!cut(inbound, fields->seq, 0)) {
+		inbound_free(inbound);
+		return false;
+	}
+	if (!inbound->recv) {
 		local->stats.unexpected++;
 		local->handlers->unexpected(local->context, inbound);
 	}
-	place(inbound, 0, payload, fields->payload_len);
+	if (!inbound->cut)
+		place(inbound, 0, payload, fields->payload_len);
 	return true;
 }
 
@@ -196,7 +269,9 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 	struct gamma_inbound *inbound = find_arriving(
 		flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
-	if (!inbound || offset + fields->payload_len > inbound->wanted)
+	if (!inbound) /* of a message that was cut, perhaps */
+		flow->local->stats.stray++;
+	else if (offset + fields->payload_len > inbound->wanted)
 		flow->local->stats.malformed++;
 	else
 		place(inbound, offset, payload, fields->payload_len);
@@ -208,7 +283,8 @@ static struct gamma_inbound *find_accepted(const struct gamma_flow *flow, uint64
 		gamma_transfer_find(&flow->local->accepted,
 				    (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
-	return inbound && inbound->flow == flow ? inbound : NULL;
+	return inbound && inbound->flow == flow && inbound->state == GAMMA_INBOUND_ACCEPTED ? inbound
+											     : NULL;
 }
 
 static void arrived_bulk(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -227,16 +303,16 @@ static void arrived_bulk(struct gamma_flow *flow, const struct gamma_fields *fie
 static void begin_accept(struct gamma_inbound *inbound)
 {
 	struct gamma_flow *flow = inbound->flow;
-	struct gamma_transfers *accepted = &flow->local->accepted;
 
 	inbound->wanted = inbound->discarded
 				  ? 0
 				  : gamma_min(inbound->envelope.length, inbound->recv->capacity);
-	inbound->accepted = gamma_transfer_add(accepted, inbound);
+	if (!inbound->accepted)
+		inbound->accepted = gamma_transfer_add(&flow->local->accepted, inbound);
 	if (!inbound->accepted ||
-	    !gamma_message_accept(flow, inbound->id, inbound->accepted, inbound->wanted)) {
-		if (inbound->accepted)
-			gamma_transfer_remove(accepted, inbound->accepted);
+	    !gamma_message_notice(flow, GAMMA_OP_ACCEPT, inbound->cut ? 0 : inbound->id,
+				  inbound->wanted,
+				  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS)) {
 		if (inbound->recv)
 			inbound_finish(inbound, -ENOMEM);
 		return;
@@ -258,7 +334,7 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		local->stats.malformed++;
 		return true;
 	}
-	inbound = inbound_new(flow, &envelope, fields->id, 0);
+	inbound = inbound_new(flow, &envelope, fields->id);
 	if (!inbound)
 		return false;
 	inbound->state = GAMMA_INBOUND_ANNOUNCED;
@@ -278,6 +354,8 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 	switch (fields->op) {
 	case GAMMA_OP_SEND:
 		return arrived_whole(flow, fields, payload);
+	case GAMMA_OP_BATCH:
+		return arrived_batch(flow, fields, payload);
 	case GAMMA_OP_SEND_FIRST:
 		return arrived_first(flow, fields, payload);
 	case GAMMA_OP_SEND_MORE:
@@ -299,6 +377,10 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 			gamma_message_accepted(flow, fields);
 			return true;
 		}
+		break;
+	case GAMMA_OP_CUT:
+		if (fields->extensions & GAMMA_EXT_MESSAGE && fields->extensions & GAMMA_EXT_FRAGMENT)
+			return gamma_message_cut(flow, fields);
 		break;
 	}
 	flow->local->stats.malformed++;

@@ -2,7 +2,7 @@
 /*
  * The way out: cuts messages into DATA frames, one at a time, when the flow asks for the next.
  *
- * Order of service: ACCEPTs first (a peer waits), then messages in the order of the calls, and
+ * Order of service: ACCEPTs and CUTs first (a peer waits), then messages in the order of the calls, and
  * BULK streams in turn; a stream gets at least one frame in GAMMA_STREAM_SHARE + 1.
  */
 #include "message/message.h"
@@ -14,10 +14,12 @@
 
 enum { GAMMA_STREAM_SHARE = 8 };
 
-struct gamma_accept {
+struct gamma_notice {
 	struct gamma_list entry;
-	uint32_t id, accepted;
-	uint64_t wanted; /* bytes */
+	enum gamma_op op;
+	uint32_t id;
+	uint64_t length; /* bytes */
+	uint64_t fragment;
 };
 
 void gamma_message_init(struct gamma_flow *flow)
@@ -29,7 +31,8 @@ void gamma_message_init(struct gamma_flow *flow)
 	gamma_list_init(&m->flying);
 	gamma_list_init(&m->streams);
 	gamma_list_init(&m->incoming);
-	gamma_list_init(&m->accepts);
+	gamma_list_init(&m->arriving);
+	gamma_list_init(&m->notices);
 }
 
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
@@ -44,6 +47,7 @@ int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
 	send->wanted = send->envelope.length;
 	send->flying = 0;
 	send->id = 0;
+	send->cut = send->copied = false;
 	gamma_list_append(&flow->messages.queue, &send->entry);
 	gamma_flow_ready(flow);
 	return 0;
@@ -54,7 +58,7 @@ bool gamma_message_waiting(const struct gamma_flow *flow)
 	const struct gamma_message_state *m = &flow->messages;
 
 	return !gamma_list_empty(&m->queue) || !gamma_list_empty(&m->streams) ||
-	       !gamma_list_empty(&m->accepts);
+	       !gamma_list_empty(&m->notices);
 }
 
 static uint16_t envelope_extensions(const struct gamma_envelope *envelope)
@@ -63,7 +67,7 @@ static uint16_t envelope_extensions(const struct gamma_envelope *envelope)
 	       (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0);
 }
 
-static uint32_t payload_room(const struct gamma_flow *flow, uint16_t extensions)
+uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions)
 {
 	if (flow->payload_crc)
 		extensions |= GAMMA_EXT_PAYLOAD_CRC;
@@ -112,14 +116,19 @@ unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, uns
 			       max);
 }
 
-static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 {
 	struct gamma_local *local = flow->local;
 
 	gamma_list_remove(&send->entry);
 	if (send->state == GAMMA_SEND_ANNOUNCED) {
-		gamma_transfer_remove(&local->announced, send->id);
+		if (!send->cut)
+			gamma_transfer_remove(&local->announced, send->id);
 		flow->messages.owed--;
+	}
+	if (send->copied) {
+		gamma_message_copy_free(send);
+		return;
 	}
 	if (!error)
 		local->stats.messages_out++;
@@ -152,18 +161,26 @@ static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struc
 	if (send->made) {
 		sent->op = GAMMA_OP_SEND_MORE;
 		sent->len = (uint32_t) gamma_min(length - send->made,
-						 payload_room(flow, GAMMA_EXT_FRAGMENT));
+						 gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
 	} else if (send->level == GAMMA_WHEN_MATCHED || length > flow->local->limits.eager_size) {
 		sent->op = GAMMA_OP_ANNOUNCE;
 		sent->len = 0;
-	} else if (length <= payload_room(flow, extensions)) {
+	} else if (length <= gamma_message_room(flow, extensions)) {
 		sent->op = GAMMA_OP_SEND;
 		sent->len = (uint32_t) length;
 	} else {
 		sent->op = GAMMA_OP_SEND_FIRST;
-		sent->len = payload_room(flow, extensions | GAMMA_EXT_MESSAGE);
+		sent->len = gamma_message_room(flow, extensions | GAMMA_EXT_MESSAGE);
 		send->id = flow->messages.next_id++ & GAMMA_ID_MASK;
 	}
+}
+
+bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_send *send)
+{
+	const struct gamma_limits *limits = &flow->local->limits;
+
+	return send->level == GAMMA_WHEN_COPIED && !send->copied && !send->made &&
+	       send->envelope.length <= gamma_min(limits->inject_size, limits->eager_size);
 }
 
 /* The last frame of a message is made: where does the message wait for its end? */
@@ -179,7 +196,7 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 	}
 	if (copied && send->level == GAMMA_WHEN_COPIED) {
 		sent->send = NULL;
-		finish(flow, send, 0);
+		gamma_message_finish(flow, send, 0);
 		return;
 	}
 	*flags |= GAMMA_FLAG_ACK_REQUESTED;
@@ -188,19 +205,50 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 	gamma_list_append(&flow->messages.flying, &send->entry);
 }
 
+/* A message of several frames whose sender shall not wait goes on as a copy in its place. */
+static struct gamma_send *go_on_as_copy(struct gamma_flow *flow, struct gamma_send *send)
+{
+	struct gamma_send *copy =
+		gamma_message_copy(flow, send->iov, send->iov_count, &send->envelope);
+
+	if (!copy)
+		return NULL;
+	gamma_list_append(&send->entry, &copy->entry); /* in front of it */
+	gamma_message_finish(flow, send, 0);
+	return copy;
+}
+
+static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
+{
+	struct gamma_send *send = sent->send;
+
+	send->id = gamma_transfer_add(&flow->local->announced, send);
+	if (!send->id)
+		return false;
+	send->flying++;
+	message_made(flow, send, sent, false, flags);
+	return true;
+}
+
 static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_send *send =
 		gamma_list_first(&flow->messages.queue, struct gamma_send, entry);
-	bool copy = send->envelope.length <= flow->local->limits.inject_size;
 	uint64_t length = send->envelope.length;
+	bool copy = length <= flow->local->limits.inject_size && !send->copied;
 
 	sent->send = send;
 	plan_message(flow, send, sent);
-	if (sent->op == GAMMA_OP_ANNOUNCE) {
-		send->id = gamma_transfer_add(&flow->local->announced, send);
-		if (!send->id)
-			return false;
+	if (sent->op == GAMMA_OP_ANNOUNCE)
+		return announce(flow, sent, flags);
+	if (sent->op != GAMMA_OP_SEND) {
+		if (copy && send->level == GAMMA_WHEN_COPIED) {
+			send = go_on_as_copy(flow, send);
+			if (!send)
+				return false;
+			sent->send = send;
+			plan_message(flow, send, sent);
+		}
 		copy = false;
 	}
 	if (copy && !copy_frame(flow, sent))
@@ -210,7 +258,7 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	else
 		send->flying++;
 	send->made += sent->len;
-	if (sent->op == GAMMA_OP_ANNOUNCE || send->made == length)
+	if (send->made == length)
 		message_made(flow, send, sent, copy, flags);
 	return true;
 }
@@ -224,7 +272,7 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	sent->op = GAMMA_OP_BULK;
 	sent->offset = send->made;
 	sent->len = (uint32_t) gamma_min(send->wanted - send->made,
-					 payload_room(flow, GAMMA_EXT_FRAGMENT));
+					 gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
 	send->made += sent->len;
 	send->flying++;
 	gamma_list_remove(&send->entry);
@@ -238,26 +286,26 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	return true;
 }
 
-static bool next_accept(struct gamma_flow *flow, struct gamma_sent *sent)
+static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent)
 {
-	struct gamma_accept *accept =
-		gamma_list_first(&flow->messages.accepts, struct gamma_accept, entry);
+	struct gamma_notice *notice =
+		gamma_list_first(&flow->messages.notices, struct gamma_notice, entry);
 	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
 
 	if (!buffer)
 		return false;
 	buffer->content = (struct gamma_content){
-		.op = GAMMA_OP_ACCEPT,
+		.op = (uint8_t) notice->op,
 		.extensions = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
-		.id = accept->id,
-		.length = accept->wanted,
-		.fragment = (uint64_t) accept->accepted << GAMMA_FRAGMENT_OFFSET_BITS,
+		.id = notice->id,
+		.length = notice->length,
+		.fragment = notice->fragment,
 	};
 	buffer->len = 0;
 	sent->buffer = buffer;
-	sent->op = GAMMA_OP_ACCEPT;
-	gamma_list_remove(&accept->entry);
-	free(accept);
+	sent->op = buffer->content.op;
+	gamma_list_remove(&notice->entry);
+	free(notice);
 	return true;
 }
 
@@ -269,12 +317,12 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	sent->buffer = NULL;
 	sent->offset = 0;
 	sent->len = 0;
-	if (!gamma_list_empty(&m->accepts))
-		return next_accept(flow, sent);
+	if (!gamma_list_empty(&m->notices))
+		return next_notice(flow, sent);
 	if (!gamma_list_empty(&m->queue) &&
 	    (gamma_list_empty(&m->streams) || m->in_a_row < GAMMA_STREAM_SHARE)) {
 		m->in_a_row++;
-		return next_message(flow, sent, flags);
+		return gamma_batch_next(flow, sent) || next_message(flow, sent, flags);
 	}
 	m->in_a_row = 0;
 	if (!gamma_list_empty(&m->streams))
@@ -282,16 +330,18 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	return false;
 }
 
-bool gamma_message_accept(struct gamma_flow *flow, uint32_t id, uint32_t accepted, uint64_t wanted)
+bool gamma_message_notice(struct gamma_flow *flow, enum gamma_op op, uint32_t id, uint64_t length,
+			  uint64_t fragment)
 {
-	struct gamma_accept *accept = calloc(1, sizeof(*accept));
+	struct gamma_notice *notice = calloc(1, sizeof(*notice));
 
-	if (!accept)
+	if (!notice)
 		return false;
-	accept->id = id;
-	accept->accepted = accepted;
-	accept->wanted = wanted;
-	gamma_list_append(&flow->messages.accepts, &accept->entry);
+	notice->op = op;
+	notice->id = id;
+	notice->length = length;
+	notice->fragment = fragment;
+	gamma_list_append(&flow->messages.notices, &notice->entry);
 	gamma_flow_ready(flow);
 	return true;
 }
@@ -299,16 +349,20 @@ bool gamma_message_accept(struct gamma_flow *flow, uint32_t id, uint32_t accepte
 void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_send *send = gamma_transfer_find(&local->announced, fields->id);
+	uint32_t accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
+	struct gamma_send *send = fields->id ? gamma_transfer_find(&local->announced, fields->id)
+					     : gamma_message_find_cut(flow, accepted);
 
 	/* The id is the peer's word: believe it only if it names one of this flow's. */
 	if (!send || send->flow != flow) {
 		local->stats.stray++;
 		return;
 	}
-	gamma_transfer_remove(&local->announced, send->id);
+	if (!send->cut)
+		gamma_transfer_remove(&local->announced, send->id);
+	send->cut = false;
 	flow->messages.owed--;
-	send->accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
+	send->accepted = accepted;
 	send->wanted = gamma_min(fields->length, send->envelope.length);
 	gamma_list_remove(&send->entry);
 	if (send->wanted) {
@@ -320,7 +374,7 @@ void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_append(&flow->messages.flying, &send->entry);
 	if (!send->flying) /* else the announcement's own acknowledgement ends it */
-		finish(flow, send, 0);
+		gamma_message_finish(flow, send, 0);
 }
 
 void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent)
@@ -335,7 +389,7 @@ void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent)
 		return;
 	send->flying--;
 	if (!send->flying && send->state == GAMMA_SEND_FLYING)
-		finish(flow, send, 0);
+		gamma_message_finish(flow, send, 0);
 }
 
 static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int error)
@@ -345,8 +399,8 @@ static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int erro
 	gamma_list_for_each_safe(pos, tmp, list) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
-		if (error)
-			finish(flow, send, error);
+		if (error || send->copied)
+			gamma_message_finish(flow, send, error);
 		else
 			gamma_list_remove(&send->entry);
 	}
@@ -360,11 +414,11 @@ void gamma_message_drop_sends(struct gamma_flow *flow, int error)
 	drop_list(flow, &m->streams, error);
 	drop_list(flow, &m->announced, error);
 	drop_list(flow, &m->queue, error);
-	while (!gamma_list_empty(&m->accepts)) {
-		struct gamma_accept *accept =
-			gamma_list_first(&m->accepts, struct gamma_accept, entry);
+	while (!gamma_list_empty(&m->notices)) {
+		struct gamma_notice *notice =
+			gamma_list_first(&m->notices, struct gamma_notice, entry);
 
-		gamma_list_remove(&accept->entry);
-		free(accept);
+		gamma_list_remove(&notice->entry);
+		free(notice);
 	}
 }

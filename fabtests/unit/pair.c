@@ -372,6 +372,7 @@ struct net_options net_defaults(void)
 		.latency = US,
 		.inject_size = 512,
 		.eager_size = 16384,
+		.unexpected_size = 64 << 20,
 		.peer_timeout = 30 * SEC,
 	};
 }
@@ -385,6 +386,7 @@ static void node_init(struct net *net, unsigned index)
 		.local_mtu = GAMMA_SAMEHOST_MTU,
 		.inject_size = options->inject_size,
 		.eager_size = options->eager_size,
+		.unexpected_size = options->unexpected_size,
 		.peer_timeout = options->peer_timeout,
 		.forget = 2 * SEC,
 	};

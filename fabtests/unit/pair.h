@@ -17,6 +17,7 @@
 #define SEC GAMMA_NS_PER_S
 
 enum { ANY_OP = 0xff, ANY_NODE = -1 };
+enum { ALONE = 300 }; /* bytes: two such messages do not share a frame, by net_defaults */
 #define ANY_SEQ UINT64_MAX
 
 /* CORRUPT damages the header, or, if a checksum protects it, the payload; SPOIL the payload. */
@@ -42,6 +43,7 @@ struct net_options {
 	uint64_t latency;      /* ns */
 	uint32_t inject_size;  /* bytes */
 	uint64_t eager_size;   /* bytes */
+	uint64_t unexpected_size; /* bytes */
 	uint64_t peer_timeout; /* ns */
 };
 

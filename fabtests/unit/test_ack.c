@@ -21,7 +21,7 @@ static int teardown(void **state)
 static void copied(unsigned from, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		net_send(net, from, 1 - from, 64, GAMMA_WHEN_COPIED);
+		net_send(net, from, 1 - from, ALONE, GAMMA_WHEN_COPIED);
 }
 
 /* Both know each other, all is acknowledged, and the grants are there. */

@@ -54,7 +54,7 @@ static void order__lost_then_new_then_control_then_ack(void **state)
 	(void) state;
 	exchange(0);
 	for (int i = 0; i < 2; i++)
-		net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+		net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
 	assert_true(poll_kind(GAMMA_KIND_DATA)); /* frame 1 */
 	gamma_window_mark_lost(flow, 1);
 	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
@@ -72,7 +72,7 @@ static void order__acknowledgement_on_data_is_not_repeated_alone(void **state)
 	(void) state;
 	exchange(0);
 	exchange(1);
-	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+	net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
 	gamma_ack_now(flow);
 	assert_true(poll_kind(GAMMA_KIND_DATA));
 	assert_false(gamma_flow_poll(flow, net->now, &frame));
@@ -116,7 +116,7 @@ static void last_of_credit__asks_for_more(void **state)
 
 	(void) state;
 	for (int i = 0; i < 10; i++)
-		net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
+		net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
 	for (int i = 0; i < GAMMA_FIRST_CREDIT; i++) {
 		assert_true(poll_kind(GAMMA_KIND_DATA));
 		assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);

@@ -189,6 +189,7 @@ static int create_endpoint(struct gamma_ep *ep)
 			{
 				.inject_size = (uint32_t) gamma_settings.inject_size,
 				.eager_size = gamma_settings.eager_size,
+				.unexpected_size = gamma_settings.unexpected_size,
 				.peer_timeout = gamma_settings.peer_timeout,
 				.forget = 30 * GAMMA_NS_PER_S,
 				.payload_crc = gamma_settings.payload_crc,

@@ -161,12 +161,13 @@ static int keep_copy(struct gamma_tx *tx, uint64_t len)
 	return 0;
 }
 
-/* The message was taken but may not have left. Without memory for a copy, wait until it has. */
+/* The message was taken but is not done: its bytes may be needed (again). Without memory for a copy,
+ * wait until it is. */
 static void free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, uint64_t len, const bool *done)
 {
-	if (*done || tx->copy || tx->send.made == len || !keep_copy(tx, len))
+	if (*done || tx->copy || !keep_copy(tx, len))
 		return;
-	while (!*done && tx->send.made < len)
+	while (!*done)
 		gamma_endpoint_progress(ep->endpoint);
 }
 

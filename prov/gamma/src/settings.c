@@ -57,6 +57,9 @@ static const struct number_setting numbers[] = {
 	 "Largest message that is copied and sent at once, as by fi_inject (default: 4096)"},
 	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",
 	 "Largest message that is sent before the receiver has a buffer for it (default: 16384)"},
+	{NUMBER(unexpected_size), 1, 64 << 20, 1ull << 40, 0, "0 to 1099511627776 bytes",
+	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it waits "
+	 "at its sender (default: 67108864)"},
 	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS,
 	 "0.001 to 86400 seconds",
 	 "Time without any answer until a peer counts as dead (default: 120)"},

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Messages that a receiver could not keep, at their sender: from an eager message that is thought
+ * to be done, or nearly, to one that is announced and waits for ACCEPT. The bytes are still here:
+ * in the caller's memory, in a copy of the flow's own, or in the frame's buffer, because an
+ * acknowledgement releases nothing before the notices that it counts (see doc/protocol.md).
+ */
+#include "message/message.h"
+
+#include <stdlib.h>
+
+#include "flow/flow.h"
+
+struct gamma_copied {
+	struct gamma_send send;
+	uint8_t bytes[];
+};
+
+struct gamma_send *gamma_message_copy(struct gamma_flow *flow, const struct iovec *iov,
+				      unsigned iov_count, const struct gamma_envelope *envelope)
+{
+	struct gamma_copied *copied = malloc(sizeof(*copied) + envelope->length);
+	struct gamma_send *send;
+
+	if (!copied)
+		return NULL;
+	gamma_iov_read(iov, iov_count, 0, copied->bytes, envelope->length);
+	flow->local->stats.bytes_copied_out += envelope->length;
+	send = &copied->send;
+	*send = (struct gamma_send){
+		.iov = {{.iov_base = copied->bytes, .iov_len = envelope->length}},
+		.iov_count = 1,
+		.envelope = *envelope,
+		.level = GAMMA_WHEN_ARRIVED,
+		.flow = flow,
+		.state = GAMMA_SEND_QUEUED,
+		.wanted = envelope->length,
+		.copied = true,
+	};
+	gamma_list_init(&send->entry);
+	return send;
+}
+
+void gamma_message_copy_free(struct gamma_send *send)
+{
+	free(gamma_container_of(send, struct gamma_copied, send));
+}
+
+struct whereabouts {
+	struct gamma_envelope envelope;
+	const uint8_t *bytes;
+};
+
+/* The message of a frame that was copied and whose caller has long been told that it is done. */
+static bool find_in_buffer(const struct gamma_sent *sent, uint32_t index, struct whereabouts *where)
+{
+	const struct gamma_buffer *buffer = sent->buffer;
+	const struct gamma_content *content = &buffer->content;
+	uint32_t offset = 0;
+
+	where->envelope.tag = content->tag;
+	where->envelope.data = content->data;
+	where->envelope.length = buffer->len;
+	where->envelope.flags = (content->extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
+				(content->extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
+	where->bytes = buffer->payload;
+	for (uint32_t i = 0; sent->op == GAMMA_OP_BATCH && i <= index; i++)
+		if (!gamma_batch_item(buffer->payload, buffer->len, &offset, &where->envelope,
+				      &where->bytes))
+			return false;
+	return true;
+}
+
+static struct gamma_sent *frame_of(const struct gamma_flow *flow, uint32_t seq)
+{
+	struct gamma_sent *sent;
+
+	if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
+		return NULL;
+	sent = gamma_window_at(flow, seq);
+	if (sent->op != GAMMA_OP_SEND && sent->op != GAMMA_OP_SEND_FIRST &&
+	    sent->op != GAMMA_OP_BATCH)
+		return NULL;
+	return sent->send || sent->buffer ? sent : NULL;
+}
+
+static bool nonsense(struct gamma_flow *flow)
+{
+	flow->messages.cuts_seen++;
+	flow->local->stats.malformed++;
+	return true;
+}
+
+bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	const struct gamma_sent *sent = frame_of(flow, fields->id);
+	uint32_t index = (uint32_t) (fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK);
+	struct gamma_send *send = sent ? sent->send : NULL;
+	struct whereabouts where;
+	struct iovec iov;
+
+	if (!sent || (send && (send->state == GAMMA_SEND_ANNOUNCED ||
+			       send->envelope.length != fields->length)))
+		return nonsense(flow);
+	if (!send) {
+		if (!find_in_buffer(sent, index, &where) || where.envelope.length != fields->length)
+			return nonsense(flow);
+		iov = (struct iovec){(void *) where.bytes, where.envelope.length};
+		send = gamma_message_copy(flow, &iov, 1, &where.envelope);
+		if (!send)
+			return false;
+	}
+	flow->messages.cuts_seen++;
+	gamma_list_remove(&send->entry);
+	send->state = GAMMA_SEND_ANNOUNCED;
+	send->cut = true;
+	send->accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
+	send->made = 0;
+	flow->messages.owed++;
+	gamma_list_append(&flow->messages.announced, &send->entry);
+	return true;
+}
+
+struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_t accepted)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &flow->messages.announced) {
+		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
+
+		if (send->cut && send->accepted == accepted)
+			return send;
+	}
+	return NULL;
+}
