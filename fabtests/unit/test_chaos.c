@@ -36,6 +36,8 @@ static struct net_options options(uint64_t *seed)
 
 	options.eager_size = net_random(seed) % 2 ? 4096 : 16384;
 	options.latency = net_random(seed) % (20 * US);
+	if (net_random(seed) % 3 == 0)
+		options.unexpected_size = net_random(seed) % 5000;
 	options.slots = net_random(seed) % 2 ? 64 : 256;
 	if (net_random(seed) % 4 == 0) {
 		options.mtu = 9000;
