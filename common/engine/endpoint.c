@@ -212,11 +212,12 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 	frame.head = gamma_build(&fields, peer->mac, local->addr.mac, local->ethertype,
 				 frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
+	if (!gamma_output_single(endpoint, same_host ? endpoint->samehost : endpoint->packet,
+				 &frame))
+		/* Longer than the NIC has just turned out to carry, or the link is full. */
+		return envelope->length > gamma_endpoint_datagram_max(endpoint) ? -EMSGSIZE : -EAGAIN;
 	endpoint->local.stats.datagrams_out++;
-	return gamma_output_single(endpoint, same_host ? endpoint->samehost : endpoint->packet,
-				   &frame)
-		       ? 0
-		       : -EAGAIN;
+	return 0;
 }
 
 /* ---- progress ---- */

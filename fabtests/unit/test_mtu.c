@@ -359,6 +359,26 @@ static void lowered__below_1500(void **state)
 	done(net);
 }
 
+/* A datagram that is too long now is said to be: not to be tried again for ever. */
+static void lowered__datagrams(void **state)
+{
+	static uint8_t bytes[9000];
+	struct iovec iov = {bytes, 8000};
+	struct gamma_envelope envelope = {.length = 8000};
+	struct net *net = with(9000, 0);
+	struct gamma_endpoint *ep = &net->nodes[0].ep;
+	const struct gamma_addr *peer = &net->nodes[1].ep.local.addr;
+
+	(void) state;
+	lower(net, OWN_NIC, 0, 4000);
+	assert_int_equal(gamma_endpoint_send_datagram(ep, peer, &iov, 1, &envelope), -EMSGSIZE);
+	assert_int_equal(gamma_endpoint_datagram_max(ep), 4000 - GAMMA_DGRAM_HEADER_MAX);
+	assert_int_equal(gamma_endpoint_send_datagram(ep, peer, &iov, 1, &envelope), -EMSGSIZE);
+	assert_int_equal(net_stats(net, 0)->datagrams_out, 0);
+	assert_int_equal(warnings, 1);
+	done(net);
+}
+
 /* Frames already cut heed what the peer tells, too. */
 static void lowered__told_by_the_peer(void **state)
 {
@@ -502,6 +522,7 @@ int main(void)
 		TEST(lowered__what_it_costs),
 		TEST(lowered__own_nic_at_once_and_the_peer_is_told),
 		TEST(lowered__below_1500),
+		TEST(lowered__datagrams),
 		TEST(lowered__told_by_the_peer),
 		TEST(doubted__in_vain),
 		TEST(doubted__not_while_large_frames_pass),

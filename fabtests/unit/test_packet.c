@@ -290,6 +290,51 @@ static void send__link_down_takes_nothing(void **state)
 	assert_int_equal(next_number(), 2);
 }
 
+/* What a link says of a frame of so many bytes, alone or behind a small one; 0: it took it. */
+static int refusal(uint16_t bytes, unsigned before)
+{
+	static const uint8_t payload[9000];
+	struct gamma_fields f[2] = {fields(0), fields(1)};
+	struct gamma_frame frames[2];
+	int error = 0;
+
+	f[before].payload_len = (uint16_t) (bytes - GAMMA_HEADER_LEN);
+	for (unsigned i = 0; i <= before; i++)
+		make(&frames[i], &f[i], payload);
+	return out->ops->send(out, frames, before + 1, &error) == before + 1 ? 0 : error;
+}
+
+static void send__mtu_lowered_says_to_what(void **state)
+{
+	(void) state;
+	netns_needed();
+	out->mtu = 9000;
+	assert_int_equal(netns_ip("link set dev g0 mtu 4000"), 0);
+	assert_int_equal(refusal(4000, 0), 0);
+	assert_int_equal(refusal(4001, 0), -EMSGSIZE);
+	assert_int_equal(out->mtu, 4000);
+	assert_int_equal(refusal(4001, 0), -EAGAIN); /* that has been said */
+	assert_int_equal(netns_ip("link set dev g0 mtu 3000"), 0);
+	/* A burst of which the first frame leaves: why the second did not, the next call tells. */
+	assert_int_equal(refusal(4000, 1), -EAGAIN);
+	assert_int_equal(refusal(4000, 0), -EMSGSIZE);
+	assert_int_equal(out->mtu, 3000);
+	assert_int_equal(netns_ip("link set dev g0 mtu 9000"), 0);
+	assert_int_equal(refusal(9000, 0), 0);
+}
+
+/* The kernel only says that there is no room. */
+static void send__veth_peer_with_a_smaller_mtu(void **state)
+{
+	(void) state;
+	netns_needed();
+	assert_int_equal(netns_ip("link set dev g1 mtu 1500"), 0);
+	assert_int_equal(refusal(1500, 0), 0);
+	assert_int_equal(refusal(9000, 0), -EAGAIN);
+	assert_int_equal(refusal(1500, 0), 0);
+	assert_int_equal(netns_ip("link set dev g1 mtu 9000"), 0);
+}
+
 static void open__nic_that_is_not_there(void **state)
 {
 	struct gamma_packet_attr a = attr("g1");
@@ -333,6 +378,8 @@ int main(void)
 		LINK_TEST(ring__full_is_counted),
 		LINK_TEST(slots__as_many_as_fit_but_not_fewer_than_256),
 		LINK_TEST(send__link_down_takes_nothing),
+		LINK_TEST(send__mtu_lowered_says_to_what),
+		LINK_TEST(send__veth_peer_with_a_smaller_mtu),
 		LINK_TEST(open__nic_that_is_not_there),
 		LINK_TEST(open__without_the_privilege),
 	};
