@@ -205,11 +205,12 @@ static void watch_loss(struct gamma_pool *pool, bool again)
 	}
 }
 
-void gamma_credit_arrived(struct gamma_flow *flow, uint8_t flags)
+void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 {
 	struct gamma_pool *pool = &flow->local->pool;
 	struct gamma_credit *credit = &flow->credit;
-	bool bulk = flags & GAMMA_FLAG_BACKLOG;
+	bool newest = seq + 1 == flow->rx.highest; /* an overtaken one tells old news */
+	bool bulk = newest ? flags & GAMMA_FLAG_BACKLOG : credit->bulk;
 
 	pool->arrivals++;
 	if (gamma_unlikely(!credit->active))
@@ -241,7 +242,7 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint8_t flags)
 
 /* Asks the flow that has been idle longest to give back. It goes last: if it is dead, the next
  * request asks another. */
-static void reclaim(struct gamma_pool *pool, const struct gamma_flow *except)
+static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bool bulk)
 {
 	struct gamma_list *pos;
 
@@ -249,14 +250,15 @@ static void reclaim(struct gamma_pool *pool, const struct gamma_flow *except)
 		struct gamma_flow *flow =
 			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
 
-		if (flow == except || flow->credit.bulk || !gamma_credit_window(flow))
+		if (flow == except || flow->credit.bulk != bulk || !gamma_credit_window(flow))
 			continue;
 		gamma_list_remove(pos);
 		gamma_list_append(&pool->holders, pos);
 		flow->credit.reclaiming = true;
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
-		return;
+		return true;
 	}
+	return false;
 }
 
 void gamma_credit_request(struct gamma_flow *flow)
@@ -279,7 +281,9 @@ void gamma_credit_request(struct gamma_flow *flow)
 		gamma_ack_now(flow);
 		return;
 	}
-	reclaim(pool, flow);
+	/* One with more to send keeps its credit; but it may have given that up since. */
+	if (!reclaim(pool, flow, false))
+		reclaim(pool, flow, true);
 }
 
 void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned)

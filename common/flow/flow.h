@@ -406,7 +406,8 @@ void gamma_credit_init(struct gamma_flow *flow);
 /* What several senders with a backlog may at least have under way to this endpoint (frames; 0: no
  * bound), and whether other receivers of the NIC have such senders too. */
 void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames, bool crowded);
-void gamma_credit_arrived(struct gamma_flow *flow, uint8_t flags); /* a DATA frame, new */
+/* A new DATA frame. */
+void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags);
 void gamma_credit_request(struct gamma_flow *flow); /* the peer asks for more */
 void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned);
 void gamma_credit_give_back(struct gamma_flow *flow); /* sender: RECLAIM asks */

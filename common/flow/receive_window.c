@@ -143,7 +143,7 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 	rx->arrived++;
 	rx->last = fields->seq;
 	rx->last_time = arrived;
-	gamma_credit_arrived(flow, fields->flags);
+	gamma_credit_arrived(flow, fields->seq, fields->flags);
 	gamma_ack_arrived(flow, fields, now);
 }
 

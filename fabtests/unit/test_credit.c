@@ -417,6 +417,17 @@ static void bulk__loss_lowers_the_bound_and_quiet_raises_it(void **state)
 	assert_int_equal(net_stats(net, 1)->requests_out + net_stats(net, 2)->requests_out, 0);
 }
 
+static void bulk__an_overtaken_frame_tells_old_news(void **state)
+{
+	(void) state;
+	bulk_streams(1, 5000);
+	net_rule(net, (struct rule){.fate = DELAY, .from = 1, .kind = GAMMA_KIND_DATA,
+				    .op = ANY_OP, .seq = 2, .delay = 50 * US, .times = 1});
+	net_finish(net, SEC);
+	assert_true(net_stats(net, 0)->out_of_order > 0);
+	assert_int_equal(pool(0)->bulk, 0);
+}
+
 static void bulk__one_alone_is_not_bounded(void **state)
 {
 	(void) state;
@@ -520,6 +531,7 @@ int main(void)
 		NET_TEST(crowd__with_dead_holders),
 		NET_TEST(bulk__is_known_by_what_frames_say),
 		NET_TEST(bulk__loss_lowers_the_bound_and_quiet_raises_it),
+		NET_TEST(bulk__an_overtaken_frame_tells_old_news),
 		NET_TEST(bulk__one_alone_is_not_bounded),
 		NET_TEST(bulk__dead_holders_do_not_stop_the_others),
 		NET_TEST(budget__sets_the_floor),
