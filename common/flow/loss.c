@@ -170,8 +170,10 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
 
-	if (!waiting(flow))
+	if (!waiting(flow)) {
+		loss->waiting_since = 0;
 		return;
+	}
 	if (!loss->waiting_since)
 		loss->waiting_since = now;
 	if (gamma_loss_peer_dead(flow, now))

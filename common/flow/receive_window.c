@@ -145,6 +145,9 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 	rx->last_time = arrived;
 	gamma_credit_arrived(flow, fields->seq, fields->flags);
 	gamma_ack_arrived(flow, fields, now);
+	/* The rest of a message is owed from now on, also by a peer that is never sent anything. */
+	if (gamma_unlikely(flow->messages.owed && !gamma_timer_set_p(flow, GAMMA_TIMER_PROBE)))
+		gamma_loss_rearm(flow, now);
 }
 
 /* The bits begin at the first gap, or, when the last arrival is too far from it, end there: a

@@ -393,6 +393,37 @@ static void silence__given_up_while_bulk_is_awaited(void **state)
 }
 
 /* A long pause is no sign of death: what counts begins with the next message. */
+static void silence__given_up_within_an_eager_message(void **state)
+{
+	(void) state;
+	net_post(net, 1, 16384);
+	net_rule(net, (struct rule){.fate = DROP, .op = GAMMA_OP_SEND_MORE, .seq = ANY_SEQ});
+	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 100 * US);
+	assert_false(gamma_list_empty(&net->nodes[1].receives));
+	net->nodes[0].unplugged = true;
+	net_run(net, 32 * SEC);
+	assert_int_equal(net->nodes[1].receive_errors, 1);
+	assert_int_equal(net->nodes[1].last_error, -ETIMEDOUT);
+}
+
+static void silence__waiting_begins_anew_after_a_pause(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	flow = net_flow(net, 1, 0);
+	/* As the interface layer counts a receive that names its source; satisfied at once. */
+	flow->messages.expected = 1;
+	gamma_loss_rearm(flow, net->now);
+	flow->messages.expected = 0;
+	net_run(net, 60 * SEC);
+	flow->messages.expected = 1;
+	gamma_loss_rearm(flow, net->now);
+	net_run(net, 10 * SEC);
+	assert_int_equal(net->nodes[1].failures, 0);
+}
+
 static void silence__after_a_long_pause(void **state)
 {
 	struct outgoing *out;
@@ -486,6 +517,8 @@ int main(void)
 		NET_TEST(silence__given_up_while_a_receive_is_posted_for_it),
 		NET_TEST(silence__while_stopped_itself_says_nothing),
 		NET_TEST(silence__given_up_while_bulk_is_awaited),
+		NET_TEST(silence__given_up_within_an_eager_message),
+		NET_TEST(silence__waiting_begins_anew_after_a_pause),
 		NET_TEST(silence__after_a_long_pause),
 		NET_TEST(idle__nothing_is_sent),
 		NET_TEST(sample__first_and_following),
