@@ -14,6 +14,7 @@ enum {
 	PATTERN_SHIFT = 65536, /* different beginnings */
 	COPY_MAX = 16384, /* bytes: longer ones are copied (and then spoilt) only one time in four */
 	SPOILT = 0xdb,
+	LOOK_MS = 100, /* until somebody who is away is looked after again */
 };
 
 /* Message bytes are a window into this: comparing is quick, and no two messages look alike. */
@@ -449,16 +450,15 @@ void sim_send_at(struct sim_message *message, uint64_t when)
 	sim_push(message->sim, when, EVENT_SEND, 0, message);
 }
 
-/* An application that is away does it when it comes back; never, if it does not. */
+/* An application that is away does it when it comes back, if it does. */
 void app_event(struct sim *sim, struct event event)
 {
 	struct sim_message *message = event.what;
 	struct node *node = event.kind == EVENT_POST ? receiver_of(message) : sender_of(message);
-	uint64_t when = gamma_max(node->away, node->busy);
+	uint64_t when = gamma_max(gamma_min(node->away, sim->now + LOOK_MS * SIM_MS), node->busy);
 
 	if (node->state == NODE_ALIVE && when > sim->now) {
-		if (when != GAMMA_NEVER)
-			sim_push(sim, when, event.kind, 0, message);
+		sim_push(sim, when, event.kind, 0, message);
 	} else if (event.kind == EVENT_POST) {
 		sim_post(message, message->capacity);
 	} else {

@@ -363,7 +363,8 @@ static void plan_message(struct plan *plan, struct sim *sim, uint64_t when)
 
 	draw_pair(plan, &from, &to);
 	message = sim_message(sim, from, to, length, (int) (dice(plan) % LEVELS));
-	message->partial = percent(plan, plan->partial);
+	/* An application knows a peer in part or in full, not now so, now so. */
+	message->partial = (from * 64 + to) * 2654435761u % 100 < plan->partial;
 	plan->volume += length;
 	sim_send_at(message, when);
 	if (plan->unposted && percent(plan, 10))

@@ -170,7 +170,6 @@ void fault_remember(struct sim *sim, const struct frame *frame)
 	if (*slot)
 		frame_free(sim, *slot);
 	*slot = frame_copy(sim, frame);
-	(*slot)->message = NULL;
 }
 
 /* ---- partitions, refusals ---- */
