@@ -241,8 +241,10 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 }
 
 /* Asks the flow that has been idle longest to give back. It goes last: if it is dead, the next
- * request asks another. */
-static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bool bulk)
+ * request asks another. An answer that does not come is owed like any other, so the death of a
+ * peer that owes nothing else is noticed too. */
+static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bool bulk,
+		    uint64_t now)
 {
 	struct gamma_list *pos;
 
@@ -256,12 +258,14 @@ static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bo
 		gamma_list_append(&pool->holders, pos);
 		flow->credit.reclaiming = true;
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
+		if (!gamma_timer_set_p(flow, GAMMA_TIMER_PROBE))
+			gamma_loss_rearm(flow, now);
 		return true;
 	}
 	return false;
 }
 
-void gamma_credit_request(struct gamma_flow *flow)
+void gamma_credit_request(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_pool *pool = &flow->local->pool;
 
@@ -282,8 +286,8 @@ void gamma_credit_request(struct gamma_flow *flow)
 		return;
 	}
 	/* One with more to send keeps its credit; but it may have given that up since. */
-	if (!reclaim(pool, flow, false))
-		reclaim(pool, flow, true);
+	if (!reclaim(pool, flow, false, now))
+		reclaim(pool, flow, true, now);
 }
 
 void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned)

@@ -221,7 +221,7 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
 		break;
 	case GAMMA_KIND_REQUEST:
 		flow->local->stats.requests_in++;
-		gamma_credit_request(flow);
+		gamma_credit_request(flow, now);
 		break;
 	case GAMMA_KIND_RECLAIM:
 		if (fields->op == GAMMA_ASK)

@@ -408,7 +408,7 @@ void gamma_credit_init(struct gamma_flow *flow);
 void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames, bool crowded);
 /* A new DATA frame. */
 void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags);
-void gamma_credit_request(struct gamma_flow *flow); /* the peer asks for more */
+void gamma_credit_request(struct gamma_flow *flow, uint64_t now); /* the peer asks for more */
 void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned);
 void gamma_credit_give_back(struct gamma_flow *flow); /* sender: RECLAIM asks */
 void gamma_credit_release(struct gamma_flow *flow); /* the flow ends */

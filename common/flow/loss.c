@@ -34,7 +34,7 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay)
 static bool waiting(const struct gamma_flow *flow)
 {
 	return gamma_window_unacked(flow) || flow->messages.owed || flow->messages.expected ||
-	       flow->credit.starved;
+	       flow->credit.starved || flow->credit.reclaiming;
 }
 
 /* How long to wait for a sign before asking: as long as answers take, the peer's own delay
@@ -148,6 +148,9 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 		loss->rack_time = loss->probe_time;
 		loss->rack_rtt = now - loss->probe_time;
 	}
+	/* An answer that has not come before this one never will: the question, or it, was lost. */
+	if (flow->credit.reclaiming)
+		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
 	gamma_loss_detect(flow, now);
 	gamma_loss_rearm(flow, now);
 }

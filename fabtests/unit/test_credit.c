@@ -502,6 +502,72 @@ static void crowd__with_dead_holders(void **state)
 	assert_int_equal(net->nodes[0].received, 20 * 10 + 80 * 30);
 }
 
+/* Peers that hold the whole of a small ring, and later another that wants some of it. */
+static void small_ring(void)
+{
+	struct net_options options = net_defaults();
+
+	options.slots = 64;
+	net_free(net);
+	net = net_new(5, &options);
+	messages(1, 0, 20);
+	net_finish(net, SEC);
+	messages(2, 0, 3);
+	net_finish(net, SEC);
+	assert_int_equal(pool(0)->granted, pool(0)->slots - pool(0)->reserve);
+}
+
+static void holders_die(void)
+{
+	for (unsigned peer = 1; peer <= 3; peer++)
+		net->nodes[peer].unplugged = true;
+	assert_int_equal(pool(0)->granted, pool(0)->slots - pool(0)->reserve);
+	messages(4, 0, 30);
+	net_run(net, 70 * SEC);
+	assert_int_equal(net->nodes[4].sent, 30);
+}
+
+/* They owe nothing but the answer to RECLAIM; that is enough to notice. */
+static void dead__holders_that_owe_nothing(void **state)
+{
+	(void) state;
+	small_ring();
+	holders_die();
+}
+
+/* They had more to send, of which nothing comes any more. */
+static void dead__holders_with_a_backlog(void **state)
+{
+	(void) state;
+	small_ring();
+	for (int peer = 1; peer <= 2; peer++) {
+		net_rule(net, (struct rule){.fate = DROP, .from = peer, .op = ANY_OP,
+					    .seq = ANY_SEQ, .skip = 1});
+		messages((unsigned) peer, 0, 10);
+	}
+	net_run(net, 10 * US);
+	messages(3, 0, 4);
+	net_run(net, MS);
+	assert_int_equal(pool(0)->bulk, 2);
+	holders_die();
+}
+
+static void reclaim__lost_question_is_repeated(void **state)
+{
+	struct rule *rule;
+
+	(void) state;
+	small_ring();
+	rule = net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_RECLAIM,
+					   .op = ANY_OP, .seq = ANY_SEQ, .times = 1});
+	messages(3, 0, 30);
+	net_finish(net, SEC);
+	assert_int_equal(rule->met, 1);
+	net_run(net, 10 * SEC);
+	assert_false(net_flow(net, 0, 1)->credit.reclaiming);
+	assert_false(net_flow(net, 0, 2)->credit.reclaiming);
+}
+
 #define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -529,6 +595,9 @@ int main(void)
 		NET_TEST(crowd__one_after_the_other),
 		NET_TEST(crowd__all_at_once),
 		NET_TEST(crowd__with_dead_holders),
+		NET_TEST(dead__holders_that_owe_nothing),
+		NET_TEST(dead__holders_with_a_backlog),
+		NET_TEST(reclaim__lost_question_is_repeated),
 		NET_TEST(bulk__is_known_by_what_frames_say),
 		NET_TEST(bulk__loss_lowers_the_bound_and_quiet_raises_it),
 		NET_TEST(bulk__an_overtaken_frame_tells_old_news),
