@@ -346,10 +346,8 @@ static void check_promise(const struct sim_message *message)
 	if (message->level == GAMMA_WHEN_COPIED &&
 	    message->length <= message->sim->config.inject_size)
 		return;
-	/* A receive that is too short takes only what it can, of a message that was announced. */
-	if (message->matched && message->level != GAMMA_WHEN_ARRIVED)
-		want = gamma_min(want, message->capacity);
-	if (message->matched && message->length > message->sim->config.eager_size)
+	/* A receive that is too short takes only what it can. */
+	if (message->matched)
 		want = gamma_min(want, message->capacity);
 	if (!message->taken_frames || message->taken < want)
 		sim_fail(message->sim,

@@ -100,7 +100,7 @@ static uint64_t unexpected_bytes(const struct gamma_flow *flow)
 		const struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
 
-		bytes += inbound->kept ? inbound->envelope.length : 0;
+		bytes += inbound->kept ? inbound->kept_size : 0;
 	}
 	return bytes;
 }
@@ -126,7 +126,15 @@ void check_progress(struct node *node)
 		if (sample)
 			kept += unexpected_bytes(flow);
 	}
-	sim->totals.max_unexpected = gamma_max(sim->totals.max_unexpected, kept);
+	if (sample && kept != node->ep.local.kept)
+		sim_fail(sim, "node %u keeps %llu bytes of unexpected messages, but counts %llu",
+			 node->index, (unsigned long long) kept,
+			 (unsigned long long) node->ep.local.kept);
+	if (node->ep.local.kept > sim->config.unexpected_size)
+		sim_fail(sim, "node %u keeps %llu bytes of unexpected messages, its limit is %llu",
+			 node->index, (unsigned long long) node->ep.local.kept,
+			 (unsigned long long) sim->config.unexpected_size);
+	sim->totals.max_unexpected = gamma_max(sim->totals.max_unexpected, node->ep.local.kept);
 }
 
 /* ---- rings ---- */
@@ -166,10 +174,10 @@ void check_ring_drop(struct node *node, const struct frame *frame)
 
 /* ---- the end ---- */
 
-/* A send to this message's receiver ends only after a match. */
+/* Does its send end only after a match? */
 static bool needs_match(const struct sim_message *message)
 {
-	return message->level == GAMMA_WHEN_MATCHED ||
+	return message->level == GAMMA_WHEN_MATCHED || message->send.cut ||
 	       message->length > message->sim->config.eager_size;
 }
 

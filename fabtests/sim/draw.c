@@ -123,6 +123,7 @@ static void draw_config(struct plan *plan)
 	config->cost_frame = PICK(plan, 50, 100, 300, 1000);
 	config->cost_kib = PICK(plan, 60, 120, 300);
 	config->watched = percent(plan, 70);
+	config->unexpected_size = PICK(plan, 0, 1000, 20000, 1 << 20, 64 << 20, 64 << 20);
 	config->payload_crc = percent(plan, 25);
 	config->steps_max = 20000000;
 }

@@ -46,6 +46,7 @@ struct frame {
 	bool damaged;
 	struct gamma_fields fields;
 	struct sim_message *message; /* of DATA: whose payload, NULL: nobody waits for it */
+	uint32_t carries; /* bytes of the DATA frame's payload, also if this is only a part of it */
 	size_t len;		     /* bytes */
 	uint8_t bytes[];
 };

@@ -80,13 +80,13 @@ static void take(struct node *node, const struct gamma_arrival *arrival)
 {
 	const struct frame *frame = node->ring_head;
 	struct sim_message *message = frame->message;
-	uint32_t payload = frame->fields.payload_len;
+	uint32_t payload = frame->fields.payload_len, carries = frame->carries;
 	uint64_t before = node->ep.local.stats.data_frames_in;
 
 	node->busy += node->sim->config.cost_frame + payload * node->sim->config.cost_kib / 1024;
 	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
 	if (message && node->ep.local.stats.data_frames_in != before)
-		app_taken(message, payload);
+		app_taken(message, carries);
 	node->link.ops->release(&node->link);
 	check_step(node);
 }
@@ -203,6 +203,7 @@ static void begin(struct node *node)
 		.local_mtu = GAMMA_SAMEHOST_MTU,
 		.inject_size = config->inject_size,
 		.eager_size = config->eager_size,
+		.unexpected_size = config->unexpected_size,
 		.peer_timeout = config->peer_timeout,
 		.forget = config->forget,
 		.payload_crc = config->payload_crc,

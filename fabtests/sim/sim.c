@@ -24,6 +24,7 @@ void sim_config_default(struct sim_config *config)
 		.nic_queue = 1 << 20,
 		.inject_size = 512,
 		.eager_size = 16384,
+		.unexpected_size = 64 << 20,
 		.peer_timeout = 30 * SIM_SEC,
 		.forget = 30 * SIM_SEC,
 		.linger = SIM_SEC,

@@ -159,26 +159,35 @@ static void digest_frame(struct sim *sim, const struct frame *frame, uint64_t le
 	}
 }
 
-/* The message whose payload it carries, if that message has not ended. */
-static struct sim_message *message_of(const struct gamma_frame *frame)
+/* The message whose payload it carries, if that message has not ended, and how much of it. */
+static void note_message(struct frame *frame, const struct gamma_frame *from)
 {
-	struct gamma_send *send;
+	const struct gamma_sent *sent;
 
-	if (frame->kind != GAMMA_KIND_DATA || !frame->flow)
-		return NULL;
-	send = gamma_window_at(frame->flow, frame->seq)->send;
-	return send ? gamma_container_of(send, struct sim_message, send) : NULL;
+	if (from->kind != GAMMA_KIND_DATA || !from->flow)
+		return;
+	sent = gamma_window_at(from->flow, from->seq);
+	frame->carries = sent->len;
+	/* A copy that the flow has made for itself is nobody's any more. */
+	if (sent->send && !sent->send->copied)
+		frame->message = gamma_container_of(sent->send, struct sim_message, send);
+}
+
+static size_t frame_len(const struct gamma_frame *frame)
+{
+	size_t len = frame->head_len;
+
+	for (unsigned i = 0; i < frame->iov_count; i++)
+		len += frame->iov[i].iov_len;
+	return len;
 }
 
 static void transmit(struct node *node, const struct gamma_frame *from)
 {
 	struct sim *sim = node->sim;
-	size_t len = from->head_len;
-	struct frame *frame;
+	size_t len = frame_len(from);
+	struct frame *frame = frame_new(sim, len);
 
-	for (unsigned i = 0; i < from->iov_count; i++)
-		len += from->iov[i].iov_len;
-	frame = frame_new(sim, len);
 	memcpy(frame->bytes, from->head, from->head_len);
 	len = from->head_len;
 	for (unsigned i = 0; i < from->iov_count; i++) {
@@ -187,7 +196,7 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 	}
 	frame->from = (uint16_t) node->index;
 	frame->to = (uint16_t) node_of_mac(frame->bytes);
-	frame->message = message_of(from);
+	note_message(frame, from);
 	if (gamma_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		sim_fail(sim, "node %u sent a malformed frame", node->index);
 	if (len > node->ep.local.limits.mtu + GAMMA_ETH_LEN)
@@ -232,8 +241,13 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 		most = (unsigned) (sim_random(sim) % count);
 		fault_count(sim, SIM_PARTLY);
 	}
-	while (sent < most && backlog(node) < sim->config.nic_queue)
+	while (sent < most && backlog(node) < sim->config.nic_queue) {
+		if (frame_len(&frames[sent]) > node->link.mtu + GAMMA_ETH_LEN) {
+			*error = -EMSGSIZE;
+			break;
+		}
 		transmit(node, &frames[sent++]);
+	}
 	return sent;
 }
 
