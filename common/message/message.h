@@ -117,7 +117,7 @@ struct gamma_inbound {
 	void *user;   /* the interface layer's */
 };
 
-/* Ids of announced sends and accepted receives: slot in the low 16 bits, generation above. */
+/* Ids of announced sends and accepted receives: slot in the low 20 bits, generation above. */
 struct gamma_transfers {
 	struct gamma_transfer *slots;
 	uint32_t size, free; /* entries; head of the free list */

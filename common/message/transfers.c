@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define SLOT_BITS 16
+#define SLOT_BITS 20
 #define SLOT_MAX (1u << SLOT_BITS)
 #define NO_SLOT UINT32_MAX
 

@@ -33,7 +33,7 @@ static void find__made_up_ids(void **state)
 	id = gamma_transfer_add(&transfers, &objects[0]);
 	assert_null(gamma_transfer_find(&transfers, 0));
 	assert_null(gamma_transfer_find(&transfers, id + 1));
-	assert_null(gamma_transfer_find(&transfers, id + (1u << 16)));
+	assert_null(gamma_transfer_find(&transfers, id + (1u << 20)));
 	assert_null(gamma_transfer_find(&transfers, UINT32_MAX));
 	gamma_transfers_fini(&transfers);
 }
@@ -62,16 +62,16 @@ static void remove__late_id_finds_nothing(void **state)
 static void add__as_many_as_there_are_slots(void **state)
 {
 	struct gamma_transfers transfers;
-	uint32_t ids[1 << 16];
+	static uint32_t ids[1 << 20];
 
 	(void) state;
 	gamma_transfers_init(&transfers);
-	for (int i = 0; i < 1 << 16; i++) {
+	for (int i = 0; i < 1 << 20; i++) {
 		ids[i] = gamma_transfer_add(&transfers, &objects[i]);
 		assert_int_not_equal(ids[i], 0);
 	}
 	assert_int_equal(gamma_transfer_add(&transfers, &objects[0]), 0);
-	for (int i = 0; i < 1 << 16; i++)
+	for (int i = 0; i < 1 << 20; i++)
 		assert_ptr_equal(gamma_transfer_find(&transfers, ids[i]), &objects[i]);
 	gamma_transfer_remove(&transfers, ids[77]);
 	assert_int_not_equal(gamma_transfer_add(&transfers, &objects[1]), 0);
