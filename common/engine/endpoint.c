@@ -136,6 +136,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 	endpoint->datagram = attr->datagram;
 	endpoint->linger = attr->linger;
 	endpoint->owner = getpid();
+	gamma_budget_open(endpoint, attr);
 	*out = endpoint;
 	return 0;
 }
@@ -243,6 +244,14 @@ static bool look_at_samehost(const struct gamma_endpoint *endpoint)
 	       endpoint->polls % GAMMA_LOOK_EVERY == 0;
 }
 
+/* What is due now and then while frames arrive. */
+static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	endpoint->house_at = now + GAMMA_HOUSE_US * GAMMA_NS_PER_US;
+	compare_clocks(endpoint, now);
+	gamma_budget_divide(endpoint, now);
+}
+
 /* A caller that polls in vain may be keeping its peer, or another rank, from the core. */
 static void let_others_run(const struct gamma_endpoint *endpoint)
 {
@@ -258,8 +267,8 @@ void gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	uint64_t now = 0;
 	unsigned taken = take_in(endpoint, endpoint->packet, &now);
 
-	if (taken)
-		compare_clocks(endpoint, now);
+	if (taken && now >= endpoint->house_at)
+		keep_house(endpoint, now);
 	endpoint->polls++;
 	if (gamma_unlikely(look_at_samehost(endpoint)) &&
 	    take_in(endpoint, endpoint->samehost, &now)) {
@@ -374,6 +383,7 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint)
 
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 {
+	gamma_budget_close(endpoint);
 	gamma_local_fini(&endpoint->local);
 	close_links(endpoint);
 	free(endpoint->chains);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "engine/endpoint.h"
+#include "link/nic_share.h"
 
 enum {
 	GAMMA_BURST = 64,	   /* frames handed to a link at once */
@@ -17,9 +18,19 @@ enum {
 	GAMMA_YIELD_NEIGHBOUR = 32, /* polls in vain before the core is offered, with neighbours */
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
+	GAMMA_HOUSE_US = 1000,	   /* between two rounds of housekeeping */
 	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
 	GAMMA_FLOWS_MAX = 65536,   /* flows that strangers may open */
 	GAMMA_PEERS_FIRST = 64,	   /* chains of the flow table at first */
+};
+
+/* What senders of bulk data may have on their way to this endpoint's NIC: budget.c */
+struct gamma_budget {
+	struct gamma_nic_share *share; /* with the other endpoints of the NIC; NULL: not divided */
+	uint64_t least;		       /* bytes: the NIC's, if the cable does not hold more */
+	uint64_t speed;		       /* of the NIC, bits/s; 0: unknown */
+	uint32_t frames;	       /* of this endpoint's MTU: the NIC's budget */
+	uint64_t measure_at;	       /* ns: when frames is computed again */
 };
 
 struct gamma_endpoint {
@@ -42,8 +53,16 @@ struct gamma_endpoint {
 	uint64_t stalled_until; /* ns: no link is asked to send before this; 0: not stalled */
 	int64_t clock_offset;  /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	uint64_t clock_read;   /* ns: when that was read */
+	uint64_t house_at;     /* ns: no housekeeping before this */
+	struct gamma_budget budget;
 	struct gamma_frame burst[GAMMA_BURST];
 };
+
+/* ---- budget.c ---- */
+void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr);
+/* Now and then while frames arrive: the part for this endpoint's senders. */
+void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now);
+void gamma_budget_close(struct gamma_endpoint *endpoint);
 
 /* ---- peers.c ---- */
 int gamma_peers_init(struct gamma_endpoint *endpoint);

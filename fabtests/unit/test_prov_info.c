@@ -288,6 +288,10 @@ static void settings__good_and_bad(void **state)
 		const char *name, *value;
 		bool good;
 	} rows[] = {
+		{"FI_GAMMA_BUDGET", "0", true},
+		{"FI_GAMMA_BUDGET", "256K", true},
+		{"FI_GAMMA_BUDGET", "2G", false},
+		{"FI_GAMMA_BUDGET", "-1", false},
 		{"FI_GAMMA_RING_SIZE", "65536", true},
 		{"FI_GAMMA_RING_SIZE", "2M", true},
 		{"FI_GAMMA_RING_SIZE", "0x100000", true},

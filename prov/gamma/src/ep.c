@@ -183,6 +183,8 @@ static int create_endpoint(struct gamma_ep *ep)
 		.tenant = geteuid(),
 		.host = gamma_host_identity(),
 		.ring_bytes = gamma_settings.ring_size,
+		.speed = nic->speed,
+		.budget = gamma_settings.budget,
 		.linger = gamma_settings.linger,
 		.datagram = ep->type == FI_EP_DGRAM,
 		.limits =

@@ -53,6 +53,9 @@ static const struct number_setting numbers[] = {
 	 "EtherType of the frames, the same on every host (default: 0x88B5)"},
 	{NUMBER(ring_size), 1, 4 << 20, 1 << 30, 64 << 10, "65536 to 1073741824 bytes",
 	 "Size of an endpoint's receive ring (default: 4194304)"},
+	{NUMBER(budget), 1, 128 << 10, 1 << 30, 0, "0 to 1073741824 bytes",
+	 "Bytes of large messages that may be on their way to this host's NIC whatever is lost, "
+	 "unless its cable holds more; 0: no bound, losses or not (default: 131072)"},
 	{NUMBER(inject_size), 1, 4096, GAMMA_EAGER_MAX, 64, "64 to 1048576 bytes",
 	 "Largest message that is copied and sent at once, as by fi_inject (default: 4096)"},
 	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",

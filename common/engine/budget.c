@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The budget of a NIC: what senders of bulk data may have on their way to it in spite of losses,
+ * because the switch buffers so much for its port, or because the cable holds more. The endpoints
+ * that receive on it divide it by the number of their senders. Called by endpoint.c; what an
+ * endpoint does with its part is in flow/credit.c.
+ */
+#include "engine/internal.h"
+
+enum { MEASURE_S = 1 }; /* how often the round trips are looked at */
+
+/* The smallest round trip to a peer on the network; 0: none measured. */
+static uint64_t smallest_round_trip(const struct gamma_local *local)
+{
+	uint64_t smallest = GAMMA_NEVER;
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &local->flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (!flow->same_host && flow->loss.rtt_min)
+			smallest = gamma_min(smallest, flow->loss.rtt_min);
+	}
+	return smallest == GAMMA_NEVER ? 0 : gamma_min(smallest, GAMMA_NS_PER_S);
+}
+
+/* Twice what the cable holds, so that credit on its way back does not leave it empty. */
+static void measure(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_budget *budget = &endpoint->budget;
+	uint64_t rtt = smallest_round_trip(&endpoint->local);
+	uint64_t cable = budget->speed / 4 / GAMMA_NS_PER_MS * rtt / GAMMA_NS_PER_US;
+	uint64_t bytes = gamma_max(budget->least, cable);
+
+	budget->frames = (uint32_t) gamma_min(bytes / endpoint->packet->mtu, UINT32_MAX);
+	budget->measure_at = now + MEASURE_S * GAMMA_NS_PER_S;
+}
+
+void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_budget *budget = &endpoint->budget;
+	struct gamma_pool *pool = &endpoint->local.pool;
+	uint64_t own = gamma_max(pool->bulk, 1); /* without any yet: what the first one will need */
+	uint64_t others, part;
+
+	if (!budget->share)
+		return;
+	if (now >= budget->measure_at)
+		measure(endpoint, now);
+	others = gamma_nic_share_bulk(budget->share, pool->bulk, now) - pool->bulk;
+	part = budget->frames * own / (own + others);
+	gamma_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN), others > 0);
+}
+
+void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)
+{
+	struct gamma_budget *budget = &endpoint->budget;
+	uint64_t now = gamma_now();
+
+	if (attr->datagram)
+		return;
+	if (!attr->budget) {
+		gamma_pool_set_budget(&endpoint->local.pool, 0, false);
+		return;
+	}
+	budget->least = attr->budget;
+	budget->speed = attr->speed;
+	/* Without memory for it the pool's own budget remains. */
+	budget->share = gamma_nic_share_open(attr->mac, now);
+	gamma_budget_divide(endpoint, now);
+}
+
+void gamma_budget_close(struct gamma_endpoint *endpoint)
+{
+	gamma_nic_share_close(endpoint->budget.share);
+	endpoint->budget.share = NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the receivers on one NIC tell each other, so that together they ask for no more than the
+ * NIC can take: how many senders of bulk data each of them has now. The engine tells and asks.
+ */
+#ifndef GAMMA_LINK_NIC_SHARE_H
+#define GAMMA_LINK_NIC_SHARE_H
+
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+enum {
+	GAMMA_SHARE_FRESH_MS = 10,   /* what was told longer ago counts for nothing */
+	GAMMA_SHARE_CHECK_MS = 1000, /* how often the group is looked after */
+};
+
+struct gamma_nic_share;
+
+/* Joins the endpoints of this user on that NIC in this network namespace, or founds their group.
+ * NULL: no memory. Where no group can be had the endpoint counts as the only one. */
+struct gamma_nic_share *gamma_nic_share_open(const uint8_t mac[GAMMA_MAC_LEN], uint64_t now);
+void gamma_nic_share_close(struct gamma_nic_share *share);
+
+/* Tells the others how many bulk senders this endpoint has, and returns how many all have: own at
+ * least. now: ns, CLOCK_MONOTONIC. */
+uint32_t gamma_nic_share_bulk(struct gamma_nic_share *share, uint32_t own, uint64_t now);
+
+#endif /* GAMMA_LINK_NIC_SHARE_H */
