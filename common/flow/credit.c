@@ -339,7 +339,7 @@ void gamma_credit_starved(struct gamma_flow *flow, uint64_t now)
 		flow->local->stats.credit_stalls++;
 		gamma_loss_rearm(flow, now);
 	}
-	if (gamma_window_unacked(flow) || gamma_timer_set_p(flow, GAMMA_TIMER_REQUEST))
+	if (gamma_window_flying(flow) || gamma_timer_set_p(flow, GAMMA_TIMER_REQUEST))
 		return;
 	if (flow->tx.backlog_told != flow->tx.next)
 		flow->pending |= GAMMA_PENDING_REQUEST;

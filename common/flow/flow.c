@@ -251,7 +251,7 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	flow->heard_of = true;
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_WANT_CRC))
 		flow->payload_crc = true;
-	if (fields->extensions & GAMMA_EXT_ACK && !gamma_window_ack(flow, fields, now)) {
+	if (fields->extensions & GAMMA_EXT_ACK && !gamma_window_ack(flow, fields, arrived, now)) {
 		flow->local->stats.malformed++;
 		return;
 	}

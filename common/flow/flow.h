@@ -364,8 +364,10 @@ void gamma_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, 
 /* The next LOST frame, or NULL. */
 struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq);
 void gamma_window_mark_lost(struct gamma_flow *flow, uint32_t seq);
-/* Acknowledgement in fields; false: nonsense (beyond what was sent). */
-bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now);
+/* Acknowledgement in fields, which reached this host at `heard` (ns): what passed until now is this
+ * process's, not the network's. False: nonsense (beyond what was sent). */
+bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard,
+		      uint64_t now);
 /* Releases what was held back for notices of CUT, if they are all here. */
 void gamma_window_resume(struct gamma_flow *flow, uint64_t now);
 void gamma_window_drop(struct gamma_flow *flow);
@@ -373,6 +375,12 @@ static inline struct gamma_sent *gamma_window_at(const struct gamma_flow *flow, 
 {
 	return &flow->tx.sent[seq & (flow->tx.size - 1)];
 }
+/* Frames whose acknowledgement is still to come. */
+static inline uint32_t gamma_window_flying(const struct gamma_flow *flow)
+{
+	return flow->tx.next - (flow->tx.held_back ? flow->tx.acked : flow->tx.una);
+}
+/* Frames whose memory is still needed: those, and what is held back for notices of CUT. */
 static inline uint32_t gamma_window_unacked(const struct gamma_flow *flow)
 {
 	return flow->tx.next - flow->tx.una;
@@ -420,7 +428,7 @@ uint32_t gamma_credit_window(const struct gamma_flow *flow); /* frames outstandi
 /* ---- loss.c ---- */
 void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now);
 /* Of a frame that has arrived at the peer, as an acknowledgement says. */
-void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now);
+void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t heard);
 /* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it. */
 void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay);
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);

@@ -45,16 +45,16 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	const struct gamma_loss *loss = &flow->loss;
 	uint64_t wait = GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
 
-	if (!gamma_window_unacked(flow))
+	if (!gamma_window_flying(flow))
 		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
 	else if (loss->answer)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
 				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
-	wait += gamma_window_unacked(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
+	wait += gamma_window_flying(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);
-	return gamma_min(wait, gamma_window_unacked(flow)
+	return gamma_min(wait, gamma_window_flying(flow)
 				       ? GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US
 				       : GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US);
 }
@@ -78,17 +78,18 @@ void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now)
 
 /* Remembers the latest transmission that has arrived. An answer faster than any round trip seen
  * belongs to an earlier transmission of the frame. */
-void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now)
+void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t heard)
 {
 	struct gamma_loss *loss = &flow->loss;
+	uint64_t passed = heard > sent->time ? heard - sent->time : 0;
 
 	if (sent->serial <= loss->rack_serial)
 		return;
-	if (sent->again && now - sent->time < loss->rtt_min)
+	if (sent->again && passed < loss->rtt_min)
 		return;
 	loss->rack_serial = sent->serial;
 	loss->rack_time = sent->time;
-	loss->rack_rtt = now - sent->time;
+	loss->rack_rtt = passed;
 }
 
 static uint64_t reorder_window(const struct gamma_loss *loss)

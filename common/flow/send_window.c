@@ -82,18 +82,18 @@ struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq)
 
 /* The peer has this frame: it is never sent again. Its memory is free when everything before it
  * has arrived too, for only then has the peer looked at it. */
-static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
+static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t heard)
 {
 	if (sent->state == GAMMA_SENT_ARRIVED)
 		return;
-	gamma_loss_delivered(flow, sent, now);
+	gamma_loss_delivered(flow, sent, heard);
 	gamma_path_delivered(flow, sent);
 	if (sent->state == GAMMA_SENT_LOST)
 		flow->tx.lost--;
 	sent->state = GAMMA_SENT_ARRIVED;
 }
 
-static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard)
 {
 	for (uint32_t i = 0; i < GAMMA_SACK_BITS; i++) {
 		uint32_t seq = fields->sack_base + i;
@@ -102,13 +102,13 @@ static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields
 			continue;
 		if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
 			continue;
-		arrived(flow, gamma_window_at(flow, seq), now);
+		arrived(flow, gamma_window_at(flow, seq), heard);
 	}
 }
 
 /* The round trip without the time that the frame waited at the peer. Frames that were sent twice
  * tell nothing: which transmission is meant? */
-static void take_delay(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+static void take_delay(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard)
 {
 	const struct gamma_sent *sent;
 	uint64_t passed;
@@ -117,32 +117,32 @@ static void take_delay(struct gamma_flow *flow, const struct gamma_fields *field
 	    !gamma_seq_before(fields->echo, flow->tx.next) || fields->delay == UINT32_MAX)
 		return;
 	sent = gamma_window_at(flow, fields->echo);
-	passed = now - sent->time;
+	passed = heard > sent->time ? heard - sent->time : 0;
 	if (sent->state == GAMMA_SENT_FLYING && !sent->again && passed > fields->delay)
 		gamma_loss_sample(flow, passed, fields->delay);
 }
 
 /* Everything before ack has arrived; but the peer could not keep some of it, and says so in notices
  * that are still to come: until then the memory stays, for the bytes may be needed again. */
-static void hold_back(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+static void hold_back(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
 	for (uint32_t seq = tx->una; gamma_seq_before(seq, fields->ack); seq++)
-		arrived(flow, gamma_window_at(flow, seq), now);
+		arrived(flow, gamma_window_at(flow, seq), heard);
 	tx->held_back = true;
 	tx->acked = fields->ack;
 	tx->acked_cuts = fields->cuts;
 }
 
-static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t now)
+static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t heard)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
 	while (gamma_seq_before(tx->una, ack)) {
 		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
 
-		arrived(flow, sent, now);
+		arrived(flow, sent, heard);
 		gamma_message_acked(flow, sent);
 		tx->una++;
 	}
@@ -155,16 +155,17 @@ void gamma_window_resume(struct gamma_flow *flow, uint64_t now)
 	if (gamma_seq_before(flow->messages.cuts_seen, tx->acked_cuts))
 		return;
 	tx->held_back = false;
-	take_ack(flow, tx->acked, now);
+	take_ack(flow, tx->acked, now); /* all marked as arrived already: no evidence of now */
 	gamma_loss_acked(flow, true, now);
 	if (gamma_message_waiting(flow))
 		gamma_flow_ready(flow);
 }
 
-bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard,
+		      uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
-	uint64_t serial = flow->loss.rack_serial;
+	uint64_t serial = flow->loss.rack_serial, rtt_min = flow->loss.rtt_min;
 	uint32_t una = tx->una;
 
 	if (gamma_seq_before(tx->next, fields->ack))
@@ -172,16 +173,16 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 	/* In the answer to a probe the delay counts from the probe. */
 	if (fields->extensions & GAMMA_EXT_DELAY &&
 	    !(fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED))
-		take_delay(flow, fields, now);
+		take_delay(flow, fields, heard);
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_CUTS &&
 			   gamma_seq_before(flow->messages.cuts_seen, fields->cuts)))
-		hold_back(flow, fields, now);
+		hold_back(flow, fields, heard);
 	else
-		take_ack(flow, fields->ack, now);
+		take_ack(flow, fields->ack, heard);
 	if (fields->extensions & GAMMA_EXT_SACK)
-		take_sack(flow, fields, now);
+		take_sack(flow, fields, heard);
 	gamma_credit_limit(flow, fields->limit);
-	if (flow->loss.rack_serial != serial)
+	if (flow->loss.rack_serial != serial || flow->loss.rtt_min < rtt_min)
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */

@@ -41,7 +41,7 @@ static bool ack(uint32_t number)
 		.limit = flow->tx.limit,
 	};
 
-	return gamma_window_ack(flow, &fields, net->now);
+	return gamma_window_ack(flow, &fields, net->now, net->now);
 }
 
 static bool sack(uint32_t number, uint32_t base, uint64_t low, uint64_t high)
@@ -54,7 +54,7 @@ static bool sack(uint32_t number, uint32_t base, uint64_t low, uint64_t high)
 		.sack = {low, high},
 	};
 
-	return gamma_window_ack(flow, &fields, net->now);
+	return gamma_window_ack(flow, &fields, net->now, net->now);
 }
 
 /* Frames that will not be sent again, those acknowledged for good included. */
