@@ -152,7 +152,8 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	struct gamma_fields fields;
 	uint32_t room;
 
-	begin_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_AGAIN, &fields);
+	begin_data(flow, sent, seq,
+		   GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0), &fields);
 	fields.extensions |= GAMMA_EXT_PART | (flow->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
 	room = flow->path.mtu - GAMMA_HEADER_LEN - gamma_extensions_len(fields.extensions);
 	fields.payload_len = (uint16_t) gamma_min(sent->len - sent->part, room);
@@ -164,6 +165,7 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	attach(flow, &fields, now);
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 	frame->part = true;
+	frame->again = sent->again;
 	frame->part_at = fields.part_offset;
 	sent->part += fields.payload_len;
 	sent->large = false;
@@ -182,7 +184,7 @@ static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 		return false;
 	}
 	gamma_window_transmitted(flow, sent, now);
-	flow->local->stats.retransmissions++;
+	flow->local->stats.retransmissions += sent->again;
 	flow->local->stats.parts_out++;
 	build_part(flow, sent, tx->part_seq, now, frame);
 	if (sent->part == sent->len) {
@@ -196,8 +198,10 @@ static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 static bool begin_parts(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,
 			uint64_t now, struct gamma_frame *frame)
 {
+	/* What the link never took is not sent again, though in another shape. */
+	if (!sent->unsent)
+		sent->again = 1;
 	sent->unsent = 0;
-	sent->again = 1;
 	sent->state = GAMMA_SENT_FLYING;
 	flow->tx.parting = true;
 	flow->tx.part_seq = seq;
@@ -423,7 +427,7 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 		return;
 	if (frame->kind == GAMMA_KIND_DATA) {
 		if (frame->part) { /* counted when it was polled, and again when it leaves */
-			flow->local->stats.retransmissions--;
+			flow->local->stats.retransmissions -= frame->again;
 			flow->local->stats.parts_out--;
 		}
 		if (gamma_seq_before(frame->seq, flow->tx.una) ||

@@ -147,6 +147,7 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 	const struct gamma_flow *flow;
 
 	if (fields->kind != GAMMA_KIND_DATA || fields->flags & GAMMA_FLAG_AGAIN ||
+	    fields->extensions & GAMMA_EXT_PART ||
 	    frame->copied || frame->damaged || fields->dst_epoch != node->epoch)
 		return false;
 	if (fields->seq - (node->life || from->life ? 0 : from->base[node->index]) <
