@@ -188,6 +188,7 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 			 bool copied, uint8_t *flags)
 {
 	if (sent->op == GAMMA_OP_ANNOUNCE) {
+		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 		send->state = GAMMA_SEND_ANNOUNCED;
 		flow->messages.owed++;
 		gamma_list_remove(&send->entry);
@@ -286,7 +287,7 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	return true;
 }
 
-static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent)
+static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_notice *notice =
 		gamma_list_first(&flow->messages.notices, struct gamma_notice, entry);
@@ -306,6 +307,9 @@ static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent)
 	sent->op = buffer->content.op;
 	gamma_list_remove(&notice->entry);
 	free(notice);
+	/* The peer waits for it: a loss is noticed sooner if an answer is due at once. */
+	if (gamma_list_empty(&flow->messages.notices))
+		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 	return true;
 }
 
@@ -318,7 +322,7 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	sent->offset = 0;
 	sent->len = 0;
 	if (!gamma_list_empty(&m->notices))
-		return next_notice(flow, sent);
+		return next_notice(flow, sent, flags);
 	if (!gamma_list_empty(&m->queue) &&
 	    (gamma_list_empty(&m->streams) || m->in_a_row < GAMMA_STREAM_SHARE)) {
 		m->in_a_row++;
