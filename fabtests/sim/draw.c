@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-enum { MESSAGES_MIN = 200, MESSAGES_MORE = 120, SLICE_US = 500 };
+enum { NODES_MAX = 64, MESSAGES_MIN = 200, MESSAGES_MORE = 120, SLICE_US = 500 };
 
 struct plan {
 	struct sim_config config;
@@ -79,7 +79,7 @@ static unsigned draw_nodes(struct plan *plan)
 		return 4 + (unsigned) (dice(plan) % 5);
 	if (skew < 93)
 		return 9 + (unsigned) (dice(plan) % 16);
-	return 25 + (unsigned) (dice(plan) % (SIM_NODES_MAX - 24));
+	return 25 + (unsigned) (dice(plan) % (NODES_MAX - 24));
 }
 
 static void draw_mtu(struct plan *plan)

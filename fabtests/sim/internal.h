@@ -86,8 +86,8 @@ struct node {
 	uint64_t port_free; /* ns: ditto the switch's port to it */
 	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
 	bool bad_cable;	   /* of burst losses */
-	uint32_t base[SIM_NODES_MAX]; /* by peer: first frame number of its first incarnation */
-	uint64_t cut[SIM_NODES_MAX]; /* ns, by peer: frames to it vanish until then */
+	uint32_t *base; /* by peer: first frame number of its first incarnation */
+	uint64_t *cut; /* ns, by peer: frames to it vanish until then */
 	uint32_t idle_runs;	  /* progress calls in a row without any frame */
 	uint32_t runs;
 };

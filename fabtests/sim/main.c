@@ -254,8 +254,8 @@ static int run_scenario(const struct arguments *arguments)
 	if (!sim_failure(sim))
 		sim_check_end(sim);
 	failure = sim_failure(sim);
-	printf("%s %s%s%s\n", failure ? "FAIL" : "PASS", scenario->name, failure ? ": " : "",
-	       failure ? failure : "");
+	printf("scenario %s: %s: %s\n", scenario->name, failure ? "FAILED" : "ok",
+	       failure ? failure : scenario_told());
 	ret = failure != NULL;
 	sim_free(sim);
 	return ret;

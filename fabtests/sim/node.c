@@ -245,6 +245,10 @@ void node_init(struct sim *sim, unsigned index)
 	node->watched = sim->config.watched;
 	node->run_at = GAMMA_NEVER;
 	node->ring_tail = &node->ring_head;
+	node->base = calloc(sim->config.nodes, sizeof(*node->base));
+	node->cut = calloc(sim->config.nodes, sizeof(*node->cut));
+	if (!node->base || !node->cut)
+		abort();
 	begin(node);
 	node->told = node->epoch;
 }

@@ -19,4 +19,35 @@ struct sim_scenario {
 
 extern const struct sim_scenario *const sim_scenarios[]; /* ends with NULL */
 
+/* ---- scenarios.c: what the scenarios share ---- */
+
+/* What has been measured, in one line, for people. */
+void scenario_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *scenario_told(void);
+
+/* Another simulation beside the scenario's own, to compare with: its end is the caller's, by
+ * scenario_end, which checks what holds at the end of any run and passes a failure on. */
+struct sim *scenario_begin(struct sim *sim, const struct sim_config *config);
+void scenario_end(struct sim *sim, struct sim *side);
+
+/* ns as round trips of a header between nodes 0 and 1. */
+double scenario_trips(const struct sim *sim, uint64_t ns);
+/* A rule that loses one frame, after `skip` of that kind and op between these nodes. */
+struct sim_rule scenario_lose(int from, int to, uint8_t kind, uint8_t op, unsigned skip);
+/* Retransmissions and so on of all nodes together. */
+struct gamma_stats scenario_stats(struct sim *sim);
+
+/* Messages one behind the other, some of them under way at any time. */
+struct scenario_stream {
+	unsigned from, to;
+	uint64_t length; /* bytes of each */
+	enum gamma_completion_level level;
+	unsigned count, window; /* messages: all, under way */
+	unsigned begun, ended;
+	uint64_t began_at, ended_at; /* ns */
+};
+void scenario_stream(struct sim *sim, struct scenario_stream *stream);
+/* Payload bits per second, from the first send to the last byte received. */
+double scenario_goodput(const struct scenario_stream *stream);
+
 #endif /* GAMMA_SIM_SCENARIO_H */

@@ -1,11 +1,127 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* The list of scenarios. */
+/* The list of scenarios, and what they share. */
 #include "scenario.h"
 
-extern const struct sim_scenario scenario_exchange, scenario_one_loss;
+#include <stdio.h>
+
+extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_loss_cost;
 
 const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_exchange,
 	&scenario_one_loss,
+	&scenario_loss_cost,
 	NULL,
 };
+
+/* ---- the verdict ---- */
+
+static char told[512] = "nothing measured";
+
+void scenario_tell(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(told, sizeof(told), format, args);
+	va_end(args);
+}
+
+const char *scenario_told(void)
+{
+	return told;
+}
+
+struct sim *scenario_begin(struct sim *sim, const struct sim_config *config)
+{
+	return sim_new(config ? config : sim_config(sim));
+}
+
+void scenario_end(struct sim *sim, struct sim *side)
+{
+	if (!sim_failure(side))
+		sim_check_end(side);
+	if (sim_failure(side))
+		sim_fail(sim, "a run beside it: %s", sim_failure(side));
+	sim_free(side);
+}
+
+/* ---- measures ---- */
+
+double scenario_trips(const struct sim *sim, uint64_t ns)
+{
+	return (double) ns / (double) sim_round_trip(sim, 0, 1);
+}
+
+struct gamma_stats scenario_stats(struct sim *sim)
+{
+	struct gamma_stats sum = {0};
+	uint64_t *to = (uint64_t *) &sum;
+
+	for (unsigned node = 0; node < sim_config(sim)->nodes; node++) {
+		const uint64_t *from = (const uint64_t *) sim_stats(sim, node);
+
+		for (size_t i = 0; sim_alive(sim, node) && i < sizeof(sum) / sizeof(*to); i++)
+			to[i] += from[i];
+	}
+	return sum;
+}
+
+struct sim_rule scenario_lose(int from, int to, uint8_t kind, uint8_t op, unsigned skip)
+{
+	return (struct sim_rule){.fate = SIM_RULE,
+				 .from = from,
+				 .to = to,
+				 .kind = kind,
+				 .op = op,
+				 .seq = SIM_ANY_SEQ,
+				 .skip = skip,
+				 .times = 1};
+}
+
+/* ---- streams ---- */
+
+static void next_of_stream(struct sim_message *message, void *arg);
+
+static void begin_one(struct sim *sim, struct scenario_stream *stream)
+{
+	struct sim_message *message =
+		sim_message(sim, stream->from, stream->to, stream->length, stream->level);
+
+	message->on_received = next_of_stream;
+	message->arg = stream;
+	stream->begun++;
+	sim_post(message, stream->length);
+	sim_send(message);
+}
+
+static void begin_more(struct sim *sim, void *arg)
+{
+	struct scenario_stream *stream = arg;
+
+	while (stream->begun < stream->count && stream->begun - stream->ended < stream->window)
+		begin_one(sim, stream);
+}
+
+/* Called from within the receiver's progress: the sender goes on when its own turn comes. */
+static void next_of_stream(struct sim_message *message, void *arg)
+{
+	struct scenario_stream *stream = arg;
+
+	stream->ended++;
+	stream->ended_at = sim_now(message->sim);
+	if (stream->begun < stream->count)
+		sim_at(message->sim, stream->ended_at, begin_more, stream);
+}
+
+void scenario_stream(struct sim *sim, struct scenario_stream *stream)
+{
+	stream->began_at = sim_now(sim);
+	begin_more(sim, stream);
+}
+
+double scenario_goodput(const struct scenario_stream *stream)
+{
+	double bits = 8.0 * (double) stream->length * stream->ended;
+
+	return bits * 1e9 / (double) (stream->ended_at - stream->began_at);
+}

@@ -90,8 +90,11 @@ void sim_free(struct sim *sim)
 {
 	if (!sim)
 		return;
-	for (unsigned i = 0; i < sim->config.nodes; i++)
+	for (unsigned i = 0; i < sim->config.nodes; i++) {
 		node_end(&sim->nodes[i]);
+		free(sim->nodes[i].base);
+		free(sim->nodes[i].cut);
+	}
 	for (size_t i = 0; i < sim->heap.count; i++)
 		free_event(sim, &sim->heap.events[i]);
 	heap_free(&sim->heap);
@@ -106,6 +109,11 @@ void sim_free(struct sim *sim)
 const struct sim_config *sim_config(const struct sim *sim)
 {
 	return &sim->config;
+}
+
+void sim_switch_mtu(struct sim *sim, uint32_t mtu)
+{
+	sim->config.switch_mtu = mtu;
 }
 
 void sim_tap(struct sim *sim, struct sim_tap tap)

@@ -21,7 +21,7 @@
 #define SIM_SEC GAMMA_NS_PER_S
 #define SIM_START SIM_SEC /* ns: the clock's first reading */
 
-enum { SIM_NODES_MAX = 64, SIM_SLOTS_MIN = 64 };
+enum { SIM_NODES_MAX = 1024, SIM_SLOTS_MIN = 64 };
 
 struct sim;
 
@@ -145,6 +145,8 @@ void sim_refuse(struct sim *sim, unsigned node, uint64_t until);
 void sim_cut_one_way(struct sim *sim, unsigned a, unsigned b, uint64_t until);
 void sim_cut(struct sim *sim, unsigned a, unsigned b, uint64_t until); /* both ways */
 void sim_unplug(struct sim *sim, unsigned node, uint64_t until); /* from and to all others */
+/* The switch passes frames up to so many bytes from now on; 0: of any size. */
+void sim_switch_mtu(struct sim *sim, uint32_t mtu);
 /* Frame numbers from a to b begin with seq instead of 0; before they have talked. */
 void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq);
 
