@@ -139,6 +139,14 @@ void check_progress(struct node *node)
 
 /* ---- rings ---- */
 
+/* A late one, whose repetition has been taken, stands for nothing that is still to come. */
+static bool has_arrived(const struct gamma_receive_window *rx, uint32_t seq)
+{
+	uint32_t bit = seq % GAMMA_WINDOW_MAX;
+
+	return gamma_seq_before(seq, rx->next) || rx->bits[bit / 64] >> (bit % 64) & 1;
+}
+
 /* Was a slot of this ring set aside for it when it left: a first transmission under credit? */
 static bool had_credit(const struct node *node, const struct frame *frame)
 {
@@ -155,7 +163,7 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 		return false;
 	flow = gamma_peers_find(&node->ep, frame->bytes + GAMMA_MAC_LEN, fields->src_port,
 				fields->src_epoch);
-	return flow && gamma_flow_usable(flow);
+	return flow && gamma_flow_usable(flow) && !has_arrived(&flow->rx, fields->seq);
 }
 
 /* The reserve is for whatever has no credit. Less of that than the reserve, and a drop: the account
