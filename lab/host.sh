@@ -119,6 +119,18 @@ mount_own_folders() {
 	for folder in "${own_folders[@]}"; do mount --rbind "$root$folder" "$folder"; done
 }
 
+# A shaper sends on whatever CPU its timer strikes, and each CPU would queue for the host by itself:
+# frames would overtake each other. One CPU, the host's, receives them all; the mask is in groups
+# of 32.
+receive_on_one_cpu() {
+	local cpu mask groups
+	cpu=$(<"$state/$1/cpu")
+	printf -v mask %x $((1 << cpu % 32))
+	for ((groups = cpu / 32; groups > 0; groups--)); do mask+=,00000000; done
+	echo "$mask" >/sys/class/net/gam0/queues/rx-0/rps_cpus ||
+		say "$1 may receive out of order: its kernel steers no packets" >&2
+}
+
 # Inside the namespaces of host $1, or 0: of the switch. The sleeping process holds them open.
 cmd_host() {
 	local node
@@ -132,6 +144,7 @@ cmd_host() {
 	node=$(host_name "$1")
 	set_up_network "$1"
 	mount_own_folders "$node"
+	if [[ -n $rate ]]; then receive_on_one_cpu "$node"; fi
 	setsid sleep infinity </dev/null >/dev/null 2>&1 &
 	echo $! >"$state/$node/pid"
 }

@@ -140,4 +140,29 @@ mv "$work/client4.out" "$work/client.out"
 ok "8 processes on 2 cores, the last pair: $(what_was_seen ring_drops)"
 lab_down
 
+# ---- many to one, through a port that is slower than they are ----
+
+senders=7
+incast=$abs_top_builddir/fabtests/benchmarks/gamma-incast
+lab_up $((senders + 1)) --rate 1gbit
+rm -f "$work/stats"
+start receiver node01 60 "$incast" -p gamma -d gam0 -s $senders -t 1.5
+sleep 0.3
+for ((i = 0; i < senders; i++)); do
+	role=()
+	((i < senders - 1)) || role=(-l)
+	start "sender$i" $((i + 2)) 60 "$incast" -p gamma -d gam0 -i $i "${role[@]}" "$(data_ip 1)"
+done
+for ((i = 0; i < senders; i++)); do
+	check "$senders to one: sender $i" wait_end "sender$i"
+done
+if wait_end receiver; then
+	ok "$senders to one: $(jq -r '"\(.verified) messages verified, \(.goodput_MBps) MB/s"' \
+		"$work/receiver.out"), $(grouped "$(total retransmissions)") sent again"
+else
+	not_ok "$senders to one" "$work/receiver.out"
+fi
+counted "$senders to one: no receive ring overruns" 'all(.ring_drops + .peer_timeouts == 0)'
+lab_down
+
 finish
