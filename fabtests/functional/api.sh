@@ -80,11 +80,14 @@ exchange() {
 
 # start_exchange [VARIABLE=VALUE...]: one that lasts until `enough`; both are at it on return.
 start_exchange() {
+	local name
 	rm -f "$work/stats" "$work/enough"
 	start server node01 60 env "$@" GAMMA_API_ENOUGH="$work/enough" "$api" 7777 exchange
-	wait_for_port node01 7777 5 || bail "the server does not listen"
+	wait_for_port node01 7777 10 || bail "the server does not listen"
 	start client "$client_host" 60 env "$@" GAMMA_API_ENOUGH="$work/enough" "$api" -c "$(mgt 1)" 7777 exchange
-	wait_for_line client ready 5 || bail "the two do not find each other"
+	for name in client server; do
+		wait_for_line $name ready 10 || bail "the two do not find each other"
+	done
 	sleep 0.3
 }
 

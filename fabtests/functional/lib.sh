@@ -190,6 +190,8 @@ data_mac() { printf '02:47:41:4d:00:%02x\n' "$1"; }
 start() {
 	local name=$1 host=$2 seconds=$3
 	shift 3
+	# Emptied here already: what a job of that name wrote before is not this one's.
+	: >"$work/$name.out"
 	setsid "$lab_tool" -n "$lab_name" exec "$host" env "${gamma_env[@]}" \
 		timeout --foreground -k 2 "$seconds" "$@" >"$work/$name.out" 2>&1 </dev/null &
 	job_pid[$name]=$!

@@ -5,7 +5,7 @@
 # dropped, and frames that the path does not carry are not sent again and again. Peers and hosts
 # that fail are in test_reliability.sh.
 # What stands in single quotes is jq's.
-# shellcheck disable=SC2016
+# shellcheck disable=SC2016,SC2119
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
@@ -78,9 +78,29 @@ lab_down
 lab_up 2 --mtu 9000
 ip -n "gl-$lab_name-sw" link set dev d2 mtu 1500
 gamma_env+=(FI_LOG_LEVEL=warn)
-exchange "jumbo frames vanish in the switch" 32
-check "that is said once" test \
-	"$(grep -c "frames of 9000 bytes do not reach $(data_mac 1)" "$work/client.out")" = 1
+vanish="frames of 9000 bytes do not reach $(data_mac 1)"
+start_exchange
+check "jumbo frames vanish in the switch: said" wait_for_line client "$vanish" 10
+end_exchange "jumbo frames vanish in the switch"
+check "jumbo frames vanish in the switch: said once" test "$(grep -c "$vanish" "$work/client.out")" = 1
+counted "jumbo frames vanish in the switch: no data was lost in them" 'all(.retransmissions == 0)'
+ip -n "gl-$lab_name-sw" link set dev d2 mtu 9000
+
+start_exchange
+ip -n "gl-$lab_name-sw" link set dev d2 mtu 1500
+no_more="$vanish.* any more"
+check "jumbo frames begin to vanish: said" wait_for_line client "$no_more" 10
+sleep 0.3
+end_exchange "jumbo frames begin to vanish"
+check "jumbo frames begin to vanish: said once" test "$(grep -c "$no_more" "$work/client.out")" = 1
+counted "jumbo frames begin to vanish: sent again as small ones" 'map(.retransmissions) | add > 0'
+ip -n "gl-$lab_name-sw" link set dev d2 mtu 9000
+
+start_exchange
+on node01 ip link set dev gam0 mtu 1500
+sleep 1
+end_exchange "the own MTU becomes smaller" send_stalls
+on node01 ip link set dev gam0 mtu 9000
 lab_down
 
 finish

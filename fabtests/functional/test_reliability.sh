@@ -5,7 +5,7 @@
 # nothing lost, or both sides are told in time, by an error that names the peer and the cause; and
 # what comes afterwards works. Bad networks are in test_loss.sh.
 # What stands in single quotes is jq's.
-# shellcheck disable=SC2016
+# shellcheck disable=SC2016,SC2119
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
