@@ -94,7 +94,8 @@ import json
 import statistics
 import sys
 
-WIRE = 125.0 * 1460 / 1514  # MB/s of payload: 1,500 bytes less gamma's header; the shaper counts Ethernet's too
+# MB/s of payload: 1,500 bytes less gamma's header; the shaper counts Ethernet's too.
+WIRE = 125.0 * 1460 / 1514
 
 measured, counters = {}, {}
 for line in open(sys.argv[1]):

@@ -84,7 +84,8 @@ start_exchange() {
 	rm -f "$work/stats" "$work/enough"
 	start server node01 60 env "$@" GAMMA_API_ENOUGH="$work/enough" "$api" 7777 exchange
 	wait_for_port node01 7777 10 || bail "the server does not listen"
-	start client "$client_host" 60 env "$@" GAMMA_API_ENOUGH="$work/enough" "$api" -c "$(mgt 1)" 7777 exchange
+	start client "$client_host" 60 env "$@" GAMMA_API_ENOUGH="$work/enough" \
+		"$api" -c "$(mgt 1)" 7777 exchange
 	for name in client server; do
 		wait_for_line $name ready 10 || bail "the two do not find each other"
 	done

@@ -82,7 +82,8 @@ vanish="frames of 9000 bytes do not reach $(data_mac 1)"
 start_exchange
 check "jumbo frames vanish in the switch: said" wait_for_line client "$vanish" 10
 end_exchange "jumbo frames vanish in the switch"
-check "jumbo frames vanish in the switch: said once" test "$(grep -c "$vanish" "$work/client.out")" = 1
+check "jumbo frames vanish in the switch: said once" \
+	test "$(grep -c "$vanish" "$work/client.out")" = 1
 counted "jumbo frames vanish in the switch: no data was lost in them" 'all(.retransmissions == 0)'
 ip -n "gl-$lab_name-sw" link set dev d2 mtu 9000
 

@@ -120,7 +120,8 @@ patient
 
 # ---- hosts that lack something ----
 
-on node01 sh -c 'mount -o remount,size=4k /dev/shm && ! dd if=/dev/zero of=/dev/shm/full bs=8k count=1 2>/dev/null'
+on node01 mount -o remount,size=4k /dev/shm
+on node01 sh -c '! dd if=/dev/zero of=/dev/shm/full bs=8k count=1 2>/dev/null'
 exchange "no room in /dev/shm" 16
 on node01 sh -c 'rm /dev/shm/full; mount -o remount,size=50% /dev/shm'
 
