@@ -67,6 +67,7 @@ struct node_options {
 	const char *port;
 	bool counters;
 	bool one_cq; /* for both directions */
+	bool events; /* an event queue */
 };
 
 struct node {
@@ -76,6 +77,7 @@ struct node {
 	struct fid_av *av;
 	struct fid_cq *tx_cq, *rx_cq;
 	struct fid_cntr *tx_cntr, *rx_cntr;
+	struct fid_eq *eq;
 	struct fid_ep *ep;
 	fi_addr_t peer;
 	struct node *next; /* of the open ones */

@@ -48,18 +48,29 @@ static unsigned seed_of(const struct exchange *exchange, unsigned i, bool from_c
 	return 2 * (exchange->round * ROUND + i) + from_client;
 }
 
-/* Posts one operation. False: the endpoint knows already that the peer is lost. */
+static void tell_loss(struct exchange *exchange, int error, const char *cause)
+{
+	printf("lost: %s, %.2f s after the last completion: %s\n", fi_strerror(error),
+	       now() - exchange->last, cause);
+	fflush(stdout);
+	CHECK(strstr(cause, "peer 02:47:41:4d:00:0"));
+	exchange->errors++;
+}
+
+/* Posts one operation. False: the endpoint knows already that the peer is lost. It has told the
+ * event queue, as there was no operation to tell. */
 static bool post(struct exchange *exchange, struct message *message,
 		 ssize_t (*act)(struct node *, struct message *))
 {
+	struct fi_eq_err_entry event = {0};
 	ssize_t ret = act(&exchange->node, message);
 
 	CHECK(ret != -FI_EAGAIN); /* never more than a round outstanding */
 	if (!ret)
 		return true;
-	printf("lost: %s, %.2f s after the last completion: refused\n", fi_strerror((int) -ret),
-	       now() - exchange->last);
-	exchange->errors++;
+	CHECK(fi_eq_readerr(exchange->node.eq, &event, 0) > 0);
+	CHECK_EQ(event.err, -ret);
+	tell_loss(exchange, event.err, event.err_data);
 	return false;
 }
 
@@ -97,11 +108,7 @@ static void note_error(struct exchange *exchange, struct fid_cq *cq)
 
 	CHECK_EQ(fi_cq_readerr(cq, &error, 0), 1);
 	fi_cq_strerror(cq, error.prov_errno, error.err_data, text, sizeof(text));
-	printf("lost: %s, %.2f s after the last completion: %s\n", fi_strerror(error.err),
-	       now() - exchange->last, text);
-	fflush(stdout);
-	CHECK(strstr(text, "peer 02:47:41:4d:00:0"));
-	exchange->errors++;
+	tell_loss(exchange, error.err, text);
 }
 
 /* The CQ data of any completion tells whether the peer's round is its last one. */
@@ -175,6 +182,7 @@ static void test_exchange(bool sender)
 
 	node_open_pair(&exchange.node,
 		       &(struct node_options){.caps = FI_DIRECTED_RECV,
+					      .events = true,
 					      .port = getenv("GAMMA_API_OWN_PORT")});
 	printf("ready\n");
 	fflush(stdout);

@@ -138,6 +138,7 @@ static void open_queues(struct node *node, const struct node_options *options)
 		.size = 8192,
 	};
 	struct fi_cntr_attr cntr_attr = {.wait_obj = options->wait};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
 
 	CHECK_EQ(fi_cq_open(node->domain, &attr, &node->tx_cq, NULL), 0);
 	if (options->one_cq)
@@ -148,6 +149,8 @@ static void open_queues(struct node *node, const struct node_options *options)
 		CHECK_EQ(fi_cntr_open(node->domain, &cntr_attr, &node->tx_cntr, NULL), 0);
 		CHECK_EQ(fi_cntr_open(node->domain, &cntr_attr, &node->rx_cntr, NULL), 0);
 	}
+	if (options->events)
+		CHECK_EQ(fi_eq_open(node->fabric, &eq_attr, &node->eq, NULL), 0);
 }
 
 static void bind_queues(struct node *node, const struct node_options *options)
@@ -167,6 +170,8 @@ static void bind_queues(struct node *node, const struct node_options *options)
 		CHECK_EQ(fi_ep_bind(ep, &node->tx_cntr->fid, FI_SEND), 0);
 		CHECK_EQ(fi_ep_bind(ep, &node->rx_cntr->fid, FI_RECV), 0);
 	}
+	if (options->events)
+		CHECK_EQ(fi_ep_bind(ep, &node->eq->fid, 0), 0);
 }
 
 int node_try_open(struct node *node, const struct node_options *options)
@@ -210,6 +215,8 @@ void node_close(struct node *node)
 		CHECK_EQ(fi_close(&node->tx_cntr->fid), 0);
 		CHECK_EQ(fi_close(&node->rx_cntr->fid), 0);
 	}
+	if (node->eq)
+		CHECK_EQ(fi_close(&node->eq->fid), 0);
 	CHECK_EQ(fi_close(&node->av->fid), 0);
 	CHECK_EQ(fi_close(&node->domain->fid), 0);
 	CHECK_EQ(fi_close(&node->fabric->fid), 0);
