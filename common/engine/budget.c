@@ -36,18 +36,29 @@ static void measure(struct gamma_endpoint *endpoint, uint64_t now)
 	budget->measure_at = now + MEASURE_S * GAMMA_NS_PER_S;
 }
 
+/* Between two messages a sender has no more to send for a moment: that is not the end of it. */
+static void count_bulk(struct gamma_budget *budget, const struct gamma_pool *pool, uint64_t now)
+{
+	if (pool->bulk < budget->bulk &&
+	    now - budget->bulk_at < GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS)
+		return;
+	budget->bulk = pool->bulk;
+	budget->bulk_at = now;
+}
+
 void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_budget *budget = &endpoint->budget;
 	struct gamma_pool *pool = &endpoint->local.pool;
-	uint64_t own = gamma_max(pool->bulk, 1); /* without any yet: what the first one will need */
-	uint64_t others, part;
+	uint64_t own, others, part;
 
 	if (!budget->share)
 		return;
 	if (now >= budget->measure_at)
 		measure(endpoint, now);
-	others = gamma_nic_share_bulk(budget->share, pool->bulk, now) - pool->bulk;
+	count_bulk(budget, pool, now);
+	others = gamma_nic_share_bulk(budget->share, budget->bulk, now) - budget->bulk;
+	own = gamma_max(budget->bulk, 1); /* without any yet: what the first one will need */
 	part = budget->frames * own / (own + others);
 	gamma_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN), others > 0);
 }

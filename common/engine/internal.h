@@ -31,6 +31,8 @@ struct gamma_budget {
 	uint64_t speed;		       /* of the NIC, bits/s; 0: unknown */
 	uint32_t frames;	       /* of this endpoint's MTU: the NIC's budget */
 	uint64_t measure_at;	       /* ns: when frames is computed again */
+	uint32_t bulk;		       /* senders of bulk data seen lately */
+	uint64_t bulk_at;	       /* ns: when */
 };
 
 struct gamma_endpoint {

@@ -108,9 +108,29 @@ static void divide__by_senders(void **state)
 	assert_int_equal(divide(first, 3)->budget, 75);
 	assert_true(first->endpoint.local.pool.crowded);
 	/* One without senders is in nobody's way, and keeps the part of its next one. */
+	now += GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS;
+	divide(first, 3);
 	assert_int_equal(divide(second, 0)->budget, 25);
 	assert_int_equal(divide(first, 3)->budget, 100);
 	assert_false(first->endpoint.local.pool.crowded);
+	close_fake(second);
+	close_fake(first);
+}
+
+/* A sender that is between two messages is not forgotten at once. */
+static void divide__pauses_do_not_count(void **state)
+{
+	struct fake *first = open_fake(), *second = open_fake();
+
+	(void) state;
+	divide(first, 1);
+	now += GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS - 1;
+	assert_int_equal(divide(first, 0)->budget, 100);
+	assert_int_equal(divide(second, 1)->budget, 50);
+	assert_true(second->endpoint.local.pool.crowded);
+	now++;
+	divide(first, 0);
+	assert_int_equal(divide(second, 1)->budget, 100);
 	close_fake(second);
 	close_fake(first);
 }
@@ -182,6 +202,7 @@ int main(void)
 		BUDGET_TEST(open__no_bound),
 		BUDGET_TEST(open__datagrams_have_no_credit),
 		BUDGET_TEST(divide__by_senders),
+		BUDGET_TEST(divide__pauses_do_not_count),
 		BUDGET_TEST(divide__the_silent_do_not_count),
 		BUDGET_TEST(divide__never_below_a_grant),
 		BUDGET_TEST(measure__what_the_cable_holds),
