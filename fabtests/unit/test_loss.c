@@ -470,6 +470,35 @@ static void sample__first_and_following(void **state)
 	assert_int_equal(flow->loss.answer, 1200);
 }
 
+/* The first round trips were long, and so was the wait for an overtaken frame. */
+static void sample__shorter_than_before_ends_the_wait(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
+	struct gamma_flow *flow;
+
+	(void) state;
+	warm_up();
+	flow = net_flow(net, 0, 1);
+	flow->loss.rtt_min = 100 * MS;
+	net->nodes[1].unplugged = true;
+	for (int i = 0; i < 3; i++)
+		net_send(net, 0, 1, ALONE, GAMMA_WHEN_ARRIVED);
+	net_run(net, 20 * US);
+	fields.extensions = GAMMA_EXT_ACK | GAMMA_EXT_SACK;
+	fields.ack = fields.sack_base = flow->tx.una;
+	fields.limit = flow->tx.limit;
+	fields.sack[0] = 1 << 2;
+	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
+	net_run(net, 10 * US);
+	assert_int_equal(flow->tx.lost, 0);
+	fields.extensions |= GAMMA_EXT_DELAY;
+	fields.sack[0] |= 1 << 1;
+	fields.echo = flow->tx.una + 1;
+	fields.delay = (uint32_t) (net->now - gamma_window_at(flow, fields.echo)->time - 2 * US);
+	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
+	assert_int_equal(flow->tx.lost, 1);
+}
+
 static void probed__old_answer_is_no_evidence(void **state)
 {
 	struct gamma_flow *flow;
@@ -522,6 +551,7 @@ int main(void)
 		NET_TEST(silence__after_a_long_pause),
 		NET_TEST(idle__nothing_is_sent),
 		NET_TEST(sample__first_and_following),
+		NET_TEST(sample__shorter_than_before_ends_the_wait),
 		NET_TEST(probed__old_answer_is_no_evidence),
 	};
 

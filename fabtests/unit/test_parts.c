@@ -348,6 +348,22 @@ static void send__refused_in_the_middle(void **state)
 	assert_false(out->tx.parting);
 }
 
+/* What the link has never taken is not sent again, in however many parts it leaves. */
+static void send__never_left_before(void **state)
+{
+	struct gamma_sent *sent = gamma_window_at(out, 1);
+
+	(void) state;
+	sent->unsent = 1;
+	for (uint32_t i = 0; i < PARTS; i++)
+		next_part(i * SLICE);
+	frame.part_at = (PARTS - 1) * SLICE; /* nor has the last part */
+	gamma_flow_unsent(out, &frame, net->now);
+	next_part((PARTS - 1) * SLICE);
+	assert_int_equal(net_stats(net, 0)->parts_out, PARTS);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
 static void send__lost_again_from_the_first_byte(void **state)
 {
 	(void) state;
@@ -424,6 +440,7 @@ int main(void)
 		NET_TEST(forget__frees_parts),
 		SEND_TEST(send__all_parts_and_then_the_next_frame),
 		SEND_TEST(send__refused_in_the_middle),
+		SEND_TEST(send__never_left_before),
 		SEND_TEST(send__lost_again_from_the_first_byte),
 		SEND_TEST(send__acknowledged_in_the_middle),
 		SEND_TEST(send__whole_again_if_the_path_carries_it),
