@@ -158,6 +158,9 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 	    fields->extensions & GAMMA_EXT_PART ||
 	    frame->copied || frame->damaged || fields->dst_epoch != node->epoch)
 		return false;
+	/* The credit was for one frame; it comes in several. */
+	if (fields->extensions & GAMMA_EXT_PART)
+		return false;
 	if (fields->seq - (node->life || from->life ? 0 : from->base[node->index]) <
 	    GAMMA_FIRST_CREDIT)
 		return false;
