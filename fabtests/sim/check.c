@@ -154,12 +154,10 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 	const struct node *from = &node->sim->nodes[frame->from];
 	const struct gamma_flow *flow;
 
+	/* Of parts: the credit was for one frame, and it comes in several. */
 	if (fields->kind != GAMMA_KIND_DATA || fields->flags & GAMMA_FLAG_AGAIN ||
 	    fields->extensions & GAMMA_EXT_PART ||
 	    frame->copied || frame->damaged || fields->dst_epoch != node->epoch)
-		return false;
-	/* The credit was for one frame; it comes in several. */
-	if (fields->extensions & GAMMA_EXT_PART)
 		return false;
 	if (fields->seq - (node->life || from->life ? 0 : from->base[node->index]) <
 	    GAMMA_FIRST_CREDIT)
