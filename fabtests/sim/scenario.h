@@ -47,6 +47,8 @@ struct scenario_stream {
 	uint64_t began_at, ended_at; /* ns */
 };
 void scenario_stream(struct sim *sim, struct scenario_stream *stream);
+/* The same, and runs until all have come; limit: ns from now. */
+void scenario_stream_run(struct sim *sim, struct scenario_stream *stream, uint64_t limit);
 /* Payload bits per second, from the first send to the last byte received. */
 double scenario_goodput(const struct scenario_stream *stream);
 

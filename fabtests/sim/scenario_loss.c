@@ -99,3 +99,61 @@ const struct sim_scenario scenario_loss_cost = {
 	.configure = long_cable,
 	.run = loss_cost,
 };
+
+/* ---- many frames ---- */
+
+enum { SEEDS = 5, RANDOM_MESSAGES = 48 };
+
+static double goodput_at(struct sim *sim, uint64_t seed, uint32_t loss)
+{
+	struct scenario_stream stream = {.from = 0,
+					 .to = 1,
+					 .length = MIB,
+					 .level = GAMMA_WHEN_ARRIVED,
+					 .count = RANDOM_MESSAGES,
+					 .window = 4};
+	struct sim_config config = *sim_config(sim);
+	struct sim *side;
+
+	config.seed = seed;
+	side = scenario_begin(sim, &config);
+	*sim_chances(side) = (struct sim_chances){.until = GAMMA_NEVER, .loss = loss};
+	scenario_stream_run(side, &stream, 60 * SIM_SEC);
+	scenario_end(sim, side);
+	return scenario_goodput(&stream);
+}
+
+/* Of several runs, the one in the middle. */
+static double median(struct sim *sim, uint32_t loss)
+{
+	double sorted[SEEDS];
+
+	for (unsigned i = 0; i < SEEDS; i++) {
+		double value = goodput_at(sim, i + 1, loss);
+		unsigned at = i;
+
+		for (; at && sorted[at - 1] > value; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = value;
+	}
+	return sorted[SEEDS / 2];
+}
+
+static void random_loss(struct sim *sim)
+{
+	double whole = goodput_at(sim, 1, 0), one = median(sim, 10000) / whole;
+	double ten = median(sim, 100000) / whole;
+
+	SIM_CHECK(sim, whole > 9e9, "%.2f Gbit/s without loss", whole / 1e9);
+	SIM_CHECK(sim, one >= 0.8, "at 1 %% loss %.0f %% of the goodput", 100 * one);
+	SIM_CHECK(sim, ten >= 0.3, "at 10 %% loss %.0f %% of the goodput", 100 * ten);
+	scenario_tell("%.2f Gbit/s without loss, %.1f %% of it at 1 %% loss, %.1f %% at 10 %%",
+		      whole / 1e9, 100 * one, 100 * ten);
+}
+
+const struct sim_scenario scenario_random_loss = {
+	.name = "random-loss",
+	.summary = "a stream of 1 MiB messages with one frame in 100, or in 10, lost: goodput",
+	.configure = long_cable,
+	.run = random_loss,
+};

@@ -4,12 +4,25 @@
 
 #include <stdio.h>
 
-extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_loss_cost;
+extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_ping_pong,
+	scenario_one_way, scenario_batch, scenario_loss_cost, scenario_random_loss,
+	scenario_incast, scenario_stopped, scenario_computing, scenario_too_long, scenario_behind,
+	scenario_all_to_all;
 
 const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_exchange,
 	&scenario_one_loss,
+	&scenario_ping_pong,
+	&scenario_one_way,
+	&scenario_batch,
 	&scenario_loss_cost,
+	&scenario_random_loss,
+	&scenario_incast,
+	&scenario_stopped,
+	&scenario_computing,
+	&scenario_too_long,
+	&scenario_behind,
+	&scenario_all_to_all,
 	NULL,
 };
 
@@ -117,6 +130,22 @@ void scenario_stream(struct sim *sim, struct scenario_stream *stream)
 {
 	stream->began_at = sim_now(sim);
 	begin_more(sim, stream);
+}
+
+static bool stream_over(struct sim *sim, void *arg)
+{
+	const struct scenario_stream *stream = arg;
+
+	(void) sim;
+	return stream->ended == stream->count;
+}
+
+void scenario_stream_run(struct sim *sim, struct scenario_stream *stream, uint64_t limit)
+{
+	scenario_stream(sim, stream);
+	if (!sim_run_until(sim, stream_over, stream, limit))
+		sim_fail(sim, "only %u of %u messages have come", stream->ended, stream->count);
+	sim_finish(sim, limit);
 }
 
 double scenario_goodput(const struct scenario_stream *stream)
