@@ -5,9 +5,6 @@
  */
 #include "scenario.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum {
 	SENDERS = 1000,
 	MESSAGE = 64 << 10, /* bytes */
@@ -118,7 +115,6 @@ static void incast(struct sim *sim)
 		      (unsigned long long) stats.retransmissions,
 		      (unsigned long long) stats.probes_out, (unsigned long long) stats.requests_out,
 		      (unsigned long long) stats.acks_out, (unsigned long long) stats.data_frames_out);
-	if (getenv("TELL")) puts(scenario_told());
 	SIM_CHECK(sim, share >= 0.9, "%.1f %% of the goodput", 100 * share);
 	SIM_CHECK(sim, fair > 0.95, "fairness %.3f", fair);
 }

@@ -94,6 +94,9 @@ static void all_to_all(struct sim *sim)
 	struct gamma_stats stats;
 	uint64_t most = 0;
 
+	/* Strangers' first frames meet rings that nobody empties. */
+	for (unsigned i = 0; i < HOSTS; i += 4)
+		sim_stop(sim, i, sim_now(sim) + 3 * SIM_MS);
 	for (unsigned i = 0; i < HOSTS * HOSTS * EACH; i++) {
 		unsigned from = i / EACH / HOSTS, to = i / EACH % HOSTS;
 		struct sim_message *message;
