@@ -472,6 +472,9 @@ static bool all_closed(struct sim *sim, void *arg)
 
 static void close_all(struct plan *plan, struct sim *sim)
 {
+	/* The network may turn bad again, and BYE get lost. */
+	if (percent(plan, 50))
+		sim->chances.until = GAMMA_NEVER;
 	for (unsigned i = 0; i < plan->config.nodes; i++)
 		if (sim->nodes[i].away != GAMMA_NEVER)
 			sim_close(sim, i);

@@ -42,10 +42,9 @@ struct totals {
 	uint64_t max_settle_us;	  /* from the end of the faults until all was settled */
 	uint64_t max_settle_percent; /* of the bound */
 	uint64_t max_memory;	  /* bytes */
-	uint64_t max_frames_percent; /* frames sent, of those that a seed may send */
 	uint64_t max_unexpected;  /* bytes that one node kept */
 };
-#define TOTALS_MAXIMA 5
+#define TOTALS_MAXIMA 4
 
 void totals_add(struct totals *to, const struct totals *from);
 void totals_print(const struct totals *totals, double seconds);
