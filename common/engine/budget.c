@@ -46,6 +46,21 @@ static void count_bulk(struct gamma_budget *budget, const struct gamma_pool *poo
 	budget->bulk_at = now;
 }
 
+/* What is lost before the NIC is evidence for everybody on it: else those whose frames get through
+ * would go on crowding out the others'. */
+static void share_losses(struct gamma_budget *budget, struct gamma_pool *pool, uint64_t now)
+{
+	uint64_t elsewhere;
+
+	if (pool->halved != budget->halved)
+		budget->lost = now;
+	budget->halved = pool->halved;
+	elsewhere = gamma_nic_share_lost(budget->share, budget->lost, now);
+	if (elsewhere > budget->lost_elsewhere)
+		gamma_pool_lost(pool);
+	budget->lost_elsewhere = gamma_max(elsewhere, budget->lost_elsewhere);
+}
+
 void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_budget *budget = &endpoint->budget;
@@ -61,6 +76,7 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 	own = gamma_max(budget->bulk, 1); /* without any yet: what the first one will need */
 	part = budget->frames * own / (own + others);
 	gamma_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN), others > 0);
+	share_losses(budget, pool, now);
 }
 
 void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)

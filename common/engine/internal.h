@@ -33,6 +33,9 @@ struct gamma_budget {
 	uint64_t measure_at;	       /* ns: when frames is computed again */
 	uint32_t bulk;		       /* senders of bulk data seen lately */
 	uint64_t bulk_at;	       /* ns: when */
+	uint32_t halved;	       /* the pool's, when it was last looked at */
+	uint64_t lost;		       /* ns: when it last rose */
+	uint64_t lost_elsewhere;       /* ns: the latest loss of another endpoint that is known */
 };
 
 struct gamma_endpoint {

@@ -39,6 +39,8 @@ void gamma_pool_init(struct gamma_pool *pool, uint32_t slots)
 	pool->budget = GAMMA_BUDGET;
 	pool->bound = pool_size(pool);
 	pool->quiet = 0;
+	pool->ripe = 0;
+	pool->halved = 0;
 	pool->arrivals = 0;
 	pool->crowded = false;
 	gamma_list_init(&pool->waiting);
@@ -187,21 +189,36 @@ static void serve_waiting(struct gamma_pool *pool, uint32_t least)
 	}
 }
 
-/* A frame that was sent again tells of loss on the way here. The bound halves, once for as many
- * frames as are under way, and grows again slowly while nothing gets lost. */
-static void watch_loss(struct gamma_pool *pool, bool again)
+/* Halves the bound, once for as many frames as are under way. */
+static bool halve(struct gamma_pool *pool)
 {
 	uint32_t size = pool_size(pool);
 
+	if (!contended(pool) || !pool->budget ||
+	    (pool->quiet < pool->bound && pool->bound != size))
+		return false;
+	pool->bound = (uint32_t) gamma_max(gamma_min(pool->bound, pool->bulk_granted) / 2,
+					   gamma_min(pool->budget, size));
+	pool->quiet = 0;
+	pool->ripe = 0;
+	return true;
+}
+
+void gamma_pool_lost(struct gamma_pool *pool)
+{
+	halve(pool);
+}
+
+/* A frame that was sent again tells of loss on the way here. While there is none, the bound grows
+ * by one frame for as many as it counts. */
+static void watch_loss(struct gamma_pool *pool, bool again)
+{
 	pool->quiet++;
-	if (again && contended(pool) && pool->budget &&
-	    (pool->quiet >= pool->bound || pool->bound == size)) {
-		pool->bound = (uint32_t) gamma_max(gamma_min(pool->bound, pool->bulk_granted) / 2,
-						   gamma_min(pool->budget, size));
-		pool->quiet = 0;
-	} else if (pool->bound < size && pool->quiet >= 2 * pool->bound) {
-		pool->bound = (uint32_t) gamma_min(pool->bound + GAMMA_GRANT_MIN / 2, size);
-		pool->quiet = pool->bound;
+	if (again && halve(pool)) {
+		pool->halved++;
+	} else if (pool->bound < pool_size(pool) && ++pool->ripe >= pool->bound) {
+		pool->bound++;
+		pool->ripe = 0;
 	}
 }
 

@@ -248,7 +248,9 @@ struct gamma_pool {
 	uint32_t bulk_granted; /* part of granted: theirs */
 	uint32_t bound;	  /* frames: what they may have under way when there are several */
 	uint32_t budget;  /* frames: bound does not fall below this; 0: there is no bound */
-	uint32_t quiet;	  /* frames arrived since bound last changed */
+	uint32_t quiet;	  /* frames arrived since bound last fell */
+	uint32_t ripe;	  /* frames arrived since it last changed */
+	uint32_t halved;  /* times that bound has fallen on evidence of this endpoint's own */
 	uint64_t arrivals; /* DATA frames taken */
 	bool crowded;	  /* other receivers of this host's NIC have such peers too */
 	struct gamma_list waiting; /* flows that asked, oldest first */
@@ -414,6 +416,8 @@ void gamma_credit_init(struct gamma_flow *flow);
 /* What several senders with a backlog may at least have under way to this endpoint (frames; 0: no
  * bound), and whether other receivers of the NIC have such senders too. */
 void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames, bool crowded);
+/* Frames to another receiver of the NIC got lost: the switch's port is the same. */
+void gamma_pool_lost(struct gamma_pool *pool);
 /* A new DATA frame. */
 void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags);
 void gamma_credit_request(struct gamma_flow *flow, uint64_t now); /* the peer asks for more */

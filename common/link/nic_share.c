@@ -43,7 +43,7 @@ struct entry {
 	uint64_t stamp; /* ns, CLOCK_MONOTONIC: when the rest was true */
 	uint32_t bulk;	/* senders of bulk data */
 	uint32_t pid;	/* for people who look */
-	uint64_t unused;
+	uint64_t lost;	/* ns, CLOCK_MONOTONIC: when it last saw evidence of loss; 0: never */
 };
 
 /* Fields are written by anybody at any time: atomically, and checked by whoever reads them. */
@@ -455,4 +455,21 @@ uint32_t gamma_nic_share_bulk(struct gamma_nic_share *share, uint32_t own, uint6
 		SET(entry->stamp, now);
 	}
 	return own + others(share, now);
+}
+
+uint64_t gamma_nic_share_lost(struct gamma_nic_share *share, uint64_t own, uint64_t now)
+{
+	unsigned used = share->page ? gamma_min(GET(share->page->used), ENTRIES) : 0;
+	uint64_t latest = 0;
+
+	for (unsigned i = 0; i < used; i++) {
+		struct entry *entry = &share->page->entries[i];
+		uint64_t lost = GET(entry->lost);
+
+		if ((int) i == share->index)
+			SET(entry->lost, own);
+		else if (within(lost, now, GAMMA_SHARE_FRESH_MS))
+			latest = gamma_max(latest, lost);
+	}
+	return latest;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the receivers on one NIC tell each other, so that together they ask for no more than the
- * NIC can take: how many senders of bulk data each of them has now. The engine tells and asks.
+ * NIC can take: how many senders of bulk data each of them has now, and when frames got lost. The
+ * engine tells and asks.
  */
 #ifndef GAMMA_LINK_NIC_SHARE_H
 #define GAMMA_LINK_NIC_SHARE_H
@@ -25,5 +26,8 @@ void gamma_nic_share_close(struct gamma_nic_share *share);
 /* Tells the others how many bulk senders this endpoint has, and returns how many all have: own at
  * least. now: ns, CLOCK_MONOTONIC. */
 uint32_t gamma_nic_share_bulk(struct gamma_nic_share *share, uint32_t own, uint64_t now);
+/* After gamma_nic_share_bulk. Tells when frames to this endpoint last got lost, and returns when
+ * that last happened to another one, if it was just now. Times in ns, 0: never. */
+uint64_t gamma_nic_share_lost(struct gamma_nic_share *share, uint64_t own, uint64_t now);
 
 #endif /* GAMMA_LINK_NIC_SHARE_H */

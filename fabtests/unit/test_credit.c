@@ -456,6 +456,19 @@ static void bulk__dead_holders_do_not_stop_the_others(void **state)
 		assert_true(net->nodes[peer].unplugged || net->nodes[peer].sent);
 }
 
+static void bulk__loss_elsewhere_on_the_nic_lowers_it_too(void **state)
+{
+	(void) state;
+	bulk_streams(1, 8 << 20);
+	gamma_pool_set_budget(pool(0), 40, true);
+	net_run(net, 500 * US);
+	gamma_pool_lost(pool(0));
+	assert_in_range(pool(0)->bound, 40, 112);
+	gamma_pool_lost(pool(0)); /* of the same loss, perhaps */
+	assert_in_range(pool(0)->bound, 56, 112);
+	net_finish(net, SEC);
+}
+
 static void budget__sets_the_floor(void **state)
 {
 	(void) state;
@@ -603,6 +616,7 @@ int main(void)
 		NET_TEST(bulk__an_overtaken_frame_tells_old_news),
 		NET_TEST(bulk__one_alone_is_not_bounded),
 		NET_TEST(bulk__dead_holders_do_not_stop_the_others),
+		NET_TEST(bulk__loss_elsewhere_on_the_nic_lowers_it_too),
 		NET_TEST(budget__sets_the_floor),
 	};
 

@@ -178,6 +178,21 @@ static void bulk__what_is_stale_does_not_count(void **state)
 	gamma_nic_share_close(first);
 }
 
+static void lost__is_known_to_the_others_for_a_while(void **state)
+{
+	struct gamma_nic_share *first = open_share(), *second = open_share();
+
+	(void) state;
+	gamma_nic_share_bulk(first, 1, now);
+	gamma_nic_share_bulk(second, 1, now);
+	assert_int_equal(gamma_nic_share_lost(second, 0, now), 0);
+	assert_int_equal(gamma_nic_share_lost(first, now, now), 0); /* its own is no news */
+	assert_int_equal(gamma_nic_share_lost(second, 0, now + MS), now);
+	assert_int_equal(gamma_nic_share_lost(second, 0, now + 10 * MS), 0);
+	gamma_nic_share_close(second);
+	gamma_nic_share_close(first);
+}
+
 static void bulk__other_nics_are_apart(void **state)
 {
 	struct gamma_nic_share *first = open_share(), *second;
@@ -453,6 +468,7 @@ int main(void)
 		SHARE_TEST(bulk__alone),
 		SHARE_TEST(bulk__of_two_endpoints_of_a_process),
 		SHARE_TEST(bulk__what_is_stale_does_not_count),
+		SHARE_TEST(lost__is_known_to_the_others_for_a_while),
 		SHARE_TEST(bulk__other_nics_are_apart),
 		SHARE_TEST(bulk__more_than_there_is_room_for),
 		SHARE_TEST(group__four_processes),
