@@ -21,9 +21,11 @@ count_frames
 
 # ---- frames that are lost ----
 
+mib=64
+[ "${GAMMA_TEST_LONG:-0}" = 0 ] || mib=512
 for percent in 1 5 10; do
 	lab impair node02 --loss "$percent"
-	exchange "$percent % lost" 64
+	exchange "$percent % lost" "$mib"
 	counted "$percent % lost: sent again" 'map(.retransmissions) | add > 0'
 done
 
