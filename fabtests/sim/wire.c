@@ -199,9 +199,6 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 	note_message(frame, from);
 	if (gamma_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		sim_fail(sim, "node %u sent a malformed frame", node->index);
-	if (len > node->ep.local.limits.mtu + GAMMA_ETH_LEN)
-		sim_fail(sim, "node %u sent a frame of %zu bytes, more than its MTU", node->index,
-			 len);
 	node->nic_free = gamma_max(node->nic_free, sim->now) +
 			 wire_time(len, wire_rate(sim, node->index));
 	sim->totals.kinds[frame->fields.kind & 15][frame->fields.op & 15]++;
@@ -242,7 +239,13 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 		fault_count(sim, SIM_PARTLY);
 	}
 	while (sent < most && backlog(node) < sim->config.nic_queue) {
-		if (frame_len(&frames[sent]) > node->link.mtu + GAMMA_ETH_LEN) {
+		size_t len = frame_len(&frames[sent]);
+
+		/* Too long for a NIC whose MTU was lowered is one thing, for what it was told another. */
+		if (len > node->ep.local.limits.mtu + GAMMA_ETH_LEN)
+			sim_fail(sim, "node %u made a frame of %zu bytes, more than its MTU",
+				 node->index, len);
+		if (len > node->link.mtu + GAMMA_ETH_LEN) {
 			*error = -EMSGSIZE;
 			break;
 		}

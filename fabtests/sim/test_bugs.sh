@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Checks the checks: each patch in bugs/ plants a bug in the protocol's code, such as a developer
+# might make, and the simulator must find it within the seeds that `make check` runs. The sources
+# themselves stay as they are: the patch is applied to a copy of one file, which is compiled and
+# linked in place of the true one. By hand: abs_top_builddir=BUILD fabtests/sim/test_bugs.sh [NAME...]
+#
+# A patch's first line says what it breaks. Functions are called through in_parallel:
+# shellcheck disable=SC2317
+# shellcheck source-path=SCRIPTDIR/../functional source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=build.sh
+. "$top_srcdir/fabtests/sim/build.sh"
+
+seeds=1-2000 # as `make check` runs them
+patches=$top_srcdir/fabtests/sim/bugs
+need_tool patch
+[[ $(makefile_value GAMMA_CFLAGS) != *-fsanitize* ]] ||
+	skip "compiles by itself, whatever the flags of this build"
+
+# The outcome of a bug: "found", or what went wrong and its cure.
+outcome() { # NAME WORD TEXT
+	printf '%s\t%s\n' "$2" "$3" >"$work/$1/outcome"
+}
+
+# The changed program of a bug, in its folder.
+plant() { # NAME
+	local name=$1 dir=$work/$1 file
+	mapfile -t files < <(sed -n 's|^+++ b/||p' "$patches/$name.patch")
+	file=${files[0]:-}
+	if [ "${#files[@]}" -ne 1 ] || [ ! -e "$top_srcdir/$file" ]; then
+		outcome "$name" broken "the patch must change one file of the tree: make it anew"
+		return 1
+	fi
+	mkdir -p "$(dirname "$dir/$file")"
+	cat "$top_srcdir/$file" >"$dir/$file"
+	if ! patch -s -p1 -d "$dir" <"$patches/$name.patch" >"$dir/log" 2>&1; then
+		outcome "$name" broken "the patch does not apply to $file any more: make it anew"
+		return 1
+	fi
+	mapfile -t objects < <(sed "s|^|$work/true/|; s|\.c$|.o|" "$work/sources" |
+		grep -vxF "$work/true/${file%.c}.o")
+	if ! sim_compile "$dir/$file" "$dir/changed.o" -O1 >"$dir/log" 2>&1 ||
+		! sim_link "$dir/gamma-sim" "" "$dir/changed.o" "${objects[@]}" >>"$dir/log" 2>&1; then
+		outcome "$name" broken "it does not compile: $(grep -m 1 error "$dir/log")"
+		return 1
+	fi
+}
+
+# A process that crashed or did not come back is no check's merit. And without the bug that seed
+# must pass.
+hunt() { # NAME
+	local dir=$work/$1 seed said start=$EPOCHREALTIME
+	mkdir -p "$dir"
+	plant "$1" || return 0
+	"$dir/gamma-sim" --seeds "$seeds" --jobs 1 >"$dir/out" 2>/dev/null || true
+	start=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $start }")
+	seed=$(sed -n 's/^FAIL  *seed \([0-9]*\),.*/\1/p' "$dir/out")
+	said=$(sed -n 's/^FAIL  *seed [0-9]*, //p' "$dir/out")
+	if [ -z "$seed" ]; then
+		outcome "$1" missed "not found in seeds $seeds: give the simulator a check or a draw for it"
+	elif [[ $said == 'the process ended'* ]]; then
+		outcome "$1" missed "seed $seed, $said: give the simulator a check that sees it before"
+	elif ! "$work/true-sim" --seeds "$seed-$seed" --jobs 1 >"$dir/out" 2>/dev/null; then
+		outcome "$1" broken "seed $seed fails without it too: mend that first"
+	else
+		outcome "$1" found "seed $seed, $start s: $said"
+	fi
+	rm -f "$dir/gamma-sim"
+}
+
+report() { # NAME
+	local word text
+	IFS=$'\t' read -r word text <"$work/$1/outcome"
+	if [ "$word" = found ]; then
+		ok "$1, $text"
+	else
+		not_ok "$1 $text"
+	fi
+}
+
+if [ "$#" -gt 0 ]; then
+	names=("$@")
+else
+	names=("$patches"/*.patch)
+	names=("${names[@]##*/}")
+	names=("${names[@]%.patch}")
+fi
+sources_in common fabtests/sim >"$work/sources"
+in_parallel compile_into "$work/true" -O1 <"$work/sources" || bail "the simulator does not compile"
+mapfile -t objects < <(sed "s|^|$work/true/|; s|\.c$|.o|" "$work/sources")
+sim_link "$work/true-sim" "" "${objects[@]}"
+in_parallel hunt < <(printf '%s\n' "${names[@]}") || true
+for name in "${names[@]}"; do
+	report "$name"
+done
+finish
