@@ -92,6 +92,7 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 	const uint8_t *mac = arrival->frame + GAMMA_MAC_LEN;
 	const uint8_t *payload = arrival->frame + GAMMA_ETH_LEN + fields->header_len;
 	struct gamma_flow *flow = gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
+	struct gamma_flow *known;
 	struct gamma_addr found;
 
 	if (!flow || flow->state != GAMMA_FLOW_LOOKUP || fields->dst_epoch != endpoint->local.epoch) {
@@ -116,10 +117,16 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 		endpoint->local.stats.malformed++;
 		return;
 	}
-	if (gamma_peers_find(endpoint, mac, fields->src_port, ntohl(found.epoch)))
-		gamma_flow_fail(flow, -EHOSTDOWN, "it was given up before and has not restarted");
-	else
+	known = gamma_peers_find(endpoint, mac, fields->src_port, ntohl(found.epoch));
+	if (!known) {
 		gamma_flow_found(flow, &found, now);
+	} else if (gamma_flow_usable(known)) {
+		/* Its full address has come in use meanwhile. */
+		gamma_flow_hand_over(flow, known);
+		gamma_peers_forget(&endpoint->local, flow, now);
+	} else {
+		gamma_flow_fail(flow, -EHOSTDOWN, "it was given up before and has not restarted");
+	}
 	if (fields->flags & GAMMA_FLAG_WANT_CRC)
 		flow->payload_crc = true;
 }

@@ -79,7 +79,7 @@ struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
 				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port);
 struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
 				   uint64_t now);
-void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow);
+void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer);
 
 /* ---- dispatch.c ---- */

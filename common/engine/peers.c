@@ -103,13 +103,13 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 }
 
 /* A flow whose unexpected messages are still unread stays. */
-void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow)
+void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
 	struct gamma_flow **link = chain(endpoint, flow->addr.mac, flow->port);
 
 	if (!gamma_list_empty(&flow->messages.incoming)) {
-		gamma_timer_set(flow, GAMMA_TIMER_FORGET, gamma_now() + local->limits.forget);
+		gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;
 	}
 	while (*link != flow)

@@ -109,6 +109,20 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 	gamma_flow_ready(flow);
 }
 
+void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to)
+{
+	struct gamma_list *queue = &from->messages.queue;
+
+	while (!gamma_list_empty(queue)) {
+		struct gamma_send *send = gamma_list_first(queue, struct gamma_send, entry);
+
+		gamma_list_remove(&send->entry);
+		send->flow = to;
+		gamma_list_append(&to->messages.queue, &send->entry);
+	}
+	gamma_flow_ready(to);
+}
+
 bool gamma_flow_unacked(const struct gamma_flow *flow)
 {
 	return gamma_flow_usable(flow) &&

@@ -289,7 +289,7 @@ struct gamma_local {
 	const struct gamma_handlers *handlers;
 	void *context; /* handed to handlers */
 	/* The engine's: a closed flow may be taken out and freed. */
-	void (*forget)(struct gamma_local *local, struct gamma_flow *flow);
+	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 	uint8_t *zeros; /* what padded probes are made of: limits.mtu bytes */
 	struct gamma_stats stats;
 };
@@ -317,6 +317,8 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
 /* The answer to LOOKUP is here: the flow may talk. */
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now);
+/* What waits for a peer that is being looked up goes to another flow of that peer. */
+void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to);
 /* Everything outstanding ends with error (negative errno). */
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
 /* Begins to say BYE. */

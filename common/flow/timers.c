@@ -40,7 +40,7 @@ void gamma_local_timeout(struct gamma_local *local, uint64_t now)
 
 		if (when <= now) {
 			if (flow->deadlines[GAMMA_TIMER_FORGET] <= now) {
-				local->forget(local, flow);
+				local->forget(local, flow, now);
 				continue;
 			}
 			gamma_flow_timeout(flow, now);

@@ -505,8 +505,8 @@ void net_begin_at(struct net *net, unsigned a, unsigned b, uint32_t seq)
 	in->ack.told_limit = in->credit.limit;
 }
 
-struct outgoing *net_send_part(struct net *net, unsigned from, unsigned to, uint64_t length,
-			       size_t present, enum gamma_completion_level level)
+static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsigned from, unsigned to,
+				uint64_t length, size_t present, enum gamma_completion_level level)
 {
 	struct outgoing *outgoing = calloc(1, sizeof(*outgoing));
 	struct node *node = &net->nodes[from];
@@ -525,12 +525,32 @@ struct outgoing *net_send_part(struct net *net, unsigned from, unsigned to, uint
 	outgoing->send.level = level;
 	outgoing->next = node->sends;
 	node->sends = outgoing;
-	ret = gamma_message_send(net_flow(net, from, to), &outgoing->send);
+	ret = gamma_message_send(flow, &outgoing->send);
 	if (ret) {
 		outgoing->done = true;
 		outgoing->error = ret;
 	}
 	return outgoing;
+}
+
+struct outgoing *net_send_part(struct net *net, unsigned from, unsigned to, uint64_t length,
+			       size_t present, enum gamma_completion_level level)
+{
+	return send_on(net, net_flow(net, from, to), from, to, length, present, level);
+}
+
+struct outgoing *net_send_partial(struct net *net, unsigned from, unsigned to, uint64_t length,
+				  enum gamma_completion_level level)
+{
+	struct gamma_endpoint *ep = &net->nodes[from].ep;
+	struct gamma_addr peer = net->nodes[to].ep.local.addr;
+	struct gamma_flow *flow;
+
+	peer.epoch = 0;
+	flow = gamma_peers_any(ep, peer.mac, ntohs(peer.port));
+	if (!flow)
+		flow = gamma_peers_add(ep, &peer, net->now);
+	return send_on(net, flow, from, to, length, length, level);
 }
 
 struct outgoing *net_send(struct net *net, unsigned from, unsigned to, uint64_t length,

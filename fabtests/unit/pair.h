@@ -125,6 +125,9 @@ struct outgoing *net_send(struct net *net, unsigned from, unsigned to, uint64_t 
 /* The same with memory for only some bytes of it (the rest must not be touched). */
 struct outgoing *net_send_part(struct net *net, unsigned from, unsigned to, uint64_t length,
 			       size_t present, enum gamma_completion_level level);
+/* The same to an address without epoch. */
+struct outgoing *net_send_partial(struct net *net, unsigned from, unsigned to, uint64_t length,
+				  enum gamma_completion_level level);
 void net_post(struct net *net, unsigned node, size_t capacity);
 /* Throws the oldest unexpected message away. */
 void net_discard(struct net *net, unsigned node);

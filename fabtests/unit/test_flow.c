@@ -517,6 +517,37 @@ static void name__of_an_address(void **state)
 			    "02:47:41:4d:00:fe port 9228 epoch 1a2b3c4d");
 }
 
+/* ---- one peer by two addresses ---- */
+
+static void partial__finds_its_peer(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	net_post(net, 1, 64);
+	out = net_send_partial(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+	assert_int_equal(out->error, 0);
+	assert_int_equal(net_stats(net, 0)->lookups_out, 1);
+}
+
+static void partial__goes_over_to_the_flow_of_the_full_address(void **state)
+{
+	struct outgoing *partial, *full;
+
+	(void) state;
+	net->lawless = true; /* two addresses, two orders */
+	net_post(net, 1, 100000);
+	net_post(net, 1, 100000);
+	partial = net_send_partial(net, 0, 1, 50000, GAMMA_WHEN_ARRIVED);
+	full = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+	assert_int_equal(partial->error, 0);
+	assert_int_equal(full->error, 0);
+	assert_int_equal(net->nodes[0].ep.flow_count, 1);
+	assert_int_equal(net->nodes[0].gone, 1);
+}
+
 #define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -547,6 +578,8 @@ int main(void)
 		NET_TEST(malformed__acknowledges_what_was_never_sent),
 		NET_TEST(peers__hundreds_are_found_again),
 		NET_TEST(name__of_an_address),
+		NET_TEST(partial__finds_its_peer),
+		NET_TEST(partial__goes_over_to_the_flow_of_the_full_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,10 +162,26 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 					      });
 }
 
+static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, posted) {
+		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
+
+		if (rx->flow == flow)
+			rx->flow = NULL;
+	}
+}
+
 static void on_gone(void *context, struct gamma_flow *flow)
 {
 	struct gamma_ep *ep = context;
 
+	if (flow->messages.expected) {
+		let_go(&ep->posted_msg, flow);
+		let_go(&ep->posted_tagged, flow);
+	}
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
 			ep->flows[i] = NULL;
