@@ -7,7 +7,9 @@
 extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_ping_pong,
 	scenario_one_way, scenario_batch, scenario_loss_cost, scenario_random_loss,
 	scenario_incast, scenario_stopped, scenario_computing, scenario_too_long, scenario_behind,
-	scenario_all_to_all;
+	scenario_all_to_all, scenario_restarted, scenario_small_switch, scenario_large_switch,
+	scenario_lowered_switch, scenario_partition, scenario_given_up, scenario_closing,
+	scenario_credit;
 
 const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_exchange,
@@ -23,6 +25,14 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_too_long,
 	&scenario_behind,
 	&scenario_all_to_all,
+	&scenario_restarted,
+	&scenario_small_switch,
+	&scenario_large_switch,
+	&scenario_lowered_switch,
+	&scenario_partition,
+	&scenario_given_up,
+	&scenario_closing,
+	&scenario_credit,
 	NULL,
 };
 
