@@ -50,10 +50,12 @@ static void check_probes(struct sim *sim, unsigned most)
 /* Everything has ended soon after `back`: 3 MiB and a few round trips. */
 static double bounded(struct sim *sim, struct sim_message **messages, uint64_t back)
 {
-	uint64_t most = sim_stream_time(sim, 0, 1, 3 << 20) * 5 / 4 + 20 * sim_round_trip(sim, 0, 1);
+	uint64_t most =
+		sim_stream_time(sim, 0, 1, 3 << 20) * 5 / 4 + 20 * sim_round_trip(sim, 0, 1);
 	uint64_t after = last_end(messages) > back ? last_end(messages) - back : 0;
 
-	SIM_CHECK(sim, after <= most, "all had come %.3f ms after its return", (double) after / 1e6);
+	SIM_CHECK(sim, after <= most, "all had come %.3f ms after its return",
+		  (double) after / 1e6);
 	return (double) after / 1e6;
 }
 
@@ -70,13 +72,16 @@ static void stopped(struct sim *sim)
 	sim_finish(sim, 200 * SIM_SEC);
 	check_probes(sim, 2 * AWAY_S + 20);
 	after = bounded(sim, messages, back);
-	scenario_tell("stopped for %u s: %llu probes, no repetition, all complete %.2f ms after its "
-		      "return", AWAY_S, (unsigned long long) sim_stats(sim, 0)->probes_out, after);
+	scenario_tell(
+		"stopped for %u s: %llu probes, no repetition, all complete %.2f ms after its "
+		"return",
+		AWAY_S, (unsigned long long) sim_stats(sim, 0)->probes_out, after);
 }
 
 const struct sim_scenario scenario_stopped = {
 	.name = "stopped",
-	.summary = "a receiver is stopped for 60 s: few probes, nothing is sent again, all completes",
+	.summary =
+		"a receiver is stopped for 60 s: few probes, nothing is sent again, all completes",
 	.configure = patient,
 	.run = stopped,
 };
@@ -98,8 +103,8 @@ static void computing(struct sim *sim)
 	SIM_CHECK(sim, messages[1]->received_at < back - (AWAY_S - 1) * SIM_SEC,
 		  "its thread did not take a message that was waited for");
 	scenario_tell("computing for %u s, its thread polls: %llu probes, no repetition, what was "
-		      "posted came meanwhile, the rest %.2f ms after its return", AWAY_S,
-		      (unsigned long long) sim_stats(sim, 0)->probes_out, after);
+		      "posted came meanwhile, the rest %.2f ms after its return",
+		      AWAY_S, (unsigned long long) sim_stats(sim, 0)->probes_out, after);
 }
 
 const struct sim_scenario scenario_computing = {
@@ -138,8 +143,8 @@ static void too_long(struct sim *sim)
 		  "the last ended after %.3f s", (double) last / 1e9);
 	SIM_CHECK(sim, sim_stats(sim, 0)->peer_timeouts == 1, "it was not given up once");
 	sim_run(sim, AWAY_S * SIM_SEC);
-	scenario_tell("silent for longer than the timeout of 2 s: %u sends failed after %.2f s", failed,
-		      (double) last / 1e9);
+	scenario_tell("silent for longer than the timeout of 2 s: %u sends failed after %.2f s",
+		      failed, (double) last / 1e9);
 }
 
 const struct sim_scenario scenario_too_long = {

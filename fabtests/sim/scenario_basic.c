@@ -42,7 +42,8 @@ static void one_loss(struct sim *sim)
 	sim_finish(sim, SIM_SEC);
 	SIM_CHECK(sim, sim_stats(sim, 0)->retransmissions == 1, "%llu frames were sent again",
 		  (unsigned long long) sim_stats(sim, 0)->retransmissions);
-	SIM_CHECK(sim, second->done_at - second->sent_at < 2 * usual + 4 * sim_round_trip(sim, 0, 1),
+	SIM_CHECK(sim,
+		  second->done_at - second->sent_at < 2 * usual + 4 * sim_round_trip(sim, 0, 1),
 		  "the repair took too long");
 	scenario_tell("one frame was sent again; %.1f round trips instead of %.1f",
 		      scenario_trips(sim, second->done_at - second->sent_at),

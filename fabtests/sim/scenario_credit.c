@@ -29,8 +29,8 @@ static const struct trouble troubles[] = {
 };
 
 /* The rule begins to count when the first REQUEST leaves. */
-static void arm(void *arg, unsigned from, unsigned to, const struct gamma_fields *fields, size_t len,
-		uint64_t leaves)
+static void arm(void *arg, unsigned from, unsigned to, const struct gamma_fields *fields,
+		size_t len, uint64_t leaves)
 {
 	struct sim_rule *rule = arg;
 
@@ -44,8 +44,8 @@ static void arm(void *arg, unsigned from, unsigned to, const struct gamma_fields
 static void add_rule(struct sim *sim, const struct trouble *trouble, enum sim_fault fate,
 		     uint64_t delay)
 {
-	struct sim_rule rule = scenario_lose(SIM_ANY_NODE, SIM_ANY_NODE, trouble->kind, trouble->op,
-					     1000000);
+	struct sim_rule rule =
+		scenario_lose(SIM_ANY_NODE, SIM_ANY_NODE, trouble->kind, trouble->op, 1000000);
 
 	rule.fate = fate;
 	rule.delay = delay;
@@ -84,7 +84,8 @@ static uint64_t time_of(struct sim *sim, const struct trouble *trouble, enum sim
 		add_rule(side, trouble, fate, delay);
 	began = sim_now(side);
 	for (unsigned i = 0; i < MESSAGES; i++) {
-		struct sim_message *message = sim_exchange(side, ASKER, 0, 1000, GAMMA_WHEN_ARRIVED);
+		struct sim_message *message =
+			sim_exchange(side, ASKER, 0, 1000, GAMMA_WHEN_ARRIVED);
 
 		sim_run_until(side, has_come, message, SIM_SEC);
 	}
@@ -112,19 +113,22 @@ static void credit(struct sim *sim)
 		double harm = scenario_trips(sim, gamma_max(gamma_max(twice, late), usual) - usual);
 		size_t len = strlen(line);
 
-		SIM_CHECK(sim, cost <= most, "the loss of a %s cost %.1f round trips", trouble->what,
-			  cost);
-		SIM_CHECK(sim, harm <= 2, "a repeated %s cost %.1f round trips", trouble->what, harm);
+		SIM_CHECK(sim, cost <= most, "the loss of a %s cost %.1f round trips",
+			  trouble->what, cost);
+		SIM_CHECK(sim, harm <= 2, "a repeated %s cost %.1f round trips", trouble->what,
+			  harm);
 		snprintf(line + len, sizeof(line) - len, "%s%s %.1f (%.1f)", i ? ", " : "",
 			 trouble->what, cost, harm);
 	}
-	scenario_tell("round trips more if lost (if doubled or replayed): %s; asking again after %.0f",
-		      line, scenario_trips(sim, GAMMA_REQUEST_US * SIM_US));
+	scenario_tell(
+		"round trips more if lost (if doubled or replayed): %s; asking again after %.0f",
+		line, scenario_trips(sim, GAMMA_REQUEST_US * SIM_US));
 }
 
 const struct sim_scenario scenario_credit = {
 	.name = "credit",
-	.summary = "REQUEST, grant, RECLAIM and its answer, lost, doubled or replayed: bounded cost",
+	.summary =
+		"REQUEST, grant, RECLAIM and its answer, lost, doubled or replayed: bounded cost",
 	.configure = small_ring,
 	.run = credit,
 };

@@ -22,9 +22,8 @@ static void haunt(struct sim *sim, uint64_t late)
 						.seq = SIM_ANY_SEQ,
 						.times = 400,
 						.delay = late});
-	*sim_chances(sim) = (struct sim_chances){.until = sim_now(sim) + 100 * SIM_MS,
-						 .replay = 50000,
-						 .replay_delay = 20 * SIM_MS};
+	*sim_chances(sim) = (struct sim_chances){
+		.until = sim_now(sim) + 100 * SIM_MS, .replay = 50000, .replay_delay = 20 * SIM_MS};
 }
 
 /* Some are expected, some are not; all are under way when the receiver dies. */
@@ -33,8 +32,8 @@ static void send_some(struct sim *sim, struct sim_message **messages)
 	static const uint64_t lengths[] = {8, 1400, 16000, 1 << 20};
 
 	for (unsigned i = 0; i < MESSAGES; i++) {
-		messages[i] = sim_message(sim, i % 2, 1 - i % 2, lengths[i / 2 % 4],
-					  GAMMA_WHEN_ARRIVED);
+		messages[i] =
+			sim_message(sim, i % 2, 1 - i % 2, lengths[i / 2 % 4], GAMMA_WHEN_ARRIVED);
 		if (i % 3)
 			sim_post(messages[i], messages[i]->length);
 		sim_send(messages[i]);
@@ -100,9 +99,10 @@ static void restarted(struct sim *sim)
 	SIM_CHECK(sim, at_once <= 6, "the senders' error came after %.1f round trips", at_once);
 	SIM_CHECK(sim, later <= scenario_trips(sim, 100 * SIM_MS) + 2,
 		  "back after 100 ms: the error came after %.1f round trips", later);
-	scenario_tell("old frames to the new endpoint: none believed; senders to the old one fail after "
-		      "%.1f round trips, or, if it was down for 100 ms, %.1f ms", at_once,
-		      later * (double) sim_round_trip(sim, 0, 1) / 1e6);
+	scenario_tell(
+		"old frames to the new endpoint: none believed; senders to the old one fail after "
+		"%.1f round trips, or, if it was down for 100 ms, %.1f ms",
+		at_once, later * (double) sim_round_trip(sim, 0, 1) / 1e6);
 }
 
 const struct sim_scenario scenario_restarted = {

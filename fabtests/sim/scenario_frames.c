@@ -77,15 +77,17 @@ static void ping_pong(struct sim *sim)
 	SIM_CHECK(sim, rally.frames[GAMMA_KIND_DATA] == 2 * ROUNDS && !others,
 		  "%u DATA frames and %u others for %u round trips", rally.frames[GAMMA_KIND_DATA],
 		  others, ROUNDS);
-	scenario_tell("%u round trips took %u DATA frames and %u others, %.2f of the network's each",
-		      ROUNDS, rally.frames[GAMMA_KIND_DATA], others,
-		      scenario_trips(sim, sim_now(sim) - began) / ROUNDS);
+	scenario_tell(
+		"%u round trips took %u DATA frames and %u others, %.2f of the network's each",
+		ROUNDS, rally.frames[GAMMA_KIND_DATA], others,
+		scenario_trips(sim, sim_now(sim) - began) / ROUNDS);
 	sim_run(sim, SIM_SEC);
 }
 
 const struct sim_scenario scenario_ping_pong = {
 	.name = "ping-pong",
-	.summary = "short messages to and fro: two frames a round trip, no acknowledgement, no probe",
+	.summary =
+		"short messages to and fro: two frames a round trip, no acknowledgement, no probe",
 	.run = ping_pong,
 };
 
@@ -122,8 +124,10 @@ static void stream(struct sim *sim)
 	SIM_CHECK(sim, bulk < 0.05, "%.3f acknowledgements for each bulk frame", bulk);
 	SIM_CHECK(sim, copied < 0.05, "%.3f for each frame of copied messages", copied);
 	SIM_CHECK(sim, asked <= 1, "%.3f for each frame of messages that ask", asked);
-	scenario_tell("acknowledgements for each DATA frame: %.3f of 1 MiB messages, %.3f of copied "
-		      "ones, %.3f of single frames whose senders ask", bulk, copied, asked);
+	scenario_tell(
+		"acknowledgements for each DATA frame: %.3f of 1 MiB messages, %.3f of copied "
+		"ones, %.3f of single frames whose senders ask",
+		bulk, copied, asked);
 }
 
 const struct sim_scenario scenario_one_way = {
@@ -151,11 +155,13 @@ static void batches(struct sim *sim)
 	SIM_CHECK(sim, stats.data_frames_out <= MESSAGES / 16, "%llu frames for %u messages",
 		  (unsigned long long) stats.data_frames_out, MESSAGES);
 	SIM_CHECK(sim, sim_stats(sim, 1)->messages_in == MESSAGES, "not all have come");
-	scenario_tell("%u messages of 8 bytes came in %llu frames, %.1f in each; %llu acknowledgements, "
-		      "%llu requests", MESSAGES, (unsigned long long) stats.data_frames_out,
-		      (double) MESSAGES / (double) stats.data_frames_out,
-		      (unsigned long long) sim_stats(sim, 1)->acks_out,
-		      (unsigned long long) stats.requests_out);
+	scenario_tell(
+		"%u messages of 8 bytes came in %llu frames, %.1f in each; %llu acknowledgements, "
+		"%llu requests",
+		MESSAGES, (unsigned long long) stats.data_frames_out,
+		(double) MESSAGES / (double) stats.data_frames_out,
+		(unsigned long long) sim_stats(sim, 1)->acks_out,
+		(unsigned long long) stats.requests_out);
 }
 
 const struct sim_scenario scenario_batch = {

@@ -64,7 +64,8 @@ static void meet(struct sim *sim)
 	do {
 		sim_run(sim, LOOK_US * SIM_US);
 		taken(sim, by_sender);
-	} while (!all_have_met(by_sender) && !sim_failure(sim) && sim_now(sim) < SIM_START + SIM_SEC);
+	} while (!all_have_met(by_sender) && !sim_failure(sim) &&
+		 sim_now(sim) < SIM_START + SIM_SEC);
 	SIM_CHECK(sim, all_have_met(by_sender), "not everybody was heard within a second");
 }
 
@@ -106,22 +107,23 @@ static void incast(struct sim *sim)
 	sim_run(sim, MEASURE_MS * SIM_MS);
 	sim_finish(sim, SIM_SEC);
 	stats = scenario_stats(sim);
-	scenario_tell("all had met after %.2f ms; in the %u ms then %.1f %% of what the link carries; "
-		      "Jain %.3f; switch dropped %llu, ring %llu, sent again %llu, probes %llu, "
-		      "requests %llu, acks %llu, DATA %llu",
-		      (double) (met - SIM_START) / 1e6, MEASURE_MS, 100 * share, fair,
-		      (unsigned long long) sim_fault_count(sim, SIM_SWITCH_DROP),
-		      (unsigned long long) stats.ring_drops,
-		      (unsigned long long) stats.retransmissions,
-		      (unsigned long long) stats.probes_out, (unsigned long long) stats.requests_out,
-		      (unsigned long long) stats.acks_out, (unsigned long long) stats.data_frames_out);
+	scenario_tell(
+		"all had met after %.2f ms; in the %u ms then %.1f %% of what the link carries; "
+		"Jain %.3f; switch dropped %llu, ring %llu, sent again %llu, probes %llu, "
+		"requests %llu, acks %llu, DATA %llu",
+		(double) (met - SIM_START) / 1e6, MEASURE_MS, 100 * share, fair,
+		(unsigned long long) sim_fault_count(sim, SIM_SWITCH_DROP),
+		(unsigned long long) stats.ring_drops, (unsigned long long) stats.retransmissions,
+		(unsigned long long) stats.probes_out, (unsigned long long) stats.requests_out,
+		(unsigned long long) stats.acks_out, (unsigned long long) stats.data_frames_out);
 	SIM_CHECK(sim, share >= 0.9, "%.1f %% of the goodput", 100 * share);
 	SIM_CHECK(sim, fair > 0.95, "fairness %.3f", fair);
 }
 
 const struct sim_scenario scenario_incast = {
 	.name = "incast",
-	.summary = "1,000 senders, a ring of 256 slots, 128 KiB in the switch: full link, fair, no drop",
+	.summary = "1,000 senders, a ring of 256 slots, 128 KiB in the switch: full link, fair, no "
+		   "drop",
 	.configure = shallow,
 	.run = incast,
 };

@@ -15,11 +15,11 @@ static void long_cable(struct sim_config *config)
 struct loss {
 	const char *what;
 	uint64_t length;  /* bytes of the message */
-	int from;	  /* the side whose frame is lost: 0 sends the message */
+	int from;         /* the side whose frame is lost: 0 sends the message */
 	uint8_t kind, op; /* of that frame, */
-	unsigned skip;	  /* after so many of the sort */
-	double trips;	  /* what it may cost */
-	bool cut;	  /* the message comes unexpected, with no memory for it */
+	unsigned skip;    /* after so many of the sort */
+	double trips;     /* what it may cost */
+	bool cut;         /* the message comes unexpected, with no memory for it */
 	bool also_answer; /* the answer to the probe that follows is lost too */
 };
 
@@ -27,14 +27,17 @@ enum { WARM_UP = 32, MIB = 1 << 20, BULK_FRAMES = (MIB + 1459) / 1460 };
 
 static const struct loss losses[] = {
 	{"the first frame", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, 0, 2, false, false},
-	{"one in the middle", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES / 2, 2, false, false},
-	{"the last of many", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES - 1, 15, false, false},
+	{"one in the middle", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES / 2, 2, false,
+	 false},
+	{"the last of many", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES - 1, 15, false,
+	 false},
 	{"a short message", 64, 0, GAMMA_KIND_DATA, GAMMA_OP_SEND, 0, 3, false, false},
 	{"an ANNOUNCE", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_ANNOUNCE, 0, 3, false, false},
 	{"an ACCEPT", MIB, 1, GAMMA_KIND_DATA, GAMMA_OP_ACCEPT, 0, 3, false, false},
 	{"a CUT", 1024, 1, GAMMA_KIND_DATA, GAMMA_OP_CUT, 0, 3, true, false},
 	{"an acknowledgement", 64, 1, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, 3, false, false},
-	{"a frame and the probe's answer", 64, 0, GAMMA_KIND_DATA, GAMMA_OP_SEND, 0, 8, false, true},
+	{"a frame and the probe's answer", 64, 0, GAMMA_KIND_DATA, GAMMA_OP_SEND, 0, 8, false,
+	 true},
 };
 
 static uint64_t time_of(struct sim *sim, const struct loss *loss, bool warm, bool lose)
@@ -85,8 +88,8 @@ static void loss_cost(struct sim *sim)
 		double warm = cost(sim, loss, true), cold = cost(sim, loss, false);
 		size_t len = strlen(line);
 
-		snprintf(line + len, sizeof(line) - len, "%s%s %.1f (%.0f)", i ? ", " : "", loss->what,
-			 warm, cold);
+		snprintf(line + len, sizeof(line) - len, "%s%s %.1f (%.0f)", i ? ", " : "",
+			 loss->what, warm, cold);
 		SIM_CHECK(sim, warm <= loss->trips, "the loss of %s cost %.1f round trips",
 			  loss->what, warm);
 	}

@@ -77,9 +77,10 @@ static void behind_small(struct sim *sim)
 		  (unsigned long long) large.stats.mtu_probes_out);
 	SIM_CHECK(sim, !large.stats.retransmissions && large.ms < 1.05 * small.ms,
 		  "it took %.1f ms instead of %.1f", large.ms, small.ms);
-	scenario_tell("24 MiB in %.1f ms, %.1f with hosts of 1,500; %llu padded probes, 1 warning at "
-		      "each host", large.ms, small.ms,
-		      (unsigned long long) large.stats.mtu_probes_out);
+	scenario_tell(
+		"24 MiB in %.1f ms, %.1f with hosts of 1,500; %llu padded probes, 1 warning at "
+		"each host",
+		large.ms, small.ms, (unsigned long long) large.stats.mtu_probes_out);
 }
 
 const struct sim_scenario scenario_small_switch = {
@@ -116,10 +117,12 @@ static void lowered(struct sim *sim)
 	SIM_CHECK(sim, less.mtu == 1500, "frames of %u bytes are used", less.mtu);
 	SIM_CHECK(sim, less.stats.parts_out, "no frame went in parts");
 	SIM_CHECK(sim, less.warnings >= 1 && less.warnings <= 2, "%u warnings", less.warnings);
-	SIM_CHECK(sim, less.ms < usual.ms + 15, "it took %.1f ms instead of %.1f", less.ms, usual.ms);
-	scenario_tell("24 MiB in %.1f ms, %.1f had the switch not changed; %llu parts of frames, %u "
-		      "warning(s)", less.ms, usual.ms,
-		      (unsigned long long) less.stats.parts_out, less.warnings);
+	SIM_CHECK(sim, less.ms < usual.ms + 15, "it took %.1f ms instead of %.1f", less.ms,
+		  usual.ms);
+	scenario_tell(
+		"24 MiB in %.1f ms, %.1f had the switch not changed; %llu parts of frames, %u "
+		"warning(s)",
+		less.ms, usual.ms, (unsigned long long) less.stats.parts_out, less.warnings);
 }
 
 const struct sim_scenario scenario_lowered_switch = {

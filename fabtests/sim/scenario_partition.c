@@ -16,8 +16,8 @@ static void send_both_ways(struct sim *sim, struct sim_message **messages)
 	static const uint64_t lengths[] = {8, 1400, 16000, 1 << 20};
 
 	for (unsigned i = 0; i < MESSAGES; i++)
-		messages[i] = sim_exchange(sim, i % 2, 1 - i % 2, lengths[i / 2 % 4],
-					   GAMMA_WHEN_ARRIVED);
+		messages[i] =
+			sim_exchange(sim, i % 2, 1 - i % 2, lengths[i / 2 % 4], GAMMA_WHEN_ARRIVED);
 }
 
 /* ms from healing until all was done. */
@@ -50,8 +50,10 @@ static void partition(struct sim *sim)
 
 	SIM_CHECK(sim, symmetric <= most && one_way <= most, "%.1f and %.1f ms after healing",
 		  symmetric, one_way);
-	scenario_tell("cut for %u s of a timeout of %u: all complete %.0f ms after healing; cut one way "
-		      "only: %.0f ms", TIMEOUT_S - 1, TIMEOUT_S, symmetric, one_way);
+	scenario_tell(
+		"cut for %u s of a timeout of %u: all complete %.0f ms after healing; cut one way "
+		"only: %.0f ms",
+		TIMEOUT_S - 1, TIMEOUT_S, symmetric, one_way);
 }
 
 const struct sim_scenario scenario_partition = {
@@ -105,8 +107,8 @@ static void given_up(struct sim *sim)
 
 	SIM_CHECK(sim, symmetric <= most, "both had given up after %.2f s", symmetric);
 	SIM_CHECK(sim, one_way <= 2 * most, "cut one way only: after %.2f s", one_way);
-	scenario_tell("timeout %u s: both have failed after %.2f s; cut one way only: %.2f s", TIMEOUT_S,
-		      symmetric, one_way);
+	scenario_tell("timeout %u s: both have failed after %.2f s; cut one way only: %.2f s",
+		      TIMEOUT_S, symmetric, one_way);
 }
 
 const struct sim_scenario scenario_given_up = {
@@ -189,9 +191,10 @@ static void closing(struct sim *sim)
 		  "at 20 %% loss it took up to %.0f ms, and %u of %u peers know", longest, told,
 		  LOSSY_RUNS);
 	SIM_CHECK(sim, vain <= linger + 2, "toward a silent peer it took %.0f ms", vain);
-	scenario_tell("closing takes %.2f ms; at 20 %% loss at most %.1f, everything delivered, %u of %u "
-		      "peers know; toward a silent peer %.0f, the linger bound", good, longest, told,
-		      LOSSY_RUNS, vain);
+	scenario_tell(
+		"closing takes %.2f ms; at 20 %% loss at most %.1f, everything delivered, %u of %u "
+		"peers know; toward a silent peer %.0f, the linger bound",
+		good, longest, told, LOSSY_RUNS, vain);
 }
 
 const struct sim_scenario scenario_closing = {

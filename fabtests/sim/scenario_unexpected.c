@@ -33,8 +33,7 @@ static bool has_come(struct sim *sim, void *arg)
 static struct sim_message *send_others(struct sim *sim, unsigned index)
 {
 	static const uint64_t lengths[] = {64, 700, 1400, 5000};
-	struct sim_message *message =
-		sim_message(sim, 0, 1, lengths[index % 4], (int) (index % 2));
+	struct sim_message *message = sim_message(sim, 0, 1, lengths[index % 4], (int) (index % 2));
 
 	sim_send(message);
 	return message;
@@ -57,14 +56,17 @@ static void behind(struct sim *sim)
 	wanted = sim_exchange(sim, 0, 1, 2000, GAMMA_WHEN_ARRIVED);
 	sim_run_until(sim, has_come, wanted, SIM_SEC);
 	trips = scenario_trips(sim, wanted->received_at - asked);
-	SIM_CHECK(sim, wanted->received && trips < 4, "what was wanted took %.1f round trips", trips);
+	SIM_CHECK(sim, wanted->received && trips < 4, "what was wanted took %.1f round trips",
+		  trips);
 	for (unsigned i = 0; i < OTHERS && others; i++)
 		sim_post(others[OTHERS - 1 - i], others[OTHERS - 1 - i]->length);
 	sim_finish(sim, 10 * SIM_SEC);
 	SIM_CHECK(sim, !most_kept(sim), "memory is left over");
-	scenario_tell("behind %u messages that nobody wants: %.1f round trips; %llu of them cut, at "
-		      "most %llu KiB kept, all received in the end", OTHERS, trips,
-		      (unsigned long long) sim_stats(sim, 1)->cut, (unsigned long long) most >> 10);
+	scenario_tell(
+		"behind %u messages that nobody wants: %.1f round trips; %llu of them cut, at "
+		"most %llu KiB kept, all received in the end",
+		OTHERS, trips, (unsigned long long) sim_stats(sim, 1)->cut,
+		(unsigned long long) most >> 10);
 	free(others);
 }
 
@@ -115,22 +117,23 @@ static void all_to_all(struct sim *sim)
 	stats = scenario_stats(sim);
 	SIM_CHECK(sim, stats.retransmissions <= stats.ring_drops,
 		  "%llu frames were sent again, rings dropped %llu",
-		  (unsigned long long) stats.retransmissions, (unsigned long long) stats.ring_drops);
+		  (unsigned long long) stats.retransmissions,
+		  (unsigned long long) stats.ring_drops);
 	SIM_CHECK(sim, most <= sim_config(sim)->unexpected_size, "%llu bytes kept",
 		  (unsigned long long) most);
-	scenario_tell("%u hosts, rings of %u: %llu messages, %.1f ms after the receives; %llu DATA "
-		      "frames, rings dropped %llu, %llu sent again, %llu cut, at most %llu KiB kept",
-		      HOSTS, SIM_SLOTS_MIN, (unsigned long long) stats.messages_in,
-		      (double) (sim_now(sim) - posts) / 1e6,
-		      (unsigned long long) stats.data_frames_out,
-		      (unsigned long long) stats.ring_drops,
-		      (unsigned long long) stats.retransmissions, (unsigned long long) stats.cut,
-		      (unsigned long long) most >> 10);
+	scenario_tell(
+		"%u hosts, rings of %u: %llu messages, %.1f ms after the receives; %llu DATA "
+		"frames, rings dropped %llu, %llu sent again, %llu cut, at most %llu KiB kept",
+		HOSTS, SIM_SLOTS_MIN, (unsigned long long) stats.messages_in,
+		(double) (sim_now(sim) - posts) / 1e6, (unsigned long long) stats.data_frames_out,
+		(unsigned long long) stats.ring_drops, (unsigned long long) stats.retransmissions,
+		(unsigned long long) stats.cut, (unsigned long long) most >> 10);
 }
 
 const struct sim_scenario scenario_all_to_all = {
 	.name = "all-to-all",
-	.summary = "32 hosts, all to all, all unexpected, smallest rings: no deadlock, bounded memory",
+	.summary =
+		"32 hosts, all to all, all unexpected, smallest rings: no deadlock, bounded memory",
 	.configure = many_small_rings,
 	.run = all_to_all,
 };
