@@ -21,6 +21,7 @@
 struct gamma_flow;
 struct gamma_local;
 struct gamma_buffer;
+struct gamma_notice;
 struct gamma_sent;
 struct gamma_frame;
 
@@ -106,7 +107,8 @@ struct gamma_inbound {
 	enum gamma_inbound_state state;
 	int error;	   /* the peer failed: what a receive that matches gets */
 	uint32_t id;	   /* the sender's */
-	uint32_t accepted; /* ours, in ACCEPTED, or if cut; 0: none */
+	uint32_t accepted; /* ours, of ANNOUNCED and ACCEPTED ones; 0: none */
+	struct gamma_notice *accept; /* the ACCEPT frame, in ANNOUNCED; else NULL */
 	uint64_t arrived;  /* bytes */
 	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take */
 	struct gamma_recv *recv; /* matched, or NULL */
@@ -165,10 +167,11 @@ void gamma_message_init(struct gamma_flow *flow);
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
 /* Whether frames wait to be made. */
 bool gamma_message_waiting(const struct gamma_flow *flow);
-/* An ACCEPT or CUT frame is to be sent: id and length for MESSAGE, fragment for FRAGMENT. False:
- * no memory. */
-bool gamma_message_notice(struct gamma_flow *flow, enum gamma_op op, uint32_t id, uint64_t length,
-			  uint64_t fragment);
+/* An ACCEPT or CUT frame, to be sent later: memory for it, freed by free(), or NULL. */
+struct gamma_notice *gamma_notice_new(void);
+/* It is to be sent, and then freed: id and length for MESSAGE, fragment for FRAGMENT. */
+void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
+		       uint32_t id, uint64_t length, uint64_t fragment);
 /* An ACCEPT frame has arrived. */
 void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields);
 /* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the

@@ -65,8 +65,18 @@ static void inbound_free(struct gamma_inbound *inbound)
 	if (inbound->accepted)
 		gamma_transfer_remove(&local->accepted, inbound->accepted);
 	local->kept -= inbound->kept_size;
+	free(inbound->accept);
 	free(inbound->kept);
 	free(inbound);
+}
+
+/* What an ACCEPT will need: once a receive has matched there must be no way back. */
+static bool reserve_accept(struct gamma_inbound *inbound)
+{
+	inbound->accept = gamma_notice_new();
+	inbound->accepted = gamma_transfer_add(&inbound->flow->local->accepted, inbound);
+	inbound->state = GAMMA_INBOUND_ANNOUNCED;
+	return inbound->accept && inbound->accepted;
 }
 
 /* Leaves the bytes with the sender: the message stands as if it had been announced. It has come
@@ -74,14 +84,16 @@ static void inbound_free(struct gamma_inbound *inbound)
 static bool cut(struct gamma_inbound *inbound, uint32_t seq, uint32_t index)
 {
 	struct gamma_flow *flow = inbound->flow;
-	uint32_t id = gamma_transfer_add(&flow->local->accepted, inbound);
+	struct gamma_notice *notice;
 
-	inbound->accepted = id;
-	if (!id || !gamma_message_notice(flow, GAMMA_OP_CUT, seq, inbound->envelope.length,
-					 (uint64_t) id << GAMMA_FRAGMENT_OFFSET_BITS | index))
+	if (!reserve_accept(inbound))
 		return false;
+	notice = gamma_notice_new();
+	if (!notice)
+		return false;
+	gamma_notice_send(flow, notice, GAMMA_OP_CUT, seq, inbound->envelope.length,
+			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS | index);
 	inbound->cut = true;
-	inbound->state = GAMMA_INBOUND_ANNOUNCED;
 	flow->messages.cuts++;
 	flow->local->stats.cut++;
 	return true;
@@ -307,16 +319,10 @@ static void begin_accept(struct gamma_inbound *inbound)
 	inbound->wanted = inbound->discarded
 				  ? 0
 				  : gamma_min(inbound->envelope.length, inbound->recv->capacity);
-	if (!inbound->accepted)
-		inbound->accepted = gamma_transfer_add(&flow->local->accepted, inbound);
-	if (!inbound->accepted ||
-	    !gamma_message_notice(flow, GAMMA_OP_ACCEPT, inbound->cut ? 0 : inbound->id,
-				  inbound->wanted,
-				  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS)) {
-		if (inbound->recv)
-			inbound_finish(inbound, -ENOMEM);
-		return;
-	}
+	gamma_notice_send(flow, inbound->accept, GAMMA_OP_ACCEPT, inbound->cut ? 0 : inbound->id,
+			  inbound->wanted,
+			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS);
+	inbound->accept = NULL;
 	inbound->state = GAMMA_INBOUND_ACCEPTED;
 	flow->messages.owed++;
 	if (!inbound->wanted)
@@ -337,7 +343,10 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 	inbound = inbound_new(flow, &envelope, fields->id);
 	if (!inbound)
 		return false;
-	inbound->state = GAMMA_INBOUND_ANNOUNCED;
+	if (!reserve_accept(inbound)) {
+		inbound_free(inbound);
+		return false;
+	}
 	inbound->recv = local->handlers->match(local->context, flow, &envelope);
 	if (inbound->recv) {
 		begin_accept(inbound);

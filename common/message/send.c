@@ -334,20 +334,20 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	return false;
 }
 
-bool gamma_message_notice(struct gamma_flow *flow, enum gamma_op op, uint32_t id, uint64_t length,
-			  uint64_t fragment)
+struct gamma_notice *gamma_notice_new(void)
 {
-	struct gamma_notice *notice = calloc(1, sizeof(*notice));
+	return calloc(1, sizeof(struct gamma_notice));
+}
 
-	if (!notice)
-		return false;
+void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
+		       uint32_t id, uint64_t length, uint64_t fragment)
+{
 	notice->op = op;
 	notice->id = id;
 	notice->length = length;
 	notice->fragment = fragment;
 	gamma_list_append(&flow->messages.notices, &notice->entry);
 	gamma_flow_ready(flow);
-	return true;
 }
 
 void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields)

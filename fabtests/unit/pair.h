@@ -140,6 +140,9 @@ void net_run(struct net *net, uint64_t duration);
 uint64_t net_finish(struct net *net, uint64_t limit);
 bool net_quiet(const struct net *net); /* no frame under way */
 
+/* Not 0 while the harness allocates: a test in which memory runs out spares it. */
+extern volatile unsigned net_allocates;
+
 const struct gamma_stats *net_stats(const struct net *net, unsigned node);
 uint64_t net_random(uint64_t *seed);
 
