@@ -70,6 +70,7 @@ struct gamma_sent {
 	struct gamma_buffer *buffer; /* its payload was copied here, or NULL: in place */
 	uint64_t offset; /* bytes: of the fragment in the message */
 	uint32_t len;	 /* payload bytes */
+	uint16_t ahead;	 /* frames: under way when it was first transmitted */
 	uint8_t state;	 /* enum gamma_sent_state */
 	uint8_t again;	 /* transmitted more than once (saturates) */
 	uint32_t part;	 /* bytes that have left, of one that leaves in parts; 0: none */
@@ -435,8 +436,9 @@ uint32_t gamma_credit_window(const struct gamma_flow *flow); /* frames outstandi
 void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now);
 /* Of a frame that has arrived at the peer, as an acknowledgement says. */
 void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t heard);
-/* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it. */
-void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay);
+/* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it; ahead:
+ * frames that were under way before it. */
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay, uint32_t ahead);
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);

@@ -10,10 +10,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay)
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay, uint32_t ahead)
 {
 	struct gamma_loss *loss = &flow->loss;
 	uint64_t rtt = passed - delay;
+	uint64_t queue = ahead * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	uint64_t error;
 
 	loss->rtt_min = loss->rtt ? gamma_min(loss->rtt_min, rtt) : rtt;
@@ -21,6 +22,8 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay)
 	/* A delay longer than a polling peer's says nothing of the next one. */
 	if (delay > GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US)
 		return;
+	/* Waiting behind own frames is allowed for by their number, when one waits: probe_timeout. */
+	passed -= gamma_min(queue, rtt - loss->rtt_min);
 	if (!loss->answer) {
 		loss->answer = passed;
 		loss->answer_var = passed / 2;

@@ -119,7 +119,7 @@ static void take_delay(struct gamma_flow *flow, const struct gamma_fields *field
 	sent = gamma_window_at(flow, fields->echo);
 	passed = heard > sent->time ? heard - sent->time : 0;
 	if (sent->state == GAMMA_SENT_FLYING && !sent->again && passed > fields->delay)
-		gamma_loss_sample(flow, passed, fields->delay);
+		gamma_loss_sample(flow, passed, fields->delay, sent->ahead);
 }
 
 /* Everything before ack has arrived; but the peer could not keep some of it, and says so in notices

@@ -248,6 +248,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	}
 	sent->again = sent->unsent = 0;
 	sent->part = 0;
+	sent->ahead = (uint16_t) gamma_window_unacked(flow);
 	if (!gamma_message_next(flow, sent, &flags))
 		return false;
 	flow->tx.next++;

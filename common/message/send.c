@@ -12,7 +12,7 @@
 
 #include "flow/flow.h"
 
-enum { GAMMA_STREAM_SHARE = 8 };
+enum { GAMMA_STREAM_SHARE = 8, LONG_FRAMES = 8 };
 
 struct gamma_notice {
 	struct gamma_list entry;
@@ -278,6 +278,10 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	send->flying++;
 	gamma_list_remove(&send->entry);
 	if (send->made < send->wanted) {
+		/* Of the last two frames each asks: if the last is lost, news of the other one
+		 * comes at once, and not after the receiver's delay. */
+		if (send->wanted - send->made <= sent->len && send->made > LONG_FRAMES * sent->len)
+			*flags |= GAMMA_FLAG_ACK_REQUESTED;
 		gamma_list_append(streams, &send->entry);
 		return true;
 	}

@@ -455,19 +455,34 @@ static void sample__first_and_following(void **state)
 	struct gamma_flow *flow = net_flow(net, 0, 1);
 
 	(void) state;
-	gamma_loss_sample(flow, 1000, 0);
+	gamma_loss_sample(flow, 1000, 0, 0);
 	assert_int_equal(flow->loss.rtt, 1000);
 	assert_int_equal(flow->loss.rtt_min, 1000);
 	assert_int_equal(flow->loss.answer, 1000);
 	assert_int_equal(flow->loss.answer_var, 500);
-	gamma_loss_sample(flow, 2600, 800);
+	gamma_loss_sample(flow, 2600, 800, 0);
 	assert_int_equal(flow->loss.rtt, 1100);
 	assert_int_equal(flow->loss.rtt_min, 1000);
 	assert_int_equal(flow->loss.answer, 1200);
 	assert_int_equal(flow->loss.answer_var, (3 * 500 + 1600) / 4);
-	gamma_loss_sample(flow, 900 + MS, MS); /* a peer that did not poll */
+	gamma_loss_sample(flow, 900 + MS, MS, 0); /* a peer that did not poll */
 	assert_int_equal(flow->loss.rtt_min, 900);
 	assert_int_equal(flow->loss.answer, 1200);
+}
+
+/* Behind own frames it may have waited for as long as the timer allows for them anyway. */
+static void sample__without_own_queue(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	gamma_loss_sample(flow, 40 * US, 0, 0);
+	gamma_loss_sample(flow, 100 * US, 0, 200);
+	assert_int_equal(flow->loss.rtt_min, 40 * US);
+	assert_int_equal(flow->loss.rtt, (7 * 40 + 100) * US / 8);
+	assert_int_equal(flow->loss.answer, 40 * US);
+	gamma_loss_sample(flow, 400 * US, 100 * US, 5);
+	assert_int_equal(flow->loss.answer, (7 * 40 + 400 - 5 * GAMMA_FRAME_US) * US / 8);
 }
 
 /* The first round trips were long, and so was the wait for an overtaken frame. */
@@ -551,6 +566,7 @@ int main(void)
 		NET_TEST(silence__after_a_long_pause),
 		NET_TEST(idle__nothing_is_sent),
 		NET_TEST(sample__first_and_following),
+		NET_TEST(sample__without_own_queue),
 		NET_TEST(sample__shorter_than_before_ends_the_wait),
 		NET_TEST(probed__old_answer_is_no_evidence),
 	};

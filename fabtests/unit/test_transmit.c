@@ -94,6 +94,25 @@ static void bulk__header_is_forty_bytes(void **state)
 	assert_int_equal(frame.iov[0].iov_len, 1460);
 }
 
+static void bulk__last_two_ask(void **state)
+{
+	enum { FRAMES = 12 };
+
+	(void) state;
+	net_post(net, 1, FRAMES * 1460);
+	net_send(net, 0, 1, FRAMES * 1460, GAMMA_WHEN_MATCHED);
+	net->nodes[0].wakes = net->now + 1; /* the announcement leaves, and then nothing else */
+	net_run(net, 1);
+	net->nodes[0].wakes = GAMMA_NEVER;
+	net_run(net, 10 * US);
+	take_in(&net->nodes[0]);
+	flow->tx.limit = flow->tx.next + FRAMES + 1;
+	for (int i = 0; i < FRAMES; i++) {
+		assert_true(poll_kind(GAMMA_KIND_DATA) && frame.op == GAMMA_OP_BULK);
+		assert_int_equal(flow->tx.asked == flow->tx.next, i >= FRAMES - 2);
+	}
+}
+
 static void retransmission__says_so_and_asks(void **state)
 {
 	struct gamma_fields fields;
@@ -262,6 +281,7 @@ int main(void)
 		NET_TEST(order__lost_then_new_then_control_then_ack),
 		NET_TEST(order__acknowledgement_on_data_is_not_repeated_alone),
 		NET_TEST(bulk__header_is_forty_bytes),
+		NET_TEST(bulk__last_two_ask),
 		NET_TEST(retransmission__says_so_and_asks),
 		NET_TEST(last_of_credit__asks_for_more),
 		NET_TEST(unsent__is_sent_later_and_is_no_retransmission),
