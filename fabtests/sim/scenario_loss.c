@@ -29,7 +29,7 @@ static const struct loss losses[] = {
 	{"the first frame", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, 0, 2, false, false},
 	{"one in the middle", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES / 2, 2, false,
 	 false},
-	{"the last of many", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES - 1, 15, false,
+	{"the last of many", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES - 1, 4, false,
 	 false},
 	{"a short message", 64, 0, GAMMA_KIND_DATA, GAMMA_OP_SEND, 0, 3, false, false},
 	{"an ANNOUNCE", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_ANNOUNCE, 0, 3, false, false},
