@@ -58,60 +58,81 @@ static void lose(enum fate fate, int from, uint64_t seq, uint64_t delay)
 				    .op = ANY_OP, .seq = seq, .times = 1, .delay = delay});
 }
 
-/* Every way that a message can go, with frames that get lost and overtake each other, and more of
- * them unexpected than there is room for. */
-static void begin(void)
-{
-	static const uint64_t lengths[] = {0, 100, 100, 3000, 700, 9000, 40000, 5000, 200, 1200};
-	struct net_options options = net_defaults();
+enum { KINDS = 10, SHORT = 30, POSTED = 3 };
 
-	options.inject_size = 4096;
-	options.unexpected_size = 3500;
-	net = net_new(2, &options);
-	lose(DELAY, 0, 2, 30 * US);
-	lose(DROP, 0, 5, 0);
-	lose(DROP, 1, 1, 0);
-	net_flow(net, 0, 1);
-	net_flow(net, 1, 0);
-	for (unsigned i = 0; i < gamma_array_size(lengths); i++) {
-		if (i < 3)
+static void send_all(void)
+{
+	static const uint64_t lengths[KINDS] = {0,   100,   100,  3000, 700,
+						9000, 40000, 5000, 200,	 1200};
+
+	for (unsigned i = 0; i < KINDS; i++) {
+		if (i < POSTED)
 			net_post(net, 1, 65536);
 		net_send(net, 0, 1, lengths[i], (int) (i % 3));
 		net_send(net, 1, 0, lengths[i], (int) ((i + 1) % 3));
 	}
+	for (unsigned i = 0; i < SHORT; i++) /* beyond the first credit: they share frames */
+		net_send(net, 0, 1, 20 + i, GAMMA_WHEN_COPIED);
+}
+
+/* Every way that a message can go, with frames that get lost and overtake each other, and more of
+ * them unexpected than there is room for. */
+static void exchange(void)
+{
+	lose(DELAY, 0, 2, 30 * US);
+	lose(DROP, 0, 5, 0);
+	lose(DROP, 1, 1, 0);
+	send_all();
+	net_run(net, 2 * MS);
+}
+
+/* Large frames, until the switch passes them no more: what was under way goes on in parts. */
+static void shrink(void)
+{
+	net_run(net, 5 * MS);
+	send_all();
+	net_run(net, 5 * US);
+	net->options.switch_mtu = GAMMA_SAFE_MTU;
+	net_run(net, 2 * MS);
+}
+
+static void begin(uint32_t mtu)
+{
+	struct net_options options = net_defaults();
+
+	options.mtu = mtu;
+	options.inject_size = 4096;
+	options.unexpected_size = 3500;
+	net = net_new(2, &options);
+	net_flow(net, 0, 1);
+	net_flow(net, 1, 0);
 }
 
 static void end(void)
 {
 	left = -1;
-	net_free(net);
-}
-
-static void go_on(void)
-{
-	for (unsigned i = 0; i < 10; i++) {
-		if (i >= 3)
+	for (unsigned i = 0; i < KINDS + SHORT; i++) {
+		if (i >= POSTED)
 			net_post(net, 1, 65536);
-		net_post(net, 0, 65536);
+		if (i < KINDS)
+			net_post(net, 0, 65536);
 		net_run(net, MS);
 	}
 	net_finish(net, 20 * SEC);
-	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(net->nodes[i].received, 10);
-		assert_int_equal(net->nodes[i].sent, 10);
-	}
+	assert_int_equal(net->nodes[0].received, KINDS);
+	assert_int_equal(net->nodes[1].received, KINDS + SHORT);
+	net_free(net);
 }
 
-static void once__everything_arrives(void **state)
+/* The first allocation fails, then the second, and so on, `many` in a row, until none is left. */
+static void sweep(uint32_t mtu, void (*what)(void), unsigned long many)
 {
-	(void) state;
 	for (long n = 0;; n++) {
-		begin();
+		begin(mtu);
 		left = n;
-		fails = 1;
+		fails = many;
 		failed = 0;
-		net_run(net, 2 * MS);
-		go_on();
+		what();
 		end();
 		if (!failed)
 			break;
@@ -119,24 +140,51 @@ static void once__everything_arrives(void **state)
 	}
 }
 
-static void for_a_while__everything_arrives(void **state)
+static void exchange__one_allocation_fails(void **state)
 {
 	(void) state;
-	begin();
+	sweep(1500, exchange, 1);
+}
+
+static void exchange__some_fail(void **state)
+{
+	(void) state;
+	sweep(1500, exchange, 7);
+}
+
+static void exchange__all_fail_for_a_while(void **state)
+{
+	(void) state;
+	begin(1500);
 	left = 0;
 	fails = ~0ul;
+	failed = 0;
+	exchange();
 	net_run(net, 50 * MS);
 	assert_true(failed > 10);
-	left = -1;
-	go_on();
 	end();
+}
+
+static void shrink__one_allocation_fails(void **state)
+{
+	(void) state;
+	sweep(9000, shrink, 1);
+}
+
+static void shrink__some_fail(void **state)
+{
+	(void) state;
+	sweep(9000, shrink, 7);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(once__everything_arrives),
-		TEST(for_a_while__everything_arrives),
+		TEST(exchange__one_allocation_fails),
+		TEST(exchange__some_fail),
+		TEST(exchange__all_fail_for_a_while),
+		TEST(shrink__one_allocation_fails),
+		TEST(shrink__some_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
