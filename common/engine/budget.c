@@ -75,7 +75,7 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 	others = gamma_nic_share_bulk(budget->share, budget->bulk, now) - budget->bulk;
 	own = gamma_max(budget->bulk, 1); /* without any yet: what the first one will need */
 	part = budget->frames * own / (own + others);
-	gamma_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN), others > 0);
+	gamma_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN));
 	share_losses(budget, pool, now);
 }
 
@@ -87,7 +87,7 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 	if (attr->datagram)
 		return;
 	if (!attr->budget) {
-		gamma_pool_set_budget(&endpoint->local.pool, 0, false);
+		gamma_pool_set_budget(&endpoint->local.pool, 0);
 		return;
 	}
 	budget->least = attr->budget;

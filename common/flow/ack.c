@@ -48,7 +48,7 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 	fields->ack = flow->rx.next;
 	fields->limit = flow->credit.limit;
 	if (flow->rx.next != flow->rx.highest)
-		gamma_window_sack(flow, fields);
+		gamma_window_sack(flow, fields, alone);
 	if (gamma_unlikely(flow->messages.cuts)) {
 		fields->extensions |= GAMMA_EXT_CUTS;
 		fields->cuts = flow->messages.cuts;
@@ -61,7 +61,8 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 		ack->echo_valid = false;
 	}
 	ack->owed = 0;
-	ack->now = false;
+	/* News of a far gap does not fit on data: an acknowledgement follows. */
+	ack->now = ack->now && !alone && gamma_window_sack_is_long(flow);
 	ack->told_limit = flow->credit.limit;
 	gamma_timer_stop(flow, GAMMA_TIMER_ACK);
 }

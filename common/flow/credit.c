@@ -9,9 +9,9 @@
  *     outstanding = limit - arrived - returned
  *
  * First credits, which every stranger has, are the reserve's; they move to the pool's account as
- * soon as it has room. When several senders have more to send than credit (BACKLOG), what they
- * may have under way together is bounded as well, and the bound falls while frames get lost:
- * not the ring but the switch before it is then too small.
+ * soon as it has room. What senders with more to send than credit (BACKLOG) may have under way
+ * together is bounded as well, and the bound falls while frames get lost: not the ring but a
+ * switch before it is then too small.
  */
 #include "flow/flow.h"
 
@@ -42,18 +42,16 @@ void gamma_pool_init(struct gamma_pool *pool, uint32_t slots)
 	pool->ripe = 0;
 	pool->halved = 0;
 	pool->arrivals = 0;
-	pool->crowded = false;
 	gamma_list_init(&pool->waiting);
 	gamma_list_init(&pool->holders);
 	set_share(pool);
 }
 
-void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames, bool crowded)
+void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames)
 {
 	uint32_t size = pool_size(pool);
 
 	pool->budget = frames;
-	pool->crowded = crowded;
 	pool->bound = frames ? (uint32_t) gamma_min(gamma_max(pool->bound, frames), size) : size;
 }
 
@@ -93,19 +91,13 @@ static void book_used(struct gamma_flow *flow, uint32_t frames)
 	book(flow, -(int32_t) (frames - first));
 }
 
-/* Do several senders with more to send than credit share the way to this host? */
-static bool contended(const struct gamma_pool *pool)
-{
-	return pool->bulk >= 2 || (pool->bulk && pool->crowded);
-}
-
 static uint32_t pool_free(const struct gamma_flow *flow)
 {
 	const struct gamma_pool *pool = &flow->local->pool;
 	uint32_t size = pool_size(pool);
 	uint32_t left = pool->granted < size ? size - pool->granted : 0;
 
-	if (!flow->credit.bulk || !contended(pool))
+	if (!flow->credit.bulk)
 		return left;
 	return pool->bulk_granted < pool->bound
 		       ? (uint32_t) gamma_min(left, pool->bound - pool->bulk_granted)
@@ -116,7 +108,7 @@ static uint32_t share_of(const struct gamma_flow *flow)
 {
 	const struct gamma_pool *pool = &flow->local->pool;
 
-	if (!flow->credit.bulk || !contended(pool))
+	if (!flow->credit.bulk)
 		return pool->share;
 	return (uint32_t) gamma_min(pool->share,
 				    gamma_max(pool->bound / pool->bulk, GAMMA_GRANT_MIN));
@@ -194,7 +186,7 @@ static bool halve(struct gamma_pool *pool)
 {
 	uint32_t size = pool_size(pool);
 
-	if (!contended(pool) || !pool->budget ||
+	if (!pool->bulk || !pool->budget ||
 	    (pool->quiet < pool->bound && pool->bound != size))
 		return false;
 	pool->bound = (uint32_t) gamma_max(gamma_min(pool->bound, pool->bulk_granted) / 2,

@@ -169,6 +169,8 @@ static void receive_probe(struct gamma_flow *flow, const struct gamma_fields *fi
 static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
 	flow->local->stats.acks_in++;
+	if (gamma_unlikely(fields->flags & GAMMA_FLAG_AGAIN))
+		gamma_loss_in_vain(flow);
 	if (fields->op == GAMMA_ACK_ALIVE) {
 		flow->loss.waiting_since = now;
 		return;
@@ -199,8 +201,9 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 	}
 	flow->local->stats.resets_in++;
 	gamma_flow_fail(flow, -ECONNRESET,
-			fields->op == GAMMA_RESET_CLOSED ? "it has closed its endpoint"
-							 : "its endpoint is another one now");
+			fields->op == GAMMA_RESET_CLOSED
+				? "it has closed its endpoint, or given this one up"
+				: "its endpoint is another one now");
 	/* That epoch is over: once no frame of it can be under way it need not be remembered. */
 	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
 }

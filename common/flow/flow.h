@@ -35,6 +35,8 @@ enum {
 	GAMMA_PROBE_MIN_US = 50,	/* no probe earlier than this */
 	GAMMA_PROBE_MAX_US = 500000,	/* probes back off to this */
 	GAMMA_FRAME_US = 12,		/* a frame under way: 1,500 bytes at 1 Gb/s */
+	GAMMA_REORDER_WIDER = 16,	/* times that the reorder window may double */
+	GAMMA_REORDER_KEEP = 4096,	/* frames until a window that was not needed halves again */
 	GAMMA_REORDER_MIN_US = 2,	/* frames overtaken by less than this are not lost */
 	GAMMA_LOOKUP_US = 2000,		/* first repetition of a LOOKUP, doubling */
 	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */
@@ -118,6 +120,7 @@ struct gamma_ack_state {
 	uint32_t owed;	 /* frames arrived since the last acknowledgement left */
 	bool now;	 /* acknowledge in this progress call */
 	bool echo_valid; /* a frame arrived whose delay can be told */
+	bool in_vain;	 /* a repetition came of what was here already */
 	uint8_t skipped; /* acks on data since one carried the delay */
 	uint32_t told_limit; /* limit in the last acknowledgement that left */
 };
@@ -144,6 +147,8 @@ struct gamma_loss {
 	uint64_t rack_time;   /* ns: latest transmission known to have arrived */
 	uint64_t rack_serial; /* its serial */
 	uint64_t rack_rtt;    /* ns: its round trip */
+	uint8_t wide;	      /* the reorder window is doubled so often */
+	uint64_t wide_serial; /* transmissions when that was last decided */
 	uint32_t probe;	      /* number of the last probe */
 	bool probing;	      /* it is not answered yet */
 	uint64_t probe_time;  /* ns: when it left */
@@ -247,13 +252,12 @@ struct gamma_pool {
 	uint32_t share;	  /* frames: an equal part of the pool for each of them, within bounds */
 	uint32_t bulk;	  /* flows whose peers have more to send than credit */
 	uint32_t bulk_granted; /* part of granted: theirs */
-	uint32_t bound;	  /* frames: what they may have under way when there are several */
+	uint32_t bound;	  /* frames: what they may have under way together */
 	uint32_t budget;  /* frames: bound does not fall below this; 0: there is no bound */
 	uint32_t quiet;	  /* frames arrived since bound last fell */
 	uint32_t ripe;	  /* frames arrived since it last changed */
 	uint32_t halved;  /* times that bound has fallen on evidence of this endpoint's own */
 	uint64_t arrivals; /* DATA frames taken */
-	bool crowded;	  /* other receivers of this host's NIC have such peers too */
 	struct gamma_list waiting; /* flows that asked, oldest first */
 	struct gamma_list holders; /* flows that hold grants, least recently used first */
 };
@@ -394,7 +398,9 @@ static inline uint32_t gamma_window_unacked(const struct gamma_flow *flow)
 /* ---- receive_window.c ---- */
 void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
 		       const uint8_t *payload, uint64_t arrived, uint64_t now);
-void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields);
+/* What has arrived beyond a gap; alone: in a frame that has room for all of it. */
+void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields, bool alone);
+bool gamma_window_sack_is_long(const struct gamma_flow *flow);
 void gamma_window_forget(struct gamma_flow *flow);
 
 /* ---- parts.c ---- */
@@ -416,9 +422,8 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 /* ---- credit.c ---- */
 void gamma_pool_init(struct gamma_pool *pool, uint32_t slots);
 void gamma_credit_init(struct gamma_flow *flow);
-/* What several senders with a backlog may at least have under way to this endpoint (frames; 0: no
- * bound), and whether other receivers of the NIC have such senders too. */
-void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames, bool crowded);
+/* What senders with a backlog may at least have under way to this endpoint (frames; 0: no bound). */
+void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames);
 /* Frames to another receiver of the NIC got lost: the switch's port is the same. */
 void gamma_pool_lost(struct gamma_pool *pool);
 /* A new DATA frame. */
@@ -441,6 +446,8 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay, uint32_t ahead);
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
+/* A repetition was in vain, as the peer says: what seemed lost was late. */
+void gamma_loss_in_vain(struct gamma_flow *flow);
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now);

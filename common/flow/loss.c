@@ -95,9 +95,35 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 	loss->rack_rtt = passed;
 }
 
+/* Wider where frames overtake each other by more, up to a round trip. */
 static uint64_t reorder_window(const struct gamma_loss *loss)
 {
-	return gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * GAMMA_NS_PER_US);
+	uint64_t least = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * GAMMA_NS_PER_US);
+
+	return gamma_max(least, gamma_min(least << loss->wide, loss->rtt));
+}
+
+/* Once for what is under way: the same mistake is told several times. */
+void gamma_loss_in_vain(struct gamma_flow *flow)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	if (loss->wide && flow->tx.serial < loss->wide_serial + gamma_window_unacked(flow))
+		return;
+	if (loss->wide < GAMMA_REORDER_WIDER)
+		loss->wide++;
+	loss->wide_serial = flow->tx.serial;
+}
+
+/* Paths change: what has not been needed for long is given up. */
+static void narrow(struct gamma_flow *flow)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	if (flow->tx.serial < loss->wide_serial + GAMMA_REORDER_KEEP)
+		return;
+	loss->wide--;
+	loss->wide_serial = flow->tx.serial;
 }
 
 /* Frames sent before one that has arrived are lost, once they could have been overtaken by no
@@ -108,6 +134,8 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 	uint64_t grace = loss->rack_rtt + reorder_window(loss);
 	uint64_t next = GAMMA_NEVER;
 
+	if (gamma_unlikely(loss->wide))
+		narrow(flow);
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
 		const struct gamma_sent *sent = gamma_window_at(flow, seq);
 

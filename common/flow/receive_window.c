@@ -122,6 +122,7 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 	if (gamma_unlikely(gamma_seq_before(fields->seq, rx->next) ||
 			   (ahead < GAMMA_WINDOW_MAX && ahead && bit_test(rx, fields->seq)))) {
 		flow->local->stats.duplicates++;
+		flow->ack.in_vain |= fields->flags & GAMMA_FLAG_AGAIN;
 		gamma_ack_now(flow); /* the sender has not heard of it */
 		return;
 	}
@@ -150,21 +151,38 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 		gamma_loss_rearm(flow, now);
 }
 
-/* The bits begin at the first gap, or, when the last arrival is too far from it, end there: a
- * sender remembers, so over several acknowledgements it learns of all. */
-void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields)
+_Static_assert(GAMMA_SACK_LONG_BITS == GAMMA_WINDOW_MAX, "a long SACK tells of the whole window");
+
+/* 64 bits from a frame number on. */
+static uint64_t bits_from(const struct gamma_receive_window *rx, uint32_t seq)
+{
+	uint32_t word = seq % GAMMA_WINDOW_MAX / 64, shift = seq % 64;
+	uint64_t low = rx->bits[word] >> shift;
+	uint64_t high = rx->bits[(word + 1) % (GAMMA_WINDOW_MAX / 64)];
+
+	return shift ? low | high << (64 - shift) : low;
+}
+
+bool gamma_window_sack_is_long(const struct gamma_flow *flow)
+{
+	return flow->rx.highest - flow->rx.next > GAMMA_SACK_BITS;
+}
+
+/* The bits begin at the first gap. Those that ride on data are few: when the last arrival is too far
+ * from the gap, they end there, and an acknowledgement of its own tells the rest. */
+void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields, bool alone)
 {
 	const struct gamma_receive_window *rx = &flow->rx;
+	bool all = alone && gamma_window_sack_is_long(flow);
+	uint32_t words = (all ? GAMMA_SACK_LONG_BITS : GAMMA_SACK_BITS) / 64;
 	uint32_t base = rx->next;
 
-	if (!gamma_seq_before(rx->last, base + GAMMA_SACK_BITS))
+	if (!all && !gamma_seq_before(rx->last, base + GAMMA_SACK_BITS))
 		base = rx->last + 1 - GAMMA_SACK_BITS;
-	fields->extensions |= GAMMA_EXT_SACK;
+	fields->extensions |= all ? GAMMA_EXT_SACK_LONG : GAMMA_EXT_SACK;
 	fields->sack_base = base;
-	fields->sack[0] = fields->sack[1] = 0;
-	for (uint32_t i = 0; i < GAMMA_SACK_BITS && base + i != rx->highest; i++)
-		if (bit_test(rx, base + i))
-			fields->sack[i / 64] |= 1ull << (i % 64);
+	for (uint32_t i = 0; i < words; i++)
+		fields->sack[i] = bits_from(rx, base + 64 * i);
 }
 
 void gamma_window_forget(struct gamma_flow *flow)

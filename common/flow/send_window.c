@@ -95,14 +95,17 @@ static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t h
 
 static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard)
 {
-	for (uint32_t i = 0; i < GAMMA_SACK_BITS; i++) {
-		uint32_t seq = fields->sack_base + i;
+	uint32_t words =
+		(fields->extensions & GAMMA_EXT_SACK_LONG ? GAMMA_SACK_LONG_BITS : GAMMA_SACK_BITS) / 64;
 
-		if (!(fields->sack[i / 64] >> (i % 64) & 1))
-			continue;
-		if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
-			continue;
-		arrived(flow, gamma_window_at(flow, seq), heard);
+	for (uint32_t i = 0; i < words; i++) {
+		for (uint64_t bits = fields->sack[i]; bits; bits &= bits - 1) {
+			uint32_t seq = fields->sack_base + 64 * i + (uint32_t) __builtin_ctzll(bits);
+
+			if (!gamma_seq_before(seq, flow->tx.una) &&
+			    gamma_seq_before(seq, flow->tx.next))
+				arrived(flow, gamma_window_at(flow, seq), heard);
+		}
 	}
 }
 
@@ -179,7 +182,7 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 		hold_back(flow, fields, heard);
 	else
 		take_ack(flow, fields->ack, heard);
-	if (fields->extensions & GAMMA_EXT_SACK)
+	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
 	gamma_credit_limit(flow, fields->limit);
 	if (flow->loss.rack_serial != serial || flow->loss.rtt_min < rtt_min)

@@ -274,6 +274,10 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 	begin(flow, &fields, kind, op);
 	fields.seq = seq;
 	gamma_ack_attach(flow, &fields, true, now);
+	if (gamma_unlikely(flow->ack.in_vain)) {
+		fields.flags |= GAMMA_FLAG_AGAIN;
+		flow->ack.in_vain = false;
+	}
 	if (flow->mtu_told < GAMMA_MTU_TOLD &&
 	    (flow->path.lowered || flow->local->limits.mtu != GAMMA_SAFE_MTU))
 		attach_mtu(flow, &fields);

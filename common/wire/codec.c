@@ -19,6 +19,7 @@ static const uint8_t extension_len[GAMMA_EXT_COUNT] = {
 	sizeof(struct gamma_ext_atomic),  /* ATOMIC */
 	sizeof(struct gamma_ext_key),	  /* KEY */
 	sizeof(struct gamma_ext_part),	  /* PART */
+	sizeof(struct gamma_ext_sack_long), /* SACK_LONG */
 };
 
 unsigned gamma_extensions_len(uint16_t extensions)
@@ -79,15 +80,27 @@ static uint64_t get64(const uint8_t *at)
 #error "codec.c swaps bytes for little-endian hosts"
 #endif
 
+static uint8_t *put_sack(uint8_t *at, const struct gamma_fields *f, size_t bytes)
+{
+	at = put32(at, f->sack_base);
+	memcpy(at, f->sack, bytes);
+	return at + bytes;
+}
+
+static const uint8_t *get_sack(const uint8_t *at, struct gamma_fields *f, size_t bytes)
+{
+	f->sack_base = get32(at);
+	memcpy(f->sack, at + 4, bytes);
+	return at + 4 + bytes;
+}
+
 static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fields *f)
 {
 	switch (bit) {
 	case GAMMA_EXT_ACK:
 		return put32(put32(at, f->ack), f->limit);
 	case GAMMA_EXT_SACK:
-		at = put32(at, f->sack_base);
-		memcpy(at, f->sack, sizeof(f->sack));
-		return at + sizeof(f->sack);
+		return put_sack(at, f, GAMMA_SACK_BITS / 8);
 	case GAMMA_EXT_DELAY:
 		return put32(put32(at, f->echo), f->delay);
 	case GAMMA_EXT_TAG:
@@ -115,6 +128,8 @@ static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fiel
 		return at + sizeof(f->key);
 	case GAMMA_EXT_PART:
 		return put16(put16(at, f->part_offset), f->part_total);
+	case GAMMA_EXT_SACK_LONG:
+		return put_sack(at, f, GAMMA_SACK_LONG_BITS / 8);
 	}
 	return at;
 }
@@ -127,9 +142,7 @@ static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamm
 		f->limit = get32(at + 4);
 		return at + 8;
 	case GAMMA_EXT_SACK:
-		f->sack_base = get32(at);
-		memcpy(f->sack, at + 4, sizeof(f->sack));
-		return at + 4 + sizeof(f->sack);
+		return get_sack(at, f, GAMMA_SACK_BITS / 8);
 	case GAMMA_EXT_DELAY:
 		f->echo = get32(at);
 		f->delay = get32(at + 4);
@@ -174,6 +187,8 @@ static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamm
 		f->part_offset = get16(at);
 		f->part_total = get16(at + 2);
 		return at + 4;
+	case GAMMA_EXT_SACK_LONG:
+		return get_sack(at, f, GAMMA_SACK_LONG_BITS / 8);
 	}
 	return at;
 }

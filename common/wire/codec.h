@@ -21,8 +21,8 @@ struct gamma_fields {
 	uint32_t src_epoch, dst_epoch;
 	uint32_t seq;
 	uint32_t ack, limit;		/* ACK */
-	uint32_t sack_base;		/* SACK */
-	uint64_t sack[2];		/* SACK: bit i of word i / 64 */
+	uint32_t sack_base;		/* SACK, SACK_LONG */
+	uint64_t sack[GAMMA_SACK_LONG_BITS / 64]; /* SACK, SACK_LONG: bit i of word i / 64 */
 	uint32_t echo, delay;		/* DELAY; delay in ns */
 	uint64_t tag;			/* TAG */
 	uint64_t data;			/* CQ_DATA */

@@ -97,7 +97,8 @@ _Static_assert(sizeof(struct gamma_header) == GAMMA_HEADER_LEN, "base header is 
 
 enum gamma_flag {
 	GAMMA_FLAG_ACK_REQUESTED = 1 << 0, /* acknowledge in the progress call that sees this */
-	GAMMA_FLAG_AGAIN = 1 << 1,	   /* this sequence number was transmitted before */
+	GAMMA_FLAG_AGAIN = 1 << 1,	   /* DATA: this number was transmitted before; ACK: such a frame
+					    * came in vain */
 	GAMMA_FLAG_BACKLOG = 1 << 2,	   /* more data waits than the credit allows */
 	GAMMA_FLAG_WANT_CRC = 1 << 3, /* the sender of this wants payloads toward it checked */
 };
@@ -119,11 +120,13 @@ enum gamma_ext {
 	GAMMA_EXT_ATOMIC = 1 << 11,
 	GAMMA_EXT_KEY = 1 << 12,
 	GAMMA_EXT_PART = 1 << 13,
+	GAMMA_EXT_SACK_LONG = 1 << 14,
 };
-#define GAMMA_EXT_COUNT 14
+#define GAMMA_EXT_COUNT 15
 #define GAMMA_EXT_KNOWN ((1u << GAMMA_EXT_COUNT) - 1)
 
 #define GAMMA_SACK_BITS 128
+#define GAMMA_SACK_LONG_BITS 1024 /* GAMMA_WINDOW_MAX */
 
 struct gamma_ext_ack {
 	uint32_t ack;	/* every DATA frame before this number has arrived */
@@ -171,6 +174,11 @@ struct gamma_ext_part {
 	uint16_t total;	 /* bytes of the frame's payload */
 } __attribute__((packed));
 
+struct gamma_ext_sack_long {
+	uint32_t base; /* frame number of bit 0 */
+	uint8_t bits[GAMMA_SACK_LONG_BITS / 8]; /* as in SACK */
+} __attribute__((packed));
+
 /* FRAGMENT is one number: id in the high 24 bits, offset in bytes in the low 40. */
 #define GAMMA_FRAGMENT_OFFSET_BITS 40
 #define GAMMA_FRAGMENT_OFFSET_MASK ((1ull << GAMMA_FRAGMENT_OFFSET_BITS) - 1)
@@ -184,8 +192,8 @@ struct gamma_batch_item {
 	uint8_t reserved;
 } __attribute__((packed));
 
-#define GAMMA_EXT_ALL_LEN (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4)
-#define GAMMA_HEADER_MAX (GAMMA_HEADER_LEN + GAMMA_EXT_ALL_LEN) /* 164 bytes */
+#define GAMMA_EXT_ALL_LEN (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4 + 132)
+#define GAMMA_HEADER_MAX 255 /* header_len is one byte: not all extensions are in one frame */
 #define GAMMA_DGRAM_HEADER_MAX (GAMMA_HEADER_LEN + 8)		/* with CQ data */
 #define GAMMA_BULK_HEADER (GAMMA_HEADER_LEN + 8)		/* with FRAGMENT: 40 bytes */
 

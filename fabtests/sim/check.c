@@ -62,6 +62,8 @@ static uint64_t grace(const struct gamma_loss *loss)
 {
 	uint64_t window = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * SIM_US);
 
+	window = gamma_max(window, gamma_min(window << loss->wide, loss->rtt));
+
 	return 2 * (loss->rack_rtt + window);
 }
 

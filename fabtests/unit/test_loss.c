@@ -246,6 +246,30 @@ static void overtaken__by_much(void **state)
 
 /* ---- silence ---- */
 
+/* Frames that are overtaken by more than the window all the time: few are repeated in vain. */
+static void overtaken__the_window_learns(void **state)
+{
+	struct net_options options = net_defaults();
+
+	(void) state;
+	options.latency = 50 * US;
+	net_free(net);
+	net = net_new(2, &options);
+	for (unsigned i = 0; i < 40; i++)
+		net_post(net, 1, 100000);
+	net_rule(net, (struct rule){.fate = DELAY, .from = 0, .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_ANNOUNCE, .seq = ANY_SEQ, .delay = 60 * US});
+	for (unsigned i = 0; i < 40; i++) {
+		net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+		net_send(net, 0, 1, 1000, GAMMA_WHEN_ARRIVED);
+		net_post(net, 1, 1000);
+		net_run(net, 600 * US);
+	}
+	net_finish(net, SEC);
+	assert_true(net_flow(net, 0, 1)->loss.wide > 0);
+	assert_in_range(again(0), 1, 6);
+}
+
 static void silence__receiver_stopped_for_ten_seconds(void **state)
 {
 	(void) state;
@@ -552,6 +576,7 @@ int main(void)
 		NET_TEST(doubled__is_counted_and_harmless),
 		NET_TEST(overtaken__by_little),
 		NET_TEST(overtaken__by_much),
+		NET_TEST(overtaken__the_window_learns),
 		NET_TEST(silence__receiver_stopped_for_ten_seconds),
 		NET_TEST(silence__sender_stopped_for_ten_seconds),
 		NET_TEST(silence__cable_pulled_and_put_back),

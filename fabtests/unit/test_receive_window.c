@@ -140,7 +140,7 @@ static struct gamma_fields sack(void)
 {
 	struct gamma_fields fields = {.extensions = 0};
 
-	gamma_window_sack(flow, &fields);
+	gamma_window_sack(flow, &fields, false);
 	assert_int_equal(fields.extensions, GAMMA_EXT_SACK);
 	return fields;
 }
@@ -173,6 +173,21 @@ static void sack__ends_at_an_arrival_far_ahead(void **state)
 	fields = sack();
 	assert_int_equal(fields.sack_base, 0);
 	assert_true(fields.sack[0] == 6 && fields.sack[1] == 0);
+}
+
+static void sack__alone_tells_of_the_whole_window(void **state)
+{
+	struct gamma_fields fields = {.extensions = 0};
+
+	(void) state;
+	arrive(2, 0);
+	arrive(500, 0);
+	arrive(900, 0);
+	gamma_window_sack(flow, &fields, true);
+	assert_int_equal(fields.extensions, GAMMA_EXT_SACK_LONG);
+	assert_int_equal(fields.sack_base, 0);
+	for (uint32_t i = 0; i < GAMMA_SACK_LONG_BITS; i++)
+		assert_int_equal(fields.sack[i / 64] >> i % 64 & 1, i == 2 || i == 500 || i == 900);
 }
 
 /* One frame lost and hundreds after it: each is taken, and only one is sent again. */
@@ -243,6 +258,7 @@ int main(void)
 		NET_TEST(sack__bits_begin_at_the_gap),
 		NET_TEST(sack__ends_at_an_arrival_far_ahead),
 		TEST(sack__gap_of_more_than_the_bits),
+		NET_TEST(sack__alone_tells_of_the_whole_window),
 		TEST(early__fragments_are_placed_at_once),
 		NET_TEST(forget__frees_what_is_held),
 	};
