@@ -36,7 +36,7 @@ enum {
 	GAMMA_PROBE_MAX_US = 500000,	/* probes back off to this */
 	GAMMA_FRAME_US = 12,		/* a frame under way: 1,500 bytes at 1 Gb/s */
 	GAMMA_REORDER_WIDER = 16,	/* times that the reorder window may double */
-	GAMMA_REORDER_KEEP = 4096,	/* frames until a window that was not needed halves again */
+	GAMMA_REORDER_KEEP = 16384,	/* frames until a window that was not needed halves again */
 	GAMMA_REORDER_MIN_US = 2,	/* frames overtaken by less than this are not lost */
 	GAMMA_LOOKUP_US = 2000,		/* first repetition of a LOOKUP, doubling */
 	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */

@@ -95,12 +95,13 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 	loss->rack_rtt = passed;
 }
 
-/* Wider where frames overtake each other by more, up to a round trip. */
+/* Wider where frames overtake each other by more, up to two round trips: the frame that gave the
+ * evidence may have been quick there and back. */
 static uint64_t reorder_window(const struct gamma_loss *loss)
 {
 	uint64_t least = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * GAMMA_NS_PER_US);
 
-	return gamma_max(least, gamma_min(least << loss->wide, loss->rtt));
+	return gamma_max(least, gamma_min(least << loss->wide, 2 * loss->rtt));
 }
 
 /* Once for what is under way: the same mistake is told several times. */
@@ -110,8 +111,7 @@ void gamma_loss_in_vain(struct gamma_flow *flow)
 
 	if (loss->wide && flow->tx.serial < loss->wide_serial + gamma_window_unacked(flow))
 		return;
-	if (loss->wide < GAMMA_REORDER_WIDER)
-		loss->wide++;
+	loss->wide = (uint8_t) gamma_min(loss->wide + 2, GAMMA_REORDER_WIDER);
 	loss->wide_serial = flow->tx.serial;
 }
 

@@ -168,21 +168,20 @@ bool gamma_window_sack_is_long(const struct gamma_flow *flow)
 	return flow->rx.highest - flow->rx.next > GAMMA_SACK_BITS;
 }
 
-/* The bits begin at the first gap. Those that ride on data are few: when the last arrival is too far
- * from the gap, they end there, and an acknowledgement of its own tells the rest. */
+/* The bits begin at the first gap. What rides on data has room for few: when they would not tell all,
+ * they tell nothing, for a repetition that is not told of would be taken for lost when a later frame
+ * is; an acknowledgement of its own follows. */
 void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields, bool alone)
 {
-	const struct gamma_receive_window *rx = &flow->rx;
-	bool all = alone && gamma_window_sack_is_long(flow);
+	bool all = gamma_window_sack_is_long(flow);
 	uint32_t words = (all ? GAMMA_SACK_LONG_BITS : GAMMA_SACK_BITS) / 64;
-	uint32_t base = rx->next;
 
-	if (!all && !gamma_seq_before(rx->last, base + GAMMA_SACK_BITS))
-		base = rx->last + 1 - GAMMA_SACK_BITS;
+	if (all && !alone)
+		return;
 	fields->extensions |= all ? GAMMA_EXT_SACK_LONG : GAMMA_EXT_SACK;
-	fields->sack_base = base;
+	fields->sack_base = flow->rx.next;
 	for (uint32_t i = 0; i < words; i++)
-		fields->sack[i] = bits_from(rx, base + 64 * i);
+		fields->sack[i] = bits_from(&flow->rx, flow->rx.next + 64 * i);
 }
 
 void gamma_window_forget(struct gamma_flow *flow)

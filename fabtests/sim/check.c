@@ -62,7 +62,7 @@ static uint64_t grace(const struct gamma_loss *loss)
 {
 	uint64_t window = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * SIM_US);
 
-	window = gamma_max(window, gamma_min(window << loss->wide, loss->rtt));
+	window = gamma_max(window, gamma_min(window << loss->wide, 2 * loss->rtt));
 
 	return 2 * (loss->rack_rtt + window);
 }
