@@ -129,6 +129,16 @@ void gamma_path_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 	path->refused = 0;
 }
 
+/* It may have been taken in a smaller shape, without an acknowledgement riding on it: that says
+ * nothing of large frames, and it will not be lost again. */
+static bool suspect_arrived(const struct gamma_flow *flow)
+{
+	uint32_t seq = flow->path.suspect;
+
+	return gamma_seq_before(seq, flow->tx.una) ||
+	       gamma_window_at(flow, seq)->state == GAMMA_SENT_ARRIVED;
+}
+
 /* One frame after another is watched. That it is lost means that a later one, or a probe, passed;
  * if that happens again and again while no large frame passes, then size is why. */
 void gamma_path_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
@@ -138,7 +148,7 @@ void gamma_path_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 
 	if (!sent->large || flow->same_host || path->mtu <= safe(flow))
 		return;
-	if (!path->losses || path->passed >= path->suspect_serial) {
+	if (!path->losses || path->passed >= path->suspect_serial || suspect_arrived(flow)) {
 		path->suspect = seq;
 		path->suspect_serial = sent->serial;
 		path->losses = 1;

@@ -9,6 +9,16 @@ enum { MANY_FLOWS = 8, SAMPLE = 8, SCAN = 16 };
 
 /* ---- credit ---- */
 
+/* No sender goes beyond its credit: what it has given back it does not use. */
+static void check_limit(const struct node *node, const struct gamma_flow *flow)
+{
+	uint32_t reached = flow->rx.highest + flow->credit.returned;
+
+	if (gamma_seq_before(flow->credit.limit, reached))
+		sim_fail(node->sim, "a peer of node %u has used %u frames more than it was granted",
+			 node->index, reached - flow->credit.limit);
+}
+
 /* First credit that the pool has not taken over yet is the reserve's. */
 static void sum_windows(const struct node *node, uint32_t *sum, uint32_t *active)
 {
@@ -20,6 +30,7 @@ static void sum_windows(const struct node *node, uint32_t *sum, uint32_t *active
 
 		if (!flow->credit.active)
 			continue;
+		check_limit(node, flow);
 		(*active)++;
 		*sum += gamma_credit_window(flow) - flow->credit.first;
 	}
@@ -285,14 +296,40 @@ static void check_message(struct sim *sim, const struct sim_message *message)
 	sim->totals.unposted += message->sent && !message->posted;
 }
 
+/* Where nothing was lost, padded probes have found the largest frame that the path carries. */
+static void check_path(struct node *node, const struct gamma_flow *flow)
+{
+	const struct sim *sim = node->sim;
+	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
+	uint32_t largest = (uint32_t) gamma_min(node->link.mtu, sim->nodes[peer].link.mtu);
+
+	if (sim->config.switch_mtu && sim->config.switch_mtu < largest)
+		largest = GAMMA_SAFE_MTU;
+	if (flow->state == GAMMA_FLOW_OPEN && flow->path.settled && flow->path.peer_mtu &&
+	    flow->path.mtu != largest)
+		sim_fail(node->sim, "node %u sends frames of %u bytes to node %u, which takes %u",
+			 node->index, flow->path.mtu, peer, largest);
+}
+
+static void check_quiet_node(struct node *node)
+{
+	const struct gamma_local *local = &node->ep.local;
+	struct gamma_list *pos;
+
+	if (local->stats.retransmissions)
+		sim_fail(node->sim, "node %u sent %llu frames again though nothing was lost",
+			 node->index, (unsigned long long) local->stats.retransmissions);
+	if (node->state == NODE_ALIVE)
+		gamma_list_for_each(pos, &local->flows)
+			check_path(node, gamma_list_entry(pos, struct gamma_flow, all_entry));
+}
+
 /* A lossless run in order repeats nothing, whatever the applications did. */
 static void check_quiet(struct sim *sim)
 {
 	sim->totals.lossless += sim->quiet;
 	for (unsigned i = 0; sim->quiet && i < sim->config.nodes; i++)
-		if (sim->nodes[i].ep.local.stats.retransmissions)
-			sim_fail(sim, "node %u sent %llu frames again though nothing was lost", i,
-				 (unsigned long long) sim->nodes[i].ep.local.stats.retransmissions);
+		check_quiet_node(node_of(sim, i));
 }
 
 void sim_check_end(struct sim *sim)

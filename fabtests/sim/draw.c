@@ -199,7 +199,7 @@ static void heals(struct plan *plan, uint64_t from, uint64_t until)
 /* What sim_at calls at its time: something of one node, or of two, that lasts until then. */
 struct incident {
 	struct sim *sim;
-	enum { STOP, COMPUTE, REFUSE, CUT, CUT_ONE_WAY, KILL, UNPLUG, TELL } what;
+	enum { STOP, COMPUTE, REFUSE, CUT, CUT_ONE_WAY, KILL, UNPLUG, TELL, LEAVE, SHRINK } what;
 	unsigned a, b;
 	uint64_t until;
 };
@@ -236,6 +236,12 @@ static void happen(struct sim *sim, void *arg)
 		break;
 	case TELL:
 		sim_tell(sim, incident.a);
+		break;
+	case LEAVE:
+		sim_close(sim, incident.a);
+		break;
+	case SHRINK:
+		sim_switch_mtu(sim, GAMMA_SAFE_MTU);
 		break;
 	}
 }
@@ -281,6 +287,16 @@ static void plan_deaths(struct plan *plan, struct sim *sim)
 		plan_incident(sim, back + dice(plan) % (100 * SIM_MS),
 			      (struct incident){sim, TELL, node, 0, 0});
 	}
+}
+
+/* Somebody closes in order, while frames of it are still under way, and some come again later. */
+static void plan_leaving(struct plan *plan, struct sim *sim)
+{
+	unsigned node = any_node(plan);
+
+	plan->dead = true;
+	sim_excuse(sim, node);
+	plan_incident(sim, some_time(plan), (struct incident){sim, LEAVE, node, 0, 0});
 }
 
 static void plan_cuts(struct plan *plan, struct sim *sim)
@@ -508,6 +524,10 @@ static void run(struct plan *plan, struct sim *sim)
 	if (plan->wrap)
 		begin_near_wrap(plan, sim);
 	plan_traffic(plan, sim);
+	if (!plan->lossless && percent(plan, 8))
+		plan_leaving(plan, sim);
+	if (!plan->lossless && plan->config.mtu > GAMMA_SAFE_MTU && percent(plan, 20))
+		plan_incident(sim, some_time(plan), (struct incident){sim, SHRINK, 0, 0, 0});
 	sim->chances.until = plan->heal;
 	settle(plan, sim);
 	sim_run(sim, sim_between(sim, 0, 2 * SIM_SEC));

@@ -442,6 +442,27 @@ static void doubted__not_while_large_frames_pass(void **state)
 	done(net);
 }
 
+/* A frame that was large only by the acknowledgement riding on it passes when it is repeated; the
+ * next large one is watched in its place. */
+static void doubted__though_the_first_suspect_arrives_small(void **state)
+{
+	const uint32_t fits = GAMMA_SAFE_MTU - GAMMA_HEADER_LEN - 8; /* with its tag */
+	struct net *net = proven(0);
+
+	(void) state;
+	net->options.switch_mtu = GAMMA_SAFE_MTU;
+	net_post(net, 0, 10);
+	net_send(net, 1, 0, 10, GAMMA_WHEN_COPIED);
+	net_run(net, 50 * US);
+	net->nodes[0].ep.local.limits.inject_size = 64;
+	exchange(net, fits);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 1);
+	assert_int_equal(net_flow(net, 0, 1)->path.losses, 1);
+	exchange(net, 8000);
+	assert_int_equal(path(net, 0, 1), GAMMA_SAFE_MTU);
+	done(net);
+}
+
 static void random_loss__is_no_reason(void **state)
 {
 	(void) state;
@@ -526,6 +547,7 @@ int main(void)
 		TEST(lowered__told_by_the_peer),
 		TEST(doubted__in_vain),
 		TEST(doubted__not_while_large_frames_pass),
+		TEST(doubted__though_the_first_suspect_arrives_small),
 		TEST(random_loss__is_no_reason),
 		TEST(cable_pulled__is_no_reason),
 		TEST(refused__carrier_lost_and_back),
