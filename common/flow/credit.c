@@ -127,6 +127,7 @@ static bool grant(struct gamma_flow *flow)
 	if (gamma_unlikely(!window))
 		flow->credit.limit = flow->rx.arrived + flow->credit.returned;
 	flow->credit.limit += more;
+	flow->credit.used_at = flow->local->pool.arrivals;
 	book(flow, (int32_t) more);
 	return more > 0;
 }
@@ -221,7 +222,7 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 	bool newest = seq + 1 == flow->rx.highest; /* an overtaken one tells old news */
 	bool bulk = newest ? flags & GAMMA_FLAG_BACKLOG : credit->bulk;
 
-	pool->arrivals++;
+	credit->used_at = ++pool->arrivals;
 	if (gamma_unlikely(!credit->active))
 		activate(flow);
 	else if (!gamma_seq_before(credit->limit, flow->rx.arrived + credit->returned))
@@ -249,11 +250,12 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 		serve_waiting(pool, GAMMA_GRANT_MIN);
 }
 
-/* Asks the flow that has been idle longest to give back. It goes last: if it is dead, the next
- * request asks another. An answer that does not come is owed like any other, so the death of a
- * peer that owes nothing else is noticed too. */
+/* Asks the flow that has been idle longest to give back, if others have sent that many frames since
+ * it sent or was granted any. It goes last: if it is dead, the next request asks another. An answer
+ * that does not come is owed like any other, so the death of a peer that owes nothing else is
+ * noticed too. */
 static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bool bulk,
-		    uint64_t now)
+		    uint64_t idle, uint64_t now)
 {
 	struct gamma_list *pos;
 
@@ -261,7 +263,8 @@ static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bo
 		struct gamma_flow *flow =
 			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
 
-		if (flow == except || flow->credit.bulk != bulk || !gamma_credit_window(flow))
+		if (flow == except || flow->credit.bulk != bulk || !gamma_credit_window(flow) ||
+		    pool->arrivals - flow->credit.used_at < idle)
 			continue;
 		gamma_list_remove(pos);
 		gamma_list_append(&pool->holders, pos);
@@ -277,6 +280,7 @@ static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bo
 void gamma_credit_request(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_pool *pool = &flow->local->pool;
+	bool stuck = flow->credit.asked_at == pool->arrivals;
 
 	if (!flow->credit.active)
 		activate(flow);
@@ -285,7 +289,7 @@ void gamma_credit_request(struct gamma_flow *flow, uint64_t now)
 	if (gamma_list_empty(&flow->credit.wait_entry))
 		gamma_list_append(&pool->waiting, &flow->credit.wait_entry);
 	/* Nothing has come in since it asked last: those that hold the credit are stopped or dead. */
-	if (flow->credit.asked_at == pool->arrivals)
+	if (stuck)
 		pool->bound = pool_size(pool);
 	flow->credit.asked_at = pool->arrivals;
 	serve_waiting(pool, 1);
@@ -295,8 +299,8 @@ void gamma_credit_request(struct gamma_flow *flow, uint64_t now)
 		return;
 	}
 	/* One with more to send keeps its credit; but it may have given that up since. */
-	if (!reclaim(pool, flow, false, now))
-		reclaim(pool, flow, true, now);
+	if (!reclaim(pool, flow, false, 0, now))
+		reclaim(pool, flow, true, stuck ? 0 : 2 * pool->slots, now);
 }
 
 void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned)

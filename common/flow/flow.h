@@ -138,6 +138,7 @@ struct gamma_credit {
 	bool starved;	  /* sender's: data waits, no credit; REQUEST is out */
 	uint32_t backoff; /* sender's: REQUESTs so far */
 	uint64_t asked_at; /* receiver's: pool.arrivals when the peer last asked */
+	uint64_t used_at; /* receiver's: pool.arrivals when it was granted some, or last sent */
 };
 
 /* ---- round trip, loss, probing: loss.c ---- */

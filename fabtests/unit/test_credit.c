@@ -292,6 +292,55 @@ static void reclaim__repeated_and_stale_answers(void **state)
 }
 
 /* The receiver believes that there is credit, the sender has given it back: it says so again. */
+/* All credit is with a peer that has said that it has more to send. */
+static struct gamma_flow *slow_holder(struct gamma_flow *asker)
+{
+	struct gamma_flow *holder = net_flow(net, 0, 1);
+	uint32_t rest;
+
+	messages(1, 0, 20);
+	messages(2, 0, 20);
+	net_finish(net, SEC);
+	gamma_credit_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
+	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
+	pool(0)->granted += rest;
+	holder->credit.limit += rest;
+	holder->credit.used_at = pool(0)->arrivals;
+	gamma_credit_request(holder, net->now);
+	return holder;
+}
+
+static void reclaim__not_from_who_has_more_to_send(void **state)
+{
+	struct gamma_flow *asker, *holder;
+
+	(void) state;
+	teardown(NULL);
+	net = net_new(3, NULL);
+	asker = net_flow(net, 0, 2);
+	holder = slow_holder(asker);
+	gamma_credit_request(asker, net->now);
+	assert_false(holder->credit.reclaiming);
+	/* Others go on sending, and it does not. */
+	pool(0)->arrivals += 2 * pool(0)->slots;
+	gamma_credit_request(asker, net->now);
+	assert_true(holder->credit.reclaiming);
+}
+
+static void reclaim__from_anybody_if_nothing_comes(void **state)
+{
+	struct gamma_flow *asker, *holder;
+
+	(void) state;
+	teardown(NULL);
+	net = net_new(3, NULL);
+	asker = net_flow(net, 0, 2);
+	holder = slow_holder(asker);
+	gamma_credit_request(asker, net->now);
+	gamma_credit_request(asker, net->now);
+	assert_true(holder->credit.reclaiming);
+}
+
 static void reclaim__lost_answer_is_repeated(void **state)
 {
 	struct rule *rule = net_rule(net, (struct rule){.fate = DROP,
@@ -603,6 +652,8 @@ int main(void)
 		NET_TEST(reclaim__then_asks_for_more_and_goes_on),
 		NET_TEST(reclaim__busy_sender_keeps_its_credit),
 		NET_TEST(reclaim__repeated_and_stale_answers),
+		NET_TEST(reclaim__not_from_who_has_more_to_send),
+		NET_TEST(reclaim__from_anybody_if_nothing_comes),
 		NET_TEST(reclaim__lost_answer_is_repeated),
 		NET_TEST(reclaim__after_a_long_pause_is_no_sign_of_death),
 		NET_TEST(release__returns_what_a_failed_flow_held),
