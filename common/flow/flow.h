@@ -43,6 +43,7 @@ enum {
 	GAMMA_MTU_TRIES = 6,		/* padded probes until the path is taken not to pass them */
 	GAMMA_MTU_LOSSES = 3,		/* of one large frame, until the path is doubted */
 	GAMMA_MTU_REFUSED_US = 10000,	/* large frames refused by the link so long: ditto */
+	GAMMA_MTU_REFUSALS = 50,	/* padded probes that the link refuses until that is evidence */
 	GAMMA_MTU_TOLD = 4,		/* first frames that carry the own MTU */
 	GAMMA_BYE_US = 1000,		/* first repetition of a BYE, doubling */
 	GAMMA_REQUEST_US = 1000,	/* first repetition of a REQUEST, doubling */
@@ -165,7 +166,10 @@ struct gamma_path {
 	uint32_t peer_mtu; /* the peer's own, 0: not known yet */
 	uint32_t target;   /* size being probed, 0: none */
 	uint64_t asked;	   /* ns: when the last padded probe left */
+	uint64_t asked_serial; /* transmissions before it */
+	bool not_taken;	   /* the link refused it */
 	uint8_t tries;	   /* padded probes lost while other frames passed */
+	uint8_t unsent;	   /* padded probes that the link did not take */
 	bool settled; /* nothing larger to try */
 	bool proven;  /* the target has passed before: the path is doubted */
 	bool lowered; /* the own MTU is smaller than the peer was told */
@@ -450,6 +454,7 @@ void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
 /* A repetition was in vain, as the peer says: what seemed lost was late. */
 void gamma_loss_in_vain(struct gamma_flow *flow);
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
+void gamma_loss_ask(struct gamma_flow *flow); /* a plain probe */
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now);
 bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now);
@@ -458,6 +463,7 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now);
 void gamma_path_init(struct gamma_flow *flow);
 void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
 void gamma_path_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
+void gamma_path_unsent(struct gamma_flow *flow); /* the link took no padded probe */
 void gamma_path_timeout(struct gamma_flow *flow, uint64_t now);
 /* A DATA frame has arrived; evidence says that it is lost; the link did not take a large one. */
 void gamma_path_delivered(struct gamma_flow *flow, const struct gamma_sent *sent);

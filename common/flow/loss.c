@@ -201,6 +201,13 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
 	return true;
 }
 
+void gamma_loss_ask(struct gamma_flow *flow)
+{
+	flow->loss.probe++;
+	flow->loss.probing = true;
+	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
+}
+
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
@@ -213,9 +220,7 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 		loss->waiting_since = now;
 	if (gamma_loss_peer_dead(flow, now))
 		return;
-	loss->probe++;
-	loss->probing = true;
-	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
+	gamma_loss_ask(flow);
 	gamma_timer_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
 	if (loss->backoff < 16)
 		loss->backoff++;

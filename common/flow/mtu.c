@@ -36,9 +36,17 @@ static void doubt(struct gamma_flow *flow, uint64_t now)
 	path->settled = false;
 	path->proven = true;
 	path->tries = 0;
+	path->unsent = 0;
 	path->losses = 0;
 	path->refused = 0;
 	ask(flow, now);
+}
+
+/* A full queue says nothing of the path; a link that refuses the size again and again does. */
+void gamma_path_unsent(struct gamma_flow *flow)
+{
+	flow->local->stats.mtu_probes_out--;
+	flow->path.not_taken = true;
 }
 
 void gamma_path_init(struct gamma_flow *flow)
@@ -101,19 +109,40 @@ static void stay(struct gamma_flow *flow)
 	path->settled = true;
 }
 
-/* Only silence about the large frame while small ones pass is evidence against it. If nothing was
- * heard at all, asking waits until something is. */
+/* Has anything that left after the padded probe arrived? */
+static bool overtaken(const struct gamma_flow *flow)
+{
+	return flow->loss.rack_serial > flow->path.asked_serial;
+}
+
+/* Only silence about the large frame while later ones pass is evidence against it: it may still wait
+ * in a queue. If nothing else is under way, a plain probe goes after it; if nothing was heard at
+ * all, asking waits until something is. */
+static void wait_longer(struct gamma_flow *flow, uint64_t now)
+{
+	bool heard = flow->loss.heard > flow->path.asked;
+	uint64_t wait = heard ? GAMMA_PROBE_FIRST_US << BACKOFF_MAX : GAMMA_PROBE_MAX_US;
+
+	if (heard && !gamma_window_flying(flow))
+		gamma_loss_ask(flow);
+	gamma_timer_set(flow, GAMMA_TIMER_MTU, now + wait * GAMMA_NS_PER_US);
+}
+
 void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path *path = &flow->path;
+	bool refused = path->not_taken;
 
 	if (!path->target)
 		return;
-	if (flow->loss.heard <= path->asked) {
-		gamma_timer_set(flow, GAMMA_TIMER_MTU, now + GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
+	if (!overtaken(flow)) {
+		wait_longer(flow, now);
 		return;
 	}
-	if (++path->tries >= GAMMA_MTU_TRIES)
+	path->not_taken = false;
+	if (refused && ++path->unsent < GAMMA_MTU_REFUSALS)
+		ask(flow, now);
+	else if (++path->tries >= GAMMA_MTU_TRIES)
 		stay(flow);
 	else
 		ask(flow, now);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The next frame that a flow sends. Lost frames go first (a peer waits for them), then new data,
- * then single control frames, and an acknowledgement of its own only if no data carried it.
+ * The next frame that a flow sends. Lost frames go first (a peer waits for them), then single
+ * control frames (a peer waits for answers), then new data, and an acknowledgement of its own only
+ * if no data carried it.
  */
 #include "flow/flow.h"
 
@@ -306,6 +307,8 @@ static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 	frame->iov[0] = (struct iovec){.iov_base = local->zeros, .iov_len = pad};
 	frame->iov_count = 1;
+	frame->padded = true;
+	flow->path.asked_serial = flow->tx.serial;
 	local->stats.mtu_probes_out++;
 	return true;
 }
@@ -319,6 +322,7 @@ static void poll_mtu_answer(struct gamma_flow *flow, struct gamma_frame *frame)
 	attach_mtu(flow, &fields);
 	fields.probe = (uint16_t) flow->mtu_probed_size;
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+	frame->padded = true;
 }
 
 static void poll_plain(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq,
@@ -388,17 +392,21 @@ bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 {
 	frame->flow = flow;
 	frame->iov_count = 0;
-	frame->part = false;
+	frame->part = frame->padded = false;
 	frame->part_at = 0;
 	if (gamma_likely(flow->state == GAMMA_FLOW_OPEN)) {
 		if (gamma_unlikely(flow->tx.parting) && poll_part(flow, now, frame))
 			return true;
-		if (poll_lost(flow, now, frame) || poll_new(flow, now, frame))
+		if (poll_lost(flow, now, frame))
 			return true;
 	}
-	while (flow->pending)
+	while (gamma_unlikely(flow->pending))
 		if (poll_pending(flow, now, frame))
 			return true;
+	if (flow->state == GAMMA_FLOW_OPEN && poll_new(flow, now, frame))
+		return true;
+	if (flow->pending && poll_pending(flow, now, frame)) /* no credit: a REQUEST */
+		return true;
 	if (gamma_ack_due(flow) && flow->state == GAMMA_FLOW_OPEN) {
 		poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, now, frame);
 		return true;
@@ -448,6 +456,13 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 		/* The acknowledgement that may have ridden on it is not told either. */
 		flow->ack.told_limit = flow->credit.limit - 1;
 		gamma_window_mark_lost(flow, frame->seq);
+	} else if (frame->padded) {
+		if (frame->kind == GAMMA_KIND_PROBE)
+			gamma_path_unsent(flow);
+		else
+			gamma_flow_want(flow, GAMMA_PENDING_MTU_PROBED);
+	} else if (frame->kind == GAMMA_KIND_ACK && frame->op == GAMMA_ACK_PROBED) {
+		gamma_flow_want(flow, GAMMA_PENDING_PROBED);
 	} else if (frame->kind == GAMMA_KIND_ACK) {
 		gamma_ack_now(flow);
 	} else if (pending_of(frame)) {

@@ -306,8 +306,6 @@ static void check_path(struct node *node, const struct gamma_flow *flow)
 
 	if (sim->config.switch_mtu && sim->config.switch_mtu < largest)
 		largest = GAMMA_SAFE_MTU;
-	if (sim->nodes[peer].ep.local.stats.send_stalls || node->ep.local.stats.send_stalls)
-		return;
 	if (flow->state == GAMMA_FLOW_OPEN && flow->path.settled && flow->path.peer_mtu &&
 	    flow->path.mtu != largest)
 		sim_fail(sim, "node %u sends frames of %u bytes to node %u, which takes %u",
