@@ -39,6 +39,7 @@ enum {
 	GAMMA_REORDER_KEEP = 16384,	/* frames until a window that was not needed halves again */
 	GAMMA_REORDER_MIN_US = 2,	/* frames overtaken by less than this are not lost */
 	GAMMA_LOOKUP_US = 2000,		/* first repetition of a LOOKUP, doubling */
+	GAMMA_PEER_TRIES = 8,		/* probes, at least, in vain before a peer counts as dead */
 	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */
 	GAMMA_MTU_TRIES = 6,		/* padded probes until the path is taken not to pass them */
 	GAMMA_MTU_LOSSES = 3,		/* of one large frame, until the path is doubted */

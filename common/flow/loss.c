@@ -47,6 +47,7 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 {
 	const struct gamma_loss *loss = &flow->loss;
 	uint64_t wait = GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
+	uint64_t longest = flow->local->limits.peer_timeout / GAMMA_PEER_TRIES;
 
 	if (!gamma_window_flying(flow))
 		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
@@ -57,9 +58,10 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);
-	return gamma_min(wait, gamma_window_flying(flow)
-				       ? GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US
-				       : GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US);
+	longest = gamma_min(longest, (gamma_window_flying(flow) ? GAMMA_PROBE_MAX_US
+								: GAMMA_KEEPALIVE_US) *
+					     GAMMA_NS_PER_US);
+	return gamma_min(wait, longest);
 }
 
 void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now)
