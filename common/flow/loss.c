@@ -40,6 +40,17 @@ static bool waiting(const struct gamma_flow *flow)
 	       flow->credit.starved || flow->credit.reclaiming;
 }
 
+/* Frames that may stand in queues: the own ones before the peer, and before its answer
+ * those of a peer that has more to send. */
+static uint64_t queued(const struct gamma_flow *flow)
+{
+	uint64_t frames = gamma_window_flying(flow);
+
+	if (frames && flow->credit.bulk)
+		frames += gamma_credit_window(flow);
+	return frames;
+}
+
 /* How long to wait for a sign before asking: as long as answers take, the peer's own delay
  * included, and as frames may queue in the NIC. A frame that did not request its acknowledgement
  * may be answered late on purpose. */
@@ -54,7 +65,7 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	else if (loss->answer)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
 				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
-	wait += gamma_window_flying(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
+	wait += queued(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);

@@ -388,6 +388,13 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 	return false;
 }
 
+/* The peer waits for an acknowledgement now, and the next data has no room for it. */
+static bool ack_cannot_ride(const struct gamma_flow *flow)
+{
+	return gamma_ack_due(flow) && flow->state == GAMMA_FLOW_OPEN &&
+	       (gamma_window_sack_is_long(flow) || gamma_message_fills_frame(flow));
+}
+
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	frame->flow = flow;
@@ -403,6 +410,10 @@ bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	while (gamma_unlikely(flow->pending))
 		if (poll_pending(flow, now, frame))
 			return true;
+	if (gamma_unlikely(ack_cannot_ride(flow))) {
+		poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, now, frame);
+		return true;
+	}
 	if (flow->state == GAMMA_FLOW_OPEN && poll_new(flow, now, frame))
 		return true;
 	if (flow->pending && poll_pending(flow, now, frame)) /* no credit: a REQUEST */

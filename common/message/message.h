@@ -187,6 +187,8 @@ void gamma_message_drop_sends(struct gamma_flow *flow, int error);
 
 /* Payload bytes that a frame with these extensions can carry now. */
 uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions);
+/* Whether the next frame to be made will have no room for an acknowledgement. */
+bool gamma_message_fills_frame(const struct gamma_flow *flow);
 /* Whether a message can share a frame with others: short, and copied. */
 bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_send *send);
 /* A message has left the queue for good. */

@@ -175,6 +175,22 @@ static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struc
 	}
 }
 
+bool gamma_message_fills_frame(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = &flow->messages;
+	bool queued = !gamma_list_empty(&m->queue);
+	const struct gamma_list *list = queued ? &m->queue : &m->streams;
+	const struct gamma_send *send;
+	uint64_t left;
+
+	if (!gamma_list_empty(&m->notices) || gamma_list_empty(list))
+		return false;
+	send = gamma_list_entry(list->next, struct gamma_send, entry);
+	left = (queued ? send->envelope.length : send->wanted) - send->made;
+	return left > gamma_message_room(flow, GAMMA_EXT_FRAGMENT | GAMMA_EXT_ACK | GAMMA_EXT_SACK |
+						       GAMMA_EXT_DELAY | GAMMA_EXT_CUTS);
+}
+
 bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_send *send)
 {
 	const struct gamma_limits *limits = &flow->local->limits;

@@ -62,7 +62,7 @@ static double error_after(struct sim *sim, uint64_t down)
 	sim_finish(side, SIM_SEC);
 	haunt(side, down + LATE_MS * SIM_MS);
 	send_some(side, messages);
-	sim_run(side, 100 * SIM_US);
+	sim_run(side, 50 * SIM_US);
 	back = sim_now(side) + down;
 	sim_kill(side, 1, back);
 	SIM_CHECK(side, sim_run_until(side, survivors_end, messages, 2 * down + 10 * SIM_MS),

@@ -93,8 +93,11 @@ const struct sim_scenario scenario_ping_pong = {
 
 /* ---- a stream ---- */
 
+enum { FEW = 4 }; /* probes */
+
 static double acks_per_frame(struct sim *sim, const struct sim_config *config, uint64_t length,
-			     unsigned messages, enum gamma_completion_level level)
+			     unsigned messages, enum gamma_completion_level level,
+			     unsigned probes)
 {
 	struct scenario_stream stream = {.from = 0,
 					 .to = 1,
@@ -107,7 +110,7 @@ static double acks_per_frame(struct sim *sim, const struct sim_config *config, u
 
 	scenario_stream_run(side, &stream, 10 * SIM_SEC);
 	stats = scenario_stats(side);
-	SIM_CHECK(side, !stats.probes_out && !stats.requests_out && !stats.retransmissions,
+	SIM_CHECK(side, stats.probes_out <= probes && !stats.requests_out && !stats.retransmissions,
 		  "%llu probes, %llu requests, %llu repetitions",
 		  (unsigned long long) stats.probes_out, (unsigned long long) stats.requests_out,
 		  (unsigned long long) stats.retransmissions);
@@ -115,7 +118,8 @@ static double acks_per_frame(struct sim *sim, const struct sim_config *config, u
 	return (double) stats.acks_out / (double) stats.data_frames_out;
 }
 
-/* Slow cables, long ones, large frames: frames wait in the own NIC, and nobody asks after them. */
+/* Slow cables, long ones, large frames: frames wait in the own NIC, and answers in the peer's. Hardly
+ * anybody asks after them. */
 static void other_networks(struct sim *sim)
 {
 	static const struct {
@@ -133,17 +137,17 @@ static void other_networks(struct sim *sim)
 		config.rate = networks[i].rate;
 		config.latency = networks[i].latency;
 		config.mtu = networks[i].mtu;
-		acks_per_frame(sim, &config, 1 << 20, 8, GAMMA_WHEN_ARRIVED);
-		acks_per_frame(sim, &config, 1400, 1000, GAMMA_WHEN_ARRIVED);
-		acks_per_frame(sim, &config, 8, 5000, GAMMA_WHEN_COPIED);
+		acks_per_frame(sim, &config, 1 << 20, 8, GAMMA_WHEN_ARRIVED, FEW);
+		acks_per_frame(sim, &config, 1400, 1000, GAMMA_WHEN_ARRIVED, 0);
+		acks_per_frame(sim, &config, 8, 5000, GAMMA_WHEN_COPIED, 0);
 	}
 }
 
 static void stream(struct sim *sim)
 {
-	double bulk = acks_per_frame(sim, NULL, 1 << 20, 32, GAMMA_WHEN_ARRIVED);
-	double copied = acks_per_frame(sim, NULL, 8, 20000, GAMMA_WHEN_COPIED);
-	double asked = acks_per_frame(sim, NULL, 1024, 20000, GAMMA_WHEN_ARRIVED);
+	double bulk = acks_per_frame(sim, NULL, 1 << 20, 32, GAMMA_WHEN_ARRIVED, 0);
+	double copied = acks_per_frame(sim, NULL, 8, 20000, GAMMA_WHEN_COPIED, 0);
+	double asked = acks_per_frame(sim, NULL, 1024, 20000, GAMMA_WHEN_ARRIVED, 0);
 
 	other_networks(sim);
 	SIM_CHECK(sim, bulk < 0.05, "%.3f acknowledgements for each bulk frame", bulk);
