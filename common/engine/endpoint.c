@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -253,15 +252,14 @@ static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
 }
 
 /* A caller that polls in vain may be keeping its peer, or another rank, from the core. */
-static void let_others_run(const struct gamma_endpoint *endpoint)
+static bool in_the_way(const struct gamma_endpoint *endpoint)
 {
 	uint32_t patience = endpoint->neighbours ? GAMMA_YIELD_NEIGHBOUR : GAMMA_YIELD;
 
-	if (endpoint->idle >= patience && endpoint->idle % GAMMA_IDLE_SKIP == 0)
-		sched_yield();
+	return endpoint->idle >= patience && endpoint->idle % GAMMA_IDLE_SKIP == 0;
 }
 
-void gamma_endpoint_progress(struct gamma_endpoint *endpoint)
+bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = 0;
@@ -278,15 +276,14 @@ void gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
 	/* Nothing came and nothing waits: time passes unread most of the time. */
 	if (endpoint->idle % GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
-		return;
+		return false;
 	endpoint->resets = 0;
 	if (!now)
 		now = gamma_now();
 	if (now >= local->next_deadline)
 		gamma_local_timeout(local, now);
 	gamma_output(endpoint, now);
-	if (endpoint->idle)
-		let_others_run(endpoint);
+	return in_the_way(endpoint);
 }
 
 uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint)

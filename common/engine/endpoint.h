@@ -62,8 +62,9 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 /* Bytes that one datagram with CQ data can carry. */
 size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint);
 
-/* Receives what has arrived, runs what is due, sends what can be sent. */
-void gamma_endpoint_progress(struct gamma_endpoint *endpoint);
+/* Receives what has arrived, runs what is due, sends what can be sent. True: nothing has come for
+ * many calls, and the caller should offer the core to others (sched_yield), without its locks. */
+bool gamma_endpoint_progress(struct gamma_endpoint *endpoint);
 
 /* ---- to sleep until progress has something to do ---- */
 uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */

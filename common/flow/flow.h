@@ -32,7 +32,7 @@ enum {
 	GAMMA_ACK_EVERY_MIN = 2,	/* frames: not more acks than one for so many */
 	GAMMA_DELAY_EVERY = 16,		/* one in so many acks on data carries the ack delay */
 	GAMMA_PROBE_FIRST_US = 3000,	/* first probe before any round trip was measured */
-	GAMMA_PROBE_MIN_US = 50,	/* no probe earlier than this */
+	GAMMA_PROBE_MIN_US = 30,	/* no probe earlier than this */
 	GAMMA_PROBE_MAX_US = 500000,	/* probes back off to this */
 	GAMMA_FRAME_US = 12,		/* a frame under way: 1,500 bytes at 1 Gb/s */
 	GAMMA_REORDER_WIDER = 16,	/* times that the reorder window may double */
@@ -147,6 +147,7 @@ struct gamma_credit {
 struct gamma_loss {
 	uint64_t rtt, rtt_min; /* ns, the network's alone; 0: not measured yet */
 	uint64_t answer, answer_var; /* ns: round trip with the delay of a peer that polls */
+	uint64_t last_sent;   /* ns: latest transmission */
 	uint64_t rack_time;   /* ns: latest transmission known to have arrived */
 	uint64_t rack_serial; /* its serial */
 	uint64_t rack_rtt;    /* ns: its round trip */

@@ -48,7 +48,7 @@ static uint64_t queued(const struct gamma_flow *flow)
 
 	if (frames && flow->credit.bulk)
 		frames += gamma_credit_window(flow);
-	return frames;
+	return frames ? frames - 1 : 0; /* of one, what answers usually take has told */
 }
 
 /* How long to wait for a sign before asking: as long as answers take, the peer's own delay
@@ -75,8 +75,11 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	return gamma_min(wait, longest);
 }
 
-void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now)
+/* Asks when so much has passed since then, but not at once. */
+static void rearm(struct gamma_flow *flow, uint64_t since, uint64_t now)
 {
+	uint64_t wait;
+
 	if (!waiting(flow)) {
 		gamma_timer_stop(flow, GAMMA_TIMER_PROBE);
 		flow->loss.waiting_since = 0;
@@ -84,11 +87,18 @@ void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now)
 	}
 	if (!flow->loss.waiting_since)
 		flow->loss.waiting_since = now;
-	gamma_timer_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
+	wait = probe_timeout(flow);
+	gamma_timer_set(flow, GAMMA_TIMER_PROBE, gamma_max(since + wait, now + wait / 2));
+}
+
+void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now)
+{
+	rearm(flow, now, now);
 }
 
 void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now)
 {
+	flow->loss.last_sent = now;
 	gamma_loss_rearm(flow, now);
 }
 
@@ -172,7 +182,8 @@ void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)
 	if (progress) {
 		flow->loss.backoff = 0;
 		flow->loss.waiting_since = 0;
-		gamma_loss_rearm(flow, now);
+		/* The last frame's answer is due when it has been under way for long enough. */
+		rearm(flow, gamma_window_flying(flow) ? flow->loss.last_sent : now, now);
 	} else if (!waiting(flow)) {
 		gamma_loss_rearm(flow, now);
 	}

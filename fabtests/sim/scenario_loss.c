@@ -29,14 +29,14 @@ static const struct loss losses[] = {
 	{"the first frame", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, 0, 2, false, false},
 	{"one in the middle", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES / 2, 2, false,
 	 false},
-	{"the last of many", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES - 1, 4, false,
+	{"the last of many", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_BULK, BULK_FRAMES - 1, 3, false,
 	 false},
 	{"a short message", 64, 0, GAMMA_KIND_DATA, GAMMA_OP_SEND, 0, 3, false, false},
 	{"an ANNOUNCE", MIB, 0, GAMMA_KIND_DATA, GAMMA_OP_ANNOUNCE, 0, 3, false, false},
 	{"an ACCEPT", MIB, 1, GAMMA_KIND_DATA, GAMMA_OP_ACCEPT, 0, 3, false, false},
 	{"a CUT", 1024, 1, GAMMA_KIND_DATA, GAMMA_OP_CUT, 0, 3, true, false},
 	{"an acknowledgement", 64, 1, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, 3, false, false},
-	{"a frame and the probe's answer", 64, 0, GAMMA_KIND_DATA, GAMMA_OP_SEND, 0, 8, false,
+	{"a frame and the probe's answer", 64, 0, GAMMA_KIND_DATA, GAMMA_OP_SEND, 0, 4, false,
 	 true},
 };
 

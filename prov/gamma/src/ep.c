@@ -20,7 +20,7 @@ struct gamma_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
 
 void gamma_ep_progress(struct gamma_ep *ep)
 {
-	gamma_endpoint_progress(ep->endpoint);
+	ep->domain->in_the_way |= gamma_endpoint_progress(ep->endpoint);
 }
 
 uint64_t gamma_ep_deadline(const struct gamma_ep *ep)

@@ -12,6 +12,7 @@
 #define GAMMA_PROV_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -178,6 +179,7 @@ struct gamma_domain {
 	struct gamma_nic nic;	    /* the NIC it is on */
 	struct gamma_eq *eq;	    /* bound, or NULL */
 	bool thread_safe;	    /* false at FI_THREAD_DOMAIN: the caller serialises */
+	bool in_the_way;	    /* polls in vain: the core is offered to others at the next unlock */
 	pthread_mutex_t lock;
 	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
 	enum fi_av_type av_type;
@@ -210,13 +212,21 @@ static inline void gamma_domain_lock(struct gamma_domain *domain)
 		pthread_mutex_lock(&domain->lock);
 }
 
-/* What the caller did under the lock may be due before the sleepers would wake: see to that. */
+/* What the caller did under the lock may be due before the sleepers would wake: see to that. Who
+ * offers the core does it without the lock: else those who want the lock would get the core, and
+ * not the lock. */
 static inline void gamma_domain_unlock(struct gamma_domain *domain)
 {
+	bool offer;
+
 	if (gamma_unlikely(domain->sleepers))
 		gamma_domain_rearm(domain);
+	offer = domain->in_the_way;
+	domain->in_the_way = false;
 	if (domain->thread_safe)
 		pthread_mutex_unlock(&domain->lock);
+	if (gamma_unlikely(offer))
+		sched_yield();
 }
 
 /* Moves every enabled endpoint of the domain: receives, sends, timers. */
