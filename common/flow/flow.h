@@ -33,6 +33,7 @@ enum {
 	GAMMA_DELAY_EVERY = 16,		/* one in so many acks on data carries the ack delay */
 	GAMMA_PROBE_FIRST_US = 3000,	/* first probe before any round trip was measured */
 	GAMMA_PROBE_MIN_US = 30,	/* no probe earlier than this */
+	GAMMA_PROBE_LOCAL_US = 100000,	/* the same toward a neighbour on this host */
 	GAMMA_PROBE_MAX_US = 500000,	/* probes back off to this */
 	GAMMA_FRAME_US = 12,		/* a frame under way: 1,500 bytes at 1 Gb/s */
 	GAMMA_REORDER_WIDER = 16,	/* times that the reorder window may double */
@@ -429,7 +430,7 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 /* ---- credit.c ---- */
 void gamma_pool_init(struct gamma_pool *pool, uint32_t slots);
 void gamma_credit_init(struct gamma_flow *flow);
-/* What senders with a backlog may at least have under way to this endpoint (frames; 0: no bound). */
+/* What senders with a backlog may at least have under way to this endpoint; frames, 0: no bound. */
 void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames);
 /* Frames to another receiver of the NIC got lost: the switch's port is the same. */
 void gamma_pool_lost(struct gamma_pool *pool);

@@ -115,9 +115,9 @@ static bool overtaken(const struct gamma_flow *flow)
 	return flow->loss.rack_serial > flow->path.asked_serial;
 }
 
-/* Only silence about the large frame while later ones pass is evidence against it: it may still wait
- * in a queue. If nothing else is under way, a plain probe goes after it; if nothing was heard at
- * all, asking waits until something is. */
+/* Only silence about the large frame while later ones pass is evidence against it: it may still
+ * wait in a queue. If nothing else is under way, a plain probe goes after it; if nothing was heard
+ * at all, asking waits until something is. */
 static void wait_longer(struct gamma_flow *flow, uint64_t now)
 {
 	bool heard = flow->loss.heard > flow->path.asked;

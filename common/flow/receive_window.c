@@ -168,9 +168,9 @@ bool gamma_window_sack_is_long(const struct gamma_flow *flow)
 	return flow->rx.highest - flow->rx.next > GAMMA_SACK_BITS;
 }
 
-/* The bits begin at the first gap. What rides on data has room for few: when they would not tell all,
- * they tell nothing, for a repetition that is not told of would be taken for lost when a later frame
- * is; an acknowledgement of its own follows. */
+/* The bits begin at the first gap. What rides on data has room for few: when they would not tell
+ * all, they tell nothing, for a repetition that is not told of would be taken for lost when a later
+ * frame is; an acknowledgement of its own follows. */
 void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields, bool alone)
 {
 	bool all = gamma_window_sack_is_long(flow);

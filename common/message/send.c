@@ -2,8 +2,8 @@
 /*
  * The way out: cuts messages into DATA frames, one at a time, when the flow asks for the next.
  *
- * Order of service: ACCEPTs and CUTs first (a peer waits), then messages in the order of the calls, and
- * BULK streams in turn; a stream gets at least one frame in GAMMA_STREAM_SHARE + 1.
+ * Order of service: ACCEPTs and CUTs first (a peer waits), then messages in the order of the calls,
+ * and BULK streams in turn; a stream gets at least one frame in GAMMA_STREAM_SHARE + 1.
  */
 #include "message/message.h"
 

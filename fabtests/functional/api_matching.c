@@ -122,6 +122,35 @@ static void test_unexpected(bool sender)
 	node_close_pair(&node);
 }
 
+/* Many of one tag that nobody wants yet, and then one that is wanted first. Meant for a receiver
+ * with little memory for them: they wait at their sender, and lose neither bytes nor order. */
+static void test_behind_unexpected(bool sender)
+{
+	enum { MANY = 10000, LENGTH = 64 };
+	struct message message;
+	struct node node;
+
+	node_open_pair(&node, &(struct node_options){0});
+	for (unsigned i = 0; sender && i <= MANY; i++) {
+		message_init(&message, LENGTH, 1);
+		message_fill(&message, i);
+		message.send = INJECT;
+		message.tagged = true;
+		message.tag = i < MANY ? 1 : 2;
+		message_send(&node, &message);
+		message_free(&message);
+	}
+	if (!sender) {
+		post_tag(&node, &message, LENGTH, 2, 0);
+		finish(&node, &message, MANY);
+	}
+	for (unsigned i = 0; !sender && i < MANY; i++) {
+		post_tag(&node, &message, LENGTH, 1, 0);
+		finish(&node, &message, i);
+	}
+	node_close_pair(&node);
+}
+
 /* Nobody ever receives them: closing is no problem, nor are later messages. */
 static void test_never_received(bool sender)
 {
@@ -499,6 +528,7 @@ const struct test matching_tests[] = {
 	{.name = "tags", .run = test_tags, .both_ways = true},
 	{.name = "tagged_apart", .run = test_tagged_apart, .both_ways = true},
 	{.name = "unexpected", .run = test_unexpected, .both_ways = true},
+	{.name = "behind_unexpected", .run = test_behind_unexpected, .both_ways = true},
 	{.name = "never_received", .run = test_never_received, .both_ways = true},
 	{.name = "truncation", .run = test_truncation, .both_ways = true},
 	{.name = "cancel", .run = test_cancel},

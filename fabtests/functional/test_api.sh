@@ -24,6 +24,12 @@ lab_up 2 --mtu 9000
 run "frames of 9,000 bytes" sizes frame_boundary 64_mib pieces order both_directions datagrams \
 	unexpected truncation peek levels
 counted_clean "frames of 9,000 bytes"
+
+gamma_env+=(FI_GAMMA_UNEXPECTED_SIZE=65536)
+count_frames
+run "64 KiB for unexpected messages" behind_unexpected unexpected never_received truncation peek
+counted "64 KiB for unexpected messages: more waits at the sender" 'map(.cut) | add > 0'
+counted_clean "64 KiB for unexpected messages"
 lab_down
 
 finish

@@ -118,8 +118,8 @@ static double acks_per_frame(struct sim *sim, const struct sim_config *config, u
 	return (double) stats.acks_out / (double) stats.data_frames_out;
 }
 
-/* Slow cables, long ones, large frames: frames wait in the own NIC, and answers in the peer's. Hardly
- * anybody asks after them. */
+/* Slow cables, long ones, large frames: frames wait in the own NIC, and answers in the peer's.
+ * Hardly anybody asks after them. */
 static void other_networks(struct sim *sim)
 {
 	static const struct {

@@ -227,7 +227,8 @@ void sim_tap(struct sim *sim, struct sim_tap tap);
 
 /* Calls back at that time. */
 void sim_at(struct sim *sim, uint64_t when, void (*call)(struct sim *sim, void *arg), void *arg);
-/* Each returns false when something has failed; sim_run_until also if limit (ns from now) passed. */
+/* Each returns false when something has failed; sim_run_until also when limit (ns from now) has
+ * passed. */
 bool sim_run(struct sim *sim, uint64_t duration);
 bool sim_run_until(struct sim *sim, bool (*condition)(struct sim *sim, void *arg), void *arg,
 		   uint64_t limit);

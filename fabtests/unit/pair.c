@@ -526,8 +526,9 @@ void net_begin_at(struct net *net, unsigned a, unsigned b, uint32_t seq)
 	in->ack.told_limit = in->credit.limit;
 }
 
-static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsigned from, unsigned to,
-				uint64_t length, size_t present, enum gamma_completion_level level)
+static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsigned from,
+				unsigned to, uint64_t length, size_t present,
+				enum gamma_completion_level level)
 {
 	struct outgoing *outgoing = allocate(sizeof(*outgoing));
 	struct node *node = &net->nodes[from];

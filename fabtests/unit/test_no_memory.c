@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Unit tests of flow/ and message/ when memory runs out. A frame that there is no memory for
- * counts as not arrived, one that cannot be made is made later; so everything arrives in the end. The
- * linker leads the program's allocations here (--wrap), and the harness's own are spared.
+ * counts as not arrived, one that cannot be made is made later; so everything arrives in the end.
+ * The linker leads the program's allocations here (--wrap), and the harness's own are spared.
  */
 #include "pair.h"
 

@@ -161,8 +161,8 @@ static int keep_copy(struct gamma_tx *tx, uint64_t len)
 	return 0;
 }
 
-/* The message was taken but is not done: its bytes may be needed (again). Without memory for a copy,
- * wait until it is. */
+/* The message was taken but is not done: its bytes may be needed (again). Without memory for a
+ * copy, wait until it is. */
 static void free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, uint64_t len, const bool *done)
 {
 	if (*done || tx->copy || !keep_copy(tx, len))
