@@ -18,6 +18,7 @@ enum {
 	GAMMA_YIELD_NEIGHBOUR = 32, /* polls in vain before the core is offered, with neighbours */
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
+	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */
 	GAMMA_HOUSE_US = 1000,	   /* between two rounds of housekeeping */
 	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
 	GAMMA_FLOWS_MAX = 65536,   /* flows that strangers may open */
@@ -56,6 +57,7 @@ struct gamma_endpoint {
 	pid_t owner;
 	uint64_t linger;       /* ns */
 	uint64_t stalled_until; /* ns: no link is asked to send before this; 0: not stalled */
+	uint32_t stalls;       /* in a row, nothing taken in between */
 	int64_t clock_offset;  /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	uint64_t clock_read;   /* ns: when that was read */
 	uint64_t house_at;     /* ns: no housekeeping before this */

@@ -51,6 +51,8 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 	unsigned sent = link->ops->send(link, burst, count, &error);
 
 	count_out(&endpoint->local.stats, burst, sent);
+	if (gamma_likely(sent))
+		endpoint->stalls = 0;
 	if (gamma_likely(sent == count))
 		return true;
 	for (unsigned i = sent; i < count; i++)
@@ -64,7 +66,8 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 		return true;
 	}
 	endpoint->local.stats.send_stalls++;
-	endpoint->stalled_until = now + GAMMA_STALL_US * GAMMA_NS_PER_US;
+	endpoint->stalled_until = now + (GAMMA_STALL_US * GAMMA_NS_PER_US << endpoint->stalls);
+	endpoint->stalls = gamma_min(endpoint->stalls + 1, GAMMA_STALLS_MAX);
 	return false;
 }
 
