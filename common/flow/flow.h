@@ -452,6 +452,7 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 /* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it; ahead:
  * frames that were under way before it. */
 void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay, uint32_t ahead);
+uint64_t gamma_loss_window(const struct gamma_flow *flow); /* ns: by how much frames may be late */
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
 /* A repetition was in vain, as the peer says: what seemed lost was late. */

@@ -130,6 +130,11 @@ static uint64_t reorder_window(const struct gamma_loss *loss)
 	return gamma_max(least, gamma_min(least << loss->wide, 2 * loss->rtt));
 }
 
+uint64_t gamma_loss_window(const struct gamma_flow *flow)
+{
+	return reorder_window(&flow->loss);
+}
+
 /* Once for what is under way: the same mistake is told several times. */
 void gamma_loss_in_vain(struct gamma_flow *flow)
 {

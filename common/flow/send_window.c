@@ -168,7 +168,7 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 		      uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
-	uint64_t serial = flow->loss.rack_serial, rtt_min = flow->loss.rtt_min;
+	uint64_t serial = flow->loss.rack_serial, window = gamma_loss_window(flow);
 	uint32_t una = tx->una;
 
 	if (gamma_seq_before(tx->next, fields->ack))
@@ -185,7 +185,7 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
 	gamma_credit_limit(flow, fields->limit);
-	if (flow->loss.rack_serial != serial || flow->loss.rtt_min < rtt_min)
+	if (flow->loss.rack_serial != serial || gamma_loss_window(flow) < window)
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
