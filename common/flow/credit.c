@@ -30,18 +30,8 @@ static void set_share(struct gamma_pool *pool)
 
 void gamma_pool_init(struct gamma_pool *pool, uint32_t slots)
 {
-	pool->slots = slots;
-	pool->reserve = slots / 8;
-	pool->granted = 0;
-	pool->active = 0;
-	pool->bulk = 0;
-	pool->bulk_granted = 0;
-	pool->budget = GAMMA_BUDGET;
+	*pool = (struct gamma_pool){.slots = slots, .reserve = slots / 8, .budget = GAMMA_BUDGET};
 	pool->bound = pool_size(pool);
-	pool->quiet = 0;
-	pool->ripe = 0;
-	pool->halved = 0;
-	pool->arrivals = 0;
 	gamma_list_init(&pool->waiting);
 	gamma_list_init(&pool->holders);
 	set_share(pool);

@@ -149,8 +149,7 @@ struct gamma_loss {
 	uint64_t rtt, rtt_min; /* ns, the network's alone; 0: not measured yet */
 	uint64_t answer, answer_var; /* ns: round trip with the delay of a peer that polls */
 	uint64_t last_sent;   /* ns: latest transmission */
-	uint64_t rack_time;   /* ns: latest transmission known to have arrived */
-	uint64_t rack_serial; /* its serial */
+	uint64_t rack_serial; /* of the latest transmission known to have arrived */
 	uint64_t rack_rtt;    /* ns: its round trip */
 	uint8_t wide;	      /* the reorder window is doubled so often */
 	uint64_t wide_serial; /* transmissions when that was last decided */

@@ -117,22 +117,17 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 	if (sent->again && passed < loss->rtt_min)
 		return;
 	loss->rack_serial = sent->serial;
-	loss->rack_time = sent->time;
 	loss->rack_rtt = passed;
 }
 
 /* Wider where frames overtake each other by more, up to two round trips: the frame that gave the
  * evidence may have been quick there and back. */
-static uint64_t reorder_window(const struct gamma_loss *loss)
+uint64_t gamma_loss_window(const struct gamma_flow *flow)
 {
+	const struct gamma_loss *loss = &flow->loss;
 	uint64_t least = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * GAMMA_NS_PER_US);
 
 	return gamma_max(least, gamma_min(least << loss->wide, 2 * loss->rtt));
-}
-
-uint64_t gamma_loss_window(const struct gamma_flow *flow)
-{
-	return reorder_window(&flow->loss);
 }
 
 /* Once for what is under way: the same mistake is told several times. */
@@ -162,7 +157,7 @@ static void narrow(struct gamma_flow *flow)
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 {
 	const struct gamma_loss *loss = &flow->loss;
-	uint64_t grace = loss->rack_rtt + reorder_window(loss);
+	uint64_t grace = loss->rack_rtt + gamma_loss_window(flow);
 	uint64_t next = GAMMA_NEVER;
 
 	if (gamma_unlikely(loss->wide))
@@ -209,7 +204,6 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 	loss->waiting_since = 0;
 	if (loss->probe_serial >= loss->rack_serial) {
 		loss->rack_serial = loss->probe_serial + 1;
-		loss->rack_time = loss->probe_time;
 		loss->rack_rtt = now - loss->probe_time;
 	}
 	/* An answer that has not come before this one never will: the question, or it, was lost. */

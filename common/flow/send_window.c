@@ -168,7 +168,9 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 		      uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
-	uint64_t serial = flow->loss.rack_serial, window = gamma_loss_window(flow);
+	uint64_t serial = flow->loss.rack_serial;
+	/* Frames that were overtaken are only waited for while this timer runs. */
+	uint64_t window = gamma_timer_set_p(flow, GAMMA_TIMER_LOSS) ? gamma_loss_window(flow) : 0;
 	uint32_t una = tx->una;
 
 	if (gamma_seq_before(tx->next, fields->ack))
@@ -185,7 +187,7 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
 	gamma_credit_limit(flow, fields->limit);
-	if (flow->loss.rack_serial != serial || gamma_loss_window(flow) < window)
+	if (flow->loss.rack_serial != serial || (window && gamma_loss_window(flow) < window))
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */

@@ -5,42 +5,32 @@
  */
 #include "message/message.h"
 
-#include <endian.h>
-#include <string.h>
-
 #include "flow/flow.h"
 
-static uint32_t item_len(const struct gamma_envelope *envelope)
-{
-	return (uint32_t) (sizeof(struct gamma_batch_item) +
-			   (envelope->flags & GAMMA_TAGGED ? 8 : 0) +
-			   (envelope->flags & GAMMA_HAS_DATA ? 8 : 0) + envelope->length);
-}
-
-static uint8_t *put64(uint8_t *at, uint64_t value)
-{
-	value = htobe64(value);
-	memcpy(at, &value, sizeof(value));
-	return at + sizeof(value);
-}
-
-static uint8_t *put_item(uint8_t *at, const struct gamma_send *send)
+static struct gamma_item item_of(const struct gamma_send *send)
 {
 	const struct gamma_envelope *envelope = &send->envelope;
-	struct gamma_batch_item item = {
-		.length = htobe16((uint16_t) envelope->length),
-		.extensions = (envelope->flags & GAMMA_TAGGED ? GAMMA_EXT_TAG : 0) |
-			      (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0),
-	};
 
-	memcpy(at, &item, sizeof(item));
-	at += sizeof(item);
-	if (envelope->flags & GAMMA_TAGGED)
-		at = put64(at, envelope->tag);
-	if (envelope->flags & GAMMA_HAS_DATA)
-		at = put64(at, envelope->data);
-	gamma_iov_read(send->iov, send->iov_count, 0, at, envelope->length);
-	return at + envelope->length;
+	return (struct gamma_item){
+		.length = (uint16_t) envelope->length,
+		.extensions = (uint8_t) gamma_envelope_extensions(envelope),
+		.tag = envelope->tag,
+		.data = envelope->data,
+	};
+}
+
+static uint64_t len_of(const struct gamma_send *send)
+{
+	return sizeof(struct gamma_batch_item) +
+	       gamma_extensions_len(gamma_envelope_extensions(&send->envelope)) +
+	       send->envelope.length;
+}
+
+static void put(uint8_t *at, const struct gamma_send *send)
+{
+	struct gamma_item item = item_of(send);
+
+	gamma_iov_read(send->iov, send->iov_count, 0, gamma_build_item(at, &item), item.length);
 }
 
 /* The queue's first message if it fits too, or NULL. */
@@ -52,7 +42,7 @@ static struct gamma_send *next_fit(const struct gamma_flow *flow, uint32_t used,
 	if (gamma_list_empty(queue))
 		return NULL;
 	send = gamma_list_entry(queue->next, struct gamma_send, entry);
-	if (!gamma_message_is_short(flow, send) || used + item_len(&send->envelope) > room)
+	if (!gamma_message_is_short(flow, send) || used + len_of(send) > room)
 		return NULL;
 	return send;
 }
@@ -67,7 +57,7 @@ static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 	first = gamma_list_entry(queue->next, struct gamma_send, entry);
 	second = gamma_list_entry(queue->next->next, struct gamma_send, entry);
 	return gamma_message_is_short(flow, first) && gamma_message_is_short(flow, second) &&
-	       item_len(&first->envelope) + item_len(&second->envelope) <= room;
+	       len_of(first) + len_of(second) <= room;
 }
 
 bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
@@ -85,8 +75,8 @@ bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
 	buffer->content = (struct gamma_content){.op = GAMMA_OP_BATCH};
 	buffer->len = 0;
 	while ((send = next_fit(flow, buffer->len, room)) != NULL) {
-		put_item(buffer->payload + buffer->len, send);
-		buffer->len += item_len(&send->envelope);
+		put(buffer->payload + buffer->len, send);
+		buffer->len += (uint32_t) len_of(send);
 		local->stats.bytes_copied_out += send->envelope.length;
 		local->stats.batched++;
 		gamma_message_finish(flow, send, 0);
@@ -97,40 +87,20 @@ bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
 	return true;
 }
 
-static uint64_t get64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
-}
-
 bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 		      struct gamma_envelope *envelope, const uint8_t **bytes)
 {
-	const uint8_t *at = payload + *offset;
-	struct gamma_batch_item item;
+	struct gamma_item item;
 
-	if (len - *offset < sizeof(item))
+	*bytes = gamma_parse_item(payload + *offset, len - *offset, &item);
+	if (!*bytes)
 		return false;
-	memcpy(&item, at, sizeof(item));
-	at += sizeof(item);
-	envelope->length = be16toh(item.length);
-	envelope->flags = (item.extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
-			  (item.extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
-	if (item.extensions & ~(GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA) ||
-	    item_len(envelope) > len - *offset)
-		return false;
-	envelope->tag = envelope->data = 0;
-	if (envelope->flags & GAMMA_TAGGED) {
-		envelope->tag = get64(at);
-		at += 8;
-	}
-	if (envelope->flags & GAMMA_HAS_DATA) {
-		envelope->data = get64(at);
-		at += 8;
-	}
-	*bytes = at;
-	*offset += item_len(envelope);
+	*envelope = (struct gamma_envelope){
+		.tag = item.tag,
+		.data = item.data,
+		.length = item.length,
+		.flags = gamma_envelope_flags(item.extensions),
+	};
+	*offset += gamma_item_len(&item);
 	return true;
 }

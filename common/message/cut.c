@@ -61,8 +61,7 @@ static bool find_in_buffer(const struct gamma_sent *sent, uint32_t index, struct
 	where->envelope.tag = content->tag;
 	where->envelope.data = content->data;
 	where->envelope.length = buffer->len;
-	where->envelope.flags = (content->extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
-				(content->extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
+	where->envelope.flags = gamma_envelope_flags(content->extensions);
 	where->bytes = buffer->payload;
 	for (uint32_t i = 0; sent->op == GAMMA_OP_BATCH && i <= index; i++)
 		if (!gamma_batch_item(buffer->payload, buffer->len, &offset, &where->envelope,

@@ -185,6 +185,17 @@ void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent);
 /* All sends end with error; silently if error is 0. */
 void gamma_message_drop_sends(struct gamma_flow *flow, int error);
 
+/* The envelope's flags as extensions, and the other way round. */
+static inline uint16_t gamma_envelope_extensions(const struct gamma_envelope *envelope)
+{
+	return (envelope->flags & GAMMA_TAGGED ? GAMMA_EXT_TAG : 0) |
+	       (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0);
+}
+static inline uint32_t gamma_envelope_flags(uint16_t extensions)
+{
+	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
+	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
+}
 /* Payload bytes that a frame with these extensions can carry now. */
 uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions);
 /* Whether the next frame to be made will have no room for an acknowledgement. */

@@ -14,8 +14,7 @@
 
 static void envelope_of(const struct gamma_fields *fields, struct gamma_envelope *envelope)
 {
-	envelope->flags = (fields->extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
-			  (fields->extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
+	envelope->flags = gamma_envelope_flags(fields->extensions);
 	envelope->tag = envelope->flags & GAMMA_TAGGED ? fields->tag : 0;
 	envelope->data = envelope->flags & GAMMA_HAS_DATA ? fields->data : 0;
 	envelope->length = fields->extensions & GAMMA_EXT_MESSAGE ? fields->length

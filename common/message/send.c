@@ -61,12 +61,6 @@ bool gamma_message_waiting(const struct gamma_flow *flow)
 	       !gamma_list_empty(&m->notices);
 }
 
-static uint16_t envelope_extensions(const struct gamma_envelope *envelope)
-{
-	return (envelope->flags & GAMMA_TAGGED ? GAMMA_EXT_TAG : 0) |
-	       (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0);
-}
-
 uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions)
 {
 	if (flow->payload_crc)
@@ -90,11 +84,11 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 	content->id = send->id;
 	switch (sent->op) {
 	case GAMMA_OP_SEND:
-		content->extensions = envelope_extensions(&send->envelope);
+		content->extensions = gamma_envelope_extensions(&send->envelope);
 		break;
 	case GAMMA_OP_SEND_FIRST:
 	case GAMMA_OP_ANNOUNCE:
-		content->extensions = envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
+		content->extensions = gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
 		break;
 	case GAMMA_OP_SEND_MORE:
 		content->extensions = GAMMA_EXT_FRAGMENT;
@@ -155,7 +149,7 @@ static bool copy_frame(struct gamma_flow *flow, struct gamma_sent *sent)
 static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent)
 {
 	uint64_t length = send->envelope.length;
-	uint16_t extensions = envelope_extensions(&send->envelope);
+	uint16_t extensions = gamma_envelope_extensions(&send->envelope);
 
 	sent->offset = send->made;
 	if (send->made) {

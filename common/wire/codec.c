@@ -276,3 +276,40 @@ const char *gamma_malformed_name(enum gamma_malformed why)
 
 	return (size_t) why < sizeof(names) / sizeof(names[0]) ? names[why] : "unknown";
 }
+
+uint32_t gamma_item_len(const struct gamma_item *item)
+{
+	return (uint32_t) sizeof(struct gamma_batch_item) + gamma_extensions_len(item->extensions) +
+	       item->length;
+}
+
+uint8_t *gamma_build_item(uint8_t *at, const struct gamma_item *item)
+{
+	at = put16(at, item->length);
+	*at++ = item->extensions;
+	*at++ = 0;
+	if (item->extensions & GAMMA_EXT_TAG)
+		at = put64(at, item->tag);
+	if (item->extensions & GAMMA_EXT_CQ_DATA)
+		at = put64(at, item->data);
+	return at;
+}
+
+const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_item *item)
+{
+	if (len < sizeof(struct gamma_batch_item))
+		return NULL;
+	*item = (struct gamma_item){.length = get16(at), .extensions = at[2]};
+	if (item->extensions & ~(GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA) || gamma_item_len(item) > len)
+		return NULL;
+	at += sizeof(struct gamma_batch_item);
+	if (item->extensions & GAMMA_EXT_TAG) {
+		item->tag = get64(at);
+		at += 8;
+	}
+	if (item->extensions & GAMMA_EXT_CQ_DATA) {
+		item->data = get64(at);
+		at += 8;
+	}
+	return at;
+}

@@ -64,6 +64,19 @@ uint8_t *gamma_build(struct gamma_fields *fields, const uint8_t dst_mac[GAMMA_MA
  * at frame + GAMMA_ETH_LEN + fields->header_len. */
 enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *fields);
 
+/* A message in a BATCH, in host order. */
+struct gamma_item {
+	uint16_t length;    /* payload bytes */
+	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA */
+	uint64_t tag, data; /* 0 without their extension */
+};
+/* Bytes of the item, payload included. */
+uint32_t gamma_item_len(const struct gamma_item *item);
+/* Writes what stands in front of the payload; returns where that goes. */
+uint8_t *gamma_build_item(uint8_t *at, const struct gamma_item *item);
+/* Reads an item of at most len bytes; returns its payload. NULL: nonsense. */
+const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_item *item);
+
 /* CRC32C (Castagnoli), continuing from crc (0 to begin). */
 uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len);
 uint32_t gamma_crc32c_iov(uint32_t crc, const struct iovec *iov, unsigned count);

@@ -163,6 +163,8 @@ void expect_nothing(struct fid_cq *cq);
 /* Waits for the completion of this message and checks each of its fields. */
 void wait_sent(struct node *node, struct message *message);
 void wait_received(struct node *node, struct message *message, size_t len);
+/* An untagged message of that length and contents, from posting to checking. */
+void receive_one(struct node *node, size_t len, unsigned seed);
 /* Reads completions of any message, until this one's is there. */
 void wait_done(struct fid_cq *cq, struct message *message);
 

@@ -21,17 +21,6 @@ static void send_and_forget(struct node *node, size_t len, unsigned seed)
 	message_free(&message);
 }
 
-static void receive_and_check(struct node *node, size_t len, unsigned seed)
-{
-	struct message message;
-
-	message_init(&message, len, 1);
-	message_receive(node, &message);
-	wait_received(node, &message, len);
-	message_check(&message, seed, len);
-	message_free(&message);
-}
-
 /* Only what asks for it gets an entry; an error is always told. */
 static void test_selective(bool sender)
 {
@@ -206,7 +195,7 @@ static void test_levels(bool sender)
 		for (unsigned i = 0; i < KINDS; i++)
 			for (unsigned level = 0; level < 5; level++, seed++) {
 				if (!sender)
-					receive_and_check(&node, kinds[i], seed);
+					receive_one(&node, kinds[i], seed);
 				else if (level < 4)
 					send_at_level(&node, kinds[i], levels[level], seed);
 				else
@@ -226,7 +215,7 @@ static void test_delivery_complete(bool sender)
 		send_at_level(&node, 1000, FI_DELIVERY_COMPLETE, 5);
 	aside_sync();
 	if (!sender)
-		receive_and_check(&node, 1000, 5);
+		receive_one(&node, 1000, 5);
 	node_close_pair(&node);
 }
 

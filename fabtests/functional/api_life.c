@@ -22,17 +22,6 @@ static void send_one(struct node *node, fi_addr_t addr, size_t len, unsigned see
 	message_free(&message);
 }
 
-static void receive_one(struct node *node, size_t len, unsigned seed)
-{
-	struct message message;
-
-	message_init(&message, len, 1);
-	message_receive(node, &message);
-	wait_received(node, &message, len);
-	message_check(&message, seed, len);
-	message_free(&message);
-}
-
 /* Removed and inserted again while a receive is posted, which survives that. */
 static void test_av(enum fi_av_type type, bool sender)
 {

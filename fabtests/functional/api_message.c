@@ -317,3 +317,14 @@ void wait_done(struct fid_cq *cq, struct message *message)
 		}
 	}
 }
+
+void receive_one(struct node *node, size_t len, unsigned seed)
+{
+	struct message message;
+
+	message_init(&message, len, 1);
+	message_receive(node, &message);
+	wait_received(node, &message, len);
+	message_check(&message, seed, len);
+	message_free(&message);
+}

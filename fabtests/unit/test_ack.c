@@ -1,22 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/flow/ack.c: when arriving data is acknowledged, and in which frame. */
-#include "pair.h"
-
-static struct net *net;
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	return 0;
-}
+#include "pair_fixture.h"
 
 static void copied(unsigned from, unsigned count)
 {
@@ -190,8 +174,6 @@ static void delay__too_long_to_be_told(void **state)
 	net_finish(net, 10 * SEC);
 	assert_in_range(flow->loss.rtt, before / 2, before * 2);
 }
-
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

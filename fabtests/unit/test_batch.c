@@ -1,22 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/message/batch.c: short messages that share frames. */
-#include "pair.h"
-
-static struct net *net;
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	return 0;
-}
+#include "pair_fixture.h"
 
 static void messages(unsigned count, uint64_t length, enum gamma_completion_level level)
 {
@@ -142,8 +126,6 @@ static void malformed__items(void **state)
 	assert_int_equal(net_stats(net, 1)->malformed, 4);
 	assert_int_equal(net_stats(net, 1)->unexpected, 1);
 }
-
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

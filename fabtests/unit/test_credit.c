@@ -3,25 +3,9 @@
  * Unit tests of common/flow/credit.c. The harness checks the account after every frame: what the
  * flows hold is what the pool has granted, and no grant goes beyond slots minus reserve.
  */
-#include "pair.h"
+#include "pair_fixture.h"
 
 #include <errno.h>
-
-static struct net *net;
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	return 0;
-}
 
 static struct gamma_pool *pool(unsigned node)
 {
@@ -630,8 +614,6 @@ static void reclaim__lost_question_is_repeated(void **state)
 	assert_false(net_flow(net, 0, 1)->credit.reclaiming);
 	assert_false(net_flow(net, 0, 2)->credit.reclaiming);
 }
-
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

@@ -3,27 +3,11 @@
  * Unit tests of common/flow/flow.c, with engine/dispatch.c and peers.c: meeting, LOOKUP, RESET,
  * BYE, ends, and frames that are not ours.
  */
-#include "pair.h"
+#include "pair_fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-
-static struct net *net;
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	return 0;
-}
 
 static void exchange(void)
 {
@@ -548,8 +532,6 @@ static void partial__goes_over_to_the_flow_of_the_full_address(void **state)
 	assert_int_equal(net->nodes[0].ep.flow_count, 1);
 	assert_int_equal(net->nodes[0].gone, 1);
 }
-
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

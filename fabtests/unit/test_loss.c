@@ -3,26 +3,10 @@
  * Unit tests of common/flow/loss.c: what is lost is sent again once, on evidence; silence is
  * answered by probes alone. Times are virtual; the wire's round trip is 2 us.
  */
-#include "pair.h"
+#include "pair_fixture.h"
 
 #include <errno.h>
 #include <string.h>
-
-static struct net *net;
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	return 0;
-}
 
 /* The round trip is known, the grants are there, all is acknowledged. */
 static void warm_up(void)
@@ -555,8 +539,6 @@ static void probed__old_answer_is_no_evidence(void **state)
 	gamma_loss_probed(flow, flow->loss.probe + 1, net->now);
 	assert_true(flow->loss.probing);
 }
-
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/message/receive.c: placing, keeping, truncating, discarding. */
-#include "pair.h"
+#include "pair_fixture.h"
 
 #include <errno.h>
 #include <string.h>
 
 /* One of each kind: nothing, one frame, several frames, rendezvous. */
 static const uint64_t kinds[] = {0, 100, 5000, 100000};
-
-static struct net *net;
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	return 0;
-}
 
 static void send_all_kinds(void)
 {
@@ -259,8 +243,6 @@ static void failed__whole_unexpected_messages_stay(void **state)
 	net_post(net, 1, 100000); /* its bytes never came */
 	assert_int_equal(net->nodes[1].receive_errors, 1);
 }
-
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

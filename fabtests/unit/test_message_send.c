@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/message/send.c: how messages are cut into frames, and when they end. */
-#include "pair.h"
+#include "pair_fixture.h"
 
 #include <errno.h>
 
 /* Room for a message's bytes in one frame of 1,500, tagged: 1500 - 32 - 8. */
 enum { ONE_FRAME = 1460, FIRST = 1448, MORE = 1460 };
-
-static struct net *net;
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	return 0;
-}
 
 /* Sends one message into a receive of its size and counts the DATA frames of both. */
 static uint64_t frames_of(uint64_t length)
@@ -262,8 +246,6 @@ static void content__longest_message_into_no_memory(void **state)
 	/* ANNOUNCE alone */
 	assert_int_equal(net_stats(net, 0)->data_frames_out, 1);
 }
-
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
