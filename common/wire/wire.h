@@ -165,6 +165,50 @@ struct gamma_ext_atomic {
 	uint16_t count;	  /* elements */
 } __attribute__((packed));
 
+/* Kinds of elements that atomic operations work on. */
+enum gamma_datatype {
+	GAMMA_INT8 = 0,
+	GAMMA_UINT8 = 1,
+	GAMMA_INT16 = 2,
+	GAMMA_UINT16 = 3,
+	GAMMA_INT32 = 4,
+	GAMMA_UINT32 = 5,
+	GAMMA_INT64 = 6,
+	GAMMA_UINT64 = 7,
+	GAMMA_FLOAT = 8,
+	GAMMA_DOUBLE = 9,
+	GAMMA_FLOAT_COMPLEX = 10,
+	GAMMA_DOUBLE_COMPLEX = 11,
+	GAMMA_LONG_DOUBLE = 12,
+	GAMMA_LONG_DOUBLE_COMPLEX = 13,
+	GAMMA_INT128 = 14,
+	GAMMA_UINT128 = 15,
+};
+
+/* What is done with each element: t the target's, o the operand, c the comparand. */
+enum gamma_atomic_op {
+	GAMMA_ATOMIC_MIN = 0,
+	GAMMA_ATOMIC_MAX = 1,
+	GAMMA_ATOMIC_SUM = 2,
+	GAMMA_ATOMIC_PROD = 3,
+	GAMMA_ATOMIC_LOR = 4,
+	GAMMA_ATOMIC_LAND = 5,
+	GAMMA_ATOMIC_BOR = 6,
+	GAMMA_ATOMIC_BAND = 7,
+	GAMMA_ATOMIC_LXOR = 8,
+	GAMMA_ATOMIC_BXOR = 9,
+	GAMMA_ATOMIC_READ = 10,
+	GAMMA_ATOMIC_WRITE = 11,
+	GAMMA_ATOMIC_CSWAP = 12, /* from here on with comparand ... */
+	GAMMA_ATOMIC_CSWAP_NE = 13,
+	GAMMA_ATOMIC_CSWAP_LE = 14,
+	GAMMA_ATOMIC_CSWAP_LT = 15,
+	GAMMA_ATOMIC_CSWAP_GE = 16,
+	GAMMA_ATOMIC_CSWAP_GT = 17,
+	GAMMA_ATOMIC_MSWAP = 18, /* ... to here */
+	GAMMA_ATOMIC_DIFF = 19,
+};
+
 struct gamma_ext_key {
 	uint8_t code[16]; /* keyed hash over the frame without this extension */
 } __attribute__((packed));

@@ -131,6 +131,12 @@ def declared_ops(header):
     return ops
 
 
+def datatypes(rows):
+    """A row may name several: their numbers and names in the same order."""
+    return {name: int(number) for row in rows[1:]
+            for number, name in zip(row[0].split(", "), row[1].split(", "))}
+
+
 # ---- extensions ----
 
 def documented_extensions(rows):
@@ -213,6 +219,10 @@ def main():
           wire.enum("gamma_op", "GAMMA_OP_"))
     check("operations of other kinds", op_names(rows("Operations of other kinds", "kind")),
           declared_ops(wire))
+    check("types of atomics", datatypes(rows("Types of atomics", "datatype")),
+          wire.enum("gamma_datatype", PREFIX))
+    check("operations of atomics", numbered(rows("Operations of atomics", "atomic")),
+          wire.enum("gamma_atomic_op", "GAMMA_ATOMIC_"))
     check("flags", {name: 1 << bit for name, bit in numbered(rows("Flags", "bit")).items()},
           wire.enum("gamma_flag", "GAMMA_FLAG_"))
     check_extensions(wire, documented_extensions(rows("Extensions", "bit")))

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Atomic operations on memory of this process: which there are, and the computing. Used by the
+ * target of ATOMIC, FETCH and COMPARE, and by whoever wants to know beforehand what it can do.
+ *
+ * An element of 1, 2, 4, 8 or (x86-64) 16 bytes that lies at a multiple of its size is changed by
+ * the processor's own compare-and-swap: atomic toward everybody who shares the memory and does
+ * likewise, other threads and processes included. What the processor has no instruction for (32
+ * bytes; complex numbers that are only aligned as their parts) is atomic toward other operations
+ * of this kind within the process, by locks.
+ */
+#ifndef GAMMA_ATOMIC_OPS_H
+#define GAMMA_ATOMIC_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+/* The three families of calls. */
+enum gamma_atomic_form {
+	GAMMA_ATOMIC_BASE,    /* no result */
+	GAMMA_ATOMIC_FETCH,   /* the former value goes back */
+	GAMMA_ATOMIC_COMPARE, /* with a comparand; the former value goes back */
+};
+
+/* Bytes of an element, and what its address must be a multiple of; 0: no such type. */
+uint32_t gamma_atomic_size(uint32_t datatype);
+uint32_t gamma_atomic_alignment(uint32_t datatype);
+/* Whether there is such an operation on that type; any numbers may be asked. */
+bool gamma_atomic_valid(enum gamma_atomic_form form, uint32_t datatype, uint32_t op);
+
+/* One operation on a row of elements. Only the target needs alignment. */
+struct gamma_atomic {
+	uint32_t datatype, op; /* a valid pair */
+	uint32_t count;        /* elements */
+	void *target;          /* aligned */
+	const void *operand;   /* count elements, or NULL for READ */
+	const void *compare;   /* count elements for CSWAP* and MSWAP, else NULL */
+	void *result;          /* takes the former values, or NULL */
+};
+void gamma_atomic_apply(const struct gamma_atomic *atomic);
+
+#endif /* GAMMA_ATOMIC_OPS_H */
