@@ -130,6 +130,19 @@ domains() {
 }
 check "FI_GAMMA_IFACE by name" test "$(domains FI_GAMMA_IFACE=mgt0)" = mgt0
 check "FI_GAMMA_IFACE by MAC" test "$(domains FI_GAMMA_IFACE="$(data_mac 1)")" = gam0
+# The ranks of a program would be divided among the NICs they are offered.
+offered() {
+	on node01 env "$@" | sed -n 's/^gamma RDM //p' | sort | tr '\n' ' '
+}
+check "an inventory lists every NIC" test "$(offered "$query")" = "gam0 mgt0 "
+check "and so if FI_PROVIDER names gamma" \
+	test "$(offered FI_PROVIDER=gamma "$query")" = "gam0 mgt0 "
+check "one NIC for who means to use it" test "$(offered "$query" -p gamma -c msg)" = "gam0 "
+check "one NIC for Open MPI" \
+	test "$(offered OMPI_MCA_mtl_ofi_provider_include=gamma "$query" -c tagged)" = "gam0 "
+check "one NIC for MPICH" test "$(offered MPIR_CVAR_OFI_USE_PROVIDER=gamma "$query")" = "gam0 "
+check "another one by its domain" \
+	test "$(offered "$query" -p gamma -c msg -d mgt0)" = "mgt0 "
 refuses "an interface that does not exist" "FI_GAMMA_IFACE=gam7: .*ip link" \
 	FI_GAMMA_IFACE=gam7 "${named[@]}"
 refuses "an interface that is none for it" "FI_GAMMA_IFACE=lo: lo is the loopback.*name a NIC" \

@@ -136,6 +136,8 @@ const char *gamma_settings_error(void);
 bool gamma_named(const struct fi_info *hints);
 /* Whether to answer: named, an inventory, or FI_GAMMA_AUTO. */
 bool gamma_selected(const char *node, const char *service, const struct fi_info *hints);
+/* Whether every NIC is an answer, and not only the best one of those that the query allows. */
+bool gamma_lists_all(const char *node, const char *service, const struct fi_info *hints);
 /* Why gamma cannot serve, to the log and, if the user named it, once per process to stderr. */
 void gamma_complain(bool named, const char *reason);
 

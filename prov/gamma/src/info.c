@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * fi_getinfo: which NICs can serve a query, under which addresses. One RDM and one DGRAM
- * info a NIC, the default NIC first. select.c says whether to answer, attr.c what is offered.
+ * info a NIC, the default NIC first and, except for an inventory, alone. select.c says whether
+ * to answer, attr.c what is offered.
  */
 #include "gamma.h"
 #include "conf/mac.h"
@@ -28,6 +29,7 @@ struct query {
 	uint32_t version;
 	const struct fi_info *hints; /* or NULL */
 	bool named;
+	bool all_nics; /* an inventory; else the best NIC alone */
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
 	size_t nic_count;
@@ -302,7 +304,9 @@ static int answer(const struct query *query, struct fi_info **info)
 	qsort(order, query->nic_count, sizeof(*order), by_rank);
 	if (first && nic_fits(query, first))
 		ret = offer_nic(query, first, &tail);
-	for (i = 0; !ret && i < query->nic_count; i++)
+	/* Programs divide what they get among their processes, as ways to the same network; that two
+	 * NICs are on one nobody can know. So more than one is offered only for reading. */
+	for (i = 0; !ret && (query->all_nics || !*info) && i < query->nic_count; i++)
 		if (order[i] != first && nic_fits(query, order[i]))
 			ret = offer_nic(query, order[i], &tail);
 	free(order);
@@ -402,6 +406,7 @@ int gamma_getinfo(uint32_t version, const char *node, const char *service, uint6
 	    !attributes_fit(version, hints))
 		return -FI_ENODATA;
 	query.named = gamma_named(hints);
+	query.all_nics = gamma_lists_all(node, service, hints);
 	ret = run_query(&query, node, service, flags & FI_SOURCE, info);
 	gamma_nic_list_free(query.nics);
 	gamma_conf_free(query.conf);

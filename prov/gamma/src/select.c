@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Variables with a list of providers, of libfabric and of the MPI libraries above it. */
+/* Variables with a list of providers: of libfabric first, then of the MPI libraries above it. */
 static const char *const naming_variables[] = {
 	"FI_PROVIDER",
 	"OMPI_MCA_mtl_ofi_provider_include",
@@ -47,6 +47,20 @@ bool gamma_named(const struct fi_info *hints)
 		if (lists_gamma(getenv(naming_variables[i])))
 			return true;
 	return false;
+}
+
+/* An MPI library that asks for everything lets its ranks use NIC after NIC in turn; who reads a
+ * list does not name gamma in an MPI library's variable. */
+bool gamma_lists_all(const char *node, const char *service, const struct fi_info *hints)
+{
+	size_t i;
+
+	if (node || service || (hints && hints->caps))
+		return false;
+	for (i = 1; i < gamma_array_size(naming_variables); i++)
+		if (lists_gamma(getenv(naming_variables[i])))
+			return false;
+	return true;
 }
 
 bool gamma_selected(const char *node, const char *service, const struct fi_info *hints)
