@@ -62,13 +62,6 @@ static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct
 	return -FI_ENOSYS;
 }
 
-static int no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-			   struct fi_atomic_attr *attr, uint64_t flags)
-{
-	(void) domain, (void) datatype, (void) op, (void) attr, (void) flags;
-	return -FI_ENOSYS;
-}
-
 static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 			       struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -102,7 +95,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = gamma_poll_open,
 	.stx_ctx = no_stx_ctx,
 	.srx_ctx = no_srx_ctx,
-	.query_atomic = no_query_atomic,
+	.query_atomic = gamma_query_atomic,
 	.query_collective = no_query_collective,
 	.endpoint2 = open_endpoint2,
 };

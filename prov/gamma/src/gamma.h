@@ -44,6 +44,7 @@
 #include "base/base.h"
 #include "conf/conf.h"
 #include "link/nic.h"
+#include "message/atomic_ops.h"
 #include "wire/address.h"
 
 #define GAMMA_PROV_NAME "gamma"
@@ -63,6 +64,7 @@
 #define GAMMA_CQ_COUNT 256u		   /* of a domain: CQs, counters, endpoints each */
 #define GAMMA_MR_COUNT 65536u		   /* memory regions of a domain */
 #define GAMMA_MAX_ERR_DATA 256u		   /* bytes of fi_cq_err_entry.err_data */
+#define GAMMA_ATOMIC_CALL_MAX 65536u	   /* bytes of target memory of an atomic call */
 
 extern struct fi_provider gamma_prov;
 
@@ -434,6 +436,18 @@ struct gamma_mr {
 extern struct fi_ops_mr gamma_mr_ops;
 /* The region of that key, or NULL. */
 struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key);
+
+/* ---- atomic_valid.c ---- */
+/* Elements that a call may work on; 0: there is no such operation. */
+size_t gamma_atomic_count(enum gamma_atomic_form form, enum fi_datatype datatype, enum fi_op op);
+int gamma_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			    size_t *count);
+int gamma_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				size_t *count);
+int gamma_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				size_t *count);
+int gamma_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+		       struct fi_atomic_attr *attr, uint64_t flags);
 
 /* ---- wait.c: wait sets and poll sets (API < 2) ---- */
 int gamma_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait);
