@@ -297,6 +297,9 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 {
 	struct gamma_arrival arrival;
 
+	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
+	endpoint->polls = GAMMA_LOOK_EVERY - 1;
+	endpoint->idle = GAMMA_IDLE_SKIP - 1;
 	if (endpoint->packet->ops->next(endpoint->packet, &arrival))
 		return true;
 	return !gamma_list_empty(&endpoint->local.ready) && !endpoint->stalled_until;

@@ -251,6 +251,19 @@ static void messages__between_neighbours(void **state)
 	assert_int_equal(stats(A)->retransmissions + stats(B)->retransmissions, 0);
 }
 
+/* Who was about to sleep and is woken takes it with the first look. */
+static void messages__first_of_a_neighbour_wakes_once(void **state)
+{
+	(void) state;
+	netns_needed();
+	post(&sides[B], 64);
+	gamma_endpoint_progress(sides[B].ep);
+	assert_false(gamma_endpoint_ready(sides[B].ep));
+	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[B].ep), 64), 0);
+	gamma_endpoint_progress(sides[B].ep);
+	assert_true(sides[B].received);
+}
+
 static void messages__over_ethernet(void **state)
 {
 	(void) state;
@@ -469,6 +482,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EP_TEST(messages__between_neighbours),
+		EP_TEST(messages__first_of_a_neighbour_wakes_once),
 		EP_TEST(messages__over_ethernet),
 		EP_TEST(messages__to_a_partial_address),
 		EP_TEST(create__port_in_use),

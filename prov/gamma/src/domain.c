@@ -8,6 +8,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+void gamma_domain_lock_waiting(struct gamma_domain *domain)
+{
+	__atomic_add_fetch(&domain->waiting, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&domain->lock);
+	__atomic_sub_fetch(&domain->waiting, 1, __ATOMIC_RELAXED);
+}
+
 static int domain_close(struct fid *fid)
 {
 	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);

@@ -185,6 +185,7 @@ struct gamma_domain {
 	bool thread_safe;	    /* false at FI_THREAD_DOMAIN: the caller serialises */
 	bool in_the_way;	    /* polls in vain: the core is offered to others at the next unlock */
 	pthread_mutex_t lock;
+	int waiting; /* threads that wait for the lock; atomic */
 	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
 	enum fi_av_type av_type;
 	enum fi_resource_mgmt resource_mgmt;
@@ -210,10 +211,13 @@ int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fi
 /* Sets the timer anew if an earlier deadline has come up while others sleep. */
 void gamma_domain_rearm(struct gamma_domain *domain);
 
+/* The lock was taken: waits for it, and says so. */
+void gamma_domain_lock_waiting(struct gamma_domain *domain);
+
 static inline void gamma_domain_lock(struct gamma_domain *domain)
 {
-	if (domain->thread_safe)
-		pthread_mutex_lock(&domain->lock);
+	if (domain->thread_safe && gamma_unlikely(pthread_mutex_trylock(&domain->lock)))
+		gamma_domain_lock_waiting(domain);
 }
 
 /* What the caller did under the lock may be due before the sleepers would wake: see to that. Who

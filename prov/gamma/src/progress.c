@@ -158,8 +158,8 @@ void gamma_domain_rearm(struct gamma_domain *domain)
  * A thread that moves the domain while the application does not: always at FI_PROGRESS_AUTO, and
  * for reliable endpoints also at FI_PROGRESS_MANUAL, only later. There it repairs what was lost of
  * the last message, and answers peers, while the application computes or waits elsewhere.
- * While the application polls by itself, the two would only take the core and the lock from each
- * other: the thread pauses, without looking at the links.
+ * While the application polls by itself, or waits for the lock, the two would only take the core
+ * and the lock from each other: the thread pauses, without looking at the links.
  */
 enum { AUTO_PAUSE_MS = 1, WATCH_PAUSE_MS = 10 };
 
@@ -175,16 +175,22 @@ static pthread_mutex_t auto_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list auto_domains = {&auto_domains, &auto_domains};
 
 /* Sleeps until the domain has something to do; true: the thread is to end. */
-static bool auto_wait(struct gamma_auto *automatic, bool idle, bool application_polls)
+static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause)
 {
 	struct pollfd fds[] = {
 		{.fd = automatic->stop_fd, .events = POLLIN},
 		{.fd = automatic->domain->wait_fd, .events = POLLIN},
 	};
-	int timeout = application_polls ? automatic->pause_ms : idle ? -1 : 0;
+	int timeout = pause ? automatic->pause_ms : idle ? -1 : 0;
 
-	poll(fds, application_polls ? 1 : 2, timeout);
+	poll(fds, pause ? 1 : 2, timeout);
 	return fds[0].revents;
+}
+
+/* A mutex that is let go and taken again at once never gets to who waits for it. */
+static bool kept_waiting(const struct gamma_domain *domain)
+{
+	return __atomic_load_n(&domain->waiting, __ATOMIC_RELAXED) > 0;
 }
 
 static void *auto_main(void *arg)
@@ -204,7 +210,7 @@ static void *auto_main(void *arg)
 		idle = !polls && gamma_domain_arm(domain);
 		domain->sleepers += idle;
 		gamma_domain_unlock(domain);
-		stop = auto_wait(automatic, idle, polls);
+		stop = auto_wait(automatic, idle, polls || kept_waiting(domain));
 	}
 	return NULL;
 }
