@@ -167,6 +167,24 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	return ret;
 }
 
+int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			  struct gamma_send *send, struct gamma_remote *remote)
+{
+	int ret = gamma_remote_post(flow, send, remote);
+
+	if (!ret)
+		gamma_output(endpoint, gamma_now());
+	return ret;
+}
+
+void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &endpoint->local.flows)
+		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region);
+}
+
 /* Bytes of the largest header that a datagram may have. */
 static uint32_t datagram_header(const struct gamma_limits *limits)
 {

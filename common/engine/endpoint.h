@@ -9,6 +9,7 @@
 
 #include "flow/flow.h"
 #include "link/link.h"
+#include "message/remote.h"
 
 struct gamma_endpoint_attr {
 	int ifindex;
@@ -55,6 +56,11 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 /* Takes a message and sends what can be sent at once. See gamma_message_send. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
+/* The same with an operation on the peer's memory. See gamma_remote_post. */
+int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			  struct gamma_send *send, struct gamma_remote *remote);
+/* A region, as struct gamma_reached names it, is about to be closed: nothing reads it after this. */
+void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region);
 /* Sends a best-effort message: 0, -EAGAIN (the link is full), -EMSGSIZE. */
 int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
 				 const struct iovec *iov, unsigned iov_count,

@@ -298,6 +298,7 @@ struct gamma_local {
 	struct gamma_buffer *buffers; /* pool of free ones */
 	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
 	struct gamma_transfers accepted;  /* receives that BULK frames come in for, by own id */
+	struct gamma_transfers requests;  /* operations on remote memory that wait for results */
 	const struct gamma_handlers *handlers;
 	void *context; /* handed to handlers */
 	/* The engine's: a closed flow may be taken out and freed. */

@@ -10,7 +10,8 @@ uint32_t gamma_buffer_size(const struct gamma_local *local)
 {
 	uint64_t frame = gamma_max(local->limits.mtu, local->limits.local_mtu);
 
-	return (uint32_t) gamma_min(local->limits.inject_size, frame);
+	/* Also for an atomic's operands and results, which are always copied. */
+	return (uint32_t) gamma_max(gamma_min(local->limits.inject_size, frame), GAMMA_ATOMIC_MAX);
 }
 
 void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,
@@ -30,6 +31,7 @@ void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, u
 	gamma_pool_init(&local->pool, slots);
 	gamma_transfers_init(&local->announced);
 	gamma_transfers_init(&local->accepted);
+	gamma_transfers_init(&local->requests);
 }
 
 void gamma_local_fini(struct gamma_local *local)
@@ -44,6 +46,7 @@ void gamma_local_fini(struct gamma_local *local)
 	}
 	gamma_transfers_fini(&local->announced);
 	gamma_transfers_fini(&local->accepted);
+	gamma_transfers_fini(&local->requests);
 	free(local->zeros);
 	local->zeros = NULL;
 }

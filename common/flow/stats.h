@@ -45,6 +45,9 @@
 	X(messages_in, "messages received")                                                        \
 	X(unexpected, "messages that arrived before their receive was posted")                     \
 	X(cut, "such messages whose bytes were left with the sender for want of memory")          \
+	X(remote_out, "operations on peers' memory that are complete")                            \
+	X(remote_in, "peers' operations on memory here that were carried out")                    \
+	X(remote_refused, "peers' operations on memory here that were refused")                   \
 	X(batched, "messages sent in frames shared with others")                                   \
 	X(send_calls, "system calls to send")                                                      \
 	X(receive_calls, "system calls to receive (the ring needs none)")                          \

@@ -113,6 +113,14 @@ static void begin_data(const struct gamma_flow *flow, const struct gamma_sent *s
 	fields->id = content.id;
 	fields->length = content.length;
 	fields->fragment = content.fragment;
+	if (gamma_unlikely(content.extensions & GAMMA_EXT_RMA)) {
+		fields->rma_address = content.rma_address;
+		fields->rma_key = content.rma_key;
+		fields->rma_length = content.rma_length;
+		fields->datatype = content.datatype;
+		fields->atomic_op = content.atomic_op;
+		fields->count = content.count;
+	}
 }
 
 static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,

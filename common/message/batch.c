@@ -63,7 +63,8 @@ static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
 {
 	struct gamma_local *local = flow->local;
-	uint32_t room = (uint32_t) gamma_min(gamma_message_room(flow, 0), gamma_buffer_size(local));
+	uint32_t room =
+		(uint32_t) gamma_min(gamma_message_room(flow, 0), local->limits.inject_size);
 	struct gamma_buffer *buffer;
 	struct gamma_send *send;
 

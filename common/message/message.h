@@ -24,6 +24,8 @@ struct gamma_buffer;
 struct gamma_notice;
 struct gamma_sent;
 struct gamma_frame;
+struct gamma_remote;
+struct gamma_target;
 
 enum { GAMMA_IOV_MAX = 8 }; /* pieces of memory in one message */
 
@@ -48,6 +50,10 @@ struct gamma_content {
 	uint64_t length;
 	uint64_t fragment;
 	uint32_t id;
+	/* with RMA, ATOMIC only */
+	uint64_t rma_address, rma_key, rma_length;
+	uint8_t datatype, atomic_op;
+	uint16_t count;
 };
 
 /* When a send is complete. */
@@ -62,6 +68,7 @@ enum gamma_send_state {
 	GAMMA_SEND_ANNOUNCED, /* waits for ACCEPT */
 	GAMMA_SEND_STREAMING, /* accepted, BULK frames to make */
 	GAMMA_SEND_FLYING,    /* all frames made, some not acknowledged */
+	GAMMA_SEND_REQUESTED, /* remote memory: all frames made, waits for its result */
 };
 
 /* A message on its way out. The caller owns it and its memory until handlers->sent. */
@@ -71,7 +78,9 @@ struct gamma_send {
 	unsigned iov_count;
 	struct gamma_envelope envelope;
 	enum gamma_completion_level level;
+	bool fence; /* begins when all earlier ones to this peer are complete, and those after it wait */
 	/* private to message/ */
+	struct gamma_remote *remote; /* what it does to the peer's memory; NULL: a message */
 	struct gamma_flow *flow;
 	enum gamma_send_state state;
 	uint64_t made;	   /* bytes already in frames */
@@ -81,6 +90,8 @@ struct gamma_send {
 	uint32_t accepted; /* the receiver's id for BULK */
 	bool cut;	   /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
 	bool copied;	   /* a struct gamma_copied of the flow's own: nobody waits for its end */
+	bool reply;	   /* a struct gamma_reply of target.c: bytes that a peer reads */
+	int error;	   /* what it will end with: the target has refused it */
 };
 
 /* Memory for a message to come in, the interface layer's posted receive. */
@@ -133,9 +144,13 @@ struct gamma_message_state {
 	struct gamma_list streams;   /* sends with BULK frames to make, served in turn */
 	struct gamma_list incoming;  /* struct gamma_inbound, unfinished or unexpected */
 	struct gamma_list arriving;  /* those of them whose eager fragments are still to come */
-	struct gamma_list notices;   /* struct gamma_notice: ACCEPT and CUT frames to be made */
-	uint32_t cuts;	    /* messages of the peer that were cut here */
-	uint32_t cuts_seen; /* own messages that were cut there, as its notices say */
+	struct gamma_list notices;   /* struct gamma_notice: ACCEPT, CUT, FAILED frames to be made */
+	struct gamma_list requested; /* sends that wait for a result: remote.c */
+	struct gamma_buffer *replies, **replies_end; /* short results to be sent: target.c */
+	struct gamma_write_in *write_in; /* the peer's WRITE under way; NULL: none yet: target.c */
+	uint32_t reading;   /* REPLY streams to the peer: target.c */
+	uint32_t cuts;	    /* messages of the peer that were cut here, and operations refused */
+	uint32_t cuts_seen; /* own ones that were cut or refused there, as its notices say */
 	uint32_t batch_taken; /* messages taken of the BATCH whose turn it is */
 	uint32_t owed;	   /* messages that wait for the peer: announced, or half received */
 	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
@@ -158,6 +173,8 @@ struct gamma_handlers {
 	/* A flow is coming to its end with something outstanding, which ends after this call;
 	 * cause: for people. */
 	void (*failed)(void *context, struct gamma_flow *flow, int error, const char *cause);
+	/* Operations on this endpoint's memory: remote.h. NULL: every one is refused. */
+	const struct gamma_target *target;
 };
 
 /* ---- send.c ---- */
@@ -165,9 +182,11 @@ void gamma_message_init(struct gamma_flow *flow);
 /* Takes a message; handlers->sent tells its end, perhaps as soon as the flow is polled. Returns 0,
  * or a negative errno with nothing taken. */
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
+/* Puts a send into the queue as it is when nothing of it has been sent. */
+void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send);
 /* Whether frames wait to be made. */
 bool gamma_message_waiting(const struct gamma_flow *flow);
-/* An ACCEPT or CUT frame, to be sent later: memory for it, freed by free(), or NULL. */
+/* An ACCEPT, CUT or FAILED frame, to be sent later: memory for it, freed by free(), or NULL. */
 struct gamma_notice *gamma_notice_new(void);
 /* It is to be sent, and then freed: id and length for MESSAGE, fragment for FRAGMENT. */
 void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
@@ -196,6 +215,8 @@ static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
 	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
 }
+/* Whether the frame of len bytes that makes `made` of `wanted` bytes is the last but one of many. */
+bool gamma_message_near_end(uint64_t made, uint64_t wanted, uint32_t len);
 /* Payload bytes that a frame with these extensions can carry now. */
 uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions);
 /* Whether the next frame to be made will have no room for an acknowledgement. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "flow/flow.h"
+#include "message/remote.h"
 
 static void envelope_of(const struct gamma_fields *fields, struct gamma_envelope *envelope)
 {
@@ -390,6 +391,24 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 		if (fields->extensions & GAMMA_EXT_MESSAGE && fields->extensions & GAMMA_EXT_FRAGMENT)
 			return gamma_message_cut(flow, fields);
 		break;
+	case GAMMA_OP_WRITE:
+	case GAMMA_OP_READ:
+	case GAMMA_OP_ATOMIC:
+	case GAMMA_OP_FETCH:
+	case GAMMA_OP_COMPARE:
+		return gamma_target_arrived(flow, fields, payload);
+	case GAMMA_OP_REPLY:
+		if (fields->extensions & GAMMA_EXT_FRAGMENT) {
+			gamma_remote_replied(flow, fields, payload);
+			return true;
+		}
+		break;
+	case GAMMA_OP_FAILED:
+		if (fields->extensions & GAMMA_EXT_MESSAGE && fields->extensions & GAMMA_EXT_FRAGMENT) {
+			gamma_remote_failed(flow, fields);
+			return true;
+		}
+		break;
 	}
 	flow->local->stats.malformed++;
 	return true;
@@ -401,6 +420,8 @@ bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_f
 		return false;
 	if (fields->op == GAMMA_OP_BULK)
 		return find_accepted(flow, fields->fragment);
+	if (fields->op == GAMMA_OP_REPLY)
+		return gamma_remote_placeable(flow, fields);
 	return fields->op == GAMMA_OP_SEND_MORE &&
 	       find_arriving(flow,
 			     (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));

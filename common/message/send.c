@@ -2,8 +2,9 @@
 /*
  * The way out: cuts messages into DATA frames, one at a time, when the flow asks for the next.
  *
- * Order of service: ACCEPTs and CUTs first (a peer waits), then messages in the order of the calls,
- * and BULK streams in turn; a stream gets at least one frame in GAMMA_STREAM_SHARE + 1.
+ * Order of service: ACCEPTs, CUTs and refusals first (a peer waits), then short results of what the
+ * peer reads, then messages and operations on remote memory in the order of the calls, and BULK and
+ * REPLY streams in turn; a stream gets at least one frame in GAMMA_STREAM_SHARE + 1.
  */
 #include "message/message.h"
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 
 #include "flow/flow.h"
+#include "message/remote.h"
 
 enum { GAMMA_STREAM_SHARE = 8, LONG_FRAMES = 8 };
 
@@ -33,6 +35,21 @@ void gamma_message_init(struct gamma_flow *flow)
 	gamma_list_init(&m->incoming);
 	gamma_list_init(&m->arriving);
 	gamma_list_init(&m->notices);
+	gamma_list_init(&m->requested);
+}
+
+void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send)
+{
+	send->flow = flow;
+	send->state = GAMMA_SEND_QUEUED;
+	send->made = 0;
+	send->wanted = send->envelope.length;
+	send->flying = 0;
+	send->id = 0;
+	send->error = 0;
+	send->cut = send->copied = send->reply = false;
+	gamma_list_append(&flow->messages.queue, &send->entry);
+	gamma_flow_ready(flow);
 }
 
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
@@ -41,15 +58,8 @@ int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
 		return flow->error ? flow->error : -EHOSTUNREACH;
 	if (send->envelope.length > GAMMA_MESSAGE_MAX)
 		return -EMSGSIZE;
-	send->flow = flow;
-	send->state = GAMMA_SEND_QUEUED;
-	send->made = 0;
-	send->wanted = send->envelope.length;
-	send->flying = 0;
-	send->id = 0;
-	send->cut = send->copied = false;
-	gamma_list_append(&flow->messages.queue, &send->entry);
-	gamma_flow_ready(flow);
+	send->remote = NULL;
+	gamma_message_queue(flow, send);
 	return 0;
 }
 
@@ -58,7 +68,7 @@ bool gamma_message_waiting(const struct gamma_flow *flow)
 	const struct gamma_message_state *m = &flow->messages;
 
 	return !gamma_list_empty(&m->queue) || !gamma_list_empty(&m->streams) ||
-	       !gamma_list_empty(&m->notices);
+	       !gamma_list_empty(&m->notices) || m->replies;
 }
 
 uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions)
@@ -74,6 +84,10 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 
 	if (sent->buffer) {
 		*content = sent->buffer->content;
+		return;
+	}
+	if (gamma_unlikely(sent->op == GAMMA_OP_WRITE)) {
+		gamma_remote_content(sent, content);
 		return;
 	}
 	content->op = sent->op;
@@ -98,6 +112,9 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 		content->extensions = GAMMA_EXT_FRAGMENT;
 		content->fragment =
 			(uint64_t) send->accepted << GAMMA_FRAGMENT_OFFSET_BITS | sent->offset;
+		break;
+	case GAMMA_OP_REPLY:
+		gamma_target_content(sent, content);
 		break;
 	}
 }
@@ -124,7 +141,13 @@ void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int 
 		gamma_message_copy_free(send);
 		return;
 	}
-	if (!error)
+	if (gamma_unlikely(send->reply)) {
+		gamma_target_finish(flow, send, error);
+		return;
+	}
+	if (send->remote)
+		gamma_remote_finish(flow, send, error);
+	else if (!error)
 		local->stats.messages_out++;
 	local->handlers->sent(local->context, send, flow, error);
 }
@@ -177,7 +200,7 @@ bool gamma_message_fills_frame(const struct gamma_flow *flow)
 	const struct gamma_send *send;
 	uint64_t left;
 
-	if (!gamma_list_empty(&m->notices) || gamma_list_empty(list))
+	if (!gamma_list_empty(&m->notices) || m->replies || gamma_list_empty(list))
 		return false;
 	send = gamma_list_entry(list->next, struct gamma_send, entry);
 	left = (queued ? send->envelope.length : send->wanted) - send->made;
@@ -189,8 +212,8 @@ bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_se
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	return send->level == GAMMA_WHEN_COPIED && !send->copied && !send->made &&
-	       send->envelope.length <= gamma_min(limits->inject_size, limits->eager_size);
+	return send->level == GAMMA_WHEN_COPIED && !send->remote && !send->fence &&
+	       !send->copied && !send->made && send->envelope.length <= gamma_min(limits->inject_size, limits->eager_size);
 }
 
 /* The last frame of a message is made: where does the message wait for its end? */
@@ -248,6 +271,8 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	uint64_t length = send->envelope.length;
 	bool copy = length <= flow->local->limits.inject_size && !send->copied;
 
+	if (send->remote)
+		return gamma_remote_next(flow, send, sent, flags);
 	sent->send = send;
 	plan_message(flow, send, sent);
 	if (sent->op == GAMMA_OP_ANNOUNCE)
@@ -274,13 +299,20 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	return true;
 }
 
+/* Of the last two frames each asks: if the last is lost, news of the other one comes at once, and not
+ * after the receiver's delay. */
+bool gamma_message_near_end(uint64_t made, uint64_t wanted, uint32_t len)
+{
+	return wanted - made <= len && made > LONG_FRAMES * (uint64_t) len;
+}
+
 static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_list *streams = &flow->messages.streams;
 	struct gamma_send *send = gamma_list_first(streams, struct gamma_send, entry);
 
 	sent->send = send;
-	sent->op = GAMMA_OP_BULK;
+	sent->op = send->reply ? GAMMA_OP_REPLY : GAMMA_OP_BULK;
 	sent->offset = send->made;
 	sent->len = (uint32_t) gamma_min(send->wanted - send->made,
 					 gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
@@ -288,9 +320,7 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	send->flying++;
 	gamma_list_remove(&send->entry);
 	if (send->made < send->wanted) {
-		/* Of the last two frames each asks: if the last is lost, news of the other one
-		 * comes at once, and not after the receiver's delay. */
-		if (send->wanted - send->made <= sent->len && send->made > LONG_FRAMES * sent->len)
+		if (gamma_message_near_end(send->made, send->wanted, sent->len))
 			*flags |= GAMMA_FLAG_ACK_REQUESTED;
 		gamma_list_append(streams, &send->entry);
 		return true;
@@ -327,6 +357,42 @@ static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	return true;
 }
 
+/* Has one of the list been posted by this endpoint's program, and is not complete? */
+static bool has_own(const struct gamma_list *list)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, list) {
+		const struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
+
+		if (!send->copied && !send->reply)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the queue's first is fenced, and not all earlier ones are complete. */
+static bool is_fenced(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = &flow->messages;
+	struct gamma_send *send = gamma_list_first(&m->queue, struct gamma_send, entry);
+
+	if (gamma_likely(!send->fence))
+		return false;
+	send->fence = has_own(&m->flying) || has_own(&m->streams) || has_own(&m->announced) ||
+		      !gamma_list_empty(&m->requested);
+	return send->fence;
+}
+
+/* Frames of the queue in a row while streams wait. A long WRITE is a stream like others, only that
+ * it keeps its place among the messages. */
+static uint32_t share_of_queue(const struct gamma_message_state *m)
+{
+	const struct gamma_send *send = gamma_list_first(&m->queue, struct gamma_send, entry);
+
+	return send->remote && send->remote->in_place ? 1 : GAMMA_STREAM_SHARE;
+}
+
 bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_message_state *m = &flow->messages;
@@ -337,8 +403,10 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	sent->len = 0;
 	if (!gamma_list_empty(&m->notices))
 		return next_notice(flow, sent, flags);
-	if (!gamma_list_empty(&m->queue) &&
-	    (gamma_list_empty(&m->streams) || m->in_a_row < GAMMA_STREAM_SHARE)) {
+	if (gamma_target_next(flow, sent))
+		return true;
+	if (!gamma_list_empty(&m->queue) && !is_fenced(flow) &&
+	    (gamma_list_empty(&m->streams) || m->in_a_row < share_of_queue(m))) {
 		m->in_a_row++;
 		return gamma_batch_next(flow, sent) || next_message(flow, sent, flags);
 	}
@@ -407,7 +475,7 @@ void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent)
 		return;
 	send->flying--;
 	if (!send->flying && send->state == GAMMA_SEND_FLYING)
-		gamma_message_finish(flow, send, 0);
+		gamma_message_finish(flow, send, send->error);
 }
 
 static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int error)
@@ -417,7 +485,7 @@ static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int erro
 	gamma_list_for_each_safe(pos, tmp, list) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
-		if (error || send->copied)
+		if (error || send->copied || send->reply)
 			gamma_message_finish(flow, send, error);
 		else
 			gamma_list_remove(&send->entry);
@@ -431,6 +499,7 @@ void gamma_message_drop_sends(struct gamma_flow *flow, int error)
 	drop_list(flow, &m->flying, error);
 	drop_list(flow, &m->streams, error);
 	drop_list(flow, &m->announced, error);
+	drop_list(flow, &m->requested, error);
 	drop_list(flow, &m->queue, error);
 	while (!gamma_list_empty(&m->notices)) {
 		struct gamma_notice *notice =
@@ -439,4 +508,5 @@ void gamma_message_drop_sends(struct gamma_flow *flow, int error)
 		gamma_list_remove(&notice->entry);
 		free(notice);
 	}
+	gamma_target_drop(flow);
 }

@@ -40,13 +40,21 @@ enum gamma_op {
 	GAMMA_OP_BULK = 6,	 /* bytes of an accepted message: FRAGMENT = receiver's id, offset */
 	GAMMA_OP_CUT = 7,	 /* an eager message's payload was not kept: it is announced now */
 	GAMMA_OP_BATCH = 8,	 /* several small messages, each behind a struct gamma_batch_item */
-	GAMMA_OP_WRITE = 9,	 /* remote memory: write, first or only fragment */
-	GAMMA_OP_READ = 10,	 /* remote memory: read request */
-	GAMMA_OP_REPLY = 11,	 /* result of READ, FETCH or COMPARE: FRAGMENT = requester's id */
+	GAMMA_OP_WRITE = 9,	 /* remote memory: RMA begins a piece, FRAGMENT goes on with it */
+	GAMMA_OP_READ = 10,	 /* remote memory: FRAGMENT = requester's id, offset in the result */
+	GAMMA_OP_REPLY = 11,	 /* result of READ, FETCH or COMPARE: FRAGMENT as it asked */
 	GAMMA_OP_ATOMIC = 12,	 /* remote memory: update without result */
 	GAMMA_OP_FETCH = 13,	 /* remote memory: update with result */
 	GAMMA_OP_COMPARE = 14,	 /* remote memory: compare with result */
-	GAMMA_OP_FAILED = 15,	 /* a remote memory operation was refused: MESSAGE = id, error */
+	GAMMA_OP_FAILED = 15,	 /* one of these was refused: MESSAGE = frame number, cause */
+};
+
+/* Why an operation on remote memory was refused. */
+enum gamma_refusal {
+	GAMMA_REFUSED_KEY = 1,	  /* no region has that key, or has it any more */
+	GAMMA_REFUSED_BOUNDS = 2, /* not all of it lies within the region */
+	GAMMA_REFUSED_ACCESS = 3, /* the region, or the endpoint, does not allow it */
+	GAMMA_REFUSED_UNSUPPORTED = 4, /* that operation is not offered, on that datatype */
 };
 
 /* Codes in the op byte of other kinds. */
@@ -156,8 +164,12 @@ struct gamma_ext_mtu {
 struct gamma_ext_rma {
 	uint64_t address; /* offset into, or address within, the target's region */
 	uint64_t key;
-	uint64_t length; /* bytes of the whole operation */
+	uint64_t length; /* bytes of this piece, and GAMMA_RMA_* */
 } __attribute__((packed));
+
+/* An operation may touch several pieces of memory; bits of RMA.length. */
+#define GAMMA_RMA_MORE (1ull << 63)	 /* another piece of the same operation follows */
+#define GAMMA_RMA_CONTINUES (1ull << 62) /* it is not the operation's first */
 
 struct gamma_ext_atomic {
 	uint8_t datatype; /* as enum fi_datatype numbers them */
@@ -245,6 +257,7 @@ struct gamma_batch_item {
 enum {
 	GAMMA_FIRST_CREDIT = 8,	   /* frames that may be sent to a peer not heard of yet */
 	GAMMA_EAGER_MAX = 1 << 20, /* bytes: a longer message is announced, never sent unasked */
+	GAMMA_ATOMIC_MAX = 1024,   /* bytes of remote memory that one atomic frame touches */
 	GAMMA_SAFE_MTU = 1500,	   /* bytes every Ethernet passes: used until a probe proved more */
 	GAMMA_WINDOW_MAX = 1024,   /* frames: no sender runs further ahead of the ack */
 	GAMMA_ACK_DELAY_US = 500,  /* a frame without ACK_REQUESTED is acknowledged by then, if polled */

@@ -217,6 +217,8 @@ def main():
     check("kinds", numbered(rows("Kinds", "kind")), wire.enum("gamma_kind", "GAMMA_KIND_"))
     check("operations of DATA", numbered(rows("Operations of DATA", "op")),
           wire.enum("gamma_op", "GAMMA_OP_"))
+    check("causes of refusal", numbered(rows("Remote memory", "cause")),
+          wire.enum("gamma_refusal", "GAMMA_REFUSED_"))
     check("operations of other kinds", op_names(rows("Operations of other kinds", "kind")),
           declared_ops(wire))
     check("types of atomics", datatypes(rows("Types of atomics", "datatype")),

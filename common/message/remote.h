@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Operations on a peer's memory, without I/O. remote.c is the requester's side, target.c the
+ * other one; the interface layer posts them and says which memory peers may touch.
+ *
+ *   WRITE (address, key, bytes) ------------->  reach(): where is that? placed there, in order
+ *         <------------------- acknowledged     all of it: touched(); the WRITE is complete
+ *   READ (address, key, id) ----------------->  reach()
+ *         <-------- REPLY (id, offset, bytes)   up to a frame: copied when the READ comes; else
+ *                                               straight from memory, in turn with the messages
+ *   ATOMIC (..., operands) ------------------>  apply(); complete when acknowledged
+ *   FETCH, COMPARE (..., id, operands) ------>  apply(), which fills in what was there before
+ *         <-------- REPLY (id, offset, result)
+ *   any of them <--------------- FAILED (why)   refused; it ends with an error at the requester
+ *
+ * They stand in the flow's queue with the messages, take effect at the peer in the order in which
+ * they were posted, each frame exactly once, and are paid for by the ordinary credit. A WRITE or
+ * ATOMIC is complete when its frames are acknowledged, since the peer acknowledges what it has
+ * carried out (see CUTS in doc/protocol.md for refusals); the others when all of the result is here.
+ *
+ * Atomics are the same machinery with `unit` set: frames are cut between elements, every frame
+ * names its own address and count and is applied by itself, so any number of elements will do.
+ * The requester fills in a struct gamma_remote and posts it; the target provides apply(). Operands
+ * are gathered from send->iov: those of all elements, for COMPARE followed by all comparands.
+ */
+#ifndef GAMMA_REMOTE_H
+#define GAMMA_REMOTE_H
+
+#include "message/message.h"
+
+enum { GAMMA_SEGMENT_MAX = 8 }; /* pieces of remote memory in one operation */
+
+/* A piece of the peer's memory. */
+struct gamma_segment {
+	uint64_t address, key;
+	uint64_t length; /* bytes */
+};
+
+/*
+ * What a send does to the peer's memory. Its bytes to go are send->iov (operands; nothing for
+ * READ); envelope.data with GAMMA_HAS_DATA goes along with a WRITE or ATOMIC. `level` does not
+ * matter: completion is always delivery. The caller owns it until handlers->sent.
+ */
+struct gamma_remote {
+	enum gamma_op op;  /* WRITE, READ, ATOMIC, FETCH or COMPARE */
+	uint8_t operands;  /* vectors as long as the memory touched that go with it: WRITE, ATOMIC 1;
+			    * READ 0; FETCH 1, or 0 if it only reads; COMPARE 2 */
+	uint8_t unit;	   /* atomics: bytes of an element; else 0 */
+	uint8_t datatype, atomic_op; /* atomics: as enum fi_datatype and enum fi_op number them */
+	unsigned segment_count; /* at least 1 */
+	struct gamma_segment segments[GAMMA_SEGMENT_MAX];
+	struct iovec result[GAMMA_IOV_MAX]; /* READ, FETCH, COMPARE: where the result goes */
+	unsigned result_count;
+	/* to be read when it has ended with an error */
+	enum gamma_refusal refusal; /* the target's; 0: it did not refuse */
+	/* private to remote.c */
+	uint64_t length;   /* bytes of all segments */
+	unsigned segment;  /* whose frames are made next */
+	uint64_t before;   /* bytes of the segments before that */
+	uint64_t made;	   /* bytes of remote memory that frames have been made for */
+	uint64_t arrived;  /* bytes of the result */
+	bool in_place;	   /* frames under way refer to the caller's memory */
+};
+
+/*
+ * Posts an operation: send->iov, iov_count, envelope.data and flags, fence, and remote are filled
+ * in. handlers->sent tells its end, perhaps before the flow is polled. 0, or a negative errno with
+ * nothing taken: -EMSGSIZE: longer than 2^40 bytes.
+ */
+int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send, struct gamma_remote *remote);
+/* Whether the caller's operands may be overwritten: all of them have been copied into frames. */
+bool gamma_remote_is_copied(const struct gamma_send *send);
+/* "no region has that key", and so on, for people. */
+const char *gamma_refusal_name(enum gamma_refusal refusal);
+/* As a negative errno. */
+int gamma_refusal_error(enum gamma_refusal refusal);
+
+/* ---- the target's side, provided by the interface layer ---- */
+
+/* What a peer wants with memory here; all of it is the peer's word. */
+struct gamma_access {
+	enum gamma_op op;
+	uint64_t address, key;
+	uint64_t length;   /* bytes */
+	uint8_t datatype, atomic_op; /* atomics */
+	uint16_t count;	   /* atomics: elements */
+	uint32_t operands; /* atomics: bytes of them that came */
+};
+
+struct gamma_reached {
+	struct iovec iov[GAMMA_IOV_MAX];
+	unsigned iov_count;
+	void *region; /* the interface layer's */
+};
+
+/* They are called from within the flow and must not send. */
+struct gamma_target {
+	/* The memory from address on. The answer is good for this call only: a region may be closed at
+	 * any time, so it is asked again for every frame of a WRITE; what READs are about to read
+	 * is taken back by gamma_target_withdraw. length is not 0 (otherwise nobody asks). */
+	enum gamma_refusal (*reach)(void *context, struct gamma_flow *flow,
+				    const struct gamma_access *access,
+				    struct gamma_reached *reached);
+	/* Checks and carries out an atomic. Operands (and then comparands) stand one after the other,
+	 * not aligned. FETCH, COMPARE: result has room for access->length bytes, at most
+	 * GAMMA_ATOMIC_MAX, aligned to 16. It must not be applied in part when it is refused. */
+	enum gamma_refusal (*apply)(void *context, struct gamma_flow *flow,
+				    const struct gamma_access *access, const uint8_t *operands,
+				    uint8_t *result);
+	/* A piece of memory was written, or read (all of it has left), or updated; last: with it
+	 * the peer's operation is complete. length is of this piece. data: CQ data or NULL. */
+	void (*touched)(void *context, struct gamma_flow *flow, const struct gamma_access *access,
+			bool last, const uint64_t *data);
+};
+
+/* A region is about to be closed: whoever still reads it gets what has been sent, and a refusal. */
+void gamma_target_withdraw(struct gamma_flow *flow, const void *region);
+
+/* ---- between the files of message/ ---- */
+
+/* remote.c: the next frame of the queue's first, which is remote. False: not now. */
+bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
+		       uint8_t *flags);
+/* What a frame says that is not in a buffer. */
+void gamma_remote_content(const struct gamma_sent *sent, struct gamma_content *content);
+/* It ends: its id is free. */
+void gamma_remote_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+/* REPLY, FAILED have arrived. */
+void gamma_remote_replied(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  const uint8_t *payload);
+void gamma_remote_failed(struct gamma_flow *flow, const struct gamma_fields *fields);
+bool gamma_remote_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
+
+/* target.c: WRITE, READ, ATOMIC, FETCH or COMPARE has arrived, in order. False: no memory. */
+bool gamma_target_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  const uint8_t *payload);
+/* The next short result. False: there is none. */
+bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
+/* A REPLY stream has left, or ends. */
+void gamma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+/* What a REPLY frame of a stream says. */
+void gamma_target_content(const struct gamma_sent *sent, struct gamma_content *content);
+void gamma_target_drop(struct gamma_flow *flow);
+
+#endif /* GAMMA_REMOTE_H */
