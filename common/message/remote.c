@@ -117,7 +117,7 @@ static uint64_t cover(const struct gamma_flow *flow, const struct gamma_remote *
 	room = (uint32_t) gamma_min(room, gamma_buffer_size(flow->local));
 	if (remote->operands)
 		room /= remote->operands;
-	room = (uint32_t) gamma_min(room, GAMMA_ATOMIC_MAX);
+	room = (uint32_t) gamma_min(room, GAMMA_ATOMIC_BYTES);
 	return gamma_min(left, room / remote->unit * remote->unit);
 }
 

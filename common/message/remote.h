@@ -103,7 +103,7 @@ struct gamma_target {
 				    struct gamma_reached *reached);
 	/* Checks and carries out an atomic. Operands (and then comparands) stand one after the other,
 	 * not aligned. FETCH, COMPARE: result has room for access->length bytes, at most
-	 * GAMMA_ATOMIC_MAX, aligned to 16. It must not be applied in part when it is refused. */
+	 * GAMMA_ATOMIC_BYTES, aligned to 16. It must not be applied in part when it is refused. */
 	enum gamma_refusal (*apply)(void *context, struct gamma_flow *flow,
 				    const struct gamma_access *access, const uint8_t *operands,
 				    uint8_t *result);

@@ -338,7 +338,7 @@ static bool sensible_atomic(const struct gamma_fields *fields, const struct gamm
 	if (fields->op != GAMMA_OP_ATOMIC)
 		needed |= GAMMA_EXT_FRAGMENT;
 	return (fields->extensions & needed) == needed && access->length &&
-	       access->length <= GAMMA_ATOMIC_MAX && access->count;
+	       access->length <= GAMMA_ATOMIC_BYTES && access->count;
 }
 
 static enum gamma_refusal apply(struct gamma_flow *flow, const struct gamma_access *access,
@@ -368,7 +368,7 @@ static bool arrived_atomic(struct gamma_flow *flow, const struct gamma_fields *f
 			   const uint8_t *payload)
 {
 	bool has_result = fields->op != GAMMA_OP_ATOMIC;
-	uint8_t result[GAMMA_ATOMIC_MAX] __attribute__((aligned(16)));
+	uint8_t result[GAMMA_ATOMIC_BYTES] __attribute__((aligned(16)));
 	struct gamma_buffer *buffers = NULL;
 	enum gamma_refusal refusal;
 	struct gamma_access access;

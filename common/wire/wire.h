@@ -257,7 +257,7 @@ struct gamma_batch_item {
 enum {
 	GAMMA_FIRST_CREDIT = 8,	   /* frames that may be sent to a peer not heard of yet */
 	GAMMA_EAGER_MAX = 1 << 20, /* bytes: a longer message is announced, never sent unasked */
-	GAMMA_ATOMIC_MAX = 1024,   /* bytes of remote memory that one atomic frame touches */
+	GAMMA_ATOMIC_BYTES = 1024, /* bytes of remote memory that one atomic frame touches */
 	GAMMA_SAFE_MTU = 1500,	   /* bytes every Ethernet passes: used until a probe proved more */
 	GAMMA_WINDOW_MAX = 1024,   /* frames: no sender runs further ahead of the ack */
 	GAMMA_ACK_DELAY_US = 500,  /* a frame without ACK_REQUESTED is acknowledged by then, if polled */
