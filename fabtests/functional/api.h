@@ -34,7 +34,7 @@ void give_up(const char *file, int line, const char *what, long long is, long lo
 	} while (0)
 
 enum {
-	PATIENCE_S = 45, /* for anything that must happen */
+	PATIENCE_S = 120, /* for anything that must happen; see stall_s in lib.sh */
 	ADDR_MAX = 64,   /* bytes of an endpoint's name */
 	PIECES = 8,      /* iov_limit */
 };

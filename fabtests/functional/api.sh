@@ -87,7 +87,7 @@ start_exchange() {
 	start client "$client_host" 60 env "$@" GAMMA_API_ENOUGH="$work/enough" \
 		"$api" -c "$(mgt 1)" 7777 exchange
 	for name in client server; do
-		wait_for_line $name ready 10 || bail "the two do not find each other"
+		wait_for_line $name ready $((10 + stall_s)) || bail "the two do not find each other"
 	done
 	sleep 0.3
 }

@@ -185,15 +185,20 @@ data_mac() { printf '02:47:41:4d:00:%02x\n' "$1"; }
 
 # ---- servers and clients ----
 
-# start NAME HOST SECONDS COMMAND...: in the background, ended after SECONDS at the latest;
-# output in $work/NAME.out. Its own process group, so that stop ends all of it.
+# Opening or closing a packet socket waits for the kernel (an RCU grace period): some 20 ms, but on
+# a busy machine up to three quarters of the kernel's stall time-out, most of a minute
+# (doc/experiments.md). Limits allow for two of these.
+stall_s=100
+
+# start NAME HOST SECONDS COMMAND...: in the background, ended after SECONDS and the above at the
+# latest; output in $work/NAME.out. Its own process group, so that stop ends all of it.
 start() {
 	local name=$1 host=$2 seconds=$3
 	shift 3
 	# Emptied here already: what a job of that name wrote before is not this one's.
 	: >"$work/$name.out"
 	setsid "$lab_tool" -n "$lab_name" exec "$host" env "${gamma_env[@]}" \
-		timeout --foreground -k 2 "$seconds" "$@" >"$work/$name.out" 2>&1 </dev/null &
+		timeout --foreground -k 2 $((seconds + stall_s)) "$@" >"$work/$name.out" 2>&1 </dev/null &
 	job_pid[$name]=$!
 }
 
@@ -270,7 +275,7 @@ pair() {
 		echo "the server did not write $line" >"$work/client.out"
 		status=1
 	else
-		on "$client_host" timeout -k 2 "$seconds" "$@" >"$work/client.out" 2>&1 </dev/null ||
+		on "$client_host" timeout -k 2 $((seconds + stall_s)) "$@" >"$work/client.out" 2>&1 </dev/null ||
 			status=$?
 	fi
 	# A client that failed leaves a server that waits in vain.

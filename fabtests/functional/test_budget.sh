@@ -63,7 +63,7 @@ start_pair() { # NUMBER
 	start "server$1" node01 60 "$api" $port exchange
 	wait_for_port node01 $port 5 || bail "server $1 does not listen"
 	start "client$1" node02 60 "$api" -c "$(mgt 1)" $port exchange
-	wait_for_line "server$1" '^ready' 5 || bail "server $1 has no peer"
+	wait_for_line "server$1" "^ready" $((5 + stall_s)) || bail "server $1 has no peer"
 }
 
 lab_up 2
