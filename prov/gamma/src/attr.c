@@ -19,7 +19,7 @@
 /* What applies to the sending and to the receiving half of an endpoint. */
 #define TX_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | FI_SEND |        \
-	 FI_READ | FI_WRITE)
+	 FI_READ | FI_WRITE | FI_FENCE)
 #define RX_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE | FI_DIRECTED_RECV | FI_RECV |    \
 	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |            \
@@ -35,6 +35,16 @@
 /* A tag format below this is not a mask but a number of FI_TAG_*, since 2.0. */
 #define TAG_FORMAT_NUMBERED 3
 
+/*
+ * All operations to a peer take effect there in the order of their calls. Of the data, a long read's
+ * bytes may be those of a later write: see max_order_war_size.
+ */
+#define ORDER                                                                                      \
+	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
+	 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |        \
+	 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |         \
+	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+
 /* What an endpoint type can do at most. */
 struct ability {
 	uint64_t caps;
@@ -44,17 +54,20 @@ struct ability {
 	uint64_t tag_format;
 	size_t max_msg_size; /* bytes */
 	size_t inject_size;  /* bytes */
-	size_t max_order;    /* bytes of remote accesses in order; 0: none */
+	/* bytes of remote accesses that see each other in order; 0: none */
+	size_t max_order_raw, max_order_war, max_order_waw;
 };
 
 static const struct ability rdm_ability = {
-	.caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS | FI_SOURCE |
-		FI_SOURCE_ERR | DOMAIN_CAPS,
+	.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS |
+		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | COMPLETION_LEVELS,
 	.rx_op_flags = FI_COMPLETION,
-	.msg_order = FI_ORDER_SAS,
+	.msg_order = ORDER,
 	.tag_format = UINT64_MAX,
 	.max_msg_size = GAMMA_MAX_MSG_SIZE,
+	.max_order_raw = SIZE_MAX,
+	.max_order_waw = SIZE_MAX,
 };
 
 static const struct ability dgram_ability = {
@@ -62,6 +75,14 @@ static const struct ability dgram_ability = {
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
 	.rx_op_flags = FI_COMPLETION,
 };
+
+/* Bytes that a read takes before any later write: what it finds fits one frame and is copied. */
+static size_t snapshot_size(size_t mtu)
+{
+	const size_t header = GAMMA_BULK_HEADER + gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC);
+
+	return gamma_min(gamma_min(mtu, GAMMA_SAFE_MTU) - header, GAMMA_ATOMIC_BYTES);
+}
 
 static struct ability ability_of(enum fi_ep_type type, size_t mtu)
 {
@@ -72,6 +93,8 @@ static struct ability ability_of(enum fi_ep_type type, size_t mtu)
 				   (gamma_settings.payload_crc
 					    ? gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC)
 					    : 0);
+	else
+		can.max_order_war = snapshot_size(mtu);
 	can.inject_size = gamma_min(gamma_settings.inject_size, can.max_msg_size);
 	return can;
 }
@@ -137,9 +160,9 @@ static const char *check_ep(const struct fi_ep_attr *attr, enum fi_ep_type type,
 		return "ep_attr->rx_ctx_cnt";
 	if (attr->auth_key_size)
 		return "ep_attr->auth_key_size";
-	if ((caps & (FI_RMA | FI_ATOMIC)) && (attr->max_order_raw_size > can->max_order ||
-					      attr->max_order_war_size > can->max_order ||
-					      attr->max_order_waw_size > can->max_order))
+	if ((caps & (FI_RMA | FI_ATOMIC)) && (attr->max_order_raw_size > can->max_order_raw ||
+					      attr->max_order_war_size > can->max_order_war ||
+					      attr->max_order_waw_size > can->max_order_waw))
 		return "ep_attr->max_order_*_size";
 	return NULL;
 }
@@ -322,9 +345,9 @@ static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_
 	attr->protocol = GAMMA_PROTOCOL;
 	attr->protocol_version = GAMMA_PROTOCOL_VERSION;
 	attr->max_msg_size = can->max_msg_size;
-	attr->max_order_raw_size = can->max_order;
-	attr->max_order_war_size = can->max_order;
-	attr->max_order_waw_size = can->max_order;
+	attr->max_order_raw_size = can->max_order_raw;
+	attr->max_order_war_size = can->max_order_war;
+	attr->max_order_waw_size = can->max_order_waw;
 	attr->tx_ctx_cnt = 1;
 	attr->rx_ctx_cnt = 1;
 }

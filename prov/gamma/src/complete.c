@@ -25,7 +25,10 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 
 	if (ep->closing)
 		return;
-	count(ep->cntrs[GAMMA_CNTR_SEND], error);
+	count(ep->cntrs[tx->flags & FI_SEND   ? GAMMA_CNTR_SEND
+			: tx->flags & FI_READ ? GAMMA_CNTR_READ
+					      : GAMMA_CNTR_WRITE],
+	      error);
 	if (!ep->tx_cq)
 		return;
 	if (gamma_unlikely(error))

@@ -28,6 +28,11 @@ uint64_t gamma_ep_deadline(const struct gamma_ep *ep)
 	return gamma_endpoint_deadline(ep->endpoint);
 }
 
+void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr)
+{
+	gamma_endpoint_withdraw(ep->endpoint, mr);
+}
+
 bool gamma_ep_ready(const struct gamma_ep *ep)
 {
 	return gamma_endpoint_ready(ep->endpoint);
@@ -73,17 +78,26 @@ static int bind_one_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, unsigned 
 
 static int bind_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, uint64_t flags)
 {
-	const uint64_t others = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	static const uint64_t events[GAMMA_CNTR_COUNT] = {
+		[GAMMA_CNTR_SEND] = FI_SEND,
+		[GAMMA_CNTR_RECV] = FI_RECV,
+		[GAMMA_CNTR_READ] = FI_READ,
+		[GAMMA_CNTR_WRITE] = FI_WRITE,
+		[GAMMA_CNTR_REMOTE_READ] = FI_REMOTE_READ,
+		[GAMMA_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
+	};
+	uint64_t known = 0;
 	int ret = 0;
 
-	if (!flags || flags & ~(FI_SEND | FI_RECV | others))
+	for (unsigned i = 0; i < GAMMA_CNTR_COUNT; i++)
+		known |= events[i];
+	if (!flags || flags & ~known)
 		return -FI_EBADFLAGS;
 	if (cntr->domain != ep->domain)
 		return -FI_EINVAL;
-	if (flags & FI_SEND)
-		ret = bind_one_cntr(ep, cntr, GAMMA_CNTR_SEND);
-	if (!ret && flags & FI_RECV)
-		ret = bind_one_cntr(ep, cntr, GAMMA_CNTR_RECV);
+	for (unsigned i = 0; !ret && i < GAMMA_CNTR_COUNT; i++)
+		if (flags & events[i])
+			ret = bind_one_cntr(ep, cntr, i);
 	return ret;
 }
 
@@ -503,7 +517,7 @@ static struct fi_ops_cm cm_ops = {
 
 /* ---- opening ---- */
 
-static void set_ops(struct gamma_ep_handle *handle, enum fi_ep_type type)
+static void set_ops(struct gamma_ep_handle *handle, enum fi_ep_type type, uint64_t caps)
 {
 	struct fid_ep *fid = &handle->fid;
 
@@ -512,7 +526,7 @@ static void set_ops(struct gamma_ep_handle *handle, enum fi_ep_type type)
 	fid->cm = &cm_ops;
 	fid->msg = &gamma_msg_ops;
 	fid->tagged = type == FI_EP_RDM ? &gamma_tagged_ops : &gamma_no_tagged_ops;
-	fid->rma = &gamma_no_rma_ops;
+	fid->rma = caps & FI_RMA ? &gamma_rma_ops : &gamma_no_rma_ops;
 	fid->atomic = &gamma_no_atomic_ops;
 	fid->collective = &gamma_no_collective_ops;
 }
@@ -595,6 +609,7 @@ int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, str
 	struct gamma_domain *domain =
 		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
 	struct gamma_ep *ep;
+	uint64_t caps;
 	int ret;
 
 	if (!info || !info->ep_attr)
@@ -611,7 +626,9 @@ int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, str
 	ep->handle.fid.fid.context = context;
 	ep->handle.fid.fid.ops = &ep_fid_ops;
 	take_info(ep, info);
-	set_ops(&ep->handle, ep->type);
+	caps = info->caps ? info->caps : domain->caps;
+	ep->remote_access = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+	set_ops(&ep->handle, ep->type, caps);
 	gamma_ref(&domain->refs);
 	*ep_fid = &ep->handle.fid;
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The endpoint as its own files see it: ep.c (life), msg.c and tagged.c (calls), post.c (what the
- * calls have in common), match.c (arriving messages and posted receives), dgram.c, complete.c.
+ * calls have in common), match.c (arriving messages and posted receives), rma.c and remote.c
+ * (operations on remote memory, and peers' on ours), dgram.c, complete.c.
  */
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
@@ -25,6 +26,7 @@ struct gamma_tx {
 	bool notify;	/* write a completion entry */
 	bool *done;	/* set when it ends within the call that posted it, or NULL */
 	void *copy;	/* of the message, if it had to be copied but could not leave, or NULL */
+	struct gamma_remote remote; /* if send.remote refers to it */
 };
 
 /* A posted receive. */
@@ -43,7 +45,15 @@ struct gamma_rx {
 /* A best-effort message that no receive was posted for. */
 struct gamma_kept_datagram;
 
-enum { GAMMA_CNTR_SEND, GAMMA_CNTR_RECV, GAMMA_CNTR_OTHER, GAMMA_CNTR_COUNT };
+enum {
+	GAMMA_CNTR_SEND,
+	GAMMA_CNTR_RECV,
+	GAMMA_CNTR_READ,
+	GAMMA_CNTR_WRITE,
+	GAMMA_CNTR_REMOTE_READ,
+	GAMMA_CNTR_REMOTE_WRITE,
+	GAMMA_CNTR_COUNT
+};
 enum { GAMMA_CAUSE_LEN = 160 };
 
 struct gamma_ep {
@@ -56,6 +66,7 @@ struct gamma_ep {
 	bool directed; /* receives may name a source */
 	bool want_source; /* FI_SOURCE */
 	bool source_err; /* FI_SOURCE_ERR */
+	uint64_t remote_access; /* FI_REMOTE_READ, FI_REMOTE_WRITE: what peers may do */
 	bool tx_selective, rx_selective;
 	uint16_t port; /* wanted; 0: any */
 	int aliases;
@@ -86,10 +97,11 @@ static inline struct gamma_ep_handle *gamma_handle(struct fid_ep *fid)
 
 extern struct fi_ops_msg gamma_msg_ops, gamma_dgram_ops;
 extern struct fi_ops_tagged gamma_tagged_ops, gamma_no_tagged_ops;
-extern struct fi_ops_rma gamma_no_rma_ops;
+extern struct fi_ops_rma gamma_rma_ops, gamma_no_rma_ops;
 extern struct fi_ops_atomic gamma_no_atomic_ops;
 extern struct fi_ops_collective gamma_no_collective_ops;
 extern const struct gamma_endpoint_handlers gamma_ep_handlers;
+extern const struct gamma_target gamma_ep_target;
 
 /* ---- post.c: what every kind of send and receive goes through ---- */
 
@@ -164,6 +176,9 @@ struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
 void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx);
 struct gamma_rx *gamma_rx_get(struct gamma_ep *ep);
 void gamma_rx_put(struct gamma_ep *ep, struct gamma_rx *rx);
+/* The message was taken but its bytes may be needed (again), and the caller may overwrite them when
+ * its call returns: copies them or, without memory for that, waits until *done. */
+void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *done);
 /* Bytes in all, or -1 if there are too many pieces for an operation. */
 int64_t gamma_post_len(const struct gamma_post *post);
 /* Whether an operation writes a completion entry. */
@@ -182,6 +197,30 @@ ssize_t gamma_match_cancel(struct gamma_ep *ep, void *context);
 void gamma_match_drop(struct gamma_ep *ep);
 /* The AV's index of a flow's peer, or FI_ADDR_NOTAVAIL. */
 fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow);
+
+/* ---- remote.c: what RMA and atomics go through ---- */
+
+/* An operation on a peer's memory; see struct gamma_remote. */
+struct gamma_remote_post {
+	enum gamma_op op;
+	uint8_t operands, unit, datatype, atomic_op; /* as in struct gamma_remote */
+	fi_addr_t addr;
+	const struct iovec *iov; /* operands */
+	size_t count;
+	const struct iovec *result; /* of READ, FETCH, COMPARE */
+	size_t result_count;
+	const struct fi_rma_iov *target; /* lengths in bytes */
+	size_t target_count;
+	uint64_t data;
+	void *context;
+	uint64_t flags; /* FI_RMA or FI_ATOMIC, FI_READ or FI_WRITE, FI_COMPLETION, FI_INJECT, ... */
+	bool silent;	/* no completion entry */
+};
+/* -FI_EINVAL: the sizes of local and remote memory differ, or there are too many pieces. */
+ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_remote_post *post);
+/* The memory that a peer means, if it allows what is wanted: FI_REMOTE_READ, FI_REMOTE_WRITE. */
+enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *access,
+			       uint64_t wanted, struct gamma_reached *reached);
 
 /* ---- dgram.c ---- */
 ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post);

@@ -195,6 +195,7 @@ struct gamma_domain {
 	int refs;		    /* endpoints, CQs, counters, AVs, MRs; atomic */
 	uint64_t next_mr_key;
 	struct gamma_list mrs[GAMMA_MR_BUCKETS]; /* struct gamma_mr.bucket, by key */
+	size_t counted_mrs; /* regions with a counter */
 	/* One epoll instance for all that can move the domain while its threads sleep: the
 	 * endpoints' link sockets and the timer. Made on first use, -1 before. */
 	int wait_fd;
@@ -472,6 +473,8 @@ struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep);
 struct gamma_ep *gamma_ep_of_domain_entry(struct gamma_list *entry);
 void gamma_ep_progress(struct gamma_ep *ep);
 uint64_t gamma_ep_deadline(const struct gamma_ep *ep); /* ns, CLOCK_MONOTONIC; GAMMA_NEVER */
+/* A region is about to be closed: what the endpoint still sends of it is copied or given up. */
+void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr);
 bool gamma_ep_ready(const struct gamma_ep *ep);	       /* a frame waits in a link */
 /* Descriptors to sleep on; returns how many (at most 4). */
 int gamma_ep_fds(const struct gamma_ep *ep, int fds[4]);

@@ -101,12 +101,24 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 	gamma_rx_put(ep, rx);
 }
 
+static void explain_refusal(struct gamma_ep *ep, const struct gamma_flow *flow,
+			    enum gamma_refusal refusal)
+{
+	char name[GAMMA_NAME_LEN];
+
+	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s", gamma_addr_name(&flow->addr, name),
+		 gamma_refusal_name(refusal));
+	if (!ep->closing)
+		GAMMA_INFO(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
+}
+
 static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
 {
 	struct gamma_ep *ep = context;
 	struct gamma_tx *tx = gamma_container_of(send, struct gamma_tx, send);
 
-	(void) flow;
+	if (gamma_unlikely(send->remote && send->remote->refusal))
+		explain_refusal(ep, flow, send->remote->refusal);
 	gamma_complete_tx(ep, tx, error);
 	if (tx->done)
 		*tx->done = true;
@@ -195,6 +207,7 @@ const struct gamma_endpoint_handlers gamma_ep_handlers = {
 			.received = on_received,
 			.sent = on_sent,
 			.failed = on_failed,
+			.target = &gamma_ep_target,
 		},
 	.datagram = gamma_dgram_arrived,
 	.gone = on_gone,

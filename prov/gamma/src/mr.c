@@ -32,11 +32,16 @@ static int mr_close(struct fid *fid)
 {
 	struct gamma_mr *mr = gamma_container_of(fid, struct gamma_mr, mr_fid.fid);
 	struct gamma_domain *domain = mr->domain;
+	struct gamma_list *pos;
 
 	gamma_domain_lock(domain);
 	gamma_list_remove(&mr->bucket);
-	if (mr->cntr)
+	gamma_list_for_each(pos, &domain->eps)
+		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
+	if (mr->cntr) {
 		gamma_unref(&mr->cntr->refs);
+		domain->counted_mrs--;
+	}
 	gamma_domain_unlock(domain);
 	free(mr);
 	gamma_unref(&domain->refs);
@@ -57,6 +62,7 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	gamma_domain_lock(mr->domain);
 	mr->cntr = gamma_container_of(other, struct gamma_cntr, cntr_fid.fid);
 	mr->cntr_flags = flags;
+	mr->domain->counted_mrs++;
 	gamma_ref(&mr->cntr->refs);
 	gamma_domain_unlock(mr->domain);
 	return 0;

@@ -140,6 +140,7 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 	send->envelope.flags = (post->flags & FI_TAGGED ? GAMMA_TAGGED : 0) |
 			       (post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0);
 	send->level = level_of(post->flags);
+	send->fence = post->flags & FI_FENCE;
 	tx->context = post->context;
 	tx->flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED));
 	tx->notify = gamma_notifies(post, ep->tx_selective);
@@ -161,11 +162,9 @@ static int keep_copy(struct gamma_tx *tx, uint64_t len)
 	return 0;
 }
 
-/* The message was taken but is not done: its bytes may be needed (again). Without memory for a
- * copy, wait until it is. */
-static void free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, uint64_t len, const bool *done)
+void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *done)
 {
-	if (*done || tx->copy || !keep_copy(tx, len))
+	if (*done || tx->copy || !keep_copy(tx, tx->send.envelope.length))
 		return;
 	while (!*done)
 		gamma_endpoint_progress(ep->endpoint);
@@ -195,7 +194,7 @@ static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, 
 		return ret;
 	}
 	if (inject)
-		free_buffer(ep, tx, len, &done);
+		gamma_tx_free_buffer(ep, tx, &done);
 	if (!done)
 		tx->done = NULL;
 	return 0;

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What operations on remote memory have in common in the provider: posting one (called by rma.c and
+ * by the atomics), and, as the target, finding the memory that a peer means and telling the
+ * program that it was touched (called by the engine).
+ */
+#include "ep.h"
+
+/* ---- posting ---- */
+
+static bool take_target(struct gamma_remote *remote, const struct gamma_remote_post *post,
+			uint64_t *len)
+{
+	*len = 0;
+	if (!post->target_count || post->target_count > GAMMA_SEGMENT_MAX)
+		return false;
+	for (size_t i = 0; i < post->target_count; i++) {
+		const struct fi_rma_iov *target = &post->target[i];
+
+		remote->segments[i] = (struct gamma_segment){
+			.address = target->addr,
+			.key = target->key,
+			.length = target->len,
+		};
+		if (__builtin_add_overflow(*len, target->len, len))
+			return false;
+	}
+	remote->segment_count = (unsigned) post->target_count;
+	return true;
+}
+
+static bool take_iov(struct iovec *to, unsigned *to_count, const struct iovec *from, size_t count,
+		     uint64_t wanted)
+{
+	uint64_t len = 0;
+
+	if (count > GAMMA_IOV_MAX)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		to[i] = from[i];
+		if (__builtin_add_overflow(len, from[i].iov_len, &len))
+			return false;
+	}
+	*to_count = (unsigned) count;
+	return len == wanted;
+}
+
+/* Local and remote memory must be of the same size. */
+static bool fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_remote_post *post)
+{
+	struct gamma_remote *remote = &tx->remote;
+	struct gamma_send *send = &tx->send;
+	bool result = post->op != GAMMA_OP_WRITE && post->op != GAMMA_OP_ATOMIC;
+	uint64_t len;
+
+	remote->op = post->op;
+	remote->operands = post->operands;
+	remote->unit = post->unit;
+	remote->datatype = post->datatype;
+	remote->atomic_op = post->atomic_op;
+	if (!take_target(remote, post, &len) ||
+	    !take_iov(send->iov, &send->iov_count, post->iov, post->count, post->operands * len) ||
+	    !take_iov(remote->result, &remote->result_count, post->result, post->result_count,
+		      result ? len : 0))
+		return false;
+	send->envelope.tag = 0;
+	send->envelope.data = post->data;
+	send->envelope.flags = post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0;
+	send->fence = post->flags & FI_FENCE;
+	tx->context = post->context;
+	tx->flags = post->flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
+	tx->notify = !post->silent && (!ep->tx_selective || post->flags & FI_COMPLETION);
+	return true;
+}
+
+static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *post)
+{
+	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
+	struct gamma_tx *tx;
+	bool done = false;
+	ssize_t ret;
+
+	if (gamma_unlikely(!flow))
+		return gamma_av_addr(ep->av, post->addr) ? -FI_ENOMEM : -FI_EINVAL;
+	tx = gamma_tx_get(ep);
+	if (!tx)
+		return -FI_ENOMEM;
+	tx->done = &done;
+	if (fill(ep, tx, post))
+		ret = gamma_endpoint_remote(ep->endpoint, flow, &tx->send, &tx->remote);
+	else
+		ret = -FI_EINVAL;
+	if (ret) {
+		gamma_tx_put(ep, tx);
+		return ret;
+	}
+	if (done)
+		return 0;
+	if ((post->silent || post->flags & FI_INJECT) && !gamma_remote_is_copied(&tx->send))
+		gamma_tx_free_buffer(ep, tx, &done);
+	if (!done)
+		tx->done = NULL;
+	return 0;
+}
+
+ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_remote_post *post)
+{
+	struct gamma_ep *ep = handle->ep;
+	ssize_t ret;
+
+	if (gamma_unlikely(!ep->enabled))
+		return -FI_EOPBADSTATE;
+	if (gamma_unlikely(post->silent || post->flags & FI_INJECT) &&
+	    gamma_iov_len(post->iov, gamma_min(post->count, GAMMA_IOV_MAX)) >
+		    gamma_settings.inject_size)
+		return -FI_EMSGSIZE;
+	gamma_domain_lock(ep->domain);
+	if (gamma_unlikely(ep->tx_used >= ep->tx_size)) {
+		gamma_domain_progress(ep->domain);
+		ret = -FI_EAGAIN;
+	} else {
+		ret = post_locked(ep, post);
+	}
+	gamma_domain_unlock(ep->domain);
+	return ret;
+}
+
+/* ---- the target ---- */
+
+enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *access,
+			       uint64_t wanted, struct gamma_reached *reached)
+{
+	struct gamma_mr *mr;
+	uint64_t offset;
+
+	if (!ep->remote_access || ep->closing)
+		return GAMMA_REFUSED_UNSUPPORTED;
+	mr = gamma_mr_find(ep->domain, access->key);
+	if (!mr)
+		return GAMMA_REFUSED_KEY;
+	if ((mr->access & wanted) != wanted || (ep->remote_access & wanted) != wanted)
+		return GAMMA_REFUSED_ACCESS;
+	offset = access->address - mr->offset;
+	if (access->address < mr->offset || offset > mr->len || access->length > mr->len - offset)
+		return GAMMA_REFUSED_BOUNDS;
+	reached->iov_count = gamma_iov_slice(mr->iov, (unsigned) mr->iov_count, offset,
+					     access->length, reached->iov, GAMMA_IOV_MAX);
+	reached->region = mr;
+	return 0;
+}
+
+static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
+				   const struct gamma_access *access, struct gamma_reached *reached)
+{
+	(void) flow;
+	return gamma_reach(context, access,
+			   access->op == GAMMA_OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE, reached);
+}
+
+static void count(struct gamma_ep *ep, const struct gamma_access *access, uint64_t event)
+{
+	struct gamma_cntr *cntr =
+		ep->cntrs[event == FI_REMOTE_READ ? GAMMA_CNTR_REMOTE_READ : GAMMA_CNTR_REMOTE_WRITE];
+	struct gamma_mr *mr;
+
+	if (cntr)
+		gamma_cntr_add(cntr, 1);
+	if (gamma_likely(!ep->domain->counted_mrs))
+		return;
+	mr = gamma_mr_find(ep->domain, access->key);
+	if (mr && mr->cntr && (!mr->cntr_flags || mr->cntr_flags & event))
+		gamma_cntr_add(mr->cntr, 1);
+}
+
+static void on_touched(void *context, struct gamma_flow *flow, const struct gamma_access *access,
+		       bool last, const uint64_t *data)
+{
+	struct gamma_ep *ep = context;
+	bool atomic = access->op >= GAMMA_OP_ATOMIC;
+	bool writes = access->op == GAMMA_OP_WRITE || access->op == GAMMA_OP_ATOMIC;
+	struct gamma_completion completion = {
+		.flags = (atomic ? FI_ATOMIC : FI_RMA) |
+			 (writes ? FI_REMOTE_WRITE : FI_REMOTE_READ) | FI_REMOTE_CQ_DATA,
+		.len = access->length,
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	if (!last || ep->closing)
+		return;
+	count(ep, access, writes ? FI_REMOTE_WRITE : FI_REMOTE_READ);
+	if (!data || !ep->rx_cq)
+		return;
+	completion.data = *data;
+	if (ep->want_source)
+		completion.source = gamma_flow_fi_addr(ep, flow);
+	gamma_cq_write(ep->rx_cq, &completion);
+}
+
+const struct gamma_target gamma_ep_target = {
+	.reach = on_reach,
+	.touched = on_touched,
+};

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* fi_read, fi_write and their variants: arguments to a struct gamma_remote_post, see remote.c. */
+#include "ep.h"
+
+/* Flags that the *msg calls take. */
+#define LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+#define READ_FLAGS (FI_COMPLETION | FI_MORE | FI_FENCE | LEVELS)
+#define WRITE_FLAGS (READ_FLAGS | FI_REMOTE_CQ_DATA | FI_INJECT)
+
+static uint64_t len_of(const struct iovec *iov, size_t count)
+{
+	return count <= GAMMA_IOV_LIMIT ? gamma_iov_len(iov, (unsigned) count) : 0;
+}
+
+/* ---- reads ---- */
+
+static ssize_t post_read(struct gamma_ep_handle *handle, const struct iovec *iov, size_t count,
+			 const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
+			 void *context, uint64_t flags)
+{
+	return gamma_post_remote(handle, &(struct gamma_remote_post){
+						 .op = GAMMA_OP_READ,
+						 .addr = addr,
+						 .result = iov,
+						 .result_count = count,
+						 .target = target,
+						 .target_count = target_count,
+						 .context = context,
+						 .flags = flags | FI_RMA | FI_READ,
+					 });
+}
+
+static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	struct gamma_ep_handle *handle = gamma_handle(ep);
+	struct fi_rma_iov target = {.addr = remote, .len = len_of(iov, count), .key = key};
+
+	(void) desc;
+	return post_read(handle, iov, count, &target, 1, addr, context,
+			 handle->tx_flags & ~FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr,
+			uint64_t remote, uint64_t key, void *context)
+{
+	struct iovec iov = {.iov_base = buf, .iov_len = len};
+
+	(void) desc;
+	return rma_readv(ep, &iov, NULL, 1, addr, remote, key, context);
+}
+
+static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	if (flags & ~READ_FLAGS)
+		return -FI_EBADFLAGS;
+	return post_read(gamma_handle(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
+			 msg->rma_iov_count, msg->addr, msg->context, flags);
+}
+
+/* ---- writes ---- */
+
+static ssize_t post_write(struct gamma_ep_handle *handle, const struct iovec *iov, size_t count,
+			  const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
+			  uint64_t data, void *context, uint64_t flags, bool silent)
+{
+	return gamma_post_remote(handle, &(struct gamma_remote_post){
+						 .op = GAMMA_OP_WRITE,
+						 .operands = 1,
+						 .addr = addr,
+						 .iov = iov,
+						 .count = count,
+						 .target = target,
+						 .target_count = target_count,
+						 .data = data,
+						 .context = context,
+						 .flags = flags | FI_RMA | FI_WRITE,
+						 .silent = silent,
+					 });
+}
+
+static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			  fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	struct gamma_ep_handle *handle = gamma_handle(ep);
+	struct fi_rma_iov target = {.addr = remote, .len = len_of(iov, count), .key = key};
+
+	(void) desc;
+	return post_write(handle, iov, count, &target, 1, addr, 0, context, handle->tx_flags,
+			  false);
+}
+
+static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
+
+	(void) desc;
+	return rma_writev(ep, &iov, NULL, 1, addr, remote, key, context);
+}
+
+static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	if (flags & ~WRITE_FLAGS)
+		return -FI_EBADFLAGS;
+	return post_write(gamma_handle(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
+			  msg->rma_iov_count, msg->addr, msg->data, msg->context, flags, false);
+}
+
+static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t addr, uint64_t remote, uint64_t key,
+			     void *context)
+{
+	struct gamma_ep_handle *handle = gamma_handle(ep);
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
+	struct fi_rma_iov target = {.addr = remote, .len = len, .key = key};
+
+	(void) desc;
+	return post_write(handle, &iov, 1, &target, 1, addr, data, context,
+			  handle->tx_flags | FI_REMOTE_CQ_DATA, false);
+}
+
+static ssize_t inject(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t addr,
+		      uint64_t remote, uint64_t key, uint64_t flags)
+{
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
+	struct fi_rma_iov target = {.addr = remote, .len = len, .key = key};
+
+	return post_write(gamma_handle(ep), &iov, 1, &target, 1, addr, data, NULL, flags, true);
+}
+
+static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t addr,
+			  uint64_t remote, uint64_t key)
+{
+	return inject(ep, buf, len, 0, addr, remote, key, 0);
+}
+
+static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t addr, uint64_t remote, uint64_t key)
+{
+	return inject(ep, buf, len, data, addr, remote, key, FI_REMOTE_CQ_DATA);
+}
+
+struct fi_ops_rma gamma_rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = rma_read,
+	.readv = rma_readv,
+	.readmsg = rma_readmsg,
+	.write = rma_write,
+	.writev = rma_writev,
+	.writemsg = rma_writemsg,
+	.inject = rma_inject,
+	.writedata = rma_writedata,
+	.injectdata = rma_injectdata,
+};
