@@ -86,6 +86,11 @@ uint64_t gamma_ep_deadline(const struct gamma_ep *ep)
 	return ep->deadline;
 }
 
+void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr)
+{
+	(void) ep, (void) mr;
+}
+
 bool gamma_ep_ready(const struct gamma_ep *ep)
 {
 	return ep->ready;

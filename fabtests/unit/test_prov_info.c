@@ -52,6 +52,8 @@ static void refuse(uint32_t version, enum fi_ep_type type, const char *field)
 
 /* ---- capabilities ---- */
 
+#define RMA_DIRECTIONS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
 static void caps__asked_implied_and_free(void **state)
 {
 	static const struct {
@@ -60,10 +62,13 @@ static void caps__asked_implied_and_free(void **state)
 		{FI_MSG, FI_MSG | FI_SEND | FI_RECV},
 		{FI_MSG | FI_SEND, FI_MSG | FI_SEND},
 		{FI_TAGGED | FI_DIRECTED_RECV, FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV},
+		{FI_RMA, FI_RMA | RMA_DIRECTIONS | FI_RMA_EVENT},
+		{FI_RMA | FI_WRITE, FI_RMA | FI_WRITE | FI_RMA_EVENT},
 		{FI_MSG | FI_SOURCE_ERR, FI_MSG | FI_SEND | FI_RECV | FI_SOURCE_ERR},
-		{0, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV},
+		{0, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV | FI_RMA |
+			    RMA_DIRECTIONS | FI_RMA_EVENT},
 	};
-	const uint64_t always = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE;
+	const uint64_t always = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE;
 	size_t i;
 
 	(void) state;
@@ -74,7 +79,8 @@ static void caps__asked_implied_and_free(void **state)
 		info = fill(V117, FI_EP_RDM);
 		assert_int_equal(info->caps, rows[i].given | always);
 		assert_int_equal(info->tx_attr->caps,
-				 rows[i].given & (FI_MSG | FI_TAGGED | FI_SEND));
+				 FI_FENCE | (rows[i].given & (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND |
+							      FI_READ | FI_WRITE)));
 		assert_int_equal(info->rx_attr->caps & (FI_SEND | FI_LOCAL_COMM), 0);
 		fi_freeinfo(info);
 	}
@@ -131,7 +137,9 @@ static void attributes__defaults(void **state)
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
 	assert_int_equal(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
 	assert_int_equal(info->tx_attr->op_flags, FI_INJECT_COMPLETE);
-	assert_int_equal(info->tx_attr->msg_order, FI_ORDER_SAS);
+	assert_int_equal(info->tx_attr->msg_order & FI_ORDER_STRICT, FI_ORDER_STRICT);
+	assert_int_equal(info->ep_attr->max_order_raw_size, SIZE_MAX);
+	assert_int_equal(info->ep_attr->max_order_war_size, GAMMA_ATOMIC_BYTES);
 	assert_true(info->ep_attr->max_msg_size >= 1ull << 40);
 	fi_freeinfo(info);
 }
@@ -179,7 +187,7 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(domain_attr->mr_mode, FI_MR_BASIC | FI_MR_LOCAL);
 	REFUSE(tx_attr->inject_size, 4097);
 	REFUSE(tx_attr->size, GAMMA_TX_SIZE + 1);
-	REFUSE(tx_attr->msg_order, FI_ORDER_RAW);
+	REFUSE(tx_attr->msg_order, FI_ORDER_DATA);
 	REFUSE(tx_attr->comp_order, FI_ORDER_STRICT);
 	REFUSE(rx_attr->caps, FI_MULTI_RECV);
 	REFUSE(rx_attr->size, GAMMA_RX_SIZE + 1);

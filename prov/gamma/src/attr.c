@@ -257,6 +257,8 @@ static uint64_t caps_for(uint64_t asked, uint64_t can)
 		caps |= can & MESSAGE_DIRECTIONS;
 	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & RMA_DIRECTIONS))
 		caps |= can & RMA_DIRECTIONS;
+	if (!(caps & (FI_RMA | FI_ATOMIC)))
+		caps &= ~FI_RMA_EVENT | asked;
 	return caps;
 }
 
