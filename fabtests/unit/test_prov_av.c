@@ -45,6 +45,33 @@ static void insert__gives_indices_in_order(void **state)
 	}
 }
 
+static bool same_peer(struct fid_av *av, fi_addr_t a, fi_addr_t b)
+{
+	return gamma_av_same_peer(gamma_container_of(av, struct gamma_av, av_fid), a, b);
+}
+
+static void insert__knows_a_peer_by_each_of_its_indices(void **state)
+{
+	struct fid_av *av = open_av(*state, FI_AV_MAP, 0);
+	fi_addr_t other = insert(av, 2, 1000, 7), once = insert(av, 1, 1000, 7);
+	fi_addr_t twice, restarted, any;
+
+	assert_false(same_peer(av, other, once));
+	twice = insert(av, 1, 1000, 7);
+	assert_int_not_equal(twice, once);
+	assert_true(same_peer(av, once, twice));
+	assert_true(same_peer(av, twice, once));
+	assert_false(same_peer(av, other, twice));
+	restarted = insert(av, 1, 1000, 8);
+	assert_false(same_peer(av, once, restarted));
+	any = insert(av, 1, 1000, GAMMA_EPOCH_ANY);
+	assert_true(same_peer(av, any, restarted));
+	assert_false(same_peer(av, once, FI_ADDR_NOTAVAIL));
+	assert_int_equal(fi_av_remove(av, &twice, 1, 0), 0);
+	assert_false(same_peer(av, once, twice));
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
 static void insert__refuses_what_is_no_address(void **state)
 {
 	struct fid_av *av = open_av(*state, FI_AV_TABLE, 0);
@@ -274,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(insert__gives_indices_in_order),
+		TEST(insert__knows_a_peer_by_each_of_its_indices),
 		TEST(insert__refuses_what_is_no_address),
 		TEST(insert__lowest_free_index_after_remove),
 		TEST(insert__grows),

@@ -67,6 +67,29 @@ fi_addr_t gamma_av_find(const struct gamma_av *av, const struct gamma_addr *addr
 	return exact != FI_ADDR_NOTAVAIL ? exact : any;
 }
 
+/* A peer may be in several times: Open MPI's threads insert it each on their own. */
+bool gamma_av_same_peer(const struct gamma_av *av, fi_addr_t a, fi_addr_t b)
+{
+	const struct gamma_addr *one, *other;
+
+	if (a == b || !av->duplicates)
+		return a == b;
+	one = gamma_av_addr(av, a);
+	other = gamma_av_addr(av, b);
+	return one && other && place_of(one) == place_of(other) &&
+	       (one->epoch == other->epoch || one->epoch == GAMMA_EPOCH_ANY ||
+		other->epoch == GAMMA_EPOCH_ANY);
+}
+
+static bool place_is_known(const struct gamma_av *av, uint64_t place)
+{
+	uint32_t i = *head_of(av->hash, place);
+
+	while (i != NONE && place_of(&av->entries[i].addr) != place)
+		i = av->entries[i].hash_next;
+	return i != NONE;
+}
+
 static void hash_add(struct gamma_av *av, uint32_t index)
 {
 	uint32_t *head = head_of(av->hash, place_of(&av->entries[index].addr));
@@ -142,6 +165,7 @@ static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_add
 	entry = &av->entries[*index];
 	memcpy(&entry->addr, addr, sizeof(*addr));
 	entry->used = true;
+	av->duplicates |= place_is_known(av, place_of(addr));
 	hash_add(av, *index);
 	if (av->lowest_free == av->count)
 		av->count++;

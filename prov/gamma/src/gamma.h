@@ -270,6 +270,7 @@ struct gamma_av {
 	size_t lowest_free;	       /* no free index is lower */
 	uint32_t generation; /* goes up with every insert and remove: endpoints' caches check it */
 	int refs;	     /* endpoints bound; atomic */
+	bool duplicates;     /* a MAC and port has been in twice */
 	/* private: hash of (mac, port) for reverse look-up */
 	struct gamma_av_hash *hash;
 };
@@ -288,6 +289,8 @@ static inline const struct gamma_addr *gamma_av_addr(const struct gamma_av *av, 
 /* The index of a peer seen on the wire: same MAC and port, and an epoch equal or unknown in the
  * AV (an exact epoch wins). FI_ADDR_NOTAVAIL if it is not in the AV. */
 fi_addr_t gamma_av_find(const struct gamma_av *av, const struct gamma_addr *addr);
+/* Whether two indices are of one peer, which gamma_av_find knows by one of them only. */
+bool gamma_av_same_peer(const struct gamma_av *av, fi_addr_t a, fi_addr_t b);
 
 /* ---- eq.c ---- */
 struct gamma_eq {

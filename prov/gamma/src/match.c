@@ -48,7 +48,8 @@ static void unlist(struct gamma_rx *rx)
 
 static bool source_fits(struct gamma_ep *ep, const struct gamma_rx *rx, struct gamma_flow *flow)
 {
-	return rx->source == FI_ADDR_UNSPEC || rx->source == gamma_flow_fi_addr(ep, flow);
+	return rx->source == FI_ADDR_UNSPEC ||
+	       gamma_av_same_peer(ep->av, rx->source, gamma_flow_fi_addr(ep, flow));
 }
 
 static bool fits(struct gamma_ep *ep, const struct gamma_rx *rx, struct gamma_flow *flow,
