@@ -3,8 +3,8 @@
  * gamma-api: two processes that try every call of the libfabric interface on each other. What
  * its files share: api_main.c (which tests, in what order), api_node.c (opening endpoints and
  * the talk of the two processes aside), api_message.c (sending, receiving, checking) and the
- * tests in api_transfer.c, api_matching.c, api_completion.c, api_life.c, api_exchange.c,
- * api_memory.c.
+ * tests in api_transfer.c, api_matching.c, api_completion.c, api_life.c, api_multi.c, api_shared.c,
+ * api_exchange.c, api_memory.c.
  */
 #ifndef GAMMA_API_H
 #define GAMMA_API_H
@@ -52,7 +52,7 @@ struct test {
 	bool on_request; /* only if named: something must happen from outside */
 };
 extern const struct test transfer_tests[], matching_tests[], completion_tests[], life_tests[],
-	exchange_tests[], memory_tests[];
+	multi_tests[], shared_tests[], exchange_tests[], memory_tests[];
 
 /* ---- api_node.c: endpoints ---- */
 
@@ -61,6 +61,7 @@ struct node_options {
 	uint64_t caps;             /* besides FI_MSG and FI_TAGGED */
 	uint64_t tx_bind, rx_bind; /* FI_SELECTIVE_COMPLETION */
 	uint64_t tx_op_flags;      /* completion level */
+	uint64_t rx_op_flags;
 	enum fi_wait_obj wait;     /* of CQs and counters */
 	enum fi_threading threading;
 	enum fi_av_type av_type;
@@ -69,6 +70,7 @@ struct node_options {
 	bool counters;
 	bool one_cq; /* for both directions */
 	bool events; /* an event queue */
+	bool shared; /* receives go to a shared context, sends through one */
 };
 
 struct node {
@@ -80,6 +82,8 @@ struct node {
 	struct fid_cntr *tx_cntr, *rx_cntr;
 	struct fid_eq *eq;
 	struct fid_ep *ep;
+	struct fid_ep *srx; /* where receives go, if they do not go to ep */
+	struct fid_stx *stx;
 	fi_addr_t peer;
 	struct node *next; /* of the open ones */
 };
@@ -87,6 +91,8 @@ struct node {
 /* Opens up to the enabled endpoint; node_try_enable leaves the last step's result to the caller. */
 void node_open(struct node *node, const struct node_options *options);
 int node_try_open(struct node *node, const struct node_options *options);
+/* Another endpoint on the same objects, enabled. */
+struct fid_ep *node_another_endpoint(struct node *node, const struct node_options *options);
 /* Also exchanges addresses with the peer's node. */
 void node_open_pair(struct node *node, const struct node_options *options);
 void node_close(struct node *node);
@@ -97,6 +103,7 @@ struct name {
 	uint8_t bytes[ADDR_MAX];
 	size_t len;
 };
+void endpoint_name(struct fid_ep *ep, struct name *name);
 void node_name(struct node *node, struct name *name);
 fi_addr_t node_insert(struct node *node, const struct name *name);
 
@@ -144,6 +151,8 @@ void message_fill(struct message *message, unsigned seed);
 /* The first len bytes are those of a message filled with this seed, and no byte behind changed. */
 void message_check(const struct message *message, unsigned seed, size_t len);
 void message_free(struct message *message);
+/* The contents of a message filled with this seed are at bytes. */
+void content_check(const void *bytes, unsigned seed, size_t len);
 
 ssize_t message_try_send(struct node *node, struct message *message);
 ssize_t message_try_receive(struct node *node, struct message *message);

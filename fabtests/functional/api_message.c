@@ -61,6 +61,13 @@ void message_fill(struct message *message, unsigned seed)
 	}
 }
 
+void content_check(const void *bytes, unsigned seed, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((const uint8_t *) bytes)[i] != content(seed, i))
+			give_up(__FILE__, __LINE__, "contents differ at offset", (long long) i, -1);
+}
+
 static void check_gap(const uint8_t *at)
 {
 	for (size_t k = 0; k < GAP; k++)
@@ -162,6 +169,7 @@ ssize_t message_try_send(struct node *node, struct message *message)
 
 ssize_t message_try_receive(struct node *node, struct message *m)
 {
+	struct fid_ep *ep = node->srx ? node->srx : node->ep;
 	void *buf = m->iov[0].iov_base;
 	size_t len = m->iov[0].iov_len;
 	struct fi_msg msg = {
@@ -175,15 +183,15 @@ ssize_t message_try_receive(struct node *node, struct message *m)
 
 	switch (m->recv) {
 	case RECV:
-		return m->tagged ? fi_trecv(node->ep, buf, len, NULL, m->addr, m->tag, m->ignore, m)
-				 : fi_recv(node->ep, buf, len, NULL, m->addr, m);
+		return m->tagged ? fi_trecv(ep, buf, len, NULL, m->addr, m->tag, m->ignore, m)
+				 : fi_recv(ep, buf, len, NULL, m->addr, m);
 	case RECVV:
-		return m->tagged ? fi_trecvv(node->ep, m->iov, NULL, m->pieces, m->addr, m->tag,
+		return m->tagged ? fi_trecvv(ep, m->iov, NULL, m->pieces, m->addr, m->tag,
 					     m->ignore, m)
-				 : fi_recvv(node->ep, m->iov, NULL, m->pieces, m->addr, m);
+				 : fi_recvv(ep, m->iov, NULL, m->pieces, m->addr, m);
 	case RECVMSG:
-		return m->tagged ? fi_trecvmsg(node->ep, &tagged, m->flags)
-				 : fi_recvmsg(node->ep, &msg, m->flags);
+		return m->tagged ? fi_trecvmsg(ep, &tagged, m->flags)
+				 : fi_recvmsg(ep, &msg, m->flags);
 	case RECV_KINDS:
 		break;
 	}

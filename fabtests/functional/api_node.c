@@ -116,6 +116,9 @@ static struct fi_info *make_hints(const struct node_options *options)
 	hints->domain_attr->threading = options->threading;
 	hints->domain_attr->av_type = options->av_type;
 	hints->tx_attr->op_flags = options->tx_op_flags;
+	hints->rx_attr->op_flags = options->rx_op_flags;
+	if (options->shared)
+		hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	return hints;
 }
 
@@ -153,10 +156,20 @@ static void open_queues(struct node *node, const struct node_options *options)
 		CHECK_EQ(fi_eq_open(node->fabric, &eq_attr, &node->eq, NULL), 0);
 }
 
-static void bind_queues(struct node *node, const struct node_options *options)
+static void open_shared(struct node *node)
 {
-	struct fid_ep *ep = node->ep;
+	CHECK_EQ(node->info->ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT);
+	CHECK_EQ(node->info->ep_attr->tx_ctx_cnt, FI_SHARED_CONTEXT);
+	CHECK_EQ(fi_srx_context(node->domain, node->info->rx_attr, &node->srx, NULL), 0);
+	CHECK_EQ(fi_stx_context(node->domain, node->info->tx_attr, &node->stx, NULL), 0);
+}
 
+static void bind_queues(struct node *node, const struct node_options *options, struct fid_ep *ep)
+{
+	if (node->srx) {
+		CHECK_EQ(fi_ep_bind(ep, &node->srx->fid, 0), 0);
+		CHECK_EQ(fi_ep_bind(ep, &node->stx->fid, 0), 0);
+	}
 	CHECK_EQ(fi_ep_bind(ep, &node->av->fid, 0), 0);
 	if (options->one_cq) {
 		CHECK_EQ(
@@ -185,8 +198,10 @@ int node_try_open(struct node *node, const struct node_options *options)
 	CHECK_EQ(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
 	CHECK_EQ(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
 	open_queues(node, options);
+	if (options->shared)
+		open_shared(node);
 	CHECK_EQ(fi_endpoint(node->domain, node->info, &node->ep, NULL), 0);
-	bind_queues(node, options);
+	bind_queues(node, options, node->ep);
 	ret = fi_enable(node->ep);
 	node->next = open_nodes;
 	open_nodes = node;
@@ -200,6 +215,16 @@ void node_open(struct node *node, const struct node_options *options)
 	CHECK_EQ(node_try_open(node, options), 0);
 }
 
+struct fid_ep *node_another_endpoint(struct node *node, const struct node_options *options)
+{
+	struct fid_ep *ep;
+
+	CHECK_EQ(fi_endpoint(node->domain, node->info, &ep, NULL), 0);
+	bind_queues(node, options, ep);
+	CHECK_EQ(fi_enable(ep), 0);
+	return ep;
+}
+
 void node_close(struct node *node)
 {
 	struct node **place = &open_nodes;
@@ -208,6 +233,10 @@ void node_close(struct node *node)
 		place = &(*place)->next;
 	*place = node->next;
 	CHECK_EQ(fi_close(&node->ep->fid), 0);
+	if (node->srx) {
+		CHECK_EQ(fi_close(&node->srx->fid), 0);
+		CHECK_EQ(fi_close(&node->stx->fid), 0);
+	}
 	CHECK_EQ(fi_close(&node->tx_cq->fid), 0);
 	if (node->rx_cq != node->tx_cq)
 		CHECK_EQ(fi_close(&node->rx_cq->fid), 0);
@@ -223,11 +252,16 @@ void node_close(struct node *node)
 	fi_freeinfo(node->info);
 }
 
-void node_name(struct node *node, struct name *name)
+void endpoint_name(struct fid_ep *ep, struct name *name)
 {
 	memset(name, 0, sizeof(*name));
 	name->len = sizeof(name->bytes);
-	CHECK_EQ(fi_getname(&node->ep->fid, name->bytes, &name->len), 0);
+	CHECK_EQ(fi_getname(&ep->fid, name->bytes, &name->len), 0);
+}
+
+void node_name(struct node *node, struct name *name)
+{
+	endpoint_name(node->ep, name);
 }
 
 fi_addr_t node_insert(struct node *node, const struct name *name)

@@ -10,24 +10,25 @@
 
 need_tool jq
 # These take their time, or leave frames on their way to an endpoint that has closed.
-mapfile -t steady < <(without reopen port peer_closed close_outstanding)
+mapfile -t steady < <(without reopen port peer_closed close_outstanding shared_close)
 
 lab_up 2
 count_frames
 run "frames of 1,500 bytes" "${steady[@]}"
 counted_clean "frames of 1,500 bytes"
-run "endpoints that come and go" reopen port peer_closed close_outstanding
-client_host=node01 run "one host" "${steady[@]}" port peer_closed close_outstanding
+run "endpoints that come and go" reopen port peer_closed close_outstanding shared_close
+client_host=node01 run "one host" "${steady[@]}" port peer_closed close_outstanding shared_close
 lab_down
 
 lab_up 2 --mtu 9000
 run "frames of 9,000 bytes" sizes frame_boundary 64_mib pieces order both_directions datagrams \
-	unexpected truncation peek levels
+	unexpected truncation peek levels multi multi_unexpected multi_datagrams shared
 counted_clean "frames of 9,000 bytes"
 
 gamma_env+=(FI_GAMMA_UNEXPECTED_SIZE=65536)
 count_frames
-run "64 KiB for unexpected messages" behind_unexpected unexpected never_received truncation peek
+run "64 KiB for unexpected messages" behind_unexpected unexpected never_received truncation peek \
+	multi_unexpected shared
 counted "64 KiB for unexpected messages: more waits at the sender" 'map(.cut) | add > 0'
 counted_clean "64 KiB for unexpected messages"
 lab_down

@@ -10,7 +10,7 @@
 
 need_tool jq
 # Datagrams may be lost; opening and closing is the same here.
-mapfile -t reliable < <(without datagrams reopen)
+mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams reopen)
 
 lab_up 2
 count_frames

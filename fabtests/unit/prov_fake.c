@@ -64,6 +64,20 @@ int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct 
 	return -FI_ENOSYS;
 }
 
+int gamma_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
+		   void *context)
+{
+	(void) domain, (void) attr, (void) srx, (void) context;
+	return -FI_ENOSYS;
+}
+
+int gamma_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		   void *context)
+{
+	(void) domain, (void) attr, (void) stx, (void) context;
+	return -FI_ENOSYS;
+}
+
 struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep)
 {
 	return &ep->entry;

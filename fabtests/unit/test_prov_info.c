@@ -68,7 +68,8 @@ static void caps__asked_implied_and_free(void **state)
 		{0, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV | FI_RMA |
 			    RMA_DIRECTIONS | FI_RMA_EVENT},
 	};
-	const uint64_t always = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE;
+	const uint64_t always =
+		FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE | FI_MULTI_RECV;
 	size_t i;
 
 	(void) state;
@@ -93,7 +94,7 @@ static void caps__unknown_bits_are_refused(void **state)
 	(void) state;
 	for (bit = 0; bit < 64; bit++) {
 		const uint64_t known = FI_MSG | FI_SEND | FI_RECV | FI_SOURCE | FI_LOCAL_COMM |
-				       FI_REMOTE_COMM;
+				       FI_REMOTE_COMM | FI_MULTI_RECV;
 
 		hints->caps = 1ull << bit;
 		if (hints->caps & known)
@@ -177,7 +178,7 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(ep_attr->type, FI_EP_MSG);
 	REFUSE(ep_attr->protocol, FI_PROTO_UDP);
 	REFUSE(ep_attr->max_msg_size, (1ull << 40) + 1);
-	REFUSE(ep_attr->tx_ctx_cnt, FI_SHARED_CONTEXT);
+	REFUSE(ep_attr->tx_ctx_cnt, 2);
 	REFUSE(ep_attr->auth_key_size, 8);
 	REFUSE(domain_attr->threading, 77);
 	REFUSE(domain_attr->data_progress, 4);
@@ -189,7 +190,7 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(tx_attr->size, GAMMA_TX_SIZE + 1);
 	REFUSE(tx_attr->msg_order, FI_ORDER_DATA);
 	REFUSE(tx_attr->comp_order, FI_ORDER_STRICT);
-	REFUSE(rx_attr->caps, FI_MULTI_RECV);
+	REFUSE(rx_attr->caps, FI_VARIABLE_MSG);
 	REFUSE(rx_attr->size, GAMMA_RX_SIZE + 1);
 	REFUSE(addr_format, FI_SOCKADDR_IN);
 #undef REFUSE

@@ -60,9 +60,10 @@ struct ability {
 
 static const struct ability rdm_ability = {
 	.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS |
-		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR | DOMAIN_CAPS,
+		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR |
+		FI_MULTI_RECV | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | COMPLETION_LEVELS,
-	.rx_op_flags = FI_COMPLETION,
+	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
 	.msg_order = ORDER,
 	.tag_format = UINT64_MAX,
 	.max_msg_size = GAMMA_MAX_MSG_SIZE,
@@ -71,9 +72,9 @@ static const struct ability rdm_ability = {
 };
 
 static const struct ability dgram_ability = {
-	.caps = FI_MSG | MESSAGE_DIRECTIONS | FI_SOURCE | DOMAIN_CAPS,
+	.caps = FI_MSG | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
-	.rx_op_flags = FI_COMPLETION,
+	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
 };
 
 /* Bytes that a read takes before any later write: what it finds fits one frame and is copied. */
@@ -154,9 +155,9 @@ static const char *check_ep(const struct fi_ep_attr *attr, enum fi_ep_type type,
 		return "ep_attr->protocol_version";
 	if (attr->max_msg_size > can->max_msg_size)
 		return "ep_attr->max_msg_size";
-	if (attr->tx_ctx_cnt > 1)
+	if (attr->tx_ctx_cnt > 1 && attr->tx_ctx_cnt != FI_SHARED_CONTEXT)
 		return "ep_attr->tx_ctx_cnt";
-	if (attr->rx_ctx_cnt > 1)
+	if (attr->rx_ctx_cnt > 1 && attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
 		return "ep_attr->rx_ctx_cnt";
 	if (attr->auth_key_size)
 		return "ep_attr->auth_key_size";
@@ -308,6 +309,8 @@ static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
 	attr->rx_ctx_cnt = GAMMA_CQ_COUNT;
 	attr->max_ep_tx_ctx = 1;
 	attr->max_ep_rx_ctx = 1;
+	attr->max_ep_stx_ctx = GAMMA_CQ_COUNT;
+	attr->max_ep_srx_ctx = GAMMA_CQ_COUNT;
 	attr->cntr_cnt = GAMMA_CQ_COUNT;
 	attr->mr_iov_limit = GAMMA_IOV_LIMIT;
 	attr->caps = DOMAIN_CAPS;
@@ -341,7 +344,14 @@ static void fill_rx(struct fi_rx_attr *attr, const struct ability *can, uint64_t
 	attr->iov_limit = GAMMA_IOV_LIMIT;
 }
 
-static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_ep_type type)
+/* One of its own, unless it is to use one that others use as well. */
+static size_t context_count(size_t asked)
+{
+	return asked == FI_SHARED_CONTEXT ? asked : 1;
+}
+
+static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_ep_type type,
+		    const struct fi_ep_attr *hints)
 {
 	attr->type = type;
 	attr->protocol = GAMMA_PROTOCOL;
@@ -350,8 +360,8 @@ static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_
 	attr->max_order_raw_size = can->max_order_raw;
 	attr->max_order_war_size = can->max_order_war;
 	attr->max_order_waw_size = can->max_order_waw;
-	attr->tx_ctx_cnt = 1;
-	attr->rx_ctx_cnt = 1;
+	attr->tx_ctx_cnt = context_count(hints ? hints->tx_ctx_cnt : 0);
+	attr->rx_ctx_cnt = context_count(hints ? hints->rx_ctx_cnt : 0);
 }
 
 void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type, size_t mtu,
@@ -361,7 +371,7 @@ void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type
 
 	info->caps = caps_for(hints ? hints->caps : 0, can.caps);
 	info->addr_format = GAMMA_ADDR_FORMAT;
-	fill_ep(info->ep_attr, &can, type);
+	fill_ep(info->ep_attr, &can, type, hints ? hints->ep_attr : NULL);
 	info->ep_attr->mem_tag_format =
 		tag_format_for(api_version, hints ? hints->ep_attr : NULL, &can);
 	fill_domain(info->domain_attr, api_version, hints ? hints->domain_attr : NULL);

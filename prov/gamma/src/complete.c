@@ -37,7 +37,8 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 		gamma_cq_write(ep->tx_cq, &completion);
 }
 
-static void write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+/* False: nothing was to be written. */
+static bool write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
 		     const struct gamma_completion *completion, uint64_t lost, int error,
 		     const struct gamma_addr *source)
 {
@@ -47,18 +48,23 @@ static void write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
 		gamma_cq_write_error(ep->rx_cq, completion, FI_ETRUNC, lost, NULL);
 	else if (ep->source_err && completion->source == FI_ADDR_NOTAVAIL)
 		gamma_cq_write_unknown_source(ep->rx_cq, completion, source);
-	else if (rx->notify)
+	else if (rx->wanted || !ep->rx_selective)
 		gamma_cq_write(ep->rx_cq, completion);
+	else
+		return false;
+	return true;
 }
 
-void gamma_complete_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 		       const struct gamma_envelope *envelope, uint64_t placed, int error,
 		       fi_addr_t source, const struct gamma_addr *source_addr)
 {
 	uint64_t lost = error ? 0 : envelope->length - placed;
+	bool releases = gamma_multi_releases(rx);
 	struct gamma_completion completion = {
 		.context = rx->context,
-		.flags = rx->flags | (envelope->flags & GAMMA_HAS_DATA ? FI_REMOTE_CQ_DATA : 0),
+		.flags = rx->flags | (envelope->flags & GAMMA_HAS_DATA ? FI_REMOTE_CQ_DATA : 0) |
+			 (releases ? FI_MULTI_RECV : 0),
 		.len = placed,
 		.buf = rx->recv.iov_count ? rx->recv.iov[0].iov_base : NULL,
 		.data = envelope->data,
@@ -69,21 +75,34 @@ void gamma_complete_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
 	if (ep->closing)
 		return;
 	count(ep->cntrs[GAMMA_CNTR_RECV], error ? error : lost ? -FI_ETRUNC : 0);
-	if (ep->rx_cq)
-		write_rx(ep, rx, &completion, lost, error, source_addr);
+	if (ep->rx_cq && write_rx(ep, rx, &completion, lost, error, source_addr) && releases)
+		rx->whole->released = true;
 }
 
-void gamma_complete_cancelled(struct gamma_ep *ep, const struct gamma_rx *rx)
+void gamma_complete_unmatched(struct gamma_ep *ep, const struct gamma_rx *rx, int error)
 {
 	struct gamma_completion completion = {
 		.context = rx->context,
-		.flags = rx->flags,
+		.flags = rx->flags | (rx->multi ? FI_MULTI_RECV : 0),
 		.tag = rx->tag,
 		.buf = rx->recv.iov_count ? rx->recv.iov[0].iov_base : NULL,
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
-	count(ep->cntrs[GAMMA_CNTR_RECV], -FI_ECANCELED);
+	count(ep->cntrs[GAMMA_CNTR_RECV], -error);
 	if (ep->rx_cq)
-		gamma_cq_write_error(ep->rx_cq, &completion, FI_ECANCELED, 0, NULL);
+		gamma_cq_write_error(ep->rx_cq, &completion, error, 0,
+				     error == FI_ECANCELED ? NULL : ep->cause);
+}
+
+void gamma_complete_release(struct gamma_ep *ep, const struct gamma_rx *whole)
+{
+	struct gamma_completion completion = {
+		.context = whole->context,
+		.flags = FI_MULTI_RECV,
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	if (ep->rx_cq)
+		gamma_cq_write(ep->rx_cq, &completion);
 }

@@ -11,6 +11,7 @@ enum { KEPT_MAX = 1024 }; /* messages kept for receives that are not posted yet 
 
 struct gamma_kept_datagram {
 	struct gamma_list entry;
+	struct gamma_ep *ep; /* to which it came */
 	struct gamma_addr source;
 	struct gamma_envelope envelope;
 	uint8_t payload[];
@@ -52,58 +53,83 @@ static void deliver(struct gamma_ep *ep, struct gamma_rx *rx, const struct gamma
 	fi_addr_t fi_addr = ep->want_source ? gamma_av_find(ep->av, source) : FI_ADDR_NOTAVAIL;
 
 	gamma_complete_rx(ep, rx, envelope, placed, 0, fi_addr, source);
-	gamma_list_remove(&rx->entry);
-	gamma_rx_put(ep, rx);
+	gamma_rx_put(ep->rx, rx);
 }
 
 void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 			 const struct gamma_envelope *envelope, const uint8_t *payload)
 {
 	struct gamma_ep *ep = context;
+	struct gamma_rx_ctx *rx_ctx = ep->rx;
 	struct gamma_kept_datagram *kept;
+	struct gamma_rx *rx;
 
-	if (!gamma_list_empty(&ep->posted_msg)) {
-		deliver(ep, gamma_list_first(&ep->posted_msg, struct gamma_rx, entry), source,
-			envelope, payload);
+	if (!gamma_list_empty(&rx_ctx->posted_msg)) {
+		rx = gamma_list_first(&rx_ctx->posted_msg, struct gamma_rx, entry);
+		rx = gamma_match_take(rx_ctx, ep, rx, envelope->length);
+		deliver(ep, rx, source, envelope, payload);
 		return;
 	}
-	if (ep->datagram_count >= KEPT_MAX)
+	if (rx_ctx->datagram_count >= KEPT_MAX)
 		return;
 	kept = malloc(sizeof(*kept) + envelope->length);
 	if (!kept)
 		return;
+	kept->ep = ep;
 	kept->source = *source;
 	kept->envelope = *envelope;
 	memcpy(kept->payload, payload, envelope->length);
-	gamma_list_append(&ep->datagrams, &kept->entry);
-	ep->datagram_count++;
+	gamma_list_append(&rx_ctx->datagrams, &kept->entry);
+	rx_ctx->datagram_count++;
 }
 
-static void drop_first(struct gamma_ep *ep)
+static struct gamma_kept_datagram *first_kept(const struct gamma_rx_ctx *rx_ctx)
 {
-	struct gamma_kept_datagram *kept =
-		gamma_list_first(&ep->datagrams, struct gamma_kept_datagram, entry);
+	return gamma_list_first(&rx_ctx->datagrams, struct gamma_kept_datagram, entry);
+}
+
+static void drop_first(struct gamma_rx_ctx *rx_ctx)
+{
+	struct gamma_kept_datagram *kept = first_kept(rx_ctx);
 
 	gamma_list_remove(&kept->entry);
-	ep->datagram_count--;
+	rx_ctx->datagram_count--;
 	free(kept);
 }
 
-void gamma_dgram_post(struct gamma_ep *ep, struct gamma_rx *rx)
+/* A buffer for many messages takes as many as it can, and may be posted anew with the last one. */
+void gamma_dgram_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
-	struct gamma_kept_datagram *kept;
+	bool used_up = false;
 
-	if (gamma_list_empty(&ep->datagrams)) {
-		gamma_list_append(&ep->posted_msg, &rx->entry);
-		return;
+	gamma_list_append(&rx_ctx->posted_msg, &rx->entry);
+	while (!used_up && !gamma_list_empty(&rx_ctx->datagrams)) {
+		struct gamma_kept_datagram *kept = first_kept(rx_ctx);
+		struct gamma_rx *taken =
+			gamma_match_take(rx_ctx, kept->ep, rx, kept->envelope.length);
+
+		used_up = taken == rx || rx->consumed;
+		deliver(kept->ep, taken, &kept->source, &kept->envelope, kept->payload);
+		drop_first(rx_ctx);
 	}
-	kept = gamma_list_first(&ep->datagrams, struct gamma_kept_datagram, entry);
-	deliver(ep, rx, &kept->source, &kept->envelope, kept->payload);
-	drop_first(ep);
 }
 
-void gamma_dgram_drop(struct gamma_ep *ep)
+void gamma_dgram_move(struct gamma_ep *ep, struct gamma_rx_ctx *from, struct gamma_rx_ctx *to)
 {
-	while (!gamma_list_empty(&ep->datagrams))
-		drop_first(ep);
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe(pos, tmp, &from->datagrams) {
+		if (gamma_list_entry(pos, struct gamma_kept_datagram, entry)->ep != ep)
+			continue;
+		gamma_list_remove(pos);
+		gamma_list_append(&to->datagrams, pos);
+		from->datagram_count--;
+		to->datagram_count++;
+	}
+}
+
+void gamma_dgram_drop(struct gamma_rx_ctx *rx_ctx)
+{
+	while (!gamma_list_empty(&rx_ctx->datagrams))
+		drop_first(rx_ctx);
 }

@@ -119,6 +119,26 @@ static int bind_eq(struct gamma_ep *ep, struct gamma_eq *eq)
 	return 0;
 }
 
+/* Only what the info has announced, and one of each. */
+static int bind_srx(struct gamma_ep *ep, struct gamma_srx *srx)
+{
+	if (!ep->shares_rx || ep->srx || srx->rx.domain != ep->domain)
+		return -FI_EINVAL;
+	ep->srx = srx;
+	ep->rx = ep->handle.rx = &srx->rx;
+	gamma_ref(&srx->refs);
+	return 0;
+}
+
+static int bind_stx(struct gamma_ep *ep, struct gamma_stx *stx)
+{
+	if (!ep->shares_tx || ep->stx || stx->domain != ep->domain)
+		return -FI_EINVAL;
+	ep->stx = stx;
+	gamma_ref(&stx->refs);
+	return 0;
+}
+
 static struct gamma_ep *ep_of(struct fid *fid)
 {
 	return gamma_container_of(fid, struct gamma_ep_handle, fid.fid)->ep;
@@ -145,6 +165,10 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 		return bind_av(ep, gamma_container_of(other, struct gamma_av, av_fid.fid));
 	case FI_CLASS_EQ:
 		return bind_eq(ep, gamma_container_of(other, struct gamma_eq, eq_fid.fid));
+	case FI_CLASS_SRX_CTX:
+		return bind_srx(ep, gamma_container_of(other, struct gamma_srx, handle.fid.fid));
+	case FI_CLASS_STX_CTX:
+		return bind_stx(ep, gamma_container_of(other, struct gamma_stx, stx_fid.fid));
 	}
 	return -FI_EINVAL;
 }
@@ -159,6 +183,10 @@ static void unbind_all(struct gamma_ep *ep)
 		gamma_unref(&ep->av->refs);
 	if (ep->eq)
 		gamma_unref(&ep->eq->refs);
+	if (ep->srx)
+		gamma_unref(&ep->srx->refs);
+	if (ep->stx)
+		gamma_unref(&ep->stx->refs);
 	for (int i = 0; i < GAMMA_CNTR_COUNT; i++)
 		if (ep->cntrs[i])
 			gamma_unref(&ep->cntrs[i]->refs);
@@ -220,6 +248,20 @@ static int create_endpoint(struct gamma_ep *ep)
 	return ret;
 }
 
+/* Those that share receives share an address vector too: a receive may name a source. */
+static bool shared_fit(const struct gamma_ep *ep)
+{
+	const struct gamma_ep *other;
+
+	if ((ep->shares_rx && !ep->srx) || (ep->shares_tx && !ep->stx)) {
+		GAMMA_WARN(EP_CTRL, "%s: an endpoint that is to use a shared context has none "
+				    "bound to it\n", ep->domain->nic.name);
+		return false;
+	}
+	other = ep->srx ? gamma_rx_ctx_reporter(&ep->srx->rx) : NULL;
+	return !other || (other->av == ep->av && other->type == ep->type);
+}
+
 static int enable(struct gamma_ep *ep)
 {
 	struct gamma_domain *domain = ep->domain;
@@ -231,6 +273,8 @@ static int enable(struct gamma_ep *ep)
 		return -FI_ENOAV;
 	if (!ep->tx_cq || !ep->rx_cq)
 		return -FI_ENOCQ;
+	if (!shared_fit(ep))
+		return -FI_EINVAL;
 	ret = create_endpoint(ep);
 	if (ret)
 		return ret;
@@ -239,6 +283,8 @@ static int enable(struct gamma_ep *ep)
 	gamma_list_append(&domain->eps, &ep->domain_entry);
 	ret = gamma_domain_wait_add(domain, ep);
 	ep->enabled = !ret;
+	if (ep->enabled && ep->srx)
+		gamma_list_append(&ep->srx->eps, &ep->srx_entry);
 	gamma_domain_unlock(domain);
 	return ret;
 }
@@ -256,16 +302,6 @@ static void free_pool_tx(struct gamma_list *list)
 	}
 }
 
-static void free_pool_rx(struct gamma_list *list)
-{
-	while (!gamma_list_empty(list)) {
-		struct gamma_rx *rx = gamma_list_first(list, struct gamma_rx, entry);
-
-		gamma_list_remove(&rx->entry);
-		free(rx);
-	}
-}
-
 /* Takes the endpoint from the domain first: what remains, waiting for the peers included, is done
  * without holding up the domain's other endpoints. */
 static void shut_down(struct gamma_ep *ep)
@@ -277,11 +313,17 @@ static void shut_down(struct gamma_ep *ep)
 	ep->enabled = false;
 	gamma_domain_wait_del(domain, ep);
 	gamma_list_remove(&ep->domain_entry);
-	gamma_match_drop(ep);
+	gamma_list_remove(&ep->srx_entry);
+	gamma_match_leave(ep);
 	gamma_domain_unlock(domain);
 	gamma_endpoint_linger(ep->endpoint);
 	gamma_report_stats(ep);
 	gamma_endpoint_destroy(ep->endpoint);
+	if (!ep->srx)
+		return;
+	gamma_domain_lock(domain);
+	gamma_match_return(ep);
+	gamma_domain_unlock(domain);
 }
 
 static int ep_close(struct fid *fid)
@@ -292,11 +334,10 @@ static int ep_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (ep->endpoint)
 		shut_down(ep);
-	gamma_dgram_drop(ep);
+	gamma_dgram_drop(&ep->own_rx);
+	gamma_rx_ctx_fini(&ep->own_rx);
 	free_pool_tx(&ep->sends);
 	free_pool_tx(&ep->free_tx);
-	free_pool_rx(&ep->matched);
-	free_pool_rx(&ep->free_rx);
 	unbind_all(ep);
 	gamma_unref(&ep->domain->refs);
 	free(ep->flows);
@@ -305,31 +346,6 @@ static int ep_close(struct fid *fid)
 }
 
 /* ---- control ---- */
-
-static int get_op_flags(const struct gamma_ep_handle *handle, uint64_t *flags)
-{
-	bool tx = *flags & FI_TRANSMIT;
-	bool rx = *flags & FI_RECV;
-
-	if (tx == rx)
-		return -FI_EINVAL;
-	*flags = tx ? handle->tx_flags : handle->rx_flags;
-	return 0;
-}
-
-static int set_op_flags(struct gamma_ep_handle *handle, const uint64_t *flags)
-{
-	bool tx = *flags & FI_TRANSMIT;
-	bool rx = *flags & FI_RECV;
-
-	if (tx == rx)
-		return -FI_EINVAL;
-	if (tx)
-		handle->tx_flags = *flags & ~FI_TRANSMIT;
-	else
-		handle->rx_flags = *flags & ~FI_RECV;
-	return 0;
-}
 
 static int make_alias(struct gamma_ep_handle *handle, struct fi_alias *alias);
 
@@ -341,9 +357,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	case FI_ENABLE:
 		return enable(handle->ep);
 	case FI_GETOPSFLAG:
-		return get_op_flags(handle, arg);
 	case FI_SETOPSFLAG:
-		return set_op_flags(handle, arg);
+		return gamma_op_flags(handle, command == FI_SETOPSFLAG, arg);
 	case FI_ALIAS:
 		return make_alias(handle, arg);
 	}
@@ -368,46 +383,33 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 	ssize_t ret;
 
 	gamma_domain_lock(ep->domain);
-	ret = gamma_match_cancel(ep, context);
+	ret = gamma_match_cancel(ep->rx, context);
 	gamma_domain_unlock(ep->domain);
 	return ret;
 }
 
 static int ep_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
 {
-	(void) fid, (void) value, (void) len;
-	return level == FI_OPT_ENDPOINT && option >= 0 ? -FI_ENOPROTOOPT : -FI_EINVAL;
+	return gamma_rx_getopt(ep_of(fid)->rx, level, option, value, len);
 }
 
 static int ep_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
 {
-	(void) fid, (void) value, (void) len;
-	return level == FI_OPT_ENDPOINT && option >= 0 ? -FI_ENOPROTOOPT : -FI_EINVAL;
-}
-
-static int no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
-		     void *context)
-{
-	(void) ep, (void) index, (void) attr, (void) tx_ep, (void) context;
-	return -FI_ENOSYS;
-}
-
-static int no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-		     void *context)
-{
-	(void) ep, (void) index, (void) attr, (void) rx_ep, (void) context;
-	return -FI_ENOSYS;
+	return gamma_rx_setopt(ep_of(fid)->rx, level, option, value, len);
 }
 
 static ssize_t size_left(const struct gamma_ep *ep, bool receives)
 {
-	ssize_t left = -FI_EOPBADSTATE;
+	size_t size, used;
+	bool enabled;
 
 	gamma_domain_lock(ep->domain);
-	if (ep->enabled)
-		left = (ssize_t) (receives ? ep->rx_size - ep->rx_used : ep->tx_size - ep->tx_used);
+	enabled = ep->enabled;
+	size = receives ? ep->rx->size : ep->tx_size;
+	used = receives ? ep->rx->used : ep->tx_used;
 	gamma_domain_unlock(ep->domain);
-	return left;
+	/* Claimed messages may have gone beyond it. */
+	return enabled ? (ssize_t) (size - gamma_min(used, size)) : -FI_EOPBADSTATE;
 }
 
 static ssize_t rx_size_left(struct fid_ep *fid)
@@ -425,8 +427,8 @@ static struct fi_ops_ep ep_ops = {
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.tx_ctx = gamma_no_tx_ctx,
+	.rx_ctx = gamma_no_rx_ctx,
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
 };
@@ -459,60 +461,17 @@ static int ep_setname(struct fid *fid, void *addr, size_t len)
 	return 0;
 }
 
-static int no_getpeer(struct fid_ep *ep, void *addr, size_t *len)
-{
-	(void) ep, (void) addr, (void) len;
-	return -FI_ENOSYS;
-}
-
-static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len)
-{
-	(void) ep, (void) addr, (void) param, (void) len;
-	return -FI_ENOSYS;
-}
-
-static int no_listen(struct fid_pep *pep)
-{
-	(void) pep;
-	return -FI_ENOSYS;
-}
-
-static int no_accept(struct fid_ep *ep, const void *param, size_t len)
-{
-	(void) ep, (void) param, (void) len;
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len)
-{
-	(void) pep, (void) handle, (void) param, (void) len;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	(void) ep, (void) flags;
-	return -FI_ENOSYS;
-}
-
-static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		   void *context)
-{
-	(void) ep, (void) addr, (void) flags, (void) mc, (void) context;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
 	.getname = ep_getname,
-	.getpeer = no_getpeer,
-	.connect = no_connect,
-	.listen = no_listen,
-	.accept = no_accept,
-	.reject = no_reject,
-	.shutdown = no_shutdown,
-	.join = no_join,
+	.getpeer = gamma_no_getpeer,
+	.connect = gamma_no_connect,
+	.listen = gamma_no_listen,
+	.accept = gamma_no_accept,
+	.reject = gamma_no_reject,
+	.shutdown = gamma_no_shutdown,
+	.join = gamma_no_join,
 };
 
 /* ---- opening ---- */
@@ -576,15 +535,12 @@ static int make_alias(struct gamma_ep_handle *handle, struct fi_alias *alias)
 static void init_lists(struct gamma_ep *ep)
 {
 	gamma_list_init(&ep->domain_entry);
-	gamma_list_init(&ep->posted_msg);
-	gamma_list_init(&ep->posted_tagged);
-	gamma_list_init(&ep->unexpected_msg);
-	gamma_list_init(&ep->unexpected_tagged);
-	gamma_list_init(&ep->datagrams);
-	gamma_list_init(&ep->matched);
+	gamma_list_init(&ep->srx_entry);
 	gamma_list_init(&ep->free_tx);
-	gamma_list_init(&ep->free_rx);
 	gamma_list_init(&ep->sends);
+	gamma_rx_ctx_init(&ep->own_rx, ep->domain);
+	ep->own_rx.ep = ep;
+	ep->rx = ep->handle.rx = &ep->own_rx;
 }
 
 static void take_info(struct gamma_ep *ep, const struct fi_info *info)
@@ -592,11 +548,13 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 	const struct gamma_addr *source = info->src_addr;
 
 	ep->type = info->ep_attr->type;
-	ep->directed = info->caps & FI_DIRECTED_RECV;
+	ep->shares_rx = info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+	ep->shares_tx = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
+	ep->own_rx.directed = info->caps & FI_DIRECTED_RECV;
 	ep->want_source = info->caps & (FI_SOURCE | FI_DIRECTED_RECV);
 	ep->source_err = info->caps & FI_SOURCE_ERR;
 	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : GAMMA_TX_SIZE;
-	ep->rx_size = info->rx_attr && info->rx_attr->size ? info->rx_attr->size : GAMMA_RX_SIZE;
+	ep->own_rx.size = info->rx_attr && info->rx_attr->size ? info->rx_attr->size : GAMMA_RX_SIZE;
 	ep->handle.tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
 	ep->handle.rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
 	if (source && info->src_addrlen >= GAMMA_ADDR_LEN)
@@ -620,8 +578,8 @@ int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, str
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
-	init_lists(ep);
 	ep->domain = domain;
+	init_lists(ep);
 	ep->handle.ep = ep;
 	ep->handle.fid.fid.context = context;
 	ep->handle.fid.fid.ops = &ep_fid_ops;

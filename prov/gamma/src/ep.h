@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The endpoint as its own files see it: ep.c (life), msg.c and tagged.c (calls), post.c (what the
- * calls have in common), match.c (arriving messages and posted receives), rma.c and remote.c
- * (operations on remote memory, and peers' on ours), dgram.c, complete.c.
+ * calls have in common), match.c (arriving messages and posted receives), multi.c (buffers for many
+ * messages), shared.c (contexts that several endpoints share), rma.c and remote.c (operations on
+ * remote memory, and peers' on ours), dgram.c, complete.c.
  */
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
@@ -10,10 +11,14 @@
 #include "engine/endpoint.h"
 #include "gamma.h"
 
-/* What the user holds: the endpoint itself or an alias with flags of its own. */
+struct gamma_rx_ctx;
+
+/* What the user holds: the endpoint itself, an alias with flags of its own, or a shared receive
+ * context. */
 struct gamma_ep_handle {
 	struct fid_ep fid;
-	struct gamma_ep *ep;
+	struct gamma_ep *ep;	 /* NULL: a shared receive context */
+	struct gamma_rx_ctx *rx; /* where receives are posted */
 	uint64_t tx_flags, rx_flags; /* default operation flags */
 };
 
@@ -33,17 +38,56 @@ struct gamma_tx {
 struct gamma_rx {
 	struct gamma_recv recv;
 	struct gamma_list entry; /* in a posted list, among the matched, or in the pool */
-	struct gamma_inbound *inbound; /* reserved for it by FI_CLAIM */
+	struct gamma_ep *ep;	 /* whose message it has matched; NULL: none yet */
 	struct gamma_flow *flow; /* while posted: to the source that it names, or NULL */
 	void *context;
 	uint64_t flags; /* of its completion entry: FI_RECV | FI_MSG ... */
 	uint64_t tag, ignore;
 	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
-	bool notify;
+	bool wanted;	  /* a completion entry even if they are selective: FI_COMPLETION */
+	/* multi.c: of a piece of a buffer for many messages */
+	struct gamma_rx *whole; /* the buffer; else NULL */
+	/* multi.c: of such a buffer, whose recv is what is left of it */
+	bool multi;
+	bool consumed;		/* no more pieces are taken */
+	bool released;		/* the user has been told */
+	uint32_t pieces;	/* matched and not complete */
+	struct gamma_rx *spare; /* the next piece: once a message matches there must be memory */
+	int error;		/* positive FI_E* with which it ends, 0: it was used up */
 };
 
 /* A best-effort message that no receive was posted for. */
 struct gamma_kept_datagram;
+
+/* Posted receives, and the messages that wait for some: an endpoint's own, or what several share. */
+struct gamma_rx_ctx {
+	struct gamma_domain *domain;
+	struct gamma_ep *ep; /* whose own it is; NULL: shared */
+	bool directed;	     /* receives may name a source */
+	size_t size, used;   /* receives that may be posted, and are */
+	size_t min_multi;    /* bytes: a buffer for many messages with less room is given back */
+	struct gamma_list posted_msg, posted_tagged; /* struct gamma_rx, in the order of posting */
+	struct gamma_list unexpected_msg, unexpected_tagged; /* struct gamma_inbound, as they came */
+	struct gamma_list datagrams; /* struct gamma_kept_datagram */
+	size_t datagram_count;
+	struct gamma_list matched; /* struct gamma_rx whose message is arriving, and used-up buffers */
+	struct gamma_list free;	   /* struct gamma_rx */
+};
+
+/* A receive context that endpoints share. */
+struct gamma_srx {
+	struct gamma_ep_handle handle;
+	struct gamma_rx_ctx rx;
+	struct gamma_list eps; /* struct gamma_ep.srx_entry: enabled ones */
+	int refs;	       /* endpoints bound; atomic */
+};
+
+/* A transmit context that endpoints share: a name only, for sends need nothing that is scarce. */
+struct gamma_stx {
+	struct fid_stx stx_fid;
+	struct gamma_domain *domain;
+	int refs; /* endpoints bound; atomic */
+};
 
 enum {
 	GAMMA_CNTR_SEND,
@@ -63,7 +107,7 @@ struct gamma_ep {
 	enum fi_ep_type type;
 	bool enabled;
 	bool closing; /* completions are dropped */
-	bool directed; /* receives may name a source */
+	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
 	bool want_source; /* FI_SOURCE */
 	bool source_err; /* FI_SOURCE_ERR */
 	uint64_t remote_access; /* FI_REMOTE_READ, FI_REMOTE_WRITE: what peers may do */
@@ -72,20 +116,19 @@ struct gamma_ep {
 	int aliases;
 	struct gamma_av *av;
 	struct gamma_eq *eq;
+	struct gamma_srx *srx; /* or NULL */
+	struct gamma_list srx_entry;
+	struct gamma_stx *stx; /* or NULL */
 	struct gamma_cq *tx_cq, *rx_cq;
 	struct gamma_cntr *cntrs[GAMMA_CNTR_COUNT];
 	struct gamma_endpoint *endpoint; /* the engine's, once enabled */
 	struct gamma_flow **flows; /* by fi_addr_t, a cache valid for av_generation */
 	size_t flow_count;
 	uint32_t av_generation;
-	size_t tx_size, rx_size; /* operations that may be outstanding */
-	size_t tx_used, rx_used;
-	struct gamma_list posted_msg, posted_tagged; /* struct gamma_rx, in the order of posting */
-	struct gamma_list unexpected_msg, unexpected_tagged; /* struct gamma_inbound, as they came */
-	struct gamma_list datagrams; /* struct gamma_kept_datagram */
-	size_t datagram_count;
-	struct gamma_list matched; /* struct gamma_rx whose message is arriving */
-	struct gamma_list free_tx, free_rx; /* pools */
+	size_t tx_size, tx_used; /* sends that may be outstanding, and are */
+	struct gamma_rx_ctx *rx; /* own_rx or the shared one's */
+	struct gamma_rx_ctx own_rx;
+	struct gamma_list free_tx; /* struct gamma_tx */
 	struct gamma_list sends; /* struct gamma_tx outstanding */
 	char cause[GAMMA_CAUSE_LEN]; /* why the flow that is failing now does */
 };
@@ -95,7 +138,22 @@ static inline struct gamma_ep_handle *gamma_handle(struct fid_ep *fid)
 	return gamma_container_of(fid, struct gamma_ep_handle, fid);
 }
 
-extern struct fi_ops_msg gamma_msg_ops, gamma_dgram_ops;
+extern struct fi_ops_msg gamma_msg_ops;
+extern struct fi_ops_cm gamma_no_cm_ops;
+extern struct fi_ops_ep gamma_no_ep_ops;
+int gamma_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
+		    void *context);
+int gamma_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		    void *context);
+ssize_t gamma_no_size_left(struct fid_ep *ep);
+int gamma_no_getpeer(struct fid_ep *ep, void *addr, size_t *len);
+int gamma_no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len);
+int gamma_no_listen(struct fid_pep *pep);
+int gamma_no_accept(struct fid_ep *ep, const void *param, size_t len);
+int gamma_no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len);
+int gamma_no_shutdown(struct fid_ep *ep, uint64_t flags);
+int gamma_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		  void *context);
 extern struct fi_ops_tagged gamma_tagged_ops, gamma_no_tagged_ops;
 extern struct fi_ops_rma gamma_rma_ops, gamma_no_rma_ops;
 extern struct fi_ops_atomic gamma_no_atomic_ops;
@@ -174,11 +232,18 @@ static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t l
 struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr);
 struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
 void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx);
-struct gamma_rx *gamma_rx_get(struct gamma_ep *ep);
-void gamma_rx_put(struct gamma_ep *ep, struct gamma_rx *rx);
 /* The message was taken but its bytes may be needed (again), and the caller may overwrite them when
  * its call returns: copies them or, without memory for that, waits until *done. */
 void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *done);
+void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain);
+/* Frees what is in the pools; nothing is posted any more. */
+void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx);
+/* whole: the buffer that it is to be a piece of, or NULL. */
+struct gamma_rx *gamma_rx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
+void gamma_rx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
+/* What the user has asked for. */
+void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
+		   const struct gamma_post *post);
 /* Bytes in all, or -1 if there are too many pieces for an operation. */
 int64_t gamma_post_len(const struct gamma_post *post);
 /* Whether an operation writes a completion entry. */
@@ -190,13 +255,43 @@ static inline bool gamma_notifies(const struct gamma_post *post, bool selective)
 /* ---- match.c ---- */
 
 /* A posted receive meets the oldest unexpected message that fits, or waits. */
-void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx);
+void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 /* FI_PEEK, FI_CLAIM, FI_DISCARD on unexpected messages. */
-ssize_t gamma_match_peek(struct gamma_ep *ep, const struct gamma_post *post);
-ssize_t gamma_match_cancel(struct gamma_ep *ep, void *context);
-void gamma_match_drop(struct gamma_ep *ep);
+ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post);
+ssize_t gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context);
+/* All posted receives go, silently. */
+void gamma_match_drop(struct gamma_rx_ctx *rx_ctx);
+/* The endpoint is about to close. What it has under way it takes along from a context that others
+ * go on using: until the engine has ended it needs it without the domain's lock. */
+void gamma_match_leave(struct gamma_ep *ep);
+/* Afterwards it gives the shared context's receives back. */
+void gamma_match_return(struct gamma_ep *ep);
+/* Takes a receive off the posted list; its peer, if it named one, owes it nothing any more. */
+void gamma_match_unlist(struct gamma_rx *rx);
 /* The AV's index of a flow's peer, or FI_ADDR_NOTAVAIL. */
 fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow);
+
+/* ---- multi.c ---- */
+
+/* Makes a receive that is about to be posted a buffer for many messages. */
+int gamma_multi_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
+/* The receive for a message of that length: the posted one itself, or a piece of its buffer; a
+ * receive or buffer that cannot take another one is no longer posted. */
+struct gamma_rx *gamma_match_take(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep,
+				  struct gamma_rx *posted, uint64_t length);
+/* Ends a buffer with an error, once the messages that arrive in it have done so. */
+void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole,
+		      int error);
+/* Whether a completion of this receive gives a buffer back: if so, the user is told by it. */
+bool gamma_multi_releases(const struct gamma_rx *rx);
+/* The context closes with this buffer posted. */
+void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
+/* A piece has come to its end. */
+void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece);
+
+/* ---- shared.c ---- */
+/* An endpoint to whose queues that of a shared context can report, or NULL. */
+struct gamma_ep *gamma_rx_ctx_reporter(const struct gamma_rx_ctx *rx_ctx);
 
 /* ---- remote.c: what RMA and atomics go through ---- */
 
@@ -224,17 +319,29 @@ enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *a
 
 /* ---- dgram.c ---- */
 ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post);
-void gamma_dgram_post(struct gamma_ep *ep, struct gamma_rx *rx);
+void gamma_dgram_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 			 const struct gamma_envelope *envelope, const uint8_t *payload);
-void gamma_dgram_drop(struct gamma_ep *ep);
+void gamma_dgram_move(struct gamma_ep *ep, struct gamma_rx_ctx *from, struct gamma_rx_ctx *to);
+void gamma_dgram_drop(struct gamma_rx_ctx *rx_ctx);
 
 /* ---- complete.c ---- */
 void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error);
-void gamma_complete_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 		       const struct gamma_envelope *envelope, uint64_t placed, int error,
 		       fi_addr_t source, const struct gamma_addr *source_addr);
-void gamma_complete_cancelled(struct gamma_ep *ep, const struct gamma_rx *rx);
+/* A receive ends that no message has matched, with a positive FI_E*. */
+void gamma_complete_unmatched(struct gamma_ep *ep, const struct gamma_rx *rx, int error);
+/* A buffer for many messages is the user's again, and no completion of a message says so. */
+void gamma_complete_release(struct gamma_ep *ep, const struct gamma_rx *whole);
+
+/* ---- options.c ---- */
+int gamma_rx_getopt(const struct gamma_rx_ctx *rx_ctx, int level, int option, void *value,
+		    size_t *len);
+int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
+		    size_t len);
+/* FI_GETOPSFLAG, FI_SETOPSFLAG */
+int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags);
 
 /* ---- report.c ---- */
 /* One JSON line with the endpoint's counters, where FI_GAMMA_STATS says. */

@@ -58,6 +58,7 @@
 #define GAMMA_IOV_LIMIT 8u		   /* entries of a scatter or gather list */
 #define GAMMA_TX_SIZE 1024u		   /* operations outstanding on an endpoint */
 #define GAMMA_RX_SIZE 4096u		   /* receives posted on an endpoint */
+#define GAMMA_MIN_MULTI_RECV 4096u	   /* bytes: FI_OPT_MIN_MULTI_RECV unless set */
 #define GAMMA_MAX_MSG_SIZE (1ull << 40)	   /* bytes */
 #define GAMMA_CQ_DATA_SIZE 8u		   /* bytes */
 #define GAMMA_MR_KEY_SIZE 8u		   /* bytes */
@@ -471,6 +472,11 @@ int gamma_wait_get_fd(struct gamma_wait *wait, int *fd);
 /* ---- ep.c and its operations ---- */
 int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			void *context);
+/* shared.c: contexts that endpoints share. */
+int gamma_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
+		   void *context);
+int gamma_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		   void *context);
 /* What domain.c needs of an endpoint. */
 struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep);
 struct gamma_ep *gamma_ep_of_domain_entry(struct gamma_list *entry);

@@ -10,19 +10,24 @@ static bool is_tagged(const struct gamma_envelope *envelope)
 	return envelope->flags & GAMMA_TAGGED;
 }
 
-static struct gamma_list *posted_for(struct gamma_ep *ep, bool tagged)
+static struct gamma_list *posted_for(struct gamma_rx_ctx *rx_ctx, bool tagged)
 {
-	return tagged ? &ep->posted_tagged : &ep->posted_msg;
+	return tagged ? &rx_ctx->posted_tagged : &rx_ctx->posted_msg;
 }
 
-static struct gamma_list *unexpected_for(struct gamma_ep *ep, bool tagged)
+static struct gamma_list *unexpected_for(struct gamma_rx_ctx *rx_ctx, bool tagged)
 {
-	return tagged ? &ep->unexpected_tagged : &ep->unexpected_msg;
+	return tagged ? &rx_ctx->unexpected_tagged : &rx_ctx->unexpected_msg;
 }
 
 static void flow_address(const struct gamma_flow *flow, struct gamma_addr *addr)
 {
 	*addr = flow->addr;
+}
+
+static struct gamma_ep *ep_of(const struct gamma_flow *flow)
+{
+	return flow->local->context;
 }
 
 /* Looked up once for each state of the AV; the flow remembers. */
@@ -37,8 +42,7 @@ fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow)
 	return flow->user_tag;
 }
 
-/* Takes a receive off the posted list; its peer, if it named one, owes it nothing any more. */
-static void unlist(struct gamma_rx *rx)
+void gamma_match_unlist(struct gamma_rx *rx)
 {
 	gamma_list_remove(&rx->entry);
 	if (rx->flow)
@@ -46,18 +50,20 @@ static void unlist(struct gamma_rx *rx)
 	rx->flow = NULL;
 }
 
-static bool source_fits(struct gamma_ep *ep, const struct gamma_rx *rx, struct gamma_flow *flow)
+static bool source_fits(const struct gamma_rx *rx, struct gamma_flow *flow)
 {
+	struct gamma_ep *ep = ep_of(flow);
+
 	return rx->source == FI_ADDR_UNSPEC ||
 	       gamma_av_same_peer(ep->av, rx->source, gamma_flow_fi_addr(ep, flow));
 }
 
-static bool fits(struct gamma_ep *ep, const struct gamma_rx *rx, struct gamma_flow *flow,
+static bool fits(const struct gamma_rx *rx, struct gamma_flow *flow,
 		 const struct gamma_envelope *envelope)
 {
 	if (is_tagged(envelope) && (envelope->tag | rx->ignore) != (rx->tag | rx->ignore))
 		return false;
-	return source_fits(ep, rx, flow);
+	return source_fits(rx, flow);
 }
 
 /* ---- the engine's side ---- */
@@ -68,14 +74,11 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 	struct gamma_ep *ep = context;
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, posted_for(ep, is_tagged(envelope))) {
+	gamma_list_for_each(pos, posted_for(ep->rx, is_tagged(envelope))) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
-		if (!fits(ep, rx, flow, envelope))
-			continue;
-		unlist(rx);
-		gamma_list_append(&ep->matched, &rx->entry);
-		return &rx->recv;
+		if (fits(rx, flow, envelope))
+			return &gamma_match_take(ep->rx, ep, rx, envelope->length)->recv;
 	}
 	return NULL;
 }
@@ -84,7 +87,7 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 {
 	struct gamma_ep *ep = context;
 
-	gamma_list_append(unexpected_for(ep, is_tagged(&inbound->envelope)), &inbound->entry);
+	gamma_list_append(unexpected_for(ep->rx, is_tagged(&inbound->envelope)), &inbound->entry);
 }
 
 static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
@@ -95,11 +98,13 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 	fi_addr_t source = FI_ADDR_NOTAVAIL;
 	struct gamma_addr addr;
 
-	if (ep->want_source && !ep->closing)
+	if (ep->closing)
+		return;
+	if (ep->want_source)
 		source = gamma_flow_fi_addr(ep, flow);
 	flow_address(flow, &addr);
 	gamma_complete_rx(ep, rx, envelope, placed, error, source, &addr);
-	gamma_rx_put(ep, rx);
+	gamma_rx_put(ep->rx, rx);
 }
 
 static void explain_refusal(struct gamma_ep *ep, const struct gamma_flow *flow,
@@ -126,14 +131,15 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	gamma_tx_put(ep, tx);
 }
 
-static void end_directed(struct gamma_ep *ep, struct gamma_rx *rx, struct gamma_flow *flow,
-			 int error)
+static void end_directed(struct gamma_ep *ep, struct gamma_rx *rx, int error)
 {
-	const struct gamma_envelope nothing = {0};
-
-	unlist(rx);
-	gamma_complete_rx(ep, rx, &nothing, 0, error, rx->source, &flow->addr);
-	gamma_rx_put(ep, rx);
+	if (rx->multi) {
+		gamma_multi_stop(ep->rx, ep, rx, -error);
+		return;
+	}
+	gamma_match_unlist(rx);
+	gamma_complete_unmatched(ep, rx, -error);
+	gamma_rx_put(ep->rx, rx);
 }
 
 /* Receives that wait for this very peer will not be served. */
@@ -142,13 +148,13 @@ static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct
 {
 	struct gamma_list *pos, *tmp;
 
-	if (!ep->directed)
+	if (!ep->rx->directed)
 		return;
 	gamma_list_for_each_safe(pos, tmp, posted) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->flow == flow)
-			end_directed(ep, rx, flow, error);
+			end_directed(ep, rx, error);
 	}
 }
 
@@ -162,8 +168,8 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	if (ep->closing)
 		return;
 	GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
-	fail_directed(ep, &ep->posted_msg, flow, error);
-	fail_directed(ep, &ep->posted_tagged, flow, error);
+	fail_directed(ep, &ep->rx->posted_msg, flow, error);
+	fail_directed(ep, &ep->rx->posted_tagged, flow, error);
 	/* Injected messages have no completion to tell of their loss. */
 	if (ep->eq)
 		gamma_eq_report_error(ep->eq, &(struct fi_eq_err_entry){
@@ -192,8 +198,8 @@ static void on_gone(void *context, struct gamma_flow *flow)
 	struct gamma_ep *ep = context;
 
 	if (flow->messages.expected) {
-		let_go(&ep->posted_msg, flow);
-		let_go(&ep->posted_tagged, flow);
+		let_go(&ep->rx->posted_msg, flow);
+		let_go(&ep->rx->posted_tagged, flow);
 	}
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
@@ -216,14 +222,14 @@ const struct gamma_endpoint_handlers gamma_ep_handlers = {
 
 /* ---- the caller's side ---- */
 
-static struct gamma_inbound *find_unexpected(struct gamma_ep *ep, const struct gamma_rx *rx)
+static struct gamma_inbound *find_unexpected(struct gamma_rx_ctx *rx_ctx, const struct gamma_rx *rx)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, unexpected_for(ep, rx->flags & FI_TAGGED)) {
+	gamma_list_for_each(pos, unexpected_for(rx_ctx, rx->flags & FI_TAGGED)) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
 
-		if (!inbound->user && fits(ep, rx, inbound->flow, &inbound->envelope))
+		if (!inbound->user && fits(rx, inbound->flow, &inbound->envelope))
 			return inbound;
 	}
 	return NULL;
@@ -251,35 +257,46 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 		return;
 	rx->flow->messages.expected++;
 	if (gamma_unlikely(!gamma_flow_usable(rx->flow)))
-		end_directed(ep, rx, rx->flow, rx->flow->error);
+		end_directed(ep, rx, rx->flow->error);
 	else if (gamma_unlikely(!gamma_timer_set_p(rx->flow, GAMMA_TIMER_PROBE)))
 		gamma_loss_rearm(rx->flow, gamma_clock());
 }
 
-void gamma_match_post(struct gamma_ep *ep, struct gamma_rx *rx)
+/* The message goes to a receive; true: its sender waits for the word. */
+static bool accept_unexpected(struct gamma_inbound *inbound, struct gamma_rx *rx)
 {
-	struct gamma_inbound *inbound = find_unexpected(ep, rx);
-	bool announced;
+	bool announced = inbound->state == GAMMA_INBOUND_ANNOUNCED;
 
-	if (!inbound) {
-		gamma_list_append(posted_for(ep, rx->flags & FI_TAGGED), &rx->entry);
-		if (gamma_unlikely(rx->source != FI_ADDR_UNSPEC))
-			expect(ep, rx);
-		return;
-	}
-	announced = inbound->state == GAMMA_INBOUND_ANNOUNCED;
 	gamma_list_remove(&inbound->entry);
-	gamma_list_append(&ep->matched, &rx->entry);
+	inbound->user = NULL;
 	gamma_inbound_accept(inbound, &rx->recv);
-	if (announced) /* its sender waits for the word */
-		gamma_domain_progress(ep->domain);
+	return announced;
+}
+
+/* A buffer for many messages may be given back, and be posted anew, with the last one it takes. */
+void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
+{
+	struct gamma_inbound *inbound;
+	struct gamma_rx *taken;
+	bool used_up = false, announced = false;
+
+	gamma_list_append(posted_for(rx_ctx, rx->flags & FI_TAGGED), &rx->entry);
+	while (!used_up && (inbound = find_unexpected(rx_ctx, rx))) {
+		taken = gamma_match_take(rx_ctx, ep_of(inbound->flow), rx, inbound->envelope.length);
+		used_up = taken == rx || rx->consumed;
+		announced |= accept_unexpected(inbound, taken);
+	}
+	if (gamma_unlikely(announced))
+		gamma_domain_progress(rx_ctx->domain);
+	else if (!used_up && gamma_unlikely(rx->source != FI_ADDR_UNSPEC) && rx_ctx->ep)
+		expect(rx_ctx->ep, rx);
 }
 
 /* What a peek tells: the envelope, with nothing received. */
-static void complete_peek(struct gamma_ep *ep, const struct gamma_post *post,
-			  struct gamma_inbound *inbound)
+static void complete_peek(const struct gamma_post *post, struct gamma_inbound *inbound)
 {
 	const struct gamma_envelope *envelope = &inbound->envelope;
+	struct gamma_ep *ep = ep_of(inbound->flow);
 	struct gamma_completion completion = {
 		.context = post->context,
 		.flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED)) |
@@ -290,7 +307,8 @@ static void complete_peek(struct gamma_ep *ep, const struct gamma_post *post,
 		.source = gamma_flow_fi_addr(ep, inbound->flow),
 	};
 
-	gamma_cq_write(ep->rx_cq, &completion);
+	if (ep->rx_cq)
+		gamma_cq_write(ep->rx_cq, &completion);
 }
 
 static void complete_miss(struct gamma_ep *ep, const struct gamma_post *post)
@@ -302,7 +320,8 @@ static void complete_miss(struct gamma_ep *ep, const struct gamma_post *post)
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
-	gamma_cq_write_error(ep->rx_cq, &completion, FI_ENOMSG, 0, NULL);
+	if (ep->rx_cq)
+		gamma_cq_write_error(ep->rx_cq, &completion, FI_ENOMSG, 0, NULL);
 }
 
 static void discard(struct gamma_inbound *inbound)
@@ -318,11 +337,12 @@ static void claim(struct gamma_inbound *inbound, const struct gamma_post *post)
 	inbound->user = post->context;
 }
 
-static struct gamma_inbound *find_claimed(struct gamma_ep *ep, const struct gamma_post *post)
+static struct gamma_inbound *find_claimed(struct gamma_rx_ctx *rx_ctx,
+					  const struct gamma_post *post)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, unexpected_for(ep, post->flags & FI_TAGGED)) {
+	gamma_list_for_each(pos, unexpected_for(rx_ctx, post->flags & FI_TAGGED)) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
 
 		if (inbound->user && inbound->user == post->context)
@@ -331,61 +351,63 @@ static struct gamma_inbound *find_claimed(struct gamma_ep *ep, const struct gamm
 	return NULL;
 }
 
-static ssize_t receive_claimed(struct gamma_ep *ep, const struct gamma_post *post)
+static ssize_t receive_claimed(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
 {
-	struct gamma_inbound *inbound = find_claimed(ep, post);
+	struct gamma_inbound *inbound = find_claimed(rx_ctx, post);
 	struct gamma_rx *rx;
 
 	if (!inbound)
 		return -FI_EINVAL;
 	if (post->flags & FI_DISCARD) {
-		complete_peek(ep, post, inbound);
+		complete_peek(post, inbound);
 		discard(inbound);
 		return 0;
 	}
-	rx = gamma_rx_get(ep);
+	rx = gamma_rx_get(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	for (size_t i = 0; i < post->count; i++)
-		rx->recv.iov[i] = post->iov[i];
-	rx->recv.iov_count = (unsigned) post->count;
-	rx->recv.capacity = (uint64_t) gamma_post_len(post);
-	rx->context = post->context;
-	rx->flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED));
-	rx->notify = gamma_notifies(post, ep->rx_selective);
-	gamma_list_remove(&inbound->entry);
-	inbound->user = NULL;
-	gamma_list_append(&ep->matched, &rx->entry);
-	gamma_inbound_accept(inbound, &rx->recv);
+	gamma_rx_fill(rx_ctx, rx, post);
+	rx = gamma_match_take(rx_ctx, ep_of(inbound->flow), rx, inbound->envelope.length);
+	if (accept_unexpected(inbound, rx))
+		gamma_domain_progress(rx_ctx->domain);
 	return 0;
 }
 
-ssize_t gamma_match_peek(struct gamma_ep *ep, const struct gamma_post *post)
+static struct gamma_inbound *look_for(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
 {
 	struct gamma_rx probe = {
 		.flags = post->flags & (FI_MSG | FI_TAGGED),
 		.tag = post->tag,
 		.ignore = post->ignore,
-		.source = ep->directed ? post->addr : FI_ADDR_UNSPEC,
+		.source = rx_ctx->directed ? post->addr : FI_ADDR_UNSPEC,
 	};
+	struct gamma_inbound *inbound = find_unexpected(rx_ctx, &probe);
+
+	if (inbound)
+		return inbound;
+	gamma_domain_progress(rx_ctx->domain);
+	return find_unexpected(rx_ctx, &probe);
+}
+
+ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
+{
+	struct gamma_ep *ep = gamma_rx_ctx_reporter(rx_ctx);
 	struct gamma_inbound *inbound;
 
+	if (!ep)
+		return -FI_EOPBADSTATE;
 	if (ep->type == FI_EP_DGRAM)
 		return -FI_ENOSYS;
-	if (!(post->flags & FI_PEEK))
-		return receive_claimed(ep, post);
-	if (post->flags & FI_CLAIM && !post->context)
+	if (!(post->flags & (FI_PEEK | FI_CLAIM)) || (post->flags & FI_CLAIM && !post->context))
 		return -FI_EINVAL;
-	inbound = find_unexpected(ep, &probe);
-	if (!inbound) {
-		gamma_domain_progress(ep->domain);
-		inbound = find_unexpected(ep, &probe);
-	}
+	if (!(post->flags & FI_PEEK))
+		return receive_claimed(rx_ctx, post);
+	inbound = look_for(rx_ctx, post);
 	if (!inbound) {
 		complete_miss(ep, post);
 		return 0;
 	}
-	complete_peek(ep, post, inbound);
+	complete_peek(post, inbound);
 	if (post->flags & FI_DISCARD)
 		discard(inbound);
 	else if (post->flags & FI_CLAIM)
@@ -407,33 +429,95 @@ static struct gamma_rx *find_posted(struct gamma_list *posted, void *context)
 }
 
 /* A receive that has matched, or none of that context: nothing happens. */
-ssize_t gamma_match_cancel(struct gamma_ep *ep, void *context)
+ssize_t gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context)
 {
-	struct gamma_rx *rx = find_posted(&ep->posted_tagged, context);
+	struct gamma_ep *ep = gamma_rx_ctx_reporter(rx_ctx);
+	struct gamma_rx *rx = find_posted(&rx_ctx->posted_tagged, context);
 
 	if (!rx)
-		rx = find_posted(&ep->posted_msg, context);
+		rx = find_posted(&rx_ctx->posted_msg, context);
 	if (!rx)
 		return 0;
-	unlist(rx);
-	gamma_complete_cancelled(ep, rx);
-	gamma_rx_put(ep, rx);
+	if (rx->multi) {
+		gamma_multi_stop(rx_ctx, ep, rx, FI_ECANCELED);
+		return 0;
+	}
+	gamma_match_unlist(rx);
+	if (ep)
+		gamma_complete_unmatched(ep, rx, FI_ECANCELED);
+	gamma_rx_put(rx_ctx, rx);
 	return 0;
 }
 
-static void drop_posted(struct gamma_ep *ep, struct gamma_list *posted)
+/* ---- closing ---- */
+
+static void drop_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_list *posted)
 {
 	while (!gamma_list_empty(posted)) {
 		struct gamma_rx *rx = gamma_list_first(posted, struct gamma_rx, entry);
 
-		unlist(rx);
-		gamma_rx_put(ep, rx);
+		gamma_match_unlist(rx);
+		if (rx->multi)
+			gamma_multi_close(rx_ctx, rx);
+		gamma_rx_put(rx_ctx, rx);
 	}
 }
 
-/* The endpoint closes: the engine frees what it holds of unexpected messages. */
-void gamma_match_drop(struct gamma_ep *ep)
+/* Its owner closes: the engine frees what it holds of unexpected messages. */
+void gamma_match_drop(struct gamma_rx_ctx *rx_ctx)
 {
-	drop_posted(ep, &ep->posted_msg);
-	drop_posted(ep, &ep->posted_tagged);
+	drop_posted(rx_ctx, &rx_ctx->posted_msg);
+	drop_posted(rx_ctx, &rx_ctx->posted_tagged);
+}
+
+static void move_unexpected(struct gamma_ep *ep, struct gamma_list *from, struct gamma_list *to)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe(pos, tmp, from) {
+		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
+
+		if (ep_of(inbound->flow) != ep)
+			continue;
+		gamma_list_remove(pos);
+		gamma_list_append(to, pos);
+	}
+}
+
+static void move_matched(struct gamma_ep *ep, struct gamma_list *from, struct gamma_list *to)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe(pos, tmp, from) {
+		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
+
+		if (rx->ep != ep || rx->multi)
+			continue;
+		gamma_list_remove(pos);
+		gamma_list_append(to, pos);
+	}
+}
+
+void gamma_match_leave(struct gamma_ep *ep)
+{
+	struct gamma_rx_ctx *from = ep->rx, *to = &ep->own_rx;
+
+	if (from == to) {
+		gamma_match_drop(from);
+		return;
+	}
+	move_unexpected(ep, &from->unexpected_msg, &to->unexpected_msg);
+	move_unexpected(ep, &from->unexpected_tagged, &to->unexpected_tagged);
+	move_matched(ep, &from->matched, &to->matched);
+	gamma_dgram_move(ep, from, to);
+	ep->rx = to;
+}
+
+/* Only now does nothing write to the receives' memory. */
+void gamma_match_return(struct gamma_ep *ep)
+{
+	struct gamma_list *matched = &ep->own_rx.matched;
+
+	while (!gamma_list_empty(matched))
+		gamma_rx_put(&ep->srx->rx, gamma_list_first(matched, struct gamma_rx, entry));
 }

@@ -44,29 +44,64 @@ void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx)
 	put_front(&ep->free_tx, &tx->entry);
 }
 
-struct gamma_rx *gamma_rx_get(struct gamma_ep *ep)
+void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain)
+{
+	rx_ctx->domain = domain;
+	rx_ctx->min_multi = GAMMA_MIN_MULTI_RECV;
+	gamma_list_init(&rx_ctx->posted_msg);
+	gamma_list_init(&rx_ctx->posted_tagged);
+	gamma_list_init(&rx_ctx->unexpected_msg);
+	gamma_list_init(&rx_ctx->unexpected_tagged);
+	gamma_list_init(&rx_ctx->datagrams);
+	gamma_list_init(&rx_ctx->matched);
+	gamma_list_init(&rx_ctx->free);
+}
+
+static void free_pool_rx(struct gamma_list *list)
+{
+	while (!gamma_list_empty(list)) {
+		struct gamma_rx *rx = gamma_list_first(list, struct gamma_rx, entry);
+
+		gamma_list_remove(&rx->entry);
+		free(rx);
+	}
+}
+
+void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx)
+{
+	free_pool_rx(&rx_ctx->matched);
+	free_pool_rx(&rx_ctx->free);
+}
+
+struct gamma_rx *gamma_rx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 {
 	struct gamma_rx *rx;
 
-	if (gamma_list_empty(&ep->free_rx)) {
+	if (gamma_list_empty(&rx_ctx->free)) {
 		rx = malloc(sizeof(*rx));
 		if (!rx)
 			return NULL;
 		gamma_list_init(&rx->entry);
 	} else {
-		rx = gamma_list_first(&ep->free_rx, struct gamma_rx, entry);
+		rx = gamma_list_first(&rx_ctx->free, struct gamma_rx, entry);
 		gamma_list_remove(&rx->entry);
 	}
-	rx->inbound = NULL;
+	rx->ep = rx_ctx->ep;
 	rx->flow = NULL;
-	ep->rx_used++;
+	rx->multi = false;
+	rx->whole = whole;
+	if (!whole)
+		rx_ctx->used++;
 	return rx;
 }
 
-void gamma_rx_put(struct gamma_ep *ep, struct gamma_rx *rx)
+void gamma_rx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
-	ep->rx_used--;
-	put_front(&ep->free_rx, &rx->entry);
+	if (rx->whole)
+		gamma_multi_put(rx_ctx, rx);
+	else
+		rx_ctx->used--;
+	put_front(&rx_ctx->free, &rx->entry);
 }
 
 int64_t gamma_post_len(const struct gamma_post *post)
@@ -206,6 +241,8 @@ ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post 
 	int64_t len = gamma_post_len(post);
 	ssize_t ret;
 
+	if (gamma_unlikely(!ep))
+		return -FI_ENOSYS; /* a shared receive context */
 	if (gamma_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
 	if (gamma_unlikely(len < 0))
@@ -228,56 +265,64 @@ ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post 
 
 /* ---- receives ---- */
 
-static void fill_recv(struct gamma_ep *ep, struct gamma_rx *rx, const struct gamma_post *post,
-		      uint64_t len)
+void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
+		   const struct gamma_post *post)
 {
 	for (size_t i = 0; i < post->count; i++)
 		rx->recv.iov[i] = post->iov[i];
 	rx->recv.iov_count = (unsigned) post->count;
-	rx->recv.capacity = len;
+	rx->recv.capacity = (uint64_t) gamma_post_len(post);
 	rx->context = post->context;
 	rx->flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED));
 	rx->tag = post->tag;
 	rx->ignore = post->ignore;
-	rx->source = ep->directed ? post->addr : FI_ADDR_UNSPEC;
-	rx->notify = gamma_notifies(post, ep->rx_selective);
+	rx->source = rx_ctx->directed ? post->addr : FI_ADDR_UNSPEC;
+	rx->wanted = post->flags & FI_COMPLETION;
 }
 
-static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
 {
 	struct gamma_rx *rx;
 
-	if (post->flags & (FI_PEEK | FI_CLAIM))
-		return gamma_match_peek(ep, post);
-	if (gamma_unlikely(ep->rx_used >= ep->rx_size)) {
-		gamma_domain_progress(ep->domain);
+	if (gamma_unlikely(rx_ctx->used >= rx_ctx->size)) {
+		gamma_domain_progress(rx_ctx->domain);
 		return -FI_EAGAIN;
 	}
-	rx = gamma_rx_get(ep);
+	rx = gamma_rx_get(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	fill_recv(ep, rx, post, len);
-	if (ep->type == FI_EP_DGRAM)
-		gamma_dgram_post(ep, rx);
+	gamma_rx_fill(rx_ctx, rx, post);
+	if (gamma_unlikely(post->flags & FI_MULTI_RECV && post->flags & FI_MSG) &&
+	    gamma_multi_open(rx_ctx, rx)) {
+		gamma_rx_put(rx_ctx, rx);
+		return -FI_ENOMEM;
+	}
+	if (!gamma_list_empty(&rx_ctx->datagrams))
+		gamma_dgram_post(rx_ctx, rx);
 	else
-		gamma_match_post(ep, rx);
+		gamma_match_post(rx_ctx, rx);
 	return 0;
 }
 
 ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post)
 {
-	struct gamma_ep *ep = handle->ep;
-	int64_t len = gamma_post_len(post);
+	struct gamma_rx_ctx *rx_ctx = handle->rx;
 	ssize_t ret;
 
-	if (gamma_unlikely(!ep->enabled))
+	if (gamma_unlikely(handle->ep && !handle->ep->enabled))
 		return -FI_EOPBADSTATE;
-	if (gamma_unlikely(len < 0))
+	if (gamma_unlikely(handle->ep != rx_ctx->ep))
+		return -FI_ENOSYS; /* the shared context is where its receives go */
+	if (gamma_unlikely(gamma_post_len(post) < 0))
 		return -FI_EINVAL;
-	if (post->flags & FI_MULTI_RECV)
-		return -FI_ENOSYS;
-	gamma_domain_lock(ep->domain);
-	ret = post_locked(ep, post, (uint64_t) len);
-	gamma_domain_unlock(ep->domain);
+	/* What arrives is put together in one piece of memory. */
+	if (gamma_unlikely(post->flags & FI_MULTI_RECV) && post->flags & FI_MSG && post->count != 1)
+		return -FI_EINVAL;
+	gamma_domain_lock(rx_ctx->domain);
+	if (gamma_unlikely(post->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+		ret = gamma_match_peek(rx_ctx, post);
+	else
+		ret = post_locked(rx_ctx, post);
+	gamma_domain_unlock(rx_ctx->domain);
 	return ret;
 }

@@ -16,6 +16,86 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+/* ---- contexts and their options ---- */
+static ssize_t no_cancel(struct fid *fid, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
+{
+	return -FI_ENOPROTOOPT;
+}
+
+static int no_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
+{
+	return -FI_ENOPROTOOPT;
+}
+
+int gamma_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
+		    void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		    void *context)
+{
+	return -FI_ENOSYS;
+}
+
+ssize_t gamma_no_size_left(struct fid_ep *ep)
+{
+	return -FI_ENOSYS;
+}
+
+/* ---- names and connections ---- */
+static int no_setname(struct fid *fid, void *addr, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_getname(struct fid *fid, void *addr, size_t *len)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_getpeer(struct fid_ep *ep, void *addr, size_t *len)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_listen(struct fid_pep *pep)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_accept(struct fid_ep *ep, const void *param, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int gamma_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		  void *context)
+{
+	return -FI_ENOSYS;
+}
+
 /* ---- tagged ---- */
 REFUSE(no_trecv, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag, uint64_t ignore,
        void *context)
@@ -95,6 +175,30 @@ REFUSE(no_collmsg, const struct fi_msg_collective *msg, struct fi_ioc *resultv,
        void **result_desc, size_t result_count, uint64_t flags)
 
 #pragma GCC diagnostic pop
+
+struct fi_ops_ep gamma_no_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = no_cancel,
+	.getopt = no_getopt,
+	.setopt = no_setopt,
+	.tx_ctx = gamma_no_tx_ctx,
+	.rx_ctx = gamma_no_rx_ctx,
+	.rx_size_left = gamma_no_size_left,
+	.tx_size_left = gamma_no_size_left,
+};
+
+struct fi_ops_cm gamma_no_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = no_setname,
+	.getname = no_getname,
+	.getpeer = gamma_no_getpeer,
+	.connect = gamma_no_connect,
+	.listen = gamma_no_listen,
+	.accept = gamma_no_accept,
+	.reject = gamma_no_reject,
+	.shutdown = gamma_no_shutdown,
+	.join = gamma_no_join,
+};
 
 struct fi_ops_tagged gamma_no_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Buffers for many messages (FI_MULTI_RECV): each message takes a piece, right behind the one
+ * before. The buffer is the user's again when too little of it is left and all pieces are complete.
+ * Called by post.c and match.c.
+ */
+#include "ep.h"
+
+int gamma_multi_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
+{
+	rx->spare = gamma_rx_get(rx_ctx, rx);
+	rx->multi = rx->spare;
+	rx->consumed = rx->released = false;
+	rx->pieces = 0;
+	rx->error = 0;
+	return rx->spare ? 0 : -FI_ENOMEM;
+}
+
+/* The list entry stays: what is linked where is the caller's. */
+static void drop_spare(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+{
+	struct gamma_rx *spare = whole->spare;
+
+	whole->spare = NULL;
+	if (!spare)
+		return;
+	spare->whole = NULL;
+	rx_ctx->used++; /* it did not count as long as it was a piece */
+	gamma_rx_put(rx_ctx, spare);
+}
+
+static void consume(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+{
+	drop_spare(rx_ctx, whole);
+	whole->consumed = true;
+	gamma_match_unlist(whole);
+	gamma_list_append(&rx_ctx->matched, &whole->entry);
+}
+
+static void cut_piece(struct gamma_rx *whole, struct gamma_rx *piece, uint64_t length)
+{
+	struct iovec *rest = &whole->recv.iov[0];
+
+	length = gamma_min(length, rest->iov_len);
+	piece->recv.iov[0] = (struct iovec){.iov_base = rest->iov_base, .iov_len = length};
+	piece->recv.iov_count = 1;
+	piece->recv.capacity = length;
+	piece->context = whole->context;
+	piece->flags = whole->flags;
+	piece->tag = piece->ignore = 0;
+	piece->source = whole->source;
+	piece->wanted = whole->wanted;
+	rest->iov_base = (char *) rest->iov_base + length;
+	rest->iov_len -= length;
+	whole->recv.capacity = rest->iov_len;
+	whole->pieces++;
+}
+
+/* Without memory for the next piece the buffer is given back early. */
+static struct gamma_rx *take_piece(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole,
+				   uint64_t length)
+{
+	struct gamma_rx *piece = whole->spare;
+
+	whole->spare = gamma_rx_get(rx_ctx, whole);
+	cut_piece(whole, piece, length);
+	if (!whole->spare || whole->recv.capacity < gamma_max(rx_ctx->min_multi, 1))
+		consume(rx_ctx, whole);
+	return piece;
+}
+
+struct gamma_rx *gamma_match_take(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep,
+				  struct gamma_rx *posted, uint64_t length)
+{
+	struct gamma_rx *taken = posted;
+
+	if (gamma_unlikely(posted->multi))
+		taken = take_piece(rx_ctx, posted, length);
+	else
+		gamma_match_unlist(posted);
+	taken->ep = ep;
+	gamma_list_append(&rx_ctx->matched, &taken->entry);
+	return taken;
+}
+
+bool gamma_multi_releases(const struct gamma_rx *rx)
+{
+	const struct gamma_rx *whole = rx->whole;
+
+	return whole && whole->consumed && whole->pieces == 1 && !whole->error;
+}
+
+/* All pieces are complete: unless the last one's completion has said so, the user is told. */
+static void end_whole(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole)
+{
+	bool silent = whole->released || !ep || (ep->closing && ep == rx_ctx->ep);
+
+	if (!silent && whole->error)
+		gamma_complete_unmatched(ep, whole, whole->error);
+	else if (!silent)
+		gamma_complete_release(ep, whole);
+	gamma_rx_put(rx_ctx, whole);
+}
+
+void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole,
+		      int error)
+{
+	whole->error = error;
+	consume(rx_ctx, whole);
+	if (!whole->pieces)
+		end_whole(rx_ctx, ep, whole);
+}
+
+void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+{
+	drop_spare(rx_ctx, whole);
+}
+
+void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece)
+{
+	struct gamma_rx *whole = piece->whole;
+
+	whole->pieces--;
+	if (whole->consumed && !whole->pieces)
+		end_whole(rx_ctx, piece->ep, whole);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Options and default flags of endpoints and shared contexts: for ep.c and shared.c. */
+#include "ep.h"
+
+/* The only option there is: of the others none means anything here. */
+static bool is_min_multi(int level, int option)
+{
+	return level == FI_OPT_ENDPOINT && option == FI_OPT_MIN_MULTI_RECV;
+}
+
+int gamma_rx_getopt(const struct gamma_rx_ctx *rx_ctx, int level, int option, void *value,
+		    size_t *len)
+{
+	size_t room;
+
+	if (!is_min_multi(level, option))
+		return -FI_ENOPROTOOPT;
+	if (!value || !len)
+		return -FI_EINVAL;
+	room = *len;
+	*len = sizeof(rx_ctx->min_multi);
+	if (room < sizeof(rx_ctx->min_multi))
+		return -FI_ETOOSMALL;
+	memcpy(value, &rx_ctx->min_multi, sizeof(rx_ctx->min_multi));
+	return 0;
+}
+
+int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
+		    size_t len)
+{
+	if (!is_min_multi(level, option))
+		return -FI_ENOPROTOOPT;
+	if (!value || len != sizeof(rx_ctx->min_multi))
+		return -FI_EINVAL;
+	gamma_domain_lock(rx_ctx->domain);
+	memcpy(&rx_ctx->min_multi, value, sizeof(rx_ctx->min_multi));
+	gamma_domain_unlock(rx_ctx->domain);
+	return 0;
+}
+
+int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags)
+{
+	bool tx, rx;
+	uint64_t *own;
+
+	if (!flags)
+		return -FI_EINVAL;
+	tx = *flags & FI_TRANSMIT;
+	rx = *flags & FI_RECV;
+	if (tx == rx)
+		return -FI_EINVAL;
+	own = tx ? &handle->tx_flags : &handle->rx_flags;
+	if (set)
+		*own = *flags & ~(FI_TRANSMIT | FI_RECV);
+	else
+		*flags = *own;
+	return 0;
+}
