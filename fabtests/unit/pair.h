@@ -11,6 +11,7 @@
 #include "unit.h"
 
 #include "engine/internal.h"
+#include "message/remote.h"
 
 #define US GAMMA_NS_PER_US
 #define MS GAMMA_NS_PER_MS
@@ -60,6 +61,7 @@ struct incoming { /* a posted receive */
 struct outgoing { /* a send; freed with the net */
 	struct outgoing *next;
 	struct gamma_send send;
+	struct gamma_remote remote; /* of an operation on remote memory: pair_remote.h */
 	uint8_t *bytes;
 	bool done;
 	int error;
