@@ -299,8 +299,12 @@ static void open_links(struct ping *ping)
 		.mtu = (uint32_t)gamma_min(ping->nic->mtu, UINT16_MAX),
 		.ring_bytes = RING_BYTES,
 	};
-	int fd = gamma_port_claim(ping->nic->mac, &ping->own_port);
-	int ret = fd < 0 ? fd : gamma_samehost_open(fd, &ping->stats, &ping->samehost);
+	struct gamma_samehost_attr samehost = {
+		.fd = gamma_port_claim(ping->nic->mac, &ping->own_port),
+		.tenant = geteuid(),
+	};
+	int ret = samehost.fd < 0 ? samehost.fd
+				  : gamma_samehost_open(&samehost, &ping->stats, &ping->samehost);
 
 	attr.port = ping->own_port;
 	if (!ret)

@@ -85,7 +85,7 @@ static void wait_for_frame(const struct ping *ping, uint64_t began, uint64_t unt
 
 	if (now < began + SPIN_US * GAMMA_NS_PER_US)
 		sched_yield();
-	else
+	else if (!link_of(ping)->ops->arm(link_of(ping)))
 		ppoll(&poll_fd, 1, &wait, NULL);
 }
 

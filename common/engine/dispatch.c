@@ -9,6 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
+static const uint8_t *payload_of(const struct gamma_arrival *arrival,
+				 const struct gamma_fields *fields)
+{
+	return arrival->payload ? arrival->payload
+				: arrival->frame + GAMMA_ETH_LEN + fields->header_len;
+}
+
 static void source_of(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
 		      struct gamma_addr *source)
 {
@@ -90,7 +97,7 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 			       const struct gamma_fields *fields, uint64_t now)
 {
 	const uint8_t *mac = arrival->frame + GAMMA_MAC_LEN;
-	const uint8_t *payload = arrival->frame + GAMMA_ETH_LEN + fields->header_len;
+	const uint8_t *payload = payload_of(arrival, fields);
 	struct gamma_flow *flow = gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
 	struct gamma_flow *known;
 	struct gamma_addr found;
@@ -159,7 +166,7 @@ static void take_datagram(struct gamma_endpoint *endpoint, const struct gamma_ar
 	source_of(arrival, fields, &source);
 	endpoint->local.stats.datagrams_in++;
 	endpoint->handlers.datagram(endpoint->context, &source, &envelope,
-				    arrival->frame + GAMMA_ETH_LEN + fields->header_len);
+				    payload_of(arrival, fields));
 }
 
 /* May this kind open a flow? Others are answers to something this endpoint never said. */
@@ -235,8 +242,8 @@ static bool payload_intact(const struct gamma_arrival *arrival, const struct gam
 {
 	if (gamma_likely(!(fields->extensions & GAMMA_EXT_PAYLOAD_CRC)))
 		return true;
-	return gamma_crc32c(0, arrival->frame + GAMMA_ETH_LEN + fields->header_len,
-			    fields->payload_len) == fields->payload_crc;
+	return gamma_crc32c(0, payload_of(arrival, fields), fields->payload_len) ==
+	       fields->payload_crc;
 }
 
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -287,6 +294,6 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		send_reset(endpoint, link, arrival, &fields, GAMMA_RESET_CLOSED);
 		return;
 	}
-	gamma_flow_receive(flow, &fields, arrival->frame + GAMMA_ETH_LEN + fields.header_len,
+	gamma_flow_receive(flow, &fields, payload_of(arrival, &fields),
 			   arrival_time(endpoint, arrival, now), now);
 }

@@ -73,14 +73,18 @@ static int open_links(struct gamma_endpoint *endpoint, const struct gamma_endpoi
 		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
 		.ring_bytes = attr->ring_bytes,
 	};
-	int fd = gamma_port_claim(attr->mac, port);
+	struct gamma_samehost_attr samehost = {
+		.fd = gamma_port_claim(attr->mac, port),
+		.tenant = attr->tenant,
+		.ring_bytes = attr->shm_bytes,
+	};
 	int ret;
 
-	if (fd < 0)
-		return fd;
-	ret = gamma_samehost_open(fd, stats, &endpoint->samehost);
+	if (samehost.fd < 0)
+		return samehost.fd;
+	ret = gamma_samehost_open(&samehost, stats, &endpoint->samehost);
 	if (ret) {
-		close(fd);
+		close(samehost.fd);
 		return ret;
 	}
 	packet.port = *port;
@@ -254,11 +258,20 @@ static unsigned take_in(struct gamma_endpoint *endpoint, struct gamma_link *link
 	return taken;
 }
 
-/* Looking at the samehost socket costs a system call: every time with neighbours, else rarely. */
-static bool look_at_samehost(const struct gamma_endpoint *endpoint)
+/* Neighbours that have ended: nothing more comes from them. */
+static void bury(struct gamma_endpoint *endpoint, uint64_t now)
 {
-	return endpoint->neighbours || endpoint->heard_neighbour ||
-	       endpoint->polls % GAMMA_LOOK_EVERY == 0;
+	struct gamma_link *link = endpoint->samehost;
+	struct gamma_place place;
+	const char *cause;
+
+	while ((cause = link->ops->lost(link, &place))) {
+		struct gamma_flow *flow =
+			gamma_peers_find(endpoint, place.mac, place.port, place.epoch);
+
+		if (flow)
+			gamma_flow_ended(flow, cause, now);
+	}
 }
 
 /* What is due now and then while frames arrive. */
@@ -282,22 +295,23 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = 0;
 	unsigned taken = take_in(endpoint, endpoint->packet, &now);
+	bool again;
 
 	if (taken && now >= endpoint->house_at)
 		keep_house(endpoint, now);
-	endpoint->polls++;
-	if (gamma_unlikely(look_at_samehost(endpoint)) &&
-	    take_in(endpoint, endpoint->samehost, &now)) {
-		endpoint->heard_neighbour = true;
-		taken = 1;
-	}
+	taken += take_in(endpoint, endpoint->samehost, &now);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
+	again = !gamma_list_empty(&local->stalled) &&
+		endpoint->samehost->ops->room(endpoint->samehost);
 	/* Nothing came and nothing waits: time passes unread most of the time. */
-	if (endpoint->idle % GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
+	if (!again && endpoint->idle % GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
 		return false;
 	endpoint->resets = 0;
 	if (!now)
 		now = gamma_now();
+	bury(endpoint, now);
+	if (again)
+		endpoint->stalled_until = now;
 	if (now >= local->next_deadline)
 		gamma_local_timeout(local, now);
 	gamma_output(endpoint, now);
@@ -313,14 +327,11 @@ uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint)
 
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 {
-	struct gamma_arrival arrival;
-
 	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
-	endpoint->polls = GAMMA_LOOK_EVERY - 1;
 	endpoint->idle = GAMMA_IDLE_SKIP - 1;
-	if (endpoint->packet->ops->next(endpoint->packet, &arrival))
-		return true;
-	return !gamma_list_empty(&endpoint->local.ready) && !endpoint->stalled_until;
+	return endpoint->packet->ops->arm(endpoint->packet) ||
+	       endpoint->samehost->ops->arm(endpoint->samehost) ||
+	       !gamma_list_empty(&endpoint->local.ready);
 }
 
 void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])

@@ -20,6 +20,7 @@ struct gamma_endpoint_attr {
 	uint32_t tenant;   /* user id */
 	uint64_t host;	   /* host identity */
 	size_t ring_bytes;
+	uint64_t shm_bytes; /* shared memory for the frames to each neighbour; 0: none */
 	uint64_t speed;	   /* of the NIC, bits/s; 0: unknown */
 	uint64_t budget;   /* bytes always allowed to be on their way to the NIC; 0: unbounded */
 	uint64_t linger;   /* ns: a close waits at most this long */

@@ -14,7 +14,6 @@ enum {
 	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call */
 	GAMMA_FLOW_TURN = 32,	   /* frames of one flow before the next one's turn */
 	GAMMA_IDLE_SKIP = 16,	   /* polls that found nothing before the clock is read */
-	GAMMA_LOOK_EVERY = 1024,   /* polls between two looks at the samehost link without neighbours */
 	GAMMA_YIELD_NEIGHBOUR = 32, /* polls in vain before the core is offered, with neighbours */
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
@@ -49,15 +48,14 @@ struct gamma_endpoint {
 	uint32_t chain_count;	    /* a power of two */
 	uint32_t flow_count;
 	uint32_t neighbours;	    /* flows over the samehost link */
-	uint32_t polls;		    /* progress calls, wraps around */
 	uint32_t idle;		    /* polls in a row that found nothing */
 	uint32_t resets;	    /* RESETs sent in this progress call */
 	bool datagram;
-	bool heard_neighbour; /* a frame has come in over the samehost link */
 	pid_t owner;
 	uint64_t linger;       /* ns */
-	uint64_t stalled_until; /* ns: no link is asked to send before this; 0: not stalled */
-	uint32_t stalls;       /* in a row, nothing taken in between */
+	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
+	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
+	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, samehost */
 	int64_t clock_offset;  /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	uint64_t clock_read;   /* ns: when that was read */
 	uint64_t house_at;     /* ns: no housekeeping before this */

@@ -42,9 +42,30 @@ static void refused(struct gamma_flow *flow)
 		flow->pending = 0;
 }
 
+/* Their flow, or the flows of their link, are tried again later, and each time in vain later
+ * still. */
+static void stall(struct gamma_endpoint *endpoint, bool same_host, uint64_t now)
+{
+	uint32_t *stalls = &endpoint->stalls[same_host];
+	uint64_t until = now + (GAMMA_STALL_US * GAMMA_NS_PER_US << *stalls);
+
+	endpoint->local.stats.send_stalls++;
+	*stalls = (uint32_t) gamma_min(*stalls + 1, GAMMA_STALLS_MAX);
+	if (!same_host)
+		endpoint->packet_until = until;
+	if (!endpoint->stalled_until || until < endpoint->stalled_until)
+		endpoint->stalled_until = until;
+}
+
+static void set_aside(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+{
+	gamma_list_remove(&flow->ready_entry);
+	gamma_list_append(&endpoint->local.stalled, &flow->ready_entry);
+}
+
 /* Hands the burst to its link. False: the link is full. */
-static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, unsigned count,
-		      uint64_t now)
+static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+		      unsigned count, uint64_t now)
 {
 	struct gamma_frame *burst = endpoint->burst;
 	int error;
@@ -52,7 +73,7 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 
 	count_out(&endpoint->local.stats, burst, sent);
 	if (gamma_likely(sent))
-		endpoint->stalls = 0;
+		endpoint->stalls[same_host] = 0;
 	if (gamma_likely(sent == count))
 		return true;
 	for (unsigned i = sent; i < count; i++)
@@ -61,44 +82,94 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 		refused(burst[sent].flow);
 		return true;
 	}
+	if (error == -EPROTO) {
+		gamma_flow_fail(burst[sent].flow, -ECONNRESET,
+				"what it wrote into shared memory makes no sense");
+		return true;
+	}
 	if (error == -EMSGSIZE) {
 		gamma_path_own_mtu(&endpoint->local, link->mtu);
 		return true;
 	}
-	endpoint->local.stats.send_stalls++;
-	endpoint->stalled_until = now + (GAMMA_STALL_US * GAMMA_NS_PER_US << endpoint->stalls);
-	endpoint->stalls = gamma_min(endpoint->stalls + 1, GAMMA_STALLS_MAX);
+	stall(endpoint, same_host, now);
 	return false;
 }
 
-static struct gamma_link *link_of(const struct gamma_endpoint *endpoint,
-				  const struct gamma_flow *flow)
+/* Frames of one flow to a neighbour, one by one: a burst would save nothing, and each neighbour may
+ * be full for itself. Returns how many. */
+static unsigned to_neighbour(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now)
 {
-	return flow->same_host ? endpoint->samehost : endpoint->packet;
+	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN; turn++) {
+		if (!gamma_flow_poll(flow, now, endpoint->burst))
+			return turn;
+		if (!hand_over(endpoint, endpoint->samehost, true, 1, now)) {
+			/* It has the frame back, and is ready, if it has not come to its end. */
+			if (!gamma_list_empty(&flow->ready_entry))
+				set_aside(endpoint, flow);
+			return turn;
+		}
+		if (!gamma_flow_usable(flow))
+			return turn;
+	}
+	gamma_list_remove(&flow->ready_entry);
+	gamma_flow_ready(flow);
+	return GAMMA_FLOW_TURN;
+}
+
+/* Frames of the ready flows at the head of the list that take the packet link. */
+static unsigned to_network(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_list *ready = &endpoint->local.ready;
+	unsigned count = 0;
+
+	while (count < GAMMA_BURST && !gamma_list_empty(ready)) {
+		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
+
+		if (flow->same_host || !collect(endpoint, flow, now, &count))
+			break;
+	}
+	if (count)
+		hand_over(endpoint, endpoint->packet, false, count, now);
+	return count;
+}
+
+/* The time to try again has come. */
+static void resume(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_list *stalled = &endpoint->local.stalled;
+
+	endpoint->stalled_until = 0;
+	if (endpoint->packet_until <= now)
+		endpoint->packet_until = 0;
+	while (!gamma_list_empty(stalled)) {
+		struct gamma_list *entry = stalled->next;
+
+		gamma_list_remove(entry);
+		gamma_list_append(&endpoint->local.ready, entry);
+	}
 }
 
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *ready = &endpoint->local.ready;
-	unsigned budget = GAMMA_SEND_BUDGET;
+	unsigned budget = GAMMA_SEND_BUDGET, count;
 
-	if (endpoint->stalled_until > now)
-		return;
-	endpoint->stalled_until = 0;
+	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
+		resume(endpoint, now);
 	while (!gamma_list_empty(ready) && budget) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
-		struct gamma_link *link = link_of(endpoint, flow);
-		unsigned count = 0;
 
-		collect(endpoint, flow, now, &count);
-		/* Other ready flows of the same link fill the burst. */
-		while (count < GAMMA_BURST && !gamma_list_empty(ready)) {
-			flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
-			if (link_of(endpoint, flow) != link || !collect(endpoint, flow, now, &count))
-				break;
+		if (flow->same_host) {
+			count = to_neighbour(endpoint, flow, now);
+		} else if (gamma_unlikely(endpoint->packet_until)) {
+			set_aside(endpoint, flow);
+			if (!endpoint->stalled_until ||
+			    endpoint->packet_until < endpoint->stalled_until)
+				endpoint->stalled_until = endpoint->packet_until;
+			continue;
+		} else {
+			count = to_network(endpoint, now);
 		}
-		if (count && !hand_over(endpoint, link, count, now))
-			return;
 		budget -= (unsigned) gamma_min(count, budget);
 	}
 }

@@ -93,6 +93,18 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
 	end(flow, GAMMA_FLOW_FAILED, error);
 }
 
+void gamma_flow_ended(struct gamma_flow *flow, const char *cause, uint64_t now)
+{
+	struct gamma_local *local = flow->local;
+
+	if (flow->state != GAMMA_FLOW_OPEN)
+		return;
+	if (gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
+		local->handlers->failed(local->context, flow, -ECONNRESET, cause);
+	end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
+	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
+}
+
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now)
 {
 	if (flow->state != GAMMA_FLOW_LOOKUP)
@@ -216,13 +228,7 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 		gamma_timer_stop(flow, GAMMA_TIMER_BYE);
 		return;
 	}
-	if (flow->state == GAMMA_FLOW_OPEN) {
-		if (gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
-			flow->local->handlers->failed(flow->local->context, flow, -ECONNRESET,
-						      "it has closed its endpoint");
-		end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
-		gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
-	}
+	gamma_flow_ended(flow, "it has closed its endpoint", now);
 	gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
 }
 

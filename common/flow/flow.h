@@ -242,7 +242,8 @@ struct gamma_flow {
 	struct gamma_loss loss;
 	struct gamma_path path;
 	struct gamma_message_state messages;
-	struct gamma_list ready_entry; /* in local->ready while it may have frames to send */
+	struct gamma_list ready_entry; /* in local->ready while it may have frames to send, or in
+					* local->stalled while its link takes none */
 	struct gamma_list timed_entry; /* in local->timed while a deadline is set */
 	struct gamma_list all_entry;   /* in local->flows */
 	struct gamma_flow *hash_next;  /* engine's table */
@@ -291,6 +292,7 @@ struct gamma_local {
 	struct gamma_pool pool;
 	struct gamma_list flows;
 	struct gamma_list ready; /* flows that may have frames to send, served in turn */
+	struct gamma_list stalled; /* flows that would be ready if their link took frames */
 	struct gamma_list timed; /* flows with a deadline */
 	uint64_t resumed;	 /* ns: when timers last ran after this process had been stopped */
 	uint64_t next_deadline;	 /* ns: not later than the earliest deadline of a flow */
@@ -334,6 +336,8 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to);
 /* Everything outstanding ends with error (negative errno). */
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
+/* The peer is no more, as is known for certain. */
+void gamma_flow_ended(struct gamma_flow *flow, const char *cause, uint64_t now);
 /* Begins to say BYE. */
 void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
 /* Whether a closing endpoint should wait for this flow: something is not acknowledged, or the

@@ -27,6 +27,7 @@ void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, u
 	local->next_deadline = GAMMA_NEVER;
 	gamma_list_init(&local->flows);
 	gamma_list_init(&local->ready);
+	gamma_list_init(&local->stalled);
 	gamma_list_init(&local->timed);
 	gamma_pool_init(&local->pool, slots);
 	gamma_transfers_init(&local->announced);

@@ -51,6 +51,10 @@
 	X(batched, "messages sent in frames shared with others")                                   \
 	X(send_calls, "system calls to send")                                                      \
 	X(receive_calls, "system calls to receive (the ring needs none)")                          \
+	X(ring_frames_out, "frames handed to a neighbour through shared memory")                   \
+	X(ring_frames_in, "frames taken from shared memory")                                       \
+	X(ring_wakes, "system calls to wake a neighbour that slept")                               \
+	X(rings_refused, "neighbours that frames go to through a socket for want of shared memory") \
 	X(bytes_copied_out, "bytes copied in user space on the way out")                           \
 	X(bytes_copied_in, "bytes copied in user space on the way in")
 

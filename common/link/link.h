@@ -13,16 +13,31 @@
 
 struct gamma_link;
 
+/* An endpoint, as links know it. */
+struct gamma_place {
+	uint8_t mac[GAMMA_MAC_LEN];
+	uint16_t port;	/* host order */
+	uint32_t epoch; /* ditto */
+};
+
 struct gamma_link_ops {
 	/* Sends a burst; returns how many frames left. Fewer than count: the next one could not
-	 * leave now (*error says why: -EAGAIN to try again later, -ECONNREFUSED nobody there, -EMSGSIZE
-	 * the NIC's MTU has been lowered: the link's `mtu` says to what). */
+	 * leave now (*error says why: -EAGAIN to try again later, -ECONNREFUSED nobody there, -EPROTO
+	 * who is there writes nonsense, -EMSGSIZE the NIC's MTU has been lowered: the link's `mtu`
+	 * says to what). */
 	unsigned (*send)(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
 			 int *error);
+	/* samehost only. Whether a way that was full is worth another try, before its time. */
+	bool (*room)(struct gamma_link *link);
 	/* Lends the oldest frame that arrived; false: none. */
 	bool (*next)(struct gamma_link *link, struct gamma_arrival *arrival);
 	/* Gives it back. Exactly once for each next, in order. */
 	void (*release)(struct gamma_link *link);
+	/* To be called before sleeping on fd. True: do not, something waits. */
+	bool (*arm)(struct gamma_link *link);
+	/* samehost only. A neighbour that has ended, all of whose frames have been taken; returns
+	 * the cause, for people, or NULL: there is none. */
+	const char *(*lost)(struct gamma_link *link, struct gamma_place *place);
 	/* Reads the kernel's counters into stats. */
 	void (*count)(struct gamma_link *link);
 	void (*close)(struct gamma_link *link);
@@ -61,9 +76,17 @@ int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *
 
 /* ---- samehost.c ---- */
 
-/* Carries frames between processes of this network namespace over the port's own socket, which it
- * takes over. */
-int gamma_samehost_open(int fd, struct gamma_stats *stats, struct gamma_link **link);
-enum { GAMMA_SAMEHOST_MTU = 65535 };
+struct gamma_samehost_attr {
+	int fd;		     /* the port's socket, which the link takes over */
+	uint32_t tenant;     /* user id */
+	uint64_t ring_bytes; /* shared memory for the frames to each neighbour; 0: none */
+};
+/* Carries frames between processes of this network namespace. */
+int gamma_samehost_open(const struct gamma_samehost_attr *attr, struct gamma_stats *stats,
+			struct gamma_link **link);
+enum {
+	GAMMA_SAMEHOST_MTU = 65535, /* bytes: what a socket carries */
+	GAMMA_RING_MTU = 16640,	    /* bytes: frames in shared memory; 16 KiB and their header */
+};
 
 #endif /* GAMMA_LINK_H */

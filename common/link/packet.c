@@ -138,6 +138,7 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->frame = (const uint8_t *) slot + slot->tp_mac;
 	/* A frame cut to the slot is handed on short: the parser sees that it is incomplete. */
 	arrival->len = slot->tp_snaplen;
+	arrival->payload = NULL;
 	arrival->stamp = slot->tp_sec * GAMMA_NS_PER_S + slot->tp_nsec;
 	return true;
 }
@@ -174,10 +175,19 @@ static void packet_close(struct gamma_link *link)
 	free(packet);
 }
 
+/* Whoever sleeps is woken by the kernel in any case. */
+static bool packet_arm(struct gamma_link *link)
+{
+	struct gamma_arrival arrival;
+
+	return packet_next(link, &arrival);
+}
+
 static const struct gamma_link_ops packet_ops = {
 	.send = packet_send,
 	.next = packet_next,
 	.release = packet_release,
+	.arm = packet_arm,
 	.count = packet_count,
 	.close = packet_close,
 };

@@ -1,111 +1,240 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Between processes of one host: frames to the own MAC never come back from a NIC, so they go
- * through the receiver's port socket (AF_UNIX datagrams, which keep order and are not lost). The
- * kernel vouches for the sender's user id.
+ * The link between processes of one host: frames to the own MAC never come back from a NIC. They go
+ * through shared memory (outbox.c, inbox.c), or through the receiver's port socket (AF_UNIX
+ * datagrams, which keep order and are not lost) where there is none. The kernel vouches for the
+ * sender's user id in both cases.
+ *
+ * While frames come and go through shared memory no system call is made; the descriptors behind
+ * the epoll are looked at now and then, and whenever this process has slept.
  */
-#include "link/link.h"
+#include "link/samehost.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
 #include <unistd.h>
-
-#include "base/base.h"
 
 enum {
 	FRAME_MAX = GAMMA_ETH_LEN + GAMMA_SAMEHOST_MTU,
 	SEND_BUFFER = 4 << 20, /* bytes */
 	SLOTS = 1024,	       /* nominal: the sender waits instead of losing frames */
+	LOOK_EVERY = 1024,     /* polls between two looks at the descriptors */
+	LOOK_AGAIN = 2,	       /* polls that look after having slept */
+	EVENTS = 16,	       /* descriptors looked at in one go */
 };
 
-struct samehost_link {
-	struct gamma_link link;
-	uint8_t *frame; /* FRAME_MAX bytes, the one lent */
-};
-
-static bool send_one(struct gamma_link *link, const struct gamma_frame *frame)
+bool gamma_samehost_watch(struct gamma_samehost *samehost, int fd, enum gamma_watch *watch)
 {
-	struct iovec iov[1 + GAMMA_FRAME_IOV];
-	struct sockaddr_un name;
-	uint16_t port = (uint16_t) (frame->head[GAMMA_ETH_LEN] << 8 | frame->head[GAMMA_ETH_LEN + 1]);
-	struct msghdr msg = {
-		.msg_name = &name,
-		.msg_namelen = gamma_port_name(frame->head, port, &name),
-		.msg_iov = iov,
-		.msg_iovlen = 1 + frame->iov_count,
-	};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
-	iov[0].iov_base = (void *) frame->head;
-	iov[0].iov_len = frame->head_len;
-	memcpy(iov + 1, frame->iov, frame->iov_count * sizeof(*iov));
-	link->stats->send_calls++;
-	return sendmsg(link->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	return !epoll_ctl(samehost->link.fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+void gamma_samehost_drop(struct gamma_samehost *samehost, int *fd)
+{
+	if (*fd < 0)
+		return;
+	/* A child may still have it open, so that closing alone would not end the watch. */
+	if (getpid() == samehost->process)
+		epoll_ctl(samehost->link.fd, EPOLL_CTL_DEL, *fd, NULL);
+	close(*fd);
+	*fd = -1;
+}
+
+/* ---- the way out ---- */
+
+static int send_one(struct gamma_samehost *samehost, const struct gamma_frame *frame)
+{
+	struct gamma_outbox *outbox = gamma_outbox_for(samehost, frame);
+
+	if (gamma_likely(outbox))
+		return gamma_outbox_put(samehost, outbox, frame);
+	return gamma_samehost_send_datagram(samehost, frame->head, frame->head_len, frame->iov,
+					    frame->iov_count);
 }
 
 static unsigned samehost_send(struct gamma_link *link, const struct gamma_frame *frames,
 			      unsigned count, int *error)
 {
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 	unsigned done = 0;
+	int ret = 0;
 
-	while (done < count && send_one(link, &frames[done]))
+	while (done < count) {
+		ret = send_one(samehost, &frames[done]);
+		if (gamma_unlikely(ret))
+			break;
 		done++;
-	*error = done < count && errno == ECONNREFUSED ? -ECONNREFUSED : -EAGAIN;
+	}
+	*error = ret == -ECONNREFUSED || ret == -EPROTO ? ret : -EAGAIN;
 	return done;
 }
 
-/* May this user send in the tenant's name that the frame bears? Root may in any. */
-static bool entitled(const struct msghdr *msg, const uint8_t *frame)
+static bool samehost_room(struct gamma_link *link)
 {
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
-	struct ucred cred;
-	uint32_t tenant;
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
-	if (!cmsg || cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_CREDENTIALS)
-		return false;
-	memcpy(&cred, CMSG_DATA(cmsg), sizeof(cred));
-	memcpy(&tenant, frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant), 4);
-	return cred.uid == 0 || cred.uid == __builtin_bswap32(tenant);
+	return gamma_outbox_room(samehost);
 }
 
-static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival)
+/* ---- the way in ---- */
+
+/* May this user send in the tenant's name that the frame bears? Root may in any. */
+static bool entitled(const struct gamma_enclosed *enclosed, const uint8_t *frame)
 {
-	struct samehost_link *samehost = gamma_container_of(link, struct samehost_link, link);
-	union {
-		char space[CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} control;
+	uint32_t tenant;
+
+	memcpy(&tenant, frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant), 4);
+	return enclosed->sender.uid == 0 ||
+	       (enclosed->sender.uid != (uid_t) -1 &&
+		enclosed->sender.uid == __builtin_bswap32(tenant));
+}
+
+static void take_handover(struct gamma_samehost *samehost, ssize_t len,
+			  const struct gamma_enclosed *enclosed)
+{
+	struct gamma_handover handover;
+
+	if (len == sizeof(handover)) {
+		memcpy(&handover, samehost->frame, sizeof(handover));
+		gamma_inbox_accept(samehost, &handover, enclosed);
+		return;
+	}
+	samehost->link.stats->malformed++;
+	close(enclosed->fds[0]);
+	close(enclosed->fds[1]);
+}
+
+static ssize_t receive(struct gamma_samehost *samehost, struct gamma_enclosed *enclosed)
+{
+	union gamma_enclosure control;
 	struct iovec iov = {.iov_base = samehost->frame, .iov_len = FRAME_MAX};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	ssize_t len;
 
-	for (;;) {
-		struct msghdr msg = {
-			.msg_iov = &iov,
-			.msg_iovlen = 1,
-			.msg_control = control.space,
-			.msg_controllen = sizeof(control.space),
-		};
-		ssize_t len;
+	samehost->link.stats->receive_calls++;
+	len = recvmsg(samehost->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (len >= 0)
+		gamma_enclosed_read(&msg, enclosed);
+	return len;
+}
 
-		link->stats->receive_calls++;
-		len = recvmsg(link->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-		if (len < 0)
-			return false;
-		if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN || !entitled(&msg, samehost->frame)) {
-			link->stats->malformed++;
+static bool next_datagram(struct gamma_samehost *samehost, struct gamma_arrival *arrival)
+{
+	struct gamma_enclosed enclosed;
+	ssize_t len;
+
+	while ((len = receive(samehost, &enclosed)) >= 0) {
+		samehost->alert = GAMMA_SAMEHOST_ALERT;
+		if (enclosed.fds[0] >= 0) {
+			take_handover(samehost, len, &enclosed);
+			continue;
+		}
+		if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN || !entitled(&enclosed, samehost->frame)) {
+			samehost->link.stats->malformed++;
 			continue;
 		}
 		arrival->frame = samehost->frame;
 		arrival->len = (size_t) len;
+		arrival->payload = NULL;
 		arrival->stamp = 0;
 		return true;
 	}
+	samehost->readable = false;
+	return false;
+}
+
+/* One of the descriptors has something to say. */
+static void heard(struct gamma_samehost *samehost, enum gamma_watch *watch)
+{
+	switch (*watch) {
+	case GAMMA_WATCH_PORT:
+		samehost->readable = true;
+		break;
+	case GAMMA_WATCH_OUTBOX:
+		gamma_outbox_heard(samehost, gamma_container_of(watch, struct gamma_outbox, watch));
+		break;
+	case GAMMA_WATCH_INBOX:
+		gamma_inbox_heard(samehost, gamma_container_of(watch, struct gamma_inbox, watch));
+		break;
+	case GAMMA_WATCH_PROCESS:
+		gamma_inbox_process_ended(
+			samehost, gamma_container_of(watch, struct gamma_inbox, watch_process));
+		break;
+	}
+}
+
+static void look(struct gamma_samehost *samehost)
+{
+	struct epoll_event events[EVENTS];
+	int count;
+
+	samehost->link.stats->receive_calls++;
+	count = epoll_wait(samehost->link.fd, events, EVENTS, 0);
+	for (int i = 0; i < count; i++)
+		heard(samehost, events[i].data.ptr);
+}
+
+static void wake_up(struct gamma_samehost *samehost)
+{
+	gamma_inbox_disarm(samehost);
+	samehost->armed = false;
+	if (samehost->alert < LOOK_AGAIN)
+		samehost->alert = LOOK_AGAIN;
+}
+
+static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival)
+{
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+
+	if (gamma_unlikely(samehost->armed))
+		wake_up(samehost);
+	if (gamma_unlikely(samehost->alert || ++samehost->polls % LOOK_EVERY == 0)) {
+		samehost->alert -= samehost->alert > 0;
+		if (!samehost->readable)
+			look(samehost);
+		if (samehost->readable && next_datagram(samehost, arrival))
+			return true;
+	}
+	return gamma_inbox_next(samehost, arrival);
 }
 
 static void samehost_release(struct gamma_link *link)
 {
-	(void) link;
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+
+	if (gamma_likely(samehost->lent))
+		gamma_ring_release(&samehost->lent->ring);
+	samehost->lent = NULL;
+}
+
+static bool samehost_arm(struct gamma_link *link)
+{
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+
+	samehost->armed = true;
+	return gamma_inbox_arm(samehost) || samehost->readable || samehost->ended;
+}
+
+/* What a neighbour has sent before its end is taken first. */
+static const char *samehost_lost(struct gamma_link *link, struct gamma_place *place)
+{
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	const char *cause;
+
+	if (gamma_likely(!samehost->ended) || samehost->readable || gamma_inbox_waits(samehost))
+		return NULL;
+	samehost->ended--;
+	cause = gamma_outbox_lost(samehost, place);
+	return cause ? cause : gamma_inbox_lost(samehost, place);
 }
 
 static void samehost_count(struct gamma_link *link)
@@ -113,45 +242,93 @@ static void samehost_count(struct gamma_link *link)
 	(void) link;
 }
 
-static void samehost_close(struct gamma_link *link)
-{
-	struct samehost_link *samehost = gamma_container_of(link, struct samehost_link, link);
+/* ---- life ---- */
 
-	close(link->fd);
+static void free_link(struct gamma_samehost *samehost)
+{
+	if (samehost->link.fd >= 0)
+		close(samehost->link.fd);
 	free(samehost->frame);
 	free(samehost);
 }
 
+static void samehost_close(struct gamma_link *link)
+{
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+
+	gamma_outbox_close_all(samehost);
+	gamma_inbox_close_all(samehost);
+	close(samehost->fd);
+	free_link(samehost);
+}
+
 static const struct gamma_link_ops samehost_ops = {
 	.send = samehost_send,
+	.room = samehost_room,
 	.next = samehost_next,
 	.release = samehost_release,
+	.arm = samehost_arm,
+	.lost = samehost_lost,
 	.count = samehost_count,
 	.close = samehost_close,
 };
 
-int gamma_samehost_open(int fd, struct gamma_stats *stats, struct gamma_link **link)
+/* A power of two within bounds; 0 stays 0. */
+static uint32_t ring_size(uint64_t wanted)
 {
-	struct samehost_link *samehost = calloc(1, sizeof(*samehost));
+	uint32_t size = GAMMA_SEGMENT_MIN;
+
+	if (!wanted)
+		return 0;
+	while (size < wanted && size < GAMMA_SEGMENT_MAX)
+		size *= 2;
+	return size;
+}
+
+static int set_up(struct gamma_samehost *samehost, const struct gamma_samehost_attr *attr)
+{
 	int one = 1, bytes = SEND_BUFFER;
 
-	if (samehost)
-		samehost->frame = malloc(FRAME_MAX);
-	if (!samehost || !samehost->frame) {
-		free(samehost);
+	samehost->frame = malloc(FRAME_MAX);
+	if (!samehost->frame)
 		return -ENOMEM;
-	}
-	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one))) {
-		free(samehost->frame);
-		free(samehost);
+	samehost->link.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (samehost->link.fd < 0 ||
+	    setsockopt(attr->fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) ||
+	    !gamma_samehost_watch(samehost, attr->fd, &samehost->watch))
 		return -errno;
+	setsockopt(attr->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	if (getrandom(samehost->nonce, sizeof(samehost->nonce), 0) != sizeof(samehost->nonce))
+		return -EAGAIN;
+	return 0;
+}
+
+int gamma_samehost_open(const struct gamma_samehost_attr *attr, struct gamma_stats *stats,
+			struct gamma_link **link)
+{
+	struct gamma_samehost *samehost = calloc(1, sizeof(*samehost));
+	int ret;
+
+	if (!samehost)
+		return -ENOMEM;
+	samehost->link = (struct gamma_link){
+		.ops = &samehost_ops,
+		.stats = stats,
+		.fd = -1,
+		.mtu = GAMMA_RING_MTU,
+		.slots = SLOTS,
+	};
+	samehost->fd = attr->fd;
+	samehost->process = getpid();
+	samehost->watch = GAMMA_WATCH_PORT;
+	samehost->tenant = attr->tenant;
+	samehost->ring_bytes = ring_size(attr->ring_bytes);
+	gamma_list_init(&samehost->full);
+	ret = set_up(samehost, attr);
+	if (ret) {
+		free_link(samehost);
+		return ret;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	samehost->link.ops = &samehost_ops;
-	samehost->link.stats = stats;
-	samehost->link.fd = fd;
-	samehost->link.mtu = GAMMA_SAMEHOST_MTU;
-	samehost->link.slots = SLOTS;
 	*link = &samehost->link;
 	return 0;
 }

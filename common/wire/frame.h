@@ -34,6 +34,7 @@ struct gamma_frame {
 struct gamma_arrival {
 	const uint8_t *frame; /* from the Ethernet header on */
 	size_t len;	      /* bytes, Ethernet padding included */
+	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
 	uint64_t stamp;	      /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
 };
 

@@ -109,6 +109,7 @@ static void inject(struct net *net, const struct record *record)
 				    flow_from(net, from) ? net->nodes[from].ep.local.addr.mac : mac,
 				    GAMMA_ETHERTYPE, room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX);
 	arrival.len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
+	arrival.payload = NULL;
 	arrival.stamp = net->now;
 	if (record->how & HOW_DAMAGED)
 		((uint8_t *) arrival.frame)[record->offset % arrival.len] ^= record->op | 1;

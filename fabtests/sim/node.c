@@ -41,6 +41,8 @@ static uint64_t next_run(const struct node *node)
 	if (node->ring_count)
 		when = sim->now + POLL_NS;
 	if (!gamma_list_empty(&local->ready))
+		when = sim->now;
+	else if (node->ep.stalled_until)
 		when = gamma_min(when, gamma_max(node->ep.stalled_until, sim->now));
 	if (node->state != NODE_ALIVE)
 		when = gamma_min(when, gamma_min(node->closing_until, sim->now + SIM_MS));

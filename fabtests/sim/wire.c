@@ -316,6 +316,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 		return false;
 	arrival->frame = node->ring_head->bytes;
 	arrival->len = node->ring_head->len;
+	arrival->payload = NULL;
 	arrival->stamp = 0;
 	return true;
 }

@@ -210,6 +210,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	frame = gamma_list_first(&node->ring, struct wire_frame, entry);
 	arrival->frame = frame->bytes;
 	arrival->len = frame->len;
+	arrival->payload = NULL;
 	arrival->stamp = frame->at;
 	return true;
 }
@@ -688,7 +689,8 @@ static void progress(struct node *node)
 	node->ep.resets = 0;
 	if (net->now >= local->next_deadline)
 		gamma_local_timeout(local, net->now);
-	while (!gamma_list_empty(&local->ready) && node->ep.stalled_until <= net->now) {
+	while (!gamma_list_empty(&local->ready) ||
+	       (node->ep.stalled_until && node->ep.stalled_until <= net->now)) {
 		gamma_output(&node->ep, net->now);
 		if (++net->steps > net->steps_max)
 			fail_msg("livelock: %lu steps", net->steps);
@@ -704,6 +706,8 @@ static uint64_t next_event(const struct node *node)
 	if (node->ring_count)
 		when = 0;
 	if (!gamma_list_empty(&local->ready))
+		when = 0;
+	else if (node->ep.stalled_until)
 		when = gamma_min(when, node->ep.stalled_until);
 	return gamma_max(when, node->wakes);
 }

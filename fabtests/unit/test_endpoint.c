@@ -119,6 +119,7 @@ static struct gamma_endpoint_attr attr(unsigned which)
 		.tenant = TENANT,
 		.host = which == FAR ? 2 : 1,
 		.ring_bytes = 4 << 20,
+		.shm_bytes = 65536,
 		.linger = GAMMA_NS_PER_S,
 		.limits = {
 			.inject_size = 256,

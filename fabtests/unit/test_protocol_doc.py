@@ -75,7 +75,7 @@ class Header:
 
     def layout(self, structure):
         """[(field, offset, bytes)]"""
-        body = re.search(r"struct %s \{(.*?)\} __attribute__\(\(packed\)\);" % structure,
+        body = re.search(r"struct %s \{(.*?)\}(?: __attribute__\(\(packed\)\))?;" % structure,
                          self.text, flags=re.S).group(1)
         fields, offset = [], 0
         for width, name, count in re.findall(r"(uint\d+_t) (\w+)(?:\[(.*?)\])?;", body):
@@ -108,6 +108,16 @@ def rows_below(all_tables, words, first_cell):
             if starts:
                 return rows[starts[0]:]
     sys.exit("doc/protocol.md has no table '%s' under '%s'" % (first_cell, words))
+
+
+def table_below(all_tables, words, first_cell, third_cell):
+    """The same, but one table only, that which has third_cell in its first row (None: any)."""
+    rows = rows_below(all_tables, words, first_cell)
+    starts = [i for i, row in enumerate(rows) if row[0] == first_cell] + [len(rows)]
+    for begin, end in zip(starts, starts[1:]):
+        if third_cell in (None, rows[begin][2]):
+            return [row for row in rows[begin:end] if len(row) == len(rows[begin])]
+    sys.exit("doc/protocol.md has no table '%s' under '%s'" % (third_cell, words))
 
 
 def numbered(rows):
@@ -195,6 +205,18 @@ def check_constants(wire, flow, rows):
     check("constants of the implementation", chosen, declared)
 
 
+def check_segment(rows):
+    """What processes of one host must agree on."""
+    header = Header("common/wire/segment.h")
+    for name in ("segment", "record", "handover"):
+        documented = rows("Segment" if name != "handover" else "Hand-over", "offset", name)
+        check(name, documented_layout(documented), header.layout("gamma_" + name))
+    check("bytes on the pair", numbered(rows("Hand-over", "byte", None)),
+          header.enum("gamma_handover_byte", "GAMMA_HANDOVER_"))
+    check("constants of segments", documented_constants(rows("9.3", "constant", None)),
+          declared_constants(header))
+
+
 def flow_constants():
     """The first enumeration of flow.h, which is the implementation's constants."""
     text = re.sub(r"/\*.*?\*/", "", read("common/flow/flow.h"), flags=re.S)
@@ -228,6 +250,8 @@ def main():
     check("flags", {name: 1 << bit for name, bit in numbered(rows("Flags", "bit")).items()},
           wire.enum("gamma_flag", "GAMMA_FLAG_"))
     check_extensions(wire, documented_extensions(rows("Extensions", "bit")))
+    check_segment(lambda words, first_cell, third_cell:
+                  table_below(found, words, first_cell, third_cell))
     check_constants(wire, flow_constants(), rows("Constants", "constant"))
     print("%(passed)d passed, %(failed)d failed" % results)
     return 1 if results["failed"] else 0

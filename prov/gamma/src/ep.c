@@ -225,6 +225,7 @@ static int create_endpoint(struct gamma_ep *ep)
 		.tenant = geteuid(),
 		.host = gamma_host_identity(),
 		.ring_bytes = gamma_settings.ring_size,
+		.shm_bytes = gamma_settings.shm_size,
 		.speed = nic->speed,
 		.budget = gamma_settings.budget,
 		.linger = gamma_settings.linger,

@@ -123,6 +123,7 @@ struct gamma_settings {
 	uint64_t unexpected_size; /* FI_GAMMA_UNEXPECTED_SIZE: bytes kept that nobody has asked for */
 	uint64_t peer_timeout; /* FI_GAMMA_PEER_TIMEOUT: ns without any answer until a peer is dead */
 	uint64_t linger;     /* FI_GAMMA_LINGER: ns that a close waits for the last acks */
+	uint64_t shm_size;   /* FI_GAMMA_SHM_SIZE: bytes shared with each neighbour; 0: none */
 	uint64_t budget;     /* FI_GAMMA_BUDGET: bytes on their way to a NIC; 0: no bound */
 };
 extern struct gamma_settings gamma_settings;

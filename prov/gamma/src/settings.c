@@ -63,6 +63,9 @@ static const struct number_setting numbers[] = {
 	{NUMBER(unexpected_size), 1, 64 << 20, 1ull << 40, 0, "0 to 1099511627776 bytes",
 	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it waits "
 	 "at its sender (default: 67108864)"},
+	{NUMBER(shm_size), 1, 64 << 10, 1 << 30, 0, "0 to 1073741824 bytes",
+	 "Shared memory for the frames to each process of this host that is sent to; 0: none, frames go "
+	 "through sockets (default: 65536)"},
 	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS,
 	 "0.001 to 86400 seconds",
 	 "Time without any answer until a peer counts as dead (default: 120)"},

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The way from a neighbour: shared memory that it has made and handed over. Everything in it may
+ * change at any time: a frame's head is copied before it is looked at, and the rest is only copied.
+ */
+#include "link/samehost.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { TURN = 16 /* frames of one neighbour before the next one's turn */ };
+
+/* ---- taking a segment ---- */
+
+static int open_process(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+	return pid > 0 ? (int) syscall(SYS_pidfd_open, pid, 0) : -1;
+#else
+	(void) pid;
+	return -1;
+#endif
+}
+
+static void free_inbox(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+{
+	if (inbox->segment)
+		gamma_segment_unmap(inbox->segment, inbox->bytes);
+	gamma_samehost_drop(samehost, &inbox->fd);
+	gamma_samehost_drop(samehost, &inbox->pid_fd);
+	free(inbox);
+}
+
+static bool room_for_one(struct gamma_samehost *samehost)
+{
+	uint32_t room = samehost->inbox_room ? 2 * samehost->inbox_room : 8;
+	struct gamma_inbox **inboxes;
+
+	if (samehost->inbox_count < samehost->inbox_room)
+		return true;
+	if (samehost->inbox_count >= GAMMA_INBOXES_MAX)
+		return false;
+	inboxes = realloc(samehost->inboxes, room * sizeof(struct gamma_inbox *));
+	if (!inboxes)
+		return false;
+	samehost->inboxes = inboxes;
+	samehost->inbox_room = room;
+	return true;
+}
+
+/* Whether it is of our kind and from whom frames are taken: our own tenant, or root. */
+static bool acceptable(const struct gamma_samehost *samehost, const struct gamma_handover *handover,
+		       const struct gamma_enclosed *enclosed)
+{
+	return samehost->ring_bytes && handover->magic == GAMMA_SEGMENT_MAGIC &&
+	       handover->version == GAMMA_SEGMENT_VERSION &&
+	       (enclosed->sender.uid == 0 || enclosed->sender.uid == samehost->tenant);
+}
+
+static bool set_up(struct gamma_samehost *samehost, struct gamma_inbox *inbox, int segment_fd)
+{
+	const uint8_t taken = GAMMA_HANDOVER_TAKEN;
+
+	if (gamma_segment_map(segment_fd, &inbox->bytes, &inbox->segment)) {
+		inbox->segment = NULL;
+		return false;
+	}
+	if (!gamma_ring_join(&inbox->ring, inbox->segment, inbox->bytes, samehost->link.mtu) ||
+	    !room_for_one(samehost) || !gamma_samehost_watch(samehost, inbox->fd, &inbox->watch))
+		return false;
+	inbox->pid_fd = open_process(inbox->pid);
+	if (inbox->pid_fd >= 0 &&
+	    !gamma_samehost_watch(samehost, inbox->pid_fd, &inbox->watch_process))
+		gamma_samehost_drop(samehost, &inbox->pid_fd);
+	samehost->link.stats->send_calls++;
+	return send(inbox->fd, &taken, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EPIPE;
+}
+
+static struct gamma_inbox *new_inbox(struct gamma_samehost *samehost,
+				     const struct gamma_handover *handover,
+				     const struct gamma_enclosed *enclosed)
+{
+	struct gamma_inbox *inbox = calloc(1, sizeof(*inbox));
+
+	if (!inbox) {
+		close(enclosed->fds[1]);
+		return NULL;
+	}
+	inbox->watch = GAMMA_WATCH_INBOX;
+	inbox->watch_process = GAMMA_WATCH_PROCESS;
+	memcpy(inbox->writer.mac, handover->ethernet + GAMMA_MAC_LEN, GAMMA_MAC_LEN);
+	inbox->writer.port = handover->src_port;
+	inbox->writer.epoch = handover->src_epoch;
+	inbox->uid = enclosed->sender.uid;
+	inbox->pid = enclosed->sender.pid;
+	inbox->fd = enclosed->fds[1];
+	inbox->pid_fd = -1;
+	memcpy(inbox->ethernet, handover->ethernet, GAMMA_ETH_LEN);
+	if (set_up(samehost, inbox, enclosed->fds[0]))
+		return inbox;
+	free_inbox(samehost, inbox);
+	return NULL;
+}
+
+void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_handover *handover,
+			const struct gamma_enclosed *enclosed)
+{
+	struct gamma_inbox *inbox;
+
+	if (!acceptable(samehost, handover, enclosed)) {
+		close(enclosed->fds[0]);
+		close(enclosed->fds[1]);
+		return;
+	}
+	inbox = new_inbox(samehost, handover, enclosed);
+	close(enclosed->fds[0]);
+	if (inbox)
+		samehost->inboxes[samehost->inbox_count++] = inbox;
+}
+
+/* ---- frames ---- */
+
+/* May its writer send in the tenant's name that the frame bears? Root may in any. */
+static bool entitled(const struct gamma_inbox *inbox, const uint8_t *header)
+{
+	uint32_t tenant;
+
+	memcpy(&tenant, header + offsetof(struct gamma_header, tenant), 4);
+	return inbox->uid == 0 || inbox->uid == __builtin_bswap32(tenant);
+}
+
+/* The frame as it would have come from the wire: its head in memory of our own. */
+static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
+		    const uint8_t *frame, uint32_t len, struct gamma_arrival *arrival)
+{
+	uint8_t *head = samehost->frame;
+	uint32_t copied = (uint32_t) gamma_min(len, GAMMA_HEAD_COPY - GAMMA_ETH_LEN);
+
+	memcpy(head + GAMMA_ETH_LEN, frame, copied);
+	if (gamma_unlikely(len < GAMMA_HEADER_LEN || !entitled(inbox, head + GAMMA_ETH_LEN)))
+		return false;
+	memcpy(head, inbox->ethernet, GAMMA_ETH_LEN);
+	arrival->frame = head;
+	arrival->len = GAMMA_ETH_LEN + (size_t) len;
+	arrival->payload = copied == len ? NULL : frame + head[GAMMA_ETH_LEN + 10];
+	arrival->stamp = 0;
+	return true;
+}
+
+static void end(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+{
+	if (inbox->ended)
+		return;
+	inbox->ended = true;
+	samehost->ended++;
+}
+
+static bool next_of(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
+		    struct gamma_arrival *arrival)
+{
+	const uint8_t *frame;
+	uint32_t len;
+
+	while (gamma_ring_next(&inbox->ring, &frame, &len)) {
+		if (gamma_likely(present(samehost, inbox, frame, len, arrival))) {
+			samehost->link.stats->ring_frames_in++;
+			samehost->lent = inbox;
+			return true;
+		}
+		samehost->link.stats->malformed++;
+		gamma_ring_release(&inbox->ring);
+	}
+	if (gamma_unlikely(inbox->ring.damaged && !inbox->ended)) {
+		samehost->link.stats->malformed++;
+		end(samehost, inbox);
+	}
+	return false;
+}
+
+bool gamma_inbox_next(struct gamma_samehost *samehost, struct gamma_arrival *arrival)
+{
+	uint32_t count = samehost->inbox_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (samehost->turn >= count || !samehost->turn_left) {
+			samehost->turn = samehost->turn + 1 < count ? samehost->turn + 1 : 0;
+			samehost->turn_left = TURN;
+		}
+		if (next_of(samehost, samehost->inboxes[samehost->turn], arrival)) {
+			samehost->turn_left--;
+			return true;
+		}
+		samehost->turn_left = 0;
+	}
+	return false;
+}
+
+bool gamma_inbox_waits(const struct gamma_samehost *samehost)
+{
+	for (uint32_t i = 0; i < samehost->inbox_count; i++)
+		if (gamma_ring_waits(&samehost->inboxes[i]->ring))
+			return true;
+	return false;
+}
+
+/* ---- sleeping ---- */
+
+bool gamma_inbox_arm(struct gamma_samehost *samehost)
+{
+	for (uint32_t i = 0; i < samehost->inbox_count; i++)
+		gamma_ring_sleep(&samehost->inboxes[i]->ring);
+	return gamma_inbox_waits(samehost);
+}
+
+void gamma_inbox_disarm(struct gamma_samehost *samehost)
+{
+	for (uint32_t i = 0; i < samehost->inbox_count; i++)
+		gamma_ring_wake(&samehost->inboxes[i]->ring);
+}
+
+/* ---- the writer's end ---- */
+
+/* Words that were meant to wake say nothing more; an end does. */
+void gamma_inbox_heard(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+{
+	uint8_t bytes[16];
+	ssize_t len;
+
+	if (inbox->fd < 0)
+		return;
+	do {
+		samehost->link.stats->receive_calls++;
+		len = recv(inbox->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	} while (len > 0 || (len < 0 && errno == EINTR));
+	if (!len || errno != EAGAIN)
+		gamma_inbox_process_ended(samehost, inbox);
+}
+
+/* Both descriptors would go on saying so. */
+void gamma_inbox_process_ended(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+{
+	gamma_samehost_drop(samehost, &inbox->fd);
+	gamma_samehost_drop(samehost, &inbox->pid_fd);
+	end(samehost, inbox);
+}
+
+static void take_out(struct gamma_samehost *samehost, uint32_t index)
+{
+	free_inbox(samehost, samehost->inboxes[index]);
+	samehost->inboxes[index] = samehost->inboxes[--samehost->inbox_count];
+}
+
+const char *gamma_inbox_lost(struct gamma_samehost *samehost, struct gamma_place *writer)
+{
+	const char *cause;
+
+	for (uint32_t i = 0; i < samehost->inbox_count; i++) {
+		if (!samehost->inboxes[i]->ended)
+			continue;
+		*writer = samehost->inboxes[i]->writer;
+		cause = samehost->inboxes[i]->ring.damaged ? GAMMA_NONSENSE : GAMMA_PROCESS_ENDED;
+		take_out(samehost, i);
+		return cause;
+	}
+	return NULL;
+}
+
+void gamma_inbox_close_all(struct gamma_samehost *samehost)
+{
+	while (samehost->inbox_count)
+		take_out(samehost, samehost->inbox_count - 1);
+	free(samehost->inboxes);
+	samehost->inboxes = NULL;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The parts of the link between processes of one host, shared by samehost.c (the link, its socket),
+ * outbox.c (the way to a neighbour) and inbox.c (the way from one) only.
+ */
+#ifndef GAMMA_LINK_SAMEHOST_H
+#define GAMMA_LINK_SAMEHOST_H
+
+#include "base/base.h"
+#include "link/link.h"
+#include "link/ring.h"
+#include "link/segment.h"
+
+#define GAMMA_PROCESS_ENDED "its process has ended"
+#define GAMMA_NONSENSE "what it wrote into shared memory makes no sense"
+
+enum {
+	GAMMA_SAMEHOST_CHAINS = 64, /* of outboxes, a power of two */
+	GAMMA_INBOXES_MAX = 4096,   /* neighbours that may send through shared memory */
+	GAMMA_HEAD_COPY = 512,	    /* bytes of a frame that are copied before they are looked at */
+	GAMMA_SAMEHOST_ALERT = 4096, /* polls that look at the socket after a datagram went or came */
+};
+
+/* What stands behind a descriptor of the link's epoll. */
+enum gamma_watch { GAMMA_WATCH_PORT, GAMMA_WATCH_OUTBOX, GAMMA_WATCH_INBOX, GAMMA_WATCH_PROCESS };
+
+enum gamma_outbox_state {
+	GAMMA_OUTBOX_NEW,    /* its segment has not been handed over yet */
+	GAMMA_OUTBOX_RING,   /* frames go into the segment */
+	GAMMA_OUTBOX_DRAIN,  /* the reader did not take it: what is in it goes through the socket */
+	GAMMA_OUTBOX_SOCKET, /* frames go through the socket */
+};
+
+/* The way to a neighbour. */
+struct gamma_outbox {
+	enum gamma_watch watch; /* GAMMA_WATCH_OUTBOX */
+	enum gamma_outbox_state state;
+	struct gamma_outbox *next;    /* in its chain */
+	struct gamma_list full_entry; /* in link->full while its ring takes nothing */
+	struct gamma_place reader;
+	bool taken; /* the reader has said that it uses the segment */
+	bool ended; /* the reader's process is gone */
+	int fd;	    /* own end of the pair, or -1 */
+	int segment_fd, other_fd; /* what is still to be handed over, or -1 */
+	void *segment;
+	size_t bytes; /* of it */
+	uint8_t ethernet[GAMMA_ETH_LEN]; /* what its frames begin with */
+	struct gamma_ring_writer ring;
+	struct gamma_ring_reader rest; /* in DRAIN: what is still in the ring */
+};
+
+/* The way from a neighbour. */
+struct gamma_inbox {
+	enum gamma_watch watch;		/* GAMMA_WATCH_INBOX */
+	enum gamma_watch watch_process; /* GAMMA_WATCH_PROCESS */
+	struct gamma_place writer;
+	uint32_t uid; /* of its process, as the kernel says */
+	bool ended;   /* its process is gone */
+	int fd;	      /* own end of the pair */
+	int pid_fd;   /* its process, or -1 */
+	pid_t pid;    /* ditto, 0: not of our kind */
+	void *segment;
+	size_t bytes; /* of it */
+	struct gamma_ring_reader ring;
+	uint8_t ethernet[GAMMA_ETH_LEN]; /* what its frames begin with */
+};
+
+struct gamma_samehost {
+	struct gamma_link link; /* its fd is an epoll of all that follow */
+	pid_t process;		/* a forked child shares the epoll: it takes nothing out */
+	int fd;			/* the port's socket */
+	enum gamma_watch watch; /* GAMMA_WATCH_PORT */
+	uint32_t tenant;	/* user id */
+	uint32_t ring_bytes;	/* of a segment's data; 0: none is made or taken */
+	struct gamma_outbox *outboxes[GAMMA_SAMEHOST_CHAINS];
+	struct gamma_outbox *last; /* used last, or NULL */
+	struct gamma_list full;	   /* outboxes */
+	struct gamma_inbox **inboxes;
+	uint32_t inbox_count, inbox_room; /* entries used, and there */
+	uint32_t turn;	      /* inbox that is looked at first */
+	uint32_t turn_left;   /* frames before the next one's turn */
+	struct gamma_inbox *lent; /* whose frame is lent, or NULL */
+	uint32_t polls;	      /* wraps around */
+	uint32_t alert;	      /* polls that look at the descriptors, too */
+	uint32_t ended;	      /* outboxes and inboxes whose neighbour is gone */
+	bool readable;	      /* the port's socket was, when last read */
+	bool armed;	      /* the reader sleeps, or was about to */
+	uint8_t nonce[16];
+	uint8_t *frame; /* a datagram, or the head of a frame in shared memory */
+};
+
+/* Watches a descriptor for input; false: it cannot be. */
+bool gamma_samehost_watch(struct gamma_samehost *samehost, int fd, enum gamma_watch *watch);
+/* Closes a descriptor that may be watched, and makes it -1. */
+void gamma_samehost_drop(struct gamma_samehost *samehost, int *fd);
+
+/* ---- outbox.c ---- */
+/* The way to where the frame is to go, made if need be; NULL: through the socket. */
+struct gamma_outbox *gamma_outbox_for(struct gamma_samehost *samehost,
+				      const struct gamma_frame *frame);
+/* Puts a frame into it: 0, -EAGAIN, -ECONNREFUSED. */
+int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
+		     const struct gamma_frame *frame);
+/* Its descriptor has something to say. */
+void gamma_outbox_heard(struct gamma_samehost *samehost, struct gamma_outbox *outbox);
+/* Whether one that was full is worth another try. */
+bool gamma_outbox_room(struct gamma_samehost *samehost);
+/* One whose reader is gone, taken out and freed; returns the cause. NULL: there is none. */
+const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_place *reader);
+void gamma_outbox_close_all(struct gamma_samehost *samehost);
+/* Sends a frame through the socket of the port that it is for: 0 or a negative errno. */
+int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t *head,
+				 size_t head_len, const struct iovec *iov, unsigned iov_count);
+
+/* ---- inbox.c ---- */
+/* Somebody has handed over a segment; the descriptors are used or closed. */
+void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_handover *handover,
+			const struct gamma_enclosed *enclosed);
+bool gamma_inbox_next(struct gamma_samehost *samehost, struct gamma_arrival *arrival);
+void gamma_inbox_heard(struct gamma_samehost *samehost, struct gamma_inbox *inbox);
+void gamma_inbox_process_ended(struct gamma_samehost *samehost, struct gamma_inbox *inbox);
+/* Asks all writers to wake this process; true: a frame waits already. */
+bool gamma_inbox_arm(struct gamma_samehost *samehost);
+void gamma_inbox_disarm(struct gamma_samehost *samehost);
+bool gamma_inbox_waits(const struct gamma_samehost *samehost);
+const char *gamma_inbox_lost(struct gamma_samehost *samehost, struct gamma_place *writer);
+void gamma_inbox_close_all(struct gamma_samehost *samehost);
+
+#endif /* GAMMA_LINK_SAMEHOST_H */

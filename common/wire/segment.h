@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What two processes of one host must agree on: the shared memory through which one of them
+ * sends frames to the other, and the datagram that hands it over. Numbers are in the host's own
+ * order. doc/protocol.md specifies it in words; a test holds the two together.
+ *
+ *   | struct gamma_segment, one page | data: records, one behind the other, then from the front |
+ */
+#ifndef GAMMA_SEGMENT_H
+#define GAMMA_SEGMENT_H
+
+#include <stdint.h>
+
+#define GAMMA_SEGMENT_VERSION 1
+#define GAMMA_SEGMENT_MAGIC 0x476d6153u
+#define GAMMA_SEGMENT_HEADER 4096 /* bytes before the data */
+#define GAMMA_SEGMENT_MIN 65536	  /* bytes of data, a power of two: three of the largest frames */
+#define GAMMA_SEGMENT_MAX 1073741824 /* bytes of data */
+
+struct gamma_segment {
+	uint32_t magic;	      /* GAMMA_SEGMENT_MAGIC */
+	uint32_t version;     /* GAMMA_SEGMENT_VERSION */
+	uint64_t size;	      /* bytes of data */
+	uint64_t start;	      /* place of the first record, a multiple of GAMMA_RECORD_ALIGN */
+	uint8_t pad0[104];
+	uint64_t taken;	      /* by the reader: place up to which it has taken records */
+	uint8_t pad1[120];
+	uint32_t sleeping;    /* by the reader, 1: wake me; the writer that does puts 0 */
+	uint8_t pad2[124];
+};
+
+_Static_assert(sizeof(struct gamma_segment) == 384, "the same layout for every compiler");
+
+/* In front of each frame. A place is a byte count that never wraps; modulo size it is in data. */
+struct gamma_record {
+	uint32_t len;	   /* bytes of the frame, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
+	uint32_t reserved; /* 0 */
+};
+
+#define GAMMA_RECORD_ALIGN 64	    /* bytes: each begins in a cache line of its own */
+#define GAMMA_RECORD_NONE 0	    /* nothing here yet */
+#define GAMMA_RECORD_WRAP 0xffffffffu /* the next record is the first one of data */
+
+/* The datagram to the port's socket, with two descriptors: the segment, and one end of a
+ * SOCK_SEQPACKET pair on which the reader answers and is woken, and each sees the other's end. */
+struct gamma_handover {
+	uint32_t magic;	     /* GAMMA_SEGMENT_MAGIC */
+	uint32_t version;    /* GAMMA_SEGMENT_VERSION */
+	uint8_t ethernet[14]; /* Ethernet header of every frame; records do not have it */
+	uint16_t src_port;   /* of the writer */
+	uint32_t src_epoch;  /* ditto */
+	uint32_t dst_epoch;  /* of the reader */
+	uint64_t nonce_at;   /* address of the nonce in the writer's memory */
+	uint8_t nonce[16];   /* random: whoever reads it there can read that process's memory */
+};
+_Static_assert(sizeof(struct gamma_handover) == 56, "the same layout for every compiler");
+
+/* One byte on the pair. */
+enum gamma_handover_byte {
+	GAMMA_HANDOVER_TAKEN = 1, /* reader: the segment is in use; an end without it: it will not be */
+	GAMMA_HANDOVER_WAKE = 2,  /* writer: there is a record */
+};
+
+#endif /* GAMMA_SEGMENT_H */
