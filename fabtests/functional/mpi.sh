@@ -96,7 +96,7 @@ mpi_use_mpich() {
 	mpi_python mpich || return 77
 	mpi_hydra
 	mpi_launch=("$mpi_folder/bin/mpiexec.hydra" -launcher ssh -launcher-exec "$(mpi_agent)"
-		-iface mgt0 -bind-to none)
+		-iface mgt0)
 }
 
 # Its own device for neighbours would keep them from gamma: I_MPI_FABRICS=ofi.

@@ -306,9 +306,12 @@ def collective_communicators():
 
 
 def make_windows(size):
-    """SIZE bytes each: the library's memory, then the program's."""
+    """SIZE zeros each: in the library's memory, then in the program's."""
     window = MPI.Win.Allocate(size, 1, comm=WORLD)
-    yield window, window.tomemory()
+    memory = window.tomemory()
+    memory[:] = bytes(size)
+    WORLD.Barrier()
+    yield window, memory
     window.Free()
     memory = bytearray(size)
     window = MPI.Win.Create(memory, 1, comm=WORLD)
