@@ -35,7 +35,7 @@ static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->clock_read = now;
 }
 
-static int random_epoch(uint32_t *epoch)
+int gamma_random_epoch(uint32_t *epoch)
 {
 	do {
 		if (getrandom(epoch, sizeof(*epoch), 0) != sizeof(*epoch))
@@ -47,8 +47,8 @@ static int random_epoch(uint32_t *epoch)
 static int own_address(const struct gamma_endpoint_attr *attr, uint16_t port,
 		       struct gamma_addr *addr)
 {
-	uint32_t epoch;
-	int ret = random_epoch(&epoch);
+	uint32_t epoch = attr->epoch;
+	int ret = epoch == GAMMA_EPOCH_ANY ? gamma_random_epoch(&epoch) : 0;
 
 	if (ret)
 		return ret;
@@ -74,7 +74,7 @@ static int open_links(struct gamma_endpoint *endpoint, const struct gamma_endpoi
 		.ring_bytes = attr->ring_bytes,
 	};
 	struct gamma_samehost_attr samehost = {
-		.fd = gamma_port_claim(attr->mac, port),
+		.fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, port),
 		.tenant = attr->tenant,
 		.ring_bytes = attr->shm_bytes,
 	};

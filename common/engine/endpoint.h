@@ -16,6 +16,9 @@ struct gamma_endpoint_attr {
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;	   /* of the NIC, bytes */
 	uint16_t port;	   /* host order; 0: a random free one */
+	bool claimed;	   /* the caller has claimed the port, and the endpoint takes over port_fd */
+	int port_fd;
+	uint32_t epoch;	   /* GAMMA_EPOCH_ANY: a random one */
 	uint16_t ethertype;
 	uint32_t tenant;   /* user id */
 	uint64_t host;	   /* host identity */
@@ -48,6 +51,9 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 void gamma_endpoint_linger(struct gamma_endpoint *endpoint);
 /* Frees everything; sends that are not complete end silently. */
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint);
+
+/* 0 or -EAGAIN. */
+int gamma_random_epoch(uint32_t *epoch);
 
 const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoint);
 

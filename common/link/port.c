@@ -65,3 +65,37 @@ int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port)
 	}
 	return fd;
 }
+
+static int claim_from(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, unsigned count, int *fds)
+{
+	unsigned claimed = 0;
+	int ret = 0;
+
+	while (!ret && claimed < count) {
+		uint16_t next = (uint16_t) (port + claimed);
+		int fd = next > claimed ? gamma_port_claim(mac, &next) : -EADDRINUSE;
+
+		if (fd < 0)
+			ret = fd;
+		else
+			fds[claimed++] = fd;
+	}
+	while (ret && claimed)
+		close(fds[--claimed]);
+	return ret;
+}
+
+int gamma_port_claim_row(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, unsigned count, int *fds)
+{
+	int ret = -EADDRINUSE;
+
+	if (*port)
+		return claim_from(mac, *port, count, fds);
+	for (int i = 0; i < EPHEMERAL_TRIES && ret == -EADDRINUSE; i++) {
+		if (getrandom(port, sizeof(*port), 0) != sizeof(*port))
+			return -EAGAIN;
+		*port |= EPHEMERAL_FIRST;
+		ret = claim_from(mac, *port, count, fds);
+	}
+	return ret;
+}

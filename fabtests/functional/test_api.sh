@@ -22,7 +22,7 @@ lab_down
 
 lab_up 2 --mtu 9000
 run "frames of 9,000 bytes" sizes frame_boundary 64_mib pieces order both_directions datagrams \
-	unexpected truncation peek levels multi multi_unexpected multi_datagrams shared
+	unexpected truncation peek levels multi multi_unexpected multi_datagrams shared scalable
 counted_clean "frames of 9,000 bytes"
 
 gamma_env+=(FI_GAMMA_UNEXPECTED_SIZE=65536)

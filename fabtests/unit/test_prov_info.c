@@ -178,7 +178,7 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(ep_attr->type, FI_EP_MSG);
 	REFUSE(ep_attr->protocol, FI_PROTO_UDP);
 	REFUSE(ep_attr->max_msg_size, (1ull << 40) + 1);
-	REFUSE(ep_attr->tx_ctx_cnt, 2);
+	REFUSE(ep_attr->tx_ctx_cnt, GAMMA_CONTEXT_MAX + 1);
 	REFUSE(ep_attr->auth_key_size, 8);
 	REFUSE(domain_attr->threading, 77);
 	REFUSE(domain_attr->data_progress, 4);

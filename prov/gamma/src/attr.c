@@ -19,7 +19,7 @@
 /* What applies to the sending and to the receiving half of an endpoint. */
 #define TX_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | FI_SEND |        \
-	 FI_READ | FI_WRITE | FI_FENCE)
+	 FI_READ | FI_WRITE | FI_FENCE | FI_NAMED_RX_CTX)
 #define RX_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE | FI_DIRECTED_RECV | FI_RECV |    \
 	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |            \
@@ -52,6 +52,7 @@ struct ability {
 	uint64_t rx_op_flags;
 	uint64_t msg_order;
 	uint64_t tag_format;
+	size_t contexts; /* of an endpoint, each way */
 	size_t max_msg_size; /* bytes */
 	size_t inject_size;  /* bytes */
 	/* bytes of remote accesses that see each other in order; 0: none */
@@ -61,17 +62,19 @@ struct ability {
 static const struct ability rdm_ability = {
 	.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS |
 		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR |
-		FI_MULTI_RECV | DOMAIN_CAPS,
+		FI_MULTI_RECV | FI_NAMED_RX_CTX | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | COMPLETION_LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
 	.msg_order = ORDER,
 	.tag_format = UINT64_MAX,
+	.contexts = GAMMA_CONTEXT_MAX,
 	.max_msg_size = GAMMA_MAX_MSG_SIZE,
 	.max_order_raw = SIZE_MAX,
 	.max_order_waw = SIZE_MAX,
 };
 
 static const struct ability dgram_ability = {
+	.contexts = 1,
 	.caps = FI_MSG | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
@@ -155,9 +158,9 @@ static const char *check_ep(const struct fi_ep_attr *attr, enum fi_ep_type type,
 		return "ep_attr->protocol_version";
 	if (attr->max_msg_size > can->max_msg_size)
 		return "ep_attr->max_msg_size";
-	if (attr->tx_ctx_cnt > 1 && attr->tx_ctx_cnt != FI_SHARED_CONTEXT)
+	if (attr->tx_ctx_cnt > can->contexts && attr->tx_ctx_cnt != FI_SHARED_CONTEXT)
 		return "ep_attr->tx_ctx_cnt";
-	if (attr->rx_ctx_cnt > 1 && attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
+	if (attr->rx_ctx_cnt > can->contexts && attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
 		return "ep_attr->rx_ctx_cnt";
 	if (attr->auth_key_size)
 		return "ep_attr->auth_key_size";
@@ -252,7 +255,7 @@ static uint64_t caps_for(uint64_t asked, uint64_t can)
 	uint64_t caps;
 
 	if (!asked)
-		return can & ~FI_SOURCE_ERR;
+		return can & ~(FI_SOURCE_ERR | FI_NAMED_RX_CTX);
 	caps = (asked & ONLY_IF_ASKED) | (can & ~ONLY_IF_ASKED);
 	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MESSAGE_DIRECTIONS))
 		caps |= can & MESSAGE_DIRECTIONS;
@@ -288,6 +291,27 @@ static uint64_t tag_format_for(uint32_t api_version, const struct fi_ep_attr *hi
 	return numbered && can->tag_format ? hints->mem_tag_format : can->tag_format;
 }
 
+static bool is_many(size_t contexts)
+{
+	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
+}
+
+/* One of its own, unless several are asked for, or one that others use as well. */
+static size_t context_count(size_t asked)
+{
+	return asked ? asked : 1;
+}
+
+/* Only who asks for it sees that an endpoint may have several contexts: others would take it for
+ * cheap parallelism, and each context is an endpoint of its own underneath. */
+static size_t context_max(const struct fi_info *info, const struct ability *can)
+{
+	bool many = info->caps & FI_NAMED_RX_CTX || is_many(info->ep_attr->tx_ctx_cnt) ||
+		    is_many(info->ep_attr->rx_ctx_cnt);
+
+	return many ? can->contexts : 1;
+}
+
 static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
 			const struct fi_domain_attr *hints)
 {
@@ -307,8 +331,6 @@ static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
 	attr->ep_cnt = GAMMA_CQ_COUNT;
 	attr->tx_ctx_cnt = GAMMA_CQ_COUNT;
 	attr->rx_ctx_cnt = GAMMA_CQ_COUNT;
-	attr->max_ep_tx_ctx = 1;
-	attr->max_ep_rx_ctx = 1;
 	attr->max_ep_stx_ctx = GAMMA_CQ_COUNT;
 	attr->max_ep_srx_ctx = GAMMA_CQ_COUNT;
 	attr->cntr_cnt = GAMMA_CQ_COUNT;
@@ -344,12 +366,6 @@ static void fill_rx(struct fi_rx_attr *attr, const struct ability *can, uint64_t
 	attr->iov_limit = GAMMA_IOV_LIMIT;
 }
 
-/* One of its own, unless it is to use one that others use as well. */
-static size_t context_count(size_t asked)
-{
-	return asked == FI_SHARED_CONTEXT ? asked : 1;
-}
-
 static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_ep_type type,
 		    const struct fi_ep_attr *hints)
 {
@@ -375,6 +391,8 @@ void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type
 	info->ep_attr->mem_tag_format =
 		tag_format_for(api_version, hints ? hints->ep_attr : NULL, &can);
 	fill_domain(info->domain_attr, api_version, hints ? hints->domain_attr : NULL);
+	info->domain_attr->max_ep_tx_ctx = context_max(info, &can);
+	info->domain_attr->max_ep_rx_ctx = context_max(info, &can);
 	fill_tx(info->tx_attr, &can, info->caps, hints ? hints->tx_attr : NULL);
 	fill_rx(info->rx_attr, &can, info->caps, hints ? hints->rx_attr : NULL);
 	info->fabric_attr->api_version = api_version;

@@ -15,6 +15,7 @@
 #define NONE UINT32_MAX /* no entry: end of a hash chain */
 
 enum {
+	RX_CTX_BITS_MAX = 16,	/* what is left is more than any table has */
 	ENTRIES_MIN = 64,	/* entries to begin with */
 	ENTRIES_MAX_HINT = 65536, /* and at most, whatever count is announced */
 };
@@ -47,7 +48,7 @@ static uint32_t *head_of(struct gamma_av_hash *hash, uint64_t place)
 	return &hash->heads[((place * 0x9e3779b97f4a7c15ull) >> 32) & hash->mask];
 }
 
-fi_addr_t gamma_av_find(const struct gamma_av *av, const struct gamma_addr *addr)
+static fi_addr_t find_exactly(const struct gamma_av *av, const struct gamma_addr *addr)
 {
 	uint64_t place = place_of(addr);
 	fi_addr_t any = FI_ADDR_NOTAVAIL, exact = FI_ADDR_NOTAVAIL;
@@ -88,6 +89,60 @@ static bool place_is_known(const struct gamma_av *av, uint64_t place)
 	while (i != NONE && place_of(&av->entries[i].addr) != place)
 		i = av->entries[i].hash_next;
 	return i != NONE;
+}
+
+/* Whether a frame with that epoch and port comes from a context of the entry. */
+static bool is_context(const struct gamma_addr *entry, const struct gamma_addr *addr)
+{
+	unsigned behind = (unsigned) ntohs(addr->port) - ntohs(entry->port);
+
+	return entry->epoch == addr->epoch && behind < GAMMA_CONTEXTS_RX(entry->contexts) +
+							       GAMMA_CONTEXTS_TX(entry->contexts);
+}
+
+/* The contexts of a scalable endpoint are known by the name that it has as a whole. */
+static fi_addr_t find_scalable(const struct gamma_av *av, const struct gamma_addr *addr)
+{
+	struct gamma_addr first = *addr;
+	fi_addr_t found;
+	unsigned i;
+
+	for (i = 0; i < 2 * GAMMA_CONTEXT_MAX; i++) {
+		first.port = htons(ntohs(addr->port) - i);
+		found = find_exactly(av, &first);
+		if (found != FI_ADDR_NOTAVAIL && is_context(&av->entries[found].addr, addr))
+			return found;
+	}
+	return FI_ADDR_NOTAVAIL;
+}
+
+fi_addr_t gamma_av_find(const struct gamma_av *av, const struct gamma_addr *addr)
+{
+	fi_addr_t found = find_exactly(av, addr);
+
+	if (found == FI_ADDR_NOTAVAIL && av->scalable)
+		found = find_scalable(av, addr);
+	return found;
+}
+
+bool gamma_av_context(const struct gamma_av *av, fi_addr_t fi_addr, struct gamma_addr *addr)
+{
+	unsigned shift = 64 - av->rx_ctx_bits, context;
+	const struct gamma_addr *entry;
+
+	if (!av->rx_ctx_bits)
+		return false;
+	context = (unsigned) (fi_addr >> shift);
+	entry = gamma_av_addr(av, fi_addr & ((1ull << shift) - 1));
+	/* Of an address from a name it is not known how many contexts there are. */
+	if (!entry || context > (unsigned) UINT16_MAX - ntohs(entry->port) ||
+	    (entry->epoch != GAMMA_EPOCH_ANY && context &&
+	     context >= GAMMA_CONTEXTS_RX(entry->contexts)))
+		return false;
+	*addr = *entry;
+	addr->port = htons(ntohs(entry->port) + context);
+	addr->contexts = 0;
+	return true;
 }
 
 static void hash_add(struct gamma_av *av, uint32_t index)
@@ -165,6 +220,7 @@ static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_add
 	entry = &av->entries[*index];
 	memcpy(&entry->addr, addr, sizeof(*addr));
 	entry->used = true;
+	av->scalable += addr->contexts != 0;
 	av->duplicates |= place_is_known(av, place_of(addr));
 	hash_add(av, *index);
 	if (av->lowest_free == av->count)
@@ -404,6 +460,7 @@ static int remove_one(struct gamma_av *av, fi_addr_t index)
 		return -FI_EINVAL;
 	hash_remove(av, index);
 	av->entries[index].used = false;
+	av->scalable -= av->entries[index].addr.contexts != 0;
 	av->lowest_free = gamma_min(av->lowest_free, index);
 	av->generation++;
 	return 0;
@@ -518,7 +575,7 @@ static int check_attr(const struct fi_av_attr *attr)
 		return -FI_ENOSYS;
 	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE))
 		return -FI_EBADFLAGS;
-	if (attr->type > FI_AV_TABLE || attr->rx_ctx_bits)
+	if (attr->type > FI_AV_TABLE || attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > RX_CTX_BITS_MAX)
 		return -FI_EINVAL;
 	return 0;
 }
@@ -541,6 +598,7 @@ int gamma_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct
 	av->domain = gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
 	gamma_ref(&av->domain->refs);
 	av->flags = attr->flags;
+	av->rx_ctx_bits = (unsigned) attr->rx_ctx_bits;
 	av->av_fid.fid.fclass = FI_CLASS_AV;
 	av->av_fid.fid.context = context;
 	av->av_fid.fid.ops = &av_fid_ops;

@@ -48,13 +48,6 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
-static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
-			  void *context)
-{
-	(void) domain, (void) info, (void) sep, (void) context;
-	return -FI_ENOSYS;
-}
-
 static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 			       struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -83,7 +76,7 @@ static struct fi_ops_domain domain_ops = {
 	.av_open = gamma_av_open,
 	.cq_open = gamma_cq_open,
 	.endpoint = gamma_endpoint_open,
-	.scalable_ep = no_scalable_ep,
+	.scalable_ep = gamma_sep_open,
 	.cntr_open = gamma_cntr_open,
 	.poll_open = gamma_poll_open,
 	.stx_ctx = gamma_stx_open,

@@ -103,7 +103,7 @@ static int bind_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, uint64_t flag
 
 static int bind_av(struct gamma_ep *ep, struct gamma_av *av)
 {
-	if (ep->av || av->domain != ep->domain)
+	if (ep->av || ep->sep || av->domain != ep->domain)
 		return -FI_EINVAL;
 	ep->av = av;
 	gamma_ref(&av->refs);
@@ -221,6 +221,7 @@ static int create_endpoint(struct gamma_ep *ep)
 		.ifindex = nic->ifindex,
 		.mtu = nic->mtu,
 		.port = ep->port,
+		.claimed = ep->sep,
 		.ethertype = gamma_settings.ethertype,
 		.tenant = geteuid(),
 		.host = gamma_host_identity(),
@@ -243,6 +244,8 @@ static int create_endpoint(struct gamma_ep *ep)
 	int ret;
 
 	memcpy(attr.mac, nic->mac, GAMMA_MAC_LEN);
+	if (ep->sep)
+		gamma_sep_place(ep, &attr);
 	ret = gamma_endpoint_create(&attr, &gamma_ep_handlers, ep, &ep->endpoint);
 	if (ret)
 		explain_create(ep, ret);
@@ -270,9 +273,11 @@ static int enable(struct gamma_ep *ep)
 
 	if (ep->enabled)
 		return 0;
+	if (ep->sep && !ep->av)
+		gamma_sep_bind_av(ep);
 	if (!ep->av)
 		return -FI_ENOAV;
-	if (!ep->tx_cq || !ep->rx_cq)
+	if ((ep->transmits && !ep->tx_cq) || (ep->receives && !ep->rx_cq))
 		return -FI_ENOCQ;
 	if (!shared_fit(ep))
 		return -FI_EINVAL;
@@ -339,6 +344,8 @@ static int ep_close(struct fid *fid)
 	gamma_rx_ctx_fini(&ep->own_rx);
 	free_pool_tx(&ep->sends);
 	free_pool_tx(&ep->free_tx);
+	if (ep->sep)
+		gamma_sep_detach(ep);
 	unbind_all(ep);
 	gamma_unref(&ep->domain->refs);
 	free(ep->flows);
@@ -549,6 +556,7 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 	const struct gamma_addr *source = info->src_addr;
 
 	ep->type = info->ep_attr->type;
+	ep->transmits = ep->receives = true;
 	ep->shares_rx = info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->shares_tx = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->own_rx.directed = info->caps & FI_DIRECTED_RECV;
@@ -562,23 +570,13 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 		ep->port = ntohs(source->port);
 }
 
-int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
-			void *context)
+struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info, void *context)
 {
-	struct gamma_domain *domain =
-		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
-	struct gamma_ep *ep;
+	struct gamma_ep *ep = calloc(1, sizeof(*ep));
 	uint64_t caps;
-	int ret;
 
-	if (!info || !info->ep_attr)
-		return -FI_EINVAL;
-	ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
-	if (ret)
-		return ret;
-	ep = calloc(1, sizeof(*ep));
 	if (!ep)
-		return -FI_ENOMEM;
+		return NULL;
 	ep->domain = domain;
 	init_lists(ep);
 	ep->handle.ep = ep;
@@ -589,6 +587,33 @@ int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, str
 	ep->remote_access = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE);
 	set_ops(&ep->handle, ep->type, caps);
 	gamma_ref(&domain->refs);
+	return ep;
+}
+
+static bool is_many(size_t contexts)
+{
+	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
+}
+
+int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
+			void *context)
+{
+	struct gamma_domain *domain =
+		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
+	struct gamma_ep *ep;
+	int ret;
+
+	if (!info || !info->ep_attr)
+		return -FI_EINVAL;
+	/* Several are a scalable endpoint's. */
+	if (is_many(info->ep_attr->tx_ctx_cnt) || is_many(info->ep_attr->rx_ctx_cnt))
+		return -FI_EINVAL;
+	ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
+	if (ret)
+		return ret;
+	ep = gamma_ep_new(domain, info, context);
+	if (!ep)
+		return -FI_ENOMEM;
 	*ep_fid = &ep->handle.fid;
 	return 0;
 }

@@ -107,6 +107,7 @@ struct gamma_ep {
 	enum fi_ep_type type;
 	bool enabled;
 	bool closing; /* completions are dropped */
+	bool transmits, receives; /* a context of a scalable endpoint does one of them */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
 	bool want_source; /* FI_SOURCE */
 	bool source_err; /* FI_SOURCE_ERR */
@@ -119,6 +120,8 @@ struct gamma_ep {
 	struct gamma_srx *srx; /* or NULL */
 	struct gamma_list srx_entry;
 	struct gamma_stx *stx; /* or NULL */
+	struct gamma_sep *sep; /* whose context it is, or NULL */
+	unsigned place;	       /* among its contexts: of its port behind the first one */
 	struct gamma_cq *tx_cq, *rx_cq;
 	struct gamma_cntr *cntrs[GAMMA_CNTR_COUNT];
 	struct gamma_endpoint *endpoint; /* the engine's, once enabled */
@@ -138,7 +141,7 @@ static inline struct gamma_ep_handle *gamma_handle(struct fid_ep *fid)
 	return gamma_container_of(fid, struct gamma_ep_handle, fid);
 }
 
-extern struct fi_ops_msg gamma_msg_ops;
+extern struct fi_ops_msg gamma_msg_ops, gamma_no_msg_ops;
 extern struct fi_ops_cm gamma_no_cm_ops;
 extern struct fi_ops_ep gamma_no_ep_ops;
 int gamma_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
@@ -228,6 +231,8 @@ static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t l
 						  });
 }
 
+/* An endpoint that is not enabled; NULL: no memory. */
+struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info, void *context);
 /* The flow to an AV entry, made if need be; NULL: no such entry, or no memory. */
 struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr);
 struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
@@ -288,6 +293,14 @@ bool gamma_multi_releases(const struct gamma_rx *rx);
 void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
 /* A piece has come to its end. */
 void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece);
+
+/* ---- sep.c ---- */
+struct gamma_sep;
+/* Port, epoch and address vector of a context. */
+void gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr);
+void gamma_sep_bind_av(struct gamma_ep *ep);
+/* The context closes. */
+void gamma_sep_detach(struct gamma_ep *ep);
 
 /* ---- shared.c ---- */
 /* An endpoint to whose queues that of a shared context can report, or NULL. */

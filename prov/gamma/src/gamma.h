@@ -58,6 +58,7 @@
 #define GAMMA_IOV_LIMIT 8u		   /* entries of a scatter or gather list */
 #define GAMMA_TX_SIZE 1024u		   /* operations outstanding on an endpoint */
 #define GAMMA_RX_SIZE 4096u		   /* receives posted on an endpoint */
+#define GAMMA_CONTEXT_MAX 8u		   /* of a scalable endpoint, each way; fits its address */
 #define GAMMA_MIN_MULTI_RECV 4096u	   /* bytes: FI_OPT_MIN_MULTI_RECV unless set */
 #define GAMMA_MAX_MSG_SIZE (1ull << 40)	   /* bytes */
 #define GAMMA_CQ_DATA_SIZE 8u		   /* bytes */
@@ -270,6 +271,8 @@ struct gamma_av {
 	struct gamma_av_entry *entries; /* indexed by fi_addr_t; grows */
 	size_t count, size;	       /* entries ever used; entries allocated */
 	size_t lowest_free;	       /* no free index is lower */
+	unsigned rx_ctx_bits; /* high bits of an fi_addr_t that name a receive context */
+	size_t scalable;      /* entries of scalable endpoints */
 	uint32_t generation; /* goes up with every insert and remove: endpoints' caches check it */
 	int refs;	     /* endpoints bound; atomic */
 	bool duplicates;     /* a MAC and port has been in twice */
@@ -288,6 +291,8 @@ static inline const struct gamma_addr *gamma_av_addr(const struct gamma_av *av, 
 {
 	return fi_addr < av->count && av->entries[fi_addr].used ? &av->entries[fi_addr].addr : NULL;
 }
+/* What fi_rx_addr has made of an index: the address of that receive context. False: no such one. */
+bool gamma_av_context(const struct gamma_av *av, fi_addr_t fi_addr, struct gamma_addr *addr);
 /* The index of a peer seen on the wire: same MAC and port, and an epoch equal or unknown in the
  * AV (an exact epoch wins). FI_ADDR_NOTAVAIL if it is not in the AV. */
 fi_addr_t gamma_av_find(const struct gamma_av *av, const struct gamma_addr *addr);
@@ -473,6 +478,8 @@ int gamma_wait_get_fd(struct gamma_wait *wait, int *fd);
 /* ---- ep.c and its operations ---- */
 int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			void *context);
+/* sep.c: an endpoint of several contexts. */
+int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
 /* shared.c: contexts that endpoints share. */
 int gamma_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
 		   void *context);

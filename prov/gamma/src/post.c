@@ -122,6 +122,7 @@ int64_t gamma_post_len(const struct gamma_post *post)
 struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr)
 {
 	const struct gamma_addr *addr;
+	struct gamma_addr context;
 	struct gamma_flow *flow;
 
 	if (gamma_unlikely(ep->av_generation != ep->av->generation)) {
@@ -136,7 +137,9 @@ struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr)
 	}
 	addr = gamma_av_addr(ep->av, fi_addr);
 	if (!addr)
-		return NULL;
+		return gamma_av_context(ep->av, fi_addr, &context)
+			       ? gamma_endpoint_flow(ep->endpoint, &context)
+			       : NULL;
 	if (fi_addr >= ep->flow_count) {
 		size_t count = gamma_max(ep->av->count, 64);
 		struct gamma_flow **flows = realloc(ep->flows, count * sizeof(*flows));
@@ -241,8 +244,8 @@ ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post 
 	int64_t len = gamma_post_len(post);
 	ssize_t ret;
 
-	if (gamma_unlikely(!ep))
-		return -FI_ENOSYS; /* a shared receive context */
+	if (gamma_unlikely(!ep || !ep->transmits))
+		return -FI_ENOSYS; /* a receive context */
 	if (gamma_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
 	if (gamma_unlikely(len < 0))
@@ -311,8 +314,9 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 
 	if (gamma_unlikely(handle->ep && !handle->ep->enabled))
 		return -FI_EOPBADSTATE;
-	if (gamma_unlikely(handle->ep != rx_ctx->ep))
-		return -FI_ENOSYS; /* the shared context is where its receives go */
+	/* The shared context is where its receives go; a transmit context has none. */
+	if (gamma_unlikely(handle->ep != rx_ctx->ep || (handle->ep && !handle->ep->receives)))
+		return -FI_ENOSYS;
 	if (gamma_unlikely(gamma_post_len(post) < 0))
 		return -FI_EINVAL;
 	/* What arrives is put together in one piece of memory. */

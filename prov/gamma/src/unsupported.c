@@ -96,6 +96,16 @@ int gamma_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fi
 	return -FI_ENOSYS;
 }
 
+/* ---- messages ---- */
+REFUSE(no_recv, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
+REFUSE(no_recvv, const struct iovec *iov, void **desc, size_t count, fi_addr_t addr, void *context)
+REFUSE(no_msg, const struct fi_msg *msg, uint64_t flags)
+REFUSE(no_send, const void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
+REFUSE(no_inject, const void *buf, size_t len, fi_addr_t addr)
+REFUSE(no_senddata, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t addr,
+       void *context)
+REFUSE(no_injectdata, const void *buf, size_t len, uint64_t data, fi_addr_t addr)
+
 /* ---- tagged ---- */
 REFUSE(no_trecv, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag, uint64_t ignore,
        void *context)
@@ -198,6 +208,19 @@ struct fi_ops_cm gamma_no_cm_ops = {
 	.reject = gamma_no_reject,
 	.shutdown = gamma_no_shutdown,
 	.join = gamma_no_join,
+};
+
+struct fi_ops_msg gamma_no_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = no_recv,
+	.recvv = no_recvv,
+	.recvmsg = no_msg,
+	.send = no_send,
+	.sendv = no_recvv,
+	.sendmsg = no_msg,
+	.inject = no_inject,
+	.senddata = no_senddata,
+	.injectdata = no_injectdata,
 };
 
 struct fi_ops_tagged gamma_no_tagged_ops = {

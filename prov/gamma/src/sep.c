@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Scalable endpoints: several contexts under one address. Each context is an endpoint of its own
+ * with a port next to the others' and the same epoch; a sender that names a receive context
+ * (fi_rx_addr) adds its index to the port. Opened through domain.c; ep.c asks for place and
+ * address vector of a context.
+ */
+#include "ep.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PORTS = 2 * GAMMA_CONTEXT_MAX };
+
+/* Receive contexts first, then those for sending: in this order they have their ports. */
+struct gamma_sep {
+	struct fid_ep fid;
+	struct gamma_domain *domain;
+	struct fi_info *info;
+	struct gamma_av *av;
+	uint16_t port; /* of the first, host order */
+	uint32_t epoch;
+	unsigned receives, transmits;
+	struct gamma_ep *contexts[PORTS]; /* open ones */
+	int fds[PORTS];			  /* claims of those that are not enabled, else -1 */
+	int refs;			  /* contexts open; atomic */
+};
+
+static struct gamma_sep *sep_of(struct fid *fid)
+{
+	return gamma_container_of(fid, struct gamma_sep, fid.fid);
+}
+
+/* ---- what ep.c asks ---- */
+
+void gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr)
+{
+	struct gamma_sep *sep = ep->sep;
+
+	attr->port = sep->port + ep->place;
+	attr->epoch = sep->epoch;
+	attr->port_fd = sep->fds[ep->place];
+	sep->fds[ep->place] = -1;
+}
+
+void gamma_sep_bind_av(struct gamma_ep *ep)
+{
+	ep->av = ep->sep->av;
+	if (ep->av)
+		gamma_ref(&ep->av->refs);
+}
+
+void gamma_sep_detach(struct gamma_ep *ep)
+{
+	ep->sep->contexts[ep->place] = NULL;
+	gamma_unref(&ep->sep->refs);
+}
+
+/* ---- its contexts ---- */
+
+/* The context at a place: again if it was closed before it was enabled, not after. */
+static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_info *info,
+			void *context, struct fid_ep **fid)
+{
+	struct gamma_ep *ep;
+
+	if (sep->contexts[place] || sep->fds[place] < 0)
+		return -FI_EBUSY;
+	ep = gamma_ep_new(sep->domain, info, context);
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->sep = sep;
+	ep->place = place;
+	ep->shares_rx = ep->shares_tx = false;
+	sep->contexts[place] = ep;
+	gamma_ref(&sep->refs);
+	*fid = &ep->handle.fid;
+	return 0;
+}
+
+static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
+		      void *context)
+{
+	struct gamma_sep *sep = sep_of(&fid->fid);
+	struct fi_info info = *sep->info;
+	int ret;
+
+	if (index < 0 || (unsigned) index >= sep->transmits)
+		return -FI_EINVAL;
+	if (attr)
+		info.tx_attr = attr;
+	ret = open_context(sep, sep->receives + (unsigned) index, &info, context, tx_ep);
+	if (ret)
+		return ret;
+	gamma_handle(*tx_ep)->ep->receives = false;
+	(*tx_ep)->fid.fclass = FI_CLASS_TX_CTX;
+	return 0;
+}
+
+static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		      void *context)
+{
+	struct gamma_sep *sep = sep_of(&fid->fid);
+	struct fi_info info = *sep->info;
+	int ret;
+
+	if (index < 0 || (unsigned) index >= sep->receives)
+		return -FI_EINVAL;
+	if (attr)
+		info.rx_attr = attr;
+	ret = open_context(sep, (unsigned) index, &info, context, rx_ep);
+	if (ret)
+		return ret;
+	gamma_handle(*rx_ep)->ep->transmits = false;
+	(*rx_ep)->rma = &gamma_no_rma_ops;
+	(*rx_ep)->atomic = &gamma_no_atomic_ops;
+	(*rx_ep)->fid.fclass = FI_CLASS_RX_CTX;
+	return 0;
+}
+
+/* ---- life ---- */
+
+static int sep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct gamma_sep *sep = sep_of(fid);
+
+	(void) flags;
+	if (other->fclass != FI_CLASS_AV || sep->av)
+		return -FI_EINVAL;
+	sep->av = gamma_container_of(other, struct gamma_av, av_fid.fid);
+	if (sep->av->domain != sep->domain) {
+		sep->av = NULL;
+		return -FI_EINVAL;
+	}
+	gamma_ref(&sep->av->refs);
+	return 0;
+}
+
+/* Each context is enabled by itself. */
+static int sep_control(struct fid *fid, int command, void *arg)
+{
+	(void) arg;
+	if (command != FI_ENABLE)
+		return -FI_ENOSYS;
+	return sep_of(fid)->av ? 0 : -FI_ENOAV;
+}
+
+static int sep_close(struct fid *fid)
+{
+	struct gamma_sep *sep = sep_of(fid);
+
+	if (gamma_in_use(&sep->refs))
+		return -FI_EBUSY;
+	for (unsigned i = 0; i < sep->receives + sep->transmits; i++)
+		if (sep->fds[i] >= 0)
+			close(sep->fds[i]);
+	if (sep->av)
+		gamma_unref(&sep->av->refs);
+	gamma_unref(&sep->domain->refs);
+	fi_freeinfo(sep->info);
+	free(sep);
+	return 0;
+}
+
+/* The name of the first context that is enabled, as that of all. */
+static int sep_getname(struct fid *fid, void *addr, size_t *len)
+{
+	struct gamma_sep *sep = sep_of(fid);
+	const struct gamma_ep *ep = NULL;
+	struct gamma_addr name;
+	size_t room = *len;
+
+	for (unsigned i = 0; i < PORTS && !(ep && ep->enabled); i++)
+		ep = sep->contexts[i];
+	if (!ep || !ep->enabled)
+		return -FI_EOPBADSTATE;
+	name = *gamma_endpoint_addr(ep->endpoint);
+	name.port = htons(sep->port);
+	name.contexts = GAMMA_CONTEXTS(sep->receives, sep->transmits);
+	*len = GAMMA_ADDR_LEN;
+	if (addr)
+		memcpy(addr, &name, gamma_min(room, GAMMA_ADDR_LEN));
+	return room < GAMMA_ADDR_LEN ? -FI_ETOOSMALL : 0;
+}
+
+static int sep_setname(struct fid *fid, void *addr, size_t len)
+{
+	(void) fid, (void) addr, (void) len;
+	return -FI_EOPBADSTATE; /* the ports have been claimed */
+}
+
+static ssize_t sep_cancel(struct fid *fid, void *context)
+{
+	(void) fid, (void) context;
+	return -FI_ENOSYS;
+}
+
+static int sep_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
+{
+	(void) fid, (void) level, (void) option, (void) value, (void) len;
+	return -FI_ENOPROTOOPT;
+}
+
+static int sep_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
+{
+	(void) fid, (void) level, (void) option, (void) value, (void) len;
+	return -FI_ENOPROTOOPT;
+}
+
+static struct fi_ops sep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = sep_close,
+	.bind = sep_bind,
+	.control = sep_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+static struct fi_ops_ep sep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = sep_cancel,
+	.getopt = sep_getopt,
+	.setopt = sep_setopt,
+	.tx_ctx = sep_tx_ctx,
+	.rx_ctx = sep_rx_ctx,
+	.rx_size_left = gamma_no_size_left,
+	.tx_size_left = gamma_no_size_left,
+};
+
+static struct fi_ops_cm sep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = sep_setname,
+	.getname = sep_getname,
+	.getpeer = gamma_no_getpeer,
+	.connect = gamma_no_connect,
+	.listen = gamma_no_listen,
+	.accept = gamma_no_accept,
+	.reject = gamma_no_reject,
+	.shutdown = gamma_no_shutdown,
+	.join = gamma_no_join,
+};
+
+static void set_ops(struct fid_ep *fid, void *context)
+{
+	fid->fid.fclass = FI_CLASS_SEP;
+	fid->fid.context = context;
+	fid->fid.ops = &sep_fid_ops;
+	fid->ops = &sep_ops;
+	fid->cm = &sep_cm_ops;
+	fid->msg = &gamma_no_msg_ops;
+	fid->tagged = &gamma_no_tagged_ops;
+	fid->rma = &gamma_no_rma_ops;
+	fid->atomic = &gamma_no_atomic_ops;
+	fid->collective = &gamma_no_collective_ops;
+}
+
+static unsigned asked_or_one(size_t asked)
+{
+	return asked && asked != FI_SHARED_CONTEXT ? (unsigned) asked : 1;
+}
+
+static int claim_ports(struct gamma_sep *sep)
+{
+	const struct gamma_addr *source = sep->info->src_addr;
+	int ret = gamma_random_epoch(&sep->epoch);
+
+	if (source && sep->info->src_addrlen >= GAMMA_ADDR_LEN)
+		sep->port = ntohs(source->port);
+	if (!ret)
+		ret = gamma_port_claim_row(sep->domain->nic.mac, &sep->port,
+					   sep->receives + sep->transmits, sep->fds);
+	if (ret)
+		GAMMA_WARN(EP_CTRL, "%s: no %u free ports in a row from %u: %s\n",
+			   sep->domain->nic.name, sep->receives + sep->transmits, sep->port,
+			   strerror(-ret));
+	return ret;
+}
+
+int gamma_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **sep_fid,
+		   void *context)
+{
+	struct gamma_domain *domain =
+		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
+	struct gamma_sep *sep;
+	int ret;
+
+	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM)
+		return -FI_EINVAL;
+	ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
+	if (ret)
+		return ret;
+	sep = calloc(1, sizeof(*sep));
+	if (!sep)
+		return -FI_ENOMEM;
+	sep->domain = domain;
+	sep->receives = asked_or_one(info->ep_attr->rx_ctx_cnt);
+	sep->transmits = asked_or_one(info->ep_attr->tx_ctx_cnt);
+	set_ops(&sep->fid, context);
+	sep->info = fi_dupinfo(info);
+	ret = sep->info ? claim_ports(sep) : -FI_ENOMEM;
+	if (ret) {
+		fi_freeinfo(sep->info);
+		free(sep);
+		return ret;
+	}
+	gamma_ref(&domain->refs);
+	*sep_fid = &sep->fid;
+	return 0;
+}
