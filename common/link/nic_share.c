@@ -339,7 +339,7 @@ static void hand_out(struct gamma_nic_share *share)
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control;
+	} control = {.room = {0}}; /* the padding goes to the kernel too */
 	char byte = 0;
 	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
 	struct msghdr msg = {.msg_iov = &iov,

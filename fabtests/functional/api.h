@@ -64,6 +64,7 @@ struct node_options {
 	uint64_t rx_op_flags;
 	enum fi_wait_obj wait;     /* of CQs and counters */
 	enum fi_threading threading;
+	enum fi_progress progress; /* default: as the provider has it */
 	enum fi_av_type av_type;
 	enum fi_cq_format format; /* default: tagged */
 	const char *port;

@@ -5,7 +5,11 @@
 # test_api.sh and test_api_impaired.sh after lib.sh.
 api=$abs_top_builddir/fabtests/functional/gamma-api
 [ -x "$api" ] || bail "$api is not built (make check builds it)"
+read -ra wrap <<<"${GAMMA_TEST_WRAP:-}"
+slow=$((${#wrap[@]} > 0 ? 10 : 1))
 mapfile -t all < <("$api" -l)
+# The thread sanitizer knows no threads in a forked child.
+! grep -q __tsan_init "$api" || mapfile -t all < <("$api" -l | grep -vx exit)
 
 # The tests of a list that are not among the names behind it.
 without() { # NAME...
@@ -30,14 +34,25 @@ take_results() { # SCENARIO
 	done
 }
 
+# All of its tests went well, but not its end: a leak, for one.
+ended_badly() { # SCENARIO
+	[ ${#tests[@]} -gt 0 ] || [ "$failed" -gt "$failed_before" ] ||
+		not_ok "$1: the programs' end" "$work/server.out" "$work/client.out"
+}
+
 # A failed test ends both programs: the others are run by new ones.
 run() { # SCENARIO TEST...
-	local scenario=$1 tests=("${@:2}")
+	local scenario=$1 tests=("${@:2}") failed_before=$failed
 	rm -f "$work/stats"
 	while [ ${#tests[@]} -gt 0 ]; do
-		pair -p 7777 60 "$api" 7777 "${tests[@]}" -- \
-			"$api" -c "$(mgt 1)" 7777 "${tests[@]}" || true
-		take_results "$scenario"
+		# GAMMA_TEST_WRAP: a command in front of the program, such as valgrind.
+		if pair -p 7777 $((60 * slow)) "${wrap[@]}" "$api" 7777 "${tests[@]}" -- \
+			"${wrap[@]}" "$api" -c "$(mgt 1)" 7777 "${tests[@]}"; then
+			take_results "$scenario"
+		else
+			take_results "$scenario"
+			ended_badly "$scenario"
+		fi
 	done
 }
 

@@ -293,13 +293,14 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void test_threads(bool sender)
+static void work_together(enum fi_progress progress)
 {
 	struct worker workers[THREADS];
 	struct node node;
 
-	(void) sender;
-	node_open_pair(&node, &(struct node_options){.threading = FI_THREAD_SAFE, .one_cq = true});
+	node_open_pair(&node, &(struct node_options){.threading = FI_THREAD_SAFE,
+						     .progress = progress,
+						     .one_cq = true});
 	for (unsigned i = 0; i < THREADS; i++) {
 		workers[i].node = &node;
 		workers[i].number = i;
@@ -308,6 +309,18 @@ static void test_threads(bool sender)
 	for (unsigned i = 0; i < THREADS; i++)
 		CHECK_EQ(pthread_join(workers[i].thread, NULL), 0);
 	node_close_pair(&node);
+}
+
+static void test_threads(bool sender)
+{
+	(void) sender;
+	work_together(FI_PROGRESS_MANUAL);
+}
+
+static void test_threads_auto(bool sender)
+{
+	(void) sender;
+	work_together(FI_PROGRESS_AUTO);
 }
 
 /* Closed with sends and receives outstanding: nothing is written afterwards, nothing hangs. */
@@ -426,6 +439,7 @@ const struct test life_tests[] = {
 	{.name = "port", .run = test_port, .both_ways = true},
 	{.name = "peer_closed", .run = test_peer_closed, .both_ways = true},
 	{.name = "threads", .run = test_threads},
+	{.name = "threads_auto", .run = test_threads_auto},
 	{.name = "close_outstanding", .run = test_close_outstanding},
 	{.name = "fork", .run = test_fork, .both_ways = true},
 	{.name = "exit", .run = test_exit},

@@ -114,6 +114,7 @@ static struct fi_info *make_hints(const struct node_options *options)
 	hints->caps = FI_MSG | (hints->ep_attr->type == FI_EP_RDM ? FI_TAGGED : 0) | options->caps;
 	hints->fabric_attr->prov_name = strdup("gamma");
 	hints->domain_attr->threading = options->threading;
+	hints->domain_attr->data_progress = options->progress;
 	hints->domain_attr->av_type = options->av_type;
 	hints->tx_attr->op_flags = options->tx_op_flags;
 	hints->rx_attr->op_flags = options->rx_op_flags;

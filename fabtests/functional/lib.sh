@@ -142,6 +142,10 @@ gamma_setup_env() {
 	if grep -q __asan_init "$found/libgamma-fi.so"; then
 		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so)"
 			"ASAN_OPTIONS=detect_leaks=0")
+	elif grep -q __tsan_init "$found/libgamma-fi.so"; then
+		# A race ends the process: a test fails.
+		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libtsan.so)"
+			"TSAN_OPTIONS=halt_on_error=1:die_after_fork=0")
 	fi
 }
 
