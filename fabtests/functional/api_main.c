@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const struct test *const groups[] = {transfer_tests, matching_tests, completion_tests,
-					    life_tests, multi_tests, shared_tests, scalable_tests, exchange_tests,
+					    life_tests, multi_tests, shared_tests, scalable_tests, work_tests, exchange_tests,
 					    memory_tests, NULL};
 static const char *running = "start";
 

@@ -77,6 +77,27 @@ int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	return -FI_ENOSYS;
 }
 
+int gamma_work_control(struct gamma_domain *domain, int command, void *arg)
+{
+	(void) domain, (void) command, (void) arg;
+	return -FI_ENOSYS;
+}
+
+void gamma_work_run(struct gamma_domain *domain)
+{
+	(void) domain;
+}
+
+void gamma_work_check(struct gamma_cntr *cntr)
+{
+	(void) cntr;
+}
+
+void gamma_work_retry(struct gamma_domain *domain)
+{
+	(void) domain;
+}
+
 int gamma_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
 		   void *context)
 {

@@ -69,7 +69,8 @@ static void caps__asked_implied_and_free(void **state)
 			    RMA_DIRECTIONS | FI_RMA_EVENT},
 	};
 	const uint64_t always =
-		FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE | FI_MULTI_RECV;
+		FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE | FI_MULTI_RECV |
+		FI_TRIGGER;
 	size_t i;
 
 	(void) state;
@@ -80,7 +81,8 @@ static void caps__asked_implied_and_free(void **state)
 		info = fill(V117, FI_EP_RDM);
 		assert_int_equal(info->caps, rows[i].given | always);
 		assert_int_equal(info->tx_attr->caps,
-				 FI_FENCE | (rows[i].given & (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND |
+				 FI_FENCE | FI_TRIGGER |
+					 (rows[i].given & (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND |
 							      FI_READ | FI_WRITE)));
 		assert_int_equal(info->rx_attr->caps & (FI_SEND | FI_LOCAL_COMM), 0);
 		fi_freeinfo(info);
@@ -94,7 +96,7 @@ static void caps__unknown_bits_are_refused(void **state)
 	(void) state;
 	for (bit = 0; bit < 64; bit++) {
 		const uint64_t known = FI_MSG | FI_SEND | FI_RECV | FI_SOURCE | FI_LOCAL_COMM |
-				       FI_REMOTE_COMM | FI_MULTI_RECV;
+				       FI_REMOTE_COMM | FI_MULTI_RECV | FI_TRIGGER;
 
 		hints->caps = 1ull << bit;
 		if (hints->caps & known)

@@ -19,11 +19,11 @@
 /* What applies to the sending and to the receiving half of an endpoint. */
 #define TX_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | FI_SEND |        \
-	 FI_READ | FI_WRITE | FI_FENCE | FI_NAMED_RX_CTX)
+	 FI_READ | FI_WRITE | FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER)
 #define RX_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE | FI_DIRECTED_RECV | FI_RECV |    \
 	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |            \
-	 FI_RMA_EVENT)
+	 FI_RMA_EVENT | FI_TRIGGER)
 #define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 #define COMPLETION_LEVELS                                                                          \
@@ -62,9 +62,9 @@ struct ability {
 static const struct ability rdm_ability = {
 	.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS |
 		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR |
-		FI_MULTI_RECV | FI_NAMED_RX_CTX | DOMAIN_CAPS,
-	.tx_op_flags = FI_COMPLETION | FI_INJECT | COMPLETION_LEVELS,
-	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
+		FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_TRIGGER | DOMAIN_CAPS,
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | COMPLETION_LEVELS,
+	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER,
 	.msg_order = ORDER,
 	.tag_format = UINT64_MAX,
 	.contexts = GAMMA_CONTEXT_MAX,
@@ -75,9 +75,11 @@ static const struct ability rdm_ability = {
 
 static const struct ability dgram_ability = {
 	.contexts = 1,
-	.caps = FI_MSG | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV | DOMAIN_CAPS,
-	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
-	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
+	.caps = FI_MSG | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV | FI_TRIGGER |
+		DOMAIN_CAPS,
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | FI_INJECT_COMPLETE |
+		       FI_TRANSMIT_COMPLETE,
+	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER,
 };
 
 /* Bytes that a read takes before any later write: what it finds fits one frame and is copied. */

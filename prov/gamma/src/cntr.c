@@ -12,16 +12,23 @@ static struct gamma_cntr *cntr_of(struct fid_cntr *cntr_fid)
 	return gamma_container_of(cntr_fid, struct gamma_cntr, cntr_fid);
 }
 
+static inline void changed(struct gamma_cntr *cntr)
+{
+	if (gamma_unlikely(!gamma_list_empty(&cntr->works)))
+		gamma_work_check(cntr);
+	gamma_waiter_wake(&cntr->waiter);
+}
+
 void gamma_cntr_add(struct gamma_cntr *cntr, uint64_t value)
 {
 	cntr->value += value;
-	gamma_waiter_wake(&cntr->waiter);
+	changed(cntr);
 }
 
 void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value)
 {
 	cntr->errors += value;
-	gamma_waiter_wake(&cntr->waiter);
+	changed(cntr);
 }
 
 static uint64_t cntr_read(struct fid_cntr *cntr_fid)
@@ -74,7 +81,7 @@ static int cntr_set(struct fid_cntr *cntr_fid, uint64_t value)
 
 	gamma_domain_lock(cntr->domain);
 	cntr->value = cntr->seen_value = value;
-	gamma_waiter_wake(&cntr->waiter);
+	changed(cntr);
 	gamma_domain_unlock(cntr->domain);
 	return 0;
 }
@@ -85,7 +92,7 @@ static int cntr_seterr(struct fid_cntr *cntr_fid, uint64_t value)
 
 	gamma_domain_lock(cntr->domain);
 	cntr->errors = cntr->seen_errors = cntr->known_errors = value;
-	gamma_waiter_wake(&cntr->waiter);
+	changed(cntr);
 	gamma_domain_unlock(cntr->domain);
 	return 0;
 }
@@ -243,6 +250,7 @@ int gamma_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
 	cntr->cntr_fid.fid.context = context;
 	cntr->cntr_fid.fid.ops = &cntr_fid_ops;
 	cntr->cntr_fid.ops = &cntr_ops;
+	gamma_list_init(&cntr->works);
 	gamma_waiter_init(&cntr->waiter, domain);
 	gamma_ref(&domain->refs);
 	if (attr->wait_obj == FI_WAIT_SET) {

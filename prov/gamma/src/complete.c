@@ -23,7 +23,7 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
-	if (ep->closing)
+	if (ep->closing || (gamma_unlikely(tx->work) && !gamma_work_completed(tx->work, error)))
 		return;
 	count(ep->cntrs[tx->flags & FI_SEND   ? GAMMA_CNTR_SEND
 			: tx->flags & FI_READ ? GAMMA_CNTR_READ
@@ -61,6 +61,7 @@ void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 {
 	uint64_t lost = error ? 0 : envelope->length - placed;
 	bool releases = gamma_multi_releases(rx);
+	int result = error;
 	struct gamma_completion completion = {
 		.context = rx->context,
 		.flags = rx->flags | (envelope->flags & GAMMA_HAS_DATA ? FI_REMOTE_CQ_DATA : 0) |
@@ -74,7 +75,11 @@ void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 
 	if (ep->closing)
 		return;
-	count(ep->cntrs[GAMMA_CNTR_RECV], error ? error : lost ? -FI_ETRUNC : 0);
+	if (lost)
+		result = -FI_ETRUNC;
+	if (gamma_unlikely(rx->work) && !gamma_work_completed(rx->work, result))
+		return;
+	count(ep->cntrs[GAMMA_CNTR_RECV], result);
 	if (ep->rx_cq && write_rx(ep, rx, &completion, lost, error, source_addr) && releases)
 		rx->whole->released = true;
 }
@@ -89,6 +94,8 @@ void gamma_complete_unmatched(struct gamma_ep *ep, const struct gamma_rx *rx, in
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
+	if (gamma_unlikely(rx->work) && !gamma_work_completed(rx->work, -error))
+		return;
 	count(ep->cntrs[GAMMA_CNTR_RECV], -error);
 	if (ep->rx_cq)
 		gamma_cq_write_error(ep->rx_cq, &completion, error, 0,

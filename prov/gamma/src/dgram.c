@@ -29,6 +29,7 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 		.context = post->context,
 		.flags = FI_SEND | FI_MSG,
 		.notify = gamma_notifies(post, ep->tx_selective),
+		.work = post->work,
 		.send.envelope = envelope,
 	};
 	int ret;
@@ -42,6 +43,7 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 	if (ret)
 		return ret;
 	gamma_complete_tx(ep, &tx, 0);
+	gamma_work_free(tx.work);
 	return 0;
 }
 

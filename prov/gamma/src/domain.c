@@ -61,11 +61,17 @@ static int open_endpoint2(struct fid_domain *domain, struct fi_info *info, struc
 	return flags ? -FI_EBADFLAGS : gamma_endpoint_open(domain, info, ep, context);
 }
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	return gamma_work_control(gamma_container_of(fid, struct gamma_domain, domain_fid.fid),
+				  command, arg);
+}
+
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = domain_bind,
-	.control = gamma_no_control,
+	.control = domain_control,
 	.ops_open = gamma_no_ops_open,
 	.tostr = gamma_no_tostr,
 	.ops_set = gamma_no_ops_set,
@@ -148,6 +154,9 @@ static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric
 	pthread_mutex_init(&domain->lock, NULL);
 	domain->owner = getpid();
 	gamma_list_init(&domain->eps);
+	gamma_list_init(&domain->works);
+	gamma_list_init(&domain->due);
+	gamma_list_init(&domain->retry);
 	for (i = 0; i < GAMMA_MR_BUCKETS; i++)
 		gamma_list_init(&domain->mrs[i]);
 	domain->next_mr_key = 1;

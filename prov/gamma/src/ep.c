@@ -304,6 +304,7 @@ static void free_pool_tx(struct gamma_list *list)
 
 		gamma_list_remove(&tx->entry);
 		free(tx->copy);
+		gamma_work_free(tx->work);
 		free(tx);
 	}
 }
@@ -316,6 +317,7 @@ static void shut_down(struct gamma_ep *ep)
 
 	gamma_domain_lock(domain);
 	ep->closing = true;
+	gamma_work_drop(domain, &ep->handle);
 	ep->enabled = false;
 	gamma_domain_wait_del(domain, ep);
 	gamma_list_remove(&ep->domain_entry);

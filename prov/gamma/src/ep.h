@@ -12,6 +12,7 @@
 #include "gamma.h"
 
 struct gamma_rx_ctx;
+struct gamma_work;
 
 /* What the user holds: the endpoint itself, an alias with flags of its own, or a shared receive
  * context. */
@@ -19,6 +20,7 @@ struct gamma_ep_handle {
 	struct fid_ep fid;
 	struct gamma_ep *ep;	 /* NULL: a shared receive context */
 	struct gamma_rx_ctx *rx; /* where receives are posted */
+	struct gamma_work *work; /* what is posted is to be put off until it is due; or NULL */
 	uint64_t tx_flags, rx_flags; /* default operation flags */
 };
 
@@ -30,6 +32,7 @@ struct gamma_tx {
 	uint64_t flags; /* of its completion entry: FI_SEND | FI_MSG ... */
 	bool notify;	/* write a completion entry */
 	bool *done;	/* set when it ends within the call that posted it, or NULL */
+	struct gamma_work *work; /* told of its end instead of the endpoint's queue; or NULL */
 	void *copy;	/* of the message, if it had to be copied but could not leave, or NULL */
 	struct gamma_remote remote; /* if send.remote refers to it */
 };
@@ -44,6 +47,7 @@ struct gamma_rx {
 	uint64_t flags; /* of its completion entry: FI_RECV | FI_MSG ... */
 	uint64_t tag, ignore;
 	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
+	struct gamma_work *work; /* told of its end instead of the endpoint's queue; or NULL */
 	bool wanted;	  /* a completion entry even if they are selective: FI_COMPLETION */
 	/* multi.c: of a piece of a buffer for many messages */
 	struct gamma_rx *whole; /* the buffer; else NULL */
@@ -172,6 +176,7 @@ struct gamma_post {
 	fi_addr_t addr;
 	uint64_t tag, ignore, data;
 	void *context;
+	struct gamma_work *work; /* whose operation it is, or NULL */
 	uint64_t flags; /* FI_TAGGED or FI_MSG, FI_REMOTE_CQ_DATA, FI_INJECT, FI_COMPLETION, ... */
 	bool silent;	/* fi_inject and its like: no completion entry */
 };
@@ -254,7 +259,7 @@ int64_t gamma_post_len(const struct gamma_post *post);
 /* Whether an operation writes a completion entry. */
 static inline bool gamma_notifies(const struct gamma_post *post, bool selective)
 {
-	return !post->silent && (!selective || post->flags & FI_COMPLETION);
+	return !post->silent && (!(selective || post->work) || post->flags & FI_COMPLETION);
 }
 
 /* ---- match.c ---- */
@@ -321,6 +326,7 @@ struct gamma_remote_post {
 	size_t target_count;
 	uint64_t data;
 	void *context;
+	struct gamma_work *work; /* whose operation it is, or NULL */
 	uint64_t flags; /* FI_RMA or FI_ATOMIC, FI_READ or FI_WRITE, FI_COMPLETION, FI_INJECT, ... */
 	bool silent;	/* no completion entry */
 };
@@ -355,6 +361,23 @@ int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const vo
 		    size_t len);
 /* FI_GETOPSFLAG, FI_SETOPSFLAG */
 int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags);
+
+/* ---- work.c ---- */
+/* Keeps an operation until its counter has come as far as its context, or its work, says. */
+ssize_t gamma_work_put_off_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
+ssize_t gamma_work_put_off_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
+ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
+				  const struct gamma_remote_post *post);
+static inline bool gamma_is_put_off(const struct gamma_ep_handle *handle, uint64_t flags)
+{
+	return flags & FI_TRIGGER || handle->work;
+}
+/* The operation has ended; whether the endpoint's queue and counters are to be told as well. */
+bool gamma_work_completed(struct gamma_work *work, int error);
+/* work may be NULL. */
+void gamma_work_free(struct gamma_work *work);
+/* What waits to be posted through an endpoint, or a shared context, that closes. */
+void gamma_work_drop(struct gamma_domain *domain, const struct gamma_ep_handle *handle);
 
 /* ---- report.c ---- */
 /* One JSON line with the endpoint's counters, where FI_GAMMA_STATS says. */

@@ -199,6 +199,10 @@ struct gamma_domain {
 	uint64_t next_mr_key;
 	struct gamma_list mrs[GAMMA_MR_BUCKETS]; /* struct gamma_mr.bucket, by key */
 	size_t counted_mrs; /* regions with a counter */
+	struct gamma_list works; /* operations that wait for a counter: work.c */
+	struct gamma_list due;	 /* those of them that wait no more */
+	struct gamma_list retry; /* and of these, for which there was no room */
+	bool posting;		 /* a thread is posting what is due */
 	/* One epoll instance for all that can move the domain while its threads sleep: the
 	 * endpoints' link sockets and the timer. Made on first use, -1 before. */
 	int wait_fd;
@@ -211,6 +215,9 @@ struct gamma_domain {
 };
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context);
+
+/* work.c: posts operations that waited for a counter; without the lock. */
+void gamma_work_run(struct gamma_domain *domain);
 
 /* Sets the timer anew if an earlier deadline has come up while others sleep. */
 void gamma_domain_rearm(struct gamma_domain *domain);
@@ -229,14 +236,17 @@ static inline void gamma_domain_lock(struct gamma_domain *domain)
  * not the lock. */
 static inline void gamma_domain_unlock(struct gamma_domain *domain)
 {
-	bool offer;
+	bool offer, due;
 
 	if (gamma_unlikely(domain->sleepers))
 		gamma_domain_rearm(domain);
 	offer = domain->in_the_way;
 	domain->in_the_way = false;
+	due = !gamma_list_empty(&domain->due) && !domain->posting;
 	if (domain->thread_safe)
 		pthread_mutex_unlock(&domain->lock);
+	if (gamma_unlikely(due))
+		gamma_work_run(domain);
 	if (gamma_unlikely(offer))
 		sched_yield();
 }
@@ -426,13 +436,22 @@ struct gamma_cntr {
 	uint64_t seen_value;   /* as fi_trywait or fi_cntr_read last showed it */
 	uint64_t seen_errors;  /* as fi_trywait last showed it */
 	uint64_t known_errors; /* as fi_cntr_readerr or fi_cntr_wait last told the user */
+	struct gamma_list works; /* operations that wait for it: work.c */
 	struct gamma_waiter waiter;
-	int refs; /* endpoints and regions bound, poll sets; atomic */
+	int refs; /* endpoints and regions bound, poll sets, operations; atomic */
 };
 int gamma_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
 		    void *context);
 void gamma_cntr_add(struct gamma_cntr *cntr, uint64_t value);
 void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value);
+
+/* ---- work.c ---- */
+/* FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK on a domain. */
+int gamma_work_control(struct gamma_domain *domain, int command, void *arg);
+/* The counter has changed: something may be due. */
+void gamma_work_check(struct gamma_cntr *cntr);
+/* What found no room is due again. */
+void gamma_work_retry(struct gamma_domain *domain);
 
 /* ---- mr.c ---- */
 struct gamma_mr {

@@ -24,6 +24,7 @@ struct gamma_tx *gamma_tx_get(struct gamma_ep *ep)
 	}
 	gamma_list_append(&ep->sends, &tx->entry);
 	tx->copy = NULL;
+	tx->work = NULL;
 	tx->done = NULL;
 	ep->tx_used++;
 	return tx;
@@ -40,6 +41,9 @@ void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx)
 {
 	free(tx->copy);
 	tx->copy = NULL;
+	if (gamma_unlikely(tx->work))
+		gamma_work_free(tx->work);
+	tx->work = NULL;
 	ep->tx_used--;
 	put_front(&ep->free_tx, &tx->entry);
 }
@@ -63,6 +67,7 @@ static void free_pool_rx(struct gamma_list *list)
 		struct gamma_rx *rx = gamma_list_first(list, struct gamma_rx, entry);
 
 		gamma_list_remove(&rx->entry);
+		gamma_work_free(rx->work);
 		free(rx);
 	}
 }
@@ -88,6 +93,7 @@ struct gamma_rx *gamma_rx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whol
 	}
 	rx->ep = rx_ctx->ep;
 	rx->flow = NULL;
+	rx->work = NULL;
 	rx->multi = false;
 	rx->whole = whole;
 	if (!whole)
@@ -101,6 +107,9 @@ void gamma_rx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 		gamma_multi_put(rx_ctx, rx);
 	else
 		rx_ctx->used--;
+	if (gamma_unlikely(rx->work))
+		gamma_work_free(rx->work);
+	rx->work = NULL;
 	put_front(&rx_ctx->free, &rx->entry);
 }
 
@@ -182,6 +191,7 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 	tx->context = post->context;
 	tx->flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED));
 	tx->notify = gamma_notifies(post, ep->tx_selective);
+	tx->work = post->work;
 }
 
 /* The caller may overwrite its buffer when fi_inject returns, though the message still waits. */
@@ -228,6 +238,7 @@ static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, 
 	if (!ret)
 		ret = gamma_endpoint_send(ep->endpoint, flow, &tx->send);
 	if (ret) {
+		tx->work = NULL;
 		gamma_tx_put(ep, tx);
 		return ret;
 	}
@@ -248,6 +259,8 @@ ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post 
 		return -FI_ENOSYS; /* a receive context */
 	if (gamma_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
+	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
+		return gamma_work_put_off_send(handle, post);
 	if (gamma_unlikely(len < 0))
 		return -FI_EINVAL;
 	if ((post->silent || post->flags & FI_INJECT) &&
@@ -281,6 +294,7 @@ void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
 	rx->ignore = post->ignore;
 	rx->source = rx_ctx->directed ? post->addr : FI_ADDR_UNSPEC;
 	rx->wanted = post->flags & FI_COMPLETION;
+	rx->work = post->work;
 }
 
 static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
@@ -297,6 +311,7 @@ static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post 
 	gamma_rx_fill(rx_ctx, rx, post);
 	if (gamma_unlikely(post->flags & FI_MULTI_RECV && post->flags & FI_MSG) &&
 	    gamma_multi_open(rx_ctx, rx)) {
+		rx->work = NULL;
 		gamma_rx_put(rx_ctx, rx);
 		return -FI_ENOMEM;
 	}
@@ -317,6 +332,8 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 	/* The shared context is where its receives go; a transmit context has none. */
 	if (gamma_unlikely(handle->ep != rx_ctx->ep || (handle->ep && !handle->ep->receives)))
 		return -FI_ENOSYS;
+	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
+		return gamma_work_put_off_recv(handle, post);
 	if (gamma_unlikely(gamma_post_len(post) < 0))
 		return -FI_EINVAL;
 	/* What arrives is put together in one piece of memory. */

@@ -18,6 +18,8 @@ void gamma_domain_progress(struct gamma_domain *domain)
 	struct gamma_list *pos, *next;
 
 	domain->rounds++;
+	if (gamma_unlikely(!gamma_list_empty(&domain->retry)))
+		gamma_work_retry(domain);
 	gamma_list_for_each_safe(pos, next, &domain->eps)
 		gamma_ep_progress(gamma_ep_of_domain_entry(pos));
 }

@@ -69,7 +69,9 @@ static bool fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_re
 	send->fence = post->flags & FI_FENCE;
 	tx->context = post->context;
 	tx->flags = post->flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
-	tx->notify = !post->silent && (!ep->tx_selective || post->flags & FI_COMPLETION);
+	tx->notify = !post->silent &&
+		     (!(ep->tx_selective || post->work) || post->flags & FI_COMPLETION);
+	tx->work = post->work;
 	return true;
 }
 
@@ -91,6 +93,7 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *
 	else
 		ret = -FI_EINVAL;
 	if (ret) {
+		tx->work = NULL;
 		gamma_tx_put(ep, tx);
 		return ret;
 	}
@@ -110,6 +113,8 @@ ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_rem
 
 	if (gamma_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
+	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
+		return gamma_work_put_off_remote(handle, post);
 	if (gamma_unlikely(post->silent || post->flags & FI_INJECT) &&
 	    gamma_iov_len(post->iov, gamma_min(post->count, GAMMA_IOV_MAX)) >
 		    gamma_settings.inject_size)

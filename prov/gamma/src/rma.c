@@ -4,7 +4,7 @@
 
 /* Flags that the *msg calls take. */
 #define LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-#define READ_FLAGS (FI_COMPLETION | FI_MORE | FI_FENCE | LEVELS)
+#define READ_FLAGS (FI_TRIGGER | FI_COMPLETION | FI_MORE | FI_FENCE | LEVELS)
 #define WRITE_FLAGS (READ_FLAGS | FI_REMOTE_CQ_DATA | FI_INJECT)
 
 static uint64_t len_of(const struct iovec *iov, size_t count)

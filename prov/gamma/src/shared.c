@@ -34,6 +34,7 @@ static int srx_close(struct fid *fid)
 
 	if (gamma_in_use(&srx->refs))
 		return -FI_EBUSY;
+	gamma_work_drop(domain, &srx->handle);
 	gamma_match_drop(&srx->rx);
 	gamma_dgram_drop(&srx->rx);
 	gamma_rx_ctx_fini(&srx->rx);

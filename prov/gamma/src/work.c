@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Operations that wait for a counter: triggered ones (FI_TRIGGER) and deferred work queued on a
+ * domain. What is to be posted is kept as post.c and remote.c would get it; when the counter has
+ * come far enough it is due, and whoever gives up the domain's lock next posts it.
+ */
+#include "ep.h"
+
+#include <rdma/fi_trigger.h>
+#include <stdlib.h>
+
+enum kind { SEND, RECEIVE, REMOTE, SET, ADD };
+
+struct gamma_work {
+	struct gamma_list entry;	/* of the triggering counter, or of domain->due */
+	struct gamma_list domain_entry; /* of domain->works, until it is posted */
+	const void *name;		/* the user's request; NULL: a triggered operation */
+	struct gamma_cntr *trigger, *completion; /* counted as references; completion may be NULL */
+	uint64_t threshold;
+	bool tell; /* the endpoint too is told of the completion */
+	enum kind kind;
+	struct gamma_ep_handle *handle; /* of the endpoint or the shared context */
+	struct gamma_post post;
+	struct gamma_remote_post remote;
+	struct iovec iov[GAMMA_IOV_LIMIT], result[GAMMA_IOV_LIMIT];
+	struct fi_rma_iov target[GAMMA_IOV_LIMIT];
+	struct gamma_cntr *cntr; /* of SET and ADD */
+	uint64_t value;
+};
+
+static struct gamma_work *work_new(struct gamma_cntr *trigger, uint64_t threshold)
+{
+	struct gamma_work *work = calloc(1, sizeof(*work));
+
+	if (!work)
+		return NULL;
+	gamma_list_init(&work->entry);
+	gamma_list_init(&work->domain_entry);
+	work->trigger = trigger;
+	work->threshold = threshold;
+	gamma_ref(&trigger->refs);
+	return work;
+}
+
+static void set_completion(struct gamma_work *work, struct gamma_cntr *completion)
+{
+	work->completion = completion;
+	if (completion)
+		gamma_ref(&completion->refs);
+}
+
+void gamma_work_free(struct gamma_work *work)
+{
+	if (!work)
+		return;
+	gamma_list_remove(&work->entry);
+	gamma_list_remove(&work->domain_entry);
+	gamma_unref(&work->trigger->refs);
+	if (work->completion)
+		gamma_unref(&work->completion->refs);
+	if (work->cntr)
+		gamma_unref(&work->cntr->refs);
+	free(work);
+}
+
+bool gamma_work_completed(struct gamma_work *work, int error)
+{
+	if (work->completion && error)
+		gamma_cntr_add_error(work->completion, 1);
+	else if (work->completion)
+		gamma_cntr_add(work->completion, 1);
+	return work->tell;
+}
+
+/* ---- waiting ---- */
+
+/* Failures count as well: who waits for so many operations to end shall not wait for ever. */
+static bool is_due(const struct gamma_work *work)
+{
+	return work->trigger->value + work->trigger->errors >= work->threshold;
+}
+
+void gamma_work_check(struct gamma_cntr *cntr)
+{
+	struct gamma_list *pos, *next;
+
+	gamma_list_for_each_safe(pos, next, &cntr->works) {
+		if (!is_due(gamma_list_entry(pos, struct gamma_work, entry)))
+			continue;
+		gamma_list_remove(pos);
+		gamma_list_append(&cntr->domain->due, pos);
+	}
+}
+
+static void enqueue(struct gamma_work *work)
+{
+	gamma_list_append(&work->trigger->domain->works, &work->domain_entry);
+	gamma_list_append(&work->trigger->works, &work->entry);
+	gamma_work_check(work->trigger);
+}
+
+/* ---- posting what is due ---- */
+
+static ssize_t post_work(struct gamma_work *work)
+{
+	struct gamma_work *told = work->name ? work : NULL;
+
+	switch (work->kind) {
+	case SEND:
+		work->post.work = told;
+		return gamma_post_send(work->handle, &work->post);
+	case RECEIVE:
+		work->post.work = told;
+		return gamma_post_recv(work->handle, &work->post);
+	case REMOTE:
+		work->remote.work = told;
+		return gamma_post_remote(work->handle, &work->remote);
+	case SET:
+		return fi_cntr_set(&work->cntr->cntr_fid, work->value);
+	case ADD:
+		return fi_cntr_add(&work->cntr->cntr_fid, work->value);
+	}
+	return 0;
+}
+
+/* Nothing was posted: the call that would have returned the error is long over. */
+static void fail(struct gamma_work *work, int error)
+{
+	struct gamma_ep *ep = work->handle ? work->handle->ep : NULL;
+	bool receive = work->kind == RECEIVE;
+	struct gamma_cq *cq = ep ? receive ? ep->rx_cq : ep->tx_cq : NULL;
+	struct gamma_completion completion = {
+		.context = work->kind == REMOTE ? work->remote.context : work->post.context,
+		.flags = (receive ? FI_RECV : FI_SEND) |
+			 (work->post.flags & (FI_MSG | FI_TAGGED)),
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	if (work->kind == REMOTE)
+		completion.flags = work->remote.flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
+	if (work->name && !gamma_work_completed(work, error))
+		return;
+	if (cq)
+		gamma_cq_write_error(cq, &completion, -error, 0, NULL);
+}
+
+static bool is_kept(const struct gamma_work *work)
+{
+	return work->name && work->kind != SET && work->kind != ADD;
+}
+
+static void move_all(struct gamma_list *from, struct gamma_list *to)
+{
+	while (!gamma_list_empty(from)) {
+		struct gamma_list *first = from->next;
+
+		gamma_list_remove(first);
+		gamma_list_append(to, first);
+	}
+}
+
+/* With the lock, which is let go for the call. For want of room it and all behind it wait. */
+static void run_one(struct gamma_domain *domain, struct gamma_work *work)
+{
+	bool kept = is_kept(work);
+	ssize_t ret;
+
+	gamma_list_remove(&work->entry);
+	gamma_list_remove(&work->domain_entry);
+	gamma_domain_unlock(domain);
+	ret = post_work(work);
+	gamma_domain_lock(domain);
+	if (!ret && kept)
+		return; /* until its completion, which may already have been */
+	if (ret == -FI_EAGAIN) {
+		gamma_list_append(domain->works.next, &work->domain_entry);
+		gamma_list_append(&domain->retry, &work->entry);
+		move_all(&domain->due, &domain->retry);
+		return;
+	}
+	if (ret)
+		fail(work, (int) ret);
+	gamma_work_free(work);
+}
+
+/* There may be room now. */
+void gamma_work_retry(struct gamma_domain *domain)
+{
+	move_all(&domain->due, &domain->retry);
+	move_all(&domain->retry, &domain->due);
+}
+
+void gamma_work_run(struct gamma_domain *domain)
+{
+	gamma_domain_lock(domain);
+	if (domain->posting) {
+		gamma_domain_unlock(domain);
+		return;
+	}
+	domain->posting = true;
+	while (!gamma_list_empty(&domain->due))
+		run_one(domain, gamma_list_first(&domain->due, struct gamma_work, entry));
+	domain->posting = false;
+	gamma_domain_unlock(domain);
+}
+
+/* ---- triggered operations ---- */
+
+static void copy_iov(struct iovec *to, const struct iovec **iov, size_t count)
+{
+	memcpy(to, *iov, gamma_min(count, GAMMA_IOV_LIMIT) * sizeof(*to));
+	*iov = to;
+}
+
+static void keep_post(struct gamma_work *work, enum kind kind, struct gamma_ep_handle *handle,
+		      const struct gamma_post *post)
+{
+	work->kind = kind;
+	work->handle = handle->ep ? &handle->ep->handle : handle;
+	work->post = *post;
+	work->post.flags &= ~FI_TRIGGER;
+	copy_iov(work->iov, &work->post.iov, post->count);
+}
+
+static void keep_remote(struct gamma_work *work, struct gamma_ep_handle *handle,
+			const struct gamma_remote_post *post)
+{
+	work->kind = REMOTE;
+	work->handle = &handle->ep->handle;
+	work->remote = *post;
+	work->remote.flags &= ~FI_TRIGGER;
+	copy_iov(work->iov, &work->remote.iov, post->count);
+	copy_iov(work->result, &work->remote.result, post->result_count);
+	memcpy(work->target, post->target,
+	       gamma_min(post->target_count, GAMMA_IOV_LIMIT) * sizeof(*work->target));
+	work->remote.target = work->target;
+}
+
+/* The user's context says when. */
+static int new_trigger(struct gamma_domain *domain, void *context, struct gamma_work **work)
+{
+	const struct fi_triggered_context *triggered = context;
+	struct fid_cntr *fid;
+	struct gamma_cntr *cntr;
+
+	if (!triggered || triggered->event_type != FI_TRIGGER_THRESHOLD)
+		return triggered ? -FI_ENOSYS : -FI_EINVAL;
+	fid = triggered->trigger.threshold.cntr;
+	if (!fid || fid->fid.fclass != FI_CLASS_CNTR)
+		return -FI_EINVAL;
+	cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid);
+	if (cntr->domain != domain)
+		return -FI_EINVAL;
+	*work = work_new(cntr, triggered->trigger.threshold.threshold);
+	return *work ? 0 : -FI_ENOMEM;
+}
+
+static int enqueue_locked(struct gamma_work *work)
+{
+	struct gamma_domain *domain = work->trigger->domain;
+
+	gamma_domain_lock(domain);
+	enqueue(work);
+	gamma_domain_unlock(domain);
+	return 0;
+}
+
+/* Deferred work passes through here as well, to have its arguments checked and in one form. */
+static int work_for(struct gamma_ep_handle *handle, void *context, struct gamma_work **work)
+{
+	*work = handle->work;
+	return *work ? 0 : new_trigger(handle->rx->domain, context, work);
+}
+
+static ssize_t put_off(struct gamma_ep_handle *handle, enum kind kind,
+		       const struct gamma_post *post)
+{
+	struct gamma_work *work;
+	int ret;
+
+	if (gamma_post_len(post) < 0 || post->silent ||
+	    post->flags & (FI_INJECT | FI_PEEK | FI_CLAIM | FI_DISCARD) ||
+	    (handle->work && post->flags & FI_MULTI_RECV))
+		return -FI_EINVAL;
+	ret = work_for(handle, post->context, &work);
+	if (ret)
+		return ret;
+	keep_post(work, kind, handle, post);
+	return enqueue_locked(work);
+}
+
+ssize_t gamma_work_put_off_send(struct gamma_ep_handle *handle, const struct gamma_post *post)
+{
+	return put_off(handle, SEND, post);
+}
+
+ssize_t gamma_work_put_off_recv(struct gamma_ep_handle *handle, const struct gamma_post *post)
+{
+	return put_off(handle, RECEIVE, post);
+}
+
+ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
+				  const struct gamma_remote_post *post)
+{
+	struct gamma_work *work;
+	int ret;
+
+	if (post->silent || post->flags & FI_INJECT || post->count > GAMMA_IOV_LIMIT ||
+	    post->result_count > GAMMA_IOV_LIMIT || post->target_count > GAMMA_IOV_LIMIT)
+		return -FI_EINVAL;
+	ret = work_for(handle, post->context, &work);
+	if (ret)
+		return ret;
+	keep_remote(work, handle, post);
+	return enqueue_locked(work);
+}
+
+/* ---- deferred work ---- */
+
+static struct gamma_cntr *cntr_of(struct fid_cntr *fid, const struct gamma_domain *domain)
+{
+	struct gamma_cntr *cntr;
+
+	if (!fid || fid->fid.fclass != FI_CLASS_CNTR)
+		return NULL;
+	cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid);
+	return cntr->domain == domain ? cntr : NULL;
+}
+
+static ssize_t queue_cntr(struct gamma_work *work, struct gamma_domain *domain,
+			  const struct fi_op_cntr *op, enum kind kind)
+{
+	struct gamma_cntr *cntr = op ? cntr_of(op->cntr, domain) : NULL;
+
+	if (!cntr || work->completion)
+		return -FI_EINVAL;
+	work->kind = kind;
+	work->cntr = cntr;
+	work->value = op->value;
+	gamma_ref(&cntr->refs);
+	return enqueue_locked(work);
+}
+
+/* An alias for the length of a call: what is posted through it belongs to the work. */
+static struct fid_ep *borrow(struct gamma_ep_handle *alias, struct fid_ep *fid,
+			     const struct gamma_domain *domain, struct gamma_work *work)
+{
+	const struct gamma_ep_handle *handle;
+
+	if (!fid || (fid->fid.fclass != FI_CLASS_EP && fid->fid.fclass != FI_CLASS_TX_CTX &&
+		     fid->fid.fclass != FI_CLASS_RX_CTX))
+		return NULL;
+	handle = gamma_handle(fid);
+	if (handle->ep->domain != domain)
+		return NULL;
+	*alias = *handle;
+	alias->work = work;
+	return &alias->fid;
+}
+
+static ssize_t queue_data(struct gamma_work *work, struct gamma_domain *domain,
+			  const struct fi_deferred_work *asked)
+{
+	struct gamma_ep_handle alias;
+	struct fid_ep *ep;
+	uint64_t flags;
+
+	/* Every kind of operation begins with its endpoint. */
+	ep = asked->op.msg ? borrow(&alias, asked->op.msg->ep, domain, work) : NULL;
+	if (!ep)
+		return -FI_EINVAL;
+	switch (asked->op_type) {
+	case FI_OP_RECV:
+	case FI_OP_SEND:
+		flags = asked->op.msg->flags;
+		work->tell = flags & FI_COMPLETION;
+		return asked->op_type == FI_OP_RECV ? fi_recvmsg(ep, &asked->op.msg->msg, flags)
+						    : fi_sendmsg(ep, &asked->op.msg->msg, flags);
+	case FI_OP_TRECV:
+	case FI_OP_TSEND:
+		flags = asked->op.tagged->flags;
+		work->tell = flags & FI_COMPLETION;
+		return asked->op_type == FI_OP_TRECV
+			       ? fi_trecvmsg(ep, &asked->op.tagged->msg, flags)
+			       : fi_tsendmsg(ep, &asked->op.tagged->msg, flags);
+	case FI_OP_READ:
+	case FI_OP_WRITE:
+		flags = asked->op.rma->flags;
+		work->tell = flags & FI_COMPLETION;
+		return asked->op_type == FI_OP_READ ? fi_readmsg(ep, &asked->op.rma->msg, flags)
+						    : fi_writemsg(ep, &asked->op.rma->msg, flags);
+	case FI_OP_ATOMIC:
+		flags = asked->op.atomic->flags;
+		work->tell = flags & FI_COMPLETION;
+		return fi_atomicmsg(ep, &asked->op.atomic->msg, flags);
+	case FI_OP_FETCH_ATOMIC: {
+		const struct fi_op_fetch_atomic *op = asked->op.fetch_atomic;
+
+		work->tell = op->flags & FI_COMPLETION;
+		return fi_fetch_atomicmsg(ep, &op->msg, op->fetch.msg_iov, op->fetch.desc,
+					  op->fetch.iov_count, op->flags);
+	}
+	case FI_OP_COMPARE_ATOMIC: {
+		const struct fi_op_compare_atomic *op = asked->op.compare_atomic;
+
+		work->tell = op->flags & FI_COMPLETION;
+		return fi_compare_atomicmsg(ep, &op->msg, op->compare.msg_iov, op->compare.desc,
+					    op->compare.iov_count, op->fetch.msg_iov,
+					    op->fetch.desc, op->fetch.iov_count, op->flags);
+	}
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work *asked)
+{
+	struct gamma_cntr *trigger = asked ? cntr_of(asked->triggering_cntr, domain) : NULL;
+	struct gamma_work *work;
+	ssize_t ret;
+
+	if (!trigger || (asked->completion_cntr && !cntr_of(asked->completion_cntr, domain)))
+		return -FI_EINVAL;
+	work = work_new(trigger, asked->threshold);
+	if (!work)
+		return -FI_ENOMEM;
+	work->name = asked;
+	set_completion(work, cntr_of(asked->completion_cntr, domain));
+	if (asked->op_type == FI_OP_CNTR_SET)
+		ret = queue_cntr(work, domain, asked->op.cntr, SET);
+	else if (asked->op_type == FI_OP_CNTR_ADD)
+		ret = queue_cntr(work, domain, asked->op.cntr, ADD);
+	else
+		ret = queue_data(work, domain, asked);
+	if (ret)
+		gamma_work_free(work);
+	return (int) ret;
+}
+
+/* ---- taking back ---- */
+
+/* Those of a request, of a counter, of an endpoint, or all. */
+struct selection {
+	const void *name;
+	const struct fid_cntr *trigger;
+	const struct gamma_ep_handle *handle;
+};
+
+static bool is_selected(const struct gamma_work *work, const struct selection *which)
+{
+	return (!which->name || work->name == which->name) &&
+	       (!which->trigger || &work->trigger->cntr_fid == which->trigger) &&
+	       (!which->handle || work->handle == which->handle);
+}
+
+static unsigned drop(struct gamma_domain *domain, const struct selection *which)
+{
+	struct gamma_list *pos, *next;
+	unsigned dropped = 0;
+
+	gamma_list_for_each_safe(pos, next, &domain->works) {
+		struct gamma_work *work = gamma_list_entry(pos, struct gamma_work, domain_entry);
+
+		if (!is_selected(work, which))
+			continue;
+		gamma_work_free(work);
+		dropped++;
+	}
+	return dropped;
+}
+
+void gamma_work_drop(struct gamma_domain *domain, const struct gamma_ep_handle *handle)
+{
+	/* Another thread may be posting through it just now. */
+	while (domain->posting) {
+		gamma_domain_unlock(domain);
+		sched_yield();
+		gamma_domain_lock(domain);
+	}
+	drop(domain, &(struct selection){.handle = handle});
+}
+
+static int drop_locked(struct gamma_domain *domain, const struct selection *which)
+{
+	unsigned dropped;
+
+	gamma_domain_lock(domain);
+	dropped = drop(domain, which);
+	gamma_domain_unlock(domain);
+	return dropped ? 0 : -FI_ENOENT;
+}
+
+int gamma_work_control(struct gamma_domain *domain, int command, void *arg)
+{
+	const struct fi_deferred_work *asked = arg;
+	struct selection which = {.name = NULL};
+
+	switch (command) {
+	case FI_QUEUE_WORK:
+		return queue_work(domain, asked);
+	case FI_CANCEL_WORK:
+		if (!asked)
+			return -FI_EINVAL;
+		which.name = asked;
+		return drop_locked(domain, &which);
+	case FI_FLUSH_WORK:
+		which.trigger = asked ? asked->triggering_cntr : NULL;
+		drop_locked(domain, &which);
+		return 0;
+	}
+	return -FI_ENOSYS;
+}
