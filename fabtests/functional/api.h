@@ -4,7 +4,7 @@
  * its files share: api_main.c (which tests, in what order), api_node.c (opening endpoints and
  * the talk of the two processes aside), api_message.c (sending, receiving, checking) and the
  * tests in api_transfer.c, api_matching.c, api_completion.c, api_life.c, api_multi.c, api_shared.c,
- * api_scalable.c, api_work.c, api_exchange.c, api_memory.c.
+ * api_scalable.c, api_work.c, api_exchange.c, api_memory.c, api_rma.c.
  */
 #ifndef GAMMA_API_H
 #define GAMMA_API_H
@@ -52,7 +52,8 @@ struct test {
 	bool on_request; /* only if named: something must happen from outside */
 };
 extern const struct test transfer_tests[], matching_tests[], completion_tests[], life_tests[],
-	multi_tests[], shared_tests[], scalable_tests[], work_tests[], exchange_tests[], memory_tests[];
+	multi_tests[], shared_tests[], scalable_tests[], work_tests[], exchange_tests[],
+	memory_tests[], rma_tests[];
 
 /* ---- api_node.c: endpoints ---- */
 
@@ -67,6 +68,7 @@ struct node_options {
 	enum fi_progress progress; /* default: as the provider has it */
 	enum fi_av_type av_type;
 	enum fi_cq_format format; /* default: tagged */
+	int mr_mode; /* FI_MR_BASIC, FI_MR_SCALABLE: hint; bits: what the program does of its own */
 	const char *port;
 	bool counters;
 	bool one_cq; /* for both directions */

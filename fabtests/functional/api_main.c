@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 static const struct test *const groups[] = {transfer_tests, matching_tests, completion_tests,
-					    life_tests, multi_tests, shared_tests, scalable_tests, work_tests, exchange_tests,
-					    memory_tests, NULL};
+					    life_tests, multi_tests, shared_tests, scalable_tests,
+					    work_tests, exchange_tests, memory_tests, rma_tests,
+					    NULL};
 static const char *running = "start";
 
 double now(void)

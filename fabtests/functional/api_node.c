@@ -118,6 +118,7 @@ static struct fi_info *make_hints(const struct node_options *options)
 	hints->domain_attr->av_type = options->av_type;
 	hints->tx_attr->op_flags = options->tx_op_flags;
 	hints->rx_attr->op_flags = options->rx_op_flags;
+	hints->domain_attr->mr_mode = options->mr_mode;
 	if (options->shared)
 		hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	return hints;
@@ -131,6 +132,8 @@ static void get_info(struct node *node, const struct node_options *options)
 			    &node->info),
 		 0);
 	CHECK_EQ(strcmp(node->info->fabric_attr->prov_name, "gamma"), 0);
+	if (options->mr_mode)
+		node->info->domain_attr->mr_mode = options->mr_mode;
 	fi_freeinfo(hints);
 }
 

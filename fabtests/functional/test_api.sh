@@ -10,19 +10,21 @@
 
 need_tool jq
 # These take their time, or leave frames on their way to an endpoint that has closed.
-mapfile -t steady < <(without reopen port peer_closed close_outstanding shared_close)
+restless=(reopen port peer_closed close_outstanding shared_close rma_peer_closed)
+mapfile -t steady < <(without "${restless[@]}")
 
 lab_up 2
 count_frames
 run "frames of 1,500 bytes" "${steady[@]}"
 counted_clean "frames of 1,500 bytes"
-run "endpoints that come and go" reopen port peer_closed close_outstanding shared_close
-client_host=node01 run "one host" "${steady[@]}" port peer_closed close_outstanding shared_close
+run "endpoints that come and go" "${restless[@]}"
+client_host=node01 run "one host" "${steady[@]}" "${restless[@]:1}"
 lab_down
 
 lab_up 2 --mtu 9000
 run "frames of 9,000 bytes" sizes frame_boundary 64_mib pieces order both_directions datagrams \
-	unexpected truncation peek levels multi multi_unexpected multi_datagrams shared scalable
+	unexpected truncation peek levels multi multi_unexpected multi_datagrams shared scalable \
+	rma_sizes rma_order rma_both_ways rma_fence rma_region_closed
 counted_clean "frames of 9,000 bytes"
 
 gamma_env+=(FI_GAMMA_UNEXPECTED_SIZE=65536)

@@ -1,0 +1,841 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gamma-api: reading and writing the other process's memory. */
+#include "api.h"
+
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define RMA_CAPS (FI_RMA | FI_RMA_EVENT)
+
+enum { REGION = 4 << 20, MARGIN = 4096, KEY = 4711, LONG = 300000 };
+
+/* A region of one's own, what the other one says of his, and memory to move. */
+struct region {
+	uint8_t *block, *bytes; /* REGION bytes; MARGIN in front and behind nobody may touch */
+	struct fid_mr *mr;
+	struct there {
+		uint64_t addr, key;
+	} there;
+	uint8_t *local; /* REGION bytes */
+};
+
+static uint8_t pattern(unsigned seed, size_t i)
+{
+	return (uint8_t) (seed * 101 + i * 7 + (i >> 8) * 13 + 1);
+}
+
+static void fill(uint8_t *bytes, unsigned seed, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = pattern(seed, i);
+}
+
+static void check(const uint8_t *bytes, unsigned seed, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i] != pattern(seed, i))
+			give_up(__FILE__, __LINE__, "byte of the region", bytes[i],
+				pattern(seed, i));
+}
+
+static void region_exchange(struct node *node, struct region *region)
+{
+	uint64_t mode = (uint64_t) node->info->domain_attr->mr_mode;
+	bool virtual_addr = mode & FI_MR_VIRT_ADDR || mode == FI_MR_BASIC;
+	struct there here = {
+		.addr = virtual_addr ? (uintptr_t) region->bytes : 0,
+		.key = fi_mr_key(region->mr),
+	};
+
+	aside_exchange(&here, &region->there, sizeof(here));
+}
+
+static void region_open(struct node *node, struct region *region, uint64_t access)
+{
+	region->block = malloc(REGION + 2 * MARGIN);
+	region->local = malloc(REGION);
+	CHECK(region->block && region->local);
+	memset(region->block, 0xA5, REGION + 2 * MARGIN);
+	region->bytes = region->block + MARGIN;
+	memset(region->bytes, 0, REGION);
+	CHECK_EQ(fi_mr_reg(node->domain, region->bytes, REGION, access, 0, KEY, 0, &region->mr,
+			   NULL),
+		 0);
+	region_exchange(node, region);
+}
+
+static void region_close(struct region *region)
+{
+	aside_sync();
+	for (size_t i = 0; i < MARGIN; i++) {
+		CHECK_EQ(region->block[i], 0xA5);
+		CHECK_EQ(region->bytes[REGION + i], 0xA5);
+	}
+	CHECK_EQ(fi_close(&region->mr->fid), 0);
+	free(region->block);
+	free(region->local);
+}
+
+static void rma_open(struct node *node, struct region *region, struct node_options options)
+{
+	options.caps |= RMA_CAPS;
+	node_open_pair(node, &options);
+	region_open(node, region, FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
+static void rma_close(struct node *node, struct region *region)
+{
+	region_close(region);
+	node_close_pair(node);
+}
+
+static void expect_done(struct node *node, void *context, uint64_t flags)
+{
+	struct completion completion;
+
+	wait_completion(node->tx_cq, &completion);
+	CHECK(completion.entry.op_context == context);
+	CHECK_EQ(completion.entry.flags, flags);
+}
+
+/* ---- one call, as its name says; again while the provider says -FI_EAGAIN ---- */
+
+#define UNTIL_TAKEN(call)                                    \
+	do {                                                 \
+		ssize_t ret_;                                \
+		while ((ret_ = (call)) == -FI_EAGAIN)        \
+			progress_all();                      \
+		CHECK_EQ(ret_, 0);                           \
+	} while (0)
+
+static void put(struct node *node, const struct region *region, size_t from, size_t to, size_t len,
+		void *context)
+{
+	UNTIL_TAKEN(fi_write(node->ep, region->local + from, len, NULL, node->peer,
+			     region->there.addr + to, region->there.key, context));
+}
+
+static void get(struct node *node, const struct region *region, size_t from, size_t to, size_t len,
+		void *context)
+{
+	UNTIL_TAKEN(fi_read(node->ep, region->local + to, len, NULL, node->peer,
+			    region->there.addr + from, region->there.key, context));
+}
+
+static void put_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
+			 size_t len)
+{
+	put(node, region, from, to, len, node);
+	expect_done(node, node, FI_RMA | FI_WRITE);
+}
+
+static void get_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
+			 size_t len)
+{
+	get(node, region, from, to, len, node);
+	expect_done(node, node, FI_RMA | FI_READ);
+}
+
+/* ---- calls ---- */
+
+enum { CALLS = 7, PIECE = 700 };
+static const uint64_t call_data = 0xfedcba9876543210ull;
+
+/* Each writes PIECE bytes or three times as many at `to`. */
+static void write_by(struct node *node, struct region *region, int call, size_t to)
+{
+	struct iovec iov[3] = {{region->local, 100},
+			       {region->local + 100, 3 * PIECE - 101},
+			       {region->local + 3 * PIECE - 1, 1}};
+	struct fi_rma_iov there[2] = {
+		{region->there.addr + to, 2 * PIECE, region->there.key},
+		{region->there.addr + to + 2 * PIECE, PIECE, region->there.key}};
+	struct fi_msg_rma msg = {.msg_iov = iov,
+				 .iov_count = 3,
+				 .addr = node->peer,
+				 .rma_iov = there,
+				 .rma_iov_count = 2,
+				 .context = node,
+				 .data = call_data};
+	uint64_t addr = there[0].addr, key = there[0].key;
+
+	switch (call) {
+	case 0:
+		UNTIL_TAKEN(fi_write(node->ep, region->local, PIECE, NULL, node->peer, addr, key,
+				     node));
+		break;
+	case 1:
+		UNTIL_TAKEN(fi_writev(node->ep, iov, NULL, 3, node->peer, addr, key, node));
+		break;
+	case 2:
+		UNTIL_TAKEN(fi_writemsg(node->ep, &msg, FI_COMPLETION));
+		break;
+	case 3:
+		UNTIL_TAKEN(fi_writemsg(node->ep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA |
+								FI_INJECT | FI_DELIVERY_COMPLETE));
+		break;
+	case 4:
+		UNTIL_TAKEN(fi_writedata(node->ep, region->local, PIECE, NULL, call_data,
+					 node->peer, addr, key, node));
+		break;
+	case 5:
+		UNTIL_TAKEN(fi_inject_write(node->ep, region->local, PIECE, node->peer, addr, key));
+		return;
+	case 6:
+		UNTIL_TAKEN(fi_inject_writedata(node->ep, region->local, PIECE, call_data,
+						node->peer, addr, key));
+		return;
+	}
+	if (call == 3) /* injected: the memory is free at once */
+		memset(region->local, 0, 3 * PIECE);
+	expect_done(node, node, FI_RMA | FI_WRITE);
+}
+
+static size_t call_len(int call)
+{
+	return call >= 1 && call <= 3 ? 3 * PIECE : PIECE;
+}
+
+static void expect_data(struct node *node)
+{
+	struct completion completion;
+
+	wait_completion(node->rx_cq, &completion);
+	CHECK_EQ(completion.entry.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+	CHECK(completion.entry.op_context == NULL);
+	CHECK(completion.entry.data == call_data);
+}
+
+static void test_rma_writes(bool sender)
+{
+	struct region region;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	for (int call = 0; call < CALLS; call++) {
+		if (sender) {
+			fill(region.local, (unsigned) call, REGION);
+			write_by(&node, &region, call, 10000 * (size_t) call);
+			memset(region.local, 0, PIECE);
+			/* Behind it in order: when this has come, so has that. */
+			put_and_wait(&node, &region, 0, REGION - 1, 1);
+		} else if (call == 3 || call == 4 || call == 6) {
+			expect_data(&node);
+			check(region.bytes + 10000 * call, (unsigned) call, call_len(call));
+		}
+		aside_sync();
+		if (!sender)
+			check(region.bytes + 10000 * call, (unsigned) call, call_len(call));
+		expect_nothing(node.tx_cq);
+		expect_nothing(node.rx_cq);
+		aside_sync();
+	}
+	rma_close(&node, &region);
+}
+
+static void test_rma_reads(bool sender)
+{
+	struct region region;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	fill(region.bytes, 9, REGION);
+	aside_sync();
+	if (sender) {
+		struct iovec iov[2] = {{region.local, 1000}, {region.local + 1000, 1000}};
+		struct fi_rma_iov there[2] = {{region.there.addr, 1500, region.there.key},
+					      {region.there.addr + 1500, 500, region.there.key}};
+		struct fi_msg_rma msg = {.msg_iov = iov,
+					 .iov_count = 2,
+					 .addr = node.peer,
+					 .rma_iov = there,
+					 .rma_iov_count = 2,
+					 .context = &node};
+
+		get_and_wait(&node, &region, 0, 0, 2000);
+		check(region.local, 9, 2000);
+		memset(region.local, 0, 2000);
+		UNTIL_TAKEN(fi_readv(node.ep, iov, NULL, 2, node.peer, region.there.addr,
+				     region.there.key, &node));
+		expect_done(&node, &node, FI_RMA | FI_READ);
+		check(region.local, 9, 2000);
+		memset(region.local, 0, 2000);
+		UNTIL_TAKEN(fi_readmsg(node.ep, &msg, FI_COMPLETION));
+		expect_done(&node, &node, FI_RMA | FI_READ);
+		check(region.local, 9, 2000);
+	}
+	rma_close(&node, &region);
+}
+
+static void test_rma_sizes(bool sender)
+{
+	struct region region;
+	struct sizes sizes;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	node_sizes(&node, &sizes);
+	const size_t around[] = {1, 1024, 1400, 1420, 1440, sizes.inject, sizes.mtu, 65536, 1 << 20};
+
+	for (size_t i = 0; sender && i < sizeof(around) / sizeof(*around); i++) {
+		for (size_t len = around[i] - 1; len <= around[i] + 1; len++) {
+			fill(region.local, (unsigned) len, len);
+			put_and_wait(&node, &region, 0, 3 * i, len);
+			memset(region.local, 0, len);
+			get_and_wait(&node, &region, 3 * i, 0, len);
+			check(region.local, (unsigned) len, len);
+		}
+	}
+	rma_close(&node, &region);
+}
+
+/* ---- order ---- */
+
+/* What is written before a message is there when the message is; what is read behind a write is
+ * what was written, and a short read does not see what is written behind it. */
+static void test_rma_order(bool sender)
+{
+	struct region region;
+	struct message message;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	message_init(&message, 8, 1);
+	for (unsigned round = 0; round < 20; round++) {
+		size_t len = round % 4 == 3 ? LONG : 100 * round + 1;
+
+		if (sender) {
+			struct completion completion;
+
+			fill(region.local, round, len);
+			memset(region.local + LONG, 0xFF, 2 * LONG);
+			put(&node, &region, 0, 0, len, NULL);
+			get(&node, &region, 0, LONG, len, NULL);
+			get(&node, &region, 0, 2 * LONG, len < 1024 ? len : 1024, NULL);
+			put(&node, &region, LONG + 1000000, 0, 1, NULL); /* overwrites the first */
+			put(&node, &region, 0, 0, 1, NULL);
+			message_fill(&message, round);
+			message_send(&node, &message);
+			for (int i = 0; i < 6; i++)
+				wait_completion(node.tx_cq, &completion);
+			check(region.local + LONG, round, len < 1024 ? len : 1024);
+			check(region.local + 2 * LONG, round, len < 1024 ? len : 1024);
+		} else {
+			receive_one(&node, 8, round);
+			check(region.bytes, round, len);
+		}
+		aside_sync();
+	}
+	message_free(&message);
+	rma_close(&node, &region);
+}
+
+/* Both ways at once, among messages. */
+static void test_rma_both_ways(bool sender)
+{
+	enum { ROUNDS = 30 };
+	unsigned seed = sender ? 1 : 2;
+	struct message out, in;
+	struct region region;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	message_init(&out, 20000, 1);
+	message_init(&in, 20000, 1);
+	fill(region.local, seed, 2 * LONG);
+	message_fill(&out, seed);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct completion completion;
+		size_t len = (size_t) (LONG >> i % 12);
+
+		message_receive(&node, &in);
+		put(&node, &region, 0, 0, len, NULL);
+		message_send(&node, &out);
+		get(&node, &region, 0, 2 * LONG, len, NULL);
+		for (int j = 0; j < 3; j++)
+			wait_completion(node.tx_cq, &completion);
+		check(region.local + 2 * LONG, seed, len);
+		wait_completion(node.rx_cq, &completion);
+		message_check(&in, 3 - seed, 20000);
+		check(region.bytes, 3 - seed, len);
+	}
+	message_free(&out);
+	message_free(&in);
+	rma_close(&node, &region);
+}
+
+/* More of them than may be outstanding. */
+static void test_rma_many(bool sender)
+{
+	enum { MANY = 5000, LEN = 200 };
+	struct region region;
+	struct node node;
+	unsigned done = 0;
+
+	rma_open(&node, &region, (struct node_options){0});
+	fill(region.local, 5, MANY * LEN);
+	for (unsigned i = 0; sender && done < 2 * MANY;) {
+		struct completion completion;
+		ssize_t ret = -FI_EAGAIN;
+
+		if (i < MANY)
+			ret = fi_write(node.ep, region.local + i * LEN, LEN, NULL, node.peer,
+				       region.there.addr + i * LEN, region.there.key, NULL);
+		else if (i < 2 * MANY)
+			ret = fi_read(node.ep, region.local + REGION / 2 + (i - MANY) * LEN, LEN,
+				      NULL, node.peer, region.there.addr + (i - MANY) * LEN,
+				      region.there.key, NULL);
+		CHECK(!ret || ret == -FI_EAGAIN);
+		i += !ret;
+		while (poll_completion(node.tx_cq, &completion))
+			done++;
+	}
+	if (sender)
+		check(region.local + REGION / 2, 5, MANY * LEN);
+	aside_sync();
+	if (!sender)
+		check(region.bytes, 5, MANY * LEN);
+	rma_close(&node, &region);
+}
+
+/* ---- completion ---- */
+
+static void wait_count(struct fid_cntr *cntr, uint64_t count)
+{
+	double end = now() + PATIENCE_S;
+
+	while (fi_cntr_read(cntr) < count)
+		CHECK(now() < end);
+	CHECK_EQ(fi_cntr_read(cntr), count);
+}
+
+static struct fid_cntr *region_counter(struct node *node, struct fid_mr *mr, uint64_t flags)
+{
+	struct fid_cntr *cntr;
+
+	CHECK_EQ(fi_cntr_open(node->domain, NULL, &cntr, NULL), 0);
+	CHECK_EQ(fi_mr_bind(mr, &cntr->fid, flags), 0);
+	return cntr;
+}
+
+static void use_counters(struct node *node, struct region *region)
+{
+	put(node, region, 0, 0, 8, NULL);
+	put(node, region, 0, 0, LONG, NULL);
+	UNTIL_TAKEN(fi_inject_write(node->ep, region->local, 8, node->peer, region->there.addr,
+				    region->there.key));
+	wait_count(node->tx_cntr, 3);
+	get(node, region, 0, 0, 8, NULL);
+	get(node, region, 0, 0, LONG, NULL);
+	wait_count(node->rx_cntr, 2);
+	UNTIL_TAKEN(fi_inject_write(node->ep, region->local, 8, node->peer, 0, KEY + 1));
+	while (!fi_cntr_readerr(node->tx_cntr))
+		continue;
+	CHECK_EQ(fi_cntr_read(node->tx_cntr), 3);
+	CHECK_EQ(fi_cntr_readerr(node->rx_cntr), 0);
+}
+
+static void test_rma_counters(bool sender)
+{
+	struct node_options options = {.counters = true, .tx_bind = FI_SELECTIVE_COMPLETION};
+	struct fid_cntr *region_writes, *region_reads;
+	struct fid_mr *mr;
+	struct region region;
+	struct node node;
+	uint8_t more[64];
+
+	rma_open(&node, &region, options);
+	CHECK_EQ(fi_mr_reg(node.domain, more, sizeof(more), FI_REMOTE_READ, 0, KEY + 2, 0, &mr,
+			   NULL),
+		 0);
+	/* Besides what they count already. */
+	CHECK_EQ(fi_ep_bind(node.ep, &node.tx_cntr->fid, sender ? FI_WRITE : FI_REMOTE_WRITE), 0);
+	CHECK_EQ(fi_ep_bind(node.ep, &node.rx_cntr->fid, sender ? FI_READ : FI_REMOTE_READ), 0);
+	region_writes = region_counter(&node, region.mr, FI_REMOTE_WRITE);
+	region_reads = region_counter(&node, mr, FI_REMOTE_READ);
+	aside_sync();
+	if (sender)
+		use_counters(&node, &region);
+	aside_sync();
+	if (!sender) {
+		wait_count(node.tx_cntr, 3);
+		wait_count(node.rx_cntr, 2);
+		CHECK_EQ(fi_cntr_readerr(node.tx_cntr), 0);
+	}
+	CHECK_EQ(fi_cntr_read(region_writes), sender ? 0 : 3);
+	CHECK_EQ(fi_cntr_read(region_reads), 0);
+	aside_sync();
+	CHECK_EQ(fi_close(&region_writes->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	CHECK_EQ(fi_close(&region_reads->fid), 0);
+	region_close(&region);
+	CHECK_EQ(fi_close(&region_writes->fid), 0);
+	node_close_pair(&node);
+}
+
+/* Only what asks for it gets an entry, errors always. */
+static void test_rma_selective(bool sender)
+{
+	struct node_options options = {.tx_bind = FI_SELECTIVE_COMPLETION};
+	struct fi_cq_err_entry error;
+	struct region region;
+	struct node node;
+
+	rma_open(&node, &region, options);
+	if (sender) {
+		struct iovec iov = {region.local, 8};
+		struct fi_rma_iov there = {region.there.addr, 8, region.there.key};
+		struct fi_msg_rma msg = {.msg_iov = &iov,
+					 .iov_count = 1,
+					 .addr = node.peer,
+					 .rma_iov = &there,
+					 .rma_iov_count = 1,
+					 .context = &error};
+
+		put(&node, &region, 0, 0, 8, NULL);
+		get(&node, &region, 0, 0, LONG, NULL);
+		UNTIL_TAKEN(fi_writemsg(node.ep, &msg, FI_COMPLETION | FI_FENCE));
+		expect_done(&node, &error, FI_RMA | FI_WRITE);
+		expect_nothing(node.tx_cq);
+		there.key++;
+		UNTIL_TAKEN(fi_writemsg(node.ep, &msg, 0));
+		wait_error(node.tx_cq, &error);
+		CHECK(error.op_context == &error);
+	}
+	rma_close(&node, &region);
+}
+
+/* A fenced operation begins when all before it are complete. */
+static void test_rma_fence(bool sender)
+{
+	struct region region;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){.caps = FI_FENCE});
+	fill(region.bytes, 3, LONG);
+	aside_sync();
+	if (sender) {
+		struct iovec iov = {region.local + LONG, LONG};
+		struct fi_rma_iov there = {region.there.addr, LONG, region.there.key};
+		struct fi_msg_rma msg = {.msg_iov = &iov,
+					 .iov_count = 1,
+					 .addr = node.peer,
+					 .rma_iov = &there,
+					 .rma_iov_count = 1,
+					 .context = &there};
+
+		memset(region.local + LONG, 0, LONG);
+		get(&node, &region, 0, 0, LONG, &msg);
+		UNTIL_TAKEN(fi_writemsg(node.ep, &msg, FI_COMPLETION | FI_FENCE));
+		expect_done(&node, &msg, FI_RMA | FI_READ);
+		expect_done(&node, &there, FI_RMA | FI_WRITE);
+		check(region.local, 3, LONG); /* nothing of what was written behind the fence */
+	}
+	rma_close(&node, &region);
+}
+
+/* ---- errors ---- */
+
+static void expect_refusal(struct node *node, uint64_t flags, int err, const char *words)
+{
+	struct fi_cq_err_entry error = {0};
+	char text[256];
+
+	wait_error(node->tx_cq, &error);
+	CHECK_EQ(error.err, err);
+	CHECK_EQ(error.flags, flags);
+	CHECK(error.op_context == node);
+	CHECK(strstr(fi_cq_strerror(node->tx_cq, error.prov_errno, error.err_data, text,
+				    sizeof(text)),
+		     words));
+}
+
+static void try_forbidden(struct node *node, const struct region *region, uint64_t key, uint64_t addr,
+			  size_t len, int err, const char *words)
+{
+	UNTIL_TAKEN(fi_write(node->ep, region->local, len, NULL, node->peer, addr, key, node));
+	expect_refusal(node, FI_RMA | FI_WRITE, err, words);
+	UNTIL_TAKEN(fi_read(node->ep, region->local, len, NULL, node->peer, addr, key, node));
+	expect_refusal(node, FI_RMA | FI_READ, err, words);
+}
+
+static void test_rma_refused(bool sender)
+{
+	struct region region;
+	struct fid_mr *mr;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	CHECK_EQ(fi_mr_reg(node.domain, region.bytes, 100, FI_READ | FI_WRITE, 0, KEY + 1, 0, &mr,
+			   NULL),
+		 0);
+	aside_sync();
+	if (sender) {
+		uint64_t addr = region.there.addr, key = region.there.key;
+
+		try_forbidden(&node, &region, key + 7, addr, 8, FI_EACCES, "no memory region");
+		try_forbidden(&node, &region, key, addr + REGION - 7, 8, FI_EINVAL, "within");
+		try_forbidden(&node, &region, key, addr - 1, 8, FI_EINVAL, "within");
+		try_forbidden(&node, &region, key, UINT64_MAX - 3, 8, FI_EINVAL, "within");
+		try_forbidden(&node, &region, key, addr + 1, REGION, FI_EINVAL, "within");
+		try_forbidden(&node, &region, key + 1, addr, 8, FI_EACCES, "registered");
+		/* Nothing is asked of nothing: see fi_writedata as a mere signal. */
+		UNTIL_TAKEN(fi_write(node.ep, NULL, 0, NULL, node.peer, 0, key + 7, &node));
+		expect_done(&node, &node, FI_RMA | FI_WRITE);
+		fill(region.local, 4, LONG);
+		put_and_wait(&node, &region, 0, 0, LONG);
+		CHECK_EQ(fi_write(node.ep, region.local, 1, NULL, 77, addr, key, NULL), -FI_EINVAL);
+		CHECK_EQ(fi_inject_write(node.ep, region.local,
+					 node.info->tx_attr->inject_size + 1, node.peer, addr, key),
+			 -FI_EMSGSIZE);
+	}
+	aside_sync();
+	if (!sender) {
+		check(region.bytes, 4, LONG);
+		for (size_t i = LONG; i < REGION; i++)
+			CHECK_EQ(region.bytes[i], 0);
+	}
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	rma_close(&node, &region);
+}
+
+/* So many operations end, in one way or the other. Returns how many failed. */
+static unsigned settle(struct node *node, unsigned count)
+{
+	double end = now() + PATIENCE_S;
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_tagged_entry entry;
+	unsigned failed = 0;
+
+	while (count) {
+		ssize_t ret = fi_cq_read(node->tx_cq, &entry, 1);
+
+		CHECK(ret == 1 || ret == -FI_EAGAIN || ret == -FI_EAVAIL);
+		count -= ret == 1;
+		if (ret == -FI_EAVAIL && fi_cq_readerr(node->tx_cq, &error, 0) == 1) {
+			failed++;
+			count--;
+		}
+		CHECK(now() < end);
+	}
+	return failed;
+}
+
+/* The target closes its region, and has not even the memory any more, while the other one is at
+ * it. */
+static void test_rma_region_closed(bool sender)
+{
+	struct node_options options = {.caps = RMA_CAPS};
+	struct region region = {.mr = NULL};
+	struct node node;
+	unsigned failed;
+
+	node_open_pair(&node, &options);
+	region.local = malloc(REGION);
+	CHECK(region.local);
+	fill(region.local, 1, REGION);
+	region.bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(region.bytes != MAP_FAILED);
+	CHECK_EQ(fi_mr_reg(node.domain, region.bytes, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+			   KEY, 0, &region.mr, NULL),
+		 0);
+	region_exchange(&node, &region);
+	if (!sender) {
+		for (int i = 0; i < 20; i++) {
+			progress_all();
+			nap(1);
+		}
+		CHECK_EQ(fi_close(&region.mr->fid), 0);
+		CHECK_EQ(munmap(region.bytes, REGION), 0);
+	}
+	for (int i = 0; sender && i < 40; i++) {
+		put(&node, &region, 0, 0, REGION, NULL);
+		get(&node, &region, 0, 0, REGION, NULL);
+	}
+	failed = sender ? settle(&node, 80) : 0;
+	CHECK(!sender || failed >= 2);
+	aside_sync();
+	if (sender) {
+		CHECK_EQ(fi_close(&region.mr->fid), 0);
+		CHECK_EQ(munmap(region.bytes, REGION), 0);
+	}
+	free(region.local);
+	node_close_pair(&node);
+}
+
+/* The target closes its endpoint before all is done. */
+static void test_rma_peer_closed(bool sender)
+{
+	struct node_options options = {.caps = RMA_CAPS};
+	struct region region;
+	struct node node;
+
+	node_open_pair(&node, &options);
+	region_open(&node, &region, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	if (sender) /* so that the other one knows whom to tell */
+		put_and_wait(&node, &region, 0, 0, 1);
+	for (int i = 0; sender && i < 10; i++) {
+		get(&node, &region, 0, 0, REGION, NULL);
+		put(&node, &region, 0, 0, REGION, NULL);
+	}
+	aside_sync();
+	CHECK(!sender || settle(&node, 20) > 0);
+	CHECK_EQ(fi_close(&region.mr->fid), 0);
+	node_close(&node);
+	aside_sync();
+	free(region.block);
+	free(region.local);
+}
+
+/* ---- regions ---- */
+
+static void test_rma_modes(bool sender)
+{
+	static const int modes[] = {FI_MR_BASIC,
+				    FI_MR_SCALABLE,
+				    FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+				    FI_MR_VIRT_ADDR,
+				    FI_MR_PROV_KEY | FI_MR_LOCAL | FI_MR_ENDPOINT,
+				    FI_MR_RMA_EVENT | FI_MR_ENDPOINT};
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		struct region region;
+		struct node node;
+
+		rma_open(&node, &region, (struct node_options){.mr_mode = modes[i]});
+		if (modes[i] & FI_MR_ENDPOINT) {
+			CHECK_EQ(fi_mr_bind(region.mr, &node.ep->fid, 0), 0);
+			CHECK_EQ(fi_mr_enable(region.mr), 0);
+		}
+		aside_sync();
+		fill(region.local, (unsigned) i, 5000);
+		if (sender) {
+			put_and_wait(&node, &region, 0, 100, 5000);
+			memset(region.local, 0, 5000);
+			get_and_wait(&node, &region, 100, 0, 5000);
+			check(region.local, (unsigned) i, 5000);
+		}
+		rma_close(&node, &region);
+	}
+}
+
+/* Keys of 64 bits, twice the same, and regions of several pieces. */
+static void test_rma_keys(bool sender)
+{
+	const uint64_t keys[] = {0, UINT64_MAX, 1ull << 63, 0x123456789abcdef0ull};
+	struct fid_mr *mr[4], *pieces, *twice;
+	struct region region;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	CHECK(node.info->domain_attr->mr_key_size == 8);
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(fi_mr_reg(node.domain, region.bytes + 1000 * i, 1000, FI_REMOTE_WRITE, 0,
+				   keys[i], 0, &mr[i], NULL),
+			 0);
+		CHECK(fi_mr_key(mr[i]) == keys[i]);
+		CHECK_EQ(fi_mr_reg(node.domain, region.bytes, 1, FI_REMOTE_WRITE, 0, keys[i], 0,
+				   &twice, NULL),
+			 -FI_ENOKEY);
+	}
+	struct iovec iov[3] = {{region.bytes + 20000, 700},
+			       {region.bytes + 10000, 3000},
+			       {region.bytes + 30000, 300}};
+	CHECK_EQ(fi_mr_regv(node.domain, iov, 3, FI_REMOTE_WRITE | FI_REMOTE_READ, 0, KEY + 9, 0,
+			    &pieces, NULL),
+		 0);
+	aside_sync();
+	fill(region.local, 1, 4000);
+	for (int i = 0; sender && i < 4; i++) {
+		UNTIL_TAKEN(fi_write(node.ep, region.local, 1000, NULL, node.peer, 0, keys[i],
+				     &node));
+		expect_done(&node, &node, FI_RMA | FI_WRITE);
+	}
+	if (sender) {
+		region.there.key = KEY + 9;
+		put_and_wait(&node, &region, 0, 0, 4000);
+		get_and_wait(&node, &region, 0, 5000, 4000);
+		check(region.local + 5000, 1, 4000);
+	}
+	aside_sync();
+	for (int i = 0; !sender && i < 4; i++)
+		check(region.bytes + 1000 * i, 1, 1000);
+	if (!sender) {
+		check(region.bytes + 20000, 1, 700);
+		CHECK_EQ(region.bytes[10000], pattern(1, 700));
+		CHECK_EQ(region.bytes[30299], pattern(1, 3999));
+	}
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(fi_close(&mr[i]->fid), 0);
+	CHECK_EQ(fi_close(&pieces->fid), 0);
+	rma_close(&node, &region);
+}
+
+/* One's own memory, by way of one's own address. */
+static void test_rma_self(bool sender)
+{
+	struct region region;
+	struct name name;
+	struct node node;
+
+	(void) sender;
+	rma_open(&node, &region, (struct node_options){0});
+	node_name(&node, &name);
+	node.peer = node_insert(&node, &name);
+	region.there.key = fi_mr_key(region.mr);
+	fill(region.local, 8, LONG);
+	put_and_wait(&node, &region, 0, 1000, LONG);
+	check(region.bytes + 1000, 8, LONG);
+	get_and_wait(&node, &region, 1000, LONG, LONG);
+	check(region.local + LONG, 8, LONG);
+	rma_close(&node, &region);
+}
+
+/* The target's program is elsewhere: it learns of it, but need not help. */
+static void test_rma_target_idle(bool sender)
+{
+	struct region region;
+	struct node node;
+
+	rma_open(&node, &region, (struct node_options){0});
+	fill(region.bytes, 2, LONG);
+	aside_sync();
+	if (sender) {
+		get_and_wait(&node, &region, 0, 0, LONG);
+		check(region.local, 2, LONG);
+		fill(region.local, 6, LONG);
+		put_and_wait(&node, &region, 0, 0, LONG);
+		char done = 'd', in;
+
+		aside_exchange(&done, &in, 1);
+	} else {
+		char done = 'd', in;
+
+		nap(1000);
+		check(region.bytes, 6, LONG); /* it has been here all the time */
+		aside_exchange(&done, &in, 1);
+	}
+	rma_close(&node, &region);
+}
+
+const struct test rma_tests[] = {
+	{.name = "rma_writes", .run = test_rma_writes, .both_ways = true},
+	{.name = "rma_reads", .run = test_rma_reads, .both_ways = true},
+	{.name = "rma_sizes", .run = test_rma_sizes},
+	{.name = "rma_order", .run = test_rma_order},
+	{.name = "rma_both_ways", .run = test_rma_both_ways},
+	{.name = "rma_many", .run = test_rma_many},
+	{.name = "rma_counters", .run = test_rma_counters},
+	{.name = "rma_selective", .run = test_rma_selective},
+	{.name = "rma_fence", .run = test_rma_fence},
+	{.name = "rma_refused", .run = test_rma_refused},
+	{.name = "rma_region_closed", .run = test_rma_region_closed},
+	{.name = "rma_peer_closed", .run = test_rma_peer_closed},
+	{.name = "rma_modes", .run = test_rma_modes},
+	{.name = "rma_keys", .run = test_rma_keys},
+	{.name = "rma_self", .run = test_rma_self},
+	{.name = "rma_target_idle", .run = test_rma_target_idle},
+	{0},
+};
