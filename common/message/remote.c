@@ -24,6 +24,8 @@ const char *gamma_refusal_name(enum gamma_refusal refusal)
 		return "that is not all within the memory region";
 	case GAMMA_REFUSED_ACCESS:
 		return "the memory region was not registered for that access";
+	case GAMMA_REFUSED_ALIGNMENT:
+		return "an element there is not aligned as its type must be";
 	case GAMMA_REFUSED_UNSUPPORTED:
 		break;
 	}
@@ -37,6 +39,7 @@ int gamma_refusal_error(enum gamma_refusal refusal)
 	case GAMMA_REFUSED_ACCESS:
 		return -EACCES;
 	case GAMMA_REFUSED_BOUNDS:
+	case GAMMA_REFUSED_ALIGNMENT:
 		return -EINVAL;
 	case GAMMA_REFUSED_UNSUPPORTED:
 		break;
@@ -320,7 +323,7 @@ static struct gamma_send *find_by_frame(const struct gamma_flow *flow, uint32_t 
 
 static enum gamma_refusal cause_of(const struct gamma_fields *fields)
 {
-	return fields->length >= GAMMA_REFUSED_KEY && fields->length <= GAMMA_REFUSED_UNSUPPORTED
+	return fields->length >= GAMMA_REFUSED_KEY && fields->length <= GAMMA_REFUSED_ALIGNMENT
 		       ? (enum gamma_refusal) fields->length
 		       : GAMMA_REFUSED_UNSUPPORTED;
 }

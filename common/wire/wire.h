@@ -55,6 +55,7 @@ enum gamma_refusal {
 	GAMMA_REFUSED_BOUNDS = 2, /* not all of it lies within the region */
 	GAMMA_REFUSED_ACCESS = 3, /* the region, or the endpoint, does not allow it */
 	GAMMA_REFUSED_UNSUPPORTED = 4, /* that operation is not offered, on that datatype */
+	GAMMA_REFUSED_ALIGNMENT = 5, /* an element does not lie where the processor can swap it */
 };
 
 /* Codes in the op byte of other kinds. */

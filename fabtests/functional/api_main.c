@@ -17,7 +17,7 @@
 static const struct test *const groups[] = {transfer_tests, matching_tests, completion_tests,
 					    life_tests, multi_tests, shared_tests, scalable_tests,
 					    work_tests, exchange_tests, memory_tests, rma_tests,
-					    NULL};
+					    atomic_tests, atomic_shared_tests, NULL};
 static const char *running = "start";
 
 double now(void)

@@ -63,10 +63,11 @@ static void caps__asked_implied_and_free(void **state)
 		{FI_MSG | FI_SEND, FI_MSG | FI_SEND},
 		{FI_TAGGED | FI_DIRECTED_RECV, FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV},
 		{FI_RMA, FI_RMA | RMA_DIRECTIONS | FI_RMA_EVENT},
+		{FI_ATOMIC, FI_ATOMIC | RMA_DIRECTIONS | FI_RMA_EVENT},
 		{FI_RMA | FI_WRITE, FI_RMA | FI_WRITE | FI_RMA_EVENT},
 		{FI_MSG | FI_SOURCE_ERR, FI_MSG | FI_SEND | FI_RECV | FI_SOURCE_ERR},
 		{0, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV | FI_RMA |
-			    RMA_DIRECTIONS | FI_RMA_EVENT},
+			    FI_ATOMIC | RMA_DIRECTIONS | FI_RMA_EVENT},
 	};
 	const uint64_t always =
 		FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE | FI_MULTI_RECV |
@@ -82,8 +83,8 @@ static void caps__asked_implied_and_free(void **state)
 		assert_int_equal(info->caps, rows[i].given | always);
 		assert_int_equal(info->tx_attr->caps,
 				 FI_FENCE | FI_TRIGGER |
-					 (rows[i].given & (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND |
-							      FI_READ | FI_WRITE)));
+					 (rows[i].given & (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC |
+							   FI_SEND | FI_READ | FI_WRITE)));
 		assert_int_equal(info->rx_attr->caps & (FI_SEND | FI_LOCAL_COMM), 0);
 		fi_freeinfo(info);
 	}

@@ -496,7 +496,7 @@ static void set_ops(struct gamma_ep_handle *handle, enum fi_ep_type type, uint64
 	fid->msg = &gamma_msg_ops;
 	fid->tagged = type == FI_EP_RDM ? &gamma_tagged_ops : &gamma_no_tagged_ops;
 	fid->rma = caps & FI_RMA ? &gamma_rma_ops : &gamma_no_rma_ops;
-	fid->atomic = &gamma_no_atomic_ops;
+	fid->atomic = caps & FI_ATOMIC ? &gamma_atomic_ops : &gamma_no_atomic_ops;
 	fid->collective = &gamma_no_collective_ops;
 }
 

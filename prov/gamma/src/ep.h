@@ -2,8 +2,8 @@
 /*
  * The endpoint as its own files see it: ep.c (life), msg.c and tagged.c (calls), post.c (what the
  * calls have in common), match.c (arriving messages and posted receives), multi.c (buffers for many
- * messages), shared.c (contexts that several endpoints share), rma.c and remote.c (operations on
- * remote memory, and peers' on ours), dgram.c, complete.c.
+ * messages), shared.c (contexts that several endpoints share), rma.c, atomic.c and remote.c
+ * (operations on remote memory, and peers' on ours), atomic_target.c, dgram.c, complete.c.
  */
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
@@ -163,7 +163,7 @@ int gamma_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fi
 		  void *context);
 extern struct fi_ops_tagged gamma_tagged_ops, gamma_no_tagged_ops;
 extern struct fi_ops_rma gamma_rma_ops, gamma_no_rma_ops;
-extern struct fi_ops_atomic gamma_no_atomic_ops;
+extern struct fi_ops_atomic gamma_atomic_ops, gamma_no_atomic_ops;
 extern struct fi_ops_collective gamma_no_collective_ops;
 extern const struct gamma_endpoint_handlers gamma_ep_handlers;
 extern const struct gamma_target gamma_ep_target;
@@ -335,6 +335,12 @@ ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_rem
 /* The memory that a peer means, if it allows what is wanted: FI_REMOTE_READ, FI_REMOTE_WRITE. */
 enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *access,
 			       uint64_t wanted, struct gamma_reached *reached);
+
+/* ---- atomic_target.c ---- */
+/* A peer wants an atomic operation here: struct gamma_target.apply. */
+enum gamma_refusal gamma_atomic_requested(void *context, struct gamma_flow *flow,
+					  const struct gamma_access *access,
+					  const uint8_t *operands, uint8_t *result);
 
 /* ---- dgram.c ---- */
 ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post);

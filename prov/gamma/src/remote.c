@@ -6,6 +6,8 @@
  */
 #include "ep.h"
 
+#include <stdlib.h>
+
 /* ---- posting ---- */
 
 static bool take_target(struct gamma_remote *remote, const struct gamma_remote_post *post,
@@ -45,13 +47,40 @@ static bool take_iov(struct iovec *to, unsigned *to_count, const struct iovec *f
 	return len == wanted;
 }
 
+/* atomic.c has seen to it that they add up. */
+static int gather(struct gamma_tx *tx, const struct gamma_remote_post *post, uint64_t len)
+{
+	char *to = tx->copy = malloc(len);
+
+	if (!to)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < post->count; i++) {
+		memcpy(to, post->iov[i].iov_base, post->iov[i].iov_len);
+		to += post->iov[i].iov_len;
+	}
+	tx->send.iov[0] = (struct iovec){.iov_base = tx->copy, .iov_len = len};
+	tx->send.iov_count = 1;
+	return 0;
+}
+
+/* Operands and comparands together may be more pieces than a send has. */
+static int take_operands(struct gamma_tx *tx, const struct gamma_remote_post *post, uint64_t len)
+{
+	struct gamma_send *send = &tx->send;
+
+	if (post->op == GAMMA_OP_COMPARE && post->count > GAMMA_IOV_MAX)
+		return gather(tx, post, len);
+	return take_iov(send->iov, &send->iov_count, post->iov, post->count, len) ? 0 : -FI_EINVAL;
+}
+
 /* Local and remote memory must be of the same size. */
-static bool fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_remote_post *post)
+static int fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_remote_post *post)
 {
 	struct gamma_remote *remote = &tx->remote;
 	struct gamma_send *send = &tx->send;
 	bool result = post->op != GAMMA_OP_WRITE && post->op != GAMMA_OP_ATOMIC;
 	uint64_t len;
+	int ret;
 
 	remote->op = post->op;
 	remote->operands = post->operands;
@@ -59,10 +88,12 @@ static bool fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_re
 	remote->datatype = post->datatype;
 	remote->atomic_op = post->atomic_op;
 	if (!take_target(remote, post, &len) ||
-	    !take_iov(send->iov, &send->iov_count, post->iov, post->count, post->operands * len) ||
 	    !take_iov(remote->result, &remote->result_count, post->result, post->result_count,
 		      result ? len : 0))
-		return false;
+		return -FI_EINVAL;
+	ret = take_operands(tx, post, post->operands * len);
+	if (ret)
+		return ret;
 	send->envelope.tag = 0;
 	send->envelope.data = post->data;
 	send->envelope.flags = post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0;
@@ -72,7 +103,7 @@ static bool fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_re
 	tx->notify = !post->silent &&
 		     (!(ep->tx_selective || post->work) || post->flags & FI_COMPLETION);
 	tx->work = post->work;
-	return true;
+	return 0;
 }
 
 static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *post)
@@ -88,10 +119,9 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *
 	if (!tx)
 		return -FI_ENOMEM;
 	tx->done = &done;
-	if (fill(ep, tx, post))
+	ret = fill(ep, tx, post);
+	if (!ret)
 		ret = gamma_endpoint_remote(ep->endpoint, flow, &tx->send, &tx->remote);
-	else
-		ret = -FI_EINVAL;
 	if (ret) {
 		tx->work = NULL;
 		gamma_tx_put(ep, tx);
@@ -116,7 +146,7 @@ ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_rem
 	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
 		return gamma_work_put_off_remote(handle, post);
 	if (gamma_unlikely(post->silent || post->flags & FI_INJECT) &&
-	    gamma_iov_len(post->iov, gamma_min(post->count, GAMMA_IOV_MAX)) >
+	    gamma_iov_len(post->iov, gamma_min(post->count, 2 * GAMMA_IOV_MAX)) >
 		    gamma_settings.inject_size)
 		return -FI_EMSGSIZE;
 	gamma_domain_lock(ep->domain);
@@ -203,5 +233,6 @@ static void on_touched(void *context, struct gamma_flow *flow, const struct gamm
 
 const struct gamma_target gamma_ep_target = {
 	.reach = on_reach,
+	.apply = gamma_atomic_requested,
 	.touched = on_touched,
 };
