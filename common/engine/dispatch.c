@@ -297,3 +297,30 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	gamma_flow_receive(flow, &fields, payload_of(arrival, &fields),
 			   arrival_time(endpoint, arrival, now), now);
 }
+
+/* Whatever an endpoint sends to a group comes back to the host's members, itself among them. */
+static bool is_own(const struct gamma_local *local, const struct gamma_arrival *arrival,
+		   const struct gamma_fields *fields)
+{
+	return fields->src_port == local->port && fields->src_epoch == local->epoch &&
+	       !memcmp(arrival->frame + GAMMA_MAC_LEN, local->addr.mac, GAMMA_MAC_LEN);
+}
+
+void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			  const struct gamma_arrival *arrival)
+{
+	struct gamma_local *local = &endpoint->local;
+	struct gamma_fields fields;
+
+	local->stats.frames_in++;
+	local->stats.bytes_in += arrival->len;
+	if (gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK)
+		local->stats.malformed++;
+	else if (!payload_intact(arrival, &fields))
+		local->stats.corrupt++;
+	else if (fields.tenant != local->tenant || fields.dst_port != ntohs(group->addr.port) ||
+		 fields.kind != GAMMA_KIND_DATAGRAM || fields.dst_epoch != GAMMA_EPOCH_ANY)
+		local->stats.stray++;
+	else if (!is_own(local, arrival, &fields))
+		take_datagram(endpoint, arrival, &fields);
+}

@@ -137,6 +137,8 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 	endpoint->local.handlers = &endpoint->handlers.messages;
 	endpoint->local.context = context;
 	endpoint->datagram = attr->datagram;
+	endpoint->ifindex = attr->ifindex;
+	gamma_groups_init(endpoint);
 	endpoint->linger = attr->linger;
 	endpoint->owner = getpid();
 	gamma_budget_open(endpoint, attr);
@@ -202,12 +204,12 @@ size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint)
 	return endpoint->local.limits.mtu - datagram_header(&endpoint->local.limits);
 }
 
-int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
-				 const struct iovec *iov, unsigned iov_count,
-				 const struct gamma_envelope *envelope)
+/* most: bytes that the link can carry in one. */
+static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *link, uint64_t most,
+			 const struct gamma_addr *peer, const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope)
 {
 	const struct gamma_local *local = &endpoint->local;
-	bool same_host = gamma_peers_same_host(endpoint, peer);
 	struct gamma_frame frame = {.iov_count = 0, .kind = GAMMA_KIND_DATAGRAM};
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_DATAGRAM,
@@ -221,9 +223,7 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 		.dst_epoch = ntohl(peer->epoch),
 	};
 
-	if (envelope->length > gamma_endpoint_datagram_max(endpoint) ||
-	    (same_host &&
-	     envelope->length > GAMMA_SAMEHOST_MTU - datagram_header(&local->limits)))
+	if (envelope->length > gamma_endpoint_datagram_max(endpoint) || envelope->length > most)
 		return -EMSGSIZE;
 	frame.iov_count = gamma_iov_slice(iov, iov_count, 0, envelope->length, frame.iov,
 					  GAMMA_FRAME_IOV);
@@ -234,12 +234,31 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 	frame.head = gamma_build(&fields, peer->mac, local->addr.mac, local->ethertype,
 				 frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
-	if (!gamma_output_single(endpoint, same_host ? endpoint->samehost : endpoint->packet,
-				 &frame))
+	if (!gamma_output_single(endpoint, link, &frame))
 		/* Longer than the NIC has just turned out to carry, or the link is full. */
 		return envelope->length > gamma_endpoint_datagram_max(endpoint) ? -EMSGSIZE : -EAGAIN;
 	endpoint->local.stats.datagrams_out++;
 	return 0;
+}
+
+int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
+				 const struct iovec *iov, unsigned iov_count,
+				 const struct gamma_envelope *envelope)
+{
+	bool same_host = gamma_peers_same_host(endpoint, peer);
+	uint64_t most = same_host ? GAMMA_SAMEHOST_MTU - datagram_header(&endpoint->local.limits)
+				  : UINT64_MAX;
+
+	return send_datagram(endpoint, same_host ? endpoint->samehost : endpoint->packet, most,
+			     peer, iov, iov_count, envelope);
+}
+
+int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			      const struct iovec *iov, unsigned iov_count,
+			      const struct gamma_envelope *envelope)
+{
+	return send_datagram(endpoint, group->link, UINT64_MAX, &group->addr, iov, iov_count,
+			     envelope);
 }
 
 /* ---- progress ---- */
@@ -300,6 +319,8 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	if (taken && now >= endpoint->house_at)
 		keep_house(endpoint, now);
 	taken += take_in(endpoint, endpoint->samehost, &now);
+	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
+		taken += gamma_groups_take_in(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
 	again = !gamma_list_empty(&local->stalled) &&
 		endpoint->samehost->ops->room(endpoint->samehost);
@@ -330,7 +351,7 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
 	endpoint->idle = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) ||
-	       endpoint->samehost->ops->arm(endpoint->samehost) ||
+	       endpoint->samehost->ops->arm(endpoint->samehost) || gamma_groups_arm(endpoint) ||
 	       !gamma_list_empty(&endpoint->local.ready);
 }
 
@@ -338,6 +359,7 @@ void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_END
 {
 	fds[0] = endpoint->packet->fd;
 	fds[1] = endpoint->samehost->fd;
+	fds[2] = endpoint->groups_fd;
 }
 
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
@@ -414,6 +436,7 @@ void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 {
 	gamma_budget_close(endpoint);
 	gamma_local_fini(&endpoint->local);
+	gamma_groups_close(endpoint);
 	close_links(endpoint);
 	free(endpoint->chains);
 	free(endpoint);

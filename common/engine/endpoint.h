@@ -72,6 +72,16 @@ void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region
 int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
 				 const struct iovec *iov, unsigned iov_count,
 				 const struct gamma_envelope *envelope);
+/* A multicast group that a best-effort endpoint has joined: groups.c. */
+struct gamma_group;
+/* addr: MAC and port of the group; receives: its frames are wanted here. */
+int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr,
+			bool receives, struct gamma_group **group);
+void gamma_endpoint_leave(struct gamma_endpoint *endpoint, struct gamma_group *group);
+/* As gamma_endpoint_send_datagram, to all of the group but this endpoint. */
+int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			      const struct iovec *iov, unsigned iov_count,
+			      const struct gamma_envelope *envelope);
 /* Bytes that one datagram with CQ data can carry. */
 size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint);
 
@@ -82,7 +92,8 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint);
 /* ---- to sleep until progress has something to do ---- */
 uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint); /* something waits already */
-enum { GAMMA_ENDPOINT_FDS = 2 };
+/* The last one is -1 as long as no group has been joined. */
+enum { GAMMA_ENDPOINT_FDS = 3 };
 void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS]);
 
 /* Counters, with the kernel's read in. */

@@ -44,6 +44,9 @@ struct gamma_endpoint {
 	void *context;
 	struct gamma_link *packet;
 	struct gamma_link *samehost;
+	struct gamma_list groups;   /* struct gamma_group */
+	int groups_fd;		    /* epoll of their sockets; -1: none was joined */
+	int ifindex;
 	struct gamma_flow **chains; /* flows by MAC and port: peers.c */
 	uint32_t chain_count;	    /* a power of two */
 	uint32_t flow_count;
@@ -62,6 +65,19 @@ struct gamma_endpoint {
 	struct gamma_budget budget;
 	struct gamma_frame burst[GAMMA_BURST];
 };
+
+/* ---- groups.c ---- */
+struct gamma_group {
+	struct gamma_list entry;
+	struct gamma_addr addr; /* MAC and port */
+	struct gamma_link *link;
+};
+void gamma_groups_init(struct gamma_endpoint *endpoint);
+void gamma_groups_close(struct gamma_endpoint *endpoint);
+/* Takes frames in; returns how many. */
+unsigned gamma_groups_take_in(struct gamma_endpoint *endpoint);
+/* True: a frame waits already. */
+bool gamma_groups_arm(struct gamma_endpoint *endpoint);
 
 /* ---- budget.c ---- */
 void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr);
@@ -85,6 +101,9 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 /* ---- dispatch.c ---- */
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
+
+void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			  const struct gamma_arrival *arrival);
 
 /* ---- output.c ---- */
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);

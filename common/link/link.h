@@ -71,6 +71,8 @@ struct gamma_packet_attr {
 	uint32_t tenant;   /* ditto, but for LOOKUP */
 	uint32_t mtu;	   /* bytes */
 	size_t ring_bytes; /* at most, but for GAMMA_RING_SLOTS_MIN slots */
+	const uint8_t *group; /* MAC of the multicast group that it is for; NULL: for this host */
+	bool receives;	      /* the group's frames are wanted, not only to be sent */
 };
 enum { GAMMA_RING_SLOTS_MIN = 256 };
 /* 0 or a negative errno: -EPERM without CAP_NET_RAW. */

@@ -237,6 +237,50 @@ static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 	return 0;
 }
 
+/* The frames of one group, in from the wire or out to it, for the port and from the tenant. */
+static int attach_group_filter(int fd, const struct gamma_packet_attr *attr)
+{
+	const uint8_t *mac = attr->group;
+	uint32_t first = (uint32_t) mac[0] << 24 | mac[1] << 16 | mac[2] << 8 | mac[3];
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 11),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 0, 9),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) (mac[4] << 8 | mac[5]), 0, 7),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_TENANT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
+		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
+	};
+	struct sock_fprog program = {.len = gamma_array_size(code), .filter = code};
+	int one = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)))
+		return -errno;
+	return 0;
+}
+
+/* The NIC passes the group's frames until the socket closes. */
+static int join_group(int fd, const struct gamma_packet_attr *attr)
+{
+	struct packet_mreq request = {
+		.mr_ifindex = attr->ifindex,
+		.mr_type = PACKET_MR_MULTICAST,
+		.mr_alen = GAMMA_MAC_LEN,
+	};
+
+	memcpy(request.mr_address, attr->group, GAMMA_MAC_LEN);
+	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) ? -errno
+											    : 0;
+}
+
 /* The kernel puts a frame's network header TPACKET_ALIGN(header + 16) into the slot. */
 static uint32_t slot_bytes(uint32_t mtu)
 {
@@ -309,12 +353,18 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 	int one = 1, bytes = SEND_BUFFER;
 	int ret;
 
-	ret = attach_filter(fd, attr);
+	ret = attr->group ? attach_group_filter(fd, attr) : attach_filter(fd, attr);
+	if (!ret && attr->group && attr->receives)
+		ret = join_group(fd, attr);
 	if (!ret)
 		ret = map_ring(packet, attr);
 	if (ret)
 		return ret;
-	if (setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
+	/* What is sent to a group is to be seen by its members on this host: they get what leaves the
+	 * host on the ordinary way, if they ask for the frames of all protocols. */
+	if (attr->group)
+		address.sll_protocol = attr->receives ? htons(ETH_P_ALL) : 0;
+	else if (setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
 		return -errno;
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));

@@ -24,7 +24,7 @@ lab_down
 lab_up 2 --mtu 9000
 run "frames of 9,000 bytes" sizes frame_boundary 64_mib pieces order both_directions datagrams \
 	unexpected truncation peek levels multi multi_unexpected multi_datagrams shared \
-	atomic_types atomic_calls atomic_lengths atomic_adders scalable \
+	atomic_types atomic_calls atomic_lengths atomic_adders scalable multicast \
 	rma_sizes rma_order rma_both_ways rma_fence rma_region_closed
 counted_clean "frames of 9,000 bytes"
 

@@ -97,7 +97,7 @@ static void caps__unknown_bits_are_refused(void **state)
 	(void) state;
 	for (bit = 0; bit < 64; bit++) {
 		const uint64_t known = FI_MSG | FI_SEND | FI_RECV | FI_SOURCE | FI_LOCAL_COMM |
-				       FI_REMOTE_COMM | FI_MULTI_RECV | FI_TRIGGER;
+				       FI_REMOTE_COMM | FI_MULTI_RECV | FI_TRIGGER | FI_MULTICAST;
 
 		hints->caps = 1ull << bit;
 		if (hints->caps & known)

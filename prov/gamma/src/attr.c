@@ -75,9 +75,9 @@ static const struct ability rdm_ability = {
 
 static const struct ability dgram_ability = {
 	.contexts = 1,
-	.caps = FI_MSG | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV | FI_TRIGGER |
+	.caps = FI_MSG | FI_MULTICAST | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV | FI_TRIGGER |
 		DOMAIN_CAPS,
-	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | FI_INJECT_COMPLETE |
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | FI_MULTICAST | FI_INJECT_COMPLETE |
 		       FI_TRANSMIT_COMPLETE,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER,
 };

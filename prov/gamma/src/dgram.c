@@ -19,6 +19,8 @@ struct gamma_kept_datagram {
 
 ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 {
+	const struct gamma_group *group =
+		post->flags & FI_MULTICAST ? gamma_mc_find(ep, post->addr) : NULL;
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, post->addr);
 	struct gamma_envelope envelope = {
 		.data = post->data,
@@ -34,10 +36,14 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 	};
 	int ret;
 
-	if (!addr)
+	if (post->flags & FI_MULTICAST ? !group : !addr)
 		return -FI_EINVAL;
-	ret = gamma_endpoint_send_datagram(ep->endpoint, addr, post->iov, (unsigned) post->count,
-					   &envelope);
+	if (group)
+		ret = gamma_endpoint_send_group(ep->endpoint, group, post->iov,
+						(unsigned) post->count, &envelope);
+	else
+		ret = gamma_endpoint_send_datagram(ep->endpoint, addr, post->iov,
+						   (unsigned) post->count, &envelope);
 	if (ret == -EAGAIN)
 		gamma_domain_progress(ep->domain);
 	if (ret)

@@ -41,7 +41,7 @@ bool gamma_ep_ready(const struct gamma_ep *ep)
 int gamma_ep_fds(const struct gamma_ep *ep, int fds[4])
 {
 	gamma_endpoint_fds(ep->endpoint, fds);
-	return GAMMA_ENDPOINT_FDS;
+	return GAMMA_ENDPOINT_FDS - (fds[GAMMA_ENDPOINT_FDS - 1] < 0);
 }
 
 /* ---- binding ---- */
@@ -481,7 +481,7 @@ static struct fi_ops_cm cm_ops = {
 	.accept = gamma_no_accept,
 	.reject = gamma_no_reject,
 	.shutdown = gamma_no_shutdown,
-	.join = gamma_no_join,
+	.join = gamma_mc_join,
 };
 
 /* ---- opening ---- */
@@ -546,6 +546,7 @@ static void init_lists(struct gamma_ep *ep)
 {
 	gamma_list_init(&ep->domain_entry);
 	gamma_list_init(&ep->srx_entry);
+	gamma_list_init(&ep->groups);
 	gamma_list_init(&ep->free_tx);
 	gamma_list_init(&ep->sends);
 	gamma_rx_ctx_init(&ep->own_rx, ep->domain);
@@ -562,6 +563,7 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 	ep->shares_rx = info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->shares_tx = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->own_rx.directed = info->caps & FI_DIRECTED_RECV;
+	ep->multicast = info->caps & FI_MULTICAST;
 	ep->want_source = info->caps & (FI_SOURCE | FI_DIRECTED_RECV);
 	ep->source_err = info->caps & FI_SOURCE_ERR;
 	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : GAMMA_TX_SIZE;

@@ -113,12 +113,14 @@ struct gamma_ep {
 	bool closing; /* completions are dropped */
 	bool transmits, receives; /* a context of a scalable endpoint does one of them */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
+	bool multicast; /* may join groups */
 	bool want_source; /* FI_SOURCE */
 	bool source_err; /* FI_SOURCE_ERR */
 	uint64_t remote_access; /* FI_REMOTE_READ, FI_REMOTE_WRITE: what peers may do */
 	bool tx_selective, rx_selective;
 	uint16_t port; /* wanted; 0: any */
-	int aliases;
+	int aliases; /* and groups that it is in; atomic */
+	struct gamma_list groups; /* struct gamma_mc */
 	struct gamma_av *av;
 	struct gamma_eq *eq;
 	struct gamma_srx *srx; /* or NULL */
@@ -349,6 +351,12 @@ void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 			 const struct gamma_envelope *envelope, const uint8_t *payload);
 void gamma_dgram_move(struct gamma_ep *ep, struct gamma_rx_ctx *from, struct gamma_rx_ctx *to);
 void gamma_dgram_drop(struct gamma_rx_ctx *rx_ctx);
+
+/* ---- mc.c ---- */
+int gamma_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
+		  void *context);
+/* The group that fi_mc_addr has named so, or NULL. */
+const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_addr);
 
 /* ---- complete.c ---- */
 void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error);

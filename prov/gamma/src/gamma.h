@@ -58,6 +58,7 @@
 #define GAMMA_IOV_LIMIT 8u		   /* entries of a scatter or gather list */
 #define GAMMA_TX_SIZE 1024u		   /* operations outstanding on an endpoint */
 #define GAMMA_RX_SIZE 4096u		   /* receives posted on an endpoint */
+#define GAMMA_GROUP_PORT 1u		   /* of a multicast group without service */
 #define GAMMA_CONTEXT_MAX 8u		   /* of a scalable endpoint, each way; fits its address */
 #define GAMMA_MIN_MULTI_RECV 4096u	   /* bytes: FI_OPT_MIN_MULTI_RECV unless set */
 #define GAMMA_MAX_MSG_SIZE (1ull << 40)	   /* bytes */

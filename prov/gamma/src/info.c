@@ -140,15 +140,37 @@ static bool address_valid(const void *addr, size_t len)
 	return len >= GAMMA_ADDR_LEN && gamma_addr->version == GAMMA_ADDR_VERSION;
 }
 
+/* A group as destination: a group MAC, or an IPv4 multicast address, whose Ethernet address has
+ * been laid down for IP. */
+static bool group_mac(const struct query *query, const char *node, uint8_t mac[GAMMA_MAC_LEN])
+{
+	struct in_addr ipv4;
+	uint32_t low;
+
+	if (!node || !query->hints || !(query->hints->caps & FI_MULTICAST))
+		return false;
+	if (gamma_mac_parse(node, mac))
+		return mac[0] & 1;
+	if (inet_pton(AF_INET, node, &ipv4) != 1 || !IN_MULTICAST(ntohl(ipv4.s_addr)))
+		return false;
+	low = htonl(ntohl(ipv4.s_addr) & 0x7fffff);
+	memcpy(mac, (uint8_t[]){0x01, 0x00, 0x5e}, 3);
+	memcpy(mac + 3, (uint8_t *) &low + 1, 3);
+	return true;
+}
+
 /* node and service name the source with FI_SOURCE, else the destination. */
 static int resolve_names(struct query *query, const char *node, const char *service, bool source)
 {
 	struct gamma_resolved *out = source ? &query->source : &query->dest;
+	uint8_t group[GAMMA_MAC_LEN];
+	bool is_group = !source && group_mac(query, node, group);
 	char why[256];
 
 	if (!node && !service)
 		return 0;
-	if (gamma_resolve(node, service, source, query->conf, query->nics, query->nic_count, out,
+	/* Of a group only the port is to be found out, as of a source that may be anywhere. */
+	if (gamma_resolve(is_group ? NULL : node, service, source || is_group, query->conf, query->nics, query->nic_count, out,
 			  why, sizeof(why))) {
 		gamma_complain(query->named, why);
 		return -FI_ENODATA;
@@ -157,8 +179,9 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 		return 0;
 	query->has_dest = true;
 	query->dest_addr.version = GAMMA_ADDR_VERSION;
-	memcpy(query->dest_addr.mac, out->mac, GAMMA_MAC_LEN);
-	query->dest_addr.port = htons(out->port);
+	memcpy(query->dest_addr.mac, is_group ? group : out->mac, GAMMA_MAC_LEN);
+	/* A group has a port too, so that one address serves several. */
+	query->dest_addr.port = htons(is_group && !out->port ? GAMMA_GROUP_PORT : out->port);
 	return 0;
 }
 

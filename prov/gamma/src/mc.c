@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Multicast groups: fi_join, which is complete when it returns, and leaving by closing. */
+#include "ep.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+struct gamma_mc {
+	struct fid_mc mc_fid;
+	struct gamma_list entry; /* of ep->groups */
+	struct gamma_ep *ep;
+	struct gamma_group *group; /* the engine's */
+};
+
+/* What fi_mc_addr tells is no index of the address vector: it is looked for among the groups. */
+const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_addr)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &ep->groups) {
+		const struct gamma_mc *mc = gamma_list_entry(pos, struct gamma_mc, entry);
+
+		if (mc->mc_fid.fi_addr == fi_addr)
+			return mc->group;
+	}
+	return NULL;
+}
+
+static int mc_close(struct fid *fid)
+{
+	struct gamma_mc *mc = gamma_container_of(fid, struct gamma_mc, mc_fid.fid);
+	struct gamma_ep *ep = mc->ep;
+
+	gamma_domain_lock(ep->domain);
+	gamma_list_remove(&mc->entry);
+	gamma_endpoint_leave(ep->endpoint, mc->group);
+	gamma_domain_unlock(ep->domain);
+	gamma_unref(&ep->aliases);
+	free(mc);
+	return 0;
+}
+
+static struct fi_ops mc_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mc_close,
+	.bind = gamma_no_bind,
+	.control = gamma_no_control,
+	.ops_open = gamma_no_ops_open,
+	.tostr = gamma_no_tostr,
+	.ops_set = gamma_no_ops_set,
+};
+
+/* An Ethernet group address, and a port as every address has one. */
+static bool is_group(const struct gamma_addr *addr)
+{
+	return addr->version == GAMMA_ADDR_VERSION && addr->port && addr->mac[0] & 1;
+}
+
+static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receives)
+{
+	struct gamma_ep *ep = mc->ep;
+	int ret;
+
+	gamma_domain_lock(ep->domain);
+	ret = gamma_endpoint_join(ep->endpoint, addr, receives, &mc->group);
+	if (!ret) {
+		gamma_list_append(&ep->groups, &mc->entry);
+		/* Who sleeps is to be woken by its frames too. */
+		ret = gamma_domain_wait_add(ep->domain, ep);
+	}
+	if (ret && mc->group) {
+		gamma_list_remove(&mc->entry);
+		gamma_endpoint_leave(ep->endpoint, mc->group);
+	}
+	gamma_domain_unlock(ep->domain);
+	return ret;
+}
+
+static int tell(const struct gamma_mc *mc, struct gamma_eq *eq)
+{
+	struct fi_eq_entry entry = {
+		.fid = (struct fid *) &mc->mc_fid.fid,
+		.context = mc->mc_fid.fid.context,
+	};
+
+	return gamma_eq_report(eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
+}
+
+static int check(const struct gamma_ep *ep, const void *addr, uint64_t flags)
+{
+	if (ep->type != FI_EP_DGRAM || flags & FI_COLLECTIVE)
+		return -FI_ENOSYS;
+	if (!ep->multicast)
+		return -FI_EOPNOTSUPP;
+	if (flags & ~(FI_SEND | FI_RECV))
+		return -FI_EBADFLAGS;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (!ep->eq && !ep->domain->eq)
+		return -FI_ENOEQ;
+	return addr ? 0 : -FI_EINVAL;
+}
+
+int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, struct fid_mc **mc_fid,
+		  void *context)
+{
+	struct gamma_ep *ep = gamma_handle(fid)->ep;
+	struct gamma_addr addr;
+	struct gamma_mc *mc;
+	int ret = check(ep, user_addr, flags);
+
+	if (ret)
+		return ret;
+	memcpy(&addr, user_addr, sizeof(addr));
+	if (!is_group(&addr))
+		return -FI_EINVAL;
+	addr.epoch = GAMMA_EPOCH_ANY;
+	mc = calloc(1, sizeof(*mc));
+	if (!mc)
+		return -FI_ENOMEM;
+	gamma_list_init(&mc->entry);
+	mc->ep = ep;
+	mc->mc_fid.fid.fclass = FI_CLASS_MC;
+	mc->mc_fid.fid.context = context;
+	mc->mc_fid.fid.ops = &mc_fid_ops;
+	mc->mc_fid.fi_addr = (fi_addr_t) (uintptr_t) mc;
+	ret = join(mc, &addr, !(flags & FI_SEND) || flags & FI_RECV);
+	if (ret) {
+		free(mc);
+		return ret;
+	}
+	gamma_ref(&ep->aliases);
+	ret = tell(mc, ep->eq ? ep->eq : ep->domain->eq);
+	if (ret) {
+		mc_close(&mc->mc_fid.fid);
+		return ret;
+	}
+	*mc_fid = &mc->mc_fid;
+	return 0;
+}
