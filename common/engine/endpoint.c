@@ -106,6 +106,18 @@ static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limit
 	limits->eager_size = gamma_min(limits->eager_size, GAMMA_EAGER_MAX);
 }
 
+static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
+		 const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
+		 uint64_t len)
+{
+	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
+	struct gamma_link *link = endpoint->samehost;
+	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
+
+	memcpy(place.mac, flow->addr.mac, GAMMA_MAC_LEN);
+	return link->ops->pull(link, &place, source, iov, iov_count, len);
+}
+
 int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 			  const struct gamma_endpoint_handlers *handlers, void *context,
 			  struct gamma_endpoint **out)
@@ -132,6 +144,8 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 	gamma_local_init(&endpoint->local, &addr, attr->tenant, &limits, endpoint->packet->slots);
 	endpoint->local.ethertype = attr->ethertype;
 	endpoint->local.forget = gamma_peers_forget;
+	if (attr->shm_bytes)
+		endpoint->local.pull = pull;
 	endpoint->handlers = *handlers;
 	endpoint->context = context;
 	endpoint->local.handlers = &endpoint->handlers.messages;

@@ -14,7 +14,7 @@ enum {
 	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call */
 	GAMMA_FLOW_TURN = 32,	   /* frames of one flow before the next one's turn */
 	GAMMA_IDLE_SKIP = 16,	   /* polls that found nothing before the clock is read */
-	GAMMA_YIELD_NEIGHBOUR = 32, /* polls in vain before the core is offered, with neighbours */
+	GAMMA_YIELD_NEIGHBOUR = 256, /* polls in vain before the core is offered, with neighbours */
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
 	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */

@@ -303,6 +303,11 @@ struct gamma_local {
 	struct gamma_transfers requests;  /* operations on remote memory that wait for results */
 	const struct gamma_handlers *handlers;
 	void *context; /* handed to handlers */
+	/* The engine's: reads the bytes of a neighbour's announced message from its memory; false:
+	 * that cannot be. NULL: never. */
+	bool (*pull)(struct gamma_local *local, const struct gamma_flow *flow,
+		     const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
+		     uint64_t len);
 	/* The engine's: a closed flow may be taken out and freed. */
 	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 	uint8_t *zeros; /* what padded probes are made of: limits.mtu bytes */

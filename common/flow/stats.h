@@ -55,6 +55,8 @@
 	X(ring_frames_in, "frames taken from shared memory")                                       \
 	X(ring_wakes, "system calls to wake a neighbour that slept")                               \
 	X(rings_refused, "neighbours that frames go to through a socket for want of shared memory") \
+	X(bytes_pulled, "bytes of large messages read straight from a neighbour's memory")         \
+	X(pulls_failed, "times that was tried in vain")                                            \
 	X(bytes_copied_out, "bytes copied in user space on the way out")                           \
 	X(bytes_copied_in, "bytes copied in user space on the way in")
 

@@ -100,6 +100,7 @@ static struct gamma_inbox *new_inbox(struct gamma_samehost *samehost,
 	inbox->fd = enclosed->fds[1];
 	inbox->pid_fd = -1;
 	memcpy(inbox->ethernet, handover->ethernet, GAMMA_ETH_LEN);
+	inbox->readable = gamma_pull_possible(inbox->pid, handover);
 	if (set_up(samehost, inbox, enclosed->fds[0]))
 		return inbox;
 	free_inbox(samehost, inbox);
@@ -120,6 +121,15 @@ void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_hand
 	close(enclosed->fds[0]);
 	if (inbox)
 		samehost->inboxes[samehost->inbox_count++] = inbox;
+}
+
+struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,
+				   const struct gamma_place *writer)
+{
+	for (uint32_t i = 0; i < samehost->inbox_count; i++)
+		if (gamma_place_same(&samehost->inboxes[i]->writer, writer))
+			return samehost->inboxes[i];
+	return NULL;
 }
 
 /* ---- frames ---- */

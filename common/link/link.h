@@ -38,6 +38,10 @@ struct gamma_link_ops {
 	/* samehost only. A neighbour that has ended, all of whose frames have been taken; returns
 	 * the cause, for people, or NULL: there is none. */
 	const char *(*lost)(struct gamma_link *link, struct gamma_place *place);
+	/* samehost only. Copies len bytes out of a neighbour's memory; false: that cannot be. */
+	bool (*pull)(struct gamma_link *link, const struct gamma_place *place,
+		     const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
+		     uint64_t len);
 	/* Reads the kernel's counters into stats. */
 	void (*count)(struct gamma_link *link);
 	void (*close)(struct gamma_link *link);

@@ -25,12 +25,6 @@ static void place_of(const uint8_t *head, struct gamma_place *place)
 	place->epoch = __builtin_bswap32(place->epoch);
 }
 
-static bool same(const struct gamma_place *a, const struct gamma_place *b)
-{
-	return a->epoch == b->epoch && a->port == b->port &&
-	       !memcmp(a->mac, b->mac, GAMMA_MAC_LEN);
-}
-
 static struct gamma_outbox **chain(struct gamma_samehost *samehost, const struct gamma_place *place)
 {
 	return &samehost->outboxes[(place->port ^ place->epoch) & (GAMMA_SAMEHOST_CHAINS - 1)];
@@ -130,10 +124,10 @@ struct gamma_outbox *gamma_outbox_for(struct gamma_samehost *samehost,
 	struct gamma_place place;
 
 	place_of(frame->head, &place);
-	if (gamma_likely(outbox && same(&outbox->reader, &place)))
+	if (gamma_likely(outbox && gamma_place_same(&outbox->reader, &place)))
 		return outbox;
 	outbox = *chain(samehost, &place);
-	while (outbox && !same(&outbox->reader, &place))
+	while (outbox && !gamma_place_same(&outbox->reader, &place))
 		outbox = outbox->next;
 	/* Questions and answers without a flow are too few to make memory for. */
 	if (!outbox && samehost->ring_bytes && place.epoch != GAMMA_EPOCH_ANY &&

@@ -237,6 +237,24 @@ static const char *samehost_lost(struct gamma_link *link, struct gamma_place *pl
 	return cause ? cause : gamma_inbox_lost(samehost, place);
 }
 
+static bool samehost_pull(struct gamma_link *link, const struct gamma_place *place,
+			  const struct gamma_source *source, const struct iovec *iov,
+			  unsigned iov_count, uint64_t len)
+{
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_inbox *inbox = gamma_inbox_of(samehost, place);
+
+	if (!inbox || !inbox->readable)
+		return false;
+	link->stats->receive_calls++;
+	if (!gamma_pull(inbox->pid, source, iov, iov_count, len)) {
+		link->stats->pulls_failed++;
+		return false;
+	}
+	link->stats->bytes_pulled += len;
+	return true;
+}
+
 static void samehost_count(struct gamma_link *link)
 {
 	(void) link;
@@ -269,6 +287,7 @@ static const struct gamma_link_ops samehost_ops = {
 	.release = samehost_release,
 	.arm = samehost_arm,
 	.lost = samehost_lost,
+	.pull = samehost_pull,
 	.count = samehost_count,
 	.close = samehost_close,
 };

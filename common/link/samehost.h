@@ -58,7 +58,8 @@ struct gamma_inbox {
 	bool ended;   /* its process is gone */
 	int fd;	      /* own end of the pair */
 	int pid_fd;   /* its process, or -1 */
-	pid_t pid;    /* ditto, 0: not of our kind */
+	pid_t pid;    /* ditto */
+	bool readable; /* this process may read its memory */
 	void *segment;
 	size_t bytes; /* of it */
 	struct gamma_ring_reader ring;
@@ -125,5 +126,21 @@ void gamma_inbox_disarm(struct gamma_samehost *samehost);
 bool gamma_inbox_waits(const struct gamma_samehost *samehost);
 const char *gamma_inbox_lost(struct gamma_samehost *samehost, struct gamma_place *writer);
 void gamma_inbox_close_all(struct gamma_samehost *samehost);
+/* That which this neighbour has made, or NULL. */
+struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,
+				   const struct gamma_place *writer);
+
+/* ---- pull.c ---- */
+/* Whether this process may read the memory of the one that has handed over a segment. */
+bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover);
+/* Copies len bytes; false: not all, or they were not valid any more. */
+bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
+		unsigned iov_count, uint64_t len);
+
+static inline bool gamma_place_same(const struct gamma_place *a, const struct gamma_place *b)
+{
+	return a->epoch == b->epoch && a->port == b->port &&
+	       !__builtin_memcmp(a->mac, b->mac, GAMMA_MAC_LEN);
+}
 
 #endif /* GAMMA_LINK_SAMEHOST_H */

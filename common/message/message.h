@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "wire/codec.h"
+#include "wire/frame.h"
 
 struct gamma_flow;
 struct gamma_local;
@@ -89,6 +90,7 @@ struct gamma_send {
 	uint32_t id;	   /* own, in multi-frame and announced messages; 0: none */
 	uint32_t accepted; /* the receiver's id for BULK */
 	bool cut;	   /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
+	uint64_t stamp;	   /* a neighbour may read the memory while it is what was announced */
 	bool copied;	   /* a struct gamma_copied of the flow's own: nobody waits for its end */
 	bool reply;	   /* a struct gamma_reply of target.c: bytes that a peer reads */
 	int error;	   /* what it will end with: the target has refused it */
@@ -120,6 +122,7 @@ struct gamma_inbound {
 	uint32_t id;	   /* the sender's */
 	uint32_t accepted; /* ours, of ANNOUNCED and ACCEPTED ones; 0: none */
 	struct gamma_notice *accept; /* the ACCEPT frame, in ANNOUNCED; else NULL */
+	struct gamma_source source; /* its bytes, if a neighbour told where they stand */
 	uint64_t arrived;  /* bytes */
 	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take */
 	struct gamma_recv *recv; /* matched, or NULL */
@@ -156,6 +159,7 @@ struct gamma_message_state {
 	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
 	uint32_t next_id;  /* for multi-frame eager messages */
 	uint32_t in_a_row; /* message frames sent while a stream waited */
+	bool no_pull;	   /* the neighbour cannot read this process's memory, as it has shown */
 };
 
 /* Called from within the flow: they must not send. */
@@ -225,6 +229,21 @@ bool gamma_message_fills_frame(const struct gamma_flow *flow);
 bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_send *send);
 /* A message has left the queue for good. */
 void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+
+/* ---- pull.c: a neighbour reads an announced message from its sender's memory ---- */
+/* Whether messages to it are announced with the place of their bytes. */
+bool gamma_message_offers(const struct gamma_flow *flow);
+/* Bytes up to which a message to it is sent before its receiver has a buffer. */
+uint64_t gamma_message_eager(const struct gamma_flow *flow);
+/* The ANNOUNCE that is made next tells the place; that it says so; that it does not hold any more. */
+void gamma_message_offer(struct gamma_flow *flow, struct gamma_send *send);
+void gamma_message_offer_content(const struct gamma_send *send, struct gamma_content *content);
+void gamma_message_withdraw(struct gamma_send *send);
+/* What an ANNOUNCE says of it. */
+void gamma_message_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
+			  struct gamma_source *source);
+/* Fetches the bytes for the receive that has matched; false: they must be sent. */
+bool gamma_message_pull(struct gamma_inbound *inbound);
 
 /* ---- cut.c: the sender's side of messages that the receiver could not keep ---- */
 /* A copy of a message that belongs to the flow, or NULL: no memory. */

@@ -319,6 +319,10 @@ static void begin_accept(struct gamma_inbound *inbound)
 	inbound->wanted = inbound->discarded
 				  ? 0
 				  : gamma_min(inbound->envelope.length, inbound->recv->capacity);
+	if (gamma_message_pull(inbound)) {
+		inbound->arrived = inbound->wanted;
+		inbound->wanted = 0;
+	}
 	gamma_notice_send(flow, inbound->accept, GAMMA_OP_ACCEPT, inbound->cut ? 0 : inbound->id,
 			  inbound->wanted,
 			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS);
@@ -347,6 +351,7 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		inbound_free(inbound);
 		return false;
 	}
+	gamma_message_source(flow, fields, &inbound->source);
 	inbound->recv = local->handlers->match(local->context, flow, &envelope);
 	if (inbound->recv) {
 		begin_accept(inbound);

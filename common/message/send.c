@@ -48,6 +48,7 @@ void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send)
 	send->id = 0;
 	send->error = 0;
 	send->cut = send->copied = send->reply = false;
+	send->stamp = 0;
 	gamma_list_append(&flow->messages.queue, &send->entry);
 	gamma_flow_ready(flow);
 }
@@ -101,8 +102,11 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 		content->extensions = gamma_envelope_extensions(&send->envelope);
 		break;
 	case GAMMA_OP_SEND_FIRST:
+		content->extensions = gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
+		break;
 	case GAMMA_OP_ANNOUNCE:
 		content->extensions = gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
+		gamma_message_offer_content(send, content);
 		break;
 	case GAMMA_OP_SEND_MORE:
 		content->extensions = GAMMA_EXT_FRAGMENT;
@@ -132,6 +136,7 @@ void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int 
 	struct gamma_local *local = flow->local;
 
 	gamma_list_remove(&send->entry);
+	gamma_message_withdraw(send);
 	if (send->state == GAMMA_SEND_ANNOUNCED) {
 		if (!send->cut)
 			gamma_transfer_remove(&local->announced, send->id);
@@ -179,7 +184,7 @@ static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struc
 		sent->op = GAMMA_OP_SEND_MORE;
 		sent->len = (uint32_t) gamma_min(length - send->made,
 						 gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
-	} else if (send->level == GAMMA_WHEN_MATCHED || length > flow->local->limits.eager_size) {
+	} else if (send->level == GAMMA_WHEN_MATCHED || length > gamma_message_eager(flow)) {
 		sent->op = GAMMA_OP_ANNOUNCE;
 		sent->len = 0;
 	} else if (length <= gamma_message_room(flow, extensions)) {
@@ -260,6 +265,7 @@ static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *
 	if (!send->id)
 		return false;
 	send->flying++;
+	gamma_message_offer(flow, send);
 	message_made(flow, send, sent, false, flags);
 	return true;
 }
@@ -451,6 +457,9 @@ void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *
 	send->accepted = accepted;
 	send->wanted = gamma_min(fields->length, send->envelope.length);
 	gamma_list_remove(&send->entry);
+	/* It was told where the bytes are, and asks for them all the same. */
+	if (send->wanted && send->stamp)
+		flow->messages.no_pull = true;
 	if (send->wanted) {
 		send->state = GAMMA_SEND_STREAMING;
 		gamma_list_append(&flow->messages.streams, &send->entry);
@@ -485,10 +494,12 @@ static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int erro
 	gamma_list_for_each_safe(pos, tmp, list) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
-		if (error || send->copied || send->reply)
+		if (error || send->copied || send->reply) {
 			gamma_message_finish(flow, send, error);
-		else
+		} else {
+			gamma_message_withdraw(send);
 			gamma_list_remove(&send->entry);
+		}
 	}
 }
 

@@ -31,6 +31,14 @@ struct gamma_frame {
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
 };
 
+/* Where the bytes of a message stand in the memory of the neighbour that announced it. */
+struct gamma_source {
+	uint64_t address;  /* of the bytes, or, if there are several pieces, of struct iovec for each */
+	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
+	uint64_t stamp;
+	uint32_t pieces;   /* 0: not told */
+};
+
 struct gamma_arrival {
 	const uint8_t *frame; /* from the Ethernet header on */
 	size_t len;	      /* bytes, Ethernet padding included */

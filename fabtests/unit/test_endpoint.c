@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Unit tests of common/engine/endpoint.c and output.c on real links: endpoints of this process,
- * two on g0 (neighbours, over their sockets), one on g1 (over the veth pair; see netns.h).
+ * two on g0 (neighbours, through shared memory), one on g1 (over the veth pair; see netns.h).
  */
 #include "netns.h"
 
@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <net/if.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +28,8 @@ struct side {
 	struct gamma_send send;
 	uint8_t *in, *out; /* LENGTH_MAX bytes */
 	bool posted, received, sent;
+	bool endless; /* the receive is posted again as soon as it has matched */
+	unsigned messages; /* received */
 	int receive_error, send_error;
 	uint64_t placed;
 	char cause[128];
@@ -46,7 +50,7 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 
 	(void) flow, (void) envelope;
 	assert_true(side->posted);
-	side->posted = false;
+	side->posted = side->endless;
 	return &side->recv;
 }
 
@@ -63,6 +67,7 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 
 	(void) recv, (void) flow, (void) envelope;
 	side->received = true;
+	side->messages++;
 	side->placed = placed;
 	side->receive_error = error;
 }
@@ -145,6 +150,16 @@ static void open_side(unsigned which, bool datagram)
 		side->out[i] = (uint8_t) (i * 31 + (i >> 9) + which);
 	a.datagram = datagram;
 	assert_int_equal(gamma_endpoint_create(&a, &handlers, side, &side->ep), 0);
+}
+
+/* The same again, with so much shared memory for each neighbour. */
+static void open_again(unsigned which, uint64_t shm_bytes)
+{
+	struct gamma_endpoint_attr a = attr(which);
+
+	gamma_endpoint_destroy(sides[which].ep);
+	a.shm_bytes = shm_bytes;
+	assert_int_equal(gamma_endpoint_create(&a, &handlers, &sides[which], &sides[which].ep), 0);
 }
 
 static void close_side(unsigned which)
@@ -250,6 +265,135 @@ static void messages__between_neighbours(void **state)
 		exchange(B, A, lengths[i]);
 	}
 	assert_int_equal(stats(A)->retransmissions + stats(B)->retransmissions, 0);
+}
+
+/* While both poll, small messages need no system call, and large ones one each. */
+static void messages__of_neighbours_need_no_system_calls(void **state)
+{
+	uint64_t before;
+
+	(void) state;
+	netns_needed();
+	exchange(A, B, 64);
+	exchange(B, A, 64);
+	before = stats(A)->send_calls + stats(B)->send_calls;
+	for (int i = 0; i < 1000; i++) {
+		exchange(A, B, 64);
+		exchange(B, A, 64);
+	}
+	for (int i = 0; i < 100; i++)
+		exchange(A, B, 100000);
+	assert_int_equal(stats(A)->send_calls + stats(B)->send_calls, before);
+	assert_int_equal(stats(B)->bytes_pulled, 100 * 100000);
+	assert_int_equal(stats(B)->pulls_failed, 0);
+	assert_int_equal(stats(A)->probes_out + stats(B)->probes_out, 0);
+}
+
+static void messages__in_pieces_are_read_from_where_they_stand(void **state)
+{
+	struct gamma_send *send = &sides[A].send;
+
+	(void) state;
+	netns_needed();
+	post(&sides[B], 50000);
+	sides[B].recv.iov[0] = (struct iovec){sides[B].in, 7};
+	sides[B].recv.iov[1] = (struct iovec){sides[B].in + 7, 49993};
+	sides[B].recv.iov_count = 2;
+	sides[A].sent = false;
+	memset(send, 0, sizeof(*send));
+	send->iov_count = GAMMA_IOV_MAX;
+	for (unsigned i = 0; i < GAMMA_IOV_MAX; i++)
+		send->iov[i] = (struct iovec){sides[A].out + 10000ul * i, 10000};
+	send->envelope.length = 80000;
+	assert_int_equal(gamma_endpoint_send(sides[A].ep,
+					     gamma_endpoint_flow(sides[A].ep,
+								 gamma_endpoint_addr(sides[B].ep)),
+					     send),
+			 0);
+	until(&sides[B].received);
+	until(&sides[A].sent);
+	assert_int_equal(sides[B].placed, 50000);
+	assert_memory_equal(sides[B].in, sides[A].out, 50000);
+	assert_int_equal(stats(B)->bytes_pulled, 50000);
+}
+
+/* One way is refused by the reader, the other never offered: all goes through the sockets. */
+static void messages__to_a_neighbour_without_shared_memory(void **state)
+{
+	(void) state;
+	netns_needed();
+	open_again(B, 0);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		exchange(A, B, lengths[i]);
+		exchange(B, A, lengths[i]);
+	}
+	assert_int_equal(stats(A)->rings_refused, 1);
+	assert_int_equal(stats(A)->ring_frames_in + stats(B)->ring_frames_in, 0);
+	assert_int_equal(stats(A)->bytes_pulled + stats(B)->bytes_pulled, 0);
+	assert_int_equal(stats(A)->retransmissions + stats(A)->out_of_order, 0);
+	assert_int_equal(stats(B)->retransmissions + stats(B)->out_of_order, 0);
+}
+
+static void messages__when_memory_is_short(void **state)
+{
+	struct rlimit before, little = {16384, RLIM_INFINITY};
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	little.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+		exchange(A, B, lengths[i]);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(stats(A)->rings_refused, 1);
+	assert_int_equal(stats(B)->rings_refused, 1);
+	assert_int_equal(stats(A)->retransmissions + stats(B)->retransmissions, 0);
+}
+
+/* A neighbour that does not look fills its ring, which is nobody else's trouble. */
+static void full__stalls_only_the_flow_to_that_neighbour(void **state)
+{
+	enum { COUNT = 400 };
+	static struct gamma_send sends[COUNT];
+	struct gamma_flow *flow;
+
+	(void) state;
+	netns_needed();
+	for (int i = 0; i < 50; i++) /* credit */
+		exchange(A, B, 256);
+	flow = gamma_endpoint_flow(sides[A].ep, gamma_endpoint_addr(sides[B].ep));
+	memset(sends, 0, sizeof(sends));
+	for (int i = 0; i < COUNT; i++) {
+		sends[i].iov[0] = (struct iovec){sides[A].out, 4000};
+		sends[i].iov_count = 1;
+		sends[i].envelope.length = 4000;
+		assert_int_equal(gamma_endpoint_send(sides[A].ep, flow, &sends[i]), 0);
+	}
+	assert_true(stats(A)->send_stalls > 0);
+	assert_true(stats(A)->credit_stalls == 0 && gamma_message_waiting(flow));
+	/* B is not moved meanwhile. */
+	for (int i = 0; i < 10; i++) {
+		bool done = false;
+
+		post(&sides[FAR], 1000);
+		sides[A].sent = false;
+		assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), 1000), 0);
+		while (!done) {
+			gamma_endpoint_progress(sides[A].ep);
+			gamma_endpoint_progress(sides[FAR].ep);
+			done = sides[FAR].received && sides[A].sent;
+		}
+	}
+	sides[B].endless = true;
+	sides[B].messages = 0;
+	post(&sides[B], 4000);
+	while (sides[B].messages < COUNT) {
+		sides[B].received = false;
+		until(&sides[B].received);
+		assert_int_equal(sides[B].placed, 4000);
+	}
+	assert_int_equal(stats(A)->retransmissions + stats(B)->out_of_order, 0);
 }
 
 /* Who was about to sleep and is woken takes it with the first look. */
@@ -406,6 +550,51 @@ static void gone__neighbour_that_ended(void **state)
 	assert_string_equal(sides[A].cause, "its process has ended");
 }
 
+/* Nobody has to send anything to notice. */
+static void gone__neighbour_that_was_killed(void **state)
+{
+	struct gamma_addr addr;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	(void) state;
+	netns_needed();
+	close_side(B);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		open_side(B, false);
+		addr = *gamma_endpoint_addr(sides[B].ep);
+		post(&sides[B], 64);
+		if (write(ready[1], &addr, sizeof(addr)) != sizeof(addr))
+			_exit(1);
+		while (!sides[B].received)
+			gamma_endpoint_progress(sides[B].ep);
+		gamma_endpoint_progress(sides[B].ep);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &addr, sizeof(addr)), sizeof(addr));
+	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
+	until(&sides[A].sent);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(sides[A].send_error, 0);
+	/* It does not look any more. */
+	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
+	gamma_endpoint_progress(sides[A].ep);
+	assert_false(sides[A].sent);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	until(&sides[A].sent);
+	assert_int_equal(sides[A].send_error, -ECONNRESET);
+	assert_string_equal(sides[A].cause, "its process has ended");
+	assert_int_equal(stats(A)->probes_out, 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 static void gone__remote_that_started_again(void **state)
 {
 	struct gamma_addr addr;
@@ -483,6 +672,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EP_TEST(messages__between_neighbours),
+		EP_TEST(messages__of_neighbours_need_no_system_calls),
+		EP_TEST(messages__in_pieces_are_read_from_where_they_stand),
+		EP_TEST(messages__to_a_neighbour_without_shared_memory),
+		EP_TEST(messages__when_memory_is_short),
+		EP_TEST(full__stalls_only_the_flow_to_that_neighbour),
 		EP_TEST(messages__first_of_a_neighbour_wakes_once),
 		EP_TEST(messages__over_ethernet),
 		EP_TEST(messages__to_a_partial_address),
@@ -493,6 +687,7 @@ int main(void)
 		EP_TEST(linger__is_bounded),
 		EP_TEST(linger__a_forked_child_sends_nothing),
 		EP_TEST(gone__neighbour_that_ended),
+		EP_TEST(gone__neighbour_that_was_killed),
 		EP_TEST(gone__remote_that_started_again),
 		DGRAM_TEST(datagrams__to_neighbours_and_over_ethernet),
 		DGRAM_TEST(datagrams__too_long),

@@ -213,7 +213,7 @@ def check_segment(rows):
         check(name, documented_layout(documented), header.layout("gamma_" + name))
     check("bytes on the pair", numbered(rows("Hand-over", "byte", None)),
           header.enum("gamma_handover_byte", "GAMMA_HANDOVER_"))
-    check("constants of segments", documented_constants(rows("9.3", "constant", None)),
+    check("constants of segments", documented_constants(rows("9.4", "constant", None)),
           declared_constants(header))
 
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/link/samehost.c: two ports of this process's own, no network. */
+/* Unit tests of common/link/samehost.c, outbox.c and inbox.c: two ports of this process's own, no network. */
 #include "unit.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "link/link.h"
+#include "link/ring.h"
+#include "link/segment.h"
 #include "wire/codec.h"
 
 static uint8_t mac[GAMMA_MAC_LEN];
@@ -224,6 +228,255 @@ static void malformed__short_ones_are_skipped(void **state)
 	links[1]->ops->release(links[1]);
 }
 
+/* ---- shared memory ---- */
+
+enum { EPOCH = 7 };
+
+/* A frame for which a ring is made. */
+static unsigned put_shared(uint32_t seq, const void *payload, uint16_t len, int *error)
+{
+	struct gamma_frame frame;
+	struct gamma_fields fields = {
+		.dst_port = ports[1],
+		.src_port = ports[0],
+		.tenant = getuid(),
+		.kind = GAMMA_KIND_DATAGRAM,
+		.seq = seq,
+		.payload_len = len,
+		.dst_epoch = EPOCH,
+	};
+
+	memset(&frame, 0, sizeof(frame));
+	frame.kind = fields.kind;
+	frame.iov_count = len ? 1 : 0;
+	frame.iov[0] = (struct iovec){(void *) payload, len};
+	frame.head = gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE,
+				 frame.room + sizeof(frame.room));
+	frame.head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
+	return links[0]->ops->send(links[0], &frame, 1, error);
+}
+
+static const uint8_t *payload_of(const struct gamma_arrival *arrival,
+				 const struct gamma_fields *fields)
+{
+	return arrival->payload ? arrival->payload
+				: arrival->frame + GAMMA_ETH_LEN + fields->header_len;
+}
+
+static void shared__short_and_long_ones_in_order(void **state)
+{
+	static uint8_t bytes[16384];
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	uint32_t sent = 0;
+	int error;
+
+	(void) state;
+	for (uint32_t got = 0; got < 1000; got++) {
+		uint16_t len = (uint16_t) (got % 5 ? got : sizeof(bytes));
+
+		for (; sent < got + 3; sent++)
+			if (!put_shared(sent, bytes, (uint16_t) (sent % 5 ? sent : sizeof(bytes)),
+					&error))
+				break;
+		assert_true(take(&fields, &arrival));
+		assert_int_equal(fields.seq, got);
+		assert_int_equal(fields.payload_len, len);
+		assert_memory_equal(payload_of(&arrival, &fields), bytes, len);
+		links[1]->ops->release(links[1]);
+	}
+	assert_true(stats[0].ring_frames_out >= 1000 && stats[1].ring_frames_in == 1000);
+	assert_true(stats[0].send_calls <= 2 + stats[0].ring_wakes);
+}
+
+static void shared__whoever_sleeps_is_woken(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct pollfd polls = {.fd = links[1]->fd, .events = POLLIN};
+	int error;
+
+	(void) state;
+	put_shared(0, "x", 1, &error);
+	assert_true(take(&fields, &arrival));
+	links[1]->ops->release(links[1]);
+	while (links[1]->ops->arm(links[1]) || poll(&polls, 1, 0))
+		assert_false(links[1]->ops->next(links[1], &arrival));
+	put_shared(1, "x", 1, &error);
+	assert_int_equal(poll(&polls, 1, 1000), 1);
+	assert_int_equal(stats[0].ring_wakes, 1);
+	assert_true(links[1]->ops->arm(links[1]));
+	assert_true(take(&fields, &arrival));
+	links[1]->ops->release(links[1]);
+	assert_false(links[1]->ops->next(links[1], &arrival));
+	assert_int_equal(poll(&polls, 1, 0), 0);
+}
+
+static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct gamma_place place;
+	int error;
+
+	(void) state;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(put_shared(i, "x", 1, &error), 1);
+	links[0]->ops->close(links[0]);
+	links[0] = NULL;
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(take(&fields, &arrival));
+		assert_int_equal(fields.seq, i);
+		assert_null(links[1]->ops->lost(links[1], &place));
+		links[1]->ops->release(links[1]);
+	}
+	assert_false(take(&fields, &arrival));
+	assert_string_equal(links[1]->ops->lost(links[1], &place), "its process has ended");
+	assert_int_equal(place.port, ports[0]);
+	assert_null(links[1]->ops->lost(links[1], &place));
+}
+
+/* Both ends of a pair, of which one goes with the handover; returns the other. */
+static int hand_over(struct gamma_handover *handover, int segment_fd)
+{
+	struct sockaddr_un name;
+	unsigned len = gamma_port_name(mac, ports[1], &name);
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	assert_int_equal(gamma_handover_send(fd, &name, len, handover, segment_fd, pair[1]), 0);
+	close(fd);
+	close(pair[1]);
+	return pair[0];
+}
+
+/* Whether the reader says that it uses it; otherwise it has hung up. */
+static bool taken(int fd)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	char byte = 0;
+
+	assert_false(take(&fields, &arrival));
+	return recv(fd, &byte, 1, 0) == 1 && byte == GAMMA_HANDOVER_TAKEN;
+}
+
+static struct gamma_handover good_handover(void)
+{
+	struct gamma_handover handover = {
+		.magic = GAMMA_SEGMENT_MAGIC,
+		.version = GAMMA_SEGMENT_VERSION,
+		.src_port = 99,
+		.src_epoch = 5,
+		.dst_epoch = EPOCH,
+	};
+
+	memcpy(handover.ethernet, mac, GAMMA_MAC_LEN);
+	memcpy(handover.ethernet + GAMMA_MAC_LEN, mac, GAMMA_MAC_LEN);
+	handover.ethernet[12] = GAMMA_ETHERTYPE >> 8;
+	handover.ethernet[13] = GAMMA_ETHERTYPE & 0xff;
+	return handover;
+}
+
+enum { BYTES = GAMMA_SEGMENT_HEADER + GAMMA_SEGMENT_MIN };
+
+static void handover__of_nonsense_is_refused(void **state)
+{
+	struct gamma_handover handover = good_handover();
+	struct gamma_ring_writer writer;
+	void *at;
+	int segment = gamma_segment_make(BYTES, &at);
+	int other, fd;
+
+	(void) state;
+	assert_true(segment >= 0);
+	fd = hand_over(&handover, segment); /* no ring in it */
+	assert_false(taken(fd));
+	close(fd);
+	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	handover.version++;
+	fd = hand_over(&handover, segment);
+	assert_false(taken(fd));
+	close(fd);
+	handover.version--;
+	other = memfd_create("unsealed", MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(other, BYTES), 0);
+	fd = hand_over(&handover, other);
+	assert_false(taken(fd));
+	close(fd);
+	fd = hand_over(&handover, 0);
+	assert_false(taken(fd));
+	close(fd);
+	close(other);
+	fd = hand_over(&handover, segment);
+	assert_true(taken(fd));
+	close(fd);
+	close(segment);
+	gamma_segment_unmap(at, BYTES);
+}
+
+static void handover__nonsense_written_later_ends_it(void **state)
+{
+	struct gamma_handover handover = good_handover();
+	struct gamma_ring_writer writer;
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct gamma_place place;
+	uint32_t nonsense = 60000;
+	void *at;
+	int segment = gamma_segment_make(BYTES, &at);
+	int fd;
+
+	(void) state;
+	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	fd = hand_over(&handover, segment);
+	assert_true(taken(fd));
+	memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER, &nonsense, sizeof(nonsense));
+	assert_false(take(&fields, &arrival));
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &place), "makes no sense"));
+	assert_int_equal(place.port, 99);
+	assert_int_equal(place.epoch, 5);
+	assert_int_equal(stats[1].malformed, 1);
+	assert_int_equal(recv(fd, &nonsense, 1, 0), 0); /* hung up */
+	close(fd);
+	close(segment);
+	gamma_segment_unmap(at, BYTES);
+}
+
+static void handover__of_another_user_is_refused(void **state)
+{
+	struct gamma_handover handover = good_handover();
+	struct gamma_ring_writer writer;
+	void *at;
+	int segment = gamma_segment_make(BYTES, &at), status;
+	pid_t pid;
+
+	(void) state;
+	if (getuid())
+		skip();
+	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	pid = fork();
+	if (!pid) {
+		struct pollfd polls = {.events = POLLIN};
+		char byte;
+
+		if (setresuid(65534, 65534, 65534))
+			_exit(1);
+		polls.fd = hand_over(&handover, segment);
+		_exit(poll(&polls, 1, 5000) == 1 && recv(polls.fd, &byte, 1, 0) == 0 ? 0 : 2);
+	}
+	for (bool over = false; !over; over = waitpid(pid, &status, WNOHANG) == pid) {
+		struct gamma_arrival arrival;
+		struct gamma_fields fields;
+
+		assert_false(take(&fields, &arrival));
+	}
+	assert_int_equal(status, 0);
+	close(segment);
+	gamma_segment_unmap(at, BYTES);
+}
+
 #define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -236,6 +489,12 @@ int main(void)
 		LINK_TEST(burst__tells_how_many_left),
 		LINK_TEST(tenant__nobody_speaks_for_another_user),
 		LINK_TEST(malformed__short_ones_are_skipped),
+		LINK_TEST(shared__short_and_long_ones_in_order),
+		LINK_TEST(shared__whoever_sleeps_is_woken),
+		LINK_TEST(shared__what_was_sent_before_the_end_is_taken_first),
+		LINK_TEST(handover__of_nonsense_is_refused),
+		LINK_TEST(handover__nonsense_written_later_ends_it),
+		LINK_TEST(handover__of_another_user_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
