@@ -281,8 +281,9 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 	struct gamma_inbound *inbound = find_arriving(
 		flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
-	if (!inbound) /* of a message that was cut, perhaps */
-		flow->local->stats.stray++;
+	/* The rest of a message that was cut here may have been under way already. */
+	if (!inbound)
+		flow->local->stats.stray += !flow->messages.cuts;
 	else if (offset + fields->payload_len > inbound->wanted)
 		flow->local->stats.malformed++;
 	else

@@ -104,6 +104,14 @@ static void check_evidence(struct node *node, const struct gamma_flow *flow)
 	sim->totals.evidence_checks++;
 }
 
+/* Only probes that nobody has answered make the next ones wait longer. */
+static void check_backoff(const struct node *node, const struct gamma_flow *flow)
+{
+	if (flow->loss.backoff && !flow->loss.probing)
+		sim_fail(node->sim, "node %u: a probe was answered, yet the next one waits %u times doubled",
+			 node->index, flow->loss.backoff);
+}
+
 static uint64_t unexpected_bytes(const struct gamma_flow *flow)
 {
 	struct gamma_list *pos;
@@ -136,6 +144,7 @@ void check_progress(struct node *node)
 		sim->totals.states[flow->state]++;
 		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_window_unacked(flow))
 			check_evidence(node, flow);
+		check_backoff(node, flow);
 		if (sample)
 			kept += unexpected_bytes(flow);
 	}
