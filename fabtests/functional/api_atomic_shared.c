@@ -2,6 +2,7 @@
 /* gamma-api: several who change the same memory by atomic operations, and operations refused. */
 #include "api_atomic.h"
 
+#include <rdma/fi_trigger.h>
 #include <string.h>
 
 enum { READ_ONLY_KEY = ATOMIC_KEY + 1 };
@@ -146,6 +147,76 @@ static void test_lock(bool sender)
 	atomic_close(&node, &target);
 }
 
+/* ---- put off until a counter says ---- */
+
+/* Three calls on one number, each set off by the one before: 5, then 5 + 7, then 9. */
+static void work_in_a_row(struct node *node, const struct target *target, struct fid_cntr *cntr)
+{
+	uint64_t operands[] = {5, 7, 9}, twelve = 12, results[2] = {0};
+	struct fi_ioc iov[] = {{&operands[0], 1}, {&operands[1], 1}, {&operands[2], 1}};
+	struct fi_ioc comparand = {&twelve, 1};
+	struct fi_ioc result[] = {{&results[0], 1}, {&results[1], 1}};
+	struct fi_rma_ioc place = {target->address, 1, target->key};
+	struct fi_msg_atomic msg = {
+		.iov_count = 1,
+		.addr = node->peer,
+		.rma_iov = &place,
+		.rma_iov_count = 1,
+		.datatype = FI_UINT64,
+	};
+	struct fi_op_atomic base = {.ep = node->ep, .msg = msg};
+	struct fi_op_fetch_atomic fetch = {.ep = node->ep, .msg = msg};
+	struct fi_op_compare_atomic compare = {.ep = node->ep, .msg = msg};
+	struct fi_deferred_work works[3];
+	double end = now() + PATIENCE_S;
+
+	base.msg.msg_iov = &iov[0];
+	base.msg.op = FI_ATOMIC_WRITE;
+	fetch.msg.msg_iov = &iov[1];
+	fetch.msg.op = FI_SUM;
+	fetch.fetch = (struct fi_msg_fetch){.msg_iov = &result[0], .iov_count = 1};
+	compare.msg.msg_iov = &iov[2];
+	compare.msg.op = FI_CSWAP;
+	compare.compare = (struct fi_msg_compare){.msg_iov = &comparand, .iov_count = 1};
+	compare.fetch = (struct fi_msg_fetch){.msg_iov = &result[1], .iov_count = 1};
+	memset(works, 0, sizeof(works));
+	works[0].op_type = FI_OP_ATOMIC;
+	works[0].op.atomic = &base;
+	works[1].op_type = FI_OP_FETCH_ATOMIC;
+	works[1].op.fetch_atomic = &fetch;
+	works[2].op_type = FI_OP_COMPARE_ATOMIC;
+	works[2].op.compare_atomic = &compare;
+	for (unsigned i = 3; i-- > 0;) {
+		works[i].triggering_cntr = works[i].completion_cntr = cntr;
+		works[i].threshold = i + 1;
+		CHECK_EQ(fi_control(&node->domain->fid, FI_QUEUE_WORK, &works[i]), 0);
+	}
+	CHECK_EQ(fi_cntr_add(cntr, 1), 0);
+	while (fi_cntr_read(cntr) < 4)
+		CHECK(now() < end);
+	CHECK_EQ(results[0], 5);
+	CHECK_EQ(results[1], 12);
+	expect_nothing(node->tx_cq);
+}
+
+static void test_deferred(bool sender)
+{
+	struct target target;
+	struct node node;
+	struct fid_cntr *cntr;
+
+	node_open_pair(&node, &(struct node_options){.caps = FI_ATOMIC | FI_TRIGGER});
+	target_open(&node, &target, 4096, FI_REMOTE_READ | FI_REMOTE_WRITE, ATOMIC_KEY);
+	CHECK_EQ(fi_cntr_open(node.domain, NULL, &cntr, NULL), 0);
+	if (sender)
+		work_in_a_row(&node, &target, cntr);
+	aside_sync();
+	if (!sender)
+		CHECK_EQ(*(uint64_t *) target.memory, 9);
+	CHECK_EQ(fi_close(&cntr->fid), 0);
+	atomic_close(&node, &target);
+}
+
 /* ---- refusals ---- */
 
 static void refused_calls(struct node *node, const struct target *target)
@@ -270,6 +341,7 @@ const struct test atomic_shared_tests[] = {
 	{.name = "atomic_adders", .run = test_adders, .both_ways = true},
 	{.name = "atomic_processor", .run = test_processor, .both_ways = true},
 	{.name = "atomic_lock", .run = test_lock, .both_ways = true},
+	{.name = "atomic_deferred", .run = test_deferred, .both_ways = true},
 	{.name = "atomic_refusals", .run = test_refusals, .both_ways = true},
 	{.name = NULL},
 };
