@@ -83,6 +83,11 @@ int gamma_work_control(struct gamma_domain *domain, int command, void *arg)
 	return -FI_ENOSYS;
 }
 
+void gamma_bind_near(const char *interface)
+{
+	(void) interface;
+}
+
 void gamma_work_run(struct gamma_domain *domain)
 {
 	(void) domain;

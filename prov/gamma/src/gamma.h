@@ -272,6 +272,8 @@ int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress);
 void gamma_auto_stop(struct gamma_domain *domain);
 /* Stops the threads of domains that nobody closed, before the library goes. */
 void gamma_auto_stop_all(void);
+/* bind.c: has the calling thread run near that NIC, where the process may. */
+void gamma_bind_near(const char *interface);
 
 /* ---- av.c ---- */
 struct gamma_av {

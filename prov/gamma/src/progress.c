@@ -202,6 +202,9 @@ static void *auto_main(void *arg)
 	uint64_t rounds = 0;
 	bool idle = false, polls, stop = false;
 
+	pthread_setname_np(pthread_self(), "gamma-progress");
+	if (automatic->pause_ms == AUTO_PAUSE_MS)
+		gamma_bind_near(domain->nic.name);
 	while (!stop) {
 		gamma_domain_lock(domain);
 		domain->sleepers -= idle;

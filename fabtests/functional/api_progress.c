@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gamma-api: the domain's own thread at FI_PROGRESS_AUTO: it works, it sleeps, it is not in the way.
+ * What it does is counted: how often it, and the caller, gave up the processor to wait. */
+#include "api.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { WATCH_MS = 300 };
+
+static const struct node_options automatic = {.progress = FI_PROGRESS_AUTO};
+
+/* A line of /proc/self/task/TID/status, TID the thread of that name. */
+static void thread_line(const char *thread, const char *field, char *value, size_t len)
+{
+	DIR *dir = opendir("/proc/self/task");
+	char path[300], line[256], name[64];
+	struct dirent *entry;
+
+	CHECK(dir);
+	*value = '\0';
+	while (!*value && (entry = readdir(dir))) {
+		bool found = false;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file)) {
+			if (sscanf(line, "Name: %63s", name) == 1)
+				found = !strcmp(name, thread);
+			if (found && !strncmp(line, field, strlen(field)))
+				snprintf(value, len, "%s", line + strlen(field) + 2);
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(dir);
+	CHECK(*value);
+	value[strcspn(value, "\n")] = '\0';
+}
+
+static long waits_of_thread(void)
+{
+	char value[64];
+
+	thread_line("gamma-progress", "voluntary_ctxt_switches", value, sizeof(value));
+	return atol(value);
+}
+
+static long waits_of_caller(void)
+{
+	struct rusage usage;
+
+	CHECK_EQ(getrusage(RUSAGE_THREAD, &usage), 0);
+	return usage.ru_nvcsw;
+}
+
+/* While nobody sends and nobody calls it does not wake up, but for a few timers at the beginning. */
+static void test_auto_idle(bool sender)
+{
+	struct node node;
+	long before;
+
+	(void) sender;
+	node_open_pair(&node, &automatic);
+	nap(WATCH_MS);
+	before = waits_of_thread();
+	nap(WATCH_MS);
+	CHECK(waits_of_thread() - before <= 3);
+	aside_sync();
+	node_close_pair(&node);
+}
+
+/* While the caller polls, the thread looks once in a while whether it still does, and the caller
+ * does not wait for it. */
+static void test_auto_polling(bool sender)
+{
+	struct fi_cq_tagged_entry entry;
+	long polls = 0, own, others;
+	struct node node;
+
+	(void) sender;
+	node_open_pair(&node, &automatic);
+	own = waits_of_caller();
+	others = waits_of_thread();
+	for (double end = now() + 1e-3 * WATCH_MS; now() < end; polls++)
+		CHECK_EQ(fi_cq_read(node.rx_cq, &entry, 1), -FI_EAGAIN);
+	own = waits_of_caller() - own;
+	others = waits_of_thread() - others;
+	CHECK(polls > 10 * WATCH_MS);
+	CHECK(others <= 2 * WATCH_MS); /* at most two in a millisecond: the pause and the lock */
+	CHECK(own <= WATCH_MS);
+	node_close_pair(&node);
+}
+
+/* A long message comes in, and one goes out, though neither side calls anything. */
+static void test_auto_moves(bool sender)
+{
+	enum { LEN = 4 << 20 };
+	struct message out, in;
+	struct node node;
+	char go = 0;
+
+	(void) sender;
+	node_open_pair(&node, &automatic);
+	message_init(&in, LEN, 1);
+	message_init(&out, LEN, 1);
+	message_fill(&out, 1);
+	message_receive(&node, &in);
+	aside_exchange(&go, &go, 1);
+	message_send(&node, &out);
+	for (double end = now() + PATIENCE_S; now() < end && !go; nap(10))
+		go = !memcmp(out.iov[0].iov_base, in.iov[0].iov_base, LEN);
+	CHECK(go);
+	wait_received(&node, &in, LEN);
+	wait_sent(&node, &out);
+	message_free(&in);
+	message_free(&out);
+	node_close_pair(&node);
+}
+
+/* GAMMA_API_CPUS: where it should run, as the kernel prints it. */
+static void test_auto_bound(bool sender)
+{
+	const char *should = getenv("GAMMA_API_CPUS");
+	double end = now() + PATIENCE_S;
+	char is[64] = "";
+	struct node node;
+
+	(void) sender;
+	CHECK(should);
+	node_open_pair(&node, &automatic);
+	while (strcmp(is, should)) {
+		CHECK(now() < end);
+		nap(10);
+		thread_line("gamma-progress", "Cpus_allowed_list", is, sizeof(is));
+	}
+	thread_line("gamma-api", "Cpus_allowed_list", is, sizeof(is));
+	printf("the program may use %s\n", is);
+	node_close_pair(&node);
+}
+
+const struct test progress_tests[] = {
+	{.name = "auto_idle", .run = test_auto_idle},
+	{.name = "auto_polling", .run = test_auto_polling},
+	{.name = "auto_moves", .run = test_auto_moves},
+	{.name = "auto_bound", .run = test_auto_bound, .on_request = true},
+	{0},
+};
