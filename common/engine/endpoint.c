@@ -182,7 +182,7 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 {
 	int ret = gamma_message_send(flow, send);
 
-	if (!ret)
+	if (!ret && !gamma_list_empty(&endpoint->local.ready))
 		gamma_output(endpoint, gamma_now());
 	return ret;
 }

@@ -18,6 +18,14 @@ const char *gamma_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_
 	return name;
 }
 
+static bool is_self(const struct gamma_flow *flow)
+{
+	const struct gamma_addr *own = &flow->local->addr;
+
+	return flow->addr.epoch == own->epoch && flow->addr.port == own->port &&
+	       !memcmp(flow->addr.mac, own->mac, GAMMA_MAC_LEN);
+}
+
 struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_addr *peer,
 				  bool same_host, uint64_t now)
 {
@@ -30,6 +38,7 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	flow->port = ntohs(peer->port);
 	flow->epoch = ntohl(peer->epoch);
 	flow->same_host = same_host;
+	flow->self = is_self(flow);
 	flow->payload_crc = local->limits.payload_crc;
 	flow->state = flow->epoch == GAMMA_EPOCH_ANY ? GAMMA_FLOW_LOOKUP : GAMMA_FLOW_OPEN;
 	for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
@@ -111,6 +120,7 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 		return;
 	flow->addr = *peer;
 	flow->epoch = ntohl(peer->epoch);
+	flow->self = is_self(flow);
 	flow->state = GAMMA_FLOW_OPEN;
 	flow->loss.heard = now;
 	flow->loss.waiting_since = 0;

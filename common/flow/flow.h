@@ -224,6 +224,7 @@ struct gamma_flow {
 	int error;	  /* in FAILED and CLOSED: negative errno for what is outstanding */
 	uint32_t pending; /* GAMMA_PENDING_* */
 	bool same_host;	  /* its frames take the local link */
+	bool self;	  /* the peer is this endpoint */
 	bool payload_crc; /* payloads toward it carry a checksum: we, or it, want that */
 	bool bye_answered;
 	bool heard_of;	  /* a frame of the peer has arrived */

@@ -122,6 +122,7 @@ struct gamma_inbound {
 	uint32_t id;	   /* the sender's */
 	uint32_t accepted; /* ours, of ANNOUNCED and ACCEPTED ones; 0: none */
 	struct gamma_notice *accept; /* the ACCEPT frame, in ANNOUNCED; else NULL */
+	struct gamma_send *own; /* a message to the own endpoint that was not copied, or NULL */
 	struct gamma_source source; /* its bytes, if a neighbour told where they stand */
 	uint64_t arrived;  /* bytes */
 	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take */
@@ -269,6 +270,9 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 			   const uint8_t *payload);
 /* Can this early frame be used before its turn? */
 bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
+/* Takes a message to the own endpoint without frames, and ends it or, if it must wait for a receive
+ * that is not posted yet, leaves it in the flow's flying list, where it is. False: no memory. */
+bool gamma_message_to_self(struct gamma_flow *flow, struct gamma_send *send);
 /* The interface layer found a receive for an unexpected message. It may be finished, and
  * handlers->received called, before this returns. The inbound is consumed. */
 void gamma_inbound_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);

@@ -312,11 +312,95 @@ static void arrived_bulk(struct gamma_flow *flow, const struct gamma_fields *fie
 		place(inbound, offset, payload, fields->payload_len);
 }
 
+/* ---- messages to the own endpoint, which need no frames ---- */
+
+/* The bytes of a send straight into the receive that has matched it. */
+static uint64_t copy_across(const struct gamma_send *send, const struct gamma_recv *recv)
+{
+	uint64_t placed = 0;
+
+	for (unsigned i = 0; i < send->iov_count; i++)
+		placed += gamma_iov_write(recv->iov, recv->iov_count, placed, send->iov[i].iov_base,
+					  send->iov[i].iov_len);
+	return placed;
+}
+
+static void receive_from_self(struct gamma_flow *flow, struct gamma_send *send,
+			      struct gamma_recv *recv)
+{
+	struct gamma_envelope envelope = send->envelope;
+	uint64_t placed = copy_across(send, recv);
+
+	flow->local->stats.bytes_copied_in += placed;
+	received(flow, recv, &envelope, placed, 0);
+	gamma_message_finish(flow, send, 0);
+}
+
+/* It waited for a receive, or for being discarded. */
+static void end_of_own(struct gamma_inbound *inbound)
+{
+	struct gamma_flow *flow = inbound->flow;
+	struct gamma_send *send = inbound->own;
+	struct gamma_recv *recv = inbound->recv;
+
+	inbound_free(inbound);
+	if (recv)
+		receive_from_self(flow, send, recv);
+	else
+		gamma_message_finish(flow, send, 0);
+}
+
+/* Nobody has asked for it yet: a short one is copied, a long one stays where it is. */
+static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send)
+{
+	struct gamma_flow *flow = inbound->flow;
+	struct gamma_local *local = flow->local;
+	uint64_t length = send->envelope.length;
+	bool copy = send->level != GAMMA_WHEN_MATCHED && length <= local->limits.eager_size;
+
+	inbound->own = send;
+	inbound->state = GAMMA_INBOUND_ANNOUNCED;
+	if (copy && keep(inbound, length)) {
+		gamma_iov_read(send->iov, send->iov_count, 0, inbound->kept, length);
+		local->stats.bytes_copied_in += length;
+		inbound->own = NULL;
+		inbound->arrived = length;
+		inbound->state = GAMMA_INBOUND_COMPLETE;
+	}
+	local->stats.unexpected++;
+	local->handlers->unexpected(local->context, inbound);
+	if (!inbound->own)
+		gamma_message_finish(flow, send, 0);
+}
+
+bool gamma_message_to_self(struct gamma_flow *flow, struct gamma_send *send)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_recv *recv = local->handlers->match(local->context, flow, &send->envelope);
+	struct gamma_inbound *inbound;
+
+	if (recv) {
+		local->stats.messages_self++;
+		receive_from_self(flow, send, recv);
+		return true;
+	}
+	inbound = inbound_new(flow, &send->envelope, 0);
+	if (!inbound)
+		return false;
+	local->stats.messages_self++;
+	wait_for_self(inbound, send);
+	return true;
+}
+
 /* Tells the sender of an announced message that its bytes may come. */
 static void begin_accept(struct gamma_inbound *inbound)
 {
 	struct gamma_flow *flow = inbound->flow;
 
+	if (gamma_unlikely(inbound->own)) {
+		end_of_own(inbound);
+		return;
+	}
 	inbound->wanted = inbound->discarded
 				  ? 0
 				  : gamma_min(inbound->envelope.length, inbound->recv->capacity);

@@ -38,7 +38,7 @@ void gamma_message_init(struct gamma_flow *flow)
 	gamma_list_init(&m->requested);
 }
 
-void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send)
+static void begin(struct gamma_flow *flow, struct gamma_send *send)
 {
 	send->flow = flow;
 	send->state = GAMMA_SEND_QUEUED;
@@ -49,8 +49,41 @@ void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send)
 	send->error = 0;
 	send->cut = send->copied = send->reply = false;
 	send->stamp = 0;
+}
+
+static void enqueue(struct gamma_flow *flow, struct gamma_send *send)
+{
 	gamma_list_append(&flow->messages.queue, &send->entry);
 	gamma_flow_ready(flow);
+}
+
+void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send)
+{
+	begin(flow, send);
+	enqueue(flow, send);
+}
+
+/* Nothing that was sent to the own endpoint before is still under way in frames. */
+static bool overtakes_nothing(const struct gamma_flow *flow, const struct gamma_send *send)
+{
+	const struct gamma_message_state *m = &flow->messages;
+
+	return flow->state == GAMMA_FLOW_OPEN && !gamma_message_waiting(flow) &&
+	       !gamma_window_unacked(flow) && gamma_list_empty(&m->requested) &&
+	       (!send->fence || gamma_list_empty(&m->flying));
+}
+
+static bool send_to_self(struct gamma_flow *flow, struct gamma_send *send)
+{
+	if (!overtakes_nothing(flow, send))
+		return false;
+	send->state = GAMMA_SEND_FLYING;
+	gamma_list_append(&flow->messages.flying, &send->entry);
+	if (gamma_message_to_self(flow, send))
+		return true;
+	gamma_list_remove(&send->entry);
+	send->state = GAMMA_SEND_QUEUED;
+	return false;
 }
 
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
@@ -60,7 +93,9 @@ int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
 	if (send->envelope.length > GAMMA_MESSAGE_MAX)
 		return -EMSGSIZE;
 	send->remote = NULL;
-	gamma_message_queue(flow, send);
+	begin(flow, send);
+	if (gamma_likely(!flow->self) || !send_to_self(flow, send))
+		enqueue(flow, send);
 	return 0;
 }
 

@@ -396,6 +396,70 @@ static void full__stalls_only_the_flow_to_that_neighbour(void **state)
 	assert_int_equal(stats(A)->retransmissions + stats(B)->out_of_order, 0);
 }
 
+static void messages__to_oneself_need_no_frames(void **state)
+{
+	(void) state;
+	netns_needed();
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+		exchange(A, A, lengths[i]);
+	assert_int_equal(stats(A)->messages_self, sizeof(lengths) / sizeof(*lengths));
+	assert_int_equal(stats(A)->frames_out, 0);
+	assert_int_equal(stats(A)->messages_out, stats(A)->messages_in);
+}
+
+static struct gamma_inbound *unasked;
+
+static void keep_unasked(void *context, struct gamma_inbound *inbound)
+{
+	(void) context;
+	unasked = inbound;
+}
+
+static struct gamma_recv *match_none(void *context, struct gamma_flow *flow,
+				     const struct gamma_envelope *envelope)
+{
+	(void) context, (void) flow, (void) envelope;
+	return NULL;
+}
+
+/* A short one is copied, and its send complete; a long one, or one that waits for its match, is
+ * copied once, when a receive has come. */
+static void messages__to_oneself_before_the_receive(void **state)
+{
+	struct gamma_endpoint_handlers late = handlers;
+	struct gamma_endpoint_attr a = attr(A);
+	struct side *side = &sides[A];
+
+	(void) state;
+	netns_needed();
+	late.messages.match = match_none;
+	late.messages.unexpected = keep_unasked;
+	gamma_endpoint_destroy(side->ep);
+	a.limits.unexpected_size = 1 << 20;
+	assert_int_equal(gamma_endpoint_create(&a, &late, side, &side->ep), 0);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		bool copied = lengths[i] <= a.limits.eager_size;
+
+		post(side, lengths[i]);
+		assert_int_equal(start_send(side, gamma_endpoint_addr(side->ep), lengths[i]), 0);
+		assert_int_equal(side->sent, copied);
+		assert_false(side->received);
+		if (copied)
+			memset(side->out, 0, 1);
+		gamma_inbound_accept(unasked, &side->recv);
+		assert_true(side->sent && side->received);
+		assert_int_equal(side->placed, lengths[i]);
+		side->out[0] = (uint8_t) A;
+		assert_memory_equal(side->in, side->out, lengths[i]);
+	}
+	assert_int_equal(start_send(side, gamma_endpoint_addr(side->ep), LENGTH_MAX), 0);
+	assert_false(side->sent);
+	gamma_inbound_discard(unasked);
+	assert_true(side->sent);
+	/* One that nobody asks for does not outlast its endpoint. */
+	assert_int_equal(start_send(side, gamma_endpoint_addr(side->ep), LENGTH_MAX), 0);
+}
+
 /* Who was about to sleep and is woken takes it with the first look. */
 static void messages__first_of_a_neighbour_wakes_once(void **state)
 {
@@ -677,6 +741,8 @@ int main(void)
 		EP_TEST(messages__to_a_neighbour_without_shared_memory),
 		EP_TEST(messages__when_memory_is_short),
 		EP_TEST(full__stalls_only_the_flow_to_that_neighbour),
+		EP_TEST(messages__to_oneself_need_no_frames),
+		EP_TEST(messages__to_oneself_before_the_receive),
 		EP_TEST(messages__first_of_a_neighbour_wakes_once),
 		EP_TEST(messages__over_ethernet),
 		EP_TEST(messages__to_a_partial_address),

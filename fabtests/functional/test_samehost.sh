@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Processes of one host: how many system calls and copies their messages take, and that they
+# get there all the same where memory may not be shared, or not be read by others.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2119
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+
+need_tool jq unshare prlimit
+latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
+[ -x "$latency" ] || bail "$latency is not built"
+lab_up 2
+client_host=node01
+count_frames
+plain_env=("${gamma_env[@]}")
+
+# ping_pong SIZE ROUNDS [COMMAND...]: between two cores, the client by COMMAND.
+ping_pong() {
+	local size=$1 rounds=$2
+	shift 2
+	rm -f "$work/stats"
+	start server node01 60 taskset -c 0 "$latency" -p gamma -s -d gam0
+	until_true 5 lab exec node01 grep -q '@gamma/.*/9228' /proc/net/unix || true
+	if on node01 timeout 60 taskset -c 1 "$@" "$latency" -p gamma -d gam0 -S "$size" -n "$rounds" \
+		node01 >"$work/client.out" 2>&1 && wait_end server; then
+		ok "$size bytes back and forth: $(awk 'END { print $2 }' "$work/client.out") us"
+	else
+		not_ok "$size bytes back and forth" "$work/server.out" "$work/client.out"
+	fi
+}
+
+ping_pong 8 20000
+counted "20,000 times 8 bytes: no system call to send but the first few, and wake-ups" \
+	'all(.send_calls - .ring_wakes < 20 and .ring_wakes < 200 and .ring_frames_out > 20000)'
+counted "nothing sent twice, nothing asked" 'all(.retransmissions + .probes_out + .malformed == 0)'
+ping_pong 100000 2000
+counted "2,000 times 100,000 bytes: each copied once, by the kernel" \
+	'all(.bytes_pulled >= 2000 * 100000 and .bytes_copied_in < 100000 and .pulls_failed == 0)'
+
+gamma_env=("${plain_env[@]}" FI_GAMMA_SHM_SIZE=0)
+run "without shared memory" sizes order both_directions unexpected levels
+counted "without shared memory: none used" 'all(.ring_frames_out + .bytes_pulled == 0)'
+gamma_env=("${plain_env[@]}")
+
+# The client is set to use none, the server is not.
+ping_pong 8 1000 env FI_GAMMA_SHM_SIZE=0
+ping_pong 100000 100 env FI_GAMMA_SHM_SIZE=0
+counted "a peer that refuses shared memory: sockets" \
+	'map(.rings_refused) == [0, 1] or map(.rings_refused) == [1, 0]'
+# Output to a file is limited as well.
+ping_pong 8 1000 prlimit --fsize=32768
+counted "a peer without memory to share: sockets one way, shared memory the other" \
+	'(map(.rings_refused) | add) == 1 and (map(.ring_frames_out) | min) == 0 and
+		(map(.ring_frames_out) | max) > 1000 and all(.retransmissions == 0)'
+
+# As in a container: to the client the server has no number, the other way round it has.
+ping_pong 100000 500 unshare --pid --fork
+counted "a peer whose memory cannot be read sends all of it" \
+	'(map(.bytes_pulled) | min) == 0 and (map(.bytes_pulled) | max) >= 500 * 100000 and
+		all(.ring_frames_out > 500 and .retransmissions == 0)'
+
+start_exchange
+job=$(lab exec node01 pgrep -f "^$api 7777 exchange")
+kill -KILL "$job"
+loses_peer client 1 "a killed neighbour" "has ended"
+stop server
+end_lost client
+check "of killed processes nothing is left" \
+	bash -c "! '$lab_tool' -n '$lab_name' exec node01 ls -A /dev/shm | grep -q ."
+finish
