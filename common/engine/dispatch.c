@@ -131,6 +131,7 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 		/* Its full address has come in use meanwhile. */
 		gamma_flow_hand_over(flow, known);
 		gamma_peers_forget(&endpoint->local, flow, now);
+		flow = known;
 	} else {
 		gamma_flow_fail(flow, -EHOSTDOWN, "it was given up before and has not restarted");
 	}

@@ -297,6 +297,8 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 		receive_other(flow, fields, arrived, now);
 	if (gamma_unlikely(flow->tx.held_back))
 		gamma_window_resume(flow, now);
+	/* All may have come, so that nothing but the sender's questions do any more. */
+	gamma_window_retry(flow);
 }
 
 /* ---- passing time ---- */

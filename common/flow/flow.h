@@ -113,6 +113,7 @@ struct gamma_receive_window {
 	uint32_t arrived; /* distinct frames arrived so far */
 	uint32_t last;	  /* the frame that arrived last, for the ack delay */
 	uint64_t last_time; /* ns: when */
+	bool stuck;	  /* an early frame's turn has come, but there was no memory for it */
 	uint64_t bits[GAMMA_WINDOW_MAX / 64]; /* arrived, by number modulo GAMMA_WINDOW_MAX */
 	struct gamma_held **held; /* by number modulo GAMMA_WINDOW_MAX; made when first needed */
 	struct gamma_parts **parts; /* ditto */
@@ -416,6 +417,8 @@ static inline uint32_t gamma_window_unacked(const struct gamma_flow *flow)
 /* ---- receive_window.c ---- */
 void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
 		       const uint8_t *payload, uint64_t arrived, uint64_t now);
+/* If a frame whose turn has come found no memory: tries again. */
+void gamma_window_retry(struct gamma_flow *flow);
 /* What has arrived beyond a gap; alone: in a frame that has room for all of it. */
 void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields, bool alone);
 bool gamma_window_sack_is_long(const struct gamma_flow *flow);

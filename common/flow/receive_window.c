@@ -70,12 +70,23 @@ static void drain(struct gamma_flow *flow)
 
 		if (held && !gamma_message_arrived(flow, &held->fields, held->payload)) {
 			rx->held[rx->next % GAMMA_WINDOW_MAX] = held; /* no memory: later */
+			rx->stuck = true;
 			return;
 		}
 		free(held);
 		bit_clear(rx, rx->next);
 		rx->next++;
 	}
+}
+
+void gamma_window_retry(struct gamma_flow *flow)
+{
+	if (gamma_likely(!flow->rx.stuck))
+		return;
+	flow->rx.stuck = false;
+	drain(flow);
+	if (!flow->rx.stuck)
+		gamma_ack_now(flow);
 }
 
 static bool take_early(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -192,5 +203,6 @@ void gamma_window_forget(struct gamma_flow *flow)
 		free(rx->held[i]);
 	free(rx->held);
 	rx->held = NULL;
+	rx->stuck = false;
 	gamma_parts_forget(flow);
 }

@@ -4,12 +4,12 @@
  * middle of conversations. The input is a list of records, one a frame. Whatever comes, every
  * send and receive ends at most once, the credit account stays right, and nothing leaks.
  */
-#include "pair.h"
+#include "pair_remote.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3 };
+enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3, REGION = 8192 };
 
 /* What a record begins with; the values of extensions follow it. */
 struct record {
@@ -35,6 +35,8 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static uint64_t operands[512], results[512];
+
 static void begin(struct net *net)
 {
 	static const uint64_t lengths[] = {0, 64, 3000, 40000};
@@ -44,6 +46,11 @@ static void begin(struct net *net)
 			net_send(net, 0, peer, lengths[i], (int) (i % 3));
 			net_send(net, peer, 0, lengths[i], GAMMA_WHEN_ARRIVED);
 		}
+	}
+	for (unsigned peer = 1; peer <= PEERS; peer++) {
+		net_write(net, peer, 0, 0, operands, 3000);
+		net_read(net, 0, peer, 0, results, 3000);
+		net_atomic(net, 0, peer, GAMMA_OP_FETCH, 8, operands, 4, results);
 	}
 	for (int i = 0; i < 4; i++)
 		net_post(net, 0, 2000);
@@ -68,6 +75,8 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->tenant += !!(record->how & HOW_OTHER_TENANT);
 	fields->flags = record->flags & GAMMA_FLAGS_KNOWN;
 	fields->extensions = record->extensions & GAMMA_EXT_KNOWN;
+	if (GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions) > GAMMA_HEADER_MAX)
+		fields->extensions &= ~GAMMA_EXT_SACK_LONG; /* no header has room for all */
 	fields->payload_len = record->payload_len % 1400;
 	fields->seq = record->seq + (relative ? flow->rx.next : 0);
 	fields->ack = record->ack + (relative ? flow->tx.una : 0);
@@ -83,6 +92,13 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->id = record->id ^ 0x10000;
 	fields->length = record->length;
 	fields->fragment = (uint64_t) fields->id << GAMMA_FRAGMENT_OFFSET_BITS | record->offset;
+	/* Now and then of a region that there is. */
+	fields->rma_key = record->flags & 0x10 ? record->limit : REGION_KEY;
+	fields->rma_address = record->ack + (record->flags & 0x20 ? record->length : REGION_BASE);
+	fields->rma_length = record->flags & 0x40 ? record->length : record->length % 4096;
+	fields->datatype = (uint8_t) record->id;
+	fields->atomic_op = (uint8_t) record->limit;
+	fields->count = (uint16_t) (fields->rma_length / 8);
 	fields->mtu = (uint16_t) record->offset;
 	fields->probe = (uint16_t) record->length;
 	fields->part_offset = (uint16_t) record->offset;
@@ -133,6 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.peer_timeout = 100 * MS;
 	options.mtu = size % 2 ? 1500 : 9000;
 	net = net_new(PEERS + 1, &options);
+	remote_begin(net, REGION);
 	net->lawless = true;
 	net->nodes[size / 2 % 3].ep.local.limits.payload_crc = size % 5 == 0;
 	begin(net);
@@ -153,7 +170,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!gamma_list_empty(&net->nodes[0].unexpected))
 			net_post(net, 0, 1000);
 	}
+	remote_close(net, 0);
 	net_run(net, SEC);
 	net_free(net);
+	remote_end();
 	return 0;
 }

@@ -361,10 +361,15 @@ static void check_promise(const struct sim_message *message)
 
 static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
 {
-	struct sim_message *message = gamma_container_of(send, struct sim_message, send);
+	struct sim_message *message;
 	struct node *node = context;
 
 	(void) flow;
+	if (send->remote) {
+		remote_sent(node, send, error);
+		return;
+	}
+	message = gamma_container_of(send, struct sim_message, send);
 	if (message->done || message->lost)
 		sim_fail(node->sim, "the send of message %u ended twice", message->id);
 	if (!error)
@@ -399,6 +404,7 @@ const struct gamma_endpoint_handlers app_handlers = {
 			.received = on_received,
 			.sent = on_sent,
 			.failed = on_failed,
+			.target = &remote_target,
 		},
 	.gone = on_gone,
 };
@@ -409,6 +415,7 @@ void app_node_ended(struct node *node)
 {
 	struct sim *sim = node->sim;
 
+	remote_node_ended(node);
 	for (unsigned i = 0; i < sim->message_count; i++) {
 		struct sim_message *message = sim->messages[i];
 

@@ -253,7 +253,7 @@ bool sim_settled(struct sim *sim)
 	for (unsigned i = 0; i < sim->message_count; i++)
 		if (send_is_owed(sim->messages[i]) || receive_is_owed(sim->messages[i]))
 			return false;
-	return true;
+	return remote_settled(sim);
 }
 
 static void explain(struct sim *sim, uint64_t limit)
@@ -275,6 +275,7 @@ static void explain(struct sim *sim, uint64_t limit)
 					    : "not posted");
 		return;
 	}
+	remote_explain(sim);
 }
 
 static bool settled(struct sim *sim, void *arg)
@@ -346,6 +347,7 @@ void sim_check_end(struct sim *sim)
 {
 	for (unsigned i = 0; i < sim->message_count; i++)
 		check_message(sim, sim->messages[i]);
+	remote_check_end(sim);
 	check_quiet(sim);
 }
 

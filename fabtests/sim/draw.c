@@ -372,6 +372,12 @@ static void draw_pair(struct plan *plan, unsigned *from, unsigned *to)
 		*to = (*from ^ 1) < nodes ? *from ^ 1 : (*from + 1) % nodes;
 }
 
+/* An application knows a peer in part or in full, not now so, now so. */
+static bool knows_in_part(const struct plan *plan, unsigned from, unsigned to)
+{
+	return (from * 64 + to) * 2654435761u % 100 < plan->partial;
+}
+
 static void plan_message(struct plan *plan, struct sim *sim, uint64_t when)
 {
 	struct sim_message *message;
@@ -380,8 +386,7 @@ static void plan_message(struct plan *plan, struct sim *sim, uint64_t when)
 
 	draw_pair(plan, &from, &to);
 	message = sim_message(sim, from, to, length, (int) (dice(plan) % LEVELS));
-	/* An application knows a peer in part or in full, not now so, now so. */
-	message->partial = (from * 64 + to) * 2654435761u % 100 < plan->partial;
+	message->partial = knows_in_part(plan, from, to);
 	plan->volume += length;
 	sim_send_at(message, when);
 	if (plan->unposted && percent(plan, 10))
@@ -407,6 +412,41 @@ static void plan_traffic(struct plan *plan, struct sim *sim)
 			when = SIM_START + dice(plan) % (calm + 1);
 		for (burst = (unsigned) gamma_min(burst, left); burst; burst--, left--)
 			plan_message(plan, sim, when);
+	}
+}
+
+/* Operations on remote memory among the messages of some runs. They have dice of their own: the
+ * rest of a run is drawn as without them. */
+static void plan_remotes(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x5bd1e995, .config = plan->config,
+			   .span = plan->span, .shape = plan->shape};
+	unsigned left = 20 + (unsigned) (dice(&own) % 130);
+
+	if (!percent(&own, 40))
+		return;
+	plan->messages += left;
+	while (left) {
+		unsigned burst = percent(&own, 40) ? (unsigned) (1 + dice(&own) % 30) : 1;
+		uint64_t when = some_time(&own);
+		unsigned from, to;
+
+		draw_pair(&own, &from, &to);
+		for (burst = (unsigned) gamma_min(burst, left); burst; burst--, left--) {
+			enum sim_remote_kind kind =
+				(enum sim_remote_kind) (dice(&own) % SIM_REMOTE_KINDS);
+			uint64_t most = kind == SIM_GET ? GAMMA_ATOMIC_BYTES : 60000;
+			uint64_t length = percent(&own, 5) ? 0 : spread(&own, 1, most);
+			struct sim_remote *op;
+
+			if (kind == SIM_FORBIDDEN)
+				length += 2;
+			op = sim_remote_at(sim, kind, from, to, length, when);
+			op->partial = knows_in_part(plan, from, to);
+			/* It would wait for ever behind a message that nobody receives. */
+			op->fence = !plan->unposted && percent(&own, 4);
+			plan->volume += length;
+		}
 	}
 }
 
@@ -524,6 +564,7 @@ static void run(struct plan *plan, struct sim *sim)
 	if (plan->wrap)
 		begin_near_wrap(plan, sim);
 	plan_traffic(plan, sim);
+	plan_remotes(plan, sim);
 	if (!plan->lossless && percent(plan, 8))
 		plan_leaving(plan, sim);
 	if (!plan->lossless && plan->config.mtu > GAMMA_SAFE_MTU && percent(plan, 20))

@@ -105,6 +105,9 @@ struct sim {
 	uint32_t old_count;	       /* ever stored */
 	struct sim_message **messages;
 	unsigned message_count, message_size;
+	struct sim_remote **remotes;
+	unsigned remote_count, remote_size;
+	struct area **areas; /* by node that it is at, and peer that it is for */
 	struct sim_chances chances;
 	struct sim_rule rules[RULES_MAX];
 	unsigned rule_count;
@@ -169,6 +172,15 @@ void app_node_ended(struct node *node);
 void app_node_back(struct node *node);
 void app_free(struct sim *sim);
 void app_event(struct sim *sim, struct event event);
+
+/* ---- remote.c ---- */
+extern const struct gamma_target remote_target;
+void remote_sent(struct node *node, struct gamma_send *send, int error);
+bool remote_settled(struct sim *sim);
+void remote_explain(struct sim *sim); /* fails: what has not ended */
+void remote_node_ended(struct node *node);
+void remote_check_end(struct sim *sim);
+void remote_free(struct sim *sim);
 
 /* ---- check.c ---- */
 void check_step(struct node *node);	/* after every progress call and every frame taken */

@@ -9,7 +9,7 @@ extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_
 	scenario_incast, scenario_stopped, scenario_computing, scenario_too_long, scenario_behind,
 	scenario_all_to_all, scenario_restarted, scenario_small_switch, scenario_large_switch,
 	scenario_lowered_switch, scenario_partition, scenario_given_up, scenario_closing,
-	scenario_credit;
+	scenario_credit, scenario_remote, scenario_remote_loss;
 
 const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_exchange,
@@ -33,6 +33,8 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_given_up,
 	&scenario_closing,
 	&scenario_credit,
+	&scenario_remote,
+	&scenario_remote_loss,
 	NULL,
 };
 

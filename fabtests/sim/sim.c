@@ -100,6 +100,7 @@ void sim_free(struct sim *sim)
 	heap_free(&sim->heap);
 	wire_free(sim);
 	app_free(sim);
+	remote_free(sim);
 	if (sim->pcap)
 		pcap_close(sim->pcap);
 	free(sim->nodes);

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 
 #include "engine/internal.h"
+#include "message/remote.h"
 
 #define SIM_US GAMMA_NS_PER_US
 #define SIM_MS GAMMA_NS_PER_MS
@@ -121,6 +122,39 @@ struct sim_message *sim_exchange(struct sim *sim, unsigned from, unsigned to, ui
 				 enum gamma_completion_level level);
 unsigned sim_messages(const struct sim *sim);
 struct sim_message *sim_message_at(const struct sim *sim, unsigned index);
+
+/* ---- operations on remote memory: remote.c ---- */
+
+enum sim_remote_kind {
+	SIM_PUT,	/* writes; up to 64,000 bytes */
+	SIM_GET,	/* reads what is written again and again; up to ATOMIC_BYTES bytes */
+	SIM_GET_STATIC, /* reads what is never written; up to 190,000 bytes */
+	SIM_ADD,	/* to a counter */
+	SIM_FETCH,	/* the same, and brings what it was */
+	SIM_FORBIDDEN,	/* is refused: an unknown key, or beyond the bounds */
+	SIM_REMOTE_KINDS
+};
+
+struct sim_remote {
+	struct sim *sim;
+	uint32_t id;
+	enum sim_remote_kind kind;
+	unsigned from, to;
+	uint64_t length; /* bytes */
+	bool partial;	 /* posted to an address without epoch */
+	bool fence;
+	uint32_t order;	 /* among those that change that memory, from 1 */
+	bool posted, done;
+	bool lost; /* the requester's endpoint is gone: no end to expect */
+	int error;
+	struct gamma_send send;
+	struct gamma_remote remote;
+	uint8_t *bytes;	   /* operands, spoilt when it has ended */
+	uint8_t *result, *expected;
+};
+/* When the application is there at that time, or as soon as it comes back. */
+struct sim_remote *sim_remote_at(struct sim *sim, enum sim_remote_kind kind, unsigned from,
+				 unsigned to, uint64_t length, uint64_t when);
 
 /* ---- applications and hosts ---- */
 

@@ -68,7 +68,7 @@ static void row(const char *title, const char *const *names, const uint64_t *val
 
 static void print_frames(const struct totals *totals)
 {
-	row("data frames", op_names + 1, totals->kinds[GAMMA_KIND_DATA] + 1, GAMMA_OP_BATCH);
+	row("data frames", op_names + 1, totals->kinds[GAMMA_KIND_DATA] + 1, GAMMA_OP_FAILED);
 	printf("%-12s", "others");
 	for (unsigned kind = GAMMA_KIND_ACK; kind < COUNT(totals->kinds); kind++) {
 		if (kind == GAMMA_KIND_PROBE)
@@ -111,6 +111,9 @@ void totals_print(const struct totals *totals, double seconds)
 	       (unsigned long long) totals->sends_failed,
 	       (unsigned long long) totals->receives_failed,
 	       (unsigned long long) totals->unposted, (unsigned long long) totals->partial);
+	printf("remote       %llu operations, %llu refused or failed\n",
+	       (unsigned long long) totals->remotes,
+	       (unsigned long long) totals->remotes_failed);
 	row("sizes", size_names, totals->sizes, SIZE_CLASSES);
 	row("complete", level_names, totals->levels, LEVELS);
 	print_frames(totals);

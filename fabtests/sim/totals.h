@@ -31,6 +31,7 @@ struct totals {
 	uint64_t sends_failed, receives_failed;
 	uint64_t unposted; /* messages nobody received, to the end */
 	uint64_t partial;  /* messages to addresses without epoch */
+	uint64_t remotes, remotes_failed; /* operations on remote memory */
 	uint64_t kinds[GAMMA_KIND_DATAGRAM + 1][16]; /* frames by kind and op */
 	uint64_t timers[GAMMA_TIMER_COUNT];	     /* gone off */
 	uint64_t states[FLOW_STATES];		     /* flows seen in them at a check */

@@ -169,7 +169,7 @@ static void note_message(struct frame *frame, const struct gamma_frame *from)
 	sent = gamma_window_at(from->flow, from->seq);
 	frame->carries = sent->len;
 	/* A copy that the flow has made for itself is nobody's any more. */
-	if (sent->send && !sent->send->copied)
+	if (sent->send && !sent->send->copied && !sent->send->remote && !sent->send->reply)
 		frame->message = gamma_container_of(sent->send, struct sim_message, send);
 }
 

@@ -4,9 +4,11 @@
  * counts as not arrived, one that cannot be made is made later; so everything arrives in the end.
  * The linker leads the program's allocations here (--wrap), and the harness's own are spared.
  */
-#include "pair.h"
+#include "pair_remote.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct net *net;
 static long left;	   /* allocations until those that fail; below 0: none fails */
@@ -177,6 +179,91 @@ static void shrink__some_fail(void **state)
 	sweep(9000, shrink, 7);
 }
 
+/* ---- remote memory ---- */
+
+enum { REGION = 100000 };
+
+static uint8_t bytes[REGION], read_back[2 * REGION];
+static uint64_t before[2][200];
+static struct outgoing *refused_ones[3];
+
+static void remote(void)
+{
+	uint64_t operands[200];
+
+	for (unsigned i = 0; i < REGION; i++)
+		bytes[i] = (uint8_t) (i * 31 + (i >> 8) + 1);
+	for (unsigned i = 0; i < 200; i++)
+		operands[i] = i;
+	lose(DELAY, 0, 2, 30 * US);
+	lose(DROP, 0, 5, 0);
+	lose(DROP, 1, 1, 0);
+	net_write(net, 0, 1, 8000, bytes, 30000);
+	net_write(net, 0, 1, 50000, bytes, 100);
+	net_read(net, 0, 1, 8000, read_back, 30000);
+	refused_ones[0] = net_write(net, 0, 1, REGION - 5000, bytes, 10000);
+	net_atomic(net, 0, 1, GAMMA_OP_FETCH, 0, operands, 200, before[0]);
+	net_read(net, 0, 1, 50000, read_back + REGION, 100);
+	refused_ones[1] = net_read(net, 0, 1, REGION, read_back, 1);
+	net_atomic(net, 0, 1, GAMMA_OP_ATOMIC, 0, operands, 200, NULL);
+	refused_ones[2] = net_atomic(net, 0, 1, GAMMA_OP_ATOMIC, REGION, operands, 1, NULL);
+	net_atomic(net, 0, 1, GAMMA_OP_FETCH, 0, operands, 200, before[1]);
+	net_write(net, 0, 1, 60000, bytes, 5000);
+	net_run(net, 2 * MS);
+}
+
+static void check_remote(void)
+{
+	assert_memory_equal(regions[1].bytes + 8000, bytes, 30000);
+	assert_memory_equal(read_back, bytes, 30000);
+	assert_memory_equal(read_back + REGION, bytes, 100);
+	assert_memory_equal(regions[1].bytes + 60000, bytes, 5000);
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(before[0][i], 0);
+		assert_int_equal(before[1][i], 2 * i);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(refused_ones[i]->error, -EINVAL);
+	assert_int_equal(net_stats(net, 1)->remote_refused, 3);
+	assert_int_equal(regions[1].touched, 8);
+	assert_int_equal(net_stats(net, 1)->malformed, 0);
+}
+
+static void sweep_remote(unsigned long many)
+{
+	for (long n = 0;; n++) {
+		begin(1500);
+		net_allocates++;
+		remote_begin(net, REGION);
+		net_allocates--;
+		left = n;
+		fails = many;
+		failed = 0;
+		remote();
+		left = -1;
+		net_finish(net, 20 * SEC);
+		net_run(net, 10 * MS);
+		check_remote();
+		net_free(net);
+		remote_end();
+		if (!failed)
+			break;
+		assert_true(n < 1000);
+	}
+}
+
+static void remote__one_allocation_fails(void **state)
+{
+	(void) state;
+	sweep_remote(1);
+}
+
+static void remote__some_fail(void **state)
+{
+	(void) state;
+	sweep_remote(7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +272,8 @@ int main(void)
 		TEST(exchange__all_fail_for_a_while),
 		TEST(shrink__one_allocation_fails),
 		TEST(shrink__some_fail),
+		TEST(remote__one_allocation_fails),
+		TEST(remote__some_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
