@@ -163,6 +163,8 @@ static void test_shared_close(bool sender)
 
 	open_family(&family, sender, 0, FI_EP_RDM);
 	if (sender) {
+		/* Of a peer that it has not heard of yet, an endpoint does not take leave. */
+		send_to(&family, 1, 50, 4);
 		send_to(&family, 1, 100, 1); /* never received */
 		message_init(&lost, LONG, 1);
 		lost.tagged = true;
@@ -176,6 +178,8 @@ static void test_shared_close(bool sender)
 		send_to(&family, 0, 5000, 3);
 		send_to(&family, 2, 5000, 3);
 	} else {
+		post_seed(&family, &message, 50, 4);
+		finish(&family, &message, 4);
 		post_seed(&family, &lost, LONG, 2);
 		aside_sync();
 		CHECK_EQ(fi_close(&family.more[0]->fid), 0);
