@@ -258,7 +258,7 @@ static void threads__every_frame_once_and_whole(void **state)
 
 /* ---- two processes that sleep: no wake-up may get lost ---- */
 
-enum { WAKE_UPS = 100000, PATIENCE_MS = 20000 };
+enum { WAKE_UPS = 20000, PATIENCE_MS = 20000 };
 
 static void pause_a_while(unsigned *seed)
 {
