@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: the domain's own thread at FI_PROGRESS_AUTO: it works, it sleeps, it is not in the way.
+/* gamma-api: the domain's own thread at FI_PROGRESS_AUTO works, sleeps, and is not in the way.
  * What it does is counted: how often it, and the caller, gave up the processor to wait. */
 #include "api.h"
 
@@ -57,7 +57,7 @@ static long waits_of_caller(void)
 	return usage.ru_nvcsw;
 }
 
-/* While nobody sends and nobody calls it does not wake up, but for a few timers at the beginning. */
+/* While nobody sends and nobody calls it does not wake up, but for a few timers at first. */
 static void test_auto_idle(bool sender)
 {
 	struct node node;
@@ -78,18 +78,17 @@ static void test_auto_idle(bool sender)
 static void test_auto_polling(bool sender)
 {
 	struct fi_cq_tagged_entry entry;
-	long polls = 0, own, others;
+	long own, others;
 	struct node node;
 
 	(void) sender;
 	node_open_pair(&node, &automatic);
 	own = waits_of_caller();
 	others = waits_of_thread();
-	for (double end = now() + 1e-3 * WATCH_MS; now() < end; polls++)
+	for (double end = now() + 1e-3 * WATCH_MS; now() < end;)
 		CHECK_EQ(fi_cq_read(node.rx_cq, &entry, 1), -FI_EAGAIN);
 	own = waits_of_caller() - own;
 	others = waits_of_thread() - others;
-	CHECK(polls > 10 * WATCH_MS);
 	CHECK(others <= 2 * WATCH_MS); /* at most two in a millisecond: the pause and the lock */
 	CHECK(own <= WATCH_MS);
 	node_close_pair(&node);

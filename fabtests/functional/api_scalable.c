@@ -10,7 +10,7 @@ enum { CONTEXTS = 4, BITS = 3 };
 static const size_t kinds[] = {100, 10000, 200000};
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
-/* On a node whose own endpoint is not used. Each context is a node to the calls of api_message.c. */
+/* On a node whose own endpoint is not used. To api_message.c each context is a node. */
 struct scalable {
 	struct node node;
 	struct fi_info *info;

@@ -160,6 +160,7 @@ static void test_shared_close(bool sender)
 	enum { LONG = 8 << 20 };
 	struct family family = {0};
 	struct message message, lost;
+	struct fi_cq_tagged_entry entry;
 
 	open_family(&family, sender, 0, FI_EP_RDM);
 	if (sender) {
@@ -184,6 +185,8 @@ static void test_shared_close(bool sender)
 		aside_sync();
 		CHECK_EQ(fi_close(&family.more[0]->fid), 0);
 		family.more[0] = NULL;
+		while (fi_cq_read(family.node.rx_cq, &entry, 1) == 1)
+			CHECK(entry.op_context == &lost); /* it may have been whole */
 		aside_sync();
 		for (unsigned i = 0; i < 2; i++) {
 			post_seed(&family, &message, 5000, 3);

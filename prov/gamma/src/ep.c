@@ -574,7 +574,8 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 		ep->port = ntohs(source->port);
 }
 
-struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info, void *context)
+struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
+			      void *context)
 {
 	struct gamma_ep *ep = calloc(1, sizeof(*ep));
 	uint64_t caps;

@@ -239,7 +239,8 @@ static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t l
 }
 
 /* An endpoint that is not enabled; NULL: no memory. */
-struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info, void *context);
+struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
+			      void *context);
 /* The flow to an AV entry, made if need be; NULL: no such entry, or no memory. */
 struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr);
 struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);

@@ -501,7 +501,8 @@ int gamma_wait_get_fd(struct gamma_wait *wait, int *fd);
 int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			void *context);
 /* sep.c: an endpoint of several contexts. */
-int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
+int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+		   void *context);
 /* shared.c: contexts that endpoints share. */
 int gamma_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
 		   void *context);

@@ -170,8 +170,8 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 	if (!node && !service)
 		return 0;
 	/* Of a group only the port is to be found out, as of a source that may be anywhere. */
-	if (gamma_resolve(is_group ? NULL : node, service, source || is_group, query->conf, query->nics, query->nic_count, out,
-			  why, sizeof(why))) {
+	if (gamma_resolve(is_group ? NULL : node, service, source || is_group, query->conf,
+			  query->nics, query->nic_count, out, why, sizeof(why))) {
 		gamma_complain(query->named, why);
 		return -FI_ENODATA;
 	}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gamma-api: calls that no message depends on, with right and wrong arguments. */
+#include "api.h"
+
+#include <string.h>
+
+static void test_flags(bool sender)
+{
+	uint64_t flags = FI_TRANSMIT;
+	struct fid_ep *alias = NULL;
+	struct node node;
+	char byte = 0;
+
+	(void) sender;
+	node_open_pair(&node, &(struct node_options){0});
+	CHECK_EQ(fi_control(&node.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CHECK(flags & FI_INJECT_COMPLETE);
+	flags = FI_TRANSMIT | FI_RECV;
+	CHECK_EQ(fi_control(&node.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
+	CHECK_EQ(fi_control(&node.ep->fid, FI_GETOPSFLAG, NULL), -FI_EINVAL);
+	flags = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
+	CHECK_EQ(fi_control(&node.ep->fid, FI_SETOPSFLAG, &flags), 0);
+	flags = FI_TRANSMIT;
+	CHECK_EQ(fi_control(&node.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CHECK_EQ(flags, FI_DELIVERY_COMPLETE);
+	CHECK_EQ(fi_control(&node.ep->fid, FI_BACKLOG, &flags), -FI_ENOSYS);
+	CHECK_EQ(fi_control(&node.ep->fid, 12345, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_ep_alias(node.ep, &alias, 0), -FI_EINVAL);
+	CHECK_EQ(fi_ep_alias(node.ep, &alias, FI_TRANSMIT | FI_COMPLETION), 0);
+	CHECK_EQ(fi_close(&node.ep->fid), -FI_EBUSY);
+	CHECK_EQ(fi_send(alias, &byte, 1, NULL, 77, NULL), -FI_EINVAL);
+	CHECK_EQ(fi_close(&alias->fid), 0);
+	CHECK_EQ(fi_enable(node.ep), 0); /* it is already */
+	node_close_pair(&node);
+}
+
+static void test_binding(bool sender)
+{
+	struct fid_ep *ep;
+	struct node node;
+
+	(void) sender;
+	node_open_pair(&node, &(struct node_options){.events = true, .counters = true});
+	CHECK_EQ(fi_ep_bind(node.ep, &node.av->fid, 0), -FI_EOPBADSTATE);
+	CHECK_EQ(fi_ep_bind(node.ep, &node.tx_cntr->fid, FI_SEND), -FI_EINVAL); /* it has one */
+	CHECK_EQ(fi_endpoint(node.domain, node.info, &ep, NULL), 0);
+	CHECK_EQ(fi_enable(ep), -FI_ENOAV);
+	CHECK_EQ(fi_ep_bind(ep, &node.domain->fid, 0), -FI_EINVAL);
+	CHECK_EQ(fi_ep_bind(ep, &node.tx_cq->fid, 0), -FI_EBADFLAGS);
+	CHECK_EQ(fi_ep_bind(ep, &node.tx_cq->fid, FI_TRANSMIT | FI_MORE), -FI_EBADFLAGS);
+	CHECK_EQ(fi_ep_bind(ep, &node.tx_cntr->fid, FI_MORE), -FI_EBADFLAGS);
+	CHECK_EQ(fi_ep_bind(ep, &node.av->fid, 0), 0);
+	CHECK_EQ(fi_ep_bind(ep, &node.av->fid, 0), -FI_EINVAL);
+	CHECK_EQ(fi_enable(ep), -FI_ENOCQ);
+	CHECK_EQ(fi_ep_bind(ep, &node.tx_cq->fid, FI_TRANSMIT), 0);
+	CHECK_EQ(fi_ep_bind(ep, &node.tx_cq->fid, FI_TRANSMIT), -FI_EINVAL);
+	CHECK_EQ(fi_enable(ep), -FI_ENOCQ);
+	CHECK_EQ(fi_send(ep, NULL, 0, NULL, node.peer, NULL), -FI_EOPBADSTATE);
+	CHECK_EQ(fi_recv(ep, NULL, 0, NULL, FI_ADDR_UNSPEC, NULL), -FI_EOPBADSTATE);
+	CHECK_EQ(fi_close(&node.av->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&node.tx_cq->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&node.eq->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&node.domain->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&node.fabric->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&ep->fid), 0);
+	node_close_pair(&node);
+}
+
+static void test_refused_messages(bool sender)
+{
+	struct iovec iov[PIECES + 1] = {{0}};
+	struct fi_msg msg = {.msg_iov = iov, .iov_count = PIECES + 1};
+	struct fi_msg_tagged tagged = {.msg_iov = iov, .iov_count = PIECES + 1};
+	static char big[1 << 21];
+	struct node node;
+
+	(void) sender;
+	node_open_pair(&node, &(struct node_options){0});
+	msg.addr = tagged.addr = node.peer;
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, 0), -FI_EINVAL);
+	CHECK_EQ(fi_tsendmsg(node.ep, &tagged, 0), -FI_EINVAL);
+	CHECK_EQ(fi_recvmsg(node.ep, &msg, 0), -FI_EINVAL);
+	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, 0), -FI_EINVAL);
+	msg.iov_count = tagged.iov_count = 1;
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, 1ull << 59), -FI_EBADFLAGS);
+	CHECK_EQ(fi_recvmsg(node.ep, &msg, FI_INJECT), -FI_EBADFLAGS);
+	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, FI_MULTI_RECV), -FI_EBADFLAGS);
+	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, FI_DISCARD), -FI_EINVAL);
+	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, FI_CLAIM), -FI_EINVAL); /* no context */
+	tagged.context = &node;
+	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, FI_CLAIM), -FI_EINVAL); /* nothing claimed by it */
+	CHECK_EQ(fi_inject(node.ep, big, sizeof(big), node.peer), -FI_EMSGSIZE);
+	CHECK_EQ(fi_send(node.ep, big, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_EINVAL);
+	CHECK_EQ(fi_cancel(&node.ep->fid, &msg), 0); /* no such operation: nothing happens */
+	expect_nothing(node.rx_cq);
+	CHECK_EQ(fi_shutdown(node.ep, 0), -FI_ENOSYS);
+	CHECK_EQ(fi_connect(node.ep, big, NULL, 0), -FI_ENOSYS);
+	node_close_pair(&node);
+}
+
+const struct test call_tests[] = {
+	{.name = "flags", .run = test_flags},
+	{.name = "binding", .run = test_binding},
+	{.name = "refused_messages", .run = test_refused_messages},
+	{0},
+};
