@@ -40,13 +40,14 @@ ended_badly() { # SCENARIO
 		not_ok "$1: the programs' end" "$work/server.out" "$work/client.out"
 }
 
-# A failed test ends both programs: the others are run by new ones.
+# A failed test ends both programs: the others are run by new ones. A list may take a second for each
+# test, and a minute for one that hangs.
 run() { # SCENARIO TEST...
 	local scenario=$1 tests=("${@:2}") failed_before=$failed
 	rm -f "$work/stats"
 	while [ ${#tests[@]} -gt 0 ]; do
 		# GAMMA_TEST_WRAP: a command in front of the program, such as valgrind.
-		if pair -p 7777 $((60 * slow)) "${wrap[@]}" "$api" 7777 "${tests[@]}" -- \
+		if pair -p 7777 $(((60 + ${#tests[@]}) * slow)) "${wrap[@]}" "$api" 7777 "${tests[@]}" -- \
 			"${wrap[@]}" "$api" -c "$(mgt 1)" 7777 "${tests[@]}"; then
 			take_results "$scenario"
 		else
