@@ -177,6 +177,23 @@ static inline void store(void *row, uint32_t i, const void *value, size_t size)
 		memcpy((char *) row + i * size, value, size);
 }
 
+/* A long double of 80 bits leaves the rest of its bytes as they were, here on the stack: what has
+ * been computed goes to peers without them. */
+static inline void clear_padding(uint32_t datatype, void *value, size_t size)
+{
+#if __LDBL_MANT_DIG__ == 64
+	enum { BYTES = 10 };
+	const size_t each = sizeof(long double);
+
+	if (datatype != GAMMA_LONG_DOUBLE && datatype != GAMMA_LONG_DOUBLE_COMPLEX)
+		return;
+	for (size_t i = 0; i + each <= size; i += each)
+		memset((char *) value + i + BYTES, 0, each - BYTES);
+#else
+	(void) datatype, (void) value, (void) size;
+#endif
+}
+
 /* By bits, so that padding and signalling values pass unchanged where nothing is computed. */
 #define SWAPPED(name, type, bits)                                                               \
 	static void swapped_##name(const struct gamma_atomic *a)                                \
@@ -194,9 +211,11 @@ static inline void store(void *row, uint32_t i, const void *value, size_t size)
 			old.word = load##bits(at);                                              \
 			while (a->op != GAMMA_ATOMIC_READ) {                                    \
 				new = operand;                                                  \
-				if (a->op != GAMMA_ATOMIC_WRITE)                                \
+				if (a->op != GAMMA_ATOMIC_WRITE) {                              \
 					new.value = new_##name(a->op, old.value, operand.value, \
 							       compare.value);                  \
+					clear_padding(a->datatype, &new, sizeof(type));         \
+				}                                                               \
 				if (swap##bits(at, &old.word, new.word))                        \
 					break;                                                  \
 			}                                                                       \
@@ -204,26 +223,28 @@ static inline void store(void *row, uint32_t i, const void *value, size_t size)
 		}                                                                               \
 	}
 
-#define LOCKED(name, type)                                                    \
-	static void locked_##name(const struct gamma_atomic *a)               \
-	{                                                                     \
-		type old, new, compare;                                       \
-		char *at = a->target;                                         \
-                                                                              \
-		for (uint32_t i = 0; i < a->count; i++, at += sizeof(type)) { \
-			pthread_mutex_t *lock = lock_of(at);                  \
-                                                                              \
-			fetch(&new, a->operand, i, sizeof(type));             \
-			fetch(&compare, a->compare, i, sizeof(type));         \
-			pthread_mutex_lock(lock);                             \
-			memcpy(&old, at, sizeof(type));                       \
-			if (a->op != GAMMA_ATOMIC_WRITE)                      \
-				new = new_##name(a->op, old, new, compare);   \
-			if (a->op != GAMMA_ATOMIC_READ)                       \
-				memcpy(at, &new, sizeof(type));               \
-			pthread_mutex_unlock(lock);                           \
-			store(a->result, i, &old, sizeof(type));              \
-		}                                                             \
+#define LOCKED(name, type)                                                      \
+	static void locked_##name(const struct gamma_atomic *a)                 \
+	{                                                                       \
+		type old, new, compare;                                         \
+		char *at = a->target;                                           \
+                                                                                \
+		for (uint32_t i = 0; i < a->count; i++, at += sizeof(type)) {   \
+			pthread_mutex_t *lock = lock_of(at);                    \
+                                                                                \
+			fetch(&new, a->operand, i, sizeof(type));               \
+			fetch(&compare, a->compare, i, sizeof(type));           \
+			pthread_mutex_lock(lock);                               \
+			memcpy(&old, at, sizeof(type));                         \
+			if (a->op != GAMMA_ATOMIC_WRITE) {                      \
+				new = new_##name(a->op, old, new, compare);     \
+				clear_padding(a->datatype, &new, sizeof(type)); \
+			}                                                       \
+			if (a->op != GAMMA_ATOMIC_READ)                         \
+				memcpy(at, &new, sizeof(type));                 \
+			pthread_mutex_unlock(lock);                             \
+			store(a->result, i, &old, sizeof(type));                \
+		}                                                               \
 	}
 
 SWAPPED(int8, int8_t, 8)

@@ -423,6 +423,25 @@ static void apply__write_takes_every_bit(void **state)
 	}
 }
 
+/* Bytes that a number leaves over are not the stack's. */
+static void apply__no_byte_comes_from_elsewhere(void **state)
+{
+	enum { USED = __LDBL_MANT_DIG__ == 64 ? 10 : sizeof(long double) };
+	long double one[2] = {1, 1};
+
+	(void) state;
+	for (uint32_t type = GAMMA_LONG_DOUBLE; type <= GAMMA_LONG_DOUBLE_COMPLEX; type++) {
+		_Alignas(32) uint8_t target[ELEMENT_MAX] = {0};
+
+		memset((uint8_t *) one + USED, 0xaa, sizeof(*one) - USED);
+		gamma_atomic_apply(
+			&(struct gamma_atomic){type, GAMMA_ATOMIC_SUM, 1, target, one, NULL, NULL});
+		for (size_t i = 0; i < gamma_atomic_size(type); i++)
+			if (i % sizeof(*one) >= USED)
+				assert_int_equal(target[i], 0);
+	}
+}
+
 /* ---- many at the same element ---- */
 
 enum { THREADS = 4, ROUNDS = 20000 };
@@ -586,6 +605,7 @@ int main(void)
 		TEST(valid__newer_numbers_are_unknown),
 		TEST(apply__read_leaves_read_only_memory_alone),
 		TEST(apply__write_takes_every_bit),
+		TEST(apply__no_byte_comes_from_elsewhere),
 		TEST(apply__threads_lose_no_addition),
 		TEST(apply__the_processors_own_atomics_join_in),
 		TEST(apply__processes_lose_no_addition),
