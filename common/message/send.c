@@ -252,8 +252,9 @@ bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_se
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	return send->level == GAMMA_WHEN_COPIED && !send->remote && !send->fence &&
-	       !send->copied && !send->made && send->envelope.length <= gamma_min(limits->inject_size, limits->eager_size);
+	return !send->remote && send->level == GAMMA_WHEN_COPIED && !send->fence && !send->copied &&
+	       !send->made &&
+	       send->envelope.length <= gamma_min(limits->inject_size, limits->eager_size);
 }
 
 /* The last frame of a message is made: where does the message wait for its end? */
