@@ -220,7 +220,8 @@ static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
 	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
 }
-/* Whether the frame of len bytes that makes `made` of `wanted` bytes is the last but one of many. */
+/* Whether the frame of len bytes that makes `made` of `wanted` bytes is the last but one of
+ * many. */
 bool gamma_message_near_end(uint64_t made, uint64_t wanted, uint32_t len);
 /* Payload bytes that a frame with these extensions can carry now. */
 uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions);

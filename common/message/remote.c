@@ -68,7 +68,8 @@ static bool add_up(struct gamma_remote *remote)
 	return true;
 }
 
-int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send, struct gamma_remote *remote)
+int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send,
+		      struct gamma_remote *remote)
 {
 	if (!gamma_flow_usable(flow))
 		return flow->error ? flow->error : -EHOSTUNREACH;

@@ -16,7 +16,8 @@
  * They stand in the flow's queue with the messages, take effect at the peer in the order in which
  * they were posted, each frame exactly once, and are paid for by the ordinary credit. A WRITE or
  * ATOMIC is complete when its frames are acknowledged, since the peer acknowledges what it has
- * carried out (see CUTS in doc/protocol.md for refusals); the others when all of the result is here.
+ * carried out (see CUTS in doc/protocol.md for refusals); the others when all of the result is
+ * here.
  *
  * Atomics are the same machinery with `unit` set: frames are cut between elements, every frame
  * names its own address and count and is applied by itself, so any number of elements will do.
@@ -67,7 +68,8 @@ struct gamma_remote {
  * in. handlers->sent tells its end, perhaps before the flow is polled. 0, or a negative errno with
  * nothing taken: -EMSGSIZE: longer than 2^40 bytes.
  */
-int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send, struct gamma_remote *remote);
+int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send,
+		      struct gamma_remote *remote);
 /* Whether the caller's operands may be overwritten: all of them have been copied into frames. */
 bool gamma_remote_is_copied(const struct gamma_send *send);
 /* "no region has that key", and so on, for people. */

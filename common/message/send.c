@@ -341,8 +341,8 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	return true;
 }
 
-/* Of the last two frames each asks: if the last is lost, news of the other one comes at once, and not
- * after the receiver's delay. */
+/* Of the last two frames each asks: if the last is lost, news of the other one comes at once, and
+ * not after the receiver's delay. */
 bool gamma_message_near_end(uint64_t made, uint64_t wanted, uint32_t len)
 {
 	return wanted - made <= len && made > LONG_FRAMES * (uint64_t) len;

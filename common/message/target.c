@@ -353,7 +353,8 @@ static enum gamma_refusal apply(struct gamma_flow *flow, const struct gamma_acce
 	return target->apply(flow->local->context, flow, access, operands, result);
 }
 
-static void reply_result(struct gamma_flow *flow, struct gamma_buffer *buffers, const uint8_t *result)
+static void reply_result(struct gamma_flow *flow, struct gamma_buffer *buffers,
+			 const uint8_t *result)
 {
 	for (struct gamma_buffer *buffer = buffers; buffer; buffer = buffer->next) {
 		memcpy(buffer->payload, result, buffer->len);

@@ -1,142 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* gamma-api: reading and writing the other process's memory. */
-#include "api.h"
+#include "api_region.h"
 
-#include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#define RMA_CAPS (FI_RMA | FI_RMA_EVENT)
-
-enum { REGION = 4 << 20, MARGIN = 4096, KEY = 4711, LONG = 300000 };
-
-/* A region of one's own, what the other one says of his, and memory to move. */
-struct region {
-	uint8_t *block, *bytes; /* REGION bytes; MARGIN in front and behind nobody may touch */
-	struct fid_mr *mr;
-	struct there {
-		uint64_t addr, key;
-	} there;
-	uint8_t *local; /* REGION bytes */
-};
-
-static uint8_t pattern(unsigned seed, size_t i)
-{
-	return (uint8_t) (seed * 101 + i * 7 + (i >> 8) * 13 + 1);
-}
-
-static void fill(uint8_t *bytes, unsigned seed, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		bytes[i] = pattern(seed, i);
-}
-
-static void check(const uint8_t *bytes, unsigned seed, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (bytes[i] != pattern(seed, i))
-			give_up(__FILE__, __LINE__, "byte of the region", bytes[i],
-				pattern(seed, i));
-}
-
-static void region_exchange(struct node *node, struct region *region)
-{
-	uint64_t mode = (uint64_t) node->info->domain_attr->mr_mode;
-	bool virtual_addr = mode & FI_MR_VIRT_ADDR || mode == FI_MR_BASIC;
-	struct there here = {
-		.addr = virtual_addr ? (uintptr_t) region->bytes : 0,
-		.key = fi_mr_key(region->mr),
-	};
-
-	aside_exchange(&here, &region->there, sizeof(here));
-}
-
-static void region_open(struct node *node, struct region *region, uint64_t access)
-{
-	region->block = malloc(REGION + 2 * MARGIN);
-	region->local = malloc(REGION);
-	CHECK(region->block && region->local);
-	memset(region->block, 0xA5, REGION + 2 * MARGIN);
-	region->bytes = region->block + MARGIN;
-	memset(region->bytes, 0, REGION);
-	CHECK_EQ(fi_mr_reg(node->domain, region->bytes, REGION, access, 0, KEY, 0, &region->mr,
-			   NULL),
-		 0);
-	region_exchange(node, region);
-}
-
-static void region_close(struct region *region)
-{
-	aside_sync();
-	for (size_t i = 0; i < MARGIN; i++) {
-		CHECK_EQ(region->block[i], 0xA5);
-		CHECK_EQ(region->bytes[REGION + i], 0xA5);
-	}
-	CHECK_EQ(fi_close(&region->mr->fid), 0);
-	free(region->block);
-	free(region->local);
-}
-
-static void rma_open(struct node *node, struct region *region, struct node_options options)
-{
-	options.caps |= RMA_CAPS;
-	node_open_pair(node, &options);
-	region_open(node, region, FI_REMOTE_READ | FI_REMOTE_WRITE);
-}
-
-static void rma_close(struct node *node, struct region *region)
-{
-	region_close(region);
-	node_close_pair(node);
-}
-
-static void expect_done(struct node *node, void *context, uint64_t flags)
-{
-	struct completion completion;
-
-	wait_completion(node->tx_cq, &completion);
-	CHECK(completion.entry.op_context == context);
-	CHECK_EQ(completion.entry.flags, flags);
-}
-
-/* ---- one call, as its name says; again while the provider says -FI_EAGAIN ---- */
-
-#define UNTIL_TAKEN(call)                                    \
-	do {                                                 \
-		ssize_t ret_;                                \
-		while ((ret_ = (call)) == -FI_EAGAIN)        \
-			progress_all();                      \
-		CHECK_EQ(ret_, 0);                           \
-	} while (0)
-
-static void put(struct node *node, const struct region *region, size_t from, size_t to, size_t len,
-		void *context)
-{
-	UNTIL_TAKEN(fi_write(node->ep, region->local + from, len, NULL, node->peer,
-			     region->there.addr + to, region->there.key, context));
-}
-
-static void get(struct node *node, const struct region *region, size_t from, size_t to, size_t len,
-		void *context)
-{
-	UNTIL_TAKEN(fi_read(node->ep, region->local + to, len, NULL, node->peer,
-			    region->there.addr + from, region->there.key, context));
-}
-
-static void put_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
-			 size_t len)
-{
-	put(node, region, from, to, len, node);
-	expect_done(node, node, FI_RMA | FI_WRITE);
-}
-
-static void get_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
-			 size_t len)
-{
-	get(node, region, from, to, len, node);
-	expect_done(node, node, FI_RMA | FI_READ);
-}
 
 /* ---- calls ---- */
 
@@ -216,18 +84,18 @@ static void test_rma_writes(bool sender)
 	rma_open(&node, &region, (struct node_options){0});
 	for (int call = 0; call < CALLS; call++) {
 		if (sender) {
-			fill(region.local, (unsigned) call, REGION);
+			region_fill(region.local, (unsigned) call, REGION);
 			write_by(&node, &region, call, 10000 * (size_t) call);
 			memset(region.local, 0, PIECE);
 			/* Behind it in order: when this has come, so has that. */
 			put_and_wait(&node, &region, 0, REGION - 1, 1);
 		} else if (call == 3 || call == 4 || call == 6) {
 			expect_data(&node);
-			check(region.bytes + 10000 * call, (unsigned) call, call_len(call));
+			region_check(region.bytes + 10000 * call, (unsigned) call, call_len(call));
 		}
 		aside_sync();
 		if (!sender)
-			check(region.bytes + 10000 * call, (unsigned) call, call_len(call));
+			region_check(region.bytes + 10000 * call, (unsigned) call, call_len(call));
 		expect_nothing(node.tx_cq);
 		expect_nothing(node.rx_cq);
 		aside_sync();
@@ -241,7 +109,7 @@ static void test_rma_reads(bool sender)
 	struct node node;
 
 	rma_open(&node, &region, (struct node_options){0});
-	fill(region.bytes, 9, REGION);
+	region_fill(region.bytes, 9, REGION);
 	aside_sync();
 	if (sender) {
 		struct iovec iov[2] = {{region.local, 1000}, {region.local + 1000, 1000}};
@@ -255,16 +123,16 @@ static void test_rma_reads(bool sender)
 					 .context = &node};
 
 		get_and_wait(&node, &region, 0, 0, 2000);
-		check(region.local, 9, 2000);
+		region_check(region.local, 9, 2000);
 		memset(region.local, 0, 2000);
 		UNTIL_TAKEN(fi_readv(node.ep, iov, NULL, 2, node.peer, region.there.addr,
 				     region.there.key, &node));
 		expect_done(&node, &node, FI_RMA | FI_READ);
-		check(region.local, 9, 2000);
+		region_check(region.local, 9, 2000);
 		memset(region.local, 0, 2000);
 		UNTIL_TAKEN(fi_readmsg(node.ep, &msg, FI_COMPLETION));
 		expect_done(&node, &node, FI_RMA | FI_READ);
-		check(region.local, 9, 2000);
+		region_check(region.local, 9, 2000);
 	}
 	rma_close(&node, &region);
 }
@@ -281,11 +149,11 @@ static void test_rma_sizes(bool sender)
 
 	for (size_t i = 0; sender && i < sizeof(around) / sizeof(*around); i++) {
 		for (size_t len = around[i] - 1; len <= around[i] + 1; len++) {
-			fill(region.local, (unsigned) len, len);
+			region_fill(region.local, (unsigned) len, len);
 			put_and_wait(&node, &region, 0, 3 * i, len);
 			memset(region.local, 0, len);
 			get_and_wait(&node, &region, 3 * i, 0, len);
-			check(region.local, (unsigned) len, len);
+			region_check(region.local, (unsigned) len, len);
 		}
 	}
 	rma_close(&node, &region);
@@ -309,7 +177,7 @@ static void test_rma_order(bool sender)
 		if (sender) {
 			struct completion completion;
 
-			fill(region.local, round, len);
+			region_fill(region.local, round, len);
 			memset(region.local + LONG, 0xFF, 2 * LONG);
 			put(&node, &region, 0, 0, len, NULL);
 			get(&node, &region, 0, LONG, len, NULL);
@@ -320,11 +188,11 @@ static void test_rma_order(bool sender)
 			message_send(&node, &message);
 			for (int i = 0; i < 6; i++)
 				wait_completion(node.tx_cq, &completion);
-			check(region.local + LONG, round, len < 1024 ? len : 1024);
-			check(region.local + 2 * LONG, round, len < 1024 ? len : 1024);
+			region_check(region.local + LONG, round, len < 1024 ? len : 1024);
+			region_check(region.local + 2 * LONG, round, len < 1024 ? len : 1024);
 		} else {
 			receive_one(&node, 8, round);
-			check(region.bytes, round, len);
+			region_check(region.bytes, round, len);
 		}
 		aside_sync();
 	}
@@ -344,7 +212,7 @@ static void test_rma_both_ways(bool sender)
 	rma_open(&node, &region, (struct node_options){0});
 	message_init(&out, 20000, 1);
 	message_init(&in, 20000, 1);
-	fill(region.local, seed, 2 * LONG);
+	region_fill(region.local, seed, 2 * LONG);
 	message_fill(&out, seed);
 	for (int i = 0; i < ROUNDS; i++) {
 		struct completion completion;
@@ -356,10 +224,10 @@ static void test_rma_both_ways(bool sender)
 		get(&node, &region, 0, 2 * LONG, len, NULL);
 		for (int j = 0; j < 3; j++)
 			wait_completion(node.tx_cq, &completion);
-		check(region.local + 2 * LONG, seed, len);
+		region_check(region.local + 2 * LONG, seed, len);
 		wait_completion(node.rx_cq, &completion);
 		message_check(&in, 3 - seed, 20000);
-		check(region.bytes, 3 - seed, len);
+		region_check(region.bytes, 3 - seed, len);
 	}
 	message_free(&out);
 	message_free(&in);
@@ -375,7 +243,7 @@ static void test_rma_many(bool sender)
 	unsigned done = 0;
 
 	rma_open(&node, &region, (struct node_options){0});
-	fill(region.local, 5, MANY * LEN);
+	region_fill(region.local, 5, MANY * LEN);
 	for (unsigned i = 0; sender && done < 2 * MANY;) {
 		struct completion completion;
 		ssize_t ret = -FI_EAGAIN;
@@ -393,10 +261,10 @@ static void test_rma_many(bool sender)
 			done++;
 	}
 	if (sender)
-		check(region.local + REGION / 2, 5, MANY * LEN);
+		region_check(region.local + REGION / 2, 5, MANY * LEN);
 	aside_sync();
 	if (!sender)
-		check(region.bytes, 5, MANY * LEN);
+		region_check(region.bytes, 5, MANY * LEN);
 	rma_close(&node, &region);
 }
 
@@ -475,6 +343,22 @@ static void test_rma_counters(bool sender)
 	node_close_pair(&node);
 }
 
+/* To the beginning of the region, with flags of its own. */
+static void put_msg(struct node *node, const struct region *region, size_t from, size_t len,
+		    uint64_t flags, void *context)
+{
+	struct iovec iov = {region->local + from, len};
+	struct fi_rma_iov there = {region->there.addr, len, region->there.key};
+	struct fi_msg_rma msg = {.msg_iov = &iov,
+				 .iov_count = 1,
+				 .addr = node->peer,
+				 .rma_iov = &there,
+				 .rma_iov_count = 1,
+				 .context = context};
+
+	UNTIL_TAKEN(fi_writemsg(node->ep, &msg, flags));
+}
+
 /* Only what asks for it gets an entry, errors always. */
 static void test_rma_selective(bool sender)
 {
@@ -485,22 +369,13 @@ static void test_rma_selective(bool sender)
 
 	rma_open(&node, &region, options);
 	if (sender) {
-		struct iovec iov = {region.local, 8};
-		struct fi_rma_iov there = {region.there.addr, 8, region.there.key};
-		struct fi_msg_rma msg = {.msg_iov = &iov,
-					 .iov_count = 1,
-					 .addr = node.peer,
-					 .rma_iov = &there,
-					 .rma_iov_count = 1,
-					 .context = &error};
-
 		put(&node, &region, 0, 0, 8, NULL);
 		get(&node, &region, 0, 0, LONG, NULL);
-		UNTIL_TAKEN(fi_writemsg(node.ep, &msg, FI_COMPLETION | FI_FENCE));
+		put_msg(&node, &region, 0, 8, FI_COMPLETION | FI_FENCE, &error);
 		expect_done(&node, &error, FI_RMA | FI_WRITE);
 		expect_nothing(node.tx_cq);
-		there.key++;
-		UNTIL_TAKEN(fi_writemsg(node.ep, &msg, 0));
+		region.there.key++;
+		put_msg(&node, &region, 0, 8, 0, &error);
 		wait_error(node.tx_cq, &error);
 		CHECK(error.op_context == &error);
 	}
@@ -514,24 +389,15 @@ static void test_rma_fence(bool sender)
 	struct node node;
 
 	rma_open(&node, &region, (struct node_options){.caps = FI_FENCE});
-	fill(region.bytes, 3, LONG);
+	region_fill(region.bytes, 3, LONG);
 	aside_sync();
 	if (sender) {
-		struct iovec iov = {region.local + LONG, LONG};
-		struct fi_rma_iov there = {region.there.addr, LONG, region.there.key};
-		struct fi_msg_rma msg = {.msg_iov = &iov,
-					 .iov_count = 1,
-					 .addr = node.peer,
-					 .rma_iov = &there,
-					 .rma_iov_count = 1,
-					 .context = &there};
-
 		memset(region.local + LONG, 0, LONG);
-		get(&node, &region, 0, 0, LONG, &msg);
-		UNTIL_TAKEN(fi_writemsg(node.ep, &msg, FI_COMPLETION | FI_FENCE));
-		expect_done(&node, &msg, FI_RMA | FI_READ);
-		expect_done(&node, &there, FI_RMA | FI_WRITE);
-		check(region.local, 3, LONG); /* nothing of what was written behind the fence */
+		get(&node, &region, 0, 0, LONG, &node);
+		put_msg(&node, &region, LONG, LONG, FI_COMPLETION | FI_FENCE, &region);
+		expect_done(&node, &node, FI_RMA | FI_READ);
+		expect_done(&node, &region, FI_RMA | FI_WRITE);
+		region_check(region.local, 3, LONG); /* nothing of what was written behind the fence */
 	}
 	rma_close(&node, &region);
 }
@@ -552,8 +418,8 @@ static void expect_refusal(struct node *node, uint64_t flags, int err, const cha
 		     words));
 }
 
-static void try_forbidden(struct node *node, const struct region *region, uint64_t key, uint64_t addr,
-			  size_t len, int err, const char *words)
+static void try_forbidden(struct node *node, const struct region *region, uint64_t key,
+			  uint64_t addr, size_t len, int err, const char *words)
 {
 	UNTIL_TAKEN(fi_write(node->ep, region->local, len, NULL, node->peer, addr, key, node));
 	expect_refusal(node, FI_RMA | FI_WRITE, err, words);
@@ -584,7 +450,7 @@ static void test_rma_refused(bool sender)
 		/* Nothing is asked of nothing: see fi_writedata as a mere signal. */
 		UNTIL_TAKEN(fi_write(node.ep, NULL, 0, NULL, node.peer, 0, key + 7, &node));
 		expect_done(&node, &node, FI_RMA | FI_WRITE);
-		fill(region.local, 4, LONG);
+		region_fill(region.local, 4, LONG);
 		put_and_wait(&node, &region, 0, 0, LONG);
 		CHECK_EQ(fi_write(node.ep, region.local, 1, NULL, 77, addr, key, NULL), -FI_EINVAL);
 		CHECK_EQ(fi_inject_write(node.ep, region.local,
@@ -593,7 +459,7 @@ static void test_rma_refused(bool sender)
 	}
 	aside_sync();
 	if (!sender) {
-		check(region.bytes, 4, LONG);
+		region_check(region.bytes, 4, LONG);
 		for (size_t i = LONG; i < REGION; i++)
 			CHECK_EQ(region.bytes[i], 0);
 	}
@@ -635,7 +501,7 @@ static void test_rma_region_closed(bool sender)
 	node_open_pair(&node, &options);
 	region.local = malloc(REGION);
 	CHECK(region.local);
-	fill(region.local, 1, REGION);
+	region_fill(region.local, 1, REGION);
 	region.bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(region.bytes != MAP_FAILED);
 	CHECK_EQ(fi_mr_reg(node.domain, region.bytes, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
@@ -710,12 +576,12 @@ static void test_rma_modes(bool sender)
 			CHECK_EQ(fi_mr_enable(region.mr), 0);
 		}
 		aside_sync();
-		fill(region.local, (unsigned) i, 5000);
+		region_fill(region.local, (unsigned) i, 5000);
 		if (sender) {
 			put_and_wait(&node, &region, 0, 100, 5000);
 			memset(region.local, 0, 5000);
 			get_and_wait(&node, &region, 100, 0, 5000);
-			check(region.local, (unsigned) i, 5000);
+			region_check(region.local, (unsigned) i, 5000);
 		}
 		rma_close(&node, &region);
 	}
@@ -747,7 +613,7 @@ static void test_rma_keys(bool sender)
 			    &pieces, NULL),
 		 0);
 	aside_sync();
-	fill(region.local, 1, 4000);
+	region_fill(region.local, 1, 4000);
 	for (int i = 0; sender && i < 4; i++) {
 		UNTIL_TAKEN(fi_write(node.ep, region.local, 1000, NULL, node.peer, 0, keys[i],
 				     &node));
@@ -757,15 +623,15 @@ static void test_rma_keys(bool sender)
 		region.there.key = KEY + 9;
 		put_and_wait(&node, &region, 0, 0, 4000);
 		get_and_wait(&node, &region, 0, 5000, 4000);
-		check(region.local + 5000, 1, 4000);
+		region_check(region.local + 5000, 1, 4000);
 	}
 	aside_sync();
 	for (int i = 0; !sender && i < 4; i++)
-		check(region.bytes + 1000 * i, 1, 1000);
+		region_check(region.bytes + 1000 * i, 1, 1000);
 	if (!sender) {
-		check(region.bytes + 20000, 1, 700);
-		CHECK_EQ(region.bytes[10000], pattern(1, 700));
-		CHECK_EQ(region.bytes[30299], pattern(1, 3999));
+		region_check(region.bytes + 20000, 1, 700);
+		CHECK_EQ(region.bytes[10000], region_byte(1, 700));
+		CHECK_EQ(region.bytes[30299], region_byte(1, 3999));
 	}
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(fi_close(&mr[i]->fid), 0);
@@ -785,11 +651,11 @@ static void test_rma_self(bool sender)
 	node_name(&node, &name);
 	node.peer = node_insert(&node, &name);
 	region.there.key = fi_mr_key(region.mr);
-	fill(region.local, 8, LONG);
+	region_fill(region.local, 8, LONG);
 	put_and_wait(&node, &region, 0, 1000, LONG);
-	check(region.bytes + 1000, 8, LONG);
+	region_check(region.bytes + 1000, 8, LONG);
 	get_and_wait(&node, &region, 1000, LONG, LONG);
-	check(region.local + LONG, 8, LONG);
+	region_check(region.local + LONG, 8, LONG);
 	rma_close(&node, &region);
 }
 
@@ -800,12 +666,12 @@ static void test_rma_target_idle(bool sender)
 	struct node node;
 
 	rma_open(&node, &region, (struct node_options){0});
-	fill(region.bytes, 2, LONG);
+	region_fill(region.bytes, 2, LONG);
 	aside_sync();
 	if (sender) {
 		get_and_wait(&node, &region, 0, 0, LONG);
-		check(region.local, 2, LONG);
-		fill(region.local, 6, LONG);
+		region_check(region.local, 2, LONG);
+		region_fill(region.local, 6, LONG);
 		put_and_wait(&node, &region, 0, 0, LONG);
 		char done = 'd', in;
 
@@ -814,7 +680,7 @@ static void test_rma_target_idle(bool sender)
 		char done = 'd', in;
 
 		nap(1000);
-		check(region.bytes, 6, LONG); /* it has been here all the time */
+		region_check(region.bytes, 6, LONG); /* it has been here all the time */
 		aside_exchange(&done, &in, 1);
 	}
 	rma_close(&node, &region);

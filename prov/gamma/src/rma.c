@@ -3,7 +3,8 @@
 #include "ep.h"
 
 /* Flags that the *msg calls take. */
-#define LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+#define LEVELS                                                                                     \
+	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define READ_FLAGS (FI_TRIGGER | FI_COMPLETION | FI_MORE | FI_FENCE | LEVELS)
 #define WRITE_FLAGS (READ_FLAGS | FI_REMOTE_CQ_DATA | FI_INJECT)
 
