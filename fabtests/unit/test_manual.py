@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Holds the manual pages and the code together: fi_gamma(7) names every FI_GAMMA_ variable with
-its default and every counter, gammaping(8) every option; mandoc, if it is there, finds no fault.
+its default and every counter, gammaping(8) every option, btl_gamma(7) every parameter; mandoc, if it is there, finds no fault.
 Started by `make check`, or by hand from anywhere."""
 
 import os
@@ -81,10 +81,19 @@ def check_options():
           " ".join(documented))
 
 
+def check_parameters():
+    declared = re.findall(r'_param\("(\w+)"', read("ompi-mca/btl_gamma/params.c"))
+    text = section(read("man/btl_gamma.7"), "PARAMETERS")
+    check("there are parameters", len(declared) > 5)
+    for name in declared:
+        check("parameter %s is in btl_gamma(7)" % name,
+              re.search(r"^\.It .*\bbtl_gamma_%s\b" % name, text, flags=re.M))
+
+
 def check_lint():
     if not shutil.which("mandoc"):
         return
-    for page in ("man/fi_gamma.7", "man/gammaping.8"):
+    for page in ("man/btl_gamma.7", "man/fi_gamma.7", "man/gammaping.8"):
         said = subprocess.run(["mandoc", "-T", "lint", os.path.join(TOP, page)], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         # Whether other manuals are installed here says nothing of these.
@@ -97,6 +106,7 @@ def main():
     check_settings(page)
     check_counters(page)
     check_options()
+    check_parameters()
     check_lint()
     print("%(passed)d passed, %(failed)d failed" % results)
     return 1 if results["failed"] else 0

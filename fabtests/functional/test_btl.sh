@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Open MPI's component: mpirun --mca btl gamma, alone and with others beside it, across hosts and on
+# one, under loss, and with a rank that is killed; that nobody is moved who did not ask; and what
+# configure and the component say where they cannot work. Functions are called through check:
+# shellcheck disable=SC2317,SC2054
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=mpi.sh
+. "$top_srcdir/fabtests/functional/mpi.sh"
+
+need_tool jq python3
+component=$abs_top_builddir/.libs/mca_btl_gamma.so
+[ -e "$component" ] || skip "the component for Open MPI is not built"
+# The component was built for one Open MPI, and is run with that.
+ompi_info=$(sed -n 's/^OMPI_INFO = //p' "$abs_top_builddir/Makefile")
+gamma_setup_env
+case ${gamma_env[*]} in
+*SAN_OPTIONS*) skip "Open MPI's own code does not run under the sanitizers" ;;
+esac
+# The parameters that people look for, and that no provider is needed for that.
+lists_parameters() {
+	local parameter
+	env -u FI_PROVIDER_PATH "${mpi_env[@]}" "$ompi_info" --param btl gamma --level 9 \
+		>"$work/params.out" || return 1
+	for parameter in if_include if_exclude eager_limit max_send_size peer_timeout \
+		async_progress default; do
+		grep -q "\"btl_gamma_$parameter\"" "$work/params.out" || {
+			echo "no btl_gamma_$parameter"
+			return 1
+		}
+	done
+}
+
+exports_one_symbol() {
+	[ "$(nm -D --defined-only "$component" | awk '{ print $3 }')" = mca_btl_gamma_component ]
+}
+
+# run BTLS HOSTS RANKS TEST...: as the conformance program names them.
+run() {
+	mpi_way=(--mca btl "$1")
+	mpi_run 60 "$2" "$3" python3 "$conformance" "${@:4}"
+}
+
+# Loaded and not named, it must not even open an endpoint.
+unasked() {
+	mpi_way=(--mca btl_base_verbose 100)
+	mpi_run 60 node01,node02 2 python3 "$conformance" messages_sizes || return 1
+	grep -q 'component gamma' "$work/mpi.out" && [ ! -e "$work/stats" ]
+}
+
+# The administrator's line.
+by_default() {
+	mpi_way=(--mca btl_gamma_default 1)
+	mpi_run 60 node01,node02 2 python3 "$conformance" messages_sizes &&
+		[ "$(wc -l <"$work/stats")" -eq 2 ]
+}
+
+# On a host vader is the better one, between hosts gamma is better than tcp.
+shares_with_others() {
+	mpi_way=(--mca btl gamma,self,vader,tcp --mca btl_base_verbose 5)
+	mpi_run 60 node01,node02 4 python3 "$conformance" messages_sizes || return 1
+	grep -Eo 'Using [a-z]+ btl for send to .* on node .*' "$work/mpi.out" | sort | uniq -c
+	! grep -q 'Using tcp btl' "$work/mpi.out" && grep -q 'Using vader btl' "$work/mpi.out" &&
+		grep -q 'Using gamma btl' "$work/mpi.out"
+}
+
+# told ARGUMENT...: mpi_run, with what it said as output.
+told() {
+	local status=0
+	mpi_run "$@" || status=$?
+	cat "$work/mpi.out"
+	return "$status"
+}
+
+no_such_nic() {
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include "eth77,10.99.0.0/16")
+	told 30 node01,node02 2 python3 "$conformance" messages_sizes
+}
+
+no_provider() {
+	local path=${gamma_env[0]} status=0
+	gamma_env[0]=FI_PROVIDER_PATH=/nonexistent
+	mpi_way=(--mca btl gamma)
+	told 30 node01,node02 2 python3 "$conformance" messages_sizes || status=$?
+	gamma_env[0]=$path
+	return "$status"
+}
+
+# By name, by address, and by network.
+chosen_nic() {
+	local nic
+	for nic in gam0 02:47:41:4d:00:01,02:47:41:4d:00:02 10.78.0.0/24; do
+		mpi_way=(--mca btl gamma --mca btl_gamma_if_include "$nic")
+		mpi_run 30 node01,node02 2 python3 "$conformance" messages_sizes || return 1
+		[ "$(jq -r .nic "$work/stats" | sort -u)" = gam0 ] || return 1
+	done
+}
+
+under_loss() {
+	lab impair node02 --loss 1 --seed 7 &&
+		run gamma node01,node02 2 messages_sizes messages_modes collective &&
+		lab impair node02 off && counted "frames were lost and sent again" \
+		'any(.retransmissions > 0)'
+}
+
+# The others may not wait for ever for a process that is no more.
+killed() {
+	cat >"$work/kill.py" <<-'PYTHON'
+		import os, signal
+		from mpi4py import MPI
+		world = MPI.COMM_WORLD
+		world.Barrier()
+		if world.rank == 1:
+		    os.kill(os.getpid(), signal.SIGKILL)
+		world.Recv(bytearray(8), 1)
+	PYTHON
+	mpi_way=(--mca btl gamma)
+	told 60 node01,node02 3 python3 "$work/kill.py"
+}
+
+lab_up 2
+mpi_use openmpi4 || skip "$mpi_missing"
+mpi_env+=("OMPI_MCA_mca_base_component_path=$(dirname "$component"):$(
+	"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')")
+
+check "ompi_info lists the parameters" lists_parameters
+check "the component exports one symbol" exports_one_symbol
+count_frames
+mpi_way=(--mca btl gamma)
+mpi_conforms "gamma alone, across" node01,node02 2 messages collective threads
+mpi_conforms "gamma alone, on one host" node01 2 messages
+# Not onesided_dynamic: Open MPI 4.1 takes one lock twice in a window's attached memory.
+mpi_conforms "remote memory" node01,node02 2 onesided_{fence,start_post,lock,accumulate,types} \
+	onesided_{fetch,compare,get_accumulate,requests}
+mpi_conforms "gamma alone, two on each of two hosts" node01,node02 4 messages collective
+mpi_way=(--mca btl gamma,self)
+mpi_conforms "gamma,self" node01,node02 2 messages_sizes messages_self
+check "gamma,self,vader,tcp: vader on a host, gamma between hosts" shares_with_others
+check "gamma,self,vader" run gamma,self,vader node01,node02 4 messages collective
+check "loaded and not named: not used" unasked
+check "made the default: used without being named" by_default
+check "NICs chosen by name, address and network" chosen_nic
+check_fails "no such NIC: the cause and the NICs there are" 'The provider has: gam0' no_such_nic
+check_fails "no provider: the cause" 'finds no usable NIC' no_provider
+check "1 % loss" under_loss
+check_fails "a killed rank ends the job" 'signal 9' killed
+
+finish

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The BTL's own structures, and the functions that its files call of each other. A port is one
+ * NIC: one libfabric endpoint, which carries messages, remote memory and atomic operations.
+ */
+#ifndef GAMMA_BTL_H
+#define GAMMA_BTL_H
+
+#include "openmpi.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#define GAMMA_BTL_HIDDEN __attribute__((visibility("hidden")))
+#define gamma_btl_container(pointer, type, member) \
+	((type *) ((char *) (pointer) -offsetof(type, member)))
+
+struct gamma_btl_module;
+
+enum {
+	GAMMA_BTL_ADDRESS_MAX = 48,   /* bytes of an endpoint's address */
+	GAMMA_BTL_NIC_NAME = 16,      /* bytes, with the zero at the end */
+	GAMMA_BTL_HEADER_ROOM = 256,  /* bytes: no header of a layer above is longer */
+	GAMMA_BTL_INJECT_MAX = 16384, /* bytes put together on the stack at most */
+	GAMMA_BTL_STARTED = 0,        /* what start_fn says: done will be called, */
+	GAMMA_BTL_FINISHED = 1,       /* or all is over already */
+};
+
+/* Tells libfabric's operations apart: what it was given as a context. Lives within its owner. */
+struct gamma_btl_op {
+	struct gamma_btl_module *module;
+	struct mca_btl_base_endpoint_t *peer; /* NULL: a receive */
+	struct gamma_btl_op *next;            /* while it waits for its turn */
+	/* STARTED, FINISHED or -FI_*; -FI_EAGAIN: has to be called again */
+	int (*start)(struct gamma_btl_op *op);
+	/* status of Open MPI; the operation may be gone when it returns */
+	void (*done)(struct gamma_btl_op *op, int status);
+};
+
+/* In front of every message. Both ends have the same byte order: Open MPI is asked. */
+struct gamma_btl_header {
+	opal_process_name_t sender;
+	uint8_t tag; /* whose message it is, of the layers above */
+	uint8_t zero[7];
+};
+
+/* A message to send. What is sent is one piece from header on, then what is left in place. */
+struct gamma_btl_fragment {
+	mca_btl_base_descriptor_t base;
+	mca_btl_base_segment_t segments[2]; /* copied; in place */
+	struct gamma_btl_op op;
+	struct gamma_btl_pool *pool;
+	struct gamma_btl_fragment *next; /* while it is free */
+	struct gamma_btl_header header;
+	unsigned char memory[]; /* pool's room */
+};
+
+/* Fragments of one size; module->lock. */
+struct gamma_btl_pool {
+	size_t room; /* bytes behind the header */
+	struct gamma_btl_fragment *free;
+};
+
+enum { GAMMA_BTL_POOL_SHORT, GAMMA_BTL_POOL_EAGER, GAMMA_BTL_POOL_LARGE, GAMMA_BTL_POOLS };
+
+/* Memory that many messages arrive in. */
+struct gamma_btl_buffer {
+	struct gamma_btl_op op;
+	unsigned int
+		users; /* the provider while it fills, and messages not yet handed up; atomic */
+	unsigned char *memory;
+};
+
+/* A message for a layer that is not ready for it; module->lock. */
+struct gamma_btl_held {
+	struct gamma_btl_held *next;
+	size_t len; /* bytes, header included */
+	unsigned char message[];
+};
+
+/* Operations that libfabric had no room for; module->lock. */
+struct gamma_btl_queue {
+	struct gamma_btl_op *first;
+	struct gamma_btl_op **last;
+	unsigned int count; /* read without the lock as well: atomic */
+};
+
+/* A process that we can send to, through one module. Open MPI's name for it. */
+struct mca_btl_base_endpoint_t {
+	struct gamma_btl_module *module;
+	opal_proc_t *proc; /* counted */
+	fi_addr_t address;
+	bool failed; /* said already; atomic */
+};
+
+/* What names memory to a peer: sent by the layers above as these bytes. */
+struct mca_btl_base_registration_handle_t {
+	uint64_t key;
+	uint64_t base; /* what libfabric's addresses are counted from */
+};
+
+/* libfabric's objects for one NIC, shared by its modules. */
+struct gamma_btl_port {
+	char nic[GAMMA_BTL_NIC_NAME];
+	unsigned int users; /* modules */
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
+	size_t address_len;      /* bytes */
+	size_t inject_size;      /* bytes, header included */
+	size_t max_message;      /* bytes, header included */
+	pthread_mutex_t polling; /* one thread at a time takes completions */
+	struct gamma_btl_buffer *buffers;
+	unsigned int buffer_count;
+	uint64_t next_key; /* of memory, where keys are ours to choose; atomic */
+};
+
+/*
+ * What Open MPI knows. A NIC has two: one for messages, which comes first, and one for remote
+ * memory alone, which the one-sided layer uses and the layer of messages does not.
+ */
+struct gamma_btl_module {
+	mca_btl_base_module_t super;
+	struct gamma_btl_port *port;
+	bool first; /* of its port: it looks for completions */
+	pthread_mutex_t lock;
+	struct gamma_btl_pool pools[GAMMA_BTL_POOLS];
+	struct gamma_btl_remote *free_remotes; /* lock */
+	struct gamma_btl_queue waiting;
+	struct gamma_btl_held *held; /* newest first */
+	opal_hash_table_t peers;     /* by name of the process; lock */
+	mca_btl_base_module_error_cb_fn_t error_cb;
+};
+
+struct gamma_btl_component {
+	mca_btl_base_component_3_0_0_t super; /* first: Open MPI knows this part */
+	struct gamma_btl_module **modules;
+	size_t module_count;
+	bool threads; /* several threads call us */
+	/* parameters */
+	char *if_include;
+	char *if_exclude;
+	bool by_default;
+	bool async_progress;
+	unsigned int peer_timeout; /* s; 0: the provider's own */
+	unsigned int receive_buffers;
+	size_t receive_buffer_size;     /* bytes */
+	mca_btl_base_module_t template; /* limits, flags, weights */
+};
+
+/* The one symbol that Open MPI looks for. */
+extern struct gamma_btl_component mca_btl_gamma_component __attribute__((visibility("default")));
+
+static inline void gamma_btl_lock(pthread_mutex_t *lock)
+{
+	if (mca_btl_gamma_component.threads)
+		pthread_mutex_lock(lock);
+}
+
+static inline bool gamma_btl_trylock(pthread_mutex_t *lock)
+{
+	return !mca_btl_gamma_component.threads || !pthread_mutex_trylock(lock);
+}
+
+static inline void gamma_btl_unlock(pthread_mutex_t *lock)
+{
+	if (mca_btl_gamma_component.threads)
+		pthread_mutex_unlock(lock);
+}
+
+static inline struct gamma_btl_module *gamma_btl_module(mca_btl_base_module_t *btl)
+{
+	return gamma_btl_container(btl, struct gamma_btl_module, super);
+}
+
+/* component.c: whether the user's list of BTLs has gamma in it */
+GAMMA_BTL_HIDDEN bool gamma_btl_named(void);
+
+/* params.c */
+GAMMA_BTL_HIDDEN int gamma_btl_register_params(void);
+
+/* nics.c: the NICs to use, nearest first; NULL with the reason told. */
+struct gamma_btl_nic {
+	char name[GAMMA_BTL_NIC_NAME];
+	unsigned char mac[6];
+	bool far; /* at another processor than this process */
+};
+GAMMA_BTL_HIDDEN size_t gamma_btl_find_nics(struct gamma_btl_nic **nics);
+GAMMA_BTL_HIDDEN struct fi_info *gamma_btl_hints(const char *nic, uint64_t caps);
+
+/* module.c */
+GAMMA_BTL_HIDDEN void gamma_btl_open(const struct gamma_btl_nic *nic);
+GAMMA_BTL_HIDDEN void gamma_btl_close(struct gamma_btl_module *module);
+
+/* port.c */
+GAMMA_BTL_HIDDEN struct gamma_btl_port *gamma_btl_open_port(const char *nic, size_t max_message);
+GAMMA_BTL_HIDDEN void gamma_btl_put_port(struct gamma_btl_port *port);
+
+/* peers.c */
+GAMMA_BTL_HIDDEN int gamma_btl_publish(void);
+GAMMA_BTL_HIDDEN struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module,
+								opal_proc_t *proc);
+GAMMA_BTL_HIDDEN struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(
+	struct gamma_btl_module *module, opal_process_name_t name);
+GAMMA_BTL_HIDDEN int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count,
+					 opal_proc_t **procs,
+					 struct mca_btl_base_endpoint_t **peers,
+					 opal_bitmap_t *reachable);
+GAMMA_BTL_HIDDEN int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count,
+					 opal_proc_t **procs,
+					 struct mca_btl_base_endpoint_t **peers);
+GAMMA_BTL_HIDDEN void gamma_btl_drop_peers(struct gamma_btl_module *module);
+
+/* fragments.c */
+GAMMA_BTL_HIDDEN mca_btl_base_descriptor_t *gamma_btl_alloc(mca_btl_base_module_t *btl,
+							    struct mca_btl_base_endpoint_t *peer,
+							    uint8_t order, size_t size,
+							    uint32_t flags);
+GAMMA_BTL_HIDDEN int gamma_btl_free(mca_btl_base_module_t *btl,
+				    mca_btl_base_descriptor_t *descriptor);
+GAMMA_BTL_HIDDEN mca_btl_base_descriptor_t *gamma_btl_prepare(mca_btl_base_module_t *btl,
+							      struct mca_btl_base_endpoint_t *peer,
+							      struct opal_convertor_t *convertor,
+							      uint8_t order, size_t reserve,
+							      size_t *size, uint32_t flags);
+GAMMA_BTL_HIDDEN void gamma_btl_drop_fragments(struct gamma_btl_module *module);
+
+/* send.c */
+GAMMA_BTL_HIDDEN int gamma_btl_send(mca_btl_base_module_t *btl,
+				    struct mca_btl_base_endpoint_t *peer,
+				    mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag);
+GAMMA_BTL_HIDDEN int gamma_btl_sendi(mca_btl_base_module_t *btl,
+				     struct mca_btl_base_endpoint_t *peer,
+				     struct opal_convertor_t *convertor, void *header,
+				     size_t header_size, size_t payload_size, uint8_t order,
+				     uint32_t flags, mca_btl_base_tag_t tag,
+				     mca_btl_base_descriptor_t **descriptor);
+
+/* receive.c */
+GAMMA_BTL_HIDDEN int gamma_btl_open_buffers(struct gamma_btl_module *module);
+GAMMA_BTL_HIDDEN void gamma_btl_drop_buffers(struct gamma_btl_port *port);
+GAMMA_BTL_HIDDEN void gamma_btl_received(struct gamma_btl_buffer *buffer, void *message,
+					 size_t len);
+GAMMA_BTL_HIDDEN void gamma_btl_put_buffer(struct gamma_btl_buffer *buffer);
+GAMMA_BTL_HIDDEN int gamma_btl_deliver_held(struct gamma_btl_module *module);
+GAMMA_BTL_HIDDEN void gamma_btl_drop_held(struct gamma_btl_module *module);
+
+/* remote.c */
+GAMMA_BTL_HIDDEN void gamma_btl_offer_remote(mca_btl_base_module_t *btl);
+GAMMA_BTL_HIDDEN uint32_t gamma_btl_remote_flags(uint64_t caps);
+GAMMA_BTL_HIDDEN void gamma_btl_drop_remotes(struct gamma_btl_module *module);
+
+/* progress.c */
+GAMMA_BTL_HIDDEN int gamma_btl_start(struct gamma_btl_op *op);
+GAMMA_BTL_HIDDEN int gamma_btl_progress(void);
+
+/* report.c */
+GAMMA_BTL_HIDDEN void gamma_btl_tell(const char *cause, const char *cure, ...)
+	__attribute__((format(printf, 1, 3)));
+GAMMA_BTL_HIDDEN void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error,
+				       const char *provider_text);
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The component that Open MPI loads: what it calls in its order (parameters, open, init, close),
+ * and whether gamma is to be used at all.
+ */
+#include "btl_gamma.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char opal_version_string[];
+
+/* A component of another version is loaded without complaint and corrupts memory later. */
+static bool library_fits(void)
+{
+	int major = 0, minor = 0;
+
+	sscanf(opal_version_string, "%d.%d", &major, &minor);
+	if (major == OPAL_MAJOR_VERSION && minor == OPAL_MINOR_VERSION)
+		return true;
+	opal_output(0,
+		    "btl_gamma: built for Open MPI %d.%d and loaded by %s: not used. "
+		    "Build it again with this Open MPI's mpicc (configure MPICC=...).",
+		    OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION, opal_version_string);
+	return false;
+}
+
+static int component_open(void)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	component->modules = NULL;
+	component->module_count = 0;
+	component->threads = false;
+	return library_fits() ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+}
+
+static int component_close(void)
+{
+	free(mca_btl_gamma_component.modules);
+	mca_btl_gamma_component.modules = NULL;
+	mca_btl_gamma_component.module_count = 0;
+	return OPAL_SUCCESS;
+}
+
+/* Whether gamma is a word of the user's list of BTLs; one that begins with ^ excludes. */
+bool gamma_btl_named(void)
+{
+	const char *word = opal_btl_base_framework.framework_selection;
+	size_t len;
+
+	if (!word || *word == '^')
+		return false;
+	for (; *word; word += len) {
+		word += strspn(word, ", ");
+		len = strcspn(word, ", ");
+		if (len == strlen("gamma") && !strncmp(word, "gamma", len))
+			return true;
+	}
+	return false;
+}
+
+static void open_nics(void)
+{
+	struct gamma_btl_nic *nics = NULL;
+	size_t i, count = gamma_btl_find_nics(&nics);
+
+	/* two modules for each NIC */
+	mca_btl_gamma_component.modules = calloc(2 * count + 1, sizeof(struct gamma_btl_module *));
+	for (i = 0; mca_btl_gamma_component.modules && i < count; i++)
+		gamma_btl_open(&nics[i]);
+	free(nics);
+}
+
+static void close_modules(void)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	while (component->module_count)
+		gamma_btl_close(component->modules[--component->module_count]);
+}
+
+/* Open MPI frees the array and not what it points to. */
+static mca_btl_base_module_t **list_modules(int *count)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	mca_btl_base_module_t **list = calloc(component->module_count, sizeof(*list));
+	size_t i;
+
+	if (!list)
+		return NULL;
+	for (i = 0; i < component->module_count; i++)
+		list[i] = &component->modules[i]->super;
+	*count = (int) component->module_count;
+	return list;
+}
+
+static mca_btl_base_module_t **component_init(int *count, bool progress_threads, bool mpi_threads)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	mca_btl_base_module_t **list = NULL;
+
+	(void) progress_threads;
+	*count = 0;
+	if (!gamma_btl_named() && !component->by_default)
+		return NULL;
+	component->threads = mpi_threads;
+	open_nics();
+	if (component->module_count && gamma_btl_publish() == OPAL_SUCCESS)
+		list = list_modules(count);
+	if (!list)
+		close_modules();
+	return list;
+}
+
+struct gamma_btl_component mca_btl_gamma_component = {
+	.super =
+		{
+			.btl_version =
+				{
+					MCA_BTL_DEFAULT_VERSION("gamma"),
+					.mca_open_component = component_open,
+					.mca_close_component = component_close,
+					.mca_register_component_params = gamma_btl_register_params,
+				},
+			.btl_data =
+				{
+					.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT,
+				},
+			.btl_init = component_init,
+			.btl_progress = gamma_btl_progress,
+		},
+};

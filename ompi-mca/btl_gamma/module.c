@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A module's life, and the table of functions that Open MPI calls. Each NIC has one module for
+ * messages and one for remote memory.
+ */
+#include "btl_gamma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void gamma_btl_close(struct gamma_btl_module *module)
+{
+	gamma_btl_put_port(module->port);
+	gamma_btl_drop_held(module);
+	gamma_btl_drop_peers(module);
+	gamma_btl_drop_fragments(module);
+	gamma_btl_drop_remotes(module);
+	OBJ_DESTRUCT(&module->peers);
+	pthread_mutex_destroy(&module->lock);
+	free(module);
+}
+
+/* Open MPI has all processes wait for each other before: nothing is under way but acknowledgements.
+ */
+static int module_finalize(mca_btl_base_module_t *btl)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct gamma_btl_module *module = gamma_btl_module(btl);
+	size_t i;
+
+	for (i = 0; i < component->module_count; i++)
+		if (component->modules[i] == module) {
+			component->modules[i] = component->modules[--component->module_count];
+			break;
+		}
+	gamma_btl_close(module);
+	return OPAL_SUCCESS;
+}
+
+static int register_error(mca_btl_base_module_t *btl, mca_btl_base_module_error_cb_fn_t callback)
+{
+	gamma_btl_module(btl)->error_cb = callback;
+	return OPAL_SUCCESS;
+}
+
+static void set_functions(mca_btl_base_module_t *btl)
+{
+	btl->btl_add_procs = gamma_btl_add_procs;
+	btl->btl_del_procs = gamma_btl_del_procs;
+	btl->btl_finalize = module_finalize;
+	btl->btl_alloc = gamma_btl_alloc;
+	btl->btl_free = gamma_btl_free;
+	btl->btl_prepare_src = gamma_btl_prepare;
+	btl->btl_send = gamma_btl_send;
+	btl->btl_sendi = gamma_btl_sendi;
+	btl->btl_dump = mca_btl_base_dump;
+	btl->btl_register_error = register_error;
+}
+
+/* In Mbit/s; 10 Gbit/s where the NIC does not tell. */
+static void set_weights(mca_btl_base_module_t *btl, const struct gamma_btl_port *port, bool far)
+{
+	const struct fid_nic *nic = port->info->nic;
+
+	if (!btl->btl_bandwidth && nic && nic->link_attr)
+		btl->btl_bandwidth = (uint32_t) (nic->link_attr->speed / 1000000);
+	if (!btl->btl_bandwidth)
+		btl->btl_bandwidth = 10000;
+	/* Short messages go by the least latency: NICs that are far carry long ones only. */
+	if (far)
+		btl->btl_latency++;
+}
+
+/* One of the port's users. */
+static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool first, bool far)
+{
+	struct gamma_btl_module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->super = mca_btl_gamma_component.template;
+	module->port = port;
+	module->first = first;
+	set_functions(&module->super);
+	set_weights(&module->super, port, far);
+	module->pools[GAMMA_BTL_POOL_SHORT].room = GAMMA_BTL_HEADER_ROOM;
+	module->pools[GAMMA_BTL_POOL_EAGER].room = module->super.btl_eager_limit;
+	module->pools[GAMMA_BTL_POOL_LARGE].room = module->super.btl_max_send_size;
+	module->waiting.last = &module->waiting.first;
+	pthread_mutex_init(&module->lock, NULL);
+	OBJ_CONSTRUCT(&module->peers, opal_hash_table_t);
+	opal_hash_table_init(&module->peers, 64);
+	return module;
+}
+
+static void enlist(struct gamma_btl_module *module)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	component->modules[component->module_count++] = module;
+}
+
+static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, bool far)
+{
+	struct gamma_btl_module *module = new_module(port, true, far);
+	mca_btl_base_module_t *btl;
+
+	if (!module) {
+		gamma_btl_put_port(port);
+		return NULL;
+	}
+	btl = &module->super;
+	btl->btl_flags &= MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |
+			  (gamma_btl_remote_flags(port->info->caps) & MCA_BTL_FLAGS_RDMA);
+	btl->btl_atomic_flags = 0;
+	if (!gamma_btl_open_buffers(module))
+		return module;
+	gamma_btl_close(module);
+	return NULL;
+}
+
+/* Without atomic operations the one-sided layer could not use it. */
+static void open_remote(struct gamma_btl_port *port, bool far)
+{
+	const uint32_t flags = gamma_btl_remote_flags(port->info->caps);
+	struct gamma_btl_module *module;
+
+	if (!(flags & MCA_BTL_FLAGS_ATOMIC_FOPS))
+		return;
+	module = new_module(port, false, far);
+	if (!module)
+		return;
+	port->users++;
+	module->super.btl_flags = flags;
+	enlist(module);
+}
+
+/* Sizes that the user chose, made to fit each other. */
+static size_t fit_sizes(void)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	mca_btl_base_module_t *btl = &component->template;
+	size_t max_message;
+
+	if (btl->btl_max_send_size < btl->btl_eager_limit)
+		btl->btl_max_send_size = btl->btl_eager_limit;
+	max_message = sizeof(struct gamma_btl_header) + btl->btl_max_send_size;
+	if (component->receive_buffer_size < 2 * max_message)
+		component->receive_buffer_size = 2 * max_message;
+	return max_message;
+}
+
+void gamma_btl_open(const struct gamma_btl_nic *nic)
+{
+	struct gamma_btl_port *port = gamma_btl_open_port(nic->name, fit_sizes());
+	struct gamma_btl_module *module = port ? open_messages(port, nic->far) : NULL;
+
+	if (!module)
+		return;
+	enlist(module);
+	open_remote(port, nic->far);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Which NICs to use: those that the provider has, as far as the user's lists allow, the ones near
+ * this process's processors first. Called once, by the component.
+ */
+#include "btl_gamma.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <rdma/fi_errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <net/if.h>
+
+/* The provider's addresses begin with the NIC's (fi_gamma(7)). */
+enum { MAC_LEN = 6 };
+
+struct fi_info *gamma_btl_hints(const char *nic, uint64_t caps)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->fabric_attr->prov_name = strdup("gamma");
+	hints->domain_attr->name = nic ? strdup(nic) : NULL;
+	hints->caps = caps;
+	return hints;
+}
+
+static struct fi_info *ask_provider(void)
+{
+	struct fi_info *hints = gamma_btl_hints(NULL, 0);
+	struct fi_info *list = NULL;
+	int rc = -FI_ENOMEM;
+
+	if (hints) {
+		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list);
+		fi_freeinfo(hints);
+	}
+	if (!rc)
+		return list;
+	gamma_btl_tell(
+		"libfabric %u.%u finds no usable NIC for its provider gamma (%s).",
+		"If the provider itself says nothing, it was not found: fi_info -p gamma must "
+		"list it on this\nhost. FI_PROVIDER_PATH names the folder of libgamma-fi.so "
+		"where it is not libfabric's own.\nRaw Ethernet needs the capability "
+		"CAP_NET_RAW; FI_LOG_LEVEL=info says why NICs are left out.",
+		FI_MAJOR(fi_version()), FI_MINOR(fi_version()), fi_strerror(-rc));
+	return NULL;
+}
+
+/* ---- the user's lists ---- */
+
+static bool is_mac(const char *word, const unsigned char *mac)
+{
+	unsigned char wanted[MAC_LEN];
+	int len = 0;
+
+	return sscanf(word, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx%n", &wanted[0], &wanted[1], &wanted[2],
+		      &wanted[3], &wanted[4], &wanted[5], &len) == MAC_LEN &&
+	       !word[len] && !memcmp(wanted, mac, MAC_LEN);
+}
+
+/* WORD as 10.1.0.0/16: whether the NIC has an address in it. */
+static bool is_network(const char *word, const char *nic)
+{
+	struct ifaddrs *all, *one;
+	struct in_addr network;
+	char address[INET_ADDRSTRLEN];
+	unsigned int bits;
+	uint32_t mask;
+	bool found = false;
+
+	if (sscanf(word, "%15[0-9.]/%u", address, &bits) != 2 || bits > 32 ||
+	    inet_pton(AF_INET, address, &network) != 1 || getifaddrs(&all))
+		return false;
+	mask = bits ? htonl(~0u << (32 - bits)) : 0;
+	for (one = all; one && !found; one = one->ifa_next) {
+		struct sockaddr_in *in = (void *) one->ifa_addr;
+
+		found = in && in->sin_family == AF_INET && !strcmp(one->ifa_name, nic) &&
+			!((in->sin_addr.s_addr ^ network.s_addr) & mask);
+	}
+	freeifaddrs(all);
+	return found;
+}
+
+static bool listed(const char *list, const struct gamma_btl_nic *nic)
+{
+	char *copy = strdup(list), *rest = NULL, *word;
+	bool found = false;
+
+	for (word = copy ? strtok_r(copy, ", ", &rest) : NULL; word && !found;
+	     word = strtok_r(NULL, ", ", &rest))
+		found = !strcmp(word, nic->name) || is_mac(word, nic->mac) ||
+			is_network(word, nic->name);
+	free(copy);
+	return found;
+}
+
+static bool given(const char *list)
+{
+	return list && *list;
+}
+
+/* Without lists the provider's first choice alone: other NICs may be on other networks. */
+static bool wanted(const struct gamma_btl_nic *nic, bool first)
+{
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	if (given(component->if_include))
+		return listed(component->if_include, nic);
+	if (given(component->if_exclude))
+		return !listed(component->if_exclude, nic);
+	return first;
+}
+
+/* ---- distance ---- */
+
+/* Whether a list of processors such as 0-3,8 has one of ours. */
+static bool list_has_ours(char *list, const cpu_set_t *ours)
+{
+	char *rest = NULL, *range;
+	unsigned int cpu, last;
+
+	for (range = strtok_r(list, ",\n", &rest); range; range = strtok_r(NULL, ",\n", &rest)) {
+		int count = sscanf(range, "%u-%u", &cpu, &last);
+
+		if (count < 1)
+			continue;
+		if (count == 1)
+			last = cpu;
+		for (; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, ours))
+				return true;
+	}
+	return false;
+}
+
+/* From the kernel's own list of processors beside the device; a virtual one has none: near. */
+static bool is_far(const char *nic)
+{
+	char path[64], list[4096];
+	cpu_set_t ours;
+	FILE *file;
+	bool far = false;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device/local_cpulist", nic);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fgets(list, sizeof(list), file) && !sched_getaffinity(0, sizeof(ours), &ours))
+		far = !list_has_ours(list, &ours);
+	fclose(file);
+	return far;
+}
+
+/* ---- together ---- */
+
+static bool known(const struct gamma_btl_nic *nics, size_t count, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(nics[i].name, name))
+			return true;
+	return false;
+}
+
+static size_t count_infos(const struct fi_info *info)
+{
+	size_t count = 0;
+
+	for (; info; info = info->next)
+		count++;
+	return count;
+}
+
+static bool read_nic(const struct fi_info *info, struct gamma_btl_nic *nic)
+{
+	*nic = (struct gamma_btl_nic){0};
+	if (!info->domain_attr->name || strlen(info->domain_attr->name) >= sizeof(nic->name))
+		return false;
+	strcpy(nic->name, info->domain_attr->name);
+	if (info->src_addr && info->src_addrlen >= MAC_LEN)
+		memcpy(nic->mac, info->src_addr, MAC_LEN);
+	nic->far = is_far(nic->name);
+	return true;
+}
+
+static int nearer(const void *a, const void *b)
+{
+	const struct gamma_btl_nic *one = a, *other = b;
+
+	return one->far != other->far ? one->far - other->far : strcmp(one->name, other->name);
+}
+
+static void tell_none_wanted(const struct fi_info *list)
+{
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	char names[256] = "";
+	size_t len = 0;
+
+	for (; list && len < sizeof(names); list = list->next)
+		len += (size_t) snprintf(names + len, sizeof(names) - len, " %s",
+					 list->domain_attr->name);
+	gamma_btl_tell("no NIC is left by btl_gamma_if_include \"%s\" and btl_gamma_if_exclude "
+		       "\"%s\". The provider has:%s.",
+		       "Name NICs by interface, MAC address or network (10.1.0.0/16).",
+		       given(component->if_include) ? component->if_include : "",
+		       given(component->if_exclude) ? component->if_exclude : "", names);
+}
+
+static size_t choose(const struct fi_info *list, struct gamma_btl_nic *nics)
+{
+	const struct fi_info *info;
+	size_t count = 0;
+
+	for (info = list; info; info = info->next)
+		if (read_nic(info, &nics[count]) && !known(nics, count, nics[count].name) &&
+		    wanted(&nics[count], info == list))
+			count++;
+	if (!count)
+		tell_none_wanted(list);
+	qsort(nics, count, sizeof(*nics), nearer);
+	return count;
+}
+
+size_t gamma_btl_find_nics(struct gamma_btl_nic **nics)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct fi_info *list;
+	size_t count = 0;
+	char text[16];
+
+	if (component->peer_timeout) {
+		snprintf(text, sizeof(text), "%u", component->peer_timeout);
+		setenv("FI_GAMMA_PEER_TIMEOUT", text, 1);
+	}
+	list = ask_provider();
+	if (!list)
+		return 0;
+	*nics = calloc(count_infos(list), sizeof(**nics));
+	if (*nics)
+		count = choose(list, *nics);
+	fi_freeinfo(list);
+	return count;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What is used of Open MPI's own headers, and where its versions differ. Everything else here is
+ * written once for 4.1 and 5.0.
+ */
+#ifndef GAMMA_BTL_OPENMPI_H
+#define GAMMA_BTL_OPENMPI_H
+
+#include "opal_config.h"
+#include "opal/class/opal_bitmap.h"
+#include "opal/class/opal_hash_table.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/mca/base/mca_base_framework.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/mca/btl/btl.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+#if OPAL_MAJOR_VERSION < 4 || (OPAL_MAJOR_VERSION == 4 && OPAL_MINOR_VERSION < 1)
+#error "Open MPI 4.1 or later is needed"
+#elif OPAL_MAJOR_VERSION == 4
+#include "opal/mca/pmix/pmix.h"
+#define GAMMA_BTL_MODEX_SCOPE OPAL_PMIX_GLOBAL
+#else
+#include "opal/mca/pmix/pmix-internal.h"
+#define GAMMA_BTL_MODEX_SCOPE PMIX_GLOBAL
+#endif
+
+/* From here on a receive callback is given a descriptor of its own kind, with the sender in it. */
+#define GAMMA_BTL_RECEIVE_DESCRIPTOR (BTL_VERSION >= 320)
+
+/* A host's name, to be freed. */
+static inline char *gamma_btl_host_of(const opal_proc_t *proc)
+{
+#if OPAL_MAJOR_VERSION == 4
+	return strdup(opal_get_proc_hostname(proc));
+#else
+	return opal_get_proc_hostname(proc);
+#endif
+}
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The parameters, as ompi_info lists them. Registered before anything else is known: neither
+ * provider nor NIC need to be there.
+ */
+#include "btl_gamma.h"
+
+enum {
+	KIB = 1024,
+	EAGER_LIMIT = 16 * KIB - sizeof(struct gamma_btl_header), /* one eager message of gamma */
+	FRAGMENT = 128 * KIB,
+	BUFFER = 512 * KIB,
+	BUFFERS = 4,
+};
+
+static void text_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
+		       char **where)
+{
+	*where = NULL;
+	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
+					       help, MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, level,
+					       MCA_BASE_VAR_SCOPE_READONLY, where);
+}
+
+static void bool_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
+		       bool *where)
+{
+	*where = false;
+	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
+					       help, MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, level,
+					       MCA_BASE_VAR_SCOPE_READONLY, where);
+}
+
+static void number_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
+			 unsigned int initial, unsigned int *where)
+{
+	*where = initial;
+	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
+					       help, MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0,
+					       level, MCA_BASE_VAR_SCOPE_READONLY, where);
+}
+
+static void size_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
+		       size_t initial, size_t *where)
+{
+	*where = initial;
+	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
+					       help, MCA_BASE_VAR_TYPE_SIZE_T, NULL, 0, 0, level,
+					       MCA_BASE_VAR_SCOPE_READONLY, where);
+}
+
+/* Limits and weights that every BTL has, under names that Open MPI gives them. */
+static void fill_template(mca_btl_base_module_t *btl)
+{
+	*btl = (mca_btl_base_module_t){
+		.btl_component = &mca_btl_gamma_component.super,
+		.btl_eager_limit = EAGER_LIMIT,
+		.btl_rndv_eager_limit = EAGER_LIMIT,
+		.btl_max_send_size = FRAGMENT,
+		.btl_rdma_pipeline_send_length = FRAGMENT,
+		.btl_rdma_pipeline_frag_size = 4 * KIB * KIB,
+		.btl_min_rdma_pipeline_size = FRAGMENT,
+		/* above tcp, below what is made for one host alone */
+		.btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
+		.btl_latency = 2,
+		.btl_bandwidth = 0, /* the NIC is asked */
+		/*
+		 * Messages only: Open MPI reads or writes the whole of a long message into a
+		 * receive that is too short for it. Remote memory is a module of its own
+		 * (module.c).
+		 */
+		.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE,
+	};
+	gamma_btl_offer_remote(btl);
+}
+
+int gamma_btl_register_params(void)
+{
+	struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	text_param("if_include",
+		   "NICs to use, separated by commas: interface names, MAC addresses, or networks "
+		   "as 10.1.0.0/16. With several, large messages are divided among them. "
+		   "Empty: the one that the gamma provider would choose",
+		   OPAL_INFO_LVL_1, &component->if_include);
+	text_param("if_exclude",
+		   "NICs not to use, in the same form; all others are used. Not together with "
+		   "if_include",
+		   OPAL_INFO_LVL_1, &component->if_exclude);
+	bool_param("default",
+		   "Whether jobs that do not name gamma in the parameter btl use it as well. For "
+		   "the administrator's openmpi-mca-params.conf",
+		   OPAL_INFO_LVL_2, &component->by_default);
+	number_param("peer_timeout",
+		     "Seconds without any answer until a peer counts as dead and the job ends with "
+		     "an error. 0: FI_GAMMA_PEER_TIMEOUT, or the provider's own",
+		     OPAL_INFO_LVL_3, 0, &component->peer_timeout);
+	bool_param("async_progress",
+		   "Whether the provider's thread takes over as soon as a process does not call "
+		   "MPI for 1 ms, instead of 10 ms",
+		   OPAL_INFO_LVL_5, &component->async_progress);
+	number_param("receive_buffers", "Buffers posted for messages that arrive, at least 2",
+		     OPAL_INFO_LVL_9, BUFFERS, &component->receive_buffers);
+	size_param("receive_buffer_size",
+		   "Size of each in bytes; raised to twice max_send_size where it is less",
+		   OPAL_INFO_LVL_9, BUFFER, &component->receive_buffer_size);
+	fill_template(&component->template);
+	return mca_btl_base_param_register(&component->super.btl_version, &component->template);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Who can be reached: what each process publishes about itself, and the table of peers that is
+ * made of it. Called by Open MPI when it learns of processes, and on the first message from one.
+ */
+#include "btl_gamma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MODEX_MAGIC = 0x67616d61, /* of this layout */
+	MODEX_NICS = 16,
+};
+
+/* What a process publishes; read by processes of the same byte order only. */
+struct modex_nic {
+	char name[GAMMA_BTL_NIC_NAME];
+	uint32_t address_len; /* bytes */
+	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
+};
+
+struct modex {
+	uint32_t magic;
+	uint32_t count;
+	uint64_t max_message; /* bytes */
+	struct modex_nic nics[MODEX_NICS];
+};
+
+static size_t modex_len(uint32_t count)
+{
+	return offsetof(struct modex, nics) + count * sizeof(struct modex_nic);
+}
+
+static void fill_modex(struct modex *modex)
+{
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	size_t i;
+
+	memset(modex, 0, sizeof(*modex));
+	modex->magic = MODEX_MAGIC;
+	for (i = 0; i < component->module_count && modex->count < MODEX_NICS; i++) {
+		const struct gamma_btl_port *port = component->modules[i]->port;
+		struct modex_nic *nic = &modex->nics[modex->count];
+
+		if (!component->modules[i]->first)
+			continue;
+		memcpy(nic->name, port->nic, sizeof(nic->name));
+		nic->address_len = (uint32_t) port->address_len;
+		memcpy(nic->address, port->address, port->address_len);
+		modex->max_message = port->max_message;
+		modex->count++;
+	}
+}
+
+int gamma_btl_publish(void)
+{
+	struct modex modex;
+	int rc;
+
+	fill_modex(&modex);
+	OPAL_MODEX_SEND(rc, GAMMA_BTL_MODEX_SCOPE, &mca_btl_gamma_component.super.btl_version,
+			&modex, modex_len(modex.count));
+	return rc;
+}
+
+static bool is_own(const opal_proc_t *proc)
+{
+	const opal_process_name_t own = opal_proc_local_get()->proc_name;
+
+	return own.jobid == proc->proc_name.jobid && own.vpid == proc->proc_name.vpid;
+}
+
+/* False: that process has no gamma, or another one than ours. */
+static bool read_modex(const opal_proc_t *proc, struct modex *modex)
+{
+	size_t len = 0;
+	void *blob = NULL;
+	bool good;
+	int rc;
+
+	if (is_own(proc)) {
+		fill_modex(modex);
+		return true;
+	}
+	OPAL_MODEX_RECV(rc, &mca_btl_gamma_component.super.btl_version, &proc->proc_name, &blob,
+			&len);
+	good = rc == OPAL_SUCCESS && blob && len >= modex_len(0) && len <= sizeof(*modex);
+	if (good) {
+		memset(modex, 0, sizeof(*modex));
+		memcpy(modex, blob, len);
+		good = modex->magic == MODEX_MAGIC && len == modex_len(modex->count);
+	}
+	free(blob);
+	return good;
+}
+
+static const struct modex_nic *named(const struct modex *modex, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < modex->count; i++)
+		if (!strncmp(modex->nics[i].name, name, GAMMA_BTL_NIC_NAME))
+			return &modex->nics[i];
+	return NULL;
+}
+
+/* The NIC in its place among those sorted by name: distance sorts each process's its own way. */
+static uint32_t place(const struct modex *modex, const char *name)
+{
+	uint32_t i, before = 0;
+
+	for (i = 0; i < modex->count; i++)
+		before += strncmp(modex->nics[i].name, name, GAMMA_BTL_NIC_NAME) < 0;
+	return before;
+}
+
+/*
+ * Which of the peer's NICs is on our NIC's network: the one of the same name. Where hosts have no
+ * name in common the NICs go together in the order of their names. Both ends come to the same.
+ */
+static const struct modex_nic *partner(const struct modex *theirs, const char *nic)
+{
+	struct modex ours;
+	uint32_t i;
+
+	fill_modex(&ours);
+	for (i = 0; i < ours.count; i++)
+		if (named(theirs, ours.nics[i].name))
+			return named(theirs, nic);
+	for (i = 0; i < theirs->count; i++)
+		if (place(theirs, theirs->nics[i].name) == place(&ours, nic))
+			return &theirs->nics[i];
+	return NULL;
+}
+
+static uint64_t key_of(opal_process_name_t name)
+{
+	return (uint64_t) name.jobid << 32 | name.vpid;
+}
+
+static struct mca_btl_base_endpoint_t *find(struct gamma_btl_module *module, uint64_t key)
+{
+	void *found = NULL;
+
+	if (opal_hash_table_get_value_uint64(&module->peers, key, &found) != OPAL_SUCCESS)
+		return NULL;
+	return found;
+}
+
+static void free_peer(struct mca_btl_base_endpoint_t *peer)
+{
+	opal_proc_t *proc = peer->proc;
+
+	OBJ_RELEASE(proc);
+	free(peer);
+}
+
+static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module, opal_proc_t *proc,
+						const struct modex_nic *nic)
+{
+	struct mca_btl_base_endpoint_t *peer = calloc(1, sizeof(*peer));
+
+	if (!peer)
+		return NULL;
+	peer->module = module;
+	peer->proc = proc;
+	OBJ_RETAIN(proc);
+	if (fi_av_insert(module->port->av, nic->address, 1, &peer->address, 0, NULL) != 1) {
+		free_peer(peer);
+		return NULL;
+	}
+	return peer;
+}
+
+/* Two threads may have made the same peer: the first one stays. */
+static struct mca_btl_base_endpoint_t *enter(struct gamma_btl_module *module,
+					     struct mca_btl_base_endpoint_t *peer)
+{
+	const uint64_t key = key_of(peer->proc->proc_name);
+	struct mca_btl_base_endpoint_t *other;
+
+	gamma_btl_lock(&module->lock);
+	other = find(module, key);
+	if (!other)
+		opal_hash_table_set_value_uint64(&module->peers, key, peer);
+	gamma_btl_unlock(&module->lock);
+	if (!other)
+		return peer;
+	fi_av_remove(module->port->av, &peer->address, 1, 0);
+	free_peer(peer);
+	return other;
+}
+
+static void tell_other_limit(const opal_proc_t *proc, const struct gamma_btl_module *module,
+			     uint64_t theirs)
+{
+	char *host = gamma_btl_host_of(proc);
+
+	gamma_btl_tell("messages between this host and %s may have %zu bytes here and %llu there.",
+		       "Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
+		       "hosts.",
+		       host, module->port->max_message, (unsigned long long) theirs);
+	free(host);
+}
+
+struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, opal_proc_t *proc)
+{
+	struct mca_btl_base_endpoint_t *peer;
+	const struct modex_nic *nic;
+	struct modex modex;
+
+	gamma_btl_lock(&module->lock);
+	peer = find(module, key_of(proc->proc_name));
+	gamma_btl_unlock(&module->lock);
+	if (peer || !read_modex(proc, &modex))
+		return peer;
+	if (modex.max_message != module->port->max_message) {
+		tell_other_limit(proc, module, modex.max_message);
+		return NULL;
+	}
+	nic = partner(&modex, module->port->nic);
+	peer = nic ? new_peer(module, proc, nic) : NULL;
+	return peer ? enter(module, peer) : NULL;
+}
+
+struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *module,
+						       opal_process_name_t name)
+{
+	struct mca_btl_base_endpoint_t *peer;
+	opal_proc_t *proc;
+
+	gamma_btl_lock(&module->lock);
+	peer = find(module, key_of(name));
+	gamma_btl_unlock(&module->lock);
+	if (peer)
+		return peer;
+	proc = opal_proc_for_name(name);
+	return proc ? gamma_btl_peer(module, proc) : NULL;
+}
+
+int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+			struct mca_btl_base_endpoint_t **peers, opal_bitmap_t *reachable)
+{
+	struct gamma_btl_module *module = gamma_btl_module(btl);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		peers[i] = gamma_btl_peer(module, procs[i]);
+		if (peers[i] && reachable)
+			opal_bitmap_set_bit(reachable, (int) i);
+	}
+	return OPAL_SUCCESS;
+}
+
+int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+			struct mca_btl_base_endpoint_t **peers)
+{
+	struct gamma_btl_module *module = gamma_btl_module(btl);
+	size_t i;
+
+	(void) procs;
+	for (i = 0; i < count; i++) {
+		struct mca_btl_base_endpoint_t *peer = peers[i];
+
+		if (!peer)
+			continue;
+		gamma_btl_lock(&module->lock);
+		opal_hash_table_remove_value_uint64(&module->peers, key_of(peer->proc->proc_name));
+		gamma_btl_unlock(&module->lock);
+		fi_av_remove(module->port->av, &peer->address, 1, 0);
+		free_peer(peer);
+	}
+	return OPAL_SUCCESS;
+}
+
+/* Those that Open MPI has not taken out itself. The address vector is gone. */
+void gamma_btl_drop_peers(struct gamma_btl_module *module)
+{
+	void *peer, *place, *next;
+	uint64_t key;
+
+	if (opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place))
+		return;
+	do {
+		free_peer(peer);
+	} while (!opal_hash_table_get_next_key_uint64(&module->peers, &key, &peer, place, &next) &&
+		 (place = next, true));
+}

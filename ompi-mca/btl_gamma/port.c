@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A port's life: libfabric's objects for one NIC, opened and closed in order. Called by module.c.
+ */
+#include "btl_gamma.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The most that this provider can do first; an older one has less. */
+static const uint64_t capabilities[] = {
+	FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC,
+	FI_MSG | FI_MULTI_RECV | FI_RMA,
+	FI_MSG | FI_MULTI_RECV,
+};
+
+static struct fi_info *query(const char *nic, uint64_t caps)
+{
+	struct fi_info *hints = gamma_btl_hints(nic, caps);
+	struct fi_info *info = NULL;
+
+	if (!hints)
+		return NULL;
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->av_type = FI_AV_TABLE;
+	hints->domain_attr->data_progress =
+		mca_btl_gamma_component.async_progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+	if (fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info))
+		info = NULL;
+	fi_freeinfo(hints);
+	return info;
+}
+
+static int find_info(struct gamma_btl_port *port)
+{
+	size_t i, inject;
+
+	for (i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]) && !port->info; i++)
+		port->info = query(port->nic, capabilities[i]);
+	if (!port->info)
+		return -FI_ENODATA;
+	inject = port->info->tx_attr->inject_size;
+	port->inject_size = inject < GAMMA_BTL_INJECT_MAX ? inject : GAMMA_BTL_INJECT_MAX;
+	return 0;
+}
+
+/* Completions of sends only where asked for: what is injected has none. */
+static int bind_endpoint(struct gamma_btl_port *port)
+{
+	size_t min_multi = port->max_message;
+	int rc;
+
+	rc = fi_ep_bind(port->ep, &port->av->fid, 0);
+	if (!rc)
+		rc = fi_ep_bind(port->ep, &port->cq->fid,
+				FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION);
+	if (!rc)
+		rc = fi_enable(port->ep);
+	if (!rc)
+		rc = fi_setopt(&port->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min_multi,
+			       sizeof(min_multi));
+	if (!rc) {
+		port->address_len = sizeof(port->address);
+		rc = fi_getname(&port->ep->fid, port->address, &port->address_len);
+	}
+	return rc;
+}
+
+static int open_objects(struct gamma_btl_port *port)
+{
+	struct fi_av_attr av = {.type = FI_AV_TABLE};
+	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA};
+	int rc = find_info(port);
+
+	if (!rc)
+		rc = fi_fabric(port->info->fabric_attr, &port->fabric, NULL);
+	if (!rc)
+		rc = fi_domain(port->fabric, port->info, &port->domain, NULL);
+	if (!rc)
+		rc = fi_av_open(port->domain, &av, &port->av, NULL);
+	if (!rc)
+		rc = fi_cq_open(port->domain, &cq, &port->cq, NULL);
+	if (!rc)
+		rc = fi_endpoint(port->domain, port->info, &port->ep, NULL);
+	return rc ? rc : bind_endpoint(port);
+}
+
+/* The endpoint takes its time for what peers have not acknowledged: bounded by FI_GAMMA_LINGER. */
+static void close_objects(struct gamma_btl_port *port)
+{
+	struct fid *order[] = {
+		port->ep ? &port->ep->fid : NULL,         port->cq ? &port->cq->fid : NULL,
+		port->av ? &port->av->fid : NULL,         port->domain ? &port->domain->fid : NULL,
+		port->fabric ? &port->fabric->fid : NULL,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		if (order[i])
+			fi_close(order[i]);
+	if (port->info)
+		fi_freeinfo(port->info);
+}
+
+void gamma_btl_put_port(struct gamma_btl_port *port)
+{
+	if (--port->users)
+		return;
+	close_objects(port);
+	gamma_btl_drop_buffers(port);
+	pthread_mutex_destroy(&port->polling);
+	free(port);
+}
+
+/* With one user. NULL: the user has been told why. */
+struct gamma_btl_port *gamma_btl_open_port(const char *nic, size_t max_message)
+{
+	struct gamma_btl_port *port = calloc(1, sizeof(*port));
+	int rc;
+
+	if (!port)
+		return NULL;
+	port->users = 1;
+	port->max_message = max_message;
+	strcpy(port->nic, nic);
+	pthread_mutex_init(&port->polling, NULL);
+	rc = open_objects(port);
+	if (!rc)
+		return port;
+	gamma_btl_tell("no endpoint can be opened on %s: %s.",
+		       "The provider says more with FI_LOG_LEVEL=warn; fi_pingpong -p gamma tries "
+		       "the same without MPI.",
+		       nic, fi_strerror(-rc));
+	gamma_btl_put_port(port);
+	return NULL;
+}

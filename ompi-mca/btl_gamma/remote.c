@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Remote memory: put, get, atomic operations, and the memory that peers may reach. All are the
+ * provider's own operations; each is over when it has taken effect at the peer.
+ */
+#include "btl_gamma.h"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+
+enum kind { PUT, GET, ATOMIC, FETCH, COMPARE };
+
+/* One operation under way: all that its call had, since it may have to be started again. */
+struct gamma_btl_remote {
+	struct gamma_btl_op op;
+	struct gamma_btl_remote *next; /* while it is free */
+	enum kind kind;
+	void *local;
+	size_t size;      /* bytes, of put and get */
+	uint64_t address; /* at the peer, as libfabric wants it */
+	uint64_t key;
+	uint64_t operand, compare;
+	enum fi_op operation;
+	enum fi_datatype type;
+	mca_btl_base_registration_handle_t *handle;
+	mca_btl_base_rdma_completion_fn_t callback;
+	void *callback_context, *callback_data;
+};
+
+/* Registered memory; Open MPI is given the handle. */
+struct registration {
+	mca_btl_base_registration_handle_t handle;
+	struct fid_mr *mr;
+};
+
+static const uint32_t atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
+				     MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
+				     MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
+				     MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
+				     MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
+
+/* ---- one operation ---- */
+
+static struct gamma_btl_remote *get_remote(struct gamma_btl_module *module)
+{
+	struct gamma_btl_remote *remote;
+
+	gamma_btl_lock(&module->lock);
+	remote = module->free_remotes;
+	if (remote)
+		module->free_remotes = remote->next;
+	gamma_btl_unlock(&module->lock);
+	return remote ? remote : calloc(1, sizeof(*remote));
+}
+
+static void put_remote(struct gamma_btl_module *module, struct gamma_btl_remote *remote)
+{
+	gamma_btl_lock(&module->lock);
+	remote->next = module->free_remotes;
+	module->free_remotes = remote;
+	gamma_btl_unlock(&module->lock);
+}
+
+void gamma_btl_drop_remotes(struct gamma_btl_module *module)
+{
+	struct gamma_btl_remote *remote;
+
+	while ((remote = module->free_remotes)) {
+		module->free_remotes = remote->next;
+		free(remote);
+	}
+}
+
+static int start_access(struct gamma_btl_remote *remote)
+{
+	struct iovec iov = {.iov_base = remote->local, .iov_len = remote->size};
+	struct fi_rma_iov target = {
+		.addr = remote->address, .len = remote->size, .key = remote->key};
+	struct fi_msg_rma message = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = remote->op.peer->address,
+		.rma_iov = &target,
+		.rma_iov_count = 1,
+		.context = &remote->op,
+	};
+	struct fid_ep *ep = remote->op.module->port->ep;
+
+	if (remote->kind == GET)
+		return (int) fi_readmsg(ep, &message, FI_COMPLETION);
+	return (int) fi_writemsg(ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+}
+
+static int start_atomic(struct gamma_btl_remote *remote)
+{
+	struct fi_ioc operand = {.addr = &remote->operand, .count = 1};
+	struct fi_ioc compare = {.addr = &remote->compare, .count = 1};
+	struct fi_ioc result = {.addr = remote->local, .count = 1};
+	struct fi_rma_ioc target = {.addr = remote->address, .count = 1, .key = remote->key};
+	struct fi_msg_atomic message = {
+		.msg_iov = &operand,
+		.iov_count = 1,
+		.addr = remote->op.peer->address,
+		.rma_iov = &target,
+		.rma_iov_count = 1,
+		.datatype = remote->type,
+		.op = remote->operation,
+		.context = &remote->op,
+	};
+	const uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
+	struct fid_ep *ep = remote->op.module->port->ep;
+
+	if (remote->kind == ATOMIC)
+		return (int) fi_atomicmsg(ep, &message, flags);
+	if (remote->kind == FETCH)
+		return (int) fi_fetch_atomicmsg(ep, &message, &result, NULL, 1, flags);
+	return (int) fi_compare_atomicmsg(ep, &message, &compare, NULL, 1, &result, NULL, 1, flags);
+}
+
+static int start_remote(struct gamma_btl_op *op)
+{
+	struct gamma_btl_remote *remote = gamma_btl_container(op, struct gamma_btl_remote, op);
+
+	return remote->kind <= GET ? start_access(remote) : start_atomic(remote);
+}
+
+/* The callback may start the next operation: this one is free before. */
+static void remote_done(struct gamma_btl_op *op, int status)
+{
+	struct gamma_btl_remote *remote = gamma_btl_container(op, struct gamma_btl_remote, op);
+	const struct gamma_btl_remote was = *remote;
+	struct gamma_btl_module *module = op->module;
+
+	put_remote(module, remote);
+	if (was.callback)
+		was.callback(&module->super, was.op.peer, was.local, was.handle,
+			     was.callback_context, was.callback_data, status);
+}
+
+static int launch(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+		  const struct gamma_btl_remote *wanted)
+{
+	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct gamma_btl_remote *remote = get_remote(module);
+	int rc;
+
+	if (!remote)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	*remote = *wanted;
+	remote->op = (struct gamma_btl_op){
+		.module = module, .peer = peer, .start = start_remote, .done = remote_done};
+	rc = gamma_btl_start(&remote->op);
+	if (rc == GAMMA_BTL_STARTED)
+		return OPAL_SUCCESS;
+	put_remote(module, remote);
+	gamma_btl_failed(peer, -rc, NULL);
+	return OPAL_ERROR;
+}
+
+static uint64_t address_at(uint64_t address, const mca_btl_base_registration_handle_t *handle)
+{
+	return address - handle->base;
+}
+
+/* ---- what Open MPI calls ---- */
+
+static int btl_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer, void *local,
+		   uint64_t address, mca_btl_base_registration_handle_t *local_handle,
+		   mca_btl_base_registration_handle_t *handle, size_t size, int flags, int order,
+		   mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
+{
+	const struct gamma_btl_remote wanted = {
+		.kind = PUT,
+		.local = local,
+		.size = size,
+		.address = address_at(address, handle),
+		.key = handle->key,
+		.handle = local_handle,
+		.callback = callback,
+		.callback_context = context,
+		.callback_data = data,
+	};
+
+	(void) flags, (void) order;
+	return launch(btl, peer, &wanted);
+}
+
+static int btl_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer, void *local,
+		   uint64_t address, mca_btl_base_registration_handle_t *local_handle,
+		   mca_btl_base_registration_handle_t *handle, size_t size, int flags, int order,
+		   mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
+{
+	const struct gamma_btl_remote wanted = {
+		.kind = GET,
+		.local = local,
+		.size = size,
+		.address = address_at(address, handle),
+		.key = handle->key,
+		.handle = local_handle,
+		.callback = callback,
+		.callback_context = context,
+		.callback_data = data,
+	};
+
+	(void) flags, (void) order;
+	return launch(btl, peer, &wanted);
+}
+
+/* Minimum and maximum are those of signed numbers, as Open MPI has them. */
+static bool translate(mca_btl_base_atomic_op_t from, int flags, struct gamma_btl_remote *to)
+{
+	static const struct {
+		mca_btl_base_atomic_op_t from;
+		enum fi_op to;
+	} table[] = {
+		{MCA_BTL_ATOMIC_ADD, FI_SUM},
+		{MCA_BTL_ATOMIC_AND, FI_BAND},
+		{MCA_BTL_ATOMIC_OR, FI_BOR},
+		{MCA_BTL_ATOMIC_XOR, FI_BXOR},
+		{MCA_BTL_ATOMIC_SWAP, FI_ATOMIC_WRITE},
+		{MCA_BTL_ATOMIC_MIN, FI_MIN},
+		{MCA_BTL_ATOMIC_MAX, FI_MAX},
+	};
+	size_t i;
+
+	if (flags & MCA_BTL_ATOMIC_FLAG_FLOAT)
+		return false;
+	to->type = flags & MCA_BTL_ATOMIC_FLAG_32BIT ? FI_INT32 : FI_INT64;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].from == from) {
+			to->operation = table[i].to;
+			return true;
+		}
+	return false;
+}
+
+static int btl_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+			 uint64_t address, mca_btl_base_registration_handle_t *handle,
+			 mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+			 mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
+{
+	struct gamma_btl_remote wanted = {
+		.kind = ATOMIC,
+		.address = address_at(address, handle),
+		.key = handle->key,
+		.operand = operand,
+		.callback = callback,
+		.callback_context = context,
+		.callback_data = data,
+	};
+
+	(void) order;
+	if (!translate(op, flags, &wanted))
+		return OPAL_ERR_NOT_SUPPORTED;
+	return launch(btl, peer, &wanted);
+}
+
+static int btl_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+			  void *local, uint64_t address,
+			  mca_btl_base_registration_handle_t *local_handle,
+			  mca_btl_base_registration_handle_t *handle, mca_btl_base_atomic_op_t op,
+			  uint64_t operand, int flags, int order,
+			  mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
+{
+	struct gamma_btl_remote wanted = {
+		.kind = FETCH,
+		.local = local,
+		.address = address_at(address, handle),
+		.key = handle->key,
+		.operand = operand,
+		.handle = local_handle,
+		.callback = callback,
+		.callback_context = context,
+		.callback_data = data,
+	};
+
+	(void) order;
+	if (!translate(op, flags, &wanted))
+		return OPAL_ERR_NOT_SUPPORTED;
+	return launch(btl, peer, &wanted);
+}
+
+static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+			    void *local, uint64_t address,
+			    mca_btl_base_registration_handle_t *local_handle,
+			    mca_btl_base_registration_handle_t *handle, uint64_t compare,
+			    uint64_t value, int flags, int order,
+			    mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
+{
+	const struct gamma_btl_remote wanted = {
+		.kind = COMPARE,
+		.local = local,
+		.address = address_at(address, handle),
+		.key = handle->key,
+		.operand = value,
+		.compare = compare,
+		.operation = FI_CSWAP,
+		.type = flags & MCA_BTL_ATOMIC_FLAG_32BIT ? FI_UINT32 : FI_UINT64,
+		.handle = local_handle,
+		.callback = callback,
+		.callback_context = context,
+		.callback_data = data,
+	};
+
+	(void) order;
+	return launch(btl, peer, &wanted);
+}
+
+/* ---- memory ---- */
+
+static uint64_t access_of(uint32_t flags)
+{
+	uint64_t access = FI_READ | FI_WRITE;
+
+	if (flags & MCA_BTL_REG_FLAG_REMOTE_READ)
+		access |= FI_REMOTE_READ;
+	if (flags & MCA_BTL_REG_FLAG_REMOTE_WRITE)
+		access |= FI_REMOTE_WRITE;
+	if (flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC)
+		access |= FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return access;
+}
+
+static mca_btl_base_registration_handle_t *register_memory(mca_btl_base_module_t *btl,
+							   struct mca_btl_base_endpoint_t *peer,
+							   void *base, size_t size, uint32_t flags)
+{
+	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct registration *registration = malloc(sizeof(*registration));
+	const uint64_t key = __atomic_add_fetch(&module->port->next_key, 1, __ATOMIC_RELAXED);
+
+	(void) peer;
+	if (!registration)
+		return NULL;
+	if (fi_mr_reg(module->port->domain, base, size, access_of(flags), 0, key, 0,
+		      &registration->mr, NULL)) {
+		free(registration);
+		return NULL;
+	}
+	registration->handle.key = fi_mr_key(registration->mr);
+	registration->handle.base =
+		module->port->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? 0 : (uintptr_t) base;
+	return &registration->handle;
+}
+
+static int deregister_memory(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *handle)
+{
+	struct registration *registration =
+		gamma_btl_container(handle, struct registration, handle);
+
+	(void) btl;
+	fi_close(&registration->mr->fid);
+	free(registration);
+	return OPAL_SUCCESS;
+}
+
+/* ---- what is offered ---- */
+
+void gamma_btl_offer_remote(mca_btl_base_module_t *btl)
+{
+	btl->btl_put = btl_put;
+	btl->btl_get = btl_get;
+	btl->btl_atomic_op = btl_atomic_op;
+	btl->btl_atomic_fop = btl_atomic_fop;
+	btl->btl_atomic_cswap = btl_atomic_cswap;
+	btl->btl_atomic_flags = atomic_flags;
+	btl->btl_register_mem = register_memory;
+	btl->btl_deregister_mem = deregister_memory;
+	btl->btl_registration_handle_size = sizeof(mca_btl_base_registration_handle_t);
+	/* Memory on this side needs no registration, of whatever size. */
+	btl->btl_put_local_registration_threshold = SIZE_MAX;
+	btl->btl_get_local_registration_threshold = SIZE_MAX;
+}
+
+uint32_t gamma_btl_remote_flags(uint64_t caps)
+{
+	uint32_t flags = 0;
+
+	if (caps & FI_RMA)
+		flags |= MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_GET;
+#ifdef MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
+	if (caps & FI_RMA)
+		flags |= MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION;
+#endif
+	if (caps & FI_ATOMIC)
+		flags |= MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
+	return flags;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What users are told: once, by one process of a host, with the cause and what to do about it.
+ * Called by whoever finds that something cannot work.
+ */
+#include "btl_gamma.h"
+
+#include <rdma/fi_errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RULE "--------------------------------------------------------------------------"
+
+enum { TEXT_MAX = 1024 }; /* bytes */
+
+/* CURE is a text, CAUSE a format: the numbers belong to what was found. */
+void gamma_btl_tell(const char *cause, const char *cure, ...)
+{
+	char text[TEXT_MAX];
+	va_list arguments;
+
+	if (!gamma_btl_named() || opal_process_info.my_local_rank)
+		return;
+	va_start(arguments, cure);
+	vsnprintf(text, sizeof(text), cause, arguments);
+	va_end(arguments);
+	opal_output(0, "\n" RULE "\nThe BTL gamma is not used on %s:\n%s\n\n%s\n" RULE,
+		    opal_process_info.nodename, text, cure);
+}
+
+static const char *cure_of(int error)
+{
+	switch (error) {
+	case FI_ETIMEDOUT:
+	case FI_EHOSTUNREACH:
+		return "Is the host up, its cable plugged, and its NIC on the same Ethernet "
+		       "segment? "
+		       "gammaping from here to it tells which step fails. Who has to wait longer "
+		       "raises btl_gamma_peer_timeout.";
+	case FI_ECONNREFUSED:
+	case FI_ECONNRESET:
+	case FI_ECONNABORTED:
+	case FI_ENOTCONN:
+		return "The process there has ended: look for what it, or the kernel of its host, "
+		       "said last.";
+	default:
+		return "FI_LOG_LEVEL=warn makes the provider say more.";
+	}
+}
+
+static void end_job(struct mca_btl_base_endpoint_t *peer, char *text)
+{
+	struct gamma_btl_module *module = peer->module;
+
+	if (module->error_cb)
+		module->error_cb(&module->super, MCA_BTL_ERROR_FLAGS_FATAL, peer->proc, text);
+}
+
+void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const char *provider_text)
+{
+	char text[TEXT_MAX];
+	char *host;
+
+	if (__atomic_exchange_n(&peer->failed, true, __ATOMIC_RELAXED))
+		return;
+	host = gamma_btl_host_of(peer->proc);
+	snprintf(text, sizeof(text), "btl_gamma: rank %u on %s cannot be reached through %s: %s",
+		 (unsigned int) peer->proc->proc_name.vpid, host ? host : "an unknown host",
+		 peer->module->port->nic, provider_text ? provider_text : fi_strerror(error));
+	free(host);
+	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
+	end_job(peer, text);
+}

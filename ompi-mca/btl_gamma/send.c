@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Messages on their way out. What fits is injected, copied by the provider and over at once; the
+ * rest leaves from where it is and is over when the provider says so.
+ */
+#include "btl_gamma.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+static struct gamma_btl_fragment *fragment_of(struct gamma_btl_op *op)
+{
+	return gamma_btl_container(op, struct gamma_btl_fragment, op);
+}
+
+static size_t copied_len(const struct gamma_btl_fragment *fragment)
+{
+	return sizeof(fragment->header) + fragment->segments[0].seg_len;
+}
+
+static bool can_inject(const struct gamma_btl_fragment *fragment)
+{
+	return fragment->base.des_segment_count == 1 &&
+	       copied_len(fragment) <= fragment->op.module->port->inject_size;
+}
+
+static int start_message(struct gamma_btl_op *op)
+{
+	struct gamma_btl_fragment *fragment = fragment_of(op);
+	struct iovec iov[2] = {
+		{.iov_base = &fragment->header, .iov_len = copied_len(fragment)},
+		{.iov_base = fragment->segments[1].seg_addr.pval,
+		 .iov_len = fragment->segments[1].seg_len},
+	};
+	struct fi_msg message = {
+		.msg_iov = iov,
+		.iov_count = fragment->base.des_segment_count,
+		.addr = op->peer->address,
+		.context = op,
+	};
+	ssize_t rc;
+
+	if (can_inject(fragment)) {
+		rc = fi_inject(op->module->port->ep, &fragment->header, iov[0].iov_len,
+			       message.addr);
+		return rc ? (int) rc : GAMMA_BTL_FINISHED;
+	}
+	return (int) fi_sendmsg(op->module->port->ep, &message, FI_COMPLETION);
+}
+
+/* The callback may free the fragment or send it again: nothing of it is used after, unless ours. */
+static void finish(struct gamma_btl_fragment *fragment, int status)
+{
+	mca_btl_base_module_t *btl = &fragment->op.module->super;
+	mca_btl_base_descriptor_t *descriptor = &fragment->base;
+	const uint32_t flags = descriptor->des_flags;
+
+	if (descriptor->des_cbfunc && flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)
+		descriptor->des_cbfunc(btl, fragment->op.peer, descriptor, status);
+	if (flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)
+		gamma_btl_free(btl, descriptor);
+}
+
+static void message_done(struct gamma_btl_op *op, int status)
+{
+	finish(fragment_of(op), status);
+}
+
+int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+		   mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag)
+{
+	struct gamma_btl_fragment *fragment =
+		gamma_btl_container(descriptor, struct gamma_btl_fragment, base);
+	struct gamma_btl_op *op = &fragment->op;
+	int rc;
+
+	(void) btl;
+	op->peer = peer;
+	op->start = start_message;
+	op->done = message_done;
+	fragment->header.tag = tag;
+	if (can_inject(fragment) && start_message(op) == GAMMA_BTL_FINISHED) {
+		finish(fragment, OPAL_SUCCESS);
+		return 1;
+	}
+	/* From here on it is over later, and who has a callback waits for it. */
+	descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+	rc = gamma_btl_start(op);
+	if (rc < 0) {
+		gamma_btl_failed(peer, -rc, NULL);
+		return OPAL_ERROR;
+	}
+	if (rc == GAMMA_BTL_FINISHED)
+		finish(fragment, OPAL_SUCCESS);
+	return OPAL_SUCCESS;
+}
+
+/* False: the data were not to be had in one go. */
+static bool put_together(unsigned char *to, opal_process_name_t sender, mca_btl_base_tag_t tag,
+			 const void *header, size_t header_size, struct opal_convertor_t *convertor,
+			 size_t payload_size)
+{
+	struct gamma_btl_header front = {.sender = sender, .tag = tag};
+	struct iovec iov = {.iov_len = payload_size};
+	size_t len = payload_size;
+	uint32_t iov_count = 1;
+
+	memcpy(to, &front, sizeof(front));
+	memcpy(to + sizeof(front), header, header_size);
+	iov.iov_base = to + sizeof(front) + header_size;
+	if (!payload_size)
+		return true;
+	return opal_convertor_pack(convertor, &iov, &iov_count, &len) >= 0 && len == payload_size;
+}
+
+/* The same without a fragment, for what can be injected. */
+int gamma_btl_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+		    struct opal_convertor_t *convertor, void *header, size_t header_size,
+		    size_t payload_size, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
+		    mca_btl_base_descriptor_t **descriptor)
+{
+	struct gamma_btl_module *module = gamma_btl_module(btl);
+	const size_t len = sizeof(struct gamma_btl_header) + header_size + payload_size;
+	unsigned char message[GAMMA_BTL_INJECT_MAX];
+	size_t position = 0;
+
+	if (len <= module->port->inject_size && !module->waiting.count) {
+		if (payload_size)
+			position = convertor->bConverted;
+		if (put_together(message, opal_proc_local_get()->proc_name, tag, header,
+				 header_size, convertor, payload_size) &&
+		    !fi_inject(module->port->ep, message, len, peer->address))
+			return OPAL_SUCCESS;
+		/* The caller packs the data again. */
+		if (payload_size)
+			opal_convertor_set_position(convertor, &position);
+	}
+	if (descriptor)
+		*descriptor = gamma_btl_alloc(btl, peer, order, header_size + payload_size, flags);
+	return OPAL_ERR_RESOURCE_BUSY;
+}
