@@ -66,7 +66,7 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 /* The same with an operation on the peer's memory. See gamma_remote_post. */
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			  struct gamma_send *send, struct gamma_remote *remote);
-/* A region, as struct gamma_reached names it, is about to be closed: nothing reads it after this. */
+/* A region, as struct gamma_reached names it, is about to be closed: nothing reads it any more. */
 void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region);
 /* Sends a best-effort message: 0, -EAGAIN (the link is full), -EMSGSIZE. */
 int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,

@@ -62,7 +62,8 @@ struct gamma_link {
 int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
 
 /* Takes so many ports in a row, the first at *port (0: a random free one): 0, or as above. */
-int gamma_port_claim_row(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, unsigned count, int *fds);
+int gamma_port_claim_row(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, unsigned count,
+			 int *fds);
 
 struct sockaddr_un;
 unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct sockaddr_un *name);

@@ -237,7 +237,7 @@ void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int 
 bool gamma_message_offers(const struct gamma_flow *flow);
 /* Bytes up to which a message to it is sent before its receiver has a buffer. */
 uint64_t gamma_message_eager(const struct gamma_flow *flow);
-/* The ANNOUNCE that is made next tells the place; that it says so; that it does not hold any more. */
+/* The ANNOUNCE made next tells the place; that it says so; that it does not hold any more. */
 void gamma_message_offer(struct gamma_flow *flow, struct gamma_send *send);
 void gamma_message_offer_content(const struct gamma_send *send, struct gamma_content *content);
 void gamma_message_withdraw(struct gamma_send *send);

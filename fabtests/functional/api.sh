@@ -40,8 +40,8 @@ ended_badly() { # SCENARIO
 		not_ok "$1: the programs' end" "$work/server.out" "$work/client.out"
 }
 
-# A failed test ends both programs: the others are run by new ones. A list may take a second for each
-# test, and a minute for one that hangs.
+# A failed test ends both programs: the others are run by new ones. A list may take a second for
+# each test, and a minute for one that hangs.
 run() { # SCENARIO TEST...
 	local scenario=$1 tests=("${@:2}") failed_before=$failed
 	rm -f "$work/stats"

@@ -71,7 +71,8 @@ int gamma_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fi
 	return -FI_ENOSYS;
 }
 
-int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context)
+int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+		   void *context)
 {
 	(void) domain, (void) info, (void) sep, (void) context;
 	return -FI_ENOSYS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/link/samehost.c, outbox.c and inbox.c: two ports of this process's own, no network. */
+/* Unit tests of common/link/samehost.c, outbox.c and inbox.c: two ports of this process. */
 #include "unit.h"
 
 #include <errno.h>

@@ -36,8 +36,8 @@
 #define TAG_FORMAT_NUMBERED 3
 
 /*
- * All operations to a peer take effect there in the order of their calls. Of the data, a long read's
- * bytes may be those of a later write: see max_order_war_size.
+ * All operations to a peer take effect there in the order of their calls. Of the data, a long
+ * read's bytes may be those of a later write: see max_order_war_size.
  */
 #define ORDER                                                                                      \
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \

@@ -63,7 +63,7 @@ struct gamma_rx {
 /* A best-effort message that no receive was posted for. */
 struct gamma_kept_datagram;
 
-/* Posted receives, and the messages that wait for some: an endpoint's own, or what several share. */
+/* Posted receives, and the messages that wait for some: an endpoint's own, or shared. */
 struct gamma_rx_ctx {
 	struct gamma_domain *domain;
 	struct gamma_ep *ep; /* whose own it is; NULL: shared */
