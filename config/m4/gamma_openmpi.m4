@@ -14,12 +14,16 @@ AC_DEFUN([_GAMMA_OPENMPI_COMPILES], [
 	AC_MSG_CHECKING([whether a component for it compiles])
 	gamma_save_CPPFLAGS=$CPPFLAGS gamma_save_CFLAGS=$CFLAGS
 	gamma_save_LDFLAGS=$LDFLAGS gamma_save_LIBS=$LIBS
-	CPPFLAGS="$OPENMPI_CPPFLAGS $CPPFLAGS" CFLAGS="$CFLAGS $OPENMPI_CFLAGS"
+	CPPFLAGS="$OPENMPI_CPPFLAGS -idirafter $srcdir/ompi-mca/btl_gamma/compat $CPPFLAGS"
+	CFLAGS="$CFLAGS $OPENMPI_CFLAGS"
 	LDFLAGS="$LDFLAGS $OPENMPI_LDFLAGS" LIBS="$OPENMPI_LIBS $LIBS"
 	AC_LINK_IFELSE([AC_LANG_PROGRAM([[
 		#include "opal_config.h"
 		#include "opal/mca/btl/btl.h"
 		#include "opal/mca/btl/base/base.h"
+		#if OPAL_MAJOR_VERSION >= 5
+		#include "opal/mca/pmix/pmix-internal.h"
+		#endif
 		#if OPAL_MAJOR_VERSION < 4 || (OPAL_MAJOR_VERSION == 4 && OPAL_MINOR_VERSION < 1)
 		#error too old
 		#endif
@@ -58,6 +62,11 @@ AC_DEFUN([_GAMMA_OPENMPI_FLAGS], [
 		[OPENMPI_CFLAGS=])
 	OPENMPI_LDFLAGS="`_GAMMA_SHOWME([libdirs], [-L])`-L`_GAMMA_OMPI_INFO([path:libdir])`"
 	OPENMPI_LIBS="-lopen-pal"
+	# Since 5.0 components call PMIx themselves.
+	AS_CASE([$openmpi_version], [4.*], [], [
+		OPENMPI_CPPFLAGS="$OPENMPI_CPPFLAGS `$PKG_CONFIG --cflags-only-I pmix 2>/dev/null | sed 's/-I/-isystem /g'`"
+		OPENMPI_LIBS="$OPENMPI_LIBS `$PKG_CONFIG --libs pmix 2>/dev/null || echo -lpmix`"
+	])
 ])
 
 AC_DEFUN([GAMMA_CHECK_OPENMPI], [
