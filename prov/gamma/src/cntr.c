@@ -161,10 +161,9 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_GETWAIT:
-		return get_wait(cntr, arg);
+		return arg ? get_wait(cntr, arg) : -FI_EINVAL;
 	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *) arg = cntr->wait_obj;
-		return 0;
+		return gamma_tell_wait_obj(cntr->wait_obj, arg);
 	default:
 		return -FI_ENOSYS;
 	}

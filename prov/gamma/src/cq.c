@@ -341,10 +341,9 @@ static int cq_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_GETWAIT:
-		return get_wait(cq, arg);
+		return arg ? get_wait(cq, arg) : -FI_EINVAL;
 	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *) arg = cq->wait_obj;
-		return 0;
+		return gamma_tell_wait_obj(cq->wait_obj, arg);
 	default:
 		return -FI_ENOSYS;
 	}

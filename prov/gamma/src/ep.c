@@ -448,10 +448,13 @@ static struct fi_ops_ep ep_ops = {
 static int ep_getname(struct fid *fid, void *addr, size_t *len)
 {
 	const struct gamma_ep *ep = ep_of(fid);
-	size_t room = *len;
+	size_t room;
 
+	if (!len)
+		return -FI_EINVAL;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
+	room = *len;
 	*len = GAMMA_ADDR_LEN;
 	if (room && addr)
 		memcpy(addr, gamma_endpoint_addr(ep->endpoint), gamma_min(room, GAMMA_ADDR_LEN));
@@ -465,7 +468,7 @@ static int ep_setname(struct fid *fid, void *addr, size_t len)
 
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (len < GAMMA_ADDR_LEN || memcmp(wanted->mac, ep->domain->nic.mac, GAMMA_MAC_LEN))
+	if (!wanted || len < GAMMA_ADDR_LEN || memcmp(wanted->mac, ep->domain->nic.mac, GAMMA_MAC_LEN))
 		return -FI_EINVAL;
 	ep->port = ntohs(wanted->port);
 	return 0;
@@ -523,17 +526,19 @@ static struct fi_ops alias_fid_ops = {
 static int make_alias(struct gamma_ep_handle *handle, struct fi_alias *alias)
 {
 	struct gamma_ep_handle *made;
-	bool tx = alias->flags & FI_TRANSMIT;
-	bool rx = alias->flags & FI_RECV;
+	int ret;
 
-	if (tx == rx)
+	if (!alias || !alias->fid)
 		return -FI_EINVAL;
+	ret = gamma_check_op_flags(alias->flags);
+	if (ret)
+		return ret;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -FI_ENOMEM;
 	*made = *handle;
 	made->fid.fid.ops = &alias_fid_ops;
-	if (tx)
+	if (alias->flags & FI_TRANSMIT)
 		made->tx_flags = alias->flags & ~FI_TRANSMIT;
 	else
 		made->rx_flags = alias->flags & ~FI_RECV;

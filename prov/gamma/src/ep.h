@@ -374,6 +374,8 @@ int gamma_rx_getopt(const struct gamma_rx_ctx *rx_ctx, int level, int option, vo
 		    size_t *len);
 int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
 		    size_t len);
+/* Default flags of one direction, which FI_TRANSMIT or FI_RECV among them names. */
+int gamma_check_op_flags(uint64_t flags);
 /* FI_GETOPSFLAG, FI_SETOPSFLAG */
 int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags);
 

@@ -234,21 +234,25 @@ static const char *eq_strerror(struct fid_eq *eq, int prov_errno, const void *er
 
 /* ---- opening and closing ---- */
 
+static int get_wait(const struct gamma_eq *eq, int *fd)
+{
+	if (eq->wait_set)
+		return gamma_wait_get_fd(eq->wait_set, fd);
+	if (eq->event_fd < 0)
+		return -FI_ENODATA;
+	*fd = eq->event_fd;
+	return 0;
+}
+
 static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct gamma_eq *eq = gamma_container_of(fid, struct gamma_eq, eq_fid.fid);
 
 	switch (command) {
 	case FI_GETWAIT:
-		if (eq->wait_set)
-			return gamma_wait_get_fd(eq->wait_set, arg);
-		if (eq->event_fd < 0)
-			return -FI_ENODATA;
-		*(int *) arg = eq->event_fd;
-		return 0;
+		return arg ? get_wait(eq, arg) : -FI_EINVAL;
 	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *) arg = eq->wait_obj;
-		return 0;
+		return gamma_tell_wait_obj(eq->wait_obj, arg);
 	default:
 		return -FI_ENOSYS;
 	}
@@ -326,12 +330,16 @@ int gamma_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct
 		  void *context)
 {
 	struct fi_eq_attr none = {.wait_obj = FI_WAIT_NONE};
-	struct gamma_eq *eq = calloc(1, sizeof(*eq));
+	struct gamma_eq *eq;
 	int ret;
 
+	attr = attr ? attr : &none;
+	/* FI_AFFINITY is about interrupts, of which events have none. */
+	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
+		return -FI_EBADFLAGS;
+	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
-	attr = attr ? attr : &none;
 	eq->fabric = gamma_container_of(fabric_fid, struct gamma_fabric, fabric_fid);
 	eq->flags = attr->flags;
 	eq->wait_obj = attr->wait_obj;

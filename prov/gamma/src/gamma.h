@@ -496,6 +496,8 @@ void gamma_wait_signal(struct gamma_wait *wait);
 int gamma_wait_attach(struct fid_wait *wait_fid, struct fid *fid, struct gamma_wait **wait);
 void gamma_wait_detach(struct gamma_wait *wait, struct fid *fid);
 int gamma_wait_get_fd(struct gamma_wait *wait, int *fd);
+/* FI_GETWAITOBJ of any of them. */
+int gamma_tell_wait_obj(enum fi_wait_obj obj, enum fi_wait_obj *place);
 
 /* ---- ep.c and its operations ---- */
 int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,

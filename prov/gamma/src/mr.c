@@ -52,15 +52,17 @@ static int mr_close(struct fid *fid)
 static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct gamma_mr *mr = gamma_container_of(fid, struct gamma_mr, mr_fid.fid);
+	struct gamma_cntr *cntr;
 
 	if (other->fclass == FI_CLASS_EP)
 		return flags ? -FI_EBADFLAGS : 0;
-	if (other->fclass != FI_CLASS_CNTR || mr->cntr)
+	cntr = gamma_container_of(other, struct gamma_cntr, cntr_fid.fid);
+	if (other->fclass != FI_CLASS_CNTR || mr->cntr || cntr->domain != mr->domain)
 		return -FI_EINVAL;
 	if (flags & ~(FI_REMOTE_WRITE | FI_REMOTE_READ))
 		return -FI_EBADFLAGS;
 	gamma_domain_lock(mr->domain);
-	mr->cntr = gamma_container_of(other, struct gamma_cntr, cntr_fid.fid);
+	mr->cntr = cntr;
 	mr->cntr_flags = flags;
 	mr->domain->counted_mrs++;
 	gamma_ref(&mr->cntr->refs);
@@ -138,7 +140,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	struct gamma_mr *mr;
 	int ret;
 
-	if (fid->fclass != FI_CLASS_DOMAIN)
+	if (fid->fclass != FI_CLASS_DOMAIN || !attr)
 		return -FI_EINVAL;
 	ret = check_attr(domain->fabric->api_version, attr, flags);
 	if (ret)

@@ -38,18 +38,36 @@ int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const vo
 	return 0;
 }
 
+/* What the calls without flags may be told beforehand: as the *msg calls take it. */
+#define TX_DEFAULTS                                                                                \
+	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE |            \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER | \
+	 FI_MULTICAST)
+#define RX_DEFAULTS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_TRIGGER)
+
+int gamma_check_op_flags(uint64_t flags)
+{
+	bool tx = flags & FI_TRANSMIT;
+	bool rx = flags & FI_RECV;
+
+	if (tx == rx)
+		return -FI_EINVAL;
+	if (flags & ~(tx ? FI_TRANSMIT | TX_DEFAULTS : FI_RECV | RX_DEFAULTS))
+		return -FI_EBADFLAGS;
+	return 0;
+}
+
 int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags)
 {
-	bool tx, rx;
 	uint64_t *own;
+	int ret;
 
 	if (!flags)
 		return -FI_EINVAL;
-	tx = *flags & FI_TRANSMIT;
-	rx = *flags & FI_RECV;
-	if (tx == rx)
-		return -FI_EINVAL;
-	own = tx ? &handle->tx_flags : &handle->rx_flags;
+	ret = gamma_check_op_flags(*flags);
+	if (ret)
+		return ret;
+	own = *flags & FI_TRANSMIT ? &handle->tx_flags : &handle->rx_flags;
 	if (set)
 		*own = *flags & ~(FI_TRANSMIT | FI_RECV);
 	else

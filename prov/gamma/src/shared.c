@@ -34,9 +34,11 @@ static int srx_close(struct fid *fid)
 
 	if (gamma_in_use(&srx->refs))
 		return -FI_EBUSY;
+	gamma_domain_lock(domain);
 	gamma_work_drop(domain, &srx->handle);
 	gamma_match_drop(&srx->rx);
 	gamma_dgram_drop(&srx->rx);
+	gamma_domain_unlock(domain);
 	gamma_rx_ctx_fini(&srx->rx);
 	gamma_unref(&domain->refs);
 	free(srx);

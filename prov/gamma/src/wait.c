@@ -129,6 +129,14 @@ static void quiet(struct gamma_wait *wait)
 		__atomic_store_n(&wait->signalled, false, __ATOMIC_RELEASE);
 }
 
+int gamma_tell_wait_obj(enum fi_wait_obj obj, enum fi_wait_obj *place)
+{
+	if (!place)
+		return -FI_EINVAL;
+	*place = obj;
+	return 0;
+}
+
 int gamma_wait_get_fd(struct gamma_wait *wait, int *fd)
 {
 	*fd = wait->epoll_fd;
@@ -263,10 +271,9 @@ static int wait_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_GETWAIT:
-		return gamma_wait_get_fd(wait, arg);
+		return arg ? gamma_wait_get_fd(wait, arg) : -FI_EINVAL;
 	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *) arg = wait->wait_obj;
-		return 0;
+		return gamma_tell_wait_obj(wait->wait_obj, arg);
 	default:
 		return -FI_ENOSYS;
 	}
@@ -310,6 +317,8 @@ static struct fi_ops_wait wait_ops = {
 
 static int check_wait_attr(const struct fi_wait_attr *attr)
 {
+	if (!attr)
+		return -FI_EINVAL;
 	if (attr->flags)
 		return -FI_EBADFLAGS;
 	switch (attr->wait_obj) {
