@@ -4,7 +4,7 @@
 # Open MPI's component: mpirun --mca btl gamma, alone and with others beside it, across hosts and on
 # one, under loss, and with a rank that is killed; that nobody is moved who did not ask; and what
 # configure and the component say where they cannot work. Functions are called through check:
-# shellcheck disable=SC2317,SC2054
+# shellcheck disable=SC2016,SC2317,SC2054
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=mpi.sh
@@ -15,6 +15,7 @@ component=$abs_top_builddir/.libs/mca_btl_gamma.so
 [ -e "$component" ] || skip "the component for Open MPI is not built"
 # The component was built for one Open MPI, and is run with that.
 ompi_info=$(sed -n 's/^OMPI_INFO = //p' "$abs_top_builddir/Makefile")
+mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
 gamma_setup_env
 case ${gamma_env[*]} in
 *SAN_OPTIONS*) skip "Open MPI's own code does not run under the sanitizers" ;;
@@ -120,7 +121,17 @@ killed() {
 	told 60 node01,node02 3 python3 "$work/kill.py"
 }
 
+# Nobody but root may open packet sockets: the lab gives labuser the capability for it.
+ordinary_user() {
+	lab mpirun -np 2 --mca btl gamma sh -c 'echo "$(uname -n) $(id -un)"' | sort >"$work/who" &&
+		[ "$(tr '\n' ' ' <"$work/who")" = "node01 labuser node02 labuser " ] || return 1
+	"$mpicc" -o "$shared/mpi_pingpong" "$top_srcdir/fabtests/benchmarks/mpi_pingpong.c" &&
+		chmod 755 "$shared/mpi_pingpong" &&
+		lab mpirun -np 2 --mca btl gamma "$shared/mpi_pingpong"
+}
+
 lab_up 2
+shared=/run/gamma-lab/$lab_name/shared
 mpi_use openmpi4 || skip "$mpi_missing"
 mpi_env+=("OMPI_MCA_mca_base_component_path=$(dirname "$component"):$(
 	"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')")
@@ -145,6 +156,7 @@ check "NICs chosen by name, address and network" chosen_nic
 check_fails "no such NIC: the cause and the NICs there are" 'The provider has: gam0' no_such_nic
 check_fails "no provider: the cause" 'finds no usable NIC' no_provider
 check "1 % loss" under_loss
+check "an ordinary user" ordinary_user
 check_fails "a killed rank ends the job" 'signal 9' killed
 
 finish

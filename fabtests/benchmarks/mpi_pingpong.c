@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Ping-pong between two MPI processes: for each size of message the time one way. Built with an MPI
+ * library's mpicc and started by its mpirun; the demonstration compares transports with it.
+ *
+ *	mpicc -O2 -o mpi_pingpong mpi_pingpong.c && mpirun -np 2 ./mpi_pingpong
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	ROUNDS = 9,       /* of which the median counts: the machine's mood changes */
+	BYTES = 2 << 20,  /* sent in a round each way, about */
+	TURNS_MAX = 1000, /* of a round */
+};
+
+static const int sizes[] = {0, 64, 1024, 4096, 16384, 65536, 1048576};
+
+static int turns_of(int size)
+{
+	int turns = BYTES / (size + 1) + 4;
+
+	return turns < TURNS_MAX ? turns : TURNS_MAX;
+}
+
+/* In us, one way. */
+static double round_trip(char *buffer, int size, int rank)
+{
+	const int peer = !rank, turns = turns_of(size);
+	double begin = MPI_Wtime();
+	int turn;
+
+	for (turn = 0; turn < turns; turn++) {
+		if (!rank)
+			MPI_Send(buffer, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+		MPI_Recv(buffer, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (rank)
+			MPI_Send(buffer, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+	}
+	return (MPI_Wtime() - begin) / turns / 2 * 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double one = *(const double *) a, other = *(const double *) b;
+
+	return (one > other) - (one < other);
+}
+
+static double median(char *buffer, int size, int rank)
+{
+	double times[ROUNDS];
+	int i;
+
+	round_trip(buffer, size, rank);
+	for (i = 0; i < ROUNDS; i++)
+		times[i] = round_trip(buffer, size, rank);
+	qsort(times, ROUNDS, sizeof(times[0]), compare);
+	return times[ROUNDS / 2];
+}
+
+int main(int argc, char **argv)
+{
+	const size_t count = sizeof(sizes) / sizeof(sizes[0]);
+	char *buffer = calloc(1, (size_t) sizes[count - 1]);
+	int rank, ranks;
+	size_t i;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (ranks != 2 || !buffer) {
+		fprintf(stderr, "mpi_pingpong: two processes, please\n");
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	for (i = 0; i < count; i++) {
+		const double us = median(buffer, sizes[i], rank);
+
+		if (!rank)
+			printf("%d %.2f\n", sizes[i], us);
+	}
+	free(buffer);
+	MPI_Finalize();
+	return 0;
+}
