@@ -144,8 +144,10 @@ gamma_setup_env() {
 			"ASAN_OPTIONS=detect_leaks=0")
 	elif grep -q __tsan_init "$found/libgamma-fi.so"; then
 		# A race ends the process: a test fails.
+		local options=halt_on_error=1:die_after_fork=0
+		options+=:suppressions=$top_srcdir/fabtests/functional/tsan.supp
 		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libtsan.so)"
-			"TSAN_OPTIONS=halt_on_error=1:die_after_fork=0")
+			"TSAN_OPTIONS=$options")
 	fi
 }
 

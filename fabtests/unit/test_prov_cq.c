@@ -180,6 +180,26 @@ static void error__text_in_our_buffer_or_the_callers(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
+/* Whoever uses one entry for all errors hands in what the last one left there. */
+static void error__entry_used_again(void **state)
+{
+	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
+	struct fi_cq_err_entry error = {0};
+	char text[64], should[64];
+
+	for (uintptr_t i = 1; i <= 4; i++) {
+		snprintf(should, sizeof(should), "pc%03u is silent", (unsigned) i);
+		put_error(cq, i, FI_EHOSTUNREACH, should);
+	}
+	for (uintptr_t i = 1; i <= 4; i++) {
+		snprintf(should, sizeof(should), "pc%03u is silent", (unsigned) i);
+		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+		assert_string_equal(fi_cq_strerror(cq, error.prov_errno, error.err_data, text,
+						   sizeof(text)), should);
+	}
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
 static void error__old_structure_is_not_overrun(void **state)
 {
 	struct fake *fake = fake_open(FI_VERSION(1, 4), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
@@ -574,6 +594,7 @@ int main(void)
 		TEST(read__moves_the_domain_only_if_empty),
 		TEST(error__comes_after_successes),
 		TEST(error__text_in_our_buffer_or_the_callers),
+		TEST(error__entry_used_again),
 		cmocka_unit_test(error__old_structure_is_not_overrun),
 		TEST(error__unknown_source_is_its_address),
 		TEST(sread__without_wait_object),

@@ -251,15 +251,17 @@ static int cq_signal(struct fid_cq *cq_fid)
 
 /*
  * err_data goes into the caller's buffer if there is one, as far as it fits; else the caller
- * gets ours until the next read. Before version 1.5 err_data_size was not in the structure.
+ * gets ours until the next read; an entry that is used again and still names ours has none.
+ * Before version 1.5 err_data_size was not in the structure.
  */
 static void give_err_data(const struct gamma_cq *cq, struct gamma_cq_error *error,
 			  struct fi_cq_err_entry *entry)
 {
 	bool sized = FI_VERSION_GE(cq->domain->fabric->api_version, FI_VERSION(1, 5));
+	bool ours = cq->last_error && entry->err_data == cq->last_error->data;
 	size_t len = error->data_len;
 
-	if (!sized || !entry->err_data || !entry->err_data_size) {
+	if (!sized || ours || !entry->err_data || !entry->err_data_size) {
 		entry->err_data = len ? error->data : NULL;
 		if (sized)
 			entry->err_data_size = len;
