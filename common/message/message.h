@@ -189,6 +189,8 @@ void gamma_message_init(struct gamma_flow *flow);
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
 /* Puts a send into the queue as it is when nothing of it has been sent. */
 void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send);
+/* Ends a send with -ECANCELED if nothing of it has been sent. False: it is too late. */
+bool gamma_message_cancel(struct gamma_send *send);
 /* Whether frames wait to be made. */
 bool gamma_message_waiting(const struct gamma_flow *flow);
 /* An ACCEPT, CUT or FAILED frame, to be sent later: memory for it, freed by free(), or NULL. */

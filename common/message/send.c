@@ -99,6 +99,27 @@ int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
 	return 0;
 }
 
+static bool has_begun(const struct gamma_send *send)
+{
+	const struct gamma_remote *remote = send->remote;
+
+	return send->state != GAMMA_SEND_QUEUED || send->made || send->flying ||
+	       (remote && (remote->made || remote->segment));
+}
+
+bool gamma_message_cancel(struct gamma_send *send)
+{
+	struct gamma_flow *flow = send->flow;
+
+	if (has_begun(send))
+		return false;
+	gamma_message_finish(flow, send, -ECANCELED);
+	/* A fence may be gone from the way of those behind it. */
+	if (gamma_message_waiting(flow))
+		gamma_flow_ready(flow);
+	return true;
+}
+
 bool gamma_message_waiting(const struct gamma_flow *flow)
 {
 	const struct gamma_message_state *m = &flow->messages;

@@ -233,6 +233,52 @@ static void content__longest_message_into_a_small_receive(void **state)
 	assert_int_equal(net->nodes[1].placed, 5000);
 }
 
+/* ---- taken back ---- */
+
+/* What has left cannot be; what has not never arrives, and those around it do. */
+static void cancel__only_what_has_not_begun(void **state)
+{
+	struct outgoing *first, *second, *third;
+
+	(void) state;
+	net->lawless = true; /* a number is left out */
+	first = net_send(net, 0, 1, 50000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 10 * US);
+	assert_false(gamma_message_cancel(&first->send)); /* announced */
+	second = net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	third = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	assert_true(gamma_message_cancel(&second->send));
+	assert_true(second->done);
+	assert_int_equal(second->error, -ECANCELED);
+	net_post(net, 1, 50000);
+	net_post(net, 1, 5000);
+	net_finish(net, SEC);
+	assert_int_equal(first->error, 0);
+	assert_int_equal(third->error, 0);
+	assert_int_equal(net_stats(net, 0)->messages_out, 2);
+}
+
+/* A fence that is taken back holds up nobody. */
+static void cancel__of_a_fence_lets_others_go(void **state)
+{
+	struct outgoing *announced, *fenced, *behind;
+
+	(void) state;
+	net->lawless = true; /* a number is left out */
+	announced = net_send(net, 0, 1, 50000, GAMMA_WHEN_ARRIVED);
+	fenced = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	behind = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	fenced->send.fence = true;
+	net_run(net, 10 * MS);
+	assert_false(behind->done);
+	assert_true(gamma_message_cancel(&fenced->send));
+	net_run(net, 10 * MS);
+	assert_true(behind->done && !announced->done);
+	net_post(net, 1, 50000);
+	net_post(net, 1, 64);
+	net_finish(net, SEC);
+}
+
 static void content__longest_message_into_no_memory(void **state)
 {
 	struct outgoing *out;
@@ -265,6 +311,8 @@ int main(void)
 		TEST(content__fragment_near_two_to_the_forty),
 		NET_TEST(content__longest_message_into_a_small_receive),
 		NET_TEST(content__longest_message_into_no_memory),
+		NET_TEST(cancel__only_what_has_not_begun),
+		NET_TEST(cancel__of_a_fence_lets_others_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

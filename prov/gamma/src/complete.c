@@ -32,7 +32,8 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 	if (!ep->tx_cq)
 		return;
 	if (gamma_unlikely(error))
-		gamma_cq_write_error(ep->tx_cq, &completion, -error, 0, ep->cause);
+		gamma_cq_write_error(ep->tx_cq, &completion, -error, 0,
+				     error == -FI_ECANCELED ? NULL : ep->cause);
 	else if (tx->notify)
 		gamma_cq_write(ep->tx_cq, &completion);
 }

@@ -387,15 +387,31 @@ static struct fi_ops ep_fid_ops = {
 
 /* ---- endpoint operations ---- */
 
+/* The first of that context of which nothing has left. Injected ones have no context. */
+static void cancel_send(struct gamma_ep *ep, const void *context)
+{
+	struct gamma_list *pos;
+
+	if (!context || ep->type != FI_EP_RDM)
+		return;
+	gamma_list_for_each(pos, &ep->sends) {
+		struct gamma_tx *tx = gamma_list_entry(pos, struct gamma_tx, entry);
+
+		if (tx->context == context && gamma_message_cancel(&tx->send))
+			return;
+	}
+}
+
+/* An operation that is too far, or none of that context: nothing happens. */
 static ssize_t ep_cancel(struct fid *fid, void *context)
 {
 	struct gamma_ep *ep = ep_of(fid);
-	ssize_t ret;
 
 	gamma_domain_lock(ep->domain);
-	ret = gamma_match_cancel(ep->rx, context);
+	if (!gamma_match_cancel(ep->rx, context))
+		cancel_send(ep, context);
 	gamma_domain_unlock(ep->domain);
-	return ret;
+	return 0;
 }
 
 static int ep_getopt(struct fid *fid, int level, int option, void *value, size_t *len)

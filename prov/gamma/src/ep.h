@@ -271,7 +271,7 @@ static inline bool gamma_notifies(const struct gamma_post *post, bool selective)
 void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 /* FI_PEEK, FI_CLAIM, FI_DISCARD on unexpected messages. */
 ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post);
-ssize_t gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context);
+bool gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context);
 /* All posted receives go, silently. */
 void gamma_match_drop(struct gamma_rx_ctx *rx_ctx);
 /* The endpoint is about to close. What it has under way it takes along from a context that others

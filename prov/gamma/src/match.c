@@ -428,8 +428,8 @@ static struct gamma_rx *find_posted(struct gamma_list *posted, void *context)
 	return NULL;
 }
 
-/* A receive that has matched, or none of that context: nothing happens. */
-ssize_t gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context)
+/* False: it has matched, or there is none of that context. */
+bool gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context)
 {
 	struct gamma_ep *ep = gamma_rx_ctx_reporter(rx_ctx);
 	struct gamma_rx *rx = find_posted(&rx_ctx->posted_tagged, context);
@@ -437,16 +437,16 @@ ssize_t gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context)
 	if (!rx)
 		rx = find_posted(&rx_ctx->posted_msg, context);
 	if (!rx)
-		return 0;
+		return false;
 	if (rx->multi) {
 		gamma_multi_stop(rx_ctx, ep, rx, FI_ECANCELED);
-		return 0;
+		return true;
 	}
 	gamma_match_unlist(rx);
 	if (ep)
 		gamma_complete_unmatched(ep, rx, FI_ECANCELED);
 	gamma_rx_put(rx_ctx, rx);
-	return 0;
+	return true;
 }
 
 /* ---- closing ---- */

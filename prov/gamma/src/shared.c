@@ -63,12 +63,11 @@ static int srx_control(struct fid *fid, int command, void *arg)
 static ssize_t srx_cancel(struct fid *fid, void *context)
 {
 	struct gamma_rx_ctx *rx_ctx = &srx_of(fid)->rx;
-	ssize_t ret;
 
 	gamma_domain_lock(rx_ctx->domain);
-	ret = gamma_match_cancel(rx_ctx, context);
+	gamma_match_cancel(rx_ctx, context);
 	gamma_domain_unlock(rx_ctx->domain);
-	return ret;
+	return 0;
 }
 
 static int srx_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
