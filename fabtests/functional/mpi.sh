@@ -147,8 +147,9 @@ mpi_conforms() {
 	shift 3
 	if mpi_run 120 "$hosts" "$ranks" python3 "$conformance" "$@"; then
 		ok "$text, $(grep -c '^ok ' "$work/mpi.out") tests"
-		counted "$text: by gamma" "length >= $ranks and all(.messages_out > 0 and
-			.retransmissions + .peer_timeouts + .malformed == 0)"
+		# A library may keep another endpoint for one-sided communication, used or not.
+		counted "$text: by gamma" "(map(select(.messages_out > 0)) | length >= $ranks) and
+			all(.retransmissions + .peer_timeouts + .malformed == 0)"
 	else
 		grep -aE '^(FAILED|rank )' "$work/mpi.out" >"$work/mpi.failed" || true
 		not_ok "$text" "$work/mpi.failed" "$work/mpi.out"
