@@ -317,11 +317,35 @@ static void test_shared_datagrams(bool sender)
 	close_family(&family, sender);
 }
 
+/*
+ * A transmit context for an endpoint that is enabled and has not announced it, and that outlives
+ * it: so OpenSHMEM has it. One that has announced it holds it.
+ */
+static void test_shared_transmit_late(bool sender)
+{
+	struct family family = {0};
+	struct node node = {0};
+	struct fid_stx *stx;
+
+	node_open_pair(&node, &(struct node_options){0});
+	CHECK_EQ(fi_stx_context(node.domain, NULL, &stx, NULL), 0);
+	CHECK_EQ(fi_ep_bind(node.ep, &stx->fid, 0), 0);
+	CHECK_EQ(fi_close(&stx->fid), 0);
+	node_close_pair(&node);
+	open_family(&family, sender, 0, FI_EP_RDM);
+	if (!sender) {
+		CHECK_EQ(fi_ep_bind(family.node.ep, &family.node.stx->fid, 0), -FI_EINVAL);
+		CHECK_EQ(fi_close(&family.node.stx->fid), -FI_EBUSY);
+	}
+	close_family(&family, sender);
+}
+
 const struct test shared_tests[] = {
 	{.name = "shared", .run = test_shared, .both_ways = true},
 	{.name = "shared_close", .run = test_shared_close, .both_ways = true},
 	{.name = "shared_calls", .run = test_shared_calls},
 	{.name = "shared_directed", .run = test_shared_directed, .both_ways = true},
 	{.name = "shared_datagrams", .run = test_shared_datagrams},
+	{.name = "shared_transmit_late", .run = test_shared_transmit_late},
 	{0},
 };

@@ -130,10 +130,16 @@ static int bind_srx(struct gamma_ep *ep, struct gamma_srx *srx)
 	return 0;
 }
 
+/*
+ * A name only. OpenSHMEM gives one even to an endpoint that has not announced it, and closes it
+ * first: such an endpoint does not hold it.
+ */
 static int bind_stx(struct gamma_ep *ep, struct gamma_stx *stx)
 {
-	if (!ep->shares_tx || ep->stx || stx->domain != ep->domain)
+	if (ep->stx || stx->domain != ep->domain)
 		return -FI_EINVAL;
+	if (!ep->shares_tx)
+		return 0;
 	ep->stx = stx;
 	gamma_ref(&stx->refs);
 	return 0;
@@ -149,8 +155,8 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	struct gamma_ep *ep = ep_of(fid);
 	int ret;
 
-	/* Counters may come later: some programs make them after enabling. */
-	if (ep->enabled && other->fclass != FI_CLASS_CNTR)
+	/* Some programs bind these after enabling. */
+	if (ep->enabled && other->fclass != FI_CLASS_CNTR && other->fclass != FI_CLASS_STX_CTX)
 		return -FI_EOPBADSTATE;
 	switch (other->fclass) {
 	case FI_CLASS_CQ:
