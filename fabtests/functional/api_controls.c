@@ -358,6 +358,64 @@ static void refuse_of_events(struct node *node)
 	CHECK_EQ(fi_eq_sread(node->eq, &event, &entry, sizeof(entry), -1, 0), -FI_ENOSYS);
 }
 
+/* Contexts and scalable endpoints have all tables too, though they can do less. */
+static void refuse_of_context(struct fid_ep *ep)
+{
+	size_t value = 0, len = sizeof(value);
+	char byte = 0;
+
+	refuse_of_fid(&ep->fid);
+	CHECK_EQ(fi_send(ep, &byte, 1, NULL, 0, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_tinject(ep, &byte, 1, 0, 0), -FI_ENOSYS);
+	CHECK_EQ(fi_read(ep, &byte, 1, NULL, 0, 0, 0, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_barrier(ep, 0, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_connect(ep, &byte, NULL, 0), -FI_ENOSYS);
+	CHECK_EQ(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, 12345, &value, &len), -FI_ENOPROTOOPT);
+	CHECK_EQ(tx_left(ep), -FI_ENOSYS);
+}
+
+static void refuse_of_contexts(struct node *node)
+{
+	struct fid_ep *srx, *sep;
+	struct fid_stx *stx;
+
+	CHECK_EQ(fi_srx_context(node->domain, node->info->rx_attr, &srx, NULL), 0);
+	refuse_of_context(srx);
+	CHECK_EQ(fi_close(&srx->fid), 0);
+	CHECK_EQ(fi_scalable_ep(node->domain, node->info, &sep, NULL), 0);
+	refuse_of_context(sep);
+	CHECK_EQ(fi_recv(sep, NULL, 0, NULL, 0, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_cancel(&sep->fid, node), -FI_ENOSYS);
+	CHECK_EQ(fi_close(&sep->fid), 0);
+	CHECK_EQ(fi_stx_context(node->domain, node->info->tx_attr, &stx, NULL), 0);
+	refuse_of_fid(&stx->fid);
+	CHECK_EQ(fi_cancel(&stx->fid, node), -FI_ENOSYS);
+	CHECK_EQ(fi_close(&stx->fid), 0);
+}
+
+static void refuse_of_regions(struct node *node)
+{
+	struct fi_mr_attr attr = {.access = FI_SEND};
+	uint64_t base, key = 0;
+	uint8_t raw[8] = {0};
+	size_t len = sizeof(raw);
+	struct fid_mr *mr;
+	int word = 0;
+
+	CHECK_EQ(fi_mr_regattr(node->domain, &attr, 0, &mr), -FI_EINVAL); /* of no memory */
+	CHECK_EQ(fi_mr_reg(node->domain, &word, 4, FI_SEND, 0, 0, 1ull << 59, &mr, NULL),
+		 -FI_EBADFLAGS);
+	CHECK_EQ(fi_mr_reg(node->domain, &word, 4, FI_SEND, 0, 0, 0, &mr, NULL), 0);
+	refuse_of_fid(&mr->fid);
+	CHECK_EQ(fi_mr_raw_attr(mr, &base, raw, &len, 0), -FI_ENOSYS);
+	CHECK_EQ(fi_mr_map_raw(node->domain, 0, raw, sizeof(raw), &key, 0), -FI_ENOSYS);
+	CHECK_EQ(fi_mr_unmap_key(node->domain, key), -FI_ENOSYS);
+	CHECK_EQ(fi_mr_bind(mr, &node->eq->fid, 0), -FI_EINVAL);
+	CHECK_EQ(fi_mr_bind(mr, &node->rx_cntr->fid, FI_SEND), -FI_EBADFLAGS);
+	CHECK_EQ(fi_mr_enable(mr), 0);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+}
+
 static void test_not_offered(bool sender)
 {
 	struct fid_ep *contexts[2] = {NULL};
@@ -376,6 +434,8 @@ static void test_not_offered(bool sender)
 	refuse_of_collectives(&node);
 	refuse_of_remote_memory(&node);
 	refuse_of_events(&node);
+	refuse_of_contexts(&node);
+	refuse_of_regions(&node);
 	CHECK_EQ(fi_tx_context(node.ep, 0, NULL, &contexts[0], NULL), -FI_ENOSYS);
 	CHECK_EQ(fi_rx_context(node.ep, 0, NULL, &contexts[1], NULL), -FI_ENOSYS);
 	node_close(&node);
