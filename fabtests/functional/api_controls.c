@@ -247,12 +247,14 @@ static void test_texts(bool sender)
 	CHECK(strstr(fi_tostr(node.info->rx_attr, FI_TYPE_RX_ATTR), "iov_limit"));
 	CHECK(strstr(fi_tostr(node.info->fabric_attr, FI_TYPE_FABRIC_ATTR), "gamma"));
 	CHECK(strcmp(fi_strerror(FI_ECANCELED), fi_strerror(FI_ETRUNC)));
-	/* Into a buffer of any size, or as the provider keeps it; unknown numbers have a text too. */
+	/* Into a buffer of any size, or as the provider keeps it; any number has a text. */
 	CHECK(fi_cq_strerror(node.rx_cq, FI_ETRUNC, NULL, text, sizeof(text)) == text);
 	CHECK(strlen(text) == sizeof(text) - 1);
 	CHECK(!strncmp(text, fi_strerror(FI_ETRUNC), sizeof(text) - 1));
-	CHECK(!strcmp(fi_cq_strerror(node.rx_cq, FI_ETRUNC, NULL, NULL, 0), fi_strerror(FI_ETRUNC)));
-	CHECK(!strcmp(fi_cq_strerror(node.rx_cq, FI_ETRUNC, NULL, text, 0), fi_strerror(FI_ETRUNC)));
+	CHECK(!strcmp(fi_cq_strerror(node.rx_cq, FI_ETRUNC, NULL, NULL, 0),
+		      fi_strerror(FI_ETRUNC)));
+	CHECK(!strcmp(fi_cq_strerror(node.rx_cq, FI_ETRUNC, NULL, text, 0),
+		      fi_strerror(FI_ETRUNC)));
 	CHECK(fi_cq_strerror(node.rx_cq, -1, NULL, NULL, 0));
 	CHECK(fi_cq_strerror(node.rx_cq, 123456789, NULL, NULL, 0));
 	CHECK(fi_eq_strerror(node.eq, FI_ENODATA, NULL, text, sizeof(text)) == text);
