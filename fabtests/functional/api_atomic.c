@@ -496,9 +496,13 @@ static void wait_count(struct fid_cntr *cntr, uint64_t count)
 	CHECK_EQ(fi_cntr_read(cntr), count);
 }
 
-/* Of each kind three, quietly; at the target each call counts once, however many its frames. */
+/*
+ * Of each kind three, quietly; at the target each call counts once, however many its frames. To
+ * the endpoint those that fetch are reads; the region's counter has all that modify it.
+ */
 static void test_counted(bool sender)
 {
+	struct fid_cntr *region_writes;
 	static uint8_t operand[ATOMIC_MANY], result[ATOMIC_MANY];
 	struct node_options options = {.caps = FI_ATOMIC | FI_RMA_EVENT,
 				       .tx_bind = FI_SELECTIVE_COMPLETION};
@@ -514,6 +518,8 @@ static void test_counted(bool sender)
 	target_open(&node, &target, ATOMIC_MANY, FI_REMOTE_READ | FI_REMOTE_WRITE, ATOMIC_KEY);
 	node.tx_cntr = bound_cntr(&node, sender ? FI_WRITE : FI_REMOTE_WRITE);
 	node.rx_cntr = bound_cntr(&node, sender ? FI_READ : FI_REMOTE_READ);
+	CHECK_EQ(fi_cntr_open(node.domain, NULL, &region_writes, NULL), 0);
+	CHECK_EQ(fi_mr_bind(target.mr, &region_writes->fid, FI_REMOTE_WRITE), 0);
 	aside_sync();
 	atomic.address = target.address;
 	atomic.key = target.key;
@@ -525,8 +531,12 @@ static void test_counted(bool sender)
 	}
 	wait_count(node.tx_cntr, 3);
 	wait_count(node.rx_cntr, 6);
+	wait_count(region_writes, sender ? 0 : 9);
 	expect_nothing(node.tx_cq);
-	atomic_close(&node, &target); /* with the counters */
+	aside_sync();
+	target_close(&target);
+	CHECK_EQ(fi_close(&region_writes->fid), 0);
+	node_close_pair(&node); /* with the counters */
 }
 
 /* ---- rows of all lengths, several frames among them ---- */

@@ -192,6 +192,14 @@ static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
 			   access->op == GAMMA_OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE, reached);
 }
 
+/* To a region, unlike an endpoint, an atomic that also fetches is a write: it modifies memory. */
+static uint64_t region_events(const struct gamma_access *access, uint64_t event)
+{
+	bool atomic = access->op >= GAMMA_OP_ATOMIC;
+
+	return atomic && access->atomic_op != GAMMA_ATOMIC_READ ? event | FI_REMOTE_WRITE : event;
+}
+
 static void count(struct gamma_ep *ep, const struct gamma_access *access, uint64_t event)
 {
 	struct gamma_cntr *cntr =
@@ -203,7 +211,8 @@ static void count(struct gamma_ep *ep, const struct gamma_access *access, uint64
 	if (gamma_likely(!ep->domain->counted_mrs))
 		return;
 	mr = gamma_mr_find(ep->domain, access->key);
-	if (mr && mr->cntr && (!mr->cntr_flags || mr->cntr_flags & event))
+	if (mr && mr->cntr &&
+	    (!mr->cntr_flags || mr->cntr_flags & region_events(access, event)))
 		gamma_cntr_add(mr->cntr, 1);
 }
 
