@@ -121,6 +121,34 @@ killed() {
 	told 60 node01,node02 3 python3 "$work/kill.py"
 }
 
+# Both NICs carry their part, of what is long.
+two_nics() {
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0)
+	mpi_run 60 node01,node02 2 python3 "$conformance" messages onesided_lock || return 1
+	[ "$(jq -r 'select(.messages_out > 10) | .nic' "$work/stats" | sort | uniq -c | tr -s ' ')" = \
+		" 2 gam0"$'\n'" 2 mgt0" ]
+}
+
+# node02's data cable is pulled while node01 only waits; the management network stays.
+cut_off() {
+	local status=0
+	cat >"$work/wait.py" <<-'PYTHON'
+		from mpi4py import MPI
+		world = MPI.COMM_WORLD
+		world.Sendrecv(bytearray(8), 1 - world.rank, 0, bytearray(8), 1 - world.rank)
+		print("waiting", flush=True)
+		world.Recv(bytearray(8), 1 - world.rank)
+	PYTHON
+	mpi_way=(--mca btl gamma --mca btl_gamma_keepalive 1 --mca btl_gamma_peer_timeout 2)
+	mpi_run 60 node01,node02 2 python3 "$work/wait.py" &
+	until_true 30 grep -qs waiting "$work/mpi.out" && lab cable node02 pull
+	wait $! || status=$?
+	lab cable node02 plug
+	cat "$work/mpi.out"
+	[ "$status" -ne 124 ] || return 0
+	return "$status"
+}
+
 # Nobody but root may open packet sockets: the lab gives labuser the capability for it.
 ordinary_user() {
 	lab mpirun -np 2 --mca btl gamma sh -c 'echo "$(uname -n) $(id -un)"' | sort >"$work/who" &&
@@ -157,6 +185,9 @@ check_fails "no such NIC: the cause and the NICs there are" 'The provider has: g
 check_fails "no provider: the cause" 'finds no usable NIC' no_provider
 check "1 % loss" under_loss
 check "an ordinary user" ordinary_user
+check "two NICs share the work" two_nics
+check_fails "a dead host ends the job, though everybody only waits" \
+	'rank [01] on node0[12] cannot be reached through gam0' cut_off
 check_fails "a killed rank ends the job" 'signal 9' killed
 
 finish

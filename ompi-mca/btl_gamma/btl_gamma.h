@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -32,6 +33,9 @@ enum {
 	GAMMA_BTL_FINISHED = 1,       /* or all is over already */
 };
 
+/* What a message is: for a layer above, or for nobody (keepalive.c). */
+enum { GAMMA_BTL_MESSAGE, GAMMA_BTL_ALIVE };
+
 /* Tells libfabric's operations apart: what it was given as a context. Lives within its owner. */
 struct gamma_btl_op {
 	struct gamma_btl_module *module;
@@ -46,8 +50,9 @@ struct gamma_btl_op {
 /* In front of every message. Both ends have the same byte order: Open MPI is asked. */
 struct gamma_btl_header {
 	opal_process_name_t sender;
-	uint8_t tag; /* whose message it is, of the layers above */
-	uint8_t zero[7];
+	uint8_t tag;  /* whose message it is, of the layers above */
+	uint8_t kind; /* GAMMA_BTL_MESSAGE or _ALIVE */
+	uint8_t zero[6];
 };
 
 /* A message to send. What is sent is one piece from header on, then what is left in place. */
@@ -97,6 +102,10 @@ struct mca_btl_base_endpoint_t {
 	opal_proc_t *proc; /* counted */
 	fi_addr_t address;
 	bool failed; /* said already; atomic */
+	bool asked;  /* whether it lives, and not answered yet; atomic */
+	struct gamma_btl_op alive;
+	struct gamma_btl_header question;
+	struct mca_btl_base_endpoint_t *next; /* while it is one of those that are gone */
 };
 
 /* What names memory to a peer: sent by the layers above as these bytes. */
@@ -137,8 +146,11 @@ struct gamma_btl_module {
 	struct gamma_btl_pool pools[GAMMA_BTL_POOLS];
 	struct gamma_btl_remote *free_remotes; /* lock */
 	struct gamma_btl_queue waiting;
-	struct gamma_btl_held *held; /* newest first */
-	opal_hash_table_t peers;     /* by name of the process; lock */
+	struct gamma_btl_held *held;          /* newest first */
+	opal_hash_table_t peers;              /* by name of the process; lock */
+	struct mca_btl_base_endpoint_t *gone; /* peers that libfabric may still answer for; lock */
+	unsigned int calls;                   /* of progress; atomic */
+	time_t next_alive;                    /* s; lock */
 	mca_btl_base_module_error_cb_fn_t error_cb;
 };
 
@@ -153,6 +165,7 @@ struct gamma_btl_component {
 	bool by_default;
 	bool async_progress;
 	unsigned int peer_timeout; /* s; 0: the provider's own */
+	unsigned int keepalive;    /* s; 0: never */
 	unsigned int receive_buffers;
 	size_t receive_buffer_size;     /* bytes */
 	mca_btl_base_module_t template; /* limits, flags, weights */
@@ -264,10 +277,15 @@ GAMMA_BTL_HIDDEN void gamma_btl_drop_remotes(struct gamma_btl_module *module);
 GAMMA_BTL_HIDDEN int gamma_btl_start(struct gamma_btl_op *op);
 GAMMA_BTL_HIDDEN int gamma_btl_progress(void);
 
+/* keepalive.c */
+GAMMA_BTL_HIDDEN void gamma_btl_keep_alive(struct gamma_btl_module *module);
+
 /* report.c */
 GAMMA_BTL_HIDDEN void gamma_btl_tell(const char *cause, const char *cure, ...)
 	__attribute__((format(printf, 1, 3)));
 GAMMA_BTL_HIDDEN void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error,
 				       const char *provider_text);
+GAMMA_BTL_HIDDEN void gamma_btl_broken(struct gamma_btl_module *module, const char *what,
+				       int error);
 
 #endif

@@ -11,6 +11,7 @@ enum {
 	FRAGMENT = 128 * KIB,
 	BUFFER = 512 * KIB,
 	BUFFERS = 4,
+	KEEPALIVE = 60, /* s */
 };
 
 static void text_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
@@ -95,6 +96,11 @@ int gamma_btl_register_params(void)
 		     "Seconds without any answer until a peer counts as dead and the job ends with "
 		     "an error. 0: FI_GAMMA_PEER_TIMEOUT, or the provider's own",
 		     OPAL_INFO_LVL_3, 0, &component->peer_timeout);
+	number_param("keepalive",
+		     "Seconds between two questions to every peer whether it lives, so that who "
+		     "only waits notices a dead host. 0: never, for those who stop processes in a "
+		     "debugger for longer than the peer timeout",
+		     OPAL_INFO_LVL_3, KEEPALIVE, &component->keepalive);
 	bool_param("async_progress",
 		   "Whether the provider's thread takes over as soon as a process does not call "
 		   "MPI for 1 ms, instead of 10 ms",

@@ -253,6 +253,21 @@ int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 	return OPAL_SUCCESS;
 }
 
+/* What libfabric still has to answer for stays until the endpoint is closed. */
+static void let_go(struct mca_btl_base_endpoint_t *peer)
+{
+	struct gamma_btl_module *module = peer->module;
+
+	if (!__atomic_load_n(&peer->asked, __ATOMIC_ACQUIRE)) {
+		free_peer(peer);
+		return;
+	}
+	gamma_btl_lock(&module->lock);
+	peer->next = module->gone;
+	module->gone = peer;
+	gamma_btl_unlock(&module->lock);
+}
+
 int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
 			struct mca_btl_base_endpoint_t **peers)
 {
@@ -269,7 +284,7 @@ int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 		opal_hash_table_remove_value_uint64(&module->peers, key_of(peer->proc->proc_name));
 		gamma_btl_unlock(&module->lock);
 		fi_av_remove(module->port->av, &peer->address, 1, 0);
-		free_peer(peer);
+		let_go(peer);
 	}
 	return OPAL_SUCCESS;
 }
@@ -277,9 +292,14 @@ int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 /* Those that Open MPI has not taken out itself. The address vector is gone. */
 void gamma_btl_drop_peers(struct gamma_btl_module *module)
 {
+	struct mca_btl_base_endpoint_t *gone;
 	void *peer, *place, *next;
 	uint64_t key;
 
+	while ((gone = module->gone)) {
+		module->gone = gone->next;
+		free_peer(gone);
+	}
 	if (opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place))
 		return;
 	do {

@@ -138,8 +138,7 @@ static int handle_error(struct gamma_btl_module *module)
 	if (fi_cq_readerr(module->port->cq, &entry, 0) != 1 || !entry.op_context)
 		return 0;
 	if (entry.flags & (FI_RECV | FI_MULTI_RECV)) {
-		opal_output(0, "btl_gamma: %s: a message could not be received: %s",
-			    module->port->nic, fi_strerror(entry.err));
+		gamma_btl_broken(module, "a message could not be received", entry.err);
 		if (entry.flags & FI_MULTI_RECV)
 			gamma_btl_put_buffer(buffer_of(entry.op_context));
 		return 1;
@@ -177,8 +176,10 @@ int gamma_btl_progress(void)
 	for (i = 0; i < component->module_count; i++) {
 		struct gamma_btl_module *module = component->modules[i];
 
-		if (module->first)
+		if (module->first) {
 			events += poll_module(module);
+			gamma_btl_keep_alive(module);
+		}
 		if (__builtin_expect(any_waiting(module), 0))
 			events += retry_waiting(module);
 		if (__builtin_expect(module->held != NULL, 0))

@@ -31,7 +31,7 @@ static int start_buffer(struct gamma_btl_op *op)
 static void buffer_failed(struct gamma_btl_op *op, int status)
 {
 	(void) status;
-	opal_output(0, "btl_gamma: %s: a receive buffer is lost", op->module->port->nic);
+	gamma_btl_broken(op->module, "a receive buffer is lost", FI_EIO);
 }
 
 /* The last that uses it posts it again. */
@@ -109,6 +109,8 @@ static bool deliver(struct gamma_btl_module *module, unsigned char *message, siz
 	struct gamma_btl_header header;
 
 	memcpy(&header, message, sizeof(header));
+	if (header.kind != GAMMA_BTL_MESSAGE)
+		return true;
 	if (!mca_btl_base_active_message_trigger[header.tag].cbfunc)
 		return false;
 	segment.seg_addr.pval = message + sizeof(header);

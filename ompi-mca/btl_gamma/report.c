@@ -49,12 +49,11 @@ static const char *cure_of(int error)
 	}
 }
 
-static void end_job(struct mca_btl_base_endpoint_t *peer, char *text)
+/* The one-sided layer registers no callback, and hears of it by its operation's status. */
+static void end_job(struct gamma_btl_module *module, opal_proc_t *proc, char *text)
 {
-	struct gamma_btl_module *module = peer->module;
-
 	if (module->error_cb)
-		module->error_cb(&module->super, MCA_BTL_ERROR_FLAGS_FATAL, peer->proc, text);
+		module->error_cb(&module->super, MCA_BTL_ERROR_FLAGS_FATAL, proc, text);
 }
 
 void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const char *provider_text)
@@ -70,5 +69,16 @@ void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const cha
 		 peer->module->port->nic, provider_text ? provider_text : fi_strerror(error));
 	free(host);
 	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
-	end_job(peer, text);
+	end_job(peer->module, peer->proc, text);
+}
+
+/* What arrives is lost: somebody would wait for it for ever. */
+void gamma_btl_broken(struct gamma_btl_module *module, const char *what, int error)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text), "btl_gamma: %s: %s: %s", module->port->nic, what,
+		 fi_strerror(error));
+	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
+	end_job(module, NULL, text);
 }
