@@ -16,6 +16,16 @@ void region_fill(uint8_t *bytes, unsigned seed, size_t len)
 		bytes[i] = region_byte(seed, i);
 }
 
+bool region_holds(const uint8_t *bytes, unsigned seed, size_t len)
+{
+	const volatile uint8_t *now_there = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		if (now_there[i] != region_byte(seed, i))
+			return false;
+	return true;
+}
+
 void region_check(const uint8_t *bytes, unsigned seed, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

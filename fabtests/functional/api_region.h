@@ -24,6 +24,7 @@ struct region {
 /* What memory filled with this seed holds. */
 uint8_t region_byte(unsigned seed, size_t i);
 void region_fill(uint8_t *bytes, unsigned seed, size_t len);
+bool region_holds(const uint8_t *bytes, unsigned seed, size_t len);
 void region_check(const uint8_t *bytes, unsigned seed, size_t len);
 
 void region_open(struct node *node, struct region *region, uint64_t access);

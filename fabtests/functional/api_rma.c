@@ -679,8 +679,10 @@ static void test_rma_target_idle(bool sender)
 	} else {
 		char done = 'd', in;
 
-		nap(1000);
-		region_check(region.bytes, 6, LONG); /* it has been here all the time */
+		for (double end = now() + PATIENCE_S; now() < end; nap(10))
+			if (region_holds(region.bytes, 6, LONG))
+				break;
+		region_check(region.bytes, 6, LONG); /* it has called nothing all the time */
 		aside_exchange(&done, &in, 1);
 	}
 	rma_close(&node, &region);
