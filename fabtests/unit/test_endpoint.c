@@ -108,7 +108,11 @@ static void on_gone(void *context, struct gamma_flow *flow)
 }
 
 static const struct gamma_endpoint_handlers handlers = {
-	.messages = {on_match, on_unexpected, on_received, on_sent, on_failed},
+	.messages = {.match = on_match,
+		     .unexpected = on_unexpected,
+		     .received = on_received,
+		     .sent = on_sent,
+		     .failed = on_failed},
 	.datagram = on_datagram,
 	.gone = on_gone,
 };
