@@ -100,6 +100,15 @@ keep_visible() {
 	done <"$state/visible"
 }
 
+# What raises CAP_NET_RAW for an ordinary user: here only, since the folder is the host's own.
+lend_raw() {
+	install -d "$1"
+	install -m 755 "$here/raw" "$1/raw"
+	type -P setcap >/dev/null || return 0
+	install -m 755 "$(type -P setpriv)" "$1/setpriv"
+	setcap cap_net_raw+p "$1/setpriv"
+}
+
 # All is prepared aside, in one file system that goes when the host goes, then put in place.
 mount_own_folders() {
 	local folder
@@ -108,6 +117,7 @@ mount_own_folders() {
 	mount -t tmpfs -o mode=755 gamma-lab "$private"
 	install -d -m 1777 "$root/tmp" "$root/run/lock" "$root/dev/shm"
 	mkdir "$root/run/user"
+	lend_raw "$root/run/lab"
 	mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 	prepare_var
 	# Held here, foreign network namespaces would live as long as this host.

@@ -11,7 +11,7 @@
 
 [ "${GAMMA_TEST_LAB:-1}" = 1 ] || skip "the lab's tests are switched off (GAMMA_TEST_LAB)"
 ((EUID == 0)) || skip "needs root: it makes network namespaces"
-need_tool ip tc ethtool tcpdump nsenter unshare setpriv taskset flock useradd python3
+need_tool setcap ip tc ethtool tcpdump nsenter unshare setpriv taskset flock useradd python3
 [ -x "$abs_top_builddir/lab/gamma-switch" ] || skip "lab/gamma-switch is not built here"
 unshare --mount --net --uts --ipc true 2>/dev/null ||
 	skip "this kernel or container allows no namespaces"
@@ -135,6 +135,13 @@ check "only the host's devices in sysfs" eval '[[ $(lab exec 1 ls /sys/class/net
 check "status of exec passes" eval 'lab exec 1 sh -c "exit 42"; [[ $? = 42 ]]'
 check "run is an ordinary user" eval '[[ $(lab run labuser 2 id -un) = labuser ]]'
 check "run keeps FI_*, drops the rest" eval '[[ $(FI_A=1 B=2 lab run labuser 1 sh -c "echo \$FI_A\$B") = 1 ]]'
+check "run --raw gives CAP_NET_RAW and no more" eval \
+	'lab run --raw labuser 1 grep -Eq "^CapEff:\s*0*2000$" /proc/self/status'
+export raw=$top_srcdir/lab/raw
+check "so does raw, inside" eval \
+	'LD_LIBRARY_PATH=/x lab run labuser 1 /run/lab/raw sh -c "
+		[ \$LD_LIBRARY_PATH = /x ] && grep -Eq \"^CapEff:\s*0*2000$\" /proc/self/status"'
+check "not outside" eval '! "$raw" true'
 
 signal_passes() {
 	local status=0 job
