@@ -5,11 +5,6 @@
  */
 #include "ep.h"
 
-/* Flags that the *msg calls take. */
-#define ATOMIC_FLAGS                                                                               \
-	(FI_TRIGGER | FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE |         \
-	 FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-
 /* One call, in the widest form. */
 struct call {
 	enum gamma_atomic_form form;
@@ -138,7 +133,7 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 
 static ssize_t post_msg(struct fid_ep *fid, const struct call *call)
 {
-	return call->flags & ~ATOMIC_FLAGS ? -FI_EBADFLAGS : post(fid, call);
+	return call->flags & ~GAMMA_TX_FLAGS ? -FI_EBADFLAGS : post(fid, call);
 }
 
 /* For the calls that have no message: one piece of the target's memory, as long as the operands

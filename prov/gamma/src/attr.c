@@ -26,9 +26,6 @@
 	 FI_RMA_EVENT | FI_TRIGGER)
 #define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
-#define COMPLETION_LEVELS                                                                          \
-	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-
 /* FI_PROGRESS_CONTROL_UNIFIED, since 1.21: no progress of control operations apart from data's. */
 #define PROGRESS_UNIFIED 3
 
@@ -63,7 +60,7 @@ static const struct ability rdm_ability = {
 	.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS |
 		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR |
 		FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_TRIGGER | DOMAIN_CAPS,
-	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | COMPLETION_LEVELS,
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | GAMMA_LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER,
 	.msg_order = ORDER,
 	.tag_format = UINT64_MAX,
@@ -110,10 +107,10 @@ static struct ability ability_of(enum fi_ep_type type, size_t mtu)
 static bool mr_mode_fits(uint32_t api_version, int mode)
 {
 	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
-		return mode == FI_MR_UNSPEC || mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+		return !mode || mode == GAMMA_MR_BASIC || mode == GAMMA_MR_SCALABLE;
 	/* The old words stand alone; of the bits nothing is needed, so any set will do. */
-	if (mode & (FI_MR_BASIC | FI_MR_SCALABLE))
-		return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+	if (mode & (GAMMA_MR_BASIC | GAMMA_MR_SCALABLE))
+		return mode == GAMMA_MR_BASIC || mode == GAMMA_MR_SCALABLE;
 	return true;
 }
 
@@ -278,9 +275,9 @@ static int mr_mode_for(uint32_t api_version, const struct fi_domain_attr *hints)
 {
 	int asked = hints ? hints->mr_mode : 0;
 
-	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
+	if (asked == GAMMA_MR_BASIC || asked == GAMMA_MR_SCALABLE)
 		return asked;
-	return FI_VERSION_LT(api_version, FI_VERSION(1, 5)) ? FI_MR_SCALABLE : 0;
+	return FI_VERSION_LT(api_version, FI_VERSION(1, 5)) ? GAMMA_MR_SCALABLE : 0;
 }
 
 static uint64_t tag_format_for(uint32_t api_version, const struct fi_ep_attr *hints,
@@ -293,11 +290,6 @@ static uint64_t tag_format_for(uint32_t api_version, const struct fi_ep_attr *hi
 	return numbered && can->tag_format ? hints->mem_tag_format : can->tag_format;
 }
 
-static bool is_many(size_t contexts)
-{
-	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
-}
-
 /* One of its own, unless several are asked for, or one that others use as well. */
 static size_t context_count(size_t asked)
 {
@@ -308,8 +300,9 @@ static size_t context_count(size_t asked)
  * cheap parallelism, and each context is an endpoint of its own underneath. */
 static size_t context_max(const struct fi_info *info, const struct ability *can)
 {
-	bool many = info->caps & FI_NAMED_RX_CTX || is_many(info->ep_attr->tx_ctx_cnt) ||
-		    is_many(info->ep_attr->rx_ctx_cnt);
+	bool many = info->caps & FI_NAMED_RX_CTX ||
+		    gamma_several_contexts(info->ep_attr->tx_ctx_cnt) ||
+		    gamma_several_contexts(info->ep_attr->rx_ctx_cnt);
 
 	return many ? can->contexts : 1;
 }
@@ -348,7 +341,7 @@ static void fill_tx(struct fi_tx_attr *attr, const struct ability *can, uint64_t
 	attr->caps = half_caps(TX_CAPS, caps, hints ? hints->caps : 0);
 	attr->op_flags = hints ? hints->op_flags : 0;
 	/* Unless another level is asked for, small messages complete once they are copied. */
-	if (!(attr->op_flags & COMPLETION_LEVELS))
+	if (!(attr->op_flags & GAMMA_LEVELS))
 		attr->op_flags |= FI_INJECT_COMPLETE;
 	attr->msg_order = can->msg_order;
 	attr->inject_size = can->inject_size;

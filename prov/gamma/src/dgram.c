@@ -30,7 +30,8 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 	struct gamma_tx tx = {
 		.context = post->context,
 		.flags = FI_SEND | FI_MSG,
-		.notify = gamma_notifies(post, ep->tx_selective),
+		.notify = gamma_notifies(post->silent, ep->tx_selective || post->work,
+					 post->flags),
 		.work = post->work,
 		.send.envelope = envelope,
 	};

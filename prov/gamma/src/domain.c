@@ -39,7 +39,7 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	if (other->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
 	/* FI_REG_MR asks for events of memory registration, which here is never asynchronous. */
-	if (flags & ~FI_REG_MR)
+	if (flags & ~GAMMA_REG_MR)
 		return -FI_EBADFLAGS;
 	if (domain->eq)
 		return -FI_EINVAL;
@@ -119,9 +119,9 @@ static int find_nic(const char *name, struct gamma_nic *nic)
 /* The old word for the bits that it stands for. */
 static uint32_t mr_mode_bits(int mode)
 {
-	if (mode == FI_MR_BASIC)
+	if (mode == GAMMA_MR_BASIC)
 		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	return mode & ~(FI_MR_BASIC | FI_MR_SCALABLE);
+	return mode & ~GAMMA_MR_SCALABLE;
 }
 
 static bool needs_thread(const struct fi_info *info)
@@ -137,7 +137,6 @@ static void take_attr(struct gamma_domain *domain, const struct fi_info *info)
 
 	domain->thread_safe = attr->threading != FI_THREAD_DOMAIN || needs_thread(info);
 	domain->av_type = attr->av_type == FI_AV_MAP ? FI_AV_MAP : FI_AV_TABLE;
-	domain->resource_mgmt = attr->resource_mgmt;
 	domain->mr_mode = mr_mode_bits(attr->mr_mode);
 }
 

@@ -467,20 +467,26 @@ static struct fi_ops_ep ep_ops = {
 
 /* ---- names ---- */
 
-static int ep_getname(struct fid *fid, void *addr, size_t *len)
+int gamma_tell_name(const struct gamma_addr *name, void *addr, size_t *len)
 {
-	const struct gamma_ep *ep = ep_of(fid);
 	size_t room;
 
 	if (!len)
 		return -FI_EINVAL;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
 	room = *len;
 	*len = GAMMA_ADDR_LEN;
-	if (room && addr)
-		memcpy(addr, gamma_endpoint_addr(ep->endpoint), gamma_min(room, GAMMA_ADDR_LEN));
+	if (addr)
+		memcpy(addr, name, gamma_min(room, GAMMA_ADDR_LEN));
 	return room < GAMMA_ADDR_LEN ? -FI_ETOOSMALL : 0;
+}
+
+static int ep_getname(struct fid *fid, void *addr, size_t *len)
+{
+	const struct gamma_ep *ep = ep_of(fid);
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	return gamma_tell_name(gamma_endpoint_addr(ep->endpoint), addr, len);
 }
 
 static int ep_setname(struct fid *fid, void *addr, size_t len)
@@ -622,11 +628,6 @@ struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info 
 	return ep;
 }
 
-static bool is_many(size_t contexts)
-{
-	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
-}
-
 int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
 			void *context)
 {
@@ -638,7 +639,8 @@ int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, str
 	if (!info || !info->ep_attr)
 		return -FI_EINVAL;
 	/* Several are a scalable endpoint's. */
-	if (is_many(info->ep_attr->tx_ctx_cnt) || is_many(info->ep_attr->rx_ctx_cnt))
+	if (gamma_several_contexts(info->ep_attr->tx_ctx_cnt) ||
+	    gamma_several_contexts(info->ep_attr->rx_ctx_cnt))
 		return -FI_EINVAL;
 	ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
 	if (ret)

@@ -2,8 +2,9 @@
 /*
  * The endpoint as its own files see it: ep.c (life), msg.c and tagged.c (calls), post.c (what the
  * calls have in common), match.c (arriving messages and posted receives), multi.c (buffers for many
- * messages), shared.c (contexts that several endpoints share), rma.c, atomic.c and remote.c
- * (operations on remote memory, and peers' on ours), atomic_target.c, dgram.c, complete.c.
+ * messages), shared.c (contexts that several endpoints share), sep.c (several contexts of one),
+ * rma.c, atomic.c and remote.c (operations on remote memory, and peers' on ours), atomic_target.c,
+ * dgram.c, mc.c (groups), work.c (operations that wait for a counter), options.c, complete.c.
  */
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
@@ -150,6 +151,9 @@ static inline struct gamma_ep_handle *gamma_handle(struct fid_ep *fid)
 extern struct fi_ops_msg gamma_msg_ops, gamma_no_msg_ops;
 extern struct fi_ops_cm gamma_no_cm_ops;
 extern struct fi_ops_ep gamma_no_ep_ops;
+ssize_t gamma_no_cancel(struct fid *fid, void *context);
+int gamma_no_getopt(struct fid *fid, int level, int option, void *value, size_t *len);
+int gamma_no_setopt(struct fid *fid, int level, int option, const void *value, size_t len);
 int gamma_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
 		    void *context);
 int gamma_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
@@ -184,6 +188,11 @@ struct gamma_post {
 };
 ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
 ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
+
+/* Flags that the *msg calls of every operation on a peer take. */
+#define GAMMA_TX_FLAGS                                                                             \
+	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_TRIGGER |         \
+	 GAMMA_LEVELS)
 
 /* The forms in which libfabric's calls pass an operation; kind: FI_MSG or FI_TAGGED. */
 
@@ -241,10 +250,14 @@ static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t l
 /* An endpoint that is not enabled; NULL: no memory. */
 struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
 			      void *context);
+/* What fi_getname returns for an endpoint of that name. */
+int gamma_tell_name(const struct gamma_addr *name, void *addr, size_t *len);
 /* The flow to an AV entry, made if need be; NULL: no such entry, or no memory. */
 struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr);
 struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
 void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx);
+/* Has the send leave from a copy of these bytes. */
+int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len);
 /* The message was taken but its bytes may be needed (again), and the caller may overwrite them when
  * its call returns: copies them or, without memory for that, waits until *done. */
 void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *done);
@@ -259,10 +272,10 @@ void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
 		   const struct gamma_post *post);
 /* Bytes in all, or -1 if there are too many pieces for an operation. */
 int64_t gamma_post_len(const struct gamma_post *post);
-/* Whether an operation writes a completion entry. */
-static inline bool gamma_notifies(const struct gamma_post *post, bool selective)
+/* Whether an operation writes a completion entry; selective also for a struct gamma_work. */
+static inline bool gamma_notifies(bool silent, bool selective, uint64_t flags)
 {
-	return !post->silent && (!(selective || post->work) || post->flags & FI_COMPLETION);
+	return !silent && (!selective || flags & FI_COMPLETION);
 }
 
 /* ---- match.c ---- */
@@ -297,7 +310,7 @@ void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct g
 		      int error);
 /* Whether a completion of this receive gives a buffer back: if so, the user is told by it. */
 bool gamma_multi_releases(const struct gamma_rx *rx);
-/* The context closes with this buffer posted. */
+/* The context closes with this buffer posted; its list entry stays. */
 void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
 /* A piece has come to its end. */
 void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece);
@@ -381,8 +394,8 @@ int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags);
 
 /* ---- work.c ---- */
 /* Keeps an operation until its counter has come as far as its context, or its work, says. */
-ssize_t gamma_work_put_off_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
-ssize_t gamma_work_put_off_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
+ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_post *post,
+			   bool receive);
 ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
 				  const struct gamma_remote_post *post);
 static inline bool gamma_is_put_off(const struct gamma_ep_handle *handle, uint64_t flags)

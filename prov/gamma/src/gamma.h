@@ -38,6 +38,12 @@
 #define EXTERNALLY_VISIBLE
 #endif
 #endif
+/* Values that 2.x headers warn of, and programs written for 1.x go on using. */
+enum {
+	GAMMA_MR_BASIC = 1 << 0,    /* FI_MR_BASIC, of fi_domain_attr.mr_mode */
+	GAMMA_MR_SCALABLE = 1 << 1, /* FI_MR_SCALABLE */
+};
+#define GAMMA_REG_MR (1ull << 59) /* FI_REG_MR, of fi_domain_bind */
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -68,6 +74,16 @@
 #define GAMMA_MR_COUNT 65536u		   /* memory regions of a domain */
 #define GAMMA_MAX_ERR_DATA 256u		   /* bytes of fi_cq_err_entry.err_data */
 #define GAMMA_ATOMIC_CALL_MAX 65536u	   /* bytes of target memory of an atomic call */
+
+/* How far an operation may be wanted to have come when it completes. */
+#define GAMMA_LEVELS                                                                               \
+	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
+/* Whether that many contexts of an endpoint make it a scalable one. */
+static inline bool gamma_several_contexts(size_t count)
+{
+	return count > 1 && count != FI_SHARED_CONTEXT;
+}
 
 extern struct fi_provider gamma_prov;
 
@@ -192,9 +208,8 @@ struct gamma_domain {
 	int waiting; /* threads that wait for the lock; atomic */
 	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
 	enum fi_av_type av_type;
-	enum fi_resource_mgmt resource_mgmt;
 	uint64_t caps;
-	uint32_t mr_mode;	    /* FI_MR_* bits in force, FI_MR_BASIC as its bits */
+	uint32_t mr_mode;	    /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
 	struct gamma_list eps;	    /* struct gamma_ep.domain_entry: enabled ones, progressed in turn */
 	int refs;		    /* endpoints, CQs, counters, AVs, MRs; atomic */
 	uint64_t next_mr_key;
@@ -464,7 +479,6 @@ struct gamma_mr {
 	struct gamma_cntr *cntr;  /* bound, counts remote accesses; or NULL */
 	uint64_t cntr_flags;	  /* FI_REMOTE_WRITE, FI_REMOTE_READ */
 	uint64_t access;	  /* FI_REMOTE_READ, ... */
-	uint64_t flags;		  /* FI_RMA_EVENT, ... */
 	uint64_t offset; /* subtract from a remote address to get an offset into iov */
 	struct iovec iov[GAMMA_IOV_LIMIT];
 	size_t iov_count;

@@ -20,11 +20,6 @@ static struct gamma_list *unexpected_for(struct gamma_rx_ctx *rx_ctx, bool tagge
 	return tagged ? &rx_ctx->unexpected_tagged : &rx_ctx->unexpected_msg;
 }
 
-static void flow_address(const struct gamma_flow *flow, struct gamma_addr *addr)
-{
-	*addr = flow->addr;
-}
-
 static struct gamma_ep *ep_of(const struct gamma_flow *flow)
 {
 	return flow->local->context;
@@ -96,14 +91,12 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 	struct gamma_ep *ep = context;
 	struct gamma_rx *rx = gamma_container_of(recv, struct gamma_rx, recv);
 	fi_addr_t source = FI_ADDR_NOTAVAIL;
-	struct gamma_addr addr;
 
 	if (ep->closing)
 		return;
 	if (ep->want_source)
 		source = gamma_flow_fi_addr(ep, flow);
-	flow_address(flow, &addr);
-	gamma_complete_rx(ep, rx, envelope, placed, error, source, &addr);
+	gamma_complete_rx(ep, rx, envelope, placed, error, source, &flow->addr);
 	gamma_rx_put(ep->rx, rx);
 }
 
@@ -131,15 +124,18 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	gamma_tx_put(ep, tx);
 }
 
-static void end_directed(struct gamma_ep *ep, struct gamma_rx *rx, int error)
+/* A posted receive ends with a positive FI_E*. ep: who reports it, or NULL. */
+static void end_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *rx,
+		       int error)
 {
 	if (rx->multi) {
-		gamma_multi_stop(ep->rx, ep, rx, -error);
+		gamma_multi_stop(rx_ctx, ep, rx, error);
 		return;
 	}
 	gamma_match_unlist(rx);
-	gamma_complete_unmatched(ep, rx, -error);
-	gamma_rx_put(ep->rx, rx);
+	if (ep)
+		gamma_complete_unmatched(ep, rx, error);
+	gamma_rx_put(rx_ctx, rx);
 }
 
 /* Receives that wait for this very peer will not be served. */
@@ -154,7 +150,7 @@ static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->flow == flow)
-			end_directed(ep, rx, error);
+			end_posted(ep->rx, ep, rx, -error);
 	}
 }
 
@@ -257,7 +253,7 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 		return;
 	rx->flow->messages.expected++;
 	if (gamma_unlikely(!gamma_flow_usable(rx->flow)))
-		end_directed(ep, rx, rx->flow->error);
+		end_posted(ep->rx, ep, rx, -rx->flow->error);
 	else if (gamma_unlikely(!gamma_timer_set_p(rx->flow, GAMMA_TIMER_PROBE)))
 		gamma_loss_rearm(rx->flow, gamma_clock());
 }
@@ -329,12 +325,6 @@ static void discard(struct gamma_inbound *inbound)
 	gamma_list_remove(&inbound->entry);
 	inbound->user = NULL;
 	gamma_inbound_discard(inbound);
-}
-
-/* A claimed message is kept for the call that names the same context again. */
-static void claim(struct gamma_inbound *inbound, const struct gamma_post *post)
-{
-	inbound->user = post->context;
 }
 
 static struct gamma_inbound *find_claimed(struct gamma_rx_ctx *rx_ctx,
@@ -410,8 +400,8 @@ ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *p
 	complete_peek(post, inbound);
 	if (post->flags & FI_DISCARD)
 		discard(inbound);
-	else if (post->flags & FI_CLAIM)
-		claim(inbound, post);
+	else if (post->flags & FI_CLAIM) /* for the call that names the same context again */
+		inbound->user = post->context;
 	return 0;
 }
 
@@ -431,22 +421,13 @@ static struct gamma_rx *find_posted(struct gamma_list *posted, void *context)
 /* False: it has matched, or there is none of that context. */
 bool gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context)
 {
-	struct gamma_ep *ep = gamma_rx_ctx_reporter(rx_ctx);
 	struct gamma_rx *rx = find_posted(&rx_ctx->posted_tagged, context);
 
 	if (!rx)
 		rx = find_posted(&rx_ctx->posted_msg, context);
-	if (!rx)
-		return false;
-	if (rx->multi) {
-		gamma_multi_stop(rx_ctx, ep, rx, FI_ECANCELED);
-		return true;
-	}
-	gamma_match_unlist(rx);
-	if (ep)
-		gamma_complete_unmatched(ep, rx, FI_ECANCELED);
-	gamma_rx_put(rx_ctx, rx);
-	return true;
+	if (rx)
+		end_posted(rx_ctx, gamma_rx_ctx_reporter(rx_ctx), rx, FI_ECANCELED);
+	return rx;
 }
 
 /* ---- closing ---- */

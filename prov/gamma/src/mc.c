@@ -2,7 +2,6 @@
 /* Multicast groups: fi_join, which is complete when it returns, and leaving by closing. */
 #include "ep.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 
 struct gamma_mc {

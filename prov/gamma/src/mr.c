@@ -150,7 +150,6 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		return -FI_ENOMEM;
 	mr->domain = domain;
 	mr->access = attr->access;
-	mr->flags = flags;
 	ret = copy_iov(mr, attr);
 	/* Peers give an address of this process, or one that begins at 0. */
 	mr->offset = domain->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t) mr->iov[0].iov_base : 0;

@@ -3,13 +3,9 @@
 #include "ep.h"
 
 /* Flags that the *msg calls take. */
-#define SEND_FLAGS                                                                      \
-	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE | \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER | \
-	 FI_MULTICAST)
-#define RECV_FLAGS                                                           \
-	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | \
-	 FI_TRIGGER)
+#define SEND_FLAGS (GAMMA_TX_FLAGS | FI_MULTICAST)
+#define RECV_FLAGS                                                                                 \
+	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_TRIGGER)
 
 static ssize_t msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			void *context)

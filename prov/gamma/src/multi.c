@@ -16,8 +16,7 @@ int gamma_multi_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 	return rx->spare ? 0 : -FI_ENOMEM;
 }
 
-/* The list entry stays: what is linked where is the caller's. */
-static void drop_spare(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 {
 	struct gamma_rx *spare = whole->spare;
 
@@ -31,7 +30,7 @@ static void drop_spare(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 
 static void consume(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 {
-	drop_spare(rx_ctx, whole);
+	gamma_multi_close(rx_ctx, whole);
 	whole->consumed = true;
 	gamma_match_unlist(whole);
 	gamma_list_append(&rx_ctx->matched, &whole->entry);
@@ -109,11 +108,6 @@ void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct g
 	consume(rx_ctx, whole);
 	if (!whole->pieces)
 		end_whole(rx_ctx, ep, whole);
-}
-
-void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
-{
-	drop_spare(rx_ctx, whole);
 }
 
 void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece)

@@ -39,10 +39,7 @@ int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const vo
 }
 
 /* What the calls without flags may be told beforehand: as the *msg calls take it. */
-#define TX_DEFAULTS                                                                                \
-	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE |            \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER | \
-	 FI_MULTICAST)
+#define TX_DEFAULTS (GAMMA_TX_FLAGS | FI_MULTICAST)
 #define RX_DEFAULTS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_TRIGGER)
 
 int gamma_check_op_flags(uint64_t flags)

@@ -190,24 +190,25 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 	send->fence = post->flags & FI_FENCE;
 	tx->context = post->context;
 	tx->flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED));
-	tx->notify = gamma_notifies(post, ep->tx_selective);
+	tx->notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx->work = post->work;
+}
+
+int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len)
+{
+	tx->copy = malloc(len);
+	if (!tx->copy)
+		return -FI_ENOMEM;
+	gamma_iov_read(iov, (unsigned) count, 0, tx->copy, len);
+	tx->send.iov[0] = (struct iovec){.iov_base = tx->copy, .iov_len = len};
+	tx->send.iov_count = 1;
+	return 0;
 }
 
 /* The caller may overwrite its buffer when fi_inject returns, though the message still waits. */
 static int keep_copy(struct gamma_tx *tx, uint64_t len)
 {
-	struct gamma_send *send = &tx->send;
-
-	if (!len)
-		return 0;
-	tx->copy = malloc(len);
-	if (!tx->copy)
-		return -FI_ENOMEM;
-	gamma_iov_read(send->iov, send->iov_count, 0, tx->copy, len);
-	send->iov[0] = (struct iovec){.iov_base = tx->copy, .iov_len = len};
-	send->iov_count = 1;
-	return 0;
+	return len ? gamma_tx_copy(tx, tx->send.iov, tx->send.iov_count, len) : 0;
 }
 
 void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *done)
@@ -260,7 +261,7 @@ ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post 
 	if (gamma_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
 	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
-		return gamma_work_put_off_send(handle, post);
+		return gamma_work_put_off(handle, post, false);
 	if (gamma_unlikely(len < 0))
 		return -FI_EINVAL;
 	if ((post->silent || post->flags & FI_INJECT) &&
@@ -333,7 +334,7 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 	if (gamma_unlikely(handle->ep != rx_ctx->ep || (handle->ep && !handle->ep->receives)))
 		return -FI_ENOSYS;
 	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
-		return gamma_work_put_off_recv(handle, post);
+		return gamma_work_put_off(handle, post, true);
 	if (gamma_unlikely(gamma_post_len(post) < 0))
 		return -FI_EINVAL;
 	/* What arrives is put together in one piece of memory. */

@@ -6,8 +6,6 @@
  */
 #include "ep.h"
 
-#include <stdlib.h>
-
 /* ---- posting ---- */
 
 static bool take_target(struct gamma_remote *remote, const struct gamma_remote_post *post,
@@ -47,29 +45,14 @@ static bool take_iov(struct iovec *to, unsigned *to_count, const struct iovec *f
 	return len == wanted;
 }
 
-/* atomic.c has seen to it that they add up. */
-static int gather(struct gamma_tx *tx, const struct gamma_remote_post *post, uint64_t len)
-{
-	char *to = tx->copy = malloc(len);
-
-	if (!to)
-		return -FI_ENOMEM;
-	for (size_t i = 0; i < post->count; i++) {
-		memcpy(to, post->iov[i].iov_base, post->iov[i].iov_len);
-		to += post->iov[i].iov_len;
-	}
-	tx->send.iov[0] = (struct iovec){.iov_base = tx->copy, .iov_len = len};
-	tx->send.iov_count = 1;
-	return 0;
-}
-
-/* Operands and comparands together may be more pieces than a send has. */
+/* Operands and comparands, which atomic.c has seen to add up, may together be more pieces than a
+ * send has. */
 static int take_operands(struct gamma_tx *tx, const struct gamma_remote_post *post, uint64_t len)
 {
 	struct gamma_send *send = &tx->send;
 
 	if (post->op == GAMMA_OP_COMPARE && post->count > GAMMA_IOV_MAX)
-		return gather(tx, post, len);
+		return gamma_tx_copy(tx, post->iov, post->count, len);
 	return take_iov(send->iov, &send->iov_count, post->iov, post->count, len) ? 0 : -FI_EINVAL;
 }
 
@@ -100,8 +83,7 @@ static int fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_rem
 	send->fence = post->flags & FI_FENCE;
 	tx->context = post->context;
 	tx->flags = post->flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
-	tx->notify = !post->silent &&
-		     (!(ep->tx_selective || post->work) || post->flags & FI_COMPLETION);
+	tx->notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx->work = post->work;
 	return 0;
 }

@@ -2,11 +2,8 @@
 /* fi_read, fi_write and their variants: arguments to a struct gamma_remote_post, see remote.c. */
 #include "ep.h"
 
-/* Flags that the *msg calls take. */
-#define LEVELS                                                                                     \
-	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-#define READ_FLAGS (FI_TRIGGER | FI_COMPLETION | FI_MORE | FI_FENCE | LEVELS)
-#define WRITE_FLAGS (READ_FLAGS | FI_REMOTE_CQ_DATA | FI_INJECT)
+/* A read brings data, and takes none along. */
+#define READ_FLAGS (GAMMA_TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_INJECT))
 
 static uint64_t len_of(const struct iovec *iov, size_t count)
 {
@@ -80,6 +77,16 @@ static ssize_t post_write(struct gamma_ep_handle *handle, const struct iovec *io
 					 });
 }
 
+static ssize_t write_buffer(struct gamma_ep_handle *handle, const void *buf, size_t len,
+			    fi_addr_t addr, uint64_t remote, uint64_t key, uint64_t data,
+			    void *context, uint64_t flags, bool silent)
+{
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
+	struct fi_rma_iov target = {.addr = remote, .len = len, .key = key};
+
+	return post_write(handle, &iov, 1, &target, 1, addr, data, context, flags, silent);
+}
+
 static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			  fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
@@ -94,15 +101,16 @@ static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **des
 static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
+	struct gamma_ep_handle *handle = gamma_handle(ep);
 
 	(void) desc;
-	return rma_writev(ep, &iov, NULL, 1, addr, remote, key, context);
+	return write_buffer(handle, buf, len, addr, remote, key, 0, context, handle->tx_flags,
+			    false);
 }
 
 static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	if (flags & ~WRITE_FLAGS)
+	if (flags & ~GAMMA_TX_FLAGS)
 		return -FI_EBADFLAGS;
 	return post_write(gamma_handle(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
 			  msg->rma_iov_count, msg->addr, msg->data, msg->context, flags, false);
@@ -113,33 +121,23 @@ static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, voi
 			     void *context)
 {
 	struct gamma_ep_handle *handle = gamma_handle(ep);
-	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
-	struct fi_rma_iov target = {.addr = remote, .len = len, .key = key};
 
 	(void) desc;
-	return post_write(handle, &iov, 1, &target, 1, addr, data, context,
-			  handle->tx_flags | FI_REMOTE_CQ_DATA, false);
-}
-
-static ssize_t inject(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t addr,
-		      uint64_t remote, uint64_t key, uint64_t flags)
-{
-	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
-	struct fi_rma_iov target = {.addr = remote, .len = len, .key = key};
-
-	return post_write(gamma_handle(ep), &iov, 1, &target, 1, addr, data, NULL, flags, true);
+	return write_buffer(handle, buf, len, addr, remote, key, data, context,
+			    handle->tx_flags | FI_REMOTE_CQ_DATA, false);
 }
 
 static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t addr,
 			  uint64_t remote, uint64_t key)
 {
-	return inject(ep, buf, len, 0, addr, remote, key, 0);
+	return write_buffer(gamma_handle(ep), buf, len, addr, remote, key, 0, NULL, 0, true);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t addr, uint64_t remote, uint64_t key)
 {
-	return inject(ep, buf, len, data, addr, remote, key, FI_REMOTE_CQ_DATA);
+	return write_buffer(gamma_handle(ep), buf, len, addr, remote, key, data, NULL,
+			    FI_REMOTE_CQ_DATA, true);
 }
 
 struct fi_ops_rma gamma_rma_ops = {

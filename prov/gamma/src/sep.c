@@ -169,7 +169,6 @@ static int sep_getname(struct fid *fid, void *addr, size_t *len)
 	struct gamma_sep *sep = sep_of(fid);
 	const struct gamma_ep *ep = NULL;
 	struct gamma_addr name;
-	size_t room = *len;
 
 	for (unsigned i = 0; i < PORTS && !(ep && ep->enabled); i++)
 		ep = sep->contexts[i];
@@ -178,34 +177,13 @@ static int sep_getname(struct fid *fid, void *addr, size_t *len)
 	name = *gamma_endpoint_addr(ep->endpoint);
 	name.port = htons(sep->port);
 	name.contexts = GAMMA_CONTEXTS(sep->receives, sep->transmits);
-	*len = GAMMA_ADDR_LEN;
-	if (addr)
-		memcpy(addr, &name, gamma_min(room, GAMMA_ADDR_LEN));
-	return room < GAMMA_ADDR_LEN ? -FI_ETOOSMALL : 0;
+	return gamma_tell_name(&name, addr, len);
 }
 
 static int sep_setname(struct fid *fid, void *addr, size_t len)
 {
 	(void) fid, (void) addr, (void) len;
 	return -FI_EOPBADSTATE; /* the ports have been claimed */
-}
-
-static ssize_t sep_cancel(struct fid *fid, void *context)
-{
-	(void) fid, (void) context;
-	return -FI_ENOSYS;
-}
-
-static int sep_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
-{
-	(void) fid, (void) level, (void) option, (void) value, (void) len;
-	return -FI_ENOPROTOOPT;
-}
-
-static int sep_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
-{
-	(void) fid, (void) level, (void) option, (void) value, (void) len;
-	return -FI_ENOPROTOOPT;
 }
 
 static struct fi_ops sep_fid_ops = {
@@ -220,9 +198,9 @@ static struct fi_ops sep_fid_ops = {
 
 static struct fi_ops_ep sep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = sep_cancel,
-	.getopt = sep_getopt,
-	.setopt = sep_setopt,
+	.cancel = gamma_no_cancel,
+	.getopt = gamma_no_getopt,
+	.setopt = gamma_no_setopt,
 	.tx_ctx = sep_tx_ctx,
 	.rx_ctx = sep_rx_ctx,
 	.rx_size_left = gamma_no_size_left,
@@ -256,9 +234,9 @@ static void set_ops(struct fid_ep *fid, void *context)
 	fid->collective = &gamma_no_collective_ops;
 }
 
-static unsigned asked_or_one(size_t asked)
+static unsigned contexts_of(size_t asked)
 {
-	return asked && asked != FI_SHARED_CONTEXT ? (unsigned) asked : 1;
+	return gamma_several_contexts(asked) ? (unsigned) asked : 1;
 }
 
 static int claim_ports(struct gamma_sep *sep)
@@ -295,8 +273,8 @@ int gamma_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct f
 	if (!sep)
 		return -FI_ENOMEM;
 	sep->domain = domain;
-	sep->receives = asked_or_one(info->ep_attr->rx_ctx_cnt);
-	sep->transmits = asked_or_one(info->ep_attr->tx_ctx_cnt);
+	sep->receives = contexts_of(info->ep_attr->rx_ctx_cnt);
+	sep->transmits = contexts_of(info->ep_attr->tx_ctx_cnt);
 	set_ops(&sep->fid, context);
 	sep->info = fi_dupinfo(info);
 	ret = sep->info ? claim_ports(sep) : -FI_ENOMEM;

@@ -3,10 +3,7 @@
 #include "ep.h"
 
 /* Flags that the *msg calls take. */
-#define SEND_FLAGS                                                                      \
-	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE | \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
-#define RECV_FLAGS (FI_TRIGGER | FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
+#define RECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER)
 
 static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			   uint64_t tag, uint64_t ignore, void *context)
@@ -57,7 +54,7 @@ static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **d
 
 static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	if (flags & ~SEND_FLAGS)
+	if (flags & ~GAMMA_TX_FLAGS)
 		return -FI_EBADFLAGS;
 	return gamma_post_send(gamma_handle(ep), &(struct gamma_post){
 							 .iov = msg->msg_iov,

@@ -9,7 +9,6 @@
 #define REFUSE(name, ...)                                                                          \
 	static ssize_t name(struct fid_ep *ep, __VA_ARGS__)                                        \
 	{                                                                                          \
-		(void) ep;                                                                         \
 		return -FI_ENOSYS;                                                                 \
 	}
 
@@ -17,17 +16,17 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* ---- contexts and their options ---- */
-static ssize_t no_cancel(struct fid *fid, void *context)
+ssize_t gamma_no_cancel(struct fid *fid, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-static int no_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
+int gamma_no_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
 {
 	return -FI_ENOPROTOOPT;
 }
 
-static int no_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
+int gamma_no_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
 {
 	return -FI_ENOPROTOOPT;
 }
@@ -188,9 +187,9 @@ REFUSE(no_collmsg, const struct fi_msg_collective *msg, struct fi_ioc *resultv,
 
 struct fi_ops_ep gamma_no_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = no_cancel,
-	.getopt = no_getopt,
-	.setopt = no_setopt,
+	.cancel = gamma_no_cancel,
+	.getopt = gamma_no_getopt,
+	.setopt = gamma_no_setopt,
 	.tx_ctx = gamma_no_tx_ctx,
 	.rx_ctx = gamma_no_rx_ctx,
 	.rx_size_left = gamma_no_size_left,

@@ -28,6 +28,17 @@ struct gamma_work {
 	uint64_t value;
 };
 
+/* NULL: no counter, or another domain's. */
+static struct gamma_cntr *cntr_of(struct fid_cntr *fid, const struct gamma_domain *domain)
+{
+	struct gamma_cntr *cntr;
+
+	if (!fid || fid->fid.fclass != FI_CLASS_CNTR)
+		return NULL;
+	cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid);
+	return cntr->domain == domain ? cntr : NULL;
+}
+
 static struct gamma_work *work_new(struct gamma_cntr *trigger, uint64_t threshold)
 {
 	struct gamma_work *work = calloc(1, sizeof(*work));
@@ -40,13 +51,6 @@ static struct gamma_work *work_new(struct gamma_cntr *trigger, uint64_t threshol
 	work->threshold = threshold;
 	gamma_ref(&trigger->refs);
 	return work;
-}
-
-static void set_completion(struct gamma_work *work, struct gamma_cntr *completion)
-{
-	work->completion = completion;
-	if (completion)
-		gamma_ref(&completion->refs);
 }
 
 void gamma_work_free(struct gamma_work *work)
@@ -92,11 +96,16 @@ void gamma_work_check(struct gamma_cntr *cntr)
 	}
 }
 
-static void enqueue(struct gamma_work *work)
+static int enqueue(struct gamma_work *work)
 {
-	gamma_list_append(&work->trigger->domain->works, &work->domain_entry);
+	struct gamma_domain *domain = work->trigger->domain;
+
+	gamma_domain_lock(domain);
+	gamma_list_append(&domain->works, &work->domain_entry);
 	gamma_list_append(&work->trigger->works, &work->entry);
 	gamma_work_check(work->trigger);
+	gamma_domain_unlock(domain);
+	return 0;
 }
 
 /* ---- posting what is due ---- */
@@ -219,6 +228,7 @@ static void keep_post(struct gamma_work *work, enum kind kind, struct gamma_ep_h
 	work->handle = handle->ep ? &handle->ep->handle : handle;
 	work->post = *post;
 	work->post.flags &= ~FI_TRIGGER;
+	work->tell = post->flags & FI_COMPLETION;
 	copy_iov(work->iov, &work->post.iov, post->count);
 }
 
@@ -229,6 +239,7 @@ static void keep_remote(struct gamma_work *work, struct gamma_ep_handle *handle,
 	work->handle = &handle->ep->handle;
 	work->remote = *post;
 	work->remote.flags &= ~FI_TRIGGER;
+	work->tell = post->flags & FI_COMPLETION;
 	copy_iov(work->iov, &work->remote.iov, post->count);
 	copy_iov(work->result, &work->remote.result, post->result_count);
 	memcpy(work->target, post->target,
@@ -240,29 +251,15 @@ static void keep_remote(struct gamma_work *work, struct gamma_ep_handle *handle,
 static int new_trigger(struct gamma_domain *domain, void *context, struct gamma_work **work)
 {
 	const struct fi_triggered_context *triggered = context;
-	struct fid_cntr *fid;
 	struct gamma_cntr *cntr;
 
 	if (!triggered || triggered->event_type != FI_TRIGGER_THRESHOLD)
 		return triggered ? -FI_ENOSYS : -FI_EINVAL;
-	fid = triggered->trigger.threshold.cntr;
-	if (!fid || fid->fid.fclass != FI_CLASS_CNTR)
-		return -FI_EINVAL;
-	cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid);
-	if (cntr->domain != domain)
+	cntr = cntr_of(triggered->trigger.threshold.cntr, domain);
+	if (!cntr)
 		return -FI_EINVAL;
 	*work = work_new(cntr, triggered->trigger.threshold.threshold);
 	return *work ? 0 : -FI_ENOMEM;
-}
-
-static int enqueue_locked(struct gamma_work *work)
-{
-	struct gamma_domain *domain = work->trigger->domain;
-
-	gamma_domain_lock(domain);
-	enqueue(work);
-	gamma_domain_unlock(domain);
-	return 0;
 }
 
 /* Deferred work passes through here as well, to have its arguments checked and in one form. */
@@ -272,8 +269,8 @@ static int work_for(struct gamma_ep_handle *handle, void *context, struct gamma_
 	return *work ? 0 : new_trigger(handle->rx->domain, context, work);
 }
 
-static ssize_t put_off(struct gamma_ep_handle *handle, enum kind kind,
-		       const struct gamma_post *post)
+ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_post *post,
+			   bool receive)
 {
 	struct gamma_work *work;
 	int ret;
@@ -285,18 +282,8 @@ static ssize_t put_off(struct gamma_ep_handle *handle, enum kind kind,
 	ret = work_for(handle, post->context, &work);
 	if (ret)
 		return ret;
-	keep_post(work, kind, handle, post);
-	return enqueue_locked(work);
-}
-
-ssize_t gamma_work_put_off_send(struct gamma_ep_handle *handle, const struct gamma_post *post)
-{
-	return put_off(handle, SEND, post);
-}
-
-ssize_t gamma_work_put_off_recv(struct gamma_ep_handle *handle, const struct gamma_post *post)
-{
-	return put_off(handle, RECEIVE, post);
+	keep_post(work, receive ? RECEIVE : SEND, handle, post);
+	return enqueue(work);
 }
 
 ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
@@ -312,20 +299,10 @@ ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
 	if (ret)
 		return ret;
 	keep_remote(work, handle, post);
-	return enqueue_locked(work);
+	return enqueue(work);
 }
 
 /* ---- deferred work ---- */
-
-static struct gamma_cntr *cntr_of(struct fid_cntr *fid, const struct gamma_domain *domain)
-{
-	struct gamma_cntr *cntr;
-
-	if (!fid || fid->fid.fclass != FI_CLASS_CNTR)
-		return NULL;
-	cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid);
-	return cntr->domain == domain ? cntr : NULL;
-}
 
 static ssize_t queue_cntr(struct gamma_work *work, struct gamma_domain *domain,
 			  const struct fi_op_cntr *op, enum kind kind)
@@ -338,7 +315,7 @@ static ssize_t queue_cntr(struct gamma_work *work, struct gamma_domain *domain,
 	work->cntr = cntr;
 	work->value = op->value;
 	gamma_ref(&cntr->refs);
-	return enqueue_locked(work);
+	return enqueue(work);
 }
 
 /* An alias for the length of a call: what is posted through it belongs to the work. */
@@ -363,7 +340,6 @@ static ssize_t queue_data(struct gamma_work *work, struct gamma_domain *domain,
 {
 	struct gamma_ep_handle alias;
 	struct fid_ep *ep;
-	uint64_t flags;
 
 	/* Every kind of operation begins with its endpoint. */
 	ep = asked->op.msg ? borrow(&alias, asked->op.msg->ep, domain, work) : NULL;
@@ -371,39 +347,28 @@ static ssize_t queue_data(struct gamma_work *work, struct gamma_domain *domain,
 		return -FI_EINVAL;
 	switch (asked->op_type) {
 	case FI_OP_RECV:
+		return fi_recvmsg(ep, &asked->op.msg->msg, asked->op.msg->flags);
 	case FI_OP_SEND:
-		flags = asked->op.msg->flags;
-		work->tell = flags & FI_COMPLETION;
-		return asked->op_type == FI_OP_RECV ? fi_recvmsg(ep, &asked->op.msg->msg, flags)
-						    : fi_sendmsg(ep, &asked->op.msg->msg, flags);
+		return fi_sendmsg(ep, &asked->op.msg->msg, asked->op.msg->flags);
 	case FI_OP_TRECV:
+		return fi_trecvmsg(ep, &asked->op.tagged->msg, asked->op.tagged->flags);
 	case FI_OP_TSEND:
-		flags = asked->op.tagged->flags;
-		work->tell = flags & FI_COMPLETION;
-		return asked->op_type == FI_OP_TRECV
-			       ? fi_trecvmsg(ep, &asked->op.tagged->msg, flags)
-			       : fi_tsendmsg(ep, &asked->op.tagged->msg, flags);
+		return fi_tsendmsg(ep, &asked->op.tagged->msg, asked->op.tagged->flags);
 	case FI_OP_READ:
+		return fi_readmsg(ep, &asked->op.rma->msg, asked->op.rma->flags);
 	case FI_OP_WRITE:
-		flags = asked->op.rma->flags;
-		work->tell = flags & FI_COMPLETION;
-		return asked->op_type == FI_OP_READ ? fi_readmsg(ep, &asked->op.rma->msg, flags)
-						    : fi_writemsg(ep, &asked->op.rma->msg, flags);
+		return fi_writemsg(ep, &asked->op.rma->msg, asked->op.rma->flags);
 	case FI_OP_ATOMIC:
-		flags = asked->op.atomic->flags;
-		work->tell = flags & FI_COMPLETION;
-		return fi_atomicmsg(ep, &asked->op.atomic->msg, flags);
+		return fi_atomicmsg(ep, &asked->op.atomic->msg, asked->op.atomic->flags);
 	case FI_OP_FETCH_ATOMIC: {
 		const struct fi_op_fetch_atomic *op = asked->op.fetch_atomic;
 
-		work->tell = op->flags & FI_COMPLETION;
 		return fi_fetch_atomicmsg(ep, &op->msg, op->fetch.msg_iov, op->fetch.desc,
 					  op->fetch.iov_count, op->flags);
 	}
 	case FI_OP_COMPARE_ATOMIC: {
 		const struct fi_op_compare_atomic *op = asked->op.compare_atomic;
 
-		work->tell = op->flags & FI_COMPLETION;
 		return fi_compare_atomicmsg(ep, &op->msg, op->compare.msg_iov, op->compare.desc,
 					    op->compare.iov_count, op->fetch.msg_iov,
 					    op->fetch.desc, op->fetch.iov_count, op->flags);
@@ -425,7 +390,9 @@ static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work
 	if (!work)
 		return -FI_ENOMEM;
 	work->name = asked;
-	set_completion(work, cntr_of(asked->completion_cntr, domain));
+	work->completion = cntr_of(asked->completion_cntr, domain);
+	if (work->completion)
+		gamma_ref(&work->completion->refs);
 	if (asked->op_type == FI_OP_CNTR_SET)
 		ret = queue_cntr(work, domain, asked->op.cntr, SET);
 	else if (asked->op_type == FI_OP_CNTR_ADD)
