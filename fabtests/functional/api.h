@@ -180,8 +180,16 @@ void expect_nothing(struct fid_cq *cq);
 /* Waits for the completion of this message and checks each of its fields. */
 void wait_sent(struct node *node, struct message *message);
 void wait_received(struct node *node, struct message *message, size_t len);
-/* An untagged message of that length and contents, from posting to checking. */
+/* Fills it, sends it and waits for its completion; the message is freed. */
+void send_filled(struct node *node, struct message *message, unsigned seed);
+/* Waits for a posted one, all of which must have come, and checks it; the message is freed. */
+void receive_filled(struct node *node, struct message *message, unsigned seed);
+/* An untagged message of that length and contents, from posting to the end. */
+void send_one(struct node *node, size_t len, unsigned seed);
 void receive_one(struct node *node, size_t len, unsigned seed);
+/* Posts a tagged receive: receive_filled is its end. */
+void post_tag(struct node *node, struct message *message, size_t len, uint64_t tag,
+	      uint64_t ignore);
 /* Reads completions of any message, until this one's is there. */
 void wait_done(struct fid_cq *cq, struct message *message);
 

@@ -10,17 +10,6 @@
 static const size_t kinds[] = {100, 10000, 200000};
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
-static void send_and_forget(struct node *node, size_t len, unsigned seed)
-{
-	struct message message;
-
-	message_init(&message, len, 1);
-	message_fill(&message, seed);
-	message_send(node, &message);
-	wait_sent(node, &message);
-	message_free(&message);
-}
-
 /* Only what asks for it gets an entry; an error is always told. */
 static void test_selective(bool sender)
 {
@@ -173,12 +162,9 @@ static void send_at_level(struct node *node, size_t len, uint64_t level, unsigne
 	struct message message;
 
 	message_init(&message, len, 1);
-	message_fill(&message, seed);
 	message.send = SENDMSG;
 	message.flags = level | FI_COMPLETION;
-	message_send(node, &message);
-	wait_sent(node, &message);
-	message_free(&message);
+	send_filled(node, &message, seed);
 }
 
 /* At every level, by the call's flags and as the endpoint's default. */
@@ -199,7 +185,7 @@ static void test_levels(bool sender)
 				else if (level < 4)
 					send_at_level(&node, kinds[i], levels[level], seed);
 				else
-					send_and_forget(&node, kinds[i], seed);
+					send_one(&node, kinds[i], seed);
 			}
 		node_close_pair(&node);
 	}

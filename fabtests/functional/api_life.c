@@ -10,18 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void send_one(struct node *node, fi_addr_t addr, size_t len, unsigned seed)
-{
-	struct message message;
-
-	message_init(&message, len, 1);
-	message_fill(&message, seed);
-	message.addr = addr;
-	message_send(node, &message);
-	wait_sent(node, &message);
-	message_free(&message);
-}
-
 /* Removed and inserted again while a receive is posted, which survives that. */
 static void test_av(enum fi_av_type type, bool sender)
 {
@@ -41,10 +29,10 @@ static void test_av(enum fi_av_type type, bool sender)
 	CHECK(fi_av_lookup(node.av, node.peer, name.bytes, &name.len) < 0);
 	node.peer = node_insert(&node, &name);
 	if (sender) {
-		send_one(&node, node.peer, 100, 1);
+		send_one(&node, 100, 1);
 		CHECK_EQ(fi_av_remove(node.av, &node.peer, 1, 0), 0);
 		node.peer = node_insert(&node, &name);
-		send_one(&node, node.peer, 100000, 2);
+		send_one(&node, 100000, 2);
 	} else {
 		wait_received(&node, &message, 100);
 		message_check(&message, 1, 100);
@@ -205,7 +193,7 @@ static void test_port(bool sender)
 		node_open_pair(&node, &options);
 		CHECK_EQ(node_try_open(&other, &options), -FI_EADDRINUSE);
 		if (sender)
-			send_one(&node, node.peer, 5000, round);
+			send_one(&node, 5000, round);
 		else
 			receive_one(&node, 5000, round);
 		node_close_pair(&node);
@@ -245,7 +233,7 @@ static void test_peer_closed(bool sender)
 		aside_sync();
 		return;
 	}
-	send_one(&node, node.peer, 100, 0);
+	send_one(&node, 100, 0);
 	message_init(&message, 200000, 1);
 	message_send(&node, &message);
 	aside_sync();
@@ -393,7 +381,7 @@ static void test_fork(bool sender)
 		message_free(&message);
 		aside_sync();
 		if (!sender)
-			send_one(&node, node.peer, 100, i);
+			send_one(&node, 100, i);
 		else
 			receive_one(&node, 100, i);
 	}

@@ -15,29 +15,9 @@ static void send_tag(struct node *node, size_t len, uint64_t tag, unsigned seed)
 	struct message message;
 
 	message_init(&message, len, 1);
-	message_fill(&message, seed);
 	message.tagged = true;
 	message.tag = tag;
-	message_send(node, &message);
-	wait_sent(node, &message);
-	message_free(&message);
-}
-
-static void post_tag(struct node *node, struct message *message, size_t len, uint64_t tag,
-		     uint64_t ignore)
-{
-	message_init(message, len, 1);
-	message->tagged = true;
-	message->tag = tag;
-	message->ignore = ignore;
-	message_receive(node, message);
-}
-
-static void finish(struct node *node, struct message *message, unsigned seed)
-{
-	wait_received(node, message, message->len);
-	message_check(message, seed, message->len);
-	message_free(message);
+	send_filled(node, &message, seed);
 }
 
 /* The oldest receive that fits gets the message, whatever their order. */
@@ -60,10 +40,10 @@ static void test_tags(bool sender)
 		send_tag(&node, 64, UINT64_MAX, 3);
 		send_tag(&node, 64, 7, 4);
 	} else {
-		finish(&node, &in[1], 1);
-		finish(&node, &in[2], 2);
-		finish(&node, &in[3], 3);
-		finish(&node, &in[0], 4);
+		receive_filled(&node, &in[1], 1);
+		receive_filled(&node, &in[2], 2);
+		receive_filled(&node, &in[3], 3);
+		receive_filled(&node, &in[0], 4);
 	}
 	node_close_pair(&node);
 }
@@ -80,8 +60,8 @@ static void test_tagged_apart(bool sender)
 		message_receive(&node, &plain);
 		post_tag(&node, &tagged, 32, 1, UINT64_MAX);
 		aside_sync();
-		finish(&node, &tagged, 8);
-		finish(&node, &plain, 9);
+		receive_filled(&node, &tagged, 8);
+		receive_filled(&node, &plain, 9);
 	} else {
 		aside_sync();
 		send_tag(&node, 32, 1, 8);
@@ -112,7 +92,7 @@ static void test_unexpected(bool sender)
 	for (unsigned i = count; i-- > 0;) {
 		if (!sender) {
 			post_tag(&node, &messages[i], kinds[i % KINDS] + i, i, 0);
-			finish(&node, &messages[i], i);
+			receive_filled(&node, &messages[i], i);
 		} else {
 			wait_done(node.tx_cq, &messages[i]);
 		}
@@ -142,11 +122,11 @@ static void test_behind_unexpected(bool sender)
 	}
 	if (!sender) {
 		post_tag(&node, &message, LENGTH, 2, 0);
-		finish(&node, &message, MANY);
+		receive_filled(&node, &message, MANY);
 	}
 	for (unsigned i = 0; !sender && i < MANY; i++) {
 		post_tag(&node, &message, LENGTH, 1, 0);
-		finish(&node, &message, i);
+		receive_filled(&node, &message, i);
 	}
 	node_close_pair(&node);
 }
@@ -165,7 +145,7 @@ static void test_never_received(bool sender)
 		send_tag(&node, 3000, 100, 100);
 	} else {
 		post_tag(&node, &message, 3000, 100, 0);
-		finish(&node, &message, 100);
+		receive_filled(&node, &message, 100);
 	}
 	node_close_pair(&node);
 }
@@ -249,7 +229,7 @@ static void test_cancel(bool sender)
 	if (sender) {
 		send_tag(&node, 500, 1, 3);
 	} else {
-		finish(&node, &second, 3);
+		receive_filled(&node, &second, 3);
 		message_check(&first, 0, 0);
 		CHECK_EQ(fi_cancel(&node.ep->fid, &second), 0); /* long done: nothing happens */
 		expect_nothing(node.rx_cq);
@@ -330,7 +310,7 @@ static void peek_kind(struct node *node, size_t len, uint64_t base)
 	expect_peeked(node, base, 0, len, &context);
 	expect_peeked(node, base, 0, len, &context); /* peeking changes nothing */
 	post_tag(node, &message, len, base, 0);
-	finish(node, &message, (unsigned) base);
+	receive_filled(node, &message, (unsigned) base);
 	expect_none(node, base);
 
 	expect_peeked(node, base + 1, FI_DISCARD, len, &context);
@@ -424,9 +404,9 @@ static void test_directed(bool sender)
 		send_tag(&node, 5000, 0, 2);
 		send_tag(&second, 5000, 0, 3);
 	} else {
-		finish(&node, &from_first, 1);
-		finish(&node, &from_any, 2);
-		finish(&node, &from_second, 3);
+		receive_filled(&node, &from_first, 1);
+		receive_filled(&node, &from_any, 2);
+		receive_filled(&node, &from_second, 3);
 	}
 	aside_sync();
 	if (sender)

@@ -326,13 +326,45 @@ void wait_done(struct fid_cq *cq, struct message *message)
 	}
 }
 
+/* ---- from end to end ---- */
+
+void send_filled(struct node *node, struct message *message, unsigned seed)
+{
+	message_fill(message, seed);
+	message_send(node, message);
+	wait_sent(node, message);
+	message_free(message);
+}
+
+void receive_filled(struct node *node, struct message *message, unsigned seed)
+{
+	wait_received(node, message, message->len);
+	message_check(message, seed, message->len);
+	message_free(message);
+}
+
+void send_one(struct node *node, size_t len, unsigned seed)
+{
+	struct message message;
+
+	message_init(&message, len, 1);
+	send_filled(node, &message, seed);
+}
+
 void receive_one(struct node *node, size_t len, unsigned seed)
 {
 	struct message message;
 
 	message_init(&message, len, 1);
 	message_receive(node, &message);
-	wait_received(node, &message, len);
-	message_check(&message, seed, len);
-	message_free(&message);
+	receive_filled(node, &message, seed);
+}
+
+void post_tag(struct node *node, struct message *message, size_t len, uint64_t tag, uint64_t ignore)
+{
+	message_init(message, len, 1);
+	message->tagged = true;
+	message->tag = tag;
+	message->ignore = ignore;
+	message_receive(node, message);
 }

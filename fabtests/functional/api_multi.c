@@ -182,17 +182,6 @@ static void post_one(struct node *node, void *buffer, size_t len, void *context,
 	CHECK_EQ(fi_recvmsg(node->srx ? node->srx : node->ep, &msg, FI_MULTI_RECV | flags), 0);
 }
 
-static void send_len(struct node *node, size_t len, unsigned seed)
-{
-	struct message message;
-
-	message_init(&message, len, 1);
-	message_fill(&message, seed);
-	message_send(node, &message);
-	wait_sent(node, &message);
-	message_free(&message);
-}
-
 static void set_least(struct node *node, size_t least)
 {
 	CHECK_EQ(fi_setopt(&node->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
@@ -214,7 +203,7 @@ static void test_multi_selective(bool sender)
 		post_one(&node, buffer, sizeof(buffer), &node, 0);
 	aside_sync();
 	for (unsigned i = 0; sender && i < 4; i++)
-		send_len(&node, 240, i);
+		send_one(&node, 240, i);
 	if (!sender) {
 		wait_completion(node.rx_cq, &completion);
 		CHECK_EQ(completion.entry.flags, FI_MULTI_RECV);
@@ -242,8 +231,8 @@ static void test_multi_truncated(bool sender)
 			post_one(&node, buffer, sizeof(buffer), &node, 0);
 		aside_sync();
 		if (sender) {
-			send_len(&node, 2000, 7);
-			send_len(&node, lens[i], 8);
+			send_one(&node, 2000, 7);
+			send_one(&node, lens[i], 8);
 			continue;
 		}
 		wait_completion(node.rx_cq, &completion);
@@ -316,13 +305,13 @@ static void test_multi_datagrams(bool sender)
 	node_open_pair(&node, &(struct node_options){.type = FI_EP_DGRAM, .caps = FI_MULTI_RECV});
 	set_least(&node, LEN);
 	for (unsigned i = 0; sender && i < MANY / 2; i++)
-		send_len(&node, LEN, i);
+		send_one(&node, LEN, i);
 	aside_sync();
 	if (!sender)
 		post_one(&node, buffer, sizeof(buffer), &node, 0);
 	aside_sync();
 	for (unsigned i = MANY / 2; sender && i < MANY; i++)
-		send_len(&node, LEN, i);
+		send_one(&node, LEN, i);
 	for (unsigned i = 0; !sender && i < MANY; i++) {
 		wait_completion(node.rx_cq, &completion);
 		CHECK(completion.entry.buf == buffer + i * LEN);
@@ -356,7 +345,7 @@ static void test_multi_close(bool sender)
 		post_one(&node, buffer, sizeof(buffer), &node, 0);
 	aside_sync();
 	if (sender)
-		send_len(&node, 1000, 1);
+		send_one(&node, 1000, 1);
 	node_close_pair(&node);
 }
 

@@ -115,28 +115,10 @@ static void send_to(struct family *family, unsigned endpoint, size_t len, unsign
 	struct message message;
 
 	message_init(&message, len, 1);
-	message_fill(&message, seed);
 	message.tagged = true;
 	message.tag = seed;
 	message.addr = family->to[endpoint];
-	message_send(&family->node, &message);
-	wait_sent(&family->node, &message);
-	message_free(&message);
-}
-
-static void post_seed(struct family *family, struct message *message, size_t len, unsigned seed)
-{
-	message_init(message, len, 1);
-	message->tagged = true;
-	message->tag = seed;
-	message_receive(&family->node, message);
-}
-
-static void finish(struct family *family, struct message *message, unsigned seed)
-{
-	wait_received(&family->node, message, message->len);
-	message_check(message, seed, message->len);
-	message_free(message);
+	send_filled(&family->node, &message, seed);
 }
 
 /* Its receiver has closed: it may have arrived before, or not. */
@@ -201,9 +183,9 @@ static void test_shared_close(bool sender)
 		send_to(&family, 0, 5000, 3);
 		send_to(&family, 2, 5000, 3);
 	} else {
-		post_seed(&family, &message, 50, 4);
-		finish(&family, &message, 4);
-		post_seed(&family, &lost, LONG, 2);
+		post_tag(&family.node, &message, 50, 4, 0);
+		receive_filled(&family.node, &message, 4);
+		post_tag(&family.node, &lost, LONG, 2, 0);
 		aside_sync();
 		/* Else it would not know to whom to say that it closes. */
 		expect_peeked(&family, 1, 100);
@@ -213,8 +195,8 @@ static void test_shared_close(bool sender)
 			CHECK(entry.op_context == &lost); /* it may have been whole */
 		aside_sync();
 		for (unsigned i = 0; i < 2; i++) {
-			post_seed(&family, &message, 5000, 3);
-			finish(&family, &message, 3);
+			post_tag(&family.node, &message, 5000, 3, 0);
+			receive_filled(&family.node, &message, 3);
 		}
 	}
 	close_family(&family, sender);
@@ -251,9 +233,9 @@ static void test_shared_calls(bool sender)
 	aside_sync();
 	srx = family.node.srx;
 	expect_peeked(&family, 5, 100);
-	post_seed(&family, &message, 100, 5);
-	finish(&family, &message, 5);
-	post_seed(&family, &message, 100, 6);
+	post_tag(&family.node, &message, 100, 5, 0);
+	receive_filled(&family.node, &message, 5);
+	post_tag(&family.node, &message, 100, 6, 0);
 	expect_cancelled(&family, &message);
 	CHECK_EQ(srx->ops->rx_size_left(srx), (ssize_t) family.node.info->rx_attr->size);
 	CHECK_EQ(srx->ops->tx_size_left(srx), -FI_ENOSYS);
@@ -282,7 +264,7 @@ static void test_shared_directed(bool sender)
 	if (sender)
 		send_to(&family, 2, 100, 4);
 	else
-		finish(&family, &message, 4);
+		receive_filled(&family.node, &message, 4);
 	close_family(&family, sender);
 }
 

@@ -53,9 +53,7 @@ static void transfer_receive(struct node *node, const struct transfer *transfer)
 	message_receive(node, &message);
 	if (!transfer->late)
 		aside_sync();
-	wait_received(node, &message, transfer->len);
-	message_check(&message, transfer->seed, transfer->len);
-	message_free(&message);
+	receive_filled(node, &message, transfer->seed);
 }
 
 static void move(struct node *node, bool sender, const struct transfer *transfer)

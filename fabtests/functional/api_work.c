@@ -77,11 +77,8 @@ static void test_triggered(bool sender)
 	aside_sync();
 	if (sender)
 		send_triggered(&node);
-	for (unsigned i = 0; !sender && i < 2; i++) {
-		wait_received(&node, &messages[i], LEN);
-		message_check(&messages[i], 1 - i, LEN);
-		message_free(&messages[i]);
-	}
+	for (unsigned i = 0; !sender && i < 2; i++)
+		receive_filled(&node, &messages[i], 1 - i);
 	node_close_pair(&node);
 }
 
