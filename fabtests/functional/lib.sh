@@ -27,7 +27,7 @@ export GAMMA_BUILD=$abs_top_builddir # where lab/lab finds its programs
 lab_name=
 work=
 passed=0
-failed=0
+failures=() # texts of the failed checks
 declare -A job_pid=()
 
 # ---- result ----
@@ -39,7 +39,7 @@ ok() {
 
 # not_ok TEXT [FILE...]: counts a failure and shows the end of each file.
 not_ok() {
-	failed=$((failed + 1))
+	failures+=("$1")
 	echo "NOT OK: $1"
 	local file
 	for file in "${@:2}"; do
@@ -73,9 +73,12 @@ check_fails() {
 	fi
 }
 
+# What failed is named once more: of a long log people are shown the end.
 finish() {
-	echo "$passed passed, $failed failed"
-	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+	local text
+	for text in "${failures[@]}"; do echo "FAILED: $text"; done
+	echo "$passed passed, ${#failures[@]} failed"
+	[ ${#failures[@]} -eq 0 ] && [ "$passed" -gt 0 ]
 	exit
 }
 
@@ -224,9 +227,19 @@ stop() {
 	unset "job_pid[$1]"
 }
 
-# until_true SECONDS COMMAND...: tries every 50 ms.
+# signal NAME SIGNAL: to all of the job's processes.
+signal() {
+	kill -"$2" -- "-${job_pid[$1]}"
+}
+
+# pid_of NAME: the program that the job runs, which is the child of its timeout.
+pid_of() {
+	pgrep -P "${job_pid[$1]}"
+}
+
+# until_true SECONDS COMMAND...: tries every 50 ms, for SECONDS and the above.
 until_true() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 + stall_s))
 	shift
 	until "$@"; do
 		[ "$SECONDS" -le "$end" ] || return 1
@@ -246,6 +259,11 @@ port_listens() {
 # wait_for_port HOST PORT SECONDS: until something there listens on the TCP port.
 wait_for_port() {
 	until_true "$3" port_listens "$1" "$2"
+}
+
+# wait_for_endpoint HOST: until a program there has one.
+wait_for_endpoint() {
+	until_true 5 lab exec "$1" grep -q '@gamma/' /proc/net/unix
 }
 
 client_host=node02 # node01: both programs of a pair on one host
@@ -281,8 +299,8 @@ pair() {
 		echo "the server did not write $line" >"$work/client.out"
 		status=1
 	else
-		on "$client_host" timeout -k 2 $((seconds + stall_s)) "$@" >"$work/client.out" 2>&1 </dev/null ||
-			status=$?
+		start client "$client_host" "$seconds" "$@"
+		wait_end client || status=$?
 	fi
 	# A client that failed leaves a server that waits in vain.
 	if [ "$status" -ne 0 ]; then

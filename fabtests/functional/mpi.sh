@@ -115,8 +115,8 @@ mpi_use() {
 	"mpi_use_$1"
 }
 
-# mpi_run SECONDS HOSTS RANKS COMMAND...: from node01; output in $work/mpi.out.
-mpi_run() {
+# mpi_start SECONDS HOSTS RANKS COMMAND...: from node01, as the job mpi; output in $work/mpi.out.
+mpi_start() {
 	local seconds=$1 hosts=$2 ranks=$3 entry options=()
 	shift 3
 	rm -f "$work/stats"
@@ -136,8 +136,14 @@ mpi_run() {
 		options=(-n "$ranks" -hosts "$hosts" -ppn $(((ranks + ${#entry}) / (${#entry} + 1))))
 		;;
 	esac
-	on node01 env "${mpi_env[@]}" timeout -k 3 "$seconds" "${mpi_launch[@]}" "${options[@]}" \
-		"${mpi_way[@]}" "$@" >"$work/mpi.out" 2>&1 </dev/null
+	start mpi node01 "$seconds" env "${mpi_env[@]}" "${mpi_launch[@]}" "${options[@]}" \
+		"${mpi_way[@]}" "$@"
+}
+
+# mpi_run SECONDS HOSTS RANKS COMMAND...: to its end.
+mpi_run() {
+	mpi_start "$@"
+	wait_end mpi
 }
 
 # mpi_conforms TEXT HOSTS RANKS GROUP...: the conformance program, and that gamma has carried it:

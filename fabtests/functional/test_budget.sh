@@ -12,11 +12,6 @@ need_tool python3 pgrep
 first_port=7910
 receivers=(1 2 3 4)
 
-# The process that receives number $1's messages.
-pid_of() {
-	pgrep -f "^$api $((first_port + $1)) "
-}
-
 # The group's sockets on node01: who listens (flags 00010000), and who has not been answered yet.
 group() {
 	lab exec node01 cat /proc/net/unix | grep '@gamma/.*/share/' || true
@@ -51,9 +46,9 @@ active() {
 # All of the receivers named see all of them, and nobody else.
 see_each_other() { # NUMBER...
 	local number wanted
-	wanted=$(for number in "$@"; do pid_of "$number"; done | sort -n | xargs)
+	wanted=$(for number in "$@"; do pid_of "server$number"; done | sort -n | xargs)
 	for number in "$@"; do
-		[ "$(active "$(pid_of "$number")")" = "$wanted" ] || return 1
+		[ "$(active "$(pid_of "server$number")")" = "$wanted" ] || return 1
 	done
 }
 
@@ -63,7 +58,7 @@ start_pair() { # NUMBER
 	start "server$1" node01 60 "$api" $port exchange
 	wait_for_port node01 $port 5 || bail "server $1 does not listen"
 	start "client$1" node02 60 "$api" -c "$(mgt 1)" $port exchange
-	wait_for_line "server$1" "^ready" $((5 + stall_s)) || bail "server $1 has no peer"
+	wait_for_line "server$1" "^ready" 5 || bail "server $1 has no peer"
 }
 
 lab_up 2
@@ -73,7 +68,7 @@ done
 check "one of four leads" leads_one
 check "four receivers see each other" until_true 5 see_each_other "${receivers[@]}"
 
-kill -KILL "$(pid_of 1)"
+kill -KILL "$(pid_of server1)"
 check "another leads when the leader has been killed" until_true 5 leads_one
 check "the others still see each other" until_true 5 see_each_other 2 3 4
 
@@ -81,7 +76,7 @@ start_pair 5
 check "so does a newcomer" until_true 5 see_each_other 2 3 4 5
 
 for number in 2 3 4 5; do
-	kill -KILL "$(pid_of "$number")"
+	kill -KILL "$(pid_of "server$number")"
 done
 check "no name is left" until_true 5 no_group
 check "nor a file" no_file

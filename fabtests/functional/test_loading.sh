@@ -53,7 +53,7 @@ check "fi_prov_ini is all that it exports" \
 gamma_setup_env
 gamma_env[0]=FI_PROVIDER_PATH=$root$provider_folder
 # Skipping the rest must not hide what failed.
-[ "$failed" -eq 0 ] || finish
+[ ${#failures[@]} -eq 0 ] || finish
 lab_up 2
 
 # lists LIBRARY-FOLDER VERSION: RDM and DGRAM of gamma by a libfabric of that version.

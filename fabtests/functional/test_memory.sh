@@ -23,8 +23,8 @@ flat() {
 	fi
 }
 
-no_process() {
-	! pgrep -f "^$api 7777|^$api -c .* 7777" >/dev/null
+no_process() { # PROCESS-GROUPS
+	! pgrep -g "$1" -f "^$api " >/dev/null
 }
 
 # No socket of gamma, packet sockets included, and no file: on the host, of whatever process.
@@ -35,13 +35,16 @@ no_trace() { # HOST
 }
 
 killed() { # TEXT
+	local groups
 	start_exchange
-	pkill -KILL -f "^$api 7777|^$api -c .* 7777"
+	groups=${job_pid[server]},${job_pid[client]}
+	signal server KILL
+	signal client KILL
 	stop server
 	stop client
-	check "$1: no process is left" until_true 5 no_process
-	check "$1: nothing else on node01" until_true $((5 + stall_s)) no_trace node01
-	check "$1: nothing else on node02" until_true $((5 + stall_s)) no_trace node02
+	check "$1: no process is left" until_true 5 no_process "$groups"
+	check "$1: nothing else on node01" until_true 5 no_trace node01
+	check "$1: nothing else on node02" until_true 5 no_trace node02
 }
 
 lab_up 2

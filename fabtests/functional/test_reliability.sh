@@ -26,11 +26,6 @@ patient() {
 	gamma_env=("${patient_env[@]}")
 }
 
-# signal NAME SIGNAL: to the job, of which nobody waits for the shell's notice.
-signal() {
-	kill -"$2" -- "-${job_pid[$1]}"
-}
-
 lab_up 2
 count_frames
 patient_env=("${gamma_env[@]}")
@@ -148,7 +143,7 @@ incast=$abs_top_builddir/fabtests/benchmarks/gamma-incast
 lab_up $((senders + 1)) --rate 1gbit
 rm -f "$work/stats"
 start receiver node01 60 "$incast" -p gamma -d gam0 -s $senders -t 1.5
-sleep 0.3
+wait_for_endpoint node01 || true
 for ((i = 0; i < senders; i++)); do
 	role=()
 	((i < senders - 1)) || role=(-l)

@@ -8,7 +8,7 @@
 # shellcheck source=api.sh
 . "$top_srcdir/fabtests/functional/api.sh"
 
-need_tool jq unshare prlimit
+need_tool jq pgrep unshare prlimit
 latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
 [ -x "$latency" ] || bail "$latency is not built"
 lab_up 2
@@ -22,11 +22,12 @@ ping_pong() {
 	shift 2
 	rm -f "$work/stats"
 	start server node01 60 taskset -c 0 "$latency" -p gamma -s -d gam0
-	until_true 5 lab exec node01 grep -q '@gamma/.*/9228' /proc/net/unix || true
-	if on node01 timeout 60 taskset -c 1 "$@" "$latency" -p gamma -d gam0 -S "$size" -n "$rounds" \
-		node01 >"$work/client.out" 2>&1 && wait_end server; then
+	wait_for_endpoint node01 || true
+	start client node01 60 taskset -c 1 "$@" "$latency" -p gamma -d gam0 -S "$size" -n "$rounds" node01
+	if wait_end client && wait_end server; then
 		ok "$size bytes back and forth: $(awk 'END { print $2 }' "$work/client.out") us"
 	else
+		stop server
 		not_ok "$size bytes back and forth" "$work/server.out" "$work/client.out"
 	fi
 }
@@ -62,8 +63,7 @@ counted "a peer whose memory cannot be read sends all of it" \
 		all(.ring_frames_out > 500 and .retransmissions == 0)'
 
 start_exchange
-job=$(lab exec node01 pgrep -f "^$api 7777 exchange")
-kill -KILL "$job"
+kill -KILL "$(pid_of server)"
 loses_peer client 1 "a killed neighbour" "has ended"
 stop server
 end_lost client
