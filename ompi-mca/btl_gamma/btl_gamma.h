@@ -18,7 +18,6 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
-#define GAMMA_BTL_HIDDEN __attribute__((visibility("hidden")))
 #define gamma_btl_container(pointer, type, member) \
 	((type *) ((char *) (pointer) -offsetof(type, member)))
 
@@ -111,7 +110,7 @@ struct mca_btl_base_endpoint_t {
 /* What names memory to a peer: sent by the layers above as these bytes. */
 struct mca_btl_base_registration_handle_t {
 	uint64_t key;
-	uint64_t base; /* what libfabric's addresses are counted from */
+	uint64_t base; /* libfabric counts addresses in a region from its beginning */
 };
 
 /* libfabric's objects for one NIC, shared by its modules. */
@@ -131,7 +130,7 @@ struct gamma_btl_port {
 	pthread_mutex_t polling; /* one thread at a time takes completions */
 	struct gamma_btl_buffer *buffers;
 	unsigned int buffer_count;
-	uint64_t next_key; /* of memory, where keys are ours to choose; atomic */
+	uint64_t last_key; /* of memory; atomic */
 };
 
 /*
@@ -191,16 +190,21 @@ static inline void gamma_btl_unlock(pthread_mutex_t *lock)
 		pthread_mutex_unlock(lock);
 }
 
+static inline bool gamma_btl_any_waiting(const struct gamma_btl_module *module)
+{
+	return __atomic_load_n(&module->waiting.count, __ATOMIC_RELAXED);
+}
+
 static inline struct gamma_btl_module *gamma_btl_module(mca_btl_base_module_t *btl)
 {
 	return gamma_btl_container(btl, struct gamma_btl_module, super);
 }
 
 /* component.c: whether the user's list of BTLs has gamma in it */
-GAMMA_BTL_HIDDEN bool gamma_btl_named(void);
+bool gamma_btl_named(void);
 
 /* params.c */
-GAMMA_BTL_HIDDEN int gamma_btl_register_params(void);
+int gamma_btl_register_params(void);
 
 /* nics.c: the NICs to use, nearest first; NULL with the reason told. */
 struct gamma_btl_nic {
@@ -208,84 +212,69 @@ struct gamma_btl_nic {
 	unsigned char mac[6];
 	bool far; /* at another processor than this process */
 };
-GAMMA_BTL_HIDDEN size_t gamma_btl_find_nics(struct gamma_btl_nic **nics);
-GAMMA_BTL_HIDDEN struct fi_info *gamma_btl_hints(const char *nic, uint64_t caps);
+size_t gamma_btl_find_nics(struct gamma_btl_nic **nics);
+struct fi_info *gamma_btl_hints(const char *nic);
 
 /* module.c */
-GAMMA_BTL_HIDDEN void gamma_btl_open(const struct gamma_btl_nic *nic);
-GAMMA_BTL_HIDDEN void gamma_btl_close(struct gamma_btl_module *module);
+void gamma_btl_open(const struct gamma_btl_nic *nic);
+void gamma_btl_close(struct gamma_btl_module *module);
 
 /* port.c */
-GAMMA_BTL_HIDDEN struct gamma_btl_port *gamma_btl_open_port(const char *nic, size_t max_message);
-GAMMA_BTL_HIDDEN void gamma_btl_put_port(struct gamma_btl_port *port);
+struct gamma_btl_port *gamma_btl_open_port(const char *nic, size_t max_message);
+void gamma_btl_put_port(struct gamma_btl_port *port);
 
 /* peers.c */
-GAMMA_BTL_HIDDEN int gamma_btl_publish(void);
-GAMMA_BTL_HIDDEN struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module,
-								opal_proc_t *proc);
-GAMMA_BTL_HIDDEN struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(
-	struct gamma_btl_module *module, opal_process_name_t name);
-GAMMA_BTL_HIDDEN int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count,
-					 opal_proc_t **procs,
-					 struct mca_btl_base_endpoint_t **peers,
-					 opal_bitmap_t *reachable);
-GAMMA_BTL_HIDDEN int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count,
-					 opal_proc_t **procs,
-					 struct mca_btl_base_endpoint_t **peers);
-GAMMA_BTL_HIDDEN void gamma_btl_drop_peers(struct gamma_btl_module *module);
+int gamma_btl_publish(void);
+struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, opal_proc_t *proc);
+struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *module,
+						       opal_process_name_t name);
+int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+			struct mca_btl_base_endpoint_t **peers, opal_bitmap_t *reachable);
+int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+			struct mca_btl_base_endpoint_t **peers);
+void gamma_btl_drop_peers(struct gamma_btl_module *module);
 
 /* fragments.c */
-GAMMA_BTL_HIDDEN mca_btl_base_descriptor_t *gamma_btl_alloc(mca_btl_base_module_t *btl,
-							    struct mca_btl_base_endpoint_t *peer,
-							    uint8_t order, size_t size,
-							    uint32_t flags);
-GAMMA_BTL_HIDDEN int gamma_btl_free(mca_btl_base_module_t *btl,
-				    mca_btl_base_descriptor_t *descriptor);
-GAMMA_BTL_HIDDEN mca_btl_base_descriptor_t *gamma_btl_prepare(mca_btl_base_module_t *btl,
-							      struct mca_btl_base_endpoint_t *peer,
-							      struct opal_convertor_t *convertor,
-							      uint8_t order, size_t reserve,
-							      size_t *size, uint32_t flags);
-GAMMA_BTL_HIDDEN void gamma_btl_drop_fragments(struct gamma_btl_module *module);
+mca_btl_base_descriptor_t *gamma_btl_alloc(mca_btl_base_module_t *btl,
+					   struct mca_btl_base_endpoint_t *peer, uint8_t order,
+					   size_t size, uint32_t flags);
+int gamma_btl_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descriptor);
+mca_btl_base_descriptor_t *gamma_btl_prepare(mca_btl_base_module_t *btl,
+					     struct mca_btl_base_endpoint_t *peer,
+					     struct opal_convertor_t *convertor, uint8_t order,
+					     size_t reserve, size_t *size, uint32_t flags);
+void gamma_btl_drop_fragments(struct gamma_btl_module *module);
 
 /* send.c */
-GAMMA_BTL_HIDDEN int gamma_btl_send(mca_btl_base_module_t *btl,
-				    struct mca_btl_base_endpoint_t *peer,
-				    mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag);
-GAMMA_BTL_HIDDEN int gamma_btl_sendi(mca_btl_base_module_t *btl,
-				     struct mca_btl_base_endpoint_t *peer,
-				     struct opal_convertor_t *convertor, void *header,
-				     size_t header_size, size_t payload_size, uint8_t order,
-				     uint32_t flags, mca_btl_base_tag_t tag,
-				     mca_btl_base_descriptor_t **descriptor);
+int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+		   mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag);
+int gamma_btl_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+		    struct opal_convertor_t *convertor, void *header, size_t header_size,
+		    size_t payload_size, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
+		    mca_btl_base_descriptor_t **descriptor);
 
 /* receive.c */
-GAMMA_BTL_HIDDEN int gamma_btl_open_buffers(struct gamma_btl_module *module);
-GAMMA_BTL_HIDDEN void gamma_btl_drop_buffers(struct gamma_btl_port *port);
-GAMMA_BTL_HIDDEN void gamma_btl_received(struct gamma_btl_buffer *buffer, void *message,
-					 size_t len);
-GAMMA_BTL_HIDDEN void gamma_btl_put_buffer(struct gamma_btl_buffer *buffer);
-GAMMA_BTL_HIDDEN int gamma_btl_deliver_held(struct gamma_btl_module *module);
-GAMMA_BTL_HIDDEN void gamma_btl_drop_held(struct gamma_btl_module *module);
+int gamma_btl_open_buffers(struct gamma_btl_module *module);
+void gamma_btl_drop_buffers(struct gamma_btl_port *port);
+void gamma_btl_received(struct gamma_btl_buffer *buffer, void *message, size_t len);
+void gamma_btl_put_buffer(struct gamma_btl_buffer *buffer);
+int gamma_btl_deliver_held(struct gamma_btl_module *module);
+void gamma_btl_drop_held(struct gamma_btl_module *module);
 
 /* remote.c */
-GAMMA_BTL_HIDDEN void gamma_btl_offer_remote(mca_btl_base_module_t *btl);
-GAMMA_BTL_HIDDEN uint32_t gamma_btl_remote_flags(uint64_t caps);
-GAMMA_BTL_HIDDEN void gamma_btl_drop_remotes(struct gamma_btl_module *module);
+void gamma_btl_offer_remote(mca_btl_base_module_t *btl);
+void gamma_btl_drop_remotes(struct gamma_btl_module *module);
 
 /* progress.c */
-GAMMA_BTL_HIDDEN int gamma_btl_start(struct gamma_btl_op *op);
-GAMMA_BTL_HIDDEN int gamma_btl_progress(void);
+int gamma_btl_start(struct gamma_btl_op *op);
+int gamma_btl_progress(void);
 
 /* keepalive.c */
-GAMMA_BTL_HIDDEN void gamma_btl_keep_alive(struct gamma_btl_module *module);
+void gamma_btl_keep_alive(struct gamma_btl_module *module);
 
 /* report.c */
-GAMMA_BTL_HIDDEN void gamma_btl_tell(const char *cause, const char *cure, ...)
-	__attribute__((format(printf, 1, 3)));
-GAMMA_BTL_HIDDEN void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error,
-				       const char *provider_text);
-GAMMA_BTL_HIDDEN void gamma_btl_broken(struct gamma_btl_module *module, const char *what,
-				       int error);
+void gamma_btl_tell(const char *cause, const char *cure, ...) __attribute__((format(printf, 1, 3)));
+void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const char *provider_text);
+void gamma_btl_broken(struct gamma_btl_module *module, const char *what, int error);
 
 #endif

@@ -58,9 +58,12 @@ static void ask_all(struct gamma_btl_module *module)
 void gamma_btl_keep_alive(struct gamma_btl_module *module)
 {
 	const time_t interval = mca_btl_gamma_component.keepalive;
+	const unsigned int calls = __atomic_load_n(&module->calls, __ATOMIC_RELAXED) + 1;
 	time_t now;
 
-	if (!interval || __atomic_add_fetch(&module->calls, 1, __ATOMIC_RELAXED) % CALLS)
+	/* Calls of several threads at once may count as one: it is no exact number. */
+	__atomic_store_n(&module->calls, calls, __ATOMIC_RELAXED);
+	if (!interval || calls % CALLS)
 		return;
 	now = now_s();
 	gamma_btl_lock(&module->lock);

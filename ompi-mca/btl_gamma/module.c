@@ -93,6 +93,9 @@ static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool fir
 	return module;
 }
 
+static const uint32_t remote_flags = MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
+				     MCA_BTL_FLAGS_ATOMIC_FOPS | GAMMA_BTL_FLAGS_REMOTE_COMPLETION;
+
 static void enlist(struct gamma_btl_module *module)
 {
 	struct gamma_btl_component *component = &mca_btl_gamma_component;
@@ -110,8 +113,7 @@ static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, bool 
 		return NULL;
 	}
 	btl = &module->super;
-	btl->btl_flags &= MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |
-			  (gamma_btl_remote_flags(port->info->caps) & MCA_BTL_FLAGS_RDMA);
+	btl->btl_flags &= MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA;
 	btl->btl_atomic_flags = 0;
 	if (!gamma_btl_open_buffers(module))
 		return module;
@@ -119,19 +121,14 @@ static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, bool 
 	return NULL;
 }
 
-/* Without atomic operations the one-sided layer could not use it. */
 static void open_remote(struct gamma_btl_port *port, bool far)
 {
-	const uint32_t flags = gamma_btl_remote_flags(port->info->caps);
-	struct gamma_btl_module *module;
+	struct gamma_btl_module *module = new_module(port, false, far);
 
-	if (!(flags & MCA_BTL_FLAGS_ATOMIC_FOPS))
-		return;
-	module = new_module(port, false, far);
 	if (!module)
 		return;
 	port->users++;
-	module->super.btl_flags = flags;
+	module->super.btl_flags = remote_flags;
 	enlist(module);
 }
 

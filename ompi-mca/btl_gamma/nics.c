@@ -17,7 +17,7 @@
 /* The provider's addresses begin with the NIC's (fi_gamma(7)). */
 enum { MAC_LEN = 6 };
 
-struct fi_info *gamma_btl_hints(const char *nic, uint64_t caps)
+struct fi_info *gamma_btl_hints(const char *nic)
 {
 	struct fi_info *hints = fi_allocinfo();
 
@@ -26,13 +26,12 @@ struct fi_info *gamma_btl_hints(const char *nic, uint64_t caps)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->fabric_attr->prov_name = strdup("gamma");
 	hints->domain_attr->name = nic ? strdup(nic) : NULL;
-	hints->caps = caps;
 	return hints;
 }
 
 static struct fi_info *ask_provider(void)
 {
-	struct fi_info *hints = gamma_btl_hints(NULL, 0);
+	struct fi_info *hints = gamma_btl_hints(NULL);
 	struct fi_info *list = NULL;
 	int rc = -FI_ENOMEM;
 

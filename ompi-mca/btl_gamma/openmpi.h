@@ -30,6 +30,13 @@
 /* From here on a receive callback is given a descriptor of its own kind, with the sender in it. */
 #define GAMMA_BTL_RECEIVE_DESCRIPTOR (BTL_VERSION >= 320)
 
+/* That what is written has arrived when its operation is over: 4.1 has no flag for it. */
+#ifdef MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
+#define GAMMA_BTL_FLAGS_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
+#else
+#define GAMMA_BTL_FLAGS_REMOTE_COMPLETION 0
+#endif
+
 /* A host's name, to be freed. */
 static inline char *gamma_btl_host_of(const opal_proc_t *proc)
 {

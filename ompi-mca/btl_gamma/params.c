@@ -14,39 +14,12 @@ enum {
 	KEEPALIVE = 60, /* s */
 };
 
-static void text_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
-		       char **where)
+/* What WHERE holds is the default. */
+static void param(const char *name, const char *help, mca_base_var_type_t type,
+		  mca_base_var_info_lvl_t level, void *where)
 {
-	*where = NULL;
 	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
-					       help, MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, level,
-					       MCA_BASE_VAR_SCOPE_READONLY, where);
-}
-
-static void bool_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
-		       bool *where)
-{
-	*where = false;
-	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
-					       help, MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, level,
-					       MCA_BASE_VAR_SCOPE_READONLY, where);
-}
-
-static void number_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
-			 unsigned int initial, unsigned int *where)
-{
-	*where = initial;
-	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
-					       help, MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0,
-					       level, MCA_BASE_VAR_SCOPE_READONLY, where);
-}
-
-static void size_param(const char *name, const char *help, mca_base_var_info_lvl_t level,
-		       size_t initial, size_t *where)
-{
-	*where = initial;
-	(void) mca_base_component_var_register(&mca_btl_gamma_component.super.btl_version, name,
-					       help, MCA_BASE_VAR_TYPE_SIZE_T, NULL, 0, 0, level,
+					       help, type, NULL, 0, 0, level,
 					       MCA_BASE_VAR_SCOPE_READONLY, where);
 }
 
@@ -79,37 +52,43 @@ int gamma_btl_register_params(void)
 {
 	struct gamma_btl_component *component = &mca_btl_gamma_component;
 
-	text_param("if_include",
-		   "NICs to use, separated by commas: interface names, MAC addresses, or networks "
-		   "as 10.1.0.0/16. With several, large messages are divided among them. "
-		   "Empty: the one that the gamma provider would choose",
-		   OPAL_INFO_LVL_1, &component->if_include);
-	text_param("if_exclude",
-		   "NICs not to use, in the same form; all others are used. Not together with "
-		   "if_include",
-		   OPAL_INFO_LVL_1, &component->if_exclude);
-	bool_param("default",
-		   "Whether jobs that do not name gamma in the parameter btl use it as well. For "
-		   "the administrator's openmpi-mca-params.conf",
-		   OPAL_INFO_LVL_2, &component->by_default);
-	number_param("peer_timeout",
-		     "Seconds without any answer until a peer counts as dead and the job ends with "
-		     "an error. 0: FI_GAMMA_PEER_TIMEOUT, or the provider's own",
-		     OPAL_INFO_LVL_3, 0, &component->peer_timeout);
-	number_param("keepalive",
-		     "Seconds between two questions to every peer whether it lives, so that who "
-		     "only waits notices a dead host. 0: never, for those who stop processes in a "
-		     "debugger for longer than the peer timeout",
-		     OPAL_INFO_LVL_3, KEEPALIVE, &component->keepalive);
-	bool_param("async_progress",
-		   "Whether the provider's thread takes over as soon as a process does not call "
-		   "MPI for 1 ms, instead of 10 ms",
-		   OPAL_INFO_LVL_5, &component->async_progress);
-	number_param("receive_buffers", "Buffers posted for messages that arrive, at least 2",
-		     OPAL_INFO_LVL_9, BUFFERS, &component->receive_buffers);
-	size_param("receive_buffer_size",
-		   "Size of each in bytes; raised to twice max_send_size where it is less",
-		   OPAL_INFO_LVL_9, BUFFER, &component->receive_buffer_size);
+	component->if_include = component->if_exclude = NULL;
+	component->by_default = component->async_progress = false;
+	component->peer_timeout = 0;
+	component->keepalive = KEEPALIVE;
+	component->receive_buffers = BUFFERS;
+	component->receive_buffer_size = BUFFER;
+	param("if_include",
+	      "NICs to use, separated by commas: interface names, MAC addresses, or networks "
+	      "as 10.1.0.0/16. With several, large messages are divided among them. "
+	      "Empty: the one that the gamma provider would choose",
+	      MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &component->if_include);
+	param("if_exclude",
+	      "NICs not to use, in the same form; all others are used. Not together with "
+	      "if_include",
+	      MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &component->if_exclude);
+	param("default",
+	      "Whether jobs that do not name gamma in the parameter btl use it as well. For "
+	      "the administrator's openmpi-mca-params.conf",
+	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_2, &component->by_default);
+	param("peer_timeout",
+	      "Seconds without any answer until a peer counts as dead and the job ends with "
+	      "an error. 0: FI_GAMMA_PEER_TIMEOUT, or the provider's own",
+	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_3, &component->peer_timeout);
+	param("keepalive",
+	      "Seconds between two questions to every peer whether it lives, so that who "
+	      "only waits notices a dead host. 0: never, for those who stop processes in a "
+	      "debugger for longer than the peer timeout",
+	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_3, &component->keepalive);
+	param("async_progress",
+	      "Whether the provider's thread takes over as soon as a process does not call "
+	      "MPI for 1 ms, instead of 10 ms",
+	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_5, &component->async_progress);
+	param("receive_buffers", "Buffers posted for messages that arrive, at least 2",
+	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_9, &component->receive_buffers);
+	param("receive_buffer_size",
+	      "Size of each in bytes; raised to twice max_send_size where it is less",
+	      MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_9, &component->receive_buffer_size);
 	fill_template(&component->template);
 	return mca_btl_base_param_register(&component->super.btl_version, &component->template);
 }

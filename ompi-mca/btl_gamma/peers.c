@@ -295,15 +295,15 @@ void gamma_btl_drop_peers(struct gamma_btl_module *module)
 	struct mca_btl_base_endpoint_t *gone;
 	void *peer, *place, *next;
 	uint64_t key;
+	int rc;
 
 	while ((gone = module->gone)) {
 		module->gone = gone->next;
 		free_peer(gone);
 	}
-	if (opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place))
-		return;
-	do {
+	rc = opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place);
+	for (; !rc; place = next) {
 		free_peer(peer);
-	} while (!opal_hash_table_get_next_key_uint64(&module->peers, &key, &peer, place, &next) &&
-		 (place = next, true));
+		rc = opal_hash_table_get_next_key_uint64(&module->peers, &key, &peer, place, &next);
+	}
 }

@@ -8,39 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most that this provider can do first; an older one has less. */
-static const uint64_t capabilities[] = {
-	FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC,
-	FI_MSG | FI_MULTI_RECV | FI_RMA,
-	FI_MSG | FI_MULTI_RECV,
-};
-
-static struct fi_info *query(const char *nic, uint64_t caps)
+static int find_info(struct gamma_btl_port *port)
 {
-	struct fi_info *hints = gamma_btl_hints(nic, caps);
-	struct fi_info *info = NULL;
+	struct fi_info *hints = gamma_btl_hints(port->nic);
+	size_t inject;
+	int rc;
 
 	if (!hints)
-		return NULL;
+		return -FI_ENOMEM;
+	hints->caps = FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	hints->domain_attr->data_progress =
 		mca_btl_gamma_component.async_progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
-	if (fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info))
-		info = NULL;
+	rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &port->info);
 	fi_freeinfo(hints);
-	return info;
-}
-
-static int find_info(struct gamma_btl_port *port)
-{
-	size_t i, inject;
-
-	for (i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]) && !port->info; i++)
-		port->info = query(port->nic, capabilities[i]);
-	if (!port->info)
-		return -FI_ENODATA;
+	if (rc)
+		return rc;
 	inject = port->info->tx_attr->inject_size;
 	port->inject_size = inject < GAMMA_BTL_INJECT_MAX ? inject : GAMMA_BTL_INJECT_MAX;
 	return 0;

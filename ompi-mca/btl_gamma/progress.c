@@ -44,15 +44,10 @@ static struct gamma_btl_op *take_waiting(struct gamma_btl_module *module)
 	return op;
 }
 
-static bool any_waiting(const struct gamma_btl_module *module)
-{
-	return __atomic_load_n(&module->waiting.count, __ATOMIC_RELAXED);
-}
-
 /* STARTED, FINISHED or -FI_*; never -FI_EAGAIN: then it waits here and counts as started. */
 int gamma_btl_start(struct gamma_btl_op *op)
 {
-	int rc = any_waiting(op->module) ? -FI_EAGAIN : op->start(op);
+	int rc = gamma_btl_any_waiting(op->module) ? -FI_EAGAIN : op->start(op);
 
 	if (rc != -FI_EAGAIN)
 		return rc;
@@ -179,11 +174,11 @@ int gamma_btl_progress(void)
 		if (module->first) {
 			events += poll_module(module);
 			gamma_btl_keep_alive(module);
+			if (__builtin_expect(module->held != NULL, 0))
+				events += gamma_btl_deliver_held(module);
 		}
-		if (__builtin_expect(any_waiting(module), 0))
+		if (__builtin_expect(gamma_btl_any_waiting(module), 0))
 			events += retry_waiting(module);
-		if (__builtin_expect(module->held != NULL, 0))
-			events += gamma_btl_deliver_held(module);
 	}
 	return events;
 }

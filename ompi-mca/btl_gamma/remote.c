@@ -159,31 +159,38 @@ static int launch(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *pe
 	return OPAL_ERROR;
 }
 
-static uint64_t address_at(uint64_t address, const mca_btl_base_registration_handle_t *handle)
-{
-	return address - handle->base;
-}
-
 /* ---- what Open MPI calls ---- */
 
-static int btl_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer, void *local,
-		   uint64_t address, mca_btl_base_registration_handle_t *local_handle,
-		   mca_btl_base_registration_handle_t *handle, size_t size, int flags, int order,
-		   mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
+/* What all the calls have: memory here and at the peer, and who is told. */
+static struct gamma_btl_remote begin(enum kind kind, void *local,
+				     mca_btl_base_registration_handle_t *local_handle,
+				     uint64_t address,
+				     const mca_btl_base_registration_handle_t *handle,
+				     mca_btl_base_rdma_completion_fn_t callback, void *context,
+				     void *data)
 {
-	const struct gamma_btl_remote wanted = {
-		.kind = PUT,
+	return (struct gamma_btl_remote){
+		.kind = kind,
 		.local = local,
-		.size = size,
-		.address = address_at(address, handle),
+		.address = address - handle->base,
 		.key = handle->key,
 		.handle = local_handle,
 		.callback = callback,
 		.callback_context = context,
 		.callback_data = data,
 	};
+}
+
+static int btl_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer, void *local,
+		   uint64_t address, mca_btl_base_registration_handle_t *local_handle,
+		   mca_btl_base_registration_handle_t *handle, size_t size, int flags, int order,
+		   mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
+{
+	struct gamma_btl_remote wanted =
+		begin(PUT, local, local_handle, address, handle, callback, context, data);
 
 	(void) flags, (void) order;
+	wanted.size = size;
 	return launch(btl, peer, &wanted);
 }
 
@@ -192,19 +199,11 @@ static int btl_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 		   mca_btl_base_registration_handle_t *handle, size_t size, int flags, int order,
 		   mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	const struct gamma_btl_remote wanted = {
-		.kind = GET,
-		.local = local,
-		.size = size,
-		.address = address_at(address, handle),
-		.key = handle->key,
-		.handle = local_handle,
-		.callback = callback,
-		.callback_context = context,
-		.callback_data = data,
-	};
+	struct gamma_btl_remote wanted =
+		begin(GET, local, local_handle, address, handle, callback, context, data);
 
 	(void) flags, (void) order;
+	wanted.size = size;
 	return launch(btl, peer, &wanted);
 }
 
@@ -241,17 +240,11 @@ static int btl_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoin
 			 mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
 			 mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted = {
-		.kind = ATOMIC,
-		.address = address_at(address, handle),
-		.key = handle->key,
-		.operand = operand,
-		.callback = callback,
-		.callback_context = context,
-		.callback_data = data,
-	};
+	struct gamma_btl_remote wanted =
+		begin(ATOMIC, NULL, NULL, address, handle, callback, context, data);
 
 	(void) order;
+	wanted.operand = operand;
 	if (!translate(op, flags, &wanted))
 		return OPAL_ERR_NOT_SUPPORTED;
 	return launch(btl, peer, &wanted);
@@ -264,19 +257,11 @@ static int btl_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoi
 			  uint64_t operand, int flags, int order,
 			  mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted = {
-		.kind = FETCH,
-		.local = local,
-		.address = address_at(address, handle),
-		.key = handle->key,
-		.operand = operand,
-		.handle = local_handle,
-		.callback = callback,
-		.callback_context = context,
-		.callback_data = data,
-	};
+	struct gamma_btl_remote wanted =
+		begin(FETCH, local, local_handle, address, handle, callback, context, data);
 
 	(void) order;
+	wanted.operand = operand;
 	if (!translate(op, flags, &wanted))
 		return OPAL_ERR_NOT_SUPPORTED;
 	return launch(btl, peer, &wanted);
@@ -289,22 +274,14 @@ static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endp
 			    uint64_t value, int flags, int order,
 			    mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	const struct gamma_btl_remote wanted = {
-		.kind = COMPARE,
-		.local = local,
-		.address = address_at(address, handle),
-		.key = handle->key,
-		.operand = value,
-		.compare = compare,
-		.operation = FI_CSWAP,
-		.type = flags & MCA_BTL_ATOMIC_FLAG_32BIT ? FI_UINT32 : FI_UINT64,
-		.handle = local_handle,
-		.callback = callback,
-		.callback_context = context,
-		.callback_data = data,
-	};
+	struct gamma_btl_remote wanted =
+		begin(COMPARE, local, local_handle, address, handle, callback, context, data);
 
 	(void) order;
+	wanted.operand = value;
+	wanted.compare = compare;
+	wanted.operation = FI_CSWAP;
+	wanted.type = flags & MCA_BTL_ATOMIC_FLAG_32BIT ? FI_UINT32 : FI_UINT64;
 	return launch(btl, peer, &wanted);
 }
 
@@ -329,7 +306,7 @@ static mca_btl_base_registration_handle_t *register_memory(mca_btl_base_module_t
 {
 	struct gamma_btl_module *module = gamma_btl_module(btl);
 	struct registration *registration = malloc(sizeof(*registration));
-	const uint64_t key = __atomic_add_fetch(&module->port->next_key, 1, __ATOMIC_RELAXED);
+	const uint64_t key = __atomic_add_fetch(&module->port->last_key, 1, __ATOMIC_RELAXED);
 
 	(void) peer;
 	if (!registration)
@@ -339,9 +316,8 @@ static mca_btl_base_registration_handle_t *register_memory(mca_btl_base_module_t
 		free(registration);
 		return NULL;
 	}
-	registration->handle.key = fi_mr_key(registration->mr);
-	registration->handle.base =
-		module->port->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? 0 : (uintptr_t) base;
+	registration->handle.key = key;
+	registration->handle.base = (uintptr_t) base;
 	return &registration->handle;
 }
 
@@ -372,19 +348,4 @@ void gamma_btl_offer_remote(mca_btl_base_module_t *btl)
 	/* Memory on this side needs no registration, of whatever size. */
 	btl->btl_put_local_registration_threshold = SIZE_MAX;
 	btl->btl_get_local_registration_threshold = SIZE_MAX;
-}
-
-uint32_t gamma_btl_remote_flags(uint64_t caps)
-{
-	uint32_t flags = 0;
-
-	if (caps & FI_RMA)
-		flags |= MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_GET;
-#ifdef MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
-	if (caps & FI_RMA)
-		flags |= MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION;
-#endif
-	if (caps & FI_ATOMIC)
-		flags |= MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
-	return flags;
 }

@@ -71,6 +71,7 @@ int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 {
 	struct gamma_btl_fragment *fragment =
 		gamma_btl_container(descriptor, struct gamma_btl_fragment, base);
+	const uint32_t flags = descriptor->des_flags;
 	struct gamma_btl_op *op = &fragment->op;
 	int rc;
 
@@ -79,20 +80,18 @@ int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 	op->start = start_message;
 	op->done = message_done;
 	fragment->header.tag = tag;
-	if (can_inject(fragment) && start_message(op) == GAMMA_BTL_FINISHED) {
+	/* If it is over later, who has a callback waits for it. */
+	descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+	rc = gamma_btl_start(op);
+	if (rc == GAMMA_BTL_STARTED)
+		return OPAL_SUCCESS;
+	descriptor->des_flags = flags;
+	if (rc == GAMMA_BTL_FINISHED) {
 		finish(fragment, OPAL_SUCCESS);
 		return 1;
 	}
-	/* From here on it is over later, and who has a callback waits for it. */
-	descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
-	rc = gamma_btl_start(op);
-	if (rc < 0) {
-		gamma_btl_failed(peer, -rc, NULL);
-		return OPAL_ERROR;
-	}
-	if (rc == GAMMA_BTL_FINISHED)
-		finish(fragment, OPAL_SUCCESS);
-	return OPAL_SUCCESS;
+	gamma_btl_failed(peer, -rc, NULL);
+	return OPAL_ERROR;
 }
 
 /* False: the data were not to be had in one go. */
@@ -124,7 +123,7 @@ int gamma_btl_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *
 	unsigned char message[GAMMA_BTL_INJECT_MAX];
 	size_t position = 0;
 
-	if (len <= module->port->inject_size && !module->waiting.count) {
+	if (len <= module->port->inject_size && !gamma_btl_any_waiting(module)) {
 		if (payload_size)
 			position = convertor->bConverted;
 		if (put_together(message, opal_proc_local_get()->proc_name, tag, header,
