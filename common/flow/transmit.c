@@ -50,6 +50,8 @@ static void attach_mtu(struct gamma_flow *flow, struct gamma_fields *fields)
 static bool fits(const struct gamma_flow *flow, const struct gamma_fields *fields,
 		 uint16_t extensions)
 {
+	if (gamma_likely(fields->payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path.mtu))
+		return true;
 	return GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions | extensions) +
 		       fields->payload_len <=
 	       flow->path.mtu;
@@ -97,29 +99,39 @@ static unsigned pieces(const struct gamma_sent *sent, uint32_t at, uint32_t len,
 	return gamma_message_iov(&part, iov, GAMMA_FRAME_IOV);
 }
 
+/* What the frame says: as it stands in its buffer, else put into *made. */
+static const struct gamma_content *content_of(const struct gamma_sent *sent,
+					      struct gamma_content *made)
+{
+	if (sent->buffer)
+		return &sent->buffer->content;
+	gamma_message_content(sent, made);
+	return made;
+}
+
 static void begin_data(const struct gamma_flow *flow, const struct gamma_sent *sent, uint32_t seq,
 		       uint8_t flags, struct gamma_fields *fields)
 {
-	struct gamma_content content;
+	struct gamma_content made;
+	const struct gamma_content *content = content_of(sent, &made);
 
 	begin(flow, fields, GAMMA_KIND_DATA, sent->op);
-	gamma_message_content(sent, &content);
 	fields->flags |= flags | (gamma_message_waiting(flow) ? GAMMA_FLAG_BACKLOG : 0);
-	fields->extensions = content.extensions;
+	fields->extensions = content->extensions;
 	fields->payload_len = (uint16_t) sent->len;
 	fields->seq = seq;
-	fields->tag = content.tag;
-	fields->data = content.data;
-	fields->id = content.id;
-	fields->length = content.length;
-	fields->fragment = content.fragment;
-	if (gamma_unlikely(content.extensions & GAMMA_EXT_RMA)) {
-		fields->rma_address = content.rma_address;
-		fields->rma_key = content.rma_key;
-		fields->rma_length = content.rma_length;
-		fields->datatype = content.datatype;
-		fields->atomic_op = content.atomic_op;
-		fields->count = content.count;
+	fields->tag = content->tag;
+	fields->data = content->data;
+	fields->id = content->id;
+	fields->length = content->length;
+	fields->fragment = content->fragment;
+	if (gamma_unlikely(content->extensions & GAMMA_EXT_RMA)) {
+		fields->rma_address = content->rma_address;
+		fields->rma_key = content->rma_key;
+		fields->rma_length = content->rma_length;
+		fields->datatype = content->datatype;
+		fields->atomic_op = content->atomic_op;
+		fields->count = content->count;
 	}
 }
 
@@ -146,12 +158,12 @@ static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 
 static bool too_large(const struct gamma_flow *flow, const struct gamma_sent *sent)
 {
-	struct gamma_content content;
+	struct gamma_content made;
 
 	if (gamma_likely(sent->len + GAMMA_HEADER_MAX <= flow->path.mtu))
 		return false;
-	gamma_message_content(sent, &content);
-	return GAMMA_HEADER_LEN + gamma_extensions_len(content.extensions) + sent->len >
+	return GAMMA_HEADER_LEN + gamma_extensions_len(content_of(sent, &made)->extensions) +
+		       sent->len >
 	       flow->path.mtu;
 }
 

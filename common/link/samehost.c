@@ -204,7 +204,7 @@ static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival
 		if (samehost->readable && next_datagram(samehost, arrival))
 			return true;
 	}
-	return gamma_inbox_next(samehost, arrival);
+	return samehost->inbox_count && gamma_inbox_next(samehost, arrival);
 }
 
 static void samehost_release(struct gamma_link *link)

@@ -52,8 +52,6 @@ static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 	const struct gamma_list *queue = &flow->messages.queue;
 	const struct gamma_send *first, *second;
 
-	if (queue->next->next == queue)
-		return false;
 	first = gamma_list_entry(queue->next, struct gamma_send, entry);
 	second = gamma_list_entry(queue->next->next, struct gamma_send, entry);
 	return gamma_message_is_short(flow, first) && gamma_message_is_short(flow, second) &&
@@ -62,12 +60,15 @@ static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 
 bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
 {
+	const struct gamma_list *queue = &flow->messages.queue;
 	struct gamma_local *local = flow->local;
-	uint32_t room =
-		(uint32_t) gamma_min(gamma_message_room(flow, 0), local->limits.inject_size);
 	struct gamma_buffer *buffer;
 	struct gamma_send *send;
+	uint32_t room;
 
+	if (gamma_likely(queue->next->next == queue))
+		return false;
+	room = (uint32_t) gamma_min(gamma_message_room(flow, 0), local->limits.inject_size);
 	if (!two_fit(flow, room))
 		return false;
 	buffer = gamma_buffer_get(local);

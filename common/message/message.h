@@ -203,7 +203,7 @@ void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *
 /* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
  * frame (ACK_REQUESTED). False: nothing to send. */
 bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
-/* What the frame says, and its bytes if they are not in a buffer. */
+/* What a frame says that is not in a buffer, and its bytes. */
 void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *content);
 unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);
 /* A frame of it was acknowledged. */

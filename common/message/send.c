@@ -139,10 +139,6 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 {
 	const struct gamma_send *send = sent->send;
 
-	if (sent->buffer) {
-		*content = sent->buffer->content;
-		return;
-	}
 	if (gamma_unlikely(sent->op == GAMMA_OP_WRITE)) {
 		gamma_remote_content(sent, content);
 		return;
