@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/iov.h"
+
 enum { CHUNK = 1 << 30 /* bytes in one call; the kernel takes less than 2 GiB */ };
 
 static bool read_memory(pid_t pid, const struct iovec *local, unsigned local_count,
@@ -60,27 +62,6 @@ static bool read_pieces(pid_t pid, const struct gamma_source *source, struct iov
 	return room >= len;
 }
 
-/* [offset, offset + len) of a list as a list of its own; returns how many pieces. */
-static unsigned slice(const struct iovec *iov, unsigned count, uint64_t offset, uint64_t len,
-		      struct iovec *out)
-{
-	unsigned made = 0;
-
-	for (unsigned i = 0; i < count && len; i++) {
-		uint64_t part;
-
-		if (offset >= iov[i].iov_len) {
-			offset -= iov[i].iov_len;
-			continue;
-		}
-		part = gamma_min(iov[i].iov_len - offset, len);
-		out[made++] = (struct iovec){(uint8_t *) iov[i].iov_base + offset, part};
-		offset = 0;
-		len -= part;
-	}
-	return made;
-}
-
 /* The stamp is read behind the bytes, by the same call: if it stands, the sender had not taken the
  * memory back before, nor is it another process that has got its number. */
 bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
@@ -94,8 +75,10 @@ bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec
 		return false;
 	while (done < len) {
 		uint64_t part = gamma_min(len - done, CHUNK);
-		unsigned to = slice(iov, iov_count, done, part, local);
-		unsigned from = slice(pieces, source->pieces, done, part, remote);
+		unsigned to = gamma_iov_slice(iov, iov_count, done, part, local,
+					      GAMMA_FRAME_IOV);
+		unsigned from = gamma_iov_slice(pieces, source->pieces, done, part, remote,
+						GAMMA_FRAME_IOV);
 
 		local[to] = (struct iovec){&stamp, sizeof(stamp)};
 		remote[from] = at(source->stamp_at, sizeof(stamp));

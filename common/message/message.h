@@ -13,9 +13,8 @@
 #ifndef GAMMA_MESSAGE_H
 #define GAMMA_MESSAGE_H
 
-#include <sys/uio.h>
-
 #include "base/base.h"
+#include "base/iov.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
 
@@ -27,8 +26,6 @@ struct gamma_sent;
 struct gamma_frame;
 struct gamma_remote;
 struct gamma_target;
-
-enum { GAMMA_IOV_MAX = 8 }; /* pieces of memory in one message */
 
 enum gamma_envelope_flag {
 	GAMMA_TAGGED = 1 << 0,
@@ -289,16 +286,5 @@ void gamma_transfers_fini(struct gamma_transfers *transfers);
 uint32_t gamma_transfer_add(struct gamma_transfers *transfers, void *object); /* 0: no memory */
 void *gamma_transfer_find(const struct gamma_transfers *transfers, uint32_t id);
 void gamma_transfer_remove(struct gamma_transfers *transfers, uint32_t id);
-
-/* ---- iov.c: lists of memory pieces ---- */
-uint64_t gamma_iov_len(const struct iovec *iov, unsigned count);
-/* Copies len bytes to or from the piece list beginning at offset; returns bytes copied. */
-uint64_t gamma_iov_write(const struct iovec *iov, unsigned count, uint64_t offset,
-			 const void *from, uint64_t len);
-uint64_t gamma_iov_read(const struct iovec *iov, unsigned count, uint64_t offset, void *to,
-			uint64_t len);
-/* The pieces of [offset, offset + len) as a list of its own; returns how many. */
-unsigned gamma_iov_slice(const struct iovec *iov, unsigned count, uint64_t offset, uint64_t len,
-			 struct iovec *out, unsigned max);
 
 #endif /* GAMMA_MESSAGE_H */

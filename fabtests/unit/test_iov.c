@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/message/iov.c; large offsets are arithmetic only, nothing is touched. */
+/* Unit tests of common/base/iov.c; large offsets are arithmetic only, nothing is touched. */
 #include "unit.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Arithmetic on lists of memory pieces; used wherever messages meet the user's memory. */
-#include "message/message.h"
+/* Lists of memory pieces: see iov.h. */
+#include "base/iov.h"
 
 #include <string.h>
+
+#include "base/base.h"
 
 uint64_t gamma_iov_len(const struct iovec *iov, unsigned count)
 {
