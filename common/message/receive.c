@@ -247,8 +247,8 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	struct gamma_inbound *inbound;
 
 	envelope_of(fields, &envelope);
-	if (!(fields->extensions & GAMMA_EXT_MESSAGE) || fields->length <= fields->payload_len ||
-	    fields->length > GAMMA_EAGER_MAX || find_arriving(flow, fields->id)) {
+	if (fields->length <= fields->payload_len || fields->length > GAMMA_EAGER_MAX ||
+	    find_arriving(flow, fields->id)) {
 		local->stats.malformed++;
 		return true;
 	}
@@ -425,7 +425,7 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 	struct gamma_inbound *inbound;
 
 	envelope_of(fields, &envelope);
-	if (!(fields->extensions & GAMMA_EXT_MESSAGE) || fields->length > GAMMA_MESSAGE_MAX) {
+	if (fields->length > GAMMA_MESSAGE_MAX) {
 		local->stats.malformed++;
 		return true;
 	}
@@ -447,9 +447,30 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 	return true;
 }
 
+/* Extensions without which a frame says nothing, by its op. */
+static const uint16_t needed[] = {
+	[GAMMA_OP_SEND_FIRST] = GAMMA_EXT_MESSAGE,
+	[GAMMA_OP_SEND_MORE] = GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_ANNOUNCE] = GAMMA_EXT_MESSAGE,
+	[GAMMA_OP_ACCEPT] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_BULK] = GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_CUT] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_READ] = GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_REPLY] = GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_ATOMIC] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC,
+	[GAMMA_OP_FETCH] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_COMPARE] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_FAILED] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
+};
+
 bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			   const uint8_t *payload)
 {
+	if (gamma_unlikely(fields->op >= gamma_array_size(needed) ||
+			   needed[fields->op] & ~fields->extensions)) {
+		flow->local->stats.malformed++;
+		return true;
+	}
 	switch (fields->op) {
 	case GAMMA_OP_SEND:
 		return arrived_whole(flow, fields, payload);
@@ -458,29 +479,18 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 	case GAMMA_OP_SEND_FIRST:
 		return arrived_first(flow, fields, payload);
 	case GAMMA_OP_SEND_MORE:
-		if (fields->extensions & GAMMA_EXT_FRAGMENT) {
-			arrived_more(flow, fields, payload);
-			return true;
-		}
-		break;
+		arrived_more(flow, fields, payload);
+		return true;
 	case GAMMA_OP_BULK:
-		if (fields->extensions & GAMMA_EXT_FRAGMENT) {
-			arrived_bulk(flow, fields, payload);
-			return true;
-		}
-		break;
+		arrived_bulk(flow, fields, payload);
+		return true;
 	case GAMMA_OP_ANNOUNCE:
 		return arrived_announce(flow, fields);
 	case GAMMA_OP_ACCEPT:
-		if (fields->extensions & GAMMA_EXT_MESSAGE && fields->extensions & GAMMA_EXT_FRAGMENT) {
-			gamma_message_accepted(flow, fields);
-			return true;
-		}
-		break;
+		gamma_message_accepted(flow, fields);
+		return true;
 	case GAMMA_OP_CUT:
-		if (fields->extensions & GAMMA_EXT_MESSAGE && fields->extensions & GAMMA_EXT_FRAGMENT)
-			return gamma_message_cut(flow, fields);
-		break;
+		return gamma_message_cut(flow, fields);
 	case GAMMA_OP_WRITE:
 	case GAMMA_OP_READ:
 	case GAMMA_OP_ATOMIC:
@@ -488,17 +498,11 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 	case GAMMA_OP_COMPARE:
 		return gamma_target_arrived(flow, fields, payload);
 	case GAMMA_OP_REPLY:
-		if (fields->extensions & GAMMA_EXT_FRAGMENT) {
-			gamma_remote_replied(flow, fields, payload);
-			return true;
-		}
-		break;
+		gamma_remote_replied(flow, fields, payload);
+		return true;
 	case GAMMA_OP_FAILED:
-		if (fields->extensions & GAMMA_EXT_MESSAGE && fields->extensions & GAMMA_EXT_FRAGMENT) {
-			gamma_remote_failed(flow, fields);
-			return true;
-		}
-		break;
+		gamma_remote_failed(flow, fields);
+		return true;
 	}
 	flow->local->stats.malformed++;
 	return true;

@@ -309,15 +309,13 @@ static bool reply_long(struct gamma_flow *flow, const struct gamma_fields *field
 
 static bool arrived_read(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
-	const uint16_t needed = GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT;
 	uint64_t offset = fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK;
 	struct gamma_reached reached = {.iov_count = 0};
 	enum gamma_refusal refusal = target_of(flow) ? 0 : GAMMA_REFUSED_UNSUPPORTED;
 	struct gamma_access access;
 
 	access_of(fields, &access);
-	if ((fields->extensions & needed) != needed || fields->payload_len ||
-	    access.length > GAMMA_MESSAGE_MAX - offset)
+	if (fields->payload_len || access.length > GAMMA_MESSAGE_MAX - offset)
 		return malformed(flow);
 	if (flow->messages.reading >= READING_MAX)
 		return false;
@@ -330,16 +328,6 @@ static bool arrived_read(struct gamma_flow *flow, const struct gamma_fields *fie
 }
 
 /* ---- atomics ---- */
-
-static bool sensible_atomic(const struct gamma_fields *fields, const struct gamma_access *access)
-{
-	uint16_t needed = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC;
-
-	if (fields->op != GAMMA_OP_ATOMIC)
-		needed |= GAMMA_EXT_FRAGMENT;
-	return (fields->extensions & needed) == needed && access->length &&
-	       access->length <= GAMMA_ATOMIC_BYTES && access->count;
-}
 
 static enum gamma_refusal apply(struct gamma_flow *flow, const struct gamma_access *access,
 				const uint8_t *operands, uint8_t *result)
@@ -379,7 +367,7 @@ static bool arrived_atomic(struct gamma_flow *flow, const struct gamma_fields *f
 	access.atomic_op = fields->atomic_op;
 	access.count = fields->count;
 	access.operands = fields->payload_len;
-	if (!sensible_atomic(fields, &access))
+	if (!access.length || access.length > GAMMA_ATOMIC_BYTES || !access.count)
 		return malformed(flow);
 	if (has_result) {
 		if (flow->messages.reading >= READING_MAX)
