@@ -37,7 +37,7 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 static void refused(struct gamma_flow *flow)
 {
 	if (flow->state == GAMMA_FLOW_OPEN)
-		gamma_flow_fail(flow, -ECONNRESET, "its process has ended");
+		gamma_flow_fail(flow, -ECONNRESET, GAMMA_PROCESS_ENDED);
 	else
 		flow->pending = 0;
 }
@@ -83,8 +83,7 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 		return true;
 	}
 	if (error == -EPROTO) {
-		gamma_flow_fail(burst[sent].flow, -ECONNRESET,
-				"what it wrote into shared memory makes no sense");
+		gamma_flow_fail(burst[sent].flow, -ECONNRESET, GAMMA_NONSENSE);
 		return true;
 	}
 	if (error == -EMSGSIZE) {

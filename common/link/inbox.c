@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ static int open_process(pid_t pid)
 static void free_inbox(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
 {
 	if (inbox->segment)
-		gamma_segment_unmap(inbox->segment, inbox->bytes);
+		munmap(inbox->segment, inbox->bytes);
 	gamma_samehost_drop(samehost, &inbox->fd);
 	gamma_samehost_drop(samehost, &inbox->pid_fd);
 	free(inbox);
@@ -134,29 +134,21 @@ struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,
 
 /* ---- frames ---- */
 
-/* May its writer send in the tenant's name that the frame bears? Root may in any. */
-static bool entitled(const struct gamma_inbox *inbox, const uint8_t *header)
-{
-	uint32_t tenant;
-
-	memcpy(&tenant, header + offsetof(struct gamma_header, tenant), 4);
-	return inbox->uid == 0 || inbox->uid == __builtin_bswap32(tenant);
-}
-
 /* The frame as it would have come from the wire: its head in memory of our own. */
 static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 		    const uint8_t *frame, uint32_t len, struct gamma_arrival *arrival)
 {
 	uint8_t *head = samehost->frame;
+	const struct gamma_header *header = (void *) (head + GAMMA_ETH_LEN);
 	uint32_t copied = (uint32_t) gamma_min(len, GAMMA_HEAD_COPY - GAMMA_ETH_LEN);
 
 	memcpy(head + GAMMA_ETH_LEN, frame, copied);
-	if (gamma_unlikely(len < GAMMA_HEADER_LEN || !entitled(inbox, head + GAMMA_ETH_LEN)))
+	if (gamma_unlikely(len < GAMMA_HEADER_LEN || !gamma_samehost_entitled(inbox->uid, head)))
 		return false;
 	memcpy(head, inbox->ethernet, GAMMA_ETH_LEN);
 	arrival->frame = head;
 	arrival->len = GAMMA_ETH_LEN + (size_t) len;
-	arrival->payload = copied == len ? NULL : frame + head[GAMMA_ETH_LEN + 10];
+	arrival->payload = copied == len ? NULL : frame + header->header_len;
 	arrival->stamp = 0;
 	return true;
 }

@@ -94,6 +94,9 @@ struct gamma_samehost_attr {
 /* Carries frames between processes of this network namespace. */
 int gamma_samehost_open(const struct gamma_samehost_attr *attr, struct gamma_stats *stats,
 			struct gamma_link **link);
+/* Why a neighbour is lost, for people. */
+#define GAMMA_PROCESS_ENDED "its process has ended"
+#define GAMMA_NONSENSE "what it wrote into shared memory makes no sense"
 enum {
 	GAMMA_SAMEHOST_MTU = 65535, /* bytes: what a socket carries */
 	GAMMA_RING_MTU = 16640,	    /* bytes: frames in shared memory; 16 KiB and their header */

@@ -202,6 +202,18 @@ enum {
 	AT_KIND = GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind),
 };
 
+/* For good: nobody can take it off again. */
+static int set_filter(int fd, struct sock_filter *code, size_t count)
+{
+	struct sock_fprog program = {.len = (uint16_t) count, .filter = code};
+	int one = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)))
+		return -errno;
+	return 0;
+}
+
 /* Passes frames to this host, untagged, of the ethertype, long enough, for the port and from the
  * tenant. LOOKUP may come from any tenant (the answer tells it why not) and for any port. */
 static int attach_filter(int fd, const struct gamma_packet_attr *attr)
@@ -228,13 +240,8 @@ static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
 		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
 	};
-	struct sock_fprog program = {.len = gamma_array_size(code), .filter = code};
-	int one = 1;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)))
-		return -errno;
-	return 0;
+	return set_filter(fd, code, gamma_array_size(code));
 }
 
 /* The frames of one group, in from the wire or out to it, for the port and from the tenant. */
@@ -258,13 +265,8 @@ static int attach_group_filter(int fd, const struct gamma_packet_attr *attr)
 		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
 		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
 	};
-	struct sock_fprog program = {.len = gamma_array_size(code), .filter = code};
-	int one = 1;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)))
-		return -errno;
-	return 0;
+	return set_filter(fd, code, gamma_array_size(code));
 }
 
 /* The NIC passes the group's frames until the socket closes. */

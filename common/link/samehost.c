@@ -82,17 +82,6 @@ static bool samehost_room(struct gamma_link *link)
 
 /* ---- the way in ---- */
 
-/* May this user send in the tenant's name that the frame bears? Root may in any. */
-static bool entitled(const struct gamma_enclosed *enclosed, const uint8_t *frame)
-{
-	uint32_t tenant;
-
-	memcpy(&tenant, frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant), 4);
-	return enclosed->sender.uid == 0 ||
-	       (enclosed->sender.uid != (uid_t) -1 &&
-		enclosed->sender.uid == __builtin_bswap32(tenant));
-}
-
 static void take_handover(struct gamma_samehost *samehost, ssize_t len,
 			  const struct gamma_enclosed *enclosed)
 {
@@ -138,7 +127,8 @@ static bool next_datagram(struct gamma_samehost *samehost, struct gamma_arrival 
 			take_handover(samehost, len, &enclosed);
 			continue;
 		}
-		if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN || !entitled(&enclosed, samehost->frame)) {
+		if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN ||
+		    !gamma_samehost_entitled(enclosed.sender.uid, samehost->frame)) {
 			samehost->link.stats->malformed++;
 			continue;
 		}

@@ -11,9 +11,6 @@
 #include "link/ring.h"
 #include "link/segment.h"
 
-#define GAMMA_PROCESS_ENDED "its process has ended"
-#define GAMMA_NONSENSE "what it wrote into shared memory makes no sense"
-
 enum {
 	GAMMA_SAMEHOST_CHAINS = 64, /* of outboxes, a power of two */
 	GAMMA_INBOXES_MAX = 4096,   /* neighbours that may send through shared memory */
@@ -136,6 +133,15 @@ bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover);
 /* Copies len bytes; false: not all, or they were not valid any more. */
 bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
 		unsigned iov_count, uint64_t len);
+
+/* May this user (-1: unknown) send in the tenant's name that the frame bears? Root may in any. */
+static inline bool gamma_samehost_entitled(uid_t uid, const uint8_t *frame)
+{
+	uint32_t tenant;
+
+	__builtin_memcpy(&tenant, frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant), 4);
+	return uid == 0 || (uid != (uid_t) -1 && uid == __builtin_bswap32(tenant));
+}
 
 static inline bool gamma_place_same(const struct gamma_place *a, const struct gamma_place *b)
 {

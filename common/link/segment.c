@@ -90,11 +90,6 @@ int gamma_segment_map(int fd, size_t *bytes, void **at)
 	return map(fd, *bytes, at);
 }
 
-void gamma_segment_unmap(void *at, size_t bytes)
-{
-	munmap(at, bytes);
-}
-
 int gamma_handover_send(int fd, const struct sockaddr_un *name, unsigned name_len,
 			const struct gamma_handover *handover, int segment_fd, int pair_fd)
 {

@@ -18,7 +18,6 @@
 int gamma_segment_make(size_t bytes, void **at);
 /* Maps one that somebody else has made: 0, or a negative errno if touching it could be fatal. */
 int gamma_segment_map(int fd, size_t *bytes, void **at);
-void gamma_segment_unmap(void *at, size_t bytes);
 
 /* Sends a handover with its two descriptors to the socket of that name: 0 or a negative errno. */
 struct sockaddr_un;

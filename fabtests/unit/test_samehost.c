@@ -413,7 +413,7 @@ static void handover__of_nonsense_is_refused(void **state)
 	assert_true(taken(fd));
 	close(fd);
 	close(segment);
-	gamma_segment_unmap(at, BYTES);
+	munmap(at, BYTES);
 }
 
 static void handover__nonsense_written_later_ends_it(void **state)
@@ -441,7 +441,7 @@ static void handover__nonsense_written_later_ends_it(void **state)
 	assert_int_equal(recv(fd, &nonsense, 1, 0), 0); /* hung up */
 	close(fd);
 	close(segment);
-	gamma_segment_unmap(at, BYTES);
+	munmap(at, BYTES);
 }
 
 static void handover__of_another_user_is_refused(void **state)
@@ -474,7 +474,7 @@ static void handover__of_another_user_is_refused(void **state)
 	}
 	assert_int_equal(status, 0);
 	close(segment);
-	gamma_segment_unmap(at, BYTES);
+	munmap(at, BYTES);
 }
 
 #define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
