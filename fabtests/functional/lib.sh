@@ -95,7 +95,7 @@ bail() {
 
 # The tests that take minutes run only when asked for.
 need_long() {
-	[ "${GAMMA_TEST_LONG:-0}" = 1 ] || skip "long test: set GAMMA_TEST_LONG=1"
+	[ "${GAMMA_TEST_LONG:-0}" = 1 ] || skip "takes minutes: ./quickstart test --all runs it (GAMMA_TEST_LONG=1)"
 }
 
 need_tool() {
