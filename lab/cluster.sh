@@ -92,7 +92,9 @@ usable_cpus() {
 make_state() {
 	local i node cpus
 	mapfile -t cpus < <(usable_cpus)
-	install -d -m 1777 "$state/shared"
+	# Of its own, since programs start from there: where /run is mounted, nothing may be executed.
+	mkdir "$state/shared"
+	mount -t tmpfs -o mode=1777,nosuid,nodev gamma-shared "$state/shared"
 	visible_folders | LC_ALL=C sort -u >"$state/visible"
 	{
 		echo "127.0.0.1 localhost"
@@ -291,6 +293,7 @@ remove_lab() {
 		exec {ns}<&-
 	done
 	lock_labs
+	if mountpoint -q "$state/shared"; then umount -l "$state/shared"; fi
 	rm -rf --one-file-system "${state:?}"
 	remove_labs
 	unlock_labs

@@ -90,9 +90,10 @@ keep_visible() {
 		# The list is sorted: what lies in the one before comes with it.
 		if ! is_within_own "$folder" || [[ $folder = "$last"/* ]]; then continue; fi
 		mkdir -p "$root$folder"
-		# Not what is mounted within the labs' folder: that is this host's own.
+		# Of what is mounted within the labs' folder, only what this lab shares.
 		if [[ $folder = "$labs" ]]; then
 			mount --bind "$folder" "$root$folder"
+			mount --bind "$state/shared" "$root$state/shared"
 		else
 			mount --rbind "$folder" "$root$folder"
 		fi
