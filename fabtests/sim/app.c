@@ -49,12 +49,8 @@ struct sim_message *sim_message(struct sim *sim, unsigned from, unsigned to, uin
 {
 	struct sim_message *message = calloc(1, sizeof(*message));
 
-	if (sim->message_count == sim->message_size) {
-		sim->message_size = sim->message_size ? 2 * sim->message_size : 256;
-		sim->messages = realloc(sim->messages,
-					sim->message_size * sizeof(struct sim_message *));
-	}
-	if (!message || !sim->messages || length > LENGTH_MAX)
+	sim->messages = sim_grown(sim->messages, sim->message_count);
+	if (!message || length > LENGTH_MAX)
 		abort();
 	message->sim = sim;
 	message->id = sim->message_count;

@@ -104,9 +104,9 @@ struct sim {
 	struct frame *old[OLD_FRAMES]; /* copies, for replays */
 	uint32_t old_count;	       /* ever stored */
 	struct sim_message **messages;
-	unsigned message_count, message_size;
+	unsigned message_count;
 	struct sim_remote **remotes;
-	unsigned remote_count, remote_size;
+	unsigned remote_count;
 	struct area **areas; /* by node that it is at, and peer that it is for */
 	struct sim_chances chances;
 	struct sim_rule rules[RULES_MAX];
@@ -156,6 +156,10 @@ void fault_damage(struct sim *sim, struct frame *frame, enum sim_fault how);
 bool fault_now(const struct sim *sim, uint32_t per_million_set);
 bool fault_chance(struct sim *sim, uint32_t per_million);
 void fault_remember(struct sim *sim, const struct frame *frame);
+
+/* ---- sim.c ---- */
+/* A list of so many pointers, all of them used, with room for one more. */
+void *sim_grown(void *list, unsigned count);
 
 /* ---- node.c ---- */
 void node_init(struct sim *sim, unsigned index);

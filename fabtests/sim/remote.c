@@ -294,12 +294,8 @@ struct sim_remote *sim_remote_at(struct sim *sim, enum sim_remote_kind kind, uns
 {
 	struct sim_remote *op = calloc(1, sizeof(*op));
 
-	if (sim->remote_count == sim->remote_size) {
-		sim->remote_size = sim->remote_size ? 2 * sim->remote_size : 256;
-		sim->remotes =
-			realloc(sim->remotes, sim->remote_size * sizeof(struct sim_remote *));
-	}
-	if (!op || !sim->remotes)
+	sim->remotes = sim_grown(sim->remotes, sim->remote_count);
+	if (!op)
 		abort();
 	op->sim = sim;
 	op->id = sim->remote_count;

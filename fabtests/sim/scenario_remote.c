@@ -22,21 +22,28 @@ static void post_all(struct sim *sim)
 	}
 }
 
-static void remote(struct sim *sim)
+static struct gamma_stats run_all(struct sim *sim)
 {
 	struct gamma_stats stats;
 
 	post_all(sim);
 	sim_finish(sim, 10 * SIM_SEC);
 	stats = scenario_stats(sim);
-	SIM_CHECK(sim, stats.retransmissions == 0, "frames were sent again on a good network");
 	SIM_CHECK(sim, stats.remote_out == 5 * ROUNDS && stats.remote_refused == ROUNDS / 10,
 		  "%llu were carried out and %llu refused", (unsigned long long) stats.remote_out,
 		  (unsigned long long) stats.remote_refused);
-	scenario_tell("%llu carried out, %llu refused, %.1f ms",
+	scenario_tell("%llu carried out, %llu refused, %llu frames sent again, %.1f ms",
 		      (unsigned long long) stats.remote_out,
 		      (unsigned long long) stats.remote_refused,
+		      (unsigned long long) stats.retransmissions,
 		      (double) (sim_now(sim) - SIM_START) / 1e6);
+	return stats;
+}
+
+static void remote(struct sim *sim)
+{
+	SIM_CHECK(sim, run_all(sim).retransmissions == 0,
+		  "frames were sent again on a good network");
 }
 
 const struct sim_scenario scenario_remote = {
@@ -47,24 +54,16 @@ const struct sim_scenario scenario_remote = {
 
 static void remote_loss(struct sim *sim)
 {
-	struct gamma_stats stats;
+	uint64_t retransmissions;
 
 	sim_chances(sim)->loss = 30000;
 	sim_chances(sim)->reorder = 30000;
 	sim_chances(sim)->reorder_delay = 50 * SIM_US;
 	sim_chances(sim)->duplicate = 10000;
 	sim_chances(sim)->until = GAMMA_NEVER;
-	post_all(sim);
-	sim_finish(sim, 10 * SIM_SEC);
-	stats = scenario_stats(sim);
-	SIM_CHECK(sim, stats.retransmissions > 100, "only %llu frames were sent again",
-		  (unsigned long long) stats.retransmissions);
-	SIM_CHECK(sim, stats.remote_out == 5 * ROUNDS, "%llu were carried out",
-		  (unsigned long long) stats.remote_out);
-	scenario_tell("%llu carried out, %llu frames sent again, %.1f ms",
-		      (unsigned long long) stats.remote_out,
-		      (unsigned long long) stats.retransmissions,
-		      (double) (sim_now(sim) - SIM_START) / 1e6);
+	retransmissions = run_all(sim).retransmissions;
+	SIM_CHECK(sim, retransmissions > 100, "only %llu frames were sent again",
+		  (unsigned long long) retransmissions);
 }
 
 const struct sim_scenario scenario_remote_loss = {

@@ -245,6 +245,20 @@ uint64_t sim_stream_time(const struct sim *sim, unsigned a, unsigned b, uint64_t
 	return frames * wire_time(mtu + GAMMA_ETH_LEN, rate);
 }
 
+/* ---- lists ---- */
+
+enum { LIST_FIRST = 256 }; /* entries, a power of two */
+
+void *sim_grown(void *list, unsigned count)
+{
+	if (count && (count < LIST_FIRST || count & (count - 1)))
+		return list;
+	list = realloc(list, (count ? 2ul * count : LIST_FIRST) * sizeof(void *));
+	if (!list)
+		abort();
+	return list;
+}
+
 /* ---- verdict ---- */
 
 void sim_fail(struct sim *sim, const char *format, ...)

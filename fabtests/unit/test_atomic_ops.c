@@ -31,6 +31,32 @@ static bool is_complex(uint32_t type)
 	       type == GAMMA_LONG_DOUBLE_COMPLEX;
 }
 
+/* ---- reference: what only chooses; less, greater: comparand than target ---- */
+
+static bool chooses(uint32_t op)
+{
+	return op >= GAMMA_ATOMIC_WRITE && op <= GAMMA_ATOMIC_CSWAP_GT;
+}
+
+static bool takes_operand(uint32_t op, bool less, bool equal, bool greater)
+{
+	switch (op) {
+	case GAMMA_ATOMIC_CSWAP:
+		return equal;
+	case GAMMA_ATOMIC_CSWAP_NE:
+		return !equal;
+	case GAMMA_ATOMIC_CSWAP_LE:
+		return less || equal;
+	case GAMMA_ATOMIC_CSWAP_LT:
+		return less;
+	case GAMMA_ATOMIC_CSWAP_GE:
+		return greater || equal;
+	case GAMMA_ATOMIC_CSWAP_GT:
+		return greater;
+	}
+	return true; /* WRITE */
+}
+
 /* ---- reference: integers as patterns of so many bits ---- */
 
 static wide integer_at(uint32_t type, const void *at)
@@ -53,6 +79,8 @@ static wide integer_reference(uint32_t type, uint32_t op, wide t, wide o, wide c
 {
 	bool less = integer_less(type, c, t), equal = c == t;
 
+	if (chooses(op))
+		return takes_operand(op, less, equal, !less && !equal) ? o : t;
 	switch (op) {
 	case GAMMA_ATOMIC_MIN:
 		return integer_less(type, o, t) ? o : t;
@@ -76,20 +104,6 @@ static wide integer_reference(uint32_t type, uint32_t op, wide t, wide o, wide c
 		return t & o;
 	case GAMMA_ATOMIC_BXOR:
 		return t ^ o;
-	case GAMMA_ATOMIC_WRITE:
-		return o;
-	case GAMMA_ATOMIC_CSWAP:
-		return equal ? o : t;
-	case GAMMA_ATOMIC_CSWAP_NE:
-		return equal ? t : o;
-	case GAMMA_ATOMIC_CSWAP_LE:
-		return less || equal ? o : t;
-	case GAMMA_ATOMIC_CSWAP_LT:
-		return less ? o : t;
-	case GAMMA_ATOMIC_CSWAP_GE:
-		return less ? t : o;
-	case GAMMA_ATOMIC_CSWAP_GT:
-		return less || equal ? t : o;
 	case GAMMA_ATOMIC_MSWAP:
 		return t ^ ((t ^ o) & c);
 	}
@@ -157,6 +171,8 @@ static struct number number_reference(uint32_t type, uint32_t op, struct number 
 	bool t_set = t.re != 0 || t.im != 0, o_set = o.re != 0 || o.im != 0;
 	bool equal = c.re == t.re && c.im == t.im;
 
+	if (chooses(op))
+		return takes_operand(op, isless(c.re, t.re), equal, isgreater(c.re, t.re)) ? o : t;
 	switch (op) {
 	case GAMMA_ATOMIC_MIN:
 		return isless(o.re, t.re) ? o : t;
@@ -176,20 +192,6 @@ static struct number number_reference(uint32_t type, uint32_t op, struct number 
 		return (struct number){t_set && o_set, 0};
 	case GAMMA_ATOMIC_LXOR:
 		return (struct number){t_set != o_set, 0};
-	case GAMMA_ATOMIC_WRITE:
-		return o;
-	case GAMMA_ATOMIC_CSWAP:
-		return equal ? o : t;
-	case GAMMA_ATOMIC_CSWAP_NE:
-		return equal ? t : o;
-	case GAMMA_ATOMIC_CSWAP_LE:
-		return islessequal(c.re, t.re) ? o : t;
-	case GAMMA_ATOMIC_CSWAP_LT:
-		return isless(c.re, t.re) ? o : t;
-	case GAMMA_ATOMIC_CSWAP_GE:
-		return isgreaterequal(c.re, t.re) ? o : t;
-	case GAMMA_ATOMIC_CSWAP_GT:
-		return isgreater(c.re, t.re) ? o : t;
 	}
 	return t;
 }

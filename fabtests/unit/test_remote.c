@@ -3,35 +3,11 @@
  * Unit tests of common/message/remote.c: operations on remote memory as their requester sees them,
  * with the target's side of target.c at the other end.
  */
-#include "pair_remote.h"
-
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { REGION = 400000 };
 
-static struct net *net;
-static uint8_t bytes[REGION], read_back[REGION];
-
-static int setup(void **state)
-{
-	(void) state;
-	net = net_new(2, NULL);
-	remote_begin(net, REGION);
-	for (unsigned i = 0; i < REGION; i++)
-		bytes[i] = (uint8_t) (i * 31 + (i >> 8) * 7 + 1);
-	memset(read_back, 0, sizeof(read_back));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	remote_end();
-	return 0;
-}
+#include "pair_remote_fixture.h"
 
 static void fill_region(unsigned node)
 {

@@ -3,36 +3,18 @@
  * Unit tests of common/message/target.c: what it does with frames that no honest peer sends, and
  * with regions that are closed while peers are at them.
  */
-#include "pair_remote.h"
-
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { REGION = 2000000, ROOM = 1440 };
 
-static struct net *net;
-static uint8_t bytes[REGION], read_back[REGION];
+#include "pair_remote_fixture.h"
+
 static uint32_t next_seq; /* of forged frames */
 
-static int setup(void **state)
+static int setup_forged(void **state)
 {
-	(void) state;
-	net = net_new(2, NULL);
-	remote_begin(net, REGION);
-	for (unsigned i = 0; i < REGION; i++)
-		bytes[i] = (uint8_t) (i * 31 + (i >> 8) * 7 + 1);
-	memset(read_back, 0, sizeof(read_back));
 	next_seq = 0;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
-	remote_end();
-	return 0;
+	return setup(state);
 }
 
 /* ---- hostile frames ---- */
@@ -345,7 +327,7 @@ static void flood__of_reads_waits(void **state)
 	assert_int_equal(net_flow(net, 1, 0)->messages.reading, 0);
 }
 
-#define TARGET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TARGET_TEST(name) cmocka_unit_test_setup_teardown(name, setup_forged, teardown)
 
 int main(void)
 {
