@@ -37,7 +37,7 @@
 #define GAMMA_BTL_FLAGS_REMOTE_COMPLETION 0
 #endif
 
-/* A host's name, to be freed. */
+/* A host's name, to be freed, or NULL. */
 static inline char *gamma_btl_host_of(const opal_proc_t *proc)
 {
 #if OPAL_MAJOR_VERSION == 4

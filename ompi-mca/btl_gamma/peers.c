@@ -200,7 +200,7 @@ static void tell_other_limit(const opal_proc_t *proc, const struct gamma_btl_mod
 	gamma_btl_tell("messages between this host and %s may have %zu bytes here and %llu there.",
 		       "Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
 		       "hosts.",
-		       host, module->port->max_message, (unsigned long long) theirs);
+		       host ? host : "another host", module->port->max_message, (unsigned long long) theirs);
 	free(host);
 }
 

@@ -9,8 +9,8 @@
 
 /* Capabilities that an application gets only by asking for them ... */
 #define PRIMARY_CAPS                                                                               \
-	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE |                  \
-	 FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_VARIABLE_MSG | FI_HMEM)
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX |                \
+	 FI_DIRECTED_RECV)
 #define MESSAGE_DIRECTIONS (FI_SEND | FI_RECV)
 #define RMA_DIRECTIONS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 /* ... and a secondary one too that would surprise it: data from strangers comes as an error. */
@@ -18,12 +18,11 @@
 
 /* What applies to the sending and to the receiving half of an endpoint. */
 #define TX_CAPS                                                                                    \
-	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE | FI_SEND |        \
-	 FI_READ | FI_WRITE | FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER)
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_SEND | FI_READ | FI_WRITE |   \
+	 FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER)
 #define RX_CAPS                                                                                    \
-	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE | FI_DIRECTED_RECV | FI_RECV |    \
-	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |            \
-	 FI_RMA_EVENT | FI_TRIGGER)
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_RECV | FI_REMOTE_READ |   \
+	 FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
 #define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 /* FI_PROGRESS_CONTROL_UNIFIED, since 1.21: no progress of control operations apart from data's. */

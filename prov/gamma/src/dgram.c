@@ -27,14 +27,7 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 		.length = (uint64_t) gamma_post_len(post),
 		.flags = post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0,
 	};
-	struct gamma_tx tx = {
-		.context = post->context,
-		.flags = FI_SEND | FI_MSG,
-		.notify = gamma_notifies(post->silent, ep->tx_selective || post->work,
-					 post->flags),
-		.work = post->work,
-		.send.envelope = envelope,
-	};
+	struct gamma_tx tx; /* only what its completion needs */
 	int ret;
 
 	if (post->flags & FI_MULTICAST ? !group : !addr)
@@ -49,6 +42,11 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 		gamma_domain_progress(ep->domain);
 	if (ret)
 		return ret;
+	tx.context = post->context;
+	tx.flags = FI_SEND | FI_MSG;
+	tx.notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
+	tx.work = post->work;
+	tx.send.envelope = envelope;
 	gamma_complete_tx(ep, &tx, 0);
 	gamma_work_free(tx.work);
 	return 0;

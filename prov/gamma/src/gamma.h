@@ -38,12 +38,6 @@
 #define EXTERNALLY_VISIBLE
 #endif
 #endif
-/* Values that 2.x headers warn of, and programs written for 1.x go on using. */
-enum {
-	GAMMA_MR_BASIC = 1 << 0,    /* FI_MR_BASIC, of fi_domain_attr.mr_mode */
-	GAMMA_MR_SCALABLE = 1 << 1, /* FI_MR_SCALABLE */
-};
-#define GAMMA_REG_MR (1ull << 59) /* FI_REG_MR, of fi_domain_bind */
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -59,6 +53,13 @@ enum {
 #define GAMMA_ADDR_FORMAT (0x80000000u | 0x47414du)
 #define GAMMA_PROTOCOL (0x80000000u | 0x47414du)
 #define GAMMA_PROTOCOL_VERSION 1
+
+/* Values that 2.x headers warn of, and programs written for 1.x go on using. */
+enum {
+	GAMMA_MR_BASIC = 1 << 0,    /* FI_MR_BASIC, of fi_domain_attr.mr_mode */
+	GAMMA_MR_SCALABLE = 1 << 1, /* FI_MR_SCALABLE */
+};
+#define GAMMA_REG_MR (1ull << 59) /* FI_REG_MR, of fi_domain_bind */
 
 /* ---- limits, as fi_info states them ---- */
 #define GAMMA_IOV_LIMIT 8u		   /* entries of a scatter or gather list */

@@ -75,10 +75,10 @@ static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receive
 	return ret;
 }
 
-static int tell(const struct gamma_mc *mc, struct gamma_eq *eq)
+static int tell(struct gamma_mc *mc, struct gamma_eq *eq)
 {
 	struct fi_eq_entry entry = {
-		.fid = (struct fid *) &mc->mc_fid.fid,
+		.fid = &mc->mc_fid.fid,
 		.context = mc->mc_fid.fid.context,
 	};
 
