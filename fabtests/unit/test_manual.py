@@ -82,7 +82,7 @@ def check_options():
 
 
 def check_parameters():
-    declared = re.findall(r'_param\("(\w+)"', read("ompi-mca/btl_gamma/params.c"))
+    declared = re.findall(r'\bparam\("(\w+)"', read("ompi-mca/btl_gamma/params.c"))
     text = section(read("man/btl_gamma.7"), "PARAMETERS")
     check("there are parameters", len(declared) > 5)
     for name in declared:
