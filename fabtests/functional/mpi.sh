@@ -55,7 +55,7 @@ mpi_python() {
 		mpi_missing="the Python wheel mpi4py $mpi4py_version cannot be fetched"
 		return 77
 	fi
-	mpi_env=("PYTHONPATH=$mpi4py" "MPI4PY_MPIABI=$1" "FI_GAMMA_STATS=$work/stats")
+	mpi_env=("PYTHONPATH=$mpi4py" "MPI4PY_MPIABI=$1")
 }
 
 # Ranks outnumber cores: who waits yields. Both networks have to be told apart by hand.
