@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* gamma-api: see api_region.h. */
 #include "api_region.h"
+#include "../deprecated.h"
 
 #include <stdlib.h>
 #include <string.h>

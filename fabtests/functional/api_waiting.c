@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* gamma-api: waiting for several objects at once: poll sets, wait sets, and fi_trywait. */
 #include "api.h"
+#include "../deprecated.h"
 
 #include <poll.h>
 #include <string.h>

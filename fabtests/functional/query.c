@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../deprecated.h"
+
 struct options {
 	uint32_t version;
 	uint64_t flags;

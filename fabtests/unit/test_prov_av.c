@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of prov/gamma/src/av.c. */
 #include "prov_fake.h"
+#include "../deprecated.h"
 
 #include <arpa/inet.h>
 
