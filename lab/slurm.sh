@@ -7,6 +7,7 @@
 
 slurm_slots=8	# of each host, as for mpirun: processes share its processor
 slurm_ready_s=60 # for all hosts to report to slurmctld
+slurm_programs='munged|slurmd|slurmctld|slurmstepd|srun|salloc|sbatch'
 
 # What is missing, as Debian's packages are called.
 missing_slurm() {
@@ -138,7 +139,7 @@ slurm_is_ready() {
 slurm_processes() {
 	local pid
 	members | while read -r pid; do
-		if [[ $(cat "/proc/$pid/comm" 2>/dev/null) = @(munged|slurmd|slurmctld|slurmstepd) ]] ||
+		if [[ $(cat "/proc/$pid/comm" 2>/dev/null) = @($slurm_programs) ]] ||
 			grep -qsz '^SLURM_JOB_ID=' "/proc/$pid/environ"; then
 			echo "$pid"
 		fi
@@ -148,7 +149,7 @@ slurm_processes() {
 end_slurm_processes() {
 	local signal try pids
 	for signal in TERM KILL; do
-		for ((try = 0; try < 50; try++)); do
+		for ((try = 0; try < 20; try++)); do
 			mapfile -t pids < <(slurm_processes)
 			((${#pids[@]})) || return 0
 			((try % 10)) || kill -"$signal" "${pids[@]}" 2>/dev/null || :

@@ -1,0 +1,225 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Slurm's jobs over gamma, in a virtual cluster with Debian's Slurm: srun, sbatch and salloc as an
+# ordinary user; and that a job leaves nothing on any host however it ends: by itself, by scancel,
+# by its time limit (GAMMA_TEST_LONG=1), by a killed process, a pulled cable or a dead host.
+# Functions are called through check:
+# shellcheck disable=SC2016,SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+need_tool jq munged slurmctld slurmd srun setcap
+[ -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] ||
+	skip "the component for Open MPI is not built"
+mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
+gamma_setup_env
+case ${gamma_env[*]} in
+*SAN_OPTIONS*) skip "Open MPI's own code does not run under the sanitizers" ;;
+esac
+
+hosts=2
+beside=t$$-beside # a second lab
+trap 'status=$?; set +e; "$lab_tool" -n "$beside" down >/dev/null; (exit $status); cleanup' EXIT
+
+# as_user COMMAND...: on node01, with gamma chosen.
+as_user() {
+	OMPI_MCA_btl=gamma FI_GAMMA_STATS=$shared/stats lab run labuser 1 "$@" </dev/null
+}
+
+step=(srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix)
+
+# ---- what a job may leave ----
+
+# What the processes in host $1 keep: themselves, but for Slurm's daemons and the one that holds the
+# host, and the provider's shared memory.
+kept_by_processes() {
+	local entry process
+	for entry in /proc/[0-9]*/ns/net; do
+		[ "$entry" -ef "/run/netns/gl-$lab_name-n0$1" ] || continue
+		process=${entry%/ns/net}
+		case $(cat "$process/comm" 2>/dev/null) in
+		munged | slurmctld | slurmscriptd | slurmd | sleep | '') ;;
+		*) echo "process ${process#/proc/}: $(tr '\0' ' ' 2>/dev/null <"$process/cmdline")" ;;
+		esac
+		find "$process/fd" -lname '/memfd:gamma*' -printf '%p: %l\n' 2>/dev/null || true
+	done
+}
+
+# What is left in host $1: processes, shared memory, packet sockets, the provider's Unix sockets.
+left_on() {
+	kept_by_processes "$1"
+	lab exec "$1" sh -c 'ls -A /dev/shm; tail -n +2 /proc/net/packet; grep @gamma /proc/net/unix'
+}
+
+nothing_is_left() {
+	local i
+	: >"$work/left"
+	[ ! -e "/run/gamma-lab/$lab_name/slurm/environment" ] ||
+		as_user squeue -h >"$work/left" || return 1
+	for ((i = 1; i <= hosts; i++)); do left_on "$i" >>"$work/left" || true; done
+	! grep -q . "$work/left"
+}
+
+leaves_nothing() {
+	until_true "$stall_s" nothing_is_left && ok "$1: nothing is left on any host" && return
+	not_ok "$1: something is left" "$work/left"
+}
+
+# ---- jobs that end by themselves ----
+
+# All four have exchanged messages, two on each host, as the user.
+all_arrived() {
+	local user
+	cat "$1"
+	user=$(id -u labuser)
+	[ "$(sed -n "s/^rank [0-3] of 4 on \(node0[12]\), user $user: all arrived/\1/p" "$1" |
+		sort | tr '\n' ' ')" = "node01 node01 node02 node02 " ]
+}
+
+# job_runs NAME COMMAND...: the command runs mpi_job, and its output shows it.
+job_runs() {
+	local name=$1
+	shift
+	rm -f "$shared/stats" "$shared/job.out"
+	if "$@" >"$work/job.out" 2>&1 && all_arrived "$work/job.out" >/dev/null; then
+		ok "$name"
+	else
+		not_ok "$name" "$work/job.out"
+	fi
+	cp "$shared/stats" "$work/stats" || : >"$work/stats"
+	counted "$name: by gamma" 'map(select(.messages_out > 0)) | length == 4 and
+		all(.retransmissions + .peer_timeouts + .malformed == 0)'
+	leaves_nothing "$name"
+}
+
+# has_state STATE JOB
+has_state() { as_user scontrol show job "$2" | grep -q "JobState=$1 "; }
+
+batch() {
+	local id
+	printf '#!/bin/sh\n%s\n' "$*" >"$shared/batch.sh"
+	id=$(as_user sbatch --parsable -N2 -n4 --ntasks-per-node=2 -o "$shared/job.out" \
+		"$shared/batch.sh") &&
+		until_true "$stall_s" has_state COMPLETED "$id" || return 1
+	cat "$shared/job.out"
+}
+
+# ---- jobs that are ended ----
+
+# waiting_job COMMAND...: starts it in the background as the user, and returns when all its
+# processes only wait.
+waiting_job() {
+	: >"$work/job.out"
+	as_user "$@" lab/raw "$job" wait >"$work/job.out" 2>&1 &
+	waiter=$!
+	until_true 60 all_arrived "$work/job.out" >/dev/null
+}
+
+# Whatever the job's end was, the command that began it ends, and not as if all were well.
+job_ends() {
+	local status=0
+	until_true "$stall_s" eval '! kill -0 $waiter 2>/dev/null' || return 1
+	wait "$waiter" || status=$?
+	cat "$work/job.out"
+	echo "its end: $status"
+	[ "$status" -ne 0 ]
+}
+
+# ended_by NAME HOW COMMAND...: HOW ends the job that COMMAND begins.
+ended_by() {
+	local name=$1 how=$2
+	shift 2
+	if waiting_job "$@" && $how && job_ends >"$work/end.out"; then
+		ok "$name"
+	else
+		not_ok "$name" "$work/job.out" "$work/end.out"
+	fi
+}
+
+cancel() { as_user scancel --user=labuser; }
+
+# The newest process of the job on node02.
+kill_one() { kill -9 "$(pgrep -n -u labuser -f "$job wait" --ns "$(lab_pid 2)" --nslist net)"; }
+lab_pid() { cat "/run/gamma-lab/$lab_name/node0$1/pid"; }
+pull() { lab cable node02 pull; }
+
+# What is left of a host that fails: all of Slurm's and the job's processes are gone at once.
+kill_host() {
+	# shellcheck disable=SC2046
+	kill -9 $(pgrep --ns "$(lab_pid 2)" --nslist net 'slurmd|slurmstepd|mpi_job')
+}
+
+# Only now Slurm knows that nothing runs there any more.
+host_returns() {
+	lab exec 2 slurmd -N node02
+	until_true 60 eval '[ "$(as_user sinfo -h -o "%T %D")" = "idle 2" ]'
+}
+
+# Minutes are what Slurm counts in.
+time_is_over() { until_true 180 grep -q 'DUE TO TIME LIMIT' "$work/job.out"; }
+
+# ---- Slurm itself ----
+
+# A PATH without munged.
+names_what_is_missing() {
+	mkdir "$work/sbin"
+	cp -s /usr/sbin/* "$work/sbin/"
+	rm "$work/sbin/munged"
+	PATH=$work/sbin:/usr/bin lab slurm start
+}
+
+starts_beside() {
+	local status=0
+	"$lab_tool" -n "$beside" up 1 && "$lab_tool" -n "$beside" slurm start &&
+		[ "$("$lab_tool" -n "$beside" run labuser 1 srun -n1 sh -c \
+			'. /etc/slurm/slurm.conf 2>/dev/null; echo "$ClusterName"')" = "$beside" ] || status=1
+	"$lab_tool" -n "$beside" down && return "$status"
+}
+
+# Daemons and jobs alike.
+stops() {
+	waiting_job "${step[@]}" && lab slurm stop && job_ends &&
+		! pgrep --ns "$(lab_pid 1)" --nslist net 'munged|slurm'
+}
+
+lab_up "$hosts"
+shared=/run/gamma-lab/$lab_name/shared
+job=$shared/mpi_job
+"$mpicc" -O1 -o "$job" "$top_srcdir/fabtests/functional/mpi_job.c" ||
+	bail "mpi_job does not compile"
+chmod 755 "$job"
+cd "$top_srcdir" || exit
+
+check_fails "a missing package is named" 'apt-get install munge$' names_what_is_missing
+check "Slurm starts" lab slurm start
+job_runs "srun" as_user "${step[@]}" lab/raw "$job"
+job_runs "sbatch with srun" batch srun --mpi=pmix /run/lab/raw "$job"
+job_runs "sbatch with mpirun" batch mpirun /run/lab/raw "$job"
+job_runs "salloc with mpirun" as_user salloc -N2 -n4 --ntasks-per-node=2 mpirun lab/raw "$job"
+
+ended_by "scancel of srun" cancel "${step[@]}"
+leaves_nothing "scancel of srun"
+ended_by "scancel of salloc" cancel salloc -N2 -n4 --ntasks-per-node=2 mpirun
+leaves_nothing "scancel of salloc"
+ended_by "a killed process" kill_one "${step[@]}"
+leaves_nothing "a killed process"
+if [ "${GAMMA_TEST_LONG:-0}" = 1 ]; then
+	ended_by "the time limit" time_is_over "${step[@]}" --time=1
+	leaves_nothing "the time limit"
+fi
+# From here on a dead peer is noticed in seconds, not minutes.
+export OMPI_MCA_btl_gamma_keepalive=1 OMPI_MCA_btl_gamma_peer_timeout=15
+ended_by "a pulled cable" pull "${step[@]}"
+lab cable node02 plug
+leaves_nothing "a pulled cable"
+ended_by "a host that fails" kill_host "${step[@]}"
+unset OMPI_MCA_btl_gamma_keepalive OMPI_MCA_btl_gamma_peer_timeout
+check "it comes back" host_returns
+leaves_nothing "a host that fails"
+job_runs "after all that" as_user "${step[@]}" lab/raw "$job"
+check "a second Slurm beside this one" starts_beside
+check "Slurm stops, and its jobs" stops
+leaves_nothing "Slurm's end"
+
+finish
