@@ -369,6 +369,16 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 	       !gamma_list_empty(&endpoint->local.ready);
 }
 
+void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep)
+{
+	endpoint->samehost->watched = asleep;
+}
+
+bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->samehost->armed;
+}
+
 void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
 {
 	fds[0] = endpoint->packet->fd;
@@ -433,6 +443,7 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint)
 
 	if (getpid() != endpoint->owner)
 		return;
+	gamma_endpoint_watch(endpoint, false);
 	while (any_flow(endpoint, true, now) && now < until) {
 		nap(endpoint, until);
 		gamma_endpoint_progress(endpoint);

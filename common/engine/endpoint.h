@@ -92,6 +92,10 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint);
 /* ---- to sleep until progress has something to do ---- */
 uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint); /* something waits already */
+/* Whoever sleeps says so after that, and when it has woken; others who call progress meanwhile
+ * leave alone what will wake it. Not armed any more: they could not, and it is to be woken. */
+void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep);
+bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint);
 /* The last one is -1 as long as no group has been joined. */
 enum { GAMMA_ENDPOINT_FDS = 3 };
 void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS]);

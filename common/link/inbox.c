@@ -119,8 +119,11 @@ void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_hand
 	}
 	inbox = new_inbox(samehost, handover, enclosed);
 	close(enclosed->fds[0]);
-	if (inbox)
-		samehost->inboxes[samehost->inbox_count++] = inbox;
+	if (!inbox)
+		return;
+	samehost->inboxes[samehost->inbox_count++] = inbox;
+	/* Its writer has not been asked yet. */
+	samehost->link.armed = false;
 }
 
 struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,

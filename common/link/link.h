@@ -51,6 +51,9 @@ struct gamma_link {
 	const struct gamma_link_ops *ops;
 	struct gamma_stats *stats; /* the endpoint's */
 	int fd;	       /* readable when a frame waits */
+	/* samehost only: who writes into shared memory would wake who sleeps on fd. */
+	bool armed;
+	bool watched; /* somebody does sleep: others who receive leave it armed */
 	uint32_t mtu;  /* bytes after the Ethernet header */
 	uint32_t slots; /* frames that may wait without loss */
 };

@@ -169,6 +169,9 @@ static void look(struct gamma_samehost *samehost)
 
 	samehost->link.stats->receive_calls++;
 	count = epoll_wait(samehost->link.fd, events, EVENTS, 0);
+	/* What was to wake a sleeper is taken here, and its writer has to be asked again. */
+	if (count > 0)
+		samehost->link.armed = false;
 	for (int i = 0; i < count; i++)
 		heard(samehost, events[i].data.ptr);
 }
@@ -176,7 +179,7 @@ static void look(struct gamma_samehost *samehost)
 static void wake_up(struct gamma_samehost *samehost)
 {
 	gamma_inbox_disarm(samehost);
-	samehost->armed = false;
+	samehost->link.armed = false;
 	if (samehost->alert < LOOK_AGAIN)
 		samehost->alert = LOOK_AGAIN;
 }
@@ -185,7 +188,7 @@ static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
-	if (gamma_unlikely(samehost->armed))
+	if (gamma_unlikely(link->armed && !link->watched))
 		wake_up(samehost);
 	if (gamma_unlikely(samehost->alert || ++samehost->polls % LOOK_EVERY == 0)) {
 		samehost->alert -= samehost->alert > 0;
@@ -210,7 +213,7 @@ static bool samehost_arm(struct gamma_link *link)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
-	samehost->armed = true;
+	link->armed = true;
 	return gamma_inbox_arm(samehost) || samehost->readable || samehost->ended;
 }
 

@@ -82,7 +82,6 @@ struct gamma_samehost {
 	uint32_t alert;	      /* polls that look at the descriptors, too */
 	uint32_t ended;	      /* outboxes and inboxes whose neighbour is gone */
 	bool readable;	      /* the port's socket was, when last read */
-	bool armed;	      /* the reader sleeps, or was about to */
 	uint8_t nonce[16];
 	uint8_t *frame; /* a datagram, or the head of a frame in shared memory */
 };

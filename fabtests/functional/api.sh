@@ -11,7 +11,7 @@ mapfile -t all < <("$api" -l)
 # The thread sanitizer knows no threads in a forked child, and no order in memory that is looked at
 # until something has come.
 ! grep -q __tsan_init "$api" ||
-	mapfile -t all < <("$api" -l | grep -vx 'exit\|auto_moves\|rma_target_idle')
+	mapfile -t all < <("$api" -l | grep -vx 'exit\|auto_moves\|auto_polled\|rma_target_idle')
 
 # The tests of a list that are not among the names behind it.
 without() { # NAME...

@@ -120,6 +120,42 @@ static void test_auto_moves(bool sender)
 	node_close_pair(&node);
 }
 
+/* The receiver polls while its thread sleeps, and then leaves what comes to the thread. It has
+ * sent nothing itself, so that no timer of its own wakes it. */
+static void test_auto_polled(bool sender)
+{
+	enum { LEN = 1000 };
+	struct message message;
+	volatile uint8_t *last;
+	struct node node;
+	uint8_t before;
+
+	node_open_pair(&node, &automatic);
+	if (sender)
+		send_one(&node, LEN, 2);
+	else
+		receive_one(&node, LEN, 2);
+	message_init(&message, LEN, 1);
+	last = (uint8_t *) message.iov[0].iov_base + LEN - 1;
+	before = *last;
+	if (!sender)
+		message_receive(&node, &message);
+	aside_sync();
+	nap(WATCH_MS);
+	expect_nothing(node.rx_cq);
+	aside_sync();
+	if (sender) {
+		nap(WATCH_MS);
+		send_filled(&node, &message, 1);
+	} else {
+		for (double end = now() + PATIENCE_S; now() < end && *last == before; nap(1))
+			;
+		CHECK(*last != before);
+		receive_filled(&node, &message, 1);
+	}
+	node_close_pair(&node);
+}
+
 /* GAMMA_API_CPUS: where it should run, as the kernel prints it. */
 static void test_auto_bound(bool sender)
 {
@@ -145,6 +181,7 @@ const struct test progress_tests[] = {
 	{.name = "auto_idle", .run = test_auto_idle},
 	{.name = "auto_polling", .run = test_auto_polling},
 	{.name = "auto_moves", .run = test_auto_moves},
+	{.name = "auto_polled", .run = test_auto_polled, .both_ways = true},
 	{.name = "auto_bound", .run = test_auto_bound, .on_request = true},
 	{0},
 };

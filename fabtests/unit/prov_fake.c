@@ -143,6 +143,16 @@ bool gamma_ep_ready(const struct gamma_ep *ep)
 	return ep->ready;
 }
 
+void gamma_ep_watch(struct gamma_ep *ep, bool asleep)
+{
+	ep->watched = asleep;
+}
+
+bool gamma_ep_armed(const struct gamma_ep *ep)
+{
+	return !ep->disarmed;
+}
+
 int gamma_ep_fds(const struct gamma_ep *ep, int fds[4])
 {
 	fds[0] = ep->fd;

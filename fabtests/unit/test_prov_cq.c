@@ -408,6 +408,33 @@ static void sread__earlier_deadline_meanwhile(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
+static void complete_when_disarmed(struct gamma_ep *ep)
+{
+	if (!ep->disarmed)
+		return;
+	ep->disarmed = false;
+	complete(ep);
+}
+
+/* Another thread polls, takes what was to wake the sleeper, and polls no more. */
+static void sread__others_took_what_would_wake(void **state)
+{
+	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
+	struct gamma_ep ep = {.on_progress = complete_when_disarmed, .arg = cq};
+	struct sleeper sleeper;
+
+	fake_ep_enable(&ep, *state);
+	start(&sleeper, 1, cq);
+	gamma_domain_lock(ep.domain);
+	assert_true(ep.watched);
+	ep.disarmed = true;
+	gamma_domain_unlock(ep.domain);
+	pthread_join(sleeper.thread, NULL);
+	assert_int_equal(sleeper.ret, 1);
+	fake_ep_disable(&ep);
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
 static void nothing(int signal)
 {
 	(void) signal;
@@ -606,6 +633,7 @@ int main(void)
 		TEST(sread__signal_sends_all_sleepers_home),
 		TEST(sread__wakes_by_a_frame),
 		TEST(sread__earlier_deadline_meanwhile),
+		TEST(sread__others_took_what_would_wake),
 		TEST(sread__interrupted_by_a_signal),
 		TEST(trywait__promises_a_wakeup),
 		TEST(trywait__not_while_a_frame_waits),

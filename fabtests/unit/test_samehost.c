@@ -312,6 +312,36 @@ static void shared__whoever_sleeps_is_woken(void **state)
 	assert_int_equal(poll(&polls, 1, 0), 0);
 }
 
+/* One thread sleeps while another receives: the sleeper is still woken, or said to be no more. */
+static void shared__who_sleeps_is_woken_though_others_receive(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct pollfd polls = {.fd = links[1]->fd, .events = POLLIN};
+	int error;
+
+	(void) state;
+	put_shared(0, "x", 1, &error);
+	assert_true(take(&fields, &arrival));
+	links[1]->ops->release(links[1]);
+	assert_false(links[1]->armed); /* there is a writer now whom nobody has asked */
+	while (links[1]->ops->arm(links[1]) || poll(&polls, 1, 0))
+		assert_false(links[1]->ops->next(links[1], &arrival));
+	links[1]->watched = true;
+	for (int i = 0; i < 10; i++)
+		assert_false(links[1]->ops->next(links[1], &arrival));
+	assert_true(links[1]->armed);
+	put_shared(1, "x", 1, &error);
+	assert_int_equal(poll(&polls, 1, 1000), 1);
+	assert_true(links[1]->ops->next(links[1], &arrival));
+	links[1]->ops->release(links[1]);
+	/* Sooner or later the other one also takes what was to wake the sleeper. */
+	for (int i = 0; poll(&polls, 1, 0) && i < 10000; i++)
+		assert_false(links[1]->ops->next(links[1], &arrival));
+	assert_int_equal(poll(&polls, 1, 0), 0);
+	assert_false(links[1]->armed);
+}
+
 static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 {
 	struct gamma_arrival arrival;
@@ -491,6 +521,7 @@ int main(void)
 		LINK_TEST(malformed__short_ones_are_skipped),
 		LINK_TEST(shared__short_and_long_ones_in_order),
 		LINK_TEST(shared__whoever_sleeps_is_woken),
+		LINK_TEST(shared__who_sleeps_is_woken_though_others_receive),
 		LINK_TEST(shared__what_was_sent_before_the_end_is_taken_first),
 		LINK_TEST(handover__of_nonsense_is_refused),
 		LINK_TEST(handover__nonsense_written_later_ends_it),

@@ -38,6 +38,16 @@ bool gamma_ep_ready(const struct gamma_ep *ep)
 	return gamma_endpoint_ready(ep->endpoint);
 }
 
+void gamma_ep_watch(struct gamma_ep *ep, bool asleep)
+{
+	gamma_endpoint_watch(ep->endpoint, asleep);
+}
+
+bool gamma_ep_armed(const struct gamma_ep *ep)
+{
+	return gamma_endpoint_armed(ep->endpoint);
+}
+
 int gamma_ep_fds(const struct gamma_ep *ep, int fds[4])
 {
 	gamma_endpoint_fds(ep->endpoint, fds);

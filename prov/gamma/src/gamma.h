@@ -236,7 +236,8 @@ int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fi
 /* work.c: posts operations that waited for a counter; without the lock. */
 void gamma_work_run(struct gamma_domain *domain);
 
-/* Sets the timer anew if an earlier deadline has come up while others sleep. */
+/* Wakes the sleepers if what was to wake them has been taken, and sets the timer anew if an earlier
+ * deadline has come up. */
 void gamma_domain_rearm(struct gamma_domain *domain);
 
 /* The lock was taken: waits for it, and says so. */
@@ -278,6 +279,8 @@ void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep);
 /* Sets timer_fd to the earliest deadline of the endpoints. Returns false when a deadline has
  * passed or a frame waits already: do not sleep, call progress. */
 bool gamma_domain_arm(struct gamma_domain *domain);
+/* The caller has slept, or is about to: its next progress looks at all that wakes. */
+void gamma_domain_woken(struct gamma_domain *domain);
 /* Closes wait_fd and timer_fd. */
 void gamma_domain_wait_close(struct gamma_domain *domain);
 /* Whether this is a forked child of the process that opened the domain. */
@@ -533,6 +536,8 @@ uint64_t gamma_ep_deadline(const struct gamma_ep *ep); /* ns, CLOCK_MONOTONIC; G
 /* A region is about to be closed: what the endpoint still sends of it is copied or given up. */
 void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr);
 bool gamma_ep_ready(const struct gamma_ep *ep);	       /* a frame waits in a link */
+void gamma_ep_watch(struct gamma_ep *ep, bool asleep); /* see gamma_endpoint_watch */
+bool gamma_ep_armed(const struct gamma_ep *ep);
 /* Descriptors to sleep on; returns how many (at most 4). */
 int gamma_ep_fds(const struct gamma_ep *ep, int fds[4]);
 

@@ -125,6 +125,14 @@ static uint64_t earliest_deadline(const struct gamma_domain *domain)
 	return earliest;
 }
 
+static void watch_links(struct gamma_domain *domain, bool asleep)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &domain->eps)
+		gamma_ep_watch(gamma_ep_of_domain_entry(pos), asleep);
+}
+
 bool gamma_domain_arm(struct gamma_domain *domain)
 {
 	struct gamma_list *pos;
@@ -139,15 +147,31 @@ bool gamma_domain_arm(struct gamma_domain *domain)
 	deadline = earliest_deadline(domain);
 	if (deadline <= gamma_clock())
 		return false;
+	watch_links(domain, true);
 	/* A timer that has gone off stays readable until it is set again, as here. */
 	if (domain->timer_at != deadline)
 		set_timer(domain, deadline);
 	return true;
 }
 
+void gamma_domain_woken(struct gamma_domain *domain)
+{
+	watch_links(domain, false);
+}
+
+static bool all_armed(const struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &domain->eps)
+		if (!gamma_ep_armed(gamma_ep_of_domain_entry(pos)))
+			return false;
+	return true;
+}
+
 void gamma_domain_rearm(struct gamma_domain *domain)
 {
-	uint64_t deadline = earliest_deadline(domain);
+	uint64_t deadline = all_armed(domain) ? earliest_deadline(domain) : 0;
 
 	/* A timer that is early costs the sleepers one look; one that has gone off wakes them. */
 	if (deadline < domain->timer_at && domain->timer_fd >= 0)
@@ -207,7 +231,10 @@ static void *auto_main(void *arg)
 		gamma_bind_near(domain->nic.name);
 	while (!stop) {
 		gamma_domain_lock(domain);
-		domain->sleepers -= idle;
+		if (idle) {
+			domain->sleepers--;
+			gamma_domain_woken(domain);
+		}
 		polls = domain->rounds != rounds;
 		if (!polls)
 			gamma_domain_progress(domain);

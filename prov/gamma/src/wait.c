@@ -73,6 +73,7 @@ static bool member_ready(struct member *member)
 	if (!domain)
 		return gamma_eq_ready(EQ_OF(member->fid));
 	gamma_domain_lock(domain);
+	gamma_domain_woken(domain);
 	if (member->fid->fclass == FI_CLASS_CNTR) {
 		gamma_domain_progress(domain);
 		ready = cntr_changed(member, CNTR_OF(member->fid));
@@ -489,6 +490,7 @@ static bool cq_trywait(struct gamma_cq *cq)
 	bool idle = false;
 
 	gamma_domain_lock(cq->domain);
+	gamma_domain_woken(cq->domain);
 	if (!gamma_cq_ready(cq))
 		gamma_domain_progress(cq->domain);
 	if (!gamma_cq_ready(cq))
@@ -503,6 +505,7 @@ static bool cntr_trywait(struct gamma_cntr *cntr)
 	bool idle = false;
 
 	gamma_domain_lock(cntr->domain);
+	gamma_domain_woken(cntr->domain);
 	gamma_domain_progress(cntr->domain);
 	if (cntr->seen_value == cntr->value && cntr->seen_errors == cntr->errors)
 		idle = gamma_waiter_arm(&cntr->waiter);

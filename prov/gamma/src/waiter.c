@@ -131,6 +131,7 @@ int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline)
 	}
 	domain->sleepers--;
 	waiter->sleepers--;
+	gamma_domain_woken(domain);
 	/* The last one out: as long as others sleep it must wake them too. */
 	if (!waiter->sleepers && !waiter->armed)
 		quiet(waiter);
