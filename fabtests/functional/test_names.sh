@@ -103,7 +103,7 @@ unknown "a port without a node" "a destination needs a node" -P 7001
 unknown "a domain that does not exist" "domain gam7: .*no such interface" -d gam7
 unknown "a source on another interface" "no one interface has" -d mgt0 -s -n gam0
 fi_info_refuses() {
-	[ "$(on node01 fi_info -p gamma -n nobody 2>&1 | tail -n 1)" = "fi_getinfo: -$no_data" ]
+	[[ $(on node01 fi_info -p gamma -n nobody 2>&1 | tail -n 1) == "fi_getinfo: -$no_data"* ]]
 }
 check "fi_info: a node that nobody knows" fi_info_refuses
 

@@ -119,8 +119,8 @@ for arguments in "" "-p gamma" "-t FI_EP_RDM"; do
 	fi
 done
 for layer in ofi_rxd ofi_rxm; do
-	check "gamma;$layer does not exist" \
-		test "$(on node01 fi_info -p "gamma;$layer" 2>&1)" = "fi_getinfo: -$no_data"
+	check_fails "gamma;$layer does not exist" "^fi_getinfo: -$no_data" \
+		on node01 fi_info -p "gamma;$layer"
 done
 
 # ---- interfaces ----

@@ -194,7 +194,7 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(tx_attr->size, GAMMA_TX_SIZE + 1);
 	REFUSE(tx_attr->msg_order, FI_ORDER_DATA);
 	REFUSE(tx_attr->comp_order, FI_ORDER_STRICT);
-	REFUSE(rx_attr->caps, FI_VARIABLE_MSG);
+	REFUSE(rx_attr->caps, FI_HMEM);
 	REFUSE(rx_attr->size, GAMMA_RX_SIZE + 1);
 	REFUSE(addr_format, FI_SOCKADDR_IN);
 #undef REFUSE
