@@ -289,19 +289,31 @@ static void shared__short_and_long_ones_in_order(void **state)
 	assert_true(stats[0].send_calls <= 2 + stats[0].ring_wakes);
 }
 
-static void shared__whoever_sleeps_is_woken(void **state)
+/* Has taken its neighbour's first frame from the ring, and sleeps on what is returned. */
+static struct pollfd asleep_after_one(void)
 {
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	struct pollfd polls = {.fd = links[1]->fd, .events = POLLIN};
 	int error;
 
-	(void) state;
 	put_shared(0, "x", 1, &error);
 	assert_true(take(&fields, &arrival));
 	links[1]->ops->release(links[1]);
+	assert_false(links[1]->armed); /* there is a writer now whom nobody has asked */
 	while (links[1]->ops->arm(links[1]) || poll(&polls, 1, 0))
 		assert_false(links[1]->ops->next(links[1], &arrival));
+	return polls;
+}
+
+static void shared__whoever_sleeps_is_woken(void **state)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct pollfd polls = asleep_after_one();
+	int error;
+
+	(void) state;
 	put_shared(1, "x", 1, &error);
 	assert_int_equal(poll(&polls, 1, 1000), 1);
 	assert_int_equal(stats[0].ring_wakes, 1);
@@ -316,17 +328,10 @@ static void shared__whoever_sleeps_is_woken(void **state)
 static void shared__who_sleeps_is_woken_though_others_receive(void **state)
 {
 	struct gamma_arrival arrival;
-	struct gamma_fields fields;
-	struct pollfd polls = {.fd = links[1]->fd, .events = POLLIN};
+	struct pollfd polls = asleep_after_one();
 	int error;
 
 	(void) state;
-	put_shared(0, "x", 1, &error);
-	assert_true(take(&fields, &arrival));
-	links[1]->ops->release(links[1]);
-	assert_false(links[1]->armed); /* there is a writer now whom nobody has asked */
-	while (links[1]->ops->arm(links[1]) || poll(&polls, 1, 0))
-		assert_false(links[1]->ops->next(links[1], &arrival));
 	links[1]->watched = true;
 	for (int i = 0; i < 10; i++)
 		assert_false(links[1]->ops->next(links[1], &arrival));
