@@ -170,8 +170,11 @@ mpi_way=(--mca btl gamma)
 mpi_conforms "gamma alone, across" node01,node02 2 messages collective threads
 mpi_conforms "gamma alone, on one host" node01 2 messages
 # Not onesided_dynamic: Open MPI 4.1 takes one lock twice in a window's attached memory.
-mpi_conforms "remote memory" node01,node02 2 onesided_{fence,start_post,lock,accumulate,types} \
-	onesided_{fetch,compare,get_accumulate,requests}
+for hosts in node01,node02 node01; do
+	mpi_conforms "remote memory, on $hosts" $hosts 2 \
+		onesided_{fence,start_post,lock,accumulate,types} \
+		onesided_{fetch,compare,get_accumulate,requests}
+done
 mpi_conforms "gamma alone, two on each of two hosts" node01,node02 4 messages collective
 mpi_way=(--mca btl gamma,self)
 mpi_conforms "gamma,self" node01,node02 2 messages_sizes messages_self

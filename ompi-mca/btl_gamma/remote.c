@@ -274,10 +274,16 @@ static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endp
 			    uint64_t value, int flags, int order,
 			    mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted =
-		begin(COMPARE, local, local_handle, address, handle, callback, context, data);
+	struct gamma_btl_remote wanted;
 
 	(void) order;
+	/*
+	 * osc/rdma of 4.1 looks up no endpoints in a window whose ranks share a host, and yet comes
+	 * here before it does the work itself, with the processor and under its lock.
+	 */
+	if (!peer || !handle)
+		return OPAL_ERR_NOT_SUPPORTED;
+	wanted = begin(COMPARE, local, local_handle, address, handle, callback, context, data);
 	wanted.operand = value;
 	wanted.compare = compare;
 	wanted.operation = FI_CSWAP;
