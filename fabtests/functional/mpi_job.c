@@ -34,7 +34,8 @@ static void exchange(int to, int from, int size)
 	for (i = 0; i < size && in[i] == content(from, rank, i); i++)
 		;
 	if (i < size) {
-		fprintf(stderr, "rank %d: %d bytes from %d are damaged at %d\n", rank, size, from, i);
+		fprintf(stderr, "rank %d: %d bytes from %d are damaged at %d\n", rank, size, from,
+			i);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 }
@@ -45,7 +46,8 @@ static void exchange_with_all(void)
 
 	for (distance = 0; distance < ranks; distance++)
 		for (i = 0; i < SIZES; i++)
-			exchange((rank + distance) % ranks, (rank + ranks - distance) % ranks, sizes[i]);
+			exchange((rank + distance) % ranks, (rank + ranks - distance) % ranks,
+				 sizes[i]);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (sum != ranks * (ranks - 1) / 2)
 		MPI_Abort(MPI_COMM_WORLD, 1);
@@ -64,7 +66,8 @@ int main(int argc, char **argv)
 	if (!out || !in)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	exchange_with_all();
-	printf("rank %d of %d on %s, user %u: all arrived\n", rank, ranks, host, (unsigned) getuid());
+	printf("rank %d of %d on %s, user %u: all arrived\n", rank, ranks, host,
+	       (unsigned) getuid());
 	fflush(stdout);
 	if (argc > 1 && !strcmp(argv[1], "wait"))
 		MPI_Recv(nothing, sizeof(nothing), MPI_BYTE, (rank + 1) % ranks, 0, MPI_COMM_WORLD,

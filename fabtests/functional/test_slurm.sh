@@ -3,7 +3,7 @@
 #
 # Slurm's jobs over gamma, in a virtual cluster with Debian's Slurm: srun, sbatch and salloc as an
 # ordinary user; and that a job leaves nothing on any host however it ends: by itself, by scancel,
-# by its time limit (GAMMA_TEST_LONG=1), by a killed process, a pulled cable or a dead host.
+# by a killed process or a dead host; with GAMMA_TEST_LONG=1 by its time limit, a pulled cable too.
 # Functions are called through check:
 # shellcheck disable=SC2016,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -159,6 +159,21 @@ host_returns() {
 # Minutes are what Slurm counts in.
 time_is_over() { until_true 180 grep -q 'DUE TO TIME LIMIT' "$work/job.out"; }
 
+# ---- the provider alone ----
+
+# bare COMMAND...: it starts the benchmark, which finds its peers through PMIx and measures all.
+bare() {
+	rm -f "$shared/stats"
+	as_user "$@" lab/raw "$shared/gamma-pmix" --json --count 20 --largest 65536 >"$work/bare.out" &&
+		cp "$shared/stats" "$work/stats" && cat "$work/bare.out" &&
+		jq -es 'length == 1 and all(.ranks == [0, 1] and (.hosts | sort) == ["node01", "node02"]
+			and .latency_us > 0 and .asymptotic_MBps > 0 and .transmission_MBps > 0
+			and (.sizes | length) == 18)' "$work/bare.out"
+}
+
+# Who has no capability is told, and takes the others along.
+without_capability() { as_user srun -N2 -n2 --mpi=pmix "$shared/gamma-pmix"; }
+
 # ---- Slurm itself ----
 
 # A PATH without munged.
@@ -198,6 +213,15 @@ job_runs "sbatch with srun" batch srun --mpi=pmix /run/lab/raw "$job"
 job_runs "sbatch with mpirun" batch mpirun /run/lab/raw "$job"
 job_runs "salloc with mpirun" as_user salloc -N2 -n4 --ntasks-per-node=2 mpirun lab/raw "$job"
 
+if [ -x "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ]; then
+	install -m 755 "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" "$shared"
+	check "srun gamma-pmix" bare srun -N2 -n2 --mpi=pmix
+	counted "srun gamma-pmix: by gamma" 'length == 2 and all(.messages_out > 18 * 20)'
+	check "mpirun gamma-pmix" bare salloc -N2 -n2 --ntasks-per-node=1 mpirun
+	check_fails "gamma-pmix without the capability" 'no CAP_NET_RAW' without_capability
+	leaves_nothing "gamma-pmix"
+fi
+
 ended_by "scancel of srun" cancel "${step[@]}"
 leaves_nothing "scancel of srun"
 ended_by "scancel of salloc" cancel salloc -N2 -n4 --ntasks-per-node=2 mpirun
@@ -210,9 +234,11 @@ if [ "${GAMMA_TEST_LONG:-0}" = 1 ]; then
 fi
 # From here on a dead peer is noticed in seconds, not minutes.
 export OMPI_MCA_btl_gamma_keepalive=1 OMPI_MCA_btl_gamma_peer_timeout=15
-ended_by "a pulled cable" pull "${step[@]}"
-lab cable node02 plug
-leaves_nothing "a pulled cable"
+if [ "${GAMMA_TEST_LONG:-0}" = 1 ]; then
+	ended_by "a pulled cable" pull "${step[@]}"
+	lab cable node02 plug
+	leaves_nothing "a pulled cable"
+fi
 ended_by "a host that fails" kill_host "${step[@]}"
 unset OMPI_MCA_btl_gamma_keepalive OMPI_MCA_btl_gamma_peer_timeout
 check "it comes back" host_returns

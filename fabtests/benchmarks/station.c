@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* The endpoint of benchmarks: see station.h. */
+#include "station.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+enum {
+	WAIT_S = 60,     /* without any completion, then the program gives up */
+	LOOK_ASIDE = 64, /* polls between two looks at the other queue */
+	YIELD = 4096,    /* polls until a neighbour on this processor gets a turn */
+};
+
+const char *station_program = "benchmark";
+
+uint64_t station_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t) ts.tv_sec * 1000000000ull + (uint64_t) ts.tv_nsec;
+}
+
+void station_fail(const char *what, long ret)
+{
+	fprintf(stderr, "%s: %s: %s\n", station_program, what, fi_strerror((int) -ret));
+	exit(1);
+}
+
+void station_check(const char *what, long ret)
+{
+	if (ret)
+		station_fail(what, ret);
+}
+
+static struct fi_info *make_hints(const struct station_choice *choice)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	hints->caps = FI_TAGGED;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->fabric_attr->prov_name = strdup(choice->provider);
+	hints->domain_attr->name = choice->domain ? strdup(choice->domain) : NULL;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->mr_mode = 0;
+	return hints;
+}
+
+void station_open(struct station *s, const struct station_choice *choice)
+{
+	struct fi_info *hints = make_hints(choice);
+	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av = {.type = FI_AV_MAP};
+
+	station_check("fi_getinfo", fi_getinfo(FI_VERSION(1, 9), choice->node, choice->service,
+					       choice->flags, hints, &s->info));
+	station_check("fi_fabric", fi_fabric(s->info->fabric_attr, &s->fabric, NULL));
+	station_check("fi_domain", fi_domain(s->fabric, s->info, &s->domain, NULL));
+	station_check("fi_cq_open", fi_cq_open(s->domain, &cq, &s->tx, NULL));
+	station_check("fi_cq_open", fi_cq_open(s->domain, &cq, &s->rx, NULL));
+	station_check("fi_av_open", fi_av_open(s->domain, &av, &s->av, NULL));
+	station_check("fi_endpoint", fi_endpoint(s->domain, s->info, &s->ep, NULL));
+	station_check("fi_ep_bind", fi_ep_bind(s->ep, &s->av->fid, 0));
+	station_check("fi_ep_bind", fi_ep_bind(s->ep, &s->tx->fid, FI_TRANSMIT));
+	station_check("fi_ep_bind", fi_ep_bind(s->ep, &s->rx->fid, FI_RECV));
+	station_check("fi_enable", fi_enable(s->ep));
+	fi_freeinfo(hints);
+}
+
+void station_close(struct station *s)
+{
+	fi_close(&s->ep->fid);
+	fi_close(&s->av->fid);
+	fi_close(&s->rx->fid);
+	fi_close(&s->tx->fid);
+	fi_close(&s->domain->fid);
+	fi_close(&s->fabric->fid);
+	fi_freeinfo(s->info);
+}
+
+size_t station_name(struct station *s, char name[STATION_NAME_MAX])
+{
+	size_t len = STATION_NAME_MAX;
+
+	station_check("fi_getname", fi_getname(&s->ep->fid, name, &len));
+	return len;
+}
+
+fi_addr_t station_insert(struct station *s, const void *name)
+{
+	fi_addr_t addr;
+
+	if (fi_av_insert(s->av, name, 1, &addr, 0, NULL) != 1)
+		station_fail("fi_av_insert", -FI_EINVAL);
+	return addr;
+}
+
+static void fail_of_completion(struct fid_cq *cq)
+{
+	struct fi_cq_err_entry error = {0};
+
+	station_fail("completion", fi_cq_readerr(cq, &error, 0) == 1 ? -error.err : -FI_EAVAIL);
+}
+
+/* One completion; gives up after WAIT_S. */
+static void await(struct fid_cq *cq, struct fid_cq *other)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t until = 0;
+	ssize_t ret;
+
+	for (unsigned tries = 1; (ret = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN; tries++) {
+		if (tries % LOOK_ASIDE == 0)
+			fi_cq_read(other, NULL, 0);
+		if (tries % YIELD)
+			continue;
+		sched_yield();
+		until = until ? until : station_now() + WAIT_S * 1000000000ull;
+		if (station_now() > until)
+			station_fail("waiting for a message", -FI_ETIMEDOUT);
+	}
+	if (ret < 0)
+		fail_of_completion(cq);
+}
+
+void station_post(struct station *s, void *buf, size_t len, uint64_t tag)
+{
+	ssize_t ret;
+
+	while ((ret = fi_trecv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, tag, 0, NULL)) == -FI_EAGAIN)
+		fi_cq_read(s->rx, NULL, 0);
+	station_check("fi_trecv", ret);
+}
+
+void station_receive(struct station *s)
+{
+	await(s->rx, s->tx);
+}
+
+void station_begin_send(struct station *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag)
+{
+	ssize_t ret;
+
+	while ((ret = fi_tsend(s->ep, buf, len, NULL, to, tag, NULL)) == -FI_EAGAIN)
+		station_progress(s);
+	station_check("fi_tsend", ret);
+}
+
+void station_sent(struct station *s)
+{
+	await(s->tx, s->rx);
+}
+
+/* Small messages are injected, as a program that cares for latency does. */
+void station_send(struct station *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag)
+{
+	ssize_t ret;
+
+	if (len > s->info->tx_attr->inject_size) {
+		station_begin_send(s, to, buf, len, tag);
+		station_sent(s);
+		return;
+	}
+	while ((ret = fi_tinject(s->ep, buf, len, to, tag)) == -FI_EAGAIN)
+		fi_cq_read(s->tx, NULL, 0);
+	station_check("fi_tinject", ret);
+}
+
+void station_progress(struct station *s)
+{
+	fi_cq_read(s->tx, NULL, 0);
+	fi_cq_read(s->rx, NULL, 0);
+}
