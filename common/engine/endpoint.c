@@ -263,6 +263,7 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 	uint64_t most = same_host ? GAMMA_SAMEHOST_MTU - datagram_header(&endpoint->local.limits)
 				  : UINT64_MAX;
 
+	endpoint->neighbourly |= same_host;
 	return send_datagram(endpoint, same_host ? endpoint->samehost : endpoint->packet, most,
 			     peer, iov, iov_count, envelope);
 }
@@ -318,7 +319,8 @@ static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
 /* A caller that polls in vain may be keeping its peer, or another rank, from the core. */
 static bool in_the_way(const struct gamma_endpoint *endpoint)
 {
-	uint32_t patience = endpoint->neighbours ? GAMMA_YIELD_NEIGHBOUR : GAMMA_YIELD;
+	bool near = endpoint->neighbours || endpoint->neighbourly;
+	uint32_t patience = near ? GAMMA_YIELD_NEIGHBOUR : GAMMA_YIELD;
 
 	return endpoint->idle >= patience && endpoint->idle % GAMMA_IDLE_SKIP == 0;
 }

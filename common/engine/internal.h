@@ -51,6 +51,7 @@ struct gamma_endpoint {
 	uint32_t chain_count;	    /* a power of two */
 	uint32_t flow_count;
 	uint32_t neighbours;	    /* flows over the samehost link */
+	bool neighbourly;	    /* has sent a datagram over it */
 	uint32_t idle;		    /* polls in a row that found nothing */
 	uint32_t resets;	    /* RESETs sent in this progress call */
 	bool datagram;

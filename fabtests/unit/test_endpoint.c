@@ -718,6 +718,28 @@ static void datagrams__to_neighbours_and_over_ethernet(void **state)
 	assert_int_equal(stats(B)->datagrams_in, 3);
 }
 
+/* Polls in vain until the caller should offer its core to others. */
+static int patience_of(unsigned side)
+{
+	int polls = 1;
+
+	while (!gamma_endpoint_progress(sides[side].ep))
+		polls++;
+	return polls;
+}
+
+static void datagrams__who_waits_for_a_neighbour_yields_sooner(void **state)
+{
+	int patience;
+
+	(void) state;
+	netns_needed();
+	datagram(A, FAR, 64);
+	patience = patience_of(FAR);
+	datagram(A, B, 64);
+	assert_true(patience_of(A) * 2 < patience);
+}
+
 static void datagrams__too_long(void **state)
 {
 	struct gamma_envelope envelope = {0};
@@ -760,6 +782,7 @@ int main(void)
 		EP_TEST(gone__neighbour_that_was_killed),
 		EP_TEST(gone__remote_that_started_again),
 		DGRAM_TEST(datagrams__to_neighbours_and_over_ethernet),
+		DGRAM_TEST(datagrams__who_waits_for_a_neighbour_yields_sooner),
 		DGRAM_TEST(datagrams__too_long),
 	};
 
