@@ -67,12 +67,12 @@ static void add__as_many_as_there_are_slots(void **state)
 	(void) state;
 	gamma_transfers_init(&transfers);
 	for (int i = 0; i < 1 << 20; i++) {
-		ids[i] = gamma_transfer_add(&transfers, &objects[i]);
+		ids[i] = gamma_transfer_add(&transfers, &ids[i]);
 		assert_int_not_equal(ids[i], 0);
 	}
 	assert_int_equal(gamma_transfer_add(&transfers, &objects[0]), 0);
 	for (int i = 0; i < 1 << 20; i++)
-		assert_ptr_equal(gamma_transfer_find(&transfers, ids[i]), &objects[i]);
+		assert_ptr_equal(gamma_transfer_find(&transfers, ids[i]), &ids[i]);
 	gamma_transfer_remove(&transfers, ids[77]);
 	assert_int_not_equal(gamma_transfer_add(&transfers, &objects[1]), 0);
 	gamma_transfers_fini(&transfers);

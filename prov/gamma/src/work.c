@@ -217,7 +217,8 @@ void gamma_work_run(struct gamma_domain *domain)
 
 static void copy_iov(struct iovec *to, const struct iovec **iov, size_t count)
 {
-	memcpy(to, *iov, gamma_min(count, GAMMA_IOV_LIMIT) * sizeof(*to));
+	if (count) /* else there need be no list */
+		memcpy(to, *iov, gamma_min(count, GAMMA_IOV_LIMIT) * sizeof(*to));
 	*iov = to;
 }
 
