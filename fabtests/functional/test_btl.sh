@@ -148,6 +148,25 @@ cut_off() {
 	return "$status"
 }
 
+# Spawned processes end after they have disconnected: who is asked whether it lives may be gone.
+ended_by_itself() {
+	cat >"$work/spawn.py" <<-'PYTHON'
+		import sys, time
+		from mpi4py import MPI
+		if len(sys.argv) > 1:
+		    MPI.Comm.Get_parent().Disconnect()
+		else:
+		    world = MPI.COMM_WORLD
+		    world.Spawn(sys.executable, [__file__, "child"], 2).Disconnect()
+		    end = time.monotonic() + 8
+		    while time.monotonic() < end:
+		        world.Iprobe()
+		    world.Barrier()
+	PYTHON
+	mpi_way=(--mca btl gamma --mca btl_gamma_keepalive 1 --mca btl_gamma_peer_timeout 2)
+	told 60 node01,node02 2 python3 "$work/spawn.py"
+}
+
 # Nobody but root may open packet sockets: the lab gives labuser the capability for it.
 ordinary_user() {
 	lab mpirun -np 2 --mca btl gamma sh -c 'echo "$(uname -n) $(id -un)"' | sort >"$work/who" &&
@@ -189,6 +208,7 @@ check "1 % loss" under_loss
 counted "frames were lost and sent again" 'any(.retransmissions > 0)'
 check "an ordinary user" ordinary_user
 check "two NICs share the work" two_nics
+check "processes that have disconnected may end" ended_by_itself
 check_fails "a dead host ends the job, though everybody only waits" \
 	'rank [01] on node0[12] cannot be reached through gam0' cut_off
 check_fails "a killed rank ends the job" 'signal 9' killed

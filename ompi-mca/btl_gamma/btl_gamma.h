@@ -32,8 +32,8 @@ enum {
 	GAMMA_BTL_FINISHED = 1,       /* or all is over already */
 };
 
-/* What a message is: for a layer above, or for nobody (keepalive.c). */
-enum { GAMMA_BTL_MESSAGE, GAMMA_BTL_ALIVE };
+/* What a message is: for a layer above, for nobody, or the sender's last one (keepalive.c). */
+enum { GAMMA_BTL_MESSAGE, GAMMA_BTL_ALIVE, GAMMA_BTL_LEAVING };
 
 /* Tells libfabric's operations apart: what it was given as a context. Lives within its owner. */
 struct gamma_btl_op {
@@ -50,7 +50,7 @@ struct gamma_btl_op {
 struct gamma_btl_header {
 	opal_process_name_t sender;
 	uint8_t tag;  /* whose message it is, of the layers above */
-	uint8_t kind; /* GAMMA_BTL_MESSAGE or _ALIVE */
+	uint8_t kind; /* GAMMA_BTL_MESSAGE, _ALIVE or _LEAVING */
 	uint8_t zero[6];
 };
 
@@ -102,6 +102,7 @@ struct mca_btl_base_endpoint_t {
 	fi_addr_t address;
 	bool failed; /* said already; atomic */
 	bool asked;  /* whether it lives, and not answered yet; atomic */
+	bool ended;  /* it has left, or its host says that it is no more; atomic */
 	struct gamma_btl_op alive;
 	struct gamma_btl_header question;
 	struct mca_btl_base_endpoint_t *next; /* while it is one of those that are gone */
@@ -228,6 +229,7 @@ int gamma_btl_publish(void);
 struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, opal_proc_t *proc);
 struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *module,
 						       opal_process_name_t name);
+void gamma_btl_peer_left(struct gamma_btl_module *module, opal_process_name_t name);
 int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
 			struct mca_btl_base_endpoint_t **peers, opal_bitmap_t *reachable);
 int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
@@ -271,6 +273,9 @@ int gamma_btl_progress(void);
 
 /* keepalive.c */
 void gamma_btl_keep_alive(struct gamma_btl_module *module);
+bool gamma_btl_may_have_ended(const struct gamma_btl_op *op, int error);
+void gamma_btl_leave(struct mca_btl_base_endpoint_t *peer);
+void gamma_btl_leave_all(struct gamma_btl_module *module);
 
 /* report.c */
 void gamma_btl_tell(const char *cause, const char *cure, ...) __attribute__((format(printf, 1, 3)));

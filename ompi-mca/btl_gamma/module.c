@@ -33,6 +33,7 @@ static int module_finalize(mca_btl_base_module_t *btl)
 			component->modules[i] = component->modules[--component->module_count];
 			break;
 		}
+	gamma_btl_leave_all(module);
 	gamma_btl_close(module);
 	return OPAL_SUCCESS;
 }

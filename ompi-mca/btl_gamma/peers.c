@@ -239,6 +239,17 @@ struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *
 	return proc ? gamma_btl_peer(module, proc) : NULL;
 }
 
+void gamma_btl_peer_left(struct gamma_btl_module *module, opal_process_name_t name)
+{
+	struct mca_btl_base_endpoint_t *peer;
+
+	gamma_btl_lock(&module->lock);
+	peer = find(module, key_of(name));
+	if (peer)
+		__atomic_store_n(&peer->ended, true, __ATOMIC_RELAXED);
+	gamma_btl_unlock(&module->lock);
+}
+
 int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
 			struct mca_btl_base_endpoint_t **peers, opal_bitmap_t *reachable)
 {
@@ -283,6 +294,7 @@ int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 		gamma_btl_lock(&module->lock);
 		opal_hash_table_remove_value_uint64(&module->peers, key_of(peer->proc->proc_name));
 		gamma_btl_unlock(&module->lock);
+		gamma_btl_leave(peer);
 		fi_av_remove(module->port->av, &peer->address, 1, 0);
 		let_go(peer);
 	}

@@ -59,7 +59,7 @@ static void end_op(struct gamma_btl_op *op, int error, const char *text)
 {
 	struct mca_btl_base_endpoint_t *peer = op->peer;
 
-	if (error && peer)
+	if (error && peer && !gamma_btl_may_have_ended(op, error))
 		gamma_btl_failed(peer, error, text);
 	op->done(op, error ? OPAL_ERROR : OPAL_SUCCESS);
 }

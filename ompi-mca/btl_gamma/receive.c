@@ -109,6 +109,8 @@ static bool deliver(struct gamma_btl_module *module, unsigned char *message, siz
 	struct gamma_btl_header header;
 
 	memcpy(&header, message, sizeof(header));
+	if (header.kind == GAMMA_BTL_LEAVING)
+		gamma_btl_peer_left(module, header.sender);
 	if (header.kind != GAMMA_BTL_MESSAGE)
 		return true;
 	if (!mca_btl_base_active_message_trigger[header.tag].cbfunc)
