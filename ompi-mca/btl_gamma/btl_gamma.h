@@ -26,6 +26,7 @@ struct gamma_btl_module;
 enum {
 	GAMMA_BTL_ADDRESS_MAX = 48,   /* bytes of an endpoint's address */
 	GAMMA_BTL_NIC_NAME = 16,      /* bytes, with the zero at the end */
+	GAMMA_BTL_MAC = 6,            /* bytes; addresses begin with the NIC's (fi_gamma(7)) */
 	GAMMA_BTL_HEADER_ROOM = 256,  /* bytes: no header of a layer above is longer */
 	GAMMA_BTL_INJECT_MAX = 16384, /* bytes put together on the stack at most */
 	GAMMA_BTL_STARTED = 0,        /* what start_fn says: done will be called, */
@@ -100,12 +101,15 @@ struct mca_btl_base_endpoint_t {
 	struct gamma_btl_module *module;
 	opal_proc_t *proc; /* counted */
 	fi_addr_t address;
+	char nic[GAMMA_BTL_NIC_NAME]; /* the peer's */
+	unsigned char mac[GAMMA_BTL_MAC];
 	bool failed; /* said already; atomic */
 	bool asked;  /* whether it lives, and not answered yet; atomic */
 	bool ended;  /* it has left, or its host says that it is no more; atomic */
 	struct gamma_btl_op alive;
 	struct gamma_btl_header question;
-	struct mca_btl_base_endpoint_t *next; /* while it is one of those that are gone */
+	struct mca_btl_base_endpoint_t *next_asked; /* keepalive.c, while it is about to ask */
+	struct mca_btl_base_endpoint_t *next;       /* while it is one of those that are gone */
 };
 
 /* What names memory to a peer: sent by the layers above as these bytes. */
@@ -123,11 +127,14 @@ struct gamma_btl_port {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;
+	struct fid_eq *eq; /* of peers that were given up */
 	struct fid_ep *ep;
 	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
 	size_t address_len;      /* bytes */
 	size_t inject_size;      /* bytes, header included */
 	size_t max_message;      /* bytes, header included */
+	uint32_t mtu;            /* bytes; 0: the provider does not tell */
+	bool mtu_told;           /* that a peer's NIC has another one; atomic */
 	pthread_mutex_t polling; /* one thread at a time takes completions */
 	struct gamma_btl_buffer *buffers;
 	unsigned int buffer_count;
@@ -166,6 +173,7 @@ struct gamma_btl_component {
 	bool async_progress;
 	unsigned int peer_timeout; /* s; 0: the provider's own */
 	unsigned int keepalive;    /* s; 0: never */
+	size_t ring_size;          /* bytes; 0: the provider's own */
 	unsigned int receive_buffers;
 	size_t receive_buffer_size;     /* bytes */
 	mca_btl_base_module_t template; /* limits, flags, weights */
@@ -210,14 +218,18 @@ int gamma_btl_register_params(void);
 /* nics.c: the NICs to use, nearest first; NULL with the reason told. */
 struct gamma_btl_nic {
 	char name[GAMMA_BTL_NIC_NAME];
-	unsigned char mac[6];
+	unsigned char mac[GAMMA_BTL_MAC];
 	bool far; /* at another processor than this process */
 };
-size_t gamma_btl_find_nics(struct gamma_btl_nic **nics);
+size_t gamma_btl_find_nics(struct gamma_btl_nic **nics, size_t max_message);
+
+/* provider.c */
 struct fi_info *gamma_btl_hints(const char *nic);
+struct fi_info *gamma_btl_ask_provider(size_t max_message);
 
 /* module.c */
-void gamma_btl_open(const struct gamma_btl_nic *nic);
+size_t gamma_btl_fit_sizes(void);
+void gamma_btl_open(const struct gamma_btl_nic *nic, size_t max_message);
 void gamma_btl_close(struct gamma_btl_module *module);
 
 /* port.c */
@@ -279,6 +291,7 @@ void gamma_btl_leave_all(struct gamma_btl_module *module);
 
 /* report.c */
 void gamma_btl_tell(const char *cause, const char *cure, ...) __attribute__((format(printf, 1, 3)));
+void gamma_btl_note(const char *cause, const char *cure, ...) __attribute__((format(printf, 1, 3)));
 void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const char *provider_text);
 void gamma_btl_broken(struct gamma_btl_module *module, const char *what, int error);
 

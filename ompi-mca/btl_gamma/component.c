@@ -64,12 +64,13 @@ bool gamma_btl_named(void)
 static void open_nics(void)
 {
 	struct gamma_btl_nic *nics = NULL;
-	size_t i, count = gamma_btl_find_nics(&nics);
+	const size_t max_message = gamma_btl_fit_sizes();
+	size_t i, count = gamma_btl_find_nics(&nics, max_message);
 
 	/* two modules for each NIC */
 	mca_btl_gamma_component.modules = calloc(2 * count + 1, sizeof(struct gamma_btl_module *));
 	for (i = 0; mca_btl_gamma_component.modules && i < count; i++)
-		gamma_btl_open(&nics[i]);
+		gamma_btl_open(&nics[i], max_message);
 	free(nics);
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Now and then an empty message to every peer: who only waits for messages would otherwise never
- * hear that the host they are to come from is dead. And a farewell to who would ask in vain. Called
- * by progress.c, and where peers are given up.
+ * hear that the host they are to come from is dead. At once if the provider has given up a peer:
+ * injected messages have no completion that would say so. And a farewell to who would ask in vain.
+ * Called by progress.c, and where peers are given up.
  */
 #include "btl_gamma.h"
 
 #include <rdma/fi_errno.h>
 #include <time.h>
 
-enum { CALLS = 1024 }; /* of progress between two looks at the clock */
+enum { CALLS = 1024 }; /* of progress between two looks at the clock and at what has failed */
 
 static time_t now_s(void)
 {
@@ -62,7 +63,7 @@ void gamma_btl_leave(struct mca_btl_base_endpoint_t *peer)
 }
 
 /* Over when the peer's provider has it, so it needs no help of the program there. */
-static void ask(struct mca_btl_base_endpoint_t *peer)
+static int send_question(struct mca_btl_base_endpoint_t *peer)
 {
 	struct iovec iov = {.iov_base = &peer->question, .iov_len = sizeof(peer->question)};
 	struct fi_msg message = {
@@ -72,54 +73,110 @@ static void ask(struct mca_btl_base_endpoint_t *peer)
 		.context = &peer->alive,
 	};
 
-	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) && !of_own_job(peer))
-		return;
-	if (__atomic_exchange_n(&peer->asked, true, __ATOMIC_ACQUIRE))
-		return;
 	peer->alive = (struct gamma_btl_op){.module = peer->module, .peer = peer, .done = answered};
 	peer->question = (struct gamma_btl_header){.sender = opal_proc_local_get()->proc_name,
 						   .kind = GAMMA_BTL_ALIVE};
-	if (fi_sendmsg(peer->module->port->ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE))
-		answered(&peer->alive, OPAL_SUCCESS); /* no room: next time */
+	return (int) fi_sendmsg(peer->module->port->ep, &message,
+				FI_COMPLETION | FI_DELIVERY_COMPLETE);
+}
+
+static void ask(struct mca_btl_base_endpoint_t *peer)
+{
+	const int rc = send_question(peer);
+
+	if (!rc)
+		return;
+	/* without room: next time */
+	if (rc != -FI_EAGAIN && !gamma_btl_may_have_ended(&peer->alive, -rc))
+		gamma_btl_failed(peer, -rc, NULL);
+	answered(&peer->alive, OPAL_SUCCESS);
+}
+
+/* Those to ask, listed while the table is locked, and asked when it is not. */
+struct round {
+	bool regular; /* not because somebody was given up */
+	struct mca_btl_base_endpoint_t *first;
+};
+
+/* From now on the peer owes an answer, and stays even if Open MPI lets it go. */
+static void pick(struct mca_btl_base_endpoint_t *peer, struct round *round)
+{
+	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) &&
+	    (!round->regular || !of_own_job(peer)))
+		return;
+	if (__atomic_exchange_n(&peer->asked, true, __ATOMIC_ACQUIRE))
+		return;
+	peer->next_asked = round->first;
+	round->first = peer;
+}
+
+static void leave(struct mca_btl_base_endpoint_t *peer, struct round *round)
+{
+	(void) round;
+	gamma_btl_leave(peer);
 }
 
 static void for_all(struct gamma_btl_module *module,
-		    void (*action)(struct mca_btl_base_endpoint_t *peer))
+		    void (*action)(struct mca_btl_base_endpoint_t *peer, struct round *round),
+		    struct round *round)
 {
 	void *peer, *place, *next;
 	uint64_t key;
-	int rc = opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place);
+	int rc;
 
+	gamma_btl_lock(&module->lock);
+	rc = opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place);
 	for (; !rc; place = next) {
-		action(peer);
+		action(peer, round);
 		rc = opal_hash_table_get_next_key_uint64(&module->peers, &key, &peer, place, &next);
 	}
+	gamma_btl_unlock(&module->lock);
 }
 
 void gamma_btl_leave_all(struct gamma_btl_module *module)
 {
+	for_all(module, leave, NULL);
+}
+
+static bool is_time(struct gamma_btl_module *module)
+{
+	const time_t interval = mca_btl_gamma_component.keepalive, now = now_s();
+	bool due;
+
+	if (!interval)
+		return false;
 	gamma_btl_lock(&module->lock);
-	for_all(module, gamma_btl_leave);
+	due = module->next_alive && now >= module->next_alive;
+	if (due || !module->next_alive)
+		module->next_alive = now + interval;
 	gamma_btl_unlock(&module->lock);
+	return due;
+}
+
+/* The provider has given up a peer. It does not tell which in our terms: who is asked will tell. */
+static bool is_doubtful(const struct gamma_btl_module *module)
+{
+	struct fi_eq_err_entry entry = {0};
+
+	return fi_eq_readerr(module->port->eq, &entry, 0) > 0;
 }
 
 void gamma_btl_keep_alive(struct gamma_btl_module *module)
 {
-	const time_t interval = mca_btl_gamma_component.keepalive;
 	const unsigned int calls = __atomic_load_n(&module->calls, __ATOMIC_RELAXED) + 1;
-	time_t now;
+	struct mca_btl_base_endpoint_t *peer, *next;
+	struct round round = {0};
 
 	/* Calls of several threads at once may count as one: it is no exact number. */
 	__atomic_store_n(&module->calls, calls, __ATOMIC_RELAXED);
-	if (!interval || calls % CALLS)
+	if (calls % CALLS)
 		return;
-	now = now_s();
-	gamma_btl_lock(&module->lock);
-	if (!module->next_alive)
-		module->next_alive = now + interval;
-	if (now >= module->next_alive) {
-		module->next_alive = now + interval;
-		for_all(module, ask);
+	round.regular = is_time(module);
+	if (!round.regular && !is_doubtful(module))
+		return;
+	for_all(module, pick, &round);
+	for (peer = round.first; peer; peer = next) {
+		next = peer->next_asked;
+		ask(peer);
 	}
-	gamma_btl_unlock(&module->lock);
 }

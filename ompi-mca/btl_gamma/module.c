@@ -133,8 +133,8 @@ static void open_remote(struct gamma_btl_port *port, bool far)
 	enlist(module);
 }
 
-/* Sizes that the user chose, made to fit each other. */
-static size_t fit_sizes(void)
+/* Makes the sizes that the user chose fit each other; bytes of the longest message. */
+size_t gamma_btl_fit_sizes(void)
 {
 	struct gamma_btl_component *component = &mca_btl_gamma_component;
 	mca_btl_base_module_t *btl = &component->template;
@@ -148,9 +148,9 @@ static size_t fit_sizes(void)
 	return max_message;
 }
 
-void gamma_btl_open(const struct gamma_btl_nic *nic)
+void gamma_btl_open(const struct gamma_btl_nic *nic, size_t max_message)
 {
-	struct gamma_btl_port *port = gamma_btl_open_port(nic->name, fit_sizes());
+	struct gamma_btl_port *port = gamma_btl_open_port(nic->name, max_message);
 	struct gamma_btl_module *module = port ? open_messages(port, nic->far) : NULL;
 
 	if (!module)

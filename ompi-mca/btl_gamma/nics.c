@@ -7,60 +7,22 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <rdma/fi_errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <net/if.h>
 
-/* The provider's addresses begin with the NIC's (fi_gamma(7)). */
-enum { MAC_LEN = 6 };
-
-struct fi_info *gamma_btl_hints(const char *nic)
-{
-	struct fi_info *hints = fi_allocinfo();
-
-	if (!hints)
-		return NULL;
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->fabric_attr->prov_name = strdup("gamma");
-	hints->domain_attr->name = nic ? strdup(nic) : NULL;
-	return hints;
-}
-
-static struct fi_info *ask_provider(void)
-{
-	struct fi_info *hints = gamma_btl_hints(NULL);
-	struct fi_info *list = NULL;
-	int rc = -FI_ENOMEM;
-
-	if (hints) {
-		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list);
-		fi_freeinfo(hints);
-	}
-	if (!rc)
-		return list;
-	gamma_btl_tell(
-		"libfabric %u.%u finds no usable NIC for its provider gamma (%s).",
-		"If the provider itself says nothing, it was not found: fi_info -p gamma must "
-		"list it on this\nhost. FI_PROVIDER_PATH names the folder of libgamma-fi.so "
-		"where it is not libfabric's own.\nRaw Ethernet needs the capability "
-		"CAP_NET_RAW; FI_LOG_LEVEL=info says why NICs are left out.",
-		FI_MAJOR(fi_version()), FI_MINOR(fi_version()), fi_strerror(-rc));
-	return NULL;
-}
-
 /* ---- the user's lists ---- */
 
 static bool is_mac(const char *word, const unsigned char *mac)
 {
-	unsigned char wanted[MAC_LEN];
+	unsigned char wanted[GAMMA_BTL_MAC];
 	int len = 0;
 
 	return sscanf(word, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx%n", &wanted[0], &wanted[1], &wanted[2],
-		      &wanted[3], &wanted[4], &wanted[5], &len) == MAC_LEN &&
-	       !word[len] && !memcmp(wanted, mac, MAC_LEN);
+		      &wanted[3], &wanted[4], &wanted[5], &len) == GAMMA_BTL_MAC &&
+	       !word[len] && !memcmp(wanted, mac, GAMMA_BTL_MAC);
 }
 
 /* WORD as 10.1.0.0/16: whether the NIC has an address in it. */
@@ -184,8 +146,8 @@ static bool read_nic(const struct fi_info *info, struct gamma_btl_nic *nic)
 	if (!info->domain_attr->name || strlen(info->domain_attr->name) >= sizeof(nic->name))
 		return false;
 	strcpy(nic->name, info->domain_attr->name);
-	if (info->src_addr && info->src_addrlen >= MAC_LEN)
-		memcpy(nic->mac, info->src_addr, MAC_LEN);
+	if (info->src_addr && info->src_addrlen >= GAMMA_BTL_MAC)
+		memcpy(nic->mac, info->src_addr, GAMMA_BTL_MAC);
 	nic->far = is_far(nic->name);
 	return true;
 }
@@ -228,18 +190,11 @@ static size_t choose(const struct fi_info *list, struct gamma_btl_nic *nics)
 	return count;
 }
 
-size_t gamma_btl_find_nics(struct gamma_btl_nic **nics)
+size_t gamma_btl_find_nics(struct gamma_btl_nic **nics, size_t max_message)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
-	struct fi_info *list;
+	struct fi_info *list = gamma_btl_ask_provider(max_message);
 	size_t count = 0;
-	char text[16];
 
-	if (component->peer_timeout) {
-		snprintf(text, sizeof(text), "%u", component->peer_timeout);
-		setenv("FI_GAMMA_PEER_TIMEOUT", text, 1);
-	}
-	list = ask_provider();
 	if (!list)
 		return 0;
 	*nics = calloc(count_infos(list), sizeof(**nics));

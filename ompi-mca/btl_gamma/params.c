@@ -7,7 +7,7 @@
 
 enum {
 	KIB = 1024,
-	EAGER_LIMIT = 16 * KIB - sizeof(struct gamma_btl_header), /* one eager message of gamma */
+	EAGER_LIMIT = 64 * KIB - sizeof(struct gamma_btl_header),
 	FRAGMENT = 128 * KIB,
 	BUFFER = 512 * KIB,
 	BUFFERS = 4,
@@ -55,6 +55,7 @@ int gamma_btl_register_params(void)
 	component->if_include = component->if_exclude = NULL;
 	component->by_default = component->async_progress = false;
 	component->peer_timeout = 0;
+	component->ring_size = 0;
 	component->keepalive = KEEPALIVE;
 	component->receive_buffers = BUFFERS;
 	component->receive_buffer_size = BUFFER;
@@ -84,6 +85,10 @@ int gamma_btl_register_params(void)
 	      "Whether the provider's thread takes over as soon as a process does not call "
 	      "MPI for 1 ms, instead of 10 ms",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_5, &component->async_progress);
+	param("ring_size",
+	      "Bytes of the ring that frames arrive in. Credit for it is all that peers may have "
+	      "on their way to a process. 0: FI_GAMMA_RING_SIZE, or the provider's own",
+	      MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_5, &component->ring_size);
 	param("receive_buffers", "Buffers posted for messages that arrive, at least 2",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_9, &component->receive_buffers);
 	param("receive_buffer_size",

@@ -9,13 +9,14 @@
 #include <string.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d61, /* of this layout */
+	MODEX_MAGIC = 0x67616d62, /* of this layout */
 	MODEX_NICS = 16,
 };
 
 /* What a process publishes; read by processes of the same byte order only. */
 struct modex_nic {
 	char name[GAMMA_BTL_NIC_NAME];
+	uint32_t mtu;         /* bytes; 0: unknown */
 	uint32_t address_len; /* bytes */
 	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
 };
@@ -46,6 +47,7 @@ static void fill_modex(struct modex *modex)
 		if (!component->modules[i]->first)
 			continue;
 		memcpy(nic->name, port->nic, sizeof(nic->name));
+		nic->mtu = port->mtu;
 		nic->address_len = (uint32_t) port->address_len;
 		memcpy(nic->address, port->address, port->address_len);
 		modex->max_message = port->max_message;
@@ -165,6 +167,8 @@ static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module,
 		return NULL;
 	peer->module = module;
 	peer->proc = proc;
+	memcpy(peer->nic, nic->name, sizeof(peer->nic) - 1);
+	memcpy(peer->mac, nic->address, sizeof(peer->mac));
 	OBJ_RETAIN(proc);
 	if (fi_av_insert(module->port->av, nic->address, 1, &peer->address, 0, NULL) != 1) {
 		free_peer(peer);
@@ -200,7 +204,26 @@ static void tell_other_limit(const opal_proc_t *proc, const struct gamma_btl_mod
 	gamma_btl_tell("messages between this host and %s may have %zu bytes here and %llu there.",
 		       "Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
 		       "hosts.",
-		       host ? host : "another host", module->port->max_message, (unsigned long long) theirs);
+		       host ? host : "another host", module->port->max_message,
+		       (unsigned long long) theirs);
+	free(host);
+}
+
+/* Works all the same, and slower than one of the two was set up for. */
+static void compare_mtu(const opal_proc_t *proc, struct gamma_btl_port *port,
+			const struct modex_nic *nic)
+{
+	char *host;
+
+	if (!port->mtu || !nic->mtu || port->mtu == nic->mtu ||
+	    __atomic_exchange_n(&port->mtu_told, true, __ATOMIC_RELAXED))
+		return;
+	host = gamma_btl_host_of(proc);
+	gamma_btl_note("%s has an MTU of %u bytes here, and %s one of %u on %s: frames between the "
+		       "two have the lesser size.",
+		       "Give the NICs of all hosts, and the switches between them, the same MTU "
+		       "(ip link set NIC mtu BYTES).",
+		       port->nic, port->mtu, nic->name, nic->mtu, host ? host : "another host");
 	free(host);
 }
 
@@ -220,7 +243,10 @@ struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, 
 		return NULL;
 	}
 	nic = partner(&modex, module->port->nic);
-	peer = nic ? new_peer(module, proc, nic) : NULL;
+	if (!nic)
+		return NULL;
+	compare_mtu(proc, module->port, nic);
+	peer = new_peer(module, proc, nic);
 	return peer ? enter(module, peer) : NULL;
 }
 

@@ -27,6 +27,8 @@ static int find_info(struct gamma_btl_port *port)
 		return rc;
 	inject = port->info->tx_attr->inject_size;
 	port->inject_size = inject < GAMMA_BTL_INJECT_MAX ? inject : GAMMA_BTL_INJECT_MAX;
+	if (port->info->nic && port->info->nic->link_attr)
+		port->mtu = (uint32_t) port->info->nic->link_attr->mtu;
 	return 0;
 }
 
@@ -37,6 +39,8 @@ static int bind_endpoint(struct gamma_btl_port *port)
 	int rc;
 
 	rc = fi_ep_bind(port->ep, &port->av->fid, 0);
+	if (!rc)
+		rc = fi_ep_bind(port->ep, &port->eq->fid, 0);
 	if (!rc)
 		rc = fi_ep_bind(port->ep, &port->cq->fid,
 				FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION);
@@ -56,10 +60,13 @@ static int open_objects(struct gamma_btl_port *port)
 {
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA};
+	struct fi_eq_attr eq = {.wait_obj = FI_WAIT_NONE};
 	int rc = find_info(port);
 
 	if (!rc)
 		rc = fi_fabric(port->info->fabric_attr, &port->fabric, NULL);
+	if (!rc)
+		rc = fi_eq_open(port->fabric, &eq, &port->eq, NULL);
 	if (!rc)
 		rc = fi_domain(port->fabric, port->info, &port->domain, NULL);
 	if (!rc)
@@ -75,9 +82,9 @@ static int open_objects(struct gamma_btl_port *port)
 static void close_objects(struct gamma_btl_port *port)
 {
 	struct fid *order[] = {
-		port->ep ? &port->ep->fid : NULL,         port->cq ? &port->cq->fid : NULL,
-		port->av ? &port->av->fid : NULL,         port->domain ? &port->domain->fid : NULL,
-		port->fabric ? &port->fabric->fid : NULL,
+		port->ep ? &port->ep->fid : NULL, port->cq ? &port->cq->fid : NULL,
+		port->av ? &port->av->fid : NULL, port->domain ? &port->domain->fid : NULL,
+		port->eq ? &port->eq->fid : NULL, port->fabric ? &port->fabric->fid : NULL,
 	};
 	size_t i;
 

@@ -124,7 +124,7 @@ static void handle(const struct fi_cq_data_entry *entry)
 		end_op(entry->op_context, 0, NULL);
 }
 
-/* An injected message that fails has no context: the next one to that peer will say it. */
+/* An injected message that fails is not told here: keepalive.c. */
 static int handle_error(struct gamma_btl_module *module)
 {
 	struct fi_cq_err_entry entry = {0};

@@ -14,19 +14,35 @@
 
 enum { TEXT_MAX = 1024 }; /* bytes */
 
-/* CURE is a text, CAUSE a format: the numbers belong to what was found. */
-void gamma_btl_tell(const char *cause, const char *cure, ...)
+static void tell(const char *what, const char *cause, const char *cure, va_list arguments)
 {
 	char text[TEXT_MAX];
-	va_list arguments;
 
 	if (!gamma_btl_named() || opal_process_info.my_local_rank)
 		return;
-	va_start(arguments, cure);
 	vsnprintf(text, sizeof(text), cause, arguments);
-	va_end(arguments);
-	opal_output(0, "\n" RULE "\nThe BTL gamma is not used on %s:\n%s\n\n%s\n" RULE,
+	opal_output(0, "\n" RULE "\nThe BTL gamma %s %s:\n%s\n\n%s\n" RULE, what,
 		    opal_process_info.nodename, text, cure);
+}
+
+/* CURE is a text, CAUSE a format: the numbers belong to what was found. */
+void gamma_btl_tell(const char *cause, const char *cure, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, cure);
+	tell("is not used on", cause, cure, arguments);
+	va_end(arguments);
+}
+
+/* The same of what is no reason not to use it. */
+void gamma_btl_note(const char *cause, const char *cure, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, cure);
+	tell("could be faster on", cause, cure, arguments);
+	va_end(arguments);
 }
 
 static const char *cure_of(int error)
@@ -35,8 +51,8 @@ static const char *cure_of(int error)
 	case FI_ETIMEDOUT:
 	case FI_EHOSTUNREACH:
 		return "Is the host up, its cable plugged, and its NIC on the same Ethernet "
-		       "segment? "
-		       "gammaping from here to it tells which step fails. Who has to wait longer "
+		       "segment as ours?\n"
+		       "gammaping from here to it tells which step fails. Who has to wait longer\n"
 		       "raises btl_gamma_peer_timeout.";
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
@@ -58,15 +74,19 @@ static void end_job(struct gamma_btl_module *module, opal_proc_t *proc, char *te
 
 void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const char *provider_text)
 {
+	const unsigned char *mac = peer->mac;
 	char text[TEXT_MAX];
 	char *host;
 
 	if (__atomic_exchange_n(&peer->failed, true, __ATOMIC_RELAXED))
 		return;
 	host = gamma_btl_host_of(peer->proc);
-	snprintf(text, sizeof(text), "btl_gamma: rank %u on %s cannot be reached through %s: %s",
+	snprintf(text, sizeof(text),
+		 "btl_gamma: rank %u on %s cannot be reached through %s (there %s, "
+		 "%02x:%02x:%02x:%02x:%02x:%02x): %s",
 		 (unsigned int) peer->proc->proc_name.vpid, host ? host : "an unknown host",
-		 peer->module->port->nic, provider_text ? provider_text : fi_strerror(error));
+		 peer->module->port->nic, peer->nic, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
+		 provider_text ? provider_text : fi_strerror(error));
 	free(host);
 	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
 	end_job(peer->module, peer->proc, text);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The provider: what it is told by its variables, and whether the one that libfabric finds is one
+ * that serves. Called before anything else of libfabric is used, by nics.c and port.c.
+ */
+#include "btl_gamma.h"
+
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EAGER_MAX = 1 << 20 }; /* bytes: more FI_GAMMA_EAGER_SIZE does not take (fi_gamma(7)) */
+
+/* The oldest that is known to serve. */
+#define PROVIDER_MIN FI_VERSION(1, 0)
+
+struct fi_info *gamma_btl_hints(const char *nic)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->fabric_attr->prov_name = strdup("gamma");
+	hints->domain_attr->name = nic ? strdup(nic) : NULL;
+	return hints;
+}
+
+static void set_variable(const char *name, size_t value, bool overwrite)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%zu", value);
+	setenv(name, text, overwrite);
+}
+
+/*
+ * Messages are never announced by the provider: Open MPI has asked the receiver before it sends the
+ * pieces of a long one, and there is memory posted for them.
+ */
+static void set_variables(size_t max_message)
+{
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	if (component->peer_timeout)
+		set_variable("FI_GAMMA_PEER_TIMEOUT", component->peer_timeout, true);
+	if (component->ring_size)
+		set_variable("FI_GAMMA_RING_SIZE", component->ring_size, true);
+	set_variable("FI_GAMMA_EAGER_SIZE", max_message < EAGER_MAX ? max_message : EAGER_MAX,
+		     false);
+}
+
+static void tell_none(int error)
+{
+	gamma_btl_tell(
+		"libfabric %u.%u finds no usable NIC for its provider gamma (%s).",
+		"If the provider itself says nothing, it was not found: fi_info -p gamma must "
+		"list it on this\nhost. FI_PROVIDER_PATH names the folder of libgamma-fi.so "
+		"where it is not libfabric's own.\nRaw Ethernet needs the capability "
+		"CAP_NET_RAW; FI_LOG_LEVEL=info says why NICs are left out.",
+		FI_MAJOR(fi_version()), FI_MINOR(fi_version()), fi_strerror(error));
+}
+
+static bool is_too_old(const struct fi_info *list)
+{
+	const uint32_t version = list->fabric_attr->prov_version;
+
+	if (version >= PROVIDER_MIN)
+		return false;
+	gamma_btl_tell("libfabric's provider gamma is version %u.%u here; this component needs "
+		       "%u.%u or later.",
+		       "Install provider and component from the same release on all hosts; "
+		       "fi_info -p gamma shows the\nversion, FI_PROVIDER_PATH names the folder "
+		       "that libgamma-fi.so is taken from.",
+		       FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(PROVIDER_MIN),
+		       FI_MINOR(PROVIDER_MIN));
+	return true;
+}
+
+/* What the provider has, to be freed; NULL: the user has been told why there is nothing. */
+struct fi_info *gamma_btl_ask_provider(size_t max_message)
+{
+	struct fi_info *hints, *list = NULL;
+	int rc = -FI_ENOMEM;
+
+	set_variables(max_message);
+	hints = gamma_btl_hints(NULL);
+	if (hints) {
+		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list);
+		fi_freeinfo(hints);
+	}
+	if (rc) {
+		tell_none(-rc);
+		return NULL;
+	}
+	if (!is_too_old(list))
+		return list;
+	fi_freeinfo(list);
+	return NULL;
+}
