@@ -65,6 +65,9 @@ lab_settings() {
 		OMPI_MCA_oob_tcp_if_include=mgt0
 		OMPI_MCA_btl_tcp_if_include=gam0
 		"OMPI_MCA_plm_rsh_agent=$1/agent"
+		"PRTE_MCA_plm_ssh_agent=$1/agent" # the same for Open MPI 5
+		PRTE_MCA_prte_if_include=mgt0
+		PMIX_MCA_ptl_tcp_if_include=mgt0
 	)
 }
 

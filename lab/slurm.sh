@@ -72,7 +72,7 @@ write_slurm_environment() {
 	else
 		settings=("FI_PROVIDER_PATH=$1/lib")
 	fi
-	printf '%s\n' "${settings[@]}" | grep -v '^OMPI_MCA_plm_rsh_agent=' >"$1/environment"
+	printf '%s\n' "${settings[@]}" | grep -Ev '^(PRTE|PMIX)_|_plm_rsh_agent=' >"$1/environment"
 }
 
 make_slurm_state() {

@@ -115,6 +115,36 @@ mpi_use() {
 	"mpi_use_$1"
 }
 
+# Open MPI's component as it was built, and the tools of the Open MPI that it was built for, and is
+# run with: in component, ompi_info and mpicc.
+mpi_need_component() {
+	component=$abs_top_builddir/.libs/mca_btl_gamma.so
+	[ -e "$component" ] || skip "the component for Open MPI is not built"
+	ompi_info=$(sed -n 's/^OMPI_INFO = //p' "$abs_top_builddir/Makefile")
+	mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
+	gamma_setup_env
+	case ${gamma_env[*]} in
+	*SAN_OPTIONS*) skip "Open MPI's own code does not run under the sanitizers" ;;
+	esac
+}
+
+# mpi_component_lab HOSTS [OPTION...]: a cluster where Open MPI finds the component.
+mpi_component_lab() {
+	lab_up "$@"
+	shared=/run/gamma-lab/$lab_name/shared
+	mpi_use openmpi4 || skip "$mpi_missing"
+	mpi_env+=("OMPI_MCA_mca_base_component_path=$(dirname "$component"):$(
+		"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')")
+}
+
+# mpi_told ARGUMENT...: mpi_run, with what it said as output.
+mpi_told() {
+	local status=0
+	mpi_run "$@" || status=$?
+	cat "$work/mpi.out"
+	return "$status"
+}
+
 # mpi_start SECONDS HOSTS RANKS COMMAND...: from node01, as the job mpi; output in $work/mpi.out.
 mpi_start() {
 	local seconds=$1 hosts=$2 ranks=$3 entry options=()

@@ -4,7 +4,8 @@
 # What an MPI program may ask of the layer below, with every byte compared. Started by
 # fabtests/functional/mpi.sh with mpirun, on any MPI library that mpi4py can load.
 #
-#	mpi_conformance.py [GROUP...]	messages collective onesided threads spawn (default: all)
+#	mpi_conformance.py [GROUP...]	messages collective onesided threads spawn sessions
+#					(default: all but sessions)
 #
 # Rank 0 writes one line a test, "ok NAME", "skip NAME: why" or "FAILED NAME: what"; exit
 # status 1 if one failed.
@@ -555,30 +556,109 @@ def threads_communicators():
 # ---- spawn ----
 
 
+def count_all(everybody, wanted):
+    """That all of a new communicator reach each other, with short messages and long ones."""
+    expect(everybody.size, wanted, "size of all")
+    expect(everybody.allreduce(1), wanted, "count of all")
+    right, left = neighbours(everybody)
+    for size in (8, 5000, 300000):
+        into = bytearray(size)
+        everybody.Sendrecv(fill(everybody.rank, size), right, 1, into, left, 1)
+        expect(into == fill(left, size), True, f"{size} bytes around the ring of all")
+
+
 def spawn_child(parent):
     everybody = parent.Merge(True)
-    expect(everybody.allreduce(1), everybody.size, "count of all")
-    everybody.Bcast(bytearray(100000), 0)
+    count_all(everybody, everybody.size)
     everybody.Free()
     parent.Disconnect()
 
 
+def spawn_connecting_child(parent):
+    """Of two groups of children: one opens a port, the other is told its name."""
+    serves = WORLD.rank == 0 and parent.recv(source=0, tag=1)
+    if WORLD.bcast(serves):
+        port = MPI.Open_port() if WORLD.rank == 0 else ""
+        if WORLD.rank == 0:
+            parent.send(port, 0, 2)
+        others = WORLD.Accept(port)
+    else:
+        port = parent.recv(source=0, tag=2) if WORLD.rank == 0 else ""
+        others = WORLD.Connect(port)
+    everybody = others.Merge(False)
+    count_all(everybody, WORLD.size + others.remote_size)
+    everybody.Free()
+    others.Disconnect()
+    parent.Disconnect()
+
+
+def spawn(count, kind):
+    return WORLD.Spawn(sys.executable, [os.path.abspath(__file__), kind], count)
+
+
 def spawn_two():
-    children = WORLD.Spawn(sys.executable, [os.path.abspath(__file__), "--child"], 2)
+    children = spawn(2, "--child")
     everybody = children.Merge(False)
-    expect(everybody.size, WORLD.size + 2, "size of all")
-    expect(everybody.allreduce(1), everybody.size, "count of all")
-    everybody.Bcast(bytearray(fill(1, 100000)), 0)
+    count_all(everybody, WORLD.size + 2)
     everybody.Free()
     children.Disconnect()
+
+
+def spawn_repeated():
+    """What is known of children has to be forgotten when they are gone."""
+    for _ in range(5):
+        spawn_two()
+
+
+def spawn_connected():
+    """Two groups that know nothing of each other meet at a port."""
+    server, client = spawn(2, "--connecting-child"), spawn(1, "--connecting-child")
+    if WORLD.rank == 0:
+        server.send(True, 0, 1)
+        client.send(False, 0, 1)
+        client.send(server.recv(source=0, tag=2), 0, 2)
+    server.Disconnect()
+    client.Disconnect()
+
+
+CHILDREN = {"--child": spawn_child, "--connecting-child": spawn_connecting_child}
+
+
+# ---- sessions ----
+
+
+def sessions_ring():
+    """Each with a communicator of its own, one inside the other and one after the other."""
+    outer = MPI.Session.Init()
+    for turn in range(3):
+        inner = MPI.Session.Init()
+        for session in (outer, inner):
+            group = session.Create_group("mpi://WORLD")
+            comm = MPI.Intracomm.Create_from_group(group, f"ring {turn}")
+            count_all(comm, WORLD.size)
+            comm.Free()
+            group.Free()
+        inner.Finalize()
+    outer.Finalize()
 
 
 # ---- running them ----
 
 
+def has_sessions():
+    """Open MPI 5.0 has them, and says that it is MPI 3.1."""
+    try:
+        MPI.Session.Init().Finalize()
+    except NotImplementedError:
+        return False
+    return True
+
+
 def why_not(group):
     if group == "threads" and MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         return "this library was built without MPI_THREAD_MULTIPLE"
+    if group == "sessions" and not has_sessions():
+        return "this library has no sessions"
     return ""
 
 
@@ -607,13 +687,14 @@ def main():
             continue
         for name, function in list(globals().items()):
             # A test by its full name, or all of a group.
-            if name == group or name.startswith(group + "_") and name != "spawn_child":
+            if name == group and "_" in name or name.startswith(group + "_") and \
+                    function not in CHILDREN.values():
                 good = run_test(name, function) and good
     return 0 if good else 1
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--child"]:
-        spawn_child(MPI.Comm.Get_parent())
+    if len(sys.argv) == 2 and sys.argv[1] in CHILDREN:
+        CHILDREN[sys.argv[1]](MPI.Comm.Get_parent())
         sys.exit(0)
     sys.exit(main())

@@ -11,22 +11,15 @@
 . "$top_srcdir/fabtests/functional/mpi.sh"
 
 need_tool jq python3
-component=$abs_top_builddir/.libs/mca_btl_gamma.so
-[ -e "$component" ] || skip "the component for Open MPI is not built"
-# The component was built for one Open MPI, and is run with that.
-ompi_info=$(sed -n 's/^OMPI_INFO = //p' "$abs_top_builddir/Makefile")
-mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
-gamma_setup_env
-case ${gamma_env[*]} in
-*SAN_OPTIONS*) skip "Open MPI's own code does not run under the sanitizers" ;;
-esac
+mpi_need_component
+
 # The parameters that people look for, and that no provider is needed for that.
 lists_parameters() {
 	local parameter
 	env -u FI_PROVIDER_PATH "${mpi_env[@]}" "$ompi_info" --param btl gamma --level 9 \
 		>"$work/params.out" || return 1
-	for parameter in if_include if_exclude eager_limit max_send_size peer_timeout \
-		async_progress default; do
+	for parameter in if_include if_exclude eager_limit max_send_size ring_size \
+		peer_timeout async_progress default; do
 		grep -q "\"btl_gamma_$parameter\"" "$work/params.out" || {
 			echo "no btl_gamma_$parameter"
 			return 1
@@ -67,25 +60,111 @@ shares_with_others() {
 		grep -q 'Using gamma btl' "$work/mpi.out"
 }
 
-# told ARGUMENT...: mpi_run, with what it said as output.
-told() {
-	local status=0
-	mpi_run "$@" || status=$?
-	cat "$work/mpi.out"
-	return "$status"
-}
-
 no_such_nic() {
 	mpi_way=(--mca btl gamma --mca btl_gamma_if_include "eth77,10.99.0.0/16")
-	told 30 node01,node02 2 python3 "$conformance" messages_sizes
+	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes
 }
 
 no_provider() {
 	local path=${gamma_env[0]} status=0
 	gamma_env[0]=FI_PROVIDER_PATH=/nonexistent
 	mpi_way=(--mca btl gamma)
-	told 30 node01,node02 2 python3 "$conformance" messages_sizes || status=$?
+	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes || status=$?
 	gamma_env[0]=$path
+	return "$status"
+}
+
+# Without the capability, as an ordinary user is.
+no_privilege() {
+	local status=0
+	mpi_way=(--mca btl gamma)
+	mpi_told 30 node01,node02 2 setpriv --bounding-set=-net_raw --inh-caps=-net_raw \
+		python3 "$conformance" messages_sizes || status=$?
+	return "$status"
+}
+
+# A provider of that name that knows nothing but its own version.
+write_old_provider() {
+	mkdir -p "$work/old"
+	cat >"$work/old.c" <<-'C'
+		#include <rdma/fabric.h>
+		#include <rdma/fi_errno.h>
+		#include <rdma/providers/fi_prov.h>
+		#include <stdlib.h>
+		#include <string.h>
+
+		#define OLD FI_VERSION(0, 9)
+
+		static int old_getinfo(uint32_t version, const char *node, const char *service,
+				       uint64_t flags, const struct fi_info *hints, struct fi_info **info)
+		{
+			(void) version, (void) node, (void) service, (void) flags;
+			/* not for those that would put reliable messages on top */
+			if (hints && hints->ep_attr && hints->ep_attr->type != FI_EP_RDM)
+				return -FI_ENODATA;
+			*info = fi_allocinfo();
+			if (!*info)
+				return -FI_ENOMEM;
+			(*info)->fabric_attr->name = strdup("gamma");
+			(*info)->fabric_attr->prov_version = OLD;
+			(*info)->domain_attr->name = strdup("gam0");
+			return 0;
+		}
+
+		static int old_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+		{
+			(void) attr, (void) fabric, (void) context;
+			return -FI_ENOSYS;
+		}
+
+		static void old_cleanup(void)
+		{
+		}
+
+		static struct fi_provider old = {
+			.name = "gamma",
+			.version = OLD,
+			.fi_version = FI_VERSION(1, 17),
+			.getinfo = old_getinfo,
+			.fabric = old_fabric,
+			.cleanup = old_cleanup,
+		};
+
+		FI_EXT_INI
+		{
+			old.fi_version = fi_version();
+			return &old;
+		}
+	C
+	"${CC:-gcc}" -shared -fPIC -o "$work/old/libgamma-fi.so" "$work/old.c" -lfabric
+}
+
+old_provider() {
+	local path=${gamma_env[0]} status=0
+	write_old_provider || return 0
+	gamma_env[0]=FI_PROVIDER_PATH=$work/old
+	mpi_way=(--mca btl gamma)
+	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes || status=$?
+	gamma_env[0]=$path
+	return "$status"
+}
+
+# set_mtu BYTES: of node02's NIC.
+set_mtu() {
+	lab exec node02 ip link set gam0 mtu "$1"
+}
+
+# Larger on one side, then too small for what the other one sends unasked.
+other_mtu() {
+	local mtu status=0
+	mpi_way=(--mca btl gamma)
+	for mtu in 4000 1000; do
+		set_mtu "$mtu"
+		mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes || status=1
+		grep -q "gam0 has an MTU of 1500 bytes here, and gam0 one of $mtu on node02" \
+			"$work/mpi.out" || status=1
+	done
+	set_mtu 1500
 	return "$status"
 }
 
@@ -97,6 +176,9 @@ chosen_nic() {
 		mpi_run 30 node01,node02 2 python3 "$conformance" messages_sizes || return 1
 		[ "$(jq -r .nic "$work/stats" | sort -u)" = gam0 ] || return 1
 	done
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_exclude 10.78.0.0/24)
+	mpi_run 30 node01,node02 2 python3 "$conformance" messages_sizes &&
+		[ "$(jq -r .nic "$work/stats" | sort -u)" = mgt0 ]
 }
 
 under_loss() {
@@ -117,7 +199,7 @@ killed() {
 		world.Recv(bytearray(8), 1)
 	PYTHON
 	mpi_way=(--mca btl gamma)
-	told 60 node01,node02 3 python3 "$work/kill.py"
+	mpi_told 60 node01,node02 3 python3 "$work/kill.py"
 }
 
 # Both NICs carry their part, of what is long.
@@ -164,7 +246,35 @@ ended_by_itself() {
 		    world.Barrier()
 	PYTHON
 	mpi_way=(--mca btl gamma --mca btl_gamma_keepalive 1 --mca btl_gamma_peer_timeout 2)
-	told 60 node01,node02 2 python3 "$work/spawn.py"
+	mpi_told 60 node01,node02 2 python3 "$work/spawn.py"
+}
+
+# ---- from Open MPI 5 on ----
+
+# A host that only gamma misses: the program is told, and goes on.
+reported_as_failed() {
+	cat >"$work/failed.py" <<-'PYTHON'
+		import os
+		from mpi4py import MPI
+		world, peer = MPI.COMM_WORLD, 1 - MPI.COMM_WORLD.rank
+		world.Sendrecv(bytearray(8), peer, 0, bytearray(8), peer)
+		print("waiting", flush=True)
+		for call in (world.Recv, world.Send):
+		    try:
+		        call(bytearray(8), peer)
+		    except MPI.Exception as error:
+		        if error.Get_error_class() == MPI.ERR_PROC_FAILED:
+		            print(call.__name__, "reports a failed process", flush=True)
+		os._exit(0)
+	PYTHON
+	mpi_way=(--with-ft ulfm --mca btl gamma --mca btl_gamma_keepalive 1
+		--mca btl_gamma_peer_timeout 2)
+	mpi_start 60 node01,node02 2 python3 "$work/failed.py"
+	wait_for_line mpi waiting 30 && lab cable node02 pull
+	wait_end mpi || true
+	lab cable node02 plug
+	cat "$work/mpi.out"
+	[ "$(grep -c 'reports a failed process' "$work/mpi.out")" -eq 4 ]
 }
 
 # Nobody but root may open packet sockets: the lab gives labuser the capability for it.
@@ -176,11 +286,7 @@ ordinary_user() {
 		lab mpirun -np 2 --mca btl gamma "$shared/mpi_pingpong"
 }
 
-lab_up 2
-shared=/run/gamma-lab/$lab_name/shared
-mpi_use openmpi4 || skip "$mpi_missing"
-mpi_env+=("OMPI_MCA_mca_base_component_path=$(dirname "$component"):$(
-	"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')")
+mpi_component_lab 2
 
 check "ompi_info lists the parameters" lists_parameters
 check "the component exports one symbol" exports_one_symbol
@@ -194,23 +300,31 @@ for hosts in node01,node02 node01; do
 		onesided_{fence,start_post,lock,accumulate,types} \
 		onesided_{fetch,compare,get_accumulate,requests}
 done
-mpi_conforms "gamma alone, two on each of two hosts" node01,node02 4 messages collective
 mpi_way=(--mca btl gamma,self)
 mpi_conforms "gamma,self" node01,node02 2 messages_sizes messages_self
 check "gamma,self,vader,tcp: vader on a host, gamma between hosts" shares_with_others
-check "gamma,self,vader" run gamma,self,vader node01,node02 4 messages collective
 check "loaded and not named: not used" unasked
 check "made the default: used without being named" by_default
 check "NICs chosen by name, address and network" chosen_nic
 check_fails "no such NIC: the cause and the NICs there are" 'The provider has: gam0' no_such_nic
 check_fails "no provider: the cause" 'finds no usable NIC' no_provider
+check_fails "no privilege: the cause" 'no CAP_NET_RAW, so no raw Ethernet: run as root, or' \
+	no_privilege
+check_fails "a provider that is too old: which, and which is needed" \
+	'provider gamma is version 0\.9 here; this component needs 1\.0' old_provider
+check "NICs of different MTU: works, and says so" other_mtu
 check "1 % loss" under_loss
 counted "frames were lost and sent again" 'any(.retransmissions > 0)'
 check "an ordinary user" ordinary_user
 check "two NICs share the work" two_nics
 check "processes that have disconnected may end" ended_by_itself
 check_fails "a dead host ends the job, though everybody only waits" \
-	'rank [01] on node0[12] cannot be reached through gam0' cut_off
+	'rank [01] on node0[12] cannot be reached through gam0 .there gam0, 02:47:41:4d:00:0' cut_off
 check_fails "a killed rank ends the job" 'signal 9' killed
+if ! "$ompi_info" --version | grep -q 'Open MPI v4'; then
+	mpi_way=(--mca btl gamma)
+	mpi_conforms "sessions" node01,node02 2 sessions
+	check "under ULFM a dead host is reported to the program" reported_as_failed
+fi
 
 finish
