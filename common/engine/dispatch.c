@@ -3,6 +3,7 @@
  * Where an arriving frame goes: to its flow, to a new one for a stranger, or, for the kinds that
  * belong to no flow (LOOKUP, DATAGRAM, frames for an epoch that is gone), to an answer from here.
  */
+#include "conf/mac.h"
 #include "engine/internal.h"
 
 #include <arpa/inet.h>
@@ -119,14 +120,15 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 		return;
 	}
 	memcpy(&found, payload, sizeof(found));
-	if (memcmp(found.mac, mac, GAMMA_MAC_LEN) || ntohs(found.port) != fields->src_port ||
+	/* gammad answers on the NIC's address, but its endpoints have addresses of their own. */
+	if (!gamma_mac_is_unicast(found.mac) || ntohs(found.port) != fields->src_port ||
 	    ntohl(found.epoch) == GAMMA_EPOCH_ANY) {
 		endpoint->local.stats.malformed++;
 		return;
 	}
-	known = gamma_peers_find(endpoint, mac, fields->src_port, ntohl(found.epoch));
+	known = gamma_peers_find(endpoint, found.mac, fields->src_port, ntohl(found.epoch));
 	if (!known) {
-		gamma_flow_found(flow, &found, now);
+		gamma_peers_found(endpoint, flow, &found, now);
 	} else if (gamma_flow_usable(known)) {
 		/* Its full address has come in use meanwhile. */
 		gamma_flow_hand_over(flow, known);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "link/broker.h"
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -44,28 +45,34 @@ int gamma_random_epoch(uint32_t *epoch)
 	return 0;
 }
 
-static int own_address(const struct gamma_endpoint_attr *attr, uint16_t port,
-		       struct gamma_addr *addr)
+static void own_address(const struct gamma_endpoint_attr *attr, struct gamma_addr *addr)
 {
-	uint32_t epoch = attr->epoch;
-	int ret = epoch == GAMMA_EPOCH_ANY ? gamma_random_epoch(&epoch) : 0;
-
-	if (ret)
-		return ret;
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr->mac, attr->mac, GAMMA_MAC_LEN);
-	addr->port = htons(port);
-	addr->epoch = htonl(epoch);
+	addr->port = htons(attr->port);
+	addr->epoch = htonl(attr->epoch);
 	addr->version = GAMMA_ADDR_VERSION;
 	addr->mtu = htons((uint16_t) gamma_min(attr->mtu, UINT16_MAX));
 	addr->host = attr->host;
-	return 0;
 }
 
-static int open_links(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr,
-		      uint16_t *port)
+static int open_samehost(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr,
+			 int fd)
 {
-	struct gamma_stats *stats = &endpoint->local.stats;
+	struct gamma_samehost_attr samehost = {
+		.fd = fd,
+		.tenant = attr->tenant,
+		.ring_bytes = attr->shm_bytes,
+	};
+	int ret = gamma_samehost_open(&samehost, &endpoint->local.stats, &endpoint->samehost);
+
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
+{
 	struct gamma_packet_attr packet = {
 		.ifindex = attr->ifindex,
 		.ethertype = attr->ethertype,
@@ -73,22 +80,46 @@ static int open_links(struct gamma_endpoint *endpoint, const struct gamma_endpoi
 		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
 		.ring_bytes = attr->ring_bytes,
 	};
-	struct gamma_samehost_attr samehost = {
-		.fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, port),
-		.tenant = attr->tenant,
-		.ring_bytes = attr->shm_bytes,
-	};
-	int ret;
+	int fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, &attr->port);
+	int ret = fd < 0 ? fd : open_samehost(endpoint, attr, fd);
 
-	if (samehost.fd < 0)
-		return samehost.fd;
-	ret = gamma_samehost_open(&samehost, stats, &endpoint->samehost);
+	if (ret)
+		return ret;
+	packet.port = attr->port;
+	return gamma_packet_open(&packet, &endpoint->local.stats, &endpoint->packet);
+}
+
+/* gammad decides on user id, MAC, port and host: what the endpoint is in the eyes of others. */
+static void take_identity(struct gamma_endpoint_attr *attr,
+			  const struct gamma_broker_opened *opened)
+{
+	memcpy(attr->mac, opened->mac, GAMMA_MAC_LEN);
+	attr->port = opened->port;
+	attr->tenant = opened->tenant;
+	attr->host = opened->host;
+	attr->mtu = opened->mtu;
+	attr->ifindex = (int) opened->ifindex;
+}
+
+static int open_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
+{
+	struct gamma_brokered brokered;
+	int ret = gamma_broker_ask(attr->broker, attr->mac, attr->port, attr->epoch,
+				   attr->ethertype, &brokered);
+
+	if (ret)
+		return ret == -ENOENT || ret == -ECONNREFUSED ? -EPERM : ret;
+	ret = gamma_packet_adopt(&brokered, &endpoint->local.stats, &endpoint->packet);
 	if (ret) {
-		close(samehost.fd);
+		close(brokered.packet_fd);
+		close(brokered.port_fd);
+		close(brokered.gammad_fd);
 		return ret;
 	}
-	packet.port = *port;
-	return gamma_packet_open(&packet, stats, &endpoint->packet);
+	memcpy(endpoint->nic_mac, attr->mac, GAMMA_MAC_LEN);
+	endpoint->brokered = true;
+	take_identity(attr, &brokered.opened);
+	return open_samehost(endpoint, attr, brokered.port_fd);
 }
 
 static void close_links(struct gamma_endpoint *endpoint)
@@ -97,6 +128,23 @@ static void close_links(struct gamma_endpoint *endpoint)
 		endpoint->packet->ops->close(endpoint->packet);
 	if (endpoint->samehost)
 		endpoint->samehost->ops->close(endpoint->samehost);
+	endpoint->packet = endpoint->samehost = NULL;
+}
+
+/* By itself if it may, else from gammad. What is found out on the way goes into attr. */
+static int open_somehow(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
+{
+	uint16_t port = attr->port;
+	int ret = attr->epoch == GAMMA_EPOCH_ANY ? gamma_random_epoch(&attr->epoch) : 0;
+
+	if (!ret)
+		ret = open_links(endpoint, attr);
+	if (ret == -EPERM && attr->broker && !attr->claimed) {
+		close_links(endpoint);
+		attr->port = port;
+		ret = open_brokered(endpoint, attr);
+	}
+	return ret;
 }
 
 static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limits *limits)
@@ -118,21 +166,18 @@ static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
 	return link->ops->pull(link, &place, source, iov, iov_count, len);
 }
 
-int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
+int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 			  const struct gamma_endpoint_handlers *handlers, void *context,
 			  struct gamma_endpoint **out)
 {
 	struct gamma_endpoint *endpoint = calloc(1, sizeof(*endpoint));
-	struct gamma_limits limits = attr->limits;
+	struct gamma_endpoint_attr attr = *asked;
 	struct gamma_addr addr;
-	uint16_t port = attr->port;
 	int ret;
 
 	if (!endpoint)
 		return -ENOMEM;
-	ret = open_links(endpoint, attr, &port);
-	if (!ret)
-		ret = own_address(attr, port, &addr);
+	ret = open_somehow(endpoint, &attr);
 	if (!ret)
 		ret = gamma_peers_init(endpoint);
 	if (ret) {
@@ -140,22 +185,25 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 		free(endpoint);
 		return ret;
 	}
-	set_limits(endpoint, &limits);
-	gamma_local_init(&endpoint->local, &addr, attr->tenant, &limits, endpoint->packet->slots);
-	endpoint->local.ethertype = attr->ethertype;
+	own_address(&attr, &addr);
+	set_limits(endpoint, &attr.limits);
+	gamma_local_init(&endpoint->local, &addr, attr.tenant, &attr.limits,
+			 endpoint->packet->slots);
+	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.forget = gamma_peers_forget;
-	if (attr->shm_bytes)
+	if (attr.shm_bytes)
 		endpoint->local.pull = pull;
 	endpoint->handlers = *handlers;
 	endpoint->context = context;
 	endpoint->local.handlers = &endpoint->handlers.messages;
 	endpoint->local.context = context;
-	endpoint->datagram = attr->datagram;
-	endpoint->ifindex = attr->ifindex;
+	endpoint->datagram = attr.datagram;
+	endpoint->ifindex = attr.ifindex;
 	gamma_groups_init(endpoint);
-	endpoint->linger = attr->linger;
+	endpoint->linger = attr.linger;
 	endpoint->owner = getpid();
-	gamma_budget_open(endpoint, attr);
+	/* The NIC's budget is that of all that are on it. */
+	gamma_budget_open(endpoint, asked);
 	*out = endpoint;
 	return 0;
 }

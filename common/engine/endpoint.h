@@ -12,6 +12,7 @@
 #include "message/remote.h"
 
 struct gamma_endpoint_attr {
+	const char *broker; /* gammad's socket, if the process may not open the NIC; NULL: none */
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;	   /* of the NIC, bytes */
@@ -42,7 +43,7 @@ struct gamma_endpoint_handlers {
 
 struct gamma_endpoint;
 
-/* 0, or: -EADDRINUSE the port has an owner, -EPERM no CAP_NET_RAW, ... */
+/* 0, or: -EADDRINUSE the port has an owner, -EPERM neither CAP_NET_RAW nor gammad, ... */
 int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 			  const struct gamma_endpoint_handlers *handlers, void *context,
 			  struct gamma_endpoint **endpoint);

@@ -47,9 +47,14 @@ int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr
 		.group = addr->mac,
 		.receives = receives,
 	};
-	struct gamma_group *group = calloc(1, sizeof(*group));
+	struct gamma_group *group;
 	int ret;
 
+	if (endpoint->brokered) {
+		gamma_warn("gammad opens no multicast groups: that needs CAP_NET_RAW");
+		return -EOPNOTSUPP;
+	}
+	group = calloc(1, sizeof(*group));
 	if (!group)
 		return -ENOMEM;
 	gamma_list_init(&group->entry);

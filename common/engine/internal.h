@@ -47,6 +47,8 @@ struct gamma_endpoint {
 	struct gamma_list groups;   /* struct gamma_group */
 	int groups_fd;		    /* epoll of their sockets; -1: none was joined */
 	int ifindex;
+	bool brokered;			/* its sockets are gammad's */
+	uint8_t nic_mac[GAMMA_MAC_LEN]; /* ditto: of the NIC below its own */
 	struct gamma_flow **chains; /* flows by MAC and port: peers.c */
 	uint32_t chain_count;	    /* a power of two */
 	uint32_t flow_count;
@@ -96,6 +98,9 @@ struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
 				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port);
 struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
 				   uint64_t now);
+/* The answer to a LOOKUP: the flow opens, maybe to another MAC than the one asked. */
+void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		       const struct gamma_addr *found, uint64_t now);
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer);
 

@@ -79,9 +79,29 @@ static void grow(struct gamma_endpoint *endpoint)
 
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
 {
+	/* gammad answers for its endpoints on the NIC's own address, on the host too. */
+	if (endpoint->brokered && !memcmp(peer->mac, endpoint->nic_mac, GAMMA_MAC_LEN))
+		return true;
 	if (peer->host)
 		return peer->host == endpoint->local.addr.host;
 	return !memcmp(peer->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);
+}
+
+static void enter(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+{
+	struct gamma_flow **to = chain(endpoint, flow->addr.mac, flow->port);
+
+	flow->hash_next = *to;
+	*to = flow;
+}
+
+static void take_out(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+{
+	struct gamma_flow **link = chain(endpoint, flow->addr.mac, flow->port);
+
+	while (*link != flow)
+		link = &(*link)->hash_next;
+	*link = flow->hash_next;
 }
 
 struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
@@ -89,32 +109,34 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 {
 	bool same_host = gamma_peers_same_host(endpoint, peer);
 	struct gamma_flow *flow = gamma_flow_new(&endpoint->local, peer, same_host, now);
-	struct gamma_flow **to;
 
 	if (!flow)
 		return NULL;
 	if (endpoint->flow_count++ >= endpoint->chain_count)
 		grow(endpoint);
-	to = chain(endpoint, flow->addr.mac, flow->port);
-	flow->hash_next = *to;
-	*to = flow;
+	enter(endpoint, flow);
 	endpoint->neighbours += same_host;
 	return flow;
+}
+
+void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		       const struct gamma_addr *found, uint64_t now)
+{
+	take_out(endpoint, flow);
+	gamma_flow_found(flow, found, now);
+	enter(endpoint, flow);
 }
 
 /* A flow whose unexpected messages are still unread stays. */
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
-	struct gamma_flow **link = chain(endpoint, flow->addr.mac, flow->port);
 
 	if (!gamma_list_empty(&flow->messages.incoming)) {
 		gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;
 	}
-	while (*link != flow)
-		link = &(*link)->hash_next;
-	*link = flow->hash_next;
+	take_out(endpoint, flow);
 	endpoint->flow_count--;
 	endpoint->neighbours -= flow->same_host;
 	endpoint->handlers.gone(endpoint->context, flow);

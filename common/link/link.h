@@ -86,6 +86,11 @@ enum { GAMMA_RING_SLOTS_MIN = 256 };
 /* 0 or a negative errno: -EPERM without CAP_NET_RAW. */
 int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *stats,
 		      struct gamma_link **link);
+/* The same with a socket of gammad's: takes over packet_fd and gammad_fd, unless it fails. */
+struct gamma_brokered;
+enum { GAMMA_RING_BYTES_MAX = 1 << 30 };
+int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats *stats,
+		       struct gamma_link **link);
 
 /* ---- samehost.c ---- */
 

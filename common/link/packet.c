@@ -8,7 +8,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -20,20 +19,17 @@
 #include <unistd.h>
 
 #include "base/base.h"
-
-#ifndef SO_LOCK_FILTER
-#define SO_LOCK_FILTER 44
-#endif
+#include "link/broker.h"
+#include "link/packet_socket.h"
 
 enum {
-	BURST = 64,		  /* frames in one sendmmsg */
-	SEND_BUFFER = 8 << 20,	  /* bytes of the socket's send buffer */
-	BLOCK = 64 << 10,	  /* bytes of a ring block, if a slot fits */
+	BURST = 64, /* frames in one sendmmsg */
 };
 
 struct packet_link {
 	struct gamma_link link;
 	int ifindex;
+	int gammad_fd; /* tells gammad that the endpoint lives; -1: it is this process's own */
 	uint8_t *ring;
 	size_t ring_len;   /* bytes */
 	uint32_t per_block; /* slots */
@@ -171,6 +167,9 @@ static void packet_close(struct gamma_link *link)
 		munmap(packet->ring, packet->ring_len);
 	if (link->fd >= 0)
 		close(link->fd);
+	/* Last, so that gammad finds the socket gone. */
+	if (packet->gammad_fd >= 0)
+		close(packet->gammad_fd);
 	free(packet->slots);
 	free(packet);
 }
@@ -194,81 +193,6 @@ static const struct gamma_link_ops packet_ops = {
 
 /* ---- opening ---- */
 
-/* Offsets in the frame of what the filter looks at. */
-enum {
-	AT_ETHERTYPE = 12,
-	AT_PORT = GAMMA_ETH_LEN + offsetof(struct gamma_header, dst_port),
-	AT_TENANT = GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant),
-	AT_KIND = GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind),
-};
-
-/* For good: nobody can take it off again. */
-static int set_filter(int fd, struct sock_filter *code, size_t count)
-{
-	struct sock_fprog program = {.len = (uint16_t) count, .filter = code};
-	int one = 1;
-
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)))
-		return -errno;
-	return 0;
-}
-
-/* Passes frames to this host, untagged, of the ethertype, long enough, for the port and from the
- * tenant. LOOKUP may come from any tenant (the answer tells it why not) and for any port. */
-static int attach_filter(int fd, const struct gamma_packet_attr *attr)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 15),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 13),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 11),
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_KIND),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x0f),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 3),
-		/* LOOKUP */
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 5, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_PORT_ANY, 4, 5),
-		/* everything else */
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_TENANT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
-		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
-	};
-
-	return set_filter(fd, code, gamma_array_size(code));
-}
-
-/* The frames of one group, in from the wire or out to it, for the port and from the tenant. */
-static int attach_group_filter(int fd, const struct gamma_packet_attr *attr)
-{
-	const uint8_t *mac = attr->group;
-	uint32_t first = (uint32_t) mac[0] << 24 | mac[1] << 16 | mac[2] << 8 | mac[3];
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 11),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 0, 9),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) (mac[4] << 8 | mac[5]), 0, 7),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 0, 5),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_TENANT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
-		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
-	};
-
-	return set_filter(fd, code, gamma_array_size(code));
-}
-
 /* The NIC passes the group's frames until the socket closes. */
 static int join_group(int fd, const struct gamma_packet_attr *attr)
 {
@@ -283,49 +207,16 @@ static int join_group(int fd, const struct gamma_packet_attr *attr)
 											    : 0;
 }
 
-/* The kernel puts a frame's network header TPACKET_ALIGN(header + 16) into the slot. */
-static uint32_t slot_bytes(uint32_t mtu)
+/* Where each slot is. */
+static int map_ring(struct packet_link *packet, const struct tpacket_req *req)
 {
-	return (uint32_t) TPACKET_ALIGN(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + mtu);
-}
-
-static void plan_ring(struct packet_link *packet, const struct gamma_packet_attr *attr,
-		      struct tpacket_req *req)
-{
-	uint32_t page = (uint32_t) sysconf(_SC_PAGESIZE);
-	uint32_t block = BLOCK;
-	uint32_t blocks, needed;
-
-	packet->slot_len = slot_bytes(attr->mtu);
-	if (packet->slot_len > block)
-		block = (packet->slot_len + page - 1) / page * page;
-	packet->per_block = block / packet->slot_len;
-	blocks = (uint32_t) gamma_max(1, attr->ring_bytes / block);
-	needed = (GAMMA_RING_SLOTS_MIN + packet->per_block - 1) / packet->per_block;
-	blocks = (uint32_t) gamma_max(blocks, needed);
-	packet->block_len = block;
-	packet->link.slots = blocks * packet->per_block;
-	*req = (struct tpacket_req){
-		.tp_block_size = block,
-		.tp_block_nr = blocks,
-		.tp_frame_size = packet->slot_len,
-		.tp_frame_nr = packet->link.slots,
-	};
-}
-
-static int map_ring(struct packet_link *packet, const struct gamma_packet_attr *attr)
-{
-	struct tpacket_req req;
-	int version = TPACKET_V2;
-	int fd = packet->link.fd;
-
-	plan_ring(packet, attr, &req);
-	if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
-	    setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)))
-		return -errno;
-	packet->ring_len = (size_t) req.tp_block_size * req.tp_block_nr;
+	packet->per_block = req->tp_block_size / req->tp_frame_size;
+	packet->block_len = req->tp_block_size;
+	packet->slot_len = req->tp_frame_size;
+	packet->link.slots = req->tp_frame_nr;
+	packet->ring_len = (size_t) req->tp_block_size * req->tp_block_nr;
 	packet->ring = mmap(NULL, packet->ring_len, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_POPULATE, fd, 0);
+			    MAP_SHARED | MAP_POPULATE, packet->link.fd, 0);
 	if (packet->ring == MAP_FAILED) {
 		packet->ring = NULL;
 		return -errno;
@@ -352,14 +243,18 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 		.sll_ifindex = attr->ifindex,
 	};
 	int fd = packet->link.fd;
-	int one = 1, bytes = SEND_BUFFER;
+	struct tpacket_req req;
+	int one = 1;
 	int ret;
 
-	ret = attr->group ? attach_group_filter(fd, attr) : attach_filter(fd, attr);
+	gamma_packet_plan(attr->mtu, attr->ring_bytes, &req);
+	ret = gamma_packet_filter(fd, attr);
 	if (!ret && attr->group && attr->receives)
 		ret = join_group(fd, attr);
 	if (!ret)
-		ret = map_ring(packet, attr);
+		ret = gamma_packet_ring(fd, &req);
+	if (!ret)
+		ret = map_ring(packet, &req);
 	if (ret)
 		return ret;
 	/* What is sent to a group is to be seen by its members on this host: they get what leaves the
@@ -368,30 +263,76 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 		address.sll_protocol = attr->receives ? htons(ETH_P_ALL) : 0;
 	else if (setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
 		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	gamma_packet_send_buffer(fd);
 	/* Last: from here on frames arrive. */
 	return bind(fd, (struct sockaddr *) &address, sizeof(address)) ? -errno : 0;
+}
+
+static struct packet_link *new_link(int ifindex, uint32_t mtu, struct gamma_stats *stats)
+{
+	struct packet_link *packet = calloc(1, sizeof(*packet));
+
+	if (!packet)
+		return NULL;
+	packet->link.ops = &packet_ops;
+	packet->link.stats = stats;
+	packet->link.mtu = mtu;
+	packet->link.fd = packet->gammad_fd = -1;
+	packet->ifindex = ifindex;
+	return packet;
 }
 
 int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *stats,
 		      struct gamma_link **link)
 {
-	struct packet_link *packet = calloc(1, sizeof(*packet));
+	struct packet_link *packet = new_link(attr->ifindex, attr->mtu, stats);
 	int ret;
 
 	if (!packet)
 		return -ENOMEM;
-	packet->link.ops = &packet_ops;
-	packet->link.stats = stats;
-	packet->link.mtu = attr->mtu;
-	packet->ifindex = attr->ifindex;
 	packet->link.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ret = packet->link.fd < 0 ? -errno : start(packet, attr);
 	if (ret) {
 		packet_close(&packet->link);
 		return ret;
 	}
+	*link = &packet->link;
+	return 0;
+}
+
+/* What another process has measured is believed only as far as it makes sense. */
+static bool makes_sense(const struct gamma_broker_opened *opened)
+{
+	return opened->slot_bytes >= TPACKET2_HDRLEN && opened->blocks &&
+	       opened->slot_bytes <= opened->block_bytes &&
+	       (uint64_t) opened->block_bytes * opened->blocks <= GAMMA_RING_BYTES_MAX;
+}
+
+int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats *stats,
+		       struct gamma_link **link)
+{
+	const struct gamma_broker_opened *opened = &brokered->opened;
+	struct packet_link *packet = new_link((int) opened->ifindex, opened->mtu, stats);
+	struct tpacket_req req = {
+		.tp_block_size = opened->block_bytes,
+		.tp_block_nr = opened->blocks,
+		.tp_frame_size = opened->slot_bytes,
+	};
+	int ret = -EPROTO;
+
+	if (!packet)
+		return -ENOMEM;
+	packet->link.fd = brokered->packet_fd;
+	if (makes_sense(opened)) {
+		req.tp_frame_nr = req.tp_block_size / req.tp_frame_size * req.tp_block_nr;
+		ret = map_ring(packet, &req);
+	}
+	if (ret) {
+		packet->link.fd = -1;
+		packet_close(&packet->link);
+		return ret;
+	}
+	packet->gammad_fd = brokered->gammad_fd;
 	*link = &packet->link;
 	return 0;
 }

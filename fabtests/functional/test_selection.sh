@@ -181,7 +181,7 @@ mapfile -t variables < <(list_variables)
 check "fi_info lists the variables" test "${#variables[@]}" -ge 11
 for variable in "${variables[@]}"; do
 	case $variable in
-	FI_GAMMA_FABRIC | FI_GAMMA_STATS | FI_GAMMA_IFACE | FI_GAMMA_CONF) continue ;;
+	FI_GAMMA_FABRIC | FI_GAMMA_STATS | FI_GAMMA_IFACE | FI_GAMMA_CONF | FI_GAMMA_BROKER) continue ;;
 	esac
 	refuses "$variable=$bad_value" "$variable=$bad_value.*(must be|set one)" \
 		"$variable=$bad_value" "${named[@]}"

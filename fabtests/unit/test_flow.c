@@ -134,7 +134,7 @@ static void lookup__impossible_answers_are_malformed(void **state)
 
 	(void) state;
 	send_partial(&flow);
-	bad = addr, bad.mac[5] ^= 1;
+	bad = addr, bad.mac[0] |= 1;
 	answer_lookup(GAMMA_LOOKUP_FOUND, &bad);
 	bad = addr, bad.port ^= 1;
 	answer_lookup(GAMMA_LOOKUP_FOUND, &bad);
@@ -144,6 +144,25 @@ static void lookup__impossible_answers_are_malformed(void **state)
 	answer_lookup(77, &addr);
 	assert_int_equal(stats(0)->malformed, 5);
 	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+/* gammad answers on the NIC's address for an endpoint that has one of its own. */
+static void lookup__found_at_another_address(void **state)
+{
+	const struct gamma_endpoint *asker = &net->nodes[0].ep;
+	struct gamma_addr addr = net->nodes[1].ep.local.addr, own = addr;
+	struct gamma_flow *flow;
+
+	(void) state;
+	own.mac[5] ^= 0x55;
+	send_partial(&flow);
+	answer_lookup(GAMMA_LOOKUP_FOUND, &own);
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+	assert_memory_equal(flow->addr.mac, own.mac, GAMMA_MAC_LEN);
+	assert_ptr_equal(gamma_peers_find(asker, own.mac, flow->port, flow->epoch), flow);
+	assert_null(gamma_peers_find(asker, addr.mac, flow->port, flow->epoch));
+	assert_null(gamma_peers_find(asker, addr.mac, flow->port, GAMMA_EPOCH_ANY));
+	assert_int_equal(stats(0)->malformed, 0);
 }
 
 static void lookup__answer_that_was_not_asked_for(void **state)
@@ -542,6 +561,7 @@ int main(void)
 		NET_TEST(lookup__no_such_port_or_another_tenant),
 		NET_TEST(lookup__answer_of_an_owner_who_is_another_user),
 		NET_TEST(lookup__impossible_answers_are_malformed),
+		NET_TEST(lookup__found_at_another_address),
 		NET_TEST(lookup__answer_that_was_not_asked_for),
 		NET_TEST(lookup__answered_by_the_peers_own_data),
 		NET_TEST(reset__ends_what_was_meant_for_the_last_incarnation),

@@ -81,6 +81,18 @@ def check_options():
           " ".join(documented))
 
 
+def check_gammad():
+    """Options of gammad and keywords of its configuration."""
+    letters = re.search(r'getopt\(argc, argv, "([^"]+)"\)', read("gammad/gammad.c")).group(1)
+    documented = re.findall(r"^\.It Fl (\w)", read("man/gammad.8"), flags=re.M)
+    check("options of gammad(8)", set(letters.replace(":", "")) - {"h"} == set(documented),
+          " ".join(documented))
+    keywords = re.findall(r'\{"(\w+)", take_\1\}', read("gammad/conf.c"))
+    documented = re.findall(r"^\.It Cm (\w+)", read("man/gammad.conf.5"), flags=re.M)
+    check("keywords of gammad.conf(5)", len(keywords) > 3 and set(keywords) == set(documented),
+          " ".join(documented))
+
+
 def check_parameters():
     declared = re.findall(r'\bparam\("(\w+)"', read("ompi-mca/btl_gamma/params.c"))
     text = section(read("man/btl_gamma.7"), "PARAMETERS")
@@ -93,7 +105,8 @@ def check_parameters():
 def check_lint():
     if not shutil.which("mandoc"):
         return
-    for page in ("man/btl_gamma.7", "man/fi_gamma.7", "man/gammaping.8"):
+    for page in ("man/btl_gamma.7", "man/fi_gamma.7", "man/gammactl.8", "man/gammad.8",
+                 "man/gammad.conf.5", "man/gammaping.8"):
         said = subprocess.run(["mandoc", "-T", "lint", os.path.join(TOP, page)], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         # Whether other manuals are installed here says nothing of these.
@@ -106,6 +119,7 @@ def main():
     check_settings(page)
     check_counters(page)
     check_options()
+    check_gammad()
     check_parameters()
     check_lint()
     print("%(passed)d passed, %(failed)d failed" % results)

@@ -222,8 +222,9 @@ static void explain_create(const struct gamma_ep *ep, int error)
 		break;
 	case EPERM:
 		GAMMA_WARN(EP_CTRL,
-			   "%s: no CAP_NET_RAW: run as root, or give the program the capability\n",
-			   name);
+			   "%s: no CAP_NET_RAW%s: run as root, or %s\n", name,
+			   ep->sep ? ", which a scalable endpoint needs" : " and no gammad",
+			   ep->sep ? "give the program the capability" : "start gammad");
 		break;
 	default:
 		GAMMA_WARN(EP_CTRL, "%s: cannot open an endpoint: %s\n", name, strerror(-error));
@@ -234,6 +235,7 @@ static int create_endpoint(struct gamma_ep *ep)
 {
 	const struct gamma_nic *nic = &ep->domain->nic;
 	struct gamma_endpoint_attr attr = {
+		.broker = gamma_settings.broker,
 		.ifindex = nic->ifindex,
 		.mtu = nic->mtu,
 		.port = ep->port,

@@ -133,6 +133,7 @@ struct gamma_settings {
 	char *conf_path;     /* FI_GAMMA_CONF: gamma.conf, or NULL: /etc/gamma.conf */
 	char *fabric_name;   /* FI_GAMMA_FABRIC: "gamma" unless set */
 	char *stats;	     /* FI_GAMMA_STATS: "stderr", a file to append to, or NULL: none */
+	char *broker;	     /* FI_GAMMA_BROKER: path of gammad's socket */
 	uint16_t ethertype;  /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
 	bool automatic;	     /* FI_GAMMA_AUTO: answer queries that name no provider */
 	bool payload_crc;    /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */

@@ -5,6 +5,7 @@
  * to answer, attr.c what is offered.
  */
 #include "gamma.h"
+#include "link/broker.h"
 #include "conf/mac.h"
 #include "conf/resolve.h"
 #include "wire/wire.h"
@@ -47,12 +48,12 @@ static const char *hinted_domain(const struct fi_info *hints)
 
 /* ---- this host ---- */
 
-/* Whether a packet socket can be opened; the reason if not. Closing one takes the kernel
+/* Whether a packet socket can be opened, or gammad be asked for one; the reason if not. Closing one takes the kernel
  * milliseconds, so what has once succeeded is not tried again. */
 static int check_privilege(char *why, size_t why_len)
 {
 	static bool granted; /* atomic */
-	int fd;
+	int fd, refused;
 
 	if (__atomic_load_n(&granted, __ATOMIC_RELAXED))
 		return 0;
@@ -62,13 +63,18 @@ static int check_privilege(char *why, size_t why_len)
 		__atomic_store_n(&granted, true, __ATOMIC_RELAXED);
 		return 0;
 	}
-	if (errno == EPERM || errno == EACCES)
-		snprintf(why, why_len,
-			 "no CAP_NET_RAW, so no raw Ethernet: run as root, or give the program the "
-			 "capability (setcap cap_net_raw+ep PROGRAM)");
-	else
+	if (errno != EPERM && errno != EACCES) {
 		snprintf(why, why_len, "no packet socket: %s; see the process's limits (ulimit)",
 			 strerror(errno));
+		return -FI_ENODATA;
+	}
+	refused = gamma_broker_reach(gamma_settings.broker);
+	if (!refused)
+		return 0;
+	snprintf(why, why_len,
+		 "no CAP_NET_RAW, so no raw Ethernet, and no gammad at %.128s (%s): have gammad "
+		 "started, run as root, or give the program the capability (setcap "
+		 "cap_net_raw+ep PROGRAM)", gamma_settings.broker, strerror(-refused));
 	return -FI_ENODATA;
 }
 

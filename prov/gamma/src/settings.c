@@ -4,6 +4,7 @@
  * Defined and read when libfabric loads the provider; everybody reads gamma_settings.
  */
 #include "gamma.h"
+#include "broker/message.h"
 #include "wire/wire.h"
 
 #include <ctype.h>
@@ -30,6 +31,9 @@ static const struct text_setting texts[] = {
 	{"fabric", offsetof(struct gamma_settings, fabric_name), "gamma",
 	 "Name of the fabric. Hosts on different Ethernet segments need different names "
 	 "(default: gamma)"},
+	{"broker", offsetof(struct gamma_settings, broker), GAMMA_BROKER_PATH,
+	 "Socket of gammad, which opens endpoints for programs that lack CAP_NET_RAW "
+	 "(default: " GAMMA_BROKER_PATH ")"},
 	{"stats", offsetof(struct gamma_settings, stats), NULL,
 	 "Where endpoints write their counters when they close: stderr, or the path of a file to "
 	 "append to (default: nowhere)"},

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* The messages on gammad's socket: checked, filled in, explained. No socket is touched here. */
+#include "broker/message.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static const struct request {
+	uint16_t type;
+	bool for_root;
+	size_t length; /* bytes */
+} requests[] = {
+	{GAMMA_BROKER_OPEN, false, sizeof(struct gamma_broker_open)},
+	{GAMMA_BROKER_STATUS, false, sizeof(struct gamma_broker_header)},
+	{GAMMA_BROKER_LIST, true, sizeof(struct gamma_broker_header)},
+	{GAMMA_BROKER_REVOKE, true, sizeof(struct gamma_broker_revoke)},
+	{GAMMA_BROKER_RELOAD, true, sizeof(struct gamma_broker_header)},
+};
+
+static const struct reason {
+	int error; /* errno */
+	const char *text;
+} reasons[GAMMA_BROKER_REASONS] = {
+	[GAMMA_BROKER_OK] = {0, "done"},
+	[GAMMA_BROKER_MALFORMED] = {EPROTO, "gammad did not understand the request"},
+	[GAMMA_BROKER_OTHER_VERSION] = {EPROTONOSUPPORT,
+					"gammad speaks another version: install the same release"},
+	[GAMMA_BROKER_NOT_ROOT] = {EPERM, "only root may ask gammad for that"},
+	[GAMMA_BROKER_NO_GROUP] = {EACCES, "this user is in none of the groups that gammad.conf "
+					   "allows: ask the administrator"},
+	[GAMMA_BROKER_NO_NIC] = {ENODEV, "gammad does not serve that NIC: add it to gammad.conf"},
+	[GAMMA_BROKER_ETHERTYPE] = {EPROTOTYPE, "gammad.conf names another EtherType: set "
+						"FI_GAMMA_ETHERTYPE to it"},
+	[GAMMA_BROKER_LIMIT] = {EDQUOT, "this user has as many endpoints as gammad.conf allows: "
+					"close some, or have `limit` raised"},
+	[GAMMA_BROKER_NO_SLOT] = {EBUSY, "all slots of that NIC are in use: close some endpoints, or "
+					 "have the slots in gammad.conf raised"},
+	[GAMMA_BROKER_PORT_TAKEN] = {EADDRINUSE, "that port is in use: choose another or none"},
+	[GAMMA_BROKER_TWICE] = {EALREADY, "a connection to gammad carries one endpoint"},
+	[GAMMA_BROKER_NO_HANDLE] = {ENOSPC, "gammad has used up its handles: restart the host"},
+	[GAMMA_BROKER_SYSTEM] = {EIO, "gammad failed: its log says why"},
+	[GAMMA_BROKER_BAD_CONF] = {EINVAL, "gammad.conf has a mistake, the old one stays in force: "
+					   "gammad's log says where"},
+};
+
+static const struct request *find(uint16_t type)
+{
+	for (size_t i = 0; i < gamma_array_size(requests); i++) {
+		if (requests[i].type == type)
+			return &requests[i];
+	}
+	return NULL;
+}
+
+enum gamma_broker_reason gamma_broker_parse(const void *bytes, size_t len,
+					    union gamma_broker_request *request)
+{
+	const struct request *known;
+
+	memset(request, 0, sizeof(*request));
+	if (len < sizeof(request->header))
+		return GAMMA_BROKER_MALFORMED;
+	memcpy(&request->header, bytes, sizeof(request->header));
+	if (request->header.magic != GAMMA_BROKER_MAGIC)
+		return GAMMA_BROKER_MALFORMED;
+	if (request->header.version != GAMMA_BROKER_VERSION)
+		return GAMMA_BROKER_OTHER_VERSION;
+	known = find(request->header.type);
+	if (!known || len != known->length || request->header.length != len ||
+	    request->header.reason)
+		return GAMMA_BROKER_MALFORMED;
+	memcpy(request, bytes, len);
+	if (known->type == GAMMA_BROKER_OPEN &&
+	    (request->open.epoch == GAMMA_EPOCH_ANY || request->open.reserved))
+		return GAMMA_BROKER_MALFORMED;
+	if (known->type == GAMMA_BROKER_REVOKE && request->revoke.reserved)
+		return GAMMA_BROKER_MALFORMED;
+	return GAMMA_BROKER_OK;
+}
+
+bool gamma_broker_for_root(uint16_t type)
+{
+	const struct request *known = find(type);
+
+	return !known || known->for_root;
+}
+
+void gamma_broker_head(struct gamma_broker_header *header, enum gamma_broker_type type,
+		       size_t length, enum gamma_broker_reason reason)
+{
+	*header = (struct gamma_broker_header){
+		.magic = GAMMA_BROKER_MAGIC,
+		.version = GAMMA_BROKER_VERSION,
+		.type = (uint16_t) type,
+		.length = (uint32_t) length,
+		.reason = reason,
+	};
+}
+
+bool gamma_broker_is(const void *bytes, size_t len, enum gamma_broker_type type, size_t length)
+{
+	struct gamma_broker_header header;
+
+	if (len != length || len < sizeof(header))
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	return header.magic == GAMMA_BROKER_MAGIC && header.version == GAMMA_BROKER_VERSION &&
+	       header.type == type && header.length == length;
+}
+
+const char *gamma_broker_text(uint32_t reason)
+{
+	return reason < GAMMA_BROKER_REASONS ? reasons[reason].text
+					     : "gammad refused, for a reason that is not known here";
+}
+
+int gamma_broker_error(uint32_t reason)
+{
+	return reason < GAMMA_BROKER_REASONS ? -reasons[reason].error : -EPROTO;
+}

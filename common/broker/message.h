@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is said on gammad's socket: one structure a message, in the host's own byte order, each
+ * behind the same header. The provider (link/broker.c) and gammactl ask, gammad answers; all that
+ * gammad reads passes gamma_broker_parse. doc/protocol.md, section 10, specifies it.
+ */
+#ifndef GAMMA_BROKER_MESSAGE_H
+#define GAMMA_BROKER_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/address.h"
+
+#define GAMMA_BROKER_PATH "/run/gammad/socket"
+#define GAMMA_BROKER_MAGIC 0x676d6264u
+
+enum {
+	GAMMA_BROKER_VERSION = 1,
+	GAMMA_BROKER_MAX = 128, /* bytes: no message is longer */
+	GAMMA_BROKER_FDS = 2,	/* with OPENED: the packet socket, then the port's AF_UNIX socket */
+};
+
+enum gamma_broker_type {
+	GAMMA_BROKER_OPEN = 1,	 /* an endpoint, please */
+	GAMMA_BROKER_OPENED = 2, /* here it is, or why not */
+	GAMMA_BROKER_STATUS = 3,
+	GAMMA_BROKER_STATE = 4, /* answers STATUS */
+	GAMMA_BROKER_LIST = 5,
+	GAMMA_BROKER_ENTRY = 6,	 /* answers LIST: one for each endpoint, then DONE */
+	GAMMA_BROKER_REVOKE = 7, /* all endpoints of a user */
+	GAMMA_BROKER_RELOAD = 8, /* read the configuration again */
+	GAMMA_BROKER_DONE = 9,	 /* answers REVOKE, RELOAD, and what could not be read */
+};
+
+/* Why something was refused. */
+enum gamma_broker_reason {
+	GAMMA_BROKER_OK = 0,
+	GAMMA_BROKER_MALFORMED = 1,
+	GAMMA_BROKER_OTHER_VERSION = 2,
+	GAMMA_BROKER_NOT_ROOT = 3,
+	GAMMA_BROKER_NO_GROUP = 4,
+	GAMMA_BROKER_NO_NIC = 5,
+	GAMMA_BROKER_ETHERTYPE = 6,
+	GAMMA_BROKER_LIMIT = 7,
+	GAMMA_BROKER_NO_SLOT = 8,
+	GAMMA_BROKER_PORT_TAKEN = 9,
+	GAMMA_BROKER_TWICE = 10,
+	GAMMA_BROKER_NO_HANDLE = 11,
+	GAMMA_BROKER_SYSTEM = 12,
+	GAMMA_BROKER_BAD_CONF = 13,
+	GAMMA_BROKER_REASONS
+};
+
+struct gamma_broker_header {
+	uint32_t magic;	  /* GAMMA_BROKER_MAGIC */
+	uint16_t version; /* GAMMA_BROKER_VERSION */
+	uint16_t type;	  /* enum gamma_broker_type */
+	uint32_t length;  /* bytes of the message, this header included */
+	uint32_t reason;  /* in answers: enum gamma_broker_reason; in requests 0 */
+};
+
+struct gamma_broker_open {
+	struct gamma_broker_header header;
+	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
+	uint16_t port;		    /* host order; 0: a random free one */
+	uint32_t epoch;		    /* host order, not 0 */
+	uint16_t ethertype;	    /* that the endpoint will use */
+	uint16_t reserved;	    /* 0 */
+};
+
+struct gamma_broker_opened {
+	struct gamma_broker_header header;
+	uint8_t mac[GAMMA_MAC_LEN]; /* the endpoint's own */
+	uint16_t port;		    /* host order */
+	uint32_t tenant;	    /* user id */
+	uint32_t ifindex;	    /* of its slot, in gammad's network namespace */
+	uint32_t mtu;		    /* bytes */
+	uint32_t block_bytes;	    /* the receive ring: bytes of a block, ... */
+	uint32_t blocks;	    /* ... how many, ... */
+	uint32_t slot_bytes;	    /* ... and bytes of a frame's slot */
+	uint64_t host;		    /* host identity of all that gammad's endpoints are */
+};
+
+struct gamma_broker_state {
+	struct gamma_broker_header header;
+	uint32_t pid;	    /* of gammad */
+	uint32_t nics;	    /* configured */
+	uint32_t slots;	    /* of all NICs */
+	uint32_t endpoints; /* open now */
+	uint64_t opened;    /* since the host booted */
+	uint64_t dropped;   /* frames that the kernel did not let out, ditto */
+};
+
+struct gamma_broker_entry {
+	struct gamma_broker_header header;
+	uint8_t mac[GAMMA_MAC_LEN]; /* the endpoint's own */
+	uint16_t port;		    /* host order */
+	uint32_t tenant;	    /* user id */
+	uint32_t pid;		    /* of the process that asked for it, as gammad sees it; 0: unknown */
+	uint32_t handle;
+	uint32_t revoked;	    /* 1: it may not send any more */
+	char nic[16];		    /* name, with a final 0 */
+};
+
+struct gamma_broker_revoke {
+	struct gamma_broker_header header;
+	uint32_t uid;
+	uint32_t reserved; /* 0 */
+};
+
+struct gamma_broker_done {
+	struct gamma_broker_header header;
+	uint32_t count; /* endpoints revoked, or entries told */
+	uint32_t reserved;
+};
+
+/* Whatever may be asked. */
+union gamma_broker_request {
+	struct gamma_broker_header header;
+	struct gamma_broker_open open;
+	struct gamma_broker_revoke revoke;
+};
+
+/* Checks what somebody has sent and copies it: OK, MALFORMED or OTHER_VERSION. */
+enum gamma_broker_reason gamma_broker_parse(const void *bytes, size_t len,
+					    union gamma_broker_request *request);
+/* Whether only root may ask that. */
+bool gamma_broker_for_root(uint16_t type);
+/* Fills a header in: type and bytes of the message. */
+void gamma_broker_head(struct gamma_broker_header *header, enum gamma_broker_type type,
+		       size_t length, enum gamma_broker_reason reason);
+/* Whether an answer is one of that type and length. */
+bool gamma_broker_is(const void *bytes, size_t len, enum gamma_broker_type type, size_t length);
+/* Cause and cure, for people; what a program returns for it (a negative errno). */
+const char *gamma_broker_text(uint32_t reason);
+int gamma_broker_error(uint32_t reason);
+
+#endif /* GAMMA_BROKER_MESSAGE_H */

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* An endpoint's packet socket on its way to be one: filter, ring, send buffer. */
+#include "link/packet_socket.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#ifndef SO_LOCK_FILTER
+#define SO_LOCK_FILTER 44
+#endif
+
+enum {
+	SEND_BUFFER = 8 << 20, /* bytes of the socket's send buffer */
+	BLOCK = 64 << 10,      /* bytes of a ring block, if a slot fits */
+};
+
+/* Offsets in the frame of what the filter looks at. */
+enum {
+	AT_ETHERTYPE = 12,
+	AT_PORT = GAMMA_ETH_LEN + offsetof(struct gamma_header, dst_port),
+	AT_TENANT = GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant),
+	AT_KIND = GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind),
+};
+
+/* For good: nobody can take it off again. */
+static int set_filter(int fd, struct sock_filter *code, size_t count)
+{
+	struct sock_fprog program = {.len = (uint16_t) count, .filter = code};
+	int one = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)))
+		return -errno;
+	return 0;
+}
+
+/* Passes frames to this host, untagged, of the ethertype, long enough, for the port and from the
+ * tenant. LOOKUP may come from any tenant (the answer tells it why not) and for any port. */
+static int attach_filter(int fd, const struct gamma_packet_attr *attr)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 15),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 13),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 11),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_KIND),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x0f),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 3),
+		/* LOOKUP */
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_PORT_ANY, 4, 5),
+		/* everything else */
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_TENANT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
+		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
+	};
+
+	return set_filter(fd, code, gamma_array_size(code));
+}
+
+/* The frames of one group, in from the wire or out to it, for the port and from the tenant. */
+static int attach_group_filter(int fd, const struct gamma_packet_attr *attr)
+{
+	const uint8_t *mac = attr->group;
+	uint32_t first = (uint32_t) mac[0] << 24 | mac[1] << 16 | mac[2] << 8 | mac[3];
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 11),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 0, 9),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) (mac[4] << 8 | mac[5]), 0, 7),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_TENANT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
+		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
+	};
+
+	return set_filter(fd, code, gamma_array_size(code));
+}
+
+int gamma_packet_filter(int fd, const struct gamma_packet_attr *attr)
+{
+	return attr->group ? attach_group_filter(fd, attr) : attach_filter(fd, attr);
+}
+
+/* The kernel puts a frame's network header TPACKET_ALIGN(header + 16) into the slot. */
+static uint32_t slot_bytes(uint32_t mtu)
+{
+	return (uint32_t) TPACKET_ALIGN(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + mtu);
+}
+
+void gamma_packet_plan(uint32_t mtu, size_t ring_bytes, struct tpacket_req *req)
+{
+	uint32_t page = (uint32_t) sysconf(_SC_PAGESIZE);
+	uint32_t slot = slot_bytes(mtu);
+	uint32_t block = slot > BLOCK ? (slot + page - 1) / page * page : BLOCK;
+	uint32_t per_block = block / slot;
+	uint32_t needed = (GAMMA_RING_SLOTS_MIN + per_block - 1) / per_block;
+	uint32_t blocks = (uint32_t) gamma_max(gamma_max(1, ring_bytes / block), needed);
+
+	*req = (struct tpacket_req){
+		.tp_block_size = block,
+		.tp_block_nr = blocks,
+		.tp_frame_size = slot,
+		.tp_frame_nr = blocks * per_block,
+	};
+}
+
+int gamma_packet_ring(int fd, struct tpacket_req *req)
+{
+	int version = TPACKET_V2;
+
+	if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
+	    setsockopt(fd, SOL_PACKET, PACKET_RX_RING, req, sizeof(*req)))
+		return -errno;
+	return 0;
+}
+
+void gamma_packet_send_buffer(int fd)
+{
+	int bytes = SEND_BUFFER;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}

@@ -1,0 +1,262 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# gammad: ordinary users, without any capability, have endpoints by it, by name and on one host
+# too. A hostile one sends and reads nothing that is not his, as the wire outside of his host
+# shows. What gammad does when it is killed, restarted, reloaded, asked for too much.
+# What stands in single quotes is jq's or the inner shell's; functions are called through check.
+# shellcheck disable=SC2016,SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+gammad=$abs_top_builddir/gammad/gammad
+gammactl=$abs_top_builddir/gammad/gammactl
+hostile=$abs_top_builddir/fabtests/functional/gamma-hostile
+latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
+need_tool fi_pingpong fi_info jq tcpdump python3 setpriv
+[ -x "$gammad" ] || skip "gammad is not built: it needs clang and libbpf"
+[ -x "$hostile" ] || bail "$hostile is not built (make check builds it)"
+grep -q cgroup2 /proc/mounts || skip "no control groups of version 2"
+
+lab_up 2
+nic1=$(data_mac 1)
+nic2=$(data_mac 2)
+shared=/run/gamma-lab/$lab_name/shared
+mkdir "$shared/lib"
+for entry in "${gamma_env[@]}"; do
+	[[ $entry != FI_PROVIDER_PATH=* ]] || cp -L "${entry#*=}/libgamma-fi.so" "$shared/lib"
+done
+cp "$hostile" "$latency" "$shared/lib"
+chmod -R a+rX "$shared/lib"
+gamma_env+=("FI_PROVIDER_PATH=$shared/lib" "FI_GAMMA_STATS=$shared/stats" FI_GAMMA_PEER_TIMEOUT=60)
+hostile=$shared/lib/gamma-hostile
+latency=$shared/lib/gamma-latency
+
+as() { # USER COMMAND...: words that run it without any capability
+	local user=$1
+	shift
+	words=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups
+		--inh-caps=-all "$@")
+}
+
+user_on() { # USER HOST COMMAND...
+	local host=$2
+	as "$1" "${@:3}"
+	on "$host" "${words[@]}"
+}
+
+start_as() { # USER NAME HOST SECONDS COMMAND...
+	local user=$1 name=$2 host=$3 seconds=$4
+	as "$user" "${@:5}"
+	start "$name" "$host" "$seconds" "${words[@]}"
+}
+
+user_pair() { # NAME PROGRAM...: as `both`, by labuser
+	local name=$1
+	as labuser "${@:2}"
+	rm -f "$shared/stats"
+	if pair -p 47592 30 "${words[@]}" -- "${words[@]}" "$(mgt 1)"; then
+		ok "$name"
+	else
+		not_ok "$name" "$work/server.out" "$work/client.out"
+	fi
+	cp "$shared/stats" "$work/stats" 2>/dev/null || : >"$work/stats"
+}
+
+conf() { # HOST LINE...
+	printf '%s\n' "${@:2}" >"$shared/gammad$1.conf"
+}
+
+start_gammad() { # HOST
+	start "gammad$1" "$1" 900 "$gammad" -c "$shared/gammad$1.conf"
+	wait_for_line "gammad$1" "ready at" 20 ||
+		{ not_ok "gammad starts on host $1" "$work/gammad$1.out" && finish; }
+}
+
+# ---- configuration ----
+
+conf 1 '# a comment' 'nic gam0 slots 8' 'ring lots'
+check_fails "a mistake in the configuration: file and line" 'gammad1.conf:3: write `ring BYTES`' \
+	on node01 "$gammad" -t -c "$shared/gammad1.conf"
+conf 1 'nic none0 slots 8'
+check_fails "a NIC that is not there" "none0 is no interface" \
+	on node01 "$gammad" -c "$shared/gammad1.conf"
+check_fails "without gammad users are told so" "no gammad at /run/gammad/socket" \
+	user_on labuser node01 fi_info -p gamma
+conf 1 'nic gam0 slots 8' 'limit 3' "limit 5 uid $(id -u nobody)"
+conf 2 'nic gam0 slots 8'
+check "the configuration is right" on node01 "$gammad" -t -c "$shared/gammad1.conf"
+start_gammad 1
+start_gammad 2
+check "a user may ask for its state" user_on labuser node01 "$gammactl" status
+check_fails "but not for the list" "only root" user_on labuser node01 "$gammactl" list
+check_fails "nor revoke" "only root" user_on labuser node01 "$gammactl" revoke 1
+
+# ---- ordinary users ----
+
+user_pair "reliable, all sizes" fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted_clean "reliable, all sizes"
+counted "the endpoints had addresses of their own" 'all(.endpoint | startswith("02:47:41") | not)'
+user_pair "datagrams" fi_pingpong -p gamma -c -S 1000 -I 50
+client_host=node01
+user_pair "one host" fi_pingpong -p gamma -e rdm -c -S all -I 3
+client_host=node02
+
+# By the name that gamma.conf lists, which is LOOKUP. The server says nothing before it is asked:
+# its endpoint in the list is the sign.
+named() { # TEXT HOST
+	local text=$1 host=$2
+	start_as labuser server node01 60 "$latency" -p gamma -s -P 4711
+	until_true 10 listed node01 4711 || not_ok "$text: the server's endpoint" "$work/server.out"
+	start_as labuser client "$host" 60 "$latency" -p gamma -P 4711 -n 20 -w 5 node01
+	if wait_end client && wait_end server; then
+		ok "$text"
+	else
+		not_ok "$text" "$work/server.out" "$work/client.out"
+		stop server
+	fi
+}
+
+listed() { # HOST PATTERN
+	on "$1" "$gammactl" list 2>/dev/null | grep -Eq -- "$2"
+}
+
+empty() { # HOST
+	! on "$1" "$gammactl" list | grep -Eq '^gam0'
+}
+
+named "by name, across" node02
+named "by name, one host" node01
+start_as nobody server node01 60 "$latency" -p gamma -s -P 4712
+until_true 10 listed node01 4712 || not_ok "nobody's endpoint" "$work/server.out"
+check_fails "another user's endpoint: told so at once" "another user|Permission denied" \
+	user_on labuser node02 timeout 100 env FI_LOG_LEVEL=warn "$latency" -p gamma -P 4712 \
+	-n 20 -w 5 node01
+stop server
+check "closed endpoints are not listed" until_true 10 empty node01
+
+# ---- a hostile user ----
+
+lab capture 1 "$work/wire.pcap" >"$work/capture.out" 2>&1 &
+capture=$!
+until_true 10 grep -qs "listening on" "$work/capture.out" || not_ok "capture" "$work/capture.out"
+
+if user_on labuser node01 "$hostile" attack "$nic1" "$nic2" >"$work/attack.out" 2>&1; then
+	ok "hostile: $(grep -c '^ok' "$work/attack.out") attempts refused"
+else
+	not_ok "hostile: attempts" "$work/attack.out"
+fi
+
+start_as labuser reader node01 60 "$hostile" read "$nic1"
+wait_for_line reader '^[0-9a-f:]+ [0-9]+ [0-9]+$' 10 || not_ok "hostile reader" "$work/reader.out"
+read -r mac port uid <"$work/reader.out"
+check "secrets are sent" on node02 "$hostile" send gam0 "$mac" "$port" "$uid"
+wait_end reader || true
+check "hostile: no foreign frame read, his own is" grep -qx "0 secrets read" "$work/reader.out"
+
+mkfifo "$work/tell"
+hold() { # an endpoint, until let_go
+	as labuser "$hostile" hold "$nic1" "$nic2"
+	lab exec node01 env "${gamma_env[@]}" "${words[@]}" <"$work/tell" >"$work/hold.out" 2>&1 &
+	holder=$!
+	exec 7>"$work/tell"
+	until_true 10 grep -qx held "$work/hold.out" || not_ok "hostile holder" "$work/hold.out"
+}
+
+let_go() {
+	echo >&7
+	exec 7>&-
+	wait "$holder" || not_ok "hostile holder" "$work/hold.out"
+}
+
+hold
+check "revoke" on node01 "$gammactl" revoke "$(id -u labuser)"
+check "the list says so" listed node01 'revoked$'
+let_go
+check "a revoked endpoint has tried to send" grep -qx sent "$work/hold.out"
+kill -TERM "$capture"
+wait "$capture" || true
+
+# All that has left the host.
+python3 - "$work/wire.pcap" >"$work/wire.out" <<-'END'
+	import sys
+	data = open(sys.argv[1], "rb").read()
+	at, counts, forged = 24, {"HOSTILE": 0, "HONEST": 0}, set()
+	while at + 16 <= len(data):
+	    length = int.from_bytes(data[at + 8:at + 12], sys.byteorder)
+	    frame = data[at + 16:at + 16 + length]
+	    for mark in counts:
+	        counts[mark] += mark.encode() in frame
+	    if b"HOSTILE" in frame:
+	        forged.add(frame[frame.index(b"HOSTILE"):][:24])
+	    at += 16 + length
+	print("forged", counts["HOSTILE"], "honest", counts["HONEST"], forged or "")
+END
+check "no forged frame on the wire" grep -q "^forged 0 " "$work/wire.out"
+check "honest ones are" grep -Eq "honest [1-9][0-9]+" "$work/wire.out"
+
+check "nonsense is survived" user_on labuser node01 "$hostile" noise /run/gammad/socket
+check "and gammad still answers" user_on labuser node01 "$gammactl" status
+
+# ---- limits ----
+
+until_true 10 empty node01 || not_ok "endpoints are left"
+check "a user's limit" bash -c '"$@" 2>&1 | grep -q "^3 endpoints"' - \
+	"$lab_tool" -n "$lab_name" run labuser node01 "$hostile" exhaust "$nic1"
+check "another user's own" bash -c '"$@" 2>&1 | grep -q "^5 endpoints"' - \
+	"$lab_tool" -n "$lab_name" run nobody node01 "$hostile" exhaust "$nic1"
+until_true 10 empty node01 || not_ok "endpoints are left"
+conf 1 'nic gam0 slots 8' 'limit 100' 'group root'
+check "reload" on node01 "$gammactl" reload
+check_fails "only members of a group" "none of the groups" \
+	user_on labuser node01 "$hostile" exhaust "$nic1"
+conf 1 'nic gam0 slots 8' 'limit many'
+check_fails "a mistake is told, the old configuration stays" "old one stays" \
+	on node01 "$gammactl" reload
+conf 1 'nic gam0 slots 8' 'limit 100'
+check "reload again" on node01 "$gammactl" reload
+check "all slots" bash -c '"$@" 2>&1 | grep -q "^8 endpoints"' - \
+	"$lab_tool" -n "$lab_name" run labuser node01 "$hostile" exhaust "$nic1"
+
+# ---- gammad ends and comes back ----
+
+as labuser fi_pingpong -p gamma -e rdm -c -S 1024 -I 200000
+rm -f "$shared/stats"
+start server node01 120 "${words[@]}"
+wait_for_port node01 47592 5
+start client node02 120 "${words[@]}" "$(mgt 1)"
+until_true 10 listed node01 "$(id -u labuser)" || not_ok "its endpoint" "$work/server.out"
+handle=$(on node01 "$gammactl" list | grep '^gam0')
+signal gammad1 KILL
+wait_end gammad1 || true
+check_fails "gammad is gone" "is gammad running" on node01 "$gammactl" status
+check "the jobs run on" signal client 0
+start_gammad 1
+check "it knows the endpoint again" grep -qxF -- "$handle" <(on node01 "$gammactl" list)
+if wait_end client && wait_end server; then
+	ok "kill -9 of gammad does not disturb a ping-pong"
+else
+	not_ok "kill -9 of gammad does not disturb a ping-pong" "$work/server.out" "$work/client.out"
+fi
+cp "$shared/stats" "$work/stats"
+counted_clean "while gammad was away"
+check "gone after its end" until_true 10 empty node01
+
+conf 1 'nic gam0 slots 12'
+hold
+signal gammad1 TERM
+wait_end gammad1 || not_ok "gammad ends" "$work/gammad1.out"
+let_go
+check "without gammad, and without its control group, sockets stay frozen" \
+	grep -qx "ok: frozen" "$work/hold.out"
+start_gammad 1
+check "a restart takes up new slots" bash -c '"$@" | grep -q "of 12 slots"' - \
+	"$lab_tool" -n "$lab_name" exec node01 "$gammactl" status
+signal gammad1 TERM
+signal gammad2 TERM
+wait_end gammad1 || not_ok "gammad ends" "$work/gammad1.out"
+wait_end gammad2 || not_ok "gammad ends" "$work/gammad2.out"
+check "all is taken away" on node01 "$gammad" -r
+check "nothing is left" on node01 test ! -e /run/gammad
+on node02 "$gammad" -r
+finish

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gammad/conf.c: gammad.conf. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "gammad/conf.h"
+
+static struct gammad_conf conf;
+static char error[256];
+
+static int parse(const char *text)
+{
+	error[0] = 0;
+	return gammad_conf_parse("f", text, strlen(text), &conf, error, sizeof(error));
+}
+
+static void parse__defaults(void **state)
+{
+	(void) state;
+	assert_int_equal(parse("nic eth1 slots 64\n"), 0);
+	assert_int_equal(conf.nic_count, 1);
+	assert_string_equal(conf.nics[0].name, "eth1");
+	assert_int_equal(conf.nics[0].slots, 64);
+	assert_int_equal(conf.ring_bytes, 4 << 20);
+	assert_int_equal(conf.ethertype, 0x88B5);
+	assert_int_equal(gammad_conf_limit(&conf, 1000), 64);
+	assert_true(gammad_conf_allows(&conf, 12345));
+}
+
+static void parse__everything(void **state)
+{
+	(void) state;
+	assert_int_equal(parse("# head\n\n\tnic a slots 1 # one\r\nnic b slots 1024\nring 65536\n"
+			       "limit 3\nlimit 5 uid 1000\ngroup root\ngroup 44\n"
+			       "ethertype 0x88b6"), 0);
+	assert_int_equal(conf.nic_count, 2);
+	assert_int_equal(conf.ring_bytes, 65536);
+	assert_int_equal(conf.ethertype, 0x88b6);
+	assert_int_equal(gammad_conf_limit(&conf, 7), 3);
+	assert_int_equal(gammad_conf_limit(&conf, 1000), 5);
+	assert_true(gammad_conf_allows(&conf, 0) && gammad_conf_allows(&conf, 44));
+	assert_false(gammad_conf_allows(&conf, 45));
+}
+
+static void parse__mistakes(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{"", "f:0: no NIC"},
+		{"ring 65536\n", "f:1: no NIC"},
+		{"nic eth1\n", "f:1: a NIC needs its slots"},
+		{"nic eth1 slot 3\n", "f:1: a NIC needs its slots"},
+		{"nic eth1 slots 0\n", "f:1: '0' slots"},
+		{"nic eth1 slots 1025\n", "f:1: '1025' slots"},
+		{"nic eth1 slots 3 4\n", "f:1: a NIC needs its slots"},
+		{"nic abcdefghijklmnop slots 3\n", "f:1: 'abcdefghijklmnop...' is longer"},
+		{"nic a slots 1\nnic a slots 2\n", "f:2: NIC a was named before"},
+		{"nic a slots 1\nring 1\n", "f:2: write `ring BYTES`"},
+		{"nic a slots 1\nring 65536\nring 65536\n", "f:3: a second `ring`"},
+		{"nic a slots 1\nring -5\n", "f:2: write `ring"},
+		{"nic a slots 1\nlimit 3 user 4\n", "f:2: write `limit"},
+		{"nic a slots 1\nlimit 3 uid bob\n", "f:2: 'bob' is no user id"},
+		{"nic a slots 1\nlimit 3 uid 4\nlimit 4 uid 4\n", "f:3: user 4 has a limit"},
+		{"nic a slots 1\ngroup\n", "f:2: write `group"},
+		{"nic a slots 1\ngroup no-such-group-here\n", "f:2: no group"},
+		{"nic a slots 1\nethertype 0x5ff\n", "f:2: write `ethertype"},
+		{"nic a slots 1\nethertype 0x\n", "f:2: write `ethertype"},
+		{"nic a slots 1\nfoo\n", "f:2: unknown keyword 'foo'"},
+	};
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(parse(rows[i].text), -EINVAL);
+		assert_memory_equal(error, rows[i].said, strlen(rows[i].said));
+	}
+}
+
+static void parse__nul_byte(void **state)
+{
+	static const char text[] = "nic a slots 1\n\0\n";
+
+	(void) state;
+	assert_int_equal(gammad_conf_parse("f", text, sizeof(text) - 1, &conf, error,
+					   sizeof(error)), -EINVAL);
+}
+
+static void load__no_file(void **state)
+{
+	(void) state;
+	assert_int_equal(gammad_conf_load("/none/gammad.conf", &conf, error, sizeof(error)), -ENOENT);
+	assert_non_null(strstr(error, "/none/gammad.conf: cannot be read"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parse__defaults),
+		cmocka_unit_test(parse__everything),
+		cmocka_unit_test(parse__mistakes),
+		cmocka_unit_test(parse__nul_byte),
+		cmocka_unit_test(load__no_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Who is connected to gammad's socket: one request read at a time, answered at once or not at all.
+ * gammad waits for nobody: who does not read his answers is disconnected.
+ */
+#include "gammad/gammad.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 1024, GROUPS_MAX = 1024 };
+
+int gammad_clients_listen(struct gammad *gammad)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = GAMMA_BROKER_PATH};
+
+	unlink(GAMMA_BROKER_PATH);
+	gammad->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	gammad->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (gammad->listen_fd < 0 ||
+	    bind(gammad->listen_fd, (struct sockaddr *) &name, sizeof(name)) ||
+	    chmod(GAMMA_BROKER_PATH, 0666) || listen(gammad->listen_fd, BACKLOG)) {
+		gamma_warn(GAMMA_BROKER_PATH ": %s; start gammad as root", strerror(errno));
+		return -EIO;
+	}
+	gammad->listen_watch = GAMMAD_WATCH_LISTEN;
+	return gammad_watch(gammad, gammad->listen_fd, &gammad->listen_watch) ? 0 : -EIO;
+}
+
+/* ---- coming and going ---- */
+
+static unsigned connections_of(const struct gammad *gammad, uid_t uid)
+{
+	struct gamma_list *pos;
+	unsigned count = 0;
+
+	gamma_list_for_each(pos, &gammad->clients)
+		count += gamma_list_entry(pos, struct gammad_client, entry)->uid == uid;
+	return count;
+}
+
+/* Groups as the kernel has them, at the moment of the connection. */
+static bool in_group(const struct gammad *gammad, int fd, gid_t gid)
+{
+	gid_t groups[GROUPS_MAX];
+	socklen_t len = sizeof(groups);
+
+	if (gammad_conf_allows(&gammad->conf, gid))
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		return false;
+	for (size_t i = 0; i < len / sizeof(*groups); i++) {
+		if (gammad_conf_allows(&gammad->conf, groups[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool welcome(const struct gammad *gammad, const struct ucred *peer)
+{
+	unsigned most = gammad_conf_limit(&gammad->conf, peer->uid) + GAMMAD_CLIENTS_EXTRA;
+
+	return !peer->uid || connections_of(gammad, peer->uid) < most;
+}
+
+static void take(struct gammad *gammad, int fd)
+{
+	struct gammad_client *client = calloc(1, sizeof(*client));
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (!client || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+	    !welcome(gammad, &peer)) {
+		close(fd);
+		free(client);
+		return;
+	}
+	*client = (struct gammad_client){
+		.watch = GAMMAD_WATCH_CLIENT,
+		.fd = fd,
+		.uid = peer.uid,
+		.pid = peer.pid,
+		.allowed = !peer.uid || in_group(gammad, fd, peer.gid),
+	};
+	gamma_list_append(&gammad->clients, &client->entry);
+	gammad_watch(gammad, fd, &client->watch);
+}
+
+/* Without a descriptor left the connection would stay in the queue and wake gammad for ever: one
+ * is kept in reserve to turn it away. */
+static void turn_away(struct gammad *gammad)
+{
+	int fd;
+
+	close(gammad->spare_fd);
+	fd = accept4(gammad->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	gammad->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	gamma_warn("a client was turned away: no descriptor left; raise LimitNOFILE");
+}
+
+void gammad_clients_accept(struct gammad *gammad)
+{
+	int fd = accept4(gammad->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		take(gammad, fd);
+	else if (errno == EMFILE || errno == ENFILE)
+		turn_away(gammad);
+}
+
+/* Its endpoint may live on: in a child of the process, for instance. */
+static void part(struct gammad *gammad, struct gammad_client *client)
+{
+	bool look = client->open;
+
+	if (client->open)
+		client->open->client = NULL;
+	gamma_list_remove(&client->entry);
+	close(client->fd);
+	free(client);
+	if (look)
+		gammad_sweep(gammad);
+}
+
+/* ---- answers ---- */
+
+static bool reply(struct gammad_client *client, const void *message, size_t len)
+{
+	return send(client->fd, message, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t) len;
+}
+
+static bool done(struct gammad_client *client, enum gamma_broker_reason reason, uint32_t count)
+{
+	struct gamma_broker_done answer = {.count = count};
+
+	gamma_broker_head(&answer.header, GAMMA_BROKER_DONE, sizeof(answer), reason);
+	return reply(client, &answer, sizeof(answer));
+}
+
+static bool hand_over(struct gammad_client *client, const struct gamma_broker_opened *opened,
+		      const int fds[GAMMA_BROKER_FDS])
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(GAMMA_BROKER_FDS * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = (void *) opened, .iov_len = sizeof(*opened)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(GAMMA_BROKER_FDS * sizeof(int));
+	memcpy(CMSG_DATA(head), fds, GAMMA_BROKER_FDS * sizeof(int));
+	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*opened);
+}
+
+static bool answer_open(struct gammad *gammad, struct gammad_client *client,
+			const struct gamma_broker_open *ask)
+{
+	struct gamma_broker_opened opened = {0};
+	int fds[GAMMA_BROKER_FDS];
+	enum gamma_broker_reason reason = gammad_open(gammad, client, ask, &opened, fds);
+	bool sent;
+
+	gamma_broker_head(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened), reason);
+	if (reason)
+		return reply(client, &opened, sizeof(opened));
+	sent = hand_over(client, &opened, fds);
+	for (int i = 0; i < GAMMA_BROKER_FDS; i++)
+		close(fds[i]);
+	return sent;
+}
+
+static bool answer_status(struct gammad *gammad, struct gammad_client *client)
+{
+	struct gamma_broker_state state = {
+		.pid = (uint32_t) getpid(),
+		.nics = gammad->nic_count,
+		.dropped = gammad_kernel_dropped(gammad),
+	};
+	struct gammad_counts counts;
+	struct gamma_list *pos;
+
+	if (gammad_kernel_counts(gammad, &counts))
+		state.opened = counts.opened;
+	for (unsigned i = 0; i < gammad->nic_count; i++)
+		state.slots += gammad->nics[i].slot_count;
+	gamma_list_for_each(pos, &gammad->opens)
+		state.endpoints++;
+	gamma_broker_head(&state.header, GAMMA_BROKER_STATE, sizeof(state), GAMMA_BROKER_OK);
+	return reply(client, &state, sizeof(state));
+}
+
+/* ---- the list, which may be longer than the client's queue ---- */
+
+static bool tell(struct gammad_client *client, const struct gammad_open *open)
+{
+	struct gamma_broker_entry entry = {
+		.port = (uint16_t) (open->record.port << 8 | open->record.port >> 8),
+		.tenant = __builtin_bswap32(open->record.tenant),
+		.pid = open->record.pid,
+		.handle = open->handle,
+		.revoked = open->record.revoked,
+	};
+
+	memcpy(entry.mac, open->record.mac, GAMMA_MAC_LEN);
+	if (open->nic)
+		memcpy(entry.nic, open->nic->name, sizeof(entry.nic));
+	gamma_broker_head(&entry.header, GAMMA_BROKER_ENTRY, sizeof(entry), GAMMA_BROKER_OK);
+	return reply(client, &entry, sizeof(entry));
+}
+
+static void wait_for_room(struct gammad *gammad, struct gammad_client *client, bool room)
+{
+	struct epoll_event event = {.events = room ? EPOLLOUT : EPOLLIN,
+				    .data.ptr = &client->watch};
+
+	epoll_ctl(gammad->epoll, EPOLL_CTL_MOD, client->fd, &event);
+}
+
+/* By handle, so that it goes on after a pause although others have come and gone. After a restart
+ * they stand in the map's order, hence the search for the next one. */
+static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
+{
+	for (;;) {
+		const struct gammad_open *next = NULL;
+		struct gamma_list *pos;
+
+		gamma_list_for_each(pos, &gammad->opens) {
+			const struct gammad_open *open =
+				gamma_list_entry(pos, struct gammad_open, entry);
+
+			if (open->handle > client->told && (!next || open->handle < next->handle))
+				next = open;
+		}
+		if (next ? !tell(client, next) : !done(client, GAMMA_BROKER_OK, client->told_count)) {
+			client->listing = errno == EAGAIN;
+			wait_for_room(gammad, client, true);
+			return client->listing;
+		}
+		if (!next)
+			break;
+		client->told = next->handle;
+		client->told_count++;
+	}
+	client->listing = false;
+	wait_for_room(gammad, client, false);
+	return true;
+}
+
+static bool begin_listing(struct gammad *gammad, struct gammad_client *client)
+{
+	gammad_sweep(gammad);
+	client->listing = true;
+	client->told = client->told_count = 0;
+	return go_on_listing(gammad, client);
+}
+
+/* ---- requests ---- */
+
+static bool answer_reload(struct gammad *gammad, struct gammad_client *client)
+{
+	return done(client, gammad_reload(gammad) ? GAMMA_BROKER_BAD_CONF : GAMMA_BROKER_OK, 0);
+}
+
+/* False: the connection is to end. */
+static bool answer(struct gammad *gammad, struct gammad_client *client, const void *bytes,
+		   size_t len)
+{
+	union gamma_broker_request request;
+	enum gamma_broker_reason reason = gamma_broker_parse(bytes, len, &request);
+
+	if (!reason && client->uid && gamma_broker_for_root(request.header.type))
+		reason = GAMMA_BROKER_NOT_ROOT;
+	if (reason)
+		return done(client, reason, 0) && reason != GAMMA_BROKER_MALFORMED;
+	switch (request.header.type) {
+	case GAMMA_BROKER_OPEN:
+		return answer_open(gammad, client, &request.open);
+	case GAMMA_BROKER_STATUS:
+		return answer_status(gammad, client);
+	case GAMMA_BROKER_LIST:
+		return begin_listing(gammad, client);
+	case GAMMA_BROKER_REVOKE:
+		return done(client, GAMMA_BROKER_OK, gammad_revoke(gammad, request.revoke.uid));
+	case GAMMA_BROKER_RELOAD:
+		return answer_reload(gammad, client);
+	}
+	return false;
+}
+
+void gammad_client_heard(struct gammad *gammad, struct gammad_client *client, uint32_t events)
+{
+	char bytes[GAMMA_BROKER_MAX];
+	ssize_t len;
+	bool stays;
+
+	if (client->listing && !(events & (EPOLLHUP | EPOLLERR))) {
+		stays = go_on_listing(gammad, client);
+	} else {
+		/* Descriptors that a client sends are closed by the kernel: there is no room for them. */
+		len = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
+		stays = len > 0 ? answer(gammad, client, bytes, gamma_min((size_t) len, sizeof(bytes)))
+				: len < 0 && (errno == EAGAIN || errno == EINTR);
+	}
+	if (!stays)
+		part(gammad, client);
+}

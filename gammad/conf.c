@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gammad.conf: a keyword and its values a line. */
+#include "gammad/conf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire/wire.h"
+
+#define BLANKS " \t\r\v\f"
+
+enum { WORDS_MAX = 6 };
+
+struct parser {
+	const char *file;
+	unsigned line;
+	struct gammad_conf *conf;
+	bool ring_seen, ethertype_seen, limit_seen;
+	char *error;
+	size_t error_len;
+};
+
+static int __attribute__((format(printf, 2, 3))) complain(struct parser *p, const char *fmt, ...)
+{
+	va_list args;
+	int n = snprintf(p->error, p->error_len, "%s:%u: ", p->file, p->line);
+
+	if (n >= 0 && (size_t) n < p->error_len) {
+		va_start(args, fmt);
+		vsnprintf(p->error + n, p->error_len - (size_t) n, fmt, args);
+		va_end(args);
+	}
+	return -EINVAL;
+}
+
+/* Decimal or 0x..., nothing else, from min to max. */
+static bool number(const char *word, uint64_t min, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	if (*word < '0' || *word > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(word, &end, word[1] == 'x' ? 16 : 10);
+	return !errno && !*end && *value >= min && *value <= max;
+}
+
+static int once(struct parser *p, const char *keyword, bool *seen)
+{
+	if (*seen)
+		return complain(p, "a second `%s`; keep one", keyword);
+	*seen = true;
+	return 0;
+}
+
+/* ---- one keyword each; words[0] is the keyword ---- */
+
+static int take_nic(struct parser *p, char **words, unsigned count)
+{
+	struct gammad_conf *conf = p->conf;
+	uint64_t slots;
+
+	if (count != 4 || strcmp(words[2], "slots"))
+		return complain(p, "a NIC needs its slots; write `nic NAME slots NUMBER`");
+	if (strlen(words[1]) >= sizeof(conf->nics[0].name))
+		return complain(p, "'%.20s...' is longer than any interface's name; see `ip link`",
+				words[1]);
+	if (!number(words[3], 1, GAMMAD_SLOTS_MAX, &slots))
+		return complain(p, "'%.40s' slots; write a number from 1 to %d", words[3],
+				GAMMAD_SLOTS_MAX);
+	for (unsigned i = 0; i < conf->nic_count; i++) {
+		if (!strcmp(conf->nics[i].name, words[1]))
+			return complain(p, "NIC %s was named before; name it once", words[1]);
+	}
+	if (conf->nic_count == GAMMAD_NICS_MAX)
+		return complain(p, "more than %d NICs; leave some out", GAMMAD_NICS_MAX);
+	strcpy(conf->nics[conf->nic_count].name, words[1]);
+	conf->nics[conf->nic_count++].slots = (unsigned) slots;
+	return 0;
+}
+
+static int take_ring(struct parser *p, char **words, unsigned count)
+{
+	uint64_t bytes;
+
+	if (count != 2 || !number(words[1], GAMMAD_RING_MIN, GAMMAD_RING_MAX, &bytes))
+		return complain(p, "write `ring BYTES`, from %d to %d", GAMMAD_RING_MIN,
+				GAMMAD_RING_MAX);
+	p->conf->ring_bytes = (uint32_t) bytes;
+	return once(p, "ring", &p->ring_seen);
+}
+
+static int take_ethertype(struct parser *p, char **words, unsigned count)
+{
+	uint64_t value;
+
+	if (count != 2 || !number(words[1], 0x600, 0xffff, &value))
+		return complain(p, "write `ethertype NUMBER`, from 0x0600 to 0xffff");
+	p->conf->ethertype = (uint16_t) value;
+	return once(p, "ethertype", &p->ethertype_seen);
+}
+
+static int take_limit(struct parser *p, char **words, unsigned count)
+{
+	struct gammad_conf *conf = p->conf;
+	uint64_t limit, uid;
+
+	if ((count != 2 && !(count == 4 && !strcmp(words[2], "uid"))) ||
+	    !number(words[1], 0, GAMMAD_SLOTS_MAX * GAMMAD_NICS_MAX, &limit))
+		return complain(p, "write `limit NUMBER` or `limit NUMBER uid UID`");
+	if (count == 2) {
+		conf->limit = (unsigned) limit;
+		return once(p, "limit", &p->limit_seen);
+	}
+	if (!number(words[3], 0, UINT32_MAX - 1, &uid))
+		return complain(p, "'%.40s' is no user id; `id -u NAME` tells it", words[3]);
+	for (unsigned i = 0; i < conf->uid_count; i++) {
+		if (conf->uids[i].uid == uid)
+			return complain(p, "user %s has a limit already; keep one", words[3]);
+	}
+	if (conf->uid_count == GAMMAD_UIDS_MAX)
+		return complain(p, "more than %d users with limits of their own; leave some out",
+				GAMMAD_UIDS_MAX);
+	conf->uids[conf->uid_count].uid = (uid_t) uid;
+	conf->uids[conf->uid_count++].limit = (unsigned) limit;
+	return 0;
+}
+
+static int take_group(struct parser *p, char **words, unsigned count)
+{
+	struct gammad_conf *conf = p->conf;
+	const struct group *group;
+	uint64_t gid;
+
+	if (count != 2)
+		return complain(p, "write `group NAME`, one a line");
+	if (conf->group_count == GAMMAD_GROUPS_MAX)
+		return complain(p, "more than %d groups; leave some out", GAMMAD_GROUPS_MAX);
+	if (!number(words[1], 0, UINT32_MAX - 1, &gid)) {
+		group = getgrnam(words[1]);
+		if (!group)
+			return complain(p, "no group '%.40s' on this host; `getent group` lists them",
+					words[1]);
+		gid = group->gr_gid;
+	}
+	conf->groups[conf->group_count++] = (gid_t) gid;
+	return 0;
+}
+
+static const struct keyword {
+	const char *name;
+	int (*take)(struct parser *p, char **words, unsigned count);
+} keywords[] = {
+	{"nic", take_nic},	 {"ring", take_ring},	{"limit", take_limit},
+	{"group", take_group},	 {"ethertype", take_ethertype},
+};
+
+/* line is writable, and ends with 0 at line[len]. */
+static int parse_line(struct parser *p, char *line, size_t len)
+{
+	char *words[WORDS_MAX], *rest = NULL;
+	unsigned count = 0;
+
+	if (strlen(line) < len)
+		return complain(p, "NUL byte; the file must be plain text");
+	line[strcspn(line, "#")] = 0;
+	for (char *word = strtok_r(line, BLANKS, &rest); word && count < WORDS_MAX;
+	     word = strtok_r(NULL, BLANKS, &rest))
+		words[count++] = word;
+	if (!count)
+		return 0;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++) {
+		if (!strcmp(keywords[i].name, words[0]))
+			return keywords[i].take(p, words, count);
+	}
+	return complain(p, "unknown keyword '%.40s'; there are nic, ring, limit, group, ethertype",
+			words[0]);
+}
+
+static int parse_lines(struct parser *p, char *text, size_t len)
+{
+	char *line = text, *end = text + len;
+	int ret = 0;
+
+	while (!ret && line < end) {
+		char *newline = memchr(line, '\n', (size_t) (end - line));
+		char *stop = newline ? newline : end;
+
+		*stop = 0;
+		p->line++;
+		ret = parse_line(p, line, (size_t) (stop - line));
+		line = stop + 1;
+	}
+	if (!ret && !p->conf->nic_count)
+		ret = complain(p, "no NIC is named; add a line `nic NAME slots NUMBER`");
+	return ret;
+}
+
+int gammad_conf_parse(const char *name, const char *text, size_t len, struct gammad_conf *conf,
+		      char *error, size_t error_len)
+{
+	struct parser p = {.file = name, .conf = conf, .error = error, .error_len = error_len};
+	char *copy = malloc(len + 1);
+	int ret;
+
+	*conf = (struct gammad_conf){
+		.ring_bytes = 4 << 20, .ethertype = GAMMA_ETHERTYPE, .limit = 64};
+	if (!copy)
+		return -ENOMEM;
+	if (len)
+		memcpy(copy, text, len);
+	copy[len] = 0;
+	ret = parse_lines(&p, copy, len);
+	free(copy);
+	return ret;
+}
+
+int gammad_conf_load(const char *path, struct gammad_conf *conf, char *error, size_t error_len)
+{
+	char *text = malloc(GAMMAD_CONF_MAX + 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = fd < 0 || !text ? -1 : read(fd, text, GAMMAD_CONF_MAX + 1);
+	int ret = 0;
+
+	if (len < 0)
+		ret = text ? -errno : -ENOMEM;
+	if (fd >= 0)
+		close(fd);
+	if (!ret && len > GAMMAD_CONF_MAX)
+		ret = -EFBIG;
+	if (ret)
+		snprintf(error, error_len, "%s: cannot be read (%s); make one as gammad.conf(5) says",
+			 path, strerror(-ret));
+	else
+		ret = gammad_conf_parse(path, text, (size_t) len, conf, error, error_len);
+	free(text);
+	return ret;
+}
+
+unsigned gammad_conf_limit(const struct gammad_conf *conf, uid_t uid)
+{
+	for (unsigned i = 0; i < conf->uid_count; i++) {
+		if (conf->uids[i].uid == uid)
+			return conf->uids[i].limit;
+	}
+	return conf->limit;
+}
+
+bool gammad_conf_allows(const struct gammad_conf *conf, gid_t gid)
+{
+	for (unsigned i = 0; i < conf->group_count; i++) {
+		if (conf->groups[i] == gid)
+			return true;
+	}
+	return !conf->group_count;
+}

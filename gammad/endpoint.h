@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What gammad keeps of each endpoint in a pinned BPF map, by the endpoint's handle (its socket's
+ * mark). The BPF programs check frames by it, and gammad itself finds it again after a restart.
+ */
+#ifndef GAMMAD_ENDPOINT_H
+#define GAMMAD_ENDPOINT_H
+
+#include <linux/types.h>
+
+#define GAMMAD_ENDPOINTS_MAX 65536
+
+/* Handles are marks of this range, none of them given twice while the host is up. */
+#define GAMMAD_HANDLE_FIRST 0x40000000u
+#define GAMMAD_HANDLE_LAST 0x7fffffffu
+
+struct gammad_endpoint {
+	/* What its frames must bear; in network order, as it stands in them. */
+	__u8 mac[6];
+	__u16 ethertype;
+	__u16 port;
+	__u16 revoked; /* 1: nothing may leave any more */
+	__u32 tenant;
+	/* For gammad alone. */
+	__u32 epoch;	   /* host order */
+	__u32 nic_ifindex; /* of the NIC, in the host's network namespace */
+	__u32 slot;	   /* its number there, from 0 */
+	__u32 pid;	   /* of who asked for it; 0: unknown */
+	__u32 reserved;
+	__u64 inode; /* of the socket: in /proc/net/packet as long as it is open anywhere */
+};
+
+/* One element: what outlives gammad beside the endpoints. */
+struct gammad_counts {
+	__u32 next_handle; /* 0: GAMMAD_HANDLE_FIRST */
+	__u32 reserved;
+	__u64 opened; /* endpoints so far */
+};
+
+#endif /* GAMMAD_ENDPOINT_H */

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gammactl: asks a running gammad how it is, and tells it what to do. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "broker/message.h"
+
+enum { EXIT_USAGE = 2, WAIT_MS = 120000 };
+
+static int usage(FILE *file, int status)
+{
+	fputs("usage: gammactl [-s SOCKET] status        NICs, slots, endpoints, frames dropped\n"
+	      "       gammactl [-s SOCKET] list          all endpoints (root)\n"
+	      "       gammactl [-s SOCKET] revoke UID    no frame of that user leaves any more (root)\n"
+	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n",
+	      file);
+	return status;
+}
+
+static int fail(const char *what, const char *why)
+{
+	fprintf(stderr, "gammactl: %s: %s\n", what, why);
+	return EXIT_FAILURE;
+}
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (strlen(path) >= sizeof(name.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(name.sun_path, path);
+	return fd >= 0 && !connect(fd, (struct sockaddr *) &name, sizeof(name)) ? fd : -1;
+}
+
+static ssize_t receive(int fd, void *message, size_t room)
+{
+	struct pollfd polls = {.fd = fd, .events = POLLIN};
+
+	if (poll(&polls, 1, WAIT_MS) != 1)
+		return -1;
+	return recv(fd, message, room, 0);
+}
+
+static void show_entry(const struct gamma_broker_entry *entry)
+{
+	printf("%-15.16s %02x:%02x:%02x:%02x:%02x:%02x %5u %10u %10u%s\n", entry->nic,
+	       entry->mac[0], entry->mac[1], entry->mac[2], entry->mac[3], entry->mac[4],
+	       entry->mac[5], entry->port, entry->tenant, entry->pid,
+	       entry->revoked ? " revoked" : "");
+}
+
+static void show_state(const struct gamma_broker_state *state)
+{
+	printf("gammad: process %u, %u NICs, %u of %u slots in use\n"
+	       "since the host booted: %llu endpoints opened, %llu frames dropped\n",
+	       state->pid, state->nics, state->endpoints, state->slots,
+	       (unsigned long long) state->opened, (unsigned long long) state->dropped);
+}
+
+/* All answers to one request. */
+static int show(int fd, const char *command)
+{
+	union {
+		struct gamma_broker_header header;
+		struct gamma_broker_entry entry;
+		struct gamma_broker_state state;
+		struct gamma_broker_done done;
+		char room[GAMMA_BROKER_MAX];
+	} answer;
+	ssize_t len;
+
+	if (!strcmp(command, "list"))
+		printf("%-15s %-17s %5s %10s %10s\n", "NIC", "MAC", "port", "user", "process");
+	while ((len = receive(fd, &answer, sizeof(answer))) > 0) {
+		size_t bytes = (size_t) len;
+
+		if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_ENTRY, sizeof(answer.entry))) {
+			show_entry(&answer.entry);
+		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_STATE, sizeof(answer.state))) {
+			show_state(&answer.state);
+			return EXIT_SUCCESS;
+		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_DONE, sizeof(answer.done))) {
+			if (answer.header.reason)
+				return fail(command, gamma_broker_text(answer.header.reason));
+			if (!strcmp(command, "revoke"))
+				printf("%u endpoints revoked\n", answer.done.count);
+			return EXIT_SUCCESS;
+		} else {
+			return fail(command, "gammad answered in another version: install the same release");
+		}
+	}
+	return fail(command, len ? strerror(errno) : "gammad ended the connection");
+}
+
+static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, const char *command)
+{
+	struct gamma_broker_revoke request = {.uid = uid};
+	size_t len = type == GAMMA_BROKER_REVOKE ? sizeof(request) : sizeof(request.header);
+	int fd = connect_to(path);
+
+	if (fd < 0) {
+		fprintf(stderr, "gammactl: %s: %s; is gammad running?\n", path, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	gamma_broker_head(&request.header, type, len, GAMMA_BROKER_OK);
+	if (send(fd, &request, len, MSG_NOSIGNAL) != (ssize_t) len)
+		return fail(path, strerror(errno));
+	return show(fd, command);
+}
+
+static int revoke_user(const char *path, const char *text)
+{
+	char *end;
+	unsigned long uid = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || uid >= UINT32_MAX)
+		return fail(text, "is no user id; `id -u NAME` tells it");
+	return ask(path, GAMMA_BROKER_REVOKE, (uint32_t) uid, "revoke");
+}
+
+int main(int argc, char **argv)
+{
+	const char *path = GAMMA_BROKER_PATH;
+	int option;
+
+	while ((option = getopt(argc, argv, "hs:")) != -1) {
+		if (option == 'h')
+			return usage(stdout, EXIT_SUCCESS);
+		if (option != 's')
+			return usage(stderr, EXIT_USAGE);
+		path = optarg;
+	}
+	argv += optind;
+	argc -= optind;
+	if (argc == 2 && !strcmp(argv[0], "revoke"))
+		return revoke_user(path, argv[1]);
+	if (argc == 1 && !strcmp(argv[0], "status"))
+		return ask(path, GAMMA_BROKER_STATUS, 0, "status");
+	if (argc == 1 && !strcmp(argv[0], "list"))
+		return ask(path, GAMMA_BROKER_LIST, 0, "list");
+	if (argc == 1 && !strcmp(argv[0], "reload"))
+		return ask(path, GAMMA_BROKER_RELOAD, 0, "reload");
+	return usage(stderr, EXIT_USAGE);
+}

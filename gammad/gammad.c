@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gammad: opens endpoints for programs that may not open packet sockets, so that the kernel
+ * enforces what each may send and receive. No frame of theirs passes through it.
+ */
+#include "gammad/gammad.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "link/host.h"
+
+enum { EXIT_USAGE = 2, EVENTS = 64 };
+
+bool gammad_watch(struct gammad *gammad, int fd, enum gammad_watch *watch)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
+
+	return !epoll_ctl(gammad->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* ---- configuration ---- */
+
+static bool same_nics(const struct gammad_conf *a, const struct gammad_conf *b)
+{
+	bool same = a->nic_count == b->nic_count && a->ethertype == b->ethertype;
+
+	for (unsigned i = 0; same && i < a->nic_count; i++)
+		same = !strcmp(a->nics[i].name, b->nics[i].name) &&
+		       a->nics[i].slots == b->nics[i].slots;
+	return same;
+}
+
+/* Limits, groups and ring sizes hold for endpoints that are opened from now on. */
+int gammad_reload(struct gammad *gammad)
+{
+	struct gammad_conf conf;
+	char error[512];
+
+	if (gammad_conf_load(gammad->conf_path, &conf, error, sizeof(error))) {
+		gamma_warn("%s; the old configuration stays in force", error);
+		return -EINVAL;
+	}
+	if (!same_nics(&gammad->conf, &conf))
+		gamma_warn("%s: other NICs, slots or EtherType: they hold once gammad is restarted, "
+			   "which running jobs do not notice", gammad->conf_path);
+	conf.ethertype = gammad->conf.ethertype;
+	gammad->conf = conf;
+	gamma_info("%s was read again", gammad->conf_path);
+	return 0;
+}
+
+/* ---- events ---- */
+
+static void take_signal(struct gammad *gammad)
+{
+	struct signalfd_siginfo info;
+
+	if (read(gammad->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		gammad_reload(gammad);
+	else
+		gammad->ending = true;
+}
+
+static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t events)
+{
+	switch (*watch) {
+	case GAMMAD_WATCH_LISTEN:
+		gammad_clients_accept(gammad);
+		break;
+	case GAMMAD_WATCH_SIGNAL:
+		take_signal(gammad);
+		break;
+	case GAMMAD_WATCH_CLIENT:
+		gammad_client_heard(gammad, gamma_container_of(watch, struct gammad_client, watch),
+				    events);
+		break;
+	case GAMMAD_WATCH_NIC:
+		gammad_lookup_nic(gammad, gamma_container_of(watch, struct gammad_nic, watch));
+		break;
+	case GAMMAD_WATCH_PORT:
+		gammad_lookup_port(gammad, gamma_container_of(watch, struct gammad_open, watch));
+		break;
+	}
+}
+
+/* One event at a time: what one does may end what another stands for. */
+static void serve(struct gammad *gammad)
+{
+	while (!gammad->ending) {
+		int patience = gammad_sweep_needed(gammad) ? GAMMAD_SWEEP_MS : -1;
+		struct epoll_event event;
+		int count = epoll_wait(gammad->epoll, &event, 1, patience);
+
+		if (count > 0)
+			handle(gammad, event.data.ptr, event.events);
+		else if (!count)
+			gammad_sweep(gammad);
+	}
+}
+
+/* ---- beginning ---- */
+
+static int open_events(struct gammad *gammad)
+{
+	struct rlimit files;
+	sigset_t set;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	gammad->epoll = epoll_create1(EPOLL_CLOEXEC);
+	gammad->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	gammad->host_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	gammad->signal_watch = GAMMAD_WATCH_SIGNAL;
+	return gammad->epoll < 0 || gammad->host_fd < 0 ||
+			       !gammad_watch(gammad, gammad->signal_fd, &gammad->signal_watch)
+		       ? -EIO
+		       : 0;
+}
+
+static int begin(struct gammad *gammad)
+{
+	struct gammad_programs programs;
+	int ret = gammad_set_up(gammad);
+
+	if (!ret)
+		ret = open_events(gammad);
+	if (!ret)
+		ret = gammad_kernel_load(gammad, &programs);
+	if (ret)
+		return ret;
+	ret = gammad_kernel_freeze(&programs);
+	if (!ret)
+		ret = gammad_slots_make(gammad, &programs);
+	gammad_kernel_unload(&programs);
+	if (ret)
+		return ret;
+	gammad->host = gamma_host_identity();
+	ret = gammad_opens_restore(gammad);
+	if (!ret)
+		ret = gammad_clients_listen(gammad);
+	return ret ? ret : gammad_drop_privileges();
+}
+
+/* Tells systemd that clients may come; others do not ask. */
+static void say_ready(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(name.sun_path))
+		return;
+	memcpy(name.sun_path, path, strlen(path));
+	if (*path == '@')
+		name.sun_path[0] = 0;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *) &name,
+	       (socklen_t) (offsetof(struct sockaddr_un, sun_path) + strlen(path)));
+	close(fd);
+}
+
+static int usage(FILE *file, int status)
+{
+	fputs("usage: gammad [-c FILE] [-s]   serves, in the foreground\n"
+	      "       gammad -t [-c FILE]     checks the configuration\n"
+	      "       gammad -p               makes what is to outlive gammad, and ends\n"
+	      "       gammad -r               takes that away again, for good\n"
+	      "-c FILE: instead of " GAMMAD_CONF_PATH "; -s: log to syslog\n",
+	      file);
+	return status;
+}
+
+static int check_conf(struct gammad *gammad)
+{
+	char error[512];
+
+	if (!gammad_conf_load(gammad->conf_path, &gammad->conf, error, sizeof(error)))
+		return 0;
+	gamma_warn("%s", error);
+	return -EINVAL;
+}
+
+static int run(struct gammad *gammad)
+{
+	int ret = check_conf(gammad);
+
+	if (!ret)
+		ret = begin(gammad);
+	if (ret)
+		return EXIT_FAILURE;
+	gamma_info("ready at " GAMMA_BROKER_PATH);
+	say_ready();
+	serve(gammad);
+	unlink(GAMMA_BROKER_PATH);
+	gammad_kernel_leave_cgroup();
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	static struct gammad gammad = {.conf_path = GAMMAD_CONF_PATH};
+	bool to_syslog = false;
+	int mode = 0, option;
+
+	while ((option = getopt(argc, argv, "c:hprst")) != -1) {
+		switch (option) {
+		case 'c':
+			gammad.conf_path = optarg;
+			break;
+		case 's':
+			to_syslog = true;
+			break;
+		case 'h':
+			return usage(stdout, EXIT_SUCCESS);
+		case 'p':
+		case 'r':
+		case 't':
+			mode = option;
+			break;
+		default:
+			return usage(stderr, EXIT_USAGE);
+		}
+	}
+	if (optind < argc)
+		return usage(stderr, EXIT_USAGE);
+	gammad_log_open(to_syslog);
+	gamma_list_init(&gammad.clients);
+	gamma_list_init(&gammad.opens);
+	if (mode == 't')
+		return check_conf(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (mode == 'p')
+		return gammad_set_up(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (mode == 'r')
+		return gammad_remove() ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run(&gammad);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Where lines go: the journal or a terminal through standard error, or syslog. */
+#include "gammad/gammad.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <syslog.h>
+
+static bool journal;
+
+static void to_stderr(enum gamma_log_level level, const char *line)
+{
+	const char *mark = "";
+
+	/* The journal reads the level off the line's beginning. */
+	if (journal)
+		mark = level == GAMMA_LOG_WARN ? "<4>" : "<6>";
+	fprintf(stderr, "%sgammad: %s\n", mark, line);
+}
+
+static void to_syslog(enum gamma_log_level level, const char *line)
+{
+	syslog(level == GAMMA_LOG_WARN ? LOG_WARNING : LOG_INFO, "%s", line);
+}
+
+void gammad_log_open(bool syslog_wanted)
+{
+	journal = getenv("JOURNAL_STREAM") != NULL;
+	if (syslog_wanted)
+		openlog("gammad", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	gamma_log_to(syslog_wanted ? to_syslog : to_stderr);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Answers LOOKUP for gammad's endpoints where others ask for them: on the NIC's own MAC, which
+ * gamma.conf lists, and on the host by the AF_UNIX name of that MAC and the port. The answer names
+ * the endpoint's own MAC.
+ */
+#include "gammad/gammad.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "link/link.h"
+#include "wire/codec.h"
+
+enum { FRAME_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX, ANSWERS_MAX = 8 };
+
+/* ---- the socket on a NIC ---- */
+
+enum {
+	AT_ETHERTYPE = 12,
+	AT_KIND = GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind),
+	AT_OP = GAMMA_ETH_LEN + offsetof(struct gamma_header, op),
+};
+
+/* Questions alone, to this host. */
+static int filter(int fd, uint16_t ethertype)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 10),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 8),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ethertype, 0, 6),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_KIND),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x0f),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 3),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_OP),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_LOOKUP_ASK, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0x40000),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = {.len = gamma_array_size(code), .filter = code};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ? -errno : 0;
+}
+
+/* In the host's namespace. */
+int gammad_lookup_open(struct gammad *gammad, struct gammad_nic *nic)
+{
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(gammad->conf.ethertype),
+		.sll_ifindex = nic->ifindex,
+	};
+	int ret;
+
+	nic->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ret = nic->fd < 0 ? -errno : filter(nic->fd, gammad->conf.ethertype);
+	if (!ret && bind(nic->fd, (struct sockaddr *) &address, sizeof(address)))
+		ret = -errno;
+	if (ret)
+		gamma_warn("%s: questions for endpoints cannot be heard: %s", nic->name,
+			   strerror(-ret));
+	else
+		gammad_watch(gammad, nic->fd, &nic->watch);
+	return ret;
+}
+
+/* ---- answers ---- */
+
+static void own_address(const struct gammad *gammad, const struct gammad_open *open,
+			struct gamma_addr *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr->mac, open->record.mac, GAMMA_MAC_LEN);
+	addr->port = open->record.port;
+	addr->epoch = htonl(open->record.epoch);
+	addr->version = GAMMA_ADDR_VERSION;
+	addr->mtu = htons((uint16_t) gamma_min(open->nic->mtu, UINT16_MAX));
+	addr->host = gammad->host;
+}
+
+/* Builds the answer so that it ends with room; returns its first byte, *len its length. */
+static uint8_t *build(const struct gammad *gammad, const struct gammad_open *open,
+		      const uint8_t *asker, const struct gamma_fields *asked,
+		      uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN], size_t *len)
+{
+	bool entitled = htonl(asked->tenant) == open->record.tenant;
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = entitled ? GAMMA_LOOKUP_FOUND : GAMMA_LOOKUP_OTHER_TENANT,
+		.dst_port = asked->src_port,
+		.src_port = ntohs(open->record.port),
+		.tenant = ntohl(open->record.tenant),
+		.src_epoch = entitled ? open->record.epoch : GAMMA_EPOCH_ANY,
+		.dst_epoch = asked->src_epoch,
+		.seq = asked->seq,
+		.payload_len = entitled ? GAMMA_ADDR_LEN : 0,
+	};
+	struct gamma_addr addr;
+
+	own_address(gammad, open, &addr);
+	memcpy(room + FRAME_MAX, &addr, sizeof(addr));
+	if (entitled && asked->flags & GAMMA_FLAG_WANT_CRC) {
+		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
+		fields.payload_crc = gamma_crc32c(0, &addr, sizeof(addr));
+	}
+	room = gamma_build(&fields, asker, open->nic->mac, gammad->conf.ethertype,
+			   room + FRAME_MAX);
+	*len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
+	return room;
+}
+
+static bool concerns(const struct gammad_open *open, const struct gammad_nic *nic,
+		     const struct gamma_fields *asked)
+{
+	return open->nic == nic && !open->record.revoked &&
+	       (asked->dst_port == GAMMA_PORT_ANY ||
+		htons(asked->dst_port) == open->record.port);
+}
+
+static bool is_question(const uint8_t *frame, size_t len, struct gamma_fields *asked)
+{
+	return gamma_parse(frame, len, asked) == GAMMA_OK && asked->kind == GAMMA_KIND_LOOKUP &&
+	       asked->op == GAMMA_LOOKUP_ASK;
+}
+
+static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *asker,
+		       const struct gamma_fields *asked)
+{
+	uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN];
+	struct gamma_list *pos;
+	unsigned answers = 0;
+
+	gamma_list_for_each(pos, &gammad->opens) {
+		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+		const uint8_t *frame;
+		size_t len;
+
+		if (!concerns(open, nic, asked) || answers++ == ANSWERS_MAX)
+			continue;
+		frame = build(gammad, open, asker, asked, room, &len);
+		/* Lost if the queue is full: who asks asks again. */
+		if (send(nic->fd, frame, len, MSG_DONTWAIT) < 0 && errno != EAGAIN)
+			gamma_info("%s: an answer was not sent: %s", nic->name, strerror(errno));
+	}
+}
+
+void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic)
+{
+	uint8_t frame[UINT16_MAX];
+	struct gamma_fields asked;
+
+	for (int i = 0; i < GAMMAD_BURST; i++) {
+		ssize_t len = recv(nic->fd, frame, sizeof(frame), MSG_DONTWAIT);
+
+		if (len < 0)
+			return;
+		if (is_question(frame, (size_t) len, &asked))
+			answer_all(gammad, nic, frame + GAMMA_MAC_LEN, &asked);
+	}
+}
+
+/* ---- questions of neighbours ---- */
+
+/* The user whom the kernel names; -1: none. */
+static uid_t sender_of(struct msghdr *msg)
+{
+	uid_t uid = (uid_t) -1;
+
+	for (struct cmsghdr *at = CMSG_FIRSTHDR(msg); at; at = CMSG_NXTHDR(msg, at)) {
+		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_CREDENTIALS) {
+			struct ucred credentials;
+
+			memcpy(&credentials, CMSG_DATA(at), sizeof(credentials));
+			uid = credentials.uid;
+		} else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS) {
+			size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+			for (size_t i = 0; i < count; i++) {
+				int fd;
+
+				memcpy(&fd, CMSG_DATA(at) + i * sizeof(fd), sizeof(fd));
+				close(fd);
+			}
+		}
+	}
+	return uid;
+}
+
+static ssize_t receive(int fd, uint8_t *frame, size_t room, uid_t *sender)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(253 * sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = frame, .iov_len = room};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*sender = len < 0 ? (uid_t) -1 : sender_of(&msg);
+	return len;
+}
+
+void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open)
+{
+	uint8_t frame[GAMMA_ETH_LEN + UINT16_MAX], room[FRAME_MAX + GAMMA_ADDR_LEN];
+	struct gamma_fields asked;
+	struct sockaddr_un name;
+	uid_t sender;
+
+	for (int i = 0; i < GAMMAD_BURST; i++) {
+		ssize_t len = receive(open->port_fd, frame, sizeof(frame), &sender);
+		const uint8_t *asker = frame + GAMMA_MAC_LEN, *answer;
+		size_t answer_len;
+
+		if (len < 0)
+			return;
+		if (!is_question(frame, (size_t) len, &asked) || !open->nic ||
+		    (sender && sender != asked.tenant) || !concerns(open, open->nic, &asked))
+			continue;
+		answer = build(gammad, open, asker, &asked, room, &answer_len);
+		sendto(open->port_fd, answer, answer_len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		       (struct sockaddr *) &name, gamma_port_name(asker, asked.src_port, &name));
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What must be there before gammad serves, and what outlives it: its folder, a BPF file system and
+ * a network namespace mounted in it. Each step finds its work done or does it, so a start after a
+ * crash at any point goes on from there.
+ */
+#include "gammad/gammad.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define BPF_FOLDER GAMMAD_RUN "/bpf"
+#define NET_FILE   GAMMAD_RUN "/net"
+#define OWN_NET	   "/proc/thread-self/ns/net"
+
+enum { NET_MAGIC = 0x6e736673 };
+static const unsigned long bpf_magic = 0xcafe4a11;
+
+static int fail(const char *what, const char *cure)
+{
+	int error = errno;
+
+	gamma_warn("%s: %s; %s", what, strerror(error), cure);
+	return error ? -error : -EIO;
+}
+
+static bool is_mounted(const char *path, unsigned long magic)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && (unsigned long) fs.f_type == magic;
+}
+
+static int make_folders(void)
+{
+	if (mkdir(GAMMAD_RUN, 0755) && errno != EEXIST)
+		return fail(GAMMAD_RUN, "start gammad as root");
+	if (mkdir(BPF_FOLDER, 0700) && errno != EEXIST)
+		return fail(BPF_FOLDER, "start gammad as root");
+	if (is_mounted(BPF_FOLDER, bpf_magic))
+		return 0;
+	if (mount("bpf", BPF_FOLDER, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
+		return fail(BPF_FOLDER, "gammad needs root and a kernel with CONFIG_BPF_SYSCALL");
+	return 0;
+}
+
+/* Before any interface is there: none of them is to say anything by itself. */
+static void silence(void)
+{
+	static const char *const files[] = {"/proc/sys/net/ipv6/conf/all/disable_ipv6",
+					    "/proc/sys/net/ipv6/conf/default/disable_ipv6"};
+
+	for (size_t i = 0; i < gamma_array_size(files); i++) {
+		int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+
+		/* No such file: no IPv6 in this kernel. What slots may send is checked anyway. */
+		if (fd >= 0 && write(fd, "1", 1) != 1)
+			gamma_info("%s: %s", files[i], strerror(errno));
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+static int make_namespace(int host_ns)
+{
+	int fd = open(NET_FILE, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+	int ret = 0;
+
+	if (fd < 0)
+		return fail(NET_FILE, "start gammad as root");
+	close(fd);
+	if (unshare(CLONE_NEWNET))
+		return fail("a network namespace", "start gammad as root");
+	silence();
+	if (mount(OWN_NET, NET_FILE, NULL, MS_BIND, NULL))
+		ret = fail(NET_FILE, "start gammad as root");
+	return gammad_enter(host_ns) ? -EIO : ret;
+}
+
+int gammad_enter(int ns)
+{
+	return setns(ns, CLONE_NEWNET) ? fail("network namespace", "start gammad as root") : 0;
+}
+
+int gammad_set_up(struct gammad *gammad)
+{
+	int ret = make_folders();
+
+	if (ret)
+		return ret;
+	gammad->host_ns = open(OWN_NET, O_RDONLY | O_CLOEXEC);
+	if (gammad->host_ns < 0)
+		return fail(OWN_NET, "mount /proc");
+	if (!is_mounted(NET_FILE, NET_MAGIC))
+		ret = make_namespace(gammad->host_ns);
+	if (ret)
+		return ret;
+	gammad->own_ns = open(NET_FILE, O_RDONLY | O_CLOEXEC);
+	return gammad->own_ns < 0 ? fail(NET_FILE, "start gammad as root") : 0;
+}
+
+int gammad_remove(void)
+{
+	int ret = 0;
+
+	/* The slots go with the namespace, once no program has a socket in it any more. */
+	if (is_mounted(NET_FILE, NET_MAGIC) && umount2(NET_FILE, MNT_DETACH))
+		ret = fail(NET_FILE, "start gammad as root");
+	if (is_mounted(BPF_FOLDER, bpf_magic) && umount2(BPF_FOLDER, MNT_DETACH))
+		ret = fail(BPF_FOLDER, "start gammad as root");
+	unlink(NET_FILE);
+	unlink(GAMMA_BROKER_PATH);
+	rmdir(BPF_FOLDER);
+	rmdir(GAMMAD_RUN);
+	return ret;
+}
+
+/* Sockets and marks, options of the network, maps: nothing else is left to be done as root. */
+int gammad_drop_privileges(void)
+{
+	const uint64_t kept = 1ull << CAP_NET_RAW | 1ull << CAP_NET_ADMIN | 1ull << CAP_BPF;
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {
+		{.effective = (uint32_t) kept, .permitted = (uint32_t) kept},
+		{.effective = (uint32_t) (kept >> 32), .permitted = (uint32_t) (kept >> 32)},
+	};
+
+	for (int cap = 0; cap <= CAP_LAST_CAP; cap++) {
+		if (!(kept >> cap & 1) && prctl(PR_CAPBSET_READ, cap) == 1 &&
+		    prctl(PR_CAPBSET_DROP, cap))
+			return fail("capabilities", "start gammad as root");
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, data))
+		return fail("capabilities", "start gammad as root");
+	return 0;
+}

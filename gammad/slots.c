@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Slots: an endpoint each, a macvlan of its NIC in gammad's network namespace, in private mode,
+ * without ARP, with the program that checks what leaves. Found after a restart by their names.
+ */
+#include "gammad/gammad.h"
+
+#include <errno.h>
+#include <linux/if.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "link/nic.h"
+#include "link/rtnetlink.h"
+
+static int no_answer(const struct nlmsghdr *head, void *data)
+{
+	(void) head;
+	(void) data;
+	return MNL_CB_OK;
+}
+
+static struct ifinfomsg *begin(struct gamma_rtnl_request *request, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *head = mnl_nlmsg_put_header(request->bytes);
+	struct ifinfomsg *info;
+
+	head->nlmsg_type = type;
+	head->nlmsg_flags = flags;
+	info = mnl_nlmsg_put_extra_header(head, sizeof(*info));
+	info->ifi_family = AF_UNSPEC;
+	return info;
+}
+
+static void slot_name(const struct gammad_nic *nic, unsigned number, char name[IFNAMSIZ])
+{
+	snprintf(name, IFNAMSIZ, "s%u-%u", (unsigned) nic->ifindex % 10000000u, number % 10000u);
+}
+
+/* To be called in the host's namespace, where the NIC is; the slot appears in gammad's. */
+static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, const char *name)
+{
+	struct gamma_rtnl_request request;
+	struct nlmsghdr *head;
+	struct nlattr *info, *data;
+
+	begin(&request, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	head = (struct nlmsghdr *) request.bytes;
+	mnl_attr_put_strz(head, IFLA_IFNAME, name);
+	mnl_attr_put_u32(head, IFLA_LINK, (uint32_t) nic->ifindex);
+	mnl_attr_put_u32(head, IFLA_NET_NS_FD, (uint32_t) gammad->own_ns);
+	info = mnl_attr_nest_start(head, IFLA_LINKINFO);
+	mnl_attr_put_str(head, IFLA_INFO_KIND, "macvlan");
+	data = mnl_attr_nest_start(head, IFLA_INFO_DATA);
+	mnl_attr_put_u32(head, IFLA_MACVLAN_MODE, MACVLAN_MODE_PRIVATE);
+	mnl_attr_nest_end(head, data);
+	mnl_attr_nest_end(head, info);
+	return gamma_rtnl_ask(&request, no_answer, NULL);
+}
+
+static int set_up(int ifindex)
+{
+	struct gamma_rtnl_request request;
+	struct ifinfomsg *info = begin(&request, RTM_NEWLINK, 0);
+
+	info->ifi_index = ifindex;
+	info->ifi_flags = info->ifi_change = IFF_UP | IFF_NOARP;
+	return gamma_rtnl_ask(&request, no_answer, NULL);
+}
+
+/* The program comes before the interface is up: nothing ever leaves unchecked. */
+static int prepare(struct gammad_slot *slot, const struct gamma_nic *found,
+		   const struct gammad_programs *programs)
+{
+	int ret = gammad_kernel_attach(programs, found->ifindex);
+
+	if (!ret)
+		ret = set_up(found->ifindex);
+	slot->ifindex = found->ifindex;
+	memcpy(slot->mac, found->mac, GAMMA_MAC_LEN);
+	return ret;
+}
+
+static int prepare_all(struct gammad *gammad, const struct gammad_programs *programs)
+{
+	struct gamma_nic *links;
+	size_t count;
+	int ret = gamma_nic_list(&links, &count);
+
+	for (unsigned i = 0; !ret && i < gammad->nic_count; i++) {
+		struct gammad_nic *nic = &gammad->nics[i];
+
+		for (unsigned n = 0; !ret && n < nic->slot_count; n++) {
+			const struct gamma_nic *found;
+			char name[IFNAMSIZ];
+
+			slot_name(nic, n, name);
+			found = gamma_nic_by_name(links, count, name);
+			ret = found ? prepare(&nic->slots[n], found, programs) : -ENODEV;
+			if (ret)
+				gamma_warn("slot %s of %s: %s", name, nic->name, strerror(-ret));
+		}
+	}
+	gamma_nic_list_free(links);
+	return ret;
+}
+
+static int make_slots(struct gammad *gammad, struct gammad_nic *nic)
+{
+	int ret = 0;
+
+	nic->slots = calloc(nic->slot_count, sizeof(*nic->slots));
+	if (!nic->slots)
+		return -ENOMEM;
+	for (unsigned n = 0; !ret && n < nic->slot_count; n++) {
+		char name[IFNAMSIZ];
+
+		slot_name(nic, n, name);
+		ret = make_slot(gammad, nic, name);
+		if (ret == -EEXIST)
+			ret = 0;
+	}
+	if (ret)
+		gamma_warn("%s: no macvlan on it (%s): gammad needs root, and a kernel with "
+			   "CONFIG_MACVLAN", nic->name, strerror(-ret));
+	return ret;
+}
+
+static int take_nic(struct gammad *gammad, const struct gamma_nic *links, size_t count, unsigned i)
+{
+	const char *name = gammad->conf.nics[i].name;
+	const struct gamma_nic *link = gamma_nic_by_name(links, count, name);
+	struct gammad_nic *nic = &gammad->nics[gammad->nic_count];
+	int ret;
+
+	if (!link || (link->reason && link->up && link->carrier)) {
+		gamma_warn("%s: %s %s", gammad->conf_path, name,
+			   link ? link->reason : "is no interface of this host; see `ip link`");
+		return -ENODEV;
+	}
+	*nic = (struct gammad_nic){
+		.watch = GAMMAD_WATCH_NIC,
+		.ifindex = link->ifindex,
+		.mtu = link->mtu,
+		.slot_count = gammad->conf.nics[i].slots,
+	};
+	strcpy(nic->name, link->name);
+	memcpy(nic->mac, link->mac, GAMMA_MAC_LEN);
+	gammad->nic_count++;
+	ret = make_slots(gammad, nic);
+	return ret ? ret : gammad_lookup_open(gammad, nic);
+}
+
+/* Begins in the host's namespace and ends in gammad's. */
+int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *programs)
+{
+	struct gamma_nic *links;
+	size_t count;
+	int ret = gamma_nic_list(&links, &count);
+
+	for (unsigned i = 0; !ret && i < gammad->conf.nic_count; i++)
+		ret = take_nic(gammad, links, count, i);
+	gamma_nic_list_free(links);
+	if (!ret)
+		ret = gammad_enter(gammad->own_ns);
+	return ret ? ret : prepare_all(gammad, programs);
+}
+
+struct gammad_nic *gammad_nic_of(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN])
+{
+	for (unsigned i = 0; i < gammad->nic_count; i++) {
+		if (!memcmp(gammad->nics[i].mac, mac, GAMMA_MAC_LEN))
+			return &gammad->nics[i];
+	}
+	return NULL;
+}
