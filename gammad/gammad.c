@@ -214,7 +214,6 @@ static int run(struct gammad *gammad)
 	say_ready();
 	serve(gammad);
 	unlink(GAMMA_BROKER_PATH);
-	gammad_kernel_leave_cgroup();
 	return EXIT_SUCCESS;
 }
 

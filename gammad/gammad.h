@@ -14,6 +14,7 @@
 #include "gammad/endpoint.h"
 
 #define GAMMAD_RUN "/run/gammad"
+#define GAMMAD_CGROUP GAMMAD_RUN "/cgroup" /* link to the control group that was made, if any */
 
 enum {
 	GAMMAD_SWEEP_MS = 1000, /* between two looks at endpoints whose process let go of gammad */
@@ -111,7 +112,6 @@ int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs);
 int gammad_kernel_freeze(const struct gammad_programs *programs);
 int gammad_kernel_attach(const struct gammad_programs *programs, int ifindex);
 void gammad_kernel_unload(struct gammad_programs *programs);
-void gammad_kernel_leave_cgroup(void);
 uint64_t gammad_kernel_dropped(const struct gammad *gammad);
 bool gammad_kernel_counts(const struct gammad *gammad, struct gammad_counts *counts);
 /* A handle that none ever had; 0: there is none left. */

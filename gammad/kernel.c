@@ -32,9 +32,6 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char gammad_object_begin[], gammad_object_end[];
 
-static char cgroup_made[512]; /* path of the control group that was made; "": none */
-static char cgroup_before[512];
-
 /* ---- loading ---- */
 
 static int pin_maps(struct bpf_object *object)
@@ -158,29 +155,21 @@ static int move_into(const char *cgroup)
 static int choose_cgroup(char *path, size_t len)
 {
 	struct stat st;
-	int ret;
+	size_t end;
 
 	if (!own_cgroup(path, len) || stat(GAMMAD_RUN "/net", &st))
 		return -ENOENT;
-	if (strstr(path, "/gammad.service"))
+	if (strstr(path, "/gammad.service") || strstr(path, "/gammad-"))
 		return 0;
-	snprintf(cgroup_before, sizeof(cgroup_before), "%.500s", path);
-	if (!strstr(path, "/gammad-"))
-		snprintf(cgroup_made, sizeof(cgroup_made), "%.400s/gammad-%llu", path,
-			 (unsigned long long) st.st_ino);
-	else
-		return 0;
-	if (mkdir(cgroup_made, 0755) && errno != EEXIST)
+	end = strlen(path);
+	snprintf(path + end, len - end, "/gammad-%llu", (unsigned long long) st.st_ino);
+	if (mkdir(path, 0755) && errno != EEXIST)
 		return -errno;
-	ret = move_into(cgroup_made);
-	snprintf(path, len, "%s", cgroup_made);
-	return ret;
-}
-
-void gammad_kernel_leave_cgroup(void)
-{
-	if (cgroup_made[0] && (move_into(cgroup_before) || rmdir(cgroup_made)))
-		gamma_warn("%s is left behind: %s", cgroup_made, strerror(errno));
+	/* Without the rights of the beginning it cannot be removed: `gammad -r` does, and finds it. */
+	unlink(GAMMAD_CGROUP);
+	if (symlink(path, GAMMAD_CGROUP))
+		return -errno;
+	return move_into(path);
 }
 
 /* The program attached before a restart goes only when its successor is there. */

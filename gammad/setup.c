@@ -111,8 +111,16 @@ int gammad_set_up(struct gammad *gammad)
 
 int gammad_remove(void)
 {
+	char cgroup[512];
+	ssize_t len = readlink(GAMMAD_CGROUP, cgroup, sizeof(cgroup) - 1);
 	int ret = 0;
 
+	if (len > 0) {
+		cgroup[len] = 0;
+		if (rmdir(cgroup) && errno != ENOENT)
+			ret = fail(cgroup, "stop gammad first");
+	}
+	unlink(GAMMAD_CGROUP);
 	/* The slots go with the namespace, once no program has a socket in it any more. */
 	if (is_mounted(NET_FILE, NET_MAGIC) && umount2(NET_FILE, MNT_DETACH))
 		ret = fail(NET_FILE, "start gammad as root");

@@ -246,6 +246,7 @@ conf 1 'nic gam0 slots 12'
 hold
 signal gammad1 TERM
 wait_end gammad1 || not_ok "gammad ends" "$work/gammad1.out"
+check "its control group goes" on node01 sh -c 'rmdir "$(readlink /run/gammad/cgroup)"'
 let_go
 check "without gammad, and without its control group, sockets stay frozen" \
 	grep -qx "ok: frozen" "$work/hold.out"
@@ -258,5 +259,7 @@ wait_end gammad1 || not_ok "gammad ends" "$work/gammad1.out"
 wait_end gammad2 || not_ok "gammad ends" "$work/gammad2.out"
 check "all is taken away" on node01 "$gammad" -r
 check "nothing is left" on node01 test ! -e /run/gammad
-on node02 "$gammad" -r
+group=$(on node02 readlink /run/gammad/cgroup)
+check "nor elsewhere" on node02 "$gammad" -r
+check "nor control groups" on node02 test ! -e "$group"
 finish
