@@ -372,8 +372,11 @@ static void vectors(struct node *node, const struct target *target)
 		 0);
 	wait_completion(node->tx_cq, &completion);
 	CHECK(completion.entry.op_context == operand);
-	for (int i = 0; i < 16; i++)
+	/* Where the comparand is another, the target's element is exchanged. */
+	for (int i = 0; i < 16; i++) {
+		operand[i] = 200 + i;
 		compare[i] = i % 2 ? 100 + i : 0;
+	}
 	CHECK_EQ(fi_compare_atomicv(node->ep, operands, NULL, PIECES, compares, NULL, PIECES,
 				    results, NULL, PIECES, node->peer, target->address, target->key,
 				    FI_INT32, FI_CSWAP_NE, compare),
@@ -387,6 +390,8 @@ static void vectors(struct node *node, const struct target *target)
 		 0);
 	wait_completion(node->tx_cq, &completion);
 	CHECK(completion.entry.op_context == result);
+	for (int i = 0; i < 16; i++)
+		CHECK_EQ(result[(14 - i / 2 * 2) + i % 2], (i % 2 ? 100 : 200) + i);
 }
 
 /* Several pieces of the target's memory in one call, and flags. */
@@ -465,7 +470,7 @@ static void test_calls(bool sender)
 		const uint64_t *numbers = (uint64_t *) target.memory;
 
 		for (int i = 0; i < 16; i++)
-			CHECK_EQ(first[i], 2 * (100 + i));
+			CHECK_EQ(first[i], (i % 2 ? 300 : 400) + 2 * i);
 		CHECK_EQ(numbers[1024 / 8], 11);
 		CHECK_EQ(numbers[1024 / 8 + 1], 2);
 		CHECK_EQ(numbers[2048 / 8], 3);

@@ -55,6 +55,7 @@ void region_open(struct node *node, struct region *region, uint64_t access)
 	memset(region->block, 0xA5, REGION + 2 * MARGIN);
 	region->bytes = region->block + MARGIN;
 	memset(region->bytes, 0, REGION);
+	memset(region->local, 0, REGION);
 	CHECK_EQ(fi_mr_reg(node->domain, region->bytes, REGION, access, 0, KEY, 0, &region->mr,
 			   NULL),
 		 0);

@@ -89,6 +89,10 @@ void gamma_bind_near(const char *interface)
 	(void) interface;
 }
 
+void gamma_bind_cleanup(void)
+{
+}
+
 void gamma_work_run(struct gamma_domain *domain)
 {
 	(void) domain;

@@ -39,6 +39,28 @@ static void slice__every_offset_and_length(void **state)
 	}
 }
 
+/* Operands and comparands together are more pieces than one message's. */
+static void copy__any_number_of_pieces(void **state)
+{
+	enum { MANY = 5 * GAMMA_IOV_MAX };
+	char from[2 * MANY], to[2 * MANY], flat[2 * MANY];
+	struct iovec out_of[MANY], into[MANY];
+
+	(void) state;
+	for (int i = 0; i < MANY; i++) {
+		from[2 * i] = (char) i;
+		from[2 * i + 1] = (char) -i;
+		out_of[i] = (struct iovec){&from[2 * i], 2};
+		into[i] = (struct iovec){&to[2 * i], 2};
+	}
+	assert_int_equal(gamma_iov_read(out_of, MANY, 0, flat, sizeof(flat)), sizeof(flat));
+	assert_memory_equal(flat, from, sizeof(flat));
+	assert_int_equal(gamma_iov_write(into, MANY, 0, flat, sizeof(flat)), sizeof(flat));
+	assert_memory_equal(to, from, sizeof(to));
+	assert_int_equal(gamma_iov_read(out_of, MANY, 1, flat, sizeof(flat)), sizeof(flat) - 1);
+	assert_memory_equal(flat, from + 1, sizeof(flat) - 1);
+}
+
 static void slice__skips_empty_pieces(void **state)
 {
 	const struct iovec iov[] = {{a, 0}, {b, 2}, {NULL, 0}, {c, 1}};
@@ -114,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(len__sums_up),
 		TEST(slice__every_offset_and_length),
+		TEST(copy__any_number_of_pieces),
 		TEST(slice__skips_empty_pieces),
 		TEST(slice__stops_at_max_pieces),
 		TEST(slice__beyond_the_end),

@@ -50,7 +50,7 @@ static const struct {
 	{(void **) &lib.bind, "hwloc_set_cpubind"},
 };
 
-/* The topology stays: it is the machine's, and looking for it takes tens of milliseconds. */
+/* Stays till the end: it is the machine's, and looking for it takes tens of milliseconds. */
 static hwloc_topology_t topology;
 
 static bool load_library(void)
@@ -133,12 +133,23 @@ void gamma_bind_near(const char *interface)
 				   "interface\n", interface);
 }
 
+void gamma_bind_cleanup(void)
+{
+	if (topology)
+		lib.destroy(topology);
+	topology = NULL;
+}
+
 #else /* built without hwloc */
 
 void gamma_bind_near(const char *interface)
 {
 	GAMMA_INFO(DOMAIN, "%s: the progress thread runs anywhere: built without hwloc\n",
 		   interface);
+}
+
+void gamma_bind_cleanup(void)
+{
 }
 
 #endif

@@ -294,6 +294,7 @@ void gamma_auto_stop(struct gamma_domain *domain);
 void gamma_auto_stop_all(void);
 /* bind.c: has the calling thread run near that NIC, where the process may. */
 void gamma_bind_near(const char *interface);
+void gamma_bind_cleanup(void);
 
 /* ---- av.c ---- */
 struct gamma_av {

@@ -34,6 +34,7 @@ static void to_fi_log(enum gamma_log_level level, const char *line)
 static void cleanup(void)
 {
 	gamma_auto_stop_all();
+	gamma_bind_cleanup();
 	gamma_log_to(NULL);
 	gamma_settings_free();
 }
