@@ -61,7 +61,7 @@ struct member {
 
 struct order {
 	uint64_t now;
-	uint32_t bulk;
+	uint64_t bulk; /* as wide as the other, so that nothing between goes unset */
 };
 
 /* Tells its number of bulk senders and reports what all have. */
@@ -75,7 +75,7 @@ static void serve(int fd)
 
 		if (!share)
 			share = gamma_nic_share_open(mac, order.now);
-		all = share ? gamma_nic_share_bulk(share, order.bulk, order.now) : UINT32_MAX;
+		all = share ? gamma_nic_share_bulk(share, (uint32_t) order.bulk, order.now) : UINT32_MAX;
 		if (write(fd, &all, sizeof(all)) != sizeof(all))
 			break;
 	}
