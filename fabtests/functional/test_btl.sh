@@ -246,7 +246,9 @@ ended_by_itself() {
 		    world.Barrier()
 	PYTHON
 	mpi_way=(--mca btl gamma --mca btl_gamma_keepalive 1 --mca btl_gamma_peer_timeout 2)
-	mpi_told 60 node01,node02 2 python3 "$work/spawn.py"
+	mpi_run_spawning 60 node01,node02 2 python3 "$work/spawn.py" && return
+	cat "$work/mpi.out"
+	return 1
 }
 
 # ---- from Open MPI 5 on ----
@@ -308,7 +310,7 @@ check "made the default: used without being named" by_default
 check "NICs chosen by name, address and network" chosen_nic
 check_fails "no such NIC: the cause and the NICs there are" 'The provider has: gam0' no_such_nic
 check_fails "no provider: the cause" 'finds no usable NIC' no_provider
-check_fails "no privilege: the cause" 'no CAP_NET_RAW, so no raw Ethernet: run as root, or' \
+check_fails "no privilege: the cause" 'no CAP_NET_RAW, so no raw Ethernet, and no gammad at' \
 	no_privilege
 check_fails "a provider that is too old: which, and which is needed" \
 	'provider gamma is version 0\.9 here; this component needs 1\.0' old_provider
