@@ -176,28 +176,12 @@ mpi_run() {
 	wait_end mpi
 }
 
-# mpi_run_spawning SECONDS HOSTS RANKS COMMAND...: as mpi_run. When processes start others, Open MPI
-# 5's PMIx now and then cannot read its own messages, whatever carries the program's, and says so: that
-# run counts for nothing, and there is another one.
-mpi_run_spawning() {
-	local try status
-	for try in 1 2 3; do
-		status=0
-		mpi_run "$@" || status=$?
-		[ "$status" -ne 0 ] || return 0
-		grep -aqE 'PMIX ERROR|free\(\): invalid' "$work/mpi.out" || break
-		echo "run $try: $mpi_stack, PMIx: $(grep -am 1 'PMIX ERROR\|free():' "$work/mpi.out")" >&2
-	done
-	return "$status"
-}
-
 # mpi_conforms TEXT HOSTS RANKS GROUP...: the conformance program, and that gamma has carried it:
 # each rank sent messages, and nothing was sent twice.
 mpi_conforms() {
-	local text="$mpi_stack: $1: ${*:4}, $3 ranks" hosts=$2 ranks=$3 run=mpi_run
+	local text="$mpi_stack: $1: ${*:4}, $3 ranks" hosts=$2 ranks=$3
 	shift 3
-	[ "$*" != spawn ] || run=mpi_run_spawning
-	if $run 120 "$hosts" "$ranks" python3 "$conformance" "$@"; then
+	if mpi_run 120 "$hosts" "$ranks" python3 "$conformance" "$@"; then
 		ok "$text, $(grep -c '^ok ' "$work/mpi.out") tests"
 		# A library may keep another endpoint for one-sided communication, used or not.
 		counted "$text: by gamma" "(map(select(.messages_out > 0)) | length >= $ranks) and
