@@ -15,6 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "link/enclosed.h"
+
 enum { BACKLOG = 1024, GROUPS_MAX = 1024 };
 
 int gammad_clients_listen(struct gammad *gammad)
@@ -146,29 +148,6 @@ static bool done(struct gammad_client *client, enum gamma_broker_reason reason, 
 	return reply(client, &answer, sizeof(answer));
 }
 
-static bool hand_over(struct gammad_client *client, const struct gamma_broker_opened *opened,
-		      const int fds[GAMMA_BROKER_FDS])
-{
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(GAMMA_BROKER_FDS * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {.iov_base = (void *) opened, .iov_len = sizeof(*opened)};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
-	};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
-
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(GAMMA_BROKER_FDS * sizeof(int));
-	memcpy(CMSG_DATA(head), fds, GAMMA_BROKER_FDS * sizeof(int));
-	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*opened);
-}
-
 static bool answer_open(struct gammad *gammad, struct gammad_client *client,
 			const struct gamma_broker_open *ask)
 {
@@ -180,7 +159,8 @@ static bool answer_open(struct gammad *gammad, struct gammad_client *client,
 	gamma_broker_head(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened), reason);
 	if (reason)
 		return reply(client, &opened, sizeof(opened));
-	sent = hand_over(client, &opened, fds);
+	sent = !gamma_enclosed_send(client->fd, NULL, 0, &opened, sizeof(opened), fds,
+				    GAMMA_BROKER_FDS);
 	for (int i = 0; i < GAMMA_BROKER_FDS; i++)
 		close(fds[i]);
 	return sent;

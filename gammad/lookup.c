@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "link/enclosed.h"
 #include "link/link.h"
 #include "wire/codec.h"
 
@@ -171,64 +172,22 @@ void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic)
 
 /* ---- questions of neighbours ---- */
 
-/* The user whom the kernel names; -1: none. */
-static uid_t sender_of(struct msghdr *msg)
-{
-	uid_t uid = (uid_t) -1;
-
-	for (struct cmsghdr *at = CMSG_FIRSTHDR(msg); at; at = CMSG_NXTHDR(msg, at)) {
-		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_CREDENTIALS) {
-			struct ucred credentials;
-
-			memcpy(&credentials, CMSG_DATA(at), sizeof(credentials));
-			uid = credentials.uid;
-		} else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS) {
-			size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-			for (size_t i = 0; i < count; i++) {
-				int fd;
-
-				memcpy(&fd, CMSG_DATA(at) + i * sizeof(fd), sizeof(fd));
-				close(fd);
-			}
-		}
-	}
-	return uid;
-}
-
-static ssize_t receive(int fd, uint8_t *frame, size_t room, uid_t *sender)
-{
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(253 * sizeof(int))];
-	} control;
-	struct iovec iov = {.iov_base = frame, .iov_len = room};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
-	};
-	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	*sender = len < 0 ? (uid_t) -1 : sender_of(&msg);
-	return len;
-}
-
 void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open)
 {
 	uint8_t frame[GAMMA_ETH_LEN + UINT16_MAX], room[FRAME_MAX + GAMMA_ADDR_LEN];
 	struct gamma_fields asked;
 	struct sockaddr_un name;
-	uid_t sender;
+	struct gamma_enclosed enclosed;
 
 	for (int i = 0; i < GAMMAD_BURST; i++) {
-		ssize_t len = receive(open->port_fd, frame, sizeof(frame), &sender);
+		ssize_t len = gamma_enclosed_receive(open->port_fd, frame, sizeof(frame), &enclosed);
+		uid_t sender = enclosed.sender.uid;
 		const uint8_t *asker = frame + GAMMA_MAC_LEN, *answer;
 		size_t answer_len;
 
 		if (len < 0)
 			return;
+		gamma_enclosed_close(&enclosed);
 		if (!is_question(frame, (size_t) len, &asked) || !open->nic ||
 		    (sender && sender != asked.tenant) || !concerns(open, open->nic, &asked))
 			continue;

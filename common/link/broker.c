@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "link/enclosed.h"
 
 static int connect_to(const char *path)
 {
@@ -40,28 +41,8 @@ int gamma_broker_reach(const char *path)
 	return 0;
 }
 
-static void take_fds(struct msghdr *msg, int fds[GAMMA_BROKER_FDS])
+static int receive(int fd, struct gamma_broker_opened *opened, struct gamma_enclosed *enclosed)
 {
-	struct cmsghdr *control = CMSG_FIRSTHDR(msg);
-
-	if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS &&
-	    control->cmsg_len == CMSG_LEN(GAMMA_BROKER_FDS * sizeof(int)))
-		memcpy(fds, CMSG_DATA(control), GAMMA_BROKER_FDS * sizeof(int));
-}
-
-static int receive(int fd, struct gamma_broker_opened *opened, int fds[GAMMA_BROKER_FDS])
-{
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(GAMMA_BROKER_FDS * sizeof(int))];
-	} control;
-	struct iovec iov = {.iov_base = opened, .iov_len = sizeof(*opened)};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
-	};
 	struct pollfd polls = {.fd = fd, .events = POLLIN};
 	int ret;
 	ssize_t len;
@@ -71,10 +52,9 @@ static int receive(int fd, struct gamma_broker_opened *opened, int fds[GAMMA_BRO
 	while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret ? -errno : -ETIMEDOUT;
-	len = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	len = gamma_enclosed_receive(fd, opened, sizeof(*opened), enclosed);
 	if (len <= 0)
-		return len ? -errno : -ECONNRESET;
-	take_fds(&msg, fds);
+		return len ? (int) len : -ECONNRESET;
 	if (gamma_broker_is(opened, (size_t) len, GAMMA_BROKER_OPENED, sizeof(*opened)))
 		return 0;
 	/* Nothing but a refusal is shorter. */
@@ -87,18 +67,18 @@ static int receive(int fd, struct gamma_broker_opened *opened, int fds[GAMMA_BRO
 
 static int ask(int fd, const struct gamma_broker_open *open, struct gamma_brokered *brokered)
 {
-	int fds[GAMMA_BROKER_FDS] = {-1, -1};
+	struct gamma_enclosed enclosed = {.fds = {-1, -1}};
 	int ret;
 
 	if (send(fd, open, sizeof(*open), MSG_NOSIGNAL) != sizeof(*open))
 		return errno ? -errno : -EPROTO;
-	ret = receive(fd, &brokered->opened, fds);
+	ret = receive(fd, &brokered->opened, &enclosed);
 	if (!ret && brokered->opened.header.reason)
 		ret = gamma_broker_error(brokered->opened.header.reason);
-	else if (!ret && (fds[0] < 0 || fds[1] < 0))
+	else if (!ret && (enclosed.fds[0] < 0 || enclosed.fds[1] < 0))
 		ret = -EMFILE; /* this process may have no more descriptors */
-	brokered->packet_fd = fds[0];
-	brokered->port_fd = fds[1];
+	brokered->packet_fd = enclosed.fds[0];
+	brokered->port_fd = enclosed.fds[1];
 	brokered->gammad_fd = fd;
 	return ret;
 }

@@ -108,13 +108,12 @@ static struct gamma_inbox *new_inbox(struct gamma_samehost *samehost,
 }
 
 void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_handover *handover,
-			const struct gamma_enclosed *enclosed)
+			struct gamma_enclosed *enclosed)
 {
 	struct gamma_inbox *inbox;
 
 	if (!acceptable(samehost, handover, enclosed)) {
-		close(enclosed->fds[0]);
-		close(enclosed->fds[1]);
+		gamma_enclosed_close(enclosed);
 		return;
 	}
 	inbox = new_inbox(samehost, handover, enclosed);

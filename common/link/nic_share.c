@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "link/enclosed.h"
 
 #define PAGE_MAGIC 0x67616d6d61303031ull /* another layout gets another one */
 
@@ -336,30 +337,20 @@ static void join(struct gamma_nic_share *share)
 /* Where the page could not be taken, it is given: to the same user only. */
 static void hand_out(struct gamma_nic_share *share)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.room = {0}}; /* the padding goes to the kernel too */
-	char byte = 0;
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
 	pid_t pid;
+	int ret;
 
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.head), &share->page_fd, sizeof(int));
 	for (int i = 0; i < HAND_OUT_MAX; i++) {
 		int fd = accept4(share->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
+		ret = same_user(fd, &pid)
+			      ? gamma_enclosed_send(fd, NULL, 0, "", 1, &share->page_fd, 1)
+			      : 0;
 		/* Who has helped itself is gone. */
-		if (same_user(fd, &pid) && sendmsg(fd, &msg, MSG_NOSIGNAL) < 0 && errno != EPIPE)
-			gamma_info("handing over the NIC's page failed: %s", strerror(errno));
+		if (ret && ret != -EPIPE)
+			gamma_info("handing over the NIC's page failed: %s", strerror(-ret));
 		close(fd);
 	}
 }
@@ -367,27 +358,19 @@ static void hand_out(struct gamma_nic_share *share)
 /* -EAGAIN: not given yet. */
 static int receive_page(struct gamma_nic_share *share)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
+	struct gamma_enclosed enclosed;
 	char byte;
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(share->socket, &msg, MSG_CMSG_CLOEXEC);
-	int fd;
+	ssize_t got = gamma_enclosed_receive(share->socket, &byte, 1, &enclosed);
+	int fd = enclosed.fds[0];
 
-	if (got < 0 && errno == EAGAIN)
+	if (got == -EAGAIN)
 		return -EAGAIN;
 	close(share->socket);
 	share->socket = -1;
-	if (got <= 0 || msg.msg_controllen < CMSG_LEN(sizeof(int)) ||
-	    control.head.cmsg_level != SOL_SOCKET || control.head.cmsg_type != SCM_RIGHTS)
+	enclosed.fds[0] = -1;
+	gamma_enclosed_close(&enclosed); /* one page is what was asked for */
+	if (fd < 0)
 		return -ECONNRESET;
-	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
 	return adopt_page(share, fd, 0) ? 0 : -EACCES;
 }
 

@@ -161,8 +161,8 @@ static int hand_over(struct gamma_samehost *samehost, struct gamma_outbox *outbo
 	handover.src_epoch = __builtin_bswap32(handover.src_epoch);
 	memcpy(handover.nonce, samehost->nonce, sizeof(handover.nonce));
 	samehost->link.stats->send_calls++;
-	ret = gamma_handover_send(samehost->fd, &name, len, &handover, outbox->segment_fd,
-				  outbox->other_fd);
+	ret = gamma_enclosed_send(samehost->fd, &name, len, &handover, sizeof(handover),
+				  (int[]){outbox->segment_fd, outbox->other_fd}, 2);
 	if (ret == -EAGAIN || ret == -ETOOMANYREFS || ret == -ENOBUFS)
 		return -EAGAIN;
 	if (ret == -ECONNREFUSED)

@@ -83,7 +83,7 @@ static bool samehost_room(struct gamma_link *link)
 /* ---- the way in ---- */
 
 static void take_handover(struct gamma_samehost *samehost, ssize_t len,
-			  const struct gamma_enclosed *enclosed)
+			  struct gamma_enclosed *enclosed)
 {
 	struct gamma_handover handover;
 
@@ -93,26 +93,17 @@ static void take_handover(struct gamma_samehost *samehost, ssize_t len,
 		return;
 	}
 	samehost->link.stats->malformed++;
-	close(enclosed->fds[0]);
-	close(enclosed->fds[1]);
+	gamma_enclosed_close(enclosed);
 }
 
+/* Descriptors come in pairs: a single one is nobody's. */
 static ssize_t receive(struct gamma_samehost *samehost, struct gamma_enclosed *enclosed)
 {
-	union gamma_enclosure control;
-	struct iovec iov = {.iov_base = samehost->frame, .iov_len = FRAME_MAX};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
-	};
-	ssize_t len;
+	ssize_t len = gamma_enclosed_receive(samehost->fd, samehost->frame, FRAME_MAX, enclosed);
 
 	samehost->link.stats->receive_calls++;
-	len = recvmsg(samehost->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (len >= 0)
-		gamma_enclosed_read(&msg, enclosed);
+	if (enclosed->fds[1] < 0)
+		gamma_enclosed_close(enclosed);
 	return len;
 }
 

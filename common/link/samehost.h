@@ -7,6 +7,7 @@
 #define GAMMA_LINK_SAMEHOST_H
 
 #include "base/base.h"
+#include "link/enclosed.h"
 #include "link/link.h"
 #include "link/ring.h"
 #include "link/segment.h"
@@ -112,7 +113,7 @@ int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t 
 /* ---- inbox.c ---- */
 /* Somebody has handed over a segment; the descriptors are used or closed. */
 void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_handover *handover,
-			const struct gamma_enclosed *enclosed);
+			struct gamma_enclosed *enclosed);
 bool gamma_inbox_next(struct gamma_samehost *samehost, struct gamma_arrival *arrival);
 void gamma_inbox_heard(struct gamma_samehost *samehost, struct gamma_inbox *inbox);
 void gamma_inbox_process_ended(struct gamma_samehost *samehost, struct gamma_inbox *inbox);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Making, checking and handing over shared memory: see segment.h. */
+/* Making and checking shared memory: see segment.h. */
 #include "link/segment.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -88,59 +87,4 @@ int gamma_segment_map(int fd, size_t *bytes, void **at)
 		return -EINVAL;
 	*bytes = (size_t) st.st_size;
 	return map(fd, *bytes, at);
-}
-
-int gamma_handover_send(int fd, const struct sockaddr_un *name, unsigned name_len,
-			const struct gamma_handover *handover, int segment_fd, int pair_fd)
-{
-	struct iovec iov = {.iov_base = (void *) handover, .iov_len = sizeof(*handover)};
-	union gamma_enclosure control = {.space = {0}};
-	int fds[2] = {segment_fd, pair_fd};
-	struct msghdr msg = {
-		.msg_name = (void *) name,
-		.msg_namelen = name_len,
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = CMSG_SPACE(sizeof(fds)),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(fds));
-	memcpy(CMSG_DATA(cmsg), fds, sizeof(fds));
-	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-static void take_fds(const struct cmsghdr *cmsg, struct gamma_enclosed *enclosed)
-{
-	size_t count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-	for (size_t i = 0; i < count; i++) {
-		int fd;
-
-		memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(fd));
-		if (i < 2 && enclosed->fds[i] < 0)
-			enclosed->fds[i] = fd;
-		else
-			close(fd);
-	}
-}
-
-void gamma_enclosed_read(struct msghdr *msg, struct gamma_enclosed *enclosed)
-{
-	*enclosed = (struct gamma_enclosed){.sender.uid = (uid_t) -1, .fds = {-1, -1}};
-	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg); cmsg; cmsg = CMSG_NXTHDR(msg, cmsg)) {
-		if (cmsg->cmsg_level != SOL_SOCKET)
-			continue;
-		if (cmsg->cmsg_type == SCM_CREDENTIALS)
-			memcpy(&enclosed->sender, CMSG_DATA(cmsg), sizeof(enclosed->sender));
-		else if (cmsg->cmsg_type == SCM_RIGHTS)
-			take_fds(cmsg, enclosed);
-	}
-	if (enclosed->fds[0] >= 0 && enclosed->fds[1] < 0) {
-		close(enclosed->fds[0]);
-		enclosed->fds[0] = -1;
-	}
 }

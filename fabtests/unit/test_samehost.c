@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "link/enclosed.h"
 #include "link/link.h"
 #include "link/ring.h"
 #include "link/segment.h"
@@ -380,7 +381,9 @@ static int hand_over(struct gamma_handover *handover, int segment_fd)
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
-	assert_int_equal(gamma_handover_send(fd, &name, len, handover, segment_fd, pair[1]), 0);
+	assert_int_equal(gamma_enclosed_send(fd, &name, len, handover, sizeof(*handover),
+					     (int[]){segment_fd, pair[1]}, 2),
+			 0);
 	close(fd);
 	close(pair[1]);
 	return pair[0];

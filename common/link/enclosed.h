@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a Unix socket carries besides bytes: descriptors, and who sent them. Called by the links, and
+ * by both sides of gammad's socket.
+ */
+#ifndef GAMMA_LINK_ENCLOSED_H
+#define GAMMA_LINK_ENCLOSED_H
+
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+enum { GAMMA_ENCLOSED_FDS = 2 }; /* at most, in one message */
+
+struct gamma_enclosed {
+	struct ucred sender; /* uid -1: unknown */
+	int fds[GAMMA_ENCLOSED_FDS]; /* -1: none */
+};
+
+/* Sends `len` bytes with `count` descriptors, to that name or, if it is NULL, to whom the socket is
+ * connected; never waits. 0 or a negative errno. */
+struct sockaddr_un;
+int gamma_enclosed_send(int fd, const struct sockaddr_un *name, unsigned name_len,
+			const void *bytes, size_t len, const int *fds, size_t count);
+/* Returns the bytes received, at most `room`, or a negative errno; never waits. The descriptors are
+ * the caller's; the kernel keeps back those beyond two. */
+ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_enclosed *enclosed);
+void gamma_enclosed_close(struct gamma_enclosed *enclosed);
+
+#endif /* GAMMA_LINK_ENCLOSED_H */
