@@ -92,50 +92,42 @@ static void ask(struct mca_btl_base_endpoint_t *peer)
 	answered(&peer->alive, OPAL_SUCCESS);
 }
 
-/* Those to ask, listed while the table is locked, and asked when it is not. */
-struct round {
-	bool regular; /* not because somebody was given up */
-	struct mca_btl_base_endpoint_t *first;
-};
-
-/* From now on the peer owes an answer, and stays even if Open MPI lets it go. */
-static void pick(struct mca_btl_base_endpoint_t *peer, struct round *round)
+void gamma_btl_leave_all(struct gamma_btl_module *module)
 {
-	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) &&
-	    (!round->regular || !of_own_job(peer)))
-		return;
-	if (__atomic_exchange_n(&peer->asked, true, __ATOMIC_ACQUIRE))
-		return;
-	peer->next_asked = round->first;
-	round->first = peer;
-}
-
-static void leave(struct mca_btl_base_endpoint_t *peer, struct round *round)
-{
-	(void) round;
-	gamma_btl_leave(peer);
-}
-
-static void for_all(struct gamma_btl_module *module,
-		    void (*action)(struct mca_btl_base_endpoint_t *peer, struct round *round),
-		    struct round *round)
-{
-	void *peer, *place, *next;
 	uint64_t key;
-	int rc;
+	void *peer;
 
 	gamma_btl_lock(&module->lock);
-	rc = opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place);
-	for (; !rc; place = next) {
-		action(peer, round);
-		rc = opal_hash_table_get_next_key_uint64(&module->peers, &key, &peer, place, &next);
-	}
+	OPAL_HASH_TABLE_FOREACH(key, uint64, peer, &module->peers)
+		gamma_btl_leave(peer);
 	gamma_btl_unlock(&module->lock);
 }
 
-void gamma_btl_leave_all(struct gamma_btl_module *module)
+/* If so, the peer owes an answer from now on, and stays even if Open MPI lets it go. */
+static bool is_to_ask(struct mca_btl_base_endpoint_t *peer, bool regular)
 {
-	for_all(module, leave, NULL);
+	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) && (!regular || !of_own_job(peer)))
+		return false;
+	return !__atomic_exchange_n(&peer->asked, true, __ATOMIC_ACQUIRE);
+}
+
+/* Those to ask, to be asked when the table is not locked. Regular: not since one was given up. */
+static struct mca_btl_base_endpoint_t *list_to_ask(struct gamma_btl_module *module, bool regular)
+{
+	struct mca_btl_base_endpoint_t *peer, *first = NULL;
+	uint64_t key;
+	void *found;
+
+	gamma_btl_lock(&module->lock);
+	OPAL_HASH_TABLE_FOREACH(key, uint64, found, &module->peers) {
+		peer = found;
+		if (!is_to_ask(peer, regular))
+			continue;
+		peer->next_asked = first;
+		first = peer;
+	}
+	gamma_btl_unlock(&module->lock);
+	return first;
 }
 
 static bool is_time(struct gamma_btl_module *module)
@@ -165,17 +157,16 @@ void gamma_btl_keep_alive(struct gamma_btl_module *module)
 {
 	const unsigned int calls = __atomic_load_n(&module->calls, __ATOMIC_RELAXED) + 1;
 	struct mca_btl_base_endpoint_t *peer, *next;
-	struct round round = {0};
+	bool regular;
 
 	/* Calls of several threads at once may count as one: it is no exact number. */
 	__atomic_store_n(&module->calls, calls, __ATOMIC_RELAXED);
 	if (calls % CALLS)
 		return;
-	round.regular = is_time(module);
-	if (!round.regular && !is_doubtful(module))
+	regular = is_time(module);
+	if (!regular && !is_doubtful(module))
 		return;
-	for_all(module, pick, &round);
-	for (peer = round.first; peer; peer = next) {
+	for (peer = list_to_ask(module, regular); peer; peer = next) {
 		next = peer->next_asked;
 		ask(peer);
 	}

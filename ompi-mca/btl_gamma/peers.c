@@ -141,13 +141,26 @@ static uint64_t key_of(opal_process_name_t name)
 	return (uint64_t) name.jobid << 32 | name.vpid;
 }
 
-static struct mca_btl_base_endpoint_t *find(struct gamma_btl_module *module, uint64_t key)
+/* With the lock. */
+static struct mca_btl_base_endpoint_t *find(struct gamma_btl_module *module,
+					    opal_process_name_t name)
 {
 	void *found = NULL;
 
-	if (opal_hash_table_get_value_uint64(&module->peers, key, &found) != OPAL_SUCCESS)
+	if (opal_hash_table_get_value_uint64(&module->peers, key_of(name), &found) != OPAL_SUCCESS)
 		return NULL;
 	return found;
+}
+
+static struct mca_btl_base_endpoint_t *look_up(struct gamma_btl_module *module,
+					       opal_process_name_t name)
+{
+	struct mca_btl_base_endpoint_t *peer;
+
+	gamma_btl_lock(&module->lock);
+	peer = find(module, name);
+	gamma_btl_unlock(&module->lock);
+	return peer;
 }
 
 static void free_peer(struct mca_btl_base_endpoint_t *peer)
@@ -181,13 +194,13 @@ static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module,
 static struct mca_btl_base_endpoint_t *enter(struct gamma_btl_module *module,
 					     struct mca_btl_base_endpoint_t *peer)
 {
-	const uint64_t key = key_of(peer->proc->proc_name);
+	const opal_process_name_t name = peer->proc->proc_name;
 	struct mca_btl_base_endpoint_t *other;
 
 	gamma_btl_lock(&module->lock);
-	other = find(module, key);
+	other = find(module, name);
 	if (!other)
-		opal_hash_table_set_value_uint64(&module->peers, key, peer);
+		opal_hash_table_set_value_uint64(&module->peers, key_of(name), peer);
 	gamma_btl_unlock(&module->lock);
 	if (!other)
 		return peer;
@@ -229,13 +242,10 @@ static void compare_mtu(const opal_proc_t *proc, struct gamma_btl_port *port,
 
 struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, opal_proc_t *proc)
 {
-	struct mca_btl_base_endpoint_t *peer;
+	struct mca_btl_base_endpoint_t *peer = look_up(module, proc->proc_name);
 	const struct modex_nic *nic;
 	struct modex modex;
 
-	gamma_btl_lock(&module->lock);
-	peer = find(module, key_of(proc->proc_name));
-	gamma_btl_unlock(&module->lock);
 	if (peer || !read_modex(proc, &modex))
 		return peer;
 	if (modex.max_message != module->port->max_message) {
@@ -253,12 +263,9 @@ struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, 
 struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *module,
 						       opal_process_name_t name)
 {
-	struct mca_btl_base_endpoint_t *peer;
+	struct mca_btl_base_endpoint_t *peer = look_up(module, name);
 	opal_proc_t *proc;
 
-	gamma_btl_lock(&module->lock);
-	peer = find(module, key_of(name));
-	gamma_btl_unlock(&module->lock);
 	if (peer)
 		return peer;
 	proc = opal_proc_for_name(name);
@@ -270,7 +277,7 @@ void gamma_btl_peer_left(struct gamma_btl_module *module, opal_process_name_t na
 	struct mca_btl_base_endpoint_t *peer;
 
 	gamma_btl_lock(&module->lock);
-	peer = find(module, key_of(name));
+	peer = find(module, name);
 	if (peer)
 		__atomic_store_n(&peer->ended, true, __ATOMIC_RELAXED);
 	gamma_btl_unlock(&module->lock);
@@ -331,17 +338,13 @@ int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 void gamma_btl_drop_peers(struct gamma_btl_module *module)
 {
 	struct mca_btl_base_endpoint_t *gone;
-	void *peer, *place, *next;
 	uint64_t key;
-	int rc;
+	void *peer;
 
 	while ((gone = module->gone)) {
 		module->gone = gone->next;
 		free_peer(gone);
 	}
-	rc = opal_hash_table_get_first_key_uint64(&module->peers, &key, &peer, &place);
-	for (; !rc; place = next) {
+	OPAL_HASH_TABLE_FOREACH(key, uint64, peer, &module->peers)
 		free_peer(peer);
-		rc = opal_hash_table_get_next_key_uint64(&module->peers, &key, &peer, place, &next);
-	}
 }

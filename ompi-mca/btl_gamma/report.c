@@ -66,8 +66,9 @@ static const char *cure_of(int error)
 }
 
 /* The one-sided layer registers no callback, and hears of it by its operation's status. */
-static void end_job(struct gamma_btl_module *module, opal_proc_t *proc, char *text)
+static void end_job(struct gamma_btl_module *module, opal_proc_t *proc, int error, char *text)
 {
+	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
 	if (module->error_cb)
 		module->error_cb(&module->super, MCA_BTL_ERROR_FLAGS_FATAL, proc, text);
 }
@@ -88,8 +89,7 @@ void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const cha
 		 peer->module->port->nic, peer->nic, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
 		 provider_text ? provider_text : fi_strerror(error));
 	free(host);
-	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
-	end_job(peer->module, peer->proc, text);
+	end_job(peer->module, peer->proc, error, text);
 }
 
 /* What arrives is lost: somebody would wait for it for ever. */
@@ -99,6 +99,5 @@ void gamma_btl_broken(struct gamma_btl_module *module, const char *what, int err
 
 	snprintf(text, sizeof(text), "btl_gamma: %s: %s: %s", module->port->nic, what,
 		 fi_strerror(error));
-	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
-	end_job(module, NULL, text);
+	end_job(module, NULL, error, text);
 }

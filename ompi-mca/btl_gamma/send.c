@@ -95,18 +95,17 @@ int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 }
 
 /* False: the data were not to be had in one go. */
-static bool put_together(unsigned char *to, opal_process_name_t sender, mca_btl_base_tag_t tag,
-			 const void *header, size_t header_size, struct opal_convertor_t *convertor,
+static bool put_together(unsigned char *to, mca_btl_base_tag_t tag, const void *header,
+			 size_t header_size, struct opal_convertor_t *convertor,
 			 size_t payload_size)
 {
-	struct gamma_btl_header front = {.sender = sender, .tag = tag};
-	struct iovec iov = {.iov_len = payload_size};
+	struct gamma_btl_header front = {.sender = opal_proc_local_get()->proc_name, .tag = tag};
+	struct iovec iov = {.iov_base = to + sizeof(front) + header_size, .iov_len = payload_size};
 	size_t len = payload_size;
 	uint32_t iov_count = 1;
 
 	memcpy(to, &front, sizeof(front));
 	memcpy(to + sizeof(front), header, header_size);
-	iov.iov_base = to + sizeof(front) + header_size;
 	if (!payload_size)
 		return true;
 	return opal_convertor_pack(convertor, &iov, &iov_count, &len) >= 0 && len == payload_size;
@@ -126,8 +125,7 @@ int gamma_btl_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *
 	if (len <= module->port->inject_size && !gamma_btl_any_waiting(module)) {
 		if (payload_size)
 			position = convertor->bConverted;
-		if (put_together(message, opal_proc_local_get()->proc_name, tag, header,
-				 header_size, convertor, payload_size) &&
+		if (put_together(message, tag, header, header_size, convertor, payload_size) &&
 		    !fi_inject(module->port->ep, message, len, peer->address))
 			return OPAL_SUCCESS;
 		/* The caller packs the data again. */
