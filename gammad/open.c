@@ -19,6 +19,7 @@
 
 #include <bpf/bpf.h>
 
+#include "gammad/sockets.h"
 #include "link/packet_socket.h"
 
 /* ---- who is there ---- */
@@ -326,74 +327,29 @@ int gammad_opens_restore(struct gammad *gammad)
 
 /* ---- going ---- */
 
-struct inodes {
-	uint64_t *numbers;
-	size_t count, room;
-};
-
-static bool add_inode(struct inodes *inodes, uint64_t number)
+static FILE *open_list(void)
 {
-	if (inodes->count == inodes->room) {
-		size_t room = inodes->room ? 2 * inodes->room : 256;
-		uint64_t *grown = realloc(inodes->numbers, room * sizeof(*grown));
-
-		if (!grown)
-			return false;
-		inodes->numbers = grown;
-		inodes->room = room;
-	}
-	inodes->numbers[inodes->count++] = number;
-	return true;
-}
-
-/* The packet sockets of gammad's network namespace, one a line, the inode last. */
-static bool read_inodes(struct inodes *inodes)
-{
-	FILE *file = fopen("/proc/thread-self/net/packet", "re");
-	unsigned long long number;
-	char line[256];
-	bool complete = file != NULL;
-
-	while (complete && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %llu", &number) == 1)
-			complete = add_inode(inodes, number);
-	}
-	if (file) {
-		complete = complete && !ferror(file);
-		fclose(file);
-	}
-	return complete;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
+	return fopen("/proc/thread-self/net/packet", "re");
 }
 
 void gammad_sweep(struct gammad *gammad)
 {
-	struct inodes inodes = {0};
+	struct gammad_sockets sockets;
 	struct gamma_list *pos, *next;
 
 	/* If not all can be read, nobody is taken for gone. */
-	if (read_inodes(&inodes)) {
-		if (inodes.count)
-			qsort(inodes.numbers, inodes.count, sizeof(*inodes.numbers), compare);
+	if (gammad_sockets_read(&sockets, open_list)) {
 		gamma_list_for_each_safe(pos, next, &gammad->opens) {
 			struct gammad_open *open =
 				gamma_list_entry(pos, struct gammad_open, entry);
 
-			if (!inodes.count ||
-			    !bsearch(&open->record.inode, inodes.numbers, inodes.count,
-				     sizeof(*inodes.numbers), compare))
+			if (!gammad_sockets_has(&sockets, open->record.inode))
 				forget(gammad, open);
 		}
-	} else {
+	} else if (errno != EAGAIN) {
 		gamma_warn("/proc/thread-self/net/packet: %s; mount /proc", strerror(errno));
 	}
-	free(inodes.numbers);
+	free(sockets.inodes);
 }
 
 bool gammad_sweep_needed(const struct gammad *gammad)
