@@ -119,11 +119,11 @@ static int look(struct gamma_cntr *cntr, uint64_t threshold)
 static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 {
 	struct gamma_cntr *cntr = cntr_of(cntr_fid);
-	bool may_sleep = cntr->wait_obj != FI_WAIT_YIELD;
+	bool may_sleep = cntr->waiter.wait_obj != FI_WAIT_YIELD;
 	struct gamma_patience patience;
 	int ret, waited = 0;
 
-	if (cntr->wait_obj == FI_WAIT_SET)
+	if (cntr->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS; /* fi_wait is what sleeps */
 	gamma_patience_init(&patience, timeout);
 	gamma_domain_lock(cntr->domain);
@@ -138,35 +138,11 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 
 /* ---- opening and closing ---- */
 
-static int get_wait(struct gamma_cntr *cntr, int *fd)
-{
-	int ret;
-
-	if (cntr->wait_obj == FI_WAIT_SET)
-		return gamma_wait_get_fd(cntr->waiter.wait_set, fd);
-	if (cntr->wait_obj == FI_WAIT_NONE || cntr->wait_obj == FI_WAIT_YIELD)
-		return -FI_ENODATA;
-	gamma_domain_lock(cntr->domain);
-	ret = gamma_waiter_fd(&cntr->waiter);
-	gamma_domain_unlock(cntr->domain);
-	if (ret < 0)
-		return ret;
-	*fd = ret;
-	return 0;
-}
-
 static int cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct gamma_cntr *cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid.fid);
 
-	switch (command) {
-	case FI_GETWAIT:
-		return arg ? get_wait(cntr, arg) : -FI_EINVAL;
-	case FI_GETWAITOBJ:
-		return gamma_tell_wait_obj(cntr->wait_obj, arg);
-	default:
-		return -FI_ENOSYS;
-	}
+	return gamma_waiter_control(&cntr->waiter, command, arg);
 }
 
 static int cntr_close(struct fid *fid)
@@ -214,17 +190,7 @@ static int check_attr(const struct fi_cntr_attr *attr)
 		return -FI_ENOSYS;
 	if (attr->flags)
 		return -FI_EBADFLAGS;
-	switch (attr->wait_obj) {
-	case FI_WAIT_NONE:
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_FD:
-	case FI_WAIT_YIELD:
-		return 0;
-	case FI_WAIT_SET:
-		return attr->wait_set ? 0 : -FI_EINVAL;
-	default:
-		return -FI_ENOSYS;
-	}
+	return gamma_waiter_check(attr->wait_obj, attr->wait_set);
 }
 
 int gamma_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
@@ -244,13 +210,12 @@ int gamma_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
 	if (!cntr)
 		return -FI_ENOMEM;
 	cntr->domain = domain;
-	cntr->wait_obj = attr->wait_obj;
 	cntr->cntr_fid.fid.fclass = FI_CLASS_CNTR;
 	cntr->cntr_fid.fid.context = context;
 	cntr->cntr_fid.fid.ops = &cntr_fid_ops;
 	cntr->cntr_fid.ops = &cntr_ops;
 	gamma_list_init(&cntr->works);
-	gamma_waiter_init(&cntr->waiter, domain);
+	gamma_waiter_init(&cntr->waiter, domain, attr->wait_obj);
 	gamma_ref(&domain->refs);
 	if (attr->wait_obj == FI_WAIT_SET) {
 		ret = gamma_wait_attach(attr->wait_set, &cntr->cntr_fid.fid,

@@ -207,7 +207,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 
 	(void) cond;
 	/* As other providers do; for FI_WAIT_SET, fi_wait is what sleeps. */
-	if (cq->wait_obj == FI_WAIT_NONE || cq->wait_obj == FI_WAIT_SET)
+	if (cq->waiter.wait_obj == FI_WAIT_NONE || cq->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
 	gamma_patience_init(&patience, timeout);
 	gamma_domain_lock(cq->domain);
@@ -216,7 +216,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 	do {
 		ret = take_or_progress(cq, buf, count, source);
 	} while (ret == -FI_EAGAIN && !interrupted(cq, since) &&
-		 !gamma_patience_wait(&patience, &cq->waiter, cq->wait_obj != FI_WAIT_YIELD));
+		 !gamma_patience_wait(&patience, &cq->waiter, cq->waiter.wait_obj != FI_WAIT_YIELD));
 	/* What came in the very moment that the time was up is not left behind. */
 	if (ret == -FI_EAGAIN)
 		ret = take(cq, buf, count, source);
@@ -235,7 +235,7 @@ static int cq_signal(struct fid_cq *cq_fid)
 {
 	struct gamma_cq *cq = cq_of(cq_fid);
 
-	if (cq->wait_obj == FI_WAIT_NONE)
+	if (cq->waiter.wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	gamma_domain_lock(cq->domain);
 	if (cq->blocked)
@@ -320,35 +320,11 @@ static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *er
 
 /* ---- opening and closing ---- */
 
-static int get_wait(struct gamma_cq *cq, int *fd)
-{
-	int ret;
-
-	if (cq->wait_obj == FI_WAIT_SET)
-		return gamma_wait_get_fd(cq->waiter.wait_set, fd);
-	if (cq->wait_obj == FI_WAIT_NONE || cq->wait_obj == FI_WAIT_YIELD)
-		return -FI_ENODATA;
-	gamma_domain_lock(cq->domain);
-	ret = gamma_waiter_fd(&cq->waiter);
-	gamma_domain_unlock(cq->domain);
-	if (ret < 0)
-		return ret;
-	*fd = ret;
-	return 0;
-}
-
 static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct gamma_cq *cq = gamma_container_of(fid, struct gamma_cq, cq_fid.fid);
 
-	switch (command) {
-	case FI_GETWAIT:
-		return arg ? get_wait(cq, arg) : -FI_EINVAL;
-	case FI_GETWAITOBJ:
-		return gamma_tell_wait_obj(cq->wait_obj, arg);
-	default:
-		return -FI_ENOSYS;
-	}
+	return gamma_waiter_control(&cq->waiter, command, arg);
 }
 
 static void free_cq(struct gamma_cq *cq)
@@ -408,17 +384,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 	/* FI_AFFINITY is about interrupts, which here are the kernel's. */
 	if (attr->flags & ~FI_AFFINITY)
 		return -FI_EBADFLAGS;
-	switch (attr->wait_obj) {
-	case FI_WAIT_NONE:
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_FD:
-	case FI_WAIT_YIELD:
-		return 0;
-	case FI_WAIT_SET:
-		return attr->wait_set ? 0 : -FI_EINVAL;
-	default:
-		return -FI_ENOSYS;
-	}
+	return gamma_waiter_check(attr->wait_obj, attr->wait_set);
 }
 
 static size_t ring_size(size_t asked)
@@ -441,7 +407,6 @@ static struct gamma_cq *new_cq(const struct fi_cq_attr *attr)
 	cq->ring = malloc(cq->size * sizeof(*cq->ring));
 	cq->reserve = malloc(sizeof(*cq->reserve));
 	cq->format = attr->format;
-	cq->wait_obj = attr->wait_obj;
 	if (cq->ring && cq->reserve)
 		return cq;
 	free_cq(cq);
@@ -469,7 +434,7 @@ int gamma_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct
 	cq->cq_fid.fid.context = context;
 	cq->cq_fid.fid.ops = &cq_fid_ops;
 	cq->cq_fid.ops = &cq_ops;
-	gamma_waiter_init(&cq->waiter, domain);
+	gamma_waiter_init(&cq->waiter, domain, attr->wait_obj);
 	gamma_ref(&domain->refs);
 	if (attr->wait_obj == FI_WAIT_SET) {
 		ret = gamma_wait_attach(attr->wait_set, &cq->cq_fid.fid, &cq->waiter.wait_set);

@@ -359,6 +359,7 @@ bool gamma_eq_ready(struct gamma_eq *eq);
 /* ---- waiter.c: how threads sleep on a CQ or a counter ---- */
 struct gamma_waiter {
 	struct gamma_domain *domain;
+	enum fi_wait_obj wait_obj;
 	struct gamma_wait *wait_set; /* or NULL */
 	int event_fd;	/* readable: look again; -1: nobody has slept yet */
 	int wait_fd;	/* for FI_GETWAIT: epoll of event_fd and the domain's; -1: none yet */
@@ -366,11 +367,14 @@ struct gamma_waiter {
 	bool armed;	/* fi_trywait has promised a wake-up through wait_fd */
 	bool signalled; /* event_fd is readable */
 };
-void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain);
+/* What a CQ or a counter may be opened with. */
+int gamma_waiter_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);
+void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
+		       enum fi_wait_obj wait_obj);
 void gamma_waiter_close(struct gamma_waiter *waiter);
-/* The descriptor for FI_GETWAIT; < 0: error. */
-int gamma_waiter_fd(struct gamma_waiter *waiter);
-/* For fi_trywait: true if it is safe to block on gamma_waiter_fd. */
+/* FI_GETWAIT and FI_GETWAITOBJ. Takes the domain's lock. */
+int gamma_waiter_control(struct gamma_waiter *waiter, int command, void *arg);
+/* For fi_trywait: true if it is safe to block on what FI_GETWAIT gave. */
 bool gamma_waiter_arm(struct gamma_waiter *waiter);
 /* Sleeps until woken, until the domain has something to do, or until deadline: 0, -FI_ETIMEDOUT or
  * -FI_EINTR. Called and left with the domain's lock held, which is free meanwhile. */
@@ -415,7 +419,6 @@ struct gamma_cq {
 	struct fid_cq cq_fid;
 	struct gamma_domain *domain;
 	enum fi_cq_format format;
-	enum fi_wait_obj wait_obj;
 	struct gamma_completion *ring; /* grows: a CQ never overruns */
 	size_t size;		       /* entries of ring, a power of two */
 	size_t head, tail;	       /* free-running; tail - head entries wait */
@@ -455,7 +458,6 @@ static inline bool gamma_cq_ready(const struct gamma_cq *cq)
 struct gamma_cntr {
 	struct fid_cntr cntr_fid;
 	struct gamma_domain *domain;
-	enum fi_wait_obj wait_obj;
 	uint64_t value, errors;
 	uint64_t seen_value;   /* as fi_trywait or fi_cntr_read last showed it */
 	uint64_t seen_errors;  /* as fi_trywait last showed it */

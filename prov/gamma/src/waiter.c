@@ -2,7 +2,8 @@
 /*
  * How threads sleep on a completion queue or a counter. All sleepers of a domain wait for its
  * wait_fd, and whoever wakes moves the whole domain; event_fd is for completions that another
- * thread has made meanwhile. Everything here is under the domain's lock.
+ * thread has made meanwhile. All but opening and control is
+ * under the domain's lock.
  */
 #include "gamma.h"
 
@@ -17,10 +18,27 @@ enum {
 	SPIN_US = 20,
 };
 
-void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain)
+int gamma_waiter_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set)
+{
+	switch (wait_obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_YIELD:
+		return 0;
+	case FI_WAIT_SET:
+		return wait_set ? 0 : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
+		       enum fi_wait_obj wait_obj)
 {
 	memset(waiter, 0, sizeof(*waiter));
 	waiter->domain = domain;
+	waiter->wait_obj = wait_obj;
 	waiter->event_fd = -1;
 	waiter->wait_fd = -1;
 }
@@ -33,7 +51,7 @@ void gamma_waiter_close(struct gamma_waiter *waiter)
 		close(waiter->wait_fd);
 	if (waiter->event_fd >= 0)
 		close(waiter->event_fd);
-	gamma_waiter_init(waiter, waiter->domain);
+	gamma_waiter_init(waiter, waiter->domain, waiter->wait_obj);
 }
 
 static int open_event_fd(struct gamma_waiter *waiter)
@@ -62,7 +80,7 @@ static void quiet(struct gamma_waiter *waiter)
 		waiter->signalled = read(waiter->event_fd, &count, sizeof(count)) < 0;
 }
 
-int gamma_waiter_fd(struct gamma_waiter *waiter)
+static int open_wait_fd(struct gamma_waiter *waiter)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	int domain_fd = gamma_domain_wait_fd(waiter->domain);
@@ -80,6 +98,35 @@ int gamma_waiter_fd(struct gamma_waiter *waiter)
 	close(waiter->wait_fd);
 	waiter->wait_fd = -1;
 	return ret;
+}
+
+static int get_wait(struct gamma_waiter *waiter, int *fd)
+{
+	int ret;
+
+	if (waiter->wait_obj == FI_WAIT_SET)
+		return gamma_wait_get_fd(waiter->wait_set, fd);
+	if (waiter->wait_obj == FI_WAIT_NONE || waiter->wait_obj == FI_WAIT_YIELD)
+		return -FI_ENODATA;
+	gamma_domain_lock(waiter->domain);
+	ret = open_wait_fd(waiter);
+	gamma_domain_unlock(waiter->domain);
+	if (ret < 0)
+		return ret;
+	*fd = ret;
+	return 0;
+}
+
+int gamma_waiter_control(struct gamma_waiter *waiter, int command, void *arg)
+{
+	switch (command) {
+	case FI_GETWAIT:
+		return arg ? get_wait(waiter, arg) : -FI_EINVAL;
+	case FI_GETWAITOBJ:
+		return gamma_tell_wait_obj(waiter->wait_obj, arg);
+	default:
+		return -FI_ENOSYS;
+	}
 }
 
 bool gamma_waiter_arm(struct gamma_waiter *waiter)
