@@ -4,6 +4,7 @@
 its default and every counter, gammaping(8) every option, btl_gamma(7) every parameter; mandoc, if it is there, finds no fault.
 Started by `make check`, or by hand from anywhere."""
 
+import glob
 import os
 import re
 import shutil
@@ -105,9 +106,8 @@ def check_parameters():
 def check_lint():
     if not shutil.which("mandoc"):
         return
-    for page in ("man/btl_gamma.7", "man/fi_gamma.7", "man/gammactl.8", "man/gammad.8",
-                 "man/gammad.conf.5", "man/gammaping.8"):
-        said = subprocess.run(["mandoc", "-T", "lint", os.path.join(TOP, page)], text=True,
+    for page in sorted(glob.glob(os.path.join(TOP, "man/*.[1-9]"))):
+        said = subprocess.run(["mandoc", "-T", "lint", page], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         # Whether other manuals are installed here says nothing of these.
         said = [line for line in said.splitlines() if "referenced manual not found" not in line]
