@@ -7,32 +7,13 @@
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=api.sh
 . "$top_srcdir/fabtests/functional/api.sh"
+# shellcheck source=topology.sh
+. "$top_srcdir/fabtests/functional/topology.sh"
 
 [ "$(nproc --all)" -ge 2 ] || skip "needs two processors"
 
-# object TYPE NUMBER CPUS NUMBER-OF-ALL [ATTRIBUTE...]: an object's opening tag.
-object() {
-	echo "<object type=\"$1\" os_index=\"$2\" cpuset=\"$3\" complete_cpuset=\"$3\" nodeset=\"$3\"" \
-		"complete_nodeset=\"$3\" gp_index=\"$4\" ${*:5}>"
-}
-
-topology() {
-	local i
-	echo '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd">'
-	echo '<topology version="2.0">'
-	object Machine 0 0x3 1 'allowed_cpuset="0x3"' 'allowed_nodeset="0x3"'
-	for i in 0 1; do
-		object Package $i 0x$((i + 1)) 1$i
-		object NUMANode $i 0x$((i + 1)) 2$i 'local_memory="1000000000"' '/'
-		object PU $i 0x$((i + 1)) 3$i '/'
-		[ $i -eq 0 ] || echo '<object type="OSDev" name="gam0" gp_index="40" osdev_type="2"/>'
-		echo '</object>'
-	done
-	echo '</object></topology>'
-}
-
 lab_up 2
-topology | sed 's: />:/>:' >"$work/topology.xml"
+topology - gam0 >"$work/topology.xml"
 gamma_env+=("HWLOC_XMLFILE=$work/topology.xml" HWLOC_THISSYSTEM=1)
 
 # bound TEXT MAY SHOULD: a program that may use processors MAY; its thread runs on SHOULD.

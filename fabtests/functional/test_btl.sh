@@ -9,6 +9,8 @@
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=mpi.sh
 . "$top_srcdir/fabtests/functional/mpi.sh"
+# shellcheck source=topology.sh
+. "$top_srcdir/fabtests/functional/topology.sh"
 
 need_tool jq python3
 mpi_need_component
@@ -210,6 +212,43 @@ two_nics() {
 		" 2 gam0"$'\n'" 2 mgt0" ]
 }
 
+# Long messages are divided in proportion to the bandwidths, one to three here.
+by_bandwidth() {
+	cat >"$work/bulk.py" <<-'PYTHON'
+		from mpi4py import MPI
+		world = MPI.COMM_WORLD
+		for turn in range(4):
+		    if world.rank == 0:
+		        world.Send(bytearray(16 << 20), 1)
+		    else:
+		        world.Recv(bytearray(16 << 20), 0)
+	PYTHON
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0
+		--mca btl_gamma_bandwidth_gam0 1000 --mca btl_gamma_bandwidth_mgt0 3000)
+	mpi_told 60 node01,node02 2 python3 "$work/bulk.py" || return 1
+	jq -c '[.nic, .bytes_out]' "$work/stats"
+	jq -es '(map(select(.nic == "mgt0").bytes_out) | max) / (map(select(.nic == "gam0").bytes_out) | max)
+		| . > 2.9 and . < 3.1' "$work/stats"
+}
+
+# nearest_is NIC: of a machine where each host's processor is beside that one, and the other NIC beside
+# another processor. Short messages go by it alone.
+nearest_is() {
+	local host cpu beside
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0
+		-x HWLOC_XMLFILE=/etc/topology.xml -x HWLOC_THISSYSTEM=1)
+	for host in node01 node02; do
+		cpu=$(lab exec "$host" sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+		beside=(gam0 mgt0)
+		[ "${beside[cpu]}" = "$1" ] || beside=(mgt0 gam0)
+		topology "${beside[@]}" | lab exec "$host" tee /etc/topology.xml >/dev/null || return 1
+	done
+	mpi_told 60 node01,node02 2 python3 "$conformance" messages_wildcards || return 1
+	jq -c '[.nic, .messages_out]' "$work/stats"
+	jq -es --arg near "$1" 'all(.nic == $near or .messages_out == 0) and
+		any(.nic == $near and .messages_out > 10)' "$work/stats"
+}
+
 # node02's data cable is pulled while node01 only waits; the management network stays.
 cut_off() {
 	local status=0
@@ -317,6 +356,11 @@ check "1 % loss" under_loss
 counted "frames were lost and sent again" 'any(.retransmissions > 0)'
 check "an ordinary user" ordinary_user
 check "two NICs share the work" two_nics
+if grep -q libhwloc.so "$component" && taskset -cp $$ | grep -Eq ': 0(,1|-)'; then
+	check "gam0 first, where it is nearer" nearest_is gam0
+	check "mgt0 first, where it is nearer" nearest_is mgt0
+fi
+check "NICs share long messages by their bandwidths" by_bandwidth
 check "processes that have disconnected may end" ended_by_itself
 check_fails "a dead host ends the job, though everybody only waits" \
 	'rank [01] on node0[12] cannot be reached through gam0 .there gam0, 02:47:41:4d:00:0' cut_off

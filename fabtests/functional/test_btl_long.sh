@@ -3,7 +3,7 @@
 #
 # Open MPI's component over more hosts and for longer than test_btl.sh: hundreds of jobs one after the
 # other and what they leave behind, eight hosts, more ranks than cores, ranks that compute, spawned
-# processes, loss, NICs by distance, and what is said of hosts that do not fit together. Functions
+# processes, loss, and what is said of hosts that do not fit together. Functions
 # are called through check:
 # shellcheck disable=SC2016,SC2317,SC2054,SC2154
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -120,46 +120,6 @@ computing() {
 	mpi_run 120 node01,node02 3 python3 "$work/compute.py"
 }
 
-# What the kernel would say of gam0 and mgt0 if they sat beside different processors: each host's own
-# core is beside $1. The provider compares the interface's number there with its own.
-place_nics() {
-	local host
-	for host in node01 node02; do
-		lab exec "$host" sh -c '
-			mount -t tmpfs none /sys/class/net
-			mine=$(sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)
-			for nic in gam0 mgt0; do
-				mkdir -p /sys/class/net/$nic/device
-				ip -o link show $nic | cut -d: -f1 >/sys/class/net/$nic/ifindex
-				if [ $nic = '"$1"' ]; then echo $mine; else echo 900-903; fi \
-					>/sys/class/net/$nic/device/local_cpulist
-			done' || return 1
-	done
-}
-
-unplace_nics() {
-	lab exec node01 umount /sys/class/net && lab exec node02 umount /sys/class/net
-}
-
-# Short messages go by the near NIC alone.
-by_near_nic() {
-	mpi_told 60 node01,node02 2 python3 "$conformance" messages_wildcards || return 1
-	jq -c '[.nic, .messages_out]' "$work/stats"
-	jq -es --arg near "$1" 'all(.nic == $near or .messages_out == 0) and
-		any(.nic == $near and .messages_out > 10)' "$work/stats"
-}
-
-nearest_first() {
-	local near status=0
-	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0)
-	for near in gam0 mgt0; do
-		place_nics "$near" || return 1
-		by_near_nic "$near" || status=1
-		unplace_nics
-	done
-	return "$status"
-}
-
 # NICs that are on different networks: who cannot be reached, and through which.
 wrong_nic() {
 	cat >"$work/other" <<-'SH'
@@ -201,7 +161,6 @@ check "ranks that compute" computing
 counted "ranks that compute: nothing was sent twice" 'all(.retransmissions == 0)'
 check "1 % loss" under_loss
 counted "1 % loss: frames were sent again" 'any(.retransmissions > 0)'
-check "the nearest NIC first" nearest_first
 check_fails "NICs on different networks: who cannot be reached" \
 	'cannot be reached through gam0 .there mgt0, .*: Connection timed out' wrong_nic
 check_fails "different limits: which" 'may have 131088 bytes here and 200016 there|may have 200016' \

@@ -134,6 +134,7 @@ struct gamma_btl_port {
 	size_t inject_size;      /* bytes, header included */
 	size_t max_message;      /* bytes, header included */
 	uint32_t mtu;            /* bytes; 0: the provider does not tell */
+	uint32_t bandwidth;      /* Mbit/s */
 	bool mtu_told;           /* that a peer's NIC has another one; atomic */
 	pthread_mutex_t polling; /* one thread at a time takes completions */
 	struct gamma_btl_buffer *buffers;
@@ -214,12 +215,13 @@ bool gamma_btl_named(void);
 
 /* params.c */
 int gamma_btl_register_params(void);
+unsigned int gamma_btl_bandwidth(const char *nic, unsigned int found);
 
 /* nics.c: the NICs to use, nearest first; NULL with the reason told. */
 struct gamma_btl_nic {
 	char name[GAMMA_BTL_NIC_NAME];
 	unsigned char mac[GAMMA_BTL_MAC];
-	bool far; /* at another processor than this process */
+	unsigned int distance; /* levels of the machine between it and our processors */
 };
 size_t gamma_btl_find_nics(struct gamma_btl_nic **nics, size_t max_message);
 

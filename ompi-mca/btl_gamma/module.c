@@ -58,22 +58,17 @@ static void set_functions(mca_btl_base_module_t *btl)
 	btl->btl_register_error = register_error;
 }
 
-/* In Mbit/s; 10 Gbit/s where the NIC does not tell. */
-static void set_weights(mca_btl_base_module_t *btl, const struct gamma_btl_port *port, bool far)
+static void set_weights(mca_btl_base_module_t *btl, const struct gamma_btl_port *port,
+			unsigned int distance)
 {
-	const struct fid_nic *nic = port->info->nic;
-
-	if (!btl->btl_bandwidth && nic && nic->link_attr)
-		btl->btl_bandwidth = (uint32_t) (nic->link_attr->speed / 1000000);
-	if (!btl->btl_bandwidth)
-		btl->btl_bandwidth = 10000;
-	/* Short messages go by the least latency: NICs that are far carry long ones only. */
-	if (far)
-		btl->btl_latency++;
+	btl->btl_bandwidth = port->bandwidth;
+	/* Short messages go by the least latency: those that are farther carry long ones only. */
+	btl->btl_latency += distance;
 }
 
 /* One of the port's users. */
-static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool first, bool far)
+static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool first,
+					   unsigned int distance)
 {
 	struct gamma_btl_module *module = calloc(1, sizeof(*module));
 
@@ -83,7 +78,7 @@ static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool fir
 	module->port = port;
 	module->first = first;
 	set_functions(&module->super);
-	set_weights(&module->super, port, far);
+	set_weights(&module->super, port, distance);
 	module->pools[GAMMA_BTL_POOL_SHORT].room = GAMMA_BTL_HEADER_ROOM;
 	module->pools[GAMMA_BTL_POOL_EAGER].room = module->super.btl_eager_limit;
 	module->pools[GAMMA_BTL_POOL_LARGE].room = module->super.btl_max_send_size;
@@ -104,9 +99,9 @@ static void enlist(struct gamma_btl_module *module)
 	component->modules[component->module_count++] = module;
 }
 
-static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, bool far)
+static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, unsigned int distance)
 {
-	struct gamma_btl_module *module = new_module(port, true, far);
+	struct gamma_btl_module *module = new_module(port, true, distance);
 	mca_btl_base_module_t *btl;
 
 	if (!module) {
@@ -122,9 +117,9 @@ static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, bool 
 	return NULL;
 }
 
-static void open_remote(struct gamma_btl_port *port, bool far)
+static void open_remote(struct gamma_btl_port *port, unsigned int distance)
 {
-	struct gamma_btl_module *module = new_module(port, false, far);
+	struct gamma_btl_module *module = new_module(port, false, distance);
 
 	if (!module)
 		return;
@@ -151,10 +146,10 @@ size_t gamma_btl_fit_sizes(void)
 void gamma_btl_open(const struct gamma_btl_nic *nic, size_t max_message)
 {
 	struct gamma_btl_port *port = gamma_btl_open_port(nic->name, max_message);
-	struct gamma_btl_module *module = port ? open_messages(port, nic->far) : NULL;
+	struct gamma_btl_module *module = port ? open_messages(port, nic->distance) : NULL;
 
 	if (!module)
 		return;
 	enlist(module);
-	open_remote(port, nic->far);
+	open_remote(port, nic->distance);
 }

@@ -4,14 +4,16 @@
  * this process's processors first. Called once, by the component.
  */
 #include "btl_gamma.h"
+#include "base/topology.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <net/if.h>
+
+enum { VERBOSE = 20 }; /* from that btl_base_verbose on it is said how near NICs are */
 
 /* ---- the user's lists ---- */
 
@@ -81,42 +83,27 @@ static bool wanted(const struct gamma_btl_nic *nic, bool first)
 
 /* ---- distance ---- */
 
-/* Whether a list of processors such as 0-3,8 has one of ours. */
-static bool list_has_ours(char *list, const cpu_set_t *ours)
+/* Of virtual NICs hwloc does not know the place: they are near. */
+static void measure(struct gamma_btl_nic *nics, size_t count)
 {
-	char *rest = NULL, *range;
-	unsigned int cpu, last;
+	const char *why;
+	struct gamma_topology *topology = gamma_topology_load(&why);
+	size_t i;
 
-	for (range = strtok_r(list, ",\n", &rest); range; range = strtok_r(NULL, ",\n", &rest)) {
-		int count = sscanf(range, "%u-%u", &cpu, &last);
-
-		if (count < 1)
-			continue;
-		if (count == 1)
-			last = cpu;
-		for (; cpu <= last && cpu < CPU_SETSIZE; cpu++)
-			if (CPU_ISSET(cpu, ours))
-				return true;
+	if (!topology) {
+		opal_output_verbose(VERBOSE, opal_btl_base_framework.framework_output,
+				    "btl_gamma: NICs are taken in the order of their names: %s",
+				    why);
+		return;
 	}
-	return false;
-}
+	for (i = 0; i < count; i++) {
+		const int levels = gamma_topology_distance(topology, nics[i].name);
 
-/* From the kernel's own list of processors beside the device; a virtual one has none: near. */
-static bool is_far(const char *nic)
-{
-	char path[64], list[4096];
-	cpu_set_t ours;
-	FILE *file;
-	bool far = false;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/device/local_cpulist", nic);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (fgets(list, sizeof(list), file) && !sched_getaffinity(0, sizeof(ours), &ours))
-		far = !list_has_ours(list, &ours);
-	fclose(file);
-	return far;
+		nics[i].distance = levels > 0 ? (unsigned int) levels : 0;
+		opal_output_verbose(VERBOSE, opal_btl_base_framework.framework_output,
+				    "btl_gamma: distance of %s: %d", nics[i].name, levels);
+	}
+	gamma_topology_free(topology);
 }
 
 /* ---- together ---- */
@@ -148,7 +135,6 @@ static bool read_nic(const struct fi_info *info, struct gamma_btl_nic *nic)
 	strcpy(nic->name, info->domain_attr->name);
 	if (info->src_addr && info->src_addrlen >= GAMMA_BTL_MAC)
 		memcpy(nic->mac, info->src_addr, GAMMA_BTL_MAC);
-	nic->far = is_far(nic->name);
 	return true;
 }
 
@@ -156,7 +142,9 @@ static int nearer(const void *a, const void *b)
 {
 	const struct gamma_btl_nic *one = a, *other = b;
 
-	return one->far != other->far ? one->far - other->far : strcmp(one->name, other->name);
+	if (one->distance != other->distance)
+		return one->distance < other->distance ? -1 : 1;
+	return strcmp(one->name, other->name);
 }
 
 static void tell_none_wanted(const struct fi_info *list)
@@ -186,6 +174,8 @@ static size_t choose(const struct fi_info *list, struct gamma_btl_nic *nics)
 			count++;
 	if (!count)
 		tell_none_wanted(list);
+	if (count > 1)
+		measure(nics, count);
 	qsort(nics, count, sizeof(*nics), nearer);
 	return count;
 }

@@ -5,6 +5,8 @@
  */
 #include "btl_gamma.h"
 
+#include <stdio.h>
+
 enum {
 	KIB = 1024,
 	EAGER_LIMIT = 64 * KIB - sizeof(struct gamma_btl_header),
@@ -96,4 +98,26 @@ int gamma_btl_register_params(void)
 	      MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_9, &component->receive_buffer_size);
 	fill_template(&component->template);
 	return mca_btl_base_param_register(&component->super.btl_version, &component->template);
+}
+
+/*
+ * Of one NIC: FOUND, unless the user knows better. There is a parameter for each NIC that is used,
+ * so ompi_info, which uses none, cannot list them.
+ */
+unsigned int gamma_btl_bandwidth(const char *nic, unsigned int found)
+{
+	static unsigned int bandwidth;
+	char name[sizeof("bandwidth_") + GAMMA_BTL_NIC_NAME];
+	int index;
+
+	bandwidth = found;
+	snprintf(name, sizeof(name), "bandwidth_%s", nic);
+	index = mca_base_component_var_register(
+		&mca_btl_gamma_component.super.btl_version, name, "Bandwidth of this NIC in Mbit/s",
+		MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0, OPAL_INFO_LVL_5,
+		MCA_BASE_VAR_SCOPE_READONLY, &bandwidth);
+	/* The next NIC has the same place for it. */
+	if (index >= 0)
+		mca_base_var_deregister(index);
+	return bandwidth;
 }

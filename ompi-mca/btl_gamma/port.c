@@ -8,6 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the user says, or the NIC, or 10 Gbit/s. In Mbit/s. */
+static uint32_t bandwidth_of(const char *name, const struct fid_nic *nic)
+{
+	uint32_t found = mca_btl_gamma_component.template.btl_bandwidth;
+
+	if (!found && nic && nic->link_attr)
+		found = (uint32_t) (nic->link_attr->speed / 1000000);
+	return gamma_btl_bandwidth(name, found ? found : 10000);
+}
+
 static int find_info(struct gamma_btl_port *port)
 {
 	struct fi_info *hints = gamma_btl_hints(port->nic);
@@ -29,6 +39,7 @@ static int find_info(struct gamma_btl_port *port)
 	port->inject_size = inject < GAMMA_BTL_INJECT_MAX ? inject : GAMMA_BTL_INJECT_MAX;
 	if (port->info->nic && port->info->nic->link_attr)
 		port->mtu = (uint32_t) port->info->nic->link_attr->mtu;
+	port->bandwidth = bandwidth_of(port->nic, port->info->nic);
 	return 0;
 }
 
