@@ -13,6 +13,7 @@
 
 #include "engine/internal.h"
 #include "link/broker.h"
+#include "link/xdp.h"
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -71,6 +72,16 @@ static int open_samehost(struct gamma_endpoint *endpoint, const struct gamma_end
 	return ret;
 }
 
+static int open_network(enum gamma_link_choice choice, const struct gamma_packet_attr *attr,
+			struct gamma_stats *stats, struct gamma_link **link)
+{
+	int ret = -EOPNOTSUPP;
+
+	if (choice != GAMMA_LINK_PACKET)
+		ret = gamma_xdp_open(attr, choice == GAMMA_LINK_XDP, stats, link);
+	return ret && choice != GAMMA_LINK_XDP ? gamma_packet_open(attr, stats, link) : ret;
+}
+
 static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
 	struct gamma_packet_attr packet = {
@@ -79,6 +90,7 @@ static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_att
 		.tenant = attr->tenant,
 		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
 		.ring_bytes = attr->ring_bytes,
+		.mac = attr->mac,
 	};
 	int fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, &attr->port);
 	int ret = fd < 0 ? fd : open_samehost(endpoint, attr, fd);
@@ -86,7 +98,7 @@ static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_att
 	if (ret)
 		return ret;
 	packet.port = attr->port;
-	return gamma_packet_open(&packet, &endpoint->local.stats, &endpoint->packet);
+	return open_network(attr->link, &packet, &endpoint->local.stats, &endpoint->packet);
 }
 
 /* gammad decides on user id, MAC, port and host: what the endpoint is in the eyes of others. */
@@ -230,9 +242,11 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 {
 	int ret = gamma_message_send(flow, send);
 
-	if (!ret && !gamma_list_empty(&endpoint->local.ready))
+	if (ret || (!flow->self && gamma_row_waits(flow, send, endpoint->round)))
+		return ret;
+	if (!gamma_list_empty(&endpoint->local.ready))
 		gamma_output(endpoint, gamma_now());
-	return ret;
+	return 0;
 }
 
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -380,6 +394,7 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	unsigned taken = take_in(endpoint, endpoint->packet, &now);
 	bool again;
 
+	endpoint->round++;
 	if (taken && now >= endpoint->house_at)
 		keep_house(endpoint, now);
 	taken += take_in(endpoint, endpoint->samehost, &now);

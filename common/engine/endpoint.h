@@ -23,6 +23,7 @@ struct gamma_endpoint_attr {
 	uint16_t ethertype;
 	uint32_t tenant;   /* user id */
 	uint64_t host;	   /* host identity */
+	enum gamma_link_choice link;
 	size_t ring_bytes;
 	uint64_t shm_bytes; /* shared memory for the frames to each neighbour; 0: none */
 	uint64_t speed;	   /* of the NIC, bits/s; 0: unknown */

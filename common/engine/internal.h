@@ -12,6 +12,8 @@ enum {
 	GAMMA_BURST = 64,	   /* frames handed to a link at once */
 	GAMMA_POLL_BUDGET = 64,	   /* frames taken from a link in one progress call */
 	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call */
+	GAMMA_ROW = 4,		   /* short messages to a peer between two polls that leave at once */
+	GAMMA_ROW_LONG = 16,	   /* after a row of so many only the first does */
 	GAMMA_FLOW_TURN = 32,	   /* frames of one flow before the next one's turn */
 	GAMMA_IDLE_SKIP = 16,	   /* polls that found nothing before the clock is read */
 	GAMMA_YIELD_NEIGHBOUR = 256, /* polls in vain before the core is offered, with neighbours */
@@ -54,6 +56,7 @@ struct gamma_endpoint {
 	uint32_t flow_count;
 	uint32_t neighbours;	    /* flows over the samehost link */
 	bool neighbourly;	    /* has sent a datagram over it */
+	uint64_t round;		    /* polls so far */
 	uint32_t idle;		    /* polls in a row that found nothing */
 	uint32_t resets;	    /* RESETs sent in this progress call */
 	bool datagram;
@@ -110,6 +113,10 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			  const struct gamma_arrival *arrival);
+
+/* ---- row.c ---- */
+/* A message was posted, after so many polls: whether it waits for others to share a frame with. */
+bool gamma_row_waits(struct gamma_flow *flow, const struct gamma_send *send, uint64_t round);
 
 /* ---- output.c ---- */
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);

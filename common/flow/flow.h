@@ -216,6 +216,15 @@ enum gamma_pending {
 	GAMMA_PENDING_BYE_ANSWER = 1 << 9,
 };
 
+/* Messages posted to a peer between two polls: the engine's. */
+struct gamma_row {
+	uint64_t round; /* the poll before them */
+	uint32_t count; /* so far */
+	uint32_t bytes; /* of those that wait to share a frame, with what precedes each in it */
+	bool was_long;	/* the row before was */
+	bool more;	/* the last one said that others follow */
+};
+
 struct gamma_flow {
 	struct gamma_local *local;
 	struct gamma_addr addr; /* the peer's; epoch 0 while in LOOKUP */
@@ -249,6 +258,7 @@ struct gamma_flow {
 	struct gamma_list timed_entry; /* in local->timed while a deadline is set */
 	struct gamma_list all_entry;   /* in local->flows */
 	struct gamma_flow *hash_next;  /* engine's table */
+	struct gamma_row row;	   /* engine's */
 	void *user;	   /* the interface layer's */
 	uint64_t user_tag; /* ditto */
 };

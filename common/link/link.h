@@ -79,6 +79,7 @@ struct gamma_packet_attr {
 	uint32_t tenant;   /* ditto, but for LOOKUP */
 	uint32_t mtu;	   /* bytes */
 	size_t ring_bytes; /* at most, but for GAMMA_RING_SLOTS_MIN slots */
+	const uint8_t *mac;   /* AF_XDP only: of the NIC */
 	const uint8_t *group; /* MAC of the multicast group that it is for; NULL: for this host */
 	bool receives;	      /* the group's frames are wanted, not only to be sent */
 };
@@ -91,6 +92,13 @@ struct gamma_brokered;
 enum { GAMMA_RING_BYTES_MAX = 1 << 30 };
 int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats *stats,
 		       struct gamma_link **link);
+
+/* How frames are to reach the network. */
+enum gamma_link_choice {
+	GAMMA_LINK_PACKET,
+	GAMMA_LINK_XDP,	 /* AF_XDP or nothing: xdp.h */
+	GAMMA_LINK_AUTO, /* AF_XDP if it can be had without taking it from anybody */
+};
 
 /* ---- samehost.c ---- */
 

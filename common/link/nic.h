@@ -84,4 +84,13 @@ const struct gamma_nic *gamma_nic_default(const struct gamma_nic *nics, size_t c
 /* Where gamma_nic_default found none: one line that says why of each NIC worth naming. */
 void gamma_nic_explain_none(const struct gamma_nic *nics, size_t count, char *why, size_t why_len);
 
+/* ---- nic_hint.c ---- */
+
+/* A setting of that NIC that costs latency, with the cure, in one line. False: none is known. */
+bool gamma_nic_hint(const char *name, char *text, size_t len);
+struct ethtool_coalesce;
+/* The same of settings that have been read. */
+bool gamma_nic_hint_of(const char *name, const struct ethtool_coalesce *coalesce, char *text,
+		       size_t len);
+
 #endif /* GAMMA_LINK_NIC_H */

@@ -47,6 +47,20 @@ static struct gamma_send *next_fit(const struct gamma_flow *flow, uint32_t used,
 	return send;
 }
 
+uint32_t gamma_batch_room(const struct gamma_flow *flow)
+{
+	/* What is to be acknowledged rides along. */
+	uint32_t room = gamma_message_room(flow, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY |
+							 GAMMA_EXT_CUTS);
+
+	return (uint32_t) gamma_min(room, flow->local->limits.inject_size);
+}
+
+uint32_t gamma_batch_len(const struct gamma_flow *flow, const struct gamma_send *send)
+{
+	return gamma_message_is_short(flow, send) ? (uint32_t) len_of(send) : 0;
+}
+
 static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 {
 	const struct gamma_list *queue = &flow->messages.queue;
@@ -68,7 +82,7 @@ bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
 
 	if (gamma_likely(queue->next->next == queue))
 		return false;
-	room = (uint32_t) gamma_min(gamma_message_room(flow, 0), local->limits.inject_size);
+	room = gamma_batch_room(flow);
 	if (!two_fit(flow, room))
 		return false;
 	buffer = gamma_buffer_get(local);

@@ -77,6 +77,8 @@ struct gamma_send {
 	struct gamma_envelope envelope;
 	enum gamma_completion_level level;
 	bool fence; /* begins when all earlier ones to this peer are complete, and those after it wait */
+	bool patient; /* may wait for others to share a frame with: its sender will look for its end */
+	bool more;    /* its sender says that others follow at once */
 	/* private to message/ */
 	struct gamma_remote *remote; /* what it does to the peer's memory; NULL: a message */
 	struct gamma_flow *flow;
@@ -260,6 +262,10 @@ struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_
 /* Fills a frame with the first messages of the queue. False: there are not two that fit, or no
  * memory. */
 bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent);
+/* Bytes of payload of such a frame. */
+uint32_t gamma_batch_room(const struct gamma_flow *flow);
+/* Bytes of them that a message takes; 0: it is none that shares a frame. */
+uint32_t gamma_batch_len(const struct gamma_flow *flow, const struct gamma_send *send);
 /* Reads the item at *offset and moves on; false: there is none, or it is nonsense. */
 bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 		      struct gamma_envelope *envelope, const uint8_t **bytes);

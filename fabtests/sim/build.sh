@@ -12,7 +12,7 @@ makefile_value() {
 }
 
 read -ra sim_cc <<<"${CC:-$(makefile_value CC)}"
-read -ra sim_cppflags <<<"-D_GNU_SOURCE $(makefile_value LIBMNL_CFLAGS)"
+read -ra sim_cppflags <<<"-D_GNU_SOURCE $(makefile_value LIBMNL_CFLAGS) $(makefile_value XDP_CPPFLAGS)"
 read -ra sim_libs <<<"$(makefile_value LIBMNL_LIBS) -lpthread"
 sim_jobs=$(nproc)
 

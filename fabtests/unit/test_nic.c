@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <linux/ethtool.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -410,6 +411,24 @@ static void nic_list__more_than_one_read(void **state)
 		     check_many);
 }
 
+static void nic_hint__interrupts_held_back(void **state)
+{
+	struct ethtool_coalesce none = {.rx_max_coalesced_frames = 1};
+	struct ethtool_coalesce fixed = {.rx_coalesce_usecs = 30};
+	struct ethtool_coalesce adaptive = {.use_adaptive_rx_coalesce = 1};
+	char text[160];
+
+	(void)state;
+	assert_false(gamma_nic_hint_of("eth1", &none, text, sizeof(text)));
+	assert_true(gamma_nic_hint_of("eth1", &fixed, text, sizeof(text)));
+	assert_non_null(strstr(text, "eth1: holds interrupts back up to 30 us"));
+	assert_non_null(strstr(text, "ethtool -C eth1 rx-usecs 0"));
+	assert_true(gamma_nic_hint_of("eth1", &adaptive, text, sizeof(text)));
+	assert_non_null(strstr(text, "adaptive-rx off"));
+	assert_false(gamma_nic_hint("lo", text, sizeof(text)));
+	assert_false(gamma_nic_hint("no-such-nic", text, sizeof(text)));
+}
+
 static uint64_t identity_outside;
 
 static int check_identity(void)
@@ -446,6 +465,7 @@ int main(void)
 		cmocka_unit_test(nic_explain_none__names_each_worth_it),
 		cmocka_unit_test(nic_list__own_namespace),
 		cmocka_unit_test(nic_list__more_than_one_read),
+		cmocka_unit_test(nic_hint__interrupts_held_back),
 		cmocka_unit_test(host_identity__same_again_and_differs_by_namespace),
 	};
 

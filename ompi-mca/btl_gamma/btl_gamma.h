@@ -7,6 +7,7 @@
 #define GAMMA_BTL_H
 
 #include "openmpi.h"
+#include "wire/address.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,7 +27,6 @@ struct gamma_btl_module;
 enum {
 	GAMMA_BTL_ADDRESS_MAX = 48,   /* bytes of an endpoint's address */
 	GAMMA_BTL_NIC_NAME = 16,      /* bytes, with the zero at the end */
-	GAMMA_BTL_MAC = 6,            /* bytes; addresses begin with the NIC's (fi_gamma(7)) */
 	GAMMA_BTL_HEADER_ROOM = 256,  /* bytes: no header of a layer above is longer */
 	GAMMA_BTL_INJECT_MAX = 16384, /* bytes put together on the stack at most */
 	GAMMA_BTL_STARTED = 0,        /* what start_fn says: done will be called, */
@@ -102,7 +102,7 @@ struct mca_btl_base_endpoint_t {
 	opal_proc_t *proc; /* counted */
 	fi_addr_t address;
 	char nic[GAMMA_BTL_NIC_NAME]; /* the peer's */
-	unsigned char mac[GAMMA_BTL_MAC];
+	unsigned char mac[GAMMA_MAC_LEN];
 	bool failed; /* said already; atomic */
 	bool asked;  /* whether it lives, and not answered yet; atomic */
 	bool ended;  /* it has left, or its host says that it is no more; atomic */
@@ -129,6 +129,7 @@ struct gamma_btl_port {
 	struct fid_cq *cq;
 	struct fid_eq *eq; /* of peers that were given up */
 	struct fid_ep *ep;
+	unsigned char mac[GAMMA_MAC_LEN];
 	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
 	size_t address_len;      /* bytes */
 	size_t inject_size;      /* bytes, header included */
@@ -217,10 +218,10 @@ bool gamma_btl_named(void);
 int gamma_btl_register_params(void);
 unsigned int gamma_btl_bandwidth(const char *nic, unsigned int found);
 
-/* nics.c: the NICs to use, nearest first; NULL with the reason told. */
+/* nics.c: the NICs to use, nearest first; 0 with the reason told. */
 struct gamma_btl_nic {
 	char name[GAMMA_BTL_NIC_NAME];
-	unsigned char mac[GAMMA_BTL_MAC];
+	unsigned char mac[GAMMA_MAC_LEN];
 	unsigned int distance; /* levels of the machine between it and our processors */
 };
 size_t gamma_btl_find_nics(struct gamma_btl_nic **nics, size_t max_message);
@@ -237,6 +238,7 @@ void gamma_btl_close(struct gamma_btl_module *module);
 /* port.c */
 struct gamma_btl_port *gamma_btl_open_port(const char *nic, size_t max_message);
 void gamma_btl_put_port(struct gamma_btl_port *port);
+bool gamma_btl_began_anew(void);
 
 /* peers.c */
 int gamma_btl_publish(void);

@@ -19,12 +19,12 @@ enum { VERBOSE = 20 }; /* from that btl_base_verbose on it is said how near NICs
 
 static bool is_mac(const char *word, const unsigned char *mac)
 {
-	unsigned char wanted[GAMMA_BTL_MAC];
+	unsigned char wanted[GAMMA_MAC_LEN];
 	int len = 0;
 
 	return sscanf(word, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx%n", &wanted[0], &wanted[1], &wanted[2],
-		      &wanted[3], &wanted[4], &wanted[5], &len) == GAMMA_BTL_MAC &&
-	       !word[len] && !memcmp(wanted, mac, GAMMA_BTL_MAC);
+		      &wanted[3], &wanted[4], &wanted[5], &len) == GAMMA_MAC_LEN &&
+	       !word[len] && !memcmp(wanted, mac, GAMMA_MAC_LEN);
 }
 
 /* WORD as 10.1.0.0/16: whether the NIC has an address in it. */
@@ -133,8 +133,8 @@ static bool read_nic(const struct fi_info *info, struct gamma_btl_nic *nic)
 	if (!info->domain_attr->name || strlen(info->domain_attr->name) >= sizeof(nic->name))
 		return false;
 	strcpy(nic->name, info->domain_attr->name);
-	if (info->src_addr && info->src_addrlen >= GAMMA_BTL_MAC)
-		memcpy(nic->mac, info->src_addr, GAMMA_BTL_MAC);
+	if (info->src_addr && info->src_addrlen >= GAMMA_MAC_LEN)
+		memcpy(nic->mac, info->src_addr, GAMMA_MAC_LEN);
 	return true;
 }
 

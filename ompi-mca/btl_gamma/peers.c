@@ -9,15 +9,16 @@
 #include <string.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d62, /* of this layout */
+	MODEX_MAGIC = 0x67616d63, /* of this layout */
 	MODEX_NICS = 16,
 };
 
 /* What a process publishes; read by processes of the same byte order only. */
 struct modex_nic {
 	char name[GAMMA_BTL_NIC_NAME];
-	uint32_t mtu;         /* bytes; 0: unknown */
-	uint32_t address_len; /* bytes */
+	unsigned char mac[GAMMA_MAC_LEN]; /* of the NIC; of the endpoint it may be another */
+	uint32_t mtu;                     /* bytes; 0: unknown */
+	uint32_t address_len;             /* bytes */
 	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
 };
 
@@ -47,6 +48,7 @@ static void fill_modex(struct modex *modex)
 		if (!component->modules[i]->first)
 			continue;
 		memcpy(nic->name, port->nic, sizeof(nic->name));
+		memcpy(nic->mac, port->mac, sizeof(nic->mac));
 		nic->mtu = port->mtu;
 		nic->address_len = (uint32_t) port->address_len;
 		memcpy(nic->address, port->address, port->address_len);
@@ -171,6 +173,22 @@ static void free_peer(struct mca_btl_base_endpoint_t *peer)
 	free(peer);
 }
 
+/*
+ * What is known of a process that has begun anew, as this one has, may be where it was before: its
+ * NIC is asked who owns that port now.
+ */
+static int insert(struct fid_av *av, const struct modex_nic *nic, fi_addr_t *handle)
+{
+	struct gamma_addr address;
+
+	if (!gamma_btl_began_anew() || nic->address_len < sizeof(address))
+		return fi_av_insert(av, nic->address, 1, handle, 0, NULL);
+	memcpy(&address, nic->address, sizeof(address));
+	memcpy(address.mac, nic->mac, sizeof(address.mac));
+	address.epoch = GAMMA_EPOCH_ANY;
+	return fi_av_insert(av, &address, 1, handle, 0, NULL);
+}
+
 static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module, opal_proc_t *proc,
 						const struct modex_nic *nic)
 {
@@ -181,9 +199,9 @@ static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module,
 	peer->module = module;
 	peer->proc = proc;
 	memcpy(peer->nic, nic->name, sizeof(peer->nic) - 1);
-	memcpy(peer->mac, nic->address, sizeof(peer->mac));
+	memcpy(peer->mac, nic->mac, sizeof(peer->mac));
 	OBJ_RETAIN(proc);
-	if (fi_av_insert(module->port->av, nic->address, 1, &peer->address, 0, NULL) != 1) {
+	if (insert(module->port->av, nic, &peer->address) != 1) {
 		free_peer(peer);
 		return NULL;
 	}
@@ -346,5 +364,5 @@ void gamma_btl_drop_peers(struct gamma_btl_module *module)
 		free_peer(gone);
 	}
 	OPAL_HASH_TABLE_FOREACH(key, uint64, peer, &module->peers)
-		free_peer(peer);
+	free_peer(peer);
 }

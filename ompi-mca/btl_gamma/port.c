@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * A port's life: libfabric's objects for one NIC, opened and closed in order. Called by module.c.
+ *
+ * A program may begin anew after its last session has ended (Open MPI 5). Its peers are then told
+ * the addresses that it published first. So it takes the same ports again, and peers are addressed
+ * without the epochs of that time. This needs a library that stays loaded: the linker marks it.
  */
 #include "btl_gamma.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum {
+	PAST_MAX = 16,
+	REOPEN_TRIES = 100, /* a port that was just given back, */
+	REOPEN_US = 10000,  /* so often, so far apart */
+};
+
+/* Where this process could be reached first, and can again. */
+static struct {
+	char nic[GAMMA_BTL_NIC_NAME];
+	uint16_t port; /* network order */
+} past[PAST_MAX];
+static size_t past_count;
+
+bool gamma_btl_began_anew(void)
+{
+	return past_count;
+}
 
 /* What the user says, or the NIC, or 10 Gbit/s. In Mbit/s. */
 static uint32_t bandwidth_of(const char *name, const struct fid_nic *nic)
@@ -36,6 +59,8 @@ static int find_info(struct gamma_btl_port *port)
 	if (rc)
 		return rc;
 	inject = port->info->tx_attr->inject_size;
+	if (port->info->src_addr && port->info->src_addrlen >= sizeof(port->mac))
+		memcpy(port->mac, port->info->src_addr, sizeof(port->mac));
 	port->inject_size = inject < GAMMA_BTL_INJECT_MAX ? inject : GAMMA_BTL_INJECT_MAX;
 	if (port->info->nic && port->info->nic->link_attr)
 		port->mtu = (uint32_t) port->info->nic->link_attr->mtu;
@@ -67,6 +92,50 @@ static int bind_endpoint(struct gamma_btl_port *port)
 	return rc;
 }
 
+static int open_endpoint(struct gamma_btl_port *port)
+{
+	int rc = fi_endpoint(port->domain, port->info, &port->ep, NULL);
+
+	if (!rc)
+		rc = bind_endpoint(port);
+	if (rc && port->ep) {
+		fi_close(&port->ep->fid);
+		port->ep = NULL;
+	}
+	return rc;
+}
+
+static int open_past(struct gamma_btl_port *port)
+{
+	struct gamma_addr *source = port->info->src_addr;
+	int rc = -FI_EADDRINUSE, try;
+	size_t i;
+
+	for (i = 0; i < past_count && strcmp(past[i].nic, port->nic); i++)
+		;
+	if (i == past_count || port->info->src_addrlen < sizeof(*source))
+		return rc;
+	source->port = past[i].port;
+	for (try = 0; rc == -FI_EADDRINUSE && try < REOPEN_TRIES; try++) {
+		if (try)
+			usleep(REOPEN_US);
+		rc = open_endpoint(port);
+	}
+	source->port = GAMMA_PORT_ANY;
+	return rc;
+}
+
+static void remember(const struct gamma_btl_port *port)
+{
+	struct gamma_addr address;
+
+	if (past_count == PAST_MAX || port->address_len < sizeof(address))
+		return;
+	memcpy(&address, port->address, sizeof(address));
+	memcpy(past[past_count].nic, port->nic, sizeof(port->nic));
+	past[past_count++].port = address.port;
+}
+
 static int open_objects(struct gamma_btl_port *port)
 {
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
@@ -84,9 +153,12 @@ static int open_objects(struct gamma_btl_port *port)
 		rc = fi_av_open(port->domain, &av, &port->av, NULL);
 	if (!rc)
 		rc = fi_cq_open(port->domain, &cq, &port->cq, NULL);
+	if (rc || !open_past(port))
+		return rc;
+	rc = open_endpoint(port);
 	if (!rc)
-		rc = fi_endpoint(port->domain, port->info, &port->ep, NULL);
-	return rc ? rc : bind_endpoint(port);
+		remember(port);
+	return rc;
 }
 
 /* The endpoint takes its time for what peers have not acknowledged: bounded by FI_GAMMA_LINGER. */

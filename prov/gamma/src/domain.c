@@ -116,6 +116,15 @@ static int find_nic(const char *name, struct gamma_nic *nic)
 	return ret;
 }
 
+/* For whoever looks for the microseconds. */
+static void tell_hint(const char *nic)
+{
+	char text[160];
+
+	if (gamma_nic_hint(nic, text, sizeof(text)))
+		GAMMA_INFO(DOMAIN, "%s\n", text);
+}
+
 /* The old word for the bits that it stands for. */
 static uint32_t mr_mode_bits(int mode)
 {
@@ -194,6 +203,7 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		domain_close(&domain->domain_fid.fid);
 		return ret;
 	}
+	tell_hint(domain->nic.name);
 	*domain_fid = &domain->domain_fid;
 	return 0;
 }

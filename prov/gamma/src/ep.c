@@ -243,6 +243,7 @@ static int create_endpoint(struct gamma_ep *ep)
 		.ethertype = gamma_settings.ethertype,
 		.tenant = geteuid(),
 		.host = gamma_host_identity(),
+		.link = (enum gamma_link_choice) gamma_settings.link,
 		.ring_bytes = gamma_settings.ring_size,
 		.shm_bytes = gamma_settings.shm_size,
 		.speed = nic->speed,

@@ -137,6 +137,7 @@ struct gamma_settings {
 	uint16_t ethertype;  /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
 	bool automatic;	     /* FI_GAMMA_AUTO: answer queries that name no provider */
 	bool payload_crc;    /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */
+	unsigned link;	     /* FI_GAMMA_LINK: enum gamma_link_choice */
 	size_t ring_size;    /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */
 	size_t inject_size;  /* FI_GAMMA_INJECT_SIZE: bytes copied and sent at once */
 	size_t eager_size;   /* FI_GAMMA_EAGER_SIZE: bytes sent before the peer has matched */

@@ -188,10 +188,12 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 			       (post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0);
 	send->level = level_of(post->flags);
 	send->fence = post->flags & FI_FENCE;
+	send->more = post->flags & FI_MORE;
 	tx->context = post->context;
 	tx->flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED));
 	tx->notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx->work = post->work;
+	send->patient = tx->notify && !(post->flags & FI_INJECT);
 }
 
 int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len)

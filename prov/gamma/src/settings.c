@@ -91,6 +91,21 @@ static const struct switch_setting switches[] = {
 	 "1: protect payloads by a checksum too, to and from this process (default: 0)"},
 };
 
+/* One of a few words, kept as its place among them. */
+struct choice_setting {
+	const char *name;
+	size_t offset; /* of an unsigned int in struct gamma_settings; its default is 0 */
+	const char *help;
+	const char *words[4];
+};
+
+static const struct choice_setting choices[] = {
+	{"link", offsetof(struct gamma_settings, link),
+	 "How frames reach the NIC: packet (a packet socket), xdp (AF_XDP, for privileged processes, "
+	 "one on a NIC's queue), or auto (AF_XDP where it can be had) (default: packet)",
+	 {"packet", "xdp", "auto"}},
+};
+
 static char *upper(const char *name, char *text, size_t len)
 {
 	size_t i;
@@ -114,6 +129,9 @@ void gamma_settings_define(void)
 	for (i = 0; i < gamma_array_size(switches); i++)
 		fi_param_define(&gamma_prov, switches[i].name, FI_PARAM_STRING, "%s",
 				switches[i].help);
+	for (i = 0; i < gamma_array_size(choices); i++)
+		fi_param_define(&gamma_prov, choices[i].name, FI_PARAM_STRING, "%s",
+				choices[i].help);
 }
 
 static const char *value_of(const char *name)
@@ -219,6 +237,26 @@ static int load_switch(const struct switch_setting *setting, char *error, size_t
 	return text ? -FI_EINVAL : 0;
 }
 
+static int load_choice(const struct choice_setting *setting, char *error, size_t error_len)
+{
+	unsigned *field = (unsigned *) ((char *) &gamma_settings + setting->offset);
+	const char *text = value_of(setting->name);
+	char name[32];
+
+	*field = 0;
+	for (unsigned i = 0; text && setting->words[i]; i++) {
+		if (strcasecmp(text, setting->words[i]))
+			continue;
+		*field = i;
+		return 0;
+	}
+	if (text)
+		snprintf(error, error_len, "FI_GAMMA_%s=%s: must be %s, %s or %s; correct it or unset it",
+			 upper(setting->name, name, sizeof(name)), text, setting->words[0],
+			 setting->words[1], setting->words[2]);
+	return text ? -FI_EINVAL : 0;
+}
+
 int gamma_settings_load(char *error, size_t error_len)
 {
 	size_t i;
@@ -238,6 +276,11 @@ int gamma_settings_load(char *error, size_t error_len)
 	}
 	for (i = 0; i < gamma_array_size(switches); i++) {
 		ret = load_switch(&switches[i], error, error_len);
+		if (ret)
+			return ret;
+	}
+	for (i = 0; i < gamma_array_size(choices); i++) {
+		ret = load_choice(&choices[i], error, error_len);
 		if (ret)
 			return ret;
 	}
