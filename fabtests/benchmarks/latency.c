@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-latency: ping-pong over any libfabric provider's reliable datagram endpoints, by GAMMA's
- * definition (message delay: half the round trip). Prints the median, so that a processor taken
- * away for a moment does not count; gamma-rawpacket prints the same of the floor.
+ * gamma-latency: how long one message takes over any libfabric provider, by GAMMA's definition
+ * (message delay: half the round trip of a ping-pong); for operations on remote memory, how long
+ * until they are complete. Prints the median, so that a processor taken away for a moment does
+ * not count; gamma-rawpacket prints the same of the floor.
  *
- *   gamma-latency -p PROVIDER -s [-d DOMAIN] [-a OWN_NODE] [-P PORT]          the server
- *   gamma-latency -p PROVIDER [-d DOMAIN] [-S SIZE] [-n N] [-w W] SERVER      the client
+ *   gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]    the server
+ *   gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-S SIZE,...] [-n N] [-w W] [-j] [-z] SERVER
+ *
+ * MODE: tagged (default), untagged, datagram; write, read, fetch (an atomic addition to 8 bytes).
+ * N round trips, W before those that count, fewer of long messages. -z: who waits sleeps.
+ * -j: a line of JSON for each size, with the processor time that a message takes on each side.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -13,24 +18,75 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 
 #include "station.h"
 
-enum { TAG_NAME = 1, TAG_PING = 2 };
+enum { TAG_HELLO = 1, TAG_READY, TAG_PING };
+enum { SIZES_MAX = 32, LONG = 4096 /* bytes */ };
+
+static const struct mode {
+	const char *name;
+	enum fi_ep_type type;
+	uint64_t caps;
+} modes[] = {
+	{"tagged", FI_EP_RDM, FI_TAGGED},
+	{"untagged", FI_EP_RDM, FI_MSG},
+	{"datagram", FI_EP_DGRAM, FI_MSG},
+	{"write", FI_EP_RDM, FI_TAGGED | FI_RMA},
+	{"read", FI_EP_RDM, FI_TAGGED | FI_RMA},
+	{"fetch", FI_EP_RDM, FI_TAGGED | FI_RMA | FI_ATOMIC},
+};
 
 struct options {
 	const char *provider, *domain, *node, *port;
-	bool server;
-	size_t size;   /* bytes */
+	const struct mode *mode;
+	bool server, json, sleeps;
+	size_t size[SIZES_MAX]; /* bytes */
+	unsigned sizes;
 	unsigned long count, warm_up; /* round trips */
 };
 
-/* What the client tells first. */
+/* What the client asks for next. */
 struct hello {
-	uint64_t size, count;
+	uint64_t size, count, warm_up; /* bytes, round trips; size UINT64_MAX: that was all */
 	uint64_t name_len;
 	char name[STATION_NAME_MAX];
 };
+
+/* What the server answers: it is ready, and what the last ones cost it. */
+struct ready {
+	struct station_region region;
+	double user_us, system_us;
+};
+
+/* Processor time of this process, us. */
+struct spent {
+	double user, system;
+};
+
+struct client {
+	const struct options *options;
+	struct station *station;
+	fi_addr_t peer;
+	struct fid_mr *mr; /* of buf */
+	char *in, *out;    /* as long as the largest size */
+	struct ready ready;
+	uint64_t *times; /* ns */
+};
+
+static struct spent spent(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	return (struct spent){(double) r.ru_utime.tv_sec * 1e6 + (double) r.ru_utime.tv_usec,
+			      (double) r.ru_stime.tv_sec * 1e6 + (double) r.ru_stime.tv_usec};
+}
 
 static void open_station(const struct options *o, struct station *s)
 {
@@ -40,33 +96,89 @@ static void open_station(const struct options *o, struct station *s)
 		.node = o->node,
 		.service = o->node || o->server ? o->port : NULL,
 		.flags = o->server ? FI_SOURCE : 0,
+		.type = o->mode->type,
+		.caps = o->mode->caps,
+		.sleeps = o->sleeps,
 	};
 
 	station_open(s, &choice);
 }
 
-static void serve(struct station *s)
+static void *allocate(size_t size)
 {
-	struct hello hello;
-	char *in, *out;
-	fi_addr_t peer;
+	void *memory = calloc(1, size + 1);
 
-	station_post(s, &hello, sizeof(hello), TAG_NAME);
-	station_receive(s);
-	peer = station_insert(s, hello.name);
-	in = calloc(1, hello.size + 1);
-	out = calloc(1, hello.size + 1);
-	station_post(s, in, hello.size, TAG_PING);
-	station_send(s, peer, "", 0, TAG_NAME);
-	for (uint64_t i = 0; i < hello.count; i++) {
+	if (!memory)
+		station_fail("memory", -FI_ENOMEM);
+	return memory;
+}
+
+static bool is_remote(const struct options *o)
+{
+	return o->mode->caps & FI_RMA;
+}
+
+/* ---- the server ---- */
+
+/* The receive of the next hello is posted before the last answer leaves: datagrams do not wait. */
+static void answer(struct station *s, fi_addr_t peer, struct hello *hello, char *in, char *out)
+{
+	uint64_t size = hello->size, count = hello->count + hello->warm_up;
+
+	for (uint64_t i = 0; i < count; i++) {
 		station_receive(s);
-		if (i + 1 < hello.count)
-			station_post(s, in, hello.size, TAG_PING);
-		station_send(s, peer, out, hello.size, TAG_PING);
+		if (i + 1 < count)
+			station_post(s, in, size, TAG_PING);
+		else
+			station_post(s, hello, sizeof(*hello), TAG_HELLO);
+		station_send(s, peer, out, size, TAG_PING);
 	}
+}
+
+static void serve_size(const struct options *o, struct station *s, fi_addr_t peer,
+		       struct hello *hello, struct ready *ready)
+{
+	char *in = allocate(hello->size), *out = allocate(hello->size);
+	uint64_t count = hello->count + hello->warm_up;
+	struct fid_mr *mr = NULL;
+	struct spent before;
+
+	if (is_remote(o)) {
+		mr = station_register(s, in, hello->size + 1, &ready->region);
+		station_post(s, hello, sizeof(*hello), TAG_HELLO);
+	} else {
+		station_post(s, in, hello->size, TAG_PING);
+	}
+	station_send(s, peer, ready, sizeof(*ready), TAG_READY);
+	before = spent();
+	if (!mr)
+		answer(s, peer, hello, in, out);
+	station_receive(s);
+	ready->user_us = (spent().user - before.user) / (double) count;
+	ready->system_us = (spent().system - before.system) / (double) count;
+	if (mr)
+		fi_close(&mr->fid);
 	free(in);
 	free(out);
 }
+
+static void serve(const struct options *o, struct station *s)
+{
+	struct ready ready = {.user_us = 0};
+	struct hello hello;
+	fi_addr_t peer;
+
+	station_post(s, &hello, sizeof(hello), TAG_HELLO);
+	puts("ready");
+	fflush(stdout);
+	station_receive(s);
+	peer = station_insert(s, hello.name);
+	while (hello.size != UINT64_MAX)
+		serve_size(o, s, peer, &hello, &ready);
+	station_send(s, peer, &ready, sizeof(ready), TAG_READY);
+}
+
+/* ---- the client ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -75,74 +187,213 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void ask(const struct options *o, struct station *s)
+/* Of long messages fewer. */
+static unsigned long times_of(unsigned long count, size_t size)
 {
-	struct hello hello = {.size = o->size, .count = o->count + o->warm_up};
-	uint64_t *times = calloc(o->count, sizeof(*times));
-	char *in = calloc(1, o->size + 1), *out = calloc(1, o->size + 1);
-	fi_addr_t peer = station_insert(s, s->info->dest_addr);
-	uint64_t sum = 0;
-
-	hello.name_len = station_name(s, hello.name);
-	station_post(s, NULL, 0, TAG_NAME);
-	station_send(s, peer, &hello, sizeof(hello), TAG_NAME);
-	station_receive(s);
-	for (uint64_t i = 0; i < hello.count; i++) {
-		uint64_t begin;
-
-		station_post(s, in, o->size, TAG_PING);
-		begin = station_now();
-		station_send(s, peer, out, o->size, TAG_PING);
-		station_receive(s);
-		if (i >= o->warm_up)
-			sum += times[i - o->warm_up] = station_now() - begin;
-	}
-	qsort(times, o->count, sizeof(*times), compare);
-	printf("# %6s %10s %10s %10s\n%8zu %10.3f %10.3f %10.3f\n", "bytes", "median us", "min us",
-	       "mean us", o->size, (double) times[o->count / 2] / 2e3, (double) times[0] / 2e3,
-	       (double) sum / (double) o->count / 2e3);
-	free(times);
-	free(in);
-	free(out);
+	return count / (1 + size / LONG) + 1;
 }
 
-static void usage(void)
+static void greet(struct client *c, size_t size)
 {
-	fprintf(stderr, "usage: gamma-latency -p PROVIDER -s [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
-			"       gamma-latency -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT]\n"
-			"                     [-w WARM_UP] SERVER\n");
+	const struct options *o = c->options;
+	struct hello hello = {
+		.size = size,
+		.count = times_of(o->count, size),
+		.warm_up = times_of(o->warm_up, size),
+	};
+
+	hello.name_len = station_name(c->station, hello.name);
+	station_post(c->station, &c->ready, sizeof(c->ready), TAG_READY);
+	station_send(c->station, c->peer, &hello, sizeof(hello), TAG_HELLO);
+	station_receive(c->station);
+}
+
+static void ping(struct client *c, size_t size)
+{
+	station_send(c->station, c->peer, c->out, size, TAG_PING);
+	station_receive(c->station);
+}
+
+/* False: no room, try again. */
+static bool begin_remote(struct client *c, size_t size)
+{
+	const struct station_region *r = &c->ready.region;
+	struct fid_ep *ep = c->station->ep;
+	void *desc = c->mr ? fi_mr_desc(c->mr) : NULL;
+	ssize_t ret;
+
+	if (!strcmp(c->options->mode->name, "fetch"))
+		ret = fi_fetch_atomic(ep, c->out, 1, desc, c->in, desc, c->peer, r->address, r->key,
+				      FI_UINT64, FI_SUM, NULL);
+	else if (!strcmp(c->options->mode->name, "read"))
+		ret = fi_read(ep, c->in, size, desc, c->peer, r->address, r->key, NULL);
+	else
+		ret = fi_write(ep, c->out, size, desc, c->peer, r->address, r->key, NULL);
+	if (ret != -FI_EAGAIN)
+		station_check("operation on remote memory", ret);
+	return !ret;
+}
+
+static void operate(struct client *c, size_t size)
+{
+	while (!begin_remote(c, size))
+		station_progress(c->station);
+	station_sent(c->station);
+}
+
+static void tell(const struct client *c, size_t size, struct spent own)
+{
+	double divisor = is_remote(c->options) ? 1e3 : 2e3; /* ns of a round trip to us told */
+	unsigned long count = times_of(c->options->count, size);
+	uint64_t sum = 0;
+
+	for (unsigned long i = 0; i < count; i++)
+		sum += c->times[i];
+	qsort(c->times, count, sizeof(*c->times), compare);
+	if (c->options->json)
+		printf("{\"tool\":\"gamma-latency\",\"provider\":\"%s\",\"mode\":\"%s\",\"size\":%zu,"
+		       "\"median_us\":%.3f,\"min_us\":%.3f,\"mean_us\":%.3f,\"user_us\":%.3f,"
+		       "\"system_us\":%.3f,\"server_user_us\":%.3f,\"server_system_us\":%.3f}\n",
+		       c->options->provider, c->options->mode->name, size,
+		       (double) c->times[count / 2] / divisor, (double) c->times[0] / divisor,
+		       (double) sum / (double) count / divisor, own.user, own.system,
+		       c->ready.user_us, c->ready.system_us);
+	else
+		printf("%8zu %10.3f %10.3f %10.3f\n", size, (double) c->times[count / 2] / divisor,
+		       (double) c->times[0] / divisor, (double) sum / (double) count / divisor);
+}
+
+static struct spent measure(struct client *c, size_t size)
+{
+	unsigned long count = times_of(c->options->count, size);
+	unsigned long warm_up = times_of(c->options->warm_up, size);
+	bool remote = is_remote(c->options);
+	struct spent before = {0};
+
+	for (unsigned long i = 0; i < count + warm_up; i++) {
+		uint64_t begin;
+
+		if (!remote)
+			station_post(c->station, c->in, size, TAG_PING);
+		if (i == warm_up)
+			before = spent();
+		begin = station_now();
+		if (remote)
+			operate(c, size);
+		else
+			ping(c, size);
+		if (i >= warm_up)
+			c->times[i - warm_up] = station_now() - begin;
+	}
+	return (struct spent){(spent().user - before.user) / (double) count,
+			      (spent().system - before.system) / (double) count};
+}
+
+/* The next greeting is answered with what this size cost the server: so it is told after that. */
+static void measure_all(struct client *c)
+{
+	const struct options *o = c->options;
+
+	if (!o->json)
+		printf("# %6s %10s %10s %10s\n", "bytes", "median us", "min us", "mean us");
+	greet(c, o->size[0]);
+	for (unsigned i = 0; i < o->sizes; i++) {
+		struct spent used = measure(c, o->size[i]);
+
+		greet(c, i + 1 < o->sizes ? o->size[i + 1] : SIZE_MAX);
+		tell(c, o->size[i], used);
+	}
+}
+
+static void ask(const struct options *o, struct station *s)
+{
+	struct client c = {.options = o, .station = s, .peer = station_insert(s, s->info->dest_addr)};
+	size_t largest = sizeof(uint64_t);
+	struct station_region own;
+
+	for (unsigned i = 0; i < o->sizes; i++)
+		largest = o->size[i] > largest ? o->size[i] : largest;
+	c.in = allocate(2 * largest);
+	c.out = c.in + largest;
+	c.times = allocate((o->count + 1) * sizeof(*c.times));
+	if (is_remote(o) && s->info->domain_attr->mr_mode & FI_MR_LOCAL)
+		c.mr = station_register(s, c.in, 2 * largest, &own);
+	measure_all(&c);
+	if (c.mr)
+		fi_close(&c.mr->fid);
+	free(c.times);
+	free(c.in);
+}
+
+/* ---- command line ---- */
+
+static void __attribute__((noreturn)) usage(void)
+{
+	fprintf(stderr, "usage: gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] "
+			"[-P PORT] [-z]\n"
+			"       gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-P PORT] "
+			"[-S BYTES[,BYTES...]] [-n COUNT]\n"
+			"                     [-w WARM_UP] [-j] [-z] SERVER\n"
+			"MODE: tagged, untagged, datagram, write, read, fetch\n");
 	exit(2);
 }
 
-static unsigned long number(const char *text)
+static unsigned long number(const char *text, char **end)
 {
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
+	unsigned long value = strtoul(text, end, 10);
 
-	if (*end || end == text) {
+	if (*end == text || (**end && **end != ',')) {
 		fprintf(stderr, "gamma-latency: '%s' is not a number\n", text);
 		usage();
 	}
 	return value;
 }
 
+static void parse_sizes(struct options *o, const char *text)
+{
+	char *end;
+
+	o->sizes = 0;
+	do {
+		if (o->sizes == SIZES_MAX)
+			usage();
+		o->size[o->sizes++] = number(text, &end);
+		text = end + 1;
+	} while (*end);
+}
+
+static void parse_mode(struct options *o, const char *text)
+{
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!strcmp(modes[i].name, text)) {
+			o->mode = &modes[i];
+			return;
+		}
+	usage();
+}
+
 int main(int argc, char **argv)
 {
-	struct options o = {.port = "7411", .size = 64, .count = 20000, .warm_up = 2000};
+	struct options o = {.port = "7411", .size = {64}, .sizes = 1, .count = 20000,
+			    .warm_up = 2000, .mode = &modes[0]};
 	struct station s = {0};
+	char *end;
 	int opt;
 
 	station_program = "gamma-latency";
-	while ((opt = getopt(argc, argv, "p:d:a:P:S:n:w:s")) != -1) {
+	while ((opt = getopt(argc, argv, "p:m:d:a:P:S:n:w:sjz")) != -1) {
 		switch (opt) {
 		case 'p': o.provider = optarg; break;
+		case 'm': parse_mode(&o, optarg); break;
 		case 'd': o.domain = optarg; break;
 		case 'a': o.node = optarg; break;
 		case 'P': o.port = optarg; break;
-		case 'S': o.size = number(optarg); break;
-		case 'n': o.count = number(optarg); break;
-		case 'w': o.warm_up = number(optarg); break;
+		case 'S': parse_sizes(&o, optarg); break;
+		case 'n': o.count = number(optarg, &end); break;
+		case 'w': o.warm_up = number(optarg, &end); break;
 		case 's': o.server = true; break;
+		case 'j': o.json = true; break;
+		case 'z': o.sleeps = true; break;
 		default: usage();
 		}
 	}
@@ -152,7 +403,7 @@ int main(int argc, char **argv)
 		usage();
 	open_station(&o, &s);
 	if (o.server)
-		serve(&s);
+		serve(&o, &s);
 	else
 		ask(&o, &s);
 	station_close(&s);

@@ -3,7 +3,7 @@
  * Ping-pong between two MPI processes: for each size of message the time one way. Built with an MPI
  * library's mpicc and started by its mpirun; the demonstration compares transports with it.
  *
- *	mpicc -O2 -o mpi_pingpong mpi_pingpong.c && mpirun -np 2 ./mpi_pingpong
+ *	mpicc -O2 -o mpi_pingpong mpi_pingpong.c && mpirun -np 2 ./mpi_pingpong [BYTES...]
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum {
 	TURNS_MAX = 1000, /* of a round */
 };
 
-static const int sizes[] = {0, 64, 1024, 4096, 16384, 65536, 1048576};
+static const int usual[] = {0, 64, 1024, 4096, 16384, 65536, 1048576};
 
 static int turns_of(int size)
 {
@@ -60,16 +60,30 @@ static double median(char *buffer, int size, int rank)
 	return times[ROUNDS / 2];
 }
 
+/* The sizes that the user wants, else the usual ones; how many. */
+static int read_sizes(int argc, char **argv, int **sizes)
+{
+	int count = argc > 1 ? argc - 1 : (int) (sizeof(usual) / sizeof(usual[0])), i;
+
+	*sizes = malloc((size_t) count * sizeof(**sizes));
+	for (i = 0; *sizes && i < count; i++)
+		(*sizes)[i] = argc > 1 ? atoi(argv[i + 1]) : usual[i];
+	return count;
+}
+
 int main(int argc, char **argv)
 {
-	const size_t count = sizeof(sizes) / sizeof(sizes[0]);
-	char *buffer = calloc(1, (size_t) sizes[count - 1]);
-	int rank, ranks;
-	size_t i;
+	int rank, ranks, count, i, largest = 0, *sizes;
+	char *buffer = NULL;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	count = read_sizes(argc, argv, &sizes);
+	for (i = 0; sizes && i < count; i++)
+		largest = sizes[i] > largest ? sizes[i] : largest;
+	if (sizes)
+		buffer = calloc(1, (size_t) largest + 1);
 	if (ranks != 2 || !buffer) {
 		fprintf(stderr, "mpi_pingpong: two processes, please\n");
 		MPI_Abort(MPI_COMM_WORLD, 1);
@@ -78,9 +92,10 @@ int main(int argc, char **argv)
 		const double us = median(buffer, sizes[i], rank);
 
 		if (!rank)
-			printf("%d %.2f\n", sizes[i], us);
+			printf("%d %.3f\n", sizes[i], us);
 	}
 	free(buffer);
+	free(sizes);
 	MPI_Finalize();
 	return 0;
 }

@@ -10,7 +10,8 @@
  * SYNOPSIS
  *	gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]
  *	gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]
- *			[-n ITERATIONS] [-w WARM-UP] [-p PORT] [-t SECONDS] [-j]
+ *			[-M BYTES] [-W FRAMES] [-n ITERATIONS] [-w WARM-UP] [-p PORT]
+ *			[-t SECONDS] [-j]
  *
  * DESCRIPTION
  *	The server (-s) answers one client and ends with it. The client (-d) measures each
@@ -26,8 +27,16 @@
  *	-d MAC		be the client of the server whose NIC has this address
  *	-S SIZE,...	bytes after the Ethernet header, 12 to the MTU (default 64)
  *	-m MODE		pingpong (default): the server sends each frame's like back;
- *			stream: bursts by sendmmsg, each payload copied out by the server,
- *			which returns one small credit frame a burst, so that nothing is lost
+ *			stream: bursts by sendmmsg, header and payload gathered from two
+ *			places, the payload from where the user of a transport would have it;
+ *			the server copies each payload to where the user would want it, and
+ *			returns one small credit frame a burst, so that nothing is lost. Any
+ *			transport over such a socket makes these copies: one by the kernel from
+ *			the user's memory, one by the kernel into the ring, one out of it
+ *	-M BYTES	of the user's memory that a stream leaves from, piece after piece and
+ *			over again, and of that where it arrives (default: one frame's)
+ *	-W FRAMES	of a stream under way at most, for networks with short queues
+ *			(default: as many as the ring holds)
  *	-n ITERATIONS	round trips, or frames of the stream (default 20000)
  *	-w WARM-UP	round trips or frames before counting (default 1000)
  *	-p PORT		1 to 65535, both sides the same (default 1)
@@ -87,7 +96,7 @@ struct frame {
 	uint8_t kind;
 	uint8_t ask; /* DATA: 1 in the last frame of a burst asks for CREDIT */
 	uint32_t seq;
-	uint32_t count; /* CREDIT: frames received since HELLO */
+	uint32_t count; /* CREDIT: frames received since HELLO; HELLO: bytes of the user's memory */
 } __attribute__((packed));
 
 enum { HEADER_BYTES = sizeof(struct frame) - sizeof(struct ether_header) };
@@ -98,6 +107,8 @@ struct options {
 	uint8_t peer[ETH_ALEN];
 	uint32_t size[SIZES_MAX]; /* bytes after the Ethernet header */
 	int sizes;
+	uint32_t message; /* bytes; 0: a frame */
+	uint32_t window;  /* frames; 0: the ring */
 	uint32_t iterations, warmup;
 	uint16_t port;
 	uint32_t timeout_s;
@@ -116,7 +127,8 @@ struct link {
 	uint8_t *ring;
 	uint64_t timeout_ns;
 	struct frame *out; /* the frame sent, mtu bytes long: kind and seq change per frame */
-	uint8_t *payload;  /* what follows its header */
+	uint8_t *message;  /* the user's memory: sent from, or received into */
+	uint32_t message_bytes, message_at;
 };
 
 /* One line with the cause, and the end. */
@@ -209,7 +221,6 @@ static void link_out(struct link *link, const struct options *opt, const uint8_t
 	link->out = calloc(1, ETH_HLEN + link->mtu);
 	if (!link->out)
 		die("out of memory");
-	link->payload = (uint8_t *) (link->out + 1);
 	memcpy(link->out->eth.ether_shost, mac, ETH_ALEN);
 	memcpy(link->out->eth.ether_dhost, opt->peer, ETH_ALEN);
 	link->out->eth.ether_type = htons(ETHERTYPE);
@@ -240,6 +251,32 @@ static void link_open(struct link *link, const struct options *opt)
 	link_out(link, opt, mac);
 }
 
+/* The user's memory; at least a frame of it. */
+static void link_message(struct link *link, uint32_t bytes)
+{
+	bytes = bytes > link->mtu ? bytes : link->mtu;
+	if (bytes != link->message_bytes) {
+		free(link->message);
+		link->message = calloc(1, bytes);
+		if (!link->message)
+			die("out of memory");
+	}
+	link->message_bytes = bytes;
+	link->message_at = 0;
+}
+
+/* Where the next piece of it is. */
+static uint8_t *link_piece(struct link *link, uint32_t bytes)
+{
+	uint8_t *piece;
+
+	if (link->message_at + bytes > link->message_bytes)
+		link->message_at = 0;
+	piece = link->message + link->message_at;
+	link->message_at += bytes;
+	return piece;
+}
+
 static void link_close(struct link *link)
 {
 	struct tpacket_stats stats = {0};
@@ -251,6 +288,7 @@ static void link_close(struct link *link)
 	munmap(link->ring, RING_BYTES);
 	close(link->fd);
 	free(link->out);
+	free(link->message);
 }
 
 /* ---- frames ---- */
@@ -340,11 +378,12 @@ static void serve_frame(struct link *link, const struct frame *in, uint32_t leng
 	uint32_t seq = ntohl(head.seq);
 
 	if (head.kind == KIND_DATA)
-		memcpy(link->payload, in + 1, length - HEADER_BYTES);
+		memcpy(link_piece(link, length - HEADER_BYTES), in + 1, length - HEADER_BYTES);
 	link_release(link);
 	switch (head.kind) {
 	case KIND_HELLO:
 		memcpy(link->out->eth.ether_dhost, head.eth.ether_shost, ETH_ALEN);
+		link_message(link, ntohl(head.count));
 		*received = 0;
 		send_frame(link, KIND_READY, seq, HEADER_BYTES);
 		break;
@@ -417,6 +456,7 @@ static void greet(struct link *link, uint32_t seq)
 	const uint8_t *mac = link->out->eth.ether_dhost;
 	uint32_t count;
 
+	link->out->count = htonl(link->message_bytes);
 	do {
 		send_frame(link, KIND_HELLO, seq, HEADER_BYTES);
 		if (await(link, KIND_READY, seq, HELLO_NS, &count))
@@ -480,19 +520,24 @@ struct burst {
 	struct mmsghdr msg[BURST_FRAMES];
 	struct iovec iov[BURST_FRAMES][2];
 	struct frame header[BURST_FRAMES];
-	uint32_t frames; /* in a burst: at most half of the server's ring */
+	uint32_t frames;  /* in a burst: at most half of what may be under way */
+	uint32_t payload; /* of a frame, bytes */
+	uint32_t ahead;   /* bursts under way at most */
 };
 
-static void burst_prepare(struct burst *burst, struct link *link, uint32_t size)
+static void burst_prepare(struct burst *burst, struct link *link, uint32_t size, uint32_t window)
 {
 	memset(burst, 0, sizeof(*burst));
-	burst->frames = link->slots / 2 < BURST_FRAMES ? link->slots / 2 : BURST_FRAMES;
+	window = window && window < link->slots ? window : link->slots;
+	burst->frames = window / 2 < BURST_FRAMES ? window / 2 : BURST_FRAMES;
+	burst->payload = size - HEADER_BYTES;
+	burst->ahead = window / burst->frames;
 	for (uint32_t i = 0; i < burst->frames; i++) {
 		burst->header[i] = *link->out;
 		burst->header[i].kind = KIND_DATA;
 		burst->header[i].ask = i == burst->frames - 1;
 		burst->iov[i][0] = (struct iovec){&burst->header[i], sizeof(struct frame)};
-		burst->iov[i][1] = (struct iovec){link->payload, size - HEADER_BYTES};
+		burst->iov[i][1].iov_len = burst->payload;
 		burst->msg[i].msg_hdr.msg_iov = burst->iov[i];
 		burst->msg[i].msg_hdr.msg_iovlen = size > HEADER_BYTES ? 2 : 1;
 	}
@@ -505,6 +550,8 @@ static void burst_send(struct burst *burst, struct link *link, uint32_t number)
 	int rc;
 
 	burst->header[burst->frames - 1].seq = htonl(number);
+	for (uint32_t i = 0; i < burst->frames; i++)
+		burst->iov[i][1].iov_base = link_piece(link, burst->payload);
 	while (sent < burst->frames) {
 		rc = sendmmsg(link->fd, burst->msg + sent, burst->frames - sent, 0);
 		if (rc > 0)
@@ -517,13 +564,13 @@ static void burst_send(struct burst *burst, struct link *link, uint32_t number)
 /* Sends this many bursts, never more ahead of the credit than the ring holds. */
 static uint64_t stream_run(struct link *link, struct burst *burst, uint32_t bursts, uint32_t seq)
 {
-	uint32_t ahead = link->slots / burst->frames, sent = 0, acked = 0, count = 0;
+	uint32_t sent = 0, acked = 0, count = 0;
 	uint64_t begin;
 
 	greet(link, seq);
 	begin = now_ns();
 	while (acked < bursts) {
-		while (sent < bursts && sent - acked < ahead)
+		while (sent < bursts && sent - acked < burst->ahead)
 			burst_send(burst, link, sent++);
 		if (!await(link, KIND_CREDIT, acked, link->timeout_ns, &count))
 			die("%s: burst %u was not acknowledged: frames were lost, or the path "
@@ -542,7 +589,7 @@ static void stream(struct link *link, const struct options *opt, uint32_t size, 
 	uint64_t ns;
 	double rate;
 
-	burst_prepare(&burst, link, size);
+	burst_prepare(&burst, link, size, opt->window);
 	bursts = (opt->iterations + burst.frames - 1) / burst.frames;
 	if (opt->warmup)
 		stream_run(link, &burst, (opt->warmup + burst.frames - 1) / burst.frames, seq);
@@ -563,6 +610,7 @@ static void measure(struct link *link, const struct options *opt)
 		if (opt->size[i] > link->mtu)
 			die("%u bytes do not fit the MTU of %s, %u", opt->size[i], link->iface,
 			    link->mtu);
+	link_message(link, opt->message);
 	greet(link, 0);
 	if (!opt->json)
 		puts(opt->stream ? "#  bytes     frames       MB/s"
@@ -584,7 +632,8 @@ static void __attribute__((noreturn)) usage(const char *cause)
 		fprintf(stderr, "gamma-rawpacket: %s\n", cause);
 	fputs("usage: gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]\n"
 	      "       gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]\n"
-	      "                       [-n ITERATIONS] [-w WARM-UP] [-p PORT] [-t SECONDS] [-j]\n",
+	      "                       [-M BYTES] [-W FRAMES] [-n ITERATIONS] [-w WARM-UP] [-p PORT]\n"
+	      "                       [-t SECONDS] [-j]\n",
 	      cause ? stderr : stdout);
 	exit(cause ? 2 : 0);
 }
@@ -655,6 +704,12 @@ static void parse_option(struct options *opt, int letter, bool *client)
 	case 'm':
 		parse_mode(opt, optarg);
 		break;
+	case 'M':
+		opt->message = number(optarg, 1, 1 << 30, "-M takes 1 to 2^30 bytes");
+		break;
+	case 'W':
+		opt->window = number(optarg, 2, 1 << 20, "-W takes 2 to 2^20 frames");
+		break;
 	case 'n':
 		opt->iterations = number(optarg, 1, 100000000, "-n takes 1 to 100000000");
 		break;
@@ -685,7 +740,7 @@ static void parse(struct options *opt, int argc, char **argv)
 	*opt = (struct options){.size = {64}, .sizes = 1, .iterations = 20000, .warmup = 1000,
 				.port = 1, .timeout_s = 10};
 	opterr = 0;
-	while ((letter = getopt(argc, argv, "i:sd:S:m:n:w:p:t:jh")) != -1)
+	while ((letter = getopt(argc, argv, "i:sd:S:m:M:W:n:w:p:t:jh")) != -1)
 		parse_option(opt, letter, &client);
 	if (optind < argc)
 		usage("this program takes options only");

@@ -13,6 +13,7 @@
 #include <rdma/fi_tagged.h>
 
 enum {
+	CQ_SIZE = 4096,
 	WAIT_S = 60,     /* without any completion, then the program gives up */
 	LOOK_ASIDE = 64, /* polls between two looks at the other queue */
 	YIELD = 4096,    /* polls until a neighbour on this processor gets a turn */
@@ -44,19 +45,32 @@ static struct fi_info *make_hints(const struct station_choice *choice)
 {
 	struct fi_info *hints = fi_allocinfo();
 
-	hints->caps = FI_TAGGED;
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = choice->caps ? choice->caps : FI_TAGGED;
+	hints->ep_attr->type = choice->type ? choice->type : FI_EP_RDM;
 	hints->fabric_attr->prov_name = strdup(choice->provider);
 	hints->domain_attr->name = choice->domain ? strdup(choice->domain) : NULL;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->domain_attr->mr_mode = 0;
+	hints->domain_attr->mr_mode =
+		hints->caps & FI_RMA ? FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY : 0;
 	return hints;
+}
+
+static void bind_and_enable(struct station *s, struct fid_ep *ep)
+{
+	station_check("fi_ep_bind", fi_ep_bind(ep, &s->av->fid, 0));
+	station_check("fi_ep_bind", fi_ep_bind(ep, &s->tx->fid, FI_TRANSMIT));
+	station_check("fi_ep_bind", fi_ep_bind(ep, &s->rx->fid, FI_RECV));
+	station_check("fi_enable", fi_enable(ep));
 }
 
 void station_open(struct station *s, const struct station_choice *choice)
 {
 	struct fi_info *hints = make_hints(choice);
-	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_cq_attr cq = {
+		.format = FI_CQ_FORMAT_TAGGED,
+		.size = CQ_SIZE,
+		.wait_obj = choice->sleeps ? FI_WAIT_UNSPEC : FI_WAIT_NONE,
+	};
 	struct fi_av_attr av = {.type = FI_AV_MAP};
 
 	station_check("fi_getinfo", fi_getinfo(FI_VERSION(1, 9), choice->node, choice->service,
@@ -67,11 +81,24 @@ void station_open(struct station *s, const struct station_choice *choice)
 	station_check("fi_cq_open", fi_cq_open(s->domain, &cq, &s->rx, NULL));
 	station_check("fi_av_open", fi_av_open(s->domain, &av, &s->av, NULL));
 	station_check("fi_endpoint", fi_endpoint(s->domain, s->info, &s->ep, NULL));
-	station_check("fi_ep_bind", fi_ep_bind(s->ep, &s->av->fid, 0));
-	station_check("fi_ep_bind", fi_ep_bind(s->ep, &s->tx->fid, FI_TRANSMIT));
-	station_check("fi_ep_bind", fi_ep_bind(s->ep, &s->rx->fid, FI_RECV));
-	station_check("fi_enable", fi_enable(s->ep));
+	bind_and_enable(s, s->ep);
+	s->tagged = hints->caps & FI_TAGGED;
+	s->sleeps = choice->sleeps;
 	fi_freeinfo(hints);
+}
+
+struct fid_ep *station_another(struct station *s, const struct station_choice *choice)
+{
+	struct fi_info *hints = make_hints(choice), *info;
+	struct fid_ep *ep;
+
+	station_check("fi_getinfo", fi_getinfo(FI_VERSION(1, 9), choice->node, NULL,
+					       choice->node ? FI_SOURCE : 0, hints, &info));
+	station_check("fi_endpoint", fi_endpoint(s->domain, info, &ep, NULL));
+	bind_and_enable(s, ep);
+	fi_freeinfo(hints);
+	fi_freeinfo(info);
+	return ep;
 }
 
 void station_close(struct station *s)
@@ -109,6 +136,22 @@ static void fail_of_completion(struct fid_cq *cq)
 	station_fail("completion", fi_cq_readerr(cq, &error, 0) == 1 ? -error.err : -FI_EAVAIL);
 }
 
+/* As await, asleep. The other queue is moved along by the same call. */
+static void sleep_for(struct fid_cq *cq)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t until = station_now() + WAIT_S * 1000000000ull;
+	ssize_t ret;
+
+	do {
+		ret = fi_cq_sread(cq, &entry, 1, NULL, 1000);
+		if (station_now() > until)
+			station_fail("waiting for a message", -FI_ETIMEDOUT);
+	} while (ret == -FI_EAGAIN || ret == -FI_EINTR);
+	if (ret < 0)
+		fail_of_completion(cq);
+}
+
 /* One completion; gives up after WAIT_S. */
 static void await(struct fid_cq *cq, struct fid_cq *other)
 {
@@ -134,23 +177,28 @@ void station_post(struct station *s, void *buf, size_t len, uint64_t tag)
 {
 	ssize_t ret;
 
-	while ((ret = fi_trecv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, tag, 0, NULL)) == -FI_EAGAIN)
+	while ((ret = s->tagged ? fi_trecv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, tag, 0, NULL)
+				: fi_recv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, NULL)) == -FI_EAGAIN)
 		fi_cq_read(s->rx, NULL, 0);
-	station_check("fi_trecv", ret);
+	station_check("fi_recv", ret);
 }
 
 void station_receive(struct station *s)
 {
-	await(s->rx, s->tx);
+	if (s->sleeps)
+		sleep_for(s->rx);
+	else
+		await(s->rx, s->tx);
 }
 
 void station_begin_send(struct station *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag)
 {
 	ssize_t ret;
 
-	while ((ret = fi_tsend(s->ep, buf, len, NULL, to, tag, NULL)) == -FI_EAGAIN)
+	while ((ret = s->tagged ? fi_tsend(s->ep, buf, len, NULL, to, tag, NULL)
+				: fi_send(s->ep, buf, len, NULL, to, NULL)) == -FI_EAGAIN)
 		station_progress(s);
-	station_check("fi_tsend", ret);
+	station_check("fi_send", ret);
 }
 
 void station_sent(struct station *s)
@@ -168,9 +216,22 @@ void station_send(struct station *s, fi_addr_t to, const void *buf, size_t len, 
 		station_sent(s);
 		return;
 	}
-	while ((ret = fi_tinject(s->ep, buf, len, to, tag)) == -FI_EAGAIN)
+	while ((ret = s->tagged ? fi_tinject(s->ep, buf, len, to, tag)
+				: fi_inject(s->ep, buf, len, to)) == -FI_EAGAIN)
 		fi_cq_read(s->tx, NULL, 0);
-	station_check("fi_tinject", ret);
+	station_check("fi_inject", ret);
+}
+
+struct fid_mr *station_register(struct station *s, void *buf, size_t len,
+				struct station_region *region)
+{
+	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+	struct fid_mr *mr;
+
+	station_check("fi_mr_reg", fi_mr_reg(s->domain, buf, len, access, 0, 1, 0, &mr, NULL));
+	region->key = fi_mr_key(mr);
+	region->address = s->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t) buf : 0;
+	return mr;
 }
 
 void station_progress(struct station *s)

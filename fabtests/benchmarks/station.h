@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * An endpoint for reliable tagged messages of any libfabric provider, as the benchmarks use it:
- * who waits polls, and what fails ends the program. Used by latency.c and pmix.c.
+ * An endpoint of any libfabric provider, as the benchmarks use it: messages in order, remote
+ * memory; who waits polls or sleeps, and what fails ends the program. Used by latency.c, stream.c,
+ * startup.c and pmix.c.
  */
 #ifndef STATION_H
 #define STATION_H
@@ -17,6 +18,8 @@
 enum { STATION_NAME_MAX = 128 /* bytes of an endpoint's address */ };
 
 struct station {
+	bool tagged; /* else its messages have no tags and are received in order */
+	bool sleeps; /* while it waits for a message */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -29,6 +32,14 @@ struct station {
 struct station_choice {
 	const char *provider, *domain, *node, *service;
 	uint64_t flags;
+	enum fi_ep_type type; /* 0: FI_EP_RDM */
+	uint64_t caps;        /* 0: FI_TAGGED */
+	bool sleeps;
+};
+
+/* Memory that peers may read and change: what they need to know of it. */
+struct station_region {
+	uint64_t key, address;
 };
 
 /* The program's name, which errors begin with. */
@@ -44,20 +55,30 @@ void station_check(const char *what, long ret);
 void station_open(struct station *s, const struct station_choice *choice);
 void station_close(struct station *s);
 
+/*
+ * One more endpoint beside the first one, of the same domain, vector and queues, with any port; for
+ * the caller to close.
+ */
+struct fid_ep *station_another(struct station *s, const struct station_choice *choice);
+
 /* The endpoint's own address; returns its length. */
 size_t station_name(struct station *s, char name[STATION_NAME_MAX]);
 fi_addr_t station_insert(struct station *s, const void *name);
 
-/* A receive for one message with the tag, from anybody. */
+/* A receive for one message with the tag, from anybody; the tag counts only if there are tags. */
 void station_post(struct station *s, void *buf, size_t len, uint64_t tag);
 /* Until one of the receives has its message. */
 void station_receive(struct station *s);
 
 /* Returns when the buffer may be used again. */
 void station_send(struct station *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag);
-/* Only begins; station_sent waits for the oldest one. */
+/* Only begins; station_sent waits for the oldest one, or for an operation on remote memory. */
 void station_begin_send(struct station *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag);
 void station_sent(struct station *s);
+
+/* For the caller to close. */
+struct fid_mr *station_register(struct station *s, void *buf, size_t len,
+				struct station_region *region);
 
 /* Lets the provider work while the program has nothing to wait for. */
 void station_progress(struct station *s);

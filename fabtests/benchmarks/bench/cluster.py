@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Virtual clusters of the benchmarks, and programs run in them: a server and its client with time
+limits, Open MPI jobs. Owns the labs it made and the processes it started. Used by the parts."""
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+# Opening and closing packet sockets waits for the kernel, on a busy machine most of a minute.
+PATIENCE_S = 150
+OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload",
+            "generic-receive-offload", "tx-checksumming")
+
+
+class Failure(Exception):
+    """One measurement could not be made; the text says why."""
+
+
+def last_words(text):
+    """The line of a program's output that tells most: the last one that is not empty."""
+    lines = [line.strip() for line in text.splitlines() if line.strip("- \n")]
+    return lines[-1][:160] if lines else "no output"
+
+
+def end_process(process):
+    """Ends it with its group, which is its own."""
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(5)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+
+
+class Lab:
+    """One virtual cluster. Hosts are numbered from 1."""
+
+    def __init__(self, tool, name, build, hosts, mtu=1500, b2b=False, rate=None):
+        self.tool, self.name, self.build = str(tool), name, build
+        self.hosts, self.mtu = hosts, mtu
+        self.shared = Path("/run/gamma-lab", name, "shared")
+        self.environment = dict(os.environ, GAMMA_BUILD=str(build),
+                                FI_PROVIDER_PATH=str(build / ".libs"))
+        options = [str(hosts), "--mtu", str(mtu)]
+        options += ["--b2b"] if b2b else []
+        options += ["--rate", rate] if rate else []
+        done = subprocess.run([self.tool, "-n", name, "up", *options], env=self.environment,
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failure("no virtual cluster: " + last_words(done.stderr + done.stdout))
+        self.check_offloads()
+
+    def down(self):
+        subprocess.run([self.tool, "-n", self.name, "down"], env=self.environment,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+    def check_offloads(self):
+        """With them on TCP would send 64 KiB over any MTU, and nothing could be compared."""
+        for host in range(1, self.hosts + 1):
+            for line in self.output(host, ["ethtool", "-k", "gam0"]).splitlines():
+                name, _, value = line.strip().partition(": ")
+                if name in OFFLOADS and value.startswith("on"):
+                    raise Failure(f"{name} of gam0 on host {host} is on")
+
+    def words(self, host, command, extra=None, user=None, cpu=None):
+        """The command line that runs COMMAND on the host, which has one processor unless CPU."""
+        words = ["env", *(f"{name}={value}" for name, value in (extra or {}).items()), *command]
+        words = ["taskset", "-c", str(cpu), *words] if cpu is not None else words
+        where = ["run", user, str(host)] if user else ["exec", str(host)]
+        return [self.tool, "-n", self.name, *where, *(str(word) for word in words)]
+
+    def output(self, host, command, **how):
+        return self.complete(self.words(host, command, **how))
+
+    def complete(self, words, limit_s=PATIENCE_S):
+        """Runs it to its end; what it printed."""
+        process = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"no end in {limit_s} s") from None
+        finally:
+            end_process(process)
+        if process.returncode:
+            raise Failure(last_words(out + err) + f" (exit status {process.returncode})")
+        return out
+
+    def start(self, words, ready="ready"):
+        """In the background; returns when it has written a line that begins with READY."""
+        log = tempfile.TemporaryFile("w+", encoding="utf-8")
+        process = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=log, text=True,
+                                   start_new_session=True)
+        process.log = log
+        deadline = time.monotonic() + PATIENCE_S
+        while ready:
+            left = deadline - time.monotonic()
+            line = ""
+            if left > 0 and select.select([process.stdout], [], [], left)[0]:
+                line = process.stdout.readline()
+            if line.startswith(ready):
+                break
+            if not line:
+                end_process(process)
+                raise Failure("server: " + self.words_of(process))
+        return process
+
+    @staticmethod
+    def words_of(process):
+        process.log.seek(0)
+        return last_words(process.log.read())
+
+    def pair(self, server, client, ready="ready"):
+        """A server's and a client's command line, as `words` makes them: the client's output."""
+        process = self.start(server, ready)
+        try:
+            out = self.complete(client)
+            process.wait(PATIENCE_S)
+            return out
+        except Failure as failure:
+            if process.poll():
+                raise Failure(f"{failure}; server: {self.words_of(process)}") from None
+            raise
+        except subprocess.TimeoutExpired:
+            raise Failure("the server does not end") from None
+        finally:
+            end_process(process)
+            process.log.close()
+
+    def lend(self, program):
+        """A copy where ordinary users and all hosts can run it."""
+        copy = self.shared / Path(program).name
+        if not copy.exists():
+            shutil.copy(program, copy)
+            copy.chmod(0o755)
+        return copy
+
+    def compile_mpi(self, source):
+        """An MPI program, in the shared folder."""
+        program = self.shared / Path(source).stem
+        if not program.exists():
+            compiler = shutil.which("mpicc.openmpi") or shutil.which("mpicc")
+            if not compiler:
+                raise Failure("no mpicc: libopenmpi-dev is missing")
+            self.complete([compiler, "-O2", "-o", program, source])
+            program.chmod(0o755)
+        return program
+
+    def mpirun(self, arguments, ranks=2, hosts=None):
+        """Open MPI's, one rank a host unless HOSTS says otherwise; its output."""
+        hosts = hosts or ",".join(f"node{i:02}:1" for i in range(1, ranks + 1))
+        return self.complete([self.tool, "-n", self.name, "mpirun", "-np", str(ranks), "--host",
+                              hosts, *(str(word) for word in arguments)])
+
+    def mac(self, host):
+        return f"02:47:41:4d:00:{host:02x}"
+
+    def address(self, host):
+        return f"10.78.0.{host}"
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]

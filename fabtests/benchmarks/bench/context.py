@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What all parts need: the programs of the build, the labs, how long to measure; and the command
+lines of the programs in fabtests/benchmarks. Made by the main program, which ends it."""
+
+from pathlib import Path
+
+from cluster import Failure, Lab, json_lines
+from turns import Value
+
+TREE = Path(__file__).resolve().parents[3]
+# libfabric's providers by the name that the tables use.
+PROVIDERS = {
+    "gamma": "gamma",
+    "tcp": "tcp",
+    "tcp;ofi_rxm": "tcp;ofi_rxm",
+    "udp;ofi_rxd": "udp;ofi_rxd",
+    "shm": "shm",
+}
+
+
+class Context:
+    """scale: 1 for all there is, less for shorter measurements; brief: one case of a kind;
+    switch: never back to back."""
+
+    def __init__(self, build, prefix, scale, brief, switch, probe):
+        self.build, self.prefix, self.scale, self.probe = Path(build), prefix, scale, probe
+        self.brief, self.switch = brief, switch
+        self.programs = self.build / "fabtests" / "benchmarks"
+        self.labs = {}
+        self.servers = []  # that stay until the end
+
+    def lab(self, hosts=2, **options):
+        """The one with these options, made when it is first wanted."""
+        key = (hosts, *sorted(options.items()))
+        if key not in self.labs:
+            self.labs[key] = Lab(TREE / "lab" / "lab", f"{self.prefix}-{len(self.labs)}",
+                                 self.build, hosts, **options)
+        return self.labs[key]
+
+    def pair(self, mtu=1500):
+        """Two hosts, back to back unless the user wants the switch between them."""
+        return self.lab(mtu=mtu, b2b=not self.switch)
+
+    def end(self):
+        for lab in self.labs.values():
+            lab.down()
+        self.labs.clear()
+
+    def count(self, number):
+        return max(10, int(number * self.scale))
+
+    def seconds(self, number):
+        return max(0.02, number * self.scale)
+
+    def program(self, name):
+        path = self.programs / name
+        if not path.exists():
+            raise Failure(f"{name} is not built")
+        return path
+
+    # ---- gamma-rawpacket ----
+
+    def raw(self, lab, *options):
+        program = self.program("gamma-rawpacket")
+        server = lab.words(1, [program, "-i", "gam0", "-s"])
+        client = lab.words(2, [program, "-i", "gam0", "-d", lab.mac(1), "-j", *options])
+        return json_lines(lab.pair(server, client, ready=None))
+
+    def raw_latency(self, lab, sizes):
+        rows = self.raw(lab, "-S", ",".join(map(str, sizes)), "-n", self.count(20000),
+                        "-w", self.count(2000))
+        return [Value("half round trip", "us", row["median_us"], row["size"]) for row in rows]
+
+    def raw_stream(self, lab, megabytes, window=None):
+        """One-way, lossless, full frames, gathered from and copied to 1 MiB."""
+        frames = max(200, int(megabytes * 1e6 * self.scale / lab.mtu))
+        options = ["-m", "stream", "-S", lab.mtu, "-n", frames, "-w", frames // 10, "-M", 1 << 20]
+        options += ["-W", window] if window else []
+        rate = self.raw(lab, *options)[0]["MB_per_s"]
+        return [Value("one-way stream", "MB/s", rate, 1 << 20)]
+
+    # ---- programs over libfabric ----
+
+    def sides(self, lab, name, provider, server, client, same_host=False, extra=None):
+        """A server and its client on two hosts, or on one with a processor each."""
+        named = ["-p", PROVIDERS[provider]]
+        own = ["-d", "gam0"] if provider == "gamma" else ["-a", lab.address(1)]
+        theirs = ["-d", "gam0"] if provider == "gamma" else []
+        program = self.program(name)
+        cpus = self.probe.cpus if same_host else (None, None)
+        return (lab.words(1, [program, *named, *own, "-s", *server], extra, cpu=cpus[0]),
+                lab.words(1 if same_host else 2,
+                          [program, *named, *theirs, *client, lab.address(1)], extra,
+                          cpu=cpus[-1]))
+
+    def latency(self, lab, provider, sizes, mode="tagged", count=20000, **how):
+        """gamma-latency's lines, one for each size."""
+        common = ["-m", mode, *how.pop("options", [])]
+        server, client = self.sides(lab, "gamma-latency", provider, common,
+                                    [*common, "-j", "-S", ",".join(map(str, sizes)), "-n",
+                                     self.count(count), "-w", self.count(count // 10)], **how)
+        return json_lines(lab.pair(server, client))
+
+    def latency_values(self, *arguments, what="half round trip", **how):
+        return [Value(what, "us", row["median_us"], row["size"])
+                for row in self.latency(*arguments, **how)]
+
+    def stream(self, lab, provider, options, targets=1, **how):
+        """gamma-stream's line."""
+        ends = ["-e", targets]
+        server, client = self.sides(lab, "gamma-stream", provider, ends, [*ends, *options], **how)
+        return json_lines(lab.pair(server, client))[0]
+
+    def stream_values(self, lab, provider, size=1 << 20, seconds=0.4, **how):
+        row = self.stream(lab, provider, ["-S", size, "-t", self.seconds(seconds)], **how)
+        return [Value("one-way stream", "MB/s", row["MB_per_s"], size)]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The goals: ratios of medians of one run, and whether they were reached. Read by the report."""
+
+import operator
+from dataclasses import dataclass
+
+MIB = 1 << 20
+HALF, STREAM, MESSAGES = "half round trip", "one-way stream", "messages"
+# One frame on a wire of 1 Gbit/s, us: what stands in front of a small message.
+FRAME_US = {1500: 1514 * 8 / 1000, 9000: 9014 * 8 / 1000}
+
+
+@dataclass
+class Goal:
+    text: str
+    relation: str  # ">=", "<=", "<", or "" where a figure is only reported
+    wanted: float
+    value: float   # None: not measured
+
+    @property
+    def state(self):
+        if self.value is None:
+            return "not measured"
+        if not self.relation:
+            return "reported"
+        compare = {">=": operator.ge, "<=": operator.le, "<": operator.lt}[self.relation]
+        return "reached" if compare(self.value, self.wanted) else "missed"
+
+
+class Goals:
+    def __init__(self, turns):
+        self.turns = turns
+        self.list = []
+
+    def get(self, part, case, what, size=0):
+        return self.turns.median(part, case, what, size)
+
+    def best(self, part, cases, what, size, choose=min):
+        values = [self.get(part, case, what, size) for case in cases]
+        values = [value for value in values if value is not None]
+        return choose(values) if values else None
+
+    def ratio(self, text, relation, wanted, above, below):
+        value = above / below if above is not None and below else None
+        self.list.append(Goal(text, relation, wanted, value))
+
+    def value(self, text, relation, wanted, value):
+        self.list.append(Goal(text, relation, wanted, value))
+
+
+def latency(goals):
+    def of(case, size):
+        return goals.get("latency", case, HALF, size)
+
+    tcp = goals.best("latency", ["libfabric tcp, tagged", "libfabric tcp;ofi_rxm, tagged"], HALF, 8)
+    rxd = "libfabric udp;ofi_rxd, tagged"
+    goals.ratio("gamma RDM tagged, 8 bytes / raw floor", "<=", 1.25, of("gamma, tagged", 8),
+                of("raw packets", 48))
+    goals.ratio("libfabric tcp (the faster of two) / gamma, 8 bytes", ">=", 3.5, tcp,
+                of("gamma, tagged", 8))
+    goals.ratio("ofi_rxd / gamma, 8 bytes", ">=", 7, of(rxd, 8), of("gamma, tagged", 8))
+    goals.ratio("ofi_rxd / gamma, 64 KiB", ">=", 20, of(rxd, 65536), of("gamma, tagged", 65536))
+
+
+def mpi(goals):
+    def of(case, size):
+        return goals.get("mpi", case, HALF, size)
+
+    goals.ratio("MPI, 0 bytes: btl gamma / raw floor", "<=", 1.7, of("btl gamma", 0),
+                of("raw packets", 48))
+    goals.ratio("MPI, 0 bytes: btl tcp / btl gamma", ">=", 2.2, of("btl tcp", 0),
+                of("btl gamma", 0))
+    goals.ratio("MPI, 1 MiB bandwidth: btl gamma / btl tcp, MTU 1500", "", 0, of("btl tcp", MIB),
+                of("btl gamma", MIB))
+    goals.ratio("MPI, 1 MiB bandwidth: btl gamma / btl tcp, MTU 9000", "", 0,
+                of("btl tcp, MTU 9000", MIB), of("btl gamma, MTU 9000", MIB))
+
+
+def stream(goals):
+    for mtu in (1500, 9000):
+        gamma = goals.get("stream", f"gamma, MTU {mtu}", STREAM, MIB)
+        raw = goals.get("stream", f"raw packets, MTU {mtu}", STREAM, MIB)
+        tcp = goals.best("stream", [f"tcp, MTU {mtu}", f"tcp;ofi_rxm, MTU {mtu}"], STREAM, MIB, max)
+        goals.ratio(f"stream, 1 MiB, MTU {mtu}: gamma / raw floor", ">=", 0.95, gamma, raw)
+        goals.ratio(f"stream, 1 MiB, MTU {mtu}: gamma / libfabric tcp", ">=", 1.0, gamma, tcp)
+
+
+def rate(goals):
+    for kind in ("", ", answered"):
+        def of(name, kind=kind):
+            return goals.get("rate", f"{name}, 1 peer{kind}", MESSAGES, 8)
+
+        tcp = goals.best("rate", [f"tcp, 1 peer{kind}", f"tcp;ofi_rxm, 1 peer{kind}"], MESSAGES, 8,
+                         max)
+        each = ", each window answered" if kind else ""
+        goals.value(f"messages of 8 bytes, window 64{each}, million/s", ">=", 5, of("gamma"))
+        goals.ratio(f"the same, gamma / libfabric tcp{each}", ">=", 2, of("gamma"), tcp)
+        goals.ratio(f"the same, gamma / ofi_rxd{each}", ">=", 10, of("gamma"), of("udp;ofi_rxd"))
+
+
+def node(goals):
+    goals.ratio("one host, MPI 0 bytes: gamma,self / vader", "<=", 2,
+                goals.get("node", "MPI, gamma,self, one host", HALF),
+                goals.get("node", "MPI, vader, one host", HALF))
+    sizes = sorted({row.size for row in goals.turns.rows.values()
+                    if row.part == "node" and row.case == "shm, one host"})
+    for size in sizes or [8]:
+        goals.ratio(f"one host, {size} bytes: gamma / libfabric shm", "<", 1,
+                    goals.get("node", "gamma, one host", HALF, size),
+                    goals.get("node", "shm, one host", HALF, size))
+
+
+def shaped(goals):
+    for mtu, wanted in ((1500, 0.97), (9000, 0.99)):
+        goals.ratio(f"1 Gbit/s, MTU {mtu}: user bytes / raw payload", ">=", wanted,
+                    goals.get("shaped", f"gamma, MTU {mtu}", STREAM, MIB),
+                    goals.get("shaped", f"raw packets, MTU {mtu}", STREAM, MIB))
+        busy = goals.get("shaped", f"gamma, MTU {mtu}, beside its own stream",
+                         "half round trip beside own stream", 8)
+        idle = goals.get("shaped", f"gamma, MTU {mtu}, idle", HALF, 8)
+        # Only the way there meets the stream, and what is told is half of both ways.
+        waits = 2 * (busy - idle) / FRAME_US[mtu] if None not in (busy, idle) else None
+        goals.value(f"1 Gbit/s, MTU {mtu}: a small message beside its sender's stream waits, "
+                    "full frames", "<=", 3, waits)
+
+
+def overlap(goals):
+    for ranks in (2, 3, 4):
+        goals.value(f"share of communication hidden, 1 MiB, {ranks} ranks, async progress", ">=",
+                    0.9, goals.get("overlap", f"btl gamma, async progress, {ranks} ranks",
+                                   "share hidden", MIB))
+
+
+def all_goals(turns, parts):
+    goals = Goals(turns)
+    for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
+                           ("node", node), ("shaped", shaped), ("overlap", overlap)):
+        if part in parts:
+            function(goals)
+    return goals.list

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The machine's mode: a virtual one is faster or slower from second to second. A probe, a fixed
+piece of work, brackets each measurement; the mode that most probes saw is the one that counts."""
+
+import json
+import os
+import platform
+import subprocess
+
+# A probe is of the same mode if it took this much more or less.
+BOUNCE_FACTOR = 1.3
+WORK_FACTOR = 1.25
+
+
+class Probe:
+    """Runs gamma-probe and remembers what it said."""
+
+    def __init__(self, program):
+        self.program = str(program)
+        self.cpus = sorted(os.sched_getaffinity(0))[:2]
+        self.seen = []  # of all probes: bounce in ns, work in us
+
+    def take(self):
+        """The number of the probe just made."""
+        out = subprocess.run([self.program, str(self.cpus[0]), str(self.cpus[-1])],
+                             capture_output=True, text=True, check=True).stdout
+        told = json.loads(out)
+        self.seen.append((told["bounce_ns"], told["work_us"]))
+        return len(self.seen) - 1
+
+    def usual(self):
+        """Of the probes so far the one that most others are near to."""
+        return max(self.seen, key=lambda probe: sum(near(probe, other) for other in self.seen))
+
+    def fits(self, number, usual):
+        return near(self.seen[number], usual)
+
+    def summary(self):
+        usual = self.usual()
+        return {
+            "probes": len(self.seen),
+            "of_the_usual_mode": sum(near(probe, usual) for probe in self.seen),
+            "bounce_ns": usual[0],
+            "work_us": usual[1],
+            "bounce_ns_range": [min(p[0] for p in self.seen), max(p[0] for p in self.seen)],
+        }
+
+
+def near(one, other):
+    return (max(one[0], other[0]) <= BOUNCE_FACTOR * min(one[0], other[0]) and
+            max(one[1], other[1]) <= WORK_FACTOR * min(one[1], other[1]))
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def describe():
+    return {
+        "processor": processor(),
+        "processors": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "load": os.getloadavg()[0],
+    }

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What an MPI program gets over Open MPI's transports, and libfabric's providers by the definitions
+of GAMMA's benchmarks, started by mpirun as well."""
+
+from cluster import Failure, json_lines
+from context import TREE
+from parts_libfabric import FLOOR_BYTES
+from turns import Case, Value
+
+SOURCES = TREE / "fabtests" / "benchmarks"
+# All keep to the data network.
+TRANSPORTS = {
+    "btl gamma": "--mca pml ob1 --mca btl gamma",
+    "mtl ofi, gamma": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include gamma",
+    "btl tcp": "--mca pml ob1 --mca btl tcp,self",
+    "mtl ofi, tcp": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include tcp "
+                    "-x FI_TCP_IFACE=gam0",
+    "pml ucx, tcp": "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any "
+                    "-x UCX_TLS=tcp,self -x UCX_NET_DEVICES=gam0",
+}
+ONE_HOST = {
+    "gamma,self": "--mca pml ob1 --mca btl gamma,self",
+    "vader": "--mca pml ob1 --mca btl vader,self",
+}
+SIZES = [0, 8, 64, 1024, 4096, 16384, 65536, 262144, 1 << 20]
+# With as many processes as processors nobody needs to yield.
+EAGER = ["--mca", "mpi_yield_when_idle", "0"]
+
+
+def ping_pong(lab, transport, sizes, hosts=None, command=()):
+    program = lab.compile_mpi(SOURCES / "mpi_pingpong.c")
+    out = lab.mpirun([*EAGER, *transport.split(), *command, program, *sizes], hosts=hosts)
+    pairs = [line.split() for line in out.splitlines() if line[:1].isdigit()]
+    if len(pairs) != len(sizes):
+        raise Failure(f"{len(pairs)} of {len(sizes)} sizes were measured")
+    return [Value("half round trip", "us", float(us), int(size)) for size, us in pairs]
+
+
+def mpi(ctx):
+    lab = ctx.pair()
+    sizes = SIZES if ctx.scale == 1 else [0, 65536]
+    names = ("btl gamma",) if ctx.brief else TRANSPORTS
+    cases = [Case("raw packets", lambda: ctx.raw_latency(lab, [FLOOR_BYTES]))]
+    cases += [Case(name, lambda text=TRANSPORTS[name]: ping_pong(lab, text, sizes))
+              for name in names]
+    if ctx.scale == 1:
+        jumbo = ctx.pair(9000)
+        cases += [Case(f"{name}, MTU 9000", lambda name=name: ping_pong(
+            jumbo, TRANSPORTS[name], [0, 1 << 20])) for name in ("btl gamma", "btl tcp")]
+    return cases
+
+
+def mpi_node(ctx):
+    """Two ranks of one host, each on a processor of its own."""
+    lab = ctx.pair()
+    cpus = " ".join(str(cpu) for cpu in ctx.probe.cpus)
+    pin = ["bash", "-c", f'set -- {cpus} "$@"; cpu=("$1" "$2"); shift 2; '
+           'exec taskset -c "${cpu[OMPI_COMM_WORLD_LOCAL_RANK]}" "$@"', "pin"]
+    sizes = SIZES if ctx.scale == 1 else [0, 65536]
+    names = ("gamma,self",) if ctx.brief else ONE_HOST
+    return [Case(f"MPI, {name}, one host", lambda name=name: ping_pong(
+        lab, ONE_HOST[name], sizes, hosts="node01:2", command=pin)) for name in names]
+
+
+# ---- overlap ----
+
+OVERLAP = {
+    "btl gamma": "--mca pml ob1 --mca btl gamma",
+    "btl gamma, async progress": "--mca pml ob1 --mca btl gamma "
+                                 "--mca btl_gamma_async_progress 1",
+    "btl tcp": "--mca pml ob1 --mca btl tcp,self",
+}
+OVERLAP_SIZES = [2, 1024, 8192, 1000000, 1 << 20]
+
+
+def overlap_values(ctx, lab, transport, ranks):
+    program = lab.compile_mpi(SOURCES / "mpi_overlap.c")
+    sizes = OVERLAP_SIZES if ctx.scale == 1 else [1 << 20]
+    out = lab.mpirun([*transport.split(), program, ctx.count(15) if ctx.scale == 1 else 3, *sizes],
+                     ranks=ranks)
+    values = []
+    for line in out.splitlines():
+        if not line[:1].isdigit():
+            continue
+        size, alone, _, blocking, after, meanwhile = (float(word) for word in line.split())
+        size = int(size)
+        values += [
+            Value("communication alone", "us", alone, size),
+            Value("blocking, then computing", "us", blocking, size),
+            Value("non-blocking, then computing", "us", after, size),
+            Value("computing meanwhile", "us", meanwhile, size),
+            Value("share hidden", "of communication", (after - meanwhile) / alone, size),
+        ]
+    if len(values) != 5 * len(sizes):
+        raise Failure("not all sizes were measured")
+    return values
+
+
+def overlap(ctx):
+    lab = ctx.lab(4, rate="1gbit")
+    ranks = (2, 3, 4) if ctx.scale == 1 else (2,)
+    names = ("btl gamma, async progress",) if ctx.brief else OVERLAP
+    return [Case(f"{name}, {n} ranks", lambda name=name, n=n: overlap_values(
+        ctx, lab, OVERLAP[name], n)) for n in ranks for name in names]
+
+
+# ---- GAMMA's definitions ----
+
+def pmix_values(ctx, lab, provider):
+    program = lab.lend(ctx.program("gamma-pmix"))
+    largest, count = (1 << 20, 1000) if ctx.scale == 1 else (4096, 20)
+    out = lab.mpirun(["-x", "FI_TCP_IFACE=gam0", program, "-p", provider, "-j", "-S", largest,
+                      "-n", count])
+    row = json_lines(out)[0]
+    values = [
+        Value("latency", "us", row["latency_us"]),
+        Value("asymptotic bandwidth", "MB/s", row["asymptotic_MBps"]),
+        Value("half-power point", "bytes", row["half_power_bytes"]),
+        Value("transmission throughput", "MB/s", row["transmission_MBps"]),
+    ]
+    for point in row["sizes"]:
+        values.append(Value("half round trip", "us", point["delay_us"], point["bytes"]))
+        values.append(Value("one-way stream", "MB/s", point["stream_MBps"], point["bytes"]))
+    return values
+
+
+def figures(ctx):
+    lab = ctx.pair()
+    names = ("gamma",) if ctx.brief else ("gamma", "tcp")
+    return [Case(name, lambda name=name: pmix_values(ctx, lab, name)) for name in names]

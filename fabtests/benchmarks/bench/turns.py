@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Measurements taken in turns: every case of a part once a round, in changing order, each between
+two probes of the machine. Owns the samples; parts fill them, goals and reports read them."""
+
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import Callable
+
+from cluster import Failure
+
+TRIES = 2  # failures of a case until it is left out
+
+
+@dataclass
+class Value:
+    """What a case measured once."""
+    what: str    # such as "half round trip"
+    unit: str
+    number: float
+    size: int = 0  # bytes of a message; 0 is a size too
+
+
+@dataclass
+class Case:
+    """Something to be measured: returns its values, or raises Failure."""
+    name: str
+    run: Callable
+
+
+@dataclass
+class Sample:
+    number: float
+    before: int  # probes
+    after: int
+
+
+@dataclass
+class Row:
+    part: str
+    case: str
+    what: str
+    size: int
+    unit: str
+    samples: list = field(default_factory=list)
+
+
+class Turns:
+    def __init__(self, probe, say):
+        self.probe, self.say = probe, say
+        self.rows = {}      # (part, case, what, size) -> Row
+        self.failures = {}  # (part, case) -> texts
+
+    def add(self, part, case, values, before, after):
+        for value in values:
+            key = (part, case, value.what, value.size)
+            row = self.rows.setdefault(key, Row(*key, value.unit))
+            row.samples.append(Sample(value.number, before, after))
+
+    def fail(self, part, case, text):
+        self.failures.setdefault((part, case), []).append(text)
+
+    def run_part(self, part, cases, rounds, budget_s):
+        """At least two rounds if that many are wanted, then as many as the time allows."""
+        begin = time.monotonic()
+        done = 0
+        while done < rounds and cases:
+            spent = time.monotonic() - begin
+            if done >= 2 and spent + spent / done > budget_s:
+                break
+            cases = self.round(part, cases if done % 2 == 0 else cases[::-1])
+            cases = cases if done % 2 == 0 else cases[::-1]
+            done += 1
+            self.say(f"{part}: round {done} of {rounds} at most, "
+                     f"{time.monotonic() - begin:.0f} s")
+        return done
+
+    def round(self, part, cases):
+        """The cases that are worth another round."""
+        left = []
+        before = self.probe.take()
+        for case in cases:
+            try:
+                values = list(case.run())
+            except Failure as failure:
+                self.fail(part, case.name, str(failure))
+                values = None
+            after = self.probe.take()
+            if values is not None:
+                self.add(part, case.name, values, before, after)
+            if len(self.failures.get((part, case.name), [])) < TRIES:
+                left.append(case)
+            before = after
+        return left
+
+    def kept(self, row):
+        """The samples of the machine's usual mode; all, and False, if there are none."""
+        usual = self.probe.usual()
+        kept = [s.number for s in row.samples
+                if self.probe.fits(s.before, usual) and self.probe.fits(s.after, usual)]
+        return (kept, True) if kept else ([s.number for s in row.samples], False)
+
+    def median(self, part, case, what, size=0):
+        """None if it was not measured."""
+        row = self.rows.get((part, case, what, size))
+        return statistics.median(self.kept(row)[0]) if row else None

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * How much of an MPI program's communication its computation hides: every process sends to the next
+ * one and receives from the one before, with blocking sends, with non-blocking ones, and with
+ * non-blocking ones while it computes, which takes twice as long as the communication alone.
+ *
+ *	mpicc -O2 -o mpi_overlap mpi_overlap.c && mpirun -np 3 ./mpi_overlap ROUNDS BYTES...
+ *
+ * Prints for each size, medians of the slowest process in us: communication alone, computation
+ * alone, blocking then computing, non-blocking then computing, computing meanwhile.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROUNDS_MAX = 1000, CALIBRATION = 2000000 /* steps */ };
+
+struct job {
+	int rank, ranks, rounds, size; /* size: bytes */
+	char *in, *out;
+	long steps; /* of the computation */
+};
+
+typedef void (*what)(struct job *j);
+
+static void compute(struct job *j)
+{
+	volatile unsigned long state = 1;
+	long i;
+
+	for (i = 0; i < j->steps; i++)
+		state = state * 6364136223846793005ul + 1442695040888963407ul;
+}
+
+static void begin_receive(struct job *j, MPI_Request *request)
+{
+	MPI_Irecv(j->in, j->size, MPI_BYTE, (j->rank + j->ranks - 1) % j->ranks, 0, MPI_COMM_WORLD,
+		  request);
+}
+
+static void begin_both(struct job *j, MPI_Request requests[2])
+{
+	begin_receive(j, &requests[0]);
+	MPI_Isend(j->out, j->size, MPI_BYTE, (j->rank + 1) % j->ranks, 0, MPI_COMM_WORLD,
+		  &requests[1]);
+}
+
+static void communicate(struct job *j)
+{
+	MPI_Request requests[2];
+
+	begin_both(j, requests);
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static void block_then_compute(struct job *j)
+{
+	MPI_Request request;
+
+	begin_receive(j, &request);
+	MPI_Send(j->out, j->size, MPI_BYTE, (j->rank + 1) % j->ranks, 0, MPI_COMM_WORLD);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	compute(j);
+}
+
+static void communicate_then_compute(struct job *j)
+{
+	communicate(j);
+	compute(j);
+}
+
+static void compute_meanwhile(struct job *j)
+{
+	MPI_Request requests[2];
+
+	begin_both(j, requests);
+	compute(j);
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double one = *(const double *) a, other = *(const double *) b;
+
+	return (one > other) - (one < other);
+}
+
+/* The slowest process counts in each round; the median of the rounds, us. */
+static double time_of(struct job *j, what function)
+{
+	double times[ROUNDS_MAX];
+	int i;
+
+	function(j);
+	for (i = 0; i < j->rounds; i++) {
+		double own;
+
+		MPI_Barrier(MPI_COMM_WORLD);
+		own = MPI_Wtime();
+		function(j);
+		own = (MPI_Wtime() - own) * 1e6;
+		MPI_Allreduce(&own, &times[i], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	}
+	qsort(times, (size_t) j->rounds, sizeof(times[0]), compare);
+	return times[j->rounds / 2];
+}
+
+static void measure(struct job *j)
+{
+	double communication, computation, blocking, after, meanwhile;
+
+	communication = time_of(j, communicate);
+	j->steps = CALIBRATION;
+	computation = time_of(j, compute);
+	j->steps = (long) (2 * communication / computation * CALIBRATION) + 1;
+	computation = time_of(j, compute);
+	blocking = time_of(j, block_then_compute);
+	after = time_of(j, communicate_then_compute);
+	meanwhile = time_of(j, compute_meanwhile);
+	if (!j->rank)
+		printf("%d %.2f %.2f %.2f %.2f %.2f\n", j->size, communication, computation,
+		       blocking, after, meanwhile);
+}
+
+int main(int argc, char **argv)
+{
+	struct job j;
+	int i;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &j.ranks);
+	j.rounds = argc > 1 ? atoi(argv[1]) : 0;
+	if (j.rounds < 1 || j.rounds > ROUNDS_MAX || j.ranks < 2) {
+		fprintf(stderr, "mpi_overlap: ROUNDS BYTES..., with two processes or more\n");
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	for (i = 2; i < argc; i++) {
+		j.size = atoi(argv[i]);
+		j.in = calloc(1, (size_t) j.size + 1);
+		j.out = calloc(1, (size_t) j.size + 1);
+		if (!j.in || !j.out)
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		measure(&j);
+		free(j.in);
+		free(j.out);
+	}
+	MPI_Finalize();
+	return 0;
+}

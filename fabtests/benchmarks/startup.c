@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gamma-startup: what a process of a large job pays before its first message: finding the provider,
+ * opening an endpoint, telling the provider the addresses of all peers. Prints a line of JSON.
+ *
+ *   gamma-startup -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-n ADDRESSES]
+ *
+ * The addresses are the own one with another port number each, so that nobody has to be there.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "station.h"
+
+/* Where in an address the port is, bytes: gamma's own format, else that of the Internet. */
+enum { PORT_GAMMA = 6, PORT_INTERNET = 2 };
+
+static double memory_now(void)
+{
+	unsigned long all, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file && fscanf(file, "%lu %lu", &all, &resident) != 2)
+		resident = 0;
+	if (file)
+		fclose(file);
+	return (double) resident * (double) sysconf(_SC_PAGESIZE);
+}
+
+static char *make_addresses(struct station *s, const char *provider, unsigned count, size_t *len)
+{
+	size_t port = strcmp(provider, "gamma") ? PORT_INTERNET : PORT_GAMMA;
+	char own[STATION_NAME_MAX], *all;
+
+	*len = station_name(s, own);
+	all = malloc(count * *len);
+	for (unsigned i = 0; all && i < count; i++) {
+		memcpy(all + i * *len, own, *len);
+		all[i * *len + port] = (char) (1 + i / 256);
+		all[i * *len + port + 1] = (char) (i % 256);
+	}
+	return all;
+}
+
+static double ms(uint64_t since)
+{
+	return (double) (station_now() - since) / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+	struct station_choice choice = {.provider = NULL};
+	unsigned count = 1000;
+	struct station s;
+	double opened, inserted, closed, memory;
+	char *addresses;
+	fi_addr_t *handles;
+	uint64_t begin;
+	size_t len;
+	int opt;
+
+	station_program = "gamma-startup";
+	while ((opt = getopt(argc, argv, "p:d:a:n:")) != -1) {
+		switch (opt) {
+		case 'p': choice.provider = optarg; break;
+		case 'd': choice.domain = optarg; break;
+		case 'a': choice.node = optarg; choice.flags = FI_SOURCE; break;
+		case 'n': count = (unsigned) strtoul(optarg, NULL, 10); break;
+		default: choice.provider = NULL; optind = argc; break;
+		}
+	}
+	if (!choice.provider || !count || count > 60000) {
+		fprintf(stderr, "usage: gamma-startup -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-n "
+				"ADDRESSES]\n");
+		return 2;
+	}
+	begin = station_now();
+	station_open(&s, &choice);
+	opened = ms(begin);
+	addresses = make_addresses(&s, choice.provider, count, &len);
+	handles = calloc(count, sizeof(*handles));
+	if (!addresses || !handles)
+		station_fail("memory", -12);
+	memory = memory_now();
+	begin = station_now();
+	if (fi_av_insert(s.av, addresses, count, handles, 0, NULL) != (int) count)
+		station_fail("fi_av_insert", -22);
+	inserted = ms(begin);
+	memory = memory_now() - memory;
+	begin = station_now();
+	station_close(&s);
+	closed = ms(begin);
+	printf("{\"tool\":\"gamma-startup\",\"provider\":\"%s\",\"addresses\":%u,\"open_ms\":%.3f,"
+	       "\"insert_ms\":%.3f,\"close_ms\":%.3f,\"bytes_an_address\":%.0f}\n",
+	       choice.provider, count, opened, inserted, closed, memory / count);
+	free(addresses);
+	free(handles);
+	return 0;
+}

@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gamma-stream: how many messages, or bytes, one process sends to another in one direction over
+ * any libfabric provider's reliable datagram endpoints, with a window of messages under way.
+ *
+ *   gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]     the receiver
+ *   gamma-stream -p PROVIDER [-d DOMAIN] [-S SIZE] [-n N | -t SECONDS] [-w WINDOW] [-e ENDPOINTS]
+ *                [-r AHEAD] [-m] [-l] RECEIVER                                         the sender
+ *
+ * -e: the receiver has several endpoints, which get messages in turns; a window for each.
+ * -r: windows are sent as a whole and answered, AHEAD of them before the first answer. -m: their
+ * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go to and fro, one at a time, to tell what a
+ * small message waits beside the stream. Prints a line of JSON: rate, processor time of both
+ * sides, memory in use before the first message and after the last. All messages leave from one
+ * buffer and arrive in one.
+ */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include "station.h"
+
+enum {
+	ENDPOINTS_MAX = 1024,
+	WINDOW_MAX = 1024,
+	SMALL = 8,           /* bytes */
+	SMALL_MAX = 1 << 20, /* round trips that are remembered */
+	LOOK_ASIDE = 16,     /* polls between two looks at the other queue */
+	MOST = 64,           /* completions read at once */
+};
+
+enum { TAG_HELLO = 1, TAG_READY, TAG_STREAM, TAG_END, TAG_DONE, TAG_SMALL };
+
+struct options {
+	const char *provider, *domain, *node, *port;
+	bool receiver, more, small;
+	size_t size;              /* bytes */
+	unsigned long count;      /* messages */
+	double seconds;           /* 0: by count */
+	unsigned window, targets; /* messages for each; endpoints of the receiver */
+	unsigned ahead;           /* windows under way; 0: they are not answered */
+};
+
+struct hello { /* the sender's */
+	uint64_t size, window, ahead;
+	char name[STATION_NAME_MAX];
+};
+
+/* What a side has used. */
+struct used {
+	double user, system;              /* s */
+	double memory_before, memory_now; /* resident, bytes */
+};
+
+/* An operation under way, by its context. */
+struct operation {
+	struct fi_context2 context;
+	uint64_t tag;
+	bool is_receive;
+	unsigned target;
+	void *buffer;
+	size_t len; /* bytes */
+};
+
+struct peer {
+	struct station station;
+	const struct options *options;
+	struct fid_ep *ep[ENDPOINTS_MAX];
+	struct rusage begun;
+	double memory_before;
+};
+
+static void *allocate(size_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (!memory)
+		station_fail("memory", -FI_ENOMEM);
+	return memory;
+}
+
+static double seconds_of(struct timeval t)
+{
+	return (double) t.tv_sec + 1e-6 * (double) t.tv_usec;
+}
+
+/* Resident, of this process, bytes. */
+static double memory_now(void)
+{
+	unsigned long all, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file && fscanf(file, "%lu %lu", &all, &resident) != 2)
+		resident = 0;
+	if (file)
+		fclose(file);
+	return (double) resident * (double) sysconf(_SC_PAGESIZE);
+}
+
+static void begin_use(struct peer *p)
+{
+	getrusage(RUSAGE_SELF, &p->begun);
+}
+
+static struct used end_use(const struct peer *p)
+{
+	struct rusage now;
+
+	getrusage(RUSAGE_SELF, &now);
+	return (struct used){
+		.user = seconds_of(now.ru_utime) - seconds_of(p->begun.ru_utime),
+		.system = seconds_of(now.ru_stime) - seconds_of(p->begun.ru_stime),
+		.memory_before = p->memory_before,
+		.memory_now = memory_now(),
+	};
+}
+
+static void open_peer(struct peer *p)
+{
+	const struct options *o = p->options;
+	struct station_choice choice = {
+		.provider = o->provider,
+		.domain = o->domain,
+		.node = o->node,
+		.service = o->node || o->receiver ? o->port : NULL,
+		.flags = o->receiver ? FI_SOURCE : 0,
+	};
+
+	station_open(&p->station, &choice);
+	p->ep[0] = p->station.ep;
+	for (unsigned i = 1; o->receiver && i < o->targets; i++)
+		p->ep[i] = station_another(&p->station, &choice);
+}
+
+static void close_peer(struct peer *p)
+{
+	for (unsigned i = 1; p->options->receiver && i < p->options->targets; i++)
+		fi_close(&p->ep[i]->fid);
+	station_close(&p->station);
+}
+
+/* ---- operations ---- */
+
+static void receive(struct peer *p, struct operation *op)
+{
+	ssize_t ret;
+
+	op->is_receive = true;
+	while ((ret = fi_trecv(p->ep[op->target], op->buffer, op->len, NULL, FI_ADDR_UNSPEC, op->tag, 0,
+			       op)) == -FI_EAGAIN)
+		fi_cq_read(p->station.rx, NULL, 0);
+	station_check("fi_trecv", ret);
+}
+
+/* From the first endpoint; false: no room now. */
+static bool send_once(struct peer *p, fi_addr_t to, struct operation *op,
+		      uint64_t flags)
+{
+	struct iovec iov = {op->buffer, op->len};
+	struct fi_msg_tagged msg = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = to,
+		.tag = op->tag,
+		.context = op,
+	};
+	ssize_t ret;
+
+	op->is_receive = false;
+	if (flags)
+		ret = fi_tsendmsg(p->ep[0], &msg, flags | FI_COMPLETION);
+	else
+		ret = fi_tsend(p->ep[0], op->buffer, op->len, NULL, to, op->tag, op);
+	if (ret != -FI_EAGAIN)
+		station_check("fi_tsend", ret);
+	return !ret;
+}
+
+/* How many completions of the queue there were, at most MOST. */
+static unsigned poll_queue(struct fid_cq *cq, struct operation *done[MOST])
+{
+	struct fi_cq_tagged_entry entries[MOST];
+	struct fi_cq_err_entry error = {0};
+	ssize_t ret = fi_cq_read(cq, entries, MOST);
+
+	if (ret == -FI_EAGAIN)
+		return 0;
+	if (ret < 0)
+		station_fail("completion",
+			     fi_cq_readerr(cq, &error, 0) == 1 ? -error.err : ret);
+	for (ssize_t i = 0; i < ret; i++)
+		done[i] = entries[i].op_context;
+	return (unsigned) ret;
+}
+
+/* ---- the receiver ---- */
+
+struct receiver {
+	struct peer peer;
+	struct hello hello;
+	struct operation *operations; /* receives of the stream */
+	struct operation end;         /* how many messages there are */
+	uint64_t all, arrived;        /* all: UINT64_MAX until told */
+	fi_addr_t sender;
+	struct operation small_in, small_out;
+	bool echo_waits; /* for room, or for the one before */
+	bool echo_under_way;
+};
+
+static void post_stream(struct receiver *r)
+{
+	const struct options *o = r->peer.options;
+	unsigned windows = r->hello.ahead ? (unsigned) r->hello.ahead + 1 : 2;
+	unsigned depth = (unsigned) r->hello.window * windows, total = depth * o->targets;
+	char *buffer = allocate(1, r->hello.size + 1);
+
+	r->operations = allocate(total, sizeof(*r->operations));
+	for (unsigned i = 0; i < total; i++) {
+		r->operations[i] = (struct operation){
+			.tag = TAG_STREAM,
+			.target = i / depth,
+			.buffer = buffer,
+			.len = r->hello.size,
+		};
+		receive(&r->peer, &r->operations[i]);
+	}
+}
+
+static void echo(struct receiver *r)
+{
+	r->echo_waits = r->echo_under_way ||
+			!send_once(&r->peer, r->sender, &r->small_out, 0);
+	if (!r->echo_waits)
+		r->echo_under_way = true;
+}
+
+static void answer_window(struct receiver *r)
+{
+	if (r->hello.ahead && r->arrived % (r->hello.window * r->peer.options->targets) == 0)
+		station_send(&r->peer.station, r->sender, "", 0, TAG_DONE);
+}
+
+static void handle(struct receiver *r, struct operation *op)
+{
+	if (op->tag == TAG_STREAM) {
+		r->arrived++;
+		receive(&r->peer, op);
+		answer_window(r);
+	} else if (op->tag == TAG_END) {
+		r->all = *(uint64_t *) op->buffer;
+	} else if (op == &r->small_in) {
+		receive(&r->peer, op);
+		echo(r);
+	} else if (op == &r->small_out) {
+		r->echo_under_way = false;
+	}
+}
+
+static unsigned handle_all(struct receiver *r, struct fid_cq *cq)
+{
+	struct operation *done[MOST];
+	unsigned count = poll_queue(cq, done);
+
+	for (unsigned i = 0; i < count; i++)
+		handle(r, done[i]);
+	return count;
+}
+
+static void take_stream(struct receiver *r)
+{
+	for (uint64_t idle = 0; r->arrived < r->all;) {
+		if (!handle_all(r, r->peer.station.rx) && ++idle % LOOK_ASIDE == 0)
+			handle_all(r, r->peer.station.tx);
+		if (r->echo_waits)
+			echo(r);
+	}
+}
+
+static void tell_names(struct receiver *r)
+{
+	const struct options *o = r->peer.options;
+	char(*names)[STATION_NAME_MAX] = allocate(o->targets, STATION_NAME_MAX);
+
+	for (unsigned i = 0; i < o->targets; i++) {
+		size_t len = STATION_NAME_MAX;
+
+		station_check("fi_getname", fi_getname(&r->peer.ep[i]->fid, names[i], &len));
+	}
+	station_send(&r->peer.station, r->sender, names, o->targets * STATION_NAME_MAX, TAG_READY);
+	free(names);
+}
+
+static void serve(struct receiver *r)
+{
+	struct station *s = &r->peer.station;
+	struct used used;
+	char bytes[2 * SMALL] = {0};
+
+	station_post(s, &r->hello, sizeof(r->hello), TAG_HELLO);
+	puts("ready");
+	fflush(stdout);
+	station_receive(s);
+	r->sender = station_insert(s, r->hello.name);
+	r->end = (struct operation){.tag = TAG_END, .buffer = &used, .len = sizeof(uint64_t)};
+	r->small_in = (struct operation){.tag = TAG_SMALL, .buffer = bytes, .len = SMALL};
+	r->small_out = r->small_in;
+	r->small_out.buffer = bytes + SMALL;
+	post_stream(r);
+	receive(&r->peer, &r->end);
+	receive(&r->peer, &r->small_in);
+	r->peer.memory_before = memory_now();
+	r->all = UINT64_MAX;
+	begin_use(&r->peer);
+	tell_names(r);
+	take_stream(r);
+	used = end_use(&r->peer);
+	station_send(s, r->sender, &used, sizeof(used), TAG_END);
+}
+
+/* ---- the sender ---- */
+
+struct sender {
+	struct peer peer;
+	fi_addr_t *to;                /* the receiver's endpoints */
+	struct operation *operations; /* window * targets */
+	unsigned *idle;               /* operations not under way: a stack for each target */
+	unsigned *idles;              /* how many: of each target */
+	uint64_t sent, warm_up; /* messages; the first ones of all, which do not count */
+	unsigned busy;          /* operations under way */
+	struct operation *answers; /* as many as windows may be under way */
+	unsigned unanswered, windows; /* sent */
+	struct operation small_in, small_out;
+	bool small_busy[2]; /* sent and not complete; not answered */
+	uint64_t small_begin, *small_ns;
+	unsigned smalls;
+};
+
+static void finish(struct sender *s, struct operation *op)
+{
+	const struct options *o = s->peer.options;
+	unsigned target = op->target;
+
+	if (op->tag == TAG_DONE) {
+		s->unanswered--;
+	} else if (op == &s->small_out) {
+		s->small_busy[0] = false;
+	} else if (op == &s->small_in) {
+		s->small_busy[1] = false;
+		if (s->smalls < SMALL_MAX)
+			s->small_ns[s->smalls++] = station_now() - s->small_begin;
+	} else {
+		s->idle[target * o->window + s->idles[target]++] = (unsigned) (op - s->operations);
+		s->busy--;
+	}
+}
+
+static void finish_all(struct sender *s, struct fid_cq *cq)
+{
+	struct operation *done[MOST];
+	unsigned count = poll_queue(cq, done);
+
+	for (unsigned i = 0; i < count; i++)
+		finish(s, done[i]);
+}
+
+static void reap(struct sender *s)
+{
+	finish_all(s, s->peer.station.tx);
+}
+
+static void look_aside(struct sender *s)
+{
+	finish_all(s, s->peer.station.rx);
+}
+
+/* The next small message, when the one before is back. */
+static void send_small(struct sender *s)
+{
+	if (!s->peer.options->small || s->small_busy[0] || s->small_busy[1])
+		return;
+	receive(&s->peer, &s->small_in);
+	s->small_begin = station_now();
+	s->small_busy[0] = s->small_busy[1] = true;
+	while (!send_once(&s->peer, s->to[0], &s->small_out, 0))
+		reap(s);
+}
+
+/* The next message of the stream, to this target; waits for room. */
+static void send_next(struct sender *s, unsigned target, uint64_t flags)
+{
+	const struct options *o = s->peer.options;
+	struct operation *op;
+
+	for (unsigned i = 1; !s->idles[target]; i++) {
+		reap(s);
+		if (i % LOOK_ASIDE == 0) {
+			look_aside(s);
+			send_small(s);
+		}
+	}
+	op = &s->operations[s->idle[target * o->window + --s->idles[target]]];
+	while (!send_once(&s->peer, s->to[target], op, flags)) {
+		reap(s);
+		look_aside(s);
+	}
+	s->busy++;
+	s->sent++;
+}
+
+/* A message to each target. */
+static void send_round(struct sender *s)
+{
+	for (unsigned target = 0; target < s->peer.options->targets; target++)
+		send_next(s, target, 0);
+	send_small(s);
+	if (s->sent % LOOK_ASIDE == 0 || s->peer.options->small)
+		look_aside(s);
+}
+
+static void send_window(struct sender *s)
+{
+	const struct options *o = s->peer.options;
+
+	receive(&s->peer, &s->answers[s->windows++ % o->ahead]);
+	s->unanswered++;
+	for (unsigned i = 0; i < o->window; i++)
+		for (unsigned target = 0; target < o->targets; target++)
+			send_next(s, target, o->more && i + 1 < o->window ? FI_MORE : 0);
+	while (s->unanswered >= o->ahead) {
+		look_aside(s);
+		reap(s);
+	}
+}
+
+static bool goes_on(const struct sender *s, uint64_t begin)
+{
+	const struct options *o = s->peer.options;
+
+	if (o->seconds > 0)
+		return (double) (station_now() - begin) < 1e9 * o->seconds;
+	return s->sent < s->warm_up + o->count;
+}
+
+static void drain(struct sender *s)
+{
+	while (s->busy || s->unanswered || s->small_busy[0] || s->small_busy[1]) {
+		reap(s);
+		look_aside(s);
+	}
+}
+
+/* A window for each target: connections are made. */
+static void warm_up(struct sender *s)
+{
+	const struct options *o = s->peer.options;
+
+	if (o->ahead) {
+		send_window(s);
+	} else {
+		for (unsigned i = 0; i < o->window; i++)
+			for (unsigned target = 0; target < o->targets; target++)
+				send_next(s, target, 0);
+	}
+	drain(s);
+	s->warm_up = s->sent;
+	s->smalls = 0;
+}
+
+static void send_stream(struct sender *s, uint64_t begin)
+{
+	while (goes_on(s, begin)) {
+		if (s->peer.options->ahead)
+			send_window(s);
+		else
+			send_round(s);
+	}
+	drain(s);
+}
+
+static void prepare(struct sender *s)
+{
+	const struct options *o = s->peer.options;
+	unsigned total = o->window * o->targets;
+	char *bytes = allocate(2 * SMALL, 1), *buffer = allocate(1, o->size + 1);
+
+	s->operations = allocate(total, sizeof(*s->operations));
+	s->idle = allocate(total, sizeof(*s->idle));
+	s->idles = allocate(o->targets, sizeof(*s->idles));
+	s->small_ns = allocate(SMALL_MAX, sizeof(*s->small_ns));
+	s->answers = allocate(o->ahead + 1, sizeof(*s->answers));
+	for (unsigned i = 0; i < o->ahead; i++)
+		s->answers[i] = (struct operation){.tag = TAG_DONE, .buffer = bytes};
+	s->small_in = (struct operation){.tag = TAG_SMALL, .buffer = bytes, .len = SMALL};
+	s->small_out = (struct operation){.tag = TAG_SMALL, .buffer = bytes + SMALL, .len = SMALL};
+	for (unsigned i = 0; i < total; i++) {
+		s->operations[i] = (struct operation){
+			.tag = TAG_STREAM,
+			.target = i / o->window,
+			.buffer = buffer,
+			.len = o->size,
+		};
+		s->idle[i] = i;
+		s->idles[i / o->window]++;
+	}
+}
+
+static void meet(struct sender *s)
+{
+	const struct options *o = s->peer.options;
+	struct station *station = &s->peer.station;
+	struct hello hello = {.size = o->size, .window = o->window, .ahead = o->ahead};
+	char(*names)[STATION_NAME_MAX] = allocate(o->targets, STATION_NAME_MAX);
+	fi_addr_t receiver = station_insert(station, station->info->dest_addr);
+
+	station_name(station, hello.name);
+	station_post(station, names, o->targets * STATION_NAME_MAX, TAG_READY);
+	station_send(station, receiver, &hello, sizeof(hello), TAG_HELLO);
+	station_receive(station);
+	s->to = allocate(o->targets, sizeof(*s->to));
+	for (unsigned i = 0; i < o->targets; i++)
+		s->to[i] = i ? station_insert(station, names[i]) : receiver;
+	free(names);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+	return (x > y) - (x < y);
+}
+
+static void tell_used(const char *side, const struct used *used, uint64_t messages)
+{
+	printf(",\"%s\":{\"user_us\":%.4f,\"system_us\":%.4f,\"memory_before\":%.0f,"
+	       "\"memory\":%.0f}",
+	       side, 1e6 * used->user / (double) messages, 1e6 * used->system / (double) messages,
+	       used->memory_before, used->memory_now);
+}
+
+static void tell(struct sender *s, double seconds, const struct used *own, const struct used *other)
+{
+	const struct options *o = s->peer.options;
+	uint64_t count = s->sent - s->warm_up;
+	double rate = (double) count / seconds;
+
+	printf("{\"tool\":\"gamma-stream\",\"provider\":\"%s\",\"size\":%zu,\"messages\":%llu,"
+	       "\"seconds\":%.4f,\"per_s\":%.0f,\"MB_per_s\":%.2f",
+	       o->provider, o->size, (unsigned long long) count, seconds, rate,
+	       rate * (double) o->size / 1e6);
+	tell_used("sender", own, count);
+	tell_used("receiver", other, s->sent);
+	if (s->smalls) {
+		qsort(s->small_ns, s->smalls, sizeof(*s->small_ns), compare);
+		printf(",\"small\":{\"count\":%u,\"median_us\":%.3f,\"p99_us\":%.3f}", s->smalls,
+		       (double) s->small_ns[s->smalls / 2] / 2e3,
+		       (double) s->small_ns[(uint64_t) s->smalls * 99 / 100] / 2e3);
+	}
+	puts("}");
+}
+
+static void ask(struct sender *s)
+{
+	struct station *station = &s->peer.station;
+	struct used own, other;
+	uint64_t begin;
+
+	prepare(s);
+	meet(s);
+	s->peer.memory_before = memory_now();
+	warm_up(s);
+	begin_use(&s->peer);
+	begin = station_now();
+	send_stream(s, begin);
+	station_post(station, &other, sizeof(other), TAG_END);
+	station_send(station, s->to[0], &s->sent, sizeof(s->sent), TAG_END);
+	station_receive(station);
+	own = end_use(&s->peer);
+	tell(s, (double) (station_now() - begin) / 1e9, &own, &other);
+}
+
+/* ---- command line ---- */
+
+static void __attribute__((noreturn)) usage(void)
+{
+	fprintf(stderr,
+		"usage: gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] "
+		"[-P PORT]\n"
+		"       gamma-stream -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT | -t "
+		"SECONDS]\n"
+		"                    [-w WINDOW] [-e ENDPOINTS] [-r AHEAD] [-m] [-l] RECEIVER\n");
+	exit(2);
+}
+
+static double number(const char *text, double least, double most)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*end || end == text || !(value >= least && value <= most)) {
+		fprintf(stderr, "gamma-stream: '%s' is not a number from %.0f to %.0f\n", text,
+			least, most);
+		usage();
+	}
+	return value;
+}
+
+static void parse(struct options *o, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt(argc, argv, "p:d:a:P:S:n:t:w:e:r:sml")) != -1) {
+		switch (opt) {
+		case 'p': o->provider = optarg; break;
+		case 'd': o->domain = optarg; break;
+		case 'a': o->node = optarg; break;
+		case 'P': o->port = optarg; break;
+		case 'S': o->size = (size_t) number(optarg, 0, 1 << 30); break;
+		case 'n': o->count = (unsigned long) number(optarg, 1, 1e12); break;
+		case 't': o->seconds = number(optarg, 0.001, 3600); break;
+		case 'w': o->window = (unsigned) number(optarg, 1, WINDOW_MAX); break;
+		case 'e': o->targets = (unsigned) number(optarg, 1, ENDPOINTS_MAX); break;
+		case 's': o->receiver = true; break;
+		case 'r': o->ahead = (unsigned) number(optarg, 1, 64); break;
+		case 'm': o->more = true; break;
+		case 'l': o->small = true; break;
+		default: usage();
+		}
+	}
+	if (!o->receiver && optind < argc)
+		o->node = argv[optind];
+	if (!o->provider || (!o->receiver && !o->node))
+		usage();
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.port = "7413", .size = 1 << 20, .count = 1000, .window = 16, .targets = 1};
+	static struct receiver receiver;
+	static struct sender sender;
+	struct peer *peer = &sender.peer;
+
+	station_program = "gamma-stream";
+	parse(&o, argc, argv);
+	if (o.receiver)
+		peer = &receiver.peer;
+	peer->options = &o;
+	open_peer(peer);
+	if (o.receiver)
+		serve(&receiver);
+	else
+		ask(&sender);
+	close_peer(peer);
+	return 0;
+}

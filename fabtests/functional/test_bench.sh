@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# `quickstart bench`: every part starts and ends, with figures that can be. What they are is not
+# tested: other programs run on the machine too.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+need_tool jq python3 strace
+[ "${GAMMA_TEST_LAB:-1}" = 1 ] || skip "the lab's tests are switched off (GAMMA_TEST_LAB)"
+[ "$(id -u)" -eq 0 ] || skip "needs root: it makes network namespaces"
+gamma_setup_env
+case " ${gamma_env[*]} " in *LD_PRELOAD*) skip "sanitizers are not measured" ;; esac
+bench=(python3 -B "$top_srcdir/fabtests/benchmarks/bench" --build "$abs_top_builddir")
+
+parts=(latency stream rate node shaped cost)
+[ ! -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] || parts+=(mpi overlap)
+[ ! -e "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ] || parts+=(figures)
+[ ! -e "$abs_top_builddir/gammad/gammad" ] || parts+=(gammad)
+check_fails "a part that there is not" "there is no part nonsense" "${bench[@]}" nonsense
+check "all parts" timeout $((60 + 2 * stall_s)) "${bench[@]}" --smoke --json "$work/result" "${parts[@]}"
+
+holds() { # TEXT CONDITION
+	check "$1" jq -e "$2" "$work/result"
+}
+
+for part in "${parts[@]}"; do
+	holds "$part has figures" "[.rows[] | select(.part == \"$part\")] | length > 0"
+done
+# Of messages of no bytes a stream carries none; differences of short runs may be anything.
+holds "all of them can be" '[.rows[] | select(.part | IN("cost", "overlap") | not) |
+	select(.what != "one-way stream" or .bytes > 8) | .median | . > 0 and . < 1e9] | all'
+holds "everything was measured" '.failures == []'
+holds "the goals are there" '.goals | length > 10 and all(.state)'
+finish
