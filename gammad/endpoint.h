@@ -13,6 +13,8 @@
 /* Handles are marks of this range, none of them given twice while the host is up. */
 #define GAMMAD_HANDLE_FIRST 0x40000000u
 #define GAMMAD_HANDLE_LAST 0x7fffffffu
+/* Not one of them: refused by the security module alone, to see whether it is asked. */
+#define GAMMAD_HANDLE_TRIAL 0x3fffffffu
 
 struct gammad_endpoint {
 	/* What its frames must bear; in network order, as it stands in them. */

@@ -1,16 +1,42 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * What the kernel holds endpoints to. `egress` (tc, on each slot) lets out only frames that bear
- * their endpoint's own MAC, EtherType, port and user id; `freeze` (cgroup) lets nobody change an
- * endpoint's socket any more, which could lead frames past that check.
+ * their endpoint's own MAC, EtherType, port and user id. `freeze` (a security module, for sockets of
+ * a control group) lets nobody change an endpoint's socket any more, which could lead frames past
+ * that check. A kernel that takes no such modules has `freeze_calls` instead, which does not see
+ * system calls in their 32-bit form, as any program can make them; then `guard` (tc, on the NIC)
+ * checks once more, where no option leads past.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include "endpoint.h"
 
 #define AF_PACKET 17
+#define CHECKSUM_PARTIAL 3
+
+/* Of the kernel's own structures what is looked at; libbpf finds it in the one that runs. */
+struct sock_common {
+	unsigned short skc_family;
+} __attribute__((preserve_access_index));
+
+struct sock {
+	struct sock_common __sk_common;
+	__u32 sk_mark;
+} __attribute__((preserve_access_index));
+
+struct socket {
+	struct sock *sk;
+} __attribute__((preserve_access_index));
+
+struct sk_buff {
+	__u8 ip_summed : 2;
+} __attribute__((preserve_access_index));
+
+/* Since Linux 6.2. */
+extern void *bpf_cast_to_kern_ctx(void *context) __ksym __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -61,31 +87,79 @@ static __always_inline int allowed(struct __sk_buff *skb, const struct gammad_en
 	       same_mac(head.src, endpoint->mac);
 }
 
-SEC("tc")
-int egress(struct __sk_buff *skb)
+static __always_inline int drop(void)
 {
-	__u32 handle = skb->mark, zero = 0;
-	const struct gammad_endpoint *endpoint = bpf_map_lookup_elem(&endpoints, &handle);
-	__u64 *count;
+	__u32 zero = 0;
+	__u64 *count = bpf_map_lookup_elem(&dropped, &zero);
 
-	if (endpoint && allowed(skb, endpoint))
-		return TC_ACT_OK;
-	count = bpf_map_lookup_elem(&dropped, &zero);
 	if (count)
 		*count += 1;
 	return TC_ACT_SHOT;
 }
 
+SEC("tc")
+int egress(struct __sk_buff *skb)
+{
+	__u32 handle = skb->mark;
+	const struct gammad_endpoint *endpoint = bpf_map_lookup_elem(&endpoints, &handle);
+
+	return endpoint && allowed(skb, endpoint) ? TC_ACT_OK : drop();
+}
+
+/* ---- sockets ---- */
+
+static __always_inline int is_endpoint(int family, __u32 mark)
+{
+	return family == AF_PACKET && mark >= GAMMAD_HANDLE_FIRST && mark <= GAMMAD_HANDLE_LAST;
+}
+
+/* 1: go on. */
+SEC("lsm_cgroup/socket_setsockopt")
+int freeze(unsigned long long *arguments)
+{
+	const struct socket *socket = (const struct socket *) arguments[0];
+	const struct sock *sk = socket->sk;
+
+	if (!sk || sk->__sk_common.skc_family != AF_PACKET)
+		return 1;
+	return sk->sk_mark < GAMMAD_HANDLE_TRIAL || sk->sk_mark > GAMMAD_HANDLE_LAST;
+}
+
 SEC("cgroup/setsockopt")
-int freeze(struct bpf_sockopt *ctx)
+int freeze_calls(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 
 	/* 0 lets the option through as it came, however long it is. */
 	ctx->optlen = 0;
-	if (!sk || sk->family != AF_PACKET)
-		return 1;
-	return sk->mark < GAMMAD_HANDLE_FIRST || sk->mark > GAMMAD_HANDLE_LAST;
+	return !sk || !is_endpoint((int) sk->family, sk->mark);
+}
+
+/* The header is copied first if its sender could still change it, and nobody is to fill a checksum
+ * into it later, wherever the sender wanted it to be. */
+static __always_inline int is_final(struct __sk_buff *skb)
+{
+	struct sk_buff *inside = bpf_cast_to_kern_ctx(skb);
+
+	return BPF_CORE_READ_BITFIELD(inside, ip_summed) != CHECKSUM_PARTIAL &&
+	       !bpf_skb_pull_data(skb, sizeof(struct head));
+}
+
+/* What others send through the NIC passes. */
+SEC("tc")
+int guard(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	const struct gammad_endpoint *endpoint;
+	__u32 handle;
+
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	if (!sk || !is_endpoint((int) sk->family, sk->mark))
+		return TC_ACT_UNSPEC;
+	handle = sk->mark;
+	endpoint = bpf_map_lookup_elem(&endpoints, &handle);
+	return endpoint && is_final(skb) && allowed(skb, endpoint) ? TC_ACT_UNSPEC : drop();
 }
 
 char gammad_license[] SEC("license") = "Dual BSD/GPL";

@@ -148,9 +148,7 @@ static int begin(struct gammad *gammad)
 		ret = gammad_kernel_load(gammad, &programs);
 	if (ret)
 		return ret;
-	ret = gammad_kernel_freeze(&programs);
-	if (!ret)
-		ret = gammad_slots_make(gammad, &programs);
+	ret = gammad_slots_make(gammad, &programs);
 	gammad_kernel_unload(&programs);
 	if (ret)
 		return ret;

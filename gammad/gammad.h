@@ -105,12 +105,15 @@ int gammad_drop_privileges(void);
 /* ---- kernel.c: the BPF programs and maps ---- */
 struct gammad_programs {
 	struct bpf_object *object;
-	int egress, freeze; /* programs */
+	bool complete; /* the freeze sees every system call: no guard is needed */
+	int egress, freeze, guard; /* programs */
 };
+/* From then on the sockets that this process makes freeze; that has been tried. */
 int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs);
-/* Freezes the sockets that this process makes from now on, and tries whether it does. */
-int gammad_kernel_freeze(const struct gammad_programs *programs);
+/* On a slot; on a NIC, in the host's namespace. */
 int gammad_kernel_attach(const struct gammad_programs *programs, int ifindex);
+int gammad_kernel_guard(const struct gammad_programs *programs, int ifindex);
+void gammad_kernel_unguard(int ifindex);
 void gammad_kernel_unload(struct gammad_programs *programs);
 uint64_t gammad_kernel_dropped(const struct gammad *gammad);
 bool gammad_kernel_counts(const struct gammad *gammad, struct gammad_counts *counts);
@@ -119,6 +122,8 @@ uint32_t gammad_kernel_handle(const struct gammad *gammad);
 
 /* ---- slots.c ---- */
 int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *programs);
+/* Takes them away again, and what is on the NICs. own_ns -1: there are none. */
+int gammad_slots_remove(int host_ns, int own_ns);
 struct gammad_nic *gammad_nic_of(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN]);
 
 /* ---- open.c: endpoints ---- */

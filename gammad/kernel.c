@@ -22,6 +22,8 @@
 #define BPF_FOLDER GAMMAD_RUN "/bpf"
 #define FREEZE_PIN BPF_FOLDER "/freeze"
 
+enum { GUARD_PRIORITY = 0x6764 /* among the NIC's other filters: late */ };
+
 /* gammad.bpf.o, as clang has made it. */
 __asm__(".section .rodata\n"
 	".balign 16\n"
@@ -56,30 +58,46 @@ static int program(struct bpf_object *object, const char *name)
 	return found ? bpf_program__fd(found) : -ENOEXEC;
 }
 
-int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
+static int choose_programs(struct bpf_object *object, bool complete)
+{
+	static const char *const names[] = {"freeze", "freeze_calls", "guard"};
+
+	for (size_t i = 0; i < gamma_array_size(names); i++) {
+		struct bpf_program *found = bpf_object__find_program_by_name(object, names[i]);
+		int ret = found ? bpf_program__set_autoload(found, complete == (i == 0)) : -ENOEXEC;
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* complete: the freeze is a security module's. */
+static int load(struct gammad_programs *programs, bool complete)
 {
 	size_t len = (size_t) (gammad_object_end - gammad_object_begin);
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "gammad");
 	int ret;
 
 	libbpf_set_print(NULL);
+	programs->complete = complete;
 	programs->object = bpf_object__open_mem(gammad_object_begin, len, &options);
-	ret = programs->object ? pin_maps(programs->object) : -errno;
+	if (!programs->object)
+		return -errno;
+	ret = choose_programs(programs->object, complete);
+	if (!ret)
+		ret = pin_maps(programs->object);
 	if (!ret)
 		ret = bpf_object__load(programs->object);
 	if (ret) {
-		gamma_warn("the kernel takes no BPF programs (%s): gammad needs root, and the maps in "
-			   "%s must be of the same release: end all jobs, then `gammad -r`",
-			   strerror(-ret), BPF_FOLDER);
+		bpf_object__close(programs->object);
+		programs->object = NULL;
 		return ret;
 	}
 	programs->egress = program(programs->object, "egress");
-	programs->freeze = program(programs->object, "freeze");
-	gammad->endpoints_map =
-		dup(bpf_object__find_map_fd_by_name(programs->object, "endpoints"));
-	gammad->counts_map = dup(bpf_object__find_map_fd_by_name(programs->object, "counts"));
-	gammad->dropped_map = dup(bpf_object__find_map_fd_by_name(programs->object, "dropped"));
-	return programs->egress < 0 || programs->freeze < 0 || gammad->dropped_map < 0 ? -EIO : 0;
+	programs->freeze = program(programs->object, complete ? "freeze" : "freeze_calls");
+	programs->guard = complete ? -1 : program(programs->object, "guard");
+	return 0;
 }
 
 void gammad_kernel_unload(struct gammad_programs *programs)
@@ -88,14 +106,48 @@ void gammad_kernel_unload(struct gammad_programs *programs)
 }
 
 /* What is attached already is replaced in one step. */
-int gammad_kernel_attach(const struct gammad_programs *programs, int ifindex)
+static int attach(int program_fd, int ifindex, uint32_t priority)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = programs->egress, .handle = 1, .priority = 1,
+	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = program_fd, .handle = 1, .priority = priority,
 		    .flags = BPF_TC_F_REPLACE);
 	int ret = bpf_tc_hook_create(&hook);
 
 	return ret && ret != -EEXIST ? ret : bpf_tc_attach(&hook, &options);
+}
+
+int gammad_kernel_attach(const struct gammad_programs *programs, int ifindex)
+{
+	return attach(programs->egress, ifindex, 1);
+}
+
+int gammad_kernel_guard(const struct gammad_programs *programs, int ifindex)
+{
+	return programs->complete ? 0 : attach(programs->guard, ifindex, GUARD_PRIORITY);
+}
+
+static bool is_guard(uint32_t id)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	int fd = bpf_prog_get_fd_by_id(id);
+	bool is = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		  !strcmp(info.name, "guard");
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+void gammad_kernel_unguard(int ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, found, .handle = 1, .priority = GUARD_PRIORITY);
+	LIBBPF_OPTS(bpf_tc_opts, options, .handle = 1, .priority = GUARD_PRIORITY);
+
+	libbpf_set_print(NULL);
+	if (!bpf_tc_query(&hook, &found) && is_guard(found.prog_id))
+		bpf_tc_detach(&hook, &options);
 }
 
 /* ---- the freeze ---- */
@@ -172,26 +224,31 @@ static int choose_cgroup(char *path, size_t len)
 	return move_into(path);
 }
 
-/* The program attached before a restart goes only when its successor is there. */
-static int attach_freeze(int program_fd, int cgroup)
+/* The program attached before a restart, of either kind, goes only when its successor is there. */
+static int attach_freeze(const struct gammad_programs *programs, int cgroup)
 {
 	int old = bpf_obj_get(FREEZE_PIN);
-	int ret = bpf_prog_attach(program_fd, cgroup, BPF_CGROUP_SETSOCKOPT, BPF_F_ALLOW_MULTI);
+	int ret = bpf_prog_attach(programs->freeze, cgroup,
+				  programs->complete ? BPF_LSM_CGROUP : BPF_CGROUP_SETSOCKOPT,
+				  BPF_F_ALLOW_MULTI);
 
+	if (ret)
+		ret = -errno;
 	if (old >= 0) {
-		if (!ret)
+		if (!ret) {
+			bpf_prog_detach2(old, cgroup, BPF_LSM_CGROUP);
 			bpf_prog_detach2(old, cgroup, BPF_CGROUP_SETSOCKOPT);
+			unlink(FREEZE_PIN);
+		}
 		close(old);
-		unlink(FREEZE_PIN);
 	}
-	return ret ? ret : bpf_obj_pin(program_fd, FREEZE_PIN);
+	return ret ? ret : bpf_obj_pin(programs->freeze, FREEZE_PIN);
 }
 
 /* A socket as clients get them must refuse what would lead past the checks. */
-static bool is_frozen(void)
+static bool is_frozen(uint32_t mark)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	uint32_t mark = GAMMAD_HANDLE_LAST;
 	int one = 1;
 	bool frozen;
 
@@ -204,27 +261,64 @@ static bool is_frozen(void)
 	return frozen;
 }
 
-int gammad_kernel_freeze(const struct gammad_programs *programs)
+static int freeze(const struct gammad_programs *programs, const char *cgroup)
 {
-	char path[512];
-	int ret = choose_cgroup(path, sizeof(path));
-	int fd;
+	int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : attach_freeze(programs, fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (ret)
+		return ret;
+	return is_frozen(programs->complete ? GAMMAD_HANDLE_TRIAL : GAMMAD_HANDLE_LAST) ? 0 : -EPERM;
+}
+
+/* ---- both ---- */
+
+static int try(struct gammad_programs *programs, bool complete, const char *cgroup)
+{
+	int ret = load(programs, complete);
+
+	if (ret)
+		return ret;
+	ret = freeze(programs, cgroup);
+	if (ret)
+		gammad_kernel_unload(programs);
+	return ret;
+}
+
+static void take_maps(struct gammad *gammad, const struct gammad_programs *programs)
+{
+	gammad->endpoints_map =
+		dup(bpf_object__find_map_fd_by_name(programs->object, "endpoints"));
+	gammad->counts_map = dup(bpf_object__find_map_fd_by_name(programs->object, "counts"));
+	gammad->dropped_map = dup(bpf_object__find_map_fd_by_name(programs->object, "dropped"));
+}
+
+int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
+{
+	char cgroup[512];
+	int ret = choose_cgroup(cgroup, sizeof(cgroup));
 
 	if (ret) {
 		gamma_warn("no control group of version 2 (%s): mount cgroup2, as systemd does",
 			   strerror(-ret));
 		return ret;
 	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = fd < 0 ? -errno : attach_freeze(programs->freeze, fd);
-	if (fd >= 0)
-		close(fd);
-	if (!ret && !is_frozen())
-		ret = -EPERM;
-	if (ret)
-		gamma_warn("%s: sockets cannot be frozen (%s): gammad needs root and a kernel with "
-			   "CONFIG_CGROUP_BPF", path, strerror(-ret));
-	return ret;
+	if (try(programs, true, cgroup)) {
+		gamma_info("the kernel takes no BPF security modules (lsm= at boot lists them): what "
+			   "leaves is checked on the NIC as well, but by 32-bit system calls users can "
+			   "make their rings larger");
+		ret = try(programs, false, cgroup);
+	}
+	if (ret) {
+		gamma_warn("the kernel does not take the BPF programs (%s): gammad needs root, bpf among "
+			   "the security modules (lsm= at boot) or Linux >= 6.2, and maps in %s of the "
+			   "same release: else end all jobs, then `gammad -r`", strerror(-ret), BPF_FOLDER);
+		return ret;
+	}
+	take_maps(gammad, programs);
+	return gammad->endpoints_map < 0 || gammad->counts_map < 0 || gammad->dropped_map < 0 ? -EIO : 0;
 }
 
 /* ---- what is counted ---- */

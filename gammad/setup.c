@@ -109,19 +109,34 @@ int gammad_set_up(struct gammad *gammad)
 	return gammad->own_ns < 0 ? fail(NET_FILE, "start gammad as root") : 0;
 }
 
+static int remove_slots(void)
+{
+	int host_ns = open(OWN_NET, O_RDONLY | O_CLOEXEC);
+	int own_ns = is_mounted(NET_FILE, NET_MAGIC) ? open(NET_FILE, O_RDONLY | O_CLOEXEC) : -1;
+	int ret = host_ns < 0 ? -EIO : gammad_slots_remove(host_ns, own_ns);
+
+	if (host_ns >= 0)
+		close(host_ns);
+	if (own_ns >= 0)
+		close(own_ns);
+	return ret;
+}
+
 int gammad_remove(void)
 {
 	char cgroup[512];
 	ssize_t len = readlink(GAMMAD_CGROUP, cgroup, sizeof(cgroup) - 1);
 	int ret = 0;
 
+	if (remove_slots())
+		return -EIO;
 	if (len > 0) {
 		cgroup[len] = 0;
 		if (rmdir(cgroup) && errno != ENOENT)
 			ret = fail(cgroup, "stop gammad first");
 	}
 	unlink(GAMMAD_CGROUP);
-	/* The slots go with the namespace, once no program has a socket in it any more. */
+	/* The namespace goes once no program has a socket in it any more. */
 	if (is_mounted(NET_FILE, NET_MAGIC) && umount2(NET_FILE, MNT_DETACH))
 		ret = fail(NET_FILE, "start gammad as root");
 	if (is_mounted(BPF_FOLDER, bpf_magic) && umount2(BPF_FOLDER, MNT_DETACH))

@@ -129,7 +129,8 @@ static int make_slots(struct gammad *gammad, struct gammad_nic *nic)
 	return ret;
 }
 
-static int take_nic(struct gammad *gammad, const struct gamma_nic *links, size_t count, unsigned i)
+static int take_nic(struct gammad *gammad, const struct gammad_programs *programs,
+		    const struct gamma_nic *links, size_t count, unsigned i)
 {
 	const char *name = gammad->conf.nics[i].name;
 	const struct gamma_nic *link = gamma_nic_by_name(links, count, name);
@@ -150,7 +151,12 @@ static int take_nic(struct gammad *gammad, const struct gamma_nic *links, size_t
 	strcpy(nic->name, link->name);
 	memcpy(nic->mac, link->mac, GAMMA_MAC_LEN);
 	gammad->nic_count++;
-	ret = make_slots(gammad, nic);
+	ret = gammad_kernel_guard(programs, nic->ifindex);
+	if (ret)
+		gamma_warn("%s: no filter at its exit (%s): gammad needs root, and a kernel with "
+			   "CONFIG_NET_CLS_BPF", nic->name, strerror(-ret));
+	if (!ret)
+		ret = make_slots(gammad, nic);
 	return ret ? ret : gammad_lookup_open(gammad, nic);
 }
 
@@ -162,11 +168,51 @@ int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *progr
 	int ret = gamma_nic_list(&links, &count);
 
 	for (unsigned i = 0; !ret && i < gammad->conf.nic_count; i++)
-		ret = take_nic(gammad, links, count, i);
+		ret = take_nic(gammad, programs, links, count, i);
 	gamma_nic_list_free(links);
 	if (!ret)
 		ret = gammad_enter(gammad->own_ns);
 	return ret ? ret : prepare_all(gammad, programs);
+}
+
+static void remove_link(int ifindex)
+{
+	struct gamma_rtnl_request request;
+	struct ifinfomsg *info = begin(&request, RTM_DELLINK, 0);
+	int ret;
+
+	info->ifi_index = ifindex;
+	ret = gamma_rtnl_ask(&request, no_answer, NULL);
+	if (ret)
+		gamma_warn("interface %d stays: %s", ifindex, strerror(-ret));
+}
+
+static void each_link(const char *kind, void (*call)(int ifindex))
+{
+	struct gamma_nic *links;
+	size_t count;
+
+	if (gamma_nic_list(&links, &count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!kind || !strcmp(links[i].kind, kind))
+			call(links[i].ifindex);
+	}
+	gamma_nic_list_free(links);
+}
+
+/* In this order: what is open has nowhere to send to once nobody guards the NICs any more. */
+int gammad_slots_remove(int host_ns, int own_ns)
+{
+	int ret = own_ns < 0 ? 0 : gammad_enter(own_ns);
+
+	if (!ret && own_ns >= 0) {
+		each_link("macvlan", remove_link);
+		ret = gammad_enter(host_ns);
+	}
+	if (!ret)
+		each_link(NULL, gammad_kernel_unguard);
+	return ret;
 }
 
 struct gammad_nic *gammad_nic_of(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN])

@@ -20,33 +20,40 @@ lock_labs() {
 unlock_labs() { exec 9<&-; }
 
 # '*' as password: no login with one, but the account is not locked either.
-make_user() {
-	local home=$labs/.$lab_user
-	if ! getent passwd "$lab_user" >/dev/null; then
-		# The folder first: it tells the last lab to remove the user.
-		mkdir -p "$home"
-		useradd --system --user-group --password '*' --shell /bin/bash \
-			--home-dir "$home" "$lab_user"
-	fi
-	[[ ! -d $home ]] || chown "$lab_user:" "$home"
+make_users() {
+	local user home
+	for user in "${lab_users[@]}"; do
+		home=$labs/.$user
+		if ! getent passwd "$user" >/dev/null; then
+			# The folder first: it tells the last lab to remove the user.
+			mkdir -p "$home"
+			useradd --system --user-group --password '*' --shell /bin/bash \
+				--home-dir "$home" "$user"
+		fi
+		[[ ! -d $home ]] || chown "$user:" "$home"
+	done
 }
 
 remove_labs() {
-	[[ -z $(find "$labs" -mindepth 1 -maxdepth 1 ! -name ".$lab_user") ]] || return 0
-	if [[ -d $labs/.$lab_user ]]; then
-		userdel "$lab_user" 2>/dev/null || say "the user $lab_user could not be removed"
-		rm -rf "${labs:?}/.$lab_user"
-	fi
+	local user
+	# What is left of users is hidden: labs' names begin with a letter or a digit.
+	[[ -z $(find "$labs" -mindepth 1 -maxdepth 1 ! -name '.*') ]] || return 0
+	for user in "${lab_users[@]}"; do
+		[[ -d $labs/.$user ]] || continue
+		userdel "$user" 2>/dev/null || say "the user $user could not be removed"
+		rm -rf "${labs:?}/.$user"
+	done
 	rmdir "$labs"
 }
 
 # ---- up -------------------------------------------------------------------------
 
 parse_up() {
-	hosts='' mtu=1500 b2b=0 rate=''
+	hosts='' mtu=1500 b2b=0 rate='' with_gammad=0
 	while (($#)); do
 		case $1 in
 		--b2b) b2b=1 ;;
+		--gammad) with_gammad=1 ;;
 		--mtu | --rate)
 			(($# >= 2)) || misuse "up: $1 needs a value"
 			if [[ $1 = --mtu ]]; then mtu=$2; else rate=$2; fi
@@ -216,12 +223,13 @@ cmd_up() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
 	trap give_up EXIT
-	make_user
+	make_users
 	unlock_labs
 	make_state
 	make_namespaces
 	in_net "$(switch_ns)" "$here/lab" -n "$name" __host 0
 	start_hosts
+	[[ $with_gammad = 0 ]] || start_gammad
 	trap - EXIT
 	say "$name is up: $hosts hosts, shared folder $state/shared"
 }
@@ -284,9 +292,11 @@ end_members() {
 }
 
 remove_lab() {
-	local ns
+	local ns groups
+	mapfile -t groups < <(gammad_groups)
 	pin_namespaces
 	end_members
+	remove_groups "${groups[@]}"
 	for ns in $(lab_namespaces); do echo "netns del ${ns##*/}"; done | ip -force -batch -
 	for ns in "${pinned[@]}"; do
 		ns=${ns##*/}

@@ -64,7 +64,7 @@ write_identity() {
 	uuid=$(</proc/sys/kernel/random/uuid)
 	echo "$node" >/proc/sys/kernel/hostname
 	# Some of them may be links into folders that are hidden here.
-	rm -f /etc/{hosts,hostname,machine-id,resolv.conf,gamma.conf}
+	rm -f /etc/{hosts,hostname,machine-id,resolv.conf,gamma.conf,gammad.conf}
 	cp "$state/hosts" /etc/hosts
 	cp "$state/gamma.conf" /etc/gamma.conf
 	echo "$node" >/etc/hostname

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154
 #
-# Open MPI in the lab: mpirun on node01 as an ordinary user, who may open packet sockets. Sourced by
-# lab.
+# Open MPI in the lab: mpirun on node01 as an ordinary user; where gammad does not run, one who may
+# open packet sockets. Sourced by lab.
 
 # The libraries where that user can read them, wherever the build is.
 lend_libraries() {
@@ -41,7 +41,7 @@ write_agent() {
 start_launcher() {
 	local ready
 	coproc LAUNCHER { exec python3 "$1/launcher.py" serve "$1/socket" "$2" \
-		"$here/lab" -n "$name" run --raw; }
+		"$here/lab" -n "$name" run "${right[@]}"; }
 	launcher=$LAUNCHER_PID
 	read -r ready <&"${LAUNCHER[0]}" || die "the launcher did not start"
 	[[ $ready = ready ]]
@@ -81,10 +81,11 @@ names_hosts() {
 }
 
 cmd_mpirun() {
-	local folder user=$lab_user settings variable options=()
+	local folder user=$lab_user settings variable options=() right=(--raw)
 	(($#)) || misuse "mpirun needs its options and a program"
 	need_tools mpirun ompi_info python3
 	load_lab
+	[[ ! -e $state/gammad/environment ]] || right=()
 	folder=$(mktemp -d "$state/shared/mpirun.XXXXXX")
 	launcher=
 	# shellcheck disable=SC2064 # its name as it is now
@@ -96,5 +97,5 @@ cmd_mpirun() {
 	start_launcher "$folder" "$user"
 	for variable in "${settings[@]}"; do options+=(-x "${variable%%=*}"); done
 	names_hosts "$@" || options+=(--host "$(all_hosts 8)" --map-by node)
-	"$here/lab" -n "$name" run --raw "$user" 1 env "${settings[@]}" mpirun "${options[@]}" "$@"
+	"$here/lab" -n "$name" run "${right[@]}" "$user" 1 env "${settings[@]}" mpirun "${options[@]}" "$@"
 }

@@ -59,6 +59,7 @@ write_slurm_conf() {
 		NodeName=node[01-$(printf %02d "$hosts")] CPUs=$slurm_slots RealMemory=1 State=UNKNOWN
 		PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	CONF
+	[[ ! -e $state/gammad/environment ]] || echo "Epilog=/run/lab/epilog" >>"$1/slurm.conf"
 	printf '%s\n' PMIxDirectConn=false PMIxCollFence=tree >"$1/mpi.conf"
 	echo CgroupAutomount=no >"$1/cgroup.conf"
 }
@@ -66,11 +67,11 @@ write_slurm_conf() {
 # The environment of an ordinary user's programs while Slurm is there: this build's libraries.
 write_slurm_environment() {
 	local settings
-	lend_libraries "$1"
+	lend_libraries "$state/shared/slurm"
 	if type -P ompi_info >/dev/null; then
-		lab_settings "$1"
+		lab_settings "$state/shared/slurm"
 	else
-		settings=("FI_PROVIDER_PATH=$1/lib")
+		settings=("FI_PROVIDER_PATH=$state/shared/slurm/lib")
 	fi
 	printf '%s\n' "${settings[@]}" | grep -Ev '^(PRTE|PMIX)_|_plm_rsh_agent=' >"$1/environment"
 }
@@ -97,6 +98,15 @@ start_munged() {
 		--log-file="$1/munge/log" --seed-file="$1/munge/seed" --pid-file=/run/munge/munged.pid
 }
 
+# With gammad, the epilog that is installed as an example: here gammactl is in the build folder.
+write_epilog() {
+	[[ -e $state/gammad/environment ]] || return 0
+	find_gammad
+	printf '#!/bin/sh\nPATH=%q:$PATH exec %q\n' "$gammad_folder" "$tree/gammad/slurm-epilog" \
+		>/run/lab/epilog
+	chmod 755 /run/lab/epilog
+}
+
 # Inside the namespaces of host $1. /etc and /run are its own.
 cmd_slurm_host() {
 	local node
@@ -106,6 +116,7 @@ cmd_slurm_host() {
 	start_munged "$state/slurm/$node"
 	mkdir -p /etc/slurm
 	cp "$state"/slurm/*.conf /etc/slurm/
+	write_epilog
 	if [[ $1 = 1 ]]; then
 		install -d -o slurm -m 755 /run/lab/slurmctld
 		slurmctld -c
@@ -187,7 +198,7 @@ start_slurm() {
 	start_slurm_hosts
 	slurm_is_ready
 	trap - EXIT
-	say "Slurm runs on $hosts hosts: lab -n $name run $lab_user node01 srun -N$hosts lab/raw PROGRAM"
+	say "Slurm runs on $hosts hosts: lab -n $name run $lab_user node01 srun -N$hosts PROGRAM"
 }
 
 cmd_slurm() {

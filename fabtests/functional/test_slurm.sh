@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Slurm's jobs over gamma, in a virtual cluster with Debian's Slurm: srun, sbatch and salloc as an
-# ordinary user; and that a job leaves nothing on any host however it ends: by itself, by scancel,
-# by a killed process or a dead host; with GAMMA_TEST_LONG=1 by its time limit, a pulled cable too.
+# Slurm's jobs over gamma, in a virtual cluster with Debian's Slurm and gammad: srun, sbatch and
+# salloc as an ordinary user without any capability; two users at once; and that a job leaves nothing
+# on any host however it ends: by itself, by scancel, by a killed process or a dead host; with
+# GAMMA_TEST_LONG=1 by its time limit, a pulled cable too.
 # Functions are called through check:
 # shellcheck disable=SC2016,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
-need_tool jq munged slurmctld slurmd srun setcap
+need_tool jq munged slurmctld slurmd srun
+[ -x "$abs_top_builddir/gammad/gammad" ] || skip "gammad is not built: it needs clang and libbpf"
 [ -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] ||
 	skip "the component for Open MPI is not built"
 mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
@@ -25,6 +27,14 @@ trap 'status=$?; set +e; "$lab_tool" -n "$beside" down >/dev/null; (exit $status
 # as_user COMMAND...: on node01, with gamma chosen.
 as_user() {
 	OMPI_MCA_btl=gamma FI_GAMMA_STATS=$shared/stats lab run labuser 1 "$@" </dev/null
+}
+
+as_other() {
+	OMPI_MCA_btl=gamma FI_GAMMA_STATS=$shared/stats-other lab run labuser2 1 "$@" </dev/null
+}
+
+gammactl() { # HOST COMMAND
+	lab exec "$1" "$abs_top_builddir/gammad/gammactl" "$2"
 }
 
 step=(srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix)
@@ -46,10 +56,12 @@ kept_by_processes() {
 	done
 }
 
-# What is left in host $1: processes, shared memory, packet sockets, the provider's Unix sockets.
+# What is left in host $1: processes, shared memory, endpoints of gammad's, packet sockets but for its
+# one (it sends and receives for nobody), the provider's Unix sockets.
 left_on() {
 	kept_by_processes "$1"
-	lab exec "$1" sh -c 'ls -A /dev/shm; tail -n +2 /proc/net/packet; grep @gamma /proc/net/unix'
+	gammactl "$1" list | grep '^gam0'
+	lab exec "$1" sh -c 'ls -A /dev/shm; tail -n +3 /proc/net/packet; grep @gamma /proc/net/unix'
 }
 
 nothing_is_left() {
@@ -68,11 +80,11 @@ leaves_nothing() {
 
 # ---- jobs that end by themselves ----
 
-# All four have exchanged messages, two on each host, as the user.
+# all_arrived FILE [USER]: all four have exchanged messages, two on each host, as the user.
 all_arrived() {
 	local user
 	cat "$1"
-	user=$(id -u labuser)
+	user=$(id -u "${2:-labuser}")
 	[ "$(sed -n "s/^rank [0-3] of 4 on \(node0[12]\), user $user: all arrived/\1/p" "$1" |
 		sort | tr '\n' ' ')" = "node01 node01 node02 node02 " ]
 }
@@ -111,7 +123,7 @@ batch() {
 # processes only wait.
 waiting_job() {
 	: >"$work/job.out"
-	as_user "$@" lab/raw "$job" wait >"$work/job.out" 2>&1 &
+	as_user "$@" "$job" wait >"$work/job.out" 2>&1 &
 	waiter=$!
 	until_true 60 all_arrived "$work/job.out" >/dev/null
 }
@@ -165,15 +177,61 @@ time_is_over() { until_true 180 grep -q 'DUE TO TIME LIMIT' "$work/job.out"; }
 # bare COMMAND...: it starts the benchmark, which finds its peers through PMIx and measures all.
 bare() {
 	rm -f "$shared/stats"
-	as_user "$@" lab/raw "$shared/gamma-pmix" --json --count 20 --largest 65536 >"$work/bare.out" &&
+	as_user "$@" "$shared/gamma-pmix" --json --count 20 --largest 65536 >"$work/bare.out" &&
 		cp "$shared/stats" "$work/stats" && cat "$work/bare.out" &&
 		jq -es 'length == 1 and all(.ranks == [0, 1] and (.hosts | sort) == ["node01", "node02"]
 			and .latency_us > 0 and .asymptotic_MBps > 0 and .transmission_MBps > 0
 			and (.sizes | length) == 18)' "$work/bare.out"
 }
 
-# Who has no capability is told, and takes the others along.
-without_capability() { as_user srun -N2 -n2 --mpi=pmix "$shared/gamma-pmix"; }
+# Who has neither gammad nor a capability is told, and takes the others along.
+without_gammad() {
+	FI_GAMMA_BROKER=/nonexistent as_user srun -N2 -n2 --mpi=pmix "$shared/gamma-pmix"
+}
+
+# ---- users ----
+
+no_capability() {
+	[ "$(as_user srun -N2 -n2 grep -E 'Cap(Eff|Prm|Amb)' /proc/self/status | tr -d '[:space:]')" = \
+		"$(printf 'Cap%s:0000000000000000' Prm Eff Amb Prm Eff Amb)" ]
+}
+
+# One user's job only waits; another's runs to its end on the same hosts.
+beside_each_other() {
+	waiting_job "${step[@]}" && as_other "${step[@]}" "$job" >"$work/other.out" 2>&1 &&
+		all_arrived "$work/other.out" labuser2 && kill -0 "$waiter"
+}
+
+# Of that job's processes, by number and by port, the other user gets nothing.
+kept_apart() {
+	local process port status=0
+	process=$(pgrep -n -u labuser -f "$job wait" --ns "$(lab_pid 2)" --nslist net)
+	port=$(gammactl 2 list | awk -v uid="$(id -u labuser)" '/^gam0/ && $4 == uid { print $3; exit }')
+	! as_other srun -w node02 -n1 kill -0 "$process" &&
+		! as_other srun -w node02 -n1 ls "/proc/$process/fd" || return 1
+	FI_LOG_LEVEL=warn as_other srun -w node01 -n1 "$shared/gamma-latency" -p gamma -P "$port" \
+		-n 1 -w 1 node02 >"$work/apart.out" 2>&1 &
+	until_true 10 grep -q "port $port .* belongs to another user" "$work/apart.out" || status=1
+	as_other scancel --user=labuser2
+	wait $! || true
+	cat "$work/apart.out"
+	return "$status"
+}
+
+first_ends() { cancel && job_ends cancel; }
+
+# A process that gets away from its job keeps its endpoint.
+gets_away() {
+	mkfifo "$shared/tell" && chmod 666 "$shared/tell" && exec 7<>"$shared/tell" || return 1
+	as_user srun -w node01 -n1 setsid -f sh -c "exec '$shared/gamma-hostile' hold \
+		$(data_mac 1) $(data_mac 2) <'$shared/tell' >'$shared/away.out' 2>&1" &&
+		until_true 10 grep -qx held "$shared/away.out" && until_true 30 ended_but 1
+}
+
+ended_but() { [ "$(as_user squeue -h | wc -l)" -eq "$1" ]; }
+revoked() { gammactl 1 list | grep -q 'revoked$'; }
+not_revoked() { ! revoked; }
+comes_back() { echo >&7 && until_true 10 grep -qx sent "$shared/away.out" && exec 7>&-; }
 
 # ---- Slurm itself ----
 
@@ -199,7 +257,7 @@ stops() {
 		! pgrep --ns "$(lab_pid 1)" --nslist net 'munged|slurm'
 }
 
-lab_up "$hosts"
+lab_up "$hosts" --gammad
 shared=/run/gamma-lab/$lab_name/shared
 job=$shared/mpi_job
 "$mpicc" -O1 -o "$job" "$top_srcdir/fabtests/functional/mpi_job.c" ||
@@ -209,19 +267,34 @@ cd "$top_srcdir" || exit
 
 check_fails "a missing package is named" 'apt-get install munge$' names_what_is_missing
 check "Slurm starts" lab slurm start
-job_runs "srun" as_user "${step[@]}" lab/raw "$job"
-job_runs "sbatch with srun" batch srun --mpi=pmix /run/lab/raw "$job"
-job_runs "sbatch with mpirun" batch mpirun /run/lab/raw "$job"
-job_runs "salloc with mpirun" as_user salloc -N2 -n4 --ntasks-per-node=2 mpirun lab/raw "$job"
+check "jobs have no capability" no_capability
+job_runs "srun" as_user "${step[@]}" "$job"
+job_runs "sbatch with srun" batch srun --mpi=pmix "$job"
+job_runs "sbatch with mpirun" batch mpirun "$job"
+job_runs "salloc with mpirun" as_user salloc -N2 -n4 --ntasks-per-node=2 mpirun "$job"
 
 if [ -x "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ]; then
 	install -m 755 "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" "$shared"
 	check "srun gamma-pmix" bare srun -N2 -n2 --mpi=pmix
 	counted "srun gamma-pmix: by gamma" 'length == 2 and all(.messages_out > 18 * 20)'
 	check "mpirun gamma-pmix" bare salloc -N2 -n2 --ntasks-per-node=1 mpirun
-	check_fails "gamma-pmix without the capability" 'no CAP_NET_RAW' without_capability
+	check_fails "gamma-pmix without gammad" 'no CAP_NET_RAW' without_gammad
 	leaves_nothing "gamma-pmix"
 fi
+
+job_runs "srun, not by gammad but with the capability" as_user "${step[@]}" lab/raw "$job"
+install -m 755 "$abs_top_builddir"/fabtests/{benchmarks/gamma-latency,functional/gamma-hostile} "$shared"
+rm -f "$shared/stats-other"
+check "jobs of two users at once" beside_each_other
+check "who see nothing of each other" kept_apart
+check "a process gets away from its job" gets_away
+check "while another job of its user runs, it keeps its endpoint" not_revoked
+check "the first user's job ends" first_ends
+check "with the user's last job the epilog revokes what is left" until_true 30 revoked
+check "the process ends" comes_back
+cp "$shared/stats-other" "$work/stats"
+counted_clean "the other user's job"
+leaves_nothing "two users at once"
 
 ended_by "scancel of srun" cancel "${step[@]}"
 leaves_nothing "scancel of srun"
@@ -244,7 +317,7 @@ ended_by "a host that fails" kill_host "${step[@]}"
 unset OMPI_MCA_btl_gamma_keepalive OMPI_MCA_btl_gamma_peer_timeout
 check "it comes back" host_returns
 leaves_nothing "a host that fails"
-job_runs "after all that" as_user "${step[@]}" lab/raw "$job"
+job_runs "after all that" as_user "${step[@]}" "$job"
 check "a second Slurm beside this one" starts_beside
 check "Slurm stops, and its jobs" stops
 leaves_nothing "Slurm's end"
