@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Who is connected to gammad's socket: one request read at a time, answered at once or not at all.
- * gammad waits for nobody: who does not read his answers is disconnected.
+ * Who is connected to gammad's socket: one request read at a time, answered at once, or when the
+ * kernel has made what is asked for (workers.c). gammad waits for nobody: who does not read his
+ * answers is disconnected.
  */
 #include "gammad/gammad.h"
 
@@ -122,15 +123,21 @@ void gammad_clients_accept(struct gammad *gammad)
 /* Its endpoint may live on: in a child of the process, for instance. */
 static void part(struct gammad *gammad, struct gammad_client *client)
 {
-	bool look = client->open;
-
 	if (client->open)
 		client->open->client = NULL;
+	if (client->job)
+		client->job->client = NULL;
+	gammad->look |= client->open != NULL;
 	gamma_list_remove(&client->entry);
 	close(client->fd);
 	free(client);
-	if (look)
-		gammad_sweep(gammad);
+}
+
+static void listen_for(struct gammad *gammad, struct gammad_client *client, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = &client->watch};
+
+	epoll_ctl(gammad->epoll, EPOLL_CTL_MOD, client->fd, &event);
 }
 
 /* ---- answers ---- */
@@ -148,22 +155,126 @@ static bool done(struct gammad_client *client, enum gamma_broker_reason reason, 
 	return reply(client, &answer, sizeof(answer));
 }
 
+static bool refuse_open(struct gammad_client *client, enum gamma_broker_reason reason)
+{
+	struct gamma_broker_opened opened = {0};
+
+	gamma_broker_head(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened), reason);
+	return reply(client, &opened, sizeof(opened));
+}
+
 static bool answer_open(struct gammad *gammad, struct gammad_client *client,
-			const struct gamma_broker_open *ask)
+			const struct gammad_job *job)
 {
 	struct gamma_broker_opened opened = {0};
 	int fds[GAMMA_BROKER_FDS];
-	enum gamma_broker_reason reason = gammad_open(gammad, client, ask, &opened, fds);
+	enum gamma_broker_reason reason = gammad_open_end(gammad, client, job, &opened, fds);
 	bool sent;
 
-	gamma_broker_head(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened), reason);
 	if (reason)
-		return reply(client, &opened, sizeof(opened));
+		return refuse_open(client, reason);
+	gamma_broker_head(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened), reason);
 	sent = !gamma_enclosed_send(client->fd, NULL, 0, &opened, sizeof(opened), fds,
 				    GAMMA_BROKER_FDS);
-	for (int i = 0; i < GAMMA_BROKER_FDS; i++)
-		close(fds[i]);
+	close(fds[1]);
 	return sent;
+}
+
+static bool answer_join(struct gammad *gammad, struct gammad_client *client,
+			const struct gammad_job *job)
+{
+	struct gamma_broker_joined joined = {0};
+	enum gamma_broker_reason reason = gammad_join_end(gammad, client, job, &joined);
+
+	if (reason)
+		return done(client, reason, 0);
+	gamma_broker_head(&joined.header, GAMMA_BROKER_JOINED, sizeof(joined), reason);
+	if (!job->request.group.receives)
+		return reply(client, &joined, sizeof(joined));
+	return !gamma_enclosed_send(client->fd, NULL, 0, &joined, sizeof(joined), &job->fd, 1);
+}
+
+/* The kernel takes its time for a socket with a ring: the client is not listened to before it has
+ * got it. */
+static bool begin_job(struct gammad *gammad, struct gammad_client *client,
+		      const union gamma_broker_request *request, const struct tpacket_req *ring)
+{
+	struct gammad_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return done(client, GAMMA_BROKER_SYSTEM, 0);
+	job->client = client;
+	job->request = *request;
+	job->ring = *ring;
+	client->job = job;
+	listen_for(gammad, client, 0);
+	gammad_workers_ask(gammad, job);
+	return true;
+}
+
+static bool begin_open(struct gammad *gammad, struct gammad_client *client,
+		       const union gamma_broker_request *request)
+{
+	struct tpacket_req ring;
+	enum gamma_broker_reason reason =
+		gammad_open_begin(gammad, client, &request->open, &ring);
+
+	return reason ? refuse_open(client, reason) : begin_job(gammad, client, request, &ring);
+}
+
+static bool begin_join(struct gammad *gammad, struct gammad_client *client,
+		       const union gamma_broker_request *request)
+{
+	struct gammad_job job = {.request = *request, .fd = -1};
+	enum gamma_broker_reason reason =
+		gammad_join_begin(gammad, client, &request->group, &job.ring);
+
+	if (reason)
+		return done(client, reason, 0);
+	return request->group.receives ? begin_job(gammad, client, request, &job.ring)
+				       : answer_join(gammad, client, &job);
+}
+
+static void finish_job(struct gammad *gammad, struct gammad_job *job)
+{
+	struct gammad_client *client = job->client;
+	bool stays;
+
+	if (client) {
+		client->job = NULL;
+		listen_for(gammad, client, EPOLLIN);
+		stays = job->request.header.type == GAMMA_BROKER_OPEN
+				? answer_open(gammad, client, job)
+				: answer_join(gammad, client, job);
+		if (!stays)
+			part(gammad, client);
+	}
+	/* The client has it now; if he has not, this is the end of it, and takes the kernel long. */
+	if (!job->closes)
+		gammad_workers_close(gammad, job->fd);
+	free(job);
+}
+
+void gammad_clients_served(struct gammad *gammad)
+{
+	struct gammad_job *job;
+
+	while ((job = gammad_workers_finished(gammad)))
+		finish_job(gammad, job);
+}
+
+/* ---- what there is ---- */
+
+static bool answer_nics(struct gammad *gammad, struct gammad_client *client)
+{
+	struct gamma_broker_served served = {.ethertype = gammad->conf.ethertype};
+
+	_Static_assert((int) GAMMAD_NICS_MAX <= (int) GAMMA_BROKER_NICS_MAX, "all fit in an answer");
+	for (unsigned i = 0; i < gammad->nic_count; i++)
+		memcpy(served.macs[served.count++], gammad->nics[i].mac, GAMMA_MAC_LEN);
+	gamma_broker_head(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
+			  gammad_entitled(gammad, client));
+	return reply(client, &served, sizeof(served));
 }
 
 static bool answer_status(struct gammad *gammad, struct gammad_client *client)
@@ -176,6 +287,8 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 	struct gammad_counts counts;
 	struct gamma_list *pos;
 
+	if (gammad->look)
+		gammad_sweep(gammad);
 	if (gammad_kernel_counts(gammad, &counts))
 		state.opened = counts.opened;
 	for (unsigned i = 0; i < gammad->nic_count; i++)
@@ -205,14 +318,6 @@ static bool tell(struct gammad_client *client, const struct gammad_open *open)
 	return reply(client, &entry, sizeof(entry));
 }
 
-static void wait_for_room(struct gammad *gammad, struct gammad_client *client, bool room)
-{
-	struct epoll_event event = {.events = room ? EPOLLOUT : EPOLLIN,
-				    .data.ptr = &client->watch};
-
-	epoll_ctl(gammad->epoll, EPOLL_CTL_MOD, client->fd, &event);
-}
-
 /* By handle, so that it goes on after a pause although others have come and gone. After a restart
  * they stand in the map's order, hence the search for the next one. */
 static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
@@ -230,7 +335,7 @@ static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
 		}
 		if (next ? !tell(client, next) : !done(client, GAMMA_BROKER_OK, client->told_count)) {
 			client->listing = errno == EAGAIN;
-			wait_for_room(gammad, client, true);
+			listen_for(gammad, client, EPOLLOUT);
 			return client->listing;
 		}
 		if (!next)
@@ -239,7 +344,7 @@ static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
 		client->told_count++;
 	}
 	client->listing = false;
-	wait_for_room(gammad, client, false);
+	listen_for(gammad, client, EPOLLIN);
 	return true;
 }
 
@@ -271,7 +376,13 @@ static bool answer(struct gammad *gammad, struct gammad_client *client, const vo
 		return done(client, reason, 0) && reason != GAMMA_BROKER_MALFORMED;
 	switch (request.header.type) {
 	case GAMMA_BROKER_OPEN:
-		return answer_open(gammad, client, &request.open);
+		return begin_open(gammad, client, &request);
+	case GAMMA_BROKER_JOIN:
+		return begin_join(gammad, client, &request);
+	case GAMMA_BROKER_LEAVE:
+		return done(client, gammad_leave(gammad, client, &request.group), 0);
+	case GAMMA_BROKER_NICS:
+		return answer_nics(gammad, client);
 	case GAMMA_BROKER_STATUS:
 		return answer_status(gammad, client);
 	case GAMMA_BROKER_LIST:
@@ -290,7 +401,10 @@ void gammad_client_heard(struct gammad *gammad, struct gammad_client *client, ui
 	ssize_t len;
 	bool stays;
 
-	if (client->listing && !(events & (EPOLLHUP | EPOLLERR))) {
+	/* It has hung up meanwhile: nothing else is listened for. */
+	if (client->job) {
+		stays = false;
+	} else if (client->listing && !(events & (EPOLLHUP | EPOLLERR))) {
 		stays = go_on_listing(gammad, client);
 	} else {
 		/* Descriptors that a client sends are closed by the kernel: there is no room for them. */

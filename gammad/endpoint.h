@@ -32,6 +32,21 @@ struct gammad_endpoint {
 	__u64 inode; /* of the socket: in /proc/net/packet as long as it is open anywhere */
 };
 
+/* A multicast group that an endpoint may send to. */
+#define GAMMAD_MEMBERS_MAX 65536
+
+struct gammad_member_key {
+	__u32 handle; /* the endpoint's */
+	__u8 mac[6];
+	__u16 port; /* both as they stand in frames */
+};
+
+struct gammad_member {
+	__u32 ifindex; /* where the members of this host listen */
+	__u32 left;    /* 1: it may not send any more, but its socket is still open */
+	__u64 inode;   /* of the group's socket; 0: it only sends */
+};
+
 /* One element: what outlives gammad beside the endpoints. */
 struct gammad_counts {
 	__u32 next_handle; /* 0: GAMMAD_HANDLE_FIRST */

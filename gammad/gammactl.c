@@ -53,9 +53,9 @@ static ssize_t receive(int fd, void *message, size_t room)
 
 static void show_entry(const struct gamma_broker_entry *entry)
 {
-	printf("%-15.16s %02x:%02x:%02x:%02x:%02x:%02x %5u %10u %10u%s\n", entry->nic,
+	printf("%-15.16s %02x:%02x:%02x:%02x:%02x:%02x %5u %10u %10u %08x%s\n", entry->nic,
 	       entry->mac[0], entry->mac[1], entry->mac[2], entry->mac[3], entry->mac[4],
-	       entry->mac[5], entry->port, entry->tenant, entry->pid,
+	       entry->mac[5], entry->port, entry->tenant, entry->pid, entry->handle,
 	       entry->revoked ? " revoked" : "");
 }
 
@@ -80,7 +80,8 @@ static int show(int fd, const char *command)
 	ssize_t len;
 
 	if (!strcmp(command, "list"))
-		printf("%-15s %-17s %5s %10s %10s\n", "NIC", "MAC", "port", "user", "process");
+		printf("%-15s %-17s %5s %10s %10s %8s\n", "NIC", "MAC", "port", "user", "process",
+		       "handle");
 	while ((len = receive(fd, &answer, sizeof(answer))) > 0) {
 		size_t bytes = (size_t) len;
 

@@ -46,6 +46,13 @@ struct {
 } endpoints SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GAMMAD_MEMBERS_MAX);
+	__type(key, struct gammad_member_key);
+	__type(value, struct gammad_member);
+} members SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -73,18 +80,30 @@ static __always_inline int same_mac(const __u8 *a, const __u8 *b)
 	       a[5] == b[5];
 }
 
-/* To one host; untagged; no segments that the kernel would make frames of later. */
-static __always_inline int allowed(struct __sk_buff *skb, const struct gammad_endpoint *endpoint)
+/* What lets the endpoint send to that group; 0: nothing. */
+static __always_inline const struct gammad_member *membership(__u32 handle, const struct head *head)
 {
-	struct head head;
+	struct gammad_member_key key = {.handle = handle, .port = head->dst_port};
+	const struct gammad_member *member;
 
+	__builtin_memcpy(key.mac, head->dst, sizeof(key.mac));
+	member = bpf_map_lookup_elem(&members, &key);
+	return member && !member->left ? member : 0;
+}
+
+/* To one host, or a group that it is in; untagged; no segments that the kernel would make frames of
+ * later. */
+static __always_inline int allowed(struct __sk_buff *skb, __u32 handle,
+				   const struct gammad_endpoint *endpoint, struct head *head)
+{
 	if (skb->gso_segs > 1 || skb->gso_size || skb->vlan_present)
 		return 0;
-	if (bpf_skb_load_bytes(skb, 0, &head, sizeof(head)))
+	if (bpf_skb_load_bytes(skb, 0, head, sizeof(*head)))
 		return 0;
-	return !(head.dst[0] & 1) && !endpoint->revoked && head.ethertype == endpoint->ethertype &&
-	       head.src_port == endpoint->port && head.tenant == endpoint->tenant &&
-	       same_mac(head.src, endpoint->mac);
+	return !endpoint->revoked && head->ethertype == endpoint->ethertype &&
+	       head->src_port == endpoint->port && head->tenant == endpoint->tenant &&
+	       same_mac(head->src, endpoint->mac) &&
+	       (!(head->dst[0] & 1) || membership(handle, head));
 }
 
 static __always_inline int drop(void)
@@ -97,13 +116,21 @@ static __always_inline int drop(void)
 	return TC_ACT_SHOT;
 }
 
+/* A group's members on this host get a copy: slots do not reach each other. */
 SEC("tc")
 int egress(struct __sk_buff *skb)
 {
 	__u32 handle = skb->mark;
 	const struct gammad_endpoint *endpoint = bpf_map_lookup_elem(&endpoints, &handle);
+	const struct gammad_member *member;
+	struct head head;
 
-	return endpoint && allowed(skb, endpoint) ? TC_ACT_OK : drop();
+	if (!endpoint || !allowed(skb, handle, endpoint, &head))
+		return drop();
+	member = head.dst[0] & 1 ? membership(handle, &head) : 0;
+	if (member)
+		bpf_clone_redirect(skb, member->ifindex, BPF_F_INGRESS);
+	return TC_ACT_OK;
 }
 
 /* ---- sockets ---- */
@@ -151,6 +178,7 @@ int guard(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
 	const struct gammad_endpoint *endpoint;
+	struct head head;
 	__u32 handle;
 
 	if (sk)
@@ -159,7 +187,9 @@ int guard(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	handle = sk->mark;
 	endpoint = bpf_map_lookup_elem(&endpoints, &handle);
-	return endpoint && is_final(skb) && allowed(skb, endpoint) ? TC_ACT_UNSPEC : drop();
+	return endpoint && is_final(skb) && allowed(skb, handle, endpoint, &head)
+		       ? TC_ACT_UNSPEC
+		       : drop();
 }
 
 char gammad_license[] SEC("license") = "Dual BSD/GPL";

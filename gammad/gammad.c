@@ -93,14 +93,23 @@ static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t eve
 	case GAMMAD_WATCH_PORT:
 		gammad_lookup_port(gammad, gamma_container_of(watch, struct gammad_open, watch));
 		break;
+	case GAMMAD_WATCH_SLOTS:
+		gammad_lookup_slots(gammad);
+		break;
+	case GAMMAD_WATCH_WORKERS:
+		gammad_clients_served(gammad);
+		break;
 	}
 }
 
-/* One event at a time: what one does may end what another stands for. */
+/* One event at a time: what one does may end what another stands for. Of those who have hung up the
+ * sockets are looked for together, when nobody asks for anything. */
 static void serve(struct gammad *gammad)
 {
 	while (!gammad->ending) {
-		int patience = gammad_sweep_needed(gammad) ? GAMMAD_SWEEP_MS : -1;
+		int patience = gammad->look			     ? 0
+			       : gammad_sweep_needed(gammad) ? GAMMAD_SWEEP_MS
+							     : -1;
 		struct epoll_event event;
 		int count = epoll_wait(gammad->epoll, &event, 1, patience);
 
@@ -156,7 +165,10 @@ static int begin(struct gammad *gammad)
 	ret = gammad_opens_restore(gammad);
 	if (!ret)
 		ret = gammad_clients_listen(gammad);
-	return ret ? ret : gammad_drop_privileges();
+	if (!ret)
+		ret = gammad_drop_privileges();
+	/* What holds for this thread from here on holds for those. */
+	return ret ? ret : gammad_workers_start(gammad);
 }
 
 /* Tells systemd that clients may come; others do not ask. */

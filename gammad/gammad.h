@@ -6,6 +6,7 @@
 #ifndef GAMMAD_H
 #define GAMMAD_H
 
+#include <linux/if_packet.h>
 #include <sys/types.h>
 
 #include "base/base.h"
@@ -20,6 +21,9 @@ enum {
 	GAMMAD_SWEEP_MS = 1000, /* between two looks at endpoints whose process let go of gammad */
 	GAMMAD_CLIENTS_EXTRA = 8, /* connections of a user beyond his limit of endpoints */
 	GAMMAD_BURST = 64,	/* frames taken from one socket before the others' turn */
+	GAMMAD_MEMBERSHIPS = 16, /* multicast groups of an endpoint */
+	GAMMAD_SHARERS = 16,	/* endpoints on one slot */
+	GAMMAD_WORKERS = 8,	/* threads that wait for the kernel */
 };
 
 /* What stands behind a descriptor of the epoll. */
@@ -29,12 +33,14 @@ enum gammad_watch {
 	GAMMAD_WATCH_CLIENT,
 	GAMMAD_WATCH_NIC,
 	GAMMAD_WATCH_PORT,
+	GAMMAD_WATCH_SLOTS,
+	GAMMAD_WATCH_WORKERS,
 };
 
 struct gammad_slot {
 	int ifindex; /* in gammad's network namespace */
 	uint8_t mac[GAMMA_MAC_LEN];
-	struct gammad_open *open; /* who has it, or NULL */
+	unsigned opens; /* endpoints that have it: several only if one user's share it */
 };
 
 struct gammad_nic {
@@ -46,6 +52,7 @@ struct gammad_nic {
 	int fd;	      /* packet socket on the NIC, for LOOKUP alone */
 	unsigned slot_count;
 	struct gammad_slot *slots;
+	struct gammad_slot groups; /* where sockets of multicast groups are: a further such interface */
 };
 
 struct gammad_client {
@@ -57,6 +64,7 @@ struct gammad_client {
 	bool allowed;		  /* it may have endpoints: root, or in a group of gammad.conf */
 	bool has_opened;	  /* an endpoint was given to it */
 	struct gammad_open *open; /* that one, or NULL once it is gone */
+	struct gammad_job *job;	  /* it waits for that socket; or NULL */
 	bool listing;		  /* it is being told all endpoints */
 	uint32_t told;		  /* handle of the last one */
 	uint32_t told_count;
@@ -72,6 +80,27 @@ struct gammad_open {
 	struct gammad_slot *slot;      /* ditto */
 	struct gammad_client *client;  /* NULL: it let go, or gammad was restarted meanwhile */
 	int port_fd; /* AF_UNIX socket of the port on the NIC's own MAC: LOOKUP from neighbours */
+	struct gamma_list members; /* struct gammad_membership */
+	unsigned member_count;
+	bool gone; /* its packet socket is closed, but not those of its groups */
+	bool told; /* that it has been revoked */
+};
+
+/* An endpoint in a multicast group. */
+struct gammad_membership {
+	struct gamma_list entry; /* in open->members */
+	struct gammad_member_key key;
+	struct gammad_member record; /* as in the map */
+};
+
+/* A packet socket with its ring on its way to be made, or one to be closed: workers.c */
+struct gammad_job {
+	struct gamma_list entry;
+	struct gammad_client *client; /* who waits for it; NULL: has gone */
+	union gamma_broker_request request; /* what for */
+	struct tpacket_req ring;
+	bool closes; /* fd is to be closed, and that is all */
+	int fd;	     /* in the end: the socket, or a negative errno */
 };
 
 struct gammad {
@@ -82,16 +111,20 @@ struct gammad {
 	uint64_t host; /* host identity of the endpoints */
 	int host_ns, own_ns; /* network namespaces */
 	int host_fd;   /* AF_UNIX datagram socket in the host's: asks who owns a port there */
-	int endpoints_map, counts_map, dropped_map;
+	int endpoints_map, members_map, counts_map, dropped_map;
 	int epoll;
-	int listen_fd, signal_fd, spare_fd;
-	enum gammad_watch listen_watch, signal_watch;
+	int listen_fd, signal_fd, spare_fd, workers_fd;
+	int slots_fd; /* packet socket on all slots, for LOOKUP alone */
+	enum gammad_watch listen_watch, signal_watch, workers_watch, slots_watch;
 	struct gamma_list clients, opens;
+	bool look; /* somebody hung up: endpoints may be gone */
 	bool ending;
 };
 
 /* ---- log.c ---- */
 void gammad_log_open(bool to_syslog);
+/* Whether to tell only what is wrong. */
+void gammad_log_quietly(bool quietly);
 
 /* ---- setup.c: what the network namespace needs, made or found ---- */
 /* Folder, file systems, namespace; leaves the caller in the host's namespace. 0 or -errno. */
@@ -126,28 +159,77 @@ int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *progr
 int gammad_slots_remove(int host_ns, int own_ns);
 struct gammad_nic *gammad_nic_of(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN]);
 
+/* The NIC below a slot of that MAC, and the slot; NULL: none has it. */
+struct gammad_nic *gammad_nic_below(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
+				    struct gammad_slot **slot);
+
+/* ---- workers.c: what the kernel may take long for ---- */
+int gammad_workers_start(struct gammad *gammad);
+/* Has the job's socket made, or closed; it comes back by gammad_workers_finished. */
+void gammad_workers_ask(struct gammad *gammad, struct gammad_job *job);
+void gammad_workers_close(struct gammad *gammad, int fd);
+/* A job that is done, to be freed by the caller; NULL: there is none. */
+struct gammad_job *gammad_workers_finished(struct gammad *gammad);
+
 /* ---- open.c: endpoints ---- */
 /* Finds those of before a restart again. */
 int gammad_opens_restore(struct gammad *gammad);
-enum gamma_broker_reason gammad_open(struct gammad *gammad, struct gammad_client *client,
-				     const struct gamma_broker_open *ask,
-				     struct gamma_broker_opened *opened,
-				     int fds[GAMMA_BROKER_FDS]);
+/* Whether the client may have that endpoint; if so, what ring its socket needs. */
+enum gamma_broker_reason gammad_open_begin(struct gammad *gammad, struct gammad_client *client,
+					   const struct gamma_broker_open *ask,
+					   struct tpacket_req *ring);
+/* Makes it of that socket, which stays the caller's to close. fds: what the client gets; the second
+ * is the caller's too. */
+enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_client *client,
+					 const struct gammad_job *job,
+					 struct gamma_broker_opened *opened,
+					 int fds[GAMMA_BROKER_FDS]);
+/* The endpoint of that MAC and port (host order), or NULL. */
+struct gammad_open *gammad_open_find(const struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
+				     uint16_t port);
+/* Whether a process of the host that opened the NIC by itself owns the port. */
+bool gammad_owned_on_host(const struct gammad *gammad, const struct gammad_nic *nic, uint16_t port);
+/* Why this user may have no endpoints at all, or OK. */
+enum gamma_broker_reason gammad_entitled(const struct gammad *gammad,
+					 const struct gammad_client *client);
 /* Forgets those whose socket nobody has open any more. */
 void gammad_sweep(struct gammad *gammad);
-/* Whether there are any that only a sweep would find gone. */
+/* Whether there are any that only a sweep would find gone, or that are still to be told something. */
 bool gammad_sweep_needed(const struct gammad *gammad);
 unsigned gammad_revoke(struct gammad *gammad, uid_t uid);
 
+/* ---- groups.c: endpoints in multicast groups ---- */
+enum gamma_broker_reason gammad_join_begin(struct gammad *gammad, const struct gammad_client *client,
+					   const struct gamma_broker_group *ask,
+					   struct tpacket_req *ring);
+/* job: with the socket, if the group's frames are wanted. */
+enum gamma_broker_reason gammad_join_end(struct gammad *gammad, const struct gammad_client *client,
+					 const struct gammad_job *job,
+					 struct gamma_broker_joined *joined);
+enum gamma_broker_reason gammad_leave(struct gammad *gammad, const struct gammad_client *client,
+				      const struct gamma_broker_group *ask);
+int gammad_members_restore(struct gammad *gammad);
+/* Forgets those whose socket is closed; all: of an endpoint that is gone. */
+struct gammad_sockets;
+void gammad_members_sweep(struct gammad *gammad, struct gammad_open *open,
+			  const struct gammad_sockets *sockets, bool all);
+
 /* ---- lookup.c ---- */
 int gammad_lookup_open(struct gammad *gammad, struct gammad_nic *nic);
+/* For questions to the slots: in gammad's own namespace. */
+int gammad_lookup_open_slots(struct gammad *gammad);
 void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic);
+void gammad_lookup_slots(struct gammad *gammad);
 void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open);
+/* Tells the endpoint's process that it has been revoked; false: it is to be tried again. */
+bool gammad_lookup_tell(const struct gammad *gammad, const struct gammad_open *open);
 
 /* ---- clients.c ---- */
 int gammad_clients_listen(struct gammad *gammad);
 void gammad_clients_accept(struct gammad *gammad);
 void gammad_client_heard(struct gammad *gammad, struct gammad_client *client, uint32_t events);
+/* What clients wait for has been made. */
+void gammad_clients_served(struct gammad *gammad);
 
 /* ---- gammad.c ---- */
 bool gammad_watch(struct gammad *gammad, int fd, enum gammad_watch *watch);

@@ -38,7 +38,7 @@ extern const char gammad_object_begin[], gammad_object_end[];
 
 static int pin_maps(struct bpf_object *object)
 {
-	static const char *const names[] = {"endpoints", "counts", "dropped"};
+	static const char *const names[] = {"endpoints", "members", "counts", "dropped"};
 
 	for (size_t i = 0; i < gamma_array_size(names); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
@@ -291,6 +291,7 @@ static void take_maps(struct gammad *gammad, const struct gammad_programs *progr
 {
 	gammad->endpoints_map =
 		dup(bpf_object__find_map_fd_by_name(programs->object, "endpoints"));
+	gammad->members_map = dup(bpf_object__find_map_fd_by_name(programs->object, "members"));
 	gammad->counts_map = dup(bpf_object__find_map_fd_by_name(programs->object, "counts"));
 	gammad->dropped_map = dup(bpf_object__find_map_fd_by_name(programs->object, "dropped"));
 }
@@ -318,7 +319,10 @@ int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
 		return ret;
 	}
 	take_maps(gammad, programs);
-	return gammad->endpoints_map < 0 || gammad->counts_map < 0 || gammad->dropped_map < 0 ? -EIO : 0;
+	return gammad->endpoints_map < 0 || gammad->members_map < 0 || gammad->counts_map < 0 ||
+			       gammad->dropped_map < 0
+		       ? -EIO
+		       : 0;
 }
 
 /* ---- what is counted ---- */

@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <syslog.h>
 
-static bool journal;
+static bool journal, quiet;
 
 static void to_stderr(enum gamma_log_level level, const char *line)
 {
 	const char *mark = "";
 
+	if (quiet && level != GAMMA_LOG_WARN)
+		return;
 	/* The journal reads the level off the line's beginning. */
 	if (journal)
 		mark = level == GAMMA_LOG_WARN ? "<4>" : "<6>";
@@ -20,6 +22,8 @@ static void to_stderr(enum gamma_log_level level, const char *line)
 
 static void to_syslog(enum gamma_log_level level, const char *line)
 {
+	if (quiet && level != GAMMA_LOG_WARN)
+		return;
 	syslog(level == GAMMA_LOG_WARN ? LOG_WARNING : LOG_INFO, "%s", line);
 }
 
@@ -29,4 +33,9 @@ void gammad_log_open(bool syslog_wanted)
 	if (syslog_wanted)
 		openlog("gammad", LOG_PID | LOG_NDELAY, LOG_DAEMON);
 	gamma_log_to(syslog_wanted ? to_syslog : to_stderr);
+}
+
+void gammad_log_quietly(bool quietly)
+{
+	quiet = quietly;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Answers LOOKUP for gammad's endpoints where others ask for them: on the NIC's own MAC, which
- * gamma.conf lists, and on the host by the AF_UNIX name of that MAC and the port. The answer names
- * the endpoint's own MAC.
+ * Answers LOOKUP where others ask for endpoints: on the NIC's own MAC, which gamma.conf lists, on
+ * the host by the AF_UNIX name of that MAC and the port, and on the slots' MACs, where peers ask that
+ * have not heard of an endpoint for long. The answer names the endpoint's own MAC.
  */
 #include "gammad/gammad.h"
 
@@ -53,26 +53,36 @@ static int filter(int fd, uint16_t ethertype)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ? -errno : 0;
 }
 
-/* In the host's namespace. */
-int gammad_lookup_open(struct gammad *gammad, struct gammad_nic *nic)
+/* ifindex 0: all interfaces of the namespace. */
+static int open_socket(struct gammad *gammad, int ifindex, int *fd, enum gammad_watch *watch)
 {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
 		.sll_protocol = htons(gammad->conf.ethertype),
-		.sll_ifindex = nic->ifindex,
+		.sll_ifindex = ifindex,
 	};
 	int ret;
 
-	nic->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ret = nic->fd < 0 ? -errno : filter(nic->fd, gammad->conf.ethertype);
-	if (!ret && bind(nic->fd, (struct sockaddr *) &address, sizeof(address)))
+	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ret = *fd < 0 ? -errno : filter(*fd, gammad->conf.ethertype);
+	if (!ret && (bind(*fd, (struct sockaddr *) &address, sizeof(address)) ||
+		     !gammad_watch(gammad, *fd, watch)))
 		ret = -errno;
 	if (ret)
-		gamma_warn("%s: questions for endpoints cannot be heard: %s", nic->name,
+		gamma_warn("questions for endpoints cannot be heard: %s; start gammad as root",
 			   strerror(-ret));
-	else
-		gammad_watch(gammad, nic->fd, &nic->watch);
 	return ret;
+}
+
+int gammad_lookup_open(struct gammad *gammad, struct gammad_nic *nic)
+{
+	return open_socket(gammad, nic->ifindex, &nic->fd, &nic->watch);
+}
+
+int gammad_lookup_open_slots(struct gammad *gammad)
+{
+	gammad->slots_watch = GAMMAD_WATCH_SLOTS;
+	return open_socket(gammad, 0, &gammad->slots_fd, &gammad->slots_watch);
 }
 
 /* ---- answers ---- */
@@ -89,33 +99,36 @@ static void own_address(const struct gammad *gammad, const struct gammad_open *o
 	addr->host = gammad->host;
 }
 
-/* Builds the answer so that it ends with room; returns its first byte, *len its length. */
+/* Builds the answer so that it ends with room; returns its first byte, *len its length. src: the MAC
+ * that was asked; open: NULL, nobody has the port. */
 static uint8_t *build(const struct gammad *gammad, const struct gammad_open *open,
-		      const uint8_t *asker, const struct gamma_fields *asked,
+		      const uint8_t *asker, const uint8_t *src, const struct gamma_fields *asked,
 		      uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN], size_t *len)
 {
-	bool entitled = htonl(asked->tenant) == open->record.tenant;
+	bool entitled = open && htonl(asked->tenant) == open->record.tenant;
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_LOOKUP,
-		.op = entitled ? GAMMA_LOOKUP_FOUND : GAMMA_LOOKUP_OTHER_TENANT,
+		.op = entitled ? GAMMA_LOOKUP_FOUND
+		      : open   ? GAMMA_LOOKUP_OTHER_TENANT
+			       : GAMMA_LOOKUP_NO_PORT,
 		.dst_port = asked->src_port,
-		.src_port = ntohs(open->record.port),
-		.tenant = ntohl(open->record.tenant),
+		.src_port = open ? ntohs(open->record.port) : asked->dst_port,
+		.tenant = open ? ntohl(open->record.tenant) : asked->tenant,
 		.src_epoch = entitled ? open->record.epoch : GAMMA_EPOCH_ANY,
 		.dst_epoch = asked->src_epoch,
 		.seq = asked->seq,
 		.payload_len = entitled ? GAMMA_ADDR_LEN : 0,
 	};
-	struct gamma_addr addr;
+	struct gamma_addr addr = {0};
 
-	own_address(gammad, open, &addr);
+	if (entitled)
+		own_address(gammad, open, &addr);
 	memcpy(room + FRAME_MAX, &addr, sizeof(addr));
 	if (entitled && asked->flags & GAMMA_FLAG_WANT_CRC) {
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c(0, &addr, sizeof(addr));
 	}
-	room = gamma_build(&fields, asker, open->nic->mac, gammad->conf.ethertype,
-			   room + FRAME_MAX);
+	room = gamma_build(&fields, asker, src, gammad->conf.ethertype, room + FRAME_MAX);
 	*len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
 	return room;
 }
@@ -134,25 +147,36 @@ static bool is_question(const uint8_t *frame, size_t len, struct gamma_fields *a
 	       asked->op == GAMMA_LOOKUP_ASK;
 }
 
-static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *asker,
-		       const struct gamma_fields *asked)
+/* frame: the question, which was to src. */
+static void answer(const struct gammad *gammad, const struct gammad_nic *nic,
+		   const struct gammad_open *open, const uint8_t *frame,
+		   const struct gamma_fields *asked)
 {
 	uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN];
+	const uint8_t *made;
+	size_t len;
+
+	made = build(gammad, open, frame + GAMMA_MAC_LEN, frame, asked, room, &len);
+	/* Lost if the queue is full: who asks asks again. */
+	if (send(nic->fd, made, len, MSG_DONTWAIT) < 0 && errno != EAGAIN)
+		gamma_info("%s: an answer was not sent: %s", nic->name, strerror(errno));
+}
+
+static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *frame,
+		       const struct gamma_fields *asked)
+{
 	struct gamma_list *pos;
 	unsigned answers = 0;
 
 	gamma_list_for_each(pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
-		const uint8_t *frame;
-		size_t len;
 
-		if (!concerns(open, nic, asked) || answers++ == ANSWERS_MAX)
-			continue;
-		frame = build(gammad, open, asker, asked, room, &len);
-		/* Lost if the queue is full: who asks asks again. */
-		if (send(nic->fd, frame, len, MSG_DONTWAIT) < 0 && errno != EAGAIN)
-			gamma_info("%s: an answer was not sent: %s", nic->name, strerror(errno));
+		if (concerns(open, nic, asked) && answers++ < ANSWERS_MAX)
+			answer(gammad, nic, open, frame, asked);
 	}
+	if (!answers && asked->dst_port != GAMMA_PORT_ANY &&
+	    !gammad_owned_on_host(gammad, nic, asked->dst_port))
+		answer(gammad, nic, NULL, frame, asked);
 }
 
 void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic)
@@ -166,7 +190,36 @@ void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic)
 		if (len < 0)
 			return;
 		if (is_question(frame, (size_t) len, &asked))
-			answer_all(gammad, nic, frame + GAMMA_MAC_LEN, &asked);
+			answer_all(gammad, nic, frame, &asked);
+	}
+}
+
+/* The endpoint hears it too, but may not be moving; of one that is gone only gammad can tell. The
+ * answer goes out on the NIC, where nothing is checked. */
+static void answer_on_slot(struct gammad *gammad, const uint8_t *frame,
+			   const struct gamma_fields *asked)
+{
+	struct gammad_open *open = gammad_open_find(gammad, frame, asked->dst_port);
+	struct gammad_slot *slot;
+	struct gammad_nic *nic = gammad_nic_below(gammad, frame, &slot);
+
+	if (nic && asked->dst_port != GAMMA_PORT_ANY)
+		answer(gammad, nic, open && !open->record.revoked && !open->gone ? open : NULL, frame,
+		       asked);
+}
+
+void gammad_lookup_slots(struct gammad *gammad)
+{
+	uint8_t frame[UINT16_MAX];
+	struct gamma_fields asked;
+
+	for (int i = 0; i < GAMMAD_BURST; i++) {
+		ssize_t len = recv(gammad->slots_fd, frame, sizeof(frame), MSG_DONTWAIT);
+
+		if (len < 0)
+			return;
+		if (is_question(frame, (size_t) len, &asked))
+			answer_on_slot(gammad, frame, &asked);
 	}
 }
 
@@ -182,8 +235,8 @@ void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open)
 	for (int i = 0; i < GAMMAD_BURST; i++) {
 		ssize_t len = gamma_enclosed_receive(open->port_fd, frame, sizeof(frame), &enclosed);
 		uid_t sender = enclosed.sender.uid;
-		const uint8_t *asker = frame + GAMMA_MAC_LEN, *answer;
-		size_t answer_len;
+		const uint8_t *asker = frame + GAMMA_MAC_LEN, *made;
+		size_t made_len;
 
 		if (len < 0)
 			return;
@@ -191,8 +244,36 @@ void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open)
 		if (!is_question(frame, (size_t) len, &asked) || !open->nic ||
 		    (sender && sender != asked.tenant) || !concerns(open, open->nic, &asked))
 			continue;
-		answer = build(gammad, open, asker, &asked, room, &answer_len);
-		sendto(open->port_fd, answer, answer_len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		made = build(gammad, open, asker, open->nic->mac, &asked, room, &made_len);
+		sendto(open->port_fd, made, made_len, MSG_DONTWAIT | MSG_NOSIGNAL,
 		       (struct sockaddr *) &name, gamma_port_name(asker, asked.src_port, &name));
 	}
+}
+
+/* ---- news for an endpoint ---- */
+
+bool gammad_lookup_tell(const struct gammad *gammad, const struct gammad_open *open)
+{
+	const struct gammad_endpoint *record = &open->record;
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_RESET,
+		.op = GAMMA_RESET_REVOKED,
+		.dst_port = ntohs(record->port),
+		.src_port = ntohs(record->port),
+		.tenant = ntohl(record->tenant),
+		.dst_epoch = record->epoch,
+	};
+	uint8_t room[FRAME_MAX];
+	struct sockaddr_un name;
+	const uint8_t *frame;
+
+	if (!open->nic || open->port_fd < 0)
+		return true;
+	frame = gamma_build(&fields, record->mac, open->nic->mac, gammad->conf.ethertype,
+			    room + FRAME_MAX);
+	/* Its queue may be full; or it has closed, and only its packet socket is still open. */
+	return sendto(open->port_fd, frame, (size_t) GAMMA_ETH_LEN + fields.header_len,
+		      MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &name,
+		      gamma_port_name(record->mac, ntohs(record->port), &name)) >= 0 ||
+	       errno != EAGAIN;
 }

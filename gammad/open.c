@@ -35,10 +35,49 @@ static unsigned count_of(const struct gammad *gammad, uid_t uid)
 	return count;
 }
 
-static struct gammad_slot *free_slot(const struct gammad_nic *nic)
+struct gammad_open *gammad_open_find(const struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
+				     uint16_t port)
 {
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &gammad->opens) {
+		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (open->record.port == htons(port) && !memcmp(open->record.mac, mac, GAMMA_MAC_LEN))
+			return open;
+	}
+	return NULL;
+}
+
+/* Whether an endpoint of that user has the slot, and so no other user's. */
+static bool is_users(const struct gammad *gammad, const struct gammad_slot *slot, uid_t uid)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &gammad->opens) {
+		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (open->slot == slot)
+			return open->record.tenant == htonl(uid);
+	}
+	return false;
+}
+
+/* The one that is asked for, because another endpoint of the user has it; else a free one. */
+static struct gammad_slot *choose_slot(struct gammad *gammad, const struct gammad_client *client,
+				       const struct gamma_broker_open *ask, struct gammad_nic *nic)
+{
+	static const uint8_t none[GAMMA_MAC_LEN];
+	struct gammad_slot *slot;
+
+	if (memcmp(ask->beside, none, sizeof(none)))
+		return gammad_nic_below(gammad, ask->beside, &slot) == nic &&
+				       slot->opens < GAMMAD_SHARERS &&
+				       is_users(gammad, slot, client->uid)
+			       ? slot
+			       : NULL;
 	for (unsigned i = 0; i < nic->slot_count; i++) {
-		if (!nic->slots[i].open)
+		if (!nic->slots[i].opens)
 			return &nic->slots[i];
 	}
 	return NULL;
@@ -60,7 +99,7 @@ static void place(struct gammad *gammad, struct gammad_open *open)
 		open->nic = nic;
 		if (open->record.slot < nic->slot_count) {
 			open->slot = &nic->slots[open->record.slot];
-			open->slot->open = open;
+			open->slot->opens++;
 		}
 	}
 }
@@ -68,6 +107,7 @@ static void place(struct gammad *gammad, struct gammad_open *open)
 static void enter(struct gammad *gammad, struct gammad_open *open)
 {
 	open->watch = GAMMAD_WATCH_PORT;
+	gamma_list_init(&open->members);
 	place(gammad, open);
 	gamma_list_append(&gammad->opens, &open->entry);
 	if (open->port_fd >= 0)
@@ -77,8 +117,9 @@ static void enter(struct gammad *gammad, struct gammad_open *open)
 static void forget(struct gammad *gammad, struct gammad_open *open)
 {
 	bpf_map_delete_elem(gammad->endpoints_map, &open->handle);
+	gammad_members_sweep(gammad, open, NULL, true);
 	if (open->slot)
-		open->slot->open = NULL;
+		open->slot->opens--;
 	if (open->client)
 		open->client->open = NULL;
 	if (open->port_fd >= 0)
@@ -89,38 +130,24 @@ static void forget(struct gammad *gammad, struct gammad_open *open)
 
 /* ---- the sockets ---- */
 
-static int make_filter_and_ring(int fd, const struct gammad *gammad, const struct gammad_nic *nic,
-				const struct gammad_open *open, struct tpacket_req *req)
+/* In this order: nothing is received before the filter is there, nothing can be sent before the
+ * endpoint is in the map, and the mark, which freezes the socket, comes last. */
+static int prepare(int fd, struct gammad *gammad, const struct gammad_slot *slot,
+		   struct gammad_open *open)
 {
 	struct gamma_packet_attr attr = {
 		.ethertype = gammad->conf.ethertype,
 		.port = ntohs(open->record.port),
 		.tenant = ntohl(open->record.tenant),
 	};
-	int ret = gamma_packet_filter(fd, &attr);
-
-	gamma_packet_plan(nic->mtu, gammad->conf.ring_bytes, req);
-	return ret ? ret : gamma_packet_ring(fd, req);
-}
-
-/* In this order: nothing is received before the filter is there, nothing can be sent before the
- * endpoint is in the map, and the mark, which freezes the socket, comes last. */
-static int make_socket(struct gammad *gammad, const struct gammad_nic *nic,
-		       const struct gammad_slot *slot, struct gammad_open *open,
-		       struct tpacket_req *req)
-{
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
 		.sll_protocol = htons(gammad->conf.ethertype),
 		.sll_ifindex = slot->ifindex,
 	};
 	struct stat st;
-	int ret;
+	int ret = gamma_packet_filter(fd, &attr);
 
-	if (fd < 0)
-		return -errno;
-	ret = make_filter_and_ring(fd, gammad, nic, open, req);
 	if (!ret) {
 		gamma_packet_send_buffer(fd);
 		if (bind(fd, (struct sockaddr *) &address, sizeof(address)) || fstat(fd, &st))
@@ -136,14 +163,10 @@ static int make_socket(struct gammad *gammad, const struct gammad_nic *nic,
 		ret = -errno;
 		bpf_map_delete_elem(gammad->endpoints_map, &open->handle);
 	}
-	if (!ret)
-		return fd;
-	close(fd);
 	return ret;
 }
 
-/* Does a process that opened the NIC by itself own the port? */
-static bool owned_on_host(const struct gammad *gammad, const struct gammad_nic *nic, uint16_t port)
+bool gammad_owned_on_host(const struct gammad *gammad, const struct gammad_nic *nic, uint16_t port)
 {
 	struct sockaddr_un name;
 	unsigned len = gamma_port_name(nic->mac, port, &name);
@@ -162,7 +185,7 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 	*nic_fd = gamma_port_claim(nic->mac, port);
 	if (*nic_fd < 0)
 		return *nic_fd;
-	ret = owned_on_host(gammad, nic, *port) ? -EADDRINUSE : gamma_port_claim(slot->mac, port);
+	ret = gammad_owned_on_host(gammad, nic, *port) ? -EADDRINUSE : gamma_port_claim(slot->mac, port);
 	if (ret >= 0 && setsockopt(*nic_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one))) {
 		close(ret);
 		ret = -EIO;
@@ -174,25 +197,48 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 
 /* ---- opening ---- */
 
+enum gamma_broker_reason gammad_entitled(const struct gammad *gammad,
+					 const struct gammad_client *client)
+{
+	if (!client->allowed)
+		return GAMMA_BROKER_NO_GROUP;
+	return gammad_conf_limit(&gammad->conf, client->uid) ? GAMMA_BROKER_OK : GAMMA_BROKER_LIMIT;
+}
+
 static enum gamma_broker_reason may_open(struct gammad *gammad, const struct gammad_client *client,
 					 const struct gamma_broker_open *ask,
-					 const struct gammad_nic *nic)
+					 struct gammad_nic *nic)
 {
 	unsigned limit = gammad_conf_limit(&gammad->conf, client->uid);
+	enum gamma_broker_reason reason = gammad_entitled(gammad, client);
 
 	if (client->has_opened)
 		return GAMMA_BROKER_TWICE;
-	if (!client->allowed)
-		return GAMMA_BROKER_NO_GROUP;
+	if (reason)
+		return reason;
 	if (!nic)
 		return GAMMA_BROKER_NO_NIC;
 	if (ask->ethertype != gammad->conf.ethertype)
 		return GAMMA_BROKER_ETHERTYPE;
-	if (count_of(gammad, client->uid) >= limit || !free_slot(nic))
+	if (count_of(gammad, client->uid) >= limit || !choose_slot(gammad, client, ask, nic))
 		gammad_sweep(gammad);
 	if (count_of(gammad, client->uid) >= limit)
 		return GAMMA_BROKER_LIMIT;
-	return free_slot(nic) ? GAMMA_BROKER_OK : GAMMA_BROKER_NO_SLOT;
+	return choose_slot(gammad, client, ask, nic) ? GAMMA_BROKER_OK : GAMMA_BROKER_NO_SLOT;
+}
+
+enum gamma_broker_reason gammad_open_begin(struct gammad *gammad, struct gammad_client *client,
+					   const struct gamma_broker_open *ask,
+					   struct tpacket_req *ring)
+{
+	struct gammad_nic *nic = gammad_nic_of(gammad, ask->mac);
+	enum gamma_broker_reason reason = may_open(gammad, client, ask, nic);
+	uint32_t most = gammad->conf.ring_bytes;
+
+	if (!reason)
+		gamma_packet_plan(nic->mtu, ask->ring_bytes ? gamma_min(ask->ring_bytes, most) : most,
+				  ring);
+	return reason;
 }
 
 static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
@@ -210,15 +256,16 @@ static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
 	opened->host = gammad->host;
 }
 
-static enum gamma_broker_reason fill(struct gammad *gammad, struct gammad_client *client,
-				     const struct gamma_broker_open *ask, struct gammad_nic *nic,
+static enum gamma_broker_reason fill(struct gammad *gammad, const struct gammad_client *client,
+				     const struct gammad_job *job, struct gammad_nic *nic,
 				     struct gammad_open *open,
 				     struct gamma_broker_opened *opened,
 				     int fds[GAMMA_BROKER_FDS])
 {
-	struct gammad_slot *slot = free_slot(nic);
+	const struct gamma_broker_open *ask = &job->request.open;
+	struct gammad_slot *slot = choose_slot(gammad, client, ask, nic);
 	uint16_t port = ask->port;
-	struct tpacket_req req;
+	int ret;
 
 	fds[1] = claim_port(gammad, nic, slot, &port, &open->port_fd);
 	if (fds[1] < 0)
@@ -234,26 +281,28 @@ static enum gamma_broker_reason fill(struct gammad *gammad, struct gammad_client
 	};
 	memcpy(open->record.mac, slot->mac, GAMMA_MAC_LEN);
 	/* Late: what fails before costs no handle, so that nobody can use them up by failing. */
-	open->handle = gammad_kernel_handle(gammad);
-	fds[0] = open->handle ? make_socket(gammad, nic, slot, open, &req) : -ENOSPC;
-	if (fds[0] < 0) {
-		gamma_warn("%s: no socket for user %u: %s", nic->name, client->uid,
-			   strerror(-fds[0]));
+	open->handle = job->fd < 0 ? 0 : gammad_kernel_handle(gammad);
+	ret = job->fd < 0     ? job->fd
+	      : open->handle ? prepare(job->fd, gammad, slot, open)
+			     : -ENOSPC;
+	if (ret) {
+		gamma_warn("%s: no socket for user %u: %s", nic->name, client->uid, strerror(-ret));
 		close(fds[1]);
 		close(open->port_fd);
-		return open->handle ? GAMMA_BROKER_SYSTEM : GAMMA_BROKER_NO_HANDLE;
+		return ret == -ENOSPC ? GAMMA_BROKER_NO_HANDLE : GAMMA_BROKER_SYSTEM;
 	}
-	describe(gammad, nic, slot, open, &req, opened);
+	fds[0] = job->fd;
+	describe(gammad, nic, slot, open, &job->ring, opened);
 	return GAMMA_BROKER_OK;
 }
 
-enum gamma_broker_reason gammad_open(struct gammad *gammad, struct gammad_client *client,
-				     const struct gamma_broker_open *ask,
-				     struct gamma_broker_opened *opened,
-				     int fds[GAMMA_BROKER_FDS])
+enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_client *client,
+					 const struct gammad_job *job,
+					 struct gamma_broker_opened *opened,
+					 int fds[GAMMA_BROKER_FDS])
 {
-	struct gammad_nic *nic = gammad_nic_of(gammad, ask->mac);
-	enum gamma_broker_reason reason = may_open(gammad, client, ask, nic);
+	struct gammad_nic *nic = gammad_nic_of(gammad, job->request.open.mac);
+	enum gamma_broker_reason reason = may_open(gammad, client, &job->request.open, nic);
 	struct gammad_open *open;
 
 	if (reason)
@@ -261,7 +310,7 @@ enum gamma_broker_reason gammad_open(struct gammad *gammad, struct gammad_client
 	open = calloc(1, sizeof(*open));
 	if (!open)
 		return GAMMA_BROKER_SYSTEM;
-	reason = fill(gammad, client, ask, nic, open, opened, fds);
+	reason = fill(gammad, client, job, nic, open, opened, fds);
 	if (reason) {
 		free(open);
 		return reason;
@@ -317,6 +366,8 @@ int gammad_opens_restore(struct gammad *gammad)
 			return -ENOMEM;
 		last = &open->handle;
 	}
+	if (gammad_members_restore(gammad))
+		return -ENOMEM;
 	gammad_sweep(gammad);
 	gamma_list_for_each(pos, &gammad->opens)
 		count++;
@@ -332,20 +383,33 @@ static FILE *open_list(void)
 	return fopen("/proc/thread-self/net/packet", "re");
 }
 
+/* An endpoint stays as long as it, or one of its groups, has a socket: these hold memory. */
+static void look_at(struct gammad *gammad, struct gammad_open *open,
+		    const struct gammad_sockets *sockets)
+{
+	struct gamma_list *pos;
+	bool held = false;
+
+	gammad_members_sweep(gammad, open, sockets, false);
+	gamma_list_for_each(pos, &open->members)
+		held |= gamma_list_entry(pos, struct gammad_membership, entry)->record.inode;
+	open->gone = !gammad_sockets_has(sockets, open->record.inode);
+	if (open->gone && !held)
+		forget(gammad, open);
+	else if (open->record.revoked && !open->told)
+		open->told = gammad_lookup_tell(gammad, open);
+}
+
 void gammad_sweep(struct gammad *gammad)
 {
 	struct gammad_sockets sockets;
 	struct gamma_list *pos, *next;
 
+	gammad->look = false;
 	/* If not all can be read, nobody is taken for gone. */
 	if (gammad_sockets_read(&sockets, open_list)) {
-		gamma_list_for_each_safe(pos, next, &gammad->opens) {
-			struct gammad_open *open =
-				gamma_list_entry(pos, struct gammad_open, entry);
-
-			if (!gammad_sockets_has(&sockets, open->record.inode))
-				forget(gammad, open);
-		}
+		gamma_list_for_each_safe(pos, next, &gammad->opens)
+			look_at(gammad, gamma_list_entry(pos, struct gammad_open, entry), &sockets);
 	} else if (errno != EAGAIN) {
 		gamma_warn("/proc/thread-self/net/packet: %s; mount /proc", strerror(errno));
 	}
@@ -357,7 +421,9 @@ bool gammad_sweep_needed(const struct gammad *gammad)
 	struct gamma_list *pos;
 
 	gamma_list_for_each(pos, &gammad->opens) {
-		if (!gamma_list_entry(pos, struct gammad_open, entry)->client)
+		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (!open->client || (open->record.revoked && !open->told))
 			return true;
 	}
 	return false;
@@ -376,11 +442,13 @@ unsigned gammad_revoke(struct gammad *gammad, uid_t uid)
 			continue;
 		open->record.revoked = 1;
 		if (bpf_map_update_elem(gammad->endpoints_map, &open->handle, &open->record,
-					BPF_EXIST))
+					BPF_EXIST)) {
 			gamma_warn("handle %#x could not be revoked: %s", open->handle,
 				   strerror(errno));
-		else
-			count++;
+			continue;
+		}
+		open->told = gammad_lookup_tell(gammad, open);
+		count++;
 	}
 	gamma_info("%u endpoints of user %u revoked", count, uid);
 	return count;

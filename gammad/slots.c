@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Slots: an endpoint each, a macvlan of its NIC in gammad's network namespace, in private mode,
- * without ARP, with the program that checks what leaves. Found after a restart by their names.
+ * without ARP, with the program that checks what leaves. A further one for each NIC's multicast
+ * groups. Found after a restart by their names.
  */
 #include "gammad/gammad.h"
 
@@ -35,9 +36,19 @@ static struct ifinfomsg *begin(struct gamma_rtnl_request *request, uint16_t type
 	return info;
 }
 
+/* Behind the last slot comes the interface of the groups. */
 static void slot_name(const struct gammad_nic *nic, unsigned number, char name[IFNAMSIZ])
 {
-	snprintf(name, IFNAMSIZ, "s%u-%u", (unsigned) nic->ifindex % 10000000u, number % 10000u);
+	if (number == nic->slot_count)
+		snprintf(name, IFNAMSIZ, "g%u", (unsigned) nic->ifindex);
+	else
+		snprintf(name, IFNAMSIZ, "s%u-%u", (unsigned) nic->ifindex % 10000000u,
+			 number % 10000u);
+}
+
+static struct gammad_slot *slot_of(struct gammad_nic *nic, unsigned number)
+{
+	return number == nic->slot_count ? &nic->groups : &nic->slots[number];
 }
 
 /* To be called in the host's namespace, where the NIC is; the slot appears in gammad's. */
@@ -84,22 +95,33 @@ static int prepare(struct gammad_slot *slot, const struct gamma_nic *found,
 	return ret;
 }
 
+/* Not all of which are for programs: why these are left out is nobody's business. */
+static int list(struct gamma_nic **links, size_t *count)
+{
+	int ret;
+
+	gammad_log_quietly(true);
+	ret = gamma_nic_list(links, count);
+	gammad_log_quietly(false);
+	return ret;
+}
+
 static int prepare_all(struct gammad *gammad, const struct gammad_programs *programs)
 {
 	struct gamma_nic *links;
 	size_t count;
-	int ret = gamma_nic_list(&links, &count);
+	int ret = list(&links, &count);
 
 	for (unsigned i = 0; !ret && i < gammad->nic_count; i++) {
 		struct gammad_nic *nic = &gammad->nics[i];
 
-		for (unsigned n = 0; !ret && n < nic->slot_count; n++) {
+		for (unsigned n = 0; !ret && n <= nic->slot_count; n++) {
 			const struct gamma_nic *found;
 			char name[IFNAMSIZ];
 
 			slot_name(nic, n, name);
 			found = gamma_nic_by_name(links, count, name);
-			ret = found ? prepare(&nic->slots[n], found, programs) : -ENODEV;
+			ret = found ? prepare(slot_of(nic, n), found, programs) : -ENODEV;
 			if (ret)
 				gamma_warn("slot %s of %s: %s", name, nic->name, strerror(-ret));
 		}
@@ -115,7 +137,7 @@ static int make_slots(struct gammad *gammad, struct gammad_nic *nic)
 	nic->slots = calloc(nic->slot_count, sizeof(*nic->slots));
 	if (!nic->slots)
 		return -ENOMEM;
-	for (unsigned n = 0; !ret && n < nic->slot_count; n++) {
+	for (unsigned n = 0; !ret && n <= nic->slot_count; n++) {
 		char name[IFNAMSIZ];
 
 		slot_name(nic, n, name);
@@ -160,19 +182,64 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 	return ret ? ret : gammad_lookup_open(gammad, nic);
 }
 
+/* A NIC with fewer filters than addresses takes in everything. The kernel says so of drivers that leave
+ * it to do that. In the host's namespace. */
+static void look_for_promiscuity(const struct gammad *gammad)
+{
+	struct gamma_nic *links;
+	size_t count;
+
+	if (list(&links, &count))
+		return;
+	for (unsigned i = 0; i < gammad->nic_count; i++) {
+		const struct gamma_nic *link =
+			gamma_nic_by_name(links, count, gammad->nics[i].name);
+
+		if (link && link->promiscuity)
+			gamma_warn("%s is in promiscuous mode: unless somebody captures, it has no "
+				   "filters for the addresses of %u slots; fewer would spare the host "
+				   "other hosts' frames", link->name, gammad->nics[i].slot_count);
+	}
+	gamma_nic_list_free(links);
+}
+
 /* Begins in the host's namespace and ends in gammad's. */
 int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *programs)
 {
 	struct gamma_nic *links;
 	size_t count;
-	int ret = gamma_nic_list(&links, &count);
+	int ret = list(&links, &count);
 
 	for (unsigned i = 0; !ret && i < gammad->conf.nic_count; i++)
 		ret = take_nic(gammad, programs, links, count, i);
 	gamma_nic_list_free(links);
 	if (!ret)
 		ret = gammad_enter(gammad->own_ns);
-	return ret ? ret : prepare_all(gammad, programs);
+	if (!ret)
+		ret = prepare_all(gammad, programs);
+	if (!ret)
+		ret = gammad_lookup_open_slots(gammad);
+	if (!ret)
+		ret = gammad_enter(gammad->host_ns);
+	if (ret)
+		return ret;
+	look_for_promiscuity(gammad);
+	return gammad_enter(gammad->own_ns);
+}
+
+struct gammad_nic *gammad_nic_below(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
+				    struct gammad_slot **slot)
+{
+	for (unsigned i = 0; i < gammad->nic_count; i++) {
+		struct gammad_nic *nic = &gammad->nics[i];
+
+		for (unsigned n = 0; n < nic->slot_count; n++) {
+			*slot = &nic->slots[n];
+			if (!memcmp((*slot)->mac, mac, GAMMA_MAC_LEN))
+				return nic;
+		}
+	}
+	return NULL;
 }
 
 static void remove_link(int ifindex)

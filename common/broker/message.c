@@ -17,6 +17,9 @@ static const struct request {
 	{GAMMA_BROKER_LIST, true, sizeof(struct gamma_broker_header)},
 	{GAMMA_BROKER_REVOKE, true, sizeof(struct gamma_broker_revoke)},
 	{GAMMA_BROKER_RELOAD, true, sizeof(struct gamma_broker_header)},
+	{GAMMA_BROKER_NICS, false, sizeof(struct gamma_broker_header)},
+	{GAMMA_BROKER_JOIN, false, sizeof(struct gamma_broker_group)},
+	{GAMMA_BROKER_LEAVE, false, sizeof(struct gamma_broker_group)},
 };
 
 static const struct reason {
@@ -43,6 +46,13 @@ static const struct reason {
 	[GAMMA_BROKER_SYSTEM] = {EIO, "gammad failed: its log says why"},
 	[GAMMA_BROKER_BAD_CONF] = {EINVAL, "gammad.conf has a mistake, the old one stays in force: "
 					   "gammad's log says where"},
+	[GAMMA_BROKER_NO_ENDPOINT] = {ENOENT, "gammad knows no such endpoint of this user"},
+	[GAMMA_BROKER_BAD_GROUP] = {EINVAL, "that is no multicast group that a user may join: broadcast "
+					    "and the addresses of bridges are not"},
+	[GAMMA_BROKER_MEMBERSHIPS] = {ENOSPC, "that endpoint is in as many multicast groups as gammad "
+					      "allows: leave some, or close what was got for them"},
+	[GAMMA_BROKER_MEMBER] = {EALREADY, "that endpoint is in that multicast group already, or what it "
+					   "got for it is still open"},
 };
 
 static const struct request *find(uint16_t type)
@@ -52,6 +62,22 @@ static const struct request *find(uint16_t type)
 			return &requests[i];
 	}
 	return NULL;
+}
+
+static bool makes_sense(const union gamma_broker_request *request)
+{
+	switch (request->header.type) {
+	case GAMMA_BROKER_OPEN:
+		return request->open.epoch != GAMMA_EPOCH_ANY;
+	case GAMMA_BROKER_REVOKE:
+		return !request->revoke.reserved;
+	case GAMMA_BROKER_JOIN:
+	case GAMMA_BROKER_LEAVE:
+		return !request->group.reserved && request->group.receives <= 1 &&
+		       request->group.port != GAMMA_PORT_ANY &&
+		       request->group.group_port != GAMMA_PORT_ANY;
+	}
+	return true;
 }
 
 enum gamma_broker_reason gamma_broker_parse(const void *bytes, size_t len,
@@ -72,12 +98,7 @@ enum gamma_broker_reason gamma_broker_parse(const void *bytes, size_t len,
 	    request->header.reason)
 		return GAMMA_BROKER_MALFORMED;
 	memcpy(request, bytes, len);
-	if (known->type == GAMMA_BROKER_OPEN &&
-	    (request->open.epoch == GAMMA_EPOCH_ANY || request->open.reserved))
-		return GAMMA_BROKER_MALFORMED;
-	if (known->type == GAMMA_BROKER_REVOKE && request->revoke.reserved)
-		return GAMMA_BROKER_MALFORMED;
-	return GAMMA_BROKER_OK;
+	return makes_sense(request) ? GAMMA_BROKER_OK : GAMMA_BROKER_MALFORMED;
 }
 
 bool gamma_broker_for_root(uint16_t type)
@@ -108,6 +129,25 @@ bool gamma_broker_is(const void *bytes, size_t len, enum gamma_broker_type type,
 	memcpy(&header, bytes, sizeof(header));
 	return header.magic == GAMMA_BROKER_MAGIC && header.version == GAMMA_BROKER_VERSION &&
 	       header.type == type && header.length == length;
+}
+
+enum gamma_broker_reason gamma_broker_judge(const void *bytes, size_t len,
+					    enum gamma_broker_type type, size_t length)
+{
+	struct gamma_broker_header header;
+
+	if (len < sizeof(header))
+		return GAMMA_BROKER_MALFORMED;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.magic == GAMMA_BROKER_MAGIC && header.version != GAMMA_BROKER_VERSION)
+		return GAMMA_BROKER_OTHER_VERSION;
+	if (gamma_broker_is(bytes, len, type, length))
+		return header.reason;
+	/* Nothing but a refusal is shorter. */
+	return header.reason && gamma_broker_is(bytes, len, GAMMA_BROKER_DONE,
+						sizeof(struct gamma_broker_done))
+		       ? header.reason
+		       : GAMMA_BROKER_MALFORMED;
 }
 
 const char *gamma_broker_text(uint32_t reason)

@@ -17,9 +17,11 @@
 #define GAMMA_BROKER_MAGIC 0x676d6264u
 
 enum {
-	GAMMA_BROKER_VERSION = 1,
+	GAMMA_BROKER_VERSION = 2,
 	GAMMA_BROKER_MAX = 128, /* bytes: no message is longer */
-	GAMMA_BROKER_FDS = 2,	/* with OPENED: the packet socket, then the port's AF_UNIX socket */
+	GAMMA_BROKER_FDS = 2,	/* with OPENED: the packet socket, then the port's AF_UNIX socket;
+				 * with JOINED: the packet socket, if the group's frames are wanted */
+	GAMMA_BROKER_NICS_MAX = 16, /* that gammad can serve */
 };
 
 enum gamma_broker_type {
@@ -31,7 +33,12 @@ enum gamma_broker_type {
 	GAMMA_BROKER_ENTRY = 6,	 /* answers LIST: one for each endpoint, then DONE */
 	GAMMA_BROKER_REVOKE = 7, /* all endpoints of a user */
 	GAMMA_BROKER_RELOAD = 8, /* read the configuration again */
-	GAMMA_BROKER_DONE = 9,	 /* answers REVOKE, RELOAD, and what could not be read */
+	GAMMA_BROKER_DONE = 9,	 /* answers REVOKE, RELOAD, LEAVE, and what could not be read */
+	GAMMA_BROKER_NICS = 10,	 /* which NICs may I have endpoints on? */
+	GAMMA_BROKER_SERVED = 11, /* answers NICS */
+	GAMMA_BROKER_JOIN = 12,	 /* an endpoint is to be in a multicast group */
+	GAMMA_BROKER_JOINED = 13, /* answers JOIN */
+	GAMMA_BROKER_LEAVE = 14, /* it is to be in that no more */
 };
 
 /* Why something was refused. */
@@ -50,6 +57,10 @@ enum gamma_broker_reason {
 	GAMMA_BROKER_NO_HANDLE = 11,
 	GAMMA_BROKER_SYSTEM = 12,
 	GAMMA_BROKER_BAD_CONF = 13,
+	GAMMA_BROKER_NO_ENDPOINT = 14,
+	GAMMA_BROKER_BAD_GROUP = 15,
+	GAMMA_BROKER_MEMBERSHIPS = 16,
+	GAMMA_BROKER_MEMBER = 17,
 	GAMMA_BROKER_REASONS
 };
 
@@ -67,7 +78,36 @@ struct gamma_broker_open {
 	uint16_t port;		    /* host order; 0: a random free one */
 	uint32_t epoch;		    /* host order, not 0 */
 	uint16_t ethertype;	    /* that the endpoint will use */
-	uint16_t reserved;	    /* 0 */
+	uint8_t beside[GAMMA_MAC_LEN]; /* of an endpoint of the same user, whose interface and MAC it
+					* is to share; zero: it gets its own */
+	uint32_t ring_bytes; /* of the receive ring, about; gammad.conf says how many at most */
+};
+
+/* JOIN and LEAVE */
+struct gamma_broker_group {
+	struct gamma_broker_header header;
+	uint8_t mac[GAMMA_MAC_LEN]; /* of the endpoint, which must be the asking user's */
+	uint16_t port;		    /* ditto, host order */
+	uint8_t group[GAMMA_MAC_LEN];
+	uint16_t group_port; /* host order */
+	uint32_t receives;   /* 1: the group's frames are wanted; 0: it will only send to it */
+	uint32_t reserved;   /* 0 */
+};
+
+struct gamma_broker_joined {
+	struct gamma_broker_header header;
+	uint32_t mtu;	      /* bytes; this and what follows is 0 if it will only send */
+	uint32_t block_bytes; /* of the socket's receive ring, as in OPENED */
+	uint32_t blocks;
+	uint32_t slot_bytes;
+};
+
+struct gamma_broker_served {
+	struct gamma_broker_header header; /* its reason: why the asking user may have no endpoints */
+	uint32_t count;			   /* of macs */
+	uint16_t ethertype;		   /* that endpoints must use */
+	uint16_t reserved;
+	uint8_t macs[GAMMA_BROKER_NICS_MAX][GAMMA_MAC_LEN];
 };
 
 struct gamma_broker_opened {
@@ -121,6 +161,7 @@ union gamma_broker_request {
 	struct gamma_broker_header header;
 	struct gamma_broker_open open;
 	struct gamma_broker_revoke revoke;
+	struct gamma_broker_group group;
 };
 
 /* Checks what somebody has sent and copies it: OK, MALFORMED or OTHER_VERSION. */
@@ -133,6 +174,10 @@ void gamma_broker_head(struct gamma_broker_header *header, enum gamma_broker_typ
 		       size_t length, enum gamma_broker_reason reason);
 /* Whether an answer is one of that type and length. */
 bool gamma_broker_is(const void *bytes, size_t len, enum gamma_broker_type type, size_t length);
+/* What an answer says to whom waits for one of that type and length: OK, why it was refused (also
+ * by DONE), OTHER_VERSION, or MALFORMED. */
+enum gamma_broker_reason gamma_broker_judge(const void *bytes, size_t len,
+					    enum gamma_broker_type type, size_t length);
 /* Cause and cure, for people; what a program returns for it (a negative errno). */
 const char *gamma_broker_text(uint32_t reason);
 int gamma_broker_error(uint32_t reason);

@@ -94,41 +94,42 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 	answer(endpoint, link, arrival, &fields, &local->addr);
 }
 
-static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
-			       const struct gamma_fields *fields, uint64_t now)
+/* The address that an answer tells; false: it makes no sense. */
+static bool found_address(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
+			  struct gamma_addr *found)
+{
+	if (fields->op != GAMMA_LOOKUP_FOUND || fields->payload_len < GAMMA_ADDR_LEN)
+		return false;
+	memcpy(found, payload_of(arrival, fields), sizeof(*found));
+	/* gammad answers on the NIC's address, but its endpoints have addresses of their own. */
+	return gamma_mac_is_unicast(found->mac) && ntohs(found->port) == fields->src_port &&
+	       ntohl(found->epoch) != GAMMA_EPOCH_ANY;
+}
+
+/* Whom an answer from there is for: who looks it up, else who wonders whether it is there. */
+static struct gamma_flow *asker(const struct gamma_endpoint *endpoint,
+				const struct gamma_arrival *arrival,
+				const struct gamma_fields *fields)
 {
 	const uint8_t *mac = arrival->frame + GAMMA_MAC_LEN;
-	const uint8_t *payload = payload_of(arrival, fields);
 	struct gamma_flow *flow = gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
-	struct gamma_flow *known;
-	struct gamma_addr found;
 
-	if (!flow || flow->state != GAMMA_FLOW_LOOKUP || fields->dst_epoch != endpoint->local.epoch) {
-		endpoint->local.stats.stray++;
-		return;
-	}
-	if (fields->op == GAMMA_LOOKUP_NO_PORT) {
-		gamma_flow_fail(flow, -ECONNREFUSED, "no process there owns that port");
-		return;
-	}
-	if (fields->op == GAMMA_LOOKUP_OTHER_TENANT) {
-		gamma_flow_fail(flow, -EACCES, "that port belongs to another user");
-		return;
-	}
-	if (fields->op != GAMMA_LOOKUP_FOUND || fields->payload_len < GAMMA_ADDR_LEN) {
-		endpoint->local.stats.malformed++;
-		return;
-	}
-	memcpy(&found, payload, sizeof(found));
-	/* gammad answers on the NIC's address, but its endpoints have addresses of their own. */
-	if (!gamma_mac_is_unicast(found.mac) || ntohs(found.port) != fields->src_port ||
-	    ntohl(found.epoch) == GAMMA_EPOCH_ANY) {
-		endpoint->local.stats.malformed++;
-		return;
-	}
-	known = gamma_peers_find(endpoint, found.mac, fields->src_port, ntohl(found.epoch));
+	if (fields->dst_epoch != endpoint->local.epoch)
+		return NULL;
+	return flow && flow->state == GAMMA_FLOW_LOOKUP
+		       ? flow
+		       : gamma_peers_any(endpoint, mac, fields->src_port);
+}
+
+static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		       const struct gamma_addr *found, const struct gamma_fields *fields,
+		       uint64_t now)
+{
+	struct gamma_flow *known =
+		gamma_peers_find(endpoint, found->mac, fields->src_port, ntohl(found->epoch));
+
 	if (!known) {
-		gamma_peers_found(endpoint, flow, &found, now);
+		gamma_peers_found(endpoint, flow, found, now);
 	} else if (gamma_flow_usable(known)) {
 		/* Its full address has come in use meanwhile. */
 		gamma_flow_hand_over(flow, known);
@@ -139,6 +140,28 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 	}
 	if (fields->flags & GAMMA_FLAG_WANT_CRC)
 		flow->payload_crc = true;
+}
+
+static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
+			       const struct gamma_fields *fields, uint64_t now)
+{
+	struct gamma_flow *flow = asker(endpoint, arrival, fields);
+	struct gamma_addr found;
+
+	if (!flow)
+		endpoint->local.stats.stray++;
+	else if (fields->op == GAMMA_LOOKUP_NO_PORT)
+		gamma_flow_no_port(flow, now);
+	else if (fields->op == GAMMA_LOOKUP_OTHER_TENANT)
+		gamma_flow_fail(flow, -EACCES, "that port belongs to another user");
+	else if (!found_address(arrival, fields, &found))
+		endpoint->local.stats.malformed++;
+	else if (flow->state == GAMMA_FLOW_LOOKUP)
+		open_found(endpoint, flow, &found, fields, now);
+	else if (flow->epoch == ntohl(found.epoch))
+		gamma_flow_still_there(flow, now);
+	else
+		gamma_flow_fail(flow, -ECONNRESET, "its endpoint is another one now");
 }
 
 static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -172,6 +195,26 @@ static void take_datagram(struct gamma_endpoint *endpoint, const struct gamma_ar
 				    payload_of(arrival, fields));
 }
 
+/* gammad tells it on the host; nobody else is believed. */
+static void take_revocation(struct gamma_endpoint *endpoint, const struct gamma_link *link,
+			    const struct gamma_fields *fields)
+{
+	struct gamma_list *pos;
+
+	if (link != endpoint->samehost || fields->dst_epoch != endpoint->local.epoch) {
+		endpoint->local.stats.stray++;
+		return;
+	}
+	if (endpoint->error)
+		return;
+	endpoint->error = -EACCES;
+	gamma_list_for_each(pos, &endpoint->local.flows)
+		gamma_flow_fail(gamma_list_entry(pos, struct gamma_flow, all_entry), -EACCES,
+				GAMMA_REVOKED);
+	if (endpoint->handlers.revoked)
+		endpoint->handlers.revoked(endpoint->context, -EACCES, GAMMA_REVOKED);
+}
+
 /* May this kind open a flow? Others are answers to something this endpoint never said. */
 static bool opens_flow(const struct gamma_endpoint *endpoint, const struct gamma_fields *fields)
 {
@@ -197,8 +240,10 @@ static struct gamma_flow *meet(struct gamma_endpoint *endpoint, struct gamma_lin
 		gamma_flow_found(flow, &source, now);
 		return flow;
 	}
-	/* Whoever invents senders shall not fill the memory. */
-	return endpoint->flow_count < GAMMA_FLOWS_MAX ? gamma_peers_add(endpoint, &source, now) : NULL;
+	/* Whoever invents senders shall not fill the memory; who is revoked cannot answer them. */
+	return endpoint->flow_count < GAMMA_FLOWS_MAX && !endpoint->error
+		       ? gamma_peers_add(endpoint, &source, now)
+		       : NULL;
 }
 
 static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -272,6 +317,10 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	if (gamma_unlikely(fields.tenant != local->tenant || fields.dst_port != local->port)) {
 		local->stats.stray++;
+		return;
+	}
+	if (gamma_unlikely(fields.kind == GAMMA_KIND_RESET && fields.op == GAMMA_RESET_REVOKED)) {
+		take_revocation(endpoint, link, &fields);
 		return;
 	}
 	if (fields.kind == GAMMA_KIND_DATAGRAM && (fields.dst_epoch == GAMMA_EPOCH_ANY ||

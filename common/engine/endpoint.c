@@ -63,6 +63,7 @@ static int open_samehost(struct gamma_endpoint *endpoint, const struct gamma_end
 	struct gamma_samehost_attr samehost = {
 		.fd = fd,
 		.tenant = attr->tenant,
+		.gammad = endpoint->broker ? endpoint->nic_mac : NULL,
 		.ring_bytes = attr->shm_bytes,
 	};
 	int ret = gamma_samehost_open(&samehost, &endpoint->local.stats, &endpoint->samehost);
@@ -113,23 +114,39 @@ static void take_identity(struct gamma_endpoint_attr *attr,
 	attr->ifindex = (int) opened->ifindex;
 }
 
+static int ask_gammad(const struct gamma_endpoint_attr *attr, struct gamma_brokered *brokered)
+{
+	struct gamma_broker_open ask = {
+		.port = attr->port,
+		.epoch = attr->epoch,
+		.ethertype = attr->ethertype,
+		.ring_bytes = (uint32_t) gamma_min(attr->ring_bytes, UINT32_MAX),
+	};
+	int ret;
+
+	memcpy(ask.mac, attr->mac, GAMMA_MAC_LEN);
+	ret = gamma_broker_open(attr->broker, &ask, brokered);
+	return ret == -ENOENT || ret == -ECONNREFUSED ? -EPERM : ret;
+}
+
 static int open_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
 	struct gamma_brokered brokered;
-	int ret = gamma_broker_ask(attr->broker, attr->mac, attr->port, attr->epoch,
-				   attr->ethertype, &brokered);
+	int ret = 0;
 
+	if (attr->brokered)
+		brokered = *attr->brokered;
+	else
+		ret = ask_gammad(attr, &brokered);
 	if (ret)
-		return ret == -ENOENT || ret == -ECONNREFUSED ? -EPERM : ret;
+		return ret;
 	ret = gamma_packet_adopt(&brokered, &endpoint->local.stats, &endpoint->packet);
 	if (ret) {
-		close(brokered.packet_fd);
-		close(brokered.port_fd);
-		close(brokered.gammad_fd);
+		gamma_brokered_close(&brokered);
 		return ret;
 	}
 	memcpy(endpoint->nic_mac, attr->mac, GAMMA_MAC_LEN);
-	endpoint->brokered = true;
+	endpoint->broker = attr->broker;
 	take_identity(attr, &brokered.opened);
 	return open_samehost(endpoint, attr, brokered.port_fd);
 }
@@ -149,8 +166,11 @@ static int open_somehow(struct gamma_endpoint *endpoint, struct gamma_endpoint_a
 	uint16_t port = attr->port;
 	int ret = attr->epoch == GAMMA_EPOCH_ANY ? gamma_random_epoch(&attr->epoch) : 0;
 
-	if (!ret)
-		ret = open_links(endpoint, attr);
+	if (ret)
+		return ret;
+	if (attr->brokered)
+		return open_brokered(endpoint, attr);
+	ret = open_links(endpoint, attr);
 	if (ret == -EPERM && attr->broker && !attr->claimed) {
 		close_links(endpoint);
 		attr->port = port;
@@ -234,7 +254,12 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 			? gamma_peers_any(endpoint, peer->mac, ntohs(peer->port))
 			: gamma_peers_find(endpoint, peer->mac, ntohs(peer->port), epoch);
 
-	return flow ? flow : gamma_peers_add(endpoint, peer, gamma_now());
+	if (flow)
+		return flow;
+	flow = gamma_peers_add(endpoint, peer, gamma_now());
+	if (gamma_unlikely(flow && endpoint->error))
+		gamma_flow_fail(flow, endpoint->error, GAMMA_REVOKED);
+	return flow;
 }
 
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -299,6 +324,8 @@ static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *lin
 		.dst_epoch = ntohl(peer->epoch),
 	};
 
+	if (endpoint->error)
+		return endpoint->error;
 	if (envelope->length > gamma_endpoint_datagram_max(endpoint) || envelope->length > most)
 		return -EMSGSIZE;
 	frame.iov_count = gamma_iov_slice(iov, iov_count, 0, envelope->length, frame.iov,
@@ -334,7 +361,9 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 			      const struct iovec *iov, unsigned iov_count,
 			      const struct gamma_envelope *envelope)
 {
-	return send_datagram(endpoint, group->link, UINT64_MAX, &group->addr, iov, iov_count,
+	struct gamma_link *link = group->link && !group->brokered ? group->link : endpoint->packet;
+
+	return send_datagram(endpoint, link, UINT64_MAX, &group->addr, iov, iov_count,
 			     envelope);
 }
 

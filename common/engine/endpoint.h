@@ -11,8 +11,13 @@
 #include "link/link.h"
 #include "message/remote.h"
 
+struct gamma_brokered;
+
 struct gamma_endpoint_attr {
-	const char *broker; /* gammad's socket, if the process may not open the NIC; NULL: none */
+	/* gammad's socket, if the process may not open the NIC; NULL: none. Outlives the endpoint. */
+	const char *broker;
+	/* What gammad has given already, which the endpoint takes over; NULL: nothing. */
+	const struct gamma_brokered *brokered;
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;	   /* of the NIC, bytes */
@@ -40,7 +45,13 @@ struct gamma_endpoint_handlers {
 			 const struct gamma_envelope *envelope, const uint8_t *payload);
 	/* The flow is about to be freed: drop pointers to it. */
 	void (*gone)(void *context, struct gamma_flow *flow);
+	/* The endpoint may not send any more: all flows have failed, nothing will arrive. NULL: the
+	 * next call tells it. */
+	void (*revoked)(void *context, int error, const char *cause);
 };
+
+/* Why an endpoint ends that gammad has revoked, for people. */
+#define GAMMA_REVOKED "gammad has revoked this endpoint: ask the administrator"
 
 struct gamma_endpoint;
 
@@ -62,7 +73,8 @@ const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoi
 /* The flow to a peer, made if need be. NULL: no memory. */
 struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 				       const struct gamma_addr *peer);
-/* Takes a message and sends what can be sent at once. See gamma_message_send. */
+/* Takes a message and sends what can be sent at once. See gamma_message_send; -EACCES: the endpoint
+ * has been revoked, here and in what follows. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
 /* The same with an operation on the peer's memory. See gamma_remote_post. */

@@ -5,6 +5,7 @@
  * leave this host. Called by the interface layer, and by endpoint.c in every progress call.
  */
 #include "engine/internal.h"
+#include "link/broker.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,49 +25,101 @@ static int watch(struct gamma_endpoint *endpoint, int fd)
 	return epoll_ctl(endpoint->groups_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static void group_close(struct gamma_endpoint *endpoint, struct gamma_group *group)
+static void close_link(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
-	gamma_list_remove(&group->entry);
+	if (!group->link)
+		return;
 	/* The epoll instance is shared with the process that this one was forked from, if it was. */
 	if (getpid() == endpoint->owner && endpoint->groups_fd >= 0)
 		epoll_ctl(endpoint->groups_fd, EPOLL_CTL_DEL, group->link->fd, NULL);
 	group->link->ops->close(group->link);
+}
+
+static void group_close(struct gamma_endpoint *endpoint, struct gamma_group *group)
+{
+	gamma_list_remove(&group->entry);
+	close_link(endpoint, group);
 	free(group);
 }
 
-int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr,
-			bool receives, struct gamma_group **out)
+/* A socket of its own, which sees what leaves the host too. */
+static int open_group(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
 {
 	const struct gamma_local *local = &endpoint->local;
 	struct gamma_packet_attr attr = {
 		.ifindex = endpoint->ifindex,
 		.ethertype = local->ethertype,
-		.port = ntohs(addr->port),
+		.port = ntohs(group->addr.port),
 		.tenant = local->tenant,
 		.mtu = endpoint->packet->mtu,
-		.group = addr->mac,
+		.group = group->addr.mac,
 		.receives = receives,
 	};
-	struct gamma_group *group;
+
+	return gamma_packet_open(&attr, &endpoint->local.stats, &group->link);
+}
+
+/* ---- by gammad: the kernel lets the endpoint send to groups that it is in ---- */
+
+static void name_group(const struct gamma_endpoint *endpoint, const struct gamma_group *group,
+		       struct gamma_broker_group *ask)
+{
+	*ask = (struct gamma_broker_group){
+		.port = endpoint->local.port,
+		.group_port = ntohs(group->addr.port),
+	};
+	memcpy(ask->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);
+	memcpy(ask->group, group->addr.mac, GAMMA_MAC_LEN);
+}
+
+static int ask_for_group(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
+{
+	struct gamma_broker_group ask;
+	struct gamma_broker_joined joined;
+	int fd, ret;
+
+	name_group(endpoint, group, &ask);
+	ask.receives = receives;
+	ret = gamma_broker_join(endpoint->broker, &ask, &joined, &fd);
+	group->brokered = !ret;
+	if (ret || !receives)
+		return ret;
+	ret = gamma_packet_adopt_group(&joined, fd, &endpoint->local.stats, &group->link);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+/* After its socket has been closed: gammad finds that gone. What stays with an endpoint that
+ * closes goes with it. */
+static void give_group_back(struct gamma_endpoint *endpoint, struct gamma_group *group)
+{
+	struct gamma_broker_group ask;
+
+	if (!group->brokered || getpid() != endpoint->owner)
+		return;
+	name_group(endpoint, group, &ask);
+	gamma_broker_leave(endpoint->broker, &ask);
+}
+
+/* ---- joining, leaving ---- */
+
+int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr,
+			bool receives, struct gamma_group **out)
+{
+	struct gamma_group *group = calloc(1, sizeof(*group));
 	int ret;
 
-	if (endpoint->brokered) {
-		gamma_warn("gammad opens no multicast groups: that needs CAP_NET_RAW");
-		return -EOPNOTSUPP;
-	}
-	group = calloc(1, sizeof(*group));
 	if (!group)
 		return -ENOMEM;
 	gamma_list_init(&group->entry);
 	group->addr = *addr;
-	ret = gamma_packet_open(&attr, &endpoint->local.stats, &group->link);
+	ret = endpoint->broker ? ask_for_group(endpoint, group, receives)
+			       : open_group(endpoint, group, receives);
+	if (!ret && receives)
+		ret = watch(endpoint, group->link->fd);
 	if (ret) {
-		free(group);
-		return ret;
-	}
-	ret = receives ? watch(endpoint, group->link->fd) : 0;
-	if (ret) {
-		group_close(endpoint, group);
+		gamma_endpoint_leave(endpoint, group);
 		return ret;
 	}
 	gamma_list_append(&endpoint->groups, &group->entry);
@@ -76,6 +129,9 @@ int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr
 
 void gamma_endpoint_leave(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
+	close_link(endpoint, group);
+	group->link = NULL;
+	give_group_back(endpoint, group);
 	group_close(endpoint, group);
 }
 
@@ -103,7 +159,8 @@ unsigned gamma_groups_take_in(struct gamma_endpoint *endpoint)
 	gamma_list_for_each(pos, &endpoint->groups) {
 		struct gamma_group *group = gamma_list_entry(pos, struct gamma_group, entry);
 
-		while (taken < GAMMA_POLL_BUDGET && group->link->ops->next(group->link, &arrival)) {
+		while (group->link && taken < GAMMA_POLL_BUDGET &&
+		       group->link->ops->next(group->link, &arrival)) {
 			gamma_dispatch_group(endpoint, group, &arrival);
 			group->link->ops->release(group->link);
 			taken++;
@@ -119,7 +176,7 @@ bool gamma_groups_arm(struct gamma_endpoint *endpoint)
 	gamma_list_for_each(pos, &endpoint->groups) {
 		struct gamma_link *link = gamma_list_entry(pos, struct gamma_group, entry)->link;
 
-		if (link->ops->arm(link))
+		if (link && link->ops->arm(link))
 			return true;
 	}
 	return false;

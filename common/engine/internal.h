@@ -49,8 +49,9 @@ struct gamma_endpoint {
 	struct gamma_list groups;   /* struct gamma_group */
 	int groups_fd;		    /* epoll of their sockets; -1: none was joined */
 	int ifindex;
-	bool brokered;			/* its sockets are gammad's */
+	const char *broker;		/* gammad's socket, if its own are gammad's; else NULL */
 	uint8_t nic_mac[GAMMA_MAC_LEN]; /* ditto: of the NIC below its own */
+	int error; /* negative errno: gammad has revoked it, nothing is sent any more; else 0 */
 	struct gamma_flow **chains; /* flows by MAC and port: peers.c */
 	uint32_t chain_count;	    /* a power of two */
 	uint32_t flow_count;
@@ -76,7 +77,8 @@ struct gamma_endpoint {
 struct gamma_group {
 	struct gamma_list entry;
 	struct gamma_addr addr; /* MAC and port */
-	struct gamma_link *link;
+	struct gamma_link *link; /* NULL: nothing is received, and it is sent on the endpoint's own */
+	bool brokered;		 /* gammad lets the endpoint send to it, until it leaves */
 };
 void gamma_groups_init(struct gamma_endpoint *endpoint);
 void gamma_groups_close(struct gamma_endpoint *endpoint);

@@ -34,12 +34,14 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 
 /* Nobody owns the port on this host: a peer that was talked to has ended; one that is being
  * looked up may still come, and a timer asks again. */
-static void refused(struct gamma_flow *flow)
+static void refused(struct gamma_flow *flow, uint64_t now)
 {
-	if (flow->state == GAMMA_FLOW_OPEN)
+	if (flow->state == GAMMA_FLOW_OPEN) {
 		gamma_flow_fail(flow, -ECONNRESET, GAMMA_PROCESS_ENDED);
-	else
+	} else {
 		flow->pending = 0;
+		gamma_flow_no_port(flow, now);
+	}
 }
 
 /* Their flow, or the flows of their link, are tried again later, and each time in vain later
@@ -79,7 +81,7 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 	for (unsigned i = sent; i < count; i++)
 		gamma_flow_unsent(burst[i].flow, &burst[i], now);
 	if (error == -ECONNREFUSED) {
-		refused(burst[sent].flow);
+		refused(burst[sent].flow, now);
 		return true;
 	}
 	if (error == -EPROTO) {

@@ -80,7 +80,7 @@ static void grow(struct gamma_endpoint *endpoint)
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
 {
 	/* gammad answers for its endpoints on the NIC's own address, on the host too. */
-	if (endpoint->brokered && !memcmp(peer->mac, endpoint->nic_mac, GAMMA_MAC_LEN))
+	if (endpoint->broker && !memcmp(peer->mac, endpoint->nic_mac, GAMMA_MAC_LEN))
 		return true;
 	if (peer->host)
 		return peer->host == endpoint->local.addr.host;

@@ -114,6 +114,33 @@ void gamma_flow_ended(struct gamma_flow *flow, const char *cause, uint64_t now)
 	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 }
 
+void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_loss *loss = &flow->loss;
+	char name[GAMMA_NAME_LEN];
+
+	if (!loss->waiting_since)
+		return;
+	loss->waiting_since = now;
+	if (loss->still_told || now - loss->heard < flow->local->limits.peer_timeout)
+		return;
+	loss->still_told = true;
+	gamma_warn("peer %s has not answered for %.1f s, but its process is there: if it was stopped, "
+		   "continue or end it", gamma_addr_name(&flow->addr, name),
+		   (double) (now - loss->heard) / 1e9);
+}
+
+void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now)
+{
+	uint64_t grace = gamma_min(GAMMA_NO_PORT_US * GAMMA_NS_PER_US,
+				   flow->local->limits.peer_timeout / 2);
+
+	if (flow->state == GAMMA_FLOW_OPEN)
+		gamma_flow_fail(flow, -ECONNRESET, "no process there owns its port any more");
+	else if (now - flow->loss.heard >= grace) /* since it was made: nothing has been */
+		gamma_flow_fail(flow, -ECONNREFUSED, "no process there owns that port");
+}
+
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now)
 {
 	if (flow->state != GAMMA_FLOW_LOOKUP)

@@ -40,6 +40,9 @@ enum {
 	GAMMA_REORDER_KEEP = 16384,	/* frames until a window that was not needed halves again */
 	GAMMA_REORDER_MIN_US = 2,	/* frames overtaken by less than this are not lost */
 	GAMMA_LOOKUP_US = 2000,		/* first repetition of a LOOKUP, doubling */
+	GAMMA_NO_PORT_US = 2000000,	/* programs start so far apart: until then nobody may own it */
+	GAMMA_SILENT_US = 1000000,	/* nothing heard for so long: ask whether it is still there */
+	GAMMA_SILENT_PART = 4,		/* ditto, at most this part of the peer timeout */
 	GAMMA_PEER_TRIES = 8,		/* probes, at least, in vain before a peer counts as dead */
 	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */
 	GAMMA_MTU_TRIES = 6,		/* padded probes until the path is taken not to pass them */
@@ -161,6 +164,8 @@ struct gamma_loss {
 	uint32_t backoff;     /* probes unanswered in a row */
 	uint64_t heard;	      /* ns: when the peer was last heard */
 	uint64_t waiting_since; /* ns: since when something is owed without any sign of life */
+	uint64_t asked;	      /* ns: when LOOKUP last asked whether the peer is still there */
+	bool still_told;      /* that it is, but does not move, has been said */
 };
 
 /* ---- largest frame toward this peer: mtu.c ---- */
@@ -353,6 +358,10 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to);
 /* Everything outstanding ends with error (negative errno). */
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
+/* Somebody who knows says that the peer, silent for long, is still there. */
+void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
+/* Nobody owns the peer's port: the flow fails, unless it is so young that the owner may be late. */
+void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now);
 /* The peer is no more, as is known for certain. */
 void gamma_flow_ended(struct gamma_flow *flow, const char *cause, uint64_t now);
 /* Begins to say BYE. */

@@ -234,6 +234,23 @@ void gamma_loss_ask(struct gamma_flow *flow)
 	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
 }
 
+/* Probes are answered by the peer alone. Of its port's owner gammad knows too, who it is and whether
+ * there is one; and the peer answers even those whom it would not talk to. A neighbour that was
+ * heard is known to live until its end is told. */
+static void ask_whether_there(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_loss *loss = &flow->loss;
+	uint64_t since = gamma_max(gamma_max(loss->heard, loss->waiting_since),
+				   gamma_max(loss->asked, flow->local->resumed));
+	uint64_t silence = gamma_min(GAMMA_SILENT_US * GAMMA_NS_PER_US,
+				     flow->local->limits.peer_timeout / GAMMA_SILENT_PART);
+
+	if (now - since < silence || (flow->same_host && flow->heard_of))
+		return;
+	loss->asked = now;
+	gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
+}
+
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
@@ -246,6 +263,7 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 		loss->waiting_since = now;
 	if (gamma_loss_peer_dead(flow, now))
 		return;
+	ask_whether_there(flow, now);
 	gamma_loss_ask(flow);
 	gamma_timer_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
 	if (loss->backoff < 16)

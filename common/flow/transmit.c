@@ -355,6 +355,16 @@ static void poll_plain(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 }
 
+static void poll_lookup(struct gamma_flow *flow, struct gamma_frame *frame)
+{
+	struct gamma_fields fields;
+
+	flow->local->stats.lookups_out++;
+	begin(flow, &fields, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK);
+	fields.dst_epoch = GAMMA_EPOCH_ANY;
+	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+}
+
 static void poll_probe(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	struct gamma_loss *loss = &flow->loss;
@@ -373,8 +383,7 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 	flow->pending &= ~what;
 	switch (what) {
 	case GAMMA_PENDING_LOOKUP:
-		flow->local->stats.lookups_out++;
-		poll_plain(flow, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK, 0, frame);
+		poll_lookup(flow, frame);
 		return true;
 	case GAMMA_PENDING_PROBE:
 		poll_probe(flow, now, frame);

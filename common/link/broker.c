@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* One question to gammad: an endpoint's sockets, as SCM_RIGHTS hands them over. */
+/* Questions to gammad, each on a connection of its own; sockets come as SCM_RIGHTS hands them over. */
 #include "link/broker.h"
 
 #include <errno.h>
@@ -7,15 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "link/enclosed.h"
 
+enum { ROW_TRIES = 16 }; /* if the ports next to a random one are others' */
+
 static int connect_to(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = GAMMA_BROKER_WAIT_S};
 	int fd, ret;
 
 	if (strlen(path) >= sizeof(name.sun_path))
@@ -24,6 +28,8 @@ static int connect_to(const char *path)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	/* For the connection too, if many wait for one. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (!connect(fd, (struct sockaddr *) &name, sizeof(name)))
 		return fd;
 	ret = -errno;
@@ -31,19 +37,22 @@ static int connect_to(const char *path)
 	return ret;
 }
 
-int gamma_broker_reach(const char *path)
-{
-	int fd = connect_to(path);
+/* ---- a question and its answer ---- */
 
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
-}
+struct exchange {
+	enum gamma_broker_type asks, answers;
+	void *ask;     /* begins with a struct gamma_broker_header, which is filled in */
+	size_t ask_len;
+	void *answer;
+	size_t answer_len;
+	struct gamma_enclosed enclosed; /* what came with it */
+	int fd;				/* the connection, -1 if there is none */
+	enum gamma_broker_reason reason; /* why gammad refused; OK: it did not */
+};
 
-static int receive(int fd, struct gamma_broker_opened *opened, struct gamma_enclosed *enclosed)
+static int receive(struct exchange *exchange)
 {
-	struct pollfd polls = {.fd = fd, .events = POLLIN};
+	struct pollfd polls = {.fd = exchange->fd, .events = POLLIN};
 	int ret;
 	ssize_t len;
 
@@ -52,68 +61,220 @@ static int receive(int fd, struct gamma_broker_opened *opened, struct gamma_encl
 	while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret ? -errno : -ETIMEDOUT;
-	len = gamma_enclosed_receive(fd, opened, sizeof(*opened), enclosed);
+	len = gamma_enclosed_receive(exchange->fd, exchange->answer, exchange->answer_len,
+				     &exchange->enclosed);
 	if (len <= 0)
 		return len ? (int) len : -ECONNRESET;
-	if (gamma_broker_is(opened, (size_t) len, GAMMA_BROKER_OPENED, sizeof(*opened)))
-		return 0;
-	/* Nothing but a refusal is shorter. */
-	return gamma_broker_is(opened, (size_t) len, GAMMA_BROKER_DONE,
-			       sizeof(struct gamma_broker_done)) &&
-			       opened->header.reason
-		       ? 0
-		       : -EPROTO;
+	exchange->reason = gamma_broker_judge(exchange->answer, (size_t) len, exchange->answers,
+					      exchange->answer_len);
+	return gamma_broker_error(exchange->reason);
 }
 
-static int ask(int fd, const struct gamma_broker_open *open, struct gamma_brokered *brokered)
+/* Leaves the connection open if all went well. */
+static int converse(const char *path, struct exchange *exchange)
 {
-	struct gamma_enclosed enclosed = {.fds = {-1, -1}};
 	int ret;
 
-	if (send(fd, open, sizeof(*open), MSG_NOSIGNAL) != sizeof(*open))
-		return errno ? -errno : -EPROTO;
-	ret = receive(fd, &brokered->opened, &enclosed);
-	if (!ret && brokered->opened.header.reason)
-		ret = gamma_broker_error(brokered->opened.header.reason);
-	else if (!ret && (enclosed.fds[0] < 0 || enclosed.fds[1] < 0))
-		ret = -EMFILE; /* this process may have no more descriptors */
-	brokered->packet_fd = enclosed.fds[0];
-	brokered->port_fd = enclosed.fds[1];
-	brokered->gammad_fd = fd;
+	exchange->enclosed = (struct gamma_enclosed){.fds = {-1, -1}};
+	exchange->fd = connect_to(path);
+	if (exchange->fd < 0)
+		return exchange->fd;
+	gamma_broker_head(exchange->ask, exchange->asks, exchange->ask_len, GAMMA_BROKER_OK);
+	if (send(exchange->fd, exchange->ask, exchange->ask_len, MSG_NOSIGNAL) ==
+	    (ssize_t) exchange->ask_len)
+		ret = receive(exchange);
+	else
+		ret = errno ? -errno : -EPROTO;
+	if (ret) {
+		gamma_enclosed_close(&exchange->enclosed);
+		close(exchange->fd);
+	}
 	return ret;
 }
 
-static void close_all(struct gamma_brokered *brokered)
+static void explain(const char *path, const struct exchange *exchange, int error, char *why,
+		    size_t why_len)
 {
-	if (brokered->packet_fd >= 0)
-		close(brokered->packet_fd);
-	if (brokered->port_fd >= 0)
-		close(brokered->port_fd);
+	if (exchange->fd < 0)
+		snprintf(why, why_len,
+			 "no CAP_NET_RAW, so no raw Ethernet, and no gammad at %.128s (%s): have "
+			 "gammad started, run as root, or give the program the capability (setcap "
+			 "cap_net_raw+ep PROGRAM)", path, strerror(-error));
+	else
+		snprintf(why, why_len, "gammad at %.128s: %s", path,
+			 exchange->reason	? gamma_broker_text(exchange->reason)
+			 : error == -ETIMEDOUT ? "no answer: see its log, and restart it"
+						: strerror(-error));
+}
+
+static void warn(const char *path, const struct exchange *exchange, int error)
+{
+	char why[400];
+
+	explain(path, exchange, error, why, sizeof(why));
+	gamma_warn("%s", why);
+}
+
+/* ---- endpoints ---- */
+
+void gamma_brokered_close(struct gamma_brokered *brokered)
+{
+	close(brokered->packet_fd);
+	close(brokered->port_fd);
+	/* Last, so that gammad finds the socket gone. */
+	close(brokered->gammad_fd);
+}
+
+static int open_one(const char *path, const struct gamma_broker_open *ask,
+		    struct gamma_brokered *brokered, struct exchange *exchange)
+{
+	struct gamma_broker_open open = *ask;
+	int ret;
+
+	*exchange = (struct exchange){
+		.asks = GAMMA_BROKER_OPEN,
+		.ask = &open,
+		.ask_len = sizeof(open),
+		.answers = GAMMA_BROKER_OPENED,
+		.answer = &brokered->opened,
+		.answer_len = sizeof(brokered->opened),
+	};
+	ret = converse(path, exchange);
+	if (ret)
+		return ret;
+	brokered->packet_fd = exchange->enclosed.fds[0];
+	brokered->port_fd = exchange->enclosed.fds[1];
+	brokered->gammad_fd = exchange->fd;
+	if (brokered->packet_fd >= 0 && brokered->port_fd >= 0)
+		return 0;
+	/* This process may have no more descriptors. */
+	gamma_enclosed_close(&exchange->enclosed);
+	close(exchange->fd);
+	return -EMFILE;
+}
+
+int gamma_broker_open(const char *path, const struct gamma_broker_open *ask,
+		      struct gamma_brokered *brokered)
+{
+	struct exchange exchange;
+	int ret = open_one(path, ask, brokered, &exchange);
+
+	if (ret)
+		warn(path, &exchange, ret);
+	return ret;
 }
 
 int gamma_broker_ask(const char *path, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port,
 		     uint32_t epoch, uint16_t ethertype, struct gamma_brokered *brokered)
 {
-	struct gamma_broker_open open = {.port = port, .epoch = epoch, .ethertype = ethertype};
-	int fd = connect_to(path);
-	int ret;
+	struct gamma_broker_open ask = {.port = port, .epoch = epoch, .ethertype = ethertype};
 
-	memset(brokered, 0, sizeof(*brokered));
-	brokered->packet_fd = brokered->port_fd = -1;
-	if (fd < 0) {
-		gamma_warn("no CAP_NET_RAW and no gammad at %s (%s): start gammad, or run as root",
-			   path, strerror(-fd));
-		return fd;
+	memcpy(ask.mac, mac, GAMMA_MAC_LEN);
+	return gamma_broker_open(path, &ask, brokered);
+}
+
+static int try_row(const char *path, struct gamma_broker_open ask, unsigned count,
+		   struct gamma_brokered *brokered, struct exchange *exchange)
+{
+	unsigned done = 0;
+	int ret = 0;
+
+	while (!ret && done < count) {
+		/* There is no port behind the last one. */
+		ret = done && !ask.port ? -EADDRINUSE
+					: open_one(path, &ask, &brokered[done], exchange);
+		if (ret)
+			break;
+		memcpy(ask.beside, brokered[0].opened.mac, GAMMA_MAC_LEN);
+		ask.port = (uint16_t) (brokered[done].opened.port + 1);
+		done++;
 	}
-	gamma_broker_head(&open.header, GAMMA_BROKER_OPEN, sizeof(open), GAMMA_BROKER_OK);
-	memcpy(open.mac, mac, GAMMA_MAC_LEN);
-	ret = ask(fd, &open, brokered);
-	if (!ret)
-		return 0;
-	gamma_warn("gammad at %s: %s", path,
-		   brokered->opened.header.reason ? gamma_broker_text(brokered->opened.header.reason)
-						  : strerror(-ret));
-	close_all(brokered);
-	close(fd);
+	while (ret && done)
+		gamma_brokered_close(&brokered[--done]);
 	return ret;
+}
+
+int gamma_broker_open_row(const char *path, const struct gamma_broker_open *ask, unsigned count,
+			  struct gamma_brokered *brokered)
+{
+	struct exchange exchange = {.fd = -1};
+	int ret = -EADDRINUSE;
+
+	for (int i = 0; ret == -EADDRINUSE && i < (ask->port ? 1 : ROW_TRIES); i++)
+		ret = try_row(path, *ask, count, brokered, &exchange);
+	if (ret)
+		warn(path, &exchange, ret);
+	return ret;
+}
+
+/* ---- multicast groups ---- */
+
+int gamma_broker_join(const char *path, const struct gamma_broker_group *ask,
+		      struct gamma_broker_joined *joined, int *fd)
+{
+	struct gamma_broker_group group = *ask;
+	struct exchange exchange = {
+		.asks = GAMMA_BROKER_JOIN,
+		.ask = &group,
+		.ask_len = sizeof(group),
+		.answers = GAMMA_BROKER_JOINED,
+		.answer = joined,
+		.answer_len = sizeof(*joined),
+	};
+	int ret = converse(path, &exchange);
+
+	if (ret) {
+		warn(path, &exchange, ret);
+		return ret;
+	}
+	close(exchange.fd);
+	*fd = exchange.enclosed.fds[0];
+	return ask->receives && *fd < 0 ? -EMFILE : 0;
+}
+
+int gamma_broker_leave(const char *path, const struct gamma_broker_group *ask)
+{
+	struct gamma_broker_group group = *ask;
+	struct gamma_broker_done done;
+	struct exchange exchange = {
+		.asks = GAMMA_BROKER_LEAVE,
+		.ask = &group,
+		.ask_len = sizeof(group),
+		.answers = GAMMA_BROKER_DONE,
+		.answer = &done,
+		.answer_len = sizeof(done),
+	};
+	int ret = converse(path, &exchange);
+
+	if (ret)
+		warn(path, &exchange, ret);
+	else
+		close(exchange.fd);
+	return ret;
+}
+
+/* ---- what it serves ---- */
+
+int gamma_broker_nics(const char *path, struct gamma_broker_served *served, char *why,
+		      size_t why_len)
+{
+	struct gamma_broker_header ask;
+	struct exchange exchange = {
+		.asks = GAMMA_BROKER_NICS,
+		.ask = &ask,
+		.ask_len = sizeof(ask),
+		.answers = GAMMA_BROKER_SERVED,
+		.answer = served,
+		.answer_len = sizeof(*served),
+	};
+	int ret = converse(path, &exchange);
+
+	if (ret) {
+		explain(path, &exchange, ret, why, why_len);
+		return ret;
+	}
+	gamma_enclosed_close(&exchange.enclosed);
+	close(exchange.fd);
+	served->count = (uint32_t) gamma_min(served->count, GAMMA_BROKER_NICS_MAX);
+	return 0;
 }

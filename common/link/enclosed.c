@@ -54,16 +54,20 @@ ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_en
 	union control control;
 	struct iovec iov = {.iov_base = bytes, .iov_len = room};
 	struct msghdr msg = {
+		.msg_name = &enclosed->name,
+		.msg_namelen = sizeof(enclosed->name),
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = control.space,
 		.msg_controllen = sizeof(control.space),
 	};
-	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t len;
 
 	*enclosed = (struct gamma_enclosed){.sender.uid = (uid_t) -1, .fds = {-1, -1}};
+	len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return -errno;
+	enclosed->name_len = msg.msg_namelen;
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg); cmsg; cmsg = CMSG_NXTHDR(&msg, cmsg)) {
 		if (cmsg->cmsg_level != SOL_SOCKET)
 			continue;

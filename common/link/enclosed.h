@@ -9,17 +9,19 @@
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 enum { GAMMA_ENCLOSED_FDS = 2 }; /* at most, in one message */
 
 struct gamma_enclosed {
 	struct ucred sender; /* uid -1: unknown */
+	struct sockaddr_un name; /* of the sender's socket */
+	unsigned name_len;	 /* bytes of it */
 	int fds[GAMMA_ENCLOSED_FDS]; /* -1: none */
 };
 
 /* Sends `len` bytes with `count` descriptors, to that name or, if it is NULL, to whom the socket is
  * connected; never waits. 0 or a negative errno. */
-struct sockaddr_un;
 int gamma_enclosed_send(int fd, const struct sockaddr_un *name, unsigned name_len,
 			const void *bytes, size_t len, const int *fds, size_t count);
 /* Returns the bytes received, at most `room`, or a negative errno; never waits. The descriptors are

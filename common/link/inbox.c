@@ -58,7 +58,7 @@ static bool acceptable(const struct gamma_samehost *samehost, const struct gamma
 {
 	return samehost->ring_bytes && handover->magic == GAMMA_SEGMENT_MAGIC &&
 	       handover->version == GAMMA_SEGMENT_VERSION &&
-	       (enclosed->sender.uid == 0 || enclosed->sender.uid == samehost->tenant);
+	       (enclosed->sender.uid == 0 || enclosed->sender.uid == samehost->uid);
 }
 
 static bool set_up(struct gamma_samehost *samehost, struct gamma_inbox *inbox, int segment_fd)
@@ -145,7 +145,7 @@ static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 	uint32_t copied = (uint32_t) gamma_min(len, GAMMA_HEAD_COPY - GAMMA_ETH_LEN);
 
 	memcpy(head + GAMMA_ETH_LEN, frame, copied);
-	if (gamma_unlikely(len < GAMMA_HEADER_LEN || !gamma_samehost_entitled(inbox->uid, head)))
+	if (gamma_unlikely(len < GAMMA_HEADER_LEN || !gamma_samehost_entitled(samehost, inbox->uid, head)))
 		return false;
 	memcpy(head, inbox->ethernet, GAMMA_ETH_LEN);
 	arrival->frame = head;

@@ -92,6 +92,10 @@ struct gamma_brokered;
 enum { GAMMA_RING_BYTES_MAX = 1 << 30 };
 int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats *stats,
 		       struct gamma_link **link);
+/* A group's socket, ditto: its link receives only. */
+struct gamma_broker_joined;
+int gamma_packet_adopt_group(const struct gamma_broker_joined *joined, int fd,
+			     struct gamma_stats *stats, struct gamma_link **link);
 
 /* How frames are to reach the network. */
 enum gamma_link_choice {
@@ -105,6 +109,7 @@ enum gamma_link_choice {
 struct gamma_samehost_attr {
 	int fd;		     /* the port's socket, which the link takes over */
 	uint32_t tenant;     /* user id */
+	const uint8_t *gammad; /* MAC of the NIC, if the socket is gammad's; else NULL */
 	uint64_t ring_bytes; /* shared memory for the frames to each neighbour; 0: none */
 };
 /* Carries frames between processes of this network namespace. */

@@ -84,6 +84,9 @@ static int read_attribute(const struct nlattr *attr, void *data)
 	case IFLA_LINK:
 		nic->lower = copy_index(attr);
 		break;
+	case IFLA_PROMISCUITY:
+		nic->promiscuity = (uint32_t) copy_index(attr);
+		break;
 	case IFLA_LINK_NETNSID:
 		nic->lower_elsewhere = true;
 		break;

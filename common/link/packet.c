@@ -301,11 +301,31 @@ int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *
 }
 
 /* What another process has measured is believed only as far as it makes sense. */
-static bool makes_sense(const struct gamma_broker_opened *opened)
+static bool makes_sense(const struct tpacket_req *req)
 {
-	return opened->slot_bytes >= TPACKET2_HDRLEN && opened->blocks &&
-	       opened->slot_bytes <= opened->block_bytes &&
-	       (uint64_t) opened->block_bytes * opened->blocks <= GAMMA_RING_BYTES_MAX;
+	return req->tp_frame_size >= TPACKET2_HDRLEN && req->tp_block_nr &&
+	       req->tp_frame_size <= req->tp_block_size &&
+	       (uint64_t) req->tp_block_size * req->tp_block_nr <= GAMMA_RING_BYTES_MAX;
+}
+
+static int adopt(struct packet_link *packet, int packet_fd, int gammad_fd, struct tpacket_req *req,
+		 struct gamma_link **link)
+{
+	int ret = -EPROTO;
+
+	packet->link.fd = packet_fd;
+	if (makes_sense(req)) {
+		req->tp_frame_nr = req->tp_block_size / req->tp_frame_size * req->tp_block_nr;
+		ret = map_ring(packet, req);
+	}
+	if (ret) {
+		packet->link.fd = -1;
+		packet_close(&packet->link);
+		return ret;
+	}
+	packet->gammad_fd = gammad_fd;
+	*link = &packet->link;
+	return 0;
 }
 
 int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats *stats,
@@ -318,21 +338,20 @@ int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats
 		.tp_block_nr = opened->blocks,
 		.tp_frame_size = opened->slot_bytes,
 	};
-	int ret = -EPROTO;
 
-	if (!packet)
-		return -ENOMEM;
-	packet->link.fd = brokered->packet_fd;
-	if (makes_sense(opened)) {
-		req.tp_frame_nr = req.tp_block_size / req.tp_frame_size * req.tp_block_nr;
-		ret = map_ring(packet, &req);
-	}
-	if (ret) {
-		packet->link.fd = -1;
-		packet_close(&packet->link);
-		return ret;
-	}
-	packet->gammad_fd = brokered->gammad_fd;
-	*link = &packet->link;
-	return 0;
+	return packet ? adopt(packet, brokered->packet_fd, brokered->gammad_fd, &req, link)
+		      : -ENOMEM;
+}
+
+int gamma_packet_adopt_group(const struct gamma_broker_joined *joined, int fd,
+			     struct gamma_stats *stats, struct gamma_link **link)
+{
+	struct packet_link *packet = new_link(0, joined->mtu, stats);
+	struct tpacket_req req = {
+		.tp_block_size = joined->block_bytes,
+		.tp_block_nr = joined->blocks,
+		.tp_frame_size = joined->slot_bytes,
+	};
+
+	return packet ? adopt(packet, fd, -1, &req, link) : -ENOMEM;
 }

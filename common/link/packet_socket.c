@@ -27,6 +27,16 @@ enum {
 	AT_KIND = GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind),
 };
 
+int gamma_packet_try(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno == EACCES ? -EPERM : -errno;
+	close(fd);
+	return 0;
+}
+
 /* For good: nobody can take it off again. */
 static int set_filter(int fd, struct sock_filter *code, size_t count)
 {

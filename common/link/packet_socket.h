@@ -10,6 +10,8 @@
 
 #include "link/link.h"
 
+/* Whether this process may open packet sockets: 0 or a negative errno, -EPERM: no CAP_NET_RAW. */
+int gamma_packet_try(void);
 /* Whose frames pass: those that attr says. For good, nobody can take the filter off again. */
 int gamma_packet_filter(int fd, const struct gamma_packet_attr *attr);
 /* Measures of a ring of about that many bytes, for frames of that MTU. */

@@ -70,6 +70,9 @@ struct gamma_samehost {
 	int fd;			/* the port's socket */
 	enum gamma_watch watch; /* GAMMA_WATCH_PORT */
 	uint32_t tenant;	/* user id */
+	uid_t uid; /* the same as the kernel tells it here, in this user namespace; -1: not at all */
+	struct sockaddr_un gammad; /* what its sockets' names begin with ... */
+	unsigned gammad_len;	   /* ... bytes of that; 0: the endpoint is not gammad's */
 	uint32_t ring_bytes;	/* of a segment's data; 0: none is made or taken */
 	struct gamma_outbox *outboxes[GAMMA_SAMEHOST_CHAINS];
 	struct gamma_outbox *last; /* used last, or NULL */
@@ -134,13 +137,17 @@ bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover);
 bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
 		unsigned iov_count, uint64_t len);
 
-/* May this user (-1: unknown) send in the tenant's name that the frame bears? Root may in any. */
-static inline bool gamma_samehost_entitled(uid_t uid, const uint8_t *frame)
+/* May this user (-1: unknown) send in the tenant's name that the frame bears? Root may in any. Tenants
+ * are user ids of the host, which in a container's user namespace has others. */
+static inline bool gamma_samehost_entitled(const struct gamma_samehost *samehost, uid_t uid,
+					   const uint8_t *frame)
 {
 	uint32_t tenant;
 
 	__builtin_memcpy(&tenant, frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant), 4);
-	return uid == 0 || (uid != (uid_t) -1 && uid == __builtin_bswap32(tenant));
+	return uid == 0 || (uid != (uid_t) -1 && __builtin_bswap32(tenant) ==
+							 (uid == samehost->uid ? samehost->tenant
+									       : uid));
 }
 
 static inline bool gamma_place_same(const struct gamma_place *a, const struct gamma_place *b)

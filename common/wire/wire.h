@@ -81,6 +81,7 @@ enum gamma_lookup_op {
 enum gamma_reset_op {
 	GAMMA_RESET_EPOCH = 0,	/* the destination epoch is not, or no longer, this endpoint's */
 	GAMMA_RESET_CLOSED = 1, /* this endpoint has said BYE to you, or gave you up */
+	GAMMA_RESET_REVOKED = 2, /* from gammad, on the host only: you may not send any more */
 };
 
 struct gamma_header {

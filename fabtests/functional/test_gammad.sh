@@ -238,6 +238,89 @@ check "reload again" on node01 "$gammactl" reload
 check "all slots" bash -c '"$@" 2>&1 | grep -q "^8 endpoints"' - \
 	"$lab_tool" -n "$lab_name" run labuser node01 "$hostile" exhaust "$nic1"
 
+# ---- what takes more than one socket ----
+
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+cp "$api" "$shared/lib"
+api=$shared/lib/gamma-api
+as labuser
+wrap=("${words[@]}")
+several=(multicast multicast_leave scalable shared)
+run "by gammad" "${several[@]}"
+client_host=node01 run "by gammad, one host" "${several[@]}"
+wrap=()
+
+# ---- which NICs are offered ----
+
+domains() { # those that labuser is offered on host 1
+	user_on labuser node01 fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u
+}
+
+info_fails() { # TEXT PATTERN [VARIABLE=VALUE...]
+	check_fails "$1" "$2" user_on labuser node01 env FI_LOG_LEVEL=info "${@:3}" fi_info -p gamma
+}
+
+check "only the NIC that gammad serves" [ "$(domains)" = gam0 ]
+info_fails "of others it is said why" "mgt0 .*is not served by gammad" FI_GAMMA_IFACE=mgt0
+info_fails "another EtherType" "0x88B5, this program 0x88B6" FI_GAMMA_ETHERTYPE=0x88B6
+cat >"$shared/older.py" <<-'END'
+	import os, socket, struct, sys
+	server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+	server.bind(sys.argv[1])
+	server.listen()
+	os.chmod(sys.argv[1], 0o666)
+	print("listens", flush=True)
+	while True:
+	    client = server.accept()[0]
+	    client.recv(128)
+	    client.send(struct.pack("=IHHIIII", 0x676d6264, 1, 9, 24, 2, 0, 0))
+END
+start older node01 30 python3 "$shared/older.py" "$shared/older"
+wait_for_line older listens 10 || not_ok "an older gammad" "$work/older.out"
+info_fails "another version" "another version: install the same release" \
+	FI_GAMMA_BROKER="$shared/older"
+stop older
+
+# ---- peers that do not answer ----
+
+ping_pong() { # begins one by labuser, the server on host 1; both write to their .out
+	as labuser env "$@" FI_LOG_LEVEL=warn fi_pingpong -p gamma -e rdm -S 1024 -I 1000000
+	start server node01 120 "${words[@]}"
+	wait_for_port node01 47592 5 || not_ok "the server listens" "$work/server.out"
+	start client node02 120 "${words[@]}" "$(mgt 1)"
+	until_true 10 listed node01 "$(id -u labuser)" || not_ok "its endpoint" "$work/server.out"
+	sleep 0.5
+}
+
+is_told() { # TEXT JOB PATTERN
+	if wait_for_line "$2" "$3" 20; then ok "$1"; else not_ok "$1" "$work/$2.out"; fi
+}
+
+start_as nobody server node01 60 fi_pingpong -p gamma -e rdm
+wait_for_port node01 47592 5 || not_ok "nobody's server" "$work/server.out"
+check_fails "user ids differ, whole address: told so" "another user" \
+	user_on labuser node02 timeout 50 env FI_LOG_LEVEL=warn fi_pingpong -p gamma -e rdm "$(mgt 1)"
+stop server
+
+ping_pong
+signal server KILL
+wait_end server || true
+is_told "a killed peer: told so" client "no process there owns its port any more"
+stop client
+
+ping_pong FI_GAMMA_PEER_TIMEOUT=1
+signal server STOP
+is_told "a stopped peer is waited for, which is said" client \
+	"has not answered for .* its process is there"
+signal server CONT
+check "it goes on" signal client 0
+check "revoked while it runs" on node01 "$gammactl" revoke "$(id -u labuser)"
+is_told "its process is told" server "gammad has revoked this endpoint"
+if wait_end server; then not_ok "and ends with an error" "$work/server.out"; else ok "and ends with an error"; fi
+is_told "its peer finds it gone" client "no process there owns its port any more"
+stop client
+
 # ---- gammad ends and comes back ----
 
 as labuser fi_pingpong -p gamma -e rdm -c -S 1024 -I 200000
@@ -261,6 +344,23 @@ fi
 cp "$shared/stats" "$work/stats"
 counted_clean "while gammad was away"
 check "gone after its end" until_true 10 empty node01
+
+# Killed at any point of its start it leaves what the next one goes on from; and a handle that was
+# given is never given again.
+conf 1 'nic gam0 slots 10'
+signal gammad1 KILL
+wait_end gammad1 || true
+for ((i = 1; i <= 12; i++)); do
+	on node01 timeout -s KILL "0.$(printf %03d $((i * 12)))" \
+		"$gammad" -c "$shared/gammad1.conf" >"$work/killed.out" 2>&1 || true
+done
+start_gammad 1
+check "killed 12 times at its start, then all slots" bash -c '"$@" 2>&1 | grep -q "^10 endpoints"' - \
+	"$lab_tool" -n "$lab_name" run labuser node01 "$hostile" exhaust "$nic1"
+hold
+last=$(on node01 "$gammactl" list | awk '/^gam0/ { print $6 }')
+check "a handle is never given again" [ "$((16#$last))" -gt "$((16#$(awk '{ print $6 }' <<<"$handle")))" ]
+let_go
 
 conf 1 'nic gam0 slots 12'
 hold labuser hold "$nic1" "$nic2"

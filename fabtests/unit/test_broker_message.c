@@ -66,17 +66,66 @@ static void parse__wrong_fields(void **state)
 	REFUSED(header.type = 99, GAMMA_BROKER_MALFORMED);
 	REFUSED(header.length--, GAMMA_BROKER_MALFORMED);
 	REFUSED(header.reason = 1, GAMMA_BROKER_MALFORMED);
-	REFUSED(reserved = 1, GAMMA_BROKER_MALFORMED);
 	REFUSED(epoch = 0, GAMMA_BROKER_MALFORMED);
 #undef REFUSED
 }
 
-static void for_root__all_but_open_and_status(void **state)
+static void parse__groups(void **state)
+{
+	union gamma_broker_request request;
+	struct gamma_broker_group group;
+
+	(void) state;
+#define PARSED(asked, change, why)                                                                 \
+	group = (struct gamma_broker_group){.port = 1, .group_port = 2, .receives = 1};            \
+	gamma_broker_head(&group.header, asked, sizeof(group), GAMMA_BROKER_OK);                   \
+	change;                                                                                    \
+	assert_int_equal(gamma_broker_parse(&group, sizeof(group), &request), why)
+	PARSED(GAMMA_BROKER_JOIN, (void) 0, GAMMA_BROKER_OK);
+	assert_int_equal(request.group.group_port, 2);
+	PARSED(GAMMA_BROKER_LEAVE, (void) 0, GAMMA_BROKER_OK);
+	PARSED(GAMMA_BROKER_JOIN, group.receives = 2, GAMMA_BROKER_MALFORMED);
+	PARSED(GAMMA_BROKER_JOIN, group.port = 0, GAMMA_BROKER_MALFORMED);
+	PARSED(GAMMA_BROKER_JOIN, group.group_port = 0, GAMMA_BROKER_MALFORMED);
+	PARSED(GAMMA_BROKER_LEAVE, group.reserved = 1, GAMMA_BROKER_MALFORMED);
+#undef PARSED
+}
+
+/* What a client makes of an answer. */
+static void judge__answers(void **state)
+{
+	struct gamma_broker_served served = {.count = 1};
+	struct gamma_broker_done done = {.count = 0};
+
+	(void) state;
+#define JUDGED(answer)                                                                             \
+	gamma_broker_judge(&(answer), sizeof(answer), GAMMA_BROKER_SERVED, sizeof(served))
+	gamma_broker_head(&served.header, GAMMA_BROKER_SERVED, sizeof(served), GAMMA_BROKER_OK);
+	assert_int_equal(JUDGED(served), GAMMA_BROKER_OK);
+	served.header.reason = GAMMA_BROKER_NO_GROUP;
+	assert_int_equal(JUDGED(served), GAMMA_BROKER_NO_GROUP);
+	served.header.version++;
+	assert_int_equal(JUDGED(served), GAMMA_BROKER_OTHER_VERSION);
+	gamma_broker_head(&done.header, GAMMA_BROKER_DONE, sizeof(done), GAMMA_BROKER_NOT_ROOT);
+	assert_int_equal(JUDGED(done), GAMMA_BROKER_NOT_ROOT);
+	done.header.version--;
+	assert_int_equal(JUDGED(done), GAMMA_BROKER_OTHER_VERSION);
+	done.header.magic++;
+	assert_int_equal(JUDGED(done), GAMMA_BROKER_MALFORMED);
+	gamma_broker_head(&done.header, GAMMA_BROKER_DONE, sizeof(done), GAMMA_BROKER_OK);
+	assert_int_equal(JUDGED(done), GAMMA_BROKER_MALFORMED);
+	assert_int_equal(gamma_broker_judge(&done, 3, GAMMA_BROKER_DONE, 3), GAMMA_BROKER_MALFORMED);
+#undef JUDGED
+}
+
+static void for_root__what_concerns_others(void **state)
 {
 	(void) state;
 	for (uint16_t type = 0; type < 100; type++)
 		assert_int_equal(gamma_broker_for_root(type),
-				 type != GAMMA_BROKER_OPEN && type != GAMMA_BROKER_STATUS);
+				 type != GAMMA_BROKER_OPEN && type != GAMMA_BROKER_STATUS &&
+					 type != GAMMA_BROKER_NICS && type != GAMMA_BROKER_JOIN &&
+					 type != GAMMA_BROKER_LEAVE);
 }
 
 static void reasons__all_have_text_and_error(void **state)
@@ -108,7 +157,9 @@ int main(void)
 		cmocka_unit_test(parse__whole_requests),
 		cmocka_unit_test(parse__too_short_or_long),
 		cmocka_unit_test(parse__wrong_fields),
-		cmocka_unit_test(for_root__all_but_open_and_status),
+		cmocka_unit_test(parse__groups),
+		cmocka_unit_test(judge__answers),
+		cmocka_unit_test(for_root__what_concerns_others),
 		cmocka_unit_test(reasons__all_have_text_and_error),
 		cmocka_unit_test(is__type_and_length),
 	};

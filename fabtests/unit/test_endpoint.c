@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -507,6 +509,52 @@ static void messages__to_a_partial_address(void **state)
 			 gamma_endpoint_flow(sides[A].ep, gamma_endpoint_addr(sides[FAR].ep)));
 }
 
+/* ---- gammad's word that an endpoint has been revoked ---- */
+
+static void tell_revoked(const struct side *side, uint32_t epoch)
+{
+	const struct gamma_addr *addr = gamma_endpoint_addr(side->ep);
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_RESET,
+		.op = GAMMA_RESET_REVOKED,
+		.dst_port = ntohs(addr->port),
+		.src_port = ntohs(addr->port),
+		.tenant = TENANT,
+		.dst_epoch = epoch,
+	};
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
+	const uint8_t *frame = gamma_build(&fields, addr->mac, mac1, GAMMA_ETHERTYPE,
+					   room + sizeof(room));
+	struct sockaddr_un name;
+	unsigned len = gamma_port_name(addr->mac, ntohs(addr->port), &name);
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	assert_int_equal(sendto(fd, frame, GAMMA_ETH_LEN + GAMMA_HEADER_LEN, 0,
+				(struct sockaddr *) &name, len),
+			 GAMMA_ETH_LEN + GAMMA_HEADER_LEN);
+	close(fd);
+	for (int i = 0; i < 3000; i++)
+		gamma_endpoint_progress(side->ep);
+}
+
+static void revoked__all_ends_with_an_error(void **state)
+{
+	const struct gamma_addr *far;
+
+	(void) state;
+	netns_needed();
+	far = gamma_endpoint_addr(sides[FAR].ep);
+	assert_int_equal(start_send(&sides[A], far, 100000), 0);
+	tell_revoked(&sides[A], ntohl(gamma_endpoint_addr(sides[A].ep)->epoch) + 1);
+	assert_false(sides[A].sent);
+	tell_revoked(&sides[A], ntohl(gamma_endpoint_addr(sides[A].ep)->epoch));
+	assert_true(sides[A].sent);
+	assert_int_equal(sides[A].send_error, -EACCES);
+	assert_string_equal(sides[A].cause, GAMMA_REVOKED);
+	assert_int_equal(start_send(&sides[A], far, 64), -EACCES);
+	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[B].ep), 64), -EACCES);
+}
+
 /* ---- identity ---- */
 
 static void create__port_in_use(void **state)
@@ -772,6 +820,7 @@ int main(void)
 		EP_TEST(messages__first_of_a_neighbour_wakes_once),
 		EP_TEST(messages__over_ethernet),
 		EP_TEST(messages__to_a_partial_address),
+		EP_TEST(revoked__all_ends_with_an_error),
 		EP_TEST(create__port_in_use),
 		EP_TEST(create__address_is_complete),
 		EP_TEST(fds__wake_for_an_arrival),

@@ -107,12 +107,29 @@ static void lookup__no_such_port_or_another_tenant(void **state)
 
 	(void) state;
 	out = send_partial(&flow);
+	net->nodes[1].unplugged = true; /* it is gammad that answers */
+	net_run(net, GAMMA_NO_PORT_US * US);
+	net->nodes[1].unplugged = false;
 	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
 	assert_int_equal(out->error, -ECONNREFUSED);
 	out = send_partial(&flow);
 	answer_lookup(GAMMA_LOOKUP_OTHER_TENANT, NULL);
 	assert_int_equal(out->error, -EACCES);
 	assert_int_equal(net->nodes[0].failures, 2);
+}
+
+/* Programs do not start at the same moment: who has just begun to ask goes on. */
+static void lookup__no_such_port_yet(void **state)
+{
+	struct gamma_flow *flow;
+	struct outgoing *out = send_partial(&flow);
+
+	(void) state;
+	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
+	net_post(net, 1, 64);
+	net_finish(net, SEC);
+	assert_int_equal(out->error, 0);
+	assert_int_equal(net->nodes[0].failures, 0);
 }
 
 static void lookup__answer_of_an_owner_who_is_another_user(void **state)
@@ -191,6 +208,75 @@ static void lookup__answered_by_the_peers_own_data(void **state)
 	net_finish(net, SEC);
 	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
 	assert_int_equal(net->nodes[0].ep.flow_count, 1);
+}
+
+/* ---- LOOKUP: a peer with a full address is silent ---- */
+
+static void silent__another_user(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	net->lawless = true;
+	net->nodes[1].ep.local.tenant++;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 3 * SEC);
+	assert_int_equal(out->error, -EACCES);
+	assert_int_equal(stats(0)->lookups_out, 1);
+}
+
+static void silent__its_port_is_nobodys_or_anothers(void **state)
+{
+	struct gamma_addr addr = net->nodes[1].ep.local.addr;
+	struct outgoing *out;
+
+	(void) state;
+	net->lawless = true;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
+	assert_int_equal(out->error, -ECONNRESET);
+	net->nodes[1].ep.local.addr.epoch ^= 1;
+	net->nodes[1].ep.local.epoch = ntohl(net->nodes[1].ep.local.addr.epoch);
+	addr.epoch ^= htonl(0x100);
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	answer_lookup(GAMMA_LOOKUP_FOUND, &addr);
+	assert_int_equal(out->error, -ECONNRESET);
+	assert_int_equal(stats(0)->stray + stats(0)->malformed, 0);
+}
+
+/* Its process does not move, but gammad knows that it is there: it is waited for beyond the peer
+ * timeout, which is 30 s here. */
+static void silent__is_waited_for_while_it_is_there(void **state)
+{
+	struct gamma_addr addr = net->nodes[1].ep.local.addr;
+	struct outgoing *out;
+	uint64_t answered = 0;
+
+	(void) state;
+	exchange();
+	net->nodes[1].wakes = net->now + 100 * SEC;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	for (int i = 0; i < 90; i++) {
+		net_run(net, SEC);
+		if (stats(0)->lookups_out == answered)
+			continue;
+		answered = stats(0)->lookups_out;
+		answer_lookup(GAMMA_LOOKUP_FOUND, &addr);
+	}
+	assert_in_range(answered, 40, 91);
+	assert_int_equal(stats(0)->retransmissions, 0);
+	assert_false(out->done);
+	net_post(net, 1, 64);
+	net_finish(net, 20 * SEC);
+	assert_int_equal(out->error, 0);
+}
+
+static void silent__not_asked_after_an_answer(void **state)
+{
+	(void) state;
+	exchange();
+	net_run(net, 10 * SEC);
+	assert_int_equal(stats(0)->lookups_out, 0);
 }
 
 /* ---- RESET ---- */
@@ -559,7 +645,12 @@ int main(void)
 		NET_TEST(lookup__lost_is_repeated),
 		NET_TEST(lookup__nobody_answers),
 		NET_TEST(lookup__no_such_port_or_another_tenant),
+		NET_TEST(lookup__no_such_port_yet),
 		NET_TEST(lookup__answer_of_an_owner_who_is_another_user),
+		NET_TEST(silent__another_user),
+		NET_TEST(silent__its_port_is_nobodys_or_anothers),
+		NET_TEST(silent__is_waited_for_while_it_is_there),
+		NET_TEST(silent__not_asked_after_an_answer),
 		NET_TEST(lookup__impossible_answers_are_malformed),
 		NET_TEST(lookup__found_at_another_address),
 		NET_TEST(lookup__answer_that_was_not_asked_for),

@@ -222,9 +222,7 @@ static void explain_create(const struct gamma_ep *ep, int error)
 		break;
 	case EPERM:
 		GAMMA_WARN(EP_CTRL,
-			   "%s: no CAP_NET_RAW%s: run as root, or %s\n", name,
-			   ep->sep ? ", which a scalable endpoint needs" : " and no gammad",
-			   ep->sep ? "give the program the capability" : "start gammad");
+			   "%s: no CAP_NET_RAW and no gammad: run as root, or start gammad\n", name);
 		break;
 	default:
 		GAMMA_WARN(EP_CTRL, "%s: cannot open an endpoint: %s\n", name, strerror(-error));
@@ -239,7 +237,6 @@ static int create_endpoint(struct gamma_ep *ep)
 		.ifindex = nic->ifindex,
 		.mtu = nic->mtu,
 		.port = ep->port,
-		.claimed = ep->sep,
 		.ethertype = gamma_settings.ethertype,
 		.tenant = geteuid(),
 		.host = gamma_host_identity(),

@@ -69,6 +69,7 @@ struct gamma_rx_ctx {
 	struct gamma_domain *domain;
 	struct gamma_ep *ep; /* whose own it is; NULL: shared */
 	bool directed;	     /* receives may name a source */
+	int error;	     /* negative errno: nothing will arrive any more; else 0 */
 	size_t size, used;   /* receives that may be posted, and are */
 	size_t min_multi;    /* bytes: a buffer for many messages with less room is given back */
 	struct gamma_list posted_msg, posted_tagged; /* struct gamma_rx, in the order of posting */
@@ -112,6 +113,7 @@ struct gamma_ep {
 	enum fi_ep_type type;
 	bool enabled;
 	bool closing; /* completions are dropped */
+	bool revoked; /* by gammad */
 	bool transmits, receives; /* a context of a scalable endpoint does one of them */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
 	bool multicast; /* may join groups */

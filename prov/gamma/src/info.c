@@ -6,6 +6,7 @@
  */
 #include "gamma.h"
 #include "link/broker.h"
+#include "link/packet_socket.h"
 #include "conf/mac.h"
 #include "conf/resolve.h"
 #include "wire/wire.h"
@@ -48,34 +49,19 @@ static const char *hinted_domain(const struct fi_info *hints)
 
 /* ---- this host ---- */
 
-/* Whether a packet socket can be opened, or gammad be asked for one; the reason if not. Closing one takes the kernel
+/* Whether packet sockets can be opened: 0, -EPERM, or another reason. Closing one takes the kernel
  * milliseconds, so what has once succeeded is not tried again. */
-static int check_privilege(char *why, size_t why_len)
+static int try_packet_socket(void)
 {
 	static bool granted; /* atomic */
-	int fd, refused;
+	int ret;
 
 	if (__atomic_load_n(&granted, __ATOMIC_RELAXED))
 		return 0;
-	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (fd >= 0) {
-		close(fd);
+	ret = gamma_packet_try();
+	if (!ret)
 		__atomic_store_n(&granted, true, __ATOMIC_RELAXED);
-		return 0;
-	}
-	if (errno != EPERM && errno != EACCES) {
-		snprintf(why, why_len, "no packet socket: %s; see the process's limits (ulimit)",
-			 strerror(errno));
-		return -FI_ENODATA;
-	}
-	refused = gamma_broker_reach(gamma_settings.broker);
-	if (!refused)
-		return 0;
-	snprintf(why, why_len,
-		 "no CAP_NET_RAW, so no raw Ethernet, and no gammad at %.128s (%s): have gammad "
-		 "started, run as root, or give the program the capability (setcap "
-		 "cap_net_raw+ep PROGRAM)", gamma_settings.broker, strerror(-refused));
-	return -FI_ENODATA;
+	return ret;
 }
 
 static int find_iface(struct query *query, char *why, size_t why_len)
@@ -110,6 +96,49 @@ static bool any_usable(const struct query *query)
 	return false;
 }
 
+static bool is_served(const struct gamma_broker_served *served, const uint8_t mac[GAMMA_MAC_LEN])
+{
+	uint32_t i;
+
+	for (i = 0; i < served->count; i++)
+		if (!memcmp(served->macs[i], mac, GAMMA_MAC_LEN))
+			return true;
+	return false;
+}
+
+/* Only NICs on which gammad opens endpoints can be used; the reason if there is none. */
+static int ask_gammad(struct query *query, char *why, size_t why_len)
+{
+	struct gamma_broker_served served;
+	size_t i;
+
+	if (gamma_broker_nics(gamma_settings.broker, &served, why, why_len))
+		return -FI_ENODATA;
+	if (served.ethertype != gamma_settings.ethertype) {
+		snprintf(why, why_len,
+			 "gammad at %.128s uses EtherType 0x%04X, this program 0x%04X: set "
+			 "FI_GAMMA_ETHERTYPE to gammad's", gamma_settings.broker, served.ethertype,
+			 gamma_settings.ethertype);
+		return -FI_ENODATA;
+	}
+	for (i = 0; i < query->nic_count; i++) {
+		struct gamma_nic *nic = &query->nics[i];
+
+		if (nic->reason || is_served(&served, nic->mac))
+			continue;
+		nic->reason = "is not served by gammad: add it to gammad.conf";
+		GAMMA_INFO(CORE, "%s %s\n", nic->name, nic->reason);
+	}
+	if (find_iface(query, why, why_len))
+		return -FI_ENODATA;
+	if (any_usable(query))
+		return 0;
+	snprintf(why, why_len,
+		 "gammad at %.128s serves no NIC that can be used: add one to gammad.conf "
+		 "(FI_LOG_LEVEL=info says why each is left out)", gamma_settings.broker);
+	return -FI_ENODATA;
+}
+
 /* Reads configuration and NICs; the reason if gamma cannot serve on this host. */
 static int load_host(struct query *query, char *why, size_t why_len)
 {
@@ -134,7 +163,12 @@ static int load_host(struct query *query, char *why, size_t why_len)
 			 "(FI_LOG_LEVEL=info says why each is left out)");
 		return -FI_ENODATA;
 	}
-	return check_privilege(why, why_len);
+	ret = try_packet_socket();
+	if (!ret || ret == -EPERM)
+		return ret ? ask_gammad(query, why, why_len) : 0;
+	snprintf(why, why_len, "no packet socket: %s; see the process's limits (ulimit)",
+		 strerror(-ret));
+	return -FI_ENODATA;
 }
 
 /* ---- the addresses asked for ---- */

@@ -154,6 +154,19 @@ static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct
 	}
 }
 
+/* What happens to no operation is told by the event queue, if there is one. */
+static void report(struct gamma_ep *ep, int error)
+{
+	if (ep->eq)
+		gamma_eq_report_error(ep->eq, &(struct fi_eq_err_entry){
+						      .fid = &ep->handle.fid.fid,
+						      .context = ep->handle.fid.fid.context,
+						      .err = -error,
+						      .err_data = ep->cause,
+						      .err_data_size = strlen(ep->cause) + 1,
+					      });
+}
+
 static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
 {
 	struct gamma_ep *ep = context;
@@ -167,14 +180,47 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	fail_directed(ep, &ep->rx->posted_msg, flow, error);
 	fail_directed(ep, &ep->rx->posted_tagged, flow, error);
 	/* Injected messages have no completion to tell of their loss. */
-	if (ep->eq)
-		gamma_eq_report_error(ep->eq, &(struct fi_eq_err_entry){
-						      .fid = &ep->handle.fid.fid,
-						      .context = ep->handle.fid.fid.context,
-						      .err = -error,
-						      .err_data = ep->cause,
-						      .err_data_size = strlen(ep->cause) + 1,
-					      });
+	report(ep, error);
+}
+
+/* A shared context goes on as long as one of its endpoints does. */
+static bool serves_others(const struct gamma_ep *ep)
+{
+	struct gamma_list *pos;
+
+	if (!ep->srx)
+		return false;
+	gamma_list_for_each(pos, &ep->srx->eps) {
+		if (!gamma_container_of(pos, struct gamma_ep, srx_entry)->revoked)
+			return true;
+	}
+	return false;
+}
+
+static void end_all(struct gamma_ep *ep, struct gamma_list *posted, int error)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe(pos, tmp, posted)
+		end_posted(ep->rx, ep, gamma_list_entry(pos, struct gamma_rx, entry), -error);
+}
+
+static void on_revoked(void *context, int error, const char *cause)
+{
+	struct gamma_ep *ep = context;
+
+	ep->revoked = true;
+	snprintf(ep->cause, sizeof(ep->cause), "%s", cause);
+	if (ep->closing)
+		return;
+	GAMMA_WARN(EP_CTRL, "%s: %s\n", ep->domain->nic.name, cause);
+	if (!serves_others(ep)) {
+		ep->rx->error = error;
+		ep->rx->size = 0; /* no further one is taken */
+		end_all(ep, &ep->rx->posted_msg, error);
+		end_all(ep, &ep->rx->posted_tagged, error);
+	}
+	report(ep, error);
 }
 
 static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
@@ -214,6 +260,7 @@ const struct gamma_endpoint_handlers gamma_ep_handlers = {
 		},
 	.datagram = gamma_dgram_arrived,
 	.gone = on_gone,
+	.revoked = on_revoked,
 };
 
 /* ---- the caller's side ---- */

@@ -306,7 +306,7 @@ static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post 
 
 	if (gamma_unlikely(rx_ctx->used >= rx_ctx->size)) {
 		gamma_domain_progress(rx_ctx->domain);
-		return -FI_EAGAIN;
+		return rx_ctx->error ? rx_ctx->error : -FI_EAGAIN;
 	}
 	rx = gamma_rx_get(rx_ctx, NULL);
 	if (!rx)

@@ -6,6 +6,8 @@
  * address vector of a context.
  */
 #include "ep.h"
+#include "link/broker.h"
+#include "link/packet_socket.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -24,6 +26,8 @@ struct gamma_sep {
 	unsigned receives, transmits;
 	struct gamma_ep *contexts[PORTS]; /* open ones */
 	int fds[PORTS];			  /* claims of those that are not enabled, else -1 */
+	bool by_gammad;			  /* they are gammad's, with all that an endpoint needs: */
+	struct gamma_brokered brokered[PORTS];
 	int refs;			  /* contexts open; atomic */
 };
 
@@ -40,8 +44,11 @@ void gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr)
 
 	attr->port = sep->port + ep->place;
 	attr->epoch = sep->epoch;
+	attr->claimed = true;
 	attr->port_fd = sep->fds[ep->place];
 	sep->fds[ep->place] = -1;
+	if (sep->by_gammad)
+		attr->brokered = &sep->brokered[ep->place];
 }
 
 void gamma_sep_bind_av(struct gamma_ep *ep)
@@ -152,9 +159,12 @@ static int sep_close(struct fid *fid)
 
 	if (gamma_in_use(&sep->refs))
 		return -FI_EBUSY;
-	for (unsigned i = 0; i < sep->receives + sep->transmits; i++)
-		if (sep->fds[i] >= 0)
+	for (unsigned i = 0; i < sep->receives + sep->transmits; i++) {
+		if (sep->fds[i] >= 0 && sep->by_gammad)
+			gamma_brokered_close(&sep->brokered[i]);
+		else if (sep->fds[i] >= 0)
 			close(sep->fds[i]);
+	}
 	if (sep->av)
 		gamma_unref(&sep->av->refs);
 	gamma_unref(&sep->domain->refs);
@@ -239,6 +249,27 @@ static unsigned contexts_of(size_t asked)
 	return gamma_several_contexts(asked) ? (unsigned) asked : 1;
 }
 
+/* Whole endpoints, since it is gammad that opens them. */
+static int ask_gammad(struct gamma_sep *sep)
+{
+	unsigned count = sep->receives + sep->transmits;
+	struct gamma_broker_open ask = {
+		.port = sep->port,
+		.epoch = sep->epoch,
+		.ethertype = gamma_settings.ethertype,
+		.ring_bytes = (uint32_t) gamma_settings.ring_size,
+	};
+	int ret;
+
+	memcpy(ask.mac, sep->domain->nic.mac, GAMMA_MAC_LEN);
+	ret = gamma_broker_open_row(gamma_settings.broker, &ask, count, sep->brokered);
+	for (unsigned i = 0; !ret && i < count; i++)
+		sep->fds[i] = sep->brokered[i].port_fd;
+	sep->port = ret ? sep->port : sep->brokered[0].opened.port;
+	sep->by_gammad = !ret;
+	return ret;
+}
+
 static int claim_ports(struct gamma_sep *sep)
 {
 	const struct gamma_addr *source = sep->info->src_addr;
@@ -246,9 +277,12 @@ static int claim_ports(struct gamma_sep *sep)
 
 	if (source && sep->info->src_addrlen >= GAMMA_ADDR_LEN)
 		sep->port = ntohs(source->port);
-	if (!ret)
-		ret = gamma_port_claim_row(sep->domain->nic.mac, &sep->port,
-					   sep->receives + sep->transmits, sep->fds);
+	if (ret)
+		return ret;
+	if (gamma_packet_try() == -EPERM)
+		return ask_gammad(sep);
+	ret = gamma_port_claim_row(sep->domain->nic.mac, &sep->port,
+				   sep->receives + sep->transmits, sep->fds);
 	if (ret)
 		GAMMA_WARN(EP_CTRL, "%s: no %u free ports in a row from %u: %s\n",
 			   sep->domain->nic.name, sep->receives + sep->transmits, sep->port,

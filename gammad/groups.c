@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Multicast groups: which endpoint may send to which, as the kernel knows it, and the sockets on
+ * which their frames arrive. These are on an interface that the NIC's groups have for themselves,
+ * so that they cost nobody else's frames anything.
+ */
+#include "gammad/gammad.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <bpf/bpf.h>
+
+#include "gammad/sockets.h"
+#include "link/packet_socket.h"
+
+/* ---- who is in what ---- */
+
+static struct gammad_membership *find(const struct gammad_open *open,
+				      const struct gammad_member_key *key)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &open->members) {
+		struct gammad_membership *member =
+			gamma_list_entry(pos, struct gammad_membership, entry);
+
+		if (!memcmp(&member->key, key, sizeof(*key)))
+			return member;
+	}
+	return NULL;
+}
+
+static void forget(struct gammad *gammad, struct gammad_open *open,
+		   struct gammad_membership *member)
+{
+	bpf_map_delete_elem(gammad->members_map, &member->key);
+	gamma_list_remove(&member->entry);
+	open->member_count--;
+	free(member);
+}
+
+static int enter(struct gammad_open *open, const struct gammad_member_key *key,
+		 const struct gammad_member *record)
+{
+	struct gammad_membership *member = calloc(1, sizeof(*member));
+
+	if (!member)
+		return -ENOMEM;
+	member->key = *key;
+	member->record = *record;
+	gamma_list_append(&open->members, &member->entry);
+	open->member_count++;
+	return 0;
+}
+
+void gammad_members_sweep(struct gammad *gammad, struct gammad_open *open,
+			  const struct gammad_sockets *sockets, bool all)
+{
+	struct gamma_list *pos, *next;
+
+	gamma_list_for_each_safe(pos, next, &open->members) {
+		struct gammad_membership *member =
+			gamma_list_entry(pos, struct gammad_membership, entry);
+		uint64_t inode = member->record.inode;
+
+		if (all || (inode && !gammad_sockets_has(sockets, inode)))
+			forget(gammad, open, member);
+	}
+}
+
+/* ---- requests ---- */
+
+/* Broadcast is everybody's, and 01:80:c2:00:00:.. the switches'. */
+static bool is_permitted(const uint8_t mac[GAMMA_MAC_LEN])
+{
+	static const uint8_t broadcast[GAMMA_MAC_LEN] = {255, 255, 255, 255, 255, 255};
+	static const uint8_t bridges[] = {0x01, 0x80, 0xc2, 0, 0};
+
+	return mac[0] & 1 && memcmp(mac, broadcast, sizeof(broadcast)) &&
+	       memcmp(mac, bridges, sizeof(bridges));
+}
+
+/* An endpoint of that user. */
+static struct gammad_open *own(const struct gammad *gammad, const struct gammad_client *client,
+			       const struct gamma_broker_group *ask)
+{
+	struct gammad_open *open = gammad_open_find(gammad, ask->mac, ask->port);
+
+	return open && open->record.tenant == htonl(client->uid) && open->nic && !open->gone ? open
+											     : NULL;
+}
+
+static struct gammad_member_key key_of(const struct gammad_open *open,
+				       const struct gamma_broker_group *ask)
+{
+	struct gammad_member_key key = {.handle = open->handle, .port = htons(ask->group_port)};
+
+	memcpy(key.mac, ask->group, sizeof(key.mac));
+	return key;
+}
+
+static enum gamma_broker_reason may_join(const struct gammad_open *open,
+					 const struct gammad_member_key *key)
+{
+	if (find(open, key))
+		return GAMMA_BROKER_MEMBER;
+	return open->member_count < GAMMAD_MEMBERSHIPS ? GAMMA_BROKER_OK : GAMMA_BROKER_MEMBERSHIPS;
+}
+
+enum gamma_broker_reason gammad_join_begin(struct gammad *gammad, const struct gammad_client *client,
+					   const struct gamma_broker_group *ask,
+					   struct tpacket_req *ring)
+{
+	struct gammad_open *open = own(gammad, client, ask);
+	struct gammad_member_key key;
+
+	if (!is_permitted(ask->group))
+		return GAMMA_BROKER_BAD_GROUP;
+	if (!open)
+		return GAMMA_BROKER_NO_ENDPOINT;
+	key = key_of(open, ask);
+	gamma_packet_plan(open->nic->mtu, 0, ring);
+	if (may_join(open, &key)) {
+		/* What it has closed may not have been noticed yet. */
+		gammad_sweep(gammad);
+		open = own(gammad, client, ask);
+	}
+	return open ? may_join(open, &key) : GAMMA_BROKER_NO_ENDPOINT;
+}
+
+/* As with an endpoint's own socket: the filter first, the mark, which freezes it, last. */
+static int prepare(int fd, const struct gammad *gammad, const struct gammad_open *open,
+		   const struct gamma_broker_group *ask)
+{
+	struct gamma_packet_attr attr = {
+		.ethertype = gammad->conf.ethertype,
+		.port = ask->group_port,
+		.tenant = ntohl(open->record.tenant),
+		.group = ask->group,
+	};
+	struct packet_mreq request = {
+		.mr_ifindex = open->nic->groups.ifindex,
+		.mr_type = PACKET_MR_MULTICAST,
+		.mr_alen = GAMMA_MAC_LEN,
+	};
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(gammad->conf.ethertype),
+		.sll_ifindex = open->nic->groups.ifindex,
+	};
+	int ret = gamma_packet_filter(fd, &attr);
+
+	memcpy(request.mr_address, ask->group, GAMMA_MAC_LEN);
+	if (ret)
+		return ret;
+	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) ||
+			       bind(fd, (struct sockaddr *) &address, sizeof(address)) ||
+			       setsockopt(fd, SOL_SOCKET, SO_MARK, &open->handle,
+					  sizeof(open->handle))
+		       ? -errno
+		       : 0;
+}
+
+static void describe(const struct gammad_open *open, const struct tpacket_req *ring,
+		     struct gamma_broker_joined *joined)
+{
+	joined->mtu = open->nic->mtu;
+	joined->block_bytes = ring->tp_block_size;
+	joined->blocks = ring->tp_block_nr;
+	joined->slot_bytes = ring->tp_frame_size;
+}
+
+enum gamma_broker_reason gammad_join_end(struct gammad *gammad, const struct gammad_client *client,
+					 const struct gammad_job *job,
+					 struct gamma_broker_joined *joined)
+{
+	const struct gamma_broker_group *ask = &job->request.group;
+	struct gammad_open *open = own(gammad, client, ask);
+	struct gammad_member record = {0};
+	struct gammad_member_key key;
+	enum gamma_broker_reason reason;
+	struct stat st;
+	int ret = 0;
+
+	if (!open)
+		return GAMMA_BROKER_NO_ENDPOINT;
+	key = key_of(open, ask);
+	reason = may_join(open, &key);
+	if (reason)
+		return reason;
+	record.ifindex = (uint32_t) open->nic->groups.ifindex;
+	if (ask->receives) {
+		ret = job->fd < 0 ? job->fd : prepare(job->fd, gammad, open, ask);
+		if (!ret && fstat(job->fd, &st))
+			ret = -errno;
+		record.inode = ret ? 0 : st.st_ino;
+		describe(open, &job->ring, joined);
+	}
+	if (!ret)
+		ret = bpf_map_update_elem(gammad->members_map, &key, &record, BPF_NOEXIST);
+	if (!ret)
+		ret = enter(open, &key, &record);
+	if (!ret)
+		return GAMMA_BROKER_OK;
+	bpf_map_delete_elem(gammad->members_map, &key);
+	gamma_warn("%s: no multicast group for user %u: %s", open->nic->name, client->uid,
+		   strerror(-ret));
+	return GAMMA_BROKER_SYSTEM;
+}
+
+/* Nothing is sent to it from here on; it counts until its socket is closed. */
+enum gamma_broker_reason gammad_leave(struct gammad *gammad, const struct gammad_client *client,
+				      const struct gamma_broker_group *ask)
+{
+	struct gammad_open *open = own(gammad, client, ask);
+	struct gammad_membership *member;
+	struct gammad_member_key key;
+
+	if (!open)
+		return GAMMA_BROKER_NO_ENDPOINT;
+	key = key_of(open, ask);
+	member = find(open, &key);
+	if (!member)
+		return GAMMA_BROKER_OK;
+	if (!member->record.inode) {
+		forget(gammad, open, member);
+		return GAMMA_BROKER_OK;
+	}
+	member->record.left = 1;
+	bpf_map_update_elem(gammad->members_map, &key, &member->record, BPF_EXIST);
+	gammad->look = true;
+	return GAMMA_BROKER_OK;
+}
+
+/* ---- after a restart ---- */
+
+static struct gammad_open *by_handle(const struct gammad *gammad, uint32_t handle)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &gammad->opens) {
+		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (open->handle == handle)
+			return open;
+	}
+	return NULL;
+}
+
+/* Where an element is deleted the kernel begins anew: those that are known are passed over. */
+int gammad_members_restore(struct gammad *gammad)
+{
+	struct gammad_member_key key, before, *last = NULL;
+
+	while (!bpf_map_get_next_key(gammad->members_map, last, &key)) {
+		struct gammad_open *open = by_handle(gammad, key.handle);
+		struct gammad_member record;
+
+		if (!open || bpf_map_lookup_elem(gammad->members_map, &key, &record)) {
+			bpf_map_delete_elem(gammad->members_map, &key);
+			last = NULL;
+			continue;
+		}
+		if (!find(open, &key) && enter(open, &key, &record))
+			return -ENOMEM;
+		before = key;
+		last = &before;
+	}
+	return 0;
+}

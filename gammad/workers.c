@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Threads that make packet sockets with their rings, and close them: each waits for the kernel then
+ * (a grace period of RCU: mostly 20 ms, but up to most of a minute), and meanwhile gammad itself
+ * answers others. They touch nothing but their job.
+ */
+#include "gammad/gammad.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "link/packet_socket.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the lists */
+static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+static struct gamma_list asked = {&asked, &asked}, finished = {&finished, &finished};
+
+/* Protocol 0: it receives nothing yet. */
+static int make_socket(struct tpacket_req *ring)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int ret = fd < 0 ? -errno : gamma_packet_ring(fd, ring);
+
+	if (ret && fd >= 0)
+		close(fd);
+	return ret ? ret : fd;
+}
+
+static struct gammad_job *take(struct gamma_list *list)
+{
+	struct gammad_job *job = gamma_list_first(list, struct gammad_job, entry);
+
+	gamma_list_remove(&job->entry);
+	return job;
+}
+
+static void *work(void *arg)
+{
+	const struct gammad *gammad = arg;
+
+	for (;;) {
+		struct gammad_job *job;
+		uint64_t one = 1;
+
+		pthread_mutex_lock(&lock);
+		while (gamma_list_empty(&asked))
+			pthread_cond_wait(&more, &lock);
+		job = take(&asked);
+		pthread_mutex_unlock(&lock);
+		if (job->closes)
+			close(job->fd);
+		else
+			job->fd = make_socket(&job->ring);
+		pthread_mutex_lock(&lock);
+		gamma_list_append(&finished, &job->entry);
+		pthread_mutex_unlock(&lock);
+		if (write(gammad->workers_fd, &one, sizeof(one)) < 0)
+			gamma_warn("threads cannot be heard any more: restart gammad");
+	}
+	return NULL;
+}
+
+/* Signals are blocked already, and stay the main thread's. */
+int gammad_workers_start(struct gammad *gammad)
+{
+	pthread_t thread;
+
+	gammad->workers_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	gammad->workers_watch = GAMMAD_WATCH_WORKERS;
+	if (gammad->workers_fd < 0 ||
+	    !gammad_watch(gammad, gammad->workers_fd, &gammad->workers_watch))
+		return -EIO;
+	for (int i = 0; i < GAMMAD_WORKERS; i++) {
+		if (!pthread_create(&thread, NULL, work, gammad)) {
+			pthread_detach(thread);
+		} else if (!i) {
+			gamma_warn("no thread can be started; raise TasksMax");
+			return -EAGAIN;
+		}
+	}
+	return 0;
+}
+
+void gammad_workers_ask(struct gammad *gammad, struct gammad_job *job)
+{
+	(void) gammad;
+	pthread_mutex_lock(&lock);
+	gamma_list_append(&asked, &job->entry);
+	pthread_cond_signal(&more);
+	pthread_mutex_unlock(&lock);
+}
+
+void gammad_workers_close(struct gammad *gammad, int fd)
+{
+	struct gammad_job *job;
+
+	if (fd < 0)
+		return;
+	job = calloc(1, sizeof(*job));
+	if (!job) {
+		close(fd);
+		return;
+	}
+	job->closes = true;
+	job->fd = fd;
+	gammad_workers_ask(gammad, job);
+}
+
+struct gammad_job *gammad_workers_finished(struct gammad *gammad)
+{
+	struct gammad_job *job = NULL;
+	uint64_t count;
+
+	/* Before looking, so that nothing that comes after goes unseen. */
+	if (read(gammad->workers_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		gamma_warn("threads cannot be heard any more: restart gammad");
+	pthread_mutex_lock(&lock);
+	if (!gamma_list_empty(&finished))
+		job = take(&finished);
+	pthread_mutex_unlock(&lock);
+	return job;
+}
