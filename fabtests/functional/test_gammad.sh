@@ -32,11 +32,13 @@ gamma_env+=("FI_PROVIDER_PATH=$shared/lib" "FI_GAMMA_STATS=$shared/stats" FI_GAM
 hostile=$shared/lib/gamma-hostile
 latency=$shared/lib/gamma-latency
 
+inside=() # a command in front of the user's, or none
+
 as() { # USER COMMAND...: words that run it without any capability
 	local user=$1
 	shift
 	words=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups
-		--inh-caps=-all "$@")
+		--inh-caps=-all "${inside[@]}" "$@")
 }
 
 user_on() { # USER HOST COMMAND...
@@ -127,6 +129,17 @@ empty() { # HOST
 
 named "by name, across" node02
 named "by name, one host" node01
+# In a container he has another user id; he is the host's user all the same.
+inside=(unshare --user --map-user=4242 --map-group=4242)
+if user_on labuser node01 true 2>/dev/null; then
+	user_pair "in a user namespace" fi_pingpong -p gamma -e rdm -c -S 1000 -I 20
+	client_host=node01
+	user_pair "in a user namespace, one host" fi_pingpong -p gamma -e rdm -c -S 1000 -I 20
+	counted "no frame of theirs was refused" 'all(.malformed == 0)'
+	client_host=node02
+	named "in a user namespace, by name, one host" node01
+fi
+inside=()
 start_as nobody server node01 60 "$latency" -p gamma -s -P 4712
 until_true 10 listed node01 4712 || not_ok "nobody's endpoint" "$work/server.out"
 start_as labuser client node02 60 env FI_LOG_LEVEL=warn "$latency" -p gamma -P 4712 -n 20 -w 5 node01
@@ -357,7 +370,7 @@ done
 start_gammad 1
 check "killed 12 times at its start, then all slots" bash -c '"$@" 2>&1 | grep -q "^10 endpoints"' - \
 	"$lab_tool" -n "$lab_name" run labuser node01 "$hostile" exhaust "$nic1"
-hold
+hold labuser hold "$nic1" "$nic2"
 last=$(on node01 "$gammactl" list | awk '/^gam0/ { print $6 }')
 check "a handle is never given again" [ "$((16#$last))" -gt "$((16#$(awk '{ print $6 }' <<<"$handle")))" ]
 let_go
