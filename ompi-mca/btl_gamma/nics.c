@@ -180,9 +180,21 @@ static size_t choose(const struct fi_info *list, struct gamma_btl_nic *nics)
 	return count;
 }
 
+static bool lists_clash(void)
+{
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	if (!given(component->if_include) || !given(component->if_exclude))
+		return false;
+	gamma_btl_tell("btl_gamma_if_include is \"%s\", and btl_gamma_if_exclude is \"%s\".",
+		       "Set one of the two; openmpi-mca-params.conf may have the other.",
+		       component->if_include, component->if_exclude);
+	return true;
+}
+
 size_t gamma_btl_find_nics(struct gamma_btl_nic **nics, size_t max_message)
 {
-	struct fi_info *list = gamma_btl_ask_provider(max_message);
+	struct fi_info *list = lists_clash() ? NULL : gamma_btl_ask_provider(max_message);
 	size_t count = 0;
 
 	if (!list)

@@ -9,7 +9,7 @@
 
 enum {
 	KIB = 1024,
-	EAGER_LIMIT = 64 * KIB - sizeof(struct gamma_btl_header),
+	EAGER_LIMIT = 64 * KIB + GAMMA_BTL_HEADER_ROOM, /* so that 64 KiB of data fit */
 	FRAGMENT = 128 * KIB,
 	BUFFER = 512 * KIB,
 	BUFFERS = 4,
