@@ -16,9 +16,10 @@ client_host=node01
 count_frames
 plain_env=("${gamma_env[@]}")
 
-# ping_pong SIZE ROUNDS [COMMAND...]: between two cores, the client by COMMAND.
+# ping_pong SIZE ROUNDS [COMMAND...]: between two cores, the client by COMMAND. The program divides
+# the number of its round trips by the pages of a message.
 ping_pong() {
-	local size=$1 rounds=$2
+	local size=$1 rounds=$(($2 * (1 + $1 / 4096)))
 	shift 2
 	rm -f "$work/stats"
 	start server node01 60 taskset -c 0 "$latency" -p gamma -s -d gam0
