@@ -23,17 +23,17 @@ from cluster import Failure
 from context import TREE, Context
 from turns import Turns
 
-# Each with its share of the time of a run, s: all of it, and of a quick one.
+# Each with its time, s, of a whole run and of a quick one. At least two rounds if there is any.
 PARTS = {
     "latency": (parts_libfabric.latency, 120, 16),
     "stream": (parts_libfabric.stream, 120, 16),
-    "rate": (parts_libfabric.rate, 90, 14),
+    "rate": (parts_libfabric.rate, 80, 14),
     "mpi": (parts_mpi.mpi, 120, 20),
     "node": (lambda ctx: parts_libfabric.node(ctx) + parts_mpi.mpi_node(ctx), 60, 10),
-    "shaped": (parts_shaped.shaped, 110, 16),
+    "shaped": (parts_shaped.shaped, 120, 16),
     "overlap": (parts_mpi.overlap, 110, 12),
-    "cost": (parts_libfabric.cost, 60, 12),
-    "figures": (parts_mpi.figures, 60, 8),
+    "cost": (parts_libfabric.cost, 60, 0),
+    "figures": (parts_mpi.figures, 40, 8),
     "gammad": (parts_libfabric.gammad, 20, 4),
 }
 ROUNDS, QUICK_ROUNDS = 9, 3
@@ -83,7 +83,7 @@ def measure(ctx, turns, chosen):
         except Failure as failure:
             turns.fail(part, "all", str(failure))
             continue
-        turns.run_part(part, cases, 1 if chosen.smoke else rounds, budget)
+        turns.run_part(part, cases, rounds if budget and not chosen.smoke else 1, budget)
 
 
 def tell(turns, chosen, about):
@@ -112,8 +112,8 @@ def main():
     scale = SMOKE_SCALE if chosen.smoke else QUICK_SCALE if chosen.quick else 1
     probe = machine.Probe(chosen.build / "fabtests" / "benchmarks" / "gamma-probe")
     turns = Turns(probe, show)
-    ctx = Context(chosen.build, f"bench{os.getpid()}", scale, chosen.smoke,
-                  chosen.switch, probe)
+    ctx = Context(chosen.build, f"bench{os.getpid()}", probe, scale=scale, quick=chosen.quick,
+                  brief=chosen.smoke, switch=chosen.switch)
     about = {"parts": chosen.parts, "date": time.strftime("%Y-%m-%d %H:%M:%S"), "scale": scale,
              "machine": machine.describe()}
     try:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 # Opening and closing packet sockets waits for the kernel, on a busy machine most of a minute.
@@ -45,7 +46,8 @@ def end_process(process):
 class Lab:
     """One virtual cluster. Hosts are numbered from 1."""
 
-    def __init__(self, tool, name, build, hosts, mtu=1500, b2b=False, rate=None):
+    def __init__(self, tool, name, build, hosts, mtu=1500, b2b=False, rate=None,
+                 gammad=False):
         self.tool, self.name, self.build = str(tool), name, build
         self.hosts, self.mtu = hosts, mtu
         self.shared = Path("/run/gamma-lab", name, "shared")
@@ -54,6 +56,7 @@ class Lab:
         options = [str(hosts), "--mtu", str(mtu)]
         options += ["--b2b"] if b2b else []
         options += ["--rate", rate] if rate else []
+        options += ["--gammad"] if gammad else []
         done = subprocess.run([self.tool, "-n", name, "up", *options], env=self.environment,
                               capture_output=True, text=True, check=False)
         if done.returncode:
@@ -122,22 +125,30 @@ class Lab:
         process.log.seek(0)
         return last_words(process.log.read())
 
-    def pair(self, server, client, ready="ready"):
-        """A server's and a client's command line, as `words` makes them: the client's output."""
-        process = self.start(server, ready)
+    @contextmanager
+    def running(self, words, ready="ready"):
+        """As `start`, for as long as the block lasts."""
+        process = self.start(words, ready)
         try:
-            out = self.complete(client)
-            process.wait(PATIENCE_S)
-            return out
-        except Failure as failure:
-            if process.poll():
-                raise Failure(f"{failure}; server: {self.words_of(process)}") from None
-            raise
-        except subprocess.TimeoutExpired:
-            raise Failure("the server does not end") from None
+            yield process
         finally:
             end_process(process)
             process.log.close()
+            process.stdout.close()
+
+    def pair(self, server, client, ready="ready"):
+        """A server's and a client's command line, as `words` makes them: the client's output."""
+        with self.running(server, ready) as process:
+            try:
+                out = self.complete(client)
+                process.wait(PATIENCE_S)
+                return out
+            except Failure as failure:
+                if process.poll():
+                    raise Failure(f"{failure}; server: {self.words_of(process)}") from None
+                raise
+            except subprocess.TimeoutExpired:
+                raise Failure("the server does not end") from None
 
     def lend(self, program):
         """A copy where ordinary users and all hosts can run it."""

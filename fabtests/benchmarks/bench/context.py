@@ -19,15 +19,14 @@ PROVIDERS = {
 
 
 class Context:
-    """scale: 1 for all there is, less for shorter measurements; brief: one case of a kind;
+    """scale: of how long and often each is measured; quick: fewer cases; brief: one of a kind;
     switch: never back to back."""
 
-    def __init__(self, build, prefix, scale, brief, switch, probe):
+    def __init__(self, build, prefix, probe, *, scale=1, quick=False, brief=False, switch=False):
         self.build, self.prefix, self.scale, self.probe = Path(build), prefix, scale, probe
-        self.brief, self.switch = brief, switch
+        self.quick, self.brief, self.switch = quick or brief, brief, switch
         self.programs = self.build / "fabtests" / "benchmarks"
         self.labs = {}
-        self.servers = []  # that stay until the end
 
     def lab(self, hosts=2, **options):
         """The one with these options, made when it is first wanted."""
@@ -111,6 +110,7 @@ class Context:
         server, client = self.sides(lab, "gamma-stream", provider, ends, [*ends, *options], **how)
         return json_lines(lab.pair(server, client))[0]
 
-    def stream_values(self, lab, provider, size=1 << 20, seconds=0.4, **how):
+    def stream_values(self, lab, provider, size=1 << 20, seconds=0.4, what="one-way stream",
+                      **how):
         row = self.stream(lab, provider, ["-S", size, "-t", self.seconds(seconds)], **how)
-        return [Value("one-way stream", "MB/s", row["MB_per_s"], size)]
+        return [Value(what, "MB/s", row["MB_per_s"], size)]

@@ -9,6 +9,7 @@ from cluster import Failure, json_lines
 from turns import Case, Value
 
 MOVES = re.compile("send|recv|read|write")  # names of such calls
+XDP = {"FI_GAMMA_LINK": "xdp"}
 FLOOR_BYTES = 48  # of a raw frame after the Ethernet header: as gamma's with 8 bytes
 
 
@@ -27,6 +28,9 @@ def latency(ctx):
         Case("gamma, datagrams",
              lambda: ctx.latency_values(lab, "gamma", [8, 1024], mode="datagram")),
     ]
+    if not ctx.brief:
+        cases.append(Case("gamma, tagged, AF_XDP",
+                          lambda: ctx.latency_values(lab, "gamma", [8], extra=XDP)))
     for mode, sizes in (("write", [8, 65536]), ("read", [8, 65536]), ("fetch", [8])):
         cases.append(Case(f"gamma, {mode}", lambda mode=mode, sizes=sizes: ctx.latency_values(
             lab, "gamma", sizes, mode=mode, what="until complete")))
@@ -41,7 +45,8 @@ def latency(ctx):
 
 def stream(ctx):
     cases = []
-    for mtu in (1500,) if ctx.brief else (1500, 9000, 65535):
+    mtus = (1500,) if ctx.brief else (1500, 9000) if ctx.quick else (1500, 9000, 65535)
+    for mtu in mtus:
         lab = ctx.pair(mtu)
         megabytes = {1500: 500, 9000: 1500, 65535: 3000}[mtu]
         cases.append(Case(f"raw packets, MTU {mtu}",
@@ -49,9 +54,11 @@ def stream(ctx):
         for name in ("gamma", *peers(ctx)[:2]):
             cases.append(Case(f"{name}, MTU {mtu}", lambda lab=lab, name=name:
                               ctx.stream_values(lab, name)))
-    if ctx.brief:
+    if ctx.quick:
         return cases
     lab = ctx.pair()
+    cases.append(Case("gamma, AF_XDP, MTU 1500", lambda: ctx.stream_values(
+        lab, "gamma", extra=XDP)))
     cases.append(Case("udp;ofi_rxd, MTU 1500",
                       lambda: ctx.stream_values(lab, "udp;ofi_rxd", seconds=0.3)))
     cases.append(Case("gamma, 64 KiB, MTU 1500",
@@ -73,13 +80,16 @@ def rate(ctx):
 
     cases = []
     for name in ("gamma", *peers(ctx)):
+        if name == "tcp;ofi_rxm" and ctx.quick:
+            continue
         if not ctx.brief:
             cases.append(Case(f"{name}, 1 peer", lambda name=name: messages(name, 1)))
         cases.append(Case(f"{name}, 1 peer, answered",
                           lambda name=name: messages(name, 1, "-r", 1)))
         if name != "udp;ofi_rxd":
             cases.append(Case(f"{name}, 4 peers", lambda name=name: messages(name, 4)))
-    cases.append(Case("gamma, 1 peer, answered, FI_MORE", lambda: messages("gamma", 1, "-r", 1, "-m")))
+    cases.append(Case("gamma, 1 peer, answered, FI_MORE",
+                      lambda: messages("gamma", 1, "-r", 1, "-m")))
     return cases
 
 
@@ -165,7 +175,8 @@ def startup_values(ctx, lab, provider):
 def cost(ctx):
     lab = ctx.pair()
     cases = []
-    for name in ("gamma",) if ctx.brief else ("gamma", "tcp", "tcp;ofi_rxm"):
+    names = ("gamma",) if ctx.brief else ("gamma", "tcp")
+    for name in names if ctx.quick else (*names, "tcp;ofi_rxm"):
         cases += [
             Case(f"{name}, asleep", lambda name=name: used_values(
                 ctx.latency(lab, name, [8], count=5000, options=["-z"])[0])),
@@ -178,29 +189,16 @@ def cost(ctx):
 
 # ---- ordinary users ----
 
-def start_gammad(ctx, lab):
-    if lab in ctx.servers:
-        return
-    gammad = ctx.build / "gammad" / "gammad"
-    if not gammad.exists():
-        raise Failure("gammad is not built")
-    conf = lab.shared / "gammad.conf"
-    conf.write_text("nic gam0 slots 8\n", encoding="utf-8")
-    for host in range(1, lab.hosts + 1):
-        lab.start(lab.words(host, ["sh", "-c", 'exec "$@" 2>&1', "sh", gammad, "-c", conf]),
-                  ready="gammad: ready")
-    ctx.servers.append(lab)
-
-
 def gammad(ctx):
     """Through gammad, as an ordinary user, beside a socket of one's own."""
-    lab = ctx.pair()
+    if not (ctx.build / "gammad" / "gammad").exists():
+        raise Failure("gammad is not built")
+    own = ctx.pair()
+    lab = ctx.lab(mtu=1500, b2b=not ctx.switch, gammad=True)
 
     def as_user():
-        start_gammad(ctx, lab)
         program = lab.lend(ctx.program("gamma-latency"))
-        library = lab.lend(ctx.build / ".libs" / "libgamma-fi.so")
-        extra = {"FI_PROVIDER_PATH": library.parent}
+        extra = {"FI_PROVIDER_PATH": lab.shared / "gammad" / "lib"}
         named = [program, "-p", "gamma", "-d", "gam0"]
         server = lab.words(1, [*named, "-s"], extra, user="labuser")
         client = lab.words(2, [*named, "-j", "-S", "8,1024", "-n", ctx.count(20000), "-w",
@@ -209,6 +207,6 @@ def gammad(ctx):
                 for row in json_lines(lab.pair(server, client))]
 
     return [
-        Case("an own socket", lambda: ctx.latency_values(lab, "gamma", [8, 1024])),
+        Case("an own socket", lambda: ctx.latency_values(own, "gamma", [8, 1024])),
         Case("gammad's socket", as_user),
     ]

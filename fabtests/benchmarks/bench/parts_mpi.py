@@ -38,12 +38,12 @@ def ping_pong(lab, transport, sizes, hosts=None, command=()):
 
 def mpi(ctx):
     lab = ctx.pair()
-    sizes = SIZES if ctx.scale == 1 else [0, 65536]
+    sizes = [0, 65536] if ctx.quick else SIZES
     names = ("btl gamma",) if ctx.brief else TRANSPORTS
     cases = [Case("raw packets", lambda: ctx.raw_latency(lab, [FLOOR_BYTES]))]
     cases += [Case(name, lambda text=TRANSPORTS[name]: ping_pong(lab, text, sizes))
               for name in names]
-    if ctx.scale == 1:
+    if not ctx.quick:
         jumbo = ctx.pair(9000)
         cases += [Case(f"{name}, MTU 9000", lambda name=name: ping_pong(
             jumbo, TRANSPORTS[name], [0, 1 << 20])) for name in ("btl gamma", "btl tcp")]
@@ -56,7 +56,7 @@ def mpi_node(ctx):
     cpus = " ".join(str(cpu) for cpu in ctx.probe.cpus)
     pin = ["bash", "-c", f'set -- {cpus} "$@"; cpu=("$1" "$2"); shift 2; '
            'exec taskset -c "${cpu[OMPI_COMM_WORLD_LOCAL_RANK]}" "$@"', "pin"]
-    sizes = SIZES if ctx.scale == 1 else [0, 65536]
+    sizes = [0, 65536] if ctx.quick else SIZES
     names = ("gamma,self",) if ctx.brief else ONE_HOST
     return [Case(f"MPI, {name}, one host", lambda name=name: ping_pong(
         lab, ONE_HOST[name], sizes, hosts="node01:2", command=pin)) for name in names]
@@ -68,6 +68,8 @@ OVERLAP = {
     "btl gamma": "--mca pml ob1 --mca btl gamma",
     "btl gamma, async progress": "--mca pml ob1 --mca btl gamma "
                                  "--mca btl_gamma_async_progress 1",
+    "mtl ofi, gamma, async progress": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "
+                                      "gamma --mca mtl_ofi_data_progress auto",
     "btl tcp": "--mca pml ob1 --mca btl tcp,self",
 }
 OVERLAP_SIZES = [2, 1024, 8192, 1000000, 1 << 20]
@@ -75,9 +77,9 @@ OVERLAP_SIZES = [2, 1024, 8192, 1000000, 1 << 20]
 
 def overlap_values(ctx, lab, transport, ranks):
     program = lab.compile_mpi(SOURCES / "mpi_overlap.c")
-    sizes = OVERLAP_SIZES if ctx.scale == 1 else [1 << 20]
-    out = lab.mpirun([*transport.split(), program, ctx.count(15) if ctx.scale == 1 else 3, *sizes],
-                     ranks=ranks)
+    sizes = [1 << 20] if ctx.quick else OVERLAP_SIZES
+    rounds = 3 if ctx.brief else 9
+    out = lab.mpirun([*transport.split(), program, rounds, *sizes], ranks=ranks)
     values = []
     for line in out.splitlines():
         if not line[:1].isdigit():
@@ -98,7 +100,7 @@ def overlap_values(ctx, lab, transport, ranks):
 
 def overlap(ctx):
     lab = ctx.lab(4, rate="1gbit")
-    ranks = (2, 3, 4) if ctx.scale == 1 else (2,)
+    ranks = (2,) if ctx.quick else (2, 3, 4)
     names = ("btl gamma, async progress",) if ctx.brief else OVERLAP
     return [Case(f"{name}, {n} ranks", lambda name=name, n=n: overlap_values(
         ctx, lab, OVERLAP[name], n)) for n in ranks for name in names]
@@ -108,7 +110,7 @@ def overlap(ctx):
 
 def pmix_values(ctx, lab, provider):
     program = lab.lend(ctx.program("gamma-pmix"))
-    largest, count = (1 << 20, 1000) if ctx.scale == 1 else (4096, 20)
+    largest, count = (4096, 20) if ctx.brief else (1 << 20, ctx.count(1000))
     out = lab.mpirun(["-x", "FI_TCP_IFACE=gam0", program, "-p", provider, "-j", "-S", largest,
                       "-n", count])
     row = json_lines(out)[0]

@@ -12,7 +12,6 @@ except ImportError:
     pyplot = None
 
 HALF, STREAM = "half round trip", "one-way stream"
-MTU_CURVES = ("1500",)
 
 
 def curves(turns, parts, what):
