@@ -6,10 +6,12 @@
  * not count; gamma-rawpacket prints the same of the floor.
  *
  *   gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]    the server
- *   gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-S SIZE,...] [-n N] [-w W] [-j] [-z] SERVER
+ *   gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-S SIZE,...] [-n N] [-w W] [-i US] [-j] [-z]
+ *                 SERVER                                                                the client
  *
  * MODE: tagged (default), untagged, datagram; write, read, fetch (an atomic addition to 8 bytes).
- * N round trips, W before those that count, fewer of long messages. -z: who waits sleeps.
+ * N round trips, W before those that count, fewer of long messages. -z: who waits sleeps. -i: the client
+ * sleeps so long after each.
  * -j: a line of JSON for each size, with the processor time that a message takes on each side.
  */
 #include <getopt.h>
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
@@ -49,6 +52,7 @@ struct options {
 	size_t size[SIZES_MAX]; /* bytes */
 	unsigned sizes;
 	unsigned long count, warm_up; /* round trips */
+	unsigned long pause;          /* after each, us */
 };
 
 /* What the client asks for next. */
@@ -284,6 +288,8 @@ static struct spent measure(struct client *c, size_t size)
 			ping(c, size);
 		if (i >= warm_up)
 			c->times[i - warm_up] = station_now() - begin;
+		if (c->options->pause)
+			usleep((useconds_t) c->options->pause);
 	}
 	return (struct spent){(spent().user - before.user) / (double) count,
 			      (spent().system - before.system) / (double) count};
@@ -333,7 +339,7 @@ static void __attribute__((noreturn)) usage(void)
 			"[-P PORT] [-z]\n"
 			"       gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-P PORT] "
 			"[-S BYTES[,BYTES...]] [-n COUNT]\n"
-			"                     [-w WARM_UP] [-j] [-z] SERVER\n"
+			"                     [-w WARM_UP] [-i US] [-j] [-z] SERVER\n"
 			"MODE: tagged, untagged, datagram, write, read, fetch\n");
 	exit(2);
 }
@@ -381,7 +387,7 @@ int main(int argc, char **argv)
 	int opt;
 
 	station_program = "gamma-latency";
-	while ((opt = getopt(argc, argv, "p:m:d:a:P:S:n:w:sjz")) != -1) {
+	while ((opt = getopt(argc, argv, "p:m:d:a:P:S:n:w:i:sjz")) != -1) {
 		switch (opt) {
 		case 'p': o.provider = optarg; break;
 		case 'm': parse_mode(&o, optarg); break;
@@ -391,6 +397,7 @@ int main(int argc, char **argv)
 		case 'S': parse_sizes(&o, optarg); break;
 		case 'n': o.count = number(optarg, &end); break;
 		case 'w': o.warm_up = number(optarg, &end); break;
+		case 'i': o.pause = number(optarg, &end); break;
 		case 's': o.server = true; break;
 		case 'j': o.json = true; break;
 		case 'z': o.sleeps = true; break;

@@ -9,8 +9,8 @@
  *
  * -e: the receiver has several endpoints, which get messages in turns; a window for each.
  * -r: windows are sent as a whole and answered, AHEAD of them before the first answer. -m: their
- * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go to and fro, one at a time, to tell what a
- * small message waits beside the stream. Prints a line of JSON: rate, processor time of both
+ * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go to and fro, one at a
+ * time, to tell what a small message waits beside the stream. Prints a line of JSON: rate, processor time of both
  * sides, memory in use before the first message and after the last. All messages leave from one
  * buffer and arrive in one.
  */

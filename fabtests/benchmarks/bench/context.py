@@ -92,12 +92,13 @@ class Context:
                           [program, *named, *theirs, *client, lab.address(1)], extra,
                           cpu=cpus[-1]))
 
-    def latency(self, lab, provider, sizes, mode="tagged", count=20000, **how):
-        """gamma-latency's lines, one for each size."""
+    def latency(self, lab, provider, sizes, mode="tagged", count=20000, pause=0, **how):
+        """gamma-latency's lines, one for each size; PAUSE, us, after each round trip."""
         common = ["-m", mode, *how.pop("options", [])]
         server, client = self.sides(lab, "gamma-latency", provider, common,
                                     [*common, "-j", "-S", ",".join(map(str, sizes)), "-n",
-                                     self.count(count), "-w", self.count(count // 10)], **how)
+                                     self.count(count), "-w", self.count(count // 10), "-i", pause],
+                                    **how)
         return json_lines(lab.pair(server, client))
 
     def latency_values(self, *arguments, what="half round trip", **how):

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The machine's mode: a virtual one is faster or slower from second to second. A probe, a fixed
-piece of work, brackets each measurement; the mode that most probes saw is the one that counts."""
+piece of work, brackets each measurement; the mode that most probes saw is the one that counts. And
+whether other programs were running meanwhile."""
 
 import json
 import os
 import platform
 import subprocess
+import time
 
 # A probe is of the same mode if it took this much more or less.
 BOUNCE_FACTOR = 1.3
 WORK_FACTOR = 1.25
+# Of one processor: what other programs may take during a measurement.
+OTHERS_SHARE = 0.25
 
 
 class Probe:
@@ -44,6 +48,30 @@ class Probe:
             "work_us": usual[1],
             "bounce_ns_range": [min(p[0] for p in self.seen), max(p[0] for p in self.seen)],
         }
+
+
+class Others:
+    """Processor time that programs which are not ours have taken, from now on."""
+
+    def __init__(self):
+        self.begin, self.all, self.own = time.monotonic(), all_used(), own_used()
+
+    def share(self):
+        """Of one processor."""
+        used = all_used() - self.all - (own_used() - self.own)
+        return used / max(time.monotonic() - self.begin, 0.001)
+
+
+def all_used():
+    """Of all processors, s: in programs and in the kernel for them."""
+    with open("/proc/stat", encoding="utf-8") as file:
+        user, nice, system = (int(word) for word in file.readline().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
+def own_used():
+    """This process and those it has waited for, s."""
+    return sum(os.times()[:4])
 
 
 def near(one, other):

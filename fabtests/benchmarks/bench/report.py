@@ -4,6 +4,8 @@
 import json
 import statistics
 
+from machine import OTHERS_SHARE
+
 COLUMNS = "{:46} {:>9} {:>12} {:>24} {:>7}"
 
 
@@ -67,14 +69,16 @@ def mode(summary, say):
     say(f"\n{summary['of_the_usual_mode']} of {summary['probes']} probes saw the machine in its "
         f"usual mode (a cache line crosses in {summary['bounce_ns']:.0f} ns; all: {low:.0f} to "
         f"{high:.0f} ns; the computation: {summary['work_us']:.0f} us).\n"
-        "Kept: measurements between two of these, of all; * none was, so all count.")
+        "Kept: measurements between two of these, with other programs taking less than "
+        f"{OTHERS_SHARE:.0%} of a processor, of all; * none was, so all count.")
 
 
 def samples(turns, row):
     usual = turns.probe.usual()
     return [{
         "value": sample.number,
-        "kept": turns.probe.fits(sample.before, usual) and turns.probe.fits(sample.after, usual),
+        "kept": turns.counts(sample, usual),
+        "others": round(sample.others, 3),
     } for sample in row.samples]
 
 

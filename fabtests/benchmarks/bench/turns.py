@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from cluster import Failure
+from machine import OTHERS_SHARE, Others
 
 TRIES = 2  # failures of a case until it is left out
 
@@ -31,8 +32,9 @@ class Case:
 @dataclass
 class Sample:
     number: float
-    before: int  # probes
+    before: int   # probes
     after: int
+    others: float # share of a processor that other programs took
 
 
 @dataclass
@@ -51,11 +53,11 @@ class Turns:
         self.rows = {}      # (part, case, what, size) -> Row
         self.failures = {}  # (part, case) -> texts
 
-    def add(self, part, case, values, before, after):
+    def add(self, part, case, values, *state):
         for value in values:
             key = (part, case, value.what, value.size)
             row = self.rows.setdefault(key, Row(*key, value.unit))
-            row.samples.append(Sample(value.number, before, after))
+            row.samples.append(Sample(value.number, *state))
 
     def fail(self, part, case, text):
         self.failures.setdefault((part, case), []).append(text)
@@ -80,24 +82,30 @@ class Turns:
         left = []
         before = self.probe.take()
         for case in cases:
+            others = Others()
             try:
                 values = list(case.run())
             except Failure as failure:
                 self.fail(part, case.name, str(failure))
                 values = None
+            share = others.share()
             after = self.probe.take()
             if values is not None:
-                self.add(part, case.name, values, before, after)
+                self.add(part, case.name, values, before, after, share)
             if len(self.failures.get((part, case.name), [])) < TRIES:
                 left.append(case)
             before = after
         return left
 
+    def counts(self, sample, usual):
+        """Whether the machine was in this mode, and ours."""
+        return (self.probe.fits(sample.before, usual) and self.probe.fits(sample.after, usual) and
+                sample.others <= OTHERS_SHARE)
+
     def kept(self, row):
-        """The samples of the machine's usual mode; all, and False, if there are none."""
+        """What the samples that count measured; all of them, and False, if none counts."""
         usual = self.probe.usual()
-        kept = [s.number for s in row.samples
-                if self.probe.fits(s.before, usual) and self.probe.fits(s.after, usual)]
+        kept = [s.number for s in row.samples if self.counts(s, usual)]
         return (kept, True) if kept else ([s.number for s in row.samples], False)
 
     def median(self, part, case, what, size=0):
