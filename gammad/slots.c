@@ -259,7 +259,7 @@ static void each_link(const char *kind, void (*call)(int ifindex))
 	struct gamma_nic *links;
 	size_t count;
 
-	if (gamma_nic_list(&links, &count))
+	if (list(&links, &count))
 		return;
 	for (size_t i = 0; i < count; i++) {
 		if (!kind || !strcmp(links[i].kind, kind))
