@@ -5,7 +5,7 @@
  * a control group) lets nobody change an endpoint's socket any more, which could lead frames past
  * that check. A kernel that takes no such modules has `freeze_calls` instead, which does not see
  * system calls in their 32-bit form, as any program can make them; then `guard` (tc, on the NIC)
- * checks once more, where no option leads past.
+ * checks what has come past `egress_guarded`, which stands for `egress`: no option leads past both.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -91,6 +91,19 @@ static __always_inline const struct gammad_member *membership(__u32 handle, cons
 	return member && !member->left ? member : 0;
 }
 
+/* A copy, from memory that its sender cannot change any more: of a frame in a send ring the kernel
+ * has not copied as much. */
+static __always_inline int read_head(struct __sk_buff *skb, struct head *head)
+{
+	if ((void *) (long) skb->data + sizeof(*head) > (void *) (long) skb->data_end &&
+	    bpf_skb_pull_data(skb, sizeof(*head)))
+		return -1;
+	if ((void *) (long) skb->data + sizeof(*head) > (void *) (long) skb->data_end)
+		return -1;
+	*head = *(struct head *) (long) skb->data;
+	return 0;
+}
+
 /* To one host, or a group that it is in; untagged; no segments that the kernel would make frames of
  * later. */
 static __always_inline int allowed(struct __sk_buff *skb, __u32 handle,
@@ -98,7 +111,7 @@ static __always_inline int allowed(struct __sk_buff *skb, __u32 handle,
 {
 	if (skb->gso_segs > 1 || skb->gso_size || skb->vlan_present)
 		return 0;
-	if (bpf_skb_load_bytes(skb, 0, head, sizeof(*head)))
+	if (read_head(skb, head))
 		return 0;
 	return !endpoint->revoked && head->ethertype == endpoint->ethertype &&
 	       head->src_port == endpoint->port && head->tenant == endpoint->tenant &&
@@ -116,29 +129,72 @@ static __always_inline int drop(void)
 	return TC_ACT_SHOT;
 }
 
-/* A group's members on this host get a copy: slots do not reach each other. */
-SEC("tc")
-int egress(struct __sk_buff *skb)
+static __always_inline int is_endpoint(int family, __u32 mark)
 {
-	__u32 handle = skb->mark;
+	return family == AF_PACKET && mark >= GAMMAD_HANDLE_FIRST && mark <= GAMMAD_HANDLE_LAST;
+}
+
+/* A group's members on this host get a copy, at the slot: slots do not reach each other. */
+static __always_inline int check(struct __sk_buff *skb, __u32 handle, int at_slot)
+{
 	const struct gammad_endpoint *endpoint = bpf_map_lookup_elem(&endpoints, &handle);
 	const struct gammad_member *member;
 	struct head head;
 
 	if (!endpoint || !allowed(skb, handle, endpoint, &head))
 		return drop();
-	member = head.dst[0] & 1 ? membership(handle, &head) : 0;
+	member = at_slot && head.dst[0] & 1 ? membership(handle, &head) : 0;
 	if (member)
 		bpf_clone_redirect(skb, member->ifindex, BPF_F_INGRESS);
 	return TC_ACT_OK;
 }
 
-/* ---- sockets ---- */
-
-static __always_inline int is_endpoint(int family, __u32 mark)
+SEC("tc")
+int egress(struct __sk_buff *skb)
 {
-	return family == AF_PACKET && mark >= GAMMAD_HANDLE_FIRST && mark <= GAMMAD_HANDLE_LAST;
+	return check(skb, skb->mark, 1);
 }
+
+/* ---- where the freeze is not complete ---- */
+
+/* Nobody is to fill a checksum in later, wherever the sender wanted it to be. */
+static __always_inline int is_final(struct __sk_buff *skb)
+{
+	struct sk_buff *inside = bpf_cast_to_kern_ctx(skb);
+
+	return BPF_CORE_READ_BITFIELD(inside, ip_summed) != CHECKSUM_PARTIAL;
+}
+
+/* Without its mark, which no user can change, a frame has been here. */
+SEC("tc")
+int egress_guarded(struct __sk_buff *skb)
+{
+	__u32 handle = skb->mark;
+
+	skb->mark = 0;
+	return is_final(skb) ? check(skb, handle, 1) : drop();
+}
+
+/* What others send through the NIC passes. */
+SEC("tc")
+int guard(struct __sk_buff *skb)
+{
+	__u32 handle = skb->mark;
+	struct bpf_sock *sk;
+
+	if (!is_endpoint(AF_PACKET, handle))
+		return TC_ACT_UNSPEC;
+	sk = skb->sk;
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	if (!sk || sk->family != AF_PACKET)
+		return TC_ACT_UNSPEC;
+	if (!is_final(skb))
+		return drop();
+	return check(skb, handle, 0) == TC_ACT_OK ? TC_ACT_UNSPEC : TC_ACT_SHOT;
+}
+
+/* ---- sockets ---- */
 
 /* 1: go on. */
 SEC("lsm_cgroup/socket_setsockopt")
@@ -160,36 +216,6 @@ int freeze_calls(struct bpf_sockopt *ctx)
 	/* 0 lets the option through as it came, however long it is. */
 	ctx->optlen = 0;
 	return !sk || !is_endpoint((int) sk->family, sk->mark);
-}
-
-/* The header is copied first if its sender could still change it, and nobody is to fill a checksum
- * into it later, wherever the sender wanted it to be. */
-static __always_inline int is_final(struct __sk_buff *skb)
-{
-	struct sk_buff *inside = bpf_cast_to_kern_ctx(skb);
-
-	return BPF_CORE_READ_BITFIELD(inside, ip_summed) != CHECKSUM_PARTIAL &&
-	       !bpf_skb_pull_data(skb, sizeof(struct head));
-}
-
-/* What others send through the NIC passes. */
-SEC("tc")
-int guard(struct __sk_buff *skb)
-{
-	struct bpf_sock *sk = skb->sk;
-	const struct gammad_endpoint *endpoint;
-	struct head head;
-	__u32 handle;
-
-	if (sk)
-		sk = bpf_sk_fullsock(sk);
-	if (!sk || !is_endpoint((int) sk->family, sk->mark))
-		return TC_ACT_UNSPEC;
-	handle = sk->mark;
-	endpoint = bpf_map_lookup_elem(&endpoints, &handle);
-	return endpoint && is_final(skb) && allowed(skb, handle, endpoint, &head)
-		       ? TC_ACT_UNSPEC
-		       : drop();
 }
 
 char gammad_license[] SEC("license") = "Dual BSD/GPL";

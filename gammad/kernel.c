@@ -60,11 +60,13 @@ static int program(struct bpf_object *object, const char *name)
 
 static int choose_programs(struct bpf_object *object, bool complete)
 {
-	static const char *const names[] = {"freeze", "freeze_calls", "guard"};
+	/* The first two, or the others. */
+	static const char *const names[] = {"egress", "freeze", "egress_guarded", "freeze_calls",
+					    "guard"};
 
 	for (size_t i = 0; i < gamma_array_size(names); i++) {
 		struct bpf_program *found = bpf_object__find_program_by_name(object, names[i]);
-		int ret = found ? bpf_program__set_autoload(found, complete == (i == 0)) : -ENOEXEC;
+		int ret = found ? bpf_program__set_autoload(found, complete == (i < 2)) : -ENOEXEC;
 
 		if (ret)
 			return ret;
@@ -94,7 +96,7 @@ static int load(struct gammad_programs *programs, bool complete)
 		programs->object = NULL;
 		return ret;
 	}
-	programs->egress = program(programs->object, "egress");
+	programs->egress = program(programs->object, complete ? "egress" : "egress_guarded");
 	programs->freeze = program(programs->object, complete ? "freeze" : "freeze_calls");
 	programs->guard = complete ? -1 : program(programs->object, "guard");
 	return 0;

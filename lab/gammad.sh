@@ -73,7 +73,8 @@ stop_gammad_host() {
 		[[ $(cat "/proc/$pid/comm" 2>/dev/null) = gammad ]] && ! has_ended "$pid" || break
 		sleep 0.02
 	done
-	(become "$1" "$gammad_folder/gammad" -r </dev/null)
+	(become "$1" "$gammad_folder/gammad" -r </dev/null >>"$state/gammad/$(host_name "$1").log" 2>&1) ||
+		die "gammad has left something on $(host_name "$1"): see $state/gammad"
 }
 
 stop_gammad() {

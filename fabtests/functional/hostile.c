@@ -105,6 +105,33 @@ static void try_frames(const struct gamma_brokered *mine, const uint8_t *peer)
 	emit(mine->packet_fd, &honest);
 }
 
+/* With a group's socket, which is to send as little as the endpoint's own; and in another's name. */
+static void try_group(const struct gamma_brokered *mine, const uint8_t *peer, bool weak)
+{
+	struct gamma_broker_group ask = {.port = mine->opened.port,
+					 .group = {3, 0, 0, 0, 0, 7},
+					 .group_port = 7,
+					 .receives = 1};
+	struct gamma_brokered group = *mine;
+	struct gamma_broker_joined joined;
+	struct frame frame;
+	int fd;
+
+	memcpy(ask.mac, mine->opened.mac, sizeof(ask.mac));
+	if (gamma_broker_join(GAMMA_BROKER_PATH, &ask, &joined, &group.packet_fd))
+		return judge(false, "a group of its own", NULL);
+	try_options(group.packet_fd, weak);
+	forge(&group, peer);
+	frame = frame_of(ask.group, mine->opened.mac, 8, mine->opened.port, mine->opened.tenant,
+			 "HOSTILE port of a group");
+	emit(group.packet_fd, &frame);
+	emit(mine->packet_fd, &frame);
+	ask.port ^= 1;
+	judge(gamma_broker_join(GAMMA_BROKER_PATH, &ask, &joined, &fd) < 0,
+	      "a group of another's endpoint", NULL);
+	close(group.packet_fd);
+}
+
 typedef void forge_by(const struct gamma_brokered *mine, const uint8_t *peer);
 
 /* With an endpoint of its own, which is spoilt after, by a child, which the kernel may kill. */
@@ -145,6 +172,7 @@ static int attack(const char *nic_text, const char *peer_text, const char *uid_t
 	judge(gamma_broker_ask("/run/gammad/none", nic, 0, 1, ETHERTYPE,
 			       &(struct gamma_brokered){0}) == -ENOENT, "no gammad, no socket", NULL);
 	try_frames(&mine, peer);
+	try_group(&mine, peer, weak);
 	try_apart(nic_text, peer, forge_past_queue, "past the queue");
 	try_apart(nic_text, peer, forge_in_ring, "in a ring");
 	try_apart(nic_text, peer, forge_checksum, "by a checksum");

@@ -154,7 +154,7 @@ check "closed endpoints are not listed" until_true 10 empty node01
 weak=()
 ! grep -q 'by 32-bit system calls' "$work/gammad1.out" || weak=(weak)
 
-lab capture 1 "$work/wire.pcap" >"$work/capture.out" 2>&1 &
+"$lab_tool" -n "$lab_name" capture 1 "$work/wire.pcap" >"$work/capture.out" 2>&1 &
 capture=$!
 until_true 10 grep -qs "listening on" "$work/capture.out" || not_ok "capture" "$work/capture.out"
 

@@ -293,7 +293,8 @@ check "the first user's job ends" first_ends
 check "with the user's last job the epilog revokes what is left" until_true 30 revoked
 check "the process ends" comes_back
 cp "$shared/stats-other" "$work/stats"
-counted_clean "the other user's job"
+counted "the other user's job is undisturbed" 'length == 4 and
+	all(.retransmissions + .peer_timeouts + .malformed == 0)'
 leaves_nothing "two users at once"
 
 ended_by "scancel of srun" cancel "${step[@]}"
