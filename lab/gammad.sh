@@ -4,7 +4,7 @@
 # gammad in the lab: this build's, on every host, so that ordinary users' programs need no
 # capability. Sourced by lab.
 
-gammad_slots=32	  # endpoints of a host
+gammad_slots=72	  # endpoints of a host
 gammad_ready_s=60 # for gammad to answer
 
 # Sets gammad_folder: where the build has gammad and gammactl.

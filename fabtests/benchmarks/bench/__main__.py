@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True  # the tree stays as it is
 # pylint: disable=wrong-import-position
 import goals
 import machine
+import parts_gammad
 import parts_libfabric
 import parts_mpi
 import parts_shaped
@@ -34,7 +35,7 @@ PARTS = {
     "overlap": (parts_mpi.overlap, 110, 12),
     "cost": (parts_libfabric.cost, 60, 0),
     "figures": (parts_mpi.figures, 40, 8),
-    "gammad": (parts_libfabric.gammad, 20, 4),
+    "gammad": (parts_gammad.gammad, 60, 10),
 }
 ROUNDS, QUICK_ROUNDS = 9, 3
 QUICK_SCALE, SMOKE_SCALE = 0.5, 0.02

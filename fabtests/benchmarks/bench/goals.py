@@ -131,10 +131,26 @@ def overlap(goals):
                                    "share hidden", MIB))
 
 
+def gammad(goals):
+    def ratio(text, relation, wanted, what, size, above, below="gammad's socket"):
+        goals.ratio(text, relation, wanted, goals.get("gammad", above, what, size),
+                    goals.get("gammad", below, what, size))
+
+    for size in (8, 1024):
+        ratio(f"half round trip, {size} bytes: by gammad / by an own socket", "<=", 1.3, HALF, size,
+              "gammad's socket", "an own socket")
+    for size in (8, MIB):
+        ratio(f"one-way stream, {size} bytes: by gammad / by an own socket", ">=", 0.8, STREAM, size,
+              "gammad's socket", "an own socket")
+    for crowd in ("idle", "lightly used"):
+        ratio(f"half round trip, 8 bytes: beside 63 {crowd} endpoints / alone", "<=", 1.05, HALF, 8,
+              f"gammad's socket, 63 others {crowd}")
+
+
 def all_goals(turns, parts):
     goals = Goals(turns)
     for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
-                           ("node", node), ("shaped", shaped), ("overlap", overlap)):
+                           ("node", node), ("shaped", shaped), ("overlap", overlap), ("gammad", gammad)):
         if part in parts:
             function(goals)
     return goals.list

@@ -191,28 +191,3 @@ def cost(ctx):
             Case(f"{name}, start-up", lambda name=name: startup_values(ctx, lab, name)),
         ]
     return cases
-
-
-# ---- ordinary users ----
-
-def gammad(ctx):
-    """Through gammad, as an ordinary user, beside a socket of one's own."""
-    if not (ctx.build / "gammad" / "gammad").exists():
-        raise Failure("gammad is not built")
-    own = ctx.pair()
-    lab = ctx.lab(mtu=1500, b2b=not ctx.switch, gammad=True)
-
-    def as_user():
-        program = lab.lend(ctx.program("gamma-latency"))
-        extra = {"FI_PROVIDER_PATH": lab.shared / "gammad" / "lib"}
-        named = [program, "-p", "gamma", "-d", "gam0"]
-        server = lab.words(1, [*named, "-s"], extra, user="labuser")
-        client = lab.words(2, [*named, "-j", "-S", "8,1024", "-n", ctx.count(20000), "-w",
-                               ctx.count(2000), lab.address(1)], extra, user="labuser")
-        return [Value("half round trip", "us", row["median_us"], row["size"])
-                for row in json_lines(lab.pair(server, client))]
-
-    return [
-        Case("an own socket", lambda: ctx.latency_values(own, "gamma", [8, 1024])),
-        Case("gammad's socket", as_user),
-    ]

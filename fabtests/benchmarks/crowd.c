@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gamma-crowd: many endpoints that do little, to measure what they cost others on their host.
+ *
+ *   gamma-crowd -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]
+ *   gamma-crowd -p PROVIDER [-e ENDPOINTS] [-i MILLISECONDS] [-d DOMAIN] [-P PORT] SERVER
+ *
+ * The server has endpoints at PORT and on, the client as many; at each interval the next of them
+ * sends a message of 64 bytes to its like. Without an interval nobody sends. Both say "ready" and
+ * go on until they are ended.
+ */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "station.h"
+
+enum { ENDPOINTS_MAX = 1024, BYTES = 64, PORT = 7600, LOOK_MS = 10, TAG = 1 };
+
+struct member {
+	struct station station;
+	fi_addr_t peer;
+	char message[BYTES];
+};
+
+struct options {
+	const char *provider, *domain, *node;
+	bool server;
+	unsigned endpoints, port;
+	unsigned interval; /* ms; 0: nobody sends */
+};
+
+static void open_member(const struct options *o, struct member *member, unsigned number)
+{
+	char service[16];
+	struct station_choice choice = {
+		.provider = o->provider,
+		.domain = o->domain,
+		.node = o->node,
+		.service = service,
+		.flags = o->server ? FI_SOURCE : 0,
+	};
+
+	snprintf(service, sizeof(service), "%u", o->port + number);
+	station_open(&member->station, &choice);
+	if (o->server)
+		station_post(&member->station, member->message, BYTES, TAG);
+	else
+		member->peer = station_insert(&member->station, member->station.info->dest_addr);
+}
+
+/* A receive is there again for each message that came. */
+static void look(struct member *member)
+{
+	struct fi_cq_tagged_entry entry;
+
+	while (fi_cq_read(member->station.rx, &entry, 1) == 1)
+		station_post(&member->station, member->message, BYTES, TAG);
+	fi_cq_read(member->station.tx, NULL, 0);
+}
+
+static void go_on(const struct options *o, struct member *members)
+{
+	unsigned wait_ms = o->interval ? o->interval : LOOK_MS;
+	struct timespec pause = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000l};
+
+	for (unsigned turn = 0;; turn++) {
+		struct member *member = &members[turn % o->endpoints];
+
+		if (o->interval && !o->server)
+			station_send(&member->station, member->peer, member->message, BYTES, TAG);
+		look(member);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: gamma-crowd -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
+			"       gamma-crowd -p PROVIDER [-e ENDPOINTS] [-i MILLISECONDS] [-d DOMAIN]\n"
+			"                   [-P PORT] SERVER\n");
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.endpoints = 63, .port = PORT};
+	struct member *members;
+	int opt;
+
+	station_program = "gamma-crowd";
+	while ((opt = getopt(argc, argv, "p:d:a:P:e:i:s")) != -1) {
+		switch (opt) {
+		case 'p': o.provider = optarg; break;
+		case 'd': o.domain = optarg; break;
+		case 'a': o.node = optarg; break;
+		case 'P': o.port = (unsigned) atoi(optarg); break;
+		case 'e': o.endpoints = (unsigned) atoi(optarg); break;
+		case 'i': o.interval = (unsigned) atoi(optarg); break;
+		case 's': o.server = true; break;
+		default: usage();
+		}
+	}
+	if (!o.server && optind < argc)
+		o.node = argv[optind];
+	if (!o.provider || (!o.server && !o.node) || !o.endpoints || o.endpoints > ENDPOINTS_MAX)
+		usage();
+	members = calloc(o.endpoints, sizeof(*members));
+	for (unsigned i = 0; members && i < o.endpoints; i++)
+		open_member(&o, &members[i], i);
+	puts("ready");
+	fflush(stdout);
+	go_on(&o, members);
+}
