@@ -25,7 +25,6 @@
 struct gamma_btl_module;
 
 enum {
-	GAMMA_BTL_ADDRESS_MAX = 48,   /* bytes of an endpoint's address */
 	GAMMA_BTL_NIC_NAME = 16,      /* bytes, with the zero at the end */
 	GAMMA_BTL_HEADER_ROOM = 256,  /* bytes: no header of a layer above is longer */
 	GAMMA_BTL_INJECT_MAX = 16384, /* bytes put together on the stack at most */
@@ -129,12 +128,10 @@ struct gamma_btl_port {
 	struct fid_cq *cq;
 	struct fid_eq *eq; /* of peers that were given up */
 	struct fid_ep *ep;
-	unsigned char mac[GAMMA_MAC_LEN];
-	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
-	size_t address_len;      /* bytes */
+	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's; in the address it may be another */
+	struct gamma_addr address;
 	size_t inject_size;      /* bytes, header included */
 	size_t max_message;      /* bytes, header included */
-	uint32_t mtu;            /* bytes; 0: the provider does not tell */
 	uint32_t bandwidth;      /* Mbit/s */
 	bool mtu_told;           /* that a peer's NIC has another one; atomic */
 	pthread_mutex_t polling; /* one thread at a time takes completions */

@@ -5,21 +5,20 @@
  */
 #include "btl_gamma.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d63, /* of this layout */
+	MODEX_MAGIC = 0x67616d64, /* of this layout */
 	MODEX_NICS = 16,
 };
 
 /* What a process publishes; read by processes of the same byte order only. */
 struct modex_nic {
 	char name[GAMMA_BTL_NIC_NAME];
-	unsigned char mac[GAMMA_MAC_LEN]; /* of the NIC; of the endpoint it may be another */
-	uint32_t mtu;                     /* bytes; 0: unknown */
-	uint32_t address_len;             /* bytes */
-	unsigned char address[GAMMA_BTL_ADDRESS_MAX];
+	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's; in the address it may be another */
+	struct gamma_addr address;
 };
 
 struct modex {
@@ -49,9 +48,7 @@ static void fill_modex(struct modex *modex)
 			continue;
 		memcpy(nic->name, port->nic, sizeof(nic->name));
 		memcpy(nic->mac, port->mac, sizeof(nic->mac));
-		nic->mtu = port->mtu;
-		nic->address_len = (uint32_t) port->address_len;
-		memcpy(nic->address, port->address, port->address_len);
+		nic->address = port->address;
 		modex->max_message = port->max_message;
 		modex->count++;
 	}
@@ -179,13 +176,12 @@ static void free_peer(struct mca_btl_base_endpoint_t *peer)
  */
 static int insert(struct fid_av *av, const struct modex_nic *nic, fi_addr_t *handle)
 {
-	struct gamma_addr address;
+	struct gamma_addr address = nic->address;
 
-	if (!gamma_btl_began_anew() || nic->address_len < sizeof(address))
-		return fi_av_insert(av, nic->address, 1, handle, 0, NULL);
-	memcpy(&address, nic->address, sizeof(address));
-	memcpy(address.mac, nic->mac, sizeof(address.mac));
-	address.epoch = GAMMA_EPOCH_ANY;
+	if (gamma_btl_began_anew()) {
+		memcpy(address.mac, nic->mac, sizeof(address.mac));
+		address.epoch = GAMMA_EPOCH_ANY;
+	}
 	return fi_av_insert(av, &address, 1, handle, 0, NULL);
 }
 
@@ -244,9 +240,10 @@ static void tell_other_limit(const opal_proc_t *proc, const struct gamma_btl_mod
 static void compare_mtu(const opal_proc_t *proc, struct gamma_btl_port *port,
 			const struct modex_nic *nic)
 {
+	const uint16_t ours = ntohs(port->address.mtu), theirs = ntohs(nic->address.mtu);
 	char *host;
 
-	if (!port->mtu || !nic->mtu || port->mtu == nic->mtu ||
+	if (!ours || !theirs || ours == theirs ||
 	    __atomic_exchange_n(&port->mtu_told, true, __ATOMIC_RELAXED))
 		return;
 	host = gamma_btl_host_of(proc);
@@ -254,7 +251,7 @@ static void compare_mtu(const opal_proc_t *proc, struct gamma_btl_port *port,
 		       "two have the lesser size.",
 		       "Give the NICs of all hosts, and the switches between them, the same MTU "
 		       "(ip link set NIC mtu BYTES).",
-		       port->nic, port->mtu, nic->name, nic->mtu, host ? host : "another host");
+		       port->nic, ours, nic->name, theirs, host ? host : "another host");
 	free(host);
 }
 

@@ -62,8 +62,6 @@ static int find_info(struct gamma_btl_port *port)
 	if (port->info->src_addr && port->info->src_addrlen >= sizeof(port->mac))
 		memcpy(port->mac, port->info->src_addr, sizeof(port->mac));
 	port->inject_size = inject < GAMMA_BTL_INJECT_MAX ? inject : GAMMA_BTL_INJECT_MAX;
-	if (port->info->nic && port->info->nic->link_attr)
-		port->mtu = (uint32_t) port->info->nic->link_attr->mtu;
 	port->bandwidth = bandwidth_of(port->nic, port->info->nic);
 	return 0;
 }
@@ -71,7 +69,7 @@ static int find_info(struct gamma_btl_port *port)
 /* Completions of sends only where asked for: what is injected has none. */
 static int bind_endpoint(struct gamma_btl_port *port)
 {
-	size_t min_multi = port->max_message;
+	size_t min_multi = port->max_message, address_len = sizeof(port->address);
 	int rc;
 
 	rc = fi_ep_bind(port->ep, &port->av->fid, 0);
@@ -86,8 +84,7 @@ static int bind_endpoint(struct gamma_btl_port *port)
 		rc = fi_setopt(&port->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min_multi,
 			       sizeof(min_multi));
 	if (!rc) {
-		port->address_len = sizeof(port->address);
-		rc = fi_getname(&port->ep->fid, port->address, &port->address_len);
+		rc = fi_getname(&port->ep->fid, &port->address, &address_len);
 	}
 	return rc;
 }
@@ -127,13 +124,10 @@ static int open_past(struct gamma_btl_port *port)
 
 static void remember(const struct gamma_btl_port *port)
 {
-	struct gamma_addr address;
-
-	if (past_count == PAST_MAX || port->address_len < sizeof(address))
+	if (past_count == PAST_MAX)
 		return;
-	memcpy(&address, port->address, sizeof(address));
 	memcpy(past[past_count].nic, port->nic, sizeof(port->nic));
-	past[past_count++].port = address.port;
+	past[past_count++].port = port->address.port;
 }
 
 static int open_objects(struct gamma_btl_port *port)

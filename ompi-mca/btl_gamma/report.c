@@ -65,6 +65,19 @@ static const char *cure_of(int error)
 	}
 }
 
+/* Behind the provider's words. */
+static const char *tried(int error, char *text, size_t size)
+{
+	const char *seconds = getenv("FI_GAMMA_PEER_TIMEOUT");
+
+	text[0] = 0;
+	if (error == FI_ETIMEDOUT && seconds)
+		snprintf(text, size, "; it was asked for %s s", seconds);
+	else if (error == FI_ETIMEDOUT)
+		snprintf(text, size, "; it was asked until the peer timeout");
+	return text;
+}
+
 /* The one-sided layer registers no callback, and hears of it by its operation's status. */
 static void end_job(struct gamma_btl_module *module, opal_proc_t *proc, int error, char *text)
 {
@@ -76,7 +89,7 @@ static void end_job(struct gamma_btl_module *module, opal_proc_t *proc, int erro
 void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const char *provider_text)
 {
 	const unsigned char *mac = peer->mac;
-	char text[TEXT_MAX];
+	char text[TEXT_MAX], how_long[64];
 	char *host;
 
 	if (__atomic_exchange_n(&peer->failed, true, __ATOMIC_RELAXED))
@@ -84,10 +97,11 @@ void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const cha
 	host = gamma_btl_host_of(peer->proc);
 	snprintf(text, sizeof(text),
 		 "btl_gamma: rank %u on %s cannot be reached through %s (there %s, "
-		 "%02x:%02x:%02x:%02x:%02x:%02x): %s",
+		 "%02x:%02x:%02x:%02x:%02x:%02x): %s%s",
 		 (unsigned int) peer->proc->proc_name.vpid, host ? host : "an unknown host",
 		 peer->module->port->nic, peer->nic, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
-		 provider_text ? provider_text : fi_strerror(error));
+		 provider_text ? provider_text : fi_strerror(error),
+		 tried(error, how_long, sizeof(how_long)));
 	free(host);
 	end_job(peer->module, peer->proc, error, text);
 }
