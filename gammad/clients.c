@@ -68,7 +68,8 @@ static bool in_group(const struct gammad *gammad, int fd, gid_t gid)
 
 static bool welcome(const struct gammad *gammad, const struct ucred *peer)
 {
-	unsigned most = gammad_conf_limit(&gammad->conf, peer->uid) + GAMMAD_CLIENTS_EXTRA;
+	/* Each process has one for its endpoint, and all may ask something at once. */
+	unsigned most = 2 * gammad_conf_limit(&gammad->conf, peer->uid) + GAMMAD_CLIENTS_EXTRA;
 
 	return !peer->uid || connections_of(gammad, peer->uid) < most;
 }

@@ -19,7 +19,7 @@
 
 enum {
 	GAMMAD_SWEEP_MS = 1000, /* between two looks at endpoints whose process let go of gammad */
-	GAMMAD_CLIENTS_EXTRA = 8, /* connections of a user beyond his limit of endpoints */
+	GAMMAD_CLIENTS_EXTRA = 32, /* connections of a user beyond two for each endpoint he may have */
 	GAMMAD_BURST = 64,	/* frames taken from one socket before the others' turn */
 	GAMMAD_MEMBERSHIPS = 16, /* multicast groups of an endpoint */
 	GAMMAD_SHARERS = 16,	/* endpoints on one slot */

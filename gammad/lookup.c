@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -133,12 +134,21 @@ static uint8_t *build(const struct gammad *gammad, const struct gammad_open *ope
 	return room;
 }
 
+/* What a dead process has left to a child has nobody who would answer any more. */
+static bool is_there(const struct gammad_open *open)
+{
+	pid_t pid = (pid_t) open->record.pid;
+
+	return !open->record.revoked && !open->gone && (!pid || !kill(pid, 0) || errno != ESRCH);
+}
+
 static bool concerns(const struct gammad_open *open, const struct gammad_nic *nic,
 		     const struct gamma_fields *asked)
 {
-	return open->nic == nic && !open->record.revoked &&
+	return open->nic == nic &&
 	       (asked->dst_port == GAMMA_PORT_ANY ||
-		htons(asked->dst_port) == open->record.port);
+		htons(asked->dst_port) == open->record.port) &&
+	       is_there(open);
 }
 
 static bool is_question(const uint8_t *frame, size_t len, struct gamma_fields *asked)
@@ -204,8 +214,7 @@ static void answer_on_slot(struct gammad *gammad, const uint8_t *frame,
 	struct gammad_nic *nic = gammad_nic_below(gammad, frame, &slot);
 
 	if (nic && asked->dst_port != GAMMA_PORT_ANY)
-		answer(gammad, nic, open && !open->record.revoked && !open->gone ? open : NULL, frame,
-		       asked);
+		answer(gammad, nic, open && is_there(open) ? open : NULL, frame, asked);
 }
 
 void gammad_lookup_slots(struct gammad *gammad)

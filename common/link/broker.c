@@ -92,6 +92,20 @@ static int converse(const char *path, struct exchange *exchange)
 	return ret;
 }
 
+static const char *cause(const struct exchange *exchange, int error)
+{
+	if (exchange->reason)
+		return gamma_broker_text(exchange->reason);
+	switch (-error) {
+	case ETIMEDOUT:
+		return "no answer: see its log, and restart it";
+	case ECONNRESET:
+	case EPIPE:
+		return "it has hung up: the user has too many connections, or it has ended";
+	}
+	return strerror(-error);
+}
+
 static void explain(const char *path, const struct exchange *exchange, int error, char *why,
 		    size_t why_len)
 {
@@ -101,10 +115,7 @@ static void explain(const char *path, const struct exchange *exchange, int error
 			 "gammad started, run as root, or give the program the capability (setcap "
 			 "cap_net_raw+ep PROGRAM)", path, strerror(-error));
 	else
-		snprintf(why, why_len, "gammad at %.128s: %s", path,
-			 exchange->reason	? gamma_broker_text(exchange->reason)
-			 : error == -ETIMEDOUT ? "no answer: see its log, and restart it"
-						: strerror(-error));
+		snprintf(why, why_len, "gammad at %.128s: %s", path, cause(exchange, error));
 }
 
 static void warn(const char *path, const struct exchange *exchange, int error)
