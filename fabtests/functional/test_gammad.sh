@@ -264,6 +264,48 @@ run "by gammad" "${several[@]}"
 client_host=node01 run "by gammad, one host" "${several[@]}"
 wrap=()
 
+# What a group's requests are answered: by reason, as common/broker/message.h numbers them.
+cat >"$shared/groups.py" <<-'END'
+	import os, socket, struct, sys
+	nic, users = bytes.fromhex(sys.argv[1].replace(":", "")), [int(uid) for uid in sys.argv[2:]]
+	def become(uid):
+	    os.setgroups([]), os.setresgid(uid, uid, uid), os.setresuid(uid, uid, uid)
+	def ask(kind, body):
+	    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+	    s.connect("/run/gammad/socket")
+	    s.send(struct.pack("=IHHII", 0x676d6264, 2, kind, 16 + len(body), 0) + body)
+	    return s, *s.recvmsg(200, socket.CMSG_SPACE(8))[:2]
+	def group(kind, mac, port, receives=0):
+	    body = struct.pack("=6sH6sHII", end[0], end[1], bytes.fromhex(mac), port, receives, 0)
+	    return struct.unpack_from("=I", ask(kind, body)[1], 12)[0]
+	JOIN, LEAVE, G = 12, 14, "01005e000001"
+	child = os.pipe(), os.pipe()
+	pid = os.fork()
+	become(users[0 if pid else 1])
+	if not pid:
+	    end = struct.unpack("=6sH", os.read(child[0][0], 8))
+	    os.write(child[1][1], bytes([group(JOIN, G, 2), group(LEAVE, G, 1)]))
+	    os._exit(0)
+	held = ask(1, struct.pack("=6sHIH6sI", nic, 0, 7, 0x88B5, bytes(6), 0))
+	end = struct.unpack_from("=6sH", held[1], 16)
+	print("joined", group(JOIN, G, 1), "twice", group(JOIN, G, 1))
+	os.write(child[0][1], struct.pack("=6sH", *end))
+	print("by another user", *os.read(child[1][0], 2))
+	print("broadcast", group(JOIN, "ff" * 6, 1), "bridges", group(JOIN, "0180c2000000", 1),
+	      "one host", group(JOIN, "020000000001", 1))
+	print("many", *(group(JOIN, G, port) for port in range(2, 19)))
+	print("left", group(LEAVE, G, 5), "joined", group(JOIN, G, 30), "still in", group(JOIN, G, 1))
+END
+on node01 python3 "$shared/groups.py" "$nic1" "$(id -u labuser)" "$(id -u nobody)" \
+	>"$work/groups.out" 2>&1 || true
+check "groups: once, within bounds, the owner's alone, real groups" diff "$work/groups.out" - <<-'END'
+	joined 0 twice 17
+	by another user 14 14
+	broadcast 15 bridges 15 one host 15
+	many 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 16
+	left 0 joined 0 still in 17
+END
+
 # ---- which NICs are offered ----
 
 domains() { # those that labuser is offered on host 1
