@@ -133,6 +133,8 @@ static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	} else if (gamma_flow_usable(known)) {
 		/* Its full address has come in use meanwhile. */
 		gamma_flow_hand_over(flow, known);
+		if (endpoint->handlers.merged)
+			endpoint->handlers.merged(endpoint->context, flow, known);
 		gamma_peers_forget(&endpoint->local, flow, now);
 		flow = known;
 	} else {

@@ -45,6 +45,8 @@ struct gamma_endpoint_handlers {
 			 const struct gamma_envelope *envelope, const uint8_t *payload);
 	/* The flow is about to be freed: drop pointers to it. */
 	void (*gone)(void *context, struct gamma_flow *flow);
+	/* The same, but it has turned out to lead where another one does. NULL: gone is called alone. */
+	void (*merged)(void *context, struct gamma_flow *flow, struct gamma_flow *other);
 	/* The endpoint may not send any more: all flows have failed, nothing will arrive. NULL: the
 	 * next call tells it. */
 	void (*revoked)(void *context, int error, const char *cause);

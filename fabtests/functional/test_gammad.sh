@@ -458,8 +458,14 @@ pingpong() {
 by_mpirun() { lab mpirun --mca btl gamma,self "$@"; }
 arrive() {
 	"$mpicc" -o "$shared/mpi_job" "$top_srcdir/fabtests/functional/mpi_job.c" &&
-		chmod 755 "$shared/mpi_job" && by_mpirun -np 4 "$shared/mpi_job" | tee "$work/job.out" &&
+		chmod 755 "$shared/mpi_job" &&
+		by_mpirun -np 4 -x FI_GAMMA_STATS=stderr "$shared/mpi_job" >"$work/job.out" 2>&1 &&
 		[ "$(grep -c "user $(id -u labuser): all arrived" "$work/job.out")" -eq 4 ]
+}
+
+known_addresses() {
+	grep -o '"lookups_out":[0-9]*' "$work/job.out" | sort | uniq -c | tee "$work/lookups"
+	grep -qx ' *4 "lookups_out":0' "$work/lookups"
 }
 
 check "lab gammad start" lab gammad start
@@ -467,6 +473,7 @@ check "fi_pingpong by a user" pingpong
 if [ -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ]; then
 	mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
 	check "mpirun --mca btl gamma,self by a user" arrive
+	check "complete addresses are not looked up" known_addresses
 	check "who has no capability there" no_capability 2 by_mpirun -np 2
 fi
 check "nor here" no_capability 1 lab run labuser node01

@@ -25,10 +25,11 @@ static struct {
 	uint16_t port; /* network order */
 } past[PAST_MAX];
 static size_t past_count;
+static bool anew; /* a port was opened that had been opened before */
 
 bool gamma_btl_began_anew(void)
 {
-	return past_count;
+	return anew;
 }
 
 /* What the user says, or the NIC, or 10 Gbit/s. In Mbit/s. */
@@ -112,6 +113,7 @@ static int open_past(struct gamma_btl_port *port)
 		;
 	if (i == past_count || port->info->src_addrlen < sizeof(*source))
 		return rc;
+	anew = true;
 	source->port = past[i].port;
 	for (try = 0; rc == -FI_EADDRINUSE && try < REOPEN_TRIES; try++) {
 		if (try)

@@ -235,6 +235,16 @@ static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
 	}
 }
 
+/* An address without epoch, or that of a NIC whose gammad answered: from now on it is the other's. */
+static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow *other)
+{
+	struct gamma_ep *ep = context;
+
+	for (size_t i = 0; i < ep->flow_count; i++)
+		if (ep->flows[i] == flow)
+			ep->flows[i] = other;
+}
+
 static void on_gone(void *context, struct gamma_flow *flow)
 {
 	struct gamma_ep *ep = context;
@@ -260,6 +270,7 @@ const struct gamma_endpoint_handlers gamma_ep_handlers = {
 		},
 	.datagram = gamma_dgram_arrived,
 	.gone = on_gone,
+	.merged = on_merged,
 	.revoked = on_revoked,
 };
 
