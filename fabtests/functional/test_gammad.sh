@@ -455,6 +455,14 @@ pingpong() {
 		"$(mgt 1)" || status=1
 	wait $! && return "$status"
 }
+answered_by_name() {
+	local status=0
+	cp "$abs_top_builddir/fabtests/functional/gamma-named" "$shared/lib"
+	lab run labuser node01 "$shared/lib/gamma-named" >"$work/server.out" 2>&1 &
+	until_true 5 grep -q ready "$work/server.out" &&
+		lab run labuser node02 "$shared/lib/gamma-named" node01-d || status=1
+	wait $! && return "$status"
+}
 by_mpirun() { lab mpirun --mca btl gamma,self "$@"; }
 arrive() {
 	"$mpicc" -o "$shared/mpi_job" "$top_srcdir/fabtests/functional/mpi_job.c" &&
@@ -470,6 +478,7 @@ known_addresses() {
 
 check "lab gammad start" lab gammad start
 check "fi_pingpong by a user" pingpong
+check "an answer from a peer that is known by its host's name" answered_by_name
 if [ -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ]; then
 	mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
 	check "mpirun --mca btl gamma,self by a user" arrive

@@ -25,6 +25,18 @@ static struct gamma_ep *ep_of(const struct gamma_flow *flow)
 	return flow->local->context;
 }
 
+/* An endpoint of gammad's is not at the MAC of the NIC by which the AV knows it: whoever was looked up
+ * for an entry is that one. */
+static fi_addr_t looked_up_for(const struct gamma_ep *ep, const struct gamma_flow *flow)
+{
+	if (ep->av_generation != ep->av->generation)
+		return FI_ADDR_NOTAVAIL;
+	for (size_t i = 0; i < ep->flow_count; i++)
+		if (ep->flows[i] == flow)
+			return i;
+	return FI_ADDR_NOTAVAIL;
+}
+
 /* Looked up once for each state of the AV; the flow remembers. */
 fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow)
 {
@@ -33,6 +45,8 @@ fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow)
 	if (flow->user != stamp) {
 		flow->user = stamp;
 		flow->user_tag = gamma_av_find(ep->av, &flow->addr);
+		if (gamma_unlikely(flow->user_tag == FI_ADDR_NOTAVAIL))
+			flow->user_tag = looked_up_for(ep, flow);
 	}
 	return flow->user_tag;
 }
@@ -243,6 +257,7 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
 			ep->flows[i] = other;
+	other->user = NULL; /* it may have come from nowhere before */
 }
 
 static void on_gone(void *context, struct gamma_flow *flow)
