@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * A peer that is known by its host's name alone, as FI_DIRECTED_RECV and FI_SOURCE see it. Without
- * an argument it waits for a question on port 7000 and answers it; with the host's name it asks, and
- * takes an answer from that peer only. Started by test_gammad.sh.
+ * an argument it waits for a question on port 7000 and answers it; with the host's name it asks,
+ * and takes an answer from that peer only. Started by test_gammad.sh.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
