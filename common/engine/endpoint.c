@@ -274,6 +274,13 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	return 0;
 }
 
+bool gamma_endpoint_send_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			     const struct iovec *iov, unsigned iov_count,
+			     const struct gamma_envelope *envelope)
+{
+	return gamma_output_now(endpoint, flow, iov, iov_count, envelope);
+}
+
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			  struct gamma_send *send, struct gamma_remote *remote)
 {
@@ -416,17 +423,17 @@ static bool in_the_way(const struct gamma_endpoint *endpoint)
 	return endpoint->idle >= patience && endpoint->idle % GAMMA_IDLE_SKIP == 0;
 }
 
-bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
+static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = 0;
 	unsigned taken = take_in(endpoint, endpoint->packet, &now);
 	bool again;
 
-	endpoint->round++;
 	if (taken && now >= endpoint->house_at)
 		keep_house(endpoint, now);
-	taken += take_in(endpoint, endpoint->samehost, &now);
+	if (look_near)
+		taken += take_in(endpoint, endpoint->samehost, &now);
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
 		taken += gamma_groups_take_in(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
@@ -445,6 +452,21 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 		gamma_local_timeout(local, now);
 	gamma_output(endpoint, now);
 	return in_the_way(endpoint);
+}
+
+bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
+{
+	const struct gamma_local *local = &endpoint->local;
+	bool near = !gamma_link_quiet(endpoint->samehost);
+
+	endpoint->round++;
+	if (near || !gamma_link_quiet(endpoint->packet) || !gamma_list_empty(&local->ready) ||
+	    !gamma_list_empty(&local->stalled) || !gamma_list_empty(&endpoint->groups) ||
+	    (endpoint->idle + 1) % GAMMA_IDLE_SKIP == 0)
+		return progress(endpoint, near);
+	/* Nothing has come, nothing waits, and the clock need not be read yet. */
+	endpoint->idle++;
+	return false;
 }
 
 uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint)

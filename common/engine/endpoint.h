@@ -79,7 +79,12 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
  * has been revoked, here and in what follows. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
-/* The same with an operation on the peer's memory. See gamma_remote_post. */
+/* Sends a short message at once that is copied and whose end nobody is told. False: nothing has been
+ * done, it must take gamma_endpoint_send. */
+bool gamma_endpoint_send_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			     const struct iovec *iov, unsigned iov_count,
+			     const struct gamma_envelope *envelope);
+/* As gamma_endpoint_send, with an operation on the peer's memory. See gamma_remote_post. */
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			  struct gamma_send *send, struct gamma_remote *remote);
 /* A region, as struct gamma_reached names it, is about to be closed: nothing reads it any more. */

@@ -122,6 +122,10 @@ bool gamma_row_waits(struct gamma_flow *flow, const struct gamma_send *send, uin
 
 /* ---- output.c ---- */
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
+/* gamma_flow_send_now, and its frame to the link. */
+bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		      const struct iovec *iov, unsigned iov_count,
+		      const struct gamma_envelope *envelope);
 /* One frame that belongs to no flow; dropped if the link is full. */
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			 const struct gamma_frame *frame);

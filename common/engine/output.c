@@ -25,6 +25,8 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 		if (!gamma_flow_poll(flow, now, &endpoint->burst[*count]))
 			return true;
 		(*count)++;
+		if (gamma_list_empty(&flow->ready_entry))
+			return true;
 	}
 	/* Its turn is over: behind the others. */
 	gamma_list_remove(&flow->ready_entry);
@@ -96,6 +98,22 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 	return false;
 }
 
+bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		      const struct iovec *iov, unsigned iov_count,
+		      const struct gamma_envelope *envelope)
+{
+	struct gamma_link *link = flow->same_host ? endpoint->samehost : endpoint->packet;
+	uint64_t now;
+
+	if (!gamma_list_empty(&endpoint->local.ready) || endpoint->stalled_until)
+		return false;
+	now = gamma_now();
+	if (!gamma_flow_send_now(flow, iov, iov_count, envelope, now, endpoint->burst))
+		return false;
+	hand_over(endpoint, link, flow->same_host, 1, now);
+	return true;
+}
+
 /* Frames of one flow to a neighbour, one by one: a burst would save nothing, and each neighbour may
  * be full for itself. Returns how many. */
 static unsigned to_neighbour(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now)
@@ -109,8 +127,8 @@ static unsigned to_neighbour(struct gamma_endpoint *endpoint, struct gamma_flow 
 				set_aside(endpoint, flow);
 			return turn;
 		}
-		if (!gamma_flow_usable(flow))
-			return turn;
+		if (gamma_list_empty(&flow->ready_entry))
+			return turn + 1;
 	}
 	gamma_list_remove(&flow->ready_entry);
 	gamma_flow_ready(flow);

@@ -348,8 +348,14 @@ void gamma_flow_free(struct gamma_flow *flow); /* drops what is outstanding sile
 /* A frame that belongs to this flow; arrived: ns, when it reached the host. */
 void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
 			const uint8_t *payload, uint64_t arrived, uint64_t now);
-/* Fills frame with the next one to send; false: nothing (the flow then leaves the ready list). */
+/* Fills frame with the next one to send; false: nothing. With nothing more the flow leaves the
+ * ready list. */
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
+/* The frame of a short message that is copied, whose sender is not told of its end, when nothing
+ * stands before it. False: it must go the ordinary way, and nothing has been done. */
+bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope, uint64_t now,
+			 struct gamma_frame *frame);
 void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
 /* The answer to LOOKUP is here: the flow may talk. */
@@ -386,6 +392,15 @@ static inline void gamma_flow_want(struct gamma_flow *flow, enum gamma_pending w
 {
 	flow->pending |= what;
 	gamma_flow_ready(flow);
+}
+
+/* Whether frames of messages wait to be made. */
+static inline bool gamma_message_waiting(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = &flow->messages;
+
+	return !gamma_list_empty(&m->queue) || !gamma_list_empty(&m->streams) ||
+	       !gamma_list_empty(&m->notices) || m->replies;
 }
 
 /* "node 02:47:41:4d:00:02 port 9228 epoch 1a2b3c4d", for messages to people. */

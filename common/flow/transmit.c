@@ -287,6 +287,60 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	return true;
 }
 
+static bool has_more(const struct gamma_flow *flow)
+{
+	return gamma_message_waiting(flow) || flow->tx.lost || flow->tx.parting || flow->pending ||
+	       gamma_ack_due(flow);
+}
+
+static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const struct iovec *iov,
+			unsigned iov_count, const struct gamma_envelope *envelope)
+{
+	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+	uint32_t len = (uint32_t) envelope->length;
+
+	if (!buffer)
+		return false;
+	buffer->content.op = GAMMA_OP_SEND;
+	buffer->content.extensions = gamma_envelope_extensions(envelope);
+	buffer->content.tag = envelope->tag;
+	buffer->content.data = envelope->data;
+	buffer->len = len;
+	gamma_iov_read(iov, iov_count, 0, buffer->payload, len);
+	*sent = (struct gamma_sent){
+		.buffer = buffer,
+		.len = len,
+		.ahead = (uint16_t) gamma_window_unacked(flow),
+		.op = GAMMA_OP_SEND,
+	};
+	return true;
+}
+
+bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope, uint64_t now,
+			 struct gamma_frame *frame)
+{
+	const struct gamma_limits *limits = &flow->local->limits;
+	uint16_t extensions = gamma_envelope_extensions(envelope);
+	struct gamma_sent *sent;
+
+	if (flow->state != GAMMA_FLOW_OPEN || flow->self || has_more(flow) ||
+	    envelope->length > gamma_min(limits->inject_size, limits->eager_size) ||
+	    envelope->length > gamma_message_room(flow, extensions))
+		return false;
+	sent = gamma_window_next(flow);
+	if (!sent || !put_message(flow, sent, iov, iov_count, envelope))
+		return false;
+	frame->flow = flow;
+	frame->part = frame->padded = false;
+	gamma_window_transmitted(flow, sent, now);
+	build_data(flow, sent, flow->tx.next++, 0, now, frame);
+	flow->local->stats.data_frames_out++;
+	flow->local->stats.messages_out++;
+	flow->local->stats.bytes_copied_out += envelope->length;
+	return true;
+}
+
 static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq, uint64_t now,
 		     struct gamma_frame *frame)
 {
@@ -443,8 +497,11 @@ bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 		poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, now, frame);
 		return true;
 	}
-	if (flow->state == GAMMA_FLOW_OPEN && poll_new(flow, now, frame))
+	if (flow->state == GAMMA_FLOW_OPEN && poll_new(flow, now, frame)) {
+		if (gamma_likely(!has_more(flow)))
+			gamma_list_remove(&flow->ready_entry);
 		return true;
+	}
 	if (flow->pending && poll_pending(flow, now, frame)) /* no credit: a REQUEST */
 		return true;
 	if (gamma_ack_due(flow) && flow->state == GAMMA_FLOW_OPEN) {

@@ -56,7 +56,22 @@ struct gamma_link {
 	bool watched; /* somebody does sleep: others who receive leave it armed */
 	uint32_t mtu;  /* bytes after the Ethernet header */
 	uint32_t slots; /* frames that may wait without loss */
+	/* Whoever polls need not ask `next`: nothing has come while these bits of the word are 0
+	 * (NULL: there is no such word), or for so many polls. */
+	const uint32_t *word;
+	uint32_t bits;
+	uint32_t rest;
 };
+
+static inline bool gamma_link_quiet(struct gamma_link *link)
+{
+	if (link->word)
+		return !(__atomic_load_n(link->word, __ATOMIC_RELAXED) & link->bits);
+	if (!link->rest)
+		return false;
+	link->rest--;
+	return true;
+}
 
 /* ---- port.c: a port of a NIC belongs to one process of the network namespace ---- */
 

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -51,6 +52,13 @@ static void message_of(const struct gamma_frame *frame, struct iovec *iov, struc
 	msg->msg_iovlen = 1 + frame->iov_count;
 }
 
+/* Not by the C library's functions: in a process with threads these make themselves a place where
+ * a thread may be cancelled, and back, at the price of two atomic operations. */
+static long send_flat(int fd, const void *bytes, size_t len)
+{
+	return syscall(SYS_sendto, fd, bytes, len, MSG_DONTWAIT, NULL, 0);
+}
+
 static unsigned send_one(struct packet_link *packet, const struct gamma_frame *frame)
 {
 	struct iovec iov[1 + GAMMA_FRAME_IOV];
@@ -58,9 +66,9 @@ static unsigned send_one(struct packet_link *packet, const struct gamma_frame *f
 
 	packet->link.stats->send_calls++;
 	if (gamma_likely(!frame->iov_count))
-		return send(packet->link.fd, frame->head, frame->head_len, MSG_DONTWAIT) >= 0;
+		return send_flat(packet->link.fd, frame->head, frame->head_len) >= 0;
 	message_of(frame, iov, &msg);
-	return sendmsg(packet->link.fd, &msg, MSG_DONTWAIT) >= 0;
+	return syscall(SYS_sendmsg, packet->link.fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
 static unsigned send_many(struct packet_link *packet, const struct gamma_frame *frames,
@@ -147,6 +155,7 @@ static void packet_release(struct gamma_link *link)
 			 __ATOMIC_RELEASE);
 	if (++packet->slot == link->slots)
 		packet->slot = 0;
+	link->word = &packet->slots[packet->slot]->tp_status;
 }
 
 static void packet_count(struct gamma_link *link)
@@ -232,6 +241,8 @@ static int map_ring(struct packet_link *packet, const struct tpacket_req *req)
 								    packet->block_len +
 							    i % packet->per_block *
 								    packet->slot_len);
+	packet->link.word = &packet->slots[0]->tp_status;
+	packet->link.bits = TP_STATUS_USER;
 	return 0;
 }
 

@@ -187,6 +187,15 @@ static void wake_up(struct gamma_samehost *samehost)
 		samehost->alert = LOOK_AGAIN;
 }
 
+/* Until the next look at the descriptors nothing can be found. */
+static void rest(struct gamma_samehost *samehost)
+{
+	if (samehost->alert || samehost->link.armed)
+		return;
+	samehost->link.rest = LOOK_EVERY - 1 - samehost->polls % LOOK_EVERY;
+	samehost->polls += samehost->link.rest;
+}
+
 static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
@@ -200,7 +209,10 @@ static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival
 		if (samehost->readable && next_datagram(samehost, arrival))
 			return true;
 	}
-	return samehost->inbox_count && gamma_inbox_next(samehost, arrival);
+	if (samehost->inbox_count)
+		return gamma_inbox_next(samehost, arrival);
+	rest(samehost);
+	return false;
 }
 
 static void samehost_release(struct gamma_link *link)
@@ -217,6 +229,7 @@ static bool samehost_arm(struct gamma_link *link)
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
 	link->armed = true;
+	link->rest = 0;
 	return gamma_inbox_arm(samehost) || samehost->readable || samehost->ended;
 }
 

@@ -21,9 +21,10 @@ static struct gamma_item item_of(const struct gamma_send *send)
 
 static uint64_t len_of(const struct gamma_send *send)
 {
-	return sizeof(struct gamma_batch_item) +
-	       gamma_extensions_len(gamma_envelope_extensions(&send->envelope)) +
-	       send->envelope.length;
+	uint32_t flags = send->envelope.flags;
+
+	return sizeof(struct gamma_batch_item) + (flags & GAMMA_TAGGED ? 8 : 0) +
+	       (flags & GAMMA_HAS_DATA ? 8 : 0) + send->envelope.length;
 }
 
 static void put(uint8_t *at, const struct gamma_send *send)

@@ -190,8 +190,6 @@ int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
 void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send);
 /* Ends a send with -ECANCELED if nothing of it has been sent. False: it is too late. */
 bool gamma_message_cancel(struct gamma_send *send);
-/* Whether frames wait to be made. */
-bool gamma_message_waiting(const struct gamma_flow *flow);
 /* An ACCEPT, CUT or FAILED frame, to be sent later: memory for it, freed by free(), or NULL. */
 struct gamma_notice *gamma_notice_new(void);
 /* It is to be sent, and then freed: id and length for MESSAGE, fragment for FRAGMENT. */

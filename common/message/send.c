@@ -120,14 +120,6 @@ bool gamma_message_cancel(struct gamma_send *send)
 	return true;
 }
 
-bool gamma_message_waiting(const struct gamma_flow *flow)
-{
-	const struct gamma_message_state *m = &flow->messages;
-
-	return !gamma_list_empty(&m->queue) || !gamma_list_empty(&m->streams) ||
-	       !gamma_list_empty(&m->notices) || m->replies;
-}
-
 uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions)
 {
 	if (flow->payload_crc)

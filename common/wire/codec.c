@@ -4,31 +4,46 @@
 
 #include <string.h>
 
-static const uint8_t extension_len[GAMMA_EXT_COUNT] = {
-	sizeof(struct gamma_ext_ack),	  /* ACK */
-	sizeof(struct gamma_ext_sack),	  /* SACK */
-	sizeof(struct gamma_ext_delay),	  /* DELAY */
-	8,				  /* TAG */
-	8,				  /* CQ_DATA */
-	sizeof(struct gamma_ext_message), /* MESSAGE */
-	8,				  /* FRAGMENT */
-	4,				  /* PAYLOAD_CRC */
-	sizeof(struct gamma_ext_mtu),	  /* MTU */
-	4,				  /* CUTS */
-	sizeof(struct gamma_ext_rma),	  /* RMA */
-	sizeof(struct gamma_ext_atomic),  /* ATOMIC */
-	sizeof(struct gamma_ext_key),	  /* KEY */
-	sizeof(struct gamma_ext_part),	  /* PART */
-	sizeof(struct gamma_ext_sack_long), /* SACK_LONG */
+/* Bytes of each extension. */
+enum {
+	LEN_ACK = sizeof(struct gamma_ext_ack),
+	LEN_SACK = sizeof(struct gamma_ext_sack),
+	LEN_DELAY = sizeof(struct gamma_ext_delay),
+	LEN_TAG = 8,
+	LEN_CQ_DATA = 8,
+	LEN_MESSAGE = sizeof(struct gamma_ext_message),
+	LEN_FRAGMENT = 8,
+	LEN_PAYLOAD_CRC = 4,
+	LEN_MTU = sizeof(struct gamma_ext_mtu),
+	LEN_CUTS = 4,
+	LEN_RMA = sizeof(struct gamma_ext_rma),
+	LEN_ATOMIC = sizeof(struct gamma_ext_atomic),
+	LEN_KEY = sizeof(struct gamma_ext_key),
+	LEN_PART = sizeof(struct gamma_ext_part),
+	LEN_SACK_LONG = sizeof(struct gamma_ext_sack_long),
 };
+
+/* The sums for all sets of four. */
+#define SUMS(a, b, c, d)                                                                           \
+	{                                                                                          \
+		0, a, b, (a) + (b), c, (a) + (c), (b) + (c), (a) + (b) + (c), d, (a) + (d),        \
+			(b) + (d), (a) + (b) + (d), (c) + (d), (a) + (c) + (d), (b) + (c) + (d),   \
+			(a) + (b) + (c) + (d)                                                      \
+	}
+static const uint8_t sums[4][16] = {
+	SUMS(LEN_ACK, LEN_SACK, LEN_DELAY, LEN_TAG),
+	SUMS(LEN_CQ_DATA, LEN_MESSAGE, LEN_FRAGMENT, LEN_PAYLOAD_CRC),
+	SUMS(LEN_MTU, LEN_CUTS, LEN_RMA, LEN_ATOMIC),
+	SUMS(LEN_KEY, LEN_PART, LEN_SACK_LONG, 0),
+};
+_Static_assert(GAMMA_EXT_TAG == 1 << 3 && GAMMA_EXT_PAYLOAD_CRC == 1 << 7 &&
+		       GAMMA_EXT_ATOMIC == 1 << 11 && GAMMA_EXT_COUNT == 15,
+	       "the sets are in the order of the bits");
 
 unsigned gamma_extensions_len(uint16_t extensions)
 {
-	unsigned len = 0;
-
-	for (unsigned bits = extensions & GAMMA_EXT_KNOWN; bits; bits &= bits - 1)
-		len += extension_len[__builtin_ctz(bits)];
-	return len;
+	return sums[0][extensions & 15] + sums[1][extensions >> 4 & 15] +
+	       sums[2][extensions >> 8 & 15] + sums[3][extensions >> 12];
 }
 
 static uint8_t *put16(uint8_t *at, uint16_t value)
@@ -94,41 +109,43 @@ static const uint8_t *get_sack(const uint8_t *at, struct gamma_fields *f, size_t
 	return at + 4 + bytes;
 }
 
+#define BIT(extension) __builtin_ctz(extension) /* dense: the switches become jumps by a table */
+
 static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fields *f)
 {
 	switch (bit) {
-	case GAMMA_EXT_ACK:
+	case BIT(GAMMA_EXT_ACK):
 		return put32(put32(at, f->ack), f->limit);
-	case GAMMA_EXT_SACK:
+	case BIT(GAMMA_EXT_SACK):
 		return put_sack(at, f, GAMMA_SACK_BITS / 8);
-	case GAMMA_EXT_DELAY:
+	case BIT(GAMMA_EXT_DELAY):
 		return put32(put32(at, f->echo), f->delay);
-	case GAMMA_EXT_TAG:
+	case BIT(GAMMA_EXT_TAG):
 		return put64(at, f->tag);
-	case GAMMA_EXT_CQ_DATA:
+	case BIT(GAMMA_EXT_CQ_DATA):
 		return put64(at, f->data);
-	case GAMMA_EXT_MESSAGE:
+	case BIT(GAMMA_EXT_MESSAGE):
 		return put64(put32(at, f->id), f->length);
-	case GAMMA_EXT_FRAGMENT:
+	case BIT(GAMMA_EXT_FRAGMENT):
 		return put64(at, f->fragment);
-	case GAMMA_EXT_PAYLOAD_CRC:
+	case BIT(GAMMA_EXT_PAYLOAD_CRC):
 		return put32(at, f->payload_crc);
-	case GAMMA_EXT_MTU:
+	case BIT(GAMMA_EXT_MTU):
 		return put16(put16(at, f->mtu), f->probe);
-	case GAMMA_EXT_CUTS:
+	case BIT(GAMMA_EXT_CUTS):
 		return put32(at, f->cuts);
-	case GAMMA_EXT_RMA:
+	case BIT(GAMMA_EXT_RMA):
 		return put64(put64(put64(at, f->rma_address), f->rma_key), f->rma_length);
-	case GAMMA_EXT_ATOMIC:
+	case BIT(GAMMA_EXT_ATOMIC):
 		*at++ = f->datatype;
 		*at++ = f->atomic_op;
 		return put16(at, f->count);
-	case GAMMA_EXT_KEY:
+	case BIT(GAMMA_EXT_KEY):
 		memcpy(at, f->key, sizeof(f->key));
 		return at + sizeof(f->key);
-	case GAMMA_EXT_PART:
+	case BIT(GAMMA_EXT_PART):
 		return put16(put16(at, f->part_offset), f->part_total);
-	case GAMMA_EXT_SACK_LONG:
+	case BIT(GAMMA_EXT_SACK_LONG):
 		return put_sack(at, f, GAMMA_SACK_LONG_BITS / 8);
 	}
 	return at;
@@ -137,57 +154,57 @@ static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fiel
 static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamma_fields *f)
 {
 	switch (bit) {
-	case GAMMA_EXT_ACK:
+	case BIT(GAMMA_EXT_ACK):
 		f->ack = get32(at);
 		f->limit = get32(at + 4);
 		return at + 8;
-	case GAMMA_EXT_SACK:
+	case BIT(GAMMA_EXT_SACK):
 		return get_sack(at, f, GAMMA_SACK_BITS / 8);
-	case GAMMA_EXT_DELAY:
+	case BIT(GAMMA_EXT_DELAY):
 		f->echo = get32(at);
 		f->delay = get32(at + 4);
 		return at + 8;
-	case GAMMA_EXT_TAG:
+	case BIT(GAMMA_EXT_TAG):
 		f->tag = get64(at);
 		return at + 8;
-	case GAMMA_EXT_CQ_DATA:
+	case BIT(GAMMA_EXT_CQ_DATA):
 		f->data = get64(at);
 		return at + 8;
-	case GAMMA_EXT_MESSAGE:
+	case BIT(GAMMA_EXT_MESSAGE):
 		f->id = get32(at);
 		f->length = get64(at + 4);
 		return at + 12;
-	case GAMMA_EXT_FRAGMENT:
+	case BIT(GAMMA_EXT_FRAGMENT):
 		f->fragment = get64(at);
 		return at + 8;
-	case GAMMA_EXT_PAYLOAD_CRC:
+	case BIT(GAMMA_EXT_PAYLOAD_CRC):
 		f->payload_crc = get32(at);
 		return at + 4;
-	case GAMMA_EXT_MTU:
+	case BIT(GAMMA_EXT_MTU):
 		f->mtu = get16(at);
 		f->probe = get16(at + 2);
 		return at + 4;
-	case GAMMA_EXT_CUTS:
+	case BIT(GAMMA_EXT_CUTS):
 		f->cuts = get32(at);
 		return at + 4;
-	case GAMMA_EXT_RMA:
+	case BIT(GAMMA_EXT_RMA):
 		f->rma_address = get64(at);
 		f->rma_key = get64(at + 8);
 		f->rma_length = get64(at + 16);
 		return at + 24;
-	case GAMMA_EXT_ATOMIC:
+	case BIT(GAMMA_EXT_ATOMIC):
 		f->datatype = at[0];
 		f->atomic_op = at[1];
 		f->count = get16(at + 2);
 		return at + 4;
-	case GAMMA_EXT_KEY:
+	case BIT(GAMMA_EXT_KEY):
 		memcpy(f->key, at, sizeof(f->key));
 		return at + sizeof(f->key);
-	case GAMMA_EXT_PART:
+	case BIT(GAMMA_EXT_PART):
 		f->part_offset = get16(at);
 		f->part_total = get16(at + 2);
 		return at + 4;
-	case GAMMA_EXT_SACK_LONG:
+	case BIT(GAMMA_EXT_SACK_LONG):
 		return get_sack(at, f, GAMMA_SACK_LONG_BITS / 8);
 	}
 	return at;
@@ -197,11 +214,9 @@ static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamm
 static uint32_t checksum(const uint8_t *frame, unsigned header_len)
 {
 	const size_t before = GAMMA_ETH_LEN + offsetof(struct gamma_header, checksum);
-	uint32_t crc = gamma_crc32c(0, frame, before);
 
-	if (header_len > GAMMA_HEADER_LEN)
-		crc = gamma_crc32c(crc, frame + before + 4, header_len - GAMMA_HEADER_LEN);
-	return crc;
+	return gamma_crc32c_header(frame, before, frame + before + 4,
+				   header_len - GAMMA_HEADER_LEN);
 }
 
 uint8_t *gamma_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN],
@@ -226,7 +241,7 @@ uint8_t *gamma_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN
 	sum = at;
 	at += 4;
 	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
-		at = put_extension(at, bits & -bits, f);
+		at = put_extension(at, (unsigned) __builtin_ctz(bits), f);
 	put32(sum, checksum(frame, header_len));
 	return frame;
 }
@@ -265,7 +280,7 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 	f->seq = get32(at + 24);
 	at += GAMMA_HEADER_LEN;
 	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
-		at = get_extension(at, bits & -bits, f);
+		at = get_extension(at, (unsigned) __builtin_ctz(bits), f);
 	return GAMMA_OK;
 }
 

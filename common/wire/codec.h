@@ -79,6 +79,9 @@ const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_item
 
 /* CRC32C (Castagnoli), continuing from crc (0 to begin). */
 uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len);
+/* Of two short pieces. */
+uint32_t gamma_crc32c_header(const uint8_t *first, size_t first_len, const uint8_t *second,
+			     size_t second_len);
 uint32_t gamma_crc32c_iov(uint32_t crc, const struct iovec *iov, unsigned count);
 /* The same without the processor's help, as where there is none: for tests to compare. */
 uint32_t gamma_crc32c_by_table(uint32_t crc, const void *bytes, size_t len);

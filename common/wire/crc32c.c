@@ -65,16 +65,27 @@ static inline uint64_t word_at(const uint8_t *bytes)
 	return word;
 }
 
-SSE42 static uint32_t crc_by_instruction(uint32_t crc, const uint8_t *bytes, size_t len)
+/* Headers are an even number of bytes, extensions a multiple of four. */
+SSE42 static inline uint32_t crc_by_instruction(uint32_t crc, const uint8_t *bytes, size_t len)
 {
 	uint64_t wide = crc;
+	uint32_t four;
+	uint16_t two;
 
 	for (; len >= 8; len -= 8, bytes += 8)
 		wide = _mm_crc32_u64(wide, word_at(bytes));
 	crc = (uint32_t) wide;
-	while (len--)
-		crc = _mm_crc32_u8(crc, *bytes++);
-	return crc;
+	if (len & 4) {
+		memcpy(&four, bytes, 4);
+		crc = _mm_crc32_u32(crc, four);
+		bytes += 4;
+	}
+	if (len & 2) {
+		memcpy(&two, bytes, 2);
+		crc = _mm_crc32_u16(crc, two);
+		bytes += 2;
+	}
+	return len & 1 ? _mm_crc32_u8(crc, *bytes) : crc;
 }
 
 SSE42_CLMUL static inline __m128i product(uint64_t crc, size_t words)
@@ -113,7 +124,13 @@ SSE42_CLMUL static uint32_t crc_by_streams(uint32_t crc, const uint8_t *bytes, s
 	return crc_by_instruction(crc, bytes, len);
 }
 
-static uint32_t crc_fast(uint32_t crc, const uint8_t *bytes, size_t len)
+SSE42 static uint32_t crc_of_two(const uint8_t *first, size_t first_len, const uint8_t *second,
+				 size_t second_len)
+{
+	return crc_by_instruction(crc_by_instruction(~0u, first, first_len), second, second_len);
+}
+
+SSE42 static uint32_t crc_fast(uint32_t crc, const uint8_t *bytes, size_t len)
 {
 	if (len >= 3 * 8 * STREAM_MIN && __builtin_cpu_supports("pclmul"))
 		return crc_by_streams(crc, bytes, len);
@@ -158,6 +175,16 @@ uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len)
 	if (have_instruction())
 		return ~crc_fast(~crc, bytes, len);
 	return ~crc_by_table(~crc, bytes, len);
+}
+
+uint32_t gamma_crc32c_header(const uint8_t *first, size_t first_len, const uint8_t *second,
+			     size_t second_len)
+{
+#if defined(__x86_64__)
+	if (have_instruction())
+		return ~crc_of_two(first, first_len, second, second_len);
+#endif
+	return gamma_crc32c(gamma_crc32c(0, first, first_len), second, second_len);
 }
 
 uint32_t gamma_crc32c_by_table(uint32_t crc, const void *bytes, size_t len)

@@ -4,7 +4,7 @@
 
 static void count(struct gamma_cntr *cntr, int error)
 {
-	if (!cntr)
+	if (gamma_likely(!cntr))
 		return;
 	if (error)
 		gamma_cntr_add_error(cntr, 1);
@@ -12,7 +12,15 @@ static void count(struct gamma_cntr *cntr, int error)
 		gamma_cntr_add(cntr, 1);
 }
 
-void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
+/* Which counter a finished send concerns. */
+static struct gamma_cntr *cntr_of(const struct gamma_ep *ep, const struct gamma_tx *tx)
+{
+	return ep->cntrs[tx->flags & FI_SEND   ? GAMMA_CNTR_SEND
+			 : tx->flags & FI_READ ? GAMMA_CNTR_READ
+					       : GAMMA_CNTR_WRITE];
+}
+
+static void write_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
 {
 	struct gamma_completion completion = {
 		.context = tx->context,
@@ -23,19 +31,20 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
-	if (ep->closing || (gamma_unlikely(tx->work) && !gamma_work_completed(tx->work, error)))
-		return;
-	count(ep->cntrs[tx->flags & FI_SEND   ? GAMMA_CNTR_SEND
-			: tx->flags & FI_READ ? GAMMA_CNTR_READ
-					      : GAMMA_CNTR_WRITE],
-	      error);
-	if (!ep->tx_cq)
-		return;
 	if (gamma_unlikely(error))
 		gamma_cq_write_error(ep->tx_cq, &completion, -error, 0,
 				     error == -FI_ECANCELED ? NULL : ep->cause);
-	else if (tx->notify)
+	else
 		gamma_cq_write(ep->tx_cq, &completion);
+}
+
+void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
+{
+	if (ep->closing || (gamma_unlikely(tx->work) && !gamma_work_completed(tx->work, error)))
+		return;
+	count(cntr_of(ep, tx), error);
+	if (ep->tx_cq && (tx->notify || error))
+		write_tx(ep, tx, error);
 }
 
 /* False: nothing was to be written. */

@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void gamma_domain_lock_waiting(struct gamma_domain *domain)
-{
-	__atomic_add_fetch(&domain->waiting, 1, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&domain->lock);
-	__atomic_sub_fetch(&domain->waiting, 1, __ATOMIC_RELAXED);
-}
-
 static int domain_close(struct fid *fid)
 {
 	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
@@ -26,7 +19,6 @@ static int domain_close(struct fid *fid)
 	if (domain->eq)
 		gamma_unref(&domain->eq->refs);
 	gamma_unref(&domain->fabric->refs);
-	pthread_mutex_destroy(&domain->lock);
 	free(domain);
 	return 0;
 }
@@ -159,7 +151,6 @@ static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric
 	domain->domain_fid.fid.ops = &domain_fid_ops;
 	domain->domain_fid.ops = &domain_ops;
 	domain->domain_fid.mr = &gamma_mr_ops;
-	pthread_mutex_init(&domain->lock, NULL);
 	domain->owner = getpid();
 	gamma_list_init(&domain->eps);
 	gamma_list_init(&domain->works);

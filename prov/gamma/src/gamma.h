@@ -44,6 +44,7 @@
 #include "base/base.h"
 #include "conf/conf.h"
 #include "link/nic.h"
+#include "lock.h"
 #include "message/atomic_ops.h"
 #include "wire/address.h"
 
@@ -207,8 +208,7 @@ struct gamma_domain {
 	struct gamma_eq *eq;	    /* bound, or NULL */
 	bool thread_safe;	    /* false at FI_THREAD_DOMAIN: the caller serialises */
 	bool in_the_way;	    /* polls in vain: the core is offered to others at the next unlock */
-	pthread_mutex_t lock;
-	int waiting; /* threads that wait for the lock; atomic */
+	struct gamma_lock lock;
 	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
 	enum fi_av_type av_type;
 	uint64_t caps;
@@ -242,13 +242,10 @@ void gamma_work_run(struct gamma_domain *domain);
  * deadline has come up. */
 void gamma_domain_rearm(struct gamma_domain *domain);
 
-/* The lock was taken: waits for it, and says so. */
-void gamma_domain_lock_waiting(struct gamma_domain *domain);
-
 static inline void gamma_domain_lock(struct gamma_domain *domain)
 {
-	if (domain->thread_safe && gamma_unlikely(pthread_mutex_trylock(&domain->lock)))
-		gamma_domain_lock_waiting(domain);
+	if (domain->thread_safe)
+		gamma_lock_take(&domain->lock);
 }
 
 /* What the caller did under the lock may be due before the sleepers would wake: see to that. Who
@@ -264,7 +261,7 @@ static inline void gamma_domain_unlock(struct gamma_domain *domain)
 	domain->in_the_way = false;
 	due = !gamma_list_empty(&domain->due) && !domain->posting;
 	if (domain->thread_safe)
-		pthread_mutex_unlock(&domain->lock);
+		gamma_lock_release(&domain->lock);
 	if (gamma_unlikely(due))
 		gamma_work_run(domain);
 	if (gamma_unlikely(offer))

@@ -39,7 +39,8 @@ static void put_front(struct gamma_list *pool, struct gamma_list *entry)
 
 void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx)
 {
-	free(tx->copy);
+	if (gamma_unlikely(tx->copy))
+		free(tx->copy);
 	tx->copy = NULL;
 	if (gamma_unlikely(tx->work))
 		gamma_work_free(tx->work);
@@ -173,6 +174,28 @@ static enum gamma_completion_level level_of(uint64_t flags)
 	return GAMMA_WHEN_COPIED;
 }
 
+static struct gamma_envelope envelope_of(const struct gamma_post *post, uint64_t len)
+{
+	return (struct gamma_envelope){
+		.tag = post->tag,
+		.data = post->data,
+		.length = len,
+		.flags = (post->flags & FI_TAGGED ? GAMMA_TAGGED : 0) |
+			 (post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0),
+	};
+}
+
+/* An injected message that no counter counts leaves without an operation of its own. */
+static bool leaves_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
+			   const struct gamma_post *post, uint64_t len)
+{
+	struct gamma_envelope envelope = envelope_of(post, len);
+
+	return !ep->cntrs[GAMMA_CNTR_SEND] && !post->work &&
+	       gamma_endpoint_send_now(ep->endpoint, flow, post->iov, (unsigned) post->count,
+				       &envelope);
+}
+
 static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_post *post,
 		      uint64_t len)
 {
@@ -181,11 +204,7 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 	for (size_t i = 0; i < post->count; i++)
 		send->iov[i] = post->iov[i];
 	send->iov_count = (unsigned) post->count;
-	send->envelope.tag = post->tag;
-	send->envelope.data = post->data;
-	send->envelope.length = len;
-	send->envelope.flags = (post->flags & FI_TAGGED ? GAMMA_TAGGED : 0) |
-			       (post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0);
+	send->envelope = envelope_of(post, len);
 	send->level = level_of(post->flags);
 	send->fence = post->flags & FI_FENCE;
 	send->more = post->flags & FI_MORE;
@@ -231,6 +250,8 @@ static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, 
 
 	if (gamma_unlikely(!flow))
 		return gamma_av_addr(ep->av, post->addr) ? -FI_ENOMEM : -FI_EINVAL;
+	if (gamma_likely(post->silent) && gamma_likely(leaves_at_once(ep, flow, post, len)))
+		return 0;
 	tx = gamma_tx_get(ep);
 	if (!tx)
 		return -FI_ENOMEM;

@@ -213,12 +213,6 @@ static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause)
 	return fds[0].revents;
 }
 
-/* A mutex that is let go and taken again at once never gets to who waits for it. */
-static bool kept_waiting(const struct gamma_domain *domain)
-{
-	return __atomic_load_n(&domain->waiting, __ATOMIC_RELAXED) > 0;
-}
-
 static void *auto_main(void *arg)
 {
 	struct gamma_auto *automatic = arg;
@@ -242,7 +236,8 @@ static void *auto_main(void *arg)
 		idle = !polls && gamma_domain_arm(domain);
 		domain->sleepers += idle;
 		gamma_domain_unlock(domain);
-		stop = auto_wait(automatic, idle, polls || kept_waiting(domain));
+		/* A lock that is let go and taken again at once never gets to who waits for it. */
+		stop = auto_wait(automatic, idle, polls || gamma_lock_is_wanted(&domain->lock));
 	}
 	return NULL;
 }

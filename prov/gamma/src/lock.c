@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Waiting for a lock that another thread holds: see lock.h. */
+#include "lock.h"
+
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Whoever lets go looks for waiters without a barrier, so that in theory one that comes at that
+ * very moment is overlooked: it looks again by itself. */
+static const struct timespec look_again = {.tv_nsec = 1000000};
+
+void gamma_lock_wait(struct gamma_lock *lock)
+{
+	__atomic_add_fetch(&lock->waiting, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &lock->held, FUTEX_WAIT_PRIVATE, 1, &look_again, NULL, 0);
+	__atomic_sub_fetch(&lock->waiting, 1, __ATOMIC_RELAXED);
+}
+
+void gamma_lock_wake(struct gamma_lock *lock)
+{
+	syscall(SYS_futex, &lock->held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
