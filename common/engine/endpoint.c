@@ -276,8 +276,11 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 
 bool gamma_endpoint_send_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			     const struct iovec *iov, unsigned iov_count,
-			     const struct gamma_envelope *envelope)
+			     const struct gamma_envelope *envelope, bool patient)
 {
+	/* Later ones of a row may have to wait. */
+	if (patient && !gamma_row_begins(flow, endpoint->round))
+		return false;
 	return gamma_output_now(endpoint, flow, iov, iov_count, envelope);
 }
 

@@ -79,11 +79,11 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
  * has been revoked, here and in what follows. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
-/* Sends a short message at once that is copied and whose end nobody is told. False: nothing has been
- * done, it must take gamma_endpoint_send. */
+/* Sends a short message at once that is complete when copied; handlers->sent is not called. False:
+ * nothing has been done, it must take gamma_endpoint_send. patient: as in struct gamma_send. */
 bool gamma_endpoint_send_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			     const struct iovec *iov, unsigned iov_count,
-			     const struct gamma_envelope *envelope);
+			     const struct gamma_envelope *envelope, bool patient);
 /* As gamma_endpoint_send, with an operation on the peer's memory. See gamma_remote_post. */
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			  struct gamma_send *send, struct gamma_remote *remote);

@@ -119,6 +119,9 @@ void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_gr
 /* ---- row.c ---- */
 /* A message was posted, after so many polls: whether it waits for others to share a frame with. */
 bool gamma_row_waits(struct gamma_flow *flow, const struct gamma_send *send, uint64_t round);
+/* Before one is posted that nothing said others follow: if it is the first after so many polls, and
+ * so does not wait, counts it. */
+bool gamma_row_begins(struct gamma_flow *flow, uint64_t round);
 
 /* ---- output.c ---- */
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);

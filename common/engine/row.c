@@ -13,6 +13,16 @@ static void begin(struct gamma_row *row, uint64_t round)
 	row->count = row->bytes = 0;
 }
 
+bool gamma_row_begins(struct gamma_flow *flow, uint64_t round)
+{
+	if (flow->row.round == round)
+		return false;
+	begin(&flow->row, round);
+	flow->row.count = 1;
+	flow->row.more = false;
+	return true;
+}
+
 bool gamma_row_waits(struct gamma_flow *flow, const struct gamma_send *send, uint64_t round)
 {
 	uint32_t len = send->patient || send->more ? gamma_batch_len(flow, send) : 0;

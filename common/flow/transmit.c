@@ -287,6 +287,14 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	return true;
 }
 
+static void begin_frame(struct gamma_flow *flow, struct gamma_frame *frame)
+{
+	frame->flow = flow;
+	frame->iov_count = 0;
+	frame->part = frame->padded = false;
+	frame->part_at = 0;
+}
+
 static bool has_more(const struct gamma_flow *flow)
 {
 	return gamma_message_waiting(flow) || flow->tx.lost || flow->tx.parting || flow->pending ||
@@ -323,6 +331,7 @@ bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsig
 	const struct gamma_limits *limits = &flow->local->limits;
 	uint16_t extensions = gamma_envelope_extensions(envelope);
 	struct gamma_sent *sent;
+	uint32_t seq = flow->tx.next;
 
 	if (flow->state != GAMMA_FLOW_OPEN || flow->self || has_more(flow) ||
 	    envelope->length > gamma_min(limits->inject_size, limits->eager_size) ||
@@ -331,10 +340,10 @@ bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsig
 	sent = gamma_window_next(flow);
 	if (!sent || !put_message(flow, sent, iov, iov_count, envelope))
 		return false;
-	frame->flow = flow;
-	frame->part = frame->padded = false;
+	begin_frame(flow, frame);
+	flow->tx.next++;
 	gamma_window_transmitted(flow, sent, now);
-	build_data(flow, sent, flow->tx.next++, 0, now, frame);
+	build_data(flow, sent, seq, 0, now, frame);
 	flow->local->stats.data_frames_out++;
 	flow->local->stats.messages_out++;
 	flow->local->stats.bytes_copied_out += envelope->length;
@@ -480,10 +489,7 @@ static bool ack_cannot_ride(const struct gamma_flow *flow)
 
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
-	frame->flow = flow;
-	frame->iov_count = 0;
-	frame->part = frame->padded = false;
-	frame->part_at = 0;
+	begin_frame(flow, frame);
 	if (gamma_likely(flow->state == GAMMA_FLOW_OPEN)) {
 		if (gamma_unlikely(flow->tx.parting) && poll_part(flow, now, frame))
 			return true;

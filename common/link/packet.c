@@ -46,10 +46,9 @@ static void message_of(const struct gamma_frame *frame, struct iovec *iov, struc
 {
 	iov[0].iov_base = (void *) frame->head;
 	iov[0].iov_len = frame->head_len;
-	memcpy(iov + 1, frame->iov, frame->iov_count * sizeof(*iov));
-	memset(msg, 0, sizeof(*msg));
-	msg->msg_iov = iov;
-	msg->msg_iovlen = 1 + frame->iov_count;
+	for (unsigned i = 0; i < frame->iov_count; i++)
+		iov[1 + i] = frame->iov[i];
+	*msg = (struct msghdr){.msg_iov = iov, .msg_iovlen = 1 + frame->iov_count};
 }
 
 /* Not by the C library's functions: in a process with threads these make themselves a place where

@@ -369,13 +369,16 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 					 gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
 	send->made += sent->len;
 	send->flying++;
-	gamma_list_remove(&send->entry);
 	if (send->made < send->wanted) {
 		if (gamma_message_near_end(send->made, send->wanted, sent->len))
 			*flags |= GAMMA_FLAG_ACK_REQUESTED;
-		gamma_list_append(streams, &send->entry);
+		if (streams->prev != &send->entry) {
+			gamma_list_remove(&send->entry);
+			gamma_list_append(streams, &send->entry);
+		}
 		return true;
 	}
+	gamma_list_remove(&send->entry);
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_append(&flow->messages.flying, &send->entry);
 	*flags |= GAMMA_FLAG_ACK_REQUESTED;

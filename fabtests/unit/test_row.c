@@ -84,6 +84,17 @@ static void more__waits_until_it_is_said_no_more(void **state)
 	assert_false(waits(2, true, false, 8));
 }
 
+static void first__of_a_row_is_known_and_counted(void **state)
+{
+	(void) state;
+	assert_true(gamma_row_begins(&flow, 1));
+	assert_false(gamma_row_begins(&flow, 1));
+	assert_int_equal(row(1, 20), 20 - (GAMMA_ROW - 1));
+	/* It was long: the next row's second one waits. */
+	assert_true(gamma_row_begins(&flow, 2));
+	assert_int_equal(row(2, 1), 1);
+}
+
 #define ROW_TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -93,6 +104,7 @@ int main(void)
 		ROW_TEST(many__wait_behind_the_first_few),
 		ROW_TEST(full__leaves),
 		ROW_TEST(injected_and_long__never_wait),
+		ROW_TEST(first__of_a_row_is_known_and_counted),
 		ROW_TEST(more__waits_until_it_is_said_no_more),
 	};
 

@@ -275,6 +275,68 @@ static void buffers__are_used_again(void **state)
 	gamma_buffer_put(local, a);
 }
 
+/* ---- the short cut of a message that nothing stands before ---- */
+
+static bool send_now(uint64_t length)
+{
+	static char bytes[4096];
+	struct iovec iov = {bytes, length};
+	struct gamma_envelope envelope = {.length = length};
+
+	return gamma_flow_send_now(flow, &iov, 1, &envelope, net->now, &frame);
+}
+
+static void now__is_a_frame_like_others(void **state)
+{
+	(void) state;
+	assert_true(send_now(20));
+	assert_int_equal(frame.kind, GAMMA_KIND_DATA);
+	assert_int_equal(frame.op, GAMMA_OP_SEND);
+	assert_int_equal(frame.seq, 0);
+	assert_ptr_equal(frame.flow, flow);
+	assert_int_equal(gamma_window_unacked(flow), 1);
+	/* Its loss will be noticed. */
+	assert_true(gamma_timer_set_p(flow, GAMMA_TIMER_PROBE));
+	assert_true(send_now(20));
+	assert_int_equal(frame.seq, 1);
+	assert_int_equal(net_stats(net, 0)->data_frames_out, 2);
+	assert_int_equal(net_stats(net, 0)->messages_out, 2);
+}
+
+static void now__unsent_is_sent_later(void **state)
+{
+	(void) state;
+	assert_true(send_now(20));
+	gamma_flow_unsent(flow, &frame, net->now);
+	assert_true(poll_kind(GAMMA_KIND_DATA) && frame.seq == 0);
+	assert_int_equal(frame.head_len, GAMMA_ETH_LEN + GAMMA_HEADER_LEN + 20);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void now__not_past_what_waits(void **state)
+{
+	(void) state;
+	assert_false(send_now(net->nodes[0].ep.local.limits.inject_size + 1));
+	net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
+	assert_false(send_now(20));
+	while (gamma_flow_poll(flow, net->now, &frame))
+		;
+	assert_true(send_now(20));
+	gamma_window_mark_lost(flow, 0);
+	assert_false(send_now(20));
+	gamma_window_lost(flow, &(uint32_t){0});
+	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
+	assert_false(send_now(20));
+}
+
+static void now__not_without_credit(void **state)
+{
+	(void) state;
+	for (unsigned i = 0; i < GAMMA_FIRST_CREDIT; i++)
+		assert_true(send_now(0));
+	assert_false(send_now(0));
+}
+
 #define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -294,6 +356,10 @@ int main(void)
 		NET_TEST(timers__earliest_is_known),
 		NET_TEST(timers__due_exactly_now),
 		NET_TEST(buffers__are_used_again),
+		NET_TEST(now__is_a_frame_like_others),
+		NET_TEST(now__unsent_is_sent_later),
+		NET_TEST(now__not_past_what_waits),
+		NET_TEST(now__not_without_credit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

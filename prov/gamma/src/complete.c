@@ -47,6 +47,21 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 		write_tx(ep, tx, error);
 }
 
+void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+{
+	struct gamma_completion completion = {
+		.context = post->context,
+		.flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED)),
+		.len = len,
+		.tag = post->tag,
+		.data = post->data,
+		.source = FI_ADDR_NOTAVAIL,
+	};
+
+	if (ep->tx_cq)
+		gamma_cq_write(ep->tx_cq, &completion);
+}
+
 /* False: nothing was to be written. */
 static bool write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
 		     const struct gamma_completion *completion, uint64_t lost, int error,
