@@ -24,7 +24,7 @@ from cluster import Failure
 from context import TREE, Context
 from turns import Turns
 
-# Each with its time, s, of a whole run and of a quick one. At least two rounds if there is any.
+# Each with its time, s, of a whole run and of a quick one; 0: one round.
 PARTS = {
     "latency": (parts_libfabric.latency, 120, 16),
     "stream": (parts_libfabric.stream, 120, 16),
@@ -92,7 +92,7 @@ def tell(turns, chosen, about):
     report.tables(turns, say)
     report.goal_table(reached, say)
     report.failures(turns, say)
-    report.mode(turns.probe.summary(), say)
+    report.mode(turns, say)
     if chosen.json:
         report.write_json(chosen.json, turns, reached, about)
     if not chosen.smoke:

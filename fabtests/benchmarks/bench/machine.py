@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The machine's mode: a virtual one is faster or slower from second to second. A probe, a fixed
-piece of work, brackets each measurement; the mode that most probes saw is the one that counts. And
-whether other programs were running meanwhile."""
+piece of work, brackets each measurement; the mode that most probes of a part of the run saw is the
+one that counts there. And whether other programs were running meanwhile."""
 
 import json
 import os
@@ -32,21 +32,23 @@ class Probe:
         self.seen.append((told["bounce_ns"], told["work_us"]))
         return len(self.seen) - 1
 
-    def usual(self):
-        """Of the probes so far the one that most others are near to."""
-        return max(self.seen, key=lambda probe: sum(near(probe, other) for other in self.seen))
+    def usual(self, begin=0, end=None):
+        """Of these probes, by their numbers, the one that most others are near to."""
+        seen = self.seen[begin:end]
+        return max(seen, key=lambda probe: sum(near(probe, other) for other in seen))
 
     def fits(self, number, usual):
         return near(self.seen[number], usual)
 
-    def summary(self):
-        usual = self.usual()
+    def summary(self, begin=0, end=None):
+        usual = self.usual(begin, end)
+        seen = self.seen[begin:end]
         return {
-            "probes": len(self.seen),
-            "of_the_usual_mode": sum(near(probe, usual) for probe in self.seen),
+            "probes": len(seen),
+            "of_the_usual_mode": sum(near(probe, usual) for probe in seen),
             "bounce_ns": usual[0],
             "work_us": usual[1],
-            "bounce_ns_range": [min(p[0] for p in self.seen), max(p[0] for p in self.seen)],
+            "bounce_ns_range": [min(p[0] for p in seen), max(p[0] for p in seen)],
         }
 
 

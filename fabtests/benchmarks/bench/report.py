@@ -64,17 +64,20 @@ def failures(turns, say):
         say(f"{part}: {case}: {len(texts)} times: {texts[-1]}")
 
 
-def mode(summary, say):
-    low, high = summary["bounce_ns_range"]
-    say(f"\n{summary['of_the_usual_mode']} of {summary['probes']} probes saw the machine in its "
-        f"usual mode (a cache line crosses in {summary['bounce_ns']:.0f} ns; all: {low:.0f} to "
-        f"{high:.0f} ns; the computation: {summary['work_us']:.0f} us).\n"
-        "Kept: measurements between two of these, with other programs taking less than "
+def mode(turns, say):
+    say("\n==== the machine's mode, by probes\n")
+    for part, span in turns.probes.items():
+        told = turns.probe.summary(*span)
+        low, high = told["bounce_ns_range"]
+        say(f"{part:10} {told['of_the_usual_mode']:3} of {told['probes']:3}: a cache line crosses "
+            f"in {told['bounce_ns']:.0f} ns, the computation takes {told['work_us']:.0f} us "
+            f"(all: {low:.0f} to {high:.0f} ns)")
+    say("Kept: measurements between two probes of that mode, with other programs taking less than "
         f"{OTHERS_SHARE:.0%} of a processor, of all; * none was, so all count.")
 
 
 def samples(turns, row):
-    usual = turns.probe.usual()
+    usual = turns.usual(row.part)
     return [{
         "value": sample.number,
         "kept": turns.counts(sample, usual),
@@ -85,7 +88,7 @@ def samples(turns, row):
 def write_json(path, turns, goals, about):
     result = {
         **about,
-        "mode": turns.probe.summary(),
+        "modes": {part: turns.probe.summary(*span) for part, span in turns.probes.items()},
         "rows": [{
             "part": row.part, "case": row.case, "what": row.what, "bytes": row.size,
             "unit": row.unit, "median": statistics.median(turns.kept(row)[0]),

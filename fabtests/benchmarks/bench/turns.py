@@ -52,6 +52,7 @@ class Turns:
         self.probe, self.say = probe, say
         self.rows = {}      # (part, case, what, size) -> Row
         self.failures = {}  # (part, case) -> texts
+        self.probes = {}    # part -> its first probe, and the one after its last
 
     def add(self, part, case, values, *state):
         for value in values:
@@ -63,16 +64,17 @@ class Turns:
         self.failures.setdefault((part, case), []).append(text)
 
     def run_part(self, part, cases, rounds, budget_s):
-        """At least two rounds if that many are wanted, then as many as the time allows."""
+        """As many rounds as the time allows; the second one may take half as much more."""
         begin = time.monotonic()
-        done = 0
+        done, first = 0, len(self.probe.seen)
         while done < rounds and cases:
             spent = time.monotonic() - begin
-            if done >= 2 and spent + spent / done > budget_s:
+            if done and spent + spent / done > budget_s * (1.5 if done == 1 else 1):
                 break
             cases = self.round(part, cases if done % 2 == 0 else cases[::-1])
             cases = cases if done % 2 == 0 else cases[::-1]
             done += 1
+            self.probes[part] = (first, len(self.probe.seen))
             self.say(f"{part}: round {done} of {rounds} at most, "
                      f"{time.monotonic() - begin:.0f} s")
         return done
@@ -102,9 +104,13 @@ class Turns:
         return (self.probe.fits(sample.before, usual) and self.probe.fits(sample.after, usual) and
                 sample.others <= OTHERS_SHARE)
 
+    def usual(self, part):
+        """The mode that the machine was in for most of the part: ratios are of one part."""
+        return self.probe.usual(*self.probes[part])
+
     def kept(self, row):
         """What the samples that count measured; all of them, and False, if none counts."""
-        usual = self.probe.usual()
+        usual = self.usual(row.part)
         kept = [s.number for s in row.samples if self.counts(s, usual)]
         return (kept, True) if kept else ([s.number for s in row.samples], False)
 
