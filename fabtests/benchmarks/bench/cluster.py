@@ -63,9 +63,10 @@ class Lab:
             raise Failure("no virtual cluster: " + last_words(done.stderr + done.stdout))
         self.check_offloads()
 
-    def down(self):
-        subprocess.run([self.tool, "-n", self.name, "down"], env=self.environment,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    def begin_down(self):
+        """The process that takes it down, for the caller to wait for."""
+        return subprocess.Popen([self.tool, "-n", self.name, "down"], env=self.environment,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def check_offloads(self):
         """With them on TCP would send 64 KiB over any MTU, and nothing could be compared."""

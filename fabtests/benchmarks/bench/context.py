@@ -41,8 +41,8 @@ class Context:
         return self.lab(mtu=mtu, b2b=not self.switch)
 
     def end(self):
-        for lab in self.labs.values():
-            lab.down()
+        for process in [lab.begin_down() for lab in self.labs.values()]:
+            process.wait()
         self.labs.clear()
 
     def count(self, number):

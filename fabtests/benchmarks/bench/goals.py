@@ -140,8 +140,8 @@ def gammad(goals):
         ratio(f"half round trip, {size} bytes: by gammad / by an own socket", "<=", 1.3, HALF, size,
               "gammad's socket", "an own socket")
     for size in (8, MIB):
-        ratio(f"one-way stream, {size} bytes: by gammad / by an own socket", ">=", 0.8, STREAM, size,
-              "gammad's socket", "an own socket")
+        ratio(f"one-way stream, {size} bytes: by gammad / by an own socket", ">=", 0.8, STREAM,
+              size, "gammad's socket", "an own socket")
     for crowd in ("idle", "lightly used"):
         ratio(f"half round trip, 8 bytes: beside 63 {crowd} endpoints / alone", "<=", 1.05, HALF, 8,
               f"gammad's socket, 63 others {crowd}")
@@ -150,7 +150,8 @@ def gammad(goals):
 def all_goals(turns, parts):
     goals = Goals(turns)
     for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
-                           ("node", node), ("shaped", shaped), ("overlap", overlap), ("gammad", gammad)):
+                           ("node", node), ("shaped", shaped), ("overlap", overlap),
+                           ("gammad", gammad)):
         if part in parts:
             function(goals)
     return goals.list

@@ -57,9 +57,8 @@ def mpi_node(ctx):
     pin = ["bash", "-c", f'set -- {cpus} "$@"; cpu=("$1" "$2"); shift 2; '
            'exec taskset -c "${cpu[OMPI_COMM_WORLD_LOCAL_RANK]}" "$@"', "pin"]
     sizes = [0, 65536] if ctx.quick else SIZES
-    names = ("gamma,self",) if ctx.brief else ONE_HOST
-    return [Case(f"MPI, {name}, one host", lambda name=name: ping_pong(
-        lab, ONE_HOST[name], sizes, hosts="node01:2", command=pin)) for name in names]
+    return [] if ctx.brief else [Case(f"MPI, {name}, one host", lambda text=text: ping_pong(
+        lab, text, sizes, hosts="node01:2", command=pin)) for name, text in ONE_HOST.items()]
 
 
 # ---- overlap ----
