@@ -67,6 +67,14 @@ static void show_state(const struct gamma_broker_state *state)
 	       (unsigned long long) state->opened, (unsigned long long) state->dropped);
 }
 
+/* One that is just ending still takes connections, and resets them. */
+static const char *no_answer(ssize_t len)
+{
+	return !len || errno == ECONNRESET || errno == EPIPE
+		       ? "gammad ended the connection; is gammad running?"
+		       : strerror(errno);
+}
+
 /* All answers to one request. */
 static int show(int fd, const char *command)
 {
@@ -100,7 +108,7 @@ static int show(int fd, const char *command)
 			return fail(command, "gammad answered in another version: install the same release");
 		}
 	}
-	return fail(command, len ? strerror(errno) : "gammad ended the connection");
+	return fail(command, no_answer(len));
 }
 
 static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, const char *command)
@@ -115,7 +123,7 @@ static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, cons
 	}
 	gamma_broker_head(&request.header, type, len, GAMMA_BROKER_OK);
 	if (send(fd, &request, len, MSG_NOSIGNAL) != (ssize_t) len)
-		return fail(path, strerror(errno));
+		return fail(path, no_answer(-1));
 	return show(fd, command);
 }
 
