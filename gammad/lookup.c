@@ -189,21 +189,6 @@ static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint
 		answer(gammad, nic, NULL, frame, asked);
 }
 
-void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic)
-{
-	uint8_t frame[UINT16_MAX];
-	struct gamma_fields asked;
-
-	for (int i = 0; i < GAMMAD_BURST; i++) {
-		ssize_t len = recv(nic->fd, frame, sizeof(frame), MSG_DONTWAIT);
-
-		if (len < 0)
-			return;
-		if (is_question(frame, (size_t) len, &asked))
-			answer_all(gammad, nic, frame, &asked);
-	}
-}
-
 /* The endpoint hears it too, but may not be moving; of one that is gone only gammad can tell. The
  * answer goes out on the NIC, where nothing is checked. */
 static void answer_on_slot(struct gammad *gammad, const uint8_t *frame,
@@ -217,19 +202,34 @@ static void answer_on_slot(struct gammad *gammad, const uint8_t *frame,
 		answer(gammad, nic, open && is_there(open) ? open : NULL, frame, asked);
 }
 
-void gammad_lookup_slots(struct gammad *gammad)
+/* What has come to a NIC, or to any slot (NULL). */
+static void take_questions(struct gammad *gammad, int fd, struct gammad_nic *nic)
 {
 	uint8_t frame[UINT16_MAX];
 	struct gamma_fields asked;
 
 	for (int i = 0; i < GAMMAD_BURST; i++) {
-		ssize_t len = recv(gammad->slots_fd, frame, sizeof(frame), MSG_DONTWAIT);
+		ssize_t len = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
 
 		if (len < 0)
 			return;
-		if (is_question(frame, (size_t) len, &asked))
+		if (!is_question(frame, (size_t) len, &asked))
+			continue;
+		if (nic)
+			answer_all(gammad, nic, frame, &asked);
+		else
 			answer_on_slot(gammad, frame, &asked);
 	}
+}
+
+void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic)
+{
+	take_questions(gammad, nic->fd, nic);
+}
+
+void gammad_lookup_slots(struct gammad *gammad)
+{
+	take_questions(gammad, gammad->slots_fd, NULL);
 }
 
 /* ---- questions of neighbours ---- */

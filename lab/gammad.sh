@@ -88,7 +88,7 @@ gammad_groups() {
 	local file pid
 	for file in "$state"/node*/pid; do
 		pid=$(cat "$file" 2>/dev/null) || continue
-		readlink "/proc/$pid/root/run/gammad/cgroup" || :
+		nsenter --target "$pid" --mount readlink /run/gammad/cgroup 2>/dev/null || :
 	done
 }
 

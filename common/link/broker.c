@@ -175,15 +175,6 @@ int gamma_broker_open(const char *path, const struct gamma_broker_open *ask,
 	return ret;
 }
 
-int gamma_broker_ask(const char *path, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port,
-		     uint32_t epoch, uint16_t ethertype, struct gamma_brokered *brokered)
-{
-	struct gamma_broker_open ask = {.port = port, .epoch = epoch, .ethertype = ethertype};
-
-	memcpy(ask.mac, mac, GAMMA_MAC_LEN);
-	return gamma_broker_open(path, &ask, brokered);
-}
-
 static int try_row(const char *path, struct gamma_broker_open ask, unsigned count,
 		   struct gamma_brokered *brokered, struct exchange *exchange)
 {

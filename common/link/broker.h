@@ -21,9 +21,6 @@ enum { GAMMA_BROKER_WAIT_S = 120 }; /* for gammad's answer: opening many takes i
  * gammad is there. ask's header need not be filled in. */
 int gamma_broker_open(const char *path, const struct gamma_broker_open *ask,
 		      struct gamma_brokered *brokered);
-/* The same, with all else as gammad chooses. */
-int gamma_broker_ask(const char *path, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port,
-		     uint32_t epoch, uint16_t ethertype, struct gamma_brokered *brokered);
 /* So many endpoints on one interface, with ports in a row. */
 int gamma_broker_open_row(const char *path, const struct gamma_broker_open *ask, unsigned count,
 			  struct gamma_brokered *brokered);

@@ -108,15 +108,6 @@ static void open_station(const struct options *o, struct station *s)
 	station_open(s, &choice);
 }
 
-static void *allocate(size_t size)
-{
-	void *memory = calloc(1, size + 1);
-
-	if (!memory)
-		station_fail("memory", -FI_ENOMEM);
-	return memory;
-}
-
 static bool is_remote(const struct options *o)
 {
 	return o->mode->caps & FI_RMA;
@@ -142,7 +133,7 @@ static void answer(struct station *s, fi_addr_t peer, struct hello *hello, char 
 static void serve_size(const struct options *o, struct station *s, fi_addr_t peer,
 		       struct hello *hello, struct ready *ready)
 {
-	char *in = allocate(hello->size), *out = allocate(hello->size);
+	char *in = station_allocate(hello->size, 1), *out = station_allocate(hello->size, 1);
 	uint64_t count = hello->count + hello->warm_up;
 	struct fid_mr *mr = NULL;
 	struct spent before;
@@ -319,9 +310,9 @@ static void ask(const struct options *o, struct station *s)
 
 	for (unsigned i = 0; i < o->sizes; i++)
 		largest = o->size[i] > largest ? o->size[i] : largest;
-	c.in = allocate(2 * largest);
+	c.in = station_allocate(2, largest);
 	c.out = c.in + largest;
-	c.times = allocate((o->count + 1) * sizeof(*c.times));
+	c.times = station_allocate(o->count + 1, sizeof(*c.times));
 	if (is_remote(o) && s->info->domain_attr->mr_mode & FI_MR_LOCAL)
 		c.mr = station_register(s, c.in, 2 * largest, &own);
 	measure_all(&c);

@@ -381,17 +381,6 @@ static void measure_pairs(struct job *j)
 		}
 }
 
-static void *allocate(size_t count, size_t size)
-{
-	void *memory = calloc(count, size);
-
-	if (!memory) {
-		fprintf(stderr, "gamma-pmix: no memory\n");
-		exit(1);
-	}
-	return memory;
-}
-
 static void begin(struct job *j)
 {
 	struct station_choice choice = {
@@ -408,11 +397,11 @@ static void begin(struct job *j)
 			j->ranks);
 		exit(1);
 	}
-	j->cards = allocate(j->ranks, sizeof(*j->cards));
-	j->addresses = allocate(j->ranks, sizeof(*j->addresses));
-	j->in = allocate(j->options.largest, 1);
-	j->out = allocate(j->options.largest, 1);
-	j->times = allocate(j->options.count, sizeof(*j->times));
+	j->cards = station_allocate(j->ranks, sizeof(*j->cards));
+	j->addresses = station_allocate(j->ranks, sizeof(*j->addresses));
+	j->in = station_allocate(j->options.largest, 1);
+	j->out = station_allocate(j->options.largest, 1);
+	j->times = station_allocate(j->options.count, sizeof(*j->times));
 	station_open(&j->station, &choice);
 	publish(j);
 	collect(j);

@@ -18,18 +18,6 @@
 /* Where in an address the port is, bytes: gamma's own format, else that of the Internet. */
 enum { PORT_GAMMA = 6, PORT_INTERNET = 2 };
 
-static double memory_now(void)
-{
-	unsigned long all, resident = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (file && fscanf(file, "%lu %lu", &all, &resident) != 2)
-		resident = 0;
-	if (file)
-		fclose(file);
-	return (double) resident * (double) sysconf(_SC_PAGESIZE);
-}
-
 static char *make_addresses(struct station *s, const char *provider, unsigned count, size_t *len)
 {
 	size_t port = strcmp(provider, "gamma") ? PORT_INTERNET : PORT_GAMMA;
@@ -84,12 +72,12 @@ int main(int argc, char **argv)
 	handles = calloc(count, sizeof(*handles));
 	if (!addresses || !handles)
 		station_fail("memory", -12);
-	memory = memory_now();
+	memory = station_memory();
 	begin = station_now();
 	if (fi_av_insert(s.av, addresses, count, handles, 0, NULL) != (int) count)
 		station_fail("fi_av_insert", -22);
 	inserted = ms(begin);
-	memory = memory_now() - memory;
+	memory = station_memory() - memory;
 	begin = station_now();
 	station_close(&s);
 	closed = ms(begin);

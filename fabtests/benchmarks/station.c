@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
@@ -39,6 +40,27 @@ void station_check(const char *what, long ret)
 {
 	if (ret)
 		station_fail(what, ret);
+}
+
+double station_memory(void)
+{
+	unsigned long all, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file && fscanf(file, "%lu %lu", &all, &resident) != 2)
+		resident = 0;
+	if (file)
+		fclose(file);
+	return (double) resident * (double) sysconf(_SC_PAGESIZE);
+}
+
+void *station_allocate(size_t count, size_t size)
+{
+	void *memory = calloc(count ? count : 1, size ? size : 1);
+
+	if (!memory)
+		station_fail("memory", -FI_ENOMEM);
+	return memory;
 }
 
 static struct fi_info *make_hints(const struct station_choice *choice)

@@ -47,6 +47,11 @@ extern const char *station_program;
 
 uint64_t station_now(void); /* ns */
 
+/* Resident, of this process, bytes. */
+double station_memory(void);
+/* Zeroed, of one byte at the least; without memory the program ends. */
+void *station_allocate(size_t count, size_t size);
+
 /* Ends the program with an error: ret is one of libfabric's, negative. */
 void station_fail(const char *what, long ret) __attribute__((noreturn));
 /* The same unless ret is 0. */

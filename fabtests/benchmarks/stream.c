@@ -79,31 +79,9 @@ struct peer {
 	double memory_before;
 };
 
-static void *allocate(size_t count, size_t size)
-{
-	void *memory = calloc(count, size);
-
-	if (!memory)
-		station_fail("memory", -FI_ENOMEM);
-	return memory;
-}
-
 static double seconds_of(struct timeval t)
 {
 	return (double) t.tv_sec + 1e-6 * (double) t.tv_usec;
-}
-
-/* Resident, of this process, bytes. */
-static double memory_now(void)
-{
-	unsigned long all, resident = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (file && fscanf(file, "%lu %lu", &all, &resident) != 2)
-		resident = 0;
-	if (file)
-		fclose(file);
-	return (double) resident * (double) sysconf(_SC_PAGESIZE);
 }
 
 static void begin_use(struct peer *p)
@@ -120,7 +98,7 @@ static struct used end_use(const struct peer *p)
 		.user = seconds_of(now.ru_utime) - seconds_of(p->begun.ru_utime),
 		.system = seconds_of(now.ru_stime) - seconds_of(p->begun.ru_stime),
 		.memory_before = p->memory_before,
-		.memory_now = memory_now(),
+		.memory_now = station_memory(),
 	};
 }
 
@@ -221,9 +199,9 @@ static void post_stream(struct receiver *r)
 	const struct options *o = r->peer.options;
 	unsigned windows = r->hello.ahead ? (unsigned) r->hello.ahead + 1 : 2;
 	unsigned depth = (unsigned) r->hello.window * windows, total = depth * o->targets;
-	char *buffer = allocate(1, r->hello.size + 1);
+	char *buffer = station_allocate(1, r->hello.size + 1);
 
-	r->operations = allocate(total, sizeof(*r->operations));
+	r->operations = station_allocate(total, sizeof(*r->operations));
 	for (unsigned i = 0; i < total; i++) {
 		r->operations[i] = (struct operation){
 			.tag = TAG_STREAM,
@@ -288,7 +266,7 @@ static void take_stream(struct receiver *r)
 static void tell_names(struct receiver *r)
 {
 	const struct options *o = r->peer.options;
-	char(*names)[STATION_NAME_MAX] = allocate(o->targets, STATION_NAME_MAX);
+	char(*names)[STATION_NAME_MAX] = station_allocate(o->targets, STATION_NAME_MAX);
 
 	for (unsigned i = 0; i < o->targets; i++) {
 		size_t len = STATION_NAME_MAX;
@@ -317,7 +295,7 @@ static void serve(struct receiver *r)
 	post_stream(r);
 	receive(&r->peer, &r->end);
 	receive(&r->peer, &r->small_in);
-	r->peer.memory_before = memory_now();
+	r->peer.memory_before = station_memory();
 	r->all = UINT64_MAX;
 	begin_use(&r->peer);
 	tell_names(r);
@@ -490,13 +468,13 @@ static void prepare(struct sender *s)
 {
 	const struct options *o = s->peer.options;
 	unsigned total = o->window * o->targets;
-	char *bytes = allocate(2 * SMALL, 1), *buffer = allocate(1, o->size + 1);
+	char *bytes = station_allocate(2 * SMALL, 1), *buffer = station_allocate(1, o->size + 1);
 
-	s->operations = allocate(total, sizeof(*s->operations));
-	s->idle = allocate(total, sizeof(*s->idle));
-	s->idles = allocate(o->targets, sizeof(*s->idles));
-	s->small_ns = allocate(SMALL_MAX, sizeof(*s->small_ns));
-	s->answers = allocate(o->ahead + 1, sizeof(*s->answers));
+	s->operations = station_allocate(total, sizeof(*s->operations));
+	s->idle = station_allocate(total, sizeof(*s->idle));
+	s->idles = station_allocate(o->targets, sizeof(*s->idles));
+	s->small_ns = station_allocate(SMALL_MAX, sizeof(*s->small_ns));
+	s->answers = station_allocate(o->ahead + 1, sizeof(*s->answers));
 	for (unsigned i = 0; i < o->ahead; i++)
 		s->answers[i] = (struct operation){.tag = TAG_DONE, .buffer = bytes};
 	s->small_in = (struct operation){.tag = TAG_SMALL, .buffer = bytes, .len = SMALL};
@@ -518,14 +496,14 @@ static void meet(struct sender *s)
 	const struct options *o = s->peer.options;
 	struct station *station = &s->peer.station;
 	struct hello hello = {.size = o->size, .window = o->window, .ahead = o->ahead};
-	char(*names)[STATION_NAME_MAX] = allocate(o->targets, STATION_NAME_MAX);
+	char(*names)[STATION_NAME_MAX] = station_allocate(o->targets, STATION_NAME_MAX);
 	fi_addr_t receiver = station_insert(station, station->info->dest_addr);
 
 	station_name(station, hello.name);
 	station_post(station, names, o->targets * STATION_NAME_MAX, TAG_READY);
 	station_send(station, receiver, &hello, sizeof(hello), TAG_HELLO);
 	station_receive(station);
-	s->to = allocate(o->targets, sizeof(*s->to));
+	s->to = station_allocate(o->targets, sizeof(*s->to));
 	for (unsigned i = 0; i < o->targets; i++)
 		s->to[i] = i ? station_insert(station, names[i]) : receiver;
 	free(names);
@@ -575,7 +553,7 @@ static void ask(struct sender *s)
 
 	prepare(s);
 	meet(s);
-	s->peer.memory_before = memory_now();
+	s->peer.memory_before = station_memory();
 	warm_up(s);
 	begin_use(&s->peer);
 	begin = station_now();

@@ -73,13 +73,22 @@ static void introduce(const struct gamma_brokered *mine)
 	fflush(stdout);
 }
 
+int ask_for_endpoint(const char *path, const uint8_t nic[GAMMA_MAC_LEN],
+		     struct gamma_brokered *mine)
+{
+	struct gamma_broker_open ask = {.epoch = 1, .ethertype = ETHERTYPE};
+
+	memcpy(ask.mac, nic, GAMMA_MAC_LEN);
+	return gamma_broker_open(path, &ask, mine);
+}
+
 static struct gamma_brokered open_one(const char *nic_text)
 {
 	uint8_t nic[GAMMA_MAC_LEN];
 	struct gamma_brokered mine;
 
 	mac_of(nic_text, nic);
-	if (gamma_broker_ask(GAMMA_BROKER_PATH, nic, 0, 1, ETHERTYPE, &mine))
+	if (ask_for_endpoint(GAMMA_BROKER_PATH, nic, &mine))
 		exit(1);
 	introduce(&mine);
 	return mine;
@@ -169,8 +178,8 @@ static int attack(const char *nic_text, const char *peer_text, const char *uid_t
 	try_mark_message(mine.packet_fd, &marked);
 	try_namespace(mine.packet_fd);
 	try_race(nic);
-	judge(gamma_broker_ask("/run/gammad/none", nic, 0, 1, ETHERTYPE,
-			       &(struct gamma_brokered){0}) == -ENOENT, "no gammad, no socket", NULL);
+	judge(ask_for_endpoint("/run/gammad/none", nic, &(struct gamma_brokered){0}) == -ENOENT,
+	      "no gammad, no socket", NULL);
 	try_frames(&mine, peer);
 	try_group(&mine, peer, weak);
 	try_apart(nic_text, peer, forge_past_queue, "past the queue");
@@ -370,7 +379,7 @@ static int exhaust(const char *nic_text)
 	int got = 0, ret;
 
 	mac_of(nic_text, nic);
-	while (!(ret = gamma_broker_ask(GAMMA_BROKER_PATH, nic, 0, 1, ETHERTYPE, &mine[got])) &&
+	while (!(ret = ask_for_endpoint(GAMMA_BROKER_PATH, nic, &mine[got])) &&
 	       got < OPENS_MAX - 1)
 		got++;
 	printf("%d endpoints, then: %s\n", got, strerror(-ret));

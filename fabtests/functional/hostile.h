@@ -24,6 +24,9 @@ struct frame {
 /* One line: whether what should hold does. */
 void judge(bool good, const char *what, const char *detail);
 extern int failures;
+/* As gamma_broker_open, for the whole of an endpoint on that NIC. */
+int ask_for_endpoint(const char *path, const uint8_t nic[GAMMA_MAC_LEN],
+		     struct gamma_brokered *mine);
 
 /* ---- hostile_frames.c ---- */
 struct frame frame_of(const uint8_t *dst, const uint8_t *src, uint16_t dst_port, uint16_t src_port,

@@ -276,7 +276,7 @@ void try_race(const uint8_t *nic)
 	for (int i = 0; i < RACES; i++) {
 		struct gamma_brokered more;
 
-		if (gamma_broker_ask(GAMMA_BROKER_PATH, nic, 0, 1, ETHERTYPE, &more))
+		if (ask_for_endpoint(GAMMA_BROKER_PATH, nic, &more))
 			continue;
 		opened++;
 		close(more.packet_fd);
