@@ -228,6 +228,7 @@ struct gamma_domain {
 	int timer_fd;
 	uint64_t timer_at; /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
 	int sleepers;	   /* threads asleep, wait sets, objects armed by fi_trywait */
+	bool watches;	   /* the link sockets are in wait_fd: not while the program polls */
 	uint64_t rounds;   /* calls of gamma_domain_progress so far */
 	/* A thread that moves the domain while the application does not; NULL: none. */
 	struct gamma_auto *automatic;
@@ -272,7 +273,7 @@ static inline void gamma_domain_unlock(struct gamma_domain *domain)
 void gamma_domain_progress(struct gamma_domain *domain);
 /* The epoll descriptor that becomes readable when progress has something to do; < 0: error. */
 int gamma_domain_wait_fd(struct gamma_domain *domain);
-/* An endpoint was enabled after wait_fd was made, or closes: add or take out its descriptors. */
+/* An endpoint was enabled while sockets are watched, or closes: add or take out its descriptors. */
 int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep);
 void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep);
 /* Sets timer_fd to the earliest deadline of the endpoints. Returns false when a deadline has

@@ -43,7 +43,7 @@ int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep)
 {
 	int fds[4], count, i, ret = 0;
 
-	if (domain->wait_fd < 0)
+	if (!domain->watches)
 		return 0;
 	count = gamma_ep_fds(ep, fds);
 	for (i = 0; !ret && i < count; i++)
@@ -55,11 +55,38 @@ void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep)
 {
 	int fds[4], count, i;
 
-	if (domain->wait_fd < 0 || gamma_domain_inherited(domain))
+	if (!domain->watches || gamma_domain_inherited(domain))
 		return;
 	count = gamma_ep_fds(ep, fds);
 	for (i = 0; i < count; i++)
 		epoll_ctl(domain->wait_fd, EPOLL_CTL_DEL, fds[i], NULL);
+}
+
+static int watch_all(struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+	int ret = 0;
+
+	if (domain->watches)
+		return 0;
+	domain->watches = true;
+	for (pos = domain->eps.next; !ret && pos != &domain->eps; pos = pos->next)
+		ret = gamma_domain_wait_add(domain, gamma_ep_of_domain_entry(pos));
+	domain->watches = !ret;
+	return ret;
+}
+
+/* A socket that is watched costs the kernel a look at the watcher for each frame that comes and each
+ * that leaves, asleep or not: not while the program polls. */
+static void watch_none(struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+
+	if (domain->sleepers)
+		return;
+	gamma_list_for_each(pos, &domain->eps)
+		gamma_domain_wait_del(domain, gamma_ep_of_domain_entry(pos));
+	domain->watches = false;
 }
 
 void gamma_domain_wait_close(struct gamma_domain *domain)
@@ -69,13 +96,13 @@ void gamma_domain_wait_close(struct gamma_domain *domain)
 	if (domain->wait_fd >= 0)
 		close(domain->wait_fd);
 	domain->timer_fd = domain->wait_fd = -1;
+	domain->watches = false;
 	domain->timer_at = GAMMA_NEVER;
 }
 
 int gamma_domain_wait_fd(struct gamma_domain *domain)
 {
 	static bool told; /* who then polls would fill the log */
-	struct gamma_list *pos;
 	int ret = 0;
 
 	if (domain->wait_fd >= 0)
@@ -86,8 +113,8 @@ int gamma_domain_wait_fd(struct gamma_domain *domain)
 		ret = -errno;
 	if (!ret)
 		ret = watch(domain->wait_fd, domain->timer_fd);
-	for (pos = domain->eps.next; !ret && pos != &domain->eps; pos = pos->next)
-		ret = gamma_domain_wait_add(domain, gamma_ep_of_domain_entry(pos));
+	if (!ret)
+		ret = watch_all(domain);
 	if (!ret)
 		return domain->wait_fd;
 	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
@@ -138,7 +165,7 @@ bool gamma_domain_arm(struct gamma_domain *domain)
 	struct gamma_list *pos;
 	uint64_t deadline;
 
-	if (gamma_domain_wait_fd(domain) < 0)
+	if (gamma_domain_wait_fd(domain) < 0 || watch_all(domain))
 		return false;
 	/* This also tells the links that their reader is about to sleep: before the deadline. */
 	gamma_list_for_each(pos, &domain->eps)
@@ -230,7 +257,9 @@ static void *auto_main(void *arg)
 			gamma_domain_woken(domain);
 		}
 		polls = domain->rounds != rounds;
-		if (!polls)
+		if (polls)
+			watch_none(domain);
+		else
 			gamma_domain_progress(domain);
 		rounds = domain->rounds;
 		idle = !polls && gamma_domain_arm(domain);
