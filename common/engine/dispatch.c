@@ -348,6 +348,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		send_reset(endpoint, link, arrival, &fields, GAMMA_RESET_CLOSED);
 		return;
 	}
+	if (arrival->flow)
+		*arrival->flow = flow;
 	gamma_flow_receive(flow, &fields, payload_of(arrival, &fields),
 			   arrival_time(endpoint, arrival, now), now);
 }

@@ -278,6 +278,8 @@ bool gamma_endpoint_send_now(struct gamma_endpoint *endpoint, struct gamma_flow 
 			     const struct iovec *iov, unsigned iov_count,
 			     const struct gamma_envelope *envelope, bool patient)
 {
+	if (flow->way && gamma_near_send(endpoint, flow, iov, iov_count, envelope))
+		return true;
 	/* Later ones of a row may have to wait. */
 	if (patient && !gamma_row_begins(flow, endpoint->round))
 		return false;
@@ -393,6 +395,31 @@ static unsigned take_in(struct gamma_endpoint *endpoint, struct gamma_link *link
 	return taken;
 }
 
+/* The same from neighbours, whose plain messages need no clock. What there is no memory for stays with
+ * the link, and all behind it: nothing else would bring it again. */
+static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	struct gamma_link *link = endpoint->samehost;
+	struct gamma_arrival arrival;
+	unsigned taken = 0;
+
+	for (; taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival); taken++) {
+		if (gamma_likely(!arrival.frame)) {
+			if (gamma_unlikely(!gamma_near_arrived(endpoint, &arrival)))
+				break;
+		} else {
+			if (!*now)
+				*now = gamma_now();
+			endpoint->local.untaken = false;
+			gamma_dispatch(endpoint, link, &arrival, *now);
+			if (gamma_unlikely(endpoint->local.untaken && arrival.flow))
+				break;
+		}
+		link->ops->release(link);
+	}
+	return taken;
+}
+
 /* Neighbours that have ended: nothing more comes from them. */
 static void bury(struct gamma_endpoint *endpoint, uint64_t now)
 {
@@ -404,8 +431,10 @@ static void bury(struct gamma_endpoint *endpoint, uint64_t now)
 		struct gamma_flow *flow =
 			gamma_peers_find(endpoint, place.mac, place.port, place.epoch);
 
-		if (flow)
+		if (flow) {
+			flow->way = NULL;
 			gamma_flow_ended(flow, cause, now);
+		}
 	}
 }
 
@@ -417,13 +446,14 @@ static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
 	gamma_budget_divide(endpoint, now);
 }
 
-/* A caller that polls in vain may be keeping its peer, or another rank, from the core. */
+/* A caller that polls in vain may be keeping its peer, or another rank, from the core. Asked when the
+ * clock has been read, which is now and then. */
 static bool in_the_way(const struct gamma_endpoint *endpoint)
 {
 	bool near = endpoint->neighbours || endpoint->neighbourly;
 	uint32_t patience = near ? GAMMA_YIELD_NEIGHBOUR : GAMMA_YIELD;
 
-	return endpoint->idle >= patience && endpoint->idle % GAMMA_IDLE_SKIP == 0;
+	return endpoint->idle >= patience;
 }
 
 static bool progress(struct gamma_endpoint *endpoint, bool look_near)
@@ -436,16 +466,19 @@ static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 	if (taken && now >= endpoint->house_at)
 		keep_house(endpoint, now);
 	if (look_near)
-		taken += take_in(endpoint, endpoint->samehost, &now);
+		taken += take_in_near(endpoint, &now);
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
 		taken += gamma_groups_take_in(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
 	again = !gamma_list_empty(&local->stalled) &&
 		endpoint->samehost->ops->room(endpoint->samehost);
-	/* Nothing came and nothing waits: time passes unread most of the time. */
-	if (!again && endpoint->idle % GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
+	/* No frame came and nothing waits: time passes unread most of the time. */
+	if (!again && !now && ++endpoint->unread < GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
 		return false;
+	endpoint->unread = 0;
 	endpoint->resets = 0;
+	if (gamma_unlikely(endpoint->pressed))
+		gamma_near_relieve(endpoint);
 	if (!now)
 		now = gamma_now();
 	bury(endpoint, now);
@@ -465,10 +498,11 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	endpoint->round++;
 	if (near || !gamma_link_quiet(endpoint->packet) || !gamma_list_empty(&local->ready) ||
 	    !gamma_list_empty(&local->stalled) || !gamma_list_empty(&endpoint->groups) ||
-	    (endpoint->idle + 1) % GAMMA_IDLE_SKIP == 0)
+	    endpoint->unread + 1 >= GAMMA_IDLE_SKIP)
 		return progress(endpoint, near);
 	/* Nothing has come, nothing waits, and the clock need not be read yet. */
 	endpoint->idle++;
+	endpoint->unread++;
 	return false;
 }
 
@@ -482,7 +516,7 @@ uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint)
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 {
 	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
-	endpoint->idle = GAMMA_IDLE_SKIP - 1;
+	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) ||
 	       endpoint->samehost->ops->arm(endpoint->samehost) || gamma_groups_arm(endpoint) ||
 	       !gamma_list_empty(&endpoint->local.ready);

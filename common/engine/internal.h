@@ -57,8 +57,10 @@ struct gamma_endpoint {
 	uint32_t flow_count;
 	uint32_t neighbours;	    /* flows over the samehost link */
 	bool neighbourly;	    /* has sent a datagram over it */
+	bool pressed;		    /* neighbours are to send frames, no plain messages */
 	uint64_t round;		    /* polls so far */
 	uint32_t idle;		    /* polls in a row that found nothing */
+	uint32_t unread;	    /* polls since the clock was read */
 	uint32_t resets;	    /* RESETs sent in this progress call */
 	bool datagram;
 	pid_t owner;
@@ -122,6 +124,18 @@ bool gamma_row_waits(struct gamma_flow *flow, const struct gamma_send *send, uin
 /* Before one is posted that nothing said others follow: if it is the first after so many polls, and
  * so does not wait, counts it. */
 bool gamma_row_begins(struct gamma_flow *flow, uint64_t round);
+
+/* ---- near.c ---- */
+/* Whether a neighbour takes plain messages by now: finds flow->way. */
+void gamma_near_look(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
+/* Sends a short message, which is complete then, by flow->way. False: nothing has been done. */
+bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		     const struct iovec *iov, unsigned iov_count,
+		     const struct gamma_envelope *envelope);
+/* A plain message has arrived. False: it stays with the link, for want of memory. */
+bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
+/* Neighbours that were to send frames may send plain messages again, if there is room. */
+void gamma_near_relieve(struct gamma_endpoint *endpoint);
 
 /* ---- output.c ---- */
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);

@@ -78,6 +78,8 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 	count_out(&endpoint->local.stats, burst, sent);
 	if (gamma_likely(sent))
 		endpoint->stalls[same_host] = 0;
+	if (same_host && sent && !burst[0].flow->way)
+		gamma_near_look(endpoint, burst[0].flow);
 	if (gamma_likely(sent == count))
 		return true;
 	for (unsigned i = sent; i < count; i++)

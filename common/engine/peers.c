@@ -140,5 +140,7 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 	endpoint->flow_count--;
 	endpoint->neighbours -= flow->same_host;
 	endpoint->handlers.gone(endpoint->context, flow);
+	if (flow->same_host)
+		endpoint->samehost->ops->forget(endpoint->samehost, flow);
 	gamma_flow_free(flow);
 }

@@ -232,11 +232,12 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 		gamma_loss_probed(flow, fields->seq, now);
 }
 
-/* Does that number belong to something that the peer could answer by RESET? */
+/* Does that number belong to something that the peer could answer by RESET? A neighbour's plain
+ * messages have none: it tells the frame that would come next. */
 static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 {
 	bool data = !gamma_seq_before(seq, flow->tx.una) && gamma_seq_before(seq, flow->tx.next);
-	bool request = flow->credit.starved && seq == flow->tx.next;
+	bool request = (flow->credit.starved || flow->way) && seq == flow->tx.next;
 	bool probe = flow->loss.probing && seq == flow->loss.probe;
 
 	return data || request || probe;

@@ -24,6 +24,7 @@
 #include "message/message.h"
 
 struct gamma_flow;
+struct gamma_way;
 
 /* ---- constants of this implementation; the peer need not know them ---- */
 enum {
@@ -264,6 +265,7 @@ struct gamma_flow {
 	struct gamma_list all_entry;   /* in local->flows */
 	struct gamma_flow *hash_next;  /* engine's table */
 	struct gamma_row row;	   /* engine's */
+	struct gamma_way *way;	   /* engine's: for plain messages to a neighbour, or NULL */
 	void *user;	   /* the interface layer's */
 	uint64_t user_tag; /* ditto */
 };
@@ -327,6 +329,7 @@ struct gamma_local {
 		     uint64_t len);
 	/* The engine's: a closed flow may be taken out and freed. */
 	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
+	bool untaken; /* a DATA frame that was in order was not taken, for want of memory */
 	uint8_t *zeros; /* what padded probes are made of: limits.mtu bytes */
 	struct gamma_stats stats;
 };

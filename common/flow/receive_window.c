@@ -148,8 +148,10 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 			return;
 		fields = &whole;
 	}
-	if (!take(flow, fields, payload))
+	if (gamma_unlikely(!take(flow, fields, payload))) {
+		flow->local->untaken = true;
 		return;
+	}
 	gamma_parts_drop(flow, fields->seq);
 	flow->local->stats.data_frames_in++;
 	rx->arrived++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The way from a neighbour: shared memory that it has made and handed over. Everything in it may
- * change at any time: a frame's head is copied before it is looked at, and the rest is only copied.
+ * change at any time: what is looked at is copied first, and the rest is only copied.
  */
 #include "link/samehost.h"
 
@@ -39,6 +39,7 @@ static bool room_for_one(struct gamma_samehost *samehost)
 {
 	uint32_t room = samehost->inbox_room ? 2 * samehost->inbox_room : 8;
 	struct gamma_inbox **inboxes;
+	const uint64_t **heads;
 
 	if (samehost->inbox_count < samehost->inbox_room)
 		return true;
@@ -48,6 +49,10 @@ static bool room_for_one(struct gamma_samehost *samehost)
 	if (!inboxes)
 		return false;
 	samehost->inboxes = inboxes;
+	heads = realloc(samehost->heads, room * sizeof(*heads));
+	if (!heads)
+		return false;
+	samehost->heads = samehost->link.heads = heads;
 	samehost->inbox_room = room;
 	return true;
 }
@@ -120,7 +125,10 @@ void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_hand
 	close(enclosed->fds[0]);
 	if (!inbox)
 		return;
+	gamma_ring_press(&inbox->ring, samehost->pressed);
+	samehost->heads[samehost->inbox_count] = gamma_ring_head(&inbox->ring);
 	samehost->inboxes[samehost->inbox_count++] = inbox;
+	samehost->link.head_count = samehost->inbox_count;
 	/* Its writer has not been asked yet. */
 	samehost->link.armed = false;
 }
@@ -155,6 +163,35 @@ static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 	return true;
 }
 
+/* False: nonsense. */
+static bool present_plain(const struct gamma_samehost *samehost, struct gamma_inbox *inbox,
+			  const uint8_t *record, uint32_t len, struct gamma_arrival *arrival)
+{
+	struct gamma_plain *plain = &arrival->plain;
+	uint32_t head = 0;
+
+	plain->flags = inbox->ring.flags;
+	if (plain->flags & GAMMA_PLAIN_TAGGED && len >= head + sizeof(plain->tag)) {
+		memcpy(&plain->tag, record, sizeof(plain->tag));
+		head += sizeof(plain->tag);
+	}
+	if (plain->flags & GAMMA_PLAIN_DATA && len >= head + sizeof(plain->data)) {
+		memcpy(&plain->data, record + head, sizeof(plain->data));
+		head += sizeof(plain->data);
+	}
+	if (gamma_unlikely(plain->flags & ~(GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA) ||
+			   head != sizeof(uint64_t) * (unsigned) __builtin_popcount(plain->flags)))
+		return false;
+	/* What it had written before it could know; more is ill will. */
+	inbox->beyond = samehost->pressed ? inbox->beyond + inbox->ring.lent : 0;
+	if (gamma_unlikely(inbox->beyond > 2 * inbox->ring.size))
+		return false;
+	plain->bytes = record + head;
+	plain->len = len - head;
+	arrival->frame = NULL;
+	return true;
+}
+
 static void end(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
 {
 	if (inbox->ended)
@@ -166,17 +203,25 @@ static void end(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
 static bool next_of(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 		    struct gamma_arrival *arrival)
 {
-	const uint8_t *frame;
+	const uint8_t *record;
 	uint32_t len;
 
-	while (gamma_ring_next(&inbox->ring, &frame, &len)) {
-		if (gamma_likely(present(samehost, inbox, frame, len, arrival))) {
-			samehost->link.stats->ring_frames_in++;
-			samehost->lent = inbox;
-			return true;
+	arrival->flow = &inbox->flow;
+	while (gamma_ring_next(&inbox->ring, &record, &len)) {
+		samehost->lent = inbox;
+		samehost->lent_index = samehost->turn;
+		if (inbox->ring.kind == GAMMA_RECORD_PLAIN) {
+			if (gamma_likely(present_plain(samehost, inbox, record, len, arrival)))
+				return true;
+			inbox->ring.damaged = true;
+			samehost->lent = NULL;
+			break;
 		}
+		if (inbox->ring.kind == GAMMA_RECORD_FRAME &&
+		    present(samehost, inbox, record, len, arrival))
+			return true;
 		samehost->link.stats->malformed++;
-		gamma_ring_release(&inbox->ring);
+		gamma_inbox_release(samehost);
 	}
 	if (gamma_unlikely(inbox->ring.damaged && !inbox->ended)) {
 		samehost->link.stats->malformed++;
@@ -201,6 +246,29 @@ bool gamma_inbox_next(struct gamma_samehost *samehost, struct gamma_arrival *arr
 		samehost->turn_left = 0;
 	}
 	return false;
+}
+
+void gamma_inbox_release(struct gamma_samehost *samehost)
+{
+	struct gamma_inbox *inbox = samehost->lent;
+
+	gamma_ring_release(&inbox->ring);
+	samehost->heads[samehost->lent_index] = gamma_ring_head(&inbox->ring);
+	samehost->lent = NULL;
+}
+
+void gamma_inbox_press(struct gamma_samehost *samehost, bool pressed)
+{
+	samehost->pressed = pressed;
+	for (uint32_t i = 0; i < samehost->inbox_count; i++)
+		gamma_ring_press(&samehost->inboxes[i]->ring, pressed);
+}
+
+void gamma_inbox_forget(struct gamma_samehost *samehost, const struct gamma_flow *flow)
+{
+	for (uint32_t i = 0; i < samehost->inbox_count; i++)
+		if (samehost->inboxes[i]->flow == flow)
+			samehost->inboxes[i]->flow = NULL;
 }
 
 bool gamma_inbox_waits(const struct gamma_samehost *samehost)
@@ -256,6 +324,8 @@ static void take_out(struct gamma_samehost *samehost, uint32_t index)
 {
 	free_inbox(samehost, samehost->inboxes[index]);
 	samehost->inboxes[index] = samehost->inboxes[--samehost->inbox_count];
+	samehost->heads[index] = samehost->heads[samehost->inbox_count];
+	samehost->link.head_count = samehost->inbox_count;
 }
 
 const char *gamma_inbox_lost(struct gamma_samehost *samehost, struct gamma_place *writer)
@@ -278,5 +348,7 @@ void gamma_inbox_close_all(struct gamma_samehost *samehost)
 	while (samehost->inbox_count)
 		take_out(samehost, samehost->inbox_count - 1);
 	free(samehost->inboxes);
+	free(samehost->heads);
 	samehost->inboxes = NULL;
+	samehost->heads = samehost->link.heads = NULL;
 }

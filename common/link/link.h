@@ -12,6 +12,7 @@
 #include "wire/frame.h"
 
 struct gamma_link;
+struct gamma_way; /* to a neighbour, for plain messages */
 
 /* An endpoint, as links know it. */
 struct gamma_place {
@@ -29,9 +30,19 @@ struct gamma_link_ops {
 			 int *error);
 	/* samehost only. Whether a way that was full is worth another try, before its time. */
 	bool (*room)(struct gamma_link *link);
+	/* samehost only, as are the next three. The way to a neighbour, once it is known to take
+	 * frames from shared memory; NULL: not yet. Valid until `lost` has told its end. */
+	struct gamma_way *(*way)(struct gamma_link *link, const struct gamma_place *place);
+	/* Puts a plain message there; false: it must go in a frame. */
+	bool (*put)(struct gamma_link *link, struct gamma_way *way, const struct gamma_plain *plain,
+		    const struct iovec *iov, unsigned iov_count);
+	/* Neighbours are to send none, but frames; or may again. */
+	void (*press)(struct gamma_link *link, bool pressed);
+	/* The flow is gone that gamma_arrival.flow named. */
+	void (*forget)(struct gamma_link *link, const struct gamma_flow *flow);
 	/* Lends the oldest frame that arrived; false: none. */
 	bool (*next)(struct gamma_link *link, struct gamma_arrival *arrival);
-	/* Gives it back. Exactly once for each next, in order. */
+	/* Gives it back. At most once for each next, in order; without it the same one comes again. */
 	void (*release)(struct gamma_link *link);
 	/* To be called before sleeping on fd. True: do not, something waits. */
 	bool (*arm)(struct gamma_link *link);
@@ -57,10 +68,12 @@ struct gamma_link {
 	uint32_t mtu;  /* bytes after the Ethernet header */
 	uint32_t slots; /* frames that may wait without loss */
 	/* Whoever polls need not ask `next`: nothing has come while these bits of the word are 0
-	 * (NULL: there is no such word), or for so many polls. */
+	 * (NULL: there is no such word), or for so many polls, if these heads are 0. */
 	const uint32_t *word;
 	uint32_t bits;
 	uint32_t rest;
+	uint32_t head_count;
+	const uint64_t **heads; /* where neighbours publish what comes next */
 };
 
 static inline bool gamma_link_quiet(struct gamma_link *link)
@@ -69,6 +82,9 @@ static inline bool gamma_link_quiet(struct gamma_link *link)
 		return !(__atomic_load_n(link->word, __ATOMIC_RELAXED) & link->bits);
 	if (!link->rest)
 		return false;
+	for (uint32_t i = 0; i < link->head_count; i++)
+		if (__atomic_load_n(link->heads[i], __ATOMIC_RELAXED))
+			return false;
 	link->rest--;
 	return true;
 }

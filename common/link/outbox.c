@@ -26,9 +26,9 @@ static void place_of(const uint8_t *head, struct gamma_place *place)
 	place->epoch = __builtin_bswap32(place->epoch);
 }
 
-static struct gamma_outbox **chain(struct gamma_samehost *samehost, const struct gamma_place *place)
+static unsigned chain(const struct gamma_place *place)
 {
-	return &samehost->outboxes[(place->port ^ place->epoch) & (GAMMA_SAMEHOST_CHAINS - 1)];
+	return (place->port ^ place->epoch) & (GAMMA_SAMEHOST_CHAINS - 1);
 }
 
 int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t *head,
@@ -101,7 +101,7 @@ static struct gamma_outbox *new_outbox(struct gamma_samehost *samehost,
 				       const struct gamma_place *reader)
 {
 	struct gamma_outbox *outbox = calloc(1, sizeof(*outbox));
-	struct gamma_outbox **to = chain(samehost, reader);
+	struct gamma_outbox **to = &samehost->outboxes[chain(reader)];
 	int ret;
 
 	if (!outbox)
@@ -118,6 +118,16 @@ static struct gamma_outbox *new_outbox(struct gamma_samehost *samehost,
 	return outbox;
 }
 
+static struct gamma_outbox *find(const struct gamma_samehost *samehost,
+				 const struct gamma_place *place)
+{
+	struct gamma_outbox *outbox = samehost->outboxes[chain(place)];
+
+	while (outbox && !gamma_place_same(&outbox->reader, place))
+		outbox = outbox->next;
+	return outbox;
+}
+
 struct gamma_outbox *gamma_outbox_for(struct gamma_samehost *samehost,
 				      const struct gamma_frame *frame)
 {
@@ -127,9 +137,7 @@ struct gamma_outbox *gamma_outbox_for(struct gamma_samehost *samehost,
 	place_of(frame->head, &place);
 	if (gamma_likely(outbox && gamma_place_same(&outbox->reader, &place)))
 		return outbox;
-	outbox = *chain(samehost, &place);
-	while (outbox && !gamma_place_same(&outbox->reader, &place))
-		outbox = outbox->next;
+	outbox = find(samehost, &place);
 	/* Questions and answers without a flow are too few to make memory for. */
 	if (!outbox && samehost->ring_bytes && place.epoch != GAMMA_EPOCH_ANY &&
 	    (frame->flow || frame->kind == GAMMA_KIND_DATAGRAM))
@@ -210,9 +218,51 @@ static int put_in_ring(struct gamma_samehost *samehost, struct gamma_outbox *out
 		to += frame->iov[i].iov_len;
 	}
 	samehost->link.stats->ring_frames_out++;
-	if (gamma_unlikely(gamma_ring_publish(&outbox->ring)))
+	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, GAMMA_RECORD_FRAME, 0)))
 		wake(samehost, outbox);
 	return 0;
+}
+
+struct gamma_outbox *gamma_outbox_plain(const struct gamma_samehost *samehost,
+					const struct gamma_place *reader)
+{
+	struct gamma_outbox *outbox = find(samehost, reader);
+
+	return outbox && outbox->taken && !outbox->ended && outbox->state == GAMMA_OUTBOX_RING
+		       ? outbox
+		       : NULL;
+}
+
+bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
+			    const struct gamma_plain *plain, const struct iovec *iov,
+			    unsigned iov_count)
+{
+	uint32_t len = plain->len + (uint32_t) (sizeof(uint64_t) *
+						(unsigned) __builtin_popcount(plain->flags));
+	uint8_t *to;
+
+	if (gamma_unlikely(outbox->ended || gamma_ring_pressed(&outbox->ring) ||
+			   len > samehost->link.mtu))
+		return false;
+	to = gamma_ring_reserve(&outbox->ring, len);
+	if (gamma_unlikely(!to))
+		return false;
+	if (plain->flags & GAMMA_PLAIN_TAGGED) {
+		memcpy(to, &plain->tag, sizeof(plain->tag));
+		to += sizeof(plain->tag);
+	}
+	if (plain->flags & GAMMA_PLAIN_DATA) {
+		memcpy(to, &plain->data, sizeof(plain->data));
+		to += sizeof(plain->data);
+	}
+	for (unsigned i = 0; i < iov_count; i++) {
+		memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	samehost->link.stats->plain_out++;
+	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, GAMMA_RECORD_PLAIN, plain->flags)))
+		wake(samehost, outbox);
+	return true;
 }
 
 /* What is still in a ring that nobody reads leaves through the socket: 0, or why it cannot. */

@@ -143,6 +143,7 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->len = slot->tp_snaplen;
 	arrival->payload = NULL;
 	arrival->stamp = slot->tp_sec * GAMMA_NS_PER_S + slot->tp_nsec;
+	arrival->flow = NULL;
 	return true;
 }
 

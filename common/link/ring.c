@@ -1,26 +1,42 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The queue of frames in a segment: see ring.h. A record is published by its length, the word
- * that the reader polls: a small frame is one cache line that changes hands once. Before that the
- * writer has cleared the word behind the record, so the reader never takes old bytes for a length.
+ * The queue of records in a segment: see ring.h. A record is published by the word in front of it,
+ * which the reader polls: a small one is one cache line that changes hands once. Before that the
+ * writer has cleared the word behind the record, so the reader never takes old bytes for one.
  */
 #include "link/ring.h"
 
-#include "base/base.h"
+#include <string.h>
 
-/* Bytes of a record with its frame. */
-static uint64_t record_len(uint32_t frame)
+/* Bytes that a record takes. */
+static uint64_t record_len(uint32_t len)
 {
-	uint64_t bytes = sizeof(struct gamma_record) + (uint64_t) frame;
+	uint64_t bytes = sizeof(struct gamma_record) + (uint64_t) len;
 
 	return (bytes + GAMMA_RECORD_ALIGN - 1) & ~(uint64_t) (GAMMA_RECORD_ALIGN - 1);
 }
 
+static uint64_t word_of(struct gamma_record record)
+{
+	uint64_t word;
+
+	memcpy(&word, &record, sizeof(word));
+	return word;
+}
+
+static struct gamma_record record_of(uint64_t word)
+{
+	struct gamma_record record;
+
+	memcpy(&record, &word, sizeof(record));
+	return record;
+}
+
 /* ---- the writer ---- */
 
-static uint32_t *word_at(const struct gamma_ring_writer *writer, uint64_t place)
+static uint64_t *word_at(const struct gamma_ring_writer *writer, uint64_t place)
 {
-	return (uint32_t *) (writer->data + (place & (writer->size - 1)));
+	return (uint64_t *) (writer->data + (place & (writer->size - 1)));
 }
 
 void gamma_ring_begin(struct gamma_ring_writer *writer, void *segment, uint64_t size,
@@ -81,18 +97,20 @@ uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
 	return (uint8_t *) word_at(writer, writer->place + wrap) + sizeof(struct gamma_record);
 }
 
-bool gamma_ring_publish(struct gamma_ring_writer *writer)
+bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
+			uint8_t flags)
 {
-	uint32_t *word = word_at(writer, writer->place);
+	uint64_t *word = word_at(writer, writer->place);
 	uint64_t behind = writer->place + writer->wrap + record_len(writer->len);
-	uint32_t value = writer->len;
+	uint64_t value = word_of((struct gamma_record){
+		.len = writer->len, .kind = (uint8_t) kind, .flags = flags});
 	uint32_t one = 1;
 
 	__atomic_store_n(word_at(writer, behind), GAMMA_RECORD_NONE, __ATOMIC_RELAXED);
 	if (gamma_unlikely(writer->wrap)) {
 		__atomic_store_n(word_at(writer, writer->place + writer->wrap), value,
 				 __ATOMIC_RELAXED);
-		value = GAMMA_RECORD_WRAP;
+		value = word_of((struct gamma_record){.len = GAMMA_RECORD_WRAP});
 	}
 	writer->place = behind;
 	/* In one order with the reader's: either it sees the record, or this sees that it sleeps. */
@@ -132,33 +150,35 @@ bool gamma_ring_join(struct gamma_ring_reader *reader, void *segment, size_t byt
 	return true;
 }
 
-static uint32_t length_at_place(const struct gamma_ring_reader *reader)
+static uint64_t word_at_place(const struct gamma_ring_reader *reader)
 {
-	const uint32_t *word = (const uint32_t *) (reader->data + (reader->place & (reader->size - 1)));
-
-	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(gamma_ring_head(reader), __ATOMIC_SEQ_CST);
 }
 
-bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **frame, uint32_t *len)
+bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, uint32_t *len)
 {
-	uint32_t length = length_at_place(reader);
+	uint64_t word = word_at_place(reader);
+	struct gamma_record head;
 	uint64_t offset;
 
-	if (gamma_likely(length == GAMMA_RECORD_NONE) || reader->damaged)
+	if (!word || reader->damaged)
 		return false;
-	if (gamma_unlikely(length == GAMMA_RECORD_WRAP)) {
+	if (gamma_unlikely(record_of(word).len == GAMMA_RECORD_WRAP)) {
 		reader->place = (reader->place | (reader->size - 1)) + 1;
-		length = length_at_place(reader);
+		word = word_at_place(reader);
 	}
+	head = record_of(word);
 	offset = reader->place & (reader->size - 1);
-	if (gamma_unlikely(!length || length > reader->max ||
-			   record_len(length) > reader->size - offset)) {
+	if (gamma_unlikely(!word || head.len > reader->max ||
+			   record_len(head.len) > reader->size - offset)) {
 		reader->damaged = true;
 		return false;
 	}
-	reader->lent = (uint32_t) record_len(length);
-	*frame = reader->data + offset + sizeof(struct gamma_record);
-	*len = length;
+	reader->lent = (uint32_t) record_len(head.len);
+	reader->kind = head.kind;
+	reader->flags = head.flags;
+	*record = reader->data + offset + sizeof(head);
+	*len = head.len;
 	return true;
 }
 
@@ -179,7 +199,12 @@ void gamma_ring_wake(struct gamma_ring_reader *reader)
 	__atomic_store_n(&reader->segment->sleeping, 0, __ATOMIC_RELAXED);
 }
 
+void gamma_ring_press(struct gamma_ring_reader *reader, bool pressed)
+{
+	__atomic_store_n(&reader->segment->pressed, pressed, __ATOMIC_RELAXED);
+}
+
 bool gamma_ring_waits(const struct gamma_ring_reader *reader)
 {
-	return !reader->damaged && length_at_place(reader) != GAMMA_RECORD_NONE;
+	return !reader->damaged && word_at_place(reader);
 }

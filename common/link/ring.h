@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A queue of frames in shared memory with one writer and one reader, without locks (layout:
+ * A queue of records in shared memory with one writer and one reader, without locks (layout:
  * wire/segment.h). Neither believes what the other has written: what is read from the segment is
  * read once and checked, and each keeps its own place in memory of its own. A side that ends in
  * the middle of something leaves at worst a record that was never published.
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "wire/segment.h"
 
 struct gamma_ring_writer {
@@ -21,7 +22,7 @@ struct gamma_ring_writer {
 	uint64_t place; /* of the next record */
 	uint64_t taken; /* the reader's place, when it was last looked at */
 	uint64_t wrap;	/* bytes left out at the end before the record being written; 0: none */
-	uint32_t len;	/* bytes of the frame being written */
+	uint32_t len;	/* bytes of the record being written */
 	bool damaged;	/* the reader's place was nonsense: nothing more is written */
 };
 
@@ -30,8 +31,10 @@ struct gamma_ring_reader {
 	const uint8_t *data;
 	uint64_t size;	/* bytes of data */
 	uint64_t place; /* of the next record */
-	uint32_t max;	/* bytes of the largest frame that may come */
+	uint32_t max;	/* bytes of the largest record that may come */
 	uint32_t lent;	/* bytes of the record that is lent; 0: none */
+	uint8_t kind;	/* of that */
+	uint8_t flags;	/* ditto */
 	bool damaged;	/* a record was nonsense: nothing more is read */
 };
 
@@ -39,22 +42,34 @@ struct gamma_ring_reader {
  * cache. */
 void gamma_ring_begin(struct gamma_ring_writer *writer, void *segment, uint64_t size,
 		      uint64_t start);
-/* Room for a frame of len bytes in one piece, or NULL: the ring is full, or damaged. */
+/* Room for a record of len bytes in one piece, or NULL: the ring is full, or damaged. */
 uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len);
-/* What stands in the room is a frame now. True: the reader sleeps and is to be woken. */
-bool gamma_ring_publish(struct gamma_ring_writer *writer);
+/* What stands in the room is a record of that kind now. True: the reader sleeps and is to be woken. */
+bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
+			uint8_t flags);
 /* Whether half of the ring is free, or it is damaged: trying again is worth it. */
 bool gamma_ring_has_room(struct gamma_ring_writer *writer);
+/* The reader wants no plain messages now. */
+static inline bool gamma_ring_pressed(const struct gamma_ring_writer *writer)
+{
+	return __atomic_load_n(&writer->segment->pressed, __ATOMIC_RELAXED);
+}
 
 /* Reads the segment that somebody else has begun, `bytes` long in all; false: not one, or of
  * another version. */
 bool gamma_ring_join(struct gamma_ring_reader *reader, void *segment, size_t bytes, uint32_t max);
-/* Lends the oldest frame; false: none. */
-bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **frame, uint32_t *len);
+/* Lends the oldest record; false: none. The same again until it is released. */
+bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, uint32_t *len);
 void gamma_ring_release(struct gamma_ring_reader *reader);
+/* Where the next record will be published: 0 until then. */
+static inline const uint64_t *gamma_ring_head(const struct gamma_ring_reader *reader)
+{
+	return (const uint64_t *) (reader->data + (reader->place & (reader->size - 1)));
+}
 /* Asks to be woken for the next record, and takes that back. After it look whether there is one. */
 void gamma_ring_sleep(struct gamma_ring_reader *reader);
 void gamma_ring_wake(struct gamma_ring_reader *reader);
+void gamma_ring_press(struct gamma_ring_reader *reader, bool pressed);
 /* A record waits, or the ring is damaged. */
 bool gamma_ring_waits(const struct gamma_ring_reader *reader);
 

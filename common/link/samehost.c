@@ -75,6 +75,22 @@ static unsigned samehost_send(struct gamma_link *link, const struct gamma_frame 
 	return done;
 }
 
+static struct gamma_way *samehost_way(struct gamma_link *link, const struct gamma_place *place)
+{
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+
+	return (struct gamma_way *) gamma_outbox_plain(samehost, place);
+}
+
+static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
+			 const struct gamma_plain *plain, const struct iovec *iov,
+			 unsigned iov_count)
+{
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+
+	return gamma_outbox_put_plain(samehost, (struct gamma_outbox *) way, plain, iov, iov_count);
+}
+
 static bool samehost_room(struct gamma_link *link)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
@@ -139,6 +155,7 @@ static bool next_datagram(struct gamma_samehost *samehost, struct gamma_arrival 
 		arrival->len = (size_t) len;
 		arrival->payload = NULL;
 		arrival->stamp = 0;
+		arrival->flow = NULL;
 		return true;
 	}
 	samehost->readable = false;
@@ -187,7 +204,7 @@ static void wake_up(struct gamma_samehost *samehost)
 		samehost->alert = LOOK_AGAIN;
 }
 
-/* Until the next look at the descriptors nothing can be found. */
+/* Until the next look at the descriptors nothing can be found but in shared memory. */
 static void rest(struct gamma_samehost *samehost)
 {
 	if (samehost->alert || samehost->link.armed)
@@ -196,10 +213,19 @@ static void rest(struct gamma_samehost *samehost)
 	samehost->polls += samehost->link.rest;
 }
 
+/* Polls that were counted in advance and have not been made. */
+static void end_rest(struct gamma_samehost *samehost)
+{
+	samehost->polls -= samehost->link.rest;
+	samehost->link.rest = 0;
+}
+
 static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
+	samehost->lent = NULL; /* what was not released comes again */
+	end_rest(samehost);
 	if (gamma_unlikely(link->armed && !link->watched))
 		wake_up(samehost);
 	if (gamma_unlikely(samehost->alert || ++samehost->polls % LOOK_EVERY == 0)) {
@@ -209,8 +235,8 @@ static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival
 		if (samehost->readable && next_datagram(samehost, arrival))
 			return true;
 	}
-	if (samehost->inbox_count)
-		return gamma_inbox_next(samehost, arrival);
+	if (samehost->inbox_count && gamma_inbox_next(samehost, arrival))
+		return true;
 	rest(samehost);
 	return false;
 }
@@ -219,9 +245,23 @@ static void samehost_release(struct gamma_link *link)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
-	if (gamma_likely(samehost->lent))
-		gamma_ring_release(&samehost->lent->ring);
-	samehost->lent = NULL;
+	if (gamma_unlikely(!samehost->lent))
+		return;
+	if (samehost->lent->ring.kind == GAMMA_RECORD_PLAIN)
+		link->stats->plain_in++;
+	else
+		link->stats->ring_frames_in++;
+	gamma_inbox_release(samehost);
+}
+
+static void samehost_press(struct gamma_link *link, bool pressed)
+{
+	gamma_inbox_press(gamma_container_of(link, struct gamma_samehost, link), pressed);
+}
+
+static void samehost_forget(struct gamma_link *link, const struct gamma_flow *flow)
+{
+	gamma_inbox_forget(gamma_container_of(link, struct gamma_samehost, link), flow);
 }
 
 static bool samehost_arm(struct gamma_link *link)
@@ -229,7 +269,7 @@ static bool samehost_arm(struct gamma_link *link)
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
 	link->armed = true;
-	link->rest = 0;
+	end_rest(samehost);
 	return gamma_inbox_arm(samehost) || samehost->readable || samehost->ended;
 }
 
@@ -292,6 +332,10 @@ static void samehost_close(struct gamma_link *link)
 static const struct gamma_link_ops samehost_ops = {
 	.send = samehost_send,
 	.room = samehost_room,
+	.way = samehost_way,
+	.put = samehost_put,
+	.press = samehost_press,
+	.forget = samehost_forget,
 	.next = samehost_next,
 	.release = samehost_release,
 	.arm = samehost_arm,

@@ -61,6 +61,8 @@ struct gamma_inbox {
 	void *segment;
 	size_t bytes; /* of it */
 	struct gamma_ring_reader ring;
+	uint64_t beyond; /* bytes of plain messages since it was asked to send none */
+	struct gamma_flow *flow; /* that its frames belong to, or NULL: the engine's */
 	uint8_t ethernet[GAMMA_ETH_LEN]; /* what its frames begin with */
 };
 
@@ -78,10 +80,13 @@ struct gamma_samehost {
 	struct gamma_outbox *last; /* used last, or NULL */
 	struct gamma_list full;	   /* outboxes */
 	struct gamma_inbox **inboxes;
+	const uint64_t **heads; /* of their rings, in the same order */
 	uint32_t inbox_count, inbox_room; /* entries used, and there */
 	uint32_t turn;	      /* inbox that is looked at first */
 	uint32_t turn_left;   /* frames before the next one's turn */
 	struct gamma_inbox *lent; /* whose frame is lent, or NULL */
+	uint32_t lent_index;	  /* its place among the inboxes */
+	bool pressed;		  /* neighbours are to send no plain messages */
 	uint32_t polls;	      /* wraps around */
 	uint32_t alert;	      /* polls that look at the descriptors, too */
 	uint32_t ended;	      /* outboxes and inboxes whose neighbour is gone */
@@ -102,6 +107,13 @@ struct gamma_outbox *gamma_outbox_for(struct gamma_samehost *samehost,
 /* Puts a frame into it: 0, -EAGAIN, -ECONNREFUSED. */
 int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 		     const struct gamma_frame *frame);
+/* One for that neighbour that takes plain messages, or NULL. */
+struct gamma_outbox *gamma_outbox_plain(const struct gamma_samehost *samehost,
+					const struct gamma_place *reader);
+/* Puts a plain message into it; false: it cannot be. */
+bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
+			    const struct gamma_plain *plain, const struct iovec *iov,
+			    unsigned iov_count);
 /* Its descriptor has something to say. */
 void gamma_outbox_heard(struct gamma_samehost *samehost, struct gamma_outbox *outbox);
 /* Whether one that was full is worth another try. */
@@ -118,6 +130,10 @@ int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t 
 void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_handover *handover,
 			struct gamma_enclosed *enclosed);
 bool gamma_inbox_next(struct gamma_samehost *samehost, struct gamma_arrival *arrival);
+/* Takes the record that was lent. */
+void gamma_inbox_release(struct gamma_samehost *samehost);
+void gamma_inbox_press(struct gamma_samehost *samehost, bool pressed);
+void gamma_inbox_forget(struct gamma_samehost *samehost, const struct gamma_flow *flow);
 void gamma_inbox_heard(struct gamma_samehost *samehost, struct gamma_inbox *inbox);
 void gamma_inbox_process_ended(struct gamma_samehost *samehost, struct gamma_inbox *inbox);
 /* Asks all writers to wake this process; true: a frame waits already. */

@@ -168,6 +168,7 @@ static bool xdp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->len = oldest(xdp)->len;
 	arrival->payload = NULL;
 	arrival->stamp = 0;
+	arrival->flow = NULL;
 	return true;
 }
 

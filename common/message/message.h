@@ -272,6 +272,10 @@ bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 /* In order. False: no memory to keep it, treat the frame as not arrived. */
 bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			   const uint8_t *payload);
+/* A message of a neighbour that came without a frame, in order. False: no memory, it must come
+ * again. */
+bool gamma_message_plain(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			 const uint8_t *bytes);
 /* Can this early frame be used before its turn? */
 bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
 /* Takes a message to the own endpoint without frames, and ends it or, if it must wait for a receive

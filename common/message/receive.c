@@ -39,14 +39,14 @@ static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
 	return inbound;
 }
 
-/* Memory for the bytes of a message that nobody has asked for, within the budget for these. */
-static bool keep(struct gamma_inbound *inbound, uint64_t bytes)
+/* Memory for the bytes of a message that nobody has asked for; most: bytes of all of these. */
+static bool keep(struct gamma_inbound *inbound, uint64_t bytes, uint64_t most)
 {
 	struct gamma_local *local = inbound->flow->local;
 
 	if (!bytes)
 		return true;
-	if (local->kept + bytes > local->limits.unexpected_size)
+	if (local->kept + bytes > most)
 		return false;
 	inbound->kept = malloc(bytes);
 	if (!inbound->kept)
@@ -125,31 +125,71 @@ static void inbound_finish(struct gamma_inbound *inbound, int error)
 	received(flow, recv, &envelope, placed, error);
 }
 
+/* Into the receive that waits for it; false: none does. */
+static bool arrived_expected(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			     const uint8_t *bytes)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_recv *recv = local->handlers->match(local->context, flow, envelope);
+	uint64_t placed;
+
+	if (gamma_unlikely(!recv))
+		return false;
+	placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
+	local->stats.bytes_copied_in += placed;
+	received(flow, recv, envelope, placed, 0);
+	return true;
+}
+
+static bool keep_whole(struct gamma_inbound *inbound, const uint8_t *bytes, uint64_t most)
+{
+	uint64_t length = inbound->envelope.length;
+
+	if (!keep(inbound, length, most))
+		return false;
+	if (length)
+		memcpy(inbound->kept, bytes, length);
+	inbound->flow->local->stats.bytes_copied_in += length;
+	inbound->arrived = length;
+	inbound->state = GAMMA_INBOUND_COMPLETE;
+	return true;
+}
+
 /* A whole message, alone in the frame seq or as the index-th of a batch. */
 static bool arrived_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 			    const uint8_t *bytes, uint32_t seq, uint32_t index)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_recv *recv = local->handlers->match(local->context, flow, envelope);
 	struct gamma_inbound *inbound;
-	uint64_t placed;
 
-	if (recv) {
-		placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
-		local->stats.bytes_copied_in += placed;
-		received(flow, recv, envelope, placed, 0);
+	if (arrived_expected(flow, envelope, bytes))
 		return true;
-	}
 	inbound = inbound_new(flow, envelope, 0);
 	if (!inbound)
 		return false;
-	if (keep(inbound, envelope->length)) {
-		if (envelope->length)
-			memcpy(inbound->kept, bytes, envelope->length);
-		local->stats.bytes_copied_in += envelope->length;
-		inbound->arrived = envelope->length;
-		inbound->state = GAMMA_INBOUND_COMPLETE;
-	} else if (!cut(inbound, seq, index)) {
+	if (!keep_whole(inbound, bytes, local->limits.unexpected_size) &&
+	    !cut(inbound, seq, index)) {
+		inbound_free(inbound);
+		return false;
+	}
+	local->stats.unexpected++;
+	local->handlers->unexpected(local->context, inbound);
+	return true;
+}
+
+/* Its sender has no copy: it is kept beyond the budget, and neighbours told to use frames. */
+bool gamma_message_plain(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			 const uint8_t *bytes)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_inbound *inbound;
+
+	if (gamma_likely(arrived_expected(flow, envelope, bytes)))
+		return true;
+	inbound = inbound_new(flow, envelope, 0);
+	if (!inbound)
+		return false;
+	if (!keep_whole(inbound, bytes, UINT64_MAX)) {
 		inbound_free(inbound);
 		return false;
 	}
@@ -257,7 +297,8 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	if (!inbound)
 		return false;
 	inbound->recv = local->handlers->match(local->context, flow, &envelope);
-	if (inbound->recv || keep(inbound, envelope.length)) {
+	if (inbound->recv ||
+	    keep(inbound, envelope.length, local->limits.unexpected_size)) {
 		inbound->state = GAMMA_INBOUND_ARRIVING;
 		flow->messages.owed++;
 		gamma_list_append(&flow->messages.arriving, &inbound->arriving_entry);
@@ -360,7 +401,7 @@ static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send
 
 	inbound->own = send;
 	inbound->state = GAMMA_INBOUND_ANNOUNCED;
-	if (copy && keep(inbound, length)) {
+	if (copy && keep(inbound, length, local->limits.unexpected_size)) {
 		gamma_iov_read(send->iov, send->iov_count, 0, inbound->kept, length);
 		local->stats.bytes_copied_in += length;
 		inbound->own = NULL;

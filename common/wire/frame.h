@@ -39,11 +39,25 @@ struct gamma_source {
 	uint32_t pieces;   /* 0: not told */
 };
 
+enum gamma_plain_flag { GAMMA_PLAIN_TAGGED = 1, GAMMA_PLAIN_DATA = 2 };
+
+/* A short message between processes of one host: it needs no frame, since nothing is lost there. */
+struct gamma_plain {
+	uint64_t tag, data; /* as flags say */
+	uint32_t len;	    /* bytes */
+	uint8_t flags;	    /* enum gamma_plain_flag */
+	const uint8_t *bytes; /* of one that arrived: others may write there at any time */
+};
+
 struct gamma_arrival {
-	const uint8_t *frame; /* from the Ethernet header on */
+	const uint8_t *frame; /* from the Ethernet header on; NULL: a plain message */
 	size_t len;	      /* bytes, Ethernet padding included */
 	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
 	uint64_t stamp;	      /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
+	struct gamma_plain plain;
+	/* Where the link keeps, for whom it lends this to, the flow that a way's frames belong to: what is
+	 * left unreleased comes again. NULL: it came by no way of its own. */
+	struct gamma_flow **flow;
 };
 
 #endif /* GAMMA_FRAME_H */

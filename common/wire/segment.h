@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What two processes of one host must agree on: the shared memory through which one of them
- * sends frames to the other, and the datagram that hands it over. Numbers are in the host's own
+ * sends frames and plain messages to the other, and the datagram that hands it over. Numbers are in the host's own
  * order. doc/protocol.md specifies it in words; a test holds the two together.
  *
  *   | struct gamma_segment, one page | data: records, one behind the other, then from the front |
@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define GAMMA_SEGMENT_VERSION 1
+#define GAMMA_SEGMENT_VERSION 2
 #define GAMMA_SEGMENT_MAGIC 0x476d6153u
 #define GAMMA_SEGMENT_HEADER 4096 /* bytes before the data */
 #define GAMMA_SEGMENT_MIN 65536	  /* bytes of data, a power of two: three of the largest frames */
@@ -26,19 +26,29 @@ struct gamma_segment {
 	uint64_t taken;	      /* by the reader: place up to which it has taken records */
 	uint8_t pad1[120];
 	uint32_t sleeping;    /* by the reader, 1: wake me; the writer that does puts 0 */
-	uint8_t pad2[124];
+	uint32_t pressed;     /* by the reader, 1: no plain messages, it has no memory for them */
+	uint8_t pad2[120];
 };
 
 _Static_assert(sizeof(struct gamma_segment) == 384, "the same layout for every compiler");
 
-/* In front of each frame. A place is a byte count that never wraps; modulo size it is in data. */
+/* In front of each record, written and read in one. A place is a byte count that never wraps; modulo
+ * size it is in data. */
 struct gamma_record {
-	uint32_t len;	   /* bytes of the frame, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
-	uint32_t reserved; /* 0 */
+	uint32_t len;	   /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
+	uint8_t kind;	   /* enum gamma_record_kind */
+	uint8_t flags;	   /* of a plain message: enum gamma_plain_flag */
+	uint16_t reserved; /* 0 */
+};
+_Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");
+
+enum gamma_record_kind {
+	GAMMA_RECORD_FRAME = 0,
+	GAMMA_RECORD_PLAIN = 1, /* a short message: tag, data, as flags say, and its bytes */
 };
 
 #define GAMMA_RECORD_ALIGN 64	    /* bytes: each begins in a cache line of its own */
-#define GAMMA_RECORD_NONE 0	    /* nothing here yet */
+#define GAMMA_RECORD_NONE 0	    /* all of the structure: nothing here yet */
 #define GAMMA_RECORD_WRAP 0xffffffffu /* the next record is the first one of data */
 
 /* The datagram to the port's socket, with two descriptors: the segment, and one end of a

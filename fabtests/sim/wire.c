@@ -318,6 +318,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->len = node->ring_head->len;
 	arrival->payload = NULL;
 	arrival->stamp = 0;
+	arrival->flow = NULL;
 	return true;
 }
 

@@ -212,6 +212,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->len = frame->len;
 	arrival->payload = NULL;
 	arrival->stamp = frame->at;
+	arrival->flow = NULL;
 	return true;
 }
 

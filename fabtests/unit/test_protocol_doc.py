@@ -213,6 +213,11 @@ def check_segment(rows):
         check(name, documented_layout(documented), header.layout("gamma_" + name))
     check("bytes on the pair", numbered(rows("Hand-over", "byte", None)),
           header.enum("gamma_handover_byte", "GAMMA_HANDOVER_"))
+    check("kinds of records", numbered(rows("Segment", "value", None)),
+          header.enum("gamma_record_kind", "GAMMA_RECORD_"))
+    check("flags of plain messages",
+          {name: 1 << bit for name, bit in numbered(rows("9.5", "bit", None)).items()},
+          Header("common/wire/frame.h").enum("gamma_plain_flag", "GAMMA_PLAIN_"))
     check("constants of segments", documented_constants(rows("9.4", "constant", None)),
           declared_constants(header))
 

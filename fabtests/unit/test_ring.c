@@ -67,7 +67,7 @@ static bool put(uint32_t n, bool *wake)
 	if (!to)
 		return false;
 	fill(to, length_of(n), n);
-	*wake = gamma_ring_publish(&writer);
+	*wake = gamma_ring_publish(&writer, GAMMA_RECORD_FRAME, 0);
 	return true;
 }
 
@@ -125,11 +125,11 @@ static void largest__fits_an_empty_ring_wherever_it_stands(void **state)
 	(void) state;
 	for (uint32_t n = 0; n < 3000; n++) {
 		assert_non_null(gamma_ring_reserve(&writer, MAX));
-		gamma_ring_publish(&writer);
+		gamma_ring_publish(&writer, GAMMA_RECORD_FRAME, 0);
 		assert_true(gamma_ring_next(&reader, &frame, &len));
 		gamma_ring_release(&reader);
 		assert_non_null(gamma_ring_reserve(&writer, 1 + n % 200));
-		gamma_ring_publish(&writer);
+		gamma_ring_publish(&writer, GAMMA_RECORD_FRAME, 0);
 		assert_true(gamma_ring_next(&reader, &frame, &len));
 		gamma_ring_release(&reader);
 	}

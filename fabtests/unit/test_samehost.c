@@ -372,6 +372,155 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 	assert_null(links[1]->ops->lost(links[1], &place));
 }
 
+/* ---- plain messages ---- */
+
+/* The way to the neighbour, once its first frame has been taken there, and the answer read. */
+static struct gamma_way *open_way(void)
+{
+	struct gamma_place place = {.port = ports[1], .epoch = EPOCH};
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	int error;
+
+	memcpy(place.mac, mac, sizeof(mac));
+	assert_null(links[0]->ops->way(links[0], &place));
+	assert_int_equal(put_shared(0, "x", 1, &error), 1);
+	assert_null(links[0]->ops->way(links[0], &place));
+	assert_true(take(&fields, &arrival));
+	links[1]->ops->release(links[1]);
+	assert_false(links[0]->ops->next(links[0], &arrival));
+	return links[0]->ops->way(links[0], &place);
+}
+
+static bool put_plain(struct gamma_way *way, uint8_t flags, const void *bytes, size_t len)
+{
+	struct gamma_plain plain = {
+		.tag = 0x1122334455667788, .data = 0x99aa, .len = (uint32_t) len, .flags = flags};
+	struct iovec iov[2] = {{(void *) bytes, len / 2},
+			       {(uint8_t *) bytes + len / 2, len - len / 2}};
+
+	return links[0]->ops->put(links[0], way, &plain, iov, 2);
+}
+
+static void plain__with_and_without_tag_and_data(void **state)
+{
+	static uint8_t bytes[4096];
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+
+	(void) state;
+	assert_non_null(way);
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint8_t flags = i % 4;
+		uint32_t len = i * 37 % 4097;
+
+		memset(bytes, (int) i, len);
+		assert_true(put_plain(way, flags, bytes, len));
+		assert_true(links[1]->ops->next(links[1], &arrival));
+		assert_null(arrival.frame);
+		assert_int_equal(arrival.plain.flags, flags);
+		assert_int_equal(arrival.plain.len, len);
+		assert_memory_equal(arrival.plain.bytes, bytes, len);
+		if (flags & GAMMA_PLAIN_TAGGED)
+			assert_true(arrival.plain.tag == 0x1122334455667788);
+		if (flags & GAMMA_PLAIN_DATA)
+			assert_int_equal(arrival.plain.data, 0x99aa);
+		links[1]->ops->release(links[1]);
+	}
+	assert_false(links[1]->ops->next(links[1], &arrival));
+	assert_true(stats[0].plain_out == 2000 && stats[1].plain_in == 2000);
+}
+
+static void plain__in_order_with_frames(void **state)
+{
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+	int error;
+
+	(void) state;
+	for (uint32_t i = 0; i < 100; i++)
+		if (i % 3)
+			assert_true(put_plain(way, 0, &i, sizeof(i)));
+		else
+			assert_int_equal(put_shared(i, &i, sizeof(i), &error), 1);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_true(links[1]->ops->next(links[1], &arrival));
+		assert_int_equal(arrival.frame == NULL, i % 3 != 0);
+		if (!arrival.frame)
+			assert_memory_equal(arrival.plain.bytes, &i, sizeof(i));
+		links[1]->ops->release(links[1]);
+	}
+}
+
+/* Who has no memory for it looks at the same one again, and at nothing behind it. */
+static void plain__not_released_comes_again(void **state)
+{
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+
+	(void) state;
+	assert_true(put_plain(way, 0, "first", 5) && put_plain(way, 0, "second", 6));
+	for (int i = 0; i < 3; i++) {
+		assert_true(links[1]->ops->next(links[1], &arrival));
+		assert_int_equal(arrival.plain.len, 5);
+	}
+	links[1]->ops->release(links[1]);
+	assert_true(links[1]->ops->next(links[1], &arrival));
+	assert_int_equal(arrival.plain.len, 6);
+}
+
+static void plain__full_takes_no_more(void **state)
+{
+	static uint8_t bytes[4000];
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+	unsigned count = 0;
+
+	(void) state;
+	while (put_plain(way, 0, bytes, sizeof(bytes)))
+		count++;
+	assert_true(count > 10 && count < 20);
+	for (unsigned i = 0; i < count; i++) {
+		assert_true(links[1]->ops->next(links[1], &arrival));
+		links[1]->ops->release(links[1]);
+	}
+	assert_true(put_plain(way, 0, bytes, sizeof(bytes)));
+}
+
+static void plain__pressed_sends_none(void **state)
+{
+	struct gamma_way *way = open_way();
+
+	(void) state;
+	links[1]->ops->press(links[1], true);
+	assert_false(put_plain(way, 0, "x", 1));
+	links[1]->ops->press(links[1], false);
+	assert_true(put_plain(way, 0, "x", 1));
+}
+
+/* Polls that look at the words of the rings alone find what comes, and wake whoever sleeps. */
+static void plain__found_without_a_look_at_descriptors(void **state)
+{
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+	unsigned looks = 0;
+	uint64_t calls;
+
+	(void) state;
+	while (!links[1]->rest)
+		assert_false(links[1]->ops->next(links[1], &arrival));
+	calls = stats[1].receive_calls;
+	for (int i = 0; i < 500; i++) {
+		looks += !gamma_link_quiet(links[1]);
+		assert_true(put_plain(way, 0, "x", 1));
+		assert_false(gamma_link_quiet(links[1]));
+		assert_true(links[1]->ops->next(links[1], &arrival));
+		links[1]->ops->release(links[1]);
+		assert_false(links[1]->ops->next(links[1], &arrival));
+	}
+	assert_true(looks <= 2 && stats[1].receive_calls - calls <= 2);
+}
+
 /* Both ends of a pair, of which one goes with the handover; returns the other. */
 static int hand_over(struct gamma_handover *handover, int segment_fd)
 {
@@ -482,6 +631,68 @@ static void handover__nonsense_written_later_ends_it(void **state)
 	munmap(at, BYTES);
 }
 
+/* What a record holds that a writer of ours would not write. */
+static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
+{
+	struct gamma_handover handover = good_handover();
+	struct gamma_ring_writer writer;
+	struct gamma_arrival arrival;
+	struct gamma_place place;
+	uint32_t words[2] = {len, kind_and_flags};
+	void *at;
+	int segment = gamma_segment_make(BYTES, &at);
+	int fd;
+
+	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	fd = hand_over(&handover, segment);
+	assert_true(taken(fd));
+	memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER, words, sizeof(words));
+	assert_false(links[1]->ops->next(links[1], &arrival));
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &place), "makes no sense"));
+	close(fd);
+	close(segment);
+	munmap(at, BYTES);
+}
+
+static void handover__plain_nonsense_ends_it(void **state)
+{
+	(void) state;
+	plain_nonsense(GAMMA_RECORD_PLAIN | 4 << 8, 100); /* a flag that is none */
+	plain_nonsense(GAMMA_RECORD_PLAIN | GAMMA_PLAIN_TAGGED << 8, 7); /* no room for the tag */
+	plain_nonsense(GAMMA_RECORD_PLAIN | 3 << 8, 15);
+	plain_nonsense(GAMMA_RECORD_PLAIN, 60000); /* too long */
+}
+
+/* Who goes on with plain messages after having been asked not to. */
+static void handover__plain_without_end_ends_it(void **state)
+{
+	struct gamma_handover handover = good_handover();
+	struct gamma_ring_writer writer;
+	struct gamma_arrival arrival;
+	struct gamma_place place;
+	void *at;
+	int segment = gamma_segment_make(BYTES, &at);
+	int fd, count = 0;
+
+	(void) state;
+	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	fd = hand_over(&handover, segment);
+	assert_true(taken(fd));
+	links[1]->ops->press(links[1], true);
+	for (bool good = true; good; count += good) {
+		assert_true(count < 100);
+		assert_non_null(gamma_ring_reserve(&writer, 4000));
+		gamma_ring_publish(&writer, GAMMA_RECORD_PLAIN, 0);
+		good = links[1]->ops->next(links[1], &arrival);
+		links[1]->ops->release(links[1]);
+	}
+	assert_true(count > 16);
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &place), "makes no sense"));
+	close(fd);
+	close(segment);
+	munmap(at, BYTES);
+}
+
 static void handover__of_another_user_is_refused(void **state)
 {
 	struct gamma_handover handover = good_handover();
@@ -533,6 +744,14 @@ int main(void)
 		LINK_TEST(shared__what_was_sent_before_the_end_is_taken_first),
 		LINK_TEST(handover__of_nonsense_is_refused),
 		LINK_TEST(handover__nonsense_written_later_ends_it),
+		LINK_TEST(plain__with_and_without_tag_and_data),
+		LINK_TEST(plain__in_order_with_frames),
+		LINK_TEST(plain__not_released_comes_again),
+		LINK_TEST(plain__full_takes_no_more),
+		LINK_TEST(plain__pressed_sends_none),
+		LINK_TEST(plain__found_without_a_look_at_descriptors),
+		LINK_TEST(handover__plain_nonsense_ends_it),
+		LINK_TEST(handover__plain_without_end_ends_it),
 		LINK_TEST(handover__of_another_user_is_refused),
 	};
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Short messages to and from neighbours without frames: what is written into shared memory is not
+ * lost, damaged or overtaken, so there is nothing to number, acknowledge or time. All else takes
+ * frames through the same memory, in the same order. Called by endpoint.c and output.c.
+ */
+#include "engine/internal.h"
+
+#include <string.h>
+
+_Static_assert((int) GAMMA_PLAIN_TAGGED == GAMMA_TAGGED && (int) GAMMA_PLAIN_DATA == GAMMA_HAS_DATA,
+	       "an envelope's flags are a record's");
+
+/* ---- the way out ---- */
+
+/* The peer knows this flow if it has answered it, or spoken first. */
+void gamma_near_look(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+{
+	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
+
+	if (flow->self || !flow->heard_of || flow->state != GAMMA_FLOW_OPEN)
+		return;
+	memcpy(place.mac, flow->addr.mac, GAMMA_MAC_LEN);
+	flow->way = endpoint->samehost->ops->way(endpoint->samehost, &place);
+}
+
+/* Nothing of the flow waits that it would overtake. */
+static bool is_next(const struct gamma_flow *flow)
+{
+	return flow->state == GAMMA_FLOW_OPEN && gamma_list_empty(&flow->ready_entry) &&
+	       gamma_list_empty(&flow->messages.queue) && !flow->tx.lost;
+}
+
+bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		     const struct iovec *iov, unsigned iov_count,
+		     const struct gamma_envelope *envelope)
+{
+	const struct gamma_limits *limits = &endpoint->local.limits;
+	struct gamma_stats *stats = &endpoint->local.stats;
+	struct gamma_plain plain = {
+		.tag = envelope->tag,
+		.data = envelope->data,
+		.len = (uint32_t) envelope->length,
+		.flags = (uint8_t) envelope->flags,
+	};
+
+	if (gamma_unlikely(!is_next(flow) || flow->payload_crc ||
+			   envelope->length > gamma_min(limits->inject_size, limits->eager_size)) ||
+	    !endpoint->samehost->ops->put(endpoint->samehost, flow->way, &plain, iov, iov_count))
+		return false;
+	stats->messages_out++;
+	stats->bytes_copied_out += plain.len;
+	return true;
+}
+
+/* ---- the way in ---- */
+
+/* It has been given up here, and should not go on in vain. */
+static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
+{
+	struct gamma_local *local = &endpoint->local;
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_RESET,
+		.op = GAMMA_RESET_CLOSED,
+		.src_port = local->port,
+		.tenant = local->tenant,
+		.src_epoch = local->epoch,
+	};
+	struct gamma_frame frame = {.kind = GAMMA_KIND_RESET};
+
+	local->stats.stray++;
+	if (!flow || flow->state != GAMMA_FLOW_FAILED || endpoint->resets++ >= GAMMA_RESETS_MAX)
+		return;
+	fields.dst_port = flow->port;
+	fields.dst_epoch = flow->epoch;
+	fields.seq = flow->rx.next;
+	local->stats.resets_out++;
+	frame.head = gamma_build(&fields, flow->addr.mac, local->addr.mac, local->ethertype,
+				 frame.room + sizeof(frame.room));
+	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
+	gamma_output_single(endpoint, endpoint->samehost, &frame);
+}
+
+/* More is kept than is allowed: from now on neighbours send frames, whose bytes can be left there. */
+static void press(struct gamma_endpoint *endpoint)
+{
+	if (endpoint->pressed)
+		return;
+	endpoint->pressed = true;
+	endpoint->samehost->ops->press(endpoint->samehost, true);
+}
+
+void gamma_near_relieve(struct gamma_endpoint *endpoint)
+{
+	if (endpoint->local.kept > endpoint->local.limits.unexpected_size / 2)
+		return;
+	endpoint->pressed = false;
+	endpoint->samehost->ops->press(endpoint->samehost, false);
+}
+
+bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+{
+	const struct gamma_plain *plain = &arrival->plain;
+	struct gamma_flow *flow = *arrival->flow;
+	struct gamma_envelope envelope = {
+		.tag = plain->flags & GAMMA_PLAIN_TAGGED ? plain->tag : 0,
+		.data = plain->flags & GAMMA_PLAIN_DATA ? plain->data : 0,
+		.length = plain->len,
+		.flags = plain->flags,
+	};
+
+	if (gamma_unlikely(!flow || flow->state != GAMMA_FLOW_OPEN)) {
+		refuse(endpoint, flow);
+		return true;
+	}
+	if (gamma_unlikely(!gamma_message_plain(flow, &envelope, plain->bytes)))
+		return false;
+	if (gamma_unlikely(endpoint->local.kept > endpoint->local.limits.unexpected_size))
+		press(endpoint);
+	return true;
+}
