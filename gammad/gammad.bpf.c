@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * What the kernel holds endpoints to. `egress` (tc, on each slot) lets out only frames that bear
- * their endpoint's own MAC, EtherType, port and user id. `freeze` (a security module, for sockets of
- * a control group) lets nobody change an endpoint's socket any more, which could lead frames past
- * that check. A kernel that takes no such modules has `freeze_calls` instead, which does not see
+ * their endpoint's own MAC, EtherType, port and user id. `freeze` (a security module) lets nobody
+ * change an endpoint's socket any more, which could lead frames past that check. A kernel that takes
+ * no such modules has `freeze_calls` instead (for sockets of a control group), which does not see
  * system calls in their 32-bit form, as any program can make them; then `guard` (tc, on the NIC)
  * checks what has come past `egress_guarded`, which stands for `egress`: no option leads past both.
  */
@@ -15,11 +15,25 @@
 #include "endpoint.h"
 
 #define AF_PACKET 17
+#define EPERM 1
 #define CHECKSUM_PARTIAL 3
 
 /* Of the kernel's own structures what is looked at; libbpf finds it in the one that runs. */
+struct ns_common {
+	unsigned int inum;
+} __attribute__((preserve_access_index));
+
+struct net {
+	struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
 struct sock_common {
 	unsigned short skc_family;
+	possible_net_t skc_net;
 } __attribute__((preserve_access_index));
 
 struct sock {
@@ -65,6 +79,9 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } dropped SEC(".maps");
+
+/* gammad's network namespace, where no socket is but what gammad has made: its inode. */
+const volatile __u32 gammad_namespace;
 
 /* What of a frame is looked at: the bytes themselves, not what the sender says of them. */
 struct head {
@@ -196,16 +213,18 @@ int guard(struct __sk_buff *skb)
 
 /* ---- sockets ---- */
 
-/* 1: go on. */
-SEC("lsm_cgroup/socket_setsockopt")
+/* Of all sockets there are, whoever's: a program for those of a control group (lsm_cgroup) would be
+ * asked by the group of the process that calls, not of the socket. 0: go on. */
+SEC("lsm/socket_setsockopt")
 int freeze(unsigned long long *arguments)
 {
 	const struct socket *socket = (const struct socket *) arguments[0];
 	const struct sock *sk = socket->sk;
 
-	if (!sk || sk->__sk_common.skc_family != AF_PACKET)
-		return 1;
-	return sk->sk_mark < GAMMAD_HANDLE_TRIAL || sk->sk_mark > GAMMAD_HANDLE_LAST;
+	if (!sk || sk->__sk_common.skc_family != AF_PACKET || sk->sk_mark < GAMMAD_HANDLE_TRIAL ||
+	    sk->sk_mark > GAMMAD_HANDLE_LAST)
+		return 0;
+	return sk->__sk_common.skc_net.net->ns.inum == gammad_namespace ? -EPERM : 0;
 }
 
 SEC("cgroup/setsockopt")

@@ -141,7 +141,7 @@ struct gammad_programs {
 	bool complete; /* the freeze sees every system call: no guard is needed */
 	int egress, freeze, guard; /* programs */
 };
-/* From then on the sockets that this process makes freeze; that has been tried. */
+/* From then on the sockets that this process makes in its namespace freeze, as was tried. */
 int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs);
 /* On a slot; on a NIC, in the host's namespace. */
 int gammad_kernel_attach(const struct gammad_programs *programs, int ifindex);

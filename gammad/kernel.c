@@ -20,7 +20,10 @@
 #include <bpf/libbpf.h>
 
 #define BPF_FOLDER GAMMAD_RUN "/bpf"
+/* What freezes sockets: the program of a control group, or the link of a security module. */
 #define FREEZE_PIN BPF_FOLDER "/freeze"
+#define MODULE_PIN BPF_FOLDER "/module"
+#define MODULE_NEW BPF_FOLDER "/module_new"
 
 enum { GUARD_PRIORITY = 0x6764 /* among the NIC's other filters: late */ };
 
@@ -74,8 +77,20 @@ static int choose_programs(struct bpf_object *object, bool complete)
 	return 0;
 }
 
+static int tell_namespace(struct bpf_object *object, int own_ns)
+{
+	struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
+	struct stat st;
+	uint32_t inode;
+
+	if (!constants || fstat(own_ns, &st))
+		return -ENOEXEC;
+	inode = (uint32_t) st.st_ino;
+	return bpf_map__set_initial_value(constants, &inode, sizeof(inode));
+}
+
 /* complete: the freeze is a security module's. */
-static int load(struct gammad_programs *programs, bool complete)
+static int load(struct gammad_programs *programs, bool complete, int own_ns)
 {
 	size_t len = (size_t) (gammad_object_end - gammad_object_begin);
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "gammad");
@@ -87,6 +102,8 @@ static int load(struct gammad_programs *programs, bool complete)
 	if (!programs->object)
 		return -errno;
 	ret = choose_programs(programs->object, complete);
+	if (!ret)
+		ret = tell_namespace(programs->object, own_ns);
 	if (!ret)
 		ret = pin_maps(programs->object);
 	if (!ret)
@@ -226,25 +243,40 @@ static int choose_cgroup(char *path, size_t len)
 	return move_into(path);
 }
 
-/* The program attached before a restart, of either kind, goes only when its successor is there. */
-static int attach_freeze(const struct gammad_programs *programs, int cgroup)
+/* The program attached before a restart goes only when its successor is there. */
+static int attach_to_cgroup(const struct gammad_programs *programs, int cgroup)
 {
 	int old = bpf_obj_get(FREEZE_PIN);
-	int ret = bpf_prog_attach(programs->freeze, cgroup,
-				  programs->complete ? BPF_LSM_CGROUP : BPF_CGROUP_SETSOCKOPT,
+	int ret = bpf_prog_attach(programs->freeze, cgroup, BPF_CGROUP_SETSOCKOPT,
 				  BPF_F_ALLOW_MULTI);
 
 	if (ret)
 		ret = -errno;
 	if (old >= 0) {
 		if (!ret) {
-			bpf_prog_detach2(old, cgroup, BPF_LSM_CGROUP);
 			bpf_prog_detach2(old, cgroup, BPF_CGROUP_SETSOCKOPT);
 			unlink(FREEZE_PIN);
 		}
 		close(old);
 	}
 	return ret ? ret : bpf_obj_pin(programs->freeze, FREEZE_PIN);
+}
+
+/* As above: what the name stood for goes as the new link takes it. */
+static int attach_module(const struct gammad_programs *programs)
+{
+	struct bpf_program *freeze = bpf_object__find_program_by_name(programs->object, "freeze");
+	struct bpf_link *link = bpf_program__attach_lsm(freeze);
+	int ret;
+
+	if (!link)
+		return -errno;
+	unlink(MODULE_NEW);
+	ret = bpf_link__pin(link, MODULE_NEW);
+	if (!ret && rename(MODULE_NEW, MODULE_PIN))
+		ret = -errno;
+	bpf_link__destroy(link);
+	return ret;
 }
 
 /* A socket as clients get them must refuse what would lead past the checks. */
@@ -263,27 +295,51 @@ static bool is_frozen(uint32_t mark)
 	return frozen;
 }
 
-static int freeze(const struct gammad_programs *programs, const char *cgroup)
+/* Where endpoints' sockets are. */
+static bool try_freeze(const struct gammad *gammad, uint32_t mark)
 {
-	int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : attach_freeze(programs, fd);
+	bool frozen = !gammad_enter(gammad->own_ns) && is_frozen(mark);
 
+	return !gammad_enter(gammad->host_ns) && frozen;
+}
+
+static int freeze_by_module(const struct gammad *gammad, const struct gammad_programs *programs)
+{
+	int ret = attach_module(programs);
+
+	if (!ret && !try_freeze(gammad, GAMMAD_HANDLE_TRIAL)) {
+		unlink(MODULE_PIN);
+		ret = -EPERM;
+	}
+	return ret;
+}
+
+static int freeze_by_cgroup(const struct gammad *gammad, const struct gammad_programs *programs)
+{
+	char cgroup[512];
+	int ret = choose_cgroup(cgroup, sizeof(cgroup)), fd;
+
+	if (ret) {
+		gamma_warn("no control group of version 2 (%s): mount cgroup2, as systemd does",
+			   strerror(-ret));
+		return ret;
+	}
+	fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret = fd < 0 ? -errno : attach_to_cgroup(programs, fd);
 	if (fd >= 0)
 		close(fd);
-	if (ret)
-		return ret;
-	return is_frozen(programs->complete ? GAMMAD_HANDLE_TRIAL : GAMMAD_HANDLE_LAST) ? 0 : -EPERM;
+	return ret ? ret : try_freeze(gammad, GAMMAD_HANDLE_LAST) ? 0 : -EPERM;
 }
 
 /* ---- both ---- */
 
-static int try(struct gammad_programs *programs, bool complete, const char *cgroup)
+static int try(const struct gammad *gammad, struct gammad_programs *programs, bool complete)
 {
-	int ret = load(programs, complete);
+	int ret = load(programs, complete, gammad->own_ns);
 
 	if (ret)
 		return ret;
-	ret = freeze(programs, cgroup);
+	ret = complete ? freeze_by_module(gammad, programs) : freeze_by_cgroup(gammad, programs);
 	if (ret)
 		gammad_kernel_unload(programs);
 	return ret;
@@ -300,19 +356,15 @@ static void take_maps(struct gammad *gammad, const struct gammad_programs *progr
 
 int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
 {
-	char cgroup[512];
-	int ret = choose_cgroup(cgroup, sizeof(cgroup));
+	int ret = try(gammad, programs, true);
 
-	if (ret) {
-		gamma_warn("no control group of version 2 (%s): mount cgroup2, as systemd does",
-			   strerror(-ret));
-		return ret;
-	}
-	if (try(programs, true, cgroup)) {
+	if (!ret) {
+		gamma_info("a BPF security module keeps users from changing their sockets");
+	} else {
 		gamma_info("the kernel takes no BPF security modules (lsm= at boot lists them): what "
 			   "leaves is checked on the NIC as well, but by 32-bit system calls users can "
 			   "make their rings larger");
-		ret = try(programs, false, cgroup);
+		ret = try(gammad, programs, false);
 	}
 	if (ret) {
 		gamma_warn("the kernel does not take the BPF programs (%s): gammad needs root, bpf among "

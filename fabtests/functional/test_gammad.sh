@@ -421,7 +421,9 @@ conf 1 'nic gam0 slots 12'
 hold labuser hold "$nic1" "$nic2"
 signal gammad1 TERM
 wait_end gammad1 || not_ok "gammad ends" "$work/gammad1.out"
-check "its control group goes" on node01 sh -c 'rmdir "$(readlink /run/gammad/cgroup)"'
+# There is one where the kernel takes no security modules.
+group=$(on node01 readlink /run/gammad/cgroup) || group=''
+[ -z "$group" ] || check "its control group goes" on node01 rmdir "$group"
 let_go
 check "without gammad, and without its control group, sockets stay frozen" \
 	grep -qx "ok: frozen" "$work/hold.out"
@@ -435,7 +437,7 @@ wait_end gammad2 || not_ok "gammad ends" "$work/gammad2.out"
 # shellcheck disable=SC2016
 check "all is taken away without a word" on node01 sh -c 'said=$("$0" -r 2>&1) && [ -z "$said" ]' "$gammad"
 check "nothing is left" on node01 test ! -e /run/gammad
-group=$(on node02 readlink /run/gammad/cgroup)
+group=$(on node02 readlink /run/gammad/cgroup) || group=''
 check "nor elsewhere" on node02 "$gammad" -r
 check "nor control groups" on node02 test ! -e "$group"
 check "nor filters on the NIC" bash -c '! "$@" | grep .' - \
