@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS_MAX = 1000, CALIBRATION = 2000000 /* steps */ };
+enum { ROUNDS_MAX = 1000, CALIBRATION = 2000000 /* steps */, KINDS = 5 };
 
 struct job {
 	int rank, ranks, rounds, size; /* size: bytes */
@@ -85,41 +85,62 @@ static int compare(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-/* The slowest process counts in each round; the median of the rounds, us. */
+/* The slowest process counts, us. */
 static double time_of(struct job *j, what function)
+{
+	double own, slowest;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	own = MPI_Wtime();
+	function(j);
+	own = (MPI_Wtime() - own) * 1e6;
+	MPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	return slowest;
+}
+
+static double median_of(struct job *j, what function)
 {
 	double times[ROUNDS_MAX];
 	int i;
 
-	function(j);
-	for (i = 0; i < j->rounds; i++) {
-		double own;
-
-		MPI_Barrier(MPI_COMM_WORLD);
-		own = MPI_Wtime();
-		function(j);
-		own = (MPI_Wtime() - own) * 1e6;
-		MPI_Allreduce(&own, &times[i], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-	}
+	for (i = 0; i < j->rounds; i++)
+		times[i] = time_of(j, function);
 	qsort(times, (size_t) j->rounds, sizeof(times[0]), compare);
 	return times[j->rounds / 2];
 }
 
+/* The computation takes twice as long as the communication. */
+static void calibrate(struct job *j)
+{
+	double communication, computation;
+
+	communicate(j);
+	communication = median_of(j, communicate);
+	j->steps = CALIBRATION;
+	computation = median_of(j, compute);
+	j->steps = (long) (2 * communication / computation * CALIBRATION) + 1;
+}
+
+/* In turns, since a machine is faster or slower from second to second. */
 static void measure(struct job *j)
 {
-	double communication, computation, blocking, after, meanwhile;
+	static const what kinds[KINDS] = {communicate, compute, block_then_compute,
+					  communicate_then_compute, compute_meanwhile};
+	static double times[KINDS][ROUNDS_MAX];
+	int i, kind;
 
-	communication = time_of(j, communicate);
-	j->steps = CALIBRATION;
-	computation = time_of(j, compute);
-	j->steps = (long) (2 * communication / computation * CALIBRATION) + 1;
-	computation = time_of(j, compute);
-	blocking = time_of(j, block_then_compute);
-	after = time_of(j, communicate_then_compute);
-	meanwhile = time_of(j, compute_meanwhile);
-	if (!j->rank)
-		printf("%d %.2f %.2f %.2f %.2f %.2f\n", j->size, communication, computation,
-		       blocking, after, meanwhile);
+	calibrate(j);
+	for (i = 0; i < j->rounds; i++)
+		for (kind = 0; kind < KINDS; kind++)
+			times[kind][i] = time_of(j, kinds[kind]);
+	for (kind = 0; kind < KINDS; kind++)
+		qsort(times[kind], (size_t) j->rounds, sizeof(times[kind][0]), compare);
+	if (j->rank)
+		return;
+	printf("%d", j->size);
+	for (kind = 0; kind < KINDS; kind++)
+		printf(" %.2f", times[kind][j->rounds / 2]);
+	printf("\n");
 }
 
 int main(int argc, char **argv)

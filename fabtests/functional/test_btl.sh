@@ -21,7 +21,7 @@ lists_parameters() {
 	env -u FI_PROVIDER_PATH "${mpi_env[@]}" "$ompi_info" --param btl gamma --level 9 \
 		>"$work/params.out" || return 1
 	for parameter in if_include if_exclude eager_limit max_send_size ring_size \
-		peer_timeout async_progress default; do
+		peer_timeout async_progress progress_thread default; do
 		grep -q "\"btl_gamma_$parameter\"" "$work/params.out" || {
 			echo "no btl_gamma_$parameter"
 			return 1
@@ -242,6 +242,29 @@ at_once() {
 	jq -es 'map(.messages_out) | max < 60 and min < 30' "$work/stats"
 }
 
+# A long message arrives at a process that does not call MPI: not before the sender is through does it
+# go on. Without the thread nobody would answer the sender.
+beside_a_computation() {
+	cat >"$work/beside.py" <<-'PYTHON'
+		import os, sys
+		from mpi4py import MPI
+		world, through = MPI.COMM_WORLD, sys.argv[1]
+		data = bytearray(b"%c" % (world.rank + 1)) * (1 << 20)
+		world.Barrier()
+		if world.rank == 0:
+		    world.Send(data, 1)
+		    open(through, "x").close()
+		else:
+		    request = world.Irecv(data, 0)
+		    while not os.path.exists(through):
+		        pass
+		    request.Wait()
+		    assert data == b"\1" * (1 << 20)
+	PYTHON
+	mpi_way=(--mca btl gamma --mca btl_gamma_progress_thread 1)
+	mpi_told 60 node01,node02 2 python3 "$work/beside.py" "$shared/through"
+}
+
 # nearest_is NIC: of a machine where each host's processor is beside that one, and the other NIC beside
 # another processor. Short messages go by it alone.
 nearest_is() {
@@ -398,6 +421,9 @@ if grep -q libhwloc.so "$component" && taskset -cp $$ | grep -Eq ': 0(,1|-)'; th
 fi
 check "64 KiB leave at once" at_once
 check "NICs share long messages by their bandwidths" by_bandwidth
+check "a long message arrives while its receiver computes" beside_a_computation
+mpi_way=(--mca btl gamma --mca btl_gamma_progress_thread 1)
+mpi_conforms "with a progress thread" node01,node02 2 messages collective threads onesided_lock
 check_fails "a dead host ends the job, though everybody only waits" \
 	'rank [01] on node0[12] cannot be reached through gam0 .there gam0, 02:47:41:4d:00:0[12]\).*asked for 2 s' cut_off
 check_fails "a killed rank ends the job" 'signal 9' killed

@@ -170,6 +170,7 @@ struct gamma_btl_component {
 	char *if_exclude;
 	bool by_default;
 	bool async_progress;
+	bool progress_thread;
 	unsigned int peer_timeout; /* s; 0: the provider's own */
 	unsigned int keepalive;    /* s; 0: never */
 	size_t ring_size;          /* bytes; 0: the provider's own */
@@ -283,6 +284,12 @@ void gamma_btl_drop_remotes(struct gamma_btl_module *module);
 /* progress.c */
 int gamma_btl_start(struct gamma_btl_op *op);
 int gamma_btl_progress(void);
+int gamma_btl_move(void);
+
+/* thread.c */
+void gamma_btl_thread_begin(void);
+void gamma_btl_thread_polled(void);
+void gamma_btl_thread_end(void);
 
 /* keepalive.c */
 void gamma_btl_keep_alive(struct gamma_btl_module *module);

@@ -106,12 +106,15 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 	*count = 0;
 	if (!gamma_btl_named() && !component->by_default)
 		return NULL;
-	component->threads = mpi_threads;
+	component->threads = mpi_threads || component->progress_thread;
 	open_nics();
 	if (component->module_count && gamma_btl_publish() == OPAL_SUCCESS)
 		list = list_modules(count);
 	if (!list)
 		close_modules();
+	/* The layers above have to lock as well, whatever level of threads the program wants. */
+	if (list && component->progress_thread)
+		opal_set_using_threads(true);
 	return list;
 }
 

@@ -28,6 +28,7 @@ static int module_finalize(mca_btl_base_module_t *btl)
 	struct gamma_btl_module *module = gamma_btl_module(btl);
 	size_t i;
 
+	gamma_btl_thread_end();
 	for (i = 0; i < component->module_count; i++)
 		if (component->modules[i] == module) {
 			component->modules[i] = component->modules[--component->module_count];
@@ -111,6 +112,8 @@ static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, unsig
 	btl = &module->super;
 	btl->btl_flags &= MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA;
 	btl->btl_atomic_flags = 0;
+	if (mca_btl_gamma_component.progress_thread)
+		btl->btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
 	if (!gamma_btl_open_buffers(module))
 		return module;
 	gamma_btl_close(module);

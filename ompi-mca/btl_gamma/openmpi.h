@@ -21,9 +21,11 @@
 #error "Open MPI 4.1 or later is needed"
 #elif OPAL_MAJOR_VERSION == 4
 #include "opal/mca/pmix/pmix.h"
+#include "opal/threads/thread_usage.h"
 #define GAMMA_BTL_MODEX_SCOPE OPAL_PMIX_GLOBAL
 #else
 #include "opal/mca/pmix/pmix-internal.h"
+#include "opal/mca/threads/thread_usage.h"
 #define GAMMA_BTL_MODEX_SCOPE PMIX_GLOBAL
 #endif
 

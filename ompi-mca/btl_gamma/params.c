@@ -55,7 +55,8 @@ int gamma_btl_register_params(void)
 	struct gamma_btl_component *component = &mca_btl_gamma_component;
 
 	component->if_include = component->if_exclude = NULL;
-	component->by_default = component->async_progress = false;
+	component->by_default = false;
+	component->async_progress = component->progress_thread = false;
 	component->peer_timeout = 0;
 	component->ring_size = 0;
 	component->keepalive = KEEPALIVE;
@@ -87,6 +88,10 @@ int gamma_btl_register_params(void)
 	      "Whether the provider's thread takes over as soon as a process does not call "
 	      "MPI for 1 ms, instead of 10 ms",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_5, &component->async_progress);
+	param("progress_thread",
+	      "Whether a thread moves messages while the program computes: long ones go on without a "
+	      "call of MPI. It costs processor time",
+	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &component->progress_thread);
 	param("ring_size",
 	      "Bytes of the ring that frames arrive in. Credit for it is all that peers may have "
 	      "on their way to a process. 0: FI_GAMMA_RING_SIZE, or the provider's own",

@@ -135,7 +135,10 @@ static void remember(const struct gamma_btl_port *port)
 static int open_objects(struct gamma_btl_port *port)
 {
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
-	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA};
+	struct fi_cq_attr cq = {
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = mca_btl_gamma_component.progress_thread ? FI_WAIT_FD : FI_WAIT_NONE,
+	};
 	struct fi_eq_attr eq = {.wait_obj = FI_WAIT_NONE};
 	int rc = find_info(port);
 

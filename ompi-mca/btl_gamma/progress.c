@@ -162,7 +162,7 @@ static int poll_module(struct gamma_btl_module *module)
 	return count > 0 ? (int) count : 0;
 }
 
-int gamma_btl_progress(void)
+int gamma_btl_move(void)
 {
 	const struct gamma_btl_component *component = &mca_btl_gamma_component;
 	int events = 0;
@@ -181,4 +181,14 @@ int gamma_btl_progress(void)
 			events += retry_waiting(module);
 	}
 	return events;
+}
+
+/* Called by the program, whatever it waits for in MPI. */
+int gamma_btl_progress(void)
+{
+	if (__builtin_expect(mca_btl_gamma_component.progress_thread, 0)) {
+		gamma_btl_thread_polled();
+		gamma_btl_thread_begin();
+	}
+	return gamma_btl_move();
 }

@@ -65,12 +65,14 @@ def mpi_node(ctx):
 
 OVERLAP = {
     "btl gamma": "--mca pml ob1 --mca btl gamma",
-    "btl gamma, async progress": "--mca pml ob1 --mca btl gamma "
-                                 "--mca btl_gamma_async_progress 1",
+    "btl gamma, progress thread": "--mca pml ob1 --mca btl gamma "
+                                  "--mca btl_gamma_progress_thread 1",
     "mtl ofi, gamma, async progress": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "
                                       "gamma --mca mtl_ofi_data_progress auto",
     "btl tcp": "--mca pml ob1 --mca btl tcp,self",
+    "btl tcp, progress thread": "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_progress_thread 1",
 }
+OVERLAP_JUMBO = [name for name in OVERLAP if "," in name]
 OVERLAP_SIZES = [2, 1024, 8192, 1 << 20]
 
 
@@ -98,11 +100,16 @@ def overlap_values(ctx, lab, transport, ranks):
 
 
 def overlap(ctx):
-    lab = ctx.lab(4, rate="1gbit")
-    ranks = (2,) if ctx.quick else (2, 3, 4)
-    names = ("btl gamma, async progress",) if ctx.brief else OVERLAP
-    return [Case(f"{name}, {n} ranks", lambda name=name, n=n: overlap_values(
-        ctx, lab, OVERLAP[name], n)) for n in ranks for name in names]
+    """By frames of two lengths: what a frame costs the processors that compute is not hidden."""
+    threaded = ("btl gamma, progress thread",)
+    cases = []
+    for mtu in (1500,) if ctx.brief else (1500, 9000):
+        lab = ctx.lab(4, rate="1gbit", mtu=mtu)
+        for n in (2,) if ctx.brief else (2, 3, 4):
+            names = threaded if ctx.quick else OVERLAP if mtu == 1500 else OVERLAP_JUMBO
+            cases += [Case(f"{name}, MTU {mtu}, {n} ranks", lambda name=name, n=n, lab=lab:
+                           overlap_values(ctx, lab, OVERLAP[name], n)) for name in names]
+    return cases
 
 
 # ---- GAMMA's definitions ----
