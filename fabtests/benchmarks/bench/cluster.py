@@ -176,6 +176,16 @@ class Lab:
         return self.complete([self.tool, "-n", self.name, "mpirun", "-np", str(ranks), "--host",
                               hosts, *(str(word) for word in arguments)])
 
+    @contextmanager
+    def impaired(self, host, *options):
+        """What `lab impair` does to the host's port, for as long as the block lasts."""
+        words = [self.tool, "-n", self.name, "impair", f"node{host:02}"]
+        self.complete([*words, *options])
+        try:
+            yield
+        finally:
+            self.complete([*words, "off"])
+
     def mac(self, host):
         return f"02:47:41:4d:00:{host:02x}"
 

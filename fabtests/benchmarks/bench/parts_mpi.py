@@ -63,52 +63,62 @@ def mpi_node(ctx):
 
 # ---- overlap ----
 
+THREAD, APART = "btl gamma, progress thread", ", a processor apart"
 OVERLAP = {
     "btl gamma": "--mca pml ob1 --mca btl gamma",
-    "btl gamma, progress thread": "--mca pml ob1 --mca btl gamma "
-                                  "--mca btl_gamma_progress_thread 1",
+    THREAD: "--mca pml ob1 --mca btl gamma --mca btl_gamma_progress_thread 1",
     "mtl ofi, gamma, async progress": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "
                                       "gamma --mca mtl_ofi_data_progress auto",
     "btl tcp": "--mca pml ob1 --mca btl tcp,self",
     "btl tcp, progress thread": "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_progress_thread 1",
 }
-OVERLAP_JUMBO = [name for name in OVERLAP if "," in name]
 OVERLAP_SIZES = [2, 1024, 8192, 1 << 20]
 
 
-def overlap_values(ctx, lab, transport, ranks):
+def overlap_values(ctx, lab, transport, ranks, apart):
     program = lab.compile_mpi(SOURCES / "mpi_overlap.c")
-    sizes = [1 << 20] if ctx.quick else OVERLAP_SIZES
+    sizes = [1 << 20] if ctx.quick or apart else OVERLAP_SIZES
     rounds = 3 if ctx.brief else 7
-    out = lab.mpirun([*transport.split(), program, rounds, *sizes], ranks=ranks)
+    own, other = ctx.probe.cpus[0], ctx.probe.cpus[-1]
+    command = ["taskset", "-c", f"{own},{other}", program, "-c", own] if apart else [program]
+    # Every other host has the other processor, which its frames arrive at.
+    hosts = ",".join(f"node{2 * i:02}:1" for i in range(1, ranks + 1)) if apart else None
+    out = lab.mpirun([*transport.split(), *command, rounds, *sizes], ranks=ranks, hosts=hosts)
     values = []
     for line in out.splitlines():
         if not line[:1].isdigit():
             continue
-        size, alone, _, blocking, after, meanwhile = (float(word) for word in line.split())
+        size, alone, computing, blocking, after, meanwhile = (float(word) for word in line.split())
         size = int(size)
         values += [
             Value("communication alone", "us", alone, size),
+            Value("computation alone", "us", computing, size),
             Value("blocking, then computing", "us", blocking, size),
             Value("non-blocking, then computing", "us", after, size),
             Value("computing meanwhile", "us", meanwhile, size),
-            Value("share hidden", "of communication", (after - meanwhile) / alone, size),
+            Value("share hidden", "of communication", (alone + computing - meanwhile) / alone,
+                  size),
         ]
-    if len(values) != 5 * len(sizes):
+    if len(values) != 6 * len(sizes):
         raise Failure("not all sizes were measured")
     return values
 
 
 def overlap(ctx):
-    """By frames of two lengths: what a frame costs the processors that compute is not hidden."""
-    threaded = ("btl gamma, progress thread",)
+    """By frames of two lengths; by ranks that compute on all processors, and by some that leave one
+    to the frames and the transport's threads: what it costs who computes is not hidden."""
     cases = []
     for mtu in (1500,) if ctx.brief else (1500, 9000):
-        lab = ctx.lab(4, rate="1gbit", mtu=mtu)
+        lab = ctx.lab(8, rate="1gbit", mtu=mtu)
         for n in (2,) if ctx.brief else (2, 3, 4):
-            names = threaded if ctx.quick else OVERLAP if mtu == 1500 else OVERLAP_JUMBO
-            cases += [Case(f"{name}, MTU {mtu}, {n} ranks", lambda name=name, n=n, lab=lab:
-                           overlap_values(ctx, lab, OVERLAP[name], n)) for name in names]
+            for name, text in OVERLAP.items():
+                thread = "," in name
+                if not (name == THREAD if ctx.quick else thread or mtu == 1500):
+                    continue
+                cases += [Case(f"{name}{APART if apart else ''}, MTU {mtu}, {n} ranks",
+                               lambda text=text, n=n, lab=lab, apart=apart: overlap_values(
+                                   ctx, lab, text, n, apart))
+                          for apart in ((False, True) if "gamma," in name else (False,))]
     return cases
 
 
