@@ -20,7 +20,7 @@ TRANSPORTS = {
 }
 LINKS = {"": None, "-1gbit": "1gbit"}
 RANKS = (1, 2, 4)
-WALL = "wall time"
+WALL, ENDS = "wall time", "of it beginning and ending"
 
 
 class Application:
@@ -126,7 +126,7 @@ class Runner:
             Value("wall - processor time", "s", wall - used),
             Value("wall / processor time", "", wall / used),
             Value("inside MPI", "s", inside),
-            Value("of it beginning and ending", "s", statistics.fmean(r["ends_s"] for r in rows)),
+            Value(ENDS, "s", statistics.fmean(r["ends_s"] for r in rows)),
             Value("calls of MPI by a process", "", statistics.fmean(r["calls"] for r in rows)),
         ]
 
