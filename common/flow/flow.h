@@ -293,6 +293,7 @@ struct gamma_limits {
 	uint32_t mtu;	       /* bytes after the Ethernet header: own NIC's */
 	uint32_t local_mtu;    /* bytes, toward peers on the same host */
 	uint32_t inject_size;  /* bytes: a message up to this is copied */
+	uint32_t copy_size;    /* bytes: ditto, while nothing else is under way to the peer */
 	uint64_t eager_size;   /* bytes: a message up to this does not wait for a match */
 	uint64_t unexpected_size; /* bytes kept of messages that nobody has asked for, in all */
 	uint64_t peer_timeout; /* ns */

@@ -283,7 +283,9 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 		gamma_message_finish(flow, send, 0);
 		return;
 	}
-	*flags |= GAMMA_FLAG_ACK_REQUESTED;
+	/* Nobody waits for the end of a copy: news of it may ride on the answer. */
+	if (!send->copied)
+		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_remove(&send->entry);
 	gamma_list_append(&flow->messages.flying, &send->entry);
@@ -315,6 +317,22 @@ static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *
 	return true;
 }
 
+/* Of a message that cannot leave as the copy in one frame. Above the inject size a copy is worth its time
+ * to who has nothing else under way: he waits for an answer, on which the acknowledgement will ride. */
+static bool leaves_as_copy(const struct gamma_flow *flow, const struct gamma_send *send,
+			   enum gamma_op op)
+{
+	const struct gamma_limits *limits = &flow->local->limits;
+
+	if (send->level != GAMMA_WHEN_COPIED || send->copied || send->made)
+		return false;
+	if (send->envelope.length <= limits->inject_size)
+		return op != GAMMA_OP_SEND;
+	return send->envelope.length <= limits->copy_size && !flow->same_host &&
+	       !gamma_window_unacked(flow) && flow->messages.queue.prev == &send->entry &&
+	       gamma_list_empty(&flow->messages.streams);
+}
+
 static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_send *send =
@@ -328,16 +346,15 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	plan_message(flow, send, sent);
 	if (sent->op == GAMMA_OP_ANNOUNCE)
 		return announce(flow, sent, flags);
-	if (sent->op != GAMMA_OP_SEND) {
-		if (copy && send->level == GAMMA_WHEN_COPIED) {
-			send = go_on_as_copy(flow, send);
-			if (!send)
-				return false;
-			sent->send = send;
-			plan_message(flow, send, sent);
-		}
-		copy = false;
+	if (leaves_as_copy(flow, send, sent->op)) {
+		send = go_on_as_copy(flow, send);
+		if (!send)
+			return false;
+		sent->send = send;
+		plan_message(flow, send, sent);
 	}
+	if (sent->op != GAMMA_OP_SEND)
+		copy = false;
 	if (copy && !copy_frame(flow, sent))
 		return false;
 	if (copy && send->level == GAMMA_WHEN_COPIED)

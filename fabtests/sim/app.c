@@ -340,7 +340,8 @@ static void check_promise(const struct sim_message *message)
 	uint64_t want = message->length;
 
 	if (message->level == GAMMA_WHEN_COPIED &&
-	    message->length <= message->sim->config.inject_size)
+	    (message->length <= message->sim->config.inject_size ||
+	     message->length <= message->sim->config.copy_size))
 		return;
 	/* A receive that is too short takes only what it can. */
 	if (message->matched)

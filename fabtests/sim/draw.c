@@ -476,6 +476,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	plan->partial = plan->wrap || percent(plan, 70) ? 0 : (unsigned) PICK(plan, 5, 50, 100);
 	plan->heal = SIM_START + plan->span;
 	plan->silence = plan->span;
+	plan->config.copy_size = (uint32_t) PICK(plan, 0, 0, 4096, 16384);
 }
 
 /* How long all may take to settle when nothing goes wrong any more: the bytes at the slowest rate,

@@ -204,6 +204,7 @@ static void begin(struct node *node)
 		.mtu = mtu,
 		.local_mtu = GAMMA_SAMEHOST_MTU,
 		.inject_size = config->inject_size,
+		.copy_size = config->copy_size,
 		.eager_size = config->eager_size,
 		.unexpected_size = config->unexpected_size,
 		.peer_timeout = config->peer_timeout,

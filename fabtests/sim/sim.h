@@ -41,6 +41,7 @@ struct sim_config {
 	uint64_t port_buffer;	 /* bytes before each of the switch's ports; more is dropped */
 	uint64_t nic_queue;	 /* bytes that a NIC takes before it refuses */
 	uint32_t inject_size;	 /* bytes: struct gamma_limits */
+	uint32_t copy_size;	 /* bytes */
 	uint64_t eager_size;	 /* bytes */
 	uint64_t unexpected_size; /* bytes */
 	uint64_t peer_timeout;	 /* ns */

@@ -124,6 +124,39 @@ static void not_copied__memory_is_used_until_acknowledged(void **state)
 	assert_int_equal(net_stats(net, 0)->bytes_copied_out, 0);
 }
 
+/* Who sends nothing else waits for an answer: the acknowledgement rides on it. */
+static void alone__copied(void **state)
+{
+	struct outgoing *first, *second;
+	uint64_t start;
+
+	(void) state;
+	net->nodes[0].ep.local.limits.copy_size = 4096;
+	net_post(net, 1, 4096);
+	net_post(net, 1, 4096);
+	start = net->now;
+	first = net_send(net, 0, 1, 4096, GAMMA_WHEN_COPIED);
+	net_run(net, 1);
+	second = net_send(net, 0, 1, 4096, GAMMA_WHEN_COPIED);
+	net_finish(net, SEC);
+	assert_int_equal(first->done_at, start);
+	assert_true(second->done_at > start + 2 * US);
+	assert_int_equal(net_stats(net, 0)->bytes_copied_out, 4096);
+}
+
+static void alone__acknowledged_by_the_answer(void **state)
+{
+	(void) state;
+	for (int turn = 0; turn < 10; turn++) {
+		net->nodes[turn % 2].ep.local.limits.copy_size = 4096;
+		net_post(net, !(turn % 2), 4096);
+		net_send(net, turn % 2, !(turn % 2), 4096, GAMMA_WHEN_COPIED);
+		net_run(net, 50 * US);
+	}
+	assert_int_equal(net_stats(net, 0)->messages_in + net_stats(net, 1)->messages_in, 10);
+	assert_int_equal(net_stats(net, 0)->acks_out + net_stats(net, 1)->acks_out, 0);
+}
+
 /* Small messages behind a long one do not wait for its end. */
 static void stream__shares_with_messages(void **state)
 {
@@ -304,6 +337,8 @@ int main(void)
 		NET_TEST(arrived__ends_with_the_acknowledgement),
 		NET_TEST(matched__waits_for_the_receive),
 		NET_TEST(not_copied__memory_is_used_until_acknowledged),
+		NET_TEST(alone__copied),
+		NET_TEST(alone__acknowledged_by_the_answer),
 		NET_TEST(stream__shares_with_messages),
 		NET_TEST(streams__are_served_in_turn),
 		NET_TEST(accepted__made_up_id_is_stray),
