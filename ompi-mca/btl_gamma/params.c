@@ -86,11 +86,12 @@ int gamma_btl_register_params(void)
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_3, &component->keepalive);
 	param("async_progress",
 	      "Whether the provider's thread takes over as soon as a process does not call "
-	      "MPI for 1 ms, instead of 10 ms",
+	      "MPI for 1 ms, instead of 10 ms. It moves frames, and not what Open MPI has to "
+	      "answer: progress_thread does",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_5, &component->async_progress);
 	param("progress_thread",
-	      "Whether a thread moves messages while the program computes: long ones go on without a "
-	      "call of MPI. It costs processor time",
+	      "Whether a thread moves messages while the program computes: long ones go on "
+	      "without a call of MPI. It costs processor time",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &component->progress_thread);
 	param("ring_size",
 	      "Bytes of the ring that frames arrive in. Credit for it is all that peers may have "
