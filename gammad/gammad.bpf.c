@@ -2,10 +2,11 @@
 /*
  * What the kernel holds endpoints to. `egress` (tc, on each slot) lets out only frames that bear
  * their endpoint's own MAC, EtherType, port and user id. `freeze` (a security module) lets nobody
- * change an endpoint's socket any more, which could lead frames past that check. A kernel that takes
- * no such modules has `freeze_calls` instead (for sockets of a control group), which does not see
- * system calls in their 32-bit form, as any program can make them; then `guard` (tc, on the NIC)
- * checks what has come past `egress_guarded`, which stands for `egress`: no option leads past both.
+ * change an endpoint's socket any more, which could lead frames past that check. A kernel that
+ * takes no such modules has `freeze_calls` instead (for sockets of a control group), which does not
+ * see system calls in their 32-bit form, as any program can make them; then `guard` (tc, on the
+ * NIC) checks what has come past `egress_guarded`, which stands for `egress`: no option leads past
+ * both.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
