@@ -223,6 +223,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 			 endpoint->packet->slots);
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.forget = gamma_peers_forget;
+	endpoint->local.left = gamma_near_left;
 	if (attr.shm_bytes)
 		endpoint->local.pull = pull;
 	endpoint->handlers = *handlers;
@@ -403,7 +404,8 @@ static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
-	for (; taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival); taken++) {
+	while (taken < GAMMA_POLL_BUDGET && !gamma_link_quiet(link) &&
+	       link->ops->next(link, &arrival)) {
 		if (gamma_likely(!arrival.frame)) {
 			if (gamma_unlikely(!gamma_near_arrived(endpoint, &arrival)))
 				break;
@@ -416,6 +418,7 @@ static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 				break;
 		}
 		link->ops->release(link);
+		taken++;
 	}
 	return taken;
 }
@@ -426,14 +429,15 @@ static void bury(struct gamma_endpoint *endpoint, uint64_t now)
 	struct gamma_link *link = endpoint->samehost;
 	struct gamma_place place;
 	const char *cause;
+	bool left;
 
-	while ((cause = link->ops->lost(link, &place))) {
+	while ((cause = link->ops->lost(link, &place, &left))) {
 		struct gamma_flow *flow =
 			gamma_peers_find(endpoint, place.mac, place.port, place.epoch);
 
 		if (flow) {
 			flow->way = NULL;
-			gamma_flow_ended(flow, cause, now);
+			gamma_flow_ended(flow, cause, left, now);
 		}
 	}
 }
@@ -460,9 +464,11 @@ static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = 0;
-	unsigned taken = take_in(endpoint, endpoint->packet, &now);
+	unsigned taken = 0;
 	bool again;
 
+	if (!gamma_link_quiet(endpoint->packet))
+		taken = take_in(endpoint, endpoint->packet, &now);
 	if (taken && now >= endpoint->house_at)
 		keep_house(endpoint, now);
 	if (look_near)

@@ -134,6 +134,8 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		     const struct gamma_envelope *envelope);
 /* A plain message has arrived. False: it stays with the link, for want of memory. */
 bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
+/* Whether plain messages of the flow have not been taken. */
+bool gamma_near_left(const struct gamma_flow *flow);
 /* Neighbours that were to send frames may send plain messages again, if there is room. */
 void gamma_near_relieve(struct gamma_endpoint *endpoint);
 

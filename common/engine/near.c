@@ -53,6 +53,14 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	return true;
 }
 
+bool gamma_near_left(const struct gamma_flow *flow)
+{
+	struct gamma_endpoint *endpoint =
+		gamma_container_of(flow->local, struct gamma_endpoint, local);
+
+	return flow->way && endpoint->samehost->ops->left(flow->way);
+}
+
 /* ---- the way in ---- */
 
 /* It has been given up here, and should not go on in vain. */

@@ -102,13 +102,13 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
 	end(flow, GAMMA_FLOW_FAILED, error);
 }
 
-void gamma_flow_ended(struct gamma_flow *flow, const char *cause, uint64_t now)
+void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now)
 {
 	struct gamma_local *local = flow->local;
 
 	if (flow->state != GAMMA_FLOW_OPEN)
 		return;
-	if (gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
+	if (left || gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
 		local->handlers->failed(local->context, flow, -ECONNRESET, cause);
 	end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
 	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
@@ -266,7 +266,8 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 		gamma_timer_stop(flow, GAMMA_TIMER_BYE);
 		return;
 	}
-	gamma_flow_ended(flow, "it has closed its endpoint", now);
+	gamma_flow_ended(flow, "it has closed its endpoint",
+			 flow->local->left && flow->local->left(flow), now);
 	gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
 }
 

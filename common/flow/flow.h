@@ -328,6 +328,8 @@ struct gamma_local {
 	bool (*pull)(struct gamma_local *local, const struct gamma_flow *flow,
 		     const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
 		     uint64_t len);
+	/* The engine's: whether messages that went without frames have not been taken. NULL: none do. */
+	bool (*left)(const struct gamma_flow *flow);
 	/* The engine's: a closed flow may be taken out and freed. */
 	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 	bool untaken; /* a DATA frame that was in order was not taken, for want of memory */
@@ -372,8 +374,8 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
 /* Nobody owns the peer's port: the flow fails, unless it is so young that the owner may be late. */
 void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now);
-/* The peer is no more, as is known for certain. */
-void gamma_flow_ended(struct gamma_flow *flow, const char *cause, uint64_t now);
+/* The peer is no more, as is known for certain; left: nor has it taken all that is not acknowledged. */
+void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now);
 /* Begins to say BYE. */
 void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
 /* Whether a closing endpoint should wait for this flow: something is not acknowledged, or the

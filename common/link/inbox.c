@@ -168,20 +168,15 @@ static bool present_plain(const struct gamma_samehost *samehost, struct gamma_in
 			  const uint8_t *record, uint32_t len, struct gamma_arrival *arrival)
 {
 	struct gamma_plain *plain = &arrival->plain;
-	uint32_t head = 0;
+	uint32_t head = gamma_plain_head(inbox->ring.flags);
 
 	plain->flags = inbox->ring.flags;
-	if (plain->flags & GAMMA_PLAIN_TAGGED && len >= head + sizeof(plain->tag)) {
-		memcpy(&plain->tag, record, sizeof(plain->tag));
-		head += sizeof(plain->tag);
-	}
-	if (plain->flags & GAMMA_PLAIN_DATA && len >= head + sizeof(plain->data)) {
-		memcpy(&plain->data, record + head, sizeof(plain->data));
-		head += sizeof(plain->data);
-	}
-	if (gamma_unlikely(plain->flags & ~(GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA) ||
-			   head != sizeof(uint64_t) * (unsigned) __builtin_popcount(plain->flags)))
+	if (gamma_unlikely(plain->flags & ~(GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA) || len < head))
 		return false;
+	if (plain->flags & GAMMA_PLAIN_TAGGED)
+		memcpy(&plain->tag, record, sizeof(plain->tag));
+	if (plain->flags & GAMMA_PLAIN_DATA)
+		memcpy(&plain->data, record + head - sizeof(plain->data), sizeof(plain->data));
 	/* What it had written before it could know; more is ill will. */
 	inbox->beyond = samehost->pressed ? inbox->beyond + inbox->ring.lent : 0;
 	if (gamma_unlikely(inbox->beyond > 2 * inbox->ring.size))

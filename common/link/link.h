@@ -47,8 +47,10 @@ struct gamma_link_ops {
 	/* To be called before sleeping on fd. True: do not, something waits. */
 	bool (*arm)(struct gamma_link *link);
 	/* samehost only. A neighbour that has ended, all of whose frames have been taken; returns
-	 * the cause, for people, or NULL: there is none. */
-	const char *(*lost)(struct gamma_link *link, struct gamma_place *place);
+	 * the cause, for people, or NULL: there is none. left: what was sent to it was not all taken. */
+	const char *(*lost)(struct gamma_link *link, struct gamma_place *place, bool *left);
+	/* samehost only. Whether something in that way has not been taken. */
+	bool (*left)(const struct gamma_way *way);
 	/* samehost only. Copies len bytes out of a neighbour's memory; false: that cannot be. */
 	bool (*pull)(struct gamma_link *link, const struct gamma_place *place,
 		     const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,

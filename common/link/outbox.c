@@ -118,8 +118,8 @@ static struct gamma_outbox *new_outbox(struct gamma_samehost *samehost,
 	return outbox;
 }
 
-static struct gamma_outbox *find(const struct gamma_samehost *samehost,
-				 const struct gamma_place *place)
+struct gamma_outbox *gamma_outbox_find(const struct gamma_samehost *samehost,
+				       const struct gamma_place *place)
 {
 	struct gamma_outbox *outbox = samehost->outboxes[chain(place)];
 
@@ -137,7 +137,7 @@ struct gamma_outbox *gamma_outbox_for(struct gamma_samehost *samehost,
 	place_of(frame->head, &place);
 	if (gamma_likely(outbox && gamma_place_same(&outbox->reader, &place)))
 		return outbox;
-	outbox = find(samehost, &place);
+	outbox = gamma_outbox_find(samehost, &place);
 	/* Questions and answers without a flow are too few to make memory for. */
 	if (!outbox && samehost->ring_bytes && place.epoch != GAMMA_EPOCH_ANY &&
 	    (frame->flow || frame->kind == GAMMA_KIND_DATAGRAM))
@@ -226,19 +226,23 @@ static int put_in_ring(struct gamma_samehost *samehost, struct gamma_outbox *out
 struct gamma_outbox *gamma_outbox_plain(const struct gamma_samehost *samehost,
 					const struct gamma_place *reader)
 {
-	struct gamma_outbox *outbox = find(samehost, reader);
+	struct gamma_outbox *outbox = gamma_outbox_find(samehost, reader);
 
 	return outbox && outbox->taken && !outbox->ended && outbox->state == GAMMA_OUTBOX_RING
 		       ? outbox
 		       : NULL;
 }
 
+bool gamma_outbox_left(struct gamma_outbox *outbox)
+{
+	return outbox->segment && !gamma_ring_has_taken(&outbox->ring, outbox->plain_end);
+}
+
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 			    const struct gamma_plain *plain, const struct iovec *iov,
 			    unsigned iov_count)
 {
-	uint32_t len = plain->len + (uint32_t) (sizeof(uint64_t) *
-						(unsigned) __builtin_popcount(plain->flags));
+	uint32_t len = plain->len + gamma_plain_head(plain->flags);
 	uint8_t *to;
 
 	if (gamma_unlikely(outbox->ended || gamma_ring_pressed(&outbox->ring) ||
@@ -262,6 +266,7 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 	samehost->link.stats->plain_out++;
 	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, GAMMA_RECORD_PLAIN, plain->flags)))
 		wake(samehost, outbox);
+	outbox->plain_end = outbox->ring.place;
 	return true;
 }
 
@@ -384,7 +389,8 @@ static void free_outbox(struct gamma_samehost *samehost, struct gamma_outbox **a
 	free(outbox);
 }
 
-const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_place *reader)
+const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_place *reader,
+			      bool *left)
 {
 	for (unsigned i = 0; i < GAMMA_SAMEHOST_CHAINS; i++) {
 		struct gamma_outbox **at = &samehost->outboxes[i];
@@ -393,6 +399,7 @@ const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_plac
 			at = &(*at)->next;
 		if (*at) {
 			*reader = (*at)->reader;
+			*left = gamma_outbox_left(*at);
 			free_outbox(samehost, at);
 			return GAMMA_PROCESS_ENDED;
 		}

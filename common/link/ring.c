@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { HOT = 2048 /* bytes after which the writer would go back to the front of the data */ };
+
 /* Bytes that a record takes. */
 static uint64_t record_len(uint32_t len)
 {
@@ -56,6 +58,7 @@ void gamma_ring_begin(struct gamma_ring_writer *writer, void *segment, uint64_t 
 		.size = size,
 		.place = start,
 		.taken = start,
+		.look_at = start + HOT,
 	};
 }
 
@@ -84,11 +87,30 @@ static bool fits(struct gamma_ring_writer *writer, uint64_t bytes)
 	return !writer->damaged && room(writer) >= bytes + GAMMA_RECORD_ALIGN;
 }
 
+/* Bytes that are left out at the end of the data, to go on at its front: because the record does not
+ * fit in one piece, or to use memory again that both sides have near them, when the reader has
+ * taken all there was. Asking that takes a line of the cache, so it is asked now and then. */
+static uint64_t left_out(struct gamma_ring_writer *writer, uint64_t bytes)
+{
+	uint64_t to_end = writer->size - (writer->place & (writer->size - 1));
+
+	if (gamma_unlikely(bytes > to_end))
+		return to_end;
+	if (gamma_likely(writer->place < writer->look_at))
+		return 0;
+	look_at_reader(writer);
+	writer->look_at = writer->place + HOT;
+	if (writer->taken != writer->place ||
+	    to_end + bytes + GAMMA_RECORD_ALIGN > writer->size)
+		return 0;
+	writer->look_at += to_end;
+	return to_end;
+}
+
 uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
 {
 	uint64_t bytes = record_len(len);
-	uint64_t to_end = writer->size - (writer->place & (writer->size - 1));
-	uint64_t wrap = bytes > to_end ? to_end : 0;
+	uint64_t wrap = left_out(writer, bytes);
 
 	if (gamma_unlikely(!fits(writer, wrap + bytes)))
 		return NULL;
@@ -125,6 +147,12 @@ bool gamma_ring_has_room(struct gamma_ring_writer *writer)
 {
 	look_at_reader(writer);
 	return writer->damaged || room(writer) >= writer->size / 2;
+}
+
+bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t place)
+{
+	look_at_reader(writer);
+	return writer->taken >= place;
 }
 
 /* ---- the reader ---- */

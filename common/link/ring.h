@@ -21,6 +21,7 @@ struct gamma_ring_writer {
 	uint64_t size;	/* bytes of data, a power of two */
 	uint64_t place; /* of the next record */
 	uint64_t taken; /* the reader's place, when it was last looked at */
+	uint64_t look_at; /* place from which on it may go back to the front */
 	uint64_t wrap;	/* bytes left out at the end before the record being written; 0: none */
 	uint32_t len;	/* bytes of the record being written */
 	bool damaged;	/* the reader's place was nonsense: nothing more is written */
@@ -49,6 +50,8 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 			uint8_t flags);
 /* Whether half of the ring is free, or it is damaged: trying again is worth it. */
 bool gamma_ring_has_room(struct gamma_ring_writer *writer);
+/* Whether the reader has taken all that was written up to that place. */
+bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t place);
 /* The reader wants no plain messages now. */
 static inline bool gamma_ring_pressed(const struct gamma_ring_writer *writer)
 {

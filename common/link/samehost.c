@@ -91,6 +91,11 @@ static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
 	return gamma_outbox_put_plain(samehost, (struct gamma_outbox *) way, plain, iov, iov_count);
 }
 
+static bool samehost_left(const struct gamma_way *way)
+{
+	return gamma_outbox_left((struct gamma_outbox *) way);
+}
+
 static bool samehost_room(struct gamma_link *link)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
@@ -223,6 +228,7 @@ static void end_rest(struct gamma_samehost *samehost)
 static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	bool found;
 
 	samehost->lent = NULL; /* what was not released comes again */
 	end_rest(samehost);
@@ -235,10 +241,9 @@ static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival
 		if (samehost->readable && next_datagram(samehost, arrival))
 			return true;
 	}
-	if (samehost->inbox_count && gamma_inbox_next(samehost, arrival))
-		return true;
+	found = samehost->inbox_count && gamma_inbox_next(samehost, arrival);
 	rest(samehost);
-	return false;
+	return found;
 }
 
 static void samehost_release(struct gamma_link *link)
@@ -274,16 +279,23 @@ static bool samehost_arm(struct gamma_link *link)
 }
 
 /* What a neighbour has sent before its end is taken first. */
-static const char *samehost_lost(struct gamma_link *link, struct gamma_place *place)
+static const char *samehost_lost(struct gamma_link *link, struct gamma_place *place, bool *left)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_outbox *outbox;
 	const char *cause;
 
+	*left = false;
 	if (gamma_likely(!samehost->ended) || samehost->readable || gamma_inbox_waits(samehost))
 		return NULL;
 	samehost->ended--;
-	cause = gamma_outbox_lost(samehost, place);
-	return cause ? cause : gamma_inbox_lost(samehost, place);
+	cause = gamma_outbox_lost(samehost, place, left);
+	if (cause)
+		return cause;
+	cause = gamma_inbox_lost(samehost, place);
+	outbox = cause ? gamma_outbox_find(samehost, place) : NULL;
+	*left = outbox && gamma_outbox_left(outbox);
+	return cause;
 }
 
 static bool samehost_pull(struct gamma_link *link, const struct gamma_place *place,
@@ -340,6 +352,7 @@ static const struct gamma_link_ops samehost_ops = {
 	.release = samehost_release,
 	.arm = samehost_arm,
 	.lost = samehost_lost,
+	.left = samehost_left,
 	.pull = samehost_pull,
 	.count = samehost_count,
 	.close = samehost_close,

@@ -44,6 +44,7 @@ struct gamma_outbox {
 	size_t bytes; /* of it */
 	uint8_t ethernet[GAMMA_ETH_LEN]; /* what its frames begin with */
 	struct gamma_ring_writer ring;
+	uint64_t plain_end; /* place behind the last plain message */
 	struct gamma_ring_reader rest; /* in DRAIN: what is still in the ring */
 };
 
@@ -110,6 +111,11 @@ int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbo
 /* One for that neighbour that takes plain messages, or NULL. */
 struct gamma_outbox *gamma_outbox_plain(const struct gamma_samehost *samehost,
 					const struct gamma_place *reader);
+/* Whether not all plain messages in it have been taken. */
+bool gamma_outbox_left(struct gamma_outbox *outbox);
+/* The way to that neighbour, or NULL. */
+struct gamma_outbox *gamma_outbox_find(const struct gamma_samehost *samehost,
+				       const struct gamma_place *reader);
 /* Puts a plain message into it; false: it cannot be. */
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 			    const struct gamma_plain *plain, const struct iovec *iov,
@@ -119,7 +125,8 @@ void gamma_outbox_heard(struct gamma_samehost *samehost, struct gamma_outbox *ou
 /* Whether one that was full is worth another try. */
 bool gamma_outbox_room(struct gamma_samehost *samehost);
 /* One whose reader is gone, taken out and freed; returns the cause. NULL: there is none. */
-const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_place *reader);
+const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_place *reader,
+			      bool *left);
 void gamma_outbox_close_all(struct gamma_samehost *samehost);
 /* Sends a frame through the socket of the port that it is for: 0 or a negative errno. */
 int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t *head,

@@ -49,6 +49,12 @@ struct gamma_plain {
 	const uint8_t *bytes; /* of one that arrived: others may write there at any time */
 };
 
+/* Bytes of tag and data in front of its bytes. */
+static inline uint32_t gamma_plain_head(uint8_t flags)
+{
+	return (flags & GAMMA_PLAIN_TAGGED ? 8 : 0) + (flags & GAMMA_PLAIN_DATA ? 8 : 0);
+}
+
 struct gamma_arrival {
 	const uint8_t *frame; /* from the Ethernet header on; NULL: a plain message */
 	size_t len;	      /* bytes, Ethernet padding included */

@@ -353,6 +353,7 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	struct gamma_place place;
+	bool left;
 	int error;
 
 	(void) state;
@@ -363,13 +364,13 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_true(take(&fields, &arrival));
 		assert_int_equal(fields.seq, i);
-		assert_null(links[1]->ops->lost(links[1], &place));
+		assert_null(links[1]->ops->lost(links[1], &place, &left));
 		links[1]->ops->release(links[1]);
 	}
 	assert_false(take(&fields, &arrival));
-	assert_string_equal(links[1]->ops->lost(links[1], &place), "its process has ended");
+	assert_string_equal(links[1]->ops->lost(links[1], &place, &left), "its process has ended");
 	assert_int_equal(place.port, ports[0]);
-	assert_null(links[1]->ops->lost(links[1], &place));
+	assert_null(links[1]->ops->lost(links[1], &place, &left));
 }
 
 /* ---- plain messages ---- */
@@ -498,6 +499,29 @@ static void plain__pressed_sends_none(void **state)
 	assert_true(put_plain(way, 0, "x", 1));
 }
 
+/* Its end tells whether all has been taken that was sent to it. */
+static void plain__left_behind_is_told(void **state)
+{
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+	struct gamma_place place;
+	bool left;
+
+	(void) state;
+	assert_true(put_plain(way, 0, "x", 1));
+	assert_true(links[0]->ops->left(way));
+	assert_true(links[1]->ops->next(links[1], &arrival));
+	links[1]->ops->release(links[1]);
+	assert_false(links[0]->ops->left(way));
+	assert_true(put_plain(way, 0, "x", 1));
+	links[1]->ops->close(links[1]);
+	links[1] = NULL;
+	while (!links[0]->ops->lost(links[0], &place, &left))
+		assert_false(links[0]->ops->next(links[0], &arrival));
+	assert_int_equal(place.port, ports[1]);
+	assert_true(left);
+}
+
 /* Polls that look at the words of the rings alone find what comes, and wake whoever sleeps. */
 static void plain__found_without_a_look_at_descriptors(void **state)
 {
@@ -610,6 +634,7 @@ static void handover__nonsense_written_later_ends_it(void **state)
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	struct gamma_place place;
+	bool left;
 	uint32_t nonsense = 60000;
 	void *at;
 	int segment = gamma_segment_make(BYTES, &at);
@@ -621,7 +646,7 @@ static void handover__nonsense_written_later_ends_it(void **state)
 	assert_true(taken(fd));
 	memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER, &nonsense, sizeof(nonsense));
 	assert_false(take(&fields, &arrival));
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &place), "makes no sense"));
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
 	assert_int_equal(place.port, 99);
 	assert_int_equal(place.epoch, 5);
 	assert_int_equal(stats[1].malformed, 1);
@@ -638,6 +663,7 @@ static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 	struct gamma_ring_writer writer;
 	struct gamma_arrival arrival;
 	struct gamma_place place;
+	bool left;
 	uint32_t words[2] = {len, kind_and_flags};
 	void *at;
 	int segment = gamma_segment_make(BYTES, &at);
@@ -648,7 +674,7 @@ static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 	assert_true(taken(fd));
 	memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER, words, sizeof(words));
 	assert_false(links[1]->ops->next(links[1], &arrival));
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &place), "makes no sense"));
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
 	close(fd);
 	close(segment);
 	munmap(at, BYTES);
@@ -670,6 +696,7 @@ static void handover__plain_without_end_ends_it(void **state)
 	struct gamma_ring_writer writer;
 	struct gamma_arrival arrival;
 	struct gamma_place place;
+	bool left;
 	void *at;
 	int segment = gamma_segment_make(BYTES, &at);
 	int fd, count = 0;
@@ -687,7 +714,7 @@ static void handover__plain_without_end_ends_it(void **state)
 		links[1]->ops->release(links[1]);
 	}
 	assert_true(count > 16);
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &place), "makes no sense"));
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
 	close(fd);
 	close(segment);
 	munmap(at, BYTES);
@@ -749,6 +776,7 @@ int main(void)
 		LINK_TEST(plain__not_released_comes_again),
 		LINK_TEST(plain__full_takes_no_more),
 		LINK_TEST(plain__pressed_sends_none),
+		LINK_TEST(plain__left_behind_is_told),
 		LINK_TEST(plain__found_without_a_look_at_descriptors),
 		LINK_TEST(handover__plain_nonsense_ends_it),
 		LINK_TEST(handover__plain_without_end_ends_it),
