@@ -308,7 +308,7 @@ static bool tell(struct gammad_client *client, const struct gammad_open *open)
 		.port = (uint16_t) (open->record.port << 8 | open->record.port >> 8),
 		.tenant = __builtin_bswap32(open->record.tenant),
 		.pid = open->record.pid,
-		.handle = open->handle,
+		.handle = open->record.handle,
 		.revoked = open->record.revoked,
 	};
 
@@ -331,7 +331,9 @@ static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
 			const struct gammad_open *open =
 				gamma_list_entry(pos, struct gammad_open, entry);
 
-			if (open->handle > client->told && (!next || open->handle < next->handle))
+			uint32_t handle = open->record.handle;
+
+			if (handle > client->told && (!next || handle < next->record.handle))
 				next = open;
 		}
 		if (next ? !tell(client, next) : !done(client, GAMMA_BROKER_OK, client->told_count)) {
@@ -341,7 +343,7 @@ static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
 		}
 		if (!next)
 			break;
-		client->told = next->handle;
+		client->told = next->record.handle;
 		client->told_count++;
 	}
 	client->listing = false;

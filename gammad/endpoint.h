@@ -8,9 +8,10 @@
 
 #include <linux/types.h>
 
-#define GAMMAD_ENDPOINTS_MAX 65536
+#define GAMMAD_ENDPOINTS_MAX 16384 /* a power of two */
 
-/* Handles are marks of this range, none of them given twice while the host is up. */
+/* Handles are marks of this range, none of them given twice while the host is up. Two that are in
+ * use at a time differ in their remainder by GAMMAD_ENDPOINTS_MAX, which is the place in the map. */
 #define GAMMAD_HANDLE_FIRST 0x40000000u
 #define GAMMAD_HANDLE_LAST 0x7fffffffu
 /* Not one of them: refused by the security module alone, to see whether it is asked. */
@@ -20,9 +21,10 @@ struct gammad_endpoint {
 	/* What its frames must bear; in network order, as it stands in them. */
 	__u8 mac[6];
 	__u16 ethertype;
+	__u32 tenant;
 	__u16 port;
 	__u16 revoked; /* 1: nothing may leave any more */
-	__u32 tenant;
+	__u32 handle;  /* 0: nobody's place */
 	/* For gammad alone. */
 	__u32 epoch;	   /* host order */
 	__u32 nic_ifindex; /* of the NIC, in the host's network namespace */
@@ -52,6 +54,16 @@ struct gammad_counts {
 	__u32 next_handle; /* 0: GAMMAD_HANDLE_FIRST */
 	__u32 reserved;
 	__u64 opened; /* endpoints so far */
+};
+
+/* A frame that asks a slot who owns a port, on its way to gammad. */
+#define GAMMAD_KIND_LOOKUP 9
+#define GAMMAD_OP_ASK 0
+#define GAMMAD_QUESTIONS_BYTES 65536
+
+struct gammad_question {
+	__u32 len; /* bytes of the frame */
+	__u8 frame[128];
 };
 
 #endif /* GAMMAD_ENDPOINT_H */

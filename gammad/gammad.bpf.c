@@ -54,7 +54,7 @@ struct sk_buff {
 extern void *bpf_cast_to_kern_ctx(void *context) __ksym __weak;
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, GAMMAD_ENDPOINTS_MAX);
 	__type(key, __u32);
 	__type(value, struct gammad_endpoint);
@@ -81,60 +81,72 @@ struct {
 	__type(value, __u64);
 } dropped SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, GAMMAD_QUESTIONS_BYTES);
+} questions SEC(".maps");
+
 /* gammad's network namespace, where no socket is but what gammad has made: its inode. */
 const volatile __u32 gammad_namespace;
 
-/* What of a frame is looked at: the bytes themselves, not what the sender says of them. */
-struct head {
-	__u8 dst[6], src[6];
-	__u16 ethertype;
-	__u16 dst_port, src_port;
-	__u32 tenant;
-} __attribute__((packed));
+/*
+ * Where in a frame what is looked at stands: the bytes themselves, not what the sender says of
+ * them. Read as numbers of several bytes, none of which lies across one of the kernel's own words
+ * (these begin two bytes before the frame), so every machine's kernel takes it.
+ */
+enum {
+	AT_SRC = 6, /* MAC, with the EtherType behind it: as in struct gammad_endpoint */
+	AT_DST_PORT = 14,
+	AT_SRC_PORT = 16,
+	AT_TENANT = 18,
+	AT_KIND = 22,
+	AT_OP = 23,
+	HEAD = 24,
+};
 
-static __always_inline int same_mac(const __u8 *a, const __u8 *b)
+typedef __u16 __attribute__((may_alias)) any16;
+typedef __u32 __attribute__((may_alias)) any32;
+typedef __u64 __attribute__((may_alias)) any64;
+
+static __always_inline int is_group(const __u8 *head)
 {
-	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4] &&
-	       a[5] == b[5];
+	return head[0] & 1;
 }
 
 /* What lets the endpoint send to that group; 0: nothing. */
-static __always_inline const struct gammad_member *membership(__u32 handle, const struct head *head)
+static __always_inline const struct gammad_member *membership(__u32 handle, const __u8 *head)
 {
-	struct gammad_member_key key = {.handle = handle, .port = head->dst_port};
+	struct gammad_member_key key = {.handle = handle,
+					.port = *(const any16 *) (head + AT_DST_PORT)};
 	const struct gammad_member *member;
 
-	__builtin_memcpy(key.mac, head->dst, sizeof(key.mac));
+	__builtin_memcpy(key.mac, head, sizeof(key.mac));
 	member = bpf_map_lookup_elem(&members, &key);
 	return member && !member->left ? member : 0;
 }
 
-/* A copy, from memory that its sender cannot change any more: of a frame in a send ring the kernel
- * has not copied as much. */
-static __always_inline int read_head(struct __sk_buff *skb, struct head *head)
+/* In memory that its sender cannot change any more: of a frame in a send ring the kernel has not
+ * copied as much. 0: there is none. */
+static __always_inline const __u8 *read_head(struct __sk_buff *skb)
 {
-	if ((void *) (long) skb->data + sizeof(*head) > (void *) (long) skb->data_end &&
-	    bpf_skb_pull_data(skb, sizeof(*head)))
-		return -1;
-	if ((void *) (long) skb->data + sizeof(*head) > (void *) (long) skb->data_end)
-		return -1;
-	*head = *(struct head *) (long) skb->data;
-	return 0;
+	if ((void *) (long) skb->data + HEAD > (void *) (long) skb->data_end &&
+	    bpf_skb_pull_data(skb, HEAD))
+		return 0;
+	if ((void *) (long) skb->data + HEAD > (void *) (long) skb->data_end)
+		return 0;
+	return (const __u8 *) (long) skb->data;
 }
 
 /* To one host, or a group that it is in; untagged; no segments that the kernel would make frames of
  * later. */
-static __always_inline int allowed(struct __sk_buff *skb, __u32 handle,
-				   const struct gammad_endpoint *endpoint, struct head *head)
+static __always_inline int allowed(const struct __sk_buff *skb,
+				   const struct gammad_endpoint *endpoint, const __u8 *head)
 {
-	if (skb->gso_segs > 1 || skb->gso_size || skb->vlan_present)
-		return 0;
-	if (read_head(skb, head))
-		return 0;
-	return !endpoint->revoked && head->ethertype == endpoint->ethertype &&
-	       head->src_port == endpoint->port && head->tenant == endpoint->tenant &&
-	       same_mac(head->src, endpoint->mac) &&
-	       (!(head->dst[0] & 1) || membership(handle, head));
+	return !skb->gso_size && skb->gso_segs <= 1 && !skb->vlan_present && !endpoint->revoked &&
+	       *(const any64 *) (head + AT_SRC) == *(const any64 *) endpoint->mac &&
+	       *(const any16 *) (head + AT_SRC_PORT) == endpoint->port &&
+	       *(const any32 *) (head + AT_TENANT) == endpoint->tenant &&
+	       (!is_group(head) || membership(endpoint->handle, head));
 }
 
 static __always_inline int drop(void)
@@ -155,13 +167,14 @@ static __always_inline int is_endpoint(int family, __u32 mark)
 /* A group's members on this host get a copy, at the slot: slots do not reach each other. */
 static __always_inline int check(struct __sk_buff *skb, __u32 handle, int at_slot)
 {
-	const struct gammad_endpoint *endpoint = bpf_map_lookup_elem(&endpoints, &handle);
+	__u32 index = handle % GAMMAD_ENDPOINTS_MAX;
+	const struct gammad_endpoint *endpoint = bpf_map_lookup_elem(&endpoints, &index);
+	const __u8 *head = read_head(skb);
 	const struct gammad_member *member;
-	struct head head;
 
-	if (!endpoint || !allowed(skb, handle, endpoint, &head))
+	if (!endpoint || endpoint->handle != handle || !head || !allowed(skb, endpoint, head))
 		return drop();
-	member = at_slot && head.dst[0] & 1 ? membership(handle, &head) : 0;
+	member = at_slot && is_group(head) ? membership(handle, head) : 0;
 	if (member)
 		bpf_clone_redirect(skb, member->ifindex, BPF_F_INGRESS);
 	return TC_ACT_OK;
@@ -171,6 +184,29 @@ SEC("tc")
 int egress(struct __sk_buff *skb)
 {
 	return check(skb, skb->mark, 1);
+}
+
+/* Who owns a port is asked for: gammad hears it too. Here, since one more socket on the slots would
+ * cost each frame three times as much. */
+SEC("tc")
+int ingress(struct __sk_buff *skb)
+{
+	const __u8 *head = read_head(skb);
+	struct gammad_question *question;
+	__u32 len = skb->len;
+
+	if (!head || (head[AT_KIND] & 0x0f) != GAMMAD_KIND_LOOKUP || head[AT_OP] != GAMMAD_OP_ASK ||
+	    is_group(head) || skb->vlan_present || len < HEAD || len > sizeof(question->frame))
+		return TC_ACT_OK;
+	question = bpf_ringbuf_reserve(&questions, sizeof(*question), 0);
+	if (!question)
+		return TC_ACT_OK;
+	question->len = len;
+	if (bpf_skb_load_bytes(skb, 0, question->frame, len))
+		bpf_ringbuf_discard(question, 0);
+	else
+		bpf_ringbuf_submit(question, 0);
+	return TC_ACT_OK;
 }
 
 /* ---- where the freeze is not complete ---- */

@@ -87,8 +87,8 @@ static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t eve
 		gammad_client_heard(gammad, gamma_container_of(watch, struct gammad_client, watch),
 				    events);
 		break;
-	case GAMMAD_WATCH_NIC:
-		gammad_lookup_nic(gammad, gamma_container_of(watch, struct gammad_nic, watch));
+	case GAMMAD_WATCH_NICS:
+		gammad_lookup_nics(gammad);
 		break;
 	case GAMMAD_WATCH_PORT:
 		gammad_lookup_port(gammad, gamma_container_of(watch, struct gammad_open, watch));
@@ -148,7 +148,7 @@ static int open_events(struct gammad *gammad)
 
 static int begin(struct gammad *gammad)
 {
-	struct gammad_programs programs;
+	static struct gammad_programs programs;
 	int ret = gammad_set_up(gammad);
 
 	if (!ret)
@@ -158,7 +158,6 @@ static int begin(struct gammad *gammad)
 	if (ret)
 		return ret;
 	ret = gammad_slots_make(gammad, &programs);
-	gammad_kernel_unload(&programs);
 	if (ret)
 		return ret;
 	gammad->host = gamma_host_identity();
@@ -168,7 +167,9 @@ static int begin(struct gammad *gammad)
 	if (!ret)
 		ret = gammad_drop_privileges();
 	/* What holds for this thread from here on holds for those. */
-	return ret ? ret : gammad_workers_start(gammad);
+	if (!ret)
+		ret = gammad_workers_start(gammad);
+	return ret ? ret : gammad_attach_links(gammad, &programs);
 }
 
 /* Tells systemd that clients may come; others do not ask. */

@@ -15,6 +15,7 @@
 #include "gammad/endpoint.h"
 
 #define GAMMAD_RUN "/run/gammad"
+#define GAMMAD_BPF GAMMAD_RUN "/bpf"
 #define GAMMAD_CGROUP GAMMAD_RUN "/cgroup" /* link to the control group that was made, if any */
 
 enum {
@@ -31,7 +32,7 @@ enum gammad_watch {
 	GAMMAD_WATCH_LISTEN,
 	GAMMAD_WATCH_SIGNAL,
 	GAMMAD_WATCH_CLIENT,
-	GAMMAD_WATCH_NIC,
+	GAMMAD_WATCH_NICS,
 	GAMMAD_WATCH_PORT,
 	GAMMAD_WATCH_SLOTS,
 	GAMMAD_WATCH_WORKERS,
@@ -44,12 +45,11 @@ struct gammad_slot {
 };
 
 struct gammad_nic {
-	enum gammad_watch watch; /* GAMMAD_WATCH_NIC */
 	char name[16];
 	int ifindex; /* in the host's network namespace */
 	uint8_t mac[GAMMA_MAC_LEN];
 	uint32_t mtu; /* bytes */
-	int fd;	      /* packet socket on the NIC, for LOOKUP alone */
+	int fd;	      /* packet socket for answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
 	struct gammad_slot groups; /* where sockets of multicast groups are: a further such interface */
@@ -74,7 +74,6 @@ struct gammad_client {
 struct gammad_open {
 	enum gammad_watch watch; /* GAMMAD_WATCH_PORT */
 	struct gamma_list entry; /* in gammad->opens, by handle */
-	uint32_t handle;
 	struct gammad_endpoint record; /* as in the map */
 	struct gammad_nic *nic;	       /* NULL: not configured any more */
 	struct gammad_slot *slot;      /* ditto */
@@ -111,11 +110,13 @@ struct gammad {
 	uint64_t host; /* host identity of the endpoints */
 	int host_ns, own_ns; /* network namespaces */
 	int host_fd;   /* AF_UNIX datagram socket in the host's: asks who owns a port there */
-	int endpoints_map, members_map, counts_map, dropped_map;
+	int endpoints_map, members_map, counts_map, dropped_map, questions_map;
 	int epoll;
 	int listen_fd, signal_fd, spare_fd, workers_fd;
-	int slots_fd; /* packet socket on all slots, for LOOKUP alone */
-	enum gammad_watch listen_watch, signal_watch, workers_watch, slots_watch;
+	struct ring_buffer *questions; /* what the slots are asked; a struct gammad_question each */
+	unsigned questions_taken;      /* in this turn */
+	int nics_fd; /* packet socket in the host's network namespace, for LOOKUP alone */
+	enum gammad_watch listen_watch, signal_watch, workers_watch, nics_watch, slots_watch;
 	struct gamma_list clients, opens;
 	bool look; /* somebody hung up: endpoints may be gone */
 	bool ending;
@@ -139,19 +140,30 @@ int gammad_drop_privileges(void);
 struct gammad_programs {
 	struct bpf_object *object;
 	bool complete; /* the freeze sees every system call: no guard is needed */
-	int egress, freeze, guard; /* programs */
+	int egress, ingress, freeze, guard; /* programs */
 };
 /* From then on the sockets that this process makes in its namespace freeze, as was tried. */
 int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs);
-/* On a slot; on a NIC, in the host's namespace. */
-int gammad_kernel_attach(const struct gammad_programs *programs, int ifindex);
-int gammad_kernel_guard(const struct gammad_programs *programs, int ifindex);
-void gammad_kernel_unguard(int ifindex);
 void gammad_kernel_unload(struct gammad_programs *programs);
 uint64_t gammad_kernel_dropped(const struct gammad *gammad);
 bool gammad_kernel_counts(const struct gammad *gammad, struct gammad_counts *counts);
 /* A handle that none ever had; 0: there is none left. */
 uint32_t gammad_kernel_handle(const struct gammad *gammad);
+/* From here on the endpoint may send what its record says, if its socket bears its handle. */
+int gammad_kernel_enter(const struct gammad *gammad, const struct gammad_endpoint *record);
+void gammad_kernel_forget(const struct gammad *gammad, uint32_t handle);
+/* Whether one is at this place, of GAMMAD_ENDPOINTS_MAX, and which. */
+bool gammad_kernel_entry(const struct gammad *gammad, uint32_t place, struct gammad_endpoint *record);
+
+/* ---- attach.c: programs in the way of frames ---- */
+/* On a slot; on a NIC, in the host's namespace. What is there already is replaced in one step. */
+int gammad_attach_slot(const struct gammad_programs *programs, int ifindex);
+/* Has a thread make the slots' links, and unload the programs then. */
+int gammad_attach_links(struct gammad *gammad, const struct gammad_programs *programs);
+int gammad_attach_guard(const struct gammad_programs *programs, int ifindex);
+/* Takes the guard's filter off the NIC; all links off everything. */
+void gammad_detach_guard(int ifindex);
+void gammad_unpin(void);
 
 /* ---- slots.c ---- */
 int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *programs);
@@ -215,10 +227,12 @@ void gammad_members_sweep(struct gammad *gammad, struct gammad_open *open,
 			  const struct gammad_sockets *sockets, bool all);
 
 /* ---- lookup.c ---- */
-int gammad_lookup_open(struct gammad *gammad, struct gammad_nic *nic);
-/* For questions to the slots: in gammad's own namespace. */
+/* In the host's namespace: where answers leave, and where questions come to the NICs. */
+int gammad_lookup_open(struct gammad_nic *nic);
+int gammad_lookup_open_nics(struct gammad *gammad);
+/* For questions to the slots. */
 int gammad_lookup_open_slots(struct gammad *gammad);
-void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic);
+void gammad_lookup_nics(struct gammad *gammad);
 void gammad_lookup_slots(struct gammad *gammad);
 void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open);
 /* Tells the endpoint's process that it has been revoked; false: it is to be tried again. */

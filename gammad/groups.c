@@ -98,7 +98,8 @@ static struct gammad_open *own(const struct gammad *gammad, const struct gammad_
 static struct gammad_member_key key_of(const struct gammad_open *open,
 				       const struct gamma_broker_group *ask)
 {
-	struct gammad_member_key key = {.handle = open->handle, .port = htons(ask->group_port)};
+	struct gammad_member_key key = {.handle = open->record.handle,
+					.port = htons(ask->group_port)};
 
 	memcpy(key.mac, ask->group, sizeof(key.mac));
 	return key;
@@ -160,8 +161,8 @@ static int prepare(int fd, const struct gammad *gammad, const struct gammad_open
 		return ret;
 	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) ||
 			       bind(fd, (struct sockaddr *) &address, sizeof(address)) ||
-			       setsockopt(fd, SOL_SOCKET, SO_MARK, &open->handle,
-					  sizeof(open->handle))
+			       setsockopt(fd, SOL_SOCKET, SO_MARK, &open->record.handle,
+					  sizeof(open->record.handle))
 		       ? -errno
 		       : 0;
 }
@@ -246,7 +247,7 @@ static struct gammad_open *by_handle(const struct gammad *gammad, uint32_t handl
 	gamma_list_for_each(pos, &gammad->opens) {
 		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
-		if (open->handle == handle)
+		if (open->record.handle == handle)
 			return open;
 	}
 	return NULL;

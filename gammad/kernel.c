@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#define BPF_FOLDER GAMMAD_RUN "/bpf"
 /* What freezes sockets: the program of a control group, or the link of a security module. */
-#define FREEZE_PIN BPF_FOLDER "/freeze"
-#define MODULE_PIN BPF_FOLDER "/module"
-#define MODULE_NEW BPF_FOLDER "/module_new"
-
-enum { GUARD_PRIORITY = 0x6764 /* among the NIC's other filters: late */ };
+#define FREEZE_PIN GAMMAD_BPF "/freeze"
+#define MODULE_PIN GAMMAD_BPF "/module"
+#define MODULE_NEW GAMMAD_BPF "/module_new"
 
 /* gammad.bpf.o, as clang has made it. */
 __asm__(".section .rodata\n"
@@ -47,7 +43,7 @@ static int pin_maps(struct bpf_object *object)
 		struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
 		char path[64];
 
-		snprintf(path, sizeof(path), BPF_FOLDER "/%s", names[i]);
+		snprintf(path, sizeof(path), GAMMAD_BPF "/%s", names[i]);
 		if (!map || bpf_map__set_pin_path(map, path))
 			return -ENOEXEC;
 	}
@@ -63,7 +59,7 @@ static int program(struct bpf_object *object, const char *name)
 
 static int choose_programs(struct bpf_object *object, bool complete)
 {
-	/* The first two, or the others. */
+	/* Beside "ingress" the first two, or the others. */
 	static const char *const names[] = {"egress", "freeze", "egress_guarded", "freeze_calls",
 					    "guard"};
 
@@ -115,6 +111,7 @@ static int load(struct gammad_programs *programs, bool complete, int own_ns)
 	}
 	programs->egress = program(programs->object, complete ? "egress" : "egress_guarded");
 	programs->freeze = program(programs->object, complete ? "freeze" : "freeze_calls");
+	programs->ingress = program(programs->object, "ingress");
 	programs->guard = complete ? -1 : program(programs->object, "guard");
 	return 0;
 }
@@ -122,51 +119,6 @@ static int load(struct gammad_programs *programs, bool complete, int own_ns)
 void gammad_kernel_unload(struct gammad_programs *programs)
 {
 	bpf_object__close(programs->object);
-}
-
-/* What is attached already is replaced in one step. */
-static int attach(int program_fd, int ifindex, uint32_t priority)
-{
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = program_fd, .handle = 1, .priority = priority,
-		    .flags = BPF_TC_F_REPLACE);
-	int ret = bpf_tc_hook_create(&hook);
-
-	return ret && ret != -EEXIST ? ret : bpf_tc_attach(&hook, &options);
-}
-
-int gammad_kernel_attach(const struct gammad_programs *programs, int ifindex)
-{
-	return attach(programs->egress, ifindex, 1);
-}
-
-int gammad_kernel_guard(const struct gammad_programs *programs, int ifindex)
-{
-	return programs->complete ? 0 : attach(programs->guard, ifindex, GUARD_PRIORITY);
-}
-
-static bool is_guard(uint32_t id)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
-	int fd = bpf_prog_get_fd_by_id(id);
-	bool is = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-		  !strcmp(info.name, "guard");
-
-	if (fd >= 0)
-		close(fd);
-	return is;
-}
-
-void gammad_kernel_unguard(int ifindex)
-{
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, found, .handle = 1, .priority = GUARD_PRIORITY);
-	LIBBPF_OPTS(bpf_tc_opts, options, .handle = 1, .priority = GUARD_PRIORITY);
-
-	libbpf_set_print(NULL);
-	if (!bpf_tc_query(&hook, &found) && is_guard(found.prog_id))
-		bpf_tc_detach(&hook, &options);
 }
 
 /* ---- the freeze ---- */
@@ -345,13 +297,23 @@ static int try(const struct gammad *gammad, struct gammad_programs *programs, bo
 	return ret;
 }
 
-static void take_maps(struct gammad *gammad, const struct gammad_programs *programs)
+static int take_maps(struct gammad *gammad, const struct gammad_programs *programs)
 {
-	gammad->endpoints_map =
-		dup(bpf_object__find_map_fd_by_name(programs->object, "endpoints"));
-	gammad->members_map = dup(bpf_object__find_map_fd_by_name(programs->object, "members"));
-	gammad->counts_map = dup(bpf_object__find_map_fd_by_name(programs->object, "counts"));
-	gammad->dropped_map = dup(bpf_object__find_map_fd_by_name(programs->object, "dropped"));
+	struct {
+		const char *name;
+		int *fd;
+	} maps[] = {
+		{"endpoints", &gammad->endpoints_map}, {"members", &gammad->members_map},
+		{"counts", &gammad->counts_map},       {"dropped", &gammad->dropped_map},
+		{"questions", &gammad->questions_map},
+	};
+
+	for (size_t i = 0; i < gamma_array_size(maps); i++) {
+		*maps[i].fd = dup(bpf_object__find_map_fd_by_name(programs->object, maps[i].name));
+		if (*maps[i].fd < 0)
+			return -EIO;
+	}
+	return 0;
 }
 
 int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
@@ -369,14 +331,10 @@ int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
 	if (ret) {
 		gamma_warn("the kernel does not take the BPF programs (%s): gammad needs root, bpf among "
 			   "the security modules (lsm= at boot) or Linux >= 6.2, and maps in %s of the "
-			   "same release: else end all jobs, then `gammad -r`", strerror(-ret), BPF_FOLDER);
+			   "same release: else end all jobs, then `gammad -r`", strerror(-ret), GAMMAD_BPF);
 		return ret;
 	}
-	take_maps(gammad, programs);
-	return gammad->endpoints_map < 0 || gammad->members_map < 0 || gammad->counts_map < 0 ||
-			       gammad->dropped_map < 0
-		       ? -EIO
-		       : 0;
+	return take_maps(gammad, programs);
 }
 
 /* ---- what is counted ---- */
@@ -403,17 +361,48 @@ bool gammad_kernel_counts(const struct gammad *gammad, struct gammad_counts *cou
 	return !bpf_map_lookup_elem(gammad->counts_map, &zero, counts);
 }
 
+/* ---- endpoints, by handle ---- */
+
+static uint32_t place_of(uint32_t handle)
+{
+	return handle % GAMMAD_ENDPOINTS_MAX;
+}
+
+bool gammad_kernel_entry(const struct gammad *gammad, uint32_t place, struct gammad_endpoint *record)
+{
+	return !bpf_map_lookup_elem(gammad->endpoints_map, &place, record) && record->handle;
+}
+
+int gammad_kernel_enter(const struct gammad *gammad, const struct gammad_endpoint *record)
+{
+	uint32_t place = place_of(record->handle);
+
+	return bpf_map_update_elem(gammad->endpoints_map, &place, record, BPF_ANY);
+}
+
+void gammad_kernel_forget(const struct gammad *gammad, uint32_t handle)
+{
+	static const struct gammad_endpoint none;
+	uint32_t place = place_of(handle);
+
+	bpf_map_update_elem(gammad->endpoints_map, &place, &none, BPF_ANY);
+}
+
 /* Counted before it is used: a crash in between wastes one. */
 uint32_t gammad_kernel_handle(const struct gammad *gammad)
 {
+	struct gammad_endpoint other;
 	struct gammad_counts counts;
-	uint32_t zero = 0, handle;
+	uint32_t zero = 0, handle, last;
 
 	if (!gammad_kernel_counts(gammad, &counts))
 		return 0;
 	handle = counts.next_handle ? counts.next_handle : GAMMAD_HANDLE_FIRST;
+	last = handle + GAMMAD_ENDPOINTS_MAX;
+	while (handle != last && gammad_kernel_entry(gammad, place_of(handle), &other))
+		handle++;
 	/* The last is for gammad's own trial. */
-	if (handle >= GAMMAD_HANDLE_LAST)
+	if (handle == last || handle >= GAMMAD_HANDLE_LAST)
 		return 0;
 	counts.next_handle = handle + 1;
 	counts.opened++;

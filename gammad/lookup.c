@@ -16,13 +16,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <bpf/libbpf.h>
+
 #include "link/enclosed.h"
 #include "link/link.h"
 #include "wire/codec.h"
 
 enum { FRAME_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX, ANSWERS_MAX = 8 };
 
-/* ---- the socket on a NIC ---- */
+/* ---- the sockets of the NICs ---- */
 
 enum {
 	AT_ETHERTYPE = 12,
@@ -54,20 +56,18 @@ static int filter(int fd, uint16_t ethertype)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ? -errno : 0;
 }
 
-/* ifindex 0: all interfaces of the namespace. */
-static int open_socket(struct gammad *gammad, int ifindex, int *fd, enum gammad_watch *watch)
+static int open_socket(int ifindex, uint16_t protocol, int *fd)
 {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
-		.sll_protocol = htons(gammad->conf.ethertype),
+		.sll_protocol = htons(protocol),
 		.sll_ifindex = ifindex,
 	};
 	int ret;
 
 	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ret = *fd < 0 ? -errno : filter(*fd, gammad->conf.ethertype);
-	if (!ret && (bind(*fd, (struct sockaddr *) &address, sizeof(address)) ||
-		     !gammad_watch(gammad, *fd, watch)))
+	ret = *fd < 0 ? -errno : protocol ? filter(*fd, protocol) : 0;
+	if (!ret && bind(*fd, (struct sockaddr *) &address, sizeof(address)))
 		ret = -errno;
 	if (ret)
 		gamma_warn("questions for endpoints cannot be heard: %s; start gammad as root",
@@ -75,15 +75,18 @@ static int open_socket(struct gammad *gammad, int ifindex, int *fd, enum gammad_
 	return ret;
 }
 
-int gammad_lookup_open(struct gammad *gammad, struct gammad_nic *nic)
+int gammad_lookup_open(struct gammad_nic *nic)
 {
-	return open_socket(gammad, nic->ifindex, &nic->fd, &nic->watch);
+	return open_socket(nic->ifindex, 0, &nic->fd);
 }
 
-int gammad_lookup_open_slots(struct gammad *gammad)
+/* On all of the host's interfaces: one that is on a NIC would be shown each frame of its slots. */
+int gammad_lookup_open_nics(struct gammad *gammad)
 {
-	gammad->slots_watch = GAMMAD_WATCH_SLOTS;
-	return open_socket(gammad, 0, &gammad->slots_fd, &gammad->slots_watch);
+	int ret = open_socket(0, gammad->conf.ethertype, &gammad->nics_fd);
+
+	gammad->nics_watch = GAMMAD_WATCH_NICS;
+	return ret || gammad_watch(gammad, gammad->nics_fd, &gammad->nics_watch) ? ret : -EIO;
 }
 
 /* ---- answers ---- */
@@ -202,34 +205,70 @@ static void answer_on_slot(struct gammad *gammad, const uint8_t *frame,
 		answer(gammad, nic, open && is_there(open) ? open : NULL, frame, asked);
 }
 
-/* What has come to a NIC, or to any slot (NULL). */
-static void take_questions(struct gammad *gammad, int fd, struct gammad_nic *nic)
+static struct gammad_nic *nic_at(struct gammad *gammad, int ifindex)
+{
+	for (unsigned i = 0; i < gammad->nic_count; i++) {
+		if (gammad->nics[i].ifindex == ifindex)
+			return &gammad->nics[i];
+	}
+	return NULL;
+}
+
+void gammad_lookup_nics(struct gammad *gammad)
 {
 	uint8_t frame[UINT16_MAX];
 	struct gamma_fields asked;
 
 	for (int i = 0; i < GAMMAD_BURST; i++) {
-		ssize_t len = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
+		struct sockaddr_ll from;
+		socklen_t from_len = sizeof(from);
+		ssize_t len = recvfrom(gammad->nics_fd, frame, sizeof(frame), MSG_DONTWAIT,
+				       (struct sockaddr *) &from, &from_len);
+		struct gammad_nic *nic;
 
 		if (len < 0)
 			return;
-		if (!is_question(frame, (size_t) len, &asked))
-			continue;
-		if (nic)
+		nic = nic_at(gammad, from.sll_ifindex);
+		if (nic && is_question(frame, (size_t) len, &asked))
 			answer_all(gammad, nic, frame, &asked);
-		else
-			answer_on_slot(gammad, frame, &asked);
 	}
 }
 
-void gammad_lookup_nic(struct gammad *gammad, struct gammad_nic *nic)
+/* ---- questions to the slots, as the program at their entrance has taken them down ---- */
+
+_Static_assert((int) GAMMAD_KIND_LOOKUP == (int) GAMMA_KIND_LOOKUP &&
+		       (int) GAMMAD_OP_ASK == (int) GAMMA_LOOKUP_ASK,
+	       "the program knows a question");
+
+static int take_question(void *data, void *bytes, size_t size)
 {
-	take_questions(gammad, nic->fd, nic);
+	struct gammad *gammad = data;
+	const struct gammad_question *question = bytes;
+	const uint8_t *frame = question->frame;
+	struct gamma_fields asked;
+
+	if (size >= sizeof(*question) &&
+	    (frame[AT_ETHERTYPE] << 8 | frame[AT_ETHERTYPE + 1]) == gammad->conf.ethertype &&
+	    is_question(frame, question->len, &asked))
+		answer_on_slot(gammad, frame, &asked);
+	return ++gammad->questions_taken < GAMMAD_BURST ? 0 : -EAGAIN;
+}
+
+int gammad_lookup_open_slots(struct gammad *gammad)
+{
+	gammad->slots_watch = GAMMAD_WATCH_SLOTS;
+	gammad->questions = ring_buffer__new(gammad->questions_map, take_question, gammad, NULL);
+	if (gammad->questions &&
+	    gammad_watch(gammad, ring_buffer__epoll_fd(gammad->questions), &gammad->slots_watch))
+		return 0;
+	gamma_warn("questions to slots cannot be heard: %s; start gammad as root", strerror(errno));
+	return -EIO;
 }
 
 void gammad_lookup_slots(struct gammad *gammad)
 {
-	take_questions(gammad, gammad->slots_fd, NULL);
+	gammad->questions_taken = 0;
+	ring_buffer__consume(gammad->questions);
 }
 
 /* ---- questions of neighbours ---- */

@@ -17,8 +17,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-
 #include "gammad/sockets.h"
 #include "link/packet_socket.h"
 
@@ -116,7 +114,7 @@ static void enter(struct gammad *gammad, struct gammad_open *open)
 
 static void forget(struct gammad *gammad, struct gammad_open *open)
 {
-	bpf_map_delete_elem(gammad->endpoints_map, &open->handle);
+	gammad_kernel_forget(gammad, open->record.handle);
 	gammad_members_sweep(gammad, open, NULL, true);
 	if (open->slot)
 		open->slot->opens--;
@@ -155,13 +153,12 @@ static int prepare(int fd, struct gammad *gammad, const struct gammad_slot *slot
 	}
 	if (!ret) {
 		open->record.inode = st.st_ino;
-		ret = bpf_map_update_elem(gammad->endpoints_map, &open->handle, &open->record,
-					  BPF_NOEXIST);
+		ret = gammad_kernel_enter(gammad, &open->record);
 	}
-	if (!ret &&
-	    setsockopt(fd, SOL_SOCKET, SO_MARK, &open->handle, sizeof(open->handle))) {
+	if (!ret && setsockopt(fd, SOL_SOCKET, SO_MARK, &open->record.handle,
+			       sizeof(open->record.handle))) {
 		ret = -errno;
-		bpf_map_delete_elem(gammad->endpoints_map, &open->handle);
+		gammad_kernel_forget(gammad, open->record.handle);
 	}
 	return ret;
 }
@@ -281,9 +278,9 @@ static enum gamma_broker_reason fill(struct gammad *gammad, const struct gammad_
 	};
 	memcpy(open->record.mac, slot->mac, GAMMA_MAC_LEN);
 	/* Late: what fails before costs no handle, so that nobody can use them up by failing. */
-	open->handle = job->fd < 0 ? 0 : gammad_kernel_handle(gammad);
+	open->record.handle = job->fd < 0 ? 0 : gammad_kernel_handle(gammad);
 	ret = job->fd < 0     ? job->fd
-	      : open->handle ? prepare(job->fd, gammad, slot, open)
+	      : open->record.handle ? prepare(job->fd, gammad, slot, open)
 			     : -ENOSPC;
 	if (ret) {
 		gamma_warn("%s: no socket for user %u: %s", nic->name, client->uid, strerror(-ret));
@@ -324,19 +321,15 @@ enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_cl
 
 /* ---- after a restart ---- */
 
-static struct gammad_open *restore_one(struct gammad *gammad, uint32_t handle)
+static int restore_one(struct gammad *gammad, const struct gammad_endpoint *record)
 {
 	struct gammad_open *open = calloc(1, sizeof(*open));
 	uint16_t port;
 
 	if (!open)
-		return NULL;
-	open->handle = handle;
+		return -ENOMEM;
+	open->record = *record;
 	open->port_fd = -1;
-	if (bpf_map_lookup_elem(gammad->endpoints_map, &handle, &open->record)) {
-		free(open);
-		return NULL;
-	}
 	port = ntohs(open->record.port);
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		int one = 1;
@@ -350,21 +343,18 @@ static struct gammad_open *restore_one(struct gammad *gammad, uint32_t handle)
 			open->port_fd = -1;
 	}
 	enter(gammad, open);
-	return open;
+	return 0;
 }
 
 int gammad_opens_restore(struct gammad *gammad)
 {
-	uint32_t handle, *last = NULL;
+	struct gammad_endpoint record;
 	unsigned count = 0;
 	struct gamma_list *pos;
 
-	while (!bpf_map_get_next_key(gammad->endpoints_map, last, &handle)) {
-		struct gammad_open *open = restore_one(gammad, handle);
-
-		if (!open)
+	for (uint32_t place = 0; place < GAMMAD_ENDPOINTS_MAX; place++) {
+		if (gammad_kernel_entry(gammad, place, &record) && restore_one(gammad, &record))
 			return -ENOMEM;
-		last = &open->handle;
 	}
 	if (gammad_members_restore(gammad))
 		return -ENOMEM;
@@ -441,9 +431,8 @@ unsigned gammad_revoke(struct gammad *gammad, uid_t uid)
 		if (open->record.tenant != htonl(uid) || open->record.revoked)
 			continue;
 		open->record.revoked = 1;
-		if (bpf_map_update_elem(gammad->endpoints_map, &open->handle, &open->record,
-					BPF_EXIST)) {
-			gamma_warn("handle %#x could not be revoked: %s", open->handle,
+		if (gammad_kernel_enter(gammad, &open->record)) {
+			gamma_warn("handle %#x could not be revoked: %s", open->record.handle,
 				   strerror(errno));
 			continue;
 		}

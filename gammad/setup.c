@@ -19,7 +19,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define BPF_FOLDER GAMMAD_RUN "/bpf"
 #define NET_FILE   GAMMAD_RUN "/net"
 #define OWN_NET	   "/proc/thread-self/ns/net"
 
@@ -45,12 +44,12 @@ static int make_folders(void)
 {
 	if (mkdir(GAMMAD_RUN, 0755) && errno != EEXIST)
 		return fail(GAMMAD_RUN, "start gammad as root");
-	if (mkdir(BPF_FOLDER, 0700) && errno != EEXIST)
-		return fail(BPF_FOLDER, "start gammad as root");
-	if (is_mounted(BPF_FOLDER, bpf_magic))
+	if (mkdir(GAMMAD_BPF, 0700) && errno != EEXIST)
+		return fail(GAMMAD_BPF, "start gammad as root");
+	if (is_mounted(GAMMAD_BPF, bpf_magic))
 		return 0;
-	if (mount("bpf", BPF_FOLDER, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
-		return fail(BPF_FOLDER, "gammad needs root and a kernel with CONFIG_BPF_SYSCALL");
+	if (mount("bpf", GAMMAD_BPF, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
+		return fail(GAMMAD_BPF, "gammad needs root and a kernel with CONFIG_BPF_SYSCALL");
 	return 0;
 }
 
@@ -139,11 +138,11 @@ int gammad_remove(void)
 	/* The namespace goes once no program has a socket in it any more. */
 	if (is_mounted(NET_FILE, NET_MAGIC) && umount2(NET_FILE, MNT_DETACH))
 		ret = fail(NET_FILE, "start gammad as root");
-	if (is_mounted(BPF_FOLDER, bpf_magic) && umount2(BPF_FOLDER, MNT_DETACH))
-		ret = fail(BPF_FOLDER, "start gammad as root");
+	if (is_mounted(GAMMAD_BPF, bpf_magic) && umount2(GAMMAD_BPF, MNT_DETACH))
+		ret = fail(GAMMAD_BPF, "start gammad as root");
 	unlink(NET_FILE);
 	unlink(GAMMA_BROKER_PATH);
-	rmdir(BPF_FOLDER);
+	rmdir(GAMMAD_BPF);
 	rmdir(GAMMAD_RUN);
 	return ret;
 }

@@ -86,7 +86,7 @@ static int set_up(int ifindex)
 static int prepare(struct gammad_slot *slot, const struct gamma_nic *found,
 		   const struct gammad_programs *programs)
 {
-	int ret = gammad_kernel_attach(programs, found->ifindex);
+	int ret = gammad_attach_slot(programs, found->ifindex);
 
 	if (!ret)
 		ret = set_up(found->ifindex);
@@ -165,7 +165,6 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 		return -ENODEV;
 	}
 	*nic = (struct gammad_nic){
-		.watch = GAMMAD_WATCH_NIC,
 		.ifindex = link->ifindex,
 		.mtu = link->mtu,
 		.slot_count = gammad->conf.nics[i].slots,
@@ -173,13 +172,13 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 	strcpy(nic->name, link->name);
 	memcpy(nic->mac, link->mac, GAMMA_MAC_LEN);
 	gammad->nic_count++;
-	ret = gammad_kernel_guard(programs, nic->ifindex);
+	ret = gammad_attach_guard(programs, nic->ifindex);
 	if (ret)
 		gamma_warn("%s: no filter at its exit (%s): gammad needs root, and a kernel with "
 			   "CONFIG_NET_CLS_BPF", nic->name, strerror(-ret));
 	if (!ret)
 		ret = make_slots(gammad, nic);
-	return ret ? ret : gammad_lookup_open(gammad, nic);
+	return ret ? ret : gammad_lookup_open(nic);
 }
 
 /* A NIC with fewer filters than addresses takes in everything. The kernel says so of drivers that leave
@@ -213,6 +212,8 @@ int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *progr
 	for (unsigned i = 0; !ret && i < gammad->conf.nic_count; i++)
 		ret = take_nic(gammad, programs, links, count, i);
 	gamma_nic_list_free(links);
+	if (!ret)
+		ret = gammad_lookup_open_nics(gammad);
 	if (!ret)
 		ret = gammad_enter(gammad->own_ns);
 	if (!ret)
@@ -277,8 +278,10 @@ int gammad_slots_remove(int host_ns, int own_ns)
 		each_link("macvlan", remove_link);
 		ret = gammad_enter(host_ns);
 	}
-	if (!ret)
-		each_link(NULL, gammad_kernel_unguard);
+	if (!ret) {
+		each_link(NULL, gammad_detach_guard);
+		gammad_unpin();
+	}
 	return ret;
 }
 

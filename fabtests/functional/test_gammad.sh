@@ -69,8 +69,8 @@ conf() { # HOST LINE...
 	printf '%s\n' "${@:2}" >"$shared/gammad$1.conf"
 }
 
-start_gammad() { # HOST
-	start "gammad$1" "$1" 900 "$gammad" -c "$shared/gammad$1.conf"
+start_gammad() { # HOST [VARIABLE=VALUE...]
+	start "gammad$1" "$1" 900 env "${@:2}" "$gammad" -c "$shared/gammad$1.conf"
 	wait_for_line "gammad$1" "ready at" 20 ||
 		{ not_ok "gammad starts on host $1" "$work/gammad$1.out" && finish; }
 }
@@ -170,11 +170,45 @@ attack() {
 	fi
 }
 
+linked() { # HOST: whether all programs are where they cost least
+	on "$1" sh -c 'ls /run/gammad/bpf | grep -Ec "^(in|out)[0-9]+$"' | grep -qx 16
+}
+
+restart_gammad1() { # [VARIABLE=VALUE...]
+	signal gammad1 KILL
+	wait_end gammad1 || true
+	start_gammad 1 "$@"
+}
+
+links=()
+read -r major minor _ <<<"$(uname -r | tr .- '  ')"
+if ((major > 6 || (major == 6 && minor >= 6))); then
+	links=(yes)
+	check "links at the slots" until_true 60 linked node01
+fi
 attack "as a user"
 if user_on labuser node01 unshare -Urn true; then
 	attack "as root of a user namespace" unshare -Ur
 	attack "with a network of its own" unshare -Urn
 fi
+
+# What somebody may take away: filters of the NIC by tc, links of the slots by their pins.
+if [ -n "${links[*]}" ]; then
+	on node01 sh -c 'tc qdisc add dev gam0 clsact; tc qdisc del dev gam0 clsact'
+	on node01 sh -c 'rm /run/gammad/bpf/in* /run/gammad/bpf/out*'
+	attack "with links taken away"
+	restart_gammad1
+	check "the next start puts them back" until_true 60 linked node01
+fi
+restart_gammad1 GAMMAD_TCX=0
+check "no links where they are not wanted" on node01 sh -c \
+	'! ls /run/gammad/bpf | grep -E "^(in|out|guard)[0-9]+$"'
+[ -z "${weak[*]}" ] || check "a filter at the NIC instead" bash -c '"$@" | grep -q guard' - \
+	"$lab_tool" -n "$lab_name" exec node01 tc filter show dev gam0 egress
+attack "by filters"
+restart_gammad1
+[ -z "${links[*]}" ] || check "and none beside the link" bash -c '! "$@" | grep .' - \
+	"$lab_tool" -n "$lab_name" exec node01 tc filter show dev gam0 egress
 
 start_as labuser reader node01 60 "$hostile" read "$nic1"
 wait_for_line reader '^[0-9a-f:]+ [0-9]+ [0-9]+$' 10 || not_ok "hostile reader" "$work/reader.out"

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * BPF programs in the way of frames: at the slots and at the exit of the NICs; called as gammad
+ * begins. From Linux 6.6 on by links (tcx), which cost a frame a third of what filters (tc, clsact)
+ * do, come before all of these, and last as long as they are pinned: `tc` does not take them away.
+ */
+#include "gammad/gammad.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+/* Newer than some headers. */
+enum { TCX_INGRESS = 46, TCX_EGRESS = 47, TCX_FIRST = 1 << 3 };
+
+struct place {
+	const char *pin; /* with the interface's number behind */
+	int tcx;
+	enum bpf_tc_attach_point tc;
+	uint32_t priority; /* among tc's filters */
+};
+
+static const struct place slot_out = {GAMMAD_BPF "/out", TCX_EGRESS, BPF_TC_EGRESS, 1};
+static const struct place slot_in = {GAMMAD_BPF "/in", TCX_INGRESS, BPF_TC_INGRESS, 1};
+/* Among the NIC's other filters: late. */
+static const struct place nic_out = {GAMMAD_BPF "/guard", TCX_EGRESS, BPF_TC_EGRESS, 0x6764};
+
+static bool use_links(void)
+{
+	const char *value = getenv("GAMMAD_TCX");
+
+	return !value || strcmp(value, "0");
+}
+
+/* ---- filters ---- */
+
+static int add_filter(const struct place *place, int program_fd, int ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = place->tc);
+	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = program_fd, .handle = 1,
+		    .priority = place->priority, .flags = BPF_TC_F_REPLACE);
+	int ret = bpf_tc_hook_create(&hook);
+
+	return ret && ret != -EEXIST ? ret : bpf_tc_attach(&hook, &options);
+}
+
+static bool is_guard(uint32_t id)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	int fd = bpf_prog_get_fd_by_id(id);
+	bool is = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		  !strcmp(info.name, "guard");
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+void gammad_detach_guard(int ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = nic_out.tc);
+	LIBBPF_OPTS(bpf_tc_opts, found, .handle = 1, .priority = nic_out.priority);
+	LIBBPF_OPTS(bpf_tc_opts, options, .handle = 1, .priority = nic_out.priority);
+
+	libbpf_set_print(NULL);
+	if (!bpf_tc_query(&hook, &found) && is_guard(found.prog_id))
+		bpf_tc_detach(&hook, &options);
+}
+
+/* ---- links ---- */
+
+static void pin_of(const struct place *place, int ifindex, char path[64])
+{
+	snprintf(path, 64, "%s%d", place->pin, ifindex);
+}
+
+/* Whether it still is on that interface, which may have gone, and its number be another's. */
+static bool is_on(int link, int ifindex)
+{
+	struct bpf_link_info info = {0};
+	uint32_t len = sizeof(info);
+
+	/* Where links of XDP have it, those of tcx do, which the header may not know. */
+	return !bpf_obj_get_info_by_fd(link, &info, &len) && (int) info.xdp.ifindex == ifindex;
+}
+
+/* 0: there is one from before a restart, and it has the new program now; 1: there is none. */
+static int renew_link(const struct place *place, int program_fd, int ifindex)
+{
+	char path[64];
+	int link, ret = 1;
+
+	pin_of(place, ifindex, path);
+	link = bpf_obj_get(path);
+	if (link < 0)
+		return 1;
+	if (is_on(link, ifindex))
+		ret = bpf_link_update(link, program_fd, NULL);
+	else
+		unlink(path);
+	close(link);
+	return ret;
+}
+
+static void remove_link(const struct place *place, int ifindex)
+{
+	char path[64];
+
+	pin_of(place, ifindex, path);
+	unlink(path);
+}
+
+/* 1: there are no such links in this kernel. */
+static int make_link(const struct place *place, int program_fd, int ifindex)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = TCX_FIRST);
+	char path[64];
+	int link, ret;
+
+	link = bpf_link_create(program_fd, ifindex, (enum bpf_attach_type) place->tcx, &options);
+	if (link < 0)
+		return link == -EINVAL || link == -EOPNOTSUPP ? 1 : link;
+	pin_of(place, ifindex, path);
+	ret = bpf_obj_pin(link, path);
+	close(link);
+	return ret;
+}
+
+/* ---- at a slot ---- */
+
+/* The filters are there in any case, and not asked where a link is: should somebody take its pin
+ * away, nothing leaves unchecked. */
+int gammad_attach_slot(const struct gammad_programs *programs, int ifindex)
+{
+	int ret = add_filter(&slot_out, programs->egress, ifindex);
+
+	if (!ret)
+		ret = add_filter(&slot_in, programs->ingress, ifindex);
+	if (!ret && !use_links()) {
+		remove_link(&slot_out, ifindex);
+		remove_link(&slot_in, ifindex);
+	} else if (!ret) {
+		ret = renew_link(&slot_out, programs->egress, ifindex);
+		if (ret >= 0)
+			ret = renew_link(&slot_in, programs->ingress, ifindex);
+	}
+	return ret > 0 ? 0 : ret;
+}
+
+static int link_slot(const struct gammad_programs *programs, int ifindex)
+{
+	char path[64];
+	int ret = 0;
+
+	pin_of(&slot_out, ifindex, path);
+	if (access(path, F_OK))
+		ret = make_link(&slot_out, programs->egress, ifindex);
+	pin_of(&slot_in, ifindex, path);
+	if (!ret && access(path, F_OK))
+		ret = make_link(&slot_in, programs->ingress, ifindex);
+	return ret;
+}
+
+static struct {
+	struct gammad *gammad;
+	struct gammad_programs programs;
+} linking;
+
+/* Each costs a grace period of RCU: 20 ms, sometimes 45 s. Slots do not change any more. */
+static void *link_slots(void *unused)
+{
+	const struct gammad *gammad = linking.gammad;
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && use_links() && i < gammad->nic_count; i++) {
+		const struct gammad_nic *nic = &gammad->nics[i];
+
+		for (unsigned n = 0; !ret && n < nic->slot_count; n++)
+			ret = link_slot(&linking.programs, nic->slots[n].ifindex);
+	}
+	if (ret < 0)
+		gamma_warn("slots keep slower filters: %s; restart gammad as root", strerror(-ret));
+	gammad_kernel_unload(&linking.programs);
+	return unused;
+}
+
+int gammad_attach_links(struct gammad *gammad, const struct gammad_programs *programs)
+{
+	pthread_t thread;
+
+	linking.gammad = gammad;
+	linking.programs = *programs;
+	return pthread_create(&thread, NULL, link_slots, NULL) || pthread_detach(thread) ? -EAGAIN : 0;
+}
+
+/* ---- at the NIC ---- */
+
+/* What it passes goes on to the filters of others, so it is there once: as a link, or else as a
+ * filter; and the other, of a start before this one, goes then. */
+int gammad_attach_guard(const struct gammad_programs *programs, int ifindex)
+{
+	int ret = 1;
+
+	if (programs->complete)
+		return 0;
+	if (use_links())
+		ret = renew_link(&nic_out, programs->guard, ifindex);
+	if (ret == 1 && use_links())
+		ret = make_link(&nic_out, programs->guard, ifindex);
+	if (!ret)
+		gammad_detach_guard(ifindex);
+	if (ret != 1)
+		return ret;
+	ret = add_filter(&nic_out, programs->guard, ifindex);
+	remove_link(&nic_out, ifindex);
+	return ret;
+}
+
+/* ---- for good ---- */
+
+static bool is_link(const char *name)
+{
+	static const struct place *const places[] = {&slot_out, &slot_in, &nic_out};
+	bool is = false;
+
+	for (size_t i = 0; i < gamma_array_size(places); i++) {
+		const char *begin = strrchr(places[i]->pin, '/') + 1;
+
+		is |= !strncmp(name, begin, strlen(begin));
+	}
+	return is;
+}
+
+void gammad_unpin(void)
+{
+	DIR *folder = opendir(GAMMAD_BPF);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		if (is_link(entry->d_name))
+			unlinkat(dirfd(folder), entry->d_name, 0);
+	}
+	if (folder)
+		closedir(folder);
+}
