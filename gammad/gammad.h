@@ -153,7 +153,8 @@ uint32_t gammad_kernel_handle(const struct gammad *gammad);
 int gammad_kernel_enter(const struct gammad *gammad, const struct gammad_endpoint *record);
 void gammad_kernel_forget(const struct gammad *gammad, uint32_t handle);
 /* Whether one is at this place, of GAMMAD_ENDPOINTS_MAX, and which. */
-bool gammad_kernel_entry(const struct gammad *gammad, uint32_t place, struct gammad_endpoint *record);
+bool gammad_kernel_entry(const struct gammad *gammad, uint32_t place,
+			 struct gammad_endpoint *record);
 
 /* ---- attach.c: programs in the way of frames ---- */
 /* On a slot; on a NIC, in the host's namespace. What is there already is replaced in one step. */

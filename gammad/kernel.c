@@ -368,7 +368,8 @@ static uint32_t place_of(uint32_t handle)
 	return handle % GAMMAD_ENDPOINTS_MAX;
 }
 
-bool gammad_kernel_entry(const struct gammad *gammad, uint32_t place, struct gammad_endpoint *record)
+bool gammad_kernel_entry(const struct gammad *gammad, uint32_t place,
+			 struct gammad_endpoint *record)
 {
 	return !bpf_map_lookup_elem(gammad->endpoints_map, &place, record) && record->handle;
 }
