@@ -236,23 +236,30 @@ static bool begin_join(struct gammad *gammad, struct gammad_client *client,
 				       : answer_join(gammad, client, &job);
 }
 
+static bool answer_job(struct gammad *gammad, struct gammad_client *client,
+		       const struct gammad_job *job, enum gamma_broker_reason reason)
+{
+	client->job = NULL;
+	listen_for(gammad, client, EPOLLIN);
+	if (job->reading)
+		return done(client, reason, 0);
+	return job->request.header.type == GAMMA_BROKER_OPEN ? answer_open(gammad, client, job)
+							      : answer_join(gammad, client, job);
+}
+
 static void finish_job(struct gammad *gammad, struct gammad_job *job)
 {
 	struct gammad_client *client = job->client;
-	bool stays;
+	enum gamma_broker_reason reason = GAMMA_BROKER_OK;
 
-	if (client) {
-		client->job = NULL;
-		listen_for(gammad, client, EPOLLIN);
-		stays = job->request.header.type == GAMMA_BROKER_OPEN
-				? answer_open(gammad, client, job)
-				: answer_join(gammad, client, job);
-		if (!stays)
-			part(gammad, client);
-	}
+	if (job->reading && gammad_reloaded(gammad, job->reading))
+		reason = GAMMA_BROKER_BAD_CONF;
+	if (client && !answer_job(gammad, client, job, reason))
+		part(gammad, client);
 	/* The client has it now; if he has not, this is the end of it, and takes the kernel long. */
 	if (!job->closes)
 		gammad_workers_close(gammad, job->fd);
+	free(job->reading);
 	free(job);
 }
 
@@ -361,9 +368,12 @@ static bool begin_listing(struct gammad *gammad, struct gammad_client *client)
 
 /* ---- requests ---- */
 
-static bool answer_reload(struct gammad *gammad, struct gammad_client *client)
+static bool begin_reload(struct gammad *gammad, struct gammad_client *client)
 {
-	return done(client, gammad_reload(gammad) ? GAMMA_BROKER_BAD_CONF : GAMMA_BROKER_OK, 0);
+	if (gammad_reload(gammad, client))
+		return done(client, GAMMA_BROKER_SYSTEM, 0);
+	listen_for(gammad, client, 0);
+	return true;
 }
 
 /* False: the connection is to end. */
@@ -393,7 +403,7 @@ static bool answer(struct gammad *gammad, struct gammad_client *client, const vo
 	case GAMMA_BROKER_REVOKE:
 		return done(client, GAMMA_BROKER_OK, gammad_revoke(gammad, request.revoke.uid));
 	case GAMMA_BROKER_RELOAD:
-		return answer_reload(gammad, client);
+		return begin_reload(gammad, client);
 	}
 	return false;
 }

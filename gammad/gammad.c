@@ -41,14 +41,33 @@ static bool same_nics(const struct gammad_conf *a, const struct gammad_conf *b)
 	return same;
 }
 
-/* Limits, groups and ring sizes hold for endpoints that are opened from now on. */
-int gammad_reload(struct gammad *gammad)
+/* Names of groups may be at the other end of a network, which nobody else is to wait for. */
+int gammad_reload(struct gammad *gammad, struct gammad_client *client)
 {
-	struct gammad_conf conf;
-	char error[512];
+	struct gammad_job *job = calloc(1, sizeof(*job));
+	struct gammad_reading *reading = calloc(1, sizeof(*reading));
 
-	if (gammad_conf_load(gammad->conf_path, &conf, error, sizeof(error))) {
-		gamma_warn("%s; the old configuration stays in force", error);
+	if (!job || !reading) {
+		free(job);
+		free(reading);
+		return -ENOMEM;
+	}
+	job->fd = -1;
+	job->client = client;
+	job->reading = reading;
+	gammad_workers_ask(gammad, job);
+	if (client)
+		client->job = job;
+	return 0;
+}
+
+/* Limits, groups and ring sizes hold for endpoints that are opened from now on. */
+int gammad_reloaded(struct gammad *gammad, const struct gammad_reading *reading)
+{
+	struct gammad_conf conf = reading->conf;
+
+	if (*reading->error) {
+		gamma_warn("%s; the old configuration stays in force", reading->error);
 		return -EINVAL;
 	}
 	if (!same_nics(&gammad->conf, &conf))
@@ -69,7 +88,7 @@ static void take_signal(struct gammad *gammad)
 	if (read(gammad->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP)
-		gammad_reload(gammad);
+		gammad_reload(gammad, NULL);
 	else
 		gammad->ending = true;
 }

@@ -92,7 +92,14 @@ struct gammad_membership {
 	struct gammad_member record; /* as in the map */
 };
 
-/* A packet socket with its ring on its way to be made, or one to be closed: workers.c */
+/* The configuration, read again. */
+struct gammad_reading {
+	struct gammad_conf conf;
+	char error[512]; /* empty: it is right */
+};
+
+/* A packet socket with its ring on its way to be made, or one to be closed, or the configuration on
+ * its way to be read: workers.c */
 struct gammad_job {
 	struct gamma_list entry;
 	struct gammad_client *client; /* who waits for it; NULL: has gone */
@@ -100,6 +107,7 @@ struct gammad_job {
 	struct tpacket_req ring;
 	bool closes; /* fd is to be closed, and that is all */
 	int fd;	     /* in the end: the socket, or a negative errno */
+	struct gammad_reading *reading; /* nothing else is to be done; or NULL */
 };
 
 struct gammad {
@@ -176,7 +184,7 @@ struct gammad_nic *gammad_nic_of(struct gammad *gammad, const uint8_t mac[GAMMA_
 struct gammad_nic *gammad_nic_below(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
 				    struct gammad_slot **slot);
 
-/* ---- workers.c: what the kernel may take long for ---- */
+/* ---- workers.c: what the kernel, or the host's name service, may take long for ---- */
 int gammad_workers_start(struct gammad *gammad);
 /* Has the job's socket made, or closed; it comes back by gammad_workers_finished. */
 void gammad_workers_ask(struct gammad *gammad, struct gammad_job *job);
@@ -248,7 +256,9 @@ void gammad_clients_served(struct gammad *gammad);
 
 /* ---- gammad.c ---- */
 bool gammad_watch(struct gammad *gammad, int fd, enum gammad_watch *watch);
+/* Has the configuration read; client: who waits for that, or NULL. 0 or -ENOMEM. */
+int gammad_reload(struct gammad *gammad, struct gammad_client *client);
 /* 0, or -EINVAL: the old configuration stays. */
-int gammad_reload(struct gammad *gammad);
+int gammad_reloaded(struct gammad *gammad, const struct gammad_reading *reading);
 
 #endif /* GAMMAD_H */

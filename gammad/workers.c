@@ -2,7 +2,8 @@
 /*
  * Threads that make packet sockets with their rings, and close them: each waits for the kernel then
  * (a grace period of RCU: mostly 20 ms, but up to most of a minute), and meanwhile gammad itself
- * answers others. They touch nothing but their job.
+ * answers others. They also read the configuration again, which may have to ask the network for
+ * groups. They touch nothing but their job.
  */
 #include "gammad/gammad.h"
 
@@ -38,6 +39,17 @@ static struct gammad_job *take(struct gamma_list *list)
 	return job;
 }
 
+/* One after another: the C library keeps one answer about groups. */
+static void read_conf(const struct gammad *gammad, struct gammad_reading *reading)
+{
+	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&turn);
+	gammad_conf_load(gammad->conf_path, &reading->conf, reading->error,
+			 sizeof(reading->error));
+	pthread_mutex_unlock(&turn);
+}
+
 static void *work(void *arg)
 {
 	const struct gammad *gammad = arg;
@@ -51,7 +63,9 @@ static void *work(void *arg)
 			pthread_cond_wait(&more, &lock);
 		job = take(&asked);
 		pthread_mutex_unlock(&lock);
-		if (job->closes)
+		if (job->reading)
+			read_conf(gammad, job->reading);
+		else if (job->closes)
 			close(job->fd);
 		else
 			job->fd = make_socket(&job->ring);

@@ -282,6 +282,16 @@ check_fails "a mistake is told, the old configuration stays" "old one stays" \
 	on node01 "$gammactl" reload
 conf 1 'nic gam0 slots 8' 'limit 100'
 check "reload again" on node01 "$gammactl" reload
+# The file of groups stands for a name service that is long in answering.
+on node01 sh -c 'mkfifo /run/groups && mount --bind /run/groups /etc/group'
+conf 1 'nic gam0 slots 8' 'limit 1' 'group none-such'
+start reload node01 60 "$gammactl" reload
+sleep 0.5
+check "while names of groups are looked up gammad answers" on node01 "$gammactl" status
+check "and the reload waits" signal reload 0
+on node01 sh -c 'timeout 20 sh -c ": >/etc/group"; umount /etc/group'
+if wait_end reload; then not_ok "no such group" "$work/reload.out"; else ok "no such group"; fi
+conf 1 'nic gam0 slots 8' 'limit 100'
 check "all slots" bash -c '"$@" 2>&1 | grep -q "^8 endpoints"' - \
 	"$lab_tool" -n "$lab_name" run labuser node01 "$hostile" exhaust "$nic1"
 
