@@ -267,24 +267,41 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 			struct gamma_send *send)
 {
 	int ret = gamma_message_send(flow, send);
+	bool is_short = !ret && gamma_message_is_short(flow, send);
+	uint64_t len = is_short ? gamma_batch_len(&send->envelope) : 0;
 
-	if (ret || (!flow->self && gamma_row_waits(flow, send, endpoint->round)))
+	if (ret || (!flow->self &&
+		    gamma_row_waits(flow, len, send->patient, send->more, endpoint->round)))
 		return ret;
-	if (!gamma_list_empty(&endpoint->local.ready))
-		gamma_output(endpoint, gamma_now());
+	gamma_output_flow(endpoint, flow);
 	return 0;
 }
 
-bool gamma_endpoint_send_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			     const struct iovec *iov, unsigned iov_count,
-			     const struct gamma_envelope *envelope, bool patient)
+enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
+					       struct gamma_flow *flow, const struct iovec *iov,
+					       unsigned iov_count,
+					       const struct gamma_envelope *envelope, bool patient,
+					       bool more)
 {
+	bool waits;
+
 	if (flow->way && gamma_near_send(endpoint, flow, iov, iov_count, envelope))
-		return true;
-	/* Later ones of a row may have to wait. */
-	if (patient && !gamma_row_begins(flow, endpoint->round))
-		return false;
-	return gamma_output_now(endpoint, flow, iov, iov_count, envelope);
+		return GAMMA_COPIED_SENT;
+	if (!gamma_flow_takes(flow, envelope))
+		return GAMMA_COPIED_NOT;
+	waits = gamma_row_waits(flow, gamma_batch_len(envelope), patient, more, endpoint->round);
+	if (!waits && !flow->messages.filling)
+		return gamma_output_now(endpoint, flow, iov, iov_count, envelope)
+			       ? GAMMA_COPIED_SENT
+			       : GAMMA_COPIED_NOT;
+	if (gamma_unlikely(!gamma_batch_add(flow, iov, iov_count, envelope))) {
+		gamma_output_flow(endpoint, flow); /* full, for this one */
+		return GAMMA_COPIED_NOT;
+	}
+	if (waits)
+		return GAMMA_COPIED_WAITS;
+	gamma_output_flow(endpoint, flow);
+	return GAMMA_COPIED_SENT;
 }
 
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -293,7 +310,7 @@ int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *fl
 	int ret = gamma_remote_post(flow, send, remote);
 
 	if (!ret)
-		gamma_output(endpoint, gamma_now());
+		gamma_output_flow(endpoint, flow);
 	return ret;
 }
 

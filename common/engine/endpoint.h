@@ -79,11 +79,18 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
  * has been revoked, here and in what follows. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
-/* Sends a short message at once that is complete when copied; handlers->sent is not called. False:
- * nothing has been done, it must take gamma_endpoint_send. patient: as in struct gamma_send. */
-bool gamma_endpoint_send_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			     const struct iovec *iov, unsigned iov_count,
-			     const struct gamma_envelope *envelope, bool patient);
+/* Copies a short message that is complete when copied; handlers->sent is not called. patient, more: as
+ * in struct gamma_send. */
+enum gamma_copied_how {
+	GAMMA_COPIED_NOT,   /* nothing has been done, it must take gamma_endpoint_send */
+	GAMMA_COPIED_SENT,  /* and sent */
+	GAMMA_COPIED_WAITS, /* it shares a frame with others that leaves at the next progress */
+};
+enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
+					       struct gamma_flow *flow, const struct iovec *iov,
+					       unsigned iov_count,
+					       const struct gamma_envelope *envelope, bool patient,
+					       bool more);
 /* As gamma_endpoint_send, with an operation on the peer's memory. See gamma_remote_post. */
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			  struct gamma_send *send, struct gamma_remote *remote);

@@ -119,11 +119,10 @@ void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_gr
 			  const struct gamma_arrival *arrival);
 
 /* ---- row.c ---- */
-/* A message was posted, after so many polls: whether it waits for others to share a frame with. */
-bool gamma_row_waits(struct gamma_flow *flow, const struct gamma_send *send, uint64_t round);
-/* Before one is posted that nothing said others follow: if it is the first after so many polls, and
- * so does not wait, counts it. */
-bool gamma_row_begins(struct gamma_flow *flow, uint64_t round);
+/* A message is posted, after so many polls: whether it waits for others to share a frame with. len:
+ * bytes that it takes there, 0: it does not share one; patient, more: as in struct gamma_send. */
+bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool more,
+		     uint64_t round);
 
 /* ---- near.c ---- */
 /* Whether a neighbour takes plain messages by now: finds flow->way. */
@@ -141,6 +140,8 @@ void gamma_near_relieve(struct gamma_endpoint *endpoint);
 
 /* ---- output.c ---- */
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
+/* What one flow has to send, and no other: messages to other peers may wait for more to come. */
+void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 /* gamma_flow_send_now, and its frame to the link. */
 bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		      const struct iovec *iov, unsigned iov_count,

@@ -107,7 +107,7 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	struct gamma_link *link = flow->same_host ? endpoint->samehost : endpoint->packet;
 	uint64_t now;
 
-	if (!gamma_list_empty(&endpoint->local.ready) || endpoint->stalled_until)
+	if (endpoint->stalled_until)
 		return false;
 	now = gamma_now();
 	if (!gamma_flow_send_now(flow, iov, iov_count, envelope, now, endpoint->burst))
@@ -191,6 +191,31 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 		} else {
 			count = to_network(endpoint, now);
 		}
+		budget -= (unsigned) gamma_min(count, budget);
+	}
+}
+
+void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+{
+	unsigned budget = GAMMA_SEND_BUDGET, count;
+	uint64_t now;
+
+	if (gamma_list_empty(&flow->ready_entry))
+		return;
+	now = gamma_now();
+	/* Whose turn it is then is not for the caller to say. */
+	if (gamma_unlikely(endpoint->stalled_until)) {
+		gamma_output(endpoint, now);
+		return;
+	}
+	while (!gamma_list_empty(&flow->ready_entry) && budget && !endpoint->stalled_until) {
+		count = 0;
+		if (flow->same_host)
+			count = to_neighbour(endpoint, flow, now);
+		else
+			collect(endpoint, flow, now, &count);
+		if (count && !flow->same_host)
+			hand_over(endpoint, endpoint->packet, false, count, now);
 		budget -= (unsigned) gamma_min(count, budget);
 	}
 }

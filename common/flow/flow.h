@@ -227,6 +227,7 @@ struct gamma_row {
 	uint64_t round; /* the poll before them */
 	uint32_t count; /* so far */
 	uint32_t bytes; /* of those that wait to share a frame, with what precedes each in it */
+	uint32_t room;	/* bytes that such a frame can take */
 	bool was_long;	/* the row before was */
 	bool more;	/* the last one said that others follow */
 };
@@ -357,8 +358,8 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 /* Fills frame with the next one to send; false: nothing. With nothing more the flow leaves the
  * ready list. */
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
-/* The frame of a short message that is copied, whose sender is not told of its end, when nothing
- * stands before it. False: it must go the ordinary way, and nothing has been done. */
+/* The frame of a message that gamma_flow_takes, when nothing at all stands before it. False: it must
+ * go the ordinary way, and nothing has been done. */
 bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope, uint64_t now,
 			 struct gamma_frame *frame);
@@ -400,13 +401,27 @@ static inline void gamma_flow_want(struct gamma_flow *flow, enum gamma_pending w
 	gamma_flow_ready(flow);
 }
 
+bool gamma_window_open(const struct gamma_flow *flow); /* may a new frame be sent? */
+
 /* Whether frames of messages wait to be made. */
 static inline bool gamma_message_waiting(const struct gamma_flow *flow)
 {
 	const struct gamma_message_state *m = &flow->messages;
 
 	return !gamma_list_empty(&m->queue) || !gamma_list_empty(&m->streams) ||
-	       !gamma_list_empty(&m->notices) || m->replies;
+	       !gamma_list_empty(&m->notices) || m->replies || m->filling;
+}
+
+/* Whether a message that is complete when copied may be copied into a frame now: nothing of the
+ * program's waits before it but what is in such a frame, and the peer gives credit for one. */
+static inline bool gamma_flow_takes(const struct gamma_flow *flow,
+				    const struct gamma_envelope *envelope)
+{
+	const struct gamma_limits *limits = &flow->local->limits;
+
+	return !flow->self && gamma_list_empty(&flow->messages.queue) &&
+	       envelope->length <= gamma_min(limits->inject_size, limits->eager_size) &&
+	       gamma_window_open(flow);
 }
 
 /* "node 02:47:41:4d:00:02 port 9228 epoch 1a2b3c4d", for messages to people. */
@@ -427,7 +442,6 @@ static inline bool gamma_timer_set_p(const struct gamma_flow *flow, enum gamma_t
 /* ---- send_window.c ---- */
 /* A free entry for the next new frame, or NULL: no credit, no window or no memory. */
 struct gamma_sent *gamma_window_next(struct gamma_flow *flow);
-bool gamma_window_open(const struct gamma_flow *flow); /* may a new frame be sent? */
 void gamma_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now);
 /* The next LOST frame, or NULL. */
 struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq);

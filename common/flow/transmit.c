@@ -328,14 +328,11 @@ bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsig
 			 const struct gamma_envelope *envelope, uint64_t now,
 			 struct gamma_frame *frame)
 {
-	const struct gamma_limits *limits = &flow->local->limits;
-	uint16_t extensions = gamma_envelope_extensions(envelope);
 	struct gamma_sent *sent;
 	uint32_t seq = flow->tx.next;
 
-	if (flow->state != GAMMA_FLOW_OPEN || flow->self || has_more(flow) ||
-	    envelope->length > gamma_min(limits->inject_size, limits->eager_size) ||
-	    envelope->length > gamma_message_room(flow, extensions))
+	if (has_more(flow) ||
+	    envelope->length > gamma_message_room(flow, gamma_envelope_extensions(envelope)))
 		return false;
 	sent = gamma_window_next(flow);
 	if (!sent || !put_message(flow, sent, iov, iov_count, envelope))

@@ -1,37 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Several short messages in one frame, when they wait for the same peer: made by the queue's turn
- * in send.c, taken apart by receive.c.
+ * Several short messages in one frame, when they wait for the same peer: filled as they are posted in
+ * a row, or made of what is queued by the queue's turn in send.c; taken apart by receive.c.
  */
 #include "message/message.h"
 
+#include <string.h>
+
 #include "flow/flow.h"
 
-static struct gamma_item item_of(const struct gamma_send *send)
+static void put(struct gamma_flow *flow, struct gamma_buffer *buffer, const struct iovec *iov,
+		unsigned iov_count, const struct gamma_envelope *envelope)
 {
-	const struct gamma_envelope *envelope = &send->envelope;
-
-	return (struct gamma_item){
+	struct gamma_item item = {
 		.length = (uint16_t) envelope->length,
 		.extensions = (uint8_t) gamma_envelope_extensions(envelope),
 		.tag = envelope->tag,
 		.data = envelope->data,
 	};
-}
+	uint8_t *at = gamma_build_item(buffer->payload + buffer->len, &item);
 
-static uint64_t len_of(const struct gamma_send *send)
-{
-	uint32_t flags = send->envelope.flags;
-
-	return sizeof(struct gamma_batch_item) + (flags & GAMMA_TAGGED ? 8 : 0) +
-	       (flags & GAMMA_HAS_DATA ? 8 : 0) + send->envelope.length;
-}
-
-static void put(uint8_t *at, const struct gamma_send *send)
-{
-	struct gamma_item item = item_of(send);
-
-	gamma_iov_read(send->iov, send->iov_count, 0, gamma_build_item(at, &item), item.length);
+	if (gamma_likely(iov_count == 1))
+		memcpy(at, iov->iov_base, item.length);
+	else
+		gamma_iov_read(iov, iov_count, 0, at, item.length);
+	buffer->len += (uint32_t) gamma_batch_len(envelope);
+	flow->local->stats.bytes_copied_out += envelope->length;
 }
 
 /* The queue's first message if it fits too, or NULL. */
@@ -43,7 +37,7 @@ static struct gamma_send *next_fit(const struct gamma_flow *flow, uint32_t used,
 	if (gamma_list_empty(queue))
 		return NULL;
 	send = gamma_list_entry(queue->next, struct gamma_send, entry);
-	if (!gamma_message_is_short(flow, send) || used + len_of(send) > room)
+	if (!gamma_message_is_short(flow, send) || used + gamma_batch_len(&send->envelope) > room)
 		return NULL;
 	return send;
 }
@@ -57,11 +51,6 @@ uint32_t gamma_batch_room(const struct gamma_flow *flow)
 	return (uint32_t) gamma_min(room, flow->local->limits.inject_size);
 }
 
-uint32_t gamma_batch_len(const struct gamma_flow *flow, const struct gamma_send *send)
-{
-	return gamma_message_is_short(flow, send) ? (uint32_t) len_of(send) : 0;
-}
-
 static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 {
 	const struct gamma_list *queue = &flow->messages.queue;
@@ -70,7 +59,46 @@ static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 	first = gamma_list_entry(queue->next, struct gamma_send, entry);
 	second = gamma_list_entry(queue->next->next, struct gamma_send, entry);
 	return gamma_message_is_short(flow, first) && gamma_message_is_short(flow, second) &&
-	       len_of(first) + len_of(second) <= room;
+	       gamma_batch_len(&first->envelope) + gamma_batch_len(&second->envelope) <= room;
+}
+
+static struct gamma_buffer *new_frame(struct gamma_flow *flow)
+{
+	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+
+	if (!buffer)
+		return NULL;
+	buffer->content = (struct gamma_content){.op = GAMMA_OP_BATCH};
+	buffer->len = 0;
+	return buffer;
+}
+
+bool gamma_batch_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+		     const struct gamma_envelope *envelope)
+{
+	struct gamma_message_state *m = &flow->messages;
+
+	if (!m->filling) {
+		m->filling_room = gamma_batch_room(flow);
+		m->filling_count = 0;
+		m->filling = new_frame(flow);
+		if (!m->filling)
+			return false;
+		gamma_flow_ready(flow);
+	}
+	if (m->filling->len + gamma_batch_len(envelope) > m->filling_room)
+		return false;
+	put(flow, m->filling, iov, iov_count, envelope);
+	m->filling_count++;
+	flow->local->stats.messages_out++;
+	return true;
+}
+
+static void leave(struct gamma_buffer *buffer, struct gamma_sent *sent)
+{
+	sent->buffer = buffer;
+	sent->op = GAMMA_OP_BATCH;
+	sent->len = buffer->len;
 }
 
 bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
@@ -81,26 +109,27 @@ bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent)
 	struct gamma_send *send;
 	uint32_t room;
 
+	if (flow->messages.filling) {
+		leave(flow->messages.filling, sent);
+		flow->messages.filling = NULL;
+		if (flow->messages.filling_count > 1)
+			local->stats.batched += flow->messages.filling_count;
+		return true;
+	}
 	if (gamma_likely(queue->next->next == queue))
 		return false;
 	room = gamma_batch_room(flow);
 	if (!two_fit(flow, room))
 		return false;
-	buffer = gamma_buffer_get(local);
+	buffer = new_frame(flow);
 	if (!buffer)
 		return false;
-	buffer->content = (struct gamma_content){.op = GAMMA_OP_BATCH};
-	buffer->len = 0;
 	while ((send = next_fit(flow, buffer->len, room)) != NULL) {
-		put(buffer->payload + buffer->len, send);
-		buffer->len += (uint32_t) len_of(send);
-		local->stats.bytes_copied_out += send->envelope.length;
+		put(flow, buffer, send->iov, send->iov_count, &send->envelope);
 		local->stats.batched++;
 		gamma_message_finish(flow, send, 0);
 	}
-	sent->buffer = buffer;
-	sent->op = GAMMA_OP_BATCH;
-	sent->len = buffer->len;
+	leave(buffer, sent);
 	return true;
 }
 

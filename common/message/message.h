@@ -150,6 +150,9 @@ struct gamma_message_state {
 	struct gamma_list notices;   /* struct gamma_notice: ACCEPT, CUT, FAILED frames to be made */
 	struct gamma_list requested; /* sends that wait for a result: remote.c */
 	struct gamma_buffer *replies, **replies_end; /* short results to be sent: target.c */
+	struct gamma_buffer *filling; /* a frame that takes further messages until it leaves, or NULL */
+	uint32_t filling_room;	      /* bytes of payload that it can take */
+	uint32_t filling_count;	      /* messages in it */
 	struct gamma_write_in *write_in; /* the peer's WRITE under way; NULL: none yet: target.c */
 	uint32_t reading;   /* REPLY streams to the peer: target.c */
 	uint32_t cuts;	    /* messages of the peer that were cut here, and operations refused */
@@ -257,13 +260,21 @@ bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *field
 struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_t accepted);
 
 /* ---- batch.c: several short messages in one frame ---- */
-/* Fills a frame with the first messages of the queue. False: there are not two that fit, or no
- * memory. */
+/* The frame that is filling, else one with the first messages of the queue. False: there are not two
+ * that fit, or no memory. */
 bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent);
+/* Copies a short message into the frame that is filling, behind which nothing may be queued: it leaves
+ * when the flow is polled. False: no room in it, or no memory. */
+bool gamma_batch_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+		     const struct gamma_envelope *envelope);
 /* Bytes of payload of such a frame. */
 uint32_t gamma_batch_room(const struct gamma_flow *flow);
-/* Bytes of them that a message takes; 0: it is none that shares a frame. */
-uint32_t gamma_batch_len(const struct gamma_flow *flow, const struct gamma_send *send);
+/* Bytes of them that a message takes. */
+static inline uint64_t gamma_batch_len(const struct gamma_envelope *envelope)
+{
+	return sizeof(struct gamma_batch_item) + (envelope->flags & GAMMA_TAGGED ? 8 : 0) +
+	       (envelope->flags & GAMMA_HAS_DATA ? 8 : 0) + envelope->length;
+}
 /* Reads the item at *offset and moves on; false: there is none, or it is nonsense. */
 bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 		      struct gamma_envelope *envelope, const uint8_t **bytes);

@@ -249,7 +249,7 @@ bool gamma_message_fills_frame(const struct gamma_flow *flow)
 	const struct gamma_send *send;
 	uint64_t left;
 
-	if (!gamma_list_empty(&m->notices) || m->replies || gamma_list_empty(list))
+	if (!gamma_list_empty(&m->notices) || m->replies || m->filling || gamma_list_empty(list))
 		return false;
 	send = gamma_list_entry(list->next, struct gamma_send, entry);
 	left = (queued ? send->envelope.length : send->wanted) - send->made;
@@ -464,6 +464,17 @@ static uint32_t share_of_queue(const struct gamma_message_state *m)
 	return send->remote && send->remote->in_place ? 1 : GAMMA_STREAM_SHARE;
 }
 
+/* Whether the messages' turn has come. A frame that is filling stands before what is queued. */
+static bool serves_queue(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = &flow->messages;
+
+	if (m->filling)
+		return gamma_list_empty(&m->streams) || m->in_a_row < GAMMA_STREAM_SHARE;
+	return !gamma_list_empty(&m->queue) && !is_fenced(flow) &&
+	       (gamma_list_empty(&m->streams) || m->in_a_row < share_of_queue(m));
+}
+
 bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_message_state *m = &flow->messages;
@@ -476,8 +487,7 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 		return next_notice(flow, sent, flags);
 	if (gamma_target_next(flow, sent))
 		return true;
-	if (!gamma_list_empty(&m->queue) && !is_fenced(flow) &&
-	    (gamma_list_empty(&m->streams) || m->in_a_row < share_of_queue(m))) {
+	if (serves_queue(flow)) {
 		m->in_a_row++;
 		return gamma_batch_next(flow, sent) || next_message(flow, sent, flags);
 	}
@@ -577,6 +587,9 @@ void gamma_message_drop_sends(struct gamma_flow *flow, int error)
 	drop_list(flow, &m->announced, error);
 	drop_list(flow, &m->requested, error);
 	drop_list(flow, &m->queue, error);
+	if (m->filling)
+		gamma_buffer_put(flow->local, m->filling);
+	m->filling = NULL;
 	while (!gamma_list_empty(&m->notices)) {
 		struct gamma_notice *notice =
 			gamma_list_first(&m->notices, struct gamma_notice, entry);

@@ -394,13 +394,16 @@ static void send_next(struct sender *s, unsigned target, uint64_t flags)
 	s->sent++;
 }
 
-/* A message to each target. */
+/* A message to each target. Nothing comes to the other queue but small messages: a look at it once
+ * a window is for providers that move only what is looked at. */
 static void send_round(struct sender *s)
 {
-	for (unsigned target = 0; target < s->peer.options->targets; target++)
+	const struct options *o = s->peer.options;
+
+	for (unsigned target = 0; target < o->targets; target++)
 		send_next(s, target, 0);
 	send_small(s);
-	if (s->sent % LOOK_ASIDE == 0 || s->peer.options->small)
+	if (s->sent % ((uint64_t) o->window * o->targets) == 0 || o->small)
 		look_aside(s);
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-instructions: small messages to and fro, whose sending and receiving are functions of their
- * own, so that callgrind tells how many instructions each takes. test_small_message.sh runs it.
+ * gamma-instructions: small messages to and fro, one at a time and then rows of ROW, whose sending and
+ * receiving are functions of their own, so that callgrind tells how many instructions each takes.
+ * test_small_message.sh runs it.
  *
  *   gamma-instructions PIPE                       the partner, which is not measured
- *   gamma-instructions PIPE MESSAGES PARTNER      the one that is
+ *   gamma-instructions PIPE TIMES PARTNER         the one that is
  *
- * Once the partner's answer is there, which is when its send returns, it writes into the named pipe:
- * so each message is found at the first look, and no look in vain is counted.
+ * Once the partner's answer is there, which is when its send is complete, it writes into the named
+ * pipe: so each message is found at the first look, and no look in vain is counted.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,10 +20,12 @@
 
 #include "station.h"
 
-enum { BYTES = 8, TAG_NAME = 1, TAG_MESSAGE };
+enum { BYTES = 8, ROW = 64, TAG_NAME = 1, TAG_MESSAGE };
 
 void measured_send(struct station *s, fi_addr_t peer, const void *buf);
 void measured_receive(struct station *s, void *buf);
+void measured_row_send(struct station *s, fi_addr_t peer, const void *buf);
+void measured_row_receive(struct station *s, void *buf);
 
 void __attribute__((noinline)) measured_send(struct station *s, fi_addr_t peer, const void *buf)
 {
@@ -43,6 +46,62 @@ void __attribute__((noinline)) measured_receive(struct station *s, void *buf)
 		station_fail("a message that is there", -FI_EOTHER);
 }
 
+/* All are complete by the second look: the first may have left before the others. */
+void __attribute__((noinline)) measured_row_send(struct station *s, fi_addr_t peer, const void *buf)
+{
+	struct fi_cq_tagged_entry entries[ROW];
+	ssize_t ret, done = 0;
+
+	for (int i = 0; i < ROW; i++)
+		if (fi_tsend(s->ep, buf, BYTES, NULL, peer, TAG_MESSAGE, NULL))
+			station_fail("a message of a row", -FI_EOTHER);
+	for (int look = 0; look < 2 && done < ROW; look++) {
+		ret = fi_cq_read(s->tx, entries, ROW);
+		done += ret > 0 ? ret : 0;
+	}
+	if (done != ROW)
+		station_fail("a row that is complete", -FI_EOTHER);
+}
+
+void __attribute__((noinline)) measured_row_receive(struct station *s, void *buf)
+{
+	struct fi_cq_tagged_entry entries[ROW];
+
+	if (fi_cq_read(s->rx, entries, ROW) != ROW)
+		station_fail("a row that is there", -FI_EOTHER);
+	for (int i = 0; i < ROW; i++)
+		if (fi_trecv(s->ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, TAG_MESSAGE, 0, NULL))
+			station_fail("a receive", -FI_EOTHER);
+}
+
+static void post_row(struct station *s, void *buf)
+{
+	for (int i = 0; i < ROW; i++)
+		station_post(s, buf, BYTES, TAG_MESSAGE);
+}
+
+static void tell(int pipe)
+{
+	if (write(pipe, "", 1) != 1)
+		station_fail("pipe", -FI_EIO);
+}
+
+/* As long as no row says that it is the last. */
+static void serve_rows(struct station *s, fi_addr_t peer, int pipe)
+{
+	char in[BYTES], out[BYTES] = {0};
+
+	post_row(s, in);
+	tell(pipe);
+	for (in[0] = 0; !in[0];) {
+		for (int i = 0; i < ROW; i++)
+			station_receive(s);
+		post_row(s, in);
+		measured_row_send(s, peer, out);
+		tell(pipe);
+	}
+}
+
 static void serve(struct station *s, int pipe)
 {
 	char name[STATION_NAME_MAX], in[BYTES], out[BYTES] = {0};
@@ -59,15 +118,39 @@ static void serve(struct station *s, int pipe)
 		station_receive(s);
 		station_post(s, in, BYTES, TAG_MESSAGE);
 		station_send(s, peer, out, BYTES, TAG_MESSAGE);
-		if (write(pipe, "", 1) != 1)
-			station_fail("pipe", -FI_EIO);
+		tell(pipe);
+	}
+	serve_rows(s, peer, pipe);
+}
+
+static void hear(int pipe)
+{
+	char there;
+
+	if (read(pipe, &there, 1) != 1)
+		station_fail("pipe", -FI_EIO);
+}
+
+static void ask_rows(struct station *s, fi_addr_t peer, int pipe, int rows)
+{
+	char in[BYTES], out[BYTES] = {0};
+
+	/* One receive is left of the single messages. */
+	for (int i = 1; i < ROW; i++)
+		station_post(s, in, BYTES, TAG_MESSAGE);
+	hear(pipe);
+	for (int i = 0; i < rows; i++) {
+		out[0] = i + 1 == rows;
+		measured_row_send(s, peer, out);
+		hear(pipe);
+		measured_row_receive(s, in);
 	}
 }
 
-/* The last message says so. */
-static void ask(struct station *s, int pipe, int messages)
+/* The last message, and those of the last row, say so. */
+static void ask(struct station *s, int pipe, int times)
 {
-	char name[STATION_NAME_MAX] = {0}, in[BYTES], out[BYTES] = {0}, there;
+	char name[STATION_NAME_MAX] = {0}, in[BYTES], out[BYTES] = {0};
 	fi_addr_t peer = station_insert(s, s->info->dest_addr);
 
 	station_name(s, name);
@@ -75,13 +158,13 @@ static void ask(struct station *s, int pipe, int messages)
 	station_send(s, peer, name, sizeof(name), TAG_NAME);
 	station_receive(s);
 	station_post(s, in, BYTES, TAG_MESSAGE);
-	for (int i = 0; i < messages; i++) {
-		out[0] = i + 1 == messages;
+	for (int i = 0; i < times; i++) {
+		out[0] = i + 1 == times;
 		measured_send(s, peer, out);
-		if (read(pipe, &there, 1) != 1)
-			station_fail("pipe", -FI_EIO);
+		hear(pipe);
 		measured_receive(s, in);
 	}
+	ask_rows(s, peer, pipe, times);
 }
 
 int main(int argc, char **argv)
@@ -93,7 +176,7 @@ int main(int argc, char **argv)
 
 	station_program = "gamma-instructions";
 	if (!server && argc != 4) {
-		fprintf(stderr, "usage: gamma-instructions PIPE [MESSAGES PARTNER]\n");
+		fprintf(stderr, "usage: gamma-instructions PIPE [TIMES PARTNER]\n");
 		return 2;
 	}
 	pipe = open(argv[1], O_RDWR | O_CLOEXEC);

@@ -2,6 +2,8 @@
 /* Unit tests of common/message/batch.c: short messages that share frames. */
 #include "pair_fixture.h"
 
+#include <errno.h>
+
 static void messages(unsigned count, uint64_t length, enum gamma_completion_level level)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -95,6 +97,67 @@ static void unexpected__are_kept_each(void **state)
 	assert_int_equal(net->nodes[1].received, 30);
 }
 
+/* ---- messages that are copied as they are posted ---- */
+
+static bool add(uint64_t length)
+{
+	static const char bytes[4096];
+	struct iovec iov = {(void *) bytes, length};
+	struct gamma_envelope envelope = {.length = length};
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	net->lawless = true;
+	return gamma_flow_takes(flow, &envelope) && gamma_batch_add(flow, &iov, 1, &envelope);
+}
+
+static void filling__leaves_as_one_frame(void **state)
+{
+	(void) state;
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(add(20));
+	assert_true(gamma_message_waiting(net_flow(net, 0, 1)));
+	assert_int_equal(frames(), 0);
+	net_run(net, MS);
+	assert_int_equal(frames(), 1);
+	assert_int_equal(net_stats(net, 0)->batched, 5);
+	assert_int_equal(net_stats(net, 0)->messages_out, 5);
+	assert_int_equal(net_stats(net, 1)->unexpected, 5);
+	assert_true(add(20)); /* one alone does not share */
+	net_run(net, MS);
+	assert_int_equal(net_stats(net, 0)->batched, 5);
+	assert_int_equal(net_stats(net, 1)->unexpected, 6);
+}
+
+static void filling__takes_no_more_than_fits(void **state)
+{
+	uint32_t room = gamma_batch_room(net_flow(net, 0, 1)), each = 20 + 4;
+
+	(void) state;
+	for (uint32_t i = 0; i < room / each; i++)
+		assert_true(add(20));
+	assert_false(add(20));
+	net_run(net, MS);
+	assert_int_equal(net_stats(net, 1)->unexpected, room / each);
+}
+
+static void filling__not_past_what_is_queued(void **state)
+{
+	(void) state;
+	assert_true(add(20));
+	net_send(net, 0, 1, 20, GAMMA_WHEN_COPIED);
+	assert_false(add(20));
+	assert_true(gamma_flow_poll(net_flow(net, 0, 1), net->now, &(struct gamma_frame){0}));
+	assert_false(add(20)); /* the queued one is still to come */
+}
+
+static void filling__ends_with_its_flow(void **state)
+{
+	(void) state;
+	assert_true(add(20));
+	gamma_flow_fail(net_flow(net, 0, 1), -ECONNRESET, "test");
+	assert_null(net_flow(net, 0, 1)->messages.filling);
+}
+
 /* ---- nonsense ---- */
 
 static void forge(const uint8_t *payload, uint16_t len)
@@ -137,6 +200,10 @@ int main(void)
 		NET_TEST(mixed__with_long_ones_stays_in_order),
 		NET_TEST(lost__is_sent_again_whole),
 		NET_TEST(unexpected__are_kept_each),
+		NET_TEST(filling__leaves_as_one_frame),
+		NET_TEST(filling__takes_no_more_than_fits),
+		NET_TEST(filling__not_past_what_is_queued),
+		NET_TEST(filling__ends_with_its_flow),
 		NET_TEST(malformed__items),
 	};
 

@@ -47,7 +47,8 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 		write_tx(ep, tx, error);
 }
 
-void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len,
+			 bool waits)
 {
 	struct gamma_completion completion = {
 		.context = post->context,
@@ -58,8 +59,11 @@ void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uin
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
-	if (ep->tx_cq)
-		gamma_cq_write(ep->tx_cq, &completion);
+	if (!ep->tx_cq)
+		return;
+	if (waits)
+		gamma_cq_wait_from(ep->tx_cq);
+	gamma_cq_write(ep->tx_cq, &completion);
 }
 
 /* False: nothing was to be written. */

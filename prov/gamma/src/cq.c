@@ -144,11 +144,18 @@ static inline void *copy_entry(enum fi_cq_format format, void *to,
 	}
 }
 
+/* How many may be read. Nobody hears of a message that waits for others to share its frame before it
+ * has left: he may not look again. */
+static inline size_t readable(const struct gamma_cq *cq)
+{
+	return (cq->waits == cq->domain->rounds ? cq->waits_from : cq->tail) - cq->head;
+}
+
 /* Takes up to count entries; source may be NULL. Successes come before errors. */
 static ssize_t take(struct gamma_cq *cq, void *buf, size_t count, fi_addr_t *source)
 {
 	const struct gamma_completion *entry;
-	size_t waiting = cq->tail - cq->head, i;
+	size_t waiting = readable(cq), i;
 
 	if (!waiting)
 		return gamma_list_empty(&cq->errors) ? -FI_EAGAIN : -FI_EAVAIL;
@@ -166,7 +173,7 @@ static ssize_t take(struct gamma_cq *cq, void *buf, size_t count, fi_addr_t *sou
 static inline ssize_t take_or_progress(struct gamma_cq *cq, void *buf, size_t count,
 				       fi_addr_t *source)
 {
-	if (cq->tail == cq->head || !count)
+	if (!readable(cq) || !count)
 		gamma_domain_progress(cq->domain);
 	return take(cq, buf, count, source);
 }
@@ -430,6 +437,7 @@ int gamma_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct
 	if (!cq)
 		return -FI_ENOMEM;
 	cq->domain = domain;
+	cq->waits = UINT64_MAX;
 	cq->cq_fid.fid.fclass = FI_CLASS_CQ;
 	cq->cq_fid.fid.context = context;
 	cq->cq_fid.fid.ops = &cq_fid_ops;

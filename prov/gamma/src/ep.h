@@ -376,8 +376,9 @@ const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_
 
 /* ---- complete.c ---- */
 void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error);
-/* The same of a send that had no operation, with success. */
-void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len);
+/* The same of a send that had no operation, with success; waits: its frame has still to leave. */
+void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len,
+			 bool waits);
 void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 		       const struct gamma_envelope *envelope, uint64_t placed, int error,
 		       fi_addr_t source, const struct gamma_addr *source_addr);

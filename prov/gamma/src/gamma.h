@@ -421,6 +421,8 @@ struct gamma_cq {
 	struct gamma_completion *ring; /* grows: a CQ never overruns */
 	size_t size;		       /* entries of ring, a power of two */
 	size_t head, tail;	       /* free-running; tail - head entries wait */
+	size_t waits_from;	       /* the first of those whose messages are to leave before ... */
+	uint64_t waits;		       /* ... if the domain's rounds are still these: else they have */
 	struct gamma_list errors;      /* struct gamma_cq_error */
 	struct gamma_cq_error *last_error; /* owns the err_data that the user may still read */
 	struct gamma_cq_error *reserve;	   /* tells that memory ran out; NULL: in use */
@@ -443,6 +445,15 @@ void gamma_cq_write_error(struct gamma_cq *cq, const struct gamma_completion *co
  * err_data the raw address. */
 void gamma_cq_write_unknown_source(struct gamma_cq *cq, const struct gamma_completion *completion,
 				   const struct gamma_addr *source);
+
+/* What is added from now on is not read before the domain has been moved once more. */
+static inline void gamma_cq_wait_from(struct gamma_cq *cq)
+{
+	if (cq->waits == cq->domain->rounds)
+		return;
+	cq->waits = cq->domain->rounds;
+	cq->waits_from = cq->tail;
+}
 
 /* Whether a read would return something. */
 static inline bool gamma_cq_ready(const struct gamma_cq *cq)

@@ -185,21 +185,24 @@ static struct gamma_envelope envelope_of(const struct gamma_post *post, uint64_t
 	};
 }
 
-/* A short message that is complete when copied and that nothing stands before leaves without an
+/* A short message that is complete when copied and that nothing stands before is copied without an
  * operation of its own, unless more than the queue is to be told. */
-static bool leaves_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
+static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
 			   const struct gamma_post *post, uint64_t len)
 {
 	bool tell = gamma_notifies(post->silent, ep->tx_selective, post->flags);
 	struct gamma_envelope envelope = envelope_of(post, len);
+	enum gamma_copied_how how;
 
-	if (ep->cntrs[GAMMA_CNTR_SEND] || post->work || level_of(post->flags) != GAMMA_WHEN_COPIED ||
-	    post->flags & (FI_FENCE | FI_MORE) ||
-	    !gamma_endpoint_send_now(ep->endpoint, flow, post->iov, (unsigned) post->count,
-				     &envelope, tell && !(post->flags & FI_INJECT)))
+	if (ep->cntrs[GAMMA_CNTR_SEND] || post->work ||
+	    post->flags & (FI_FENCE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		return false;
+	how = gamma_endpoint_send_copy(ep->endpoint, flow, post->iov, (unsigned) post->count, &envelope,
+				       tell && !(post->flags & FI_INJECT), post->flags & FI_MORE);
+	if (how == GAMMA_COPIED_NOT)
 		return false;
 	if (tell)
-		gamma_complete_sent(ep, post, len);
+		gamma_complete_sent(ep, post, len, how == GAMMA_COPIED_WAITS);
 	return true;
 }
 
@@ -257,7 +260,7 @@ static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, 
 
 	if (gamma_unlikely(!flow))
 		return gamma_av_addr(ep->av, post->addr) ? -FI_ENOMEM : -FI_EINVAL;
-	if (gamma_likely(leaves_at_once(ep, flow, post, len)))
+	if (gamma_likely(copied_at_once(ep, flow, post, len)))
 		return 0;
 	tx = gamma_tx_get(ep);
 	if (!tx)
