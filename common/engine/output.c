@@ -67,13 +67,11 @@ static void set_aside(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 	gamma_list_append(&endpoint->local.stalled, &flow->ready_entry);
 }
 
-/* Hands the burst to its link. False: the link is full. */
-static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
-		      unsigned count, uint64_t now)
+/* The link has taken so many of the burst. False: it is full. */
+static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+			unsigned count, unsigned sent, int error, uint64_t now)
 {
 	struct gamma_frame *burst = endpoint->burst;
-	int error;
-	unsigned sent = link->ops->send(link, burst, count, &error);
 
 	count_out(&endpoint->local.stats, burst, sent);
 	if (gamma_likely(sent))
@@ -100,11 +98,24 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 	return false;
 }
 
+/* Hands the burst to its link. False: the link is full. */
+static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+		      unsigned count, uint64_t now)
+{
+	int error = 0;
+	unsigned sent = link->ops->send(link, endpoint->burst, count, &error);
+
+	return handed_over(endpoint, link, same_host, count, sent, error, now);
+}
+
+/* Whatever the frame can do without is done when it is under way. */
 bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		      const struct iovec *iov, unsigned iov_count,
 		      const struct gamma_envelope *envelope)
 {
 	struct gamma_link *link = flow->same_host ? endpoint->samehost : endpoint->packet;
+	unsigned sent;
+	int error = 0;
 	uint64_t now;
 
 	if (endpoint->stalled_until)
@@ -112,7 +123,9 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	now = gamma_now();
 	if (!gamma_flow_send_now(flow, iov, iov_count, envelope, now, endpoint->burst))
 		return false;
-	hand_over(endpoint, link, flow->same_host, 1, now);
+	sent = link->ops->send(link, endpoint->burst, 1, &error);
+	gamma_flow_sent_now(flow, now);
+	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);
 	return true;
 }
 

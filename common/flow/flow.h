@@ -363,6 +363,8 @@ bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope, uint64_t now,
 			 struct gamma_frame *frame);
+/* What is to be noted of that frame, once it has been handed to the link: meanwhile it is under way. */
+void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t now);
 void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
 /* The answer to LOOKUP is here: the flow may talk. */

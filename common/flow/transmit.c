@@ -339,12 +339,19 @@ bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsig
 		return false;
 	begin_frame(flow, frame);
 	flow->tx.next++;
-	gamma_window_transmitted(flow, sent, now);
 	build_data(flow, sent, seq, 0, now, frame);
-	flow->local->stats.data_frames_out++;
-	flow->local->stats.messages_out++;
-	flow->local->stats.bytes_copied_out += envelope->length;
 	return true;
+}
+
+void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_stats *stats = &flow->local->stats;
+	struct gamma_sent *sent = gamma_window_at(flow, flow->tx.next - 1);
+
+	gamma_window_transmitted(flow, sent, now);
+	stats->data_frames_out++;
+	stats->messages_out++;
+	stats->bytes_copied_out += sent->len;
 }
 
 static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq, uint64_t now,

@@ -25,6 +25,7 @@
 
 enum {
 	BURST = 64, /* frames in one sendmmsg */
+	CACHE_LINE = 64, /* bytes */
 };
 
 struct packet_link {
@@ -139,6 +140,10 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	if (!(__atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
 		return false;
 	arrival->frame = (const uint8_t *) slot + slot->tp_mac;
+	/* The sender's core has the lines: all are asked for at once, and the slot's own to be written. */
+	__builtin_prefetch(arrival->frame);
+	__builtin_prefetch(arrival->frame + CACHE_LINE);
+	__builtin_prefetch(slot, 1);
 	/* A frame cut to the slot is handed on short: the parser sees that it is incomplete. */
 	arrival->len = slot->tp_snaplen;
 	arrival->payload = NULL;

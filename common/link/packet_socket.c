@@ -50,28 +50,27 @@ static int set_filter(int fd, struct sock_filter *code, size_t count)
 }
 
 /* Passes frames to this host, untagged, of the ethertype, long enough, for the port and from the
- * tenant. LOOKUP may come from any tenant (the answer tells it why not) and for any port. */
+ * tenant: the kernel runs it for each, so these are found first. LOOKUP may come from any tenant (the
+ * answer tells it why not) and for any port. */
 static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 15),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 14),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 13),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 12),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 11),
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_KIND),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x0f),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 3),
-		/* LOOKUP */
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 5, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_PORT_ANY, 4, 5),
-		/* everything else */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 10),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_TENANT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
+		/* for another port, or from another tenant: LOOKUP */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_PORT_ANY, 0, 4),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_KIND),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x0f),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
 		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
 	};

@@ -283,8 +283,11 @@ static bool send_now(uint64_t length)
 	struct iovec iov = {bytes, length};
 	struct gamma_envelope envelope = {.length = length};
 
-	return gamma_flow_takes(flow, &envelope) &&
-	       gamma_flow_send_now(flow, &iov, 1, &envelope, net->now, &frame);
+	if (!gamma_flow_takes(flow, &envelope) ||
+	    !gamma_flow_send_now(flow, &iov, 1, &envelope, net->now, &frame))
+		return false;
+	gamma_flow_sent_now(flow, net->now);
+	return true;
 }
 
 static void now__is_a_frame_like_others(void **state)
