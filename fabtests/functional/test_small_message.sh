@@ -107,7 +107,7 @@ count_instructions() {
 		--toggle-collect=measured_row_send --toggle-collect=measured_row_receive \
 		--callgrind-out-file="$work/callgrind" \
 		"$instructions" "$work/pipe" $messages "$(data_ip 1)" &&
-		callgrind_annotate --inclusive=yes "$work/callgrind" >"$work/annotated" 2>/dev/null
+		callgrind_annotate --threshold=100 --inclusive=yes "$work/callgrind" >"$work/annotated" 2>/dev/null
 }
 
 taken_by() { # FUNCTION
