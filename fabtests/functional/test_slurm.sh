@@ -57,11 +57,11 @@ kept_by_processes() {
 }
 
 # What is left in host $1: processes, shared memory, endpoints of gammad's, packet sockets but for its
-# one (it sends and receives for nobody), the provider's Unix sockets.
+# two (by which it hears and answers questions), the provider's Unix sockets.
 left_on() {
 	kept_by_processes "$1"
 	gammactl "$1" list | grep '^gam0'
-	lab exec "$1" sh -c 'ls -A /dev/shm; tail -n +3 /proc/net/packet; grep @gamma /proc/net/unix'
+	lab exec "$1" sh -c 'ls -A /dev/shm; tail -n +4 /proc/net/packet; grep @gamma /proc/net/unix'
 }
 
 nothing_is_left() {
