@@ -11,7 +11,9 @@
 enum {
 	GAMMA_BURST = 64,	   /* frames handed to a link at once */
 	GAMMA_POLL_BUDGET = 64,	   /* frames taken from a link in one progress call */
-	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call */
+	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call, at most */
+	GAMMA_SEND_LEAST = 4,	   /* ditto, at least */
+	GAMMA_SEND_US = 48,	   /* how long that may take */
 	GAMMA_ROW = 4,		   /* short messages to a peer between two polls that leave at once */
 	GAMMA_ROW_LONG = 16,	   /* after a row of so many only the first does */
 	GAMMA_FLOW_TURN = 32,	   /* frames of one flow before the next one's turn */
@@ -72,6 +74,7 @@ struct gamma_endpoint {
 	uint64_t clock_read;   /* ns: when that was read */
 	uint64_t house_at;     /* ns: no housekeeping before this */
 	struct gamma_budget budget;
+	uint64_t frame_ns; /* that the packet link took for a frame of the last long burst */
 	struct gamma_frame burst[GAMMA_BURST];
 };
 

@@ -19,9 +19,9 @@ static void count_out(struct gamma_stats *stats, const struct gamma_frame *frame
 
 /* Fills the burst with frames of one flow; false: the flow has more to send. */
 static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now,
-		    unsigned *count)
+		    unsigned most, unsigned *count)
 {
-	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN && *count < GAMMA_BURST; turn++) {
+	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN && *count < most; turn++) {
 		if (!gamma_flow_poll(flow, now, &endpoint->burst[*count]))
 			return true;
 		(*count)++;
@@ -150,20 +150,44 @@ static unsigned to_neighbour(struct gamma_endpoint *endpoint, struct gamma_flow 
 	return GAMMA_FLOW_TURN;
 }
 
+/* How long the link takes for a frame, of bursts that tell. */
+static void hand_over_timed(struct gamma_endpoint *endpoint, unsigned count, uint64_t now)
+{
+	uint64_t begun;
+
+	if (count < GAMMA_SEND_LEAST) {
+		hand_over(endpoint, endpoint->packet, false, count, now);
+		return;
+	}
+	begun = gamma_now();
+	hand_over(endpoint, endpoint->packet, false, count, now);
+	endpoint->frame_ns = (gamma_now() - begun) / count;
+}
+
+/* Frames of one progress call: where the link is slow, not so many that what has arrived meanwhile
+ * waits long. */
+static unsigned send_budget(const struct gamma_endpoint *endpoint)
+{
+	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->frame_ns + 1);
+
+	return (unsigned) gamma_min(gamma_max(frames, GAMMA_SEND_LEAST), GAMMA_SEND_BUDGET);
+}
+
 /* Frames of the ready flows at the head of the list that take the packet link. */
-static unsigned to_network(struct gamma_endpoint *endpoint, uint64_t now)
+static unsigned to_network(struct gamma_endpoint *endpoint, uint64_t now, unsigned most)
 {
 	struct gamma_list *ready = &endpoint->local.ready;
 	unsigned count = 0;
 
-	while (count < GAMMA_BURST && !gamma_list_empty(ready)) {
+	most = (unsigned) gamma_min(most, GAMMA_BURST);
+	while (count < most && !gamma_list_empty(ready)) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 
-		if (flow->same_host || !collect(endpoint, flow, now, &count))
+		if (flow->same_host || !collect(endpoint, flow, now, most, &count))
 			break;
 	}
 	if (count)
-		hand_over(endpoint, endpoint->packet, false, count, now);
+		hand_over_timed(endpoint, count, now);
 	return count;
 }
 
@@ -186,7 +210,7 @@ static void resume(struct gamma_endpoint *endpoint, uint64_t now)
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *ready = &endpoint->local.ready;
-	unsigned budget = GAMMA_SEND_BUDGET, count;
+	unsigned budget = send_budget(endpoint), count;
 
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
 		resume(endpoint, now);
@@ -202,7 +226,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 				endpoint->stalled_until = endpoint->packet_until;
 			continue;
 		} else {
-			count = to_network(endpoint, now);
+			count = to_network(endpoint, now, budget);
 		}
 		budget -= (unsigned) gamma_min(count, budget);
 	}
@@ -210,7 +234,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
-	unsigned budget = GAMMA_SEND_BUDGET, count;
+	unsigned budget = send_budget(endpoint), count;
 	uint64_t now;
 
 	if (gamma_list_empty(&flow->ready_entry))
@@ -226,9 +250,10 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 		if (flow->same_host)
 			count = to_neighbour(endpoint, flow, now);
 		else
-			collect(endpoint, flow, now, &count);
+			collect(endpoint, flow, now, (unsigned) gamma_min(budget, GAMMA_BURST),
+				&count);
 		if (count && !flow->same_host)
-			hand_over(endpoint, endpoint->packet, false, count, now);
+			hand_over_timed(endpoint, count, now);
 		budget -= (unsigned) gamma_min(count, budget);
 	}
 }
