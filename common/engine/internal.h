@@ -74,7 +74,6 @@ struct gamma_endpoint {
 	uint64_t clock_read;   /* ns: when that was read */
 	uint64_t house_at;     /* ns: no housekeeping before this */
 	struct gamma_budget budget;
-	uint64_t frame_ns; /* that the packet link took for a frame of the last long burst */
 	struct gamma_frame burst[GAMMA_BURST];
 };
 

@@ -150,25 +150,11 @@ static unsigned to_neighbour(struct gamma_endpoint *endpoint, struct gamma_flow 
 	return GAMMA_FLOW_TURN;
 }
 
-/* How long the link takes for a frame, of bursts that tell. */
-static void hand_over_timed(struct gamma_endpoint *endpoint, unsigned count, uint64_t now)
-{
-	uint64_t begun;
-
-	if (count < GAMMA_SEND_LEAST) {
-		hand_over(endpoint, endpoint->packet, false, count, now);
-		return;
-	}
-	begun = gamma_now();
-	hand_over(endpoint, endpoint->packet, false, count, now);
-	endpoint->frame_ns = (gamma_now() - begun) / count;
-}
-
 /* Frames of one progress call: where the link is slow, not so many that what has arrived meanwhile
  * waits long. */
 static unsigned send_budget(const struct gamma_endpoint *endpoint)
 {
-	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->frame_ns + 1);
+	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->packet->frame_ns + 1);
 
 	return (unsigned) gamma_min(gamma_max(frames, GAMMA_SEND_LEAST), GAMMA_SEND_BUDGET);
 }
@@ -187,7 +173,7 @@ static unsigned to_network(struct gamma_endpoint *endpoint, uint64_t now, unsign
 			break;
 	}
 	if (count)
-		hand_over_timed(endpoint, count, now);
+		hand_over(endpoint, endpoint->packet, false, count, now);
 	return count;
 }
 
@@ -253,7 +239,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 			collect(endpoint, flow, now, (unsigned) gamma_min(budget, GAMMA_BURST),
 				&count);
 		if (count && !flow->same_host)
-			hand_over_timed(endpoint, count, now);
+			hand_over(endpoint, endpoint->packet, false, count, now);
 		budget -= (unsigned) gamma_min(count, budget);
 	}
 }

@@ -69,6 +69,7 @@ struct gamma_link {
 	bool watched; /* somebody does sleep: others who receive leave it armed */
 	uint32_t mtu;  /* bytes after the Ethernet header */
 	uint32_t slots; /* frames that may wait without loss */
+	uint64_t frame_ns; /* what sending took for a frame of the last burst; 0: not known */
 	/* Whoever polls need not ask `next`: nothing has come while these bits of the word are 0
 	 * (NULL: there is no such word), or for so many polls, if these heads are 0. */
 	const uint32_t *word;

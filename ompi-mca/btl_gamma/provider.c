@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EAGER_MAX = 1 << 20 }; /* bytes: more FI_GAMMA_EAGER_SIZE does not take (fi_gamma(7)) */
+enum {
+	INJECT = 4096 + 256,  /* bytes */
+	EAGER_MAX = 1 << 20, /* bytes: more FI_GAMMA_EAGER_SIZE does not take (fi_gamma(7)) */
+};
 
 /* The oldest that is known to serve. */
 #define PROVIDER_MIN FI_VERSION(1, 0)
@@ -37,7 +40,8 @@ static void set_variable(const char *name, size_t value, bool overwrite)
 
 /*
  * Messages are never announced by the provider: Open MPI has asked the receiver before it sends the
- * pieces of a long one, and there is memory posted for them.
+ * pieces of a long one, and there is memory posted for them. What the provider copies it copies
+ * with the headers of Open MPI and of this component.
  */
 static void set_variables(size_t max_message)
 {
@@ -47,6 +51,7 @@ static void set_variables(size_t max_message)
 		set_variable("FI_GAMMA_PEER_TIMEOUT", component->peer_timeout, true);
 	if (component->ring_size)
 		set_variable("FI_GAMMA_RING_SIZE", component->ring_size, true);
+	set_variable("FI_GAMMA_INJECT_SIZE", INJECT, false);
 	set_variable("FI_GAMMA_EAGER_SIZE", max_message < EAGER_MAX ? max_message : EAGER_MAX,
 		     false);
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Fuzz target: a neighbour who writes what he likes into the memory that he shares. The reader joins
+ * only a segment that it understands, lends only what lies inside it, goes forward with each record,
+ * and is at its end when the writer has published no more.
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "link/ring.h"
+
+enum { MAX = 16640, RECORDS = 2 * GAMMA_SEGMENT_MIN / GAMMA_RECORD_ALIGN };
+
+static _Alignas(4096) uint8_t memory[GAMMA_SEGMENT_HEADER + GAMMA_SEGMENT_MIN];
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The first bytes say where the records begin and whether the header is honest; the rest is written
+ * from there on, in pieces a record apart if asked. */
+static void write_segment(const uint8_t *data, size_t size)
+{
+	struct gamma_segment *segment = (struct gamma_segment *) memory;
+	size_t start = (size_t) data[0] * GAMMA_RECORD_ALIGN * 4;
+	size_t apart = data[1] & 1 ? GAMMA_RECORD_ALIGN - sizeof(struct gamma_record) : 0;
+
+	memset(memory, 0, sizeof(memory));
+	segment->magic = GAMMA_SEGMENT_MAGIC;
+	segment->version = GAMMA_SEGMENT_VERSION;
+	segment->size = GAMMA_SEGMENT_MIN;
+	segment->start = start;
+	if (data[1] & 2)
+		memcpy(segment, data + 2, size - 2 < sizeof(*segment) ? size - 2 : sizeof(*segment));
+	for (size_t i = 2; i < size; i++) {
+		memory[GAMMA_SEGMENT_HEADER + start % GAMMA_SEGMENT_MIN] = data[i];
+		start += 1 + (i % sizeof(struct gamma_record) == 1 ? apart : 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *record, *first = memory + GAMMA_SEGMENT_HEADER;
+	struct gamma_ring_reader reader;
+	unsigned sum = 0;
+	uint64_t place;
+	uint32_t len;
+
+	if (size < 2)
+		return 0;
+	write_segment(data, size);
+	if (!gamma_ring_join(&reader, memory, sizeof(memory), MAX))
+		return 0;
+	for (unsigned i = 0; i < RECORDS && gamma_ring_next(&reader, &record, &len); i++) {
+		assert(len <= MAX && record >= first && record + len <= memory + sizeof(memory));
+		for (uint32_t k = 0; k < len; k++)
+			sum += record[k];
+		place = reader.place;
+		gamma_ring_release(&reader);
+		assert(reader.place > place && reader.place % GAMMA_RECORD_ALIGN == 0);
+	}
+	memory[0] = (uint8_t) sum;
+	return 0;
+}
