@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define gamma_likely(x) __builtin_expect(!!(x), 1)
 #define gamma_unlikely(x) __builtin_expect(!!(x), 0)
@@ -20,6 +21,14 @@
 #define GAMMA_NS_PER_S 1000000000ull
 /* "Never", as a time of the monotonic clock in ns. */
 #define GAMMA_NEVER UINT64_MAX
+
+static inline uint64_t gamma_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t) now.tv_sec * GAMMA_NS_PER_S + (uint64_t) now.tv_nsec;
+}
 
 static inline uint64_t gamma_min(uint64_t a, uint64_t b)
 {

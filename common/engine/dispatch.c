@@ -17,20 +17,24 @@ static const uint8_t *payload_of(const struct gamma_arrival *arrival,
 				: arrival->frame + GAMMA_ETH_LEN + fields->header_len;
 }
 
+static const uint8_t *sender_of(const struct gamma_arrival *arrival)
+{
+	return arrival->frame + GAMMA_MAC_LEN;
+}
+
 static void source_of(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
 		      struct gamma_addr *source)
 {
 	memset(source, 0, sizeof(*source));
-	memcpy(source->mac, arrival->frame + GAMMA_MAC_LEN, GAMMA_MAC_LEN);
+	memcpy(source->mac, sender_of(arrival), GAMMA_MAC_LEN);
 	source->port = htons(fields->src_port);
 	source->epoch = htonl(fields->src_epoch);
 	source->version = GAMMA_ADDR_VERSION;
 }
 
 /* A frame back to where this one came from, without a flow. */
-static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link,
-		   const struct gamma_arrival *arrival, struct gamma_fields *fields,
-		   const void *payload)
+static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
+		   struct gamma_fields *fields, const void *payload)
 {
 	const struct gamma_local *local = &endpoint->local;
 	struct gamma_frame frame = {.iov_count = 0};
@@ -42,17 +46,15 @@ static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	fields->tenant = local->tenant;
 	if (local->limits.payload_crc)
 		fields->flags |= GAMMA_FLAG_WANT_CRC;
-	frame.head = gamma_build(fields, arrival->frame + GAMMA_MAC_LEN, local->addr.mac,
-				 local->ethertype, frame.room + sizeof(frame.room));
+	frame.head = gamma_build(fields, mac, local->addr.mac, local->ethertype,
+				 frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields->header_len;
 	frame.kind = fields->kind;
 	gamma_output_single(endpoint, link, &frame);
 }
 
-/* The offending frame's epochs and number come back: only who sent it can make use of it. */
-static void send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
-		       const struct gamma_arrival *arrival, const struct gamma_fields *to,
-		       enum gamma_reset_op why)
+void gamma_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
+		      const struct gamma_fields *to, enum gamma_reset_op why)
 {
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_RESET,
@@ -67,7 +69,7 @@ static void send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	if (endpoint->resets++ >= GAMMA_RESETS_MAX)
 		return;
 	endpoint->local.stats.resets_out++;
-	answer(endpoint, link, arrival, &fields, NULL);
+	answer(endpoint, link, mac, &fields, NULL);
 }
 
 static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -91,7 +93,7 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c(0, &local->addr, GAMMA_ADDR_LEN);
 	}
-	answer(endpoint, link, arrival, &fields, &local->addr);
+	answer(endpoint, link, sender_of(arrival), &fields, &local->addr);
 }
 
 /* The address that an answer tells; false: it makes no sense. */
@@ -111,7 +113,7 @@ static struct gamma_flow *asker(const struct gamma_endpoint *endpoint,
 				const struct gamma_arrival *arrival,
 				const struct gamma_fields *fields)
 {
-	const uint8_t *mac = arrival->frame + GAMMA_MAC_LEN;
+	const uint8_t *mac = sender_of(arrival);
 	struct gamma_flow *flow = gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
 
 	if (fields->dst_epoch != endpoint->local.epoch)
@@ -252,7 +254,7 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 				  const struct gamma_arrival *arrival,
 				  const struct gamma_fields *fields, uint64_t now)
 {
-	struct gamma_flow *flow = gamma_peers_find(endpoint, arrival->frame + GAMMA_MAC_LEN,
+	struct gamma_flow *flow = gamma_peers_find(endpoint, sender_of(arrival),
 						   fields->src_port, fields->src_epoch);
 
 	if (gamma_likely(flow) || !opens_flow(endpoint, fields))
@@ -275,7 +277,7 @@ static void answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	};
 
 	if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK)
-		answer(endpoint, link, arrival, &bye, NULL);
+		answer(endpoint, link, sender_of(arrival), &bye, NULL);
 }
 
 /* The frame's arrival on this host's monotonic clock, for the ack delay. */
@@ -333,7 +335,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
 		local->stats.stray++;
 		if (opens_flow(endpoint, &fields))
-			send_reset(endpoint, link, arrival, &fields, GAMMA_RESET_EPOCH);
+			gamma_send_reset(endpoint, link, sender_of(arrival), &fields,
+					 GAMMA_RESET_EPOCH);
 		answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
@@ -345,7 +348,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	/* Given up here, but alive: it should not wait for answers that will never come. */
 	if (gamma_unlikely(flow->state == GAMMA_FLOW_FAILED) && opens_flow(endpoint, &fields)) {
-		send_reset(endpoint, link, arrival, &fields, GAMMA_RESET_CLOSED);
+		gamma_send_reset(endpoint, link, sender_of(arrival), &fields,
+				 GAMMA_RESET_CLOSED);
 		return;
 	}
 	if (arrival->flow)
@@ -359,7 +363,7 @@ static bool is_own(const struct gamma_local *local, const struct gamma_arrival *
 		   const struct gamma_fields *fields)
 {
 	return fields->src_port == local->port && fields->src_epoch == local->epoch &&
-	       !memcmp(arrival->frame + GAMMA_MAC_LEN, local->addr.mac, GAMMA_MAC_LEN);
+	       !memcmp(sender_of(arrival), local->addr.mac, GAMMA_MAC_LEN);
 }
 
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,

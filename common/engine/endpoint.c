@@ -15,17 +15,9 @@
 #include "link/broker.h"
 #include "link/xdp.h"
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t) ts.tv_sec * GAMMA_NS_PER_S + (uint64_t) ts.tv_nsec;
-}
-
 uint64_t gamma_now(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return gamma_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* The kernel stamps frames with the wall clock, which may be set: compare now and then. */
@@ -33,7 +25,7 @@ static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	if (endpoint->clock_read && now - endpoint->clock_read < GAMMA_NS_PER_S)
 		return;
-	endpoint->clock_offset = (int64_t) (clock_ns(CLOCK_REALTIME) - gamma_now());
+	endpoint->clock_offset = (int64_t) (gamma_clock_ns(CLOCK_REALTIME) - gamma_now());
 	endpoint->clock_read = now;
 }
 

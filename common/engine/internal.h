@@ -117,6 +117,9 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
 
+/* The offending frame's epochs and number come back: only who sent it, from mac, can make use of it. */
+void gamma_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
+		      const struct gamma_fields *to, enum gamma_reset_op why);
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			  const struct gamma_arrival *arrival);
 

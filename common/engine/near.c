@@ -66,27 +66,19 @@ bool gamma_near_left(const struct gamma_flow *flow)
 /* It has been given up here, and should not go on in vain. */
 static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
 {
-	struct gamma_local *local = &endpoint->local;
-	struct gamma_fields fields = {
-		.kind = GAMMA_KIND_RESET,
-		.op = GAMMA_RESET_CLOSED,
-		.src_port = local->port,
-		.tenant = local->tenant,
-		.src_epoch = local->epoch,
-	};
-	struct gamma_frame frame = {.kind = GAMMA_KIND_RESET};
+	endpoint->local.stats.stray++;
+	if (flow && flow->state == GAMMA_FLOW_FAILED) {
+		struct gamma_fields to = {
+			.src_port = flow->port,
+			.dst_port = endpoint->local.port,
+			.src_epoch = flow->epoch,
+			.dst_epoch = endpoint->local.epoch,
+			.seq = flow->rx.next,
+		};
 
-	local->stats.stray++;
-	if (!flow || flow->state != GAMMA_FLOW_FAILED || endpoint->resets++ >= GAMMA_RESETS_MAX)
-		return;
-	fields.dst_port = flow->port;
-	fields.dst_epoch = flow->epoch;
-	fields.seq = flow->rx.next;
-	local->stats.resets_out++;
-	frame.head = gamma_build(&fields, flow->addr.mac, local->addr.mac, local->ethertype,
-				 frame.room + sizeof(frame.room));
-	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
-	gamma_output_single(endpoint, endpoint->samehost, &frame);
+		gamma_send_reset(endpoint, endpoint->samehost, flow->addr.mac, &to,
+				 GAMMA_RESET_CLOSED);
+	}
 }
 
 /* More is kept than is allowed: from now on neighbours send frames, whose bytes can be left there. */

@@ -196,10 +196,13 @@ static void resume(struct gamma_endpoint *endpoint, uint64_t now)
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *ready = &endpoint->local.ready;
-	unsigned budget = send_budget(endpoint), count;
+	unsigned budget, count;
 
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
 		resume(endpoint, now);
+	if (gamma_list_empty(ready))
+		return;
+	budget = send_budget(endpoint);
 	while (!gamma_list_empty(ready) && budget) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 
@@ -220,11 +223,12 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
-	unsigned budget = send_budget(endpoint), count;
+	unsigned budget, count;
 	uint64_t now;
 
 	if (gamma_list_empty(&flow->ready_entry))
 		return;
+	budget = send_budget(endpoint);
 	now = gamma_now();
 	/* Whose turn it is then is not for the caller to say. */
 	if (gamma_unlikely(endpoint->stalled_until)) {

@@ -263,10 +263,7 @@ static int provoke_arp(const struct neighbour *neighbour)
 
 static uint64_t now_us(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000ull + t.tv_nsec / 1000;
+	return gamma_clock_ns(CLOCK_MONOTONIC) / GAMMA_NS_PER_US;
 }
 
 /* Waits for the answer; a look at the table costs microseconds, so begin with short naps. */

@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -73,20 +72,12 @@ static unsigned send_one(struct packet_link *packet, const struct gamma_frame *f
 	return syscall(SYS_sendmsg, packet->link.fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * GAMMA_NS_PER_S + (uint64_t) now.tv_nsec;
-}
-
 static unsigned send_many(struct packet_link *packet, const struct gamma_frame *frames,
 			  unsigned count)
 {
 	struct iovec iov[BURST][1 + GAMMA_FRAME_IOV];
 	struct mmsghdr messages[BURST];
-	uint64_t begun = count >= TELLING ? now_ns() : 0;
+	uint64_t begun = count >= TELLING ? gamma_clock_ns(CLOCK_MONOTONIC) : 0;
 	int done;
 
 	for (unsigned i = 0; i < count; i++)
@@ -94,7 +85,7 @@ static unsigned send_many(struct packet_link *packet, const struct gamma_frame *
 	packet->link.stats->send_calls++;
 	done = sendmmsg(packet->link.fd, messages, count, MSG_DONTWAIT);
 	if (begun)
-		packet->link.frame_ns = (now_ns() - begun) / count;
+		packet->link.frame_ns = (gamma_clock_ns(CLOCK_MONOTONIC) - begun) / count;
 	return done < 0 ? 0 : (unsigned) done;
 }
 

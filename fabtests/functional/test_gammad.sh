@@ -8,6 +8,8 @@
 # shellcheck disable=SC2016,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=hostile.sh
+. "$top_srcdir/fabtests/functional/hostile.sh"
 
 gammad=$abs_top_builddir/gammad/gammad
 gammactl=$abs_top_builddir/gammad/gammactl
@@ -211,25 +213,11 @@ restart_gammad1
 	"$lab_tool" -n "$lab_name" exec node01 tc filter show dev gam0 egress
 
 start_as labuser reader node01 60 "$hostile" read "$nic1"
-wait_for_line reader '^[0-9a-f:]+ [0-9]+ [0-9]+$' 10 || not_ok "hostile reader" "$work/reader.out"
-read -r mac port uid <"$work/reader.out"
-check "secrets are sent" on node02 "$hostile" send gam0 "$mac" "$port" "$uid"
-wait_end reader || true
-check "hostile: no foreign frame read, his own is" grep -qx "0 secrets read" "$work/reader.out"
+reader_gets_its_own
 
-mkfifo "$work/tell"
 hold() { # USER COMMAND...: has an endpoint, until let_go
 	as "$1" "$hostile" "${@:2}"
-	lab exec node01 env "${gamma_env[@]}" "${words[@]}" <"$work/tell" >"$work/hold.out" 2>&1 &
-	holder=$!
-	exec 7>"$work/tell"
-	until_true 10 grep -qx held "$work/hold.out" || not_ok "hostile holder" "$work/hold.out"
-}
-
-let_go() {
-	echo >&7
-	exec 7>&-
-	wait "$holder" || not_ok "hostile holder" "$work/hold.out"
+	hold_by lab exec node01 env "${gamma_env[@]}" "${words[@]}"
 }
 
 # Who has gone has passed it on: it stays his, and counts as his.

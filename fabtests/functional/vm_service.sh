@@ -8,6 +8,8 @@
 # shellcheck disable=SC2317,SC2034
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=hostile.sh
+. "$top_srcdir/fabtests/functional/hostile.sh"
 grep -q gamma.script= /proc/cmdline || skip "this is no machine of lab/vm's"
 lab_tool=$top_srcdir/lab/vm-inside
 lab_name=vm
@@ -16,7 +18,8 @@ hostile=$abs_top_builddir/fabtests/functional/gamma-hostile
 nic1=$(data_mac 1)
 nic2=$(data_mac 2)
 uid=$(id -u labuser)
-user=(env -C / HOME=/home/labuser setpriv --reuid "$uid" --regid "$uid" --clear-groups --inh-caps=-all)
+home=$(getent passwd labuser | cut -d: -f6)
+user=(env -C / HOME="$home" setpriv --reuid "$uid" --regid "$uid" --clear-groups --inh-caps=-all)
 
 on_both() {
 	on node01 "$@" && on node02 "$@"
@@ -212,22 +215,12 @@ attack "as a user"
 attack "as root of a user namespace" unshare -Ur
 
 start reader node01 100 "${user[@]}" "$hostile" read "$nic1"
-wait_for_line reader '^[0-9a-f:]+ [0-9]+ [0-9]+$' 10 || not_ok "hostile reader" "$work/reader.out"
-read -r mac port tenant <"$work/reader.out"
-check "secrets are sent" on node02 "$hostile" send gam0 "$mac" "$port" "$tenant"
-wait_end reader || true
-check "hostile: no foreign frame read, his own is" grep -qx "0 secrets read" "$work/reader.out"
+reader_gets_its_own
 
-mkfifo "$work/tell"
-"${user[@]}" "$hostile" hold "$nic1" "$nic2" <"$work/tell" >"$work/hold.out" 2>&1 &
-holder=$!
-exec 7>"$work/tell"
-until_true 10 grep -qx held "$work/hold.out" || not_ok "hostile holder" "$work/hold.out"
+hold_by "${user[@]}" "$hostile" hold "$nic1" "$nic2"
 gammactl revoke "$uid"
 systemctl stop gammad
-echo >&7
-exec 7>&-
-wait "$holder" || not_ok "hostile holder" "$work/hold.out"
+let_go
 check "without gammad and its control group, sockets stay frozen" grep -qx "ok: frozen" "$work/hold.out"
 systemctl start gammad
 

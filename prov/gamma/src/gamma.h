@@ -100,10 +100,7 @@ struct gamma_wait;
 /* ns of the clock that deadlines are counted on */
 static inline uint64_t gamma_clock(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * GAMMA_NS_PER_S + now.tv_nsec;
+	return gamma_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* A time to give up from a libfabric timeout in ms; negative: never. */
