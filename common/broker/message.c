@@ -42,7 +42,8 @@ static const struct reason {
 					 "have the slots in gammad.conf raised"},
 	[GAMMA_BROKER_PORT_TAKEN] = {EADDRINUSE, "that port is in use: choose another or none"},
 	[GAMMA_BROKER_TWICE] = {EALREADY, "a connection to gammad carries one endpoint"},
-	[GAMMA_BROKER_NO_HANDLE] = {ENOSPC, "gammad has used up its handles: restart the host"},
+	[GAMMA_BROKER_NO_HANDLE] = {ENOSPC, "gammad has no place for another endpoint on this host: "
+					    "close some; where there are few, restart the host"},
 	[GAMMA_BROKER_SYSTEM] = {EIO, "gammad failed: its log says why"},
 	[GAMMA_BROKER_BAD_CONF] = {EINVAL, "gammad.conf has a mistake, the old one stays in force: "
 					   "gammad's log says where"},
