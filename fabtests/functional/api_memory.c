@@ -27,18 +27,20 @@ static struct memory memory_now(void)
 			       .resident = pages * sysconf(_SC_PAGESIZE)};
 }
 
-/* Not a leak: buffers of frames under way, which are kept for the next ones and of which a window
- * may hold more than ever before; pages touched for the first time. Less than a byte a message. */
-enum { HEAP_SLACK = 768 << 10, RESIDENT_SLACK = 4 << 20 };
+/* Not a leak: buffers of frames under way, kept for the next ones. A window is 1,024 frames, here
+ * 2.5 MB, and how full it gets, and when, is a matter of luck. One allocation leaked in ten
+ * messages is more. Endpoints that come and go take theirs with them. Nor are pages touched for
+ * the first time a leak. */
+enum { WINDOW_SLACK = 3 << 20, ENDPOINT_SLACK = 64 << 10, RESIDENT_SLACK = 4 << 20 };
 
-static void tell_growth(const char *of, struct memory before)
+static void tell_growth(const char *of, struct memory before, long long heap_slack)
 {
 	struct memory after = memory_now();
 
 	printf("memory after %s: heap %+lld bytes, resident %+lld KiB\n", of,
 	       after.heap - before.heap, (after.resident - before.resident) / 1024);
 	fflush(stdout);
-	CHECK(after.heap - before.heap <= HEAP_SLACK);
+	CHECK(after.heap - before.heap <= heap_slack);
 	CHECK(after.resident - before.resident <= RESIDENT_SLACK);
 }
 
@@ -92,7 +94,7 @@ static void test_million(bool sender)
 	stream(&node, 0, WARM, sender);
 	before = memory_now();
 	stream(&node, WARM, MILLION, sender);
-	tell_growth("a million messages", before);
+	tell_growth("a million messages", before, WINDOW_SLACK);
 	node_close_pair(&node);
 }
 
@@ -128,7 +130,7 @@ static void test_cycles(bool sender)
 			before = memory_now();
 		cycle(i, sender);
 	}
-	tell_growth("a thousand endpoints", before);
+	tell_growth("a thousand endpoints", before, ENDPOINT_SLACK);
 }
 
 const struct test memory_tests[] = {
