@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/iov.h"
 #include "wire/codec.h"
 
 /* Where a frame goes, from the fixed places of its header. */
@@ -213,10 +214,7 @@ static int put_in_ring(struct gamma_samehost *samehost, struct gamma_outbox *out
 	}
 	memcpy(to, frame->head + GAMMA_ETH_LEN, frame->head_len - GAMMA_ETH_LEN);
 	to += frame->head_len - GAMMA_ETH_LEN;
-	for (unsigned i = 0; i < frame->iov_count; i++) {
-		memcpy(to, frame->iov[i].iov_base, frame->iov[i].iov_len);
-		to += frame->iov[i].iov_len;
-	}
+	gamma_iov_gather(frame->iov, frame->iov_count, to);
 	samehost->link.stats->ring_frames_out++;
 	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, GAMMA_RECORD_FRAME, 0)))
 		wake(samehost, outbox);
@@ -259,10 +257,7 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 		memcpy(to, &plain->data, sizeof(plain->data));
 		to += sizeof(plain->data);
 	}
-	for (unsigned i = 0; i < iov_count; i++) {
-		memcpy(to, iov[i].iov_base, iov[i].iov_len);
-		to += iov[i].iov_len;
-	}
+	gamma_iov_gather(iov, iov_count, to);
 	samehost->link.stats->plain_out++;
 	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, GAMMA_RECORD_PLAIN, plain->flags)))
 		wake(samehost, outbox);

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/base.h"
+#include "base/iov.h"
 
 #ifdef GAMMA_XDP
 #include <linux/if_xdp.h>
@@ -104,10 +105,7 @@ static void put(struct xdp_link *xdp, const struct gamma_frame *frame)
 
 	memcpy(at, frame->head, frame->head_len);
 	at += frame->head_len;
-	for (unsigned i = 0; i < frame->iov_count; i++) {
-		memcpy(at, frame->iov[i].iov_base, frame->iov[i].iov_len);
-		at += frame->iov[i].iov_len;
-	}
+	at = gamma_iov_gather(frame->iov, frame->iov_count, at);
 	descs[xdp->sent++ & xdp->send.mask] = (struct xdp_desc){
 		.addr = address,
 		.len = (uint32_t) (at - (xdp->chunks + address)),

@@ -5,8 +5,6 @@
  */
 #include "message/message.h"
 
-#include <string.h>
-
 #include "flow/flow.h"
 
 static void put(struct gamma_flow *flow, struct gamma_buffer *buffer, const struct iovec *iov,
@@ -18,12 +16,8 @@ static void put(struct gamma_flow *flow, struct gamma_buffer *buffer, const stru
 		.tag = envelope->tag,
 		.data = envelope->data,
 	};
-	uint8_t *at = gamma_build_item(buffer->payload + buffer->len, &item);
 
-	if (gamma_likely(iov_count == 1))
-		memcpy(at, iov->iov_base, item.length);
-	else
-		gamma_iov_read(iov, iov_count, 0, at, item.length);
+	gamma_iov_gather(iov, iov_count, gamma_build_item(buffer->payload + buffer->len, &item));
 	buffer->len += (uint32_t) gamma_batch_len(envelope);
 	flow->local->stats.bytes_copied_out += envelope->length;
 }

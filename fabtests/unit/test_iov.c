@@ -61,6 +61,18 @@ static void copy__any_number_of_pieces(void **state)
 	assert_memory_equal(flat, from + 1, sizeof(flat) - 1);
 }
 
+static void gather__skips_empty_pieces_that_are_nowhere(void **state)
+{
+	const struct iovec iov[] = {{NULL, 0}, {a, 3}, {NULL, 0}, {b, 5}};
+	uint8_t got[8];
+
+	(void) state;
+	assert_ptr_equal(gamma_iov_gather(iov, 4, got), got + sizeof(got));
+	assert_memory_equal(got, a, 3);
+	assert_memory_equal(got + 3, b, 5);
+	assert_ptr_equal(gamma_iov_gather(iov, 0, got), got);
+}
+
 static void slice__skips_empty_pieces(void **state)
 {
 	const struct iovec iov[] = {{a, 0}, {b, 2}, {NULL, 0}, {c, 1}};
@@ -137,6 +149,7 @@ int main(void)
 		TEST(len__sums_up),
 		TEST(slice__every_offset_and_length),
 		TEST(copy__any_number_of_pieces),
+		TEST(gather__skips_empty_pieces_that_are_nowhere),
 		TEST(slice__skips_empty_pieces),
 		TEST(slice__stops_at_max_pieces),
 		TEST(slice__beyond_the_end),
