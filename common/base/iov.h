@@ -15,7 +15,7 @@ uint64_t gamma_iov_write(const struct iovec *iov, unsigned count, uint64_t offse
 			 const void *from, uint64_t len);
 uint64_t gamma_iov_read(const struct iovec *iov, unsigned count, uint64_t offset, void *to,
 			uint64_t len);
-/* All of it, one piece behind the other; returns the place behind. An empty piece may be nowhere. */
+/* All pieces one behind the other; returns the place behind them. Empty ones may be nowhere. */
 static inline uint8_t *gamma_iov_gather(const struct iovec *iov, unsigned count, uint8_t *to)
 {
 	for (unsigned i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Several short messages in one frame, when they wait for the same peer: filled as they are posted in
- * a row, or made of what is queued by the queue's turn in send.c; taken apart by receive.c.
+ * Several short messages in one frame, when they wait for the same peer: filled as they are posted
+ * in a row, or made of what is queued by the queue's turn in send.c; taken apart by receive.c.
  */
 #include "message/message.h"
 
