@@ -154,6 +154,11 @@ gamma_setup_env() {
 	fi
 }
 
+# Whether gamma is built with a sanitizer; after gamma_setup_env.
+sanitized() {
+	[[ ${gamma_env[*]} == *SAN_OPTIONS* ]]
+}
+
 # ---- the virtual cluster ----
 
 # lab_up HOSTS [OPTION...]: options of lab/lab up.

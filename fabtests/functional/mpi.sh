@@ -123,9 +123,7 @@ mpi_need_component() {
 	ompi_info=$(sed -n 's/^OMPI_INFO = //p' "$abs_top_builddir/Makefile")
 	mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
 	gamma_setup_env
-	case ${gamma_env[*]} in
-	*SAN_OPTIONS*) skip "Open MPI's own code does not run under the sanitizers" ;;
-	esac
+	! sanitized || skip "Open MPI's own code does not run under the sanitizers"
 }
 
 # mpi_component_lab HOSTS [OPTION...]: a cluster where Open MPI finds the component.

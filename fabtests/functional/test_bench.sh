@@ -10,7 +10,7 @@ need_tool jq python3 strace
 [ "${GAMMA_TEST_LAB:-1}" = 1 ] || skip "the lab's tests are switched off (GAMMA_TEST_LAB)"
 [ "$(id -u)" -eq 0 ] || skip "needs root: it makes network namespaces"
 gamma_setup_env
-case " ${gamma_env[*]} " in *LD_PRELOAD*) skip "sanitizers are not measured" ;; esac
+! sanitized || skip "sanitizers are not measured"
 bench=(python3 -B "$top_srcdir/fabtests/benchmarks/bench" --build "$abs_top_builddir")
 
 parts=(latency stream rate node shaped cost)

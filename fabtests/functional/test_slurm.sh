@@ -16,9 +16,7 @@ need_tool jq munged slurmctld slurmd srun
 	skip "the component for Open MPI is not built"
 mpicc=$(sed -n 's/^MPICC = //p' "$abs_top_builddir/Makefile")
 gamma_setup_env
-case ${gamma_env[*]} in
-*SAN_OPTIONS*) skip "Open MPI's own code does not run under the sanitizers" ;;
-esac
+! sanitized || skip "Open MPI's own code does not run under the sanitizers"
 
 hosts=2
 beside=t$$-beside # a second lab

@@ -80,7 +80,7 @@ calls() { # FILE NAMES
 	awk -v names="^($2)\$" '$NF ~ names { sum += $1 } END { print sum + 0 }' "$1"
 }
 
-if command -v strace >/dev/null && ! printf '%s\n' "${gamma_env[@]}" | grep -q LD_PRELOAD &&
+if command -v strace >/dev/null && ! sanitized &&
 	ping_pong $few strace -f -qq -c -U calls,name -o "$work/trace" -e trace=network; then
 	sent=$(calls "$work/trace" 'send|sendto|sendmsg|sendmmsg')
 	frames=$(jq -s 'map(select(.endpoint | startswith("'"$(data_mac 2)"'"))) | .[0].frames_out' \
@@ -94,7 +94,8 @@ fi
 # ---- instructions ----
 
 gamma_env=("${plain_env[@]}")
-case " ${gamma_env[*]} " in *LD_PRELOAD*) counting=0 ;; *) counting=1 ;; esac
+counting=1
+! sanitized || counting=0
 if [ "$counting" -eq 0 ] || ! command -v valgrind callgrind_annotate >/dev/null; then
 	echo "instructions are not counted: sanitizers, or no valgrind"
 	finish
