@@ -216,8 +216,11 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.forget = gamma_peers_forget;
 	endpoint->local.left = gamma_near_left;
-	if (attr.shm_bytes)
+	if (attr.shm_bytes) {
 		endpoint->local.pull = pull;
+		endpoint->local.put = gamma_near_put;
+		endpoint->local.withdraw = gamma_near_withdraw;
+	}
 	endpoint->handlers = *handlers;
 	endpoint->context = context;
 	endpoint->local.handlers = &endpoint->handlers.messages;
@@ -258,10 +261,15 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send)
 {
-	int ret = gamma_message_send(flow, send);
-	bool is_short = !ret && gamma_message_is_short(flow, send);
-	uint64_t len = is_short ? gamma_batch_len(&send->envelope) : 0;
+	bool is_short;
+	uint64_t len;
+	int ret;
 
+	if (flow->way && gamma_near_announce(flow, send))
+		return 0;
+	ret = gamma_message_send(flow, send);
+	is_short = !ret && gamma_message_is_short(flow, send);
+	len = is_short ? gamma_batch_len(&send->envelope) : 0;
 	if (ret || (!flow->self &&
 		    gamma_row_waits(flow, len, send->patient, send->more, endpoint->round)))
 		return ret;

@@ -136,7 +136,13 @@ void gamma_near_look(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		     const struct iovec *iov, unsigned iov_count,
 		     const struct gamma_envelope *envelope);
-/* A plain message has arrived. False: it stays with the link, for want of memory. */
+/* The same for a large one, of which its announcement is sent, if nothing stands before it. */
+bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send);
+/* Writes what is to be said to a neighbour; false: it cannot be. */
+bool gamma_near_put(struct gamma_flow *flow, struct gamma_plain *plain);
+/* Nothing that was announced to it must be read any more: the flow comes to its end. */
+void gamma_near_withdraw(struct gamma_flow *flow);
+/* A plain message, an announcement or an answer has arrived. False: it stays with the link, for want of memory. */
 bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 /* Whether plain messages of the flow have not been taken. */
 bool gamma_near_left(const struct gamma_flow *flow);

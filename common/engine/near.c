@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Short messages to and from neighbours without frames: what is written into shared memory is not
- * lost, damaged or overtaken, so there is nothing to number, acknowledge or time. All else takes
- * frames through the same memory, in the same order. Called by endpoint.c and output.c.
+ * Short messages to and from neighbours without frames, and large ones' announcements and answers:
+ * what is written into shared memory is not lost, damaged or overtaken, so there is nothing to
+ * number, acknowledge or time. All else takes frames through the same memory, in the same order.
+ * Called by endpoint.c, output.c, and the message layer (put).
  */
 #include "engine/internal.h"
 
@@ -41,6 +42,7 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		.tag = envelope->tag,
 		.data = envelope->data,
 		.len = (uint32_t) envelope->length,
+		.kind = GAMMA_RECORD_PLAIN,
 		.flags = (uint8_t) envelope->flags,
 	};
 
@@ -51,6 +53,30 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	stats->messages_out++;
 	stats->bytes_copied_out += plain.len;
 	return true;
+}
+
+bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send)
+{
+	return is_next(flow) && gamma_message_announce(flow, send);
+}
+
+bool gamma_near_put(struct gamma_flow *flow, struct gamma_plain *plain)
+{
+	struct gamma_endpoint *endpoint =
+		gamma_container_of(flow->local, struct gamma_endpoint, local);
+	struct iovec iov = {(void *) plain->bytes, plain->len};
+
+	return flow->way && flow->state == GAMMA_FLOW_OPEN &&
+	       endpoint->samehost->ops->put(endpoint->samehost, flow->way, plain, &iov, 1);
+}
+
+void gamma_near_withdraw(struct gamma_flow *flow)
+{
+	struct gamma_endpoint *endpoint =
+		gamma_container_of(flow->local, struct gamma_endpoint, local);
+
+	if (flow->way)
+		endpoint->samehost->ops->withdraw(flow->way);
 }
 
 bool gamma_near_left(const struct gamma_flow *flow)
@@ -98,6 +124,23 @@ void gamma_near_relieve(struct gamma_endpoint *endpoint)
 	endpoint->samehost->ops->press(endpoint->samehost, false);
 }
 
+/* An announcement, or the answer to one: others may write where it stands. */
+static bool take_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
+		       const struct gamma_plain *plain)
+{
+	struct gamma_announce announce;
+	struct gamma_answer answer;
+
+	if (plain->kind == GAMMA_RECORD_ANNOUNCE) {
+		memcpy(&announce, plain->bytes, sizeof(announce));
+		envelope->length = announce.length;
+		return gamma_message_announced(flow, envelope, &announce);
+	}
+	memcpy(&answer, plain->bytes, sizeof(answer));
+	gamma_message_accepted(flow, answer.id, answer.wanted, answer.accepted);
+	return true;
+}
+
 bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
 	const struct gamma_plain *plain = &arrival->plain;
@@ -113,6 +156,8 @@ bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arri
 		refuse(endpoint, flow);
 		return true;
 	}
+	if (gamma_unlikely(plain->kind != GAMMA_RECORD_PLAIN))
+		return take_other(flow, &envelope, plain);
 	if (gamma_unlikely(!gamma_message_plain(flow, &envelope, plain->bytes)))
 		return false;
 	if (gamma_unlikely(endpoint->local.kept > endpoint->local.limits.unexpected_size))

@@ -318,6 +318,7 @@ struct gamma_local {
 	uint64_t resumed;	 /* ns: when timers last ran after this process had been stopped */
 	uint64_t next_deadline;	 /* ns: not later than the earliest deadline of a flow */
 	uint64_t kept;		 /* bytes kept of messages that nobody has asked for */
+	struct gamma_inbound *spare; /* for the next one, with its notice; or NULL */
 	struct gamma_buffer *buffers; /* pool of free ones */
 	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
 	struct gamma_transfers accepted;  /* receives that BULK frames come in for, by own id */
@@ -329,6 +330,11 @@ struct gamma_local {
 	bool (*pull)(struct gamma_local *local, const struct gamma_flow *flow,
 		     const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
 		     uint64_t len);
+	/* The engine's: writes an announcement, or an answer to one, for a neighbour; false: it must
+	 * go in a frame. NULL: always. */
+	bool (*put)(struct gamma_flow *flow, struct gamma_plain *plain);
+	/* The engine's: tells a neighbour not to read what was announced. NULL: nothing was. */
+	void (*withdraw)(struct gamma_flow *flow);
 	/* The engine's: whether messages that went without frames have not been taken. NULL: none do. */
 	bool (*left)(const struct gamma_flow *flow);
 	/* The engine's: a closed flow may be taken out and freed. */

@@ -45,6 +45,7 @@ void gamma_local_fini(struct gamma_local *local)
 		local->buffers = buffer->next;
 		free(buffer);
 	}
+	gamma_inbound_fini(local);
 	gamma_transfers_fini(&local->announced);
 	gamma_transfers_fini(&local->accepted);
 	gamma_transfers_fini(&local->requests);

@@ -54,8 +54,8 @@
 	X(receive_calls, "system calls to receive (the ring needs none)")                          \
 	X(ring_frames_out, "frames handed to a neighbour through shared memory")                   \
 	X(ring_frames_in, "frames taken from shared memory")                                       \
-	X(plain_out, "short messages written to a neighbour's shared memory without a frame")      \
-	X(plain_in, "such messages taken")                                                        \
+	X(plain_out, "short messages, and what is said of large ones, for a neighbour, no frames") \
+	X(plain_in, "such ones taken")                                                            \
 	X(ring_wakes, "system calls to wake a neighbour that slept")                               \
 	X(rings_refused, "neighbours that frames go to through a socket for want of shared memory") \
 	X(bytes_pulled, "bytes of large messages read straight from a neighbour's memory")         \

@@ -77,7 +77,6 @@ static bool set_up(struct gamma_samehost *samehost, struct gamma_inbox *inbox, i
 	if (!gamma_ring_join(&inbox->ring, inbox->segment, inbox->bytes, samehost->link.mtu) ||
 	    !room_for_one(samehost) || !gamma_samehost_watch(samehost, inbox->fd, &inbox->watch))
 		return false;
-	inbox->pid_fd = open_process(inbox->pid);
 	if (inbox->pid_fd >= 0 &&
 	    !gamma_samehost_watch(samehost, inbox->pid_fd, &inbox->watch_process))
 		gamma_samehost_drop(samehost, &inbox->pid_fd);
@@ -103,7 +102,8 @@ static struct gamma_inbox *new_inbox(struct gamma_samehost *samehost,
 	inbox->uid = enclosed->sender.uid;
 	inbox->pid = enclosed->sender.pid;
 	inbox->fd = enclosed->fds[1];
-	inbox->pid_fd = -1;
+	/* First: the process that then shows the nonce is the one that it stands for. */
+	inbox->pid_fd = open_process(inbox->pid);
 	memcpy(inbox->ethernet, handover->ethernet, GAMMA_ETH_LEN);
 	inbox->readable = gamma_pull_possible(inbox->pid, handover);
 	if (set_up(samehost, inbox, enclosed->fds[0]))
@@ -163,6 +163,18 @@ static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 	return true;
 }
 
+/* Whether what is said to be behind it can be. */
+static bool is_sound(const struct gamma_plain *plain, uint32_t head, uint32_t len)
+{
+	if (gamma_unlikely(plain->flags & ~(GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA) || len < head))
+		return false;
+	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
+		return true;
+	if (plain->kind == GAMMA_RECORD_ANNOUNCE)
+		return len == head + sizeof(struct gamma_announce);
+	return !plain->flags && len == sizeof(struct gamma_answer);
+}
+
 /* False: nonsense. */
 static bool present_plain(const struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 			  const uint8_t *record, uint32_t len, struct gamma_arrival *arrival)
@@ -170,15 +182,17 @@ static bool present_plain(const struct gamma_samehost *samehost, struct gamma_in
 	struct gamma_plain *plain = &arrival->plain;
 	uint32_t head = gamma_plain_head(inbox->ring.flags);
 
+	plain->kind = inbox->ring.kind;
 	plain->flags = inbox->ring.flags;
-	if (gamma_unlikely(plain->flags & ~(GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA) || len < head))
+	if (gamma_unlikely(!is_sound(plain, head, len)))
 		return false;
 	if (plain->flags & GAMMA_PLAIN_TAGGED)
 		memcpy(&plain->tag, record, sizeof(plain->tag));
 	if (plain->flags & GAMMA_PLAIN_DATA)
 		memcpy(&plain->data, record + head - sizeof(plain->data), sizeof(plain->data));
 	/* What it had written before it could know; more is ill will. */
-	inbox->beyond = samehost->pressed ? inbox->beyond + inbox->ring.lent : 0;
+	if (plain->kind == GAMMA_RECORD_PLAIN)
+		inbox->beyond = samehost->pressed ? inbox->beyond + inbox->ring.lent : 0;
 	if (gamma_unlikely(inbox->beyond > 2 * inbox->ring.size))
 		return false;
 	plain->bytes = record + head;
@@ -205,7 +219,8 @@ static bool next_of(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 	while (gamma_ring_next(&inbox->ring, &record, &len)) {
 		samehost->lent = inbox;
 		samehost->lent_index = samehost->turn;
-		if (inbox->ring.kind == GAMMA_RECORD_PLAIN) {
+		if (inbox->ring.kind >= GAMMA_RECORD_PLAIN &&
+		    inbox->ring.kind <= GAMMA_RECORD_ANSWER) {
 			if (gamma_likely(present_plain(samehost, inbox, record, len, arrival)))
 				return true;
 			inbox->ring.damaged = true;

@@ -36,6 +36,8 @@ struct gamma_link_ops {
 	/* Puts a plain message there; false: it must go in a frame. */
 	bool (*put)(struct gamma_link *link, struct gamma_way *way, const struct gamma_plain *plain,
 		    const struct iovec *iov, unsigned iov_count);
+	/* samehost only. What was announced there, and not answered, is about to be another's memory. */
+	void (*withdraw)(struct gamma_way *way);
 	/* Neighbours are to send none, but frames; or may again. */
 	void (*press)(struct gamma_link *link, bool pressed);
 	/* The flow is gone that gamma_arrival.flow named. */

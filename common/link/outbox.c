@@ -236,6 +236,12 @@ bool gamma_outbox_left(struct gamma_outbox *outbox)
 	return outbox->segment && !gamma_ring_has_taken(&outbox->ring, outbox->plain_end);
 }
 
+void gamma_outbox_withdraw(struct gamma_outbox *outbox)
+{
+	if (outbox->segment)
+		gamma_ring_withdraw(&outbox->ring);
+}
+
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 			    const struct gamma_plain *plain, const struct iovec *iov,
 			    unsigned iov_count)
@@ -243,8 +249,9 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 	uint32_t len = plain->len + gamma_plain_head(plain->flags);
 	uint8_t *to;
 
-	if (gamma_unlikely(outbox->ended || gamma_ring_pressed(&outbox->ring) ||
-			   len > samehost->link.mtu))
+	/* Who has no memory for messages still takes announcements and answers. */
+	if (gamma_unlikely(outbox->ended || len > samehost->link.mtu ||
+			   (plain->kind == GAMMA_RECORD_PLAIN && gamma_ring_pressed(&outbox->ring))))
 		return false;
 	to = gamma_ring_reserve(&outbox->ring, len);
 	if (gamma_unlikely(!to))
@@ -259,9 +266,10 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 	}
 	gamma_iov_gather(iov, iov_count, to);
 	samehost->link.stats->plain_out++;
-	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, GAMMA_RECORD_PLAIN, plain->flags)))
+	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, plain->kind, plain->flags)))
 		wake(samehost, outbox);
-	outbox->plain_end = outbox->ring.place;
+	if (plain->kind == GAMMA_RECORD_PLAIN)
+		outbox->plain_end = outbox->ring.place;
 	return true;
 }
 

@@ -143,6 +143,12 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
+void gamma_ring_withdraw(struct gamma_ring_writer *writer)
+{
+	__atomic_store_n(&writer->segment->withdrawn, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 bool gamma_ring_has_room(struct gamma_ring_writer *writer)
 {
 	look_at_reader(writer);
@@ -215,6 +221,12 @@ void gamma_ring_release(struct gamma_ring_reader *reader)
 	reader->place += reader->lent;
 	reader->lent = 0;
 	__atomic_store_n(&reader->segment->taken, reader->place, __ATOMIC_RELEASE);
+}
+
+bool gamma_ring_withdrawn(const struct gamma_ring_reader *reader)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&reader->segment->withdrawn, __ATOMIC_RELAXED);
 }
 
 void gamma_ring_sleep(struct gamma_ring_reader *reader)

@@ -48,6 +48,8 @@ uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len);
 /* What stands in the room is a record of that kind now. True: the reader sleeps and is to be woken. */
 bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
 			uint8_t flags);
+/* Before memory that was announced to the reader, and not answered, is its owner's again. */
+void gamma_ring_withdraw(struct gamma_ring_writer *writer);
 /* Whether half of the ring is free, or it is damaged: trying again is worth it. */
 bool gamma_ring_has_room(struct gamma_ring_writer *writer);
 /* Whether the reader has taken all that was written up to that place. */
@@ -69,6 +71,8 @@ static inline const uint64_t *gamma_ring_head(const struct gamma_ring_reader *re
 {
 	return (const uint64_t *) (reader->data + (reader->place & (reader->size - 1)));
 }
+/* Whether what was read by announcement may have been another's by then. */
+bool gamma_ring_withdrawn(const struct gamma_ring_reader *reader);
 /* Asks to be woken for the next record, and takes that back. After it look whether there is one. */
 void gamma_ring_sleep(struct gamma_ring_reader *reader);
 void gamma_ring_wake(struct gamma_ring_reader *reader);

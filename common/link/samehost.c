@@ -26,6 +26,7 @@ enum {
 	LOOK_EVERY = 1024,     /* polls between two looks at the descriptors */
 	LOOK_AGAIN = 2,	       /* polls that look after having slept */
 	EVENTS = 16,	       /* descriptors looked at in one go */
+	LIVES_MS = 10,	       /* in which the kernel cannot have used all numbers of processes */
 };
 
 bool gamma_samehost_watch(struct gamma_samehost *samehost, int fd, enum gamma_watch *watch)
@@ -94,6 +95,11 @@ static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
 static bool samehost_left(const struct gamma_way *way)
 {
 	return gamma_outbox_left((struct gamma_outbox *) way);
+}
+
+static void samehost_withdraw(struct gamma_way *way)
+{
+	gamma_outbox_withdraw((struct gamma_outbox *) way);
 }
 
 static bool samehost_room(struct gamma_link *link)
@@ -190,10 +196,13 @@ static void heard(struct gamma_samehost *samehost, enum gamma_watch *watch)
 static void look(struct gamma_samehost *samehost)
 {
 	struct epoll_event events[EVENTS];
+	uint64_t now = gamma_clock_ns(CLOCK_MONOTONIC_COARSE);
 	int count;
 
 	samehost->link.stats->receive_calls++;
 	count = epoll_wait(samehost->link.fd, events, EVENTS, 0);
+	if (count < EVENTS)
+		samehost->looked_at = now;
 	/* What was to wake a sleeper is taken here, and its writer has to be asked again. */
 	if (count > 0)
 		samehost->link.armed = false;
@@ -252,10 +261,10 @@ static void samehost_release(struct gamma_link *link)
 
 	if (gamma_unlikely(!samehost->lent))
 		return;
-	if (samehost->lent->ring.kind == GAMMA_RECORD_PLAIN)
-		link->stats->plain_in++;
-	else
+	if (samehost->lent->ring.kind == GAMMA_RECORD_FRAME)
 		link->stats->ring_frames_in++;
+	else
+		link->stats->plain_in++;
 	gamma_inbox_release(samehost);
 }
 
@@ -298,17 +307,29 @@ static const char *samehost_lost(struct gamma_link *link, struct gamma_place *pl
 	return cause;
 }
 
+/* Its process has been seen so lately that no other can have got its number. */
+static bool surely_lives(const struct gamma_samehost *samehost, const struct gamma_inbox *inbox)
+{
+	uint64_t now = gamma_clock_ns(CLOCK_MONOTONIC_COARSE);
+
+	return inbox->pid_fd >= 0 && !inbox->ended &&
+	       now - samehost->looked_at <= LIVES_MS * GAMMA_NS_PER_MS;
+}
+
 static bool samehost_pull(struct gamma_link *link, const struct gamma_place *place,
 			  const struct gamma_source *source, const struct iovec *iov,
 			  unsigned iov_count, uint64_t len)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 	struct gamma_inbox *inbox = gamma_inbox_of(samehost, place);
+	bool lives;
 
 	if (!inbox || !inbox->readable)
 		return false;
+	lives = source->near && surely_lives(samehost, inbox);
 	link->stats->receive_calls++;
-	if (!gamma_pull(inbox->pid, source, iov, iov_count, len)) {
+	if (!gamma_pull(inbox->pid, source, iov, iov_count, len, lives) ||
+	    (lives && gamma_ring_withdrawn(&inbox->ring))) {
 		link->stats->pulls_failed++;
 		return false;
 	}
@@ -346,6 +367,7 @@ static const struct gamma_link_ops samehost_ops = {
 	.room = samehost_room,
 	.way = samehost_way,
 	.put = samehost_put,
+	.withdraw = samehost_withdraw,
 	.press = samehost_press,
 	.forget = samehost_forget,
 	.next = samehost_next,

@@ -89,6 +89,7 @@ struct gamma_samehost {
 	uint32_t lent_index;	  /* its place among the inboxes */
 	bool pressed;		  /* neighbours are to send no plain messages */
 	uint32_t polls;	      /* wraps around */
+	uint64_t looked_at;   /* ns, CLOCK_MONOTONIC_COARSE: who had ended by then is known */
 	uint32_t alert;	      /* polls that look at the descriptors, too */
 	uint32_t ended;	      /* outboxes and inboxes whose neighbour is gone */
 	bool readable;	      /* the port's socket was, when last read */
@@ -120,6 +121,8 @@ struct gamma_outbox *gamma_outbox_find(const struct gamma_samehost *samehost,
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 			    const struct gamma_plain *plain, const struct iovec *iov,
 			    unsigned iov_count);
+/* Tells its reader that what was announced in it must not be read any more. */
+void gamma_outbox_withdraw(struct gamma_outbox *outbox);
 /* Its descriptor has something to say. */
 void gamma_outbox_heard(struct gamma_samehost *samehost, struct gamma_outbox *outbox);
 /* Whether one that was full is worth another try. */
@@ -156,9 +159,10 @@ struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,
 /* ---- pull.c ---- */
 /* Whether this process may read the memory of the one that has handed over a segment. */
 bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover);
-/* Copies len bytes; false: not all, or they were not valid any more. */
+/* Copies len bytes; false: not all, or they were not valid any more, of which the stamp tells unless the
+ * caller knows. */
 bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
-		unsigned iov_count, uint64_t len);
+		unsigned iov_count, uint64_t len, bool caller_knows);
 
 /* May this user (-1: unknown) send in the tenant's name that the frame bears? Root may in any. Tenants
  * are user ids of the host, which in a container's user namespace has others. */

@@ -17,6 +17,7 @@
 #include "base/iov.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
+#include "wire/record.h"
 
 struct gamma_flow;
 struct gamma_local;
@@ -120,7 +121,7 @@ struct gamma_inbound {
 	int error;	   /* the peer failed: what a receive that matches gets */
 	uint32_t id;	   /* the sender's */
 	uint32_t accepted; /* ours, of ANNOUNCED and ACCEPTED ones; 0: none */
-	struct gamma_notice *accept; /* the ACCEPT frame, in ANNOUNCED; else NULL */
+	struct gamma_notice *accept; /* an ACCEPT frame that has not been used, or NULL */
 	struct gamma_send *own; /* a message to the own endpoint that was not copied, or NULL */
 	struct gamma_source source; /* its bytes, if a neighbour told where they stand */
 	uint64_t arrived;  /* bytes */
@@ -189,6 +190,9 @@ void gamma_message_init(struct gamma_flow *flow);
 /* Takes a message; handlers->sent tells its end, perhaps as soon as the flow is polled. Returns 0,
  * or a negative errno with nothing taken. */
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
+/* The same for a large message that a neighbour can read by itself, when nothing stands before it: its
+ * announcement leaves at once, without a frame. False: nothing has been done. */
+bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send);
 /* Puts a send into the queue as it is when nothing of it has been sent. */
 void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send);
 /* Ends a send with -ECANCELED if nothing of it has been sent. False: it is too late. */
@@ -198,8 +202,10 @@ struct gamma_notice *gamma_notice_new(void);
 /* It is to be sent, and then freed: id and length for MESSAGE, fragment for FRAGMENT. */
 void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
 		       uint32_t id, uint64_t length, uint64_t fragment);
-/* An ACCEPT frame has arrived. */
-void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields);
+/* An ACCEPT frame, or an answer without one, has arrived: of the announcement `id` (0: of what the
+ * receiver has cut) it wants so many bytes, by its own id `accepted`. */
+void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted,
+			    uint32_t accepted);
 /* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
  * frame (ACK_REQUESTED). False: nothing to send. */
 bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
@@ -243,9 +249,15 @@ uint64_t gamma_message_eager(const struct gamma_flow *flow);
 void gamma_message_offer(struct gamma_flow *flow, struct gamma_send *send);
 void gamma_message_offer_content(const struct gamma_send *send, struct gamma_content *content);
 void gamma_message_withdraw(struct gamma_send *send);
-/* What an ANNOUNCE says of it. */
+/* What an ANNOUNCE, or an announcement without a frame, says of it. */
 void gamma_message_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
 			  struct gamma_source *source);
+void gamma_message_near_source(const struct gamma_flow *flow, const struct gamma_announce *announce,
+			       struct gamma_source *source);
+/* Announces it without a frame, by its id; false: it cannot be. */
+bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send);
+/* Answers it without a frame; false: it cannot be. */
+bool gamma_message_answer_near(struct gamma_inbound *inbound);
 /* Fetches the bytes for the receive that has matched; false: they must be sent. */
 bool gamma_message_pull(struct gamma_inbound *inbound);
 
@@ -287,6 +299,9 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
  * again. */
 bool gamma_message_plain(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 			 const uint8_t *bytes);
+/* An announcement of a neighbour's that came without a frame, in order. False: ditto. */
+bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			     const struct gamma_announce *announce);
 /* Can this early frame be used before its turn? */
 bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
 /* Takes a message to the own endpoint without frames, and ends it or, if it must wait for a receive
@@ -297,6 +312,8 @@ bool gamma_message_to_self(struct gamma_flow *flow, struct gamma_send *send);
 void gamma_inbound_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
 /* The interface layer does not want it. The inbound is consumed. */
 void gamma_inbound_discard(struct gamma_inbound *inbound);
+/* Memory kept for the next message. */
+void gamma_inbound_fini(struct gamma_local *local);
 void gamma_message_drop_receives(struct gamma_flow *flow, int error);
 
 /* ---- transfers.c ---- */

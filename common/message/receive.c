@@ -22,10 +22,41 @@ static void envelope_of(const struct gamma_fields *fields, struct gamma_envelope
 								   : fields->payload_len;
 }
 
+static struct gamma_inbound *inbound_get(struct gamma_local *local)
+{
+	struct gamma_inbound *inbound = local->spare;
+	struct gamma_notice *accept;
+
+	if (!inbound)
+		return calloc(1, sizeof(*inbound));
+	accept = inbound->accept;
+	*inbound = (struct gamma_inbound){.accept = accept};
+	local->spare = NULL;
+	return inbound;
+}
+
+static void inbound_put(struct gamma_local *local, struct gamma_inbound *inbound)
+{
+	if (!local->spare && inbound->accept) {
+		local->spare = inbound;
+		return;
+	}
+	free(inbound->accept);
+	free(inbound);
+}
+
+void gamma_inbound_fini(struct gamma_local *local)
+{
+	if (local->spare)
+		free(local->spare->accept);
+	free(local->spare);
+	local->spare = NULL;
+}
+
 static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
 					 const struct gamma_envelope *envelope, uint32_t id)
 {
-	struct gamma_inbound *inbound = calloc(1, sizeof(*inbound));
+	struct gamma_inbound *inbound = inbound_get(flow->local);
 
 	if (!inbound)
 		return NULL;
@@ -65,15 +96,15 @@ static void inbound_free(struct gamma_inbound *inbound)
 	if (inbound->accepted)
 		gamma_transfer_remove(&local->accepted, inbound->accepted);
 	local->kept -= inbound->kept_size;
-	free(inbound->accept);
 	free(inbound->kept);
-	free(inbound);
+	inbound_put(local, inbound);
 }
 
 /* What an ACCEPT will need: once a receive has matched there must be no way back. */
 static bool reserve_accept(struct gamma_inbound *inbound)
 {
-	inbound->accept = gamma_notice_new();
+	if (!inbound->accept)
+		inbound->accept = gamma_notice_new();
 	inbound->accepted = gamma_transfer_add(&inbound->flow->local->accepted, inbound);
 	inbound->state = GAMMA_INBOUND_ANNOUNCED;
 	return inbound->accept && inbound->accepted;
@@ -433,7 +464,19 @@ bool gamma_message_to_self(struct gamma_flow *flow, struct gamma_send *send)
 	return true;
 }
 
-/* Tells the sender of an announced message that its bytes may come. */
+/* Tells the sender of an announced message that its bytes may come, or that they have been read. */
+static void send_accept(struct gamma_inbound *inbound)
+{
+	struct gamma_flow *flow = inbound->flow;
+
+	if (gamma_likely(gamma_message_answer_near(inbound)))
+		return;
+	gamma_notice_send(flow, inbound->accept, GAMMA_OP_ACCEPT, inbound->cut ? 0 : inbound->id,
+			  inbound->wanted,
+			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS);
+	inbound->accept = NULL;
+}
+
 static void begin_accept(struct gamma_inbound *inbound)
 {
 	struct gamma_flow *flow = inbound->flow;
@@ -449,36 +492,29 @@ static void begin_accept(struct gamma_inbound *inbound)
 		inbound->arrived = inbound->wanted;
 		inbound->wanted = 0;
 	}
-	gamma_notice_send(flow, inbound->accept, GAMMA_OP_ACCEPT, inbound->cut ? 0 : inbound->id,
-			  inbound->wanted,
-			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS);
-	inbound->accept = NULL;
+	send_accept(inbound);
 	inbound->state = GAMMA_INBOUND_ACCEPTED;
 	flow->messages.owed++;
 	if (!inbound->wanted)
 		place(inbound, 0, NULL, 0);
 }
 
-static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields *fields)
+/* source: where its bytes stand. */
+static bool announced(struct gamma_flow *flow, const struct gamma_envelope *envelope, uint32_t id,
+		      const struct gamma_source *source)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_envelope envelope;
 	struct gamma_inbound *inbound;
 
-	envelope_of(fields, &envelope);
-	if (fields->length > GAMMA_MESSAGE_MAX) {
-		local->stats.malformed++;
-		return true;
-	}
-	inbound = inbound_new(flow, &envelope, fields->id);
+	inbound = inbound_new(flow, envelope, id);
 	if (!inbound)
 		return false;
 	if (!reserve_accept(inbound)) {
 		inbound_free(inbound);
 		return false;
 	}
-	gamma_message_source(flow, fields, &inbound->source);
-	inbound->recv = local->handlers->match(local->context, flow, &envelope);
+	inbound->source = *source;
+	inbound->recv = local->handlers->match(local->context, flow, envelope);
 	if (inbound->recv) {
 		begin_accept(inbound);
 		return true;
@@ -486,6 +522,33 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 	local->stats.unexpected++;
 	local->handlers->unexpected(local->context, inbound);
 	return true;
+}
+
+static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	struct gamma_envelope envelope;
+	struct gamma_source source;
+
+	if (fields->length > GAMMA_MESSAGE_MAX) {
+		flow->local->stats.malformed++;
+		return true;
+	}
+	envelope_of(fields, &envelope);
+	gamma_message_source(flow, fields, &source);
+	return announced(flow, &envelope, fields->id, &source);
+}
+
+bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			     const struct gamma_announce *announce)
+{
+	struct gamma_source source;
+
+	if (envelope->length > GAMMA_MESSAGE_MAX || announce->id & ~GAMMA_ID_MASK) {
+		flow->local->stats.malformed++;
+		return true;
+	}
+	gamma_message_near_source(flow, announce, &source);
+	return announced(flow, envelope, announce->id, &source);
 }
 
 /* Extensions without which a frame says nothing, by its op. */
@@ -528,7 +591,8 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 	case GAMMA_OP_ANNOUNCE:
 		return arrived_announce(flow, fields);
 	case GAMMA_OP_ACCEPT:
-		gamma_message_accepted(flow, fields);
+		gamma_message_accepted(flow, fields->id, fields->length,
+				       (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 		return true;
 	case GAMMA_OP_CUT:
 		return gamma_message_cut(flow, fields);

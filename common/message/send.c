@@ -51,6 +51,13 @@ static void begin(struct gamma_flow *flow, struct gamma_send *send)
 	send->stamp = 0;
 }
 
+static void await_accept(struct gamma_flow *flow, struct gamma_send *send)
+{
+	send->state = GAMMA_SEND_ANNOUNCED;
+	flow->messages.owed++;
+	gamma_list_append(&flow->messages.announced, &send->entry);
+}
+
 static void enqueue(struct gamma_flow *flow, struct gamma_send *send)
 {
 	gamma_list_append(&flow->messages.queue, &send->entry);
@@ -97,6 +104,26 @@ int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
 	if (gamma_likely(!flow->self) || !send_to_self(flow, send))
 		enqueue(flow, send);
 	return 0;
+}
+
+bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send)
+{
+	const struct gamma_envelope *envelope = &send->envelope;
+
+	if (send->fence || envelope->length > GAMMA_MESSAGE_MAX || !gamma_message_offers(flow) ||
+	    (send->level != GAMMA_WHEN_MATCHED && envelope->length <= gamma_message_eager(flow)))
+		return false;
+	send->remote = NULL;
+	begin(flow, send);
+	send->id = gamma_transfer_add(&flow->local->announced, send);
+	if (!send->id)
+		return false;
+	if (!gamma_message_offer_near(flow, send)) {
+		gamma_transfer_remove(&flow->local->announced, send->id);
+		return false;
+	}
+	await_accept(flow, send);
+	return true;
 }
 
 static bool has_begun(const struct gamma_send *send)
@@ -272,10 +299,8 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 {
 	if (sent->op == GAMMA_OP_ANNOUNCE) {
 		*flags |= GAMMA_FLAG_ACK_REQUESTED;
-		send->state = GAMMA_SEND_ANNOUNCED;
-		flow->messages.owed++;
 		gamma_list_remove(&send->entry);
-		gamma_list_append(&flow->messages.announced, &send->entry);
+		await_accept(flow, send);
 		return;
 	}
 	if (copied && send->level == GAMMA_WHEN_COPIED) {
@@ -513,12 +538,12 @@ void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enu
 	gamma_flow_ready(flow);
 }
 
-void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *fields)
+void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted,
+			    uint32_t accepted)
 {
 	struct gamma_local *local = flow->local;
-	uint32_t accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
-	struct gamma_send *send = fields->id ? gamma_transfer_find(&local->announced, fields->id)
-					     : gamma_message_find_cut(flow, accepted);
+	struct gamma_send *send = id ? gamma_transfer_find(&local->announced, id)
+				     : gamma_message_find_cut(flow, accepted);
 
 	/* The id is the peer's word: believe it only if it names one of this flow's. */
 	if (!send || send->flow != flow) {
@@ -530,7 +555,7 @@ void gamma_message_accepted(struct gamma_flow *flow, const struct gamma_fields *
 	send->cut = false;
 	flow->messages.owed--;
 	send->accepted = accepted;
-	send->wanted = gamma_min(fields->length, send->envelope.length);
+	send->wanted = gamma_min(wanted, send->envelope.length);
 	gamma_list_remove(&send->entry);
 	/* It was told where the bytes are, and asks for them all the same. */
 	if (send->wanted && send->stamp)

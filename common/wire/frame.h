@@ -37,14 +37,17 @@ struct gamma_source {
 	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
 	uint64_t stamp;
 	uint32_t pieces;   /* 0: not told */
+	bool near; /* told without a frame: the sender's shared memory says, too, if they stand */
 };
 
 enum gamma_plain_flag { GAMMA_PLAIN_TAGGED = 1, GAMMA_PLAIN_DATA = 2 };
 
-/* A short message between processes of one host: it needs no frame, since nothing is lost there. */
+/* What passes between processes of one host without a frame, since nothing is lost there: a short
+ * message, the announcement of a large one, or the answer to that. */
 struct gamma_plain {
 	uint64_t tag, data; /* as flags say */
 	uint32_t len;	    /* bytes */
+	uint8_t kind;	    /* enum gamma_record_kind */
 	uint8_t flags;	    /* enum gamma_plain_flag */
 	const uint8_t *bytes; /* of one that arrived: others may write there at any time */
 };

@@ -11,7 +11,9 @@
 
 #include <stdint.h>
 
-#define GAMMA_SEGMENT_VERSION 2
+#include "wire/record.h"
+
+#define GAMMA_SEGMENT_VERSION 3
 #define GAMMA_SEGMENT_MAGIC 0x476d6153u
 #define GAMMA_SEGMENT_HEADER 4096 /* bytes before the data */
 #define GAMMA_SEGMENT_MIN 65536	  /* bytes of data, a power of two: three of the largest frames */
@@ -22,7 +24,8 @@ struct gamma_segment {
 	uint32_t version;     /* GAMMA_SEGMENT_VERSION */
 	uint64_t size;	      /* bytes of data */
 	uint64_t start;	      /* place of the first record, a multiple of GAMMA_RECORD_ALIGN */
-	uint8_t pad0[104];
+	uint32_t withdrawn;   /* by the writer, 1: what it has announced must not be read any more */
+	uint8_t pad0[100];
 	uint64_t taken;	      /* by the reader: place up to which it has taken records */
 	uint8_t pad1[120];
 	uint32_t sleeping;    /* by the reader, 1: wake me; the writer that does puts 0 */
@@ -31,25 +34,6 @@ struct gamma_segment {
 };
 
 _Static_assert(sizeof(struct gamma_segment) == 384, "the same layout for every compiler");
-
-/* In front of each record, written and read in one. A place is a byte count that never wraps; modulo
- * size it is in data. */
-struct gamma_record {
-	uint32_t len;	   /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
-	uint8_t kind;	   /* enum gamma_record_kind */
-	uint8_t flags;	   /* of a plain message: enum gamma_plain_flag */
-	uint16_t reserved; /* 0 */
-};
-_Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");
-
-enum gamma_record_kind {
-	GAMMA_RECORD_FRAME = 0,
-	GAMMA_RECORD_PLAIN = 1, /* a short message: tag, data, as flags say, and its bytes */
-};
-
-#define GAMMA_RECORD_ALIGN 64	    /* bytes: each begins in a cache line of its own */
-#define GAMMA_RECORD_NONE 0	    /* all of the structure: nothing here yet */
-#define GAMMA_RECORD_WRAP 0xffffffffu /* the next record is the first one of data */
 
 /* The datagram to the port's socket, with two descriptors: the segment, and one end of a
  * SOCK_SEQPACKET pair on which the reader answers and is woken, and each sees the other's end. */

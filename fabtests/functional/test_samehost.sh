@@ -42,6 +42,8 @@ counted "nothing sent twice, nothing asked" 'all(.retransmissions + .probes_out 
 ping_pong 100000 2000
 counted "2,000 times 100,000 bytes: each copied once, by the kernel" \
 	'all(.bytes_pulled >= 2000 * 100000 and .bytes_copied_in < 100000 and .pulls_failed == 0)'
+counted "hardly a frame, but an announcement and an answer for each" \
+	'all(.frames_out < 100 and .plain_out >= 4000)'
 
 gamma_env=("${plain_env[@]}" FI_GAMMA_SHM_SIZE=0)
 run "without shared memory" sizes order both_directions unexpected levels

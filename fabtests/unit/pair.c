@@ -548,6 +548,8 @@ static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsign
 	outgoing->send.level = level;
 	outgoing->next = node->sends;
 	node->sends = outgoing;
+	if (flow->way && gamma_near_announce(flow, &outgoing->send))
+		return outgoing;
 	ret = gamma_message_send(flow, &outgoing->send);
 	if (ret) {
 		outgoing->done = true;

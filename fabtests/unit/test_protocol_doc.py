@@ -207,9 +207,10 @@ def check_constants(wire, flow, rows):
 
 def check_segment(rows):
     """What processes of one host must agree on."""
-    header = Header("common/wire/segment.h")
-    for name in ("segment", "record", "handover"):
-        documented = rows("Segment" if name != "handover" else "Hand-over", "offset", name)
+    header = Header("common/wire/record.h", "common/wire/segment.h")
+    for name, words in (("segment", "Segment"), ("record", "Segment"), ("handover", "Hand-over"),
+                        ("announce", "Large messages"), ("answer", "Large messages")):
+        documented = rows(words, "offset", name)
         check(name, documented_layout(documented), header.layout("gamma_" + name))
     check("bytes on the pair", numbered(rows("Hand-over", "byte", None)),
           header.enum("gamma_handover_byte", "GAMMA_HANDOVER_"))

@@ -38,7 +38,7 @@ static bool pull(const struct gamma_source *source, uint64_t len)
 {
 	struct iovec iov[] = {{to, 1}, {to + 1, 9999}, {to + 10000, LEN - 10000}};
 
-	return gamma_pull(getpid(), source, iov, 3, len);
+	return gamma_pull(getpid(), source, iov, 3, len, false);
 }
 
 static void pull__into_pieces(void **state)
@@ -68,6 +68,18 @@ static void pull__what_its_sender_has_taken_back(void **state)
 	(void) state;
 	source.stamp = 41;
 	assert_false(pull(&source, LEN));
+}
+
+static void pull__by_a_caller_who_knows_asks_no_stamp(void **state)
+{
+	struct iovec iov[] = {{to, LEN}};
+	struct gamma_source source = source_of(from, 1);
+
+	(void) state;
+	source.stamp_at = 0;
+	assert_false(pull(&source, LEN));
+	assert_true(gamma_pull(getpid(), &source, iov, 1, LEN, true));
+	assert_memory_equal(to, from, LEN);
 }
 
 static void pull__from_where_there_is_nothing(void **state)
@@ -122,6 +134,7 @@ int main(void)
 		PULL_TEST(pull__into_pieces),
 		PULL_TEST(pull__out_of_pieces),
 		PULL_TEST(pull__what_its_sender_has_taken_back),
+		PULL_TEST(pull__by_a_caller_who_knows_asks_no_stamp),
 		PULL_TEST(pull__from_where_there_is_nothing),
 		PULL_TEST(possible__only_where_the_nonce_is),
 	};

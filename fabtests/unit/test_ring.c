@@ -229,6 +229,15 @@ static void writer__stops_when_the_reader_is_where_it_cannot_be(void **state)
 	assert_true(gamma_ring_has_room(&writer)); /* so that the next try tells */
 }
 
+static void withdrawn__is_told_and_stays(void **state)
+{
+	(void) state;
+	assert_true(gamma_ring_join(&reader, memory, BYTES, MAX));
+	assert_false(gamma_ring_withdrawn(&reader));
+	gamma_ring_withdraw(&writer);
+	assert_true(gamma_ring_withdrawn(&reader));
+}
+
 /* ---- two threads ---- */
 
 enum { FRAMES = 200000 };
@@ -374,6 +383,7 @@ int main(void)
 		RING_TEST(join__refuses_what_is_not_a_ring),
 		RING_TEST(reader__survives_random_memory),
 		RING_TEST(writer__stops_when_the_reader_is_where_it_cannot_be),
+		RING_TEST(withdrawn__is_told_and_stays),
 		RING_TEST(threads__every_frame_once_and_whole),
 		RING_TEST(processes__no_wake_up_is_lost),
 		RING_TEST(killed__writer_leaves_whole_frames_only),

@@ -396,7 +396,12 @@ static struct gamma_way *open_way(void)
 static bool put_plain(struct gamma_way *way, uint8_t flags, const void *bytes, size_t len)
 {
 	struct gamma_plain plain = {
-		.tag = 0x1122334455667788, .data = 0x99aa, .len = (uint32_t) len, .flags = flags};
+		.tag = 0x1122334455667788,
+		.data = 0x99aa,
+		.len = (uint32_t) len,
+		.kind = GAMMA_RECORD_PLAIN,
+		.flags = flags,
+	};
 	struct iovec iov[2] = {{(void *) bytes, len / 2},
 			       {(uint8_t *) bytes + len / 2, len - len / 2}};
 
@@ -497,6 +502,46 @@ static void plain__pressed_sends_none(void **state)
 	assert_false(put_plain(way, 0, "x", 1));
 	links[1]->ops->press(links[1], false);
 	assert_true(put_plain(way, 0, "x", 1));
+}
+
+static bool put_other(struct gamma_way *way, enum gamma_record_kind kind, const void *body,
+		      size_t len)
+{
+	struct gamma_plain plain = {
+		.tag = 5,
+		.len = (uint32_t) len,
+		.kind = (uint8_t) kind,
+		.flags = kind == GAMMA_RECORD_ANNOUNCE ? GAMMA_PLAIN_TAGGED : 0,
+	};
+	struct iovec iov = {(void *) body, len};
+
+	return links[0]->ops->put(links[0], way, &plain, &iov, 1);
+}
+
+/* Who has no memory for messages takes these all the same, and nobody waits until they are taken. */
+static void other__announcements_and_answers(void **state)
+{
+	struct gamma_announce announce = {.length = 1 << 20, .id = 7, .pieces = 1};
+	struct gamma_answer answer = {.wanted = 3, .id = 7};
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+
+	(void) state;
+	links[1]->ops->press(links[1], true);
+	for (int i = 0; i < 5000; i++) {
+		assert_true(put_other(way, GAMMA_RECORD_ANNOUNCE, &announce, sizeof(announce)));
+		assert_true(put_other(way, GAMMA_RECORD_ANSWER, &answer, sizeof(answer)));
+		assert_false(links[0]->ops->left(way));
+		assert_true(links[1]->ops->next(links[1], &arrival));
+		assert_int_equal(arrival.plain.kind, GAMMA_RECORD_ANNOUNCE);
+		assert_int_equal(arrival.plain.tag, 5);
+		assert_memory_equal(arrival.plain.bytes, &announce, sizeof(announce));
+		links[1]->ops->release(links[1]);
+		assert_true(links[1]->ops->next(links[1], &arrival));
+		assert_int_equal(arrival.plain.kind, GAMMA_RECORD_ANSWER);
+		assert_memory_equal(arrival.plain.bytes, &answer, sizeof(answer));
+		links[1]->ops->release(links[1]);
+	}
 }
 
 /* Its end tells whether all has been taken that was sent to it. */
@@ -687,6 +732,11 @@ static void handover__plain_nonsense_ends_it(void **state)
 	plain_nonsense(GAMMA_RECORD_PLAIN | GAMMA_PLAIN_TAGGED << 8, 7); /* no room for the tag */
 	plain_nonsense(GAMMA_RECORD_PLAIN | 3 << 8, 15);
 	plain_nonsense(GAMMA_RECORD_PLAIN, 60000); /* too long */
+	plain_nonsense(GAMMA_RECORD_ANNOUNCE, 31);
+	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
+	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 4 << 8, 32);
+	plain_nonsense(GAMMA_RECORD_ANSWER, 17);
+	plain_nonsense(GAMMA_RECORD_ANSWER | GAMMA_PLAIN_TAGGED << 8, 24);
 }
 
 /* Who goes on with plain messages after having been asked not to. */
@@ -776,6 +826,7 @@ int main(void)
 		LINK_TEST(plain__not_released_comes_again),
 		LINK_TEST(plain__full_takes_no_more),
 		LINK_TEST(plain__pressed_sends_none),
+		LINK_TEST(other__announcements_and_answers),
 		LINK_TEST(plain__left_behind_is_told),
 		LINK_TEST(plain__found_without_a_look_at_descriptors),
 		LINK_TEST(handover__plain_nonsense_ends_it),

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What stands in the shared memory between two processes of one host (segment.h): records, which are
+ * frames, short messages, or what is said of large ones. Numbers are in the host's own order.
+ */
+#ifndef GAMMA_RECORD_H
+#define GAMMA_RECORD_H
+
+#include <stdint.h>
+
+/* In front of each record, written and read in one. A place is a byte count that never wraps; modulo
+ * size it is in data. */
+struct gamma_record {
+	uint32_t len;	   /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
+	uint8_t kind;	   /* enum gamma_record_kind */
+	uint8_t flags;	   /* of PLAIN, ANNOUNCE: enum gamma_plain_flag */
+	uint16_t reserved; /* 0 */
+};
+_Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");
+
+enum gamma_record_kind {
+	GAMMA_RECORD_FRAME = 0,
+	GAMMA_RECORD_PLAIN = 1, /* a short message: tag, data, as flags say, and its bytes */
+	GAMMA_RECORD_ANNOUNCE = 2, /* a large one: tag, data, as flags say, struct gamma_announce */
+	GAMMA_RECORD_ANSWER = 3,   /* to an announcement: struct gamma_answer */
+};
+
+/* A message whose bytes stand in its sender's memory. */
+struct gamma_announce {
+	uint64_t length;   /* bytes */
+	uint64_t address;  /* of the bytes, or, if there are several pieces, of struct iovec for each */
+	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
+	uint32_t id;	   /* the sender's */
+	uint32_t pieces;   /* at most GAMMA_IOV_MAX */
+};
+_Static_assert(sizeof(struct gamma_announce) == 32, "a line of the cache, with record, tag and data");
+
+/* What the receiver does with it, once a receive has matched. */
+struct gamma_answer {
+	uint64_t wanted;   /* bytes that are to be sent; 0: it has what it wants */
+	uint32_t id;	   /* of the announcement */
+	uint32_t accepted; /* the receiver's id for the frames with them */
+};
+_Static_assert(sizeof(struct gamma_answer) == 16, "the same layout for every compiler");
+
+#define GAMMA_RECORD_ALIGN 64	    /* bytes: each begins in a cache line of its own */
+#define GAMMA_RECORD_NONE 0	    /* all of the structure: nothing here yet */
+#define GAMMA_RECORD_WRAP 0xffffffffu /* the next record is the first one of data */
+
+#endif /* GAMMA_RECORD_H */

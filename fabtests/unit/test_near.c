@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Unit tests of common/engine/near.c and of the message layer's part in it: large messages between
+ * neighbours, announced and answered by records without frames. What a record is put into here is a
+ * list; the receiver reads the sender's memory, which is this process's own.
+ */
+#include "pair_fixture.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { RECORDS = 64, RECORD_MAX = 64 /* bytes */, LARGE = 100000 };
+
+static struct record {
+	unsigned to;
+	struct gamma_plain plain;
+	uint8_t bytes[RECORD_MAX];
+} records[RECORDS];
+static unsigned made, taken; /* records */
+static unsigned withdrawn;   /* calls */
+static bool full, unreadable;
+static struct gamma_link_ops near_ops;
+
+static unsigned other(unsigned node)
+{
+	return !node;
+}
+
+static bool put(struct gamma_link *link, struct gamma_way *way, const struct gamma_plain *plain,
+		const struct iovec *iov, unsigned iov_count)
+{
+	struct node *node = gamma_container_of(link, struct node, link);
+	struct record *record = &records[made];
+
+	(void) way;
+	if (full)
+		return false;
+	assert_true(made < RECORDS && plain->len <= RECORD_MAX);
+	record->to = other((unsigned) (node - net->nodes));
+	record->plain = *plain;
+	record->plain.bytes = record->bytes;
+	gamma_iov_read(iov, iov_count, 0, record->bytes, plain->len);
+	made++;
+	return true;
+}
+
+static void withdraw(struct gamma_way *way)
+{
+	(void) way;
+	withdrawn++;
+}
+
+static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
+		 const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
+		 uint64_t len)
+{
+	const uint64_t *stamp = (const void *) (uintptr_t) source->stamp_at;
+
+	(void) local, (void) flow;
+	assert_int_equal(source->pieces, 1);
+	if (unreadable || *stamp != source->stamp)
+		return false;
+	gamma_iov_write(iov, iov_count, 0, (const void *) (uintptr_t) source->address, len);
+	return true;
+}
+
+/* Both are neighbours that know each other. */
+static int setup_near(void **state)
+{
+	setup(state);
+	made = taken = withdrawn = 0;
+	full = unreadable = false;
+	near_ops = *net->nodes[0].link.ops;
+	near_ops.put = put;
+	near_ops.withdraw = withdraw;
+	for (unsigned i = 0; i < 2; i++) {
+		struct gamma_endpoint *ep = &net->nodes[i].ep;
+		struct gamma_flow *flow = net_flow(net, i, other(i));
+
+		net->nodes[i].link.ops = &near_ops;
+		ep->samehost = &net->nodes[i].link;
+		ep->local.put = gamma_near_put;
+		ep->local.withdraw = gamma_near_withdraw;
+		ep->local.pull = pull;
+		flow->same_host = true;
+		flow->way = (struct gamma_way *) &records;
+	}
+	return 0;
+}
+
+#define NEAR_TEST(name) cmocka_unit_test_setup_teardown(name, setup_near, teardown)
+
+/* The oldest record reaches its reader. */
+static bool deliver(void)
+{
+	struct record *record = &records[taken];
+	struct gamma_flow *flow;
+	struct gamma_arrival arrival = {.plain = record->plain, .flow = &flow};
+
+	if (taken == made)
+		return false;
+	flow = net_flow(net, record->to, other(record->to));
+	assert_true(gamma_near_arrived(&net->nodes[record->to].ep, &arrival));
+	taken++;
+	return true;
+}
+
+static void deliver_all(void)
+{
+	while (deliver())
+		;
+}
+
+static void no_frames(void)
+{
+	assert_true(net_quiet(net));
+	assert_int_equal(net_stats(net, 0)->frames_out + net_stats(net, 1)->frames_out, 0);
+}
+
+static void large__is_read_and_answered_without_a_frame(void **state)
+{
+	(void) state;
+	for (int level = GAMMA_WHEN_COPIED; level <= GAMMA_WHEN_MATCHED; level++) {
+		struct outgoing *sent;
+
+		net_post(net, 1, LARGE);
+		sent = net_send(net, 0, 1, LARGE, level);
+		assert_true(deliver() && !sent->done);
+		assert_true(deliver() && sent->done && !sent->error);
+	}
+	assert_int_equal(net->nodes[1].received, 3);
+	assert_int_equal(made, 6);
+	assert_int_equal(withdrawn, 0);
+	no_frames();
+}
+
+static void short__goes_the_same_way_if_its_match_is_awaited(void **state)
+{
+	struct outgoing *sent = net_send(net, 0, 1, 10, GAMMA_WHEN_MATCHED);
+
+	(void) state;
+	deliver_all();
+	assert_false(sent->done);
+	net_post(net, 1, 10);
+	deliver_all();
+	assert_true(sent->done);
+	no_frames();
+}
+
+static void unexpected__is_read_once_posted(void **state)
+{
+	struct outgoing *sent = net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+
+	(void) state;
+	deliver_all();
+	assert_int_equal(net_stats(net, 1)->unexpected, 1);
+	assert_true(gamma_flow_unacked(net_flow(net, 0, 1)));
+	net_post(net, 1, LARGE);
+	assert_int_equal(net->nodes[1].received, 1);
+	deliver_all();
+	assert_true(sent->done);
+	assert_false(gamma_flow_unacked(net_flow(net, 0, 1)));
+	no_frames();
+}
+
+static void unexpected__discarded_completes_the_send(void **state)
+{
+	struct outgoing *sent = net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+
+	(void) state;
+	deliver_all();
+	net_discard(net, 1);
+	deliver_all();
+	assert_true(sent->done && !sent->error);
+	no_frames();
+}
+
+static void truncated__reads_what_there_is_room_for(void **state)
+{
+	(void) state;
+	net_post(net, 1, 5000);
+	net_post(net, 1, 0);
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	deliver_all();
+	assert_int_equal(net->nodes[1].received, 2);
+	assert_int_equal(net->nodes[0].sent, 2);
+	no_frames();
+}
+
+/* It asks for the bytes, which come in frames, and nothing is offered any more. */
+static void unreadable__is_sent(void **state)
+{
+	(void) state;
+	unreadable = true;
+	net_post(net, 1, LARGE);
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	deliver_all();
+	net_finish(net, SEC);
+	net_post(net, 1, LARGE);
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	assert_int_equal(made, 2);
+	/* Only the answer to the frame that announces it goes without. */
+	while (net->nodes[1].received < 2)
+		if (!deliver())
+			net_run(net, MS);
+	assert_int_equal(made, 3);
+}
+
+static void answer__that_finds_no_room_is_a_frame(void **state)
+{
+	struct outgoing *sent;
+
+	(void) state;
+	net_post(net, 1, LARGE);
+	sent = net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	full = true;
+	deliver_all();
+	assert_int_equal(net->nodes[1].received, 1);
+	assert_false(sent->done);
+	net_finish(net, SEC);
+	assert_true(sent->done && !sent->error);
+}
+
+static void announcement__that_finds_no_room_is_a_frame(void **state)
+{
+	(void) state;
+	net_post(net, 1, LARGE);
+	full = true;
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	net_finish(net, SEC);
+	assert_int_equal(made, 0);
+}
+
+/* The harness refuses messages that come in another order than they were sent. */
+static void announcement__overtakes_nothing(void **state)
+{
+	(void) state;
+	for (int i = 0; i < 3; i++)
+		net_post(net, 1, LARGE);
+	net_send(net, 0, 1, 1000, GAMMA_WHEN_ARRIVED); /* waits for its frame */
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	assert_int_equal(made, 0);
+	while (net->nodes[0].sent < 2)
+		if (!deliver())
+			net_run(net, MS);
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	assert_int_equal(made, 2);
+	deliver_all();
+	assert_int_equal(net->nodes[0].sent, 3);
+}
+
+static void failed__is_withdrawn_and_an_answer_comes_too_late(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+	struct outgoing *sent;
+
+	(void) state;
+	net_post(net, 1, LARGE);
+	sent = net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	gamma_flow_fail(flow, -ECONNRESET, "test");
+	assert_true(sent->done && sent->error == -ECONNRESET && !sent->send.stamp);
+	assert_int_equal(withdrawn, 1);
+	net->lawless = true; /* what the receive gets is not what was sent */
+	assert_true(deliver()); /* cannot be read any more: the bytes are asked for */
+	assert_true(deliver());
+	assert_int_equal(net_stats(net, 0)->stray, 1);
+	net_run(net, MS);
+	assert_int_equal(net->nodes[1].receive_errors, 1); /* by RESET */
+}
+
+static void forge(unsigned to, enum gamma_record_kind kind, const void *bytes, uint32_t len)
+{
+	struct record *record = &records[made++];
+
+	record->to = to;
+	record->plain = (struct gamma_plain){
+		.kind = (uint8_t) kind, .bytes = record->bytes, .len = len};
+	memcpy(record->bytes, bytes, len);
+	assert_true(deliver());
+}
+
+static void nonsense__is_counted(void **state)
+{
+	struct gamma_announce announce = {.length = GAMMA_MESSAGE_MAX + 1, .pieces = 1, .id = 1};
+	struct gamma_answer answer = {.wanted = 1, .id = 77, .accepted = 1};
+	struct outgoing *sent = net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+
+	(void) state;
+	net->lawless = true;
+	taken = made;
+	forge(1, GAMMA_RECORD_ANNOUNCE, &announce, sizeof(announce));
+	announce.length = LARGE;
+	announce.id = GAMMA_ID_MASK + 1;
+	forge(1, GAMMA_RECORD_ANNOUNCE, &announce, sizeof(announce));
+	assert_int_equal(net_stats(net, 1)->malformed, 2);
+	forge(0, GAMMA_RECORD_ANSWER, &answer, sizeof(answer));
+	answer.id = 0;
+	forge(0, GAMMA_RECORD_ANSWER, &answer, sizeof(answer));
+	assert_int_equal(net_stats(net, 0)->stray, 2);
+	assert_false(sent->done);
+	/* Twice the same answer. */
+	answer = (struct gamma_answer){.id = sent->send.id};
+	forge(0, GAMMA_RECORD_ANSWER, &answer, sizeof(answer));
+	assert_true(sent->done);
+	forge(0, GAMMA_RECORD_ANSWER, &answer, sizeof(answer));
+	assert_int_equal(net_stats(net, 0)->stray, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NEAR_TEST(large__is_read_and_answered_without_a_frame),
+		NEAR_TEST(short__goes_the_same_way_if_its_match_is_awaited),
+		NEAR_TEST(unexpected__is_read_once_posted),
+		NEAR_TEST(unexpected__discarded_completes_the_send),
+		NEAR_TEST(truncated__reads_what_there_is_room_for),
+		NEAR_TEST(unreadable__is_sent),
+		NEAR_TEST(answer__that_finds_no_room_is_a_frame),
+		NEAR_TEST(announcement__that_finds_no_room_is_a_frame),
+		NEAR_TEST(announcement__overtakes_nothing),
+		NEAR_TEST(failed__is_withdrawn_and_an_answer_comes_too_late),
+		NEAR_TEST(nonsense__is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
