@@ -358,6 +358,27 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			   arrival_time(endpoint, arrival, now), now);
 }
 
+/* Whatever is not as it should be is for gamma_dispatch to count and to answer. */
+bool gamma_dispatch_message(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+{
+	struct gamma_local *local = &endpoint->local;
+	struct gamma_fields fields;
+	struct gamma_flow *flow;
+
+	if (!arrival->stamp || !gamma_is_plain_message(arrival->frame, arrival->len) ||
+	    gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
+	    fields.tenant != local->tenant || fields.dst_port != local->port ||
+	    fields.dst_epoch != local->epoch)
+		return false;
+	flow = gamma_peers_find(endpoint, sender_of(arrival), fields.src_port, fields.src_epoch);
+	if (!flow || !gamma_flow_receive_message(flow, &fields, payload_of(arrival, &fields),
+						 arrival_time(endpoint, arrival, GAMMA_NEVER)))
+		return false;
+	local->stats.frames_in++;
+	local->stats.bytes_in += arrival->len;
+	return true;
+}
+
 /* Whatever an endpoint sends to a group comes back to the host's members, itself among them. */
 static bool is_own(const struct gamma_local *local, const struct gamma_arrival *arrival,
 		   const struct gamma_fields *fields)

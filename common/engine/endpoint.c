@@ -399,15 +399,34 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 
 /* ---- progress ---- */
 
-static unsigned take_in(struct gamma_endpoint *endpoint, struct gamma_link *link, uint64_t *now)
+/* What the last frame told besides its message; 0, or the time, if it was asked. */
+static uint64_t settle(struct gamma_endpoint *endpoint)
 {
+	uint64_t now;
+
+	if (gamma_likely(!endpoint->local.late.flow))
+		return 0;
+	now = gamma_now();
+	gamma_flow_settle(&endpoint->local, now);
+	return now;
+}
+
+/* Of the first frame the message comes first: who has waited for it may have an answer. */
+static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	struct gamma_link *link = endpoint->packet;
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
-		if (!taken++ && !*now)
-			*now = gamma_now();
-		gamma_dispatch(endpoint, link, &arrival, *now);
+		if (taken++ || !endpoint->clock_read ||
+		    !gamma_dispatch_message(endpoint, &arrival)) {
+			if (!*now)
+				*now = gamma_now();
+			if (gamma_unlikely(endpoint->local.late.flow))
+				gamma_flow_settle(&endpoint->local, *now);
+			gamma_dispatch(endpoint, link, &arrival, *now);
+		}
 		link->ops->release(link);
 	}
 	return taken;
@@ -459,7 +478,7 @@ static void bury(struct gamma_endpoint *endpoint, uint64_t now)
 	}
 }
 
-/* What is due now and then while frames arrive. */
+/* What is due now and then while frames arrive; of this call or of one not long before. */
 static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	endpoint->house_at = now + GAMMA_HOUSE_US * GAMMA_NS_PER_US;
@@ -477,17 +496,35 @@ static bool in_the_way(const struct gamma_endpoint *endpoint)
 	return endpoint->idle >= patience;
 }
 
+/* Whether to look for frames from the network, and there may be some. */
+static bool frames_wait(struct gamma_endpoint *endpoint)
+{
+	if (gamma_unlikely(endpoint->rest.until)) {
+		if (gamma_now() < endpoint->rest.until)
+			return false;
+		endpoint->rest.until = 0;
+	}
+	return !gamma_link_quiet(endpoint->packet);
+}
+
 static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 {
 	struct gamma_local *local = &endpoint->local;
-	uint64_t now = 0;
+	uint64_t now = settle(endpoint);
 	unsigned taken = 0;
 	bool again;
 
-	if (!gamma_link_quiet(endpoint->packet))
-		taken = take_in(endpoint, endpoint->packet, &now);
-	if (taken && now >= endpoint->house_at)
-		keep_house(endpoint, now);
+	if (frames_wait(endpoint)) {
+		local->coming = 0;
+		taken = take_in(endpoint, &now);
+		if (gamma_unlikely(local->coming))
+			gamma_rest_plan(&endpoint->rest, local, taken, now);
+	}
+	if (local->late.flow && !look_near && gamma_list_empty(&local->ready) &&
+	    ++endpoint->unread < GAMMA_IDLE_SKIP) {
+		endpoint->idle = 0;
+		return false;
+	}
 	if (look_near)
 		taken += take_in_near(endpoint, &now);
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
@@ -504,6 +541,8 @@ static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 		gamma_near_relieve(endpoint);
 	if (!now)
 		now = gamma_now();
+	if (endpoint->idle < GAMMA_IDLE_SKIP && now >= endpoint->house_at)
+		keep_house(endpoint, now);
 	bury(endpoint, now);
 	if (again)
 		endpoint->stalled_until = now;
@@ -519,7 +558,7 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	bool near = !gamma_link_quiet(endpoint->samehost);
 
 	endpoint->round++;
-	if (near || !gamma_link_quiet(endpoint->packet) || !gamma_list_empty(&local->ready) ||
+	if (near || local->late.flow || frames_wait(endpoint) || !gamma_list_empty(&local->ready) ||
 	    !gamma_list_empty(&local->stalled) || !gamma_list_empty(&endpoint->groups) ||
 	    endpoint->unread + 1 >= GAMMA_IDLE_SKIP)
 		return progress(endpoint, near);
@@ -529,15 +568,19 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	return false;
 }
 
-uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint)
+uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint)
 {
-	uint64_t when = endpoint->local.next_deadline;
+	uint64_t when;
 
+	settle(endpoint);
+	when = endpoint->local.next_deadline;
 	return endpoint->stalled_until ? gamma_min(when, endpoint->stalled_until) : when;
 }
 
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 {
+	settle(endpoint);
+	endpoint->rest.until = 0;
 	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) ||
@@ -619,6 +662,7 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint)
 
 	if (getpid() != endpoint->owner)
 		return;
+	settle(endpoint);
 	gamma_endpoint_watch(endpoint, false);
 	while (any_flow(endpoint, true, now) && now < until) {
 		nap(endpoint, until);

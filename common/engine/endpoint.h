@@ -118,7 +118,7 @@ size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint);
 bool gamma_endpoint_progress(struct gamma_endpoint *endpoint);
 
 /* ---- to sleep until progress has something to do ---- */
-uint64_t gamma_endpoint_deadline(const struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */
+uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint); /* something waits already */
 /* Whoever sleeps says so after that, and when it has woken; others who call progress meanwhile
  * leave alone what will wake it. Not armed any more: they could not, and it is to be woken. */

@@ -22,6 +22,10 @@ enum {
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
 	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */
+	GAMMA_REST_US = 20,	   /* the packet link is left alone no longer */
+	GAMMA_REST_LEAST_US = 3,   /* nor is it worth while for less */
+	GAMMA_REST_NS_BYTE = 4,	   /* ns a byte: where frames come more slowly they are looked for at once */
+	GAMMA_REST_WINDOW = 8,	   /* part of the credit given that may be used meanwhile */
 	GAMMA_HOUSE_US = 1000,	   /* between two rounds of housekeeping */
 	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
 	GAMMA_FLOWS_MAX = 65536,   /* flows that strangers may open */
@@ -40,6 +44,13 @@ struct gamma_budget {
 	uint32_t halved;	       /* the pool's, when it was last looked at */
 	uint64_t lost;		       /* ns: when it last rose */
 	uint64_t lost_elsewhere;       /* ns: the latest loss of another endpoint that is known */
+};
+
+/* The packet link left alone while a long message comes in: rest.c */
+struct gamma_rest {
+	uint64_t until;	 /* ns: till then; 0: it is looked at */
+	uint64_t looked; /* ns: when frames were last found */
+	uint64_t bytes;	 /* of all that had come by then */
 };
 
 struct gamma_endpoint {
@@ -65,14 +76,15 @@ struct gamma_endpoint {
 	uint32_t unread;	    /* polls since the clock was read */
 	uint32_t resets;	    /* RESETs sent in this progress call */
 	bool datagram;
-	pid_t owner;
-	uint64_t linger;       /* ns */
+	struct gamma_rest rest;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
 	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, samehost */
 	int64_t clock_offset;  /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	uint64_t clock_read;   /* ns: when that was read */
 	uint64_t house_at;     /* ns: no housekeeping before this */
+	pid_t owner;
+	uint64_t linger;       /* ns */
 	struct gamma_budget budget;
 	struct gamma_frame burst[GAMMA_BURST];
 };
@@ -116,6 +128,9 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 /* ---- dispatch.c ---- */
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
+/* The same of a frame from the network that brings a short message and hardly anything else, without
+ * the time: gamma_flow_settle does the rest. False: it is not such a frame, nothing has been done. */
+bool gamma_dispatch_message(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 
 /* The offending frame's epochs and number come back: only who sent it, from mac, can make use of it. */
 void gamma_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
@@ -128,6 +143,11 @@ void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_gr
  * bytes that it takes there, 0: it does not share one; patient, more: as in struct gamma_send. */
 bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool more,
 		     uint64_t round);
+
+/* ---- rest.c ---- */
+/* So many frames have been found, all there were: how long to let others gather. */
+void gamma_rest_plan(struct gamma_rest *rest, const struct gamma_local *local, unsigned taken,
+		     uint64_t now);
 
 /* ---- near.c ---- */
 /* Whether a neighbour takes plain messages by now: finds flow->way. */

@@ -125,6 +125,8 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		return false;
 	sent = link->ops->send(link, endpoint->burst, 1, &error);
 	gamma_flow_sent_now(flow, now);
+	if (gamma_likely(endpoint->local.late.flow))
+		gamma_flow_settle(&endpoint->local, now);
 	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);
 	return true;
 }
@@ -198,6 +200,8 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 	struct gamma_list *ready = &endpoint->local.ready;
 	unsigned budget, count;
 
+	if (gamma_unlikely(endpoint->local.late.flow))
+		gamma_flow_settle(&endpoint->local, now);
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
 		resume(endpoint, now);
 	if (gamma_list_empty(ready))
@@ -230,6 +234,8 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 		return;
 	budget = send_budget(endpoint);
 	now = gamma_now();
+	if (gamma_unlikely(endpoint->local.late.flow))
+		gamma_flow_settle(&endpoint->local, now);
 	/* Whose turn it is then is not for the caller to say. */
 	if (gamma_unlikely(endpoint->stalled_until)) {
 		gamma_output(endpoint, now);

@@ -17,13 +17,19 @@ bool gamma_ack_due(const struct gamma_flow *flow)
 	return flow->ack.now;
 }
 
-void gamma_ack_arrived(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+void gamma_ack_owe(struct gamma_flow *flow)
+{
+	flow->ack.owed++;
+	flow->ack.echo_valid = true;
+}
+
+void gamma_ack_arrived(struct gamma_flow *flow, uint8_t flags, uint64_t now)
 {
 	struct gamma_ack_state *ack = &flow->ack;
 
-	ack->owed++;
-	ack->echo_valid = true;
-	if (fields->flags & GAMMA_FLAG_ACK_REQUESTED ||
+	if (!ack->owed)
+		return;
+	if (flags & GAMMA_FLAG_ACK_REQUESTED ||
 	    (ack->owed >= GAMMA_ACK_EVERY_MIN && ack->owed >= gamma_credit_window(flow) / 4))
 		gamma_ack_now(flow);
 	else if (!gamma_timer_set_p(flow, GAMMA_TIMER_ACK))

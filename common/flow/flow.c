@@ -330,6 +330,47 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	gamma_window_retry(flow);
 }
 
+/* Everything that a frame might ask for, but acknowledging, goes the ordinary way. */
+bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fields *fields,
+				const uint8_t *payload, uint64_t arrived)
+{
+	bool has_ack = fields->extensions & GAMMA_EXT_ACK;
+
+	if (flow->state != GAMMA_FLOW_OPEN || !flow->credit.active || flow->tx.held_back ||
+	    (has_ack && gamma_seq_before(flow->tx.next, fields->ack)) ||
+	    !gamma_window_message(flow, fields, payload, arrived))
+		return false;
+	flow->local->late = (struct gamma_late){
+		.flow = flow,
+		.has_ack = has_ack,
+		.ack = fields->ack,
+		.limit = fields->limit,
+		.seq = fields->seq,
+		.arrived = arrived,
+	};
+	return true;
+}
+
+void gamma_flow_settle(struct gamma_local *local, uint64_t now)
+{
+	const struct gamma_late *late = &local->late;
+	struct gamma_flow *flow = late->flow;
+	struct gamma_fields fields;
+
+	local->late.flow = NULL;
+	if (gamma_unlikely(flow->state != GAMMA_FLOW_OPEN))
+		return;
+	flow->loss.heard = flow->last_data = now;
+	if (gamma_likely(late->has_ack)) {
+		fields.kind = GAMMA_KIND_DATA;
+		fields.extensions = GAMMA_EXT_ACK;
+		fields.ack = late->ack;
+		fields.limit = late->limit;
+		gamma_window_ack(flow, &fields, gamma_min(late->arrived, now), now);
+	}
+	gamma_window_account(flow, late->seq, 0, now);
+}
+
 /* ---- passing time ---- */
 
 static void lookup_timeout(struct gamma_flow *flow, uint64_t now)

@@ -302,6 +302,16 @@ struct gamma_limits {
 	bool payload_crc;      /* checksum over payloads, both ways */
 };
 
+/* What a frame has told besides its message, which has been handed on already: taken in when whoever
+ * waited for the message has answered, or at the next occasion. */
+struct gamma_late {
+	struct gamma_flow *flow; /* NULL: nothing */
+	bool has_ack;
+	uint32_t ack, limit; /* the frame's */
+	uint32_t seq;	     /* ditto */
+	uint64_t arrived;    /* ns: when it reached the host, by the kernel's clock */
+};
+
 /* What the flows of one endpoint share. */
 struct gamma_local {
 	struct gamma_addr addr; /* own */
@@ -339,6 +349,11 @@ struct gamma_local {
 	bool (*left)(const struct gamma_flow *flow);
 	/* The engine's: a closed flow may be taken out and freed. */
 	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
+	struct gamma_late late;
+	/* The long message whose bytes came last, and its bytes that are still to come; the engine sets it
+	 * to 0 before it looks for frames. */
+	uint64_t coming;
+	struct gamma_flow *coming_from;
 	bool untaken; /* a DATA frame that was in order was not taken, for want of memory */
 	uint8_t *zeros; /* what padded probes are made of: limits.mtu bytes */
 	struct gamma_stats stats;
@@ -361,6 +376,12 @@ void gamma_flow_free(struct gamma_flow *flow); /* drops what is outstanding sile
 /* A frame that belongs to this flow; arrived: ns, when it reached the host. */
 void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
 			const uint8_t *payload, uint64_t arrived, uint64_t now);
+/* The same of a frame that gamma_is_plain_message, as far as its message goes, and without asking for the
+ * time: the rest is left to gamma_flow_settle. False: nothing has been done. */
+bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fields *fields,
+				const uint8_t *payload, uint64_t arrived);
+/* Takes in what is late. */
+void gamma_flow_settle(struct gamma_local *local, uint64_t now);
 /* Fills frame with the next one to send; false: nothing. With nothing more the flow leaves the
  * ready list. */
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
@@ -401,6 +422,13 @@ static inline void gamma_flow_ready(struct gamma_flow *flow)
 {
 	if (gamma_list_empty(&flow->ready_entry))
 		gamma_list_append(&flow->local->ready, &flow->ready_entry);
+}
+
+/* Bytes of a message have been put into their place, and so many are still to come. */
+static inline void gamma_flow_coming(struct gamma_flow *flow, uint64_t bytes)
+{
+	flow->local->coming = bytes;
+	flow->local->coming_from = flow;
 }
 
 static inline void gamma_flow_want(struct gamma_flow *flow, enum gamma_pending what)
@@ -479,6 +507,11 @@ static inline uint32_t gamma_window_unacked(const struct gamma_flow *flow)
 /* ---- receive_window.c ---- */
 void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
 		       const uint8_t *payload, uint64_t arrived, uint64_t now);
+/* The two halves of the same, for a frame in order that nothing waits before: its message, if there is
+ * memory for it, and the account of the frame. */
+bool gamma_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  const uint8_t *payload, uint64_t arrived);
+void gamma_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags, uint64_t now);
 /* If a frame whose turn has come found no memory: tries again. */
 void gamma_window_retry(struct gamma_flow *flow);
 /* What has arrived beyond a gap; alone: in a frame that has room for all of it. */
@@ -495,7 +528,9 @@ void gamma_parts_drop(struct gamma_flow *flow, uint32_t seq);
 void gamma_parts_forget(struct gamma_flow *flow);
 
 /* ---- ack.c ---- */
-void gamma_ack_arrived(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now);
+/* A DATA frame has arrived; and how soon that is to be told, unless it has been told meanwhile. */
+void gamma_ack_owe(struct gamma_flow *flow);
+void gamma_ack_arrived(struct gamma_flow *flow, uint8_t flags, uint64_t now);
 void gamma_ack_now(struct gamma_flow *flow);
 bool gamma_ack_due(const struct gamma_flow *flow);
 /* Puts what is to be told into an outgoing frame and counts it as told. */

@@ -153,12 +153,34 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 		return;
 	}
 	gamma_parts_drop(flow, fields->seq);
-	flow->local->stats.data_frames_in++;
-	rx->arrived++;
 	rx->last = fields->seq;
 	rx->last_time = arrived;
-	gamma_credit_arrived(flow, fields->seq, fields->flags);
-	gamma_ack_arrived(flow, fields, now);
+	flow->local->stats.data_frames_in++;
+	gamma_ack_owe(flow);
+	gamma_window_account(flow, fields->seq, fields->flags, now);
+}
+
+bool gamma_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  const uint8_t *payload, uint64_t arrived)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+
+	if (fields->seq != rx->next || rx->next != rx->highest || rx->stuck ||
+	    !gamma_message_arrived(flow, fields, payload))
+		return false;
+	rx->highest = ++rx->next;
+	rx->last = fields->seq;
+	rx->last_time = arrived;
+	flow->local->stats.data_frames_in++;
+	gamma_ack_owe(flow);
+	return true;
+}
+
+void gamma_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags, uint64_t now)
+{
+	flow->rx.arrived++;
+	gamma_credit_arrived(flow, seq, flags);
+	gamma_ack_arrived(flow, flags, now);
 	/* The rest of a message is owed from now on, also by a peer that is never sent anything. */
 	if (gamma_unlikely(flow->messages.owed && !gamma_timer_set_p(flow, GAMMA_TIMER_PROBE)))
 		gamma_loss_rearm(flow, now);

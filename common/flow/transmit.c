@@ -301,6 +301,15 @@ static bool has_more(const struct gamma_flow *flow)
 	       gamma_ack_due(flow);
 }
 
+/* Frames under way, but for what a late acknowledgement tells. */
+static uint16_t under_way(const struct gamma_flow *flow)
+{
+	const struct gamma_late *late = &flow->local->late;
+
+	return (uint16_t) (late->flow == flow && late->has_ack ? flow->tx.next - late->ack
+								: gamma_window_unacked(flow));
+}
+
 static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const struct iovec *iov,
 			unsigned iov_count, const struct gamma_envelope *envelope)
 {
@@ -318,7 +327,7 @@ static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const 
 	*sent = (struct gamma_sent){
 		.buffer = buffer,
 		.len = len,
-		.ahead = (uint16_t) gamma_window_unacked(flow),
+		.ahead = under_way(flow),
 		.op = GAMMA_OP_SEND,
 	};
 	return true;

@@ -293,6 +293,7 @@ static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t 
 	struct gamma_stats *stats = &inbound->flow->local->stats;
 
 	inbound->arrived += len;
+	gamma_flow_coming(inbound->flow, inbound->wanted - inbound->arrived);
 	if (inbound->kept) {
 		memcpy(inbound->kept + offset, payload, len);
 		stats->bytes_copied_in += len;

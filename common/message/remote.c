@@ -307,6 +307,7 @@ void gamma_remote_replied(struct gamma_flow *flow, const struct gamma_fields *fi
 	stats->bytes_copied_in += gamma_iov_write(remote->result, remote->result_count, offset,
 						  payload, fields->payload_len);
 	remote->arrived += fields->payload_len;
+	gamma_flow_coming(flow, remote->length - gamma_min(remote->arrived, remote->length));
 	if (remote->arrived >= remote->length && remote->segment == remote->segment_count)
 		finish(flow, send, 0);
 }

@@ -183,6 +183,7 @@ static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fi
 		return true;
 	}
 	write->arrived += fields->payload_len;
+	gamma_flow_coming(flow, write->access.length - write->arrived);
 	if (write->arrived < write->access.length)
 		return true;
 	write->active = false;

@@ -284,6 +284,16 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 	return GAMMA_OK;
 }
 
+bool gamma_is_plain_message(const uint8_t *frame, size_t len)
+{
+	const uint8_t *at = frame + GAMMA_ETH_LEN;
+	const uint16_t may_have = GAMMA_EXT_ACK | GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA;
+
+	return len >= GAMMA_ETH_LEN + GAMMA_HEADER_LEN &&
+	       at[8] == (GAMMA_VERSION << 4 | GAMMA_KIND_DATA) && at[9] == GAMMA_OP_SEND &&
+	       !at[11] && !(get16(at + 12) & ~may_have);
+}
+
 const char *gamma_malformed_name(enum gamma_malformed why)
 {
 	static const char *const names[] = {"ok",	 "short",	 "version", "kind",

@@ -6,6 +6,7 @@
 #ifndef GAMMA_CODEC_H
 #define GAMMA_CODEC_H
 
+#include <stdbool.h>
 #include <sys/uio.h>
 
 #include "wire/wire.h"
@@ -63,6 +64,10 @@ uint8_t *gamma_build(struct gamma_fields *fields, const uint8_t dst_mac[GAMMA_MA
 /* Reads and checks a frame of len bytes that begins with its Ethernet header. The payload stands
  * at frame + GAMMA_ETH_LEN + fields->header_len. */
 enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *fields);
+
+/* Whether a frame of len bytes looks like a whole message in a frame of its own which asks for nothing,
+ * and at most acknowledges besides. Nothing is checked. */
+bool gamma_is_plain_message(const uint8_t *frame, size_t len);
 
 /* A message in a BATCH, in host order. */
 struct gamma_item {

@@ -38,7 +38,7 @@ static uint64_t next_run(const struct node *node)
 
 	if (node->state == NODE_GONE)
 		return GAMMA_NEVER;
-	if (node->ring_count)
+	if (node->ring_count || local->late.flow)
 		when = sim->now + POLL_NS;
 	if (!gamma_list_empty(&local->ready))
 		when = sim->now;
@@ -77,8 +77,21 @@ static void count_timers(struct node *node)
 	}
 }
 
+/* As the engine's: of the first frame its message alone, if it brings one. */
+static void dispatch(struct node *node, const struct gamma_arrival *arrival, bool first)
+{
+	struct gamma_arrival stamped = *arrival;
+
+	stamped.stamp = node->sim->now;
+	if (first && gamma_dispatch_message(&node->ep, &stamped))
+		return;
+	if (node->ep.local.late.flow)
+		gamma_flow_settle(&node->ep.local, node->sim->now);
+	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
+}
+
 /* One frame; what the peer's window took of a message is noted. */
-static void take(struct node *node, const struct gamma_arrival *arrival)
+static void take(struct node *node, const struct gamma_arrival *arrival, bool first)
 {
 	const struct frame *frame = node->ring_head;
 	struct sim_message *message = frame->message;
@@ -86,7 +99,7 @@ static void take(struct node *node, const struct gamma_arrival *arrival)
 	uint64_t before = node->ep.local.stats.data_frames_in;
 
 	node->busy += node->sim->config.cost_frame + payload * node->sim->config.cost_kib / 1024;
-	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
+	dispatch(node, arrival, first);
 	if (message && node->ep.local.stats.data_frames_in != before)
 		app_taken(message, carries);
 	node->link.ops->release(&node->link);
@@ -99,7 +112,7 @@ static unsigned take_in(struct node *node)
 	unsigned taken = 0;
 
 	while (taken < GAMMA_POLL_BUDGET && node->link.ops->next(&node->link, &arrival)) {
-		take(node, &arrival);
+		take(node, &arrival, !taken);
 		taken++;
 	}
 	return taken;
@@ -113,7 +126,11 @@ static void progress(struct node *node)
 	unsigned taken;
 
 	node->busy = sim->now + sim->config.cost_call;
+	if (local->late.flow)
+		gamma_flow_settle(local, sim->now);
 	taken = take_in(node);
+	if (local->late.flow && gamma_list_empty(&local->ready) && sim->now < local->next_deadline)
+		return;
 	node->ep.resets = 0;
 	if (sim->now >= local->next_deadline) {
 		count_timers(node);

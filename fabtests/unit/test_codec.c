@@ -235,6 +235,34 @@ static void parse__payload_longer_than_the_frame(void **state)
 	assert_int_equal(with(offsetof(struct gamma_header, payload_len) + 1, 6), GAMMA_SHORT);
 }
 
+static void plain__a_message_and_its_acknowledgement(void **state)
+{
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
+	struct gamma_fields fields = {.kind = GAMMA_KIND_DATA, .op = GAMMA_OP_SEND};
+	const uint8_t mac[GAMMA_MAC_LEN] = {2};
+	static const uint16_t allowed = GAMMA_EXT_ACK | GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA;
+	const uint8_t *frame;
+
+	(void) state;
+	for (unsigned bit = 0; bit < 12; bit++) {
+		fields.extensions = (uint16_t) (1 << bit);
+		frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+		assert_int_equal(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len),
+				 allowed >> bit & 1);
+	}
+	fields.extensions = allowed;
+	frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+	assert_true(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
+	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 1));
+	fields.flags = GAMMA_FLAG_ACK_REQUESTED;
+	frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
+	fields.flags = 0;
+	fields.op = GAMMA_OP_BULK;
+	frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
+}
+
 static void name__of_every_reason(void **state)
 {
 	(void) state;
@@ -258,6 +286,7 @@ int main(void)
 		TEST(parse__unknown_flag_or_extension),
 		TEST(parse__header_length_disagrees),
 		TEST(parse__payload_longer_than_the_frame),
+		TEST(plain__a_message_and_its_acknowledgement),
 		TEST(name__of_every_reason),
 	};
 
