@@ -145,8 +145,7 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 
 void gamma_ring_withdraw(struct gamma_ring_writer *writer)
 {
-	__atomic_store_n(&writer->segment->withdrawn, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_exchange_n(&writer->segment->withdrawn, 1, __ATOMIC_SEQ_CST);
 }
 
 bool gamma_ring_has_room(struct gamma_ring_writer *writer)
@@ -223,10 +222,10 @@ void gamma_ring_release(struct gamma_ring_reader *reader)
 	__atomic_store_n(&reader->segment->taken, reader->place, __ATOMIC_RELEASE);
 }
 
-bool gamma_ring_withdrawn(const struct gamma_ring_reader *reader)
+/* Changes nothing, and so comes behind all that was read before, which a load might overtake. */
+bool gamma_ring_withdrawn(struct gamma_ring_reader *reader)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&reader->segment->withdrawn, __ATOMIC_RELAXED);
+	return __atomic_fetch_or(&reader->segment->withdrawn, 0, __ATOMIC_SEQ_CST);
 }
 
 void gamma_ring_sleep(struct gamma_ring_reader *reader)

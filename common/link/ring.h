@@ -72,7 +72,7 @@ static inline const uint64_t *gamma_ring_head(const struct gamma_ring_reader *re
 	return (const uint64_t *) (reader->data + (reader->place & (reader->size - 1)));
 }
 /* Whether what was read by announcement may have been another's by then. */
-bool gamma_ring_withdrawn(const struct gamma_ring_reader *reader);
+bool gamma_ring_withdrawn(struct gamma_ring_reader *reader);
 /* Asks to be woken for the next record, and takes that back. After it look whether there is one. */
 void gamma_ring_sleep(struct gamma_ring_reader *reader);
 void gamma_ring_wake(struct gamma_ring_reader *reader);
