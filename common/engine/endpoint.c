@@ -407,11 +407,12 @@ static uint64_t settle(struct gamma_endpoint *endpoint)
 	if (gamma_likely(!endpoint->local.late.flow))
 		return 0;
 	now = gamma_now();
-	gamma_flow_settle(&endpoint->local, now);
+	gamma_settle(endpoint, now);
 	return now;
 }
 
-/* Of the first frame the message comes first: who has waited for it may have an answer. */
+/* Of a frame that has come alone the message comes first: who has waited for it may have an answer. Even the
+ * slot is given back later: that line of the cache is still the sender's, and the next lock would wait for it. */
 static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_link *link = endpoint->packet;
@@ -419,14 +420,14 @@ static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
 	unsigned taken = 0;
 
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
-		if (taken++ || !endpoint->clock_read ||
-		    !gamma_dispatch_message(endpoint, &arrival)) {
-			if (!*now)
-				*now = gamma_now();
-			if (gamma_unlikely(endpoint->local.late.flow))
-				gamma_flow_settle(&endpoint->local, *now);
-			gamma_dispatch(endpoint, link, &arrival, *now);
+		if (!taken++ && arrival.alone && endpoint->clock_read &&
+		    gamma_dispatch_message(endpoint, &arrival)) {
+			endpoint->holds = true;
+			break;
 		}
+		if (!*now)
+			*now = gamma_now();
+		gamma_dispatch(endpoint, link, &arrival, *now);
 		link->ops->release(link);
 	}
 	return taken;

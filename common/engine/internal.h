@@ -76,6 +76,7 @@ struct gamma_endpoint {
 	uint32_t unread;	    /* polls since the clock was read */
 	uint32_t resets;	    /* RESETs sent in this progress call */
 	bool datagram;
+	bool holds;		    /* the slot of the frame that local.late is about */
 	struct gamma_rest rest;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
@@ -170,6 +171,8 @@ bool gamma_near_left(const struct gamma_flow *flow);
 void gamma_near_relieve(struct gamma_endpoint *endpoint);
 
 /* ---- output.c ---- */
+/* Takes in what is late, and gives back its slot. */
+void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
 /* What one flow has to send, and no other: messages to other peers may wait for more to come. */
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);

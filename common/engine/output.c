@@ -108,6 +108,14 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 	return handed_over(endpoint, link, same_host, count, sent, error, now);
 }
 
+void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	gamma_flow_settle(&endpoint->local, now);
+	if (endpoint->holds)
+		endpoint->packet->ops->release(endpoint->packet);
+	endpoint->holds = false;
+}
+
 /* Whatever the frame can do without is done when it is under way. */
 bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		      const struct iovec *iov, unsigned iov_count,
@@ -126,7 +134,7 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	sent = link->ops->send(link, endpoint->burst, 1, &error);
 	gamma_flow_sent_now(flow, now);
 	if (gamma_likely(endpoint->local.late.flow))
-		gamma_flow_settle(&endpoint->local, now);
+		gamma_settle(endpoint, now);
 	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);
 	return true;
 }
@@ -201,7 +209,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 	unsigned budget, count;
 
 	if (gamma_unlikely(endpoint->local.late.flow))
-		gamma_flow_settle(&endpoint->local, now);
+		gamma_settle(endpoint, now);
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
 		resume(endpoint, now);
 	if (gamma_list_empty(ready))
@@ -235,7 +243,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 	budget = send_budget(endpoint);
 	now = gamma_now();
 	if (gamma_unlikely(endpoint->local.late.flow))
-		gamma_flow_settle(&endpoint->local, now);
+		gamma_settle(endpoint, now);
 	/* Whose turn it is then is not for the caller to say. */
 	if (gamma_unlikely(endpoint->stalled_until)) {
 		gamma_output(endpoint, now);

@@ -2,7 +2,8 @@
 /*
  * Raw Ethernet: an AF_PACKET socket whose kernel filter passes one port, a receive ring
  * (TPACKET_V2) polled in user space, send without queueing discipline. The ring is a strict FIFO:
- * a slot that is held stops everything behind it, so the engine releases each at once.
+ * a slot that is held stops everything behind it, so the engine releases each at once, or in its next
+ * call, whatever that is.
  */
 #include "link/link.h"
 
@@ -136,6 +137,11 @@ static unsigned packet_send(struct gamma_link *link, const struct gamma_frame *f
 
 /* ---- receiving ---- */
 
+static uint32_t after(const struct packet_link *packet)
+{
+	return packet->slot + 1 == packet->link.slots ? 0 : packet->slot + 1;
+}
+
 static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
@@ -148,6 +154,7 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	__builtin_prefetch(arrival->frame);
 	__builtin_prefetch(arrival->frame + CACHE_LINE);
 	__builtin_prefetch(slot, 1);
+	arrival->alone = !(packet->slots[after(packet)]->tp_status & TP_STATUS_USER);
 	/* A frame cut to the slot is handed on short: the parser sees that it is incomplete. */
 	arrival->len = slot->tp_snaplen;
 	arrival->payload = NULL;
@@ -162,8 +169,7 @@ static void packet_release(struct gamma_link *link)
 
 	__atomic_store_n(&packet->slots[packet->slot]->tp_status, TP_STATUS_KERNEL,
 			 __ATOMIC_RELEASE);
-	if (++packet->slot == link->slots)
-		packet->slot = 0;
+	packet->slot = after(packet);
 	link->word = &packet->slots[packet->slot]->tp_status;
 }
 

@@ -165,6 +165,7 @@ static bool xdp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->frame = xdp->chunks + oldest(xdp)->addr;
 	arrival->len = oldest(xdp)->len;
 	arrival->payload = NULL;
+	arrival->alone = false;
 	arrival->stamp = 0;
 	arrival->flow = NULL;
 	return true;

@@ -62,6 +62,7 @@ struct gamma_arrival {
 	const uint8_t *frame; /* from the Ethernet header on; NULL: a plain message */
 	size_t len;	      /* bytes, Ethernet padding included */
 	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
+	bool alone;	      /* nothing had come behind it yet */
 	uint64_t stamp;	      /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
 	struct gamma_plain plain;
 	/* Where the link keeps, for whom it lends this to, the flow that a way's frames belong to: what is

@@ -240,6 +240,7 @@ static void burst__in_order_and_in_pieces(void **state)
 	for (unsigned i = 0; i < COUNT; i++) {
 		assert_true(take(&f, &arrival, 1000));
 		assert_int_equal(f.seq, i);
+		assert_int_equal(arrival.alone, !over_xdp && i == COUNT - 1);
 		assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + f.header_len, text, 15);
 		in->ops->release(in);
 	}
