@@ -110,8 +110,20 @@ void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uin
 		return;
 	if (left || gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
 		local->handlers->failed(local->context, flow, -ECONNRESET, cause);
+	else
+		flow->untold = cause;
 	end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
 	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
+}
+
+int gamma_flow_refuse(struct gamma_flow *flow)
+{
+	const char *cause = flow->untold;
+
+	flow->untold = NULL;
+	if (cause)
+		flow->local->handlers->failed(flow->local->context, flow, flow->error, cause);
+	return flow->error ? flow->error : -EHOSTUNREACH;
 }
 
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now)

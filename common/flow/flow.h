@@ -269,6 +269,7 @@ struct gamma_flow {
 	struct gamma_way *way;	   /* engine's: for plain messages to a neighbour, or NULL */
 	void *user;	   /* the interface layer's */
 	uint64_t user_tag; /* ditto */
+	const char *untold; /* why it has ended, while nobody has asked anything of it; or NULL */
 };
 
 /* Credit of the receive ring, shared by the flows of an endpoint: credit.c */
@@ -406,6 +407,9 @@ void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
 void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now);
 /* The peer is no more, as is known for certain; left: nor has it taken all that is not acknowledged. */
 void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now);
+/* Something was to be posted to a peer that is no more: why not (negative errno). Who was not told when
+ * it ended, since nothing was outstanding, is told now, once. */
+int gamma_flow_refuse(struct gamma_flow *flow);
 /* Begins to say BYE. */
 void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
 /* Whether a closing endpoint should wait for this flow: something is not acknowledged, or the

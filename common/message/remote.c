@@ -72,7 +72,7 @@ int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send,
 		      struct gamma_remote *remote)
 {
 	if (!gamma_flow_usable(flow))
-		return flow->error ? flow->error : -EHOSTUNREACH;
+		return gamma_flow_refuse(flow);
 	if (!add_up(remote))
 		return -EMSGSIZE;
 	remote->refusal = 0;

@@ -96,7 +96,7 @@ static bool send_to_self(struct gamma_flow *flow, struct gamma_send *send)
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
 {
 	if (!gamma_flow_usable(flow))
-		return flow->error ? flow->error : -EHOSTUNREACH;
+		return gamma_flow_refuse(flow);
 	if (send->envelope.length > GAMMA_MESSAGE_MAX)
 		return -EMSGSIZE;
 	send->remote = NULL;

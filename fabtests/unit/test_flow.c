@@ -453,6 +453,25 @@ static void bye__ends_what_is_outstanding(void **state)
 	assert_string_equal(net->nodes[0].last_cause, "it has closed its endpoint");
 }
 
+/* Nobody was waiting for anything: who wants something later learns it then. */
+static void bye__in_silence_is_told_to_the_next_who_posts(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	gamma_flow_bye(net_flow(net, 1, 0), net->now);
+	net_run(net, 5 * US);
+	assert_int_equal(flow->state, GAMMA_FLOW_CLOSED);
+	assert_int_equal(net->nodes[0].failures, 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(gamma_flow_refuse(flow), -ECONNRESET);
+		assert_int_equal(net->nodes[0].failures, 1);
+	}
+	assert_string_equal(net->nodes[0].last_cause, "it has closed its endpoint");
+}
+
 static void bye__to_one_who_does_not_know_us(void **state)
 {
 	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_BYE, GAMMA_ASK);
@@ -663,6 +682,7 @@ int main(void)
 		NET_TEST(bye__is_answered_and_forgotten),
 		NET_TEST(bye__lost_is_repeated),
 		NET_TEST(bye__ends_what_is_outstanding),
+		NET_TEST(bye__in_silence_is_told_to_the_next_who_posts),
 		NET_TEST(bye__to_one_who_does_not_know_us),
 		NET_TEST(bye__both_at_once),
 		NET_TEST(unfinished__until_acknowledged_and_settled),

@@ -316,19 +316,24 @@ static bool known_flow(const struct gamma_ep *ep, fi_addr_t fi_addr)
 static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 {
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, rx->source);
+	struct gamma_flow *flow;
+	int error = 0;
 
 	if (!addr)
 		return;
 	if (addr->epoch == GAMMA_EPOCH_ANY && !known_flow(ep, rx->source))
 		return;
-	rx->flow = gamma_ep_flow(ep, rx->source);
-	if (!rx->flow)
+	flow = gamma_ep_flow(ep, rx->source);
+	if (!flow)
 		return;
-	rx->flow->messages.expected++;
-	if (gamma_unlikely(!gamma_flow_usable(rx->flow)))
-		end_posted(ep->rx, ep, rx, -rx->flow->error);
-	else if (gamma_unlikely(!gamma_timer_set_p(rx->flow, GAMMA_TIMER_PROBE)))
-		gamma_loss_rearm(rx->flow, gamma_clock());
+	if (gamma_unlikely(!gamma_flow_usable(flow)))
+		error = gamma_flow_refuse(flow);
+	rx->flow = flow;
+	flow->messages.expected++;
+	if (gamma_unlikely(error))
+		end_posted(ep->rx, ep, rx, -error);
+	else if (gamma_unlikely(!gamma_timer_set_p(flow, GAMMA_TIMER_PROBE)))
+		gamma_loss_rearm(flow, gamma_clock());
 }
 
 /* The message goes to a receive; true: its sender waits for the word. */
