@@ -433,6 +433,13 @@ static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
 	return taken;
 }
 
+/* Whether to look for another one. Where it would be is a line of the cache that its writer had last: who
+ * has waited for this message is not to wait for that line, too, but to go on with the message. */
+static bool looks_on(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+{
+	return !endpoint->idle || arrival->frame || arrival->plain.kind == GAMMA_RECORD_ANSWER;
+}
+
 /* The same from neighbours, whose plain messages need no clock. What there is no memory for stays with
  * the link, and all behind it: nothing else would bring it again. */
 static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
@@ -456,6 +463,8 @@ static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 		}
 		link->ops->release(link);
 		taken++;
+		if (gamma_likely(!looks_on(endpoint, &arrival)))
+			break;
 	}
 	return taken;
 }

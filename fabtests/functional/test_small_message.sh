@@ -19,8 +19,8 @@ if ! grep -q '^GAMMA_LTO_CFLAGS = .*-flto' "$abs_top_builddir/Makefile"; then
 	send_budget=2000 receive_budget=1780 row_send_budget=660 row_receive_budget=930
 fi
 # The same within a host (603 and 1,383, with a call of epoll in each of the first 4,096 polls).
-near_send_budget=690
-near_receive_budget=1620
+near_send_budget=670
+near_receive_budget=1530
 
 latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
 instructions=$abs_top_builddir/fabtests/functional/gamma-instructions

@@ -295,6 +295,34 @@ static void messages__of_neighbours_need_no_system_calls(void **state)
 	assert_int_equal(stats(A)->probes_out + stats(B)->probes_out, 0);
 }
 
+/* Who has waited gets the first message alone, and then all that have come. */
+static void messages__of_neighbours_one_and_then_the_others(void **state)
+{
+	struct gamma_envelope envelope = {.length = 64};
+	struct iovec iov = {sides[A].out, 64};
+	struct gamma_flow *flow;
+
+	(void) state;
+	netns_needed();
+	exchange(A, B, 64);
+	exchange(B, A, 64);
+	post(&sides[B], 64);
+	sides[B].endless = true;
+	sides[B].messages = 0;
+	for (int i = 0; i < 100; i++)
+		gamma_endpoint_progress(sides[B].ep);
+	flow = gamma_endpoint_flow(sides[A].ep, gamma_endpoint_addr(sides[B].ep));
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(gamma_endpoint_send_copy(sides[A].ep, flow, &iov, 1, &envelope,
+							  false, false),
+				 GAMMA_COPIED_SENT);
+	gamma_endpoint_progress(sides[B].ep);
+	assert_int_equal(sides[B].messages, 1);
+	gamma_endpoint_progress(sides[B].ep);
+	assert_int_equal(sides[B].messages, 10);
+	sides[B].endless = false;
+}
+
 static void messages__in_pieces_are_read_from_where_they_stand(void **state)
 {
 	struct gamma_send *send = &sides[A].send;
@@ -811,6 +839,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(messages__between_neighbours),
 		EP_TEST(messages__of_neighbours_need_no_system_calls),
+		EP_TEST(messages__of_neighbours_one_and_then_the_others),
 		EP_TEST(messages__in_pieces_are_read_from_where_they_stand),
 		EP_TEST(messages__to_a_neighbour_without_shared_memory),
 		EP_TEST(messages__when_memory_is_short),
