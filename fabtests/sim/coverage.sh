@@ -21,11 +21,11 @@ seeds=150 # one process each: they are ended in a way that keeps the counters
 reported='^common/(flow|message|engine)/'
 unreported='common/engine/(endpoint|budget).c' # sockets and clocks: tested in network namespaces
 
-# Those on a wire in memory, and those of message/ that need none.
+# Those on a wire in memory, and those of message/ and engine/ that need none.
 unit_tests() {
 	sed -n 's|^fabtests_unit_\(test_.*\)_LDADD = [$](pair_libs)|\1|p' \
 		"$top_srcdir/fabtests/Makefile.include"
-	printf '%s\n' test_iov test_transfers
+	printf '%s\n' test_iov test_rest test_row test_transfers
 }
 
 objects_of() { # PATTERN
@@ -34,7 +34,7 @@ objects_of() { # PATTERN
 
 link_unit() { # TEST
 	local objects wraps
-	mapfile -t objects < <(objects_of "^common/|^fabtests/unit/(pair|$1)\.c$")
+	mapfile -t objects < <(objects_of "^common/|^fabtests/unit/(pair|pair_remote|$1)\.c$")
 	mapfile -t wraps < <(grep -o '__wrap_[a-z]*' "$top_srcdir/fabtests/unit/$1.c" | sort -u |
 		sed 's|__wrap_|-Wl,--wrap=|')
 	"${sim_cc[@]}" --coverage "${wraps[@]}" -o "$work/$1" "${objects[@]}" "${sim_libs[@]}" -lcmocka
@@ -98,7 +98,7 @@ report() {
 sources_in common fabtests/sim fabtests/unit >"$work/all"
 {
 	grep -E '^(common|fabtests/sim)/' "$work/all"
-	echo fabtests/unit/pair.c
+	printf 'fabtests/unit/%s.c\n' pair pair_remote
 	unit_tests | sed 's|.*|fabtests/unit/&.c|'
 } >"$work/sources"
 : >"$work/missing"
