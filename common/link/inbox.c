@@ -216,7 +216,8 @@ static bool next_of(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 	uint32_t len;
 
 	arrival->flow = &inbox->flow;
-	while (gamma_ring_next(&inbox->ring, &record, &len)) {
+	/* Whoever fills all of the data with what is skipped must not keep us here for ever. */
+	for (unsigned i = 0; i < TURN && gamma_ring_next(&inbox->ring, &record, &len); i++) {
 		samehost->lent = inbox;
 		samehost->lent_index = samehost->turn;
 		if (inbox->ring.kind >= GAMMA_RECORD_PLAIN &&

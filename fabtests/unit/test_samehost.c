@@ -739,6 +739,31 @@ static void handover__plain_nonsense_ends_it(void **state)
 	plain_nonsense(GAMMA_RECORD_ANSWER | GAMMA_PLAIN_TAGGED << 8, 24);
 }
 
+/* All of the data, again and again: each look skips some of it and comes back. */
+static void handover__full_of_what_is_skipped_holds_nobody(void **state)
+{
+	struct gamma_handover handover = good_handover();
+	struct gamma_record record = {.len = 8, .kind = 9};
+	struct gamma_ring_writer writer;
+	struct gamma_arrival arrival;
+	void *at;
+	int segment = gamma_segment_make(BYTES, &at);
+	int fd;
+
+	(void) state;
+	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	fd = hand_over(&handover, segment);
+	assert_true(taken(fd));
+	for (unsigned i = 0; i < GAMMA_SEGMENT_MIN; i += GAMMA_RECORD_ALIGN)
+		memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER + i, &record, sizeof(record));
+	for (unsigned i = 0; i < 200; i++)
+		assert_false(links[1]->ops->next(links[1], &arrival));
+	assert_true(stats[1].malformed > GAMMA_SEGMENT_MIN / GAMMA_RECORD_ALIGN);
+	close(fd);
+	close(segment);
+	munmap(at, BYTES);
+}
+
 /* Who goes on with plain messages after having been asked not to. */
 static void handover__plain_without_end_ends_it(void **state)
 {
@@ -830,6 +855,7 @@ int main(void)
 		LINK_TEST(plain__left_behind_is_told),
 		LINK_TEST(plain__found_without_a_look_at_descriptors),
 		LINK_TEST(handover__plain_nonsense_ends_it),
+		LINK_TEST(handover__full_of_what_is_skipped_holds_nobody),
 		LINK_TEST(handover__plain_without_end_ends_it),
 		LINK_TEST(handover__of_another_user_is_refused),
 	};
