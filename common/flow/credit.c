@@ -119,6 +119,9 @@ static bool grant(struct gamma_flow *flow)
 	flow->credit.limit += more;
 	flow->credit.used_at = flow->local->pool.arrivals;
 	book(flow, (int32_t) more);
+	/* Who asked for it may send nothing any more, ever. */
+	if (gamma_list_empty(&flow->credit.grant_entry))
+		gamma_list_append(&flow->local->pool.holders, &flow->credit.grant_entry);
 	return more > 0;
 }
 

@@ -65,6 +65,8 @@ static struct area *area_of(struct sim *sim, unsigned at, unsigned peer)
 	memset((*slot)->block, UNTOUCHED, AREA + 2 * MARGIN);
 	(*slot)->bytes = (*slot)->block + MARGIN;
 	(*slot)->life = node_of(sim, at)->life;
+	/* What is posted to a life that has ended, which nobody has noticed yet, is lost. */
+	(*slot)->unsure = (*slot)->life || node_of(sim, peer)->life;
 	memset((*slot)->bytes, 0, STATIC);
 	for (unsigned i = STATIC; i < AREA; i++)
 		(*slot)->bytes[i] = mixed(0, i);

@@ -325,6 +325,32 @@ static void reclaim__from_anybody_if_nothing_comes(void **state)
 	assert_true(holder->credit.reclaiming);
 }
 
+/* It was granted credit because it asked, and may be stopped or dead since. */
+static void reclaim__from_who_asked_and_has_sent_nothing_since(void **state)
+{
+	struct gamma_flow *asker, *holder;
+	uint32_t rest;
+
+	(void) state;
+	teardown(NULL);
+	net = net_new(3, NULL);
+	asker = net_flow(net, 0, 2);
+	holder = net_flow(net, 0, 1);
+	messages(1, 0, 20);
+	messages(2, 0, 20);
+	net_finish(net, SEC);
+	gamma_credit_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
+	gamma_credit_reclaimed(holder, holder->credit.returned + gamma_credit_window(holder));
+	gamma_credit_request(holder, net->now);
+	assert_true(gamma_credit_window(holder) > 0);
+	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
+	pool(0)->granted += rest;
+	holder->credit.limit += rest;
+	gamma_credit_request(asker, net->now);
+	gamma_credit_request(asker, net->now);
+	assert_true(holder->credit.reclaiming);
+}
+
 static void reclaim__lost_answer_is_repeated(void **state)
 {
 	struct rule *rule = net_rule(net, (struct rule){.fate = DROP,
@@ -636,6 +662,7 @@ int main(void)
 		NET_TEST(reclaim__repeated_and_stale_answers),
 		NET_TEST(reclaim__not_from_who_has_more_to_send),
 		NET_TEST(reclaim__from_anybody_if_nothing_comes),
+		NET_TEST(reclaim__from_who_asked_and_has_sent_nothing_since),
 		NET_TEST(reclaim__lost_answer_is_repeated),
 		NET_TEST(reclaim__after_a_long_pause_is_no_sign_of_death),
 		NET_TEST(release__returns_what_a_failed_flow_held),
