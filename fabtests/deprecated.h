@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For tests that use what programs written for libfabric 1.x go on using and the headers of 2.x warn
- * of: such programs run over gamma with either. Included after libfabric's headers.
+ * For tests that use what programs written for libfabric 1.x go on using and the headers of 2.x
+ * warn of: such programs run over gamma with either. Included after libfabric's headers.
  */
 #ifndef FABTESTS_DEPRECATED_H
 #define FABTESTS_DEPRECATED_H

@@ -10,8 +10,9 @@
 
 #define GAMMAD_ENDPOINTS_MAX 16384 /* a power of two */
 
-/* Handles are marks of this range, none of them given twice while the host is up. Two that are in
- * use at a time differ in their remainder by GAMMAD_ENDPOINTS_MAX, which is the place in the map. */
+/* Handles are marks of this range, none of them given twice while the host is up. Two that are
+ * in use at a time differ in their remainder by GAMMAD_ENDPOINTS_MAX, which is the place in the
+ * map. */
 #define GAMMAD_HANDLE_FIRST 0x40000000u
 #define GAMMAD_HANDLE_LAST 0x7fffffffu
 /* Not one of them: refused by the security module alone, to see whether it is asked. */

@@ -215,12 +215,14 @@ enum gamma_broker_reason gammad_entitled(const struct gammad *gammad,
 					 const struct gammad_client *client);
 /* Forgets those whose socket nobody has open any more. */
 void gammad_sweep(struct gammad *gammad);
-/* Whether there are any that only a sweep would find gone, or that are still to be told something. */
+/* Whether there are any that only a sweep would find gone, or that are still to be told
+ * something. */
 bool gammad_sweep_needed(const struct gammad *gammad);
 unsigned gammad_revoke(struct gammad *gammad, uid_t uid);
 
 /* ---- groups.c: endpoints in multicast groups ---- */
-enum gamma_broker_reason gammad_join_begin(struct gammad *gammad, const struct gammad_client *client,
+enum gamma_broker_reason gammad_join_begin(struct gammad *gammad,
+					   const struct gammad_client *client,
 					   const struct gamma_broker_group *ask,
 					   struct tpacket_req *ring);
 /* job: with the socket, if the group's frames are wanted. */

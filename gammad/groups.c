@@ -113,7 +113,8 @@ static enum gamma_broker_reason may_join(const struct gammad_open *open,
 	return open->member_count < GAMMAD_MEMBERSHIPS ? GAMMA_BROKER_OK : GAMMA_BROKER_MEMBERSHIPS;
 }
 
-enum gamma_broker_reason gammad_join_begin(struct gammad *gammad, const struct gammad_client *client,
+enum gamma_broker_reason gammad_join_begin(struct gammad *gammad,
+					   const struct gammad_client *client,
 					   const struct gamma_broker_group *ask,
 					   struct tpacket_req *ring)
 {

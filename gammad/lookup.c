@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Answers LOOKUP where others ask for endpoints: on the NIC's own MAC, which gamma.conf lists, on
- * the host by the AF_UNIX name of that MAC and the port, and on the slots' MACs, where peers ask that
- * have not heard of an endpoint for long. The answer names the endpoint's own MAC.
+ * the host by the AF_UNIX name of that MAC and the port, and on the slots' MACs, where peers ask
+ * that have not heard of an endpoint for long. The answer names the endpoint's own MAC.
  */
 #include "gammad/gammad.h"
 
@@ -103,8 +103,8 @@ static void own_address(const struct gammad *gammad, const struct gammad_open *o
 	addr->host = gammad->host;
 }
 
-/* Builds the answer so that it ends with room; returns its first byte, *len its length. src: the MAC
- * that was asked; open: NULL, nobody has the port. */
+/* Builds the answer so that it ends with room; returns its first byte, *len its length. src: the
+ * MAC that was asked; open: NULL, nobody has the port. */
 static uint8_t *build(const struct gammad *gammad, const struct gammad_open *open,
 		      const uint8_t *asker, const uint8_t *src, const struct gamma_fields *asked,
 		      uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN], size_t *len)

@@ -181,8 +181,8 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 	return ret ? ret : gammad_lookup_open(nic);
 }
 
-/* A NIC with fewer filters than addresses takes in everything. The kernel says so of drivers that leave
- * it to do that. In the host's namespace. */
+/* A NIC with fewer filters than addresses takes in everything. The kernel says so of drivers
+ * that leave it to do that. In the host's namespace. */
 static void look_for_promiscuity(const struct gammad *gammad)
 {
 	struct gamma_nic *links;

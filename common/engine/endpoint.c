@@ -411,8 +411,9 @@ static uint64_t settle(struct gamma_endpoint *endpoint)
 	return now;
 }
 
-/* Of a frame that has come alone the message comes first: who has waited for it may have an answer. Even the
- * slot is given back later: that line of the cache is still the sender's, and the next lock would wait for it. */
+/* Of a frame that has come alone the message comes first: who has waited for it may have an
+ * answer. Even the slot is given back later: that line of the cache is still the sender's, and
+ * the next lock would wait for it. */
 static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_link *link = endpoint->packet;
@@ -433,15 +434,16 @@ static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
 	return taken;
 }
 
-/* Whether to look for another one. Where it would be is a line of the cache that its writer had last: who
- * has waited for this message is not to wait for that line, too, but to go on with the message. */
+/* Whether to look for another one. Where it would be is a line of the cache that its writer had
+ * last: who has waited for this message is not to wait for that line, too, but to go on with the
+ * message. */
 static bool looks_on(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
 	return !endpoint->idle || arrival->frame || arrival->plain.kind == GAMMA_RECORD_ANSWER;
 }
 
-/* The same from neighbours, whose plain messages need no clock. What there is no memory for stays with
- * the link, and all behind it: nothing else would bring it again. */
+/* The same from neighbours, whose plain messages need no clock. What there is no memory for
+ * stays with the link, and all behind it: nothing else would bring it again. */
 static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_link *link = endpoint->samehost;
@@ -496,8 +498,8 @@ static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
 	gamma_budget_divide(endpoint, now);
 }
 
-/* A caller that polls in vain may be keeping its peer, or another rank, from the core. Asked when the
- * clock has been read, which is now and then. */
+/* A caller that polls in vain may be keeping its peer, or another rank, from the core. Asked
+ * when the clock has been read, which is now and then. */
 static bool in_the_way(const struct gamma_endpoint *endpoint)
 {
 	bool near = endpoint->neighbours || endpoint->neighbourly;

@@ -79,8 +79,8 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
  * has been revoked, here and in what follows. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
-/* Copies a short message that is complete when copied; handlers->sent is not called. patient, more: as
- * in struct gamma_send. */
+/* Copies a short message that is complete when copied; handlers->sent is not called. patient,
+ * more: as in struct gamma_send. */
 enum gamma_copied_how {
 	GAMMA_COPIED_NOT,   /* nothing has been done, it must take gamma_endpoint_send */
 	GAMMA_COPIED_SENT,  /* and sent */

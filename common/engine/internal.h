@@ -24,7 +24,7 @@ enum {
 	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */
 	GAMMA_REST_US = 20,	   /* the packet link is left alone no longer */
 	GAMMA_REST_LEAST_US = 3,   /* nor is it worth while for less */
-	GAMMA_REST_NS_BYTE = 4,	   /* ns a byte: where frames come more slowly they are looked for at once */
+	GAMMA_REST_NS_BYTE = 4,	   /* ns a byte: slower frames are looked for at once */
 	GAMMA_REST_WINDOW = 8,	   /* part of the credit given that may be used meanwhile */
 	GAMMA_HOUSE_US = 1000,	   /* between two rounds of housekeeping */
 	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
@@ -129,11 +129,13 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 /* ---- dispatch.c ---- */
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
-/* The same of a frame from the network that brings a short message and hardly anything else, without
- * the time: gamma_flow_settle does the rest. False: it is not such a frame, nothing has been done. */
+/* The same of a frame from the network that brings a short message and hardly anything else,
+ * without the time: gamma_flow_settle does the rest. False: it is not such a frame, nothing has
+ * been done. */
 bool gamma_dispatch_message(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 
-/* The offending frame's epochs and number come back: only who sent it, from mac, can make use of it. */
+/* The offending frame's epochs and number come back: only who sent it, from mac, can make use of
+ * it. */
 void gamma_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
 		      const struct gamma_fields *to, enum gamma_reset_op why);
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
@@ -163,7 +165,8 @@ bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send);
 bool gamma_near_put(struct gamma_flow *flow, struct gamma_plain *plain);
 /* Nothing that was announced to it must be read any more: the flow comes to its end. */
 void gamma_near_withdraw(struct gamma_flow *flow);
-/* A plain message, an announcement or an answer has arrived. False: it stays with the link, for want of memory. */
+/* A plain message, an announcement or an answer has arrived. False: it stays with the link, for
+ * want of memory. */
 bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 /* Whether plain messages of the flow have not been taken. */
 bool gamma_near_left(const struct gamma_flow *flow);

@@ -107,7 +107,8 @@ static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flo
 	}
 }
 
-/* More is kept than is allowed: from now on neighbours send frames, whose bytes can be left there. */
+/* More is kept than is allowed: from now on neighbours send frames, whose bytes can be left
+ * there. */
 static void press(struct gamma_endpoint *endpoint)
 {
 	if (endpoint->pressed)

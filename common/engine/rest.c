@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * When to look for the frames of a long message. Whoever polls the next slot of the ring takes the line
- * of the cache that the kernel is about to write from the core that writes it, the sender's on a virtual
- * wire, and that for each frame. So while much is still to come the link is left alone for a while,
- * and the frames that have gathered are taken in one go; towards the message's end it is polled as
- * always, so that the end is seen at once. Called by the endpoint when it has found frames.
+ * When to look for the frames of a long message. Whoever polls the next slot of the ring takes the
+ * line of the cache that the kernel is about to write from the core that writes it, the sender's on
+ * a virtual wire, and that for each frame. So while much is still to come the link is left alone
+ * for a while, and the frames that have gathered are taken in one go; towards the message's end it
+ * is polled as always, so that the end is seen at once. Called by the endpoint when it has found
+ * frames.
  */
 #include "engine/internal.h"
 

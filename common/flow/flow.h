@@ -303,8 +303,8 @@ struct gamma_limits {
 	bool payload_crc;      /* checksum over payloads, both ways */
 };
 
-/* What a frame has told besides its message, which has been handed on already: taken in when whoever
- * waited for the message has answered, or at the next occasion. */
+/* What a frame has told besides its message, which has been handed on already: taken in when
+ * whoever waited for the message has answered, or at the next occasion. */
 struct gamma_late {
 	struct gamma_flow *flow; /* NULL: nothing */
 	bool has_ack;
@@ -377,8 +377,8 @@ void gamma_flow_free(struct gamma_flow *flow); /* drops what is outstanding sile
 /* A frame that belongs to this flow; arrived: ns, when it reached the host. */
 void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
 			const uint8_t *payload, uint64_t arrived, uint64_t now);
-/* The same of a frame that gamma_is_plain_message, as far as its message goes, and without asking for the
- * time: the rest is left to gamma_flow_settle. False: nothing has been done. */
+/* The same of a frame that gamma_is_plain_message, as far as its message goes, and without
+ * asking for the time: the rest is left to gamma_flow_settle. False: nothing has been done. */
 bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fields *fields,
 				const uint8_t *payload, uint64_t arrived);
 /* Takes in what is late. */
@@ -386,12 +386,13 @@ void gamma_flow_settle(struct gamma_local *local, uint64_t now);
 /* Fills frame with the next one to send; false: nothing. With nothing more the flow leaves the
  * ready list. */
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
-/* The frame of a message that gamma_flow_takes, when nothing at all stands before it. False: it must
- * go the ordinary way, and nothing has been done. */
+/* The frame of a message that gamma_flow_takes, when nothing at all stands before it. False: it
+ * must go the ordinary way, and nothing has been done. */
 bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope, uint64_t now,
 			 struct gamma_frame *frame);
-/* What is to be noted of that frame, once it has been handed to the link: meanwhile it is under way. */
+/* What is to be noted of that frame, once it has been handed to the link: meanwhile it is under
+ * way. */
 void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t now);
 void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
@@ -405,10 +406,11 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
 /* Nobody owns the peer's port: the flow fails, unless it is so young that the owner may be late. */
 void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now);
-/* The peer is no more, as is known for certain; left: nor has it taken all that is not acknowledged. */
+/* The peer is no more, as is known for certain; left: nor has it taken all that is not
+ * acknowledged. */
 void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now);
-/* Something was to be posted to a peer that is no more: why not (negative errno). Who was not told when
- * it ended, since nothing was outstanding, is told now, once. */
+/* Something was to be posted to a peer that is no more: why not (negative errno). Who was not
+ * told when it ended, since nothing was outstanding, is told now, once. */
 int gamma_flow_refuse(struct gamma_flow *flow);
 /* Begins to say BYE. */
 void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
@@ -511,8 +513,8 @@ static inline uint32_t gamma_window_unacked(const struct gamma_flow *flow)
 /* ---- receive_window.c ---- */
 void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
 		       const uint8_t *payload, uint64_t arrived, uint64_t now);
-/* The two halves of the same, for a frame in order that nothing waits before: its message, if there is
- * memory for it, and the account of the frame. */
+/* The two halves of the same, for a frame in order that nothing waits before: its message, if
+ * there is memory for it, and the account of the frame. */
 bool gamma_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload, uint64_t arrived);
 void gamma_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags, uint64_t now);

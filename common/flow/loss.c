@@ -234,9 +234,9 @@ void gamma_loss_ask(struct gamma_flow *flow)
 	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
 }
 
-/* Probes are answered by the peer alone. Of its port's owner gammad knows too, who it is and whether
- * there is one; and the peer answers even those whom it would not talk to. A neighbour that was
- * heard is known to live until its end is told. */
+/* Probes are answered by the peer alone. Of its port's owner gammad knows too, who it is and
+ * whether there is one; and the peer answers even those whom it would not talk to. A neighbour
+ * that was heard is known to live until its end is told. */
 static void ask_whether_there(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;

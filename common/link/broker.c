@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Questions to gammad, each on a connection of its own; sockets come as SCM_RIGHTS hands them over. */
+/* Questions to gammad, each on a connection of its own; sockets come as SCM_RIGHTS hands them
+ * over. */
 #include "link/broker.h"
 
 #include <errno.h>

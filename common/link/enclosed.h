@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a Unix socket carries besides bytes: descriptors, and who sent them. Called by the links, and
- * by both sides of gammad's socket.
+ * What a Unix socket carries besides bytes: descriptors, and who sent them. Called by the links,
+ * and by both sides of gammad's socket.
  */
 #ifndef GAMMA_LINK_ENCLOSED_H
 #define GAMMA_LINK_ENCLOSED_H

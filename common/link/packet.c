@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Raw Ethernet: an AF_PACKET socket whose kernel filter passes one port, a receive ring
- * (TPACKET_V2) polled in user space, send without queueing discipline. The ring is a strict FIFO:
- * a slot that is held stops everything behind it, so the engine releases each at once, or in its next
+ * (TPACKET_V2) polled in user space, send without queueing discipline. The ring is a strict FIFO: a
+ * slot that is held stops everything behind it, so the engine releases each at once, or in its next
  * call, whatever that is.
  */
 #include "link/link.h"

@@ -50,8 +50,8 @@ static int set_filter(int fd, struct sock_filter *code, size_t count)
 }
 
 /* Passes frames to this host, untagged, of the ethertype, long enough, for the port and from the
- * tenant: the kernel runs it for each, so these are found first. LOOKUP may come from any tenant (the
- * answer tells it why not) and for any port. */
+ * tenant: the kernel runs it for each, so these are found first. LOOKUP may come from any tenant
+ * (the answer tells it why not) and for any port. */
 static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 {
 	struct sock_filter code[] = {

@@ -62,9 +62,9 @@ static bool read_pieces(pid_t pid, const struct gamma_source *source, struct iov
 	return room >= len;
 }
 
-/* The stamp is read behind the bytes, by the same call: if it stands, the sender had not taken the
- * memory back before, nor is it another process that has got its number. That takes the kernel as long
- * as some thousand bytes. */
+/* The stamp is read behind the bytes, by the same call: if it stands, the sender had not taken
+ * the memory back before, nor is it another process that has got its number. That takes the
+ * kernel as long as some thousand bytes. */
 bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
 		unsigned iov_count, uint64_t len, bool caller_knows)
 {

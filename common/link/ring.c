@@ -87,9 +87,9 @@ static bool fits(struct gamma_ring_writer *writer, uint64_t bytes)
 	return !writer->damaged && room(writer) >= bytes + GAMMA_RECORD_ALIGN;
 }
 
-/* Bytes that are left out at the end of the data, to go on at its front: because the record does not
- * fit in one piece, or to use memory again that both sides have near them, when the reader has
- * taken all there was. Asking that takes a line of the cache, so it is asked now and then. */
+/* Bytes that are left out at the end of the data, to go on at its front: because the record does
+ * not fit in one piece, or to use memory again that both sides have near them, when the reader
+ * has taken all there was. Asking that takes a line of the cache, so it is asked now and then. */
 static uint64_t left_out(struct gamma_ring_writer *writer, uint64_t bytes)
 {
 	uint64_t to_end = writer->size - (writer->place & (writer->size - 1));

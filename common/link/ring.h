@@ -45,7 +45,8 @@ void gamma_ring_begin(struct gamma_ring_writer *writer, void *segment, uint64_t 
 		      uint64_t start);
 /* Room for a record of len bytes in one piece, or NULL: the ring is full, or damaged. */
 uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len);
-/* What stands in the room is a record of that kind now. True: the reader sleeps and is to be woken. */
+/* What stands in the room is a record of that kind now. True: the reader sleeps and is to be
+ * woken. */
 bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
 			uint8_t flags);
 /* Before memory that was announced to the reader, and not answered, is its owner's again. */

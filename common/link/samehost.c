@@ -136,8 +136,8 @@ static ssize_t receive(struct gamma_samehost *samehost, struct gamma_enclosed *e
 	return len;
 }
 
-/* Nobody else can give sockets such names where the endpoint's is: in gammad's network namespace. Its
- * user id, root's, says nothing in a container. */
+/* Nobody else can give sockets such names where the endpoint's is: in gammad's network
+ * namespace. Its user id, root's, says nothing in a container. */
 static bool is_gammad(const struct gamma_samehost *samehost, const struct gamma_enclosed *enclosed)
 {
 	unsigned len = samehost->gammad_len;

@@ -159,13 +159,13 @@ struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,
 /* ---- pull.c ---- */
 /* Whether this process may read the memory of the one that has handed over a segment. */
 bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover);
-/* Copies len bytes; false: not all, or they were not valid any more, of which the stamp tells unless the
- * caller knows. */
+/* Copies len bytes; false: not all, or they were not valid any more, of which the stamp tells
+ * unless the caller knows. */
 bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
 		unsigned iov_count, uint64_t len, bool caller_knows);
 
-/* May this user (-1: unknown) send in the tenant's name that the frame bears? Root may in any. Tenants
- * are user ids of the host, which in a container's user namespace has others. */
+/* May this user (-1: unknown) send in the tenant's name that the frame bears? Root may in any.
+ * Tenants are user ids of the host, which in a container's user namespace has others. */
 static inline bool gamma_samehost_entitled(const struct gamma_samehost *samehost, uid_t uid,
 					   const uint8_t *frame)
 {

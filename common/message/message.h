@@ -190,8 +190,8 @@ void gamma_message_init(struct gamma_flow *flow);
 /* Takes a message; handlers->sent tells its end, perhaps as soon as the flow is polled. Returns 0,
  * or a negative errno with nothing taken. */
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
-/* The same for a large message that a neighbour can read by itself, when nothing stands before it: its
- * announcement leaves at once, without a frame. False: nothing has been done. */
+/* The same for a large message that a neighbour can read by itself, when nothing stands before
+ * it: its announcement leaves at once, without a frame. False: nothing has been done. */
 bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send);
 /* Puts a send into the queue as it is when nothing of it has been sent. */
 void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send);
@@ -272,11 +272,11 @@ bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *field
 struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_t accepted);
 
 /* ---- batch.c: several short messages in one frame ---- */
-/* The frame that is filling, else one with the first messages of the queue. False: there are not two
- * that fit, or no memory. */
+/* The frame that is filling, else one with the first messages of the queue. False: there are not
+ * two that fit, or no memory. */
 bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent);
-/* Copies a short message into the frame that is filling, behind which nothing may be queued: it leaves
- * when the flow is polled. False: no room in it, or no memory. */
+/* Copies a short message into the frame that is filling, behind which nothing may be queued: it
+ * leaves when the flow is polled. False: no room in it, or no memory. */
 bool gamma_batch_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 		     const struct gamma_envelope *envelope);
 /* Bytes of payload of such a frame. */

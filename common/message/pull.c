@@ -26,8 +26,8 @@ uint64_t gamma_message_eager(const struct gamma_flow *flow)
 	return gamma_min(limits->eager_size, gamma_max(limits->inject_size, PULL_MIN));
 }
 
-/* number: the frame's, or the id of what goes without. No other announcement of the same send has it
- * while the receiver might read. */
+/* number: the frame's, or the id of what goes without. No other announcement of the same send
+ * has it while the receiver might read. */
 static uint64_t stamp_of(uint32_t receiver, uint32_t number)
 {
 	return (uint64_t) receiver << 32 | number;

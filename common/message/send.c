@@ -342,8 +342,9 @@ static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *
 	return true;
 }
 
-/* Of a message that cannot leave as the copy in one frame. Above the inject size a copy is worth its time
- * to who has nothing else under way: he waits for an answer, on which the acknowledgement will ride. */
+/* Of a message that cannot leave as the copy in one frame. Above the inject size a copy is worth
+ * its time to who has nothing else under way: he waits for an answer, on which the
+ * acknowledgement will ride. */
 static bool leaves_as_copy(const struct gamma_flow *flow, const struct gamma_send *send,
 			   enum gamma_op op)
 {

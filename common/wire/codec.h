@@ -65,8 +65,8 @@ uint8_t *gamma_build(struct gamma_fields *fields, const uint8_t dst_mac[GAMMA_MA
  * at frame + GAMMA_ETH_LEN + fields->header_len. */
 enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *fields);
 
-/* Whether a frame of len bytes looks like a whole message in a frame of its own which asks for nothing,
- * and at most acknowledges besides. Nothing is checked. */
+/* Whether a frame of len bytes looks like a whole message in a frame of its own which asks for
+ * nothing, and at most acknowledges besides. Nothing is checked. */
 bool gamma_is_plain_message(const uint8_t *frame, size_t len);
 
 /* A message in a BATCH, in host order. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What stands in the shared memory between two processes of one host (segment.h): records, which are
- * frames, short messages, or what is said of large ones. Numbers are in the host's own order.
+ * What stands in the shared memory between two processes of one host (segment.h): records, which
+ * are frames, short messages, or what is said of large ones. Numbers are in the host's own order.
  */
 #ifndef GAMMA_RECORD_H
 #define GAMMA_RECORD_H
 
 #include <stdint.h>
 
-/* In front of each record, written and read in one. A place is a byte count that never wraps; modulo
- * size it is in data. */
+/* In front of each record, written and read in one. A place is a byte count that never wraps;
+ * modulo size it is in data. */
 struct gamma_record {
 	uint32_t len;	   /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
 	uint8_t kind;	   /* enum gamma_record_kind */
@@ -33,7 +33,8 @@ struct gamma_announce {
 	uint32_t id;	   /* the sender's */
 	uint32_t pieces;   /* at most GAMMA_IOV_MAX */
 };
-_Static_assert(sizeof(struct gamma_announce) == 32, "a line of the cache, with record, tag and data");
+_Static_assert(sizeof(struct gamma_announce) == 32,
+	       "a line of the cache, with record, tag and data");
 
 /* What the receiver does with it, once a receive has matched. */
 struct gamma_answer {

@@ -80,7 +80,8 @@ static void go_on(const struct options *o, struct member *members)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: gamma-crowd -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
+	fprintf(stderr, "usage: gamma-crowd -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN]\n"
+			"                   [-a OWN_NODE] [-P PORT]\n"
 			"       gamma-crowd -p PROVIDER [-e ENDPOINTS] [-i MILLISECONDS] [-d DOMAIN]\n"
 			"                   [-P PORT] SERVER\n");
 	exit(2);

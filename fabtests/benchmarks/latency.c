@@ -2,17 +2,17 @@
 /*
  * gamma-latency: how long one message takes over any libfabric provider, by GAMMA's definition
  * (message delay: half the round trip of a ping-pong); for operations on remote memory, how long
- * until they are complete. Prints the median, so that a processor taken away for a moment does
- * not count; gamma-rawpacket prints the same of the floor.
+ * until they are complete. Prints the median, so that a processor taken away for a moment does not
+ * count; gamma-rawpacket prints the same of the floor.
  *
  *   gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]    the server
  *   gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-S SIZE,...] [-n N] [-w W] [-i US] [-j] [-z]
  *                 SERVER                                                                the client
  *
- * MODE: tagged (default), untagged, datagram; write, read, fetch (an atomic addition to 8 bytes).
- * N round trips, W before those that count, fewer of long messages. -z: who waits sleeps. -i: the client
- * sleeps so long after each.
- * -j: a line of JSON for each size, with the processor time that a message takes on each side.
+ * MODE: tagged (default), untagged, datagram; write, read, fetch (an atomic addition to 8 bytes). N
+ * round trips, W before those that count, fewer of long messages. -z: who waits sleeps. -i: the
+ * client sleeps so long after each. -j: a line of JSON for each size, with the processor time that
+ * a message takes on each side.
  */
 #include <getopt.h>
 #include <stdbool.h>

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-stream: how many messages, or bytes, one process sends to another in one direction over
- * any libfabric provider's reliable datagram endpoints, with a window of messages under way.
+ * gamma-stream: how many messages, or bytes, one process sends to another in one direction over any
+ * libfabric provider's reliable datagram endpoints, with a window of messages under way.
  *
  *   gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]     the receiver
  *   gamma-stream -p PROVIDER [-d DOMAIN] [-S SIZE] [-n N | -t SECONDS] [-w WINDOW] [-e ENDPOINTS]
  *                [-r AHEAD] [-m] [-l] RECEIVER                                         the sender
  *
- * -e: the receiver has several endpoints, which get messages in turns; a window for each.
- * -r: windows are sent as a whole and answered, AHEAD of them before the first answer. -m: their
+ * -e: the receiver has several endpoints, which get messages in turns; a window for each. -r:
+ * windows are sent as a whole and answered, AHEAD of them before the first answer. -m: their
  * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go to and fro, one at a
- * time, to tell what a small message waits beside the stream. Prints a line of JSON: rate, processor time of both
- * sides, memory in use before the first message and after the last. All messages leave from one
- * buffer and arrive in one.
+ * time, to tell what a small message waits beside the stream. Prints a line of JSON: rate,
+ * processor time of both sides, memory in use before the first message and after the last. All
+ * messages leave from one buffer and arrive in one.
  */
 #include <getopt.h>
 #include <stdbool.h>

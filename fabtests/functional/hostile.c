@@ -114,7 +114,8 @@ static void try_frames(const struct gamma_brokered *mine, const uint8_t *peer)
 	emit(mine->packet_fd, &honest);
 }
 
-/* With a group's socket, which is to send as little as the endpoint's own; and in another's name. */
+/* With a group's socket, which is to send as little as the endpoint's own; and in another's
+ * name. */
 static void try_group(const struct gamma_brokered *mine, const uint8_t *peer, bool weak)
 {
 	struct gamma_broker_group ask = {.port = mine->opened.port,

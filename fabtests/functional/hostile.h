@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the parts of gamma-hostile share: hostile.c is the program and its commands, hostile_frames.c
- * what it sends, hostile_socket.c how it tries to change the socket that it was given.
+ * What the parts of gamma-hostile share: hostile.c is the program and its commands,
+ * hostile_frames.c what it sends, hostile_socket.c how it tries to change the socket that it was
+ * given.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-instructions: small messages to and fro, one at a time and then rows of ROW, whose sending and
- * receiving are functions of their own, so that callgrind tells how many instructions each takes.
- * test_small_message.sh runs it.
+ * gamma-instructions: small messages to and fro, one at a time and then rows of ROW, whose sending
+ * and receiving are functions of their own, so that callgrind tells how many instructions each
+ * takes. test_small_message.sh runs it.
  *
  *   gamma-instructions PIPE                       the partner, which is not measured
  *   gamma-instructions PIPE TIMES PARTNER         the one that is

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fuzz target: a neighbour who writes what he likes into the memory that he shares. The reader joins
- * only a segment that it understands, lends only what lies inside it, goes forward with each record,
- * and is at its end when the writer has published no more. What the link makes of the records lies there, too,
- * and an announcement or an answer is as long as one is.
+ * Fuzz target: a neighbour who writes what he likes into the memory that he shares. The reader
+ * joins only a segment that it understands, lends only what lies inside it, goes forward with each
+ * record, and is at its end when the writer has published no more. What the link makes of the
+ * records lies there, too, and an announcement or an answer is as long as one is.
  */
 #include <assert.h>
 #include <stddef.h>

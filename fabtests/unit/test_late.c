@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of gamma_flow_receive_message and gamma_flow_settle, common/flow/flow.c: a short message is
- * handed on first, and what its frame told besides is taken in later. */
+/* Unit tests of gamma_flow_receive_message and gamma_flow_settle, common/flow/flow.c: a short
+ * message is handed on first, and what its frame told besides is taken in later. */
 #include "pair.h"
 
 #include <errno.h>

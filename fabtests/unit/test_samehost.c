@@ -518,7 +518,8 @@ static bool put_other(struct gamma_way *way, enum gamma_record_kind kind, const 
 	return links[0]->ops->put(links[0], way, &plain, &iov, 1);
 }
 
-/* Who has no memory for messages takes these all the same, and nobody waits until they are taken. */
+/* Who has no memory for messages takes these all the same, and nobody waits until they are
+ * taken. */
 static void other__announcements_and_answers(void **state)
 {
 	struct gamma_announce announce = {.length = 1 << 20, .id = 7, .pieces = 1};

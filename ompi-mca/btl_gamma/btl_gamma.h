@@ -199,8 +199,8 @@ static inline void gamma_btl_unlock(pthread_mutex_t *lock)
 		pthread_mutex_unlock(lock);
 }
 
-/* One more that uses a buffer, or one less; returns how many there are then. Alone it costs a thread
- * nothing that others might be there. */
+/* One more that uses a buffer, or one less; returns how many there are then. Alone it costs a
+ * thread nothing that others might be there. */
 static inline unsigned int gamma_btl_count_user(unsigned int *users, int by)
 {
 	if (mca_btl_gamma_component.threads)

@@ -144,8 +144,8 @@ static inline void *copy_entry(enum fi_cq_format format, void *to,
 	}
 }
 
-/* How many may be read. Nobody hears of a message that waits for others to share its frame before it
- * has left: he may not look again. */
+/* How many may be read. Nobody hears of a message that waits for others to share its frame
+ * before it has left: he may not look again. */
 static inline size_t readable(const struct gamma_cq *cq)
 {
 	return (cq->waits == cq->domain->rounds ? cq->waits_from : cq->tail) - cq->head;

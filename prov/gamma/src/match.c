@@ -25,8 +25,8 @@ static struct gamma_ep *ep_of(const struct gamma_flow *flow)
 	return flow->local->context;
 }
 
-/* An endpoint of gammad's is not at the MAC of the NIC by which the AV knows it: whoever was looked up
- * for an entry is that one. */
+/* An endpoint of gammad's is not at the MAC of the NIC by which the AV knows it: whoever was
+ * looked up for an entry is that one. */
 static fi_addr_t looked_up_for(const struct gamma_ep *ep, const struct gamma_flow *flow)
 {
 	if (ep->av_generation != ep->av->generation)
@@ -249,7 +249,8 @@ static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
 	}
 }
 
-/* An address without epoch, or that of a NIC whose gammad answered: from now on it is the other's. */
+/* An address without epoch, or that of a NIC whose gammad answered: from now on it is the
+ * other's. */
 static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow *other)
 {
 	struct gamma_ep *ep = context;

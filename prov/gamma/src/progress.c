@@ -76,8 +76,8 @@ static int watch_all(struct gamma_domain *domain)
 	return ret;
 }
 
-/* A socket that is watched costs the kernel a look at the watcher for each frame that comes and each
- * that leaves, asleep or not: not while the program polls. */
+/* A socket that is watched costs the kernel a look at the watcher for each frame that comes and
+ * each that leaves, asleep or not: not while the program polls. */
 static void watch_none(struct gamma_domain *domain)
 {
 	struct gamma_list *pos;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Like threads_pthreads_mutex.h beside it: what Open MPI 5.0's headers want of a thread's own data. */
+/* Like threads_pthreads_mutex.h beside it: what Open MPI 5.0's headers want of a thread's own
+ * data. */
 #ifndef GAMMA_BTL_COMPAT_TSD_H
 #define GAMMA_BTL_COMPAT_TSD_H
 
