@@ -673,57 +673,68 @@ static void handover__of_nonsense_is_refused(void **state)
 	munmap(at, BYTES);
 }
 
-static void handover__nonsense_written_later_ends_it(void **state)
+/* A ring that the reader has taken. */
+struct given {
+	struct gamma_ring_writer writer;
+	uint8_t *at, *data; /* the segment, and what of it holds records */
+	int segment, fd;
+};
+
+static void give(struct given *given)
 {
 	struct gamma_handover handover = good_handover();
-	struct gamma_ring_writer writer;
+	void *at;
+
+	given->segment = gamma_segment_make(BYTES, &at);
+	given->at = at;
+	given->data = given->at + GAMMA_SEGMENT_HEADER;
+	gamma_ring_begin(&given->writer, at, GAMMA_SEGMENT_MIN, 0);
+	given->fd = hand_over(&handover, given->segment);
+	assert_true(taken(given->fd));
+}
+
+static void take_back(struct given *given)
+{
+	close(given->fd);
+	close(given->segment);
+	munmap(given->at, BYTES);
+}
+
+static void handover__nonsense_written_later_ends_it(void **state)
+{
+	struct given given;
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	struct gamma_place place;
 	bool left;
 	uint32_t nonsense = 60000;
-	void *at;
-	int segment = gamma_segment_make(BYTES, &at);
-	int fd;
 
 	(void) state;
-	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
-	fd = hand_over(&handover, segment);
-	assert_true(taken(fd));
-	memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER, &nonsense, sizeof(nonsense));
+	give(&given);
+	memcpy(given.data, &nonsense, sizeof(nonsense));
 	assert_false(take(&fields, &arrival));
 	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
 	assert_int_equal(place.port, 99);
 	assert_int_equal(place.epoch, 5);
 	assert_int_equal(stats[1].malformed, 1);
-	assert_int_equal(recv(fd, &nonsense, 1, 0), 0); /* hung up */
-	close(fd);
-	close(segment);
-	munmap(at, BYTES);
+	assert_int_equal(recv(given.fd, &nonsense, 1, 0), 0); /* hung up */
+	take_back(&given);
 }
 
 /* What a record holds that a writer of ours would not write. */
 static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 {
-	struct gamma_handover handover = good_handover();
-	struct gamma_ring_writer writer;
+	struct given given;
 	struct gamma_arrival arrival;
 	struct gamma_place place;
 	bool left;
 	uint32_t words[2] = {len, kind_and_flags};
-	void *at;
-	int segment = gamma_segment_make(BYTES, &at);
-	int fd;
 
-	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
-	fd = hand_over(&handover, segment);
-	assert_true(taken(fd));
-	memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER, words, sizeof(words));
+	give(&given);
+	memcpy(given.data, words, sizeof(words));
 	assert_false(links[1]->ops->next(links[1], &arrival));
 	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
-	close(fd);
-	close(segment);
-	munmap(at, BYTES);
+	take_back(&given);
 }
 
 static void handover__plain_nonsense_ends_it(void **state)
@@ -743,57 +754,42 @@ static void handover__plain_nonsense_ends_it(void **state)
 /* All of the data, again and again: each look skips some of it and comes back. */
 static void handover__full_of_what_is_skipped_holds_nobody(void **state)
 {
-	struct gamma_handover handover = good_handover();
 	struct gamma_record record = {.len = 8, .kind = 9};
-	struct gamma_ring_writer writer;
+	struct given given;
 	struct gamma_arrival arrival;
-	void *at;
-	int segment = gamma_segment_make(BYTES, &at);
-	int fd;
 
 	(void) state;
-	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
-	fd = hand_over(&handover, segment);
-	assert_true(taken(fd));
+	give(&given);
 	for (unsigned i = 0; i < GAMMA_SEGMENT_MIN; i += GAMMA_RECORD_ALIGN)
-		memcpy((uint8_t *) at + GAMMA_SEGMENT_HEADER + i, &record, sizeof(record));
+		memcpy(given.data + i, &record, sizeof(record));
 	for (unsigned i = 0; i < 200; i++)
 		assert_false(links[1]->ops->next(links[1], &arrival));
 	assert_true(stats[1].malformed > GAMMA_SEGMENT_MIN / GAMMA_RECORD_ALIGN);
-	close(fd);
-	close(segment);
-	munmap(at, BYTES);
+	take_back(&given);
 }
 
 /* Who goes on with plain messages after having been asked not to. */
 static void handover__plain_without_end_ends_it(void **state)
 {
-	struct gamma_handover handover = good_handover();
-	struct gamma_ring_writer writer;
+	struct given given;
 	struct gamma_arrival arrival;
 	struct gamma_place place;
 	bool left;
-	void *at;
-	int segment = gamma_segment_make(BYTES, &at);
-	int fd, count = 0;
+	int count = 0;
 
 	(void) state;
-	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
-	fd = hand_over(&handover, segment);
-	assert_true(taken(fd));
+	give(&given);
 	links[1]->ops->press(links[1], true);
 	for (bool good = true; good; count += good) {
 		assert_true(count < 100);
-		assert_non_null(gamma_ring_reserve(&writer, 4000));
-		gamma_ring_publish(&writer, GAMMA_RECORD_PLAIN, 0);
+		assert_non_null(gamma_ring_reserve(&given.writer, 4000));
+		gamma_ring_publish(&given.writer, GAMMA_RECORD_PLAIN, 0);
 		good = links[1]->ops->next(links[1], &arrival);
 		links[1]->ops->release(links[1]);
 	}
 	assert_true(count > 16);
 	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
-	close(fd);
-	close(segment);
-	munmap(at, BYTES);
+	take_back(&given);
 }
 
 static void handover__of_another_user_is_refused(void **state)

@@ -77,7 +77,7 @@ enum { GAMMA_BTL_POOL_SHORT, GAMMA_BTL_POOL_EAGER, GAMMA_BTL_POOL_LARGE, GAMMA_B
 struct gamma_btl_buffer {
 	struct gamma_btl_op op;
 	unsigned int
-		users; /* the provider while it fills, and messages not yet handed up */
+		users; /* the provider while it fills, and messages not yet handed up; atomic */
 	unsigned char *memory;
 };
 
@@ -197,15 +197,6 @@ static inline void gamma_btl_unlock(pthread_mutex_t *lock)
 {
 	if (mca_btl_gamma_component.threads)
 		pthread_mutex_unlock(lock);
-}
-
-/* One more that uses a buffer, or one less; returns how many there are then. Alone it costs a
- * thread nothing that others might be there. */
-static inline unsigned int gamma_btl_count_user(unsigned int *users, int by)
-{
-	if (mca_btl_gamma_component.threads)
-		return __atomic_add_fetch(users, (unsigned int) by, __ATOMIC_ACQ_REL);
-	return *users += (unsigned int) by;
 }
 
 static inline bool gamma_btl_any_waiting(const struct gamma_btl_module *module)

@@ -101,7 +101,8 @@ static void keep_buffers(const struct fi_cq_data_entry *entries, ssize_t count)
 
 	for (i = 0; i < count; i++)
 		if (is_receive(&entries[i]))
-			gamma_btl_count_user(&buffer_of(entries[i].op_context)->users, 1);
+			__atomic_add_fetch(&buffer_of(entries[i].op_context)->users, 1,
+					   __ATOMIC_RELAXED);
 }
 
 static void handle_receive(const struct fi_cq_data_entry *entry)

@@ -37,7 +37,7 @@ static void buffer_failed(struct gamma_btl_op *op, int status)
 /* The last that uses it posts it again. */
 void gamma_btl_put_buffer(struct gamma_btl_buffer *buffer)
 {
-	if (gamma_btl_count_user(&buffer->users, -1))
+	if (__atomic_sub_fetch(&buffer->users, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (gamma_btl_start(&buffer->op) < 0)
 		buffer_failed(&buffer->op, OPAL_ERROR);
