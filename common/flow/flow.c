@@ -239,7 +239,7 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 	if (fields->op != GAMMA_ACK_PROBED)
 		return;
 	if (fields->extensions & GAMMA_EXT_MTU && fields->probe)
-		gamma_path_probed(flow, fields->probe, now);
+		gamma_path_probed(flow, fields->probe, fields->seq);
 	else
 		gamma_loss_probed(flow, fields->seq, now);
 }

@@ -174,8 +174,11 @@ struct gamma_path {
 	uint32_t mtu;	   /* bytes after the Ethernet header, in use now */
 	uint32_t peer_mtu; /* the peer's own, 0: not known yet */
 	uint32_t target;   /* size being probed, 0: none */
-	uint64_t asked;	   /* ns: when the last padded probe left */
-	uint64_t asked_serial; /* transmissions before it */
+	uint32_t given_up; /* size that was probed in vain, 0: none; answers may still come */
+	uint32_t probe;	   /* number of the last padded probe */
+	uint32_t first;	   /* number of the first one whose answer counts */
+	uint64_t asked;	   /* ns: when the last padded probe was asked for */
+	uint64_t asked_serial; /* transmissions before it; UINT64_MAX: it has not left */
 	bool not_taken;	   /* the link refused it */
 	uint8_t tries;	   /* padded probes lost while other frames passed */
 	uint8_t unsent;	   /* padded probes that the link did not take */
@@ -582,7 +585,8 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now);
 /* ---- mtu.c ---- */
 void gamma_path_init(struct gamma_flow *flow);
 void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
-void gamma_path_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
+/* The answer to the padded probe of that number. */
+void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe);
 void gamma_path_unsent(struct gamma_flow *flow); /* the link took no padded probe */
 void gamma_path_timeout(struct gamma_flow *flow, uint64_t now);
 /* A DATA frame has arrived; evidence says that it is lost; the link did not take a large one. */

@@ -3,7 +3,8 @@
  * The largest frame toward a peer: what every Ethernet passes, until a padded probe of the
  * smaller of both MTUs is answered. That the hosts say 9,000 does not mean that the switch
  * between them passes it, nor that it will for ever: when large frames begin to vanish, or the
- * link to refuse them, small ones are used at once, and padded probes decide again.
+ * link to refuse them, small ones are used at once, and padded probes decide again. These are
+ * numbered: an answer counts, however late, if its probe left after the path was last doubted.
  */
 #include "flow/flow.h"
 
@@ -14,10 +15,23 @@ enum { BACKOFF_MAX = 2 }; /* doublings of the time between two padded probes */
 static void ask(struct gamma_flow *flow, uint64_t now)
 {
 	flow->path.asked = now;
+	flow->path.asked_serial = UINT64_MAX;
+	flow->path.not_taken = false;
 	gamma_flow_want(flow, GAMMA_PENDING_MTU);
 	gamma_timer_set(flow, GAMMA_TIMER_MTU,
 			now + (GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US
 			       << gamma_min(flow->path.tries, BACKOFF_MAX)));
+}
+
+/* What is asked from now on, 0: nothing; answers to what was asked before do not count. */
+static void aim(struct gamma_path *path, uint32_t size)
+{
+	path->target = size;
+	path->given_up = 0;
+	path->first = path->probe + 1;
+	path->settled = !size;
+	path->tries = 0;
+	path->unsent = 0;
 }
 
 /* What is used whenever larger frames are in doubt. */
@@ -31,12 +45,9 @@ static void doubt(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path *path = &flow->path;
 
-	path->target = path->mtu;
+	aim(path, path->mtu);
 	path->mtu = safe(flow);
-	path->settled = false;
 	path->proven = true;
-	path->tries = 0;
-	path->unsent = 0;
 	path->losses = 0;
 	path->refused = 0;
 	ask(flow, now);
@@ -68,26 +79,32 @@ void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now
 		return;
 	if (smaller <= path->mtu) {
 		path->mtu = (uint32_t) gamma_max(smaller, GAMMA_HEADER_MAX + 64);
-		path->target = 0;
-		path->settled = true;
-	} else if (!path->settled && !path->target) {
-		path->target = smaller;
+		aim(path, 0);
+	} else if (!path->settled && (!path->target || path->target > smaller)) {
+		aim(path, smaller);
 		ask(flow, now);
+	} else if (path->given_up > smaller) {
+		path->given_up = 0;
 	}
 }
 
-/* A padded probe of this size came through and back. */
-void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint64_t now)
+/* A padded probe of this size came through and back; if its answer was so late that asking had
+ * ended, the warning does not hold any more. */
+void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe)
 {
 	struct gamma_path *path = &flow->path;
+	bool late = !path->target;
+	char name[GAMMA_NAME_LEN];
 
-	(void) now;
-	if (!path->target || size != path->target)
+	if (size != (late ? path->given_up : path->target) ||
+	    gamma_seq_before(probe, path->first) || gamma_seq_before(path->probe, probe))
 		return;
-	path->mtu = path->target;
-	path->target = 0;
-	path->settled = true;
+	path->mtu = size;
+	aim(path, 0);
 	gamma_timer_stop(flow, GAMMA_TIMER_MTU);
+	if (late)
+		gamma_warn("frames of %u bytes do reach %s, whose answer came late: they are used, "
+			   "and nothing need be done", size, gamma_addr_name(&flow->addr, name));
 }
 
 static void stay(struct gamma_flow *flow)
@@ -105,6 +122,7 @@ static void stay(struct gamma_flow *flow)
 		gamma_warn("frames of %u bytes do not reach %s though both hosts are set to them: "
 			   "staying at %u; set the MTU of the switch ports between them",
 			   path->target, name, path->mtu);
+	path->given_up = path->target;
 	path->target = 0;
 	path->settled = true;
 }
@@ -139,7 +157,6 @@ void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
 		wait_longer(flow, now);
 		return;
 	}
-	path->not_taken = false;
 	if (refused && ++path->unsent < GAMMA_MTU_REFUSALS)
 		ask(flow, now);
 	else if (++path->tries >= GAMMA_MTU_TRIES)
@@ -206,8 +223,10 @@ static void lower(struct gamma_flow *flow, uint32_t mtu)
 
 	path->mtu = (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64);
 	if (path->target > mtu)
-		path->target = mtu > path->mtu ? mtu : 0;
-	path->settled = !path->target;
+		aim(path, mtu > path->mtu ? mtu : 0);
+	if (path->given_up > mtu)
+		path->given_up = 0;
+	path->settled |= mtu <= path->mtu;
 	path->lowered = true;
 	flow->mtu_told = 0;
 }

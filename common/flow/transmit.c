@@ -391,11 +391,13 @@ static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
 
 	if (!flow->path.target)
 		return false;
+	flow->path.asked_serial = flow->tx.serial;
 	if (!local->zeros)
 		local->zeros = calloc(1, local->limits.mtu);
 	if (!local->zeros)
 		return false;
 	begin(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_MTU);
+	fields.seq = ++flow->path.probe;
 	attach_mtu(flow, &fields);
 	fields.probe = (uint16_t) flow->path.target;
 	pad = flow->path.target - GAMMA_HEADER_LEN - gamma_extensions_len(fields.extensions);
@@ -404,7 +406,6 @@ static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
 	frame->iov[0] = (struct iovec){.iov_base = local->zeros, .iov_len = pad};
 	frame->iov_count = 1;
 	frame->padded = true;
-	flow->path.asked_serial = flow->tx.serial;
 	local->stats.mtu_probes_out++;
 	return true;
 }

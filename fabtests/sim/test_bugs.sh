@@ -6,14 +6,14 @@
 # themselves stay as they are: the patch is applied to a copy of one file, which is compiled and
 # linked in place of the true one. By hand: abs_top_builddir=BUILD fabtests/sim/test_bugs.sh [NAME...]
 #
-# A patch's first line says what it breaks. Functions are called through in_parallel:
+# A patch's first line says what it breaks; a line "seeds FIRST-LAST" names other seeds to look in.
+# Functions are called through in_parallel:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR/../functional source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=build.sh
 . "$top_srcdir/fabtests/sim/build.sh"
 
-seeds=1-2000 # as `make check` runs them
 patches=$top_srcdir/fabtests/sim/bugs
 need_tool patch
 [[ $(makefile_value GAMMA_CFLAGS) != *-fsanitize* ]] ||
@@ -51,7 +51,9 @@ plant() { # NAME
 # A process that crashed or did not come back is no check's merit. And without the bug that seed
 # must pass.
 hunt() { # NAME
-	local dir=$work/$1 seed said start=$EPOCHREALTIME
+	local dir=$work/$1 seeds seed said start=$EPOCHREALTIME
+	seeds=$(sed -n 's/^seeds //p' "$patches/$1.patch")
+	: "${seeds:=1-2000}" # as `make check` runs them
 	mkdir -p "$dir"
 	plant "$1" || return 0
 	"$dir/gamma-sim" --seeds "$seeds" --jobs 1 >"$dir/out" 2>/dev/null || true

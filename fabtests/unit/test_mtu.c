@@ -163,6 +163,122 @@ static void switch_is_smaller__stays_and_warns_once(void **state)
 	done(net);
 }
 
+/* Frames of 9,000 bytes pass, but the answers to node 0's first padded probes take so long. */
+static void answers_take(struct net *net, uint64_t delay, unsigned times)
+{
+	net_rule(net, (struct rule){.fate = DELAY, .from = 1, .kind = GAMMA_KIND_ACK,
+				    .op = GAMMA_ACK_PROBED, .seq = ANY_SEQ, .times = times,
+				    .delay = delay});
+}
+
+static void exchange_for(struct net *net, uint64_t length, unsigned ms)
+{
+	for (unsigned i = 0; i < ms; i++) {
+		exchange(net, length);
+		net_run(net, MS);
+	}
+}
+
+static void answered_late__is_used_and_the_warning_taken_back(void **state)
+{
+	struct net *net = with(9000, 0);
+
+	(void) state;
+	answers_take(net, 200 * MS, 0);
+	exchange_for(net, 64, 100);
+	assert_int_equal(path(net, 0, 1), 1500);
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(warning, "staying at 1500"));
+	exchange_for(net, 64, 200);
+	assert_int_equal(path(net, 0, 1), 9000);
+	assert_int_equal(net_stats(net, 0)->mtu_probes_out, GAMMA_MTU_TRIES);
+	assert_int_equal(warnings, 2); /* though six answers came */
+	assert_non_null(strstr(warning, "frames of 9000 bytes do reach 02:00:00:00:00:01"));
+	done(net);
+}
+
+/* The switch carries less by then: that is found out as ever, and what is still under way of the
+ * former question does not raise it again. */
+static void answered_late__and_doubted_since(void **state)
+{
+	static const unsigned delays[] = {20, 200}; /* ms: while that is asked, and after */
+
+	(void) state;
+	for (unsigned i = 0; i < gamma_array_size(delays); i++) {
+		struct net *net = with(9000, 0);
+
+		answers_take(net, delays[i] * MS, 1);
+		exchange_for(net, 64, 10); /* the second padded probe is answered at once */
+		assert_int_equal(path(net, 0, 1), 9000);
+		net->options.switch_mtu = 1500;
+		exchange_for(net, 8000, 300);
+		assert_int_equal(path(net, 0, 1), 1500);
+		assert_int_equal(net_stats(net, 0)->mtu_probes_out, 2 + GAMMA_MTU_TRIES);
+		assert_int_equal(warnings, 1);
+		assert_non_null(strstr(warning, "falling back to 1500"));
+		done(net);
+	}
+}
+
+static void tell_mtu(struct net *net, uint16_t mtu)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
+
+	fields.extensions = GAMMA_EXT_MTU;
+	fields.mtu = mtu;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+}
+
+static void answered_late__for_more_than_either_takes_now(void **state)
+{
+	(void) state;
+	for (int own = 0; own < 2; own++) {
+		struct net *net = with(9000, 0);
+
+		answers_take(net, 200 * MS, 0);
+		exchange_for(net, 64, 100);
+		if (own)
+			gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+		else
+			tell_mtu(net, 4000);
+		exchange_for(net, 64, 200);
+		assert_int_equal(path(net, 0, 1), 1500);
+		done(net);
+	}
+}
+
+/* What is asked for heeds what the peer tells meanwhile. */
+static void asking__for_less_when_the_peer_says_so(void **state)
+{
+	struct net *net = with(9000, 0);
+
+	(void) state;
+	answers_take(net, 20 * MS, 1);
+	exchange_for(net, 64, 1);
+	tell_mtu(net, 4000);
+	assert_int_equal(path(net, 0, 1), 4000);
+	exchange_for(net, 64, 50);
+	assert_int_equal(path(net, 0, 1), 4000);
+	assert_int_equal(warnings, 0);
+	done(net);
+}
+
+/* That says nothing of whether the path carries what is left. */
+static void asking__after_the_own_nic_was_lowered(void **state)
+{
+	struct net *net = with(9000, 0);
+
+	(void) state;
+	net->nodes[1].ep.local.addr.mtu = 0;
+	net_flow(net, 0, 1);
+	gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+	exchange_for(net, 64, 4);
+	assert_int_equal(path(net, 0, 1), 4000);
+	assert_int_equal(path(net, 1, 0), 4000);
+	done(net);
+}
+
 /* Nothing passes at all: that is no evidence, and no reason to go on asking for ever. */
 static void silence__asks_again_when_the_peer_is_heard(void **state)
 {
@@ -524,6 +640,26 @@ static void refused__carrier_lost_and_back(void **state)
 	done(net);
 }
 
+/* A padded probe that has not left says nothing, whatever had arrived before. */
+static void asking__behind_what_the_link_does_not_take(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	net->nodes[0].link_error = -EAGAIN;
+	for (unsigned i = 0; i < 40; i++) {
+		net_post(net, 1, 18000);
+		net_send(net, 0, 1, 18000, GAMMA_WHEN_ARRIVED);
+	}
+	net_run(net, SEC);
+	net->nodes[0].link_error = 0;
+	net_finish(net, 5 * SEC);
+	net_run(net, SEC);
+	assert_int_equal(path(net, 0, 1), 9000);
+	assert_int_equal(warnings, 0);
+	done(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -535,6 +671,11 @@ int main(void)
 		TEST(jumbo__learned_from_frames),
 		TEST(one_probe_lost__is_tried_again),
 		TEST(switch_is_smaller__stays_and_warns_once),
+		TEST(answered_late__is_used_and_the_warning_taken_back),
+		TEST(answered_late__and_doubted_since),
+		TEST(answered_late__for_more_than_either_takes_now),
+		TEST(asking__for_less_when_the_peer_says_so),
+		TEST(asking__after_the_own_nic_was_lowered),
 		TEST(silence__asks_again_when_the_peer_is_heard),
 		TEST(small__peer_below_1500),
 		TEST(small__learned_from_frames),
@@ -551,6 +692,7 @@ int main(void)
 		TEST(random_loss__is_no_reason),
 		TEST(cable_pulled__is_no_reason),
 		TEST(refused__carrier_lost_and_back),
+		TEST(asking__behind_what_the_link_does_not_take),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
