@@ -130,8 +130,10 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 	uint32_t ahead = fields->seq - rx->next;
 	struct gamma_fields whole;
 
+	/* The frame whose turn it is has a bit only while it waits for memory. */
 	if (gamma_unlikely(gamma_seq_before(fields->seq, rx->next) ||
-			   (ahead < GAMMA_WINDOW_MAX && ahead && bit_test(rx, fields->seq)))) {
+			   (ahead < GAMMA_WINDOW_MAX && (ahead || rx->stuck) &&
+			    bit_test(rx, fields->seq)))) {
 		flow->local->stats.duplicates++;
 		flow->ack.in_vain |= fields->flags & GAMMA_FLAG_AGAIN;
 		gamma_ack_now(flow); /* the sender has not heard of it */

@@ -179,6 +179,43 @@ static void shrink__some_fail(void **state)
 	sweep(9000, shrink, 7);
 }
 
+/* A message of one frame and no bytes, from node 0. */
+static void arrive(uint32_t seq)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, GAMMA_OP_SEND);
+
+	fields.seq = seq;
+	fields.extensions = GAMMA_EXT_TAG;
+	fields.tag = seq;
+	gamma_flow_receive(net_flow(net, 1, 0), &fields, (const uint8_t *) "", net->now, net->now);
+}
+
+/* The early frame's turn has come, but not its memory: the second copy of it is one too many. */
+static void waiting__a_second_copy_arrives(void **state)
+{
+	struct gamma_receive_window *rx;
+
+	(void) state;
+	begin(1500);
+	rx = &net_flow(net, 1, 0)->rx;
+	arrive(1);
+	left = 1;
+	fails = 2;
+	arrive(0);
+	assert_true(rx->stuck);
+	left = -1;
+	arrive(1);
+	assert_int_equal(rx->next, 2);
+	assert_false(rx->stuck);
+	assert_int_equal(net_stats(net, 1)->unexpected, 2);
+	assert_int_equal(net_stats(net, 1)->duplicates, 1);
+	for (uint32_t i = 0; i < GAMMA_WINDOW_MAX / 64; i++)
+		assert_true(!rx->bits[i]);
+	for (uint32_t i = 0; i < GAMMA_WINDOW_MAX; i++)
+		assert_null(rx->held[i]);
+	net_free(net);
+}
+
 /* ---- remote memory ---- */
 
 enum { REGION = 100000 };
@@ -272,6 +309,7 @@ int main(void)
 		TEST(exchange__all_fail_for_a_while),
 		TEST(shrink__one_allocation_fails),
 		TEST(shrink__some_fail),
+		TEST(waiting__a_second_copy_arrives),
 		TEST(remote__one_allocation_fails),
 		TEST(remote__some_fail),
 	};
