@@ -110,14 +110,17 @@ static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields
 }
 
 /* The round trip without the time that the frame waited at the peer. Frames that were sent twice
- * tell nothing: which transmission is meant? */
-static void take_delay(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard)
+ * tell nothing: which transmission is meant? Nor does an acknowledgement of which is not known when
+ * it came, taken by a process so late that a timer should have run. */
+static void take_delay(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard,
+		       uint64_t now)
 {
 	const struct gamma_sent *sent;
 	uint64_t passed;
 
 	if (gamma_seq_before(fields->echo, flow->tx.una) ||
-	    !gamma_seq_before(fields->echo, flow->tx.next) || fields->delay == UINT32_MAX)
+	    !gamma_seq_before(fields->echo, flow->tx.next) || fields->delay == UINT32_MAX ||
+	    (heard == now && flow->local->next_deadline < now))
 		return;
 	sent = gamma_window_at(flow, fields->echo);
 	passed = heard > sent->time ? heard - sent->time : 0;
@@ -178,7 +181,7 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 	/* In the answer to a probe the delay counts from the probe. */
 	if (fields->extensions & GAMMA_EXT_DELAY &&
 	    !(fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED))
-		take_delay(flow, fields, heard);
+		take_delay(flow, fields, heard, now);
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_CUTS &&
 			   gamma_seq_before(flow->messages.cuts_seen, fields->cuts)))
 		hold_back(flow, fields, heard);

@@ -477,6 +477,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	plan->heal = SIM_START + plan->span;
 	plan->silence = plan->span;
 	plan->config.copy_size = (uint32_t) PICK(plan, 0, 0, 4096, 16384);
+	plan->config.stamped = seed % 2; /* the same dice for all else */
 }
 
 /* How long all may take to settle when nothing goes wrong any more: the bytes at the slowest rate,

@@ -48,6 +48,7 @@ struct frame {
 	struct sim_message *message; /* of DATA: whose payload, NULL: nobody waits for it */
 	uint32_t carries; /* bytes of the DATA frame's payload, also if this is only a part of it */
 	size_t len;		     /* bytes */
+	uint64_t landed;	     /* ns: when it came into the ring */
 	uint8_t bytes[];
 };
 

@@ -80,10 +80,7 @@ static void count_timers(struct node *node)
 /* As the engine's: of the first frame its message alone, if it brings one. */
 static void dispatch(struct node *node, const struct gamma_arrival *arrival, bool first)
 {
-	struct gamma_arrival stamped = *arrival;
-
-	stamped.stamp = node->sim->now;
-	if (first && gamma_dispatch_message(&node->ep, &stamped))
+	if (first && gamma_dispatch_message(&node->ep, arrival))
 		return;
 	if (node->ep.local.late.flow)
 		gamma_flow_settle(&node->ep.local, node->sim->now);

@@ -32,6 +32,7 @@ void sim_config_default(struct sim_config *config)
 		.cost_frame = 100,
 		.cost_kib = 120,
 		.watched = true,
+		.stamped = true,
 		.steps_max = 50000000,
 	};
 }

@@ -51,6 +51,7 @@ struct sim_config {
 	uint64_t cost_frame;	 /* ns for each frame taken or sent */
 	uint64_t cost_kib;	 /* ns for 1,024 bytes taken */
 	bool watched;		 /* a thread takes over when an application does not poll */
+	bool stamped;		 /* rings tell when frames arrived */
 	bool payload_crc;	 /* payloads carry a checksum */
 	uint64_t steps_max;	 /* events: more is a livelock */
 };

@@ -302,6 +302,7 @@ void wire_at_host(struct sim *sim, struct frame *frame)
 		return;
 	}
 	frame->next = NULL;
+	frame->landed = sim->now;
 	*node->ring_tail = frame;
 	node->ring_tail = &frame->next;
 	node->ring_count++;
@@ -317,7 +318,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->frame = node->ring_head->bytes;
 	arrival->len = node->ring_head->len;
 	arrival->payload = NULL;
-	arrival->stamp = 0;
+	arrival->stamp = node->sim->config.stamped ? node->ring_head->landed : 0;
 	arrival->flow = NULL;
 	return true;
 }

@@ -211,7 +211,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->frame = frame->bytes;
 	arrival->len = frame->len;
 	arrival->payload = NULL;
-	arrival->stamp = frame->at;
+	arrival->stamp = node->net->unstamped ? 0 : frame->at;
 	arrival->flow = NULL;
 	return true;
 }

@@ -106,6 +106,7 @@ struct net {
 	uint64_t seed; /* of random faults; 0: none */
 	unsigned chaos; /* in 1,000 frames are dropped, doubled, delayed, damaged: each;
 			 * in 1,000 bursts are not taken whole by the link */
+	bool unstamped; /* links do not know when frames arrived */
 	bool lawless; /* frames are forged: messages are not what the harness sent */
 	unsigned long steps, steps_max;
 	unsigned long drops; /* frames that rules, faults or full rings swallowed */

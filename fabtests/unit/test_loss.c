@@ -522,6 +522,23 @@ static void sample__shorter_than_before_ends_the_wait(void **state)
 	assert_int_equal(flow->tx.lost, 1);
 }
 
+/* Where links do not tell when frames arrived, an answer that was taken late tells nothing. */
+static void sample__none_after_being_stopped(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	net->unstamped = true;
+	net_post(net, 1, 64);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_step(net, SEC);
+	net->nodes[0].wakes = net->now + 10 * SEC;
+	net_finish(net, 20 * SEC);
+	assert_int_equal(flow->loss.rtt, 0);
+	transfer(1, 64, (struct rule){.fate = PASS, .seq = 1, .times = 1});
+	assert_in_range(flow->loss.rtt, 1, 10 * US);
+}
+
 static void probed__old_answer_is_no_evidence(void **state)
 {
 	struct gamma_flow *flow;
@@ -575,6 +592,7 @@ int main(void)
 		NET_TEST(sample__first_and_following),
 		NET_TEST(sample__without_own_queue),
 		NET_TEST(sample__shorter_than_before_ends_the_wait),
+		NET_TEST(sample__none_after_being_stopped),
 		NET_TEST(probed__old_answer_is_no_evidence),
 	};
 
