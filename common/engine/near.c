@@ -29,7 +29,7 @@ void gamma_near_look(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 static bool is_next(const struct gamma_flow *flow)
 {
 	return flow->state == GAMMA_FLOW_OPEN && gamma_list_empty(&flow->ready_entry) &&
-	       gamma_list_empty(&flow->messages.queue) && !flow->tx.lost;
+	       gamma_list_empty(&flow->messages.queue) && !flow->messages.filling && !flow->tx.lost;
 }
 
 bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,

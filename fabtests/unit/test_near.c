@@ -250,6 +250,25 @@ static void announcement__overtakes_nothing(void **state)
 	assert_int_equal(net->nodes[0].sent, 3);
 }
 
+/* Messages that share a frame, which there is no credit for: nobody polls for them then. */
+static void message__does_not_overtake_a_frame_that_is_filling(void **state)
+{
+	struct gamma_endpoint *ep = &net->nodes[0].ep;
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+	struct gamma_envelope envelope = {.length = 1};
+	struct iovec iov = {"", 1};
+
+	(void) state;
+	net->lawless = true;
+	assert_true(gamma_batch_add(flow, &iov, 1, &envelope));
+	flow->tx.returned = flow->tx.limit - flow->tx.next;
+	net_run(net, 10 * US);
+	assert_true(flow->messages.filling && gamma_list_empty(&flow->ready_entry));
+	assert_false(gamma_near_send(ep, flow, &iov, 1, &envelope));
+	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	assert_int_equal(made, 0);
+}
+
 static void failed__is_withdrawn_and_an_answer_comes_too_late(void **state)
 {
 	struct gamma_flow *flow = net_flow(net, 0, 1);
@@ -319,6 +338,7 @@ int main(void)
 		NEAR_TEST(answer__that_finds_no_room_is_a_frame),
 		NEAR_TEST(announcement__that_finds_no_room_is_a_frame),
 		NEAR_TEST(announcement__overtakes_nothing),
+		NEAR_TEST(message__does_not_overtake_a_frame_that_is_filling),
 		NEAR_TEST(failed__is_withdrawn_and_an_answer_comes_too_late),
 		NEAR_TEST(nonsense__is_counted),
 	};
