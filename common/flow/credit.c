@@ -357,6 +357,8 @@ void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	uint64_t wait = GAMMA_REQUEST_US * GAMMA_NS_PER_US << gamma_min(++flow->credit.backoff, 9);
 
+	if (gamma_message_waiting(flow))
+		gamma_flow_ready(flow);
 	if (!flow->credit.starved || gamma_loss_peer_dead(flow, now))
 		return;
 	/* The answer to RECLAIM may have been lost: the receiver believes there is credit. */

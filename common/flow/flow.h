@@ -196,7 +196,7 @@ enum gamma_timer {
 	GAMMA_TIMER_ACK,     /* owed acknowledgement, if no data goes back before */
 	GAMMA_TIMER_LOSS,    /* a frame counts as lost if nothing is heard of it by then */
 	GAMMA_TIMER_PROBE,   /* nothing heard: ask */
-	GAMMA_TIMER_REQUEST, /* no credit: ask again */
+	GAMMA_TIMER_REQUEST, /* no credit: ask again; no memory: try again */
 	GAMMA_TIMER_LOOKUP,  /* no answer: ask again */
 	GAMMA_TIMER_MTU,     /* padded probe unanswered */
 	GAMMA_TIMER_BYE,     /* BYE unanswered: repeat */

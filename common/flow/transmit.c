@@ -253,6 +253,14 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	return true;
 }
 
+/* There is no memory for a frame now, and perhaps nothing else will have this flow looked at. */
+static void try_later(struct gamma_flow *flow, uint64_t now)
+{
+	if (!gamma_timer_set_p(flow, GAMMA_TIMER_REQUEST))
+		gamma_timer_set(flow, GAMMA_TIMER_REQUEST,
+				now + GAMMA_REQUEST_US * GAMMA_NS_PER_US);
+}
+
 static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	struct gamma_sent *sent;
@@ -263,15 +271,20 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 		return false;
 	sent = gamma_window_next(flow);
 	if (!sent) {
-		if (flow->state == GAMMA_FLOW_OPEN)
+		if (gamma_window_open(flow))
+			try_later(flow, now);
+		else if (flow->state == GAMMA_FLOW_OPEN)
 			gamma_credit_starved(flow, now);
 		return false;
 	}
 	sent->again = sent->unsent = 0;
 	sent->part = 0;
 	sent->ahead = (uint16_t) gamma_window_unacked(flow);
-	if (!gamma_message_next(flow, sent, &flags))
+	if (!gamma_message_next(flow, sent, &flags)) {
+		if (!gamma_message_is_fenced(flow))
+			try_later(flow, now);
 		return false;
+	}
 	flow->tx.next++;
 	/* The last frame that credit allows brings the next credit. */
 	if (gamma_message_waiting(flow)) {

@@ -209,6 +209,8 @@ void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wante
 /* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
  * frame (ACK_REQUESTED). False: nothing to send. */
 bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
+/* Whether nothing is to be sent because what waits is fenced. */
+bool gamma_message_is_fenced(const struct gamma_flow *flow);
 /* What a frame says that is not in a buffer, and its bytes. */
 void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *content);
 unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);

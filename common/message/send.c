@@ -481,6 +481,14 @@ static bool is_fenced(const struct gamma_flow *flow)
 	return send->fence;
 }
 
+bool gamma_message_is_fenced(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = &flow->messages;
+
+	return gamma_list_empty(&m->notices) && !m->replies && !m->filling &&
+	       gamma_list_empty(&m->streams) && is_fenced(flow);
+}
+
 /* Frames of the queue in a row while streams wait. A long WRITE is a stream like others, only that
  * it keeps its place among the messages. */
 static uint32_t share_of_queue(const struct gamma_message_state *m)

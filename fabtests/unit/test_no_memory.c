@@ -179,6 +179,29 @@ static void shrink__some_fail(void **state)
 	sweep(9000, shrink, 7);
 }
 
+/* Nothing else happens that would have the peer looked at again. */
+static void alone__made_later(void **state)
+{
+	static const uint64_t lengths[] = {100, 3000, 5000, 40000};
+
+	(void) state;
+	for (unsigned i = 0; i < gamma_array_size(lengths); i++) {
+		for (int level = GAMMA_WHEN_COPIED; level <= GAMMA_WHEN_MATCHED; level++) {
+			for (long n = 0; n < 8; n++) {
+				begin(1500);
+				net_post(net, 1, 65536);
+				left = n;
+				fails = 1;
+				net_send(net, 0, 1, lengths[i], (enum gamma_completion_level) level);
+				net_run(net, MS);
+				left = -1;
+				net_finish(net, 20 * SEC);
+				net_free(net);
+			}
+		}
+	}
+}
+
 /* A message of one frame and no bytes, from node 0. */
 static void arrive(uint32_t seq)
 {
@@ -309,6 +332,7 @@ int main(void)
 		TEST(exchange__all_fail_for_a_while),
 		TEST(shrink__one_allocation_fails),
 		TEST(shrink__some_fail),
+		TEST(alone__made_later),
 		TEST(waiting__a_second_copy_arrives),
 		TEST(remote__one_allocation_fails),
 		TEST(remote__some_fail),
