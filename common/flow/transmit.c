@@ -188,8 +188,9 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	frame->part = true;
 	frame->again = sent->again;
 	frame->part_at = fields.part_offset;
+	sent->large = (sent->part && sent->large) ||
+		      fields.header_len + fields.payload_len > GAMMA_SAFE_MTU;
 	sent->part += fields.payload_len;
-	sent->large = false;
 }
 
 /* The next part of the frame whose parts are leaving. Each counts as a transmission of the frame,

@@ -55,6 +55,11 @@ static void begin_near_the_wrap(struct net *net, uint64_t *seed)
 				net_begin_at(net, a, b, (uint32_t) -(net_random(seed) % 40));
 }
 
+static uint32_t lowered(uint32_t before, uint32_t mtu)
+{
+	return before ? (uint32_t) gamma_min(before, mtu) : mtu;
+}
+
 /* The path comes to carry less: a switch, a NIC, or a virtual NIC's peer has been set anew. */
 static void lower(struct net *net, uint64_t *seed)
 {
@@ -63,13 +68,15 @@ static void lower(struct net *net, uint64_t *seed)
 
 	switch (net_random(seed) % 4) {
 	case 0:
-		node->nic_mtu = mtu;
+		if (net_random(seed) % 4 == 0)
+			mtu = 600 + (uint32_t) (net_random(seed) % 900);
+		node->nic_mtu = lowered(node->nic_mtu, mtu);
 		break;
 	case 1:
-		node->takes = mtu;
+		node->takes = lowered(node->takes, mtu);
 		break;
 	default:
-		net->options.switch_mtu = mtu;
+		net->options.switch_mtu = lowered(net->options.switch_mtu, mtu);
 	}
 }
 
@@ -77,10 +84,12 @@ static void lower(struct net *net, uint64_t *seed)
 static void traffic(struct net *net, uint64_t *seed)
 {
 	unsigned messages = 1 + (unsigned) (net_random(seed) % 40);
-	unsigned lowered = (unsigned) (net_random(seed) % 60);
+	unsigned first_time = (unsigned) (net_random(seed) % 60);
+	unsigned again = first_time + (unsigned) (net_random(seed) % 20);
+	bool jumbo = net->options.mtu == 9000 && !net->options.switch_mtu;
 
 	for (unsigned i = 0; i < messages; i++) {
-		if (i == lowered && net->options.mtu == 9000 && !net->options.switch_mtu)
+		if (jumbo && (i == first_time || i == again))
 			lower(net, seed);
 		unsigned from = (unsigned) (net_random(seed) % net->count);
 		unsigned to =
@@ -128,6 +137,7 @@ static void run(uint64_t number)
 		begin_near_the_wrap(net, &seed);
 	net->seed = net_random(&seed) | 1;
 	net->chaos = 1 + (unsigned) (net_random(&seed) % 60);
+	net->unstamped = net_random(&seed) % 2;
 	net->steps_max = 100000;
 	traffic(net, &seed);
 	net_finish(net, 60 * SEC);

@@ -463,6 +463,24 @@ static void lowered__own_nic_at_once_and_the_peer_is_told(void **state)
 	done(net);
 }
 
+/* Its parts are still too large for the switch. */
+static void lowered__and_once_more_while_a_frame_is_under_way(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	net_post(net, 1, 8000);
+	net->nodes[1].unplugged = true;
+	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	net_run(net, 15 * US);
+	net->nodes[1].unplugged = false;
+	gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+	lower(net, SWITCH, 0, 1500);
+	net_finish(net, 100 * MS);
+	assert_int_equal(path(net, 0, 1), 1500);
+	done(net);
+}
+
 static void lowered__below_1500(void **state)
 {
 	struct net *net = proven(0);
@@ -683,6 +701,7 @@ int main(void)
 		TEST(lowered__said_once_with_nic_and_peer),
 		TEST(lowered__what_it_costs),
 		TEST(lowered__own_nic_at_once_and_the_peer_is_told),
+		TEST(lowered__and_once_more_while_a_frame_is_under_way),
 		TEST(lowered__below_1500),
 		TEST(lowered__datagrams),
 		TEST(lowered__told_by_the_peer),
