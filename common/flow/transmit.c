@@ -295,8 +295,13 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	}
 	if (flags & GAMMA_FLAG_ACK_REQUESTED)
 		flow->tx.asked = flow->tx.next;
-	gamma_window_transmitted(flow, sent, now);
 	flow->local->stats.data_frames_out++;
+	/* What was copied before its turn may have been when frames could be larger. */
+	if (sent->buffer && gamma_unlikely(too_large(flow, sent))) {
+		sent->unsent = 1;
+		return begin_parts(flow, sent, seq, now, frame);
+	}
+	gamma_window_transmitted(flow, sent, now);
 	build_data(flow, sent, seq, flags, now, frame);
 	return true;
 }

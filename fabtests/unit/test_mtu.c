@@ -463,6 +463,31 @@ static void lowered__own_nic_at_once_and_the_peer_is_told(void **state)
 	done(net);
 }
 
+/* It was begun when it could be larger. */
+static void lowered__while_a_frame_is_filling(void **state)
+{
+	static const uint8_t bytes[3000];
+	const struct iovec iov = {(void *) bytes, sizeof(bytes)};
+	struct gamma_envelope envelope = {.flags = GAMMA_TAGGED, .length = sizeof(bytes)};
+	struct net *net = proven(0);
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	net->lawless = true;
+	for (int i = 0; i < 2; i++) {
+		net_post(net, 1, sizeof(bytes));
+		assert_true(gamma_batch_add(flow, &iov, 1, &envelope));
+	}
+	lower(net, OWN_NIC, 0, 1500);
+	gamma_path_own_mtu(&net->nodes[0].ep.local, 1500);
+	net_run(net, 10 * MS);
+	assert_int_equal(net->nodes[1].received, 1 + 2);
+	assert_int_equal(net_stats(net, 0)->parts_out, 5);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	assert_int_equal(warnings, 1);
+	done(net);
+}
+
 /* Its parts are still too large for the switch. */
 static void lowered__and_once_more_while_a_frame_is_under_way(void **state)
 {
@@ -701,6 +726,7 @@ int main(void)
 		TEST(lowered__said_once_with_nic_and_peer),
 		TEST(lowered__what_it_costs),
 		TEST(lowered__own_nic_at_once_and_the_peer_is_told),
+		TEST(lowered__while_a_frame_is_filling),
 		TEST(lowered__and_once_more_while_a_frame_is_under_way),
 		TEST(lowered__below_1500),
 		TEST(lowered__datagrams),
