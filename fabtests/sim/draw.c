@@ -199,8 +199,9 @@ static void heals(struct plan *plan, uint64_t from, uint64_t until)
 /* What sim_at calls at its time: something of one node, or of two, that lasts until then. */
 struct incident {
 	struct sim *sim;
-	enum { STOP, COMPUTE, REFUSE, CUT, CUT_ONE_WAY, KILL, UNPLUG, TELL, LEAVE, SHRINK } what;
-	unsigned a, b;
+	enum { STOP, COMPUTE, REFUSE, CUT, CUT_ONE_WAY, KILL, UNPLUG, TELL, LEAVE, SHRINK,
+	       LOWER } what;
+	unsigned a, b; /* LOWER: b bytes */
 	uint64_t until;
 };
 
@@ -242,6 +243,9 @@ static void happen(struct sim *sim, void *arg)
 		break;
 	case SHRINK:
 		sim_switch_mtu(sim, GAMMA_SAFE_MTU);
+		break;
+	case LOWER:
+		sim_nic_mtu(sim, incident.a, incident.b);
 		break;
 	}
 }
@@ -450,6 +454,27 @@ static void plan_remotes(struct plan *plan, struct sim *sim)
 	}
 }
 
+/* NICs of some runs are set anew, now and then below what every Ethernet passes, and the switch
+ * behind them. These, too, have dice of their own. */
+static void plan_nics(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x2545f491, .config = plan->config,
+			   .span = plan->span};
+	unsigned count = 1 + (unsigned) (dice(&own) % 3);
+
+	if (plan->lossless || !percent(&own, plan->config.mtu > GAMMA_SAFE_MTU ? 30 : 4))
+		return;
+	while (count--) {
+		unsigned low = percent(&own, 25) ? 600 : GAMMA_SAFE_MTU;
+		unsigned mtu = (unsigned) spread(&own, low, plan->config.mtu - 1);
+
+		plan_incident(sim, some_time(&own),
+			      (struct incident){sim, LOWER, any_node(&own), mtu, 0});
+	}
+	if (plan->config.mtu > GAMMA_SAFE_MTU && percent(&own, 50))
+		plan_incident(sim, some_time(&own), (struct incident){sim, SHRINK, 0, 0, 0});
+}
+
 static void begin_near_wrap(struct plan *plan, struct sim *sim)
 {
 	for (unsigned a = 0; a < plan->config.nodes; a++)
@@ -567,6 +592,7 @@ static void run(struct plan *plan, struct sim *sim)
 		begin_near_wrap(plan, sim);
 	plan_traffic(plan, sim);
 	plan_remotes(plan, sim);
+	plan_nics(plan, sim);
 	if (!plan->lossless && percent(plan, 8))
 		plan_leaving(plan, sim);
 	if (!plan->lossless && plan->config.mtu > GAMMA_SAFE_MTU && percent(plan, 20))

@@ -118,6 +118,16 @@ void sim_switch_mtu(struct sim *sim, uint32_t mtu)
 	sim->config.switch_mtu = mtu;
 }
 
+void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu)
+{
+	struct gamma_link *link = &node_of(sim, node)->link;
+
+	if (mtu >= link->mtu)
+		return;
+	link->mtu = mtu;
+	sim->totals.lowered++;
+}
+
 void sim_tap(struct sim *sim, struct sim_tap tap)
 {
 	sim->tap = tap;

@@ -183,6 +183,8 @@ void sim_cut(struct sim *sim, unsigned a, unsigned b, uint64_t until); /* both w
 void sim_unplug(struct sim *sim, unsigned node, uint64_t until); /* from and to all others */
 /* The switch passes frames up to so many bytes from now on; 0: of any size. */
 void sim_switch_mtu(struct sim *sim, uint32_t mtu);
+/* A host's NIC is set to a smaller MTU, which its endpoint finds out when a frame is too long. */
+void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu);
 /* Frame numbers from a to b begin with seq instead of 0; before they have talked. */
 void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq);
 

@@ -96,7 +96,8 @@ static void print_stats(const struct gamma_stats *stats)
 void totals_print(const struct totals *totals, double seconds)
 {
 	static const char *const happened[] = {"stops",	 "computes", "kills",	 "reboots",
-					       "closes", "cuts",     "refusals", "late posts"};
+					       "closes", "cuts",     "refusals", "late posts",
+					       "NICs lowered"};
 
 	printf("seeds        %llu in %.1f s, %.1f a second; %llu with two kinds of faults or more, "
 	       "%llu lossless, %llu near the wrap\n",
