@@ -191,7 +191,7 @@ static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fi
 	return true;
 }
 
-/* ---- short results: one frame each, in a buffer ---- */
+/* ---- short results: in buffers, one for each frame ---- */
 
 static void drop_buffers(struct gamma_flow *flow, struct gamma_buffer *buffer)
 {
@@ -271,13 +271,16 @@ bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent)
 static bool reply_short(struct gamma_flow *flow, const struct gamma_fields *fields,
 			const struct gamma_access *access, const struct gamma_reached *reached)
 {
-	struct gamma_buffer *buffer = reserve_buffers(flow, fields->fragment, access->length);
+	struct gamma_buffer *buffers = reserve_buffers(flow, fields->fragment, access->length);
+	uint64_t offset = 0;
 
-	if (!buffer)
+	if (!buffers)
 		return false;
-	flow->local->stats.bytes_copied_out += gamma_iov_read(
-		reached->iov, reached->iov_count, 0, buffer->payload, access->length);
-	reply_with(flow, buffer);
+	for (struct gamma_buffer *buffer = buffers; buffer; buffer = buffer->next)
+		offset += gamma_iov_read(reached->iov, reached->iov_count, offset, buffer->payload,
+					 buffer->len);
+	flow->local->stats.bytes_copied_out += offset;
+	reply_with(flow, buffers);
 	touched(flow, access, is_last(fields), NULL);
 	return true;
 }
@@ -324,8 +327,10 @@ static bool arrived_read(struct gamma_flow *flow, const struct gamma_fields *fie
 		refusal = reach(flow, &access, &reached);
 	if (refusal)
 		return refuse(flow, fields->seq, fields->fragment, refusal);
-	return access.length <= reply_room(flow) ? reply_short(flow, fields, &access, &reached)
-						 : reply_long(flow, fields, &access, &reached);
+	/* So much is what memory holds now, in however many frames. */
+	if (access.length <= gamma_max(reply_room(flow), GAMMA_ATOMIC_BYTES))
+		return reply_short(flow, fields, &access, &reached);
+	return reply_long(flow, fields, &access, &reached);
 }
 
 /* ---- atomics ---- */

@@ -210,6 +210,20 @@ static void read__short_does_not_see_what_is_written_later(void **state)
 	assert_memory_equal(regions[1].bytes, bytes + 5, 2000);
 }
 
+/* Nor in frames that have become smaller than that. */
+static void read__short_in_several_frames_neither(void **state)
+{
+	(void) state;
+	fill_region(1);
+	gamma_path_own_mtu(&net->nodes[1].ep.local, 600);
+	lose(DROP, 1, GAMMA_OP_REPLY, 0);
+	net_read(net, 0, 1, 0, read_back, GAMMA_ATOMIC_BYTES);
+	net_write(net, 0, 1, 0, bytes + 5, 2000);
+	net_finish(net, SEC);
+	assert_memory_equal(read_back, bytes, GAMMA_ATOMIC_BYTES);
+	assert_memory_equal(regions[1].bytes, bytes + 5, 2000);
+}
+
 static void read__lost_frames_come_again(void **state)
 {
 	(void) state;
@@ -517,6 +531,7 @@ int main(void)
 		REMOTE_TEST(read__short_costs_a_frame_each_way),
 		REMOTE_TEST(read__sees_what_was_written_before),
 		REMOTE_TEST(read__short_does_not_see_what_is_written_later),
+		REMOTE_TEST(read__short_in_several_frames_neither),
 		REMOTE_TEST(read__lost_frames_come_again),
 		REMOTE_TEST(atomic__any_number_of_elements),
 		REMOTE_TEST(atomic__carried_out_once),
