@@ -8,7 +8,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { WATCH_MS = 300 };
+enum {
+	WATCH_MS = 300,
+	LINE_LEN = 256, /* bytes of a line in /proc */
+};
 
 static const struct node_options automatic = {.progress = FI_PROGRESS_AUTO};
 
@@ -16,7 +19,7 @@ static const struct node_options automatic = {.progress = FI_PROGRESS_AUTO};
 static void thread_line(const char *thread, const char *field, char *value, size_t len)
 {
 	DIR *dir = opendir("/proc/self/task");
-	char path[300], line[256], name[64];
+	char path[300], line[LINE_LEN], name[64];
 	struct dirent *entry;
 
 	CHECK(dir);
@@ -43,7 +46,7 @@ static void thread_line(const char *thread, const char *field, char *value, size
 
 static long waits_of_thread(void)
 {
-	char value[64];
+	char value[LINE_LEN];
 
 	thread_line("gamma-progress", "voluntary_ctxt_switches", value, sizeof(value));
 	return atol(value);
@@ -161,7 +164,7 @@ static void test_auto_bound(bool sender)
 {
 	const char *should = getenv("GAMMA_API_CPUS");
 	double end = now() + PATIENCE_S;
-	char is[64] = "";
+	char is[LINE_LEN] = "";
 	struct node node;
 
 	(void) sender;
