@@ -28,10 +28,10 @@ holds() { # TEXT CONDITION
 for part in "${parts[@]}"; do
 	holds "$part has figures" "[.rows[] | select(.part == \"$part\")] | length > 0"
 done
-# Of messages of no bytes a stream carries none; differences of short runs may be anything, few sizes
-# need not have a half-power point among them, and a single process may call nothing of MPI.
+# Differences of short runs, as gamma-pmix has its streams from, may be anything on a busy machine, few
+# sizes need not have a half-power point among them, and a single process may call nothing of MPI.
 cannot_be='.rows[] | select(.part | IN("cost", "overlap", "openfoam") | not) |
-	select(.what != "one-way stream" or .bytes > 8) |
+	select(.part != "figures" or .what != "one-way stream") |
 	select(.what != "half-power point" or .median != 0) | select(.median <= 0 or .median >= 1e9)'
 jq -c "$cannot_be" "$work/result" >"$work/cannot_be.out"
 if [ ! -s "$work/cannot_be.out" ]; then
