@@ -92,6 +92,21 @@ static void errors__come_first(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+static void errors__entry_used_again(void **state)
+{
+	struct fid_eq *eq = open_eq(*state, FI_WAIT_NONE);
+	struct fi_eq_err_entry error = {0};
+
+	put_error(eq, 1, "why");
+	put_error(eq, 2, "for a longer reason");
+	assert_int_equal(fi_eq_readerr(eq, &error, FI_PEEK), sizeof(error));
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_string_equal(error.err_data, "why");
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_string_equal(error.err_data, "for a longer reason");
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
 static void errors__old_structure_is_not_overrun(void **state)
 {
 	struct fake *fake = fake_open(FI_VERSION(1, 4), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
@@ -199,6 +214,7 @@ int main(void)
 		TEST(read__in_order_and_peek),
 		TEST(read__buffer_too_small_loses_nothing),
 		TEST(errors__come_first),
+		TEST(errors__entry_used_again),
 		cmocka_unit_test(errors__old_structure_is_not_overrun),
 		TEST(write__only_if_opened_for_it),
 		TEST(descriptor__follows_the_queue),

@@ -166,13 +166,15 @@ static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf, size_
 	return ret == -FI_EAGAIN ? eq_read(eq_fid, event, buf, len, flags) : ret;
 }
 
-/* As for a CQ: into the caller's buffer if there is one, else ours until the next read. */
+/* As for a CQ: into the caller's buffer if there is one, else ours until the next read; an entry
+ * that is used again and still names ours has none. */
 static ssize_t give_error(const struct gamma_eq *eq, struct gamma_eq_error *error,
 			  struct fi_eq_err_entry *entry)
 {
 	bool sized = FI_VERSION_GE(eq->fabric->api_version, FI_VERSION(1, 5));
 	void *buf = entry->err_data;
-	size_t len = error->data_len, room = sized && buf ? entry->err_data_size : 0;
+	bool ours = buf == error->data || (eq->last_error && buf == eq->last_error->data);
+	size_t len = error->data_len, room = sized && buf && !ours ? entry->err_data_size : 0;
 
 	memcpy(entry, &error->error, offsetof(struct fi_eq_err_entry, err_data));
 	entry->err_data = len ? error->data : NULL;
