@@ -247,6 +247,101 @@ static void test_peer_closed(bool sender)
 	node_close(&node);
 }
 
+/* What waits for that very peer ends when it closes. */
+static void wait_given_up(struct node *node, void *context, uint64_t flags)
+{
+	struct fi_cq_err_entry error;
+
+	wait_error(node->rx_cq, &error);
+	CHECK_EQ(error.err, FI_ECONNRESET);
+	CHECK(error.op_context == context);
+	CHECK_EQ(error.flags & FI_MULTI_RECV, flags);
+}
+
+/* A buffer for many messages that begins with one that was announced before. */
+static void wait_for_more(struct node *node, size_t len)
+{
+	struct iovec iov = {.iov_base = calloc(2, len), .iov_len = 2 * len};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = node->peer, .context = &iov};
+	struct fi_cq_err_entry error = {0};
+	struct completion completion;
+	struct fi_cq_tagged_entry entry;
+	double end = now() + PATIENCE_S;
+
+	CHECK_EQ(fi_recvmsg(node->ep, &msg, FI_PEEK), 0);
+	while (fi_cq_read(node->rx_cq, &entry, 1) != 1) {
+		CHECK(now() < end);
+		CHECK_EQ(fi_cq_readerr(node->rx_cq, &error, 0), 1);
+		CHECK_EQ(fi_recvmsg(node->ep, &msg, FI_PEEK), 0);
+	}
+	CHECK_EQ(entry.len, len);
+	CHECK_EQ(fi_recvmsg(node->ep, &msg, FI_MULTI_RECV), 0);
+	wait_completion(node->rx_cq, &completion);
+	CHECK_EQ(completion.entry.len, len);
+	aside_sync();
+	wait_given_up(node, &iov, FI_MULTI_RECV);
+	free(iov.iov_base);
+}
+
+/* One that names the peer by its place alone, of which it then turns out that it is known. */
+static void wait_by_place(struct node *node)
+{
+	struct message in, out[2];
+	struct name name = {.len = ADDR_MAX};
+	char mac[18], port[6];
+	fi_addr_t place;
+
+	CHECK_EQ(fi_av_lookup(node->av, node->peer, name.bytes, &name.len), 0);
+	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", name.bytes[0], name.bytes[1],
+		 name.bytes[2], name.bytes[3], name.bytes[4], name.bytes[5]);
+	snprintf(port, sizeof(port), "%u", name.bytes[6] << 8 | name.bytes[7]);
+	CHECK_EQ(fi_av_insertsvc(node->av, mac, port, &place, 0, NULL), 1);
+	message_init(&in, 100, 1);
+	in.addr = place;
+	for (unsigned i = 0; i < 2; i++) {
+		message_init(&out[i], 100, 1);
+		message_fill(&out[i], 1);
+		out[i].addr = i ? node->peer : place;
+		message_send(node, &out[i]);
+		if (!i)
+			message_receive(node, &in);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		wait_done(node->tx_cq, &out[i]);
+	aside_sync();
+	wait_given_up(node, &in, 0);
+	for (unsigned i = 0; i < 2; i++)
+		message_free(&out[i]);
+	message_free(&in);
+}
+
+static void test_peer_closed_directed(bool sender)
+{
+	enum { LONG = 200000 };
+	struct node_options options = {.caps = FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct node node;
+
+		node_open_pair(&node, &options);
+		if (!sender && i)
+			wait_by_place(&node);
+		else if (!sender)
+			wait_for_more(&node, LONG);
+		if (sender && i) {
+			nap(5); /* it does not answer at once */
+			receive_one(&node, 100, 1);
+			receive_one(&node, 100, 1);
+		} else if (sender) {
+			send_one(&node, LONG, 1);
+		}
+		if (sender)
+			aside_sync();
+		node_close(&node);
+	}
+}
+
 enum { THREADS = 4, EACH = 500 };
 
 struct worker {
@@ -426,6 +521,7 @@ const struct test life_tests[] = {
 	{.name = "reopen", .run = test_reopen},
 	{.name = "port", .run = test_port, .both_ways = true},
 	{.name = "peer_closed", .run = test_peer_closed, .both_ways = true},
+	{.name = "peer_closed_directed", .run = test_peer_closed_directed, .both_ways = true},
 	{.name = "threads", .run = test_threads},
 	{.name = "threads_auto", .run = test_threads_auto},
 	{.name = "close_outstanding", .run = test_close_outstanding},

@@ -59,6 +59,15 @@ void gamma_match_unlist(struct gamma_rx *rx)
 	rx->flow = NULL;
 }
 
+/* The receive counts as owed by that peer, and by no other. */
+static void expect_of(struct gamma_rx *rx, struct gamma_flow *flow)
+{
+	if (rx->flow)
+		rx->flow->messages.expected--;
+	rx->flow = flow;
+	flow->messages.expected++;
+}
+
 static bool source_fits(const struct gamma_rx *rx, struct gamma_flow *flow)
 {
 	struct gamma_ep *ep = ep_of(flow);
@@ -249,12 +258,30 @@ static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
 	}
 }
 
+/* What the peer of one flow owes is the other's. */
+static void hand_over(struct gamma_list *posted, struct gamma_flow *flow, struct gamma_flow *other)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, posted) {
+		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
+
+		if (rx->flow != flow)
+			continue;
+		expect_of(rx, other);
+		if (!gamma_timer_set_p(other, GAMMA_TIMER_PROBE))
+			gamma_loss_rearm(other, gamma_clock());
+	}
+}
+
 /* An address without epoch, or that of a NIC whose gammad answered: from now on it is the
  * other's. */
 static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow *other)
 {
 	struct gamma_ep *ep = context;
 
+	hand_over(&ep->rx->posted_msg, flow, other);
+	hand_over(&ep->rx->posted_tagged, flow, other);
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
 			ep->flows[i] = other;
@@ -329,8 +356,7 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 		return;
 	if (gamma_unlikely(!gamma_flow_usable(flow)))
 		error = gamma_flow_refuse(flow);
-	rx->flow = flow;
-	flow->messages.expected++;
+	expect_of(rx, flow);
 	if (gamma_unlikely(error))
 		end_posted(ep->rx, ep, rx, -error);
 	else if (gamma_unlikely(!gamma_timer_set_p(flow, GAMMA_TIMER_PROBE)))
@@ -361,10 +387,10 @@ void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 		used_up = taken == rx || rx->consumed;
 		announced |= accept_unexpected(inbound, taken);
 	}
+	if (!used_up && gamma_unlikely(rx->source != FI_ADDR_UNSPEC) && rx_ctx->ep)
+		expect(rx_ctx->ep, rx);
 	if (gamma_unlikely(announced))
 		gamma_domain_progress(rx_ctx->domain);
-	else if (!used_up && gamma_unlikely(rx->source != FI_ADDR_UNSPEC) && rx_ctx->ep)
-		expect(rx_ctx->ep, rx);
 }
 
 /* What a peek tells: the envelope, with nothing received. */
