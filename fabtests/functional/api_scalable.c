@@ -38,6 +38,8 @@ static void open_context(struct scalable *all, unsigned i)
 
 static void check_arguments(struct scalable *all)
 {
+	struct fi_tx_attr tx_attr = *all->info->tx_attr;
+	struct fi_rx_attr rx_attr = *all->info->rx_attr;
 	struct name name = {.len = ADDR_MAX};
 	struct fid_ep *ep;
 	char byte = 0;
@@ -46,6 +48,10 @@ static void check_arguments(struct scalable *all)
 	CHECK_EQ(fi_tx_context(all->sep, CONTEXTS, NULL, &ep, NULL), -FI_EINVAL);
 	CHECK_EQ(fi_rx_context(all->sep, -1, NULL, &ep, NULL), -FI_EINVAL);
 	CHECK_EQ(fi_rx_context(all->sep, 0, NULL, &ep, NULL), -FI_EBUSY);
+	tx_attr.inject_size = all->info->tx_attr->inject_size + 1;
+	rx_attr.size = all->info->rx_attr->size + 1;
+	CHECK_EQ(fi_tx_context(all->sep, 0, &tx_attr, &ep, NULL), -FI_EINVAL);
+	CHECK_EQ(fi_rx_context(all->sep, 0, &rx_attr, &ep, NULL), -FI_EINVAL);
 	CHECK_EQ(fi_send(all->rx[0].ep, &byte, 1, NULL, 0, NULL), -FI_ENOSYS);
 	CHECK_EQ(fi_recv(all->tx[0].ep, &byte, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_ENOSYS);
 	CHECK_EQ(fi_send(all->sep, &byte, 1, NULL, 0, NULL), -FI_ENOSYS);

@@ -70,11 +70,15 @@ void gamma_sep_detach(struct gamma_ep *ep)
 static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_info *info,
 			void *context, struct fid_ep **fid)
 {
+	struct gamma_domain *domain = sep->domain;
 	struct gamma_ep *ep;
+	int ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
 
+	if (ret)
+		return ret;
 	if (sep->contexts[place] || sep->fds[place] < 0)
 		return -FI_EBUSY;
-	ep = gamma_ep_new(sep->domain, info, context);
+	ep = gamma_ep_new(domain, info, context);
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->sep = sep;
