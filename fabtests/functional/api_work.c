@@ -82,6 +82,35 @@ static void test_triggered(bool sender)
 	node_close_pair(&node);
 }
 
+/* What cannot be posted when its time has come is counted like any other that failed. */
+static void test_triggered_in_vain(bool sender)
+{
+	struct fi_triggered_context context;
+	struct fi_cq_err_entry error;
+	struct fid_cntr *cntr;
+	struct node node;
+	struct name name;
+	struct iovec iov = {.iov_base = &name, .iov_len = 1};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &context};
+
+	(void) sender;
+	node_open(&node, &(struct node_options){.caps = FI_TRIGGER, .counters = true});
+	cntr = open_counter(&node);
+	context = when(cntr, 1);
+	node_name(&node, &name);
+	msg.addr = node_insert(&node, &name);
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_TRIGGER), 0);
+	CHECK_EQ(fi_av_remove(node.av, &msg.addr, 1, 0), 0);
+	CHECK_EQ(fi_cntr_add(cntr, 1), 0);
+	wait_error(node.tx_cq, &error);
+	CHECK_EQ(error.err, FI_EINVAL);
+	CHECK(error.op_context == &context);
+	CHECK_EQ(fi_cntr_readerr(node.tx_cntr), 1);
+	CHECK_EQ(fi_cntr_read(node.tx_cntr), 0);
+	CHECK_EQ(fi_close(&cntr->fid), 0);
+	node_close(&node);
+}
+
 /* What both sides have: a counter that sets the work going and one that counts what is done. */
 struct works {
 	struct node node;
@@ -264,6 +293,7 @@ static void test_deferred_memory(bool sender)
 
 const struct test work_tests[] = {
 	{.name = "triggered", .run = test_triggered, .both_ways = true},
+	{.name = "triggered_in_vain", .run = test_triggered_in_vain},
 	{.name = "deferred", .run = test_deferred},
 	{.name = "deferred_chain", .run = test_deferred_chain},
 	{.name = "deferred_cancel", .run = test_deferred_cancel},

@@ -12,12 +12,12 @@ static void count(struct gamma_cntr *cntr, int error)
 		gamma_cntr_add(cntr, 1);
 }
 
-/* Which counter a finished send concerns. */
-static struct gamma_cntr *cntr_of(const struct gamma_ep *ep, const struct gamma_tx *tx)
+struct gamma_cntr *gamma_ep_cntr(const struct gamma_ep *ep, uint64_t flags)
 {
-	return ep->cntrs[tx->flags & FI_SEND   ? GAMMA_CNTR_SEND
-			 : tx->flags & FI_READ ? GAMMA_CNTR_READ
-					       : GAMMA_CNTR_WRITE];
+	return ep->cntrs[flags & FI_SEND   ? GAMMA_CNTR_SEND
+			 : flags & FI_RECV ? GAMMA_CNTR_RECV
+			 : flags & FI_READ ? GAMMA_CNTR_READ
+					   : GAMMA_CNTR_WRITE];
 }
 
 static void write_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
@@ -42,7 +42,7 @@ void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error
 {
 	if (ep->closing || (gamma_unlikely(tx->work) && !gamma_work_completed(tx->work, error)))
 		return;
-	count(cntr_of(ep, tx), error);
+	count(gamma_ep_cntr(ep, tx->flags), error);
 	if (ep->tx_cq && (tx->notify || error))
 		write_tx(ep, tx, error);
 }

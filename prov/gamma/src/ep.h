@@ -375,6 +375,8 @@ int gamma_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct f
 const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_addr);
 
 /* ---- complete.c ---- */
+/* The counter that operations of such completion flags concern, or NULL. */
+struct gamma_cntr *gamma_ep_cntr(const struct gamma_ep *ep, uint64_t flags);
 void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error);
 /* The same of a send that had no operation, with success; waits: its frame has still to leave. */
 void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len,

@@ -132,12 +132,21 @@ static ssize_t post_work(struct gamma_work *work)
 	return 0;
 }
 
+/* The endpoint that tells of an operation, or NULL. */
+static struct gamma_ep *reporter(const struct gamma_ep_handle *handle)
+{
+	if (!handle || handle->ep)
+		return handle ? handle->ep : NULL;
+	return gamma_rx_ctx_reporter(handle->rx);
+}
+
 /* Nothing was posted: the call that would have returned the error is long over. */
 static void fail(struct gamma_work *work, int error)
 {
-	struct gamma_ep *ep = work->handle ? work->handle->ep : NULL;
+	struct gamma_ep *ep = reporter(work->handle);
 	bool receive = work->kind == RECEIVE;
 	struct gamma_cq *cq = ep ? receive ? ep->rx_cq : ep->tx_cq : NULL;
+	struct gamma_cntr *cntr;
 	struct gamma_completion completion = {
 		.context = work->kind == REMOTE ? work->remote.context : work->post.context,
 		.flags = (receive ? FI_RECV : FI_SEND) |
@@ -149,6 +158,9 @@ static void fail(struct gamma_work *work, int error)
 		completion.flags = work->remote.flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
 	if (work->name && !gamma_work_completed(work, error))
 		return;
+	cntr = ep ? gamma_ep_cntr(ep, completion.flags) : NULL;
+	if (cntr)
+		gamma_cntr_add_error(cntr, 1);
 	if (cq)
 		gamma_cq_write_error(cq, &completion, -error, 0, NULL);
 }
