@@ -272,7 +272,7 @@ void gamma_rx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 /* What the user has asked for. */
 void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
 		   const struct gamma_post *post);
-/* Bytes in all, or -1 if there are too many pieces for an operation. */
+/* Bytes in all, or -1 if there are too many, or too many pieces, for an operation. */
 int64_t gamma_post_len(const struct gamma_post *post);
 /* Whether an operation writes a completion entry; selective also for a struct gamma_work. */
 static inline bool gamma_notifies(bool silent, bool selective, uint64_t flags)

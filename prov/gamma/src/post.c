@@ -121,7 +121,8 @@ int64_t gamma_post_len(const struct gamma_post *post)
 	if (post->count > GAMMA_IOV_LIMIT)
 		return -1;
 	for (size_t i = 0; i < post->count; i++)
-		len += post->iov[i].iov_len;
+		if (__builtin_add_overflow(len, post->iov[i].iov_len, &len))
+			return -1;
 	return len <= INT64_MAX ? (int64_t) len : -1;
 }
 
