@@ -134,6 +134,44 @@ static void test_multicast_leave(bool sender)
 	node_close_pair(&node);
 }
 
+/* Calls without flags, to a group by the endpoint's default ones. */
+static void test_multicast_default(bool sender)
+{
+	struct node_options options = {.type = FI_EP_DGRAM,
+				       .caps = FI_MULTICAST,
+				       .tx_op_flags = FI_MULTICAST,
+				       .events = true};
+	struct message in, out;
+	struct fid_mc *mc;
+	struct node node;
+
+	node_open(&node, &options);
+	mc = join(&node, 1, 1, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		message_init(&in, LEN, 1);
+		message_init(&out, LEN, 1);
+		message_fill(&out, i);
+		out.send = i ? INJECT : SEND;
+		out.addr = fi_mc_addr(mc);
+		if (!sender)
+			message_receive(&node, &in);
+		aside_sync();
+		if (sender)
+			message_send(&node, &out);
+		if (sender && !i)
+			wait_sent(&node, &out);
+		if (!sender) {
+			wait_received(&node, &in, LEN);
+			message_check(&in, i, LEN);
+		}
+		message_free(&in);
+		message_free(&out);
+	}
+	aside_sync();
+	CHECK_EQ(fi_close(&mc->fid), 0);
+	node_close_pair(&node);
+}
+
 static void test_multicast_arguments(bool sender)
 {
 	struct node_options options = {
@@ -172,6 +210,7 @@ static void test_multicast_arguments(bool sender)
 const struct test multicast_tests[] = {
 	{.name = "multicast", .run = test_multicast, .both_ways = true},
 	{.name = "multicast_leave", .run = test_multicast_leave, .both_ways = true},
+	{.name = "multicast_default", .run = test_multicast_default, .both_ways = true},
 	{.name = "multicast_arguments", .run = test_multicast_arguments},
 	{0},
 };

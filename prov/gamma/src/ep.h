@@ -236,15 +236,17 @@ static inline ssize_t gamma_send_iov(struct fid_ep *fid, const struct iovec *iov
 static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
 				   uint64_t tag, uint64_t data, uint64_t kind)
 {
+	struct gamma_ep_handle *handle = gamma_handle(fid);
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
+	uint64_t multicast = handle->tx_flags & FI_MULTICAST; /* it says what dest is */
 
-	return gamma_post_send(gamma_handle(fid), &(struct gamma_post){
+	return gamma_post_send(handle, &(struct gamma_post){
 							  .iov = &iov,
 							  .count = 1,
 							  .addr = dest,
 							  .tag = tag,
 							  .data = data,
-							  .flags = kind,
+							  .flags = kind | multicast,
 							  .silent = true,
 						  });
 }
