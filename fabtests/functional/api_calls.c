@@ -66,6 +66,73 @@ static void test_binding(bool sender)
 	node_close_pair(&node);
 }
 
+/* Only a direction that the capabilities allow needs a queue. */
+static void open_half(struct node *node, uint64_t caps, uint64_t direction, struct fid_ep **ep)
+{
+	struct fi_info *info = fi_dupinfo(node->info);
+
+	info->caps = caps;
+	info->tx_attr->caps = info->rx_attr->caps = 0;
+	CHECK_EQ(fi_endpoint(node->domain, info, ep, NULL), 0);
+	CHECK_EQ(fi_ep_bind(*ep, &node->av->fid, 0), 0);
+	CHECK_EQ(fi_enable(*ep), -FI_ENOCQ);
+	CHECK_EQ(fi_ep_bind(*ep, &(direction == FI_SEND ? node->tx_cq : node->rx_cq)->fid,
+			    direction),
+		 0);
+	CHECK_EQ(fi_enable(*ep), 0);
+	fi_freeinfo(info);
+}
+
+static void test_one_direction(bool sender)
+{
+	static const uint64_t senders[] = {FI_MSG | FI_SEND, FI_RMA | FI_READ | FI_WRITE};
+	static const uint64_t receivers[] = {FI_MSG | FI_RECV, FI_RMA | FI_REMOTE_WRITE};
+	struct fid_ep *own = NULL, *ep;
+	struct node node;
+
+	node_open_pair(&node, &(struct node_options){.caps = FI_RMA});
+	for (unsigned i = 0; i < 2; i++) {
+		open_half(&node, receivers[i], FI_RECV, &ep);
+		CHECK_EQ(fi_close(&ep->fid), 0);
+		open_half(&node, senders[i], FI_SEND, &ep);
+		CHECK_EQ(fi_close(&ep->fid), 0);
+	}
+	if (sender) {
+		own = node.ep;
+		open_half(&node, FI_MSG | FI_SEND, FI_SEND, &node.ep);
+		send_one(&node, 100, 1);
+		send_one(&node, 100000, 2);
+		aside_sync();
+		CHECK_EQ(fi_close(&node.ep->fid), 0);
+		node.ep = own;
+	} else {
+		receive_one(&node, 100, 1);
+		receive_one(&node, 100000, 2);
+		aside_sync();
+	}
+	node_close_pair(&node);
+}
+
+/* What is refused leaves nothing behind: the counter is nobody's. */
+static void test_bind_counter(bool sender)
+{
+	struct fid_cntr *first, *second;
+	struct fid_ep *ep;
+	struct node node;
+
+	(void) sender;
+	node_open(&node, &(struct node_options){0});
+	CHECK_EQ(fi_cntr_open(node.domain, NULL, &first, NULL), 0);
+	CHECK_EQ(fi_cntr_open(node.domain, NULL, &second, NULL), 0);
+	CHECK_EQ(fi_endpoint(node.domain, node.info, &ep, NULL), 0);
+	CHECK_EQ(fi_ep_bind(ep, &first->fid, FI_RECV), 0);
+	CHECK_EQ(fi_ep_bind(ep, &second->fid, FI_SEND | FI_RECV), -FI_EINVAL);
+	CHECK_EQ(fi_close(&second->fid), 0);
+	CHECK_EQ(fi_close(&ep->fid), 0);
+	CHECK_EQ(fi_close(&first->fid), 0);
+	node_close(&node);
+}
+
 static void test_refused_messages(bool sender)
 {
 	struct iovec iov[PIECES + 1] = {{0}};
@@ -81,6 +148,14 @@ static void test_refused_messages(bool sender)
 	CHECK_EQ(fi_tsendmsg(node.ep, &tagged, 0), -FI_EINVAL);
 	CHECK_EQ(fi_recvmsg(node.ep, &msg, 0), -FI_EINVAL);
 	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, 0), -FI_EINVAL);
+	/* Together they seem to be two bytes. */
+	msg.iov_count = tagged.iov_count = 2;
+	iov[0].iov_len = SIZE_MAX;
+	iov[1].iov_len = 3;
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, 0), -FI_EINVAL);
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_INJECT), -FI_EINVAL);
+	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, 0), -FI_EINVAL);
+	iov[0].iov_len = iov[1].iov_len = 0;
 	msg.iov_count = tagged.iov_count = 1;
 	CHECK_EQ(fi_sendmsg(node.ep, &msg, 1ull << 59), -FI_EBADFLAGS);
 	CHECK_EQ(fi_recvmsg(node.ep, &msg, FI_INJECT), -FI_EBADFLAGS);
@@ -101,6 +176,8 @@ static void test_refused_messages(bool sender)
 const struct test call_tests[] = {
 	{.name = "flags", .run = test_flags},
 	{.name = "binding", .run = test_binding},
+	{.name = "one_direction", .run = test_one_direction, .both_ways = true},
+	{.name = "bind_counter", .run = test_bind_counter},
 	{.name = "refused_messages", .run = test_refused_messages},
 	{0},
 };

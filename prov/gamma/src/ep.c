@@ -9,6 +9,10 @@
 /* Bytes: the copy of a longer message takes longer than an acknowledgement of its own. */
 enum { COPY_SIZE = 16384 };
 
+/* Capabilities for which there are completions of an endpoint's own calls, and of peers'. */
+#define OUTWARD (FI_SEND | FI_READ | FI_WRITE)
+#define INWARD (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
 /* ---- what the domain asks ---- */
 
 struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep)
@@ -80,15 +84,6 @@ static int bind_cq(struct gamma_ep *ep, struct gamma_cq *cq, uint64_t flags)
 	return 0;
 }
 
-static int bind_one_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, unsigned which)
-{
-	if (ep->cntrs[which])
-		return -FI_EINVAL;
-	ep->cntrs[which] = cntr;
-	gamma_ref(&cntr->refs);
-	return 0;
-}
-
 static int bind_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, uint64_t flags)
 {
 	static const uint64_t events[GAMMA_CNTR_COUNT] = {
@@ -99,19 +94,23 @@ static int bind_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, uint64_t flag
 		[GAMMA_CNTR_REMOTE_READ] = FI_REMOTE_READ,
 		[GAMMA_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
 	};
-	uint64_t known = 0;
-	int ret = 0;
+	uint64_t known = 0, counted = 0;
 
-	for (unsigned i = 0; i < GAMMA_CNTR_COUNT; i++)
+	for (unsigned i = 0; i < GAMMA_CNTR_COUNT; i++) {
 		known |= events[i];
+		counted |= ep->cntrs[i] ? events[i] : 0;
+	}
 	if (!flags || flags & ~known)
 		return -FI_EBADFLAGS;
-	if (cntr->domain != ep->domain)
+	if (flags & counted || cntr->domain != ep->domain)
 		return -FI_EINVAL;
-	for (unsigned i = 0; !ret && i < GAMMA_CNTR_COUNT; i++)
-		if (flags & events[i])
-			ret = bind_one_cntr(ep, cntr, i);
-	return ret;
+	for (unsigned i = 0; i < GAMMA_CNTR_COUNT; i++) {
+		if (!(flags & events[i]))
+			continue;
+		ep->cntrs[i] = cntr;
+		gamma_ref(&cntr->refs);
+	}
+	return 0;
 }
 
 static int bind_av(struct gamma_ep *ep, struct gamma_av *av)
@@ -297,7 +296,8 @@ static int enable(struct gamma_ep *ep)
 		gamma_sep_bind_av(ep);
 	if (!ep->av)
 		return -FI_ENOAV;
-	if ((ep->transmits && !ep->tx_cq) || (ep->receives && !ep->rx_cq))
+	if ((ep->transmits && ep->initiates && !ep->tx_cq) ||
+	    (ep->receives && ep->is_target && !ep->rx_cq))
 		return -FI_ENOCQ;
 	if (!shared_fit(ep))
 		return -FI_EINVAL;
@@ -306,12 +306,17 @@ static int enable(struct gamma_ep *ep)
 		return ret;
 	gamma_domain_lock(domain);
 	ep->av_generation = ep->av->generation;
-	gamma_list_append(&domain->eps, &ep->domain_entry);
 	ret = gamma_domain_wait_add(domain, ep);
 	ep->enabled = !ret;
+	if (ep->enabled)
+		gamma_list_append(&domain->eps, &ep->domain_entry);
 	if (ep->enabled && ep->srx)
 		gamma_list_append(&ep->srx->eps, &ep->srx_entry);
 	gamma_domain_unlock(domain);
+	if (ret) {
+		gamma_endpoint_destroy(ep->endpoint);
+		ep->endpoint = NULL;
+	}
 	return ret;
 }
 
@@ -637,6 +642,9 @@ struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info 
 	take_info(ep, info);
 	caps = info->caps ? info->caps : domain->caps;
 	ep->remote_access = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+	/* Without any of these bits it is both. */
+	ep->initiates = caps & OUTWARD || !(caps & INWARD);
+	ep->is_target = caps & INWARD || !(caps & OUTWARD);
 	set_ops(&ep->handle, ep->type, caps);
 	gamma_ref(&domain->refs);
 	return ep;

@@ -115,6 +115,7 @@ struct gamma_ep {
 	bool closing; /* completions are dropped */
 	bool revoked; /* by gammad */
 	bool transmits, receives; /* a context of a scalable endpoint does one of them */
+	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
 	bool multicast; /* may join groups */
 	bool want_source; /* FI_SOURCE */
