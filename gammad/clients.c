@@ -33,6 +33,10 @@ int gammad_clients_listen(struct gammad *gammad)
 		gamma_warn(GAMMA_BROKER_PATH ": %s; start gammad as root", strerror(errno));
 		return -EIO;
 	}
+	/* Some, the kernel takes long to close, as long as their sender likes: all would wait. */
+	if (!gamma_enclosed_refuse(gammad->listen_fd))
+		gamma_info("the kernel is older than 6.16: descriptors that users send to gammad "
+			   "can make it wait");
 	gammad->listen_watch = GAMMAD_WATCH_LISTEN;
 	return gammad_watch(gammad, gammad->listen_fd, &gammad->listen_watch) ? 0 : -EIO;
 }
@@ -121,13 +125,22 @@ void gammad_clients_accept(struct gammad *gammad)
 		turn_away(gammad);
 }
 
+/* What nobody waits for any more must not keep others waiting, who asked later. */
+static void abandon(struct gammad_job *job)
+{
+	if (!job->reading && gammad_workers_take_back(job))
+		free(job);
+	else
+		job->client = NULL;
+}
+
 /* Its endpoint may live on: in a child of the process, for instance. */
 static void part(struct gammad *gammad, struct gammad_client *client)
 {
 	if (client->open)
 		client->open->client = NULL;
 	if (client->job)
-		client->job->client = NULL;
+		abandon(client->job);
 	gammad->look |= client->open != NULL;
 	gamma_list_remove(&client->entry);
 	close(client->fd);
@@ -420,7 +433,7 @@ void gammad_client_heard(struct gammad *gammad, struct gammad_client *client, ui
 	} else if (client->listing && !(events & (EPOLLHUP | EPOLLERR))) {
 		stays = go_on_listing(gammad, client);
 	} else {
-		/* Descriptors that a client sends are closed by the kernel: there is no room for them. */
+		/* Where descriptors are not refused the kernel closes them: there is no room. */
 		len = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
 		stays = len > 0 ? answer(gammad, client, bytes, gamma_min((size_t) len, sizeof(bytes)))
 				: len < 0 && (errno == EAGAIN || errno == EINTR);

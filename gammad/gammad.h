@@ -103,6 +103,7 @@ struct gammad_reading {
 struct gammad_job {
 	struct gamma_list entry;
 	struct gammad_client *client; /* who waits for it; NULL: has gone */
+	bool begun; /* a thread has it, or had it; under the lock of workers.c */
 	union gamma_broker_request request; /* what for */
 	struct tpacket_req ring;
 	bool closes; /* fd is to be closed, and that is all */
@@ -189,6 +190,8 @@ int gammad_workers_start(struct gammad *gammad);
 /* Has the job's socket made, or closed; it comes back by gammad_workers_finished. */
 void gammad_workers_ask(struct gammad *gammad, struct gammad_job *job);
 void gammad_workers_close(struct gammad *gammad, int fd);
+/* Takes back what no thread has begun, for the caller to free. False: it comes back by itself. */
+bool gammad_workers_take_back(struct gammad_job *job);
 /* A job that is done, to be freed by the caller; NULL: there is none. */
 struct gammad_job *gammad_workers_finished(struct gammad *gammad);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "gammad/sockets.h"
+#include "link/enclosed.h"
 #include "link/packet_socket.h"
 
 /* ---- who is there ---- */
@@ -187,6 +188,8 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 		close(ret);
 		ret = -EIO;
 	}
+	if (ret >= 0)
+		gamma_enclosed_refuse(*nic_fd);
 	if (ret < 0)
 		close(*nic_fd);
 	return ret;
@@ -337,10 +340,12 @@ static int restore_one(struct gammad *gammad, const struct gammad_endpoint *reco
 		if (!is_mine(&gammad->nics[i], open))
 			continue;
 		open->port_fd = gamma_port_claim(gammad->nics[i].mac, &port);
-		if (open->port_fd >= 0)
-			setsockopt(open->port_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one));
-		else
+		if (open->port_fd < 0) {
 			open->port_fd = -1;
+			continue;
+		}
+		setsockopt(open->port_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one));
+		gamma_enclosed_refuse(open->port_fd);
 	}
 	enter(gammad, open);
 	return 0;

@@ -62,6 +62,7 @@ static void *work(void *arg)
 		while (gamma_list_empty(&asked))
 			pthread_cond_wait(&more, &lock);
 		job = take(&asked);
+		job->begun = true;
 		pthread_mutex_unlock(&lock);
 		if (job->reading)
 			read_conf(gammad, job->reading);
@@ -106,6 +107,18 @@ void gammad_workers_ask(struct gammad *gammad, struct gammad_job *job)
 	gamma_list_append(&asked, &job->entry);
 	pthread_cond_signal(&more);
 	pthread_mutex_unlock(&lock);
+}
+
+bool gammad_workers_take_back(struct gammad_job *job)
+{
+	bool waits;
+
+	pthread_mutex_lock(&lock);
+	waits = !job->begun;
+	if (waits)
+		gamma_list_remove(&job->entry);
+	pthread_mutex_unlock(&lock);
+	return waits;
 }
 
 void gammad_workers_close(struct gammad *gammad, int fd)

@@ -79,6 +79,18 @@ ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_en
 	return len;
 }
 
+/* Newer than some headers; since Linux 6.16. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+bool gamma_enclosed_refuse(int fd)
+{
+	int none = 0;
+
+	return !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+}
+
 void gamma_enclosed_close(struct gamma_enclosed *enclosed)
 {
 	for (unsigned i = 0; i < GAMMA_ENCLOSED_FDS; i++) {

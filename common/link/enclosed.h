@@ -6,6 +6,7 @@
 #ifndef GAMMA_LINK_ENCLOSED_H
 #define GAMMA_LINK_ENCLOSED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -28,5 +29,8 @@ int gamma_enclosed_send(int fd, const struct sockaddr_un *name, unsigned name_le
  * the caller's; the kernel keeps back those beyond two. */
 ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_enclosed *enclosed);
 void gamma_enclosed_close(struct gamma_enclosed *enclosed);
+/* From here on the kernel lets nobody send descriptors to this socket, nor to those that it accepts:
+ * whoever drops them last waits until they are closed. False: the kernel is too old for that. */
+bool gamma_enclosed_refuse(int fd);
 
 #endif /* GAMMA_LINK_ENCLOSED_H */

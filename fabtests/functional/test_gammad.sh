@@ -253,6 +253,66 @@ check "one user's flood of half messages does not keep out another" bash -c \
 stop flood
 check "and gammad still answers" user_on labuser node01 "$gammactl" status
 
+# What he has asked for before he hung up is not made for him.
+cat >"$shared/leave.py" <<-'END'
+	import os, socket, struct, sys, time
+	uid = int(sys.argv[2])
+	os.setgroups([]), os.setresgid(uid, uid, uid), os.setresuid(uid, uid, uid)
+	body = struct.pack("=6sHIH6sI", bytes.fromhex(sys.argv[1].replace(":", "")), 0, 7, 0x88B5,
+	                   bytes(6), 0)
+	ask = struct.pack("=IHHII", 0x676d6264, 2, 1, 16 + len(body), 0) + body
+	end, count = time.monotonic() + 3, 0
+	while time.monotonic() < end:
+	    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+	        s.connect("/run/gammad/socket")
+	        s.send(ask)
+	        count += 1
+	print(count, "times")
+END
+on node01 python3 "$shared/leave.py" "$nic1" "$(id -u labuser)"
+check "nor does who asks for endpoints and hangs up" bash -c \
+	'"$@" 2>&1 | grep -q "^5 endpoints"' - timeout 5 "$lab_tool" -n "$lab_name" run nobody node01 \
+	"$hostile" exhaust "$nic1"
+
+# A socket that lingers over what nobody reads: who drops it last waits as long as its maker likes.
+cat >"$shared/linger.py" <<-'END'
+	import array, os, socket, struct, sys, time
+	listener = socket.create_server(("127.0.0.1", 0))
+	lingers = socket.create_connection(listener.getsockname())
+	unread = listener.accept()[0]
+	lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+	lingers.setblocking(False)
+	try:
+	    while True:
+	        lingers.send(bytes(65536))
+	except BlockingIOError:
+	    pass
+	uid = int(sys.argv[1])
+	os.setgroups([]), os.setresgid(uid, uid, uid), os.setresuid(uid, uid, uid)
+	with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+	    s.connect("/run/gammad/socket")
+	    try:
+	        s.sendmsg([struct.pack("=IHHII", 0x676d6264, 2, 3, 16, 0)],
+	                  [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+	                    array.array("i", [lingers.fileno()]))])
+	    except PermissionError:
+	        print("refused", flush=True)
+	    else:
+	        lingers.close()
+	        print("sent", flush=True)
+	time.sleep(60)
+END
+start linger node01 60 unshare -n sh -c 'ip link set lo up && exec python3 "$@"' - \
+	"$shared/linger.py" "$(id -u labuser)"
+wait_for_line linger "refused|sent" 10 || not_ok "a descriptor for gammad" "$work/linger.out"
+if ((major > 6 || (major == 6 && minor >= 16))); then
+	check "nor does who sends descriptors" user_on nobody node01 timeout 5 "$gammactl" status
+else
+	check "where the kernel lets descriptors through, gammad says so" \
+		grep -q "older than 6.16" "$work/gammad1.out"
+fi
+stop linger
+
 # ---- limits ----
 
 until_true 10 empty node01 || not_ok "endpoints are left"
