@@ -211,8 +211,10 @@ int gammad_conf_parse(const char *name, const char *text, size_t len, struct gam
 
 	*conf = (struct gammad_conf){
 		.ring_bytes = 4 << 20, .ethertype = GAMMA_ETHERTYPE, .limit = 64};
-	if (!copy)
+	if (!copy) {
+		snprintf(error, error_len, "%s: no memory to read it; free some", name);
 		return -ENOMEM;
+	}
 	if (len)
 		memcpy(copy, text, len);
 	copy[len] = 0;

@@ -46,6 +46,7 @@ static ssize_t receive(int fd, void *message, size_t room)
 {
 	struct pollfd polls = {.fd = fd, .events = POLLIN};
 
+	errno = ETIMEDOUT;
 	if (poll(&polls, 1, WAIT_MS) != 1)
 		return -1;
 	return recv(fd, message, room, 0);

@@ -3,12 +3,22 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "gammad/conf.h"
 
 static struct gammad_conf conf;
 static char error[256];
+static bool no_memory;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
 
 static int parse(const char *text)
 {
@@ -87,6 +97,19 @@ static void parse__nul_byte(void **state)
 					   sizeof(error)), -EINVAL);
 }
 
+/* Without a word of it the reader would take what is there for the configuration. */
+static void parse__no_memory(void **state)
+{
+	int ret;
+
+	(void) state;
+	no_memory = true;
+	ret = parse("nic a slots 1\n");
+	no_memory = false;
+	assert_int_equal(ret, -ENOMEM);
+	assert_string_equal(error, "f: no memory to read it; free some");
+}
+
 static void load__no_file(void **state)
 {
 	(void) state;
@@ -101,6 +124,7 @@ int main(void)
 		cmocka_unit_test(parse__everything),
 		cmocka_unit_test(parse__mistakes),
 		cmocka_unit_test(parse__nul_byte),
+		cmocka_unit_test(parse__no_memory),
 		cmocka_unit_test(load__no_file),
 	};
 
