@@ -72,24 +72,26 @@ static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, 
 	return gamma_rtnl_ask(&request, no_answer, NULL);
 }
 
-static int set_up(int ifindex)
+/* With the NIC's MTU: one that was made before has that of its time, if the NIC's was raised. */
+static int set_up(int ifindex, uint32_t mtu)
 {
 	struct gamma_rtnl_request request;
 	struct ifinfomsg *info = begin(&request, RTM_NEWLINK, 0);
 
 	info->ifi_index = ifindex;
 	info->ifi_flags = info->ifi_change = IFF_UP | IFF_NOARP;
+	mnl_attr_put_u32((struct nlmsghdr *) request.bytes, IFLA_MTU, mtu);
 	return gamma_rtnl_ask(&request, no_answer, NULL);
 }
 
 /* The program comes before the interface is up: nothing ever leaves unchecked. */
-static int prepare(struct gammad_slot *slot, const struct gamma_nic *found,
+static int prepare(struct gammad_slot *slot, const struct gamma_nic *found, uint32_t mtu,
 		   const struct gammad_programs *programs)
 {
 	int ret = gammad_attach_slot(programs, found->ifindex);
 
 	if (!ret)
-		ret = set_up(found->ifindex);
+		ret = set_up(found->ifindex, mtu);
 	slot->ifindex = found->ifindex;
 	memcpy(slot->mac, found->mac, GAMMA_MAC_LEN);
 	return ret;
@@ -121,7 +123,8 @@ static int prepare_all(struct gammad *gammad, const struct gammad_programs *prog
 
 			slot_name(nic, n, name);
 			found = gamma_nic_by_name(links, count, name);
-			ret = found ? prepare(slot_of(nic, n), found, programs) : -ENODEV;
+			ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs)
+				    : -ENODEV;
 			if (ret)
 				gamma_warn("slot %s of %s: %s", name, nic->name, strerror(-ret));
 		}

@@ -519,9 +519,13 @@ group=$(on node01 readlink /run/gammad/cgroup) || group=''
 let_go
 check "without gammad, and without its control group, sockets stay frozen" \
 	grep -qx "ok: frozen" "$work/hold.out"
+lab exec node01 ip link set gam0 mtu 4000
 start_gammad 1
 check "a restart takes up new slots" bash -c '"$@" | grep -q "of 12 slots"' - \
 	"$lab_tool" -n "$lab_name" exec node01 "$gammactl" status
+check "and a larger MTU, on those there were as well" bash -c \
+	'[ "$("$@" | grep -c "mtu 4000")" -eq 13 ]' - \
+	"$lab_tool" -n "$lab_name" exec node01 nsenter --net=/run/gammad/net ip -o link show type macvlan
 signal gammad1 TERM
 signal gammad2 TERM
 wait_end gammad1 || not_ok "gammad ends" "$work/gammad1.out"
