@@ -150,6 +150,23 @@ set_mtu() {
 	lab exec node02 ip link set gam0 mtu "$1"
 }
 
+# too_large PARAMETER VALUE
+too_large() {
+	mpi_way=(--mca btl gamma --mca "btl_gamma_$1" "$2")
+	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes
+}
+
+# Of many ranks, and peers, one of each host says it once.
+other_limit() {
+	cat >"$work/limit.sh" <<-'SH'
+		[ "$(uname -n)" = node01 ] || export OMPI_MCA_btl_gamma_max_send_size=200000
+		exec "$@"
+	SH
+	mpi_way=(--mca btl gamma,self,vader,tcp)
+	mpi_told 60 node01,node02 4 sh "$work/limit.sh" python3 "$conformance" messages_sizes &&
+		[ "$(grep -c 'messages between this host and' "$work/mpi.out")" -eq 2 ]
+}
+
 # Larger on one side, then too small for what the other one sends unasked.
 other_mtu() {
 	local mtu status=0
@@ -410,6 +427,12 @@ check_fails "no privilege: the cause" 'no CAP_NET_RAW, so no raw Ethernet, and n
 write_old_provider
 check_fails "a provider that is too old: which, and which is needed" \
 	'provider gamma is version 0\.9 here; this component needs 1\.0' with_provider "$work/old"
+check_fails "receive buffers that there is no memory for: the cause" \
+	'receive buffers of 1000000000000000 bytes cannot be had' \
+	too_large receive_buffer_size 1000000000000000
+check_fails "messages that no buffer could hold: the cause" 'or btl_gamma_eager_limit, is 1844' \
+	too_large max_send_size 18446744073709551615
+check "different limits: said once, and others are used" other_limit
 check "NICs of different MTU: works, and says so" other_mtu
 check "1 % loss" under_loss
 counted "frames were lost and sent again" 'any(.retransmissions > 0)'

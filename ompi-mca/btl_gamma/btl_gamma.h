@@ -98,11 +98,12 @@ struct gamma_btl_queue {
 /* A process that we can send to, through one module. Open MPI's name for it. */
 struct mca_btl_base_endpoint_t {
 	struct gamma_btl_module *module;
-	opal_proc_t *proc; /* counted */
+	opal_proc_t *proc; /* counted; NULL: Open MPI has taken the peer out */
+	bool own_job;      /* it is of the job that we are of */
 	fi_addr_t address;
 	char nic[GAMMA_BTL_NIC_NAME]; /* the peer's */
 	unsigned char mac[GAMMA_MAC_LEN];
-	bool failed; /* said already; atomic */
+	bool failed; /* said already, or not to be said any more; atomic */
 	bool asked;  /* whether it lives, and not answered yet; atomic */
 	bool ended;  /* it has left, or its host says that it is no more; atomic */
 	struct gamma_btl_op alive;
@@ -134,6 +135,7 @@ struct gamma_btl_port {
 	size_t max_message;      /* bytes, header included */
 	uint32_t bandwidth;      /* Mbit/s */
 	bool mtu_told;           /* that a peer's NIC has another one; atomic */
+	bool limit_told;         /* that a peer has another max_message; atomic */
 	pthread_mutex_t polling; /* one thread at a time takes completions */
 	struct gamma_btl_buffer *buffers;
 	unsigned int buffer_count;
@@ -154,7 +156,7 @@ struct gamma_btl_module {
 	struct gamma_btl_queue waiting;
 	struct gamma_btl_held *held;          /* newest first */
 	opal_hash_table_t peers;              /* by name of the process; lock */
-	struct mca_btl_base_endpoint_t *gone; /* peers that libfabric may still answer for; lock */
+	struct mca_btl_base_endpoint_t *gone; /* that operations may still name; lock */
 	unsigned int calls;                   /* of progress; atomic */
 	time_t next_alive;                    /* s; lock */
 	mca_btl_base_module_error_cb_fn_t error_cb;
@@ -164,7 +166,6 @@ struct gamma_btl_component {
 	mca_btl_base_component_3_0_0_t super; /* first: Open MPI knows this part */
 	struct gamma_btl_module **modules;
 	size_t module_count;
-	bool threads; /* several threads call us */
 	/* parameters */
 	char *if_include;
 	char *if_exclude;
@@ -182,20 +183,21 @@ struct gamma_btl_component {
 /* The one symbol that Open MPI looks for. */
 extern struct gamma_btl_component mca_btl_gamma_component __attribute__((visibility("default")));
 
+/* Whether several threads call us: a later session may be the first that wants it (Open MPI 5). */
 static inline void gamma_btl_lock(pthread_mutex_t *lock)
 {
-	if (mca_btl_gamma_component.threads)
+	if (opal_using_threads())
 		pthread_mutex_lock(lock);
 }
 
 static inline bool gamma_btl_trylock(pthread_mutex_t *lock)
 {
-	return !mca_btl_gamma_component.threads || !pthread_mutex_trylock(lock);
+	return !opal_using_threads() || !pthread_mutex_trylock(lock);
 }
 
 static inline void gamma_btl_unlock(pthread_mutex_t *lock)
 {
-	if (mca_btl_gamma_component.threads)
+	if (opal_using_threads())
 		pthread_mutex_unlock(lock);
 }
 

@@ -32,7 +32,6 @@ static int component_open(void)
 
 	component->modules = NULL;
 	component->module_count = 0;
-	component->threads = false;
 	return library_fits() ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
 }
 
@@ -65,7 +64,7 @@ static void open_nics(void)
 {
 	struct gamma_btl_nic *nics = NULL;
 	const size_t max_message = gamma_btl_fit_sizes();
-	size_t i, count = gamma_btl_find_nics(&nics, max_message);
+	size_t i, count = max_message ? gamma_btl_find_nics(&nics, max_message) : 0;
 
 	/* two modules for each NIC */
 	mca_btl_gamma_component.modules = calloc(2 * count + 1, sizeof(struct gamma_btl_module *));
@@ -102,11 +101,10 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 	struct gamma_btl_component *component = &mca_btl_gamma_component;
 	mca_btl_base_module_t **list = NULL;
 
-	(void) progress_threads;
+	(void) progress_threads, (void) mpi_threads;
 	*count = 0;
 	if (!gamma_btl_named() && !component->by_default)
 		return NULL;
-	component->threads = mpi_threads || component->progress_thread;
 	open_nics();
 	if (component->module_count && gamma_btl_publish() == OPAL_SUCCESS)
 		list = list_modules(count);

@@ -26,11 +26,6 @@ static void answered(struct gamma_btl_op *op, int status)
 	__atomic_store_n(&op->peer->asked, false, __ATOMIC_RELEASE);
 }
 
-static bool of_own_job(const struct mca_btl_base_endpoint_t *peer)
-{
-	return peer->proc->proc_name.jobid == opal_proc_local_get()->proc_name.jobid;
-}
-
 /*
  * Whether a question without an answer is no error. A job that was spawned ends when it likes once
  * it has disconnected, of which Open MPI does not tell us: it says itself that it leaves, or its
@@ -48,7 +43,7 @@ bool gamma_btl_may_have_ended(const struct gamma_btl_op *op, int error)
 	known = __atomic_load_n(&peer->ended, __ATOMIC_RELAXED);
 	if (gone)
 		__atomic_store_n(&peer->ended, true, __ATOMIC_RELAXED);
-	return of_own_job(peer) ? gone && !known : gone || known;
+	return peer->own_job ? gone && !known : gone || known;
 }
 
 /* To those of another job, who may go on without us. */
@@ -57,7 +52,7 @@ void gamma_btl_leave(struct mca_btl_base_endpoint_t *peer)
 	const struct gamma_btl_header farewell = {.sender = opal_proc_local_get()->proc_name,
 						  .kind = GAMMA_BTL_LEAVING};
 
-	if (peer->module->first && !of_own_job(peer) &&
+	if (peer->module->first && !peer->own_job &&
 	    !__atomic_load_n(&peer->ended, __ATOMIC_RELAXED))
 		fi_inject(peer->module->port->ep, &farewell, sizeof(farewell), peer->address);
 }
@@ -103,10 +98,10 @@ void gamma_btl_leave_all(struct gamma_btl_module *module)
 	gamma_btl_unlock(&module->lock);
 }
 
-/* If so, the peer owes an answer from now on, and stays even if Open MPI lets it go. */
+/* If so, the peer owes an answer from now on. */
 static bool is_to_ask(struct mca_btl_base_endpoint_t *peer, bool regular)
 {
-	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) && (!regular || !of_own_job(peer)))
+	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) && (!regular || !peer->own_job))
 		return false;
 	return !__atomic_exchange_n(&peer->asked, true, __ATOMIC_ACQUIRE);
 }

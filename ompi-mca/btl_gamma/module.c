@@ -5,8 +5,11 @@
  */
 #include "btl_gamma.h"
 
+#include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MESSAGE_MAX = 1 << 30 }; /* bytes: lengths do not overflow */
 
 void gamma_btl_close(struct gamma_btl_module *module)
 {
@@ -102,8 +105,10 @@ static void enlist(struct gamma_btl_module *module)
 
 static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, unsigned int distance)
 {
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
 	struct gamma_btl_module *module = new_module(port, true, distance);
 	mca_btl_base_module_t *btl;
+	int rc;
 
 	if (!module) {
 		gamma_btl_put_port(port);
@@ -112,10 +117,16 @@ static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, unsig
 	btl = &module->super;
 	btl->btl_flags &= MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA;
 	btl->btl_atomic_flags = 0;
-	if (mca_btl_gamma_component.progress_thread)
+	if (component->progress_thread)
 		btl->btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
-	if (!gamma_btl_open_buffers(module))
+	rc = gamma_btl_open_buffers(module);
+	if (!rc)
 		return module;
+	gamma_btl_tell("%u receive buffers of %zu bytes cannot be had on %s: %s.",
+		       "Lower btl_gamma_receive_buffers, btl_gamma_receive_buffer_size or "
+		       "btl_gamma_max_send_size.",
+		       component->receive_buffers, component->receive_buffer_size, port->nic,
+		       fi_strerror(-rc));
 	gamma_btl_close(module);
 	return NULL;
 }
@@ -131,7 +142,8 @@ static void open_remote(struct gamma_btl_port *port, unsigned int distance)
 	enlist(module);
 }
 
-/* Makes the sizes that the user chose fit each other; bytes of the longest message. */
+/* Makes the sizes that the user chose fit each other; bytes of the longest message, 0: too many, of
+ * which the user has been told. */
 size_t gamma_btl_fit_sizes(void)
 {
 	struct gamma_btl_component *component = &mca_btl_gamma_component;
@@ -140,6 +152,12 @@ size_t gamma_btl_fit_sizes(void)
 
 	if (btl->btl_max_send_size < btl->btl_eager_limit)
 		btl->btl_max_send_size = btl->btl_eager_limit;
+	if (btl->btl_max_send_size > MESSAGE_MAX) {
+		gamma_btl_tell("btl_gamma_max_send_size, or btl_gamma_eager_limit, is %zu.",
+			       "Messages are sent in pieces of so many bytes: 1 GiB at most.",
+			       btl->btl_max_send_size);
+		return 0;
+	}
 	max_message = sizeof(struct gamma_btl_header) + btl->btl_max_send_size;
 	if (component->receive_buffer_size < 2 * max_message)
 		component->receive_buffer_size = 2 * max_message;

@@ -162,11 +162,18 @@ static struct mca_btl_base_endpoint_t *look_up(struct gamma_btl_module *module,
 	return peer;
 }
 
-static void free_peer(struct mca_btl_base_endpoint_t *peer)
+static void release_proc(struct mca_btl_base_endpoint_t *peer)
 {
 	opal_proc_t *proc = peer->proc;
 
-	OBJ_RELEASE(proc);
+	peer->proc = NULL;
+	if (proc)
+		OBJ_RELEASE(proc);
+}
+
+static void free_peer(struct mca_btl_base_endpoint_t *peer)
+{
+	release_proc(peer);
 	free(peer);
 }
 
@@ -194,6 +201,7 @@ static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module,
 		return NULL;
 	peer->module = module;
 	peer->proc = proc;
+	peer->own_job = proc->proc_name.jobid == opal_proc_local_get()->proc_name.jobid;
 	memcpy(peer->nic, nic->name, sizeof(peer->nic) - 1);
 	memcpy(peer->mac, nic->mac, sizeof(peer->mac));
 	OBJ_RETAIN(proc);
@@ -226,8 +234,11 @@ static struct mca_btl_base_endpoint_t *enter(struct gamma_btl_module *module,
 static void tell_other_limit(const opal_proc_t *proc, const struct gamma_btl_module *module,
 			     uint64_t theirs)
 {
-	char *host = gamma_btl_host_of(proc);
+	char *host;
 
+	if (__atomic_exchange_n(&module->port->limit_told, true, __ATOMIC_RELAXED))
+		return;
+	host = gamma_btl_host_of(proc);
 	gamma_btl_tell("messages between this host and %s may have %zu bytes here and %llu there.",
 		       "Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
 		       "hosts.",
@@ -312,15 +323,15 @@ int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 	return OPAL_SUCCESS;
 }
 
-/* What libfabric still has to answer for stays until the endpoint is closed. */
+/* It stays until the endpoint is closed: operations name it that libfabric still has to answer for,
+ * or that wait. Whatever becomes of them, nobody is told. */
 static void let_go(struct mca_btl_base_endpoint_t *peer)
 {
 	struct gamma_btl_module *module = peer->module;
 
-	if (!__atomic_load_n(&peer->asked, __ATOMIC_ACQUIRE)) {
-		free_peer(peer);
-		return;
-	}
+	/* Else somebody may be telling right now. */
+	if (!__atomic_exchange_n(&peer->failed, true, __ATOMIC_ACQ_REL))
+		release_proc(peer);
 	gamma_btl_lock(&module->lock);
 	peer->next = module->gone;
 	module->gone = peer;
