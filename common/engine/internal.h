@@ -22,6 +22,8 @@ enum {
 	GAMMA_YIELD = 2048,	   /* ditto without */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
 	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */
+	GAMMA_COPY_MIN = 4096,	   /* bytes: shorter copies are not timed */
+	GAMMA_COPY_MAX = 16384,	   /* bytes: more does not fit in a record */
 	GAMMA_REST_US = 20,	   /* the packet link is left alone no longer */
 	GAMMA_REST_LEAST_US = 3,   /* nor is it worth while for less */
 	GAMMA_REST_NS_BYTE = 4,	   /* ns a byte: slower frames are looked for at once */
@@ -151,6 +153,12 @@ bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool m
 /* So many frames have been found, all there were: how long to let others gather. */
 void gamma_rest_plan(struct gamma_rest *rest, const struct gamma_local *local, unsigned taken,
 		     uint64_t now);
+
+/* ---- copying.c ---- */
+/* Whether the several pages that have been posted, len bytes, are to be copied: also in `on`. */
+bool gamma_copying_next(struct gamma_copying *copying, uint64_t len);
+/* How long one copy of them, or of a part, took: of the first after `timed` has been set. */
+void gamma_copying_took(struct gamma_copying *copying, uint64_t len, uint64_t ns);
 
 /* ---- near.c ---- */
 /* Whether a neighbour takes plain messages by now: finds flow->way. */

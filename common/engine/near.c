@@ -32,6 +32,24 @@ static bool is_next(const struct gamma_flow *flow)
 	       gamma_list_empty(&flow->messages.queue) && !flow->messages.filling && !flow->tx.lost;
 }
 
+/* Above the inject size copies do not always pay. */
+static bool put_large(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		      const struct gamma_plain *plain, const struct iovec *iov, unsigned iov_count)
+{
+	bool timed;
+	uint64_t begin;
+
+	if (plain->len > GAMMA_COPY_MAX || !gamma_copying_next(&flow->copying, plain->len))
+		return false;
+	timed = flow->copying.timed && plain->len >= GAMMA_COPY_MIN;
+	begin = timed ? gamma_now() : 0;
+	if (!endpoint->samehost->ops->put(endpoint->samehost, flow->way, plain, iov, iov_count))
+		return false;
+	if (timed)
+		gamma_copying_took(&flow->copying, plain->len, gamma_now() - begin);
+	return true;
+}
+
 bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		     const struct iovec *iov, unsigned iov_count,
 		     const struct gamma_envelope *envelope)
@@ -47,16 +65,24 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	};
 
 	if (gamma_unlikely(!is_next(flow) || flow->payload_crc ||
-			   envelope->length > gamma_min(limits->inject_size, limits->eager_size)) ||
-	    !endpoint->samehost->ops->put(endpoint->samehost, flow->way, &plain, iov, iov_count))
+			   envelope->length > limits->eager_size))
+		return false;
+	if (gamma_likely(envelope->length <= limits->inject_size)
+		    ? !endpoint->samehost->ops->put(endpoint->samehost, flow->way, &plain, iov,
+						    iov_count)
+		    : !put_large(endpoint, flow, &plain, iov, iov_count))
 		return false;
 	stats->messages_out++;
 	stats->bytes_copied_out += plain.len;
 	return true;
 }
 
+/* Shorter ones were asked for when they could not be sent as a copy. */
 bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send)
 {
+	if (send->envelope.length > GAMMA_COPY_MAX &&
+	    send->envelope.length <= flow->local->limits.eager_size)
+		gamma_copying_next(&flow->copying, send->envelope.length);
 	return is_next(flow) && gamma_message_announce(flow, send);
 }
 

@@ -98,13 +98,35 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 	return false;
 }
 
+/* Of bytes that are not in a buffer of ours. */
+static bool is_to_be_timed(const struct gamma_frame *frame)
+{
+	return frame->flow->copying.timed &&
+	       gamma_iov_len(frame->iov, frame->iov_count) >= GAMMA_COPY_MIN;
+}
+
+static unsigned send_timed(struct gamma_link *link, const struct gamma_frame *frame, int *error)
+{
+	uint64_t begin = gamma_now();
+	unsigned sent = link->ops->send(link, frame, 1, error);
+
+	if (sent)
+		gamma_copying_took(&frame->flow->copying,
+				   gamma_iov_len(frame->iov, frame->iov_count), gamma_now() - begin);
+	return sent;
+}
+
 /* Hands the burst to its link. False: the link is full. */
 static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
 		      unsigned count, uint64_t now)
 {
 	int error = 0;
-	unsigned sent = link->ops->send(link, endpoint->burst, count, &error);
+	unsigned sent;
 
+	if (gamma_unlikely(same_host && is_to_be_timed(endpoint->burst)))
+		sent = send_timed(link, endpoint->burst, &error);
+	else
+		sent = link->ops->send(link, endpoint->burst, count, &error);
 	return handed_over(endpoint, link, same_host, count, sent, error, now);
 }
 

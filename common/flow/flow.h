@@ -236,6 +236,16 @@ struct gamma_row {
 	bool more;	/* the last one said that others follow */
 };
 
+/* Whether several pages to a neighbour are copied: engine/copying.c */
+struct gamma_copying {
+	uint32_t kib_ns; /* what a copy of 1,024 bytes took; 0: not known */
+	uint16_t left; /* such messages before the next copy that is timed */
+	uint16_t rest; /* of them, after the last one that took too long */
+	bool timed;    /* how long the next copy takes is to be told */
+	bool doubted;  /* the last one told took much longer than those before */
+	bool on;       /* what was posted last is copied */
+};
+
 struct gamma_flow {
 	struct gamma_local *local;
 	struct gamma_addr addr; /* the peer's; epoch 0 while in LOOKUP */
@@ -274,6 +284,7 @@ struct gamma_flow {
 	void *user;	   /* the interface layer's */
 	uint64_t user_tag; /* ditto */
 	const char *untold; /* why it has ended, while nobody has asked anything of it; or NULL */
+	struct gamma_copying copying; /* engine's */
 };
 
 /* Credit of the receive ring, shared by the flows of an endpoint: credit.c */

@@ -21,7 +21,7 @@ uint64_t gamma_message_eager(const struct gamma_flow *flow)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	if (gamma_likely(!gamma_message_offers(flow)))
+	if (gamma_likely(!gamma_message_offers(flow) || flow->copying.on))
 		return limits->eager_size;
 	return gamma_min(limits->eager_size, gamma_max(limits->inject_size, PULL_MIN));
 }

@@ -17,14 +17,15 @@ count_frames
 plain_env=("${gamma_env[@]}")
 
 # ping_pong SIZE ROUNDS [COMMAND...]: between two cores, the client by COMMAND. The program divides
-# the number of its round trips by the pages of a message.
+# the number of its round trips by the pages of a message. mode: of gamma-latency, if not tagged.
 ping_pong() {
 	local size=$1 rounds=$(($2 * (1 + $1 / 4096)))
 	shift 2
 	rm -f "$work/stats"
-	start server node01 60 taskset -c 0 "$latency" -p gamma -s -d gam0
+	start server node01 60 taskset -c 0 "$latency" -p gamma -s -d gam0 -m "${mode:-tagged}"
 	wait_for_endpoint node01 || true
-	start client node01 60 taskset -c 1 "$@" "$latency" -p gamma -d gam0 -S "$size" -n "$rounds" node01
+	start client node01 60 taskset -c 1 "$@" "$latency" -p gamma -d gam0 -m "${mode:-tagged}" \
+		-S "$size" -n "$rounds" node01
 	if wait_end client && wait_end server; then
 		ok "$size bytes back and forth: $(awk 'END { print $2 }' "$work/client.out") us"
 	else
@@ -39,11 +40,21 @@ counted "20,000 times 8 bytes: no system call to send but the first few, and wak
 counted "hardly a frame, a copy on each side" 'all(.frames_out < 100 and
 	.bytes_copied_in < 9 * .messages_in + 10000 and .bytes_copied_out < 9 * .messages_out + 10000)'
 counted "nothing sent twice, nothing asked" 'all(.retransmissions + .probes_out + .malformed == 0)'
+ping_pong 8192 20000
+counted "20,000 times 8,192 bytes: copied or read, whatever is faster here, and hardly in frames" \
+	'all(.bytes_pulled + .bytes_copied_in >= 20000 * 8192 and .pulls_failed == 0 and
+		.bytes_pulled + .bytes_copied_in < 20000 * 8192 * 1.1 and .frames_out < 100)'
+counted "each tried now and then" 'all(.bytes_copied_in >= 50 * 8192)'
 ping_pong 100000 2000
 counted "2,000 times 100,000 bytes: each copied once, by the kernel" \
 	'all(.bytes_pulled >= 2000 * 100000 and .bytes_copied_in < 100000 and .pulls_failed == 0)'
 counted "hardly a frame, but an announcement and an answer for each" \
 	'all(.frames_out < 100 and .plain_out >= 4000)'
+
+mode=write ping_pong 100000 2000
+counted "2,000 writes of 100,000 bytes: in frames, or read by their target, whatever is faster here" \
+	'(map(.remote_out) | add) >= 2000 and (map(.bytes_copied_in + .bytes_pulled) | add) >= 2000 * 100000 and
+		all(.pulls_failed + .remote_refused + .malformed + .retransmissions == 0)'
 
 gamma_env=("${plain_env[@]}" FI_GAMMA_SHM_SIZE=0)
 run "without shared memory" sizes order both_directions unexpected levels

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/engine/near.c and of the message layer's part in it: large messages between
- * neighbours, announced and answered by records without frames. What a record is put into here is a
- * list; the receiver reads the sender's memory, which is this process's own.
+ * Unit tests of common/engine/near.c and of the message layer's part in it: messages between
+ * neighbours by records without frames: copied, or announced and answered. What a record is put
+ * into here is a list; the receiver reads the sender's memory, which is this process's own.
  */
 #include "pair_fixture.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { RECORDS = 64, RECORD_MAX = 64 /* bytes */, LARGE = 100000 };
+enum {
+	RECORDS = 64,
+	RECORD_MAX = GAMMA_COPY_MAX, /* bytes */
+	LARGE = 100000,
+	MEDIUM = 8192, /* announced or copied */
+};
 
 static struct record {
 	unsigned to;
@@ -207,6 +212,80 @@ static void unreadable__is_sent(void **state)
 	assert_int_equal(made, 3);
 }
 
+/* Copies pay, or do not, and that is not looked at for a while. */
+static void copies_pay(bool pay)
+{
+	net_flow(net, 0, 1)->copying = (struct gamma_copying){.kib_ns = pay ? 20 : 500, .left = 1000};
+}
+
+static bool copy(uint64_t len)
+{
+	static const uint8_t bytes[LARGE];
+	struct iovec iov = {(void *) bytes, len};
+	const struct gamma_envelope envelope = {.length = len};
+
+	return gamma_near_send(&net->nodes[0].ep, net_flow(net, 0, 1), &iov, 1, &envelope);
+}
+
+static void medium__is_copied_where_that_pays(void **state)
+{
+	(void) state;
+	copies_pay(true);
+	assert_true(copy(MEDIUM) && copy(GAMMA_COPY_MAX));
+	assert_int_equal(made, 2);
+	assert_int_equal(records[1].plain.kind, GAMMA_RECORD_PLAIN);
+	assert_int_equal(records[1].plain.len, GAMMA_COPY_MAX);
+	assert_false(copy(GAMMA_COPY_MAX + 1));
+	copies_pay(false);
+	assert_false(copy(MEDIUM));
+	assert_true(copy(10));
+	assert_int_equal(made, 3);
+}
+
+static void medium__above_the_eager_size_waits_for_its_match(void **state)
+{
+	(void) state;
+	copies_pay(true);
+	net->nodes[0].ep.local.limits.eager_size = MEDIUM - 1;
+	assert_false(copy(MEDIUM));
+	assert_true(copy(MEDIUM - 1));
+}
+
+/* As eager frames, which need no answer; above the eager size it is announced. */
+static void large__is_copied_up_to_the_eager_size(void **state)
+{
+	(void) state;
+	net->nodes[0].ep.local.limits.eager_size = LARGE;
+	for (int pay = 0; pay < 2; pay++) {
+		copies_pay(pay);
+		net_post(net, 1, LARGE);
+		net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+		deliver_all();
+		net_finish(net, SEC);
+		assert_int_equal(made, 2);
+	}
+	copies_pay(true);
+	net_post(net, 1, LARGE + 1);
+	net_send(net, 0, 1, LARGE + 1, GAMMA_WHEN_COPIED);
+	deliver_all();
+	assert_int_equal(made, 4);
+}
+
+static void medium__is_tried_now_and_then(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	full = true;
+	assert_false(copy(MEDIUM));
+	assert_int_equal(flow->copying.left + flow->copying.rest, 0);
+	assert_true(flow->copying.timed);
+	full = false;
+	assert_true(copy(MEDIUM)); /* fast or slow, whatever machine this is */
+	assert_int_not_equal(flow->copying.left, 0);
+	assert_false(flow->copying.timed);
+}
+
 static void answer__that_finds_no_room_is_a_frame(void **state)
 {
 	struct outgoing *sent;
@@ -335,6 +414,10 @@ int main(void)
 		NEAR_TEST(unexpected__discarded_completes_the_send),
 		NEAR_TEST(truncated__reads_what_there_is_room_for),
 		NEAR_TEST(unreadable__is_sent),
+		NEAR_TEST(medium__is_copied_where_that_pays),
+		NEAR_TEST(medium__above_the_eager_size_waits_for_its_match),
+		NEAR_TEST(large__is_copied_up_to_the_eager_size),
+		NEAR_TEST(medium__is_tried_now_and_then),
 		NEAR_TEST(answer__that_finds_no_room_is_a_frame),
 		NEAR_TEST(announcement__that_finds_no_room_is_a_frame),
 		NEAR_TEST(announcement__overtakes_nothing),

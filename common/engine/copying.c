@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Several pages to a neighbour: copied through shared memory, or read by the kernel? What the
+ * kernel takes is much the same on every machine; what two copies take depends on how fast a line
+ * of the cache goes from one of the two cores to the other, which differs by a factor of ten, and
+ * changes when a virtual machine moves. Nobody tells it, but a copy into memory that the other core
+ * has read last takes as long as its lines need to come. So one is timed now and then. near.c and
+ * endpoint.c ask with each message, near.c and output.c tell what one took.
+ */
+#include "engine/internal.h"
+
+enum {
+	KIB = 1024,
+	PULL_NS = 2500,	 /* announced, read by the kernel and answered: of an empty message, */
+	PULL_KIB_NS = 60, /* and of each KiB */
+	LOOK_EVERY = 32, /* messages between two copies that are timed, where they pay */
+	REST_MAX = 1023, /* ditto where they do not, at most: one may take eight times as long */
+};
+
+/* Of what is longer than a record the reader takes one while the next one is written. */
+static bool pays(const struct gamma_copying *copying, uint64_t len)
+{
+	uint64_t copied = len + gamma_min(len, GAMMA_COPY_MAX);
+
+	return copying->kib_ns &&
+	       copied * copying->kib_ns < len * PULL_KIB_NS + (uint64_t) PULL_NS * KIB;
+}
+
+bool gamma_copying_next(struct gamma_copying *copying, uint64_t len)
+{
+	if (copying->left)
+		copying->left--;
+	else
+		copying->timed = true;
+	copying->on = copying->timed || pays(copying, len);
+	return copying->on;
+}
+
+/* One that took much longer than the last may have been interrupted: only the second one counts. */
+void gamma_copying_took(struct gamma_copying *copying, uint64_t len, uint64_t ns)
+{
+	uint32_t kib_ns = (uint32_t) gamma_min(ns * KIB / len + 1, UINT32_MAX);
+
+	copying->timed = false;
+	copying->doubted = copying->kib_ns && !copying->doubted && kib_ns / 2 > copying->kib_ns;
+	if (!copying->doubted)
+		copying->kib_ns = kib_ns;
+	if (copying->doubted) {
+		copying->left = 0;
+	} else if (pays(copying, len)) {
+		copying->rest = 0;
+		copying->left = LOOK_EVERY;
+	} else {
+		copying->rest = (uint16_t) gamma_min(2 * copying->rest + 1, REST_MAX);
+		copying->left = copying->rest;
+	}
+}
