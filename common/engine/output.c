@@ -27,6 +27,8 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 		(*count)++;
 		if (gamma_list_empty(&flow->ready_entry))
 			return true;
+		if (gamma_unlikely(flow->tx.bounded))
+			break;
 	}
 	/* Its turn is over: behind the others. */
 	gamma_list_remove(&flow->ready_entry);
@@ -249,7 +251,11 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 				endpoint->stalled_until = endpoint->packet_until;
 			continue;
 		} else {
+			bool bounded = flow->tx.bounded;
+
 			count = to_network(endpoint, now, budget);
+			if (gamma_unlikely(bounded))
+				break;
 		}
 		budget -= (unsigned) gamma_min(count, budget);
 	}
@@ -280,6 +286,8 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 				&count);
 		if (count && !flow->same_host)
 			hand_over(endpoint, endpoint->packet, false, count, now);
+		if (gamma_unlikely(flow->tx.bounded))
+			break;
 		budget -= (unsigned) gamma_min(count, budget);
 	}
 }

@@ -97,11 +97,15 @@ static uint32_t pool_free(const struct gamma_flow *flow)
 static uint32_t share_of(const struct gamma_flow *flow)
 {
 	const struct gamma_pool *pool = &flow->local->pool;
+	uint64_t share = pool->share;
 
-	if (!flow->credit.bulk)
-		return pool->share;
-	return (uint32_t) gamma_min(pool->share,
-				    gamma_max(pool->bound / pool->bulk, GAMMA_GRANT_MIN));
+	if (flow->credit.bulk)
+		share = gamma_min(share, gamma_max(pool->bound / pool->bulk, GAMMA_GRANT_MIN));
+	if (gamma_unlikely(pool->pace.share))
+		share = gamma_min(share, flow->credit.bulk ? pool->pace.share
+							   : gamma_max(pool->pace.share,
+								       GAMMA_GRANT_MIN));
+	return (uint32_t) share;
 }
 
 static bool grant(struct gamma_flow *flow)
@@ -144,6 +148,7 @@ static void set_bulk(struct gamma_flow *flow, bool bulk)
 	flow->credit.bulk = bulk;
 	pool->bulk += bulk ? 1 : -1u;
 	pool->bulk_granted += bulk ? booked : -booked;
+	gamma_pace_crowd(pool);
 }
 
 static void deactivate(struct gamma_flow *flow)
@@ -200,6 +205,8 @@ void gamma_pool_lost(struct gamma_pool *pool)
 static void watch_loss(struct gamma_pool *pool, bool again)
 {
 	pool->quiet++;
+	if (again)
+		gamma_pace_lost(pool);
 	if (again && halve(pool)) {
 		pool->halved++;
 	} else if (pool->bound < pool_size(pool) && ++pool->ripe >= pool->bound) {
@@ -224,6 +231,8 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 		set_bulk(flow, bulk);
 	if (gamma_unlikely(pool->bound < pool_size(pool) || flags & GAMMA_FLAG_AGAIN))
 		watch_loss(pool, flags & GAMMA_FLAG_AGAIN);
+	if (gamma_unlikely(pool->arrivals >= pool->pace.look))
+		gamma_pace_look(pool, flow->rx.last_time);
 	/* Most recently used goes last; moving the only holder would change nothing. */
 	if (pool->holders.prev != &credit->grant_entry) {
 		gamma_list_remove(&credit->grant_entry);
@@ -326,6 +335,10 @@ void gamma_credit_limit(struct gamma_flow *flow, uint32_t limit)
 	if (!gamma_seq_before(flow->tx.limit, limit))
 		return;
 	flow->tx.limit = limit;
+	flow->tx.bounded = limit - flow->tx.returned - flow->tx.una < GAMMA_GRANT_MIN;
+	if (gamma_unlikely(flow->tx.bounded) &&
+	    !gamma_seq_before(flow->tx.una, flow->tx.short_sent))
+		flow->tx.short_sent = flow->tx.una;
 	if (flow->credit.starved) {
 		flow->credit.starved = false;
 		flow->credit.backoff = 0;

@@ -95,6 +95,8 @@ struct gamma_send_window {
 	uint32_t una;	  /* oldest not acknowledged */
 	uint32_t limit;	  /* credit: frames sent plus credit given back stay below this */
 	uint32_t returned; /* credit given back so far, in frames */
+	bool bounded;	  /* the receiver grants less than it would without a slow port */
+	uint32_t short_sent; /* if so: one past the last frame that did not fill one, or una */
 	uint32_t asked;	  /* one past the last frame that asked for an acknowledgement */
 	uint32_t acked;	  /* if held_back: as una would be */
 	uint32_t acked_cuts; /* if held_back: messages cut, as the acknowledgement counts them */
@@ -287,6 +289,43 @@ struct gamma_flow {
 	struct gamma_copying copying; /* engine's */
 };
 
+enum gamma_pace_state {
+	GAMMA_PACE_WATCH,  /* no bound */
+	GAMMA_PACE_EMPTY,  /* a frame of each sender, until what was under way has arrived */
+	GAMMA_PACE_ROUNDS, /* the same: what is the round trip? */
+	GAMMA_PACE_HOLD,   /* bound by that */
+	GAMMA_PACE_WIDER,  /* twice as much for a while: what is the port's rate? */
+};
+
+/* What senders may have under way where a port on the way here is slow: pace.c */
+struct gamma_pace {
+	enum gamma_pace_state state;
+	uint32_t share;	   /* frames: of each sender with a backlog; 0: no bound */
+	uint32_t bound;	   /* frames: of all of them, the kept ones apart */
+	uint32_t most;	   /* frames: bound does not grow beyond this until the next trial */
+	uint32_t senders;  /* during a trial */
+	uint64_t look;	   /* pool.arrivals when to look next */
+	uint64_t stamp, bytes; /* arrival of the last frame, and all bytes, at the last look */
+	bool disturbed;	   /* since then the backlog has ended, or a frame came again */
+	uint64_t cost;	   /* ns for 1,024 bytes: of the last look */
+	uint64_t port;	   /* ditto: the port's rate */
+	uint64_t trip;	   /* ns: shortest round */
+	uint32_t frame;	   /* bytes: the largest of those rounds */
+	uint32_t arrived;  /* frames of those rounds */
+	uint32_t drained;  /* frames of the queue that emptied */
+	uint32_t looks;	   /* in this state; rounds */
+	uint32_t steady, fast; /* slow looks in a row; others in a row */
+	uint32_t late;	   /* looks in a row that took longer than the port's rate */
+	uint32_t idle;	   /* looks in a row without a backlog */
+	uint32_t heard, quiet; /* looks with short messages; looks since the last of these */
+	uint32_t tries;	   /* trials in a row that came to nothing */
+	uint64_t shorts_seen; /* pool.shorts at the last look */
+	uint64_t short_at; /* ns: when short messages were seen last */
+	uint64_t tried;	   /* ns: when the last trial ended */
+	uint64_t span, span_bytes; /* ns and bytes since it was last asked whether somebody is away */
+	uint64_t until, away; /* ns: no bound before; how long it was left alone the last time */
+};
+
 /* Credit of the receive ring, shared by the flows of an endpoint: credit.c */
 struct gamma_pool {
 	uint32_t slots;	  /* of the ring */
@@ -302,6 +341,8 @@ struct gamma_pool {
 	uint32_t ripe;	  /* frames arrived since it last changed */
 	uint32_t halved;  /* times that bound has fallen on evidence of this endpoint's own */
 	uint64_t arrivals; /* DATA frames taken */
+	uint64_t shorts;  /* frames taken that were messages or requests by themselves */
+	struct gamma_pace pace;
 	struct gamma_list waiting; /* flows that asked, oldest first */
 	struct gamma_list holders; /* flows that hold grants, least recently used first */
 };
@@ -575,6 +616,18 @@ void gamma_credit_limit(struct gamma_flow *flow, uint32_t limit); /* sender: pee
 void gamma_credit_starved(struct gamma_flow *flow, uint64_t now); /* sender: none left */
 void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now);
 uint32_t gamma_credit_window(const struct gamma_flow *flow); /* frames outstanding granted */
+
+/* A frame has come that is a message, or a request, by itself. */
+static inline void gamma_credit_short(struct gamma_flow *flow)
+{
+	flow->local->pool.shorts++;
+}
+
+/* ---- pace.c: credit.c calls ---- */
+/* So many frames have arrived as it wanted; stamp: ns, when the last one reached the host. */
+void gamma_pace_look(struct gamma_pool *pool, uint64_t stamp);
+void gamma_pace_crowd(struct gamma_pool *pool); /* senders with a backlog are more or fewer */
+void gamma_pace_lost(struct gamma_pool *pool);	/* a frame came again */
 
 /* ---- loss.c ---- */
 void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now);

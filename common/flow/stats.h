@@ -32,6 +32,7 @@
 	X(out_of_order, "DATA frames that arrived before an earlier one")                          \
 	X(ring_drops, "frames the kernel dropped because the receive ring was full")               \
 	X(credit_stalls, "times data waited because the peer had granted no credit")               \
+	X(paced, "times that senders were bounded for short messages behind a slow port's queue")   \
 	X(send_stalls, "times a link took no frame: full, no carrier, or larger than the peer's MTU") \
 	X(resets_out, "RESET frames sent")                                                         \
 	X(resets_in, "RESET frames accepted")                                                      \

@@ -262,13 +262,26 @@ static void try_later(struct gamma_flow *flow, uint64_t now)
 				now + GAMMA_REQUEST_US * GAMMA_NS_PER_US);
 }
 
+/* Where the receiver bounds what is under way, the last credit is for what does not fill a frame: a
+ * short message should not wait for an acknowledgement. While such a frame is under way that credit
+ * has been used, and while none at all is no acknowledgement will come. */
+static bool keeps_last(const struct gamma_flow *flow)
+{
+	const struct gamma_send_window *tx = &flow->tx;
+
+	return gamma_unlikely(tx->bounded) && tx->limit - tx->returned - tx->next == 1 &&
+	       gamma_window_flying(flow) && !gamma_seq_before(tx->una, tx->short_sent) &&
+	       gamma_message_fills_frame(flow);
+}
+
 static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	struct gamma_sent *sent;
 	uint8_t flags = 0;
 	uint32_t seq = flow->tx.next;
+	bool fills;
 
-	if (!gamma_message_waiting(flow))
+	if (!gamma_message_waiting(flow) || keeps_last(flow))
 		return false;
 	sent = gamma_window_next(flow);
 	if (!sent) {
@@ -281,16 +294,19 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	sent->again = sent->unsent = 0;
 	sent->part = 0;
 	sent->ahead = (uint16_t) gamma_window_unacked(flow);
+	fills = !flow->tx.bounded || gamma_message_fills_frame(flow);
 	if (!gamma_message_next(flow, sent, &flags)) {
 		if (!gamma_message_is_fenced(flow))
 			try_later(flow, now);
 		return false;
 	}
 	flow->tx.next++;
+	if (gamma_unlikely(!fills))
+		flow->tx.short_sent = flow->tx.next;
 	/* The last frame that credit allows brings the next credit. */
 	if (gamma_message_waiting(flow)) {
 		flow->tx.backlog_told = flow->tx.next;
-		if (!gamma_window_open(flow))
+		if (!gamma_window_open(flow) || keeps_last(flow))
 			flags |= GAMMA_FLAG_ACK_REQUESTED;
 	}
 	if (flags & GAMMA_FLAG_ACK_REQUESTED)

@@ -578,8 +578,10 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 	}
 	switch (fields->op) {
 	case GAMMA_OP_SEND:
+		gamma_credit_short(flow);
 		return arrived_whole(flow, fields, payload);
 	case GAMMA_OP_BATCH:
+		gamma_credit_short(flow);
 		return arrived_batch(flow, fields, payload);
 	case GAMMA_OP_SEND_FIRST:
 		return arrived_first(flow, fields, payload);
@@ -597,11 +599,13 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 		return true;
 	case GAMMA_OP_CUT:
 		return gamma_message_cut(flow, fields);
-	case GAMMA_OP_WRITE:
 	case GAMMA_OP_READ:
 	case GAMMA_OP_ATOMIC:
 	case GAMMA_OP_FETCH:
 	case GAMMA_OP_COMPARE:
+		gamma_credit_short(flow);
+		return gamma_target_arrived(flow, fields, payload);
+	case GAMMA_OP_WRITE:
 		return gamma_target_arrived(flow, fields, payload);
 	case GAMMA_OP_REPLY:
 		gamma_remote_replied(flow, fields, payload);

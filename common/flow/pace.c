@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A slow port on the way here, and short messages that wait in it behind long ones. Credit fills
+ * the port's queue; but all that its senders need under way is what a round trip takes, in frames.
+ * While short messages come beside a backlog they get no more than that and a few frames, in equal
+ * shares; else the queue stays, which hides that processes are away now and then.
+ *
+ * credit.c calls for every LOOK frames, in a trial for every frame. There is no other clock than
+ * the frames' stamps:
+ *
+ *     WATCH --- slow, steadily, and short messages come ---> EMPTY ---> ROUNDS ---> HOLD
+ *       ^                                                      ^                     |
+ *       |                                                      +------- WIDER <------+
+ *       |                                                           each second, twice as much
+ *       +--- no short messages, no backlog, no slow port; somebody away: credit grows again
+ *
+ * EMPTY, ROUNDS: each sender has one frame under way. So the port's queue is empty once what was
+ * under way has arrived; a round of frames is then a round trip, or, with several senders, what
+ * their frames take: nobody takes the others' queue for the path.
+ */
+#include "flow/flow.h"
+
+enum {
+	LOOK = 64,	    /* frames from one look to the next */
+	SLOW_NS = 4,	    /* for a byte: above 2 Gbit/s a frame takes less than a host's jitter, */
+	SLOW_US = 3,	    /* as one does that takes less than this */
+	FAST_LOOKS = 2,	    /* in a row: after a pause a port may pass some frames at once */
+	STEADY_LOOKS = 4,   /* slow ones in a row are a port: who is away is not so regular */
+	SHORT_LOOKS = 2,    /* with short messages, until somebody counts as profiting, */
+	SHORT_APART = 16,   /* neither of them so many looks after the other */
+	SHORT_MS = 1000,    /* without short messages the bound goes on so long */
+	SENDERS_MAX = 16,   /* with more their two frames each are a queue anyway */
+	SPARE = 3,	    /* frames more than a round trip takes: with 2 the port runs empty */
+	SENDER_MIN = 2,	    /* frames: with one a sender would wait for each acknowledgement */
+	KEPT = 1,	    /* frames more, which a sender keeps for what does not fill one: transmit.c */
+	ROUNDS = 4,	    /* whose shortest is the round trip */
+	TRIES = 3,	    /* trials that came to nothing, in a row, until it is left alone */
+	TRIAL_MS = 100,	    /* and how long one may take */
+	WIDER_LOOKS = 3,    /* the first is not like the others yet */
+	IDLE_LOOKS = 4,	    /* in a row without a backlog */
+	AGAIN_MS = 1000,    /* paths change */
+	AWAY_MS = 100,	    /* if an eighth of this is lost, somebody is away: a queue helps */
+	AWAY_MAX_MS = 2000, /* it is left alone for as long then, doubling up to this */
+};
+
+static uint64_t bytes_in(const struct gamma_pool *pool)
+{
+	return gamma_container_of(pool, struct gamma_local, pool)->stats.bytes_in;
+}
+
+static uint64_t ms(uint64_t count)
+{
+	return count * GAMMA_NS_PER_MS;
+}
+
+/* ns for 1,024 bytes */
+static uint64_t cost_of(uint64_t ns, uint64_t bytes)
+{
+	return ns * 1024 / gamma_max(bytes, 1);
+}
+
+/* Of a look. */
+static bool is_fast(uint64_t passed, uint64_t bytes)
+{
+	return passed < bytes * SLOW_NS || passed < LOOK * SLOW_US * GAMMA_NS_PER_US;
+}
+
+static uint32_t senders(const struct gamma_pool *pool)
+{
+	return (uint32_t) gamma_max(pool->bulk, 1);
+}
+
+static void look_after(struct gamma_pool *pool, uint32_t frames)
+{
+	pool->pace.look = pool->arrivals + gamma_max(frames, 1);
+}
+
+/* From here on frames are counted and timed. */
+static void begin_look(struct gamma_pool *pool, uint64_t stamp)
+{
+	pool->pace.stamp = stamp;
+	pool->pace.bytes = bytes_in(pool);
+	pool->pace.disturbed = false;
+	look_after(pool, LOOK);
+}
+
+static void set_share(struct gamma_pool *pool)
+{
+	struct gamma_pace *pace = &pool->pace;
+
+	pace->share = (uint32_t) gamma_max(pace->bound / senders(pool), SENDER_MIN) + KEPT;
+}
+
+/* Whether short messages have come since the last look. */
+static bool heard_short(struct gamma_pool *pool)
+{
+	bool heard = pool->pace.shorts_seen != pool->shorts;
+
+	pool->pace.shorts_seen = pool->shorts;
+	return heard;
+}
+
+/* ---- no bound ---- */
+
+/* Credit is not given back at once, for that would fill the port: it grows as after a loss. */
+static void release(struct gamma_pool *pool, uint64_t until)
+{
+	struct gamma_pace *pace = &pool->pace;
+
+	if (pool->budget)
+		pool->bound = (uint32_t) gamma_min(pool->bound, senders(pool) * GAMMA_GRANT_MIN);
+	pace->state = GAMMA_PACE_WATCH;
+	pace->share = 0;
+	pace->steady = pace->heard = 0;
+	pace->cost = 0;
+	pace->until = until;
+}
+
+static void leave_alone(struct gamma_pool *pool, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+
+	pace->away = gamma_min(pace->away ? 2 * pace->away : ms(AWAY_MS), ms(AWAY_MAX_MS));
+	release(pool, stamp + pace->away);
+}
+
+static void empty(struct gamma_pool *pool, uint64_t stamp);
+
+static void watch(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+	uint64_t last = pace->cost, cost = cost_of(passed, bytes);
+	bool alike = cost <= last + last / 4 && last <= cost + cost / 4;
+
+	if (heard_short(pool)) {
+		pace->heard++;
+		pace->quiet = 0;
+	} else if (++pace->quiet >= SHORT_APART) {
+		pace->heard = 0;
+	}
+	pace->cost = cost;
+	pace->steady = pace->fast || !alike ? 0 : pace->steady + 1;
+	if (pace->steady < STEADY_LOOKS || pace->heard < SHORT_LOOKS ||
+	    pool->bulk > SENDERS_MAX || stamp < pace->until)
+		return;
+	gamma_container_of(pool, struct gamma_local, pool)->stats.paced++;
+	pace->port = gamma_max(cost, last);
+	pace->tries = 0;
+	pace->short_at = stamp;
+	empty(pool, stamp);
+}
+
+/* ---- a trial ---- */
+
+static void widen(struct gamma_pool *pool, uint32_t bound, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+
+	pace->state = GAMMA_PACE_WIDER;
+	pace->bound = bound;
+	pace->looks = pace->idle = 0;
+	set_share(pool);
+	begin_look(pool, stamp);
+}
+
+static void fail(struct gamma_pool *pool, uint64_t stamp)
+{
+	if (++pool->pace.tries >= TRIES)
+		leave_alone(pool, stamp);
+	else
+		widen(pool, senders(pool) * GAMMA_GRANT_MIN, stamp);
+}
+
+/* Whoever comes or goes meanwhile, or whose frames get lost, spoils it. */
+static bool spoilt(const struct gamma_pool *pool, uint64_t passed)
+{
+	return pool->pace.disturbed || pool->bulk != pool->pace.senders || passed > ms(TRIAL_MS);
+}
+
+/* What has been granted and has not arrived, but for a frame of each sender and the kept ones. */
+static uint32_t to_come(const struct gamma_pool *pool)
+{
+	uint32_t least = (1 + KEPT) * senders(pool);
+
+	return pool->bulk_granted > least ? pool->bulk_granted - least : 0;
+}
+
+static void empty(struct gamma_pool *pool, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+
+	pace->state = GAMMA_PACE_EMPTY;
+	pace->senders = pool->bulk;
+	pace->share = 1 + KEPT;
+	pace->looks = 0;
+	begin_look(pool, stamp);
+	pace->drained = to_come(pool);
+	look_after(pool, pace->drained);
+}
+
+static void look_empty(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+	uint32_t more = to_come(pool);
+
+	if (spoilt(pool, passed) || (more && ++pace->looks >= ROUNDS)) {
+		fail(pool, stamp);
+		return;
+	}
+	if (more) {
+		pace->drained += more;
+		look_after(pool, more);
+		return;
+	}
+	/* A queue that empties shows the port's rate, whatever its senders do. */
+	if (pace->drained >= LOOK / 2)
+		pace->port = gamma_min(pace->port, cost_of(passed, bytes));
+	pace->state = GAMMA_PACE_ROUNDS;
+	pace->looks = pace->arrived = 0;
+	pace->frame = 0;
+	pace->trip = UINT64_MAX;
+	begin_look(pool, stamp);
+	look_after(pool, 1);
+}
+
+static void hold(struct gamma_pool *pool, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+	uint64_t frame_ns = gamma_max(pace->port * pace->frame / 1024, 1);
+
+	pace->state = GAMMA_PACE_HOLD;
+	pace->bound = (uint32_t) gamma_min(pace->trip / frame_ns + SPARE, GAMMA_WINDOW_MAX);
+	pace->most = pace->bound + pace->bound / 2;
+	pace->tries = pace->late = pace->idle = 0;
+	pace->tried = stamp;
+	pace->span = pace->span_bytes = 0;
+	set_share(pool);
+	begin_look(pool, stamp);
+}
+
+/* Of each frame. The first round does not count: its frames left before the port was empty. */
+static void look_rounds(struct gamma_pool *pool, uint64_t passed, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+	uint64_t bytes = bytes_in(pool);
+	uint32_t frame = (uint32_t) (bytes - pace->bytes);
+
+	look_after(pool, 1);
+	pace->bytes = bytes;
+	pace->frame = (uint32_t) gamma_max(pace->frame, frame);
+	if (spoilt(pool, passed)) {
+		fail(pool, stamp);
+		return;
+	}
+	if (frame < pace->frame / 2 || ++pace->arrived % pace->senders)
+		return; /* a short one; or the round goes on */
+	if (pace->looks)
+		pace->trip = gamma_min(pace->trip, passed);
+	pace->stamp = stamp;
+	if (++pace->looks > ROUNDS)
+		hold(pool, stamp);
+}
+
+/* ---- the bound ---- */
+
+static void look_wider(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+	uint64_t last = pace->cost;
+
+	pace->cost = cost_of(passed, bytes);
+	if (++pace->looks == WIDER_LOOKS) {
+		/* Again: after a pause some frames may have passed at once. */
+		pace->port = gamma_max(pace->cost, last);
+		empty(pool, stamp);
+	}
+}
+
+/* Somebody is away so often that the port runs empty. */
+static bool often_away(struct gamma_pace *pace, uint64_t passed, uint64_t bytes)
+{
+	uint64_t needed;
+
+	pace->span += passed;
+	pace->span_bytes += bytes;
+	if (pace->span < ms(AWAY_MS))
+		return false;
+	needed = pace->port * pace->span_bytes / 1024;
+	passed = pace->span;
+	pace->span = pace->span_bytes = 0;
+	return passed > needed + needed / 8;
+}
+
+static void look_hold(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+	uint64_t cost = cost_of(passed, bytes);
+
+	if (heard_short(pool))
+		pace->short_at = stamp;
+	if (pool->bulk > SENDERS_MAX || stamp - pace->short_at > ms(SHORT_MS)) {
+		release(pool, 0);
+		return;
+	}
+	if (often_away(pace, passed, bytes)) {
+		leave_alone(pool, stamp);
+		return;
+	}
+	/* Frames come more slowly than before: is the bound too low? */
+	pace->late = cost > pace->port + pace->port / 32 ? pace->late + 1 : 0;
+	if (pace->late == 3) {
+		pace->late = 0;
+		pace->bound = (uint32_t) gamma_min(pace->bound + (pace->bound + 3) / 4, pace->most);
+		set_share(pool);
+	}
+	if (stamp - pace->tried < ms(AGAIN_MS))
+		return;
+	pace->away = 0; /* all has been well for so long */
+	widen(pool, 2 * pace->bound, stamp);
+}
+
+/* A look without a backlog all the time, or with losses, tells nothing. */
+static void look_in_vain(struct gamma_pool *pool, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+
+	if (pace->state == GAMMA_PACE_WATCH) {
+		pace->steady = 0;
+		pace->shorts_seen = pool->shorts;
+	} else if (!pool->bulk && ++pace->idle >= IDLE_LOOKS) {
+		release(pool, 0);
+	}
+	begin_look(pool, stamp);
+}
+
+void gamma_pace_look(struct gamma_pool *pool, uint64_t stamp)
+{
+	struct gamma_pace *pace = &pool->pace;
+	uint64_t passed = stamp > pace->stamp ? stamp - pace->stamp : 0;
+	uint64_t bytes = bytes_in(pool) - pace->bytes;
+
+	if (pace->state == GAMMA_PACE_EMPTY) {
+		look_empty(pool, passed, bytes, stamp);
+		return;
+	}
+	if (pace->state == GAMMA_PACE_ROUNDS) {
+		look_rounds(pool, passed, stamp);
+		return;
+	}
+	if (!pool->bulk || pace->disturbed) {
+		look_in_vain(pool, stamp);
+		return;
+	}
+	begin_look(pool, stamp);
+	pace->idle = 0;
+	pace->fast = is_fast(passed, bytes) ? pace->fast + 1 : 0;
+	if (pace->state == GAMMA_PACE_WATCH)
+		watch(pool, passed, bytes, stamp);
+	else if (pace->fast == FAST_LOOKS)
+		release(pool, 0);
+	else if (pace->state == GAMMA_PACE_WIDER)
+		look_wider(pool, passed, bytes, stamp);
+	else
+		look_hold(pool, passed, bytes, stamp);
+}
+
+void gamma_pace_crowd(struct gamma_pool *pool)
+{
+	struct gamma_pace *pace = &pool->pace;
+
+	pace->disturbed |= !pool->bulk;
+	if (pace->state == GAMMA_PACE_HOLD || pace->state == GAMMA_PACE_WIDER)
+		set_share(pool);
+}
+
+void gamma_pace_lost(struct gamma_pool *pool)
+{
+	pool->pace.disturbed = true;
+}
