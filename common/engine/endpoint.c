@@ -648,26 +648,31 @@ static void say_bye(struct gamma_endpoint *endpoint, uint64_t now)
 }
 
 /* Sleeps until something can happen, so that the peer gets the processor if both share one. */
-static void nap(struct gamma_endpoint *endpoint, uint64_t until)
+static void nap(struct gamma_endpoint *endpoint, uint64_t until, gamma_asleep *asleep)
 {
-	int fds[GAMMA_ENDPOINT_FDS];
 	struct pollfd polls[GAMMA_ENDPOINT_FDS];
+	int fds[GAMMA_ENDPOINT_FDS];
 	uint64_t now = gamma_now();
 	uint64_t when = gamma_min(until, gamma_endpoint_deadline(endpoint));
 	struct timespec wait = {0};
 
-	if (gamma_endpoint_ready(endpoint) || when <= now)
-		return;
-	wait.tv_sec = (time_t) ((when - now) / GAMMA_NS_PER_S);
-	wait.tv_nsec = (long) ((when - now) % GAMMA_NS_PER_S);
+	if (!gamma_endpoint_ready(endpoint) && when > now) {
+		wait.tv_sec = (time_t) ((when - now) / GAMMA_NS_PER_S);
+		wait.tv_nsec = (long) ((when - now) % GAMMA_NS_PER_S);
+	}
 	gamma_endpoint_fds(endpoint, fds);
 	for (int i = 0; i < GAMMA_ENDPOINT_FDS; i++)
 		polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
-	ppoll(polls, GAMMA_ENDPOINT_FDS, &wait, NULL);
+	if (asleep)
+		asleep(endpoint->local.context, true);
+	if (wait.tv_sec || wait.tv_nsec)
+		ppoll(polls, GAMMA_ENDPOINT_FDS, &wait, NULL);
+	if (asleep)
+		asleep(endpoint->local.context, false);
 }
 
 /* First everything of ours must have arrived, then the peers must know that we close. */
-void gamma_endpoint_linger(struct gamma_endpoint *endpoint)
+void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep)
 {
 	uint64_t now = gamma_now();
 	uint64_t until = now + endpoint->linger;
@@ -677,13 +682,13 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint)
 	settle(endpoint);
 	gamma_endpoint_watch(endpoint, false);
 	while (any_flow(endpoint, true, now) && now < until) {
-		nap(endpoint, until);
+		nap(endpoint, until, asleep);
 		gamma_endpoint_progress(endpoint);
 		now = gamma_now();
 	}
 	say_bye(endpoint, now);
 	while (any_flow(endpoint, false, now) && now < until) {
-		nap(endpoint, until);
+		nap(endpoint, until, asleep);
 		gamma_endpoint_progress(endpoint);
 		now = gamma_now();
 	}

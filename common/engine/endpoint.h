@@ -62,8 +62,10 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 			  const struct gamma_endpoint_handlers *handlers, void *context,
 			  struct gamma_endpoint **endpoint);
 /* Waits for what is not acknowledged and says BYE, at most linger long in all. In a forked child
- * nothing is sent or waited for. */
-void gamma_endpoint_linger(struct gamma_endpoint *endpoint);
+ * nothing is sent or waited for. asleep, unless NULL, is told with the handlers' context when it
+ * begins and ends to sleep: then another thread may call gamma_endpoint_withdraw. */
+typedef void gamma_asleep(void *context, bool asleep);
+void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep);
 /* Frees everything; sends that are not complete end silently. */
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint);
 

@@ -3,6 +3,7 @@
 #include "api_region.h"
 #include "../deprecated.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -538,6 +539,54 @@ static void test_rma_region_closed(bool sender)
 	node_close_pair(&node);
 }
 
+static void *close_endpoint(void *ep)
+{
+	CHECK_EQ(fi_close(&((struct fid_ep *) ep)->fid), 0);
+	return NULL;
+}
+
+/* The same while another thread of the target is closing the endpoint, which waits for the acks of
+ * what it sends from the region. */
+static void test_rma_region_closed_last(bool sender)
+{
+	struct node_options options = {.caps = RMA_CAPS};
+	struct region region = {.mr = NULL};
+	struct name own, theirs;
+	struct fid_ep *second;
+	struct node node;
+	pthread_t thread;
+
+	node_open_pair(&node, &options);
+	second = node_another_endpoint(&node, &options);
+	endpoint_name(second, &own);
+	aside_exchange(&own, &theirs, sizeof(own));
+	node.peer = node_insert(&node, &theirs);
+	region.local = malloc(REGION);
+	CHECK(region.local);
+	region.bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(region.bytes != MAP_FAILED);
+	region_fill(region.bytes, 1, REGION);
+	CHECK_EQ(fi_mr_reg(node.domain, region.bytes, REGION, FI_REMOTE_READ, 0, KEY, 0, &region.mr,
+			   NULL),
+		 0);
+	region_exchange(&node, &region);
+	for (int i = 0; sender && i < 40; i++)
+		get(&node, &region, 0, 0, REGION, NULL);
+	for (int i = 0; !sender && i < 10; i++) {
+		progress_all();
+		nap(1);
+	}
+	CHECK_EQ(pthread_create(&thread, NULL, close_endpoint, second), 0);
+	if (!sender)
+		nap(2);
+	CHECK_EQ(fi_close(&region.mr->fid), 0);
+	CHECK_EQ(munmap(region.bytes, REGION), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK(!sender || settle(&node, 40) > 0);
+	free(region.local);
+	node_close_pair(&node);
+}
+
 /* The target closes its endpoint before all is done. */
 static void test_rma_peer_closed(bool sender)
 {
@@ -707,6 +756,7 @@ const struct test rma_tests[] = {
 	{.name = "rma_fence", .run = test_rma_fence},
 	{.name = "rma_refused", .run = test_rma_refused},
 	{.name = "rma_region_closed", .run = test_rma_region_closed},
+	{.name = "rma_region_closed_last", .run = test_rma_region_closed_last},
 	{.name = "rma_peer_closed", .run = test_rma_peer_closed},
 	{.name = "rma_modes", .run = test_rma_modes},
 	{.name = "rma_keys", .run = test_rma_keys},

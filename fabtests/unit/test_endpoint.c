@@ -643,7 +643,7 @@ static void linger__nothing_to_wait_for(void **state)
 
 	(void) state;
 	netns_needed();
-	gamma_endpoint_linger(sides[A].ep);
+	gamma_endpoint_linger(sides[A].ep, NULL);
 	assert_true(gamma_now() - start < 100 * GAMMA_NS_PER_MS);
 }
 
@@ -656,7 +656,7 @@ static void linger__is_bounded(void **state)
 	post(&sides[FAR], 64);
 	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), 64), 0);
 	start = gamma_now(); /* nobody moves FAR */
-	gamma_endpoint_linger(sides[A].ep);
+	gamma_endpoint_linger(sides[A].ep, NULL);
 	assert_in_range(gamma_now() - start, GAMMA_NS_PER_S * 9 / 10, GAMMA_NS_PER_S * 3 / 2);
 }
 
@@ -671,7 +671,7 @@ static void linger__a_forked_child_sends_nothing(void **state)
 	exchange(A, FAR, 64);
 	pid = fork();
 	if (!pid) {
-		gamma_endpoint_linger(sides[A].ep);
+		gamma_endpoint_linger(sides[A].ep, NULL);
 		_exit(gamma_now() - start > GAMMA_NS_PER_S / 2);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

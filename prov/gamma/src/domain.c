@@ -153,6 +153,7 @@ static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric
 	domain->domain_fid.mr = &gamma_mr_ops;
 	domain->owner = getpid();
 	gamma_list_init(&domain->eps);
+	gamma_list_init(&domain->closing);
 	gamma_list_init(&domain->works);
 	gamma_list_init(&domain->due);
 	gamma_list_init(&domain->retry);

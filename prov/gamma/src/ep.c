@@ -37,7 +37,11 @@ uint64_t gamma_ep_deadline(const struct gamma_ep *ep)
 
 void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr)
 {
+	if (ep->closing)
+		gamma_lock_take(&ep->lingers);
 	gamma_endpoint_withdraw(ep->endpoint, mr);
+	if (ep->closing)
+		gamma_lock_release(&ep->lingers);
 }
 
 bool gamma_ep_ready(const struct gamma_ep *ep)
@@ -334,6 +338,20 @@ static void free_pool_tx(struct gamma_list *list)
 	}
 }
 
+/* Whoever closes a region meanwhile takes it from this endpoint before the next look at it. */
+static void on_asleep(void *context, bool asleep)
+{
+	struct gamma_ep *ep = context;
+
+	if (!asleep) {
+		gamma_lock_take(&ep->lingers);
+		return;
+	}
+	gamma_lock_release(&ep->lingers);
+	while (gamma_lock_is_wanted(&ep->lingers))
+		sched_yield();
+}
+
 /* Takes the endpoint from the domain first: what remains, waiting for the peers included, is done
  * without holding up the domain's other endpoints. */
 static void shut_down(struct gamma_ep *ep)
@@ -346,10 +364,16 @@ static void shut_down(struct gamma_ep *ep)
 	ep->enabled = false;
 	gamma_domain_wait_del(domain, ep);
 	gamma_list_remove(&ep->domain_entry);
+	gamma_list_append(&domain->closing, &ep->domain_entry);
 	gamma_list_remove(&ep->srx_entry);
 	gamma_match_leave(ep);
 	gamma_domain_unlock(domain);
-	gamma_endpoint_linger(ep->endpoint);
+	gamma_lock_take(&ep->lingers);
+	gamma_endpoint_linger(ep->endpoint, on_asleep);
+	gamma_lock_release(&ep->lingers);
+	gamma_domain_lock(domain);
+	gamma_list_remove(&ep->domain_entry);
+	gamma_domain_unlock(domain);
 	gamma_report_stats(ep);
 	gamma_endpoint_destroy(ep->endpoint);
 	if (!ep->srx)

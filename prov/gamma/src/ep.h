@@ -113,6 +113,7 @@ struct gamma_ep {
 	enum fi_ep_type type;
 	bool enabled;
 	bool closing; /* completions are dropped */
+	struct gamma_lock lingers; /* on the engine's endpoint once closing; after the domain's lock */
 	bool revoked; /* by gammad */
 	bool transmits, receives; /* a context of a scalable endpoint does one of them */
 	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */

@@ -211,6 +211,7 @@ struct gamma_domain {
 	uint64_t caps;
 	uint32_t mr_mode;	    /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
 	struct gamma_list eps;	    /* struct gamma_ep.domain_entry: enabled ones, progressed in turn */
+	struct gamma_list closing;  /* of the same: moved by the threads that close them */
 	int refs;		    /* endpoints, CQs, counters, AVs, MRs; atomic */
 	uint64_t next_mr_key;
 	struct gamma_list mrs[GAMMA_MR_BUCKETS]; /* struct gamma_mr.bucket, by key */

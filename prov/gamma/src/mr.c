@@ -28,16 +28,28 @@ struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key)
 	return NULL;
 }
 
+/* No endpoint sends from it any more, those that are closing included. A forked child has a copy of
+ * the memory, and nothing of its own on the way. */
+static void withdraw(struct gamma_domain *domain, const struct gamma_mr *mr)
+{
+	struct gamma_list *pos;
+
+	if (gamma_domain_inherited(domain))
+		return;
+	gamma_list_for_each(pos, &domain->eps)
+		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
+	gamma_list_for_each(pos, &domain->closing)
+		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct gamma_mr *mr = gamma_container_of(fid, struct gamma_mr, mr_fid.fid);
 	struct gamma_domain *domain = mr->domain;
-	struct gamma_list *pos;
 
 	gamma_domain_lock(domain);
 	gamma_list_remove(&mr->bucket);
-	gamma_list_for_each(pos, &domain->eps)
-		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
+	withdraw(domain, mr);
 	if (mr->cntr) {
 		gamma_unref(&mr->cntr->refs);
 		domain->counted_mrs--;
