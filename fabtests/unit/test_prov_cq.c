@@ -488,6 +488,31 @@ static void trywait__promises_a_wakeup(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
+/* What fi_trywait has promised stays readable for whoever blocks on it, and wakes nobody else. */
+static void trywait__lets_sread_sleep(void **state)
+{
+	struct fake *fake = *state;
+	struct fid_cq *cq = open_cq(fake, FI_CQ_FORMAT_CONTEXT, FI_WAIT_FD);
+	struct fid *fids[] = {&cq->fid};
+	struct fi_cq_entry entry;
+	uint64_t rounds;
+	int fd;
+
+	assert_int_equal(fi_control(&cq->fid, FI_GETWAIT, &fd), 0);
+	assert_int_equal(fi_trywait(fake->fabric, fids, 1), 0);
+	put(cq, 1);
+	assert_int_equal(fi_cq_read(cq, &entry, 1), 1);
+	gamma_domain_lock(fake->gamma_domain);
+	assert_int_equal(gamma_waiter_sleep(&inside(cq)->waiter, gamma_clock() + GAMMA_NS_PER_MS),
+			 -FI_ETIMEDOUT);
+	gamma_domain_unlock(fake->gamma_domain);
+	rounds = fake->gamma_domain->rounds;
+	assert_int_equal(fi_cq_sread(cq, &entry, 1, NULL, 100), -FI_EAGAIN);
+	assert_true(fake->gamma_domain->rounds - rounds < 5000);
+	assert_true(readable(fd));
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
 static void trywait__not_while_a_frame_waits(void **state)
 {
 	struct fake *fake = *state;
@@ -636,6 +661,7 @@ int main(void)
 		TEST(sread__others_took_what_would_wake),
 		TEST(sread__interrupted_by_a_signal),
 		TEST(trywait__promises_a_wakeup),
+		TEST(trywait__lets_sread_sleep),
 		TEST(trywait__not_while_a_frame_waits),
 		TEST(wait_set__sees_its_queues),
 		TEST(poll_set__gives_contexts),

@@ -354,15 +354,19 @@ int gamma_eq_report_error(struct gamma_eq *eq, const struct fi_eq_err_entry *ent
 bool gamma_eq_ready(struct gamma_eq *eq);
 
 /* ---- waiter.c: how threads sleep on a CQ or a counter ---- */
+struct gamma_event {
+	int fd;		/* readable: look again; -1: nobody has waited yet */
+	bool signalled; /* fd is readable */
+};
 struct gamma_waiter {
 	struct gamma_domain *domain;
 	enum fi_wait_obj wait_obj;
 	struct gamma_wait *wait_set; /* or NULL */
-	int event_fd;	/* readable: look again; -1: nobody has slept yet */
-	int wait_fd;	/* for FI_GETWAIT: epoll of event_fd and the domain's; -1: none yet */
+	struct gamma_event inner; /* for the threads in gamma_waiter_sleep */
+	struct gamma_event outer; /* for the application: readable until its next fi_trywait */
+	int wait_fd;	/* for FI_GETWAIT: epoll of outer and the domain's; -1: none yet */
 	int sleepers;	/* threads in gamma_waiter_sleep */
 	bool armed;	/* fi_trywait has promised a wake-up through wait_fd */
-	bool signalled; /* event_fd is readable */
 };
 /* What a CQ or a counter may be opened with. */
 int gamma_waiter_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);

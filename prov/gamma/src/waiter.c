@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * How threads sleep on a completion queue or a counter. All sleepers of a domain wait for its
- * wait_fd, and whoever wakes moves the whole domain; event_fd is for completions that another
- * thread has made meanwhile. All but opening and control is
- * under the domain's lock.
+ * wait_fd, and whoever wakes moves the whole domain; the events are for completions that another
+ * thread has made meanwhile. All but opening and control is under the domain's lock.
  */
 #include "gamma.h"
 
@@ -39,7 +38,7 @@ void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
 	memset(waiter, 0, sizeof(*waiter));
 	waiter->domain = domain;
 	waiter->wait_obj = wait_obj;
-	waiter->event_fd = -1;
+	waiter->inner.fd = waiter->outer.fd = -1;
 	waiter->wait_fd = -1;
 }
 
@@ -49,42 +48,51 @@ void gamma_waiter_close(struct gamma_waiter *waiter)
 		waiter->domain->sleepers--;
 	if (waiter->wait_fd >= 0)
 		close(waiter->wait_fd);
-	if (waiter->event_fd >= 0)
-		close(waiter->event_fd);
+	if (waiter->outer.fd >= 0)
+		close(waiter->outer.fd);
+	if (waiter->inner.fd >= 0)
+		close(waiter->inner.fd);
 	gamma_waiter_init(waiter, waiter->domain, waiter->wait_obj);
 }
 
-static int open_event_fd(struct gamma_waiter *waiter)
+static int open_event(struct gamma_event *event)
 {
-	if (waiter->event_fd < 0)
-		waiter->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return waiter->event_fd < 0 ? -errno : 0;
+	if (event->fd < 0)
+		event->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return event->fd < 0 ? -errno : 0;
+}
+
+static void raise_event(struct gamma_event *event)
+{
+	uint64_t one = 1;
+
+	if (!event->signalled)
+		event->signalled = write(event->fd, &one, sizeof(one)) == sizeof(one);
+}
+
+static void quiet(struct gamma_event *event)
+{
+	uint64_t count;
+
+	if (event->signalled)
+		event->signalled = read(event->fd, &count, sizeof(count)) < 0;
 }
 
 void gamma_waiter_signal(struct gamma_waiter *waiter)
 {
-	uint64_t one = 1;
-
 	if (waiter->wait_set)
 		gamma_wait_signal(waiter->wait_set);
-	if (!(waiter->sleepers || waiter->armed) || waiter->signalled)
-		return;
-	waiter->signalled = write(waiter->event_fd, &one, sizeof(one)) == sizeof(one);
-}
-
-static void quiet(struct gamma_waiter *waiter)
-{
-	uint64_t count;
-
-	if (waiter->signalled)
-		waiter->signalled = read(waiter->event_fd, &count, sizeof(count)) < 0;
+	if (waiter->sleepers)
+		raise_event(&waiter->inner);
+	if (waiter->armed)
+		raise_event(&waiter->outer);
 }
 
 static int open_wait_fd(struct gamma_waiter *waiter)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	int domain_fd = gamma_domain_wait_fd(waiter->domain);
-	int ret = domain_fd < 0 ? domain_fd : open_event_fd(waiter);
+	int ret = domain_fd < 0 ? domain_fd : open_event(&waiter->outer);
 
 	if (waiter->wait_fd >= 0 || ret)
 		return ret ? ret : waiter->wait_fd;
@@ -92,7 +100,7 @@ static int open_wait_fd(struct gamma_waiter *waiter)
 	if (waiter->wait_fd < 0)
 		return -errno;
 	if (!epoll_ctl(waiter->wait_fd, EPOLL_CTL_ADD, domain_fd, &event) &&
-	    !epoll_ctl(waiter->wait_fd, EPOLL_CTL_ADD, waiter->event_fd, &event))
+	    !epoll_ctl(waiter->wait_fd, EPOLL_CTL_ADD, waiter->outer.fd, &event))
 		return waiter->wait_fd;
 	ret = -errno;
 	close(waiter->wait_fd);
@@ -131,9 +139,9 @@ int gamma_waiter_control(struct gamma_waiter *waiter, int command, void *arg)
 
 bool gamma_waiter_arm(struct gamma_waiter *waiter)
 {
-	if (open_event_fd(waiter))
+	if (open_event(&waiter->outer))
 		return false;
-	quiet(waiter);
+	quiet(&waiter->outer);
 	/* For good: nothing says when the application has stopped waiting. */
 	if (!waiter->armed) {
 		waiter->armed = true;
@@ -165,13 +173,13 @@ int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline)
 	int ret = 0;
 
 	/* Without descriptors it is polling that goes on. */
-	if (open_event_fd(waiter) || gamma_domain_wait_fd(domain) < 0)
+	if (open_event(&waiter->inner) || gamma_domain_wait_fd(domain) < 0)
 		return deadline <= gamma_clock() ? -FI_ETIMEDOUT : 0;
 	waiter->sleepers++;
 	domain->sleepers++;
 	if (gamma_domain_arm(domain)) {
 		fds[0] = (struct pollfd){.fd = domain->wait_fd, .events = POLLIN};
-		fds[1] = (struct pollfd){.fd = waiter->event_fd, .events = POLLIN};
+		fds[1] = (struct pollfd){.fd = waiter->inner.fd, .events = POLLIN};
 		gamma_domain_unlock(domain);
 		ret = gamma_sleep_on(fds, gamma_array_size(fds), deadline);
 		gamma_domain_lock(domain);
@@ -180,8 +188,8 @@ int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline)
 	waiter->sleepers--;
 	gamma_domain_woken(domain);
 	/* The last one out: as long as others sleep it must wake them too. */
-	if (!waiter->sleepers && !waiter->armed)
-		quiet(waiter);
+	if (!waiter->sleepers)
+		quiet(&waiter->inner);
 	return ret;
 }
 
