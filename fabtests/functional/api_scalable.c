@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { CONTEXTS = 4, BITS = 3 };
 
@@ -144,7 +145,34 @@ static void test_scalable(bool sender)
 	close_scalable(&all);
 }
 
+/* The port of a context that could not be enabled has gone: it is not taken for another one. */
+static void test_scalable_no_descriptors(bool sender)
+{
+	struct rlimit before, none;
+	struct fid_ep *sep, *tx;
+	struct node node;
+
+	(void) sender;
+	node_open(&node, &(struct node_options){.caps = FI_NAMED_RX_CTX});
+	node.info->ep_attr->tx_ctx_cnt = node.info->ep_attr->rx_ctx_cnt = CONTEXTS;
+	CHECK_EQ(fi_scalable_ep(node.domain, node.info, &sep, NULL), 0);
+	CHECK_EQ(fi_scalable_ep_bind(sep, &node.av->fid, 0), 0);
+	CHECK_EQ(fi_tx_context(sep, 0, NULL, &tx, NULL), 0);
+	CHECK_EQ(fi_ep_bind(tx, &node.tx_cq->fid, FI_TRANSMIT), 0);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	CHECK_EQ(fi_enable(tx), -FI_EMFILE);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+	CHECK_EQ(fi_enable(tx), -FI_EBUSY);
+	CHECK_EQ(fi_close(&tx->fid), 0);
+	CHECK_EQ(fi_close(&sep->fid), 0);
+	node_close(&node);
+}
+
 const struct test scalable_tests[] = {
 	{.name = "scalable", .run = test_scalable},
+	{.name = "scalable_no_descriptors", .run = test_scalable_no_descriptors},
 	{0},
 };

@@ -264,11 +264,11 @@ static int create_endpoint(struct gamma_ep *ep)
 				.payload_crc = gamma_settings.payload_crc,
 			},
 	};
-	int ret;
+	int ret = ep->sep ? gamma_sep_place(ep, &attr) : 0;
 
+	if (ret)
+		return ret;
 	memcpy(attr.mac, nic->mac, GAMMA_MAC_LEN);
-	if (ep->sep)
-		gamma_sep_place(ep, &attr);
 	ret = gamma_endpoint_create(&attr, &gamma_ep_handlers, ep, &ep->endpoint);
 	if (ret)
 		explain_create(ep, ret);

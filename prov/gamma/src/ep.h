@@ -323,8 +323,8 @@ void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece);
 
 /* ---- sep.c ---- */
 struct gamma_sep;
-/* Port, epoch and address vector of a context. */
-void gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr);
+/* Port, epoch and address vector of a context. The port is given once: -FI_EBUSY. */
+int gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr);
 void gamma_sep_bind_av(struct gamma_ep *ep);
 /* The context closes. */
 void gamma_sep_detach(struct gamma_ep *ep);

@@ -38,10 +38,17 @@ static struct gamma_sep *sep_of(struct fid *fid)
 
 /* ---- what ep.c asks ---- */
 
-void gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr)
+int gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr)
 {
 	struct gamma_sep *sep = ep->sep;
 
+	if (sep->fds[ep->place] < 0) {
+		GAMMA_WARN(EP_CTRL,
+			   "%s: the context's port went when it could not be enabled: open the "
+			   "scalable endpoint anew\n",
+			   ep->domain->nic.name);
+		return -FI_EBUSY;
+	}
 	attr->port = sep->port + ep->place;
 	attr->epoch = sep->epoch;
 	attr->claimed = true;
@@ -49,6 +56,7 @@ void gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr)
 	sep->fds[ep->place] = -1;
 	if (sep->by_gammad)
 		attr->brokered = &sep->brokered[ep->place];
+	return 0;
 }
 
 void gamma_sep_bind_av(struct gamma_ep *ep)
