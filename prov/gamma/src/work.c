@@ -451,8 +451,8 @@ static unsigned drop(struct gamma_domain *domain, const struct selection *which)
 
 void gamma_work_drop(struct gamma_domain *domain, const struct gamma_ep_handle *handle)
 {
-	/* Another thread may be posting through it just now. */
-	while (domain->posting) {
+	/* Another thread may be posting through it just now: one that a forked child lacks. */
+	while (domain->posting && !gamma_domain_inherited(domain)) {
 		gamma_domain_unlock(domain);
 		sched_yield();
 		gamma_domain_lock(domain);
