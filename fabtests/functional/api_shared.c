@@ -322,9 +322,34 @@ static void test_shared_transmit_late(bool sender)
 	close_family(&family, sender);
 }
 
+/* An alias is the endpoint as it is, not as it was. */
+static void test_shared_alias(bool sender)
+{
+	struct fid_ep *ep, *alias = NULL;
+	struct node node = {0};
+	char byte;
+
+	(void) sender;
+	node_open(&node, &(struct node_options){.shared = true});
+	CHECK_EQ(fi_endpoint(node.domain, node.info, &ep, NULL), 0);
+	CHECK_EQ(fi_ep_alias(ep, &alias, FI_RECV), 0);
+	CHECK_EQ(fi_ep_bind(ep, &node.srx->fid, 0), 0);
+	CHECK_EQ(fi_ep_bind(ep, &node.stx->fid, 0), 0);
+	CHECK_EQ(fi_ep_bind(ep, &node.av->fid, 0), 0);
+	CHECK_EQ(fi_ep_bind(ep, &node.tx_cq->fid, FI_TRANSMIT), 0);
+	CHECK_EQ(fi_ep_bind(ep, &node.rx_cq->fid, FI_RECV), 0);
+	CHECK_EQ(fi_enable(ep), 0);
+	CHECK_EQ(fi_recv(ep, &byte, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_recv(alias, &byte, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_close(&alias->fid), 0);
+	CHECK_EQ(fi_close(&ep->fid), 0);
+	node_close(&node);
+}
+
 const struct test shared_tests[] = {
 	{.name = "shared", .run = test_shared, .both_ways = true},
 	{.name = "shared_close", .run = test_shared_close, .both_ways = true},
+	{.name = "shared_alias", .run = test_shared_alias},
 	{.name = "shared_calls", .run = test_shared_calls},
 	{.name = "shared_directed", .run = test_shared_directed, .both_ways = true},
 	{.name = "shared_datagrams", .run = test_shared_datagrams},

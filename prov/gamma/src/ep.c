@@ -141,7 +141,7 @@ static int bind_srx(struct gamma_ep *ep, struct gamma_srx *srx)
 	if (!ep->shares_rx || ep->srx || srx->rx.domain != ep->domain)
 		return -FI_EINVAL;
 	ep->srx = srx;
-	ep->rx = ep->handle.rx = &srx->rx;
+	ep->rx = &srx->rx;
 	gamma_ref(&srx->refs);
 	return 0;
 }
@@ -627,7 +627,7 @@ static void init_lists(struct gamma_ep *ep)
 	gamma_list_init(&ep->sends);
 	gamma_rx_ctx_init(&ep->own_rx, ep->domain);
 	ep->own_rx.ep = ep;
-	ep->rx = ep->handle.rx = &ep->own_rx;
+	ep->rx = &ep->own_rx;
 }
 
 static void take_info(struct gamma_ep *ep, const struct fi_info *info)

@@ -20,7 +20,7 @@ struct gamma_work;
 struct gamma_ep_handle {
 	struct fid_ep fid;
 	struct gamma_ep *ep;	 /* NULL: a shared receive context */
-	struct gamma_rx_ctx *rx; /* where receives are posted */
+	struct gamma_rx_ctx *rx; /* of that, where receives are posted; else NULL: ep->rx */
 	struct gamma_work *work; /* what is posted is to be put off until it is due; or NULL */
 	uint64_t tx_flags, rx_flags; /* default operation flags */
 };
@@ -150,6 +150,11 @@ struct gamma_ep {
 static inline struct gamma_ep_handle *gamma_handle(struct fid_ep *fid)
 {
 	return gamma_container_of(fid, struct gamma_ep_handle, fid);
+}
+
+static inline struct gamma_rx_ctx *gamma_handle_rx(const struct gamma_ep_handle *handle)
+{
+	return handle->ep ? handle->ep->rx : handle->rx;
 }
 
 extern struct fi_ops_msg gamma_msg_ops, gamma_no_msg_ops;

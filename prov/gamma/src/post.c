@@ -359,7 +359,7 @@ static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post 
 
 ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post)
 {
-	struct gamma_rx_ctx *rx_ctx = handle->rx;
+	struct gamma_rx_ctx *rx_ctx = gamma_handle_rx(handle);
 	ssize_t ret;
 
 	if (gamma_unlikely(handle->ep && !handle->ep->enabled))

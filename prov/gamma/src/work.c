@@ -279,7 +279,7 @@ static int new_trigger(struct gamma_domain *domain, void *context, struct gamma_
 static int work_for(struct gamma_ep_handle *handle, void *context, struct gamma_work **work)
 {
 	*work = handle->work;
-	return *work ? 0 : new_trigger(handle->rx->domain, context, work);
+	return *work ? 0 : new_trigger(gamma_handle_rx(handle)->domain, context, work);
 }
 
 ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_post *post,
