@@ -10,9 +10,13 @@ static void test_flags(bool sender)
 	struct fid_ep *alias = NULL;
 	struct node node;
 	char byte = 0;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
 
 	(void) sender;
 	node_open_pair(&node, &(struct node_options){0});
+	msg.addr = node.peer;
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_MULTICAST), -FI_EBADFLAGS);
 	CHECK_EQ(fi_control(&node.ep->fid, FI_GETOPSFLAG, &flags), 0);
 	CHECK(flags & FI_INJECT_COMPLETE);
 	flags = FI_TRANSMIT | FI_RECV;

@@ -190,6 +190,10 @@ static void test_multicast_arguments(bool sender)
 	CHECK_EQ(fi_join(node.ep, name.bytes, FI_COLLECTIVE, &mc, NULL), -FI_ENOSYS);
 	CHECK_EQ(fi_join(node.ep, name.bytes, FI_MORE, &mc, NULL), -FI_EBADFLAGS);
 	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_MULTICAST), -FI_EINVAL);
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_TRANSMIT_COMPLETE), -FI_EINVAL); /* of the address */
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_DELIVERY_COMPLETE), -FI_EBADFLAGS);
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_MATCH_COMPLETE), -FI_EBADFLAGS);
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_FENCE), -FI_EBADFLAGS);
 	options.caps = 0;
 	node_open(&plain, &options);
 	CHECK_EQ(fi_join(plain.ep, name.bytes, 0, &mc, NULL), -FI_EOPNOTSUPP);

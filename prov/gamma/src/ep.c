@@ -601,7 +601,7 @@ static int make_alias(struct gamma_ep_handle *handle, struct fi_alias *alias)
 
 	if (!alias || !alias->fid)
 		return -FI_EINVAL;
-	ret = gamma_check_op_flags(alias->flags);
+	ret = gamma_check_op_flags(handle, alias->flags);
 	if (ret)
 		return ret;
 	made = calloc(1, sizeof(*made));

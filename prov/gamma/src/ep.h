@@ -404,7 +404,9 @@ int gamma_rx_getopt(const struct gamma_rx_ctx *rx_ctx, int level, int option, vo
 int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
 		    size_t len);
 /* Default flags of one direction, which FI_TRANSMIT or FI_RECV among them names. */
-int gamma_check_op_flags(uint64_t flags);
+int gamma_check_op_flags(const struct gamma_ep_handle *handle, uint64_t flags);
+/* Flags that its fi_sendmsg takes. */
+uint64_t gamma_send_flags(const struct gamma_ep_handle *handle);
 /* FI_GETOPSFLAG, FI_SETOPSFLAG */
 int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags);
 

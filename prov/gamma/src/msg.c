@@ -2,8 +2,7 @@
 /* fi_send, fi_recv and their variants; RDM and DGRAM endpoints share them. */
 #include "ep.h"
 
-/* Flags that the *msg calls take. */
-#define SEND_FLAGS (GAMMA_TX_FLAGS | FI_MULTICAST)
+/* Flags that fi_recvmsg takes. */
 #define RECV_FLAGS                                                                                 \
 	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_TRIGGER)
 
@@ -54,9 +53,11 @@ static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc
 
 static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	if (flags & ~SEND_FLAGS)
+	struct gamma_ep_handle *handle = gamma_handle(ep);
+
+	if (flags & ~gamma_send_flags(handle))
 		return -FI_EBADFLAGS;
-	return gamma_post_send(gamma_handle(ep), &(struct gamma_post){
+	return gamma_post_send(handle, &(struct gamma_post){
 							 .iov = msg->msg_iov,
 							 .count = msg->iov_count,
 							 .addr = msg->addr,

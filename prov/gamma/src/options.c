@@ -38,18 +38,27 @@ int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const vo
 	return 0;
 }
 
+/* Nobody says of a datagram that it has arrived, and messages to groups are datagrams. */
+uint64_t gamma_send_flags(const struct gamma_ep_handle *handle)
+{
+	const uint64_t reliable = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE;
+
+	if (handle->ep && handle->ep->type == FI_EP_DGRAM)
+		return (GAMMA_TX_FLAGS & ~reliable) | FI_MULTICAST;
+	return GAMMA_TX_FLAGS;
+}
+
 /* What the calls without flags may be told beforehand: as the *msg calls take it. */
-#define TX_DEFAULTS (GAMMA_TX_FLAGS | FI_MULTICAST)
 #define RX_DEFAULTS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_TRIGGER)
 
-int gamma_check_op_flags(uint64_t flags)
+int gamma_check_op_flags(const struct gamma_ep_handle *handle, uint64_t flags)
 {
 	bool tx = flags & FI_TRANSMIT;
 	bool rx = flags & FI_RECV;
 
 	if (tx == rx)
 		return -FI_EINVAL;
-	if (flags & ~(tx ? FI_TRANSMIT | TX_DEFAULTS : FI_RECV | RX_DEFAULTS))
+	if (flags & ~(tx ? FI_TRANSMIT | gamma_send_flags(handle) : FI_RECV | RX_DEFAULTS))
 		return -FI_EBADFLAGS;
 	return 0;
 }
@@ -61,7 +70,7 @@ int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags)
 
 	if (!flags)
 		return -FI_EINVAL;
-	ret = gamma_check_op_flags(*flags);
+	ret = gamma_check_op_flags(handle, *flags);
 	if (ret)
 		return ret;
 	own = *flags & FI_TRANSMIT ? &handle->tx_flags : &handle->rx_flags;
