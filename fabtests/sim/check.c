@@ -306,16 +306,31 @@ static void check_message(struct sim *sim, const struct sim_message *message)
 	sim->totals.unposted += message->sent && !message->posted;
 }
 
+/* What the peer has told of its NIC: nothing new if no frame has gone to this node since. */
+static uint32_t told_mtu(const struct node *node, unsigned peer, const struct gamma_flow *flow)
+{
+	const struct node *other = node_of(node->sim, peer);
+	const struct gamma_flow *back = NULL;
+
+	if (other->state != NODE_GONE)
+		back = sim_flow(node->sim, peer, node->index);
+	return back && back->mtu_told ? other->known_mtu : flow->path.peer_mtu;
+}
+
 /* Where nothing was lost, padded probes have found the largest frame that the path carries. Links
- * that were full may have kept them, or their answers, until they did not count any more. */
+ * that were full may have kept them, or their answers, until they did not count any more. That a
+ * NIC or the switch was set to less shows only when a larger frame comes there. */
 static void check_path(struct node *node, const struct gamma_flow *flow)
 {
 	struct sim *sim = node->sim;
 	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
-	uint32_t largest = (uint32_t) gamma_min(node->link.mtu, sim->nodes[peer].link.mtu);
+	uint32_t nics = (uint32_t) gamma_min(node->known_mtu, told_mtu(node, peer, flow));
+	uint32_t largest = nics;
 
 	if (sim->config.switch_mtu && sim->config.switch_mtu < largest)
 		largest = GAMMA_SAFE_MTU;
+	if (sim->shrunk && flow->path.mtu == nics)
+		return;
 	if (flow->state == GAMMA_FLOW_OPEN && flow->path.settled && flow->path.peer_mtu &&
 	    flow->path.mtu != largest)
 		sim_fail(sim, "node %u sends frames of %u bytes to node %u, which takes %u",

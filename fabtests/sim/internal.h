@@ -67,6 +67,7 @@ struct node {
 	unsigned index;
 	struct gamma_endpoint ep;
 	struct gamma_link link;
+	uint32_t known_mtu; /* bytes: of the link, as far as the endpoint can know */
 	enum node_state state;
 	uint32_t life;	   /* incarnations before this one */
 	uint32_t epoch;	   /* of this one */
@@ -115,6 +116,7 @@ struct sim {
 	struct sim_tap tap;
 	struct totals totals;
 	bool quiet; /* nothing has been lost, doubled, or reordered so far */
+	bool shrunk; /* the switch's MTU has been lowered */
 	bool verbose;
 	struct pcap *pcap;
 	char failure[FAILURE_LEN]; /* empty: none */

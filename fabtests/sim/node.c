@@ -240,6 +240,7 @@ static void begin(struct node *node)
 	node->idle_runs = 0;
 	node->link.ops = &wire_link_ops;
 	node->link.mtu = mtu;
+	node->known_mtu = mtu;
 	node->link.slots = config->slots;
 	if (gamma_peers_init(&node->ep))
 		abort();

@@ -116,6 +116,7 @@ const struct sim_config *sim_config(const struct sim *sim)
 void sim_switch_mtu(struct sim *sim, uint32_t mtu)
 {
 	sim->config.switch_mtu = mtu;
+	sim->shrunk = true;
 }
 
 void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu)

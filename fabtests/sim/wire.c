@@ -246,6 +246,7 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 			sim_fail(sim, "node %u made a frame of %zu bytes, more than its MTU",
 				 node->index, len);
 		if (len > node->link.mtu + GAMMA_ETH_LEN) {
+			node->known_mtu = node->link.mtu;
 			*error = -EMSGSIZE;
 			break;
 		}
