@@ -27,7 +27,7 @@ enum {
 	FAST_LOOKS = 2,	    /* in a row: after a pause a port may pass some frames at once */
 	STEADY_LOOKS = 4,   /* slow ones in a row are a port: who is away is not so regular */
 	SHORT_LOOKS = 2,    /* with short messages, until somebody counts as profiting, */
-	SHORT_APART = 16,   /* neither of them so many looks after the other */
+	SHORT_APART = 4,    /* neither so many looks after the other: not those between long ones */
 	SHORT_MS = 1000,    /* without short messages the bound goes on so long */
 	SENDERS_MAX = 16,   /* with more their two frames each are a queue anyway */
 	SPARE = 3,	    /* frames more than a round trip takes: with 2 the port runs empty */
