@@ -4,8 +4,8 @@
  * kernel takes is much the same on every machine; what two copies take depends on how fast a line
  * of the cache goes from one of the two cores to the other, which differs by a factor of ten, and
  * changes when a virtual machine moves. Nobody tells it, but a copy into memory that the other core
- * has read last takes as long as its lines need to come. So one is timed now and then. near.c and
- * endpoint.c ask with each message, near.c and output.c tell what one took.
+ * has read last takes as long as its lines need to come. So one is timed now and then. near.c asks
+ * with each message; near.c and output.c, which hands eager frames over, tell what one took.
  */
 #include "engine/internal.h"
 

@@ -227,7 +227,6 @@ static void tell_mtu(struct net *net, uint16_t mtu)
 	fields.extensions = GAMMA_EXT_MTU;
 	fields.mtu = mtu;
 	net_forge(net, 1, 0, &fields, NULL);
-	net_run(net, MS);
 }
 
 static void answered_late__for_more_than_either_takes_now(void **state)
@@ -242,6 +241,7 @@ static void answered_late__for_more_than_either_takes_now(void **state)
 			gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
 		else
 			tell_mtu(net, 4000);
+		net_run(net, MS);
 		exchange_for(net, 64, 200);
 		assert_int_equal(path(net, 0, 1), 1500);
 		done(net);
@@ -257,6 +257,7 @@ static void asking__for_less_when_the_peer_says_so(void **state)
 	answers_take(net, 20 * MS, 1);
 	exchange_for(net, 64, 1);
 	tell_mtu(net, 4000);
+	net_run(net, MS);
 	assert_int_equal(path(net, 0, 1), 4000);
 	exchange_for(net, 64, 50);
 	assert_int_equal(path(net, 0, 1), 4000);
@@ -541,7 +542,6 @@ static void lowered__datagrams(void **state)
 /* Frames already cut heed what the peer tells, too. */
 static void lowered__told_by_the_peer(void **state)
 {
-	struct gamma_fields fields;
 	struct net *net = proven(0);
 
 	(void) state;
@@ -550,10 +550,7 @@ static void lowered__told_by_the_peer(void **state)
 	net_post(net, 1, 8000);
 	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
 	net_run(net, 0);
-	fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
-	fields.extensions = GAMMA_EXT_MTU;
-	fields.mtu = 3000;
-	net_forge(net, 1, 0, &fields, NULL);
+	tell_mtu(net, 3000);
 	net_finish(net, SEC);
 	assert_int_equal(path(net, 0, 1), 3000);
 	assert_int_equal(net_stats(net, 0)->parts_out, 3);
