@@ -36,6 +36,7 @@ static void build(const struct gamma_flow *flow, struct gamma_fields *fields, ui
 	frame->kind = fields->kind;
 	frame->op = fields->op;
 	frame->seq = fields->seq;
+	frame->tells_mtu = fields->extensions & GAMMA_EXT_MTU;
 }
 
 static void attach_mtu(struct gamma_flow *flow, struct gamma_fields *fields)
@@ -590,6 +591,8 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 	if (!gamma_flow_usable(flow) ||
 	    (flow->loss.waiting_since && gamma_loss_peer_dead(flow, now)))
 		return;
+	if (frame->tells_mtu && flow->mtu_told)
+		flow->mtu_told--;
 	if (frame->kind == GAMMA_KIND_DATA) {
 		if (frame->part) { /* counted when it was polled, and again when it leaves */
 			flow->local->stats.retransmissions -= frame->again;

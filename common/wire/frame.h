@@ -26,6 +26,7 @@ struct gamma_frame {
 	uint8_t kind, op;
 	bool part;	  /* of a DATA frame that is too large to leave whole */
 	bool padded;	  /* asks whether its size passes, or answers that */
+	bool tells_mtu;	  /* of this host's NIC */
 	bool again;	  /* of a part: the frame was transmitted before */
 	uint16_t part_at; /* bytes: where in its payload */
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */

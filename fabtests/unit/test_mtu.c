@@ -464,6 +464,25 @@ static void lowered__own_nic_at_once_and_the_peer_is_told(void **state)
 	done(net);
 }
 
+/* What the link did not take has told nobody. */
+static void lowered__told_though_the_link_refuses_at_first(void **state)
+{
+	struct net *net = proven(0);
+
+	(void) state;
+	gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+	net->nodes[0].link_error = -EAGAIN;
+	net_post(net, 1, 64);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 10 * MS);
+	assert_true(net_stats(net, 0)->send_stalls > GAMMA_MTU_TOLD);
+	net->nodes[0].link_error = 0;
+	net_finish(net, 10 * MS);
+	assert_int_equal(net_flow(net, 1, 0)->path.peer_mtu, 4000);
+	assert_int_equal(path(net, 1, 0), 4000);
+	done(net);
+}
+
 /* It was begun when it could be larger. */
 static void lowered__while_a_frame_is_filling(void **state)
 {
@@ -723,6 +742,7 @@ int main(void)
 		TEST(lowered__said_once_with_nic_and_peer),
 		TEST(lowered__what_it_costs),
 		TEST(lowered__own_nic_at_once_and_the_peer_is_told),
+		TEST(lowered__told_though_the_link_refuses_at_first),
 		TEST(lowered__while_a_frame_is_filling),
 		TEST(lowered__and_once_more_while_a_frame_is_under_way),
 		TEST(lowered__below_1500),
