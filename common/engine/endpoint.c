@@ -697,6 +697,9 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 {
 	gamma_budget_close(endpoint);
+	/* A forked child has not the memory by which neighbours are told. */
+	if (getpid() != endpoint->owner)
+		endpoint->local.withdraw = NULL;
 	gamma_local_fini(&endpoint->local);
 	gamma_groups_close(endpoint);
 	close_links(endpoint);

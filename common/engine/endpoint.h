@@ -66,7 +66,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
  * begins and ends to sleep: then another thread may call gamma_endpoint_withdraw. */
 typedef void gamma_asleep(void *context, bool asleep);
 void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep);
-/* Frees everything; sends that are not complete end silently. */
+/* Frees everything; sends that are not complete end silently. A forked child may call it, too. */
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint);
 
 /* 0 or -EAGAIN. */

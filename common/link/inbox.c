@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@ static int open_process(pid_t pid)
 static void free_inbox(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
 {
 	if (inbox->segment)
-		munmap(inbox->segment, inbox->bytes);
+		gamma_link_unmap(&samehost->link, inbox->segment, inbox->bytes);
 	gamma_samehost_drop(samehost, &inbox->fd);
 	gamma_samehost_drop(samehost, &inbox->pid_fd);
 	free(inbox);

@@ -7,6 +7,9 @@
 #define GAMMA_LINK_H
 
 #include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "flow/stats.h"
 #include "wire/frame.h"
@@ -65,6 +68,7 @@ struct gamma_link_ops {
 struct gamma_link {
 	const struct gamma_link_ops *ops;
 	struct gamma_stats *stats; /* the endpoint's */
+	pid_t process; /* which has opened it; a child forked from that may close it, no more */
 	int fd;	       /* readable when a frame waits */
 	/* samehost only: who writes into shared memory would wake who sleeps on fd. */
 	bool armed;
@@ -92,6 +96,14 @@ static inline bool gamma_link_quiet(struct gamma_link *link)
 			return false;
 	link->rest--;
 	return true;
+}
+
+/* Gives back memory that a forked child does not get (MADV_DONTFORK): there it is the child's own
+ * that stands in its place. */
+static inline void gamma_link_unmap(const struct gamma_link *link, void *at, size_t len)
+{
+	if (link->process == getpid())
+		munmap(at, len);
 }
 
 /* ---- port.c: a port of a NIC belongs to one process of the network namespace ---- */

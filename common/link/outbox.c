@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -60,7 +59,7 @@ int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t 
 static void let_go(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
 {
 	if (outbox->segment)
-		munmap(outbox->segment, outbox->bytes);
+		gamma_link_unmap(&samehost->link, outbox->segment, outbox->bytes);
 	outbox->segment = NULL;
 	gamma_samehost_drop(samehost, &outbox->fd);
 	gamma_samehost_drop(samehost, &outbox->segment_fd);

@@ -188,7 +188,7 @@ static void packet_close(struct gamma_link *link)
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
 
 	if (packet->ring)
-		munmap(packet->ring, packet->ring_len);
+		gamma_link_unmap(link, packet->ring, packet->ring_len);
 	if (link->fd >= 0)
 		close(link->fd);
 	/* Last, so that gammad finds the socket gone. */
@@ -302,6 +302,7 @@ static struct packet_link *new_link(int ifindex, uint32_t mtu, struct gamma_stat
 		return NULL;
 	packet->link.ops = &packet_ops;
 	packet->link.stats = stats;
+	packet->link.process = getpid();
 	packet->link.mtu = mtu;
 	packet->link.fd = packet->gammad_fd = -1;
 	packet->ifindex = ifindex;

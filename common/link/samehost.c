@@ -40,8 +40,9 @@ void gamma_samehost_drop(struct gamma_samehost *samehost, int *fd)
 {
 	if (*fd < 0)
 		return;
-	/* A child may still have it open, so that closing alone would not end the watch. */
-	if (getpid() == samehost->process)
+	/* A child may still have it open, so that closing alone would not end the watch. It shares the
+	 * epoll, and takes nothing out. */
+	if (getpid() == samehost->link.process)
 		epoll_ctl(samehost->link.fd, EPOLL_CTL_DEL, *fd, NULL);
 	close(*fd);
 	*fd = -1;
@@ -433,12 +434,12 @@ int gamma_samehost_open(const struct gamma_samehost_attr *attr, struct gamma_sta
 	samehost->link = (struct gamma_link){
 		.ops = &samehost_ops,
 		.stats = stats,
+		.process = getpid(),
 		.fd = -1,
 		.mtu = GAMMA_RING_MTU,
 		.slots = SLOTS,
 	};
 	samehost->fd = attr->fd;
-	samehost->process = getpid();
 	samehost->watch = GAMMA_WATCH_PORT;
 	identify(samehost, attr);
 	samehost->ring_bytes = ring_size(attr->ring_bytes);

@@ -69,7 +69,6 @@ struct gamma_inbox {
 
 struct gamma_samehost {
 	struct gamma_link link; /* its fd is an epoll of all that follow */
-	pid_t process;		/* a forked child shares the epoll: it takes nothing out */
 	int fd;			/* the port's socket */
 	enum gamma_watch watch; /* GAMMA_WATCH_PORT */
 	uint32_t tenant;	/* user id */

@@ -212,10 +212,10 @@ static void xdp_count(struct gamma_link *link)
 	xdp->drops = drops;
 }
 
-static void unmap(const struct ring *ring)
+static void unmap(const struct gamma_link *link, const struct ring *ring)
 {
 	if (ring->map)
-		munmap(ring->map, ring->map_len);
+		gamma_link_unmap(link, ring->map, ring->map_len);
 }
 
 static void xdp_close(struct gamma_link *link)
@@ -223,14 +223,14 @@ static void xdp_close(struct gamma_link *link)
 	struct xdp_link *xdp = xdp_of(link);
 
 	gamma_xdp_detach(&xdp->program);
-	unmap(&xdp->fill);
-	unmap(&xdp->taken);
-	unmap(&xdp->receive);
-	unmap(&xdp->send);
+	unmap(link, &xdp->fill);
+	unmap(link, &xdp->taken);
+	unmap(link, &xdp->receive);
+	unmap(link, &xdp->send);
 	if (link->fd >= 0)
 		close(link->fd);
 	if (xdp->chunks)
-		munmap(xdp->chunks, xdp->chunks_len);
+		gamma_link_unmap(link, xdp->chunks, xdp->chunks_len);
 	free(xdp);
 }
 
@@ -363,6 +363,7 @@ static struct xdp_link *new_link(const struct gamma_packet_attr *attr, struct ga
 		return NULL;
 	xdp->link.ops = &xdp_ops;
 	xdp->link.stats = stats;
+	xdp->link.process = getpid();
 	xdp->link.mtu = attr->mtu;
 	xdp->link.slots = receive_chunks(attr->ring_bytes);
 	xdp->program.map_fd = xdp->program.fd = xdp->program.link_fd = -1;

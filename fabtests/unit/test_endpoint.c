@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -679,6 +680,64 @@ static void linger__a_forked_child_sends_nothing(void **state)
 	exchange(A, FAR, 64); /* no BYE was said */
 }
 
+/* What a child closes that it has inherited: its own memory stands where its parent's rings do,
+ * which it has not. The parent goes on. */
+static int close_in_child(const unsigned *which, unsigned count)
+{
+	enum { PAGES = 8192 };
+	static uint8_t *pages[PAGES];
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		for (int i = 0; i < PAGES; i++) {
+			pages[i] = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			*pages[i] = (uint8_t) i;
+		}
+		while (count--)
+			gamma_endpoint_destroy(sides[which[count]].ep);
+		for (int i = 0; i < PAGES; i++)
+			if (*pages[i] != (uint8_t) i)
+				_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void close__in_a_child_leaves_its_memory_alone(void **state)
+{
+	(void) state;
+	netns_needed();
+	for (unsigned which = B; which <= FAR; which++) {
+		exchange(A, which, 64);
+		exchange(which, A, 64);
+	}
+	assert_int_equal(close_in_child((const unsigned[]){A, B, FAR}, 3), 0);
+	for (unsigned which = B; which <= FAR; which++) {
+		exchange(A, which, 64);
+		exchange(which, A, 64);
+	}
+}
+
+static void close__in_a_child_while_a_neighbour_is_to_read(void **state)
+{
+	(void) state;
+	netns_needed();
+	exchange(A, B, 64);
+	exchange(B, A, 64);
+	post(&sides[B], 100000);
+	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[B].ep), 100000), 0);
+	assert_int_equal(close_in_child((const unsigned[]){A}, 1), 0);
+	until(&sides[B].received);
+	until(&sides[A].sent);
+	assert_int_equal(sides[A].send_error, 0);
+	assert_int_equal(stats(B)->pulls_failed, 0);
+	assert_memory_equal(sides[B].in, sides[A].out, 100000);
+}
+
 static void gone__neighbour_that_ended(void **state)
 {
 	struct gamma_addr addr;
@@ -856,6 +915,8 @@ int main(void)
 		EP_TEST(linger__nothing_to_wait_for),
 		EP_TEST(linger__is_bounded),
 		EP_TEST(linger__a_forked_child_sends_nothing),
+		EP_TEST(close__in_a_child_leaves_its_memory_alone),
+		EP_TEST(close__in_a_child_while_a_neighbour_is_to_read),
 		EP_TEST(gone__neighbour_that_ended),
 		EP_TEST(gone__neighbour_that_was_killed),
 		EP_TEST(gone__remote_that_started_again),
