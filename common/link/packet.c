@@ -198,11 +198,15 @@ static void packet_close(struct gamma_link *link)
 	free(packet);
 }
 
-/* Whoever sleeps is woken by the kernel in any case. */
+/* Whoever sleeps is woken by the kernel in any case: also by a NIC that goes down, which the socket
+ * tells until it has been asked, or whoever sleeps would be woken again and again. */
 static bool packet_arm(struct gamma_link *link)
 {
 	struct gamma_arrival arrival;
+	socklen_t len = sizeof(int);
+	int error;
 
+	getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	return packet_next(link, &arrival);
 }
 

@@ -314,6 +314,23 @@ static void send__link_down_takes_nothing(void **state)
 	assert_int_equal(next_number(), 2);
 }
 
+/* Whoever sleeps is woken by that once, and not again and again. */
+static void arm__link_down_lets_sleep(void **state)
+{
+	struct pollfd fd = {.fd = out->fd, .events = POLLIN};
+
+	(void) state;
+	netns_needed();
+	assert_false(out->ops->arm(out));
+	assert_int_equal(netns_ip("link set g0 down"), 0);
+	assert_false(out->ops->arm(out));
+	assert_int_equal(poll(&fd, 1, 20), 0);
+	assert_int_equal(netns_ip("link set g0 up"), 0);
+	for (int i = 0; i < 1000 && !put(fields(2), NULL); i++)
+		usleep(1000);
+	assert_int_equal(next_number(), 2);
+}
+
 /* What a link says of a frame of so many bytes, alone or behind a small one; 0: it took it. */
 static int refusal(uint16_t bytes, unsigned before)
 {
@@ -470,6 +487,7 @@ int main(void)
 		LINK_TEST(ring__full_is_counted),
 		LINK_TEST(slots__as_many_as_fit_but_not_fewer_than_256),
 		LINK_TEST(send__link_down_takes_nothing),
+		LINK_TEST(arm__link_down_lets_sleep),
 		LINK_TEST(send__mtu_lowered_says_to_what),
 		LINK_TEST(send__veth_peer_with_a_smaller_mtu),
 		LINK_TEST(open__nic_that_is_not_there),
@@ -485,6 +503,7 @@ int main(void)
 		LINK_TEST(burst__in_order_and_in_pieces),
 		LINK_TEST(ring__goes_round_many_times),
 		LINK_TEST(ring__full_is_counted),
+		LINK_TEST(arm__link_down_lets_sleep),
 		LINK_TEST(xdp__frames_of_others_go_where_they_went),
 		LINK_TEST(xdp__queue_has_one_owner_and_is_free_after_it),
 		LINK_TEST(xdp__mtu_above_a_page_is_refused),
