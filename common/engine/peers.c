@@ -131,6 +131,7 @@ void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
+	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
 
 	if (!gamma_list_empty(&flow->messages.incoming)) {
 		gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
@@ -140,7 +141,8 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 	endpoint->flow_count--;
 	endpoint->neighbours -= flow->same_host;
 	endpoint->handlers.gone(endpoint->context, flow);
+	memcpy(place.mac, flow->addr.mac, GAMMA_MAC_LEN);
 	if (flow->same_host)
-		endpoint->samehost->ops->forget(endpoint->samehost, flow);
+		endpoint->samehost->ops->forget(endpoint->samehost, flow, &place);
 	gamma_flow_free(flow);
 }

@@ -43,8 +43,9 @@ struct gamma_link_ops {
 	void (*withdraw)(struct gamma_way *way);
 	/* Neighbours are to send none, but frames; or may again. */
 	void (*press)(struct gamma_link *link, bool pressed);
-	/* The flow is gone that gamma_arrival.flow named. */
-	void (*forget)(struct gamma_link *link, const struct gamma_flow *flow);
+	/* The flow is gone that gamma_arrival.flow named, and nothing is sent there any more. */
+	void (*forget)(struct gamma_link *link, const struct gamma_flow *flow,
+		       const struct gamma_place *place);
 	/* Lends the oldest frame that arrived; false: none. */
 	bool (*next)(struct gamma_link *link, struct gamma_arrival *arrival);
 	/* Gives it back. At most once for each next, in order; without it the same one comes again. */

@@ -199,6 +199,14 @@ static void wake(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
 	send(outbox->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+static void end(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+{
+	if (outbox->ended)
+		return;
+	outbox->ended = true;
+	samehost->ended++;
+}
+
 static int put_in_ring(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 		       const struct gamma_frame *frame, size_t len)
 {
@@ -272,7 +280,8 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 	return true;
 }
 
-/* What is still in a ring that nobody reads leaves through the socket: 0, or why it cannot. */
+/* What is still in a ring that nobody reads leaves through the socket: 0, or why it cannot. Whoever
+ * was given the ring may have written there. */
 static int drain(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
 {
 	const uint8_t *frame;
@@ -283,6 +292,8 @@ static int drain(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
 		struct iovec iov = {(void *) (frame + GAMMA_HEADER_LEN), len - GAMMA_HEADER_LEN};
 		uint8_t head[GAMMA_ETH_LEN + GAMMA_HEADER_LEN];
 
+		if (len < GAMMA_HEADER_LEN)
+			return -EPROTO;
 		memcpy(head, outbox->ethernet, GAMMA_ETH_LEN);
 		memcpy(head + GAMMA_ETH_LEN, frame, GAMMA_HEADER_LEN);
 		ret = gamma_samehost_send_datagram(samehost, head, sizeof(head), &iov, 1);
@@ -290,6 +301,8 @@ static int drain(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
 			return ret;
 		gamma_ring_release(&outbox->rest);
 	}
+	if (outbox->rest.place != outbox->ring.place)
+		return -EPROTO;
 	let_go(samehost, outbox);
 	outbox->state = GAMMA_OUTBOX_SOCKET;
 	return 0;
@@ -304,14 +317,12 @@ static size_t frame_len(const struct gamma_frame *frame)
 	return len;
 }
 
-int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
-		     const struct gamma_frame *frame)
+static int put(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
+	       const struct gamma_frame *frame)
 {
 	size_t len = frame_len(frame);
 	int ret = 0;
 
-	if (gamma_unlikely(outbox->ended))
-		return -ECONNREFUSED;
 	if (gamma_unlikely(outbox->state == GAMMA_OUTBOX_NEW)) {
 		memcpy(outbox->ethernet, frame->head, GAMMA_ETH_LEN);
 		ret = hand_over(samehost, outbox, frame->head);
@@ -325,6 +336,33 @@ int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbo
 		return put_in_ring(samehost, outbox, frame, len);
 	return gamma_samehost_send_datagram(samehost, frame->head, frame->head_len, frame->iov,
 					    frame->iov_count);
+}
+
+static void free_outbox(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+{
+	struct gamma_outbox **at = &samehost->outboxes[chain(&outbox->reader)];
+
+	while (*at != outbox)
+		at = &(*at)->next;
+	*at = outbox->next;
+	if (samehost->last == outbox)
+		samehost->last = NULL;
+	let_go(samehost, outbox);
+	free(outbox);
+}
+
+int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
+		     const struct gamma_frame *frame)
+{
+	int ret;
+
+	if (gamma_unlikely(outbox->ended))
+		return -ECONNREFUSED;
+	ret = put(samehost, outbox, frame);
+	/* Nobody has that port any more. The end of one that uses the segment is told by its pair. */
+	if (gamma_unlikely(ret == -ECONNREFUSED && !outbox->taken))
+		free_outbox(samehost, outbox);
+	return ret;
 }
 
 bool gamma_outbox_room(struct gamma_samehost *samehost)
@@ -351,16 +389,15 @@ static void hung_up(struct gamma_samehost *samehost, struct gamma_outbox *outbox
 {
 	gamma_samehost_drop(samehost, &outbox->fd);
 	if (outbox->taken) {
-		outbox->ended = true;
-		samehost->ended++;
+		end(samehost, outbox);
 		return;
 	}
 	samehost->link.stats->rings_refused++;
 	gamma_list_remove(&outbox->full_entry);
-	gamma_ring_join(&outbox->rest, outbox->segment, outbox->bytes,
-			samehost->link.mtu);
+	gamma_ring_reread(&outbox->ring, &outbox->rest, samehost->link.mtu);
 	outbox->state = GAMMA_OUTBOX_DRAIN;
-	drain(samehost, outbox);
+	if (drain(samehost, outbox) == -ECONNREFUSED)
+		end(samehost, outbox);
 }
 
 void gamma_outbox_heard(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
@@ -380,29 +417,26 @@ void gamma_outbox_heard(struct gamma_samehost *samehost, struct gamma_outbox *ou
 		hung_up(samehost, outbox);
 }
 
-static void free_outbox(struct gamma_samehost *samehost, struct gamma_outbox **at)
+void gamma_outbox_forget(struct gamma_samehost *samehost, const struct gamma_place *reader)
 {
-	struct gamma_outbox *outbox = *at;
+	struct gamma_outbox *outbox = gamma_outbox_find(samehost, reader);
 
-	*at = outbox->next;
-	if (samehost->last == outbox)
-		samehost->last = NULL;
-	let_go(samehost, outbox);
-	free(outbox);
+	if (outbox && !outbox->ended) /* else gamma_outbox_lost does */
+		free_outbox(samehost, outbox);
 }
 
 const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_place *reader,
 			      bool *left)
 {
 	for (unsigned i = 0; i < GAMMA_SAMEHOST_CHAINS; i++) {
-		struct gamma_outbox **at = &samehost->outboxes[i];
+		struct gamma_outbox *outbox = samehost->outboxes[i];
 
-		while (*at && !(*at)->ended)
-			at = &(*at)->next;
-		if (*at) {
-			*reader = (*at)->reader;
-			*left = gamma_outbox_left(*at);
-			free_outbox(samehost, at);
+		while (outbox && !outbox->ended)
+			outbox = outbox->next;
+		if (outbox) {
+			*reader = outbox->reader;
+			*left = gamma_outbox_left(outbox);
+			free_outbox(samehost, outbox);
 			return GAMMA_PROCESS_ENDED;
 		}
 	}
@@ -413,5 +447,5 @@ void gamma_outbox_close_all(struct gamma_samehost *samehost)
 {
 	for (unsigned i = 0; i < GAMMA_SAMEHOST_CHAINS; i++)
 		while (samehost->outboxes[i])
-			free_outbox(samehost, &samehost->outboxes[i]);
+			free_outbox(samehost, samehost->outboxes[i]);
 }

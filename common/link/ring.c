@@ -183,6 +183,18 @@ bool gamma_ring_join(struct gamma_ring_reader *reader, void *segment, size_t byt
 	return true;
 }
 
+void gamma_ring_reread(const struct gamma_ring_writer *writer, struct gamma_ring_reader *reader,
+		       uint32_t max)
+{
+	*reader = (struct gamma_ring_reader){
+		.segment = writer->segment,
+		.data = writer->data,
+		.size = writer->size,
+		.place = writer->taken,
+		.max = max,
+	};
+}
+
 static uint64_t word_at_place(const struct gamma_ring_reader *reader)
 {
 	return __atomic_load_n(gamma_ring_head(reader), __ATOMIC_SEQ_CST);

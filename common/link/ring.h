@@ -64,6 +64,9 @@ static inline bool gamma_ring_pressed(const struct gamma_ring_writer *writer)
 /* Reads the segment that somebody else has begun, `bytes` long in all; false: not one, or of
  * another version. */
 bool gamma_ring_join(struct gamma_ring_reader *reader, void *segment, size_t bytes, uint32_t max);
+/* A reader, for the writer itself, of what has not been taken. */
+void gamma_ring_reread(const struct gamma_ring_writer *writer, struct gamma_ring_reader *reader,
+		       uint32_t max);
 /* Lends the oldest record; false: none. The same again until it is released. */
 bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, uint32_t *len);
 void gamma_ring_release(struct gamma_ring_reader *reader);

@@ -274,9 +274,13 @@ static void samehost_press(struct gamma_link *link, bool pressed)
 	gamma_inbox_press(gamma_container_of(link, struct gamma_samehost, link), pressed);
 }
 
-static void samehost_forget(struct gamma_link *link, const struct gamma_flow *flow)
+static void samehost_forget(struct gamma_link *link, const struct gamma_flow *flow,
+			    const struct gamma_place *place)
 {
-	gamma_inbox_forget(gamma_container_of(link, struct gamma_samehost, link), flow);
+	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+
+	gamma_inbox_forget(samehost, flow);
+	gamma_outbox_forget(samehost, place);
 }
 
 static bool samehost_arm(struct gamma_link *link)

@@ -120,6 +120,8 @@ struct gamma_outbox *gamma_outbox_find(const struct gamma_samehost *samehost,
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 			    const struct gamma_plain *plain, const struct iovec *iov,
 			    unsigned iov_count);
+/* Nothing is sent to that neighbour any more. */
+void gamma_outbox_forget(struct gamma_samehost *samehost, const struct gamma_place *reader);
 /* Tells its reader that what was announced in it must not be read any more. */
 void gamma_outbox_withdraw(struct gamma_outbox *outbox);
 /* Its descriptor has something to say. */

@@ -2,6 +2,7 @@
 /* Unit tests of common/link/samehost.c, outbox.c and inbox.c: two ports of this process. */
 #include "unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -825,6 +826,156 @@ static void handover__of_another_user_is_refused(void **state)
 	munmap(at, BYTES);
 }
 
+/* ---- what the reader may do to a segment ---- */
+
+/* Whoever owns the port that frames go to: it has been given a segment, and may write there. */
+struct reader {
+	int port, segment, fd;
+	uint8_t *at;
+};
+
+/* The first frame for it is in the segment. */
+static void become_reader(struct reader *reader)
+{
+	struct gamma_enclosed enclosed;
+	uint8_t bytes[256];
+	size_t len;
+	void *at;
+	int error;
+
+	links[1]->ops->close(links[1]);
+	links[1] = NULL;
+	reader->port = gamma_port_claim(mac, &ports[1]);
+	assert_true(reader->port >= 0);
+	assert_int_equal(put_shared(0, "x", 1, &error), 1);
+	assert_int_equal(gamma_enclosed_receive(reader->port, bytes, sizeof(bytes), &enclosed),
+			 sizeof(struct gamma_handover));
+	reader->segment = enclosed.fds[0];
+	reader->fd = enclosed.fds[1];
+	assert_int_equal(gamma_segment_map(reader->segment, &len, &at), 0);
+	reader->at = at;
+}
+
+/* It does not use the segment; the writer finds that out. */
+static void refuse(struct reader *reader)
+{
+	struct gamma_arrival arrival;
+
+	close(reader->fd);
+	links[0]->ops->arm(links[0]);
+	assert_false(links[0]->ops->next(links[0], &arrival));
+	close(reader->segment);
+	munmap(reader->at, BYTES);
+}
+
+static void refused__what_was_written_goes_through_the_socket(void **state)
+{
+	struct reader reader;
+	uint8_t bytes[256];
+	int error;
+
+	(void) state;
+	become_reader(&reader);
+	assert_int_equal(put_shared(1, "yz", 2, &error), 1);
+	refuse(&reader);
+	assert_int_equal(put_shared(2, "abc", 3, &error), 1);
+	for (ssize_t len = 1; len <= 3; len++)
+		assert_int_equal(recv(reader.port, bytes, sizeof(bytes), 0),
+				 GAMMA_ETH_LEN + GAMMA_HEADER_LEN + len);
+	close(reader.port);
+}
+
+/* Neither its header nor what stands in it is what was written. */
+static void refused__spoilt_ends_it(void **state)
+{
+	static const uint32_t lengths[] = {0, GAMMA_HEADER_LEN - 1, 60000};
+
+	for (unsigned i = 0; i <= gamma_array_size(lengths); i++) {
+		struct reader reader;
+		int error;
+
+		if (i && setup(state))
+			fail();
+		become_reader(&reader);
+		if (i < gamma_array_size(lengths))
+			memcpy(reader.at + GAMMA_SEGMENT_HEADER, &lengths[i], sizeof(lengths[i]));
+		else
+			memset(reader.at, 0xff, GAMMA_SEGMENT_HEADER);
+		refuse(&reader);
+		error = 0;
+		if (i < gamma_array_size(lengths)) {
+			assert_int_equal(put_shared(1, "y", 1, &error), 0);
+			assert_int_equal(error, -EPROTO);
+		} else {
+			assert_int_equal(put_shared(1, "y", 1, &error), 1);
+		}
+		close(reader.port);
+		if (i < gamma_array_size(lengths))
+			teardown(state);
+	}
+}
+
+/* ---- neighbours that are no more ---- */
+
+static unsigned open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void gone__nothing_is_kept_for_it(void **state)
+{
+	unsigned before = open_descriptors();
+	int error;
+
+	(void) state;
+	links[1]->ops->close(links[1]);
+	links[1] = NULL;
+	assert_int_equal(put_shared(0, "x", 1, &error), 0);
+	assert_int_equal(error, -ECONNREFUSED);
+	assert_in_range(open_descriptors(), 0, before);
+}
+
+/* It has not said whether it takes the segment. */
+static void gone__before_it_took_anything(void **state)
+{
+	unsigned before = open_descriptors();
+	struct gamma_arrival arrival;
+	struct gamma_place place;
+	bool left;
+	int error;
+
+	(void) state;
+	assert_int_equal(put_shared(0, "x", 1, &error), 1);
+	links[1]->ops->close(links[1]);
+	links[1] = NULL;
+	links[0]->ops->arm(links[0]);
+	assert_false(links[0]->ops->next(links[0], &arrival));
+	assert_string_equal(links[0]->ops->lost(links[0], &place, &left), "its process has ended");
+	assert_int_equal(place.port, ports[1]);
+	assert_in_range(open_descriptors(), 0, before);
+}
+
+/* The descriptor by which its end would be told is open elsewhere, for instance in a child. */
+static void gone__forgotten_with_its_flow(void **state)
+{
+	struct gamma_place place = {.port = ports[1], .epoch = EPOCH};
+	unsigned before = open_descriptors();
+	int error;
+
+	(void) state;
+	memcpy(place.mac, mac, sizeof(mac));
+	assert_int_equal(put_shared(0, "x", 1, &error), 1);
+	links[0]->ops->forget(links[0], NULL, &place);
+	assert_in_range(open_descriptors(), 0, before);
+	assert_int_equal(put_shared(0, "x", 1, &error), 1);
+}
+
 #define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -855,6 +1006,11 @@ int main(void)
 		LINK_TEST(handover__full_of_what_is_skipped_holds_nobody),
 		LINK_TEST(handover__plain_without_end_ends_it),
 		LINK_TEST(handover__of_another_user_is_refused),
+		LINK_TEST(refused__what_was_written_goes_through_the_socket),
+		LINK_TEST(refused__spoilt_ends_it),
+		LINK_TEST(gone__nothing_is_kept_for_it),
+		LINK_TEST(gone__before_it_took_anything),
+		LINK_TEST(gone__forgotten_with_its_flow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
