@@ -232,10 +232,6 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 	flow->local->stats.acks_in++;
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_AGAIN))
 		gamma_loss_in_vain(flow);
-	if (fields->op == GAMMA_ACK_ALIVE) {
-		flow->loss.waiting_since = now;
-		return;
-	}
 	if (fields->op != GAMMA_ACK_PROBED)
 		return;
 	if (fields->extensions & GAMMA_EXT_MTU && fields->probe)

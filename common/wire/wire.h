@@ -62,7 +62,6 @@ enum gamma_refusal {
 enum gamma_ack_op {
 	GAMMA_ACK_PLAIN = 0,
 	GAMMA_ACK_PROBED = 1, /* answers the PROBE whose number is in seq */
-	GAMMA_ACK_ALIVE = 2,  /* the process lives but does not poll: no acknowledgement in it */
 };
 enum gamma_question_op { /* RECLAIM, BYE */
 	GAMMA_ASK = 0,
