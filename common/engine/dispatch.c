@@ -140,7 +140,7 @@ static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		gamma_peers_forget(&endpoint->local, flow, now);
 		flow = known;
 	} else {
-		gamma_flow_fail(flow, -EHOSTDOWN, "it was given up before and has not restarted");
+		gamma_flow_over(flow, -EHOSTDOWN, GAMMA_GIVEN_UP, now);
 	}
 	if (fields->flags & GAMMA_FLAG_WANT_CRC)
 		flow->payload_crc = true;
@@ -157,7 +157,7 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 	else if (fields->op == GAMMA_LOOKUP_NO_PORT)
 		gamma_flow_no_port(flow, now);
 	else if (fields->op == GAMMA_LOOKUP_OTHER_TENANT)
-		gamma_flow_fail(flow, -EACCES, "that port belongs to another user");
+		gamma_flow_over(flow, -EACCES, "that port belongs to another user", now);
 	else if (!found_address(arrival, fields, &found))
 		endpoint->local.stats.malformed++;
 	else if (flow->state == GAMMA_FLOW_LOOKUP)
@@ -165,7 +165,7 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 	else if (flow->epoch == ntohl(found.epoch))
 		gamma_flow_still_there(flow, now);
 	else
-		gamma_flow_fail(flow, -ECONNRESET, "its endpoint is another one now");
+		gamma_flow_over(flow, -ECONNRESET, "its endpoint is another one now", now);
 }
 
 static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -244,6 +244,7 @@ static struct gamma_flow *meet(struct gamma_endpoint *endpoint, struct gamma_lin
 		gamma_flow_found(flow, &source, now);
 		return flow;
 	}
+	gamma_peers_sweep(endpoint, now);
 	/* Whoever invents senders shall not fill the memory; who is revoked cannot answer them. */
 	return endpoint->flow_count < GAMMA_FLOWS_MAX && !endpoint->error
 		       ? gamma_peers_add(endpoint, &source, now)

@@ -316,10 +316,12 @@ int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *fl
 
 void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region)
 {
+	uint64_t now = gamma_now();
 	struct gamma_list *pos;
 
 	gamma_list_for_each(pos, &endpoint->local.flows)
-		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region);
+		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region,
+				      now);
 }
 
 /* Bytes of the largest header that a datagram may have. */
@@ -703,6 +705,6 @@ void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 	gamma_local_fini(&endpoint->local);
 	gamma_groups_close(endpoint);
 	close_links(endpoint);
-	free(endpoint->chains);
+	gamma_peers_fini(endpoint);
 	free(endpoint);
 }

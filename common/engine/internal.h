@@ -31,6 +31,8 @@ enum {
 	GAMMA_HOUSE_US = 1000,	   /* between two rounds of housekeeping */
 	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
 	GAMMA_FLOWS_MAX = 65536,   /* flows that strangers may open */
+	GAMMA_SWEEP_FLOWS = 1024,  /* with more, peers silent for long are asked whether they are there */
+	GAMMA_SWEEP_S = 60,	   /* between two times that this is done */
 	GAMMA_PEERS_FIRST = 64,	   /* chains of the flow table at first */
 };
 
@@ -55,6 +57,13 @@ struct gamma_rest {
 	uint64_t bytes;	 /* of all that had come by then */
 };
 
+/* Peers that were given up and forgotten: tombstones.c */
+struct gamma_tombstones {
+	struct gamma_tombstone *entries;
+	uint32_t size;	/* a power of two, or 0 */
+	uint32_t count; /* entries used */
+};
+
 struct gamma_endpoint {
 	struct gamma_local local;
 	struct gamma_endpoint_handlers handlers;
@@ -70,6 +79,8 @@ struct gamma_endpoint {
 	struct gamma_flow **chains; /* flows by MAC and port: peers.c */
 	uint32_t chain_count;	    /* a power of two */
 	uint32_t flow_count;
+	uint64_t sweep_at;	    /* ns: when there may be too many of them again */
+	struct gamma_tombstones tombstones;
 	uint32_t neighbours;	    /* flows over the samehost link */
 	bool neighbourly;	    /* has sent a datagram over it */
 	bool pressed;		    /* neighbours are to send frames, no plain messages */
@@ -112,8 +123,17 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_budget_close(struct gamma_endpoint *endpoint);
 
+/* ---- tombstones.c ---- */
+/* The flow of a peer that was given up is about to be freed. False: no memory. */
+bool gamma_tombstones_add(struct gamma_tombstones *stones, const struct gamma_flow *flow);
+/* Whether such a flow led where this one does. */
+bool gamma_tombstones_have(const struct gamma_tombstones *stones, const struct gamma_flow *flow);
+void gamma_tombstones_free(struct gamma_tombstones *stones);
+
 /* ---- peers.c ---- */
 int gamma_peers_init(struct gamma_endpoint *endpoint);
+void gamma_peers_fini(struct gamma_endpoint *endpoint);
+uint32_t gamma_peers_hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port);
 struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
 				    const uint8_t mac[GAMMA_MAC_LEN], uint16_t port,
 				    uint32_t epoch);
@@ -126,6 +146,8 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		       const struct gamma_addr *found, uint64_t now);
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
+/* Strangers come: if there are many flows, those whose peers may have vanished are looked into. */
+void gamma_peers_sweep(struct gamma_endpoint *endpoint, uint64_t now);
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer);
 
 /* ---- dispatch.c ---- */

@@ -41,7 +41,7 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 static void refused(struct gamma_flow *flow, uint64_t now)
 {
 	if (flow->state == GAMMA_FLOW_OPEN) {
-		gamma_flow_fail(flow, -ECONNRESET, GAMMA_PROCESS_ENDED);
+		gamma_flow_over(flow, -ECONNRESET, GAMMA_PROCESS_ENDED, now);
 	} else {
 		flow->pending = 0;
 		gamma_flow_no_port(flow, now);
@@ -89,7 +89,7 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 		return true;
 	}
 	if (error == -EPROTO) {
-		gamma_flow_fail(burst[sent].flow, -ECONNRESET, GAMMA_NONSENSE);
+		gamma_flow_give_up(burst[sent].flow, -ECONNRESET, GAMMA_NONSENSE, now);
 		return true;
 	}
 	if (error == -EMSGSIZE) {

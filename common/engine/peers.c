@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+uint32_t gamma_peers_hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 {
 	uint64_t key = port;
 
@@ -18,7 +18,7 @@ static uint32_t hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 static struct gamma_flow **chain(const struct gamma_endpoint *endpoint,
 				 const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 {
-	return &endpoint->chains[hash(mac, port) & (endpoint->chain_count - 1)];
+	return &endpoint->chains[gamma_peers_hash(mac, port) & (endpoint->chain_count - 1)];
 }
 
 int gamma_peers_init(struct gamma_endpoint *endpoint)
@@ -26,6 +26,12 @@ int gamma_peers_init(struct gamma_endpoint *endpoint)
 	endpoint->chain_count = GAMMA_PEERS_FIRST;
 	endpoint->chains = calloc(endpoint->chain_count, sizeof(*endpoint->chains));
 	return endpoint->chains ? 0 : -ENOMEM;
+}
+
+void gamma_peers_fini(struct gamma_endpoint *endpoint)
+{
+	free(endpoint->chains);
+	gamma_tombstones_free(&endpoint->tombstones);
 }
 
 static bool is_at(const struct gamma_flow *flow, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
@@ -116,7 +122,20 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 		grow(endpoint);
 	enter(endpoint, flow);
 	endpoint->neighbours += same_host;
+	if (gamma_unlikely(gamma_tombstones_have(&endpoint->tombstones, flow)))
+		gamma_flow_leave(flow, -EHOSTDOWN, GAMMA_GIVEN_UP, now);
 	return flow;
+}
+
+void gamma_peers_sweep(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_list *pos;
+
+	if (endpoint->flow_count < GAMMA_SWEEP_FLOWS || now < endpoint->sweep_at)
+		return;
+	endpoint->sweep_at = now + GAMMA_SWEEP_S * GAMMA_NS_PER_S;
+	gamma_list_for_each(pos, &endpoint->local.flows)
+		gamma_loss_doubt(gamma_list_entry(pos, struct gamma_flow, all_entry), now);
 }
 
 void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -127,13 +146,15 @@ void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	enter(endpoint, flow);
 }
 
-/* A flow whose unexpected messages are still unread stays. */
+/* A flow whose unexpected messages are still unread stays; of one that was given up it must be known
+ * that it was. */
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
 	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
 
-	if (!gamma_list_empty(&flow->messages.incoming)) {
+	if (!gamma_list_empty(&flow->messages.incoming) ||
+	    (flow->given_up && !gamma_tombstones_add(&endpoint->tombstones, flow))) {
 		gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;
 	}

@@ -102,6 +102,32 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
 	end(flow, GAMMA_FLOW_FAILED, error);
 }
 
+static void forget_later(struct gamma_flow *flow, uint64_t now)
+{
+	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
+}
+
+void gamma_flow_over(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
+{
+	gamma_flow_fail(flow, error, cause);
+	forget_later(flow, now);
+}
+
+void gamma_flow_give_up(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
+{
+	/* Of whom nothing but an address was known there is nothing to remember. */
+	flow->given_up = flow->state == GAMMA_FLOW_OPEN;
+	gamma_flow_over(flow, error, cause, now);
+}
+
+void gamma_flow_leave(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
+{
+	flow->untold = cause;
+	flow->given_up = true;
+	end(flow, GAMMA_FLOW_FAILED, error);
+	forget_later(flow, now);
+}
+
 void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now)
 {
 	struct gamma_local *local = flow->local;
@@ -113,7 +139,7 @@ void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uin
 	else
 		flow->untold = cause;
 	end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
-	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
+	forget_later(flow, now);
 }
 
 int gamma_flow_refuse(struct gamma_flow *flow)
@@ -131,6 +157,7 @@ void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now)
 	struct gamma_loss *loss = &flow->loss;
 	char name[GAMMA_NAME_LEN];
 
+	loss->doubted = false;
 	if (!loss->waiting_since)
 		return;
 	loss->waiting_since = now;
@@ -148,9 +175,9 @@ void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now)
 				   flow->local->limits.peer_timeout / 2);
 
 	if (flow->state == GAMMA_FLOW_OPEN)
-		gamma_flow_fail(flow, -ECONNRESET, "no process there owns its port any more");
+		gamma_flow_over(flow, -ECONNRESET, "no process there owns its port any more", now);
 	else if (now - flow->loss.heard >= grace) /* since it was made: nothing has been */
-		gamma_flow_fail(flow, -ECONNREFUSED, "no process there owns that port");
+		gamma_flow_over(flow, -ECONNREFUSED, "no process there owns that port", now);
 }
 
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now)
@@ -258,12 +285,11 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 		return;
 	}
 	flow->local->stats.resets_in++;
-	gamma_flow_fail(flow, -ECONNRESET,
+	gamma_flow_over(flow, -ECONNRESET,
 			fields->op == GAMMA_RESET_CLOSED
 				? "it has closed its endpoint, or given this one up"
-				: "its endpoint is another one now");
-	/* That epoch is over: once no frame of it can be under way it need not be remembered. */
-	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
+				: "its endpoint is another one now",
+			now);
 }
 
 static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)

@@ -44,6 +44,7 @@ enum {
 	GAMMA_NO_PORT_US = 2000000,	/* programs start so far apart: until then nobody may own it */
 	GAMMA_SILENT_US = 1000000,	/* nothing heard for so long: ask whether it is still there */
 	GAMMA_SILENT_PART = 4,		/* ditto, at most this part of the peer timeout */
+	GAMMA_IDLE_S = 600,		/* one of many peers silent for so long may have vanished */
 	GAMMA_PEER_TRIES = 8,		/* probes, at least, in vain before a peer counts as dead */
 	GAMMA_KEEPALIVE_US = 1000000,	/* probes while a message waits for the peer's program */
 	GAMMA_MTU_TRIES = 6,		/* padded probes until the path is taken not to pass them */
@@ -170,6 +171,7 @@ struct gamma_loss {
 	uint64_t waiting_since; /* ns: since when something is owed without any sign of life */
 	uint64_t asked;	      /* ns: when LOOKUP last asked whether the peer is still there */
 	bool still_told;      /* that it is, but does not move, has been said */
+	bool doubted;	      /* it is asked though nothing is owed */
 };
 
 /* ---- largest frame toward this peer: mtu.c ---- */
@@ -261,6 +263,7 @@ struct gamma_flow {
 	bool payload_crc; /* payloads toward it carry a checksum: we, or it, want that */
 	bool bye_answered;
 	bool heard_of;	  /* a frame of the peer has arrived */
+	bool given_up;	  /* though the peer may come back, and know nothing of it */
 	uint8_t mtu_told; /* frames that told the peer our MTU */
 	unsigned lookups; /* LOOKUPs sent */
 	unsigned byes;	  /* BYEs sent */
@@ -458,6 +461,14 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to);
 /* Everything outstanding ends with error (negative errno). */
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
+/* The same, and the peer will not come back, or knows it too: once no frame of it can be under way
+ * it is forgotten. */
+void gamma_flow_over(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
+/* The same of one that may come back: when its flow is forgotten its epoch is remembered. */
+void gamma_flow_give_up(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
+/* The same where nothing is outstanding: who next asks something of it is told why. */
+void gamma_flow_leave(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
+#define GAMMA_GIVEN_UP "it was given up before and has not restarted"
 /* Somebody who knows says that the peer, silent for long, is still there. */
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
 /* Nobody owns the peer's port: the flow fails, unless it is so young that the owner may be late. */
@@ -645,6 +656,8 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
 void gamma_loss_ask(struct gamma_flow *flow); /* a plain probe */
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now);
+/* Nothing is owed, but it may have vanished without a word. */
+void gamma_loss_doubt(struct gamma_flow *flow, uint64_t now);
 bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now);
 
 /* ---- mtu.c ---- */

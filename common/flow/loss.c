@@ -34,10 +34,15 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 	loss->answer = (7 * loss->answer + passed) / 8;
 }
 
-static bool waiting(const struct gamma_flow *flow)
+static bool owed(const struct gamma_flow *flow)
 {
 	return gamma_window_unacked(flow) || flow->messages.owed || flow->messages.expected ||
 	       flow->credit.starved || flow->credit.reclaiming;
+}
+
+static bool waiting(const struct gamma_flow *flow)
+{
+	return owed(flow) || flow->loss.doubted;
 }
 
 /* Frames that may stand in queues: the own ones before the peer, and before its answer
@@ -199,7 +204,7 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 
 	if (!loss->probing || probe != loss->probe)
 		return;
-	loss->probing = false;
+	loss->probing = loss->doubted = false;
 	loss->backoff = 0;
 	loss->waiting_since = 0;
 	if (loss->probe_serial >= loss->rack_serial) {
@@ -221,10 +226,26 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
 
 	if (now - since < flow->local->limits.peer_timeout)
 		return false;
-	snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s", (double) (now - since) / 1e9);
 	flow->local->stats.peer_timeouts++;
-	gamma_flow_fail(flow, -ETIMEDOUT, cause);
+	if (flow->state == GAMMA_FLOW_OPEN && !owed(flow)) {
+		gamma_flow_leave(flow, -ETIMEDOUT, "nothing heard of it for long", now);
+		return true;
+	}
+	snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s", (double) (now - since) / 1e9);
+	gamma_flow_give_up(flow, -ETIMEDOUT, cause, now);
 	return true;
+}
+
+void gamma_loss_doubt(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	/* A neighbour's end is told. */
+	if (flow->state != GAMMA_FLOW_OPEN || flow->same_host || waiting(flow) ||
+	    now - loss->heard < GAMMA_IDLE_S * GAMMA_NS_PER_S)
+		return;
+	loss->doubted = true;
+	rearm(flow, now, now);
 }
 
 void gamma_loss_ask(struct gamma_flow *flow)

@@ -116,7 +116,7 @@ struct gamma_target {
 };
 
 /* A region is about to be closed: whoever still reads it gets what has been sent, and a refusal. */
-void gamma_target_withdraw(struct gamma_flow *flow, const void *region);
+void gamma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now);
 
 /* ---- between the files of message/ ---- */
 

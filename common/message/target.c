@@ -491,14 +491,14 @@ static bool withdraw_from(struct gamma_flow *flow, struct gamma_list *list, cons
 	return true;
 }
 
-void gamma_target_withdraw(struct gamma_flow *flow, const void *region)
+void gamma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now)
 {
 	if (!flow->messages.reading && gamma_list_empty(&flow->messages.flying))
 		return;
 	/* flying first: withdrawing moves streams there */
 	if (!withdraw_from(flow, &flow->messages.flying, region) ||
 	    !withdraw_from(flow, &flow->messages.streams, region))
-		gamma_flow_fail(flow, -ENOMEM, "no memory to go on with what it reads here");
+		gamma_flow_give_up(flow, -ENOMEM, "no memory to go on with what it reads here", now);
 }
 
 void gamma_target_drop(struct gamma_flow *flow)

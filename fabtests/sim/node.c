@@ -288,7 +288,7 @@ void node_end(struct node *node)
 	node->state = NODE_GONE;
 	app_node_ended(node);
 	gamma_local_fini(&node->ep.local);
-	free(node->ep.chains);
+	gamma_peers_fini(&node->ep);
 	ring_clear(node);
 	node->run_at = GAMMA_NEVER;
 	node->life++;

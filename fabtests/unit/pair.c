@@ -474,7 +474,7 @@ static void free_frames(struct gamma_list *list)
 static void node_fini(struct node *node)
 {
 	gamma_local_fini(&node->ep.local);
-	free(node->ep.chains);
+	gamma_peers_fini(&node->ep);
 	free_frames(&node->ring);
 	while (!gamma_list_empty(&node->receives))
 		free_incoming(gamma_list_first(&node->receives, struct incoming, all_entry));

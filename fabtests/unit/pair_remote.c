@@ -153,7 +153,8 @@ void remote_close(struct net *net, unsigned node)
 
 	region->open = false;
 	gamma_list_for_each(pos, &net->nodes[node].ep.local.flows)
-		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region);
+		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region,
+				      net->now);
 	memset(region->bytes, 0xEE, region->length);
 }
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/engine/peers.c and tombstones.c: what is kept of peers that are no more. */
+#include "pair_fixture.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void exchange(void)
+{
+	net_post(net, 1, 64);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+}
+
+static uint32_t flows(unsigned node)
+{
+	return net->nodes[node].ep.flow_count;
+}
+
+/* Longer than what has ended is remembered. */
+static void wait_until_forgotten(void)
+{
+	net_run(net, 3 * SEC);
+}
+
+static void looked_up_in_vain__is_forgotten(void **state)
+{
+	(void) state;
+	net->nodes[1].unplugged = true;
+	for (int i = 0; i < 10; i++) {
+		struct outgoing *out = net_send_partial(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+
+		net_run(net, 31 * SEC);
+		assert_int_equal(out->error, -ETIMEDOUT);
+		wait_until_forgotten();
+	}
+	assert_int_equal(flows(0), 0);
+	assert_int_equal(net->nodes[0].ep.tombstones.count, 0);
+	assert_int_equal(net->nodes[0].gone, 10);
+}
+
+/* Its host knows that nobody has the port any more. */
+static void ended__is_forgotten(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_NO_PORT);
+	struct outgoing *out;
+
+	(void) state;
+	exchange();
+	net->nodes[1].wakes = net->now + 100 * SEC;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	fields.src_epoch = GAMMA_EPOCH_ANY;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(out->error, -ECONNRESET);
+	wait_until_forgotten();
+	assert_int_equal(flows(0), 0);
+	assert_int_equal(net->nodes[0].ep.tombstones.count, 0);
+}
+
+/* Node 1 is given up by node 0, which has forgotten its flow then. */
+static void give_up(void)
+{
+	struct outgoing *out;
+
+	exchange();
+	net->nodes[1].unplugged = true;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 31 * SEC);
+	assert_int_equal(out->error, -ETIMEDOUT);
+	wait_until_forgotten();
+	assert_int_equal(flows(0), 0);
+	net->nodes[1].unplugged = false;
+}
+
+static void given_up__its_frames_open_no_flow(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	give_up();
+	net_post(net, 0, 64);
+	out = net_send(net, 1, 0, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	assert_int_equal(out->error, -ECONNRESET);
+	assert_int_equal(net->nodes[0].received, 0);
+	assert_int_equal(net_stats(net, 0)->resets_out, 1);
+	wait_until_forgotten();
+	assert_int_equal(flows(0), 0);
+}
+
+static void given_up__nothing_is_begun_to_it(void **state)
+{
+	struct gamma_send send = {.envelope.length = 0};
+
+	(void) state;
+	give_up();
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(gamma_message_send(net_flow(net, 0, 1), &send), -EHOSTDOWN);
+		wait_until_forgotten();
+		assert_int_equal(flows(0), 0);
+	}
+	assert_int_equal(net->nodes[0].ep.tombstones.count, 1);
+	assert_string_equal(net->nodes[0].last_cause, GAMMA_GIVEN_UP);
+}
+
+/* A flow of its own only if its port has another owner. */
+static void given_up__another_epoch_is_a_stranger(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_PROBE, GAMMA_PROBE_PLAIN);
+
+	(void) state;
+	give_up();
+	fields.src_epoch++;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(flows(0), 1);
+	assert_int_equal(net_stats(net, 0)->resets_out, 0);
+}
+
+/* ---- peers that vanish without a word while nothing is owed ---- */
+
+/* So many strangers ask node 0 something, once. */
+static void strangers(unsigned count, uint32_t epoch)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct gamma_fields fields =
+			net_fields(net, 1, 0, GAMMA_KIND_PROBE, GAMMA_PROBE_PLAIN);
+
+		fields.src_port = (uint16_t) (20000 + i);
+		fields.src_epoch = epoch;
+		net_forge(net, 1, 0, &fields, NULL);
+		if (i % 100 == 99)
+			net_run(net, MS);
+	}
+	net_run(net, MS);
+}
+
+static void vanished__are_found_out_when_they_are_many(void **state)
+{
+	(void) state;
+	exchange();
+	for (uint32_t round = 1; round <= 3; round++) {
+		strangers(GAMMA_SWEEP_FLOWS, round);
+		assert_in_range(flows(0), GAMMA_SWEEP_FLOWS + 1, GAMMA_SWEEP_FLOWS + 2);
+		net_run(net, GAMMA_IDLE_S * SEC);
+		strangers(1, 100 + round);
+		net_run(net, 35 * SEC);
+		assert_in_range(flows(0), 2, 4);
+	}
+	/* Nobody had asked anything of them; who was there stays. */
+	assert_int_equal(net->nodes[0].failures, 0);
+	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_OPEN);
+	exchange();
+}
+
+static void vanished__few_are_left_alone(void **state)
+{
+	uint64_t probes;
+
+	(void) state;
+	strangers(100, 1);
+	probes = net_stats(net, 0)->probes_out;
+	net_run(net, GAMMA_IDLE_S * SEC);
+	strangers(1, 2);
+	net_run(net, 35 * SEC);
+	assert_int_equal(flows(0), 101);
+	assert_int_equal(net_stats(net, 0)->probes_out, probes);
+}
+
+/* ---- tombstones ---- */
+
+static void name(struct gamma_flow *flow, uint32_t i)
+{
+	memset(flow, 0, sizeof(*flow));
+	flow->addr.mac[0] = 2;
+	flow->addr.mac[5] = (uint8_t) (i % 3);
+	flow->port = (uint16_t) (i % 7);
+	flow->epoch = i / 2 + 1;
+}
+
+static void tombstones__thousands_are_found_again(void **state)
+{
+	enum { COUNT = 5000 };
+	struct gamma_tombstones stones = {.size = 0};
+	struct gamma_flow *flow = calloc(1, sizeof(*flow));
+
+	(void) state;
+	name(flow, 0);
+	assert_false(gamma_tombstones_have(&stones, flow));
+	for (int twice = 0; twice < 2; twice++)
+		for (uint32_t i = 0; i < COUNT; i++) {
+			name(flow, i);
+			assert_true(gamma_tombstones_add(&stones, flow));
+		}
+	assert_int_equal(stones.count, COUNT);
+	for (uint32_t i = 0; i < 2 * COUNT; i++) {
+		name(flow, i);
+		assert_int_equal(gamma_tombstones_have(&stones, flow), i < COUNT);
+	}
+	gamma_tombstones_free(&stones);
+	free(flow);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NET_TEST(looked_up_in_vain__is_forgotten),
+		NET_TEST(ended__is_forgotten),
+		NET_TEST(given_up__its_frames_open_no_flow),
+		NET_TEST(given_up__nothing_is_begun_to_it),
+		NET_TEST(given_up__another_epoch_is_a_stranger),
+		NET_TEST(vanished__are_found_out_when_they_are_many),
+		NET_TEST(vanished__few_are_left_alone),
+		TEST(tombstones__thousands_are_found_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
