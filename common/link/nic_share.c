@@ -27,6 +27,7 @@
 
 #include "base/base.h"
 #include "link/enclosed.h"
+#include "link/segment.h"
 
 #define PAGE_MAGIC 0x67616d6d61303031ull /* another layout gets another one */
 
@@ -201,17 +202,14 @@ static int create_page(struct gamma_nic_share *share)
 	int fd, ret;
 
 	memfd_name(share, name);
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = gamma_segment_file(name, PAGE_BYTES);
 	if (fd < 0)
-		return -errno;
-	if (!ftruncate(fd, PAGE_BYTES) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		share->page = map(fd);
-		if (share->page) {
-			share->page_fd = fd;
-			SET(share->page->magic, PAGE_MAGIC);
-			return 0;
-		}
+		return fd;
+	share->page = map(fd);
+	if (share->page) {
+		share->page_fd = fd;
+		SET(share->page->magic, PAGE_MAGIC);
+		return 0;
 	}
 	ret = -errno;
 	close(fd);

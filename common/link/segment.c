@@ -26,13 +26,13 @@ static bool within_limit(size_t bytes)
 	       limit.rlim_cur >= bytes;
 }
 
-static int make_file(void)
+static int make_file(const char *name)
 {
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create("gamma", flags | MFD_NOEXEC_SEAL);
+	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
 
 	/* Before Linux 6.3 that flag was unknown. */
-	return fd < 0 && errno == EINVAL ? memfd_create("gamma", flags) : fd;
+	return fd < 0 && errno == EINVAL ? memfd_create(name, flags) : fd;
 }
 
 /* Memory that could not be had when a page is first touched would be a fatal signal: so all of
@@ -57,21 +57,31 @@ static int map(int fd, size_t bytes, void **at)
 	return 0;
 }
 
-int gamma_segment_make(size_t bytes, void **at)
+int gamma_segment_file(const char *name, size_t bytes)
 {
 	int fd, ret;
 
 	if (!within_limit(bytes))
 		return -EFBIG;
-	fd = make_file();
+	fd = make_file(name);
 	if (fd < 0)
 		return -errno;
 	ret = reserve(fd, bytes);
 	if (!ret)
-		ret = map(fd, bytes, at);
-	if (!ret)
 		return fd;
 	close(fd);
+	return ret;
+}
+
+int gamma_segment_make(size_t bytes, void **at)
+{
+	int fd = gamma_segment_file("gamma", bytes);
+	int ret = fd < 0 ? fd : map(fd, bytes, at);
+
+	if (!ret)
+		return fd;
+	if (fd >= 0)
+		close(fd);
 	return ret;
 }
 

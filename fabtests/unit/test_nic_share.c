@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -328,6 +329,26 @@ static void group__forked_child_leaves_it_alone(void **state)
 	gamma_nic_share_close(first);
 }
 
+/* A limit on the size of files, which this is one of, ends no process that would go beyond it. */
+static void alone__where_no_file_may_be_so_large(void **state)
+{
+	const struct rlimit limit = {PAGE_BYTES - 1, PAGE_BYTES - 1};
+	int status;
+	pid_t pid;
+
+	(void) state;
+	pid = fork();
+	if (!pid) {
+		struct gamma_nic_share *share;
+
+		setrlimit(RLIMIT_FSIZE, &limit);
+		share = gamma_nic_share_open(mac, now);
+		_exit(!share || gamma_nic_share_bulk(share, 3, now) != 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* ---- users ---- */
 
 static void users__do_not_share(void **state)
@@ -476,6 +497,7 @@ int main(void)
 		SHARE_TEST(group__newcomer_before_the_survivors_notice),
 		SHARE_TEST(group__leader_closes),
 		SHARE_TEST(group__forked_child_leaves_it_alone),
+		SHARE_TEST(alone__where_no_file_may_be_so_large),
 		SHARE_TEST(users__do_not_share),
 		SHARE_TEST(users__impostor),
 		SHARE_TEST(users__page_is_handed_over),
