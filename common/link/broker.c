@@ -31,9 +31,11 @@ static int connect_to(const char *path)
 		return -errno;
 	/* For the connection too, if many wait for one. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (!connect(fd, (struct sockaddr *) &name, sizeof(name)))
+	do
+		ret = connect(fd, (struct sockaddr *) &name, sizeof(name)) ? -errno : 0;
+	while (ret == -EINTR);
+	if (!ret)
 		return fd;
-	ret = -errno;
 	close(fd);
 	return ret;
 }
