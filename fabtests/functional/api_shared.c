@@ -268,6 +268,56 @@ static void test_shared_directed(bool sender)
 	close_family(&family, sender);
 }
 
+static struct fid_ep *endpoint_of(struct family *family, unsigned place)
+{
+	return place ? family->more[place - 1] : family->node.ep;
+}
+
+/* Which endpoint of the context its peer might have sent to does not matter, nor that one of them has
+ * closed meanwhile. */
+static void test_shared_directed_peer_closed(bool sender)
+{
+	for (unsigned closes = 0; closes < ENDPOINTS; closes++) {
+		struct family family = {0};
+		struct fi_cq_err_entry error;
+		struct message message, first;
+
+		open_family(&family, sender, FI_DIRECTED_RECV | FI_SOURCE, FI_EP_RDM);
+		for (unsigned i = 0; i < ENDPOINTS; i++) {
+			if (sender) {
+				send_to(&family, i, 100, i);
+				continue;
+			}
+			post_tag(&family.node, &first, 100, i, 0);
+			receive_filled(&family.node, &first, i);
+		}
+		message_init(&message, 100, 1);
+		message.addr = family.node.peer;
+		if (!sender) {
+			message_receive(&family.node, &message);
+			CHECK_EQ(fi_close(&endpoint_of(&family, closes)->fid), 0);
+			if (!closes)
+				family.node.ep = family.more[ENDPOINTS - 2];
+			family.more[(closes ? closes : ENDPOINTS - 1) - 1] = NULL;
+			expect_nothing(family.node.rx_cq);
+		}
+		aside_sync();
+		if (sender)
+			node_close(&family.node);
+		aside_sync();
+		if (!sender) {
+			wait_error(family.node.rx_cq, &error);
+			CHECK_EQ(error.err, FI_ECONNRESET);
+			CHECK(error.op_context == &message);
+			for (unsigned i = 0; i < ENDPOINTS - 1; i++)
+				if (family.more[i])
+					CHECK_EQ(fi_close(&family.more[i]->fid), 0);
+			node_close(&family.node);
+		}
+		message_free(&message);
+	}
+}
+
 static void test_shared_datagrams(bool sender)
 {
 	struct family family = {0};
@@ -352,6 +402,9 @@ const struct test shared_tests[] = {
 	{.name = "shared_alias", .run = test_shared_alias},
 	{.name = "shared_calls", .run = test_shared_calls},
 	{.name = "shared_directed", .run = test_shared_directed, .both_ways = true},
+	{.name = "shared_directed_peer_closed",
+	 .run = test_shared_directed_peer_closed,
+	 .both_ways = true},
 	{.name = "shared_datagrams", .run = test_shared_datagrams},
 	{.name = "shared_transmit_late", .run = test_shared_transmit_late},
 	{0},

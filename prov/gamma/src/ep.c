@@ -314,8 +314,10 @@ static int enable(struct gamma_ep *ep)
 	ep->enabled = !ret;
 	if (ep->enabled)
 		gamma_list_append(&domain->eps, &ep->domain_entry);
-	if (ep->enabled && ep->srx)
+	if (ep->enabled && ep->srx) {
 		gamma_list_append(&ep->srx->eps, &ep->srx_entry);
+		gamma_match_join(ep);
+	}
 	gamma_domain_unlock(domain);
 	if (ret) {
 		gamma_endpoint_destroy(ep->endpoint);

@@ -298,6 +298,8 @@ ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *p
 bool gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context);
 /* All posted receives go, silently. */
 void gamma_match_drop(struct gamma_rx_ctx *rx_ctx);
+/* The endpoint is one of those that share a context now. */
+void gamma_match_join(struct gamma_ep *ep);
 /* The endpoint is about to close. What it has under way it takes along from a context that others
  * go on using: until the engine has ended it needs it without the domain's lock. */
 void gamma_match_leave(struct gamma_ep *ep);

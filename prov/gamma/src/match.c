@@ -335,8 +335,8 @@ static struct gamma_inbound *find_unexpected(struct gamma_rx_ctx *rx_ctx, const 
 /* Has this AV entry been talked to? */
 static bool known_flow(const struct gamma_ep *ep, fi_addr_t fi_addr)
 {
-	return fi_addr < ep->flow_count && ep->flows[fi_addr] &&
-	       gamma_flow_usable(ep->flows[fi_addr]);
+	return ep->av_generation == ep->av->generation && fi_addr < ep->flow_count &&
+	       ep->flows[fi_addr] && gamma_flow_usable(ep->flows[fi_addr]);
 }
 
 /* A receive that names its source counts as owed by that peer: if the peer is gone, the receive
@@ -363,6 +363,61 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 		gamma_loss_rearm(flow, gamma_clock());
 }
 
+/* Through which endpoint a source is waited for: of those that share the receives one that has talked
+ * to it, if any has. NULL: there is none yet. */
+static struct gamma_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr_t source)
+{
+	const struct gamma_srx *srx;
+	struct gamma_ep *any = NULL;
+	struct gamma_list *pos;
+
+	if (gamma_likely(rx_ctx->ep))
+		return rx_ctx->ep;
+	srx = gamma_container_of(rx_ctx, const struct gamma_srx, rx);
+	gamma_list_for_each(pos, &srx->eps) {
+		struct gamma_ep *ep = gamma_container_of(pos, struct gamma_ep, srx_entry);
+
+		if (known_flow(ep, source))
+			return ep;
+		if (!any && !ep->revoked)
+			any = ep;
+	}
+	return any;
+}
+
+static void expect_source(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
+{
+	struct gamma_ep *ep = waiter_for(rx_ctx, rx->source);
+
+	if (ep)
+		expect(ep, rx);
+}
+
+/* Has receives of a shared context be owed through another endpoint than that which leaves it, or,
+ * if none does, those that are not owed yet. */
+static void expect_sources(const struct gamma_rx_ctx *rx_ctx, struct gamma_list *posted,
+			   const struct gamma_ep *leaves)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe(pos, tmp, posted) {
+		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
+
+		if (rx->flow && ep_of(rx->flow) == leaves) {
+			rx->flow->messages.expected--;
+			rx->flow = NULL;
+		}
+		if (!rx->flow && rx->source != FI_ADDR_UNSPEC)
+			expect_source(rx_ctx, rx);
+	}
+}
+
+void gamma_match_join(struct gamma_ep *ep)
+{
+	expect_sources(ep->rx, &ep->rx->posted_msg, NULL);
+	expect_sources(ep->rx, &ep->rx->posted_tagged, NULL);
+}
+
 /* The message goes to a receive; true: its sender waits for the word. */
 static bool accept_unexpected(struct gamma_inbound *inbound, struct gamma_rx *rx)
 {
@@ -387,8 +442,8 @@ void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 		used_up = taken == rx || rx->consumed;
 		announced |= accept_unexpected(inbound, taken);
 	}
-	if (!used_up && gamma_unlikely(rx->source != FI_ADDR_UNSPEC) && rx_ctx->ep)
-		expect(rx_ctx->ep, rx);
+	if (!used_up && gamma_unlikely(rx->source != FI_ADDR_UNSPEC))
+		expect_source(rx_ctx, rx);
 	if (gamma_unlikely(announced))
 		gamma_domain_progress(rx_ctx->domain);
 }
@@ -592,6 +647,8 @@ void gamma_match_leave(struct gamma_ep *ep)
 		gamma_match_drop(from);
 		return;
 	}
+	expect_sources(from, &from->posted_msg, ep);
+	expect_sources(from, &from->posted_tagged, ep);
 	move_unexpected(ep, &from->unexpected_msg, &to->unexpected_msg);
 	move_unexpected(ep, &from->unexpected_tagged, &to->unexpected_tagged);
 	move_matched(ep, &from->matched, &to->matched);
