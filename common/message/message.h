@@ -155,6 +155,7 @@ struct gamma_message_state {
 	uint32_t filling_room;	      /* bytes of payload that it can take */
 	uint32_t filling_count;	      /* messages in it */
 	struct gamma_write_in *write_in; /* the peer's WRITE under way; NULL: none yet: target.c */
+	struct gamma_keys *keys; /* of the peer's operation of several pieces; NULL: none yet: target.c */
 	uint32_t reading;   /* REPLY streams to the peer: target.c */
 	uint32_t cuts;	    /* messages of the peer that were cut here, and operations refused */
 	uint32_t cuts_seen; /* own ones that were cut or refused there, as its notices say */

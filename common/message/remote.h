@@ -79,6 +79,12 @@ int gamma_refusal_error(enum gamma_refusal refusal);
 
 /* ---- the target's side, provided by the interface layer ---- */
 
+/* Keys of the pieces of an operation but its last, each once. */
+struct gamma_keys {
+	unsigned count;
+	uint64_t key[GAMMA_SEGMENT_MAX];
+};
+
 /* What a peer wants with memory here; all of it is the peer's word. */
 struct gamma_access {
 	enum gamma_op op;
@@ -87,6 +93,8 @@ struct gamma_access {
 	uint8_t datatype, atomic_op; /* atomics */
 	uint16_t count;	   /* atomics: elements */
 	uint32_t operands; /* atomics: bytes of them that came */
+	/* of an operation's last piece, when it has been touched; else NULL */
+	const struct gamma_keys *before;
 };
 
 struct gamma_reached {

@@ -32,6 +32,7 @@ struct gamma_reply {
 	uint64_t offset; /* bytes: of its first in what the peer reads */
 	const void *region; /* the interface layer's; NULL: it is closed */
 	bool last;	 /* the peer's operation is complete with it */
+	struct gamma_keys before; /* if so: of its other pieces */
 	uint8_t *copy;	 /* of what had not been acknowledged when the region was closed, or NULL */
 };
 
@@ -40,11 +41,39 @@ static const struct gamma_target *target_of(const struct gamma_flow *flow)
 	return flow->local->handlers->target;
 }
 
-static void touched(struct gamma_flow *flow, const struct gamma_access *access, bool last,
+static void touched(struct gamma_flow *flow, struct gamma_access *access, bool last,
 		    const uint64_t *data)
 {
 	flow->local->stats.remote_in += last;
+	if (last && !access->before)
+		access->before = flow->messages.keys;
 	target_of(flow)->touched(flow->local->context, flow, access, last, data);
+}
+
+/* Remembers what the pieces of an operation name, until it is complete. An honest peer's are no more
+ * than there is room for. False: no memory. */
+static bool note_key(struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	struct gamma_keys **keys = &flow->messages.keys;
+	bool more = fields->rma_length & GAMMA_RMA_MORE;
+	unsigned i = 0;
+
+	if (gamma_unlikely(more && !*keys))
+		*keys = calloc(1, sizeof(**keys));
+	if (gamma_likely(!*keys))
+		return !more;
+	if (!(fields->rma_length & GAMMA_RMA_CONTINUES))
+		(*keys)->count = 0;
+	if (!more || fields->rma_length == GAMMA_RMA_MORE ||
+	    fields->rma_length == (GAMMA_RMA_MORE | GAMMA_RMA_CONTINUES))
+		return true;
+	while (i < (*keys)->count && (*keys)->key[i] != fields->rma_key)
+		i++;
+	if (i < GAMMA_SEGMENT_MAX) {
+		(*keys)->key[i] = fields->rma_key;
+		(*keys)->count = (unsigned) gamma_max((*keys)->count, i + 1);
+	}
+	return true;
 }
 
 static enum gamma_refusal reach(struct gamma_flow *flow, const struct gamma_access *access,
@@ -269,7 +298,7 @@ bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent)
 /* ---- READ ---- */
 
 static bool reply_short(struct gamma_flow *flow, const struct gamma_fields *fields,
-			const struct gamma_access *access, const struct gamma_reached *reached)
+			struct gamma_access *access, const struct gamma_reached *reached)
 {
 	struct gamma_buffer *buffers = reserve_buffers(flow, fields->fragment, access->length);
 	uint64_t offset = 0;
@@ -297,6 +326,8 @@ static bool reply_long(struct gamma_flow *flow, const struct gamma_fields *field
 	reply->offset = fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK;
 	reply->region = reached->region;
 	reply->last = is_last(fields);
+	if (flow->messages.keys)
+		reply->before = *flow->messages.keys;
 	for (unsigned i = 0; i < reached->iov_count; i++)
 		reply->send.iov[i] = reached->iov[i];
 	reply->send.iov_count = reached->iov_count;
@@ -397,6 +428,8 @@ static bool arrived_atomic(struct gamma_flow *flow, const struct gamma_fields *f
 bool gamma_target_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload)
 {
+	if (fields->extensions & GAMMA_EXT_RMA && !note_key(flow, fields))
+		return false;
 	switch (fields->op) {
 	case GAMMA_OP_WRITE:
 		return arrived_write(flow, fields, payload);
@@ -428,6 +461,7 @@ void gamma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int e
 	struct gamma_reply *reply = reply_of(send);
 
 	flow->messages.reading--;
+	reply->access.before = &reply->before;
 	if (!error && reply->region)
 		touched(flow, &reply->access, reply->last, NULL);
 	free(reply->copy);
@@ -509,4 +543,6 @@ void gamma_target_drop(struct gamma_flow *flow)
 	flow->messages.replies = NULL;
 	free(flow->messages.write_in);
 	flow->messages.write_in = NULL;
+	free(flow->messages.keys);
+	flow->messages.keys = NULL;
 }

@@ -351,6 +351,62 @@ static void test_rma_counters(bool sender)
 	node_close_pair(&node);
 }
 
+/* Writes into, and reads from, both regions in one operation each, the first of them twice. */
+static void use_both_regions(struct node *node, struct region *region, size_t len)
+{
+	struct iovec iov = {region->local, 3 * len};
+	struct fi_rma_iov there[] = {{region->there.addr, len, region->there.key},
+				     {0, len, KEY + 2},
+				     {region->there.addr + len, len, region->there.key}};
+	struct fi_msg_rma msg = {.msg_iov = &iov,
+				 .iov_count = 1,
+				 .addr = node->peer,
+				 .rma_iov = there,
+				 .rma_iov_count = 3};
+
+	UNTIL_TAKEN(fi_writemsg(node->ep, &msg, 0));
+	msg.rma_iov_count = 2;
+	iov.iov_len = 2 * len;
+	UNTIL_TAKEN(fi_readmsg(node->ep, &msg, 0));
+}
+
+static void test_rma_counters_of_regions(bool sender)
+{
+	struct node_options options = {.counters = true, .tx_bind = FI_SELECTIVE_COMPLETION};
+	static const size_t lengths[] = {8, LONG};
+	struct fid_cntr *counts[2];
+	struct region region;
+	struct fid_mr *mr;
+	struct node node;
+	void *more = calloc(1, LONG);
+
+	rma_open(&node, &region, options);
+	CHECK_EQ(fi_mr_reg(node.domain, more, LONG, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY + 2, 0,
+			   &mr, NULL),
+		 0);
+	CHECK_EQ(fi_ep_bind(node.ep, &node.tx_cntr->fid, sender ? FI_WRITE : FI_REMOTE_WRITE), 0);
+	CHECK_EQ(fi_ep_bind(node.ep, &node.rx_cntr->fid, sender ? FI_READ : FI_REMOTE_READ), 0);
+	counts[0] = region_counter(&node, region.mr, FI_REMOTE_WRITE | FI_REMOTE_READ);
+	counts[1] = region_counter(&node, mr, FI_REMOTE_WRITE | FI_REMOTE_READ);
+	aside_sync();
+	for (unsigned i = 0; i < 2; i++) {
+		if (sender)
+			use_both_regions(&node, &region, lengths[i]);
+		wait_count(node.tx_cntr, i + 1);
+		wait_count(node.rx_cntr, i + 1);
+		aside_sync();
+	}
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(fi_cntr_read(counts[i]), sender ? 0 : 4);
+	aside_sync();
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	region_close(&region);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(fi_close(&counts[i]->fid), 0);
+	node_close_pair(&node);
+	free(more);
+}
+
 /* To the beginning of the region, with flags of its own. */
 static void put_msg(struct node *node, const struct region *region, size_t from, size_t len,
 		    uint64_t flags, void *context)
@@ -752,6 +808,7 @@ const struct test rma_tests[] = {
 	{.name = "rma_both_ways", .run = test_rma_both_ways},
 	{.name = "rma_many", .run = test_rma_many},
 	{.name = "rma_counters", .run = test_rma_counters},
+	{.name = "rma_counters_of_regions", .run = test_rma_counters_of_regions},
 	{.name = "rma_selective", .run = test_rma_selective},
 	{.name = "rma_fence", .run = test_rma_fence},
 	{.name = "rma_refused", .run = test_rma_refused},

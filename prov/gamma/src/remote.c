@@ -182,20 +182,30 @@ static uint64_t region_events(const struct gamma_access *access, uint64_t event)
 	return atomic && access->atomic_op != GAMMA_ATOMIC_READ ? event | FI_REMOTE_WRITE : event;
 }
 
+static void count_at(struct gamma_ep *ep, uint64_t key, uint64_t events)
+{
+	struct gamma_mr *mr = gamma_mr_find(ep->domain, key);
+
+	if (mr && mr->cntr && (!mr->cntr_flags || mr->cntr_flags & events))
+		gamma_cntr_add(mr->cntr, 1);
+}
+
+/* At the endpoint an operation counts once, and once at each region that it has touched. */
 static void count(struct gamma_ep *ep, const struct gamma_access *access, uint64_t event)
 {
 	struct gamma_cntr *cntr =
 		ep->cntrs[event == FI_REMOTE_READ ? GAMMA_CNTR_REMOTE_READ : GAMMA_CNTR_REMOTE_WRITE];
-	struct gamma_mr *mr;
+	uint64_t events;
 
 	if (cntr)
 		gamma_cntr_add(cntr, 1);
 	if (gamma_likely(!ep->domain->counted_mrs))
 		return;
-	mr = gamma_mr_find(ep->domain, access->key);
-	if (mr && mr->cntr &&
-	    (!mr->cntr_flags || mr->cntr_flags & region_events(access, event)))
-		gamma_cntr_add(mr->cntr, 1);
+	events = region_events(access, event);
+	for (unsigned i = 0; access->before && i < access->before->count; i++)
+		if (access->before->key[i] != access->key)
+			count_at(ep, access->before->key[i], events);
+	count_at(ep, access->key, events);
 }
 
 static void on_touched(void *context, struct gamma_flow *flow, const struct gamma_access *access,
