@@ -113,17 +113,22 @@ void gamma_flow_over(struct gamma_flow *flow, int error, const char *cause, uint
 	forget_later(flow, now);
 }
 
+/* Where no message has gone either way both begin at the same numbers again. */
+static bool has_history(const struct gamma_flow *flow)
+{
+	return flow->rx.arrived || flow->tx.next;
+}
+
 void gamma_flow_give_up(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
 {
-	/* Of whom nothing but an address was known there is nothing to remember. */
-	flow->given_up = flow->state == GAMMA_FLOW_OPEN;
+	flow->given_up = has_history(flow);
 	gamma_flow_over(flow, error, cause, now);
 }
 
 void gamma_flow_leave(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
 {
 	flow->untold = cause;
-	flow->given_up = true;
+	flow->given_up = has_history(flow);
 	end(flow, GAMMA_FLOW_FAILED, error);
 	forget_later(flow, now);
 }

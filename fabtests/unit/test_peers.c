@@ -150,7 +150,8 @@ static void vanished__are_found_out_when_they_are_many(void **state)
 		net_run(net, 35 * SEC);
 		assert_in_range(flows(0), 2, 4);
 	}
-	/* Nobody had asked anything of them; who was there stays. */
+	/* Nobody had asked anything of them, nor had they said anything; who was there stays. */
+	assert_int_equal(net->nodes[0].ep.tombstones.count, 0);
 	assert_int_equal(net->nodes[0].failures, 0);
 	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_OPEN);
 	exchange();
