@@ -213,7 +213,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		      const struct iovec *iov, unsigned iov_count,
 		      const struct gamma_envelope *envelope);
-/* One frame that belongs to no flow; dropped if the link is full. */
+/* One frame that belongs to no flow. False: it has not left, and might later. */
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			 const struct gamma_frame *frame);
 

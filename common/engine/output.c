@@ -297,12 +297,15 @@ bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *lin
 {
 	int error;
 
-	if (!link->ops->send(link, frame, 1, &error)) {
-		if (error == -EMSGSIZE)
-			gamma_path_own_mtu(&endpoint->local, link->mtu);
-		endpoint->local.stats.send_stalls++;
-		return false;
+	if (gamma_likely(link->ops->send(link, frame, 1, &error))) {
+		count_out(&endpoint->local.stats, frame, 1);
+		return true;
 	}
-	count_out(&endpoint->local.stats, frame, 1);
-	return true;
+	/* A neighbour that is no more, or writes nonsense, will not take it later either. */
+	if (error == -ECONNREFUSED || error == -EPROTO)
+		return true;
+	if (error == -EMSGSIZE)
+		gamma_path_own_mtu(&endpoint->local, link->mtu);
+	endpoint->local.stats.send_stalls++;
+	return false;
 }

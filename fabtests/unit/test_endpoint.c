@@ -875,6 +875,32 @@ static void datagrams__who_waits_for_a_neighbour_yields_sooner(void **state)
 	assert_true(patience_of(A) * 2 < patience);
 }
 
+/* They are lost, as they would be on the network: who is told to try again later would do so for
+ * ever. Whether something of it was taken before makes no difference. */
+static void datagrams__to_a_neighbour_that_has_ended(void **state)
+{
+	struct iovec iov = {sides[A].out, 64};
+	struct gamma_envelope envelope = {.length = 64};
+	struct gamma_addr addr;
+
+	(void) state;
+	netns_needed();
+	for (int known = 0; known < 2; known++) {
+		if (known)
+			datagram(A, B, 64);
+		addr = *gamma_endpoint_addr(sides[B].ep);
+		close_side(B);
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(gamma_endpoint_send_datagram(sides[A].ep, &addr, &iov, 1,
+								      &envelope),
+					 0);
+			gamma_endpoint_progress(sides[A].ep);
+		}
+		open_side(B, true);
+	}
+	datagram(A, B, 64);
+}
+
 static void datagrams__too_long(void **state)
 {
 	struct gamma_envelope envelope = {0};
@@ -922,6 +948,7 @@ int main(void)
 		EP_TEST(gone__remote_that_started_again),
 		DGRAM_TEST(datagrams__to_neighbours_and_over_ethernet),
 		DGRAM_TEST(datagrams__who_waits_for_a_neighbour_yields_sooner),
+		DGRAM_TEST(datagrams__to_a_neighbour_that_has_ended),
 		DGRAM_TEST(datagrams__too_long),
 	};
 
