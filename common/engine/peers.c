@@ -146,8 +146,8 @@ void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	enter(endpoint, flow);
 }
 
-/* A flow whose unexpected messages are still unread stays; of one that was given up it must be known
- * that it was. */
+/* A flow whose unexpected messages are still unread stays; of one that was given up it must be
+ * known that it was. */
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);

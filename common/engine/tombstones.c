@@ -2,8 +2,8 @@
 /*
  * Peers that were given up for their silence, and whose flows have been forgotten since: MAC, port
  * and epoch, and no more. Such a peer may be alive and know nothing of it; then its frames, whose
- * numbers go on where they were, must not open a flow as a stranger's do, nor may one be begun to it
- * anew. Called by peers.c.
+ * numbers go on where they were, must not open a flow as a stranger's do, nor may one be begun to
+ * it anew. Called by peers.c.
  */
 #include "engine/internal.h"
 
@@ -18,7 +18,7 @@ struct gamma_tombstone {
 	uint32_t epoch; /* ditto; GAMMA_EPOCH_ANY: a free entry */
 };
 
-/* Where that peer's entry is, or would be: behind the place of its hash, all before it are taken. */
+/* Where that peer's entry is, or would be: all from the place of its hash on to there are taken. */
 static struct gamma_tombstone *entry_of(const struct gamma_tombstones *stones,
 					const struct gamma_tombstone *peer)
 {

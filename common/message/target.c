@@ -50,8 +50,8 @@ static void touched(struct gamma_flow *flow, struct gamma_access *access, bool l
 	target_of(flow)->touched(flow->local->context, flow, access, last, data);
 }
 
-/* Remembers what the pieces of an operation name, until it is complete. An honest peer's are no more
- * than there is room for. False: no memory. */
+/* Remembers what the pieces of an operation name, until it is complete. An honest peer's are no
+ * more than there is room for. False: no memory. */
 static bool note_key(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	struct gamma_keys **keys = &flow->messages.keys;

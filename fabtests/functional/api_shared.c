@@ -273,8 +273,8 @@ static struct fid_ep *endpoint_of(struct family *family, unsigned place)
 	return place ? family->more[place - 1] : family->node.ep;
 }
 
-/* Which endpoint of the context its peer might have sent to does not matter, nor that one of them has
- * closed meanwhile. */
+/* Which endpoint of the context its peer might have sent to does not matter, nor that one of them
+ * has closed meanwhile. */
 static void test_shared_directed_peer_closed(bool sender)
 {
 	for (unsigned closes = 0; closes < ENDPOINTS; closes++) {

@@ -363,8 +363,8 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 		gamma_loss_rearm(flow, gamma_clock());
 }
 
-/* Through which endpoint a source is waited for: of those that share the receives one that has talked
- * to it, if any has. NULL: there is none yet. */
+/* Through which endpoint a source is waited for: of those that share the receives one that has
+ * talked to it, if any has. NULL: there is none yet. */
 static struct gamma_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr_t source)
 {
 	const struct gamma_srx *srx;
