@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small things that every layer uses: intrusive lists, helpers on numbers, and
- * the log hook. Nothing here knows of frames, flows or libfabric.
+ * Small things that every layer uses: intrusive lists, helpers on numbers, the log
+ * hook, and words to be shown. Nothing here knows of frames, flows or libfabric.
  */
 #ifndef GAMMA_BASE_H
 #define GAMMA_BASE_H
@@ -102,5 +102,14 @@ void gamma_log(enum gamma_log_level level, const char *fmt, ...)
 
 #define gamma_warn(...) gamma_log(GAMMA_LOG_WARN, __VA_ARGS__)
 #define gamma_info(...) gamma_log(GAMMA_LOG_INFO, __VA_ARGS__)
+
+/* ---- what somebody else has written, in a message ---- */
+
+/* A word made fit to be shown: short, and of printable characters alone. */
+struct gamma_printable {
+	char text[48];
+};
+
+struct gamma_printable gamma_printable(const char *word);
 
 #endif /* GAMMA_BASE_H */

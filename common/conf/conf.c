@@ -4,6 +4,7 @@
  * an index sorted by MAC. The names stay in a private copy of the text.
  */
 #include "conf/conf.h"
+#include "base/base.h"
 #include "conf/mac.h"
 
 #include <arpa/inet.h>
@@ -38,27 +39,6 @@ struct parser {
 
 /* ---- messages ---- */
 
-/* Part of a broken file, made fit to be shown: short, printable, quoted. */
-struct quoted {
-	char text[48];
-};
-
-static struct quoted quote(const char *word)
-{
-	struct quoted out;
-	size_t len = strlen(word), room = sizeof(out.text) - 6;
-	bool cut = len > room;
-	char *p = out.text;
-
-	if (cut)
-		len = room;
-	*p++ = '\'';
-	for (size_t i = 0; i < len; i++)
-		*p++ = word[i] >= ' ' && word[i] <= '~' ? word[i] : '?';
-	strcpy(p, cut ? "...'" : "'");
-	return out;
-}
-
 static int __attribute__((format(printf, 2, 3))) complain(struct parser *p, const char *fmt, ...)
 {
 	va_list args;
@@ -80,19 +60,19 @@ static int check_name(struct parser *p, char *name)
 	size_t len = strlen(name);
 
 	if (len > GAMMA_CONF_NAME_MAX)
-		return complain(p, "host name %s has %zu characters; the most is %d",
-				quote(name).text, len, GAMMA_CONF_NAME_MAX);
+		return complain(p, "host name '%s' has %zu characters; the most is %d",
+				gamma_printable(name).text, len, GAMMA_CONF_NAME_MAX);
 	if (*name == '.' || *name == '-')
-		return complain(p, "host name %s begins with '%c'; begin with a letter or digit",
-				quote(name).text, *name);
+		return complain(p, "host name '%s' begins with '%c'; begin with a letter or digit",
+				gamma_printable(name).text, *name);
 	for (char *c = name; *c; c++) {
 		if (*c >= 'A' && *c <= 'Z')
 			*c += 'a' - 'A';
 		if (!(*c >= 'a' && *c <= 'z') && !(*c >= '0' && *c <= '9') && !strchr("-._", *c))
 			return complain(p,
-					"host name %s has a character that no host name has; "
+					"host name '%s' has a character that no host name has; "
 					"use letters, digits, '-', '.' and '_'",
-					quote(name).text);
+					gamma_printable(name).text);
 	}
 	return 0;
 }
@@ -118,9 +98,9 @@ static int parse_bytes(struct parser *p, char **words, size_t count, uint8_t mac
 
 		if (byte < 0)
 			return complain(p,
-					"%s is no byte of a MAC; write each like 0x1f, "
+					"'%s' is no byte of a MAC; write each like 0x1f, "
 					"or the whole like 01:23:45:67:89:ab",
-					quote(words[i]).text);
+					gamma_printable(words[i]).text);
 		mac[i] = byte;
 	}
 	if (count > GAMMA_MAC_LEN)
@@ -137,9 +117,9 @@ static int check_mac(struct parser *p, const char *name, const uint8_t mac[GAMMA
 
 	if (gamma_mac_is_unicast(mac))
 		return 0;
-	return complain(p, "%s is a %s address, not the MAC of a NIC; see `ip link` on %s",
+	return complain(p, "%s is a %s address, not the MAC of a NIC; see `ip link` on '%s'",
 			gamma_mac_format(mac, text), mac[0] & 1 ? "multicast" : "zero",
-			quote(name).text);
+			gamma_printable(name).text);
 }
 
 static int add_host(struct parser *p, const char *name, const uint8_t mac[GAMMA_MAC_LEN])
@@ -252,8 +232,8 @@ static int index_hosts(struct parser *p)
 
 		p->line = b->line;
 		if (!strcmp(a->name, b->name))
-			return complain(p, "host %s is on line %u already; remove one of the two",
-					quote(b->name).text, a->line);
+			return complain(p, "host '%s' is on line %u already; remove one of the two",
+					gamma_printable(b->name).text, a->line);
 		a = conf->by_mac[i - 1];
 		b = conf->by_mac[i];
 		p->line = b->line;

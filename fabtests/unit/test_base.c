@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/base: numbers that wrap, lists, the log hook. */
+/* Unit tests of common/base: numbers that wrap, lists, the log hook, words shown. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -84,6 +84,27 @@ static void log__long_line_is_cut(void **state)
 	gamma_log_to(NULL);
 }
 
+static void printable__short_and_on_one_line(void **state)
+{
+	static const struct {
+		const char *word, *shown;
+	} rows[] = {
+		{"node01", "node01"},
+		{"", ""},
+		{"two words", "two words"},
+		{"1\n2\t\x1b[31m", "1?2??[31m"},
+		{"\xef\xbb\xbfnic", "???nic"},
+		{"12345678901234567890123456789012345678901234",
+		 "12345678901234567890123456789012345678901234"},
+		{"123456789012345678901234567890123456789012345",
+		 "12345678901234567890123456789012345678901234..."},
+	};
+
+	(void) state;
+	for (size_t i = 0; i < gamma_array_size(rows); i++)
+		assert_string_equal(gamma_printable(rows[i].word).text, rows[i].shown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +112,7 @@ int main(void)
 		TEST(list__keeps_order_and_forgets),
 		TEST(log__goes_where_it_is_told),
 		TEST(log__long_line_is_cut),
+		TEST(printable__short_and_on_one_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

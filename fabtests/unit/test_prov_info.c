@@ -3,6 +3,7 @@
 #include "prov_fake.h"
 #include "../deprecated.h"
 
+#include <locale.h>
 #include <stdlib.h>
 
 struct fi_provider *fi_prov_ini(void);
@@ -313,10 +314,15 @@ static void settings__good_and_bad(void **state)
 		{"FI_GAMMA_RING_SIZE", "65535", false},
 		{"FI_GAMMA_RING_SIZE", "2MB", false},
 		{"FI_GAMMA_RING_SIZE", "99999999999999999999", false},
+		{"FI_GAMMA_RING_SIZE", "65536.5", false},
+		{"FI_GAMMA_RING_SIZE", "1.5M", true},
+		{"FI_GAMMA_RING_SIZE", "1e6", false},
+		{"FI_GAMMA_RING_SIZE", "65536 ", false},
 		{"FI_GAMMA_ETHERTYPE", "0x88b6", true},
 		{"FI_GAMMA_ETHERTYPE", "0x5ff", false},
 		{"FI_GAMMA_ETHERTYPE", "0x10000", false},
 		{"FI_GAMMA_PEER_TIMEOUT", "0.5", true},
+		{"FI_GAMMA_PEER_TIMEOUT", "0.001", true},
 		{"FI_GAMMA_PEER_TIMEOUT", "0", false},
 		{"FI_GAMMA_PEER_TIMEOUT", "nan", false},
 		{"FI_GAMMA_LINGER", "0", true},
@@ -325,6 +331,9 @@ static void settings__good_and_bad(void **state)
 		{"FI_GAMMA_AUTO", "maybe", false},
 		{"FI_GAMMA_PAYLOAD_CRC", "1", true},
 		{"FI_GAMMA_PAYLOAD_CRC", "2", false},
+		{"FI_GAMMA_RINGSIZE", "65536", false},
+		{"FI_GAMMA_ring_size", "65536", false},
+		{"FI_GAMMA_", "", false},
 	};
 	char error[256];
 	size_t i;
@@ -339,6 +348,41 @@ static void settings__good_and_bad(void **state)
 			assert_non_null(strstr(error, rows[i].name));
 		unsetenv(rows[i].name);
 	}
+}
+
+/* Whatever the value, its line has the cause and the cure. */
+static void settings__long_and_unprintable_values(void **state)
+{
+	char error[256], value[1000];
+
+	(void) state;
+	memset(value, 'x', sizeof(value) - 1);
+	value[sizeof(value) - 1] = '\0';
+	setenv("FI_GAMMA_RING_SIZE", value, 1);
+	assert_int_equal(gamma_settings_load(error, sizeof(error)), -FI_EINVAL);
+	assert_non_null(strstr(error, "must be 65536 to 1073741824 bytes; correct it or unset it"));
+	setenv("FI_GAMMA_RING_SIZE", "1\n2", 1);
+	assert_int_equal(gamma_settings_load(error, sizeof(error)), -FI_EINVAL);
+	assert_null(strchr(error, '\n'));
+	unsetenv("FI_GAMMA_RING_SIZE");
+}
+
+/* A program's language does not change what 0.5 is. */
+static void settings__decimal_point_in_any_locale(void **state)
+{
+	char error[256] = "";
+	int ret;
+
+	(void) state;
+	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
+		skip();
+	setenv("FI_GAMMA_PEER_TIMEOUT", "0.5", 1);
+	ret = gamma_settings_load(error, sizeof(error));
+	unsetenv("FI_GAMMA_PEER_TIMEOUT");
+	setlocale(LC_NUMERIC, "C");
+	assert_string_equal(error, "");
+	assert_int_equal(ret, 0);
+	assert_int_equal(gamma_settings.peer_timeout, GAMMA_NS_PER_S / 2);
 }
 
 static void settings__values(void **state)
@@ -402,6 +446,8 @@ int main(void)
 		TEST(selection__inventories_are_answered),
 		TEST(selection__names),
 		TEST(settings__good_and_bad),
+		TEST(settings__long_and_unprintable_values),
+		TEST(settings__decimal_point_in_any_locale),
 		TEST(settings__values),
 		TEST(nic__complete_and_copied),
 	};

@@ -4,13 +4,16 @@
  * Defined and read when libfabric loads the provider; everybody reads gamma_settings.
  */
 #include "gamma.h"
+#include "base/base.h"
 #include "broker/message.h"
 #include "wire/wire.h"
 
 #include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 struct gamma_settings gamma_settings;
 
@@ -68,8 +71,8 @@ static const struct number_setting numbers[] = {
 	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it waits "
 	 "at its sender (default: 67108864)"},
 	{NUMBER(shm_size), 1, 64 << 10, 1 << 30, 0, "0 to 1073741824 bytes",
-	 "Shared memory for the frames to each process of this host that is sent to; 0: none, frames go "
-	 "through sockets (default: 65536)"},
+	 "Shared memory for the frames to each process of this host that is sent to, rounded up to a "
+	 "power of two, 64K at least; 0: none, frames go through sockets (default: 65536)"},
 	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS,
 	 "0.001 to 86400 seconds",
 	 "Time without any answer until a peer counts as dead (default: 120)"},
@@ -106,6 +109,8 @@ static const struct choice_setting choices[] = {
 	 {"packet", "xdp", "auto"}},
 };
 
+#define PREFIX "FI_GAMMA_"
+
 static char *upper(const char *name, char *text, size_t len)
 {
 	size_t i;
@@ -141,6 +146,20 @@ static const char *value_of(const char *name)
 	return fi_param_get_str(&gamma_prov, name, &value) ? NULL : value;
 }
 
+/* As strtod reads it in the C locale, whatever the program has set, and without an exponent. */
+static double decimal(const char *text, char **end)
+{
+	double digits = 0, scale = 1;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		digits = 10 * digits + (*text - '0');
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9'; text++, scale *= 10)
+			digits = 10 * digits + (*text - '0');
+	*end = (char *) text;
+	return digits / scale;
+}
+
 /* The factor of a K, M or G after the number, 0 if something else is there. */
 static uint64_t suffix(const char *text)
 {
@@ -163,13 +182,14 @@ static bool parse_number(const struct number_setting *setting, const char *text,
 
 	if (*text < '0' || *text > '9')
 		return false;
-	value = hex ? (double) strtoull(text, &end, 16) : strtod(text, &end);
+	value = hex ? (double) strtoull(text, &end, 16) : decimal(text, &end);
 	factor = suffix(end);
 	value *= (double) factor * (double) setting->scale;
 	if (!factor || !(value <= (double) setting->max * (double) setting->scale))
 		return false;
 	*field = (uint64_t) value;
-	return *field >= setting->min;
+	/* There is no half of a byte. */
+	return *field >= setting->min && (setting->scale > 1 || (double) *field == value);
 }
 
 static void store(const struct number_setting *setting, uint64_t value)
@@ -192,8 +212,9 @@ static int load_number(const struct number_setting *setting, char *error, size_t
 
 	if (text && !parse_number(setting, text, &value)) {
 		snprintf(error, error_len,
-			 "FI_GAMMA_%s=%s: must be %s; correct it or unset it",
-			 upper(setting->name, name, sizeof(name)), text, setting->range);
+			 PREFIX "%s=%s: must be %s; correct it or unset it",
+			 upper(setting->name, name, sizeof(name)), gamma_printable(text).text,
+			 setting->range);
 		return -FI_EINVAL;
 	}
 	store(setting, value);
@@ -232,8 +253,8 @@ static int load_switch(const struct switch_setting *setting, char *error, size_t
 	}
 	if (text)
 		snprintf(error, error_len,
-			 "FI_GAMMA_%s=%s is neither 0 nor 1; set one or unset it",
-			 upper(setting->name, name, sizeof(name)), text);
+			 PREFIX "%s=%s is neither 0 nor 1; set one or unset it",
+			 upper(setting->name, name, sizeof(name)), gamma_printable(text).text);
 	return text ? -FI_EINVAL : 0;
 }
 
@@ -251,16 +272,64 @@ static int load_choice(const struct choice_setting *setting, char *error, size_t
 		return 0;
 	}
 	if (text)
-		snprintf(error, error_len, "FI_GAMMA_%s=%s: must be %s, %s or %s; correct it or unset it",
-			 upper(setting->name, name, sizeof(name)), text, setting->words[0],
-			 setting->words[1], setting->words[2]);
+		snprintf(error, error_len, PREFIX "%s=%s: must be %s, %s or %s; correct it or unset it",
+			 upper(setting->name, name, sizeof(name)), gamma_printable(text).text,
+			 setting->words[0], setting->words[1], setting->words[2]);
 	return text ? -FI_EINVAL : 0;
+}
+
+/* SETTINGS: COUNT structures of SIZE bytes that begin with a name. */
+static bool has_name(const void *settings, size_t count, size_t size, const char *word)
+{
+	char name[32];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *const *lower = (const void *) ((const char *) settings + i * size);
+
+		if (!strcmp(upper(*lower, name, sizeof(name)), word))
+			return true;
+	}
+	return false;
+}
+
+#define HAS_NAME(settings, word) \
+	has_name(settings, gamma_array_size(settings), sizeof((settings)[0]), word)
+
+static bool is_setting(const char *word)
+{
+	return HAS_NAME(texts, word) || HAS_NAME(numbers, word) || HAS_NAME(switches, word) ||
+	       HAS_NAME(choices, word);
+}
+
+/* A name that is misspelt would leave the default in force, unseen. */
+static int check_names(char *error, size_t error_len)
+{
+	const size_t prefix = strlen(PREFIX);
+
+	for (char **variable = environ; *variable; variable++) {
+		char name[48];
+
+		if (strncmp(*variable, PREFIX, prefix))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int) strcspn(*variable, "="), *variable);
+		if (is_setting(name + prefix))
+			continue;
+		snprintf(error, error_len,
+			 "%s is none of gamma's variables, which `fi_info -g gamma` lists; "
+			 "correct its name or unset it",
+			 gamma_printable(name).text);
+		return -FI_EINVAL;
+	}
+	return 0;
 }
 
 int gamma_settings_load(char *error, size_t error_len)
 {
+	int ret = check_names(error, error_len);
 	size_t i;
-	int ret;
+
+	if (ret)
+		return ret;
 
 	for (i = 0; i < gamma_array_size(texts); i++) {
 		ret = load_text(&texts[i]);
