@@ -11,15 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "wire/wire.h"
 
 #define BLANKS " \t\r\v\f"
 
-enum { WORDS_MAX = 6 };
+enum {
+	WORDS_MAX = 6,
+	LIMIT_MAX = GAMMAD_SLOTS_MAX * GAMMAD_NICS_MAX, /* endpoints of a user: all there are */
+};
 
 struct parser {
 	const char *file;
-	unsigned line;
+	unsigned line; /* 0: none, the file as a whole */
 	struct gammad_conf *conf;
 	bool ring_seen, ethertype_seen, limit_seen;
 	char *error;
@@ -29,7 +33,8 @@ struct parser {
 static int __attribute__((format(printf, 2, 3))) complain(struct parser *p, const char *fmt, ...)
 {
 	va_list args;
-	int n = snprintf(p->error, p->error_len, "%s:%u: ", p->file, p->line);
+	int n = p->line ? snprintf(p->error, p->error_len, "%s:%u: ", p->file, p->line)
+			: snprintf(p->error, p->error_len, "%s: ", p->file);
 
 	if (n >= 0 && (size_t) n < p->error_len) {
 		va_start(args, fmt);
@@ -69,11 +74,11 @@ static int take_nic(struct parser *p, char **words, unsigned count)
 	if (count != 4 || strcmp(words[2], "slots"))
 		return complain(p, "a NIC needs its slots; write `nic NAME slots NUMBER`");
 	if (strlen(words[1]) >= sizeof(conf->nics[0].name))
-		return complain(p, "'%.20s...' is longer than any interface's name; see `ip link`",
-				words[1]);
+		return complain(p, "'%s' is longer than any interface's name; see `ip link`",
+				gamma_printable(words[1]).text);
 	if (!number(words[3], 1, GAMMAD_SLOTS_MAX, &slots))
-		return complain(p, "'%.40s' slots; write a number from 1 to %d", words[3],
-				GAMMAD_SLOTS_MAX);
+		return complain(p, "'%s' slots; write a number from 1 to %d",
+				gamma_printable(words[3]).text, GAMMAD_SLOTS_MAX);
 	for (unsigned i = 0; i < conf->nic_count; i++) {
 		if (!strcmp(conf->nics[i].name, words[1]))
 			return complain(p, "NIC %s was named before; name it once", words[1]);
@@ -112,14 +117,16 @@ static int take_limit(struct parser *p, char **words, unsigned count)
 	uint64_t limit, uid;
 
 	if ((count != 2 && !(count == 4 && !strcmp(words[2], "uid"))) ||
-	    !number(words[1], 0, GAMMAD_SLOTS_MAX * GAMMAD_NICS_MAX, &limit))
-		return complain(p, "write `limit NUMBER` or `limit NUMBER uid UID`");
+	    !number(words[1], 0, LIMIT_MAX, &limit))
+		return complain(p, "write `limit NUMBER` or `limit NUMBER uid UID`, from 0 to %d",
+				LIMIT_MAX);
 	if (count == 2) {
 		conf->limit = (unsigned) limit;
 		return once(p, "limit", &p->limit_seen);
 	}
 	if (!number(words[3], 0, UINT32_MAX - 1, &uid))
-		return complain(p, "'%.40s' is no user id; `id -u NAME` tells it", words[3]);
+		return complain(p, "'%s' is no user id; `id -u NAME` tells it",
+				gamma_printable(words[3]).text);
 	for (unsigned i = 0; i < conf->uid_count; i++) {
 		if (conf->uids[i].uid == uid)
 			return complain(p, "user %s has a limit already; keep one", words[3]);
@@ -145,8 +152,8 @@ static int take_group(struct parser *p, char **words, unsigned count)
 	if (!number(words[1], 0, UINT32_MAX - 1, &gid)) {
 		group = getgrnam(words[1]);
 		if (!group)
-			return complain(p, "no group '%.40s' on this host; `getent group` lists them",
-					words[1]);
+			return complain(p, "no group '%s' on this host; `getent group` lists them",
+					gamma_printable(words[1]).text);
 		gid = group->gr_gid;
 	}
 	conf->groups[conf->group_count++] = (gid_t) gid;
@@ -179,8 +186,8 @@ static int parse_line(struct parser *p, char *line, size_t len)
 		if (!strcmp(keywords[i].name, words[0]))
 			return keywords[i].take(p, words, count);
 	}
-	return complain(p, "unknown keyword '%.40s'; there are nic, ring, limit, group, ethertype",
-			words[0]);
+	return complain(p, "unknown keyword '%s'; there are nic, ring, limit, group, ethertype",
+			gamma_printable(words[0]).text);
 }
 
 static int parse_lines(struct parser *p, char *text, size_t len)
@@ -197,6 +204,7 @@ static int parse_lines(struct parser *p, char *text, size_t len)
 		ret = parse_line(p, line, (size_t) (stop - line));
 		line = stop + 1;
 	}
+	p->line = 0;
 	if (!ret && !p->conf->nic_count)
 		ret = complain(p, "no NIC is named; add a line `nic NAME slots NUMBER`");
 	return ret;

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "broker/message.h"
 
 enum { EXIT_USAGE = 2, WAIT_MS = 120000 };
@@ -21,6 +22,12 @@ static int usage(FILE *file, int status)
 	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n",
 	      file);
 	return status;
+}
+
+static int misuse(const char *word, const char *why)
+{
+	fprintf(stderr, "gammactl: %s%s\n", word, why);
+	return usage(stderr, EXIT_USAGE);
 }
 
 static int fail(const char *what, const char *why)
@@ -134,8 +141,35 @@ static int revoke_user(const char *path, const char *text)
 	unsigned long uid = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || uid >= UINT32_MAX)
-		return fail(text, "is no user id; `id -u NAME` tells it");
+		return misuse(gamma_printable(text).text,
+			      ": is no user id; `id -u NAME` tells it");
 	return ask(path, GAMMA_BROKER_REVOKE, (uint32_t) uid, "revoke");
+}
+
+/* Those without an argument. */
+static const struct {
+	const char *name;
+	enum gamma_broker_type type;
+} commands[] = {
+	{"status", GAMMA_BROKER_STATUS},
+	{"list", GAMMA_BROKER_LIST},
+	{"reload", GAMMA_BROKER_RELOAD},
+};
+
+static int carry_out(const char *path, char **words, int count)
+{
+	if (!count)
+		return misuse("", "a command is missing");
+	if (!strcmp(words[0], "revoke"))
+		return count == 2 ? revoke_user(path, words[1])
+				  : misuse("revoke", " takes one user id");
+	for (size_t i = 0; i < gamma_array_size(commands); i++) {
+		if (strcmp(commands[i].name, words[0]))
+			continue;
+		return count == 1 ? ask(path, commands[i].type, 0, words[0])
+				  : misuse(words[0], " takes no argument");
+	}
+	return misuse(gamma_printable(words[0]).text, ": no such command");
 }
 
 int main(int argc, char **argv)
@@ -143,22 +177,12 @@ int main(int argc, char **argv)
 	const char *path = GAMMA_BROKER_PATH;
 	int option;
 
-	while ((option = getopt(argc, argv, "hs:")) != -1) {
+	while ((option = getopt(argc, argv, "+hs:")) != -1) {
 		if (option == 'h')
 			return usage(stdout, EXIT_SUCCESS);
 		if (option != 's')
 			return usage(stderr, EXIT_USAGE);
 		path = optarg;
 	}
-	argv += optind;
-	argc -= optind;
-	if (argc == 2 && !strcmp(argv[0], "revoke"))
-		return revoke_user(path, argv[1]);
-	if (argc == 1 && !strcmp(argv[0], "status"))
-		return ask(path, GAMMA_BROKER_STATUS, 0, "status");
-	if (argc == 1 && !strcmp(argv[0], "list"))
-		return ask(path, GAMMA_BROKER_LIST, 0, "list");
-	if (argc == 1 && !strcmp(argv[0], "reload"))
-		return ask(path, GAMMA_BROKER_RELOAD, 0, "reload");
-	return usage(stderr, EXIT_USAGE);
+	return carry_out(path, argv + optind, argc - optind);
 }

@@ -222,6 +222,12 @@ static int usage(FILE *file, int status)
 	return status;
 }
 
+static int misuse(const char *why)
+{
+	fprintf(stderr, "gammad: %s\n", why);
+	return usage(stderr, EXIT_USAGE);
+}
+
 static int check_conf(struct gammad *gammad)
 {
 	char error[512];
@@ -266,6 +272,8 @@ int main(int argc, char **argv)
 		case 'p':
 		case 'r':
 		case 't':
+			if (mode && mode != option)
+				return misuse("-p, -r and -t are one at a time");
 			mode = option;
 			break;
 		default:
@@ -273,7 +281,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		return usage(stderr, EXIT_USAGE);
+		return misuse("takes options only; -c FILE names the configuration");
 	gammad_log_open(to_syslog);
 	gamma_list_init(&gammad.clients);
 	gamma_list_init(&gammad.opens);

@@ -92,7 +92,8 @@ static double number(char option, const char *text, double min, double max)
 	double value = strtod(text, &end);
 
 	if (!*text || *end || !(value >= min && value <= max))
-		ping_give_up("-%c %s: must be a number from %g to %g", option, text, min, max);
+		ping_give_up("-%c %s: must be a number from %g to %g", option,
+			     gamma_printable(text).text, min, max);
 	return value;
 }
 
@@ -115,12 +116,13 @@ static void read_environment(struct ping *ping)
 
 	ping->iface = iface && *iface ? iface : NULL;
 	ping->ethertype = GAMMA_ETHERTYPE;
-	if (!ethertype || !*ethertype)
+	if (!ethertype)
 		return;
 	value = strtoul(ethertype, &end, 0);
 	if (*end || value < 0x600 || value > 0xffff)
-		ping_give_up("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF",
-			     ethertype);
+		ping_give_up("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF; "
+			     "correct it or unset it",
+			     gamma_printable(ethertype).text);
 	ping->ethertype = (uint16_t)value;
 }
 
@@ -165,6 +167,10 @@ static void read_command_line(struct ping *ping, int argc, char **argv)
 		take_option(ping, option);
 	left = argc - optind;
 	if (left < (ping->listen ? 0 : 1) || left > (ping->listen ? 1 : 2)) {
+		fprintf(stderr, "gammaping: %s\n",
+			ping->listen ? "with -l a port alone may follow"
+			: left       ? "more than a host and a port"
+				     : "a host is missing");
 		usage(stderr);
 		exit(EXIT_SETUP);
 	}

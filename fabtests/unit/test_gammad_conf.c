@@ -59,14 +59,14 @@ static void parse__mistakes(void **state)
 	static const struct {
 		const char *text, *said;
 	} rows[] = {
-		{"", "f:0: no NIC"},
-		{"ring 65536\n", "f:1: no NIC"},
+		{"", "f: no NIC"},
+		{"ring 65536\n", "f: no NIC"},
 		{"nic eth1\n", "f:1: a NIC needs its slots"},
 		{"nic eth1 slot 3\n", "f:1: a NIC needs its slots"},
 		{"nic eth1 slots 0\n", "f:1: '0' slots"},
 		{"nic eth1 slots 1025\n", "f:1: '1025' slots"},
 		{"nic eth1 slots 3 4\n", "f:1: a NIC needs its slots"},
-		{"nic abcdefghijklmnop slots 3\n", "f:1: 'abcdefghijklmnop...' is longer"},
+		{"nic abcdefghijklmnop slots 3\n", "f:1: 'abcdefghijklmnop' is longer"},
 		{"nic a slots 1\nnic a slots 2\n", "f:2: NIC a was named before"},
 		{"nic a slots 1\nring 1\n", "f:2: write `ring BYTES`"},
 		{"nic a slots 1\nring 65536\nring 65536\n", "f:3: a second `ring`"},
@@ -78,7 +78,11 @@ static void parse__mistakes(void **state)
 		{"nic a slots 1\ngroup no-such-group-here\n", "f:2: no group"},
 		{"nic a slots 1\nethertype 0x5ff\n", "f:2: write `ethertype"},
 		{"nic a slots 1\nethertype 0x\n", "f:2: write `ethertype"},
+		{"nic a slots 1\nlimit 16385\n", "f:2: write `limit NUMBER` or `limit NUMBER uid UID`, "
+						  "from 0 to 16384"},
 		{"nic a slots 1\nfoo\n", "f:2: unknown keyword 'foo'"},
+		{"\xef\xbb\xbfnic a slots 1\n", "f:1: unknown keyword '???nic'"},
+		{"nic a slots \x1b[2J\n", "f:1: '?[2J' slots"},
 	};
 
 	(void) state;
