@@ -12,7 +12,11 @@
 
 enum {
 	INJECT = 4096 + 256,  /* bytes */
-	EAGER_MAX = 1 << 20, /* bytes: more FI_GAMMA_EAGER_SIZE does not take (fi_gamma(7)) */
+	/* What the provider's variables take (fi_gamma(7)). */
+	EAGER_MAX = 1 << 20,        /* bytes */
+	PEER_TIMEOUT_MAX = 86400,   /* s */
+	RING_SIZE_MIN = 64 << 10,   /* bytes */
+	RING_SIZE_MAX = 1 << 30,    /* bytes */
 };
 
 /* The oldest that is known to serve. */
@@ -56,6 +60,27 @@ static void set_variables(size_t max_message)
 		     false);
 }
 
+/* The provider would complain of variables that the user has not set. */
+static bool params_fit(void)
+{
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	if (component->peer_timeout > PEER_TIMEOUT_MAX) {
+		gamma_btl_tell("btl_gamma_peer_timeout is %u.",
+			       "It is 1 to 86400 seconds, or 0 for the provider's own.",
+			       component->peer_timeout);
+		return false;
+	}
+	if (component->ring_size && (component->ring_size < RING_SIZE_MIN ||
+				     component->ring_size > RING_SIZE_MAX)) {
+		gamma_btl_tell("btl_gamma_ring_size is %zu.",
+			       "It is 65536 to 1073741824 bytes, or 0 for the provider's own.",
+			       component->ring_size);
+		return false;
+	}
+	return true;
+}
+
 static void tell_none(int error)
 {
 	gamma_btl_tell(
@@ -89,6 +114,8 @@ struct fi_info *gamma_btl_ask_provider(size_t max_message)
 	struct fi_info *hints, *list = NULL;
 	int rc = -FI_ENOMEM;
 
+	if (!params_fit())
+		return NULL;
 	set_variables(max_message);
 	hints = gamma_btl_hints(NULL);
 	if (hints) {
