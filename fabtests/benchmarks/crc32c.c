@@ -10,6 +10,8 @@
 #include "base/base.h"
 #include "wire/codec.h"
 
+#include "command.h"
+
 typedef uint32_t checksum(uint32_t crc, const void *bytes, size_t len);
 
 static double now(void)
@@ -37,11 +39,14 @@ static double rate(checksum *sum, const uint8_t *bytes, size_t len, unsigned tim
 	return (double) len * times / best / 1e9;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const size_t lengths[] = {64, 256, 1460, 8960, 65495};
 	uint8_t *bytes = calloc(1, lengths[gamma_array_size(lengths) - 1]);
 
+	command_usage = "usage: gamma-crc32c\n";
+	command_option(argc, argv, "h");
+	command_end(argc, argv);
 	if (!bytes)
 		return 1;
 	printf("%8s %12s %12s\n", "bytes", "GB/s", "table, GB/s");

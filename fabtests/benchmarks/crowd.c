@@ -17,9 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "station.h"
 
-enum { ENDPOINTS_MAX = 1024, BYTES = 64, PORT = 7600, LOOK_MS = 10, TAG = 1 };
+enum { ENDPOINTS_MAX = 1024, BYTES = 64, PORT = 7600, LOOK_MS = 10, TAG = 1,
+       INTERVAL_MAX = 3600000 /* ms */ };
 
 struct member {
 	struct station station;
@@ -78,38 +80,34 @@ static void go_on(const struct options *o, struct member *members)
 	}
 }
 
-static void usage(void)
-{
-	fprintf(stderr, "usage: gamma-crowd -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN]\n"
-			"                   [-a OWN_NODE] [-P PORT]\n"
-			"       gamma-crowd -p PROVIDER [-e ENDPOINTS] [-i MILLISECONDS] [-d DOMAIN]\n"
-			"                   [-P PORT] SERVER\n");
-	exit(2);
-}
+static const char usage[] =
+	"usage: gamma-crowd -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
+	"       gamma-crowd -p PROVIDER [-e ENDPOINTS] [-i MILLISECONDS] [-d DOMAIN] [-P PORT]\n"
+	"                   SERVER\n";
 
 int main(int argc, char **argv)
 {
 	struct options o = {.endpoints = 63, .port = PORT};
 	struct member *members;
+	const char *peer;
 	int opt;
 
 	station_program = "gamma-crowd";
-	while ((opt = getopt(argc, argv, "p:d:a:P:e:i:s")) != -1) {
+	command_usage = usage;
+	while ((opt = command_option(argc, argv, "p:d:a:P:e:i:sh")) != -1) {
 		switch (opt) {
 		case 'p': o.provider = optarg; break;
 		case 'd': o.domain = optarg; break;
 		case 'a': o.node = optarg; break;
-		case 'P': o.port = (unsigned) atoi(optarg); break;
-		case 'e': o.endpoints = (unsigned) atoi(optarg); break;
-		case 'i': o.interval = (unsigned) atoi(optarg); break;
+		case 'P': o.port = (unsigned) command_whole("-P", optarg, 1, UINT16_MAX); break;
+		case 'e': o.endpoints = (unsigned) command_whole("-e", optarg, 1, ENDPOINTS_MAX); break;
+		case 'i': o.interval = (unsigned) command_whole("-i", optarg, 0, INTERVAL_MAX); break;
 		case 's': o.server = true; break;
-		default: usage();
 		}
 	}
-	if (!o.server && optind < argc)
-		o.node = argv[optind];
-	if (!o.provider || (!o.server && !o.node) || !o.endpoints || o.endpoints > ENDPOINTS_MAX)
-		usage();
+	peer = command_peer(argc, argv, o.provider, o.server);
+	if (peer)
+		o.node = peer;
 	members = calloc(o.endpoints, sizeof(*members));
 	for (unsigned i = 0; members && i < o.endpoints; i++)
 		open_member(&o, &members[i], i);

@@ -26,6 +26,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
+#include "command.h"
+
 enum {
 	NAME_MAX_LEN = 128,
 	SENDERS_MAX = 98,
@@ -551,34 +553,17 @@ static void ask(struct station *s)
 
 /* ---- command line ---- */
 
-static void usage(void)
-{
-	fprintf(stderr,
-		"usage: gamma-incast -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-P PORT] "
-		"[-S BYTES] -s SENDERS -t SECONDS\n"
-		"       gamma-incast -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] -i INDEX [-l] "
-		"RECEIVER\n");
-	exit(2);
-}
-
-static double number(const char *text, double least, double most)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (*end || end == text || !(value >= least && value <= most)) {
-		fprintf(stderr, "gamma-incast: '%s' is not a number from %.0f to %.0f\n", text,
-			least, most);
-		usage();
-	}
-	return value;
-}
+static const char usage[] =
+	"usage: gamma-incast -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-S BYTES]\n"
+	"                    -s SENDERS [-t SECONDS]\n"
+	"       gamma-incast -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] -i INDEX [-l] RECEIVER\n";
 
 static void parse(struct options *o, int argc, char **argv)
 {
+	const char *peer;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "p:d:a:P:S:s:t:i:l")) != -1) {
+	while ((opt = command_option(argc, argv, "p:d:a:P:S:s:t:i:lh")) != -1) {
 		switch (opt) {
 		case 'p':
 			o->provider = optarg;
@@ -593,29 +578,26 @@ static void parse(struct options *o, int argc, char **argv)
 			o->port = optarg;
 			break;
 		case 'S':
-			o->size = (size_t) number(optarg, sizeof(struct mark), 1 << 30);
+			o->size = command_whole("-S", optarg, sizeof(struct mark), 1 << 30);
 			break;
 		case 's':
-			o->senders = (unsigned) number(optarg, 1, SENDERS_MAX);
+			o->senders = (unsigned) command_whole("-s", optarg, 1, SENDERS_MAX);
 			o->receiver = true;
 			break;
 		case 't':
-			o->seconds = number(optarg, 0, 3600);
+			o->seconds = command_number("-t", optarg, 0, 3600);
 			break;
 		case 'i':
-			o->index = (unsigned) number(optarg, 0, SENDERS_MAX - 1);
+			o->index = (unsigned) command_whole("-i", optarg, 0, SENDERS_MAX - 1);
 			break;
 		case 'l':
 			o->small = true;
 			break;
-		default:
-			usage();
 		}
 	}
-	if (!o->receiver && optind < argc)
-		o->node = argv[optind];
-	if (!o->provider || (!o->receiver && !o->node))
-		usage();
+	peer = command_peer(argc, argv, o->provider, o->receiver);
+	if (peer)
+		o->node = peer;
 }
 
 int main(int argc, char **argv)
@@ -623,6 +605,7 @@ int main(int argc, char **argv)
 	struct options o = {.port = "7412", .seconds = 1, .size = 1 << 18};
 	struct station s = {.options = &o};
 
+	command_usage = usage;
 	parse(&o, argc, argv);
 	open_station(&s);
 	if (o.receiver)

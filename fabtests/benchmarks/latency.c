@@ -27,10 +27,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
+#include "command.h"
 #include "station.h"
 
 enum { TAG_HELLO = 1, TAG_READY, TAG_PING };
 enum { SIZES_MAX = 32, LONG = 4096 /* bytes */ };
+enum { BYTES_MAX = 1 << 30, COUNT_MAX = 1000000000, PAUSE_MAX = 1000000 /* us */ };
 
 static const struct mode {
 	const char *name;
@@ -324,39 +326,21 @@ static void ask(const struct options *o, struct station *s)
 
 /* ---- command line ---- */
 
-static void __attribute__((noreturn)) usage(void)
+static const char usage[] =
+	"usage: gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]\n"
+	"       gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-P PORT] [-S BYTES[,BYTES...]]\n"
+	"                     [-n COUNT] [-w WARM_UP] [-i US] [-j] [-z] SERVER\n"
+	"MODE: tagged, untagged, datagram, write, read, fetch\n";
+
+/* TEXT is cut into words. */
+static void parse_sizes(struct options *o, char *text)
 {
-	fprintf(stderr, "usage: gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] "
-			"[-P PORT] [-z]\n"
-			"       gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-P PORT] "
-			"[-S BYTES[,BYTES...]] [-n COUNT]\n"
-			"                     [-w WARM_UP] [-i US] [-j] [-z] SERVER\n"
-			"MODE: tagged, untagged, datagram, write, read, fetch\n");
-	exit(2);
-}
-
-static unsigned long number(const char *text, char **end)
-{
-	unsigned long value = strtoul(text, end, 10);
-
-	if (*end == text || (**end && **end != ',')) {
-		fprintf(stderr, "gamma-latency: '%s' is not a number\n", text);
-		usage();
-	}
-	return value;
-}
-
-static void parse_sizes(struct options *o, const char *text)
-{
-	char *end;
-
 	o->sizes = 0;
-	do {
+	for (char *word; (word = strsep(&text, ","));) {
 		if (o->sizes == SIZES_MAX)
-			usage();
-		o->size[o->sizes++] = number(text, &end);
-		text = end + 1;
-	} while (*end);
+			command_misuse("-S: more than %d sizes", SIZES_MAX);
+		o->size[o->sizes++] = command_whole("-S", word, 0, BYTES_MAX);
+	}
 }
 
 static void parse_mode(struct options *o, const char *text)
@@ -366,7 +350,7 @@ static void parse_mode(struct options *o, const char *text)
 			o->mode = &modes[i];
 			return;
 		}
-	usage();
+	command_misuse("-m '%s' is no mode", text);
 }
 
 int main(int argc, char **argv)
@@ -374,11 +358,12 @@ int main(int argc, char **argv)
 	struct options o = {.port = "7411", .size = {64}, .sizes = 1, .count = 20000,
 			    .warm_up = 2000, .mode = &modes[0]};
 	struct station s = {0};
-	char *end;
+	const char *peer;
 	int opt;
 
 	station_program = "gamma-latency";
-	while ((opt = getopt(argc, argv, "p:m:d:a:P:S:n:w:i:sjz")) != -1) {
+	command_usage = usage;
+	while ((opt = command_option(argc, argv, "p:m:d:a:P:S:n:w:i:sjzh")) != -1) {
 		switch (opt) {
 		case 'p': o.provider = optarg; break;
 		case 'm': parse_mode(&o, optarg); break;
@@ -386,19 +371,17 @@ int main(int argc, char **argv)
 		case 'a': o.node = optarg; break;
 		case 'P': o.port = optarg; break;
 		case 'S': parse_sizes(&o, optarg); break;
-		case 'n': o.count = number(optarg, &end); break;
-		case 'w': o.warm_up = number(optarg, &end); break;
-		case 'i': o.pause = number(optarg, &end); break;
+		case 'n': o.count = command_whole("-n", optarg, 1, COUNT_MAX); break;
+		case 'w': o.warm_up = command_whole("-w", optarg, 0, COUNT_MAX); break;
+		case 'i': o.pause = command_whole("-i", optarg, 0, PAUSE_MAX); break;
 		case 's': o.server = true; break;
 		case 'j': o.json = true; break;
 		case 'z': o.sleeps = true; break;
-		default: usage();
 		}
 	}
-	if (!o.server && optind < argc)
-		o.node = argv[optind];
-	if (!o.provider || (!o.server && !o.node) || !o.count)
-		usage();
+	peer = command_peer(argc, argv, o.provider, o.server);
+	if (peer)
+		o.node = peer;
 	open_station(&o, &s);
 	if (o.server)
 		serve(&o, &s);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "command.h"
+
 enum { BOUNCES = 20000, TRIES = 5, STEPS = 500000 };
 
 struct side {
@@ -85,17 +87,24 @@ static void *run(void *argument)
 	return NULL;
 }
 
+static int cpu(const char *text)
+{
+	return (int) command_whole("CPU", text, 0, CPU_SETSIZE - 1);
+}
+
 int main(int argc, char **argv)
 {
 	struct side sides[2] = {{.odd = 0}, {.odd = 1}};
 	pthread_t other;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: gamma-probe CPU CPU\n");
-		return 2;
-	}
-	sides[0].cpu = atoi(argv[1]);
-	sides[1].cpu = atoi(argv[2]);
+	command_usage = "usage: gamma-probe CPU CPU\n";
+	command_option(argc, argv, "h");
+	if (argc != 3)
+		command_misuse("two processors are to be named");
+	sides[0].cpu = cpu(argv[1]);
+	sides[1].cpu = cpu(argv[2]);
+	if (sides[0].cpu == sides[1].cpu)
+		command_misuse("twice the processor %d: each would wait for the other", sides[0].cpu);
 	pthread_barrier_init(&together, NULL, 2);
 	if (pthread_create(&other, NULL, run, &sides[1])) {
 		perror("gamma-probe: thread");

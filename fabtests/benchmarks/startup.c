@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "station.h"
+
+enum { ADDRESSES_MAX = 60000 };
 
 /* Where in an address the port is, bytes: gamma's own format, else that of the Internet. */
 enum { PORT_GAMMA = 6, PORT_INTERNET = 2 };
@@ -51,20 +54,19 @@ int main(int argc, char **argv)
 	int opt;
 
 	station_program = "gamma-startup";
-	while ((opt = getopt(argc, argv, "p:d:a:n:")) != -1) {
+	command_usage =
+		"usage: gamma-startup -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-n ADDRESSES]\n";
+	while ((opt = command_option(argc, argv, "p:d:a:n:h")) != -1) {
 		switch (opt) {
 		case 'p': choice.provider = optarg; break;
 		case 'd': choice.domain = optarg; break;
 		case 'a': choice.node = optarg; choice.flags = FI_SOURCE; break;
-		case 'n': count = (unsigned) strtoul(optarg, NULL, 10); break;
-		default: choice.provider = NULL; optind = argc; break;
+		case 'n': count = (unsigned) command_whole("-n", optarg, 1, ADDRESSES_MAX); break;
 		}
 	}
-	if (!choice.provider || !count || count > 60000) {
-		fprintf(stderr, "usage: gamma-startup -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-n "
-				"ADDRESSES]\n");
-		return 2;
-	}
+	command_end(argc, argv);
+	if (!choice.provider)
+		command_misuse("-p PROVIDER is missing");
 	begin = station_now();
 	station_open(&s, &choice);
 	opened = ms(begin);

@@ -27,6 +27,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
+#include "command.h"
 #include "station.h"
 
 enum {
@@ -571,56 +572,36 @@ static void ask(struct sender *s)
 
 /* ---- command line ---- */
 
-static void __attribute__((noreturn)) usage(void)
-{
-	fprintf(stderr,
-		"usage: gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] "
-		"[-P PORT]\n"
-		"       gamma-stream -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT | -t "
-		"SECONDS]\n"
-		"                    [-w WINDOW] [-e ENDPOINTS] [-r AHEAD] [-m] [-l] RECEIVER\n");
-	exit(2);
-}
-
-static double number(const char *text, double least, double most)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (*end || end == text || !(value >= least && value <= most)) {
-		fprintf(stderr, "gamma-stream: '%s' is not a number from %.0f to %.0f\n", text,
-			least, most);
-		usage();
-	}
-	return value;
-}
+static const char usage[] =
+	"usage: gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
+	"       gamma-stream -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT | -t SECONDS]\n"
+	"                    [-w WINDOW] [-e ENDPOINTS] [-r AHEAD] [-m] [-l] RECEIVER\n";
 
 static void parse(struct options *o, int argc, char **argv)
 {
+	const char *peer;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "p:d:a:P:S:n:t:w:e:r:sml")) != -1) {
+	while ((opt = command_option(argc, argv, "p:d:a:P:S:n:t:w:e:r:smlh")) != -1) {
 		switch (opt) {
 		case 'p': o->provider = optarg; break;
 		case 'd': o->domain = optarg; break;
 		case 'a': o->node = optarg; break;
 		case 'P': o->port = optarg; break;
-		case 'S': o->size = (size_t) number(optarg, 0, 1 << 30); break;
-		case 'n': o->count = (unsigned long) number(optarg, 1, 1e12); break;
-		case 't': o->seconds = number(optarg, 0.001, 3600); break;
-		case 'w': o->window = (unsigned) number(optarg, 1, WINDOW_MAX); break;
-		case 'e': o->targets = (unsigned) number(optarg, 1, ENDPOINTS_MAX); break;
+		case 'S': o->size = command_whole("-S", optarg, 0, 1 << 30); break;
+		case 'n': o->count = command_whole("-n", optarg, 1, 1000000000000); break;
+		case 't': o->seconds = command_number("-t", optarg, 0.001, 3600); break;
+		case 'w': o->window = (unsigned) command_whole("-w", optarg, 1, WINDOW_MAX); break;
+		case 'e': o->targets = (unsigned) command_whole("-e", optarg, 1, ENDPOINTS_MAX); break;
 		case 's': o->receiver = true; break;
-		case 'r': o->ahead = (unsigned) number(optarg, 1, 64); break;
+		case 'r': o->ahead = (unsigned) command_whole("-r", optarg, 1, 64); break;
 		case 'm': o->more = true; break;
 		case 'l': o->small = true; break;
-		default: usage();
 		}
 	}
-	if (!o->receiver && optind < argc)
-		o->node = argv[optind];
-	if (!o->provider || (!o->receiver && !o->node))
-		usage();
+	peer = command_peer(argc, argv, o->provider, o->receiver);
+	if (peer)
+		o->node = peer;
 }
 
 int main(int argc, char **argv)
@@ -631,6 +612,7 @@ int main(int argc, char **argv)
 	struct peer *peer = &sender.peer;
 
 	station_program = "gamma-stream";
+	command_usage = usage;
 	parse(&o, argc, argv);
 	if (o.receiver)
 		peer = &receiver.peer;

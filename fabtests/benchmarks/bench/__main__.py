@@ -40,6 +40,7 @@ PARTS = {
 }
 # What needs CP2K and OpenFOAM: only if it is named.
 PARTS_NAMED = {name: (function, 60, 0) for name, function in parts_apps.PARTS.items()}
+PROBE = Path("fabtests", "benchmarks", "gamma-probe")
 ROUNDS, QUICK_ROUNDS = 9, 3
 QUICK_SCALE, SMOKE_SCALE = 0.5, 0.02
 
@@ -66,6 +67,10 @@ def arguments():
         if part not in PARTS | PARTS_NAMED:
             parser.error(f"there is no part {part}; {parser.epilog}")
     chosen.build = chosen.build.resolve()
+    if not (chosen.build / PROBE).exists():
+        parser.error(f"no programs in {chosen.build}: build there, or name the folder (--build)")
+    if chosen.json and not os.access(chosen.json.resolve().parent, os.W_OK):
+        parser.error(f"--json {chosen.json}: no folder to write it into")
     chosen.parts = chosen.parts or list(PARTS)
     return chosen
 
@@ -115,7 +120,7 @@ def main():
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, interrupted)
     scale = SMOKE_SCALE if chosen.smoke else QUICK_SCALE if chosen.quick else 1
-    probe = machine.Probe(chosen.build / "fabtests" / "benchmarks" / "gamma-probe")
+    probe = machine.Probe(chosen.build / PROBE)
     turns = Turns(probe, show)
     ctx = Context(chosen.build, f"bench{os.getpid()}", probe, scale=scale, quick=chosen.quick,
                   brief=chosen.smoke, switch=chosen.switch)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Options and numbers of a command line: see command.h. */
+#include "command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *command_usage = "";
+
+void command_misuse(const char *fmt, ...)
+{
+	va_list arguments;
+
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	va_start(arguments, fmt);
+	vfprintf(stderr, fmt, arguments);
+	va_end(arguments);
+	fprintf(stderr, "\n%s", command_usage);
+	exit(2);
+}
+
+int command_option(int argc, char **argv, const char *letters)
+{
+	int option;
+
+	opterr = 0;
+	option = getopt(argc, argv, letters);
+	if (option == 'h') {
+		fputs(command_usage, stdout);
+		exit(0);
+	}
+	if (option == '?')
+		command_misuse("-%c is no option, or its value is missing", optopt);
+	return option;
+}
+
+double command_number(const char *what, const char *text, double least, double most)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*end || end == text || !(value >= least && value <= most))
+		command_misuse("%s '%s' is not a number from %.12g to %.12g", what, text, least,
+			       most);
+	return value;
+}
+
+unsigned long command_whole(const char *what, const char *text, unsigned long least, unsigned long most)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value < least || value > most)
+		command_misuse("%s '%s' is not a whole number from %lu to %lu", what, text,
+			       least, most);
+	return value;
+}
+
+void command_end(int argc, char **argv)
+{
+	if (optind < argc)
+		command_misuse("'%s' is one word too many", argv[optind]);
+}
+
+const char *command_peer(int argc, char **argv, const char *provider, bool serves)
+{
+	const char *peer = serves || optind == argc ? NULL : argv[optind++];
+
+	command_end(argc, argv);
+	if (!provider)
+		command_misuse("-p PROVIDER is missing");
+	if (!serves && !peer)
+		command_misuse("the peer's name is missing, or -s");
+	return peer;
+}
