@@ -55,7 +55,7 @@ parse_up() {
 		--b2b) b2b=1 ;;
 		--gammad) with_gammad=1 ;;
 		--mtu | --rate)
-			(($# >= 2)) || misuse "up: $1 needs a value"
+			[[ -n ${2-} ]] || misuse "up: $1 needs a value"
 			if [[ $1 = --mtu ]]; then mtu=$2; else rate=$2; fi
 			shift
 			;;

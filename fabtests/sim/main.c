@@ -275,15 +275,46 @@ static void usage(FILE *to)
 		"  --pcap FILE         capture the frames as they leave the NICs\n", program);
 }
 
+/* WHY: NULL where getopt has told it. */
+static int misuse(const char *word, const char *why)
+{
+	if (why)
+		fprintf(stderr, "%s: '%s' %s\n", program, word, why);
+	usage(stderr);
+	return 2;
+}
+
+/* A number from 1 on, up to END. */
+static bool read_number(const char *text, const char **end, uint64_t *number)
+{
+	char *stop;
+
+	*number = *text >= '0' && *text <= '9' ? strtoull(text, &stop, 0) : 0;
+	*end = *number ? stop : text;
+	return *number;
+}
+
 static bool read_seeds(const char *text, struct arguments *arguments)
 {
-	char *end;
+	return read_number(text, &text, &arguments->first) && *text == '-' &&
+	       read_number(text + 1, &text, &arguments->last) && !*text &&
+	       arguments->first <= arguments->last;
+}
 
-	arguments->first = strtoull(text, &end, 0);
-	if (*end != '-')
+static bool read_seed(const char *text, struct arguments *arguments)
+{
+	arguments->one = true;
+	return read_number(text, &text, &arguments->first) && !*text;
+}
+
+static bool read_jobs(const char *text, struct arguments *arguments)
+{
+	uint64_t jobs;
+
+	if (!read_number(text, &text, &jobs) || *text || jobs > JOBS_MAX)
 		return false;
-	arguments->last = strtoull(end + 1, &end, 0);
-	return !*end && arguments->first && arguments->first <= arguments->last;
+	arguments->jobs = (unsigned) jobs;
+	return true;
 }
 
 static bool take_option(int option, struct arguments *arguments)
@@ -292,12 +323,9 @@ static bool take_option(int option, struct arguments *arguments)
 	case 's':
 		return read_seeds(optarg, arguments);
 	case 'n':
-		arguments->first = arguments->last = strtoull(optarg, NULL, 0);
-		arguments->one = true;
-		return arguments->first;
+		return read_seed(optarg, arguments);
 	case 'j':
-		arguments->jobs = (unsigned) strtoul(optarg, NULL, 0);
-		return arguments->jobs && arguments->jobs <= JOBS_MAX;
+		return read_jobs(optarg, arguments);
 	case 'c':
 		arguments->scenario = optarg;
 		return true;
@@ -336,11 +364,11 @@ int main(int argc, char **argv)
 
 	program = argv[0];
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (!take_option(option, &arguments)) {
-			usage(stderr);
-			return 2;
-		}
+		if (!take_option(option, &arguments))
+			return misuse(optarg, option == '?' ? NULL : "is out of range, or no number");
 	}
+	if (optind < argc)
+		return misuse(argv[optind], "is one word too many");
 	if (arguments.list)
 		return list();
 	if (arguments.scenario)
