@@ -90,8 +90,10 @@ AC_DEFUN([GAMMA_CHECK_OPENMPI], [
 			[openmpi_state="Open MPI $openmpi_version has no headers for components, or is older than 4.1 (Debian: libopenmpi-dev; from source: configure --with-devel-headers)"])
 	])
 	AS_IF([test $build_openmpi = yes], [
-		AS_IF([test "x$with_openmpi_componentdir" = x],
+		AS_IF([test "x$with_openmpi_componentdir" = x || test "x$with_openmpi_componentdir" = xyes],
 			[with_openmpi_componentdir=`_GAMMA_OMPI_INFO([path:pkglibdir])`])
+		AS_CASE([$with_openmpi_componentdir], [/* | \[$]*], [],
+			[AC_MSG_ERROR([--with-openmpi-componentdir takes an absolute folder, not $with_openmpi_componentdir])])
 		openmpi_state="Open MPI $openmpi_version, component folder $with_openmpi_componentdir"
 		],
 		[AS_CASE(["x$with_openmpi"], [x|xno], [openmpi_state="not built: $openmpi_state"],

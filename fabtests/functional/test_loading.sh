@@ -25,6 +25,13 @@ folder() {
 
 # ---- installation ----
 
+configure_without_folder() {
+	mkdir -p "$work/configure" && cd "$work/configure" &&
+		"$top_srcdir/configure" -q --without-openmpi --without-providerdir </dev/null
+}
+check_fails "configure: a provider folder that is none" \
+	"configure: error: --with-providerdir takes an absolute folder, not no" configure_without_folder
+
 root=$work/root
 provider_folder=$(folder providerdir)
 system_folder=$(pkg-config --variable=libdir libfabric)/libfabric

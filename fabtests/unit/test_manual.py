@@ -103,6 +103,16 @@ def check_parameters():
               re.search(r"^\.It .*\bbtl_gamma_%s\b" % name, text, flags=re.M))
 
 
+def check_documents():
+    """Those who build from a tarball have the documents too."""
+    lists = "".join(read(os.path.relpath(path, TOP)) for path in
+                    glob.glob(os.path.join(TOP, "*/Makefile.include")) +
+                    glob.glob(os.path.join(TOP, "fabtests/*/Makefile.include")))
+    for path in sorted(glob.glob(os.path.join(TOP, "doc/*.md"))):
+        name = os.path.relpath(path, TOP)
+        check(name + " is in the tarball", re.search(r"\b%s\b" % re.escape(name), lists))
+
+
 def check_lint():
     if not shutil.which("mandoc"):
         return
@@ -121,6 +131,7 @@ def main():
     check_options()
     check_gammad()
     check_parameters()
+    check_documents()
     check_lint()
     print("%(passed)d passed, %(failed)d failed" % results)
     return 1 if results["failed"] else 0
