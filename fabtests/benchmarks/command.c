@@ -48,7 +48,8 @@ double command_number(const char *what, const char *text, double least, double m
 	return value;
 }
 
-unsigned long command_whole(const char *what, const char *text, unsigned long least, unsigned long most)
+unsigned long command_whole(const char *what, const char *text, unsigned long least,
+			    unsigned long most)
 {
 	char *end;
 	unsigned long value;
