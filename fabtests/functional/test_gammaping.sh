@@ -55,6 +55,7 @@ check "without privilege: one line with cause and cure" without_privilege
 
 pings "an Ethernet without an answer" 1 '^lookup +failed +nothing answers: .* 0x88B5' \
 	-t 0.3 "$node02"
+pings "it may be another release" 1 'gamma of one release' -t 0.3 "$node02"
 pings "this host without a program" 1 '^lookup +failed +no gamma program of this host' "$node01"
 
 # ---- somebody answers ----

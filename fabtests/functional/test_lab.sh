@@ -145,6 +145,8 @@ export shared=/run/gamma-lab/$lab_name/shared
 check "the shared folder is shared" eval 'lab exec 1 touch $shared/x && lab exec 2 rm $shared/x'
 check "programs run from it" runs_what_is_shared
 check "only the host's devices in sysfs" eval '[[ $(lab exec 1 ls /sys/class/net | sort | xargs) = "gam0 lo mgt0" ]]'
+check_fails "a program that is not there" '^lab: .*no-such-program: not found' \
+	lab exec 1 no-such-program
 check "status of exec passes" eval 'lab exec 1 sh -c "exit 42"; [[ $? = 42 ]]'
 check "run is an ordinary user" eval '[[ $(lab run labuser 2 id -un) = labuser ]]'
 check "run keeps FI_*, drops the rest" eval '[[ $(FI_A=1 B=2 lab run labuser 1 sh -c "echo \$FI_A\$B") = 1 ]]'
