@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "gammad/linger.h"
 #include "link/enclosed.h"
 
 enum { BACKLOG = 1024, GROUPS_MAX = 1024 };
@@ -33,10 +34,10 @@ int gammad_clients_listen(struct gammad *gammad)
 		gamma_warn(GAMMA_BROKER_PATH ": %s; start gammad as root", strerror(errno));
 		return -EIO;
 	}
-	/* Some, the kernel takes long to close, as long as their sender likes: all would wait. */
-	if (!gamma_enclosed_refuse(gammad->listen_fd))
-		gamma_info("the kernel is older than 6.16: descriptors that users send to gammad "
-			   "can make it wait");
+	if (!gamma_enclosed_refuse(gammad->listen_fd) && gammad_linger_bound()) {
+		gamma_warn("no timer: %s", strerror(errno));
+		return -EIO;
+	}
 	gammad->listen_watch = GAMMAD_WATCH_LISTEN;
 	return gammad_watch(gammad, gammad->listen_fd, &gammad->listen_watch) ? 0 : -EIO;
 }
@@ -86,7 +87,7 @@ static void take(struct gammad *gammad, int fd)
 
 	if (!client || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
 	    !welcome(gammad, &peer)) {
-		close(fd);
+		gammad_linger_close(fd);
 		free(client);
 		return;
 	}
@@ -110,7 +111,7 @@ static void turn_away(struct gammad *gammad)
 	close(gammad->spare_fd);
 	fd = accept4(gammad->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		close(fd);
+		gammad_linger_close(fd);
 	gammad->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	gamma_warn("a client was turned away: no descriptor left; raise LimitNOFILE");
 }
@@ -143,7 +144,7 @@ static void part(struct gammad *gammad, struct gammad_client *client)
 		abandon(client->job);
 	gammad->look |= client->open != NULL;
 	gamma_list_remove(&client->entry);
-	close(client->fd);
+	gammad_linger_close(client->fd);
 	free(client);
 }
 
@@ -421,11 +422,25 @@ static bool answer(struct gammad *gammad, struct gammad_client *client, const vo
 	return false;
 }
 
+/* As recv; strange: descriptors came with it, for which there is no room here. */
+static ssize_t hear(const struct gammad_client *client, void *bytes, size_t room, bool *strange)
+{
+	struct iovec iov = {.iov_base = bytes, .iov_len = room};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t len;
+
+	gammad_linger_begin();
+	len = recvmsg(client->fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
+	gammad_linger_end();
+	*strange = len >= 0 && msg.msg_flags & MSG_CTRUNC;
+	return len;
+}
+
 void gammad_client_heard(struct gammad *gammad, struct gammad_client *client, uint32_t events)
 {
 	char bytes[GAMMA_BROKER_MAX];
+	bool stays, strange;
 	ssize_t len;
-	bool stays;
 
 	/* It has hung up meanwhile: nothing else is listened for. */
 	if (client->job) {
@@ -433,9 +448,9 @@ void gammad_client_heard(struct gammad *gammad, struct gammad_client *client, ui
 	} else if (client->listing && !(events & (EPOLLHUP | EPOLLERR))) {
 		stays = go_on_listing(gammad, client);
 	} else {
-		/* Where descriptors are not refused the kernel closes them: there is no room. */
-		len = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
-		stays = len > 0 ? answer(gammad, client, bytes, gamma_min((size_t) len, sizeof(bytes)))
+		len = hear(client, bytes, sizeof(bytes), &strange);
+		stays = len > 0 ? !strange && answer(gammad, client, bytes,
+						     gamma_min((size_t) len, sizeof(bytes)))
 				: len < 0 && (errno == EAGAIN || errno == EINTR);
 	}
 	if (!stays)

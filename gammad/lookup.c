@@ -18,6 +18,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "gammad/linger.h"
 #include "link/enclosed.h"
 #include "link/link.h"
 #include "wire/codec.h"
@@ -273,22 +274,34 @@ void gammad_lookup_slots(struct gammad *gammad)
 
 /* ---- questions of neighbours ---- */
 
+/* Descriptors are nothing that anybody asks with. */
+static ssize_t receive(const struct gammad_open *open, void *frame, size_t room, uid_t *sender)
+{
+	struct gamma_enclosed enclosed;
+	ssize_t len;
+
+	gammad_linger_begin();
+	len = gamma_enclosed_receive(open->port_fd, frame, room, &enclosed);
+	gamma_enclosed_close(&enclosed);
+	gammad_linger_end();
+	*sender = enclosed.sender.uid;
+	return len;
+}
+
 void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open)
 {
 	uint8_t frame[GAMMA_ETH_LEN + UINT16_MAX], room[FRAME_MAX + GAMMA_ADDR_LEN];
 	struct gamma_fields asked;
 	struct sockaddr_un name;
-	struct gamma_enclosed enclosed;
+	uid_t sender;
 
 	for (int i = 0; i < GAMMAD_BURST; i++) {
-		ssize_t len = gamma_enclosed_receive(open->port_fd, frame, sizeof(frame), &enclosed);
-		uid_t sender = enclosed.sender.uid;
 		const uint8_t *asker = frame + GAMMA_MAC_LEN, *made;
+		ssize_t len = receive(open, frame, sizeof(frame), &sender);
 		size_t made_len;
 
 		if (len < 0)
 			return;
-		gamma_enclosed_close(&enclosed);
 		if (!is_question(frame, (size_t) len, &asked) || !open->nic ||
 		    (sender && sender != asked.tenant) || !concerns(open, open->nic, &asked))
 			continue;

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "gammad/linger.h"
 #include "gammad/sockets.h"
 #include "link/enclosed.h"
 #include "link/packet_socket.h"
@@ -122,7 +123,7 @@ static void forget(struct gammad *gammad, struct gammad_open *open)
 	if (open->client)
 		open->client->open = NULL;
 	if (open->port_fd >= 0)
-		close(open->port_fd);
+		gammad_linger_close(open->port_fd);
 	gamma_list_remove(&open->entry);
 	free(open);
 }

@@ -243,6 +243,8 @@ static int lead(struct gamma_nic_share *share)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	/* Whoever comes can send none, on a new kernel: to close some takes long. */
+	gamma_enclosed_refuse(fd);
 	if (!bind(fd, (struct sockaddr *) &name, len)) {
 		SET(share->page->leader, (uint32_t) share->owner);
 		if (!listen(fd, SOMAXCONN)) {

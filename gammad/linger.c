@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Not to wait for sockets that linger: see linger.h. A timer sends the signals. */
+#include "gammad/linger.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Newer than some headers. */
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { PATIENCE_MS = 2 };
+
+static bool bounded;
+static timer_t timer;
+
+static void on_alarm(int signal)
+{
+	(void) signal;
+}
+
+int gammad_linger_bound(void)
+{
+	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+
+	event.sigev_notify_thread_id = (pid_t) syscall(SYS_gettid);
+	if (sigaction(SIGALRM, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer))
+		return -errno;
+	bounded = true;
+	return 0;
+}
+
+/* Again and again: a signal that comes before the wait does not end it. */
+static void set_alarm(bool on)
+{
+	struct timespec patience = {.tv_nsec = on ? PATIENCE_MS * 1000000 : 0};
+	struct itimerspec spec = {.it_value = patience, .it_interval = patience};
+
+	if (bounded)
+		timer_settime(timer, 0, &spec, NULL);
+}
+
+void gammad_linger_begin(void)
+{
+	set_alarm(true);
+}
+
+void gammad_linger_end(void)
+{
+	set_alarm(false);
+}
+
+void gammad_linger_close(int fd)
+{
+	set_alarm(true);
+	close(fd);
+	set_alarm(false);
+}
