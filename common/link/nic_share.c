@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "link/apart.h"
 #include "link/enclosed.h"
 #include "link/segment.h"
 
@@ -340,19 +341,39 @@ static void hand_out(struct gamma_nic_share *share)
 	pid_t pid;
 	int ret;
 
-	for (int i = 0; i < HAND_OUT_MAX; i++) {
+	for (int i = 0; i < HAND_OUT_MAX && !gamma_apart_full(); i++) {
 		int fd = accept4(share->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
-		ret = same_user(fd, &pid)
-			      ? gamma_enclosed_send(fd, NULL, 0, "", 1, &share->page_fd, 1)
-			      : 0;
+		if (!same_user(fd, &pid)) {
+			gamma_apart_close(&fd, 1);
+			continue;
+		}
+		ret = gamma_enclosed_send(fd, NULL, 0, "", 1, &share->page_fd, 1);
 		/* Who has helped itself is gone. */
 		if (ret && ret != -EPIPE)
 			gamma_info("handing over the NIC's page failed: %s", strerror(-ret));
 		close(fd);
 	}
+}
+
+/* Whoever still waits to be let in: what he has sent is not for this thread to throw away. */
+static void turn_all_away(struct gamma_nic_share *share)
+{
+	int fds[HAND_OUT_MAX];
+	size_t count;
+
+	shutdown(share->socket, SHUT_RD);
+	do {
+		for (count = 0; count < HAND_OUT_MAX; count++) {
+			fds[count] = accept4(share->socket, NULL, NULL, SOCK_CLOEXEC);
+			if (fds[count] < 0)
+				break;
+		}
+		if (count)
+			gamma_apart_close(fds, count);
+	} while (count == HAND_OUT_MAX);
 }
 
 /* -EAGAIN: not given yet. */
@@ -418,6 +439,8 @@ void gamma_nic_share_close(struct gamma_nic_share *share)
 		return;
 	if (share->leads && share->owner == getpid())
 		SET(share->page->leader, 0);
+	if (share->leads && share->owner == getpid())
+		turn_all_away(share);
 	if (share->socket >= 0)
 		close(share->socket);
 	leave_page(share);

@@ -9,6 +9,7 @@
  * the epoll are looked at now and then, and whenever this process has slept.
  */
 #include "link/samehost.h"
+#include "link/apart.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -126,13 +127,20 @@ static void take_handover(struct gamma_samehost *samehost, ssize_t len,
 	gamma_enclosed_close(enclosed);
 }
 
-/* Descriptors come in pairs: a single one is nobody's. */
+/* Descriptors come in pairs: otherwise they are nobody's. */
 static ssize_t receive(struct gamma_samehost *samehost, struct gamma_enclosed *enclosed)
 {
-	ssize_t len = gamma_enclosed_receive(samehost->fd, samehost->frame, FRAME_MAX, enclosed);
+	ssize_t len = -EAGAIN;
 
+	if (gamma_unlikely(gamma_apart_full()))
+		return len;
+	len = gamma_enclosed_receive(samehost->fd, samehost->frame, FRAME_MAX, enclosed);
 	samehost->link.stats->receive_calls++;
-	if (enclosed->fds[1] < 0)
+	if (len < 0)
+		return len;
+	if (!gamma_samehost_trusts(samehost, enclosed->sender.uid))
+		gamma_enclosed_close_apart(enclosed);
+	else if (enclosed->fds[1] < 0 || enclosed->more_count)
 		gamma_enclosed_close(enclosed);
 	return len;
 }
@@ -357,12 +365,25 @@ static void free_link(struct gamma_samehost *samehost)
 	free(samehost);
 }
 
+/* What strangers have left there is not for this thread to throw away. */
+static void drain(struct gamma_samehost *samehost)
+{
+	struct gamma_enclosed enclosed;
+
+	shutdown(samehost->fd, SHUT_RD);
+	while (receive(samehost, &enclosed) >= 0)
+		gamma_enclosed_close(&enclosed);
+}
+
 static void samehost_close(struct gamma_link *link)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
 	gamma_outbox_close_all(samehost);
 	gamma_inbox_close_all(samehost);
+	/* In a forked child it is not the last descriptor, and the parent goes on reading. */
+	if (samehost->process == getpid())
+		drain(samehost);
 	close(samehost->fd);
 	free_link(samehost);
 }

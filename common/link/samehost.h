@@ -165,6 +165,12 @@ bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover);
 bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
 		unsigned iov_count, uint64_t len, bool caller_knows);
 
+/* From whom descriptors are taken: our own tenant, or root. */
+static inline bool gamma_samehost_trusts(const struct gamma_samehost *samehost, uid_t uid)
+{
+	return uid == 0 || uid == samehost->uid;
+}
+
 /* May this user (-1: unknown) send in the tenant's name that the frame bears? Root may in any.
  * Tenants are user ids of the host, which in a container's user namespace has others. */
 static inline bool gamma_samehost_entitled(const struct gamma_samehost *samehost, uid_t uid,

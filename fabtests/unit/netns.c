@@ -2,10 +2,20 @@
 /* The namespace of netns.h. */
 #include "netns.h"
 
+#include <arpa/inet.h>
 #include <sched.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	LINGER_S = 3600,
+	ENOUGH_S = 20, /* who has not ended by then waits */
+};
 
 static bool made;
 
@@ -33,4 +43,40 @@ void netns_needed(void)
 {
 	if (!made)
 		skip();
+}
+
+int netns_lingering(void)
+{
+	struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	static const char bytes[65536];
+	socklen_t len = sizeof(name);
+
+	if (bind(listener, (struct sockaddr *) &name, len) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *) &name, &len) ||
+	    connect(fd, (struct sockaddr *) &name, len) || accept(listener, NULL, NULL) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)))
+		return -1;
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+bool netns_ends(pid_t child)
+{
+	time_t end = time(NULL) + ENOUGH_S;
+	int status;
+
+	while (!waitpid(child, &status, WNOHANG)) {
+		if (time(NULL) >= end) {
+			kill(child, SIGKILL);
+			waitpid(child, &status, 0);
+			return false;
+		}
+		usleep(10000);
+	}
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return true;
 }

@@ -2,12 +2,15 @@
 /*
  * A network namespace of the test program's own, gone with it:
  *
+ *   lo, up; and
  *   g0 02:00:00:00:00:00  ---- veth pair ----  g1 02:00:00:00:00:01, MTU 9000, both up
  */
 #ifndef GAMMA_TEST_NETNS_H
 #define GAMMA_TEST_NETNS_H
 
 #include "unit.h"
+
+#include <sys/types.h>
 
 #include "wire/wire.h"
 
@@ -20,5 +23,11 @@ int netns_setup(void **state);
 void netns_needed(void);
 /* Runs a command of `ip`; 0: it worked. */
 int netns_ip(const char *arguments);
+
+/* A socket on the loopback that lingers for an hour: whoever drops it last waits as long, as its
+ * peer reads nothing. -1: there is none. */
+int netns_lingering(void);
+/* Waits for a child that does what may wait so: false if it does. What it ends with must be 0. */
+bool netns_ends(pid_t child);
 
 #endif /* GAMMA_TEST_NETNS_H */
