@@ -255,7 +255,7 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 		return GAMMA_SHORT;
 	f->kind = at[8] & 0x0f;
 	f->header_len = at[10];
-	if (at[8] >> 4 != GAMMA_VERSION)
+	if (at[GAMMA_VERSION_AT] >> 4 != GAMMA_VERSION)
 		return GAMMA_BAD_VERSION;
 	f->extensions = get16(at + 12);
 	f->payload_len = get16(at + 14);

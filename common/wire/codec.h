@@ -40,6 +40,9 @@ struct gamma_fields {
 	uint16_t part_offset, part_total; /* PART: bytes */
 };
 
+/* Where the version stands, in the high four bits, whatever it is: byte of the base header. */
+enum { GAMMA_VERSION_AT = 8 };
+
 /* Why a frame is not one of ours. */
 enum gamma_malformed {
 	GAMMA_OK = 0,

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "engine/endpoint.h"
+#include "wire/codec.h"
 
 enum { LENGTH_MAX = 1 << 20, TENANT = 0 };
 
@@ -520,6 +522,63 @@ static void messages__over_ethernet(void **state)
 	assert_int_equal(stats(A)->malformed + stats(FAR)->malformed, 0);
 }
 
+static char warning[256];
+static unsigned warnings;
+
+static void listen_to_warnings(enum gamma_log_level level, const char *line)
+{
+	if (level != GAMMA_LOG_WARN)
+		return;
+	warnings++;
+	snprintf(warning, sizeof(warning), "%s", line);
+}
+
+/* From the wire, as a release sends it whose protocol has that version. */
+static void send_version(uint8_t version)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int) if_nametoindex("g1")};
+	struct gamma_fields fields = {
+		.dst_port = ntohs(gamma_endpoint_addr(sides[A].ep)->port),
+		.src_port = 7,
+		.tenant = TENANT,
+		.kind = GAMMA_KIND_ACK,
+	};
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX], *frame;
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+
+	frame = gamma_build(&fields, mac0, mac1, GAMMA_ETHERTYPE, room + sizeof(room));
+	frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] = (uint8_t) (version << 4 | GAMMA_KIND_ACK);
+	assert_true(sendto(fd, frame, (size_t) GAMMA_ETH_LEN + fields.header_len, 0,
+			   (struct sockaddr *) &to, sizeof(to)) > 0);
+	close(fd);
+}
+
+static void take_malformed(uint64_t count)
+{
+	for (int i = 0; stats(A)->malformed < count && i < 100000; i++)
+		gamma_endpoint_progress(sides[A].ep);
+	assert_int_equal(stats(A)->malformed, count);
+}
+
+static void frames__of_another_version_are_told_of_once(void **state)
+{
+	(void) state;
+	netns_needed();
+	gamma_log_to(listen_to_warnings);
+	for (uint8_t i = 2; i < 8; i++)
+		send_version(i);
+	take_malformed(6);
+	assert_int_equal(warnings, 0);
+	for (int i = 0; i < 9; i++)
+		send_version(2);
+	take_malformed(15);
+	assert_int_equal(warnings, 1);
+	assert_string_equal(warning,
+			    "frames from 02:00:00:00:00:01 are of version 2 of the protocol, this is 1: "
+			    "install the same release of gamma on all hosts");
+	gamma_log_to(NULL);
+}
+
 static void messages__to_a_partial_address(void **state)
 {
 	struct gamma_addr addr;
@@ -933,6 +992,7 @@ int main(void)
 		EP_TEST(messages__to_oneself_before_the_receive),
 		EP_TEST(messages__first_of_a_neighbour_wakes_once),
 		EP_TEST(messages__over_ethernet),
+		EP_TEST(frames__of_another_version_are_told_of_once),
 		EP_TEST(messages__to_a_partial_address),
 		EP_TEST(revoked__all_ends_with_an_error),
 		EP_TEST(create__port_in_use),
