@@ -382,7 +382,7 @@ static void samehost_close(struct gamma_link *link)
 	gamma_outbox_close_all(samehost);
 	gamma_inbox_close_all(samehost);
 	/* In a forked child it is not the last descriptor, and the parent goes on reading. */
-	if (samehost->process == getpid())
+	if (samehost->link.process == getpid())
 		drain(samehost);
 	close(samehost->fd);
 	free_link(samehost);
