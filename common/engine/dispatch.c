@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-enum { OTHER_VERSIONS = 4 /* frames of another version, until that is told */ };
-
 static const uint8_t *payload_of(const struct gamma_arrival *arrival,
 				 const struct gamma_fields *fields)
 {
@@ -301,20 +299,18 @@ static bool payload_intact(const struct gamma_arrival *arrival, const struct gam
 	       fields->payload_crc;
 }
 
-/* A peer of another release is heard and never answered. Told once, and not of what the wire has
- * damaged: that does not come several times with the same number. */
+/* A peer of another release is heard and never answered. */
 static void tell_version(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
-	uint8_t version = arrival->frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] >> 4;
 	char mac[GAMMA_MAC_TEXT_LEN];
 
-	if (version != endpoint->other_version)
-		endpoint->other_versions = 0;
-	endpoint->other_version = version;
-	if (++endpoint->other_versions == OTHER_VERSIONS)
-		gamma_warn("frames from %s are of version %u of the protocol, this is %u: install the "
-			   "same release of gamma on all hosts",
-			   gamma_mac_format(sender_of(arrival), mac), version, GAMMA_VERSION);
+	if (endpoint->version_told)
+		return;
+	endpoint->version_told = true;
+	gamma_warn("frames from %s are of version %u of the protocol, this is %u: install the same "
+		   "release of gamma on all hosts",
+		   gamma_mac_format(sender_of(arrival), mac),
+		   arrival->frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] >> 4, GAMMA_VERSION);
 }
 
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,

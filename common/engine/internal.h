@@ -88,8 +88,7 @@ struct gamma_endpoint {
 	uint32_t idle;		    /* polls in a row that found nothing */
 	uint32_t unread;	    /* polls since the clock was read */
 	uint32_t resets;	    /* RESETs sent in this progress call */
-	uint32_t other_versions; /* frames in a row of another protocol version */
-	uint8_t other_version;
+	bool version_told; /* that somebody has another protocol version */
 	bool datagram;
 	bool holds;		    /* the slot of the frame that local.late is about */
 	struct gamma_rest rest;

@@ -246,6 +246,16 @@ uint8_t *gamma_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN
 	return frame;
 }
 
+/* As every version has them: where the header's length and its checksum stand, and what the latter
+ * covers. So what the wire has damaged is not taken for another version. */
+static bool is_intact(const uint8_t *frame, size_t len, unsigned header_len)
+{
+	const uint8_t *sum = frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, checksum);
+
+	return header_len >= GAMMA_HEADER_LEN && len >= GAMMA_ETH_LEN + (size_t) header_len &&
+	       get32(sum) == checksum(frame, header_len);
+}
+
 enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *f)
 {
 	const uint8_t *at = frame + GAMMA_ETH_LEN;
@@ -256,7 +266,8 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 	f->kind = at[8] & 0x0f;
 	f->header_len = at[10];
 	if (at[GAMMA_VERSION_AT] >> 4 != GAMMA_VERSION)
-		return GAMMA_BAD_VERSION;
+		return is_intact(frame, len, f->header_len) ? GAMMA_BAD_VERSION
+							     : GAMMA_BAD_CHECKSUM;
 	f->extensions = get16(at + 12);
 	f->payload_len = get16(at + 14);
 	f->flags = at[11];

@@ -47,7 +47,7 @@ enum { GAMMA_VERSION_AT = 8 };
 enum gamma_malformed {
 	GAMMA_OK = 0,
 	GAMMA_SHORT,	   /* fewer bytes than its header says */
-	GAMMA_BAD_VERSION, /* another protocol version */
+	GAMMA_BAD_VERSION, /* another protocol version, with a good checksum */
 	GAMMA_BAD_KIND,
 	GAMMA_BAD_LENGTH, /* header length disagrees with the extensions */
 	GAMMA_BAD_EXTENSION, /* unknown extension or flag */

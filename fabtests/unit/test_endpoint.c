@@ -534,7 +534,7 @@ static void listen_to_warnings(enum gamma_log_level level, const char *line)
 }
 
 /* From the wire, as a release sends it whose protocol has that version. */
-static void send_version(uint8_t version)
+static void send_version(uint8_t version, bool intact)
 {
 	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int) if_nametoindex("g1")};
 	struct gamma_fields fields = {
@@ -548,6 +548,12 @@ static void send_version(uint8_t version)
 
 	frame = gamma_build(&fields, mac0, mac1, GAMMA_ETHERTYPE, room + sizeof(room));
 	frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] = (uint8_t) (version << 4 | GAMMA_KIND_ACK);
+	if (intact) {
+		uint8_t *sum = frame + GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 4;
+		uint32_t value = htonl(gamma_crc32c(0, frame, (size_t) (sum - frame)));
+
+		memcpy(sum, &value, sizeof(value));
+	}
 	assert_true(sendto(fd, frame, (size_t) GAMMA_ETH_LEN + fields.header_len, 0,
 			   (struct sockaddr *) &to, sizeof(to)) > 0);
 	close(fd);
@@ -566,11 +572,11 @@ static void frames__of_another_version_are_told_of_once(void **state)
 	netns_needed();
 	gamma_log_to(listen_to_warnings);
 	for (uint8_t i = 2; i < 8; i++)
-		send_version(i);
+		send_version(i, false);
 	take_malformed(6);
 	assert_int_equal(warnings, 0);
 	for (int i = 0; i < 9; i++)
-		send_version(2);
+		send_version(2, true);
 	take_malformed(15);
 	assert_int_equal(warnings, 1);
 	assert_string_equal(warning,
