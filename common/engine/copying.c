@@ -5,7 +5,8 @@
  * of the cache goes from one of the two cores to the other, which differs by a factor of ten, and
  * changes when a virtual machine moves. Nobody tells it, but a copy into memory that the other core
  * has read last takes as long as its lines need to come. So one is timed now and then. near.c asks
- * with each message; near.c and output.c, which hands eager frames over, tell what one took.
+ * with each message; near.c and output.c, which hands eager frames over, tell what one took. Of
+ * chunks their reader tells how long it copies, too: a writer need not wait for all of its lines.
  */
 #include "engine/internal.h"
 
@@ -18,12 +19,17 @@ enum {
 };
 
 /* Of what is longer than a record the reader takes one while the next one is written. */
-static bool pays(const struct gamma_copying *copying, uint64_t len)
+static bool pays(uint64_t len, uint64_t kib_ns)
 {
 	uint64_t copied = len + gamma_min(len, GAMMA_COPY_MAX);
 
-	return copying->kib_ns &&
-	       copied * copying->kib_ns < len * PULL_KIB_NS + (uint64_t) PULL_NS * KIB;
+	return kib_ns && copied * kib_ns < len * PULL_KIB_NS + (uint64_t) PULL_NS * KIB;
+}
+
+bool gamma_copying_chunks(const struct gamma_copying *copying, uint64_t len)
+{
+	return copying->timed ||
+	       (copying->kib_ns && pays(len, gamma_max(copying->kib_ns, copying->read_ns)));
 }
 
 bool gamma_copying_next(struct gamma_copying *copying, uint64_t len)
@@ -32,8 +38,14 @@ bool gamma_copying_next(struct gamma_copying *copying, uint64_t len)
 		copying->left--;
 	else
 		copying->timed = true;
-	copying->on = copying->timed || pays(copying, len);
+	copying->on = copying->timed || pays(len, copying->kib_ns);
 	return copying->on;
+}
+
+/* One that took much longer may have been interrupted: then twice what was known counts. */
+uint32_t gamma_copying_known(uint32_t known, uint32_t kib_ns)
+{
+	return known ? (uint32_t) gamma_min(kib_ns, 2 * (uint64_t) known) : kib_ns;
 }
 
 /* One that took much longer than the last may have been interrupted: only the second one counts. */
@@ -47,7 +59,7 @@ void gamma_copying_took(struct gamma_copying *copying, uint64_t len, uint64_t ns
 		copying->kib_ns = kib_ns;
 	if (copying->doubted) {
 		copying->left = 0;
-	} else if (pays(copying, len)) {
+	} else if (pays(len, copying->kib_ns)) {
 		copying->rest = 0;
 		copying->left = LOOK_EVERY;
 	} else {

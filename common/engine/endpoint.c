@@ -179,15 +179,15 @@ static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limit
 }
 
 static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
-		 const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
-		 uint64_t len)
+		 const struct gamma_source *source, uint64_t offset, const struct iovec *iov,
+		 unsigned iov_count, uint64_t len)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
 	struct gamma_link *link = endpoint->samehost;
 	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
 
 	memcpy(place.mac, flow->addr.mac, GAMMA_MAC_LEN);
-	return link->ops->pull(link, &place, source, iov, iov_count, len);
+	return link->ops->pull(link, &place, source, offset, iov, iov_count, len);
 }
 
 int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
@@ -441,7 +441,7 @@ static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
  * message. */
 static bool looks_on(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
-	return !endpoint->idle || arrival->frame || arrival->plain.kind == GAMMA_RECORD_ANSWER;
+	return !endpoint->idle || arrival->frame || arrival->plain.kind >= GAMMA_RECORD_ANSWER;
 }
 
 /* The same from neighbours, whose plain messages need no clock. What there is no memory for
@@ -471,6 +471,44 @@ static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 			break;
 	}
 	return taken;
+}
+
+/* Whether chunks of messages that are being read have come, for which it waits so long, ns. The
+ * sender that is there is asked for more of them, if there were none for a while. */
+static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint64_t *now)
+{
+	struct gamma_local *local = &endpoint->local;
+	uint64_t before = local->stats.chunks_in, begin = gamma_now(), waited;
+
+	do {
+		if (!gamma_link_quiet(endpoint->samehost))
+			take_in_near(endpoint, now);
+		if (local->stats.chunks_in != before || gamma_list_empty(&local->reading))
+			return true;
+		waited = gamma_now() - begin;
+		gamma_message_ask_more(local, waited >= GAMMA_CHUNKS_ASK_NS);
+	} while (waited < patience);
+	return false;
+}
+
+/* Messages that have matched and come in chunks, until they are here: as long as their senders
+ * write some, both cores are at work; else the kernel reads the rest, and nobody waits for a sender
+ * that is elsewhere. */
+static void read_near(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	struct gamma_local *local = &endpoint->local;
+	uint64_t patience = GAMMA_CHUNKS_END_NS, most = GAMMA_READ_FIRST;
+
+	while (!gamma_list_empty(&local->reading)) {
+		if (chunks_come(endpoint, patience, now)) {
+			patience = GAMMA_CHUNKS_END_NS;
+			most = GAMMA_READ_FIRST;
+		} else {
+			gamma_message_read(local, most);
+			patience = 0;
+			most *= 2;
+		}
+	}
 }
 
 /* Neighbours that have ended: nothing more comes from them. */
@@ -526,7 +564,7 @@ static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = settle(endpoint);
 	unsigned taken = 0;
-	bool again;
+	bool again, feeds;
 
 	if (frames_wait(endpoint)) {
 		local->coming = 0;
@@ -539,17 +577,24 @@ static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 		endpoint->idle = 0;
 		return false;
 	}
-	if (look_near)
+	if (look_near) {
 		taken += take_in_near(endpoint, &now);
+		if (gamma_unlikely(!gamma_list_empty(&local->reading)))
+			read_near(endpoint, &now);
+	}
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
 		taken += gamma_groups_take_in(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
 	again = !gamma_list_empty(&local->stalled) &&
 		endpoint->samehost->ops->room(endpoint->samehost);
+	feeds = !gamma_list_empty(&local->feeding);
+	if (gamma_unlikely(feeds))
+		gamma_near_feed(endpoint);
 	/* No frame came and nothing waits: time passes unread most of the time. */
-	if (!again && !now && ++endpoint->unread < GAMMA_IDLE_SKIP && gamma_list_empty(&local->ready))
+	if (!again && !now && !feeds && ++endpoint->unread < GAMMA_IDLE_SKIP &&
+	    gamma_list_empty(&local->ready))
 		return false;
-	endpoint->unread = 0;
+	endpoint->unread = feeds ? GAMMA_IDLE_SKIP : 0; /* what is fed is looked at in every call */
 	endpoint->resets = 0;
 	if (gamma_unlikely(endpoint->pressed))
 		gamma_near_relieve(endpoint);

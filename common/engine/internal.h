@@ -24,6 +24,11 @@ enum {
 	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */
 	GAMMA_COPY_MIN = 4096,	   /* bytes: shorter copies are not timed */
 	GAMMA_COPY_MAX = 16384,	   /* bytes: more does not fit in a record */
+	GAMMA_CHUNK = 16384,	   /* bytes of a longer one that are written in one record */
+	GAMMA_CHUNKS_TURN = 131072, /* bytes written in one progress call, if asked for */
+	GAMMA_CHUNKS_ASK_NS = 400, /* no chunk has come for so long: the reader asks for more */
+	GAMMA_CHUNKS_END_NS = 1200, /* ditto: the kernel reads them */
+	GAMMA_READ_FIRST = 131072, /* bytes that it reads before they are looked for again; doubling */
 	GAMMA_REST_US = 20,	   /* the packet link is left alone no longer */
 	GAMMA_REST_LEAST_US = 3,   /* nor is it worth while for less */
 	GAMMA_REST_NS_BYTE = 4,	   /* ns a byte: slower frames are looked for at once */
@@ -180,6 +185,10 @@ void gamma_rest_plan(struct gamma_rest *rest, const struct gamma_local *local, u
 /* ---- copying.c ---- */
 /* Whether the several pages that have been posted, len bytes, are to be copied: also in `on`. */
 bool gamma_copying_next(struct gamma_copying *copying, uint64_t len);
+/* Whether they are to be written in chunks, if they can be. */
+bool gamma_copying_chunks(const struct gamma_copying *copying, uint64_t len);
+/* What a copy of a KiB takes, after a further one, in ns. */
+uint32_t gamma_copying_known(uint32_t known, uint32_t kib_ns);
 /* How long one copy of them, or of a part, took: of the first after `timed` has been set. */
 void gamma_copying_took(struct gamma_copying *copying, uint64_t len, uint64_t ns);
 
@@ -190,8 +199,11 @@ void gamma_near_look(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		     const struct iovec *iov, unsigned iov_count,
 		     const struct gamma_envelope *envelope);
-/* The same for a large one, of which its announcement is sent, if nothing stands before it. */
+/* The same for a large one, of which its announcement is sent, if nothing stands before it, and as
+ * many chunks as there is room for, where copies pay. */
 bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send);
+/* Writes what receivers have asked for. */
+void gamma_near_feed(struct gamma_endpoint *endpoint);
 /* Writes what is to be said to a neighbour; false: it cannot be. */
 bool gamma_near_put(struct gamma_flow *flow, struct gamma_plain *plain);
 /* Nothing that was announced to it must be read any more: the flow comes to its end. */

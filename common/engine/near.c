@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Short messages to and from neighbours without frames, and large ones' announcements and answers:
+ * Short messages to and from neighbours without frames, and what is said and written of large ones:
  * what is written into shared memory is not lost, damaged or overtaken, so there is nothing to
  * number, acknowledge or time. All else takes frames through the same memory, in the same order.
  * Called by endpoint.c, output.c, and the message layer (put).
@@ -77,13 +77,76 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	return true;
 }
 
+/* Writes the next chunk of an announced message; false: there is no room. */
+static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
+{
+	struct gamma_link *link = endpoint->samehost;
+	struct gamma_chunk chunk = {.offset = send->fed, .id = send->id};
+	struct iovec iov[1 + GAMMA_IOV_MAX] = {{&chunk, sizeof(chunk)}};
+	uint64_t len = gamma_min(GAMMA_CHUNK, send->envelope.length - send->fed);
+	struct gamma_plain plain = {
+		.kind = GAMMA_RECORD_CHUNK,
+		.len = (uint32_t) (sizeof(chunk) + len),
+	};
+	unsigned count = gamma_iov_slice(send->iov, send->iov_count, send->fed, len, iov + 1,
+					 GAMMA_IOV_MAX);
+
+	if (!send->flow->way || !link->ops->put(link, send->flow->way, &plain, iov, 1 + count))
+		return false;
+	send->fed += len;
+	endpoint->local.stats.bytes_copied_out += len;
+	return true;
+}
+
+static void put_chunks(struct gamma_endpoint *endpoint, struct gamma_send *send, uint64_t most)
+{
+	uint64_t end = gamma_min(send->envelope.length, send->fed + most);
+
+	while (send->fed < end && put_chunk(endpoint, send))
+		;
+}
+
+/* Timed as a whole: the first chunk alone finds its memory in no cache. */
+static void begin_chunks(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			 struct gamma_send *send)
+{
+	bool timed = flow->copying.timed;
+	uint64_t begin = timed ? gamma_now() : 0;
+
+	put_chunks(endpoint, send, GAMMA_CHUNKS_UNASKED);
+	if (timed && send->fed)
+		gamma_copying_took(&flow->copying, send->fed, gamma_now() - begin);
+}
+
 /* Shorter ones were asked for when they could not be sent as a copy. */
 bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send)
 {
-	if (send->envelope.length > GAMMA_COPY_MAX &&
-	    send->envelope.length <= flow->local->limits.eager_size)
-		gamma_copying_next(&flow->copying, send->envelope.length);
-	return is_next(flow) && gamma_message_announce(flow, send);
+	struct gamma_endpoint *endpoint =
+		gamma_container_of(flow->local, struct gamma_endpoint, local);
+	uint64_t len = send->envelope.length;
+	bool in_chunks = len > GAMMA_COPY_MAX && gamma_copying_next(&flow->copying, len) &&
+			 gamma_copying_chunks(&flow->copying, len);
+
+	if (!is_next(flow) || !gamma_message_announce(flow, send, in_chunks))
+		return false;
+	if (in_chunks)
+		begin_chunks(endpoint, flow, send);
+	return true;
+}
+
+void gamma_near_feed(struct gamma_endpoint *endpoint)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe(pos, tmp, &endpoint->local.feeding) {
+		struct gamma_flow *flow =
+			gamma_list_entry(pos, struct gamma_flow, messages.feed_entry);
+		struct gamma_send *send = flow->messages.feeding;
+
+		put_chunks(endpoint, send, GAMMA_CHUNKS_TURN);
+		if (send->fed == send->envelope.length)
+			gamma_message_fed(flow);
+	}
 }
 
 bool gamma_near_put(struct gamma_flow *flow, struct gamma_plain *plain)
@@ -115,11 +178,11 @@ bool gamma_near_left(const struct gamma_flow *flow)
 
 /* ---- the way in ---- */
 
-/* It has been given up here, and should not go on in vain. */
-static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
+/* It has been given up here, and should not go on in vain. Chunks follow what was answered so. */
+static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flow, uint8_t kind)
 {
 	endpoint->local.stats.stray++;
-	if (flow && flow->state == GAMMA_FLOW_FAILED) {
+	if (flow && flow->state == GAMMA_FLOW_FAILED && kind < GAMMA_RECORD_CHUNK) {
 		struct gamma_fields to = {
 			.src_port = flow->port,
 			.dst_port = endpoint->local.port,
@@ -151,20 +214,77 @@ void gamma_near_relieve(struct gamma_endpoint *endpoint)
 	endpoint->samehost->ops->press(endpoint->samehost, false);
 }
 
-/* An announcement, or the answer to one: others may write where it stands. */
+static bool take_announce(struct gamma_flow *flow, struct gamma_envelope *envelope,
+			  const struct gamma_plain *plain)
+{
+	struct gamma_announce announce;
+
+	memcpy(&announce, plain->bytes, sizeof(announce));
+	envelope->length = announce.length;
+	envelope->flags &= ~(uint32_t) GAMMA_PLAIN_CHUNKS;
+	return gamma_message_announced(flow, envelope, &announce,
+				       plain->flags & GAMMA_PLAIN_CHUNKS);
+}
+
+static void take_answer(struct gamma_flow *flow, const struct gamma_plain *plain)
+{
+	struct gamma_copying *copying = &flow->copying;
+	struct gamma_answer answer;
+
+	memcpy(&answer, plain->bytes, sizeof(answer));
+	if (!answer.wanted && answer.accepted)
+		copying->read_ns = gamma_copying_known(copying->read_ns, answer.accepted);
+	gamma_message_accepted(flow, answer.id, answer.wanted, answer.accepted);
+}
+
+/* The second one of each message is timed. */
+static void take_chunk(struct gamma_flow *flow, const struct gamma_plain *plain)
+{
+	const uint8_t *bytes = plain->bytes + sizeof(struct gamma_chunk);
+	uint32_t len = plain->len - (uint32_t) sizeof(struct gamma_chunk);
+	struct gamma_copying *copying = &flow->copying;
+	struct gamma_chunk chunk;
+	uint64_t begin;
+
+	memcpy(&chunk, plain->bytes, sizeof(chunk));
+	if (gamma_likely(chunk.offset != GAMMA_CHUNK || len < GAMMA_COPY_MIN)) {
+		gamma_message_chunk(flow, &chunk, bytes, len);
+		return;
+	}
+	begin = gamma_now();
+	if (gamma_message_chunk(flow, &chunk, bytes, len))
+		copying->own_read_ns =
+			gamma_copying_known(copying->own_read_ns,
+					    (uint32_t) ((gamma_now() - begin) * 1024 / len + 1));
+}
+
+/* Not where its copies do not pay. */
+static void take_more(struct gamma_flow *flow, const struct gamma_plain *plain)
+{
+	struct gamma_more more;
+
+	memcpy(&more, plain->bytes, sizeof(more));
+	if (gamma_copying_chunks(&flow->copying, GAMMA_CHUNKS_TURN))
+		gamma_message_more(flow, more.id);
+}
+
+/* Of a large message: others may write where it stands. */
 static bool take_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
 		       const struct gamma_plain *plain)
 {
-	struct gamma_announce announce;
-	struct gamma_answer answer;
-
-	if (plain->kind == GAMMA_RECORD_ANNOUNCE) {
-		memcpy(&announce, plain->bytes, sizeof(announce));
-		envelope->length = announce.length;
-		return gamma_message_announced(flow, envelope, &announce);
+	switch (plain->kind) {
+	case GAMMA_RECORD_ANNOUNCE:
+		return take_announce(flow, envelope, plain);
+	case GAMMA_RECORD_ANSWER:
+		take_answer(flow, plain);
+		break;
+	case GAMMA_RECORD_CHUNK:
+		take_chunk(flow, plain);
+		break;
+	case GAMMA_RECORD_MORE:
+		take_more(flow, plain);
+		break;
 	}
-	memcpy(&answer, plain->bytes, sizeof(answer));
-	gamma_message_accepted(flow, answer.id, answer.wanted, answer.accepted);
 	return true;
 }
 
@@ -180,7 +300,7 @@ bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arri
 	};
 
 	if (gamma_unlikely(!flow || flow->state != GAMMA_FLOW_OPEN)) {
-		refuse(endpoint, flow);
+		refuse(endpoint, flow, plain->kind);
 		return true;
 	}
 	if (gamma_unlikely(plain->kind != GAMMA_RECORD_PLAIN))

@@ -243,6 +243,8 @@ struct gamma_row {
 /* Whether several pages to a neighbour are copied: engine/copying.c */
 struct gamma_copying {
 	uint32_t kib_ns; /* what a copy of 1,024 bytes took; 0: not known */
+	uint32_t read_ns; /* ditto, the peer's of what was written for it, as it says */
+	uint32_t own_read_ns; /* ditto, our own of what it has written: told to it */
 	uint16_t left; /* such messages before the next copy that is timed */
 	uint16_t rest; /* of them, after the last one that took too long */
 	bool timed;    /* how long the next copy takes is to be told */
@@ -388,6 +390,8 @@ struct gamma_local {
 	uint64_t resumed;	 /* ns: when timers last ran after this process had been stopped */
 	uint64_t next_deadline;	 /* ns: not later than the earliest deadline of a flow */
 	uint64_t kept;		 /* bytes kept of messages that nobody has asked for */
+	struct gamma_list reading; /* struct gamma_inbound that come in chunks: message/pull.c */
+	struct gamma_list feeding; /* flows with messages whose receivers want further chunks */
 	struct gamma_inbound *spare; /* for the next one, with its notice; or NULL */
 	struct gamma_buffer *buffers; /* pool of free ones */
 	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
@@ -395,11 +399,11 @@ struct gamma_local {
 	struct gamma_transfers requests;  /* operations on remote memory that wait for results */
 	const struct gamma_handlers *handlers;
 	void *context; /* handed to handlers */
-	/* The engine's: reads the bytes of a neighbour's announced message from its memory; false:
-	 * that cannot be. NULL: never. */
+	/* The engine's: reads len bytes of a neighbour's announced message from its memory, from offset
+	 * on; false: that cannot be. NULL: never. */
 	bool (*pull)(struct gamma_local *local, const struct gamma_flow *flow,
-		     const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
-		     uint64_t len);
+		     const struct gamma_source *source, uint64_t offset, const struct iovec *iov,
+		     unsigned iov_count, uint64_t len);
 	/* The engine's: writes an announcement, or an answer to one, for a neighbour; false: it must
 	 * go in a frame. NULL: always. */
 	bool (*put)(struct gamma_flow *flow, struct gamma_plain *plain);

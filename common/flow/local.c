@@ -29,6 +29,8 @@ void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, u
 	gamma_list_init(&local->ready);
 	gamma_list_init(&local->stalled);
 	gamma_list_init(&local->timed);
+	gamma_list_init(&local->reading);
+	gamma_list_init(&local->feeding);
 	gamma_pool_init(&local->pool, slots);
 	gamma_transfers_init(&local->announced);
 	gamma_transfers_init(&local->accepted);

@@ -59,6 +59,7 @@
 	X(plain_in, "such ones taken")                                                            \
 	X(ring_wakes, "system calls to wake a neighbour that slept")                               \
 	X(rings_refused, "neighbours that frames go to through a socket for want of shared memory") \
+	X(chunks_in, "chunks of large messages taken that a neighbour has written")                \
 	X(bytes_pulled, "bytes of large messages read straight from a neighbour's memory")         \
 	X(pulls_failed, "times that was tried in vain")                                            \
 	X(bytes_copied_out, "bytes copied in user space on the way out")                           \

@@ -163,13 +163,19 @@ static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 /* Whether what is said to be behind it can be. */
 static bool is_sound(const struct gamma_plain *plain, uint32_t head, uint32_t len)
 {
-	if (gamma_unlikely(plain->flags & ~(GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA) || len < head))
-		return false;
+	const uint8_t flags = GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA;
+
 	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
-		return true;
+		return !(plain->flags & ~flags) && len >= head;
 	if (plain->kind == GAMMA_RECORD_ANNOUNCE)
-		return len == head + sizeof(struct gamma_announce);
-	return !plain->flags && len == sizeof(struct gamma_answer);
+		return !(plain->flags & ~(flags | GAMMA_PLAIN_CHUNKS)) &&
+		       len == head + sizeof(struct gamma_announce);
+	if (plain->flags)
+		return false;
+	if (plain->kind == GAMMA_RECORD_CHUNK)
+		return len > sizeof(struct gamma_chunk);
+	return len == (plain->kind == GAMMA_RECORD_ANSWER ? sizeof(struct gamma_answer)
+							  : sizeof(struct gamma_more));
 }
 
 /* False: nonsense. */
@@ -218,7 +224,7 @@ static bool next_of(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 		samehost->lent = inbox;
 		samehost->lent_index = samehost->turn;
 		if (inbox->ring.kind >= GAMMA_RECORD_PLAIN &&
-		    inbox->ring.kind <= GAMMA_RECORD_ANSWER) {
+		    inbox->ring.kind <= GAMMA_RECORD_MORE) {
 			if (gamma_likely(present_plain(samehost, inbox, record, len, arrival)))
 				return true;
 			inbox->ring.damaged = true;

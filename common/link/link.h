@@ -57,10 +57,11 @@ struct gamma_link_ops {
 	const char *(*lost)(struct gamma_link *link, struct gamma_place *place, bool *left);
 	/* samehost only. Whether something in that way has not been taken. */
 	bool (*left)(const struct gamma_way *way);
-	/* samehost only. Copies len bytes out of a neighbour's memory; false: that cannot be. */
+	/* samehost only. Copies len bytes out of a neighbour's memory, from offset on there and here;
+	 * false: that cannot be. */
 	bool (*pull)(struct gamma_link *link, const struct gamma_place *place,
-		     const struct gamma_source *source, const struct iovec *iov, unsigned iov_count,
-		     uint64_t len);
+		     const struct gamma_source *source, uint64_t offset, const struct iovec *iov,
+		     unsigned iov_count, uint64_t len);
 	/* Reads the kernel's counters into stats. */
 	void (*count)(struct gamma_link *link);
 	void (*close)(struct gamma_link *link);

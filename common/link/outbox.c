@@ -15,6 +15,8 @@
 #include "base/iov.h"
 #include "wire/codec.h"
 
+enum { CHUNKS_LEAVE = 4096 /* bytes of the data: for announcements, answers, short messages */ };
+
 /* Where a frame goes, from the fixed places of its header. */
 static void place_of(const uint8_t *head, struct gamma_place *place)
 {
@@ -249,6 +251,17 @@ void gamma_outbox_withdraw(struct gamma_outbox *outbox)
 		gamma_ring_withdraw(&outbox->ring);
 }
 
+/* Who has no memory for messages still takes announcements and answers. Chunks, which can be had
+ * otherwise, leave room for what cannot; and nobody is woken to write some. */
+static bool welcome(struct gamma_outbox *outbox, const struct gamma_plain *plain)
+{
+	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
+		return !gamma_ring_pressed(&outbox->ring);
+	if (plain->kind == GAMMA_RECORD_CHUNK)
+		return gamma_ring_spares(&outbox->ring, plain->len + CHUNKS_LEAVE);
+	return plain->kind != GAMMA_RECORD_MORE || !gamma_ring_is_asleep(&outbox->ring);
+}
+
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
 			    const struct gamma_plain *plain, const struct iovec *iov,
 			    unsigned iov_count)
@@ -256,9 +269,7 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 	uint32_t len = plain->len + gamma_plain_head(plain->flags);
 	uint8_t *to;
 
-	/* Who has no memory for messages still takes announcements and answers. */
-	if (gamma_unlikely(outbox->ended || len > samehost->link.mtu ||
-			   (plain->kind == GAMMA_RECORD_PLAIN && gamma_ring_pressed(&outbox->ring))))
+	if (gamma_unlikely(outbox->ended || len > samehost->link.mtu || !welcome(outbox, plain)))
 		return false;
 	to = gamma_ring_reserve(&outbox->ring, len);
 	if (gamma_unlikely(!to))

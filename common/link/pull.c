@@ -65,18 +65,18 @@ static bool read_pieces(pid_t pid, const struct gamma_source *source, struct iov
 /* The stamp is read behind the bytes, by the same call: if it stands, the sender had not taken
  * the memory back before, nor is it another process that has got its number. That takes the
  * kernel as long as some thousand bytes. */
-bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
-		unsigned iov_count, uint64_t len, bool caller_knows)
+bool gamma_pull(pid_t pid, const struct gamma_source *source, uint64_t offset,
+		const struct iovec *iov, unsigned iov_count, uint64_t len, bool caller_knows)
 {
 	struct iovec pieces[GAMMA_FRAME_IOV], local[GAMMA_FRAME_IOV + 1], remote[GAMMA_FRAME_IOV + 1];
-	uint64_t stamp = source->stamp, done = 0;
+	uint64_t stamp = source->stamp, done = offset, end = offset + len;
 	unsigned more = caller_knows && len <= CHUNK ? 0 : 1;
 
 	if (!source->pieces || source->pieces > GAMMA_FRAME_IOV || iov_count > GAMMA_FRAME_IOV ||
-	    !read_pieces(pid, source, pieces, len))
+	    !read_pieces(pid, source, pieces, end))
 		return false;
-	while (done < len) {
-		uint64_t part = gamma_min(len - done, CHUNK);
+	while (done < end) {
+		uint64_t part = gamma_min(end - done, CHUNK);
 		unsigned to = gamma_iov_slice(iov, iov_count, done, part, local,
 					      GAMMA_FRAME_IOV);
 		unsigned from = gamma_iov_slice(pieces, source->pieces, done, part, remote,

@@ -148,6 +148,13 @@ void gamma_ring_withdraw(struct gamma_ring_writer *writer)
 	__atomic_exchange_n(&writer->segment->withdrawn, 1, __ATOMIC_SEQ_CST);
 }
 
+bool gamma_ring_spares(struct gamma_ring_writer *writer, uint64_t bytes)
+{
+	if (room(writer) < bytes)
+		look_at_reader(writer);
+	return !writer->damaged && room(writer) >= bytes;
+}
+
 bool gamma_ring_has_room(struct gamma_ring_writer *writer)
 {
 	look_at_reader(writer);

@@ -51,6 +51,8 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 			uint8_t flags);
 /* Before memory that was announced to the reader, and not answered, is its owner's again. */
 void gamma_ring_withdraw(struct gamma_ring_writer *writer);
+/* Whether so many bytes of it are free. */
+bool gamma_ring_spares(struct gamma_ring_writer *writer, uint64_t bytes);
 /* Whether half of the ring is free, or it is damaged: trying again is worth it. */
 bool gamma_ring_has_room(struct gamma_ring_writer *writer);
 /* Whether the reader has taken all that was written up to that place. */
@@ -59,6 +61,12 @@ bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t place);
 static inline bool gamma_ring_pressed(const struct gamma_ring_writer *writer)
 {
 	return __atomic_load_n(&writer->segment->pressed, __ATOMIC_RELAXED);
+}
+
+/* The reader would have to be woken. */
+static inline bool gamma_ring_is_asleep(const struct gamma_ring_writer *writer)
+{
+	return __atomic_load_n(&writer->segment->sleeping, __ATOMIC_RELAXED);
 }
 
 /* Reads the segment that somebody else has begun, `bytes` long in all; false: not one, or of

@@ -330,8 +330,8 @@ static bool surely_lives(const struct gamma_samehost *samehost, const struct gam
 }
 
 static bool samehost_pull(struct gamma_link *link, const struct gamma_place *place,
-			  const struct gamma_source *source, const struct iovec *iov,
-			  unsigned iov_count, uint64_t len)
+			  const struct gamma_source *source, uint64_t offset,
+			  const struct iovec *iov, unsigned iov_count, uint64_t len)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 	struct gamma_inbox *inbox = gamma_inbox_of(samehost, place);
@@ -341,7 +341,7 @@ static bool samehost_pull(struct gamma_link *link, const struct gamma_place *pla
 		return false;
 	lives = source->near && surely_lives(samehost, inbox);
 	link->stats->receive_calls++;
-	if (!gamma_pull(inbox->pid, source, iov, iov_count, len, lives) ||
+	if (!gamma_pull(inbox->pid, source, offset, iov, iov_count, len, lives) ||
 	    (lives && gamma_ring_withdrawn(&inbox->ring))) {
 		link->stats->pulls_failed++;
 		return false;

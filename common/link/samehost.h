@@ -160,10 +160,10 @@ struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,
 /* ---- pull.c ---- */
 /* Whether this process may read the memory of the one that has handed over a segment. */
 bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover);
-/* Copies len bytes; false: not all, or they were not valid any more, of which the stamp tells
- * unless the caller knows. */
-bool gamma_pull(pid_t pid, const struct gamma_source *source, const struct iovec *iov,
-		unsigned iov_count, uint64_t len, bool caller_knows);
+/* Copies len bytes, from offset on there and here; false: not all, or they were not valid any more,
+ * of which the stamp tells unless the caller knows. */
+bool gamma_pull(pid_t pid, const struct gamma_source *source, uint64_t offset,
+		const struct iovec *iov, unsigned iov_count, uint64_t len, bool caller_knows);
 
 /* From whom descriptors are taken: our own tenant, or root. */
 static inline bool gamma_samehost_trusts(const struct gamma_samehost *samehost, uid_t uid)

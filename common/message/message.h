@@ -33,6 +33,8 @@ enum gamma_envelope_flag {
 	GAMMA_HAS_DATA = 1 << 1,
 };
 
+enum { GAMMA_CHUNKS_UNASKED = 65536 /* bytes of an announced message that are written at once */ };
+
 /* What is known of a message before its bytes. */
 struct gamma_envelope {
 	uint64_t tag;	 /* if TAGGED */
@@ -90,6 +92,7 @@ struct gamma_send {
 	uint32_t id;	   /* own, in multi-frame and announced messages; 0: none */
 	uint32_t accepted; /* the receiver's id for BULK */
 	bool cut;	   /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
+	uint64_t fed;	   /* bytes written for a neighbour, which was told where all of them stand */
 	uint64_t stamp;	   /* a neighbour may read the memory while it is what was announced */
 	bool copied;	   /* a struct gamma_copied of the flow's own: nobody waits for its end */
 	bool reply;	   /* a struct gamma_reply of target.c: bytes that a peer reads */
@@ -114,7 +117,8 @@ enum gamma_inbound_state {
 struct gamma_inbound {
 	struct gamma_list entry;      /* for the interface layer, while it is unexpected */
 	struct gamma_list flow_entry; /* in the flow's incoming list */
-	struct gamma_list arriving_entry; /* in the flow's arriving list, in ARRIVING */
+	struct gamma_list arriving_entry; /* in the flow's arriving list, in ARRIVING; in local->reading
+					   * while it is ACCEPTED and comes in chunks */
 	struct gamma_flow *flow;
 	struct gamma_envelope envelope;
 	enum gamma_inbound_state state;
@@ -125,7 +129,9 @@ struct gamma_inbound {
 	struct gamma_send *own; /* a message to the own endpoint that was not copied, or NULL */
 	struct gamma_source source; /* its bytes, if a neighbour told where they stand */
 	uint64_t arrived;  /* bytes */
-	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take */
+	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take, or, in chunks,
+			    * those before what has been read from the sender's memory */
+	bool asked; /* for further chunks */
 	struct gamma_recv *recv; /* matched, or NULL */
 	uint8_t *kept; /* bytes kept until a match, or NULL */
 	uint64_t kept_size; /* bytes */
@@ -160,6 +166,8 @@ struct gamma_message_state {
 	uint32_t cuts;	    /* messages of the peer that were cut here, and operations refused */
 	uint32_t cuts_seen; /* own ones that were cut or refused there, as its notices say */
 	uint32_t batch_taken; /* messages taken of the BATCH whose turn it is */
+	struct gamma_send *feeding;   /* announced, its receiver wants further chunks; or NULL */
+	struct gamma_list feed_entry; /* in local->feeding then */
 	uint32_t owed;	   /* messages that wait for the peer: announced, or half received */
 	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
 	uint32_t next_id;  /* for multi-frame eager messages */
@@ -192,8 +200,9 @@ void gamma_message_init(struct gamma_flow *flow);
  * or a negative errno with nothing taken. */
 int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
 /* The same for a large message that a neighbour can read by itself, when nothing stands before
- * it: its announcement leaves at once, without a frame. False: nothing has been done. */
-bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send);
+ * it: its announcement leaves at once, without a frame, and says whether chunks follow. False:
+ * nothing has been done. */
+bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
 /* Puts a send into the queue as it is when nothing of it has been sent. */
 void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send);
 /* Ends a send with -ECANCELED if nothing of it has been sent. False: it is too late. */
@@ -258,11 +267,21 @@ void gamma_message_source(const struct gamma_flow *flow, const struct gamma_fiel
 void gamma_message_near_source(const struct gamma_flow *flow, const struct gamma_announce *announce,
 			       struct gamma_source *source);
 /* Announces it without a frame, by its id; false: it cannot be. */
-bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send);
+bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
+/* Its receiver would take further chunks; nobody would, because it is ending. */
+void gamma_message_more(struct gamma_flow *flow, uint32_t id);
+void gamma_message_fed(struct gamma_flow *flow);
 /* Answers it without a frame; false: it cannot be. */
 bool gamma_message_answer_near(struct gamma_inbound *inbound);
 /* Fetches the bytes for the receive that has matched; false: they must be sent. */
 bool gamma_message_pull(struct gamma_inbound *inbound);
+/* A chunk has come. False: ignored, the message is not being read or it is not the next one. */
+bool gamma_message_chunk(struct gamma_flow *flow, const struct gamma_chunk *chunk,
+			 const uint8_t *bytes, uint32_t len);
+/* Of the first of local->reading: asks for further chunks, once, if none come or more are wanted
+ * than come unasked; reads as many bytes, from the end, out of its sender's memory. */
+void gamma_message_ask_more(struct gamma_local *local, bool none);
+void gamma_message_read(struct gamma_local *local, uint64_t most);
 
 /* ---- cut.c: the sender's side of messages that the receiver could not keep ---- */
 /* A copy of a message that belongs to the flow, or NULL: no memory. */
@@ -304,7 +323,9 @@ bool gamma_message_plain(struct gamma_flow *flow, const struct gamma_envelope *e
 			 const uint8_t *bytes);
 /* An announcement of a neighbour's that came without a frame, in order. False: ditto. */
 bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			     const struct gamma_announce *announce);
+			     const struct gamma_announce *announce, bool in_chunks);
+/* What a receive wants of an announced message has been read, or must be sent. */
+void gamma_inbound_answer(struct gamma_inbound *inbound, bool read);
 /* Can this early frame be used before its turn? */
 bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
 /* Takes a message to the own endpoint without frames, and ends it or, if it must wait for a receive

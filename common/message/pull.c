@@ -56,7 +56,7 @@ void gamma_message_offer_content(const struct gamma_send *send, struct gamma_con
 	content->rma_length = send->iov_count;
 }
 
-bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send)
+bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks)
 {
 	struct gamma_announce announce = {
 		.length = send->envelope.length,
@@ -67,7 +67,7 @@ bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send)
 	};
 	struct gamma_plain plain = {
 		.kind = GAMMA_RECORD_ANNOUNCE,
-		.flags = (uint8_t) send->envelope.flags,
+		.flags = (uint8_t) (send->envelope.flags | (in_chunks ? GAMMA_PLAIN_CHUNKS : 0)),
 		.tag = send->envelope.tag,
 		.data = send->envelope.data,
 		.bytes = (const uint8_t *) &announce,
@@ -86,6 +86,8 @@ void gamma_message_withdraw(struct gamma_send *send)
 {
 	if (gamma_likely(!send->stamp))
 		return;
+	if (gamma_unlikely(send->flow->messages.feeding == send))
+		gamma_message_fed(send->flow);
 	__atomic_store_n(&send->stamp, 0, __ATOMIC_SEQ_CST);
 	if (send->state == GAMMA_SEND_ANNOUNCED && send->flow->local->withdraw)
 		send->flow->local->withdraw(send->flow);
@@ -123,7 +125,7 @@ bool gamma_message_answer_near(struct gamma_inbound *inbound)
 	struct gamma_answer answer = {
 		.wanted = inbound->wanted,
 		.id = inbound->id,
-		.accepted = inbound->accepted,
+		.accepted = inbound->wanted ? inbound->accepted : flow->copying.own_read_ns,
 	};
 	struct gamma_plain plain = {
 		.kind = GAMMA_RECORD_ANSWER,
@@ -142,5 +144,103 @@ bool gamma_message_pull(struct gamma_inbound *inbound)
 
 	if (!inbound->source.pieces || !local->pull || !recv || !wanted)
 		return false;
-	return local->pull(local, inbound->flow, &inbound->source, recv->iov, recv->iov_count, wanted);
+	return local->pull(local, inbound->flow, &inbound->source, 0, recv->iov, recv->iov_count,
+			   wanted);
+}
+
+/* ---- in chunks ---- */
+
+void gamma_message_more(struct gamma_flow *flow, uint32_t id)
+{
+	struct gamma_send *send = gamma_transfer_find(&flow->local->announced, id);
+
+	if (!send || send->flow != flow) {
+		flow->local->stats.stray++;
+		return;
+	}
+	flow->messages.feeding = send;
+	if (gamma_list_empty(&flow->messages.feed_entry))
+		gamma_list_append(&flow->local->feeding, &flow->messages.feed_entry);
+}
+
+void gamma_message_fed(struct gamma_flow *flow)
+{
+	flow->messages.feeding = NULL;
+	gamma_list_remove(&flow->messages.feed_entry);
+}
+
+static struct gamma_inbound *find_reading(const struct gamma_flow *flow, uint32_t id)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &flow->local->reading) {
+		struct gamma_inbound *inbound =
+			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
+
+		if (inbound->flow == flow && inbound->id == id)
+			return inbound;
+	}
+	return NULL;
+}
+
+bool gamma_message_chunk(struct gamma_flow *flow, const struct gamma_chunk *chunk,
+			 const uint8_t *bytes, uint32_t len)
+{
+	struct gamma_inbound *inbound = find_reading(flow, chunk->id);
+	struct gamma_stats *stats = &flow->local->stats;
+
+	/* Nobody has asked for that message yet, or it has been read already. */
+	if (!inbound)
+		return false;
+	if (chunk->offset != inbound->arrived) {
+		stats->malformed++;
+		return false;
+	}
+	len = (uint32_t) gamma_min(len, inbound->wanted - inbound->arrived);
+	stats->chunks_in++;
+	stats->bytes_copied_in += gamma_iov_write(inbound->recv->iov, inbound->recv->iov_count,
+						  inbound->arrived, bytes, len);
+	inbound->arrived += len;
+	if (inbound->arrived == inbound->wanted)
+		gamma_inbound_answer(inbound, true);
+	return true;
+}
+
+static struct gamma_inbound *first_reading(const struct gamma_local *local)
+{
+	return gamma_list_first(&local->reading, struct gamma_inbound, arriving_entry);
+}
+
+void gamma_message_ask_more(struct gamma_local *local, bool none)
+{
+	struct gamma_inbound *inbound = first_reading(local);
+	struct gamma_more more = {.id = inbound->id};
+	struct gamma_plain plain = {
+		.kind = GAMMA_RECORD_MORE,
+		.bytes = (const uint8_t *) &more,
+		.len = sizeof(more),
+	};
+
+	if (inbound->asked || (!none && inbound->wanted <= GAMMA_CHUNKS_UNASKED))
+		return;
+	local->put(inbound->flow, &plain);
+	inbound->asked = true;
+}
+
+/* From the end, since further chunks may come meanwhile. */
+void gamma_message_read(struct gamma_local *local, uint64_t most)
+{
+	struct gamma_inbound *inbound = first_reading(local);
+	const struct gamma_recv *recv = inbound->recv;
+	uint64_t len = gamma_min(inbound->wanted - inbound->arrived, most);
+	uint64_t offset = inbound->wanted - len;
+
+	if (!local->pull(local, inbound->flow, &inbound->source, offset, recv->iov, recv->iov_count,
+			 len)) {
+		gamma_inbound_answer(inbound, false);
+		return;
+	}
+	inbound->wanted = offset;
+	if (inbound->arrived == inbound->wanted)
+		gamma_inbound_answer(inbound, true);
 }

@@ -478,6 +478,24 @@ static void send_accept(struct gamma_inbound *inbound)
 	inbound->accept = NULL;
 }
 
+/* Bytes of an announced message that are to come. */
+static uint64_t wanted_of(const struct gamma_inbound *inbound)
+{
+	return inbound->discarded ? 0 : gamma_min(inbound->envelope.length, inbound->recv->capacity);
+}
+
+void gamma_inbound_answer(struct gamma_inbound *inbound, bool read)
+{
+	uint64_t wanted = wanted_of(inbound);
+
+	gamma_list_remove(&inbound->arriving_entry);
+	inbound->arrived = read ? wanted : 0;
+	inbound->wanted = read ? 0 : wanted;
+	send_accept(inbound);
+	if (!inbound->wanted)
+		place(inbound, 0, NULL, 0);
+}
+
 static void begin_accept(struct gamma_inbound *inbound)
 {
 	struct gamma_flow *flow = inbound->flow;
@@ -486,18 +504,13 @@ static void begin_accept(struct gamma_inbound *inbound)
 		end_of_own(inbound);
 		return;
 	}
-	inbound->wanted = inbound->discarded
-				  ? 0
-				  : gamma_min(inbound->envelope.length, inbound->recv->capacity);
-	if (gamma_message_pull(inbound)) {
-		inbound->arrived = inbound->wanted;
-		inbound->wanted = 0;
-	}
-	send_accept(inbound);
+	inbound->wanted = wanted_of(inbound);
 	inbound->state = GAMMA_INBOUND_ACCEPTED;
 	flow->messages.owed++;
-	if (!inbound->wanted)
-		place(inbound, 0, NULL, 0);
+	if (inbound->source.in_chunks && inbound->wanted)
+		gamma_list_append(&flow->local->reading, &inbound->arriving_entry);
+	else
+		gamma_inbound_answer(inbound, gamma_message_pull(inbound));
 }
 
 /* source: where its bytes stand. */
@@ -520,6 +533,8 @@ static bool announced(struct gamma_flow *flow, const struct gamma_envelope *enve
 		begin_accept(inbound);
 		return true;
 	}
+	/* Chunks are not kept: its bytes stay with the sender. */
+	inbound->source.in_chunks = false;
 	local->stats.unexpected++;
 	local->handlers->unexpected(local->context, inbound);
 	return true;
@@ -540,7 +555,7 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 }
 
 bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			     const struct gamma_announce *announce)
+			     const struct gamma_announce *announce, bool in_chunks)
 {
 	struct gamma_source source;
 
@@ -549,6 +564,7 @@ bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelop
 		return true;
 	}
 	gamma_message_near_source(flow, announce, &source);
+	source.in_chunks = in_chunks && source.pieces;
 	return announced(flow, envelope, announce->id, &source);
 }
 

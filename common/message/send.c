@@ -36,6 +36,7 @@ void gamma_message_init(struct gamma_flow *flow)
 	gamma_list_init(&m->arriving);
 	gamma_list_init(&m->notices);
 	gamma_list_init(&m->requested);
+	gamma_list_init(&m->feed_entry);
 }
 
 static void begin(struct gamma_flow *flow, struct gamma_send *send)
@@ -48,6 +49,7 @@ static void begin(struct gamma_flow *flow, struct gamma_send *send)
 	send->id = 0;
 	send->error = 0;
 	send->cut = send->copied = send->reply = false;
+	send->fed = 0;
 	send->stamp = 0;
 }
 
@@ -106,7 +108,7 @@ int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
 	return 0;
 }
 
-bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send)
+bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks)
 {
 	const struct gamma_envelope *envelope = &send->envelope;
 
@@ -118,7 +120,7 @@ bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send)
 	send->id = gamma_transfer_add(&flow->local->announced, send);
 	if (!send->id)
 		return false;
-	if (!gamma_message_offer_near(flow, send)) {
+	if (!gamma_message_offer_near(flow, send, in_chunks)) {
 		gamma_transfer_remove(&flow->local->announced, send->id);
 		return false;
 	}
@@ -569,6 +571,8 @@ void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wante
 	/* It was told where the bytes are, and asks for them all the same. */
 	if (send->wanted && send->stamp)
 		flow->messages.no_pull = true;
+	if (flow->messages.feeding == send)
+		gamma_message_fed(flow);
 	if (send->wanted) {
 		send->state = GAMMA_SEND_STREAMING;
 		gamma_list_append(&flow->messages.streams, &send->entry);

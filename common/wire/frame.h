@@ -39,12 +39,14 @@ struct gamma_source {
 	uint64_t stamp;
 	uint32_t pieces;   /* 0: not told */
 	bool near; /* told without a frame: the sender's shared memory says, too, if they stand */
+	bool in_chunks; /* the sender writes bytes into that memory, behind the announcement */
 };
 
-enum gamma_plain_flag { GAMMA_PLAIN_TAGGED = 1, GAMMA_PLAIN_DATA = 2 };
+/* CHUNKS: of an announcement, bytes follow. */
+enum gamma_plain_flag { GAMMA_PLAIN_TAGGED = 1, GAMMA_PLAIN_DATA = 2, GAMMA_PLAIN_CHUNKS = 4 };
 
 /* What passes between processes of one host without a frame, since nothing is lost there: a short
- * message, the announcement of a large one, or the answer to that. */
+ * message, the announcement of a large one, a chunk of it, or what its receiver says of it. */
 struct gamma_plain {
 	uint64_t tag, data; /* as flags say */
 	uint32_t len;	    /* bytes */

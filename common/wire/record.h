@@ -23,6 +23,8 @@ enum gamma_record_kind {
 	GAMMA_RECORD_PLAIN = 1, /* a short message: tag, data, as flags say, and its bytes */
 	GAMMA_RECORD_ANNOUNCE = 2, /* a large one: tag, data, as flags say, struct gamma_announce */
 	GAMMA_RECORD_ANSWER = 3,   /* to an announcement: struct gamma_answer */
+	GAMMA_RECORD_CHUNK = 4,	   /* of what was announced: struct gamma_chunk and bytes */
+	GAMMA_RECORD_MORE = 5,	   /* its receiver would take further chunks: struct gamma_more */
 };
 
 /* A message whose bytes stand in its sender's memory. */
@@ -40,9 +42,24 @@ _Static_assert(sizeof(struct gamma_announce) == 32,
 struct gamma_answer {
 	uint64_t wanted;   /* bytes that are to be sent; 0: it has what it wants */
 	uint32_t id;	   /* of the announcement */
-	uint32_t accepted; /* the receiver's id for the frames with them */
+	uint32_t accepted; /* the receiver's id for the frames with them; without any: ns that a KiB of
+			    * chunks takes it, 0: unknown */
 };
 _Static_assert(sizeof(struct gamma_answer) == 16, "the same layout for every compiler");
+
+/* Some bytes of an announced message, in front of them. */
+struct gamma_chunk {
+	uint64_t offset;   /* of the first one in the message, bytes */
+	uint32_t id;	   /* the sender's, of the announcement */
+	uint32_t reserved; /* 0 */
+};
+_Static_assert(sizeof(struct gamma_chunk) == 16, "the same layout for every compiler");
+
+struct gamma_more {
+	uint32_t id;	   /* of the announcement */
+	uint32_t reserved; /* 0 */
+};
+_Static_assert(sizeof(struct gamma_more) == 8, "the same layout for every compiler");
 
 #define GAMMA_RECORD_ALIGN 64	    /* bytes: each begins in a cache line of its own */
 #define GAMMA_RECORD_NONE 0	    /* all of the structure: nothing here yet */

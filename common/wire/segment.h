@@ -13,7 +13,7 @@
 
 #include "wire/record.h"
 
-#define GAMMA_SEGMENT_VERSION 3
+#define GAMMA_SEGMENT_VERSION 4
 #define GAMMA_SEGMENT_MAGIC 0x476d6153u
 #define GAMMA_SEGMENT_HEADER 4096 /* bytes before the data */
 #define GAMMA_SEGMENT_MIN 65536	  /* bytes of data, a power of two: three of the largest frames */

@@ -3,7 +3,7 @@
  * Fuzz target: a neighbour who writes what he likes into the memory that he shares. The reader
  * joins only a segment that it understands, lends only what lies inside it, goes forward with each
  * record, and is at its end when the writer has published no more. What the link makes of the
- * records lies there, too, and an announcement or an answer is as long as one is.
+ * records lies there, too, and what is said of large messages is as long as it must be.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -48,6 +48,8 @@ static unsigned look_at(const struct gamma_plain *plain)
 	assert(plain->bytes >= memory && plain->bytes + plain->len <= memory + sizeof(memory));
 	assert(plain->kind != GAMMA_RECORD_ANNOUNCE || plain->len == sizeof(struct gamma_announce));
 	assert(plain->kind != GAMMA_RECORD_ANSWER || plain->len == sizeof(struct gamma_answer));
+	assert(plain->kind != GAMMA_RECORD_CHUNK || plain->len > sizeof(struct gamma_chunk));
+	assert(plain->kind != GAMMA_RECORD_MORE || plain->len == sizeof(struct gamma_more));
 	for (uint32_t i = 0; i < plain->len; i++)
 		sum += plain->bytes[i];
 	return sum;

@@ -89,6 +89,25 @@ static void length__matters(void **state)
 	assert_false(copying.timed);
 }
 
+/* Chunks also need a fast reader; what it is, the next that are tried tell. */
+static void reader__matters_to_chunks(void **state)
+{
+	(void) state;
+	copied(1, FAST);
+	copying.read_ns = gamma_copying_known(copying.read_ns, 30);
+	assert_true(gamma_copying_chunks(&copying, 16 * LEN));
+	copying.read_ns = gamma_copying_known(copying.read_ns, 10000); /* interrupted */
+	assert_int_equal(copying.read_ns, 60);
+	copying.read_ns = gamma_copying_known(copying.read_ns, 200);
+	assert_false(gamma_copying_chunks(&copying, 16 * LEN));
+	assert_true(gamma_copying_next(&copying, LEN));
+	while (!copying.timed)
+		gamma_copying_next(&copying, 16 * LEN);
+	assert_true(gamma_copying_chunks(&copying, 16 * LEN));
+	copying.read_ns = gamma_copying_known(copying.read_ns, 20);
+	assert_int_equal(copying.read_ns, 20);
+}
+
 /* A copy that found no room was not made: the next one is timed instead. */
 static void untold__is_asked_again(void **state)
 {
@@ -108,6 +127,7 @@ int main(void)
 		COPYING_TEST(change__is_noticed),
 		COPYING_TEST(interruption__changes_nothing),
 		COPYING_TEST(length__matters),
+		COPYING_TEST(reader__matters_to_chunks),
 		COPYING_TEST(untold__is_asked_again),
 	};
 

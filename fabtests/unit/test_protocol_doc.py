@@ -209,7 +209,8 @@ def check_segment(rows):
     """What processes of one host must agree on."""
     header = Header("common/wire/record.h", "common/wire/segment.h")
     for name, words in (("segment", "Segment"), ("record", "Segment"), ("handover", "Hand-over"),
-                        ("announce", "Large messages"), ("answer", "Large messages")):
+                        ("announce", "Large messages"), ("answer", "Large messages"),
+                        ("chunk", "Large messages"), ("more", "Large messages")):
         documented = rows(words, "offset", name)
         check(name, documented_layout(documented), header.layout("gamma_" + name))
     check("bytes on the pair", numbered(rows("Hand-over", "byte", None)),

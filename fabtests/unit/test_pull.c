@@ -38,7 +38,7 @@ static bool pull(const struct gamma_source *source, uint64_t len)
 {
 	struct iovec iov[] = {{to, 1}, {to + 1, 9999}, {to + 10000, LEN - 10000}};
 
-	return gamma_pull(getpid(), source, iov, 3, len, false);
+	return gamma_pull(getpid(), source, 0, iov, 3, len, false);
 }
 
 static void pull__into_pieces(void **state)
@@ -78,7 +78,7 @@ static void pull__by_a_caller_who_knows_asks_no_stamp(void **state)
 	(void) state;
 	source.stamp_at = 0;
 	assert_false(pull(&source, LEN));
-	assert_true(gamma_pull(getpid(), &source, iov, 1, LEN, true));
+	assert_true(gamma_pull(getpid(), &source, 0, iov, 1, LEN, true));
 	assert_memory_equal(to, from, LEN);
 }
 

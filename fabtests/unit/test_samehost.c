@@ -546,6 +546,44 @@ static void other__announcements_and_answers(void **state)
 	}
 }
 
+static void other__chunks_leave_room(void **state)
+{
+	struct gamma_chunk chunk[1000] = {{.id = 7}};
+	struct gamma_answer answer = {.id = 7};
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+	unsigned count = 0;
+
+	(void) state;
+	while (put_other(way, GAMMA_RECORD_CHUNK, chunk, sizeof(chunk)))
+		count++;
+	assert_int_equal(count, 3);
+	for (int i = 0; i < 30; i++)
+		assert_true(put_other(way, GAMMA_RECORD_ANSWER, &answer, sizeof(answer)));
+	assert_false(links[0]->ops->left(way));
+	while (links[1]->ops->next(links[1], &arrival))
+		links[1]->ops->release(links[1]);
+	assert_true(put_other(way, GAMMA_RECORD_CHUNK, chunk, sizeof(chunk)));
+}
+
+/* Who sleeps does not write chunks: it is not woken for that. */
+static void other__more_wakes_nobody(void **state)
+{
+	struct gamma_more more = {.id = 7};
+	struct gamma_way *way = open_way();
+	struct gamma_arrival arrival;
+
+	(void) state;
+	assert_true(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
+	assert_true(links[1]->ops->arm(links[1]));
+	assert_false(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
+	assert_true(links[1]->ops->next(links[1], &arrival));
+	assert_int_equal(arrival.plain.kind, GAMMA_RECORD_MORE);
+	links[1]->ops->release(links[1]);
+	assert_true(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
+	assert_int_equal(stats[0].ring_wakes, 0);
+}
+
 /* Its end tells whether all has been taken that was sent to it. */
 static void plain__left_behind_is_told(void **state)
 {
@@ -747,9 +785,14 @@ static void handover__plain_nonsense_ends_it(void **state)
 	plain_nonsense(GAMMA_RECORD_PLAIN, 60000); /* too long */
 	plain_nonsense(GAMMA_RECORD_ANNOUNCE, 31);
 	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
-	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 4 << 8, 32);
+	plain_nonsense(GAMMA_RECORD_ANNOUNCE | GAMMA_PLAIN_CHUNKS << 8, 33);
+	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 8 << 8, 32);
 	plain_nonsense(GAMMA_RECORD_ANSWER, 17);
 	plain_nonsense(GAMMA_RECORD_ANSWER | GAMMA_PLAIN_TAGGED << 8, 24);
+	plain_nonsense(GAMMA_RECORD_CHUNK, 16); /* of no bytes */
+	plain_nonsense(GAMMA_RECORD_CHUNK | GAMMA_PLAIN_DATA << 8, 24);
+	plain_nonsense(GAMMA_RECORD_MORE, 16);
+	plain_nonsense(GAMMA_RECORD_MORE | GAMMA_PLAIN_CHUNKS << 8, 8);
 }
 
 /* All of the data, again and again: each look skips some of it and comes back. */
@@ -1000,6 +1043,8 @@ int main(void)
 		LINK_TEST(plain__full_takes_no_more),
 		LINK_TEST(plain__pressed_sends_none),
 		LINK_TEST(other__announcements_and_answers),
+		LINK_TEST(other__chunks_leave_room),
+		LINK_TEST(other__more_wakes_nobody),
 		LINK_TEST(plain__left_behind_is_told),
 		LINK_TEST(plain__found_without_a_look_at_descriptors),
 		LINK_TEST(handover__plain_nonsense_ends_it),
