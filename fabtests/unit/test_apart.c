@@ -17,7 +17,7 @@
 #include "link/link.h"
 #include "link/nic_share.h"
 
-enum { NOBODY = 65534, ALL = 3, FDS = 64 };
+enum { NOBODY = 65534, ALL = GAMMA_ENCLOSED_FDS, FDS = 64 };
 
 static const uint8_t mac[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 7};
 
@@ -46,7 +46,7 @@ static int receive_all(void)
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) ||
-	    !send_lingering(pair[0], NULL, 0, GAMMA_ENCLOSED_FDS) ||
+	    !send_lingering(pair[0], NULL, 0, ALL) ||
 	    gamma_enclosed_receive(pair[1], &(char){0}, 1, &enclosed) != 1 ||
 	    enclosed.fds[1] < 0 || enclosed.more_count)
 		return 1;
