@@ -24,7 +24,7 @@ static const uint8_t mac[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 7};
 /* So many sockets that linger, none of them ours any more. */
 static bool send_lingering(int fd, const struct sockaddr_un *name, unsigned len, int count)
 {
-	int fds[ALL];
+	int fds[ALL] = {-1, -1};
 
 	for (int i = 0; i < count; i++) {
 		fds[i] = netns_lingering();
@@ -178,6 +178,18 @@ static bool send_to_port(const void *to)
 	return send_lingering(fd, &name, len, ALL) && send_lingering(fd, &name, len, 1);
 }
 
+/* Whether what he has sent is read, or still there at the end. */
+static void must_end(int (*meet)(bool read))
+{
+	for (int read = 0; read < 2; read++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(meet(read));
+		assert_true(netns_ends(child));
+	}
+}
+
 /* Another user's, to a port: read, or still there when the port is closed. */
 static int stranger_at_port(bool read)
 {
@@ -206,13 +218,7 @@ static void port__stranger(void **state)
 {
 	(void) state;
 	netns_needed();
-	for (int read = 0; read < 2; read++) {
-		pid_t child = fork();
-
-		if (!child)
-			_exit(stranger_at_port(read));
-		assert_true(netns_ends(child));
-	}
+	must_end(stranger_at_port);
 }
 
 /* From Linux 6.16 on he cannot send them. */
@@ -251,13 +257,7 @@ static void group__stranger(void **state)
 {
 	(void) state;
 	netns_needed();
-	for (int served = 0; served < 2; served++) {
-		pid_t child = fork();
-
-		if (!child)
-			_exit(stranger_at_group(served));
-		assert_true(netns_ends(child));
-	}
+	must_end(stranger_at_group);
 }
 
 int main(void)

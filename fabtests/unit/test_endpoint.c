@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/engine/endpoint.c and output.c on real links: endpoints of this process,
- * two on g0 (neighbours, through shared memory), one on g1 (over the veth pair; see netns.h).
+ * Unit tests of common/engine/endpoint.c and output.c on real links, from opening to sleeping; the
+ * end is in test_endpoint_end.c.
  */
-#include "netns.h"
+#include "sides.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,255 +11,15 @@
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/endpoint.h"
 #include "wire/codec.h"
-
-enum { LENGTH_MAX = 1 << 20, TENANT = 0 };
-
-/* An endpoint with at most one receive and one send under way. */
-struct side {
-	struct gamma_endpoint *ep;
-	struct gamma_recv recv;
-	struct gamma_send send;
-	uint8_t *in, *out; /* LENGTH_MAX bytes */
-	bool posted, received, sent;
-	bool endless; /* the receive is posted again as soon as it has matched */
-	unsigned messages; /* received */
-	int receive_error, send_error;
-	uint64_t placed;
-	char cause[128];
-	unsigned datagrams, gone;
-	uint64_t datagram_length, datagram_data;
-	struct gamma_addr datagram_source;
-};
-
-enum { A, B, FAR };
-static struct side sides[3];
-
-/* ---- handlers ---- */
-
-static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
-				   const struct gamma_envelope *envelope)
-{
-	struct side *side = context;
-
-	(void) flow, (void) envelope;
-	assert_true(side->posted);
-	side->posted = side->endless;
-	return &side->recv;
-}
-
-static void on_unexpected(void *context, struct gamma_inbound *inbound)
-{
-	(void) context, (void) inbound;
-	fail_msg("every receive is posted");
-}
-
-static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
-			const struct gamma_envelope *envelope, uint64_t placed, int error)
-{
-	struct side *side = context;
-
-	(void) recv, (void) flow, (void) envelope;
-	side->received = true;
-	side->messages++;
-	side->placed = placed;
-	side->receive_error = error;
-}
-
-static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
-{
-	struct side *side = context;
-
-	(void) send, (void) flow;
-	side->sent = true;
-	side->send_error = error;
-}
-
-static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
-{
-	struct side *side = context;
-
-	(void) flow, (void) error;
-	snprintf(side->cause, sizeof(side->cause), "%s", cause);
-}
-
-static void on_datagram(void *context, const struct gamma_addr *source,
-			const struct gamma_envelope *envelope, const uint8_t *payload)
-{
-	struct side *side = context;
-
-	side->datagrams++;
-	side->datagram_length = envelope->length;
-	side->datagram_data = envelope->flags & GAMMA_HAS_DATA ? envelope->data : 0;
-	side->datagram_source = *source;
-	memcpy(side->in, payload, envelope->length);
-}
-
-static void on_gone(void *context, struct gamma_flow *flow)
-{
-	(void) flow;
-	((struct side *) context)->gone++;
-}
-
-static const struct gamma_endpoint_handlers handlers = {
-	.messages = {.match = on_match,
-		     .unexpected = on_unexpected,
-		     .received = on_received,
-		     .sent = on_sent,
-		     .failed = on_failed},
-	.datagram = on_datagram,
-	.gone = on_gone,
-};
-
-/* ---- opening and moving ---- */
-
-static struct gamma_endpoint_attr attr(unsigned which)
-{
-	struct gamma_endpoint_attr attr = {
-		.ifindex = (int) if_nametoindex(which == FAR ? "g1" : "g0"),
-		.mtu = 9000,
-		.ethertype = GAMMA_ETHERTYPE,
-		.tenant = TENANT,
-		.host = which == FAR ? 2 : 1,
-		.ring_bytes = 4 << 20,
-		.shm_bytes = 65536,
-		.linger = GAMMA_NS_PER_S,
-		.limits = {
-			.inject_size = 256,
-			.eager_size = 16384,
-			.peer_timeout = 10 * GAMMA_NS_PER_S,
-			.forget = GAMMA_NS_PER_S,
-		},
-	};
-
-	memcpy(attr.mac, which == FAR ? mac1 : mac0, GAMMA_MAC_LEN);
-	return attr;
-}
-
-static void open_side(unsigned which, bool datagram)
-{
-	struct gamma_endpoint_attr a = attr(which);
-	struct side *side = &sides[which];
-
-	memset(side, 0, sizeof(*side));
-	side->in = malloc(LENGTH_MAX);
-	side->out = malloc(LENGTH_MAX);
-	for (size_t i = 0; i < LENGTH_MAX; i++)
-		side->out[i] = (uint8_t) (i * 31 + (i >> 9) + which);
-	a.datagram = datagram;
-	assert_int_equal(gamma_endpoint_create(&a, &handlers, side, &side->ep), 0);
-}
-
-/* The same again, with so much shared memory for each neighbour. */
-static void open_again(unsigned which, uint64_t shm_bytes)
-{
-	struct gamma_endpoint_attr a = attr(which);
-
-	gamma_endpoint_destroy(sides[which].ep);
-	a.shm_bytes = shm_bytes;
-	assert_int_equal(gamma_endpoint_create(&a, &handlers, &sides[which], &sides[which].ep), 0);
-}
-
-static void close_side(unsigned which)
-{
-	struct side *side = &sides[which];
-
-	if (side->ep)
-		gamma_endpoint_destroy(side->ep);
-	side->ep = NULL;
-	free(side->in);
-	free(side->out);
-	side->in = side->out = NULL;
-}
-
-static int setup(void **state)
-{
-	(void) state;
-	if (if_nametoindex("g0"))
-		for (unsigned which = A; which <= FAR; which++)
-			open_side(which, false);
-	return 0;
-}
-
-static int setup_datagram(void **state)
-{
-	(void) state;
-	if (if_nametoindex("g0"))
-		for (unsigned which = A; which <= FAR; which++)
-			open_side(which, true);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	for (unsigned which = A; which <= FAR; which++)
-		close_side(which);
-	return 0;
-}
-
-/* Moves all endpoints until the flag is set, for 5 s at most. */
-static void until(const bool *flag)
-{
-	uint64_t end = gamma_now() + 5 * GAMMA_NS_PER_S;
-
-	while (!*flag) {
-		assert_true(gamma_now() < end);
-		for (unsigned which = A; which <= FAR; which++)
-			if (sides[which].ep)
-				gamma_endpoint_progress(sides[which].ep);
-	}
-}
-
-static void post(struct side *side, uint64_t length)
-{
-	side->recv.iov[0] = (struct iovec){side->in, length};
-	side->recv.iov_count = 1;
-	side->recv.capacity = length;
-	side->posted = true;
-	side->received = false;
-	memset(side->in, 0, LENGTH_MAX);
-}
-
-static int start_send(struct side *from, const struct gamma_addr *to, uint64_t length)
-{
-	from->sent = false;
-	memset(&from->send, 0, sizeof(from->send));
-	from->send.iov[0] = (struct iovec){from->out, length};
-	from->send.iov_count = 1;
-	from->send.envelope.length = length;
-	from->send.level = GAMMA_WHEN_ARRIVED;
-	return gamma_endpoint_send(from->ep, gamma_endpoint_flow(from->ep, to), &from->send);
-}
-
-static void exchange(unsigned from, unsigned to, uint64_t length)
-{
-	post(&sides[to], length);
-	assert_int_equal(start_send(&sides[from], gamma_endpoint_addr(sides[to].ep), length), 0);
-	until(&sides[to].received);
-	until(&sides[from].sent);
-	assert_int_equal(sides[to].receive_error, 0);
-	assert_int_equal(sides[from].send_error, 0);
-	assert_int_equal(sides[to].placed, length);
-	assert_memory_equal(sides[to].in, sides[from].out, length);
-}
-
-static const struct gamma_stats *stats(unsigned which)
-{
-	return gamma_endpoint_stats(sides[which].ep);
-}
 
 static const uint64_t lengths[] = {0,    1,     256,   257,    1460,      1461,
 				   8960, 16384, 16385, 100000, LENGTH_MAX};
@@ -274,7 +34,7 @@ static void messages__between_neighbours(void **state)
 		exchange(A, B, lengths[i]);
 		exchange(B, A, lengths[i]);
 	}
-	assert_int_equal(stats(A)->retransmissions + stats(B)->retransmissions, 0);
+	assert_int_equal(side_stats(A)->retransmissions + side_stats(B)->retransmissions, 0);
 }
 
 /* While both poll, small messages need no system call, and large ones none to send; each byte of
@@ -287,19 +47,19 @@ static void messages__of_neighbours_need_no_system_calls(void **state)
 	netns_needed();
 	exchange(A, B, 64);
 	exchange(B, A, 64);
-	before = stats(A)->send_calls + stats(B)->send_calls;
+	before = side_stats(A)->send_calls + side_stats(B)->send_calls;
 	for (int i = 0; i < 1000; i++) {
 		exchange(A, B, 64);
 		exchange(B, A, 64);
 	}
-	copied = stats(B)->bytes_copied_in;
+	copied = side_stats(B)->bytes_copied_in;
 	for (int i = 0; i < 100; i++)
 		exchange(A, B, 100000);
-	assert_int_equal(stats(A)->send_calls + stats(B)->send_calls, before);
-	copied = stats(B)->bytes_copied_in - copied;
-	assert_int_equal(stats(B)->bytes_pulled + copied, 100 * 100000);
-	assert_int_equal(stats(B)->pulls_failed, 0);
-	assert_int_equal(stats(A)->probes_out + stats(B)->probes_out, 0);
+	assert_int_equal(side_stats(A)->send_calls + side_stats(B)->send_calls, before);
+	copied = side_stats(B)->bytes_copied_in - copied;
+	assert_int_equal(side_stats(B)->bytes_pulled + copied, 100 * 100000);
+	assert_int_equal(side_stats(B)->pulls_failed, 0);
+	assert_int_equal(side_stats(A)->probes_out + side_stats(B)->probes_out, 0);
 }
 
 enum { LARGE_COUNT = 200 };
@@ -350,8 +110,8 @@ static void messages__of_a_neighbour_that_moves_by_itself(void **state)
 		assert_memory_equal(sides[B].in, sides[A].out, length);
 	}
 	pthread_join(thread, NULL);
-	assert_true(stats(B)->chunks_in > 0);
-	assert_int_equal(stats(A)->malformed + stats(B)->malformed, 0);
+	assert_true(side_stats(B)->chunks_in > 0);
+	assert_int_equal(side_stats(A)->malformed + side_stats(B)->malformed, 0);
 }
 
 /* Who has waited gets the first message alone, and then all that have come. */
@@ -407,7 +167,7 @@ static void messages__in_pieces_are_read_from_where_they_stand(void **state)
 	until(&sides[A].sent);
 	assert_int_equal(sides[B].placed, 50000);
 	assert_memory_equal(sides[B].in, sides[A].out, 50000);
-	assert_int_equal(stats(B)->bytes_pulled + stats(B)->bytes_copied_in, 50000);
+	assert_int_equal(side_stats(B)->bytes_pulled + side_stats(B)->bytes_copied_in, 50000);
 }
 
 /* One way is refused by the reader, the other never offered: all goes through the sockets. */
@@ -420,11 +180,11 @@ static void messages__to_a_neighbour_without_shared_memory(void **state)
 		exchange(A, B, lengths[i]);
 		exchange(B, A, lengths[i]);
 	}
-	assert_int_equal(stats(A)->rings_refused, 1);
-	assert_int_equal(stats(A)->ring_frames_in + stats(B)->ring_frames_in, 0);
-	assert_int_equal(stats(A)->bytes_pulled + stats(B)->bytes_pulled, 0);
-	assert_int_equal(stats(A)->retransmissions + stats(A)->out_of_order, 0);
-	assert_int_equal(stats(B)->retransmissions + stats(B)->out_of_order, 0);
+	assert_int_equal(side_stats(A)->rings_refused, 1);
+	assert_int_equal(side_stats(A)->ring_frames_in + side_stats(B)->ring_frames_in, 0);
+	assert_int_equal(side_stats(A)->bytes_pulled + side_stats(B)->bytes_pulled, 0);
+	assert_int_equal(side_stats(A)->retransmissions + side_stats(A)->out_of_order, 0);
+	assert_int_equal(side_stats(B)->retransmissions + side_stats(B)->out_of_order, 0);
 }
 
 static void messages__when_memory_is_short(void **state)
@@ -439,9 +199,9 @@ static void messages__when_memory_is_short(void **state)
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
 		exchange(A, B, lengths[i]);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(stats(A)->rings_refused, 1);
-	assert_int_equal(stats(B)->rings_refused, 1);
-	assert_int_equal(stats(A)->retransmissions + stats(B)->retransmissions, 0);
+	assert_int_equal(side_stats(A)->rings_refused, 1);
+	assert_int_equal(side_stats(B)->rings_refused, 1);
+	assert_int_equal(side_stats(A)->retransmissions + side_stats(B)->retransmissions, 0);
 }
 
 /* A neighbour that does not look fills its ring, which is nobody else's trouble. */
@@ -463,8 +223,8 @@ static void full__stalls_only_the_flow_to_that_neighbour(void **state)
 		sends[i].envelope.length = 4000;
 		assert_int_equal(gamma_endpoint_send(sides[A].ep, flow, &sends[i]), 0);
 	}
-	assert_true(stats(A)->send_stalls > 0);
-	assert_true(stats(A)->credit_stalls == 0 && gamma_message_waiting(flow));
+	assert_true(side_stats(A)->send_stalls > 0);
+	assert_true(side_stats(A)->credit_stalls == 0 && gamma_message_waiting(flow));
 	/* B is not moved meanwhile. */
 	for (int i = 0; i < 10; i++) {
 		bool done = false;
@@ -486,7 +246,7 @@ static void full__stalls_only_the_flow_to_that_neighbour(void **state)
 		until(&sides[B].received);
 		assert_int_equal(sides[B].placed, 4000);
 	}
-	assert_int_equal(stats(A)->retransmissions + stats(B)->out_of_order, 0);
+	assert_int_equal(side_stats(A)->retransmissions + side_stats(B)->out_of_order, 0);
 }
 
 static void messages__to_oneself_need_no_frames(void **state)
@@ -495,9 +255,9 @@ static void messages__to_oneself_need_no_frames(void **state)
 	netns_needed();
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
 		exchange(A, A, lengths[i]);
-	assert_int_equal(stats(A)->messages_self, sizeof(lengths) / sizeof(*lengths));
-	assert_int_equal(stats(A)->frames_out, 0);
-	assert_int_equal(stats(A)->messages_out, stats(A)->messages_in);
+	assert_int_equal(side_stats(A)->messages_self, sizeof(lengths) / sizeof(*lengths));
+	assert_int_equal(side_stats(A)->frames_out, 0);
+	assert_int_equal(side_stats(A)->messages_out, side_stats(A)->messages_in);
 }
 
 static struct gamma_inbound *unasked;
@@ -519,8 +279,8 @@ static struct gamma_recv *match_none(void *context, struct gamma_flow *flow,
  * copied once, when a receive has come. */
 static void messages__to_oneself_before_the_receive(void **state)
 {
-	struct gamma_endpoint_handlers late = handlers;
-	struct gamma_endpoint_attr a = attr(A);
+	struct gamma_endpoint_handlers late = side_handlers;
+	struct gamma_endpoint_attr a = side_attr(A);
 	struct side *side = &sides[A];
 
 	(void) state;
@@ -574,8 +334,8 @@ static void messages__over_ethernet(void **state)
 		exchange(A, FAR, lengths[i]);
 		exchange(FAR, A, lengths[i]);
 	}
-	assert_int_equal(stats(A)->ring_drops + stats(FAR)->ring_drops, 0);
-	assert_int_equal(stats(A)->malformed + stats(FAR)->malformed, 0);
+	assert_int_equal(side_stats(A)->ring_drops + side_stats(FAR)->ring_drops, 0);
+	assert_int_equal(side_stats(A)->malformed + side_stats(FAR)->malformed, 0);
 }
 
 static char warning[256];
@@ -617,9 +377,9 @@ static void send_version(uint8_t version, bool intact)
 
 static void take_malformed(uint64_t count)
 {
-	for (int i = 0; stats(A)->malformed < count && i < 100000; i++)
+	for (int i = 0; side_stats(A)->malformed < count && i < 100000; i++)
 		gamma_endpoint_progress(sides[A].ep);
-	assert_int_equal(stats(A)->malformed, count);
+	assert_int_equal(side_stats(A)->malformed, count);
 }
 
 static void frames__of_another_version_are_told_of_once(void **state)
@@ -653,7 +413,7 @@ static void messages__to_a_partial_address(void **state)
 	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
 	until(&sides[A].sent);
 	assert_int_equal(sides[A].send_error, 0);
-	assert_int_equal(stats(A)->lookups_out, 1);
+	assert_int_equal(side_stats(A)->lookups_out, 1);
 	/* The flow that was found is also the one of the whole address. */
 	assert_ptr_equal(gamma_endpoint_flow(sides[A].ep, &addr),
 			 gamma_endpoint_flow(sides[A].ep, gamma_endpoint_addr(sides[FAR].ep)));
@@ -709,13 +469,13 @@ static void revoked__all_ends_with_an_error(void **state)
 
 static void create__port_in_use(void **state)
 {
-	struct gamma_endpoint_attr a = attr(A);
+	struct gamma_endpoint_attr a = side_attr(A);
 	struct gamma_endpoint *ep;
 
 	(void) state;
 	netns_needed();
 	a.port = ntohs(gamma_endpoint_addr(sides[A].ep)->port);
-	assert_int_equal(gamma_endpoint_create(&a, &handlers, NULL, &ep), -EADDRINUSE);
+	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, NULL, &ep), -EADDRINUSE);
 }
 
 static void create__address_is_complete(void **state)
@@ -757,186 +517,6 @@ static void fds__wake_for_an_arrival(void **state)
 	until(&sides[FAR].received);
 }
 
-/* ---- closing ---- */
-
-static void linger__nothing_to_wait_for(void **state)
-{
-	uint64_t start = gamma_now();
-
-	(void) state;
-	netns_needed();
-	gamma_endpoint_linger(sides[A].ep, NULL);
-	assert_true(gamma_now() - start < 100 * GAMMA_NS_PER_MS);
-}
-
-static void linger__is_bounded(void **state)
-{
-	uint64_t start;
-
-	(void) state;
-	netns_needed();
-	post(&sides[FAR], 64);
-	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), 64), 0);
-	start = gamma_now(); /* nobody moves FAR */
-	gamma_endpoint_linger(sides[A].ep, NULL);
-	assert_in_range(gamma_now() - start, GAMMA_NS_PER_S * 9 / 10, GAMMA_NS_PER_S * 3 / 2);
-}
-
-static void linger__a_forked_child_sends_nothing(void **state)
-{
-	uint64_t start = gamma_now();
-	int status;
-	pid_t pid;
-
-	(void) state;
-	netns_needed();
-	exchange(A, FAR, 64);
-	pid = fork();
-	if (!pid) {
-		gamma_endpoint_linger(sides[A].ep, NULL);
-		_exit(gamma_now() - start > GAMMA_NS_PER_S / 2);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	exchange(A, FAR, 64); /* no BYE was said */
-}
-
-/* What a child closes that it has inherited: its own memory stands where its parent's rings do,
- * which it has not. The parent goes on. */
-static int close_in_child(const unsigned *which, unsigned count)
-{
-	enum { PAGES = 8192 };
-	static uint8_t *pages[PAGES];
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		signal(SIGSEGV, SIG_DFL);
-		for (int i = 0; i < PAGES; i++) {
-			pages[i] = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-			*pages[i] = (uint8_t) i;
-		}
-		while (count--)
-			gamma_endpoint_destroy(sides[which[count]].ep);
-		for (int i = 0; i < PAGES; i++)
-			if (*pages[i] != (uint8_t) i)
-				_exit(1);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-static void close__in_a_child_leaves_its_memory_alone(void **state)
-{
-	(void) state;
-	netns_needed();
-	for (unsigned which = B; which <= FAR; which++) {
-		exchange(A, which, 64);
-		exchange(which, A, 64);
-	}
-	assert_int_equal(close_in_child((const unsigned[]){A, B, FAR}, 3), 0);
-	for (unsigned which = B; which <= FAR; which++) {
-		exchange(A, which, 64);
-		exchange(which, A, 64);
-	}
-}
-
-static void close__in_a_child_while_a_neighbour_is_to_read(void **state)
-{
-	(void) state;
-	netns_needed();
-	exchange(A, B, 64);
-	exchange(B, A, 64);
-	post(&sides[B], 100000);
-	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[B].ep), 100000), 0);
-	assert_int_equal(close_in_child((const unsigned[]){A}, 1), 0);
-	until(&sides[B].received);
-	until(&sides[A].sent);
-	assert_int_equal(sides[A].send_error, 0);
-	assert_int_equal(stats(B)->pulls_failed, 0);
-	assert_memory_equal(sides[B].in, sides[A].out, 100000);
-}
-
-static void gone__neighbour_that_ended(void **state)
-{
-	struct gamma_addr addr;
-
-	(void) state;
-	netns_needed();
-	exchange(A, B, 64);
-	addr = *gamma_endpoint_addr(sides[B].ep);
-	close_side(B);
-	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
-	until(&sides[A].sent);
-	assert_int_equal(sides[A].send_error, -ECONNRESET);
-	assert_string_equal(sides[A].cause, "its process has ended");
-}
-
-/* Nobody has to send anything to notice. */
-static void gone__neighbour_that_was_killed(void **state)
-{
-	struct gamma_addr addr;
-	int ready[2];
-	char byte;
-	pid_t pid;
-
-	(void) state;
-	netns_needed();
-	close_side(B);
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	if (!pid) {
-		open_side(B, false);
-		addr = *gamma_endpoint_addr(sides[B].ep);
-		post(&sides[B], 64);
-		if (write(ready[1], &addr, sizeof(addr)) != sizeof(addr))
-			_exit(1);
-		while (!sides[B].received)
-			gamma_endpoint_progress(sides[B].ep);
-		gamma_endpoint_progress(sides[B].ep);
-		if (write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	assert_int_equal(read(ready[0], &addr, sizeof(addr)), sizeof(addr));
-	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
-	until(&sides[A].sent);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	assert_int_equal(sides[A].send_error, 0);
-	/* It does not look any more. */
-	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
-	gamma_endpoint_progress(sides[A].ep);
-	assert_false(sides[A].sent);
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	until(&sides[A].sent);
-	assert_int_equal(sides[A].send_error, -ECONNRESET);
-	assert_string_equal(sides[A].cause, "its process has ended");
-	assert_int_equal(stats(A)->probes_out, 0);
-	close(ready[0]);
-	close(ready[1]);
-}
-
-static void gone__remote_that_started_again(void **state)
-{
-	struct gamma_addr addr;
-	struct gamma_endpoint_attr again = attr(FAR);
-
-	(void) state;
-	netns_needed();
-	exchange(A, FAR, 64);
-	addr = *gamma_endpoint_addr(sides[FAR].ep);
-	gamma_endpoint_destroy(sides[FAR].ep);
-	again.port = ntohs(addr.port);
-	assert_int_equal(gamma_endpoint_create(&again, &handlers, &sides[FAR], &sides[FAR].ep), 0);
-	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
-	until(&sides[A].sent);
-	assert_int_equal(sides[A].send_error, -ECONNRESET);
-	exchange(A, FAR, 64); /* to its new address */
-}
-
 /* ---- datagrams ---- */
 
 static void datagram(unsigned from, unsigned to, uint64_t length)
@@ -970,8 +550,8 @@ static void datagrams__to_neighbours_and_over_ethernet(void **state)
 		datagram(A, to, 64);
 		datagram(A, to, most);
 	}
-	assert_int_equal(stats(A)->datagrams_out, 6);
-	assert_int_equal(stats(B)->datagrams_in, 3);
+	assert_int_equal(side_stats(A)->datagrams_out, 6);
+	assert_int_equal(side_stats(B)->datagrams_in, 3);
 }
 
 /* Polls in vain until the caller should offer its core to others. */
@@ -1037,9 +617,6 @@ static void datagrams__too_long(void **state)
 			 -EMSGSIZE);
 }
 
-#define EP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define DGRAM_TEST(name) cmocka_unit_test_setup_teardown(name, setup_datagram, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1061,14 +638,6 @@ int main(void)
 		EP_TEST(create__port_in_use),
 		EP_TEST(create__address_is_complete),
 		EP_TEST(fds__wake_for_an_arrival),
-		EP_TEST(linger__nothing_to_wait_for),
-		EP_TEST(linger__is_bounded),
-		EP_TEST(linger__a_forked_child_sends_nothing),
-		EP_TEST(close__in_a_child_leaves_its_memory_alone),
-		EP_TEST(close__in_a_child_while_a_neighbour_is_to_read),
-		EP_TEST(gone__neighbour_that_ended),
-		EP_TEST(gone__neighbour_that_was_killed),
-		EP_TEST(gone__remote_that_started_again),
 		DGRAM_TEST(datagrams__to_neighbours_and_over_ethernet),
 		DGRAM_TEST(datagrams__who_waits_for_a_neighbour_yields_sooner),
 		DGRAM_TEST(datagrams__to_a_neighbour_that_has_ended),

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* The endpoints of sides.h. */
+#include "sides.h"
+
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct side sides[3];
+
+/* ---- handlers ---- */
+
+static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
+				   const struct gamma_envelope *envelope)
+{
+	struct side *side = context;
+
+	(void) flow, (void) envelope;
+	assert_true(side->posted);
+	side->posted = side->endless;
+	return &side->recv;
+}
+
+static void on_unexpected(void *context, struct gamma_inbound *inbound)
+{
+	(void) context, (void) inbound;
+	fail_msg("every receive is posted");
+}
+
+static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
+			const struct gamma_envelope *envelope, uint64_t placed, int error)
+{
+	struct side *side = context;
+
+	(void) recv, (void) flow, (void) envelope;
+	side->received = true;
+	side->messages++;
+	side->placed = placed;
+	side->receive_error = error;
+}
+
+static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
+{
+	struct side *side = context;
+
+	(void) send, (void) flow;
+	side->sent = true;
+	side->send_error = error;
+}
+
+static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
+{
+	struct side *side = context;
+
+	(void) flow, (void) error;
+	snprintf(side->cause, sizeof(side->cause), "%s", cause);
+}
+
+static void on_datagram(void *context, const struct gamma_addr *source,
+			const struct gamma_envelope *envelope, const uint8_t *payload)
+{
+	struct side *side = context;
+
+	side->datagrams++;
+	side->datagram_length = envelope->length;
+	side->datagram_data = envelope->flags & GAMMA_HAS_DATA ? envelope->data : 0;
+	side->datagram_source = *source;
+	memcpy(side->in, payload, envelope->length);
+}
+
+static void on_gone(void *context, struct gamma_flow *flow)
+{
+	(void) flow;
+	((struct side *) context)->gone++;
+}
+
+const struct gamma_endpoint_handlers side_handlers = {
+	.messages = {.match = on_match,
+		     .unexpected = on_unexpected,
+		     .received = on_received,
+		     .sent = on_sent,
+		     .failed = on_failed},
+	.datagram = on_datagram,
+	.gone = on_gone,
+};
+
+/* ---- opening and moving ---- */
+
+struct gamma_endpoint_attr side_attr(unsigned which)
+{
+	struct gamma_endpoint_attr attr = {
+		.ifindex = (int) if_nametoindex(which == FAR ? "g1" : "g0"),
+		.mtu = 9000,
+		.ethertype = GAMMA_ETHERTYPE,
+		.tenant = TENANT,
+		.host = which == FAR ? 2 : 1,
+		.ring_bytes = 4 << 20,
+		.shm_bytes = 65536,
+		.linger = GAMMA_NS_PER_S,
+		.limits = {
+			.inject_size = 256,
+			.eager_size = 16384,
+			.peer_timeout = 10 * GAMMA_NS_PER_S,
+			.forget = GAMMA_NS_PER_S,
+		},
+	};
+
+	memcpy(attr.mac, which == FAR ? mac1 : mac0, GAMMA_MAC_LEN);
+	return attr;
+}
+
+void open_side(unsigned which, bool datagram)
+{
+	struct gamma_endpoint_attr a = side_attr(which);
+	struct side *side = &sides[which];
+
+	memset(side, 0, sizeof(*side));
+	side->in = malloc(LENGTH_MAX);
+	side->out = malloc(LENGTH_MAX);
+	for (size_t i = 0; i < LENGTH_MAX; i++)
+		side->out[i] = (uint8_t) (i * 31 + (i >> 9) + which);
+	a.datagram = datagram;
+	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, side, &side->ep), 0);
+}
+
+/* The same again, with so much shared memory for each neighbour. */
+void open_again(unsigned which, uint64_t shm_bytes)
+{
+	struct gamma_endpoint_attr a = side_attr(which);
+
+	gamma_endpoint_destroy(sides[which].ep);
+	a.shm_bytes = shm_bytes;
+	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, &sides[which], &sides[which].ep), 0);
+}
+
+void close_side(unsigned which)
+{
+	struct side *side = &sides[which];
+
+	if (side->ep)
+		gamma_endpoint_destroy(side->ep);
+	side->ep = NULL;
+	free(side->in);
+	free(side->out);
+	side->in = side->out = NULL;
+}
+
+int sides_setup(void **state)
+{
+	(void) state;
+	if (if_nametoindex("g0"))
+		for (unsigned which = A; which <= FAR; which++)
+			open_side(which, false);
+	return 0;
+}
+
+int sides_setup_datagram(void **state)
+{
+	(void) state;
+	if (if_nametoindex("g0"))
+		for (unsigned which = A; which <= FAR; which++)
+			open_side(which, true);
+	return 0;
+}
+
+int sides_teardown(void **state)
+{
+	(void) state;
+	for (unsigned which = A; which <= FAR; which++)
+		close_side(which);
+	return 0;
+}
+
+/* Moves all endpoints until the flag is set, for 5 s at most. */
+void until(const bool *flag)
+{
+	uint64_t end = gamma_now() + 5 * GAMMA_NS_PER_S;
+
+	while (!*flag) {
+		assert_true(gamma_now() < end);
+		for (unsigned which = A; which <= FAR; which++)
+			if (sides[which].ep)
+				gamma_endpoint_progress(sides[which].ep);
+	}
+}
+
+void post(struct side *side, uint64_t length)
+{
+	side->recv.iov[0] = (struct iovec){side->in, length};
+	side->recv.iov_count = 1;
+	side->recv.capacity = length;
+	side->posted = true;
+	side->received = false;
+	memset(side->in, 0, LENGTH_MAX);
+}
+
+int start_send(struct side *from, const struct gamma_addr *to, uint64_t length)
+{
+	from->sent = false;
+	memset(&from->send, 0, sizeof(from->send));
+	from->send.iov[0] = (struct iovec){from->out, length};
+	from->send.iov_count = 1;
+	from->send.envelope.length = length;
+	from->send.level = GAMMA_WHEN_ARRIVED;
+	return gamma_endpoint_send(from->ep, gamma_endpoint_flow(from->ep, to), &from->send);
+}
+
+void exchange(unsigned from, unsigned to, uint64_t length)
+{
+	post(&sides[to], length);
+	assert_int_equal(start_send(&sides[from], gamma_endpoint_addr(sides[to].ep), length), 0);
+	until(&sides[to].received);
+	until(&sides[from].sent);
+	assert_int_equal(sides[to].receive_error, 0);
+	assert_int_equal(sides[from].send_error, 0);
+	assert_int_equal(sides[to].placed, length);
+	assert_memory_equal(sides[to].in, sides[from].out, length);
+}
+
+const struct gamma_stats *side_stats(unsigned which)
+{
+	return gamma_endpoint_stats(sides[which].ep);
+}

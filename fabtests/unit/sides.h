@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints of this process on real links: two on g0 (neighbours, through shared memory), one on g1
+ * (over the veth pair; see netns.h).
+ */
+#ifndef GAMMA_TEST_SIDES_H
+#define GAMMA_TEST_SIDES_H
+
+#include "netns.h"
+
+#include "engine/endpoint.h"
+
+enum { LENGTH_MAX = 1 << 20, TENANT = 0 };
+
+/* An endpoint with at most one receive and one send under way. */
+struct side {
+	struct gamma_endpoint *ep;
+	struct gamma_recv recv;
+	struct gamma_send send;
+	uint8_t *in, *out; /* LENGTH_MAX bytes */
+	bool posted, received, sent;
+	bool endless; /* the receive is posted again as soon as it has matched */
+	unsigned messages; /* received */
+	int receive_error, send_error;
+	uint64_t placed;
+	char cause[128];
+	unsigned datagrams, gone;
+	uint64_t datagram_length, datagram_data;
+	struct gamma_addr datagram_source;
+};
+
+enum { A, B, FAR };
+extern struct side sides[3];
+extern const struct gamma_endpoint_handlers side_handlers;
+
+/* What an endpoint of that side is created with. */
+struct gamma_endpoint_attr side_attr(unsigned which);
+void open_side(unsigned which, bool datagram);
+/* The same again, with so much shared memory for each neighbour. */
+void open_again(unsigned which, uint64_t shm_bytes);
+void close_side(unsigned which);
+int sides_setup(void **state);
+int sides_setup_datagram(void **state);
+int sides_teardown(void **state);
+/* Moves all endpoints until the flag is set, for 5 s at most. */
+void until(const bool *flag);
+void post(struct side *side, uint64_t length);
+int start_send(struct side *from, const struct gamma_addr *to, uint64_t length);
+void exchange(unsigned from, unsigned to, uint64_t length);
+const struct gamma_stats *side_stats(unsigned which);
+
+#define EP_TEST(name) cmocka_unit_test_setup_teardown(name, sides_setup, sides_teardown)
+#define DGRAM_TEST(name) cmocka_unit_test_setup_teardown(name, sides_setup_datagram, sides_teardown)
+
+#endif /* GAMMA_TEST_SIDES_H */
