@@ -385,6 +385,18 @@ static void settings__decimal_point_in_any_locale(void **state)
 	assert_int_equal(gamma_settings.peer_timeout, GAMMA_NS_PER_S / 2);
 }
 
+extern char **environ;
+
+static void settings__without_an_environment(void **state)
+{
+	char **kept = environ, error[256];
+
+	(void) state;
+	environ = NULL; /* as clearenv may leave it */
+	assert_int_equal(gamma_settings_load(error, sizeof(error)), 0);
+	environ = kept;
+}
+
 static void settings__values(void **state)
 {
 	char error[256];
@@ -448,6 +460,7 @@ int main(void)
 		TEST(settings__good_and_bad),
 		TEST(settings__long_and_unprintable_values),
 		TEST(settings__decimal_point_in_any_locale),
+		TEST(settings__without_an_environment),
 		TEST(settings__values),
 		TEST(nic__complete_and_copied),
 	};

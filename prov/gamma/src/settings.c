@@ -301,12 +301,12 @@ static bool is_setting(const char *word)
 	       HAS_NAME(choices, word);
 }
 
-/* A name that is misspelt would leave the default in force, unseen. */
+/* A name that is misspelt would leave the default in force, unseen. clearenv leaves no list. */
 static int check_names(char *error, size_t error_len)
 {
 	const size_t prefix = strlen(PREFIX);
 
-	for (char **variable = environ; *variable; variable++) {
+	for (char **variable = environ; variable && *variable; variable++) {
 		char name[48];
 
 		if (strncmp(*variable, PREFIX, prefix))
