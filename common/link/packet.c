@@ -40,6 +40,7 @@ struct packet_link {
 	uint32_t block_len; /* bytes */
 	uint32_t slot_len;  /* bytes */
 	uint32_t slot;	    /* next to be looked at */
+	bool alone;	    /* the frame that was handed on last: nothing was behind it */
 	struct tpacket2_hdr **slots; /* by number: blocks have a rest at their end */
 };
 
@@ -154,7 +155,7 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	__builtin_prefetch(arrival->frame);
 	__builtin_prefetch(arrival->frame + CACHE_LINE);
 	__builtin_prefetch(slot, 1);
-	arrival->alone = !(packet->slots[after(packet)]->tp_status & TP_STATUS_USER);
+	arrival->alone = packet->alone = !(packet->slots[after(packet)]->tp_status & TP_STATUS_USER);
 	/* A frame cut to the slot is handed on short: the parser sees that it is incomplete. */
 	arrival->len = slot->tp_snaplen;
 	arrival->payload = NULL;
@@ -170,6 +171,8 @@ static void packet_release(struct gamma_link *link)
 	__atomic_store_n(&packet->slots[packet->slot]->tp_status, TP_STATUS_KERNEL,
 			 __ATOMIC_RELEASE);
 	packet->slot = after(packet);
+	if (packet->alone)
+		__builtin_prefetch(packet->slots[after(packet)]);
 	link->word = &packet->slots[packet->slot]->tp_status;
 }
 
