@@ -116,6 +116,10 @@ uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
 		return NULL;
 	writer->wrap = wrap;
 	writer->len = len;
+	/* First, since it waits for a line of its own: the reader, who polls, must not get the
+	 * record's line back between its bytes and its word. */
+	__atomic_store_n(word_at(writer, writer->place + wrap + bytes), GAMMA_RECORD_NONE,
+			 __ATOMIC_RELAXED);
 	return (uint8_t *) word_at(writer, writer->place + wrap) + sizeof(struct gamma_record);
 }
 
@@ -128,7 +132,6 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 		.len = writer->len, .kind = (uint8_t) kind, .flags = flags});
 	uint32_t one = 1;
 
-	__atomic_store_n(word_at(writer, behind), GAMMA_RECORD_NONE, __ATOMIC_RELAXED);
 	if (gamma_unlikely(writer->wrap)) {
 		__atomic_store_n(word_at(writer, writer->place + writer->wrap), value,
 				 __ATOMIC_RELAXED);

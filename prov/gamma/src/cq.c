@@ -166,6 +166,9 @@ static ssize_t take(struct gamma_cq *cq, void *buf, size_t count, fi_addr_t *sou
 		if (source)
 			source[i] = entry->source;
 	}
+	/* The ring's front is in the cache. */
+	if (cq->head == cq->tail)
+		cq->head = cq->tail = 0;
 	return count;
 }
 
