@@ -6,7 +6,7 @@
  * changes when a virtual machine moves. Nobody tells it, but a copy into memory that the other core
  * has read last takes as long as its lines need to come. So one is timed now and then. near.c asks
  * with each message; near.c and output.c, which hands eager frames over, tell what one took. Of
- * chunks their reader tells how long it copies, too: a writer need not wait for all of its lines.
+ * chunks their reader tells how long they take, too: a writer need not wait for all of its lines.
  */
 #include "engine/internal.h"
 

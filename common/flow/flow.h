@@ -243,8 +243,9 @@ struct gamma_row {
 /* Whether several pages to a neighbour are copied: engine/copying.c */
 struct gamma_copying {
 	uint32_t kib_ns; /* what a copy of 1,024 bytes took; 0: not known */
-	uint32_t read_ns; /* ditto, the peer's of what was written for it, as it says */
-	uint32_t own_read_ns; /* ditto, our own of what it has written: told to it */
+	uint32_t read_ns; /* until the peer has as much of what comes in chunks, as it says; ditto */
+	uint32_t own_read_ns; /* ditto, of what it writes for us: told to it */
+	uint64_t second_at; /* ns: when the second chunk of a message came */
 	uint16_t left; /* such messages before the next copy that is timed */
 	uint16_t rest; /* of them, after the last one that took too long */
 	bool timed;    /* how long the next copy takes is to be told */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	RECORDS = 128,
@@ -401,6 +402,24 @@ static void chunks__that_nobody_has_asked_for_stay_with_the_sender(void **state)
 	no_frames();
 }
 
+/* What the reader waits between two of them is a part of what they take. */
+static void chunks__are_timed_with_the_wait(void **state)
+{
+	struct gamma_copying *copying = &net_flow(net, 1, 0)->copying;
+
+	(void) state;
+	copying->own_read_ns = 1 << 30;
+	net_post(net, 1, LARGE);
+	send_in_chunks(LARGE);
+	for (int i = 0; i < 3; i++) /* the announcement, and two */
+		deliver();
+	assert_int_equal(copying->own_read_ns, 1 << 30);
+	usleep(1000);
+	deliver_all();
+	assert_in_range(copying->own_read_ns,
+			1000000ull * 1024 / (GAMMA_CHUNKS_UNASKED - GAMMA_CHUNK), (1 << 30) - 1);
+}
+
 static void chunks__beyond_a_receive_are_not_taken(void **state)
 {
 	struct outgoing *sent;
@@ -743,6 +762,7 @@ int main(void)
 		NEAR_TEST(chunks__and_the_end_read_by_the_kernel),
 		NEAR_TEST(chunks__are_needless_if_the_kernel_was_faster),
 		NEAR_TEST(chunks__that_nobody_has_asked_for_stay_with_the_sender),
+		NEAR_TEST(chunks__are_timed_with_the_wait),
 		NEAR_TEST(chunks__beyond_a_receive_are_not_taken),
 		NEAR_TEST(chunks__of_memory_that_cannot_be_read),
 		NEAR_TEST(chunks__find_no_room),
