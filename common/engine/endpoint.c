@@ -685,6 +685,12 @@ static bool any_flow(struct gamma_endpoint *endpoint, bool unacked_only, uint64_
 	return false;
 }
 
+/* Not all leaves in one call: the last BYE, or an answer to one, may still be to leave. */
+static bool anything_left(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	return any_flow(endpoint, false, now) || !gamma_list_empty(&endpoint->local.ready);
+}
+
 static void say_bye(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *pos;
@@ -722,19 +728,20 @@ static void nap(struct gamma_endpoint *endpoint, uint64_t until, gamma_asleep *a
 void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep)
 {
 	uint64_t now = gamma_now();
+	uint64_t drained = now + gamma_flow_drain_time(endpoint->linger);
 	uint64_t until = now + endpoint->linger;
 
 	if (getpid() != endpoint->owner)
 		return;
 	settle(endpoint);
 	gamma_endpoint_watch(endpoint, false);
-	while (any_flow(endpoint, true, now) && now < until) {
-		nap(endpoint, until, asleep);
+	while (any_flow(endpoint, true, now) && now < drained) {
+		nap(endpoint, drained, asleep);
 		gamma_endpoint_progress(endpoint);
 		now = gamma_now();
 	}
 	say_bye(endpoint, now);
-	while (any_flow(endpoint, false, now) && now < until) {
+	while (anything_left(endpoint, now) && now < until) {
 		nap(endpoint, until, asleep);
 		gamma_endpoint_progress(endpoint);
 		now = gamma_now();

@@ -223,12 +223,28 @@ bool gamma_flow_unacked(const struct gamma_flow *flow)
 		!gamma_list_empty(&flow->messages.announced));
 }
 
+/* Its program may wait for this endpoint alone, and would as long as for one that is silent. On
+ * the way to a neighbour nothing gets lost. */
+static bool may_have_missed_bye(const struct gamma_flow *flow)
+{
+	return gamma_timer_set_p(flow, GAMMA_TIMER_BYE) && flow->byes < GAMMA_BYE_TRIES &&
+	       !flow->same_host;
+}
+
 bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now)
 {
 	if (!gamma_flow_usable(flow) || flow->bye_answered)
 		return false;
 	return gamma_flow_unacked(flow) || flow->ack.owed || flow->ack.now ||
-	       (flow->last_data && now - flow->last_data < GAMMA_SETTLED_US * GAMMA_NS_PER_US);
+	       (flow->last_data && now - flow->last_data < GAMMA_SETTLED_US * GAMMA_NS_PER_US) ||
+	       may_have_missed_bye(flow);
+}
+
+uint64_t gamma_flow_drain_time(uint64_t linger)
+{
+	uint64_t byes = GAMMA_BYE_US * GAMMA_NS_PER_US << (GAMMA_BYE_TRIES - 1);
+
+	return linger - gamma_min(byes, linger / 8);
 }
 
 void gamma_flow_bye(struct gamma_flow *flow, uint64_t now)

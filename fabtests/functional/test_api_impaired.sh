@@ -9,10 +9,8 @@
 . "$top_srcdir/fabtests/functional/api.sh"
 
 need_tool jq
-# Datagrams may be lost; opening and closing is the same here. Who closes and has nothing to wait for says
-# so once (protocol.md, 4.6): if that is lost, what waits for it ends by the peer timeout.
-mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams multicast multicast_leave \
-	reopen shared_directed_peer_closed)
+# Datagrams may be lost; opening and closing is the same here.
+mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams multicast multicast_leave reopen)
 
 lab_up 2
 count_frames

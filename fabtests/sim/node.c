@@ -161,21 +161,28 @@ static bool any_flow(struct node *node, bool unacked_only)
 
 static void say_bye(struct node *node)
 {
+	uint64_t linger = node->sim->config.linger;
 	struct gamma_list *pos;
 
 	gamma_list_for_each(pos, &node->ep.local.flows)
 		gamma_flow_bye(gamma_list_entry(pos, struct gamma_flow, all_entry), node->sim->now);
 	gamma_output(&node->ep, node->sim->now);
 	node->state = NODE_PARTING;
+	node->closing_until += linger - gamma_flow_drain_time(linger);
+}
+
+static bool waits(struct node *node, bool unacked_only)
+{
+	bool sends = !unacked_only && !gamma_list_empty(&node->ep.local.ready);
+
+	return node->sim->now < node->closing_until && (sends || any_flow(node, unacked_only));
 }
 
 static void go_on_closing(struct node *node)
 {
-	bool over = node->sim->now >= node->closing_until;
-
-	if (node->state == NODE_CLOSING && (over || !any_flow(node, true)))
+	if (node->state == NODE_CLOSING && !waits(node, true))
 		say_bye(node);
-	if (node->state == NODE_PARTING && (over || !any_flow(node, false))) {
+	if (node->state == NODE_PARTING && !waits(node, false)) {
 		check_closed(node);
 		node_end(node);
 	}
@@ -189,7 +196,7 @@ void sim_close(struct sim *sim, unsigned index)
 		return;
 	sim->totals.closes++;
 	node->state = NODE_CLOSING;
-	node->closing_until = sim->now + sim->config.linger;
+	node->closing_until = sim->now + gamma_flow_drain_time(sim->config.linger);
 	node_wake(node);
 }
 
@@ -409,6 +416,25 @@ struct gamma_flow *sim_flow(struct sim *sim, unsigned a, unsigned b)
 
 	return gamma_peers_find(&sim->nodes[a].ep, addr->mac, ntohs(addr->port),
 				sim->nodes[b].epoch);
+}
+
+bool sim_expect(struct sim *sim, unsigned a, unsigned b)
+{
+	struct gamma_flow *flow = sim_flow(sim, a, b);
+
+	if (!flow || flow->state != GAMMA_FLOW_OPEN)
+		return false;
+	flow->messages.expected++;
+	gamma_loss_rearm(flow, sim->now);
+	node_wake(node_of(sim, a));
+	return true;
+}
+
+bool sim_waits(struct sim *sim, unsigned a, unsigned b)
+{
+	const struct gamma_flow *flow = sim_flow(sim, a, b);
+
+	return flow && gamma_flow_usable(flow) && flow->messages.expected;
 }
 
 void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq)

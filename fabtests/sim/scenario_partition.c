@@ -177,12 +177,47 @@ static double close_in_vain(struct sim *sim)
 	return ms;
 }
 
+static bool waits_no_more(struct sim *sim, void *arg)
+{
+	(void) arg;
+	return !sim_waits(sim, 1, 0);
+}
+
+/* ms until it has closed toward a peer that is owed nothing but waits for it, and knows then,
+ * though so many BYEs are lost. */
+static double close_on_a_waiting_one(struct sim *sim, unsigned lost)
+{
+	struct sim *side = scenario_begin(sim, NULL);
+	struct sim_rule bye = scenario_lose(0, 1, GAMMA_KIND_BYE, GAMMA_ASK, 0);
+	uint64_t began;
+	double ms;
+
+	sim_exchange(side, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	sim_finish(side, SIM_SEC);
+	sim_run(side, SIM_SEC);
+	bye.times = lost;
+	if (lost)
+		sim_rule(side, bye);
+	SIM_CHECK(side, sim_expect(side, 1, 0), "they do not know each other");
+	began = sim_now(side);
+	sim_close(side, 0);
+	SIM_CHECK(side, sim_run_until(side, closed, NULL, 2 * SIM_SEC), "it has not closed");
+	ms = (double) (sim_now(side) - began) / 1e6;
+	SIM_CHECK(side, sim_run_until(side, waits_no_more, NULL, SIM_MS),
+		  "%u lost: the peer still waits for who has closed", lost);
+	scenario_end(sim, side);
+	return ms;
+}
+
 static void closing(struct sim *sim)
 {
 	double linger = (double) sim_config(sim)->linger / 1e6, longest = 0;
 	double good = 0, vain = close_in_vain(sim);
+	double at_once = close_on_a_waiting_one(sim, 0), last = 0;
 	unsigned told = 0, quick = 0;
 
+	for (unsigned lost = 1; lost < GAMMA_BYE_TRIES; lost++)
+		last = close_on_a_waiting_one(sim, lost);
 	good = close_under_loss(sim, 1, 0, &quick);
 	for (unsigned seed = 1; seed <= LOSSY_RUNS; seed++)
 		longest = gamma_max(longest, close_under_loss(sim, seed, 200000, &told));
@@ -191,10 +226,13 @@ static void closing(struct sim *sim)
 		  "at 20 %% loss it took up to %.0f ms, and %u of %u peers know", longest, told,
 		  LOSSY_RUNS);
 	SIM_CHECK(sim, vain <= linger + 2, "toward a silent peer it took %.0f ms", vain);
+	SIM_CHECK(sim, at_once <= 2 && last <= 20,
+		  "toward a peer that is owed nothing it took %.2f and %.1f ms", at_once, last);
 	scenario_tell(
 		"closing takes %.2f ms; at 20 %% loss at most %.1f, everything delivered, %u of %u "
-		"peers know; toward a silent peer %.0f, the linger bound",
-		good, longest, told, LOSSY_RUNS, vain);
+		"peers know; toward a silent peer %.0f, the linger bound; toward one that is owed "
+		"nothing %.2f, with all BYEs but the last lost %.1f",
+		good, longest, told, LOSSY_RUNS, vain, at_once, last);
 }
 
 const struct sim_scenario scenario_closing = {

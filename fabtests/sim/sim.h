@@ -188,6 +188,12 @@ void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu);
 /* Frame numbers from a to b begin with seq instead of 0; before they have talked. */
 void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq);
 
+/* The application of a posts a receive for b alone, which never sends anything for it; false: there
+ * is no open flow between them. */
+bool sim_expect(struct sim *sim, unsigned a, unsigned b);
+/* Whether it still waits. */
+bool sim_waits(struct sim *sim, unsigned a, unsigned b);
+
 struct gamma_endpoint *sim_endpoint(struct sim *sim, unsigned node);
 /* The flow of a toward b as b is now, or NULL. */
 struct gamma_flow *sim_flow(struct sim *sim, unsigned a, unsigned b);

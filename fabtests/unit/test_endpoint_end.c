@@ -34,6 +34,19 @@ static void linger__is_bounded(void **state)
 	assert_in_range(gamma_now() - start, GAMMA_NS_PER_S * 9 / 10, GAMMA_NS_PER_S * 3 / 2);
 }
 
+/* What is said once may get lost. */
+static void linger__tells_a_silent_peer_a_few_times(void **state)
+{
+	uint64_t start;
+
+	(void) state;
+	netns_needed();
+	exchange(A, FAR, 64);
+	start = gamma_now(); /* nobody moves FAR */
+	gamma_endpoint_linger(sides[A].ep, NULL);
+	assert_in_range(gamma_now() - start, 14 * GAMMA_NS_PER_MS, 200 * GAMMA_NS_PER_MS);
+}
+
 static void linger__a_forked_child_sends_nothing(void **state)
 {
 	uint64_t start = gamma_now();
@@ -194,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(linger__nothing_to_wait_for),
 		EP_TEST(linger__is_bounded),
+		EP_TEST(linger__tells_a_silent_peer_a_few_times),
 		EP_TEST(linger__a_forked_child_sends_nothing),
 		EP_TEST(close__in_a_child_leaves_its_memory_alone),
 		EP_TEST(close__in_a_child_while_a_neighbour_is_to_read),

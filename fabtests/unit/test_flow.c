@@ -430,6 +430,52 @@ static void bye__lost_is_repeated(void **state)
 	assert_false(gamma_timer_set_p(flow, GAMMA_TIMER_BYE));
 }
 
+/* It may wait for this endpoint alone, and nobody would tell it later. */
+static void bye__waits_for_an_answer_a_few_times(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	exchange();
+	net_run(net, SEC);
+	flow = net_flow(net, 0, 1);
+	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP, .seq = ANY_SEQ});
+	assert_false(gamma_flow_unfinished(flow, net->now));
+	gamma_flow_bye(flow, net->now);
+	flow->same_host = true; /* nothing gets lost there */
+	assert_false(gamma_flow_unfinished(flow, net->now));
+	flow->same_host = false;
+	net_run(net, 14 * MS);
+	assert_true(gamma_flow_unfinished(flow, net->now));
+	net_run(net, 2 * MS);
+	assert_int_equal(flow->byes, GAMMA_BYE_TRIES);
+	assert_false(gamma_flow_unfinished(flow, net->now));
+}
+
+static void bye__answered_is_not_waited_for(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	exchange();
+	net_run(net, SEC);
+	flow = net_flow(net, 0, 1);
+	gamma_flow_bye(flow, net->now);
+	assert_true(gamma_flow_unfinished(flow, net->now));
+	net_run(net, MS / 2);
+	assert_int_equal(flow->byes, 1);
+	assert_false(gamma_flow_unfinished(flow, net->now));
+}
+
+static void drain_time__leaves_time_for_byes(void **state)
+{
+	(void) state;
+	assert_int_equal(gamma_flow_drain_time(0), 0);
+	assert_int_equal(gamma_flow_drain_time(8 * MS), 7 * MS);
+	assert_int_equal(gamma_flow_drain_time(SEC), 984 * MS);
+}
+
 /* What arrived is complete, the rest fails, at once. */
 static void bye__ends_what_is_outstanding(void **state)
 {
@@ -681,6 +727,9 @@ int main(void)
 		NET_TEST(reset__tells_a_peer_that_was_given_up),
 		NET_TEST(bye__is_answered_and_forgotten),
 		NET_TEST(bye__lost_is_repeated),
+		NET_TEST(bye__waits_for_an_answer_a_few_times),
+		NET_TEST(bye__answered_is_not_waited_for),
+		TEST(drain_time__leaves_time_for_byes),
 		NET_TEST(bye__ends_what_is_outstanding),
 		NET_TEST(bye__in_silence_is_told_to_the_next_who_posts),
 		NET_TEST(bye__to_one_who_does_not_know_us),
