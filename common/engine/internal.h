@@ -36,6 +36,7 @@ enum {
 	GAMMA_HOUSE_US = 1000,	   /* between two rounds of housekeeping */
 	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
 	GAMMA_FLOWS_MAX = 65536,   /* flows that strangers may open */
+	GAMMA_TOMBSTONES_MAX = 1 << 20, /* peers given up that are remembered: 24 MiB */
 	GAMMA_SWEEP_FLOWS = 1024,  /* with more, peers silent for long are asked whether they are there */
 	GAMMA_SWEEP_S = 60,	   /* between two times that this is done */
 	GAMMA_PEERS_FIRST = 64,	   /* chains of the flow table at first */
@@ -67,6 +68,7 @@ struct gamma_tombstones {
 	struct gamma_tombstone *entries;
 	uint32_t size;	/* a power of two, or 0 */
 	uint32_t count; /* entries used */
+	bool full_told;
 };
 
 struct gamma_endpoint {
@@ -130,7 +132,7 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_budget_close(struct gamma_endpoint *endpoint);
 
 /* ---- tombstones.c ---- */
-/* The flow of a peer that was given up is about to be freed. False: no memory. */
+/* The flow of a peer that was given up is about to be freed. False: no memory, or too many. */
 bool gamma_tombstones_add(struct gamma_tombstones *stones, const struct gamma_flow *flow);
 /* Whether such a flow led where this one does. */
 bool gamma_tombstones_have(const struct gamma_tombstones *stones, const struct gamma_flow *flow);

@@ -3,7 +3,8 @@
  * Peers that were given up for their silence, and whose flows have been forgotten since: MAC, port
  * and epoch, and no more. Such a peer may be alive and know nothing of it; then its frames, whose
  * numbers go on where they were, must not open a flow as a stranger's do, nor may one be begun to
- * it anew. Called by peers.c.
+ * it anew. So none is ever dropped for another; when there are too many, the flows of further ones
+ * stay, of which there is a bound as well. Called by peers.c.
  */
 #include "engine/internal.h"
 
@@ -58,15 +59,30 @@ static bool grow(struct gamma_tombstones *stones)
 	return true;
 }
 
+static void tell_full(struct gamma_tombstones *stones)
+{
+	if (stones->full_told)
+		return;
+	stones->full_told = true;
+	gamma_warn("%u peers were given up and may come back: once as many as %u further ones have been, "
+		   "strangers are not met any more; close this endpoint and open it anew",
+		   stones->count, GAMMA_FLOWS_MAX);
+}
+
 bool gamma_tombstones_add(struct gamma_tombstones *stones, const struct gamma_flow *flow)
 {
-	struct gamma_tombstone stone = stone_of(flow), *entry;
+	struct gamma_tombstone stone = stone_of(flow);
 
+	if (gamma_tombstones_have(stones, flow))
+		return true;
+	if (stones->count == GAMMA_TOMBSTONES_MAX) {
+		tell_full(stones);
+		return false;
+	}
 	if (2 * stones->count >= stones->size && !grow(stones))
 		return false;
-	entry = entry_of(stones, &stone);
-	stones->count += entry->epoch == GAMMA_EPOCH_ANY;
-	*entry = stone;
+	*entry_of(stones, &stone) = stone;
+	stones->count++;
 	return true;
 }
 

@@ -205,6 +205,26 @@ static void tombstones__thousands_are_found_again(void **state)
 	free(flow);
 }
 
+/* None is dropped for another: that peer could come back. */
+static void tombstones__so_many_and_no_more(void **state)
+{
+	struct gamma_tombstones stones = {.size = 0};
+	struct gamma_flow *flow = calloc(1, sizeof(*flow));
+
+	(void) state;
+	for (uint32_t i = 0; i <= GAMMA_TOMBSTONES_MAX; i++) {
+		flow->epoch = (i + 1) * 2654435761u; /* all different, as if drawn */
+		assert_int_equal(gamma_tombstones_add(&stones, flow), i < GAMMA_TOMBSTONES_MAX);
+	}
+	assert_int_equal(stones.count, GAMMA_TOMBSTONES_MAX);
+	assert_false(gamma_tombstones_have(&stones, flow));
+	flow->epoch = 2654435761u;
+	assert_true(gamma_tombstones_have(&stones, flow));
+	assert_true(gamma_tombstones_add(&stones, flow));
+	gamma_tombstones_free(&stones);
+	free(flow);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +236,7 @@ int main(void)
 		NET_TEST(vanished__are_found_out_when_they_are_many),
 		NET_TEST(vanished__few_are_left_alone),
 		TEST(tombstones__thousands_are_found_again),
+		TEST(tombstones__so_many_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
