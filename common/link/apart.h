@@ -2,7 +2,8 @@
 /*
  * What strangers send to this process's sockets, closed in a thread apart. Who drops the last
  * descriptor of a socket that lingers (SO_LINGER), or of a message in whose queue there is one,
- * waits as long as its maker likes; that is not to be a thread of the program.
+ * waits as long as its maker likes; that is not to be a thread of the program. (To take SO_LINGER
+ * off first helps with a socket that was sent itself, not with one in the queue of that.)
  */
 #ifndef GAMMA_LINK_APART_H
 #define GAMMA_LINK_APART_H
