@@ -82,6 +82,51 @@ static void test_triggered(bool sender)
 	node_close_pair(&node);
 }
 
+/* One step of the counter sets off three: they leave as their thresholds, and calls, say. */
+static void step_triggered(struct node *node)
+{
+	static const size_t thresholds[] = {3, 2, 2};
+	struct fid_cntr *cntr = open_counter(node);
+	struct fi_triggered_context contexts[3];
+	struct completion completion;
+	char bytes[3] = {0, 1, 2};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct iovec iov = {.iov_base = &bytes[i], .iov_len = 1};
+		struct fi_msg msg = {.msg_iov = &iov,
+				     .iov_count = 1,
+				     .addr = node->peer,
+				     .context = &contexts[i]};
+
+		contexts[i] = when(cntr, thresholds[i]);
+		CHECK_EQ(fi_sendmsg(node->ep, &msg, FI_TRIGGER | FI_COMPLETION), 0);
+	}
+	CHECK_EQ(fi_cntr_set(cntr, 5), 0);
+	for (unsigned i = 0; i < 3; i++)
+		wait_completion(node->tx_cq, &completion);
+	CHECK_EQ(fi_close(&cntr->fid), 0);
+}
+
+static void test_triggered_at_once(bool sender)
+{
+	static const char should[] = {1, 2, 0};
+	struct completion completion;
+	char bytes[3] = {9, 9, 9};
+	struct node node;
+
+	node_open_pair(&node, &(struct node_options){.caps = FI_TRIGGER});
+	for (unsigned i = 0; !sender && i < 3; i++)
+		CHECK_EQ(fi_recv(node.ep, &bytes[i], 1, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	aside_sync();
+	if (sender)
+		step_triggered(&node);
+	for (unsigned i = 0; !sender && i < 3; i++)
+		wait_completion(node.rx_cq, &completion);
+	if (!sender)
+		CHECK(!memcmp(bytes, should, sizeof(bytes)));
+	node_close_pair(&node);
+}
+
 /* What cannot be posted when its time has come is counted like any other that failed. */
 static void test_triggered_in_vain(bool sender)
 {
@@ -293,6 +338,7 @@ static void test_deferred_memory(bool sender)
 
 const struct test work_tests[] = {
 	{.name = "triggered", .run = test_triggered, .both_ways = true},
+	{.name = "triggered_at_once", .run = test_triggered_at_once, .both_ways = true},
 	{.name = "triggered_in_vain", .run = test_triggered_in_vain},
 	{.name = "deferred", .run = test_deferred},
 	{.name = "deferred_chain", .run = test_deferred_chain},

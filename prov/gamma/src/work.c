@@ -90,10 +90,21 @@ void gamma_work_check(struct gamma_cntr *cntr)
 
 	gamma_list_for_each_safe(pos, next, &cntr->works) {
 		if (!is_due(gamma_list_entry(pos, struct gamma_work, entry)))
-			continue;
+			return;
 		gamma_list_remove(pos);
 		gamma_list_append(&cntr->domain->due, pos);
 	}
+}
+
+/* In the order of thresholds, and of submission: one step of the counter may set off several. */
+static void line_up(struct gamma_work *work)
+{
+	struct gamma_list *works = &work->trigger->works, *pos = works->prev;
+
+	while (pos != works &&
+	       gamma_list_entry(pos, struct gamma_work, entry)->threshold > work->threshold)
+		pos = pos->prev;
+	gamma_list_append(pos->next, &work->entry);
 }
 
 static int enqueue(struct gamma_work *work)
@@ -102,7 +113,7 @@ static int enqueue(struct gamma_work *work)
 
 	gamma_domain_lock(domain);
 	gamma_list_append(&domain->works, &work->domain_entry);
-	gamma_list_append(&work->trigger->works, &work->entry);
+	line_up(work);
 	gamma_work_check(work->trigger);
 	gamma_domain_unlock(domain);
 	return 0;
