@@ -127,6 +127,60 @@ static void test_triggered_at_once(bool sender)
 	node_close_pair(&node);
 }
 
+static void expect_cancelled(struct fid_cq *cq, const void *context, uint64_t flags)
+{
+	struct fi_cq_err_entry error;
+
+	wait_error(cq, &error);
+	CHECK_EQ(error.err, FI_ECANCELED);
+	CHECK(error.op_context == context);
+	CHECK_EQ(error.flags & (FI_SEND | FI_RECV | FI_READ | FI_WRITE), flags);
+}
+
+/* Its counter never comes so far: each kind of operation can be taken back, and its context used
+ * again. One without context cannot be named. */
+static void test_triggered_cancel(bool sender)
+{
+	struct fi_triggered_context contexts[3];
+	struct fid_cntr *cntr;
+	struct node node;
+	struct name name;
+	char byte = 0;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct fi_rma_iov remote = {.len = 1, .key = KEY};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
+	struct fi_msg_rma rma = {
+		.msg_iov = &iov, .iov_count = 1, .rma_iov = &remote, .rma_iov_count = 1};
+
+	(void) sender;
+	node_open(&node, &(struct node_options){.caps = FI_TRIGGER | FI_RMA});
+	cntr = open_counter(&node);
+	node_name(&node, &name);
+	msg.addr = rma.addr = node_insert(&node, &name);
+	for (unsigned i = 0; i < 3; i++)
+		contexts[i] = when(cntr, 1);
+	msg.context = &contexts[0];
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_TRIGGER), 0);
+	msg.context = &contexts[1];
+	CHECK_EQ(fi_recvmsg(node.ep, &msg, FI_TRIGGER), 0);
+	rma.context = &contexts[2];
+	CHECK_EQ(fi_writemsg(node.ep, &rma, FI_TRIGGER), 0);
+	CHECK_EQ(fi_cancel(&node.ep->fid, &contexts[1]), 0);
+	expect_cancelled(node.rx_cq, &contexts[1], FI_RECV);
+	CHECK_EQ(fi_cancel(&node.ep->fid, &contexts[2]), 0);
+	expect_cancelled(node.tx_cq, &contexts[2], FI_WRITE);
+	CHECK_EQ(fi_cancel(&node.ep->fid, &contexts[0]), 0);
+	expect_cancelled(node.tx_cq, &contexts[0], FI_SEND);
+	CHECK_EQ(fi_cancel(&node.ep->fid, &contexts[0]), 0); /* nothing */
+	CHECK_EQ(fi_recv(node.ep, &byte, 1, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	CHECK_EQ(fi_cancel(&node.ep->fid, NULL), 0);
+	CHECK_EQ(fi_cntr_add(cntr, 1), 0);
+	expect_nothing(node.tx_cq);
+	expect_nothing(node.rx_cq);
+	CHECK_EQ(fi_close(&cntr->fid), 0);
+	node_close(&node);
+}
+
 /* What cannot be posted when its time has come is counted like any other that failed. */
 static void test_triggered_in_vain(bool sender)
 {
@@ -339,6 +393,7 @@ static void test_deferred_memory(bool sender)
 const struct test work_tests[] = {
 	{.name = "triggered", .run = test_triggered, .both_ways = true},
 	{.name = "triggered_at_once", .run = test_triggered_at_once, .both_ways = true},
+	{.name = "triggered_cancel", .run = test_triggered_cancel},
 	{.name = "triggered_in_vain", .run = test_triggered_in_vain},
 	{.name = "deferred", .run = test_deferred},
 	{.name = "deferred_chain", .run = test_deferred_chain},

@@ -438,12 +438,12 @@ static struct fi_ops ep_fid_ops = {
 
 /* ---- endpoint operations ---- */
 
-/* The first of that context of which nothing has left. Injected ones have no context. */
+/* The first of that context of which nothing has left. */
 static void cancel_send(struct gamma_ep *ep, const void *context)
 {
 	struct gamma_list *pos;
 
-	if (!context || ep->type != FI_EP_RDM)
+	if (ep->type != FI_EP_RDM)
 		return;
 	gamma_list_for_each(pos, &ep->sends) {
 		struct gamma_tx *tx = gamma_list_entry(pos, struct gamma_tx, entry);
@@ -453,13 +453,17 @@ static void cancel_send(struct gamma_ep *ep, const void *context)
 	}
 }
 
-/* An operation that is too far, or none of that context: nothing happens. */
+/* An operation that is too far, or none of that context: nothing happens. Those that were posted
+ * without one cannot be told apart. */
 static ssize_t ep_cancel(struct fid *fid, void *context)
 {
 	struct gamma_ep *ep = ep_of(fid);
 
+	if (!context)
+		return 0;
 	gamma_domain_lock(ep->domain);
-	if (!gamma_match_cancel(ep->rx, context))
+	if (!gamma_match_cancel(ep->rx, context) &&
+	    !gamma_work_cancel(ep->domain, &ep->handle, context))
 		cancel_send(ep, context);
 	gamma_domain_unlock(ep->domain);
 	return 0;

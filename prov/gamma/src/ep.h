@@ -426,6 +426,9 @@ static inline bool gamma_is_put_off(const struct gamma_ep_handle *handle, uint64
 bool gamma_work_completed(struct gamma_work *work, int error);
 /* work may be NULL. */
 void gamma_work_free(struct gamma_work *work);
+/* The first triggered operation of that context that still waits is cancelled; false: none does. */
+bool gamma_work_cancel(struct gamma_domain *domain, const struct gamma_ep_handle *handle,
+		       const void *context);
 /* What waits to be posted through an endpoint, or a shared context, that closes. */
 void gamma_work_drop(struct gamma_domain *domain, const struct gamma_ep_handle *handle);
 

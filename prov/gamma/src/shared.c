@@ -62,11 +62,15 @@ static int srx_control(struct fid *fid, int command, void *arg)
 
 static ssize_t srx_cancel(struct fid *fid, void *context)
 {
-	struct gamma_rx_ctx *rx_ctx = &srx_of(fid)->rx;
+	struct gamma_srx *srx = srx_of(fid);
+	struct gamma_domain *domain = srx->rx.domain;
 
-	gamma_domain_lock(rx_ctx->domain);
-	gamma_match_cancel(rx_ctx, context);
-	gamma_domain_unlock(rx_ctx->domain);
+	if (!context)
+		return 0;
+	gamma_domain_lock(domain);
+	if (!gamma_match_cancel(&srx->rx, context))
+		gamma_work_cancel(domain, &srx->handle, context);
+	gamma_domain_unlock(domain);
 	return 0;
 }
 

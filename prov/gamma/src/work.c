@@ -176,6 +176,31 @@ static void fail(struct gamma_work *work, int error)
 		gamma_cq_write_error(cq, &completion, -error, 0, NULL);
 }
 
+/* Whether it is a triggered operation with that context which was posted through the handle. */
+static bool is_triggered(const struct gamma_work *work, const struct gamma_ep_handle *handle,
+			 const void *context)
+{
+	return !work->name && work->handle == handle &&
+	       context == (work->kind == REMOTE ? work->remote.context : work->post.context);
+}
+
+bool gamma_work_cancel(struct gamma_domain *domain, const struct gamma_ep_handle *handle,
+		       const void *context)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each(pos, &domain->works) {
+		struct gamma_work *work = gamma_list_entry(pos, struct gamma_work, domain_entry);
+
+		if (!is_triggered(work, handle, context))
+			continue;
+		fail(work, -FI_ECANCELED);
+		gamma_work_free(work);
+		return true;
+	}
+	return false;
+}
+
 static bool is_kept(const struct gamma_work *work)
 {
 	return work->name && work->kind != SET && work->kind != ADD;
