@@ -95,6 +95,32 @@ static void wait__woken_by_another_thread(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
+static void *wait_in_vain(void *arg)
+{
+	return (void *) (intptr_t) fi_cntr_wait(arg, 1, 5000);
+}
+
+/* Each of the waiting threads hears of it, even if another has read the errors by then. */
+static void wait__an_error_ends_it_for_all(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(*state, FI_WAIT_UNSPEC);
+	pthread_t threads[3];
+	void *result;
+	size_t i;
+
+	for (i = 0; i < gamma_array_size(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, wait_in_vain, cntr), 0);
+	usleep(20000);
+	fi_cntr_adderr(cntr, 1);
+	assert_int_equal(fi_cntr_readerr(cntr), 1);
+	for (i = 0; i < gamma_array_size(threads); i++) {
+		pthread_join(threads[i], &result);
+		assert_int_equal((intptr_t) result, -FI_EAVAIL);
+	}
+	assert_int_equal(fi_cntr_wait(cntr, 1, 10), -FI_ETIMEDOUT);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 static void trywait__tells_of_a_change_once(void **state)
 {
 	struct fake *fake = *state;
@@ -215,6 +241,7 @@ int main(void)
 		TEST(wait__threshold_or_timeout),
 		TEST(wait__ends_at_an_error_once),
 		TEST(wait__woken_by_another_thread),
+		TEST(wait__an_error_ends_it_for_all),
 		TEST(trywait__tells_of_a_change_once),
 		TEST(poll_set__tells_of_a_change),
 		TEST(region__keys),

@@ -97,15 +97,14 @@ static int cntr_seterr(struct fid_cntr *cntr_fid, uint64_t value)
 	return 0;
 }
 
-/* 0: threshold reached; -FI_EAVAIL: an error that the user has not been told of; -FI_EAGAIN. */
-static int look(struct gamma_cntr *cntr, uint64_t threshold)
+/* 0: threshold reached; -FI_EAVAIL: the errors are no longer what the caller was told; -FI_EAGAIN. */
+static int look(struct gamma_cntr *cntr, uint64_t threshold, uint64_t told)
 {
 	if (cntr->value >= threshold) {
 		cntr->seen_value = cntr->value;
 		return 0;
 	}
-	/* Also one from before this wait: it would never end, for what failed never arrives. */
-	if (cntr->errors != cntr->known_errors) {
+	if (cntr->errors != told) {
 		cntr->known_errors = cntr->seen_errors = cntr->errors;
 		return -FI_EAVAIL;
 	}
@@ -122,13 +121,17 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 	bool may_sleep = cntr->waiter.wait_obj != FI_WAIT_YIELD;
 	struct gamma_patience patience;
 	int ret, waited = 0;
+	uint64_t told;
 
 	if (cntr->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS; /* fi_wait is what sleeps */
 	gamma_patience_init(&patience, timeout);
 	gamma_domain_lock(cntr->domain);
+	/* An error that nobody has heard of ends the wait, though it be from before: what failed never
+	 * arrives. One that comes ends that of every thread. */
+	told = cntr->known_errors;
 	gamma_domain_progress(cntr->domain);
-	while ((ret = look(cntr, threshold)) == -FI_EAGAIN && waited != -FI_ETIMEDOUT) {
+	while ((ret = look(cntr, threshold, told)) == -FI_EAGAIN && waited != -FI_ETIMEDOUT) {
 		waited = gamma_patience_wait(&patience, &cntr->waiter, may_sleep);
 		gamma_domain_progress(cntr->domain);
 	}
