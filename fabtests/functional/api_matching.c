@@ -240,7 +240,12 @@ static void test_cancel(bool sender)
 
 static ssize_t peek(struct node *node, uint64_t tag, uint64_t flags, void *context)
 {
-	struct fi_msg_tagged msg = {.addr = FI_ADDR_UNSPEC, .tag = tag, .context = context};
+	/* Nothing is received: the list of buffers may be anything. */
+	struct fi_msg_tagged msg = {.msg_iov = (const struct iovec *) 8,
+				    .iov_count = tag % 2 ? 1 : 1000,
+				    .addr = FI_ADDR_UNSPEC,
+				    .tag = tag,
+				    .context = context};
 
 	return fi_trecvmsg(node->ep, &msg, flags);
 }

@@ -360,6 +360,7 @@ static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post 
 ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post)
 {
 	struct gamma_rx_ctx *rx_ctx = gamma_handle_rx(handle);
+	bool no_buffer = post->flags & (FI_PEEK | FI_DISCARD); /* whatever the list says */
 	ssize_t ret;
 
 	if (gamma_unlikely(handle->ep && !handle->ep->enabled))
@@ -369,7 +370,7 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 		return -FI_ENOSYS;
 	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
 		return gamma_work_put_off(handle, post, true);
-	if (gamma_unlikely(gamma_post_len(post) < 0))
+	if (gamma_unlikely(!no_buffer && gamma_post_len(post) < 0))
 		return -FI_EINVAL;
 	/* What arrives is put together in one piece of memory. */
 	if (gamma_unlikely(post->flags & FI_MULTI_RECV) && post->flags & FI_MSG && post->count != 1)
