@@ -137,6 +137,30 @@ static void test_bind_counter(bool sender)
 	node_close(&node);
 }
 
+/* A receive may be content with less than it gets. */
+static void test_receive_level(bool sender)
+{
+	struct node_options options = {.rx_op_flags = FI_TRANSMIT_COMPLETE};
+	struct message message;
+	struct node node;
+
+	node_open_pair(&node, &options);
+	CHECK_EQ(node.info->rx_attr->op_flags, FI_TRANSMIT_COMPLETE);
+	for (unsigned i = 0; i < 4; i++) {
+		message_init(&message, 100, 1);
+		message.tagged = i & 1;
+		message.recv = i & 2 ? RECVMSG : RECV;
+		if (sender) {
+			send_filled(&node, &message, i);
+			continue;
+		}
+		message.flags = FI_TRANSMIT_COMPLETE;
+		message_receive(&node, &message);
+		receive_filled(&node, &message, i);
+	}
+	node_close_pair(&node);
+}
+
 static void test_refused_messages(bool sender)
 {
 	struct iovec iov[PIECES + 1] = {{0}};
@@ -182,6 +206,7 @@ const struct test call_tests[] = {
 	{.name = "binding", .run = test_binding},
 	{.name = "one_direction", .run = test_one_direction, .both_ways = true},
 	{.name = "bind_counter", .run = test_bind_counter},
+	{.name = "receive_level", .run = test_receive_level},
 	{.name = "refused_messages", .run = test_refused_messages},
 	{0},
 };

@@ -60,7 +60,7 @@ static const struct ability rdm_ability = {
 		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR |
 		FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_TRIGGER | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | GAMMA_LEVELS,
-	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER,
+	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE,
 	.msg_order = ORDER,
 	.tag_format = UINT64_MAX,
 	.contexts = GAMMA_CONTEXT_MAX,
@@ -75,7 +75,7 @@ static const struct ability dgram_ability = {
 		DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | FI_MULTICAST | FI_INJECT_COMPLETE |
 		       FI_TRANSMIT_COMPLETE,
-	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER,
+	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE,
 };
 
 /* Bytes that a read takes before any later write: what it finds fits one frame and is copied. */

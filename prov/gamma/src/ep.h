@@ -203,6 +203,12 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_TRIGGER |         \
 	 GAMMA_LEVELS)
 
+/* Flags that the *msg calls of every receive take. A message that is complete is visible to all
+ * here: FI_TRANSMIT_COMPLETE would be content with less. */
+#define GAMMA_RX_FLAGS                                                                             \
+	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER |                  \
+	 FI_TRANSMIT_COMPLETE)
+
 /* The forms in which libfabric's calls pass an operation; kind: FI_MSG or FI_TAGGED. */
 
 static inline ssize_t gamma_recv_iov(struct fid_ep *fid, const struct iovec *iov, size_t count,

@@ -2,10 +2,6 @@
 /* fi_send, fi_recv and their variants; RDM and DGRAM endpoints share them. */
 #include "ep.h"
 
-/* Flags that fi_recvmsg takes. */
-#define RECV_FLAGS                                                                                 \
-	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_TRIGGER)
-
 static ssize_t msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			void *context)
 {
@@ -24,7 +20,7 @@ static ssize_t msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc
 
 static ssize_t msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	if (flags & ~RECV_FLAGS)
+	if (flags & ~(GAMMA_RX_FLAGS | FI_MULTI_RECV))
 		return -FI_EBADFLAGS;
 	return gamma_post_recv(gamma_handle(ep), &(struct gamma_post){
 							 .iov = msg->msg_iov,

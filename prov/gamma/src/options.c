@@ -49,7 +49,7 @@ uint64_t gamma_send_flags(const struct gamma_ep_handle *handle)
 }
 
 /* What the calls without flags may be told beforehand: as the *msg calls take it. */
-#define RX_DEFAULTS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_TRIGGER)
+#define RX_DEFAULTS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE)
 
 int gamma_check_op_flags(const struct gamma_ep_handle *handle, uint64_t flags)
 {

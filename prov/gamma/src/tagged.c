@@ -2,9 +2,6 @@
 /* fi_tsend, fi_trecv and their variants. */
 #include "ep.h"
 
-/* Flags that the *msg calls take. */
-#define RECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER)
-
 static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			   uint64_t tag, uint64_t ignore, void *context)
 {
@@ -23,7 +20,7 @@ static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **d
 
 static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	if (flags & ~RECV_FLAGS)
+	if (flags & ~GAMMA_RX_FLAGS)
 		return -FI_EBADFLAGS;
 	return gamma_post_recv(gamma_handle(ep), &(struct gamma_post){
 							 .iov = msg->msg_iov,
