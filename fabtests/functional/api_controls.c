@@ -398,9 +398,6 @@ static void refuse_of_contexts(struct node *node)
 static void refuse_of_regions(struct node *node)
 {
 	struct fi_mr_attr attr = {.access = FI_SEND};
-	uint64_t base, key = 0;
-	uint8_t raw[8] = {0};
-	size_t len = sizeof(raw);
 	struct fid_mr *mr;
 	int word = 0;
 
@@ -409,9 +406,6 @@ static void refuse_of_regions(struct node *node)
 		 -FI_EBADFLAGS);
 	CHECK_EQ(fi_mr_reg(node->domain, &word, 4, FI_SEND, 0, 0, 0, &mr, NULL), 0);
 	refuse_of_fid(&mr->fid);
-	CHECK_EQ(fi_mr_raw_attr(mr, &base, raw, &len, 0), -FI_ENOSYS);
-	CHECK_EQ(fi_mr_map_raw(node->domain, 0, raw, sizeof(raw), &key, 0), -FI_ENOSYS);
-	CHECK_EQ(fi_mr_unmap_key(node->domain, key), -FI_ENOSYS);
 	CHECK_EQ(fi_mr_bind(mr, &node->eq->fid, 0), -FI_EINVAL);
 	CHECK_EQ(fi_mr_bind(mr, &node->rx_cntr->fid, FI_SEND), -FI_EBADFLAGS);
 	CHECK_EQ(fi_mr_enable(mr), 0);

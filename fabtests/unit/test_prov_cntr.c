@@ -4,6 +4,7 @@
 #include "../deprecated.h"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static struct fid_cntr *open_cntr(struct fake *fake, enum fi_wait_obj wait_obj)
@@ -180,6 +181,49 @@ static void region__keys(void **state)
 	assert_null(gamma_mr_find(fake->gamma_domain, key));
 }
 
+/* Keys may be handed over raw, though nothing needs it; the base is what addresses count from. */
+static void region__raw_keys(void **state)
+{
+	static const int modes[] = {0, FI_MR_VIRT_ADDR};
+	struct fake *fake = *state;
+	uint64_t base = 1, key = 0;
+	static char buf[100];
+	struct fid_mr *mr;
+	uint8_t raw[9];
+	size_t len, i;
+
+	for (i = 0; i < gamma_array_size(modes); i++) {
+		fake->gamma_domain->mr_mode = (uint32_t) modes[i];
+		assert_int_equal(fi_mr_reg(fake->domain, buf, sizeof(buf), FI_REMOTE_READ, 0,
+					   0xfedcba9876543210ull, 0, &mr, NULL), 0);
+		len = 0;
+		assert_int_equal(fi_mr_raw_attr(mr, &base, NULL, &len, 0), -FI_ETOOSMALL);
+		assert_int_equal(len, 8);
+		len = sizeof(raw);
+		assert_int_equal(fi_mr_raw_attr(mr, &base, raw, &len, 0), 0);
+		assert_int_equal(len, 8);
+		assert_int_equal(base, modes[i] ? (uintptr_t) buf : 0);
+		assert_int_equal(fi_mr_map_raw(fake->domain, base, raw, 7, &key, 0), -FI_EINVAL);
+		assert_int_equal(fi_mr_map_raw(fake->domain, base, raw, len, &key, 0), 0);
+		assert_int_equal(key, fi_mr_key(mr));
+		assert_int_equal(fi_mr_unmap_key(fake->domain, key), 0);
+		assert_int_equal(fi_close(&mr->fid), 0);
+	}
+}
+
+/* Without FI_HMEM, which is not offered, nobody looks at whose memory it is. */
+static void region__interface_is_ignored(void **state)
+{
+	struct fake *fake = *state;
+	struct iovec iov = {.iov_base = fake, .iov_len = 8};
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1, .requested_key = 1, .iface = FI_HMEM_CUDA};
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_regattr(fake->domain, &attr, 0, &mr), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
 static void region__provider_keys_and_addresses(void **state)
 {
 	struct fake *fake = *state;
@@ -231,6 +275,35 @@ static void region__holds_its_counter(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
+/* Only if the domain's event queue is to be told: then there is one event for each that succeeds. */
+static void region__tells_the_event_queue(void **state)
+{
+	struct fake *fake =
+		fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
+	struct fi_eq_attr attr = {0};
+	struct fi_eq_entry entry;
+	struct fid_mr *mr, *other;
+	struct fid_eq *eq;
+	uint32_t event;
+
+	(void) state;
+	assert_int_equal(fi_eq_open(fake->fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_domain_bind(fake->domain, &eq->fid, GAMMA_REG_MR), 0);
+	assert_int_equal(fi_mr_reg(fake->domain, fake, 8, FI_REMOTE_READ, 0, 1, 0, &mr, fake), 0);
+	assert_int_equal(fi_mr_reg(fake->domain, fake, 8, FI_REMOTE_READ, 0, 1, 0, &other, fake),
+			 -FI_ENOKEY);
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	assert_int_equal(event, FI_MR_COMPLETE);
+	assert_ptr_equal(entry.fid, &mr->fid);
+	assert_ptr_equal(entry.context, fake);
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(&fake->domain->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&fake->fabric->fid), 0);
+	free(fake);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 
 int main(void)
@@ -245,9 +318,12 @@ int main(void)
 		TEST(trywait__tells_of_a_change_once),
 		TEST(poll_set__tells_of_a_change),
 		TEST(region__keys),
+		TEST(region__raw_keys),
+		TEST(region__interface_is_ignored),
 		TEST(region__provider_keys_and_addresses),
 		TEST(region__refuses_what_it_cannot_do),
 		TEST(region__holds_its_counter),
+		TEST(region__tells_the_event_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,12 +30,12 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 
 	if (other->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
-	/* FI_REG_MR asks for events of memory registration, which here is never asynchronous. */
 	if (flags & ~GAMMA_REG_MR)
 		return -FI_EBADFLAGS;
 	if (domain->eq)
 		return -FI_EINVAL;
 	domain->eq = gamma_container_of(other, struct gamma_eq, eq_fid.fid);
+	domain->tells_regions = flags & GAMMA_REG_MR;
 	gamma_ref(&domain->eq->refs);
 	return 0;
 }
@@ -55,6 +55,12 @@ static int open_endpoint2(struct fid_domain *domain, struct fi_info *info, struc
 
 static int domain_control(struct fid *fid, int command, void *arg)
 {
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return gamma_mr_map_raw(arg);
+	case FI_UNMAP_KEY:
+		return 0;
+	}
 	return gamma_work_control(gamma_container_of(fid, struct gamma_domain, domain_fid.fid),
 				  command, arg);
 }

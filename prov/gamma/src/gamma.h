@@ -203,6 +203,7 @@ struct gamma_domain {
 	struct gamma_fabric *fabric;
 	struct gamma_nic nic;	    /* the NIC it is on */
 	struct gamma_eq *eq;	    /* bound, or NULL */
+	bool tells_regions;	    /* it is told of memory registrations: FI_REG_MR */
 	bool thread_safe;	    /* false at FI_THREAD_DOMAIN: the caller serialises */
 	bool in_the_way;	    /* polls in vain: the core is offered to others at the next unlock */
 	struct gamma_lock lock;
@@ -505,6 +506,7 @@ struct gamma_mr {
 	size_t len; /* bytes in all */
 };
 extern struct fi_ops_mr gamma_mr_ops;
+int gamma_mr_map_raw(const struct fi_mr_map_raw *map);
 /* The region of that key, or NULL. */
 struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key);
 

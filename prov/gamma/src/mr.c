@@ -5,6 +5,7 @@
  */
 #include "gamma.h"
 
+#include <endian.h>
 #include <stdlib.h>
 
 /* Keys are often small numbers in a row, or addresses: mix all bits into the bucket. */
@@ -82,11 +83,45 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
+/* A raw key is the key in network order. It needs no mapping, and programs that map every key may. */
+static int tell_raw(const struct gamma_mr *mr, const struct fi_mr_raw_attr *raw)
+{
+	uint64_t key = htobe64(mr->mr_fid.key);
+	size_t room;
+
+	if (!raw || !raw->key_size || raw->flags)
+		return -FI_EINVAL;
+	room = *raw->key_size;
+	*raw->key_size = sizeof(key);
+	if (raw->base_addr)
+		*raw->base_addr = mr->offset;
+	if (room < sizeof(key) || !raw->raw_key)
+		return -FI_ETOOSMALL;
+	memcpy(raw->raw_key, &key, sizeof(key));
+	return 0;
+}
+
+int gamma_mr_map_raw(const struct fi_mr_map_raw *map)
+{
+	uint64_t key;
+
+	if (!map || !map->raw_key || !map->key || map->key_size != sizeof(key) || map->flags)
+		return -FI_EINVAL;
+	memcpy(&key, map->raw_key, sizeof(key));
+	*map->key = be64toh(key);
+	return 0;
+}
+
 static int mr_control(struct fid *fid, int command, void *arg)
 {
-	(void) fid, (void) arg;
-	/* A region is enabled from the beginning; it follows the pages by itself. */
-	return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
+	switch (command) {
+	case FI_ENABLE:
+	case FI_REFRESH:
+		return 0; /* it is enabled from the beginning, and follows the pages by itself */
+	case FI_GET_RAW_MR:
+		return tell_raw(gamma_container_of(fid, struct gamma_mr, mr_fid.fid), arg);
+	}
+	return -FI_ENOSYS;
 }
 
 static struct fi_ops mr_fid_ops = {
@@ -99,7 +134,8 @@ static struct fi_ops mr_fid_ops = {
 	.ops_set = gamma_no_ops_set,
 };
 
-/* The last fields exist only in the structures of applications that are new enough. */
+/* The last fields exist only in the structures of applications that are new enough. Those that say
+ * whose memory it is count only with FI_HMEM, which is not offered. */
 static int check_attr(uint32_t api_version, const struct fi_mr_attr *attr, uint64_t flags)
 {
 	/* FI_MR_DMABUF among them: there mr_iov would be something else. */
@@ -109,8 +145,6 @@ static int check_attr(uint32_t api_version, const struct fi_mr_attr *attr, uint6
 		return -FI_EINVAL;
 	if (FI_VERSION_GE(api_version, FI_VERSION(1, 5)) && attr->auth_key_size)
 		return -FI_EINVAL;
-	if (FI_VERSION_GE(api_version, FI_VERSION(1, 9)) && attr->iface != FI_HMEM_SYSTEM)
-		return -FI_ENOSYS;
 	return 0;
 }
 
@@ -144,7 +178,14 @@ static int publish(struct gamma_mr *mr, uint64_t requested_key)
 	return 0;
 }
 
-/* With an event queue for registrations this would be the event; here it is done already. */
+/* Registration is complete when the call returns; who asked for events waits for one all the same. */
+static int tell(struct gamma_mr *mr)
+{
+	struct fi_eq_entry entry = {.fid = &mr->mr_fid.fid, .context = mr->mr_fid.fid.context};
+
+	return gamma_eq_report(mr->domain->eq, FI_MR_COMPLETE, &entry, sizeof(entry));
+}
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr_fid)
 {
@@ -178,8 +219,11 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		return ret;
 	}
 	gamma_ref(&domain->refs);
-	*mr_fid = &mr->mr_fid;
-	return 0;
+	*mr_fid = &mr->mr_fid; /* before the event can be read */
+	ret = domain->tells_regions ? tell(mr) : 0;
+	if (ret)
+		mr_close(&mr->mr_fid.fid);
+	return ret;
 }
 
 static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
