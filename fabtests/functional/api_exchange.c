@@ -70,7 +70,8 @@ static bool post(struct exchange *exchange, struct message *message,
 		return true;
 	CHECK(fi_eq_readerr(exchange->node.eq, &event, 0) > 0);
 	CHECK_EQ(event.err, -ret);
-	tell_loss(exchange, event.err, event.err_data);
+	tell_loss(exchange, event.err,
+		  fi_eq_strerror(exchange->node.eq, event.prov_errno, event.err_data, NULL, 0));
 	return false;
 }
 

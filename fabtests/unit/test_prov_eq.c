@@ -92,6 +92,36 @@ static void errors__come_first(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+/* The words that came with an error, in whole or as far as the reader's memory goes. */
+static void errors__in_words(void **state)
+{
+	struct fid_eq *eq = open_eq(*state, FI_WAIT_NONE);
+	struct fi_eq_err_entry error = {
+		.err = FI_EIO,
+		.prov_errno = GAMMA_PROV_ERRNO_TEXT + FI_EIO,
+		.err_data = (void *) "the cable is out",
+		.err_data_size = sizeof("the cable is out"),
+	};
+	char small[4], text[64];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(gamma_eq_report_error(
+					 gamma_container_of(eq, struct gamma_eq, eq_fid), &error),
+				 0);
+	memset(&error, 0, sizeof(error));
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_string_equal(
+		fi_eq_strerror(eq, error.prov_errno, error.err_data, text, sizeof(text)),
+		"the cable is out");
+	error.err_data = small;
+	error.err_data_size = sizeof(small);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_string_equal(fi_eq_strerror(eq, error.prov_errno, error.err_data, NULL, 0), "the");
+	assert_string_equal(fi_eq_strerror(eq, error.prov_errno, NULL, NULL, 0),
+			    fi_strerror(FI_EIO));
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
 static void errors__entry_used_again(void **state)
 {
 	struct fid_eq *eq = open_eq(*state, FI_WAIT_NONE);
@@ -214,6 +244,7 @@ int main(void)
 		TEST(read__in_order_and_peek),
 		TEST(read__buffer_too_small_loses_nothing),
 		TEST(errors__come_first),
+		TEST(errors__in_words),
 		TEST(errors__entry_used_again),
 		cmocka_unit_test(errors__old_structure_is_not_overrun),
 		TEST(write__only_if_opened_for_it),

@@ -312,12 +312,10 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry, 
 	return 1;
 }
 
-static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
-			       size_t len)
+const char *gamma_error_text(int prov_errno, const void *err_data, char *buf, size_t len)
 {
 	const char *text = err_data;
 
-	(void) cq;
 	if (prov_errno < GAMMA_PROV_ERRNO_TEXT)
 		text = fi_strerror(prov_errno);
 	else if (!text)
@@ -326,6 +324,13 @@ static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *er
 		return text;
 	snprintf(buf, len, "%s", text);
 	return buf;
+}
+
+static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	(void) cq;
+	return gamma_error_text(prov_errno, err_data, buf, len);
 }
 
 /* ---- opening and closing ---- */

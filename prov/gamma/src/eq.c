@@ -181,6 +181,8 @@ static ssize_t give_error(const struct gamma_eq *eq, struct gamma_eq_error *erro
 	if (room) {
 		len = gamma_min(len, room);
 		memcpy(buf, error->data, len);
+		if (len && error->error.prov_errno >= GAMMA_PROV_ERRNO_TEXT)
+			((char *) buf)[len - 1] = '\0';
 		entry->err_data = buf;
 	}
 	if (!sized) /* applications of that time have a shorter structure */
@@ -227,11 +229,8 @@ static ssize_t eq_write(struct fid_eq *eq_fid, uint32_t event, const void *buf, 
 static const char *eq_strerror(struct fid_eq *eq, int prov_errno, const void *err_data, char *buf,
 			       size_t len)
 {
-	(void) eq, (void) err_data;
-	if (!buf || !len)
-		return fi_strerror(prov_errno);
-	snprintf(buf, len, "%s", fi_strerror(prov_errno));
-	return buf;
+	(void) eq;
+	return gamma_error_text(prov_errno, err_data, buf, len);
 }
 
 /* ---- opening and closing ---- */

@@ -466,6 +466,8 @@ static inline bool gamma_cq_ready(const struct gamma_cq *cq)
 
 /* prov_errno of an entry whose err_data is text for fi_cq_strerror: this plus err. */
 #define GAMMA_PROV_ERRNO_TEXT 0x10000
+/* What fi_cq_strerror and fi_eq_strerror return. */
+const char *gamma_error_text(int prov_errno, const void *err_data, char *buf, size_t len);
 
 /* ---- cntr.c ---- */
 struct gamma_cntr {

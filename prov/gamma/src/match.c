@@ -185,6 +185,7 @@ static void report(struct gamma_ep *ep, int error)
 						      .fid = &ep->handle.fid.fid,
 						      .context = ep->handle.fid.fid.context,
 						      .err = -error,
+						      .prov_errno = GAMMA_PROV_ERRNO_TEXT - error,
 						      .err_data = ep->cause,
 						      .err_data_size = strlen(ep->cause) + 1,
 					      });
