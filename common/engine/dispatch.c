@@ -179,13 +179,13 @@ static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link
 }
 
 static void take_datagram(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
-			  const struct gamma_fields *fields)
+			  const struct gamma_fields *fields, bool to_group)
 {
 	bool has_data = fields->extensions & GAMMA_EXT_CQ_DATA;
 	struct gamma_envelope envelope = {
 		.data = has_data ? fields->data : 0,
 		.length = fields->payload_len,
-		.flags = has_data ? GAMMA_HAS_DATA : 0,
+		.flags = (has_data ? GAMMA_HAS_DATA : 0) | (to_group ? GAMMA_TO_GROUP : 0),
 	};
 	struct gamma_addr source;
 
@@ -348,7 +348,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	if (fields.kind == GAMMA_KIND_DATAGRAM && (fields.dst_epoch == GAMMA_EPOCH_ANY ||
 						   fields.dst_epoch == local->epoch)) {
-		take_datagram(endpoint, arrival, &fields);
+		take_datagram(endpoint, arrival, &fields, false);
 		return;
 	}
 	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
@@ -422,5 +422,5 @@ void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_gr
 		 fields.kind != GAMMA_KIND_DATAGRAM || fields.dst_epoch != GAMMA_EPOCH_ANY)
 		local->stats.stray++;
 	else if (!is_own(local, arrival, &fields))
-		take_datagram(endpoint, arrival, &fields);
+		take_datagram(endpoint, arrival, &fields, true);
 }

@@ -31,6 +31,7 @@ struct gamma_target;
 enum gamma_envelope_flag {
 	GAMMA_TAGGED = 1 << 0,
 	GAMMA_HAS_DATA = 1 << 1,
+	GAMMA_TO_GROUP = 1 << 2, /* of a datagram that has arrived: it was sent to a group */
 };
 
 enum { GAMMA_CHUNKS_UNASKED = 65536 /* bytes of an announced message that are written at once */ };

@@ -38,6 +38,7 @@ static struct fid_mc *join(struct node *node, uint8_t number, uint8_t port, uint
 
 static void send_to_group(struct node *node, struct fid_mc *mc, unsigned seed)
 {
+	struct completion completion;
 	struct message message;
 
 	message_init(&message, LEN, 1);
@@ -46,7 +47,9 @@ static void send_to_group(struct node *node, struct fid_mc *mc, unsigned seed)
 	message.flags = FI_MULTICAST | FI_COMPLETION;
 	message.addr = fi_mc_addr(mc);
 	message_send(node, &message);
-	wait_sent(node, &message);
+	wait_completion(node->tx_cq, &completion);
+	CHECK(completion.entry.op_context == &message);
+	CHECK_EQ(completion.entry.flags, FI_SEND | FI_MSG | FI_MULTICAST);
 	message_free(&message);
 }
 
@@ -89,6 +92,36 @@ static void test_multicast(bool sender)
 		node_close(&nodes[i]);
 }
 
+/* It has been joined to receive only. */
+static void refuse_to_send(struct node *node, struct fid_mc *mc)
+{
+	struct fi_msg msg = {.addr = fi_mc_addr(mc)};
+
+	CHECK_EQ(fi_sendmsg(node->ep, &msg, FI_MULTICAST), -FI_EINVAL);
+}
+
+/* An endpoint may do no more in a group than elsewhere. */
+static void test_multicast_one_direction(bool sender)
+{
+	static const uint64_t directions[] = {FI_SEND, FI_RECV};
+	struct node_options options = {
+		.type = FI_EP_DGRAM, .caps = FI_MULTICAST | directions[sender], .events = true};
+	struct fid_mc *mc;
+	struct node node;
+	struct name name;
+
+	node_open(&node, &options);
+	group_name(&node, &name, 1, 1);
+	CHECK_EQ(fi_join(node.ep, name.bytes, directions[!sender], &mc, NULL), -FI_EOPNOTSUPP);
+	mc = join(&node, 1, 1, 0);
+	if (sender)
+		refuse_to_send(&node, mc);
+	else
+		send_to_group(&node, mc, 1);
+	CHECK_EQ(fi_close(&mc->fid), 0);
+	node_close_pair(&node);
+}
+
 /* Who has left hears nothing, nor who only wanted to send; who sleeps is woken. */
 static void test_multicast_leave(bool sender)
 {
@@ -111,7 +144,9 @@ static void test_multicast_leave(bool sender)
 		send_to_group(&node, mc, 1);
 	} else {
 		CHECK_EQ(fi_cq_sread(node.rx_cq, &entry, 1, NULL, 1000 * PATIENCE_S), 1);
+		CHECK_EQ(entry.flags, FI_RECV | FI_MSG | FI_MULTICAST);
 		message_check(&in, 1, LEN);
+		refuse_to_send(&node, mc);
 		CHECK_EQ(fi_close(&mc->fid), 0);
 		message_receive(&node, &in);
 	}
@@ -215,6 +250,7 @@ const struct test multicast_tests[] = {
 	{.name = "multicast", .run = test_multicast, .both_ways = true},
 	{.name = "multicast_leave", .run = test_multicast_leave, .both_ways = true},
 	{.name = "multicast_default", .run = test_multicast_default, .both_ways = true},
+	{.name = "multicast_one_direction", .run = test_multicast_one_direction},
 	{.name = "multicast_arguments", .run = test_multicast_arguments},
 	{0},
 };

@@ -94,6 +94,7 @@ void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 	struct gamma_completion completion = {
 		.context = rx->context,
 		.flags = rx->flags | (envelope->flags & GAMMA_HAS_DATA ? FI_REMOTE_CQ_DATA : 0) |
+			 (envelope->flags & GAMMA_TO_GROUP ? FI_MULTICAST : 0) |
 			 (releases ? FI_MULTI_RECV : 0),
 		.len = placed,
 		.buf = rx->recv.iov_count ? rx->recv.iov[0].iov_base : NULL,

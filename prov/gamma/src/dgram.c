@@ -43,7 +43,7 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 	if (ret)
 		return ret;
 	tx.context = post->context;
-	tx.flags = FI_SEND | FI_MSG;
+	tx.flags = FI_SEND | FI_MSG | (group ? FI_MULTICAST : 0);
 	tx.notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx.work = post->work;
 	tx.send.envelope = envelope;

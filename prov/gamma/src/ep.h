@@ -388,7 +388,7 @@ void gamma_dgram_drop(struct gamma_rx_ctx *rx_ctx);
 /* ---- mc.c ---- */
 int gamma_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
 		  void *context);
-/* The group that fi_mc_addr has named so, or NULL. */
+/* The group that fi_mc_addr has named so, if the endpoint may send to it; or NULL. */
 const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_addr);
 
 /* ---- complete.c ---- */

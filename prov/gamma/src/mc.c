@@ -9,6 +9,7 @@ struct gamma_mc {
 	struct gamma_list entry; /* of ep->groups */
 	struct gamma_ep *ep;
 	struct gamma_group *group; /* the engine's */
+	bool sends;		   /* it has not been joined to receive only */
 };
 
 /* What fi_mc_addr tells is no index of the address vector: it is looked for among the groups. */
@@ -20,7 +21,7 @@ const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_
 		const struct gamma_mc *mc = gamma_list_entry(pos, struct gamma_mc, entry);
 
 		if (mc->mc_fid.fi_addr == fi_addr)
-			return mc->group;
+			return mc->sends ? mc->group : NULL;
 	}
 	return NULL;
 }
@@ -93,6 +94,8 @@ static int check(const struct gamma_ep *ep, const void *addr, uint64_t flags)
 		return -FI_EOPNOTSUPP;
 	if (flags & ~(FI_SEND | FI_RECV))
 		return -FI_EBADFLAGS;
+	if ((flags & FI_SEND && !ep->initiates) || (flags & FI_RECV && !ep->is_target))
+		return -FI_EOPNOTSUPP;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	if (!ep->eq && !ep->domain->eq)
@@ -123,17 +126,17 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 	mc->mc_fid.fid.context = context;
 	mc->mc_fid.fid.ops = &mc_fid_ops;
 	mc->mc_fid.fi_addr = (fi_addr_t) (uintptr_t) mc;
-	ret = join(mc, &addr, !(flags & FI_SEND) || flags & FI_RECV);
+	/* Without either it is as the endpoint's capabilities are. */
+	mc->sends = flags ? flags & FI_SEND : ep->initiates;
+	ret = join(mc, &addr, flags ? flags & FI_RECV : ep->is_target);
 	if (ret) {
 		free(mc);
 		return ret;
 	}
 	gamma_ref(&ep->aliases);
+	*mc_fid = &mc->mc_fid; /* before the event can be read */
 	ret = tell(mc, ep->eq ? ep->eq : ep->domain->eq);
-	if (ret) {
+	if (ret)
 		mc_close(&mc->mc_fid.fid);
-		return ret;
-	}
-	*mc_fid = &mc->mc_fid;
-	return 0;
+	return ret;
 }
