@@ -23,7 +23,12 @@ static int setup(void **state)
 	for (i = 0; i < gamma_array_size(variables); i++)
 		unsetenv(variables[i]);
 	hints = fi_allocinfo();
-	return !hints || gamma_settings_load(error, sizeof(error));
+	if (!hints)
+		return 1;
+	/* As long as any version has it. */
+	free(hints->domain_attr);
+	hints->domain_attr = calloc(2, sizeof(*hints->domain_attr));
+	return !hints->domain_attr || gamma_settings_load(error, sizeof(error));
 }
 
 static int teardown(void **state)
@@ -134,6 +139,67 @@ static void attributes__echoed(void **state)
 	fi_freeinfo(info);
 }
 
+/* What is no limit, is as much as is asked for. */
+static void attributes__no_less_than_asked(void **state)
+{
+	struct fi_info *info;
+
+	(void) state;
+	hints->domain_attr->cq_cnt = 1000;
+	hints->domain_attr->ep_cnt = 1001;
+	hints->domain_attr->tx_ctx_cnt = 1002;
+	hints->domain_attr->rx_ctx_cnt = 1003;
+	hints->domain_attr->max_ep_stx_ctx = 1004;
+	hints->domain_attr->max_ep_srx_ctx = 1005;
+	hints->domain_attr->mr_cnt = 1 << 20;
+	hints->domain_attr->max_ep_tx_ctx = 2;
+	info = fill(V117, FI_EP_RDM);
+	assert_true(info->domain_attr->cq_cnt >= 1000);
+	assert_true(info->domain_attr->ep_cnt >= 1001);
+	assert_true(info->domain_attr->tx_ctx_cnt >= 1002);
+	assert_true(info->domain_attr->rx_ctx_cnt >= 1003);
+	assert_true(info->domain_attr->max_ep_stx_ctx >= 1004);
+	assert_true(info->domain_attr->max_ep_srx_ctx >= 1005);
+	assert_true(info->domain_attr->mr_cnt >= 1 << 20);
+	assert_true(info->domain_attr->max_ep_tx_ctx >= 2);
+	assert_int_equal(gamma_check_info(V117, info, 1500), 0);
+	fi_freeinfo(info);
+}
+
+/* A half of an endpoint can do no more than the whole. */
+static void caps__of_a_half(void **state)
+{
+	struct fi_info *info;
+
+	(void) state;
+	hints->caps = FI_MSG;
+	hints->tx_attr->caps = FI_MSG | FI_RMA;
+	hints->rx_attr->caps = FI_TAGGED;
+	info = fill(V117, FI_EP_RDM);
+	assert_int_equal(info->tx_attr->caps & ~info->caps, 0);
+	assert_int_equal(info->rx_attr->caps & ~info->caps, 0);
+	assert_true(info->tx_attr->caps & FI_MSG);
+	fi_freeinfo(info);
+}
+
+/* Groups of peers came with 2.0, behind the fields that the headers here have. */
+static void groups__of_peers_are_refused(void **state)
+{
+	struct {
+		struct fi_domain_attr attr;
+		uint32_t more[16];
+	} newer = {.attr = {0}};
+	struct fi_domain_attr *own = hints->domain_attr;
+	size_t place = offsetof(struct fi_domain_attr, tclass) + 16;
+
+	(void) state;
+	memcpy((char *) &newer + place, &(uint32_t){7}, sizeof(uint32_t));
+	hints->domain_attr = &newer.attr;
+	assert_null(gamma_check_hints(V117, FI_EP_RDM, 1500, hints));
+	refuse(FI_VERSION(2, 0), FI_EP_RDM, "domain_attr->max_group_id");
+	hints->domain_attr = own;
+}
+
 static void attributes__defaults(void **state)
 {
 	struct fi_info *info = fill(V117, FI_EP_RDM);
@@ -189,6 +255,8 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(domain_attr->data_progress, 4);
 	REFUSE(domain_attr->mr_key_size, 9);
 	REFUSE(domain_attr->cq_data_size, 9);
+	REFUSE(domain_attr->max_ep_tx_ctx, GAMMA_CONTEXT_MAX + 1);
+	REFUSE(domain_attr->max_ep_rx_ctx, GAMMA_CONTEXT_MAX + 1);
 	REFUSE(domain_attr->caps, FI_SHARED_AV);
 	REFUSE(domain_attr->mr_mode, FI_MR_BASIC | FI_MR_LOCAL);
 	REFUSE(tx_attr->inject_size, 4097);
@@ -237,7 +305,13 @@ static void tag_format__numbers_since_2(void **state)
 		{FI_VERSION(2, 0), 2, 2},
 		{FI_VERSION(2, 0), 0xffff, UINT64_MAX},
 		{FI_VERSION(1, 17), 1, UINT64_MAX},
-		{FI_VERSION(2, 0), 0, UINT64_MAX},
+		/* as many fields as asked for, each at least as long */
+		{FI_VERSION(1, 17), 0x30ff, 0xfffffffffffff0ff},
+		{FI_VERSION(1, 17), 0x8000000000000000, 0x8000000000000000},
+		{FI_VERSION(1, 17), 0xaaaaaaaaaaaaaaaa, 0xaaaaaaaaaaaaaaaa},
+		/* any mask will do */
+		{FI_VERSION(1, 17), 0, 0xaaaaaaaaaaaaaaaa},
+		{FI_VERSION(2, 0), 0, 0xaaaaaaaaaaaaaaaa},
 	};
 	size_t i;
 
@@ -449,6 +523,9 @@ int main(void)
 		TEST(caps__asked_implied_and_free),
 		TEST(caps__unknown_bits_are_refused),
 		TEST(attributes__echoed),
+		TEST(attributes__no_less_than_asked),
+		TEST(caps__of_a_half),
+		TEST(groups__of_peers_are_refused),
 		TEST(attributes__defaults),
 		TEST(attributes__dgram_fits_a_frame),
 		TEST(attributes__too_much_is_refused),

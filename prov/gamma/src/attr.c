@@ -31,6 +31,16 @@
 /* A tag format below this is not a mask but a number of FI_TAG_*, since 2.0. */
 #define TAG_FORMAT_NUMBERED 3
 
+/* Each bit a field of its own: any mask will do. */
+#define TAG_FORMAT_BITS 0xaaaaaaaaaaaaaaaaull
+
+/* From fi_domain_attr.tclass on, as it is since 2.0. */
+struct newest_domain_attr {
+	uint32_t tclass;
+	size_t max_ep_auth_key;
+	uint32_t max_group_id;
+};
+
 /*
  * All operations to a peer take effect there in the order of their calls. Of the data, a long
  * read's bytes may be those of a later write: see max_order_war_size.
@@ -62,7 +72,7 @@ static const struct ability rdm_ability = {
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | GAMMA_LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE,
 	.msg_order = ORDER,
-	.tag_format = UINT64_MAX,
+	.tag_format = TAG_FORMAT_BITS,
 	.contexts = GAMMA_CONTEXT_MAX,
 	.max_msg_size = GAMMA_MAX_MSG_SIZE,
 	.max_order_raw = SIZE_MAX,
@@ -113,7 +123,16 @@ static bool mr_mode_fits(uint32_t api_version, int mode)
 	return true;
 }
 
-static const char *check_domain(uint32_t api_version, const struct fi_domain_attr *attr)
+/* Groups of peers, by numbers in addresses, are not offered. */
+static bool wants_groups(uint32_t api_version, const struct fi_domain_attr *attr)
+{
+	const struct newest_domain_attr *newest = (const void *) &attr->tclass;
+
+	return FI_VERSION_GE(api_version, FI_VERSION(2, 0)) && newest->max_group_id;
+}
+
+static const char *check_domain(uint32_t api_version, const struct fi_domain_attr *attr,
+				const struct ability *can)
 {
 	if (attr->threading > FI_THREAD_ENDPOINT)
 		return "domain_attr->threading";
@@ -129,6 +148,10 @@ static const char *check_domain(uint32_t api_version, const struct fi_domain_att
 		return "domain_attr->mr_key_size";
 	if (attr->cq_data_size > GAMMA_CQ_DATA_SIZE)
 		return "domain_attr->cq_data_size";
+	if (attr->max_ep_tx_ctx > can->contexts)
+		return "domain_attr->max_ep_tx_ctx";
+	if (attr->max_ep_rx_ctx > can->contexts)
+		return "domain_attr->max_ep_rx_ctx";
 	/* What follows is newer than the structures of older applications. */
 	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
 		return NULL;
@@ -142,6 +165,8 @@ static const char *check_domain(uint32_t api_version, const struct fi_domain_att
 		return "domain_attr->auth_key_size";
 	if (attr->max_err_data > GAMMA_MAX_ERR_DATA)
 		return "domain_attr->max_err_data";
+	if (wants_groups(api_version, attr))
+		return "domain_attr->max_group_id";
 	return NULL;
 }
 
@@ -225,7 +250,7 @@ const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t
 	if (hints->ep_attr)
 		field = check_ep(hints->ep_attr, type, &can, hints->caps);
 	if (!field && hints->domain_attr)
-		field = check_domain(api_version, hints->domain_attr);
+		field = check_domain(api_version, hints->domain_attr, &can);
 	if (!field && hints->tx_attr)
 		field = check_tx(hints->tx_attr, &can);
 	if (!field && hints->rx_attr)
@@ -264,9 +289,10 @@ static uint64_t caps_for(uint64_t asked, uint64_t can)
 	return caps;
 }
 
+/* Never more than the endpoint as a whole. */
 static uint64_t half_caps(uint64_t half, uint64_t caps, uint64_t asked)
 {
-	return half & (asked ? caps_for(asked & half, caps) : caps);
+	return half & caps & (asked ? caps_for(asked & half, caps) : caps);
 }
 
 /* Without FI_MR_* bits: an application that cannot know them has two words for it. */
@@ -282,11 +308,14 @@ static int mr_mode_for(uint32_t api_version, const struct fi_domain_attr *hints)
 static uint64_t tag_format_for(uint32_t api_version, const struct fi_ep_attr *hints,
 			       const struct ability *can)
 {
-	bool numbered = hints && hints->mem_tag_format &&
-			hints->mem_tag_format < TAG_FORMAT_NUMBERED &&
-			FI_VERSION_GE(api_version, FI_VERSION(2, 0));
+	uint64_t asked = hints ? hints->mem_tag_format : 0;
 
-	return numbered && can->tag_format ? hints->mem_tag_format : can->tag_format;
+	if (!asked || !can->tag_format)
+		return can->tag_format;
+	if (asked < TAG_FORMAT_NUMBERED && FI_VERSION_GE(api_version, FI_VERSION(2, 0)))
+		return asked;
+	/* The fields that are asked for, the first of them up to the last bit of a tag. */
+	return asked | ~(UINT64_MAX >> __builtin_clzll(asked));
 }
 
 /* One of its own, unless several are asked for, or one that others use as well. */
@@ -297,13 +326,35 @@ static size_t context_count(size_t asked)
 
 /* Only who asks for it sees that an endpoint may have several contexts: others would take it for
  * cheap parallelism, and each context is an endpoint of its own underneath. */
-static size_t context_max(const struct fi_info *info, const struct ability *can)
+static size_t context_max(const struct fi_info *info, const struct ability *can,
+			  const struct fi_domain_attr *hints)
 {
 	bool many = info->caps & FI_NAMED_RX_CTX ||
+		    (hints && (hints->max_ep_tx_ctx > 1 || hints->max_ep_rx_ctx > 1)) ||
 		    gamma_several_contexts(info->ep_attr->tx_ctx_cnt) ||
 		    gamma_several_contexts(info->ep_attr->rx_ctx_cnt);
 
 	return many ? can->contexts : 1;
+}
+
+/* Of that many it is good to know; there may be more, as many as are asked for. */
+static void fill_counts(struct fi_domain_attr *attr, uint32_t api_version,
+			const struct fi_domain_attr *hints)
+{
+	const struct fi_domain_attr none = {0};
+
+	hints = hints ? hints : &none;
+	attr->cq_cnt = gamma_max(GAMMA_CQ_COUNT, hints->cq_cnt);
+	attr->ep_cnt = gamma_max(GAMMA_CQ_COUNT, hints->ep_cnt);
+	attr->tx_ctx_cnt = gamma_max(GAMMA_CQ_COUNT, hints->tx_ctx_cnt);
+	attr->rx_ctx_cnt = gamma_max(GAMMA_CQ_COUNT, hints->rx_ctx_cnt);
+	attr->max_ep_stx_ctx = gamma_max(GAMMA_CQ_COUNT, hints->max_ep_stx_ctx);
+	attr->max_ep_srx_ctx = gamma_max(GAMMA_CQ_COUNT, hints->max_ep_srx_ctx);
+	attr->cntr_cnt = GAMMA_CQ_COUNT;
+	/* Older applications' structures end before it. */
+	if (FI_VERSION_LT(api_version, FI_VERSION(1, 9)))
+		hints = &none;
+	attr->mr_cnt = gamma_max(GAMMA_MR_COUNT, hints->mr_cnt);
 }
 
 static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
@@ -321,17 +372,10 @@ static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
 	attr->mr_mode = mr_mode_for(api_version, hints);
 	attr->mr_key_size = GAMMA_MR_KEY_SIZE;
 	attr->cq_data_size = GAMMA_CQ_DATA_SIZE;
-	attr->cq_cnt = GAMMA_CQ_COUNT;
-	attr->ep_cnt = GAMMA_CQ_COUNT;
-	attr->tx_ctx_cnt = GAMMA_CQ_COUNT;
-	attr->rx_ctx_cnt = GAMMA_CQ_COUNT;
-	attr->max_ep_stx_ctx = GAMMA_CQ_COUNT;
-	attr->max_ep_srx_ctx = GAMMA_CQ_COUNT;
-	attr->cntr_cnt = GAMMA_CQ_COUNT;
 	attr->mr_iov_limit = GAMMA_IOV_LIMIT;
 	attr->caps = DOMAIN_CAPS;
 	attr->max_err_data = GAMMA_MAX_ERR_DATA;
-	attr->mr_cnt = GAMMA_MR_COUNT;
+	fill_counts(attr, api_version, hints);
 }
 
 static void fill_tx(struct fi_tx_attr *attr, const struct ability *can, uint64_t caps,
@@ -377,6 +421,7 @@ static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_
 void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type, size_t mtu,
 		     const struct fi_info *hints)
 {
+	const struct fi_domain_attr *domain = hints ? hints->domain_attr : NULL;
 	struct ability can = ability_of(type, mtu);
 
 	info->caps = caps_for(hints ? hints->caps : 0, can.caps);
@@ -384,9 +429,9 @@ void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type
 	fill_ep(info->ep_attr, &can, type, hints ? hints->ep_attr : NULL);
 	info->ep_attr->mem_tag_format =
 		tag_format_for(api_version, hints ? hints->ep_attr : NULL, &can);
-	fill_domain(info->domain_attr, api_version, hints ? hints->domain_attr : NULL);
-	info->domain_attr->max_ep_tx_ctx = context_max(info, &can);
-	info->domain_attr->max_ep_rx_ctx = context_max(info, &can);
+	fill_domain(info->domain_attr, api_version, domain);
+	info->domain_attr->max_ep_tx_ctx = context_max(info, &can, domain);
+	info->domain_attr->max_ep_rx_ctx = context_max(info, &can, domain);
 	fill_tx(info->tx_attr, &can, info->caps, hints ? hints->tx_attr : NULL);
 	fill_rx(info->rx_attr, &can, info->caps, hints ? hints->rx_attr : NULL);
 	info->fabric_attr->api_version = api_version;
