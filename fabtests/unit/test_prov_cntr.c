@@ -275,7 +275,7 @@ static void region__holds_its_counter(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
-/* Only if the domain's event queue is to be told: then there is one event for each that succeeds. */
+/* Only if the domain's event queue is to be told: then there is an event for each that succeeds. */
 static void region__tells_the_event_queue(void **state)
 {
 	struct fake *fake =

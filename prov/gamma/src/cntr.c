@@ -97,7 +97,7 @@ static int cntr_seterr(struct fid_cntr *cntr_fid, uint64_t value)
 	return 0;
 }
 
-/* 0: threshold reached; -FI_EAVAIL: the errors are no longer what the caller was told; -FI_EAGAIN. */
+/* 0: threshold reached; -FI_EAVAIL: not the errors that the caller was told of; -FI_EAGAIN. */
 static int look(struct gamma_cntr *cntr, uint64_t threshold, uint64_t told)
 {
 	if (cntr->value >= threshold) {

@@ -83,7 +83,7 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
-/* A raw key is the key in network order. It needs no mapping, and programs that map every key may. */
+/* A raw key is the key in network order. It needs no mapping; programs that map every key may. */
 static int tell_raw(const struct gamma_mr *mr, const struct fi_mr_raw_attr *raw)
 {
 	uint64_t key = htobe64(mr->mr_fid.key);
@@ -178,7 +178,7 @@ static int publish(struct gamma_mr *mr, uint64_t requested_key)
 	return 0;
 }
 
-/* Registration is complete when the call returns; who asked for events waits for one all the same. */
+/* Registration is complete when the call returns; who asked for events waits for one even so. */
 static int tell(struct gamma_mr *mr)
 {
 	struct fi_eq_entry entry = {.fid = &mr->mr_fid.fid, .context = mr->mr_fid.fid.context};
