@@ -137,6 +137,68 @@ static void test_bind_counter(bool sender)
 	node_close(&node);
 }
 
+static struct fi_info *ask(const struct fi_info *hints)
+{
+	struct fi_info *info;
+
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), 0);
+	return info;
+}
+
+/* Of several NICs it is the open domain's that is the answer. */
+static void ask_for_other_domain(struct node *node, struct fi_info *hints)
+{
+	const char *own = node->info->domain_attr->name;
+	struct fi_info *all = fi_allocinfo(), *list, *other, *info;
+	struct fid_domain *domain;
+
+	all->fabric_attr->prov_name = strdup("gamma");
+	list = ask(all);
+	for (other = list; other && !strcmp(other->domain_attr->name, own); other = other->next)
+		;
+	if (other) {
+		CHECK_EQ(fi_domain(node->fabric, other, &domain, NULL), 0);
+		hints->domain_attr->domain = domain;
+		info = ask(hints);
+		CHECK(!strcmp(info->domain_attr->name, other->domain_attr->name));
+		CHECK(info->domain_attr->domain == domain);
+		fi_freeinfo(info);
+		CHECK_EQ(fi_close(&domain->fid), 0);
+	}
+	fi_freeinfo(list);
+	fi_freeinfo(all);
+}
+
+/* fi_getinfo tells what is open, and answers for it alone if asked to. */
+static void test_opened(bool sender)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct node node;
+
+	(void) sender;
+	hints->caps = FI_MSG;
+	hints->fabric_attr->prov_name = strdup("gamma");
+	node_open(&node, &(struct node_options){0});
+	info = ask(hints);
+	CHECK(info->fabric_attr->fabric == node.fabric);
+	CHECK(info->domain_attr->domain == node.domain);
+	fi_freeinfo(info);
+	hints->fabric_attr->fabric = node.fabric;
+	ask_for_other_domain(&node, hints);
+	hints->domain_attr->domain = node.domain;
+	info = ask(hints);
+	CHECK(!strcmp(info->domain_attr->name, node.info->domain_attr->name));
+	fi_freeinfo(info);
+	node_close(&node);
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->fabric_attr->fabric = NULL;
+	hints->domain_attr->domain = NULL;
+	info = ask(hints);
+	CHECK(!info->fabric_attr->fabric && !info->domain_attr->domain);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 /* A receive may be content with less than it gets. */
 static void test_receive_level(bool sender)
 {
@@ -206,6 +268,7 @@ const struct test call_tests[] = {
 	{.name = "binding", .run = test_binding},
 	{.name = "one_direction", .run = test_one_direction, .both_ways = true},
 	{.name = "bind_counter", .run = test_bind_counter},
+	{.name = "opened", .run = test_opened},
 	{.name = "receive_level", .run = test_receive_level},
 	{.name = "refused_messages", .run = test_refused_messages},
 	{0},

@@ -46,9 +46,9 @@ static const struct word types[] = {
 static void __attribute__((noreturn)) usage(void)
 {
 	fprintf(stderr, "usage: query [-V MAJOR.MINOR] [-c CAPABILITY]... [-t msg|rdm|dgram]\n"
-			"             [-p PROVIDER] [-d DOMAIN] [-n NODE] [-P SERVICE] [-s]\n"
+			"             [-p PROVIDER] [-d DOMAIN] [-n NODE] [-P SERVICE] [-s] [-N]\n"
 			"             [-r TIMES] [-a]\n"
-			"-s: NODE and SERVICE name the source\n");
+			"-s: NODE and SERVICE name the source; -N: NODE is a number\n");
 	exit(2);
 }
 
@@ -73,7 +73,7 @@ static void parse(int argc, char **argv, struct options *opt)
 {
 	int letter;
 
-	while ((letter = getopt(argc, argv, "V:c:t:p:d:n:P:r:sa")) != -1) {
+	while ((letter = getopt(argc, argv, "V:c:t:p:d:n:P:r:sNa")) != -1) {
 		if (letter == 'V')
 			opt->version = parse_version(optarg);
 		else if (letter == 'c')
@@ -92,6 +92,8 @@ static void parse(int argc, char **argv, struct options *opt)
 			opt->repeat = atoi(optarg);
 		else if (letter == 's')
 			opt->flags |= FI_SOURCE;
+		else if (letter == 'N')
+			opt->flags |= FI_NUMERICHOST;
 		else if (letter == 'a')
 			opt->addresses = true;
 		else

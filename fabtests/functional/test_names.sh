@@ -64,6 +64,9 @@ mgt2=$(mgt_mac node02)
 names "an IPv4 address, by ARP" gam0 "$mac2" 7001 -n "$(data_ip 2)" -P 7001
 names "an IPv4 address of the other network" mgt0 "$mgt2" 7001 -n "$(mgt 2)" -P 7001
 names "the own IPv4 address" gam0 "$mac1" 7001 -n "$(data_ip 1)" -P 7001
+names "a number, and nothing else" gam0 "$mac2" 7001 -N -n "$(data_ip 2)" -P 7001
+names "a MAC, and no name" gam0 "$mac2" 7001 -N -n "$mac2" -P 7001
+unknown "a name where a number is to be" FI_NUMERICHOST -N -n node02 -P 7001
 names "a name of gamma.conf" gam0 "$mac2" 7001 -n node02 -P 7001
 names "in capitals" gam0 "$mac2" 7001 -n NODE02 -P 7001
 names "with its domain" gam0 "$mac2" 7001 -n node02.cluster.example -P 7001

@@ -8,12 +8,67 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* ---- which are open: fi_getinfo tells, and is asked ---- */
+
+static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gamma_list opened = {&opened, &opened};
+
+static void list_as_open(struct gamma_domain *domain)
+{
+	pthread_mutex_lock(&opened_lock);
+	gamma_list_append(&opened, &domain->opened_entry);
+	pthread_mutex_unlock(&opened_lock);
+}
+
+static void unlist(struct gamma_domain *domain)
+{
+	pthread_mutex_lock(&opened_lock);
+	gamma_list_remove(&domain->opened_entry);
+	pthread_mutex_unlock(&opened_lock);
+}
+
+struct fid_domain *gamma_domain_opened(const char *nic)
+{
+	struct gamma_domain *domain, *found = NULL;
+	struct gamma_list *pos;
+
+	pthread_mutex_lock(&opened_lock);
+	gamma_list_for_each(pos, &opened) {
+		domain = gamma_list_entry(pos, struct gamma_domain, opened_entry);
+		if (!found && !strcmp(domain->nic.name, nic))
+			found = domain;
+	}
+	pthread_mutex_unlock(&opened_lock);
+	return found ? &found->domain_fid : NULL;
+}
+
+bool gamma_domain_nic(const struct fid_domain *domain_fid, char *name, size_t len)
+{
+	struct gamma_domain *domain;
+	struct gamma_list *pos;
+	bool found = false;
+
+	pthread_mutex_lock(&opened_lock);
+	gamma_list_for_each(pos, &opened) {
+		domain = gamma_list_entry(pos, struct gamma_domain, opened_entry);
+		if (&domain->domain_fid != domain_fid)
+			continue;
+		snprintf(name, len, "%s", domain->nic.name);
+		found = true;
+	}
+	pthread_mutex_unlock(&opened_lock);
+	return found;
+}
+
+/* ---- its life ---- */
+
 static int domain_close(struct fid *fid)
 {
 	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
 
 	if (gamma_in_use(&domain->refs))
 		return -FI_EBUSY;
+	unlist(domain);
 	gamma_auto_stop(domain);
 	gamma_domain_wait_close(domain);
 	if (domain->eq)
@@ -158,6 +213,7 @@ static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric
 	domain->domain_fid.ops = &domain_ops;
 	domain->domain_fid.mr = &gamma_mr_ops;
 	domain->owner = getpid();
+	gamma_list_init(&domain->opened_entry);
 	gamma_list_init(&domain->eps);
 	gamma_list_init(&domain->closing);
 	gamma_list_init(&domain->works);
@@ -202,6 +258,7 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return ret;
 	}
 	tell_hint(domain->nic.name);
+	list_as_open(domain);
 	*domain_fid = &domain->domain_fid;
 	return 0;
 }

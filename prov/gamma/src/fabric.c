@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The fabric object: one Ethernet segment. It only counts what is opened on it, so it needs
- * no lock. Also the stubs for slots that objects have no use for.
+ * no lock; the list of those that are open has one. Also the stubs for slots that objects have
+ * no use for.
  */
 #include "gamma.h"
 
@@ -37,12 +38,46 @@ int gamma_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *op
 	return -FI_ENOSYS;
 }
 
+/* ---- which are open: fi_getinfo tells, and is asked ---- */
+
+static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gamma_list opened = {&opened, &opened};
+
+struct fid_fabric *gamma_fabric_opened(void)
+{
+	struct gamma_fabric *first = NULL;
+
+	pthread_mutex_lock(&opened_lock);
+	if (!gamma_list_empty(&opened))
+		first = gamma_list_first(&opened, struct gamma_fabric, opened_entry);
+	pthread_mutex_unlock(&opened_lock);
+	return first ? &first->fabric_fid : NULL;
+}
+
+bool gamma_fabric_is_open(const struct fid_fabric *fabric)
+{
+	struct gamma_list *pos;
+	bool found = false;
+
+	pthread_mutex_lock(&opened_lock);
+	gamma_list_for_each(pos, &opened)
+		found |= &gamma_list_entry(pos, struct gamma_fabric, opened_entry)->fabric_fid ==
+			 fabric;
+	pthread_mutex_unlock(&opened_lock);
+	return found;
+}
+
+/* ---- opening and closing ---- */
+
 static int fabric_close(struct fid *fid)
 {
 	struct gamma_fabric *fabric = gamma_container_of(fid, struct gamma_fabric, fabric_fid.fid);
 
 	if (gamma_in_use(&fabric->refs))
 		return -FI_EBUSY;
+	pthread_mutex_lock(&opened_lock);
+	gamma_list_remove(&fabric->opened_entry);
+	pthread_mutex_unlock(&opened_lock);
 	free(fabric);
 	return 0;
 }
@@ -99,6 +134,9 @@ int gamma_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fi
 	fabric->fabric_fid.fid.ops = &fabric_fid_ops;
 	fabric->fabric_fid.ops = &fabric_ops;
 	fabric->fabric_fid.api_version = attr->api_version;
+	pthread_mutex_lock(&opened_lock);
+	gamma_list_append(&opened, &fabric->opened_entry);
+	pthread_mutex_unlock(&opened_lock);
 	*fabric_fid = &fabric->fabric_fid;
 	return 0;
 }

@@ -183,9 +183,13 @@ struct fid_nic *gamma_nic_fid(const struct gamma_nic *nic);
 /* ---- fabric.c ---- */
 struct gamma_fabric {
 	struct fid_fabric fabric_fid;
+	struct gamma_list opened_entry; /* of all that are open */
 	uint32_t api_version;
 	int refs; /* domains, event queues, wait sets; atomic */
 };
+/* The one that has been open longest, or NULL; whether that one is open, and ours. */
+struct fid_fabric *gamma_fabric_opened(void);
+bool gamma_fabric_is_open(const struct fid_fabric *fabric);
 int gamma_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 /* For slots of a struct fi_ops that an object has no use for; -FI_ENOSYS, bind -FI_EINVAL. */
@@ -200,6 +204,7 @@ int gamma_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *op
 
 struct gamma_domain {
 	struct fid_domain domain_fid;
+	struct gamma_list opened_entry; /* of all that are open */
 	struct gamma_fabric *fabric;
 	struct gamma_nic nic;	    /* the NIC it is on */
 	struct gamma_eq *eq;	    /* bound, or NULL */
@@ -234,6 +239,11 @@ struct gamma_domain {
 };
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context);
+
+/* Of those on the NIC of that name, the one that has been open longest, or NULL. */
+struct fid_domain *gamma_domain_opened(const char *nic);
+/* Copies the name of its NIC; false: it is not open, or not ours. */
+bool gamma_domain_nic(const struct fid_domain *domain, char *name, size_t len);
 
 /* work.c: posts operations that waited for a counter; without the lock. */
 void gamma_work_run(struct gamma_domain *domain);

@@ -32,6 +32,8 @@ struct query {
 	const struct fi_info *hints; /* or NULL */
 	bool named;
 	bool all_nics; /* an inventory; else the best NIC alone */
+	bool numeric;  /* FI_NUMERICHOST: no name is to be looked up */
+	char open_nic[IF_NAMESIZE]; /* of the open domain that the hints name; else "" */
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
 	size_t nic_count;
@@ -199,6 +201,14 @@ static bool group_mac(const struct query *query, const char *node, uint8_t mac[G
 	return true;
 }
 
+static bool is_numeric(const char *node)
+{
+	uint8_t mac[GAMMA_MAC_LEN];
+	struct in_addr ipv4;
+
+	return gamma_mac_parse(node, mac) || inet_pton(AF_INET, node, &ipv4) == 1;
+}
+
 /* node and service name the source with FI_SOURCE, else the destination. */
 static int resolve_names(struct query *query, const char *node, const char *service, bool source)
 {
@@ -209,6 +219,14 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 
 	if (!node && !service)
 		return 0;
+	if (query->numeric && node && !is_numeric(node)) {
+		snprintf(why, sizeof(why),
+			 "node '%.64s' is no MAC and no IPv4 address, and FI_NUMERICHOST says that "
+			 "no name is to be looked up",
+			 node);
+		gamma_complain(query->named, why);
+		return -FI_ENODATA;
+	}
 	/* Of a group only the port is to be found out, as of a source that may be anywhere. */
 	if (gamma_resolve(is_group ? NULL : node, service, source || is_group, query->conf,
 			  query->nics, query->nic_count, out, why, sizeof(why))) {
@@ -258,14 +276,16 @@ static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
 		return false;
 	if (domain && strcmp(domain, nic->name))
 		return false;
+	if (query->open_nic[0] && strcmp(query->open_nic, nic->name))
+		return false;
 	if (query->source.nic && nic != query->source.nic)
 		return false;
 	if (memcmp(query->source.mac, any, sizeof(any)) &&
 	    memcmp(query->source.mac, nic->mac, sizeof(any)))
 		return false;
 	/* The way to the destination decides where the user has not. */
-	return domain || query->only || query->source.nic || !query->dest.nic ||
-	       nic == query->dest.nic;
+	return domain || query->open_nic[0] || query->only || query->source.nic ||
+	       !query->dest.nic || nic == query->dest.nic;
 }
 
 /* Complete but for epoch and, unless asked for, port: those are the endpoint's. */
@@ -316,6 +336,8 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 	if (!info)
 		return NULL;
 	gamma_fill_info(info, query->version, type, nic->mtu, query->hints);
+	info->fabric_attr->fabric = gamma_fabric_opened();
+	info->domain_attr->domain = gamma_domain_opened(nic->name);
 	info->domain_attr->name = strdup(nic->name);
 	info->fabric_attr->name = strdup(gamma_settings.fabric_name);
 	info->nic = gamma_nic_fid(nic);
@@ -402,6 +424,22 @@ static bool attributes_fit(uint32_t version, const struct fi_info *hints)
 	return false;
 }
 
+/* Hints may name objects that are open; another provider's, and closed ones, are none of ours. */
+static bool take_opened(struct query *query)
+{
+	const struct fi_info *hints = query->hints;
+	const struct fid_fabric *fabric =
+		hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
+	const struct fid_domain *domain =
+		hints && hints->domain_attr ? hints->domain_attr->domain : NULL;
+
+	if ((!fabric || gamma_fabric_is_open(fabric)) &&
+	    (!domain || gamma_domain_nic(domain, query->open_nic, sizeof(query->open_nic))))
+		return true;
+	GAMMA_INFO(CORE, "the hints name a fabric or domain that is not open here\n");
+	return false;
+}
+
 static bool any_fits(const struct query *query)
 {
 	size_t i;
@@ -466,8 +504,9 @@ int gamma_getinfo(uint32_t version, const char *node, const char *service, uint6
 
 	*info = NULL;
 	if ((flags & LAYERING_FLAGS) || !gamma_selected(node, service, hints) ||
-	    !attributes_fit(version, hints))
+	    !attributes_fit(version, hints) || !take_opened(&query))
 		return -FI_ENODATA;
+	query.numeric = flags & FI_NUMERICHOST;
 	query.named = gamma_named(hints);
 	query.all_nics = gamma_lists_all(node, service, hints);
 	ret = run_query(&query, node, service, flags & FI_SOURCE, info);
