@@ -21,13 +21,34 @@ struct scalable {
 	fi_addr_t peer;
 };
 
+/* The caller is told what a context has that leaves the choice, or some of it, to the provider. */
+static void open_both(struct scalable *all, unsigned i)
+{
+	const struct fi_info *whole = all->info;
+	struct fi_tx_attr tx = {.size = 7};
+	struct fi_rx_attr rx = {.size = 9};
+
+	CHECK_EQ(fi_tx_context(all->sep, (int) i, i ? &tx : NULL, &all->tx[i].ep, NULL), 0);
+	CHECK_EQ(fi_rx_context(all->sep, (int) i, i ? &rx : NULL, &all->rx[i].ep, NULL), 0);
+	if (!i)
+		return;
+	CHECK_EQ(tx.size, 7);
+	CHECK_EQ(tx.caps, whole->tx_attr->caps);
+	CHECK_EQ(tx.op_flags, whole->tx_attr->op_flags);
+	CHECK_EQ(tx.inject_size, whole->tx_attr->inject_size);
+	CHECK_EQ(tx.iov_limit, PIECES);
+	CHECK_EQ(rx.size, 9);
+	CHECK_EQ(rx.caps, whole->rx_attr->caps);
+	CHECK_EQ(rx.msg_order, whole->rx_attr->msg_order);
+	CHECK_EQ(rx.iov_limit, PIECES);
+}
+
 static void open_context(struct scalable *all, unsigned i)
 {
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
 	struct node *tx = &all->tx[i], *rx = &all->rx[i];
 
-	CHECK_EQ(fi_tx_context(all->sep, (int) i, NULL, &tx->ep, NULL), 0);
-	CHECK_EQ(fi_rx_context(all->sep, (int) i, NULL, &rx->ep, NULL), 0);
+	open_both(all, i);
 	CHECK_EQ(fi_cq_open(all->node.domain, &attr, &tx->tx_cq, NULL), 0);
 	CHECK_EQ(fi_cq_open(all->node.domain, &attr, &rx->rx_cq, NULL), 0);
 	CHECK_EQ(fi_enable(tx->ep), -FI_ENOCQ);

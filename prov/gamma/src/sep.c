@@ -98,20 +98,62 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 	return 0;
 }
 
+/* Older applications' structures end there. */
+enum { TX_ATTR_LEN = offsetof(struct fi_tx_attr, tclass) };
+
+static uint64_t either(uint64_t asked, uint64_t inherited)
+{
+	return asked ? asked : inherited;
+}
+
+/* What a context is opened with: what is asked for, else what the whole has. */
+static void take_tx_attr(const struct gamma_sep *sep, const struct fi_tx_attr *asked,
+			 struct fi_tx_attr *taken)
+{
+	*taken = sep->info->tx_attr ? *sep->info->tx_attr : (struct fi_tx_attr){0};
+	if (!asked)
+		return;
+	taken->caps = either(asked->caps, taken->caps);
+	taken->op_flags = either(asked->op_flags, taken->op_flags);
+	taken->msg_order = either(asked->msg_order, taken->msg_order);
+	taken->comp_order = either(asked->comp_order, taken->comp_order);
+	taken->inject_size = either(asked->inject_size, taken->inject_size);
+	taken->size = either(asked->size, taken->size);
+	taken->iov_limit = either(asked->iov_limit, taken->iov_limit);
+	taken->rma_iov_limit = either(asked->rma_iov_limit, taken->rma_iov_limit);
+}
+
+static void take_rx_attr(const struct gamma_sep *sep, const struct fi_rx_attr *asked,
+			 struct fi_rx_attr *taken)
+{
+	*taken = sep->info->rx_attr ? *sep->info->rx_attr : (struct fi_rx_attr){0};
+	if (!asked)
+		return;
+	taken->caps = either(asked->caps, taken->caps);
+	taken->op_flags = either(asked->op_flags, taken->op_flags);
+	taken->msg_order = either(asked->msg_order, taken->msg_order);
+	taken->comp_order = either(asked->comp_order, taken->comp_order);
+	taken->size = either(asked->size, taken->size);
+	taken->iov_limit = either(asked->iov_limit, taken->iov_limit);
+}
+
 static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
 		      void *context)
 {
 	struct gamma_sep *sep = sep_of(&fid->fid);
 	struct fi_info info = *sep->info;
+	struct fi_tx_attr taken;
 	int ret;
 
 	if (index < 0 || (unsigned) index >= sep->transmits)
 		return -FI_EINVAL;
-	if (attr)
-		info.tx_attr = attr;
+	take_tx_attr(sep, attr, &taken);
+	info.tx_attr = &taken;
 	ret = open_context(sep, sep->receives + (unsigned) index, &info, context, tx_ep);
 	if (ret)
 		return ret;
+	if (attr)
+		memcpy(attr, &taken, TX_ATTR_LEN);
 	gamma_handle(*tx_ep)->ep->receives = false;
 	(*tx_ep)->fid.fclass = FI_CLASS_TX_CTX;
 	return 0;
@@ -122,15 +164,18 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 {
 	struct gamma_sep *sep = sep_of(&fid->fid);
 	struct fi_info info = *sep->info;
+	struct fi_rx_attr taken;
 	int ret;
 
 	if (index < 0 || (unsigned) index >= sep->receives)
 		return -FI_EINVAL;
-	if (attr)
-		info.rx_attr = attr;
+	take_rx_attr(sep, attr, &taken);
+	info.rx_attr = &taken;
 	ret = open_context(sep, (unsigned) index, &info, context, rx_ep);
 	if (ret)
 		return ret;
+	if (attr)
+		*attr = taken;
 	gamma_handle(*rx_ep)->ep->transmits = false;
 	(*rx_ep)->rma = &gamma_no_rma_ops;
 	(*rx_ep)->atomic = &gamma_no_atomic_ops;
