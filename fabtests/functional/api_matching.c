@@ -3,6 +3,7 @@
  * none. */
 #include "api.h"
 
+#include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -476,21 +477,25 @@ static void test_source(bool sender)
 	node_close_pair(&node);
 }
 
-/* With FI_SOURCE_ERR a message from a stranger comes as an error that carries its address. */
+/* With FI_SOURCE_ERR a message from a stranger comes as an error that carries its address, and so do
+ * the data that come with a write: here of nothing. */
 static void test_source_error(bool sender)
 {
 	struct fi_cq_err_entry error = {0};
+	struct completion completion;
 	struct message message, answer;
 	struct name own, theirs;
 	struct node node;
 
-	node_open(&node, &(struct node_options){.caps = FI_SOURCE | FI_SOURCE_ERR});
+	node_open(&node, &(struct node_options){.caps = FI_SOURCE | FI_SOURCE_ERR | FI_RMA});
 	node_name(&node, &own);
 	aside_exchange(&own, &theirs, sizeof(own));
 	message_init(&message, 40, 1);
 	message_init(&answer, 40, 1);
 	if (sender) {
 		node.peer = node_insert(&node, &theirs);
+		CHECK_EQ(fi_writedata(node.ep, NULL, 0, NULL, 77, node.peer, 0, 0, &node), 0);
+		wait_completion(node.tx_cq, &completion);
 		message_fill(&message, 1);
 		message_receive(&node, &answer);
 		message_send(&node, &message);
@@ -498,6 +503,10 @@ static void test_source_error(bool sender)
 		wait_received(&node, &answer, 40);
 		message_check(&answer, 2, 40);
 	} else {
+		wait_error(node.rx_cq, &error);
+		CHECK_EQ(error.err, FI_EADDRNOTAVAIL);
+		CHECK_EQ(error.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+		CHECK_EQ(error.data, 77);
 		message_receive(&node, &message);
 		wait_error(node.rx_cq, &error);
 		CHECK_EQ(error.err, FI_EADDRNOTAVAIL);

@@ -646,7 +646,7 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 	ep->shares_tx = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->own_rx.directed = info->caps & FI_DIRECTED_RECV;
 	ep->multicast = info->caps & FI_MULTICAST;
-	ep->want_source = info->caps & (FI_SOURCE | FI_DIRECTED_RECV);
+	ep->want_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV);
 	ep->source_err = info->caps & FI_SOURCE_ERR;
 	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : GAMMA_TX_SIZE;
 	ep->own_rx.size = info->rx_attr && info->rx_attr->size ? info->rx_attr->size : GAMMA_RX_SIZE;

@@ -229,7 +229,10 @@ static void on_touched(void *context, struct gamma_flow *flow, const struct gamm
 	completion.data = *data;
 	if (ep->want_source)
 		completion.source = gamma_flow_fi_addr(ep, flow);
-	gamma_cq_write(ep->rx_cq, &completion);
+	if (ep->source_err && completion.source == FI_ADDR_NOTAVAIL)
+		gamma_cq_write_unknown_source(ep->rx_cq, &completion, &flow->addr);
+	else
+		gamma_cq_write(ep->rx_cq, &completion);
 }
 
 const struct gamma_target gamma_ep_target = {
