@@ -153,6 +153,8 @@ static void attributes__no_less_than_asked(void **state)
 	hints->domain_attr->max_ep_srx_ctx = 1005;
 	hints->domain_attr->mr_cnt = 1 << 20;
 	hints->domain_attr->max_ep_tx_ctx = 2;
+	hints->tx_attr->rma_iov_limit = 3;
+	hints->caps = FI_MSG;
 	info = fill(V117, FI_EP_RDM);
 	assert_true(info->domain_attr->cq_cnt >= 1000);
 	assert_true(info->domain_attr->ep_cnt >= 1001);
@@ -162,6 +164,7 @@ static void attributes__no_less_than_asked(void **state)
 	assert_true(info->domain_attr->max_ep_srx_ctx >= 1005);
 	assert_true(info->domain_attr->mr_cnt >= 1 << 20);
 	assert_true(info->domain_attr->max_ep_tx_ctx >= 2);
+	assert_true(info->tx_attr->rma_iov_limit >= 3);
 	assert_int_equal(gamma_check_info(V117, info, 1500), 0);
 	fi_freeinfo(info);
 }

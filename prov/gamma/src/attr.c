@@ -390,7 +390,8 @@ static void fill_tx(struct fi_tx_attr *attr, const struct ability *can, uint64_t
 	attr->inject_size = can->inject_size;
 	attr->size = GAMMA_TX_SIZE;
 	attr->iov_limit = GAMMA_IOV_LIMIT;
-	attr->rma_iov_limit = caps & (FI_RMA | FI_ATOMIC) ? GAMMA_IOV_LIMIT : 0;
+	attr->rma_iov_limit =
+		caps & (FI_RMA | FI_ATOMIC) ? GAMMA_IOV_LIMIT : hints ? hints->rma_iov_limit : 0;
 }
 
 static void fill_rx(struct fi_rx_attr *attr, const struct ability *can, uint64_t caps,
