@@ -247,6 +247,78 @@ static void test_peer_closed(bool sender)
 	node_close(&node);
 }
 
+/* A node whose events are told to its domain's queue. */
+static void open_with_domain_events(struct node *node, const struct node *first)
+{
+	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
+	struct name peer = {.len = ADDR_MAX};
+
+	memset(node, 0, sizeof(*node));
+	CHECK_EQ(fi_domain(first->fabric, first->info, &node->domain, NULL), 0);
+	CHECK_EQ(fi_eq_open(first->fabric, &eq_attr, &node->eq, NULL), 0);
+	CHECK_EQ(fi_domain_bind(node->domain, &node->eq->fid, 0), 0);
+	CHECK_EQ(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
+	CHECK_EQ(fi_cq_open(node->domain, &cq_attr, &node->tx_cq, NULL), 0);
+	CHECK_EQ(fi_endpoint(node->domain, first->info, &node->ep, NULL), 0);
+	CHECK_EQ(fi_ep_bind(node->ep, &node->av->fid, 0), 0);
+	CHECK_EQ(fi_ep_bind(node->ep, &node->tx_cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	CHECK_EQ(fi_enable(node->ep), 0);
+	CHECK_EQ(fi_av_lookup(first->av, first->peer, peer.bytes, &peer.len), 0);
+	node->peer = node_insert(node, &peer);
+}
+
+static void close_with_domain_events(struct node *node)
+{
+	CHECK_EQ(fi_close(&node->ep->fid), 0);
+	CHECK_EQ(fi_close(&node->tx_cq->fid), 0);
+	CHECK_EQ(fi_close(&node->av->fid), 0);
+	CHECK_EQ(fi_close(&node->eq->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&node->domain->fid), 0);
+	CHECK_EQ(fi_close(&node->eq->fid), 0);
+}
+
+static void expect_lost_peer(struct node *node)
+{
+	struct fi_eq_err_entry error = {0};
+	double end = now() + PATIENCE_S;
+	char text[256];
+
+	while (fi_eq_readerr(node->eq, &error, 0) <= 0) {
+		CHECK(now() < end);
+		fi_cq_read(node->tx_cq, NULL, 0);
+	}
+	CHECK(error.fid == &node->ep->fid);
+	CHECK(error.err > 0);
+	fi_eq_strerror(node->eq, error.prov_errno, error.err_data, text, sizeof(text));
+	CHECK(strstr(text, "02:47:41:4d:00:0"));
+}
+
+/* The endpoint has no event queue of its own: the domain's tells of it. */
+static void test_peer_closed_event(bool sender)
+{
+	struct message message;
+	struct node node, told;
+
+	node_open_pair(&node, &(struct node_options){0});
+	if (!sender) {
+		receive_one(&node, 100, 0);
+		aside_sync();
+		node_close(&node);
+		return;
+	}
+	open_with_domain_events(&told, &node);
+	send_one(&told, 100, 0);
+	message_init(&message, 200000, 1);
+	message_send(&told, &message);
+	aside_sync();
+	expect_lost_peer(&told);
+	close_with_domain_events(&told);
+	message_free(&message);
+	node_close(&node);
+}
+
 /* What waits for that very peer ends when it closes. */
 static void wait_given_up(struct node *node, void *context, uint64_t flags)
 {
@@ -521,6 +593,7 @@ const struct test life_tests[] = {
 	{.name = "reopen", .run = test_reopen},
 	{.name = "port", .run = test_port, .both_ways = true},
 	{.name = "peer_closed", .run = test_peer_closed, .both_ways = true},
+	{.name = "peer_closed_event", .run = test_peer_closed_event},
 	{.name = "peer_closed_directed", .run = test_peer_closed_directed, .both_ways = true},
 	{.name = "threads", .run = test_threads},
 	{.name = "threads_auto", .run = test_threads_auto},

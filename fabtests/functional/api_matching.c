@@ -477,8 +477,8 @@ static void test_source(bool sender)
 	node_close_pair(&node);
 }
 
-/* With FI_SOURCE_ERR a message from a stranger comes as an error that carries its address, and so do
- * the data that come with a write: here of nothing. */
+/* With FI_SOURCE_ERR a message from a stranger comes as an error that carries its address, and so
+ * do the data that come with a write: here of nothing. */
 static void test_source_error(bool sender)
 {
 	struct fi_cq_err_entry error = {0};

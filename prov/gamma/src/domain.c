@@ -78,7 +78,7 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
-/* Events of address vectors without an event queue of their own go to the domain's. */
+/* Events of address vectors and endpoints that have no event queue of their own are told to it. */
 static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);

@@ -177,18 +177,21 @@ static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct
 	}
 }
 
-/* What happens to no operation is told by the event queue, if there is one. */
+/* What happens to no operation is told by the event queue, the endpoint's or the domain's, if there
+ * is one. */
 static void report(struct gamma_ep *ep, int error)
 {
-	if (ep->eq)
-		gamma_eq_report_error(ep->eq, &(struct fi_eq_err_entry){
-						      .fid = &ep->handle.fid.fid,
-						      .context = ep->handle.fid.fid.context,
-						      .err = -error,
-						      .prov_errno = GAMMA_PROV_ERRNO_TEXT - error,
-						      .err_data = ep->cause,
-						      .err_data_size = strlen(ep->cause) + 1,
-					      });
+	struct gamma_eq *eq = ep->eq ? ep->eq : ep->domain->eq;
+
+	if (eq)
+		gamma_eq_report_error(eq, &(struct fi_eq_err_entry){
+						  .fid = &ep->handle.fid.fid,
+						  .context = ep->handle.fid.fid.context,
+						  .err = -error,
+						  .prov_errno = GAMMA_PROV_ERRNO_TEXT - error,
+						  .err_data = ep->cause,
+						  .err_data_size = strlen(ep->cause) + 1,
+					  });
 }
 
 static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
