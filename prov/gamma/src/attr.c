@@ -126,7 +126,8 @@ static bool mr_mode_fits(uint32_t api_version, int mode)
 /* Groups of peers, by numbers in addresses, are not offered. */
 static bool wants_groups(uint32_t api_version, const struct fi_domain_attr *attr)
 {
-	const struct newest_domain_attr *newest = (const void *) &attr->tclass;
+	const struct newest_domain_attr *newest =
+		(const void *) ((const char *) attr + offsetof(struct fi_domain_attr, tclass));
 
 	return FI_VERSION_GE(api_version, FI_VERSION(2, 0)) && newest->max_group_id;
 }

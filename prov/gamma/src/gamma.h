@@ -518,6 +518,7 @@ struct gamma_mr {
 	size_t len; /* bytes in all */
 };
 extern struct fi_ops_mr gamma_mr_ops;
+/* FI_MAP_RAW_MR of a domain. */
 int gamma_mr_map_raw(const struct fi_mr_map_raw *map);
 /* The region of that key, or NULL. */
 struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key);

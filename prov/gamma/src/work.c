@@ -324,9 +324,8 @@ ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_po
 	struct gamma_work *work;
 	int ret;
 
-	if (gamma_post_len(post) < 0 || post->silent ||
-	    post->flags & (FI_INJECT | FI_PEEK | FI_CLAIM | FI_DISCARD) ||
-	    (handle->work && post->flags & FI_MULTI_RECV))
+	if (post->silent || post->flags & (FI_INJECT | FI_PEEK | FI_CLAIM | FI_DISCARD) ||
+	    (handle->work && post->flags & FI_MULTI_RECV) || gamma_post_len(post) < 0)
 		return -FI_EINVAL;
 	ret = work_for(handle, post->context, &work);
 	if (ret)
