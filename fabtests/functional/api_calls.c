@@ -183,6 +183,15 @@ static void test_opened(bool sender)
 	CHECK(info->fabric_attr->fabric == node.fabric);
 	CHECK(info->domain_attr->domain == node.domain);
 	fi_freeinfo(info);
+	/* Not what would not do: of another version, or without what is asked for. */
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 16), NULL, NULL, 0, hints, &info), 0);
+	CHECK(!info->fabric_attr->fabric && !info->domain_attr->domain);
+	fi_freeinfo(info);
+	hints->caps |= FI_RMA;
+	info = ask(hints);
+	CHECK(info->fabric_attr->fabric == node.fabric && !info->domain_attr->domain);
+	fi_freeinfo(info);
+	hints->caps = FI_MSG;
 	hints->fabric_attr->fabric = node.fabric;
 	ask_for_other_domain(&node, hints);
 	hints->domain_attr->domain = node.domain;

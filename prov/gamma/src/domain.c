@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* The old word for the bits that it stands for. */
+static uint32_t mr_mode_bits(int mode)
+{
+	if (mode == GAMMA_MR_BASIC)
+		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return mode & ~GAMMA_MR_SCALABLE;
+}
+
 /* ---- which are open: fi_getinfo tells, and is asked ---- */
 
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,19 +35,31 @@ static void unlist(struct gamma_domain *domain)
 	pthread_mutex_unlock(&opened_lock);
 }
 
-struct fid_domain *gamma_domain_opened(const char *nic)
+static bool is_alike(const struct gamma_domain *domain, const struct fi_info *info)
 {
-	struct gamma_domain *domain, *found = NULL;
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	return &domain->fabric->fabric_fid == info->fabric_attr->fabric &&
+	       !strcmp(domain->nic.name, attr->name) && !(info->caps & ~domain->caps) &&
+	       mr_mode_bits(attr->mr_mode) == domain->mr_mode &&
+	       (domain->thread_safe || attr->threading == FI_THREAD_DOMAIN) &&
+	       (domain->auto_progress || attr->data_progress != FI_PROGRESS_AUTO);
+}
+
+struct fid_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only)
+{
+	struct fid_domain *found = NULL;
+	struct gamma_domain *domain;
 	struct gamma_list *pos;
 
 	pthread_mutex_lock(&opened_lock);
 	gamma_list_for_each(pos, &opened) {
 		domain = gamma_list_entry(pos, struct gamma_domain, opened_entry);
-		if (!found && !strcmp(domain->nic.name, nic))
-			found = domain;
+		if (!found && (!only || only == &domain->domain_fid) && is_alike(domain, info))
+			found = &domain->domain_fid;
 	}
 	pthread_mutex_unlock(&opened_lock);
-	return found ? &found->domain_fid : NULL;
+	return found;
 }
 
 bool gamma_domain_nic(const struct fid_domain *domain_fid, char *name, size_t len)
@@ -178,14 +198,6 @@ static void tell_hint(const char *nic)
 		GAMMA_INFO(DOMAIN, "%s\n", text);
 }
 
-/* The old word for the bits that it stands for. */
-static uint32_t mr_mode_bits(int mode)
-{
-	if (mode == GAMMA_MR_BASIC)
-		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	return mode & ~GAMMA_MR_SCALABLE;
-}
-
 static bool needs_thread(const struct fi_info *info)
 {
 	return info->domain_attr->data_progress == FI_PROGRESS_AUTO ||
@@ -200,6 +212,7 @@ static void take_attr(struct gamma_domain *domain, const struct fi_info *info)
 	domain->thread_safe = attr->threading != FI_THREAD_DOMAIN || needs_thread(info);
 	domain->av_type = attr->av_type == FI_AV_MAP ? FI_AV_MAP : FI_AV_TABLE;
 	domain->mr_mode = mr_mode_bits(attr->mr_mode);
+	domain->auto_progress = attr->data_progress == FI_PROGRESS_AUTO;
 }
 
 static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric, void *context)

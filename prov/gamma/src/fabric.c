@@ -43,15 +43,22 @@ int gamma_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *op
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list opened = {&opened, &opened};
 
-struct fid_fabric *gamma_fabric_opened(void)
+/* Who shares an object has to have the same structures. */
+struct fid_fabric *gamma_fabric_opened(uint32_t api_version, const struct fid_fabric *only)
 {
-	struct gamma_fabric *first = NULL;
+	struct fid_fabric *found = NULL;
+	struct gamma_fabric *fabric;
+	struct gamma_list *pos;
 
 	pthread_mutex_lock(&opened_lock);
-	if (!gamma_list_empty(&opened))
-		first = gamma_list_first(&opened, struct gamma_fabric, opened_entry);
+	gamma_list_for_each(pos, &opened) {
+		fabric = gamma_list_entry(pos, struct gamma_fabric, opened_entry);
+		if (!found && fabric->api_version == api_version &&
+		    (!only || only == &fabric->fabric_fid))
+			found = &fabric->fabric_fid;
+	}
 	pthread_mutex_unlock(&opened_lock);
-	return first ? &first->fabric_fid : NULL;
+	return found;
 }
 
 bool gamma_fabric_is_open(const struct fid_fabric *fabric)

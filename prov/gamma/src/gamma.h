@@ -187,8 +187,10 @@ struct gamma_fabric {
 	uint32_t api_version;
 	int refs; /* domains, event queues, wait sets; atomic */
 };
-/* The one that has been open longest, or NULL; whether that one is open, and ours. */
-struct fid_fabric *gamma_fabric_opened(void);
+/* Of those of programs of that version the one that has been open longest, or NULL; with `only`
+ * that or none. */
+struct fid_fabric *gamma_fabric_opened(uint32_t api_version, const struct fid_fabric *only);
+/* Whether it is open, and ours. */
 bool gamma_fabric_is_open(const struct fid_fabric *fabric);
 int gamma_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
@@ -210,6 +212,7 @@ struct gamma_domain {
 	struct gamma_eq *eq;	    /* bound, or NULL */
 	bool tells_regions;	    /* it is told of memory registrations: FI_REG_MR */
 	bool thread_safe;	    /* false at FI_THREAD_DOMAIN: the caller serialises */
+	bool auto_progress;	    /* FI_PROGRESS_AUTO */
 	bool in_the_way;	    /* polls in vain: the core is offered to others at the next unlock */
 	struct gamma_lock lock;
 	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
@@ -240,8 +243,9 @@ struct gamma_domain {
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context);
 
-/* Of those on the NIC of that name, the one that has been open longest, or NULL. */
-struct fid_domain *gamma_domain_opened(const char *nic);
+/* Of those on the info's fabric that serve as one opened with that info would the one that has
+ * been open longest, or NULL; with `only` that or none. */
+struct fid_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only);
 /* Copies the name of its NIC; false: it is not open, or not ours. */
 bool gamma_domain_nic(const struct fid_domain *domain, char *name, size_t len);
 

@@ -328,6 +328,25 @@ static int set_addresses(struct fi_info *info, const struct query *query,
 	return set_address(&info->dest_addr, &info->dest_addrlen, &addr);
 }
 
+static const struct fid_fabric *hinted_fabric(const struct fi_info *hints)
+{
+	return hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
+}
+
+static const struct fid_domain *hinted_instance(const struct fi_info *hints)
+{
+	return hints && hints->domain_attr ? hints->domain_attr->domain : NULL;
+}
+
+/* Programs may use what is open instead of opening it once more, and some do. */
+static void set_opened(struct fi_info *info, const struct query *query)
+{
+	const struct fi_info *hints = query->hints;
+
+	info->fabric_attr->fabric = gamma_fabric_opened(query->version, hinted_fabric(hints));
+	info->domain_attr->domain = gamma_domain_opened(info, hinted_instance(hints));
+}
+
 static struct fi_info *make_info(const struct query *query, const struct gamma_nic *nic,
 				 enum fi_ep_type type)
 {
@@ -336,14 +355,14 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 	if (!info)
 		return NULL;
 	gamma_fill_info(info, query->version, type, nic->mtu, query->hints);
-	info->fabric_attr->fabric = gamma_fabric_opened();
-	info->domain_attr->domain = gamma_domain_opened(nic->name);
 	info->domain_attr->name = strdup(nic->name);
 	info->fabric_attr->name = strdup(gamma_settings.fabric_name);
 	info->nic = gamma_nic_fid(nic);
 	if (info->domain_attr->name && info->fabric_attr->name && info->nic &&
-	    !set_addresses(info, query, nic))
+	    !set_addresses(info, query, nic)) {
+		set_opened(info, query);
 		return info;
+	}
 	fi_freeinfo(info);
 	return NULL;
 }
@@ -427,11 +446,8 @@ static bool attributes_fit(uint32_t version, const struct fi_info *hints)
 /* Hints may name objects that are open; another provider's, and closed ones, are none of ours. */
 static bool take_opened(struct query *query)
 {
-	const struct fi_info *hints = query->hints;
-	const struct fid_fabric *fabric =
-		hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
-	const struct fid_domain *domain =
-		hints && hints->domain_attr ? hints->domain_attr->domain : NULL;
+	const struct fid_fabric *fabric = hinted_fabric(query->hints);
+	const struct fid_domain *domain = hinted_instance(query->hints);
 
 	if ((!fabric || gamma_fabric_is_open(fabric)) &&
 	    (!domain || gamma_domain_nic(domain, query->open_nic, sizeof(query->open_nic))))
