@@ -66,6 +66,10 @@ names "an IPv4 address of the other network" mgt0 "$mgt2" 7001 -n "$(mgt 2)" -P 
 names "the own IPv4 address" gam0 "$mac1" 7001 -n "$(data_ip 1)" -P 7001
 names "a number, and nothing else" gam0 "$mac2" 7001 -N -n "$(data_ip 2)" -P 7001
 names "a MAC, and no name" gam0 "$mac2" 7001 -N -n "$mac2" -P 7001
+names "an address as text" gam0 "$mac2" 7001 -N -n "fi_addr_gamma://$mac2:7001/0000beef"
+names "the own one" gam0 "$mac1" 7001 -n "fi_addr_gamma://$mac1:7001"
+names "the other NIC's" mgt0 "$mgt1" 7001 -s -n "fi_addr_gamma://$mgt1:7001"
+unknown "text with a port besides" "without a service" -n "fi_addr_gamma://$mac2:7001" -P 7001
 unknown "a name where a number is to be" FI_NUMERICHOST -N -n node02 -P 7001
 names "a name of gamma.conf" gam0 "$mac2" 7001 -n node02 -P 7001
 names "in capitals" gam0 "$mac2" 7001 -n NODE02 -P 7001

@@ -211,6 +211,38 @@ static void straddr__truncates_and_says_the_length(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
+/* What fi_av_straddr has written may be inserted. */
+static void insertsvc__takes_text(void **state)
+{
+	static const char *const wrong[] = {
+		"fi_addr_gamma://",
+		"fi_addr_gamma://02:00:00:00:00:01",
+		"fi_addr_gamma://02:00:00:00:00:01:0",
+		"fi_addr_gamma://02:00:00:00:00:01:65536",
+		"fi_addr_gamma://02:00:00:00:00:01:7001/",
+		"fi_addr_gamma://02:00:00:00:00:01:7001/beefx",
+		"fi_addr_gamma://02:00:00:00:00:7001",
+	};
+	struct fid_av *av = open_av(*state, FI_AV_TABLE, 0);
+	struct gamma_addr addr = fake_addr(1, 9228, 0xbeef), out;
+	size_t len, i;
+	char text[80];
+
+	for (i = 0; i < 2; i++) {
+		len = sizeof(text);
+		fi_av_straddr(av, &addr, text, &len);
+		assert_int_equal(fi_av_insertsvc(av, text, NULL, NULL, 0, NULL), 1);
+		assert_int_equal(fi_av_insertsvc(av, text, "9228", NULL, 0, NULL), -FI_EINVAL);
+		len = sizeof(out);
+		assert_int_equal(fi_av_lookup(av, i, &out, &len), 0);
+		assert_memory_equal(&out, &addr, sizeof(addr));
+		addr.epoch = GAMMA_EPOCH_ANY;
+	}
+	for (i = 0; i < gamma_array_size(wrong); i++)
+		assert_int_equal(fi_av_insertsvc(av, wrong[i], NULL, NULL, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
 static void insertsvc__resolves(void **state)
 {
 	struct fid_av *av = open_av(*state, FI_AV_TABLE, 0);
@@ -311,6 +343,7 @@ int main(void)
 		TEST(generation__goes_up),
 		TEST(lookup__truncates_and_says_the_length),
 		TEST(straddr__truncates_and_says_the_length),
+		TEST(insertsvc__takes_text),
 		TEST(insertsvc__resolves),
 		TEST(insertsym__counts_nodes_and_services),
 		TEST(async__reports_to_the_event_queue),

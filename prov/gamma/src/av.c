@@ -449,7 +449,16 @@ static int av_insertsym(struct fid_av *av_fid, const char *node, size_t nodes, c
 static int av_insertsvc(struct fid_av *av_fid, const char *node, const char *service,
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	return av_insertsym(av_fid, node, 1, service, 1, fi_addr, flags, context);
+	const struct gamma_nic *nic = &av_of(av_fid)->domain->nic;
+	struct gamma_addr addr;
+
+	if (!gamma_address_is_text(node))
+		return av_insertsym(av_fid, node, 1, service, 1, fi_addr, flags, context);
+	if (service || !gamma_address_read(node, &addr))
+		return -FI_EINVAL;
+	if (!memcmp(addr.mac, nic->mac, GAMMA_MAC_LEN))
+		addr.host = gamma_host_identity();
+	return av_insert(av_fid, &addr, 1, fi_addr, flags, context);
 }
 
 /* ---- the other operations ---- */
@@ -498,17 +507,11 @@ static int av_lookup(struct fid_av *av_fid, fi_addr_t fi_addr, void *addr, size_
 
 static const char *av_straddr(struct fid_av *av, const void *addr, char *buf, size_t *len)
 {
-	char mac[GAMMA_MAC_TEXT_LEN], epoch[16] = "";
 	struct gamma_addr copy;
-	int needed;
 
 	(void) av;
 	memcpy(&copy, addr, sizeof(copy));
-	if (copy.epoch != GAMMA_EPOCH_ANY)
-		snprintf(epoch, sizeof(epoch), "/%08x", ntohl(copy.epoch));
-	needed = snprintf(buf, *len, "fi_addr_gamma://%s:%u%s", gamma_mac_format(copy.mac, mac),
-			  ntohs(copy.port), epoch);
-	*len = needed + 1;
+	*len = gamma_address_write(&copy, buf, *len) + 1;
 	return buf;
 }
 

@@ -308,6 +308,13 @@ void gamma_auto_stop_all(void);
 void gamma_bind_near(const char *interface);
 void gamma_bind_cleanup(void);
 
+/* ---- address_text.c ---- */
+/* As snprintf. */
+int gamma_address_write(const struct gamma_addr *addr, char *buf, size_t len);
+/* Whether a node begins like that; may be NULL. */
+bool gamma_address_is_text(const char *node);
+bool gamma_address_read(const char *text, struct gamma_addr *addr);
+
 /* ---- av.c ---- */
 struct gamma_av {
 	struct fid_av av_fid;

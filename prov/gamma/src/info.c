@@ -201,6 +201,27 @@ static bool group_mac(const struct query *query, const char *node, uint8_t mac[G
 	return true;
 }
 
+/* An address in the place of a node says all. */
+static int take_text(struct query *query, const char *node, const char *service, bool source)
+{
+	struct gamma_resolved *out = source ? &query->source : &query->dest;
+	struct gamma_addr addr;
+
+	if (service || !gamma_address_read(node, &addr)) {
+		gamma_complain(query->named, "a node fi_addr_gamma://MAC:PORT/EPOCH is to be whole, "
+					     "as fi_av_straddr writes it, and without a service");
+		return -FI_ENODATA;
+	}
+	memcpy(out->mac, addr.mac, GAMMA_MAC_LEN);
+	out->port = ntohs(addr.port);
+	out->nic = gamma_nic_by_mac(query->nics, query->nic_count, addr.mac);
+	if (source)
+		return 0;
+	query->has_dest = true;
+	query->dest_addr = addr;
+	return 0;
+}
+
 static bool is_numeric(const char *node)
 {
 	uint8_t mac[GAMMA_MAC_LEN];
@@ -219,6 +240,8 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 
 	if (!node && !service)
 		return 0;
+	if (gamma_address_is_text(node))
+		return take_text(query, node, service, source);
 	if (query->numeric && node && !is_numeric(node)) {
 		snprintf(why, sizeof(why),
 			 "node '%.64s' is no MAC and no IPv4 address, and FI_NUMERICHOST says that "
