@@ -10,8 +10,8 @@
 
 need_tool jq
 # These take their time, or leave frames on their way to an endpoint that has closed.
-restless=(reopen port peer_closed peer_closed_directed close_outstanding shared_close
-	shared_directed_peer_closed
+restless=(reopen port peer_closed peer_closed_event peer_closed_directed close_outstanding
+	shared_close shared_directed_peer_closed
 	rma_peer_closed rma_region_closed_last)
 mapfile -t steady < <(without "${restless[@]}")
 
