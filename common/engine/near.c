@@ -261,7 +261,7 @@ static void take_chunk(struct gamma_flow *flow, const struct gamma_plain *plain)
 	memcpy(&chunk, plain->bytes, sizeof(chunk));
 	if (chunk.offset == GAMMA_CHUNK)
 		copying->second_at = gamma_now();
-	if (gamma_message_chunk(flow, &chunk, bytes, len) && chunk.offset &&
+	if (gamma_message_chunk(flow, &chunk, bytes, len) && chunk.offset >= GAMMA_CHUNK &&
 	    chunk.offset < GAMMA_CHUNKS_UNASKED && len >= GAMMA_COPY_MIN)
 		time_chunk(copying, chunk.offset, len);
 }

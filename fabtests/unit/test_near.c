@@ -555,6 +555,33 @@ static void chunks__that_make_no_sense(void **state)
 	assert_true(sent->done && net->nodes[1].received == 1);
 }
 
+/* What another implementation might do: two of half the size. */
+static void chunks__of_another_size(void **state)
+{
+	static struct {
+		struct gamma_chunk chunk;
+		uint8_t bytes[GAMMA_CHUNK / 2];
+	} half;
+	struct outgoing *sent;
+
+	(void) state;
+	net_post(net, 1, LARGE);
+	sent = send_in_chunks(LARGE);
+	deliver();
+	taken = made;
+	half.chunk.id = sent->send.id;
+	for (uint32_t at = 0; at < GAMMA_CHUNK; at += GAMMA_CHUNK / 2) {
+		half.chunk.offset = at;
+		gamma_iov_read(sent->send.iov, 1, at, half.bytes, sizeof(half.bytes));
+		forge(1, GAMMA_RECORD_CHUNK, &half, sizeof(half));
+	}
+	assert_int_equal(net_stats(net, 1)->malformed, 0);
+	assert_int_equal(net_stats(net, 1)->chunks_in, 2);
+	gamma_message_read(reader_of(0), UINT64_MAX);
+	deliver_all();
+	assert_true(sent->done && net->nodes[1].received == 1);
+}
+
 /* One step of what senders, receivers and the kernel may do, in any order. */
 static void random_step(uint64_t *seed, unsigned *left)
 {
@@ -770,6 +797,7 @@ int main(void)
 		NEAR_TEST(chunks__more_is_not_written_where_copies_do_not_pay),
 		NEAR_TEST(chunks__of_a_flow_that_has_failed),
 		NEAR_TEST(chunks__that_make_no_sense),
+		NEAR_TEST(chunks__of_another_size),
 		NEAR_TEST(chunks__in_any_interleaving),
 	};
 

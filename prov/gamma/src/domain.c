@@ -46,35 +46,17 @@ static bool is_alike(const struct gamma_domain *domain, const struct fi_info *in
 	       (domain->auto_progress || attr->data_progress != FI_PROGRESS_AUTO);
 }
 
-struct fid_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only)
+struct gamma_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only)
 {
-	struct fid_domain *found = NULL;
-	struct gamma_domain *domain;
+	struct gamma_domain *domain, *found = NULL;
 	struct gamma_list *pos;
 
 	pthread_mutex_lock(&opened_lock);
 	gamma_list_for_each(pos, &opened) {
 		domain = gamma_list_entry(pos, struct gamma_domain, opened_entry);
-		if (!found && (!only || only == &domain->domain_fid) && is_alike(domain, info))
-			found = &domain->domain_fid;
-	}
-	pthread_mutex_unlock(&opened_lock);
-	return found;
-}
-
-bool gamma_domain_nic(const struct fid_domain *domain_fid, char *name, size_t len)
-{
-	struct gamma_domain *domain;
-	struct gamma_list *pos;
-	bool found = false;
-
-	pthread_mutex_lock(&opened_lock);
-	gamma_list_for_each(pos, &opened) {
-		domain = gamma_list_entry(pos, struct gamma_domain, opened_entry);
-		if (&domain->domain_fid != domain_fid)
-			continue;
-		snprintf(name, len, "%s", domain->nic.name);
-		found = true;
+		if (!found && (!only || only == &domain->domain_fid) &&
+		    (!info || is_alike(domain, info)))
+			found = domain;
 	}
 	pthread_mutex_unlock(&opened_lock);
 	return found;

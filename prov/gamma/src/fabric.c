@@ -53,23 +53,10 @@ struct fid_fabric *gamma_fabric_opened(uint32_t api_version, const struct fid_fa
 	pthread_mutex_lock(&opened_lock);
 	gamma_list_for_each(pos, &opened) {
 		fabric = gamma_list_entry(pos, struct gamma_fabric, opened_entry);
-		if (!found && fabric->api_version == api_version &&
+		if (!found && (!api_version || fabric->api_version == api_version) &&
 		    (!only || only == &fabric->fabric_fid))
 			found = &fabric->fabric_fid;
 	}
-	pthread_mutex_unlock(&opened_lock);
-	return found;
-}
-
-bool gamma_fabric_is_open(const struct fid_fabric *fabric)
-{
-	struct gamma_list *pos;
-	bool found = false;
-
-	pthread_mutex_lock(&opened_lock);
-	gamma_list_for_each(pos, &opened)
-		found |= &gamma_list_entry(pos, struct gamma_fabric, opened_entry)->fabric_fid ==
-			 fabric;
 	pthread_mutex_unlock(&opened_lock);
 	return found;
 }

@@ -187,11 +187,9 @@ struct gamma_fabric {
 	uint32_t api_version;
 	int refs; /* domains, event queues, wait sets; atomic */
 };
-/* Of those of programs of that version the one that has been open longest, or NULL; with `only`
- * that or none. */
+/* Of those of programs of that version (0: any) the one that has been open longest, or NULL; with
+ * `only` that or none: it need not be ours. */
 struct fid_fabric *gamma_fabric_opened(uint32_t api_version, const struct fid_fabric *only);
-/* Whether it is open, and ours. */
-bool gamma_fabric_is_open(const struct fid_fabric *fabric);
 int gamma_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 /* For slots of a struct fi_ops that an object has no use for; -FI_ENOSYS, bind -FI_EINVAL. */
@@ -243,11 +241,9 @@ struct gamma_domain {
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context);
 
-/* Of those on the info's fabric that serve as one opened with that info would the one that has
- * been open longest, or NULL; with `only` that or none. */
-struct fid_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only);
-/* Copies the name of its NIC; false: it is not open, or not ours. */
-bool gamma_domain_nic(const struct fid_domain *domain, char *name, size_t len);
+/* Of those on the info's fabric that serve as one opened with that info (NULL: any) would the one
+ * that has been open longest, or NULL; with `only` that or none: it need not be ours. */
+struct gamma_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only);
 
 /* work.c: posts operations that waited for a counter; without the lock. */
 void gamma_work_run(struct gamma_domain *domain);

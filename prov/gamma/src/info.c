@@ -365,9 +365,11 @@ static const struct fid_domain *hinted_instance(const struct fi_info *hints)
 static void set_opened(struct fi_info *info, const struct query *query)
 {
 	const struct fi_info *hints = query->hints;
+	struct gamma_domain *domain;
 
 	info->fabric_attr->fabric = gamma_fabric_opened(query->version, hinted_fabric(hints));
-	info->domain_attr->domain = gamma_domain_opened(info, hinted_instance(hints));
+	domain = gamma_domain_opened(info, hinted_instance(hints));
+	info->domain_attr->domain = domain ? &domain->domain_fid : NULL;
 }
 
 static struct fi_info *make_info(const struct query *query, const struct gamma_nic *nic,
@@ -470,13 +472,16 @@ static bool attributes_fit(uint32_t version, const struct fi_info *hints)
 static bool take_opened(struct query *query)
 {
 	const struct fid_fabric *fabric = hinted_fabric(query->hints);
-	const struct fid_domain *domain = hinted_instance(query->hints);
+	const struct fid_domain *named = hinted_instance(query->hints);
+	struct gamma_domain *domain = named ? gamma_domain_opened(NULL, named) : NULL;
 
-	if ((!fabric || gamma_fabric_is_open(fabric)) &&
-	    (!domain || gamma_domain_nic(domain, query->open_nic, sizeof(query->open_nic))))
-		return true;
-	GAMMA_INFO(CORE, "the hints name a fabric or domain that is not open here\n");
-	return false;
+	if ((named && !domain) || (fabric && !gamma_fabric_opened(0, fabric))) {
+		GAMMA_INFO(CORE, "the hints name a fabric or domain that is not open here\n");
+		return false;
+	}
+	if (domain)
+		snprintf(query->open_nic, sizeof(query->open_nic), "%s", domain->nic.name);
+	return true;
 }
 
 static bool any_fits(const struct query *query)

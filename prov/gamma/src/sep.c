@@ -101,53 +101,31 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 /* Older applications' structures end there. */
 enum { TX_ATTR_LEN = offsetof(struct fi_tx_attr, tclass) };
 
-static uint64_t either(uint64_t asked, uint64_t inherited)
-{
-	return asked ? asked : inherited;
-}
-
 /* What a context is opened with: what is asked for, else what the whole has. */
-static void take_tx_attr(const struct gamma_sep *sep, const struct fi_tx_attr *asked,
-			 struct fi_tx_attr *taken)
-{
-	*taken = sep->info->tx_attr ? *sep->info->tx_attr : (struct fi_tx_attr){0};
-	if (!asked)
-		return;
-	taken->caps = either(asked->caps, taken->caps);
-	taken->op_flags = either(asked->op_flags, taken->op_flags);
-	taken->msg_order = either(asked->msg_order, taken->msg_order);
-	taken->comp_order = either(asked->comp_order, taken->comp_order);
-	taken->inject_size = either(asked->inject_size, taken->inject_size);
-	taken->size = either(asked->size, taken->size);
-	taken->iov_limit = either(asked->iov_limit, taken->iov_limit);
-	taken->rma_iov_limit = either(asked->rma_iov_limit, taken->rma_iov_limit);
-}
+#define TAKE(taken, asked, field) ((taken)->field = (asked)->field ? (asked)->field : (taken)->field)
 
-static void take_rx_attr(const struct gamma_sep *sep, const struct fi_rx_attr *asked,
-			 struct fi_rx_attr *taken)
-{
-	*taken = sep->info->rx_attr ? *sep->info->rx_attr : (struct fi_rx_attr){0};
-	if (!asked)
-		return;
-	taken->caps = either(asked->caps, taken->caps);
-	taken->op_flags = either(asked->op_flags, taken->op_flags);
-	taken->msg_order = either(asked->msg_order, taken->msg_order);
-	taken->comp_order = either(asked->comp_order, taken->comp_order);
-	taken->size = either(asked->size, taken->size);
-	taken->iov_limit = either(asked->iov_limit, taken->iov_limit);
-}
+/* Of the fields that both directions have. */
+#define TAKE_ATTR(taken, asked)                                                                    \
+	(TAKE(taken, asked, caps), TAKE(taken, asked, op_flags), TAKE(taken, asked, msg_order),    \
+	 TAKE(taken, asked, comp_order), TAKE(taken, asked, size), TAKE(taken, asked, iov_limit))
 
 static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
 		      void *context)
 {
 	struct gamma_sep *sep = sep_of(&fid->fid);
 	struct fi_info info = *sep->info;
-	struct fi_tx_attr taken;
+	struct fi_tx_attr taken = {0};
 	int ret;
 
 	if (index < 0 || (unsigned) index >= sep->transmits)
 		return -FI_EINVAL;
-	take_tx_attr(sep, attr, &taken);
+	if (info.tx_attr)
+		taken = *info.tx_attr;
+	if (attr) {
+		TAKE_ATTR(&taken, attr);
+		TAKE(&taken, attr, inject_size);
+		TAKE(&taken, attr, rma_iov_limit);
+	}
 	info.tx_attr = &taken;
 	ret = open_context(sep, sep->receives + (unsigned) index, &info, context, tx_ep);
 	if (ret)
@@ -164,12 +142,15 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 {
 	struct gamma_sep *sep = sep_of(&fid->fid);
 	struct fi_info info = *sep->info;
-	struct fi_rx_attr taken;
+	struct fi_rx_attr taken = {0};
 	int ret;
 
 	if (index < 0 || (unsigned) index >= sep->receives)
 		return -FI_EINVAL;
-	take_rx_attr(sep, attr, &taken);
+	if (info.rx_attr)
+		taken = *info.rx_attr;
+	if (attr)
+		TAKE_ATTR(&taken, attr);
 	info.rx_attr = &taken;
 	ret = open_context(sep, (unsigned) index, &info, context, rx_ep);
 	if (ret)
