@@ -6,7 +6,7 @@ import re
 import shutil
 
 from cluster import Failure, json_lines
-from turns import Case, Value
+from turns import Case, Value, woven
 
 MOVES = re.compile("send|recv|read|write")  # names of such calls
 XDP = {"FI_GAMMA_LINK": "xdp"}
@@ -45,22 +45,29 @@ def latency(ctx):
         cases.append(Case(f"libfabric {name}, tagged",
                           lambda name=name, sizes=sizes, count=count: ctx.latency_values(
                               lab, name, sizes, count=count)))
-    return cases
+    often = [Case("raw packets", lambda: ctx.raw_latency(lab, [FLOOR_BYTES])),
+             Case("gamma, tagged", lambda: ctx.latency_values(lab, "gamma", [8]))]
+    return cases if ctx.brief else woven(often, cases, 3)
 
 
 def stream(ctx):
-    cases = []
+    often, cases = [], []
     mtus = (1500,) if ctx.brief else (1500, 9000) if ctx.quick else (1500, 9000, 65535)
     for mtu in mtus:
         lab = ctx.pair(mtu)
         megabytes = {1500: 500, 9000: 1500, 65535: 3000}[mtu]
-        cases.append(Case(f"raw packets, MTU {mtu}",
-                          lambda lab=lab, m=megabytes: ctx.raw_stream(lab, m)))
-        for name in ("gamma", *peers(ctx)[:2]):
-            cases.append(Case(f"{name}, MTU {mtu}", lambda lab=lab, name=name:
-                              ctx.stream_values(lab, name)))
+        compared = [Case(f"raw packets, MTU {mtu}",
+                         lambda lab=lab, m=megabytes: ctx.raw_stream(lab, m))]
+        compared += [Case(f"{name}, MTU {mtu}",
+                          lambda lab=lab, name=name: ctx.stream_values(lab, name))
+                     for name in ("gamma", *peers(ctx)[:2])]
+        if mtu == 65535:
+            cases += compared
+        else:
+            often += compared[:3]
+            cases += compared[3:]
     if ctx.quick:
-        return cases
+        return woven(often, cases, 1 if ctx.brief else 3)
     lab = ctx.pair()
     cases.append(Case("gamma, AF_XDP, MTU 1500", lambda: ctx.stream_values(
         lab, "gamma", extra=XDP)))
@@ -68,7 +75,7 @@ def stream(ctx):
                       lambda: ctx.stream_values(lab, "udp;ofi_rxd", seconds=0.3)))
     cases.append(Case("gamma, 64 KiB, MTU 1500",
                       lambda: ctx.stream_values(lab, "gamma", size=65536)))
-    return cases
+    return woven(often, cases, 4)
 
 
 def rate(ctx):

@@ -5,7 +5,7 @@ of GAMMA's benchmarks, started by mpirun as well."""
 from cluster import Failure, json_lines
 from context import TREE
 from parts_libfabric import FLOOR_BYTES
-from turns import Case, Value
+from turns import Case, Value, woven
 
 SOURCES = TREE / "fabtests" / "benchmarks"
 # All keep to the data network.
@@ -47,7 +47,11 @@ def mpi(ctx):
         jumbo = ctx.pair(9000)
         cases += [Case(f"{name}, MTU 9000", lambda name=name: ping_pong(
             jumbo, TRANSPORTS[name], [0, 1 << 20])) for name in ("btl gamma", "btl tcp")]
-    return cases
+    if ctx.brief:
+        return cases
+    often = [cases[0], *(Case(name, lambda text=TRANSPORTS[name]: ping_pong(lab, text, [0]))
+                         for name in ("btl gamma", "btl tcp"))]
+    return woven(often, cases[1:], 2)
 
 
 def mpi_node(ctx):
@@ -56,9 +60,12 @@ def mpi_node(ctx):
     cpus = " ".join(str(cpu) for cpu in ctx.probe.cpus)
     pin = ["bash", "-c", f'set -- {cpus} "$@"; cpu=("$1" "$2"); shift 2; '
            'exec taskset -c "${cpu[OMPI_COMM_WORLD_LOCAL_RANK]}" "$@"', "pin"]
-    sizes = [0, 65536] if ctx.quick else SIZES
-    return [] if ctx.brief else [Case(f"MPI, {name}, one host", lambda text=text: ping_pong(
+    if ctx.brief:
+        return []
+    often, cases = ([Case(f"MPI, {name}, one host", lambda text=text, sizes=sizes: ping_pong(
         lab, text, sizes, hosts="node01:2", command=pin)) for name, text in ONE_HOST.items()]
+        for sizes in ([0], [65536] if ctx.quick else SIZES[1:]))
+    return woven(often, cases, 2)
 
 
 # ---- overlap ----

@@ -29,6 +29,14 @@ class Case:
     run: Callable
 
 
+def woven(often, others, times):
+    """The order of a round that measures the first cases so many times, with the others spread
+    between: for what is compared most closely, since a machine's speed changes by more than they
+    differ."""
+    size = -(-len(others) // times) or 1
+    return [case for i in range(times) for case in (*often, *others[i * size:(i + 1) * size])]
+
+
 @dataclass
 class Sample:
     number: float
@@ -81,9 +89,10 @@ class Turns:
 
     def round(self, part, cases):
         """The cases that are worth another round."""
-        left = []
         before = self.probe.take()
         for case in cases:
+            if self.given_up(part, case):
+                continue
             others = Others()
             try:
                 values = list(case.run())
@@ -94,10 +103,11 @@ class Turns:
             after = self.probe.take()
             if values is not None:
                 self.add(part, case.name, values, before, after, share)
-            if len(self.failures.get((part, case.name), [])) < TRIES:
-                left.append(case)
             before = after
-        return left
+        return [case for case in cases if not self.given_up(part, case)]
+
+    def given_up(self, part, case):
+        return len(self.failures.get((part, case.name), [])) >= TRIES
 
     def counts(self, sample, usual):
         """Whether the machine was in this mode, and ours."""
