@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Short messages to one peer share frames: who posts several without polling, and is going to poll
- * for their ends, has those behind the first few wait until the next poll, or until they fill a
- * frame. What nobody may look for (injected messages) never waits. Each peer has a row of its own.
+ * Short messages to one peer share frames: who posts several without polling has those behind the
+ * first few wait until the next poll, or until they fill a frame. If they are patient: somebody is
+ * sure to poll for them before long. Each peer has a row of its own.
  * Called with each message posted.
  */
 #include "engine/internal.h"

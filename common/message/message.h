@@ -81,7 +81,7 @@ struct gamma_send {
 	struct gamma_envelope envelope;
 	enum gamma_completion_level level;
 	bool fence; /* begins when all earlier ones to this peer are complete, and those after it wait */
-	bool patient; /* may wait for others to share a frame with: its sender will look for its end */
+	bool patient; /* may wait for others to share a frame with: who sends it will poll */
 	bool more;    /* its sender says that others follow at once */
 	/* private to message/ */
 	struct gamma_remote *remote; /* what it does to the peer's memory; NULL: a message */

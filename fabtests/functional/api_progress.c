@@ -159,6 +159,56 @@ static void test_auto_polled(bool sender)
 	node_close_pair(&node);
 }
 
+static unsigned long frames_sent(const struct node *node)
+{
+	char path[300];
+	unsigned long frames;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/statistics/tx_packets",
+		 node->info->domain_attr->name);
+	file = fopen(path, "r");
+	CHECK(file && fscanf(file, "%lu", &frames) == 1);
+	fclose(file);
+	return frames;
+}
+
+/* Injected messages share frames, and all of them leave though the sender never polls after them. */
+static void test_auto_injected(bool sender)
+{
+	enum { ROW = 40, LEN = 8 };
+	const struct node_options manual = {.progress = FI_PROGRESS_MANUAL};
+	struct message message;
+	struct node node;
+
+	for (int i = 0; i < 2; i++) {
+		node_open_pair(&node, i ? &manual : &automatic);
+		message_init(&message, LEN, 1);
+		message.send = INJECT;
+		if (sender) {
+			unsigned long before;
+
+			send_one(&node, LEN, 0);
+			aside_sync();
+			before = frames_sent(&node);
+			for (unsigned k = 0; k < ROW; k++) {
+				message_fill(&message, k);
+				message_send(&node, &message);
+			}
+			aside_sync();
+			CHECK(frames_sent(&node) - before <= ROW / 2);
+		} else {
+			receive_one(&node, LEN, 0);
+			aside_sync();
+			for (unsigned k = 0; k < ROW; k++)
+				receive_one(&node, LEN, k);
+			aside_sync();
+		}
+		message_free(&message);
+		node_close_pair(&node);
+	}
+}
+
 /* GAMMA_API_CPUS: where it should run, as the kernel prints it. */
 static void test_auto_bound(bool sender)
 {
@@ -185,6 +235,7 @@ const struct test progress_tests[] = {
 	{.name = "auto_polling", .run = test_auto_polling},
 	{.name = "auto_moves", .run = test_auto_moves},
 	{.name = "auto_polled", .run = test_auto_polled, .both_ways = true},
+	{.name = "auto_injected", .run = test_auto_injected, .both_ways = true},
 	{.name = "auto_bound", .run = test_auto_bound, .on_request = true},
 	{0},
 };

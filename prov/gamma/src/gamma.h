@@ -298,6 +298,10 @@ bool gamma_domain_inherited(const struct gamma_domain *domain);
  * FI_PROGRESS_AUTO, else after it has not polled for a while; stop without the lock. */
 int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress);
 void gamma_auto_stop(struct gamma_domain *domain);
+/* Whether there is one, which can promise to send before long what waits for others to share a
+ * frame with, though the program may never poll again; and its promise. */
+bool gamma_auto_promises(const struct gamma_domain *domain);
+void gamma_auto_promise(struct gamma_domain *domain);
 /* Stops the threads of domains that nobody closed, before the library goes. */
 void gamma_auto_stop_all(void);
 /* bind.c: has the calling thread run near that NIC, where the process may. */

@@ -192,6 +192,7 @@ static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
 			   const struct gamma_post *post, uint64_t len)
 {
 	bool tell = gamma_notifies(post->silent, ep->tx_selective, post->flags);
+	bool polls = tell && !(post->flags & FI_INJECT);
 	struct gamma_envelope envelope = envelope_of(post, len);
 	enum gamma_copied_how how;
 
@@ -199,9 +200,12 @@ static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
 	    post->flags & (FI_FENCE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
 		return false;
 	how = gamma_endpoint_send_copy(ep->endpoint, flow, post->iov, (unsigned) post->count, &envelope,
-				       tell && !(post->flags & FI_INJECT), post->flags & FI_MORE);
+				       polls || gamma_auto_promises(ep->domain),
+				       post->flags & FI_MORE);
 	if (how == GAMMA_COPIED_NOT)
 		return false;
+	if (how == GAMMA_COPIED_WAITS && !polls)
+		gamma_auto_promise(ep->domain);
 	if (tell)
 		gamma_complete_sent(ep, post, len, how == GAMMA_COPIED_WAITS);
 	return true;

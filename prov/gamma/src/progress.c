@@ -17,7 +17,7 @@ void gamma_domain_progress(struct gamma_domain *domain)
 {
 	struct gamma_list *pos, *next;
 
-	domain->rounds++;
+	__atomic_store_n(&domain->rounds, domain->rounds + 1, __ATOMIC_RELAXED);
 	if (gamma_unlikely(!gamma_list_empty(&domain->retry)))
 		gamma_work_retry(domain);
 	gamma_list_for_each_safe(pos, next, &domain->eps)
@@ -214,29 +214,86 @@ void gamma_domain_rearm(struct gamma_domain *domain)
  * While the application polls by itself, or waits for the lock, the two would only take the core
  * and the lock from each other: the thread pauses, without looking at the links.
  */
-enum { AUTO_PAUSE_MS = 1, WATCH_PAUSE_MS = 10 };
+enum {
+	AUTO_PAUSE_MS = 1,
+	WATCH_PAUSE_MS = 10,
+	/* What a short message waits at most, for others to share a frame with: less if the program
+	 * did not poll meanwhile the last time, since it costs who polls as often. */
+	PROMISE_MIN_US = 125,
+	PROMISE_MAX_US = 1000,
+};
 
 struct gamma_auto {
 	struct gamma_list entry; /* of auto_domains */
 	struct gamma_domain *domain;
 	pthread_t thread;
 	int stop_fd;
+	int promise_fd; /* a timer: when it goes off, what waits is sent */
+	bool promised;	/* it runs */
+	uint32_t promise_us;
+	uint64_t waits_since; /* domain's rounds when something last began to wait */
 	int pause_ms;
 };
 
 static pthread_mutex_t auto_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list auto_domains = {&auto_domains, &auto_domains};
 
-/* Sleeps until the domain has something to do; true: the thread is to end. */
-static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause)
+bool gamma_auto_promises(const struct gamma_domain *domain)
+{
+	return domain->automatic != NULL;
+}
+
+/* A timer that runs is left alone: the system call is made now and then only. */
+void gamma_auto_promise(struct gamma_domain *domain)
+{
+	struct gamma_auto *automatic = domain->automatic;
+	struct itimerspec spec = {0};
+
+	if (!automatic || automatic->waits_since == domain->rounds)
+		return;
+	__atomic_store_n(&automatic->waits_since, domain->rounds, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(&automatic->promised, true, __ATOMIC_SEQ_CST))
+		return;
+	spec.it_value.tv_nsec = automatic->promise_us * (long) GAMMA_NS_PER_US;
+	timerfd_settime(automatic->promise_fd, 0, &spec, NULL);
+}
+
+/* The timer has gone off: whether the program has not polled since something began to wait. Asked
+ * without the lock, which who keeps polling needs. Either this sees what waits, or who has it wait
+ * sets the timer anew. */
+static bool promise_due(struct gamma_auto *automatic)
+{
+	uint32_t later = gamma_min(2 * automatic->promise_us, PROMISE_MAX_US);
+	uint64_t times;
+	bool due;
+
+	if (read(automatic->promise_fd, &times, sizeof(times)) < 0)
+		return false;
+	due = __atomic_load_n(&automatic->waits_since, __ATOMIC_RELAXED) ==
+	      __atomic_load_n(&automatic->domain->rounds, __ATOMIC_RELAXED);
+	automatic->promise_us = due ? PROMISE_MIN_US : later;
+	__atomic_store_n(&automatic->promised, false, __ATOMIC_SEQ_CST);
+	return due || __atomic_load_n(&automatic->waits_since, __ATOMIC_SEQ_CST) ==
+			      __atomic_load_n(&automatic->domain->rounds, __ATOMIC_SEQ_CST);
+}
+
+/* Sleeps until the domain has something to do, or a promise is to be kept; true: the thread is to
+ * end. */
+static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause, bool *due)
 {
 	struct pollfd fds[] = {
 		{.fd = automatic->stop_fd, .events = POLLIN},
+		{.fd = automatic->promise_fd, .events = POLLIN},
 		{.fd = automatic->domain->wait_fd, .events = POLLIN},
 	};
 	int timeout = pause ? automatic->pause_ms : idle ? -1 : 0;
+	bool kept;
 
-	poll(fds, pause ? 1 : 2, timeout);
+	do {
+		poll(fds, pause ? 2 : 3, timeout);
+		*due = fds[1].revents && promise_due(automatic);
+		kept = fds[1].revents && !*due;
+	} while (pause && kept && !fds[0].revents);
 	return fds[0].revents;
 }
 
@@ -245,7 +302,7 @@ static void *auto_main(void *arg)
 	struct gamma_auto *automatic = arg;
 	struct gamma_domain *domain = automatic->domain;
 	uint64_t rounds = 0;
-	bool idle = false, polls, stop = false;
+	bool idle = false, pause = false, due = false, polls, stop = false;
 
 	pthread_setname_np(pthread_self(), "gamma-progress");
 	if (automatic->pause_ms == AUTO_PAUSE_MS)
@@ -256,17 +313,19 @@ static void *auto_main(void *arg)
 			domain->sleepers--;
 			gamma_domain_woken(domain);
 		}
-		polls = domain->rounds != rounds;
+		/* Of a pause that a promise cuts short it cannot be told whether the program polls. */
+		polls = domain->rounds != rounds || (due && pause);
 		if (polls)
 			watch_none(domain);
-		else
+		if (due || !polls)
 			gamma_domain_progress(domain);
 		rounds = domain->rounds;
 		idle = !polls && gamma_domain_arm(domain);
 		domain->sleepers += idle;
 		gamma_domain_unlock(domain);
 		/* A lock that is let go and taken again at once never gets to who waits for it. */
-		stop = auto_wait(automatic, idle, polls || gamma_lock_is_wanted(&domain->lock));
+		pause = polls || gamma_lock_is_wanted(&domain->lock);
+		stop = auto_wait(automatic, idle, pause, &due);
 	}
 	return NULL;
 }
@@ -311,6 +370,14 @@ static int start_thread(struct gamma_auto *automatic)
 	return -ret;
 }
 
+static void close_fds(const struct gamma_auto *automatic)
+{
+	if (automatic->stop_fd >= 0)
+		close(automatic->stop_fd);
+	if (automatic->promise_fd >= 0)
+		close(automatic->promise_fd);
+}
+
 static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_auto **out)
 {
 	struct gamma_auto *automatic = calloc(1, sizeof(*automatic));
@@ -320,16 +387,19 @@ static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_auto
 		return -FI_ENOMEM;
 	automatic->domain = domain;
 	automatic->pause_ms = pause_ms;
+	automatic->promise_us = PROMISE_MIN_US;
+	automatic->waits_since = UINT64_MAX;
 	automatic->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = automatic->stop_fd < 0 ? -errno : gamma_domain_wait_fd(domain);
+	automatic->promise_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	ret = automatic->stop_fd < 0 || automatic->promise_fd < 0 ? -errno
+								   : gamma_domain_wait_fd(domain);
 	if (ret >= 0)
 		ret = start_thread(automatic);
 	if (!ret) {
 		*out = automatic;
 		return 0;
 	}
-	if (automatic->stop_fd >= 0)
-		close(automatic->stop_fd);
+	close_fds(automatic);
 	free(automatic);
 	return ret;
 }
@@ -366,7 +436,7 @@ static void auto_end(struct gamma_auto *automatic)
 	if (!gamma_domain_inherited(automatic->domain) &&
 	    write(automatic->stop_fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(automatic->thread, NULL);
-	close(automatic->stop_fd);
+	close_fds(automatic);
 	automatic->domain->automatic = NULL;
 	free(automatic);
 }
