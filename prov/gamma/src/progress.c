@@ -254,7 +254,8 @@ void gamma_auto_promise(struct gamma_domain *domain)
 	__atomic_store_n(&automatic->waits_since, domain->rounds, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&automatic->promised, true, __ATOMIC_SEQ_CST))
 		return;
-	spec.it_value.tv_nsec = automatic->promise_us * (long) GAMMA_NS_PER_US;
+	spec.it_value.tv_nsec =
+		__atomic_load_n(&automatic->promise_us, __ATOMIC_RELAXED) * (long) GAMMA_NS_PER_US;
 	timerfd_settime(automatic->promise_fd, 0, &spec, NULL);
 }
 
@@ -263,7 +264,8 @@ void gamma_auto_promise(struct gamma_domain *domain)
  * sets the timer anew. */
 static bool promise_due(struct gamma_auto *automatic)
 {
-	uint32_t later = gamma_min(2 * automatic->promise_us, PROMISE_MAX_US);
+	uint32_t now = __atomic_load_n(&automatic->promise_us, __ATOMIC_RELAXED);
+	uint32_t later = gamma_min(2 * now, PROMISE_MAX_US);
 	uint64_t times;
 	bool due;
 
@@ -271,7 +273,7 @@ static bool promise_due(struct gamma_auto *automatic)
 		return false;
 	due = __atomic_load_n(&automatic->waits_since, __ATOMIC_RELAXED) ==
 	      __atomic_load_n(&automatic->domain->rounds, __ATOMIC_RELAXED);
-	automatic->promise_us = due ? PROMISE_MIN_US : later;
+	__atomic_store_n(&automatic->promise_us, due ? PROMISE_MIN_US : later, __ATOMIC_RELAXED);
 	__atomic_store_n(&automatic->promised, false, __ATOMIC_SEQ_CST);
 	return due || __atomic_load_n(&automatic->waits_since, __ATOMIC_SEQ_CST) ==
 			      __atomic_load_n(&automatic->domain->rounds, __ATOMIC_SEQ_CST);
