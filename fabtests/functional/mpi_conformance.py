@@ -410,6 +410,30 @@ def onesided_types():
             WORLD.Barrier()
 
 
+def onesided_unsigned():
+    """The least and the greatest of numbers that would be negative if they had a sign."""
+    for code, datatype, large in (("I", MPI.UINT32_T, (1 << 32) - 16),
+                                  ("Q", MPI.UINT64_T, (1 << 64) - 16)):
+        before = array.array(code, [5, large])
+        for window, memory in make_windows(len(before.tobytes())):
+            memory[:] = before.tobytes()
+            WORLD.Barrier()
+            if WORLD.rank == WORLD.size - 1:
+                window.Lock(0)
+                window.Accumulate([array.array(code, [large]), datatype], 0, 0, MPI.MAX)
+                got = array.array(code, [0])
+                window.Fetch_and_op([array.array(code, [5]), datatype], [got, datatype], 0,
+                                    before.itemsize, MPI.MIN)
+                window.Unlock(0)
+                expect(got[0], large, f"fetched {code}")
+            WORLD.Barrier()
+            after = array.array(code)
+            after.frombytes(bytes(memory))
+            if WORLD.rank == 0:
+                expect(after.tolist(), [large, 5], f"type {code}")
+            WORLD.Barrier()
+
+
 def onesided_fetch():
     """A counter at rank 0: everybody gets other numbers, and none is left out."""
     each = 50

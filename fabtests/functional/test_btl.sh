@@ -410,7 +410,7 @@ mpi_conforms "gamma alone, on one host" node01 2 messages
 # Not onesided_dynamic: Open MPI 4.1 takes one lock twice in a window's attached memory.
 for hosts in node01,node02 node01; do
 	mpi_conforms "remote memory, on $hosts" $hosts 2 \
-		onesided_{fence,start_post,lock,accumulate,types} \
+		onesided_{fence,start_post,lock,accumulate,types,unsigned} \
 		onesided_{fetch,compare,get_accumulate,requests}
 done
 mpi_way=(--mca btl gamma,self)

@@ -37,8 +37,7 @@ struct registration {
 
 static const uint32_t atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
 				     MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
-				     MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
-				     MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
+				     MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
 				     MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
 
 /* ---- one operation ---- */
@@ -207,7 +206,10 @@ static int btl_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 	return launch(btl, peer, &wanted);
 }
 
-/* Minimum and maximum are those of signed numbers, as Open MPI has them. */
+/*
+ * Not minimum and maximum: the one-sided layer does not say whether the numbers have a sign, and
+ * asks for those of unsigned ones as well. It computes what it is refused itself, under a lock.
+ */
 static bool translate(mca_btl_base_atomic_op_t from, int flags, struct gamma_btl_remote *to)
 {
 	static const struct {
@@ -219,8 +221,6 @@ static bool translate(mca_btl_base_atomic_op_t from, int flags, struct gamma_btl
 		{MCA_BTL_ATOMIC_OR, FI_BOR},
 		{MCA_BTL_ATOMIC_XOR, FI_BXOR},
 		{MCA_BTL_ATOMIC_SWAP, FI_ATOMIC_WRITE},
-		{MCA_BTL_ATOMIC_MIN, FI_MIN},
-		{MCA_BTL_ATOMIC_MAX, FI_MAX},
 	};
 	size_t i;
 
