@@ -367,6 +367,35 @@ reported_as_failed() {
 	[ "$(grep -c 'reports a failed process' "$work/mpi.out")" -eq 4 ]
 }
 
+# What is sent to a host that gamma misses first: each request says of what it failed.
+sends_reported_as_failed() {
+	cat >"$work/failed_sends.py" <<-'PYTHON'
+		import os, sys, time
+		from mpi4py import MPI
+		world, peer = MPI.COMM_WORLD, 1 - MPI.COMM_WORLD.rank
+		world.Set_errhandler(MPI.ERRORS_RETURN)
+		world.Sendrecv(bytearray(8), peer, 0, bytearray(8), peer)
+		print("waiting", flush=True)
+		while not os.path.exists(sys.argv[1]):
+		    time.sleep(0.05)
+		for size in (60000, 1000000):
+		    try:
+		        world.Isend(bytearray(size), peer).Wait()
+		    except MPI.Exception as error:
+		        failed = error.Get_error_class() == MPI.ERR_PROC_FAILED
+		        print(size, "a failed process" if failed else error, flush=True)
+		os._exit(0)
+	PYTHON
+	mpi_way=(--with-ft ulfm --mca btl gamma --mca btl_gamma_keepalive 0
+		--mca btl_gamma_peer_timeout 2)
+	mpi_start 60 node01,node02 2 python3 "$work/failed_sends.py" "$shared/pulled"
+	wait_for_line mpi waiting 30 && lab cable node02 pull && touch "$shared/pulled"
+	wait_end mpi || true
+	lab cable node02 plug
+	cat "$work/mpi.out"
+	[ "$(grep -Ec '^[0-9]+ a failed process' "$work/mpi.out")" -eq 4 ]
+}
+
 # Sessions alone, without MPI_Init: with the last one all ends, and the next one begins anew.
 begins_anew() {
 	cat >"$work/anew.py" <<-'PYTHON'
@@ -464,6 +493,7 @@ else
 		check "a session after the last one has ended, on $hosts" begins_anew $hosts
 	done
 	check "under ULFM a dead host is reported to the program" reported_as_failed
+	check "under ULFM what was sent to it says so, too" sends_reported_as_failed
 fi
 
 finish

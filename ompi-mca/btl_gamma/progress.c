@@ -55,13 +55,14 @@ int gamma_btl_start(struct gamma_btl_op *op)
 	return GAMMA_BTL_STARTED;
 }
 
+/* Under ULFM a program is told that its peer has failed by this status, and by no other. */
 static void end_op(struct gamma_btl_op *op, int error, const char *text)
 {
 	struct mca_btl_base_endpoint_t *peer = op->peer;
 
 	if (error && peer && !gamma_btl_may_have_ended(op, error))
 		gamma_btl_failed(peer, error, text);
-	op->done(op, error ? OPAL_ERROR : OPAL_SUCCESS);
+	op->done(op, error ? OPAL_ERR_UNREACH : OPAL_SUCCESS);
 }
 
 static int retry_waiting(struct gamma_btl_module *module)

@@ -155,7 +155,7 @@ static int launch(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *pe
 		return OPAL_SUCCESS;
 	put_remote(module, remote);
 	gamma_btl_failed(peer, -rc, NULL);
-	return OPAL_ERROR;
+	return OPAL_ERR_UNREACH;
 }
 
 /* ---- what Open MPI calls ---- */

@@ -91,7 +91,7 @@ int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 		return 1;
 	}
 	gamma_btl_failed(peer, -rc, NULL);
-	return OPAL_ERROR;
+	return OPAL_ERR_UNREACH;
 }
 
 /* False: the data were not to be had in one go. */
