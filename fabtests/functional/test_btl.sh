@@ -150,8 +150,8 @@ set_mtu() {
 	lab exec node02 ip link set gam0 mtu "$1"
 }
 
-# too_large PARAMETER VALUE: out of range
-too_large() {
+# unfit PARAMETER VALUE: one that gamma cannot work with
+unfit() {
 	mpi_way=(--mca btl gamma --mca "btl_gamma_$1" "$2")
 	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes
 }
@@ -458,13 +458,14 @@ check_fails "a provider that is too old: which, and which is needed" \
 	'provider gamma is version 0\.9 here; this component needs 1\.0' with_provider "$work/old"
 check_fails "receive buffers that there is no memory for: the cause" \
 	'receive buffers of 1000000000000000 bytes cannot be had' \
-	too_large receive_buffer_size 1000000000000000
+	unfit receive_buffer_size 1000000000000000
 check_fails "messages that no buffer could hold: the cause" 'or btl_gamma_eager_limit, is 1844' \
-	too_large max_send_size 18446744073709551615
+	unfit max_send_size 18446744073709551615
 check_fails "a ring that is too small: the parameter" 'btl_gamma_ring_size is 4096' \
-	too_large ring_size 4096
+	unfit ring_size 4096
 check_fails "a timeout of more than a day: the parameter" 'btl_gamma_peer_timeout is 86401' \
-	too_large peer_timeout 86401
+	unfit peer_timeout 86401
+check_fails "no messages: the parameter" 'btl_gamma_flags is without send' unfit flags put
 check "different limits: said once, and others are used" other_limit
 check "NICs of different MTU: works, and says so" other_mtu
 check "1 % loss" under_loss

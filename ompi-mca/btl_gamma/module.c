@@ -142,14 +142,20 @@ static void open_remote(struct gamma_btl_port *port, unsigned int distance)
 	enlist(module);
 }
 
-/* Makes the sizes that the user chose fit each other; bytes of the longest message, 0: too many, of
- * which the user has been told. */
+/* Makes the sizes that the user chose fit each other; bytes of the longest message, 0: too many, or
+ * no messages at all, of which the user has been told. */
 size_t gamma_btl_fit_sizes(void)
 {
 	struct gamma_btl_component *component = &mca_btl_gamma_component;
 	mca_btl_base_module_t *btl = &component->template;
 	size_t max_message;
 
+	/* Open MPI would look for who sends, and find nobody, when it sends. */
+	if (!(btl->btl_flags & MCA_BTL_FLAGS_SEND)) {
+		gamma_btl_tell("btl_gamma_flags is without send.",
+			       "put and get may be added: send,inplace,put.");
+		return 0;
+	}
 	if (btl->btl_max_send_size < btl->btl_eager_limit)
 		btl->btl_max_send_size = btl->btl_eager_limit;
 	if (btl->btl_max_send_size > MESSAGE_MAX) {

@@ -25,7 +25,11 @@ static void tell(const char *what, const char *cause, const char *cure, va_list 
 		    opal_process_info.nodename, text, cure);
 }
 
-/* CURE is a text, CAUSE a format: the numbers belong to what was found. */
+/*
+ * CURE is a text, CAUSE a format: the numbers belong to what was found. Open MPI's parameter
+ * btl_base_warn_component_unused does not count: Debian turns it off for all jobs, and who names
+ * gamma wants to know.
+ */
 void gamma_btl_tell(const char *cause, const char *cure, ...)
 {
 	va_list arguments;

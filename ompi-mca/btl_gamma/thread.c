@@ -145,7 +145,7 @@ void gamma_btl_thread_begin(void)
 		state.runs = true;
 		return;
 	}
-	gamma_btl_tell("no progress thread could be started.",
+	gamma_btl_note("no progress thread could be started.",
 		       "Long messages go on only while the program calls MPI. Raise the limits "
 		       "(ulimit -u, ulimit -n).");
 }
