@@ -120,6 +120,50 @@ computing() {
 	mpi_run 120 node01,node02 3 python3 "$work/compute.py"
 }
 
+# stopped_at STAGE: of a long message's way, where one of the two ranks stops for ever.
+stopped_at() {
+	cat >"$work/stopped.py" <<-'PYTHON'
+		import os, signal, sys, time
+		from mpi4py import MPI
+		world, stage = MPI.COMM_WORLD, sys.argv[1]
+		data = bytearray(64 << 20)
+
+		def test_for(seconds, request):
+		    end = time.monotonic() + seconds
+		    while time.monotonic() < end:
+		        request.Test()
+
+		def stop():
+		    os.kill(os.getpid(), signal.SIGSTOP)
+
+		world.Sendrecv(bytearray(8), 1 - world.rank, 0, bytearray(8), 1 - world.rank)
+		if world.rank == 0:
+		    request = world.Isend(data, 1)
+		    if stage == "agreed":
+		        time.sleep(1)
+		    if stage == "sending":
+		        test_for(0.02, request)
+		        stop()
+		    if stage == "asking":
+		        stop()
+		else:
+		    if stage == "asked":
+		        stop()
+		    if stage == "asking":
+		        time.sleep(0.5)
+		    request = world.Irecv(data, 0)
+		    if stage == "agreed":
+		        test_for(0.5, request)
+		        stop()
+		    if stage == "receiving":
+		        test_for(0.02, request)
+		        stop()
+		request.Wait()
+	PYTHON
+	mpi_way=(--mca btl gamma --mca btl_gamma_keepalive 1 --mca btl_gamma_peer_timeout 2)
+	mpi_told 60 node01,node02 2 python3 "$work/stopped.py" "$1"
+}
+
 # NICs that are on different networks: who cannot be reached, and through which.
 wrong_nic() {
 	cat >"$work/other" <<-'SH'
@@ -161,6 +205,10 @@ check "ranks that compute" computing
 counted "ranks that compute: nothing was sent twice" 'all(.retransmissions == 0)'
 check "1 % loss" under_loss
 counted "1 % loss: frames were sent again" 'any(.retransmissions > 0)'
+for stage in asking asked agreed sending receiving; do
+	check_fails "a rank stops, $stage: the other one is not kept waiting" \
+		'rank [01] on node0[12] cannot be reached through gam0' stopped_at $stage
+done
 check_fails "NICs on different networks: who cannot be reached" \
 	'cannot be reached through gam0 .there mgt0, .*: Connection timed out' wrong_nic
 check_fails "different limits: which" 'may have 131088 bytes here and 200016 there|may have 200016' \
