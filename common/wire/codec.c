@@ -305,14 +305,6 @@ bool gamma_is_plain_message(const uint8_t *frame, size_t len)
 	       !at[11] && !(get16(at + 12) & ~may_have);
 }
 
-const char *gamma_malformed_name(enum gamma_malformed why)
-{
-	static const char *const names[] = {"ok",	 "short",	 "version", "kind",
-					    "length", "extension", "checksum"};
-
-	return (size_t) why < sizeof(names) / sizeof(names[0]) ? names[why] : "unknown";
-}
-
 uint32_t gamma_item_len(const struct gamma_item *item)
 {
 	return (uint32_t) sizeof(struct gamma_batch_item) + gamma_extensions_len(item->extensions) +

@@ -53,7 +53,6 @@ enum gamma_malformed {
 	GAMMA_BAD_EXTENSION, /* unknown extension or flag */
 	GAMMA_BAD_CHECKSUM,
 };
-const char *gamma_malformed_name(enum gamma_malformed why);
 
 /* Bytes of the extensions in this bitmap. */
 unsigned gamma_extensions_len(uint16_t extensions);

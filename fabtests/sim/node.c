@@ -331,13 +331,6 @@ void sim_tell(struct sim *sim, unsigned node)
 	sim->nodes[node].told = sim->nodes[node].epoch;
 }
 
-void sim_reboot(struct sim *sim, unsigned index)
-{
-	sim_kill(sim, index, GAMMA_NEVER);
-	node_back(node_of(sim, index));
-	sim_tell(sim, index);
-}
-
 bool sim_alive(const struct sim *sim, unsigned node)
 {
 	return sim->nodes[node].state != NODE_GONE;
@@ -369,16 +362,6 @@ void sim_stop(struct sim *sim, unsigned node, uint64_t until)
 {
 	sim->totals.stops++;
 	go_away(sim, node_of(sim, node), until, true);
-}
-
-void sim_resume(struct sim *sim, unsigned index)
-{
-	struct node *node = node_of(sim, index);
-
-	node->away = 0;
-	node->stopped = false;
-	if (node->state != NODE_GONE)
-		node_wake(node);
 }
 
 void sim_watch(struct sim *sim, unsigned node, bool watched)

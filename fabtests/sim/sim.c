@@ -53,11 +53,6 @@ uint64_t sim_between(struct sim *sim, uint64_t low, uint64_t high)
 	return low + sim_random(sim) % (high - low + 1);
 }
 
-uint64_t sim_digest(const struct sim *sim)
-{
-	return sim->digest;
-}
-
 /* ---- beginning and end ---- */
 
 struct sim *sim_new(const struct sim_config *config)

@@ -65,8 +65,6 @@ const struct sim_config *sim_config(const struct sim *sim);
 uint64_t sim_now(const struct sim *sim); /* ns */
 uint64_t sim_random(struct sim *sim);
 uint64_t sim_between(struct sim *sim, uint64_t low, uint64_t high); /* both included */
-/* Of a run: the same seed gives the same. */
-uint64_t sim_digest(const struct sim *sim);
 
 /* ---- messages ---- */
 
@@ -164,13 +162,11 @@ struct sim_remote *sim_remote_at(struct sim *sim, enum sim_remote_kind kind, uns
 void sim_compute(struct sim *sim, unsigned node, uint64_t until);
 /* The process is stopped until then (GAMMA_NEVER: for good): nothing of it runs. */
 void sim_stop(struct sim *sim, unsigned node, uint64_t until);
-void sim_resume(struct sim *sim, unsigned node); /* from either */
 void sim_watch(struct sim *sim, unsigned node, bool watched);
 /* The endpoint ends without a word; with `back`, another one takes its port at that time with a
  * new epoch, and reposts what was posted; GAMMA_NEVER: none. The others learn of the new epoch when
  * sim_tell is called; until then they send to the old one. */
 void sim_kill(struct sim *sim, unsigned node, uint64_t back);
-void sim_reboot(struct sim *sim, unsigned node); /* at once, and everybody knows */
 void sim_tell(struct sim *sim, unsigned node);
 /* Closes in order: waits for what is unacknowledged, says BYE, ends. */
 void sim_close(struct sim *sim, unsigned node);

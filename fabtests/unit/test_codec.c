@@ -263,14 +263,6 @@ static void plain__a_message_and_its_acknowledgement(void **state)
 	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
 }
 
-static void name__of_every_reason(void **state)
-{
-	(void) state;
-	assert_string_equal(gamma_malformed_name(GAMMA_OK), "ok");
-	assert_string_equal(gamma_malformed_name(GAMMA_BAD_CHECKSUM), "checksum");
-	assert_string_equal(gamma_malformed_name(99), "unknown");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,7 +279,6 @@ int main(void)
 		TEST(parse__header_length_disagrees),
 		TEST(parse__payload_longer_than_the_frame),
 		TEST(plain__a_message_and_its_acknowledgement),
-		TEST(name__of_every_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

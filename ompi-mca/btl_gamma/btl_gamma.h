@@ -242,7 +242,6 @@ bool gamma_btl_began_anew(void);
 
 /* peers.c */
 int gamma_btl_publish(void);
-struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, opal_proc_t *proc);
 struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *module,
 						       opal_process_name_t name);
 void gamma_btl_peer_left(struct gamma_btl_module *module, opal_process_name_t name);

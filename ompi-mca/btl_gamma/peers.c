@@ -266,7 +266,7 @@ static void compare_mtu(const opal_proc_t *proc, struct gamma_btl_port *port,
 	free(host);
 }
 
-struct mca_btl_base_endpoint_t *gamma_btl_peer(struct gamma_btl_module *module, opal_proc_t *proc)
+static struct mca_btl_base_endpoint_t *peer_of(struct gamma_btl_module *module, opal_proc_t *proc)
 {
 	struct mca_btl_base_endpoint_t *peer = look_up(module, proc->proc_name);
 	const struct modex_nic *nic;
@@ -295,7 +295,7 @@ struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *
 	if (peer)
 		return peer;
 	proc = opal_proc_for_name(name);
-	return proc ? gamma_btl_peer(module, proc) : NULL;
+	return proc ? peer_of(module, proc) : NULL;
 }
 
 void gamma_btl_peer_left(struct gamma_btl_module *module, opal_process_name_t name)
@@ -316,7 +316,7 @@ int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		peers[i] = gamma_btl_peer(module, procs[i]);
+		peers[i] = peer_of(module, procs[i]);
 		if (peers[i] && reachable)
 			opal_bitmap_set_bit(reachable, (int) i);
 	}
