@@ -6,6 +6,7 @@
  */
 #include "gammad/gammad.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -326,8 +327,8 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 static bool tell(struct gammad_client *client, const struct gammad_open *open)
 {
 	struct gamma_broker_entry entry = {
-		.port = (uint16_t) (open->record.port << 8 | open->record.port >> 8),
-		.tenant = __builtin_bswap32(open->record.tenant),
+		.port = ntohs(open->record.port),
+		.tenant = ntohl(open->record.tenant),
 		.pid = open->record.pid,
 		.handle = open->record.handle,
 		.revoked = open->record.revoked,

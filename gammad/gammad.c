@@ -20,13 +20,17 @@
 
 #include "link/host.h"
 
-enum { EXIT_USAGE = 2, EVENTS = 64 };
+enum { EXIT_USAGE = 2 };
 
 bool gammad_watch(struct gammad *gammad, int fd, enum gammad_watch *watch)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
-	return !epoll_ctl(gammad->epoll, EPOLL_CTL_ADD, fd, &event);
+	if (!epoll_ctl(gammad->epoll, EPOLL_CTL_ADD, fd, &event))
+		return true;
+	gamma_warn("a descriptor cannot be waited for: %s; raise fs.epoll.max_user_watches, or free "
+		   "memory", strerror(errno));
+	return false;
 }
 
 /* ---- configuration ---- */
@@ -159,10 +163,11 @@ static int open_events(struct gammad *gammad)
 	gammad->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	gammad->host_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	gammad->signal_watch = GAMMAD_WATCH_SIGNAL;
-	return gammad->epoll < 0 || gammad->host_fd < 0 ||
-			       !gammad_watch(gammad, gammad->signal_fd, &gammad->signal_watch)
-		       ? -EIO
-		       : 0;
+	if (gammad->epoll < 0 || gammad->signal_fd < 0 || gammad->host_fd < 0) {
+		gamma_warn("no descriptors for events: %s; raise LimitNOFILE", strerror(errno));
+		return -EIO;
+	}
+	return gammad_watch(gammad, gammad->signal_fd, &gammad->signal_watch) ? 0 : -EIO;
 }
 
 static int begin(struct gammad *gammad)
@@ -244,6 +249,8 @@ static int run(struct gammad *gammad)
 
 	if (!ret)
 		ret = begin(gammad);
+	if (ret == -ENOMEM)
+		gamma_warn("no memory to begin with; free some");
 	if (ret)
 		return EXIT_FAILURE;
 	gamma_info("ready at " GAMMA_BROKER_PATH);

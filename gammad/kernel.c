@@ -310,8 +310,11 @@ static int take_maps(struct gammad *gammad, const struct gammad_programs *progra
 
 	for (size_t i = 0; i < gamma_array_size(maps); i++) {
 		*maps[i].fd = dup(bpf_object__find_map_fd_by_name(programs->object, maps[i].name));
-		if (*maps[i].fd < 0)
+		if (*maps[i].fd < 0) {
+			gamma_warn("no descriptor for the map %s: %s; raise LimitNOFILE",
+				   maps[i].name, strerror(errno));
 			return -EIO;
+		}
 	}
 	return 0;
 }

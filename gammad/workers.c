@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -86,8 +87,11 @@ int gammad_workers_start(struct gammad *gammad)
 
 	gammad->workers_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	gammad->workers_watch = GAMMAD_WATCH_WORKERS;
-	if (gammad->workers_fd < 0 ||
-	    !gammad_watch(gammad, gammad->workers_fd, &gammad->workers_watch))
+	if (gammad->workers_fd < 0) {
+		gamma_warn("no descriptor for the threads: %s; raise LimitNOFILE", strerror(errno));
+		return -EIO;
+	}
+	if (!gammad_watch(gammad, gammad->workers_fd, &gammad->workers_watch))
 		return -EIO;
 	for (int i = 0; i < GAMMAD_WORKERS; i++) {
 		if (!pthread_create(&thread, NULL, work, gammad)) {

@@ -85,6 +85,8 @@ check_fails "a mistake in the configuration: file and line" 'gammad1.conf:3: wri
 conf 1 'nic none0 slots 8'
 check_fails "a NIC that is not there" "none0 is no interface" \
 	on node01 "$gammad" -c "$shared/gammad1.conf"
+check_fails "without descriptors it says what is short" "raise LimitNOFILE" \
+	on node01 prlimit --nofile=6:6 "$gammad" -c "$shared/gammad1.conf"
 check_fails "without gammad users are told so" "no gammad at /run/gammad/socket" \
 	user_on labuser node01 fi_info -p gamma
 conf 1 'nic gam0 slots 8' 'limit 3' "limit 5 uid $(id -u nobody)"
