@@ -272,10 +272,11 @@ check "refused: delay back to back" refused 'back to back' b2b impair 1 --delay 
 
 # ---- down --------------------------------------------------------------------------------
 
-"$lab_tool" -n "$lab_name" exec 1 sh -c 'trap "" TERM; sleep 60 & wait; sleep 60' &
+"$lab_tool" -n "$lab_name" exec 1 \
+	sh -c 'trap "" TERM; : >"$0"; sleep 60 & wait; sleep 60' "$work/stubborn" &
 export stubborn=$!
 disown
-sleep 0.1
+until [[ -e $work/stubborn ]]; do sleep 0.01; done
 check "down" lab down
 check "down ended the processes" eval '! kill -0 $stubborn'
 check "down of the other" b2b down

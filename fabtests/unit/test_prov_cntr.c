@@ -105,13 +105,19 @@ static void *wait_in_vain(void *arg)
 static void wait__an_error_ends_it_for_all(void **state)
 {
 	struct fid_cntr *cntr = open_cntr(*state, FI_WAIT_UNSPEC);
+	struct gamma_cntr *inside = gamma_container_of(cntr, struct gamma_cntr, cntr_fid);
 	pthread_t threads[3];
 	void *result;
 	size_t i;
 
 	for (i = 0; i < gamma_array_size(threads); i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, wait_in_vain, cntr), 0);
-	usleep(20000);
+	do { /* until all of them sleep */
+		usleep(1000);
+		gamma_domain_lock(inside->domain);
+		i = (size_t) inside->waiter.sleepers;
+		gamma_domain_unlock(inside->domain);
+	} while (i < gamma_array_size(threads));
 	fi_cntr_adderr(cntr, 1);
 	assert_int_equal(fi_cntr_readerr(cntr), 1);
 	for (i = 0; i < gamma_array_size(threads); i++) {
