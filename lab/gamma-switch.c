@@ -99,7 +99,7 @@ static uint64_t now_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
+	return (uint64_t) ts.tv_sec * SECOND_NS + (uint64_t) ts.tv_nsec;
 }
 
 /* splitmix64: small, and any seed will do. */
@@ -139,7 +139,7 @@ static uint64_t due_time(struct way *way, const struct options *options, size_t 
 static void delay_frame(struct way *way, const struct options *options, const uint8_t *bytes,
 			size_t length, uint64_t now)
 {
-	int overtakes = (uint32_t)next_random(&way->random) < options->reorder;
+	int overtakes = (uint32_t) next_random(&way->random) < options->reorder;
 	uint64_t due = due_time(way, options, length, now);
 	struct frame *frame;
 
@@ -154,7 +154,7 @@ static void delay_frame(struct way *way, const struct options *options, const ui
 		return;
 	}
 	frame->due_ns = way->last_due_ns = due;
-	frame->length = (uint32_t)length;
+	frame->length = (uint32_t) length;
 	memcpy(frame->bytes, bytes, length);
 	way->queue[(way->head + way->queued++) % way->size] = frame;
 }
@@ -276,7 +276,7 @@ static void write_stats(struct port *port)
 
 		count_missed(way);
 		length +=
-			snprintf(text + length, sizeof(text) - (size_t)length,
+			snprintf(text + length, sizeof(text) - (size_t) length,
 				 "%s forwarded %llu, overtook %llu, buffer full %llu, "
 				 "not sent %llu, missed %llu\n",
 				 way->name, (unsigned long long)way->forwarded,
@@ -285,7 +285,7 @@ static void write_stats(struct port *port)
 	}
 	port->stats_due_ns = 0;
 	/* A full disk costs the figures only. */
-	written = pwrite(port->stats_fd, text, (size_t)length, 0);
+	written = pwrite(port->stats_fd, text, (size_t) length, 0);
 	(void)written;
 }
 
@@ -349,7 +349,7 @@ static int open_device(const char *device)
 {
 	struct sockaddr_ll address = {.sll_family = AF_PACKET,
 				      .sll_protocol = htons(ETH_P_ALL),
-				      .sll_ifindex = (int)if_nametoindex(device)};
+				      .sll_ifindex = (int) if_nametoindex(device)};
 	int one = 1, size = SOCKET_BUFFER;
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
@@ -360,7 +360,7 @@ static int open_device(const char *device)
 	    setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) ||
-	    bind(fd, (struct sockaddr *)&address, sizeof(address))) {
+	    bind(fd, (struct sockaddr *) &address, sizeof(address))) {
 		close(fd);
 		return -1;
 	}
@@ -380,7 +380,7 @@ static int open_port(struct port *port)
 		}
 		port->way[i].name = i ? "from" : "to";
 		port->way[i].size = port->options.buffer;
-		port->way[i].random = port->options.seed + (uint64_t)i;
+		port->way[i].random = port->options.seed + (uint64_t) i;
 		port->way[i].queue = calloc(port->options.buffer, sizeof(struct frame *));
 		if (!port->way[i].queue) {
 			fprintf(stderr, "gamma-switch: no memory for %u frames\n",
@@ -424,7 +424,7 @@ static int go_to_background(const char *pid_file)
 		return -1;
 	}
 	if (child) {
-		fprintf(file, "%d\n", (int)child);
+		fprintf(file, "%d\n", (int) child);
 		_exit(fclose(file) ? EXIT_FAILURE : EXIT_SUCCESS);
 	}
 	null = open("/dev/null", O_RDWR);
@@ -457,7 +457,7 @@ static int parse_percent(const char *text, uint64_t *chance)
 		fprintf(stderr, "gamma-switch: '%s' is not a percentage from 0 to 100\n", text);
 		return -1;
 	}
-	*chance = (uint64_t)(percent / 100 * (double)(1ull << 32) + 0.5);
+	*chance = (uint64_t) (percent / 100 * (double) (1ull << 32) + 0.5);
 	return 0;
 }
 
@@ -489,11 +489,11 @@ static int parse_option(struct options *options, int letter, const char *text)
 		return parse_number(text, 0, UINT64_MAX, &options->seed);
 	case 'b':
 		err = parse_number(text, 1, BUFFER_MAX, &value);
-		options->buffer = (uint32_t)value;
+		options->buffer = (uint32_t) value;
 		return err;
 	case 'e':
 		err = parse_number(text, 0x600, 0xffff, &value);
-		options->ethertype = (uint16_t)value;
+		options->ethertype = (uint16_t) value;
 		return err;
 	case 'p':
 		options->pid_file = text;

@@ -101,7 +101,7 @@ static unsigned long whole_number(char option, const char *text, double max)
 {
 	double value = number(option, text, 0, max);
 
-	if (value != (double)(unsigned long)value)
+	if (value != (double) (unsigned long) value)
 		ping_give_up("-%c %s: must be a whole number", option, text);
 	return (unsigned long)value;
 }
@@ -123,7 +123,7 @@ static void read_environment(struct ping *ping)
 		ping_give_up("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF; "
 			     "correct it or unset it",
 			     gamma_printable(ethertype).text);
-	ping->ethertype = (uint16_t)value;
+	ping->ethertype = (uint16_t) value;
 }
 
 static void take_option(struct ping *ping, int option)
@@ -139,7 +139,7 @@ static void take_option(struct ping *ping, int option)
 		ping->interval = number('i', optarg, 0, 86400);
 		break;
 	case 's':
-		ping->size = (uint32_t)whole_number('s', optarg, 65535 - GAMMA_HEADER_LEN);
+		ping->size = (uint32_t) whole_number('s', optarg, 65535 - GAMMA_HEADER_LEN);
 		break;
 	case 't':
 		ping->timeout = number('t', optarg, 0.001, 86400);
@@ -221,9 +221,9 @@ static const struct gamma_nic *named_nic(const struct ping *ping)
 static void speed_text(const struct gamma_nic *nic, char *text, size_t len)
 {
 	if (nic->speed >= 1000000000)
-		snprintf(text, len, "%g Gbit/s", (double)nic->speed / 1e9);
+		snprintf(text, len, "%g Gbit/s", (double) nic->speed / 1e9);
 	else if (nic->speed)
-		snprintf(text, len, "%g Mbit/s", (double)nic->speed / 1e6);
+		snprintf(text, len, "%g Mbit/s", (double) nic->speed / 1e6);
 	else
 		snprintf(text, len, "speed unknown");
 }
@@ -302,7 +302,7 @@ static void open_links(struct ping *ping)
 		.ifindex = ping->nic->ifindex,
 		.ethertype = ping->ethertype,
 		.tenant = geteuid(),
-		.mtu = (uint32_t)gamma_min(ping->nic->mtu, UINT16_MAX),
+		.mtu = (uint32_t) gamma_min(ping->nic->mtu, UINT16_MAX),
 		.ring_bytes = RING_BYTES,
 	};
 	struct gamma_samehost_attr samehost = {
@@ -328,7 +328,7 @@ static void open_links(struct ping *ping)
 
 static uint64_t seconds(double s)
 {
-	return (uint64_t)(s * (double)GAMMA_NS_PER_S);
+	return (uint64_t) (s * (double) GAMMA_NS_PER_S);
 }
 
 /* ---- LOOKUP ---- */
@@ -344,7 +344,7 @@ static bool next_local_port(FILE *list, const struct ping *ping, uint16_t *port)
 		 mac[3], mac[4], mac[5]);
 	while (fgets(line, sizeof(line), list)) {
 		name = strstr(line, prefix);
-		*port = name ? (uint16_t)strtoul(name + strlen(prefix), NULL, 10) : 0;
+		*port = name ? (uint16_t) strtoul(name + strlen(prefix), NULL, 10) : 0;
 		if (*port &&
 		    (*port != ping->own_port || memcmp(mac, ping->nic->mac, GAMMA_MAC_LEN)))
 			return true;
@@ -501,7 +501,7 @@ static void step_mtu(struct ping *ping)
 {
 	uint32_t own = ping->packet->mtu;
 	uint32_t theirs = ntohs(ping->found.addr.mtu) ? ntohs(ping->found.addr.mtu) : own;
-	uint32_t mtu = (uint32_t)gamma_min(own, theirs);
+	uint32_t mtu = (uint32_t) gamma_min(own, theirs);
 
 	if (ping->same_host)
 		return;
@@ -528,7 +528,7 @@ static void step_mtu(struct ping *ping)
 		    "frames of %u bytes do not pass, small ones do: set the MTU of the hosts to "
 		    "what "
 		    "the network between carries",
-		    (uint32_t)gamma_min(mtu, GAMMA_SAFE_MTU));
+		    (uint32_t) gamma_min(mtu, GAMMA_SAFE_MTU));
 }
 
 /* ---- round trips ---- */
@@ -578,7 +578,7 @@ static bool ping_once(struct ping *ping, unsigned long number, struct samples *s
 		passed = gamma_now() - began;
 		add_sample(samples, passed);
 		if (!ping->quiet)
-			printf("%lu: %.1f us\n", number, (double)passed / 1e3);
+			printf("%lu: %.1f us\n", number, (double) passed / 1e3);
 		return true;
 	}
 	if (!ping_interrupted)
@@ -592,11 +592,11 @@ static void summarise(unsigned long sent, struct samples *samples)
 	const uint64_t *ns = samples->ns;
 
 	printf("%lu sent, %zu answered, %.3g %% lost", sent, count,
-	       sent ? 100.0 * (double)(sent - count) / (double)sent : 0.0);
+	       sent ? 100.0 * (double) (sent - count) / (double) sent : 0.0);
 	if (count) {
 		qsort(samples->ns, count, sizeof(*ns), by_value);
-		printf("; round trip min/median/max %.1f/%.1f/%.1f us", (double)ns[0] / 1e3,
-		       (double)ns[count / 2] / 1e3, (double)ns[count - 1] / 1e3);
+		printf("; round trip min/median/max %.1f/%.1f/%.1f us", (double) ns[0] / 1e3,
+		       (double) ns[count / 2] / 1e3, (double) ns[count - 1] / 1e3);
 	}
 	putchar('\n');
 }

@@ -32,7 +32,7 @@ int ping_ask(struct ping *ping, uint16_t port, uint32_t payload)
 		.src_epoch = ping->epoch,
 		.dst_epoch = GAMMA_EPOCH_ANY,
 		.seq = ++ping->seq,
-		.payload_len = (uint16_t)payload,
+		.payload_len = (uint16_t) payload,
 	};
 	int error;
 

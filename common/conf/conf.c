@@ -44,7 +44,7 @@ static int __attribute__((format(printf, 2, 3))) complain(struct parser *p, cons
 	va_list args;
 	int n = snprintf(p->error, p->error_len, "%s:%u: ", p->file, p->line);
 
-	if (n < 0 || (size_t)n >= p->error_len)
+	if (n < 0 || (size_t) n >= p->error_len)
 		return -EINVAL;
 	va_start(args, fmt);
 	vsnprintf(p->error + n, p->error_len - n, fmt, args);
@@ -205,8 +205,8 @@ static int compare_names(const void *a, const void *b)
 
 static int compare_macs(const void *a, const void *b)
 {
-	const struct gamma_conf_host *x = *(const struct gamma_conf_host *const *)a;
-	const struct gamma_conf_host *y = *(const struct gamma_conf_host *const *)b;
+	const struct gamma_conf_host *x = *(const struct gamma_conf_host *const *) a;
+	const struct gamma_conf_host *y = *(const struct gamma_conf_host *const *) b;
 	int order = memcmp(x->mac, y->mac, GAMMA_MAC_LEN);
 
 	return order ? order : (x->line > y->line) - (x->line < y->line);

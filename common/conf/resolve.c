@@ -208,7 +208,7 @@ static int resolve_node(const struct query *q)
 static bool is_one_line(const char *text)
 {
 	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
+		if ((unsigned char) *text < ' ' || *text == 0x7f)
 			return false;
 	}
 	return true;
@@ -281,7 +281,7 @@ static int lookup(const char *name, uint32_t *ipv4_be, int room)
 	if (getaddrinfo(name, NULL, &hints, &list))
 		return -ENOENT;
 	for (info = list; info && count < room; info = info->ai_next) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)info->ai_addr;
+		const struct sockaddr_in *in = (const struct sockaddr_in *) info->ai_addr;
 
 		if (info->ai_family == AF_INET)
 			ipv4_be[count++] = in->sin_addr.s_addr;

@@ -62,8 +62,7 @@ static int read_address(const struct nlmsghdr *head, void *data)
 
 	if (head->nlmsg_type != RTM_NEWADDR || mnl_nlmsg_get_payload_len(head) < sizeof(*info))
 		return MNL_CB_OK;
-	mnl_attr_for_each(attr, head, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, head, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == IFA_LOCAL &&
 		    mnl_attr_validate(attr, MNL_TYPE_U32) >= 0 &&
 		    mnl_attr_get_u32(attr) == owner->ipv4_be && !owner->ifindex)
@@ -94,8 +93,7 @@ static int read_mac(const struct nlmsghdr *head, void *data)
 	if (head->nlmsg_type != RTM_NEWLINK || mnl_nlmsg_get_payload_len(head) < sizeof(*info))
 		return MNL_CB_OK;
 	owner->loopback = info->ifi_flags & IFF_LOOPBACK;
-	mnl_attr_for_each(attr, head, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, head, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
 		    mnl_attr_get_payload_len(attr) == GAMMA_MAC_LEN) {
 			memcpy(owner->mac, mnl_attr_get_payload(attr), GAMMA_MAC_LEN);
@@ -151,8 +149,7 @@ static int read_route(const struct nlmsghdr *head, void *data)
 	if (head->nlmsg_type != RTM_NEWROUTE || mnl_nlmsg_get_payload_len(head) < sizeof(*info))
 		return MNL_CB_OK;
 	route->type = info->rtm_type;
-	mnl_attr_for_each(attr, head, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, head, sizeof(*info)) {
 		int type = mnl_attr_get_type(attr);
 
 		if (type == RTA_OIF && mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
@@ -207,8 +204,7 @@ static int read_neighbour(const struct nlmsghdr *head, void *data)
 	if (head->nlmsg_type != RTM_NEWNEIGH || mnl_nlmsg_get_payload_len(head) < sizeof(*info) ||
 	    info->ndm_ifindex != neighbour->ifindex)
 		return MNL_CB_OK;
-	mnl_attr_for_each(attr, head, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, head, sizeof(*info)) {
 		int type = mnl_attr_get_type(attr);
 
 		if (type == NDA_DST && mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
@@ -255,7 +251,7 @@ static int provoke_arp(const struct neighbour *neighbour)
 	if (fd < 0)
 		return -errno;
 	if (setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &ifindex_be, sizeof(ifindex_be)) ||
-	    sendto(fd, "", 0, MSG_DONTWAIT | MSG_DONTROUTE, (struct sockaddr *)&to, sizeof(to)))
+	    sendto(fd, "", 0, MSG_DONTWAIT | MSG_DONTROUTE, (struct sockaddr *) &to, sizeof(to)))
 		err = -errno;
 	close(fd);
 	return err;

@@ -47,17 +47,16 @@ static void copy_string(char *to, size_t room, const struct nlattr *attr)
 	snprintf(to, room, "%s", mnl_attr_get_str(attr));
 }
 
-static int copy_index(const struct nlattr *attr)
+static int number_of(const struct nlattr *attr)
 {
-	return mnl_attr_validate(attr, MNL_TYPE_U32) < 0 ? 0 : (int)mnl_attr_get_u32(attr);
+	return mnl_attr_validate(attr, MNL_TYPE_U32) < 0 ? 0 : (int) mnl_attr_get_u32(attr);
 }
 
 static void read_kind(struct gamma_nic *nic, const struct nlattr *info)
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, info)
-	{
+	mnl_attr_for_each_nested(attr, info) {
 		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
 			copy_string(nic->kind, sizeof(nic->kind), attr);
 	}
@@ -76,16 +75,16 @@ static int read_attribute(const struct nlattr *attr, void *data)
 			memcpy(nic->mac, mnl_attr_get_payload(attr), GAMMA_MAC_LEN);
 		break;
 	case IFLA_MTU:
-		nic->mtu = copy_index(attr);
+		nic->mtu = number_of(attr);
 		break;
 	case IFLA_MASTER:
-		nic->master = copy_index(attr);
+		nic->master = number_of(attr);
 		break;
 	case IFLA_LINK:
-		nic->lower = copy_index(attr);
+		nic->lower = number_of(attr);
 		break;
 	case IFLA_PROMISCUITY:
-		nic->promiscuity = (uint32_t) copy_index(attr);
+		nic->promiscuity = (uint32_t) number_of(attr);
 		break;
 	case IFLA_LINK_NETNSID:
 		nic->lower_elsewhere = true;
@@ -168,7 +167,7 @@ static bool is_pci_address(const char *text)
 	if (domain < 4)
 		return false;
 	for (text += domain; *shape; shape++, text++) {
-		if (*shape == 'x' ? !isxdigit((unsigned char)*text) : *text != *shape)
+		if (*shape == 'x' ? !isxdigit((unsigned char) *text) : *text != *shape)
 			return false;
 	}
 	return !*text;
@@ -205,7 +204,7 @@ static void read_speed(int fd, struct gamma_nic *nic)
 	memset(&link, 0, sizeof(link));
 	link.settings.cmd = ETHTOOL_GLINKSETTINGS;
 	link.settings.link_mode_masks_nwords = words;
-	if (!ethtool(fd, nic, &link) || link.settings.speed == (uint32_t)SPEED_UNKNOWN)
+	if (!ethtool(fd, nic, &link) || link.settings.speed == (uint32_t) SPEED_UNKNOWN)
 		return;
 	nic->speed = link.settings.speed * 1000000ull;
 }

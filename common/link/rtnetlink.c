@@ -29,7 +29,7 @@ static int read_answers(struct mnl_socket *nl, uint32_t seq, mnl_cb_t reply, voi
 
 int gamma_rtnl_ask(struct gamma_rtnl_request *request, mnl_cb_t reply, void *data)
 {
-	struct nlmsghdr *head = (struct nlmsghdr *)request->bytes;
+	struct nlmsghdr *head = (struct nlmsghdr *) request->bytes;
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	int err = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/link/outbox.c and inbox.c: shared memory that is handed over, what either end
- * may do to it, and neighbours that are no more.
+ * Unit tests of common/link/outbox.c and inbox.c: shared memory that is handed over, what either
+ * end may do to it, and neighbours that are no more.
  */
 #include "neighbours.h"
 

@@ -131,7 +131,7 @@ static int find(const char *ipv4, int timeout_ms)
 static int check_answer(void)
 {
 	expect(!find("10.66.0.2", 2000));
-	expect(mac[5] == 2 && ifindex == (int)if_nametoindex("tnic0"));
+	expect(mac[5] == 2 && ifindex == (int) if_nametoindex("tnic0"));
 	/* Known now, in whatever state. */
 	expect(!find("10.66.0.2", 0) && mac[5] == 2);
 	return PASSED;
@@ -146,7 +146,7 @@ static void neighbour_mac__learns_by_arp(void **state)
 static int check_permanent(void)
 {
 	expect(!find("10.66.0.3", 0));
-	expect(mac[0] == 2 && mac[5] == 3 && ifindex == (int)if_nametoindex("tnic0"));
+	expect(mac[0] == 2 && mac[5] == 3 && ifindex == (int) if_nametoindex("tnic0"));
 	return PASSED;
 }
 
@@ -192,7 +192,7 @@ static void neighbour_mac__gateway_no_route_and_broadcast(void **state)
 static int check_local(void)
 {
 	expect(!find("10.66.0.1", 0));
-	expect(mac[5] == 1 && ifindex == (int)if_nametoindex("tnic0"));
+	expect(mac[5] == 1 && ifindex == (int) if_nametoindex("tnic0"));
 	expect(find("127.0.0.1", 0) == -EADDRNOTAVAIL);
 	expect(find("127.0.0.5", 0) == -EADDRNOTAVAIL);
 	expect(find("10.66.9.9", 0) == -EADDRNOTAVAIL);

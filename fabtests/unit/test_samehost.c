@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-
 static void make(struct gamma_frame *frame, uint32_t seq, uint32_t tenant, const void *payload,
 		 uint16_t len)
 {

@@ -102,7 +102,8 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 enum { TX_ATTR_LEN = offsetof(struct fi_tx_attr, tclass) };
 
 /* What a context is opened with: what is asked for, else what the whole has. */
-#define TAKE(taken, asked, field) ((taken)->field = (asked)->field ? (asked)->field : (taken)->field)
+#define TAKE(taken, asked, field)                                                                  \
+	((taken)->field = (asked)->field ? (asked)->field : (taken)->field)
 
 /* Of the fields that both directions have. */
 #define TAKE_ATTR(taken, asked)                                                                    \
