@@ -147,7 +147,7 @@ struct gamma_credit {
 	bool bulk;	  /* receiver's: the peer has more to send than fits its credit */
 	bool reclaiming;  /* receiver's: RECLAIM asked, answer outstanding */
 	struct gamma_list wait_entry; /* in pool.waiting */
-	struct gamma_list grant_entry; /* in pool.granted: flows by last use, oldest first */
+	struct gamma_list grant_entry; /* in pool.holders */
 	bool starved;	  /* sender's: data waits, no credit; REQUEST is out */
 	uint32_t backoff; /* sender's: REQUESTs so far */
 	uint64_t asked_at; /* receiver's: pool.arrivals when the peer last asked */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How frames leave and arrive. The engine knows this table only; packet.c (raw Ethernet) and
- * samehost.c (processes of this host) implement it.
+ * How frames leave and arrive. The engine knows this table only; packet.c and xdp.c (raw Ethernet)
+ * and samehost.c (processes of this host) implement it.
  */
 #ifndef GAMMA_LINK_H
 #define GAMMA_LINK_H
@@ -33,13 +33,13 @@ struct gamma_link_ops {
 			 int *error);
 	/* samehost only. Whether a way that was full is worth another try, before its time. */
 	bool (*room)(struct gamma_link *link);
-	/* samehost only, as are the next three. The way to a neighbour, once it is known to take
+	/* samehost only, as are the next four. The way to a neighbour, once it is known to take
 	 * frames from shared memory; NULL: not yet. Valid until `lost` has told its end. */
 	struct gamma_way *(*way)(struct gamma_link *link, const struct gamma_place *place);
 	/* Puts a plain message there; false: it must go in a frame. */
 	bool (*put)(struct gamma_link *link, struct gamma_way *way, const struct gamma_plain *plain,
 		    const struct iovec *iov, unsigned iov_count);
-	/* samehost only. What was announced there, and not answered, is about to be another's memory. */
+	/* What was announced there, and not answered, is about to be another's memory. */
 	void (*withdraw)(struct gamma_way *way);
 	/* Neighbours are to send none, but frames; or may again. */
 	void (*press)(struct gamma_link *link, bool pressed);

@@ -95,7 +95,7 @@ struct node {
 	struct node *next; /* of the open ones */
 };
 
-/* Opens up to the enabled endpoint; node_try_enable leaves the last step's result to the caller. */
+/* Opens up to the enabled endpoint; node_try_open leaves the last step's result to the caller. */
 void node_open(struct node *node, const struct node_options *options);
 int node_try_open(struct node *node, const struct node_options *options);
 /* Another endpoint on the same objects, enabled. */

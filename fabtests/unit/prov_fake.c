@@ -157,7 +157,7 @@ bool gamma_ep_armed(const struct gamma_ep *ep)
 	return !ep->disarmed;
 }
 
-int gamma_ep_fds(const struct gamma_ep *ep, int fds[4])
+int gamma_ep_fds(const struct gamma_ep *ep, int fds[GAMMA_EP_FDS])
 {
 	fds[0] = ep->fd;
 	return ep->fd < 0 ? 0 : 1;

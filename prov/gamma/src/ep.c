@@ -59,8 +59,10 @@ bool gamma_ep_armed(const struct gamma_ep *ep)
 	return gamma_endpoint_armed(ep->endpoint);
 }
 
-int gamma_ep_fds(const struct gamma_ep *ep, int fds[4])
+int gamma_ep_fds(const struct gamma_ep *ep, int fds[GAMMA_EP_FDS])
 {
+	_Static_assert((int) GAMMA_EP_FDS == (int) GAMMA_ENDPOINT_FDS, "the engine writes as many");
+
 	gamma_endpoint_fds(ep->endpoint, fds);
 	return GAMMA_ENDPOINT_FDS - (fds[GAMMA_ENDPOINT_FDS - 1] < 0);
 }

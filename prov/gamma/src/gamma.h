@@ -3,7 +3,7 @@
  * The provider's objects and what they offer each other. One file of this folder
  * implements each libfabric object; what travels on the wire lives in common/.
  *
- * Locking: a domain has one lock (none at FI_THREAD_DOMAIN) that covers its
+ * Locking: a domain has one lock (none for datagrams at FI_THREAD_DOMAIN) that covers its
  * endpoints, completion queues, counters, address vectors and memory regions. Every
  * function that libfabric calls takes it; functions declared here expect it held unless
  * they say otherwise. An event queue has its own lock, a fabric too.
@@ -177,7 +177,7 @@ const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t
 void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type, size_t mtu,
 		     const struct fi_info *hints);
 
-/* nic.c. What fi_info.nic says of a NIC; NULL: no memory. */
+/* nic_info.c. What fi_info.nic says of a NIC; NULL: no memory. */
 struct fid_nic *gamma_nic_fid(const struct gamma_nic *nic);
 
 /* ---- fabric.c ---- */
@@ -209,7 +209,7 @@ struct gamma_domain {
 	struct gamma_nic nic;	    /* the NIC it is on */
 	struct gamma_eq *eq;	    /* bound, or NULL */
 	bool tells_regions;	    /* it is told of memory registrations: FI_REG_MR */
-	bool thread_safe;	    /* false at FI_THREAD_DOMAIN: the caller serialises */
+	bool thread_safe;	    /* false: the caller serialises, FI_THREAD_DOMAIN, and no thread is ours */
 	bool auto_progress;	    /* FI_PROGRESS_AUTO */
 	bool in_the_way;	    /* polls in vain: the core is offered to others at the next unlock */
 	struct gamma_lock lock;
@@ -580,7 +580,8 @@ void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr);
 bool gamma_ep_ready(const struct gamma_ep *ep);	       /* a frame waits in a link */
 void gamma_ep_watch(struct gamma_ep *ep, bool asleep); /* see gamma_endpoint_watch */
 bool gamma_ep_armed(const struct gamma_ep *ep);
-/* Descriptors to sleep on; returns how many (at most 4). */
-int gamma_ep_fds(const struct gamma_ep *ep, int fds[4]);
+enum { GAMMA_EP_FDS = 3 };
+/* Descriptors to sleep on; returns how many. */
+int gamma_ep_fds(const struct gamma_ep *ep, int fds[GAMMA_EP_FDS]);
 
 #endif /* GAMMA_PROV_H */

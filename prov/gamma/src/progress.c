@@ -41,7 +41,7 @@ static int watch(int epoll_fd, int fd)
 
 int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep)
 {
-	int fds[4], count, i, ret = 0;
+	int fds[GAMMA_EP_FDS], count, i, ret = 0;
 
 	if (!domain->watches)
 		return 0;
@@ -53,7 +53,7 @@ int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep)
 
 void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep)
 {
-	int fds[4], count, i;
+	int fds[GAMMA_EP_FDS], count, i;
 
 	if (!domain->watches || gamma_domain_inherited(domain))
 		return;
