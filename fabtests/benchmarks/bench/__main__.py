@@ -53,7 +53,7 @@ def arguments():
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--build", type=Path, default=TREE / "build", metavar="FOLDER")
     parser.add_argument("--quick", action="store_true",
-                        help="about two minutes instead of fifteen: fewer rounds and sizes")
+                        help="about three minutes instead of fifteen: fewer rounds and sizes")
     parser.add_argument("--smoke", action="store_true",
                         help="one short round of a case of each kind: does everything work? "
                              "Figures mean nothing")
