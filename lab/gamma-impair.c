@@ -241,7 +241,7 @@ static int show(struct place *place)
 		return fail("counters of", place->device, ENOMEM);
 	for (__u32 i = 0; i < IMPAIR_COUNTERS; i++)
 		printf("%s%s %llu", i ? ", " : "", names[i],
-		       (unsigned long long)read_counter(map, i, per_cpu, cpus));
+		       (unsigned long long) read_counter(map, i, per_cpu, cpus));
 	putchar('\n');
 	free(per_cpu);
 	close(map);

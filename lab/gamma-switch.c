@@ -90,7 +90,7 @@ static volatile sig_atomic_t stop;
 
 static void on_term(int signal)
 {
-	(void)signal;
+	(void) signal;
 	stop = 1;
 }
 
@@ -115,7 +115,7 @@ static uint64_t next_random(uint64_t *state)
 static void send_frame(struct way *way, const uint8_t *bytes, size_t length)
 {
 	/* A full or unplugged port loses the frame, as a switch would. */
-	if (send(way->out, bytes, length, MSG_DONTWAIT) == (ssize_t)length)
+	if (send(way->out, bytes, length, MSG_DONTWAIT) == (ssize_t) length)
 		way->forwarded++;
 	else
 		way->refused++;
@@ -188,7 +188,7 @@ static const struct tpacket_auxdata *auxdata_of(struct msghdr *header)
 
 	if (!cmsg || cmsg->cmsg_level != SOL_PACKET || cmsg->cmsg_type != PACKET_AUXDATA)
 		return NULL;
-	return (const void *)CMSG_DATA(cmsg);
+	return (const void *) CMSG_DATA(cmsg);
 }
 
 /* Puts the VLAN tag back that the kernel took out; there is room in front of the frame. */
@@ -279,14 +279,14 @@ static void write_stats(struct port *port)
 			snprintf(text + length, sizeof(text) - (size_t) length,
 				 "%s forwarded %llu, overtook %llu, buffer full %llu, "
 				 "not sent %llu, missed %llu\n",
-				 way->name, (unsigned long long)way->forwarded,
-				 (unsigned long long)way->overtook, (unsigned long long)way->full,
-				 (unsigned long long)way->refused, (unsigned long long)way->missed);
+				 way->name, (unsigned long long) way->forwarded,
+				 (unsigned long long) way->overtook, (unsigned long long) way->full,
+				 (unsigned long long) way->refused, (unsigned long long) way->missed);
 	}
 	port->stats_due_ns = 0;
 	/* A full disk costs the figures only. */
 	written = pwrite(port->stats_fd, text, (size_t) length, 0);
-	(void)written;
+	(void) written;
 }
 
 static uint64_t next_wake(const struct port *port)
@@ -307,8 +307,8 @@ static void wait_for_work(const struct port *port, struct pollfd *fds, const sig
 {
 	uint64_t wake = next_wake(port), now = now_ns();
 	uint64_t left = wake > now ? wake - now : 0;
-	struct timespec ts = {.tv_sec = (time_t)(left / SECOND_NS),
-			      .tv_nsec = (long)(left % SECOND_NS)};
+	struct timespec ts = {.tv_sec = (time_t) (left / SECOND_NS),
+			      .tv_nsec = (long) (left % SECOND_NS)};
 
 	if (ppoll(fds, 2, wake == UINT64_MAX ? NULL : &ts, mask) < 0)
 		fds[0].revents = fds[1].revents = 0;
@@ -442,7 +442,7 @@ static int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *
 	*value = strtoull(text, &end, 0);
 	if (errno || end == text || *end || *text == '-' || *value < min || *value > max) {
 		fprintf(stderr, "gamma-switch: '%s' is not a number from %llu to %llu\n", text,
-			(unsigned long long)min, (unsigned long long)max);
+			(unsigned long long) min, (unsigned long long) max);
 		return -1;
 	}
 	return 0;

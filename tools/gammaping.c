@@ -103,7 +103,7 @@ static unsigned long whole_number(char option, const char *text, double max)
 
 	if (value != (double) (unsigned long) value)
 		ping_give_up("-%c %s: must be a whole number", option, text);
-	return (unsigned long)value;
+	return (unsigned long) value;
 }
 
 /* The variables of the provider hold for its tool as well. */
@@ -452,7 +452,7 @@ static void say_found(const struct ping *ping, unsigned count)
 	if (count > 1)
 		snprintf(others, sizeof(others), "; %u endpoints answer", count);
 	say(ping, "lookup", true, "port %u, epoch %08x, MTU %u, host %016llx%s%s", ping->found.port,
-	    ntohl(addr->epoch), ntohs(addr->mtu), (unsigned long long)addr->host,
+	    ntohl(addr->epoch), ntohs(addr->mtu), (unsigned long long) addr->host,
 	    addr->host == gamma_host_identity() ? " (this one)" : "", others);
 }
 
@@ -520,14 +520,12 @@ static void step_mtu(struct ping *ping)
 	if (mtu > GAMMA_SAFE_MTU && passes(ping, GAMMA_SAFE_MTU))
 		say(ping, "mtu", false,
 		    "frames of %u bytes do not pass, those of %u do: set the MTU of the switch "
-		    "ports "
-		    "between (gamma stays at %u)",
+		    "ports between (gamma stays at %u)",
 		    mtu, GAMMA_SAFE_MTU, GAMMA_SAFE_MTU);
 	else
 		say(ping, "mtu", false,
 		    "frames of %u bytes do not pass, small ones do: set the MTU of the hosts to "
-		    "what "
-		    "the network between carries",
+		    "what the network between carries",
 		    (uint32_t) gamma_min(mtu, GAMMA_SAFE_MTU));
 }
 
@@ -551,7 +549,7 @@ static void add_sample(struct samples *samples, uint64_t ns)
 
 static int by_value(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
 
 	return x < y ? -1 : x > y;
 }
@@ -559,8 +557,8 @@ static int by_value(const void *a, const void *b)
 static void sleep_until(uint64_t when)
 {
 	struct timespec at = {
-		.tv_sec = (time_t)(when / GAMMA_NS_PER_S),
-		.tv_nsec = (long)(when % GAMMA_NS_PER_S),
+		.tv_sec = (time_t) (when / GAMMA_NS_PER_S),
+		.tv_nsec = (long) (when % GAMMA_NS_PER_S),
 	};
 
 	while (!ping_interrupted && gamma_now() < when)
@@ -630,7 +628,7 @@ static int step_round_trips(struct ping *ping)
 
 static void on_signal(int number)
 {
-	(void)number;
+	(void) number;
 	ping_interrupted = 1;
 }
 

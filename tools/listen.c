@@ -20,41 +20,41 @@ enum { RING_BYTES = 1 << 20, WAKE_MS = 1000 };
 static struct gamma_recv *no_match(void *context, struct gamma_flow *flow,
 				   const struct gamma_envelope *envelope)
 {
-	(void)context, (void)flow, (void)envelope;
+	(void) context, (void) flow, (void) envelope;
 	return NULL;
 }
 
 static void drop_message(void *context, struct gamma_inbound *inbound)
 {
-	(void)context;
+	(void) context;
 	gamma_inbound_discard(inbound);
 }
 
 static void never_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
 			   const struct gamma_envelope *envelope, uint64_t placed, int error)
 {
-	(void)context, (void)recv, (void)flow, (void)envelope, (void)placed, (void)error;
+	(void) context, (void) recv, (void) flow, (void) envelope, (void) placed, (void) error;
 }
 
 static void never_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
 {
-	(void)context, (void)send, (void)flow, (void)error;
+	(void) context, (void) send, (void) flow, (void) error;
 }
 
 static void peer_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
 {
-	(void)context, (void)flow, (void)error, (void)cause;
+	(void) context, (void) flow, (void) error, (void) cause;
 }
 
 static void drop_datagram(void *context, const struct gamma_addr *source,
 			  const struct gamma_envelope *envelope, const uint8_t *payload)
 {
-	(void)context, (void)source, (void)envelope, (void)payload;
+	(void) context, (void) source, (void) envelope, (void) payload;
 }
 
 static void flow_gone(void *context, struct gamma_flow *flow)
 {
-	(void)context, (void)flow;
+	(void) context, (void) flow;
 }
 
 static const struct gamma_endpoint_handlers listener = {
@@ -129,7 +129,7 @@ int ping_listen(const struct ping *ping)
 		listener_sleep(endpoint);
 	}
 	printf("%llu questions answered\n",
-	       (unsigned long long)gamma_endpoint_stats(endpoint)->lookups_in);
+	       (unsigned long long) gamma_endpoint_stats(endpoint)->lookups_in);
 	gamma_endpoint_destroy(endpoint);
 	return 0;
 }

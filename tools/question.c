@@ -79,8 +79,8 @@ static void wait_for_frame(const struct ping *ping, uint64_t began, uint64_t unt
 	uint64_t now = gamma_now();
 	uint64_t left = until > now ? until - now : 0;
 	struct timespec wait = {
-		.tv_sec = (time_t)(left / GAMMA_NS_PER_S),
-		.tv_nsec = (long)(left % GAMMA_NS_PER_S),
+		.tv_sec = (time_t) (left / GAMMA_NS_PER_S),
+		.tv_nsec = (long) (left % GAMMA_NS_PER_S),
 	};
 
 	if (now < began + SPIN_US * GAMMA_NS_PER_US)

@@ -37,7 +37,8 @@ void gamma_enclosed_close(struct gamma_enclosed *enclosed);
 /* The same of a stranger's, which may take long: link/apart.h. */
 void gamma_enclosed_close_apart(struct gamma_enclosed *enclosed);
 /* From here on the kernel lets nobody send descriptors to this socket, nor to those that it
- * accepts: whoever drops them last waits until they are closed. False: the kernel is too old for that. */
+ * accepts: whoever drops them last waits until they are closed. False: the kernel is too old for
+ * that. */
 bool gamma_enclosed_refuse(int fd);
 
 #endif /* GAMMA_LINK_ENCLOSED_H */

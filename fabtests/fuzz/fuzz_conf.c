@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct gamma_conf *conf;
 	char error[256];
 	size_t count;
-	int err = gamma_conf_parse("fuzz", (const char *)data, size, &conf, error, sizeof(error));
+	int err = gamma_conf_parse("fuzz", (const char *) data, size, &conf, error, sizeof(error));
 
 	if (err) {
 		assert(err == -EINVAL && error[0] && !conf);

@@ -69,7 +69,7 @@ static void mac_parse__both_joints_and_cases(void **state)
 	static const uint8_t expected[] = {0x01, 0x23, 0x45, 0xab, 0xcd, 0xef};
 	uint8_t mac[GAMMA_MAC_LEN];
 
-	(void)state;
+	(void) state;
 	assert_true(gamma_mac_parse("01:23:45:ab:cd:ef", mac));
 	assert_memory_equal(mac, expected, sizeof(mac));
 	memset(mac, 0, sizeof(mac));
@@ -96,7 +96,7 @@ static void mac_parse__anything_else_is_refused_and_leaves_mac(void **state)
 	};
 	uint8_t mac[GAMMA_MAC_LEN] = {9};
 
-	(void)state;
+	(void) state;
 	for (size_t i = 0; i < gamma_array_size(bad); i++)
 		assert_false(gamma_mac_parse(bad[i], mac));
 	assert_int_equal(mac[0], 9);
@@ -109,7 +109,7 @@ static void conf_parse__gammas_own_format(void **state)
 	struct gamma_conf *conf = parse("pc001 0x00 0x23 0x45 0x67 0x89 0xab\n"
 					"pc002 0x2 0xA 0X0b 0x0 0xff 0x10\n");
 
-	(void)state;
+	(void) state;
 	assert_int_equal(count(conf), 2);
 	assert_host(gamma_conf_by_name(conf, "pc001"), "pc001", "00:23:45:67:89:ab");
 	assert_host(gamma_conf_by_name(conf, "pc002"), "pc002", "02:0a:0b:00:ff:10");
@@ -124,7 +124,7 @@ static void conf_parse__colons_comments_blanks_tabs_crlf_and_no_final_newline(vo
 					"b 0x02 0x00\t0x00 0x00 0x00 0x02#rack 2\n"
 					"c 02:00:00:00:00:03");
 
-	(void)state;
+	(void) state;
 	assert_int_equal(count(conf), 3);
 	assert_host(gamma_conf_by_name(conf, "a"), "a", "02:00:00:00:00:01");
 	assert_host(gamma_conf_by_name(conf, "b"), "b", "02:00:00:00:00:02");
@@ -137,7 +137,7 @@ static void conf_parse__empty_has_no_hosts(void **state)
 	static const uint8_t mac[GAMMA_MAC_LEN] = {2};
 	struct gamma_conf *conf = parse("");
 
-	(void)state;
+	(void) state;
 	assert_int_equal(count(conf), 0);
 	assert_null(gamma_conf_by_name(conf, "a"));
 	assert_null(gamma_conf_by_mac(conf, mac));
@@ -172,14 +172,14 @@ static void conf_parse__broken_lines_are_named(void **state)
 		 "f:2: MAC 02:00:00:00:00:01 is that of line 1 already"},
 	};
 
-	(void)state;
+	(void) state;
 	for (size_t i = 0; i < gamma_array_size(rows); i++)
 		refuse(rows[i].text, rows[i].expected);
 }
 
 static void conf_parse__nul_bytes(void **state)
 {
-	(void)state;
+	(void) state;
 	refuse_bytes("a 02:00:00:00:00:01\n\0", 21, "f:2: NUL byte");
 	refuse_bytes("a 02:00:00:00:00:01 #\0", 22, "f:1: NUL byte");
 }
@@ -189,7 +189,7 @@ static void conf_parse__long_names_and_lines(void **state)
 	char text[2 * GAMMA_CONF_LINE_MAX];
 	struct gamma_conf *conf;
 
-	(void)state;
+	(void) state;
 	memset(text, 'a', sizeof(text));
 	strcpy(text + GAMMA_CONF_NAME_MAX, " 02:00:00:00:00:01");
 	conf = parse(text);
@@ -214,7 +214,7 @@ static void conf_parse__error_buffer_of_any_size(void **state)
 	struct gamma_conf *conf;
 	char small[8];
 
-	(void)state;
+	(void) state;
 	assert_int_equal(gamma_conf_parse("f", "a", 1, &conf, NULL, 0), -EINVAL);
 	for (size_t room = 1; room <= sizeof(small); room++) {
 		memset(small, 'x', sizeof(small));
@@ -229,7 +229,7 @@ static void conf_parse__ten_thousand_hosts(void **state)
 	char *text = malloc(HOSTS * LINE + 1), *p = text, name[16];
 	struct gamma_conf *conf;
 
-	(void)state;
+	(void) state;
 	for (int i = 0; i < HOSTS; i++)
 		p += sprintf(p, "pc%d 02:00:00:00:%02x:%02x\n", i, i >> 8, i & 255);
 	conf = parse(text);
@@ -259,7 +259,7 @@ static void conf_by_name__case_and_domain(void **state)
 					"10.0.0.7 02:00:00:00:00:06\n"
 					"10 02:00:00:00:00:07\n");
 
-	(void)state;
+	(void) state;
 	assert_host(gamma_conf_by_name(conf, "NODE1"), "node1", "02:00:00:00:00:01");
 	assert_host(gamma_conf_by_name(conf, "node1.cluster.org"), "node1", "02:00:00:00:00:01");
 	assert_host(gamma_conf_by_name(conf, "X"), "x.here", "02:00:00:00:00:03");
@@ -280,7 +280,7 @@ static void conf_by_name__absurd_length(void **state)
 	struct gamma_conf *conf = parse("a 02:00:00:00:00:01");
 	char name[1000];
 
-	(void)state;
+	(void) state;
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
 	assert_null(gamma_conf_by_name(conf, name));
@@ -293,7 +293,7 @@ static void conf_lookups__null_is_empty(void **state)
 {
 	static const uint8_t mac[GAMMA_MAC_LEN] = {2};
 
-	(void)state;
+	(void) state;
 	assert_null(gamma_conf_by_name(NULL, "a"));
 	assert_null(gamma_conf_by_mac(NULL, mac));
 	assert_int_equal(count(NULL), 0);
@@ -307,14 +307,14 @@ static char folder[64];
 
 static int make_folder(void **state)
 {
-	(void)state;
+	(void) state;
 	strcpy(folder, "/tmp/gamma-test-conf-XXXXXX");
 	return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
 {
-	(void)state;
+	(void) state;
 	return rmdir(folder);
 }
 
@@ -332,7 +332,7 @@ static void conf_load__file_named_by_the_user(void **state)
 	FILE *file = fopen(path, "w");
 	struct gamma_conf *conf;
 
-	(void)state;
+	(void) state;
 	assert_non_null(file);
 	fputs("a 02:00:00:00:00:01\nb oops\n", file);
 	fclose(file);
@@ -350,7 +350,7 @@ static void conf_load__missing_file_named_by_the_user(void **state)
 {
 	struct gamma_conf *conf;
 
-	(void)state;
+	(void) state;
 	assert_int_equal(gamma_conf_load(in_folder("none"), &conf, error, sizeof(error)), -ENOENT);
 	assert_non_null(strstr(error, "/none: cannot be opened"));
 	assert_int_equal(gamma_conf_load("", &conf, error, sizeof(error)), -ENOENT);
@@ -361,7 +361,7 @@ static void conf_load__missing_default_is_empty(void **state)
 {
 	struct gamma_conf *conf;
 
-	(void)state;
+	(void) state;
 	if (!access(GAMMA_CONF_PATH, F_OK))
 		skip();
 	assert_int_equal(gamma_conf_load(NULL, &conf, error, sizeof(error)), 0);
@@ -376,7 +376,7 @@ static void conf_load__no_regular_file(void **state)
 	struct gamma_conf *conf;
 	const char *path;
 
-	(void)state;
+	(void) state;
 	assert_int_equal(gamma_conf_load(folder, &conf, error, sizeof(error)), -EISDIR);
 	assert_non_null(strstr(error, "is a directory"));
 	path = in_folder("fifo");
@@ -393,7 +393,7 @@ static void conf_load__unreadable_file(void **state)
 	struct gamma_conf *conf;
 	int err;
 
-	(void)state;
+	(void) state;
 	assert_non_null(file);
 	fclose(file);
 	chmod(path, 0);
@@ -412,7 +412,7 @@ static void conf_load__huge_file(void **state)
 	FILE *file = fopen(path, "w");
 	struct gamma_conf *conf;
 
-	(void)state;
+	(void) state;
 	assert_non_null(file);
 	fclose(file);
 	assert_int_equal(truncate(path, GAMMA_CONF_FILE_MAX + 1l), 0);

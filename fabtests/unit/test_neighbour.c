@@ -43,7 +43,7 @@ static char last_line[512];
 
 static void keep_line(enum gamma_log_level level, const char *line)
 {
-	(void)level;
+	(void) level;
 	snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
@@ -139,7 +139,7 @@ static int check_answer(void)
 
 static void neighbour_mac__learns_by_arp(void **state)
 {
-	(void)state;
+	(void) state;
 	in_namespaces(check_answer);
 }
 
@@ -152,7 +152,7 @@ static int check_permanent(void)
 
 static void neighbour_mac__permanent_entry_needs_no_arp(void **state)
 {
-	(void)state;
+	(void) state;
 	in_namespaces(check_permanent);
 }
 
@@ -169,7 +169,7 @@ static int check_silence(void)
 
 static void neighbour_mac__no_answer(void **state)
 {
-	(void)state;
+	(void) state;
 	in_namespaces(check_silence);
 }
 
@@ -185,7 +185,7 @@ static int check_unreachable(void)
 
 static void neighbour_mac__gateway_no_route_and_broadcast(void **state)
 {
-	(void)state;
+	(void) state;
 	in_namespaces(check_unreachable);
 }
 
@@ -204,7 +204,7 @@ static int check_local(void)
 
 static void neighbour_mac__local_addresses(void **state)
 {
-	(void)state;
+	(void) state;
 	in_namespaces(check_local);
 }
 
@@ -215,7 +215,7 @@ static void neighbour_mac__no_hosts_address(void **state)
 	static const char *const rows[] = {"0.0.0.0",         "0.1.2.3",   "224.0.0.1",
 					   "239.255.255.255", "240.0.0.1", "255.255.255.255"};
 
-	(void)state;
+	(void) state;
 	for (size_t i = 0; i < gamma_array_size(rows); i++)
 		assert_int_equal(find(rows[i], 60000), -EINVAL);
 }

@@ -75,7 +75,7 @@ static void nic_judge__kinds_alone(void **state)
 		{"unheard-of", "GAMMA cannot use"},
 	};
 
-	(void)state;
+	(void) state;
 	for (size_t i = 0; i < gamma_array_size(rows); i++) {
 		struct gamma_nic nic = a_nic(1, "x", rows[i].kind);
 
@@ -98,7 +98,7 @@ static void nic_judge__states(void **state)
 		"has no device",   "is a tunnel: name", NULL,
 	};
 
-	(void)state;
+	(void) state;
 	nics[0].loopback = true;
 	nics[0].ethernet = nics[1].ethernet = nics[9].ethernet = false;
 	nics[2].wireless = true;
@@ -124,7 +124,7 @@ static void nic_judge__members_and_their_masters(void **state)
 		a_nic(9, "eth4", ""), a_nic(10, "team0", "team"),
 	};
 
-	(void)state;
+	(void) state;
 	for (size_t i = 0; i < gamma_array_size(nics); i += 2)
 		nics[i].master = nics[i + 1].ifindex;
 	gamma_nic_judge(nics, gamma_array_size(nics));
@@ -147,7 +147,7 @@ static void nic_judge__container_bridge_has_no_device(void **state)
 		a_nic(3, "docker0.5", "vlan"),
 	};
 
-	(void)state;
+	(void) state;
 	nics[1].master = 1;
 	nics[2].lower = 1;
 	gamma_nic_judge(nics, 3);
@@ -165,7 +165,7 @@ static void nic_judge__stack_of_masters(void **state)
 		a_nic(4, "eth0", ""),
 	};
 
-	(void)state;
+	(void) state;
 	nics[1].master = 1;
 	nics[1].lower = 3;
 	nics[3].master = 3;
@@ -185,7 +185,7 @@ static void nic_judge__vlan_in_a_container(void **state)
 {
 	struct gamma_nic nic = a_nic(7, "eth0.5", "vlan");
 
-	(void)state;
+	(void) state;
 	nic.lower = 2;
 	nic.lower_elsewhere = true;
 	gamma_nic_judge(&nic, 1);
@@ -196,7 +196,7 @@ static void nic_judge__circle_ends(void **state)
 {
 	struct gamma_nic nics[] = {a_nic(1, "a", "bridge"), a_nic(2, "b", "bridge")};
 
-	(void)state;
+	(void) state;
 	nics[0].master = 2;
 	nics[1].master = 1;
 	gamma_nic_judge(nics, 2);
@@ -208,7 +208,7 @@ static void nic_judge__vlan_of_wireless(void **state)
 {
 	struct gamma_nic nics[] = {a_nic(1, "wlan0", ""), a_nic(2, "wlan0.1", "vlan")};
 
-	(void)state;
+	(void) state;
 	nics[0].wireless = true;
 	nics[1].lower = 1;
 	gamma_nic_judge(nics, 2);
@@ -221,7 +221,7 @@ static void nic_default__fastest_then_mtu_then_name(void **state)
 {
 	struct gamma_nic nics[] = {a_nic(1, "eth2", ""), a_nic(2, "eth10", ""), a_nic(3, "a", "")};
 
-	(void)state;
+	(void) state;
 	nics[2].speed = 0;
 	assert_ptr_equal(gamma_nic_default(nics, 3, NULL), &nics[1]);
 	nics[0].mtu = 9000;
@@ -236,7 +236,7 @@ static void nic_default__none_usable(void **state)
 {
 	struct gamma_nic nic = a_nic(1, "eth0", "");
 
-	(void)state;
+	(void) state;
 	nic.reason = "is down";
 	assert_null(gamma_nic_default(&nic, 1, NULL));
 	assert_null(gamma_nic_default(NULL, 0, NULL));
@@ -257,7 +257,7 @@ static void nic_default__listed_comes_first_and_is_missed_when_unusable(void **s
 	struct gamma_conf *conf;
 	char error[256];
 
-	(void)state;
+	(void) state;
 	assert_int_equal(gamma_conf_parse("f", text, strlen(text), &conf, error, sizeof(error)), 0);
 	nics[0].speed = 100 * GBIT;
 	warning[0] = 0;
@@ -279,7 +279,7 @@ static void nic_by_mac__prefers_the_usable_of_one_mac(void **state)
 		a_nic(3, "bond0.5", "vlan"),
 	};
 
-	(void)state;
+	(void) state;
 	nics[0].reason = "is part of a bond";
 	nics[1].mac[5] = nics[2].mac[5] = 1;
 	assert_ptr_equal(gamma_nic_by_mac(nics, 3, nics[0].mac), &nics[1]);
@@ -292,7 +292,7 @@ static void nic_by_name_and_ifindex__absent(void **state)
 {
 	struct gamma_nic nic = a_nic(4, "eth0", "");
 
-	(void)state;
+	(void) state;
 	assert_ptr_equal(gamma_nic_by_name(&nic, 1, "eth0"), &nic);
 	assert_ptr_equal(gamma_nic_by_ifindex(&nic, 1, 4), &nic);
 	assert_null(gamma_nic_by_name(&nic, 1, "eth"));
@@ -309,7 +309,7 @@ static void nic_explain_none__names_each_worth_it(void **state)
 	};
 	char why[128];
 
-	(void)state;
+	(void) state;
 	nics[0].ethernet = false;
 	nics[1].carrier = false;
 	nics[3].up = false;
@@ -381,7 +381,7 @@ static int check_list(void)
 
 static void nic_list__own_namespace(void **state)
 {
-	(void)state;
+	(void) state;
 	in_namespace(
 		"exec 2>/dev/null; "
 		"ip link add tnic0 address 02:00:00:00:00:01 mtu 9000 type veth peer name tnic1 &&"
@@ -405,7 +405,7 @@ static int check_many(void)
 
 static void nic_list__more_than_one_read(void **state)
 {
-	(void)state;
+	(void) state;
 	in_namespace("for i in $(seq 100); do echo link add tnic$i type veth; done |"
 		     "ip -batch - 2>/dev/null",
 		     check_many);
@@ -418,7 +418,7 @@ static void nic_hint__interrupts_held_back(void **state)
 	struct ethtool_coalesce adaptive = {.use_adaptive_rx_coalesce = 1};
 	char text[160];
 
-	(void)state;
+	(void) state;
 	assert_false(gamma_nic_hint_of("eth1", &none, text, sizeof(text)));
 	assert_true(gamma_nic_hint_of("eth1", &fixed, text, sizeof(text)));
 	assert_non_null(strstr(text, "eth1: holds interrupts back up to 30 us"));
@@ -439,7 +439,7 @@ static int check_identity(void)
 
 static void host_identity__same_again_and_differs_by_namespace(void **state)
 {
-	(void)state;
+	(void) state;
 	identity_outside = gamma_host_identity();
 	assert_true(identity_outside != 0);
 	assert_true(gamma_host_identity() == identity_outside);

@@ -117,7 +117,7 @@ static int set_up(void **state)
 				   "shelf 02:00:00:00:00:03\n"
 				   "10.0.0.12 02:00:00:00:00:79\n";
 
-	(void)state;
+	(void) state;
 	memset(nics, 0, sizeof(nics));
 	for (int i = 0; i < 3; i++) {
 		snprintf(nics[i].name, sizeof(nics[i].name), "eth%d", i);
@@ -135,14 +135,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
+	(void) state;
 	gamma_conf_free(conf);
 	return 0;
 }
 
 static void resolve__mac(void **state)
 {
-	(void)state;
+	(void) state;
 	assert_found("02:00:00:00:00:55", false, 0x55, NULL);
 	assert_found("02-00-00-00-00-55", false, 0x55, NULL);
 	assert_found("02:00:00:00:00:02", false, 2, &nics[1]);
@@ -156,7 +156,7 @@ static void resolve__mac(void **state)
 
 static void resolve__interface(void **state)
 {
-	(void)state;
+	(void) state;
 	assert_found("eth0", true, 1, &nics[0]);
 	/* Also where the configuration file has a host of that name. */
 	assert_found("eth1", false, 2, &nics[1]);
@@ -165,7 +165,7 @@ static void resolve__interface(void **state)
 
 static void resolve__host_of_conf(void **state)
 {
-	(void)state;
+	(void) state;
 	assert_found("peer", false, 0x77, NULL);
 	assert_found("PEER.cluster", false, 0x77, NULL);
 	assert_found("me", true, 1, &nics[0]);
@@ -178,7 +178,7 @@ static void resolve__host_of_conf(void **state)
 
 static void resolve__ipv4(void **state)
 {
-	(void)state;
+	(void) state;
 	assert_found("10.0.0.1", true, 1, &nics[0]);
 	assert_found("10.1.0.1", false, 2, &nics[1]);
 	assert_found("10.0.0.9", false, 9, &nics[0]);
@@ -193,7 +193,7 @@ static void resolve__ipv4(void **state)
 
 static void resolve__host_name(void **state)
 {
-	(void)state;
+	(void) state;
 	assert_found("two-addresses", false, 9, &nics[0]);
 	assert_refused("far", false, -ENETUNREACH,
 		       "far is at 192.0.2.1, which is not on an Ethernet");
@@ -202,7 +202,7 @@ static void resolve__host_name(void **state)
 
 static void resolve__loopback_means_the_default_nic(void **state)
 {
-	(void)state;
+	(void) state;
 	/* The configuration file lists eth0. */
 	assert_found("localhost", false, 1, &nics[0]);
 	assert_found("own-name", true, 1, &nics[0]);
@@ -213,7 +213,7 @@ static void resolve__loopback_means_the_default_nic(void **state)
 
 static void resolve__no_node(void **state)
 {
-	(void)state;
+	(void) state;
 	assert_int_equal(resolve(NULL, "9228", true), 0);
 	assert_int_equal(out.port, 9228);
 	assert_null(out.nic);
@@ -227,7 +227,7 @@ static void resolve__absurd_nodes(void **state)
 {
 	char node[5000];
 
-	(void)state;
+	(void) state;
 	memset(node, 'x', sizeof(node) - 1);
 	node[sizeof(node) - 1] = 0;
 	assert_refused(node, false, -EINVAL, "more than 255 characters");
@@ -245,7 +245,7 @@ static void resolve__service(void **state)
 					  "00000", "1\n", "000001", "4294967297"};
 	char service[5000];
 
-	(void)state;
+	(void) state;
 	assert_int_equal(resolve("eth0", "1", true), 0);
 	assert_int_equal(out.port, 1);
 	assert_int_equal(resolve("peer", "65535", false), 0);
@@ -261,7 +261,7 @@ static void resolve__service(void **state)
 
 static void resolve__without_conf_and_nics(void **state)
 {
-	(void)state;
+	(void) state;
 	assert_int_equal(
 		gamma_resolve("02:00:00:00:00:55", "7", false, NULL, NULL, 0, &out, NULL, 0), 0);
 	assert_int_equal(out.mac[5], 0x55);
