@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
-#include "flow/stats.h"
+#include "base/stats.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
 #include "message/message.h"

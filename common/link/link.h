@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "flow/stats.h"
+#include "base/stats.h"
 #include "wire/frame.h"
 
 struct gamma_link;

@@ -66,7 +66,7 @@ def check_settings(page):
 
 
 def check_counters(page):
-    declared = re.findall(r'X\((\w+), "', read("common/flow/stats.h"))
+    declared = re.findall(r'X\((\w+), "', read("common/base/stats.h"))
     documented = entries(section(page, "STATISTICS"), "Va")
     check("there are counters", len(declared) > 10)
     for name in declared:

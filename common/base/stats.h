@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An endpoint's counters. The list is written once, as a table of (field, name in the JSON line
- * of FI_GAMMA_STATS, meaning), so that structure, output and man page cannot drift apart.
+ * An endpoint's counters, which every layer counts in. The list is written once, as a table of
+ * (field, meaning), so that structure, JSON line of FI_GAMMA_STATS and man page cannot drift apart.
  */
 #ifndef GAMMA_STATS_H
 #define GAMMA_STATS_H

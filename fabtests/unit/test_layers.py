@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Holds the layers of doc/architecture.md: a folder of common/ includes only what is below it or
+beside it, the protocol asks neither clock nor system, and Open MPI's component knows libfabric and
+hardly anything of common/. Started by `make check`, or by hand from anywhere."""
+
+import glob
+import os
+import re
+import sys
+
+TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+# What each folder of common/ may include besides its own files.
+MAY = {
+    "base": set(),
+    "wire": set(),
+    "broker": {"base", "wire"},
+    "conf": {"base", "wire", "link"},
+    "link": {"base", "wire", "broker", "conf"},
+    "flow": {"base", "wire", "message"},
+    "message": {"base", "wire", "flow"},
+    "engine": {"base", "wire", "broker", "conf", "link", "flow", "message"},
+}
+# Sans I/O: functions of (state, frame, now).
+PURE = ("wire", "flow", "message")
+PURE_HEADERS = {
+    "arm_acle.h", "arpa/inet.h", "complex.h", "errno.h", "immintrin.h", "pthread.h", "stdbool.h",
+    "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "sys/uio.h",
+}
+IMPURE_CALLS = ("gamma_clock_ns", "gamma_now", "clock_gettime", "getrandom", "rand")
+COMPONENT_MAY = {"base/topology.h", "wire/address.h"}
+
+results = {"passed": 0, "failed": 0}
+
+
+def check(what, wrong):
+    results["failed" if wrong else "passed"] += 1
+    for text in wrong:
+        print("NOT OK: %s: %s" % (what, text))
+
+
+def sources(folder):
+    paths = sorted(glob.glob(os.path.join(TOP, folder, "*.[ch]")))
+    assert paths, folder
+    for path in paths:
+        with open(path, encoding="utf-8") as source:
+            yield os.path.relpath(path, TOP), source.read()
+
+
+def includes(code, marks):
+    return re.findall(r"^#include %s([^%s]+)" % (marks[0], marks[1]), code, flags=re.M)
+
+
+def check_common():
+    folders = {os.path.basename(os.path.dirname(path))
+               for path in glob.glob(os.path.join(TOP, "common/*/*.[ch]"))}
+    check("folders of common/", folders ^ set(MAY))
+    for folder, below in MAY.items():
+        check("common/%s includes what is below it" % folder,
+              ["%s includes %s" % (path, name) for path, code in sources("common/" + folder)
+               for name in includes(code, '""') if name.split("/")[0] not in below | {folder}])
+
+
+def check_pure():
+    calls = re.compile(r"\b(%s)\(" % "|".join(IMPURE_CALLS))
+    for folder in PURE:
+        check("common/%s does no I/O" % folder,
+              ["%s includes <%s>" % (path, name) for path, code in sources("common/" + folder)
+               for name in includes(code, "<>") if name not in PURE_HEADERS] +
+              ["%s calls %s" % (path, name) for path, code in sources("common/" + folder)
+               for name in calls.findall(code)])
+
+
+def check_component():
+    check("ompi-mca/btl_gamma knows libfabric alone",
+          ["%s includes %s" % (path, name) for path, code in sources("ompi-mca/btl_gamma")
+           for name in includes(code, '""')
+           if name.split("/")[0] in MAY and name not in COMPONENT_MAY])
+
+
+def main():
+    check_common()
+    check_pure()
+    check_component()
+    print("%(passed)d passed, %(failed)d failed" % results)
+    return 1 if results["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
