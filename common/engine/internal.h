@@ -67,7 +67,8 @@ struct gamma_rest {
 struct gamma_tombstones {
 	struct gamma_tombstone *entries;
 	uint32_t size;	/* a power of two, or 0 */
-	uint32_t count; /* entries used */
+	uint32_t count; /* entries used, */
+	uint32_t most;	/* and how many may be */
 	bool full_told;
 };
 

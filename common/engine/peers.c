@@ -25,6 +25,7 @@ int gamma_peers_init(struct gamma_endpoint *endpoint)
 {
 	endpoint->chain_count = GAMMA_PEERS_FIRST;
 	endpoint->chains = calloc(endpoint->chain_count, sizeof(*endpoint->chains));
+	endpoint->tombstones.most = GAMMA_TOMBSTONES_MAX;
 	return endpoint->chains ? 0 : -ENOMEM;
 }
 

@@ -47,6 +47,7 @@ static bool grow(struct gamma_tombstones *stones)
 		.entries = calloc(size, sizeof(*larger.entries)),
 		.size = size,
 		.count = stones->count,
+		.most = stones->most,
 	};
 
 	if (!larger.entries)
@@ -75,7 +76,7 @@ bool gamma_tombstones_add(struct gamma_tombstones *stones, const struct gamma_fl
 
 	if (gamma_tombstones_have(stones, flow))
 		return true;
-	if (stones->count == GAMMA_TOMBSTONES_MAX) {
+	if (stones->count >= stones->most) {
 		tell_full(stones);
 		return false;
 	}

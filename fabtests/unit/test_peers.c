@@ -120,7 +120,7 @@ static void given_up__another_epoch_is_a_stranger(void **state)
 	assert_int_equal(net_stats(net, 0)->resets_out, 0);
 }
 
-/* ---- peers that vanish without a word while nothing is owed ---- */
+/* ---- more were given up than are remembered ---- */
 
 /* So many strangers ask node 0 something, once. */
 static void strangers(unsigned count, uint32_t epoch)
@@ -137,6 +137,55 @@ static void strangers(unsigned count, uint32_t epoch)
 	}
 	net_run(net, MS);
 }
+
+/* The flow of a further one stays and says the same, as long as it must. */
+static void full__the_next_flow_is_not_forgotten(void **state)
+{
+	struct gamma_tombstones *stones = &net->nodes[0].ep.tombstones;
+	struct outgoing *out;
+
+	(void) state;
+	assert_int_equal(stones->most, GAMMA_TOMBSTONES_MAX);
+	stones->most = 0;
+	exchange();
+	net->nodes[1].unplugged = true;
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 31 * SEC);
+	for (int i = 0; i < 5; i++)
+		wait_until_forgotten();
+	assert_int_equal(flows(0), 1);
+	assert_true(stones->full_told);
+	net->nodes[1].unplugged = false;
+	net_post(net, 0, 64);
+	out = net_send(net, 1, 0, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	assert_int_equal(out->error, -ECONNRESET);
+	assert_int_equal(net->nodes[0].received, 0);
+	stones->most = 1;
+	wait_until_forgotten();
+	assert_int_equal(flows(0), 0);
+	assert_int_equal(stones->count, 1);
+}
+
+/* Then there is no room for strangers' any more, while those that are known go on. */
+static void full__strangers_are_not_met(void **state)
+{
+	uint64_t stray;
+
+	(void) state;
+	exchange();
+	net->nodes[0].ep.flow_count += GAMMA_FLOWS_MAX - 2;
+	strangers(1, 1);
+	assert_int_equal(flows(0), GAMMA_FLOWS_MAX);
+	stray = net_stats(net, 0)->stray;
+	strangers(1, 2);
+	assert_int_equal(flows(0), GAMMA_FLOWS_MAX);
+	assert_int_equal(net_stats(net, 0)->stray, stray + 1);
+	exchange();
+	net->nodes[0].ep.flow_count -= GAMMA_FLOWS_MAX - 2;
+}
+
+/* ---- peers that vanish without a word while nothing is owed ---- */
 
 static void vanished__are_found_out_when_they_are_many(void **state)
 {
@@ -185,7 +234,7 @@ static void name(struct gamma_flow *flow, uint32_t i)
 static void tombstones__thousands_are_found_again(void **state)
 {
 	enum { COUNT = 5000 };
-	struct gamma_tombstones stones = {.size = 0};
+	struct gamma_tombstones stones = {.most = COUNT};
 	struct gamma_flow *flow = calloc(1, sizeof(*flow));
 
 	(void) state;
@@ -208,7 +257,7 @@ static void tombstones__thousands_are_found_again(void **state)
 /* None is dropped for another: that peer could come back. */
 static void tombstones__so_many_and_no_more(void **state)
 {
-	struct gamma_tombstones stones = {.size = 0};
+	struct gamma_tombstones stones = {.most = GAMMA_TOMBSTONES_MAX};
 	struct gamma_flow *flow = calloc(1, sizeof(*flow));
 
 	(void) state;
@@ -233,6 +282,8 @@ int main(void)
 		NET_TEST(given_up__its_frames_open_no_flow),
 		NET_TEST(given_up__nothing_is_begun_to_it),
 		NET_TEST(given_up__another_epoch_is_a_stranger),
+		NET_TEST(full__the_next_flow_is_not_forgotten),
+		NET_TEST(full__strangers_are_not_met),
 		NET_TEST(vanished__are_found_out_when_they_are_many),
 		NET_TEST(vanished__few_are_left_alone),
 		TEST(tombstones__thousands_are_found_again),
