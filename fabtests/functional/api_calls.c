@@ -257,6 +257,9 @@ static void test_refused_messages(bool sender)
 	iov[0].iov_len = iov[1].iov_len = 0;
 	msg.iov_count = tagged.iov_count = 1;
 	CHECK_EQ(fi_sendmsg(node.ep, &msg, 1ull << 59), -FI_EBADFLAGS);
+	/* That all before them have been matched. */
+	CHECK_EQ(fi_sendmsg(node.ep, &msg, FI_FENCE | FI_MATCH_COMPLETE), -FI_EBADFLAGS);
+	CHECK_EQ(fi_tsendmsg(node.ep, &tagged, FI_FENCE | FI_MATCH_COMPLETE), -FI_EBADFLAGS);
 	CHECK_EQ(fi_recvmsg(node.ep, &msg, FI_INJECT), -FI_EBADFLAGS);
 	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, FI_MULTI_RECV), -FI_EBADFLAGS);
 	CHECK_EQ(fi_trecvmsg(node.ep, &tagged, FI_DISCARD), -FI_EINVAL);

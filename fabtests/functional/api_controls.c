@@ -160,6 +160,8 @@ static void test_default_flags(bool sender)
 	CHECK_EQ(fi_control(&node.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
 	flags = FI_TRANSMIT | FI_MULTI_RECV;
 	CHECK_EQ(fi_control(&node.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	flags = FI_TRANSMIT | FI_FENCE | FI_MATCH_COMPLETE;
+	CHECK_EQ(fi_control(&node.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
 	flags = FI_COMPLETION; /* of which direction? */
 	CHECK_EQ(fi_control(&node.ep->fid, FI_SETOPSFLAG, &flags), -FI_EINVAL);
 	CHECK_EQ(fi_control(&node.ep->fid, FI_SETOPSFLAG, NULL), -FI_EINVAL);

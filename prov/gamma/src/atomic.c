@@ -133,7 +133,7 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 
 static ssize_t post_msg(struct fid_ep *fid, const struct call *call)
 {
-	return call->flags & ~GAMMA_TX_FLAGS ? -FI_EBADFLAGS : post(fid, call);
+	return gamma_tx_refuses(call->flags, GAMMA_TX_FLAGS) ? -FI_EBADFLAGS : post(fid, call);
 }
 
 /* For the calls that have no message: one piece of the target's memory, as long as the operands

@@ -203,6 +203,16 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_TRIGGER |         \
 	 GAMMA_LEVELS)
 
+/* Whether they are not all among those taken. The completion of a fenced operation tells that all
+ * before it have come as far as it has (fi_cq(3)), but of a message that was sent unasked nobody
+ * says when it has matched. */
+static inline bool gamma_tx_refuses(uint64_t flags, uint64_t taken)
+{
+	const uint64_t all_matched = FI_FENCE | FI_MATCH_COMPLETE;
+
+	return flags & ~taken || (flags & all_matched) == all_matched;
+}
+
 /* Flags that the *msg calls of every receive take. A message that is complete is visible to all
  * here: FI_TRANSMIT_COMPLETE would be content with less. */
 #define GAMMA_RX_FLAGS                                                                             \

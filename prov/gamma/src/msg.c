@@ -51,7 +51,7 @@ static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t
 {
 	struct gamma_ep_handle *handle = gamma_handle(ep);
 
-	if (flags & ~gamma_send_flags(handle))
+	if (gamma_tx_refuses(flags, gamma_send_flags(handle)))
 		return -FI_EBADFLAGS;
 	return gamma_post_send(handle, &(struct gamma_post){
 							 .iov = msg->msg_iov,

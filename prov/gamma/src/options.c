@@ -58,7 +58,8 @@ int gamma_check_op_flags(const struct gamma_ep_handle *handle, uint64_t flags)
 
 	if (tx == rx)
 		return -FI_EINVAL;
-	if (flags & ~(tx ? FI_TRANSMIT | gamma_send_flags(handle) : FI_RECV | RX_DEFAULTS))
+	if (tx ? gamma_tx_refuses(flags, FI_TRANSMIT | gamma_send_flags(handle))
+	       : flags & ~(FI_RECV | RX_DEFAULTS))
 		return -FI_EBADFLAGS;
 	return 0;
 }

@@ -50,7 +50,7 @@ static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi
 
 static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	if (flags & ~READ_FLAGS)
+	if (gamma_tx_refuses(flags, READ_FLAGS))
 		return -FI_EBADFLAGS;
 	return post_read(gamma_handle(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
 			 msg->rma_iov_count, msg->addr, msg->context, flags);
@@ -110,7 +110,7 @@ static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *d
 
 static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	if (flags & ~GAMMA_TX_FLAGS)
+	if (gamma_tx_refuses(flags, GAMMA_TX_FLAGS))
 		return -FI_EBADFLAGS;
 	return post_write(gamma_handle(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
 			  msg->rma_iov_count, msg->addr, msg->data, msg->context, flags, false);

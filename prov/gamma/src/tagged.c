@@ -51,7 +51,7 @@ static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **d
 
 static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	if (flags & ~GAMMA_TX_FLAGS)
+	if (gamma_tx_refuses(flags, GAMMA_TX_FLAGS))
 		return -FI_EBADFLAGS;
 	return gamma_post_send(gamma_handle(ep), &(struct gamma_post){
 							 .iov = msg->msg_iov,
