@@ -126,6 +126,7 @@ static void inject(struct net *net, const struct record *record)
 				    GAMMA_ETHERTYPE, room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX);
 	arrival.len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
 	arrival.payload = NULL;
+	arrival.flow = NULL;
 	arrival.stamp = net->now;
 	if (record->how & HOW_DAMAGED)
 		((uint8_t *) arrival.frame)[record->offset % arrival.len] ^= record->op | 1;
