@@ -265,7 +265,7 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 
 /* A BYE to a flow that is gone, or to this port's last owner: nobody else will answer it, and its
  * sender waits. */
-static void answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
+static bool answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		       const struct gamma_arrival *arrival, const struct gamma_fields *fields)
 {
 	struct gamma_fields bye = {
@@ -277,8 +277,10 @@ static void answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		.dst_epoch = fields->src_epoch,
 	};
 
-	if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK)
-		answer(endpoint, link, sender_of(arrival), &bye, NULL);
+	if (fields->kind != GAMMA_KIND_BYE || fields->op != GAMMA_ASK)
+		return false;
+	answer(endpoint, link, sender_of(arrival), &bye, NULL);
+	return true;
 }
 
 /* The frame's arrival on this host's monotonic clock, for the ack delay. */
@@ -360,9 +362,9 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		return;
 	}
 	flow = flow_of(endpoint, link, arrival, &fields, now);
+	/* Who waited for this endpoint, by a directed receive, may never have said anything before. */
 	if (gamma_unlikely(!flow)) {
-		local->stats.stray++;
-		answer_bye(endpoint, link, arrival, &fields);
+		local->stats.stray += !answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
 	/* Given up here, but alive: it should not wait for answers that will never come. */

@@ -120,6 +120,19 @@ static void given_up__another_epoch_is_a_stranger(void **state)
 	assert_int_equal(net_stats(net, 0)->resets_out, 0);
 }
 
+/* Who has only waited for this endpoint, by a directed receive, says so too when it closes. */
+static void bye__of_a_stranger_is_answered(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ASK);
+
+	(void) state;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, 1);
+	assert_int_equal(net_stats(net, 0)->frames_out, 1);
+	assert_int_equal(net_stats(net, 0)->stray, 0);
+	assert_int_equal(flows(0), 0);
+}
+
 /* ---- more were given up than are remembered ---- */
 
 /* So many strangers ask node 0 something, once. */
@@ -282,6 +295,7 @@ int main(void)
 		NET_TEST(given_up__its_frames_open_no_flow),
 		NET_TEST(given_up__nothing_is_begun_to_it),
 		NET_TEST(given_up__another_epoch_is_a_stranger),
+		NET_TEST(bye__of_a_stranger_is_answered),
 		NET_TEST(full__the_next_flow_is_not_forgotten),
 		NET_TEST(full__strangers_are_not_met),
 		NET_TEST(vanished__are_found_out_when_they_are_many),
