@@ -60,6 +60,7 @@ lab_settings() {
 	settings=(
 		"FI_PROVIDER_PATH=$1/lib"
 		"OMPI_MCA_mca_base_component_path=$(component_path "$1")"
+		PMIX_MCA_mca_base_component_show_load_errors=none # Open MPI 5's PMIx looks there too
 		OMPI_MCA_mpi_yield_when_idle=1
 		OMPI_MCA_hwloc_base_binding_policy=none
 		OMPI_MCA_oob_tcp_if_include=mgt0

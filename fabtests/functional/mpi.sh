@@ -132,7 +132,8 @@ mpi_component_lab() {
 	shared=/run/gamma-lab/$lab_name/shared
 	mpi_use openmpi4 || skip "$mpi_missing"
 	mpi_env+=("OMPI_MCA_mca_base_component_path=$(dirname "$component"):$(
-		"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')")
+		"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')"
+		PMIX_MCA_mca_base_component_show_load_errors=none) # Open MPI 5's PMIx looks there too
 }
 
 # mpi_told ARGUMENT...: mpi_run, with what it said as output.
