@@ -280,7 +280,7 @@ if [ -x "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ]; then
 	leaves_nothing "gamma-pmix"
 fi
 
-job_runs "srun, not by gammad but with the capability" as_user "${step[@]}" lab/raw "$job"
+job_runs "srun, not by gammad but with the capability" as_user "${step[@]}" /run/lab/raw "$job"
 install -m 755 "$abs_top_builddir"/fabtests/{benchmarks/gamma-latency,functional/gamma-hostile} "$shared"
 rm -f "$shared/stats-other"
 check "jobs of two users at once" beside_each_other
