@@ -242,7 +242,7 @@ check "refused: exec in an unknown host" refused 'node01 to node02' lab exec 3 t
 # ---- capture, cable ------------------------------------------------------------------
 
 lab capture node01 "$work/seen.pcap" --count 20 2>"$work/capture" &
-until grep -q 'listening on' "$work/capture"; do sleep 0.01; done
+until_true 5 grep -q 'listening on' "$work/capture" || cat "$work/capture"
 frames 1 2 20 100 0.1
 wait $!
 tcpdump -r "$work/seen.pcap" ether proto 0x88b5 >"$work/seen.txt" 2>"$work/capture"
