@@ -316,7 +316,8 @@ END
 start linger node01 60 unshare -n sh -c 'ip link set lo up && exec python3 "$@"' - \
 	"$shared/linger.py" "$(id -u labuser)"
 wait_for_line linger "refused|sent" 10 || not_ok "a descriptor for gammad" "$work/linger.out"
-check "nor does who sends descriptors" user_on nobody node01 timeout 5 "$gammactl" status
+install -m 755 "$gammactl" "$shared" # nobody does not see a tree within root's home
+check "nor does who sends descriptors" user_on nobody node01 timeout 5 "$shared/gammactl" status
 stop linger
 
 # ---- limits ----
