@@ -162,7 +162,7 @@ static void test_auto_polled(bool sender)
 static unsigned long frames_sent(const struct node *node)
 {
 	char path[300];
-	unsigned long frames;
+	unsigned long frames = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/class/net/%s/statistics/tx_packets",

@@ -26,6 +26,7 @@ struct gamma_btl_module;
 
 enum {
 	GAMMA_BTL_NIC_NAME = 16,      /* bytes, with the zero at the end */
+	GAMMA_BTL_HOST_NAME = 64,     /* ditto */
 	GAMMA_BTL_HEADER_ROOM = 256,  /* bytes: no header of a layer above is longer */
 	GAMMA_BTL_INJECT_MAX = 16384, /* bytes put together on the stack at most */
 	GAMMA_BTL_STARTED = 0,        /* what start_fn says: done will be called, */
@@ -101,7 +102,8 @@ struct mca_btl_base_endpoint_t {
 	opal_proc_t *proc; /* counted; NULL: Open MPI has taken the peer out */
 	bool own_job;      /* it is of the job that we are of */
 	fi_addr_t address;
-	char nic[GAMMA_BTL_NIC_NAME]; /* the peer's */
+	char host[GAMMA_BTL_HOST_NAME]; /* the peer's, as it says itself */
+	char nic[GAMMA_BTL_NIC_NAME];	/* ditto */
 	unsigned char mac[GAMMA_MAC_LEN];
 	bool failed; /* said already, or not to be said any more; atomic */
 	bool asked;  /* whether it lives, and not answered yet; atomic */

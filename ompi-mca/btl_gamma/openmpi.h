@@ -39,14 +39,4 @@
 #define GAMMA_BTL_FLAGS_REMOTE_COMPLETION 0
 #endif
 
-/* A host's name, to be freed, or NULL. */
-static inline char *gamma_btl_host_of(const opal_proc_t *proc)
-{
-#if OPAL_MAJOR_VERSION == 4
-	return strdup(opal_get_proc_hostname(proc));
-#else
-	return opal_get_proc_hostname(proc);
-#endif
-}
-
 #endif

@@ -8,9 +8,10 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d64, /* of this layout */
+	MODEX_MAGIC = 0x67616d65, /* of this layout */
 	MODEX_NICS = 16,
 };
 
@@ -25,6 +26,7 @@ struct modex {
 	uint32_t magic;
 	uint32_t count;
 	uint64_t max_message; /* bytes */
+	char host[GAMMA_BTL_HOST_NAME];
 	struct modex_nic nics[MODEX_NICS];
 };
 
@@ -40,6 +42,7 @@ static void fill_modex(struct modex *modex)
 
 	memset(modex, 0, sizeof(*modex));
 	modex->magic = MODEX_MAGIC;
+	gethostname(modex->host, sizeof(modex->host) - 1);
 	for (i = 0; i < component->module_count && modex->count < MODEX_NICS; i++) {
 		const struct gamma_btl_port *port = component->modules[i]->port;
 		struct modex_nic *nic = &modex->nics[modex->count];
@@ -90,6 +93,7 @@ static bool read_modex(const opal_proc_t *proc, struct modex *modex)
 	if (good) {
 		memset(modex, 0, sizeof(*modex));
 		memcpy(modex, blob, len);
+		modex->host[sizeof(modex->host) - 1] = '\0';
 		good = modex->magic == MODEX_MAGIC && len == modex_len(modex->count);
 	}
 	free(blob);
@@ -193,6 +197,7 @@ static int insert(struct fid_av *av, const struct modex_nic *nic, fi_addr_t *han
 }
 
 static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module, opal_proc_t *proc,
+						const struct modex *modex,
 						const struct modex_nic *nic)
 {
 	struct mca_btl_base_endpoint_t *peer = calloc(1, sizeof(*peer));
@@ -202,6 +207,7 @@ static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module,
 	peer->module = module;
 	peer->proc = proc;
 	peer->own_job = proc->proc_name.jobid == opal_proc_local_get()->proc_name.jobid;
+	memcpy(peer->host, modex->host, sizeof(peer->host));
 	memcpy(peer->nic, nic->name, sizeof(peer->nic) - 1);
 	memcpy(peer->mac, nic->mac, sizeof(peer->mac));
 	OBJ_RETAIN(proc);
@@ -231,39 +237,30 @@ static struct mca_btl_base_endpoint_t *enter(struct gamma_btl_module *module,
 	return other;
 }
 
-static void tell_other_limit(const opal_proc_t *proc, const struct gamma_btl_module *module,
-			     uint64_t theirs)
+static void tell_other_limit(const struct gamma_btl_module *module, const struct modex *theirs)
 {
-	char *host;
-
 	if (__atomic_exchange_n(&module->port->limit_told, true, __ATOMIC_RELAXED))
 		return;
-	host = gamma_btl_host_of(proc);
 	gamma_btl_tell("messages between this host and %s may have %zu bytes here and %llu there.",
 		       "Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
 		       "hosts.",
-		       host ? host : "another host", module->port->max_message,
-		       (unsigned long long) theirs);
-	free(host);
+		       theirs->host, module->port->max_message,
+		       (unsigned long long) theirs->max_message);
 }
 
 /* Works all the same, and slower than one of the two was set up for. */
-static void compare_mtu(const opal_proc_t *proc, struct gamma_btl_port *port,
-			const struct modex_nic *nic)
+static void compare_mtu(struct gamma_btl_port *port, const char *host, const struct modex_nic *nic)
 {
 	const uint16_t ours = ntohs(port->address.mtu), theirs = ntohs(nic->address.mtu);
-	char *host;
 
 	if (!ours || !theirs || ours == theirs ||
 	    __atomic_exchange_n(&port->mtu_told, true, __ATOMIC_RELAXED))
 		return;
-	host = gamma_btl_host_of(proc);
 	gamma_btl_note("%s has an MTU of %u bytes here, and %s one of %u on %s: frames between the "
 		       "two have the lesser size.",
 		       "Give the NICs of all hosts, and the switches between them, the same MTU "
 		       "(ip link set NIC mtu BYTES).",
-		       port->nic, ours, nic->name, theirs, host ? host : "another host");
-	free(host);
+		       port->nic, ours, nic->name, theirs, host);
 }
 
 static struct mca_btl_base_endpoint_t *peer_of(struct gamma_btl_module *module, opal_proc_t *proc)
@@ -275,14 +272,14 @@ static struct mca_btl_base_endpoint_t *peer_of(struct gamma_btl_module *module, 
 	if (peer || !read_modex(proc, &modex))
 		return peer;
 	if (modex.max_message != module->port->max_message) {
-		tell_other_limit(proc, module, modex.max_message);
+		tell_other_limit(module, &modex);
 		return NULL;
 	}
 	nic = partner(&modex, module->port->nic);
 	if (!nic)
 		return NULL;
-	compare_mtu(proc, module->port, nic);
-	peer = new_peer(module, proc, nic);
+	compare_mtu(module->port, modex.host, nic);
+	peer = new_peer(module, proc, &modex, nic);
 	return peer ? enter(module, peer) : NULL;
 }
 

@@ -94,19 +94,16 @@ void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const cha
 {
 	const unsigned char *mac = peer->mac;
 	char text[TEXT_MAX], how_long[64];
-	char *host;
 
 	if (__atomic_exchange_n(&peer->failed, true, __ATOMIC_RELAXED))
 		return;
-	host = gamma_btl_host_of(peer->proc);
 	snprintf(text, sizeof(text),
 		 "btl_gamma: rank %u on %s cannot be reached through %s (there %s, "
 		 "%02x:%02x:%02x:%02x:%02x:%02x): %s%s",
-		 (unsigned int) peer->proc->proc_name.vpid, host ? host : "an unknown host",
+		 (unsigned int) peer->proc->proc_name.vpid, peer->host,
 		 peer->module->port->nic, peer->nic, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
 		 provider_text ? provider_text : fi_strerror(error),
 		 tried(error, how_long, sizeof(how_long)));
-	free(host);
 	end_job(peer->module, peer->proc, error, text);
 }
 
