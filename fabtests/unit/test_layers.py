@@ -9,7 +9,10 @@ import os
 import re
 import sys
 
-TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+sys.dont_write_bytecode = True  # the tree stays as it is
+# pylint: disable=wrong-import-position
+from tree import TOP, check as check_one, end, read
+
 # What each folder of common/ may include besides its own files.
 MAY = {
     "base": set(),
@@ -30,21 +33,17 @@ PURE_HEADERS = {
 IMPURE_CALLS = ("gamma_clock_ns", "gamma_now", "clock_gettime", "getrandom", "rand")
 COMPONENT_MAY = {"base/topology.h", "wire/address.h"}
 
-results = {"passed": 0, "failed": 0}
-
 
 def check(what, wrong):
-    results["failed" if wrong else "passed"] += 1
-    for text in wrong:
-        print("NOT OK: %s: %s" % (what, text))
+    check_one(what, not wrong, "\n    ".join(["", *wrong]))
 
 
 def sources(folder):
     paths = sorted(glob.glob(os.path.join(TOP, folder, "*.[ch]")))
     assert paths, folder
     for path in paths:
-        with open(path, encoding="utf-8") as source:
-            yield os.path.relpath(path, TOP), source.read()
+        name = os.path.relpath(path, TOP)
+        yield name, read(name)
 
 
 def includes(code, marks):
@@ -82,8 +81,7 @@ def main():
     check_common()
     check_pure()
     check_component()
-    print("%(passed)d passed, %(failed)d failed" % results)
-    return 1 if results["failed"] else 0
+    return end()
 
 
 if __name__ == "__main__":

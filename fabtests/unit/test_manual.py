@@ -11,19 +11,9 @@ import shutil
 import subprocess
 import sys
 
-TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-results = {"passed": 0, "failed": 0}
-
-
-def read(path):
-    with open(os.path.join(TOP, path), encoding="utf-8") as source:
-        return source.read()
-
-
-def check(what, holds, detail=""):
-    results["passed" if holds else "failed"] += 1
-    if not holds:
-        print("NOT OK: %s%s" % (what, detail and ": " + detail))
+sys.dont_write_bytecode = True  # the tree stays as it is
+# pylint: disable=wrong-import-position
+from tree import TOP, check, end, read
 
 
 def section(page, title):
@@ -133,8 +123,7 @@ def main():
     check_parameters()
     check_documents()
     check_lint()
-    print("%(passed)d passed, %(failed)d failed" % results)
-    return 1 if results["failed"] else 0
+    return end()
 
 
 if __name__ == "__main__":

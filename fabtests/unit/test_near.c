@@ -529,6 +529,25 @@ static void chunks__of_a_flow_that_has_failed(void **state)
 	assert_int_equal(net_stats(net, 1)->resets_out, 0);
 }
 
+/* One whose announcement has come and whose chunks never do. */
+static struct outgoing *announced(void)
+{
+	struct outgoing *sent;
+
+	net_post(net, 1, LARGE);
+	sent = send_in_chunks(LARGE);
+	deliver();
+	taken = made;
+	return sent;
+}
+
+static void read_from_memory(const struct outgoing *sent)
+{
+	gamma_message_read(reader_of(0), UINT64_MAX);
+	deliver_all();
+	assert_true(sent->done && net->nodes[1].received == 1);
+}
+
 static void chunks__that_make_no_sense(void **state)
 {
 	struct {
@@ -539,10 +558,7 @@ static void chunks__that_make_no_sense(void **state)
 	struct outgoing *sent;
 
 	(void) state;
-	net_post(net, 1, LARGE);
-	sent = send_in_chunks(LARGE);
-	deliver();
-	taken = made;
+	sent = announced();
 	forge(1, GAMMA_RECORD_CHUNK, &forged, sizeof(forged)); /* of no message */
 	assert_int_equal(net_stats(net, 1)->malformed, 0);
 	forged.chunk.id = sent->send.id;
@@ -550,9 +566,7 @@ static void chunks__that_make_no_sense(void **state)
 	assert_int_equal(net_stats(net, 1)->malformed, 1);
 	forge(0, GAMMA_RECORD_MORE, &more, sizeof(more));
 	assert_int_equal(net_stats(net, 0)->stray, 1);
-	gamma_message_read(reader_of(0), UINT64_MAX);
-	deliver_all();
-	assert_true(sent->done && net->nodes[1].received == 1);
+	read_from_memory(sent);
 }
 
 /* What another implementation might do: two of half the size. */
@@ -565,10 +579,7 @@ static void chunks__of_another_size(void **state)
 	struct outgoing *sent;
 
 	(void) state;
-	net_post(net, 1, LARGE);
-	sent = send_in_chunks(LARGE);
-	deliver();
-	taken = made;
+	sent = announced();
 	half.chunk.id = sent->send.id;
 	for (uint32_t at = 0; at < GAMMA_CHUNK; at += GAMMA_CHUNK / 2) {
 		half.chunk.offset = at;
@@ -577,9 +588,7 @@ static void chunks__of_another_size(void **state)
 	}
 	assert_int_equal(net_stats(net, 1)->malformed, 0);
 	assert_int_equal(net_stats(net, 1)->chunks_in, 2);
-	gamma_message_read(reader_of(0), UINT64_MAX);
-	deliver_all();
-	assert_true(sent->done && net->nodes[1].received == 1);
+	read_from_memory(sent);
 }
 
 /* One step of what senders, receivers and the kernel may do, in any order. */

@@ -4,11 +4,13 @@
 constant of the document's tables must be in common/wire/ (flow.h for what each side may choose),
 with that number, and the other way round. Started by `make check`, or by hand from anywhere."""
 
-import os
 import re
 import sys
 
-TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+sys.dont_write_bytecode = True  # the tree stays as it is
+# pylint: disable=wrong-import-position
+from tree import check as check_one, end, read
+
 PREFIX = "GAMMA_"
 # Conveniences for programmers: no fact of the protocol that a table should name.
 NOT_IN_TABLES = {
@@ -19,30 +21,23 @@ WIDTH = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
 # Extensions without a structure: a number each.
 PLAIN = {"TAG": 8, "CQ_DATA": 8, "FRAGMENT": 8, "PAYLOAD_CRC": 4, "CUTS": 4}
 
-results = {"passed": 0, "failed": 0}
+
+def difference(documented, declared):
+    if not (isinstance(documented, dict) and isinstance(declared, dict)):
+        return ["doc/protocol.md: %s" % documented, "header:          %s" % declared]
+    return ["%s: doc/protocol.md says %s, the header %s"
+            % (key, documented.get(key, "nothing"), declared.get(key, "nothing"))
+            for key in sorted(set(documented) | set(declared), key=str)
+            if documented.get(key) != declared.get(key)]
 
 
 def check(what, documented, declared):
-    if documented == declared:
-        results["passed"] += 1
-        return
-    results["failed"] += 1
-    print("NOT OK: %s" % what)
-    if isinstance(documented, dict) and isinstance(declared, dict):
-        for key in sorted(set(documented) | set(declared), key=str):
-            if documented.get(key) != declared.get(key):
-                print("    %s: doc/protocol.md says %s, the header %s"
-                      % (key, documented.get(key, "nothing"), declared.get(key, "nothing")))
-    else:
-        print("    doc/protocol.md: %s\n    header:          %s" % (documented, declared))
+    wrong = documented != declared
+    check_one(what, not wrong,
+              "\n    ".join(["", *difference(documented, declared)]) if wrong else "")
 
 
 # ---- the headers ----
-
-def read(path):
-    with open(os.path.join(TOP, path), encoding="utf-8") as source:
-        return source.read()
-
 
 class Header:
     """Enumerations, defines and packed structures of C text, by evaluating their expressions."""
@@ -260,8 +255,7 @@ def main():
     check_segment(lambda words, first_cell, third_cell:
                   table_below(found, words, first_cell, third_cell))
     check_constants(wire, flow_constants(), rows("Constants", "constant"))
-    print("%(passed)d passed, %(failed)d failed" % results)
-    return 1 if results["failed"] else 0
+    return end()
 
 
 if __name__ == "__main__":

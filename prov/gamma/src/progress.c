@@ -229,8 +229,8 @@ struct gamma_auto {
 	pthread_t thread;
 	int stop_fd;
 	int promise_fd; /* a timer: when it goes off, what waits is sent */
-	bool promised;	/* it runs */
-	uint32_t promise_us;
+	bool promised;	/* it runs; atomic */
+	uint32_t promise_us; /* until it goes off, the next time; atomic */
 	uint64_t waits_since; /* domain's rounds when something last began to wait */
 	int pause_ms;
 };
@@ -271,12 +271,11 @@ static bool promise_due(struct gamma_auto *automatic)
 
 	if (read(automatic->promise_fd, &times, sizeof(times)) < 0)
 		return false;
-	due = __atomic_load_n(&automatic->waits_since, __ATOMIC_RELAXED) ==
-	      __atomic_load_n(&automatic->domain->rounds, __ATOMIC_RELAXED);
-	__atomic_store_n(&automatic->promise_us, due ? PROMISE_MIN_US : later, __ATOMIC_RELAXED);
 	__atomic_store_n(&automatic->promised, false, __ATOMIC_SEQ_CST);
-	return due || __atomic_load_n(&automatic->waits_since, __ATOMIC_SEQ_CST) ==
-			      __atomic_load_n(&automatic->domain->rounds, __ATOMIC_SEQ_CST);
+	due = __atomic_load_n(&automatic->waits_since, __ATOMIC_SEQ_CST) ==
+	      __atomic_load_n(&automatic->domain->rounds, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&automatic->promise_us, due ? PROMISE_MIN_US : later, __ATOMIC_RELAXED);
+	return due;
 }
 
 /* Sleeps until the domain has something to do, or a promise is to be kept; true: the thread is to
@@ -289,13 +288,11 @@ static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause, bool 
 		{.fd = automatic->domain->wait_fd, .events = POLLIN},
 	};
 	int timeout = pause ? automatic->pause_ms : idle ? -1 : 0;
-	bool kept;
 
 	do {
 		poll(fds, pause ? 2 : 3, timeout);
 		*due = fds[1].revents && promise_due(automatic);
-		kept = fds[1].revents && !*due;
-	} while (pause && kept && !fds[0].revents);
+	} while (pause && fds[1].revents && !*due && !fds[0].revents);
 	return fds[0].revents;
 }
 
