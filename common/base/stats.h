@@ -50,7 +50,7 @@
 	X(remote_in, "peers' operations on memory here that were carried out")                    \
 	X(remote_refused, "peers' operations on memory here that were refused")                   \
 	X(messages_self, "messages to the own endpoint that needed no frames")                     \
-	X(batched, "messages sent in frames shared with others")                                   \
+	X(batched, "messages and operations sent in frames shared with others")                    \
 	X(send_calls, "system calls to send")                                                      \
 	X(receive_calls, "system calls to receive (the ring needs none)")                          \
 	X(ring_frames_out, "frames handed to a neighbour through shared memory")                   \

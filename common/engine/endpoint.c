@@ -258,23 +258,25 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 	return flow;
 }
 
+/* What is in the queue now leaves, or waits for others to share a frame with. */
+static int send_queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		       const struct gamma_send *send)
+{
+	if (flow->self || !gamma_row_waits(flow, gamma_batch_takes(flow, send), send->patient,
+					   send->more, endpoint->round))
+		gamma_output_flow(endpoint, flow);
+	return 0;
+}
+
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send)
 {
-	bool is_short;
-	uint64_t len;
 	int ret;
 
 	if (flow->way && gamma_near_announce(flow, send))
 		return 0;
 	ret = gamma_message_send(flow, send);
-	is_short = !ret && gamma_message_is_short(flow, send);
-	len = is_short ? gamma_batch_len(&send->envelope) : 0;
-	if (ret || (!flow->self &&
-		    gamma_row_waits(flow, len, send->patient, send->more, endpoint->round)))
-		return ret;
-	gamma_output_flow(endpoint, flow);
-	return 0;
+	return ret ? ret : send_queued(endpoint, flow, send);
 }
 
 enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
@@ -309,9 +311,7 @@ int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *fl
 {
 	int ret = gamma_remote_post(flow, send, remote);
 
-	if (!ret)
-		gamma_output_flow(endpoint, flow);
-	return ret;
+	return ret ? ret : send_queued(endpoint, flow, send);
 }
 
 void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region)

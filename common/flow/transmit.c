@@ -118,22 +118,9 @@ static void begin_data(const struct gamma_flow *flow, const struct gamma_sent *s
 
 	begin(flow, fields, GAMMA_KIND_DATA, sent->op);
 	fields->flags |= flags | (gamma_message_waiting(flow) ? GAMMA_FLAG_BACKLOG : 0);
-	fields->extensions = content->extensions;
 	fields->payload_len = (uint16_t) sent->len;
 	fields->seq = seq;
-	fields->tag = content->tag;
-	fields->data = content->data;
-	fields->id = content->id;
-	fields->length = content->length;
-	fields->fragment = content->fragment;
-	if (gamma_unlikely(content->extensions & GAMMA_EXT_RMA)) {
-		fields->rma_address = content->rma_address;
-		fields->rma_key = content->rma_key;
-		fields->rma_length = content->rma_length;
-		fields->datatype = content->datatype;
-		fields->atomic_op = content->atomic_op;
-		fields->count = content->count;
-	}
+	gamma_content_fields(content, fields);
 }
 
 static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,

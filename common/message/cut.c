@@ -56,18 +56,22 @@ static bool find_in_buffer(const struct gamma_sent *sent, uint32_t index, struct
 {
 	const struct gamma_buffer *buffer = sent->buffer;
 	const struct gamma_content *content = &buffer->content;
+	struct gamma_fields item;
 	uint32_t offset = 0;
 
-	where->envelope.tag = content->tag;
-	where->envelope.data = content->data;
-	where->envelope.length = buffer->len;
-	where->envelope.flags = gamma_envelope_flags(content->extensions);
-	where->bytes = buffer->payload;
-	for (uint32_t i = 0; sent->op == GAMMA_OP_BATCH && i <= index; i++)
-		if (!gamma_batch_item(buffer->payload, buffer->len, &offset, &where->envelope,
-				      &where->bytes))
+	if (sent->op != GAMMA_OP_BATCH) {
+		where->envelope.tag = content->tag;
+		where->envelope.data = content->data;
+		where->envelope.length = buffer->len;
+		where->envelope.flags = gamma_envelope_flags(content->extensions);
+		where->bytes = buffer->payload;
+		return true;
+	}
+	for (uint32_t i = 0; i <= index; i++)
+		if (!gamma_batch_item(buffer->payload, buffer->len, &offset, &item, &where->bytes))
 			return false;
-	return true;
+	gamma_message_envelope(&item, &where->envelope);
+	return item.op == GAMMA_OP_SEND;
 }
 
 static struct gamma_sent *frame_of(const struct gamma_flow *flow, uint32_t seq)
@@ -94,7 +98,8 @@ bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *field
 {
 	const struct gamma_sent *sent = frame_of(flow, fields->id);
 	uint32_t index = (uint32_t) (fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK);
-	struct gamma_send *send = sent ? sent->send : NULL;
+	/* Those that wait for a BATCH are not messages. */
+	struct gamma_send *send = sent && sent->op != GAMMA_OP_BATCH ? sent->send : NULL;
 	struct whereabouts where;
 	struct iovec iov;
 

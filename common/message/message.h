@@ -98,6 +98,8 @@ struct gamma_send {
 	bool copied;	   /* a struct gamma_copied of the flow's own: nobody waits for its end */
 	bool reply;	   /* a struct gamma_reply of target.c: bytes that a peer reads */
 	int error;	   /* what it will end with: the target has refused it */
+	struct gamma_send *with; /* the next one that waits for the same frame, or NULL */
+	uint32_t place;	   /* in that frame, if it is a BATCH */
 };
 
 /* Memory for a message to come in, the interface layer's posted receive. */
@@ -166,7 +168,7 @@ struct gamma_message_state {
 	uint32_t reading;   /* REPLY streams to the peer: target.c */
 	uint32_t cuts;	    /* messages of the peer that were cut here, and operations refused */
 	uint32_t cuts_seen; /* own ones that were cut or refused there, as its notices say */
-	uint32_t batch_taken; /* messages taken of the BATCH whose turn it is */
+	uint32_t batch_taken; /* items taken of the BATCH whose turn it is */
 	struct gamma_send *feeding;   /* announced, its receiver wants further chunks; or NULL */
 	struct gamma_list feed_entry; /* in local->feeding then */
 	uint32_t owed;	   /* messages that wait for the peer: announced, or half received */
@@ -229,6 +231,26 @@ unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, uns
 void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent);
 /* All sends end with error; silently if error is 0. */
 void gamma_message_drop_sends(struct gamma_flow *flow, int error);
+
+/* What a DATA frame, or an item of a BATCH, says besides its bytes. */
+static inline void gamma_content_fields(const struct gamma_content *content,
+					struct gamma_fields *fields)
+{
+	fields->extensions = content->extensions;
+	fields->tag = content->tag;
+	fields->data = content->data;
+	fields->id = content->id;
+	fields->length = content->length;
+	fields->fragment = content->fragment;
+	if (gamma_unlikely(content->extensions & GAMMA_EXT_RMA)) {
+		fields->rma_address = content->rma_address;
+		fields->rma_key = content->rma_key;
+		fields->rma_length = content->rma_length;
+		fields->datatype = content->datatype;
+		fields->atomic_op = content->atomic_op;
+		fields->count = content->count;
+	}
+}
 
 /* The envelope's flags as extensions, and the other way round. */
 static inline uint16_t gamma_envelope_extensions(const struct gamma_envelope *envelope)
@@ -294,10 +316,10 @@ bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *field
 /* The announced send that the receiver knows by this id of its own, or NULL. */
 struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_t accepted);
 
-/* ---- batch.c: several short messages in one frame ---- */
-/* The frame that is filling, else one with the first messages of the queue. False: there are not
- * two that fit, or no memory. */
-bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent);
+/* ---- batch.c: several short messages, or operations, in one frame ---- */
+/* The frame that is filling, else one with the first of the queue; flags as in gamma_message_next.
+ * False: there are not two that fit, or no memory. */
+bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
 /* Copies a short message into the frame that is filling, behind which nothing may be queued: it
  * leaves when the flow is polled. False: no room in it, or no memory. */
 bool gamma_batch_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
@@ -310,11 +332,20 @@ static inline uint64_t gamma_batch_len(const struct gamma_envelope *envelope)
 	return sizeof(struct gamma_batch_item) + (envelope->flags & GAMMA_TAGGED ? 8 : 0) +
 	       (envelope->flags & GAMMA_HAS_DATA ? 8 : 0) + envelope->length;
 }
+/* Bytes that one of the queue takes there; 0: it must have a frame to itself. */
+uint64_t gamma_batch_takes(const struct gamma_flow *flow, const struct gamma_send *send);
+/* An empty frame for items, or NULL; its last item stands in it, and it is what is sent. */
+struct gamma_buffer *gamma_batch_new(struct gamma_flow *flow);
+void gamma_batch_leave(struct gamma_buffer *buffer, struct gamma_sent *sent);
+/* Adds an item for which there is room; returns where its bytes go. */
+uint8_t *gamma_batch_put(struct gamma_buffer *buffer, const struct gamma_fields *item);
 /* Reads the item at *offset and moves on; false: there is none, or it is nonsense. */
 bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
-		      struct gamma_envelope *envelope, const uint8_t **bytes);
+		      struct gamma_fields *item, const uint8_t **bytes);
 
 /* ---- receive.c ---- */
+/* What a frame, or an item of a BATCH, says of its message. */
+void gamma_message_envelope(const struct gamma_fields *fields, struct gamma_envelope *envelope);
 /* In order. False: no memory to keep it, treat the frame as not arrived. */
 bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			   const uint8_t *payload);

@@ -13,7 +13,7 @@
 #include "flow/flow.h"
 #include "message/remote.h"
 
-static void envelope_of(const struct gamma_fields *fields, struct gamma_envelope *envelope)
+void gamma_message_envelope(const struct gamma_fields *fields, struct gamma_envelope *envelope)
 {
 	envelope->flags = gamma_envelope_flags(fields->extensions);
 	envelope->tag = envelope->flags & GAMMA_TAGGED ? fields->tag : 0;
@@ -234,8 +234,25 @@ static bool arrived_whole(struct gamma_flow *flow, const struct gamma_fields *fi
 {
 	struct gamma_envelope envelope;
 
-	envelope_of(fields, &envelope);
+	gamma_message_envelope(fields, &envelope);
 	return arrived_message(flow, &envelope, payload, fields->seq, 0);
+}
+
+static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *item,
+			 const uint8_t *bytes)
+{
+	struct gamma_envelope envelope;
+
+	switch (item->op) {
+	case GAMMA_OP_SEND:
+		gamma_message_envelope(item, &envelope);
+		return arrived_message(flow, &envelope, bytes, item->seq,
+				       flow->messages.batch_taken);
+	case GAMMA_OP_REPLY:
+		gamma_remote_replied(flow, item, bytes);
+		return true;
+	}
+	return gamma_target_arrived(flow, item, bytes);
 }
 
 /* If memory runs out halfway, the frame comes again and goes on from there. */
@@ -243,18 +260,19 @@ static bool arrived_batch(struct gamma_flow *flow, const struct gamma_fields *fi
 			  const uint8_t *payload)
 {
 	uint32_t *taken = &flow->messages.batch_taken;
-	struct gamma_envelope envelope;
+	struct gamma_fields item;
 	const uint8_t *bytes;
 	uint32_t offset = 0;
 
+	item.seq = fields->seq;
 	for (uint32_t i = 0; offset < fields->payload_len; i++) {
-		if (!gamma_batch_item(payload, fields->payload_len, &offset, &envelope, &bytes)) {
+		if (!gamma_batch_item(payload, fields->payload_len, &offset, &item, &bytes)) {
 			flow->local->stats.malformed++;
 			break;
 		}
 		if (i < *taken)
 			continue;
-		if (!arrived_message(flow, &envelope, bytes, fields->seq, i))
+		if (!arrived_item(flow, &item, bytes))
 			return false;
 		++*taken;
 	}
@@ -318,7 +336,7 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	struct gamma_envelope envelope;
 	struct gamma_inbound *inbound;
 
-	envelope_of(fields, &envelope);
+	gamma_message_envelope(fields, &envelope);
 	if (fields->length <= fields->payload_len || fields->length > GAMMA_EAGER_MAX ||
 	    find_arriving(flow, fields->id)) {
 		local->stats.malformed++;
@@ -549,7 +567,7 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		flow->local->stats.malformed++;
 		return true;
 	}
-	envelope_of(fields, &envelope);
+	gamma_message_envelope(fields, &envelope);
 	gamma_message_source(flow, fields, &source);
 	return announced(flow, &envelope, fields->id, &source);
 }

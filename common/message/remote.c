@@ -250,6 +250,44 @@ bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct 
 	return true;
 }
 
+/* One piece, in one item. Each piece of several would be an item, and who reads them can do without
+ * the frames' number. */
+uint64_t gamma_remote_item_len(const struct gamma_flow *flow, const struct gamma_send *send)
+{
+	const struct gamma_remote *remote = send->remote;
+	uint64_t bytes = send->envelope.length;
+
+	if (remote->segment_count != 1 || remote->segment || remote->made || send->fence ||
+	    bytes > flow->local->limits.inject_size ||
+	    (remote->unit && remote->length > GAMMA_ATOMIC_BYTES))
+		return 0;
+	return gamma_item_head(extensions_of(send, true, true)) + bytes;
+}
+
+bool gamma_remote_share(struct gamma_flow *flow, struct gamma_send *send,
+			struct gamma_buffer *buffer, uint8_t *flags)
+{
+	struct gamma_remote *remote = send->remote;
+	struct gamma_content content = {.id = 0};
+	struct gamma_fields item;
+
+	if (has_result(remote) && !send->id && !get_id(flow, send))
+		return false;
+	describe(send, 0, 0, 0, remote->length, &content);
+	gamma_content_fields(&content, &item);
+	item.op = content.op;
+	item.payload_len = (uint16_t) send->envelope.length;
+	gamma_iov_read(send->iov, send->iov_count, 0, gamma_batch_put(buffer, &item),
+		       send->envelope.length);
+	flow->local->stats.bytes_copied_out += send->envelope.length;
+	send->made = send->envelope.length;
+	if (!has_result(remote))
+		send->flying++;
+	advance(remote, remote->length);
+	all_made(flow, send, flags);
+	return true;
+}
+
 /* ---- the end ---- */
 
 void gamma_remote_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
@@ -312,14 +350,16 @@ void gamma_remote_replied(struct gamma_flow *flow, const struct gamma_fields *fi
 		finish(flow, send, 0);
 }
 
-/* The WRITE or ATOMIC that this frame belongs to, or NULL. */
-static struct gamma_send *find_by_frame(const struct gamma_flow *flow, uint32_t seq)
+/* The WRITE or ATOMIC that this frame belongs to, or that has this place in it, or NULL. */
+static struct gamma_send *find_by_frame(const struct gamma_flow *flow, uint32_t seq, uint64_t place)
 {
 	struct gamma_send *send;
 
 	if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
 		return NULL;
 	send = gamma_window_at(flow, seq)->send;
+	while (send && send->place != place)
+		send = send->with;
 	return send && send->remote ? send : NULL;
 }
 
@@ -334,7 +374,7 @@ void gamma_remote_failed(struct gamma_flow *flow, const struct gamma_fields *fie
 {
 	bool by_id = fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS;
 	struct gamma_send *send = by_id ? find_request(flow, fields->fragment)
-					: find_by_frame(flow, fields->id);
+					: find_by_frame(flow, fields->id, fields->fragment);
 
 	flow->messages.cuts_seen++;
 	if (!send) {

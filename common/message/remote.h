@@ -131,6 +131,12 @@ void gamma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t
 /* remote.c: the next frame of the queue's first, which is remote. False: not now. */
 bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
 		       uint8_t *flags);
+/* Bytes that it takes in a BATCH; 0: it must have frames to itself. */
+uint64_t gamma_remote_item_len(const struct gamma_flow *flow, const struct gamma_send *send);
+/* Moves one that has such a length from the queue into a frame with room for it, flags as in
+ * gamma_message_next. False: no memory. */
+bool gamma_remote_share(struct gamma_flow *flow, struct gamma_send *send,
+			struct gamma_buffer *buffer, uint8_t *flags);
 /* What a frame says that is not in a buffer. */
 void gamma_remote_content(const struct gamma_sent *sent, struct gamma_content *content);
 /* It ends: its id is free. */
@@ -144,7 +150,7 @@ bool gamma_remote_placeable(const struct gamma_flow *flow, const struct gamma_fi
 /* target.c: WRITE, READ, ATOMIC, FETCH or COMPARE has arrived, in order. False: no memory. */
 bool gamma_target_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload);
-/* The next short result. False: there is none. */
+/* The next short result, or a frame that several share. False: there is none. */
 bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
 /* A REPLY stream has left, or ends. */
 void gamma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error);

@@ -49,6 +49,8 @@ static void begin(struct gamma_flow *flow, struct gamma_send *send)
 	send->id = 0;
 	send->error = 0;
 	send->cut = send->copied = send->reply = false;
+	send->with = NULL;
+	send->place = 0;
 	send->fed = 0;
 	send->stamp = 0;
 }
@@ -525,7 +527,7 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 		return true;
 	if (serves_queue(flow)) {
 		m->in_a_row++;
-		return gamma_batch_next(flow, sent) || next_message(flow, sent, flags);
+		return gamma_batch_next(flow, sent, flags) || next_message(flow, sent, flags);
 	}
 	m->in_a_row = 0;
 	if (!gamma_list_empty(&m->streams))
@@ -587,17 +589,18 @@ void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wante
 
 void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent)
 {
-	struct gamma_send *send = sent->send;
+	struct gamma_send *send = sent->send, *next;
 
 	if (sent->buffer)
 		gamma_buffer_put(flow->local, sent->buffer);
 	sent->buffer = NULL;
 	sent->send = NULL;
-	if (!send)
-		return;
-	send->flying--;
-	if (!send->flying && send->state == GAMMA_SEND_FLYING)
-		gamma_message_finish(flow, send, send->error);
+	for (; send; send = next) {
+		next = send->with;
+		send->flying--;
+		if (!send->flying && send->state == GAMMA_SEND_FLYING)
+			gamma_message_finish(flow, send, send->error);
+	}
 }
 
 static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int error)

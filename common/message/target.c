@@ -86,17 +86,18 @@ static enum gamma_refusal reach(struct gamma_flow *flow, const struct gamma_acce
 	return target_of(flow)->reach(flow->local->context, flow, access, reached);
 }
 
-/* Tells the requester why not: by its id or, of a WRITE or ATOMIC, by the frame. False: no memory
- * even for that. */
+/* Tells the requester why not: by its id or, of a WRITE or ATOMIC, by the frame and the place in a
+ * BATCH. False: no memory even for that. */
 static bool refuse(struct gamma_flow *flow, uint32_t seq, uint64_t fragment,
 		   enum gamma_refusal refusal)
 {
 	struct gamma_notice *notice = gamma_notice_new();
+	uint64_t id = fragment & ~GAMMA_FRAGMENT_OFFSET_MASK;
 
 	if (!notice)
 		return false;
 	gamma_notice_send(flow, notice, GAMMA_OP_FAILED, seq, refusal,
-			  fragment & ~GAMMA_FRAGMENT_OFFSET_MASK);
+			  id ? id : flow->messages.batch_taken);
 	flow->messages.cuts++;
 	flow->local->stats.remote_refused++;
 	return true;
@@ -279,16 +280,64 @@ static void reply_with(struct gamma_flow *flow, struct gamma_buffer *buffers)
 	gamma_flow_ready(flow);
 }
 
+static uint32_t item_len(const struct gamma_buffer *reply)
+{
+	return gamma_item_head(GAMMA_EXT_FRAGMENT) + reply->len;
+}
+
+static struct gamma_buffer *take_reply(struct gamma_message_state *m)
+{
+	struct gamma_buffer *reply = m->replies;
+
+	m->replies = reply->next;
+	m->reading--;
+	return reply;
+}
+
+static void put_reply(struct gamma_flow *flow, struct gamma_buffer *buffer,
+		      struct gamma_buffer *reply)
+{
+	struct gamma_fields item;
+
+	item.op = GAMMA_OP_REPLY;
+	item.extensions = GAMMA_EXT_FRAGMENT;
+	item.fragment = reply->content.fragment;
+	item.payload_len = (uint16_t) reply->len;
+	memcpy(gamma_batch_put(buffer, &item), reply->payload, reply->len);
+	flow->local->stats.bytes_copied_out += reply->len;
+	gamma_buffer_put(flow->local, reply);
+}
+
+/* Several that fit into a frame. False: there are not two. */
+static bool share_frame(struct gamma_flow *flow, struct gamma_sent *sent)
+{
+	struct gamma_message_state *m = &flow->messages;
+	const struct gamma_buffer *second = m->replies->next;
+	uint32_t room = gamma_batch_room(flow);
+	struct gamma_buffer *buffer;
+
+	if (!second || item_len(m->replies) + item_len(second) > room)
+		return false;
+	buffer = gamma_batch_new(flow);
+	if (!buffer)
+		return false;
+	while (m->replies && buffer->len + item_len(m->replies) <= room)
+		put_reply(flow, buffer, take_reply(m));
+	gamma_batch_leave(buffer, sent);
+	return true;
+}
+
 /* Nobody here waits for its acknowledgement, so it asks for none. */
 bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent)
 {
 	struct gamma_message_state *m = &flow->messages;
-	struct gamma_buffer *buffer = m->replies;
+	struct gamma_buffer *buffer;
 
-	if (gamma_likely(!buffer))
+	if (gamma_likely(!m->replies))
 		return false;
-	m->replies = buffer->next;
-	m->reading--;
+	if (share_frame(flow, sent))
+		return true;
+	buffer = take_reply(m);
 	sent->buffer = buffer;
 	sent->op = buffer->content.op;
 	sent->len = buffer->len;

@@ -305,39 +305,62 @@ bool gamma_is_plain_message(const uint8_t *frame, size_t len)
 	       !at[11] && !(get16(at + 12) & ~may_have);
 }
 
-uint32_t gamma_item_len(const struct gamma_item *item)
+/* Told in an item; those of its op are not. */
+enum { ITEM_TELLS = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
+
+/* Extensions that an item always has; ITEM_NOT: of an op that does not share frames. */
+#define ITEM_NOT 0xffff
+static uint16_t item_has(uint8_t op)
 {
-	return (uint32_t) sizeof(struct gamma_batch_item) + gamma_extensions_len(item->extensions) +
-	       item->length;
+	switch (op) {
+	case GAMMA_OP_SEND:
+		return 0;
+	case GAMMA_OP_WRITE:
+		return GAMMA_EXT_RMA;
+	case GAMMA_OP_READ:
+		return GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT;
+	case GAMMA_OP_REPLY:
+		return GAMMA_EXT_FRAGMENT;
+	case GAMMA_OP_ATOMIC:
+		return GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC;
+	case GAMMA_OP_FETCH:
+	case GAMMA_OP_COMPARE:
+		return GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT;
+	}
+	return ITEM_NOT;
 }
 
-uint8_t *gamma_build_item(uint8_t *at, const struct gamma_item *item)
+uint32_t gamma_item_head(uint16_t extensions)
 {
-	at = put16(at, item->length);
-	*at++ = item->extensions;
-	*at++ = 0;
-	if (item->extensions & GAMMA_EXT_TAG)
-		at = put64(at, item->tag);
-	if (item->extensions & GAMMA_EXT_CQ_DATA)
-		at = put64(at, item->data);
+	return (uint32_t) sizeof(struct gamma_batch_item) + gamma_extensions_len(extensions);
+}
+
+uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item)
+{
+	at = put16(at, item->payload_len);
+	*at++ = (uint8_t) (item->extensions & ITEM_TELLS);
+	*at++ = item->op;
+	for (unsigned bits = item->extensions; bits; bits &= bits - 1)
+		at = put_extension(at, (unsigned) __builtin_ctz(bits), item);
 	return at;
 }
 
-const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_item *item)
+const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item)
 {
+	uint16_t has;
+
 	if (len < sizeof(struct gamma_batch_item))
 		return NULL;
-	*item = (struct gamma_item){.length = get16(at), .extensions = at[2]};
-	if (item->extensions & ~(GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA) || gamma_item_len(item) > len)
+	item->payload_len = get16(at);
+	item->op = at[3];
+	has = item_has(item->op);
+	if (has == ITEM_NOT || at[2] & ~ITEM_TELLS)
+		return NULL;
+	item->extensions = at[2] | has;
+	if (gamma_item_head(item->extensions) + item->payload_len > len)
 		return NULL;
 	at += sizeof(struct gamma_batch_item);
-	if (item->extensions & GAMMA_EXT_TAG) {
-		item->tag = get64(at);
-		at += 8;
-	}
-	if (item->extensions & GAMMA_EXT_CQ_DATA) {
-		item->data = get64(at);
-		at += 8;
-	}
+	for (unsigned bits = item->extensions; bits; bits &= bits - 1)
+		at = get_extension(at, (unsigned) __builtin_ctz(bits), item);
 	return at;
 }

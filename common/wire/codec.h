@@ -71,18 +71,15 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
  * nothing, and at most acknowledges besides. Nothing is checked. */
 bool gamma_is_plain_message(const uint8_t *frame, size_t len);
 
-/* A message in a BATCH, in host order. */
-struct gamma_item {
-	uint16_t length;    /* payload bytes */
-	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA */
-	uint64_t tag, data; /* 0 without their extension */
-};
-/* Bytes of the item, payload included. */
-uint32_t gamma_item_len(const struct gamma_item *item);
-/* Writes what stands in front of the payload; returns where that goes. */
-uint8_t *gamma_build_item(uint8_t *at, const struct gamma_item *item);
+/* Items of a BATCH are as the frame that each could have been: op, extensions, payload_len and the
+ * values of the extensions; no other field is read or written. */
+
+/* Bytes of one in front of its payload. */
+uint32_t gamma_item_head(uint16_t extensions);
+/* Writes these; returns where the payload goes. */
+uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item);
 /* Reads an item of at most len bytes; returns its payload. NULL: nonsense. */
-const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_item *item);
+const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item);
 
 /* CRC32C (Castagnoli), continuing from crc (0 to begin). */
 uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len);

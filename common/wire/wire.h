@@ -39,7 +39,7 @@ enum gamma_op {
 	GAMMA_OP_ACCEPT = 5,	 /* MESSAGE = sender's id and bytes wanted, FRAGMENT = receiver's id */
 	GAMMA_OP_BULK = 6,	 /* bytes of an accepted message: FRAGMENT = receiver's id, offset */
 	GAMMA_OP_CUT = 7,	 /* an eager message's payload was not kept: it is announced now */
-	GAMMA_OP_BATCH = 8,	 /* several small messages, each behind a struct gamma_batch_item */
+	GAMMA_OP_BATCH = 8,	 /* several of these, each short and behind a struct gamma_batch_item */
 	GAMMA_OP_WRITE = 9,	 /* remote memory: RMA begins a piece, FRAGMENT goes on with it */
 	GAMMA_OP_READ = 10,	 /* remote memory: FRAGMENT = requester's id, offset in the result */
 	GAMMA_OP_REPLY = 11,	 /* result of READ, FETCH or COMPARE: FRAGMENT as it asked */
@@ -242,11 +242,12 @@ struct gamma_ext_sack_long {
 #define GAMMA_ID_MASK 0xffffffu
 #define GAMMA_MESSAGE_MAX (1ull << 40) /* bytes */
 
-/* In front of each message in a BATCH; then its tag (8) and CQ data (8) if flagged, then bytes. */
+/* In front of each item of a BATCH; then its extensions, those that its op always has and those
+ * that are told here, in the order of their bits; then its bytes. */
 struct gamma_batch_item {
 	uint16_t length; /* payload bytes */
 	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA */
-	uint8_t reserved;
+	uint8_t op; /* SEND, WRITE, READ, REPLY, ATOMIC, FETCH, COMPARE */
 } __attribute__((packed));
 
 #define GAMMA_EXT_ALL_LEN (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4 + 132)

@@ -113,6 +113,8 @@ struct name {
 void endpoint_name(struct fid_ep *ep, struct name *name);
 void node_name(struct node *node, struct name *name);
 fi_addr_t node_insert(struct node *node, const struct name *name);
+/* By its NIC, whoever sent them. */
+unsigned long node_frames_sent(const struct node *node);
 
 /* ---- api_node.c: the two processes ---- */
 

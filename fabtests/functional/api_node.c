@@ -301,3 +301,17 @@ void node_sizes(const struct node *node, struct sizes *sizes)
 	sizes->eager = eager ? strtoul(eager, NULL, 0) : 16384;
 	sizes->mtu = node->info->nic->link_attr->mtu;
 }
+
+unsigned long node_frames_sent(const struct node *node)
+{
+	char path[300];
+	unsigned long frames = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/statistics/tx_packets",
+		 node->info->domain_attr->name);
+	file = fopen(path, "r");
+	CHECK(file && fscanf(file, "%lu", &frames) == 1);
+	fclose(file);
+	return frames;
+}

@@ -159,21 +159,7 @@ static void test_auto_polled(bool sender)
 	node_close_pair(&node);
 }
 
-static unsigned long frames_sent(const struct node *node)
-{
-	char path[300];
-	unsigned long frames = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/statistics/tx_packets",
-		 node->info->domain_attr->name);
-	file = fopen(path, "r");
-	CHECK(file && fscanf(file, "%lu", &frames) == 1);
-	fclose(file);
-	return frames;
-}
-
-/* Injected messages share frames, and all of them leave though the sender never polls after them. */
+/* Injected messages share frames, and all of them leave though the sender polls no more. */
 static void test_auto_injected(bool sender)
 {
 	enum { ROW = 40, LEN = 8 };
@@ -190,13 +176,13 @@ static void test_auto_injected(bool sender)
 
 			send_one(&node, LEN, 0);
 			aside_sync();
-			before = frames_sent(&node);
+			before = node_frames_sent(&node);
 			for (unsigned k = 0; k < ROW; k++) {
 				message_fill(&message, k);
 				message_send(&node, &message);
 			}
 			aside_sync();
-			CHECK(frames_sent(&node) - before <= ROW / 2);
+			CHECK(node_frames_sent(&node) - before <= ROW / 2);
 		} else {
 			receive_one(&node, LEN, 0);
 			aside_sync();

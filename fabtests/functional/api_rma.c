@@ -800,6 +800,92 @@ static void test_rma_target_idle(bool sender)
 	rma_close(&node, &region);
 }
 
+/* ---- in a row ---- */
+
+enum { ROW = 60, ROW_KINDS = 3 }; /* injected, written, read */
+
+static void row_of(struct node *node, struct region *region, int kind)
+{
+	for (unsigned i = 0; i < ROW; i++) {
+		if (kind == 0)
+			UNTIL_TAKEN(fi_inject_write(node->ep, region->local + 8 * i, 8, node->peer,
+						    region->there.addr + 8 * i,
+						    region->there.key));
+		else if (kind == 1)
+			put(node, region, 8 * i, 8 * i, 8, node);
+		else
+			get(node, region, 8 * i, 8 * i, 8, node);
+	}
+}
+
+static void await_last(const uint8_t *bytes, uint8_t value)
+{
+	const volatile uint8_t *last = bytes + 8 * ROW - 1;
+
+	for (double end = now() + PATIENCE_S; now() < end && *last != value; nap(1))
+		;
+	CHECK_EQ(*last, value);
+}
+
+/* They share frames, and what is written arrives though nobody polls. */
+static void rows(struct node *node, struct region *region, bool sender, bool automatic)
+{
+	uint8_t flag = 0xf1;
+
+	for (int kind = 0; kind < ROW_KINDS; kind++) {
+		unsigned long before = node_frames_sent(node);
+
+		memset(region->local, 0x10 + kind, 8 * ROW);
+		if (sender) {
+			if (kind == 2)
+				memset(region->local, 0, 8 * ROW);
+			row_of(node, region, kind);
+			for (unsigned i = 0; !automatic && kind && i < ROW; i++)
+				expect_done(node, node, FI_RMA | (kind == 1 ? FI_WRITE : FI_READ));
+			if (automatic) /* the other one's answer, or what was read */
+				await_last(kind < 2 ? region->bytes : region->local,
+					   kind < 2 ? flag : 0x11);
+			aside_sync();
+			/* Injected ones do not wait where nobody has promised to send them. */
+			if (automatic || kind)
+				CHECK(node_frames_sent(node) - before <= ROW / 3);
+			for (unsigned i = 0; automatic && kind && i < ROW; i++)
+				expect_done(node, node, FI_RMA | (kind == 1 ? FI_WRITE : FI_READ));
+			memset(region->bytes, 0, 8 * ROW);
+		} else {
+			if (automatic && kind < 2) {
+				await_last(region->bytes, 0x10 + (uint8_t) kind);
+				memset(region->local, flag, 8 * ROW);
+				put(node, region, 8 * ROW - 8, 8 * ROW - 8, 8, node);
+			}
+			aside_sync();
+			for (unsigned i = 0; kind < 2 && i < 8 * ROW; i++)
+				CHECK_EQ(region->bytes[i], 0x10 + kind);
+			CHECK(node_frames_sent(node) - before <= ROW / 2);
+			if (automatic && kind < 2)
+				expect_done(node, node, FI_RMA | FI_WRITE);
+		}
+		if (sender && kind == 2)
+			for (unsigned i = 0; i < 8 * ROW; i++)
+				CHECK_EQ(region->local[i], 0x11);
+		aside_sync();
+	}
+}
+
+static void test_rma_in_a_row(bool sender)
+{
+	for (int automatic = 0; automatic < 2; automatic++) {
+		struct node_options options = {.progress = automatic ? FI_PROGRESS_AUTO
+								     : FI_PROGRESS_MANUAL};
+		struct region region;
+		struct node node;
+
+		rma_open(&node, &region, options);
+		rows(&node, &region, sender, automatic);
+		rma_close(&node, &region);
+	}
+}
+
 const struct test rma_tests[] = {
 	{.name = "rma_writes", .run = test_rma_writes, .both_ways = true},
 	{.name = "rma_reads", .run = test_rma_reads, .both_ways = true},
@@ -819,5 +905,6 @@ const struct test rma_tests[] = {
 	{.name = "rma_keys", .run = test_rma_keys},
 	{.name = "rma_self", .run = test_rma_self},
 	{.name = "rma_target_idle", .run = test_rma_target_idle},
+	{.name = "rma_in_a_row", .run = test_rma_in_a_row, .both_ways = true},
 	{0},
 };

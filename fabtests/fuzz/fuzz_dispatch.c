@@ -9,7 +9,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3, REGION = 8192 };
+enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3, REGION = 8192, PAYLOAD_MAX = 1400 };
 
 /* What a record begins with; the values of extensions follow it. */
 struct record {
@@ -51,6 +51,10 @@ static void begin(struct net *net)
 		net_write(net, peer, 0, 0, operands, 3000);
 		net_read(net, 0, peer, 0, results, 3000);
 		net_atomic(net, 0, peer, GAMMA_OP_FETCH, 8, operands, 4, results);
+		for (unsigned i = 0; i < 3; i++) { /* in one frame */
+			net_write(net, 0, peer, i * 8, operands, 8);
+			net_atomic(net, 0, peer, GAMMA_OP_ATOMIC, i * 8, operands, 1, NULL);
+		}
 	}
 	for (int i = 0; i < 4; i++)
 		net_post(net, 0, 2000);
@@ -77,7 +81,7 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->extensions = record->extensions & GAMMA_EXT_KNOWN;
 	if (GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions) > GAMMA_HEADER_MAX)
 		fields->extensions &= ~GAMMA_EXT_SACK_LONG; /* no header has room for all */
-	fields->payload_len = record->payload_len % 1400;
+	fields->payload_len = record->payload_len % PAYLOAD_MAX;
 	fields->seq = record->seq + (relative ? flow->rx.next : 0);
 	fields->ack = record->ack + (relative ? flow->tx.una : 0);
 	fields->limit = record->limit + (relative ? flow->tx.limit : 0);
@@ -105,9 +109,47 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->part_total = (uint16_t) (record->length >> 16);
 }
 
+/* Items of a BATCH, the last of which may be cut short; most have the extensions of their op. */
+static void fill_items(const struct record *record, const struct gamma_fields *fields,
+		       uint8_t *payload, uint32_t room)
+{
+	static const struct {
+		uint8_t op;
+		uint16_t extensions;
+	} kinds[] = {
+		{GAMMA_OP_SEND, 0},
+		{GAMMA_OP_WRITE, GAMMA_EXT_RMA},
+		{GAMMA_OP_READ, GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT},
+		{GAMMA_OP_REPLY, GAMMA_EXT_FRAGMENT},
+		{GAMMA_OP_ATOMIC, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC},
+		{GAMMA_OP_FETCH, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
+		{GAMMA_OP_COMPARE, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
+		{GAMMA_OP_BULK, GAMMA_EXT_FRAGMENT},
+	};
+	struct gamma_fields item = *fields;
+	uint32_t used = 0;
+
+	for (unsigned i = 0; used < fields->payload_len; i++) {
+		unsigned kind = (record->offset >> (3 * (i % 8))) % gamma_array_size(kinds);
+
+		item.op = kinds[kind].op;
+		item.extensions = kinds[kind].extensions |
+				  (fields->extensions & (GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA));
+		item.payload_len = (uint16_t) (record->length >> (8 * (i % 4)) & 0x7f);
+		if (item.op == GAMMA_OP_WRITE && i % 2)
+			item.rma_length = item.payload_len;
+		item.count = item.payload_len / 8;
+		if (used + gamma_item_head(item.extensions) + item.payload_len > room)
+			return;
+		used = (uint32_t) (gamma_build_item(payload + used, &item) - payload) +
+		       item.payload_len;
+	}
+}
+
 static void inject(struct net *net, const struct record *record)
 {
-	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX + 1400] = {0};
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX + PAYLOAD_MAX] = {0};
+	uint8_t *payload = room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX;
 	uint8_t mac[GAMMA_MAC_LEN] = {2, 0, 0, 0, STRANGER, 0};
 	struct node *node = &net->nodes[0];
 	unsigned from = record->how & HOW_FROM;
@@ -116,14 +158,14 @@ static void inject(struct net *net, const struct record *record)
 
 	fill(net, record, &fields);
 	if (fields.kind == GAMMA_KIND_LOOKUP)
-		memcpy(room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX,
-		       &net->nodes[1].ep.local.addr, GAMMA_ADDR_LEN);
+		memcpy(payload, &net->nodes[1].ep.local.addr, GAMMA_ADDR_LEN);
+	if (fields.kind == GAMMA_KIND_DATA && fields.op == GAMMA_OP_BATCH)
+		fill_items(record, &fields, payload, PAYLOAD_MAX);
 	/* Right, unless the frame is damaged below. */
-	fields.payload_crc = gamma_crc32c(0, room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX,
-					  fields.payload_len);
+	fields.payload_crc = gamma_crc32c(0, payload, fields.payload_len);
 	arrival.frame = gamma_build(&fields, node->ep.local.addr.mac,
 				    flow_from(net, from) ? net->nodes[from].ep.local.addr.mac : mac,
-				    GAMMA_ETHERTYPE, room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX);
+				    GAMMA_ETHERTYPE, payload);
 	arrival.len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
 	arrival.payload = NULL;
 	arrival.flow = NULL;

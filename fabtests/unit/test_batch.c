@@ -174,19 +174,27 @@ static void forge(const uint8_t *payload, uint16_t len)
 
 static void malformed__items(void **state)
 {
-	static const uint8_t beyond[] = {0, 9, 0, 0, 1, 2, 3};
-	static const uint8_t unknown[] = {0, 1, 1, 0, 7};
-	static const uint8_t short_tag[] = {0, 0, GAMMA_EXT_TAG, 0, 1, 2, 3, 4, 5, 6, 7};
-	static const uint8_t stub[] = {0, 1, 0, 0, 7, 0, 0};
+	static const uint8_t beyond[] = {0, 9, 0, GAMMA_OP_SEND, 1, 2, 3};
+	static const uint8_t unknown[] = {0, 1, 1, GAMMA_OP_SEND, 7};
+	static const uint8_t no_op[] = {0, 1, 0, 0, 7};
+	static const uint8_t bulk[] = {0, 0, 0, GAMMA_OP_BULK, 1, 2, 3, 4, 5, 6, 7, 8};
+	static const uint8_t no_such_op[] = {0, 0, 0, 255};
+	static const uint8_t short_tag[] = {0, 0, GAMMA_EXT_TAG, GAMMA_OP_SEND, 1, 2, 3, 4, 5, 6, 7};
+	static const uint8_t short_write[27] = {0, 0, 0, GAMMA_OP_WRITE};
+	static const uint8_t stub[] = {0, 1, 0, GAMMA_OP_SEND, 7, 0, 0};
 
 	(void) state;
 	forge(beyond, sizeof(beyond));
 	forge(unknown, sizeof(unknown));
+	forge(no_op, sizeof(no_op));
+	forge(bulk, sizeof(bulk));
+	forge(no_such_op, sizeof(no_such_op));
 	forge(short_tag, sizeof(short_tag));
-	assert_int_equal(net_stats(net, 1)->malformed, 3);
+	forge(short_write, sizeof(short_write));
+	assert_int_equal(net_stats(net, 1)->malformed, 7);
 	assert_int_equal(net_stats(net, 1)->unexpected, 0);
 	forge(stub, sizeof(stub)); /* what stands before the nonsense is good */
-	assert_int_equal(net_stats(net, 1)->malformed, 4);
+	assert_int_equal(net_stats(net, 1)->malformed, 8);
 	assert_int_equal(net_stats(net, 1)->unexpected, 1);
 }
 

@@ -81,6 +81,7 @@ static int fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_rem
 	send->envelope.data = post->data;
 	send->envelope.flags = post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0;
 	send->fence = post->flags & FI_FENCE;
+	send->more = post->flags & FI_MORE;
 	tx->context = post->context;
 	tx->flags = post->flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
 	tx->notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
@@ -91,6 +92,7 @@ static int fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_rem
 static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *post)
 {
 	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
+	bool inject = post->silent || post->flags & FI_INJECT;
 	struct gamma_tx *tx;
 	bool done = false;
 	ssize_t ret;
@@ -102,6 +104,8 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *
 		return -FI_ENOMEM;
 	tx->done = &done;
 	ret = fill(ep, tx, post);
+	/* Who looks for its completion will poll. */
+	tx->send.patient = (tx->notify && !inject) || gamma_auto_promises(ep->domain);
 	if (!ret)
 		ret = gamma_endpoint_remote(ep->endpoint, flow, &tx->send, &tx->remote);
 	if (ret) {
@@ -111,7 +115,9 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *
 	}
 	if (done)
 		return 0;
-	if ((post->silent || post->flags & FI_INJECT) && !gamma_remote_is_copied(&tx->send))
+	if (gamma_message_waiting(flow)) /* its effect may be looked for elsewhere */
+		gamma_auto_promise(ep->domain);
+	if (inject && !gamma_remote_is_copied(&tx->send))
 		gamma_tx_free_buffer(ep, tx, &done);
 	if (!done)
 		tx->done = NULL;
