@@ -818,12 +818,13 @@ static void row_of(struct node *node, struct region *region, int kind)
 	}
 }
 
-static void await_last(const uint8_t *bytes, uint8_t value)
+static void await_last(const uint8_t *bytes, uint8_t value, bool automatic)
 {
 	const volatile uint8_t *last = bytes + 8 * ROW - 1;
 
 	for (double end = now() + PATIENCE_S; now() < end && *last != value; nap(1))
-		;
+		if (!automatic)
+			progress_all();
 	CHECK_EQ(*last, value);
 }
 
@@ -844,7 +845,7 @@ static void rows(struct node *node, struct region *region, bool sender, bool aut
 				expect_done(node, node, FI_RMA | (kind == 1 ? FI_WRITE : FI_READ));
 			if (automatic) /* the other one's answer, or what was read */
 				await_last(kind < 2 ? region->bytes : region->local,
-					   kind < 2 ? flag : 0x11);
+					   kind < 2 ? flag : 0x11, true);
 			aside_sync();
 			/* Injected ones do not wait where nobody has promised to send them. */
 			if (automatic || kind)
@@ -853,8 +854,9 @@ static void rows(struct node *node, struct region *region, bool sender, bool aut
 				expect_done(node, node, FI_RMA | (kind == 1 ? FI_WRITE : FI_READ));
 			memset(region->bytes, 0, 8 * ROW);
 		} else {
+			if (kind < 2)
+				await_last(region->bytes, 0x10 + (uint8_t) kind, automatic);
 			if (automatic && kind < 2) {
-				await_last(region->bytes, 0x10 + (uint8_t) kind);
 				memset(region->local, flag, 8 * ROW);
 				put(node, region, 8 * ROW - 8, 8 * ROW - 8, 8, node);
 			}
