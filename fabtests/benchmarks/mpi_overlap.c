@@ -11,7 +11,9 @@
  * threads stay free to run on the others that the process may use.
  *
  * Prints for each size, medians of the slowest process in us: communication alone, computation
- * alone, blocking then computing, non-blocking then computing, computing meanwhile.
+ * alone, computing meanwhile, blocking then computing, non-blocking then computing; and the share of
+ * the communication that was hidden, the median of what each round's first three say: a machine is
+ * faster or slower from one round to the next by more than is hidden.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -92,6 +94,12 @@ static int compare(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
+static double median(double *numbers, int count)
+{
+	qsort(numbers, (size_t) count, sizeof(numbers[0]), compare);
+	return numbers[count / 2];
+}
+
 /* The slowest process counts, us. */
 static double time_of(struct job *j, what function)
 {
@@ -112,8 +120,7 @@ static double median_of(struct job *j, what function)
 
 	for (i = 0; i < j->rounds; i++)
 		times[i] = time_of(j, function);
-	qsort(times, (size_t) j->rounds, sizeof(times[0]), compare);
-	return times[j->rounds / 2];
+	return median(times, j->rounds);
 }
 
 /* The computation takes twice as long as the communication. */
@@ -131,23 +138,23 @@ static void calibrate(struct job *j)
 /* In turns, since a machine is faster or slower from second to second. */
 static void measure(struct job *j)
 {
-	static const what kinds[KINDS] = {communicate, compute, block_then_compute,
-					  communicate_then_compute, compute_meanwhile};
-	static double times[KINDS][ROUNDS_MAX];
+	static const what kinds[KINDS] = {communicate, compute, compute_meanwhile,
+					  block_then_compute, communicate_then_compute};
+	static double times[KINDS][ROUNDS_MAX], hidden[ROUNDS_MAX];
 	int i, kind;
 
 	calibrate(j);
-	for (i = 0; i < j->rounds; i++)
+	for (i = 0; i < j->rounds; i++) {
 		for (kind = 0; kind < KINDS; kind++)
 			times[kind][i] = time_of(j, kinds[kind]);
-	for (kind = 0; kind < KINDS; kind++)
-		qsort(times[kind], (size_t) j->rounds, sizeof(times[kind][0]), compare);
+		hidden[i] = (times[0][i] + times[1][i] - times[2][i]) / times[0][i];
+	}
 	if (j->rank)
 		return;
 	printf("%d", j->size);
 	for (kind = 0; kind < KINDS; kind++)
-		printf(" %.2f", times[kind][j->rounds / 2]);
-	printf("\n");
+		printf(" %.2f", median(times[kind], j->rounds));
+	printf(" %.4f\n", median(hidden, j->rounds));
 }
 
 /* Takes the option away; argv[1] is the number of rounds then. */
