@@ -272,6 +272,45 @@ static void remote(void)
 	net_run(net, 2 * MS);
 }
 
+/* Short ones, which share frames with messages. */
+enum { FETCHES = 40 };
+static uint64_t fetched[FETCHES], beyond;
+static struct outgoing *beyond_it;
+
+static void short_ones(void)
+{
+	const uint64_t one = 1;
+
+	for (unsigned i = 0; i < FETCHES; i++) {
+		net_write(net, 0, 1, 1000 + i, &i, 1);
+		net_send(net, 0, 1, 20, GAMMA_WHEN_COPIED);
+		net_atomic(net, 0, 1, GAMMA_OP_FETCH, 0, &one, 1, &fetched[i]);
+		net_atomic(net, 0, 1, GAMMA_OP_ATOMIC, 0, &one, 1, NULL);
+		if (i == FETCHES / 2) {
+			refused_ones[0] = net_write(net, 0, 1, REGION, &one, 8);
+			beyond_it = net_read(net, 0, 1, REGION, &beyond, 8);
+		}
+	}
+	net_run(net, 2 * MS);
+}
+
+static void check_short_ones(void)
+{
+	for (unsigned i = 0; i < FETCHES; i++) {
+		assert_int_equal(fetched[i], 2 * i);
+		assert_int_equal(regions[1].bytes[1000 + i], i);
+	}
+	assert_int_equal(refused_ones[0]->error, -EINVAL);
+	assert_int_equal(beyond_it->error, -EINVAL);
+	assert_int_equal(regions[1].touched, 3 * FETCHES);
+	assert_true(net_stats(net, 0)->batched > 3 * FETCHES);
+	assert_int_equal(net_stats(net, 1)->malformed, 0);
+	for (unsigned i = 0; i < FETCHES; i++)
+		net_post(net, 1, 64);
+	net_finish(net, 20 * SEC);
+	assert_int_equal(net->nodes[1].received, FETCHES);
+}
+
 static void check_remote(void)
 {
 	assert_memory_equal(regions[1].bytes + 8000, bytes, 30000);
@@ -289,7 +328,7 @@ static void check_remote(void)
 	assert_int_equal(net_stats(net, 1)->malformed, 0);
 }
 
-static void sweep_remote(unsigned long many)
+static void sweep_remote(unsigned long many, void (*what)(void), void (*check)(void))
 {
 	for (long n = 0;; n++) {
 		begin(1500);
@@ -299,11 +338,11 @@ static void sweep_remote(unsigned long many)
 		left = n;
 		fails = many;
 		failed = 0;
-		remote();
+		what();
 		left = -1;
 		net_finish(net, 20 * SEC);
 		net_run(net, 10 * MS);
-		check_remote();
+		check();
 		net_free(net);
 		remote_end();
 		if (!failed)
@@ -315,13 +354,15 @@ static void sweep_remote(unsigned long many)
 static void remote__one_allocation_fails(void **state)
 {
 	(void) state;
-	sweep_remote(1);
+	sweep_remote(1, remote, check_remote);
+	sweep_remote(1, short_ones, check_short_ones);
 }
 
 static void remote__some_fail(void **state)
 {
 	(void) state;
-	sweep_remote(7);
+	sweep_remote(7, remote, check_remote);
+	sweep_remote(7, short_ones, check_short_ones);
 }
 
 int main(void)
