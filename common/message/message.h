@@ -263,6 +263,16 @@ static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
 	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
 }
+/* What a frame, or an item of a BATCH, says of its message. */
+static inline void gamma_envelope_of(const struct gamma_fields *fields,
+				     struct gamma_envelope *envelope)
+{
+	envelope->flags = gamma_envelope_flags(fields->extensions);
+	envelope->tag = envelope->flags & GAMMA_TAGGED ? fields->tag : 0;
+	envelope->data = envelope->flags & GAMMA_HAS_DATA ? fields->data : 0;
+	envelope->length = fields->extensions & GAMMA_EXT_MESSAGE ? fields->length
+								   : fields->payload_len;
+}
 /* Whether the frame of len bytes that makes `made` of `wanted` bytes is the last but one of
  * many. */
 bool gamma_message_near_end(uint64_t made, uint64_t wanted, uint32_t len);
@@ -344,8 +354,6 @@ bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 		      struct gamma_fields *item, const uint8_t **bytes);
 
 /* ---- receive.c ---- */
-/* What a frame, or an item of a BATCH, says of its message. */
-void gamma_message_envelope(const struct gamma_fields *fields, struct gamma_envelope *envelope);
 /* In order. False: no memory to keep it, treat the frame as not arrived. */
 bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			   const uint8_t *payload);

@@ -13,15 +13,6 @@
 #include "flow/flow.h"
 #include "message/remote.h"
 
-void gamma_message_envelope(const struct gamma_fields *fields, struct gamma_envelope *envelope)
-{
-	envelope->flags = gamma_envelope_flags(fields->extensions);
-	envelope->tag = envelope->flags & GAMMA_TAGGED ? fields->tag : 0;
-	envelope->data = envelope->flags & GAMMA_HAS_DATA ? fields->data : 0;
-	envelope->length = fields->extensions & GAMMA_EXT_MESSAGE ? fields->length
-								   : fields->payload_len;
-}
-
 static struct gamma_inbound *inbound_get(struct gamma_local *local)
 {
 	struct gamma_inbound *inbound = local->spare;
@@ -234,7 +225,7 @@ static bool arrived_whole(struct gamma_flow *flow, const struct gamma_fields *fi
 {
 	struct gamma_envelope envelope;
 
-	gamma_message_envelope(fields, &envelope);
+	gamma_envelope_of(fields, &envelope);
 	return arrived_message(flow, &envelope, payload, fields->seq, 0);
 }
 
@@ -243,12 +234,12 @@ static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *ite
 {
 	struct gamma_envelope envelope;
 
-	switch (item->op) {
-	case GAMMA_OP_SEND:
-		gamma_message_envelope(item, &envelope);
+	if (gamma_likely(item->op == GAMMA_OP_SEND)) {
+		gamma_envelope_of(item, &envelope);
 		return arrived_message(flow, &envelope, bytes, item->seq,
 				       flow->messages.batch_taken);
-	case GAMMA_OP_REPLY:
+	}
+	if (item->op == GAMMA_OP_REPLY) {
 		gamma_remote_replied(flow, item, bytes);
 		return true;
 	}
@@ -336,7 +327,7 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	struct gamma_envelope envelope;
 	struct gamma_inbound *inbound;
 
-	gamma_message_envelope(fields, &envelope);
+	gamma_envelope_of(fields, &envelope);
 	if (fields->length <= fields->payload_len || fields->length > GAMMA_EAGER_MAX ||
 	    find_arriving(flow, fields->id)) {
 		local->stats.malformed++;
@@ -567,7 +558,7 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		flow->local->stats.malformed++;
 		return true;
 	}
-	gamma_message_envelope(fields, &envelope);
+	gamma_envelope_of(fields, &envelope);
 	gamma_message_source(flow, fields, &source);
 	return announced(flow, &envelope, fields->id, &source);
 }

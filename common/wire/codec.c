@@ -305,29 +305,28 @@ bool gamma_is_plain_message(const uint8_t *frame, size_t len)
 	       !at[11] && !(get16(at + 12) & ~may_have);
 }
 
-/* Told in an item; those of its op are not. */
+/* Told in an item, 8 bytes each; those of its op are not. */
 enum { ITEM_TELLS = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
 
-/* Extensions that an item always has; ITEM_NOT: of an op that does not share frames. */
-#define ITEM_NOT 0xffff
-static uint16_t item_has(uint8_t op)
+/* What an item always has; no head: of an op that does not share frames. */
+#define ITEM(bytes, has) {.head = sizeof(struct gamma_batch_item) + (bytes), .extensions = (has)}
+static const struct {
+	uint8_t head; /* bytes in front of its payload, but for what is told */
+	uint16_t extensions;
+} item_kinds[] = {
+	[GAMMA_OP_SEND] = ITEM(0, 0),
+	[GAMMA_OP_WRITE] = ITEM(24, GAMMA_EXT_RMA),
+	[GAMMA_OP_READ] = ITEM(32, GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT),
+	[GAMMA_OP_REPLY] = ITEM(8, GAMMA_EXT_FRAGMENT),
+	[GAMMA_OP_ATOMIC] = ITEM(28, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC),
+	[GAMMA_OP_FETCH] = ITEM(36, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT),
+	[GAMMA_OP_COMPARE] = ITEM(36, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT),
+};
+
+/* Bytes of what is told. */
+static uint32_t told_len(uint8_t tells)
 {
-	switch (op) {
-	case GAMMA_OP_SEND:
-		return 0;
-	case GAMMA_OP_WRITE:
-		return GAMMA_EXT_RMA;
-	case GAMMA_OP_READ:
-		return GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT;
-	case GAMMA_OP_REPLY:
-		return GAMMA_EXT_FRAGMENT;
-	case GAMMA_OP_ATOMIC:
-		return GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC;
-	case GAMMA_OP_FETCH:
-	case GAMMA_OP_COMPARE:
-		return GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT;
-	}
-	return ITEM_NOT;
+	return (tells & GAMMA_EXT_TAG ? 8 : 0) + (tells & GAMMA_EXT_CQ_DATA ? 8 : 0);
 }
 
 uint32_t gamma_item_head(uint16_t extensions)
@@ -340,27 +339,43 @@ uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item)
 	at = put16(at, item->payload_len);
 	*at++ = (uint8_t) (item->extensions & ITEM_TELLS);
 	*at++ = item->op;
-	for (unsigned bits = item->extensions; bits; bits &= bits - 1)
+	if (item->extensions & GAMMA_EXT_TAG)
+		at = put64(at, item->tag);
+	if (item->extensions & GAMMA_EXT_CQ_DATA)
+		at = put64(at, item->data);
+	for (unsigned bits = item->extensions & ~ITEM_TELLS; bits; bits &= bits - 1)
 		at = put_extension(at, (unsigned) __builtin_ctz(bits), item);
 	return at;
 }
 
 const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item)
 {
-	uint16_t has;
+	uint8_t tells, op;
+	uint32_t head;
 
 	if (len < sizeof(struct gamma_batch_item))
 		return NULL;
+	tells = at[2];
+	op = at[3];
+	if (op >= sizeof(item_kinds) / sizeof(item_kinds[0]) || !item_kinds[op].head ||
+	    tells & ~ITEM_TELLS)
+		return NULL;
+	head = item_kinds[op].head + told_len(tells);
 	item->payload_len = get16(at);
-	item->op = at[3];
-	has = item_has(item->op);
-	if (has == ITEM_NOT || at[2] & ~ITEM_TELLS)
+	if (head + item->payload_len > len)
 		return NULL;
-	item->extensions = at[2] | has;
-	if (gamma_item_head(item->extensions) + item->payload_len > len)
-		return NULL;
+	item->op = op;
+	item->extensions = item_kinds[op].extensions | tells;
 	at += sizeof(struct gamma_batch_item);
-	for (unsigned bits = item->extensions; bits; bits &= bits - 1)
+	if (tells & GAMMA_EXT_TAG) {
+		item->tag = get64(at);
+		at += 8;
+	}
+	if (tells & GAMMA_EXT_CQ_DATA) {
+		item->data = get64(at);
+		at += 8;
+	}
+	for (unsigned bits = item_kinds[op].extensions; bits; bits &= bits - 1)
 		at = get_extension(at, (unsigned) __builtin_ctz(bits), item);
 	return at;
 }

@@ -263,6 +263,55 @@ static void plain__a_message_and_its_acknowledgement(void **state)
 	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
 }
 
+/* Each op that shares frames, with and without what may be told: what is built comes back, and no
+ * shorter one is read. */
+static void items__come_back(void **state)
+{
+	static const struct {
+		uint8_t op;
+		uint16_t extensions;
+	} rows[] = {
+		{GAMMA_OP_SEND, 0},
+		{GAMMA_OP_WRITE, GAMMA_EXT_RMA},
+		{GAMMA_OP_READ, GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT},
+		{GAMMA_OP_REPLY, GAMMA_EXT_FRAGMENT},
+		{GAMMA_OP_ATOMIC, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC},
+		{GAMMA_OP_FETCH, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
+		{GAMMA_OP_COMPARE, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
+	};
+	static const uint16_t told[] = {0, GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA,
+					GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA};
+	uint8_t room[100];
+
+	(void) state;
+	for (unsigned i = 0; i < 4 * gamma_array_size(rows); i++) {
+		struct gamma_fields item = {.op = rows[i / 4].op, .payload_len = 5}, back = {0};
+		size_t len;
+
+		set_extensions(&item);
+		item.extensions = rows[i / 4].extensions | told[i % 4];
+		len = (size_t) (gamma_build_item(room, &item) - room);
+		assert_int_equal(len, gamma_item_head(item.extensions));
+		assert_ptr_equal(gamma_parse_item(room, len + 5, &back), room + len);
+		assert_int_equal(back.op, item.op);
+		assert_int_equal(back.extensions, item.extensions);
+		assert_int_equal(back.payload_len, 5);
+		assert_true(!(told[i % 4] & GAMMA_EXT_TAG) || back.tag == item.tag);
+		assert_true(!(told[i % 4] & GAMMA_EXT_CQ_DATA) || back.data == item.data);
+		if (rows[i / 4].extensions & GAMMA_EXT_RMA) {
+			assert_true(back.rma_address == item.rma_address);
+			assert_true(back.rma_key == item.rma_key);
+			assert_true(back.rma_length == item.rma_length);
+		}
+		if (rows[i / 4].extensions & GAMMA_EXT_FRAGMENT)
+			assert_true(back.fragment == item.fragment);
+		if (rows[i / 4].extensions & GAMMA_EXT_ATOMIC)
+			assert_int_equal(back.count, item.count);
+		for (size_t less = 0; less < len + 5; less++)
+			assert_null(gamma_parse_item(room, less, &back));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +328,7 @@ int main(void)
 		TEST(parse__header_length_disagrees),
 		TEST(parse__payload_longer_than_the_frame),
 		TEST(plain__a_message_and_its_acknowledgement),
+		TEST(items__come_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
