@@ -284,7 +284,7 @@ static void items__come_back(void **state)
 	uint8_t room[100];
 
 	(void) state;
-	for (unsigned i = 0; i < 4 * gamma_array_size(rows); i++) {
+	for (size_t i = 0; i < 4 * sizeof(rows) / sizeof(rows[0]); i++) {
 		struct gamma_fields item = {.op = rows[i / 4].op, .payload_len = 5}, back = {0};
 		size_t len;
 
