@@ -79,3 +79,13 @@ const char *command_peer(int argc, char **argv, const char *provider, bool serve
 		command_misuse("the peer's name is missing, or -s");
 	return peer;
 }
+
+bool command_next_line(void)
+{
+	int letter;
+
+	do
+		letter = getchar();
+	while (letter != EOF && letter != '\n');
+	return letter == '\n';
+}

@@ -26,4 +26,7 @@ void command_end(int argc, char **argv);
 /* Whom a client names behind its options; NULL for a server. Both have to name a provider. */
 const char *command_peer(int argc, char **argv, const char *provider, bool serves);
 
+/* Whether another line has come on the standard input. */
+bool command_next_line(void);
+
 #endif

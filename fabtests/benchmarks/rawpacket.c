@@ -11,7 +11,7 @@
  *	gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]
  *	gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]
  *			[-M BYTES] [-W FRAMES] [-n ITERATIONS] [-w WARM-UP] [-p PORT]
- *			[-t SECONDS] [-j]
+ *			[-t SECONDS] [-j] [-k]
  *
  * DESCRIPTION
  *	The server (-s) answers one client and ends with it. The client (-d) measures each
@@ -42,6 +42,8 @@
  *	-p PORT		1 to 65535, both sides the same (default 1)
  *	-t SECONDS	give up when nothing arrives for this long (default 10)
  *	-j		a JSON object a line instead of the table
+ *	-k		measures for each line of the standard input; between two of them nothing
+ *			is under way, and both sides may be stopped
  *
  * EXIT STATUS
  *	0 measured; 1 failed, with a line that says why; 2 wrong usage.
@@ -68,6 +70,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "command.h"
 
 enum {
 	ETHERTYPE = 0x88B6,	  /* IEEE local experimental 2: not the provider's 0x88B5 */
@@ -103,7 +107,7 @@ enum { HEADER_BYTES = sizeof(struct frame) - sizeof(struct ether_header) };
 
 struct options {
 	const char *iface;
-	bool server, stream, json;
+	bool server, stream, json, kept;
 	uint8_t peer[ETH_ALEN];
 	uint32_t size[SIZES_MAX]; /* bytes after the Ethernet header */
 	int sizes;
@@ -606,6 +610,8 @@ static void stream(struct link *link, const struct options *opt, uint32_t size, 
 
 static void measure(struct link *link, const struct options *opt)
 {
+	uint32_t seq = 1; /* of HELLO */
+
 	for (int i = 0; i < opt->sizes; i++)
 		if (opt->size[i] > link->mtu)
 			die("%u bytes do not fit the MTU of %s, %u", opt->size[i], link->iface,
@@ -615,12 +621,16 @@ static void measure(struct link *link, const struct options *opt)
 	if (!opt->json)
 		puts(opt->stream ? "#  bytes     frames       MB/s"
 				 : "#  bytes  median us     min us    mean us");
-	for (int i = 0; i < opt->sizes; i++) {
-		if (opt->stream)
-			stream(link, opt, opt->size[i], (uint32_t) (2 * i + 1));
-		else
-			pingpong(link, opt, opt->size[i]);
-	}
+	do {
+		if (opt->kept && !command_next_line())
+			break;
+		for (int i = 0; i < opt->sizes; i++, seq += 2) {
+			if (opt->stream)
+				stream(link, opt, opt->size[i], seq);
+			else
+				pingpong(link, opt, opt->size[i]);
+		}
+	} while (opt->kept);
 	send_frame(link, KIND_BYE, 0, HEADER_BYTES);
 }
 
@@ -633,7 +643,7 @@ static void __attribute__((noreturn)) usage(const char *cause)
 	fputs("usage: gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]\n"
 	      "       gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]\n"
 	      "                       [-M BYTES] [-W FRAMES] [-n ITERATIONS] [-w WARM-UP] [-p PORT]\n"
-	      "                       [-t SECONDS] [-j]\n",
+	      "                       [-t SECONDS] [-j] [-k]\n",
 	      cause ? stderr : stdout);
 	exit(cause ? 2 : 0);
 }
@@ -725,6 +735,9 @@ static void parse_option(struct options *opt, int letter, bool *client)
 	case 'j':
 		opt->json = true;
 		break;
+	case 'k':
+		opt->kept = true;
+		break;
 	case 'h':
 		usage(NULL);
 	default:
@@ -740,7 +753,7 @@ static void parse(struct options *opt, int argc, char **argv)
 	*opt = (struct options){.size = {64}, .sizes = 1, .iterations = 20000, .warmup = 1000,
 				.port = 1, .timeout_s = 10};
 	opterr = 0;
-	while ((letter = getopt(argc, argv, "i:sd:S:m:M:W:n:w:p:t:jh")) != -1)
+	while ((letter = getopt(argc, argv, "i:sd:S:m:M:W:n:w:p:t:jkh")) != -1)
 		parse_option(opt, letter, &client);
 	if (optind < argc)
 		usage("this program takes options only");

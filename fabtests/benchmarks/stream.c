@@ -5,12 +5,14 @@
  *
  *   gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]     the receiver
  *   gamma-stream -p PROVIDER [-d DOMAIN] [-S SIZE] [-n N | -t SECONDS] [-w WINDOW] [-e ENDPOINTS]
- *                [-r AHEAD] [-m] [-l] RECEIVER                                         the sender
+ *                [-r AHEAD] [-m] [-l] [-k] RECEIVER                                    the sender
  *
  * -e: the receiver has several endpoints, which get messages in turns; a window for each. -r:
  * windows are sent as a whole and answered, AHEAD of them before the first answer. -m: their
  * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go to and fro, one at a
- * time, to tell what a small message waits beside the stream. Prints a line of JSON: rate,
+ * time, to tell what a small message waits beside the stream. -k: measures for each line of the
+ * standard input, on the connections that there are, a window each time before it counts; between
+ * two lines nothing is under way, and both processes may be stopped. Prints a line of JSON: rate,
  * processor time of both sides, memory in use before the first message and after the last. All
  * messages leave from one buffer and arrive in one.
  */
@@ -43,7 +45,7 @@ enum { TAG_HELLO = 1, TAG_READY, TAG_STREAM, TAG_END, TAG_DONE, TAG_SMALL };
 
 struct options {
 	const char *provider, *domain, *node, *port;
-	bool receiver, more, small;
+	bool receiver, more, small, kept;
 	size_t size;              /* bytes */
 	unsigned long count;      /* messages */
 	double seconds;           /* 0: by count */
@@ -54,6 +56,10 @@ struct options {
 struct hello { /* the sender's */
 	uint64_t size, window, ahead;
 	char name[STATION_NAME_MAX];
+};
+
+struct end { /* the sender's: the receiver answers when so many have arrived */
+	uint64_t messages, last; /* from the beginning; whether no more will come */
 };
 
 /* What a side has used. */
@@ -187,7 +193,8 @@ struct receiver {
 	struct peer peer;
 	struct hello hello;
 	struct operation *operations; /* receives of the stream */
-	struct operation end;         /* how many messages there are */
+	struct operation end_in;
+	struct end end;               /* as told */
 	uint64_t all, arrived;        /* all: UINT64_MAX until told */
 	fi_addr_t sender;
 	struct operation small_in, small_out;
@@ -235,7 +242,7 @@ static void handle(struct receiver *r, struct operation *op)
 		receive(&r->peer, op);
 		answer_window(r);
 	} else if (op->tag == TAG_END) {
-		r->all = *(uint64_t *) op->buffer;
+		r->all = r->end.messages;
 	} else if (op == &r->small_in) {
 		receive(&r->peer, op);
 		echo(r);
@@ -289,20 +296,24 @@ static void serve(struct receiver *r)
 	fflush(stdout);
 	station_receive(s);
 	r->sender = station_insert(s, r->hello.name);
-	r->end = (struct operation){.tag = TAG_END, .buffer = &used, .len = sizeof(uint64_t)};
+	r->end_in = (struct operation){.tag = TAG_END, .buffer = &r->end, .len = sizeof(r->end)};
 	r->small_in = (struct operation){.tag = TAG_SMALL, .buffer = bytes, .len = SMALL};
 	r->small_out = r->small_in;
 	r->small_out.buffer = bytes + SMALL;
 	post_stream(r);
-	receive(&r->peer, &r->end);
+	receive(&r->peer, &r->end_in);
 	receive(&r->peer, &r->small_in);
 	r->peer.memory_before = station_memory();
-	r->all = UINT64_MAX;
 	begin_use(&r->peer);
 	tell_names(r);
-	take_stream(r);
-	used = end_use(&r->peer);
-	station_send(s, r->sender, &used, sizeof(used), TAG_END);
+	do {
+		r->all = UINT64_MAX;
+		take_stream(r);
+		used = end_use(&r->peer);
+		if (!r->end.last)
+			receive(&r->peer, &r->end_in);
+		station_send(s, r->sender, &used, sizeof(used), TAG_END);
+	} while (!r->end.last);
 }
 
 /* ---- the sender ---- */
@@ -313,7 +324,7 @@ struct sender {
 	struct operation *operations; /* window * targets */
 	unsigned *idle;               /* operations not under way: a stack for each target */
 	unsigned *idles;              /* how many: of each target */
-	uint64_t sent, warm_up; /* messages; the first ones of all, which do not count */
+	uint64_t sent, warm_up; /* messages; how many of them were sent before it counted */
 	unsigned busy;          /* operations under way */
 	struct operation *answers; /* as many as windows may be under way */
 	unsigned unanswered, windows; /* sent */
@@ -441,7 +452,7 @@ static void drain(struct sender *s)
 	}
 }
 
-/* A window for each target: connections are made. */
+/* A window for each target: connections are made, memory has been touched. */
 static void warm_up(struct sender *s)
 {
 	const struct options *o = s->peer.options;
@@ -548,26 +559,48 @@ static void tell(struct sender *s, double seconds, const struct used *own, const
 		       (double) s->small_ns[(uint64_t) s->smalls * 99 / 100] / 2e3);
 	}
 	puts("}");
+	fflush(stdout);
 }
 
-static void ask(struct sender *s)
+/* Until all messages have arrived; what the receiver has used so far. */
+static struct used end_stream(struct sender *s, bool last)
 {
 	struct station *station = &s->peer.station;
+	struct end end = {.messages = s->sent, .last = last};
+	struct used used;
+
+	station_post(station, &used, sizeof(used), TAG_END);
+	station_send(station, s->to[0], &end, sizeof(end), TAG_END);
+	station_receive(station);
+	return used;
+}
+
+static void measure(struct sender *s, bool last)
+{
 	struct used own, other;
 	uint64_t begin;
 
-	prepare(s);
-	meet(s);
-	s->peer.memory_before = station_memory();
 	warm_up(s);
 	begin_use(&s->peer);
 	begin = station_now();
 	send_stream(s, begin);
-	station_post(station, &other, sizeof(other), TAG_END);
-	station_send(station, s->to[0], &s->sent, sizeof(s->sent), TAG_END);
-	station_receive(station);
+	other = end_stream(s, last);
 	own = end_use(&s->peer);
 	tell(s, (double) (station_now() - begin) / 1e9, &own, &other);
+}
+
+static void ask(struct sender *s)
+{
+	prepare(s);
+	meet(s);
+	s->peer.memory_before = station_memory();
+	if (!s->peer.options->kept) {
+		measure(s, true);
+		return;
+	}
+	while (command_next_line())
+		measure(s, false);
+	end_stream(s, true);
 }
 
 /* ---- command line ---- */
@@ -575,14 +608,14 @@ static void ask(struct sender *s)
 static const char usage[] =
 	"usage: gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
 	"       gamma-stream -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT | -t SECONDS]\n"
-	"                    [-w WINDOW] [-e ENDPOINTS] [-r AHEAD] [-m] [-l] RECEIVER\n";
+	"                    [-w WINDOW] [-e ENDPOINTS] [-r AHEAD] [-m] [-l] [-k] RECEIVER\n";
 
 static void parse(struct options *o, int argc, char **argv)
 {
 	const char *peer;
 	int opt;
 
-	while ((opt = command_option(argc, argv, "p:d:a:P:S:n:t:w:e:r:smlh")) != -1) {
+	while ((opt = command_option(argc, argv, "p:d:a:P:S:n:t:w:e:r:smlkh")) != -1) {
 		switch (opt) {
 		case 'p': o->provider = optarg; break;
 		case 'd': o->domain = optarg; break;
@@ -597,6 +630,7 @@ static void parse(struct options *o, int argc, char **argv)
 		case 'r': o->ahead = (unsigned) command_whole("-r", optarg, 1, 64); break;
 		case 'm': o->more = true; break;
 		case 'l': o->small = true; break;
+		case 'k': o->kept = true; break;
 		}
 	}
 	peer = command_peer(argc, argv, o->provider, o->receiver);

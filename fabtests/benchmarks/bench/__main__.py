@@ -94,6 +94,7 @@ def measure(ctx, turns, chosen):
             turns.fail(part, "all", str(failure))
             continue
         turns.run_part(part, cases, rounds if budget and not chosen.smoke else 1, budget)
+        ctx.end_kept()
 
 
 def tell(turns, chosen, about):
@@ -121,9 +122,9 @@ def main():
         signal.signal(number, interrupted)
     scale = SMOKE_SCALE if chosen.smoke else QUICK_SCALE if chosen.quick else 1
     probe = machine.Probe(chosen.build / PROBE)
-    turns = Turns(probe, show)
     ctx = Context(chosen.build, f"bench{os.getpid()}", probe, scale=scale, quick=chosen.quick,
                   brief=chosen.smoke, switch=chosen.switch)
+    turns = Turns(probe, show, ctx.kept_used)
     about = {"parts": chosen.parts, "date": time.strftime("%Y-%m-%d %H:%M:%S"), "scale": scale,
              "machine": machine.describe()}
     try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Virtual clusters of the benchmarks, and programs run in them: a server and its client with time
-limits, Open MPI jobs. Owns the labs it made and the processes it started. Used by the parts."""
+limits, pairs that are kept and asked again, Open MPI jobs. Owns the labs it made and the processes
+it started. Used by the parts."""
 
 import json
 import os
@@ -13,8 +14,11 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from machine import process_used
+
 # Opening and closing packet sockets waits for the kernel, on a busy machine most of a minute.
 PATIENCE_S = 150
+LEAVE_S = 10 # until a pair that was kept has ended
 OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload",
             "generic-receive-offload", "tx-checksumming")
 
@@ -101,25 +105,33 @@ class Lab:
             raise Failure(last_words(out + err) + f" (exit status {process.returncode})")
         return out
 
-    def start(self, words, ready="ready"):
+    def start(self, words, ready="ready", stdin=subprocess.DEVNULL):
         """In the background; returns when it has written a line that begins with READY."""
         log = tempfile.TemporaryFile("w+", encoding="utf-8")
-        process = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(words, env=self.environment, stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=log, text=True,
                                    start_new_session=True)
         process.log = log
+        if ready:
+            try:
+                self.line_of(process, ready)
+            except Failure as failure:
+                end_process(process)
+                raise Failure(f"server: {failure}") from None
+        return process
+
+    def line_of(self, process, begin):
+        """The next line it writes that begins so."""
         deadline = time.monotonic() + PATIENCE_S
-        while ready:
+        while True:
             left = deadline - time.monotonic()
             line = ""
             if left > 0 and select.select([process.stdout], [], [], left)[0]:
                 line = process.stdout.readline()
-            if line.startswith(ready):
-                break
+            if line.startswith(begin):
+                return line
             if not line:
-                end_process(process)
-                raise Failure("server: " + self.words_of(process))
-        return process
+                raise Failure(self.words_of(process))
 
     @staticmethod
     def words_of(process):
@@ -186,11 +198,63 @@ class Lab:
         finally:
             self.complete([*words, "off"])
 
+    def keep(self, server, client, ready="ready"):
+        """As `pair`, for a client that measures for each line that it reads."""
+        pair = KeptPair(self, self.start(server, ready))
+        pair.begin(client)
+        return pair
+
     def mac(self, host):
         return f"02:47:41:4d:00:{host:02x}"
 
     def address(self, host):
         return f"10.78.0.{host}"
+
+
+class KeptPair:
+    """A server and its client, which measures again whenever it is asked. Both are stopped
+    meanwhile: who polls would take the processors from what is measured then."""
+
+    def __init__(self, lab, server):
+        self.lab, self.processes = lab, [server]
+
+    def begin(self, words):
+        self.processes.append(self.lab.start(words, ready=None, stdin=subprocess.PIPE))
+
+    def signal(self, number):
+        for process in self.processes:
+            os.killpg(process.pid, number)
+
+    def ask(self):
+        """The line of JSON that it measures now."""
+        client = self.processes[-1]
+        try:
+            self.signal(signal.SIGCONT)
+            client.stdin.write("\n")
+            client.stdin.flush()
+            line = json.loads(self.lab.line_of(client, "{"))
+            self.signal(signal.SIGSTOP)
+        except OSError:
+            raise Failure(self.lab.words_of(client)) from None
+        return line
+
+    def used(self):
+        """Processor time of both, s."""
+        return sum(process_used(process.pid) for process in self.processes)
+
+    def end(self):
+        """The client at the end of its input, then the server."""
+        try:
+            self.signal(signal.SIGCONT)
+            self.processes[-1].stdin.close()
+            for process in self.processes[::-1]:
+                process.wait(LEAVE_S)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+        for process in self.processes:
+            end_process(process)
+            process.log.close()
+            process.stdout.close()
 
 
 def json_lines(text):

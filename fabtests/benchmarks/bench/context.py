@@ -16,6 +16,8 @@ PROVIDERS = {
     "udp;ofi_rxd": "udp;ofi_rxd",
     "shm": "shm",
 }
+KEPT_S = 3600 # longer than anything is kept
+STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 MiB
 
 
 class Context:
@@ -27,20 +29,42 @@ class Context:
         self.quick, self.brief, self.switch = quick or brief, brief, switch
         self.programs = self.build / "fabtests" / "benchmarks"
         self.labs = {}
+        self.kept = {}  # command lines -> the pair that they have started
 
-    def lab(self, hosts=2, **options):
-        """The one with these options, made when it is first wanted."""
-        key = (hosts, *sorted(options.items()))
+    def lab(self, hosts=2, purpose="", **options):
+        """The one with these options for this purpose, made when it is first wanted."""
+        key = (hosts, purpose, *sorted(options.items()))
         if key not in self.labs:
             self.labs[key] = Lab(TREE / "lab" / "lab", f"{self.prefix}-{len(self.labs)}",
                                  self.build, hosts, **options)
         return self.labs[key]
 
-    def pair(self, mtu=1500):
+    def pair(self, mtu=1500, purpose=""):
         """Two hosts, back to back unless the user wants the switch between them."""
-        return self.lab(mtu=mtu, b2b=not self.switch)
+        return self.lab(mtu=mtu, b2b=not self.switch, purpose=purpose)
+
+    def ask_kept(self, lab, server, client, ready="ready"):
+        """What the pair of these command lines measures now; it is started when first wanted."""
+        key = (*server, *client)
+        if key not in self.kept:
+            self.kept[key] = lab.keep(server, client, ready)
+        try:
+            return self.kept[key].ask()
+        except Failure:
+            self.kept.pop(key).end()
+            raise
+
+    def kept_used(self):
+        """Processor time of the pairs that are kept, s."""
+        return sum(pair.used() for pair in self.kept.values())
+
+    def end_kept(self):
+        for pair in self.kept.values():
+            pair.end()
+        self.kept.clear()
 
     def end(self):
+        self.end_kept()
         for process in [lab.begin_down() for lab in self.labs.values()]:
             process.wait()
         self.labs.clear()
@@ -76,6 +100,18 @@ class Context:
         options = ["-m", "stream", "-S", lab.mtu, "-n", frames, "-w", frames // 10, "-M", 1 << 20]
         options += ["-W", window] if window else []
         rate = self.raw(lab, *options)[0]["MB_per_s"]
+        return [Value("one-way stream", "MB/s", rate, 1 << 20)]
+
+    def raw_stream_turn(self, lab, megabytes):
+        """As `raw_stream`, by a pair that is kept, with as many bytes before it counts as
+        gamma-stream sends then."""
+        frames = max(200, int(megabytes * 1e6 * self.scale / lab.mtu))
+        program = self.program("gamma-rawpacket")
+        server = lab.words(1, [program, "-i", "gam0", "-s", "-t", KEPT_S])
+        client = lab.words(2, [program, "-i", "gam0", "-d", lab.mac(1), "-j", "-k", "-m", "stream",
+                               "-S", lab.mtu, "-n", frames, "-w", STREAM_WINDOW // lab.mtu,
+                               "-M", 1 << 20])
+        rate = self.ask_kept(lab, server, client, ready=None)["MB_per_s"]
         return [Value("one-way stream", "MB/s", rate, 1 << 20)]
 
     # ---- programs over libfabric ----
@@ -115,3 +151,11 @@ class Context:
                       **how):
         row = self.stream(lab, provider, ["-S", size, "-t", self.seconds(seconds)], **how)
         return [Value(what, "MB/s", row["MB_per_s"], size)]
+
+    def stream_turn(self, lab, provider, seconds):
+        """As `stream_values`, by a pair that is kept."""
+        ends = ["-e", 1]
+        server, client = self.sides(lab, "gamma-stream", provider, ends,
+                                    [*ends, "-k", "-S", 1 << 20, "-t", self.seconds(seconds)])
+        row = self.ask_kept(lab, server, client)
+        return [Value("one-way stream", "MB/s", row["MB_per_s"], 1 << 20)]

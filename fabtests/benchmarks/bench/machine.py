@@ -53,14 +53,16 @@ class Probe:
 
 
 class Others:
-    """Processor time that programs which are not ours have taken, from now on."""
+    """Processor time that programs which are not ours have taken, from now on. KEPT: what processes
+    of ours that go on running have used."""
 
-    def __init__(self):
-        self.begin, self.all, self.own = time.monotonic(), all_used(), own_used()
+    def __init__(self, kept):
+        self.kept = kept
+        self.begin, self.all, self.own = time.monotonic(), all_used(), own_used() + kept()
 
     def share(self):
         """Of one processor."""
-        used = all_used() - self.all - (own_used() - self.own)
+        used = all_used() - self.all - (own_used() + self.kept() - self.own)
         return used / max(time.monotonic() - self.begin, 0.001)
 
 
@@ -74,6 +76,13 @@ def all_used():
 def own_used():
     """This process and those it has waited for, s."""
     return sum(os.times()[:4])
+
+
+def process_used(pid):
+    """A running process, s."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        user, system = (int(word) for word in file.read().rpartition(")")[2].split()[11:13])
+    return (user + system) / os.sysconf("SC_CLK_TCK")
 
 
 def near(one, other):

@@ -56,8 +56,9 @@ class Row:
 
 
 class Turns:
-    def __init__(self, probe, say):
+    def __init__(self, probe, say, kept):
         self.probe, self.say = probe, say
+        self.kept_used = kept # s that processes of ours have used which go on running
         self.rows = {}      # (part, case, what, size) -> Row
         self.failures = {}  # (part, case) -> texts
         self.probes = {}    # part -> its first probe, and the one after its last
@@ -93,7 +94,7 @@ class Turns:
         for case in cases:
             if self.given_up(part, case):
                 continue
-            others = Others()
+            others = Others(self.kept_used)
             try:
                 values = list(case.run())
             except Failure as failure:
