@@ -345,7 +345,8 @@ static void check_quiet_node(struct node *node)
 	if (local->stats.retransmissions)
 		sim_fail(node->sim, "node %u sent %llu frames again though nothing was lost",
 			 node->index, (unsigned long long) local->stats.retransmissions);
-	if (node->state == NODE_ALIVE)
+	/* What came to one that is stopped for good it has not seen. */
+	if (node->state == NODE_ALIVE && moves(node))
 		gamma_list_for_each(pos, &local->flows)
 			check_path(node, gamma_list_entry(pos, struct gamma_flow, all_entry));
 }

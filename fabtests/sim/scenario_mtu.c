@@ -2,7 +2,7 @@
 /* Hosts with jumbo frames, and what the switch between them makes of these. */
 #include "scenario.h"
 
-enum { JUMBO = 9000, MESSAGES = 24, TRICKLE = 40 };
+enum { JUMBO = 9000, LOWERED = 4000, EAGER = 16000, MESSAGES = 24, TRICKLE = 40 };
 
 static unsigned warnings;
 
@@ -130,4 +130,46 @@ const struct sim_scenario scenario_lowered_switch = {
 	.summary = "the switch's MTU falls from 9,000 to 1,500 under a stream: it goes on",
 	.configure = jumbo,
 	.run = lowered,
+};
+
+static void given_up_soon(struct sim_config *config)
+{
+	jumbo(config);
+	config->peer_timeout = 2 * SIM_SEC;
+}
+
+/* The other host is stopped meanwhile, until `back`. What it takes for the largest frame then. */
+static uint32_t lower_nic(struct sim *sim, uint64_t back)
+{
+	struct sim *side = scenario_begin(sim, NULL);
+	uint32_t mtu;
+
+	sim_exchange(side, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
+	sim_run(side, 10 * SIM_MS);
+	sim_stop(side, 1, back);
+	if (back == GAMMA_NEVER)
+		sim_excuse(side, 1);
+	sim_nic_mtu(side, 0, LOWERED);
+	sim_exchange(side, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
+	sim_finish(side, 10 * SIM_SEC);
+	mtu = sim_flow(side, 1, 0)->path.mtu;
+	scenario_end(sim, side);
+	return mtu;
+}
+
+static void lowered_host(struct sim *sim)
+{
+	uint32_t returned = lower_nic(sim, sim_now(sim) + SIM_SEC);
+	uint32_t stopped = lower_nic(sim, GAMMA_NEVER);
+
+	SIM_CHECK(sim, returned == LOWERED, "frames of %u bytes are used", returned);
+	SIM_CHECK(sim, stopped == JUMBO, "one that is stopped uses %u bytes", stopped);
+	scenario_tell("frames of %u bytes once it has returned", returned);
+}
+
+const struct sim_scenario scenario_lowered_host = {
+	.name = "lowered-host",
+	.summary = "a NIC's MTU falls while the peer is stopped: it learns that when it returns",
+	.configure = given_up_soon,
+	.run = lowered_host,
 };
