@@ -138,8 +138,11 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 		value = word_of((struct gamma_record){.len = GAMMA_RECORD_WRAP});
 	}
 	writer->place = behind;
-	/* In one order with the reader's: either it sees the record, or this sees that it sleeps. */
-	__atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+	/* Right behind the record's bytes: while it waited the reader, who polls, would take the line
+	 * back in between. In one order with the reader's: either it sees the record, or this sees that
+	 * it sleeps. */
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (gamma_likely(!__atomic_load_n(&writer->segment->sleeping, __ATOMIC_SEQ_CST)))
 		return false;
 	return __atomic_compare_exchange_n(&writer->segment->sleeping, &one, 0, false,
