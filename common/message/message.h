@@ -178,8 +178,15 @@ struct gamma_message_state {
 	bool no_pull;	   /* the neighbour cannot read this process's memory, as it has shown */
 };
 
+#define GAMMA_UNMATCHED UINT64_MAX
+
 /* Called from within the flow: they must not send. */
 struct gamma_handlers {
+	/* A message is here. Places its bytes in the receive that it matches, which ends with that, and
+	 * returns how many; GAMMA_UNMATCHED: none does, nothing has been done. NULL: match and received
+	 * are called instead. */
+	uint64_t (*whole)(void *context, struct gamma_flow *flow,
+			  const struct gamma_envelope *envelope, const uint8_t *bytes);
 	/* A message begins. Returns the receive that it matches, now consumed, or NULL. */
 	struct gamma_recv *(*match)(void *context, struct gamma_flow *flow,
 				    const struct gamma_envelope *envelope);

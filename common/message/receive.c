@@ -147,19 +147,34 @@ static void inbound_finish(struct gamma_inbound *inbound, int error)
 	received(flow, recv, &envelope, placed, error);
 }
 
-/* Into the receive that waits for it; false: none does. */
-static bool arrived_expected(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			     const uint8_t *bytes)
+/* The same in two steps, for who does not take it in one. */
+static uint64_t match_and_place(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+				const uint8_t *bytes)
 {
 	struct gamma_local *local = flow->local;
 	struct gamma_recv *recv = local->handlers->match(local->context, flow, envelope);
 	uint64_t placed;
 
-	if (gamma_unlikely(!recv))
-		return false;
+	if (!recv)
+		return GAMMA_UNMATCHED;
 	placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
+	local->handlers->received(local->context, recv, flow, envelope, placed, 0);
+	return placed;
+}
+
+/* Into the receive that waits for it; false: none does. */
+static bool arrived_expected(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			     const uint8_t *bytes)
+{
+	struct gamma_local *local = flow->local;
+	uint64_t placed = gamma_likely(local->handlers->whole)
+				  ? local->handlers->whole(local->context, flow, envelope, bytes)
+				  : match_and_place(flow, envelope, bytes);
+
+	if (gamma_unlikely(placed == GAMMA_UNMATCHED))
+		return false;
+	local->stats.messages_in++;
 	local->stats.bytes_copied_in += placed;
-	received(flow, recv, envelope, placed, 0);
 	return true;
 }
 

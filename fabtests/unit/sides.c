@@ -57,6 +57,19 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	snprintf(side->cause, sizeof(side->cause), "%s", cause);
 }
 
+static uint64_t on_whole(void *context, struct gamma_flow *flow,
+			 const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	struct gamma_recv *recv = on_match(context, flow, envelope);
+	uint64_t placed;
+
+	if (!recv)
+		return GAMMA_UNMATCHED;
+	placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
+	on_received(context, recv, flow, envelope, placed, 0);
+	return placed;
+}
+
 static void on_datagram(void *context, const struct gamma_addr *source,
 			const struct gamma_envelope *envelope, const uint8_t *payload)
 {
@@ -76,7 +89,8 @@ static void on_gone(void *context, struct gamma_flow *flow)
 }
 
 const struct gamma_endpoint_handlers side_handlers = {
-	.messages = {.match = on_match,
+	.messages = {.whole = on_whole,
+		     .match = on_match,
 		     .unexpected = on_unexpected,
 		     .received = on_received,
 		     .sent = on_sent,

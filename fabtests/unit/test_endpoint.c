@@ -285,6 +285,7 @@ static void messages__to_oneself_before_the_receive(void **state)
 
 	(void) state;
 	netns_needed();
+	late.messages.whole = NULL;
 	late.messages.match = match_none;
 	late.messages.unexpected = keep_unasked;
 	gamma_endpoint_destroy(side->ep);

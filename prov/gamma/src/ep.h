@@ -334,6 +334,11 @@ int gamma_multi_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
  * receive or buffer that cannot take another one is no longer posted. */
 struct gamma_rx *gamma_match_take(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep,
 				  struct gamma_rx *posted, uint64_t length);
+/* A message that is here goes into a piece of a posted buffer, and is complete; returns how many
+ * bytes of it. */
+uint64_t gamma_multi_place(struct gamma_ep *ep, struct gamma_rx *whole,
+			   const struct gamma_envelope *envelope, const uint8_t *bytes,
+			   fi_addr_t source, const struct gamma_addr *source_addr);
 /* Ends a buffer with an error, once the messages that arrive in it have done so. */
 void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole,
 		      int error);

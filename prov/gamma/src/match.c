@@ -86,19 +86,51 @@ static bool fits(const struct gamma_rx *rx, struct gamma_flow *flow,
 
 /* ---- the engine's side ---- */
 
-static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
-				   const struct gamma_envelope *envelope)
+/* The oldest receive that fits, or NULL. */
+static struct gamma_rx *find_posted_for(struct gamma_ep *ep, struct gamma_flow *flow,
+					const struct gamma_envelope *envelope)
 {
-	struct gamma_ep *ep = context;
 	struct gamma_list *pos;
 
 	gamma_list_for_each(pos, posted_for(ep->rx, is_tagged(envelope))) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (fits(rx, flow, envelope))
-			return &gamma_match_take(ep->rx, ep, rx, envelope->length)->recv;
+			return rx;
 	}
 	return NULL;
+}
+
+static fi_addr_t source_of(struct gamma_ep *ep, struct gamma_flow *flow)
+{
+	return ep->want_source ? gamma_flow_fi_addr(ep, flow) : FI_ADDR_NOTAVAIL;
+}
+
+static uint64_t on_whole(void *context, struct gamma_flow *flow,
+			 const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	struct gamma_ep *ep = context;
+	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
+	uint64_t placed;
+
+	if (gamma_unlikely(!rx))
+		return GAMMA_UNMATCHED;
+	if (rx->multi)
+		return gamma_multi_place(ep, rx, envelope, bytes, source_of(ep, flow), &flow->addr);
+	gamma_match_unlist(rx);
+	placed = gamma_iov_write(rx->recv.iov, rx->recv.iov_count, 0, bytes, envelope->length);
+	gamma_complete_rx(ep, rx, envelope, placed, 0, source_of(ep, flow), &flow->addr);
+	gamma_rx_put(ep->rx, rx);
+	return placed;
+}
+
+static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
+				   const struct gamma_envelope *envelope)
+{
+	struct gamma_ep *ep = context;
+	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
+
+	return rx ? &gamma_match_take(ep->rx, ep, rx, envelope->length)->recv : NULL;
 }
 
 static void on_unexpected(void *context, struct gamma_inbound *inbound)
@@ -113,13 +145,10 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 {
 	struct gamma_ep *ep = context;
 	struct gamma_rx *rx = gamma_container_of(recv, struct gamma_rx, recv);
-	fi_addr_t source = FI_ADDR_NOTAVAIL;
 
 	if (ep->closing)
 		return;
-	if (ep->want_source)
-		source = gamma_flow_fi_addr(ep, flow);
-	gamma_complete_rx(ep, rx, envelope, placed, error, source, &flow->addr);
+	gamma_complete_rx(ep, rx, envelope, placed, error, source_of(ep, flow), &flow->addr);
 	gamma_rx_put(ep->rx, rx);
 }
 
@@ -308,6 +337,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 const struct gamma_endpoint_handlers gamma_ep_handlers = {
 	.messages =
 		{
+			.whole = on_whole,
 			.match = on_match,
 			.unexpected = on_unexpected,
 			.received = on_received,

@@ -36,11 +36,18 @@ static void consume(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 	gamma_list_append(&rx_ctx->matched, &whole->entry);
 }
 
+static bool is_used_up(const struct gamma_rx_ctx *rx_ctx, const struct gamma_rx *whole)
+{
+	return whole->recv.capacity < gamma_max(rx_ctx->min_multi, 1);
+}
+
 static void cut_piece(struct gamma_rx *whole, struct gamma_rx *piece, uint64_t length)
 {
 	struct iovec *rest = &whole->recv.iov[0];
 
 	length = gamma_min(length, rest->iov_len);
+	piece->whole = whole;
+	piece->work = NULL;
 	piece->recv.iov[0] = (struct iovec){.iov_base = rest->iov_base, .iov_len = length};
 	piece->recv.iov_count = 1;
 	piece->recv.capacity = length;
@@ -63,7 +70,7 @@ static struct gamma_rx *take_piece(struct gamma_rx_ctx *rx_ctx, struct gamma_rx 
 
 	whole->spare = gamma_rx_get(rx_ctx, whole);
 	cut_piece(whole, piece, length);
-	if (!whole->spare || whole->recv.capacity < gamma_max(rx_ctx->min_multi, 1))
+	if (!whole->spare || is_used_up(rx_ctx, whole))
 		consume(rx_ctx, whole);
 	return piece;
 }
@@ -110,11 +117,33 @@ void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct g
 		end_whole(rx_ctx, ep, whole);
 }
 
-void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece)
+static void end_piece(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole)
 {
-	struct gamma_rx *whole = piece->whole;
-
 	whole->pieces--;
 	if (whole->consumed && !whole->pieces)
-		end_whole(rx_ctx, piece->ep, whole);
+		end_whole(rx_ctx, ep, whole);
+}
+
+void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece)
+{
+	end_piece(rx_ctx, piece->ep, piece->whole);
+}
+
+/* The piece is complete at once: none of the pool is needed for it. */
+uint64_t gamma_multi_place(struct gamma_ep *ep, struct gamma_rx *whole,
+			   const struct gamma_envelope *envelope, const uint8_t *bytes,
+			   fi_addr_t source, const struct gamma_addr *source_addr)
+{
+	struct gamma_rx piece;
+	uint64_t placed;
+
+	cut_piece(whole, &piece, envelope->length);
+	placed = piece.recv.capacity;
+	if (placed)
+		memcpy(piece.recv.iov[0].iov_base, bytes, placed);
+	if (gamma_unlikely(is_used_up(ep->rx, whole)))
+		consume(ep->rx, whole);
+	gamma_complete_rx(ep, &piece, envelope, placed, 0, source, source_addr);
+	end_piece(ep->rx, ep, whole);
+	return placed;
 }
