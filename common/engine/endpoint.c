@@ -279,6 +279,13 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	return ret ? ret : send_queued(endpoint, flow, send);
 }
 
+bool gamma_endpoint_send_near(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			      const struct iovec *iov, unsigned iov_count,
+			      const struct gamma_envelope *envelope)
+{
+	return flow->way && gamma_near_send(endpoint, flow, iov, iov_count, envelope);
+}
+
 enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 					       struct gamma_flow *flow, const struct iovec *iov,
 					       unsigned iov_count,
@@ -287,7 +294,7 @@ enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 {
 	bool waits;
 
-	if (flow->way && gamma_near_send(endpoint, flow, iov, iov_count, envelope))
+	if (gamma_endpoint_send_near(endpoint, flow, iov, iov_count, envelope))
 		return GAMMA_COPIED_SENT;
 	if (!gamma_flow_takes(flow, envelope))
 		return GAMMA_COPIED_NOT;

@@ -93,6 +93,11 @@ enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 					       unsigned iov_count,
 					       const struct gamma_envelope *envelope, bool patient,
 					       bool more);
+/* The same to a neighbour, if it needs no frame and so is sent at once. False: nothing has been
+ * done. */
+bool gamma_endpoint_send_near(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			      const struct iovec *iov, unsigned iov_count,
+			      const struct gamma_envelope *envelope);
 /* As gamma_endpoint_send, with an operation on the peer's memory. See gamma_remote_post. */
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			  struct gamma_send *send, struct gamma_remote *remote);

@@ -314,6 +314,8 @@ static int enable(struct gamma_ep *ep)
 	ep->av_generation = ep->av->generation;
 	ret = gamma_domain_wait_add(domain, ep);
 	ep->enabled = !ret;
+	ep->injects = ep->enabled && ep->type == FI_EP_RDM && ep->transmits &&
+		      !ep->cntrs[GAMMA_CNTR_SEND];
 	if (ep->enabled)
 		gamma_list_append(&domain->eps, &ep->domain_entry);
 	if (ep->enabled && ep->srx) {
@@ -365,7 +367,7 @@ static void shut_down(struct gamma_ep *ep)
 	gamma_domain_lock(domain);
 	ep->closing = true;
 	gamma_work_drop(domain, &ep->handle);
-	ep->enabled = false;
+	ep->enabled = ep->injects = false;
 	gamma_domain_wait_del(domain, ep);
 	gamma_list_remove(&ep->domain_entry);
 	gamma_list_append(&domain->closing, &ep->domain_entry);

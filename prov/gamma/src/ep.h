@@ -115,6 +115,7 @@ struct gamma_ep {
 	bool closing; /* completions are dropped */
 	struct gamma_lock lingers; /* on the engine's endpoint once closing; after the domain's lock */
 	bool revoked; /* by gammad */
+	bool injects; /* enabled, of messages, and what has left at once is told to nobody */
 	bool transmits, receives; /* a context of a scalable endpoint does one of them */
 	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
@@ -197,6 +198,9 @@ struct gamma_post {
 };
 ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
 ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
+/* kind: FI_MSG or FI_TAGGED, with FI_REMOTE_CQ_DATA if data is to go with it. */
+ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
+		     uint64_t data, uint64_t kind);
 
 /* Flags that the *msg calls of every operation on a peer take. */
 #define GAMMA_TX_FLAGS                                                                             \
@@ -254,24 +258,6 @@ static inline ssize_t gamma_send_iov(struct fid_ep *fid, const struct iovec *iov
 					       .context = context,
 					       .flags = handle->tx_flags | kind,
 				       });
-}
-
-static inline ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
-				   uint64_t tag, uint64_t data, uint64_t kind)
-{
-	struct gamma_ep_handle *handle = gamma_handle(fid);
-	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
-	uint64_t multicast = handle->tx_flags & FI_MULTICAST; /* it says what dest is */
-
-	return gamma_post_send(handle, &(struct gamma_post){
-							  .iov = &iov,
-							  .count = 1,
-							  .addr = dest,
-							  .tag = tag,
-							  .data = data,
-							  .flags = kind | multicast,
-							  .silent = true,
-						  });
 }
 
 /* An endpoint that is not enabled; NULL: no memory. */

@@ -175,14 +175,19 @@ static enum gamma_completion_level level_of(uint64_t flags)
 	return GAMMA_WHEN_COPIED;
 }
 
+static uint32_t envelope_flags(uint64_t flags)
+{
+	return (flags & FI_TAGGED ? GAMMA_TAGGED : 0) |
+	       (flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0);
+}
+
 static struct gamma_envelope envelope_of(const struct gamma_post *post, uint64_t len)
 {
 	return (struct gamma_envelope){
 		.tag = post->tag,
 		.data = post->data,
 		.length = len,
-		.flags = (post->flags & FI_TAGGED ? GAMMA_TAGGED : 0) |
-			 (post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0),
+		.flags = envelope_flags(post->flags),
 	};
 }
 
@@ -288,6 +293,15 @@ static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, 
 	return 0;
 }
 
+static ssize_t send_locked(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+{
+	if (gamma_unlikely(ep->tx_used >= ep->tx_size)) {
+		gamma_domain_progress(ep->domain);
+		return -FI_EAGAIN;
+	}
+	return ep->type == FI_EP_DGRAM ? gamma_dgram_send(ep, post) : send_message(ep, post, len);
+}
+
 ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post)
 {
 	struct gamma_ep *ep = handle->ep;
@@ -306,15 +320,59 @@ ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post 
 	    (uint64_t) len > gamma_settings.inject_size)
 		return -FI_EMSGSIZE;
 	gamma_domain_lock(ep->domain);
-	if (gamma_unlikely(ep->tx_used >= ep->tx_size)) {
-		gamma_domain_progress(ep->domain);
-		ret = -FI_EAGAIN;
-	} else if (ep->type == FI_EP_DGRAM) {
-		ret = gamma_dgram_send(ep, post);
-	} else {
-		ret = send_message(ep, post, (uint64_t) len);
-	}
+	ret = send_locked(ep, post, (uint64_t) len);
 	gamma_domain_unlock(ep->domain);
+	return ret;
+}
+
+/* To a neighbour that has been talked to: nothing else is to be asked or told. */
+static bool inject_near(struct gamma_ep *ep, const void *buf, const struct gamma_envelope *envelope,
+			fi_addr_t dest)
+{
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
+
+	return ep->av_generation == ep->av->generation && dest < ep->flow_count &&
+	       ep->flows[dest] &&
+	       gamma_endpoint_send_near(ep->endpoint, ep->flows[dest], &iov, 1, envelope);
+}
+
+static ssize_t inject_far(struct gamma_ep_handle *handle, const void *buf,
+			  const struct gamma_envelope *envelope, fi_addr_t dest, uint64_t kind,
+			  bool locked)
+{
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
+	uint64_t multicast = handle->tx_flags & FI_MULTICAST; /* it says what dest is */
+	struct gamma_post post = {
+		.iov = &iov,
+		.count = 1,
+		.addr = dest,
+		.tag = envelope->tag,
+		.data = envelope->data,
+		.flags = kind | multicast,
+		.silent = true,
+	};
+
+	return locked ? send_locked(handle->ep, &post, envelope->length)
+		      : gamma_post_send(handle, &post);
+}
+
+ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
+		     uint64_t data, uint64_t kind)
+{
+	struct gamma_ep_handle *handle = gamma_handle(fid);
+	struct gamma_ep *ep = handle->ep;
+	struct gamma_envelope envelope = {
+		.tag = tag, .data = data, .length = len, .flags = envelope_flags(kind)};
+	bool simple = gamma_likely(ep && ep->injects && !handle->work &&
+				   len <= gamma_settings.inject_size);
+	ssize_t ret = 0;
+
+	if (simple)
+		gamma_domain_lock(ep->domain);
+	if (!simple || !inject_near(ep, buf, &envelope, dest))
+		ret = inject_far(handle, buf, &envelope, dest, kind, simple);
+	if (simple)
+		gamma_domain_unlock(ep->domain);
 	return ret;
 }
 
