@@ -451,16 +451,15 @@ static bool looks_on(const struct gamma_endpoint *endpoint, const struct gamma_a
 	return !endpoint->idle || arrival->frame || arrival->plain.kind >= GAMMA_RECORD_ANSWER;
 }
 
-/* The same from neighbours, whose plain messages need no clock. What there is no memory for
- * stays with the link, and all behind it: nothing else would bring it again. */
+/* The same from neighbours, whose plain messages need no clock; the link is not quiet. What there is
+ * no memory for stays with the link, and all behind it: nothing else would bring it again. */
 static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_link *link = endpoint->samehost;
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
-	while (taken < GAMMA_POLL_BUDGET && !gamma_link_quiet(link) &&
-	       link->ops->next(link, &arrival)) {
+	while (link->ops->next(link, &arrival)) {
 		if (gamma_likely(!arrival.frame)) {
 			if (gamma_unlikely(!gamma_near_arrived(endpoint, &arrival)))
 				break;
@@ -474,7 +473,8 @@ static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 		}
 		link->ops->release(link);
 		taken++;
-		if (gamma_likely(!looks_on(endpoint, &arrival)))
+		if (gamma_likely(!looks_on(endpoint, &arrival)) || taken == GAMMA_POLL_BUDGET ||
+		    gamma_link_quiet(link))
 			break;
 	}
 	return taken;

@@ -249,6 +249,11 @@ static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival
 	bool found;
 
 	samehost->lent = NULL; /* what was not released comes again */
+	/* Of the polls that do not look at the descriptors. */
+	if (gamma_likely(link->rest && !samehost->alert)) {
+		link->rest--;
+		return gamma_inbox_next(samehost, arrival);
+	}
 	end_rest(samehost);
 	if (gamma_unlikely(link->armed && !link->watched))
 		wake_up(samehost);

@@ -151,14 +151,12 @@ static inline size_t readable(const struct gamma_cq *cq)
 	return (cq->waits == cq->domain->rounds ? cq->waits_from : cq->tail) - cq->head;
 }
 
-/* Takes up to count entries; source may be NULL. Successes come before errors. */
-static ssize_t take(struct gamma_cq *cq, void *buf, size_t count, fi_addr_t *source)
+/* Takes up to count entries of those waiting, of which there are some; source may be NULL. */
+static size_t take(struct gamma_cq *cq, void *buf, size_t count, size_t waiting, fi_addr_t *source)
 {
 	const struct gamma_completion *entry;
-	size_t waiting = readable(cq), i;
+	size_t i;
 
-	if (!waiting)
-		return gamma_list_empty(&cq->errors) ? -FI_EAGAIN : -FI_EAVAIL;
 	count = gamma_min(count, waiting);
 	for (i = 0; i < count; i++) {
 		entry = &cq->ring[cq->head++ & (cq->size - 1)];
@@ -172,13 +170,20 @@ static ssize_t take(struct gamma_cq *cq, void *buf, size_t count, fi_addr_t *sou
 	return count;
 }
 
-/* Anything there is returned at once; only then is it worth moving the domain. */
+/* Successes come before errors. Anything there is returned at once; only then is it worth moving the
+ * domain. */
 static inline ssize_t take_or_progress(struct gamma_cq *cq, void *buf, size_t count,
-				       fi_addr_t *source)
+				       fi_addr_t *source, bool moves)
 {
-	if (!readable(cq) || !count)
+	size_t waiting = readable(cq);
+
+	if (moves && (!waiting || !count)) {
 		gamma_domain_progress(cq->domain);
-	return take(cq, buf, count, source);
+		waiting = readable(cq);
+	}
+	if (waiting)
+		return (ssize_t) take(cq, buf, count, waiting, source);
+	return gamma_likely(gamma_list_empty(&cq->errors)) ? -FI_EAGAIN : -FI_EAVAIL;
 }
 
 static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_addr_t *source)
@@ -187,7 +192,7 @@ static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_ad
 	ssize_t ret;
 
 	gamma_domain_lock(cq->domain);
-	ret = take_or_progress(cq, buf, count, source);
+	ret = take_or_progress(cq, buf, count, source, true);
 	gamma_domain_unlock(cq->domain);
 	return ret;
 }
@@ -224,12 +229,12 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 	cq->blocked++;
 	since = cq->interrupts;
 	do {
-		ret = take_or_progress(cq, buf, count, source);
+		ret = take_or_progress(cq, buf, count, source, true);
 	} while (ret == -FI_EAGAIN && !interrupted(cq, since) &&
 		 !gamma_patience_wait(&patience, &cq->waiter, cq->waiter.wait_obj != FI_WAIT_YIELD));
 	/* What came in the very moment that the time was up is not left behind. */
 	if (ret == -FI_EAGAIN)
-		ret = take(cq, buf, count, source);
+		ret = take_or_progress(cq, buf, count, source, false);
 	cq->blocked--;
 	gamma_domain_unlock(cq->domain);
 	return ret;
