@@ -59,6 +59,9 @@ static int find_info(struct gamma_btl_port *port)
 	fi_freeinfo(hints);
 	if (rc)
 		return rc;
+	/* Messages say themselves who sent them. */
+	port->info->caps &= ~(FI_SOURCE | FI_DIRECTED_RECV);
+	port->info->rx_attr->caps &= ~(FI_SOURCE | FI_DIRECTED_RECV);
 	inject = port->info->tx_attr->inject_size;
 	if (port->info->src_addr && port->info->src_addrlen >= sizeof(port->mac))
 		memcpy(port->mac, port->info->src_addr, sizeof(port->mac));
