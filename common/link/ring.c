@@ -123,6 +123,19 @@ uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
 	return (uint8_t *) word_at(writer, writer->place + wrap) + sizeof(struct gamma_record);
 }
 
+/* In one order with the reader's: either it sees the record, or its writer sees that it sleeps.
+ * Stored right behind the record's bytes, and fenced then: an exchange would wait for these first, and
+ * the reader, who polls, take the line back in between. ThreadSanitizer knows no fences. */
+static void write_word(uint64_t *word, uint64_t value)
+{
+#ifdef __SANITIZE_THREAD__
+	__atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+#else
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
 			uint8_t flags)
 {
@@ -138,11 +151,7 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 		value = word_of((struct gamma_record){.len = GAMMA_RECORD_WRAP});
 	}
 	writer->place = behind;
-	/* Right behind the record's bytes: while it waited the reader, who polls, would take the line
-	 * back in between. In one order with the reader's: either it sees the record, or this sees that
-	 * it sleeps. */
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	write_word(word, value);
 	if (gamma_likely(!__atomic_load_n(&writer->segment->sleeping, __ATOMIC_SEQ_CST)))
 		return false;
 	return __atomic_compare_exchange_n(&writer->segment->sleeping, &one, 0, false,
