@@ -4,9 +4,13 @@
 #include "api.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum {
 	WATCH_MS = 300,
@@ -195,6 +199,51 @@ static void test_auto_injected(bool sender)
 	}
 }
 
+/* Longer than the thread's pause: it wants the lock, which who is interrupted may hold. */
+static void leave(int number)
+{
+	(void) number;
+	nap(30);
+	exit(0);
+}
+
+/* Polls until a signal's handler ends the process, as libraries install them. */
+static void poll_until_told(const struct node_options *options, unsigned ms)
+{
+	const struct itimerval timer = {.it_value.tv_usec = 1000 * ms};
+	struct node node;
+
+	node_open(&node, options);
+	signal(SIGALRM, leave);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (;;)
+		fi_cq_read(node.rx_cq, NULL, 0);
+}
+
+static void test_auto_exit(bool sender)
+{
+	enum { CHILDREN = 10 };
+	const struct node_options manual = {.progress = FI_PROGRESS_MANUAL};
+
+	(void) sender;
+	fflush(stdout);
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		double end = now() + PATIENCE_S;
+		pid_t child = fork();
+		int status = 0;
+
+		CHECK(child >= 0);
+		if (!child)
+			poll_until_told(i % 2 ? &manual : &automatic, 20 + i);
+		while (!waitpid(child, &status, WNOHANG) && now() < end)
+			nap(5);
+		if (now() >= end)
+			kill(child, SIGKILL);
+		CHECK(now() < end);
+		CHECK_EQ(status, 0);
+	}
+}
+
 /* GAMMA_API_CPUS: where it should run, as the kernel prints it. */
 static void test_auto_bound(bool sender)
 {
@@ -222,6 +271,7 @@ const struct test progress_tests[] = {
 	{.name = "auto_moves", .run = test_auto_moves},
 	{.name = "auto_polled", .run = test_auto_polled, .both_ways = true},
 	{.name = "auto_injected", .run = test_auto_injected, .both_ways = true},
+	{.name = "auto_exit", .run = test_auto_exit},
 	{.name = "auto_bound", .run = test_auto_bound, .on_request = true},
 	{0},
 };

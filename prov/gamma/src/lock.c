@@ -12,12 +12,29 @@
  * very moment is overlooked: it looks again by itself. */
 static const struct timespec look_again = {.tv_nsec = 1000000};
 
+bool gamma_lock_take_unless(struct gamma_lock *lock, const bool *stop)
+{
+	bool taken = true;
+
+	if (!__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+		return true;
+	__atomic_add_fetch(&lock->waiting, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
+			taken = false;
+			break;
+		}
+		syscall(SYS_futex, &lock->held, FUTEX_WAIT_PRIVATE, 1, &look_again, NULL, 0);
+	}
+	__atomic_sub_fetch(&lock->waiting, 1, __ATOMIC_RELAXED);
+	return taken;
+}
+
 void gamma_lock_wait(struct gamma_lock *lock)
 {
-	__atomic_add_fetch(&lock->waiting, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
-		syscall(SYS_futex, &lock->held, FUTEX_WAIT_PRIVATE, 1, &look_again, NULL, 0);
-	__atomic_sub_fetch(&lock->waiting, 1, __ATOMIC_RELAXED);
+	static const bool never = false;
+
+	gamma_lock_take_unless(lock, &never);
 }
 
 void gamma_lock_wake(struct gamma_lock *lock)

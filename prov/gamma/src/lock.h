@@ -18,6 +18,8 @@ struct gamma_lock {
 
 /* Waits for it. */
 void gamma_lock_wait(struct gamma_lock *lock);
+/* The same, unless it is held while *stop, which is atomic, is true. False: not taken. */
+bool gamma_lock_take_unless(struct gamma_lock *lock, const bool *stop);
 /* Wakes one that waits. */
 void gamma_lock_wake(struct gamma_lock *lock);
 

@@ -228,6 +228,7 @@ struct gamma_auto {
 	struct gamma_domain *domain;
 	pthread_t thread;
 	int stop_fd;
+	bool stops; /* it is to end; atomic */
 	int promise_fd; /* a timer: when it goes off, what waits is sent */
 	bool promised;	/* it runs; atomic */
 	uint32_t promise_us; /* until it goes off, the next time; atomic */
@@ -296,6 +297,15 @@ static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause, bool 
 	return fds[0].revents;
 }
 
+/* Who ends the thread may have been interrupted with the lock held, by a signal whose handler calls
+ * exit: it will never let go. */
+static bool lock_unless_it_stops(struct gamma_auto *automatic)
+{
+	struct gamma_domain *domain = automatic->domain;
+
+	return !domain->thread_safe || gamma_lock_take_unless(&domain->lock, &automatic->stops);
+}
+
 static void *auto_main(void *arg)
 {
 	struct gamma_auto *automatic = arg;
@@ -306,8 +316,7 @@ static void *auto_main(void *arg)
 	pthread_setname_np(pthread_self(), "gamma-progress");
 	if (automatic->pause_ms == AUTO_PAUSE_MS)
 		gamma_bind_near(domain->nic.name);
-	while (!stop) {
-		gamma_domain_lock(domain);
+	while (!stop && lock_unless_it_stops(automatic)) {
 		if (idle) {
 			domain->sleepers--;
 			gamma_domain_woken(domain);
@@ -431,6 +440,7 @@ static void auto_end(struct gamma_auto *automatic)
 {
 	uint64_t one = 1;
 
+	__atomic_store_n(&automatic->stops, true, __ATOMIC_RELEASE);
 	/* A forked child has the memory but not the thread. */
 	if (!gamma_domain_inherited(automatic->domain) &&
 	    write(automatic->stop_fd, &one, sizeof(one)) == sizeof(one))
