@@ -170,8 +170,8 @@ static size_t take(struct gamma_cq *cq, void *buf, size_t count, size_t waiting,
 	return count;
 }
 
-/* Successes come before errors. Anything there is returned at once; only then is it worth moving the
- * domain. */
+/* Successes come before errors. Anything there is returned at once; only if there is nothing is it
+ * worth moving the domain. */
 static inline ssize_t take_or_progress(struct gamma_cq *cq, void *buf, size_t count,
 				       fi_addr_t *source, bool moves)
 {
