@@ -259,13 +259,12 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 }
 
 /* What is in the queue now leaves, or waits for others to share a frame with. */
-static int send_queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-		       const struct gamma_send *send)
+static void queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		   const struct gamma_send *send)
 {
 	if (flow->self || !gamma_row_waits(flow, gamma_batch_takes(flow, send), send->patient,
 					   send->more, endpoint->round))
 		gamma_output_flow(endpoint, flow);
-	return 0;
 }
 
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -276,7 +275,9 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	if (flow->way && gamma_near_announce(flow, send))
 		return 0;
 	ret = gamma_message_send(flow, send);
-	return ret ? ret : send_queued(endpoint, flow, send);
+	if (!ret)
+		queued(endpoint, flow, send);
+	return ret;
 }
 
 bool gamma_endpoint_send_near(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -318,7 +319,9 @@ int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *fl
 {
 	int ret = gamma_remote_post(flow, send, remote);
 
-	return ret ? ret : send_queued(endpoint, flow, send);
+	if (!ret)
+		queued(endpoint, flow, send);
+	return ret;
 }
 
 void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region)

@@ -250,8 +250,7 @@ bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct 
 	return true;
 }
 
-/* One piece, in one item. Each piece of several would be an item, and who reads them can do without
- * the frames' number. */
+/* Only what is whole in one item: a single piece. */
 uint64_t gamma_remote_item_len(const struct gamma_flow *flow, const struct gamma_send *send)
 {
 	const struct gamma_remote *remote = send->remote;
@@ -261,7 +260,7 @@ uint64_t gamma_remote_item_len(const struct gamma_flow *flow, const struct gamma
 	    bytes > flow->local->limits.inject_size ||
 	    (remote->unit && remote->length > GAMMA_ATOMIC_BYTES))
 		return 0;
-	return gamma_item_head(extensions_of(send, true, true)) + bytes;
+	return gamma_item_head((uint8_t) remote->op, extensions_of(send, true, true)) + bytes;
 }
 
 bool gamma_remote_share(struct gamma_flow *flow, struct gamma_send *send,

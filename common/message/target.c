@@ -282,7 +282,7 @@ static void reply_with(struct gamma_flow *flow, struct gamma_buffer *buffers)
 
 static uint32_t item_len(const struct gamma_buffer *reply)
 {
-	return gamma_item_head(GAMMA_EXT_FRAGMENT) + reply->len;
+	return gamma_item_head(GAMMA_OP_REPLY, 0) + reply->len;
 }
 
 static struct gamma_buffer *take_reply(struct gamma_message_state *m)
@@ -300,7 +300,7 @@ static void put_reply(struct gamma_flow *flow, struct gamma_buffer *buffer,
 	struct gamma_fields item;
 
 	item.op = GAMMA_OP_REPLY;
-	item.extensions = GAMMA_EXT_FRAGMENT;
+	item.extensions = 0;
 	item.fragment = reply->content.fragment;
 	item.payload_len = (uint16_t) reply->len;
 	memcpy(gamma_batch_put(buffer, &item), reply->payload, reply->len);

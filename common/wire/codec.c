@@ -323,15 +323,10 @@ static const struct {
 	[GAMMA_OP_COMPARE] = ITEM(36, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT),
 };
 
-/* Bytes of what is told. */
-static uint32_t told_len(uint8_t tells)
+uint32_t gamma_item_head(uint8_t op, uint16_t extensions)
 {
-	return (tells & GAMMA_EXT_TAG ? 8 : 0) + (tells & GAMMA_EXT_CQ_DATA ? 8 : 0);
-}
-
-uint32_t gamma_item_head(uint16_t extensions)
-{
-	return (uint32_t) sizeof(struct gamma_batch_item) + gamma_extensions_len(extensions);
+	return item_kinds[op].head + (extensions & GAMMA_EXT_TAG ? 8 : 0) +
+	       (extensions & GAMMA_EXT_CQ_DATA ? 8 : 0);
 }
 
 uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item)
@@ -343,7 +338,7 @@ uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item)
 		at = put64(at, item->tag);
 	if (item->extensions & GAMMA_EXT_CQ_DATA)
 		at = put64(at, item->data);
-	for (unsigned bits = item->extensions & ~ITEM_TELLS; bits; bits &= bits - 1)
+	for (unsigned bits = item_kinds[item->op].extensions; bits; bits &= bits - 1)
 		at = put_extension(at, (unsigned) __builtin_ctz(bits), item);
 	return at;
 }
@@ -351,7 +346,6 @@ uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item)
 const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item)
 {
 	uint8_t tells, op;
-	uint32_t head;
 
 	if (len < sizeof(struct gamma_batch_item))
 		return NULL;
@@ -360,9 +354,8 @@ const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fiel
 	if (op >= sizeof(item_kinds) / sizeof(item_kinds[0]) || !item_kinds[op].head ||
 	    tells & ~ITEM_TELLS)
 		return NULL;
-	head = item_kinds[op].head + told_len(tells);
 	item->payload_len = get16(at);
-	if (head + item->payload_len > len)
+	if (gamma_item_head(op, tells) + item->payload_len > len)
 		return NULL;
 	item->op = op;
 	item->extensions = item_kinds[op].extensions | tells;

@@ -72,10 +72,11 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 bool gamma_is_plain_message(const uint8_t *frame, size_t len);
 
 /* Items of a BATCH are as the frame that each could have been: op, extensions, payload_len and the
- * values of the extensions; no other field is read or written. */
+ * values of the extensions; no other field is read or written. Of the extensions only TAG and
+ * CQ_DATA are told: the others are those that such an item always has. */
 
 /* Bytes of one in front of its payload. */
-uint32_t gamma_item_head(uint16_t extensions);
+uint32_t gamma_item_head(uint8_t op, uint16_t extensions);
 /* Writes these; returns where the payload goes. */
 uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item);
 /* Reads an item of at most len bytes; returns its payload. NULL: nonsense. */

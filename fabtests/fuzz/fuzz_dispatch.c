@@ -109,40 +109,31 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->part_total = (uint16_t) (record->length >> 16);
 }
 
-/* Items of a BATCH, the last of which may be cut short; most have the extensions of their op. */
+/* Items of a BATCH, the last of which may be cut short, one in eight of an op that has none. */
 static void fill_items(const struct record *record, const struct gamma_fields *fields,
 		       uint8_t *payload, uint32_t room)
 {
-	static const struct {
-		uint8_t op;
-		uint16_t extensions;
-	} kinds[] = {
-		{GAMMA_OP_SEND, 0},
-		{GAMMA_OP_WRITE, GAMMA_EXT_RMA},
-		{GAMMA_OP_READ, GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT},
-		{GAMMA_OP_REPLY, GAMMA_EXT_FRAGMENT},
-		{GAMMA_OP_ATOMIC, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC},
-		{GAMMA_OP_FETCH, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
-		{GAMMA_OP_COMPARE, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
-		{GAMMA_OP_BULK, GAMMA_EXT_FRAGMENT},
-	};
+	static const uint8_t ops[] = {GAMMA_OP_SEND,   GAMMA_OP_WRITE, GAMMA_OP_READ,
+				      GAMMA_OP_REPLY,  GAMMA_OP_ATOMIC, GAMMA_OP_FETCH,
+				      GAMMA_OP_COMPARE};
 	struct gamma_fields item = *fields;
-	uint32_t used = 0;
+	uint32_t used = 0, next;
 
 	for (unsigned i = 0; used < fields->payload_len; i++) {
-		unsigned kind = (record->offset >> (3 * (i % 8))) % gamma_array_size(kinds);
+		unsigned kind = record->offset >> (3 * (i % 8)) & 7;
 
-		item.op = kinds[kind].op;
-		item.extensions = kinds[kind].extensions |
-				  (fields->extensions & (GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA));
+		item.op = ops[kind % gamma_array_size(ops)];
 		item.payload_len = (uint16_t) (record->length >> (8 * (i % 4)) & 0x7f);
 		if (item.op == GAMMA_OP_WRITE && i % 2)
 			item.rma_length = item.payload_len;
 		item.count = item.payload_len / 8;
-		if (used + gamma_item_head(item.extensions) + item.payload_len > room)
+		if (used + gamma_item_head(item.op, item.extensions) + item.payload_len > room)
 			return;
-		used = (uint32_t) (gamma_build_item(payload + used, &item) - payload) +
+		next = (uint32_t) (gamma_build_item(payload + used, &item) - payload) +
 		       item.payload_len;
+		if (kind == gamma_array_size(ops))
+			payload[used + offsetof(struct gamma_batch_item, op)] = GAMMA_OP_BULK;
+		used = next;
 	}
 }
 
