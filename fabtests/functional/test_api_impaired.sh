@@ -10,7 +10,8 @@
 
 need_tool jq
 # Datagrams may be lost; opening and closing is the same here.
-mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams multicast multicast_leave reopen)
+mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams multicast \
+	multicast_default multicast_leave reopen)
 
 lab_up 2
 count_frames
