@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *command_usage = "";
 
@@ -22,6 +23,20 @@ void command_misuse(const char *fmt, ...)
 	exit(2);
 }
 
+/* What getopt has refused; optopt is 0 if that is a word. */
+static void __attribute__((noreturn)) refuse_option(char **argv, const char *letters)
+{
+	const char *known = optopt ? strchr(letters, optopt) : NULL;
+
+	if (!optopt)
+		command_misuse("%s is no option", argv[optind - 1]);
+	if (!known || *known == ':')
+		command_misuse("-%c is no option", optopt);
+	if (known[1] == ':')
+		command_misuse("-%c needs a value", optopt);
+	command_misuse("-%c takes no value", optopt);
+}
+
 int command_option(int argc, char **argv, const char *letters)
 {
 	int option;
@@ -33,7 +48,18 @@ int command_option(int argc, char **argv, const char *letters)
 		exit(0);
 	}
 	if (option == '?')
-		command_misuse("-%c is no option, or its value is missing", optopt);
+		refuse_option(argv, letters);
+	return option;
+}
+
+int command_long_option(int argc, char **argv, const char *letters, const struct option *words)
+{
+	int option;
+
+	opterr = 0;
+	option = getopt_long(argc, argv, letters, words, NULL);
+	if (option == '?')
+		refuse_option(argv, letters);
 	return option;
 }
 

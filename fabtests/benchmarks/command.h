@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+struct option;
+
 /* How the program is used; to be set before anything else here. */
 extern const char *command_usage;
 
@@ -15,6 +17,8 @@ void command_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf
 
 /* The next option as of getopt, -1 after the last one. -h tells how the program is used. */
 int command_option(int argc, char **argv, const char *letters);
+/* The same as of getopt_long; what -h tells is left to the caller, who has more to tell. */
+int command_long_option(int argc, char **argv, const char *letters, const struct option *words);
 
 /* What WHAT, as "-n", has to be. */
 double command_number(const char *what, const char *text, double least, double most);

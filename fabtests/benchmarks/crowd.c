@@ -92,7 +92,6 @@ int main(int argc, char **argv)
 	const char *peer;
 	int opt;
 
-	station_program = "gamma-crowd";
 	command_usage = usage;
 	while ((opt = command_option(argc, argv, "p:d:a:P:e:i:sh")) != -1) {
 		switch (opt) {

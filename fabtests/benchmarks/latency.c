@@ -361,7 +361,6 @@ int main(int argc, char **argv)
 	const char *peer;
 	int opt;
 
-	station_program = "gamma-latency";
 	command_usage = usage;
 	while ((opt = command_option(argc, argv, "p:m:d:a:P:S:n:w:i:sjzh")) != -1) {
 		switch (opt) {

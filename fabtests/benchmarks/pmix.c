@@ -16,6 +16,7 @@
 
 #include <pmix.h>
 
+#include "command.h"
 #include "figures.h"
 #include "station.h"
 
@@ -420,12 +421,14 @@ static void end(struct job *j)
 
 /* ---- command line ---- */
 
-static void help(FILE *to)
+static const char usage[] = "usage: srun -N2 -n2 --mpi=pmix gamma-pmix [OPTION...]\n"
+			    "       mpirun -np 2 --map-by node gamma-pmix [OPTION...]\n"
+			    "       prterun -np 2 --map-by node gamma-pmix [OPTION...]\n"
+			    "       gamma-pmix --help\n";
+
+static void help(void)
 {
-	fprintf(to,
-		"usage: srun -N2 -n2 --mpi=pmix gamma-pmix [OPTION...]\n"
-		"       mpirun -np 2 --map-by node gamma-pmix [OPTION...]\n"
-		"       prterun -np 2 --map-by node gamma-pmix [OPTION...]\n"
+	printf("%s"
 		"\n"
 		"Measures a libfabric provider's reliable messages between the processes of a "
 		"job,\n"
@@ -456,49 +459,25 @@ static void help(FILE *to)
 		"                           at a time, until the last one has arrived; the\n"
 		"                           summary has the best one and its size\n"
 		"\n"
-		"gamma needs CAP_NET_RAW for raw Ethernet. Exit status: 0, 1 if something failed\n"
-		"(the whole job ends then), 2 for a wrong command line.\n"
+		"gamma needs gammad, or CAP_NET_RAW, for raw Ethernet. Exit status: 0, 1 if something\n"
+		"failed (the whole job ends then), 2 for a wrong command line.\n"
 		"\n"
 		"example: srun -N2 -n2 -w node03,node07 --mpi=pmix gamma-pmix --table\n",
-		WINDOW);
+		usage, WINDOW);
 }
 
-static void __attribute__((noreturn)) misuse(const char *text, const char *why)
+/* Two ranks in any order; the lower one leads. TEXT is cut into words. */
+static void parse_pair(struct options *o, char *text)
 {
-	fprintf(stderr, "gamma-pmix: '%s' is %s (--help explains)\n", text, why);
-	exit(2);
-}
+	char *word = strsep(&text, ",");
+	long first, second;
 
-static unsigned long number(const char *text, char **end, unsigned long least, unsigned long most)
-{
-	unsigned long value = strtoul(text, end, 10);
-
-	if (*end == text || *text == '-' || value < least || value > most)
-		misuse(text, "no number, or out of range");
-	return value;
-}
-
-static unsigned long whole_number(const char *text, unsigned long least, unsigned long most)
-{
-	char *end;
-	unsigned long value = number(text, &end, least, most);
-
-	if (*end)
-		misuse(text, "more than a number");
-	return value;
-}
-
-/* Two ranks in any order; the lower one leads. */
-static void parse_pair(struct options *o, const char *text)
-{
-	char *end;
-	long first = (long) number(text, &end, 0, UINT32_MAX - 1), second;
-
-	if (*end != ',')
-		misuse(text, "no pair of ranks such as 0,3");
-	second = (long) whole_number(end + 1, 0, UINT32_MAX - 1);
+	if (!text)
+		command_misuse("--pair '%s' is no pair of ranks such as 0,3", word);
+	first = (long) command_whole("--pair", word, 0, UINT32_MAX - 1);
+	second = (long) command_whole("--pair", text, 0, UINT32_MAX - 1);
 	if (first == second)
-		misuse(text, "one rank, not two");
+		command_misuse("--pair takes two ranks, not %ld twice", first);
 	o->pair[0] = first < second ? first : second;
 	o->pair[1] = first < second ? second : first;
 }
@@ -518,7 +497,7 @@ static void parse(struct options *o, int argc, char **argv)
 	};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "p:d:P:S:n:tjh", words, NULL)) != -1)
+	while ((opt = command_long_option(argc, argv, "p:d:P:S:n:tjh", words)) != -1)
 		switch (opt) {
 		case 'p':
 			o->provider = optarg;
@@ -530,10 +509,10 @@ static void parse(struct options *o, int argc, char **argv)
 			parse_pair(o, optarg);
 			break;
 		case 'S':
-			o->largest = whole_number(optarg, 1, 1ul << 30);
+			o->largest = command_whole("--largest", optarg, 1, 1ul << 30);
 			break;
 		case 'n':
-			o->count = whole_number(optarg, 1, 100000000);
+			o->count = command_whole("--count", optarg, 1, 100000000);
 			break;
 		case 't':
 			o->table = true;
@@ -542,13 +521,10 @@ static void parse(struct options *o, int argc, char **argv)
 			o->json = true;
 			break;
 		case 'h':
-			help(stdout);
+			help();
 			exit(0);
-		default:
-			misuse(argv[optind - 1], "no option");
 		}
-	if (optind < argc)
-		misuse(argv[optind], "no option");
+	command_end(argc, argv);
 }
 
 int main(int argc, char **argv)
@@ -560,7 +536,7 @@ int main(int argc, char **argv)
 			    .pair = {-1, -1}},
 	};
 
-	station_program = "gamma-pmix";
+	command_usage = usage;
 	parse(&j.options, argc, argv);
 	begin(&j);
 	measure_pairs(&j);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The floor: what a raw packet socket alone costs on a pair of NICs, without any
  * protocol. Owns nothing of the provider and uses none of its code; the measuring
@@ -636,43 +636,22 @@ static void measure(struct link *link, const struct options *opt)
 
 /* ---- command line ---- */
 
-static void __attribute__((noreturn)) usage(const char *cause)
-{
-	if (cause)
-		fprintf(stderr, "gamma-rawpacket: %s\n", cause);
-	fputs("usage: gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]\n"
-	      "       gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]\n"
-	      "                       [-M BYTES] [-W FRAMES] [-n ITERATIONS] [-w WARM-UP] [-p PORT]\n"
-	      "                       [-t SECONDS] [-j] [-k]\n",
-	      cause ? stderr : stdout);
-	exit(cause ? 2 : 0);
-}
+static const char usage[] =
+	"usage: gamma-rawpacket -i IFACE -s [-p PORT] [-t SECONDS]\n"
+	"       gamma-rawpacket -i IFACE -d MAC [-S SIZE[,SIZE...]] [-m pingpong|stream]\n"
+	"                       [-M BYTES] [-W FRAMES] [-n ITERATIONS] [-w WARM-UP] [-p PORT]\n"
+	"                       [-t SECONDS] [-j] [-k]\n";
 
-static uint32_t number(const char *text, uint32_t min, uint32_t max, const char *cause)
-{
-	char *end;
-	unsigned long value;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || value < min || value > max)
-		usage(cause);
-	return (uint32_t) value;
-}
-
+/* LIST is cut into words. */
 static void parse_sizes(struct options *opt, char *list)
 {
-	char *save = NULL;
-
 	opt->sizes = 0;
-	for (char *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+	for (char *word; (word = strsep(&list, ","));) {
 		if (opt->sizes == SIZES_MAX)
-			usage("-S takes at most 32 sizes");
-		opt->size[opt->sizes++] = number(word, HEADER_BYTES, UINT16_MAX,
-						 "-S takes sizes of 12 to 65535 bytes");
+			command_misuse("-S: more than %d sizes", SIZES_MAX);
+		opt->size[opt->sizes++] =
+			(unsigned) command_whole("-S", word, HEADER_BYTES, UINT16_MAX);
 	}
-	if (!opt->sizes)
-		usage("-S takes a list of sizes");
 }
 
 static void parse_mac(struct options *opt, const char *text)
@@ -682,9 +661,9 @@ static void parse_mac(struct options *opt, const char *text)
 
 	if (sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", m, m + 1, m + 2, m + 3, m + 4,
 		   m + 5, &end) != 6 || end < 0 || text[end])
-		usage("-d takes an address such as 02:47:41:4d:00:02");
+		command_misuse("-d '%s' is no address such as 02:47:41:4d:00:02", text);
 	if (m[0] & 1)
-		usage("-d takes the address of one NIC, not a group's");
+		command_misuse("-d '%s' is a group's address, not that of one NIC", text);
 }
 
 static void parse_mode(struct options *opt, const char *text)
@@ -692,7 +671,7 @@ static void parse_mode(struct options *opt, const char *text)
 	if (!strcmp(text, "stream"))
 		opt->stream = true;
 	else if (strcmp(text, "pingpong"))
-		usage("-m takes pingpong or stream");
+		command_misuse("-m '%s' is no mode", text);
 }
 
 static void parse_option(struct options *opt, int letter, bool *client)
@@ -715,22 +694,22 @@ static void parse_option(struct options *opt, int letter, bool *client)
 		parse_mode(opt, optarg);
 		break;
 	case 'M':
-		opt->message = number(optarg, 1, 1 << 30, "-M takes 1 to 2^30 bytes");
+		opt->message = (uint32_t) command_whole("-M", optarg, 1, 1 << 30);
 		break;
 	case 'W':
-		opt->window = number(optarg, 2, 1 << 20, "-W takes 2 to 2^20 frames");
+		opt->window = (uint32_t) command_whole("-W", optarg, 2, 1 << 20);
 		break;
 	case 'n':
-		opt->iterations = number(optarg, 1, 100000000, "-n takes 1 to 100000000");
+		opt->iterations = (uint32_t) command_whole("-n", optarg, 1, 100000000);
 		break;
 	case 'w':
-		opt->warmup = number(optarg, 0, 100000000, "-w takes 0 to 100000000");
+		opt->warmup = (uint32_t) command_whole("-w", optarg, 0, 100000000);
 		break;
 	case 'p':
-		opt->port = (uint16_t) number(optarg, 1, UINT16_MAX, "-p takes 1 to 65535");
+		opt->port = (uint16_t) command_whole("-p", optarg, 1, UINT16_MAX);
 		break;
 	case 't':
-		opt->timeout_s = number(optarg, 1, 3600, "-t takes 1 to 3600 s");
+		opt->timeout_s = (uint32_t) command_whole("-t", optarg, 1, 3600);
 		break;
 	case 'j':
 		opt->json = true;
@@ -738,10 +717,6 @@ static void parse_option(struct options *opt, int letter, bool *client)
 	case 'k':
 		opt->kept = true;
 		break;
-	case 'h':
-		usage(NULL);
-	default:
-		usage("unknown option, or its value is missing");
 	}
 }
 
@@ -752,15 +727,14 @@ static void parse(struct options *opt, int argc, char **argv)
 
 	*opt = (struct options){.size = {64}, .sizes = 1, .iterations = 20000, .warmup = 1000,
 				.port = 1, .timeout_s = 10};
-	opterr = 0;
-	while ((letter = getopt(argc, argv, "i:sd:S:m:M:W:n:w:p:t:jkh")) != -1)
+	command_usage = usage;
+	while ((letter = command_option(argc, argv, "i:sd:S:m:M:W:n:w:p:t:jkh")) != -1)
 		parse_option(opt, letter, &client);
-	if (optind < argc)
-		usage("this program takes options only");
+	command_end(argc, argv);
 	if (!opt->iface)
-		usage("-i IFACE is missing");
+		command_misuse("-i IFACE is missing");
 	if (opt->server == client)
-		usage("either -s (server) or -d MAC (client)");
+		command_misuse("either -s (server) or -d MAC (client)");
 }
 
 int main(int argc, char **argv)

@@ -53,7 +53,6 @@ int main(int argc, char **argv)
 	size_t len;
 	int opt;
 
-	station_program = "gamma-startup";
 	command_usage =
 		"usage: gamma-startup -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-n ADDRESSES]\n";
 	while ((opt = command_option(argc, argv, "p:d:a:n:h")) != -1) {

@@ -2,6 +2,7 @@
 /* The endpoint of benchmarks: see station.h. */
 #include "station.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,6 @@ enum {
 	YIELD = 4096,    /* polls until a neighbour on this processor gets a turn */
 };
 
-const char *station_program = "benchmark";
-
 uint64_t station_now(void)
 {
 	struct timespec ts;
@@ -32,7 +31,7 @@ uint64_t station_now(void)
 
 void station_fail(const char *what, long ret)
 {
-	fprintf(stderr, "%s: %s: %s\n", station_program, what, fi_strerror((int) -ret));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, fi_strerror((int) -ret));
 	exit(1);
 }
 

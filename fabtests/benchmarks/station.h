@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * An endpoint of any libfabric provider, as the benchmarks use it: messages in order, remote
- * memory; who waits polls or sleeps, and what fails ends the program. Used by latency.c, stream.c,
- * startup.c and pmix.c.
+ * memory; who waits polls or sleeps, and what fails ends the program.
  */
 #ifndef STATION_H
 #define STATION_H
@@ -41,9 +40,6 @@ struct station_choice {
 struct station_region {
 	uint64_t key, address;
 };
-
-/* The program's name, which errors begin with. */
-extern const char *station_program;
 
 uint64_t station_now(void); /* ns */
 

@@ -645,7 +645,6 @@ int main(int argc, char **argv)
 	static struct sender sender;
 	struct peer *peer = &sender.peer;
 
-	station_program = "gamma-stream";
 	command_usage = usage;
 	parse(&o, argc, argv);
 	if (o.receiver)

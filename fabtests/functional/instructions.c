@@ -174,7 +174,6 @@ int main(int argc, char **argv)
 	struct station s;
 	int pipe;
 
-	station_program = "gamma-instructions";
 	if (!server && argc != 4) {
 		fprintf(stderr, "usage: gamma-instructions PIPE [TIMES PARTNER]\n");
 		return 2;

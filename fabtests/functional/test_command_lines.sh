@@ -39,6 +39,7 @@ for value in abc -1 1.5 '' 5,6 99999999999999999999; do
 done
 wrong "^gamma-latency: -S '-4' is not a whole number" "$benchmarks/gamma-latency" -p gamma -S 8,-4 n
 wrong "^gamma-latency: -m 'fast' is no mode" "$benchmarks/gamma-latency" -p gamma -m fast node02
+wrong "^gamma-latency: -n needs a value" "$benchmarks/gamma-latency" -p gamma node02 -n
 wrong "^gamma-stream: -t 'nan' is not a number from 0.001 to 3600" \
 	"$benchmarks/gamma-stream" -p gamma -t nan node02
 wrong "^gamma-incast: -s '99' is not a whole number from 1 to 98" "$benchmarks/gamma-incast" -s 99
@@ -52,6 +53,20 @@ wrong "^gamma-probe: CPU 'a' is not a whole number" "$benchmarks/gamma-probe" a 
 wrong "^gamma-probe: twice the processor 0" "$benchmarks/gamma-probe" 0 0
 wrong "^gamma-crc32c: 'more' is one word too many" "$benchmarks/gamma-crc32c" more
 wrong "^gamma-rawpacket: -i IFACE is missing" "$benchmarks/gamma-rawpacket"
+wrong "^gamma-rawpacket: 'more' is one word too many" "$benchmarks/gamma-rawpacket" -i gam0 -s more
+wrong "^gamma-rawpacket: -S '11' is not a whole number from 12 to 65535" \
+	"$benchmarks/gamma-rawpacket" -i gam0 -S 64,11
+wrong "^gamma-rawpacket: -d '01:00:5e:00:00:01' is a group's address" \
+	"$benchmarks/gamma-rawpacket" -i gam0 -d 01:00:5e:00:00:01
+if [ -x "$benchmarks/gamma-pmix" ]; then
+	wrong "^gamma-pmix: -n needs a value" "$benchmarks/gamma-pmix" --count
+	wrong "^gamma-pmix: -t takes no value" "$benchmarks/gamma-pmix" --table=5
+	wrong "^gamma-pmix: --colour is no option" "$benchmarks/gamma-pmix" --colour
+	wrong "^gamma-pmix: --count '1x' is not a whole number" "$benchmarks/gamma-pmix" -n 1x
+	wrong "^gamma-pmix: --pair '3' is no pair of ranks" "$benchmarks/gamma-pmix" --pair 3
+	wrong "^gamma-pmix: --pair takes two ranks, not 3 twice" "$benchmarks/gamma-pmix" -P 3,3
+	wrong "^gamma-pmix: 'more' is one word too many" "$benchmarks/gamma-pmix" more
+fi
 check "gamma-latency -h" "$benchmarks/gamma-latency" -h
 
 bench=(/usr/bin/python3 -B "$top_srcdir/fabtests/benchmarks/bench")
