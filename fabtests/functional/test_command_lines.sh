@@ -79,6 +79,9 @@ if [ -x "${bench[0]}" ]; then
 		"${bench[@]}" --build "$abs_top_builddir" --json /nonexistent/file latency
 	check_fails "bench: no such part" "error: there is no part nosuch" \
 		"${bench[@]}" --build "$abs_top_builddir" nosuch
+	check_fails "quickstart bench: no such part, before anything is installed or built" \
+		"error: there is no part nosuch" "$top_srcdir/quickstart" bench --quick nosuch
+	check "quickstart bench --help" "$top_srcdir/quickstart" bench --help
 fi
 
 # ---- the simulator ----

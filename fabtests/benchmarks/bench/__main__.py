@@ -62,15 +62,19 @@ def arguments():
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--plots", type=Path, metavar="FOLDER",
                         help="where plots go (default: the build's folder bench)")
+    parser.add_argument("--check", action="store_true",
+                        help="only look whether the command line is right")
     chosen = parser.parse_args()
     for part in chosen.parts:
         if part not in PARTS | PARTS_NAMED:
             parser.error(f"there is no part {part}; {parser.epilog}")
+    if chosen.json and not os.access(chosen.json.resolve().parent, os.W_OK):
+        parser.error(f"--json {chosen.json}: no folder to write it into")
+    if chosen.check:
+        parser.exit()
     chosen.build = chosen.build.resolve()
     if not (chosen.build / PROBE).exists():
         parser.error(f"no programs in {chosen.build}: build there, or name the folder (--build)")
-    if chosen.json and not os.access(chosen.json.resolve().parent, os.W_OK):
-        parser.error(f"--json {chosen.json}: no folder to write it into")
     chosen.parts = chosen.parts or list(PARTS)
     return chosen
 
