@@ -337,14 +337,28 @@ check_fails "a mistake is told, the old configuration stays" "old one stays" \
 	on node01 "$gammactl" reload
 conf 1 'nic gam0 slots 8' 'limit 100'
 check "reload again" on node01 "$gammactl" reload
-# The file of groups stands for a name service that is long in answering.
-on node01 sh -c 'mkfifo /run/groups && mount --bind /run/groups /etc/group'
+# The file of groups stands for a name service that is long in answering: somebody has a lease on it,
+# is told when it is opened, and whoever opens it waits for his end.
+cat >"$shared/names.py" <<-'END'
+	import fcntl, os, signal, sys
+	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
+	fcntl.fcntl(os.open(sys.argv[1], os.O_RDWR), fcntl.F_SETLEASE, fcntl.F_WRLCK)
+	print("leased", flush=True)
+	signal.sigwait([signal.SIGIO])
+	print("asked for", flush=True)
+	signal.pause()
+END
+cp /etc/group "$shared/groups"
+on node01 mount --bind "$shared/groups" /etc/group
+start names node01 60 python3 "$shared/names.py" /etc/group
+wait_for_line names leased 10 || not_ok "a lease on the file of groups" "$work/names.out"
 conf 1 'nic gam0 slots 8' 'limit 1' 'group none-such'
 start reload node01 60 "$gammactl" reload
-sleep 0.5
-check "while names of groups are looked up gammad answers" on node01 "$gammactl" status
+check "names of groups are looked up" wait_for_line names "asked for" 10
+check "meanwhile gammad answers" on node01 "$gammactl" status
 check "and the reload waits" signal reload 0
-on node01 sh -c 'timeout 20 sh -c ": >/etc/group"; umount /etc/group'
+stop names
+on node01 umount /etc/group
 if wait_end reload; then not_ok "no such group" "$work/reload.out"; else ok "no such group"; fi
 conf 1 'nic gam0 slots 8' 'limit 100'
 check "all slots" bash -c '"$@" 2>&1 | grep -q "^8 endpoints"' - \
@@ -438,13 +452,22 @@ stop older
 
 # ---- peers that do not answer ----
 
+frames_in() { # that have come to host 1 so far
+	on node01 cat /sys/class/net/gam0/statistics/rx_packets
+}
+
+more_than() { # FRAMES
+	[ "$(frames_in)" -gt "$1" ]
+}
+
 ping_pong() { # begins one by labuser, the server on host 1; both write to their .out
+	local before
+	before=$(frames_in)
 	as labuser env "$@" FI_LOG_LEVEL=warn fi_pingpong -p gamma -e rdm -S 1024 -I 1000000
 	start server node01 120 "${words[@]}"
 	wait_for_port node01 47592 5 || not_ok "the server listens" "$work/server.out"
 	start client node02 120 "${words[@]}" "$(mgt 1)"
-	until_true 10 listed node01 "$(id -u labuser)" || not_ok "its endpoint" "$work/server.out"
-	sleep 0.5
+	until_true 10 more_than $((before + 1000)) || not_ok "messages" "$work/server.out"
 }
 
 is_told() { # TEXT JOB PATTERN
