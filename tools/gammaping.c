@@ -92,7 +92,7 @@ static double number(char option, const char *text, double min, double max)
 	double value = strtod(text, &end);
 
 	if (!*text || *end || !(value >= min && value <= max))
-		ping_give_up("-%c %s: must be a number from %g to %g", option,
+		ping_give_up("-%c %s: must be a number from %.12g to %.12g", option,
 			     gamma_printable(text).text, min, max);
 	return value;
 }
@@ -102,7 +102,7 @@ static unsigned long whole_number(char option, const char *text, double max)
 	double value = number(option, text, 0, max);
 
 	if (value != (double) (unsigned long) value)
-		ping_give_up("-%c %s: must be a whole number", option, text);
+		ping_give_up("-%c %s: must be a whole number", option, gamma_printable(text).text);
 	return (unsigned long) value;
 }
 
