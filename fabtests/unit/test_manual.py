@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Holds the manual pages and the code together: fi_gamma(7) names every FI_GAMMA_ variable with
-its default and every counter, gammaping(8) every option, btl_gamma(7) every parameter; mandoc, if it is there, finds no fault.
-Started by `make check`, or by hand from anywhere."""
+its default and every counter, gammaping(8) every option, btl_gamma(7) every parameter; mandoc and
+groff, if they are there, find no fault. Started by `make check`, or by hand from anywhere."""
 
 import glob
 import os
@@ -114,6 +114,16 @@ def check_lint():
         check("mandoc: " + page, not said, "\n    ".join([""] + said))
 
 
+def check_widths():
+    """On a terminal of 80 columns no table's cell is broken into a word a line."""
+    if not shutil.which("groff"):
+        return
+    for page in sorted(glob.glob(os.path.join(TOP, "man/*.[1-9]"))):
+        said = subprocess.run(["groff", "-mandoc", "-w", "break", "-z", "-Tutf8", page], text=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE).stderr
+        check("groff: " + page, "break" not in said, said)
+
+
 def main():
     page = read("man/fi_gamma.7")
     check_settings(page)
@@ -123,6 +133,7 @@ def main():
     check_parameters()
     check_documents()
     check_lint()
+    check_widths()
     return end()
 
 
