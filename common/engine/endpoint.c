@@ -454,8 +454,8 @@ static bool looks_on(const struct gamma_endpoint *endpoint, const struct gamma_a
 	return !endpoint->idle || arrival->frame || arrival->plain.kind >= GAMMA_RECORD_ANSWER;
 }
 
-/* The same from neighbours, whose plain messages need no clock; the link is not quiet. What there is
- * no memory for stays with the link, and all behind it: nothing else would bring it again. */
+/* The same from neighbours, whose plain messages need no clock; the link is not quiet. What there
+ * is no memory for stays with the link, and all behind it: nothing else would bring it again. */
 static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_link *link = endpoint->samehost;

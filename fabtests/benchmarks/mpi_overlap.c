@@ -11,9 +11,9 @@
  * threads stay free to run on the others that the process may use.
  *
  * Prints for each size, medians of the slowest process in us: communication alone, computation
- * alone, computing meanwhile, blocking then computing, non-blocking then computing; and the share of
- * the communication that was hidden, the median of what each round's first three say: a machine is
- * faster or slower from one round to the next by more than is hidden.
+ * alone, computing meanwhile, blocking then computing, non-blocking then computing; and the share
+ * of the communication that was hidden, the median of what each round's first three say: a machine
+ * is faster or slower from one round to the next by more than is hidden.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
