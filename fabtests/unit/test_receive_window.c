@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/flow/receive_window.c: each frame once, early ones kept, gaps told. */
-#include "pair.h"
+#include "pair_fixture.h"
 
-static struct net *net;
 static struct gamma_flow *flow; /* of node 1, from node 0 */
 
-static int setup(void **state)
+static int setup_flow(void **state)
 {
-	(void) state;
-	net = net_new(2, NULL);
+	setup(state);
 	flow = net_flow(net, 1, 0);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
 	return 0;
 }
 
@@ -238,24 +229,24 @@ static void forget__frees_what_is_held(void **state)
 	assert_null(flow->rx.held);
 }
 
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, setup_flow, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		NET_TEST(order__in_order),
-		NET_TEST(order__early_frames_wait_and_drain),
-		NET_TEST(order__drains_up_to_the_next_gap),
-		NET_TEST(order__across_the_wrap),
-		NET_TEST(duplicate__of_taken_and_of_held),
-		NET_TEST(window__last_number_and_the_one_beyond),
-		NET_TEST(window__backwards),
-		NET_TEST(sack__bits_begin_at_the_gap),
-		NET_TEST(sack__on_data_tells_all_or_nothing),
+		FLOW_TEST(order__in_order),
+		FLOW_TEST(order__early_frames_wait_and_drain),
+		FLOW_TEST(order__drains_up_to_the_next_gap),
+		FLOW_TEST(order__across_the_wrap),
+		FLOW_TEST(duplicate__of_taken_and_of_held),
+		FLOW_TEST(window__last_number_and_the_one_beyond),
+		FLOW_TEST(window__backwards),
+		FLOW_TEST(sack__bits_begin_at_the_gap),
+		FLOW_TEST(sack__on_data_tells_all_or_nothing),
 		TEST(sack__gap_of_more_than_the_bits),
-		NET_TEST(sack__alone_tells_of_the_whole_window),
+		FLOW_TEST(sack__alone_tells_of_the_whole_window),
 		TEST(early__fragments_are_placed_at_once),
-		NET_TEST(forget__frees_what_is_held),
+		FLOW_TEST(forget__frees_what_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/flow/send_window.c: numbers, acknowledgements, what is to be sent again. */
-#include "pair.h"
+#include "pair_fixture.h"
 
 #include <stdlib.h>
 
-static struct net *net;
 static struct gamma_flow *flow; /* of node 0 to node 1 */
 
-static int setup(void **state)
+static int setup_flow(void **state)
 {
-	(void) state;
-	net = net_new(2, NULL);
+	setup(state);
 	flow = net_flow(net, 0, 1);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
 	return 0;
 }
 
@@ -242,24 +233,24 @@ static void drop__gives_buffers_back(void **state)
 	}
 }
 
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, setup_flow, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		NET_TEST(ack__cumulative),
-		NET_TEST(ack__older_one_changes_nothing),
-		NET_TEST(ack__of_what_was_never_sent),
-		NET_TEST(ack__across_the_wrap),
-		NET_TEST(sack__is_not_the_end_of_a_send),
-		NET_TEST(sack__bits_outside_the_window_are_ignored),
-		NET_TEST(sack__gap_of_more_than_the_bits),
-		NET_TEST(lost__are_sent_again_lowest_first),
-		NET_TEST(lost__arrived_after_all),
-		NET_TEST(grow__keeps_what_is_under_way),
-		NET_TEST(open__not_without_credit_nor_beyond_the_window),
+		FLOW_TEST(ack__cumulative),
+		FLOW_TEST(ack__older_one_changes_nothing),
+		FLOW_TEST(ack__of_what_was_never_sent),
+		FLOW_TEST(ack__across_the_wrap),
+		FLOW_TEST(sack__is_not_the_end_of_a_send),
+		FLOW_TEST(sack__bits_outside_the_window_are_ignored),
+		FLOW_TEST(sack__gap_of_more_than_the_bits),
+		FLOW_TEST(lost__are_sent_again_lowest_first),
+		FLOW_TEST(lost__arrived_after_all),
+		FLOW_TEST(grow__keeps_what_is_under_way),
+		FLOW_TEST(open__not_without_credit_nor_beyond_the_window),
 		TEST(full__goes_on_when_the_gap_is_filled),
-		NET_TEST(drop__gives_buffers_back),
+		FLOW_TEST(drop__gives_buffers_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

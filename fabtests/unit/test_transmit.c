@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/flow/transmit.c, timers.c and local.c: order of frames, what rides on data,
  * frames that a link refuses, deadlines. */
-#include "pair.h"
+#include "pair_fixture.h"
 
 #include <errno.h>
 
-static struct net *net;
 static struct gamma_flow *flow; /* of node 0 to node 1 */
 static struct gamma_frame frame;
 
-static int setup(void **state)
+static int setup_flow(void **state)
 {
-	(void) state;
-	net = net_new(2, NULL);
+	setup(state);
 	flow = net_flow(net, 0, 1);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_free(net);
 	return 0;
 }
 
@@ -341,29 +332,29 @@ static void now__not_without_credit(void **state)
 	assert_false(send_now(0));
 }
 
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, setup_flow, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		NET_TEST(order__lost_then_control_then_new_then_ack),
-		NET_TEST(order__acknowledgement_on_data_is_not_repeated_alone),
-		NET_TEST(bulk__header_is_forty_bytes),
-		NET_TEST(bulk__last_two_ask),
-		NET_TEST(retransmission__says_so_and_asks),
-		NET_TEST(last_of_credit__asks_for_more),
-		NET_TEST(unsent__is_sent_later_and_is_no_retransmission),
-		NET_TEST(unsent__control_frames_too),
-		NET_TEST(unsent__acknowledgement_on_data_is_not_forgotten),
-		NET_TEST(refused__peer_has_ended),
-		NET_TEST(refused__answer_to_bye_is_dropped),
-		NET_TEST(timers__earliest_is_known),
-		NET_TEST(timers__due_exactly_now),
-		NET_TEST(buffers__are_used_again),
-		NET_TEST(now__is_a_frame_like_others),
-		NET_TEST(now__unsent_is_sent_later),
-		NET_TEST(now__not_past_what_waits),
-		NET_TEST(now__not_without_credit),
+		FLOW_TEST(order__lost_then_control_then_new_then_ack),
+		FLOW_TEST(order__acknowledgement_on_data_is_not_repeated_alone),
+		FLOW_TEST(bulk__header_is_forty_bytes),
+		FLOW_TEST(bulk__last_two_ask),
+		FLOW_TEST(retransmission__says_so_and_asks),
+		FLOW_TEST(last_of_credit__asks_for_more),
+		FLOW_TEST(unsent__is_sent_later_and_is_no_retransmission),
+		FLOW_TEST(unsent__control_frames_too),
+		FLOW_TEST(unsent__acknowledgement_on_data_is_not_forgotten),
+		FLOW_TEST(refused__peer_has_ended),
+		FLOW_TEST(refused__answer_to_bye_is_dropped),
+		FLOW_TEST(timers__earliest_is_known),
+		FLOW_TEST(timers__due_exactly_now),
+		FLOW_TEST(buffers__are_used_again),
+		FLOW_TEST(now__is_a_frame_like_others),
+		FLOW_TEST(now__unsent_is_sent_later),
+		FLOW_TEST(now__not_past_what_waits),
+		FLOW_TEST(now__not_without_credit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
