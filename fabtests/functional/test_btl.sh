@@ -469,6 +469,8 @@ check_fails "a ring that is too small: the parameter" 'btl_gamma_ring_size is 40
 check_fails "a timeout of more than a day: the parameter" 'btl_gamma_peer_timeout is 86401' \
 	unfit peer_timeout 86401
 check_fails "no messages: the parameter" 'btl_gamma_flags is without send' unfit flags put
+check_fails "no network: the parameter" 'btl_gamma_if_exclude has "10.77.0.0/33", which is no' \
+	unfit if_exclude mgt0,10.77.0.0/33
 check "different limits: said once, and others are used" other_limit
 check "NICs of different MTU: works, and says so" other_mtu
 check "1 % loss" under_loss

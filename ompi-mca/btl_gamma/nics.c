@@ -27,20 +27,29 @@ static bool is_mac(const char *word, const unsigned char *mac)
 	       !word[len] && !memcmp(wanted, mac, GAMMA_MAC_LEN);
 }
 
-/* WORD as 10.1.0.0/16: whether the NIC has an address in it. */
+/* WORD as 10.1.0.0/16; the mask in network order. */
+static bool parse_network(const char *word, struct in_addr *network, uint32_t *mask)
+{
+	char address[INET_ADDRSTRLEN];
+	unsigned int bits;
+	int len = 0;
+
+	if (sscanf(word, "%15[0-9.]/%2u%n", address, &bits, &len) != 2 || word[len] || bits > 32)
+		return false;
+	*mask = bits ? htonl(~0u << (32 - bits)) : 0;
+	return inet_pton(AF_INET, address, network) == 1;
+}
+
+/* Whether WORD is a network that the NIC has an address in. */
 static bool is_network(const char *word, const char *nic)
 {
 	struct ifaddrs *all, *one;
 	struct in_addr network;
-	char address[INET_ADDRSTRLEN];
-	unsigned int bits;
 	uint32_t mask;
 	bool found = false;
 
-	if (sscanf(word, "%15[0-9.]/%u", address, &bits) != 2 || bits > 32 ||
-	    inet_pton(AF_INET, address, &network) != 1 || getifaddrs(&all))
+	if (!parse_network(word, &network, &mask) || getifaddrs(&all))
 		return false;
-	mask = bits ? htonl(~0u << (32 - bits)) : 0;
 	for (one = all; one && !found; one = one->ifa_next) {
 		struct sockaddr_in *in = (void *) one->ifa_addr;
 
@@ -192,9 +201,38 @@ static bool lists_clash(void)
 	return true;
 }
 
+/* No interface's name has a slash: a word with one that is no network fits no NIC of any host. */
+static bool has_no_network(const char *param, const char *list)
+{
+	struct in_addr network;
+	uint32_t mask;
+	char word[64];
+
+	for (; list && *list; list += strcspn(list, ", ")) {
+		list += strspn(list, ", ");
+		snprintf(word, sizeof(word), "%.*s", (int) strcspn(list, ", "), list);
+		if (!strchr(word, '/') || parse_network(word, &network, &mask))
+			continue;
+		gamma_btl_tell("%s has \"%s\", which is no IPv4 network.",
+			       "Write one as 10.1.0.0/16, or name NICs by interface or MAC address.",
+			       param, word);
+		return true;
+	}
+	return false;
+}
+
+static bool lists_fit(void)
+{
+	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+
+	return !lists_clash() &&
+	       !has_no_network("btl_gamma_if_include", component->if_include) &&
+	       !has_no_network("btl_gamma_if_exclude", component->if_exclude);
+}
+
 size_t gamma_btl_find_nics(struct gamma_btl_nic **nics, size_t max_message)
 {
-	struct fi_info *list = lists_clash() ? NULL : gamma_btl_ask_provider(max_message);
+	struct fi_info *list = lists_fit() ? gamma_btl_ask_provider(max_message) : NULL;
 	size_t count = 0;
 
 	if (!list)

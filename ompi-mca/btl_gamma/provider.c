@@ -87,8 +87,8 @@ static void tell_none(int error)
 		"libfabric %u.%u finds no usable NIC for its provider gamma (%s).",
 		"If the provider itself says nothing, it was not found: fi_info -p gamma must "
 		"list it on this\nhost. FI_PROVIDER_PATH names the folder of libgamma-fi.so "
-		"where it is not libfabric's own.\nRaw Ethernet needs the capability "
-		"CAP_NET_RAW; FI_LOG_LEVEL=info says why NICs are left out.",
+		"where it is not libfabric's own.\nRaw Ethernet needs gammad on the host, or the "
+		"capability CAP_NET_RAW; FI_LOG_LEVEL=info says\nwhy NICs are left out.",
 		FI_MAJOR(fi_version()), FI_MINOR(fi_version()), fi_strerror(error));
 }
 
