@@ -245,6 +245,8 @@ lab capture node01 "$work/seen.pcap" --count 20 2>"$work/capture" &
 until_true 5 grep -q 'listening on' "$work/capture" || cat "$work/capture"
 frames 1 2 20 100 0.1
 wait $!
+check_fails "a capture that cannot be written" "^lab: capture: $work/none/seen.pcap cannot be written" \
+	lab capture node01 "$work/none/seen.pcap" --count 1
 tcpdump -r "$work/seen.pcap" ether proto 0x88b5 >"$work/seen.txt" 2>"$work/capture"
 check "capture sees the frames" eval '[[ $(grep -c "^[0-9].*ethertype" $work/seen.txt) = 20 ]]'
 
