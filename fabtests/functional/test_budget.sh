@@ -17,12 +17,9 @@ group() {
 	lab exec node01 cat /proc/net/unix | grep '@gamma/.*/share/' || true
 }
 
-no_group() {
-	[ -z "$(group)" ]
-}
-
-no_file() {
-	[ -z "$(lab exec node01 ls -A /dev/shm)" ]
+# Neither a name nor a file.
+nothing_left() {
+	[ -z "$(group)" ] && [ -z "$(lab exec node01 ls -A /dev/shm)" ]
 }
 
 leads_one() {
@@ -78,6 +75,5 @@ check "so does a newcomer" until_true 5 see_each_other 2 3 4 5
 for number in 2 3 4 5; do
 	kill -KILL "$(pid_of "server$number")"
 done
-check "no name is left" until_true 5 no_group
-check "nor a file" no_file
+check "nothing is left" until_true 5 nothing_left
 finish
