@@ -13,6 +13,10 @@
 
 #define gamma_likely(x) __builtin_expect(!!(x), 1)
 #define gamma_unlikely(x) __builtin_expect(!!(x), 0)
+/* A step that every short message takes: what it calls is compiled into it, ... */
+#define GAMMA_FLAT __attribute__((flatten))
+/* ... but for this, which few messages need. */
+#define GAMMA_APART __attribute__((noinline))
 #define gamma_container_of(ptr, type, member) ((type *) ((char *) (ptr) - offsetof(type, member)))
 #define gamma_array_size(a) (sizeof(a) / sizeof((a)[0]))
 

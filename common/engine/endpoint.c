@@ -569,7 +569,7 @@ static bool frames_wait(struct gamma_endpoint *endpoint)
 	return !gamma_link_quiet(endpoint->packet);
 }
 
-static bool progress(struct gamma_endpoint *endpoint, bool look_near)
+GAMMA_APART static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = settle(endpoint);

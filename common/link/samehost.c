@@ -85,9 +85,9 @@ static struct gamma_way *samehost_way(struct gamma_link *link, const struct gamm
 	return (struct gamma_way *) gamma_outbox_plain(samehost, place);
 }
 
-static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
-			 const struct gamma_plain *plain, const struct iovec *iov,
-			 unsigned iov_count)
+GAMMA_FLAT static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
+				    const struct gamma_plain *plain, const struct iovec *iov,
+				    unsigned iov_count)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 

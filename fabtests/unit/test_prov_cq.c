@@ -43,7 +43,7 @@ static void put(struct fid_cq *cq, uintptr_t number)
 	struct gamma_completion completion = numbered(number);
 
 	gamma_domain_lock(inside(cq)->domain);
-	gamma_cq_write(inside(cq), &completion);
+	gamma_cq_write(inside(cq), completion);
 	gamma_domain_unlock(inside(cq)->domain);
 }
 
@@ -279,7 +279,7 @@ static void complete(struct gamma_ep *ep)
 	struct gamma_completion completion = numbered(77);
 
 	fake_ep_quiet(ep);
-	gamma_cq_write(inside(ep->arg), &completion);
+	gamma_cq_write(inside(ep->arg), completion);
 	ep->on_progress = NULL;
 	ep->deadline = GAMMA_NEVER;
 }

@@ -35,7 +35,7 @@ static void write_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
 		gamma_cq_write_error(ep->tx_cq, &completion, -error, 0,
 				     error == -FI_ECANCELED ? NULL : ep->cause);
 	else
-		gamma_cq_write(ep->tx_cq, &completion);
+		gamma_cq_write(ep->tx_cq, completion);
 }
 
 void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
@@ -63,20 +63,29 @@ void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uin
 		return;
 	if (waits)
 		gamma_cq_wait_from(ep->tx_cq);
-	gamma_cq_write(ep->tx_cq, &completion);
+	gamma_cq_write(ep->tx_cq, completion);
 }
 
-/* False: nothing was to be written. */
-static bool write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
-		     const struct gamma_completion *completion, uint64_t lost, int error,
-		     const struct gamma_addr *source)
+GAMMA_APART static void write_rx_error(struct gamma_ep *ep, struct gamma_completion completion,
+				       uint64_t lost, int error, const struct gamma_addr *source)
 {
 	if (error)
-		gamma_cq_write_error(ep->rx_cq, completion, -error, 0, ep->cause);
+		gamma_cq_write_error(ep->rx_cq, &completion, -error, 0, ep->cause);
 	else if (lost)
-		gamma_cq_write_error(ep->rx_cq, completion, FI_ETRUNC, lost, NULL);
-	else if (ep->source_err && completion->source == FI_ADDR_NOTAVAIL)
-		gamma_cq_write_unknown_source(ep->rx_cq, completion, source);
+		gamma_cq_write_error(ep->rx_cq, &completion, FI_ETRUNC, lost, NULL);
+	else
+		gamma_cq_write_unknown_source(ep->rx_cq, &completion, source);
+}
+
+/* False: nothing was to be written. By value, so that what is well goes straight into the queue. */
+static inline bool write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+			    struct gamma_completion completion, uint64_t lost, int error,
+			    const struct gamma_addr *source)
+{
+	bool unknown = ep->source_err && completion.source == FI_ADDR_NOTAVAIL;
+
+	if (gamma_unlikely(error || lost || unknown))
+		write_rx_error(ep, completion, lost, error, source);
 	else if (rx->wanted || !ep->rx_selective)
 		gamma_cq_write(ep->rx_cq, completion);
 	else
@@ -110,7 +119,7 @@ void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 	if (gamma_unlikely(rx->work) && !gamma_work_completed(rx->work, result))
 		return;
 	count(ep->cntrs[GAMMA_CNTR_RECV], result);
-	if (ep->rx_cq && write_rx(ep, rx, &completion, lost, error, source_addr) && releases)
+	if (ep->rx_cq && write_rx(ep, rx, completion, lost, error, source_addr) && releases)
 		rx->whole->released = true;
 }
 
@@ -141,5 +150,5 @@ void gamma_complete_release(struct gamma_ep *ep, const struct gamma_rx *whole)
 	};
 
 	if (ep->rx_cq)
-		gamma_cq_write(ep->rx_cq, &completion);
+		gamma_cq_write(ep->rx_cq, completion);
 }

@@ -85,14 +85,12 @@ static void add_error(struct gamma_cq *cq, struct gamma_cq_error *error)
 	gamma_waiter_wake(&cq->waiter);
 }
 
-void gamma_cq_write(struct gamma_cq *cq, const struct gamma_completion *completion)
+void gamma_cq_write_full(struct gamma_cq *cq, struct gamma_completion completion)
 {
-	if (gamma_unlikely(cq->tail - cq->head == cq->size) && !grow(cq)) {
-		gamma_cq_write_error(cq, completion, FI_ENOMEM, 0, NULL);
-		return;
-	}
-	cq->ring[cq->tail++ & (cq->size - 1)] = *completion;
-	gamma_waiter_wake(&cq->waiter);
+	if (grow(cq))
+		gamma_cq_write(cq, completion);
+	else
+		gamma_cq_write_error(cq, &completion, FI_ENOMEM, 0, NULL);
 }
 
 void gamma_cq_write_error(struct gamma_cq *cq, const struct gamma_completion *completion, int err,

@@ -430,9 +430,9 @@ static inline bool gamma_is_put_off(const struct gamma_ep_handle *handle, uint64
 	return flags & FI_TRIGGER || handle->work;
 }
 /* The operation has ended; whether the endpoint's queue and counters are to be told as well. */
-bool gamma_work_completed(struct gamma_work *work, int error);
+GAMMA_APART bool gamma_work_completed(struct gamma_work *work, int error);
 /* work may be NULL. */
-void gamma_work_free(struct gamma_work *work);
+GAMMA_APART void gamma_work_free(struct gamma_work *work);
 /* The first triggered operation of that context that still waits is cancelled; false: none does. */
 bool gamma_work_cancel(struct gamma_domain *domain, const struct gamma_ep_handle *handle,
 		       const void *context);

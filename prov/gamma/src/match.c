@@ -106,8 +106,8 @@ static fi_addr_t source_of(struct gamma_ep *ep, struct gamma_flow *flow)
 	return ep->want_source ? gamma_flow_fi_addr(ep, flow) : FI_ADDR_NOTAVAIL;
 }
 
-static uint64_t on_whole(void *context, struct gamma_flow *flow,
-			 const struct gamma_envelope *envelope, const uint8_t *bytes)
+GAMMA_FLAT static uint64_t on_whole(void *context, struct gamma_flow *flow,
+				    const struct gamma_envelope *envelope, const uint8_t *bytes)
 {
 	struct gamma_ep *ep = context;
 	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
@@ -498,7 +498,7 @@ static void complete_peek(const struct gamma_post *post, struct gamma_inbound *i
 	};
 
 	if (ep->rx_cq)
-		gamma_cq_write(ep->rx_cq, &completion);
+		gamma_cq_write(ep->rx_cq, completion);
 }
 
 static void complete_miss(struct gamma_ep *ep, const struct gamma_post *post)

@@ -337,8 +337,7 @@ static bool inject_near(struct gamma_ep *ep, const void *buf, const struct gamma
 }
 
 static ssize_t inject_far(struct gamma_ep_handle *handle, const void *buf,
-			  const struct gamma_envelope *envelope, fi_addr_t dest, uint64_t kind,
-			  bool locked)
+			  const struct gamma_envelope *envelope, fi_addr_t dest, uint64_t kind)
 {
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
 	uint64_t multicast = handle->tx_flags & FI_MULTICAST; /* it says what dest is */
@@ -352,8 +351,7 @@ static ssize_t inject_far(struct gamma_ep_handle *handle, const void *buf,
 		.silent = true,
 	};
 
-	return locked ? send_locked(handle->ep, &post, envelope->length)
-		      : gamma_post_send(handle, &post);
+	return gamma_post_send(handle, &post);
 }
 
 ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
@@ -363,17 +361,16 @@ ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t 
 	struct gamma_ep *ep = handle->ep;
 	struct gamma_envelope envelope = {
 		.tag = tag, .data = data, .length = len, .flags = envelope_flags(kind)};
-	bool simple = gamma_likely(ep && ep->injects && !handle->work &&
-				   len <= gamma_settings.inject_size);
-	ssize_t ret = 0;
+	bool sent;
 
-	if (simple)
+	if (gamma_likely(ep && ep->injects && !handle->work && len <= gamma_settings.inject_size)) {
 		gamma_domain_lock(ep->domain);
-	if (!simple || !inject_near(ep, buf, &envelope, dest))
-		ret = inject_far(handle, buf, &envelope, dest, kind, simple);
-	if (simple)
+		sent = inject_near(ep, buf, &envelope, dest);
 		gamma_domain_unlock(ep->domain);
-	return ret;
+		if (gamma_likely(sent))
+			return 0;
+	}
+	return inject_far(handle, buf, &envelope, dest, kind);
 }
 
 /* ---- receives ---- */

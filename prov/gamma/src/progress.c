@@ -13,7 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-void gamma_domain_progress(struct gamma_domain *domain)
+GAMMA_FLAT void gamma_domain_progress(struct gamma_domain *domain)
 {
 	struct gamma_list *pos, *next;
 

@@ -238,7 +238,7 @@ static void on_touched(void *context, struct gamma_flow *flow, const struct gamm
 	if (ep->source_err && completion.source == FI_ADDR_NOTAVAIL)
 		gamma_cq_write_unknown_source(ep->rx_cq, &completion, &flow->addr);
 	else
-		gamma_cq_write(ep->rx_cq, &completion);
+		gamma_cq_write(ep->rx_cq, completion);
 }
 
 const struct gamma_target gamma_ep_target = {
