@@ -7,6 +7,7 @@
 #define GAMMA_BTL_H
 
 #include "openmpi.h"
+#include "base/base.h"
 #include "wire/address.h"
 
 #include <pthread.h>
@@ -47,13 +48,15 @@ struct gamma_btl_op {
 	void (*done)(struct gamma_btl_op *op, int status);
 };
 
-/* In front of every message. Both ends have the same byte order: Open MPI is asked. */
+/* In front of every message. Both ends have the same byte order: Open MPI is asked. No longer than it
+ * must be: with Open MPI's own 14 bytes and a record's word (wire/record.h) 32 bytes of a message
+ * stand in the one line of the cache that a neighbour takes. */
 struct gamma_btl_header {
 	opal_process_name_t sender;
 	uint8_t tag;  /* whose message it is, of the layers above */
 	uint8_t kind; /* GAMMA_BTL_MESSAGE, _ALIVE or _LEAVING */
-	uint8_t zero[6];
-};
+} __attribute__((packed));
+_Static_assert(sizeof(struct gamma_btl_header) == 10, "no gaps in it");
 
 /* A message to send. What is sent is one piece from header on, then what is left in place. */
 struct gamma_btl_fragment {
@@ -62,9 +65,12 @@ struct gamma_btl_fragment {
 	struct gamma_btl_op op;
 	struct gamma_btl_pool *pool;
 	struct gamma_btl_fragment *next; /* while it is free */
+	uint8_t room[6];		 /* so that memory, right behind the header, is aligned */
 	struct gamma_btl_header header;
 	unsigned char memory[]; /* pool's room */
 };
+_Static_assert(offsetof(struct gamma_btl_fragment, memory) % 8 == 0,
+	       "as Open MPI's headers need it");
 
 /* Fragments of one size; module->lock. */
 struct gamma_btl_pool {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d65, /* of this layout */
+	MODEX_MAGIC = 0x67616d66, /* of this layout, and of the messages' header */
 	MODEX_NICS = 16,
 };
 

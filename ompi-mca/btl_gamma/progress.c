@@ -65,7 +65,7 @@ static void end_op(struct gamma_btl_op *op, int error, const char *text)
 	op->done(op, error ? OPAL_ERR_UNREACH : OPAL_SUCCESS);
 }
 
-static int retry_waiting(struct gamma_btl_module *module)
+GAMMA_APART static int retry_waiting(struct gamma_btl_module *module)
 {
 	struct gamma_btl_op *op;
 	int tries, rc, count = 0;
@@ -126,7 +126,7 @@ static void handle(const struct fi_cq_data_entry *entry)
 }
 
 /* An injected message that fails is not told here: keepalive.c. */
-static int handle_error(struct gamma_btl_module *module)
+GAMMA_APART static int handle_error(struct gamma_btl_module *module)
 {
 	struct fi_cq_err_entry entry = {0};
 	char text[256];
@@ -163,7 +163,7 @@ static int poll_module(struct gamma_btl_module *module)
 	return count > 0 ? (int) count : 0;
 }
 
-int gamma_btl_move(void)
+GAMMA_FLAT int gamma_btl_move(void)
 {
 	const struct gamma_btl_component *component = &mca_btl_gamma_component;
 	int events = 0;
