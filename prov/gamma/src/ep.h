@@ -280,9 +280,9 @@ void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx);
 /* whole: the buffer that it is to be a piece of, or NULL. */
 struct gamma_rx *gamma_rx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
 void gamma_rx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
-/* What the user has asked for. */
+/* What the user has asked for; capacity: bytes, post's gamma_post_len. */
 void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
-		   const struct gamma_post *post);
+		   const struct gamma_post *post, uint64_t capacity);
 /* Bytes in all, or -1 if there are too many, or too many pieces, for an operation. */
 int64_t gamma_post_len(const struct gamma_post *post);
 /* Whether an operation writes a completion entry; selective also for a struct gamma_work. */

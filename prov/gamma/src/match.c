@@ -550,7 +550,7 @@ static ssize_t receive_claimed(struct gamma_rx_ctx *rx_ctx, const struct gamma_p
 	rx = gamma_rx_get(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	gamma_rx_fill(rx_ctx, rx, post);
+	gamma_rx_fill(rx_ctx, rx, post, (uint64_t) gamma_post_len(post));
 	rx = gamma_match_take(rx_ctx, ep_of(inbound->flow), rx, inbound->envelope.length);
 	if (accept_unexpected(inbound, rx))
 		gamma_domain_progress(rx_ctx->domain);

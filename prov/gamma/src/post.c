@@ -376,12 +376,12 @@ ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t 
 /* ---- receives ---- */
 
 void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
-		   const struct gamma_post *post)
+		   const struct gamma_post *post, uint64_t capacity)
 {
 	for (size_t i = 0; i < post->count; i++)
 		rx->recv.iov[i] = post->iov[i];
 	rx->recv.iov_count = (unsigned) post->count;
-	rx->recv.capacity = (uint64_t) gamma_post_len(post);
+	rx->recv.capacity = capacity;
 	rx->context = post->context;
 	rx->flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED));
 	rx->tag = post->tag;
@@ -391,7 +391,8 @@ void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
 	rx->work = post->work;
 }
 
-static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
+static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post,
+			   uint64_t capacity)
 {
 	struct gamma_rx *rx;
 
@@ -402,7 +403,7 @@ static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post 
 	rx = gamma_rx_get(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	gamma_rx_fill(rx_ctx, rx, post);
+	gamma_rx_fill(rx_ctx, rx, post, capacity);
 	if (gamma_unlikely(post->flags & FI_MULTI_RECV && post->flags & FI_MSG) &&
 	    gamma_multi_open(rx_ctx, rx)) {
 		rx->work = NULL;
@@ -420,6 +421,7 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 {
 	struct gamma_rx_ctx *rx_ctx = gamma_handle_rx(handle);
 	bool no_buffer = post->flags & (FI_PEEK | FI_DISCARD); /* whatever the list says */
+	int64_t capacity = no_buffer ? 0 : gamma_post_len(post);
 	ssize_t ret;
 
 	if (gamma_unlikely(handle->ep && !handle->ep->enabled))
@@ -429,7 +431,7 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 		return -FI_ENOSYS;
 	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
 		return gamma_work_put_off(handle, post, true);
-	if (gamma_unlikely(!no_buffer && gamma_post_len(post) < 0))
+	if (gamma_unlikely(capacity < 0))
 		return -FI_EINVAL;
 	/* What arrives is put together in one piece of memory. */
 	if (gamma_unlikely(post->flags & FI_MULTI_RECV) && post->flags & FI_MSG && post->count != 1)
@@ -438,7 +440,7 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 	if (gamma_unlikely(post->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
 		ret = gamma_match_peek(rx_ctx, post);
 	else
-		ret = post_locked(rx_ctx, post);
+		ret = post_locked(rx_ctx, post, (uint64_t) capacity);
 	gamma_domain_unlock(rx_ctx->domain);
 	return ret;
 }
