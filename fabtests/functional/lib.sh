@@ -146,8 +146,9 @@ gamma_setup_env() {
 		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so)"
 			"ASAN_OPTIONS=detect_leaks=0")
 	elif grep -q __tsan_init "$found/libgamma-fi.so"; then
-		# A race ends the process: a test fails.
-		local options=halt_on_error=1:die_after_fork=0
+		# A race ends the process: a test fails. Handlers of signals that call exit, as libraries
+		# install them, are tested on purpose.
+		local options=halt_on_error=1:die_after_fork=0:report_signal_unsafe=0
 		options+=:suppressions=$top_srcdir/fabtests/functional/tsan.supp
 		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libtsan.so)"
 			"TSAN_OPTIONS=$options")
