@@ -270,15 +270,15 @@ static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
 	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
 }
-/* What a frame, or an item of a BATCH, says of its message. */
-static inline void gamma_envelope_of(const struct gamma_fields *fields,
+/* What a frame, or an item of a BATCH, says of its message; length: of a whole one the bytes that are
+ * here, whatever else the frame says. */
+static inline void gamma_envelope_of(const struct gamma_fields *fields, uint64_t length,
 				     struct gamma_envelope *envelope)
 {
 	envelope->flags = gamma_envelope_flags(fields->extensions);
 	envelope->tag = envelope->flags & GAMMA_TAGGED ? fields->tag : 0;
 	envelope->data = envelope->flags & GAMMA_HAS_DATA ? fields->data : 0;
-	envelope->length = fields->extensions & GAMMA_EXT_MESSAGE ? fields->length
-								   : fields->payload_len;
+	envelope->length = length;
 }
 /* Whether the frame of len bytes that makes `made` of `wanted` bytes is the last but one of
  * many. */

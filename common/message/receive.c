@@ -240,7 +240,7 @@ static bool arrived_whole(struct gamma_flow *flow, const struct gamma_fields *fi
 {
 	struct gamma_envelope envelope;
 
-	gamma_envelope_of(fields, &envelope);
+	gamma_envelope_of(fields, fields->payload_len, &envelope);
 	return arrived_message(flow, &envelope, payload, fields->seq, 0);
 }
 
@@ -250,7 +250,7 @@ static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *ite
 	struct gamma_envelope envelope;
 
 	if (gamma_likely(item->op == GAMMA_OP_SEND)) {
-		gamma_envelope_of(item, &envelope);
+		gamma_envelope_of(item, item->payload_len, &envelope);
 		return arrived_message(flow, &envelope, bytes, item->seq,
 				       flow->messages.batch_taken);
 	}
@@ -342,7 +342,7 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	struct gamma_envelope envelope;
 	struct gamma_inbound *inbound;
 
-	gamma_envelope_of(fields, &envelope);
+	gamma_envelope_of(fields, fields->length, &envelope);
 	if (fields->length <= fields->payload_len || fields->length > GAMMA_EAGER_MAX ||
 	    find_arriving(flow, fields->id)) {
 		local->stats.malformed++;
@@ -573,7 +573,7 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		flow->local->stats.malformed++;
 		return true;
 	}
-	gamma_envelope_of(fields, &envelope);
+	gamma_envelope_of(fields, fields->length, &envelope);
 	gamma_message_source(flow, fields, &source);
 	return announced(flow, &envelope, fields->id, &source);
 }

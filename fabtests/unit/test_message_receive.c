@@ -187,6 +187,21 @@ static void malformed__first_of_impossible_length(void **state)
 	assert_int_equal(net_stats(net, 1)->unexpected, 0);
 }
 
+/* Its length is that of its bytes, whatever else is said of it. */
+static void malformed__whole_message_of_another_length(void **state)
+{
+	(void) state;
+	net->lawless = true;
+	net_post(net, 1, 5000);
+	forge(0, GAMMA_OP_SEND, GAMMA_EXT_MESSAGE, 1, 5000, 0, 100);
+	assert_int_equal(net->nodes[1].received, 1);
+	assert_int_equal(net_stats(net, 1)->bytes_copied_in, 100);
+	forge(1, GAMMA_OP_SEND, GAMMA_EXT_MESSAGE, 1, 5000, 0, 100);
+	forge(2, GAMMA_OP_SEND, GAMMA_EXT_MESSAGE, 1, UINT64_MAX, 0, 100);
+	assert_int_equal(net_stats(net, 1)->unexpected, 2);
+	assert_int_equal(net_stats(net, 1)->bytes_copied_in, 300);
+}
+
 static void malformed__fragment_beyond_the_message(void **state)
 {
 	const uint64_t one = 1ull << GAMMA_FRAGMENT_OFFSET_BITS;
@@ -258,6 +273,7 @@ int main(void)
 		NET_TEST(several_pieces__of_memory),
 		NET_TEST(malformed__fragments_without_their_extensions),
 		NET_TEST(malformed__first_of_impossible_length),
+		NET_TEST(malformed__whole_message_of_another_length),
 		NET_TEST(malformed__fragment_beyond_the_message),
 		NET_TEST(malformed__bulk_beyond_what_was_accepted),
 		NET_TEST(failed__half_received_message_ends_with_the_error),
