@@ -9,11 +9,11 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3, REGION = 8192, PAYLOAD_MAX = 1400 };
+enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3, REGION = 8192, PAYLOAD_MAX = 1400, ROW_LEN = 8 };
 
 /* What a record begins with; the values of extensions follow it. */
 struct record {
-	uint8_t how;	/* who sends, which addresses are right: see below */
+	uint8_t how;	/* who sends, which addresses are wrong: see below */
 	uint8_t kind, op, flags;
 	uint16_t extensions;
 	uint16_t payload_len;
@@ -24,7 +24,7 @@ struct record {
 } __attribute__((packed));
 
 enum {
-	HOW_FROM = 3,		   /* 1, 2: a peer; 0, 3: a stranger */
+	HOW_FROM = 3,		   /* 0, 1: a peer; 2, 3: a stranger */
 	HOW_WRONG_DST_EPOCH = 1 << 2,
 	HOW_WRONG_SRC_EPOCH = 1 << 3,
 	HOW_ABSOLUTE = 1 << 4,	   /* numbers as they are, not relative to the flow's */
@@ -36,6 +36,20 @@ enum {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t operands[512], results[512];
+
+/* What peers are asked for in a row shares frames, which are on their way. */
+static void begin_rows(struct net *net)
+{
+	for (unsigned peer = 1; peer <= PEERS; peer++) {
+		for (unsigned i = 0; i < 3; i++) {
+			net_write(net, 0, peer, i * 8, operands, 8);
+			net_send(net, 0, peer, ROW_LEN, GAMMA_WHEN_COPIED);
+			net_atomic(net, 0, peer, GAMMA_OP_ATOMIC, i * 8, operands, 1, NULL);
+			net_read(net, 0, peer, i * 8, results, 8);
+		}
+	}
+	net_run(net, net->options.latency / 2);
+}
 
 static void begin(struct net *net)
 {
@@ -51,34 +65,67 @@ static void begin(struct net *net)
 		net_write(net, peer, 0, 0, operands, 3000);
 		net_read(net, 0, peer, 0, results, 3000);
 		net_atomic(net, 0, peer, GAMMA_OP_FETCH, 8, operands, 4, results);
-		for (unsigned i = 0; i < 3; i++) { /* in one frame */
-			net_write(net, 0, peer, i * 8, operands, 8);
-			net_atomic(net, 0, peer, GAMMA_OP_ATOMIC, i * 8, operands, 1, NULL);
-		}
 	}
 	for (int i = 0; i < 4; i++)
 		net_post(net, 0, 2000);
 	net_post(net, 1, 50000);
 	net_run(net, 20 * US);
+	begin_rows(net);
+}
+
+/* 1, 2: a peer; 3, 4: a stranger. */
+static unsigned sender_of(const struct record *record)
+{
+	return 1 + (record->how & HOW_FROM);
 }
 
 static const struct gamma_flow *flow_from(struct net *net, unsigned from)
 {
-	return from == 1 || from == 2 ? net_flow(net, 0, from) : NULL;
+	return from <= PEERS ? net_flow(net, 0, from) : NULL;
+}
+
+/* A record says in what it differs from these, so that most of what is tried comes far. */
+static const uint16_t usual_extensions[GAMMA_OP_FAILED + 2] = {
+	[GAMMA_OP_SEND_FIRST] = GAMMA_EXT_MESSAGE,
+	[GAMMA_OP_SEND_MORE] = GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_ANNOUNCE] = GAMMA_EXT_MESSAGE,
+	[GAMMA_OP_ACCEPT] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_BULK] = GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_CUT] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_WRITE] = GAMMA_EXT_RMA,
+	[GAMMA_OP_READ] = GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_REPLY] = GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_ATOMIC] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC,
+	[GAMMA_OP_FETCH] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_COMPARE] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT,
+	[GAMMA_OP_FAILED] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
+};
+
+/* What CUT and FAILED name: a frame of the peer's, and a place in it. */
+static void name_frame(const struct record *record, const struct gamma_flow *flow,
+		       struct gamma_fields *fields)
+{
+	fields->id = flow->tx.una + record->id % 16;
+	fields->fragment = record->offset % 8;
+	if (fields->op != GAMMA_OP_CUT)
+		return;
+	fields->fragment |= (uint64_t) record->limit << GAMMA_FRAGMENT_OFFSET_BITS;
+	fields->length ^= ROW_LEN;
 }
 
 static void fill(struct net *net, const struct record *record, struct gamma_fields *fields)
 {
-	unsigned from = record->how & HOW_FROM;
+	unsigned from = sender_of(record);
 	const struct gamma_flow *flow = flow_from(net, from);
 	bool relative = flow && !(record->how & HOW_ABSOLUTE);
+	uint8_t op = record->op % gamma_array_size(usual_extensions);
 
-	*fields = net_fields(net, flow ? from : 1, 0, record->kind % 12, record->op);
+	*fields = net_fields(net, flow ? from : 1, 0, (record->kind + GAMMA_KIND_DATA) % 12, op);
 	fields->src_epoch += !!(record->how & HOW_WRONG_SRC_EPOCH);
 	fields->dst_epoch += !!(record->how & HOW_WRONG_DST_EPOCH);
 	fields->tenant += !!(record->how & HOW_OTHER_TENANT);
 	fields->flags = record->flags & GAMMA_FLAGS_KNOWN;
-	fields->extensions = record->extensions & GAMMA_EXT_KNOWN;
+	fields->extensions = (record->extensions ^ usual_extensions[op]) & GAMMA_EXT_KNOWN;
 	if (GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions) > GAMMA_HEADER_MAX)
 		fields->extensions &= ~GAMMA_EXT_SACK_LONG; /* no header has room for all */
 	fields->payload_len = record->payload_len % PAYLOAD_MAX;
@@ -96,6 +143,8 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->id = record->id ^ 0x10000;
 	fields->length = record->length;
 	fields->fragment = (uint64_t) fields->id << GAMMA_FRAGMENT_OFFSET_BITS | record->offset;
+	if (flow && (op == GAMMA_OP_CUT || op == GAMMA_OP_FAILED) && !(record->flags & 0x80))
+		name_frame(record, flow, fields);
 	/* Now and then of a region that there is. */
 	fields->rma_key = record->flags & 0x10 ? record->limit : REGION_KEY;
 	fields->rma_address = record->ack + (record->flags & 0x20 ? record->length : REGION_BASE);
@@ -143,7 +192,7 @@ static void inject(struct net *net, const struct record *record)
 	uint8_t *payload = room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX;
 	uint8_t mac[GAMMA_MAC_LEN] = {2, 0, 0, 0, STRANGER, 0};
 	struct node *node = &net->nodes[0];
-	unsigned from = record->how & HOW_FROM;
+	unsigned from = sender_of(record);
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 
