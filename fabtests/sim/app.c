@@ -281,33 +281,6 @@ static void check_envelope(const struct sim_message *message,
 			 message->from, message->to);
 }
 
-static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
-				   const struct gamma_envelope *envelope)
-{
-	struct node *node = context;
-	struct sim *sim = node->sim;
-	struct sim_message *message;
-
-	if (!(envelope->flags & GAMMA_TAGGED) || envelope->tag >= sim->message_count) {
-		sim_fail(sim, "node %u was offered a message nobody sent", node->index);
-		return NULL;
-	}
-	message = sim->messages[envelope->tag];
-	check_begin(node, flow, message);
-	check_envelope(message, envelope);
-	if (!message->posted || message->matched || message->to_life != node->life)
-		return NULL;
-	return consume(message);
-}
-
-static void on_unexpected(void *context, struct gamma_inbound *inbound)
-{
-	struct node *node = context;
-
-	if (inbound->envelope.tag < node->sim->message_count)
-		node->sim->messages[inbound->envelope.tag]->inbound = inbound;
-}
-
 static void check_bytes(const struct sim_message *message, uint64_t placed)
 {
 	uint64_t want = gamma_min(message->length, message->capacity);
@@ -345,6 +318,95 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 			 message->from, message->to, error);
 	if (message->on_received)
 		message->on_received(message, message->arg);
+}
+
+/* The message that a node is asked about, for the first and only time; NULL: there is none. */
+static struct sim_message *begun(struct node *node, struct gamma_flow *flow,
+				 const struct gamma_envelope *envelope)
+{
+	struct sim *sim = node->sim;
+	struct sim_message *message;
+
+	if (!(envelope->flags & GAMMA_TAGGED) || envelope->tag >= sim->message_count) {
+		sim_fail(sim, "node %u was offered a message nobody sent", node->index);
+		return NULL;
+	}
+	message = sim->messages[envelope->tag];
+	check_begin(node, flow, message);
+	check_envelope(message, envelope);
+	return message;
+}
+
+static bool has_receive(const struct node *node, const struct sim_message *message)
+{
+	return message->posted && !message->matched && message->to_life == node->life;
+}
+
+static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
+				   const struct gamma_envelope *envelope)
+{
+	struct node *node = context;
+	struct sim_message *message = begun(node, flow, envelope);
+
+	return message && has_receive(node, message) ? consume(message) : NULL;
+}
+
+/* What was posted before is posted now, so that the message is refused, and kept until then. */
+static bool posts_late(const struct node *node, struct sim_message *message)
+{
+	if (node->sim->config.taking[node->index] != SIM_LATE || message->id % 2)
+		return false;
+	message->posted = false;
+	sim_post_at(message, message->capacity, node->sim->now);
+	node->sim->totals.whole_late++;
+	return true;
+}
+
+/* All the bytes are here, also of one that nobody takes yet. */
+static uint64_t on_whole(void *context, struct gamma_flow *flow,
+			 const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	struct node *node = context;
+	struct sim_message *message = begun(node, flow, envelope);
+	struct gamma_recv *recv;
+	uint64_t placed;
+
+	if (!message)
+		return GAMMA_UNMATCHED;
+	if (message->length && memcmp(bytes, message->pattern, message->length))
+		sim_fail(node->sim, "message %u (%u -> %u) is not whole, or other bytes", message->id,
+			 message->from, message->to);
+	if (!has_receive(node, message) || posts_late(node, message)) {
+		node->sim->totals.whole_refused++;
+		return GAMMA_UNMATCHED;
+	}
+	recv = consume(message);
+	placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
+	on_received(node, recv, flow, envelope, placed, 0);
+	node->sim->totals.whole_taken++;
+	return placed;
+}
+
+/* Only after it has been offered in vain. */
+static void on_unexpected(void *context, struct gamma_inbound *inbound)
+{
+	struct node *node = context;
+	struct sim *sim = node->sim;
+	struct sim_message *message;
+
+	if (inbound->envelope.tag >= sim->message_count) {
+		sim_fail(sim, "node %u is to keep a message nobody sent", node->index);
+		return;
+	}
+	message = sim->messages[inbound->envelope.tag];
+	check_envelope(message, &inbound->envelope);
+	if (message->to != node->index || !message->begun || message->matched || message->inbound)
+		sim_fail(sim, "message %u (%u -> %u) is to be kept at node %u, %s", message->id,
+			 message->from, message->to, node->index,
+			 message->matched   ? "though a receive has matched"
+			 : message->inbound ? "twice"
+					    : "which was not asked about it");
+	message->inbound = inbound;
 }
 
 /* ---- ends of sends ---- */
@@ -411,6 +473,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 const struct gamma_endpoint_handlers app_handlers = {
 	.messages =
 		{
+			.whole = on_whole,
 			.match = on_match,
 			.unexpected = on_unexpected,
 			.received = on_received,

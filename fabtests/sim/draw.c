@@ -105,6 +105,17 @@ static void draw_rates(struct plan *plan)
 			config->rates[i] = PICK(plan, 1, 10, 25, 100) * giga;
 }
 
+/* In most runs all take what is whole in one step; in others each host is drawn. They have dice of
+ * their own: the rest of a run is drawn as without them. */
+static void draw_taking(struct plan *plan)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x9e6c63d0};
+	bool mixed = percent(&own, 40), late = percent(&own, 50);
+
+	for (unsigned i = 0; mixed && i < plan->config.nodes; i++)
+		plan->config.taking[i] = (uint8_t) (dice(&own) % (late ? SIM_TAKINGS : SIM_LATE));
+}
+
 static void draw_config(struct plan *plan)
 {
 	struct sim_config *config = &plan->config;
@@ -503,6 +514,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	plan->silence = plan->span;
 	plan->config.copy_size = (uint32_t) PICK(plan, 0, 0, 4096, 16384);
 	plan->config.stamped = seed % 2; /* the same dice for all else */
+	draw_taking(plan);
 }
 
 /* How long all may take to settle when nothing goes wrong any more: the bytes at the slowest rate,

@@ -254,6 +254,9 @@ static void begin(struct node *node)
 	gamma_local_init(&node->ep.local, &addr, TENANT, &limits, config->slots);
 	node->link.stats = &node->ep.local.stats;
 	node->ep.handlers = app_handlers;
+	node->sim->totals.takings[config->taking[node->index]]++;
+	if (config->taking[node->index] == SIM_IN_STEPS)
+		node->ep.handlers.messages.whole = NULL;
 	node->ep.context = node;
 	node->ep.local.handlers = &node->ep.handlers.messages;
 	node->ep.local.context = node;

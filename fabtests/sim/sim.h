@@ -28,6 +28,14 @@ struct sim;
 
 /* ---- what is simulated ---- */
 
+/* What an application does with a message that is whole as it arrives: handlers->whole. */
+enum sim_taking {
+	SIM_WHOLE,    /* takes it in one step, as the provider does */
+	SIM_IN_STEPS, /* has no such handler: is asked for a receive, and then told */
+	SIM_LATE,     /* in one step, but posts every other receive just after its message was here */
+	SIM_TAKINGS
+};
+
 struct sim_config {
 	uint64_t seed;		 /* of faults and of whatever asks sim_random */
 	unsigned nodes;		 /* hosts, with one endpoint each; 1 to SIM_NODES_MAX */
@@ -53,6 +61,7 @@ struct sim_config {
 	bool watched;		 /* a thread takes over when an application does not poll */
 	bool stamped;		 /* rings tell when frames arrived */
 	bool payload_crc;	 /* payloads carry a checksum */
+	uint8_t taking[SIM_NODES_MAX]; /* by host: enum sim_taking */
 	uint64_t steps_max;	 /* events: more is a livelock */
 };
 

@@ -28,6 +28,9 @@ static const char *const op_names[] = {
 	"batch", "write", "read", "reply", "atomic", "fetch", "compare", "failed",
 };
 
+static const char *const taking_names[SIM_TAKINGS] = {
+	[SIM_WHOLE] = "endpoints in one step", [SIM_IN_STEPS] = "in two", [SIM_LATE] = "late"};
+
 enum size_class totals_size_class(uint64_t length, const struct sim_config *config)
 {
 	if (!length)
@@ -82,6 +85,16 @@ static void print_frames(const struct totals *totals)
 	}
 }
 
+static void print_whole(const struct totals *totals)
+{
+	printf("whole        %llu messages taken in one step, %llu refused, %llu of these taken just "
+	       "after\n",
+	       (unsigned long long) totals->whole_taken,
+	       (unsigned long long) totals->whole_refused,
+	       (unsigned long long) totals->whole_late);
+	row("taken by", taking_names, totals->takings, SIM_TAKINGS);
+}
+
 static void print_stats(const struct gamma_stats *stats)
 {
 	static const char *const names[] = {
@@ -112,6 +125,7 @@ void totals_print(const struct totals *totals, double seconds)
 	       (unsigned long long) totals->sends_failed,
 	       (unsigned long long) totals->receives_failed,
 	       (unsigned long long) totals->unposted, (unsigned long long) totals->partial);
+	print_whole(totals);
 	printf("remote       %llu operations, %llu refused or failed\n",
 	       (unsigned long long) totals->remotes,
 	       (unsigned long long) totals->remotes_failed);

@@ -31,6 +31,10 @@ struct totals {
 	uint64_t sends_failed, receives_failed;
 	uint64_t unposted; /* messages nobody received, to the end */
 	uint64_t partial;  /* messages to addresses without epoch */
+	uint64_t takings[SIM_TAKINGS]; /* endpoints by enum sim_taking */
+	uint64_t whole_taken;	 /* messages taken in one step */
+	uint64_t whole_refused;	 /* for want of a receive */
+	uint64_t whole_late;	 /* whose receive was posted just after that */
 	uint64_t remotes, remotes_failed; /* operations on remote memory */
 	uint64_t kinds[GAMMA_KIND_DATAGRAM + 1][16]; /* frames by kind and op */
 	uint64_t timers[GAMMA_TIMER_COUNT];	     /* gone off */
