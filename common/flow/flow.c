@@ -223,12 +223,20 @@ bool gamma_flow_unacked(const struct gamma_flow *flow)
 		!gamma_list_empty(&flow->messages.announced));
 }
 
-/* Its program may wait for this endpoint alone, and would as long as for one that is silent. On
- * the way to a neighbour nothing gets lost. */
-static bool may_have_missed_bye(const struct gamma_flow *flow)
+/* Who asks whether this endpoint is there waits for something of it. */
+static bool has_asked(const struct gamma_flow *flow, uint64_t now)
 {
-	return gamma_timer_set_p(flow, GAMMA_TIMER_BYE) && flow->byes < GAMMA_BYE_TRIES &&
-	       !flow->same_host;
+	return flow->probed_time &&
+	       now < flow->probed_time + GAMMA_ASKED_US * GAMMA_NS_PER_US;
+}
+
+/* Its program may wait for this endpoint alone, and would as long as for one that is silent: it is
+ * told a few times, or, if it is known to wait, as often as there is time for. On the way to a
+ * neighbour nothing gets lost. */
+static bool may_have_missed_bye(const struct gamma_flow *flow, uint64_t now)
+{
+	return gamma_timer_set_p(flow, GAMMA_TIMER_BYE) && !flow->same_host &&
+	       (flow->byes < GAMMA_BYE_TRIES || has_asked(flow, now));
 }
 
 bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now)
@@ -237,7 +245,7 @@ bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now)
 		return false;
 	return gamma_flow_unacked(flow) || flow->ack.owed || flow->ack.now ||
 	       (flow->last_data && now - flow->last_data < GAMMA_SETTLED_US * GAMMA_NS_PER_US) ||
-	       may_have_missed_bye(flow);
+	       may_have_missed_bye(flow, now);
 }
 
 uint64_t gamma_flow_drain_time(uint64_t linger)

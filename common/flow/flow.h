@@ -54,6 +54,7 @@ enum {
 	GAMMA_MTU_TOLD = 4,		/* first frames that carry the own MTU */
 	GAMMA_BYE_US = 1000,		/* first repetition of a BYE, doubling */
 	GAMMA_BYE_TRIES = 5,		/* BYEs to one who does not answer and has nothing open */
+	GAMMA_ASKED_US = 3000000,	/* who has sent a PROBE within this may still wait for us */
 	GAMMA_REQUEST_US = 1000,	/* first repetition of a REQUEST, doubling */
 	GAMMA_AWAY_PART = 4, /* timers late by this part of the peer timeout: we were stopped */
 	GAMMA_SETTLED_US = 100000,	/* a peer that lacked an ack would have asked by then */
@@ -491,8 +492,8 @@ void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
  * says BYE. */
 uint64_t gamma_flow_drain_time(uint64_t linger);
 /* Whether a closing endpoint should wait for this flow: something is not acknowledged, the peer
- * may not know yet that its own frames have arrived, or has not been told often enough that this
- * endpoint closes. */
+ * may not know yet that its own frames have arrived, or has not been told often enough, for one
+ * that waits for this endpoint or for any other, that it closes. */
 bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now);
 bool gamma_flow_unacked(const struct gamma_flow *flow);
 

@@ -566,26 +566,44 @@ static bool one_closed(struct sim *sim, void *arg)
 	return !sim_alive(sim, *(unsigned *) arg);
 }
 
+/* Else it waits for that, and of the linger bound little is left. */
+static bool all_acked(struct sim *sim, unsigned node)
+{
+	for (unsigned i = 0; i < sim->config.nodes; i++) {
+		const struct gamma_flow *flow = sim_flow(sim, node, i);
+
+		if (flow && gamma_flow_unacked(flow))
+			return false;
+	}
+	return true;
+}
+
 /* In some runs one closes for whom others wait, by receives for it alone, and BYEs of it get lost,
- * but not all: it is known that it has closed when it has. Dice of its own, as above. */
+ * but not all: it is known that it has closed when it has. More of them if it knows that they wait.
+ * Dice of its own, as above. */
 static void close_one(struct plan *plan, struct sim *sim)
 {
 	struct plan own = {.random = plan->config.seed ^ 0x85ebca6b, .config = plan->config};
 	unsigned closes = any_node(&own), lost = (unsigned) (dice(&own) % GAMMA_BYE_TRIES);
+	bool some = percent(&own, 40), long_since = percent(&own, 50);
 	bool waits[RULES_MAX] = {false};
 
-	if (!percent(&own, 40) || !is_there(sim, closes))
+	if (!some || !is_there(sim, closes))
 		return;
-	for (unsigned i = 0; i < gamma_min(plan->config.nodes, RULES_MAX); i++) {
+	for (unsigned i = 0; i < gamma_min(plan->config.nodes, RULES_MAX); i++)
 		waits[i] = i != closes && is_there(sim, i) && sim_flow(sim, closes, i) &&
 			   sim_flow(sim, closes, i)->state == GAMMA_FLOW_OPEN &&
 			   sim_expect(sim, i, closes);
+	if (long_since && all_acked(sim, closes)) {
+		sim_run(sim, GAMMA_ASKED_US * SIM_US / 2);
+		lost += GAMMA_BYE_TRIES;
+	}
+	for (unsigned i = 0; i < RULES_MAX; i++)
 		if (waits[i] && lost)
 			sim_rule(sim, (struct sim_rule){.fate = SIM_RULE, .from = (int) closes,
 							.to = (int) i, .kind = GAMMA_KIND_BYE,
 							.op = GAMMA_ASK, .seq = SIM_ANY_SEQ,
 							.times = lost});
-	}
 	sim_close(sim, closes);
 	if (!sim_run_until(sim, one_closed, &closes, 2 * plan->config.linger) && !failed(sim))
 		sim_fail(sim, "node %u did not close within twice the linger time", closes);

@@ -183,9 +183,9 @@ static bool waits_no_more(struct sim *sim, void *arg)
 	return !sim_waits(sim, 1, 0);
 }
 
-/* ms until it has closed toward a peer that is owed nothing but waits for it, and knows then,
- * though so many BYEs are lost. */
-static double close_on_a_waiting_one(struct sim *sim, unsigned lost)
+/* ms until it has closed toward a peer that is owed nothing but has waited for it so long, and
+ * knows then, though so many BYEs are lost. */
+static double close_on_a_waiting_one(struct sim *sim, unsigned lost, uint64_t waited)
 {
 	struct sim *side = scenario_begin(sim, NULL);
 	struct sim_rule bye = scenario_lose(0, 1, GAMMA_KIND_BYE, GAMMA_ASK, 0);
@@ -199,6 +199,7 @@ static double close_on_a_waiting_one(struct sim *sim, unsigned lost)
 	if (lost)
 		sim_rule(side, bye);
 	SIM_CHECK(side, sim_expect(side, 1, 0), "they do not know each other");
+	sim_run(side, waited);
 	began = sim_now(side);
 	sim_close(side, 0);
 	SIM_CHECK(side, sim_run_until(side, closed, NULL, 2 * SIM_SEC), "it has not closed");
@@ -213,11 +214,12 @@ static void closing(struct sim *sim)
 {
 	double linger = (double) sim_config(sim)->linger / 1e6, longest = 0;
 	double good = 0, vain = close_in_vain(sim);
-	double at_once = close_on_a_waiting_one(sim, 0), last = 0;
+	double at_once = close_on_a_waiting_one(sim, 0, 0), last = 0;
+	double known = close_on_a_waiting_one(sim, 2 * GAMMA_BYE_TRIES, 2 * SIM_SEC);
 	unsigned told = 0, quick = 0;
 
 	for (unsigned lost = 1; lost < GAMMA_BYE_TRIES; lost++)
-		last = close_on_a_waiting_one(sim, lost);
+		last = close_on_a_waiting_one(sim, lost, 0);
 	good = close_under_loss(sim, 1, 0, &quick);
 	for (unsigned seed = 1; seed <= LOSSY_RUNS; seed++)
 		longest = gamma_max(longest, close_under_loss(sim, seed, 200000, &told));
@@ -228,11 +230,14 @@ static void closing(struct sim *sim)
 	SIM_CHECK(sim, vain <= linger + 2, "toward a silent peer it took %.0f ms", vain);
 	SIM_CHECK(sim, at_once <= 2 && last <= 20,
 		  "toward a peer that is owed nothing it took %.2f and %.1f ms", at_once, last);
+	SIM_CHECK(sim, known <= linger + 2,
+		  "toward a peer that is known to wait it took %.0f ms", known);
 	scenario_tell(
 		"closing takes %.2f ms; at 20 %% loss at most %.1f, everything delivered, %u of %u "
 		"peers know; toward a silent peer %.0f, the linger bound; toward one that is owed "
-		"nothing %.2f, with all BYEs but the last lost %.1f",
-		good, longest, told, LOSSY_RUNS, vain, at_once, last);
+		"nothing %.2f, with all BYEs but the last lost %.1f; toward one that is known to wait, "
+		"with %u of them lost, %.0f",
+		good, longest, told, LOSSY_RUNS, vain, at_once, last, 2 * GAMMA_BYE_TRIES, known);
 }
 
 const struct sim_scenario scenario_closing = {

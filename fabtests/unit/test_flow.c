@@ -453,6 +453,49 @@ static void bye__waits_for_an_answer_a_few_times(void **state)
 	assert_false(gamma_flow_unfinished(flow, net->now));
 }
 
+/* Who has asked whether this endpoint is there waits for it: five in vain are not enough. */
+static void bye__waits_longer_for_one_that_has_asked(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	net_flow(net, 1, 0)->messages.expected++;
+	gamma_loss_rearm(net_flow(net, 1, 0), net->now);
+	net_run(net, 2 * SEC);
+	assert_int_not_equal(net->nodes[0].ep.local.stats.probes_in, 0);
+	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE, .op = ANY_OP,
+				    .seq = ANY_SEQ, .times = GAMMA_BYE_TRIES + 2});
+	gamma_flow_bye(flow, net->now);
+	net_run(net, 100 * MS);
+	assert_int_equal(flow->byes, GAMMA_BYE_TRIES + 2);
+	assert_true(gamma_flow_unfinished(flow, net->now));
+	net_run(net, 100 * MS);
+	assert_false(gamma_flow_unfinished(flow, net->now));
+	assert_int_equal(net_flow(net, 1, 0)->state, GAMMA_FLOW_CLOSED);
+	assert_int_equal(net->nodes[1].failures, 1);
+}
+
+static void bye__does_not_wait_for_one_that_asked_long_ago(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	net_flow(net, 1, 0)->messages.expected++;
+	gamma_loss_rearm(net_flow(net, 1, 0), net->now);
+	net_run(net, 2 * SEC);
+	net_flow(net, 1, 0)->messages.expected--;
+	net_run(net, 4 * SEC);
+	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP, .seq = ANY_SEQ});
+	gamma_flow_bye(flow, net->now);
+	net_run(net, 16 * MS);
+	assert_false(gamma_flow_unfinished(flow, net->now));
+}
+
 static void bye__answered_is_not_waited_for(void **state)
 {
 	struct gamma_flow *flow;
@@ -728,6 +771,8 @@ int main(void)
 		NET_TEST(bye__is_answered_and_forgotten),
 		NET_TEST(bye__lost_is_repeated),
 		NET_TEST(bye__waits_for_an_answer_a_few_times),
+		NET_TEST(bye__waits_longer_for_one_that_has_asked),
+		NET_TEST(bye__does_not_wait_for_one_that_asked_long_ago),
 		NET_TEST(bye__answered_is_not_waited_for),
 		TEST(drain_time__leaves_time_for_byes),
 		NET_TEST(bye__ends_what_is_outstanding),
