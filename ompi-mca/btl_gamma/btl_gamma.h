@@ -7,7 +7,6 @@
 #define GAMMA_BTL_H
 
 #include "openmpi.h"
-#include "base/base.h"
 #include "wire/address.h"
 
 #include <pthread.h>

@@ -65,7 +65,7 @@ static void end_op(struct gamma_btl_op *op, int error, const char *text)
 	op->done(op, error ? OPAL_ERR_UNREACH : OPAL_SUCCESS);
 }
 
-GAMMA_APART static int retry_waiting(struct gamma_btl_module *module)
+__attribute__((noinline)) static int retry_waiting(struct gamma_btl_module *module)
 {
 	struct gamma_btl_op *op;
 	int tries, rc, count = 0;
@@ -126,7 +126,7 @@ static void handle(const struct fi_cq_data_entry *entry)
 }
 
 /* An injected message that fails is not told here: keepalive.c. */
-GAMMA_APART static int handle_error(struct gamma_btl_module *module)
+__attribute__((noinline)) static int handle_error(struct gamma_btl_module *module)
 {
 	struct fi_cq_err_entry entry = {0};
 	char text[256];
@@ -163,7 +163,8 @@ static int poll_module(struct gamma_btl_module *module)
 	return count > 0 ? (int) count : 0;
 }
 
-GAMMA_FLAT int gamma_btl_move(void)
+/* Called so often that what it calls is compiled into it, but for what is rarely needed. */
+__attribute__((flatten)) int gamma_btl_move(void)
 {
 	const struct gamma_btl_component *component = &mca_btl_gamma_component;
 	int events = 0;
