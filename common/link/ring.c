@@ -124,8 +124,8 @@ uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
 }
 
 /* In one order with the reader's: either it sees the record, or its writer sees that it sleeps.
- * Stored right behind the record's bytes, and fenced then: an exchange would wait for these first, and
- * the reader, who polls, take the line back in between. ThreadSanitizer knows no fences. */
+ * Stored right behind the record's bytes, and fenced then: an exchange would wait for these first,
+ * and the reader, who polls, take the line back in between. ThreadSanitizer knows no fences. */
 static void write_word(uint64_t *word, uint64_t value)
 {
 #ifdef __SANITIZE_THREAD__

@@ -270,8 +270,8 @@ static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
 	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
 }
-/* What a frame, or an item of a BATCH, says of its message; length: of a whole one the bytes that are
- * here, whatever else the frame says. */
+/* What a frame, or an item of a BATCH, says of its message; length: of a whole one the bytes that
+ * are here, whatever else the frame says. */
 static inline void gamma_envelope_of(const struct gamma_fields *fields, uint64_t length,
 				     struct gamma_envelope *envelope)
 {

@@ -47,9 +47,9 @@ struct gamma_btl_op {
 	void (*done)(struct gamma_btl_op *op, int status);
 };
 
-/* In front of every message. Both ends have the same byte order: Open MPI is asked. No longer than it
- * must be: with Open MPI's own 14 bytes and a record's word (wire/record.h) 32 bytes of a message
- * stand in the one line of the cache that a neighbour takes. */
+/* In front of every message. Both ends have the same byte order: Open MPI is asked. No longer than
+ * it must be: with Open MPI's own 14 bytes and a record's word (wire/record.h) 32 bytes of a
+ * message stand in the one line of the cache that a neighbour takes. */
 struct gamma_btl_header {
 	opal_process_name_t sender;
 	uint8_t tag;  /* whose message it is, of the layers above */

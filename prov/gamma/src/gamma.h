@@ -473,8 +473,9 @@ static inline void gamma_cq_write(struct gamma_cq *cq, struct gamma_completion c
 }
 /* Adds an error. err: positive FI_E*; olen: bytes lost; text: provider's words for fi_cq_strerror
  * (copied into err_data), or NULL. */
-GAMMA_APART void gamma_cq_write_error(struct gamma_cq *cq, const struct gamma_completion *completion,
-				      int err, size_t olen, const char *text);
+GAMMA_APART void gamma_cq_write_error(struct gamma_cq *cq,
+				      const struct gamma_completion *completion, int err,
+				      size_t olen, const char *text);
 /* As gamma_cq_write_error for a source that is not in the AV (FI_SOURCE_ERR): err FI_EADDRNOTAVAIL,
  * err_data the raw address. */
 GAMMA_APART void gamma_cq_write_unknown_source(struct gamma_cq *cq,
