@@ -34,6 +34,12 @@ static inline uint64_t gamma_clock_ns(clockid_t clock)
 	return (uint64_t) now.tv_sec * GAMMA_NS_PER_S + (uint64_t) now.tv_nsec;
 }
 
+/* ns of the clock that all deadlines are counted on. */
+static inline uint64_t gamma_now(void)
+{
+	return gamma_clock_ns(CLOCK_MONOTONIC);
+}
+
 static inline uint64_t gamma_min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

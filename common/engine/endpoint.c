@@ -15,11 +15,6 @@
 #include "link/broker.h"
 #include "link/xdp.h"
 
-uint64_t gamma_now(void)
-{
-	return gamma_clock_ns(CLOCK_MONOTONIC);
-}
-
 /* The kernel stamps frames with the wall clock, which may be set: compare now and then. */
 static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 {

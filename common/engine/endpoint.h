@@ -138,6 +138,4 @@ void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_END
 /* Counters, with the kernel's read in. */
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint);
 
-uint64_t gamma_now(void); /* ns, CLOCK_MONOTONIC */
-
 #endif /* GAMMA_ENDPOINT_H */

@@ -259,7 +259,7 @@ static int provoke_arp(const struct neighbour *neighbour)
 
 static uint64_t now_us(void)
 {
-	return gamma_clock_ns(CLOCK_MONOTONIC) / GAMMA_NS_PER_US;
+	return gamma_now() / GAMMA_NS_PER_US;
 }
 
 /* Waits for the answer; a look at the table costs microseconds, so begin with short naps. */

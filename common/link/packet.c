@@ -79,7 +79,7 @@ static unsigned send_many(struct packet_link *packet, const struct gamma_frame *
 {
 	struct iovec iov[BURST][1 + GAMMA_FRAME_IOV];
 	struct mmsghdr messages[BURST];
-	uint64_t begun = count >= TELLING ? gamma_clock_ns(CLOCK_MONOTONIC) : 0;
+	uint64_t begun = count >= TELLING ? gamma_now() : 0;
 	int done;
 
 	for (unsigned i = 0; i < count; i++)
@@ -87,7 +87,7 @@ static unsigned send_many(struct packet_link *packet, const struct gamma_frame *
 	packet->link.stats->send_calls++;
 	done = sendmmsg(packet->link.fd, messages, count, MSG_DONTWAIT);
 	if (begun)
-		packet->link.frame_ns = (gamma_clock_ns(CLOCK_MONOTONIC) - begun) / count;
+		packet->link.frame_ns = (gamma_now() - begun) / count;
 	return done < 0 ? 0 : (unsigned) done;
 }
 

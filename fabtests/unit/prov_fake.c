@@ -257,5 +257,5 @@ struct gamma_addr fake_addr(uint8_t last, uint16_t port, uint32_t epoch)
 
 unsigned int elapsed_ms(uint64_t start)
 {
-	return (gamma_clock() - start) / GAMMA_NS_PER_MS;
+	return (gamma_now() - start) / GAMMA_NS_PER_MS;
 }

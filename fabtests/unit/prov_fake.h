@@ -51,7 +51,7 @@ void fake_ep_quiet(struct gamma_ep *ep);
 /* An address of a peer: the last byte of its MAC, its port and epoch (host order). */
 struct gamma_addr fake_addr(uint8_t last, uint16_t port, uint32_t epoch);
 
-/* ms of the clock since start (from gamma_clock). */
+/* ms of the clock since start (from gamma_now). */
 unsigned int elapsed_ms(uint64_t start);
 
 #endif /* GAMMA_TEST_PROV_FAKE_H */

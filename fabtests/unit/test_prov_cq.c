@@ -251,7 +251,7 @@ static void sread__time_is_up(void **state)
 
 	for (i = 0; i < gamma_array_size(objs); i++) {
 		struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, objs[i]);
-		uint64_t start = gamma_clock();
+		uint64_t start = gamma_now();
 
 		assert_int_equal(fi_cq_sread(cq, &entry, 1, NULL, 30), -FI_EAGAIN);
 		assert_in_range(elapsed_ms(start), 30, 1000);
@@ -262,7 +262,7 @@ static void sread__time_is_up(void **state)
 static void sread__signal_before_and_after(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
-	uint64_t start = gamma_clock();
+	uint64_t start = gamma_now();
 	struct fi_cq_entry entry;
 
 	assert_int_equal(fi_cq_signal(cq), 0);
@@ -286,7 +286,7 @@ static void complete(struct gamma_ep *ep)
 
 static void complete_at_deadline(struct gamma_ep *ep)
 {
-	if (gamma_clock() >= ep->deadline)
+	if (gamma_now() >= ep->deadline)
 		complete(ep);
 }
 
@@ -294,7 +294,7 @@ static void sread__wakes_at_a_deadline(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
 	struct gamma_ep ep = {.on_progress = complete_at_deadline, .arg = cq};
-	uint64_t start = gamma_clock();
+	uint64_t start = gamma_now();
 	struct fi_cq_entry entry;
 
 	ep.deadline = start + 30 * GAMMA_NS_PER_MS;
@@ -357,7 +357,7 @@ static void sread__signal_sends_all_sleepers_home(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
 	struct sleeper sleepers[3];
-	uint64_t since = gamma_clock();
+	uint64_t since = gamma_now();
 	int i;
 
 	start(sleepers, 3, cq);
@@ -393,13 +393,13 @@ static void sread__earlier_deadline_meanwhile(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
 	struct gamma_ep ep = {.on_progress = complete_at_deadline, .arg = cq};
-	uint64_t since = gamma_clock();
+	uint64_t since = gamma_now();
 	struct sleeper sleeper;
 
 	fake_ep_enable(&ep, *state);
 	start(&sleeper, 1, cq);
 	gamma_domain_lock(ep.domain);
-	ep.deadline = gamma_clock() + 20 * GAMMA_NS_PER_MS;
+	ep.deadline = gamma_now() + 20 * GAMMA_NS_PER_MS;
 	gamma_domain_unlock(ep.domain);
 	pthread_join(sleeper.thread, NULL);
 	assert_int_equal(sleeper.ret, 1);
@@ -444,7 +444,7 @@ static void sread__interrupted_by_a_signal(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
 	struct sigaction action = {.sa_handler = nothing};
-	uint64_t since = gamma_clock();
+	uint64_t since = gamma_now();
 	struct sleeper sleeper;
 
 	sigaction(SIGUSR1, &action, NULL);
@@ -505,7 +505,7 @@ static void trywait__lets_sread_sleep(void **state)
 	put(cq, 1);
 	assert_int_equal(fi_cq_read(cq, &entry, 1), 1);
 	gamma_domain_lock(fake->gamma_domain);
-	assert_int_equal(gamma_waiter_sleep(&inside(cq)->waiter, gamma_clock() + GAMMA_NS_PER_MS),
+	assert_int_equal(gamma_waiter_sleep(&inside(cq)->waiter, gamma_now() + GAMMA_NS_PER_MS),
 			 -FI_ETIMEDOUT);
 	gamma_domain_unlock(fake->gamma_domain);
 	rounds = fake->gamma_domain->rounds;
@@ -589,7 +589,7 @@ static void automatic__moves_the_domain_alone(void **state)
 	struct fake *fake = fake_open(FI_VERSION(1, 17), FI_THREAD_DOMAIN, FI_PROGRESS_AUTO);
 	struct fid_cq *cq = open_cq(fake, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
 	struct gamma_ep ep = {.on_progress = complete, .arg = cq};
-	uint64_t since = gamma_clock();
+	uint64_t since = gamma_now();
 	bool there = false;
 
 	(void) state;

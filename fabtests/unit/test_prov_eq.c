@@ -202,7 +202,7 @@ static void sread__event_or_timeout(void **state)
 
 	for (i = 0; i < gamma_array_size(objs); i++) {
 		struct fid_eq *eq = open_eq(*state, objs[i]);
-		uint64_t start = gamma_clock();
+		uint64_t start = gamma_now();
 		pthread_t thread;
 
 		assert_int_equal(fi_eq_sread(eq, &event, &entry, sizeof(entry), 30, 0), -FI_EAGAIN);

@@ -147,7 +147,7 @@ static bool wait_for_event(const struct gamma_eq *eq, uint64_t deadline)
 	struct pollfd fd = {.fd = eq->event_fd, .events = POLLIN};
 
 	if (eq->wait_obj == FI_WAIT_YIELD)
-		return !sched_yield() && gamma_clock() < deadline;
+		return !sched_yield() && gamma_now() < deadline;
 	return !gamma_sleep_on(&fd, 1, deadline);
 }
 

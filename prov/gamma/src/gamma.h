@@ -97,16 +97,10 @@ struct gamma_eq;
 struct gamma_mr;
 struct gamma_wait;
 
-/* ns of the clock that deadlines are counted on */
-static inline uint64_t gamma_clock(void)
-{
-	return gamma_clock_ns(CLOCK_MONOTONIC);
-}
-
 /* A time to give up from a libfabric timeout in ms; negative: never. */
 static inline uint64_t gamma_deadline(int timeout)
 {
-	return timeout < 0 ? GAMMA_NEVER : gamma_clock() + timeout * GAMMA_NS_PER_MS;
+	return timeout < 0 ? GAMMA_NEVER : gamma_now() + timeout * GAMMA_NS_PER_MS;
 }
 
 /* References that keep an object from being closed. */

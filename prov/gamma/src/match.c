@@ -303,7 +303,7 @@ static void hand_over(struct gamma_list *posted, struct gamma_flow *flow, struct
 			continue;
 		expect_of(rx, other);
 		if (!gamma_timer_set_p(other, GAMMA_TIMER_PROBE))
-			gamma_loss_rearm(other, gamma_clock());
+			gamma_loss_rearm(other, gamma_now());
 	}
 }
 
@@ -394,7 +394,7 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 	if (gamma_unlikely(error))
 		end_posted(ep->rx, ep, rx, -error);
 	else if (gamma_unlikely(!gamma_timer_set_p(flow, GAMMA_TIMER_PROBE)))
-		gamma_loss_rearm(flow, gamma_clock());
+		gamma_loss_rearm(flow, gamma_now());
 }
 
 /* Through which endpoint a source is waited for: of those that share the receives one that has

@@ -172,7 +172,7 @@ bool gamma_domain_arm(struct gamma_domain *domain)
 		if (gamma_ep_ready(gamma_ep_of_domain_entry(pos)))
 			return false;
 	deadline = earliest_deadline(domain);
-	if (deadline <= gamma_clock())
+	if (deadline <= gamma_now())
 		return false;
 	watch_links(domain, true);
 	/* A timer that has gone off stays readable until it is set again, as here. */

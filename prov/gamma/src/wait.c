@@ -260,7 +260,7 @@ static int wait_run(struct fid_wait *wait_fid, int timeout)
 	while ((found = look(wait)) <= 0 && !ret) {
 		if (!found)
 			ret = gamma_sleep_on(&fd, 1, deadline);
-		else if (gamma_clock() >= deadline)
+		else if (gamma_now() >= deadline)
 			ret = -FI_ETIMEDOUT;
 	}
 	return found > 0 ? 0 : ret;

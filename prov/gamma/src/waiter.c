@@ -152,7 +152,7 @@ bool gamma_waiter_arm(struct gamma_waiter *waiter)
 
 int gamma_sleep_on(struct pollfd *fds, int count, uint64_t deadline)
 {
-	uint64_t now = gamma_clock();
+	uint64_t now = gamma_now();
 	struct timespec left;
 	int ret;
 
@@ -174,7 +174,7 @@ int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline)
 
 	/* Without descriptors it is polling that goes on. */
 	if (open_event(&waiter->inner) || gamma_domain_wait_fd(domain) < 0)
-		return deadline <= gamma_clock() ? -FI_ETIMEDOUT : 0;
+		return deadline <= gamma_now() ? -FI_ETIMEDOUT : 0;
 	waiter->sleepers++;
 	domain->sleepers++;
 	if (gamma_domain_arm(domain)) {
@@ -195,7 +195,7 @@ int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline)
 
 void gamma_patience_init(struct gamma_patience *patience, int timeout)
 {
-	uint64_t now = gamma_clock();
+	uint64_t now = gamma_now();
 
 	patience->spin_until = now + SPIN_US * GAMMA_NS_PER_US;
 	patience->deadline = timeout < 0 ? GAMMA_NEVER : now + timeout * GAMMA_NS_PER_MS;
@@ -205,7 +205,7 @@ void gamma_patience_init(struct gamma_patience *patience, int timeout)
 int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter,
 			bool may_sleep)
 {
-	uint64_t now = gamma_clock();
+	uint64_t now = gamma_now();
 	bool yield = now >= patience->spin_until && (!patience->yielded || !may_sleep);
 
 	if (now >= patience->deadline)
