@@ -60,7 +60,6 @@ echo "kernel $(uname -r), systemd $(systemctl --version | sed -n '1s/systemd \([
 
 install_service() { # as README.md says
 	echo 'nic gam0 slots 12' >/etc/gammad.conf
-	cp /usr/local/share/doc/gamma/gammad*.service /etc/systemd/system/
 	systemctl daemon-reload && systemctl -q enable --now gammad
 }
 
