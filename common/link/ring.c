@@ -8,7 +8,10 @@
 
 #include <string.h>
 
-enum { HOT = 2048 /* bytes after which the writer would go back to the front of the data */ };
+enum {
+	HOT = 2048, /* bytes after which the writer would go back to the front of the data */
+	LAPS = 64,  /* through the data without doing so, once there was no room for a record */
+};
 
 /* Bytes that a record takes. */
 static uint64_t record_len(uint32_t len)
@@ -79,12 +82,18 @@ static void look_at_reader(struct gamma_ring_writer *writer)
 		writer->taken = taken;
 }
 
-/* The word behind a record must be free as well: it is cleared. */
+/* The word behind a record must be free as well: it is cleared. Where a short record has gone back
+ * to the front, what it left out is lost until the reader has taken it: too much, if long ones
+ * follow. */
 static bool fits(struct gamma_ring_writer *writer, uint64_t bytes)
 {
-	if (gamma_unlikely(room(writer) < bytes + GAMMA_RECORD_ALIGN))
-		look_at_reader(writer);
-	return !writer->damaged && room(writer) >= bytes + GAMMA_RECORD_ALIGN;
+	if (gamma_likely(room(writer) >= bytes + GAMMA_RECORD_ALIGN))
+		return !writer->damaged;
+	look_at_reader(writer);
+	if (!writer->damaged && room(writer) >= bytes + GAMMA_RECORD_ALIGN)
+		return true;
+	writer->look_at = writer->place + LAPS * writer->size;
+	return false;
 }
 
 /* Bytes that are left out at the end of the data, to go on at its front: because the record does

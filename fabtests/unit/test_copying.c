@@ -82,7 +82,7 @@ static void length__matters(void **state)
 {
 	(void) state;
 	gamma_copying_next(&copying, LEN);
-	gamma_copying_took(&copying, LEN, LEN / 1024 * 100);
+	gamma_copying_took(&copying, LEN, LEN / 1024 * 70);
 	assert_true(gamma_copying_next(&copying, LEN));
 	assert_true(gamma_copying_next(&copying, 2 * LEN));
 	assert_false(gamma_copying_next(&copying, 16 * LEN));

@@ -135,6 +135,28 @@ static void largest__fits_an_empty_ring_wherever_it_stands(void **state)
 	}
 }
 
+/* A short record that goes back to the front leaves out what the long one behind it needs. */
+static void long_behind_short__has_room_but_for_once_in_a_while(void **state)
+{
+	enum { TURNS = 1000, LONG = 8200 };
+	unsigned refused = 0;
+	const uint8_t *frame;
+	uint32_t len;
+
+	(void) state;
+	for (int turn = 0; turn < TURNS; turn++) {
+		assert_non_null(gamma_ring_reserve(&writer, 24));
+		gamma_ring_publish(&writer, GAMMA_RECORD_PLAIN, 0);
+		if (gamma_ring_reserve(&writer, LONG))
+			gamma_ring_publish(&writer, GAMMA_RECORD_PLAIN, 0);
+		else
+			refused++;
+		while (gamma_ring_next(&reader, &frame, &len))
+			gamma_ring_release(&reader);
+	}
+	assert_in_range(refused, 1, TURNS / 200);
+}
+
 /* Whoever ends between the two leaves nothing for the reader to stumble over. */
 static void reserved__is_not_seen_before_it_is_published(void **state)
 {
@@ -377,6 +399,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RING_TEST(frames__in_order_with_content),
 		RING_TEST(full__takes_no_more_until_read),
+		RING_TEST(long_behind_short__has_room_but_for_once_in_a_while),
 		RING_TEST(largest__fits_an_empty_ring_wherever_it_stands),
 		RING_TEST(reserved__is_not_seen_before_it_is_published),
 		RING_TEST(sleeping__is_told_once),
