@@ -361,6 +361,8 @@ bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 		      struct gamma_fields *item, const uint8_t **bytes);
 
 /* ---- receive.c ---- */
+/* Extensions without which a frame says nothing, by its op. */
+extern const uint16_t gamma_needed_extensions[GAMMA_OP_FAILED + 1];
 /* In order. False: no memory to keep it, treat the frame as not arrived. */
 bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			   const uint8_t *payload);

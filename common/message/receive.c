@@ -592,8 +592,7 @@ bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelop
 	return announced(flow, envelope, announce->id, &source);
 }
 
-/* Extensions without which a frame says nothing, by its op. */
-static const uint16_t needed[] = {
+const uint16_t gamma_needed_extensions[GAMMA_OP_FAILED + 1] = {
 	[GAMMA_OP_SEND_FIRST] = GAMMA_EXT_MESSAGE,
 	[GAMMA_OP_SEND_MORE] = GAMMA_EXT_FRAGMENT,
 	[GAMMA_OP_ANNOUNCE] = GAMMA_EXT_MESSAGE,
@@ -611,8 +610,8 @@ static const uint16_t needed[] = {
 bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
 			   const uint8_t *payload)
 {
-	if (gamma_unlikely(fields->op >= gamma_array_size(needed) ||
-			   needed[fields->op] & ~fields->extensions)) {
+	if (gamma_unlikely(fields->op > GAMMA_OP_FAILED ||
+			   gamma_needed_extensions[fields->op] & ~fields->extensions)) {
 		flow->local->stats.malformed++;
 		return true;
 	}

@@ -85,21 +85,12 @@ static const struct gamma_flow *flow_from(struct net *net, unsigned from)
 }
 
 /* A record says in what it differs from these, so that most of what is tried comes far. */
-static const uint16_t usual_extensions[GAMMA_OP_FAILED + 2] = {
-	[GAMMA_OP_SEND_FIRST] = GAMMA_EXT_MESSAGE,
-	[GAMMA_OP_SEND_MORE] = GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_ANNOUNCE] = GAMMA_EXT_MESSAGE,
-	[GAMMA_OP_ACCEPT] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_BULK] = GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_CUT] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_WRITE] = GAMMA_EXT_RMA,
-	[GAMMA_OP_READ] = GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_REPLY] = GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_ATOMIC] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC,
-	[GAMMA_OP_FETCH] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_COMPARE] = GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT,
-	[GAMMA_OP_FAILED] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
-};
+static uint16_t usual_extensions(uint8_t op)
+{
+	if (op > GAMMA_OP_FAILED)
+		return 0;
+	return gamma_needed_extensions[op] | (op == GAMMA_OP_WRITE ? GAMMA_EXT_RMA : 0);
+}
 
 /* What CUT and FAILED name: a frame of the peer's, and a place in it. */
 static void name_frame(const struct record *record, const struct gamma_flow *flow,
@@ -118,14 +109,14 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	unsigned from = sender_of(record);
 	const struct gamma_flow *flow = flow_from(net, from);
 	bool relative = flow && !(record->how & HOW_ABSOLUTE);
-	uint8_t op = record->op % gamma_array_size(usual_extensions);
+	uint8_t op = record->op % (GAMMA_OP_FAILED + 2);
 
 	*fields = net_fields(net, flow ? from : 1, 0, (record->kind + GAMMA_KIND_DATA) % 12, op);
 	fields->src_epoch += !!(record->how & HOW_WRONG_SRC_EPOCH);
 	fields->dst_epoch += !!(record->how & HOW_WRONG_DST_EPOCH);
 	fields->tenant += !!(record->how & HOW_OTHER_TENANT);
 	fields->flags = record->flags & GAMMA_FLAGS_KNOWN;
-	fields->extensions = (record->extensions ^ usual_extensions[op]) & GAMMA_EXT_KNOWN;
+	fields->extensions = (record->extensions ^ usual_extensions(op)) & GAMMA_EXT_KNOWN;
 	if (GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions) > GAMMA_HEADER_MAX)
 		fields->extensions &= ~GAMMA_EXT_SACK_LONG; /* no header has room for all */
 	fields->payload_len = record->payload_len % PAYLOAD_MAX;

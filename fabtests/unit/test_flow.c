@@ -453,18 +453,23 @@ static void bye__waits_for_an_answer_a_few_times(void **state)
 	assert_false(gamma_flow_unfinished(flow, net->now));
 }
 
-/* Who has asked whether this endpoint is there waits for it: five in vain are not enough. */
-static void bye__waits_longer_for_one_that_has_asked(void **state)
+/* Node 1 waits for something of node 0, and asks whether it is there; node 0's flow. */
+static struct gamma_flow *exchange_and_ask(void)
 {
-	struct gamma_flow *flow;
-
-	(void) state;
 	exchange();
-	flow = net_flow(net, 0, 1);
 	net_flow(net, 1, 0)->messages.expected++;
 	gamma_loss_rearm(net_flow(net, 1, 0), net->now);
 	net_run(net, 2 * SEC);
 	assert_int_not_equal(net->nodes[0].ep.local.stats.probes_in, 0);
+	return net_flow(net, 0, 1);
+}
+
+/* Who has asked whether this endpoint is there waits for it: five in vain are not enough. */
+static void bye__waits_longer_for_one_that_has_asked(void **state)
+{
+	struct gamma_flow *flow = exchange_and_ask();
+
+	(void) state;
 	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE, .op = ANY_OP,
 				    .seq = ANY_SEQ, .times = GAMMA_BYE_TRIES + 2});
 	gamma_flow_bye(flow, net->now);
@@ -479,14 +484,9 @@ static void bye__waits_longer_for_one_that_has_asked(void **state)
 
 static void bye__does_not_wait_for_one_that_asked_long_ago(void **state)
 {
-	struct gamma_flow *flow;
+	struct gamma_flow *flow = exchange_and_ask();
 
 	(void) state;
-	exchange();
-	flow = net_flow(net, 0, 1);
-	net_flow(net, 1, 0)->messages.expected++;
-	gamma_loss_rearm(net_flow(net, 1, 0), net->now);
-	net_run(net, 2 * SEC);
 	net_flow(net, 1, 0)->messages.expected--;
 	net_run(net, 4 * SEC);
 	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE,
