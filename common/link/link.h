@@ -67,6 +67,11 @@ struct gamma_link_ops {
 	void (*close)(struct gamma_link *link);
 };
 
+enum { GAMMA_CACHE_LINE = 64 }; /* bytes */
+
+/* What the kernel writes as other fields. */
+typedef uint64_t __attribute__((may_alias)) gamma_link_word;
+
 struct gamma_link {
 	const struct gamma_link_ops *ops;
 	struct gamma_stats *stats; /* the endpoint's */
@@ -78,19 +83,40 @@ struct gamma_link {
 	uint32_t mtu;  /* bytes after the Ethernet header */
 	uint32_t slots; /* frames that may wait without loss */
 	uint64_t frame_ns; /* what sending took for a frame of the last burst; 0: not known */
-	/* Whoever polls need not ask `next`: nothing has come while these bits of the word are 0
-	 * (NULL: there is no such word), or for so many polls, if these heads are 0. */
-	const uint32_t *word;
-	uint32_t bits;
+	/* Whoever polls need not ask `next`: nothing has come while this word is 0 (NULL: there is no
+	 * such word), or none of these bits in it; or for so many polls, if these heads are 0. */
+	const gamma_link_word *word;
+	uint64_t bits;
+	uint32_t ahead; /* bytes from the word to a frame of which it tells that it is being written */
 	uint32_t rest;
 	uint32_t head_count;
 	const uint64_t **heads; /* where neighbours publish what comes next */
 };
 
+/* The frame is there already, its bits come at once: meanwhile its lines of the cache are asked for,
+ * which their writer has. To look at the word again and again would only take that line away from
+ * the writer once more. */
+static inline void gamma_link_foresee(const struct gamma_link *link)
+{
+	const uint8_t *frame = (const uint8_t *) link->word + link->ahead;
+
+	__builtin_prefetch(frame);
+	__builtin_prefetch(frame + GAMMA_CACHE_LINE);
+}
+
 static inline bool gamma_link_quiet(struct gamma_link *link)
 {
-	if (link->word)
-		return !(__atomic_load_n(link->word, __ATOMIC_RELAXED) & link->bits);
+	uint64_t word;
+
+	if (link->word) {
+		word = __atomic_load_n(link->word, __ATOMIC_RELAXED);
+		if (!word)
+			return true;
+		if (word & link->bits)
+			return false;
+		gamma_link_foresee(link);
+		return true;
+	}
 	if (!link->rest)
 		return false;
 	for (uint32_t i = 0; i < link->head_count; i++)

@@ -27,7 +27,8 @@
 enum {
 	BURST = 64, /* frames in one sendmmsg */
 	TELLING = 4, /* frames of a burst that tells how long one takes */
-	CACHE_LINE = 64, /* bytes */
+	/* Where the kernel puts the frame of an Ethernet NIC, from the slot's begin on, bytes. */
+	FRAME_AT = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN,
 };
 
 struct packet_link {
@@ -138,6 +139,16 @@ static unsigned packet_send(struct gamma_link *link, const struct gamma_frame *f
 
 /* ---- receiving ---- */
 
+/* Its status, and the frame's length behind that: the kernel writes the length first, so from then
+ * on the word is not 0. */
+static gamma_link_word *word_of(struct tpacket2_hdr *slot)
+{
+	_Static_assert(offsetof(struct tpacket2_hdr, tp_status) == 0 &&
+			       offsetof(struct tpacket2_hdr, tp_len) == 4,
+		       "status and length are one word, the status its lower half");
+	return (gamma_link_word *) slot;
+}
+
 static uint32_t after(const struct packet_link *packet)
 {
 	return packet->slot + 1 == packet->link.slots ? 0 : packet->slot + 1;
@@ -153,7 +164,7 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	arrival->frame = (const uint8_t *) slot + slot->tp_mac;
 	/* The sender's core has the lines: all are asked for at once, and the slot's own to be written. */
 	__builtin_prefetch(arrival->frame);
-	__builtin_prefetch(arrival->frame + CACHE_LINE);
+	__builtin_prefetch(arrival->frame + GAMMA_CACHE_LINE);
 	__builtin_prefetch(slot, 1);
 	arrival->alone = packet->alone = !(packet->slots[after(packet)]->tp_status & TP_STATUS_USER);
 	/* A frame cut to the slot is handed on short: the parser sees that it is incomplete. */
@@ -168,12 +179,11 @@ static void packet_release(struct gamma_link *link)
 {
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
 
-	__atomic_store_n(&packet->slots[packet->slot]->tp_status, TP_STATUS_KERNEL,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(word_of(packet->slots[packet->slot]), TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 	packet->slot = after(packet);
 	if (packet->alone)
 		__builtin_prefetch(packet->slots[after(packet)]);
-	link->word = &packet->slots[packet->slot]->tp_status;
+	link->word = word_of(packet->slots[packet->slot]);
 }
 
 static void packet_count(struct gamma_link *link)
@@ -263,8 +273,9 @@ static int map_ring(struct packet_link *packet, const struct tpacket_req *req)
 								    packet->block_len +
 							    i % packet->per_block *
 								    packet->slot_len);
-	packet->link.word = &packet->slots[0]->tp_status;
+	packet->link.word = word_of(packet->slots[0]);
 	packet->link.bits = TP_STATUS_USER;
+	packet->link.ahead = FRAME_AT;
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 enum {
 	SEND_BUFFER = 8 << 20, /* bytes of the socket's send buffer */
 	BLOCK = 64 << 10,      /* bytes of a ring block, if a slot fits */
+	SLOT_ALIGN = 128,      /* bytes: of TPACKET_ALIGNMENT too */
 };
 
 /* Offsets in the frame of what the filter looks at. */
@@ -108,10 +109,14 @@ int gamma_packet_filter(int fd, const struct gamma_packet_attr *attr)
 	return attr->group ? attach_group_filter(fd, attr) : attach_filter(fd, attr);
 }
 
-/* The kernel puts a frame's network header TPACKET_ALIGN(header + 16) into the slot. */
+/* The kernel puts a frame's network header TPACKET_ALIGN(header + 16) into the slot. Slots begin
+ * with a pair of the cache's lines: the processor that fetches the first, in which it waits for the
+ * frame, gets with it the second, where the frame's own header is. */
 static uint32_t slot_bytes(uint32_t mtu)
 {
-	return (uint32_t) TPACKET_ALIGN(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + mtu);
+	uint32_t needed = (uint32_t) TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + mtu;
+
+	return (needed + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
 }
 
 void gamma_packet_plan(uint32_t mtu, size_t ring_bytes, struct tpacket_req *req)

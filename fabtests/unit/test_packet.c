@@ -6,6 +6,7 @@
 #include "netns.h"
 
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "link/link.h"
+#include "link/packet_socket.h"
 #include "link/xdp.h"
 #include "wire/codec.h"
 
@@ -296,6 +299,51 @@ static void slots__as_many_as_fit_but_not_fewer_than_256(void **state)
 	link->ops->close(link);
 }
 
+/* Two lines of the cache, of which the second holds a short frame's header. */
+static void slots__begin_with_a_pair_of_cache_lines(void **state)
+{
+	const uint32_t mtus[] = {576, 1499, 1500, 9000, 65535};
+	struct tpacket_req req;
+
+	(void) state;
+	for (size_t i = 0; i < gamma_array_size(mtus); i++) {
+		gamma_packet_plan(mtus[i], 4 << 20, &req);
+		assert_int_equal(req.tp_frame_size % 128, 0);
+		assert_in_range(req.tp_frame_size, mtus[i] + 80, mtus[i] + 80 + 127);
+		assert_int_equal(req.tp_block_size % (uint32_t) getpagesize(), 0);
+		assert_in_range(req.tp_block_size / req.tp_frame_size * req.tp_block_nr,
+				req.tp_frame_nr, req.tp_frame_nr);
+	}
+}
+
+/* A frame that the kernel is writing, of which it has told the length: not to be taken yet. */
+static void quiet__until_the_frame_is_whole(void **state)
+{
+	uint32_t slot[64] = {0};
+	struct gamma_link link = {
+		.word = (gamma_link_word *) slot, .bits = TP_STATUS_USER, .ahead = 66};
+
+	(void) state;
+	assert_true(gamma_link_quiet(&link));
+	slot[1] = 70;
+	assert_true(gamma_link_quiet(&link));
+	slot[0] = TP_STATUS_USER;
+	assert_false(gamma_link_quiet(&link));
+}
+
+static void quiet__after_the_last_frame(void **state)
+{
+	(void) state;
+	netns_needed();
+	assert_true(gamma_link_quiet(in));
+	put(fields(1), NULL);
+	put(fields(2), NULL);
+	assert_int_equal(next_number(), 1);
+	assert_int_equal(next_number(), 2);
+	assert_true(gamma_link_quiet(in));
+	assert_int_equal(*in->word, 0);
+}
+
 static void send__link_down_takes_nothing(void **state)
 {
 	struct gamma_fields f = fields(1);
@@ -486,6 +534,9 @@ int main(void)
 		LINK_TEST(ring__goes_round_many_times),
 		LINK_TEST(ring__full_is_counted),
 		LINK_TEST(slots__as_many_as_fit_but_not_fewer_than_256),
+		LINK_TEST(slots__begin_with_a_pair_of_cache_lines),
+		LINK_TEST(quiet__until_the_frame_is_whole),
+		LINK_TEST(quiet__after_the_last_frame),
 		LINK_TEST(send__link_down_takes_nothing),
 		LINK_TEST(arm__link_down_lets_sleep),
 		LINK_TEST(send__mtu_lowered_says_to_what),
