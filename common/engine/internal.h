@@ -99,6 +99,7 @@ struct gamma_endpoint {
 	bool version_told; /* that somebody has another protocol version */
 	bool datagram;
 	bool holds;		    /* the slot of the frame that local.late is about */
+	uint64_t call_ns;	    /* what handing a frame to the network takes at least; 0: unknown */
 	struct gamma_rest rest;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */

@@ -17,6 +17,11 @@ bool gamma_ack_due(const struct gamma_flow *flow)
 	return flow->ack.now;
 }
 
+bool gamma_ack_tells_delay(const struct gamma_flow *flow)
+{
+	return flow->ack.echo_valid && flow->ack.skipped + 1 >= GAMMA_DELAY_EVERY;
+}
+
 void gamma_ack_owe(struct gamma_flow *flow)
 {
 	flow->ack.owed++;

@@ -453,13 +453,13 @@ void gamma_flow_settle(struct gamma_local *local, uint64_t now);
  * ready list. */
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
 /* The frame of a message that gamma_flow_takes, when nothing at all stands before it. False: it
- * must go the ordinary way, and nothing has been done. */
+ * must go the ordinary way, and nothing has been done. now: 0 if it is not gamma_ack_tells_delay. */
 bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope, uint64_t now,
 			 struct gamma_frame *frame);
-/* What is to be noted of that frame, once it has been handed to the link: meanwhile it is under
- * way. */
-void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t now);
+/* What is to be noted of that frame, once it has been handed to the link, which was at `left`:
+ * meanwhile it is under way. */
+void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, uint64_t now);
 void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
 /* The answer to LOOKUP is here: the flow may talk. */
@@ -617,6 +617,8 @@ void gamma_ack_owe(struct gamma_flow *flow);
 void gamma_ack_arrived(struct gamma_flow *flow, uint8_t flags, uint64_t now);
 void gamma_ack_now(struct gamma_flow *flow);
 bool gamma_ack_due(const struct gamma_flow *flow);
+/* Whether the next data, if it carries an acknowledgement, tells how long that has waited. */
+bool gamma_ack_tells_delay(const struct gamma_flow *flow);
 /* Puts what is to be told into an outgoing frame and counts it as told. */
 void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool alone,
 		      uint64_t now);

@@ -162,7 +162,8 @@ static void narrow(struct gamma_flow *flow)
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 {
 	const struct gamma_loss *loss = &flow->loss;
-	uint64_t grace = loss->rack_rtt + gamma_loss_window(flow);
+	/* When exactly a frame left may not be known: no round trip is quicker than all others. */
+	uint64_t grace = gamma_max(loss->rack_rtt, loss->rtt_min) + gamma_loss_window(flow);
 	uint64_t next = GAMMA_NEVER;
 
 	if (gamma_unlikely(loss->wide))

@@ -375,12 +375,13 @@ bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsig
 	return true;
 }
 
-void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t now)
+void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, uint64_t now)
 {
 	struct gamma_stats *stats = &flow->local->stats;
 	struct gamma_sent *sent = gamma_window_at(flow, flow->tx.next - 1);
 
 	gamma_window_transmitted(flow, sent, now);
+	sent->time = left;
 	stats->data_frames_out++;
 	stats->messages_out++;
 	stats->bytes_copied_out += sent->len;

@@ -75,7 +75,7 @@ static uint64_t grace(const struct gamma_loss *loss)
 
 	window = gamma_max(window, gamma_min(window << loss->wide, 2 * loss->rtt));
 
-	return 2 * (loss->rack_rtt + window);
+	return 2 * (gamma_max(loss->rack_rtt, loss->rtt_min) + window);
 }
 
 static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)

@@ -522,6 +522,31 @@ static void sample__shorter_than_before_ends_the_wait(void **state)
 	assert_int_equal(flow->tx.lost, 1);
 }
 
+/* A sender that loses its processor just when a frame has left believes that it left later: its answer
+ * seems to have been quicker than any, which is no evidence against those sent before it. */
+static void sample__quicker_than_any_is_not_believed(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
+	struct gamma_flow *flow;
+
+	(void) state;
+	warm_up();
+	flow = net_flow(net, 0, 1);
+	flow->loss.rtt_min = 10 * MS;
+	net->nodes[1].unplugged = true;
+	for (int i = 0; i < 2; i++)
+		net_send(net, 0, 1, ALONE, GAMMA_WHEN_ARRIVED);
+	net_run(net, 6 * MS); /* more than the window, less than a round trip and the window */
+	gamma_window_at(flow, flow->tx.una + 1)->time = net->now;
+	fields.extensions = GAMMA_EXT_ACK | GAMMA_EXT_SACK;
+	fields.ack = fields.sack_base = flow->tx.una;
+	fields.limit = flow->tx.limit;
+	fields.sack[0] = 1 << 1;
+	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
+	assert_int_equal(flow->loss.rack_rtt, 0);
+	assert_int_equal(flow->tx.lost, 0);
+}
+
 /* Where links do not tell when frames arrived, an answer that was taken late tells nothing. */
 static void sample__none_after_being_stopped(void **state)
 {
@@ -592,6 +617,7 @@ int main(void)
 		NET_TEST(sample__first_and_following),
 		NET_TEST(sample__without_own_queue),
 		NET_TEST(sample__shorter_than_before_ends_the_wait),
+		NET_TEST(sample__quicker_than_any_is_not_believed),
 		NET_TEST(sample__none_after_being_stopped),
 		NET_TEST(probed__old_answer_is_no_evidence),
 	};

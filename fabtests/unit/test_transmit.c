@@ -277,7 +277,7 @@ static bool send_now(uint64_t length)
 	if (!gamma_flow_takes(flow, &envelope) ||
 	    !gamma_flow_send_now(flow, &iov, 1, &envelope, net->now, &frame))
 		return false;
-	gamma_flow_sent_now(flow, net->now);
+	gamma_flow_sent_now(flow, net->now, net->now);
 	return true;
 }
 
@@ -296,6 +296,46 @@ static void now__is_a_frame_like_others(void **state)
 	assert_int_equal(frame.seq, 1);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, 2);
 	assert_int_equal(net_stats(net, 0)->messages_out, 2);
+}
+
+/* A frame that leaves before the clock is read has left a little earlier. */
+static void now__left_before_the_clock_was_read(void **state)
+{
+	struct iovec iov = {"", 1};
+	struct gamma_envelope envelope = {.length = 1};
+
+	(void) state;
+	assert_true(gamma_flow_send_now(flow, &iov, 1, &envelope, 0, &frame));
+	gamma_flow_sent_now(flow, net->now - 700, net->now);
+	assert_int_equal(gamma_window_at(flow, 0)->time, net->now - 700);
+	assert_int_equal(flow->loss.last_sent, net->now);
+	gamma_loss_delivered(flow, gamma_window_at(flow, 0), net->now + 4300);
+	assert_int_equal(flow->loss.rack_rtt, 5000);
+	/* What arrived earlier than it is believed to have left. */
+	gamma_window_at(flow, 0)->serial++;
+	gamma_loss_delivered(flow, gamma_window_at(flow, 0), net->now - 800);
+	assert_int_equal(flow->loss.rack_rtt, 0);
+}
+
+/* Only such frames need the clock. */
+static void now__the_clock_is_needed_for_a_delay(void **state)
+{
+	struct gamma_fields fields;
+	unsigned told = 0;
+
+	(void) state;
+	flow->heard_of = true;
+	for (int i = 0; i < 3 * GAMMA_DELAY_EVERY; i++) {
+		bool tells;
+
+		gamma_ack_owe(flow);
+		tells = gamma_ack_tells_delay(flow);
+		fields = (struct gamma_fields){.kind = GAMMA_KIND_DATA};
+		gamma_ack_attach(flow, &fields, false, tells ? net->now : 0);
+		assert_int_equal(!!(fields.extensions & GAMMA_EXT_DELAY), tells);
+		told += tells;
+	}
+	assert_int_equal(told, 3);
 }
 
 static void now__unsent_is_sent_later(void **state)
@@ -352,6 +392,8 @@ int main(void)
 		FLOW_TEST(timers__due_exactly_now),
 		FLOW_TEST(buffers__are_used_again),
 		FLOW_TEST(now__is_a_frame_like_others),
+		FLOW_TEST(now__left_before_the_clock_was_read),
+		FLOW_TEST(now__the_clock_is_needed_for_a_delay),
 		FLOW_TEST(now__unsent_is_sent_later),
 		FLOW_TEST(now__not_past_what_waits),
 		FLOW_TEST(now__not_without_credit),
