@@ -77,6 +77,7 @@ enum {
 	ETHERTYPE = 0x88B6,	  /* IEEE local experimental 2: not the provider's 0x88B5 */
 	RING_BYTES = 4 << 20,	  /* the provider's limit for an endpoint's ring */
 	BLOCK_MIN_BYTES = 1 << 16, /* a block holds whole slots: larger wastes less */
+	SLOT_ALIGN = 128, /* bytes: two lines of the cache, as in the provider's ring */
 	BURST_FRAMES = 64,	  /* frames a sendmmsg */
 	SIZES_MAX = 32,
 	HELLO_NS = 100 * 1000 * 1000, /* time between two attempts to reach the server */
@@ -201,7 +202,8 @@ static void link_ring(struct link *link)
 	struct tpacket_req req;
 
 	/* The kernel puts at least 16 bytes, aligned, before the network header. */
-	link->slot_size = TPACKET_ALIGN(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + link->mtu);
+	link->slot_size = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + link->mtu;
+	link->slot_size = (link->slot_size + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
 	link->block_size = BLOCK_MIN_BYTES;
 	while (link->block_size < link->slot_size)
 		link->block_size *= 2;
