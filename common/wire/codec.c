@@ -111,7 +111,7 @@ static const uint8_t *get_sack(const uint8_t *at, struct gamma_fields *f, size_t
 
 #define BIT(extension) __builtin_ctz(extension) /* dense: the switches become jumps by a table */
 
-static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fields *f)
+static inline uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fields *f)
 {
 	switch (bit) {
 	case BIT(GAMMA_EXT_ACK):
@@ -151,7 +151,7 @@ static uint8_t *put_extension(uint8_t *at, unsigned bit, const struct gamma_fiel
 	return at;
 }
 
-static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamma_fields *f)
+static inline const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamma_fields *f)
 {
 	switch (bit) {
 	case BIT(GAMMA_EXT_ACK):
@@ -210,6 +210,39 @@ static const uint8_t *get_extension(const uint8_t *at, unsigned bit, struct gamm
 	return at;
 }
 
+/* What messages have, nearly all of them: 8 bytes each, in the order of the bits. */
+enum { EXT_OF_MESSAGES = GAMMA_EXT_ACK | GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
+
+static void put_extensions(uint8_t *at, const struct gamma_fields *f)
+{
+	if (!(f->extensions & ~EXT_OF_MESSAGES)) {
+		if (f->extensions & GAMMA_EXT_ACK)
+			at = put_extension(at, BIT(GAMMA_EXT_ACK), f);
+		if (f->extensions & GAMMA_EXT_TAG)
+			at = put_extension(at, BIT(GAMMA_EXT_TAG), f);
+		if (f->extensions & GAMMA_EXT_CQ_DATA)
+			put_extension(at, BIT(GAMMA_EXT_CQ_DATA), f);
+		return;
+	}
+	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
+		at = put_extension(at, (unsigned) __builtin_ctz(bits), f);
+}
+
+static void get_extensions(const uint8_t *at, struct gamma_fields *f)
+{
+	if (!(f->extensions & ~EXT_OF_MESSAGES)) {
+		if (f->extensions & GAMMA_EXT_ACK)
+			at = get_extension(at, BIT(GAMMA_EXT_ACK), f);
+		if (f->extensions & GAMMA_EXT_TAG)
+			at = get_extension(at, BIT(GAMMA_EXT_TAG), f);
+		if (f->extensions & GAMMA_EXT_CQ_DATA)
+			get_extension(at, BIT(GAMMA_EXT_CQ_DATA), f);
+		return;
+	}
+	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
+		at = get_extension(at, (unsigned) __builtin_ctz(bits), f);
+}
+
 /* The checksum field is the last of the base header: cover what stands before and behind it. */
 static uint32_t checksum(const uint8_t *frame, unsigned header_len)
 {
@@ -239,9 +272,7 @@ uint8_t *gamma_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN
 	at = put16(put16(at, f->extensions), f->payload_len);
 	at = put32(put32(put32(at, f->src_epoch), f->dst_epoch), f->seq);
 	sum = at;
-	at += 4;
-	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
-		at = put_extension(at, (unsigned) __builtin_ctz(bits), f);
+	put_extensions(at + 4, f);
 	put32(sum, checksum(frame, header_len));
 	return frame;
 }
@@ -289,20 +320,17 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 	f->src_epoch = get32(at + 16);
 	f->dst_epoch = get32(at + 20);
 	f->seq = get32(at + 24);
-	at += GAMMA_HEADER_LEN;
-	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
-		at = get_extension(at, (unsigned) __builtin_ctz(bits), f);
+	get_extensions(at + GAMMA_HEADER_LEN, f);
 	return GAMMA_OK;
 }
 
 bool gamma_is_plain_message(const uint8_t *frame, size_t len)
 {
 	const uint8_t *at = frame + GAMMA_ETH_LEN;
-	const uint16_t may_have = GAMMA_EXT_ACK | GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA;
 
 	return len >= GAMMA_ETH_LEN + GAMMA_HEADER_LEN &&
 	       at[8] == (GAMMA_VERSION << 4 | GAMMA_KIND_DATA) && at[9] == GAMMA_OP_SEND &&
-	       !at[11] && !(get16(at + 12) & ~may_have);
+	       !at[11] && !(get16(at + 12) & ~EXT_OF_MESSAGES);
 }
 
 /* Told in an item, 8 bytes each; those of its op are not. */
