@@ -20,6 +20,7 @@ enum {
 	GAMMA_IDLE_SKIP = 16,	   /* polls that found nothing before the clock is read */
 	GAMMA_YIELD_NEIGHBOUR = 256, /* polls in vain before the core is offered, with neighbours */
 	GAMMA_YIELD = 2048,	   /* ditto without */
+	GAMMA_CALL_US = 2,	   /* what sending a frame takes at most, as far as is known at first */
 	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
 	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */
 	GAMMA_COPY_MIN = 4096,	   /* bytes: shorter copies are not timed */

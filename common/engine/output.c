@@ -144,11 +144,12 @@ void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now)
  * has left what the call takes at least before `now`, as is known from these. */
 static uint64_t left_at(struct gamma_endpoint *endpoint, uint64_t before, uint64_t now)
 {
-	uint64_t slower = endpoint->call_ns + endpoint->call_ns / 16;
+	uint64_t most = endpoint->call_ns ? endpoint->call_ns + endpoint->call_ns / 16
+					  : GAMMA_CALL_US * GAMMA_NS_PER_US;
 
 	if (gamma_likely(!before))
 		return now - endpoint->call_ns;
-	endpoint->call_ns = endpoint->call_ns ? gamma_min(now - before, slower) : now - before;
+	endpoint->call_ns = gamma_min(now - before, most);
 	return before;
 }
 
