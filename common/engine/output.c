@@ -140,8 +140,8 @@ void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->holds = false;
 }
 
-/* The frame to the network leaves before the clock is read, but for those that tell the time: it
- * has left what the call takes at least before `now`, as is known from these. */
+/* A frame to the network leaves before the clock is read, but for those that want it: it has left
+ * what the call takes at least before `now`, as is known from these. */
 static uint64_t left_at(struct gamma_endpoint *endpoint, uint64_t before, uint64_t now)
 {
 	uint64_t most = endpoint->call_ns ? endpoint->call_ns + endpoint->call_ns / 16
@@ -165,12 +165,13 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 
 	if (endpoint->stalled_until)
 		return false;
-	before = flow->same_host || gamma_ack_tells_delay(flow) ? gamma_now() : 0;
+	before = gamma_flow_wants_clock(flow) ? gamma_now() : 0;
 	if (!gamma_flow_send_now(flow, iov, iov_count, envelope, before, endpoint->burst))
 		return false;
 	sent = link->ops->send(link, endpoint->burst, 1, &error);
 	now = gamma_now();
-	gamma_flow_sent_now(flow, flow->same_host ? before : left_at(endpoint, before, now), now);
+	gamma_flow_sent_now(flow, flow->same_host ? before : left_at(endpoint, before, now), !before,
+			    now);
 	if (gamma_likely(endpoint->local.late.flow))
 		gamma_settle(endpoint, now);
 	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);

@@ -32,6 +32,8 @@ enum {
 	GAMMA_GRANT_MIN = 16,		/* frames: a flow that gets credit gets this at least */
 	GAMMA_ACK_EVERY_MIN = 2,	/* frames: not more acks than one for so many */
 	GAMMA_DELAY_EVERY = 16,		/* one in so many acks on data carries the ack delay */
+	GAMMA_EXACT_EVERY = 13,		/* of one in so many short messages it is known exactly when it left;
+					 * prime to DELAY_EVERY, or those two might never meet */
 	GAMMA_PROBE_FIRST_US = 3000,	/* first probe before any round trip was measured */
 	GAMMA_PROBE_MIN_US = 30,	/* no probe earlier than this */
 	GAMMA_PROBE_LOCAL_US = 100000,	/* the same toward a neighbour on this host */
@@ -90,6 +92,7 @@ struct gamma_sent {
 			  * passes */
 	uint8_t unsent;	 /* to be transmitted because the link refused it: not a retransmission */
 	uint8_t op;
+	uint8_t rough;	 /* `time` was noted afterwards: it may be too late */
 };
 
 /* ---- sender's side of the sequence: send_window.c ---- */
@@ -453,13 +456,16 @@ void gamma_flow_settle(struct gamma_local *local, uint64_t now);
  * ready list. */
 bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
 /* The frame of a message that gamma_flow_takes, when nothing at all stands before it. False: it
- * must go the ordinary way, and nothing has been done. now: 0 if it is not gamma_ack_tells_delay. */
+ * must go the ordinary way, and nothing has been done. now: 0 unless gamma_flow_wants_clock. */
 bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope, uint64_t now,
 			 struct gamma_frame *frame);
-/* What is to be noted of that frame, once it has been handed to the link, which was at `left`:
- * meanwhile it is under way. */
-void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, uint64_t now);
+/* Whether the clock is to be read before that frame leaves: it tells the time, or the shortest
+ * round trip is measured by it. */
+bool gamma_flow_wants_clock(const struct gamma_flow *flow);
+/* What is to be noted of that frame, once it has been handed to the link, which was at `left`, or,
+ * if that is rough, somewhat earlier: meanwhile it is under way. */
+void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, bool rough, uint64_t now);
 void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
 /* The answer to LOOKUP is here: the flow may talk. */
@@ -657,9 +663,9 @@ void gamma_pace_lost(struct gamma_pool *pool);	/* a frame came again */
 void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now);
 /* Of a frame that has arrived at the peer, as an acknowledgement says. */
 void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t heard);
-/* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it; ahead:
- * frames that were under way before it. */
-void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay, uint32_t ahead);
+/* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it. */
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
+		       const struct gamma_sent *sent);
 uint64_t gamma_loss_window(const struct gamma_flow *flow); /* ns: by how much frames may be late */
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);

@@ -10,14 +10,17 @@
 #include <errno.h>
 #include <stdio.h>
 
-void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay, uint32_t ahead)
+void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
+		       const struct gamma_sent *sent)
 {
 	struct gamma_loss *loss = &flow->loss;
 	uint64_t rtt = passed - delay;
-	uint64_t queue = ahead * GAMMA_FRAME_US * GAMMA_NS_PER_US;
+	uint64_t queue = sent->ahead * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	uint64_t error;
 
-	loss->rtt_min = loss->rtt ? gamma_min(loss->rtt_min, rtt) : rtt;
+	/* Nothing would raise it again, had a sender lost its processor before it noted the time. */
+	if (!loss->rtt || (!sent->rough && rtt < loss->rtt_min))
+		loss->rtt_min = rtt;
 	loss->rtt = loss->rtt ? (7 * loss->rtt + rtt) / 8 : rtt;
 	/* A delay longer than a polling peer's says nothing of the next one. */
 	if (delay > GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US)

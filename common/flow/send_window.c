@@ -45,6 +45,7 @@ struct gamma_sent *gamma_window_next(struct gamma_flow *flow)
 void gamma_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
 {
 	sent->time = now;
+	sent->rough = false;
 	sent->serial = ++flow->tx.serial;
 	sent->state = GAMMA_SENT_FLYING;
 	gamma_loss_transmitted(flow, now);
@@ -125,7 +126,7 @@ static void take_delay(struct gamma_flow *flow, const struct gamma_fields *field
 	sent = gamma_window_at(flow, fields->echo);
 	passed = heard > sent->time ? heard - sent->time : 0;
 	if (sent->state == GAMMA_SENT_FLYING && !sent->again && passed > fields->delay)
-		gamma_loss_sample(flow, passed, fields->delay, sent->ahead);
+		gamma_loss_sample(flow, passed, fields->delay, sent);
 }
 
 /* Everything before ack has arrived; but the peer could not keep some of it, and says so in notices

@@ -375,13 +375,20 @@ bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsig
 	return true;
 }
 
-void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, uint64_t now)
+bool gamma_flow_wants_clock(const struct gamma_flow *flow)
+{
+	return flow->same_host || gamma_ack_tells_delay(flow) || !flow->loss.rtt ||
+	       flow->tx.next % GAMMA_EXACT_EVERY == 0;
+}
+
+void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, bool rough, uint64_t now)
 {
 	struct gamma_stats *stats = &flow->local->stats;
 	struct gamma_sent *sent = gamma_window_at(flow, flow->tx.next - 1);
 
 	gamma_window_transmitted(flow, sent, now);
 	sent->time = left;
+	sent->rough = rough;
 	stats->data_frames_out++;
 	stats->messages_out++;
 	stats->bytes_copied_out += sent->len;

@@ -55,7 +55,7 @@ static void send_now(struct gamma_frame *frame)
 	struct gamma_envelope envelope = {.length = 0};
 
 	assert_true(gamma_flow_send_now(flow, NULL, 0, &envelope, net->now, frame));
-	gamma_flow_sent_now(flow, net->now, net->now);
+	gamma_flow_sent_now(flow, net->now, false, net->now);
 }
 
 static void message__first_and_the_rest_when_settled(void **state)

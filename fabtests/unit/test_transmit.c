@@ -277,7 +277,7 @@ static bool send_now(uint64_t length)
 	if (!gamma_flow_takes(flow, &envelope) ||
 	    !gamma_flow_send_now(flow, &iov, 1, &envelope, net->now, &frame))
 		return false;
-	gamma_flow_sent_now(flow, net->now, net->now);
+	gamma_flow_sent_now(flow, net->now, false, net->now);
 	return true;
 }
 
@@ -306,7 +306,7 @@ static void now__left_before_the_clock_was_read(void **state)
 
 	(void) state;
 	assert_true(gamma_flow_send_now(flow, &iov, 1, &envelope, 0, &frame));
-	gamma_flow_sent_now(flow, net->now - 700, net->now);
+	gamma_flow_sent_now(flow, net->now - 700, true, net->now);
 	assert_int_equal(gamma_window_at(flow, 0)->time, net->now - 700);
 	assert_int_equal(flow->loss.last_sent, net->now);
 	gamma_loss_delivered(flow, gamma_window_at(flow, 0), net->now + 4300);
@@ -317,7 +317,22 @@ static void now__left_before_the_clock_was_read(void **state)
 	assert_int_equal(flow->loss.rack_rtt, 0);
 }
 
-/* Only such frames need the clock. */
+/* Until there is a round trip, and then of one in so many. */
+static void now__some_times_are_exact(void **state)
+{
+	unsigned exact = 0;
+
+	(void) state;
+	for (int i = 0; i < GAMMA_EXACT_EVERY; i++, flow->tx.next++)
+		assert_true(gamma_flow_wants_clock(flow));
+	flow->loss.rtt = 2000;
+	for (int i = 0; i < GAMMA_EXACT_EVERY; i++, flow->tx.next++)
+		exact += gamma_flow_wants_clock(flow);
+	assert_int_equal(exact, 1);
+	flow->tx.next = 0;
+}
+
+/* Only such frames need the clock for what they say. */
 static void now__the_clock_is_needed_for_a_delay(void **state)
 {
 	struct gamma_fields fields;
@@ -393,6 +408,7 @@ int main(void)
 		FLOW_TEST(buffers__are_used_again),
 		FLOW_TEST(now__is_a_frame_like_others),
 		FLOW_TEST(now__left_before_the_clock_was_read),
+		FLOW_TEST(now__some_times_are_exact),
 		FLOW_TEST(now__the_clock_is_needed_for_a_delay),
 		FLOW_TEST(now__unsent_is_sent_later),
 		FLOW_TEST(now__not_past_what_waits),
