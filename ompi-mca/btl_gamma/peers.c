@@ -237,15 +237,18 @@ static struct mca_btl_base_endpoint_t *enter(struct gamma_btl_module *module,
 	return other;
 }
 
+/* In the bytes that the parameters count, which leave the component's own header out. */
 static void tell_other_limit(const struct gamma_btl_module *module, const struct modex *theirs)
 {
+	const size_t header = sizeof(struct gamma_btl_header);
+
 	if (__atomic_exchange_n(&module->port->limit_told, true, __ATOMIC_RELAXED))
 		return;
 	gamma_btl_tell("messages between this host and %s may have %zu bytes here and %llu there.",
 		       "Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
 		       "hosts.",
-		       theirs->host, module->port->max_message,
-		       (unsigned long long) theirs->max_message);
+		       theirs->host, module->port->max_message - header,
+		       (unsigned long long) (theirs->max_message - header));
 }
 
 /* Works all the same, and slower than one of the two was set up for. */
