@@ -26,7 +26,8 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 	if (delay > GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US)
 		return;
 	/* Waiting behind own frames is allowed for by their number, when one waits: probe_timeout. */
-	passed -= gamma_min(queue, rtt - loss->rtt_min);
+	if (rtt > loss->rtt_min)
+		passed -= gamma_min(queue, rtt - loss->rtt_min);
 	if (!loss->answer) {
 		loss->answer = passed;
 		loss->answer_var = passed / 2;

@@ -496,6 +496,9 @@ static void sample__of_a_rough_time_is_no_minimum(void **state)
 	gamma_loss_sample(flow, 200, 0, &rough);
 	assert_int_equal(flow->loss.rtt_min, 1000);
 	assert_int_equal(flow->loss.rtt, 900);
+	rough.ahead = 100;
+	gamma_loss_sample(flow, 900, 0, &rough);
+	assert_true(flow->loss.answer <= 1000 && flow->loss.answer_var <= 1000);
 	sample(flow, 600, 0, 0);
 	assert_int_equal(flow->loss.rtt_min, 600);
 }
