@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Several pages to a neighbour: copied through shared memory, or read by the kernel? What the
- * kernel takes differs by a factor of two between machines: halfway is taken for it. What two copies
- * take depends on how fast a line of the cache goes from one of the two cores to the other, which
- * differs by a factor of ten, and changes when a virtual machine moves. Nobody tells it, but a copy
- * into memory that the other core has read last takes as long as its lines need to come. So one is
- * timed now and then. near.c asks with each message; near.c and output.c, which hands eager frames
- * over, tell what one took. Of chunks their reader tells how long they take, too: a writer need not
- * wait for all of its lines.
+ * kernel takes differs by a factor of two between machines: halfway is taken for it. What two
+ * copies take depends on how fast a line of the cache goes from one of the two cores to the
+ * other, which differs by a factor of ten, and changes when a virtual machine moves. Nobody tells
+ * it, but a copy into memory that the other core has read last takes as long as its lines need to
+ * come. So one is timed now and then. near.c asks with each message; near.c and output.c, which
+ * hands eager frames over, tell what one took. Of chunks their reader tells how long they take,
+ * too: a writer need not wait for all of its lines.
  */
 #include "engine/internal.h"
 

@@ -159,7 +159,7 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		      const struct gamma_envelope *envelope)
 {
 	struct gamma_link *link = flow->same_host ? endpoint->samehost : endpoint->packet;
-	uint64_t before, now;
+	uint64_t before, left, now;
 	unsigned sent;
 	int error = 0;
 
@@ -169,9 +169,9 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	if (!gamma_flow_send_now(flow, iov, iov_count, envelope, before, endpoint->burst))
 		return false;
 	sent = link->ops->send(link, endpoint->burst, 1, &error);
-	now = gamma_now();
-	gamma_flow_sent_now(flow, flow->same_host ? before : left_at(endpoint, before, now), !before,
-			    now);
+	now = flow->same_host ? before : gamma_now();
+	left = flow->same_host ? before : left_at(endpoint, before, now);
+	gamma_flow_sent_now(flow, left, !before, now);
 	if (gamma_likely(endpoint->local.late.flow))
 		gamma_settle(endpoint, now);
 	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);

@@ -460,8 +460,8 @@ bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope, uint64_t now,
 			 struct gamma_frame *frame);
-/* Whether the clock is to be read before that frame leaves: it tells the time, or the shortest
- * round trip is measured by it. */
+/* Whether the clock is to be read before that frame leaves: it tells the time, the shortest round
+ * trip is measured by it, or it goes to a neighbour, where that is all the clock is read. */
 bool gamma_flow_wants_clock(const struct gamma_flow *flow);
 /* What is to be noted of that frame, once it has been handed to the link, which was at `left`, or,
  * if that is rough, somewhat earlier: meanwhile it is under way. */

@@ -83,19 +83,19 @@ struct gamma_link {
 	uint32_t mtu;  /* bytes after the Ethernet header */
 	uint32_t slots; /* frames that may wait without loss */
 	uint64_t frame_ns; /* what sending took for a frame of the last burst; 0: not known */
-	/* Whoever polls need not ask `next`: nothing has come while this word is 0 (NULL: there is no
-	 * such word), or none of these bits in it; or for so many polls, if these heads are 0. */
+	/* Whoever polls need not ask `next`: nothing has come while these bits of the word are 0
+	 * (NULL: there is no such word), or for so many polls, if these heads are 0. */
 	const gamma_link_word *word;
 	uint64_t bits;
-	uint32_t ahead; /* bytes from the word to a frame of which it tells that it is being written */
+	uint32_t ahead; /* bytes from the word to the frame, which is being written if others are not */
 	uint32_t rest;
 	uint32_t head_count;
 	const uint64_t **heads; /* where neighbours publish what comes next */
 };
 
-/* The frame is there already, its bits come at once: meanwhile its lines of the cache are asked for,
- * which their writer has. To look at the word again and again would only take that line away from
- * the writer once more. */
+/* The frame is there already, its bits come at once: meanwhile its lines of the cache are asked
+ * for, which their writer has. To look at the word again and again would only take that line away
+ * from the writer once more. */
 static inline void gamma_link_foresee(const struct gamma_link *link)
 {
 	const uint8_t *frame = (const uint8_t *) link->word + link->ahead;
@@ -110,12 +110,9 @@ static inline bool gamma_link_quiet(struct gamma_link *link)
 
 	if (link->word) {
 		word = __atomic_load_n(link->word, __ATOMIC_RELAXED);
-		if (!word)
-			return true;
-		if (word & link->bits)
-			return false;
-		gamma_link_foresee(link);
-		return true;
+		if (word && !(word & link->bits))
+			gamma_link_foresee(link);
+		return !(word & link->bits);
 	}
 	if (!link->rest)
 		return false;

@@ -10,8 +10,8 @@
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
 # Instructions of one message of 8 bytes, about a twentieth above what they were measured to be with
-# gcc 12 at -O2 and link-time optimisation (1,778, 1,281, in a row of 64 551 and 704; at -O3, the
-# default, 1,653, 1,216, 493 and 626), without it about a tenth above: fi_tsend and fi_cq_read of its
+# gcc 12 at -O2 and link-time optimisation (1,805, 1,256, in a row of 64 554 and 696; less at -O3,
+# the default), without it about a tenth above: fi_tsend and fi_cq_read of its
 # completion; fi_cq_read, which finds the frame, and fi_trecv of the next. A send takes in what the frame
 # that it answers told, once it has left itself: some 400 of its instructions. Raise them for a reason
 # only, lower them when they have become less.

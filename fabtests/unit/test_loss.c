@@ -518,24 +518,41 @@ static void sample__without_own_queue(void **state)
 	assert_int_equal(flow->loss.answer, (7 * 40 + 400 - 5 * GAMMA_FRAME_US) * US / 8);
 }
 
-/* The first round trips were long, and so was the wait for an overtaken frame. */
-static void sample__shorter_than_before_ends_the_wait(void **state)
+/* The other host has, of what is under way, only these: bit 0 is the oldest. */
+static struct gamma_fields sack(const struct gamma_flow *flow, uint64_t bits)
 {
 	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
-	struct gamma_flow *flow;
 
-	(void) state;
-	warm_up();
-	flow = net_flow(net, 0, 1);
-	flow->loss.rtt_min = 100 * MS;
-	net->nodes[1].unplugged = true;
-	for (int i = 0; i < 3; i++)
-		net_send(net, 0, 1, ALONE, GAMMA_WHEN_ARRIVED);
-	net_run(net, 20 * US);
 	fields.extensions = GAMMA_EXT_ACK | GAMMA_EXT_SACK;
 	fields.ack = fields.sack_base = flow->tx.una;
 	fields.limit = flow->tx.limit;
-	fields.sack[0] = 1 << 2;
+	fields.sack[0] = bits;
+	return fields;
+}
+
+/* So many frames that get no answer, sent to a host whose cable is pulled. */
+static struct gamma_flow *unanswered(uint64_t rtt_min, int count)
+{
+	struct gamma_flow *flow;
+
+	warm_up();
+	flow = net_flow(net, 0, 1);
+	flow->loss.rtt_min = rtt_min;
+	net->nodes[1].unplugged = true;
+	for (int i = 0; i < count; i++)
+		net_send(net, 0, 1, ALONE, GAMMA_WHEN_ARRIVED);
+	return flow;
+}
+
+/* The first round trips were long, and so was the wait for an overtaken frame. */
+static void sample__shorter_than_before_ends_the_wait(void **state)
+{
+	struct gamma_flow *flow = unanswered(100 * MS, 3);
+	struct gamma_fields fields;
+
+	(void) state;
+	net_run(net, 20 * US);
+	fields = sack(flow, 1 << 2);
 	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
 	net_run(net, 10 * US);
 	assert_int_equal(flow->tx.lost, 0);
@@ -547,26 +564,17 @@ static void sample__shorter_than_before_ends_the_wait(void **state)
 	assert_int_equal(flow->tx.lost, 1);
 }
 
-/* A sender that loses its processor just when a frame has left believes that it left later: its answer
- * seems to have been quicker than any, which is no evidence against those sent before it. */
+/* A sender that loses its processor just when a frame has left believes that it left later: its
+ * answer seems to have been quicker than any, which is no evidence against those sent before. */
 static void sample__quicker_than_any_is_not_believed(void **state)
 {
-	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
-	struct gamma_flow *flow;
+	struct gamma_flow *flow = unanswered(10 * MS, 2);
+	struct gamma_fields fields;
 
 	(void) state;
-	warm_up();
-	flow = net_flow(net, 0, 1);
-	flow->loss.rtt_min = 10 * MS;
-	net->nodes[1].unplugged = true;
-	for (int i = 0; i < 2; i++)
-		net_send(net, 0, 1, ALONE, GAMMA_WHEN_ARRIVED);
 	net_run(net, 6 * MS); /* more than the window, less than a round trip and the window */
 	gamma_window_at(flow, flow->tx.una + 1)->time = net->now;
-	fields.extensions = GAMMA_EXT_ACK | GAMMA_EXT_SACK;
-	fields.ack = fields.sack_base = flow->tx.una;
-	fields.limit = flow->tx.limit;
-	fields.sack[0] = 1 << 1;
+	fields = sack(flow, 1 << 1);
 	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
 	assert_int_equal(flow->loss.rack_rtt, 0);
 	assert_int_equal(flow->tx.lost, 0);
