@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "gammad/linger.h"
-#include "link/enclosed.h"
+#include "unix/scm.h"
 
 enum { BACKLOG = 1024, GROUPS_MAX = 1024 };
 

@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "link/host.h"
+#include "unix/host.h"
 
 enum { EXIT_USAGE = 2 };
 

@@ -19,7 +19,7 @@
 #include <bpf/libbpf.h>
 
 #include "gammad/linger.h"
-#include "link/enclosed.h"
+#include "unix/scm.h"
 #include "link/link.h"
 #include "wire/codec.h"
 

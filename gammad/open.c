@@ -19,7 +19,7 @@
 
 #include "gammad/linger.h"
 #include "gammad/sockets.h"
-#include "link/enclosed.h"
+#include "unix/scm.h"
 #include "link/packet_socket.h"
 
 /* ---- who is there ---- */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/nic.h"
-#include "link/rtnetlink.h"
+#include "nic/nic.h"
+#include "nic/rtnetlink.h"
 
 static int no_answer(const struct nlmsghdr *head, void *data)
 {

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conf/mac.h"
-#include "link/host.h"
+#include "base/mac.h"
+#include "unix/host.h"
 
 enum { EXIT_LOST = 1, EXIT_SETUP = 2 };
 

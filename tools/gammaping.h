@@ -8,9 +8,9 @@
 
 #include <signal.h>
 
-#include "conf/resolve.h"
+#include "nic/resolve.h"
 #include "engine/endpoint.h"
-#include "link/nic.h"
+#include "nic/nic.h"
 
 struct ping_answer {
 	uint8_t op;             /* enum gamma_lookup_op */

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/mac.h"
-#include "link/host.h"
+#include "base/mac.h"
+#include "unix/host.h"
 
 enum { RING_BYTES = 1 << 20, WAKE_MS = 1000 };
 

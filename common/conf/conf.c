@@ -5,7 +5,7 @@
  */
 #include "conf/conf.h"
 #include "base/base.h"
-#include "conf/mac.h"
+#include "base/mac.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Where an arriving frame goes: to its flow, to a new one for a stranger, or, for the kinds that
  * belong to no flow (LOOKUP, DATAGRAM, frames for an epoch that is gone), to an answer from here.
  */
-#include "conf/mac.h"
+#include "base/mac.h"
 #include "engine/internal.h"
 
 #include <arpa/inet.h>

@@ -9,7 +9,7 @@
 
 #include "flow/flow.h"
 #include "link/link.h"
-#include "message/remote.h"
+#include "message/rma.h"
 
 struct gamma_brokered;
 

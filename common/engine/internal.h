@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "engine/endpoint.h"
-#include "link/nic_share.h"
+#include "nic/budget_page.h"
 
 enum {
 	GAMMA_BURST = 64,	   /* frames handed to a link at once */

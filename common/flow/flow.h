@@ -245,7 +245,7 @@ struct gamma_row {
 	bool more;	/* the last one said that others follow */
 };
 
-/* Whether several pages to a neighbour are copied: engine/copying.c */
+/* Whether several pages to a neighbour are copied: engine/shm_copy_model.c */
 struct gamma_copying {
 	uint32_t kib_ns; /* what a copy of 1,024 bytes took; 0: not known */
 	uint32_t read_ns; /* until the peer has as much of what comes in chunks, as it says; ditto */
@@ -396,7 +396,7 @@ struct gamma_local {
 	uint64_t resumed;	 /* ns: when timers last ran after this process had been stopped */
 	uint64_t next_deadline;	 /* ns: not later than the earliest deadline of a flow */
 	uint64_t kept;		 /* bytes kept of messages that nobody has asked for */
-	struct gamma_list reading; /* struct gamma_inbound that come in chunks: message/pull.c */
+	struct gamma_list reading; /* struct gamma_inbound that come in chunks: message/rndv_shm.c */
 	struct gamma_list feeding; /* flows with messages whose receivers want further chunks */
 	struct gamma_inbound *spare; /* for the next one, with its notice; or NULL */
 	struct gamma_buffer *buffers; /* pool of free ones */

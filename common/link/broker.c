@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "link/enclosed.h"
+#include "unix/scm.h"
 
 enum { ROW_TRIES = 16 }; /* if the ports next to a random one are others' */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "flow/flow.h"
-#include "message/remote.h"
+#include "message/rma.h"
 
 static struct gamma_inbound *inbound_get(struct gamma_local *local)
 {

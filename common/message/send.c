@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "flow/flow.h"
-#include "message/remote.h"
+#include "message/rma.h"
 
 enum { GAMMA_STREAM_SHARE = 8, LONG_FRAMES = 8 };
 

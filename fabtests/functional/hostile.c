@@ -35,9 +35,9 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "conf/mac.h"
+#include "base/mac.h"
 #include "hostile.h"
-#include "link/enclosed.h"
+#include "unix/scm.h"
 
 enum { OPENS_MAX = 100, VANISH = 40, FLOODERS = 4, FLOOD_HELD = 200 };
 

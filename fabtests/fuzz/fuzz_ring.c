@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "link/samehost.h"
+#include "shm/shm.h"
 
 enum { MAX = 16640, RECORDS = 2 * GAMMA_SEGMENT_MIN / GAMMA_RECORD_ALIGN };
 

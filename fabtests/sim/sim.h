@@ -15,7 +15,7 @@
 #include <stdarg.h>
 
 #include "engine/internal.h"
-#include "message/remote.h"
+#include "message/rma.h"
 
 #define SIM_US GAMMA_NS_PER_US
 #define SIM_MS GAMMA_NS_PER_MS

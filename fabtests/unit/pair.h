@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "engine/internal.h"
-#include "message/remote.h"
+#include "message/rma.h"
 
 #define US GAMMA_NS_PER_US
 #define MS GAMMA_NS_PER_MS

@@ -7,7 +7,7 @@
 #ifndef GAMMA_TEST_PAIR_REMOTE_H
 #define GAMMA_TEST_PAIR_REMOTE_H
 
-#include "message/remote.h"
+#include "message/rma.h"
 #include "pair.h"
 
 enum { REGION_KEY = 77, REGION_BASE = 0x70000, REGION_MARGIN = 4096, REGION_NODES = 4 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The fakes of prov_fake.h, and what the provider asks of endpoints, NICs and names. Linked
- * in place of ep.c, common/link/nic.c, common/link/host.c and common/conf/resolve.c.
+ * in place of ep.c, common/nic/nic.c, common/unix/host.c and common/nic/resolve.c.
  */
 #include "prov_fake.h"
 
@@ -10,8 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "conf/mac.h"
-#include "conf/resolve.h"
+#include "base/mac.h"
+#include "nic/resolve.h"
 
 /* ---- NICs and names ---- */
 

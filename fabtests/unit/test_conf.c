@@ -15,7 +15,7 @@
 
 #include "base/base.h"
 #include "conf/conf.h"
-#include "conf/mac.h"
+#include "base/mac.h"
 
 static char error[512];
 

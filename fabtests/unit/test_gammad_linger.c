@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "gammad/linger.h"
-#include "link/enclosed.h"
+#include "unix/scm.h"
 
 /* Both ends; one such socket waits in the second one's queue. */
 static bool send_one(int pair[2])

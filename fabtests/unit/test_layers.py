@@ -15,14 +15,17 @@ from tree import TOP, check as check_one, end, read
 
 # What each folder of common/ may include besides its own files.
 MAY = {
-    "base": set(),
     "wire": set(),
+    "base": {"wire"},
+    "unix": {"base", "wire"},
     "broker": {"base", "wire"},
-    "conf": {"base", "wire", "link"},
-    "link": {"base", "wire", "broker", "conf"},
+    "conf": {"base", "wire"},
+    "nic": {"base", "wire", "unix", "conf"},
+    "link": {"base", "wire", "unix", "broker"},
+    "shm": {"base", "wire", "unix", "link"},
     "flow": {"base", "wire", "message"},
     "message": {"base", "wire", "flow"},
-    "engine": {"base", "wire", "broker", "conf", "link", "flow", "message"},
+    "engine": {"base", "wire", "unix", "broker", "conf", "nic", "link", "shm", "flow", "message"},
 }
 # Sans I/O: functions of (state, frame, now).
 PURE = ("wire", "flow", "message")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/link/nic_choice.c on written arrays, of nic.c and host.c in a network
+ * Unit tests of common/nic/select.c on written arrays, of nic.c and host.c in a network
  * namespace of their own (skipped where that cannot be made: not root, no `ip`).
  */
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #include "base/base.h"
 #include "conf/conf.h"
-#include "link/nic.h"
+#include "nic/nic.h"
 
 #define GBIT 1000000000ull
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/conf/resolve.c; what it asks of the system is played here. */
+/* Unit tests of common/nic/resolve.c; what it asks of the system is played here. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "conf/mac.h"
-#include "conf/resolve.h"
+#include "base/mac.h"
+#include "nic/resolve.h"
 
 /*
  * This host: eth0 (02:..:01, 10.0.0.1), eth1 (02:..:02, 10.1.0.1; faster), eth2 (02:..:03,

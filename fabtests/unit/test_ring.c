@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/link/ring.c: a queue of frames in shared memory, its two sides in one
+ * Unit tests of common/shm/ring.c: a queue of frames in shared memory, its two sides in one
  * thread, in two, and in two processes that sleep.
  */
 #include "unit.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "link/ring.h"
+#include "shm/ring.h"
 
 enum { SIZE = 65536, BYTES = GAMMA_SEGMENT_HEADER + SIZE, MAX = 16640 };
 

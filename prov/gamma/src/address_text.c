@@ -4,7 +4,7 @@
  * fi_av_straddr writes it, and where libfabric takes a node it may stand for node and service.
  */
 #include "gamma.h"
-#include "conf/mac.h"
+#include "base/mac.h"
 
 #include <arpa/inet.h>
 

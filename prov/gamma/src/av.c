@@ -5,8 +5,8 @@
  * by (MAC, port) when they receive. Under the domain's lock.
  */
 #include "gamma.h"
-#include "conf/mac.h"
-#include "conf/resolve.h"
+#include "base/mac.h"
+#include "nic/resolve.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

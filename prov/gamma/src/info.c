@@ -7,8 +7,8 @@
 #include "gamma.h"
 #include "link/broker.h"
 #include "link/packet_socket.h"
-#include "conf/mac.h"
-#include "conf/resolve.h"
+#include "base/mac.h"
+#include "nic/resolve.h"
 #include "wire/wire.h"
 
 #include <arpa/inet.h>

@@ -4,7 +4,7 @@
  * instance owns its texts; fi_freeinfo closes it and fi_dupinfo asks it for a copy.
  */
 #include "gamma.h"
-#include "conf/mac.h"
+#include "base/mac.h"
 
 #include <stdlib.h>
 

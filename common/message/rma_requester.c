@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The requester's side of operations on remote memory: cuts them into frames when their turn in
+ * the queue comes (called by send.c), takes results and refusals (called by receive.c).
+ */
+#include "message/rma.h"
+
+#include <errno.h>
+
+#include "flow/flow.h"
+
+static bool has_result(const struct gamma_remote *remote)
+{
+	return remote->op == GAMMA_OP_READ || remote->op == GAMMA_OP_FETCH ||
+	       remote->op == GAMMA_OP_COMPARE;
+}
+
+const char *gamma_refusal_name(enum gamma_refusal refusal)
+{
+	switch (refusal) {
+	case GAMMA_REFUSED_KEY:
+		return "no memory region there has that key";
+	case GAMMA_REFUSED_BOUNDS:
+		return "that is not all within the memory region";
+	case GAMMA_REFUSED_ACCESS:
+		return "the memory region was not registered for that access";
+	case GAMMA_REFUSED_ALIGNMENT:
+		return "an element there is not aligned as its type must be";
+	case GAMMA_REFUSED_UNSUPPORTED:
+		break;
+	}
+	return "the endpoint there does not offer that operation";
+}
+
+int gamma_refusal_error(enum gamma_refusal refusal)
+{
+	switch (refusal) {
+	case GAMMA_REFUSED_KEY:
+	case GAMMA_REFUSED_ACCESS:
+		return -EACCES;
+	case GAMMA_REFUSED_BOUNDS:
+	case GAMMA_REFUSED_ALIGNMENT:
+		return -EINVAL;
+	case GAMMA_REFUSED_UNSUPPORTED:
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+/* ---- posting ---- */
+
+/* Empty pieces touch nothing: at most one stays, for an operation that is empty as a whole. */
+static bool add_up(struct gamma_remote *remote)
+{
+	unsigned kept = 0;
+
+	remote->length = 0;
+	for (unsigned i = 0; i < remote->segment_count; i++) {
+		const struct gamma_segment segment = remote->segments[i];
+
+		if (segment.length > GAMMA_MESSAGE_MAX - remote->length)
+			return false;
+		remote->length += segment.length;
+		if (segment.length || (!kept && i + 1 == remote->segment_count))
+			remote->segments[kept++] = segment;
+	}
+	remote->segment_count = kept;
+	return true;
+}
+
+int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send,
+		      struct gamma_remote *remote)
+{
+	if (!gamma_flow_usable(flow))
+		return gamma_flow_refuse(flow);
+	if (!add_up(remote))
+		return -EMSGSIZE;
+	remote->refusal = 0;
+	remote->segment = 0;
+	remote->before = remote->made = remote->arrived = 0;
+	remote->in_place = false;
+	send->remote = remote;
+	send->envelope.length = remote->operands * remote->length;
+	gamma_message_queue(flow, send);
+	return 0;
+}
+
+bool gamma_remote_is_copied(const struct gamma_send *send)
+{
+	return !send->remote->in_place && send->remote->segment == send->remote->segment_count;
+}
+
+/* ---- frames ---- */
+
+static uint16_t extensions_of(const struct gamma_send *send, bool begins, bool last_segment)
+{
+	uint16_t data = send->envelope.flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0;
+
+	switch (send->remote->op) {
+	case GAMMA_OP_WRITE:
+		return begins ? GAMMA_EXT_RMA | (last_segment ? data : 0) : GAMMA_EXT_FRAGMENT;
+	case GAMMA_OP_READ:
+		return GAMMA_EXT_RMA | GAMMA_EXT_FRAGMENT;
+	case GAMMA_OP_ATOMIC:
+		return GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | data;
+	default:
+		return GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT | data;
+	}
+}
+
+/* Bytes of remote memory that the next frame covers, of the `left` that remain of a segment. */
+static uint64_t cover(const struct gamma_flow *flow, const struct gamma_remote *remote,
+		      uint16_t extensions, uint64_t left)
+{
+	uint32_t room = gamma_message_room(flow, extensions);
+
+	if (remote->op == GAMMA_OP_READ)
+		return left;
+	if (remote->op == GAMMA_OP_WRITE)
+		return gamma_min(left, room);
+	room = (uint32_t) gamma_min(room, gamma_buffer_size(flow->local));
+	if (remote->operands)
+		room /= remote->operands;
+	room = (uint32_t) gamma_min(room, GAMMA_ATOMIC_BYTES);
+	return gamma_min(left, room / remote->unit * remote->unit);
+}
+
+/* What the frame says that covers so many bytes from `offset` of the whole on; they lie in the
+ * segment that begins at `before`. */
+static void describe(const struct gamma_send *send, unsigned index, uint64_t before,
+		     uint64_t offset, uint64_t covered, struct gamma_content *content)
+{
+	const struct gamma_remote *remote = send->remote;
+	const struct gamma_segment *segment = &remote->segments[index];
+	bool last_segment = index + 1 == remote->segment_count;
+	uint64_t at = offset - before;
+	bool more = !last_segment || (remote->unit && at + covered < segment->length);
+	bool continues = index || (remote->unit && at);
+
+	content->op = (uint8_t) remote->op;
+	content->extensions = extensions_of(send, !at, last_segment);
+	content->data = send->envelope.data;
+	content->fragment = (uint64_t) send->id << GAMMA_FRAGMENT_OFFSET_BITS |
+			    (remote->op == GAMMA_OP_WRITE ? at : offset);
+	content->rma_address = segment->address + (remote->unit ? at : 0);
+	content->rma_key = segment->key;
+	content->rma_length = (remote->unit ? covered : segment->length) |
+			      (more ? GAMMA_RMA_MORE : 0) | (continues ? GAMMA_RMA_CONTINUES : 0);
+	content->datatype = remote->datatype;
+	content->atomic_op = remote->atomic_op;
+	content->count = remote->unit ? (uint16_t) (covered / remote->unit) : 0;
+}
+
+/* Only WRITE frames are in place. */
+void gamma_remote_content(const struct gamma_sent *sent, struct gamma_content *content)
+{
+	const struct gamma_remote *remote = sent->send->remote;
+	uint64_t before = 0;
+	unsigned index = 0;
+
+	while (sent->offset - before >= remote->segments[index].length)
+		before += remote->segments[index++].length;
+	describe(sent->send, index, before, sent->offset, sent->len, content);
+}
+
+static bool copy_operands(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
+			  uint64_t covered)
+{
+	const struct gamma_remote *remote = send->remote;
+	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+
+	if (!buffer)
+		return false;
+	describe(send, remote->segment, remote->before, remote->made, covered, &buffer->content);
+	buffer->len = 0;
+	for (unsigned i = 0; i < remote->operands; i++)
+		buffer->len += (uint32_t) gamma_iov_read(
+			send->iov, send->iov_count, i * remote->length + remote->made,
+			buffer->payload + buffer->len, covered);
+	flow->local->stats.bytes_copied_out += buffer->len;
+	sent->buffer = buffer;
+	sent->len = buffer->len;
+	return true;
+}
+
+/* The last frame is made. */
+static void all_made(struct gamma_flow *flow, struct gamma_send *send, uint8_t *flags)
+{
+	bool result = has_result(send->remote);
+
+	gamma_list_remove(&send->entry);
+	send->state = result ? GAMMA_SEND_REQUESTED : GAMMA_SEND_FLYING;
+	gamma_list_append(result ? &flow->messages.requested : &flow->messages.flying,
+			  &send->entry);
+	if (!result)
+		*flags |= GAMMA_FLAG_ACK_REQUESTED;
+}
+
+static void advance(struct gamma_remote *remote, uint64_t covered)
+{
+	const struct gamma_segment *segment = &remote->segments[remote->segment];
+
+	remote->made += covered;
+	if (remote->made - remote->before < segment->length)
+		return;
+	remote->before += segment->length;
+	remote->segment++;
+}
+
+static bool get_id(struct gamma_flow *flow, struct gamma_send *send)
+{
+	send->id = gamma_transfer_add(&flow->local->requests, send);
+	if (send->id)
+		flow->messages.owed++;
+	return send->id;
+}
+
+bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
+		       uint8_t *flags)
+{
+	struct gamma_remote *remote = send->remote;
+	const struct gamma_segment *segment = &remote->segments[remote->segment];
+	uint64_t at = remote->made - remote->before;
+	uint16_t extensions =
+		extensions_of(send, !at, remote->segment + 1 == remote->segment_count);
+	uint64_t covered = cover(flow, remote, extensions, segment->length - at);
+	bool result = has_result(remote);
+
+	if (result && !send->id && !get_id(flow, send))
+		return false;
+	sent->op = (uint8_t) remote->op;
+	sent->offset = remote->made;
+	if (remote->op == GAMMA_OP_WRITE && send->envelope.length > flow->local->limits.inject_size) {
+		sent->len = (uint32_t) covered;
+		remote->in_place = true;
+	} else if (!copy_operands(flow, send, sent, covered)) {
+		return false;
+	}
+	/* The result tells that the request has arrived: only others wait for acknowledgements. */
+	if (!result) {
+		sent->send = send;
+		send->flying++;
+	}
+	send->made += sent->len;
+	advance(remote, covered);
+	if (remote->segment == remote->segment_count)
+		all_made(flow, send, flags);
+	else if (gamma_message_near_end(send->made, send->envelope.length, sent->len))
+		*flags |= GAMMA_FLAG_ACK_REQUESTED;
+	return true;
+}
+
+/* Only what is whole in one item: a single piece. */
+uint64_t gamma_remote_item_len(const struct gamma_flow *flow, const struct gamma_send *send)
+{
+	const struct gamma_remote *remote = send->remote;
+	uint64_t bytes = send->envelope.length;
+
+	if (remote->segment_count != 1 || remote->segment || remote->made || send->fence ||
+	    bytes > flow->local->limits.inject_size ||
+	    (remote->unit && remote->length > GAMMA_ATOMIC_BYTES))
+		return 0;
+	return gamma_item_head((uint8_t) remote->op, extensions_of(send, true, true)) + bytes;
+}
+
+bool gamma_remote_share(struct gamma_flow *flow, struct gamma_send *send,
+			struct gamma_buffer *buffer, uint8_t *flags)
+{
+	struct gamma_remote *remote = send->remote;
+	struct gamma_content content = {.id = 0};
+	struct gamma_fields item;
+
+	if (has_result(remote) && !send->id && !get_id(flow, send))
+		return false;
+	describe(send, 0, 0, 0, remote->length, &content);
+	gamma_content_fields(&content, &item);
+	item.op = content.op;
+	item.payload_len = (uint16_t) send->envelope.length;
+	gamma_iov_read(send->iov, send->iov_count, 0, gamma_batch_put(buffer, &item),
+		       send->envelope.length);
+	flow->local->stats.bytes_copied_out += send->envelope.length;
+	send->made = send->envelope.length;
+	if (!has_result(remote))
+		send->flying++;
+	advance(remote, remote->length);
+	all_made(flow, send, flags);
+	return true;
+}
+
+/* ---- the end ---- */
+
+void gamma_remote_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+{
+	struct gamma_local *local = flow->local;
+
+	if (send->id) {
+		gamma_transfer_remove(&local->requests, send->id);
+		flow->messages.owed--;
+	}
+	if (!error)
+		local->stats.remote_out++;
+}
+
+/* A fenced one behind it may begin. */
+static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+{
+	gamma_message_finish(flow, send, error);
+	if (gamma_message_waiting(flow))
+		gamma_flow_ready(flow);
+}
+
+/* The id is the peer's word: it must name one of this flow's. */
+static struct gamma_send *find_request(const struct gamma_flow *flow, uint64_t fragment)
+{
+	struct gamma_send *send =
+		gamma_transfer_find(&flow->local->requests,
+				    (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+
+	return send && send->flow == flow ? send : NULL;
+}
+
+bool gamma_remote_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	return find_request(flow, fields->fragment);
+}
+
+void gamma_remote_replied(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  const uint8_t *payload)
+{
+	struct gamma_send *send = find_request(flow, fields->fragment);
+	uint64_t offset = fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK;
+	struct gamma_stats *stats = &flow->local->stats;
+	struct gamma_remote *remote;
+
+	if (!send) { /* refused meanwhile, perhaps */
+		stats->stray++;
+		return;
+	}
+	remote = send->remote;
+	if (offset + fields->payload_len > remote->made) {
+		stats->malformed++;
+		return;
+	}
+	stats->bytes_copied_in += gamma_iov_write(remote->result, remote->result_count, offset,
+						  payload, fields->payload_len);
+	remote->arrived += fields->payload_len;
+	gamma_flow_coming(flow, remote->length - gamma_min(remote->arrived, remote->length));
+	if (remote->arrived >= remote->length && remote->segment == remote->segment_count)
+		finish(flow, send, 0);
+}
+
+/* The WRITE or ATOMIC that this frame belongs to, or that has this place in it, or NULL. */
+static struct gamma_send *find_by_frame(const struct gamma_flow *flow, uint32_t seq, uint64_t place)
+{
+	struct gamma_send *send;
+
+	if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
+		return NULL;
+	send = gamma_window_at(flow, seq)->send;
+	while (send && send->place != place)
+		send = send->with;
+	return send && send->remote ? send : NULL;
+}
+
+static enum gamma_refusal cause_of(const struct gamma_fields *fields)
+{
+	return fields->length >= GAMMA_REFUSED_KEY && fields->length <= GAMMA_REFUSED_ALIGNMENT
+		       ? (enum gamma_refusal) fields->length
+		       : GAMMA_REFUSED_UNSUPPORTED;
+}
+
+void gamma_remote_failed(struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	bool by_id = fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS;
+	struct gamma_send *send = by_id ? find_request(flow, fields->fragment)
+					: find_by_frame(flow, fields->id, fields->fragment);
+
+	flow->messages.cuts_seen++;
+	if (!send) {
+		flow->local->stats.malformed++;
+		return;
+	}
+	send->remote->refusal = cause_of(fields);
+	send->error = gamma_refusal_error(send->remote->refusal);
+	if (by_id) {
+		finish(flow, send, send->error);
+		return;
+	}
+	/* Frames of it are under way, this one at least: their acknowledgement ends it. */
+	send->state = GAMMA_SEND_FLYING;
+	gamma_list_remove(&send->entry);
+	gamma_list_append(&flow->messages.flying, &send->entry);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From what a user writes (node and service) to MAC, port and local NIC. Called by the
+ * interface layer for each address asked for as text.
+ */
+#ifndef GAMMA_CONF_RESOLVE_H
+#define GAMMA_CONF_RESOLVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+#include "nic/nic.h"
+
+enum {
+	GAMMA_NODE_MAX = 255, /* bytes of a node's text */
+	/* Two ARP requests: the kernel sends one a second. */
+	GAMMA_ARP_TIMEOUT_MS = 1500,
+};
+
+struct gamma_resolved {
+	uint8_t mac[GAMMA_MAC_LEN];  /* zero for node NULL */
+	uint16_t port;               /* host order; 0: none named */
+	const struct gamma_nic *nic; /* local NIC that owns or reaches the MAC; NULL: any */
+};
+
+/*
+ * node, as the first of these that fits: MAC; interface of this host; host of conf;
+ * IPv4 address; host name known to the system. Whatever is at 127.0.0.0/8 (localhost, on many
+ * systems the own host name) is this host's default NIC. A source must be a local NIC; a source
+ * of NULL leaves the NIC open. A MAC, named or listed, that a local NIC owns gives that NIC;
+ * any other MAC gives no NIC.
+ * service: NULL, or a port in decimal, 1 to 65535.
+ *
+ * Returns 0, or a negative errno with the cause and its cure in one line in why.
+ */
+int gamma_resolve(const char *node, const char *service, bool source, const struct gamma_conf *conf,
+		  const struct gamma_nic *nics, size_t nic_count, struct gamma_resolved *out,
+		  char *why, size_t why_len);
+
+/* What resolution asks of the system, so that it can be tested without a network. */
+struct gamma_resolve_ops {
+	/* gamma_neighbour_owner */
+	int (*owner)(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
+	/* gamma_neighbour_mac */
+	int (*neighbour)(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],
+			 int *ifindex);
+	/* Fills at most room addresses of a host name; returns how many or a negative errno. */
+	int (*lookup)(const char *name, uint32_t *ipv4_be, int room);
+};
+
+int gamma_resolve_with(const struct gamma_resolve_ops *ops, const char *node, const char *service,
+		       bool source, const struct gamma_conf *conf, const struct gamma_nic *nics,
+		       size_t nic_count, struct gamma_resolved *out, char *why, size_t why_len);
+
+#endif /* GAMMA_CONF_RESOLVE_H */

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The queue of records in a segment: see ring.h. A record is published by the word in front of it,
+ * which the reader polls: a small one is one cache line that changes hands once. Before that the
+ * writer has cleared the word behind the record, so the reader never takes old bytes for one.
+ */
+#include "shm/ring.h"
+
+#include <string.h>
+
+enum {
+	HOT = 2048, /* bytes after which the writer would go back to the front of the data */
+	LAPS = 64,  /* through the data without doing so, once there was no room for a record */
+};
+
+/* Bytes that a record takes. */
+static uint64_t record_len(uint32_t len)
+{
+	uint64_t bytes = sizeof(struct gamma_record) + (uint64_t) len;
+
+	return (bytes + GAMMA_RECORD_ALIGN - 1) & ~(uint64_t) (GAMMA_RECORD_ALIGN - 1);
+}
+
+static uint64_t word_of(struct gamma_record record)
+{
+	uint64_t word;
+
+	memcpy(&word, &record, sizeof(word));
+	return word;
+}
+
+static struct gamma_record record_of(uint64_t word)
+{
+	struct gamma_record record;
+
+	memcpy(&record, &word, sizeof(record));
+	return record;
+}
+
+/* ---- the writer ---- */
+
+static uint64_t *word_at(const struct gamma_ring_writer *writer, uint64_t place)
+{
+	return (uint64_t *) (writer->data + (place & (writer->size - 1)));
+}
+
+void gamma_ring_begin(struct gamma_ring_writer *writer, void *segment, uint64_t size,
+		      uint64_t start)
+{
+	struct gamma_segment *header = segment;
+
+	start = start % size & ~(uint64_t) (GAMMA_RECORD_ALIGN - 1);
+	header->magic = GAMMA_SEGMENT_MAGIC;
+	header->version = GAMMA_SEGMENT_VERSION;
+	header->size = size;
+	header->start = start;
+	header->taken = start;
+	*writer = (struct gamma_ring_writer){
+		.segment = header,
+		.data = (uint8_t *) segment + GAMMA_SEGMENT_HEADER,
+		.size = size,
+		.place = start,
+		.taken = start,
+		.look_at = start + HOT,
+	};
+}
+
+/* Bytes from the writer's place on that the reader does not need. */
+static uint64_t room(struct gamma_ring_writer *writer)
+{
+	return writer->size - (writer->place - writer->taken);
+}
+
+static void look_at_reader(struct gamma_ring_writer *writer)
+{
+	uint64_t taken = __atomic_load_n(&writer->segment->taken, __ATOMIC_ACQUIRE);
+
+	/* It can only have gone on, and not beyond what there is. */
+	if (taken - writer->taken > writer->place - writer->taken || taken % GAMMA_RECORD_ALIGN)
+		writer->damaged = true;
+	else
+		writer->taken = taken;
+}
+
+/* The word behind a record must be free as well: it is cleared. Where a short record has gone back
+ * to the front, what it left out is lost until the reader has taken it: too much, if long ones
+ * follow. */
+static bool fits(struct gamma_ring_writer *writer, uint64_t bytes)
+{
+	if (gamma_likely(room(writer) >= bytes + GAMMA_RECORD_ALIGN))
+		return !writer->damaged;
+	look_at_reader(writer);
+	if (!writer->damaged && room(writer) >= bytes + GAMMA_RECORD_ALIGN)
+		return true;
+	writer->look_at = writer->place + LAPS * writer->size;
+	return false;
+}
+
+/* Bytes that are left out at the end of the data, to go on at its front: because the record does
+ * not fit in one piece, or to use memory again that both sides have near them, when the reader
+ * has taken all there was. Asking that takes a line of the cache, so it is asked now and then. */
+static uint64_t left_out(struct gamma_ring_writer *writer, uint64_t bytes)
+{
+	uint64_t to_end = writer->size - (writer->place & (writer->size - 1));
+
+	if (gamma_unlikely(bytes > to_end))
+		return to_end;
+	if (gamma_likely(writer->place < writer->look_at))
+		return 0;
+	look_at_reader(writer);
+	writer->look_at = writer->place + HOT;
+	if (writer->taken != writer->place ||
+	    to_end + bytes + GAMMA_RECORD_ALIGN > writer->size)
+		return 0;
+	writer->look_at += to_end;
+	return to_end;
+}
+
+uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
+{
+	uint64_t bytes = record_len(len);
+	uint64_t wrap = left_out(writer, bytes);
+
+	if (gamma_unlikely(!fits(writer, wrap + bytes)))
+		return NULL;
+	writer->wrap = wrap;
+	writer->len = len;
+	/* First, since it waits for a line of its own: the reader, who polls, must not get the
+	 * record's line back between its bytes and its word. */
+	__atomic_store_n(word_at(writer, writer->place + wrap + bytes), GAMMA_RECORD_NONE,
+			 __ATOMIC_RELAXED);
+	return (uint8_t *) word_at(writer, writer->place + wrap) + sizeof(struct gamma_record);
+}
+
+/* In one order with the reader's: either it sees the record, or its writer sees that it sleeps.
+ * Stored right behind the record's bytes, and fenced then: an exchange would wait for these first,
+ * and the reader, who polls, take the line back in between. ThreadSanitizer knows no fences. */
+static void write_word(uint64_t *word, uint64_t value)
+{
+#ifdef __SANITIZE_THREAD__
+	__atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+#else
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
+			uint8_t flags)
+{
+	uint64_t *word = word_at(writer, writer->place);
+	uint64_t behind = writer->place + writer->wrap + record_len(writer->len);
+	uint64_t value = word_of((struct gamma_record){
+		.len = writer->len, .kind = (uint8_t) kind, .flags = flags});
+	uint32_t one = 1;
+
+	if (gamma_unlikely(writer->wrap)) {
+		__atomic_store_n(word_at(writer, writer->place + writer->wrap), value,
+				 __ATOMIC_RELAXED);
+		value = word_of((struct gamma_record){.len = GAMMA_RECORD_WRAP});
+	}
+	writer->place = behind;
+	write_word(word, value);
+	if (gamma_likely(!__atomic_load_n(&writer->segment->sleeping, __ATOMIC_SEQ_CST)))
+		return false;
+	return __atomic_compare_exchange_n(&writer->segment->sleeping, &one, 0, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+void gamma_ring_withdraw(struct gamma_ring_writer *writer)
+{
+	__atomic_exchange_n(&writer->segment->withdrawn, 1, __ATOMIC_SEQ_CST);
+}
+
+bool gamma_ring_spares(struct gamma_ring_writer *writer, uint64_t bytes)
+{
+	if (room(writer) < bytes)
+		look_at_reader(writer);
+	return !writer->damaged && room(writer) >= bytes;
+}
+
+bool gamma_ring_has_room(struct gamma_ring_writer *writer)
+{
+	look_at_reader(writer);
+	return writer->damaged || room(writer) >= writer->size / 2;
+}
+
+bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t place)
+{
+	look_at_reader(writer);
+	return writer->taken >= place;
+}
+
+/* ---- the reader ---- */
+
+bool gamma_ring_join(struct gamma_ring_reader *reader, void *segment, size_t bytes, uint32_t max)
+{
+	struct gamma_segment *header = segment;
+	uint64_t start = __atomic_load_n(&header->start, __ATOMIC_RELAXED);
+	uint64_t size = bytes - GAMMA_SEGMENT_HEADER;
+
+	if (bytes < GAMMA_SEGMENT_HEADER + GAMMA_SEGMENT_MIN || size > GAMMA_SEGMENT_MAX ||
+	    size & (size - 1) || header->magic != GAMMA_SEGMENT_MAGIC ||
+	    header->version != GAMMA_SEGMENT_VERSION || header->size != size || start >= size ||
+	    start % GAMMA_RECORD_ALIGN)
+		return false;
+	*reader = (struct gamma_ring_reader){
+		.segment = header,
+		.data = (const uint8_t *) segment + GAMMA_SEGMENT_HEADER,
+		.size = size,
+		.place = start,
+		.max = max,
+	};
+	return true;
+}
+
+void gamma_ring_reread(const struct gamma_ring_writer *writer, struct gamma_ring_reader *reader,
+		       uint32_t max)
+{
+	*reader = (struct gamma_ring_reader){
+		.segment = writer->segment,
+		.data = writer->data,
+		.size = writer->size,
+		.place = writer->taken,
+		.max = max,
+	};
+}
+
+static uint64_t word_at_place(const struct gamma_ring_reader *reader)
+{
+	return __atomic_load_n(gamma_ring_head(reader), __ATOMIC_SEQ_CST);
+}
+
+bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, uint32_t *len)
+{
+	uint64_t word = word_at_place(reader);
+	struct gamma_record head;
+	uint64_t offset;
+
+	if (!word || reader->damaged)
+		return false;
+	if (gamma_unlikely(record_of(word).len == GAMMA_RECORD_WRAP)) {
+		reader->place = (reader->place | (reader->size - 1)) + 1;
+		word = word_at_place(reader);
+	}
+	head = record_of(word);
+	offset = reader->place & (reader->size - 1);
+	if (gamma_unlikely(!word || head.len > reader->max ||
+			   record_len(head.len) > reader->size - offset)) {
+		reader->damaged = true;
+		return false;
+	}
+	reader->lent = (uint32_t) record_len(head.len);
+	reader->kind = head.kind;
+	reader->flags = head.flags;
+	*record = reader->data + offset + sizeof(head);
+	*len = head.len;
+	return true;
+}
+
+void gamma_ring_release(struct gamma_ring_reader *reader)
+{
+	reader->place += reader->lent;
+	reader->lent = 0;
+	__atomic_store_n(&reader->segment->taken, reader->place, __ATOMIC_RELEASE);
+}
+
+/* Changes nothing, and so comes behind all that was read before, which a load might overtake. */
+bool gamma_ring_withdrawn(struct gamma_ring_reader *reader)
+{
+	return __atomic_fetch_or(&reader->segment->withdrawn, 0, __ATOMIC_SEQ_CST);
+}
+
+void gamma_ring_sleep(struct gamma_ring_reader *reader)
+{
+	__atomic_exchange_n(&reader->segment->sleeping, 1, __ATOMIC_SEQ_CST);
+}
+
+void gamma_ring_wake(struct gamma_ring_reader *reader)
+{
+	__atomic_store_n(&reader->segment->sleeping, 0, __ATOMIC_RELAXED);
+}
+
+void gamma_ring_press(struct gamma_ring_reader *reader, bool pressed)
+{
+	__atomic_store_n(&reader->segment->pressed, pressed, __ATOMIC_RELAXED);
+}
+
+bool gamma_ring_waits(const struct gamma_ring_reader *reader)
+{
+	return !reader->damaged && word_at_place(reader);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Making and checking shared memory: see segment.h. */
+#include "unix/memfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u
+#endif
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+/* Beyond the limit on file sizes the kernel would not only refuse but send a signal. */
+static bool within_limit(size_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	       limit.rlim_cur >= bytes;
+}
+
+static int make_file(const char *name)
+{
+	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+
+	/* Before Linux 6.3 that flag was unknown. */
+	return fd < 0 && errno == EINVAL ? memfd_create(name, flags) : fd;
+}
+
+/* Memory that could not be had when a page is first touched would be a fatal signal: so all of
+ * it is asked for now. */
+static int reserve(int fd, size_t bytes)
+{
+	int ret;
+
+	do
+		ret = fallocate(fd, 0, 0, (off_t) bytes);
+	while (ret && errno == EINTR);
+	return ret || fcntl(fd, F_ADD_SEALS, SEALS) ? -errno : 0;
+}
+
+static int map(int fd, size_t bytes, void **at)
+{
+	*at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*at == MAP_FAILED)
+		return -errno;
+	/* A forked child has no business in it. */
+	madvise(*at, bytes, MADV_DONTFORK);
+	return 0;
+}
+
+int gamma_segment_file(const char *name, size_t bytes)
+{
+	int fd, ret;
+
+	if (!within_limit(bytes))
+		return -EFBIG;
+	fd = make_file(name);
+	if (fd < 0)
+		return -errno;
+	ret = reserve(fd, bytes);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int gamma_segment_make(size_t bytes, void **at)
+{
+	int fd = gamma_segment_file("gamma", bytes);
+	int ret = fd < 0 ? fd : map(fd, bytes, at);
+
+	if (!ret)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+int gamma_segment_map(int fd, size_t *bytes, void **at)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st))
+		return -EBADF;
+	if (st.st_size <= 0 || (uint64_t) st.st_size > GAMMA_SEGMENT_HEADER + GAMMA_SEGMENT_MAX ||
+	    st.st_blocks * 512 < st.st_size)
+		return -EINVAL;
+	*bytes = (size_t) st.st_size;
+	return map(fd, *bytes, at);
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* common/unix/deferred_close.c, and who has strangers' descriptors closed by it. */
+#include "netns.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unix/deferred_close.h"
+#include "unix/scm.h"
+#include "link/link.h"
+#include "nic/budget_page.h"
+
+enum { NOBODY = 65534, ALL = GAMMA_ENCLOSED_FDS, FDS = 64 };
+
+static const uint8_t mac[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 7};
+
+/* So many sockets that linger, none of them ours any more. */
+static bool send_lingering(int fd, const struct sockaddr_un *name, unsigned len, int count)
+{
+	int fds[ALL] = {-1, -1};
+
+	for (int i = 0; i < count; i++) {
+		fds[i] = netns_lingering();
+		if (fds[i] < 0)
+			return false;
+	}
+	if (gamma_enclosed_send(fd, name, len, "", 1, fds, (size_t) count))
+		return false;
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+	return true;
+}
+
+/* ---- the thread ---- */
+
+static int receive_all(void)
+{
+	struct gamma_enclosed enclosed;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) ||
+	    !send_lingering(pair[0], NULL, 0, ALL) ||
+	    gamma_enclosed_receive(pair[1], &(char){0}, 1, &enclosed) != 1 ||
+	    enclosed.fds[1] < 0 || enclosed.more_count)
+		return 1;
+	gamma_enclosed_close_apart(&enclosed);
+	return enclosed.fds[0] >= 0 || enclosed.fds[1] >= 0;
+}
+
+static void close__does_not_wait(void **state)
+{
+	pid_t child;
+
+	(void) state;
+	netns_needed();
+	child = fork();
+	if (!child)
+		_exit(receive_all());
+	assert_true(netns_ends(child));
+}
+
+static int fill(void)
+{
+	int threads = 0;
+
+	while (!gamma_apart_full() && threads < 1000) {
+		int fd = netns_lingering();
+
+		gamma_apart_close(&fd, 1);
+		threads++;
+	}
+	if (threads != 16)
+		return 1;
+	/* A child has no such threads. */
+	if (!fork())
+		_exit(gamma_apart_full());
+	wait(&threads);
+	return threads != 0;
+}
+
+static void full__so_many_wait(void **state)
+{
+	pid_t child;
+
+	(void) state;
+	netns_needed();
+	child = fork();
+	if (!child)
+		_exit(fill());
+	assert_true(netns_ends(child));
+}
+
+/* ---- more descriptors than are asked for ---- */
+
+static void receive__all_there_are(void **state)
+{
+	int pair[2], sent[GAMMA_ENCLOSED_MORE], free_fd = dup(0);
+	struct gamma_enclosed enclosed;
+	union {
+		char space[CMSG_SPACE(sizeof(sent))];
+		struct cmsghdr align;
+	} control = {.space = {0}};
+	struct iovec iov = {.iov_base = "", .iov_len = 1};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	(void) state;
+	memset(sent, 0, sizeof(sent));
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(sent));
+	memcpy(CMSG_DATA(head), sent, sizeof(sent));
+	close(free_fd);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	assert_int_equal(sendmsg(pair[0], &msg, 0), 1);
+	assert_int_equal(gamma_enclosed_receive(pair[1], &(char){0}, 1, &enclosed), 1);
+	assert_int_equal(enclosed.more_count, GAMMA_ENCLOSED_MORE - GAMMA_ENCLOSED_FDS);
+	gamma_enclosed_close(&enclosed);
+	close(pair[0]);
+	close(pair[1]);
+	assert_int_equal(dup(0), free_fd);
+	close(free_fd);
+}
+
+/* ---- strangers ---- */
+
+typedef bool sends(const void *to);
+
+static pid_t stranger;
+
+/* Another user, who has sent something and lives on: else nothing would linger. */
+static bool stranger_sends(sends *send, const void *to)
+{
+	int words[2];
+	char word = 0;
+
+	if (pipe(words))
+		return false;
+	stranger = fork();
+	if (!stranger) {
+		/* What was his parent's is not his. */
+		for (int fd = 3; fd < FDS; fd++)
+			if (fd != words[1])
+				close(fd);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		word = !setresuid(NOBODY, NOBODY, NOBODY) && send(to);
+		if (write(words[1], &word, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	return read(words[0], &word, 1) == 1 && word;
+}
+
+static void stranger_ends(void)
+{
+	kill(stranger, SIGKILL);
+	waitpid(stranger, NULL, 0);
+}
+
+static bool send_to_port(const void *to)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	struct sockaddr_un name;
+	unsigned len = gamma_port_name(mac, *(const uint16_t *) to, &name);
+
+	return send_lingering(fd, &name, len, ALL) && send_lingering(fd, &name, len, 1);
+}
+
+/* Whether what he has sent is read, or still there at the end. */
+static void must_end(int (*meet)(bool read))
+{
+	for (int read = 0; read < 2; read++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(meet(read));
+		assert_true(netns_ends(child));
+	}
+}
+
+/* Another user's, to a port: read, or still there when the port is closed. */
+static int stranger_at_port(bool read)
+{
+	struct gamma_samehost_attr attr = {.tenant = getuid(), .ring_bytes = 65536};
+	struct gamma_stats stats = {0};
+	struct gamma_arrival arrival;
+	struct gamma_link *link;
+	uint16_t port = 0;
+
+	attr.fd = gamma_port_claim(mac, &port);
+	if (attr.fd < 0 || gamma_samehost_open(&attr, &stats, &link))
+		return 1;
+	if (!stranger_sends(send_to_port, &port))
+		return 2;
+	link->ops->arm(link);
+	if (read && link->ops->next(link, &arrival))
+		return 3;
+	if (read && stats.malformed != 2)
+		return 4;
+	link->ops->close(link);
+	stranger_ends();
+	return 0;
+}
+
+static void port__stranger(void **state)
+{
+	(void) state;
+	netns_needed();
+	must_end(stranger_at_port);
+}
+
+/* From Linux 6.16 on he cannot send them. */
+static bool send_to_group(const void *to)
+{
+	const struct sockaddr_un *name = to;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	socklen_t len = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 +
+				     strlen(name->sun_path + 1));
+
+	if (connect(fd, to, len))
+		return false;
+	send_lingering(fd, NULL, 0, ALL);
+	return true;
+}
+
+static int stranger_at_group(bool served)
+{
+	struct gamma_nic_share *share = gamma_nic_share_open(mac, 1);
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+
+	if (!share)
+		return 1;
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "gamma/020000000007/share/%u",
+		 geteuid());
+	if (!stranger_sends(send_to_group, &name))
+		return 2;
+	if (served)
+		gamma_nic_share_bulk(share, 0, UINT64_MAX / 2);
+	gamma_nic_share_close(share);
+	stranger_ends();
+	return 0;
+}
+
+static void group__stranger(void **state)
+{
+	(void) state;
+	netns_needed();
+	must_end(stranger_at_group);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(close__does_not_wait),
+		cmocka_unit_test(full__so_many_wait),
+		cmocka_unit_test(receive__all_there_are),
+		cmocka_unit_test(port__stranger),
+		cmocka_unit_test(group__stranger),
+	};
+
+	return cmocka_run_group_tests(tests, netns_setup, NULL);
+}
