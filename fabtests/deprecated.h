@@ -13,9 +13,9 @@
 #undef FI_MR_SCALABLE
 #undef FI_ORDER_DATA
 #undef FI_ORDER_STRICT
-#define FI_MR_BASIC (1 << 0)
-#define FI_MR_SCALABLE (1 << 1)
-#define FI_ORDER_DATA (1ull << 16)
+#define FI_MR_BASIC     (1 << 0)
+#define FI_MR_SCALABLE  (1 << 1)
+#define FI_ORDER_DATA   (1ull << 16)
 #define FI_ORDER_STRICT 0x1ffull
 
 #endif

@@ -56,8 +56,8 @@ static bool is_guard(uint32_t id)
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
 	int fd = bpf_prog_get_fd_by_id(id);
-	bool is = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-		  !strcmp(info.name, "guard");
+	bool is =
+		fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, "guard");
 
 	if (fd >= 0)
 		close(fd);
@@ -198,7 +198,8 @@ int gammad_attach_links(struct gammad *gammad, const struct gammad_programs *pro
 
 	linking.gammad = gammad;
 	linking.programs = *programs;
-	return pthread_create(&thread, NULL, link_slots, NULL) || pthread_detach(thread) ? -EAGAIN : 0;
+	return pthread_create(&thread, NULL, link_slots, NULL) || pthread_detach(thread) ? -EAGAIN
+											 : 0;
 }
 
 /* ---- at the NIC ---- */

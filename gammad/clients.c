@@ -50,7 +50,7 @@ static unsigned connections_of(const struct gammad *gammad, uid_t uid)
 	struct gamma_list *pos;
 	unsigned count = 0;
 
-	gamma_list_for_each(pos, &gammad->clients)
+	gamma_list_for_each (pos, &gammad->clients)
 		count += gamma_list_entry(pos, struct gammad_client, entry)->uid == uid;
 	return count;
 }
@@ -232,8 +232,7 @@ static bool begin_open(struct gammad *gammad, struct gammad_client *client,
 		       const union gamma_broker_request *request)
 {
 	struct tpacket_req ring;
-	enum gamma_broker_reason reason =
-		gammad_open_begin(gammad, client, &request->open, &ring);
+	enum gamma_broker_reason reason = gammad_open_begin(gammad, client, &request->open, &ring);
 
 	return reason ? refuse_open(client, reason) : begin_job(gammad, client, request, &ring);
 }
@@ -259,7 +258,7 @@ static bool answer_job(struct gammad *gammad, struct gammad_client *client,
 	if (job->reading)
 		return done(client, reason, 0);
 	return job->request.header.type == GAMMA_BROKER_OPEN ? answer_open(gammad, client, job)
-							      : answer_join(gammad, client, job);
+							     : answer_join(gammad, client, job);
 }
 
 static void finish_job(struct gammad *gammad, struct gammad_job *job)
@@ -271,7 +270,8 @@ static void finish_job(struct gammad *gammad, struct gammad_job *job)
 		reason = GAMMA_BROKER_BAD_CONF;
 	if (client && !answer_job(gammad, client, job, reason))
 		part(gammad, client);
-	/* The client has it now; if he has not, this is the end of it, and takes the kernel long. */
+	/* The client has it now; if he has not, this is the end of it, and takes the kernel long.
+	 */
 	if (!job->closes)
 		gammad_workers_close(gammad, job->fd);
 	free(job->reading);
@@ -292,7 +292,8 @@ static bool answer_nics(struct gammad *gammad, struct gammad_client *client)
 {
 	struct gamma_broker_served served = {.ethertype = gammad->conf.ethertype};
 
-	_Static_assert((int) GAMMAD_NICS_MAX <= (int) GAMMA_BROKER_NICS_MAX, "all fit in an answer");
+	_Static_assert((int) GAMMAD_NICS_MAX <= (int) GAMMA_BROKER_NICS_MAX,
+		       "all fit in an answer");
 	for (unsigned i = 0; i < gammad->nic_count; i++)
 		memcpy(served.macs[served.count++], gammad->nics[i].mac, GAMMA_MAC_LEN);
 	gamma_broker_head(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
@@ -316,7 +317,7 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 		state.opened = counts.opened;
 	for (unsigned i = 0; i < gammad->nic_count; i++)
 		state.slots += gammad->nics[i].slot_count;
-	gamma_list_for_each(pos, &gammad->opens)
+	gamma_list_for_each (pos, &gammad->opens)
 		state.endpoints++;
 	gamma_broker_head(&state.header, GAMMA_BROKER_STATE, sizeof(state), GAMMA_BROKER_OK);
 	return reply(client, &state, sizeof(state));
@@ -349,7 +350,7 @@ static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
 		const struct gammad_open *next = NULL;
 		struct gamma_list *pos;
 
-		gamma_list_for_each(pos, &gammad->opens) {
+		gamma_list_for_each (pos, &gammad->opens) {
 			const struct gammad_open *open =
 				gamma_list_entry(pos, struct gammad_open, entry);
 
@@ -358,7 +359,8 @@ static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
 			if (handle > client->told && (!next || handle < next->record.handle))
 				next = open;
 		}
-		if (next ? !tell(client, next) : !done(client, GAMMA_BROKER_OK, client->told_count)) {
+		if (next ? !tell(client, next)
+			 : !done(client, GAMMA_BROKER_OK, client->told_count)) {
 			client->listing = errno == EAGAIN;
 			listen_for(gammad, client, EPOLLOUT);
 			return client->listing;

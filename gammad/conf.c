@@ -164,8 +164,8 @@ static const struct keyword {
 	const char *name;
 	int (*take)(struct parser *p, char **words, unsigned count);
 } keywords[] = {
-	{"nic", take_nic},	 {"ring", take_ring},	{"limit", take_limit},
-	{"group", take_group},	 {"ethertype", take_ethertype},
+	{"nic", take_nic},     {"ring", take_ring},           {"limit", take_limit},
+	{"group", take_group}, {"ethertype", take_ethertype},
 };
 
 /* line is writable, and ends with 0 at line[len]. */
@@ -245,8 +245,9 @@ int gammad_conf_load(const char *path, struct gammad_conf *conf, char *error, si
 	if (!ret && len > GAMMAD_CONF_MAX)
 		ret = -EFBIG;
 	if (ret)
-		snprintf(error, error_len, "%s: cannot be read (%s); make one as gammad.conf(5) says",
-			 path, strerror(-ret));
+		snprintf(error, error_len,
+			 "%s: cannot be read (%s); make one as gammad.conf(5) says", path,
+			 strerror(-ret));
 	else
 		ret = gammad_conf_parse(path, text, (size_t) len, conf, error, error_len);
 	free(text);

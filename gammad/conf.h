@@ -12,9 +12,9 @@
 
 enum {
 	GAMMAD_NICS_MAX = 16,
-	GAMMAD_SLOTS_MAX = 1024,  /* of one NIC */
+	GAMMAD_SLOTS_MAX = 1024, /* of one NIC */
 	GAMMAD_GROUPS_MAX = 32,
-	GAMMAD_UIDS_MAX = 64,	  /* with a limit of their own */
+	GAMMAD_UIDS_MAX = 64,       /* with a limit of their own */
 	GAMMAD_CONF_MAX = 64 << 10, /* bytes of the file */
 	GAMMAD_RING_MIN = 64 << 10, /* bytes */
 	GAMMAD_RING_MAX = 1 << 30,  /* bytes */

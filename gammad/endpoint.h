@@ -14,7 +14,7 @@
  * in use at a time differ in their remainder by GAMMAD_ENDPOINTS_MAX, which is the place in the
  * map. */
 #define GAMMAD_HANDLE_FIRST 0x40000000u
-#define GAMMAD_HANDLE_LAST 0x7fffffffu
+#define GAMMAD_HANDLE_LAST  0x7fffffffu
 /* Not one of them: refused by the security module alone, to see whether it is asked. */
 #define GAMMAD_HANDLE_TRIAL 0x3fffffffu
 
@@ -27,10 +27,10 @@ struct gammad_endpoint {
 	__u16 revoked; /* 1: nothing may leave any more */
 	__u32 handle;  /* 0: nobody's place */
 	/* For gammad alone. */
-	__u32 epoch;	   /* host order */
+	__u32 epoch;       /* host order */
 	__u32 nic_ifindex; /* of the NIC, in the host's network namespace */
-	__u32 slot;	   /* its number there, from 0 */
-	__u32 pid;	   /* of who asked for it; 0: unknown */
+	__u32 slot;        /* its number there, from 0 */
+	__u32 pid;         /* of who asked for it; 0: unknown */
 	__u32 reserved;
 	__u64 inode; /* of the socket: in /proc/net/packet as long as it is open anywhere */
 };
@@ -58,8 +58,8 @@ struct gammad_counts {
 };
 
 /* A frame that asks a slot who owns a port, on its way to gammad. */
-#define GAMMAD_KIND_LOOKUP 9
-#define GAMMAD_OP_ASK 0
+#define GAMMAD_KIND_LOOKUP     9
+#define GAMMAD_OP_ASK          0
 #define GAMMAD_QUESTIONS_BYTES 65536
 
 struct gammad_question {

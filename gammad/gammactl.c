@@ -18,7 +18,8 @@ static int usage(FILE *file, int status)
 {
 	fputs("usage: gammactl [-s SOCKET] status        NICs, slots, endpoints, frames dropped\n"
 	      "       gammactl [-s SOCKET] list          all endpoints (root)\n"
-	      "       gammactl [-s SOCKET] revoke UID    no frame of that user leaves any more (root)\n"
+	      "       gammactl [-s SOCKET] revoke UID    no frame of that user leaves any more "
+	      "(root)\n"
 	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n",
 	      file);
 	return status;
@@ -103,17 +104,20 @@ static int show(int fd, const char *command)
 
 		if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_ENTRY, sizeof(answer.entry))) {
 			show_entry(&answer.entry);
-		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_STATE, sizeof(answer.state))) {
+		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_STATE,
+					   sizeof(answer.state))) {
 			show_state(&answer.state);
 			return EXIT_SUCCESS;
-		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_DONE, sizeof(answer.done))) {
+		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_DONE,
+					   sizeof(answer.done))) {
 			if (answer.header.reason)
 				return fail(command, gamma_broker_text(answer.header.reason));
 			if (!strcmp(command, "revoke"))
 				printf("%u endpoints revoked\n", answer.done.count);
 			return EXIT_SUCCESS;
 		} else {
-			return fail(command, "gammad answered in another version: install the same release");
+			return fail(command,
+				    "gammad answered in another version: install the same release");
 		}
 	}
 	return fail(command, no_answer(len));
@@ -141,8 +145,7 @@ static int revoke_user(const char *path, const char *text)
 	unsigned long uid = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || uid >= UINT32_MAX)
-		return misuse(gamma_printable(text).text,
-			      ": is no user id; `id -u NAME` tells it");
+		return misuse(gamma_printable(text).text, ": is no user id; `id -u NAME` tells it");
 	return ask(path, GAMMA_BROKER_REVOKE, (uint32_t) uid, "revoke");
 }
 

@@ -15,8 +15,8 @@
 #include <bpf/bpf_helpers.h>
 #include "endpoint.h"
 
-#define AF_PACKET 17
-#define EPERM 1
+#define AF_PACKET        17
+#define EPERM            1
 #define CHECKSUM_PARTIAL 3
 
 /* Of the kernel's own structures what is looked at; libbpf finds it in the one that runs. */
@@ -198,7 +198,8 @@ int ingress(struct __sk_buff *skb)
 	if (!head || (head[AT_KIND] & 0x0f) != GAMMAD_KIND_LOOKUP || head[AT_OP] != GAMMAD_OP_ASK ||
 	    is_group(head) || skb->vlan_present || len < HEAD)
 		return TC_ACT_OK;
-	/* One test of both bounds, which compilers like to make, tells the kernel's verifier none. */
+	/* One test of both bounds, which compilers like to make, tells the kernel's verifier none.
+	 */
 	barrier_var(len);
 	if (len > sizeof(question->frame))
 		return TC_ACT_OK;

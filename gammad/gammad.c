@@ -28,8 +28,10 @@ bool gammad_watch(struct gammad *gammad, int fd, enum gammad_watch *watch)
 
 	if (!epoll_ctl(gammad->epoll, EPOLL_CTL_ADD, fd, &event))
 		return true;
-	gamma_warn("a descriptor cannot be waited for: %s; raise fs.epoll.max_user_watches, or free "
-		   "memory", strerror(errno));
+	gamma_warn(
+		"a descriptor cannot be waited for: %s; raise fs.epoll.max_user_watches, or free "
+		"memory",
+		strerror(errno));
 	return false;
 }
 
@@ -75,8 +77,10 @@ int gammad_reloaded(struct gammad *gammad, const struct gammad_reading *reading)
 		return -EINVAL;
 	}
 	if (!same_nics(&gammad->conf, &conf))
-		gamma_warn("%s: other NICs, slots or EtherType: they hold once gammad is restarted, "
-			   "which running jobs do not notice", gammad->conf_path);
+		gamma_warn(
+			"%s: other NICs, slots or EtherType: they hold once gammad is restarted, "
+			"which running jobs do not notice",
+			gammad->conf_path);
 	conf.ethertype = gammad->conf.ethertype;
 	gammad->conf = conf;
 	gamma_info("%s was read again", gammad->conf_path);
@@ -130,7 +134,7 @@ static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t eve
 static void serve(struct gammad *gammad)
 {
 	while (!gammad->ending) {
-		int patience = gammad->look			     ? 0
+		int patience = gammad->look                  ? 0
 			       : gammad_sweep_needed(gammad) ? GAMMAD_SWEEP_MS
 							     : -1;
 		struct epoll_event event;

@@ -14,17 +14,18 @@
 #include "gammad/conf.h"
 #include "gammad/endpoint.h"
 
-#define GAMMAD_RUN "/run/gammad"
-#define GAMMAD_BPF GAMMAD_RUN "/bpf"
+#define GAMMAD_RUN    "/run/gammad"
+#define GAMMAD_BPF    GAMMAD_RUN "/bpf"
 #define GAMMAD_CGROUP GAMMAD_RUN "/cgroup" /* link to the control group that was made, if any */
 
 enum {
 	GAMMAD_SWEEP_MS = 1000, /* between two looks at endpoints whose process let go of gammad */
-	GAMMAD_CLIENTS_EXTRA = 32, /* connections of a user beyond two for each endpoint he may have */
-	GAMMAD_BURST = 64,	/* frames taken from one socket before the others' turn */
+	GAMMAD_CLIENTS_EXTRA =
+		32,        /* connections of a user beyond two for each endpoint he may have */
+	GAMMAD_BURST = 64, /* frames taken from one socket before the others' turn */
 	GAMMAD_MEMBERSHIPS = 16, /* multicast groups of an endpoint */
-	GAMMAD_SHARERS = 16,	/* endpoints on one slot */
-	GAMMAD_WORKERS = 8,	/* threads that wait for the kernel */
+	GAMMAD_SHARERS = 16,     /* endpoints on one slot */
+	GAMMAD_WORKERS = 8,      /* threads that wait for the kernel */
 };
 
 /* What stands behind a descriptor of the epoll. */
@@ -49,10 +50,11 @@ struct gammad_nic {
 	int ifindex; /* in the host's network namespace */
 	uint8_t mac[GAMMA_MAC_LEN];
 	uint32_t mtu; /* bytes */
-	int fd;	      /* packet socket for answers to LOOKUP */
+	int fd;       /* packet socket for answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
-	struct gammad_slot groups; /* where sockets of multicast groups are: a further such interface */
+	struct gammad_slot
+		groups; /* where sockets of multicast groups are: a further such interface */
 };
 
 struct gammad_client {
@@ -61,21 +63,21 @@ struct gammad_client {
 	int fd;
 	uid_t uid;
 	pid_t pid;
-	bool allowed;		  /* it may have endpoints: root, or in a group of gammad.conf */
-	bool has_opened;	  /* an endpoint was given to it */
+	bool allowed;             /* it may have endpoints: root, or in a group of gammad.conf */
+	bool has_opened;          /* an endpoint was given to it */
 	struct gammad_open *open; /* that one, or NULL once it is gone */
-	struct gammad_job *job;	  /* it waits for that socket; or NULL */
-	bool listing;		  /* it is being told all endpoints */
-	uint32_t told;		  /* handle of the last one */
+	struct gammad_job *job;   /* it waits for that socket; or NULL */
+	bool listing;             /* it is being told all endpoints */
+	uint32_t told;            /* handle of the last one */
 	uint32_t told_count;
 };
 
 /* An endpoint. */
 struct gammad_open {
-	enum gammad_watch watch; /* GAMMAD_WATCH_PORT */
-	struct gamma_list entry; /* in gammad->opens, by handle */
+	enum gammad_watch watch;       /* GAMMAD_WATCH_PORT */
+	struct gamma_list entry;       /* in gammad->opens, by handle */
 	struct gammad_endpoint record; /* as in the map */
-	struct gammad_nic *nic;	       /* NULL: not configured any more */
+	struct gammad_nic *nic;        /* NULL: not configured any more */
 	struct gammad_slot *slot;      /* ditto */
 	struct gammad_client *client;  /* NULL: it let go, or gammad was restarted meanwhile */
 	int port_fd; /* AF_UNIX socket of the port on the NIC's own MAC: LOOKUP from neighbours */
@@ -103,11 +105,11 @@ struct gammad_reading {
 struct gammad_job {
 	struct gamma_list entry;
 	struct gammad_client *client; /* who waits for it; NULL: has gone */
-	bool begun; /* a thread has it, or had it; under the lock of workers.c */
+	bool begun;                   /* a thread has it, or had it; under the lock of workers.c */
 	union gamma_broker_request request; /* what for */
 	struct tpacket_req ring;
-	bool closes; /* fd is to be closed, and that is all */
-	int fd;	     /* in the end: the socket, or a negative errno */
+	bool closes;                    /* fd is to be closed, and that is all */
+	int fd;                         /* in the end: the socket, or a negative errno */
 	struct gammad_reading *reading; /* nothing else is to be done; or NULL */
 };
 
@@ -116,9 +118,9 @@ struct gammad {
 	struct gammad_conf conf;
 	struct gammad_nic nics[GAMMAD_NICS_MAX];
 	unsigned nic_count;
-	uint64_t host; /* host identity of the endpoints */
+	uint64_t host;       /* host identity of the endpoints */
 	int host_ns, own_ns; /* network namespaces */
-	int host_fd;   /* AF_UNIX datagram socket in the host's: asks who owns a port there */
+	int host_fd;         /* AF_UNIX datagram socket in the host's: asks who owns a port there */
 	int endpoints_map, members_map, counts_map, dropped_map, questions_map;
 	int epoll;
 	int listen_fd, signal_fd, spare_fd, workers_fd;

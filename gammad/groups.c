@@ -25,7 +25,7 @@ static struct gammad_membership *find(const struct gammad_open *open,
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &open->members) {
+	gamma_list_for_each (pos, &open->members) {
 		struct gammad_membership *member =
 			gamma_list_entry(pos, struct gammad_membership, entry);
 
@@ -63,7 +63,7 @@ void gammad_members_sweep(struct gammad *gammad, struct gammad_open *open,
 {
 	struct gamma_list *pos, *next;
 
-	gamma_list_for_each_safe(pos, next, &open->members) {
+	gamma_list_for_each_safe (pos, next, &open->members) {
 		struct gammad_membership *member =
 			gamma_list_entry(pos, struct gammad_membership, entry);
 		uint64_t inode = member->record.inode;
@@ -245,7 +245,7 @@ static struct gammad_open *by_handle(const struct gammad *gammad, uint32_t handl
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &gammad->opens) {
+	gamma_list_for_each (pos, &gammad->opens) {
 		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
 		if (open->record.handle == handle)

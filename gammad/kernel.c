@@ -188,7 +188,8 @@ static int choose_cgroup(char *path, size_t len)
 	snprintf(path + end, len - end, "/gammad-%llu", (unsigned long long) st.st_ino);
 	if (mkdir(path, 0755) && errno != EEXIST)
 		return -errno;
-	/* Without the rights of the beginning it cannot be removed: `gammad -r` does, and finds it. */
+	/* Without the rights of the beginning it cannot be removed: `gammad -r` does, and finds it.
+	 */
 	unlink(GAMMAD_CGROUP);
 	if (symlink(path, GAMMAD_CGROUP))
 		return -errno;
@@ -199,8 +200,8 @@ static int choose_cgroup(char *path, size_t len)
 static int attach_to_cgroup(const struct gammad_programs *programs, int cgroup)
 {
 	int old = bpf_obj_get(FREEZE_PIN);
-	int ret = bpf_prog_attach(programs->freeze, cgroup, BPF_CGROUP_SETSOCKOPT,
-				  BPF_F_ALLOW_MULTI);
+	int ret =
+		bpf_prog_attach(programs->freeze, cgroup, BPF_CGROUP_SETSOCKOPT, BPF_F_ALLOW_MULTI);
 
 	if (ret)
 		ret = -errno;
@@ -240,8 +241,8 @@ static bool is_frozen(uint32_t mark)
 
 	frozen = fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) &&
 		 setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)) &&
-		 errno == EPERM &&
-		 setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) && errno == EPERM;
+		 errno == EPERM && setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) &&
+		 errno == EPERM;
 	if (fd >= 0)
 		close(fd);
 	return frozen;
@@ -326,15 +327,20 @@ int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
 	if (!ret) {
 		gamma_info("a BPF security module keeps users from changing their sockets");
 	} else {
-		gamma_info("the kernel takes no BPF security modules (lsm= at boot lists them): what "
-			   "leaves is checked on the NIC as well, but by 32-bit system calls users can "
-			   "make their rings larger");
+		gamma_info(
+			"the kernel takes no BPF security modules (lsm= at boot lists them): what "
+			"leaves is checked on the NIC as well, but by 32-bit system calls users "
+			"can "
+			"make their rings larger");
 		ret = try(gammad, programs, false);
 	}
 	if (ret) {
-		gamma_warn("the kernel does not take the BPF programs (%s): gammad needs root, bpf among "
-			   "the security modules (lsm= at boot) or Linux >= 6.2, and maps in %s of the "
-			   "same release: else end all jobs, then `gammad -r`", strerror(-ret), GAMMAD_BPF);
+		gamma_warn("the kernel does not take the BPF programs (%s): gammad needs root, bpf "
+			   "among "
+			   "the security modules (lsm= at boot) or Linux >= 6.2, and maps in %s of "
+			   "the "
+			   "same release: else end all jobs, then `gammad -r`",
+			   strerror(-ret), GAMMAD_BPF);
 		return ret;
 	}
 	return take_maps(gammad, programs);

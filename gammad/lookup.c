@@ -150,8 +150,7 @@ static bool concerns(const struct gammad_open *open, const struct gammad_nic *ni
 		     const struct gamma_fields *asked)
 {
 	return open->nic == nic &&
-	       (asked->dst_port == GAMMA_PORT_ANY ||
-		htons(asked->dst_port) == open->record.port) &&
+	       (asked->dst_port == GAMMA_PORT_ANY || htons(asked->dst_port) == open->record.port) &&
 	       is_there(open);
 }
 
@@ -182,7 +181,7 @@ static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint
 	struct gamma_list *pos;
 	unsigned answers = 0;
 
-	gamma_list_for_each(pos, &gammad->opens) {
+	gamma_list_for_each (pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
 		if (concerns(open, nic, asked) && answers++ < ANSWERS_MAX)

@@ -29,7 +29,7 @@ static unsigned count_of(const struct gammad *gammad, uid_t uid)
 	struct gamma_list *pos;
 	unsigned count = 0;
 
-	gamma_list_for_each(pos, &gammad->opens)
+	gamma_list_for_each (pos, &gammad->opens)
 		count += gamma_list_entry(pos, struct gammad_open, entry)->record.tenant ==
 			 htonl(uid);
 	return count;
@@ -40,10 +40,11 @@ struct gammad_open *gammad_open_find(const struct gammad *gammad, const uint8_t 
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &gammad->opens) {
+	gamma_list_for_each (pos, &gammad->opens) {
 		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
-		if (open->record.port == htons(port) && !memcmp(open->record.mac, mac, GAMMA_MAC_LEN))
+		if (open->record.port == htons(port) &&
+		    !memcmp(open->record.mac, mac, GAMMA_MAC_LEN))
 			return open;
 	}
 	return NULL;
@@ -54,7 +55,7 @@ static bool is_users(const struct gammad *gammad, const struct gammad_slot *slot
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &gammad->opens) {
+	gamma_list_for_each (pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
 		if (open->slot == slot)
@@ -184,7 +185,8 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 	*nic_fd = gamma_port_claim(nic->mac, port);
 	if (*nic_fd < 0)
 		return *nic_fd;
-	ret = gammad_owned_on_host(gammad, nic, *port) ? -EADDRINUSE : gamma_port_claim(slot->mac, port);
+	ret = gammad_owned_on_host(gammad, nic, *port) ? -EADDRINUSE
+						       : gamma_port_claim(slot->mac, port);
 	if (ret >= 0 && setsockopt(*nic_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one))) {
 		close(ret);
 		ret = -EIO;
@@ -237,8 +239,8 @@ enum gamma_broker_reason gammad_open_begin(struct gammad *gammad, struct gammad_
 	uint32_t most = gammad->conf.ring_bytes;
 
 	if (!reason)
-		gamma_packet_plan(nic->mtu, ask->ring_bytes ? gamma_min(ask->ring_bytes, most) : most,
-				  ring);
+		gamma_packet_plan(nic->mtu,
+				  ask->ring_bytes ? gamma_min(ask->ring_bytes, most) : most, ring);
 	return reason;
 }
 
@@ -259,8 +261,7 @@ static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
 
 static enum gamma_broker_reason fill(struct gammad *gammad, const struct gammad_client *client,
 				     const struct gammad_job *job, struct gammad_nic *nic,
-				     struct gammad_open *open,
-				     struct gamma_broker_opened *opened,
+				     struct gammad_open *open, struct gamma_broker_opened *opened,
 				     int fds[GAMMA_BROKER_FDS])
 {
 	const struct gamma_broker_open *ask = &job->request.open;
@@ -283,9 +284,9 @@ static enum gamma_broker_reason fill(struct gammad *gammad, const struct gammad_
 	memcpy(open->record.mac, slot->mac, GAMMA_MAC_LEN);
 	/* Late: what fails before costs no handle, so that nobody can use them up by failing. */
 	open->record.handle = job->fd < 0 ? 0 : gammad_kernel_handle(gammad);
-	ret = job->fd < 0     ? job->fd
+	ret = job->fd < 0           ? job->fd
 	      : open->record.handle ? prepare(job->fd, gammad, slot, open)
-			     : -ENOSPC;
+				    : -ENOSPC;
 	if (ret) {
 		gamma_warn("%s: no socket for user %u: %s", nic->name, client->uid, strerror(-ret));
 		close(fds[1]);
@@ -365,7 +366,7 @@ int gammad_opens_restore(struct gammad *gammad)
 	if (gammad_members_restore(gammad))
 		return -ENOMEM;
 	gammad_sweep(gammad);
-	gamma_list_for_each(pos, &gammad->opens)
+	gamma_list_for_each (pos, &gammad->opens)
 		count++;
 	if (count)
 		gamma_info("%u endpoints were open before this start and go on", count);
@@ -387,7 +388,7 @@ static void look_at(struct gammad *gammad, struct gammad_open *open,
 	bool held = false;
 
 	gammad_members_sweep(gammad, open, sockets, false);
-	gamma_list_for_each(pos, &open->members)
+	gamma_list_for_each (pos, &open->members)
 		held |= gamma_list_entry(pos, struct gammad_membership, entry)->record.inode;
 	open->gone = !gammad_sockets_has(sockets, open->record.inode);
 	if (open->gone && !held)
@@ -404,7 +405,7 @@ void gammad_sweep(struct gammad *gammad)
 	gammad->look = false;
 	/* If not all can be read, nobody is taken for gone. */
 	if (gammad_sockets_read(&sockets, open_list)) {
-		gamma_list_for_each_safe(pos, next, &gammad->opens)
+		gamma_list_for_each_safe (pos, next, &gammad->opens)
 			look_at(gammad, gamma_list_entry(pos, struct gammad_open, entry), &sockets);
 	} else if (errno != EAGAIN) {
 		gamma_warn("/proc/thread-self/net/packet: %s; mount /proc", strerror(errno));
@@ -416,7 +417,7 @@ bool gammad_sweep_needed(const struct gammad *gammad)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &gammad->opens) {
+	gamma_list_for_each (pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
 		if (!open->client || (open->record.revoked && !open->told))
@@ -431,7 +432,7 @@ unsigned gammad_revoke(struct gammad *gammad, uid_t uid)
 	struct gamma_list *pos;
 	unsigned count = 0;
 
-	gamma_list_for_each(pos, &gammad->opens) {
+	gamma_list_for_each (pos, &gammad->opens) {
 		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
 		if (open->record.tenant != htonl(uid) || open->record.revoked)

@@ -19,8 +19,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define NET_FILE   GAMMAD_RUN "/net"
-#define OWN_NET	   "/proc/thread-self/ns/net"
+#define NET_FILE GAMMAD_RUN "/net"
+#define OWN_NET  "/proc/thread-self/ns/net"
 
 enum { NET_MAGIC = 0x6e736673 };
 static const unsigned long bpf_magic = 0xcafe4a11;

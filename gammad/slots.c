@@ -123,8 +123,7 @@ static int prepare_all(struct gammad *gammad, const struct gammad_programs *prog
 
 			slot_name(nic, n, name);
 			found = gamma_nic_by_name(links, count, name);
-			ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs)
-				    : -ENODEV;
+			ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs) : -ENODEV;
 			if (ret)
 				gamma_warn("slot %s of %s: %s", name, nic->name, strerror(-ret));
 		}
@@ -150,7 +149,8 @@ static int make_slots(struct gammad *gammad, struct gammad_nic *nic)
 	}
 	if (ret)
 		gamma_warn("%s: no macvlan on it (%s): gammad needs root, and a kernel with "
-			   "CONFIG_MACVLAN", nic->name, strerror(-ret));
+			   "CONFIG_MACVLAN",
+			   nic->name, strerror(-ret));
 	return ret;
 }
 
@@ -178,7 +178,8 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 	ret = gammad_attach_guard(programs, nic->ifindex);
 	if (ret)
 		gamma_warn("%s: no filter at its exit (%s): gammad needs root, and a kernel with "
-			   "CONFIG_NET_CLS_BPF", nic->name, strerror(-ret));
+			   "CONFIG_NET_CLS_BPF",
+			   nic->name, strerror(-ret));
 	if (!ret)
 		ret = make_slots(gammad, nic);
 	return ret ? ret : gammad_lookup_open(nic);
@@ -198,9 +199,11 @@ static void look_for_promiscuity(const struct gammad *gammad)
 			gamma_nic_by_name(links, count, gammad->nics[i].name);
 
 		if (link && link->promiscuity)
-			gamma_warn("%s is in promiscuous mode: unless somebody captures, it has no "
-				   "filters for the addresses of %u slots; fewer would spare the host "
-				   "other hosts' frames", link->name, gammad->nics[i].slot_count);
+			gamma_warn(
+				"%s is in promiscuous mode: unless somebody captures, it has no "
+				"filters for the addresses of %u slots; fewer would spare the host "
+				"other hosts' frames",
+				link->name, gammad->nics[i].slot_count);
 	}
 	gamma_nic_list_free(links);
 }

@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* One socket a line, the inode last. */
-static bool read_once(struct gammad_sockets *sockets, FILE *(*open_list)(void))
+static bool read_once(struct gammad_sockets *sockets, FILE *(*open_list)(void) )
 {
 	FILE *file = open_list();
 	unsigned long long inode;
@@ -52,8 +52,8 @@ static bool read_once(struct gammad_sockets *sockets, FILE *(*open_list)(void))
 
 bool gammad_sockets_has(const struct gammad_sockets *sockets, uint64_t inode)
 {
-	return sockets->count && bsearch(&inode, sockets->inodes, sockets->count,
-					 sizeof(*sockets->inodes), compare);
+	return sockets->count &&
+	       bsearch(&inode, sockets->inodes, sockets->count, sizeof(*sockets->inodes), compare);
 }
 
 static bool has_all(const struct gammad_sockets *sockets, const struct gammad_sockets *before)
@@ -67,7 +67,7 @@ static bool has_all(const struct gammad_sockets *sockets, const struct gammad_so
 
 /* The kernel finds its place again by counting: when one that it has told closes between two reads,
  * it leaves another out. So a list counts only if all of the one before it are still there. */
-bool gammad_sockets_read(struct gammad_sockets *sockets, FILE *(*open_list)(void))
+bool gammad_sockets_read(struct gammad_sockets *sockets, FILE *(*open_list)(void) )
 {
 	struct gammad_sockets before = {0};
 	bool good;

@@ -15,7 +15,7 @@ struct gammad_sockets {
 
 /* All that are in the kernel's list (/proc/net/packet), which open_list opens. False: it cannot be
  * read whole, errno says why. */
-bool gammad_sockets_read(struct gammad_sockets *sockets, FILE *(*open_list)(void));
+bool gammad_sockets_read(struct gammad_sockets *sockets, FILE *(*open_list)(void) );
 bool gammad_sockets_has(const struct gammad_sockets *sockets, uint64_t inode);
 
 #endif /* GAMMAD_SOCKETS_H */

@@ -46,8 +46,7 @@ static void read_conf(const struct gammad *gammad, struct gammad_reading *readin
 	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 	pthread_mutex_lock(&turn);
-	gammad_conf_load(gammad->conf_path, &reading->conf, reading->error,
-			 sizeof(reading->error));
+	gammad_conf_load(gammad->conf_path, &reading->conf, reading->error, sizeof(reading->error));
 	pthread_mutex_unlock(&turn);
 }
 

@@ -26,7 +26,8 @@ struct place {
 
 static int usage(void)
 {
-	fputs("usage: gamma-impair attach DEVICE ingress|egress to|from OBJECT ETHERTYPE L N D C W\n"
+	fputs("usage: gamma-impair attach DEVICE ingress|egress to|from OBJECT ETHERTYPE L N D C "
+	      "W\n"
 	      "       gamma-impair detach|show DEVICE ingress|egress to|from\n"
 	      "L, D, C: loss, duplication and corruption in percent; N: mean run of losses in\n"
 	      "frames; W: any, header or payload, what corruption strikes\n",
@@ -72,7 +73,7 @@ static int parse_chance(const char *text, __u64 *chance)
 		fprintf(stderr, "gamma-impair: '%s' is not a percentage from 0 to 100\n", text);
 		return -1;
 	}
-	*chance = (__u64)(percent / 100 * (double)IMPAIR_ALWAYS + 0.5);
+	*chance = (__u64) (percent / 100 * (double) IMPAIR_ALWAYS + 0.5);
 	return 0;
 }
 
@@ -91,12 +92,13 @@ static int parse_loss(struct impair_config *conf, const char *loss, const char *
 	}
 	if (parse_chance(loss, &conf->loss))
 		return -1;
-	share = (double)conf->loss / (double)IMPAIR_ALWAYS;
-	conf->loss_end = conf->loss < IMPAIR_ALWAYS ? (__u64)((double)IMPAIR_ALWAYS / frames) : 0;
-	/* Runs of one frame are losses that know nothing of each other, and may follow each other. */
+	share = (double) conf->loss / (double) IMPAIR_ALWAYS;
+	conf->loss_end = conf->loss < IMPAIR_ALWAYS ? (__u64) ((double) IMPAIR_ALWAYS / frames) : 0;
+	/* Runs of one frame are losses that know nothing of each other, and may follow each other.
+	 */
 	if (frames > 1 && share < 1)
 		share /= frames * (1 - share);
-	conf->loss = share < 1 ? (__u64)(share * (double)IMPAIR_ALWAYS) : IMPAIR_ALWAYS;
+	conf->loss = share < 1 ? (__u64) (share * (double) IMPAIR_ALWAYS) : IMPAIR_ALWAYS;
 	return 0;
 }
 
@@ -192,7 +194,7 @@ static int detach(struct place *place)
 static int open_counters(__u32 program_id)
 {
 	__u32 ids[8], length = sizeof(struct bpf_prog_info);
-	struct bpf_prog_info info = {.nr_map_ids = 8, .map_ids = (__u64)(unsigned long)ids};
+	struct bpf_prog_info info = {.nr_map_ids = 8, .map_ids = (__u64) (unsigned long) ids};
 	int program = bpf_prog_get_fd_by_id(program_id);
 
 	if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &length))

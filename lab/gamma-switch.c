@@ -275,13 +275,13 @@ static void write_stats(struct port *port)
 		struct way *way = &port->way[i];
 
 		count_missed(way);
-		length +=
-			snprintf(text + length, sizeof(text) - (size_t) length,
-				 "%s forwarded %llu, overtook %llu, buffer full %llu, "
-				 "not sent %llu, missed %llu\n",
-				 way->name, (unsigned long long) way->forwarded,
-				 (unsigned long long) way->overtook, (unsigned long long) way->full,
-				 (unsigned long long) way->refused, (unsigned long long) way->missed);
+		length += snprintf(
+			text + length, sizeof(text) - (size_t) length,
+			"%s forwarded %llu, overtook %llu, buffer full %llu, "
+			"not sent %llu, missed %llu\n",
+			way->name, (unsigned long long) way->forwarded,
+			(unsigned long long) way->overtook, (unsigned long long) way->full,
+			(unsigned long long) way->refused, (unsigned long long) way->missed);
 	}
 	port->stats_due_ns = 0;
 	/* A full disk costs the figures only. */

@@ -438,7 +438,8 @@ static void __attribute__((noreturn)) nothing_answers(struct ping *ping, uint16_
 		hint("  if not, the host is down, the MAC is wrong, the ports are in different "
 		     "VLANs or");
 		hint("  segments, or a filter (nftables, ebtables, switch) drops these frames");
-		hint("both hosts need the same FI_GAMMA_ETHERTYPE, and gamma of one release: another");
+		hint("both hosts need the same FI_GAMMA_ETHERTYPE, and gamma of one release: "
+		     "another");
 		hint("  version of the protocol does not answer");
 	}
 	exit(EXIT_LOST);

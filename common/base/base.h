@@ -11,20 +11,20 @@
 #include <stdint.h>
 #include <time.h>
 
-#define gamma_likely(x) __builtin_expect(!!(x), 1)
-#define gamma_unlikely(x) __builtin_expect(!!(x), 0)
+#define gamma_likely(x)                       __builtin_expect(!!(x), 1)
+#define gamma_unlikely(x)                     __builtin_expect(!!(x), 0)
 /* A step that every short message takes: what it calls is compiled into it, ... */
-#define GAMMA_FLAT __attribute__((flatten))
+#define GAMMA_FLAT                            __attribute__((flatten))
 /* ... but for this, which few messages need. */
-#define GAMMA_APART __attribute__((noinline))
-#define gamma_container_of(ptr, type, member) ((type *) ((char *) (ptr) - offsetof(type, member)))
-#define gamma_array_size(a) (sizeof(a) / sizeof((a)[0]))
+#define GAMMA_APART                           __attribute__((noinline))
+#define gamma_container_of(ptr, type, member) ((type *) ((char *) (ptr) -offsetof(type, member)))
+#define gamma_array_size(a)                   (sizeof(a) / sizeof((a)[0]))
 
 #define GAMMA_NS_PER_US 1000ull
 #define GAMMA_NS_PER_MS 1000000ull
-#define GAMMA_NS_PER_S 1000000000ull
+#define GAMMA_NS_PER_S  1000000000ull
 /* "Never", as a time of the monotonic clock in ns. */
-#define GAMMA_NEVER UINT64_MAX
+#define GAMMA_NEVER     UINT64_MAX
 
 static inline uint64_t gamma_clock_ns(clockid_t clock)
 {
@@ -87,12 +87,12 @@ static inline void gamma_list_remove(struct gamma_list *entry)
 	gamma_list_init(entry);
 }
 
-#define gamma_list_entry(ptr, type, member) gamma_container_of(ptr, type, member)
+#define gamma_list_entry(ptr, type, member)  gamma_container_of(ptr, type, member)
 #define gamma_list_first(head, type, member) gamma_list_entry((head)->next, type, member)
 #define gamma_list_for_each(pos, head) \
 	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
 /* The same when the entry may be removed in the body. */
-#define gamma_list_for_each_safe(pos, tmp, head)                                                   \
+#define gamma_list_for_each_safe(pos, tmp, head)                         \
 	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \
 	     (pos) = (tmp), (tmp) = (pos)->next)
 

@@ -64,8 +64,8 @@ static uint64_t copy_pieces(const struct iovec *iov, unsigned count, uint64_t of
 	return done;
 }
 
-uint64_t gamma_iov_write(const struct iovec *iov, unsigned count, uint64_t offset,
-			 const void *from, uint64_t len)
+uint64_t gamma_iov_write(const struct iovec *iov, unsigned count, uint64_t offset, const void *from,
+			 uint64_t len)
 {
 	if (gamma_likely(is_in_first(iov, count, offset, len))) {
 		memcpy((char *) iov->iov_base + offset, from, len);

@@ -11,8 +11,8 @@ enum { GAMMA_IOV_MAX = 8 }; /* pieces of memory in one message */
 
 uint64_t gamma_iov_len(const struct iovec *iov, unsigned count);
 /* Copies len bytes to or from the piece list beginning at offset; returns bytes copied. */
-uint64_t gamma_iov_write(const struct iovec *iov, unsigned count, uint64_t offset,
-			 const void *from, uint64_t len);
+uint64_t gamma_iov_write(const struct iovec *iov, unsigned count, uint64_t offset, const void *from,
+			 uint64_t len);
 uint64_t gamma_iov_read(const struct iovec *iov, unsigned count, uint64_t offset, void *to,
 			uint64_t len);
 /* All pieces one behind the other; returns the place behind them. Empty ones may be nowhere. */

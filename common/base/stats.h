@@ -32,8 +32,9 @@
 	X(out_of_order, "DATA frames that arrived before an earlier one")                          \
 	X(ring_drops, "frames the kernel dropped because the receive ring was full")               \
 	X(credit_stalls, "times data waited because the peer had granted no credit")               \
-	X(paced, "times that senders were bounded for short messages behind a slow port's queue")   \
-	X(send_stalls, "times a link took no frame: full, no carrier, or larger than the peer's MTU") \
+	X(paced, "times that senders were bounded for short messages behind a slow port's queue")  \
+	X(send_stalls,                                                                             \
+	  "times a link took no frame: full, no carrier, or larger than the peer's MTU")           \
 	X(resets_out, "RESET frames sent")                                                         \
 	X(resets_in, "RESET frames accepted")                                                      \
 	X(lookups_out, "LOOKUP questions sent")                                                    \
@@ -45,10 +46,10 @@
 	X(messages_out, "messages whose sending is complete")                                      \
 	X(messages_in, "messages received")                                                        \
 	X(unexpected, "messages that arrived before their receive was posted")                     \
-	X(cut, "such messages whose bytes were left with the sender for want of memory")          \
-	X(remote_out, "operations on peers' memory that are complete")                            \
-	X(remote_in, "peers' operations on memory here that were carried out")                    \
-	X(remote_refused, "peers' operations on memory here that were refused")                   \
+	X(cut, "such messages whose bytes were left with the sender for want of memory")           \
+	X(remote_out, "operations on peers' memory that are complete")                             \
+	X(remote_in, "peers' operations on memory here that were carried out")                     \
+	X(remote_refused, "peers' operations on memory here that were refused")                    \
 	X(messages_self, "messages to the own endpoint that needed no frames")                     \
 	X(batched, "messages and operations sent in frames shared with others")                    \
 	X(send_calls, "system calls to send")                                                      \
@@ -56,9 +57,10 @@
 	X(ring_frames_out, "frames handed to a neighbour through shared memory")                   \
 	X(ring_frames_in, "frames taken from shared memory")                                       \
 	X(plain_out, "short messages, and what is said of large ones, for a neighbour, no frames") \
-	X(plain_in, "such ones taken")                                                            \
+	X(plain_in, "such ones taken")                                                             \
 	X(ring_wakes, "system calls to wake a neighbour that slept")                               \
-	X(rings_refused, "neighbours that frames go to through a socket for want of shared memory") \
+	X(rings_refused,                                                                           \
+	  "neighbours that frames go to through a socket for want of shared memory")               \
 	X(chunks_in, "chunks of large messages taken that a neighbour has written")                \
 	X(bytes_pulled, "bytes of large messages read straight from a neighbour's memory")         \
 	X(pulls_failed, "times that was tried in vain")                                            \

@@ -38,22 +38,27 @@ static const struct reason {
 						"FI_GAMMA_ETHERTYPE to it"},
 	[GAMMA_BROKER_LIMIT] = {EDQUOT, "this user has as many endpoints as gammad.conf allows: "
 					"close some, or have `limit` raised"},
-	[GAMMA_BROKER_NO_SLOT] = {EBUSY, "all slots of that NIC are in use: close some endpoints, or "
-					 "have the slots in gammad.conf raised"},
+	[GAMMA_BROKER_NO_SLOT] = {EBUSY,
+				  "all slots of that NIC are in use: close some endpoints, or "
+				  "have the slots in gammad.conf raised"},
 	[GAMMA_BROKER_PORT_TAKEN] = {EADDRINUSE, "that port is in use: choose another or none"},
 	[GAMMA_BROKER_TWICE] = {EALREADY, "a connection to gammad carries one endpoint"},
-	[GAMMA_BROKER_NO_HANDLE] = {ENOSPC, "gammad has no place for another endpoint on this host: "
-					    "close some; where there are few, restart the host"},
+	[GAMMA_BROKER_NO_HANDLE] = {ENOSPC,
+				    "gammad has no place for another endpoint on this host: "
+				    "close some; where there are few, restart the host"},
 	[GAMMA_BROKER_SYSTEM] = {EIO, "gammad failed: its log says why"},
 	[GAMMA_BROKER_BAD_CONF] = {EINVAL, "gammad.conf has a mistake, the old one stays in force: "
 					   "gammad's log says where"},
 	[GAMMA_BROKER_NO_ENDPOINT] = {ENOENT, "gammad knows no such endpoint of this user"},
-	[GAMMA_BROKER_BAD_GROUP] = {EINVAL, "that is no multicast group that a user may join: broadcast "
-					    "and the addresses of bridges are not"},
-	[GAMMA_BROKER_MEMBERSHIPS] = {ENOSPC, "that endpoint is in as many multicast groups as gammad "
-					      "allows: leave some, or close what was got for them"},
-	[GAMMA_BROKER_MEMBER] = {EALREADY, "that endpoint is in that multicast group already, or what it "
-					   "got for it is still open"},
+	[GAMMA_BROKER_BAD_GROUP] = {EINVAL,
+				    "that is no multicast group that a user may join: broadcast "
+				    "and the addresses of bridges are not"},
+	[GAMMA_BROKER_MEMBERSHIPS] = {ENOSPC,
+				      "that endpoint is in as many multicast groups as gammad "
+				      "allows: leave some, or close what was got for them"},
+	[GAMMA_BROKER_MEMBER] = {EALREADY,
+				 "that endpoint is in that multicast group already, or what it "
+				 "got for it is still open"},
 };
 
 static const struct request *find(uint16_t type)
@@ -153,8 +158,9 @@ enum gamma_broker_reason gamma_broker_judge(const void *bytes, size_t len,
 
 const char *gamma_broker_text(uint32_t reason)
 {
-	return reason < GAMMA_BROKER_REASONS ? reasons[reason].text
-					     : "gammad refused, for a reason that is not known here";
+	return reason < GAMMA_BROKER_REASONS
+		       ? reasons[reason].text
+		       : "gammad refused, for a reason that is not known here";
 }
 
 int gamma_broker_error(uint32_t reason)

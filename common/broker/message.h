@@ -13,32 +13,32 @@
 
 #include "wire/address.h"
 
-#define GAMMA_BROKER_PATH "/run/gammad/socket"
+#define GAMMA_BROKER_PATH  "/run/gammad/socket"
 #define GAMMA_BROKER_MAGIC 0x676d6264u
 
 enum {
 	GAMMA_BROKER_VERSION = 2,
 	GAMMA_BROKER_MAX = 128, /* bytes: no message is longer */
-	GAMMA_BROKER_FDS = 2,	/* with OPENED: the packet socket, then the port's AF_UNIX socket;
+	GAMMA_BROKER_FDS = 2,   /* with OPENED: the packet socket, then the port's AF_UNIX socket;
 				 * with JOINED: the packet socket, if the group's frames are wanted */
 	GAMMA_BROKER_NICS_MAX = 16, /* that gammad can serve */
 };
 
 enum gamma_broker_type {
-	GAMMA_BROKER_OPEN = 1,	 /* an endpoint, please */
+	GAMMA_BROKER_OPEN = 1,   /* an endpoint, please */
 	GAMMA_BROKER_OPENED = 2, /* here it is, or why not */
 	GAMMA_BROKER_STATUS = 3,
 	GAMMA_BROKER_STATE = 4, /* answers STATUS */
 	GAMMA_BROKER_LIST = 5,
-	GAMMA_BROKER_ENTRY = 6,	 /* answers LIST: one for each endpoint, then DONE */
-	GAMMA_BROKER_REVOKE = 7, /* all endpoints of a user */
-	GAMMA_BROKER_RELOAD = 8, /* read the configuration again */
-	GAMMA_BROKER_DONE = 9,	 /* answers REVOKE, RELOAD, LEAVE, and what could not be read */
-	GAMMA_BROKER_NICS = 10,	 /* which NICs may I have endpoints on? */
+	GAMMA_BROKER_ENTRY = 6,   /* answers LIST: one for each endpoint, then DONE */
+	GAMMA_BROKER_REVOKE = 7,  /* all endpoints of a user */
+	GAMMA_BROKER_RELOAD = 8,  /* read the configuration again */
+	GAMMA_BROKER_DONE = 9,    /* answers REVOKE, RELOAD, LEAVE, and what could not be read */
+	GAMMA_BROKER_NICS = 10,   /* which NICs may I have endpoints on? */
 	GAMMA_BROKER_SERVED = 11, /* answers NICS */
-	GAMMA_BROKER_JOIN = 12,	 /* an endpoint is to be in a multicast group */
+	GAMMA_BROKER_JOIN = 12,   /* an endpoint is to be in a multicast group */
 	GAMMA_BROKER_JOINED = 13, /* answers JOIN */
-	GAMMA_BROKER_LEAVE = 14, /* it is to be in that no more */
+	GAMMA_BROKER_LEAVE = 14,  /* it is to be in that no more */
 };
 
 /* Why something was refused. */
@@ -65,21 +65,21 @@ enum gamma_broker_reason {
 };
 
 struct gamma_broker_header {
-	uint32_t magic;	  /* GAMMA_BROKER_MAGIC */
+	uint32_t magic;   /* GAMMA_BROKER_MAGIC */
 	uint16_t version; /* GAMMA_BROKER_VERSION */
-	uint16_t type;	  /* enum gamma_broker_type */
+	uint16_t type;    /* enum gamma_broker_type */
 	uint32_t length;  /* bytes of the message, this header included */
 	uint32_t reason;  /* in answers: enum gamma_broker_reason; in requests 0 */
 };
 
 struct gamma_broker_open {
 	struct gamma_broker_header header;
-	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
-	uint16_t port;		    /* host order; 0: a random free one */
-	uint32_t epoch;		    /* host order, not 0 */
-	uint16_t ethertype;	    /* that the endpoint will use */
-	uint8_t beside[GAMMA_MAC_LEN]; /* of an endpoint of the same user, whose interface and MAC it
-					* is to share; zero: it gets its own */
+	uint8_t mac[GAMMA_MAC_LEN];    /* of the NIC */
+	uint16_t port;                 /* host order; 0: a random free one */
+	uint32_t epoch;                /* host order, not 0 */
+	uint16_t ethertype;            /* that the endpoint will use */
+	uint8_t beside[GAMMA_MAC_LEN]; /* of an endpoint of the same user, whose interface and MAC
+					* it is to share; zero: it gets its own */
 	uint32_t ring_bytes; /* of the receive ring, about; gammad.conf says how many at most */
 };
 
@@ -87,7 +87,7 @@ struct gamma_broker_open {
 struct gamma_broker_group {
 	struct gamma_broker_header header;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the endpoint, which must be the asking user's */
-	uint16_t port;		    /* ditto, host order */
+	uint16_t port;              /* ditto, host order */
 	uint8_t group[GAMMA_MAC_LEN];
 	uint16_t group_port; /* host order */
 	uint32_t receives;   /* 1: the group's frames are wanted; 0: it will only send to it */
@@ -96,16 +96,17 @@ struct gamma_broker_group {
 
 struct gamma_broker_joined {
 	struct gamma_broker_header header;
-	uint32_t mtu;	      /* bytes; this and what follows is 0 if it will only send */
+	uint32_t mtu;         /* bytes; this and what follows is 0 if it will only send */
 	uint32_t block_bytes; /* of the socket's receive ring, as in OPENED */
 	uint32_t blocks;
 	uint32_t slot_bytes;
 };
 
 struct gamma_broker_served {
-	struct gamma_broker_header header; /* its reason: why the asking user may have no endpoints */
-	uint32_t count;			   /* of macs */
-	uint16_t ethertype;		   /* that endpoints must use */
+	struct gamma_broker_header
+		header;     /* its reason: why the asking user may have no endpoints */
+	uint32_t count;     /* of macs */
+	uint16_t ethertype; /* that endpoints must use */
 	uint16_t reserved;
 	uint8_t macs[GAMMA_BROKER_NICS_MAX][GAMMA_MAC_LEN];
 };
@@ -113,21 +114,21 @@ struct gamma_broker_served {
 struct gamma_broker_opened {
 	struct gamma_broker_header header;
 	uint8_t mac[GAMMA_MAC_LEN]; /* the endpoint's own */
-	uint16_t port;		    /* host order */
-	uint32_t tenant;	    /* user id */
-	uint32_t ifindex;	    /* of its slot, in gammad's network namespace */
-	uint32_t mtu;		    /* bytes */
-	uint32_t block_bytes;	    /* the receive ring: bytes of a block, ... */
-	uint32_t blocks;	    /* ... how many, ... */
-	uint32_t slot_bytes;	    /* ... and bytes of a frame's slot */
-	uint64_t host;		    /* host identity of all that gammad's endpoints are */
+	uint16_t port;              /* host order */
+	uint32_t tenant;            /* user id */
+	uint32_t ifindex;           /* of its slot, in gammad's network namespace */
+	uint32_t mtu;               /* bytes */
+	uint32_t block_bytes;       /* the receive ring: bytes of a block, ... */
+	uint32_t blocks;            /* ... how many, ... */
+	uint32_t slot_bytes;        /* ... and bytes of a frame's slot */
+	uint64_t host;              /* host identity of all that gammad's endpoints are */
 };
 
 struct gamma_broker_state {
 	struct gamma_broker_header header;
-	uint32_t pid;	    /* of gammad */
-	uint32_t nics;	    /* configured */
-	uint32_t slots;	    /* of all NICs */
+	uint32_t pid;       /* of gammad */
+	uint32_t nics;      /* configured */
+	uint32_t slots;     /* of all NICs */
 	uint32_t endpoints; /* open now */
 	uint64_t opened;    /* since the host booted */
 	uint64_t dropped;   /* frames that the kernel did not let out, ditto */
@@ -136,12 +137,12 @@ struct gamma_broker_state {
 struct gamma_broker_entry {
 	struct gamma_broker_header header;
 	uint8_t mac[GAMMA_MAC_LEN]; /* the endpoint's own */
-	uint16_t port;		    /* host order */
-	uint32_t tenant;	    /* user id */
-	uint32_t pid;		    /* of the process that asked for it, as gammad sees it; 0: unknown */
+	uint16_t port;              /* host order */
+	uint32_t tenant;            /* user id */
+	uint32_t pid; /* of the process that asked for it, as gammad sees it; 0: unknown */
 	uint32_t handle;
-	uint32_t revoked;	    /* 1: it may not send any more */
-	char nic[16];		    /* name, with a final 0 */
+	uint32_t revoked; /* 1: it may not send any more */
+	char nic[16];     /* name, with a final 0 */
 };
 
 struct gamma_broker_revoke {

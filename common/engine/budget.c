@@ -15,7 +15,7 @@ static uint64_t smallest_round_trip(const struct gamma_local *local)
 	uint64_t smallest = GAMMA_NEVER;
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &local->flows) {
+	gamma_list_for_each (pos, &local->flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		if (!flow->same_host && flow->loss.rtt_min)

@@ -15,7 +15,7 @@ enum { TOMBSTONES_FIRST = 64 };
 
 struct gamma_tombstone {
 	uint8_t mac[GAMMA_MAC_LEN];
-	uint16_t port;	/* host order */
+	uint16_t port;  /* host order */
 	uint32_t epoch; /* ditto; GAMMA_EPOCH_ANY: a free entry */
 };
 
@@ -65,7 +65,8 @@ static void tell_full(struct gamma_tombstones *stones)
 	if (stones->full_told)
 		return;
 	stones->full_told = true;
-	gamma_warn("%u peers were given up and may come back: once as many as %u further ones have been, "
+	gamma_warn("%u peers were given up and may come back: once as many as %u further ones have "
+		   "been, "
 		   "strangers are not met any more; close this endpoint and open it anew",
 		   stones->count, GAMMA_FLOWS_MAX);
 }

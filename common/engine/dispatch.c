@@ -114,7 +114,8 @@ static struct gamma_flow *asker(const struct gamma_endpoint *endpoint,
 				const struct gamma_fields *fields)
 {
 	const uint8_t *mac = sender_of(arrival);
-	struct gamma_flow *flow = gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
+	struct gamma_flow *flow =
+		gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
 
 	if (fields->dst_epoch != endpoint->local.epoch)
 		return NULL;
@@ -212,7 +213,7 @@ static void take_revocation(struct gamma_endpoint *endpoint, const struct gamma_
 	if (endpoint->error)
 		return;
 	endpoint->error = -EACCES;
-	gamma_list_for_each(pos, &endpoint->local.flows)
+	gamma_list_for_each (pos, &endpoint->local.flows)
 		gamma_flow_fail(gamma_list_entry(pos, struct gamma_flow, all_entry), -EACCES,
 				GAMMA_REVOKED);
 	if (endpoint->handlers.revoked)
@@ -255,8 +256,8 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 				  const struct gamma_arrival *arrival,
 				  const struct gamma_fields *fields, uint64_t now)
 {
-	struct gamma_flow *flow = gamma_peers_find(endpoint, sender_of(arrival),
-						   fields->src_port, fields->src_epoch);
+	struct gamma_flow *flow =
+		gamma_peers_find(endpoint, sender_of(arrival), fields->src_port, fields->src_epoch);
 
 	if (gamma_likely(flow) || !opens_flow(endpoint, fields))
 		return flow;
@@ -348,8 +349,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		take_revocation(endpoint, link, &fields);
 		return;
 	}
-	if (fields.kind == GAMMA_KIND_DATAGRAM && (fields.dst_epoch == GAMMA_EPOCH_ANY ||
-						   fields.dst_epoch == local->epoch)) {
+	if (fields.kind == GAMMA_KIND_DATAGRAM &&
+	    (fields.dst_epoch == GAMMA_EPOCH_ANY || fields.dst_epoch == local->epoch)) {
 		take_datagram(endpoint, arrival, &fields, false);
 		return;
 	}
@@ -362,15 +363,15 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		return;
 	}
 	flow = flow_of(endpoint, link, arrival, &fields, now);
-	/* Who waited for this endpoint, by a directed receive, may never have said anything before. */
+	/* Who waited for this endpoint, by a directed receive, may never have said anything before.
+	 */
 	if (gamma_unlikely(!flow)) {
 		local->stats.stray += !answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
 	/* Given up here, but alive: it should not wait for answers that will never come. */
 	if (gamma_unlikely(flow->state == GAMMA_FLOW_FAILED) && opens_flow(endpoint, &fields)) {
-		gamma_send_reset(endpoint, link, sender_of(arrival), &fields,
-				 GAMMA_RESET_CLOSED);
+		gamma_send_reset(endpoint, link, sender_of(arrival), &fields, GAMMA_RESET_CLOSED);
 		return;
 	}
 	if (arrival->flow)

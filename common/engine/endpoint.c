@@ -324,7 +324,7 @@ void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region
 	uint64_t now = gamma_now();
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &endpoint->local.flows)
+	gamma_list_for_each (pos, &endpoint->local.flows)
 		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region,
 				      now);
 }
@@ -365,8 +365,8 @@ static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *lin
 		return endpoint->error;
 	if (envelope->length > gamma_endpoint_datagram_max(endpoint) || envelope->length > most)
 		return -EMSGSIZE;
-	frame.iov_count = gamma_iov_slice(iov, iov_count, 0, envelope->length, frame.iov,
-					  GAMMA_FRAME_IOV);
+	frame.iov_count =
+		gamma_iov_slice(iov, iov_count, 0, envelope->length, frame.iov, GAMMA_FRAME_IOV);
 	if (local->limits.payload_crc && fields.payload_len) {
 		fields.extensions |= GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c_iov(0, frame.iov, frame.iov_count);
@@ -376,7 +376,8 @@ static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *lin
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
 	if (!gamma_output_single(endpoint, link, &frame))
 		/* Longer than the NIC has just turned out to carry, or the link is full. */
-		return envelope->length > gamma_endpoint_datagram_max(endpoint) ? -EMSGSIZE : -EAGAIN;
+		return envelope->length > gamma_endpoint_datagram_max(endpoint) ? -EMSGSIZE
+										: -EAGAIN;
 	endpoint->local.stats.datagrams_out++;
 	return 0;
 }
@@ -400,8 +401,7 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 {
 	struct gamma_link *link = group->link && !group->brokered ? group->link : endpoint->packet;
 
-	return send_datagram(endpoint, link, UINT64_MAX, &group->addr, iov, iov_count,
-			     envelope);
+	return send_datagram(endpoint, link, UINT64_MAX, &group->addr, iov, iov_count, envelope);
 }
 
 /* ---- progress ---- */
@@ -681,7 +681,7 @@ static bool any_flow(struct gamma_endpoint *endpoint, bool unacked_only, uint64_
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &endpoint->local.flows) {
+	gamma_list_for_each (pos, &endpoint->local.flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		if (unacked_only ? gamma_flow_unacked(flow) : gamma_flow_unfinished(flow, now))
@@ -700,7 +700,7 @@ static void say_bye(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &endpoint->local.flows)
+	gamma_list_for_each (pos, &endpoint->local.flows)
 		gamma_flow_bye(gamma_list_entry(pos, struct gamma_flow, all_entry), now);
 	gamma_output(endpoint, now);
 }

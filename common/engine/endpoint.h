@@ -14,27 +14,28 @@
 struct gamma_brokered;
 
 struct gamma_endpoint_attr {
-	/* gammad's socket, if the process may not open the NIC; NULL: none. Outlives the endpoint. */
+	/* gammad's socket, if the process may not open the NIC; NULL: none. Outlives the endpoint.
+	 */
 	const char *broker;
 	/* What gammad has given already, which the endpoint takes over; NULL: nothing. */
 	const struct gamma_brokered *brokered;
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
-	uint32_t mtu;	   /* of the NIC, bytes */
-	uint16_t port;	   /* host order; 0: a random free one */
-	bool claimed;	   /* the caller has claimed the port, and the endpoint takes over port_fd */
+	uint32_t mtu;               /* of the NIC, bytes */
+	uint16_t port;              /* host order; 0: a random free one */
+	bool claimed; /* the caller has claimed the port, and the endpoint takes over port_fd */
 	int port_fd;
-	uint32_t epoch;	   /* GAMMA_EPOCH_ANY: a random one */
+	uint32_t epoch; /* GAMMA_EPOCH_ANY: a random one */
 	uint16_t ethertype;
-	uint32_t tenant;   /* user id */
-	uint64_t host;	   /* host identity */
+	uint32_t tenant; /* user id */
+	uint64_t host;   /* host identity */
 	enum gamma_link_choice link;
 	size_t ring_bytes;
 	uint64_t shm_bytes; /* shared memory for the frames to each neighbour; 0: none */
-	uint64_t speed;	   /* of the NIC, bits/s; 0: unknown */
-	uint64_t budget;   /* bytes always allowed to be on their way to the NIC; 0: unbounded */
-	uint64_t linger;   /* ns: a close waits at most this long */
-	bool datagram;	   /* best effort only */
+	uint64_t speed;     /* of the NIC, bits/s; 0: unknown */
+	uint64_t budget;    /* bytes always allowed to be on their way to the NIC; 0: unbounded */
+	uint64_t linger;    /* ns: a close waits at most this long */
+	bool datagram;      /* best effort only */
 	struct gamma_limits limits; /* mtu and local_mtu are filled in */
 };
 
@@ -45,7 +46,8 @@ struct gamma_endpoint_handlers {
 			 const struct gamma_envelope *envelope, const uint8_t *payload);
 	/* The flow is about to be freed: drop pointers to it. */
 	void (*gone)(void *context, struct gamma_flow *flow);
-	/* The same, but it has turned out to lead where another one does. NULL: gone is called alone. */
+	/* The same, but it has turned out to lead where another one does. NULL: gone is called
+	 * alone. */
 	void (*merged)(void *context, struct gamma_flow *flow, struct gamma_flow *other);
 	/* The endpoint may not send any more: all flows have failed, nothing will arrive. NULL: the
 	 * next call tells it. */
@@ -126,7 +128,7 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint);
 
 /* ---- to sleep until progress has something to do ---- */
 uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */
-bool gamma_endpoint_ready(struct gamma_endpoint *endpoint); /* something waits already */
+bool gamma_endpoint_ready(struct gamma_endpoint *endpoint);        /* something waits already */
 /* Whoever sleeps says so after that, and when it has woken; others who call progress meanwhile
  * leave alone what will wake it. Not armed any more: they could not, and it is to be woken. */
 void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep);

@@ -29,7 +29,8 @@ static void close_link(struct gamma_endpoint *endpoint, struct gamma_group *grou
 {
 	if (!group->link)
 		return;
-	/* The epoll instance is shared with the process that this one was forked from, if it was. */
+	/* The epoll instance is shared with the process that this one was forked from, if it was.
+	 */
 	if (getpid() == endpoint->owner && endpoint->groups_fd >= 0)
 		epoll_ctl(endpoint->groups_fd, EPOLL_CTL_DEL, group->link->fd, NULL);
 	group->link->ops->close(group->link);
@@ -156,7 +157,7 @@ unsigned gamma_groups_take_in(struct gamma_endpoint *endpoint)
 	struct gamma_list *pos;
 	unsigned taken = 0;
 
-	gamma_list_for_each(pos, &endpoint->groups) {
+	gamma_list_for_each (pos, &endpoint->groups) {
 		struct gamma_group *group = gamma_list_entry(pos, struct gamma_group, entry);
 
 		while (group->link && taken < GAMMA_POLL_BUDGET &&
@@ -173,7 +174,7 @@ bool gamma_groups_arm(struct gamma_endpoint *endpoint)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &endpoint->groups) {
+	gamma_list_for_each (pos, &endpoint->groups) {
 		struct gamma_link *link = gamma_list_entry(pos, struct gamma_group, entry)->link;
 
 		if (link && link->ops->arm(link))

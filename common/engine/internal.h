@@ -9,67 +9,69 @@
 #include "nic/budget_page.h"
 
 enum {
-	GAMMA_BURST = 64,	   /* frames handed to a link at once */
-	GAMMA_POLL_BUDGET = 64,	   /* frames taken from a link in one progress call */
-	GAMMA_SEND_BUDGET = 128,   /* frames sent in one progress call, at most */
-	GAMMA_SEND_LEAST = 4,	   /* ditto, at least */
-	GAMMA_SEND_US = 48,	   /* how long that may take */
-	GAMMA_ROW = 4,		   /* short messages to a peer between two polls that leave at once */
-	GAMMA_ROW_LONG = 16,	   /* after a row of so many only the first does */
-	GAMMA_FLOW_TURN = 32,	   /* frames of one flow before the next one's turn */
-	GAMMA_IDLE_SKIP = 16,	   /* polls that found nothing before the clock is read */
+	GAMMA_BURST = 64,        /* frames handed to a link at once */
+	GAMMA_POLL_BUDGET = 64,  /* frames taken from a link in one progress call */
+	GAMMA_SEND_BUDGET = 128, /* frames sent in one progress call, at most */
+	GAMMA_SEND_LEAST = 4,    /* ditto, at least */
+	GAMMA_SEND_US = 48,      /* how long that may take */
+	GAMMA_ROW = 4,           /* short messages to a peer between two polls that leave at once */
+	GAMMA_ROW_LONG = 16,     /* after a row of so many only the first does */
+	GAMMA_FLOW_TURN = 32,    /* frames of one flow before the next one's turn */
+	GAMMA_IDLE_SKIP = 16,    /* polls that found nothing before the clock is read */
 	GAMMA_YIELD_NEIGHBOUR = 256, /* polls in vain before the core is offered, with neighbours */
-	GAMMA_YIELD = 2048,	   /* ditto without */
-	GAMMA_CALL_US = 2,	   /* what sending a frame takes at most, as far as is known at first */
-	GAMMA_STALL_US = 20,	   /* a link that took nothing is tried again after this */
-	GAMMA_STALLS_MAX = 6,	   /* doublings of that while it goes on taking nothing */
-	GAMMA_COPY_MIN = 4096,	   /* bytes: shorter copies are not timed */
-	GAMMA_COPY_MAX = 16384,	   /* bytes: more does not fit in a record */
-	GAMMA_CHUNK = 16384,	   /* bytes of a longer one that are written in one record */
+	GAMMA_YIELD = 2048,          /* ditto without */
+	GAMMA_CALL_US = 2,     /* what sending a frame takes at most, as far as is known at first */
+	GAMMA_STALL_US = 20,   /* a link that took nothing is tried again after this */
+	GAMMA_STALLS_MAX = 6,  /* doublings of that while it goes on taking nothing */
+	GAMMA_COPY_MIN = 4096, /* bytes: shorter copies are not timed */
+	GAMMA_COPY_MAX = 16384,     /* bytes: more does not fit in a record */
+	GAMMA_CHUNK = 16384,        /* bytes of a longer one that are written in one record */
 	GAMMA_CHUNKS_TURN = 131072, /* bytes written in one progress call, if asked for */
-	GAMMA_CHUNKS_ASK_NS = 400, /* no chunk has come for so long: the reader asks for more */
+	GAMMA_CHUNKS_ASK_NS = 400,  /* no chunk has come for so long: the reader asks for more */
 	GAMMA_CHUNKS_END_NS = 1200, /* ditto: the kernel reads them */
-	GAMMA_READ_FIRST = 131072, /* bytes that it reads before they are looked for again; doubling */
-	GAMMA_REST_US = 20,	   /* the packet link is left alone no longer */
-	GAMMA_REST_LEAST_US = 3,   /* nor is it worth while for less */
-	GAMMA_REST_NS_BYTE = 4,	   /* ns a byte: slower frames are looked for at once */
-	GAMMA_REST_WINDOW = 8,	   /* part of the credit given that may be used meanwhile */
-	GAMMA_HOUSE_US = 1000,	   /* between two rounds of housekeeping */
-	GAMMA_RESETS_MAX = 8,	   /* RESETs in one progress call */
-	GAMMA_FLOWS_MAX = 65536,   /* flows that strangers may open */
+	GAMMA_READ_FIRST =
+		131072,     /* bytes that it reads before they are looked for again; doubling */
+	GAMMA_REST_US = 20, /* the packet link is left alone no longer */
+	GAMMA_REST_LEAST_US = 3,        /* nor is it worth while for less */
+	GAMMA_REST_NS_BYTE = 4,         /* ns a byte: slower frames are looked for at once */
+	GAMMA_REST_WINDOW = 8,          /* part of the credit given that may be used meanwhile */
+	GAMMA_HOUSE_US = 1000,          /* between two rounds of housekeeping */
+	GAMMA_RESETS_MAX = 8,           /* RESETs in one progress call */
+	GAMMA_FLOWS_MAX = 65536,        /* flows that strangers may open */
 	GAMMA_TOMBSTONES_MAX = 1 << 20, /* peers given up that are remembered: 24 MiB */
-	GAMMA_SWEEP_FLOWS = 1024,  /* with more, peers silent for long are asked whether they are there */
-	GAMMA_SWEEP_S = 60,	   /* between two times that this is done */
-	GAMMA_PEERS_FIRST = 64,	   /* chains of the flow table at first */
+	GAMMA_SWEEP_FLOWS =
+		1024,       /* with more, peers silent for long are asked whether they are there */
+	GAMMA_SWEEP_S = 60, /* between two times that this is done */
+	GAMMA_PEERS_FIRST = 64, /* chains of the flow table at first */
 };
 
 /* What senders of bulk data may have on their way to this endpoint's NIC: budget.c */
 struct gamma_budget {
 	struct gamma_nic_share *share; /* with the other endpoints of the NIC; NULL: not divided */
-	uint64_t least;		       /* bytes: the NIC's, if the cable does not hold more */
-	uint64_t speed;		       /* of the NIC, bits/s; 0: unknown */
-	uint32_t frames;	       /* of this endpoint's MTU: the NIC's budget */
-	uint64_t measure_at;	       /* ns: when frames is computed again */
-	uint32_t bulk;		       /* senders of bulk data seen lately */
-	uint64_t bulk_at;	       /* ns: when */
-	uint32_t halved;	       /* the pool's, when it was last looked at */
-	uint64_t lost;		       /* ns: when it last rose */
+	uint64_t least;                /* bytes: the NIC's, if the cable does not hold more */
+	uint64_t speed;                /* of the NIC, bits/s; 0: unknown */
+	uint32_t frames;               /* of this endpoint's MTU: the NIC's budget */
+	uint64_t measure_at;           /* ns: when frames is computed again */
+	uint32_t bulk;                 /* senders of bulk data seen lately */
+	uint64_t bulk_at;              /* ns: when */
+	uint32_t halved;               /* the pool's, when it was last looked at */
+	uint64_t lost;                 /* ns: when it last rose */
 	uint64_t lost_elsewhere;       /* ns: the latest loss of another endpoint that is known */
 };
 
 /* The packet link left alone while a long message comes in: rest.c */
 struct gamma_rest {
-	uint64_t until;	 /* ns: till then; 0: it is looked at */
+	uint64_t until;  /* ns: till then; 0: it is looked at */
 	uint64_t looked; /* ns: when frames were last found */
-	uint64_t bytes;	 /* of all that had come by then */
+	uint64_t bytes;  /* of all that had come by then */
 };
 
 /* Peers that were given up and forgotten: tombstones.c */
 struct gamma_tombstones {
 	struct gamma_tombstone *entries;
-	uint32_t size;	/* a power of two, or 0 */
+	uint32_t size;  /* a power of two, or 0 */
 	uint32_t count; /* entries used, */
-	uint32_t most;	/* and how many may be */
+	uint32_t most;  /* and how many may be */
 	bool full_told;
 };
 
@@ -79,28 +81,28 @@ struct gamma_endpoint {
 	void *context;
 	struct gamma_link *packet;
 	struct gamma_link *samehost;
-	struct gamma_list groups;   /* struct gamma_group */
-	int groups_fd;		    /* epoll of their sockets; -1: none was joined */
+	struct gamma_list groups; /* struct gamma_group */
+	int groups_fd;            /* epoll of their sockets; -1: none was joined */
 	int ifindex;
-	const char *broker;		/* gammad's socket, if its own are gammad's; else NULL */
+	const char *broker;             /* gammad's socket, if its own are gammad's; else NULL */
 	uint8_t nic_mac[GAMMA_MAC_LEN]; /* ditto: of the NIC below its own */
 	int error; /* negative errno: gammad has revoked it, nothing is sent any more; else 0 */
 	struct gamma_flow **chains; /* flows by MAC and port: peers.c */
-	uint32_t chain_count;	    /* a power of two */
+	uint32_t chain_count;       /* a power of two */
 	uint32_t flow_count;
-	uint64_t sweep_at;	    /* ns: when there may be too many of them again */
+	uint64_t sweep_at; /* ns: when there may be too many of them again */
 	struct gamma_tombstones tombstones;
-	uint32_t neighbours;	    /* flows over the samehost link */
-	bool neighbourly;	    /* has sent a datagram over it */
-	bool pressed;		    /* neighbours are to send frames, no plain messages */
-	uint64_t round;		    /* polls so far */
-	uint32_t idle;		    /* polls in a row that found nothing */
-	uint32_t unread;	    /* polls since the clock was read */
-	uint32_t resets;	    /* RESETs sent in this progress call */
-	bool version_told; /* that somebody has another protocol version */
+	uint32_t neighbours; /* flows over the samehost link */
+	bool neighbourly;    /* has sent a datagram over it */
+	bool pressed;        /* neighbours are to send frames, no plain messages */
+	uint64_t round;      /* polls so far */
+	uint32_t idle;       /* polls in a row that found nothing */
+	uint32_t unread;     /* polls since the clock was read */
+	uint32_t resets;     /* RESETs sent in this progress call */
+	bool version_told;   /* that somebody has another protocol version */
 	bool datagram;
-	bool holds;		    /* the slot of the frame that local.late is about */
-	uint64_t call_ns;	    /* what handing a frame to the network takes at least; 0: unknown */
+	bool holds;       /* the slot of the frame that local.late is about */
+	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
 	struct gamma_rest rest;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
@@ -109,7 +111,7 @@ struct gamma_endpoint {
 	uint64_t clock_read;   /* ns: when that was read */
 	uint64_t house_at;     /* ns: no housekeeping before this */
 	pid_t owner;
-	uint64_t linger;       /* ns */
+	uint64_t linger; /* ns */
 	struct gamma_budget budget;
 	struct gamma_frame burst[GAMMA_BURST];
 };
@@ -118,8 +120,9 @@ struct gamma_endpoint {
 struct gamma_group {
 	struct gamma_list entry;
 	struct gamma_addr addr; /* MAC and port */
-	struct gamma_link *link; /* NULL: nothing is received, and it is sent on the endpoint's own */
-	bool brokered;		 /* gammad lets the endpoint send to it, until it leaves */
+	struct gamma_link
+		*link; /* NULL: nothing is received, and it is sent on the endpoint's own */
+	bool brokered; /* gammad lets the endpoint send to it, until it leaves */
 };
 void gamma_groups_init(struct gamma_endpoint *endpoint);
 void gamma_groups_close(struct gamma_endpoint *endpoint);

@@ -114,7 +114,8 @@ static unsigned send_timed(struct gamma_link *link, const struct gamma_frame *fr
 
 	if (sent)
 		gamma_copying_took(&frame->flow->copying,
-				   gamma_iov_len(frame->iov, frame->iov_count), gamma_now() - begin);
+				   gamma_iov_len(frame->iov, frame->iov_count),
+				   gamma_now() - begin);
 	return sent;
 }
 

@@ -135,7 +135,7 @@ void gamma_peers_sweep(struct gamma_endpoint *endpoint, uint64_t now)
 	if (endpoint->flow_count < GAMMA_SWEEP_FLOWS || now < endpoint->sweep_at)
 		return;
 	endpoint->sweep_at = now + GAMMA_SWEEP_S * GAMMA_NS_PER_S;
-	gamma_list_for_each(pos, &endpoint->local.flows)
+	gamma_list_for_each (pos, &endpoint->local.flows)
 		gamma_loss_doubt(gamma_list_entry(pos, struct gamma_flow, all_entry), now);
 }
 

@@ -14,8 +14,7 @@ static void begin(struct gamma_row *row, uint64_t round)
 	row->count = row->bytes = 0;
 }
 
-bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool more,
-		     uint64_t round)
+bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool more, uint64_t round)
 {
 	struct gamma_row *row = &flow->row;
 	bool ends = row->more && !more;

@@ -13,10 +13,10 @@
 
 enum {
 	KIB = 1024,
-	PULL_NS = 1700,	 /* announced, read by the kernel and answered: of an empty message, */
+	PULL_NS = 1700,   /* announced, read by the kernel and answered: of an empty message, */
 	PULL_KIB_NS = 45, /* and of each KiB; measured: 1,050 and 40, 2,500 and 60 */
-	LOOK_EVERY = 32, /* messages between two copies that are timed, where they pay */
-	REST_MAX = 1023, /* ditto where they do not, at most: one may take eight times as long */
+	LOOK_EVERY = 32,  /* messages between two copies that are timed, where they pay */
+	REST_MAX = 1023,  /* ditto where they do not, at most: one may take eight times as long */
 };
 
 /* Of what is longer than a record the reader takes one while the next one is written. */

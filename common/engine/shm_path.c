@@ -88,8 +88,8 @@ static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
 		.kind = GAMMA_RECORD_CHUNK,
 		.len = (uint32_t) (sizeof(chunk) + len),
 	};
-	unsigned count = gamma_iov_slice(send->iov, send->iov_count, send->fed, len, iov + 1,
-					 GAMMA_IOV_MAX);
+	unsigned count =
+		gamma_iov_slice(send->iov, send->iov_count, send->fed, len, iov + 1, GAMMA_IOV_MAX);
 
 	if (!send->flow->way || !link->ops->put(link, send->flow->way, &plain, iov, 1 + count))
 		return false;
@@ -138,7 +138,7 @@ void gamma_near_feed(struct gamma_endpoint *endpoint)
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, &endpoint->local.feeding) {
+	gamma_list_for_each_safe (pos, tmp, &endpoint->local.feeding) {
 		struct gamma_flow *flow =
 			gamma_list_entry(pos, struct gamma_flow, messages.feed_entry);
 		struct gamma_send *send = flow->messages.feeding;

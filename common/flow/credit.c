@@ -102,9 +102,9 @@ static uint32_t share_of(const struct gamma_flow *flow)
 	if (flow->credit.bulk)
 		share = gamma_min(share, gamma_max(pool->bound / pool->bulk, GAMMA_GRANT_MIN));
 	if (gamma_unlikely(pool->pace.share))
-		share = gamma_min(share, flow->credit.bulk ? pool->pace.share
-							   : gamma_max(pool->pace.share,
-								       GAMMA_GRANT_MIN));
+		share = gamma_min(share, flow->credit.bulk
+						 ? pool->pace.share
+						 : gamma_max(pool->pace.share, GAMMA_GRANT_MIN));
 	return (uint32_t) share;
 }
 
@@ -185,8 +185,7 @@ static bool halve(struct gamma_pool *pool)
 {
 	uint32_t size = pool_size(pool);
 
-	if (!pool->bulk || !pool->budget ||
-	    (pool->quiet < pool->bound && pool->bound != size))
+	if (!pool->bulk || !pool->budget || (pool->quiet < pool->bound && pool->bound != size))
 		return false;
 	pool->bound = (uint32_t) gamma_max(gamma_min(pool->bound, pool->bulk_granted) / 2,
 					   gamma_min(pool->budget, size));
@@ -261,7 +260,7 @@ static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bo
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &pool->holders) {
+	gamma_list_for_each (pos, &pool->holders) {
 		struct gamma_flow *flow =
 			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
 
@@ -290,7 +289,8 @@ void gamma_credit_request(struct gamma_flow *flow, uint64_t now)
 		set_bulk(flow, true);
 	if (gamma_list_empty(&flow->credit.wait_entry))
 		gamma_list_append(&pool->waiting, &flow->credit.wait_entry);
-	/* Nothing has come in since it asked last: those that hold the credit are stopped or dead. */
+	/* Nothing has come in since it asked last: those that hold the credit are stopped or dead.
+	 */
 	if (stuck)
 		pool->bound = pool_size(pool);
 	flow->credit.asked_at = pool->arrivals;

@@ -169,15 +169,16 @@ void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now)
 	if (loss->still_told || now - loss->heard < flow->local->limits.peer_timeout)
 		return;
 	loss->still_told = true;
-	gamma_warn("peer %s has not answered for %.1f s, but its process is there: if it was stopped, "
-		   "continue or end it", gamma_addr_name(&flow->addr, name),
-		   (double) (now - loss->heard) / 1e9);
+	gamma_warn(
+		"peer %s has not answered for %.1f s, but its process is there: if it was stopped, "
+		"continue or end it",
+		gamma_addr_name(&flow->addr, name), (double) (now - loss->heard) / 1e9);
 }
 
 void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now)
 {
-	uint64_t grace = gamma_min(GAMMA_NO_PORT_US * GAMMA_NS_PER_US,
-				   flow->local->limits.peer_timeout / 2);
+	uint64_t grace =
+		gamma_min(GAMMA_NO_PORT_US * GAMMA_NS_PER_US, flow->local->limits.peer_timeout / 2);
 
 	if (flow->state == GAMMA_FLOW_OPEN)
 		gamma_flow_over(flow, -ECONNRESET, "no process there owns its port any more", now);
@@ -226,8 +227,7 @@ bool gamma_flow_unacked(const struct gamma_flow *flow)
 /* Who asks whether this endpoint is there waits for something of it. */
 static bool has_asked(const struct gamma_flow *flow, uint64_t now)
 {
-	return flow->probed_time &&
-	       now < flow->probed_time + GAMMA_ASKED_US * GAMMA_NS_PER_US;
+	return flow->probed_time && now < flow->probed_time + GAMMA_ASKED_US * GAMMA_NS_PER_US;
 }
 
 /* Its program may wait for this endpoint alone, and would as long as for one that is silent: it is
@@ -367,7 +367,8 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 			const uint8_t *payload, uint64_t arrived, uint64_t now)
 {
 	if (gamma_unlikely(!gamma_flow_usable(flow))) {
-		/* A late frame of a flow that has ended; a BYE that was not answered is repeated. */
+		/* A late frame of a flow that has ended; a BYE that was not answered is repeated.
+		 */
 		if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK)
 			gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
 		return;

@@ -11,7 +11,8 @@ uint32_t gamma_buffer_size(const struct gamma_local *local)
 	uint64_t frame = gamma_max(local->limits.mtu, local->limits.local_mtu);
 
 	/* Also for an atomic's operands and results, which are always copied. */
-	return (uint32_t) gamma_max(gamma_min(local->limits.inject_size, frame), GAMMA_ATOMIC_BYTES);
+	return (uint32_t) gamma_max(gamma_min(local->limits.inject_size, frame),
+				    GAMMA_ATOMIC_BYTES);
 }
 
 void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,

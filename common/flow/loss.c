@@ -18,14 +18,16 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 	uint64_t queue = sent->ahead * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	uint64_t error;
 
-	/* Nothing would raise it again, had a sender lost its processor before it noted the time. */
+	/* Nothing would raise it again, had a sender lost its processor before it noted the time.
+	 */
 	if (!loss->rtt || (!sent->rough && rtt < loss->rtt_min))
 		loss->rtt_min = rtt;
 	loss->rtt = loss->rtt ? (7 * loss->rtt + rtt) / 8 : rtt;
 	/* A delay longer than a polling peer's says nothing of the next one. */
 	if (delay > GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US)
 		return;
-	/* Waiting behind own frames is allowed for by their number, when one waits: probe_timeout. */
+	/* Waiting behind own frames is allowed for by their number, when one waits: probe_timeout.
+	 */
 	if (rtt > loss->rtt_min)
 		passed -= gamma_min(queue, rtt - loss->rtt_min);
 	if (!loss->answer) {
@@ -75,15 +77,16 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
 				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
 	wait += queued(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
-	/* Nothing gets lost on the way to a neighbour, and its end is told: silence is its processor's. */
+	/* Nothing gets lost on the way to a neighbour, and its end is told: silence is its
+	 * processor's. */
 	if (flow->same_host)
 		wait = gamma_max(wait, GAMMA_PROBE_LOCAL_US * GAMMA_NS_PER_US);
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);
-	longest = gamma_min(longest, (gamma_window_flying(flow) ? GAMMA_PROBE_MAX_US
-								: GAMMA_KEEPALIVE_US) *
-					     GAMMA_NS_PER_US);
+	longest = gamma_min(longest,
+			    (gamma_window_flying(flow) ? GAMMA_PROBE_MAX_US : GAMMA_KEEPALIVE_US) *
+				    GAMMA_NS_PER_US);
 	return gamma_min(wait, longest);
 }
 
@@ -236,7 +239,8 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
 		gamma_flow_leave(flow, -ETIMEDOUT, "nothing heard of it for long", now);
 		return true;
 	}
-	snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s", (double) (now - since) / 1e9);
+	snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s",
+		 (double) (now - since) / 1e9);
 	gamma_flow_give_up(flow, -ETIMEDOUT, cause, now);
 	return true;
 }

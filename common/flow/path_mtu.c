@@ -104,7 +104,8 @@ void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe)
 	gamma_timer_stop(flow, GAMMA_TIMER_MTU);
 	if (late)
 		gamma_warn("frames of %u bytes do reach %s, whose answer came late: they are used, "
-			   "and nothing need be done", size, gamma_addr_name(&flow->addr, name));
+			   "and nothing need be done",
+			   size, gamma_addr_name(&flow->addr, name));
 }
 
 static void stay(struct gamma_flow *flow)
@@ -237,10 +238,11 @@ void gamma_path_own_mtu(struct gamma_local *local, uint32_t mtu)
 	struct gamma_list *pos;
 
 	gamma_warn("the MTU of the NIC of %s has been lowered from %u to %u: larger frames are not "
-		   "used any more", gamma_addr_name(&local->addr, name), local->limits.mtu, mtu);
+		   "used any more",
+		   gamma_addr_name(&local->addr, name), local->limits.mtu, mtu);
 	local->limits.mtu = mtu;
 	local->addr.mtu = htons((uint16_t) mtu);
-	gamma_list_for_each(pos, &local->flows) {
+	gamma_list_for_each (pos, &local->flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		if (!flow->same_host)

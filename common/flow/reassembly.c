@@ -11,9 +11,9 @@
 
 struct gamma_parts {
 	uint8_t op;
-	uint16_t total;	  /* bytes of the frame's payload */
+	uint16_t total;   /* bytes of the frame's payload */
 	uint16_t arrived; /* distinct bytes of it */
-	uint64_t *bits;	  /* by byte of the payload: it has arrived; behind the payload */
+	uint64_t *bits;   /* by byte of the payload: it has arrived; behind the payload */
 	uint8_t payload[];
 };
 

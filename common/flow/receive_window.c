@@ -100,8 +100,7 @@ static bool take_early(struct gamma_flow *flow, const struct gamma_fields *field
 }
 
 /* False: not taken, as if it had not arrived. */
-static bool take(struct gamma_flow *flow, const struct gamma_fields *fields,
-		 const uint8_t *payload)
+static bool take(struct gamma_flow *flow, const struct gamma_fields *fields, const uint8_t *payload)
 {
 	struct gamma_receive_window *rx = &flow->rx;
 

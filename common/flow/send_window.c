@@ -13,7 +13,8 @@ bool gamma_window_open(const struct gamma_flow *flow)
 {
 	const struct gamma_send_window *tx = &flow->tx;
 
-	return flow->state == GAMMA_FLOW_OPEN && gamma_seq_before(tx->next + tx->returned, tx->limit) &&
+	return flow->state == GAMMA_FLOW_OPEN &&
+	       gamma_seq_before(tx->next + tx->returned, tx->limit) &&
 	       gamma_window_unacked(flow) < GAMMA_WINDOW_MAX;
 }
 
@@ -96,12 +97,14 @@ static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t h
 
 static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard)
 {
-	uint32_t words =
-		(fields->extensions & GAMMA_EXT_SACK_LONG ? GAMMA_SACK_LONG_BITS : GAMMA_SACK_BITS) / 64;
+	uint32_t words = (fields->extensions & GAMMA_EXT_SACK_LONG ? GAMMA_SACK_LONG_BITS
+								   : GAMMA_SACK_BITS) /
+			 64;
 
 	for (uint32_t i = 0; i < words; i++) {
 		for (uint64_t bits = fields->sack[i]; bits; bits &= bits - 1) {
-			uint32_t seq = fields->sack_base + 64 * i + (uint32_t) __builtin_ctzll(bits);
+			uint32_t seq =
+				fields->sack_base + 64 * i + (uint32_t) __builtin_ctzll(bits);
 
 			if (!gamma_seq_before(seq, flow->tx.una) &&
 			    gamma_seq_before(seq, flow->tx.next))

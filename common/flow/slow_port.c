@@ -21,25 +21,25 @@
 #include "flow/flow.h"
 
 enum {
-	LOOK = 64,	    /* frames from one look to the next */
-	SLOW_NS = 4,	    /* for a byte: above 2 Gbit/s a frame takes less than a host's jitter, */
-	SLOW_US = 3,	    /* as one does that takes less than this */
-	FAST_LOOKS = 2,	    /* in a row: after a pause a port may pass some frames at once */
-	STEADY_LOOKS = 4,   /* slow ones in a row are a port: who is away is not so regular */
-	SHORT_LOOKS = 2,    /* with short messages, until somebody counts as profiting, */
-	SHORT_APART = 4,    /* neither so many looks after the other: not those between long ones */
-	SHORT_MS = 1000,    /* without short messages the bound goes on so long */
-	SENDERS_MAX = 16,   /* with more their two frames each are a queue anyway */
-	SPARE = 3,	    /* frames more than a round trip takes: with 2 the port runs empty */
-	SENDER_MIN = 2,	    /* frames: with one a sender would wait for each acknowledgement */
-	KEPT = 1,	    /* frames more, which a sender keeps for what does not fill one: transmit.c */
-	ROUNDS = 4,	    /* whose shortest is the round trip */
-	TRIES = 3,	    /* trials that came to nothing, in a row, until it is left alone */
-	TRIAL_MS = 100,	    /* and how long one may take */
+	LOOK = 64,        /* frames from one look to the next */
+	SLOW_NS = 4,      /* for a byte: above 2 Gbit/s a frame takes less than a host's jitter, */
+	SLOW_US = 3,      /* as one does that takes less than this */
+	FAST_LOOKS = 2,   /* in a row: after a pause a port may pass some frames at once */
+	STEADY_LOOKS = 4, /* slow ones in a row are a port: who is away is not so regular */
+	SHORT_LOOKS = 2,  /* with short messages, until somebody counts as profiting, */
+	SHORT_APART = 4,  /* neither so many looks after the other: not those between long ones */
+	SHORT_MS = 1000,  /* without short messages the bound goes on so long */
+	SENDERS_MAX = 16, /* with more their two frames each are a queue anyway */
+	SPARE = 3,        /* frames more than a round trip takes: with 2 the port runs empty */
+	SENDER_MIN = 2,   /* frames: with one a sender would wait for each acknowledgement */
+	KEPT = 1,   /* frames more, which a sender keeps for what does not fill one: transmit.c */
+	ROUNDS = 4, /* whose shortest is the round trip */
+	TRIES = 3,  /* trials that came to nothing, in a row, until it is left alone */
+	TRIAL_MS = 100,     /* and how long one may take */
 	WIDER_LOOKS = 3,    /* the first is not like the others yet */
-	IDLE_LOOKS = 4,	    /* in a row without a backlog */
+	IDLE_LOOKS = 4,     /* in a row without a backlog */
 	AGAIN_MS = 1000,    /* paths change */
-	AWAY_MS = 100,	    /* if an eighth of this is lost, somebody is away: a queue helps */
+	AWAY_MS = 100,      /* if an eighth of this is lost, somebody is away: a queue helps */
 	AWAY_MAX_MS = 2000, /* it is left alone for as long then, doubling up to this */
 };
 
@@ -140,8 +140,8 @@ static void watch(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint
 	}
 	pace->cost = cost;
 	pace->steady = pace->fast || !alike ? 0 : pace->steady + 1;
-	if (pace->steady < STEADY_LOOKS || pace->heard < SHORT_LOOKS ||
-	    pool->bulk > SENDERS_MAX || stamp < pace->until)
+	if (pace->steady < STEADY_LOOKS || pace->heard < SHORT_LOOKS || pool->bulk > SENDERS_MAX ||
+	    stamp < pace->until)
 		return;
 	gamma_container_of(pool, struct gamma_local, pool)->stats.paced++;
 	pace->port = gamma_max(cost, last);

@@ -29,12 +29,13 @@ void gamma_local_timeout(struct gamma_local *local, uint64_t now)
 {
 	struct gamma_list *pos, *tmp;
 
-	/* Late by so much, this process was stopped: what it did not hear meanwhile says nothing. */
+	/* Late by so much, this process was stopped: what it did not hear meanwhile says nothing.
+	 */
 	if (now > local->next_deadline &&
 	    now - local->next_deadline > local->limits.peer_timeout / GAMMA_AWAY_PART)
 		local->resumed = now;
 	local->next_deadline = GAMMA_NEVER;
-	gamma_list_for_each_safe(pos, tmp, &local->timed) {
+	gamma_list_for_each_safe (pos, tmp, &local->timed) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, timed_entry);
 		uint64_t when = earliest(flow);
 

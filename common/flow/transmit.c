@@ -31,7 +31,8 @@ static void build(const struct gamma_flow *flow, struct gamma_fields *fields, ui
 {
 	const struct gamma_local *local = flow->local;
 
-	frame->head = gamma_build(fields, flow->addr.mac, local->addr.mac, local->ethertype, payload);
+	frame->head =
+		gamma_build(fields, flow->addr.mac, local->addr.mac, local->ethertype, payload);
 	frame->head_len = GAMMA_ETH_LEN + fields->header_len;
 	frame->kind = fields->kind;
 	frame->op = fields->op;
@@ -66,9 +67,8 @@ static void attach_payload_crc(const struct gamma_flow *flow, const struct gamma
 	if (!fields->payload_len || !fits(flow, fields, GAMMA_EXT_PAYLOAD_CRC))
 		return;
 	fields->extensions |= GAMMA_EXT_PAYLOAD_CRC;
-	fields->payload_crc = sent->buffer
-				      ? gamma_crc32c(0, sent->buffer->payload, sent->len)
-				      : gamma_crc32c_iov(0, frame->iov, frame->iov_count);
+	fields->payload_crc = sent->buffer ? gamma_crc32c(0, sent->buffer->payload, sent->len)
+					   : gamma_crc32c_iov(0, frame->iov, frame->iov_count);
 }
 
 /* What may ride on data: the acknowledgement, and on the first frames the own MTU. */
@@ -161,8 +161,8 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	struct gamma_fields fields;
 	uint32_t room;
 
-	begin_data(flow, sent, seq,
-		   GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0), &fields);
+	begin_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0),
+		   &fields);
 	fields.extensions |= GAMMA_EXT_PART | (flow->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
 	room = flow->path.mtu - GAMMA_HEADER_LEN - gamma_extensions_len(fields.extensions);
 	fields.payload_len = (uint16_t) gamma_min(sent->len - sent->part, room);
@@ -237,8 +237,8 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	}
 	sent->unsent = 0;
 	gamma_window_transmitted(flow, sent, now);
-	build_data(flow, sent, seq,
-		   GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0), now, frame);
+	build_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0),
+		   now, frame);
 	return true;
 }
 
@@ -330,7 +330,7 @@ static uint16_t under_way(const struct gamma_flow *flow)
 	const struct gamma_late *late = &flow->local->late;
 
 	return (uint16_t) (late->flow == flow && late->has_ack ? flow->tx.next - late->ack
-								: gamma_window_unacked(flow));
+							       : gamma_window_unacked(flow));
 }
 
 static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const struct iovec *iov,
@@ -582,7 +582,8 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 {
 	struct gamma_sent *sent;
 
-	/* Trying again moves the probe timer on each time: a cable pulled for good is noticed here. */
+	/* Trying again moves the probe timer on each time: a cable pulled for good is noticed here.
+	 */
 	if (!gamma_flow_usable(flow) ||
 	    (flow->loss.waiting_since && gamma_loss_peer_dead(flow, now)))
 		return;

@@ -44,12 +44,12 @@ static int connect_to(const char *path)
 
 struct exchange {
 	enum gamma_broker_type asks, answers;
-	void *ask;     /* begins with a struct gamma_broker_header, which is filled in */
+	void *ask; /* begins with a struct gamma_broker_header, which is filled in */
 	size_t ask_len;
 	void *answer;
 	size_t answer_len;
-	struct gamma_enclosed enclosed; /* what came with it */
-	int fd;				/* the connection, -1 if there is none */
+	struct gamma_enclosed enclosed;  /* what came with it */
+	int fd;                          /* the connection, -1 if there is none */
 	enum gamma_broker_reason reason; /* why gammad refused; OK: it did not */
 };
 
@@ -116,7 +116,8 @@ static void explain(const char *path, const struct exchange *exchange, int error
 		snprintf(why, why_len,
 			 "no CAP_NET_RAW, so no raw Ethernet, and no gammad at %.128s (%s): have "
 			 "gammad started, run as root, or give the program the capability (setcap "
-			 "cap_net_raw+ep PROGRAM)", path, strerror(-error));
+			 "cap_net_raw+ep PROGRAM)",
+			 path, strerror(-error));
 	else
 		snprintf(why, why_len, "gammad at %.128s: %s", path, cause(exchange, error));
 }

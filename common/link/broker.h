@@ -10,9 +10,9 @@
 
 struct gamma_brokered {
 	struct gamma_broker_opened opened;
-	int packet_fd;	/* ready but for its ring, which is to be mapped */
-	int port_fd;	/* AF_UNIX socket bound to the port */
-	int gammad_fd;	/* as long as it is open, gammad does not ask whether the endpoint lives */
+	int packet_fd; /* ready but for its ring, which is to be mapped */
+	int port_fd;   /* AF_UNIX socket bound to the port */
+	int gammad_fd; /* as long as it is open, gammad does not ask whether the endpoint lives */
 };
 
 enum { GAMMA_BROKER_WAIT_S = 120 }; /* for gammad's answer: opening many takes it a while */

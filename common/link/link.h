@@ -20,15 +20,15 @@ struct gamma_way; /* to a neighbour, for plain messages */
 /* An endpoint, as links know it. */
 struct gamma_place {
 	uint8_t mac[GAMMA_MAC_LEN];
-	uint16_t port;	/* host order */
+	uint16_t port;  /* host order */
 	uint32_t epoch; /* ditto */
 };
 
 struct gamma_link_ops {
 	/* Sends a burst; returns how many frames left. Fewer than count: the next one could not
-	 * leave now (*error says why: -EAGAIN to try again later, -ECONNREFUSED nobody there, -EPROTO
-	 * who is there writes nonsense, -EMSGSIZE the NIC's MTU has been lowered: the link's `mtu`
-	 * says to what). */
+	 * leave now (*error says why: -EAGAIN to try again later, -ECONNREFUSED nobody there,
+	 * -EPROTO who is there writes nonsense, -EMSGSIZE the NIC's MTU has been lowered: the
+	 * link's `mtu` says to what). */
 	unsigned (*send)(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
 			 int *error);
 	/* samehost only. Whether a way that was full is worth another try, before its time. */
@@ -48,17 +48,19 @@ struct gamma_link_ops {
 		       const struct gamma_place *place);
 	/* Lends the oldest frame that arrived; false: none. */
 	bool (*next)(struct gamma_link *link, struct gamma_arrival *arrival);
-	/* Gives it back. At most once for each next, in order; without it the same one comes again. */
+	/* Gives it back. At most once for each next, in order; without it the same one comes again.
+	 */
 	void (*release)(struct gamma_link *link);
 	/* To be called before sleeping on fd. True: do not, something waits. */
 	bool (*arm)(struct gamma_link *link);
 	/* samehost only. A neighbour that has ended, all of whose frames have been taken; returns
-	 * the cause, for people, or NULL: there is none. left: what was sent to it was not all taken. */
+	 * the cause, for people, or NULL: there is none. left: what was sent to it was not all
+	 * taken. */
 	const char *(*lost)(struct gamma_link *link, struct gamma_place *place, bool *left);
 	/* samehost only. Whether something in that way has not been taken. */
 	bool (*left)(const struct gamma_way *way);
-	/* samehost only. Copies len bytes out of a neighbour's memory, from offset on there and here;
-	 * false: that cannot be. */
+	/* samehost only. Copies len bytes out of a neighbour's memory, from offset on there and
+	 * here; false: that cannot be. */
 	bool (*pull)(struct gamma_link *link, const struct gamma_place *place,
 		     const struct gamma_source *source, uint64_t offset, const struct iovec *iov,
 		     unsigned iov_count, uint64_t len);
@@ -76,18 +78,19 @@ struct gamma_link {
 	const struct gamma_link_ops *ops;
 	struct gamma_stats *stats; /* the endpoint's */
 	pid_t process; /* which has opened it; a child forked from that may close it, no more */
-	int fd;	       /* readable when a frame waits */
+	int fd;        /* readable when a frame waits */
 	/* samehost only: who writes into shared memory would wake who sleeps on fd. */
 	bool armed;
-	bool watched; /* somebody does sleep: others who receive leave it armed */
-	uint32_t mtu;  /* bytes after the Ethernet header */
-	uint32_t slots; /* frames that may wait without loss */
+	bool watched;      /* somebody does sleep: others who receive leave it armed */
+	uint32_t mtu;      /* bytes after the Ethernet header */
+	uint32_t slots;    /* frames that may wait without loss */
 	uint64_t frame_ns; /* what sending took for a frame of the last burst; 0: not known */
 	/* Whoever polls need not ask `next`: nothing has come while these bits of the word are 0
 	 * (NULL: there is no such word), or for so many polls, if these heads are 0. */
 	const gamma_link_word *word;
 	uint64_t bits;
-	uint32_t ahead; /* bytes from the word to the frame, which is being written if others are not */
+	uint32_t ahead; /* bytes from the word to the frame, which is being written if others are
+			   not */
 	uint32_t rest;
 	uint32_t head_count;
 	const uint64_t **heads; /* where neighbours publish what comes next */
@@ -148,13 +151,13 @@ unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct
 struct gamma_packet_attr {
 	int ifindex;
 	uint16_t ethertype;
-	uint16_t port;	   /* host order: what the kernel's filter lets through */
-	uint32_t tenant;   /* ditto, but for LOOKUP */
-	uint32_t mtu;	   /* bytes */
-	size_t ring_bytes; /* at most, but for GAMMA_RING_SLOTS_MIN slots */
+	uint16_t port;        /* host order: what the kernel's filter lets through */
+	uint32_t tenant;      /* ditto, but for LOOKUP */
+	uint32_t mtu;         /* bytes */
+	size_t ring_bytes;    /* at most, but for GAMMA_RING_SLOTS_MIN slots */
 	const uint8_t *mac;   /* AF_XDP only: of the NIC */
 	const uint8_t *group; /* MAC of the multicast group that it is for; NULL: for this host */
-	bool receives;	      /* the group's frames are wanted, not only to be sent */
+	bool receives;        /* the group's frames are wanted, not only to be sent */
 };
 enum { GAMMA_RING_SLOTS_MIN = 256 };
 /* 0 or a negative errno: -EPERM without CAP_NET_RAW. */
@@ -173,27 +176,27 @@ int gamma_packet_adopt_group(const struct gamma_broker_joined *joined, int fd,
 /* How frames are to reach the network. */
 enum gamma_link_choice {
 	GAMMA_LINK_PACKET,
-	GAMMA_LINK_XDP,	 /* AF_XDP or nothing: xdp.h */
+	GAMMA_LINK_XDP,  /* AF_XDP or nothing: xdp.h */
 	GAMMA_LINK_AUTO, /* AF_XDP if it can be had without taking it from anybody */
 };
 
 /* ---- samehost.c ---- */
 
 struct gamma_samehost_attr {
-	int fd;		     /* the port's socket, which the link takes over */
-	uint32_t tenant;     /* user id */
+	int fd;                /* the port's socket, which the link takes over */
+	uint32_t tenant;       /* user id */
 	const uint8_t *gammad; /* MAC of the NIC, if the socket is gammad's; else NULL */
-	uint64_t ring_bytes; /* shared memory for the frames to each neighbour; 0: none */
+	uint64_t ring_bytes;   /* shared memory for the frames to each neighbour; 0: none */
 };
 /* Carries frames between processes of this network namespace. */
 int gamma_samehost_open(const struct gamma_samehost_attr *attr, struct gamma_stats *stats,
 			struct gamma_link **link);
 /* Why a neighbour is lost, for people. */
 #define GAMMA_PROCESS_ENDED "its process has ended"
-#define GAMMA_NONSENSE "what it wrote into shared memory makes no sense"
+#define GAMMA_NONSENSE      "what it wrote into shared memory makes no sense"
 enum {
 	GAMMA_SAMEHOST_MTU = 65535, /* bytes: what a socket carries */
-	GAMMA_RING_MTU = 16640,	    /* bytes: frames in shared memory; 16 KiB and their header */
+	GAMMA_RING_MTU = 16640,     /* bytes: frames in shared memory; 16 KiB and their header */
 };
 
 #endif /* GAMMA_LINK_H */

@@ -25,7 +25,7 @@
 #include "link/packet_socket.h"
 
 enum {
-	BURST = 64, /* frames in one sendmmsg */
+	BURST = 64,  /* frames in one sendmmsg */
 	TELLING = 4, /* frames of a burst that tells how long one takes */
 	/* Where the kernel puts the frame of an Ethernet NIC, from the slot's begin on, bytes. */
 	FRAME_AT = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN,
@@ -36,12 +36,12 @@ struct packet_link {
 	int ifindex;
 	int gammad_fd; /* tells gammad that the endpoint lives; -1: it is this process's own */
 	uint8_t *ring;
-	size_t ring_len;   /* bytes */
-	uint32_t per_block; /* slots */
-	uint32_t block_len; /* bytes */
-	uint32_t slot_len;  /* bytes */
-	uint32_t slot;	    /* next to be looked at */
-	bool alone;	    /* the frame that was handed on last: nothing was behind it */
+	size_t ring_len;             /* bytes */
+	uint32_t per_block;          /* slots */
+	uint32_t block_len;          /* bytes */
+	uint32_t slot_len;           /* bytes */
+	uint32_t slot;               /* next to be looked at */
+	bool alone;                  /* the frame that was handed on last: nothing was behind it */
 	struct tpacket2_hdr **slots; /* by number: blocks have a rest at their end */
 };
 
@@ -162,11 +162,13 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	if (!(__atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
 		return false;
 	arrival->frame = (const uint8_t *) slot + slot->tp_mac;
-	/* The sender's core has the lines: all are asked for at once, and the slot's own to be written. */
+	/* The sender's core has the lines: all are asked for at once, and the slot's own to be
+	 * written. */
 	__builtin_prefetch(arrival->frame);
 	__builtin_prefetch(arrival->frame + GAMMA_CACHE_LINE);
 	__builtin_prefetch(slot, 1);
-	arrival->alone = packet->alone = !(packet->slots[after(packet)]->tp_status & TP_STATUS_USER);
+	arrival->alone = packet->alone =
+		!(packet->slots[after(packet)]->tp_status & TP_STATUS_USER);
 	/* A frame cut to the slot is handed on short: the parser sees that it is incomplete. */
 	arrival->len = slot->tp_snaplen;
 	arrival->payload = NULL;
@@ -268,11 +270,11 @@ static int map_ring(struct packet_link *packet, const struct tpacket_req *req)
 	if (!packet->slots)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < packet->link.slots; i++)
-		packet->slots[i] = (struct tpacket2_hdr *) (packet->ring +
-							    (size_t) (i / packet->per_block) *
-								    packet->block_len +
-							    i % packet->per_block *
-								    packet->slot_len);
+		packet->slots[i] =
+			(struct tpacket2_hdr *) (packet->ring +
+						 (size_t) (i / packet->per_block) *
+							 packet->block_len +
+						 i % packet->per_block * packet->slot_len);
 	packet->link.word = word_of(packet->slots[0]);
 	packet->link.bits = TP_STATUS_USER;
 	packet->link.ahead = FRAME_AT;
@@ -301,8 +303,8 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 		ret = map_ring(packet, &req);
 	if (ret)
 		return ret;
-	/* What is sent to a group is to be seen by its members on this host: they get what leaves the
-	 * host on the ordinary way, if they ask for the frames of all protocols. */
+	/* What is sent to a group is to be seen by its members on this host: they get what leaves
+	 * the host on the ordinary way, if they ask for the frames of all protocols. */
 	if (attr->group)
 		address.sll_protocol = attr->receives ? htons(ETH_P_ALL) : 0;
 	else if (setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))

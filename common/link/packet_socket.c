@@ -58,7 +58,8 @@ static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 14),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 12),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->ethertype, 0, 10),
@@ -73,7 +74,7 @@ static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x0f),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
-		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
+		BPF_STMT(BPF_RET | BPF_K, 0),       /* drop */
 	};
 
 	return set_filter(fd, code, gamma_array_size(code));
@@ -95,10 +96,11 @@ static int attach_group_filter(int fd, const struct gamma_packet_attr *attr)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->port, 0, 5),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_TENANT),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, attr->tenant, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, 0x40000), /* pass, whole */
-		BPF_STMT(BPF_RET | BPF_K, 0),	     /* drop */
+		BPF_STMT(BPF_RET | BPF_K, 0),       /* drop */
 	};
 
 	return set_filter(fd, code, gamma_array_size(code));

@@ -24,10 +24,10 @@
 #include <unistd.h>
 
 enum {
-	CHUNK = 4096,	  /* bytes: memory of a frame */
+	CHUNK = 4096,      /* bytes: memory of a frame */
 	SEND_CHUNKS = 256, /* frames that the kernel may still hold; a power of two */
-	QUEUE = 0,	  /* where a NIC puts frames that are not IP */
-	BUSY_TRIES = 10,  /* the kernel frees a queue some time after its last owner has gone */
+	QUEUE = 0,         /* where a NIC puts frames that are not IP */
+	BUSY_TRIES = 10,   /* the kernel frees a queue some time after its last owner has gone */
 	BUSY_WAIT_US = 50000,
 };
 
@@ -43,16 +43,16 @@ struct ring {
 struct xdp_link {
 	struct gamma_link link;
 	struct gamma_xdp_program program;
-	uint8_t *chunks;	/* first those of arriving frames, then those of leaving ones */
-	size_t chunks_len;	/* bytes */
-	struct ring fill, taken;	/* chunks for arriving frames; leaving ones that are free again */
+	uint8_t *chunks;         /* first those of arriving frames, then those of leaving ones */
+	size_t chunks_len;       /* bytes */
+	struct ring fill, taken; /* chunks for arriving frames; leaving ones that are free again */
 	struct ring receive, send;
-	uint32_t received;	/* frames taken so far */
-	uint32_t sent;		/* frames put into the send ring so far */
+	uint32_t received;          /* frames taken so far */
+	uint32_t sent;              /* frames put into the send ring so far */
 	uint64_t free[SEND_CHUNKS]; /* addresses of chunks */
 	uint32_t free_count;
-	uint64_t drops;		/* as the kernel last told them */
-	int error;		/* why there is no socket */
+	uint64_t drops; /* as the kernel last told them */
+	int error;      /* why there is no socket */
 };
 
 static struct xdp_link *xdp_of(struct gamma_link *link)
@@ -270,7 +270,8 @@ static int make_chunks(struct xdp_link *xdp)
 	madvise(xdp->chunks, xdp->chunks_len, MADV_DONTFORK);
 	memory.addr = (uintptr_t) xdp->chunks;
 	memory.len = xdp->chunks_len;
-	return setsockopt(xdp->link.fd, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)) ? -errno : 0;
+	return setsockopt(xdp->link.fd, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)) ? -errno
+											: 0;
 }
 
 static int make_ring(struct xdp_link *xdp, int option, uint32_t entries)

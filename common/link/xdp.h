@@ -17,7 +17,7 @@ int gamma_xdp_open(const struct gamma_packet_attr *attr, bool insist, struct gam
 /* ---- xdp_program.c ---- */
 struct gamma_xdp_program {
 	int map_fd;  /* queue to socket */
-	int fd;	     /* the program */
+	int fd;      /* the program */
 	int link_fd; /* keeps it on the NIC: it goes with the process */
 };
 /* Frames that come in on the queue for attr's port go to the socket, all others where they would

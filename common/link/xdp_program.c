@@ -18,19 +18,48 @@
 #include "link/xdp.h"
 
 /* An instruction each. PASS_IF: to the end of the program, which passes the frame on. */
-#define LOAD(width, to, from, offset)                                                              \
-	{.code = BPF_LDX | BPF_MEM | (width), .dst_reg = (to), .src_reg = (from), .off = (offset)}
-#define MOVE(to, from) {.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = (from)}
-#define SET(to, value) {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value)}
-#define ADD(to, value) {.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = (value)}
-#define AND(to, value) {.code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = (to), .imm = (value)}
-#define PASS_IF_GREATER(a, b) {.code = BPF_JMP | BPF_JGT | BPF_X, .dst_reg = (a), .src_reg = (b)}
-#define PASS_IF_NOT(a, value)                                                                      \
-	{.code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = (a), .imm = (int32_t) (value)}
-#define SKIP_IF(a, value, count)                                                                   \
-	{.code = BPF_JMP32 | BPF_JEQ | BPF_K, .dst_reg = (a), .imm = (int32_t) (value), .off = (count)}
-#define CALL(function) {.code = BPF_JMP | BPF_CALL, .imm = (function)}
-#define EXIT {.code = BPF_JMP | BPF_EXIT}
+#define LOAD(width, to, from, offset)                                                    \
+	{                                                                                \
+		.code = BPF_LDX | BPF_MEM | (width), .dst_reg = (to), .src_reg = (from), \
+		.off = (offset)                                                          \
+	}
+#define MOVE(to, from)                                                                  \
+	{                                                                               \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = (from) \
+	}
+#define SET(to, value)                                                               \
+	{                                                                            \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value) \
+	}
+#define ADD(to, value)                                                               \
+	{                                                                            \
+		.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = (value) \
+	}
+#define AND(to, value)                                                               \
+	{                                                                            \
+		.code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = (to), .imm = (value) \
+	}
+#define PASS_IF_GREATER(a, b)                                                     \
+	{                                                                         \
+		.code = BPF_JMP | BPF_JGT | BPF_X, .dst_reg = (a), .src_reg = (b) \
+	}
+#define PASS_IF_NOT(a, value)                                                                 \
+	{                                                                                     \
+		.code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = (a), .imm = (int32_t) (value) \
+	}
+#define SKIP_IF(a, value, count)                                                               \
+	{                                                                                      \
+		.code = BPF_JMP32 | BPF_JEQ | BPF_K, .dst_reg = (a), .imm = (int32_t) (value), \
+		.off = (count)                                                                 \
+	}
+#define CALL(function)                                        \
+	{                                                     \
+		.code = BPF_JMP | BPF_CALL, .imm = (function) \
+	}
+#define EXIT                               \
+	{                                  \
+		.code = BPF_JMP | BPF_EXIT \
+	}
 
 /* Where in the frame. */
 enum {

@@ -115,7 +115,7 @@ void gamma_batch_leave(struct gamma_buffer *buffer, struct gamma_sent *sent)
 /* A frame that is made of the queue. */
 struct making {
 	struct gamma_buffer *buffer;
-	uint32_t count; /* items in it */
+	uint32_t count;          /* items in it */
 	struct gamma_send **end; /* of the row of those that wait for its acknowledgement */
 	uint8_t *flags;
 };

@@ -129,7 +129,7 @@ struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &flow->messages.announced) {
+	gamma_list_for_each (pos, &flow->messages.announced) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
 		if (send->cut && send->accepted == accepted)

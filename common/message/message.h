@@ -38,10 +38,10 @@ enum { GAMMA_CHUNKS_UNASKED = 65536 /* bytes of an announced message that are wr
 
 /* What is known of a message before its bytes. */
 struct gamma_envelope {
-	uint64_t tag;	 /* if TAGGED */
-	uint64_t data;	 /* if HAS_DATA: the sender's CQ data */
+	uint64_t tag;    /* if TAGGED */
+	uint64_t data;   /* if HAS_DATA: the sender's CQ data */
 	uint64_t length; /* bytes */
-	uint32_t flags;	 /* enum gamma_envelope_flag */
+	uint32_t flags;  /* enum gamma_envelope_flag */
 };
 
 /* What a DATA frame says, the same in every transmission of it. */
@@ -80,26 +80,27 @@ struct gamma_send {
 	unsigned iov_count;
 	struct gamma_envelope envelope;
 	enum gamma_completion_level level;
-	bool fence; /* begins when all earlier ones to this peer are complete, and those after it wait */
+	bool fence;   /* begins when all earlier ones to this peer are complete, and those after it
+			 wait */
 	bool patient; /* may wait for others to share a frame with: who sends it will poll */
 	bool more;    /* its sender says that others follow at once */
 	/* private to message/ */
 	struct gamma_remote *remote; /* what it does to the peer's memory; NULL: a message */
 	struct gamma_flow *flow;
 	enum gamma_send_state state;
-	uint64_t made;	   /* bytes already in frames */
+	uint64_t made;     /* bytes already in frames */
 	uint64_t wanted;   /* bytes the receiver accepts */
 	uint32_t flying;   /* frames not acknowledged */
-	uint32_t id;	   /* own, in multi-frame and announced messages; 0: none */
+	uint32_t id;       /* own, in multi-frame and announced messages; 0: none */
 	uint32_t accepted; /* the receiver's id for BULK */
-	bool cut;	   /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
-	uint64_t fed;	   /* bytes written for a neighbour, which was told where all of them stand */
-	uint64_t stamp;	   /* a neighbour may read the memory while it is what was announced */
-	bool copied;	   /* a struct gamma_copied of the flow's own: nobody waits for its end */
-	bool reply;	   /* a struct gamma_reply of target.c: bytes that a peer reads */
-	int error;	   /* what it will end with: the target has refused it */
+	bool cut;     /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
+	uint64_t fed; /* bytes written for a neighbour, which was told where all of them stand */
+	uint64_t stamp; /* a neighbour may read the memory while it is what was announced */
+	bool copied;    /* a struct gamma_copied of the flow's own: nobody waits for its end */
+	bool reply;     /* a struct gamma_reply of target.c: bytes that a peer reads */
+	int error;      /* what it will end with: the target has refused it */
 	struct gamma_send *with; /* the next one that waits for the same frame, or NULL */
-	uint32_t place;	   /* in that frame, if it is a BATCH */
+	uint32_t place;          /* in that frame, if it is a BATCH */
 };
 
 /* Memory for a message to come in, the interface layer's posted receive. */
@@ -110,37 +111,38 @@ struct gamma_recv {
 };
 
 enum gamma_inbound_state {
-	GAMMA_INBOUND_ARRIVING,	 /* eager fragments are still to come */
+	GAMMA_INBOUND_ARRIVING,  /* eager fragments are still to come */
 	GAMMA_INBOUND_ANNOUNCED, /* rendezvous, not accepted yet */
-	GAMMA_INBOUND_ACCEPTED,	 /* rendezvous, bytes are coming in */
-	GAMMA_INBOUND_COMPLETE,	 /* all here (kept for a receive that is not posted yet) */
+	GAMMA_INBOUND_ACCEPTED,  /* rendezvous, bytes are coming in */
+	GAMMA_INBOUND_COMPLETE,  /* all here (kept for a receive that is not posted yet) */
 };
 
 /* A message on its way in that is not a single matched frame. */
 struct gamma_inbound {
 	struct gamma_list entry;      /* for the interface layer, while it is unexpected */
 	struct gamma_list flow_entry; /* in the flow's incoming list */
-	struct gamma_list arriving_entry; /* in the flow's arriving list, in ARRIVING; in local->reading
-					   * while it is ACCEPTED and comes in chunks */
+	struct gamma_list
+		arriving_entry; /* in the flow's arriving list, in ARRIVING; in local->reading
+				 * while it is ACCEPTED and comes in chunks */
 	struct gamma_flow *flow;
 	struct gamma_envelope envelope;
 	enum gamma_inbound_state state;
-	int error;	   /* the peer failed: what a receive that matches gets */
-	uint32_t id;	   /* the sender's */
-	uint32_t accepted; /* ours, of ANNOUNCED and ACCEPTED ones; 0: none */
+	int error;                   /* the peer failed: what a receive that matches gets */
+	uint32_t id;                 /* the sender's */
+	uint32_t accepted;           /* ours, of ANNOUNCED and ACCEPTED ones; 0: none */
 	struct gamma_notice *accept; /* an ACCEPT frame that has not been used, or NULL */
-	struct gamma_send *own; /* a message to the own endpoint that was not copied, or NULL */
+	struct gamma_send *own;     /* a message to the own endpoint that was not copied, or NULL */
 	struct gamma_source source; /* its bytes, if a neighbour told where they stand */
-	uint64_t arrived;  /* bytes */
-	uint64_t wanted;   /* bytes that are to come: all, or what the receive can take, or, in chunks,
-			    * those before what has been read from the sender's memory */
-	bool asked; /* for further chunks */
+	uint64_t arrived;           /* bytes */
+	uint64_t wanted; /* bytes that are to come: all, or what the receive can take, or, in
+			  * chunks, those before what has been read from the sender's memory */
+	bool asked;      /* for further chunks */
 	struct gamma_recv *recv; /* matched, or NULL */
-	uint8_t *kept; /* bytes kept until a match, or NULL */
-	uint64_t kept_size; /* bytes */
-	bool cut;	    /* its bytes were left with the sender for want of memory */
-	bool discarded; /* take the rest in and drop it */
-	void *user;   /* the interface layer's */
+	uint8_t *kept;           /* bytes kept until a match, or NULL */
+	uint64_t kept_size;      /* bytes */
+	bool cut;                /* its bytes were left with the sender for want of memory */
+	bool discarded;          /* take the rest in and drop it */
+	void *user;              /* the interface layer's */
 };
 
 /* Ids of announced sends and accepted receives: slot in the low 20 bits, generation above. */
@@ -157,34 +159,36 @@ struct gamma_message_state {
 	struct gamma_list streams;   /* sends with BULK frames to make, served in turn */
 	struct gamma_list incoming;  /* struct gamma_inbound, unfinished or unexpected */
 	struct gamma_list arriving;  /* those of them whose eager fragments are still to come */
-	struct gamma_list notices;   /* struct gamma_notice: ACCEPT, CUT, FAILED frames to be made */
-	struct gamma_list requested; /* sends that wait for a result: remote.c */
+	struct gamma_list notices; /* struct gamma_notice: ACCEPT, CUT, FAILED frames to be made */
+	struct gamma_list requested;                 /* sends that wait for a result: remote.c */
 	struct gamma_buffer *replies, **replies_end; /* short results to be sent: target.c */
-	struct gamma_buffer *filling; /* a frame that takes further messages until it leaves, or NULL */
-	uint32_t filling_room;	      /* bytes of payload that it can take */
-	uint32_t filling_count;	      /* messages in it */
+	struct gamma_buffer
+		*filling;       /* a frame that takes further messages until it leaves, or NULL */
+	uint32_t filling_room;  /* bytes of payload that it can take */
+	uint32_t filling_count; /* messages in it */
 	struct gamma_write_in *write_in; /* the peer's WRITE under way; NULL: none yet: target.c */
-	struct gamma_keys *keys; /* of the peer's operation of several pieces; NULL: none yet: target.c */
-	uint32_t reading;   /* REPLY streams to the peer: target.c */
-	uint32_t cuts;	    /* messages of the peer that were cut here, and operations refused */
-	uint32_t cuts_seen; /* own ones that were cut or refused there, as its notices say */
+	struct gamma_keys
+		*keys;    /* of the peer's operation of several pieces; NULL: none yet: target.c */
+	uint32_t reading; /* REPLY streams to the peer: target.c */
+	uint32_t cuts;    /* messages of the peer that were cut here, and operations refused */
+	uint32_t cuts_seen;   /* own ones that were cut or refused there, as its notices say */
 	uint32_t batch_taken; /* items taken of the BATCH whose turn it is */
 	struct gamma_send *feeding;   /* announced, its receiver wants further chunks; or NULL */
 	struct gamma_list feed_entry; /* in local->feeding then */
-	uint32_t owed;	   /* messages that wait for the peer: announced, or half received */
+	uint32_t owed;     /* messages that wait for the peer: announced, or half received */
 	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
 	uint32_t next_id;  /* for multi-frame eager messages */
 	uint32_t in_a_row; /* message frames sent while a stream waited */
-	bool no_pull;	   /* the neighbour cannot read this process's memory, as it has shown */
+	bool no_pull;      /* the neighbour cannot read this process's memory, as it has shown */
 };
 
 #define GAMMA_UNMATCHED UINT64_MAX
 
 /* Called from within the flow: they must not send. */
 struct gamma_handlers {
-	/* A message is here. Places its bytes in the receive that it matches, which ends with that, and
-	 * returns how many; GAMMA_UNMATCHED: none does, nothing has been done. NULL: match and received
-	 * are called instead. */
+	/* A message is here. Places its bytes in the receive that it matches, which ends with that,
+	 * and returns how many; GAMMA_UNMATCHED: none does, nothing has been done. NULL: match and
+	 * received are called instead. */
 	uint64_t (*whole)(void *context, struct gamma_flow *flow,
 			  const struct gamma_envelope *envelope, const uint8_t *bytes);
 	/* A message begins. Returns the receive that it matches, now consumed, or NULL. */

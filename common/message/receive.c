@@ -290,7 +290,7 @@ static struct gamma_inbound *find_arriving(const struct gamma_flow *flow, uint32
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &flow->messages.arriving) {
+	gamma_list_for_each (pos, &flow->messages.arriving) {
 		struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
 
@@ -353,8 +353,7 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	if (!inbound)
 		return false;
 	inbound->recv = local->handlers->match(local->context, flow, &envelope);
-	if (inbound->recv ||
-	    keep(inbound, envelope.length, local->limits.unexpected_size)) {
+	if (inbound->recv || keep(inbound, envelope.length, local->limits.unexpected_size)) {
 		inbound->state = GAMMA_INBOUND_ARRIVING;
 		flow->messages.owed++;
 		gamma_list_append(&flow->messages.arriving, &inbound->arriving_entry);
@@ -375,8 +374,8 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 			 const uint8_t *payload)
 {
 	uint64_t offset = fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK;
-	struct gamma_inbound *inbound = find_arriving(
-		flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+	struct gamma_inbound *inbound =
+		find_arriving(flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
 	/* The rest of a message that was cut here may have been under way already. */
 	if (!inbound)
@@ -389,12 +388,12 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 
 static struct gamma_inbound *find_accepted(const struct gamma_flow *flow, uint64_t fragment)
 {
-	struct gamma_inbound *inbound =
-		gamma_transfer_find(&flow->local->accepted,
-				    (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+	struct gamma_inbound *inbound = gamma_transfer_find(
+		&flow->local->accepted, (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
-	return inbound && inbound->flow == flow && inbound->state == GAMMA_INBOUND_ACCEPTED ? inbound
-											     : NULL;
+	return inbound && inbound->flow == flow && inbound->state == GAMMA_INBOUND_ACCEPTED
+		       ? inbound
+		       : NULL;
 }
 
 static void arrived_bulk(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -505,7 +504,8 @@ static void send_accept(struct gamma_inbound *inbound)
 /* Bytes of an announced message that are to come. */
 static uint64_t wanted_of(const struct gamma_inbound *inbound)
 {
-	return inbound->discarded ? 0 : gamma_min(inbound->envelope.length, inbound->recv->capacity);
+	return inbound->discarded ? 0
+				  : gamma_min(inbound->envelope.length, inbound->recv->capacity);
 }
 
 void gamma_inbound_answer(struct gamma_inbound *inbound, bool read)
@@ -666,8 +666,7 @@ bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_f
 	if (fields->op == GAMMA_OP_REPLY)
 		return gamma_remote_placeable(flow, fields);
 	return fields->op == GAMMA_OP_SEND_MORE &&
-	       find_arriving(flow,
-			     (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+	       find_arriving(flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 }
 
 void gamma_inbound_accept(struct gamma_inbound *inbound, struct gamma_recv *recv)
@@ -695,7 +694,7 @@ void gamma_message_drop_receives(struct gamma_flow *flow, int error)
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, &flow->messages.incoming) {
+	gamma_list_for_each_safe (pos, tmp, &flow->messages.incoming) {
 		struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
 

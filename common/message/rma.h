@@ -43,24 +43,24 @@ struct gamma_segment {
  * matter: completion is always delivery. The caller owns it until handlers->sent.
  */
 struct gamma_remote {
-	enum gamma_op op;  /* WRITE, READ, ATOMIC, FETCH or COMPARE */
-	uint8_t operands;  /* vectors as long as the memory touched that go with it: WRITE, ATOMIC 1;
-			    * READ 0; FETCH 1, or 0 if it only reads; COMPARE 2 */
-	uint8_t unit;	   /* atomics: bytes of an element; else 0 */
+	enum gamma_op op; /* WRITE, READ, ATOMIC, FETCH or COMPARE */
+	uint8_t operands; /* vectors as long as the memory touched that go with it: WRITE, ATOMIC 1;
+			   * READ 0; FETCH 1, or 0 if it only reads; COMPARE 2 */
+	uint8_t unit;     /* atomics: bytes of an element; else 0 */
 	uint8_t datatype, atomic_op; /* atomics: as enum fi_datatype and enum fi_op number them */
-	unsigned segment_count; /* at least 1 */
+	unsigned segment_count;      /* at least 1 */
 	struct gamma_segment segments[GAMMA_SEGMENT_MAX];
 	struct iovec result[GAMMA_IOV_MAX]; /* READ, FETCH, COMPARE: where the result goes */
 	unsigned result_count;
 	/* to be read when it has ended with an error */
 	enum gamma_refusal refusal; /* the target's; 0: it did not refuse */
 	/* private to remote.c */
-	uint64_t length;   /* bytes of all segments */
-	unsigned segment;  /* whose frames are made next */
-	uint64_t before;   /* bytes of the segments before that */
-	uint64_t made;	   /* bytes of remote memory that frames have been made for */
-	uint64_t arrived;  /* bytes of the result */
-	bool in_place;	   /* frames under way refer to the caller's memory */
+	uint64_t length;  /* bytes of all segments */
+	unsigned segment; /* whose frames are made next */
+	uint64_t before;  /* bytes of the segments before that */
+	uint64_t made;    /* bytes of remote memory that frames have been made for */
+	uint64_t arrived; /* bytes of the result */
+	bool in_place;    /* frames under way refer to the caller's memory */
 };
 
 /*
@@ -89,10 +89,10 @@ struct gamma_keys {
 struct gamma_access {
 	enum gamma_op op;
 	uint64_t address, key;
-	uint64_t length;   /* bytes */
+	uint64_t length;             /* bytes */
 	uint8_t datatype, atomic_op; /* atomics */
-	uint16_t count;	   /* atomics: elements */
-	uint32_t operands; /* atomics: bytes of them that came */
+	uint16_t count;              /* atomics: elements */
+	uint32_t operands;           /* atomics: bytes of them that came */
 	/* of an operation's last piece, when it has been touched; else NULL */
 	const struct gamma_keys *before;
 };
@@ -105,14 +105,14 @@ struct gamma_reached {
 
 /* They are called from within the flow and must not send. */
 struct gamma_target {
-	/* The memory from address on. The answer is good for this call only: a region may be closed at
-	 * any time, so it is asked again for every frame of a WRITE; what READs are about to read
-	 * is taken back by gamma_target_withdraw. length is not 0 (otherwise nobody asks). */
+	/* The memory from address on. The answer is good for this call only: a region may be closed
+	 * at any time, so it is asked again for every frame of a WRITE; what READs are about to
+	 * read is taken back by gamma_target_withdraw. length is not 0 (otherwise nobody asks). */
 	enum gamma_refusal (*reach)(void *context, struct gamma_flow *flow,
 				    const struct gamma_access *access,
 				    struct gamma_reached *reached);
-	/* Checks and carries out an atomic. Operands (and then comparands) stand one after the other,
-	 * not aligned. FETCH, COMPARE: result has room for access->length bytes, at most
+	/* Checks and carries out an atomic. Operands (and then comparands) stand one after the
+	 * other, not aligned. FETCH, COMPARE: result has room for access->length bytes, at most
 	 * GAMMA_ATOMIC_BYTES, aligned to 16. It must not be applied in part when it is refused. */
 	enum gamma_refusal (*apply)(void *context, struct gamma_flow *flow,
 				    const struct gamma_access *access, const uint8_t *operands,

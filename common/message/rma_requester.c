@@ -68,8 +68,7 @@ static bool add_up(struct gamma_remote *remote)
 	return true;
 }
 
-int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send,
-		      struct gamma_remote *remote)
+int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send, struct gamma_remote *remote)
 {
 	if (!gamma_flow_usable(flow))
 		return gamma_flow_refuse(flow);
@@ -174,9 +173,9 @@ static bool copy_operands(struct gamma_flow *flow, struct gamma_send *send, stru
 	describe(send, remote->segment, remote->before, remote->made, covered, &buffer->content);
 	buffer->len = 0;
 	for (unsigned i = 0; i < remote->operands; i++)
-		buffer->len += (uint32_t) gamma_iov_read(
-			send->iov, send->iov_count, i * remote->length + remote->made,
-			buffer->payload + buffer->len, covered);
+		buffer->len += (uint32_t) gamma_iov_read(send->iov, send->iov_count,
+							 i * remote->length + remote->made,
+							 buffer->payload + buffer->len, covered);
 	flow->local->stats.bytes_copied_out += buffer->len;
 	sent->buffer = buffer;
 	sent->len = buffer->len;
@@ -230,7 +229,8 @@ bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct 
 		return false;
 	sent->op = (uint8_t) remote->op;
 	sent->offset = remote->made;
-	if (remote->op == GAMMA_OP_WRITE && send->envelope.length > flow->local->limits.inject_size) {
+	if (remote->op == GAMMA_OP_WRITE &&
+	    send->envelope.length > flow->local->limits.inject_size) {
 		sent->len = (uint32_t) covered;
 		remote->in_place = true;
 	} else if (!copy_operands(flow, send, sent, covered)) {
@@ -312,9 +312,8 @@ static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 /* The id is the peer's word: it must name one of this flow's. */
 static struct gamma_send *find_request(const struct gamma_flow *flow, uint64_t fragment)
 {
-	struct gamma_send *send =
-		gamma_transfer_find(&flow->local->requests,
-				    (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+	struct gamma_send *send = gamma_transfer_find(
+		&flow->local->requests, (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
 	return send && send->flow == flow ? send : NULL;
 }

@@ -17,23 +17,23 @@ enum { READING_MAX = 16384 }; /* answers that wait for one peer: it may ask for 
 /* The peer's WRITE whose bytes are coming in: one at a time, since they come in order. */
 struct gamma_write_in {
 	struct gamma_access access; /* of the present piece */
-	uint64_t arrived; /* bytes of it */
-	uint64_t data;	  /* CQ data */
+	uint64_t arrived;           /* bytes of it */
+	uint64_t data;              /* CQ data */
 	bool has_data;
-	bool active;	/* bytes of the piece are still to come */
-	bool more;	/* another piece will follow */
-	bool refused;	/* what comes of this operation is ignored */
+	bool active;  /* bytes of the piece are still to come */
+	bool more;    /* another piece will follow */
+	bool refused; /* what comes of this operation is ignored */
 };
 
 /* A part of this process's memory on its way to a peer that reads it. */
 struct gamma_reply {
 	struct gamma_send send;
 	struct gamma_access access;
-	uint64_t offset; /* bytes: of its first in what the peer reads */
-	const void *region; /* the interface layer's; NULL: it is closed */
-	bool last;	 /* the peer's operation is complete with it */
+	uint64_t offset;          /* bytes: of its first in what the peer reads */
+	const void *region;       /* the interface layer's; NULL: it is closed */
+	bool last;                /* the peer's operation is complete with it */
 	struct gamma_keys before; /* if so: of its other pieces */
-	uint8_t *copy;	 /* of what had not been acknowledged when the region was closed, or NULL */
+	uint8_t *copy; /* of what had not been acknowledged when the region was closed, or NULL */
 };
 
 static const struct gamma_target *target_of(const struct gamma_flow *flow)
@@ -564,7 +564,7 @@ static bool withdraw_from(struct gamma_flow *flow, struct gamma_list *list, cons
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, list) {
+	gamma_list_for_each_safe (pos, tmp, list) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
 		if (send->reply && reply_of(send)->region == region &&
@@ -581,7 +581,8 @@ void gamma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t
 	/* flying first: withdrawing moves streams there */
 	if (!withdraw_from(flow, &flow->messages.flying, region) ||
 	    !withdraw_from(flow, &flow->messages.streams, region))
-		gamma_flow_give_up(flow, -ENOMEM, "no memory to go on with what it reads here", now);
+		gamma_flow_give_up(flow, -ENOMEM, "no memory to go on with what it reads here",
+				   now);
 }
 
 void gamma_target_drop(struct gamma_flow *flow)

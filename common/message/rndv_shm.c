@@ -173,7 +173,7 @@ static struct gamma_inbound *find_reading(const struct gamma_flow *flow, uint32_
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &flow->local->reading) {
+	gamma_list_for_each (pos, &flow->local->reading) {
 		struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
 

@@ -177,15 +177,18 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 		content->extensions = gamma_envelope_extensions(&send->envelope);
 		break;
 	case GAMMA_OP_SEND_FIRST:
-		content->extensions = gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
+		content->extensions =
+			gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
 		break;
 	case GAMMA_OP_ANNOUNCE:
-		content->extensions = gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
+		content->extensions =
+			gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
 		gamma_message_offer_content(send, content);
 		break;
 	case GAMMA_OP_SEND_MORE:
 		content->extensions = GAMMA_EXT_FRAGMENT;
-		content->fragment = (uint64_t) send->id << GAMMA_FRAGMENT_OFFSET_BITS | sent->offset;
+		content->fragment =
+			(uint64_t) send->id << GAMMA_FRAGMENT_OFFSET_BITS | sent->offset;
 		break;
 	case GAMMA_OP_BULK:
 		content->extensions = GAMMA_EXT_FRAGMENT;
@@ -365,8 +368,7 @@ static bool leaves_as_copy(const struct gamma_flow *flow, const struct gamma_sen
 
 static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
-	struct gamma_send *send =
-		gamma_list_first(&flow->messages.queue, struct gamma_send, entry);
+	struct gamma_send *send = gamma_list_first(&flow->messages.queue, struct gamma_send, entry);
 	uint64_t length = send->envelope.length;
 	bool copy = length <= flow->local->limits.inject_size && !send->copied;
 
@@ -463,7 +465,7 @@ static bool has_own(const struct gamma_list *list)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, list) {
+	gamma_list_for_each (pos, list) {
 		const struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
 		if (!send->copied && !send->reply)
@@ -607,7 +609,7 @@ static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int erro
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, list) {
+	gamma_list_for_each_safe (pos, tmp, list) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
 		if (error || send->copied || send->reply) {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define SLOT_BITS 20
-#define SLOT_MAX (1u << SLOT_BITS)
-#define NO_SLOT UINT32_MAX
+#define SLOT_MAX  (1u << SLOT_BITS)
+#define NO_SLOT   UINT32_MAX
 
 struct gamma_transfer {
 	void *object; /* NULL: free */

@@ -62,7 +62,7 @@ static int read_address(const struct nlmsghdr *head, void *data)
 
 	if (head->nlmsg_type != RTM_NEWADDR || mnl_nlmsg_get_payload_len(head) < sizeof(*info))
 		return MNL_CB_OK;
-	mnl_attr_for_each(attr, head, sizeof(*info)) {
+	mnl_attr_for_each (attr, head, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == IFA_LOCAL &&
 		    mnl_attr_validate(attr, MNL_TYPE_U32) >= 0 &&
 		    mnl_attr_get_u32(attr) == owner->ipv4_be && !owner->ifindex)
@@ -93,7 +93,7 @@ static int read_mac(const struct nlmsghdr *head, void *data)
 	if (head->nlmsg_type != RTM_NEWLINK || mnl_nlmsg_get_payload_len(head) < sizeof(*info))
 		return MNL_CB_OK;
 	owner->loopback = info->ifi_flags & IFF_LOOPBACK;
-	mnl_attr_for_each(attr, head, sizeof(*info)) {
+	mnl_attr_for_each (attr, head, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
 		    mnl_attr_get_payload_len(attr) == GAMMA_MAC_LEN) {
 			memcpy(owner->mac, mnl_attr_get_payload(attr), GAMMA_MAC_LEN);
@@ -149,7 +149,7 @@ static int read_route(const struct nlmsghdr *head, void *data)
 	if (head->nlmsg_type != RTM_NEWROUTE || mnl_nlmsg_get_payload_len(head) < sizeof(*info))
 		return MNL_CB_OK;
 	route->type = info->rtm_type;
-	mnl_attr_for_each(attr, head, sizeof(*info)) {
+	mnl_attr_for_each (attr, head, sizeof(*info)) {
 		int type = mnl_attr_get_type(attr);
 
 		if (type == RTA_OIF && mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
@@ -204,7 +204,7 @@ static int read_neighbour(const struct nlmsghdr *head, void *data)
 	if (head->nlmsg_type != RTM_NEWNEIGH || mnl_nlmsg_get_payload_len(head) < sizeof(*info) ||
 	    info->ndm_ifindex != neighbour->ifindex)
 		return MNL_CB_OK;
-	mnl_attr_for_each(attr, head, sizeof(*info)) {
+	mnl_attr_for_each (attr, head, sizeof(*info)) {
 		int type = mnl_attr_get_type(attr);
 
 		if (type == NDA_DST && mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)

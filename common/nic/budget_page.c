@@ -36,24 +36,24 @@ enum {
 	PAGE_BYTES = 4096,
 	ENTRIES = 127,
 	BULK_MAX = 65535,  /* senders that one endpoint may claim to have */
-	JOIN_TRIES = 3,	   /* the name may come and go meanwhile */
+	JOIN_TRIES = 3,    /* the name may come and go meanwhile */
 	HAND_OUT_MAX = 64, /* pages handed out in one check */
-	NAME_LEN = 64,	   /* bytes of a memfd's name with the final 0 */
+	NAME_LEN = 64,     /* bytes of a memfd's name with the final 0 */
 };
 
 struct entry {
-	uint64_t id;	/* random; 0: never used */
+	uint64_t id;    /* random; 0: never used */
 	uint64_t stamp; /* ns, CLOCK_MONOTONIC: when the rest was true */
-	uint32_t bulk;	/* senders of bulk data */
-	uint32_t pid;	/* for people who look */
-	uint64_t lost;	/* ns, CLOCK_MONOTONIC: when it last saw evidence of loss; 0: never */
+	uint32_t bulk;  /* senders of bulk data */
+	uint32_t pid;   /* for people who look */
+	uint64_t lost;  /* ns, CLOCK_MONOTONIC: when it last saw evidence of loss; 0: never */
 };
 
 /* Fields are written by anybody at any time: atomically, and checked by whoever reads them. */
 struct page {
 	uint64_t magic;
 	uint32_t leader; /* pid of who listens; 0: nobody */
-	uint32_t used;	 /* entries before this one have been used */
+	uint32_t used;   /* entries before this one have been used */
 	uint64_t unused[2];
 	struct entry entries[ENTRIES];
 };
@@ -61,18 +61,18 @@ _Static_assert(sizeof(struct page) == PAGE_BYTES, "one page");
 
 struct gamma_nic_share {
 	uint8_t mac[GAMMA_MAC_LEN];
-	bool leads;   /* socket listens for others; else it waits for the page, or is -1 */
-	bool told;    /* why there is no group */
+	bool leads; /* socket listens for others; else it waits for the page, or is -1 */
+	bool told;  /* why there is no group */
 	int socket;
 	int page_fd;
 	struct page *page; /* NULL: alone */
-	int index;	   /* own entry, -1: none */
+	int index;         /* own entry, -1: none */
 	uint64_t id;
 	uint64_t check_at; /* ns */
-	pid_t owner;	   /* a forked child leaves the page alone */
+	pid_t owner;       /* a forked child leaves the page alone */
 };
 
-#define GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define GET(field)        __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
 /* ---- entries ---- */
@@ -123,8 +123,7 @@ static uint32_t others(const struct gamma_nic_share *share, uint64_t now)
 	for (unsigned i = 0; i < used; i++) {
 		const struct entry *entry = &share->page->entries[i];
 
-		if ((int) i != share->index &&
-		    within(GET(entry->stamp), now, GAMMA_SHARE_FRESH_MS))
+		if ((int) i != share->index && within(GET(entry->stamp), now, GAMMA_SHARE_FRESH_MS))
 			bulk += gamma_min(GET(entry->bulk), BULK_MAX);
 	}
 	return bulk;
@@ -156,8 +155,7 @@ static void leave_page(struct gamma_nic_share *share)
 
 static struct page *map(int fd)
 {
-	struct page *page =
-		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct page *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }

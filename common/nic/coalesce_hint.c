@@ -14,11 +14,15 @@
 bool gamma_nic_hint_of(const char *name, const struct ethtool_coalesce *c, char *text, size_t len)
 {
 	if (c->use_adaptive_rx_coalesce)
-		snprintf(text, len, "%s: holds interrupts back adaptively, which delays messages: "
-				    "ethtool -C %s adaptive-rx off rx-usecs 0", name, name);
+		snprintf(text, len,
+			 "%s: holds interrupts back adaptively, which delays messages: "
+			 "ethtool -C %s adaptive-rx off rx-usecs 0",
+			 name, name);
 	else if (c->rx_coalesce_usecs)
-		snprintf(text, len, "%s: holds interrupts back up to %u us, which delays messages: "
-				    "ethtool -C %s rx-usecs 0", name, c->rx_coalesce_usecs, name);
+		snprintf(text, len,
+			 "%s: holds interrupts back up to %u us, which delays messages: "
+			 "ethtool -C %s rx-usecs 0",
+			 name, c->rx_coalesce_usecs, name);
 	return c->use_adaptive_rx_coalesce || c->rx_coalesce_usecs;
 }
 

@@ -56,7 +56,7 @@ static void read_kind(struct gamma_nic *nic, const struct nlattr *info)
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, info) {
+	mnl_attr_for_each_nested (attr, info) {
 		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
 			copy_string(nic->kind, sizeof(nic->kind), attr);
 	}

@@ -43,7 +43,8 @@ struct gamma_nic {
 	int master;           /* ifindex of the bridge, bond, VRF, ... it belongs to; 0: none */
 	int lower;            /* ifindex of the NIC it is stacked on (VLAN), 0: none */
 
-	/* Why it takes in other hosts' frames: so many capture, or it has too few address filters. */
+	/* Why it takes in other hosts' frames: so many capture, or it has too few address filters.
+	 */
 	uint32_t promiscuity;
 };
 

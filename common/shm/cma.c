@@ -68,7 +68,8 @@ static bool read_pieces(pid_t pid, const struct gamma_source *source, struct iov
 bool gamma_pull(pid_t pid, const struct gamma_source *source, uint64_t offset,
 		const struct iovec *iov, unsigned iov_count, uint64_t len, bool caller_knows)
 {
-	struct iovec pieces[GAMMA_FRAME_IOV], local[GAMMA_FRAME_IOV + 1], remote[GAMMA_FRAME_IOV + 1];
+	struct iovec pieces[GAMMA_FRAME_IOV], local[GAMMA_FRAME_IOV + 1],
+		remote[GAMMA_FRAME_IOV + 1];
 	uint64_t stamp = source->stamp, done = offset, end = offset + len;
 	unsigned more = caller_knows && len <= CHUNK ? 0 : 1;
 
@@ -77,8 +78,7 @@ bool gamma_pull(pid_t pid, const struct gamma_source *source, uint64_t offset,
 		return false;
 	while (done < end) {
 		uint64_t part = gamma_min(end - done, CHUNK);
-		unsigned to = gamma_iov_slice(iov, iov_count, done, part, local,
-					      GAMMA_FRAME_IOV);
+		unsigned to = gamma_iov_slice(iov, iov_count, done, part, local, GAMMA_FRAME_IOV);
 		unsigned from = gamma_iov_slice(pieces, source->pieces, done, part, remote,
 						GAMMA_FRAME_IOV);
 

@@ -109,8 +109,7 @@ static uint64_t left_out(struct gamma_ring_writer *writer, uint64_t bytes)
 		return 0;
 	look_at_reader(writer);
 	writer->look_at = writer->place + HOT;
-	if (writer->taken != writer->place ||
-	    to_end + bytes + GAMMA_RECORD_ALIGN > writer->size)
+	if (writer->taken != writer->place || to_end + bytes + GAMMA_RECORD_ALIGN > writer->size)
 		return 0;
 	writer->look_at += to_end;
 	return to_end;
@@ -150,8 +149,8 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 {
 	uint64_t *word = word_at(writer, writer->place);
 	uint64_t behind = writer->place + writer->wrap + record_len(writer->len);
-	uint64_t value = word_of((struct gamma_record){
-		.len = writer->len, .kind = (uint8_t) kind, .flags = flags});
+	uint64_t value = word_of(
+		(struct gamma_record){.len = writer->len, .kind = (uint8_t) kind, .flags = flags});
 	uint32_t one = 1;
 
 	if (gamma_unlikely(writer->wrap)) {

@@ -18,25 +18,25 @@
 struct gamma_ring_writer {
 	struct gamma_segment *segment;
 	uint8_t *data;
-	uint64_t size;	/* bytes of data, a power of two */
-	uint64_t place; /* of the next record */
-	uint64_t taken; /* the reader's place, when it was last looked at */
+	uint64_t size;    /* bytes of data, a power of two */
+	uint64_t place;   /* of the next record */
+	uint64_t taken;   /* the reader's place, when it was last looked at */
 	uint64_t look_at; /* place from which on it may go back to the front */
-	uint64_t wrap;	/* bytes left out at the end before the record being written; 0: none */
-	uint32_t len;	/* bytes of the record being written */
-	bool damaged;	/* the reader's place was nonsense: nothing more is written */
+	uint64_t wrap;    /* bytes left out at the end before the record being written; 0: none */
+	uint32_t len;     /* bytes of the record being written */
+	bool damaged;     /* the reader's place was nonsense: nothing more is written */
 };
 
 struct gamma_ring_reader {
 	struct gamma_segment *segment;
 	const uint8_t *data;
-	uint64_t size;	/* bytes of data */
+	uint64_t size;  /* bytes of data */
 	uint64_t place; /* of the next record */
-	uint32_t max;	/* bytes of the largest record that may come */
-	uint32_t lent;	/* bytes of the record that is lent; 0: none */
-	uint8_t kind;	/* of that */
-	uint8_t flags;	/* ditto */
-	bool damaged;	/* a record was nonsense: nothing more is read */
+	uint32_t max;   /* bytes of the largest record that may come */
+	uint32_t lent;  /* bytes of the record that is lent; 0: none */
+	uint8_t kind;   /* of that */
+	uint8_t flags;  /* ditto */
+	bool damaged;   /* a record was nonsense: nothing more is read */
 };
 
 /* Begins a ring in a zeroed segment with so many bytes of data; `start` spreads rings over the

@@ -150,7 +150,8 @@ static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 	uint32_t copied = (uint32_t) gamma_min(len, GAMMA_HEAD_COPY - GAMMA_ETH_LEN);
 
 	memcpy(head + GAMMA_ETH_LEN, frame, copied);
-	if (gamma_unlikely(len < GAMMA_HEADER_LEN || !gamma_samehost_entitled(samehost, inbox->uid, head)))
+	if (gamma_unlikely(len < GAMMA_HEADER_LEN ||
+			   !gamma_samehost_entitled(samehost, inbox->uid, head)))
 		return false;
 	memcpy(head, inbox->ethernet, GAMMA_ETH_LEN);
 	arrival->frame = head;

@@ -23,11 +23,11 @@ enum {
 	FRAME_MAX = GAMMA_ETH_LEN + GAMMA_SAMEHOST_MTU,
 	SEND_BUFFER = 4 << 20, /* bytes */
 	UID_OVERFLOW = 65534,  /* whom this user namespace does not know */
-	SLOTS = 1024,	       /* nominal: the sender waits instead of losing frames */
+	SLOTS = 1024,          /* nominal: the sender waits instead of losing frames */
 	LOOK_EVERY = 1024,     /* polls between two looks at the descriptors */
-	LOOK_AGAIN = 2,	       /* polls that look after having slept */
-	EVENTS = 16,	       /* descriptors looked at in one go */
-	LIVES_MS = 10,	       /* in which the kernel cannot have used all numbers of processes */
+	LOOK_AGAIN = 2,        /* polls that look after having slept */
+	EVENTS = 16,           /* descriptors looked at in one go */
+	LIVES_MS = 10,         /* in which the kernel cannot have used all numbers of processes */
 };
 
 bool gamma_samehost_watch(struct gamma_samehost *samehost, int fd, enum gamma_watch *watch)
@@ -41,8 +41,8 @@ void gamma_samehost_drop(struct gamma_samehost *samehost, int *fd)
 {
 	if (*fd < 0)
 		return;
-	/* A child may still have it open, so that closing alone would not end the watch. It shares the
-	 * epoll, and takes nothing out. */
+	/* A child may still have it open, so that closing alone would not end the watch. It shares
+	 * the epoll, and takes nothing out. */
 	if (getpid() == samehost->link.process)
 		epoll_ctl(samehost->link.fd, EPOLL_CTL_DEL, *fd, NULL);
 	close(*fd);

@@ -15,8 +15,9 @@
 enum {
 	GAMMA_SAMEHOST_CHAINS = 64, /* of outboxes, a power of two */
 	GAMMA_INBOXES_MAX = 4096,   /* neighbours that may send through shared memory */
-	GAMMA_HEAD_COPY = 512,	    /* bytes of a frame that are copied before they are looked at */
-	GAMMA_SAMEHOST_ALERT = 4096, /* polls that look at the socket after a datagram went or came */
+	GAMMA_HEAD_COPY = 512,      /* bytes of a frame that are copied before they are looked at */
+	GAMMA_SAMEHOST_ALERT =
+		4096, /* polls that look at the socket after a datagram went or came */
 };
 
 /* What stands behind a descriptor of the link's epoll. */
@@ -36,62 +37,63 @@ struct gamma_outbox {
 	struct gamma_outbox *next;    /* in its chain */
 	struct gamma_list full_entry; /* in link->full while its ring takes nothing */
 	struct gamma_place reader;
-	bool taken; /* the reader has said that it uses the segment */
-	bool ended; /* the reader's process is gone */
-	int fd;	    /* own end of the pair, or -1 */
+	bool taken;               /* the reader has said that it uses the segment */
+	bool ended;               /* the reader's process is gone */
+	int fd;                   /* own end of the pair, or -1 */
 	int segment_fd, other_fd; /* what is still to be handed over, or -1 */
 	void *segment;
-	size_t bytes; /* of it */
+	size_t bytes;                    /* of it */
 	uint8_t ethernet[GAMMA_ETH_LEN]; /* what its frames begin with */
 	struct gamma_ring_writer ring;
-	uint64_t plain_end; /* place behind the last plain message */
+	uint64_t plain_end;            /* place behind the last plain message */
 	struct gamma_ring_reader rest; /* in DRAIN: what is still in the ring */
 };
 
 /* The way from a neighbour. */
 struct gamma_inbox {
-	enum gamma_watch watch;		/* GAMMA_WATCH_INBOX */
+	enum gamma_watch watch;         /* GAMMA_WATCH_INBOX */
 	enum gamma_watch watch_process; /* GAMMA_WATCH_PROCESS */
 	struct gamma_place writer;
-	uint32_t uid; /* of its process, as the kernel says */
-	bool ended;   /* its process is gone */
-	int fd;	      /* own end of the pair */
-	int pid_fd;   /* its process, or -1 */
-	pid_t pid;    /* ditto */
+	uint32_t uid;  /* of its process, as the kernel says */
+	bool ended;    /* its process is gone */
+	int fd;        /* own end of the pair */
+	int pid_fd;    /* its process, or -1 */
+	pid_t pid;     /* ditto */
 	bool readable; /* this process may read its memory */
 	void *segment;
 	size_t bytes; /* of it */
 	struct gamma_ring_reader ring;
-	uint64_t beyond; /* bytes of plain messages since it was asked to send none */
+	uint64_t beyond;         /* bytes of plain messages since it was asked to send none */
 	struct gamma_flow *flow; /* that its frames belong to, or NULL: the engine's */
 	uint8_t ethernet[GAMMA_ETH_LEN]; /* what its frames begin with */
 };
 
 struct gamma_samehost {
 	struct gamma_link link; /* its fd is an epoll of all that follow */
-	int fd;			/* the port's socket */
+	int fd;                 /* the port's socket */
 	enum gamma_watch watch; /* GAMMA_WATCH_PORT */
-	uint32_t tenant;	/* user id */
-	uid_t uid; /* the same as the kernel tells it here, in this user namespace; -1: not at all */
+	uint32_t tenant;        /* user id */
+	uid_t uid; /* the same as the kernel tells it here, in this user namespace; -1: not at all
+		    */
 	struct sockaddr_un gammad; /* what its sockets' names begin with ... */
-	unsigned gammad_len;	   /* ... bytes of that; 0: the endpoint is not gammad's */
-	uint32_t ring_bytes;	/* of a segment's data; 0: none is made or taken */
+	unsigned gammad_len;       /* ... bytes of that; 0: the endpoint is not gammad's */
+	uint32_t ring_bytes;       /* of a segment's data; 0: none is made or taken */
 	struct gamma_outbox *outboxes[GAMMA_SAMEHOST_CHAINS];
 	struct gamma_outbox *last; /* used last, or NULL */
-	struct gamma_list full;	   /* outboxes */
+	struct gamma_list full;    /* outboxes */
 	struct gamma_inbox **inboxes;
-	const uint64_t **heads; /* of their rings, in the same order */
+	const uint64_t **heads;           /* of their rings, in the same order */
 	uint32_t inbox_count, inbox_room; /* entries used, and there */
-	uint32_t turn;	      /* inbox that is looked at first */
-	uint32_t turn_left;   /* frames before the next one's turn */
-	struct gamma_inbox *lent; /* whose frame is lent, or NULL */
-	uint32_t lent_index;	  /* its place among the inboxes */
-	bool pressed;		  /* neighbours are to send no plain messages */
-	uint32_t polls;	      /* wraps around */
-	uint64_t looked_at;   /* ns, CLOCK_MONOTONIC_COARSE: who had ended by then is known */
-	uint32_t alert;	      /* polls that look at the descriptors, too */
-	uint32_t ended;	      /* outboxes and inboxes whose neighbour is gone */
-	bool readable;	      /* the port's socket was, when last read */
+	uint32_t turn;                    /* inbox that is looked at first */
+	uint32_t turn_left;               /* frames before the next one's turn */
+	struct gamma_inbox *lent;         /* whose frame is lent, or NULL */
+	uint32_t lent_index;              /* its place among the inboxes */
+	bool pressed;                     /* neighbours are to send no plain messages */
+	uint32_t polls;                   /* wraps around */
+	uint64_t looked_at; /* ns, CLOCK_MONOTONIC_COARSE: who had ended by then is known */
+	uint32_t alert;     /* polls that look at the descriptors, too */
+	uint32_t ended;     /* outboxes and inboxes whose neighbour is gone */
+	bool readable;      /* the port's socket was, when last read */
 	uint8_t nonce[16];
 	uint8_t *frame; /* a datagram, or the head of a frame in shared memory */
 };
@@ -179,9 +181,9 @@ static inline bool gamma_samehost_entitled(const struct gamma_samehost *samehost
 	uint32_t tenant;
 
 	__builtin_memcpy(&tenant, frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant), 4);
-	return uid == 0 || (uid != (uid_t) -1 && __builtin_bswap32(tenant) ==
-							 (uid == samehost->uid ? samehost->tenant
-									       : uid));
+	return uid == 0 ||
+	       (uid != (uid_t) -1 &&
+		__builtin_bswap32(tenant) == (uid == samehost->uid ? samehost->tenant : uid));
 }
 
 static inline bool gamma_place_same(const struct gamma_place *a, const struct gamma_place *b)

@@ -370,7 +370,8 @@ int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbo
 	if (gamma_unlikely(outbox->ended))
 		return -ECONNREFUSED;
 	ret = put(samehost, outbox, frame);
-	/* Nobody has that port any more. The end of one that uses the segment is told by its pair. */
+	/* Nobody has that port any more. The end of one that uses the segment is told by its pair.
+	 */
 	if (gamma_unlikely(ret == -ECONNREFUSED && !outbox->taken))
 		free_outbox(samehost, outbox);
 	return ret;
@@ -381,8 +382,9 @@ bool gamma_outbox_room(struct gamma_samehost *samehost)
 	struct gamma_list *pos, *tmp;
 	bool any = false;
 
-	gamma_list_for_each_safe(pos, tmp, &samehost->full) {
-		struct gamma_outbox *outbox = gamma_list_entry(pos, struct gamma_outbox, full_entry);
+	gamma_list_for_each_safe (pos, tmp, &samehost->full) {
+		struct gamma_outbox *outbox =
+			gamma_list_entry(pos, struct gamma_outbox, full_entry);
 
 		if (gamma_ring_has_room(&outbox->ring)) {
 			gamma_list_remove(&outbox->full_entry);

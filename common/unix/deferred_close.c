@@ -16,7 +16,7 @@ struct batch {
 };
 
 static unsigned threads; /* atomic; of the process, a forked child's are not its parent's */
-static pid_t process;	 /* whose they are */
+static pid_t process;    /* whose they are */
 
 static void close_all(const int *fds, size_t count)
 {

@@ -10,7 +10,8 @@
 #include "unix/deferred_close.h"
 
 union control {
-	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(GAMMA_ENCLOSED_MORE * sizeof(int))];
+	char space[CMSG_SPACE(sizeof(struct ucred)) +
+		   CMSG_SPACE(GAMMA_ENCLOSED_MORE * sizeof(int))];
 	struct cmsghdr align;
 };
 

@@ -13,14 +13,14 @@
 #include <sys/un.h>
 
 enum {
-	GAMMA_ENCLOSED_FDS = 2,	   /* in one message of ours, at most */
+	GAMMA_ENCLOSED_FDS = 2,    /* in one message of ours, at most */
 	GAMMA_ENCLOSED_MORE = 253, /* in any that the kernel carries */
 };
 
 struct gamma_enclosed {
-	struct ucred sender; /* uid -1: unknown */
-	struct sockaddr_un name; /* of the sender's socket */
-	unsigned name_len;	 /* bytes of it */
+	struct ucred sender;         /* uid -1: unknown */
+	struct sockaddr_un name;     /* of the sender's socket */
+	unsigned name_len;           /* bytes of it */
 	int fds[GAMMA_ENCLOSED_FDS]; /* -1: none */
 	unsigned more_count;
 	int more[GAMMA_ENCLOSED_MORE]; /* beyond these: of no message of ours */

@@ -24,11 +24,11 @@ enum {
 };
 
 /* The sums for all sets of four. */
-#define SUMS(a, b, c, d)                                                                           \
-	{                                                                                          \
-		0, a, b, (a) + (b), c, (a) + (c), (b) + (c), (a) + (b) + (c), d, (a) + (d),        \
-			(b) + (d), (a) + (b) + (d), (c) + (d), (a) + (c) + (d), (b) + (c) + (d),   \
-			(a) + (b) + (c) + (d)                                                      \
+#define SUMS(a, b, c, d)                                                                         \
+	{                                                                                        \
+		0, a, b, (a) + (b), c, (a) + (c), (b) + (c), (a) + (b) + (c), d, (a) + (d),      \
+			(b) + (d), (a) + (b) + (d), (c) + (d), (a) + (c) + (d), (b) + (c) + (d), \
+			(a) + (b) + (c) + (d)                                                    \
 	}
 static const uint8_t sums[4][16] = {
 	SUMS(LEN_ACK, LEN_SACK, LEN_DELAY, LEN_TAG),
@@ -298,7 +298,7 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 	f->header_len = at[10];
 	if (at[GAMMA_VERSION_AT] >> 4 != GAMMA_VERSION)
 		return is_intact(frame, len, f->header_len) ? GAMMA_BAD_VERSION
-							     : GAMMA_BAD_CHECKSUM;
+							    : GAMMA_BAD_CHECKSUM;
 	f->extensions = get16(at + 12);
 	f->payload_len = get16(at + 14);
 	f->flags = at[11];
@@ -337,7 +337,10 @@ bool gamma_is_plain_message(const uint8_t *frame, size_t len)
 enum { ITEM_TELLS = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
 
 /* What an item always has; no head: of an op that does not share frames. */
-#define ITEM(bytes, has) {.head = sizeof(struct gamma_batch_item) + (bytes), .extensions = (has)}
+#define ITEM(bytes, has)                                                               \
+	{                                                                              \
+		.head = sizeof(struct gamma_batch_item) + (bytes), .extensions = (has) \
+	}
 static const struct {
 	uint8_t head; /* bytes in front of its payload, but for what is told */
 	uint16_t extensions;

@@ -21,23 +21,23 @@ struct gamma_fields {
 	uint16_t payload_len; /* bytes */
 	uint32_t src_epoch, dst_epoch;
 	uint32_t seq;
-	uint32_t ack, limit;		/* ACK */
-	uint32_t sack_base;		/* SACK, SACK_LONG */
-	uint64_t sack[GAMMA_SACK_LONG_BITS / 64]; /* SACK, SACK_LONG: bit i of word i / 64 */
-	uint32_t echo, delay;		/* DELAY; delay in ns */
-	uint64_t tag;			/* TAG */
-	uint64_t data;			/* CQ_DATA */
-	uint32_t id;			/* MESSAGE */
-	uint64_t length;		/* MESSAGE: bytes */
-	uint64_t fragment;		/* FRAGMENT */
-	uint32_t payload_crc;		/* PAYLOAD_CRC */
-	uint16_t mtu, probe;		/* MTU: bytes */
-	uint32_t cuts;			/* CUTS */
+	uint32_t ack, limit;                       /* ACK */
+	uint32_t sack_base;                        /* SACK, SACK_LONG */
+	uint64_t sack[GAMMA_SACK_LONG_BITS / 64];  /* SACK, SACK_LONG: bit i of word i / 64 */
+	uint32_t echo, delay;                      /* DELAY; delay in ns */
+	uint64_t tag;                              /* TAG */
+	uint64_t data;                             /* CQ_DATA */
+	uint32_t id;                               /* MESSAGE */
+	uint64_t length;                           /* MESSAGE: bytes */
+	uint64_t fragment;                         /* FRAGMENT */
+	uint32_t payload_crc;                      /* PAYLOAD_CRC */
+	uint16_t mtu, probe;                       /* MTU: bytes */
+	uint32_t cuts;                             /* CUTS */
 	uint64_t rma_address, rma_key, rma_length; /* RMA */
-	uint8_t datatype, atomic_op;	/* ATOMIC */
-	uint16_t count;			/* ATOMIC: elements */
-	uint8_t key[16];		/* KEY */
-	uint16_t part_offset, part_total; /* PART: bytes */
+	uint8_t datatype, atomic_op;               /* ATOMIC */
+	uint16_t count;                            /* ATOMIC: elements */
+	uint8_t key[16];                           /* KEY */
+	uint16_t part_offset, part_total;          /* PART: bytes */
 };
 
 /* Where the version stands, in the high four bits, whatever it is: byte of the base header. */
@@ -46,10 +46,10 @@ enum { GAMMA_VERSION_AT = 8 };
 /* Why a frame is not one of ours. */
 enum gamma_malformed {
 	GAMMA_OK = 0,
-	GAMMA_SHORT,	   /* fewer bytes than its header says */
+	GAMMA_SHORT,       /* fewer bytes than its header says */
 	GAMMA_BAD_VERSION, /* another protocol version, with a good checksum */
 	GAMMA_BAD_KIND,
-	GAMMA_BAD_LENGTH, /* header length disagrees with the extensions */
+	GAMMA_BAD_LENGTH,    /* header length disagrees with the extensions */
 	GAMMA_BAD_EXTENSION, /* unknown extension or flag */
 	GAMMA_BAD_CHECKSUM,
 };

@@ -37,7 +37,7 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *bytes, size_t len)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define SSE42 __attribute__((target("sse4.2")))
+#define SSE42       __attribute__((target("sse4.2")))
 #define SSE42_CLMUL __attribute__((target("sse4.2,pclmul")))
 
 enum {

@@ -24,20 +24,21 @@ struct gamma_frame {
 	struct gamma_flow *flow; /* NULL: a frame without flow (RESET, answer to LOOKUP) */
 	uint32_t seq;
 	uint8_t kind, op;
-	bool part;	  /* of a DATA frame that is too large to leave whole */
-	bool padded;	  /* asks whether its size passes, or answers that */
-	bool tells_mtu;	  /* of this host's NIC */
-	bool again;	  /* of a part: the frame was transmitted before */
+	bool part;        /* of a DATA frame that is too large to leave whole */
+	bool padded;      /* asks whether its size passes, or answers that */
+	bool tells_mtu;   /* of this host's NIC */
+	bool again;       /* of a part: the frame was transmitted before */
 	uint16_t part_at; /* bytes: where in its payload */
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
 };
 
 /* Where the bytes of a message stand in the memory of the neighbour that announced it. */
 struct gamma_source {
-	uint64_t address;  /* of the bytes, or, if there are several pieces, of struct iovec for each */
+	uint64_t address; /* of the bytes, or, if there are several pieces, of struct iovec for each
+			   */
 	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
 	uint64_t stamp;
-	uint32_t pieces;   /* 0: not told */
+	uint32_t pieces; /* 0: not told */
 	bool near; /* told without a frame: the sender's shared memory says, too, if they stand */
 	bool in_chunks; /* the sender writes bytes into that memory, behind the announcement */
 };
@@ -48,10 +49,10 @@ enum gamma_plain_flag { GAMMA_PLAIN_TAGGED = 1, GAMMA_PLAIN_DATA = 2, GAMMA_PLAI
 /* What passes between processes of one host without a frame, since nothing is lost there: a short
  * message, the announcement of a large one, a chunk of it, or what its receiver says of it. */
 struct gamma_plain {
-	uint64_t tag, data; /* as flags say */
-	uint32_t len;	    /* bytes */
-	uint8_t kind;	    /* enum gamma_record_kind */
-	uint8_t flags;	    /* enum gamma_plain_flag */
+	uint64_t tag, data;   /* as flags say */
+	uint32_t len;         /* bytes */
+	uint8_t kind;         /* enum gamma_record_kind */
+	uint8_t flags;        /* enum gamma_plain_flag */
 	const uint8_t *bytes; /* of one that arrived: others may write there at any time */
 };
 
@@ -62,14 +63,14 @@ static inline uint32_t gamma_plain_head(uint8_t flags)
 }
 
 struct gamma_arrival {
-	const uint8_t *frame; /* from the Ethernet header on; NULL: a plain message */
-	size_t len;	      /* bytes, Ethernet padding included */
+	const uint8_t *frame;   /* from the Ethernet header on; NULL: a plain message */
+	size_t len;             /* bytes, Ethernet padding included */
 	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
-	bool alone;	      /* nothing had come behind it yet */
-	uint64_t stamp;	      /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
+	bool alone;             /* nothing had come behind it yet */
+	uint64_t stamp;         /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
 	struct gamma_plain plain;
-	/* Where the link keeps, for whom it lends this to, the flow that a way's frames belong to: what is
-	 * left unreleased comes again. NULL: it came by no way of its own. */
+	/* Where the link keeps, for whom it lends this to, the flow that a way's frames belong to:
+	 * what is left unreleased comes again. NULL: it came by no way of its own. */
 	struct gamma_flow **flow;
 };
 

@@ -11,28 +11,29 @@
 /* In front of each record, written and read in one. A place is a byte count that never wraps;
  * modulo size it is in data. */
 struct gamma_record {
-	uint32_t len;	   /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
-	uint8_t kind;	   /* enum gamma_record_kind */
-	uint8_t flags;	   /* of PLAIN, ANNOUNCE: enum gamma_plain_flag */
+	uint32_t len;      /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
+	uint8_t kind;      /* enum gamma_record_kind */
+	uint8_t flags;     /* of PLAIN, ANNOUNCE: enum gamma_plain_flag */
 	uint16_t reserved; /* 0 */
 };
 _Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");
 
 enum gamma_record_kind {
 	GAMMA_RECORD_FRAME = 0,
-	GAMMA_RECORD_PLAIN = 1, /* a short message: tag, data, as flags say, and its bytes */
+	GAMMA_RECORD_PLAIN = 1,    /* a short message: tag, data, as flags say, and its bytes */
 	GAMMA_RECORD_ANNOUNCE = 2, /* a large one: tag, data, as flags say, struct gamma_announce */
 	GAMMA_RECORD_ANSWER = 3,   /* to an announcement: struct gamma_answer */
-	GAMMA_RECORD_CHUNK = 4,	   /* of what was announced: struct gamma_chunk and bytes */
-	GAMMA_RECORD_MORE = 5,	   /* its receiver would take further chunks: struct gamma_more */
+	GAMMA_RECORD_CHUNK = 4,    /* of what was announced: struct gamma_chunk and bytes */
+	GAMMA_RECORD_MORE = 5,     /* its receiver would take further chunks: struct gamma_more */
 };
 
 /* A message whose bytes stand in its sender's memory. */
 struct gamma_announce {
-	uint64_t length;   /* bytes */
-	uint64_t address;  /* of the bytes, or, if there are several pieces, of struct iovec for each */
+	uint64_t length;  /* bytes */
+	uint64_t address; /* of the bytes, or, if there are several pieces, of struct iovec for each
+			   */
 	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
-	uint32_t id;	   /* the sender's */
+	uint32_t id;       /* the sender's */
 	uint32_t pieces;   /* at most GAMMA_IOV_MAX */
 };
 _Static_assert(sizeof(struct gamma_announce) == 32,
@@ -41,28 +42,28 @@ _Static_assert(sizeof(struct gamma_announce) == 32,
 /* What the receiver does with it, once a receive has matched. */
 struct gamma_answer {
 	uint64_t wanted;   /* bytes that are to be sent; 0: it has what it wants */
-	uint32_t id;	   /* of the announcement */
-	uint32_t accepted; /* the receiver's id for the frames with them; without any: ns that a KiB of
-			    * chunks takes it, 0: unknown */
+	uint32_t id;       /* of the announcement */
+	uint32_t accepted; /* the receiver's id for the frames with them; without any: ns that a KiB
+			    * of chunks takes it, 0: unknown */
 };
 _Static_assert(sizeof(struct gamma_answer) == 16, "the same layout for every compiler");
 
 /* Some bytes of an announced message, in front of them. */
 struct gamma_chunk {
 	uint64_t offset;   /* of the first one in the message, bytes */
-	uint32_t id;	   /* the sender's, of the announcement */
+	uint32_t id;       /* the sender's, of the announcement */
 	uint32_t reserved; /* 0 */
 };
 _Static_assert(sizeof(struct gamma_chunk) == 16, "the same layout for every compiler");
 
 struct gamma_more {
-	uint32_t id;	   /* of the announcement */
+	uint32_t id;       /* of the announcement */
 	uint32_t reserved; /* 0 */
 };
 _Static_assert(sizeof(struct gamma_more) == 8, "the same layout for every compiler");
 
-#define GAMMA_RECORD_ALIGN 64	    /* bytes: each begins in a cache line of its own */
-#define GAMMA_RECORD_NONE 0	    /* all of the structure: nothing here yet */
-#define GAMMA_RECORD_WRAP 0xffffffffu /* the next record is the first one of data */
+#define GAMMA_RECORD_ALIGN 64          /* bytes: each begins in a cache line of its own */
+#define GAMMA_RECORD_NONE  0           /* all of the structure: nothing here yet */
+#define GAMMA_RECORD_WRAP  0xffffffffu /* the next record is the first one of data */
 
 #endif /* GAMMA_RECORD_H */

@@ -14,48 +14,48 @@
 
 #include "wire/address.h"
 
-#define GAMMA_VERSION 1
+#define GAMMA_VERSION   1
 #define GAMMA_ETHERTYPE 0x88B5 /* IEEE 802 local experimental 1, unless configured */
 
 enum gamma_kind {
-	GAMMA_KIND_DATA = 1,	 /* the only sequenced and acknowledged kind */
-	GAMMA_KIND_ACK = 2,	 /* nothing but an acknowledgement */
-	GAMMA_KIND_CREDIT = 3,	 /* answer to REQUEST: a limit (extension ACK) */
-	GAMMA_KIND_REQUEST = 4,	 /* data waits and there is no credit */
-	GAMMA_KIND_RECLAIM = 5,	 /* give unused credit back, and the answer to that */
-	GAMMA_KIND_PROBE = 6,	 /* acknowledge what you have; padded: does this size pass? */
-	GAMMA_KIND_RESET = 7,	 /* no such epoch here */
-	GAMMA_KIND_BYE = 8,	 /* the endpoint closes, and the answer to that */
-	GAMMA_KIND_LOOKUP = 9,	 /* who owns this port, and the answer to that */
+	GAMMA_KIND_DATA = 1,      /* the only sequenced and acknowledged kind */
+	GAMMA_KIND_ACK = 2,       /* nothing but an acknowledgement */
+	GAMMA_KIND_CREDIT = 3,    /* answer to REQUEST: a limit (extension ACK) */
+	GAMMA_KIND_REQUEST = 4,   /* data waits and there is no credit */
+	GAMMA_KIND_RECLAIM = 5,   /* give unused credit back, and the answer to that */
+	GAMMA_KIND_PROBE = 6,     /* acknowledge what you have; padded: does this size pass? */
+	GAMMA_KIND_RESET = 7,     /* no such epoch here */
+	GAMMA_KIND_BYE = 8,       /* the endpoint closes, and the answer to that */
+	GAMMA_KIND_LOOKUP = 9,    /* who owns this port, and the answer to that */
 	GAMMA_KIND_DATAGRAM = 10, /* best effort: neither sequenced nor acknowledged */
 };
 
 /* What a DATA frame does. */
 enum gamma_op {
-	GAMMA_OP_SEND = 1,	 /* a whole message */
+	GAMMA_OP_SEND = 1,       /* a whole message */
 	GAMMA_OP_SEND_FIRST = 2, /* first fragment of an eager message, with its envelope */
-	GAMMA_OP_SEND_MORE = 3,	 /* a further one: FRAGMENT = sender's message id, offset */
-	GAMMA_OP_ANNOUNCE = 4,	 /* envelope of a rendezvous message, no payload */
-	GAMMA_OP_ACCEPT = 5,	 /* MESSAGE = sender's id and bytes wanted, FRAGMENT = receiver's id */
-	GAMMA_OP_BULK = 6,	 /* bytes of an accepted message: FRAGMENT = receiver's id, offset */
-	GAMMA_OP_CUT = 7,	 /* an eager message's payload was not kept: it is announced now */
-	GAMMA_OP_BATCH = 8,	 /* several of these, each short and behind a struct gamma_batch_item */
-	GAMMA_OP_WRITE = 9,	 /* remote memory: RMA begins a piece, FRAGMENT goes on with it */
-	GAMMA_OP_READ = 10,	 /* remote memory: FRAGMENT = requester's id, offset in the result */
-	GAMMA_OP_REPLY = 11,	 /* result of READ, FETCH or COMPARE: FRAGMENT as it asked */
-	GAMMA_OP_ATOMIC = 12,	 /* remote memory: update without result */
-	GAMMA_OP_FETCH = 13,	 /* remote memory: update with result */
-	GAMMA_OP_COMPARE = 14,	 /* remote memory: compare with result */
-	GAMMA_OP_FAILED = 15,	 /* one of these was refused: MESSAGE = frame number, cause */
+	GAMMA_OP_SEND_MORE = 3,  /* a further one: FRAGMENT = sender's message id, offset */
+	GAMMA_OP_ANNOUNCE = 4,   /* envelope of a rendezvous message, no payload */
+	GAMMA_OP_ACCEPT = 5, /* MESSAGE = sender's id and bytes wanted, FRAGMENT = receiver's id */
+	GAMMA_OP_BULK = 6,   /* bytes of an accepted message: FRAGMENT = receiver's id, offset */
+	GAMMA_OP_CUT = 7,    /* an eager message's payload was not kept: it is announced now */
+	GAMMA_OP_BATCH = 8,  /* several of these, each short and behind a struct gamma_batch_item */
+	GAMMA_OP_WRITE = 9,  /* remote memory: RMA begins a piece, FRAGMENT goes on with it */
+	GAMMA_OP_READ = 10,  /* remote memory: FRAGMENT = requester's id, offset in the result */
+	GAMMA_OP_REPLY = 11, /* result of READ, FETCH or COMPARE: FRAGMENT as it asked */
+	GAMMA_OP_ATOMIC = 12,  /* remote memory: update without result */
+	GAMMA_OP_FETCH = 13,   /* remote memory: update with result */
+	GAMMA_OP_COMPARE = 14, /* remote memory: compare with result */
+	GAMMA_OP_FAILED = 15,  /* one of these was refused: MESSAGE = frame number, cause */
 };
 
 /* Why an operation on remote memory was refused. */
 enum gamma_refusal {
-	GAMMA_REFUSED_KEY = 1,	  /* no region has that key, or has it any more */
-	GAMMA_REFUSED_BOUNDS = 2, /* not all of it lies within the region */
-	GAMMA_REFUSED_ACCESS = 3, /* the region, or the endpoint, does not allow it */
+	GAMMA_REFUSED_KEY = 1,         /* no region has that key, or has it any more */
+	GAMMA_REFUSED_BOUNDS = 2,      /* not all of it lies within the region */
+	GAMMA_REFUSED_ACCESS = 3,      /* the region, or the endpoint, does not allow it */
 	GAMMA_REFUSED_UNSUPPORTED = 4, /* that operation is not offered, on that datatype */
-	GAMMA_REFUSED_ALIGNMENT = 5, /* an element does not lie where the processor can swap it */
+	GAMMA_REFUSED_ALIGNMENT = 5,   /* an element does not lie where the processor can swap it */
 };
 
 /* Codes in the op byte of other kinds. */
@@ -64,8 +64,8 @@ enum gamma_ack_op {
 	GAMMA_ACK_PROBED = 1, /* answers the PROBE whose number is in seq */
 };
 enum gamma_question_op { /* RECLAIM, BYE */
-	GAMMA_ASK = 0,
-	GAMMA_ANSWER = 1,
+			 GAMMA_ASK = 0,
+			 GAMMA_ANSWER = 1,
 };
 enum gamma_probe_op {
 	GAMMA_PROBE_PLAIN = 0,
@@ -78,37 +78,37 @@ enum gamma_lookup_op {
 	GAMMA_LOOKUP_OTHER_TENANT = 3,
 };
 enum gamma_reset_op {
-	GAMMA_RESET_EPOCH = 0,	/* the destination epoch is not, or no longer, this endpoint's */
-	GAMMA_RESET_CLOSED = 1, /* this endpoint has said BYE to you, or gave you up */
+	GAMMA_RESET_EPOCH = 0,   /* the destination epoch is not, or no longer, this endpoint's */
+	GAMMA_RESET_CLOSED = 1,  /* this endpoint has said BYE to you, or gave you up */
 	GAMMA_RESET_REVOKED = 2, /* from gammad, on the host only: you may not send any more */
 };
 
 struct gamma_header {
-	uint16_t dst_port;     /* 0 only in a LOOKUP: any endpoint of the host */
-	uint16_t src_port;     /* */
-	uint32_t tenant;       /* user id on whose behalf the frame travels */
-	uint8_t version_kind;  /* version in the high four bits, enum gamma_kind in the low */
-	uint8_t op;	       /* by kind, see above */
-	uint8_t header_len;    /* bytes from dst_port to the payload: 32 + extensions */
-	uint8_t flags;	       /* GAMMA_FLAG_* */
-	uint16_t extensions;   /* GAMMA_EXT_* present */
-	uint16_t payload_len;  /* bytes; Ethernet pads short frames */
-	uint32_t src_epoch;    /* of the sending endpoint */
-	uint32_t dst_epoch;    /* of the endpoint meant; ANY only in LOOKUP and DATAGRAM */
-	uint32_t seq;	       /* DATA: frame number, from 0; others: see their section */
-	uint32_t checksum;     /* CRC32C of the Ethernet header, this header without this field,
-				* and the extensions */
+	uint16_t dst_port;    /* 0 only in a LOOKUP: any endpoint of the host */
+	uint16_t src_port;    /* */
+	uint32_t tenant;      /* user id on whose behalf the frame travels */
+	uint8_t version_kind; /* version in the high four bits, enum gamma_kind in the low */
+	uint8_t op;           /* by kind, see above */
+	uint8_t header_len;   /* bytes from dst_port to the payload: 32 + extensions */
+	uint8_t flags;        /* GAMMA_FLAG_* */
+	uint16_t extensions;  /* GAMMA_EXT_* present */
+	uint16_t payload_len; /* bytes; Ethernet pads short frames */
+	uint32_t src_epoch;   /* of the sending endpoint */
+	uint32_t dst_epoch;   /* of the endpoint meant; ANY only in LOOKUP and DATAGRAM */
+	uint32_t seq;         /* DATA: frame number, from 0; others: see their section */
+	uint32_t checksum;    /* CRC32C of the Ethernet header, this header without this field,
+			       * and the extensions */
 } __attribute__((packed));
 
-#define GAMMA_ETH_LEN 14
+#define GAMMA_ETH_LEN    14
 #define GAMMA_HEADER_LEN 32
 _Static_assert(sizeof(struct gamma_header) == GAMMA_HEADER_LEN, "base header is 32 bytes");
 
 enum gamma_flag {
 	GAMMA_FLAG_ACK_REQUESTED = 1 << 0, /* acknowledge in the progress call that sees this */
-	GAMMA_FLAG_AGAIN = 1 << 1,	   /* DATA: this number was transmitted before; ACK: such a frame
-					    * came in vain */
-	GAMMA_FLAG_BACKLOG = 1 << 2,	   /* more data waits than the credit allows */
+	GAMMA_FLAG_AGAIN = 1 << 1,    /* DATA: this number was transmitted before; ACK: such a frame
+				       * came in vain */
+	GAMMA_FLAG_BACKLOG = 1 << 2,  /* more data waits than the credit allows */
 	GAMMA_FLAG_WANT_CRC = 1 << 3, /* the sender of this wants payloads toward it checked */
 };
 #define GAMMA_FLAGS_KNOWN 0x0fu
@@ -134,31 +134,31 @@ enum gamma_ext {
 #define GAMMA_EXT_COUNT 15
 #define GAMMA_EXT_KNOWN ((1u << GAMMA_EXT_COUNT) - 1)
 
-#define GAMMA_SACK_BITS 128
+#define GAMMA_SACK_BITS      128
 #define GAMMA_SACK_LONG_BITS 1024 /* GAMMA_WINDOW_MAX */
 
 struct gamma_ext_ack {
-	uint32_t ack;	/* every DATA frame before this number has arrived */
+	uint32_t ack;   /* every DATA frame before this number has arrived */
 	uint32_t limit; /* DATA frames before this number may be sent */
 } __attribute__((packed));
 
 struct gamma_ext_sack {
-	uint32_t base; /* frame number of bit 0 */
+	uint32_t base;                     /* frame number of bit 0 */
 	uint8_t bits[GAMMA_SACK_BITS / 8]; /* bit i of byte i / 8: frame base + i has arrived */
 } __attribute__((packed));
 
 struct gamma_ext_delay {
-	uint32_t echo;	/* the DATA frame whose arrival the delay counts from */
+	uint32_t echo;  /* the DATA frame whose arrival the delay counts from */
 	uint32_t delay; /* ns from its arrival to this frame's departure; 2^32 - 1: that or more */
 } __attribute__((packed));
 
 struct gamma_ext_message {
-	uint32_t id;	 /* the sender's, unique among its unfinished messages */
+	uint32_t id;     /* the sender's, unique among its unfinished messages */
 	uint64_t length; /* bytes of the whole message; at most 2^40 */
 } __attribute__((packed));
 
 struct gamma_ext_mtu {
-	uint16_t mtu;	/* the sender's own: bytes after the Ethernet header */
+	uint16_t mtu;   /* the sender's own: bytes after the Ethernet header */
 	uint16_t probe; /* in a padded PROBE and its answer: the size in question; else 0 */
 } __attribute__((packed));
 
@@ -169,13 +169,13 @@ struct gamma_ext_rma {
 } __attribute__((packed));
 
 /* An operation may touch several pieces of memory; bits of RMA.length. */
-#define GAMMA_RMA_MORE (1ull << 63)	 /* another piece of the same operation follows */
+#define GAMMA_RMA_MORE      (1ull << 63) /* another piece of the same operation follows */
 #define GAMMA_RMA_CONTINUES (1ull << 62) /* it is not the operation's first */
 
 struct gamma_ext_atomic {
 	uint8_t datatype; /* as enum fi_datatype numbers them */
-	uint8_t op;	  /* as enum fi_op numbers them */
-	uint16_t count;	  /* elements */
+	uint8_t op;       /* as enum fi_op numbers them */
+	uint16_t count;   /* elements */
 } __attribute__((packed));
 
 /* Kinds of elements that atomic operations work on. */
@@ -228,41 +228,42 @@ struct gamma_ext_key {
 
 struct gamma_ext_part {
 	uint16_t offset; /* of this payload's first byte in the frame's */
-	uint16_t total;	 /* bytes of the frame's payload */
+	uint16_t total;  /* bytes of the frame's payload */
 } __attribute__((packed));
 
 struct gamma_ext_sack_long {
-	uint32_t base; /* frame number of bit 0 */
+	uint32_t base;                          /* frame number of bit 0 */
 	uint8_t bits[GAMMA_SACK_LONG_BITS / 8]; /* as in SACK */
 } __attribute__((packed));
 
 /* FRAGMENT is one number: id in the high 24 bits, offset in bytes in the low 40. */
 #define GAMMA_FRAGMENT_OFFSET_BITS 40
 #define GAMMA_FRAGMENT_OFFSET_MASK ((1ull << GAMMA_FRAGMENT_OFFSET_BITS) - 1)
-#define GAMMA_ID_MASK 0xffffffu
-#define GAMMA_MESSAGE_MAX (1ull << 40) /* bytes */
+#define GAMMA_ID_MASK              0xffffffu
+#define GAMMA_MESSAGE_MAX          (1ull << 40) /* bytes */
 
 /* In front of each item of a BATCH; then its extensions, those that its op always has and those
  * that are told here, in the order of their bits; then its bytes. */
 struct gamma_batch_item {
-	uint16_t length; /* payload bytes */
+	uint16_t length;    /* payload bytes */
 	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA */
-	uint8_t op; /* SEND, WRITE, READ, REPLY, ATOMIC, FETCH, COMPARE */
+	uint8_t op;         /* SEND, WRITE, READ, REPLY, ATOMIC, FETCH, COMPARE */
 } __attribute__((packed));
 
-#define GAMMA_EXT_ALL_LEN (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4 + 132)
-#define GAMMA_HEADER_MAX 255 /* header_len is one byte: not all extensions are in one frame */
-#define GAMMA_DGRAM_HEADER_MAX (GAMMA_HEADER_LEN + 8)		/* with CQ data */
-#define GAMMA_BULK_HEADER (GAMMA_HEADER_LEN + 8)		/* with FRAGMENT: 40 bytes */
+#define GAMMA_EXT_ALL_LEN      (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4 + 132)
+#define GAMMA_HEADER_MAX       255 /* header_len is one byte: not all extensions are in one frame */
+#define GAMMA_DGRAM_HEADER_MAX (GAMMA_HEADER_LEN + 8) /* with CQ data */
+#define GAMMA_BULK_HEADER      (GAMMA_HEADER_LEN + 8) /* with FRAGMENT: 40 bytes */
 
 /* ---- constants that both sides must agree on ---- */
 enum {
-	GAMMA_FIRST_CREDIT = 8,	   /* frames that may be sent to a peer not heard of yet */
+	GAMMA_FIRST_CREDIT = 8,    /* frames that may be sent to a peer not heard of yet */
 	GAMMA_EAGER_MAX = 1 << 20, /* bytes: a longer message is announced, never sent unasked */
 	GAMMA_ATOMIC_BYTES = 1024, /* bytes of remote memory that one atomic frame touches */
-	GAMMA_SAFE_MTU = 1500,	   /* bytes every Ethernet passes: used until a probe proved more */
+	GAMMA_SAFE_MTU = 1500,     /* bytes every Ethernet passes: used until a probe proved more */
 	GAMMA_WINDOW_MAX = 1024,   /* frames: no sender runs further ahead of the ack */
-	GAMMA_ACK_DELAY_US = 500,  /* a frame without ACK_REQUESTED is acknowledged by then, if polled */
+	GAMMA_ACK_DELAY_US =
+		500, /* a frame without ACK_REQUESTED is acknowledged by then, if polled */
 };
 
 #endif /* GAMMA_WIRE_H */

@@ -83,8 +83,8 @@ unsigned long command_whole(const char *what, const char *text, unsigned long le
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || value < least || value > most)
-		command_misuse("%s '%s' is not a whole number from %lu to %lu", what, text,
-			       least, most);
+		command_misuse("%s '%s' is not a whole number from %lu to %lu", what, text, least,
+			       most);
 	return value;
 }
 

@@ -20,8 +20,14 @@
 #include "command.h"
 #include "station.h"
 
-enum { ENDPOINTS_MAX = 1024, BYTES = 64, PORT = 7600, LOOK_MS = 10, TAG = 1,
-       INTERVAL_MAX = 3600000 /* ms */ };
+enum {
+	ENDPOINTS_MAX = 1024,
+	BYTES = 64,
+	PORT = 7600,
+	LOOK_MS = 10,
+	TAG = 1,
+	INTERVAL_MAX = 3600000 /* ms */
+};
 
 struct member {
 	struct station station;
@@ -95,13 +101,27 @@ int main(int argc, char **argv)
 	command_usage = usage;
 	while ((opt = command_option(argc, argv, "p:d:a:P:e:i:sh")) != -1) {
 		switch (opt) {
-		case 'p': o.provider = optarg; break;
-		case 'd': o.domain = optarg; break;
-		case 'a': o.node = optarg; break;
-		case 'P': o.port = (unsigned) command_whole("-P", optarg, 1, UINT16_MAX); break;
-		case 'e': o.endpoints = (unsigned) command_whole("-e", optarg, 1, ENDPOINTS_MAX); break;
-		case 'i': o.interval = (unsigned) command_whole("-i", optarg, 0, INTERVAL_MAX); break;
-		case 's': o.server = true; break;
+		case 'p':
+			o.provider = optarg;
+			break;
+		case 'd':
+			o.domain = optarg;
+			break;
+		case 'a':
+			o.node = optarg;
+			break;
+		case 'P':
+			o.port = (unsigned) command_whole("-P", optarg, 1, UINT16_MAX);
+			break;
+		case 'e':
+			o.endpoints = (unsigned) command_whole("-e", optarg, 1, ENDPOINTS_MAX);
+			break;
+		case 'i':
+			o.interval = (unsigned) command_whole("-i", optarg, 0, INTERVAL_MAX);
+			break;
+		case 's':
+			o.server = true;
+			break;
 		}
 	}
 	peer = command_peer(argc, argv, o.provider, o.server);

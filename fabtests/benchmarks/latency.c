@@ -248,7 +248,8 @@ static void tell(const struct client *c, size_t size, struct spent own)
 		sum += c->times[i];
 	qsort(c->times, count, sizeof(*c->times), compare);
 	if (c->options->json)
-		printf("{\"tool\":\"gamma-latency\",\"provider\":\"%s\",\"mode\":\"%s\",\"size\":%zu,"
+		printf("{\"tool\":\"gamma-latency\",\"provider\":\"%s\",\"mode\":\"%s\",\"size\":%"
+		       "zu,"
 		       "\"median_us\":%.3f,\"min_us\":%.3f,\"mean_us\":%.3f,\"user_us\":%.3f,"
 		       "\"system_us\":%.3f,\"server_user_us\":%.3f,\"server_system_us\":%.3f}\n",
 		       c->options->provider, c->options->mode->name, size,
@@ -306,7 +307,8 @@ static void measure_all(struct client *c)
 
 static void ask(const struct options *o, struct station *s)
 {
-	struct client c = {.options = o, .station = s, .peer = station_insert(s, s->info->dest_addr)};
+	struct client c = {
+		.options = o, .station = s, .peer = station_insert(s, s->info->dest_addr)};
 	size_t largest = sizeof(uint64_t);
 	struct station_region own;
 
@@ -355,8 +357,12 @@ static void parse_mode(struct options *o, const char *text)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.port = "7411", .size = {64}, .sizes = 1, .count = 20000,
-			    .warm_up = 2000, .mode = &modes[0]};
+	struct options o = {.port = "7411",
+			    .size = {64},
+			    .sizes = 1,
+			    .count = 20000,
+			    .warm_up = 2000,
+			    .mode = &modes[0]};
 	struct station s = {0};
 	const char *peer;
 	int opt;
@@ -364,18 +370,42 @@ int main(int argc, char **argv)
 	command_usage = usage;
 	while ((opt = command_option(argc, argv, "p:m:d:a:P:S:n:w:i:sjzh")) != -1) {
 		switch (opt) {
-		case 'p': o.provider = optarg; break;
-		case 'm': parse_mode(&o, optarg); break;
-		case 'd': o.domain = optarg; break;
-		case 'a': o.node = optarg; break;
-		case 'P': o.port = optarg; break;
-		case 'S': parse_sizes(&o, optarg); break;
-		case 'n': o.count = command_whole("-n", optarg, 1, COUNT_MAX); break;
-		case 'w': o.warm_up = command_whole("-w", optarg, 0, COUNT_MAX); break;
-		case 'i': o.pause = command_whole("-i", optarg, 0, PAUSE_MAX); break;
-		case 's': o.server = true; break;
-		case 'j': o.json = true; break;
-		case 'z': o.sleeps = true; break;
+		case 'p':
+			o.provider = optarg;
+			break;
+		case 'm':
+			parse_mode(&o, optarg);
+			break;
+		case 'd':
+			o.domain = optarg;
+			break;
+		case 'a':
+			o.node = optarg;
+			break;
+		case 'P':
+			o.port = optarg;
+			break;
+		case 'S':
+			parse_sizes(&o, optarg);
+			break;
+		case 'n':
+			o.count = command_whole("-n", optarg, 1, COUNT_MAX);
+			break;
+		case 'w':
+			o.warm_up = command_whole("-w", optarg, 0, COUNT_MAX);
+			break;
+		case 'i':
+			o.pause = command_whole("-i", optarg, 0, PAUSE_MAX);
+			break;
+		case 's':
+			o.server = true;
+			break;
+		case 'j':
+			o.json = true;
+			break;
+		case 'z':
+			o.sleeps = true;
+			break;
 		}
 	}
 	peer = command_peer(argc, argv, o.provider, o.server);

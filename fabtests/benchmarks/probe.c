@@ -20,9 +20,9 @@ enum { BOUNCES = 20000, TRIES = 5, STEPS = 500000 };
 
 struct side {
 	int cpu;
-	uint32_t odd;        /* it waits for odd numbers */
-	double work_us;      /* of the computation, the best of its tries */
-	double bounce_ns;    /* the median of the tries, told by one side */
+	uint32_t odd;     /* it waits for odd numbers */
+	double work_us;   /* of the computation, the best of its tries */
+	double bounce_ns; /* the median of the tries, told by one side */
 };
 
 static uint32_t ball __attribute__((aligned(128)));
@@ -104,7 +104,8 @@ int main(int argc, char **argv)
 	sides[0].cpu = cpu(argv[1]);
 	sides[1].cpu = cpu(argv[2]);
 	if (sides[0].cpu == sides[1].cpu)
-		command_misuse("twice the processor %d: each would wait for the other", sides[0].cpu);
+		command_misuse("twice the processor %d: each would wait for the other",
+			       sides[0].cpu);
 	pthread_barrier_init(&together, NULL, 2);
 	if (pthread_create(&other, NULL, run, &sides[1])) {
 		perror("gamma-probe: thread");

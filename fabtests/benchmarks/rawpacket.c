@@ -74,19 +74,19 @@
 #include "command.h"
 
 enum {
-	ETHERTYPE = 0x88B6,	  /* IEEE local experimental 2: not the provider's 0x88B5 */
-	RING_BYTES = 4 << 20,	  /* the provider's limit for an endpoint's ring */
+	ETHERTYPE = 0x88B6,        /* IEEE local experimental 2: not the provider's 0x88B5 */
+	RING_BYTES = 4 << 20,      /* the provider's limit for an endpoint's ring */
 	BLOCK_MIN_BYTES = 1 << 16, /* a block holds whole slots: larger wastes less */
-	SLOT_ALIGN = 128, /* bytes: two lines of the cache, as in the provider's ring */
-	BURST_FRAMES = 64,	  /* frames a sendmmsg */
+	SLOT_ALIGN = 128,          /* bytes: two lines of the cache, as in the provider's ring */
+	BURST_FRAMES = 64,         /* frames a sendmmsg */
 	SIZES_MAX = 32,
 	HELLO_NS = 100 * 1000 * 1000, /* time between two attempts to reach the server */
-	SPINS_PER_CLOCK = 4096,	      /* polls of the ring between two looks at the clock */
+	SPINS_PER_CLOCK = 4096,       /* polls of the ring between two looks at the clock */
 };
 
 enum kind {
 	KIND_HELLO = 1, /* client: begin a measurement, counters to zero */
-	KIND_READY,	/* server: agreed */
+	KIND_READY,     /* server: agreed */
 	KIND_PING,
 	KIND_PONG,
 	KIND_DATA,   /* one frame of a stream */
@@ -123,7 +123,7 @@ struct options {
 struct link {
 	int fd;
 	const char *iface;
-	uint32_t mtu;	     /* bytes */
+	uint32_t mtu;        /* bytes */
 	uint32_t block_size; /* bytes */
 	uint32_t slot_size;  /* bytes */
 	uint32_t per_block;  /* slots */
@@ -358,7 +358,8 @@ static void send_failed(const struct link *link, uint64_t *deadline)
 		*deadline = now_ns() + link->timeout_ns;
 	else if (now_ns() > *deadline)
 		die("%s: nothing can be sent: no carrier, or the other end is down or has a "
-		    "smaller MTU", link->iface);
+		    "smaller MTU",
+		    link->iface);
 }
 
 static void send_frame(struct link *link, enum kind kind, uint32_t seq, uint32_t length)
@@ -469,7 +470,8 @@ static void greet(struct link *link, uint32_t seq)
 			return;
 	} while (now_ns() < end);
 	die("%s: no answer from %02x:%02x:%02x:%02x:%02x:%02x: is gamma-rawpacket -s running "
-	    "there, with the same -p?", link->iface, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	    "there, with the same -p?",
+	    link->iface, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
 static int compare(const void *a, const void *b)
@@ -511,7 +513,8 @@ static void pingpong(struct link *link, const struct options *opt, uint32_t size
 		send_frame(link, KIND_PING, i, size);
 		if (!await(link, KIND_PONG, i, link->timeout_ns, &count))
 			die("%s: round trip %u at %u bytes was not answered: a frame was lost, "
-			    "or the path does not carry this size", link->iface, i, size);
+			    "or the path does not carry this size",
+			    link->iface, i, size);
 		after = now_ns();
 		if (i >= opt->warmup)
 			rtt_ns[i - opt->warmup] = after - before;
@@ -580,7 +583,8 @@ static uint64_t stream_run(struct link *link, struct burst *burst, uint32_t burs
 			burst_send(burst, link, sent++);
 		if (!await(link, KIND_CREDIT, acked, link->timeout_ns, &count))
 			die("%s: burst %u was not acknowledged: frames were lost, or the path "
-			    "does not carry this size", link->iface, acked);
+			    "does not carry this size",
+			    link->iface, acked);
 		if (count != ++acked * burst->frames)
 			die("%s: %u frames of the stream were lost", link->iface,
 			    acked * burst->frames - count);
@@ -662,7 +666,8 @@ static void parse_mac(struct options *opt, const char *text)
 	int end = -1;
 
 	if (sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", m, m + 1, m + 2, m + 3, m + 4,
-		   m + 5, &end) != 6 || end < 0 || text[end])
+		   m + 5, &end) != 6 ||
+	    end < 0 || text[end])
 		command_misuse("-d '%s' is no address such as 02:47:41:4d:00:02", text);
 	if (m[0] & 1)
 		command_misuse("-d '%s' is a group's address, not that of one NIC", text);
@@ -727,8 +732,12 @@ static void parse(struct options *opt, int argc, char **argv)
 	bool client = false;
 	int letter;
 
-	*opt = (struct options){.size = {64}, .sizes = 1, .iterations = 20000, .warmup = 1000,
-				.port = 1, .timeout_s = 10};
+	*opt = (struct options){.size = {64},
+				.sizes = 1,
+				.iterations = 20000,
+				.warmup = 1000,
+				.port = 1,
+				.timeout_s = 10};
 	command_usage = usage;
 	while ((letter = command_option(argc, argv, "i:sd:S:m:M:W:n:w:p:t:jkh")) != -1)
 		parse_option(opt, letter, &client);

@@ -57,10 +57,19 @@ int main(int argc, char **argv)
 		"usage: gamma-startup -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-n ADDRESSES]\n";
 	while ((opt = command_option(argc, argv, "p:d:a:n:h")) != -1) {
 		switch (opt) {
-		case 'p': choice.provider = optarg; break;
-		case 'd': choice.domain = optarg; break;
-		case 'a': choice.node = optarg; choice.flags = FI_SOURCE; break;
-		case 'n': count = (unsigned) command_whole("-n", optarg, 1, ADDRESSES_MAX); break;
+		case 'p':
+			choice.provider = optarg;
+			break;
+		case 'd':
+			choice.domain = optarg;
+			break;
+		case 'a':
+			choice.node = optarg;
+			choice.flags = FI_SOURCE;
+			break;
+		case 'n':
+			count = (unsigned) command_whole("-n", optarg, 1, ADDRESSES_MAX);
+			break;
 		}
 	}
 	command_end(argc, argv);

@@ -31,7 +31,8 @@ uint64_t station_now(void)
 
 void station_fail(const char *what, long ret)
 {
-	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, fi_strerror((int) -ret));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
+		fi_strerror((int) -ret));
 	exit(1);
 }
 
@@ -198,8 +199,9 @@ void station_post(struct station *s, void *buf, size_t len, uint64_t tag)
 {
 	ssize_t ret;
 
-	while ((ret = s->tagged ? fi_trecv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, tag, 0, NULL)
-				: fi_recv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, NULL)) == -FI_EAGAIN)
+	while ((ret = s->tagged
+			      ? fi_trecv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, tag, 0, NULL)
+			      : fi_recv(s->ep, buf, len, NULL, FI_ADDR_UNSPEC, NULL)) == -FI_EAGAIN)
 		fi_cq_read(s->rx, NULL, 0);
 	station_check("fi_recv", ret);
 }

@@ -58,7 +58,7 @@ struct hello { /* the sender's */
 	char name[STATION_NAME_MAX];
 };
 
-struct end { /* the sender's: the receiver answers when so many have arrived */
+struct end {                     /* the sender's: the receiver answers when so many have arrived */
 	uint64_t messages, last; /* from the beginning; whether no more will come */
 };
 
@@ -140,15 +140,14 @@ static void receive(struct peer *p, struct operation *op)
 	ssize_t ret;
 
 	op->is_receive = true;
-	while ((ret = fi_trecv(p->ep[op->target], op->buffer, op->len, NULL, FI_ADDR_UNSPEC, op->tag, 0,
-			       op)) == -FI_EAGAIN)
+	while ((ret = fi_trecv(p->ep[op->target], op->buffer, op->len, NULL, FI_ADDR_UNSPEC,
+			       op->tag, 0, op)) == -FI_EAGAIN)
 		fi_cq_read(p->station.rx, NULL, 0);
 	station_check("fi_trecv", ret);
 }
 
 /* From the first endpoint; false: no room now. */
-static bool send_once(struct peer *p, fi_addr_t to, struct operation *op,
-		      uint64_t flags)
+static bool send_once(struct peer *p, fi_addr_t to, struct operation *op, uint64_t flags)
 {
 	struct iovec iov = {op->buffer, op->len};
 	struct fi_msg_tagged msg = {
@@ -180,8 +179,7 @@ static unsigned poll_queue(struct fid_cq *cq, struct operation *done[MOST])
 	if (ret == -FI_EAGAIN)
 		return 0;
 	if (ret < 0)
-		station_fail("completion",
-			     fi_cq_readerr(cq, &error, 0) == 1 ? -error.err : ret);
+		station_fail("completion", fi_cq_readerr(cq, &error, 0) == 1 ? -error.err : ret);
 	for (ssize_t i = 0; i < ret; i++)
 		done[i] = entries[i].op_context;
 	return (unsigned) ret;
@@ -194,8 +192,8 @@ struct receiver {
 	struct hello hello;
 	struct operation *operations; /* receives of the stream */
 	struct operation end_in;
-	struct end end;               /* as told */
-	uint64_t all, arrived;        /* all: UINT64_MAX until told */
+	struct end end;        /* as told */
+	uint64_t all, arrived; /* all: UINT64_MAX until told */
 	fi_addr_t sender;
 	struct operation small_in, small_out;
 	bool echo_waits; /* for room, or for the one before */
@@ -223,8 +221,7 @@ static void post_stream(struct receiver *r)
 
 static void echo(struct receiver *r)
 {
-	r->echo_waits = r->echo_under_way ||
-			!send_once(&r->peer, r->sender, &r->small_out, 0);
+	r->echo_waits = r->echo_under_way || !send_once(&r->peer, r->sender, &r->small_out, 0);
 	if (!r->echo_waits)
 		r->echo_under_way = true;
 }
@@ -324,9 +321,9 @@ struct sender {
 	struct operation *operations; /* window * targets */
 	unsigned *idle;               /* operations not under way: a stack for each target */
 	unsigned *idles;              /* how many: of each target */
-	uint64_t sent, warm_up; /* messages; how many of them were sent before it counted */
-	unsigned busy;          /* operations under way */
-	struct operation *answers; /* as many as windows may be under way */
+	uint64_t sent, warm_up;       /* messages; how many of them were sent before it counted */
+	unsigned busy;                /* operations under way */
+	struct operation *answers;    /* as many as windows may be under way */
 	unsigned unanswered, windows; /* sent */
 	struct operation small_in, small_out;
 	bool small_busy[2]; /* sent and not complete; not answered */
@@ -617,20 +614,48 @@ static void parse(struct options *o, int argc, char **argv)
 
 	while ((opt = command_option(argc, argv, "p:d:a:P:S:n:t:w:e:r:smlkh")) != -1) {
 		switch (opt) {
-		case 'p': o->provider = optarg; break;
-		case 'd': o->domain = optarg; break;
-		case 'a': o->node = optarg; break;
-		case 'P': o->port = optarg; break;
-		case 'S': o->size = command_whole("-S", optarg, 0, 1 << 30); break;
-		case 'n': o->count = command_whole("-n", optarg, 1, 1000000000000); break;
-		case 't': o->seconds = command_number("-t", optarg, 0.001, 3600); break;
-		case 'w': o->window = (unsigned) command_whole("-w", optarg, 1, WINDOW_MAX); break;
-		case 'e': o->targets = (unsigned) command_whole("-e", optarg, 1, ENDPOINTS_MAX); break;
-		case 's': o->receiver = true; break;
-		case 'r': o->ahead = (unsigned) command_whole("-r", optarg, 1, 64); break;
-		case 'm': o->more = true; break;
-		case 'l': o->small = true; break;
-		case 'k': o->kept = true; break;
+		case 'p':
+			o->provider = optarg;
+			break;
+		case 'd':
+			o->domain = optarg;
+			break;
+		case 'a':
+			o->node = optarg;
+			break;
+		case 'P':
+			o->port = optarg;
+			break;
+		case 'S':
+			o->size = command_whole("-S", optarg, 0, 1 << 30);
+			break;
+		case 'n':
+			o->count = command_whole("-n", optarg, 1, 1000000000000);
+			break;
+		case 't':
+			o->seconds = command_number("-t", optarg, 0.001, 3600);
+			break;
+		case 'w':
+			o->window = (unsigned) command_whole("-w", optarg, 1, WINDOW_MAX);
+			break;
+		case 'e':
+			o->targets = (unsigned) command_whole("-e", optarg, 1, ENDPOINTS_MAX);
+			break;
+		case 's':
+			o->receiver = true;
+			break;
+		case 'r':
+			o->ahead = (unsigned) command_whole("-r", optarg, 1, 64);
+			break;
+		case 'm':
+			o->more = true;
+			break;
+		case 'l':
+			o->small = true;
+			break;
+		case 'k':
+			o->kept = true;
+			break;
 		}
 	}
 	peer = command_peer(argc, argv, o->provider, o->receiver);
@@ -640,7 +665,8 @@ static void parse(struct options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.port = "7413", .size = 1 << 20, .count = 1000, .window = 16, .targets = 1};
+	struct options o = {
+		.port = "7413", .size = 1 << 20, .count = 1000, .window = 16, .targets = 1};
 	static struct receiver receiver;
 	static struct sender sender;
 	struct peer *peer = &sender.peer;

@@ -38,8 +38,8 @@ void give_up(const char *file, int line, const char *what, long long is, long lo
 
 enum {
 	PATIENCE_S = 120, /* for anything that must happen; see stall_s in lib.sh */
-	ADDR_MAX = 64,   /* bytes of an endpoint's name */
-	PIECES = 8,      /* iov_limit */
+	ADDR_MAX = 64,    /* bytes of an endpoint's name */
+	PIECES = 8,       /* iov_limit */
 };
 
 double now(void); /* s */
@@ -67,7 +67,7 @@ struct node_options {
 	uint64_t tx_bind, rx_bind; /* FI_SELECTIVE_COMPLETION */
 	uint64_t tx_op_flags;      /* completion level */
 	uint64_t rx_op_flags;
-	enum fi_wait_obj wait;     /* of CQs and counters */
+	enum fi_wait_obj wait; /* of CQs and counters */
 	enum fi_threading threading;
 	enum fi_progress progress; /* default: as the provider has it */
 	enum fi_av_type av_type;

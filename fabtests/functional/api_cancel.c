@@ -124,7 +124,7 @@ static void test_cancel_held(bool sender)
 		message_send(&node, &big);
 		for (unsigned i = 0; i < HELD; i++)
 			message_send(&node, &messages[i]);
-		CHECK_EQ(fi_cancel(&node.ep->fid, &big), 0);  /* announced: it goes on */
+		CHECK_EQ(fi_cancel(&node.ep->fid, &big), 0); /* announced: it goes on */
 		CHECK_EQ(fi_cancel(&node.ep->fid, NULL), 0);
 		CHECK_EQ(fi_cancel(&node.ep->fid, &node), 0); /* none of that context */
 		for (unsigned i = 1; i < HELD; i += 2) {

@@ -334,8 +334,7 @@ static void wait_given_up(struct node *node, void *context, uint64_t flags)
 static void wait_for_more(struct node *node, size_t len)
 {
 	struct iovec iov = {.iov_base = calloc(2, len), .iov_len = 2 * len};
-	struct fi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = node->peer, .context = &iov};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = node->peer, .context = &iov};
 	struct fi_cq_err_entry error = {0};
 	struct completion completion;
 	struct fi_cq_tagged_entry entry;

@@ -12,7 +12,7 @@ enum {
 	ADDRESS_BYTES = 128, /* of memory for each, as the manual page promises */
 	PEERS = 1000,
 	PEER_BYTES = 4096, /* ditto */
-	HELLO = 100,	   /* bytes of a peer's message */
+	HELLO = 100,       /* bytes of a peer's message */
 };
 
 /* Number i's: another MAC, and for every third one the same with another port. */

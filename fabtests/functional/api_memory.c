@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 struct memory {
-	long long heap;	    /* bytes in use, of malloc */
+	long long heap;     /* bytes in use, of malloc */
 	long long resident; /* bytes */
 };
 

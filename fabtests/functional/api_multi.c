@@ -6,10 +6,10 @@
 #include <string.h>
 
 enum {
-	COUNT = 300,	/* messages */
-	LEAST = 70000,	/* bytes: a buffer with less room is given back; no message is longer */
-	SIZE = 300000,	/* bytes of a buffer */
-	POSTS = COUNT,	/* at most */
+	COUNT = 300,   /* messages */
+	LEAST = 70000, /* bytes: a buffer with less room is given back; no message is longer */
+	SIZE = 300000, /* bytes of a buffer */
+	POSTS = COUNT, /* at most */
 	BUFFERS = 2,
 };
 
@@ -25,7 +25,7 @@ static size_t len_of(unsigned i)
 struct post {
 	char *buffer;
 	unsigned first, messages; /* those that go into it */
-	unsigned seen;		  /* completions so far */
+	unsigned seen;            /* completions so far */
 	bool released;
 };
 

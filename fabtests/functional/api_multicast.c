@@ -56,8 +56,7 @@ static void send_to_group(struct node *node, struct fid_mc *mc, unsigned seed)
 /* To all members but the sender, wherever they are, and to nobody else. */
 static void test_multicast(bool sender)
 {
-	struct node_options options = {
-		.type = FI_EP_DGRAM, .caps = FI_MULTICAST, .events = true};
+	struct node_options options = {.type = FI_EP_DGRAM, .caps = FI_MULTICAST, .events = true};
 	struct node nodes[MEMBERS + 1];
 	struct message in[MEMBERS + 1];
 	struct fid_mc *mcs[MEMBERS + 1], *other;
@@ -125,10 +124,8 @@ static void test_multicast_one_direction(bool sender)
 /* Who has left hears nothing, nor who only wanted to send; who sleeps is woken. */
 static void test_multicast_leave(bool sender)
 {
-	struct node_options options = {.type = FI_EP_DGRAM,
-				       .caps = FI_MULTICAST,
-				       .events = true,
-				       .wait = FI_WAIT_FD};
+	struct node_options options = {
+		.type = FI_EP_DGRAM, .caps = FI_MULTICAST, .events = true, .wait = FI_WAIT_FD};
 	struct fi_cq_tagged_entry entry;
 	struct message in;
 	struct fid_mc *mc;
@@ -209,8 +206,7 @@ static void test_multicast_default(bool sender)
 
 static void test_multicast_arguments(bool sender)
 {
-	struct node_options options = {
-		.type = FI_EP_DGRAM, .caps = FI_MULTICAST, .events = true};
+	struct node_options options = {.type = FI_EP_DGRAM, .caps = FI_MULTICAST, .events = true};
 	struct fi_msg msg = {.addr = 12345};
 	struct node node, plain;
 	struct fid_mc *mc;

@@ -97,28 +97,28 @@ void expect_done(struct node *node, void *context, uint64_t flags)
 }
 
 void put(struct node *node, const struct region *region, size_t from, size_t to, size_t len,
-		void *context)
+	 void *context)
 {
 	UNTIL_TAKEN(fi_write(node->ep, region->local + from, len, NULL, node->peer,
 			     region->there.addr + to, region->there.key, context));
 }
 
 void get(struct node *node, const struct region *region, size_t from, size_t to, size_t len,
-		void *context)
+	 void *context)
 {
 	UNTIL_TAKEN(fi_read(node->ep, region->local + to, len, NULL, node->peer,
 			    region->there.addr + from, region->there.key, context));
 }
 
 void put_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
-			 size_t len)
+		  size_t len)
 {
 	put(node, region, from, to, len, node);
 	expect_done(node, node, FI_RMA | FI_WRITE);
 }
 
 void get_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
-			 size_t len)
+		  size_t len)
 {
 	get(node, region, from, to, len, node);
 	expect_done(node, node, FI_RMA | FI_READ);

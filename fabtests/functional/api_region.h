@@ -40,12 +40,12 @@ void rma_close(struct node *node, struct region *region);
 void expect_done(struct node *node, void *context, uint64_t flags);
 
 /* A call again and again while the provider says -FI_EAGAIN. */
-#define UNTIL_TAKEN(call)                                    \
-	do {                                                 \
-		ssize_t ret_;                                \
-		while ((ret_ = (call)) == -FI_EAGAIN)        \
-			progress_all();                      \
-		CHECK_EQ(ret_, 0);                           \
+#define UNTIL_TAKEN(call)                             \
+	do {                                          \
+		ssize_t ret_;                         \
+		while ((ret_ = (call)) == -FI_EAGAIN) \
+			progress_all();               \
+		CHECK_EQ(ret_, 0);                    \
 	} while (0)
 
 /* Offsets in the local memory and in the other one's region. */
@@ -54,8 +54,8 @@ void put(struct node *node, const struct region *region, size_t from, size_t to,
 void get(struct node *node, const struct region *region, size_t from, size_t to, size_t len,
 	 void *context);
 void put_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
-			 size_t len);
+		  size_t len);
 void get_and_wait(struct node *node, const struct region *region, size_t from, size_t to,
-			 size_t len);
+		  size_t len);
 
 #endif /* GAMMA_API_REGION_H */

@@ -40,8 +40,9 @@ static void write_by(struct node *node, struct region *region, int call, size_t 
 		UNTIL_TAKEN(fi_writemsg(node->ep, &msg, FI_COMPLETION));
 		break;
 	case 3:
-		UNTIL_TAKEN(fi_writemsg(node->ep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA |
-								FI_INJECT | FI_DELIVERY_COMPLETE));
+		UNTIL_TAKEN(fi_writemsg(node->ep, &msg,
+					FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_INJECT |
+						FI_DELIVERY_COMPLETE));
 		break;
 	case 4:
 		UNTIL_TAKEN(fi_writedata(node->ep, region->local, PIECE, NULL, call_data,
@@ -144,7 +145,8 @@ static void test_rma_sizes(bool sender)
 
 	rma_open(&node, &region, (struct node_options){0});
 	node_sizes(&node, &sizes);
-	const size_t around[] = {1, 1024, 1400, 1420, 1440, sizes.inject, sizes.mtu, 65536, 1 << 20};
+	const size_t around[] = {1,         1024,  1400,   1420, 1440, sizes.inject,
+				 sizes.mtu, 65536, 1 << 20};
 
 	for (size_t i = 0; sender && i < sizeof(around) / sizeof(*around); i++) {
 		for (size_t len = around[i] - 1; len <= around[i] + 1; len++) {
@@ -458,7 +460,8 @@ static void test_rma_fence(bool sender)
 		put_msg(&node, &region, LONG, LONG, FI_COMPLETION | FI_FENCE, &region);
 		expect_done(&node, &node, FI_RMA | FI_READ);
 		expect_done(&node, &region, FI_RMA | FI_WRITE);
-		region_check(region.local, 3, LONG); /* nothing of what was written behind the fence */
+		region_check(region.local, 3,
+			     LONG); /* nothing of what was written behind the fence */
 	}
 	rma_close(&node, &region);
 }
@@ -473,8 +476,9 @@ static void post_row(struct node *node, struct region *region, enum row_kind kin
 {
 	for (size_t at = 0; at < ROW_LEN; at += NUMBER) {
 		if (kind == ROW_INJECTED)
-			UNTIL_TAKEN(fi_inject_write(node->ep, region->local + at, NUMBER, node->peer,
-						    region->there.addr + at, region->there.key));
+			UNTIL_TAKEN(fi_inject_write(node->ep, region->local + at, NUMBER,
+						    node->peer, region->there.addr + at,
+						    region->there.key));
 		else if (kind == ROW_WRITTEN)
 			put(node, region, at, at, NUMBER, node);
 		else

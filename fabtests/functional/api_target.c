@@ -22,9 +22,9 @@ static void expect_refusal(struct node *node, uint64_t flags, int err, const cha
 	CHECK_EQ(error.err, err);
 	CHECK_EQ(error.flags, flags);
 	CHECK(error.op_context == node);
-	CHECK(strstr(fi_cq_strerror(node->tx_cq, error.prov_errno, error.err_data, text,
-				    sizeof(text)),
-		     words));
+	CHECK(strstr(
+		fi_cq_strerror(node->tx_cq, error.prov_errno, error.err_data, text, sizeof(text)),
+		words));
 }
 
 static void try_forbidden(struct node *node, const struct region *region, uint64_t key,
@@ -62,8 +62,8 @@ static void test_rma_refused(bool sender)
 		region_fill(region.local, 4, LONG);
 		put_and_wait(&node, &region, 0, 0, LONG);
 		CHECK_EQ(fi_write(node.ep, region.local, 1, NULL, 77, addr, key, NULL), -FI_EINVAL);
-		CHECK_EQ(fi_inject_write(node.ep, region.local,
-					 node.info->tx_attr->inject_size + 1, node.peer, addr, key),
+		CHECK_EQ(fi_inject_write(node.ep, region.local, node.info->tx_attr->inject_size + 1,
+					 node.peer, addr, key),
 			 -FI_EMSGSIZE);
 	}
 	aside_sync();
@@ -111,7 +111,8 @@ static void test_rma_region_closed(bool sender)
 	region.local = malloc(REGION);
 	CHECK(region.local);
 	region_fill(region.local, 1, REGION);
-	region.bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	region.bytes =
+		mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(region.bytes != MAP_FAILED);
 	CHECK_EQ(fi_mr_reg(node.domain, region.bytes, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
 			   KEY, 0, &region.mr, NULL),
@@ -164,7 +165,8 @@ static void test_rma_region_closed_last(bool sender)
 	node.peer = node_insert(&node, &theirs);
 	region.local = malloc(REGION);
 	CHECK(region.local);
-	region.bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	region.bytes =
+		mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(region.bytes != MAP_FAILED);
 	region_fill(region.bytes, 1, REGION);
 	CHECK_EQ(fi_mr_reg(node.domain, region.bytes, REGION, FI_REMOTE_READ, 0, KEY, 0, &region.mr,
@@ -272,8 +274,8 @@ static void test_rma_keys(bool sender)
 	aside_sync();
 	region_fill(region.local, 1, 4000);
 	for (int i = 0; sender && i < 4; i++) {
-		UNTIL_TAKEN(fi_write(node.ep, region.local, 1000, NULL, node.peer, 0, keys[i],
-				     &node));
+		UNTIL_TAKEN(
+			fi_write(node.ep, region.local, 1000, NULL, node.peer, 0, keys[i], &node));
 		expect_done(&node, &node, FI_RMA | FI_WRITE);
 	}
 	if (sender) {

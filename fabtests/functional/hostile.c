@@ -5,18 +5,16 @@
  * what it may not read SECRET, what it may LETTER. Of each endpoint it tells MAC, port and user id,
  * so that those who look at the wire know what it may send.
  *
- *	hostile attack NICMAC PEERMAC UID [weak]  tries everything, as that user; one line each; weak:
- *					this kernel refuses no options to 32-bit calls
+ *	hostile attack NICMAC PEERMAC UID [weak]  tries everything, as that user; one line each;
+ *weak: this kernel refuses no options to 32-bit calls
  *	hostile read NICMAC		reads what comes until the letter does
  *	hostile send IFACE MAC PORT UID	(root, elsewhere) sends secrets, then the letter
- *	hostile hold NICMAC PEERMAC	sends HONEST; after a line of input, tries an option and sends
- *					HOSTILE as itself
- *	hostile lend NICMAC PATH	gives an endpoint to whom connects to the socket PATH
- *	hostile borrow PATH PEERMAC	(another user) tries everything with it, then as hold
- *	hostile exhaust NICMAC		opens until it is refused; tells how many it got
- *	hostile vanish NICMAC		asks for endpoints and does not take them
- *	hostile noise PATH		says nonsense to gammad
- *	hostile flood PATH		connects to gammad, says half of something, for ever
+ *	hostile hold NICMAC PEERMAC	sends HONEST; after a line of input, tries an option and
+ *sends HOSTILE as itself hostile lend NICMAC PATH	gives an endpoint to whom connects to the
+ *socket PATH hostile borrow PATH PEERMAC	(another user) tries everything with it, then as
+ *hold hostile exhaust NICMAC		opens until it is refused; tells how many it got hostile
+ *vanish NICMAC		asks for endpoints and does not take them hostile noise PATH		says
+ *nonsense to gammad hostile flood PATH		connects to gammad, says half of something, for ever
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -267,7 +265,8 @@ static int send_all(const char *iface, const char *mac_text, const char *port_te
 	uint16_t port = (uint16_t) atoi(port_text);
 	uint32_t uid = (uint32_t) strtoul(uid_text, NULL, 10);
 	int fd = socket(AF_PACKET, SOCK_RAW, 0);
-	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int) if_nametoindex(iface)};
+	struct sockaddr_ll to = {.sll_family = AF_PACKET,
+				 .sll_ifindex = (int) if_nametoindex(iface)};
 	struct frame frames[7];
 
 	mac_of(mac_text, mac);
@@ -282,7 +281,8 @@ static int send_all(const char *iface, const char *mac_text, const char *port_te
 	frames[6] = frame_of(mac, own, port, 1, uid, "LETTER");
 	for (int round = 0; round < 400; round++) {
 		for (size_t i = 0; i < gamma_array_size(frames) - (round < 399); i++) {
-			if (sendto(fd, frames[i].bytes, FRAME, 0, (struct sockaddr *) &to, sizeof(to)) < 0)
+			if (sendto(fd, frames[i].bytes, FRAME, 0, (struct sockaddr *) &to,
+				   sizeof(to)) < 0)
 				return 1;
 		}
 		usleep(10000);
@@ -304,7 +304,8 @@ static int keep(const struct gamma_brokered *mine, const uint8_t *peer)
 	if (getchar() == EOF)
 		return 1;
 	judge(setsockopt(mine->packet_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)) &&
-	      errno == EPERM, "frozen", NULL);
+		      errno == EPERM,
+	      "frozen", NULL);
 	frame = own_frame(mine, peer, "HOSTILE though revoked");
 	emit(mine->packet_fd, &frame);
 	puts("sent");
@@ -380,8 +381,7 @@ static int exhaust(const char *nic_text)
 	int got = 0, ret;
 
 	mac_of(nic_text, nic);
-	while (!(ret = ask_for_endpoint(GAMMA_BROKER_PATH, nic, &mine[got])) &&
-	       got < OPENS_MAX - 1)
+	while (!(ret = ask_for_endpoint(GAMMA_BROKER_PATH, nic, &mine[got])) && got < OPENS_MAX - 1)
 		got++;
 	printf("%d endpoints, then: %s\n", got, strerror(-ret));
 	return !got;
@@ -428,7 +428,7 @@ static int noise(const char *path)
 	for (int i = 0; i < 500; i++) {
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t) rand();
-		gamma_broker_head((void *) bytes, (enum gamma_broker_type) (i % 12), i % 128 + 1,
+		gamma_broker_head((void *) bytes, (enum gamma_broker_type)(i % 12), i % 128 + 1,
 				  GAMMA_BROKER_OK);
 		refused += say(path, bytes, (size_t) (i % 128 + 1));
 		refused += say(path, bytes, i % 2 ? sizeof(bytes) : sizeof(open));

@@ -71,7 +71,8 @@ void forge(const struct gamma_brokered *mine, const uint8_t *peer)
 	frame = own_frame(mine, peer, "HOSTILE source");
 	frame.bytes[11] ^= 1;
 	emit(fd, &frame);
-	frame = frame_of(peer, own->mac, 1, (uint16_t) (own->port ^ 1), own->tenant, "HOSTILE port");
+	frame = frame_of(peer, own->mac, 1, (uint16_t) (own->port ^ 1), own->tenant,
+			 "HOSTILE port");
 	emit(fd, &frame);
 	frame = frame_of(peer, own->mac, 1, own->port, own->tenant + 1, "HOSTILE tenant");
 	emit(fd, &frame);
@@ -112,7 +113,7 @@ void forge_by_address(const struct gamma_brokered *mine, const uint8_t *peer)
 
 struct flips {
 	volatile uint8_t *bytes; /* of a frame */
-	bool stop;		 /* atomic */
+	bool stop;               /* atomic */
 	pthread_t thread;
 };
 
@@ -137,7 +138,8 @@ static void begin_flips(struct flips *flips, void *bytes)
 	memset(&all, 255, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	*flips = (struct flips){.bytes = bytes};
-	judge(!pthread_create(&flips->thread, NULL, flip, flips), "a thread that changes bytes", NULL);
+	judge(!pthread_create(&flips->thread, NULL, flip, flips), "a thread that changes bytes",
+	      NULL);
 }
 
 static void end_flips(struct flips *flips)
@@ -191,8 +193,10 @@ void forge_past_queue(const struct gamma_brokered *mine, const uint8_t *peer)
 /* The kernel sends from memory that this process has mapped. */
 void forge_in_ring(const struct gamma_brokered *mine, const uint8_t *peer)
 {
-	struct tpacket_req req = {.tp_block_size = 2 * RING_SLOT, .tp_block_nr = 1,
-				  .tp_frame_size = RING_SLOT, .tp_frame_nr = 2};
+	struct tpacket_req req = {.tp_block_size = 2 * RING_SLOT,
+				  .tp_block_nr = 1,
+				  .tp_frame_size = RING_SLOT,
+				  .tp_frame_nr = 2};
 	size_t behind = (size_t) mine->opened.block_bytes * mine->opened.blocks;
 	size_t len = behind + req.tp_block_size;
 	struct frame frame = own_frame(mine, peer, "FLIPPED");
@@ -236,12 +240,14 @@ void forge_checksum(const struct gamma_brokered *mine, const uint8_t *peer)
 	memcpy(whole.bytes, frame.bytes, FRAME);
 	for (int i = 0; i < 3 * ATTEMPTS; i++) {
 		if (i == ATTEMPTS)
-			set_option32(mine->packet_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one));
+			set_option32(mine->packet_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one,
+				     sizeof(one));
 		whole.head = (struct virtio_net_hdr){
 			.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 			.csum_start = 20,
 			.csum_offset = 0,
-			.gso_type = i < 2 * ATTEMPTS ? VIRTIO_NET_HDR_GSO_NONE : VIRTIO_NET_HDR_GSO_TCPV4,
+			.gso_type = i < 2 * ATTEMPTS ? VIRTIO_NET_HDR_GSO_NONE
+						     : VIRTIO_NET_HDR_GSO_TCPV4,
 			.hdr_len = 54,
 			.gso_size = 10,
 		};

@@ -132,7 +132,8 @@ static void try_named(set_option *set, int fd)
 	refuse(set, fd, SOL_PACKET, PACKET_TX_RING, &small, sizeof(small), "PACKET_TX_RING");
 	refuse(set, fd, SOL_PACKET, PACKET_FANOUT, &fanout, 4, "PACKET_FANOUT");
 	refuse(set, fd, SOL_PACKET, PACKET_RX_RING, &huge, sizeof(huge), "PACKET_RX_RING of 1 GiB");
-	refuse(set, fd, SOL_PACKET, PACKET_RX_RING, &none, sizeof(none), "PACKET_RX_RING of nothing");
+	refuse(set, fd, SOL_PACKET, PACKET_RX_RING, &none, sizeof(none),
+	       "PACKET_RX_RING of nothing");
 	refuse(set, fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promisc, sizeof(promisc),
 	       "promiscuous mode");
 	refuse(set, fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program), "another filter");

@@ -44,8 +44,8 @@ static void open_all(const char *node)
 	hints->caps = FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->fabric_attr->prov_name = strdup("gamma");
-	must("fi_getinfo", fi_getinfo(FI_VERSION(1, 17), node, "7000", node ? 0 : FI_SOURCE, hints,
-				      &info));
+	must("fi_getinfo",
+	     fi_getinfo(FI_VERSION(1, 17), node, "7000", node ? 0 : FI_SOURCE, hints, &info));
 	fi_freeinfo(hints);
 	must("fi_fabric", fi_fabric(info->fabric_attr, &fabric, NULL));
 	must("fi_domain", fi_domain(fabric, info, &domain, NULL));
@@ -81,8 +81,8 @@ static void answer(void)
 	char name[NAME_MAX_LEN];
 	fi_addr_t peer;
 
-	must("fi_trecv", (int) fi_trecv(ep, name, sizeof(name), NULL, FI_ADDR_UNSPEC, QUESTION, 0,
-					NULL));
+	must("fi_trecv",
+	     (int) fi_trecv(ep, name, sizeof(name), NULL, FI_ADDR_UNSPEC, QUESTION, 0, NULL));
 	puts("ready");
 	fflush(stdout);
 	wait_for(FI_RECV);

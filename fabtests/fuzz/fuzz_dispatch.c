@@ -13,7 +13,7 @@ enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3, REGION = 8192, PAYLOAD_MAX = 
 
 /* What a record begins with; the values of extensions follow it. */
 struct record {
-	uint8_t how;	/* who sends, which addresses are wrong: see below */
+	uint8_t how; /* who sends, which addresses are wrong: see below */
 	uint8_t kind, op, flags;
 	uint16_t extensions;
 	uint16_t payload_len;
@@ -24,12 +24,12 @@ struct record {
 } __attribute__((packed));
 
 enum {
-	HOW_FROM = 3,		   /* 0, 1: a peer; 2, 3: a stranger */
+	HOW_FROM = 3, /* 0, 1: a peer; 2, 3: a stranger */
 	HOW_WRONG_DST_EPOCH = 1 << 2,
 	HOW_WRONG_SRC_EPOCH = 1 << 3,
-	HOW_ABSOLUTE = 1 << 4,	   /* numbers as they are, not relative to the flow's */
-	HOW_TIME = 1 << 5,	   /* time passes first */
-	HOW_DAMAGED = 1 << 6,	   /* one byte of the frame is changed afterwards */
+	HOW_ABSOLUTE = 1 << 4, /* numbers as they are, not relative to the flow's */
+	HOW_TIME = 1 << 5,     /* time passes first */
+	HOW_DAMAGED = 1 << 6,  /* one byte of the frame is changed afterwards */
 	HOW_OTHER_TENANT = 1 << 7,
 };
 
@@ -153,7 +153,7 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 static void fill_items(const struct record *record, const struct gamma_fields *fields,
 		       uint8_t *payload, uint32_t room)
 {
-	static const uint8_t ops[] = {GAMMA_OP_SEND,   GAMMA_OP_WRITE, GAMMA_OP_READ,
+	static const uint8_t ops[] = {GAMMA_OP_SEND,   GAMMA_OP_WRITE,  GAMMA_OP_READ,
 				      GAMMA_OP_REPLY,  GAMMA_OP_ATOMIC, GAMMA_OP_FETCH,
 				      GAMMA_OP_COMPARE};
 	struct gamma_fields item = *fields;

@@ -33,7 +33,8 @@ static void write_segment(const uint8_t *data, size_t size)
 	segment->size = GAMMA_SEGMENT_MIN;
 	segment->start = start;
 	if (data[1] & 2)
-		memcpy(segment, data + 2, size - 2 < sizeof(*segment) ? size - 2 : sizeof(*segment));
+		memcpy(segment, data + 2,
+		       size - 2 < sizeof(*segment) ? size - 2 : sizeof(*segment));
 	for (size_t i = 2; i < size; i++) {
 		memory[GAMMA_SEGMENT_HEADER + start % GAMMA_SEGMENT_MIN] = data[i];
 		start += 1 + (i % sizeof(struct gamma_record) == 1 ? apart : 0);

@@ -18,20 +18,20 @@ struct record {
 	uint8_t how; /* see below */
 	uint8_t kind, flags;
 	uint8_t id;
-	uint16_t len;	 /* of a message or chunk */
+	uint16_t len;    /* of a message or chunk */
 	uint16_t offset; /* of a chunk */
 	uint32_t length; /* of what is announced, or wanted */
 } __attribute__((packed));
 
 enum {
-	HOW_EVEN = 1 << 0,     /* len is a chunk's, or a half or quarter of it */
-	HOW_NEXT = 1 << 1,     /* the chunk is the next one */
-	HOW_WIDE = 1 << 2,     /* ids and lengths of more bits than there can be */
+	HOW_EVEN = 1 << 0,       /* len is a chunk's, or a half or quarter of it */
+	HOW_NEXT = 1 << 1,       /* the chunk is the next one */
+	HOW_WIDE = 1 << 2,       /* ids and lengths of more bits than there can be */
 	HOW_UNREADABLE = 1 << 3, /* the kernel copies nothing from there */
-	HOW_FULL = 1 << 4,     /* there is no room for what is said in return */
-	HOW_POST = 1 << 5,     /* a receive first, */
-	HOW_TIME = 1 << 6,     /* or time passes, */
-	HOW_READ = 1 << 7,     /* or the kernel reads */
+	HOW_FULL = 1 << 4,       /* there is no room for what is said in return */
+	HOW_POST = 1 << 5,       /* a receive first, */
+	HOW_TIME = 1 << 6,       /* or time passes, */
+	HOW_READ = 1 << 7,       /* or the kernel reads */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,8 +43,7 @@ static bool put(struct gamma_link *link, struct gamma_way *way, const struct gam
 		const struct iovec *iov, unsigned iov_count)
 {
 	(void) link, (void) way, (void) iov, (void) iov_count;
-	assert_true(plain->kind != GAMMA_RECORD_CHUNK ||
-		    plain->len > sizeof(struct gamma_chunk));
+	assert_true(plain->kind != GAMMA_RECORD_CHUNK || plain->len > sizeof(struct gamma_chunk));
 	return !(how & HOW_FULL);
 }
 
@@ -120,7 +119,7 @@ static uint64_t next_offset(const struct gamma_local *local, uint32_t id)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &local->reading) {
+	gamma_list_for_each (pos, &local->reading) {
 		const struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
 
@@ -176,11 +175,12 @@ static void arrive(struct net *net, const struct record *record)
 					      : record->len % (GAMMA_CHUNK + 1);
 	struct gamma_arrival arrival = {
 		.flow = &flow,
-		.plain = {
-			.kind = kind,
-			.flags = record->flags & (GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA),
-			.tag = record->id,
-		},
+		.plain =
+			{
+				.kind = kind,
+				.flags = record->flags & (GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA),
+				.tag = record->id,
+			},
 	};
 	union said said;
 	uint32_t head = say(net, record, &said);

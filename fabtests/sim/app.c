@@ -12,7 +12,8 @@
 enum {
 	LENGTH_MAX = 1 << 20,  /* bytes: of the pattern; longer messages repeat it */
 	PATTERN_SHIFT = 65536, /* different beginnings */
-	COPY_MAX = 16384, /* bytes: longer ones are copied (and then spoilt) only one time in four */
+	COPY_MAX =
+		16384, /* bytes: longer ones are copied (and then spoilt) only one time in four */
 	SPOILT = 0xdb,
 	LOOK_MS = 100, /* until somebody who is away is looked after again */
 };
@@ -269,8 +270,7 @@ static void check_begin(struct node *node, struct gamma_flow *flow, struct sim_m
 	message->epoch = node->epoch;
 }
 
-static void check_envelope(const struct sim_message *message,
-			   const struct gamma_envelope *envelope)
+static void check_envelope(const struct sim_message *message, const struct gamma_envelope *envelope)
 {
 	bool data = message->id % 5 == 0;
 
@@ -287,7 +287,8 @@ static void check_bytes(const struct sim_message *message, uint64_t placed)
 
 	if (placed != want || memcmp(message->place, message->pattern, placed) ||
 	    message->place[want] != SPOILT)
-		sim_fail(message->sim, "message %u (%u -> %u): %llu of %llu bytes came, or wrong ones",
+		sim_fail(message->sim,
+			 "message %u (%u -> %u): %llu of %llu bytes came, or wrong ones",
 			 message->id, message->from, message->to, (unsigned long long) placed,
 			 (unsigned long long) want);
 }
@@ -374,8 +375,8 @@ static uint64_t on_whole(void *context, struct gamma_flow *flow,
 	if (!message)
 		return GAMMA_UNMATCHED;
 	if (message->length && memcmp(bytes, message->pattern, message->length))
-		sim_fail(node->sim, "message %u (%u -> %u) is not whole, or other bytes", message->id,
-			 message->from, message->to);
+		sim_fail(node->sim, "message %u (%u -> %u) is not whole, or other bytes",
+			 message->id, message->from, message->to);
 	if (!has_receive(node, message) || posts_late(node, message)) {
 		node->sim->totals.whole_refused++;
 		return GAMMA_UNMATCHED;
@@ -458,10 +459,10 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	struct sim *sim = node->sim;
 
 	sim_note(sim, "node %u gives up %u: %d, %s", node->index, peer, error, cause);
-	if (peer >= sim->config.nodes ||
-	    (!node->excused && !node_of(sim, peer)->excused &&
-	     node_of(sim, peer)->state == NODE_ALIVE))
-		sim_fail(sim, "node %u gave up node %u without reason: %s", node->index, peer, cause);
+	if (peer >= sim->config.nodes || (!node->excused && !node_of(sim, peer)->excused &&
+					  node_of(sim, peer)->state == NODE_ALIVE))
+		sim_fail(sim, "node %u gave up node %u without reason: %s", node->index, peer,
+			 cause);
 }
 
 static void on_gone(void *context, struct gamma_flow *flow)

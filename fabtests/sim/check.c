@@ -24,9 +24,8 @@ static void sum_windows(const struct node *node, uint32_t *sum, uint32_t *active
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &node->ep.local.flows) {
-		const struct gamma_flow *flow =
-			gamma_list_entry(pos, struct gamma_flow, all_entry);
+	gamma_list_for_each (pos, &node->ep.local.flows) {
+		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		if (!flow->credit.active)
 			continue;
@@ -42,8 +41,8 @@ static void check_bound(struct node *node)
 	uint32_t size = pool->slots - pool->reserve;
 
 	if (pool->granted > size)
-		sim_fail(node->sim, "node %u has granted %u of %u frames, to %u flows",
-			 node->index, pool->granted, size, pool->active);
+		sim_fail(node->sim, "node %u has granted %u of %u frames, to %u flows", node->index,
+			 pool->granted, size, pool->active);
 }
 
 /* What the flows hold is what the pool says, and that is not more than there is. */
@@ -99,7 +98,8 @@ static void check_evidence(struct node *node, const struct gamma_flow *flow)
 		ahead = (uint32_t) gamma_min(ahead, 1);
 	for (uint32_t i = 0; i < ahead; i++)
 		if (overdue(flow, flow->tx.una + i, sim->now))
-			sim_fail(sim, "node %u: frame %u was overtaken long ago but is not repaired",
+			sim_fail(sim,
+				 "node %u: frame %u was overtaken long ago but is not repaired",
 				 node->index, flow->tx.una + i);
 	sim->totals.evidence_checks++;
 }
@@ -108,7 +108,8 @@ static void check_evidence(struct node *node, const struct gamma_flow *flow)
 static void check_backoff(const struct node *node, const struct gamma_flow *flow)
 {
 	if (flow->loss.backoff && !flow->loss.probing)
-		sim_fail(node->sim, "node %u: a probe was answered, yet the next one waits %u times doubled",
+		sim_fail(node->sim,
+			 "node %u: a probe was answered, yet the next one waits %u times doubled",
 			 node->index, flow->loss.backoff);
 }
 
@@ -117,7 +118,7 @@ static uint64_t unexpected_bytes(const struct gamma_flow *flow)
 	struct gamma_list *pos;
 	uint64_t bytes = 0;
 
-	gamma_list_for_each(pos, &flow->messages.incoming) {
+	gamma_list_for_each (pos, &flow->messages.incoming) {
 		const struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
 
@@ -137,9 +138,8 @@ void check_progress(struct node *node)
 	check_step(node);
 	if (node->ep.flow_count > MANY_FLOWS && node->runs % SAMPLE)
 		return;
-	gamma_list_for_each(pos, &node->ep.local.flows) {
-		const struct gamma_flow *flow =
-			gamma_list_entry(pos, struct gamma_flow, all_entry);
+	gamma_list_for_each (pos, &node->ep.local.flows) {
+		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		sim->totals.states[flow->state]++;
 		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_window_unacked(flow))
@@ -178,8 +178,8 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 
 	/* Of parts: the credit was for one frame, and it comes in several. */
 	if (fields->kind != GAMMA_KIND_DATA || fields->flags & GAMMA_FLAG_AGAIN ||
-	    fields->extensions & GAMMA_EXT_PART ||
-	    frame->copied || frame->damaged || fields->dst_epoch != node->epoch)
+	    fields->extensions & GAMMA_EXT_PART || frame->copied || frame->damaged ||
+	    fields->dst_epoch != node->epoch)
 		return false;
 	if (fields->seq - (node->life || from->life ? 0 : from->base[node->index]) <
 	    GAMMA_FIRST_CREDIT)
@@ -199,9 +199,10 @@ void check_ring_drop(struct node *node, const struct frame *frame)
 		others += !had_credit(node, in);
 	if (others < node->ep.local.pool.reserve)
 		sim_fail(node->sim,
-			 "ring of node %u dropped a frame though only %u frames without credit were in it"
-			 " and its reserve is %u", node->index, others,
-			 node->ep.local.pool.reserve);
+			 "ring of node %u dropped a frame though only %u frames without credit "
+			 "were in it"
+			 " and its reserve is %u",
+			 node->index, others, node->ep.local.pool.reserve);
 }
 
 /* ---- the end ---- */
@@ -244,8 +245,8 @@ static bool receive_is_owed(const struct sim_message *message)
 		return message->post_planned;
 	if (message->matched)
 		return true;
-	return message->to_life == to->life && message->done && !message->error &&
-	       !from->excused && !to->excused;
+	return message->to_life == to->life && message->done && !message->error && !from->excused &&
+	       !to->excused;
 }
 
 bool sim_settled(struct sim *sim)
@@ -265,10 +266,13 @@ static void explain(struct sim *sim, uint64_t limit)
 			continue;
 		sim_fail(sim,
 			 "not settled after %.3f s: message %u, %u -> %u, %llu bytes, level %d%s: "
-			 "send %s, receive %s", (double) limit / 1e9, message->id, message->from,
-			 message->to, (unsigned long long) message->length, message->level,
+			 "send %s, receive %s",
+			 (double) limit / 1e9, message->id, message->from, message->to,
+			 (unsigned long long) message->length, message->level,
 			 message->partial ? ", partial address" : "",
-			 message->done ? "ended" : message->sent ? "under way" : "not begun",
+			 message->done   ? "ended"
+			 : message->sent ? "under way"
+					 : "not begun",
 			 message->received  ? "ended"
 			 : message->matched ? "matched"
 			 : message->posted  ? "posted"
@@ -347,7 +351,7 @@ static void check_quiet_node(struct node *node)
 			 node->index, (unsigned long long) local->stats.retransmissions);
 	/* What came to one that is stopped for good it has not seen. */
 	if (node->state == NODE_ALIVE && moves(node))
-		gamma_list_for_each(pos, &local->flows)
+		gamma_list_for_each (pos, &local->flows)
 			check_path(node, gamma_list_entry(pos, struct gamma_flow, all_entry));
 }
 

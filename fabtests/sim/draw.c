@@ -17,19 +17,19 @@ enum { NODES_MAX = 64, MESSAGES_MIN = 200, MESSAGES_MORE = 120, SLICE_US = 500 }
 struct plan {
 	struct sim_config config;
 	uint64_t random;
-	bool lossless;	   /* nothing may get lost, doubled or reordered */
-	unsigned faults;   /* kinds of faults */
+	bool lossless;   /* nothing may get lost, doubled or reordered */
+	unsigned faults; /* kinds of faults */
 	unsigned messages;
-	unsigned shape;	   /* of the traffic */
-	uint64_t span;	   /* ns */
-	uint64_t heal;	   /* ns: every fault has ended by then */
-	uint64_t silence;  /* ns: the longest that a node may not be heard */
-	uint64_t longest;  /* bytes of a message */
-	uint64_t volume;   /* bytes in all */
-	bool unposted;	   /* some receives never come */
-	unsigned partial;  /* percent of messages to addresses without epoch */
+	unsigned shape;   /* of the traffic */
+	uint64_t span;    /* ns */
+	uint64_t heal;    /* ns: every fault has ended by then */
+	uint64_t silence; /* ns: the longest that a node may not be heard */
+	uint64_t longest; /* bytes of a message */
+	uint64_t volume;  /* bytes in all */
+	bool unposted;    /* some receives never come */
+	unsigned partial; /* percent of messages to addresses without epoch */
 	bool wrap;
-	bool dead;	   /* some node goes for good, or comes back as another */
+	bool dead; /* some node goes for good, or comes back as another */
 };
 
 enum shape { ALL_TO_ALL, TO_ONE, RING, PAIRS, SHAPES };
@@ -63,9 +63,9 @@ static uint64_t spread(struct plan *plan, uint64_t low, uint64_t high)
 	return gamma_min(value, high);
 }
 
-#define PICK(plan, ...)                                                                            \
-	(((const uint64_t[]){__VA_ARGS__})[dice(plan) %                                            \
-					   gamma_array_size(((const uint64_t[]){__VA_ARGS__}))])
+#define PICK(plan, ...)       \
+	(((const uint64_t[]){ \
+		__VA_ARGS__})[dice(plan) % gamma_array_size(((const uint64_t[]){__VA_ARGS__}))])
 
 /* ---- hosts and network ---- */
 
@@ -210,8 +210,19 @@ static void heals(struct plan *plan, uint64_t from, uint64_t until)
 /* What sim_at calls at its time: something of one node, or of two, that lasts until then. */
 struct incident {
 	struct sim *sim;
-	enum { STOP, COMPUTE, REFUSE, CUT, CUT_ONE_WAY, KILL, UNPLUG, TELL, LEAVE, SHRINK,
-	       LOWER } what;
+	enum {
+		STOP,
+		COMPUTE,
+		REFUSE,
+		CUT,
+		CUT_ONE_WAY,
+		KILL,
+		UNPLUG,
+		TELL,
+		LEAVE,
+		SHRINK,
+		LOWER
+	} what;
 	unsigned a, b; /* LOWER: b bytes */
 	uint64_t until;
 };
@@ -275,8 +286,8 @@ static void lasting(struct plan *plan, struct sim *sim, int what, uint64_t low, 
 {
 	uint64_t when = some_time(plan), until = when + spread(plan, low, high);
 	unsigned a = any_node(plan);
-	unsigned b = (a + 1 + (unsigned) (dice(plan) % (plan->config.nodes - 1))) %
-		     plan->config.nodes;
+	unsigned b =
+		(a + 1 + (unsigned) (dice(plan) % (plan->config.nodes - 1))) % plan->config.nodes;
 
 	heals(plan, when, until);
 	plan_incident(sim, when, (struct incident){sim, what, a, b, until});
@@ -294,7 +305,8 @@ static void plan_deaths(struct plan *plan, struct sim *sim)
 
 		sim_excuse(sim, node);
 		if (percent(plan, 20)) {
-			plan_incident(sim, when, (struct incident){sim, KILL, node, 0, GAMMA_NEVER});
+			plan_incident(sim, when,
+				      (struct incident){sim, KILL, node, 0, GAMMA_NEVER});
 			continue;
 		}
 		heals(plan, when, back + SIM_SEC);
@@ -364,9 +376,9 @@ static uint64_t draw_length(struct plan *plan)
 	uint64_t length;
 
 	if (percent(plan, 30))
-		length = PICK(plan, 0, 1, config->inject_size, config->inject_size + 1,
-			      payload - 1, payload, payload + 1, config->eager_size - 1,
-			      config->eager_size, config->eager_size + 1, 1 << 20);
+		length = PICK(plan, 0, 1, config->inject_size, config->inject_size + 1, payload - 1,
+			      payload, payload + 1, config->eager_size - 1, config->eager_size,
+			      config->eager_size + 1, 1 << 20);
 	else
 		length = spread(plan, 1, plan->longest);
 	/* A run is to be short. */
@@ -434,8 +446,10 @@ static void plan_traffic(struct plan *plan, struct sim *sim)
  * rest of a run is drawn as without them. */
 static void plan_remotes(struct plan *plan, struct sim *sim)
 {
-	struct plan own = {.random = plan->config.seed ^ 0x5bd1e995, .config = plan->config,
-			   .span = plan->span, .shape = plan->shape};
+	struct plan own = {.random = plan->config.seed ^ 0x5bd1e995,
+			   .config = plan->config,
+			   .span = plan->span,
+			   .shape = plan->shape};
 	unsigned left = 20 + (unsigned) (dice(&own) % 130);
 
 	if (!percent(&own, 40))
@@ -449,7 +463,7 @@ static void plan_remotes(struct plan *plan, struct sim *sim)
 		draw_pair(&own, &from, &to);
 		for (burst = (unsigned) gamma_min(burst, left); burst; burst--, left--) {
 			enum sim_remote_kind kind =
-				(enum sim_remote_kind) (dice(&own) % SIM_REMOTE_KINDS);
+				(enum sim_remote_kind)(dice(&own) % SIM_REMOTE_KINDS);
 			uint64_t most = kind == SIM_GET ? GAMMA_ATOMIC_BYTES : 60000;
 			uint64_t length = percent(&own, 5) ? 0 : spread(&own, 1, most);
 			struct sim_remote *op;
@@ -469,7 +483,8 @@ static void plan_remotes(struct plan *plan, struct sim *sim)
  * behind them. These, too, have dice of their own. */
 static void plan_nics(struct plan *plan, struct sim *sim)
 {
-	struct plan own = {.random = plan->config.seed ^ 0x2545f491, .config = plan->config,
+	struct plan own = {.random = plan->config.seed ^ 0x2545f491,
+			   .config = plan->config,
 			   .span = plan->span};
 	unsigned count = 1 + (unsigned) (dice(&own) % 3);
 
@@ -491,7 +506,7 @@ static void begin_near_wrap(struct plan *plan, struct sim *sim)
 	for (unsigned a = 0; a < plan->config.nodes; a++)
 		for (unsigned b = 0; b < plan->config.nodes; b++)
 			if (a != b)
-				sim_begin_at(sim, a, b, (uint32_t) -(dice(plan) % 200));
+				sim_begin_at(sim, a, b, (uint32_t) - (dice(plan) % 200));
 }
 
 /* ---- a run ---- */
@@ -600,9 +615,12 @@ static void close_one(struct plan *plan, struct sim *sim)
 	}
 	for (unsigned i = 0; i < RULES_MAX; i++)
 		if (waits[i] && lost)
-			sim_rule(sim, (struct sim_rule){.fate = SIM_RULE, .from = (int) closes,
-							.to = (int) i, .kind = GAMMA_KIND_BYE,
-							.op = GAMMA_ASK, .seq = SIM_ANY_SEQ,
+			sim_rule(sim, (struct sim_rule){.fate = SIM_RULE,
+							.from = (int) closes,
+							.to = (int) i,
+							.kind = GAMMA_KIND_BYE,
+							.op = GAMMA_ASK,
+							.seq = SIM_ANY_SEQ,
 							.times = lost});
 	sim_close(sim, closes);
 	if (!sim_run_until(sim, one_closed, &closes, 2 * plan->config.linger) && !failed(sim))
@@ -640,7 +658,7 @@ static void count_run(const struct plan *plan, struct sim *sim)
 	unsigned class = 0;
 
 	while (2u << class < plan->config.nodes)
-		class++;
+		class ++;
 	totals->endpoints[class]++;
 	totals->faulty = plan->faults >= 2;
 	totals->wrapped = plan->wrap;

@@ -20,10 +20,10 @@ enum event_kind {
 };
 
 struct event {
-	uint64_t time;	/* ns */
+	uint64_t time;  /* ns */
 	uint64_t order; /* of insertion */
 	enum event_kind kind;
-	uint32_t life;	/* of the node meant, where that matters */
+	uint32_t life; /* of the node meant, where that matters */
 	void *what;
 };
 
@@ -41,14 +41,14 @@ void heap_free(struct heap *heap);
 struct frame {
 	struct frame *next; /* in a ring, or among the free ones */
 	uint16_t from, to;
-	uint8_t class;	/* of its size, for the free lists */
-	bool copied;	/* a duplicate or a replay */
+	uint8_t class; /* of its size, for the free lists */
+	bool copied;   /* a duplicate or a replay */
 	bool damaged;
 	struct gamma_fields fields;
 	struct sim_message *message; /* of DATA: whose payload, NULL: nobody waits for it */
 	uint32_t carries; /* bytes of the DATA frame's payload, also if this is only a part of it */
-	size_t len;		     /* bytes */
-	uint64_t landed;	     /* ns: when it came into the ring */
+	size_t len;       /* bytes */
+	uint64_t landed;  /* ns: when it came into the ring */
 	uint8_t bytes[];
 };
 
@@ -69,28 +69,28 @@ struct node {
 	struct gamma_link link;
 	uint32_t known_mtu; /* bytes: of the link, as far as the endpoint can know */
 	enum node_state state;
-	uint32_t life;	   /* incarnations before this one */
-	uint32_t epoch;	   /* of this one */
-	uint32_t told;	   /* the epoch that the others know */
+	uint32_t life;  /* incarnations before this one */
+	uint32_t epoch; /* of this one */
+	uint32_t told;  /* the epoch that the others know */
 	struct frame *ring_head, **ring_tail;
 	uint32_t ring_count;
-	uint64_t run_at;   /* ns: of the EVENT_NODE that counts */
-	uint64_t busy;	   /* ns: the processor is taken until then */
-	uint64_t away;	   /* ns: the application does not poll before */
+	uint64_t run_at; /* ns: of the EVENT_NODE that counts */
+	uint64_t busy;   /* ns: the processor is taken until then */
+	uint64_t away;   /* ns: the application does not poll before */
 	uint64_t away_since;
-	bool stopped;	   /* nor does a thread of its */
+	bool stopped; /* nor does a thread of its */
 	bool watched;
-	bool excused;	   /* its messages may end with an error */
-	bool rebooted;	   /* somewhere in the run */
-	uint64_t closing_until; /* ns */
-	uint64_t refuses;  /* ns: its link takes nothing before */
-	uint64_t nic_free; /* ns: its NIC has sent everything by then */
-	uint64_t port_free; /* ns: ditto the switch's port to it */
+	bool excused;            /* its messages may end with an error */
+	bool rebooted;           /* somewhere in the run */
+	uint64_t closing_until;  /* ns */
+	uint64_t refuses;        /* ns: its link takes nothing before */
+	uint64_t nic_free;       /* ns: its NIC has sent everything by then */
+	uint64_t port_free;      /* ns: ditto the switch's port to it */
 	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
-	bool bad_cable;	   /* of burst losses */
-	uint32_t *base; /* by peer: first frame number of its first incarnation */
-	uint64_t *cut; /* ns, by peer: frames to it vanish until then */
-	uint32_t idle_runs;	  /* progress calls in a row without any frame */
+	bool bad_cable;          /* of burst losses */
+	uint32_t *base;          /* by peer: first frame number of its first incarnation */
+	uint64_t *cut;           /* ns, by peer: frames to it vanish until then */
+	uint32_t idle_runs;      /* progress calls in a row without any frame */
 	uint32_t runs;
 };
 
@@ -104,7 +104,7 @@ struct sim {
 	struct heap heap;
 	struct frame *free_frames[FRAME_CLASSES];
 	struct frame *old[OLD_FRAMES]; /* copies, for replays */
-	uint32_t old_count;	       /* ever stored */
+	uint32_t old_count;            /* ever stored */
 	struct sim_message **messages;
 	unsigned message_count;
 	struct sim_remote **remotes;
@@ -115,7 +115,7 @@ struct sim {
 	unsigned rule_count;
 	struct sim_tap tap;
 	struct totals totals;
-	bool quiet; /* nothing has been lost, doubled, or reordered so far */
+	bool quiet;  /* nothing has been lost, doubled, or reordered so far */
 	bool shrunk; /* the switch's MTU has been lowered */
 	bool verbose;
 	struct pcap *pcap;
@@ -166,7 +166,7 @@ void *sim_grown(void *list, unsigned count);
 
 /* ---- node.c ---- */
 void node_init(struct sim *sim, unsigned index);
-void node_end(struct node *node); /* the endpoint and all that it holds */
+void node_end(struct node *node);  /* the endpoint and all that it holds */
 void node_wake(struct node *node); /* something may be to do */
 void node_run(struct node *node);
 void node_back(struct node *node);
@@ -190,7 +190,7 @@ void remote_check_end(struct sim *sim);
 void remote_free(struct sim *sim);
 
 /* ---- check.c ---- */
-void check_step(struct node *node);	/* after every progress call and every frame taken */
+void check_step(struct node *node);     /* after every progress call and every frame taken */
 void check_progress(struct node *node); /* after a progress call */
 void check_ring_drop(struct node *node, const struct frame *frame);
 void check_closed(struct node *node);
@@ -201,8 +201,8 @@ void pcap_add(struct pcap *pcap, uint64_t time, const uint8_t *bytes, size_t len
 void pcap_close(struct pcap *pcap); /* writes the file, in order of time */
 
 /* ---- memory.c: counts what this program holds ---- */
-extern uint64_t memory_live;	  /* blocks */
-extern uint64_t memory_bytes;	  /* in them */
+extern uint64_t memory_live;      /* blocks */
+extern uint64_t memory_bytes;     /* in them */
 extern uint64_t memory_bytes_max; /* since it was last set */
 
 #endif /* GAMMA_SIM_INTERNAL_H */

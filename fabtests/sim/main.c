@@ -23,7 +23,7 @@ enum { SEED_TIMEOUT = 120, JOBS_MAX = 256 }; /* seconds; processes */
 
 struct arguments {
 	uint64_t first, last;
-	bool one;      /* a single seed */
+	bool one; /* a single seed */
 	unsigned jobs;
 	const char *scenario;
 	bool list, progress;
@@ -55,7 +55,8 @@ static double seconds_since(const struct timespec *start)
 
 static void tell_failure(uint64_t seed, const char *failure)
 {
-	printf("FAIL         seed %llu, %s\nagain        %s --seed %llu --verbose --pcap seed-%llu.pcap\n",
+	printf("FAIL         seed %llu, %s\nagain        %s --seed %llu --verbose --pcap "
+	       "seed-%llu.pcap\n",
 	       (unsigned long long) seed, failure, program, (unsigned long long) seed,
 	       (unsigned long long) seed);
 }
@@ -147,7 +148,7 @@ static void read_report(struct worker *worker, struct report *report)
 	memset(report, 0, sizeof(*report));
 	report->failed = *worker->seed;
 	snprintf(report->failure, sizeof(report->failure), "the process ended: %s",
-		 !WIFSIGNALED(status)	       ? "exit"
+		 !WIFSIGNALED(status)          ? "exit"
 		 : WTERMSIG(status) == SIGALRM ? "no end within its time"
 					       : strsignal(WTERMSIG(status)));
 }
@@ -272,7 +273,8 @@ static void usage(FILE *to)
 		"  --seed N            run one, twice: both runs must be alike\n"
 		"  --scenario NAME     run a scenario; --list names them\n"
 		"  --verbose           tell what happens\n"
-		"  --pcap FILE         capture the frames as they leave the NICs\n", program);
+		"  --pcap FILE         capture the frames as they leave the NICs\n",
+		program);
 }
 
 /* WHY: NULL where getopt has told it. */
@@ -349,10 +351,10 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"seeds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'n'},
-		{"jobs", required_argument, NULL, 'j'},	 {"scenario", required_argument, NULL, 'c'},
-		{"list", no_argument, NULL, 'l'},	 {"pcap", required_argument, NULL, 'p'},
-		{"verbose", no_argument, NULL, 'v'},	 {"progress", no_argument, NULL, 'P'},
-		{"help", no_argument, NULL, 'h'},	 {NULL, 0, NULL, 0},
+		{"jobs", required_argument, NULL, 'j'},  {"scenario", required_argument, NULL, 'c'},
+		{"list", no_argument, NULL, 'l'},        {"pcap", required_argument, NULL, 'p'},
+		{"verbose", no_argument, NULL, 'v'},     {"progress", no_argument, NULL, 'P'},
+		{"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
 	};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	struct arguments arguments = {
@@ -365,7 +367,8 @@ int main(int argc, char **argv)
 	program = argv[0];
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (!take_option(option, &arguments))
-			return misuse(optarg, option == '?' ? NULL : "is out of range, or no number");
+			return misuse(optarg,
+				      option == '?' ? NULL : "is out of range, or no number");
 	}
 	if (optind < argc)
 		return misuse(argv[optind], "is one word too many");

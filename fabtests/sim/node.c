@@ -10,9 +10,10 @@
 #include <string.h>
 
 enum {
-	WATCH_MS = 10,	 /* a watching thread looks whether the application polls, as the provider's */
-	WAKE_US = 30,	 /* until a sleeping thread runs */
-	POLL_NS = 60,	 /* until a polling application sees a frame */
+	WATCH_MS =
+		10,   /* a watching thread looks whether the application polls, as the provider's */
+	WAKE_US = 30, /* until a sleeping thread runs */
+	POLL_NS = 60, /* until a polling application sees a frame */
 	IDLE_RUNS = 20000, /* progress calls in a row that move nothing: a livelock */
 };
 
@@ -68,7 +69,7 @@ static void count_timers(struct node *node)
 	struct sim *sim = node->sim;
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &node->ep.local.timed) {
+	gamma_list_for_each (pos, &node->ep.local.timed) {
 		const struct gamma_flow *flow =
 			gamma_list_entry(pos, struct gamma_flow, timed_entry);
 
@@ -149,7 +150,7 @@ static bool any_flow(struct node *node, bool unacked_only)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &node->ep.local.flows) {
+	gamma_list_for_each (pos, &node->ep.local.flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		if (unacked_only ? gamma_flow_unacked(flow)
@@ -164,7 +165,7 @@ static void say_bye(struct node *node)
 	uint64_t linger = node->sim->config.linger;
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &node->ep.local.flows)
+	gamma_list_for_each (pos, &node->ep.local.flows)
 		gamma_flow_bye(gamma_list_entry(pos, struct gamma_flow, all_entry), node->sim->now);
 	gamma_output(&node->ep, node->sim->now);
 	node->state = NODE_PARTING;

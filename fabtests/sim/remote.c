@@ -21,16 +21,16 @@ enum {
 	MARGIN = 64, /* on both sides; nobody may touch it */
 	UNTOUCHED = 0x77,
 	SPOILT = 0xdb,
-	LOOK_MS = 100, /* until somebody who is away is looked after again */
+	LOOK_MS = 100,  /* until somebody who is away is looked after again */
 	BASE = 0x10000, /* address of an area */
 };
 
 struct area {
 	uint8_t *block, *bytes; /* AREA bytes, and margins around */
-	uint8_t *model;		/* the first STATIC of them, as they must become */
-	uint32_t life;		/* of the node that it is at */
-	uint32_t applied;	/* operations that have changed it */
-	uint32_t posted;	/* those that will, and those */
+	uint8_t *model;         /* the first STATIC of them, as they must become */
+	uint32_t life;          /* of the node that it is at */
+	uint32_t applied;       /* operations that have changed it */
+	uint32_t posted;        /* those that will, and those */
 	bool unsure; /* one of the two has died, or given the other up: what has come of it? */
 };
 
@@ -366,8 +366,7 @@ bool remote_settled(struct sim *sim)
 		const struct sim_remote *op = sim->remotes[i];
 		const struct node *node = node_of(sim, op->from);
 
-		if (!op->done && !op->lost && node->state != NODE_GONE &&
-		    node->away != GAMMA_NEVER)
+		if (!op->done && !op->lost && node->state != NODE_GONE && node->away != GAMMA_NEVER)
 			return false;
 	}
 	return true;
@@ -417,7 +416,8 @@ void remote_check_end(struct sim *sim)
 		if (!area)
 			continue;
 		for (unsigned j = 0; j < MARGIN; j++)
-			outside |= area->block[j] != UNTOUCHED || area->bytes[AREA + j] != UNTOUCHED;
+			outside |=
+				area->block[j] != UNTOUCHED || area->bytes[AREA + j] != UNTOUCHED;
 		for (unsigned j = STATIC; j < AREA; j++)
 			outside |= area->bytes[j] != mixed(0, j);
 		if (outside)
@@ -427,7 +427,8 @@ void remote_check_end(struct sim *sim)
 			  node_of(sim, i % sim->config.nodes)->excused;
 		if (!area->unsure && !excused && remote_settled(sim) &&
 		    (area->applied != area->posted || memcmp(area->bytes, area->model, STATIC)))
-			sim_fail(sim, "%u of %u operations of node %u on node %u, or others, were done",
+			sim_fail(sim,
+				 "%u of %u operations of node %u on node %u, or others, were done",
 				 area->applied, area->posted, i % sim->config.nodes,
 				 i / sim->config.nodes);
 	}

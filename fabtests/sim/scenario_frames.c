@@ -96,8 +96,7 @@ const struct sim_scenario scenario_ping_pong = {
 enum { FEW = 4 }; /* probes */
 
 static double acks_per_frame(struct sim *sim, const struct sim_config *config, uint64_t length,
-			     unsigned messages, enum gamma_completion_level level,
-			     unsigned probes)
+			     unsigned messages, enum gamma_completion_level level, unsigned probes)
 {
 	struct scenario_stream stream = {.from = 0,
 					 .to = 1,

@@ -230,12 +230,13 @@ static void closing(struct sim *sim)
 	SIM_CHECK(sim, vain <= linger + 2, "toward a silent peer it took %.0f ms", vain);
 	SIM_CHECK(sim, at_once <= 2 && last <= 20,
 		  "toward a peer that is owed nothing it took %.2f and %.1f ms", at_once, last);
-	SIM_CHECK(sim, known <= linger + 2,
-		  "toward a peer that is known to wait it took %.0f ms", known);
+	SIM_CHECK(sim, known <= linger + 2, "toward a peer that is known to wait it took %.0f ms",
+		  known);
 	scenario_tell(
 		"closing takes %.2f ms; at 20 %% loss at most %.1f, everything delivered, %u of %u "
 		"peers know; toward a silent peer %.0f, the linger bound; toward one that is owed "
-		"nothing %.2f, with all BYEs but the last lost %.1f; toward one that is known to wait, "
+		"nothing %.2f, with all BYEs but the last lost %.1f; toward one that is known to "
+		"wait, "
 		"with %u of them lost, %.0f",
 		good, longest, told, LOSSY_RUNS, vain, at_once, last, 2 * GAMMA_BYE_TRIES, known);
 }

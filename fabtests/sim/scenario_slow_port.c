@@ -7,12 +7,12 @@
 
 enum {
 	SENDERS_MAX = 8,
-	MESSAGE = 1 << 20,  /* bytes */
-	SHORT = 8,	    /* bytes */
+	MESSAGE = 1 << 20,                 /* bytes */
+	SHORT = 8,                         /* bytes */
 	SHORT_WIRE = 14 + 40 + SHORT + 24, /* on the cable */
-	APART_US = 20,	    /* from the end of a short message to the next one */
-	LATER_MS = 20,	    /* the next sender begins */
-	SETTLE_MS = 60,	    /* from the last sender's beginning */
+	APART_US = 20,                     /* from the end of a short message to the next one */
+	LATER_MS = 20,                     /* the next sender begins */
+	SETTLE_MS = 60,                    /* from the last sender's beginning */
 	MEASURE_MS = 100,
 };
 
@@ -33,9 +33,9 @@ struct port {
 };
 
 struct outcome {
-	double share;	/* payload, of what the port passes in full frames */
-	double fair;	/* Jain's index over the senders */
-	double waited;	/* frames: what short messages wait */
+	double share;   /* payload, of what the port passes in full frames */
+	double fair;    /* Jain's index over the senders */
+	double waited;  /* frames: what short messages wait */
 	uint64_t paced; /* the receiver's count */
 };
 
@@ -200,10 +200,10 @@ static void without_bound(struct sim *sim, struct port port)
 {
 	struct outcome outcome = measure(sim, port);
 
-	SIM_CHECK(sim, !outcome.paced, "bounded at %.1f Gbit/s, MTU %u",
+	SIM_CHECK(sim, !outcome.paced, "bounded at %.1f Gbit/s, MTU %u", (double) port.rate / GBIT,
+		  port.mtu);
+	SIM_CHECK(sim, outcome.share >= 0.99, "%.1f %% of %.1f Gbit/s, MTU %u", 100 * outcome.share,
 		  (double) port.rate / GBIT, port.mtu);
-	SIM_CHECK(sim, outcome.share >= 0.99, "%.1f %% of %.1f Gbit/s, MTU %u",
-		  100 * outcome.share, (double) port.rate / GBIT, port.mtu);
 }
 
 static void slow_port(struct sim *sim)

@@ -275,8 +275,8 @@ void sim_fail(struct sim *sim, const char *format, ...)
 
 	if (failed(sim))
 		return;
-	len = (size_t) snprintf(sim->failure, sizeof(sim->failure), "at %.9f s: ",
-				(double) sim->now / 1e9);
+	len = (size_t) snprintf(sim->failure, sizeof(sim->failure),
+				"at %.9f s: ", (double) sim->now / 1e9);
 	va_start(args, format);
 	vsnprintf(sim->failure + len, sizeof(sim->failure) - len, format, args);
 	va_end(args);

@@ -17,9 +17,9 @@
 #include "engine/internal.h"
 #include "message/rma.h"
 
-#define SIM_US GAMMA_NS_PER_US
-#define SIM_MS GAMMA_NS_PER_MS
-#define SIM_SEC GAMMA_NS_PER_S
+#define SIM_US    GAMMA_NS_PER_US
+#define SIM_MS    GAMMA_NS_PER_MS
+#define SIM_SEC   GAMMA_NS_PER_S
 #define SIM_START SIM_SEC /* ns: the clock's first reading */
 
 enum { SIM_NODES_MAX = 1024, SIM_SLOTS_MIN = 64 };
@@ -32,37 +32,37 @@ struct sim;
 enum sim_taking {
 	SIM_WHOLE,    /* takes it in one step, as the provider does */
 	SIM_IN_STEPS, /* has no such handler: is asked for a receive, and then told */
-	SIM_LATE,     /* in one step, but posts every other receive just after its message was here */
+	SIM_LATE, /* in one step, but posts every other receive just after its message was here */
 	SIM_TAKINGS
 };
 
 struct sim_config {
-	uint64_t seed;		 /* of faults and of whatever asks sim_random */
-	unsigned nodes;		 /* hosts, with one endpoint each; 1 to SIM_NODES_MAX */
-	uint32_t slots;		 /* frames, of every receive ring */
-	uint32_t mtu;		 /* bytes, of NICs that mtus does not name */
+	uint64_t seed;                /* of faults and of whatever asks sim_random */
+	unsigned nodes;               /* hosts, with one endpoint each; 1 to SIM_NODES_MAX */
+	uint32_t slots;               /* frames, of every receive ring */
+	uint32_t mtu;                 /* bytes, of NICs that mtus does not name */
 	uint32_t mtus[SIM_NODES_MAX]; /* bytes, by host; 0: mtu */
-	uint32_t switch_mtu;	 /* bytes: larger frames vanish; 0: none do */
-	uint64_t rate;		 /* bit/s, of hosts that rates does not name, both directions */
+	uint32_t switch_mtu;          /* bytes: larger frames vanish; 0: none do */
+	uint64_t rate; /* bit/s, of hosts that rates does not name, both directions */
 	uint64_t rates[SIM_NODES_MAX]; /* bit/s, by host; 0: rate */
-	uint64_t latency;	 /* ns from NIC to NIC without queues: half on either cable */
-	uint64_t port_buffer;	 /* bytes before each of the switch's ports; more is dropped */
-	uint64_t nic_queue;	 /* bytes that a NIC takes before it refuses */
-	uint32_t inject_size;	 /* bytes: struct gamma_limits */
-	uint32_t copy_size;	 /* bytes */
-	uint64_t eager_size;	 /* bytes */
+	uint64_t latency;              /* ns from NIC to NIC without queues: half on either cable */
+	uint64_t port_buffer;     /* bytes before each of the switch's ports; more is dropped */
+	uint64_t nic_queue;       /* bytes that a NIC takes before it refuses */
+	uint32_t inject_size;     /* bytes: struct gamma_limits */
+	uint32_t copy_size;       /* bytes */
+	uint64_t eager_size;      /* bytes */
 	uint64_t unexpected_size; /* bytes */
-	uint64_t peer_timeout;	 /* ns */
-	uint64_t forget;	 /* ns */
-	uint64_t linger;	 /* ns that a closing endpoint waits */
-	uint64_t cost_call;	 /* ns of processor for one progress call */
-	uint64_t cost_frame;	 /* ns for each frame taken or sent */
-	uint64_t cost_kib;	 /* ns for 1,024 bytes taken */
-	bool watched;		 /* a thread takes over when an application does not poll */
-	bool stamped;		 /* rings tell when frames arrived */
-	bool payload_crc;	 /* payloads carry a checksum */
+	uint64_t peer_timeout;    /* ns */
+	uint64_t forget;          /* ns */
+	uint64_t linger;          /* ns that a closing endpoint waits */
+	uint64_t cost_call;       /* ns of processor for one progress call */
+	uint64_t cost_frame;      /* ns for each frame taken or sent */
+	uint64_t cost_kib;        /* ns for 1,024 bytes taken */
+	bool watched;             /* a thread takes over when an application does not poll */
+	bool stamped;             /* rings tell when frames arrived */
+	bool payload_crc;         /* payloads carry a checksum */
 	uint8_t taking[SIM_NODES_MAX]; /* by host: enum sim_taking */
-	uint64_t steps_max;	 /* events: more is a livelock */
+	uint64_t steps_max;            /* events: more is a livelock */
 };
 
 void sim_config_default(struct sim_config *config);
@@ -83,7 +83,7 @@ struct sim_message {
 	unsigned from, to;
 	uint64_t length; /* bytes */
 	enum gamma_completion_level level;
-	bool partial;	   /* sent to an address without epoch */
+	bool partial;      /* sent to an address without epoch */
 	uint64_t capacity; /* bytes of the receive */
 	/* Called when the send, or the receive, has ended; may be NULL; may send and post. */
 	void (*on_sent)(struct sim_message *message, void *arg);
@@ -91,30 +91,30 @@ struct sim_message {
 	void *arg;
 
 	/* what has become of it */
-	bool sent;	  /* sim_send has taken it */
-	bool done;	  /* the send has ended with `error` */
+	bool sent;         /* sim_send has taken it */
+	bool done;         /* the send has ended with `error` */
 	bool post_planned; /* sim_post_at will post its receive */
-	bool posted;	  /* a receive waits for it, or did */
+	bool posted;       /* a receive waits for it, or did */
 	bool matched;
-	bool received;	  /* the receive has ended with `receive_error` */
-	bool lost;	  /* the sender's endpoint is gone: no end to expect */
+	bool received;      /* the receive has ended with `receive_error` */
+	bool lost;          /* the sender's endpoint is gone: no end to expect */
 	bool receiver_lost; /* ditto the receiver's, after it had matched */
 	int error, receive_error;
 	uint64_t sent_at, done_at, posted_at, received_at; /* ns */
-	uint64_t placed;  /* bytes received */
+	uint64_t placed;                                   /* bytes received */
 
 	/* the simulator's own */
 	struct gamma_send send;
 	struct gamma_recv recv;
 	struct gamma_inbound *inbound; /* while it is unexpected */
-	const uint8_t *pattern;	/* what it consists of */
-	uint8_t *copy;	/* its memory, spoilt when the send has ended; NULL: the pattern's own */
-	uint8_t *place; /* where it comes in */
-	uint32_t number;	/* among those of its flow */
-	uint32_t epoch;		/* of the endpoint it goes to; 0: not known yet */
+	const uint8_t *pattern;        /* what it consists of */
+	uint8_t *copy;   /* its memory, spoilt when the send has ended; NULL: the pattern's own */
+	uint8_t *place;  /* where it comes in */
+	uint32_t number; /* among those of its flow */
+	uint32_t epoch;  /* of the endpoint it goes to; 0: not known yet */
 	uint32_t from_life, to_life; /* incarnations: of the sender, of the receive */
-	bool begun;		/* its first frame has been dispatched to the application */
-	uint64_t taken;		/* payload bytes that the peer's window has taken */
+	bool begun;                  /* its first frame has been dispatched to the application */
+	uint64_t taken;              /* payload bytes that the peer's window has taken */
 	uint32_t taken_frames;
 };
 
@@ -135,12 +135,12 @@ struct sim_message *sim_message_at(const struct sim *sim, unsigned index);
 /* ---- operations on remote memory: remote.c ---- */
 
 enum sim_remote_kind {
-	SIM_PUT,	/* writes; up to 64,000 bytes */
-	SIM_GET,	/* reads what is written again and again; up to ATOMIC_BYTES bytes */
+	SIM_PUT,        /* writes; up to 64,000 bytes */
+	SIM_GET,        /* reads what is written again and again; up to ATOMIC_BYTES bytes */
 	SIM_GET_STATIC, /* reads what is never written; up to 190,000 bytes */
-	SIM_ADD,	/* to a counter */
-	SIM_FETCH,	/* the same, and brings what it was */
-	SIM_FORBIDDEN,	/* is refused: an unknown key, or beyond the bounds */
+	SIM_ADD,        /* to a counter */
+	SIM_FETCH,      /* the same, and brings what it was */
+	SIM_FORBIDDEN,  /* is refused: an unknown key, or beyond the bounds */
 	SIM_REMOTE_KINDS
 };
 
@@ -150,15 +150,15 @@ struct sim_remote {
 	enum sim_remote_kind kind;
 	unsigned from, to;
 	uint64_t length; /* bytes */
-	bool partial;	 /* posted to an address without epoch */
+	bool partial;    /* posted to an address without epoch */
 	bool fence;
-	uint32_t order;	 /* among those that change that memory, from 1 */
+	uint32_t order; /* among those that change that memory, from 1 */
 	bool posted, done;
 	bool lost; /* the requester's endpoint is gone: no end to expect */
 	int error;
 	struct gamma_send send;
 	struct gamma_remote remote;
-	uint8_t *bytes;	   /* operands, spoilt when it has ended */
+	uint8_t *bytes; /* operands, spoilt when it has ended */
 	uint8_t *result, *expected;
 };
 /* When the application is there at that time, or as soon as it comes back. */
@@ -185,7 +185,7 @@ void sim_refuse(struct sim *sim, unsigned node, uint64_t until);
 /* Frames from a to b vanish in the switch until then. */
 void sim_cut_one_way(struct sim *sim, unsigned a, unsigned b, uint64_t until);
 void sim_cut(struct sim *sim, unsigned a, unsigned b, uint64_t until); /* both ways */
-void sim_unplug(struct sim *sim, unsigned node, uint64_t until); /* from and to all others */
+void sim_unplug(struct sim *sim, unsigned node, uint64_t until);       /* from and to all others */
 /* The switch passes frames up to so many bytes from now on; 0: of any size. */
 void sim_switch_mtu(struct sim *sim, uint32_t mtu);
 /* A host's NIC is set to a smaller MTU, which its endpoint finds out when a frame is too long. */
@@ -217,7 +217,7 @@ enum sim_fault {
 	SIM_HEADER_DAMAGE,
 	SIM_PAYLOAD_DAMAGE,
 	SIM_CUT,
-	SIM_MTU_DROP,	 /* larger than the switch passes */
+	SIM_MTU_DROP,    /* larger than the switch passes */
 	SIM_SWITCH_DROP, /* its buffer was full */
 	SIM_RING_DROP,
 	SIM_NOBODY,  /* the endpoint was gone */
@@ -232,16 +232,16 @@ struct sim_chances {
 	uint64_t until; /* ns: none from then on */
 	uint32_t loss;
 	uint32_t burst_begin, burst_end; /* of a bad time of a host's cable */
-	uint32_t burst_loss;		 /* while it lasts */
+	uint32_t burst_loss;             /* while it lasts */
 	uint32_t duplicate;
-	uint32_t replay;	/* an old frame comes again */
-	uint64_t replay_delay;	/* ns, at most */
+	uint32_t replay;       /* an old frame comes again */
+	uint64_t replay_delay; /* ns, at most */
 	uint32_t reorder;
 	uint64_t reorder_delay; /* ns, at most */
-	uint64_t jitter;	/* ns, at most; does not reorder */
+	uint64_t jitter;        /* ns, at most; does not reorder */
 	uint32_t header_damage;
 	uint32_t payload_damage; /* only of frames that carry a checksum of it */
-	uint32_t partly;	 /* of bursts */
+	uint32_t partly;         /* of bursts */
 };
 struct sim_chances *sim_chances(struct sim *sim);
 
@@ -252,13 +252,13 @@ enum { SIM_ANY_OP = 0xff, SIM_ANY_NODE = -1 };
  * the first `skip` are let pass, then `times` meet their fate. */
 struct sim_rule {
 	enum sim_fault fate; /* SIM_RULE: lost; DUPLICATE, REORDER, HEADER_DAMAGE, PAYLOAD_DAMAGE */
-	int from, to;	     /* nodes, or SIM_ANY_NODE */
-	uint8_t kind;	     /* 0: any */
-	uint8_t op;	     /* SIM_ANY_OP: any */
-	uint64_t seq;	     /* SIM_ANY_SEQ: any */
+	int from, to;        /* nodes, or SIM_ANY_NODE */
+	uint8_t kind;        /* 0: any */
+	uint8_t op;          /* SIM_ANY_OP: any */
+	uint64_t seq;        /* SIM_ANY_SEQ: any */
 	unsigned skip, times; /* times 0: all further ones */
-	uint64_t delay;	     /* ns, of REORDER, and of the second copy of DUPLICATE */
-	unsigned met;	     /* frames that it was applied to */
+	uint64_t delay;       /* ns, of REORDER, and of the second copy of DUPLICATE */
+	unsigned met;         /* frames that it was applied to */
 };
 struct sim_rule *sim_rule(struct sim *sim, struct sim_rule rule); /* valid as long as sim */
 
@@ -296,10 +296,10 @@ uint64_t sim_stream_time(const struct sim *sim, unsigned a, unsigned b, uint64_t
 
 void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *sim_failure(const struct sim *sim); /* NULL: none */
-#define SIM_CHECK(sim, condition, ...)                                                             \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			sim_fail(sim, __VA_ARGS__);                                                \
+#define SIM_CHECK(sim, condition, ...)              \
+	do {                                        \
+		if (!(condition))                   \
+			sim_fail(sim, __VA_ARGS__); \
 	} while (0)
 /* Messages of this node may end with an error: it died, or was silent for too long. */
 void sim_excuse(struct sim *sim, unsigned node);

@@ -7,25 +7,25 @@
 
 #define COUNT(array) gamma_array_size(array)
 
-static const char *const size_names[SIZE_CLASSES] = {"0 bytes",	 "copied",	"one frame",
-						     "eager", "rendezvous", "1 MiB"};
+static const char *const size_names[SIZE_CLASSES] = {"0 bytes", "copied",     "one frame",
+						     "eager",   "rendezvous", "1 MiB"};
 static const char *const level_names[LEVELS] = {"copied", "arrived", "matched"};
 static const char *const endpoint_names[ENDPOINT_CLASSES] = {"2",    "3-4",   "5-8",
 							     "9-16", "17-32", "33-64"};
 static const char *const timer_names[GAMMA_TIMER_COUNT] = {
-	[GAMMA_TIMER_ACK] = "ack",	   [GAMMA_TIMER_LOSS] = "loss",
-	[GAMMA_TIMER_PROBE] = "probe",	   [GAMMA_TIMER_REQUEST] = "request",
-	[GAMMA_TIMER_LOOKUP] = "lookup",   [GAMMA_TIMER_MTU] = "mtu",
-	[GAMMA_TIMER_BYE] = "bye",	   [GAMMA_TIMER_FORGET] = "forget",
+	[GAMMA_TIMER_ACK] = "ack",       [GAMMA_TIMER_LOSS] = "loss",
+	[GAMMA_TIMER_PROBE] = "probe",   [GAMMA_TIMER_REQUEST] = "request",
+	[GAMMA_TIMER_LOOKUP] = "lookup", [GAMMA_TIMER_MTU] = "mtu",
+	[GAMMA_TIMER_BYE] = "bye",       [GAMMA_TIMER_FORGET] = "forget",
 };
 static const char *const state_names[FLOW_STATES] = {"lookup", "open", "closed", "failed"};
 static const char *const kind_names[GAMMA_KIND_DATAGRAM + 1] = {
-	"none",	   "data",  "ack",   "credit", "request", "reclaim",
+	"none",  "data",  "ack", "credit", "request",  "reclaim",
 	"probe", "reset", "bye", "lookup", "datagram",
 };
 static const char *const op_names[] = {
-	"0",	 "send", "send_first", "send_more", "announce", "accept", "bulk", "cut",
-	"batch", "write", "read", "reply", "atomic", "fetch", "compare", "failed",
+	"0",     "send",  "send_first", "send_more", "announce", "accept", "bulk",    "cut",
+	"batch", "write", "read",       "reply",     "atomic",   "fetch",  "compare", "failed",
 };
 
 static const char *const taking_names[SIM_TAKINGS] = {
@@ -87,10 +87,10 @@ static void print_frames(const struct totals *totals)
 
 static void print_whole(const struct totals *totals)
 {
-	printf("whole        %llu messages taken in one step, %llu refused, %llu of these taken just "
+	printf("whole        %llu messages taken in one step, %llu refused, %llu of these taken "
+	       "just "
 	       "after\n",
-	       (unsigned long long) totals->whole_taken,
-	       (unsigned long long) totals->whole_refused,
+	       (unsigned long long) totals->whole_taken, (unsigned long long) totals->whole_refused,
 	       (unsigned long long) totals->whole_late);
 	row("taken by", taking_names, totals->takings, SIM_TAKINGS);
 }
@@ -108,9 +108,9 @@ static void print_stats(const struct gamma_stats *stats)
 
 void totals_print(const struct totals *totals, double seconds)
 {
-	static const char *const happened[] = {"stops",	 "computes", "kills",	 "reboots",
-					       "closes", "cuts",     "refusals", "late posts",
-					       "NICs lowered"};
+	static const char *const happened[] = {"stops",    "computes",   "kills",
+					       "reboots",  "closes",     "cuts",
+					       "refusals", "late posts", "NICs lowered"};
 
 	printf("seeds        %llu in %.1f s, %.1f a second; %llu with two kinds of faults or more, "
 	       "%llu lossless, %llu near the wrap\n",
@@ -119,16 +119,16 @@ void totals_print(const struct totals *totals, double seconds)
 	       (unsigned long long) totals->faulty, (unsigned long long) totals->lossless,
 	       (unsigned long long) totals->wrapped);
 	row("endpoints", endpoint_names, totals->endpoints, ENDPOINT_CLASSES);
-	printf("messages     %llu, %llu MiB; sends failed %llu, receives failed %llu, nobody's %llu, "
+	printf("messages     %llu, %llu MiB; sends failed %llu, receives failed %llu, nobody's "
+	       "%llu, "
 	       "to partial addresses %llu\n",
 	       (unsigned long long) totals->messages, (unsigned long long) totals->bytes >> 20,
 	       (unsigned long long) totals->sends_failed,
-	       (unsigned long long) totals->receives_failed,
-	       (unsigned long long) totals->unposted, (unsigned long long) totals->partial);
+	       (unsigned long long) totals->receives_failed, (unsigned long long) totals->unposted,
+	       (unsigned long long) totals->partial);
 	print_whole(totals);
 	printf("remote       %llu operations, %llu refused or failed\n",
-	       (unsigned long long) totals->remotes,
-	       (unsigned long long) totals->remotes_failed);
+	       (unsigned long long) totals->remotes, (unsigned long long) totals->remotes_failed);
 	row("sizes", size_names, totals->sizes, SIZE_CLASSES);
 	row("complete", level_names, totals->levels, LEVELS);
 	print_frames(totals);

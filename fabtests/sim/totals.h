@@ -20,34 +20,34 @@ enum { ENDPOINT_CLASSES = 6, LEVELS = 3, FLOW_STATES = GAMMA_FLOW_FAILED + 1 };
 struct totals {
 	uint64_t seeds;
 	uint64_t endpoints[ENDPOINT_CLASSES]; /* up to 2, 4, 8, 16, 32, 64 */
-	uint64_t faulty;    /* seeds with two kinds of faults or more */
-	uint64_t lossless;  /* seeds in which nothing was lost, doubled or reordered */
-	uint64_t wrapped;   /* seeds whose frame numbers begin near 2^32 */
+	uint64_t faulty;                      /* seeds with two kinds of faults or more */
+	uint64_t lossless; /* seeds in which nothing was lost, doubled or reordered */
+	uint64_t wrapped;  /* seeds whose frame numbers begin near 2^32 */
 	uint64_t events;
 	uint64_t virtual_ms;
 	uint64_t messages, bytes;
 	uint64_t sizes[SIZE_CLASSES];
 	uint64_t levels[LEVELS];
 	uint64_t sends_failed, receives_failed;
-	uint64_t unposted; /* messages nobody received, to the end */
-	uint64_t partial;  /* messages to addresses without epoch */
-	uint64_t takings[SIM_TAKINGS]; /* endpoints by enum sim_taking */
-	uint64_t whole_taken;	 /* messages taken in one step */
-	uint64_t whole_refused;	 /* for want of a receive */
-	uint64_t whole_late;	 /* whose receive was posted just after that */
-	uint64_t remotes, remotes_failed; /* operations on remote memory */
+	uint64_t unposted;                           /* messages nobody received, to the end */
+	uint64_t partial;                            /* messages to addresses without epoch */
+	uint64_t takings[SIM_TAKINGS];               /* endpoints by enum sim_taking */
+	uint64_t whole_taken;                        /* messages taken in one step */
+	uint64_t whole_refused;                      /* for want of a receive */
+	uint64_t whole_late;                         /* whose receive was posted just after that */
+	uint64_t remotes, remotes_failed;            /* operations on remote memory */
 	uint64_t kinds[GAMMA_KIND_DATAGRAM + 1][16]; /* frames by kind and op */
-	uint64_t timers[GAMMA_TIMER_COUNT];	     /* gone off */
-	uint64_t states[FLOW_STATES];		     /* flows seen in them at a check */
-	uint64_t faults[SIM_FAULTS];		     /* frames */
+	uint64_t timers[GAMMA_TIMER_COUNT];          /* gone off */
+	uint64_t states[FLOW_STATES];                /* flows seen in them at a check */
+	uint64_t faults[SIM_FAULTS];                 /* frames */
 	uint64_t stops, computes, kills, reboots, closes, cuts, refusals, late_posts, lowered;
 	uint64_t credit_checks, evidence_checks;
 	struct gamma_stats stats;
 	/* maxima */
-	uint64_t max_settle_us;	  /* from the end of the faults until all was settled */
+	uint64_t max_settle_us;      /* from the end of the faults until all was settled */
 	uint64_t max_settle_percent; /* of the bound */
-	uint64_t max_memory;	  /* bytes */
-	uint64_t max_unexpected;  /* bytes that one node kept */
+	uint64_t max_memory;         /* bytes */
+	uint64_t max_unexpected;     /* bytes that one node kept */
 };
 #define TOTALS_MAXIMA 4
 

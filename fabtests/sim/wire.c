@@ -38,7 +38,7 @@ static struct frame *frame_new(struct sim *sim, size_t len)
 	uint8_t class = 0;
 
 	while (class_size[class] < len)
-		class++;
+		class ++;
 	frame = sim->free_frames[class];
 	if (frame)
 		sim->free_frames[class] = frame->next;
@@ -86,7 +86,7 @@ void wire_free(struct sim *sim)
 {
 	for (unsigned i = 0; i < OLD_FRAMES; i++)
 		free(sim->old[i]);
-	for (unsigned class = 0; class < FRAME_CLASSES; class++) {
+	for (unsigned class = 0; class < FRAME_CLASSES; class ++) {
 		while (sim->free_frames[class]) {
 			struct frame *frame = sim->free_frames[class];
 
@@ -118,7 +118,8 @@ static void leave(struct node *node, struct frame *frame)
 	uint64_t delay = 0;
 	enum sim_fault fault = fault_of(sim, frame, &delay);
 
-	if (fault != SIM_PASS && fault != SIM_LOSS && fault != SIM_BURST_LOSS && fault != SIM_RULE) {
+	if (fault != SIM_PASS && fault != SIM_LOSS && fault != SIM_BURST_LOSS &&
+	    fault != SIM_RULE) {
 		fault_count(sim, fault);
 		sim->quiet = false;
 	}
@@ -136,14 +137,17 @@ static void leave(struct node *node, struct frame *frame)
 		sim_push(sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0, frame_copy(sim, frame));
 		break;
 	case SIM_REPLAY:
-		sim_push(sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0,
-			 frame_copy(sim, sim->old[sim_random(sim) %
-						  gamma_min(sim->old_count, OLD_FRAMES)]));
+		sim_push(
+			sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0,
+			frame_copy(
+				sim,
+				sim->old[sim_random(sim) % gamma_min(sim->old_count, OLD_FRAMES)]));
 		break;
 	default:
 		break;
 	}
-	sim_push(sim, at_switch(node, fault == SIM_REORDER ? 1 + delay : 0), EVENT_SWITCH, 0, frame);
+	sim_push(sim, at_switch(node, fault == SIM_REORDER ? 1 + delay : 0), EVENT_SWITCH, 0,
+		 frame);
 }
 
 static void digest_frame(struct sim *sim, const struct frame *frame, uint64_t leaves)
@@ -199,8 +203,8 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 	note_message(frame, from);
 	if (gamma_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		sim_fail(sim, "node %u sent a malformed frame", node->index);
-	node->nic_free = gamma_max(node->nic_free, sim->now) +
-			 wire_time(len, wire_rate(sim, node->index));
+	node->nic_free =
+		gamma_max(node->nic_free, sim->now) + wire_time(len, wire_rate(sim, node->index));
 	sim->totals.kinds[frame->fields.kind & 15][frame->fields.op & 15]++;
 	digest_frame(sim, frame, node->nic_free);
 	if (sim->pcap)
@@ -241,7 +245,8 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 	while (sent < most && backlog(node) < sim->config.nic_queue) {
 		size_t len = frame_len(&frames[sent]);
 
-		/* Too long for a NIC whose MTU was lowered is one thing, for what it was told another. */
+		/* Too long for a NIC whose MTU was lowered is one thing, for what it was told
+		 * another. */
 		if (len > node->ep.local.limits.mtu + GAMMA_ETH_LEN)
 			sim_fail(sim, "node %u made a frame of %zu bytes, more than its MTU",
 				 node->index, len);

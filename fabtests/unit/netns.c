@@ -48,7 +48,8 @@ void netns_needed(void)
 int netns_lingering(void)
 {
 	struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
-	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in name = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
 	static const char bytes[65536];
 	socklen_t len = sizeof(name);

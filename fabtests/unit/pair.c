@@ -657,9 +657,8 @@ static void check_credit(struct node *node)
 	uint32_t sum = 0, active = 0, bulk = 0, bulk_sum = 0;
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &node->ep.local.flows) {
-		const struct gamma_flow *flow =
-			gamma_list_entry(pos, struct gamma_flow, all_entry);
+	gamma_list_for_each (pos, &node->ep.local.flows) {
+		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 		uint32_t window = gamma_credit_window(flow) - flow->credit.first;
 
 		if (!flow->credit.active)
@@ -736,8 +735,7 @@ bool net_step(struct net *net, uint64_t until)
 		fail_msg("livelock: %lu steps", net->steps);
 	net->now = when;
 	while (!gamma_list_empty(&net->flying)) {
-		struct wire_frame *frame =
-			gamma_list_first(&net->flying, struct wire_frame, entry);
+		struct wire_frame *frame = gamma_list_first(&net->flying, struct wire_frame, entry);
 
 		if (frame->at > net->now)
 			break;

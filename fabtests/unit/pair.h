@@ -13,8 +13,8 @@
 #include "engine/internal.h"
 #include "message/rma.h"
 
-#define US GAMMA_NS_PER_US
-#define MS GAMMA_NS_PER_MS
+#define US  GAMMA_NS_PER_US
+#define MS  GAMMA_NS_PER_MS
 #define SEC GAMMA_NS_PER_S
 
 enum { ANY_OP = 0xff, ANY_NODE = -1 };
@@ -27,32 +27,32 @@ enum fate { PASS, DROP, DUPLICATE, DELAY, CORRUPT, SPOIL };
 /* What happens to frames of that kind, op and number on their way from that node. */
 struct rule {
 	enum fate fate;
-	int from;	/* node, or ANY_NODE */
-	uint8_t kind;	/* 0: any */
-	uint8_t op;	/* 0: any op of DATA; ANY_OP: any of every kind */
-	uint64_t seq;	/* ANY_SEQ: any */
-	unsigned skip;	/* so many are let pass first */
+	int from;       /* node, or ANY_NODE */
+	uint8_t kind;   /* 0: any */
+	uint8_t op;     /* 0: any op of DATA; ANY_OP: any of every kind */
+	uint64_t seq;   /* ANY_SEQ: any */
+	unsigned skip;  /* so many are let pass first */
 	unsigned times; /* 0: all further ones */
 	uint64_t delay; /* ns, for DELAY and for the second copy of DUPLICATE */
-	unsigned met;	/* frames that it was applied to */
+	unsigned met;   /* frames that it was applied to */
 };
 
 struct net_options {
-	uint32_t mtu;	       /* bytes, of every NIC */
-	uint32_t switch_mtu;   /* bytes: larger frames vanish; 0: none do */
-	uint32_t slots;	       /* frames, of every ring */
-	uint64_t latency;      /* ns */
-	uint32_t inject_size;  /* bytes */
-	uint64_t eager_size;   /* bytes */
+	uint32_t mtu;             /* bytes, of every NIC */
+	uint32_t switch_mtu;      /* bytes: larger frames vanish; 0: none do */
+	uint32_t slots;           /* frames, of every ring */
+	uint64_t latency;         /* ns */
+	uint32_t inject_size;     /* bytes */
+	uint64_t eager_size;      /* bytes */
 	uint64_t unexpected_size; /* bytes */
-	uint64_t peer_timeout; /* ns */
+	uint64_t peer_timeout;    /* ns */
 };
 
 struct net;
 struct wire_frame;
 
-struct incoming { /* a posted receive */
-	struct gamma_list entry; /* in posted, or alone when matched */
+struct incoming {                    /* a posted receive */
+	struct gamma_list entry;     /* in posted, or alone when matched */
 	struct gamma_list all_entry; /* in receives */
 	struct gamma_recv recv;
 	uint8_t *bytes;
@@ -74,22 +74,22 @@ struct node {
 	struct gamma_link link;
 	struct gamma_list ring; /* struct wire_frame that have arrived */
 	uint32_t ring_count;
-	uint64_t wakes; /* ns: it does not poll before */
-	uint64_t busy;	/* ns: its NIC is sending until then */
-	bool unplugged; /* nothing leaves, nothing arrives */
+	uint64_t wakes;   /* ns: it does not poll before */
+	uint64_t busy;    /* ns: its NIC is sending until then */
+	bool unplugged;   /* nothing leaves, nothing arrives */
 	uint32_t nic_mtu; /* bytes: a link whose MTU has been lowered says so; 0: it has not */
-	uint32_t takes;	  /* bytes: the link refuses larger frames, and does not say why; 0: none */
-	int link_error; /* the link takes nothing and says this; 0: it works */
+	uint32_t takes;   /* bytes: the link refuses larger frames, and does not say why; 0: none */
+	int link_error;   /* the link takes nothing and says this; 0: it works */
 	struct gamma_list posted, unexpected;
 	struct gamma_list receives; /* posted or matched, not finished */
 	struct outgoing *sends;
 	unsigned sent, send_errors, received, receive_errors, failures, gone;
 	int last_error;
 	char last_cause[128];
-	uint64_t placed;		/* bytes, of the last receive */
+	uint64_t placed;                /* bytes, of the last receive */
 	struct gamma_envelope envelope; /* ditto */
-	uint32_t *next_number;		/* by peer: number of the next message to it */
-	uint32_t *next_match;		/* by peer: number of the next message from it */
+	uint32_t *next_number;          /* by peer: number of the next message to it */
+	uint32_t *next_match;           /* by peer: number of the next message from it */
 	/* Called after a message was received. */
 	void (*on_received)(struct node *node, unsigned from);
 	uint32_t granted; /* before this step: a test may take the pool away */
@@ -99,15 +99,15 @@ struct net {
 	struct net_options options;
 	unsigned count;
 	struct node *nodes;
-	uint64_t now;		  /* ns */
+	uint64_t now;             /* ns */
 	struct gamma_list flying; /* struct wire_frame by time of arrival */
 	struct rule rules[8];
 	unsigned rule_count;
-	uint64_t seed; /* of random faults; 0: none */
+	uint64_t seed;  /* of random faults; 0: none */
 	unsigned chaos; /* in 1,000 frames are dropped, doubled, delayed, damaged: each;
 			 * in 1,000 bursts are not taken whole by the link */
 	bool unstamped; /* links do not know when frames arrived */
-	bool lawless; /* frames are forged: messages are not what the harness sent */
+	bool lawless;   /* frames are forged: messages are not what the harness sent */
 	unsigned long steps, steps_max;
 	unsigned long drops; /* frames that rules, faults or full rings swallowed */
 };

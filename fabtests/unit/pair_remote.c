@@ -44,7 +44,8 @@ static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
 	if (refusal)
 		return refusal;
 	reached->iov[0] = (struct iovec){at, access->length / 2};
-	reached->iov[1] = (struct iovec){at + access->length / 2, access->length - access->length / 2};
+	reached->iov[1] =
+		(struct iovec){at + access->length / 2, access->length - access->length / 2};
 	reached->iov_count = 2;
 	reached->region = region;
 	return 0;
@@ -152,7 +153,7 @@ void remote_close(struct net *net, unsigned node)
 	struct gamma_list *pos;
 
 	region->open = false;
-	gamma_list_for_each(pos, &net->nodes[node].ep.local.flows)
+	gamma_list_for_each (pos, &net->nodes[node].ep.local.flows)
 		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region,
 				      net->now);
 	memset(region->bytes, 0xEE, region->length);
@@ -213,7 +214,8 @@ struct outgoing *net_read(struct net *net, unsigned from, unsigned to, uint64_t 
 		.op = GAMMA_OP_READ,
 		.segment_count = 1,
 		.segments = {{REGION_BASE + offset, REGION_KEY, length}},
-		.result = {{into, length / 4}, {(uint8_t *) into + length / 4, length - length / 4}},
+		.result = {{into, length / 4},
+			   {(uint8_t *) into + length / 4, length - length / 4}},
 		.result_count = 2,
 	};
 

@@ -17,7 +17,7 @@ struct region {
 	uint8_t *bytes;
 	uint64_t length;
 	bool open, readable, writable;
-	unsigned asked;	  /* calls of reach and apply */
+	unsigned asked;   /* calls of reach and apply */
 	unsigned touched; /* operations that were complete */
 	unsigned pieces;
 	unsigned with_data;

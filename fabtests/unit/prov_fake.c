@@ -218,8 +218,7 @@ struct fake *fake_open(uint32_t api_version, enum fi_threading threading, enum f
 	info->domain_attr->data_progress = progress;
 	assert_int_equal(fi_domain(fake->fabric, info, &fake->domain, NULL), 0);
 	fi_freeinfo(info);
-	fake->gamma_domain =
-		gamma_container_of(fake->domain, struct gamma_domain, domain_fid);
+	fake->gamma_domain = gamma_container_of(fake->domain, struct gamma_domain, domain_fid);
 	return fake;
 }
 

@@ -22,9 +22,9 @@ struct gamma_ep {
 	void *arg;
 	uint64_t deadline; /* ns */
 	bool ready;
-	bool disarmed; /* nothing would wake who sleeps */
-	bool watched;  /* somebody sleeps */
-	int fd; /* eventfd to sleep on; -1: none */
+	bool disarmed;  /* nothing would wake who sleeps */
+	bool watched;   /* somebody sleeps */
+	int fd;         /* eventfd to sleep on; -1: none */
 	int progressed; /* calls */
 };
 

@@ -64,8 +64,8 @@ unsigned put_shared(uint32_t seq, const void *payload, uint16_t len, int *error)
 	frame.kind = fields.kind;
 	frame.iov_count = len ? 1 : 0;
 	frame.iov[0] = (struct iovec){(void *) payload, len};
-	frame.head = gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE,
-				 frame.room + sizeof(frame.room));
+	frame.head =
+		gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE, frame.room + sizeof(frame.room));
 	frame.head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
 	return links[0]->ops->send(links[0], &frame, 1, error);
 }

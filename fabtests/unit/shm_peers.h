@@ -26,7 +26,6 @@ unsigned put_shared(uint32_t seq, const void *payload, uint16_t len, int *error)
 struct gamma_way *open_way(void);
 bool put_plain(struct gamma_way *way, uint8_t flags, const void *bytes, size_t len);
 
-#define LINK_TEST(name) \
-	cmocka_unit_test_setup_teardown(name, neighbours_setup, neighbours_teardown)
+#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, neighbours_setup, neighbours_teardown)
 
 #endif /* GAMMA_TEST_NEIGHBOURS_H */

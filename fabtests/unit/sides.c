@@ -112,12 +112,13 @@ struct gamma_endpoint_attr side_attr(unsigned which)
 		.ring_bytes = 4 << 20,
 		.shm_bytes = 65536,
 		.linger = GAMMA_NS_PER_S,
-		.limits = {
-			.inject_size = 256,
-			.eager_size = 16384,
-			.peer_timeout = 10 * GAMMA_NS_PER_S,
-			.forget = GAMMA_NS_PER_S,
-		},
+		.limits =
+			{
+				.inject_size = 256,
+				.eager_size = 16384,
+				.peer_timeout = 10 * GAMMA_NS_PER_S,
+				.forget = GAMMA_NS_PER_S,
+			},
 	};
 
 	memcpy(attr.mac, which == FAR ? mac1 : mac0, GAMMA_MAC_LEN);
@@ -145,7 +146,8 @@ void open_again(unsigned which, uint64_t shm_bytes)
 
 	gamma_endpoint_destroy(sides[which].ep);
 	a.shm_bytes = shm_bytes;
-	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, &sides[which], &sides[which].ep), 0);
+	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, &sides[which], &sides[which].ep),
+			 0);
 }
 
 void close_side(unsigned which)

@@ -19,7 +19,7 @@ struct side {
 	struct gamma_send send;
 	uint8_t *in, *out; /* LENGTH_MAX bytes */
 	bool posted, received, sent;
-	bool endless; /* the receive is posted again as soon as it has matched */
+	bool endless;      /* the receive is posted again as soon as it has matched */
 	unsigned messages; /* received */
 	int receive_error, send_error;
 	uint64_t placed;
@@ -49,7 +49,7 @@ int start_send(struct side *from, const struct gamma_addr *to, uint64_t length);
 void exchange(unsigned from, unsigned to, uint64_t length);
 const struct gamma_stats *side_stats(unsigned which);
 
-#define EP_TEST(name) cmocka_unit_test_setup_teardown(name, sides_setup, sides_teardown)
+#define EP_TEST(name)    cmocka_unit_test_setup_teardown(name, sides_setup, sides_teardown)
 #define DGRAM_TEST(name) cmocka_unit_test_setup_teardown(name, sides_setup_datagram, sides_teardown)
 
 #endif /* GAMMA_TEST_SIDES_H */

@@ -36,9 +36,9 @@ static void list__keeps_order_and_forgets(void **state)
 		items[i].number = i;
 		gamma_list_append(&head, &items[i].entry);
 	}
-	gamma_list_for_each(pos, &head)
+	gamma_list_for_each (pos, &head)
 		assert_int_equal(gamma_list_entry(pos, struct item, entry)->number, expected++);
-	gamma_list_for_each_safe(pos, tmp, &head)
+	gamma_list_for_each_safe (pos, tmp, &head)
 		if (gamma_list_entry(pos, struct item, entry)->number % 2)
 			gamma_list_remove(pos);
 	assert_ptr_equal(gamma_list_first(&head, struct item, entry), &items[0]);
@@ -108,10 +108,8 @@ static void printable__short_and_on_one_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(seq__before_and_after_the_wrap),
-		TEST(list__keeps_order_and_forgets),
-		TEST(log__goes_where_it_is_told),
-		TEST(log__long_line_is_cut),
+		TEST(seq__before_and_after_the_wrap),   TEST(list__keeps_order_and_forgets),
+		TEST(log__goes_where_it_is_told),       TEST(log__long_line_is_cut),
 		TEST(printable__short_and_on_one_line),
 	};
 

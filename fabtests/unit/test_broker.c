@@ -42,7 +42,8 @@ static void on_signal(int number)
 /* Programs have timers and children: what these signal does not make opening an endpoint fail. */
 static void connect__goes_on_after_a_signal(void **state)
 {
-	struct itimerval often = {.it_interval.tv_usec = 5000, .it_value.tv_usec = 5000}, never = {0};
+	struct itimerval often = {.it_interval.tv_usec = 5000, .it_value.tv_usec = 5000},
+			 never = {0};
 	struct sigaction action = {.sa_handler = on_signal};
 	struct gamma_broker_served served;
 	int fd = busy(), ret;

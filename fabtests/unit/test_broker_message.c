@@ -56,9 +56,9 @@ static void parse__wrong_fields(void **state)
 	struct gamma_broker_open open;
 
 	(void) state;
-#define REFUSED(change, why)                                                                       \
-	open = an_open();                                                                          \
-	open.change;                                                                               \
+#define REFUSED(change, why) \
+	open = an_open();    \
+	open.change;         \
 	assert_int_equal(gamma_broker_parse(&open, sizeof(open), &request), why)
 	REFUSED(header.magic ^= 1, GAMMA_BROKER_MALFORMED);
 	REFUSED(header.version++, GAMMA_BROKER_OTHER_VERSION);
@@ -76,10 +76,10 @@ static void parse__groups(void **state)
 	struct gamma_broker_group group;
 
 	(void) state;
-#define PARSED(asked, change, why)                                                                 \
-	group = (struct gamma_broker_group){.port = 1, .group_port = 2, .receives = 1};            \
-	gamma_broker_head(&group.header, asked, sizeof(group), GAMMA_BROKER_OK);                   \
-	change;                                                                                    \
+#define PARSED(asked, change, why)                                                      \
+	group = (struct gamma_broker_group){.port = 1, .group_port = 2, .receives = 1}; \
+	gamma_broker_head(&group.header, asked, sizeof(group), GAMMA_BROKER_OK);        \
+	change;                                                                         \
 	assert_int_equal(gamma_broker_parse(&group, sizeof(group), &request), why)
 	PARSED(GAMMA_BROKER_JOIN, (void) 0, GAMMA_BROKER_OK);
 	assert_int_equal(request.group.group_port, 2);
@@ -98,7 +98,7 @@ static void judge__answers(void **state)
 	struct gamma_broker_done done = {.count = 0};
 
 	(void) state;
-#define JUDGED(answer)                                                                             \
+#define JUDGED(answer) \
 	gamma_broker_judge(&(answer), sizeof(answer), GAMMA_BROKER_SERVED, sizeof(served))
 	gamma_broker_head(&served.header, GAMMA_BROKER_SERVED, sizeof(served), GAMMA_BROKER_OK);
 	assert_int_equal(JUDGED(served), GAMMA_BROKER_OK);
@@ -114,7 +114,8 @@ static void judge__answers(void **state)
 	assert_int_equal(JUDGED(done), GAMMA_BROKER_MALFORMED);
 	gamma_broker_head(&done.header, GAMMA_BROKER_DONE, sizeof(done), GAMMA_BROKER_OK);
 	assert_int_equal(JUDGED(done), GAMMA_BROKER_MALFORMED);
-	assert_int_equal(gamma_broker_judge(&done, 3, GAMMA_BROKER_DONE, 3), GAMMA_BROKER_MALFORMED);
+	assert_int_equal(gamma_broker_judge(&done, 3, GAMMA_BROKER_DONE, 3),
+			 GAMMA_BROKER_MALFORMED);
 #undef JUDGED
 }
 

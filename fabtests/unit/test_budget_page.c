@@ -23,7 +23,7 @@
 #include "base/base.h"
 #include "nic/budget_page.h"
 
-#define MS GAMMA_NS_PER_MS
+#define MS     GAMMA_NS_PER_MS
 #define SECOND (1001 * MS) /* the group has been looked after */
 
 enum { NOBODY = 65534, PAGE_BYTES = 4096 };
@@ -75,7 +75,8 @@ static void serve(int fd)
 
 		if (!share)
 			share = gamma_nic_share_open(mac, order.now);
-		all = share ? gamma_nic_share_bulk(share, (uint32_t) order.bulk, order.now) : UINT32_MAX;
+		all = share ? gamma_nic_share_bulk(share, (uint32_t) order.bulk, order.now)
+			    : UINT32_MAX;
 		if (write(fd, &all, sizeof(all)) != sizeof(all))
 			break;
 	}

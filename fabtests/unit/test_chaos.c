@@ -52,7 +52,7 @@ static void begin_near_the_wrap(struct net *net, uint64_t *seed)
 	for (unsigned a = 0; a < net->count; a++)
 		for (unsigned b = 0; b < net->count; b++)
 			if (a != b)
-				net_begin_at(net, a, b, (uint32_t) -(net_random(seed) % 40));
+				net_begin_at(net, a, b, (uint32_t) - (net_random(seed) % 40));
 }
 
 static uint32_t lowered(uint32_t before, uint32_t mtu)

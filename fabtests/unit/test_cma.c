@@ -52,7 +52,8 @@ static void pull__into_pieces(void **state)
 
 static void pull__out_of_pieces(void **state)
 {
-	struct iovec pieces[] = {{from, 17}, {from + 17, 0}, {from + 17, 20000}, {from + 20017, 9983}};
+	struct iovec pieces[] = {
+		{from, 17}, {from + 17, 0}, {from + 17, 20000}, {from + 20017, 9983}};
 	struct gamma_source source = source_of(pieces, 4);
 
 	(void) state;

@@ -76,8 +76,12 @@ static void mixed__with_long_ones_stays_in_order(void **state)
 static void lost__is_sent_again_whole(void **state)
 {
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_DATA,
-				    .op = GAMMA_OP_BATCH, .seq = ANY_SEQ, .times = 2});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_BATCH,
+				    .seq = ANY_SEQ,
+				    .times = 2});
 	messages(64, 20, GAMMA_WHEN_COPIED);
 	net_finish(net, SEC);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 2);
@@ -179,7 +183,8 @@ static void malformed__items(void **state)
 	static const uint8_t no_op[] = {0, 1, 0, 0, 7};
 	static const uint8_t bulk[] = {0, 0, 0, GAMMA_OP_BULK, 1, 2, 3, 4, 5, 6, 7, 8};
 	static const uint8_t no_such_op[] = {0, 0, 0, 255};
-	static const uint8_t short_tag[] = {0, 0, GAMMA_EXT_TAG, GAMMA_OP_SEND, 1, 2, 3, 4, 5, 6, 7};
+	static const uint8_t short_tag[] = {0, 0, GAMMA_EXT_TAG, GAMMA_OP_SEND, 1, 2, 3, 4, 5,
+					    6, 7};
 	static const uint8_t short_write[27] = {0, 0, 0, GAMMA_OP_WRITE};
 	static const uint8_t stub[] = {0, 1, 0, GAMMA_OP_SEND, 7, 0, 0};
 

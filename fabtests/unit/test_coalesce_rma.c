@@ -30,8 +30,12 @@ static uint64_t frames(unsigned node)
 
 static void lose(enum fate fate, int from, unsigned times)
 {
-	net_rule(net, (struct rule){.fate = fate, .from = from, .kind = GAMMA_KIND_DATA,
-				    .op = GAMMA_OP_BATCH, .seq = ANY_SEQ, .times = times});
+	net_rule(net, (struct rule){.fate = fate,
+				    .from = from,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_BATCH,
+				    .seq = ANY_SEQ,
+				    .times = times});
 }
 
 static void writes__share_frames(void **state)

@@ -108,11 +108,13 @@ static void build__bytes_on_the_wire(void **state)
 {
 	struct gamma_fields in = sample(GAMMA_EXT_FRAGMENT);
 	static const uint8_t expected[] = {
-		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5, /* Ethernet */
+		2,    0,    0,    0,    0,    1,    2,    0,    0,
+		0,    0,    2,    0x88, 0xb5,                   /* Ethernet */
 		0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, /* ports, tenant */
-		0x11, 1, 40, 1, 0, 64, 0, 5, /* version and kind, op, length, flags, extensions */
+		0x11, 1,    40,   1,    0,    64,   0,    5, /* version and kind, op, length, flags,
+								extensions */
 		0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, /* epochs */
-		0xff, 0xff, 0xff, 0xfe,				/* sequence */
+		0xff, 0xff, 0xff, 0xfe,                         /* sequence */
 	};
 	uint8_t *frame;
 

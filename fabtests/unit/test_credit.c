@@ -122,8 +122,11 @@ static void starved__asks_and_is_served(void **state)
 
 static void starved__lost_request_is_repeated(void **state)
 {
-	struct rule *rule = net_rule(net, (struct rule){.fate = DROP, .kind = GAMMA_KIND_REQUEST,
-							.op = ANY_OP, .seq = ANY_SEQ, .times = 1});
+	struct rule *rule = net_rule(net, (struct rule){.fate = DROP,
+							.kind = GAMMA_KIND_REQUEST,
+							.op = ANY_OP,
+							.seq = ANY_SEQ,
+							.times = 1});
 
 	(void) state;
 	exhaust();
@@ -145,8 +148,12 @@ static void starved__lost_grant_is_repeated(void **state)
 	messages(0, 1, 30);
 	net_run(net, 100 * US);
 	relieve();
-	rule = net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK,
-					   .op = ANY_OP, .seq = ANY_SEQ, .times = 1});
+	rule = net_rule(net, (struct rule){.fate = DROP,
+					   .from = 1,
+					   .kind = GAMMA_KIND_ACK,
+					   .op = ANY_OP,
+					   .seq = ANY_SEQ,
+					   .times = 1});
 	net_finish(net, 5 * GAMMA_REQUEST_US * US);
 	assert_int_equal(rule->met, 1);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
@@ -465,8 +472,12 @@ static void bulk__loss_lowers_the_bound_and_quiet_raises_it(void **state)
 	(void) state;
 	bulk_streams(3, 4 << 20);
 	net_run(net, 200 * US);
-	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_DATA, .op = ANY_OP,
-				    .seq = ANY_SEQ, .times = 1});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 1,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = 1});
 	net_run(net, 400 * US);
 	bound = pool(0)->bound;
 	assert_in_range(bound, GAMMA_BUDGET, 150);
@@ -480,8 +491,13 @@ static void bulk__an_overtaken_frame_tells_old_news(void **state)
 {
 	(void) state;
 	bulk_streams(1, 5000);
-	net_rule(net, (struct rule){.fate = DELAY, .from = 1, .kind = GAMMA_KIND_DATA,
-				    .op = ANY_OP, .seq = 2, .delay = 50 * US, .times = 1});
+	net_rule(net, (struct rule){.fate = DELAY,
+				    .from = 1,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = ANY_OP,
+				    .seq = 2,
+				    .delay = 50 * US,
+				    .times = 1});
 	net_finish(net, SEC);
 	assert_true(net_stats(net, 0)->out_of_order > 0);
 	assert_int_equal(pool(0)->bulk, 0);
@@ -492,8 +508,12 @@ static void bulk__one_alone_is_bounded_too(void **state)
 	(void) state;
 	bulk_streams(1, 4 << 20);
 	net_run(net, 200 * US);
-	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_DATA, .op = ANY_OP,
-				    .seq = ANY_SEQ, .times = 1});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 1,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = 1});
 	net_run(net, MS);
 	assert_in_range(pool(0)->bound, GAMMA_BUDGET, 150);
 	net_finish(net, SEC);
@@ -546,7 +566,7 @@ static void kill_holders(unsigned count)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &pool(0)->holders) {
+	gamma_list_for_each (pos, &pool(0)->holders) {
 		struct gamma_flow *flow =
 			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
 
@@ -614,8 +634,11 @@ static void dead__holders_with_a_backlog(void **state)
 	(void) state;
 	small_ring();
 	for (int peer = 1; peer <= 2; peer++) {
-		net_rule(net, (struct rule){.fate = DROP, .from = peer, .op = ANY_OP,
-					    .seq = ANY_SEQ, .skip = 1});
+		net_rule(net, (struct rule){.fate = DROP,
+					    .from = peer,
+					    .op = ANY_OP,
+					    .seq = ANY_SEQ,
+					    .skip = 1});
 		messages((unsigned) peer, 0, 10);
 	}
 	net_run(net, 10 * US);
@@ -631,8 +654,12 @@ static void reclaim__lost_question_is_repeated(void **state)
 
 	(void) state;
 	small_ring();
-	rule = net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_RECLAIM,
-					   .op = ANY_OP, .seq = ANY_SEQ, .times = 1});
+	rule = net_rule(net, (struct rule){.fate = DROP,
+					   .from = 0,
+					   .kind = GAMMA_KIND_RECLAIM,
+					   .op = ANY_OP,
+					   .seq = ANY_SEQ,
+					   .times = 1});
 	messages(3, 0, 30);
 	net_finish(net, SEC);
 	assert_int_equal(rule->met, 1);

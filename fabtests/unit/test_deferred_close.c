@@ -47,8 +47,8 @@ static int receive_all(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) ||
 	    !send_lingering(pair[0], NULL, 0, ALL) ||
-	    gamma_enclosed_receive(pair[1], &(char){0}, 1, &enclosed) != 1 ||
-	    enclosed.fds[1] < 0 || enclosed.more_count)
+	    gamma_enclosed_receive(pair[1], &(char){0}, 1, &enclosed) != 1 || enclosed.fds[1] < 0 ||
+	    enclosed.more_count)
 		return 1;
 	gamma_enclosed_close_apart(&enclosed);
 	return enclosed.fds[0] >= 0 || enclosed.fds[1] >= 0;
@@ -263,10 +263,8 @@ static void group__stranger(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(close__does_not_wait),
-		cmocka_unit_test(full__so_many_wait),
-		cmocka_unit_test(receive__all_there_are),
-		cmocka_unit_test(port__stranger),
+		cmocka_unit_test(close__does_not_wait),   cmocka_unit_test(full__so_many_wait),
+		cmocka_unit_test(receive__all_there_are), cmocka_unit_test(port__stranger),
 		cmocka_unit_test(group__stranger),
 	};
 

@@ -153,9 +153,12 @@ static void lost__one_frame_of_each_number(void **state)
 		for (uint32_t seq = 0; seq < 24; seq++) {
 			teardown(NULL);
 			begin(seq % 2 ? 0 : 600);
-			net_rule(net, (struct rule){.fate = DROP, .from = (int) from,
-						    .kind = GAMMA_KIND_DATA, .op = ANY_OP,
-						    .seq = seq, .times = 1});
+			net_rule(net, (struct rule){.fate = DROP,
+						    .from = (int) from,
+						    .kind = GAMMA_KIND_DATA,
+						    .op = ANY_OP,
+						    .seq = seq,
+						    .times = 1});
 			send_all(seq % 3 ? GAMMA_WHEN_COPIED : GAMMA_WHEN_ARRIVED);
 			net_run(net, seq % 5 * 10 * US);
 			receive_all();
@@ -166,9 +169,11 @@ static void lost__one_frame_of_each_number(void **state)
 /* The acknowledgement comes, the notice that it counts is lost: nothing may be released. */
 static void lost__notice_while_acknowledgements_pass(void **state)
 {
-	struct rule *rule = net_rule(net, (struct rule){.fate = DROP, .from = 1,
+	struct rule *rule = net_rule(net, (struct rule){.fate = DROP,
+							.from = 1,
 							.kind = GAMMA_KIND_DATA,
-							.op = GAMMA_OP_CUT, .seq = ANY_SEQ});
+							.op = GAMMA_OP_CUT,
+							.seq = ANY_SEQ});
 
 	(void) state;
 	send_all(GAMMA_WHEN_COPIED);
@@ -233,9 +238,9 @@ static void malformed__notices(void **state)
 	net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
 	net_run(net, 10 * US);
 	net->nodes[1].unplugged = false;
-	forge_cut(1000, 64, 0); /* never sent */
-	forge_cut(0, 63, 0);	/* another length */
-	forge_cut(1, 64, 2);	/* not that many in the batch */
+	forge_cut(1000, 64, 0);  /* never sent */
+	forge_cut(0, 63, 0);     /* another length */
+	forge_cut(1, 64, 2);     /* not that many in the batch */
 	forge_cut(2, 100000, 0); /* was announced by itself */
 	assert_int_equal(net_stats(net, 0)->malformed, 4);
 	forge_cut(0, 64, 0);
@@ -246,9 +251,12 @@ static void malformed__notices(void **state)
 
 static void late__fragments_of_a_cut_message_are_ignored(void **state)
 {
-	struct rule *rule = net_rule(net, (struct rule){.fate = DELAY, .from = 0,
-							.op = GAMMA_OP_SEND_MORE, .seq = ANY_SEQ,
-							.delay = 500 * US, .times = 3});
+	struct rule *rule = net_rule(net, (struct rule){.fate = DELAY,
+							.from = 0,
+							.op = GAMMA_OP_SEND_MORE,
+							.seq = ANY_SEQ,
+							.delay = 500 * US,
+							.times = 3});
 
 	(void) state;
 	net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);

@@ -96,9 +96,9 @@ static void messages__of_a_neighbour_that_moves_by_itself(void **state)
 	exchange(A, B, 64);
 	exchange(B, A, 64);
 	asked = 0;
-	assert_int_equal(pthread_create(&thread, NULL, send_all,
-					(void *) gamma_endpoint_addr(sides[B].ep)),
-			 0);
+	assert_int_equal(
+		pthread_create(&thread, NULL, send_all, (void *) gamma_endpoint_addr(sides[B].ep)),
+		0);
 	for (unsigned i = 0; i < LARGE_COUNT; i++) {
 		uint64_t end = gamma_now() + 5 * GAMMA_NS_PER_S, length = large[i % 4];
 
@@ -158,10 +158,10 @@ static void messages__in_pieces_are_read_from_where_they_stand(void **state)
 	for (unsigned i = 0; i < GAMMA_IOV_MAX; i++)
 		send->iov[i] = (struct iovec){sides[A].out + 10000ul * i, 10000};
 	send->envelope.length = 80000;
-	assert_int_equal(gamma_endpoint_send(sides[A].ep,
-					     gamma_endpoint_flow(sides[A].ep,
-								 gamma_endpoint_addr(sides[B].ep)),
-					     send),
+	assert_int_equal(gamma_endpoint_send(
+				 sides[A].ep,
+				 gamma_endpoint_flow(sides[A].ep, gamma_endpoint_addr(sides[B].ep)),
+				 send),
 			 0);
 	until(&sides[B].received);
 	until(&sides[A].sent);
@@ -231,7 +231,8 @@ static void full__stalls_only_the_flow_to_that_neighbour(void **state)
 
 		post(&sides[FAR], 1000);
 		sides[A].sent = false;
-		assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), 1000), 0);
+		assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), 1000),
+				 0);
 		while (!done) {
 			gamma_endpoint_progress(sides[A].ep);
 			gamma_endpoint_progress(sides[FAR].ep);
@@ -353,7 +354,8 @@ static void listen_to_warnings(enum gamma_log_level level, const char *line)
 /* From the wire, as a release sends it whose protocol has that version. */
 static void send_version(uint8_t version, bool intact)
 {
-	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int) if_nametoindex("g1")};
+	struct sockaddr_ll to = {.sll_family = AF_PACKET,
+				 .sll_ifindex = (int) if_nametoindex("g1")};
 	struct gamma_fields fields = {
 		.dst_port = ntohs(gamma_endpoint_addr(sides[A].ep)->port),
 		.src_port = 7,
@@ -396,9 +398,10 @@ static void frames__of_another_version_are_told_of_once(void **state)
 		send_version(2, true);
 	take_malformed(15);
 	assert_int_equal(warnings, 1);
-	assert_string_equal(warning,
-			    "frames from 02:00:00:00:00:01 are of version 2 of the protocol, this is 1: "
-			    "install the same release of gamma on all hosts");
+	assert_string_equal(
+		warning,
+		"frames from 02:00:00:00:00:01 are of version 2 of the protocol, this is 1: "
+		"install the same release of gamma on all hosts");
 	gamma_log_to(NULL);
 }
 
@@ -434,8 +437,8 @@ static void tell_revoked(const struct side *side, uint32_t epoch)
 		.dst_epoch = epoch,
 	};
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
-	const uint8_t *frame = gamma_build(&fields, addr->mac, mac1, GAMMA_ETHERTYPE,
-					   room + sizeof(room));
+	const uint8_t *frame =
+		gamma_build(&fields, addr->mac, mac1, GAMMA_ETHERTYPE, room + sizeof(room));
 	struct sockaddr_un name;
 	unsigned len = gamma_port_name(addr->mac, ntohs(addr->port), &name);
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);

@@ -195,7 +195,8 @@ static void gone__remote_that_started_again(void **state)
 	addr = *gamma_endpoint_addr(sides[FAR].ep);
 	gamma_endpoint_destroy(sides[FAR].ep);
 	again.port = ntohs(addr.port);
-	assert_int_equal(gamma_endpoint_create(&again, &side_handlers, &sides[FAR], &sides[FAR].ep), 0);
+	assert_int_equal(gamma_endpoint_create(&again, &side_handlers, &sides[FAR], &sides[FAR].ep),
+			 0);
 	assert_int_equal(start_send(&sides[A], &addr, 64), 0);
 	until(&sides[A].sent);
 	assert_int_equal(sides[A].send_error, -ECONNRESET);

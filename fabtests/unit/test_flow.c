@@ -70,8 +70,12 @@ static void lookup__lost_is_repeated(void **state)
 	uint64_t took;
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .from = ANY_NODE, .kind = GAMMA_KIND_LOOKUP,
-				    .op = ANY_OP, .seq = ANY_SEQ, .times = 2});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = ANY_NODE,
+				    .kind = GAMMA_KIND_LOOKUP,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = 2});
 	send_partial(&flow);
 	net_post(net, 1, 64);
 	took = net_finish(net, SEC);
@@ -421,8 +425,12 @@ static void bye__lost_is_repeated(void **state)
 	(void) state;
 	exchange();
 	flow = net_flow(net, 0, 1);
-	net_rule(net, (struct rule){.fate = DROP, .from = ANY_NODE, .kind = GAMMA_KIND_BYE,
-				    .op = ANY_OP, .seq = ANY_SEQ, .times = 3});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = ANY_NODE,
+				    .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = 3});
 	gamma_flow_bye(flow, net->now);
 	net_run(net, 20 * MS);
 	assert_true(flow->bye_answered);
@@ -439,8 +447,11 @@ static void bye__waits_for_an_answer_a_few_times(void **state)
 	exchange();
 	net_run(net, SEC);
 	flow = net_flow(net, 0, 1);
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE,
-				    .op = ANY_OP, .seq = ANY_SEQ});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ});
 	assert_false(gamma_flow_unfinished(flow, net->now));
 	gamma_flow_bye(flow, net->now);
 	flow->same_host = true; /* nothing gets lost there */
@@ -470,8 +481,12 @@ static void bye__waits_longer_for_one_that_has_asked(void **state)
 	struct gamma_flow *flow = exchange_and_ask();
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE, .op = ANY_OP,
-				    .seq = ANY_SEQ, .times = GAMMA_BYE_TRIES + 2});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = GAMMA_BYE_TRIES + 2});
 	gamma_flow_bye(flow, net->now);
 	net_run(net, 100 * MS);
 	assert_int_equal(flow->byes, GAMMA_BYE_TRIES + 2);
@@ -489,8 +504,11 @@ static void bye__does_not_wait_for_one_that_asked_long_ago(void **state)
 	(void) state;
 	net_flow(net, 1, 0)->messages.expected--;
 	net_run(net, 4 * SEC);
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .kind = GAMMA_KIND_BYE,
-				    .op = ANY_OP, .seq = ANY_SEQ});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ});
 	gamma_flow_bye(flow, net->now);
 	net_run(net, 16 * MS);
 	assert_false(gamma_flow_unfinished(flow, net->now));

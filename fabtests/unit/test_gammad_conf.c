@@ -44,7 +44,8 @@ static void parse__everything(void **state)
 	(void) state;
 	assert_int_equal(parse("# head\n\n\tnic a slots 1 # one\r\nnic b slots 1024\nring 65536\n"
 			       "limit 3\nlimit 5 uid 1000\ngroup root\ngroup 44\n"
-			       "ethertype 0x88b6"), 0);
+			       "ethertype 0x88b6"),
+			 0);
 	assert_int_equal(conf.nic_count, 2);
 	assert_int_equal(conf.ring_bytes, 65536);
 	assert_int_equal(conf.ethertype, 0x88b6);
@@ -78,8 +79,9 @@ static void parse__mistakes(void **state)
 		{"nic a slots 1\ngroup no-such-group-here\n", "f:2: no group"},
 		{"nic a slots 1\nethertype 0x5ff\n", "f:2: write `ethertype"},
 		{"nic a slots 1\nethertype 0x\n", "f:2: write `ethertype"},
-		{"nic a slots 1\nlimit 16385\n", "f:2: write `limit NUMBER` or `limit NUMBER uid UID`, "
-						  "from 0 to 16384"},
+		{"nic a slots 1\nlimit 16385\n",
+		 "f:2: write `limit NUMBER` or `limit NUMBER uid UID`, "
+		 "from 0 to 16384"},
 		{"nic a slots 1\nfoo\n", "f:2: unknown keyword 'foo'"},
 		{"\xef\xbb\xbfnic a slots 1\n", "f:1: unknown keyword '???nic'"},
 		{"nic a slots \x1b[2J\n", "f:1: '?[2J' slots"},
@@ -97,8 +99,9 @@ static void parse__nul_byte(void **state)
 	static const char text[] = "nic a slots 1\n\0\n";
 
 	(void) state;
-	assert_int_equal(gammad_conf_parse("f", text, sizeof(text) - 1, &conf, error,
-					   sizeof(error)), -EINVAL);
+	assert_int_equal(
+		gammad_conf_parse("f", text, sizeof(text) - 1, &conf, error, sizeof(error)),
+		-EINVAL);
 }
 
 /* Without a word of it the reader would take what is there for the configuration. */
@@ -117,19 +120,17 @@ static void parse__no_memory(void **state)
 static void load__no_file(void **state)
 {
 	(void) state;
-	assert_int_equal(gammad_conf_load("/none/gammad.conf", &conf, error, sizeof(error)), -ENOENT);
+	assert_int_equal(gammad_conf_load("/none/gammad.conf", &conf, error, sizeof(error)),
+			 -ENOENT);
 	assert_non_null(strstr(error, "/none/gammad.conf: cannot be read"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse__defaults),
-		cmocka_unit_test(parse__everything),
-		cmocka_unit_test(parse__mistakes),
-		cmocka_unit_test(parse__nul_byte),
-		cmocka_unit_test(parse__no_memory),
-		cmocka_unit_test(load__no_file),
+		cmocka_unit_test(parse__defaults),  cmocka_unit_test(parse__everything),
+		cmocka_unit_test(parse__mistakes),  cmocka_unit_test(parse__nul_byte),
+		cmocka_unit_test(parse__no_memory), cmocka_unit_test(load__no_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include "gammad/sockets.h"
 
-#define HEAD "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n"
+#define HEAD        "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n"
 #define LINE(inode) "0000000000000000 3      3    88b5   5     1 0      1000   " #inode "\n"
 
 /* One text a reading, the last one for all that follow. */
@@ -74,9 +74,10 @@ static void read__one_closes_meanwhile(void **state)
 static void read__never_the_same(void **state)
 {
 	static const char *const lists[] = {
-		HEAD LINE(1), HEAD LINE(2), HEAD LINE(3), HEAD LINE(4), HEAD LINE(5), HEAD LINE(6),
-		HEAD LINE(7), HEAD LINE(8), HEAD LINE(9), HEAD LINE(10), HEAD LINE(11),
-		HEAD LINE(12), HEAD LINE(13), HEAD LINE(14), HEAD LINE(15), HEAD LINE(16), NULL};
+		HEAD LINE(1),  HEAD LINE(2),  HEAD LINE(3),  HEAD LINE(4),  HEAD LINE(5),
+		HEAD LINE(6),  HEAD LINE(7),  HEAD LINE(8),  HEAD LINE(9),  HEAD LINE(10),
+		HEAD LINE(11), HEAD LINE(12), HEAD LINE(13), HEAD LINE(14), HEAD LINE(15),
+		HEAD LINE(16), NULL};
 	struct gammad_sockets sockets;
 
 	(void) state;

@@ -126,8 +126,13 @@ static void lost__an_acknowledgement_in_a_stream(void **state)
 {
 	(void) state;
 	warm_up();
-	transfer(1, 1 << 20, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_ACK,
-					   .seq = ANY_SEQ, .skip = 3, .times = 1});
+	transfer(1, 1 << 20,
+		 (struct rule){.fate = DROP,
+			       .from = 1,
+			       .kind = GAMMA_KIND_ACK,
+			       .seq = ANY_SEQ,
+			       .skip = 3,
+			       .times = 1});
 	assert_int_equal(again(0), 0);
 }
 
@@ -151,8 +156,9 @@ static void lost__an_announcement(void **state)
 
 	(void) state;
 	warm_up();
-	took = transfer(1, 100000, (struct rule){.fate = DROP, .op = GAMMA_OP_ANNOUNCE,
-						 .seq = ANY_SEQ, .times = 1});
+	took = transfer(
+		1, 100000,
+		(struct rule){.fate = DROP, .op = GAMMA_OP_ANNOUNCE, .seq = ANY_SEQ, .times = 1});
 	assert_int_equal(again(0) + again(1), 1);
 	assert_true(took < 3 * MS);
 }
@@ -163,8 +169,12 @@ static void lost__an_accept(void **state)
 
 	(void) state;
 	warm_up();
-	took = transfer(1, 100000, (struct rule){.fate = DROP, .op = GAMMA_OP_ACCEPT, .from = 1,
-						 .seq = ANY_SEQ, .times = 1});
+	took = transfer(1, 100000,
+			(struct rule){.fate = DROP,
+				      .op = GAMMA_OP_ACCEPT,
+				      .from = 1,
+				      .seq = ANY_SEQ,
+				      .times = 1});
 	assert_int_equal(again(0), 0);
 	assert_int_equal(again(1), 1);
 	assert_true(took < 10 * MS);
@@ -241,8 +251,12 @@ static void overtaken__the_window_learns(void **state)
 	net = net_new(2, &options);
 	for (unsigned i = 0; i < 40; i++)
 		net_post(net, 1, 100000);
-	net_rule(net, (struct rule){.fate = DELAY, .from = 0, .kind = GAMMA_KIND_DATA,
-				    .op = GAMMA_OP_ANNOUNCE, .seq = ANY_SEQ, .delay = 60 * US});
+	net_rule(net, (struct rule){.fate = DELAY,
+				    .from = 0,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_ANNOUNCE,
+				    .seq = ANY_SEQ,
+				    .delay = 60 * US});
 	for (unsigned i = 0; i < 40; i++) {
 		net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
 		net_send(net, 0, 1, 1000, GAMMA_WHEN_ARRIVED);

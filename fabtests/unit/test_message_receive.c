@@ -163,8 +163,14 @@ static void forge(uint32_t seq, uint8_t op, uint16_t extensions, uint32_t id, ui
 
 static void malformed__fragments_without_their_extensions(void **state)
 {
-	static const uint8_t ops[] = {GAMMA_OP_SEND_FIRST, GAMMA_OP_SEND_MORE, GAMMA_OP_ANNOUNCE,
-				      GAMMA_OP_ACCEPT, GAMMA_OP_BULK, 0, 99, 255};
+	static const uint8_t ops[] = {GAMMA_OP_SEND_FIRST,
+				      GAMMA_OP_SEND_MORE,
+				      GAMMA_OP_ANNOUNCE,
+				      GAMMA_OP_ACCEPT,
+				      GAMMA_OP_BULK,
+				      0,
+				      99,
+				      255};
 
 	(void) state;
 	for (uint32_t i = 0; i < sizeof(ops); i++)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static struct net *net;
-static long left;	   /* allocations until those that fail; below 0: none fails */
+static long left;           /* allocations until those that fail; below 0: none fails */
 static unsigned long fails; /* how many then fail */
 static unsigned long failed;
 
@@ -56,16 +56,21 @@ void *__wrap_realloc(void *old, size_t size)
 
 static void lose(enum fate fate, int from, uint64_t seq, uint64_t delay)
 {
-	net_rule(net, (struct rule){.fate = fate, .from = from, .kind = GAMMA_KIND_DATA,
-				    .op = ANY_OP, .seq = seq, .times = 1, .delay = delay});
+	net_rule(net, (struct rule){.fate = fate,
+				    .from = from,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = ANY_OP,
+				    .seq = seq,
+				    .times = 1,
+				    .delay = delay});
 }
 
 enum { KINDS = 10, SHORT = 30, POSTED = 3 };
 
 static void send_all(void)
 {
-	static const uint64_t lengths[KINDS] = {0,   100,   100,  3000, 700,
-						9000, 40000, 5000, 200,	 1200};
+	static const uint64_t lengths[KINDS] = {0,    100,   100,  3000, 700,
+						9000, 40000, 5000, 200,  1200};
 
 	for (unsigned i = 0; i < KINDS; i++) {
 		if (i < POSTED)
@@ -192,7 +197,8 @@ static void alone__made_later(void **state)
 				net_post(net, 1, 65536);
 				left = n;
 				fails = 1;
-				net_send(net, 0, 1, lengths[i], (enum gamma_completion_level) level);
+				net_send(net, 0, 1, lengths[i],
+					 (enum gamma_completion_level) level);
 				net_run(net, MS);
 				left = -1;
 				net_finish(net, 20 * SEC);

@@ -133,8 +133,11 @@ static void one_probe_lost__is_tried_again(void **state)
 	struct net *net = with(9000, 0);
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .kind = GAMMA_KIND_PROBE, .op = GAMMA_PROBE_MTU,
-				    .seq = ANY_SEQ, .times = 1});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .kind = GAMMA_KIND_PROBE,
+				    .op = GAMMA_PROBE_MTU,
+				    .seq = ANY_SEQ,
+				    .times = 1});
 	for (int i = 0; i < 20; i++) {
 		exchange(net, 64);
 		net_run(net, MS);
@@ -166,8 +169,12 @@ static void switch_is_smaller__stays_and_warns_once(void **state)
 /* Frames of 9,000 bytes pass, but the answers to node 0's first padded probes take so long. */
 static void answers_take(struct net *net, uint64_t delay, unsigned times)
 {
-	net_rule(net, (struct rule){.fate = DELAY, .from = 1, .kind = GAMMA_KIND_ACK,
-				    .op = GAMMA_ACK_PROBED, .seq = ANY_SEQ, .times = times,
+	net_rule(net, (struct rule){.fate = DELAY,
+				    .from = 1,
+				    .kind = GAMMA_KIND_ACK,
+				    .op = GAMMA_ACK_PROBED,
+				    .seq = ANY_SEQ,
+				    .times = times,
 				    .delay = delay});
 }
 
@@ -430,8 +437,8 @@ static void lowered__said_once_with_nic_and_peer(void **state)
 static void lowered__what_it_costs(void **state)
 {
 	struct net *net = proven(0);
-	unsigned parts = (8000 + 1500 - GAMMA_HEADER_LEN - 8 - 4 - 1) /
-			 (1500 - GAMMA_HEADER_LEN - 8 - 4);
+	unsigned parts =
+		(8000 + 1500 - GAMMA_HEADER_LEN - 8 - 4 - 1) / (1500 - GAMMA_HEADER_LEN - 8 - 4);
 
 	(void) state;
 	exchange(net, 8000);
@@ -564,8 +571,8 @@ static void lowered__told_by_the_peer(void **state)
 	struct net *net = proven(0);
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1,
-				    .times = 1});
+	net_rule(net,
+		 (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1, .times = 1});
 	net_post(net, 1, 8000);
 	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
 	net_run(net, 0);
@@ -584,7 +591,10 @@ static void doubted__in_vain(void **state)
 	struct net *net = proven(0);
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1,
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .op = GAMMA_OP_SEND,
+				    .seq = 1,
 				    .times = GAMMA_MTU_LOSSES});
 	exchange(net, 8000);
 	net_run(net, MS);
@@ -601,8 +611,8 @@ static void doubted__not_while_large_frames_pass(void **state)
 	struct net *net = proven(0);
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1,
-				    .times = 6});
+	net_rule(net,
+		 (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1, .times = 6});
 	net_post(net, 1, 8000);
 	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
 	for (int i = 0; i < 100; i++) {

@@ -172,8 +172,12 @@ static void room__a_repetition_gets_one_if_it_can(void **state)
 
 static void spoil(uint8_t kind, uint8_t op)
 {
-	net_rule(net, (struct rule){.fate = SPOIL, .from = ANY_NODE, .kind = kind, .op = op,
-				    .seq = ANY_SEQ, .times = 1});
+	net_rule(net, (struct rule){.fate = SPOIL,
+				    .from = ANY_NODE,
+				    .kind = kind,
+				    .op = op,
+				    .seq = ANY_SEQ,
+				    .times = 1});
 }
 
 /* The harness compares every byte. */

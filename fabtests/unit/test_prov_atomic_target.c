@@ -121,7 +121,8 @@ static void requested__operations_that_do_not_exist(void **state)
 
 			if (op == GAMMA_ATOMIC_READ)
 				access.operands = 0;
-			assert_int_equal(!ask(access), gamma_atomic_valid(GAMMA_ATOMIC_FETCH, type, op));
+			assert_int_equal(!ask(access),
+					 gamma_atomic_valid(GAMMA_ATOMIC_FETCH, type, op));
 		}
 }
 

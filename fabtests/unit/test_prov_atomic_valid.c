@@ -84,8 +84,9 @@ static void query__flags_that_make_no_sense(void **state)
 {
 	struct fi_atomic_attr attr;
 
-	assert_int_equal(query(*state, FI_INT32, FI_SUM, FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC, &attr),
-			 -FI_EINVAL);
+	assert_int_equal(
+		query(*state, FI_INT32, FI_SUM, FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC, &attr),
+		-FI_EINVAL);
 	assert_int_equal(query(*state, FI_INT32, FI_SUM, FI_TAGGED, &attr), -FI_EOPNOTSUPP);
 	assert_int_equal(query(*state, FI_INT32, FI_SUM, FI_FETCH_ATOMIC | FI_TAGGED, &attr),
 			 -FI_EOPNOTSUPP);

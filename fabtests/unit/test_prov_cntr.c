@@ -173,8 +173,9 @@ static void region__keys(void **state)
 	struct fid_mr *mr, *other;
 	static char buf[100];
 
-	assert_int_equal(fi_mr_reg(fake->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, key, 0, &mr,
-				   NULL), 0);
+	assert_int_equal(
+		fi_mr_reg(fake->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, key, 0, &mr, NULL),
+		0);
 	assert_int_equal(fi_mr_key(mr), key);
 	assert_int_equal(fi_mr_reg(fake->domain, buf, 10, FI_REMOTE_READ, 0, key, 0, &other, NULL),
 			 -FI_ENOKEY);
@@ -201,7 +202,8 @@ static void region__raw_keys(void **state)
 	for (i = 0; i < gamma_array_size(modes); i++) {
 		fake->gamma_domain->mr_mode = (uint32_t) modes[i];
 		assert_int_equal(fi_mr_reg(fake->domain, buf, sizeof(buf), FI_REMOTE_READ, 0,
-					   0xfedcba9876543210ull, 0, &mr, NULL), 0);
+					   0xfedcba9876543210ull, 0, &mr, NULL),
+				 0);
 		len = 0;
 		assert_int_equal(fi_mr_raw_attr(mr, &base, NULL, &len, 0), -FI_ETOOSMALL);
 		assert_int_equal(len, 8);
@@ -240,7 +242,8 @@ static void region__provider_keys_and_addresses(void **state)
 	fake->gamma_domain->mr_mode = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
 	for (i = 0; i < 2; i++)
 		assert_int_equal(fi_mr_reg(fake->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, 7, 0,
-					   &mr[i], NULL), 0);
+					   &mr[i], NULL),
+				 0);
 	assert_int_not_equal(fi_mr_key(mr[0]), fi_mr_key(mr[1]));
 	assert_int_equal(gamma_mr_find(fake->gamma_domain, fi_mr_key(mr[1]))->offset,
 			 (uintptr_t) buf);
@@ -271,8 +274,9 @@ static void region__holds_its_counter(void **state)
 	struct fid_cntr *cntr = open_cntr(fake, FI_WAIT_NONE);
 	struct fid_mr *mr;
 
-	assert_int_equal(fi_mr_reg(fake->domain, fake, 8, FI_REMOTE_WRITE, 0, 1, FI_RMA_EVENT, &mr,
-				   NULL), 0);
+	assert_int_equal(
+		fi_mr_reg(fake->domain, fake, 8, FI_REMOTE_WRITE, 0, 1, FI_RMA_EVENT, &mr, NULL),
+		0);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
 	assert_int_equal(fi_mr_enable(mr), 0);
@@ -284,8 +288,7 @@ static void region__holds_its_counter(void **state)
 /* Only if the domain's event queue is to be told: then there is an event for each that succeeds. */
 static void region__tells_the_event_queue(void **state)
 {
-	struct fake *fake =
-		fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
+	struct fake *fake = fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
 	struct fi_eq_attr attr = {0};
 	struct fi_eq_entry entry;
 	struct fid_mr *mr, *other;

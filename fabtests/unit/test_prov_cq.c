@@ -170,8 +170,9 @@ static void error__text_in_our_buffer_or_the_callers(void **state)
 	put_error(cq, 2, FI_EHOSTUNREACH, "pc007 is silent");
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
 	assert_int_equal(error.err_data_size, sizeof("pc007 is silent"));
-	assert_string_equal(fi_cq_strerror(cq, error.prov_errno, error.err_data, text,
-					   sizeof(text)), "pc007 is silent");
+	assert_string_equal(
+		fi_cq_strerror(cq, error.prov_errno, error.err_data, text, sizeof(text)),
+		"pc007 is silent");
 	error.err_data = small;
 	error.err_data_size = sizeof(small);
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
@@ -195,8 +196,9 @@ static void error__entry_used_again(void **state)
 	for (uintptr_t i = 1; i <= 4; i++) {
 		snprintf(should, sizeof(should), "pc%03u is silent", (unsigned) i);
 		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
-		assert_string_equal(fi_cq_strerror(cq, error.prov_errno, error.err_data, text,
-						   sizeof(text)), should);
+		assert_string_equal(
+			fi_cq_strerror(cq, error.prov_errno, error.err_data, text, sizeof(text)),
+			should);
 	}
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
@@ -326,8 +328,8 @@ static void start(struct sleeper *sleepers, int count, struct fid_cq *cq)
 
 	for (i = 0; i < count; i++) {
 		sleepers[i].cq = cq;
-		assert_int_equal(pthread_create(&sleepers[i].thread, NULL, sleeper_main,
-						&sleepers[i]), 0);
+		assert_int_equal(
+			pthread_create(&sleepers[i].thread, NULL, sleeper_main, &sleepers[i]), 0);
 	}
 	do { /* until all of them sleep */
 		usleep(1000);

@@ -12,10 +12,9 @@ static struct fi_info *hints;
 
 static int setup(void **state)
 {
-	static const char *const variables[] = {"FI_PROVIDER", "I_MPI_OFI_PROVIDER",
-						"MPIR_CVAR_OFI_USE_PROVIDER",
-						"OMPI_MCA_mtl_ofi_provider_include",
-						"OMPI_MCA_btl_ofi_provider_include"};
+	static const char *const variables[] = {
+		"FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MPIR_CVAR_OFI_USE_PROVIDER",
+		"OMPI_MCA_mtl_ofi_provider_include", "OMPI_MCA_btl_ofi_provider_include"};
 	char error[256];
 	size_t i;
 
@@ -73,12 +72,11 @@ static void caps__asked_implied_and_free(void **state)
 		{FI_ATOMIC, FI_ATOMIC | RMA_DIRECTIONS | FI_RMA_EVENT},
 		{FI_RMA | FI_WRITE, FI_RMA | FI_WRITE | FI_RMA_EVENT},
 		{FI_MSG | FI_SOURCE_ERR, FI_MSG | FI_SEND | FI_RECV | FI_SOURCE_ERR},
-		{0, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV | FI_RMA |
-			    FI_ATOMIC | RMA_DIRECTIONS | FI_RMA_EVENT},
+		{0, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SEND | FI_RECV | FI_RMA | FI_ATOMIC |
+			    RMA_DIRECTIONS | FI_RMA_EVENT},
 	};
 	const uint64_t always =
-		FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE | FI_MULTI_RECV |
-		FI_TRIGGER;
+		FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE | FI_FENCE | FI_MULTI_RECV | FI_TRIGGER;
 	size_t i;
 
 	(void) state;
@@ -243,11 +241,11 @@ static void attributes__dgram_fits_a_frame(void **state)
 static void attributes__too_much_is_refused(void **state)
 {
 	(void) state;
-#define REFUSE(field, value)                                                                       \
-	do {                                                                                       \
-		hints->field = (value);                                                            \
-		refuse(V117, FI_EP_RDM, #field);                                                   \
-		hints->field = 0;                                                                  \
+#define REFUSE(field, value)                     \
+	do {                                     \
+		hints->field = (value);          \
+		refuse(V117, FI_EP_RDM, #field); \
+		hints->field = 0;                \
 	} while (0)
 	REFUSE(ep_attr->type, FI_EP_MSG);
 	REFUSE(ep_attr->protocol, FI_PROTO_UDP);
@@ -352,9 +350,9 @@ static void selection__names(void **state)
 		const char *list;
 		bool named;
 	} rows[] = {
-		{"gamma", true},	{"tcp,gamma", true},  {"GAMMA", true},
+		{"gamma", true},         {"tcp,gamma", true}, {"GAMMA", true},
 		{"gamma;ofi_rxd", true}, {"^gamma", false},   {"^tcp,gamma", false},
-		{"gammaray", false},	{"", false},	      {"tcp, gamma", true},
+		{"gammaray", false},     {"", false},         {"tcp, gamma", true},
 	};
 	size_t i;
 
@@ -496,9 +494,14 @@ static void settings__values(void **state)
 
 static void nic__complete_and_copied(void **state)
 {
-	struct gamma_nic nic = {.name = "eth0", .driver = "igb", .pci = "0000:3b:00.1",
-				.mac = {2, 0, 0, 0, 0, 1}, .mtu = 9000, .speed = 1000000000,
-				.up = true, .carrier = true};
+	struct gamma_nic nic = {.name = "eth0",
+				.driver = "igb",
+				.pci = "0000:3b:00.1",
+				.mac = {2, 0, 0, 0, 0, 1},
+				.mtu = 9000,
+				.speed = 1000000000,
+				.up = true,
+				.carrier = true};
 	struct fi_info *info = fi_allocinfo(), *copy;
 
 	(void) state;

@@ -26,7 +26,7 @@ static void *take(void *arg)
 }
 
 /* Returns when it waits for the lock. */
-static pthread_t start(void *(*what)(void *))
+static pthread_t start(void *(*what)(void *) )
 {
 	pthread_t thread;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/flow/reassembly.c, and of sending in parts (transmit.c): a frame put together
- * from slices is taken once, whatever order, repetition or nonsense they come in. */
+/* Unit tests of common/flow/reassembly.c, and of sending in parts (transmit.c): a frame put
+ * together from slices is taken once, whatever order, repetition or nonsense they come in. */
 #include "pair.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ enum { TOTAL = 5000 };
 
 static struct net *net;
 static struct gamma_flow *flow; /* of node 1, from node 0 */
-static uint8_t bytes[TOTAL];	/* of message 0, which node 0 has "sent" */
+static uint8_t bytes[TOTAL];    /* of message 0, which node 0 has "sent" */
 
 static int setup(void **state)
 {
@@ -420,7 +420,7 @@ static void send__each_part_has_its_checksum(void **state)
 	next_part(SLICE - 4);
 }
 
-#define NET_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define NET_TEST(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define SEND_TEST(name) cmocka_unit_test_setup_teardown(name, sender, teardown)
 
 int main(void)

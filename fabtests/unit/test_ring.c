@@ -308,8 +308,7 @@ static int write_slowly(int wake_fd, int done_fd, uint32_t count)
 		struct pollfd done = {.fd = done_fd, .events = POLLIN};
 
 		pause_a_while(&seed);
-		if (!put(n, &wake) ||
-		    (wake && write(wake_fd, &one, sizeof(one)) != sizeof(one)) ||
+		if (!put(n, &wake) || (wake && write(wake_fd, &one, sizeof(one)) != sizeof(one)) ||
 		    poll(&done, 1, PATIENCE_MS) != 1 ||
 		    read(done_fd, &one, sizeof(one)) != sizeof(one))
 			return 1;

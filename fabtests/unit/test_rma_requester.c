@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/message/rma_requester.c: operations on remote memory as their requester sees them,
- * with the target's side of target.c at the other end.
+ * Unit tests of common/message/rma_requester.c: operations on remote memory as their requester sees
+ * them, with the target's side of target.c at the other end.
  */
 #include <errno.h>
 
@@ -16,8 +16,14 @@ static void fill_region(unsigned node)
 
 static void lose(enum fate fate, int from, uint8_t op, unsigned skip)
 {
-	net_rule(net, (struct rule){.fate = fate, .from = from, .kind = GAMMA_KIND_DATA, .op = op,
-				    .seq = ANY_SEQ, .skip = skip, .times = 1, .delay = 50 * US});
+	net_rule(net, (struct rule){.fate = fate,
+				    .from = from,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = op,
+				    .seq = ANY_SEQ,
+				    .skip = skip,
+				    .times = 1,
+				    .delay = 50 * US});
 }
 
 static const uint64_t lengths[] = {0, 1, 8, 512, 513, 1440, 1444, 1445, 1460, 5000, 100000};
@@ -371,8 +377,12 @@ static void refused__acknowledgement_does_not_overtake(void **state)
 	struct outgoing *write;
 
 	(void) state;
-	net_rule(net, (struct rule){.fate = DELAY, .from = 1, .kind = GAMMA_KIND_DATA,
-				    .op = GAMMA_OP_FAILED, .seq = ANY_SEQ, .times = 1,
+	net_rule(net, (struct rule){.fate = DELAY,
+				    .from = 1,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_FAILED,
+				    .seq = ANY_SEQ,
+				    .times = 1,
 				    .delay = 5 * MS});
 	write = net_write(net, 0, 1, REGION, bytes, 8);
 	while (!net_stats(net, 0)->acks_in)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/message/rma_target.c: what it does with frames that no honest peer sends, and
- * with regions that are closed while peers are at them.
+ * Unit tests of common/message/rma_target.c: what it does with frames that no honest peer sends,
+ * and with regions that are closed while peers are at them.
  */
 #include <errno.h>
 
@@ -265,8 +265,13 @@ static void closed__read_under_way_is_refused(void **state)
 
 	(void) state;
 	memcpy(regions[1].bytes, bytes, REGION);
-	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_DATA,
-				    .op = GAMMA_OP_REPLY, .seq = ANY_SEQ, .skip = 5, .times = 3});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 1,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_REPLY,
+				    .seq = ANY_SEQ,
+				    .skip = 5,
+				    .times = 3});
 	read = net_read(net, 0, 1, 0, read_back, REGION);
 	while (net_stats(net, 1)->data_frames_out < 20)
 		assert_true(net_step(net, 2 * SEC));
@@ -287,8 +292,12 @@ static void closed__read_that_has_left_completes(void **state)
 
 	(void) state;
 	memcpy(regions[1].bytes, bytes, REGION);
-	net_rule(net, (struct rule){.fate = DROP, .from = 1, .kind = GAMMA_KIND_DATA,
-				    .op = GAMMA_OP_REPLY, .seq = ANY_SEQ, .times = 1});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 1,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_REPLY,
+				    .seq = ANY_SEQ,
+				    .times = 1});
 	read = net_read(net, 0, 1, 0, read_back, 8000);
 	while (net_stats(net, 1)->data_frames_out < 6)
 		assert_true(net_step(net, 2 * SEC));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/engine/rx_moderation.c: how long the frames of a long message are left to gather. */
+/* Unit tests of common/engine/rx_moderation.c: how long the frames of a long message are left to
+ * gather. */
 #include "unit.h"
 
 #include "engine/internal.h"

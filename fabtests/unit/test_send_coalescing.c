@@ -19,7 +19,8 @@ static bool waits(uint64_t round, bool patient, bool more, uint64_t length)
 {
 	struct gamma_envelope envelope = {.length = length};
 
-	return gamma_row_waits(&flow, length > local.limits.inject_size ? 0 : gamma_batch_len(&envelope),
+	return gamma_row_waits(&flow,
+			       length > local.limits.inject_size ? 0 : gamma_batch_len(&envelope),
 			       patient, more, round);
 }
 

@@ -25,8 +25,8 @@ static void make(struct gamma_frame *frame, uint32_t seq, uint32_t tenant, const
 	memset(frame, 0, sizeof(*frame));
 	frame->iov_count = len ? 1 : 0;
 	frame->iov[0] = (struct iovec){(void *) payload, len};
-	frame->head = gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE,
-				  frame->room + sizeof(frame->room));
+	frame->head =
+		gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE, frame->room + sizeof(frame->room));
 	frame->head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
 }
 

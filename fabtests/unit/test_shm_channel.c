@@ -168,7 +168,7 @@ static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 static void handover__plain_nonsense_ends_it(void **state)
 {
 	(void) state;
-	plain_nonsense(GAMMA_RECORD_PLAIN | 4 << 8, 100); /* a flag that is none */
+	plain_nonsense(GAMMA_RECORD_PLAIN | 4 << 8, 100);                /* a flag that is none */
 	plain_nonsense(GAMMA_RECORD_PLAIN | GAMMA_PLAIN_TAGGED << 8, 7); /* no room for the tag */
 	plain_nonsense(GAMMA_RECORD_PLAIN | 3 << 8, 15);
 	plain_nonsense(GAMMA_RECORD_PLAIN, 60000); /* too long */

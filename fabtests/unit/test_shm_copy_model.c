@@ -121,14 +121,10 @@ static void untold__is_asked_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		COPYING_TEST(fast__copies_from_the_first_on),
-		COPYING_TEST(fast__is_timed_seldom),
-		COPYING_TEST(slow__tries_less_and_less_often),
-		COPYING_TEST(change__is_noticed),
-		COPYING_TEST(interruption__changes_nothing),
-		COPYING_TEST(length__matters),
-		COPYING_TEST(reader__matters_to_chunks),
-		COPYING_TEST(untold__is_asked_again),
+		COPYING_TEST(fast__copies_from_the_first_on),  COPYING_TEST(fast__is_timed_seldom),
+		COPYING_TEST(slow__tries_less_and_less_often), COPYING_TEST(change__is_noticed),
+		COPYING_TEST(interruption__changes_nothing),   COPYING_TEST(length__matters),
+		COPYING_TEST(reader__matters_to_chunks),       COPYING_TEST(untold__is_asked_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

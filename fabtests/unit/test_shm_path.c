@@ -12,7 +12,7 @@
 
 enum {
 	RECORDS = 128,
-	CHUNKS = 32, /* of them: chunks find no room among more */
+	CHUNKS = 32,                 /* of them: chunks find no room among more */
 	RECORD_MAX = GAMMA_RING_MTU, /* bytes */
 	LARGE = 100000,
 	MEDIUM = 8192, /* announced or copied */
@@ -284,8 +284,8 @@ static void forge(unsigned to, enum gamma_record_kind kind, const void *bytes, u
 	struct record *record = &records[made++ % RECORDS];
 
 	record->to = to;
-	record->plain = (struct gamma_plain){
-		.kind = (uint8_t) kind, .bytes = record->bytes, .len = len};
+	record->plain =
+		(struct gamma_plain){.kind = (uint8_t) kind, .bytes = record->bytes, .len = len};
 	memcpy(record->bytes, bytes, len);
 	assert_true(deliver());
 }
@@ -603,8 +603,8 @@ static void random_step(uint64_t *seed, unsigned *left)
 			break;
 		left[from]--;
 		net_post(net, other(from), net_random(seed) % (2 * LARGE));
-		net_send(net, from, other(from), GAMMA_COPY_MAX + 1 + net_random(seed) % (2 * LARGE),
-			 GAMMA_WHEN_COPIED);
+		net_send(net, from, other(from),
+			 GAMMA_COPY_MAX + 1 + net_random(seed) % (2 * LARGE), GAMMA_WHEN_COPIED);
 		break;
 	case 1:
 		gamma_near_feed(&net->nodes[from].ep);
@@ -739,7 +739,7 @@ static void failed__is_withdrawn_and_an_answer_comes_too_late(void **state)
 	gamma_flow_fail(flow, -ECONNRESET, "test");
 	assert_true(sent->done && sent->error == -ECONNRESET && !sent->send.stamp);
 	assert_int_equal(withdrawn, 1);
-	net->lawless = true; /* what the receive gets is not what was sent */
+	net->lawless = true;    /* what the receive gets is not what was sent */
 	assert_true(deliver()); /* cannot be read any more: the bytes are asked for */
 	assert_true(deliver());
 	assert_int_equal(net_stats(net, 0)->stray, 1);

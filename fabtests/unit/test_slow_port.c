@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/flow/slow_port.c: a pool whose frames come at a given pace, without a network;
- * and what a sender does that is bounded (common/flow/transmit.c).
+ * Unit tests of common/flow/slow_port.c: a pool whose frames come at a given pace, without a
+ * network; and what a sender does that is bounded (common/flow/transmit.c).
  */
 #include "pair_fixture.h"
 
 enum {
-	LOOK = 64,	 /* frames between two looks */
-	FULL = 1514,	 /* bytes of a frame */
+	LOOK = 64,   /* frames between two looks */
+	FULL = 1514, /* bytes of a frame */
 	SMALL = 74,
 	FRAME_NS = 12100, /* of a full one at 1 Gbit/s */
 	TRIP_NS = 26000,
-	BEGIN = 6,	 /* looks with short messages, enough for a bound to begin */
-	KEPT = 1,	 /* frames granted for what does not fill one */
+	BEGIN = 6, /* looks with short messages, enough for a bound to begin */
+	KEPT = 1,  /* frames granted for what does not fill one */
 };
 
 static struct gamma_local local;

@@ -64,7 +64,7 @@ struct gamma_btl_fragment {
 	struct gamma_btl_op op;
 	struct gamma_btl_pool *pool;
 	struct gamma_btl_fragment *next; /* while it is free */
-	uint8_t room[6];		 /* so that memory, right behind the header, is aligned */
+	uint8_t room[6];                 /* so that memory, right behind the header, is aligned */
 	struct gamma_btl_header header;
 	unsigned char memory[]; /* pool's room */
 };
@@ -108,7 +108,7 @@ struct mca_btl_base_endpoint_t {
 	bool own_job;      /* it is of the job that we are of */
 	fi_addr_t address;
 	char host[GAMMA_BTL_HOST_NAME]; /* the peer's, as it says itself */
-	char nic[GAMMA_BTL_NIC_NAME];	/* ditto */
+	char nic[GAMMA_BTL_NIC_NAME];   /* ditto */
 	unsigned char mac[GAMMA_MAC_LEN];
 	bool failed; /* said already, or not to be said any more; atomic */
 	bool asked;  /* whether it lives, and not answered yet; atomic */

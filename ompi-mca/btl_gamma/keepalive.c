@@ -94,7 +94,7 @@ void gamma_btl_leave_all(struct gamma_btl_module *module)
 
 	gamma_btl_lock(&module->lock);
 	OPAL_HASH_TABLE_FOREACH(key, uint64, peer, &module->peers)
-		gamma_btl_leave(peer);
+	gamma_btl_leave(peer);
 	gamma_btl_unlock(&module->lock);
 }
 
@@ -114,7 +114,8 @@ static struct mca_btl_base_endpoint_t *list_to_ask(struct gamma_btl_module *modu
 	void *found;
 
 	gamma_btl_lock(&module->lock);
-	OPAL_HASH_TABLE_FOREACH(key, uint64, found, &module->peers) {
+	OPAL_HASH_TABLE_FOREACH(key, uint64, found, &module->peers)
+	{
 		peer = found;
 		if (!is_to_ask(peer, regular))
 			continue;

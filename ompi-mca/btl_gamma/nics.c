@@ -213,9 +213,10 @@ static bool has_no_network(const char *param, const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int) strcspn(list, ", "), list);
 		if (!strchr(word, '/') || parse_network(word, &network, &mask))
 			continue;
-		gamma_btl_tell("%s has \"%s\", which is no IPv4 network.",
-			       "Write one as 10.1.0.0/16, or name NICs by interface or MAC address.",
-			       param, word);
+		gamma_btl_tell(
+			"%s has \"%s\", which is no IPv4 network.",
+			"Write one as 10.1.0.0/16, or name NICs by interface or MAC address.",
+			param, word);
 		return true;
 	}
 	return false;
@@ -225,8 +226,7 @@ static bool lists_fit(void)
 {
 	const struct gamma_btl_component *component = &mca_btl_gamma_component;
 
-	return !lists_clash() &&
-	       !has_no_network("btl_gamma_if_include", component->if_include) &&
+	return !lists_clash() && !has_no_network("btl_gamma_if_include", component->if_include) &&
 	       !has_no_network("btl_gamma_if_exclude", component->if_exclude);
 }
 

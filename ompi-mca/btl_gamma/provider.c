@@ -11,12 +11,12 @@
 #include <string.h>
 
 enum {
-	INJECT = 4096 + 256,  /* bytes */
+	INJECT = 4096 + 256, /* bytes */
 	/* What the provider's variables take (fi_gamma(7)). */
-	EAGER_MAX = 1 << 20,        /* bytes */
-	PEER_TIMEOUT_MAX = 86400,   /* s */
-	RING_SIZE_MIN = 64 << 10,   /* bytes */
-	RING_SIZE_MAX = 1 << 30,    /* bytes */
+	EAGER_MAX = 1 << 20,      /* bytes */
+	PEER_TIMEOUT_MAX = 86400, /* s */
+	RING_SIZE_MIN = 64 << 10, /* bytes */
+	RING_SIZE_MAX = 1 << 30,  /* bytes */
 };
 
 /* The oldest that is known to serve. */
@@ -71,8 +71,8 @@ static bool params_fit(void)
 			       component->peer_timeout);
 		return false;
 	}
-	if (component->ring_size && (component->ring_size < RING_SIZE_MIN ||
-				     component->ring_size > RING_SIZE_MAX)) {
+	if (component->ring_size &&
+	    (component->ring_size < RING_SIZE_MIN || component->ring_size > RING_SIZE_MAX)) {
 		gamma_btl_tell("btl_gamma_ring_size is %zu.",
 			       "It is 65536 to 1073741824 bytes, or 0 for the provider's own.",
 			       component->ring_size);

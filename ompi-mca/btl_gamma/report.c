@@ -100,8 +100,8 @@ void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const cha
 	snprintf(text, sizeof(text),
 		 "btl_gamma: rank %u on %s cannot be reached through %s (there %s, "
 		 "%02x:%02x:%02x:%02x:%02x:%02x): %s%s",
-		 (unsigned int) peer->proc->proc_name.vpid, peer->host,
-		 peer->module->port->nic, peer->nic, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
+		 (unsigned int) peer->proc->proc_name.vpid, peer->host, peer->module->port->nic,
+		 peer->nic, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
 		 provider_text ? provider_text : fi_strerror(error),
 		 tried(error, how_long, sizeof(how_long)));
 	end_job(peer->module, peer->proc, error, text);

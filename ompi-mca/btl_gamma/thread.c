@@ -19,10 +19,10 @@
 
 enum {
 	POLLED_US = 1000, /* between two looks whether the program still polls */
-	/* Between two looks while messages come and go. Both ends look so seldom, and what is under way
-	 * in between must suffice the wire: toward a slow port that is some 30 frames. */
+	/* Between two looks while messages come and go. Both ends look so seldom, and what is under
+	 * way in between must suffice the wire: toward a slow port that is some 30 frames. */
 	GATHER_US = 125,
-	QUIET_LOOKS = 4,  /* in vain, until it sleeps until a frame comes */
+	QUIET_LOOKS = 4, /* in vain, until it sleeps until a frame comes */
 };
 
 static struct {

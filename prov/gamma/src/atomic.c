@@ -112,7 +112,8 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 		gamma_handle(fid),
 		&(struct gamma_remote_post){
 			.op = ops[call->form],
-			.operands = call->form == GAMMA_ATOMIC_COMPARE ? 2 : msg->op != FI_ATOMIC_READ,
+			.operands =
+				call->form == GAMMA_ATOMIC_COMPARE ? 2 : msg->op != FI_ATOMIC_READ,
 			.unit = (uint8_t) size,
 			.datatype = (uint8_t) msg->datatype,
 			.atomic_op = (uint8_t) msg->op,

@@ -8,20 +8,20 @@
 #include "wire/codec.h"
 
 /* Capabilities that an application gets only by asking for them ... */
-#define PRIMARY_CAPS                                                                               \
-	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX |                \
+#define PRIMARY_CAPS                                                                \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | \
 	 FI_DIRECTED_RECV)
 #define MESSAGE_DIRECTIONS (FI_SEND | FI_RECV)
-#define RMA_DIRECTIONS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define RMA_DIRECTIONS     (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 /* ... and a secondary one too that would surprise it: data from strangers comes as an error. */
-#define ONLY_IF_ASKED (PRIMARY_CAPS | MESSAGE_DIRECTIONS | RMA_DIRECTIONS | FI_SOURCE_ERR)
+#define ONLY_IF_ASKED      (PRIMARY_CAPS | MESSAGE_DIRECTIONS | RMA_DIRECTIONS | FI_SOURCE_ERR)
 
 /* What applies to the sending and to the receiving half of an endpoint. */
-#define TX_CAPS                                                                                    \
-	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_SEND | FI_READ | FI_WRITE |   \
+#define TX_CAPS                                                                                  \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_SEND | FI_READ | FI_WRITE | \
 	 FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER)
-#define RX_CAPS                                                                                    \
-	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_RECV | FI_REMOTE_READ |   \
+#define RX_CAPS                                                                                  \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_RECV | FI_REMOTE_READ | \
 	 FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
 #define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
@@ -58,7 +58,7 @@ struct ability {
 	uint64_t rx_op_flags;
 	uint64_t msg_order;
 	uint64_t tag_format;
-	size_t contexts; /* of an endpoint, each way */
+	size_t contexts;     /* of an endpoint, each way */
 	size_t max_msg_size; /* bytes */
 	size_t inject_size;  /* bytes */
 	/* bytes of remote accesses that see each other in order; 0: none */
@@ -81,8 +81,8 @@ static const struct ability rdm_ability = {
 
 static const struct ability dgram_ability = {
 	.contexts = 1,
-	.caps = FI_MSG | FI_MULTICAST | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV | FI_TRIGGER |
-		DOMAIN_CAPS,
+	.caps = FI_MSG | FI_MULTICAST | MESSAGE_DIRECTIONS | FI_SOURCE | FI_MULTI_RECV |
+		FI_TRIGGER | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | FI_MULTICAST | FI_INJECT_COMPLETE |
 		       FI_TRANSMIT_COMPLETE,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE,
@@ -101,10 +101,10 @@ static struct ability ability_of(enum fi_ep_type type, size_t mtu)
 	struct ability can = type == FI_EP_RDM ? rdm_ability : dgram_ability;
 
 	if (type == FI_EP_DGRAM)
-		can.max_msg_size = mtu - GAMMA_DGRAM_HEADER_MAX -
-				   (gamma_settings.payload_crc
-					    ? gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC)
-					    : 0);
+		can.max_msg_size =
+			mtu - GAMMA_DGRAM_HEADER_MAX -
+			(gamma_settings.payload_crc ? gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC)
+						    : 0);
 	else
 		can.max_order_war = snapshot_size(mtu);
 	can.inject_size = gamma_min(gamma_settings.inject_size, can.max_msg_size);
@@ -391,8 +391,9 @@ static void fill_tx(struct fi_tx_attr *attr, const struct ability *can, uint64_t
 	attr->inject_size = can->inject_size;
 	attr->size = GAMMA_TX_SIZE;
 	attr->iov_limit = GAMMA_IOV_LIMIT;
-	attr->rma_iov_limit =
-		caps & (FI_RMA | FI_ATOMIC) ? GAMMA_IOV_LIMIT : hints ? hints->rma_iov_limit : 0;
+	attr->rma_iov_limit = caps & (FI_RMA | FI_ATOMIC) ? GAMMA_IOV_LIMIT
+			      : hints                     ? hints->rma_iov_limit
+							  : 0;
 }
 
 static void fill_rx(struct fi_rx_attr *attr, const struct ability *can, uint64_t caps,

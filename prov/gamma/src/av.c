@@ -15,8 +15,8 @@
 #define NONE UINT32_MAX /* no entry: end of a hash chain */
 
 enum {
-	RX_CTX_BITS_MAX = 16,	/* what is left is more than any table has */
-	ENTRIES_MIN = 64,	/* entries to begin with */
+	RX_CTX_BITS_MAX = 16,     /* what is left is more than any table has */
+	ENTRIES_MIN = 64,         /* entries to begin with */
 	ENTRIES_MAX_HINT = 65536, /* and at most, whatever count is announced */
 };
 
@@ -96,8 +96,8 @@ static bool is_context(const struct gamma_addr *entry, const struct gamma_addr *
 {
 	unsigned behind = (unsigned) ntohs(addr->port) - ntohs(entry->port);
 
-	return entry->epoch == addr->epoch && behind < GAMMA_CONTEXTS_RX(entry->contexts) +
-							       GAMMA_CONTEXTS_TX(entry->contexts);
+	return entry->epoch == addr->epoch &&
+	       behind < GAMMA_CONTEXTS_RX(entry->contexts) + GAMMA_CONTEXTS_TX(entry->contexts);
 }
 
 /* The contexts of a scalable endpoint are known by the name that it has as a whole. */
@@ -237,10 +237,10 @@ struct insertion {
 	struct gamma_av *av;
 	struct gamma_eq *eq; /* reports go here; NULL: synchronous */
 	fi_addr_t *fi_addr;  /* results, or NULL */
-	int *errors;	     /* results of FI_SYNC_ERR, or NULL */
+	int *errors;         /* results of FI_SYNC_ERR, or NULL */
 	void *context;
-	size_t done;	     /* addresses so far */
-	size_t good;	     /* those that are in */
+	size_t done; /* addresses so far */
+	size_t good; /* those that are in */
 };
 
 static int begin(struct insertion *insertion, struct gamma_av *av, fi_addr_t *fi_addr,
@@ -578,7 +578,8 @@ static int check_attr(const struct fi_av_attr *attr)
 		return -FI_ENOSYS;
 	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE))
 		return -FI_EBADFLAGS;
-	if (attr->type > FI_AV_TABLE || attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > RX_CTX_BITS_MAX)
+	if (attr->type > FI_AV_TABLE || attr->rx_ctx_bits < 0 ||
+	    attr->rx_ctx_bits > RX_CTX_BITS_MAX)
 		return -FI_EINVAL;
 	return 0;
 }

@@ -127,8 +127,8 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 		return -FI_ENOSYS; /* fi_wait is what sleeps */
 	gamma_patience_init(&patience, timeout);
 	gamma_domain_lock(cntr->domain);
-	/* An error that nobody has heard of ends the wait, though it be from before: what failed never
-	 * arrives. One that comes ends that of every thread. */
+	/* An error that nobody has heard of ends the wait, though it be from before: what failed
+	 * never arrives. One that comes ends that of every thread. */
 	told = cntr->known_errors;
 	gamma_domain_progress(cntr->domain);
 	while ((ret = look(cntr, threshold, told)) == -FI_EAGAIN && waited != -FI_ETIMEDOUT) {

@@ -8,25 +8,25 @@
 #include <stdlib.h>
 
 enum {
-	RING_MIN = 64,	 /* entries */
+	RING_MIN = 64,   /* entries */
 	RING_MAX = 4096, /* entries to begin with, whatever size is asked for */
-	TEXT_MAX = 200,	 /* bytes of an error's words with the final 0 */
+	TEXT_MAX = 200,  /* bytes of an error's words with the final 0 */
 };
 _Static_assert(TEXT_MAX <= GAMMA_MAX_ERR_DATA, "the domain's attributes promise as much");
 
 struct gamma_cq_error {
 	struct gamma_list entry;
 	struct gamma_completion completion;
-	int err;	   /* FI_E* */
-	int prov_errno;	   /* err, or more: GAMMA_PROV_ERRNO_TEXT */
-	size_t olen;	   /* bytes lost */
-	size_t data_len;   /* bytes of data */
+	int err;             /* FI_E* */
+	int prov_errno;      /* err, or more: GAMMA_PROV_ERRNO_TEXT */
+	size_t olen;         /* bytes lost */
+	size_t data_len;     /* bytes of data */
 	char data[TEXT_MAX]; /* words, or the address of an unknown source */
 };
 
 /* Each format is the beginning of the next, and all of them of struct gamma_completion. */
-#define SAME_PLACE(type, field, member)                                                            \
-	_Static_assert(offsetof(struct type, field) == offsetof(struct gamma_completion, member),  \
+#define SAME_PLACE(type, field, member)                                                           \
+	_Static_assert(offsetof(struct type, field) == offsetof(struct gamma_completion, member), \
 		       "a completion begins like " #type)
 SAME_PLACE(fi_cq_entry, op_context, context);
 SAME_PLACE(fi_cq_msg_entry, flags, flags);
@@ -228,8 +228,9 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 	since = cq->interrupts;
 	do {
 		ret = take_or_progress(cq, buf, count, source, true);
-	} while (ret == -FI_EAGAIN && !interrupted(cq, since) &&
-		 !gamma_patience_wait(&patience, &cq->waiter, cq->waiter.wait_obj != FI_WAIT_YIELD));
+	} while (
+		ret == -FI_EAGAIN && !interrupted(cq, since) &&
+		!gamma_patience_wait(&patience, &cq->waiter, cq->waiter.wait_obj != FI_WAIT_YIELD));
 	/* What came in the very moment that the time was up is not left behind. */
 	if (ret == -FI_EAGAIN)
 		ret = take_or_progress(cq, buf, count, source, false);
@@ -349,7 +350,7 @@ static void free_cq(struct gamma_cq *cq)
 {
 	struct gamma_list *pos, *next;
 
-	gamma_list_for_each_safe(pos, next, &cq->errors)
+	gamma_list_for_each_safe (pos, next, &cq->errors)
 		free(gamma_list_entry(pos, struct gamma_cq_error, entry));
 	free(cq->last_error);
 	free(cq->reserve);

@@ -12,9 +12,9 @@
 enum kind { SEND, RECEIVE, REMOTE, SET, ADD };
 
 struct gamma_work {
-	struct gamma_list entry;	/* of the triggering counter, or of domain->due */
+	struct gamma_list entry;        /* of the triggering counter, or of domain->due */
 	struct gamma_list domain_entry; /* of domain->works, until it is posted */
-	const void *name;		/* the user's request; NULL: a triggered operation */
+	const void *name;               /* the user's request; NULL: a triggered operation */
 	struct gamma_cntr *trigger, *completion; /* counted as references; completion may be NULL */
 	uint64_t threshold;
 	bool tell; /* the endpoint too is told of the completion */
@@ -88,7 +88,7 @@ void gamma_work_check(struct gamma_cntr *cntr)
 {
 	struct gamma_list *pos, *next;
 
-	gamma_list_for_each_safe(pos, next, &cntr->works) {
+	gamma_list_for_each_safe (pos, next, &cntr->works) {
 		if (!is_due(gamma_list_entry(pos, struct gamma_work, entry)))
 			return;
 		gamma_list_remove(pos);
@@ -160,8 +160,7 @@ static void fail(struct gamma_work *work, int error)
 	struct gamma_cntr *cntr;
 	struct gamma_completion completion = {
 		.context = work->kind == REMOTE ? work->remote.context : work->post.context,
-		.flags = (receive ? FI_RECV : FI_SEND) |
-			 (work->post.flags & (FI_MSG | FI_TAGGED)),
+		.flags = (receive ? FI_RECV : FI_SEND) | (work->post.flags & (FI_MSG | FI_TAGGED)),
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
@@ -189,7 +188,7 @@ bool gamma_work_cancel(struct gamma_domain *domain, const struct gamma_ep_handle
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &domain->works) {
+	gamma_list_for_each (pos, &domain->works) {
 		struct gamma_work *work = gamma_list_entry(pos, struct gamma_work, domain_entry);
 
 		if (!is_triggered(work, handle, context))
@@ -473,7 +472,7 @@ static unsigned drop(struct gamma_domain *domain, const struct selection *which)
 	struct gamma_list *pos, *next;
 	unsigned dropped = 0;
 
-	gamma_list_for_each_safe(pos, next, &domain->works) {
+	gamma_list_for_each_safe (pos, next, &domain->works) {
 		struct gamma_work *work = gamma_list_entry(pos, struct gamma_work, domain_entry);
 
 		if (!is_selected(work, which))

@@ -55,8 +55,8 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 static void deliver(struct gamma_ep *ep, struct gamma_rx *rx, const struct gamma_addr *source,
 		    const struct gamma_envelope *envelope, const uint8_t *payload)
 {
-	uint64_t placed = gamma_iov_write(rx->recv.iov, rx->recv.iov_count, 0, payload,
-					  envelope->length);
+	uint64_t placed =
+		gamma_iov_write(rx->recv.iov, rx->recv.iov_count, 0, payload, envelope->length);
 	fi_addr_t fi_addr = ep->want_source ? gamma_av_find(ep->av, source) : FI_ADDR_NOTAVAIL;
 
 	gamma_complete_rx(ep, rx, envelope, placed, 0, fi_addr, source);
@@ -125,7 +125,7 @@ void gamma_dgram_move(struct gamma_ep *ep, struct gamma_rx_ctx *from, struct gam
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, &from->datagrams) {
+	gamma_list_for_each_safe (pos, tmp, &from->datagrams) {
 		if (gamma_list_entry(pos, struct gamma_kept_datagram, entry)->ep != ep)
 			continue;
 		gamma_list_remove(pos);

@@ -52,7 +52,7 @@ struct gamma_domain *gamma_domain_opened(const struct fi_info *info, const struc
 	struct gamma_list *pos;
 
 	pthread_mutex_lock(&opened_lock);
-	gamma_list_for_each(pos, &opened) {
+	gamma_list_for_each (pos, &opened) {
 		domain = gamma_list_entry(pos, struct gamma_domain, opened_entry);
 		if (!found && (!only || only == &domain->domain_fid) &&
 		    (!info || is_alike(domain, info)))
@@ -247,7 +247,8 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	take_attr(domain, info);
 	gamma_ref(&fabric->refs);
 	if (needs_thread(info))
-		ret = gamma_auto_start(domain, info->domain_attr->data_progress == FI_PROGRESS_AUTO);
+		ret = gamma_auto_start(domain,
+				       info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	if (ret) {
 		domain_close(&domain->domain_fid.fid);
 		return ret;

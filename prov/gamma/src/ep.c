@@ -11,7 +11,7 @@ enum { COPY_SIZE = 16384 };
 
 /* Capabilities for which there are completions of an endpoint's own calls, and of peers'. */
 #define OUTWARD (FI_SEND | FI_READ | FI_WRITE)
-#define INWARD (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define INWARD  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 /* ---- what the domain asks ---- */
 
@@ -230,7 +230,8 @@ static void explain_create(const struct gamma_ep *ep, int error)
 		break;
 	case EPERM:
 		GAMMA_WARN(EP_CTRL,
-			   "%s: no CAP_NET_RAW and no gammad: run as root, or start gammad\n", name);
+			   "%s: no CAP_NET_RAW and no gammad: run as root, or start gammad\n",
+			   name);
 		break;
 	default:
 		GAMMA_WARN(EP_CTRL, "%s: cannot open an endpoint: %s\n", name, strerror(-error));
@@ -283,8 +284,10 @@ static bool shared_fit(const struct gamma_ep *ep)
 	const struct gamma_ep *other;
 
 	if ((ep->shares_rx && !ep->srx) || (ep->shares_tx && !ep->stx)) {
-		GAMMA_WARN(EP_CTRL, "%s: an endpoint that is to use a shared context has none "
-				    "bound to it\n", ep->domain->nic.name);
+		GAMMA_WARN(EP_CTRL,
+			   "%s: an endpoint that is to use a shared context has none "
+			   "bound to it\n",
+			   ep->domain->nic.name);
 		return false;
 	}
 	other = ep->srx ? gamma_rx_ctx_reporter(&ep->srx->rx) : NULL;
@@ -449,7 +452,7 @@ static void cancel_send(struct gamma_ep *ep, const void *context)
 
 	if (ep->type != FI_EP_RDM)
 		return;
-	gamma_list_for_each(pos, &ep->sends) {
+	gamma_list_for_each (pos, &ep->sends) {
 		struct gamma_tx *tx = gamma_list_entry(pos, struct gamma_tx, entry);
 
 		if (tx->context == context && gamma_message_cancel(&tx->send))
@@ -549,7 +552,8 @@ static int ep_setname(struct fid *fid, void *addr, size_t len)
 
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (!wanted || len < GAMMA_ADDR_LEN || memcmp(wanted->mac, ep->domain->nic.mac, GAMMA_MAC_LEN))
+	if (!wanted || len < GAMMA_ADDR_LEN ||
+	    memcmp(wanted->mac, ep->domain->nic.mac, GAMMA_MAC_LEN))
 		return -FI_EINVAL;
 	ep->port = ntohs(wanted->port);
 	return 0;
@@ -653,7 +657,8 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 	ep->want_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV);
 	ep->source_err = info->caps & FI_SOURCE_ERR;
 	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : GAMMA_TX_SIZE;
-	ep->own_rx.size = info->rx_attr && info->rx_attr->size ? info->rx_attr->size : GAMMA_RX_SIZE;
+	ep->own_rx.size =
+		info->rx_attr && info->rx_attr->size ? info->rx_attr->size : GAMMA_RX_SIZE;
 	ep->handle.tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
 	ep->handle.rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
 	if (source && info->src_addrlen >= GAMMA_ADDR_LEN)

@@ -19,9 +19,9 @@ struct gamma_work;
  * context. */
 struct gamma_ep_handle {
 	struct fid_ep fid;
-	struct gamma_ep *ep;	 /* NULL: a shared receive context */
-	struct gamma_rx_ctx *rx; /* of that, where receives are posted; else NULL: ep->rx */
-	struct gamma_work *work; /* what is posted is to be put off until it is due; or NULL */
+	struct gamma_ep *ep;         /* NULL: a shared receive context */
+	struct gamma_rx_ctx *rx;     /* of that, where receives are posted; else NULL: ep->rx */
+	struct gamma_work *work;     /* what is posted is to be put off until it is due; or NULL */
 	uint64_t tx_flags, rx_flags; /* default operation flags */
 };
 
@@ -30,11 +30,11 @@ struct gamma_tx {
 	struct gamma_send send;
 	struct gamma_list entry; /* in ep->sends, or in the pool */
 	void *context;
-	uint64_t flags; /* of its completion entry: FI_SEND | FI_MSG ... */
-	bool notify;	/* write a completion entry */
-	bool *done;	/* set when it ends within the call that posted it, or NULL */
+	uint64_t flags;          /* of its completion entry: FI_SEND | FI_MSG ... */
+	bool notify;             /* write a completion entry */
+	bool *done;              /* set when it ends within the call that posted it, or NULL */
 	struct gamma_work *work; /* told of its end instead of the endpoint's queue; or NULL */
-	void *copy;	/* of the message, if it had to be copied but could not leave, or NULL */
+	void *copy; /* of the message, if it had to be copied but could not leave, or NULL */
 	struct gamma_remote remote; /* if send.remote refers to it */
 };
 
@@ -42,23 +42,23 @@ struct gamma_tx {
 struct gamma_rx {
 	struct gamma_recv recv;
 	struct gamma_list entry; /* in a posted list, among the matched, or in the pool */
-	struct gamma_ep *ep;	 /* whose message it has matched; NULL: none yet */
+	struct gamma_ep *ep;     /* whose message it has matched; NULL: none yet */
 	struct gamma_flow *flow; /* while posted: to the source that it names, or NULL */
 	void *context;
 	uint64_t flags; /* of its completion entry: FI_RECV | FI_MSG ... */
 	uint64_t tag, ignore;
-	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
+	fi_addr_t source;        /* FI_ADDR_UNSPEC: any */
 	struct gamma_work *work; /* told of its end instead of the endpoint's queue; or NULL */
-	bool wanted;	  /* a completion entry even if they are selective: FI_COMPLETION */
+	bool wanted;             /* a completion entry even if they are selective: FI_COMPLETION */
 	/* multi.c: of a piece of a buffer for many messages */
 	struct gamma_rx *whole; /* the buffer; else NULL */
 	/* multi.c: of such a buffer, whose recv is what is left of it */
 	bool multi;
-	bool consumed;		/* no more pieces are taken */
-	bool released;		/* the user has been told */
-	uint32_t pieces;	/* matched and not complete */
+	bool consumed;          /* no more pieces are taken */
+	bool released;          /* the user has been told */
+	uint32_t pieces;        /* matched and not complete */
 	struct gamma_rx *spare; /* the next piece: once a message matches there must be memory */
-	int error;		/* positive FI_E* with which it ends, 0: it was used up */
+	int error;              /* positive FI_E* with which it ends, 0: it was used up */
 };
 
 /* A best-effort message that no receive was posted for. */
@@ -68,16 +68,18 @@ struct gamma_kept_datagram;
 struct gamma_rx_ctx {
 	struct gamma_domain *domain;
 	struct gamma_ep *ep; /* whose own it is; NULL: shared */
-	bool directed;	     /* receives may name a source */
-	int error;	     /* negative errno: nothing will arrive any more; else 0 */
+	bool directed;       /* receives may name a source */
+	int error;           /* negative errno: nothing will arrive any more; else 0 */
 	size_t size, used;   /* receives that may be posted, and are */
 	size_t min_multi;    /* bytes: a buffer for many messages with less room is given back */
 	struct gamma_list posted_msg, posted_tagged; /* struct gamma_rx, in the order of posting */
-	struct gamma_list unexpected_msg, unexpected_tagged; /* struct gamma_inbound, as they came */
+	struct gamma_list unexpected_msg,
+		unexpected_tagged;   /* struct gamma_inbound, as they came */
 	struct gamma_list datagrams; /* struct gamma_kept_datagram */
 	size_t datagram_count;
-	struct gamma_list matched; /* struct gamma_rx whose message is arriving, and used-up buffers */
-	struct gamma_list free;	   /* struct gamma_rx */
+	struct gamma_list
+		matched;        /* struct gamma_rx whose message is arriving, and used-up buffers */
+	struct gamma_list free; /* struct gamma_rx */
 };
 
 /* A receive context that endpoints share. */
@@ -85,7 +87,7 @@ struct gamma_srx {
 	struct gamma_ep_handle handle;
 	struct gamma_rx_ctx rx;
 	struct gamma_list eps; /* struct gamma_ep.srx_entry: enabled ones */
-	int refs;	       /* endpoints bound; atomic */
+	int refs;              /* endpoints bound; atomic */
 };
 
 /* A transmit context that endpoints share: a name only, for sends need nothing that is scarce. */
@@ -113,19 +115,20 @@ struct gamma_ep {
 	enum fi_ep_type type;
 	bool enabled;
 	bool closing; /* completions are dropped */
-	struct gamma_lock lingers; /* on the engine's endpoint once closing; after the domain's lock */
-	bool revoked; /* by gammad */
-	bool injects; /* enabled, of messages, and what has left at once is told to nobody */
-	bool transmits, receives; /* a context of a scalable endpoint does one of them */
+	struct gamma_lock
+		lingers; /* on the engine's endpoint once closing; after the domain's lock */
+	bool revoked;    /* by gammad */
+	bool injects;    /* enabled, of messages, and what has left at once is told to nobody */
+	bool transmits, receives;  /* a context of a scalable endpoint does one of them */
 	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
-	bool multicast; /* may join groups */
-	bool want_source; /* FI_SOURCE */
-	bool source_err; /* FI_SOURCE_ERR */
-	uint64_t remote_access; /* FI_REMOTE_READ, FI_REMOTE_WRITE: what peers may do */
+	bool multicast;            /* may join groups */
+	bool want_source;          /* FI_SOURCE */
+	bool source_err;           /* FI_SOURCE_ERR */
+	uint64_t remote_access;    /* FI_REMOTE_READ, FI_REMOTE_WRITE: what peers may do */
 	bool tx_selective, rx_selective;
-	uint16_t port; /* wanted; 0: any */
-	int aliases; /* and groups that it is in; atomic */
+	uint16_t port;            /* wanted; 0: any */
+	int aliases;              /* and groups that it is in; atomic */
 	struct gamma_list groups; /* struct gamma_mc */
 	struct gamma_av *av;
 	struct gamma_eq *eq;
@@ -133,18 +136,18 @@ struct gamma_ep {
 	struct gamma_list srx_entry;
 	struct gamma_stx *stx; /* or NULL */
 	struct gamma_sep *sep; /* whose context it is, or NULL */
-	unsigned place;	       /* among its contexts: of its port behind the first one */
+	unsigned place;        /* among its contexts: of its port behind the first one */
 	struct gamma_cq *tx_cq, *rx_cq;
 	struct gamma_cntr *cntrs[GAMMA_CNTR_COUNT];
 	struct gamma_endpoint *endpoint; /* the engine's, once enabled */
-	struct gamma_flow **flows; /* by fi_addr_t, a cache valid for av_generation */
+	struct gamma_flow **flows;       /* by fi_addr_t, a cache valid for av_generation */
 	size_t flow_count;
 	uint32_t av_generation;
 	size_t tx_size, tx_used; /* sends that may be outstanding, and are */
 	struct gamma_rx_ctx *rx; /* own_rx or the shared one's */
 	struct gamma_rx_ctx own_rx;
-	struct gamma_list free_tx; /* struct gamma_tx */
-	struct gamma_list sends; /* struct gamma_tx outstanding */
+	struct gamma_list free_tx;   /* struct gamma_tx */
+	struct gamma_list sends;     /* struct gamma_tx outstanding */
 	char cause[GAMMA_CAUSE_LEN]; /* why the flow that is failing now does */
 };
 
@@ -194,7 +197,7 @@ struct gamma_post {
 	void *context;
 	struct gamma_work *work; /* whose operation it is, or NULL */
 	uint64_t flags; /* FI_TAGGED or FI_MSG, FI_REMOTE_CQ_DATA, FI_INJECT, FI_COMPLETION, ... */
-	bool silent;	/* fi_inject and its like: no completion entry */
+	bool silent;    /* fi_inject and its like: no completion entry */
 };
 ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
 ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
@@ -203,8 +206,8 @@ ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t 
 		     uint64_t data, uint64_t kind);
 
 /* Flags that the *msg calls of every operation on a peer take. */
-#define GAMMA_TX_FLAGS                                                                             \
-	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_TRIGGER |         \
+#define GAMMA_TX_FLAGS                                                                     \
+	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_TRIGGER | \
 	 GAMMA_LEVELS)
 
 /* Whether they are not all among those taken. The completion of a fenced operation tells that all
@@ -219,15 +222,15 @@ static inline bool gamma_tx_refuses(uint64_t flags, uint64_t taken)
 
 /* Flags that the *msg calls of every receive take. A message that is complete is visible to all
  * here: FI_TRANSMIT_COMPLETE would be content with less. */
-#define GAMMA_RX_FLAGS                                                                             \
-	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER |                  \
+#define GAMMA_RX_FLAGS                                                            \
+	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER | \
 	 FI_TRANSMIT_COMPLETE)
 
 /* The forms in which libfabric's calls pass an operation; kind: FI_MSG or FI_TAGGED. */
 
 static inline ssize_t gamma_recv_iov(struct fid_ep *fid, const struct iovec *iov, size_t count,
-				     fi_addr_t source, uint64_t tag, uint64_t ignore,
-				     void *context, uint64_t kind)
+				     fi_addr_t source, uint64_t tag, uint64_t ignore, void *context,
+				     uint64_t kind)
 {
 	struct gamma_ep_handle *handle = gamma_handle(fid);
 
@@ -363,8 +366,9 @@ struct gamma_remote_post {
 	uint64_t data;
 	void *context;
 	struct gamma_work *work; /* whose operation it is, or NULL */
-	uint64_t flags; /* FI_RMA or FI_ATOMIC, FI_READ or FI_WRITE, FI_COMPLETION, FI_INJECT, ... */
-	bool silent;	/* no completion entry */
+	uint64_t
+		flags; /* FI_RMA or FI_ATOMIC, FI_READ or FI_WRITE, FI_COMPLETION, FI_INJECT, ... */
+	bool silent;   /* no completion entry */
 };
 /* -FI_EINVAL: the sizes of local and remote memory differ, or there are too many pieces. */
 ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_remote_post *post);

@@ -14,14 +14,14 @@
 struct gamma_eq_event {
 	struct gamma_list entry;
 	uint32_t event; /* FI_NOTIFY, ... */
-	size_t len;	/* bytes of data */
+	size_t len;     /* bytes of data */
 	uint8_t data[];
 };
 
 struct gamma_eq_error {
 	struct gamma_list entry;
 	struct fi_eq_err_entry error; /* err_data: data, or NULL */
-	size_t data_len;	      /* bytes of data */
+	size_t data_len;              /* bytes of data */
 	uint8_t data[];
 };
 
@@ -263,9 +263,9 @@ static void free_eq(struct gamma_eq *eq)
 {
 	struct gamma_list *pos, *next;
 
-	gamma_list_for_each_safe(pos, next, &eq->events)
+	gamma_list_for_each_safe (pos, next, &eq->events)
 		free(gamma_list_entry(pos, struct gamma_eq_event, entry));
-	gamma_list_for_each_safe(pos, next, &eq->errors)
+	gamma_list_for_each_safe (pos, next, &eq->errors)
 		free(gamma_list_entry(pos, struct gamma_eq_error, entry));
 	free(eq->last_error);
 	if (eq->event_fd >= 0)

@@ -51,7 +51,7 @@ struct fid_fabric *gamma_fabric_opened(uint32_t api_version, const struct fid_fa
 	struct gamma_list *pos;
 
 	pthread_mutex_lock(&opened_lock);
-	gamma_list_for_each(pos, &opened) {
+	gamma_list_for_each (pos, &opened) {
 		fabric = gamma_list_entry(pos, struct gamma_fabric, opened_entry);
 		if (!found && (!api_version || fabric->api_version == api_version) &&
 		    (!only || only == &fabric->fabric_fid))

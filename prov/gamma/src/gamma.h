@@ -48,11 +48,12 @@
 #include "message/atomic_ops.h"
 #include "wire/address.h"
 
-#define GAMMA_PROV_NAME "gamma"
-#define GAMMA_PROV_VERSION FI_VERSION(1, 0) /* keep in step with configure.ac when it reaches 1.0 */
+#define GAMMA_PROV_NAME        "gamma"
+#define GAMMA_PROV_VERSION     FI_VERSION(1, 0) /* keep in step with configure.ac when it reaches 1.0 \
+						 */
 /* Provider-specific address format and protocol: the top bit, then "GAM". */
-#define GAMMA_ADDR_FORMAT (0x80000000u | 0x47414du)
-#define GAMMA_PROTOCOL (0x80000000u | 0x47414du)
+#define GAMMA_ADDR_FORMAT      (0x80000000u | 0x47414du)
+#define GAMMA_PROTOCOL         (0x80000000u | 0x47414du)
 #define GAMMA_PROTOCOL_VERSION 1
 
 /* Values that 2.x headers warn of, and programs written for 1.x go on using. */
@@ -63,22 +64,22 @@ enum {
 #define GAMMA_REG_MR (1ull << 59) /* FI_REG_MR, of fi_domain_bind */
 
 /* ---- limits, as fi_info states them ---- */
-#define GAMMA_IOV_LIMIT 8u		   /* entries of a scatter or gather list */
-#define GAMMA_TX_SIZE 1024u		   /* operations outstanding on an endpoint */
-#define GAMMA_RX_SIZE 4096u		   /* receives posted on an endpoint */
-#define GAMMA_GROUP_PORT 1u		   /* of a multicast group without service */
-#define GAMMA_CONTEXT_MAX 8u		   /* of a scalable endpoint, each way; fits its address */
-#define GAMMA_MIN_MULTI_RECV 4096u	   /* bytes: FI_OPT_MIN_MULTI_RECV unless set */
-#define GAMMA_MAX_MSG_SIZE (1ull << 40)	   /* bytes */
-#define GAMMA_CQ_DATA_SIZE 8u		   /* bytes */
-#define GAMMA_MR_KEY_SIZE 8u		   /* bytes */
-#define GAMMA_CQ_COUNT 256u		   /* of a domain: CQs, counters, endpoints each */
-#define GAMMA_MR_COUNT 65536u		   /* memory regions of a domain */
-#define GAMMA_MAX_ERR_DATA 256u		   /* bytes of fi_cq_err_entry.err_data */
-#define GAMMA_ATOMIC_CALL_MAX 65536u	   /* bytes of target memory of an atomic call */
+#define GAMMA_IOV_LIMIT       8u           /* entries of a scatter or gather list */
+#define GAMMA_TX_SIZE         1024u        /* operations outstanding on an endpoint */
+#define GAMMA_RX_SIZE         4096u        /* receives posted on an endpoint */
+#define GAMMA_GROUP_PORT      1u           /* of a multicast group without service */
+#define GAMMA_CONTEXT_MAX     8u           /* of a scalable endpoint, each way; fits its address */
+#define GAMMA_MIN_MULTI_RECV  4096u        /* bytes: FI_OPT_MIN_MULTI_RECV unless set */
+#define GAMMA_MAX_MSG_SIZE    (1ull << 40) /* bytes */
+#define GAMMA_CQ_DATA_SIZE    8u           /* bytes */
+#define GAMMA_MR_KEY_SIZE     8u           /* bytes */
+#define GAMMA_CQ_COUNT        256u         /* of a domain: CQs, counters, endpoints each */
+#define GAMMA_MR_COUNT        65536u       /* memory regions of a domain */
+#define GAMMA_MAX_ERR_DATA    256u         /* bytes of fi_cq_err_entry.err_data */
+#define GAMMA_ATOMIC_CALL_MAX 65536u       /* bytes of target memory of an atomic call */
 
 /* How far an operation may be wanted to have come when it completes. */
-#define GAMMA_LEVELS                                                                               \
+#define GAMMA_LEVELS \
 	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
 /* Whether that many contexts of an endpoint make it a scalable one. */
@@ -121,23 +122,25 @@ static inline bool gamma_in_use(int *refs)
 
 /* ---- settings: FI_GAMMA_* variables, read once by init.c ---- */
 struct gamma_settings {
-	char *iface;	     /* FI_GAMMA_IFACE: NIC to use, or NULL: choose */
-	char *conf_path;     /* FI_GAMMA_CONF: gamma.conf, or NULL: /etc/gamma.conf */
-	char *fabric_name;   /* FI_GAMMA_FABRIC: "gamma" unless set */
-	char *stats;	     /* FI_GAMMA_STATS: "stderr", a file to append to, or NULL: none */
-	char *broker;	     /* FI_GAMMA_BROKER: path of gammad's socket */
-	uint16_t ethertype;  /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
-	bool automatic;	     /* FI_GAMMA_AUTO: answer queries that name no provider */
-	bool payload_crc;    /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */
-	unsigned link;	     /* FI_GAMMA_LINK: enum gamma_link_choice */
-	size_t ring_size;    /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */
-	size_t inject_size;  /* FI_GAMMA_INJECT_SIZE: bytes copied and sent at once */
-	size_t eager_size;   /* FI_GAMMA_EAGER_SIZE: bytes sent before the peer has matched */
-	uint64_t unexpected_size; /* FI_GAMMA_UNEXPECTED_SIZE: bytes kept that nobody has asked for */
-	uint64_t peer_timeout; /* FI_GAMMA_PEER_TIMEOUT: ns without any answer until a peer is dead */
-	uint64_t linger;     /* FI_GAMMA_LINGER: ns that a close waits for the last acks */
-	uint64_t shm_size;   /* FI_GAMMA_SHM_SIZE: bytes shared with each neighbour; 0: none */
-	uint64_t budget;     /* FI_GAMMA_BUDGET: bytes on their way to a NIC; 0: no bound */
+	char *iface;              /* FI_GAMMA_IFACE: NIC to use, or NULL: choose */
+	char *conf_path;          /* FI_GAMMA_CONF: gamma.conf, or NULL: /etc/gamma.conf */
+	char *fabric_name;        /* FI_GAMMA_FABRIC: "gamma" unless set */
+	char *stats;              /* FI_GAMMA_STATS: "stderr", a file to append to, or NULL: none */
+	char *broker;             /* FI_GAMMA_BROKER: path of gammad's socket */
+	uint16_t ethertype;       /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
+	bool automatic;           /* FI_GAMMA_AUTO: answer queries that name no provider */
+	bool payload_crc;         /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */
+	unsigned link;            /* FI_GAMMA_LINK: enum gamma_link_choice */
+	size_t ring_size;         /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */
+	size_t inject_size;       /* FI_GAMMA_INJECT_SIZE: bytes copied and sent at once */
+	size_t eager_size;        /* FI_GAMMA_EAGER_SIZE: bytes sent before the peer has matched */
+	uint64_t unexpected_size; /* FI_GAMMA_UNEXPECTED_SIZE: bytes kept that nobody has asked for
+				   */
+	uint64_t peer_timeout; /* FI_GAMMA_PEER_TIMEOUT: ns without any answer until a peer is dead
+				*/
+	uint64_t linger;       /* FI_GAMMA_LINGER: ns that a close waits for the last acks */
+	uint64_t shm_size;     /* FI_GAMMA_SHM_SIZE: bytes shared with each neighbour; 0: none */
+	uint64_t budget;       /* FI_GAMMA_BUDGET: bytes on their way to a NIC; 0: no bound */
 };
 extern struct gamma_settings gamma_settings;
 
@@ -200,34 +203,35 @@ struct gamma_domain {
 	struct fid_domain domain_fid;
 	struct gamma_list opened_entry; /* of all that are open */
 	struct gamma_fabric *fabric;
-	struct gamma_nic nic;	    /* the NIC it is on */
-	struct gamma_eq *eq;	    /* bound, or NULL */
-	bool tells_regions;	    /* it is told of memory registrations: FI_REG_MR */
-	bool thread_safe;	    /* false: the caller serialises, FI_THREAD_DOMAIN, and no thread is ours */
-	bool auto_progress;	    /* FI_PROGRESS_AUTO */
-	bool in_the_way;	    /* polls in vain: the core is offered to others at the next unlock */
+	struct gamma_nic nic; /* the NIC it is on */
+	struct gamma_eq *eq;  /* bound, or NULL */
+	bool tells_regions;   /* it is told of memory registrations: FI_REG_MR */
+	bool thread_safe;   /* false: the caller serialises, FI_THREAD_DOMAIN, and no thread is ours
+			     */
+	bool auto_progress; /* FI_PROGRESS_AUTO */
+	bool in_the_way;    /* polls in vain: the core is offered to others at the next unlock */
 	struct gamma_lock lock;
 	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
 	enum fi_av_type av_type;
 	uint64_t caps;
-	uint32_t mr_mode;	    /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
-	struct gamma_list eps;	    /* struct gamma_ep.domain_entry: enabled ones, progressed in turn */
-	struct gamma_list closing;  /* of the same: moved by the threads that close them */
-	int refs;		    /* endpoints, CQs, counters, AVs, MRs; atomic */
+	uint32_t mr_mode;      /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
+	struct gamma_list eps; /* struct gamma_ep.domain_entry: enabled ones, progressed in turn */
+	struct gamma_list closing; /* of the same: moved by the threads that close them */
+	int refs;                  /* endpoints, CQs, counters, AVs, MRs; atomic */
 	uint64_t next_mr_key;
 	struct gamma_list mrs[GAMMA_MR_BUCKETS]; /* struct gamma_mr.bucket, by key */
-	size_t counted_mrs; /* regions with a counter */
-	struct gamma_list works; /* operations that wait for a counter: work.c */
-	struct gamma_list due;	 /* those of them that wait no more */
-	struct gamma_list retry; /* and of these, for which there was no room */
-	bool posting;		 /* a thread is posting what is due */
+	size_t counted_mrs;                      /* regions with a counter */
+	struct gamma_list works;                 /* operations that wait for a counter: work.c */
+	struct gamma_list due;                   /* those of them that wait no more */
+	struct gamma_list retry;                 /* and of these, for which there was no room */
+	bool posting;                            /* a thread is posting what is due */
 	/* One epoll instance for all that can move the domain while its threads sleep: the
 	 * endpoints' link sockets and the timer. Made on first use, -1 before. */
 	int wait_fd;
 	int timer_fd;
 	uint64_t timer_at; /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
-	int sleepers;	   /* threads asleep, wait sets, objects armed by fi_trywait */
-	bool watches;	   /* the link sockets are in wait_fd: not while the program polls */
+	int sleepers;      /* threads asleep, wait sets, objects armed by fi_trywait */
+	bool watches;      /* the link sockets are in wait_fd: not while the program polls */
 	uint64_t rounds;   /* calls of gamma_domain_progress so far */
 	/* A thread that moves the domain while the application does not; NULL: none. */
 	struct gamma_auto *automatic;
@@ -316,12 +320,12 @@ struct gamma_av {
 	struct gamma_eq *eq;
 	uint64_t flags;
 	struct gamma_av_entry *entries; /* indexed by fi_addr_t; grows */
-	size_t count, size;	       /* entries ever used; entries allocated */
-	size_t lowest_free;	       /* no free index is lower */
-	unsigned rx_ctx_bits; /* high bits of an fi_addr_t that name a receive context */
-	size_t scalable;      /* entries of scalable endpoints */
+	size_t count, size;             /* entries ever used; entries allocated */
+	size_t lowest_free;             /* no free index is lower */
+	unsigned rx_ctx_bits;           /* high bits of an fi_addr_t that name a receive context */
+	size_t scalable;                /* entries of scalable endpoints */
 	uint32_t generation; /* goes up with every insert and remove: endpoints' caches check it */
-	int refs;	     /* endpoints bound; atomic */
+	int refs;            /* endpoints bound; atomic */
 	bool duplicates;     /* a MAC and port has been in twice */
 	/* private: hash of (mac, port) for reverse look-up */
 	struct gamma_av_hash *hash;
@@ -371,18 +375,18 @@ bool gamma_eq_ready(struct gamma_eq *eq);
 
 /* ---- waiter.c: how threads sleep on a CQ or a counter ---- */
 struct gamma_event {
-	int fd;		/* readable: look again; -1: nobody has waited yet */
+	int fd;         /* readable: look again; -1: nobody has waited yet */
 	bool signalled; /* fd is readable */
 };
 struct gamma_waiter {
 	struct gamma_domain *domain;
 	enum fi_wait_obj wait_obj;
 	struct gamma_wait *wait_set; /* or NULL */
-	struct gamma_event inner; /* for the threads in gamma_waiter_sleep */
-	struct gamma_event outer; /* for the application: readable until its next fi_trywait */
-	int wait_fd;	/* for FI_GETWAIT: epoll of outer and the domain's; -1: none yet */
-	int sleepers;	/* threads in gamma_waiter_sleep */
-	bool armed;	/* fi_trywait has promised a wake-up through wait_fd */
+	struct gamma_event inner;    /* for the threads in gamma_waiter_sleep */
+	struct gamma_event outer;    /* for the application: readable until its next fi_trywait */
+	int wait_fd;  /* for FI_GETWAIT: epoll of outer and the domain's; -1: none yet */
+	int sleepers; /* threads in gamma_waiter_sleep */
+	bool armed;   /* fi_trywait has promised a wake-up through wait_fd */
 };
 /* What a CQ or a counter may be opened with. */
 int gamma_waiter_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);
@@ -412,7 +416,7 @@ int gamma_sleep_on(struct pollfd *fds, int count, uint64_t deadline);
 struct gamma_patience {
 	uint64_t spin_until; /* ns */
 	uint64_t deadline;   /* ns */
-	bool yielded;	     /* has offered the core to others once */
+	bool yielded;        /* has offered the core to others once */
 };
 void gamma_patience_init(struct gamma_patience *patience, int timeout);
 /* Between two looks: polls on, yields or sleeps. Returns as gamma_waiter_sleep, lock held too. */
@@ -425,7 +429,7 @@ int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *wa
 struct gamma_completion {
 	void *context;
 	uint64_t flags; /* FI_SEND, FI_RECV, FI_TAGGED, FI_MSG, FI_REMOTE_CQ_DATA, ... */
-	size_t len;	/* bytes placed */
+	size_t len;     /* bytes placed */
 	void *buf;
 	uint64_t data;
 	uint64_t tag;
@@ -437,18 +441,18 @@ struct gamma_cq {
 	struct gamma_domain *domain;
 	enum fi_cq_format format;
 	struct gamma_completion *ring; /* grows: a CQ never overruns */
-	size_t size;		       /* entries of ring, a power of two */
-	size_t head, tail;	       /* free-running; tail - head entries wait */
-	size_t waits_from;	       /* the first of those whose messages are to leave before ... */
-	uint64_t waits;		       /* ... if the domain's rounds are still these: else they have */
-	struct gamma_list errors;      /* struct gamma_cq_error */
+	size_t size;                   /* entries of ring, a power of two */
+	size_t head, tail;             /* free-running; tail - head entries wait */
+	size_t waits_from;        /* the first of those whose messages are to leave before ... */
+	uint64_t waits;           /* ... if the domain's rounds are still these: else they have */
+	struct gamma_list errors; /* struct gamma_cq_error */
 	struct gamma_cq_error *last_error; /* owns the err_data that the user may still read */
-	struct gamma_cq_error *reserve;	   /* tells that memory ran out; NULL: in use */
+	struct gamma_cq_error *reserve;    /* tells that memory ran out; NULL: in use */
 	struct gamma_waiter waiter;
-	int blocked;		       /* threads in sread */
-	bool interrupt;		       /* fi_cq_signal was called while none was */
-	uint32_t interrupts;	       /* fi_cq_signal was called while some were: all return */
-	int refs;		       /* endpoints bound, poll sets; atomic */
+	int blocked;         /* threads in sread */
+	bool interrupt;      /* fi_cq_signal was called while none was */
+	uint32_t interrupts; /* fi_cq_signal was called while some were: all return */
+	int refs;            /* endpoints bound, poll sets; atomic */
 };
 int gamma_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		  void *context);
@@ -501,9 +505,9 @@ struct gamma_cntr {
 	struct fid_cntr cntr_fid;
 	struct gamma_domain *domain;
 	uint64_t value, errors;
-	uint64_t seen_value;   /* as fi_trywait or fi_cntr_read last showed it */
-	uint64_t seen_errors;  /* as fi_trywait last showed it */
-	uint64_t known_errors; /* as fi_cntr_readerr or fi_cntr_wait last told the user */
+	uint64_t seen_value;     /* as fi_trywait or fi_cntr_read last showed it */
+	uint64_t seen_errors;    /* as fi_trywait last showed it */
+	uint64_t known_errors;   /* as fi_cntr_readerr or fi_cntr_wait last told the user */
 	struct gamma_list works; /* operations that wait for it: work.c */
 	struct gamma_waiter waiter;
 	int refs; /* endpoints and regions bound, poll sets, operations; atomic */
@@ -527,9 +531,9 @@ struct gamma_mr {
 	struct gamma_domain *domain;
 	struct gamma_list bucket; /* of domain->mrs */
 	struct gamma_cntr *cntr;  /* bound, counts remote accesses; or NULL */
-	uint64_t cntr_flags;	  /* FI_REMOTE_WRITE, FI_REMOTE_READ */
-	uint64_t access;	  /* FI_REMOTE_READ, ... */
-	uint64_t offset; /* subtract from a remote address to get an offset into iov */
+	uint64_t cntr_flags;      /* FI_REMOTE_WRITE, FI_REMOTE_READ */
+	uint64_t access;          /* FI_REMOTE_READ, ... */
+	uint64_t offset;          /* subtract from a remote address to get an offset into iov */
 	struct iovec iov[GAMMA_IOV_LIMIT];
 	size_t iov_count;
 	size_t len; /* bytes in all */
@@ -583,7 +587,7 @@ void gamma_ep_progress(struct gamma_ep *ep);
 uint64_t gamma_ep_deadline(const struct gamma_ep *ep); /* ns, CLOCK_MONOTONIC; GAMMA_NEVER */
 /* A region is about to be closed: what the endpoint still sends of it is copied or given up. */
 void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr);
-bool gamma_ep_ready(const struct gamma_ep *ep);	       /* a frame waits in a link */
+bool gamma_ep_ready(const struct gamma_ep *ep);        /* a frame waits in a link */
 void gamma_ep_watch(struct gamma_ep *ep, bool asleep); /* see gamma_endpoint_watch */
 bool gamma_ep_armed(const struct gamma_ep *ep);
 enum { GAMMA_EP_FDS = 3 };

@@ -31,13 +31,13 @@ struct query {
 	uint32_t version;
 	const struct fi_info *hints; /* or NULL */
 	bool named;
-	bool all_nics; /* an inventory; else the best NIC alone */
-	bool numeric;  /* FI_NUMERICHOST: no name is to be looked up */
+	bool all_nics;              /* an inventory; else the best NIC alone */
+	bool numeric;               /* FI_NUMERICHOST: no name is to be looked up */
 	char open_nic[IF_NAMESIZE]; /* of the open domain that the hints name; else "" */
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
 	size_t nic_count;
-	const struct gamma_nic *only;  /* FI_GAMMA_IFACE; NULL: any */
+	const struct gamma_nic *only; /* FI_GAMMA_IFACE; NULL: any */
 	struct gamma_resolved source;
 	bool has_dest;
 	struct gamma_resolved dest;
@@ -119,8 +119,8 @@ static int ask_gammad(struct query *query, char *why, size_t why_len)
 	if (served.ethertype != gamma_settings.ethertype) {
 		snprintf(why, why_len,
 			 "gammad at %.128s uses EtherType 0x%04X, this program 0x%04X: set "
-			 "FI_GAMMA_ETHERTYPE to gammad's", gamma_settings.broker, served.ethertype,
-			 gamma_settings.ethertype);
+			 "FI_GAMMA_ETHERTYPE to gammad's",
+			 gamma_settings.broker, served.ethertype, gamma_settings.ethertype);
 		return -FI_ENODATA;
 	}
 	for (i = 0; i < query->nic_count; i++) {
@@ -137,7 +137,8 @@ static int ask_gammad(struct query *query, char *why, size_t why_len)
 		return 0;
 	snprintf(why, why_len,
 		 "gammad at %.128s serves no NIC that can be used: add one to gammad.conf "
-		 "(FI_LOG_LEVEL=info says why each is left out)", gamma_settings.broker);
+		 "(FI_LOG_LEVEL=info says why each is left out)",
+		 gamma_settings.broker);
 	return -FI_ENODATA;
 }
 
@@ -208,8 +209,9 @@ static int take_text(struct query *query, const char *node, const char *service,
 	struct gamma_addr addr;
 
 	if (service || !gamma_address_read(node, &addr)) {
-		gamma_complain(query->named, "a node fi_addr_gamma://MAC:PORT/EPOCH is to be whole, "
-					     "as fi_av_straddr writes it, and without a service");
+		gamma_complain(query->named,
+			       "a node fi_addr_gamma://MAC:PORT/EPOCH is to be whole, "
+			       "as fi_av_straddr writes it, and without a service");
 		return -FI_ENODATA;
 	}
 	memcpy(out->mac, addr.mac, GAMMA_MAC_LEN);
@@ -433,8 +435,8 @@ static int answer(const struct query *query, struct fi_info **info)
 	qsort(order, query->nic_count, sizeof(*order), by_rank);
 	if (first && nic_fits(query, first))
 		ret = offer_nic(query, first, &tail);
-	/* Programs divide what they get among their processes, as ways to the same network; that two
-	 * NICs are on one nobody can know. So more than one is offered only for reading. */
+	/* Programs divide what they get among their processes, as ways to the same network; that
+	 * two NICs are on one nobody can know. So more than one is offered only for reading. */
 	for (i = 0; !ret && (query->all_nics || !*info) && i < query->nic_count; i++)
 		if (order[i] != first && nic_fits(query, order[i]))
 			ret = offer_nic(query, order[i], &tail);

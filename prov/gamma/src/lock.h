@@ -12,7 +12,7 @@
 #include "base/base.h"
 
 struct gamma_lock {
-	uint32_t held;	  /* 0 or 1 */
+	uint32_t held;    /* 0 or 1 */
 	uint32_t waiting; /* threads that wait for it */
 };
 

@@ -92,7 +92,7 @@ static struct gamma_rx *find_posted_for(struct gamma_ep *ep, struct gamma_flow *
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, posted_for(ep->rx, is_tagged(envelope))) {
+	gamma_list_for_each (pos, posted_for(ep->rx, is_tagged(envelope))) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (fits(rx, flow, envelope))
@@ -198,7 +198,7 @@ static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct
 
 	if (!ep->rx->directed)
 		return;
-	gamma_list_for_each_safe(pos, tmp, posted) {
+	gamma_list_for_each_safe (pos, tmp, posted) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->flow == flow)
@@ -246,7 +246,7 @@ static bool serves_others(const struct gamma_ep *ep)
 
 	if (!ep->srx)
 		return false;
-	gamma_list_for_each(pos, &ep->srx->eps) {
+	gamma_list_for_each (pos, &ep->srx->eps) {
 		if (!gamma_container_of(pos, struct gamma_ep, srx_entry)->revoked)
 			return true;
 	}
@@ -257,7 +257,7 @@ static void end_all(struct gamma_ep *ep, struct gamma_list *posted, int error)
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, posted)
+	gamma_list_for_each_safe (pos, tmp, posted)
 		end_posted(ep->rx, ep, gamma_list_entry(pos, struct gamma_rx, entry), -error);
 }
 
@@ -283,7 +283,7 @@ static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, posted) {
+	gamma_list_for_each (pos, posted) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->flow == flow)
@@ -296,7 +296,7 @@ static void hand_over(struct gamma_list *posted, struct gamma_flow *flow, struct
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, posted) {
+	gamma_list_for_each (pos, posted) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->flow != flow)
@@ -357,7 +357,7 @@ static struct gamma_inbound *find_unexpected(struct gamma_rx_ctx *rx_ctx, const 
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, unexpected_for(rx_ctx, rx->flags & FI_TAGGED)) {
+	gamma_list_for_each (pos, unexpected_for(rx_ctx, rx->flags & FI_TAGGED)) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
 
 		if (!inbound->user && fits(rx, inbound->flow, &inbound->envelope))
@@ -408,7 +408,7 @@ static struct gamma_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr_t 
 	if (gamma_likely(rx_ctx->ep))
 		return rx_ctx->ep;
 	srx = gamma_container_of(rx_ctx, const struct gamma_srx, rx);
-	gamma_list_for_each(pos, &srx->eps) {
+	gamma_list_for_each (pos, &srx->eps) {
 		struct gamma_ep *ep = gamma_container_of(pos, struct gamma_ep, srx_entry);
 
 		if (known_flow(ep, source))
@@ -434,7 +434,7 @@ static void expect_sources(const struct gamma_rx_ctx *rx_ctx, struct gamma_list 
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, posted) {
+	gamma_list_for_each_safe (pos, tmp, posted) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->flow && ep_of(rx->flow) == leaves) {
@@ -472,7 +472,8 @@ void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 
 	gamma_list_append(posted_for(rx_ctx, rx->flags & FI_TAGGED), &rx->entry);
 	while (!used_up && (inbound = find_unexpected(rx_ctx, rx))) {
-		taken = gamma_match_take(rx_ctx, ep_of(inbound->flow), rx, inbound->envelope.length);
+		taken = gamma_match_take(rx_ctx, ep_of(inbound->flow), rx,
+					 inbound->envelope.length);
 		used_up = taken == rx || rx->consumed;
 		announced |= accept_unexpected(inbound, taken);
 	}
@@ -526,7 +527,7 @@ static struct gamma_inbound *find_claimed(struct gamma_rx_ctx *rx_ctx,
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, unexpected_for(rx_ctx, post->flags & FI_TAGGED)) {
+	gamma_list_for_each (pos, unexpected_for(rx_ctx, post->flags & FI_TAGGED)) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
 
 		if (inbound->user && inbound->user == post->context)
@@ -603,7 +604,7 @@ static struct gamma_rx *find_posted(struct gamma_list *posted, void *context)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, posted) {
+	gamma_list_for_each (pos, posted) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->context == context)
@@ -649,7 +650,7 @@ static void move_unexpected(struct gamma_ep *ep, struct gamma_list *from, struct
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, from) {
+	gamma_list_for_each_safe (pos, tmp, from) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
 
 		if (ep_of(inbound->flow) != ep)
@@ -663,7 +664,7 @@ static void move_matched(struct gamma_ep *ep, struct gamma_list *from, struct ga
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe(pos, tmp, from) {
+	gamma_list_for_each_safe (pos, tmp, from) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->ep != ep || rx->multi)

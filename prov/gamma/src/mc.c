@@ -9,7 +9,7 @@ struct gamma_mc {
 	struct gamma_list entry; /* of ep->groups */
 	struct gamma_ep *ep;
 	struct gamma_group *group; /* the engine's */
-	bool sends;		   /* it has not been joined to receive only */
+	bool sends;                /* it has not been joined to receive only */
 };
 
 /* What fi_mc_addr tells is no index of the address vector: it is looked for among the groups. */
@@ -17,7 +17,7 @@ const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &ep->groups) {
+	gamma_list_for_each (pos, &ep->groups) {
 		const struct gamma_mc *mc = gamma_list_entry(pos, struct gamma_mc, entry);
 
 		if (mc->mc_fid.fi_addr == fi_addr)

@@ -20,7 +20,7 @@ struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key)
 {
 	struct gamma_list *head = bucket_of(domain, key), *pos;
 
-	gamma_list_for_each(pos, head) {
+	gamma_list_for_each (pos, head) {
 		struct gamma_mr *mr = gamma_list_entry(pos, struct gamma_mr, bucket);
 
 		if (mr->mr_fid.key == key)
@@ -37,9 +37,9 @@ static void withdraw(struct gamma_domain *domain, const struct gamma_mr *mr)
 
 	if (gamma_domain_inherited(domain))
 		return;
-	gamma_list_for_each(pos, &domain->eps)
+	gamma_list_for_each (pos, &domain->eps)
 		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
-	gamma_list_for_each(pos, &domain->closing)
+	gamma_list_for_each (pos, &domain->closing)
 		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
 }
 

@@ -54,13 +54,13 @@ static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t
 	if (gamma_tx_refuses(flags, gamma_send_flags(handle)))
 		return -FI_EBADFLAGS;
 	return gamma_post_send(handle, &(struct gamma_post){
-							 .iov = msg->msg_iov,
-							 .count = msg->iov_count,
-							 .addr = msg->addr,
-							 .data = msg->data,
-							 .context = msg->context,
-							 .flags = flags | FI_MSG,
-						 });
+					       .iov = msg->msg_iov,
+					       .count = msg->iov_count,
+					       .addr = msg->addr,
+					       .data = msg->data,
+					       .context = msg->context,
+					       .flags = flags | FI_MSG,
+				       });
 }
 
 static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr)

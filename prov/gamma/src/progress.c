@@ -20,7 +20,7 @@ GAMMA_FLAT void gamma_domain_progress(struct gamma_domain *domain)
 	__atomic_store_n(&domain->rounds, domain->rounds + 1, __ATOMIC_RELAXED);
 	if (gamma_unlikely(!gamma_list_empty(&domain->retry)))
 		gamma_work_retry(domain);
-	gamma_list_for_each_safe(pos, next, &domain->eps)
+	gamma_list_for_each_safe (pos, next, &domain->eps)
 		gamma_ep_progress(gamma_ep_of_domain_entry(pos));
 }
 
@@ -84,7 +84,7 @@ static void watch_none(struct gamma_domain *domain)
 
 	if (domain->sleepers)
 		return;
-	gamma_list_for_each(pos, &domain->eps)
+	gamma_list_for_each (pos, &domain->eps)
 		gamma_domain_wait_del(domain, gamma_ep_of_domain_entry(pos));
 	domain->watches = false;
 }
@@ -147,7 +147,7 @@ static uint64_t earliest_deadline(const struct gamma_domain *domain)
 	uint64_t earliest = GAMMA_NEVER;
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &domain->eps)
+	gamma_list_for_each (pos, &domain->eps)
 		earliest = gamma_min(earliest, gamma_ep_deadline(gamma_ep_of_domain_entry(pos)));
 	return earliest;
 }
@@ -156,7 +156,7 @@ static void watch_links(struct gamma_domain *domain, bool asleep)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &domain->eps)
+	gamma_list_for_each (pos, &domain->eps)
 		gamma_ep_watch(gamma_ep_of_domain_entry(pos), asleep);
 }
 
@@ -168,7 +168,7 @@ bool gamma_domain_arm(struct gamma_domain *domain)
 	if (gamma_domain_wait_fd(domain) < 0 || watch_all(domain))
 		return false;
 	/* This also tells the links that their reader is about to sleep: before the deadline. */
-	gamma_list_for_each(pos, &domain->eps)
+	gamma_list_for_each (pos, &domain->eps)
 		if (gamma_ep_ready(gamma_ep_of_domain_entry(pos)))
 			return false;
 	deadline = earliest_deadline(domain);
@@ -190,7 +190,7 @@ static bool all_armed(const struct gamma_domain *domain)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &domain->eps)
+	gamma_list_for_each (pos, &domain->eps)
 		if (!gamma_ep_armed(gamma_ep_of_domain_entry(pos)))
 			return false;
 	return true;
@@ -228,10 +228,10 @@ struct gamma_auto {
 	struct gamma_domain *domain;
 	pthread_t thread;
 	int stop_fd;
-	bool stops; /* it is to end; atomic */
-	int promise_fd; /* a timer: when it goes off, what waits is sent */
-	bool promised;	/* it runs; atomic */
-	uint32_t promise_us; /* until it goes off, the next time; atomic */
+	bool stops;           /* it is to end; atomic */
+	int promise_fd;       /* a timer: when it goes off, what waits is sent */
+	bool promised;        /* it runs; atomic */
+	uint32_t promise_us;  /* until it goes off, the next time; atomic */
 	uint64_t waits_since; /* domain's rounds when something last began to wait */
 	int pause_ms;
 };
@@ -321,7 +321,8 @@ static void *auto_main(void *arg)
 			domain->sleepers--;
 			gamma_domain_woken(domain);
 		}
-		/* Of a pause that a promise cuts short it cannot be told whether the program polls. */
+		/* Of a pause that a promise cuts short it cannot be told whether the program polls.
+		 */
 		polls = domain->rounds != rounds || (due && pause);
 		if (polls)
 			watch_none(domain);
@@ -347,7 +348,7 @@ static void before_fork(void)
 	struct gamma_list *pos;
 
 	pthread_mutex_lock(&auto_lock);
-	gamma_list_for_each(pos, &auto_domains)
+	gamma_list_for_each (pos, &auto_domains)
 		gamma_domain_lock(gamma_list_entry(pos, struct gamma_auto, entry)->domain);
 }
 
@@ -355,7 +356,7 @@ static void after_fork(void)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, &auto_domains)
+	gamma_list_for_each (pos, &auto_domains)
 		gamma_domain_unlock(gamma_list_entry(pos, struct gamma_auto, entry)->domain);
 	pthread_mutex_unlock(&auto_lock);
 }
@@ -400,7 +401,7 @@ static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_auto
 	automatic->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	automatic->promise_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	ret = automatic->stop_fd < 0 || automatic->promise_fd < 0 ? -errno
-								   : gamma_domain_wait_fd(domain);
+								  : gamma_domain_wait_fd(domain);
 	if (ret >= 0)
 		ret = start_thread(automatic);
 	if (!ret) {

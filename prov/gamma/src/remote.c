@@ -199,8 +199,8 @@ static void count_at(struct gamma_ep *ep, uint64_t key, uint64_t events)
 /* At the endpoint an operation counts once, and once at each region that it has touched. */
 static void count(struct gamma_ep *ep, const struct gamma_access *access, uint64_t event)
 {
-	struct gamma_cntr *cntr =
-		ep->cntrs[event == FI_REMOTE_READ ? GAMMA_CNTR_REMOTE_READ : GAMMA_CNTR_REMOTE_WRITE];
+	struct gamma_cntr *cntr = ep->cntrs[event == FI_REMOTE_READ ? GAMMA_CNTR_REMOTE_READ
+								    : GAMMA_CNTR_REMOTE_WRITE];
 	uint64_t events;
 
 	if (cntr)

@@ -98,8 +98,8 @@ static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **des
 			  false);
 }
 
-static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t addr,
+			 uint64_t remote, uint64_t key, void *context)
 {
 	struct gamma_ep_handle *handle = gamma_handle(ep);
 

@@ -25,10 +25,10 @@ struct gamma_sep {
 	uint32_t epoch;
 	unsigned receives, transmits;
 	struct gamma_ep *contexts[PORTS]; /* open ones */
-	int fds[PORTS];			  /* claims of those that are not enabled, else -1 */
-	bool by_gammad;			  /* they are gammad's, with all that an endpoint needs: */
+	int fds[PORTS];                   /* claims of those that are not enabled, else -1 */
+	bool by_gammad;                   /* they are gammad's, with all that an endpoint needs: */
 	struct gamma_brokered brokered[PORTS];
-	int refs;			  /* contexts open; atomic */
+	int refs; /* contexts open; atomic */
 };
 
 static struct gamma_sep *sep_of(struct fid *fid)
@@ -102,12 +102,12 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 enum { TX_ATTR_LEN = offsetof(struct fi_tx_attr, tclass) };
 
 /* What a context is opened with: what is asked for, else what the whole has. */
-#define TAKE(taken, asked, field)                                                                  \
+#define TAKE(taken, asked, field) \
 	((taken)->field = (asked)->field ? (asked)->field : (taken)->field)
 
 /* Of the fields that both directions have. */
-#define TAKE_ATTR(taken, asked)                                                                    \
-	(TAKE(taken, asked, caps), TAKE(taken, asked, op_flags), TAKE(taken, asked, msg_order),    \
+#define TAKE_ATTR(taken, asked)                                                                 \
+	(TAKE(taken, asked, caps), TAKE(taken, asked, op_flags), TAKE(taken, asked, msg_order), \
 	 TAKE(taken, asked, comp_order), TAKE(taken, asked, size), TAKE(taken, asked, iov_limit))
 
 static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
@@ -320,8 +320,8 @@ static int claim_ports(struct gamma_sep *sep)
 		return ret;
 	if (gamma_packet_try() == -EPERM)
 		return ask_gammad(sep);
-	ret = gamma_port_claim_row(sep->domain->nic.mac, &sep->port,
-				   sep->receives + sep->transmits, sep->fds);
+	ret = gamma_port_claim_row(sep->domain->nic.mac, &sep->port, sep->receives + sep->transmits,
+				   sep->fds);
 	if (ret)
 		GAMMA_WARN(EP_CTRL, "%s: no %u free ports in a row from %u: %s\n",
 			   sep->domain->nic.name, sep->receives + sep->transmits, sep->port,

@@ -45,10 +45,10 @@ static const struct text_setting texts[] = {
 /* A number with an optional fraction and suffix, kept as an integer after scaling. */
 struct number_setting {
 	const char *name;
-	size_t offset, size;	/* of an unsigned integer in struct gamma_settings, bytes */
-	uint64_t scale;		/* what one unit of the variable is in the field */
+	size_t offset, size;    /* of an unsigned integer in struct gamma_settings, bytes */
+	uint64_t scale;         /* what one unit of the variable is in the field */
 	uint64_t fallback, max; /* in the variable's unit */
-	uint64_t min;		/* in the field's unit */
+	uint64_t min;           /* in the field's unit */
 	const char *range;
 	const char *help;
 };
@@ -68,10 +68,12 @@ static const struct number_setting numbers[] = {
 	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",
 	 "Largest message that is sent before the receiver has a buffer for it (default: 16384)"},
 	{NUMBER(unexpected_size), 1, 64 << 20, 1ull << 40, 0, "0 to 1099511627776 bytes",
-	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it waits "
+	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it "
+	 "waits "
 	 "at its sender (default: 67108864)"},
 	{NUMBER(shm_size), 1, 64 << 10, 1 << 30, 0, "0 to 1073741824 bytes",
-	 "Shared memory for the frames to each process of this host that is sent to, rounded up to a "
+	 "Shared memory for the frames to each process of this host that is sent to, rounded up to "
+	 "a "
 	 "power of two, 64K at least; 0: none, frames go through sockets (default: 65536)"},
 	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS,
 	 "0.001 to 86400 seconds",
@@ -103,8 +105,10 @@ struct choice_setting {
 };
 
 static const struct choice_setting choices[] = {
-	{"link", offsetof(struct gamma_settings, link),
-	 "How frames reach the NIC: packet (a packet socket), xdp (AF_XDP, for privileged processes, "
+	{"link",
+	 offsetof(struct gamma_settings, link),
+	 "How frames reach the NIC: packet (a packet socket), xdp (AF_XDP, for privileged "
+	 "processes, "
 	 "one on a NIC's queue), or auto (AF_XDP where it can be had) (default: packet)",
 	 {"packet", "xdp", "auto"}},
 };
@@ -211,8 +215,7 @@ static int load_number(const struct number_setting *setting, char *error, size_t
 	char name[32];
 
 	if (text && !parse_number(setting, text, &value)) {
-		snprintf(error, error_len,
-			 PREFIX "%s=%s: must be %s; correct it or unset it",
+		snprintf(error, error_len, PREFIX "%s=%s: must be %s; correct it or unset it",
 			 upper(setting->name, name, sizeof(name)), gamma_printable(text).text,
 			 setting->range);
 		return -FI_EINVAL;
@@ -252,8 +255,7 @@ static int load_switch(const struct switch_setting *setting, char *error, size_t
 		}
 	}
 	if (text)
-		snprintf(error, error_len,
-			 PREFIX "%s=%s is neither 0 nor 1; set one or unset it",
+		snprintf(error, error_len, PREFIX "%s=%s is neither 0 nor 1; set one or unset it",
 			 upper(setting->name, name, sizeof(name)), gamma_printable(text).text);
 	return text ? -FI_EINVAL : 0;
 }
@@ -272,7 +274,8 @@ static int load_choice(const struct choice_setting *setting, char *error, size_t
 		return 0;
 	}
 	if (text)
-		snprintf(error, error_len, PREFIX "%s=%s: must be %s, %s or %s; correct it or unset it",
+		snprintf(error, error_len,
+			 PREFIX "%s=%s: must be %s, %s or %s; correct it or unset it",
 			 upper(setting->name, name, sizeof(name)), gamma_printable(text).text,
 			 setting->words[0], setting->words[1], setting->words[2]);
 	return text ? -FI_EINVAL : 0;

@@ -16,8 +16,8 @@ static int format(const struct gamma_ep *ep, const struct gamma_stats *stats, ch
 			   ep->type == FI_EP_RDM ? "rdm" : "dgram", ep->domain->nic.name,
 			   (int) getpid());
 
-#define GAMMA_STATS_PRINT(field, meaning)                                                          \
-	len += snprintf(line + len, LINE_MAX_LEN - (size_t) len, ",\"" #field "\":%llu",           \
+#define GAMMA_STATS_PRINT(field, meaning)                                                \
+	len += snprintf(line + len, LINE_MAX_LEN - (size_t) len, ",\"" #field "\":%llu", \
 			(unsigned long long) stats->field);
 	GAMMA_STATS_TABLE(GAMMA_STATS_PRINT)
 #undef GAMMA_STATS_PRINT

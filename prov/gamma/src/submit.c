@@ -202,10 +202,11 @@ static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
 	enum gamma_copied_how how;
 
 	if (ep->cntrs[GAMMA_CNTR_SEND] || post->work ||
-	    post->flags & (FI_FENCE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+	    post->flags &
+		    (FI_FENCE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
 		return false;
-	how = gamma_endpoint_send_copy(ep->endpoint, flow, post->iov, (unsigned) post->count, &envelope,
-				       polls || gamma_auto_promises(ep->domain),
+	how = gamma_endpoint_send_copy(ep->endpoint, flow, post->iov, (unsigned) post->count,
+				       &envelope, polls || gamma_auto_promises(ep->domain),
 				       post->flags & FI_MORE);
 	if (how == GAMMA_COPIED_NOT)
 		return false;

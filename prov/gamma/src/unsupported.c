@@ -6,10 +6,10 @@
 #include "ep.h"
 
 /* A function of any of the many signatures below that takes anything and refuses. */
-#define REFUSE(name, ...)                                                                          \
-	static ssize_t name(struct fid_ep *ep, __VA_ARGS__)                                        \
-	{                                                                                          \
-		return -FI_ENOSYS;                                                                 \
+#define REFUSE(name, ...)                                   \
+	static ssize_t name(struct fid_ep *ep, __VA_ARGS__) \
+	{                                                   \
+		return -FI_ENOSYS;                          \
 	}
 
 #pragma GCC diagnostic push
@@ -123,8 +123,8 @@ REFUSE(no_tinjectdata, const void *buf, size_t len, uint64_t data, fi_addr_t add
 /* ---- remote memory ---- */
 REFUSE(no_read, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t remote, uint64_t key,
        void *context)
-REFUSE(no_rmav, const struct iovec *iov, void **desc, size_t count, fi_addr_t addr,
-       uint64_t remote, uint64_t key, void *context)
+REFUSE(no_rmav, const struct iovec *iov, void **desc, size_t count, fi_addr_t addr, uint64_t remote,
+       uint64_t key, void *context)
 REFUSE(no_rmamsg, const struct fi_msg_rma *msg, uint64_t flags)
 REFUSE(no_write, const void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t remote,
        uint64_t key, void *context)
@@ -180,8 +180,8 @@ REFUSE(no_reduce, const void *buf, size_t count, void *desc, void *result, void 
        void *context)
 REFUSE(no_scatter, const void *buf, size_t count, void *desc, void *result, void *result_desc,
        fi_addr_t coll, fi_addr_t root, enum fi_datatype type, uint64_t flags, void *context)
-REFUSE(no_collmsg, const struct fi_msg_collective *msg, struct fi_ioc *resultv,
-       void **result_desc, size_t result_count, uint64_t flags)
+REFUSE(no_collmsg, const struct fi_msg_collective *msg, struct fi_ioc *resultv, void **result_desc,
+       size_t result_count, uint64_t flags)
 
 #pragma GCC diagnostic pop
 

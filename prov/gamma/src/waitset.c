@@ -37,9 +37,9 @@ struct gamma_poll {
 	struct gamma_list members;
 };
 
-#define CQ_OF(fid_ptr) gamma_container_of(fid_ptr, struct gamma_cq, cq_fid.fid)
+#define CQ_OF(fid_ptr)   gamma_container_of(fid_ptr, struct gamma_cq, cq_fid.fid)
 #define CNTR_OF(fid_ptr) gamma_container_of(fid_ptr, struct gamma_cntr, cntr_fid.fid)
-#define EQ_OF(fid_ptr) gamma_container_of(fid_ptr, struct gamma_eq, eq_fid.fid)
+#define EQ_OF(fid_ptr)   gamma_container_of(fid_ptr, struct gamma_eq, eq_fid.fid)
 
 static struct gamma_domain *domain_of(struct fid *fid)
 {
@@ -90,7 +90,7 @@ static struct member *find_member(struct gamma_list *members, const struct fid *
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each(pos, members)
+	gamma_list_for_each (pos, members)
 		if (gamma_list_entry(pos, struct member, entry)->fid == fid)
 			return gamma_list_entry(pos, struct member, entry);
 	return NULL;
@@ -194,7 +194,7 @@ static void unwatch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
 	struct gamma_list *pos;
 	bool shared = false;
 
-	gamma_list_for_each(pos, &wait->members)
+	gamma_list_for_each (pos, &wait->members)
 		shared |= domain_of(gamma_list_entry(pos, struct member, entry)->fid) == domain;
 	gamma_domain_lock(domain);
 	domain->sleepers--;
@@ -238,7 +238,7 @@ static int look(struct gamma_wait *wait)
 
 	quiet(wait);
 	pthread_mutex_lock(&wait->lock);
-	gamma_list_for_each(pos, &wait->members)
+	gamma_list_for_each (pos, &wait->members)
 		ready |= member_ready(gamma_list_entry(pos, struct member, entry));
 	for (pos = wait->members.next; !ready && pos != &wait->members; pos = pos->next) {
 		domain = domain_of(gamma_list_entry(pos, struct member, entry)->fid);

@@ -17,11 +17,11 @@ typedef pthread_cond_t opal_thread_internal_cond_t;
 #define OPAL_THREAD_INTERNAL_RECURSIVE_MUTEX_INITIALIZER PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #endif
 
-#define opal_thread_internal_mutex_lock(mutex)	  ((void) pthread_mutex_lock(mutex))
+#define opal_thread_internal_mutex_lock(mutex)    ((void) pthread_mutex_lock(mutex))
 #define opal_thread_internal_mutex_trylock(mutex) (pthread_mutex_trylock(mutex) ? 1 : 0)
 #define opal_thread_internal_mutex_unlock(mutex)  ((void) pthread_mutex_unlock(mutex))
 #define opal_thread_internal_mutex_destroy(mutex) ((void) pthread_mutex_destroy(mutex))
-#define opal_thread_internal_cond_signal(cond)	  ((void) pthread_cond_signal(cond))
-#define opal_thread_internal_cond_destroy(cond)	  ((void) pthread_cond_destroy(cond))
+#define opal_thread_internal_cond_signal(cond)    ((void) pthread_cond_signal(cond))
+#define opal_thread_internal_cond_destroy(cond)   ((void) pthread_cond_destroy(cond))
 
 #endif
