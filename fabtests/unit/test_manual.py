@@ -29,7 +29,7 @@ def entries(text, macro):
 def settings(code):
     """{variable: default as the help text gives it}; the texts stand between name and '},'."""
     found = {}
-    rows = re.findall(r'\{(NUMBER\(\w+\)|"\w+", offsetof)(.*?)\},\n', code, flags=re.S)
+    rows = re.findall(r'\{(NUMBER\(\w+\)|"\w+",\s+offsetof)(.*?)\},\n', code, flags=re.S)
     for name, rest in rows:
         name = re.search(r'NUMBER\((\w+)\)|"(\w+)"', name)
         text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', rest))
@@ -56,7 +56,7 @@ def check_settings(page):
 
 
 def check_counters(page):
-    declared = re.findall(r'X\((\w+), "', read("common/base/stats.h"))
+    declared = re.findall(r'X\((\w+),[\s\\]+"', read("common/base/stats.h"))
     documented = entries(section(page, "STATISTICS"), "Va")
     check("there are counters", len(declared) > 10)
     for name in declared:

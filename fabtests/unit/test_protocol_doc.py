@@ -46,7 +46,7 @@ class Header:
         self.values = {}
         self.enums = {}
         self.text = re.sub(r"/\*.*?\*/", "", "\n".join(map(read, paths)), flags=re.S)
-        for name, value in re.findall(r"^#define (\w+) (.+)$", self.text, flags=re.M):
+        for name, value in re.findall(r"^#define (\w+) +(.+)$", self.text, flags=re.M):
             if not name.endswith("_H"):
                 self.values[name] = self.evaluate(value)
         for tag, body in re.findall(r"enum (\w*) ?\{(.*?)\};", self.text, flags=re.S):
@@ -55,7 +55,7 @@ class Header:
     def evaluate(self, expression):
         expression = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", expression)
         expression = re.sub(r"\b[A-Za-z_]\w*", lambda m: str(self.values[m.group()]), expression)
-        return eval(expression.replace("/", "//"), {"__builtins__": {}})
+        return eval(" ".join(expression.replace("/", "//").split()), {"__builtins__": {}})
 
     def add_enum(self, tag, body):
         following = 0
@@ -159,7 +159,7 @@ def check_extensions(header, documented):
     check("bits of extensions", {name: ext[0] for name, ext in documented.items()}, bits)
     check("their number", len(documented), header.values["GAMMA_EXT_COUNT"])
     in_order = [ext[1] for ext in sorted(documented.values())]
-    lengths = re.search(r"#define GAMMA_EXT_ALL_LEN \((.*)\)", header.text).group(1)
+    lengths = re.search(r"#define GAMMA_EXT_ALL_LEN +\((.*)\)", header.text).group(1)
     check("lengths of extensions, in their order", in_order, list(map(int, lengths.split("+"))))
     for name, (_, length, fields) in documented.items():
         check("%s: fields add up to its length" % name, sum(size for _, size in fields), length)
