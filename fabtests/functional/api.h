@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * gamma-api: two processes that try every call of the libfabric interface on each other. What
- * its files share: api_main.c (which tests, in what order), api_node.c (opening endpoints and
- * the talk of the two processes aside), api_message.c (sending, receiving, checking) and the
- * tests in api_transfer.c, api_matching.c, api_completion.c, api_life.c, api_multi.c, api_shared.c,
- * api_scalable.c, api_work.c, api_multicast.c, api_progress.c, api_limits.c, api_exchange.c,
- * api_calls.c, api_cancel.c, api_controls.c, api_waiting.c, api_memory.c, api_rma.c, api_target.c,
- * api_atomic.c, api_atomic_shared.c.
+ * its files share: api_main.c (which tests, in what order), api_node.c (opening endpoints, and the
+ * out-of-band connection of the two processes), api_message.c (sending, receiving, checking) and
+ * the tests in api_transfer.c, api_matching.c, api_completion.c, api_life.c, api_multi.c,
+ * api_shared.c, api_scalable.c, api_work.c, api_multicast.c, api_progress.c, api_limits.c,
+ * api_exchange.c, api_calls.c, api_cancel.c, api_controls.c, api_waiting.c, api_memory.c,
+ * api_rma.c, api_target.c, api_atomic.c, api_atomic_shared.c.
  */
 #ifndef GAMMA_API_H
 #define GAMMA_API_H
@@ -103,7 +103,7 @@ struct fid_ep *node_another_endpoint(struct node *node, const struct node_option
 /* Also exchanges addresses with the peer's node. */
 void node_open_pair(struct node *node, const struct node_options *options);
 void node_close(struct node *node);
-/* After the peer has come to the same place: nothing is on its way any more. */
+/* Synchronises with the peer: nothing is in flight any more. */
 void node_close_pair(struct node *node);
 
 struct name {
@@ -113,7 +113,7 @@ struct name {
 void endpoint_name(struct fid_ep *ep, struct name *name);
 void node_name(struct node *node, struct name *name);
 fi_addr_t node_insert(struct node *node, const struct name *name);
-/* By its NIC, whoever sent them. */
+/* Counted by its NIC, from any sender. */
 unsigned long node_frames_sent(const struct node *node);
 
 /* ---- api_node.c: the two processes ---- */
@@ -125,7 +125,7 @@ void aside_exchange(const void *out, void *in, size_t len);
 void aside_sync(void);
 void progress_all(void);
 
-/* Sizes that the provider was told or has by default, in bytes. */
+/* Sizes in bytes, as configured or by default. */
 struct sizes {
 	size_t inject, eager, mtu;
 };
@@ -151,7 +151,7 @@ struct message {
 	unsigned seed;  /* of the contents */
 	bool is_silent; /* no completion entry */
 	void *memory;   /* behind iov */
-	bool done;      /* set by whoever reads its completion */
+	bool done;      /* set by the thread that reads its completion */
 };
 
 /* Memory for a message of len bytes in one piece, or in several with gaps between them. */
@@ -165,7 +165,7 @@ void content_check(const void *bytes, unsigned seed, size_t len);
 
 ssize_t message_try_send(struct node *node, struct message *message);
 ssize_t message_try_receive(struct node *node, struct message *message);
-/* Again and again while the provider says -FI_EAGAIN. */
+/* Retries while the provider returns -FI_EAGAIN. */
 void message_send(struct node *node, struct message *message);
 void message_receive(struct node *node, struct message *message);
 

@@ -13,7 +13,7 @@ mapfile -t all < <("$api" -l)
 ! grep -q __tsan_init "$api" ||
 	mapfile -t all < <("$api" -l | grep -vx 'exit\|auto_moves\|auto_polled\|rma_target_idle')
 
-# The tests of a list that are not among the names behind it.
+# Prints the tests of a list that are not among the names that follow it.
 without() { # NAME...
 	local test
 	for test in "${all[@]}"; do
@@ -21,7 +21,7 @@ without() { # NAME...
 	done
 }
 
-# Takes the tests that went well off the list $tests, up to the first that did not.
+# Removes the tests that passed from the list $tests, up to the first that failed.
 take_results() { # SCENARIO
 	local test
 	while [ ${#tests[@]} -gt 0 ]; do
@@ -36,13 +36,13 @@ take_results() { # SCENARIO
 	done
 }
 
-# All of its tests went well, but not its end: a leak, for one.
+# All of its tests passed, but it failed at exit: a leak, for example.
 ended_badly() { # SCENARIO
 	[ ${#tests[@]} -gt 0 ] || [ ${#failures[@]} -gt "$failed_before" ] ||
 		not_ok "$1: the programs' end" "$work/server.out" "$work/client.out"
 }
 
-# A failed test ends both programs: the others are run by new ones. A list may take a second for
+# A failed test ends both programs: new ones run the others. A list may take a second for
 # each test, and a minute for one that hangs.
 run() { # SCENARIO TEST...
 	local scenario=$1 tests=("${@:2}") failed_before=${#failures[@]}
@@ -71,7 +71,7 @@ total() {
 	jq -s --arg counter "$1" 'map(.[$counter] // 0) | add // 0' "$work/stats" 2>/dev/null || echo 0
 }
 
-# What the client verified, and what it took; further COUNTERs are told if they are not 0.
+# Reports what the client verified and the time it took, and further COUNTERs that are not 0.
 what_was_seen() { # COUNTER...
 	local counter
 	sed -n 's/^verified \(.*\)/\1/p' "$work/client.out" | head -n 1 | tr -d '\n'
@@ -83,7 +83,7 @@ what_was_seen() { # COUNTER...
 	done
 }
 
-# exchange TEXT MIB [COUNTER...]: so many MiB from each side; a check that tells what was seen.
+# exchange TEXT MIB [COUNTER...]: so many MiB from each side; a check that reports what was seen.
 exchange() {
 	local text=$1 mib=$2
 	shift 2
@@ -125,7 +125,7 @@ end_exchange() {
 	fi
 }
 
-# loses_peer NAME SECONDS TEXT [PATTERN]: the job tells within so many seconds that it has lost
+# loses_peer NAME SECONDS TEXT [PATTERN]: the job reports within SECONDS that it has lost
 # its peer, by name, and with a cause that fits PATTERN. It stays until end_lost.
 loses_peer() {
 	local name=$1 seconds=$2 text=$3 pattern=${4:-.} begin said

@@ -394,7 +394,7 @@ static void vectors(struct node *node, const struct target *target)
 		CHECK_EQ(result[(14 - i / 2 * 2) + i % 2], (i % 2 ? 100 : 200) + i);
 }
 
-/* Several pieces of the target's memory in one call, and flags. */
+/* Several segments of the target's memory in one call, and flags. */
 static void messages(struct node *node, const struct target *target)
 {
 	uint64_t operand[4] = {1, 2, 3, 4}, result[4] = {0};
@@ -480,7 +480,7 @@ static void test_calls(bool sender)
 	atomic_close(&node, &target);
 }
 
-/* ---- counters, and entries only for who asks ---- */
+/* ---- counters, and entries only on request ---- */
 
 static struct fid_cntr *bound_cntr(struct node *node, uint64_t events)
 {
@@ -544,7 +544,7 @@ static void test_counted(bool sender)
 	node_close_pair(&node); /* with the counters */
 }
 
-/* ---- rows of all lengths, several frames among them ---- */
+/* ---- arrays of all lengths, some of several frames ---- */
 
 static void one_row(struct node *node, const struct target *target, size_t count, uint8_t *operand,
 		    uint8_t *result)
@@ -561,7 +561,7 @@ static void one_row(struct node *node, const struct target *target, size_t count
 	};
 
 	atomic_run(node, &atomic);
-	for (size_t i = 0; i < count; i++) /* what the last row left */
+	for (size_t i = 0; i < count; i++) /* left by the last array */
 		CHECK_EQ(result[i], target->memory[i]);
 	for (size_t i = 0; i < count; i++)
 		target->memory[i] = (uint8_t) (target->memory[i] + operand[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: several who change the same memory by atomic operations, and operations refused. */
+/* gamma-api: several processes change the same memory by atomic operations; refused operations. */
 #include "api_atomic.h"
 
 #include <rdma/fi_trigger.h>
@@ -22,7 +22,7 @@ static void turn_to_self(struct node *node, struct target *target)
 	target->key = fi_mr_key(target->mr);
 }
 
-/* Adds 1 so many times; what it gets back has been nobody's before. */
+/* Adds 1 `times` times; every value fetched is returned only once. */
 static void add_up(struct node *node, const struct target *target, uint64_t *results)
 {
 	static const uint64_t one = 1;
@@ -100,7 +100,7 @@ static void test_processor(bool sender)
 	atomic_close(&node, &target);
 }
 
-/* Both take a lock in the receiver's memory by CSWAP and do there what needs it. */
+/* Both take a lock in the receiver's memory by CSWAP and update what it protects. */
 static void test_lock(bool sender)
 {
 	enum { TURNS = 100 };
@@ -147,7 +147,7 @@ static void test_lock(bool sender)
 	atomic_close(&node, &target);
 }
 
-/* ---- put off until a counter says ---- */
+/* ---- deferred until a counter's threshold ---- */
 
 /* Three calls on one number, each set off by the one before: 5, then 5 + 7, then 9. */
 static void work_in_a_row(struct node *node, const struct target *target, struct fid_cntr *cntr)

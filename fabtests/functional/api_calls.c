@@ -117,7 +117,7 @@ static void test_one_direction(bool sender)
 	node_close_pair(&node);
 }
 
-/* What is refused leaves nothing behind: the counter is nobody's. */
+/* A refused call leaves nothing behind: the counter stays unbound. */
 static void test_bind_counter(bool sender)
 {
 	struct fid_cntr *first, *second;
@@ -169,7 +169,7 @@ static void ask_for_other_domain(struct node *node, struct fi_info *hints)
 	fi_freeinfo(all);
 }
 
-/* fi_getinfo tells what is open, and answers for it alone if asked to. */
+/* fi_getinfo reports the open objects, and answers for one of them alone if given. */
 static void test_opened(bool sender)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -183,7 +183,7 @@ static void test_opened(bool sender)
 	CHECK(info->fabric_attr->fabric == node.fabric);
 	CHECK(info->domain_attr->domain == node.domain);
 	fi_freeinfo(info);
-	/* Not what would not do: of another version, or without what is asked for. */
+	/* Rejects what does not fit: another version, or missing capabilities. */
 	CHECK_EQ(fi_getinfo(FI_VERSION(1, 16), NULL, NULL, 0, hints, &info), 0);
 	CHECK(!info->fabric_attr->fabric && !info->domain_attr->domain);
 	fi_freeinfo(info);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: sends that are taken back: they end with an error and never arrive, or go on whole. */
+/* gamma-api: cancelled sends: they end with an error and never arrive, or arrive complete. */
 #include "api.h"
 
 #include <string.h>
 
 enum { HELD = 8, MANY = 300, BIG = 1 << 20, LEN = 10000 /* bytes */ };
 
-/* Which sends have ended, and how; the receiver is told. */
+/* Counts how each send ended, and reports it to the receiver. */
 struct outcome {
 	uint8_t cancelled[MANY];
 };
@@ -29,7 +29,7 @@ static void take_error(struct node *node, struct message *messages, struct outco
 	message = error.op_context;
 	CHECK_EQ(error.err, FI_ECANCELED);
 	CHECK(error.flags & FI_SEND && error.flags & FI_TAGGED);
-	CHECK(!message->done && message->tag & 1); /* the odd ones are taken back */
+	CHECK(!message->done && message->tag & 1); /* the odd ones are cancelled */
 	message->done = true;
 	outcome->cancelled[message - messages] = true;
 }
@@ -62,7 +62,7 @@ static unsigned take_ends(struct node *node, struct message *messages, unsigned 
 	return cancelled;
 }
 
-/* Whole, or not at all: its receive is still there to be cancelled. */
+/* Complete or not at all: its receive can still be cancelled. */
 static void check_arrivals(struct node *node, struct message *messages, unsigned count,
 			   const struct outcome *outcome)
 {

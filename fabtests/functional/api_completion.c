@@ -10,7 +10,7 @@
 static const size_t kinds[] = {100, 10000, 200000};
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
-/* Only what asks for it gets an entry; an error is always told. */
+/* Only operations that request it get an entry; errors are always reported. */
 static void test_selective(bool sender)
 {
 	struct node_options options = {.tx_bind = FI_SELECTIVE_COMPLETION,
@@ -60,7 +60,7 @@ static void wait_count(struct fid_cntr *cntr, uint64_t count)
 	CHECK_EQ(fi_cntr_read(cntr), count);
 }
 
-/* Counters alone must move the endpoint; injected messages count as well, and so do errors. */
+/* Reading counters alone must progress the endpoint; injected messages and errors count too. */
 static void test_counters(bool sender)
 {
 	struct node_options options = {.counters = true,
@@ -128,7 +128,7 @@ static void test_counter_wait(bool sender)
 	node_close_pair(&node);
 }
 
-/* A send that promises it is not complete before the receiver has matched it. */
+/* A send with FI_MATCH_COMPLETE is not complete before the receiver has matched it. */
 static void test_match_complete(bool sender)
 {
 	struct message message;
@@ -205,7 +205,7 @@ static void test_delivery_complete(bool sender)
 	node_close_pair(&node);
 }
 
-/* Waits as epoll's users do: trywait, and only if it agrees sleep on the descriptor. */
+/* Waits as users of epoll do: sleep on the descriptor only if fi_trywait allows it. */
 static void sleep_on_fd(struct node *node, struct fid_cq *cq, int fd)
 {
 	struct fid *fids[] = {&cq->fid};
@@ -303,7 +303,7 @@ static void *read_until_signal(void *cq)
 	return (void *) fi_cq_sread(cq, &entry, 1, NULL, -1);
 }
 
-/* A thread that would sleep for ever is woken, and told that there is nothing. */
+/* A thread that would sleep for ever is woken, and finds no entry. */
 static void test_signal(bool sender)
 {
 	struct node node;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: what objects tell and are told besides messages: counters set by hand, options, room
- * left, texts, names, and calls that this provider does not offer. */
+/* gamma-api: control operations of objects: counters set by hand, options, queue sizes, texts,
+ * names, and calls that this provider does not offer. */
 #include "api.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ static void set_by_hand(struct fid_cntr *cntr)
 	CHECK_EQ(fi_cntr_readerr(cntr), 0);
 }
 
-/* A threshold that is reached, one that is not, and an error that is told of once. */
+/* A threshold that is reached, one that is not, and an error that is reported once. */
 static void wait_by_hand(struct fid_cntr *cntr)
 {
 	double begin;
@@ -61,7 +61,7 @@ static void *add_later(void *cntr)
 	return NULL;
 }
 
-/* Another thread's calls wake who waits: a change by hand is a change. */
+/* Calls of another thread wake a waiter: a change by hand counts. */
 static void wait_for_thread(struct fid_cntr *cntr)
 {
 	pthread_t thread;

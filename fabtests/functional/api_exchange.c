@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * gamma-api: an exchange that lasts while something is done to the network or to the processes, and
- * then either ends with everything verified, or in an error that names the peer. Both are told in
- * a line for the script that started it. From its environment:
+ * then either ends with everything verified, or in an error that names the peer. It reports either
+ *in a line for the script that started it. From its environment:
  *
  * GAMMA_API_MIB: it ends after so many MiB from each side (client only)
  * GAMMA_API_ENOUGH: path; it ends when this file exists (client only). After an error the process
@@ -57,8 +57,8 @@ static void tell_loss(struct exchange *exchange, int error, const char *cause)
 	exchange->errors++;
 }
 
-/* Posts one operation. False: the endpoint knows already that the peer is lost. It has told the
- * event queue, as there was no operation to tell. */
+/* Posts one operation. False: the endpoint knows already that the peer is lost. It has reported
+ * that to the event queue, as no operation was outstanding. */
 static bool post(struct exchange *exchange, struct message *message,
 		 ssize_t (*act)(struct node *, struct message *))
 {
@@ -112,7 +112,7 @@ static void note_error(struct exchange *exchange, struct fid_cq *cq)
 	tell_loss(exchange, error.err, text);
 }
 
-/* The CQ data of any completion tells whether the peer's round is its last one. */
+/* The CQ data of any completion says whether the peer's round is its last one. */
 static unsigned read_queue(struct exchange *exchange, struct fid_cq *cq, bool *last)
 {
 	struct fi_cq_tagged_entry entry;
@@ -163,7 +163,7 @@ static bool run_round(struct exchange *exchange)
 	return !(exchange->client ? last : theirs);
 }
 
-/* The endpoint stays and answers, so that a peer that thought nothing of it learns what happened.
+/* The endpoint stays open and answers, so that a peer that noticed nothing learns what happened.
  */
 static void stay(struct exchange *exchange)
 {

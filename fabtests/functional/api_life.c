@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: endpoints that come and go, many of them, in many threads, and talking to themselves.
+/* gamma-api: the life of endpoints: opening and closing, many of them, many threads, messages to
+ * self.
  */
 #include "api.h"
 
@@ -90,7 +91,7 @@ static size_t crowd_len(unsigned from, unsigned to)
 	return (from * 997 + to * 331) % 20000;
 }
 
-/* The tag says from whom to whom. */
+/* The tag encodes sender and receiver. */
 static void crowd_post(struct node *nodes, struct message *in, struct message *out, bool sender)
 {
 	unsigned first = sender ? CROWD : 0; /* number of the process's first endpoint */
@@ -217,7 +218,7 @@ static void send_in_vain(struct node *node, struct message *message)
 	CHECK(error.err > 0);
 }
 
-/* The peer says that it closes: no send to it hangs, not even one that it was about to receive. */
+/* The peer announces its close: no send to it hangs, not even one that it was about to receive. */
 static void test_peer_closed(bool sender)
 {
 	struct fi_cq_err_entry error;
@@ -247,7 +248,7 @@ static void test_peer_closed(bool sender)
 	node_close(&node);
 }
 
-/* A node whose events are told to its domain's queue. */
+/* A node whose events go to its domain's queue. */
 static void open_with_domain_events(struct node *node, const struct node *first)
 {
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
@@ -295,7 +296,7 @@ static void expect_lost_peer(struct node *node)
 	CHECK(strstr(text, "02:47:41:4d:00:0"));
 }
 
-/* The endpoint has no event queue of its own: the domain's tells of it. */
+/* The endpoint has no event queue of its own: the domain's receives its events. */
 static void test_peer_closed_event(bool sender)
 {
 	struct message message;
@@ -319,7 +320,7 @@ static void test_peer_closed_event(bool sender)
 	node_close(&node);
 }
 
-/* What waits for that very peer ends when it closes. */
+/* Operations directed at that peer end when it closes. */
 static void wait_given_up(struct node *node, void *context, uint64_t flags)
 {
 	struct fi_cq_err_entry error;
@@ -355,7 +356,7 @@ static void wait_for_more(struct node *node, size_t len)
 	free(iov.iov_base);
 }
 
-/* One that names the peer by its place alone, of which it then turns out that it is known. */
+/* An address without epoch, which turns out to be that of a known peer. */
 static void wait_by_place(struct node *node)
 {
 	struct message in, out[2];

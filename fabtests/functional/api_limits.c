@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: as many addresses and peers as are promised, and what each costs in memory. */
+/* gamma-api: as many addresses and peers as documented, and the memory that each takes. */
 #include "api.h"
 
 #include <malloc.h>
@@ -120,7 +120,8 @@ static void open_files(unsigned peers)
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* Each peer says which one it is, twice, and hears it twice; the hub takes them as they come. */
+/* Each peer sends its number twice and receives it twice; the hub serves them in order of arrival.
+ */
 static void hub(struct node *node, unsigned peers, const struct name *names)
 {
 	static struct message in[2 * PEERS], out[2 * PEERS];

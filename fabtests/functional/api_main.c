@@ -4,7 +4,7 @@
  * another or the same; both run the same tests at the same time, in step.
  *
  *	gamma-api -l			names of the tests
- *	gamma-api PORT [TEST...]	server: listens on a TCP port for what is said aside
+ *	gamma-api PORT [TEST...]	server: listens on a TCP port for the out-of-band exchange
  *	gamma-api -c HOST PORT [TEST...]	client
  */
 #include "api.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: which receive a message meets, and what becomes of messages and receives that meet
- * none. */
+/* gamma-api: which receive a message matches, and what becomes of unmatched messages and receives.
+ */
 #include "api.h"
 
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A message in one frame, one in several, and one that waits for its receive. */
+/* A message in one frame, one in several frames, and a rendezvous. */
 static const size_t kinds[] = {100, 10000, 200000};
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
@@ -49,7 +49,7 @@ static void test_tags(bool sender)
 	node_close_pair(&node);
 }
 
-/* A tagged message is none for fi_recv, and the other way round. */
+/* A tagged message does not match fi_recv, nor an untagged one fi_trecv. */
 static void test_tagged_apart(bool sender)
 {
 	struct message plain, tagged;
@@ -103,8 +103,8 @@ static void test_unexpected(bool sender)
 	node_close_pair(&node);
 }
 
-/* Many of one tag that nobody wants yet, and then one that is wanted first. Meant for a receiver
- * with little memory for them: they wait at their sender, and lose neither bytes nor order. */
+/* Many unexpected messages of one tag, then one that is received first. Meant for a receiver with
+ * little memory for them: they wait at their sender, and lose neither bytes nor order. */
 static void test_behind_unexpected(bool sender)
 {
 	enum { MANY = 10000, LENGTH = 64 };
@@ -132,7 +132,7 @@ static void test_behind_unexpected(bool sender)
 	node_close_pair(&node);
 }
 
-/* Nobody ever receives them: closing is no problem, nor are later messages. */
+/* They are never received: neither close nor later messages suffer. */
 static void test_never_received(bool sender)
 {
 	struct message message;
@@ -213,7 +213,7 @@ static void expect_cancelled(struct node *node, struct message *message)
 	CHECK_EQ(fi_cq_readerr(node->rx_cq, &error, 0), -FI_EAGAIN);
 }
 
-/* What was cancelled is never written to; the next message meets the next receive. */
+/* A cancelled buffer is never written to; the next message matches the next receive. */
 static void test_cancel(bool sender)
 {
 	struct message first, second;
@@ -361,7 +361,7 @@ static void test_peek(bool sender)
 	node_close_pair(&node);
 }
 
-/* A second endpoint of the sender: the receiver tells the two apart. */
+/* A second endpoint of the sender: the receiver distinguishes the two. */
 static void open_second(struct node *node, struct node *second, bool sender, fi_addr_t *addr)
 {
 	struct name own = {0}, theirs;
@@ -436,7 +436,8 @@ static fi_addr_t receive_from(struct node *node, struct message *message)
 	return completion.source;
 }
 
-/* Whom a message is from; a stranger's name is learnt, and inserting it makes the source known. */
+/* The source of a message; an unknown peer's address is reported, and inserting it makes the source
+ * known. */
 static void test_source(bool sender)
 {
 	struct node node, second;
@@ -477,8 +478,8 @@ static void test_source(bool sender)
 	node_close_pair(&node);
 }
 
-/* With FI_SOURCE_ERR a message from a stranger comes as an error that carries its address, and so
- * do the data that come with a write: here of nothing. */
+/* With FI_SOURCE_ERR a message from an unknown peer arrives as an error entry that carries its
+ * address, and so does the CQ data of a write, here of no bytes. */
 static void test_source_error(bool sender)
 {
 	struct fi_cq_err_entry error = {0};

@@ -28,7 +28,7 @@ static struct memory memory_now(void)
 }
 
 /* Not a leak: buffers of frames under way, kept for the next ones. A window is 1,024 frames, here
- * 2.5 MB, and how full it gets, and when, is a matter of luck. One allocation leaked in ten
+ * 2.5 MB, and how full it gets varies. One allocation leaked in ten
  * messages is more. Endpoints that come and go take theirs with them. Nor are pages touched for
  * the first time a leak. */
 enum { WINDOW_SLACK = 3 << 20, ENDPOINT_SLACK = 64 << 10, RESIDENT_SLACK = 4 << 20 };

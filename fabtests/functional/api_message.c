@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: messages, through whichever call they are sent and received, and their contents. */
+/* gamma-api: sending and receiving messages by every call, and checking their contents. */
 #include "api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	GAP = 64, /* bytes between two pieces */
+	GAP = 64, /* bytes between two segments */
 	UNTOUCHED = 0xA5,
 };
 
@@ -17,7 +17,7 @@ static uint8_t content(unsigned seed, size_t i)
 	return (uint8_t) (seed * 131 + i * 7 + (i >> 8) * 13 + (i >> 16));
 }
 
-/* Uneven pieces, and one of them empty: in that order they make up the message. */
+/* Segments of uneven length, one of them empty; together they make up the message. */
 static size_t piece_len(size_t len, size_t pieces, size_t i)
 {
 	size_t share = len / pieces;
@@ -308,7 +308,7 @@ void wait_received(struct node *node, struct message *message, size_t len)
 		CHECK_EQ(entry->tag | message->ignore, message->tag | message->ignore);
 }
 
-/* Several threads may do this on one queue: each marks what it finds, whosever it is. */
+/* Several threads may do this on one queue: each marks every completion that it finds. */
 void wait_done(struct fid_cq *cq, struct message *message)
 {
 	double end = now() + PATIENCE_S;

@@ -24,7 +24,7 @@ static size_t len_of(unsigned i)
 /* Each time that a buffer is posted. Messages come in the order in which they were sent. */
 struct post {
 	char *buffer;
-	unsigned first, messages; /* those that go into it */
+	unsigned first, messages; /* those that fit into it */
 	unsigned seen;            /* completions so far */
 	bool released;
 };
@@ -189,7 +189,7 @@ static void set_least(struct node *node, size_t least)
 		 0);
 }
 
-/* Completions are suppressed, but that the buffer is free is told all the same. */
+/* Completions are suppressed, but the release of the buffer is still reported. */
 static void test_multi_selective(bool sender)
 {
 	struct node_options options = {.caps = FI_MULTI_RECV, .rx_bind = FI_SELECTIVE_COMPLETION};
@@ -215,7 +215,7 @@ static void test_multi_selective(bool sender)
 	node_close_pair(&node);
 }
 
-/* A message that is longer than what is left is cut, and gives the buffer back. */
+/* A message longer than the rest of the buffer is truncated, and releases the buffer. */
 static void test_multi_truncated(bool sender)
 {
 	static const size_t lens[] = {5000, 100000};

@@ -91,7 +91,7 @@ static void test_multicast(bool sender)
 		node_close(&nodes[i]);
 }
 
-/* It has been joined to receive only. */
+/* It has joined to receive only. */
 static void refuse_to_send(struct node *node, struct fid_mc *mc)
 {
 	struct fi_msg msg = {.addr = fi_mc_addr(mc)};
@@ -121,7 +121,8 @@ static void test_multicast_one_direction(bool sender)
 	node_close_pair(&node);
 }
 
-/* Who has left hears nothing, nor who only wanted to send; who sleeps is woken. */
+/* A member that has left receives nothing, nor does a send-only member; a sleeping member is woken.
+ */
 static void test_multicast_leave(bool sender)
 {
 	struct node_options options = {

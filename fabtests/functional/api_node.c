@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: endpoints with all that belongs to them, and the TCP connection of the two processes.
+/* gamma-api: endpoints with the objects that they need, and the TCP connection of the two
+ * processes.
  */
 #include "api.h"
 

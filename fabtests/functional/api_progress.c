@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: the domain's own thread at FI_PROGRESS_AUTO works, sleeps, and is not in the way.
- * What it does is counted: how often it, and the caller, gave up the processor to wait. */
+/* gamma-api: the domain's own thread at FI_PROGRESS_AUTO works, sleeps, and does not disturb the
+ * caller. The tests count how often it and the caller gave up the processor to wait. */
 #include "api.h"
 
 #include <dirent.h>
@@ -199,7 +199,7 @@ static void test_auto_injected(bool sender)
 	}
 }
 
-/* Longer than the thread's pause: it wants the lock, which who is interrupted may hold. */
+/* Longer than the thread's pause: it wants the lock, which the interrupted thread may hold. */
 static void leave(int number)
 {
 	(void) number;
@@ -244,7 +244,7 @@ static void test_auto_exit(bool sender)
 	}
 }
 
-/* GAMMA_API_CPUS: where it should run, as the kernel prints it. */
+/* GAMMA_API_CPUS: the processors it should run on, as the kernel prints them. */
 static void test_auto_bound(bool sender)
 {
 	const char *should = getenv("GAMMA_API_CPUS");

@@ -11,7 +11,7 @@
 
 enum { REGION = 4 << 20, MARGIN = 4096, KEY = 4711, LONG = 300000 };
 
-/* A region of one's own, what the other one says of his, and memory to move. */
+/* An own region, what the peer reported of its region, and local memory. */
 struct region {
 	uint8_t *block, *bytes; /* REGION bytes; MARGIN in front and behind nobody may touch */
 	struct fid_mr *mr;
@@ -21,16 +21,16 @@ struct region {
 	uint8_t *local; /* REGION bytes */
 };
 
-/* What memory filled with this seed holds. */
+/* The contents of memory filled with this seed. */
 uint8_t region_byte(unsigned seed, size_t i);
 void region_fill(uint8_t *bytes, unsigned seed, size_t len);
 bool region_holds(const uint8_t *bytes, unsigned seed, size_t len);
 void region_check(const uint8_t *bytes, unsigned seed, size_t len);
 
 void region_open(struct node *node, struct region *region, uint64_t access);
-/* Tells the other process where it is, and learns the same. */
+/* Exchanges the addresses and keys of the regions with the peer. */
 void region_exchange(struct node *node, struct region *region);
-/* When the other one has come to the same place; checks the margins. */
+/* Synchronises with the peer and checks the margins. */
 void region_close(struct region *region);
 /* With an endpoint. */
 void rma_open(struct node *node, struct region *region, struct node_options options);
@@ -39,7 +39,7 @@ void rma_close(struct node *node, struct region *region);
 /* The next completion is of that context and has these flags. */
 void expect_done(struct node *node, void *context, uint64_t flags);
 
-/* A call again and again while the provider says -FI_EAGAIN. */
+/* Repeats a call while the provider returns -FI_EAGAIN. */
 #define UNTIL_TAKEN(call)                             \
 	do {                                          \
 		ssize_t ret_;                         \

@@ -10,7 +10,7 @@
 enum { CALLS = 7, PIECE = 700 };
 static const uint64_t call_data = 0xfedcba9876543210ull;
 
-/* Each writes PIECE bytes or three times as many at `to`. */
+/* Each writes PIECE or three times PIECE bytes at `to`. */
 static void write_by(struct node *node, struct region *region, int call, size_t to)
 {
 	struct iovec iov[3] = {{region->local, 100},
@@ -466,11 +466,11 @@ static void test_rma_fence(bool sender)
 	rma_close(&node, &region);
 }
 
-/* ---- in a row ---- */
+/* ---- bursts ---- */
 
 enum row_kind { ROW_INJECTED, ROW_WRITTEN, ROW_READ, ROW_KINDS };
 enum { ROW = 60, NUMBER = 8, ROW_LEN = ROW * NUMBER };
-enum { OF_TARGET = 0x11, OF_SENDER = 0x22, SEEN = 0x33 }; /* bytes of a row */
+enum { OF_TARGET = 0x11, OF_SENDER = 0x22, SEEN = 0x33 }; /* bytes of a burst */
 
 static void post_row(struct node *node, struct region *region, enum row_kind kind)
 {
@@ -515,7 +515,7 @@ static void row_begins(struct node *node, struct region *region, enum row_kind k
 	if (kind == ROW_READ)
 		await_row(region->local, OF_TARGET, automatic);
 	aside_sync();
-	/* Injected ones do not wait where nobody has promised to send them. */
+	/* Injected operations do not wait where nothing guarantees a later flush. */
 	if (automatic || kind != ROW_INJECTED)
 		CHECK(node_frames_sent(node) - before <= ROW / 3);
 }
@@ -535,7 +535,7 @@ static void row_arrives(struct node *node, struct region *region, enum row_kind 
 	CHECK(node_frames_sent(node) - before <= ROW / 2);
 }
 
-/* They share frames, and take effect though nobody polls. */
+/* They share frames, and take effect though no thread polls. */
 static void test_rma_in_a_row(bool sender)
 {
 	for (int automatic = 0; automatic < 2; automatic++) {

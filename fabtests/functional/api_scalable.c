@@ -21,7 +21,7 @@ struct scalable {
 	fi_addr_t peer;
 };
 
-/* The caller is told what a context has that leaves the choice, or some of it, to the provider. */
+/* A context opened without attributes, or with some, reports those that the provider chose. */
 static void open_both(struct scalable *all, unsigned i)
 {
 	const struct fi_info *whole = all->info;
@@ -122,7 +122,7 @@ static void close_scalable(struct scalable *all)
 	node_close(&all->node);
 }
 
-/* From every context to every one; each receives its own messages, and knows whom they are from. */
+/* From every context to every context; each receives its own messages and knows their source. */
 static void test_scalable(bool sender)
 {
 	static struct message in[CONTEXTS][CONTEXTS], out[CONTEXTS][CONTEXTS];
@@ -166,7 +166,7 @@ static void test_scalable(bool sender)
 	close_scalable(&all);
 }
 
-/* The port of a context that could not be enabled has gone: it is not taken for another one. */
+/* The port of a context that could not be enabled is gone: it does not stand for another one. */
 static void test_scalable_no_descriptors(bool sender)
 {
 	struct rlimit before, none;

@@ -64,7 +64,7 @@ static void send_all(struct family *family, bool tagged)
 	}
 }
 
-/* Without tags any receive may get any message: the data tells which. */
+/* Without tags any receive may get any message: the data says which. */
 static void receive_all(struct family *family, bool tagged, bool late)
 {
 	static struct message in[MANY];
@@ -168,7 +168,7 @@ static void test_shared_close(bool sender)
 
 	open_family(&family, sender, 0, FI_EP_RDM);
 	if (sender) {
-		/* Of a peer that it has not heard of yet, an endpoint does not take leave. */
+		/* An endpoint sends no BYE to a peer that it has not heard from. */
 		send_to(&family, 1, 50, 4);
 		send_to(&family, 1, 100, 1); /* never received */
 		message_init(&lost, LONG, 1);
@@ -187,12 +187,12 @@ static void test_shared_close(bool sender)
 		receive_filled(&family.node, &message, 4);
 		post_tag(&family.node, &lost, LONG, 2, 0);
 		aside_sync();
-		/* Else it would not know to whom to say that it closes. */
+		/* Else it would not know which peers to send BYE to. */
 		expect_peeked(&family, 1, 100);
 		CHECK_EQ(fi_close(&family.more[0]->fid), 0);
 		family.more[0] = NULL;
 		while (fi_cq_read(family.node.rx_cq, &entry, 1) == 1)
-			CHECK(entry.op_context == &lost); /* it may have been whole */
+			CHECK(entry.op_context == &lost); /* it may have been complete */
 		aside_sync();
 		for (unsigned i = 0; i < 2; i++) {
 			post_tag(&family.node, &message, 5000, 3, 0);
@@ -246,7 +246,7 @@ static void test_shared_calls(bool sender)
 	close_family(&family, sender);
 }
 
-/* Of each message it is known to which endpoint's queue it goes, and from whom it is. */
+/* Each message goes to the right endpoint's queue, with the right source. */
 static void test_shared_directed(bool sender)
 {
 	struct family family = {0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-api: whose memory is read and written: what it refuses, regions and endpoints that close
- * meanwhile, how regions are named, and a program that does nothing.
+ * gamma-api: the target of RMA: what it refuses, regions and endpoints that close meanwhile, how
+ * regions are addressed, and a passive program.
  */
 #include "api_region.h"
 #include "../deprecated.h"
@@ -56,7 +56,7 @@ static void test_rma_refused(bool sender)
 		try_forbidden(&node, &region, key, UINT64_MAX - 3, 8, FI_EINVAL, "within");
 		try_forbidden(&node, &region, key, addr + 1, REGION, FI_EINVAL, "within");
 		try_forbidden(&node, &region, key + 1, addr, 8, FI_EACCES, "registered");
-		/* Nothing is asked of nothing: see fi_writedata as a mere signal. */
+		/* Operations of no bytes need no region: fi_writedata as a mere signal. */
 		UNTIL_TAKEN(fi_write(node.ep, NULL, 0, NULL, node.peer, 0, key + 7, &node));
 		expect_done(&node, &node, FI_RMA | FI_WRITE);
 		region_fill(region.local, 4, LONG);
@@ -199,7 +199,7 @@ static void test_rma_peer_closed(bool sender)
 
 	node_open_pair(&node, &options);
 	region_open(&node, &region, FI_REMOTE_READ | FI_REMOTE_WRITE);
-	if (sender) /* so that the other one knows whom to tell */
+	if (sender) /* so that the peer knows which endpoint to notify */
 		put_and_wait(&node, &region, 0, 0, 1);
 	for (int i = 0; sender && i < 10; i++) {
 		get(&node, &region, 0, 0, REGION, NULL);
@@ -318,7 +318,7 @@ static void test_rma_self(bool sender)
 	rma_close(&node, &region);
 }
 
-/* The target's program is elsewhere: it learns of it, but need not help. */
+/* The target's program is busy elsewhere: it sees the result, but need not make progress. */
 static void test_rma_target_idle(bool sender)
 {
 	struct region region;

@@ -149,7 +149,8 @@ static void poll_until_both(struct fid_poll *set, struct watched *watched)
 		cq |= is_among(&watched->cq, contexts, found);
 		cntr |= is_among(&watched->cntr, contexts, found);
 	}
-	/* One place: one is told. A CQ is told as long as there is an entry, a change once. */
+	/* One slot: one object is reported. A CQ is reported while it has an entry, a change of a
+	 * counter once. */
 	CHECK_EQ(fi_poll(set, contexts, 1), 1);
 	CHECK(contexts[0] == &watched->cq);
 	CHECK_EQ(fi_poll(set, contexts, 0), 0);
@@ -201,7 +202,7 @@ static void test_poll_set(bool sender)
 
 /* ---- wait sets ---- */
 
-/* Until the counter too has changed, which the set tells. */
+/* Until the counter too has changed, which wakes the set. */
 static void wait_by_set(struct watched *watched, uint64_t count)
 {
 	double end = now() + PATIENCE_S;
@@ -220,7 +221,7 @@ static void expect_timeout(struct watched *watched)
 	double begin = now();
 	int ret;
 
-	/* A change of the counter that nobody has been told of comes first. */
+	/* A change of the counter that has not been reported comes first. */
 	while ((ret = fi_wait(watched->set, 50)) == 0)
 		CHECK(now() - begin < PATIENCE_S);
 	CHECK_EQ(ret, -FI_ETIMEDOUT);
@@ -294,7 +295,7 @@ static int descriptor_of(struct fid *fid)
 	return fd;
 }
 
-/* Until fi_trywait says that something is there: it sleeps only with its leave. */
+/* Until fi_trywait reports that something is there: it sleeps only if fi_trywait allows it. */
 static void sleep_until_ready(struct watched *watched, struct fid *fid)
 {
 	struct pollfd set = {.fd = descriptor_of(fid), .events = POLLIN};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gamma-api: operations that wait for a counter: triggered ones, and work queued on a domain. */
+/* gamma-api: operations that wait for a counter: triggered operations, and deferred work of a
+ * domain. */
 #include "api.h"
 
 #include <rdma/fi_rma.h>
@@ -82,7 +83,8 @@ static void test_triggered(bool sender)
 	node_close_pair(&node);
 }
 
-/* One step of the counter sets off three: they leave as their thresholds, and calls, say. */
+/* One step of the counter triggers three: they leave in the order of their thresholds, then of the
+ * calls. */
 static void step_triggered(struct node *node)
 {
 	static const size_t thresholds[] = {3, 2, 2};
@@ -137,8 +139,8 @@ static void expect_cancelled(struct fid_cq *cq, const void *context, uint64_t fl
 	CHECK_EQ(error.flags & (FI_SEND | FI_RECV | FI_READ | FI_WRITE), flags);
 }
 
-/* Its counter never comes so far: each kind of operation can be taken back, and its context used
- * again. One without context cannot be named. */
+/* Its counter never reaches the threshold: each kind of operation can be cancelled, and its context
+ * used again. One without context cannot be cancelled. */
 static void test_triggered_cancel(bool sender)
 {
 	struct fi_triggered_context contexts[3];
@@ -181,7 +183,7 @@ static void test_triggered_cancel(bool sender)
 	node_close(&node);
 }
 
-/* What cannot be posted when its time has come is counted like any other that failed. */
+/* An operation that cannot be posted when it is due counts as failed. */
 static void test_triggered_in_vain(bool sender)
 {
 	struct fi_triggered_context context;
@@ -210,7 +212,7 @@ static void test_triggered_in_vain(bool sender)
 	node_close(&node);
 }
 
-/* What both sides have: a counter that sets the work going and one that counts what is done. */
+/* Both sides have a counter that triggers the work and one that counts what is done. */
 struct works {
 	struct node node;
 	struct fid_cntr *go, *done;
@@ -256,7 +258,7 @@ static int queue_tagged(struct works *works, bool sender, uint64_t flags)
 	return queue(works, sender ? FI_OP_TSEND : FI_OP_TRECV, &works->tagged);
 }
 
-/* A send here sets off a receive there; only the counters are told, unless asked for more. */
+/* A send here triggers a receive there; only counters report it, unless entries are requested. */
 static void test_deferred(bool sender)
 {
 	struct completion completion;
@@ -287,7 +289,7 @@ static void test_deferred(bool sender)
 	close_works(&works);
 }
 
-/* A chain: what the first one completes sets off the second, and that counts. */
+/* A chain: the completion of the first triggers the second, whose completion counts. */
 static void test_deferred_chain(bool sender)
 {
 	struct works works;
@@ -315,7 +317,7 @@ static void test_deferred_chain(bool sender)
 	close_works(&works);
 }
 
-/* Taken back; closed with work outstanding; wrong arguments. */
+/* Cancelled work; close with work outstanding; wrong arguments. */
 static void test_deferred_cancel(bool sender)
 {
 	struct fid *domain;

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * An ordinary user who tries to get more out of gammad's sockets than is his: test_gammad.sh runs
- * it, and looks at the wire from outside. What it may not send bears HOSTILE, what it may HONEST;
- * what it may not read SECRET, what it may LETTER. Of each endpoint it tells MAC, port and user id,
- * so that those who look at the wire know what it may send.
+ * An ordinary user who tries to get more out of the sockets that gammad hands out than he may.
+ * test_gammad.sh runs it and watches the wire from outside. Frames that it must not send carry
+ * HOSTILE, frames that it may send HONEST; frames that it must not read carry SECRET, frames that
+ * it may read LETTER. It prints MAC, port and user id of each endpoint, so that the test knows what
+ * each may send.
  *
- *	hostile attack NICMAC PEERMAC UID [weak]  tries everything, as that user; one line each;
- *weak: this kernel refuses no options to 32-bit calls
- *	hostile read NICMAC		reads what comes until the letter does
- *	hostile send IFACE MAC PORT UID	(root, elsewhere) sends secrets, then the letter
- *	hostile hold NICMAC PEERMAC	sends HONEST; after a line of input, tries an option and
- *sends HOSTILE as itself hostile lend NICMAC PATH	gives an endpoint to whom connects to the
- *socket PATH hostile borrow PATH PEERMAC	(another user) tries everything with it, then as
- *hold hostile exhaust NICMAC		opens until it is refused; tells how many it got hostile
- *vanish NICMAC		asks for endpoints and does not take them hostile noise PATH		says
- *nonsense to gammad hostile flood PATH		connects to gammad, says half of something, for ever
+ *   hostile attack NICMAC PEERMAC UID [weak]  tries everything as that user, one line each;
+ *                                             weak: the kernel allows options to 32-bit calls
+ *   hostile read NICMAC                       reads frames until the letter arrives
+ *   hostile send IFACE MAC PORT UID           (root, elsewhere) sends secrets, then the letter
+ *   hostile hold NICMAC PEERMAC               sends HONEST; after a line of input it tries an
+ *                                             option and sends HOSTILE as itself
+ *   hostile lend NICMAC PATH                  passes an endpoint to a client of socket PATH
+ *   hostile borrow PATH PEERMAC               (another user) tries everything with it, then holds
+ *   hostile exhaust NICMAC                    opens until gammad refuses; prints how many it got
+ *   hostile vanish NICMAC                     asks for endpoints and does not take them
+ *   hostile noise PATH                        sends nonsense to gammad
+ *   hostile flood PATH                        connects to gammad with half a message, for ever
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -217,7 +220,7 @@ static bool read_ring(const struct gamma_brokered *mine, const uint8_t *ring, un
 	}
 }
 
-/* Also where other slots are: what it may read is told by the filter, not by the interface. */
+/* Also on other slots: the filter decides what it may read, not the interface. */
 static void wander(int fd, unsigned step)
 {
 	struct sockaddr_ll other = {
@@ -292,7 +295,7 @@ static int send_all(const char *iface, const char *mac_text, const char *port_te
 
 /* ---- keeping and passing on ---- */
 
-/* Until it is told to go on: by then the endpoint has been revoked, or gammad is no more. */
+/* Waits for a line of input: by then the endpoint has been revoked, or gammad has ended. */
 static int keep(const struct gamma_brokered *mine, const uint8_t *peer)
 {
 	struct frame frame = own_frame(mine, peer, "HONEST");
@@ -348,7 +351,7 @@ static int lend(const char *nic_text, const char *path)
 				   sizeof(mine.opened), &mine.packet_fd, 1) != 0;
 }
 
-/* The endpoint stays the lender's, whoever has it: as himself the borrower sends nothing. */
+/* The endpoint stays the lender's in any hands: the borrower sends nothing in his own name. */
 static int borrow(const char *path, const char *peer_text)
 {
 	uint8_t peer[GAMMA_MAC_LEN];
@@ -387,7 +390,7 @@ static int exhaust(const char *nic_text)
 	return !got;
 }
 
-/* By one who is gone before the answer, and by one who has no room for descriptors. */
+/* By a client that exits before the answer, and by one that is out of descriptors. */
 static int vanish(const char *nic_text)
 {
 	struct gamma_broker_open ask = {.epoch = 1, .ethertype = ETHERTYPE};

@@ -34,9 +34,9 @@ struct frame frame_of(const uint8_t *dst, const uint8_t *src, uint16_t dst_port,
 		      uint32_t tenant, const char *mark);
 struct frame own_frame(const struct gamma_brokered *mine, const uint8_t *peer, const char *mark);
 void put16(uint8_t *at, uint16_t value);
-/* Several times, in case one gets lost. */
+/* Sends several times, in case one gets lost. */
 void emit(int fd, const struct frame *frame);
-/* All that an endpoint may not send, by send. */
+/* Tries everything that an endpoint may not send, by send(). */
 void forge(const struct gamma_brokered *mine, const uint8_t *peer);
 /* The same with other protocols and interfaces in the address. */
 void forge_by_address(const struct gamma_brokered *mine, const uint8_t *peer);
@@ -52,7 +52,7 @@ void forge_by_uring(const struct gamma_brokered *mine, const uint8_t *peer);
 /* Every option, in the ways that a program of this machine can set one. weak: the kernel is known
  * not to refuse them to 32-bit calls. */
 void try_options(int fd, bool weak);
-/* By such a call: 0 or a negative errno. A kernel that has none of them kills who makes one. */
+/* Sets an option by such a call: 0 or a negative errno. A kernel without them kills the caller. */
 int set_option32(int fd, int level, int option, const void *value, socklen_t len);
 void try_ioctls(int fd);
 void try_mark_message(int fd, const struct frame *frame);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* How somebody may try to change the socket of his endpoint, so that more leaves or comes in. */
+/* Attempts to change the socket of an endpoint so that it sends or receives more than it may. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
@@ -144,7 +144,7 @@ static void try_named(set_option *set, int fd)
 	refuse(set, fd, SOL_SOCKET, SO_BINDTODEVICE, "gam0", 5, "SO_BINDTODEVICE");
 }
 
-/* Whatever its number may mean. */
+/* Whatever option the number stands for. */
 static void try_numbers(set_option *set, int fd, const char *what)
 {
 	static const int levels[] = {SOL_SOCKET, SOL_PACKET};
@@ -253,7 +253,7 @@ void try_namespace(int fd)
 
 static bool caught, over; /* atomic */
 
-/* Whatever socket has just come to be. */
+/* Whatever socket has just been created. */
 static void *chase(void *unused)
 {
 	int one = 1;

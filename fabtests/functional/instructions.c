@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-instructions: small messages to and fro, one at a time and then rows of ROW, whose sending
- * and receiving are functions of their own, so that callgrind tells how many instructions each
- * takes. test_small_message.sh runs it.
+ * gamma-instructions: round trips of small messages, one at a time and then in bursts of ROW.
+ * Sending and receiving are functions of their own, so that callgrind reports the instructions of
+ * each. test_small_message.sh runs it.
  *
  *   gamma-instructions PIPE                       the partner, which is not measured
  *   gamma-instructions PIPE TIMES PARTNER         the one that is
  *
- * Once the partner's answer is there, which is when its send is complete, it writes into the named
- * pipe: so each message is found at the first look, and no look in vain is counted.
+ * The partner writes into the named pipe once its answer has been sent: so the first poll finds
+ * each message, and no empty poll is counted.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void tell(int pipe)
 		station_fail("pipe", -FI_EIO);
 }
 
-/* As long as no row says that it is the last. */
+/* Until a burst is marked as the last. */
 static void serve_rows(struct station *s, fi_addr_t peer, int pipe)
 {
 	char in[BYTES], out[BYTES] = {0};
@@ -147,7 +147,7 @@ static void ask_rows(struct station *s, fi_addr_t peer, int pipe, int rows)
 	}
 }
 
-/* The last message, and those of the last row, say so. */
+/* The last message and those of the last burst are marked. */
 static void ask(struct station *s, int pipe, int times)
 {
 	char name[STATION_NAME_MAX] = {0}, in[BYTES], out[BYTES] = {0};

@@ -73,7 +73,7 @@ check_fails() {
 	fi
 }
 
-# What failed is named once more: of a long log people are shown the end.
+# Repeats the names of the failed checks: of a long log only the end is shown.
 finish() {
 	local text
 	for text in "${failures[@]}"; do echo "FAILED: $text"; done
@@ -146,8 +146,8 @@ gamma_setup_env() {
 		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so)"
 			"ASAN_OPTIONS=detect_leaks=0")
 	elif grep -q __tsan_init "$found/libgamma-fi.so"; then
-		# A race ends the process: a test fails. Handlers of signals that call exit, as libraries
-		# install them, are tested on purpose.
+		# A race ends the process: a test fails. Handlers of signals that call exit, as
+		# libraries install them, are tested on purpose.
 		local options=halt_on_error=1:die_after_fork=0:report_signal_unsafe=0
 		options+=:suppressions=$top_srcdir/fabtests/functional/tsan.supp
 		gamma_env+=("LD_PRELOAD=$(${CC:-gcc} -print-file-name=libtsan.so)"
@@ -308,7 +308,7 @@ pair() {
 		start client "$client_host" "$seconds" "$@"
 		wait_end client || status=$?
 	fi
-	# A client that failed leaves a server that waits in vain.
+	# A failed client leaves a server that would wait for its time limit.
 	if [ "$status" -ne 0 ]; then
 		stop server
 		return 1
@@ -332,7 +332,7 @@ both() {
 
 # ---- what the endpoints counted ----
 
-# What no endpoint counts on a network that loses nothing.
+# Counters that stay 0 on a network that loses nothing.
 trouble='.retransmissions + .duplicates + .ring_drops + .malformed + .stray + .resets_out +
 	.peer_timeouts'
 

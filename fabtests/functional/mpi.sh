@@ -44,7 +44,7 @@ mpi_wheel() {
 		return 77
 	fi
 	mpi_folder=$(echo "$wheel/$1"-*.data/data)
-	# Unpacking a wheel leaves out who may execute.
+	# Unpacking a wheel drops the execute permissions.
 	[ ! -d "$mpi_folder/bin" ] || chmod +x "$mpi_folder"/bin/*
 }
 
@@ -58,7 +58,7 @@ mpi_python() {
 	mpi_env=("PYTHONPATH=$mpi4py" "MPI4PY_MPIABI=$1")
 }
 
-# Ranks outnumber cores: who waits yields. Both networks have to be told apart by hand.
+# Ranks outnumber cores, so a waiting rank yields. The two networks must be named.
 mpi_openmpi() {
 	mpi_env+=(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 		PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -99,7 +99,7 @@ mpi_use_mpich() {
 		-iface mgt0)
 }
 
-# Its own device for neighbours would keep them from gamma: I_MPI_FABRICS=ofi.
+# Its own intra-node device would bypass gamma: I_MPI_FABRICS=ofi.
 mpi_use_impi() {
 	mpi_wheel impi_rt 2021.18.1 || return 77
 	mpi_python mpich || return 77

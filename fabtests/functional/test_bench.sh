@@ -28,8 +28,9 @@ holds() { # TEXT CONDITION
 for part in "${parts[@]}"; do
 	holds "$part has figures" "[.rows[] | select(.part == \"$part\")] | length > 0"
 done
-# Differences of short runs, as gamma-pmix has its streams from, may be anything on a busy machine, few
-# sizes need not have a half-power point among them, and a single process may call nothing of MPI.
+# Differences of short runs, as gamma-pmix has its streams from, may be anything on a busy
+# machine, few sizes need not have a half-power point among them, and a single process may call
+# nothing of MPI.
 cannot_be='.rows[] | select(.part | IN("cost", "overlap", "openfoam") | not) |
 	select(.part != "figures" or .what != "one-way stream") |
 	select(.what != "half-power point" or .median != 0) | select(.median <= 0 or .median >= 1e9)'

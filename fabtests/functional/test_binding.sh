@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# The thread of automatic progress runs near its NIC: on a machine of two memory nodes, of which
-# hwloc is told by a file, the NIC at the second one. And where the process may not go it stays.
+# The thread of automatic progress runs near its NIC: on a machine of two NUMA nodes, described to
+# hwloc by a file, with the NIC at the second one. It keeps to the process's affinity mask.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=api.sh

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Open MPI's component: mpirun --mca btl gamma, alone and with others beside it, across hosts and on
-# one, under loss, and with a rank that is killed; that nobody is moved who did not ask; and what the
-# component says where it cannot work. Functions are called through check:
+# one, under loss, and with a rank that is killed; that jobs which did not ask for it do not use
+# it; and its messages where it cannot work. Functions are called through check:
 # shellcheck disable=SC2016,SC2317,SC2054
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
@@ -242,7 +242,8 @@ by_bandwidth() {
 		| . > 2.9 and . < 3.1' "$work/stats"
 }
 
-# 64 KiB of data leave at once, headers or not: the receiver is not asked, so it sends next to nothing.
+# 64 KiB of data leave at once, headers or not: the receiver is not asked, so it sends next to
+# nothing.
 at_once() {
 	cat >"$work/many.py" <<-'PYTHON'
 		from mpi4py import MPI
@@ -259,8 +260,8 @@ at_once() {
 	jq -es 'map(.messages_out) | max < 60 and min < 30' "$work/stats"
 }
 
-# A long message arrives at a process that does not call MPI: not before the sender is through does it
-# go on. Without the thread nobody would answer the sender.
+# A long message arrives at a process that does not call MPI: not before the sender is through
+# does it go on. Without the thread nobody would answer the sender.
 beside_a_computation() {
 	cat >"$work/beside.py" <<-'PYTHON'
 		import os, sys
@@ -282,8 +283,8 @@ beside_a_computation() {
 	mpi_told 60 node01,node02 2 python3 "$work/beside.py" "$shared/through"
 }
 
-# nearest_is NIC: of a machine where each host's processor is beside that one, and the other NIC beside
-# another processor. Short messages go by it alone.
+# nearest_is NIC: of a machine where each host's processor is beside that one, and the other NIC
+# beside another processor. Short messages go by it alone.
 nearest_is() {
 	local host cpu beside
 	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0
@@ -320,7 +321,7 @@ cut_off() {
 	return "$status"
 }
 
-# Spawned processes end after they have disconnected: who is asked whether it lives may be gone.
+# Spawned processes end after they have disconnected: a keepalive may find a peer gone.
 ended_by_itself() {
 	cat >"$work/spawn.py" <<-'PYTHON'
 		import sys, time
@@ -341,7 +342,7 @@ ended_by_itself() {
 
 # ---- from Open MPI 5 on ----
 
-# A host that only gamma misses: the program is told, and goes on.
+# A host that only gamma cannot reach: the program gets an error, and goes on.
 reported_as_failed() {
 	cat >"$work/failed.py" <<-'PYTHON'
 		import os
@@ -367,7 +368,7 @@ reported_as_failed() {
 	[ "$(grep -c 'reports a failed process' "$work/mpi.out")" -eq 4 ]
 }
 
-# What is sent to a host that gamma misses first: each request says of what it failed.
+# Sends to a host that gamma cannot reach: each request ends with the cause.
 sends_reported_as_failed() {
 	cat >"$work/failed_sends.py" <<-'PYTHON'
 		import os, sys, time

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Open MPI's component over more hosts and for longer than test_btl.sh: hundreds of jobs one after the
-# other and what they leave behind, eight hosts, more ranks than cores, ranks that compute, spawned
-# processes, loss, and what is said of hosts that do not fit together. Functions
-# are called through check:
+# Open MPI's component over more hosts and for longer than test_btl.sh: hundreds of jobs one after
+# the other and what they leave behind, eight hosts, more ranks than cores, ranks that compute,
+# spawned processes, loss, and what is said of hosts that do not fit together. Functions are
+# called through check:
 # shellcheck disable=SC2016,SC2317,SC2054,SC2154
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
@@ -68,8 +68,8 @@ belongings() {
 	ls "$shared"
 }
 
-# One after the other as an ordinary user, and all that those that fail say. Of Open MPI 4.1's mpirun
-# it is known that it may lose a race with its own child, and says so.
+# One after the other as an ordinary user, and all that those that fail say. Of Open MPI 4.1's
+# mpirun it is known that it may lose a race with its own child, and says so.
 many_jobs() {
 	local i failed=0
 	for ((i = 1; i <= jobs; i++)); do
@@ -91,13 +91,14 @@ same_belongings() {
 	diff "$work/before" "$work/after"
 }
 
-# Those of a host share one core with whoever waits: nothing may be taken for lost.
+# The ranks of a host share one core: nothing may count as lost.
 oversubscribed() {
 	mpi_way=(--mca btl gamma)
 	mpi_run 240 node01,node02 8 python3 "$conformance" messages collective
 }
 
-# Rank 0 sends for as long as the others compute, and does not call MPI: short messages and long ones.
+# Rank 0 sends for as long as the others compute, and does not call MPI: short messages and long
+# ones.
 computing() {
 	cat >"$work/compute.py" <<-'PYTHON'
 		import time
@@ -164,7 +165,7 @@ stopped_at() {
 	mpi_told 60 node01,node02 2 python3 "$work/stopped.py" "$1"
 }
 
-# NICs that are on different networks: who cannot be reached, and through which.
+# NICs on different networks: the message names the unreachable peer and the NIC.
 wrong_nic() {
 	cat >"$work/other" <<-'SH'
 		#!/bin/sh

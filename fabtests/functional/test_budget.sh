@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Four receivers on one host share what they know about their NIC, whoever of them is killed, and
+# Four receivers on one host share the budget of their NIC, survive the kill of any of them, and
 # leave nothing behind. Most functions are called through check and until_true.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2317
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
@@ -12,7 +12,7 @@ need_tool python3 pgrep
 first_port=7910
 receivers=(1 2 3 4)
 
-# The group's sockets on node01: who listens (flags 00010000), and who has not been answered yet.
+# The group's sockets on node01: those that listen (flags 00010000), and those not accepted yet.
 group() {
 	lab exec node01 cat /proc/net/unix | grep '@gamma/.*/share/' || true
 }
@@ -49,7 +49,7 @@ see_each_other() { # NUMBER...
 	done
 }
 
-# Messages to and fro until somebody kills them.
+# Ping-pong until the test kills it.
 start_pair() { # NUMBER
 	local port=$((first_port + $1))
 	start "server$1" node01 60 "$api" $port exchange

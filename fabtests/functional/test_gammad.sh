@@ -222,7 +222,7 @@ hold() { # USER COMMAND...: has an endpoint, until let_go
 	hold_by lab exec node01 env "${gamma_env[@]}" "${words[@]}"
 }
 
-# Who has gone has passed it on: it stays his, and counts as his.
+# An owner that has exited passed its endpoint on: it still belongs to and counts for him.
 start_as labuser lender node01 60 "$hostile" lend "$nic1" "$shared/lent"
 wait_for_line lender lent 10 || not_ok "hostile lender" "$work/lender.out"
 hold labuser2 borrow "$shared/lent" "$nic2"
@@ -255,7 +255,7 @@ check "one user's flood of half messages does not keep out another" bash -c \
 stop flood
 check "and gammad still answers" user_on labuser node01 "$gammactl" status
 
-# What he has asked for before he hung up is not made for him.
+# A request of a client that has hung up is not carried out.
 cat >"$shared/leave.py" <<-'END'
 	import os, socket, struct, sys, time
 	uid = int(sys.argv[2])
@@ -267,7 +267,7 @@ cat >"$shared/leave.py" <<-'END'
 	    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 	    s.connect("/run/gammad/socket")
 	    return s
-	# Who stays gets one: else what follows would ask for nothing.
+	# A client that stays gets one: else what follows would test nothing.
 	with connect() as s:
 	    s.send(ask)
 	    kind, reason = struct.unpack_from("=6xHxxxxI", s.recv(128))
@@ -285,7 +285,7 @@ check "nor does who asks for endpoints and hangs up" bash -c \
 	'"$@" 2>&1 | grep -q "^5 endpoints"' - timeout 5 "$lab_tool" -n "$lab_name" run nobody node01 \
 	"$hostile" exhaust "$nic1"
 
-# A socket that lingers over what nobody reads: who drops it last waits as long as its maker likes.
+# A socket that lingers over unread data: the last close waits as long as its creator chose.
 cat >"$shared/linger.py" <<-'END'
 	import array, os, socket, struct, sys, time
 	listener = socket.create_server(("127.0.0.1", 0))
@@ -337,8 +337,8 @@ check_fails "a mistake is told, the old configuration stays" "old one stays" \
 	on node01 "$gammactl" reload
 conf 1 'nic gam0 slots 8' 'limit 100'
 check "reload again" on node01 "$gammactl" reload
-# The file of groups stands for a name service that is long in answering: somebody has a lease on it,
-# is told when it is opened, and whoever opens it waits for his end.
+# The group file stands for a slow name service: a process holds a lease on it, learns when it is
+# opened, and whoever opens it waits until that process ends.
 cat >"$shared/names.py" <<-'END'
 	import fcntl, os, signal, sys
 	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])

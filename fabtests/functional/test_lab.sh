@@ -92,7 +92,7 @@ frames() { # FROM TO COUNT SIZE SECONDS, in lab $in_lab; sets received, distinct
 	declare -g -- received=-1 $result
 }
 
-# As test, and tells what arrived.
+# Like test, and reports what arrived.
 counts() { echo "${result% early=*}" && test "$@"; }
 
 # A port without listener refuses the connection: the host is there.

@@ -27,7 +27,7 @@ no_process() { # PROCESS-GROUPS
 	! pgrep -g "$1" -f "^$api " >/dev/null
 }
 
-# No socket of gamma, packet sockets included, and no file: on the host, of whatever process.
+# No socket of gamma, packet sockets included, and no file, of any process of the host.
 no_trace() { # HOST
 	! lab exec "$1" grep -q '@gamma/' /proc/net/unix &&
 		[ "$(lab exec "$1" cat /proc/net/packet | wc -l)" -eq 1 ] &&

@@ -34,7 +34,7 @@ failed_tests() {
 	grep -aoE '^(ERROR|FAIL): .*' "$work/mpi.out" | grep -Ev "$library_faults" | sort -u
 }
 
-# Every rank tells how many it ran.
+# Every rank reports how many it ran.
 all_ran() {
 	[ "$(grep -acE '^Ran [0-9]{4} tests' "$work/mpi.out")" -eq "$1" ]
 }

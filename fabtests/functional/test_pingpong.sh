@@ -18,8 +18,8 @@ pingpong() { # NAME [OPTION...]
 	counted_clean "$name"
 }
 
-# A message of 64 bytes each way is a frame each way, or a plain message to a neighbour; then there are a few of 4 bytes with which
-# the programs begin and end.
+# A message of 64 bytes each way is a frame each way, or an inline message to an shm peer; then
+# there are a few of 4 bytes with which the programs begin and end.
 small_messages() {
 	local rounds=1000
 	pingpong "$1, $rounds rounds of 64 bytes" -e rdm -S 64 -I $rounds

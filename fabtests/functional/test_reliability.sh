@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Peers, cables and hosts that fail in the midst of an exchange: it goes on to its end with
-# nothing lost, or both sides are told in time, by an error that names the peer and the cause; and
+# nothing lost, or both sides get an error in time that names the peer and the cause; and
 # what comes afterwards works. Bad networks are in test_loss.sh.
 # What stands in single quotes is jq's.
 # shellcheck disable=SC2016,SC2119

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Whom gamma serves: an installed provider is listed, but moves nobody who did not name it; and
-# who did name it is told on standard error, in one line, why it cannot serve.
-# Functions are called through check:
+# Selection: an installed provider is listed, but serves only programs that name it; a program
+# that names it gets one line on standard error if it cannot serve. Functions are called through
+# check:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
@@ -73,7 +73,7 @@ refuses() {
 	judge_refusal "$text" "$pattern"
 }
 
-# Three queries in one process: a reason is told once.
+# Three queries in one process: a reason is reported once.
 named=("$query" -p gamma -c msg -r 3)
 
 lab_up 2
@@ -92,7 +92,7 @@ passes_by "another provider by its name" "$query" -p tcp -c msg
 serves "everybody, if the administrator wants" FI_GAMMA_AUTO=1 "$query" -c msg -c tagged -t rdm
 passes_by "unless not" FI_GAMMA_AUTO=0 "$query" -c msg -c tagged -t rdm
 
-# ---- who names it ----
+# ---- programs that name it ----
 
 serves "named by the hints" "$query" -p gamma -c msg -c tagged -t rdm
 serves "named to fi_info" fi_info -p gamma -t FI_EP_RDM -c 'FI_MSG|FI_TAGGED'

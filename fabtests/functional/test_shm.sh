@@ -52,7 +52,7 @@ counted "2,000 times 100,000 bytes: copied or read, each byte once" \
 counted "hardly a frame, but an announcement and an answer for each, no system call to send" \
 	'all(.frames_out < 100 and .plain_out >= 4000 and .send_calls - .ring_wakes < 20)'
 counted "each tried now and then, or more" 'all(.bytes_copied_out > 10 * 65536)'
-# Who reads waits 1.2 us for a chunk: the thread sanitizer's copy of one takes longer, and then the
+# The reader waits 1.2 us for a chunk: the thread sanitizer's copy of one takes longer, and then the
 # kernel reads nearly all of those tried.
 [[ ${gamma_env[*]} == *TSAN_OPTIONS* ]] ||
 	counted "and chunks taken as they came" 'all(.chunks_in > 10)'

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Slurm's jobs over gamma, in a virtual cluster with Debian's Slurm and gammad: srun, sbatch and
-# salloc as an ordinary user without any capability; two users at once; and that a job leaves nothing
-# on any host however it ends: by itself, by scancel, by a killed process or a dead host; with
-# GAMMA_TEST_LONG=1 by its time limit, a pulled cable too.
-# Functions are called through check:
+# salloc as an ordinary user without any capability; two users at once; and that a job leaves
+# nothing on any host however it ends: by itself, by scancel, by a killed process or a dead host;
+# with GAMMA_TEST_LONG=1 by its time limit, a pulled cable too. Functions are called through
+# check:
 # shellcheck disable=SC2016,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
@@ -54,8 +54,8 @@ kept_by_processes() {
 	done
 }
 
-# What is left in host $1: processes, shared memory, endpoints of gammad's, packet sockets but for its
-# two (by which it hears and answers questions), the provider's Unix sockets.
+# What is left in host $1: processes, shared memory, endpoints of gammad's, packet sockets but for
+# its two (by which it hears and answers questions), the provider's Unix sockets.
 left_on() {
 	kept_by_processes "$1"
 	gammactl "$1" list | grep '^gam0'
@@ -126,7 +126,7 @@ waiting_job() {
 	until_true 60 all_arrived "$work/job.out" >/dev/null
 }
 
-# Whatever the job's end was, the command that began it ends; and not as if all were well, unless it
+# However the job ended, the command that started it ends; and with success only if it
 # was asked to end: PRRTE's mpirun calls that a success.
 job_ends() {
 	local status=0
@@ -182,7 +182,7 @@ bare() {
 			and (.sizes | length) == 18)' "$work/bare.out"
 }
 
-# Who has neither gammad nor a capability is told, and takes the others along.
+# A rank with neither gammad nor a capability reports it, and ends the job.
 without_gammad() {
 	FI_GAMMA_BROKER=/nonexistent as_user srun -N2 -n2 --mpi=pmix "$shared/gamma-pmix"
 }

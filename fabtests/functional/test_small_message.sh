@@ -10,14 +10,14 @@
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
 # Instructions of one message of 8 bytes, about a twentieth above what they were measured to be with
-# gcc 12 at -O2 and link-time optimisation (1,805, 1,256, in a row of 64 554 and 696; less at -O3,
-# the default), without it about a tenth above: fi_tsend and fi_cq_read of its
-# completion; fi_cq_read, which finds the frame, and fi_trecv of the next. A send takes in what the frame
-# that it answers told, once it has left itself: some 400 of its instructions. Raise them for a reason
+# gcc 12 at -O2 and link-time optimisation (1,805, 1,256, in a burst of 64: 554 and 696; less at
+# -O3, the default), without it about a tenth above: fi_tsend and fi_cq_read of its completion;
+# fi_cq_read, which finds the frame, and fi_trecv of the next. A send takes in what the frame that
+# it answers told, once it has left itself: some 400 of its instructions. Raise them for a reason
 # only, lower them when they have become less.
 send_budget=1820 receive_budget=1350 row_send_budget=570 row_receive_budget=740
-# The same within a host (608 and 1,379, at -O3 564 and 1,255, with a call of epoll in each of the first
-# 4,096 polls).
+# The same within a host (608 and 1,379, at -O3 564 and 1,255, with a call of epoll in each of the
+# first 4,096 polls).
 near_send_budget=640 near_receive_budget=1450
 if ! grep -q '^GAMMA_LTO_CFLAGS = .*-flto' "$abs_top_builddir/Makefile"; then
 	send_budget=2000 receive_budget=1780 row_send_budget=660 row_receive_budget=930
@@ -61,10 +61,10 @@ cost "a message is a frame" 'all(.data_frames_out == $more and .data_frames_in =
 cost "one copy on the way out, one on the way in" \
 	'all(.bytes_copied_out == 8 * $more and .bytes_copied_in == 8 * $more)'
 cost "one to send, for each frame" 'all(.send_calls <= .frames_out + 10)'
-# Who loses its processor for more than 500 us acknowledges by itself, or is asked.
+# A process that loses its processor for more than 500 us acknowledges on its own, or on request.
 cost "hardly a frame beside the messages" 'all(.frames_out - $more < $more / 10)'
 
-# Every 1,024th look in vain asks the neighbours' socket, which is a call too: here each message is
+# Every 1,024th empty poll checks the shm socket, which is a call too: here each message is
 # there when it is looked for, on the client's side, but for those that begin.
 rm -f "$work/stats"
 mkfifo "$work/pipe"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
 #
-# A machine that hwloc is told of by a file (HWLOC_XMLFILE): two memory nodes, with a processor and a
+# A machine described to hwloc by a file (HWLOC_XMLFILE): two NUMA nodes, with a processor and a
 # NIC each. Sourced by the tests of what is done near a NIC.
 
 # object TYPE NUMBER CPUS NUMBER-OF-ALL [ATTRIBUTE...]: an object's opening tag.
