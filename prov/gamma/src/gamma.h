@@ -49,8 +49,7 @@
 #include "wire/address.h"
 
 #define GAMMA_PROV_NAME        "gamma"
-#define GAMMA_PROV_VERSION     FI_VERSION(1, 0) /* keep in step with configure.ac when it reaches 1.0 \
-						 */
+#define GAMMA_PROV_VERSION     FI_VERSION(GAMMA_VERSION_MAJOR, GAMMA_VERSION_MINOR) /* configure.ac */
 /* Provider-specific address format and protocol: the top bit, then "GAM". */
 #define GAMMA_ADDR_FORMAT      (0x80000000u | 0x47414du)
 #define GAMMA_PROTOCOL         (0x80000000u | 0x47414du)
