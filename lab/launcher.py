@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-#
-# What ssh is elsewhere: starts commands on other hosts of the lab for an ordinary user. The server
-# runs as root outside of the hosts for as long as its mpirun (mpirun.sh starts it); the client is
-# mpirun's remote shell. A command runs as the user who asked, whom the kernel names.
-#
-#	launcher.py serve SOCKET USER COMMAND...  COMMAND USER HOST sh -c WORDS for each request
-#	launcher.py ask SOCKET [OPTION...] HOST WORD...
+"""Stands in for ssh: starts commands on other hosts of the lab for an ordinary user. The server
+runs as root outside of the hosts for as long as its mpirun (mpirun.sh starts it); the client is
+mpirun's remote shell. A command runs as the user who asked, as reported by the kernel.
+
+    launcher.py serve SOCKET USER COMMAND...  COMMAND USER HOST sh -c WORDS for each request
+    launcher.py ask SOCKET [OPTION...] HOST WORD..."""
 import os
 import pwd
 import signal
@@ -32,7 +31,8 @@ def receive(connection):
 
 
 def caller(connection):
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    size = struct.calcsize("3i")
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     return pwd.getpwuid(struct.unpack("3i", credentials)[1]).pw_name
 
 
@@ -48,6 +48,7 @@ def answer(connection, user, command):
     if caller(connection) != user:
         connection.sendall(bytes([126]))
         return
+    # pylint: disable-next=consider-using-with # waited for below
     process = subprocess.Popen(command + [user, host, "sh", "-c", words], stdin=files[0],
                                stdout=files[1], stderr=files[2], start_new_session=True)
     for file in files:

@@ -102,6 +102,7 @@ start_munged() {
 write_epilog() {
 	[[ -e $state/gammad/environment ]] || return 0
 	find_gammad
+	# shellcheck disable=SC2016 # for the epilog's shell
 	printf '#!/bin/sh\nPATH=%q:$PATH exec %q\n' "$gammad_folder" "$tree/gammad/slurm-epilog" \
 		>/run/lab/epilog
 	chmod 755 /run/lab/epilog
@@ -172,7 +173,8 @@ end_slurm_processes() {
 }
 
 stop_slurm() {
-	local pinned
+	# shellcheck disable=SC2034
+	local pinned # set by pin_namespaces, of cluster.sh
 	rm -f "$state/slurm/environment"
 	pin_namespaces
 	end_slurm_processes

@@ -36,6 +36,7 @@ no_trace() { # HOST
 
 killed() { # TEXT
 	local groups
+	# shellcheck disable=SC2119 # it takes no argument of this one
 	start_exchange
 	groups=${job_pid[server]},${job_pid[client]}
 	signal server KILL

@@ -57,7 +57,7 @@ counted "each tried now and then, or more" 'all(.bytes_copied_out > 10 * 65536)'
 [[ ${gamma_env[*]} == *TSAN_OPTIONS* ]] ||
 	counted "and chunks taken as they came" 'all(.chunks_in > 10)'
 
-mode=write ping_pong 100000 2000
+mode="write" ping_pong 100000 2000
 counted "2,000 writes of 100,000 bytes: in frames, none refused, none sent twice" \
 	'(map(.remote_out) | add) >= 2000 and (map(.bytes_copied_in) | add) >= 2000 * 100000 and
 		all(.bytes_pulled + .remote_refused + .malformed + .retransmissions == 0)'

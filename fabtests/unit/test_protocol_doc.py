@@ -55,6 +55,8 @@ class Header:
     def evaluate(self, expression):
         expression = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", expression)
         expression = re.sub(r"\b[A-Za-z_]\w*", lambda m: str(self.values[m.group()]), expression)
+        # The header's own expressions: numbers and operators.
+        # pylint: disable-next=eval-used
         return eval(" ".join(expression.replace("/", "//").split()), {"__builtins__": {}})
 
     def add_enum(self, tag, body):
@@ -109,9 +111,9 @@ def table_below(all_tables, words, first_cell, third_cell):
     """The same, but one table only, that which has third_cell in its first row (None: any)."""
     rows = rows_below(all_tables, words, first_cell)
     starts = [i for i, row in enumerate(rows) if row[0] == first_cell] + [len(rows)]
-    for begin, end in zip(starts, starts[1:]):
+    for begin, after in zip(starts, starts[1:]):
         if third_cell in (None, rows[begin][2]):
-            return [row for row in rows[begin:end] if len(row) == len(rows[begin])]
+            return [row for row in rows[begin:after] if len(row) == len(rows[begin])]
     sys.exit("doc/protocol.md has no table '%s' under '%s'" % (third_cell, words))
 
 

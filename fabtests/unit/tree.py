@@ -3,7 +3,8 @@
 
 import os
 
-TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.environ.get("top_srcdir") or os.path.join(HERE, "../..")
 results = {"passed": 0, "failed": 0}
 
 
