@@ -27,11 +27,16 @@ no_process() { # PROCESS-GROUPS
 	! pgrep -g "$1" -f "^$api " >/dev/null
 }
 
-# No socket of gamma, packet sockets included, and no file, of any process of the host.
+# Where processes leave files. A clone below /tmp is there from the start.
+list_files() { # HOST
+	lab exec "$1" ls -A /dev/shm /tmp
+}
+
+# No socket of gamma, packet sockets included, and no new file, of any process of the host.
 no_trace() { # HOST
 	! lab exec "$1" grep -q '@gamma/' /proc/net/unix &&
 		[ "$(lab exec "$1" cat /proc/net/packet | wc -l)" -eq 1 ] &&
-		! lab exec "$1" ls -A /dev/shm /tmp | grep -q '[^:]$'
+		diff "$work/$1.files" <(list_files "$1")
 }
 
 killed() { # TEXT
@@ -49,6 +54,9 @@ killed() { # TEXT
 }
 
 lab_up 2
+for host in node01 node02; do
+	list_files "$host" >"$work/$host.files"
+done
 # The address sanitizer keeps what has been freed, for a while.
 keep_none=quarantine_size_mb=0:thread_local_quarantine_size_kb=0
 gamma_env=("${gamma_env[@]/#ASAN_OPTIONS=/ASAN_OPTIONS=$keep_none:}")
