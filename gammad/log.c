@@ -32,7 +32,7 @@ void gammad_log_open(bool syslog_wanted)
 	journal = getenv("JOURNAL_STREAM") != NULL;
 	if (syslog_wanted)
 		openlog("gammad", LOG_PID | LOG_NDELAY, LOG_DAEMON);
-	gamma_log_to(syslog_wanted ? to_syslog : to_stderr);
+	gamma_log_set_sink(syslog_wanted ? to_syslog : to_stderr);
 }
 
 void gammad_log_quietly(bool quietly)

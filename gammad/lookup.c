@@ -133,7 +133,7 @@ static uint8_t *build(const struct gammad *gammad, const struct gammad_open *ope
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c(0, &addr, sizeof(addr));
 	}
-	room = gamma_build(&fields, asker, src, gammad->conf.ethertype, room + FRAME_MAX);
+	room = gamma_codec_build(&fields, asker, src, gammad->conf.ethertype, room + FRAME_MAX);
 	*len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
 	return room;
 }
@@ -156,8 +156,8 @@ static bool concerns(const struct gammad_open *open, const struct gammad_nic *ni
 
 static bool is_question(const uint8_t *frame, size_t len, struct gamma_fields *asked)
 {
-	return gamma_parse(frame, len, asked) == GAMMA_OK && asked->kind == GAMMA_KIND_LOOKUP &&
-	       asked->op == GAMMA_LOOKUP_ASK;
+	return gamma_codec_parse(frame, len, asked) == GAMMA_OK &&
+	       asked->kind == GAMMA_KIND_LOOKUP && asked->op == GAMMA_LOOKUP_ASK;
 }
 
 /* frame: the question, which was to src. */
@@ -329,8 +329,8 @@ bool gammad_lookup_tell(const struct gammad *gammad, const struct gammad_open *o
 
 	if (!open->nic || open->port_fd < 0)
 		return true;
-	frame = gamma_build(&fields, record->mac, open->nic->mac, gammad->conf.ethertype,
-			    room + FRAME_MAX);
+	frame = gamma_codec_build(&fields, record->mac, open->nic->mac, gammad->conf.ethertype,
+				  room + FRAME_MAX);
 	/* Its queue may be full; or it has closed, and only its packet socket is still open. */
 	return sendto(open->port_fd, frame, (size_t) GAMMA_ETH_LEN + fields.header_len,
 		      MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &name,

@@ -656,7 +656,7 @@ int main(int argc, char **argv)
 	char why[512];
 	int resolved;
 
-	gamma_log_to(log_line);
+	gamma_log_set_sink(log_line);
 	read_environment(&ping);
 	read_command_line(&ping, argc, argv);
 	check_privilege();

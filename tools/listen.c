@@ -27,7 +27,7 @@ static struct gamma_recv *no_match(void *context, struct gamma_flow *flow,
 static void drop_message(void *context, struct gamma_inbound *inbound)
 {
 	(void) context;
-	gamma_inbound_discard(inbound);
+	gamma_receive_discard(inbound);
 }
 
 static void never_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,

@@ -40,8 +40,8 @@ int ping_ask(struct ping *ping, uint16_t port, uint32_t payload)
 		frame.iov[0] = (struct iovec){.iov_base = ping->zeros, .iov_len = payload};
 		frame.iov_count = 1;
 	}
-	frame.head = gamma_build(&fields, ping->peer.mac, ping->nic->mac, ping->ethertype,
-				 frame.room + sizeof(frame.room));
+	frame.head = gamma_codec_build(&fields, ping->peer.mac, ping->nic->mac, ping->ethertype,
+				       frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
 	errno = 0;
 	return link->ops->send(link, &frame, 1, &error) ? 0 : -errno;
@@ -54,7 +54,7 @@ static bool is_answer(const struct ping *ping, const struct gamma_arrival *arriv
 	const uint8_t *payload;
 	struct gamma_fields fields;
 
-	if (gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
+	if (gamma_codec_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
 	    fields.kind != GAMMA_KIND_LOOKUP || fields.op == GAMMA_LOOKUP_ASK ||
 	    fields.dst_epoch != ping->epoch || fields.seq != ping->seq)
 		return false;

@@ -14,9 +14,9 @@
 #define gamma_likely(x)                       __builtin_expect(!!(x), 1)
 #define gamma_unlikely(x)                     __builtin_expect(!!(x), 0)
 /* A step that every short message takes: what it calls is compiled into it, ... */
-#define GAMMA_FLAT                            __attribute__((flatten))
+#define GAMMA_FLATTEN                         __attribute__((flatten))
 /* ... but for this, which few messages need. */
-#define GAMMA_APART                           __attribute__((noinline))
+#define GAMMA_NOINLINE                        __attribute__((noinline))
 #define gamma_container_of(ptr, type, member) ((type *) ((char *) (ptr) -offsetof(type, member)))
 #define gamma_array_size(a)                   (sizeof(a) / sizeof((a)[0]))
 
@@ -106,7 +106,7 @@ enum gamma_log_level {
 /* Receives one finished line without newline. The default drops everything. */
 typedef void (*gamma_log_fn)(enum gamma_log_level level, const char *line);
 
-void gamma_log_to(gamma_log_fn fn);
+void gamma_log_set_sink(gamma_log_fn fn);
 void gamma_log(enum gamma_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

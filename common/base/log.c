@@ -7,7 +7,7 @@
 
 static gamma_log_fn log_fn;
 
-void gamma_log_to(gamma_log_fn fn)
+void gamma_log_set_sink(gamma_log_fn fn)
 {
 	log_fn = fn;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int gamma_hex_digit(char c)
+int gamma_mac_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -22,8 +22,8 @@ bool gamma_mac_parse(const char *text, uint8_t mac[GAMMA_MAC_LEN])
 	char joint = 0;
 
 	for (int i = 0; i < GAMMA_MAC_LEN; i++) {
-		int high = gamma_hex_digit(text[0]);
-		int low = high < 0 ? -1 : gamma_hex_digit(text[1]);
+		int high = gamma_mac_hex_digit(text[0]);
+		int low = high < 0 ? -1 : gamma_mac_hex_digit(text[1]);
 
 		if (low < 0)
 			return false;

@@ -21,6 +21,6 @@ const char *gamma_mac_format(const uint8_t mac[GAMMA_MAC_LEN], char text[GAMMA_M
 bool gamma_mac_is_unicast(const uint8_t mac[GAMMA_MAC_LEN]);
 
 /* The value of one hex digit, -1 for any other character. */
-int gamma_hex_digit(char c);
+int gamma_mac_hex_digit(char c);
 
 #endif /* GAMMA_CONF_MAC_H */

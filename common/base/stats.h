@@ -32,7 +32,8 @@
 	X(out_of_order, "DATA frames that arrived before an earlier one")                          \
 	X(ring_drops, "frames the kernel dropped because the receive ring was full")               \
 	X(credit_stalls, "times data waited because the peer had granted no credit")               \
-	X(paced, "times that senders were bounded for short messages behind a slow port's queue")  \
+	X(slow_port_bounds,                                                                        \
+	  "times that senders were bounded for short messages behind a slow port's queue")         \
 	X(send_stalls,                                                                             \
 	  "times a link took no frame: full, no carrier, or larger than the peer's MTU")           \
 	X(resets_out, "RESET frames sent")                                                         \
@@ -46,7 +47,7 @@
 	X(messages_out, "messages whose sending is complete")                                      \
 	X(messages_in, "messages received")                                                        \
 	X(unexpected, "messages that arrived before their receive was posted")                     \
-	X(cut, "such messages whose bytes were left with the sender for want of memory")           \
+	X(demoted, "such messages whose bytes were left with the sender for want of memory")       \
 	X(remote_out, "operations on peers' memory that are complete")                             \
 	X(remote_in, "peers' operations on memory here that were carried out")                     \
 	X(remote_refused, "peers' operations on memory here that were refused")                    \

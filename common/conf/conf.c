@@ -84,10 +84,10 @@ static int parse_byte(const char *word)
 
 	if (word[0] != '0' || (word[1] != 'x' && word[1] != 'X'))
 		return -1;
-	high = gamma_hex_digit(word[2]);
+	high = gamma_mac_hex_digit(word[2]);
 	if (high < 0 || !word[3])
 		return high;
-	low = gamma_hex_digit(word[3]);
+	low = gamma_mac_hex_digit(word[3]);
 	return low < 0 || word[4] ? -1 : high << 4 | low;
 }
 

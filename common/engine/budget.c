@@ -37,7 +37,8 @@ static void measure(struct gamma_endpoint *endpoint, uint64_t now)
 }
 
 /* Between two messages a sender has no more to send for a moment: that is not the end of it. */
-static void count_bulk(struct gamma_budget *budget, const struct gamma_pool *pool, uint64_t now)
+static void count_bulk(struct gamma_budget *budget, const struct gamma_credit_pool *pool,
+		       uint64_t now)
 {
 	if (pool->bulk < budget->bulk &&
 	    now - budget->bulk_at < GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS)
@@ -48,7 +49,7 @@ static void count_bulk(struct gamma_budget *budget, const struct gamma_pool *poo
 
 /* What is lost before the NIC is evidence for everybody on it: else those whose frames get through
  * would go on crowding out the others'. */
-static void share_losses(struct gamma_budget *budget, struct gamma_pool *pool, uint64_t now)
+static void share_losses(struct gamma_budget *budget, struct gamma_credit_pool *pool, uint64_t now)
 {
 	uint64_t elsewhere;
 
@@ -57,14 +58,14 @@ static void share_losses(struct gamma_budget *budget, struct gamma_pool *pool, u
 	budget->halved = pool->halved;
 	elsewhere = gamma_nic_share_lost(budget->share, budget->lost, now);
 	if (elsewhere > budget->lost_elsewhere)
-		gamma_pool_lost(pool);
+		gamma_credit_pool_lost(pool);
 	budget->lost_elsewhere = gamma_max(elsewhere, budget->lost_elsewhere);
 }
 
 void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_budget *budget = &endpoint->budget;
-	struct gamma_pool *pool = &endpoint->local.pool;
+	struct gamma_credit_pool *pool = &endpoint->local.pool;
 	uint64_t own, others, part;
 
 	if (!budget->share)
@@ -75,7 +76,7 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 	others = gamma_nic_share_bulk(budget->share, budget->bulk, now) - budget->bulk;
 	own = gamma_max(budget->bulk, 1); /* without any yet: what the first one will need */
 	part = budget->frames * own / (own + others);
-	gamma_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN));
+	gamma_credit_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN));
 	share_losses(budget, pool, now);
 }
 
@@ -87,7 +88,7 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 	if (attr->datagram)
 		return;
 	if (!attr->budget) {
-		gamma_pool_set_budget(&endpoint->local.pool, 0);
+		gamma_credit_pool_set_budget(&endpoint->local.pool, 0);
 		return;
 	}
 	budget->least = attr->budget;

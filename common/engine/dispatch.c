@@ -46,8 +46,8 @@ static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link, con
 	fields->tenant = local->tenant;
 	if (local->limits.payload_crc)
 		fields->flags |= GAMMA_FLAG_WANT_CRC;
-	frame.head = gamma_build(fields, mac, local->addr.mac, local->ethertype,
-				 frame.room + sizeof(frame.room));
+	frame.head = gamma_codec_build(fields, mac, local->addr.mac, local->ethertype,
+				       frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields->header_len;
 	frame.kind = fields->kind;
 	gamma_output_single(endpoint, link, &frame);
@@ -141,7 +141,7 @@ static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		gamma_peers_forget(&endpoint->local, flow, now);
 		flow = known;
 	} else {
-		gamma_flow_over(flow, -EHOSTDOWN, GAMMA_GIVEN_UP, now);
+		gamma_flow_fail_for_good(flow, -EHOSTDOWN, GAMMA_DECLARED_DEAD, now);
 	}
 	if (fields->flags & GAMMA_FLAG_WANT_CRC)
 		flow->payload_crc = true;
@@ -158,7 +158,7 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 	else if (fields->op == GAMMA_LOOKUP_NO_PORT)
 		gamma_flow_no_port(flow, now);
 	else if (fields->op == GAMMA_LOOKUP_OTHER_TENANT)
-		gamma_flow_over(flow, -EACCES, "that port belongs to another user", now);
+		gamma_flow_fail_for_good(flow, -EACCES, "that port belongs to another user", now);
 	else if (!found_address(arrival, fields, &found))
 		endpoint->local.stats.malformed++;
 	else if (flow->state == GAMMA_FLOW_LOOKUP)
@@ -166,7 +166,7 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 	else if (flow->epoch == ntohl(found.epoch))
 		gamma_flow_still_there(flow, now);
 	else
-		gamma_flow_over(flow, -ECONNRESET, "its endpoint is another one now", now);
+		gamma_flow_fail_for_good(flow, -ECONNRESET, "its endpoint is another one now", now);
 }
 
 static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -326,7 +326,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 
 	local->stats.frames_in++;
 	local->stats.bytes_in += arrival->len;
-	malformed = gamma_parse(arrival->frame, arrival->len, &fields);
+	malformed = gamma_codec_parse(arrival->frame, arrival->len, &fields);
 	if (gamma_unlikely(malformed != GAMMA_OK)) {
 		local->stats.malformed++;
 		if (malformed == GAMMA_BAD_VERSION)
@@ -387,8 +387,8 @@ bool gamma_dispatch_message(struct gamma_endpoint *endpoint, const struct gamma_
 	struct gamma_fields fields;
 	struct gamma_flow *flow;
 
-	if (!arrival->stamp || !gamma_is_plain_message(arrival->frame, arrival->len) ||
-	    gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
+	if (!arrival->stamp || !gamma_codec_is_simple_message(arrival->frame, arrival->len) ||
+	    gamma_codec_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
 	    fields.tenant != local->tenant || fields.dst_port != local->port ||
 	    fields.dst_epoch != local->epoch)
 		return false;
@@ -417,7 +417,7 @@ void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_gr
 
 	local->stats.frames_in++;
 	local->stats.bytes_in += arrival->len;
-	if (gamma_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK)
+	if (gamma_codec_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK)
 		local->stats.malformed++;
 	else if (!payload_intact(arrival, &fields))
 		local->stats.corrupt++;

@@ -257,8 +257,8 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 static void queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		   const struct gamma_send *send)
 {
-	if (flow->self || !gamma_row_waits(flow, gamma_batch_takes(flow, send), send->patient,
-					   send->more, endpoint->round))
+	if (flow->self || !gamma_row_waits(flow, gamma_coalesce_send_len(flow, send),
+					   send->may_delay, send->more, endpoint->round))
 		gamma_output_flow(endpoint, flow);
 }
 
@@ -269,7 +269,7 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 
 	if (flow->way && gamma_near_announce(flow, send))
 		return 0;
-	ret = gamma_message_send(flow, send);
+	ret = gamma_send_message(flow, send);
 	if (!ret)
 		queued(endpoint, flow, send);
 	return ret;
@@ -285,8 +285,8 @@ bool gamma_endpoint_send_near(struct gamma_endpoint *endpoint, struct gamma_flow
 enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 					       struct gamma_flow *flow, const struct iovec *iov,
 					       unsigned iov_count,
-					       const struct gamma_envelope *envelope, bool patient,
-					       bool more)
+					       const struct gamma_envelope *envelope,
+					       bool may_delay, bool more)
 {
 	bool waits;
 
@@ -294,12 +294,13 @@ enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 		return GAMMA_COPIED_SENT;
 	if (!gamma_flow_takes(flow, envelope))
 		return GAMMA_COPIED_NOT;
-	waits = gamma_row_waits(flow, gamma_batch_len(envelope), patient, more, endpoint->round);
+	waits = gamma_row_waits(flow, gamma_coalesce_message_len(envelope), may_delay, more,
+				endpoint->round);
 	if (!waits && !flow->messages.filling)
 		return gamma_output_now(endpoint, flow, iov, iov_count, envelope)
 			       ? GAMMA_COPIED_SENT
 			       : GAMMA_COPIED_NOT;
-	if (gamma_unlikely(!gamma_batch_add(flow, iov, iov_count, envelope))) {
+	if (gamma_unlikely(!gamma_coalesce_add(flow, iov, iov_count, envelope))) {
 		gamma_output_flow(endpoint, flow); /* full, for this one */
 		return GAMMA_COPIED_NOT;
 	}
@@ -310,9 +311,9 @@ enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 }
 
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			  struct gamma_send *send, struct gamma_remote *remote)
+			  struct gamma_send *send, struct gamma_rma *remote)
 {
-	int ret = gamma_remote_post(flow, send, remote);
+	int ret = gamma_rma_requester_post(flow, send, remote);
 
 	if (!ret)
 		queued(endpoint, flow, send);
@@ -325,14 +326,15 @@ void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region
 	struct gamma_list *pos;
 
 	gamma_list_for_each (pos, &endpoint->local.flows)
-		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region,
-				      now);
+		gamma_rma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry),
+					  region, now);
 }
 
 /* Bytes of the largest header that a datagram may have. */
 static uint32_t datagram_header(const struct gamma_limits *limits)
 {
-	uint32_t checksum = limits->payload_crc ? gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC) : 0;
+	uint32_t checksum =
+		limits->payload_crc ? gamma_codec_extensions_len(GAMMA_EXT_PAYLOAD_CRC) : 0;
 
 	return GAMMA_DGRAM_HEADER_MAX + checksum;
 }
@@ -371,8 +373,8 @@ static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *lin
 		fields.extensions |= GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c_iov(0, frame.iov, frame.iov_count);
 	}
-	frame.head = gamma_build(&fields, peer->mac, local->addr.mac, local->ethertype,
-				 frame.room + sizeof(frame.room));
+	frame.head = gamma_codec_build(&fields, peer->mac, local->addr.mac, local->ethertype,
+				       frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
 	if (!gamma_output_single(endpoint, link, &frame))
 		/* Longer than the NIC has just turned out to carry, or the link is full. */
@@ -446,7 +448,7 @@ static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
  * message. */
 static bool looks_on(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
-	return !endpoint->idle || arrival->frame || arrival->plain.kind >= GAMMA_RECORD_ANSWER;
+	return !endpoint->idle || arrival->frame || arrival->shm.kind >= GAMMA_RECORD_ANSWER;
 }
 
 /* The same from neighbours, whose plain messages need no clock; the link is not quiet. What there
@@ -464,9 +466,9 @@ static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 		} else {
 			if (!*now)
 				*now = gamma_now();
-			endpoint->local.untaken = false;
+			endpoint->local.refused_data = false;
 			gamma_dispatch(endpoint, link, &arrival, *now);
-			if (gamma_unlikely(endpoint->local.untaken && arrival.flow))
+			if (gamma_unlikely(endpoint->local.refused_data && arrival.flow))
 				break;
 		}
 		link->ops->release(link);
@@ -491,7 +493,7 @@ static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint
 		if (local->stats.chunks_in != before || gamma_list_empty(&local->reading))
 			return true;
 		waited = gamma_now() - begin;
-		gamma_message_ask_more(local, waited >= GAMMA_CHUNKS_ASK_NS);
+		gamma_rndv_shm_ask_more(local, waited >= GAMMA_CHUNKS_ASK_NS);
 	} while (waited < patience);
 	return false;
 }
@@ -509,7 +511,7 @@ static void read_near(struct gamma_endpoint *endpoint, uint64_t *now)
 			patience = GAMMA_CHUNKS_END_NS;
 			most = GAMMA_READ_FIRST;
 		} else {
-			gamma_message_read(local, most);
+			gamma_rndv_shm_read_first(local, most);
 			patience = 0;
 			most *= 2;
 		}
@@ -530,7 +532,7 @@ static void bury(struct gamma_endpoint *endpoint, uint64_t now)
 
 		if (flow) {
 			flow->way = NULL;
-			gamma_flow_ended(flow, cause, left, now);
+			gamma_flow_process_ended(flow, cause, left, now);
 		}
 	}
 }
@@ -564,7 +566,7 @@ static bool frames_wait(struct gamma_endpoint *endpoint)
 	return !gamma_link_quiet(endpoint->packet);
 }
 
-GAMMA_APART static bool progress(struct gamma_endpoint *endpoint, bool look_near)
+GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_near)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = settle(endpoint);
@@ -572,9 +574,9 @@ GAMMA_APART static bool progress(struct gamma_endpoint *endpoint, bool look_near
 	bool again, feeds;
 
 	if (frames_wait(endpoint)) {
-		local->coming = 0;
+		local->arriving_bytes = 0;
 		taken = take_in(endpoint, &now);
-		if (gamma_unlikely(local->coming))
+		if (gamma_unlikely(local->arriving_bytes))
 			gamma_rest_plan(&endpoint->rest, local, taken, now);
 	}
 	if (local->late.flow && !look_near && gamma_list_empty(&local->ready) &&
@@ -611,7 +613,7 @@ GAMMA_APART static bool progress(struct gamma_endpoint *endpoint, bool look_near
 	if (again)
 		endpoint->stalled_until = now;
 	if (now >= local->next_deadline)
-		gamma_local_timeout(local, now);
+		gamma_timers_expire(local, now);
 	gamma_output(endpoint, now);
 	return in_the_way(endpoint);
 }

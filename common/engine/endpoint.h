@@ -79,11 +79,11 @@ const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoi
 /* The flow to a peer, made if need be. NULL: no memory. */
 struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 				       const struct gamma_addr *peer);
-/* Takes a message and sends what can be sent at once. See gamma_message_send; -EACCES: the endpoint
+/* Takes a message and sends what can be sent at once. See gamma_send_message; -EACCES: the endpoint
  * has been revoked, here and in what follows. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
-/* Copies a short message that is complete when copied; handlers->sent is not called. patient,
+/* Copies a short message that is complete when copied; handlers->sent is not called. may_delay,
  * more: as in struct gamma_send. */
 enum gamma_copied_how {
 	GAMMA_COPIED_NOT,   /* nothing has been done, it must take gamma_endpoint_send */
@@ -93,17 +93,18 @@ enum gamma_copied_how {
 enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 					       struct gamma_flow *flow, const struct iovec *iov,
 					       unsigned iov_count,
-					       const struct gamma_envelope *envelope, bool patient,
-					       bool more);
+					       const struct gamma_envelope *envelope,
+					       bool may_delay, bool more);
 /* The same to a neighbour, if it needs no frame and so is sent at once. False: nothing has been
  * done. */
 bool gamma_endpoint_send_near(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			      const struct iovec *iov, unsigned iov_count,
 			      const struct gamma_envelope *envelope);
-/* As gamma_endpoint_send, with an operation on the peer's memory. See gamma_remote_post. */
+/* As gamma_endpoint_send, with an operation on the peer's memory. See gamma_rma_requester_post. */
 int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			  struct gamma_send *send, struct gamma_remote *remote);
-/* A region, as struct gamma_reached names it, is about to be closed: nothing reads it any more. */
+			  struct gamma_send *send, struct gamma_rma *remote);
+/* A region, as struct gamma_rma_region names it, is about to be closed: nothing reads it any more.
+ */
 void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region);
 /* Sends a best-effort message: 0, -EAGAIN (the link is full), -EMSGSIZE. */
 int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,

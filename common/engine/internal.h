@@ -168,8 +168,8 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
 /* The same of a frame from the network that brings a short message and hardly anything else,
- * without the time: gamma_flow_settle does the rest. False: it is not such a frame, nothing has
- * been done. */
+ * without the time: gamma_flow_process_deferred does the rest. False: it is not such a frame,
+ * nothing has been done. */
 bool gamma_dispatch_message(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 
 /* The offending frame's epochs and number come back: only who sent it, from mac, can make use of
@@ -181,8 +181,8 @@ void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_gr
 
 /* ---- row.c ---- */
 /* A message is posted, after so many polls: whether it waits for others to share a frame with. len:
- * bytes that it takes there, 0: it does not share one; patient, more: as in struct gamma_send. */
-bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool more,
+ * bytes that it takes there, 0: it does not share one; may_delay, more: as in struct gamma_send. */
+bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool may_delay, bool more,
 		     uint64_t round);
 
 /* ---- rest.c ---- */
@@ -213,7 +213,7 @@ bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send);
 /* Writes what receivers have asked for. */
 void gamma_near_feed(struct gamma_endpoint *endpoint);
 /* Writes what is to be said to a neighbour; false: it cannot be. */
-bool gamma_near_put(struct gamma_flow *flow, struct gamma_plain *plain);
+bool gamma_near_put(struct gamma_flow *flow, struct gamma_shm_message *plain);
 /* Nothing that was announced to it must be read any more: the flow comes to its end. */
 void gamma_near_withdraw(struct gamma_flow *flow);
 /* A plain message, an announcement or an answer has arrived. False: it stays with the link, for
@@ -230,7 +230,7 @@ void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
 /* What one flow has to send, and no other: messages to other peers may wait for more to come. */
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
-/* gamma_flow_send_now, and its frame to the link. */
+/* gamma_transmit_direct, and its frame to the link. */
 bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		      const struct iovec *iov, unsigned iov_count,
 		      const struct gamma_envelope *envelope);

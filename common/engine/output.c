@@ -22,7 +22,7 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 		    unsigned most, unsigned *count)
 {
 	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN && *count < most; turn++) {
-		if (!gamma_flow_poll(flow, now, &endpoint->burst[*count]))
+		if (!gamma_transmit_poll(flow, now, &endpoint->burst[*count]))
 			return true;
 		(*count)++;
 		if (gamma_list_empty(&flow->ready_entry))
@@ -41,7 +41,7 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 static void refused(struct gamma_flow *flow, uint64_t now)
 {
 	if (flow->state == GAMMA_FLOW_OPEN) {
-		gamma_flow_over(flow, -ECONNRESET, GAMMA_PROCESS_ENDED, now);
+		gamma_flow_fail_for_good(flow, -ECONNRESET, GAMMA_PROCESS_ENDED, now);
 	} else {
 		flow->pending = 0;
 		gamma_flow_no_port(flow, now);
@@ -83,17 +83,17 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 	if (gamma_likely(sent == count))
 		return true;
 	for (unsigned i = sent; i < count; i++)
-		gamma_flow_unsent(burst[i].flow, &burst[i], now);
+		gamma_transmit_unsent(burst[i].flow, &burst[i], now);
 	if (error == -ECONNREFUSED) {
 		refused(burst[sent].flow, now);
 		return true;
 	}
 	if (error == -EPROTO) {
-		gamma_flow_give_up(burst[sent].flow, -ECONNRESET, GAMMA_NONSENSE, now);
+		gamma_flow_declare_dead(burst[sent].flow, -ECONNRESET, GAMMA_NONSENSE, now);
 		return true;
 	}
 	if (error == -EMSGSIZE) {
-		gamma_path_own_mtu(&endpoint->local, link->mtu);
+		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
 		return true;
 	}
 	stall(endpoint, same_host, now);
@@ -135,7 +135,7 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 
 void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now)
 {
-	gamma_flow_settle(&endpoint->local, now);
+	gamma_flow_process_deferred(&endpoint->local, now);
 	if (endpoint->holds)
 		endpoint->packet->ops->release(endpoint->packet);
 	endpoint->holds = false;
@@ -166,13 +166,13 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 
 	if (endpoint->stalled_until)
 		return false;
-	before = gamma_flow_wants_clock(flow) ? gamma_now() : 0;
-	if (!gamma_flow_send_now(flow, iov, iov_count, envelope, before, endpoint->burst))
+	before = gamma_transmit_wants_clock(flow) ? gamma_now() : 0;
+	if (!gamma_transmit_direct(flow, iov, iov_count, envelope, before, endpoint->burst))
 		return false;
 	sent = link->ops->send(link, endpoint->burst, 1, &error);
 	now = flow->same_host ? before : gamma_now();
 	left = flow->same_host ? before : left_at(endpoint, before, now);
-	gamma_flow_sent_now(flow, left, !before, now);
+	gamma_transmit_direct_sent(flow, left, !before, now);
 	if (gamma_likely(endpoint->local.late.flow))
 		gamma_settle(endpoint, now);
 	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);
@@ -184,7 +184,7 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 static unsigned to_neighbour(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now)
 {
 	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN; turn++) {
-		if (!gamma_flow_poll(flow, now, endpoint->burst))
+		if (!gamma_transmit_poll(flow, now, endpoint->burst))
 			return turn;
 		if (!hand_over(endpoint, endpoint->samehost, true, 1, now)) {
 			/* It has the frame back, and is ready, if it has not come to its end. */
@@ -321,7 +321,7 @@ bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *lin
 	if (error == -ECONNREFUSED || error == -EPROTO)
 		return true;
 	if (error == -EMSGSIZE)
-		gamma_path_own_mtu(&endpoint->local, link->mtu);
+		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
 	endpoint->local.stats.send_stalls++;
 	return false;
 }

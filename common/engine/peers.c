@@ -124,7 +124,7 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 	enter(endpoint, flow);
 	endpoint->neighbours += same_host;
 	if (gamma_unlikely(gamma_tombstones_have(&endpoint->tombstones, flow)))
-		gamma_flow_leave(flow, -EHOSTDOWN, GAMMA_GIVEN_UP, now);
+		gamma_flow_declare_dead_idle(flow, -EHOSTDOWN, GAMMA_DECLARED_DEAD, now);
 	return flow;
 }
 
@@ -136,7 +136,7 @@ void gamma_peers_sweep(struct gamma_endpoint *endpoint, uint64_t now)
 		return;
 	endpoint->sweep_at = now + GAMMA_SWEEP_S * GAMMA_NS_PER_S;
 	gamma_list_for_each (pos, &endpoint->local.flows)
-		gamma_loss_doubt(gamma_list_entry(pos, struct gamma_flow, all_entry), now);
+		gamma_loss_suspect_peer(gamma_list_entry(pos, struct gamma_flow, all_entry), now);
 }
 
 void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -156,7 +156,7 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 
 	if (!gamma_list_empty(&flow->messages.incoming) ||
 	    (flow->given_up && !gamma_tombstones_add(&endpoint->tombstones, flow))) {
-		gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
+		gamma_timers_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;
 	}
 	take_out(endpoint, flow);

@@ -19,10 +19,11 @@ void gamma_rest_plan(struct gamma_rest *rest, const struct gamma_local *local, u
 
 	rest->looked = now;
 	rest->bytes = local->stats.bytes_in;
-	if (!local->coming || taken == GAMMA_POLL_BUDGET || passed > bytes * GAMMA_REST_NS_BYTE)
+	if (!local->arriving_bytes || taken == GAMMA_POLL_BUDGET ||
+	    passed > bytes * GAMMA_REST_NS_BYTE)
 		return;
-	wait = gamma_min(wait, passed * (local->coming / 2) / bytes);
-	wait = gamma_min(wait, passed / taken * gamma_credit_window(local->coming_from) /
+	wait = gamma_min(wait, passed * (local->arriving_bytes / 2) / bytes);
+	wait = gamma_min(wait, passed / taken * gamma_credit_window(local->arriving_from) /
 				       GAMMA_REST_WINDOW);
 	if (wait >= GAMMA_REST_LEAST_US * GAMMA_NS_PER_US)
 		rest->until = now + wait;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Short messages to one peer share frames: who posts several without polling has those behind the
- * first few wait until the next poll, or until they fill a frame. If they are patient: somebody is
- * sure to poll for them before long. Each peer has a row of its own.
- * Called with each message posted.
+ * first few wait until the next poll, or until they fill a frame. If they are may_delay: somebody
+ * is sure to poll for them before long. Each peer has a row of its own. Called with each message
+ * posted.
  */
 #include "engine/internal.h"
 
@@ -14,7 +14,8 @@ static void begin(struct gamma_row *row, uint64_t round)
 	row->count = row->bytes = 0;
 }
 
-bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool more, uint64_t round)
+bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool may_delay, bool more,
+		     uint64_t round)
 {
 	struct gamma_row *row = &flow->row;
 	bool ends = row->more && !more;
@@ -23,13 +24,13 @@ bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool patient, bool m
 		begin(row, round);
 	row->count++;
 	row->more = more;
-	if (!len || !(patient || more) || ends ||
+	if (!len || !(may_delay || more) || ends ||
 	    (!more && row->count <= (row->was_long ? 1 : GAMMA_ROW))) {
 		row->bytes = 0;
 		return false;
 	}
 	if (!row->bytes)
-		row->room = gamma_batch_room(flow);
+		row->room = gamma_coalesce_room(flow);
 	row->bytes += (uint32_t) len;
 	if (row->bytes + len <= row->room)
 		return true;

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-_Static_assert((int) GAMMA_PLAIN_TAGGED == GAMMA_TAGGED && (int) GAMMA_PLAIN_DATA == GAMMA_HAS_DATA,
+_Static_assert((int) GAMMA_SHM_MESSAGE_TAGGED == GAMMA_TAGGED &&
+		       (int) GAMMA_SHM_MESSAGE_DATA == GAMMA_HAS_DATA,
 	       "an envelope's flags are a record's");
 
 /* ---- the way out ---- */
@@ -34,7 +35,8 @@ static bool is_next(const struct gamma_flow *flow)
 
 /* Above the inject size copies do not always pay. */
 static bool put_large(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-		      const struct gamma_plain *plain, const struct iovec *iov, unsigned iov_count)
+		      const struct gamma_shm_message *plain, const struct iovec *iov,
+		      unsigned iov_count)
 {
 	bool timed;
 	uint64_t begin;
@@ -56,7 +58,7 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 {
 	const struct gamma_limits *limits = &endpoint->local.limits;
 	struct gamma_stats *stats = &endpoint->local.stats;
-	struct gamma_plain plain = {
+	struct gamma_shm_message plain = {
 		.tag = envelope->tag,
 		.data = envelope->data,
 		.len = (uint32_t) envelope->length,
@@ -84,7 +86,7 @@ static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
 	struct gamma_chunk chunk = {.offset = send->fed, .id = send->id};
 	struct iovec iov[1 + GAMMA_IOV_MAX] = {{&chunk, sizeof(chunk)}};
 	uint64_t len = gamma_min(GAMMA_CHUNK, send->envelope.length - send->fed);
-	struct gamma_plain plain = {
+	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_CHUNK,
 		.len = (uint32_t) (sizeof(chunk) + len),
 	};
@@ -113,7 +115,7 @@ static void begin_chunks(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 	bool timed = flow->copying.timed;
 	uint64_t begin = timed ? gamma_now() : 0;
 
-	put_chunks(endpoint, send, GAMMA_CHUNKS_UNASKED);
+	put_chunks(endpoint, send, GAMMA_CHUNKS_UNSOLICITED);
 	if (timed && send->fed)
 		gamma_copying_took(&flow->copying, send->fed, gamma_now() - begin);
 }
@@ -127,7 +129,7 @@ bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send)
 	bool in_chunks = len > GAMMA_COPY_MAX && gamma_copying_next(&flow->copying, len) &&
 			 gamma_copying_chunks(&flow->copying, len);
 
-	if (!is_next(flow) || !gamma_message_announce(flow, send, in_chunks))
+	if (!is_next(flow) || !gamma_send_shm_announce(flow, send, in_chunks))
 		return false;
 	if (in_chunks)
 		begin_chunks(endpoint, flow, send);
@@ -145,11 +147,11 @@ void gamma_near_feed(struct gamma_endpoint *endpoint)
 
 		put_chunks(endpoint, send, GAMMA_CHUNKS_TURN);
 		if (send->fed == send->envelope.length)
-			gamma_message_fed(flow);
+			gamma_rndv_shm_stop_feeding(flow);
 	}
 }
 
-bool gamma_near_put(struct gamma_flow *flow, struct gamma_plain *plain)
+bool gamma_near_put(struct gamma_flow *flow, struct gamma_shm_message *plain)
 {
 	struct gamma_endpoint *endpoint =
 		gamma_container_of(flow->local, struct gamma_endpoint, local);
@@ -208,25 +210,25 @@ static void press(struct gamma_endpoint *endpoint)
 
 void gamma_near_relieve(struct gamma_endpoint *endpoint)
 {
-	if (endpoint->local.kept > endpoint->local.limits.unexpected_size / 2)
+	if (endpoint->local.buffered > endpoint->local.limits.unexpected_size / 2)
 		return;
 	endpoint->pressed = false;
 	endpoint->samehost->ops->press(endpoint->samehost, false);
 }
 
 static bool take_announce(struct gamma_flow *flow, struct gamma_envelope *envelope,
-			  const struct gamma_plain *plain)
+			  const struct gamma_shm_message *plain)
 {
 	struct gamma_announce announce;
 
 	memcpy(&announce, plain->bytes, sizeof(announce));
 	envelope->length = announce.length;
-	envelope->flags &= ~(uint32_t) GAMMA_PLAIN_CHUNKS;
-	return gamma_message_announced(flow, envelope, &announce,
-				       plain->flags & GAMMA_PLAIN_CHUNKS);
+	envelope->flags &= ~(uint32_t) GAMMA_SHM_MESSAGE_CHUNKS;
+	return gamma_receive_shm_announce(flow, envelope, &announce,
+					  plain->flags & GAMMA_SHM_MESSAGE_CHUNKS);
 }
 
-static void take_answer(struct gamma_flow *flow, const struct gamma_plain *plain)
+static void take_answer(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	struct gamma_copying *copying = &flow->copying;
 	struct gamma_answer answer;
@@ -234,7 +236,7 @@ static void take_answer(struct gamma_flow *flow, const struct gamma_plain *plain
 	memcpy(&answer, plain->bytes, sizeof(answer));
 	if (!answer.wanted && answer.accepted)
 		copying->read_ns = gamma_copying_known(copying->read_ns, answer.accepted);
-	gamma_message_accepted(flow, answer.id, answer.wanted, answer.accepted);
+	gamma_send_accepted(flow, answer.id, answer.wanted, answer.accepted);
 }
 
 /* How long the chunks that come unasked take, but for the first: where lines of the cache go slowly
@@ -244,14 +246,14 @@ static void time_chunk(struct gamma_copying *copying, uint64_t offset, uint32_t 
 {
 	uint64_t ns, bytes = offset + len - GAMMA_CHUNK;
 
-	if (offset != GAMMA_CHUNKS_UNASKED - GAMMA_CHUNK && copying->own_read_ns)
+	if (offset != GAMMA_CHUNKS_UNSOLICITED - GAMMA_CHUNK && copying->own_read_ns)
 		return;
 	ns = gamma_now() - copying->second_at;
 	copying->own_read_ns =
 		gamma_copying_known(copying->own_read_ns, (uint32_t) (ns * 1024 / bytes + 1));
 }
 
-static void take_chunk(struct gamma_flow *flow, const struct gamma_plain *plain)
+static void take_chunk(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	const uint8_t *bytes = plain->bytes + sizeof(struct gamma_chunk);
 	uint32_t len = plain->len - (uint32_t) sizeof(struct gamma_chunk);
@@ -261,24 +263,24 @@ static void take_chunk(struct gamma_flow *flow, const struct gamma_plain *plain)
 	memcpy(&chunk, plain->bytes, sizeof(chunk));
 	if (chunk.offset == GAMMA_CHUNK)
 		copying->second_at = gamma_now();
-	if (gamma_message_chunk(flow, &chunk, bytes, len) && chunk.offset >= GAMMA_CHUNK &&
-	    chunk.offset < GAMMA_CHUNKS_UNASKED && len >= GAMMA_COPY_MIN)
+	if (gamma_rndv_shm_receive_chunk(flow, &chunk, bytes, len) && chunk.offset >= GAMMA_CHUNK &&
+	    chunk.offset < GAMMA_CHUNKS_UNSOLICITED && len >= GAMMA_COPY_MIN)
 		time_chunk(copying, chunk.offset, len);
 }
 
 /* Not where its copies do not pay. */
-static void take_more(struct gamma_flow *flow, const struct gamma_plain *plain)
+static void take_more(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	struct gamma_more more;
 
 	memcpy(&more, plain->bytes, sizeof(more));
 	if (gamma_copying_chunks(&flow->copying, GAMMA_CHUNKS_TURN))
-		gamma_message_more(flow, more.id);
+		gamma_rndv_shm_more_wanted(flow, more.id);
 }
 
 /* Of a large message: others may write where it stands. */
 static bool take_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
-		       const struct gamma_plain *plain)
+		       const struct gamma_shm_message *plain)
 {
 	switch (plain->kind) {
 	case GAMMA_RECORD_ANNOUNCE:
@@ -298,11 +300,11 @@ static bool take_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
 
 bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
-	const struct gamma_plain *plain = &arrival->plain;
+	const struct gamma_shm_message *plain = &arrival->shm;
 	struct gamma_flow *flow = *arrival->flow;
 	struct gamma_envelope envelope = {
-		.tag = plain->flags & GAMMA_PLAIN_TAGGED ? plain->tag : 0,
-		.data = plain->flags & GAMMA_PLAIN_DATA ? plain->data : 0,
+		.tag = plain->flags & GAMMA_SHM_MESSAGE_TAGGED ? plain->tag : 0,
+		.data = plain->flags & GAMMA_SHM_MESSAGE_DATA ? plain->data : 0,
 		.length = plain->len,
 		.flags = plain->flags,
 	};
@@ -313,9 +315,9 @@ bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arri
 	}
 	if (gamma_unlikely(plain->kind != GAMMA_RECORD_PLAIN))
 		return take_other(flow, &envelope, plain);
-	if (gamma_unlikely(!gamma_message_plain(flow, &envelope, plain->bytes)))
+	if (gamma_unlikely(!gamma_receive_shm_message(flow, &envelope, plain->bytes)))
 		return false;
-	if (gamma_unlikely(endpoint->local.kept > endpoint->local.limits.unexpected_size))
+	if (gamma_unlikely(endpoint->local.buffered > endpoint->local.limits.unexpected_size))
 		press(endpoint);
 	return true;
 }

@@ -17,7 +17,7 @@ bool gamma_ack_due(const struct gamma_flow *flow)
 	return flow->ack.now;
 }
 
-bool gamma_ack_tells_delay(const struct gamma_flow *flow)
+bool gamma_ack_reports_delay(const struct gamma_flow *flow)
 {
 	return flow->ack.echo_valid && flow->ack.skipped + 1 >= GAMMA_DELAY_EVERY;
 }
@@ -37,8 +37,8 @@ void gamma_ack_arrived(struct gamma_flow *flow, uint8_t flags, uint64_t now)
 	if (flags & GAMMA_FLAG_ACK_REQUESTED ||
 	    (ack->owed >= GAMMA_ACK_EVERY_MIN && ack->owed >= gamma_credit_window(flow) / 4))
 		gamma_ack_now(flow);
-	else if (!gamma_timer_set_p(flow, GAMMA_TIMER_ACK))
-		gamma_timer_set(flow, GAMMA_TIMER_ACK, now + GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US);
+	else if (!gamma_timers_is_set(flow, GAMMA_TIMER_ACK))
+		gamma_timers_set(flow, GAMMA_TIMER_ACK, now + GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US);
 }
 
 static void attach_delay(struct gamma_fields *fields, uint32_t echo, uint64_t since, uint64_t now)
@@ -59,7 +59,7 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 	fields->ack = flow->rx.next;
 	fields->limit = flow->credit.limit;
 	if (flow->rx.next != flow->rx.highest)
-		gamma_window_sack(flow, fields, alone);
+		gamma_receive_window_sack(flow, fields, alone);
 	if (gamma_unlikely(flow->messages.cuts)) {
 		fields->extensions |= GAMMA_EXT_CUTS;
 		fields->cuts = flow->messages.cuts;
@@ -73,7 +73,7 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 	}
 	ack->owed = 0;
 	/* News of a far gap does not fit on data: an acknowledgement follows. */
-	ack->now = ack->now && !alone && gamma_window_sack_is_long(flow);
-	ack->told_limit = flow->credit.limit;
-	gamma_timer_stop(flow, GAMMA_TIMER_ACK);
+	ack->now = ack->now && !alone && gamma_receive_window_sack_is_long(flow);
+	ack->sent_limit = flow->credit.limit;
+	gamma_timers_stop(flow, GAMMA_TIMER_ACK);
 }

@@ -15,29 +15,30 @@
  */
 #include "flow/flow.h"
 
-static uint32_t pool_size(const struct gamma_pool *pool)
+static uint32_t pool_size(const struct gamma_credit_pool *pool)
 {
 	return pool->slots - pool->reserve;
 }
 
 /* What each flow should have: an equal part, within bounds. */
-static void set_share(struct gamma_pool *pool)
+static void set_share(struct gamma_credit_pool *pool)
 {
 	uint64_t share = pool_size(pool) / gamma_max(pool->active, 1);
 
 	pool->share = (uint32_t) gamma_min(gamma_max(share, GAMMA_GRANT_MIN), GAMMA_WINDOW_MAX / 2);
 }
 
-void gamma_pool_init(struct gamma_pool *pool, uint32_t slots)
+void gamma_credit_pool_init(struct gamma_credit_pool *pool, uint32_t slots)
 {
-	*pool = (struct gamma_pool){.slots = slots, .reserve = slots / 8, .budget = GAMMA_BUDGET};
+	*pool = (struct gamma_credit_pool){
+		.slots = slots, .reserve = slots / 8, .budget = GAMMA_BUDGET};
 	pool->bound = pool_size(pool);
 	gamma_list_init(&pool->waiting);
 	gamma_list_init(&pool->holders);
 	set_share(pool);
 }
 
-void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames)
+void gamma_credit_pool_set_budget(struct gamma_credit_pool *pool, uint32_t frames)
 {
 	uint32_t size = pool_size(pool);
 
@@ -65,7 +66,7 @@ uint32_t gamma_credit_window(const struct gamma_flow *flow)
 /* Books frames as granted to a flow, or, if negative, as no longer outstanding. */
 static void book(struct gamma_flow *flow, int32_t frames)
 {
-	struct gamma_pool *pool = &flow->local->pool;
+	struct gamma_credit_pool *pool = &flow->local->pool;
 
 	pool->granted += (uint32_t) frames;
 	if (flow->credit.bulk)
@@ -83,7 +84,7 @@ static void book_used(struct gamma_flow *flow, uint32_t frames)
 
 static uint32_t pool_free(const struct gamma_flow *flow)
 {
-	const struct gamma_pool *pool = &flow->local->pool;
+	const struct gamma_credit_pool *pool = &flow->local->pool;
 	uint32_t size = pool_size(pool);
 	uint32_t left = pool->granted < size ? size - pool->granted : 0;
 
@@ -96,15 +97,15 @@ static uint32_t pool_free(const struct gamma_flow *flow)
 
 static uint32_t share_of(const struct gamma_flow *flow)
 {
-	const struct gamma_pool *pool = &flow->local->pool;
+	const struct gamma_credit_pool *pool = &flow->local->pool;
 	uint64_t share = pool->share;
 
 	if (flow->credit.bulk)
 		share = gamma_min(share, gamma_max(pool->bound / pool->bulk, GAMMA_GRANT_MIN));
-	if (gamma_unlikely(pool->pace.share))
-		share = gamma_min(share, flow->credit.bulk
-						 ? pool->pace.share
-						 : gamma_max(pool->pace.share, GAMMA_GRANT_MIN));
+	if (gamma_unlikely(pool->slow_port.share))
+		share = gamma_min(share, flow->credit.bulk ? pool->slow_port.share
+							   : gamma_max(pool->slow_port.share,
+								       GAMMA_GRANT_MIN));
 	return (uint32_t) share;
 }
 
@@ -132,7 +133,7 @@ static bool grant(struct gamma_flow *flow)
 /* A flow counts once a frame of it has arrived, or a request. */
 static void activate(struct gamma_flow *flow)
 {
-	struct gamma_pool *pool = &flow->local->pool;
+	struct gamma_credit_pool *pool = &flow->local->pool;
 
 	flow->credit.active = true;
 	flow->credit.first = gamma_credit_window(flow);
@@ -142,18 +143,18 @@ static void activate(struct gamma_flow *flow)
 
 static void set_bulk(struct gamma_flow *flow, bool bulk)
 {
-	struct gamma_pool *pool = &flow->local->pool;
+	struct gamma_credit_pool *pool = &flow->local->pool;
 	uint32_t booked = gamma_credit_window(flow) - flow->credit.first;
 
 	flow->credit.bulk = bulk;
 	pool->bulk += bulk ? 1 : -1u;
 	pool->bulk_granted += bulk ? booked : -booked;
-	gamma_pace_crowd(pool);
+	gamma_slow_port_senders_changed(pool);
 }
 
 static void deactivate(struct gamma_flow *flow)
 {
-	struct gamma_pool *pool = &flow->local->pool;
+	struct gamma_credit_pool *pool = &flow->local->pool;
 
 	if (flow->credit.bulk)
 		set_bulk(flow, false);
@@ -166,7 +167,7 @@ static void deactivate(struct gamma_flow *flow)
 
 /* Flows that asked get credit in the order in which they asked, each at least `least` frames: a
  * frame's worth at a time would cost an acknowledgement for each frame. */
-static void serve_waiting(struct gamma_pool *pool, uint32_t least)
+static void serve_waiting(struct gamma_credit_pool *pool, uint32_t least)
 {
 	while (!gamma_list_empty(&pool->waiting)) {
 		struct gamma_flow *flow =
@@ -181,7 +182,7 @@ static void serve_waiting(struct gamma_pool *pool, uint32_t least)
 }
 
 /* Halves the bound, once for as many frames as are under way. */
-static bool halve(struct gamma_pool *pool)
+static bool halve(struct gamma_credit_pool *pool)
 {
 	uint32_t size = pool_size(pool);
 
@@ -194,18 +195,18 @@ static bool halve(struct gamma_pool *pool)
 	return true;
 }
 
-void gamma_pool_lost(struct gamma_pool *pool)
+void gamma_credit_pool_lost(struct gamma_credit_pool *pool)
 {
 	halve(pool);
 }
 
 /* A frame that was sent again tells of loss on the way here. While there is none, the bound grows
  * by one frame for as many as it counts. */
-static void watch_loss(struct gamma_pool *pool, bool again)
+static void watch_loss(struct gamma_credit_pool *pool, bool again)
 {
 	pool->quiet++;
 	if (again)
-		gamma_pace_lost(pool);
+		gamma_slow_port_lost(pool);
 	if (again && halve(pool)) {
 		pool->halved++;
 	} else if (pool->bound < pool_size(pool) && ++pool->ripe >= pool->bound) {
@@ -216,7 +217,7 @@ static void watch_loss(struct gamma_pool *pool, bool again)
 
 void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 {
-	struct gamma_pool *pool = &flow->local->pool;
+	struct gamma_credit_pool *pool = &flow->local->pool;
 	struct gamma_credit *credit = &flow->credit;
 	bool newest = seq + 1 == flow->rx.highest; /* an overtaken one tells old news */
 	bool bulk = newest ? flags & GAMMA_FLAG_BACKLOG : credit->bulk;
@@ -230,8 +231,8 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 		set_bulk(flow, bulk);
 	if (gamma_unlikely(pool->bound < pool_size(pool) || flags & GAMMA_FLAG_AGAIN))
 		watch_loss(pool, flags & GAMMA_FLAG_AGAIN);
-	if (gamma_unlikely(pool->arrivals >= pool->pace.look))
-		gamma_pace_look(pool, flow->rx.last_time);
+	if (gamma_unlikely(pool->arrivals >= pool->slow_port.look))
+		gamma_slow_port_look(pool, flow->rx.last_time);
 	/* Most recently used goes last; moving the only holder would change nothing. */
 	if (pool->holders.prev != &credit->grant_entry) {
 		gamma_list_remove(&credit->grant_entry);
@@ -255,7 +256,7 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
  * it sent or was granted any. It goes last: if it is dead, the next request asks another. An answer
  * that does not come is owed like any other, so the death of a peer that owes nothing else is
  * noticed too. */
-static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bool bulk,
+static bool reclaim(struct gamma_credit_pool *pool, const struct gamma_flow *except, bool bulk,
 		    uint64_t idle, uint64_t now)
 {
 	struct gamma_list *pos;
@@ -271,16 +272,16 @@ static bool reclaim(struct gamma_pool *pool, const struct gamma_flow *except, bo
 		gamma_list_append(&pool->holders, pos);
 		flow->credit.reclaiming = true;
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
-		if (!gamma_timer_set_p(flow, GAMMA_TIMER_PROBE))
+		if (!gamma_timers_is_set(flow, GAMMA_TIMER_PROBE))
 			gamma_loss_rearm(flow, now);
 		return true;
 	}
 	return false;
 }
 
-void gamma_credit_request(struct gamma_flow *flow, uint64_t now)
+void gamma_credit_receive_request(struct gamma_flow *flow, uint64_t now)
 {
-	struct gamma_pool *pool = &flow->local->pool;
+	struct gamma_credit_pool *pool = &flow->local->pool;
 	bool stuck = flow->credit.asked_at == pool->arrivals;
 
 	if (!flow->credit.active)
@@ -305,7 +306,7 @@ void gamma_credit_request(struct gamma_flow *flow, uint64_t now)
 		reclaim(pool, flow, true, stuck ? 0 : 2 * pool->slots, now);
 }
 
-void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned)
+void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned)
 {
 	uint32_t more = returned - flow->credit.returned;
 
@@ -330,7 +331,7 @@ void gamma_credit_release(struct gamma_flow *flow)
 
 /* ---- the sender's side ---- */
 
-void gamma_credit_limit(struct gamma_flow *flow, uint32_t limit)
+void gamma_credit_receive_limit(struct gamma_flow *flow, uint32_t limit)
 {
 	if (!gamma_seq_before(flow->tx.limit, limit))
 		return;
@@ -343,7 +344,7 @@ void gamma_credit_limit(struct gamma_flow *flow, uint32_t limit)
 		flow->credit.starved = false;
 		flow->credit.backoff = 0;
 		flow->pending &= ~GAMMA_PENDING_REQUEST;
-		gamma_timer_stop(flow, GAMMA_TIMER_REQUEST);
+		gamma_timers_stop(flow, GAMMA_TIMER_REQUEST);
 	}
 	if (gamma_message_waiting(flow))
 		gamma_flow_ready(flow);
@@ -358,12 +359,12 @@ void gamma_credit_starved(struct gamma_flow *flow, uint64_t now)
 		flow->local->stats.credit_stalls++;
 		gamma_loss_rearm(flow, now);
 	}
-	if (gamma_window_flying(flow) || gamma_timer_set_p(flow, GAMMA_TIMER_REQUEST))
+	if (gamma_send_window_in_flight(flow) || gamma_timers_is_set(flow, GAMMA_TIMER_REQUEST))
 		return;
-	if (flow->tx.backlog_told != flow->tx.next)
+	if (flow->tx.backlog_sent != flow->tx.next)
 		flow->pending |= GAMMA_PENDING_REQUEST;
 	flow->credit.backoff = 0;
-	gamma_timer_set(flow, GAMMA_TIMER_REQUEST, now + GAMMA_REQUEST_US * GAMMA_NS_PER_US);
+	gamma_timers_set(flow, GAMMA_TIMER_REQUEST, now + GAMMA_REQUEST_US * GAMMA_NS_PER_US);
 }
 
 void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now)
@@ -378,8 +379,8 @@ void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now)
 	if (flow->tx.returned)
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIMED);
 	gamma_flow_want(flow, GAMMA_PENDING_REQUEST);
-	gamma_timer_set(flow, GAMMA_TIMER_REQUEST,
-			now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US));
+	gamma_timers_set(flow, GAMMA_TIMER_REQUEST,
+			 now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US));
 }
 
 void gamma_credit_give_back(struct gamma_flow *flow)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *gamma_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN])
+const char *gamma_flow_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN])
 {
 	snprintf(name, GAMMA_NAME_LEN, "%02x:%02x:%02x:%02x:%02x:%02x port %u epoch %08x",
 		 addr->mac[0], addr->mac[1], addr->mac[2], addr->mac[3], addr->mac[4], addr->mac[5],
@@ -46,15 +46,15 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	gamma_list_init(&flow->ready_entry);
 	gamma_list_init(&flow->timed_entry);
 	gamma_list_append(&local->flows, &flow->all_entry);
-	gamma_message_init(flow);
+	gamma_send_init(flow);
 	gamma_credit_init(flow);
-	gamma_path_init(flow);
+	gamma_path_mtu_init(flow);
 	flow->loss.heard = now;
 	if (flow->state == GAMMA_FLOW_LOOKUP) {
 		gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
-		gamma_timer_set(flow, GAMMA_TIMER_LOOKUP, now + GAMMA_LOOKUP_US * GAMMA_NS_PER_US);
+		gamma_timers_set(flow, GAMMA_TIMER_LOOKUP, now + GAMMA_LOOKUP_US * GAMMA_NS_PER_US);
 	} else if (peer->mtu) {
-		gamma_path_learned(flow, ntohs(peer->mtu), now);
+		gamma_path_mtu_learned(flow, ntohs(peer->mtu), now);
 	}
 	return flow;
 }
@@ -62,20 +62,20 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 static void stop(struct gamma_flow *flow)
 {
 	for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
-		gamma_timer_stop(flow, timer);
+		gamma_timers_stop(flow, timer);
 	flow->pending = 0;
 	flow->ack.now = false;
 	gamma_list_remove(&flow->ready_entry);
 	gamma_credit_release(flow);
-	gamma_window_drop(flow);
-	gamma_window_forget(flow);
+	gamma_send_window_drop(flow);
+	gamma_receive_window_free(flow);
 }
 
 void gamma_flow_free(struct gamma_flow *flow)
 {
 	stop(flow);
-	gamma_message_drop_sends(flow, 0);
-	gamma_message_drop_receives(flow, 0);
+	gamma_send_drop_all(flow, 0);
+	gamma_receive_drop_all(flow, 0);
 	gamma_list_remove(&flow->timed_entry);
 	gamma_list_remove(&flow->all_entry);
 	free(flow->tx.sent);
@@ -88,8 +88,8 @@ static void end(struct gamma_flow *flow, enum gamma_flow_state state, int error)
 	stop(flow);
 	flow->state = state;
 	flow->error = error;
-	gamma_message_drop_sends(flow, error);
-	gamma_message_drop_receives(flow, error);
+	gamma_send_drop_all(flow, error);
+	gamma_receive_drop_all(flow, error);
 }
 
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
@@ -104,10 +104,10 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
 
 static void forget_later(struct gamma_flow *flow, uint64_t now)
 {
-	gamma_timer_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
+	gamma_timers_set(flow, GAMMA_TIMER_FORGET, now + flow->local->limits.forget);
 }
 
-void gamma_flow_over(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
+void gamma_flow_fail_for_good(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
 {
 	gamma_flow_fail(flow, error, cause);
 	forget_later(flow, now);
@@ -119,21 +119,22 @@ static bool has_history(const struct gamma_flow *flow)
 	return flow->rx.arrived || flow->tx.next;
 }
 
-void gamma_flow_give_up(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
+void gamma_flow_declare_dead(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
 {
 	flow->given_up = has_history(flow);
-	gamma_flow_over(flow, error, cause, now);
+	gamma_flow_fail_for_good(flow, error, cause, now);
 }
 
-void gamma_flow_leave(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
+void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char *cause,
+				  uint64_t now)
 {
-	flow->untold = cause;
+	flow->unreported = cause;
 	flow->given_up = has_history(flow);
 	end(flow, GAMMA_FLOW_FAILED, error);
 	forget_later(flow, now);
 }
 
-void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now)
+void gamma_flow_process_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now)
 {
 	struct gamma_local *local = flow->local;
 
@@ -142,16 +143,16 @@ void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uin
 	if (left || gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
 		local->handlers->failed(local->context, flow, -ECONNRESET, cause);
 	else
-		flow->untold = cause;
+		flow->unreported = cause;
 	end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
 	forget_later(flow, now);
 }
 
-int gamma_flow_refuse(struct gamma_flow *flow)
+int gamma_flow_refuse_post(struct gamma_flow *flow)
 {
-	const char *cause = flow->untold;
+	const char *cause = flow->unreported;
 
-	flow->untold = NULL;
+	flow->unreported = NULL;
 	if (cause)
 		flow->local->handlers->failed(flow->local->context, flow, flow->error, cause);
 	return flow->error ? flow->error : -EHOSTUNREACH;
@@ -166,13 +167,13 @@ void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now)
 	if (!loss->waiting_since)
 		return;
 	loss->waiting_since = now;
-	if (loss->still_told || now - loss->heard < flow->local->limits.peer_timeout)
+	if (loss->stall_logged || now - loss->heard < flow->local->limits.peer_timeout)
 		return;
-	loss->still_told = true;
+	loss->stall_logged = true;
 	gamma_warn(
 		"peer %s has not answered for %.1f s, but its process is there: if it was stopped, "
 		"continue or end it",
-		gamma_addr_name(&flow->addr, name), (double) (now - loss->heard) / 1e9);
+		gamma_flow_addr_name(&flow->addr, name), (double) (now - loss->heard) / 1e9);
 }
 
 void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now)
@@ -181,9 +182,11 @@ void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now)
 		gamma_min(GAMMA_NO_PORT_US * GAMMA_NS_PER_US, flow->local->limits.peer_timeout / 2);
 
 	if (flow->state == GAMMA_FLOW_OPEN)
-		gamma_flow_over(flow, -ECONNRESET, "no process there owns its port any more", now);
+		gamma_flow_fail_for_good(flow, -ECONNRESET,
+					 "no process there owns its port any more", now);
 	else if (now - flow->loss.heard >= grace) /* since it was made: nothing has been */
-		gamma_flow_over(flow, -ECONNREFUSED, "no process there owns that port", now);
+		gamma_flow_fail_for_good(flow, -ECONNREFUSED, "no process there owns that port",
+					 now);
 }
 
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now)
@@ -197,9 +200,9 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 	flow->loss.heard = now;
 	flow->loss.waiting_since = 0;
 	flow->pending &= ~GAMMA_PENDING_LOOKUP;
-	gamma_timer_stop(flow, GAMMA_TIMER_LOOKUP);
+	gamma_timers_stop(flow, GAMMA_TIMER_LOOKUP);
 	if (peer->mtu)
-		gamma_path_learned(flow, ntohs(peer->mtu), now);
+		gamma_path_mtu_learned(flow, ntohs(peer->mtu), now);
 	gamma_flow_ready(flow);
 }
 
@@ -220,14 +223,14 @@ void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to)
 bool gamma_flow_unacked(const struct gamma_flow *flow)
 {
 	return gamma_flow_usable(flow) &&
-	       (gamma_window_unacked(flow) || gamma_message_waiting(flow) ||
+	       (gamma_send_window_unacked(flow) || gamma_message_waiting(flow) ||
 		!gamma_list_empty(&flow->messages.announced));
 }
 
 /* Who asks whether this endpoint is there waits for something of it. */
 static bool has_asked(const struct gamma_flow *flow, uint64_t now)
 {
-	return flow->probed_time && now < flow->probed_time + GAMMA_ASKED_US * GAMMA_NS_PER_US;
+	return flow->probed_time && now < flow->probed_time + GAMMA_PROBED_US * GAMMA_NS_PER_US;
 }
 
 /* Its program may wait for this endpoint alone, and would as long as for one that is silent: it is
@@ -235,7 +238,7 @@ static bool has_asked(const struct gamma_flow *flow, uint64_t now)
  * neighbour nothing gets lost. */
 static bool may_have_missed_bye(const struct gamma_flow *flow, uint64_t now)
 {
-	return gamma_timer_set_p(flow, GAMMA_TIMER_BYE) && !flow->same_host &&
+	return gamma_timers_is_set(flow, GAMMA_TIMER_BYE) && !flow->same_host &&
 	       (flow->byes < GAMMA_BYE_TRIES || has_asked(flow, now));
 }
 
@@ -244,7 +247,7 @@ bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now)
 	if (!gamma_flow_usable(flow) || flow->bye_answered)
 		return false;
 	return gamma_flow_unacked(flow) || flow->ack.owed || flow->ack.now ||
-	       (flow->last_data && now - flow->last_data < GAMMA_SETTLED_US * GAMMA_NS_PER_US) ||
+	       (flow->last_data && now - flow->last_data < GAMMA_ACK_SETTLE_US * GAMMA_NS_PER_US) ||
 	       may_have_missed_bye(flow, now);
 }
 
@@ -259,11 +262,11 @@ void gamma_flow_bye(struct gamma_flow *flow, uint64_t now)
 {
 	uint64_t wait = GAMMA_BYE_US * GAMMA_NS_PER_US << gamma_min(flow->byes, 7);
 
-	if (flow->state != GAMMA_FLOW_OPEN || gamma_timer_set_p(flow, GAMMA_TIMER_BYE))
+	if (flow->state != GAMMA_FLOW_OPEN || gamma_timers_is_set(flow, GAMMA_TIMER_BYE))
 		return;
 	flow->byes++;
 	gamma_flow_want(flow, GAMMA_PENDING_BYE);
-	gamma_timer_set(flow, GAMMA_TIMER_BYE, now + wait);
+	gamma_timers_set(flow, GAMMA_TIMER_BYE, now + wait);
 }
 
 /* ---- arriving frames other than DATA ---- */
@@ -287,11 +290,11 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 {
 	flow->local->stats.acks_in++;
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_AGAIN))
-		gamma_loss_in_vain(flow);
+		gamma_loss_spurious(flow);
 	if (fields->op != GAMMA_ACK_PROBED)
 		return;
 	if (fields->extensions & GAMMA_EXT_MTU && fields->probe)
-		gamma_path_probed(flow, fields->probe, fields->seq);
+		gamma_path_mtu_probed(flow, fields->probe, fields->seq);
 	else
 		gamma_loss_probed(flow, fields->seq, now);
 }
@@ -314,11 +317,11 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 		return;
 	}
 	flow->local->stats.resets_in++;
-	gamma_flow_over(flow, -ECONNRESET,
-			fields->op == GAMMA_RESET_CLOSED
-				? "it has closed its endpoint, or given this one up"
-				: "its endpoint is another one now",
-			now);
+	gamma_flow_fail_for_good(flow, -ECONNRESET,
+				 fields->op == GAMMA_RESET_CLOSED
+					 ? "it has closed its endpoint, or given this one up"
+					 : "its endpoint is another one now",
+				 now);
 }
 
 static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
@@ -326,11 +329,11 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 	if (fields->op == GAMMA_ANSWER) {
 		flow->bye_answered = true;
 		flow->pending &= ~GAMMA_PENDING_BYE;
-		gamma_timer_stop(flow, GAMMA_TIMER_BYE);
+		gamma_timers_stop(flow, GAMMA_TIMER_BYE);
 		return;
 	}
-	gamma_flow_ended(flow, "it has closed its endpoint",
-			 flow->local->left && flow->local->left(flow), now);
+	gamma_flow_process_ended(flow, "it has closed its endpoint",
+				 flow->local->left && flow->local->left(flow), now);
 	gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
 }
 
@@ -346,13 +349,13 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
 		break;
 	case GAMMA_KIND_REQUEST:
 		flow->local->stats.requests_in++;
-		gamma_credit_request(flow, now);
+		gamma_credit_receive_request(flow, now);
 		break;
 	case GAMMA_KIND_RECLAIM:
 		if (fields->op == GAMMA_ASK)
 			gamma_credit_give_back(flow);
 		else
-			gamma_credit_reclaimed(flow, fields->seq);
+			gamma_credit_receive_reclaimed(flow, fields->seq);
 		break;
 	case GAMMA_KIND_RESET:
 		receive_reset(flow, fields, now);
@@ -377,21 +380,22 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	flow->heard_of = true;
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_WANT_CRC))
 		flow->payload_crc = true;
-	if (fields->extensions & GAMMA_EXT_ACK && !gamma_window_ack(flow, fields, arrived, now)) {
+	if (fields->extensions & GAMMA_EXT_ACK &&
+	    !gamma_send_window_receive_ack(flow, fields, arrived, now)) {
 		flow->local->stats.malformed++;
 		return;
 	}
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_MTU && fields->mtu &&
-			   flow->path.peer_mtu != fields->mtu))
-		gamma_path_learned(flow, fields->mtu, now);
+			   flow->path_mtu.peer_mtu != fields->mtu))
+		gamma_path_mtu_learned(flow, fields->mtu, now);
 	if (gamma_likely(fields->kind == GAMMA_KIND_DATA))
-		gamma_window_data(flow, fields, payload, arrived, now);
+		gamma_receive_window_data(flow, fields, payload, arrived, now);
 	else
 		receive_other(flow, fields, arrived, now);
 	if (gamma_unlikely(flow->tx.held_back))
-		gamma_window_resume(flow, now);
+		gamma_send_window_resume(flow, now);
 	/* All may have come, so that nothing but the sender's questions do any more. */
-	gamma_window_retry(flow);
+	gamma_receive_window_retry(flow);
 }
 
 /* Everything that a frame might ask for, but acknowledging, goes the ordinary way. */
@@ -402,9 +406,9 @@ bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fiel
 
 	if (flow->state != GAMMA_FLOW_OPEN || !flow->credit.active || flow->tx.held_back ||
 	    (has_ack && gamma_seq_before(flow->tx.next, fields->ack)) ||
-	    !gamma_window_message(flow, fields, payload, arrived))
+	    !gamma_receive_window_message(flow, fields, payload, arrived))
 		return false;
-	flow->local->late = (struct gamma_late){
+	flow->local->late = (struct gamma_deferred_ack){
 		.flow = flow,
 		.has_ack = has_ack,
 		.ack = fields->ack,
@@ -415,9 +419,9 @@ bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fiel
 	return true;
 }
 
-void gamma_flow_settle(struct gamma_local *local, uint64_t now)
+void gamma_flow_process_deferred(struct gamma_local *local, uint64_t now)
 {
-	const struct gamma_late *late = &local->late;
+	const struct gamma_deferred_ack *late = &local->late;
 	struct gamma_flow *flow = late->flow;
 	struct gamma_fields fields;
 
@@ -430,9 +434,9 @@ void gamma_flow_settle(struct gamma_local *local, uint64_t now)
 		fields.extensions = GAMMA_EXT_ACK;
 		fields.ack = late->ack;
 		fields.limit = late->limit;
-		gamma_window_ack(flow, &fields, gamma_min(late->arrived, now), now);
+		gamma_send_window_receive_ack(flow, &fields, gamma_min(late->arrived, now), now);
 	}
-	gamma_window_account(flow, late->seq, 0, now);
+	gamma_receive_window_account(flow, late->seq, 0, now);
 }
 
 /* ---- passing time ---- */
@@ -446,15 +450,15 @@ static void lookup_timeout(struct gamma_flow *flow, uint64_t now)
 	if (gamma_loss_peer_dead(flow, now))
 		return;
 	gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
-	gamma_timer_set(flow, GAMMA_TIMER_LOOKUP,
-			now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US));
+	gamma_timers_set(flow, GAMMA_TIMER_LOOKUP,
+			 now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US));
 }
 
 static bool due(struct gamma_flow *flow, enum gamma_timer timer, uint64_t now)
 {
 	if (flow->deadlines[timer] > now)
 		return false;
-	gamma_timer_stop(flow, timer);
+	gamma_timers_stop(flow, timer);
 	return true;
 }
 
@@ -471,7 +475,7 @@ void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now)
 	if (due(flow, GAMMA_TIMER_LOOKUP, now))
 		lookup_timeout(flow, now);
 	if (due(flow, GAMMA_TIMER_MTU, now))
-		gamma_path_timeout(flow, now);
+		gamma_path_mtu_timeout(flow, now);
 	if (due(flow, GAMMA_TIMER_BYE, now))
 		gamma_flow_bye(flow, now);
 }

@@ -6,8 +6,8 @@
  * injected. The engine runs it on links, the simulator in virtual time.
  *
  *   gamma_flow_receive(flow, fields, payload, ...)   a frame for this flow arrived
- *   gamma_flow_poll(flow, now, frame)                the next frame to send, if any
- *   gamma_flow_unsent(flow, frame)                   a polled frame could not leave
+ *   gamma_transmit_poll(flow, now, frame)                the next frame to send, if any
+ *   gamma_transmit_unsent(flow, frame)                   a polled frame could not leave
  *   gamma_flow_timeout(flow, now)                    a deadline passed
  *
  * Each part of the state belongs to the file named beside it; others call its functions.
@@ -36,30 +36,30 @@ enum {
 				      * left;      prime to DELAY_EVERY, or those two might never meet */
 	GAMMA_PROBE_FIRST_US = 3000, /* first probe before any round trip was measured */
 	GAMMA_PROBE_MIN_US = 30,     /* no probe earlier than this */
-	GAMMA_PROBE_LOCAL_US = 100000, /* the same toward a neighbour on this host */
-	GAMMA_PROBE_MAX_US = 500000,   /* probes back off to this */
-	GAMMA_FRAME_US = 12,           /* a frame under way: 1,500 bytes at 1 Gb/s */
-	GAMMA_REORDER_WIDER = 16,      /* times that the reorder window may double */
-	GAMMA_REORDER_KEEP = 16384,    /* frames until a window that was not needed halves again */
-	GAMMA_REORDER_MIN_US = 2,      /* frames overtaken by less than this are not lost */
-	GAMMA_LOOKUP_US = 2000,        /* first repetition of a LOOKUP, doubling */
-	GAMMA_NO_PORT_US = 2000000, /* programs start so far apart: until then nobody may own it */
-	GAMMA_SILENT_US = 1000000,  /* nothing heard for so long: ask whether it is still there */
-	GAMMA_SILENT_PART = 4,      /* ditto, at most this part of the peer timeout */
-	GAMMA_IDLE_S = 600,         /* one of many peers silent for so long may have vanished */
-	GAMMA_PEER_TRIES = 8,       /* probes, at least, in vain before a peer counts as dead */
+	GAMMA_PROBE_SHM_US = 100000, /* the same toward a neighbour on this host */
+	GAMMA_PROBE_MAX_US = 500000, /* probes back off to this */
+	GAMMA_FRAME_US = 12,         /* a frame under way: 1,500 bytes at 1 Gb/s */
+	GAMMA_REORDER_WIDER = 16,    /* times that the reorder window may double */
+	GAMMA_REORDER_KEEP = 16384,  /* frames until a window that was not needed halves again */
+	GAMMA_REORDER_MIN_US = 2,    /* frames overtaken by less than this are not lost */
+	GAMMA_LOOKUP_US = 2000,      /* first repetition of a LOOKUP, doubling */
+	GAMMA_NO_PORT_US = 2000000,  /* programs start so far apart: until then nobody may own it */
+	GAMMA_SILENT_US = 1000000,   /* nothing heard for so long: ask whether it is still there */
+	GAMMA_SILENT_PART = 4,       /* ditto, at most this part of the peer timeout */
+	GAMMA_IDLE_S = 600,          /* one of many peers silent for so long may have vanished */
+	GAMMA_PEER_TRIES = 8,        /* probes, at least, in vain before a peer counts as dead */
 	GAMMA_KEEPALIVE_US = 1000000, /* probes while a message waits for the peer's program */
 	GAMMA_MTU_TRIES = 6,          /* padded probes until the path is taken not to pass them */
 	GAMMA_MTU_LOSSES = 3,         /* of one large frame, until the path is doubted */
 	GAMMA_MTU_REFUSED_US = 10000, /* large frames refused by the link so long: ditto */
-	GAMMA_MTU_REFUSALS = 50,  /* padded probes that the link refuses until that is evidence */
-	GAMMA_MTU_TOLD = 4,       /* first frames that carry the own MTU */
-	GAMMA_BYE_US = 1000,      /* first repetition of a BYE, doubling */
-	GAMMA_BYE_TRIES = 5,      /* BYEs to one who does not answer and has nothing open */
-	GAMMA_ASKED_US = 3000000, /* who has sent a PROBE within this may still wait for us */
-	GAMMA_REQUEST_US = 1000,  /* first repetition of a REQUEST, doubling */
+	GAMMA_MTU_REFUSALS = 50,   /* padded probes that the link refuses until that is evidence */
+	GAMMA_MTU_REPORTS = 4,     /* first frames that carry the own MTU */
+	GAMMA_BYE_US = 1000,       /* first repetition of a BYE, doubling */
+	GAMMA_BYE_TRIES = 5,       /* BYEs to one who does not answer and has nothing open */
+	GAMMA_PROBED_US = 3000000, /* who has sent a PROBE within this may still wait for us */
+	GAMMA_REQUEST_US = 1000,   /* first repetition of a REQUEST, doubling */
 	GAMMA_AWAY_PART = 4, /* timers late by this part of the peer timeout: we were stopped */
-	GAMMA_SETTLED_US = 100000, /* a peer that lacked an ack would have asked by then */
+	GAMMA_ACK_SETTLE_US = 100000, /* a peer that lacked an ack would have asked by then */
 };
 
 /* A copied payload, kept until acknowledged, with room in front for every header. */
@@ -92,7 +92,7 @@ struct gamma_sent {
 			 * passes */
 	uint8_t unsent; /* to be transmitted because the link refused it: not a retransmission */
 	uint8_t op;
-	uint8_t rough; /* `time` was noted afterwards: it may be too late */
+	uint8_t approximate; /* `time` was noted afterwards: it may be too late */
 };
 
 /* ---- sender's side of the sequence: send_window.c ---- */
@@ -107,29 +107,30 @@ struct gamma_send_window {
 	uint32_t acked;      /* if held_back: as una would be */
 	uint32_t acked_cuts; /* if held_back: messages cut, as the acknowledgement counts them */
 	bool held_back; /* what is acknowledged must stay, since notices of CUT are still to come */
-	uint32_t backlog_told;   /* next after the last new frame that said BACKLOG */
+	uint32_t backlog_sent;   /* next after the last new frame that said BACKLOG */
 	uint32_t size;           /* entries of sent[], a power of two, grows to GAMMA_WINDOW_MAX */
 	uint32_t lost;           /* frames in state LOST */
 	uint32_t lost_from;      /* no LOST frame before this number */
 	uint64_t serial;         /* transmissions so far */
-	bool parting;            /* the parts of a frame are leaving */
+	bool sending_parts;      /* the parts of a frame are leaving */
 	uint32_t part_seq;       /* its number */
 	struct gamma_sent *sent; /* by number modulo size */
 };
 
 /* ---- receiver's side: receive_window.c ---- */
-struct gamma_held;  /* an early frame kept until its turn */
-struct gamma_parts; /* a frame of which parts have come: parts.c */
+struct gamma_early_frame; /* an early frame kept until its turn */
+struct gamma_reassembly;  /* a frame of which parts have come: parts.c */
 struct gamma_receive_window {
 	uint32_t next;      /* every frame before this has arrived */
 	uint32_t highest;   /* one past the highest number that arrived */
 	uint32_t arrived;   /* distinct frames arrived so far */
 	uint32_t last;      /* the frame that arrived last, for the ack delay */
 	uint64_t last_time; /* ns: when */
-	bool stuck;         /* an early frame's turn has come, but there was no memory for it */
+	bool no_memory;     /* an early frame's turn has come, but there was no memory for it */
 	uint64_t bits[GAMMA_WINDOW_MAX / 64]; /* arrived, by number modulo GAMMA_WINDOW_MAX */
-	struct gamma_held **held;   /* by number modulo GAMMA_WINDOW_MAX; made when first needed */
-	struct gamma_parts **parts; /* ditto */
+	struct gamma_early_frame *
+		*early; /* by number modulo GAMMA_WINDOW_MAX; made when first needed */
+	struct gamma_reassembly **parts; /* ditto */
 };
 
 /* ---- what is to be acknowledged: ack.c ---- */
@@ -137,9 +138,9 @@ struct gamma_ack_state {
 	uint32_t owed;       /* frames arrived since the last acknowledgement left */
 	bool now;            /* acknowledge in this progress call */
 	bool echo_valid;     /* a frame arrived whose delay can be told */
-	bool in_vain;        /* a repetition came of what was here already */
+	bool spurious;       /* a repetition came of what was here already */
 	uint8_t skipped;     /* acks on data since one carried the delay */
-	uint32_t told_limit; /* limit in the last acknowledgement that left */
+	uint32_t sent_limit; /* limit in the last acknowledgement that left */
 };
 
 /* ---- credit: credit.c ---- */
@@ -174,13 +175,13 @@ struct gamma_loss {
 	uint32_t backoff;            /* probes unanswered in a row */
 	uint64_t heard;              /* ns: when the peer was last heard */
 	uint64_t waiting_since;      /* ns: since when something is owed without any sign of life */
-	uint64_t asked;  /* ns: when LOOKUP last asked whether the peer is still there */
-	bool still_told; /* that it is, but does not move, has been said */
-	bool doubted;    /* it is asked though nothing is owed */
+	uint64_t asked;    /* ns: when LOOKUP last asked whether the peer is still there */
+	bool stall_logged; /* that it is, but does not move, has been said */
+	bool doubted;      /* it is asked though nothing is owed */
 };
 
 /* ---- largest frame toward this peer: mtu.c ---- */
-struct gamma_path {
+struct gamma_path_mtu {
 	uint32_t mtu;            /* bytes after the Ethernet header, in use now */
 	uint32_t peer_mtu;       /* the peer's own, 0: not known yet */
 	uint32_t target;         /* size being probed, 0: none */
@@ -273,7 +274,7 @@ struct gamma_flow {
 	bool bye_answered;
 	bool heard_of;        /* a frame of the peer has arrived */
 	bool given_up;        /* though the peer may come back, and know nothing of it */
-	uint8_t mtu_told;     /* frames that told the peer our MTU */
+	uint8_t mtu_reported; /* frames that told the peer our MTU */
 	unsigned lookups;     /* LOOKUPs sent */
 	unsigned byes;        /* BYEs sent */
 	uint32_t probed;      /* number to answer with PROBED */
@@ -286,7 +287,7 @@ struct gamma_flow {
 	struct gamma_ack_state ack;
 	struct gamma_credit credit;
 	struct gamma_loss loss;
-	struct gamma_path path;
+	struct gamma_path_mtu path_mtu;
 	struct gamma_message_state messages;
 	struct gamma_list ready_entry; /* in local->ready while it may have frames to send, or in
 					* local->stalled while its link takes none */
@@ -297,21 +298,22 @@ struct gamma_flow {
 	struct gamma_way *way;         /* engine's: for plain messages to a neighbour, or NULL */
 	void *user;                    /* the interface layer's */
 	uint64_t user_tag;             /* ditto */
-	const char *untold; /* why it has ended, while nobody has asked anything of it; or NULL */
+	const char
+		*unreported; /* why it has ended, while nobody has asked anything of it; or NULL */
 	struct gamma_copying copying; /* engine's */
 };
 
-enum gamma_pace_state {
-	GAMMA_PACE_WATCH,  /* no bound */
-	GAMMA_PACE_EMPTY,  /* a frame of each sender, until what was under way has arrived */
-	GAMMA_PACE_ROUNDS, /* the same: what is the round trip? */
-	GAMMA_PACE_HOLD,   /* bound by that */
-	GAMMA_PACE_WIDER,  /* twice as much for a while: what is the port's rate? */
+enum gamma_slow_port_state {
+	GAMMA_SLOW_PORT_WATCH,  /* no bound */
+	GAMMA_SLOW_PORT_EMPTY,  /* a frame of each sender, until what was under way has arrived */
+	GAMMA_SLOW_PORT_ROUNDS, /* the same: what is the round trip? */
+	GAMMA_SLOW_PORT_HOLD,   /* bound by that */
+	GAMMA_SLOW_PORT_WIDER,  /* twice as much for a while: what is the port's rate? */
 };
 
 /* What senders may have under way where a port on the way here is slow: pace.c */
-struct gamma_pace {
-	enum gamma_pace_state state;
+struct gamma_slow_port {
+	enum gamma_slow_port_state state;
 	uint32_t share;        /* frames: of each sender with a backlog; 0: no bound */
 	uint32_t bound;        /* frames: of all of them, the kept ones apart */
 	uint32_t most;         /* frames: bound does not grow beyond this until the next trial */
@@ -340,7 +342,7 @@ struct gamma_pace {
 };
 
 /* Credit of the receive ring, shared by the flows of an endpoint: credit.c */
-struct gamma_pool {
+struct gamma_credit_pool {
 	uint32_t slots;   /* of the ring */
 	uint32_t reserve; /* slots that are never granted: strangers, control frames, repetitions */
 	uint32_t granted; /* frames that peers may send and that have not arrived */
@@ -355,7 +357,7 @@ struct gamma_pool {
 	uint32_t halved;       /* times that bound has fallen on evidence of this endpoint's own */
 	uint64_t arrivals;     /* DATA frames taken */
 	uint64_t shorts;       /* frames taken that were messages or requests by themselves */
-	struct gamma_pace pace;
+	struct gamma_slow_port slow_port;
 	struct gamma_list waiting; /* flows that asked, oldest first */
 	struct gamma_list holders; /* flows that hold grants, least recently used first */
 };
@@ -374,7 +376,7 @@ struct gamma_limits {
 
 /* What a frame has told besides its message, which has been handed on already: taken in when
  * whoever waited for the message has answered, or at the next occasion. */
-struct gamma_late {
+struct gamma_deferred_ack {
 	struct gamma_flow *flow; /* NULL: nothing */
 	bool has_ack;
 	uint32_t ack, limit; /* the frame's */
@@ -390,14 +392,14 @@ struct gamma_local {
 	uint32_t tenant;
 	uint16_t ethertype;
 	struct gamma_limits limits;
-	struct gamma_pool pool;
+	struct gamma_credit_pool pool;
 	struct gamma_list flows;
 	struct gamma_list ready;   /* flows that may have frames to send, served in turn */
 	struct gamma_list stalled; /* flows that would be ready if their link took frames */
 	struct gamma_list timed;   /* flows with a deadline */
 	uint64_t resumed;       /* ns: when timers last ran after this process had been stopped */
 	uint64_t next_deadline; /* ns: not later than the earliest deadline of a flow */
-	uint64_t kept;          /* bytes kept of messages that nobody has asked for */
+	uint64_t buffered;      /* bytes kept of messages that nobody has asked for */
 	struct gamma_list
 		reading; /* struct gamma_inbound that come in chunks: message/rndv_shm.c */
 	struct gamma_list feeding;    /* flows with messages whose receivers want further chunks */
@@ -415,7 +417,7 @@ struct gamma_local {
 		     unsigned iov_count, uint64_t len);
 	/* The engine's: writes an announcement, or an answer to one, for a neighbour; false: it
 	 * must go in a frame. NULL: always. */
-	bool (*put)(struct gamma_flow *flow, struct gamma_plain *plain);
+	bool (*put)(struct gamma_flow *flow, struct gamma_shm_message *plain);
 	/* The engine's: tells a neighbour not to read what was announced. NULL: nothing was. */
 	void (*withdraw)(struct gamma_flow *flow);
 	/* The engine's: whether messages that went without frames have not been taken. NULL: none
@@ -423,13 +425,13 @@ struct gamma_local {
 	bool (*left)(const struct gamma_flow *flow);
 	/* The engine's: a closed flow may be taken out and freed. */
 	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
-	struct gamma_late late;
+	struct gamma_deferred_ack late;
 	/* The long message whose bytes came last, and its bytes that are still to come; the engine
 	 * sets it to 0 before it looks for frames. */
-	uint64_t coming;
-	struct gamma_flow *coming_from;
-	bool untaken;   /* a DATA frame that was in order was not taken, for want of memory */
-	uint8_t *zeros; /* what padded probes are made of: limits.mtu bytes */
+	uint64_t arriving_bytes;
+	struct gamma_flow *arriving_from;
+	bool refused_data; /* a DATA frame that was in order was not taken, for want of memory */
+	uint8_t *zeros;    /* what padded probes are made of: limits.mtu bytes */
 	struct gamma_stats stats;
 };
 
@@ -437,11 +439,11 @@ struct gamma_local {
 void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,
 		      const struct gamma_limits *limits, uint32_t slots);
 void gamma_local_fini(struct gamma_local *local);
-struct gamma_buffer *gamma_buffer_get(struct gamma_local *local); /* NULL: no memory */
-uint32_t gamma_buffer_size(const struct gamma_local *local);      /* bytes of payload */
-void gamma_buffer_put(struct gamma_local *local, struct gamma_buffer *buffer);
+struct gamma_buffer *gamma_local_get_buffer(struct gamma_local *local); /* NULL: no memory */
+uint32_t gamma_local_buffer_size(const struct gamma_local *local);      /* bytes of payload */
+void gamma_local_put_buffer(struct gamma_local *local, struct gamma_buffer *buffer);
 /* Runs what is due on every flow; afterwards local->next_deadline is exact. */
-void gamma_local_timeout(struct gamma_local *local, uint64_t now);
+void gamma_timers_expire(struct gamma_local *local, uint64_t now);
 
 /* ---- flow.c ---- */
 struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_addr *peer,
@@ -450,27 +452,29 @@ void gamma_flow_free(struct gamma_flow *flow); /* drops what is outstanding sile
 /* A frame that belongs to this flow; arrived: ns, when it reached the host. */
 void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
 			const uint8_t *payload, uint64_t arrived, uint64_t now);
-/* The same of a frame that gamma_is_plain_message, as far as its message goes, and without
- * asking for the time: the rest is left to gamma_flow_settle. False: nothing has been done. */
+/* The same of a frame that gamma_codec_is_simple_message, as far as its message goes, and without
+ * asking for the time: the rest is left to gamma_flow_process_deferred. False: nothing has been
+ * done. */
 bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fields *fields,
 				const uint8_t *payload, uint64_t arrived);
 /* Takes in what is late. */
-void gamma_flow_settle(struct gamma_local *local, uint64_t now);
+void gamma_flow_process_deferred(struct gamma_local *local, uint64_t now);
 /* Fills frame with the next one to send; false: nothing. With nothing more the flow leaves the
  * ready list. */
-bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
+bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame);
 /* The frame of a message that gamma_flow_takes, when nothing at all stands before it. False: it
- * must go the ordinary way, and nothing has been done. now: 0 unless gamma_flow_wants_clock. */
-bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
-			 const struct gamma_envelope *envelope, uint64_t now,
-			 struct gamma_frame *frame);
+ * must go the ordinary way, and nothing has been done. now: 0 unless gamma_transmit_wants_clock. */
+bool gamma_transmit_direct(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+			   const struct gamma_envelope *envelope, uint64_t now,
+			   struct gamma_frame *frame);
 /* Whether the clock is to be read before that frame leaves: it tells the time, the shortest round
  * trip is measured by it, or it goes to a neighbour, where that is all the clock is read. */
-bool gamma_flow_wants_clock(const struct gamma_flow *flow);
+bool gamma_transmit_wants_clock(const struct gamma_flow *flow);
 /* What is to be noted of that frame, once it has been handed to the link, which was at `left`, or,
- * if that is rough, somewhat earlier: meanwhile it is under way. */
-void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, bool rough, uint64_t now);
-void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
+ * if that is approximate, somewhat earlier: meanwhile it is under way. */
+void gamma_transmit_direct_sent(struct gamma_flow *flow, uint64_t left, bool approximate,
+				uint64_t now);
+void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
 /* The answer to LOOKUP is here: the flow may talk. */
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now);
@@ -480,22 +484,23 @@ void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to);
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
 /* The same, and the peer will not come back, or knows it too: once no frame of it can be under way
  * it is forgotten. */
-void gamma_flow_over(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
+void gamma_flow_fail_for_good(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
 /* The same of one that may come back: when its flow is forgotten its epoch is remembered. */
-void gamma_flow_give_up(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
+void gamma_flow_declare_dead(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
 /* The same where nothing is outstanding: who next asks something of it is told why. */
-void gamma_flow_leave(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
-#define GAMMA_GIVEN_UP "it was given up before and has not restarted"
+void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char *cause,
+				  uint64_t now);
+#define GAMMA_DECLARED_DEAD "it was given up before and has not restarted"
 /* Somebody who knows says that the peer, silent for long, is still there. */
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
 /* Nobody owns the peer's port: the flow fails, unless it is so young that the owner may be late. */
 void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now);
 /* The peer is no more, as is known for certain; left: nor has it taken all that is not
  * acknowledged. */
-void gamma_flow_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now);
+void gamma_flow_process_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now);
 /* Something was to be posted to a peer that is no more: why not (negative errno). Who was not
  * told when it ended, since nothing was outstanding, is told now, once. */
-int gamma_flow_refuse(struct gamma_flow *flow);
+int gamma_flow_refuse_post(struct gamma_flow *flow);
 /* Begins to say BYE. */
 void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
 /* How long of the linger bound a closing endpoint waits for acknowledgements, ns: in the rest it
@@ -519,10 +524,10 @@ static inline void gamma_flow_ready(struct gamma_flow *flow)
 }
 
 /* Bytes of a message have been put into their place, and so many are still to come. */
-static inline void gamma_flow_coming(struct gamma_flow *flow, uint64_t bytes)
+static inline void gamma_flow_note_arriving(struct gamma_flow *flow, uint64_t bytes)
 {
-	flow->local->coming = bytes;
-	flow->local->coming_from = flow;
+	flow->local->arriving_bytes = bytes;
+	flow->local->arriving_from = flow;
 }
 
 static inline void gamma_flow_want(struct gamma_flow *flow, enum gamma_pending what)
@@ -531,7 +536,7 @@ static inline void gamma_flow_want(struct gamma_flow *flow, enum gamma_pending w
 	gamma_flow_ready(flow);
 }
 
-bool gamma_window_open(const struct gamma_flow *flow); /* may a new frame be sent? */
+bool gamma_send_window_is_open(const struct gamma_flow *flow); /* may a new frame be sent? */
 
 /* Whether frames of messages wait to be made. */
 static inline bool gamma_message_waiting(const struct gamma_flow *flow)
@@ -551,75 +556,77 @@ static inline bool gamma_flow_takes(const struct gamma_flow *flow,
 
 	return !flow->self && gamma_list_empty(&flow->messages.queue) &&
 	       envelope->length <= gamma_min(limits->inject_size, limits->eager_size) &&
-	       gamma_window_open(flow);
+	       gamma_send_window_is_open(flow);
 }
 
 /* "node 02:47:41:4d:00:02 port 9228 epoch 1a2b3c4d", for messages to people. */
 #define GAMMA_NAME_LEN 64
-const char *gamma_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN]);
+const char *gamma_flow_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN]);
 
 /* ---- timers.c ---- */
-void gamma_timer_set(struct gamma_flow *flow, enum gamma_timer timer, uint64_t when);
-static inline void gamma_timer_stop(struct gamma_flow *flow, enum gamma_timer timer)
+void gamma_timers_set(struct gamma_flow *flow, enum gamma_timer timer, uint64_t when);
+static inline void gamma_timers_stop(struct gamma_flow *flow, enum gamma_timer timer)
 {
 	flow->deadlines[timer] = GAMMA_NEVER;
 }
-static inline bool gamma_timer_set_p(const struct gamma_flow *flow, enum gamma_timer timer)
+static inline bool gamma_timers_is_set(const struct gamma_flow *flow, enum gamma_timer timer)
 {
 	return flow->deadlines[timer] != GAMMA_NEVER;
 }
 
 /* ---- send_window.c ---- */
 /* A free entry for the next new frame, or NULL: no credit, no window or no memory. */
-struct gamma_sent *gamma_window_next(struct gamma_flow *flow);
-void gamma_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now);
+struct gamma_sent *gamma_send_window_next(struct gamma_flow *flow);
+void gamma_send_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now);
 /* The next LOST frame, or NULL. */
-struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq);
-void gamma_window_mark_lost(struct gamma_flow *flow, uint32_t seq);
+struct gamma_sent *gamma_send_window_next_lost(struct gamma_flow *flow, uint32_t *seq);
+void gamma_send_window_mark_lost(struct gamma_flow *flow, uint32_t seq);
 /* Acknowledgement in fields, which reached this host at `heard` (ns): what passed until now is this
  * process's, not the network's. False: nonsense (beyond what was sent). */
-bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard,
-		      uint64_t now);
+bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_fields *fields,
+				   uint64_t heard, uint64_t now);
 /* Releases what was held back for notices of CUT, if they are all here. */
-void gamma_window_resume(struct gamma_flow *flow, uint64_t now);
-void gamma_window_drop(struct gamma_flow *flow);
-static inline struct gamma_sent *gamma_window_at(const struct gamma_flow *flow, uint32_t seq)
+void gamma_send_window_resume(struct gamma_flow *flow, uint64_t now);
+void gamma_send_window_drop(struct gamma_flow *flow);
+static inline struct gamma_sent *gamma_send_window_at(const struct gamma_flow *flow, uint32_t seq)
 {
 	return &flow->tx.sent[seq & (flow->tx.size - 1)];
 }
 /* Frames whose acknowledgement is still to come. */
-static inline uint32_t gamma_window_flying(const struct gamma_flow *flow)
+static inline uint32_t gamma_send_window_in_flight(const struct gamma_flow *flow)
 {
 	return flow->tx.next - (flow->tx.held_back ? flow->tx.acked : flow->tx.una);
 }
 /* Frames whose memory is still needed: those, and what is held back for notices of CUT. */
-static inline uint32_t gamma_window_unacked(const struct gamma_flow *flow)
+static inline uint32_t gamma_send_window_unacked(const struct gamma_flow *flow)
 {
 	return flow->tx.next - flow->tx.una;
 }
 
 /* ---- receive_window.c ---- */
-void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
-		       const uint8_t *payload, uint64_t arrived, uint64_t now);
+void gamma_receive_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
+			       const uint8_t *payload, uint64_t arrived, uint64_t now);
 /* The two halves of the same, for a frame in order that nothing waits before: its message, if
  * there is memory for it, and the account of the frame. */
-bool gamma_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload, uint64_t arrived);
-void gamma_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags, uint64_t now);
+bool gamma_receive_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
+				  const uint8_t *payload, uint64_t arrived);
+void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags,
+				  uint64_t now);
 /* If a frame whose turn has come found no memory: tries again. */
-void gamma_window_retry(struct gamma_flow *flow);
+void gamma_receive_window_retry(struct gamma_flow *flow);
 /* What has arrived beyond a gap; alone: in a frame that has room for all of it. */
-void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields, bool alone);
-bool gamma_window_sack_is_long(const struct gamma_flow *flow);
-void gamma_window_forget(struct gamma_flow *flow);
+void gamma_receive_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields,
+			       bool alone);
+bool gamma_receive_window_sack_is_long(const struct gamma_flow *flow);
+void gamma_receive_window_free(struct gamma_flow *flow);
 
 /* ---- parts.c ---- */
 /* A part of a frame that has not arrived yet. True: with it the frame is whole, and fields and
  * payload become the frame's; it stays until dropped. */
-bool gamma_parts_arrived(struct gamma_flow *flow, struct gamma_fields *fields,
-			 const uint8_t **payload);
-void gamma_parts_drop(struct gamma_flow *flow, uint32_t seq);
-void gamma_parts_forget(struct gamma_flow *flow);
+bool gamma_reassembly_add(struct gamma_flow *flow, struct gamma_fields *fields,
+			  const uint8_t **payload);
+void gamma_reassembly_drop(struct gamma_flow *flow, uint32_t seq);
+void gamma_reassembly_free(struct gamma_flow *flow);
 
 /* ---- ack.c ---- */
 /* A DATA frame has arrived; and how soon that is to be told, unless it has been told meanwhile. */
@@ -628,40 +635,42 @@ void gamma_ack_arrived(struct gamma_flow *flow, uint8_t flags, uint64_t now);
 void gamma_ack_now(struct gamma_flow *flow);
 bool gamma_ack_due(const struct gamma_flow *flow);
 /* Whether the next data, if it carries an acknowledgement, tells how long that has waited. */
-bool gamma_ack_tells_delay(const struct gamma_flow *flow);
+bool gamma_ack_reports_delay(const struct gamma_flow *flow);
 /* Puts what is to be told into an outgoing frame and counts it as told. */
 void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool alone,
 		      uint64_t now);
 
 /* ---- credit.c ---- */
-void gamma_pool_init(struct gamma_pool *pool, uint32_t slots);
+void gamma_credit_pool_init(struct gamma_credit_pool *pool, uint32_t slots);
 void gamma_credit_init(struct gamma_flow *flow);
 /* What senders with a backlog may at least have under way to this endpoint; frames, 0: no bound. */
-void gamma_pool_set_budget(struct gamma_pool *pool, uint32_t frames);
+void gamma_credit_pool_set_budget(struct gamma_credit_pool *pool, uint32_t frames);
 /* Frames to another receiver of the NIC got lost: the switch's port is the same. */
-void gamma_pool_lost(struct gamma_pool *pool);
+void gamma_credit_pool_lost(struct gamma_credit_pool *pool);
 /* A new DATA frame. */
 void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags);
-void gamma_credit_request(struct gamma_flow *flow, uint64_t now); /* the peer asks for more */
-void gamma_credit_reclaimed(struct gamma_flow *flow, uint32_t returned);
-void gamma_credit_give_back(struct gamma_flow *flow);             /* sender: RECLAIM asks */
-void gamma_credit_release(struct gamma_flow *flow);               /* the flow ends */
-void gamma_credit_limit(struct gamma_flow *flow, uint32_t limit); /* sender: peer grants */
-void gamma_credit_starved(struct gamma_flow *flow, uint64_t now); /* sender: none left */
+void gamma_credit_receive_request(struct gamma_flow *flow,
+				  uint64_t now); /* the peer asks for more */
+void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned);
+void gamma_credit_give_back(struct gamma_flow *flow);                     /* sender: RECLAIM asks */
+void gamma_credit_release(struct gamma_flow *flow);                       /* the flow ends */
+void gamma_credit_receive_limit(struct gamma_flow *flow, uint32_t limit); /* sender: peer grants */
+void gamma_credit_starved(struct gamma_flow *flow, uint64_t now);         /* sender: none left */
 void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now);
 uint32_t gamma_credit_window(const struct gamma_flow *flow); /* frames outstanding granted */
 
 /* A frame has come that is a message, or a request, by itself. */
-static inline void gamma_credit_short(struct gamma_flow *flow)
+static inline void gamma_credit_count_short(struct gamma_flow *flow)
 {
 	flow->local->pool.shorts++;
 }
 
 /* ---- pace.c: credit.c calls ---- */
 /* So many frames have arrived as it wanted; stamp: ns, when the last one reached the host. */
-void gamma_pace_look(struct gamma_pool *pool, uint64_t stamp);
-void gamma_pace_crowd(struct gamma_pool *pool); /* senders with a backlog are more or fewer */
-void gamma_pace_lost(struct gamma_pool *pool);  /* a frame came again */
+void gamma_slow_port_look(struct gamma_credit_pool *pool, uint64_t stamp);
+void gamma_slow_port_senders_changed(
+	struct gamma_credit_pool *pool); /* senders with a backlog are more or fewer */
+void gamma_slow_port_lost(struct gamma_credit_pool *pool); /* a frame came again */
 
 /* ---- loss.c ---- */
 void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now);
@@ -670,31 +679,32 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 /* passed: ns from a transmission to its acknowledgement; delay: ns that the peer kept it. */
 void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 		       const struct gamma_sent *sent);
-uint64_t gamma_loss_window(const struct gamma_flow *flow); /* ns: by how much frames may be late */
+uint64_t gamma_loss_reorder_window(
+	const struct gamma_flow *flow); /* ns: by how much frames may be late */
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
 /* A repetition was in vain, as the peer says: what seemed lost was late. */
-void gamma_loss_in_vain(struct gamma_flow *flow);
+void gamma_loss_spurious(struct gamma_flow *flow);
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
-void gamma_loss_ask(struct gamma_flow *flow); /* a plain probe */
+void gamma_loss_want_probe(struct gamma_flow *flow); /* a plain probe */
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now);
 /* Nothing is owed, but it may have vanished without a word. */
-void gamma_loss_doubt(struct gamma_flow *flow, uint64_t now);
+void gamma_loss_suspect_peer(struct gamma_flow *flow, uint64_t now);
 bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now);
 
 /* ---- mtu.c ---- */
-void gamma_path_init(struct gamma_flow *flow);
-void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
+void gamma_path_mtu_init(struct gamma_flow *flow);
+void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
 /* The answer to the padded probe of that number. */
-void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe);
-void gamma_path_unsent(struct gamma_flow *flow); /* the link took no padded probe */
-void gamma_path_timeout(struct gamma_flow *flow, uint64_t now);
+void gamma_path_mtu_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe);
+void gamma_path_mtu_unsent(struct gamma_flow *flow); /* the link took no padded probe */
+void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now);
 /* A DATA frame has arrived; evidence says that it is lost; the link did not take a large one. */
-void gamma_path_delivered(struct gamma_flow *flow, const struct gamma_sent *sent);
-void gamma_path_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now);
-void gamma_path_refused(struct gamma_flow *flow, uint64_t now);
+void gamma_path_mtu_delivered(struct gamma_flow *flow, const struct gamma_sent *sent);
+void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now);
+void gamma_path_mtu_refused(struct gamma_flow *flow, uint64_t now);
 /* The own NIC's MTU has been lowered under its flows. */
-void gamma_path_own_mtu(struct gamma_local *local, uint32_t mtu);
+void gamma_path_mtu_set_own(struct gamma_local *local, uint32_t mtu);
 
 #endif /* GAMMA_FLOW_H */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t gamma_buffer_size(const struct gamma_local *local)
+uint32_t gamma_local_buffer_size(const struct gamma_local *local)
 {
 	uint64_t frame = gamma_max(local->limits.mtu, local->limits.local_mtu);
 
@@ -32,7 +32,7 @@ void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, u
 	gamma_list_init(&local->timed);
 	gamma_list_init(&local->reading);
 	gamma_list_init(&local->feeding);
-	gamma_pool_init(&local->pool, slots);
+	gamma_credit_pool_init(&local->pool, slots);
 	gamma_transfers_init(&local->announced);
 	gamma_transfers_init(&local->accepted);
 	gamma_transfers_init(&local->requests);
@@ -48,7 +48,7 @@ void gamma_local_fini(struct gamma_local *local)
 		local->buffers = buffer->next;
 		free(buffer);
 	}
-	gamma_inbound_fini(local);
+	gamma_receive_fini(local);
 	gamma_transfers_fini(&local->announced);
 	gamma_transfers_fini(&local->accepted);
 	gamma_transfers_fini(&local->requests);
@@ -56,7 +56,7 @@ void gamma_local_fini(struct gamma_local *local)
 	local->zeros = NULL;
 }
 
-struct gamma_buffer *gamma_buffer_get(struct gamma_local *local)
+struct gamma_buffer *gamma_local_get_buffer(struct gamma_local *local)
 {
 	struct gamma_buffer *buffer = local->buffers;
 
@@ -64,10 +64,10 @@ struct gamma_buffer *gamma_buffer_get(struct gamma_local *local)
 		local->buffers = buffer->next;
 		return buffer;
 	}
-	return malloc(sizeof(*buffer) + gamma_buffer_size(local));
+	return malloc(sizeof(*buffer) + gamma_local_buffer_size(local));
 }
 
-void gamma_buffer_put(struct gamma_local *local, struct gamma_buffer *buffer)
+void gamma_local_put_buffer(struct gamma_local *local, struct gamma_buffer *buffer)
 {
 	buffer->next = local->buffers;
 	local->buffers = buffer;

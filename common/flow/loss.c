@@ -20,7 +20,7 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 
 	/* Nothing would raise it again, had a sender lost its processor before it noted the time.
 	 */
-	if (!loss->rtt || (!sent->rough && rtt < loss->rtt_min))
+	if (!loss->rtt || (!sent->approximate && rtt < loss->rtt_min))
 		loss->rtt_min = rtt;
 	loss->rtt = loss->rtt ? (7 * loss->rtt + rtt) / 8 : rtt;
 	/* A delay longer than a polling peer's says nothing of the next one. */
@@ -42,7 +42,7 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 
 static bool owed(const struct gamma_flow *flow)
 {
-	return gamma_window_unacked(flow) || flow->messages.owed || flow->messages.expected ||
+	return gamma_send_window_unacked(flow) || flow->messages.owed || flow->messages.expected ||
 	       flow->credit.starved || flow->credit.reclaiming;
 }
 
@@ -55,7 +55,7 @@ static bool waiting(const struct gamma_flow *flow)
  * those of a peer that has more to send. */
 static uint64_t queued(const struct gamma_flow *flow)
 {
-	uint64_t frames = gamma_window_flying(flow);
+	uint64_t frames = gamma_send_window_in_flight(flow);
 
 	if (frames && flow->credit.bulk)
 		frames += gamma_credit_window(flow);
@@ -71,7 +71,7 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	uint64_t wait = GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
 	uint64_t longest = flow->local->limits.peer_timeout / GAMMA_PEER_TRIES;
 
-	if (!gamma_window_flying(flow))
+	if (!gamma_send_window_in_flight(flow))
 		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
 	else if (loss->answer)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
@@ -80,13 +80,13 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	/* Nothing gets lost on the way to a neighbour, and its end is told: silence is its
 	 * processor's. */
 	if (flow->same_host)
-		wait = gamma_max(wait, GAMMA_PROBE_LOCAL_US * GAMMA_NS_PER_US);
+		wait = gamma_max(wait, GAMMA_PROBE_SHM_US * GAMMA_NS_PER_US);
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);
-	longest = gamma_min(longest,
-			    (gamma_window_flying(flow) ? GAMMA_PROBE_MAX_US : GAMMA_KEEPALIVE_US) *
-				    GAMMA_NS_PER_US);
+	longest = gamma_min(longest, (gamma_send_window_in_flight(flow) ? GAMMA_PROBE_MAX_US
+									: GAMMA_KEEPALIVE_US) *
+					     GAMMA_NS_PER_US);
 	return gamma_min(wait, longest);
 }
 
@@ -96,14 +96,14 @@ static void rearm(struct gamma_flow *flow, uint64_t since, uint64_t now)
 	uint64_t wait;
 
 	if (!waiting(flow)) {
-		gamma_timer_stop(flow, GAMMA_TIMER_PROBE);
+		gamma_timers_stop(flow, GAMMA_TIMER_PROBE);
 		flow->loss.waiting_since = 0;
 		return;
 	}
 	if (!flow->loss.waiting_since)
 		flow->loss.waiting_since = now;
 	wait = probe_timeout(flow);
-	gamma_timer_set(flow, GAMMA_TIMER_PROBE, gamma_max(since + wait, now + wait / 2));
+	gamma_timers_set(flow, GAMMA_TIMER_PROBE, gamma_max(since + wait, now + wait / 2));
 }
 
 void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now)
@@ -134,7 +134,7 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 
 /* Wider where frames overtake each other by more, up to two round trips: the frame that gave the
  * evidence may have been quick there and back. */
-uint64_t gamma_loss_window(const struct gamma_flow *flow)
+uint64_t gamma_loss_reorder_window(const struct gamma_flow *flow)
 {
 	const struct gamma_loss *loss = &flow->loss;
 	uint64_t least = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * GAMMA_NS_PER_US);
@@ -143,11 +143,11 @@ uint64_t gamma_loss_window(const struct gamma_flow *flow)
 }
 
 /* Once for what is under way: the same mistake is told several times. */
-void gamma_loss_in_vain(struct gamma_flow *flow)
+void gamma_loss_spurious(struct gamma_flow *flow)
 {
 	struct gamma_loss *loss = &flow->loss;
 
-	if (loss->wide && flow->tx.serial < loss->wide_serial + gamma_window_unacked(flow))
+	if (loss->wide && flow->tx.serial < loss->wide_serial + gamma_send_window_unacked(flow))
 		return;
 	loss->wide = (uint8_t) gamma_min(loss->wide + 2, GAMMA_REORDER_WIDER);
 	loss->wide_serial = flow->tx.serial;
@@ -170,27 +170,27 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 {
 	const struct gamma_loss *loss = &flow->loss;
 	/* When exactly a frame left may not be known: no round trip is quicker than all others. */
-	uint64_t grace = gamma_max(loss->rack_rtt, loss->rtt_min) + gamma_loss_window(flow);
+	uint64_t grace = gamma_max(loss->rack_rtt, loss->rtt_min) + gamma_loss_reorder_window(flow);
 	uint64_t next = GAMMA_NEVER;
 
 	if (gamma_unlikely(loss->wide))
 		narrow(flow);
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
-		const struct gamma_sent *sent = gamma_window_at(flow, seq);
+		const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
 
 		if (sent->state != GAMMA_SENT_FLYING || sent->serial >= loss->rack_serial)
 			continue;
 		if (now >= sent->time + grace) {
-			gamma_path_lost(flow, seq, now);
-			gamma_window_mark_lost(flow, seq);
+			gamma_path_mtu_lost(flow, seq, now);
+			gamma_send_window_mark_lost(flow, seq);
 		} else {
 			next = gamma_min(next, sent->time + grace);
 		}
 	}
 	if (next != GAMMA_NEVER)
-		gamma_timer_set(flow, GAMMA_TIMER_LOSS, next);
+		gamma_timers_set(flow, GAMMA_TIMER_LOSS, next);
 	else
-		gamma_timer_stop(flow, GAMMA_TIMER_LOSS);
+		gamma_timers_stop(flow, GAMMA_TIMER_LOSS);
 }
 
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)
@@ -199,7 +199,7 @@ void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)
 		flow->loss.backoff = 0;
 		flow->loss.waiting_since = 0;
 		/* The last frame's answer is due when it has been under way for long enough. */
-		rearm(flow, gamma_window_flying(flow) ? flow->loss.last_sent : now, now);
+		rearm(flow, gamma_send_window_in_flight(flow) ? flow->loss.last_sent : now, now);
 	} else if (!waiting(flow)) {
 		gamma_loss_rearm(flow, now);
 	}
@@ -236,16 +236,16 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
 		return false;
 	flow->local->stats.peer_timeouts++;
 	if (flow->state == GAMMA_FLOW_OPEN && !owed(flow)) {
-		gamma_flow_leave(flow, -ETIMEDOUT, "nothing heard of it for long", now);
+		gamma_flow_declare_dead_idle(flow, -ETIMEDOUT, "nothing heard of it for long", now);
 		return true;
 	}
 	snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s",
 		 (double) (now - since) / 1e9);
-	gamma_flow_give_up(flow, -ETIMEDOUT, cause, now);
+	gamma_flow_declare_dead(flow, -ETIMEDOUT, cause, now);
 	return true;
 }
 
-void gamma_loss_doubt(struct gamma_flow *flow, uint64_t now)
+void gamma_loss_suspect_peer(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
 
@@ -257,7 +257,7 @@ void gamma_loss_doubt(struct gamma_flow *flow, uint64_t now)
 	rearm(flow, now, now);
 }
 
-void gamma_loss_ask(struct gamma_flow *flow)
+void gamma_loss_want_probe(struct gamma_flow *flow)
 {
 	flow->loss.probe++;
 	flow->loss.probing = true;
@@ -294,8 +294,8 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 	if (gamma_loss_peer_dead(flow, now))
 		return;
 	ask_whether_there(flow, now);
-	gamma_loss_ask(flow);
-	gamma_timer_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
+	gamma_loss_want_probe(flow);
+	gamma_timers_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
 	if (loss->backoff < 16)
 		loss->backoff++;
 }

@@ -14,17 +14,17 @@ enum { BACKOFF_MAX = 2 }; /* doublings of the time between two padded probes */
 
 static void ask(struct gamma_flow *flow, uint64_t now)
 {
-	flow->path.asked = now;
-	flow->path.asked_serial = UINT64_MAX;
-	flow->path.not_taken = false;
+	flow->path_mtu.asked = now;
+	flow->path_mtu.asked_serial = UINT64_MAX;
+	flow->path_mtu.not_taken = false;
 	gamma_flow_want(flow, GAMMA_PENDING_MTU);
-	gamma_timer_set(flow, GAMMA_TIMER_MTU,
-			now + (GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US
-			       << gamma_min(flow->path.tries, BACKOFF_MAX)));
+	gamma_timers_set(flow, GAMMA_TIMER_MTU,
+			 now + (GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US
+				<< gamma_min(flow->path_mtu.tries, BACKOFF_MAX)));
 }
 
 /* What is asked from now on, 0: nothing; answers to what was asked before do not count. */
-static void aim(struct gamma_path *path, uint32_t size)
+static void aim(struct gamma_path_mtu *path, uint32_t size)
 {
 	path->target = size;
 	path->given_up = 0;
@@ -43,7 +43,7 @@ static uint32_t safe(const struct gamma_flow *flow)
 /* Small frames at once; whether for good, a padded probe of the former size tells. */
 static void doubt(struct gamma_flow *flow, uint64_t now)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 
 	aim(path, path->mtu);
 	path->mtu = safe(flow);
@@ -54,23 +54,23 @@ static void doubt(struct gamma_flow *flow, uint64_t now)
 }
 
 /* A full queue says nothing of the path; a link that refuses the size again and again does. */
-void gamma_path_unsent(struct gamma_flow *flow)
+void gamma_path_mtu_unsent(struct gamma_flow *flow)
 {
 	flow->local->stats.mtu_probes_out--;
-	flow->path.not_taken = true;
+	flow->path_mtu.not_taken = true;
 }
 
-void gamma_path_init(struct gamma_flow *flow)
+void gamma_path_mtu_init(struct gamma_flow *flow)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	flow->path.mtu = flow->same_host ? limits->local_mtu : safe(flow);
-	flow->path.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
+	flow->path_mtu.mtu = flow->same_host ? limits->local_mtu : safe(flow);
+	flow->path_mtu.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
 }
 
-void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now)
+void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 
 	uint32_t smaller = (uint32_t) gamma_min(flow->local->limits.mtu, peer_mtu);
 
@@ -90,9 +90,9 @@ void gamma_path_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now
 
 /* A padded probe of this size came through and back; if its answer was so late that asking had
  * ended, the warning does not hold any more. */
-void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe)
+void gamma_path_mtu_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 	bool late = !path->target;
 	char name[GAMMA_NAME_LEN];
 
@@ -101,20 +101,20 @@ void gamma_path_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe)
 		return;
 	path->mtu = size;
 	aim(path, 0);
-	gamma_timer_stop(flow, GAMMA_TIMER_MTU);
+	gamma_timers_stop(flow, GAMMA_TIMER_MTU);
 	if (late)
 		gamma_warn("frames of %u bytes do reach %s, whose answer came late: they are used, "
 			   "and nothing need be done",
-			   size, gamma_addr_name(&flow->addr, name));
+			   size, gamma_flow_addr_name(&flow->addr, name));
 }
 
 static void stay(struct gamma_flow *flow)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 	char name[GAMMA_NAME_LEN], own[GAMMA_NAME_LEN];
 
-	gamma_addr_name(&flow->addr, name);
-	gamma_addr_name(&flow->local->addr, own);
+	gamma_flow_addr_name(&flow->addr, name);
+	gamma_flow_addr_name(&flow->local->addr, own);
 	if (path->proven)
 		gamma_warn("frames of %u bytes do not reach %s any more (from %s): falling back "
 			   "to %u; the MTU of a switch port or NIC on the way has become smaller",
@@ -131,7 +131,7 @@ static void stay(struct gamma_flow *flow)
 /* Has anything that left after the padded probe arrived? */
 static bool overtaken(const struct gamma_flow *flow)
 {
-	return flow->loss.rack_serial > flow->path.asked_serial;
+	return flow->loss.rack_serial > flow->path_mtu.asked_serial;
 }
 
 /* Only silence about the large frame while later ones pass is evidence against it: it may still
@@ -139,17 +139,17 @@ static bool overtaken(const struct gamma_flow *flow)
  * at all, asking waits until something is. */
 static void wait_longer(struct gamma_flow *flow, uint64_t now)
 {
-	bool heard = flow->loss.heard > flow->path.asked;
+	bool heard = flow->loss.heard > flow->path_mtu.asked;
 	uint64_t wait = heard ? GAMMA_PROBE_FIRST_US << BACKOFF_MAX : GAMMA_PROBE_MAX_US;
 
-	if (heard && !gamma_window_flying(flow))
-		gamma_loss_ask(flow);
-	gamma_timer_set(flow, GAMMA_TIMER_MTU, now + wait * GAMMA_NS_PER_US);
+	if (heard && !gamma_send_window_in_flight(flow))
+		gamma_loss_want_probe(flow);
+	gamma_timers_set(flow, GAMMA_TIMER_MTU, now + wait * GAMMA_NS_PER_US);
 }
 
-void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
+void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 	bool refused = path->not_taken;
 
 	if (!path->target)
@@ -166,9 +166,9 @@ void gamma_path_timeout(struct gamma_flow *flow, uint64_t now)
 		ask(flow, now);
 }
 
-void gamma_path_delivered(struct gamma_flow *flow, const struct gamma_sent *sent)
+void gamma_path_mtu_delivered(struct gamma_flow *flow, const struct gamma_sent *sent)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 
 	if (gamma_likely(!sent->large))
 		return;
@@ -180,18 +180,18 @@ void gamma_path_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
  * nothing of large frames, and it will not be lost again. */
 static bool suspect_arrived(const struct gamma_flow *flow)
 {
-	uint32_t seq = flow->path.suspect;
+	uint32_t seq = flow->path_mtu.suspect;
 
 	return gamma_seq_before(seq, flow->tx.una) ||
-	       gamma_window_at(flow, seq)->state == GAMMA_SENT_ARRIVED;
+	       gamma_send_window_at(flow, seq)->state == GAMMA_SENT_ARRIVED;
 }
 
 /* One frame after another is watched. That it is lost means that a later one, or a probe, passed;
  * if that happens again and again while no large frame passes, then size is why. */
-void gamma_path_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
+void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 {
-	const struct gamma_sent *sent = gamma_window_at(flow, seq);
-	struct gamma_path *path = &flow->path;
+	const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
+	struct gamma_path_mtu *path = &flow->path_mtu;
 
 	if (!sent->large || flow->same_host || path->mtu <= safe(flow))
 		return;
@@ -206,9 +206,9 @@ void gamma_path_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 
 /* A full queue or a lost carrier refuses frames of any size, and soon takes them again; a virtual
  * NIC whose peer has a smaller MTU refuses the large ones for ever. */
-void gamma_path_refused(struct gamma_flow *flow, uint64_t now)
+void gamma_path_mtu_refused(struct gamma_flow *flow, uint64_t now)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 
 	if (flow->same_host || path->mtu <= safe(flow))
 		return;
@@ -220,7 +220,7 @@ void gamma_path_refused(struct gamma_flow *flow, uint64_t now)
 
 static void lower(struct gamma_flow *flow, uint32_t mtu)
 {
-	struct gamma_path *path = &flow->path;
+	struct gamma_path_mtu *path = &flow->path_mtu;
 
 	path->mtu = (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64);
 	if (path->target > mtu)
@@ -229,17 +229,17 @@ static void lower(struct gamma_flow *flow, uint32_t mtu)
 		path->given_up = 0;
 	path->settled |= mtu <= path->mtu;
 	path->lowered = true;
-	flow->mtu_told = 0;
+	flow->mtu_reported = 0;
 }
 
-void gamma_path_own_mtu(struct gamma_local *local, uint32_t mtu)
+void gamma_path_mtu_set_own(struct gamma_local *local, uint32_t mtu)
 {
 	char name[GAMMA_NAME_LEN];
 	struct gamma_list *pos;
 
 	gamma_warn("the MTU of the NIC of %s has been lowered from %u to %u: larger frames are not "
 		   "used any more",
-		   gamma_addr_name(&local->addr, name), local->limits.mtu, mtu);
+		   gamma_flow_addr_name(&local->addr, name), local->limits.mtu, mtu);
 	local->limits.mtu = mtu;
 	local->addr.mtu = htons((uint16_t) mtu);
 	gamma_list_for_each (pos, &local->flows) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gamma_parts {
+struct gamma_reassembly {
 	uint8_t op;
 	uint16_t total;   /* bytes of the frame's payload */
 	uint16_t arrived; /* distinct bytes of it */
@@ -17,10 +17,10 @@ struct gamma_parts {
 	uint8_t payload[];
 };
 
-static struct gamma_parts *parts_new(const struct gamma_fields *fields)
+static struct gamma_reassembly *parts_new(const struct gamma_fields *fields)
 {
 	size_t room = (fields->part_total + 7u) & ~7u;
-	struct gamma_parts *parts =
+	struct gamma_reassembly *parts =
 		calloc(1, sizeof(*parts) + room + (room / 64 + 1) * sizeof(uint64_t));
 
 	if (!parts)
@@ -32,10 +32,10 @@ static struct gamma_parts *parts_new(const struct gamma_fields *fields)
 }
 
 /* The frame's entry, made if need be. NULL: no memory. */
-static struct gamma_parts **entry_of(struct gamma_receive_window *rx,
-				     const struct gamma_fields *fields)
+static struct gamma_reassembly **entry_of(struct gamma_receive_window *rx,
+					  const struct gamma_fields *fields)
 {
-	struct gamma_parts **entry;
+	struct gamma_reassembly **entry;
 
 	if (!rx->parts)
 		rx->parts = calloc(GAMMA_WINDOW_MAX, sizeof(*rx->parts));
@@ -69,10 +69,10 @@ static bool sensible(const struct gamma_fields *fields)
 	       (uint32_t) fields->part_offset + fields->payload_len <= fields->part_total;
 }
 
-bool gamma_parts_arrived(struct gamma_flow *flow, struct gamma_fields *fields,
-			 const uint8_t **payload)
+bool gamma_reassembly_add(struct gamma_flow *flow, struct gamma_fields *fields,
+			  const uint8_t **payload)
 {
-	struct gamma_parts **entry, *parts;
+	struct gamma_reassembly **entry, *parts;
 	uint32_t from = fields->part_offset;
 
 	flow->local->stats.parts_in++;
@@ -98,9 +98,9 @@ bool gamma_parts_arrived(struct gamma_flow *flow, struct gamma_fields *fields,
 	return true;
 }
 
-void gamma_parts_drop(struct gamma_flow *flow, uint32_t seq)
+void gamma_reassembly_drop(struct gamma_flow *flow, uint32_t seq)
 {
-	struct gamma_parts **entry;
+	struct gamma_reassembly **entry;
 
 	if (gamma_likely(!flow->rx.parts))
 		return;
@@ -109,7 +109,7 @@ void gamma_parts_drop(struct gamma_flow *flow, uint32_t seq)
 	*entry = NULL;
 }
 
-void gamma_parts_forget(struct gamma_flow *flow)
+void gamma_reassembly_free(struct gamma_flow *flow)
 {
 	struct gamma_receive_window *rx = &flow->rx;
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gamma_held {
+struct gamma_early_frame {
 	struct gamma_fields fields;
 	uint8_t payload[];
 };
@@ -38,25 +38,25 @@ static void bit_clear(struct gamma_receive_window *rx, uint32_t seq)
 static bool hold(struct gamma_receive_window *rx, const struct gamma_fields *fields,
 		 const uint8_t *payload)
 {
-	struct gamma_held *held;
+	struct gamma_early_frame *held;
 
-	if (!rx->held)
-		rx->held = calloc(GAMMA_WINDOW_MAX, sizeof(*rx->held));
-	held = rx->held ? malloc(sizeof(*held) + fields->payload_len) : NULL;
+	if (!rx->early)
+		rx->early = calloc(GAMMA_WINDOW_MAX, sizeof(*rx->early));
+	held = rx->early ? malloc(sizeof(*held) + fields->payload_len) : NULL;
 	if (!held)
 		return false;
 	held->fields = *fields;
 	memcpy(held->payload, payload, fields->payload_len);
-	rx->held[fields->seq % GAMMA_WINDOW_MAX] = held;
+	rx->early[fields->seq % GAMMA_WINDOW_MAX] = held;
 	return true;
 }
 
-static struct gamma_held *held_take(struct gamma_receive_window *rx, uint32_t seq)
+static struct gamma_early_frame *held_take(struct gamma_receive_window *rx, uint32_t seq)
 {
-	struct gamma_held *held = rx->held ? rx->held[seq % GAMMA_WINDOW_MAX] : NULL;
+	struct gamma_early_frame *held = rx->early ? rx->early[seq % GAMMA_WINDOW_MAX] : NULL;
 
 	if (held)
-		rx->held[seq % GAMMA_WINDOW_MAX] = NULL;
+		rx->early[seq % GAMMA_WINDOW_MAX] = NULL;
 	return held;
 }
 
@@ -66,11 +66,11 @@ static void drain(struct gamma_flow *flow)
 	struct gamma_receive_window *rx = &flow->rx;
 
 	while (rx->next != rx->highest && bit_test(rx, rx->next)) {
-		struct gamma_held *held = held_take(rx, rx->next);
+		struct gamma_early_frame *held = held_take(rx, rx->next);
 
-		if (held && !gamma_message_arrived(flow, &held->fields, held->payload)) {
-			rx->held[rx->next % GAMMA_WINDOW_MAX] = held; /* no memory: later */
-			rx->stuck = true;
+		if (held && !gamma_receive_frame(flow, &held->fields, held->payload)) {
+			rx->early[rx->next % GAMMA_WINDOW_MAX] = held; /* no memory: later */
+			rx->no_memory = true;
 			return;
 		}
 		free(held);
@@ -79,13 +79,13 @@ static void drain(struct gamma_flow *flow)
 	}
 }
 
-void gamma_window_retry(struct gamma_flow *flow)
+void gamma_receive_window_retry(struct gamma_flow *flow)
 {
-	if (gamma_likely(!flow->rx.stuck))
+	if (gamma_likely(!flow->rx.no_memory))
 		return;
-	flow->rx.stuck = false;
+	flow->rx.no_memory = false;
 	drain(flow);
-	if (!flow->rx.stuck)
+	if (!flow->rx.no_memory)
 		gamma_ack_now(flow);
 }
 
@@ -94,8 +94,8 @@ static bool take_early(struct gamma_flow *flow, const struct gamma_fields *field
 {
 	flow->local->stats.out_of_order++;
 	gamma_ack_now(flow);
-	if (gamma_message_placeable(flow, fields))
-		return gamma_message_arrived(flow, fields, payload);
+	if (gamma_receive_is_placeable(flow, fields))
+		return gamma_receive_frame(flow, fields, payload);
 	return hold(&flow->rx, fields, payload);
 }
 
@@ -105,7 +105,7 @@ static bool take(struct gamma_flow *flow, const struct gamma_fields *fields, con
 	struct gamma_receive_window *rx = &flow->rx;
 
 	if (gamma_likely(fields->seq == rx->next)) {
-		if (!gamma_message_arrived(flow, fields, payload))
+		if (!gamma_receive_frame(flow, fields, payload))
 			return false;
 		rx->next++;
 	} else {
@@ -122,8 +122,8 @@ static bool take(struct gamma_flow *flow, const struct gamma_fields *fields, con
 	return true;
 }
 
-void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
-		       const uint8_t *payload, uint64_t arrived, uint64_t now)
+void gamma_receive_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
+			       const uint8_t *payload, uint64_t arrived, uint64_t now)
 {
 	struct gamma_receive_window *rx = &flow->rx;
 	uint32_t ahead = fields->seq - rx->next;
@@ -131,10 +131,10 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 
 	/* The frame whose turn it is has a bit only while it waits for memory. */
 	if (gamma_unlikely(gamma_seq_before(fields->seq, rx->next) ||
-			   (ahead < GAMMA_WINDOW_MAX && (ahead || rx->stuck) &&
+			   (ahead < GAMMA_WINDOW_MAX && (ahead || rx->no_memory) &&
 			    bit_test(rx, fields->seq)))) {
 		flow->local->stats.duplicates++;
-		flow->ack.in_vain |= fields->flags & GAMMA_FLAG_AGAIN;
+		flow->ack.spurious |= fields->flags & GAMMA_FLAG_AGAIN;
 		gamma_ack_now(flow); /* the sender has not heard of it */
 		return;
 	}
@@ -145,29 +145,29 @@ void gamma_window_data(struct gamma_flow *flow, const struct gamma_fields *field
 	flow->last_data = now;
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_PART)) {
 		whole = *fields;
-		if (!gamma_parts_arrived(flow, &whole, &payload))
+		if (!gamma_reassembly_add(flow, &whole, &payload))
 			return;
 		fields = &whole;
 	}
 	if (gamma_unlikely(!take(flow, fields, payload))) {
-		flow->local->untaken = true;
+		flow->local->refused_data = true;
 		return;
 	}
-	gamma_parts_drop(flow, fields->seq);
+	gamma_reassembly_drop(flow, fields->seq);
 	rx->last = fields->seq;
 	rx->last_time = arrived;
 	flow->local->stats.data_frames_in++;
 	gamma_ack_owe(flow);
-	gamma_window_account(flow, fields->seq, fields->flags, now);
+	gamma_receive_window_account(flow, fields->seq, fields->flags, now);
 }
 
-bool gamma_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload, uint64_t arrived)
+bool gamma_receive_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
+				  const uint8_t *payload, uint64_t arrived)
 {
 	struct gamma_receive_window *rx = &flow->rx;
 
-	if (fields->seq != rx->next || rx->next != rx->highest || rx->stuck ||
-	    !gamma_message_arrived(flow, fields, payload))
+	if (fields->seq != rx->next || rx->next != rx->highest || rx->no_memory ||
+	    !gamma_receive_frame(flow, fields, payload))
 		return false;
 	rx->highest = ++rx->next;
 	rx->last = fields->seq;
@@ -177,13 +177,14 @@ bool gamma_window_message(struct gamma_flow *flow, const struct gamma_fields *fi
 	return true;
 }
 
-void gamma_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags, uint64_t now)
+void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags,
+				  uint64_t now)
 {
 	flow->rx.arrived++;
 	gamma_credit_arrived(flow, seq, flags);
 	gamma_ack_arrived(flow, flags, now);
 	/* The rest of a message is owed from now on, also by a peer that is never sent anything. */
-	if (gamma_unlikely(flow->messages.owed && !gamma_timer_set_p(flow, GAMMA_TIMER_PROBE)))
+	if (gamma_unlikely(flow->messages.owed && !gamma_timers_is_set(flow, GAMMA_TIMER_PROBE)))
 		gamma_loss_rearm(flow, now);
 }
 
@@ -199,7 +200,7 @@ static uint64_t bits_from(const struct gamma_receive_window *rx, uint32_t seq)
 	return shift ? low | high << (64 - shift) : low;
 }
 
-bool gamma_window_sack_is_long(const struct gamma_flow *flow)
+bool gamma_receive_window_sack_is_long(const struct gamma_flow *flow)
 {
 	return flow->rx.highest - flow->rx.next > GAMMA_SACK_BITS;
 }
@@ -207,9 +208,10 @@ bool gamma_window_sack_is_long(const struct gamma_flow *flow)
 /* The bits begin at the first gap. What rides on data has room for few: when they would not tell
  * all, they tell nothing, for a repetition that is not told of would be taken for lost when a later
  * frame is; an acknowledgement of its own follows. */
-void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields, bool alone)
+void gamma_receive_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields,
+			       bool alone)
 {
-	bool all = gamma_window_sack_is_long(flow);
+	bool all = gamma_receive_window_sack_is_long(flow);
 	uint32_t words = (all ? GAMMA_SACK_LONG_BITS : GAMMA_SACK_BITS) / 64;
 
 	if (all && !alone)
@@ -220,14 +222,14 @@ void gamma_window_sack(const struct gamma_flow *flow, struct gamma_fields *field
 		fields->sack[i] = bits_from(&flow->rx, flow->rx.next + 64 * i);
 }
 
-void gamma_window_forget(struct gamma_flow *flow)
+void gamma_receive_window_free(struct gamma_flow *flow)
 {
 	struct gamma_receive_window *rx = &flow->rx;
 
-	for (uint32_t i = 0; rx->held && i < GAMMA_WINDOW_MAX; i++)
-		free(rx->held[i]);
-	free(rx->held);
-	rx->held = NULL;
-	rx->stuck = false;
-	gamma_parts_forget(flow);
+	for (uint32_t i = 0; rx->early && i < GAMMA_WINDOW_MAX; i++)
+		free(rx->early[i]);
+	free(rx->early);
+	rx->early = NULL;
+	rx->no_memory = false;
+	gamma_reassembly_free(flow);
 }

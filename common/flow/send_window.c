@@ -9,13 +9,13 @@
 
 enum { FIRST_SIZE = 16 }; /* entries of sent[] at first; most peers never need more */
 
-bool gamma_window_open(const struct gamma_flow *flow)
+bool gamma_send_window_is_open(const struct gamma_flow *flow)
 {
 	const struct gamma_send_window *tx = &flow->tx;
 
 	return flow->state == GAMMA_FLOW_OPEN &&
 	       gamma_seq_before(tx->next + tx->returned, tx->limit) &&
-	       gamma_window_unacked(flow) < GAMMA_WINDOW_MAX;
+	       gamma_send_window_unacked(flow) < GAMMA_WINDOW_MAX;
 }
 
 static bool grow(struct gamma_flow *flow)
@@ -27,42 +27,42 @@ static bool grow(struct gamma_flow *flow)
 	if (!sent)
 		return false;
 	for (uint32_t seq = tx->una; seq != tx->next; seq++)
-		sent[seq & (size - 1)] = *gamma_window_at(flow, seq);
+		sent[seq & (size - 1)] = *gamma_send_window_at(flow, seq);
 	free(tx->sent);
 	tx->sent = sent;
 	tx->size = size;
 	return true;
 }
 
-struct gamma_sent *gamma_window_next(struct gamma_flow *flow)
+struct gamma_sent *gamma_send_window_next(struct gamma_flow *flow)
 {
-	if (!gamma_window_open(flow))
+	if (!gamma_send_window_is_open(flow))
 		return NULL;
-	if (gamma_unlikely(gamma_window_unacked(flow) == flow->tx.size) && !grow(flow))
+	if (gamma_unlikely(gamma_send_window_unacked(flow) == flow->tx.size) && !grow(flow))
 		return NULL;
-	return gamma_window_at(flow, flow->tx.next);
+	return gamma_send_window_at(flow, flow->tx.next);
 }
 
-void gamma_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
+void gamma_send_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
 {
 	sent->time = now;
-	sent->rough = false;
+	sent->approximate = false;
 	sent->serial = ++flow->tx.serial;
 	sent->state = GAMMA_SENT_FLYING;
 	gamma_loss_transmitted(flow, now);
 }
 
-void gamma_window_mark_lost(struct gamma_flow *flow, uint32_t seq)
+void gamma_send_window_mark_lost(struct gamma_flow *flow, uint32_t seq)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
-	gamma_window_at(flow, seq)->state = GAMMA_SENT_LOST;
+	gamma_send_window_at(flow, seq)->state = GAMMA_SENT_LOST;
 	if (!tx->lost++ || gamma_seq_before(seq, tx->lost_from))
 		tx->lost_from = seq;
 	gamma_flow_ready(flow);
 }
 
-struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq)
+struct gamma_sent *gamma_send_window_next_lost(struct gamma_flow *flow, uint32_t *seq)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
@@ -71,7 +71,7 @@ struct gamma_sent *gamma_window_lost(struct gamma_flow *flow, uint32_t *seq)
 	if (gamma_seq_before(tx->lost_from, tx->una))
 		tx->lost_from = tx->una;
 	for (; tx->lost_from != tx->next; tx->lost_from++) {
-		struct gamma_sent *sent = gamma_window_at(flow, tx->lost_from);
+		struct gamma_sent *sent = gamma_send_window_at(flow, tx->lost_from);
 
 		if (sent->state != GAMMA_SENT_LOST)
 			continue;
@@ -89,7 +89,7 @@ static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t h
 	if (sent->state == GAMMA_SENT_ARRIVED)
 		return;
 	gamma_loss_delivered(flow, sent, heard);
-	gamma_path_delivered(flow, sent);
+	gamma_path_mtu_delivered(flow, sent);
 	if (sent->state == GAMMA_SENT_LOST)
 		flow->tx.lost--;
 	sent->state = GAMMA_SENT_ARRIVED;
@@ -108,7 +108,7 @@ static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields
 
 			if (!gamma_seq_before(seq, flow->tx.una) &&
 			    gamma_seq_before(seq, flow->tx.next))
-				arrived(flow, gamma_window_at(flow, seq), heard);
+				arrived(flow, gamma_send_window_at(flow, seq), heard);
 		}
 	}
 }
@@ -126,7 +126,7 @@ static void take_delay(struct gamma_flow *flow, const struct gamma_fields *field
 	    !gamma_seq_before(fields->echo, flow->tx.next) || fields->delay == UINT32_MAX ||
 	    (heard == now && flow->local->next_deadline < now))
 		return;
-	sent = gamma_window_at(flow, fields->echo);
+	sent = gamma_send_window_at(flow, fields->echo);
 	passed = heard > sent->time ? heard - sent->time : 0;
 	if (sent->state == GAMMA_SENT_FLYING && !sent->again && passed > fields->delay)
 		gamma_loss_sample(flow, passed, fields->delay, sent);
@@ -139,7 +139,7 @@ static void hold_back(struct gamma_flow *flow, const struct gamma_fields *fields
 	struct gamma_send_window *tx = &flow->tx;
 
 	for (uint32_t seq = tx->una; gamma_seq_before(seq, fields->ack); seq++)
-		arrived(flow, gamma_window_at(flow, seq), heard);
+		arrived(flow, gamma_send_window_at(flow, seq), heard);
 	tx->held_back = true;
 	tx->acked = fields->ack;
 	tx->acked_cuts = fields->cuts;
@@ -150,15 +150,15 @@ static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t heard)
 	struct gamma_send_window *tx = &flow->tx;
 
 	while (gamma_seq_before(tx->una, ack)) {
-		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
+		struct gamma_sent *sent = gamma_send_window_at(flow, tx->una);
 
 		arrived(flow, sent, heard);
-		gamma_message_acked(flow, sent);
+		gamma_send_acked(flow, sent);
 		tx->una++;
 	}
 }
 
-void gamma_window_resume(struct gamma_flow *flow, uint64_t now)
+void gamma_send_window_resume(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
@@ -171,13 +171,14 @@ void gamma_window_resume(struct gamma_flow *flow, uint64_t now)
 		gamma_flow_ready(flow);
 }
 
-bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard,
-		      uint64_t now)
+bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_fields *fields,
+				   uint64_t heard, uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
 	uint64_t serial = flow->loss.rack_serial;
 	/* Frames that were overtaken are only waited for while this timer runs. */
-	uint64_t window = gamma_timer_set_p(flow, GAMMA_TIMER_LOSS) ? gamma_loss_window(flow) : 0;
+	uint64_t window =
+		gamma_timers_is_set(flow, GAMMA_TIMER_LOSS) ? gamma_loss_reorder_window(flow) : 0;
 	uint32_t una = tx->una;
 
 	if (gamma_seq_before(tx->next, fields->ack))
@@ -193,8 +194,9 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 		take_ack(flow, fields->ack, heard);
 	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
-	gamma_credit_limit(flow, fields->limit);
-	if (flow->loss.rack_serial != serial || (window && gamma_loss_window(flow) < window))
+	gamma_credit_receive_limit(flow, fields->limit);
+	if (flow->loss.rack_serial != serial ||
+	    (window && gamma_loss_reorder_window(flow) < window))
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
@@ -203,15 +205,15 @@ bool gamma_window_ack(struct gamma_flow *flow, const struct gamma_fields *fields
 	return true;
 }
 
-void gamma_window_drop(struct gamma_flow *flow)
+void gamma_send_window_drop(struct gamma_flow *flow)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
 	for (; tx->una != tx->next; tx->una++) {
-		struct gamma_sent *sent = gamma_window_at(flow, tx->una);
+		struct gamma_sent *sent = gamma_send_window_at(flow, tx->una);
 
 		if (sent->buffer)
-			gamma_buffer_put(flow->local, sent->buffer);
+			gamma_local_put_buffer(flow->local, sent->buffer);
 		sent->buffer = NULL;
 		sent->send = NULL;
 		sent->state = GAMMA_SENT_ARRIVED;

@@ -43,7 +43,7 @@ enum {
 	AWAY_MAX_MS = 2000, /* it is left alone for as long then, doubling up to this */
 };
 
-static uint64_t bytes_in(const struct gamma_pool *pool)
+static uint64_t bytes_in(const struct gamma_credit_pool *pool)
 {
 	return gamma_container_of(pool, struct gamma_local, pool)->stats.bytes_in;
 }
@@ -65,70 +65,70 @@ static bool is_fast(uint64_t passed, uint64_t bytes)
 	return passed < bytes * SLOW_NS || passed < LOOK * SLOW_US * GAMMA_NS_PER_US;
 }
 
-static uint32_t senders(const struct gamma_pool *pool)
+static uint32_t senders(const struct gamma_credit_pool *pool)
 {
 	return (uint32_t) gamma_max(pool->bulk, 1);
 }
 
-static void look_after(struct gamma_pool *pool, uint32_t frames)
+static void look_after(struct gamma_credit_pool *pool, uint32_t frames)
 {
-	pool->pace.look = pool->arrivals + gamma_max(frames, 1);
+	pool->slow_port.look = pool->arrivals + gamma_max(frames, 1);
 }
 
 /* From here on frames are counted and timed. */
-static void begin_look(struct gamma_pool *pool, uint64_t stamp)
+static void begin_look(struct gamma_credit_pool *pool, uint64_t stamp)
 {
-	pool->pace.stamp = stamp;
-	pool->pace.bytes = bytes_in(pool);
-	pool->pace.disturbed = false;
+	pool->slow_port.stamp = stamp;
+	pool->slow_port.bytes = bytes_in(pool);
+	pool->slow_port.disturbed = false;
 	look_after(pool, LOOK);
 }
 
-static void set_share(struct gamma_pool *pool)
+static void set_share(struct gamma_credit_pool *pool)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 
 	pace->share = (uint32_t) gamma_max(pace->bound / senders(pool), SENDER_MIN) + KEPT;
 }
 
 /* Whether short messages have come since the last look. */
-static bool heard_short(struct gamma_pool *pool)
+static bool heard_short(struct gamma_credit_pool *pool)
 {
-	bool heard = pool->pace.shorts_seen != pool->shorts;
+	bool heard = pool->slow_port.shorts_seen != pool->shorts;
 
-	pool->pace.shorts_seen = pool->shorts;
+	pool->slow_port.shorts_seen = pool->shorts;
 	return heard;
 }
 
 /* ---- no bound ---- */
 
 /* Credit is not given back at once, for that would fill the port: it grows as after a loss. */
-static void release(struct gamma_pool *pool, uint64_t until)
+static void release(struct gamma_credit_pool *pool, uint64_t until)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 
 	if (pool->budget)
 		pool->bound = (uint32_t) gamma_min(pool->bound, senders(pool) * GAMMA_GRANT_MIN);
-	pace->state = GAMMA_PACE_WATCH;
+	pace->state = GAMMA_SLOW_PORT_WATCH;
 	pace->share = 0;
 	pace->steady = pace->heard = 0;
 	pace->cost = 0;
 	pace->until = until;
 }
 
-static void leave_alone(struct gamma_pool *pool, uint64_t stamp)
+static void leave_alone(struct gamma_credit_pool *pool, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 
 	pace->away = gamma_min(pace->away ? 2 * pace->away : ms(AWAY_MS), ms(AWAY_MAX_MS));
 	release(pool, stamp + pace->away);
 }
 
-static void empty(struct gamma_pool *pool, uint64_t stamp);
+static void empty(struct gamma_credit_pool *pool, uint64_t stamp);
 
-static void watch(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+static void watch(struct gamma_credit_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 	uint64_t last = pace->cost, cost = cost_of(passed, bytes);
 	bool alike = cost <= last + last / 4 && last <= cost + cost / 4;
 
@@ -143,7 +143,7 @@ static void watch(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint
 	if (pace->steady < STEADY_LOOKS || pace->heard < SHORT_LOOKS || pool->bulk > SENDERS_MAX ||
 	    stamp < pace->until)
 		return;
-	gamma_container_of(pool, struct gamma_local, pool)->stats.paced++;
+	gamma_container_of(pool, struct gamma_local, pool)->stats.slow_port_bounds++;
 	pace->port = gamma_max(cost, last);
 	pace->tries = 0;
 	pace->short_at = stamp;
@@ -152,44 +152,45 @@ static void watch(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint
 
 /* ---- a trial ---- */
 
-static void widen(struct gamma_pool *pool, uint32_t bound, uint64_t stamp)
+static void widen(struct gamma_credit_pool *pool, uint32_t bound, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 
-	pace->state = GAMMA_PACE_WIDER;
+	pace->state = GAMMA_SLOW_PORT_WIDER;
 	pace->bound = bound;
 	pace->looks = pace->idle = 0;
 	set_share(pool);
 	begin_look(pool, stamp);
 }
 
-static void fail(struct gamma_pool *pool, uint64_t stamp)
+static void fail(struct gamma_credit_pool *pool, uint64_t stamp)
 {
-	if (++pool->pace.tries >= TRIES)
+	if (++pool->slow_port.tries >= TRIES)
 		leave_alone(pool, stamp);
 	else
 		widen(pool, senders(pool) * GAMMA_GRANT_MIN, stamp);
 }
 
 /* Whoever comes or goes meanwhile, or whose frames get lost, spoils it. */
-static bool spoilt(const struct gamma_pool *pool, uint64_t passed)
+static bool spoilt(const struct gamma_credit_pool *pool, uint64_t passed)
 {
-	return pool->pace.disturbed || pool->bulk != pool->pace.senders || passed > ms(TRIAL_MS);
+	return pool->slow_port.disturbed || pool->bulk != pool->slow_port.senders ||
+	       passed > ms(TRIAL_MS);
 }
 
 /* What has been granted and has not arrived, but for a frame of each sender and the kept ones. */
-static uint32_t to_come(const struct gamma_pool *pool)
+static uint32_t to_come(const struct gamma_credit_pool *pool)
 {
 	uint32_t least = (1 + KEPT) * senders(pool);
 
 	return pool->bulk_granted > least ? pool->bulk_granted - least : 0;
 }
 
-static void empty(struct gamma_pool *pool, uint64_t stamp)
+static void empty(struct gamma_credit_pool *pool, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 
-	pace->state = GAMMA_PACE_EMPTY;
+	pace->state = GAMMA_SLOW_PORT_EMPTY;
 	pace->senders = pool->bulk;
 	pace->share = 1 + KEPT;
 	pace->looks = 0;
@@ -198,9 +199,10 @@ static void empty(struct gamma_pool *pool, uint64_t stamp)
 	look_after(pool, pace->drained);
 }
 
-static void look_empty(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+static void look_empty(struct gamma_credit_pool *pool, uint64_t passed, uint64_t bytes,
+		       uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 	uint32_t more = to_come(pool);
 
 	if (spoilt(pool, passed) || (more && ++pace->looks >= ROUNDS)) {
@@ -215,7 +217,7 @@ static void look_empty(struct gamma_pool *pool, uint64_t passed, uint64_t bytes,
 	/* A queue that empties shows the port's rate, whatever its senders do. */
 	if (pace->drained >= LOOK / 2)
 		pace->port = gamma_min(pace->port, cost_of(passed, bytes));
-	pace->state = GAMMA_PACE_ROUNDS;
+	pace->state = GAMMA_SLOW_PORT_ROUNDS;
 	pace->looks = pace->arrived = 0;
 	pace->frame = 0;
 	pace->trip = UINT64_MAX;
@@ -223,12 +225,12 @@ static void look_empty(struct gamma_pool *pool, uint64_t passed, uint64_t bytes,
 	look_after(pool, 1);
 }
 
-static void hold(struct gamma_pool *pool, uint64_t stamp)
+static void hold(struct gamma_credit_pool *pool, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 	uint64_t frame_ns = gamma_max(pace->port * pace->frame / 1024, 1);
 
-	pace->state = GAMMA_PACE_HOLD;
+	pace->state = GAMMA_SLOW_PORT_HOLD;
 	pace->bound = (uint32_t) gamma_min(pace->trip / frame_ns + SPARE, GAMMA_WINDOW_MAX);
 	pace->most = pace->bound + pace->bound / 2;
 	pace->tries = pace->late = pace->idle = 0;
@@ -239,9 +241,9 @@ static void hold(struct gamma_pool *pool, uint64_t stamp)
 }
 
 /* Of each frame. The first round does not count: its frames left before the port was empty. */
-static void look_rounds(struct gamma_pool *pool, uint64_t passed, uint64_t stamp)
+static void look_rounds(struct gamma_credit_pool *pool, uint64_t passed, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 	uint64_t bytes = bytes_in(pool);
 	uint32_t frame = (uint32_t) (bytes - pace->bytes);
 
@@ -263,9 +265,10 @@ static void look_rounds(struct gamma_pool *pool, uint64_t passed, uint64_t stamp
 
 /* ---- the bound ---- */
 
-static void look_wider(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+static void look_wider(struct gamma_credit_pool *pool, uint64_t passed, uint64_t bytes,
+		       uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 	uint64_t last = pace->cost;
 
 	pace->cost = cost_of(passed, bytes);
@@ -277,7 +280,7 @@ static void look_wider(struct gamma_pool *pool, uint64_t passed, uint64_t bytes,
 }
 
 /* Somebody is away so often that the port runs empty. */
-static bool often_away(struct gamma_pace *pace, uint64_t passed, uint64_t bytes)
+static bool often_away(struct gamma_slow_port *pace, uint64_t passed, uint64_t bytes)
 {
 	uint64_t needed;
 
@@ -291,9 +294,10 @@ static bool often_away(struct gamma_pace *pace, uint64_t passed, uint64_t bytes)
 	return passed > needed + needed / 8;
 }
 
-static void look_hold(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, uint64_t stamp)
+static void look_hold(struct gamma_credit_pool *pool, uint64_t passed, uint64_t bytes,
+		      uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 	uint64_t cost = cost_of(passed, bytes);
 
 	if (heard_short(pool))
@@ -320,11 +324,11 @@ static void look_hold(struct gamma_pool *pool, uint64_t passed, uint64_t bytes, 
 }
 
 /* A look without a backlog all the time, or with losses, tells nothing. */
-static void look_in_vain(struct gamma_pool *pool, uint64_t stamp)
+static void look_in_vain(struct gamma_credit_pool *pool, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 
-	if (pace->state == GAMMA_PACE_WATCH) {
+	if (pace->state == GAMMA_SLOW_PORT_WATCH) {
 		pace->steady = 0;
 		pace->shorts_seen = pool->shorts;
 	} else if (!pool->bulk && ++pace->idle >= IDLE_LOOKS) {
@@ -333,17 +337,17 @@ static void look_in_vain(struct gamma_pool *pool, uint64_t stamp)
 	begin_look(pool, stamp);
 }
 
-void gamma_pace_look(struct gamma_pool *pool, uint64_t stamp)
+void gamma_slow_port_look(struct gamma_credit_pool *pool, uint64_t stamp)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 	uint64_t passed = stamp > pace->stamp ? stamp - pace->stamp : 0;
 	uint64_t bytes = bytes_in(pool) - pace->bytes;
 
-	if (pace->state == GAMMA_PACE_EMPTY) {
+	if (pace->state == GAMMA_SLOW_PORT_EMPTY) {
 		look_empty(pool, passed, bytes, stamp);
 		return;
 	}
-	if (pace->state == GAMMA_PACE_ROUNDS) {
+	if (pace->state == GAMMA_SLOW_PORT_ROUNDS) {
 		look_rounds(pool, passed, stamp);
 		return;
 	}
@@ -354,26 +358,26 @@ void gamma_pace_look(struct gamma_pool *pool, uint64_t stamp)
 	begin_look(pool, stamp);
 	pace->idle = 0;
 	pace->fast = is_fast(passed, bytes) ? pace->fast + 1 : 0;
-	if (pace->state == GAMMA_PACE_WATCH)
+	if (pace->state == GAMMA_SLOW_PORT_WATCH)
 		watch(pool, passed, bytes, stamp);
 	else if (pace->fast == FAST_LOOKS)
 		release(pool, 0);
-	else if (pace->state == GAMMA_PACE_WIDER)
+	else if (pace->state == GAMMA_SLOW_PORT_WIDER)
 		look_wider(pool, passed, bytes, stamp);
 	else
 		look_hold(pool, passed, bytes, stamp);
 }
 
-void gamma_pace_crowd(struct gamma_pool *pool)
+void gamma_slow_port_senders_changed(struct gamma_credit_pool *pool)
 {
-	struct gamma_pace *pace = &pool->pace;
+	struct gamma_slow_port *pace = &pool->slow_port;
 
 	pace->disturbed |= !pool->bulk;
-	if (pace->state == GAMMA_PACE_HOLD || pace->state == GAMMA_PACE_WIDER)
+	if (pace->state == GAMMA_SLOW_PORT_HOLD || pace->state == GAMMA_SLOW_PORT_WIDER)
 		set_share(pool);
 }
 
-void gamma_pace_lost(struct gamma_pool *pool)
+void gamma_slow_port_lost(struct gamma_credit_pool *pool)
 {
-	pool->pace.disturbed = true;
+	pool->slow_port.disturbed = true;
 }

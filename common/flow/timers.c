@@ -5,7 +5,7 @@
  */
 #include "flow/flow.h"
 
-void gamma_timer_set(struct gamma_flow *flow, enum gamma_timer timer, uint64_t when)
+void gamma_timers_set(struct gamma_flow *flow, enum gamma_timer timer, uint64_t when)
 {
 	struct gamma_local *local = flow->local;
 
@@ -25,7 +25,7 @@ static uint64_t earliest(const struct gamma_flow *flow)
 	return when;
 }
 
-void gamma_local_timeout(struct gamma_local *local, uint64_t now)
+void gamma_timers_expire(struct gamma_local *local, uint64_t now)
 {
 	struct gamma_list *pos, *tmp;
 

@@ -31,13 +31,13 @@ static void build(const struct gamma_flow *flow, struct gamma_fields *fields, ui
 {
 	const struct gamma_local *local = flow->local;
 
-	frame->head =
-		gamma_build(fields, flow->addr.mac, local->addr.mac, local->ethertype, payload);
+	frame->head = gamma_codec_build(fields, flow->addr.mac, local->addr.mac, local->ethertype,
+					payload);
 	frame->head_len = GAMMA_ETH_LEN + fields->header_len;
 	frame->kind = fields->kind;
 	frame->op = fields->op;
 	frame->seq = fields->seq;
-	frame->tells_mtu = fields->extensions & GAMMA_EXT_MTU;
+	frame->reports_mtu = fields->extensions & GAMMA_EXT_MTU;
 }
 
 static void attach_mtu(struct gamma_flow *flow, struct gamma_fields *fields)
@@ -45,18 +45,18 @@ static void attach_mtu(struct gamma_flow *flow, struct gamma_fields *fields)
 	fields->extensions |= GAMMA_EXT_MTU;
 	fields->mtu = (uint16_t) flow->local->limits.mtu;
 	fields->probe = 0;
-	flow->mtu_told++;
+	flow->mtu_reported++;
 }
 
 /* Does the frame still fit with these extensions too? */
 static bool fits(const struct gamma_flow *flow, const struct gamma_fields *fields,
 		 uint16_t extensions)
 {
-	if (gamma_likely(fields->payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path.mtu))
+	if (gamma_likely(fields->payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path_mtu.mtu))
 		return true;
-	return GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions | extensions) +
+	return GAMMA_HEADER_LEN + gamma_codec_extensions_len(fields->extensions | extensions) +
 		       fields->payload_len <=
-	       flow->path.mtu;
+	       flow->path_mtu.mtu;
 }
 
 /* The checksum of the payload as it leaves now. A frame that was cut before the peer asked for
@@ -74,13 +74,13 @@ static void attach_payload_crc(const struct gamma_flow *flow, const struct gamma
 /* What may ride on data: the acknowledgement, and on the first frames the own MTU. */
 static void attach(struct gamma_flow *flow, struct gamma_fields *fields, uint64_t now)
 {
-	bool news = flow->ack.owed || flow->ack.now || flow->ack.told_limit != flow->credit.limit;
+	bool news = flow->ack.owed || flow->ack.now || flow->ack.sent_limit != flow->credit.limit;
 
 	if (news && flow->heard_of &&
 	    fits(flow, fields, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY | GAMMA_EXT_CUTS))
 		gamma_ack_attach(flow, fields, false, now);
-	if (gamma_unlikely(flow->mtu_told < GAMMA_MTU_TOLD &&
-			   (!flow->path.settled || flow->path.lowered ||
+	if (gamma_unlikely(flow->mtu_reported < GAMMA_MTU_REPORTS &&
+			   (!flow->path_mtu.settled || flow->path_mtu.lowered ||
 			    flow->local->limits.mtu < GAMMA_SAFE_MTU)) &&
 	    fits(flow, fields, GAMMA_EXT_MTU))
 		attach_mtu(flow, fields);
@@ -97,7 +97,7 @@ static unsigned pieces(const struct gamma_sent *sent, uint32_t at, uint32_t len,
 	}
 	part.offset += at;
 	part.len = len;
-	return gamma_message_iov(&part, iov, GAMMA_FRAME_IOV);
+	return gamma_send_frame_iov(&part, iov, GAMMA_FRAME_IOV);
 }
 
 /* What the frame says: as it stands in its buffer, else put into *made. */
@@ -106,7 +106,7 @@ static const struct gamma_content *content_of(const struct gamma_sent *sent,
 {
 	if (sent->buffer)
 		return &sent->buffer->content;
-	gamma_message_content(sent, made);
+	gamma_send_frame_content(sent, made);
 	return made;
 }
 
@@ -120,7 +120,7 @@ static void begin_data(const struct gamma_flow *flow, const struct gamma_sent *s
 	fields->flags |= flags | (gamma_message_waiting(flow) ? GAMMA_FLAG_BACKLOG : 0);
 	fields->payload_len = (uint16_t) sent->len;
 	fields->seq = seq;
-	gamma_content_fields(content, fields);
+	gamma_envelope_content_fields(content, fields);
 }
 
 static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,
@@ -148,11 +148,11 @@ static bool too_large(const struct gamma_flow *flow, const struct gamma_sent *se
 {
 	struct gamma_content made;
 
-	if (gamma_likely(sent->len + GAMMA_HEADER_MAX <= flow->path.mtu))
+	if (gamma_likely(sent->len + GAMMA_HEADER_MAX <= flow->path_mtu.mtu))
 		return false;
-	return GAMMA_HEADER_LEN + gamma_extensions_len(content_of(sent, &made)->extensions) +
+	return GAMMA_HEADER_LEN + gamma_codec_extensions_len(content_of(sent, &made)->extensions) +
 		       sent->len >
-	       flow->path.mtu;
+	       flow->path_mtu.mtu;
 }
 
 static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq, uint64_t now,
@@ -164,7 +164,8 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	begin_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0),
 		   &fields);
 	fields.extensions |= GAMMA_EXT_PART | (flow->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
-	room = flow->path.mtu - GAMMA_HEADER_LEN - gamma_extensions_len(fields.extensions);
+	room = flow->path_mtu.mtu - GAMMA_HEADER_LEN -
+	       gamma_codec_extensions_len(fields.extensions);
 	fields.payload_len = (uint16_t) gamma_min(sent->len - sent->part, room);
 	fields.part_offset = (uint16_t) sent->part;
 	fields.part_total = (uint16_t) sent->len;
@@ -186,20 +187,20 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	struct gamma_send_window *tx = &flow->tx;
-	struct gamma_sent *sent = gamma_window_at(flow, tx->part_seq);
+	struct gamma_sent *sent = gamma_send_window_at(flow, tx->part_seq);
 
 	/* The peer has it after all, or the link refused a part. */
 	if (gamma_seq_before(tx->part_seq, tx->una) || sent->state != GAMMA_SENT_FLYING) {
-		tx->parting = false;
+		tx->sending_parts = false;
 		return false;
 	}
-	gamma_window_transmitted(flow, sent, now);
+	gamma_send_window_transmitted(flow, sent, now);
 	flow->local->stats.retransmissions += sent->again;
 	flow->local->stats.parts_out++;
 	build_part(flow, sent, tx->part_seq, now, frame);
 	if (sent->part == sent->len) {
 		sent->part = 0;
-		tx->parting = false;
+		tx->sending_parts = false;
 	}
 	return true;
 }
@@ -213,7 +214,7 @@ static bool begin_parts(struct gamma_flow *flow, struct gamma_sent *sent, uint32
 		sent->again = 1;
 	sent->unsent = 0;
 	sent->state = GAMMA_SENT_FLYING;
-	flow->tx.parting = true;
+	flow->tx.sending_parts = true;
 	flow->tx.part_seq = seq;
 	return poll_part(flow, now, frame);
 }
@@ -221,7 +222,7 @@ static bool begin_parts(struct gamma_flow *flow, struct gamma_sent *sent, uint32
 static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	uint32_t seq;
-	struct gamma_sent *sent = gamma_window_lost(flow, &seq);
+	struct gamma_sent *sent = gamma_send_window_next_lost(flow, &seq);
 
 	if (!sent)
 		return false;
@@ -236,7 +237,7 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 		sent->again = 1;
 	}
 	sent->unsent = 0;
-	gamma_window_transmitted(flow, sent, now);
+	gamma_send_window_transmitted(flow, sent, now);
 	build_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0),
 		   now, frame);
 	return true;
@@ -245,9 +246,9 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 /* There is no memory for a frame now, and perhaps nothing else will have this flow looked at. */
 static void try_later(struct gamma_flow *flow, uint64_t now)
 {
-	if (!gamma_timer_set_p(flow, GAMMA_TIMER_REQUEST))
-		gamma_timer_set(flow, GAMMA_TIMER_REQUEST,
-				now + GAMMA_REQUEST_US * GAMMA_NS_PER_US);
+	if (!gamma_timers_is_set(flow, GAMMA_TIMER_REQUEST))
+		gamma_timers_set(flow, GAMMA_TIMER_REQUEST,
+				 now + GAMMA_REQUEST_US * GAMMA_NS_PER_US);
 }
 
 /* Where the receiver bounds what is under way, the last credit is for what does not fill a frame: a
@@ -258,8 +259,8 @@ static bool keeps_last(const struct gamma_flow *flow)
 	const struct gamma_send_window *tx = &flow->tx;
 
 	return gamma_unlikely(tx->bounded) && tx->limit - tx->returned - tx->next == 1 &&
-	       gamma_window_flying(flow) && !gamma_seq_before(tx->una, tx->short_sent) &&
-	       gamma_message_fills_frame(flow);
+	       gamma_send_window_in_flight(flow) && !gamma_seq_before(tx->una, tx->short_sent) &&
+	       gamma_send_fills_frame(flow);
 }
 
 static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
@@ -271,9 +272,9 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 
 	if (!gamma_message_waiting(flow) || keeps_last(flow))
 		return false;
-	sent = gamma_window_next(flow);
+	sent = gamma_send_window_next(flow);
 	if (!sent) {
-		if (gamma_window_open(flow))
+		if (gamma_send_window_is_open(flow))
 			try_later(flow, now);
 		else if (flow->state == GAMMA_FLOW_OPEN)
 			gamma_credit_starved(flow, now);
@@ -281,10 +282,10 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	}
 	sent->again = sent->unsent = 0;
 	sent->part = 0;
-	sent->ahead = (uint16_t) gamma_window_unacked(flow);
-	fills = !flow->tx.bounded || gamma_message_fills_frame(flow);
-	if (!gamma_message_next(flow, sent, &flags)) {
-		if (!gamma_message_is_fenced(flow))
+	sent->ahead = (uint16_t) gamma_send_window_unacked(flow);
+	fills = !flow->tx.bounded || gamma_send_fills_frame(flow);
+	if (!gamma_send_next_frame(flow, sent, &flags)) {
+		if (!gamma_send_is_fenced(flow))
 			try_later(flow, now);
 		return false;
 	}
@@ -293,8 +294,8 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 		flow->tx.short_sent = flow->tx.next;
 	/* The last frame that credit allows brings the next credit. */
 	if (gamma_message_waiting(flow)) {
-		flow->tx.backlog_told = flow->tx.next;
-		if (!gamma_window_open(flow) || keeps_last(flow))
+		flow->tx.backlog_sent = flow->tx.next;
+		if (!gamma_send_window_is_open(flow) || keeps_last(flow))
 			flags |= GAMMA_FLAG_ACK_REQUESTED;
 	}
 	if (flags & GAMMA_FLAG_ACK_REQUESTED)
@@ -305,7 +306,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 		sent->unsent = 1;
 		return begin_parts(flow, sent, seq, now, frame);
 	}
-	gamma_window_transmitted(flow, sent, now);
+	gamma_send_window_transmitted(flow, sent, now);
 	build_data(flow, sent, seq, flags, now, frame);
 	return true;
 }
@@ -320,23 +321,23 @@ static void begin_frame(struct gamma_flow *flow, struct gamma_frame *frame)
 
 static bool has_more(const struct gamma_flow *flow)
 {
-	return gamma_message_waiting(flow) || flow->tx.lost || flow->tx.parting || flow->pending ||
-	       gamma_ack_due(flow);
+	return gamma_message_waiting(flow) || flow->tx.lost || flow->tx.sending_parts ||
+	       flow->pending || gamma_ack_due(flow);
 }
 
 /* Frames under way, but for what a late acknowledgement tells. */
 static uint16_t under_way(const struct gamma_flow *flow)
 {
-	const struct gamma_late *late = &flow->local->late;
+	const struct gamma_deferred_ack *late = &flow->local->late;
 
 	return (uint16_t) (late->flow == flow && late->has_ack ? flow->tx.next - late->ack
-							       : gamma_window_unacked(flow));
+							       : gamma_send_window_unacked(flow));
 }
 
 static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const struct iovec *iov,
 			unsigned iov_count, const struct gamma_envelope *envelope)
 {
-	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+	struct gamma_buffer *buffer = gamma_local_get_buffer(flow->local);
 	uint32_t len = (uint32_t) envelope->length;
 
 	if (!buffer)
@@ -356,17 +357,17 @@ static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const 
 	return true;
 }
 
-bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
-			 const struct gamma_envelope *envelope, uint64_t now,
-			 struct gamma_frame *frame)
+bool gamma_transmit_direct(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+			   const struct gamma_envelope *envelope, uint64_t now,
+			   struct gamma_frame *frame)
 {
 	struct gamma_sent *sent;
 	uint32_t seq = flow->tx.next;
 
 	if (has_more(flow) ||
-	    envelope->length > gamma_message_room(flow, gamma_envelope_extensions(envelope)))
+	    envelope->length > gamma_send_frame_room(flow, gamma_envelope_extensions(envelope)))
 		return false;
-	sent = gamma_window_next(flow);
+	sent = gamma_send_window_next(flow);
 	if (!sent || !put_message(flow, sent, iov, iov_count, envelope))
 		return false;
 	begin_frame(flow, frame);
@@ -375,20 +376,21 @@ bool gamma_flow_send_now(struct gamma_flow *flow, const struct iovec *iov, unsig
 	return true;
 }
 
-bool gamma_flow_wants_clock(const struct gamma_flow *flow)
+bool gamma_transmit_wants_clock(const struct gamma_flow *flow)
 {
-	return flow->same_host || gamma_ack_tells_delay(flow) || !flow->loss.rtt ||
+	return flow->same_host || gamma_ack_reports_delay(flow) || !flow->loss.rtt ||
 	       flow->tx.next % GAMMA_EXACT_EVERY == 0;
 }
 
-void gamma_flow_sent_now(struct gamma_flow *flow, uint64_t left, bool rough, uint64_t now)
+void gamma_transmit_direct_sent(struct gamma_flow *flow, uint64_t left, bool approximate,
+				uint64_t now)
 {
 	struct gamma_stats *stats = &flow->local->stats;
-	struct gamma_sent *sent = gamma_window_at(flow, flow->tx.next - 1);
+	struct gamma_sent *sent = gamma_send_window_at(flow, flow->tx.next - 1);
 
-	gamma_window_transmitted(flow, sent, now);
+	gamma_send_window_transmitted(flow, sent, now);
 	sent->time = left;
-	sent->rough = rough;
+	sent->approximate = approximate;
 	stats->data_frames_out++;
 	stats->messages_out++;
 	stats->bytes_copied_out += sent->len;
@@ -402,12 +404,12 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 	begin(flow, &fields, kind, op);
 	fields.seq = seq;
 	gamma_ack_attach(flow, &fields, true, now);
-	if (gamma_unlikely(flow->ack.in_vain)) {
+	if (gamma_unlikely(flow->ack.spurious)) {
 		fields.flags |= GAMMA_FLAG_AGAIN;
-		flow->ack.in_vain = false;
+		flow->ack.spurious = false;
 	}
-	if (flow->mtu_told < GAMMA_MTU_TOLD &&
-	    (flow->path.lowered || flow->local->limits.mtu != GAMMA_SAFE_MTU))
+	if (flow->mtu_reported < GAMMA_MTU_REPORTS &&
+	    (flow->path_mtu.lowered || flow->local->limits.mtu != GAMMA_SAFE_MTU))
 		attach_mtu(flow, &fields);
 	if (kind == GAMMA_KIND_ACK)
 		flow->local->stats.acks_out++;
@@ -420,18 +422,19 @@ static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
 	struct gamma_fields fields;
 	size_t pad;
 
-	if (!flow->path.target)
+	if (!flow->path_mtu.target)
 		return false;
-	flow->path.asked_serial = flow->tx.serial;
+	flow->path_mtu.asked_serial = flow->tx.serial;
 	if (!local->zeros)
 		local->zeros = calloc(1, local->limits.mtu);
 	if (!local->zeros)
 		return false;
 	begin(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_MTU);
-	fields.seq = ++flow->path.probe;
+	fields.seq = ++flow->path_mtu.probe;
 	attach_mtu(flow, &fields);
-	fields.probe = (uint16_t) flow->path.target;
-	pad = flow->path.target - GAMMA_HEADER_LEN - gamma_extensions_len(fields.extensions);
+	fields.probe = (uint16_t) flow->path_mtu.target;
+	pad = flow->path_mtu.target - GAMMA_HEADER_LEN -
+	      gamma_codec_extensions_len(fields.extensions);
 	fields.payload_len = (uint16_t) pad;
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 	frame->iov[0] = (struct iovec){.iov_base = local->zeros, .iov_len = pad};
@@ -529,14 +532,14 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 static bool ack_cannot_ride(const struct gamma_flow *flow)
 {
 	return gamma_ack_due(flow) && flow->state == GAMMA_FLOW_OPEN &&
-	       (gamma_window_sack_is_long(flow) || gamma_message_fills_frame(flow));
+	       (gamma_receive_window_sack_is_long(flow) || gamma_send_fills_frame(flow));
 }
 
-bool gamma_flow_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	begin_frame(flow, frame);
 	if (gamma_likely(flow->state == GAMMA_FLOW_OPEN)) {
-		if (gamma_unlikely(flow->tx.parting) && poll_part(flow, now, frame))
+		if (gamma_unlikely(flow->tx.sending_parts) && poll_part(flow, now, frame))
 			return true;
 		if (poll_lost(flow, now, frame))
 			return true;
@@ -578,7 +581,7 @@ static enum gamma_pending pending_of(const struct gamma_frame *frame)
 	return 0; /* a timer repeats it */
 }
 
-void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now)
+void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now)
 {
 	struct gamma_sent *sent;
 
@@ -587,8 +590,8 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 	if (!gamma_flow_usable(flow) ||
 	    (flow->loss.waiting_since && gamma_loss_peer_dead(flow, now)))
 		return;
-	if (frame->tells_mtu && flow->mtu_told)
-		flow->mtu_told--;
+	if (frame->reports_mtu && flow->mtu_reported)
+		flow->mtu_reported--;
 	if (frame->kind == GAMMA_KIND_DATA) {
 		if (frame->part) { /* counted when it was polled, and again when it leaves */
 			flow->local->stats.retransmissions -= frame->again;
@@ -597,19 +600,19 @@ void gamma_flow_unsent(struct gamma_flow *flow, const struct gamma_frame *frame,
 		if (gamma_seq_before(frame->seq, flow->tx.una) ||
 		    !gamma_seq_before(frame->seq, flow->tx.next))
 			return;
-		sent = gamma_window_at(flow, frame->seq);
+		sent = gamma_send_window_at(flow, frame->seq);
 		if (sent->state != GAMMA_SENT_FLYING)
 			return;
 		sent->unsent = 1;
 		sent->part = frame->part_at;
 		if (sent->large)
-			gamma_path_refused(flow, now);
+			gamma_path_mtu_refused(flow, now);
 		/* The acknowledgement that may have ridden on it is not told either. */
-		flow->ack.told_limit = flow->credit.limit - 1;
-		gamma_window_mark_lost(flow, frame->seq);
+		flow->ack.sent_limit = flow->credit.limit - 1;
+		gamma_send_window_mark_lost(flow, frame->seq);
 	} else if (frame->padded) {
 		if (frame->kind == GAMMA_KIND_PROBE)
-			gamma_path_unsent(flow);
+			gamma_path_mtu_unsent(flow);
 		else
 			gamma_flow_want(flow, GAMMA_PENDING_MTU_PROBED);
 	} else if (frame->kind == GAMMA_KIND_ACK && frame->op == GAMMA_ACK_PROBED) {

@@ -37,8 +37,9 @@ struct gamma_link_ops {
 	 * frames from shared memory; NULL: not yet. Valid until `lost` has told its end. */
 	struct gamma_way *(*way)(struct gamma_link *link, const struct gamma_place *place);
 	/* Puts a plain message there; false: it must go in a frame. */
-	bool (*put)(struct gamma_link *link, struct gamma_way *way, const struct gamma_plain *plain,
-		    const struct iovec *iov, unsigned iov_count);
+	bool (*put)(struct gamma_link *link, struct gamma_way *way,
+		    const struct gamma_shm_message *plain, const struct iovec *iov,
+		    unsigned iov_count);
 	/* What was announced there, and not answered, is about to be another's memory. */
 	void (*withdraw)(struct gamma_way *way);
 	/* Neighbours are to send none, but frames; or may again. */

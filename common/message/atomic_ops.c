@@ -326,14 +326,14 @@ static const struct datatype *datatype_of(uint32_t datatype)
 	return &datatypes[datatype];
 }
 
-uint32_t gamma_atomic_size(uint32_t datatype)
+uint32_t gamma_atomic_ops_size(uint32_t datatype)
 {
 	const struct datatype *type = datatype_of(datatype);
 
 	return type ? type->size : 0;
 }
 
-uint32_t gamma_atomic_alignment(uint32_t datatype)
+uint32_t gamma_atomic_ops_alignment(uint32_t datatype)
 {
 	const struct datatype *type = datatype_of(datatype);
 
@@ -360,7 +360,7 @@ static bool makes_sense(const struct datatype *type, uint32_t op)
 	return true;
 }
 
-bool gamma_atomic_valid(enum gamma_atomic_form form, uint32_t datatype, uint32_t op)
+bool gamma_atomic_ops_is_valid(enum gamma_atomic_form form, uint32_t datatype, uint32_t op)
 {
 	const struct datatype *type = datatype_of(datatype);
 	bool compares = op >= GAMMA_ATOMIC_CSWAP && op <= GAMMA_ATOMIC_MSWAP;
@@ -372,7 +372,7 @@ bool gamma_atomic_valid(enum gamma_atomic_form form, uint32_t datatype, uint32_t
 	return makes_sense(type, op);
 }
 
-void gamma_atomic_apply(const struct gamma_atomic *atomic)
+void gamma_atomic_ops_apply(const struct gamma_atomic *atomic)
 {
 	const struct datatype *type = &datatypes[atomic->datatype];
 	bool whole = !((uintptr_t) atomic->target % type->size);

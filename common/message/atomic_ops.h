@@ -25,10 +25,10 @@ enum gamma_atomic_form {
 };
 
 /* Bytes of an element, and what its address must be a multiple of; 0: no such type. */
-uint32_t gamma_atomic_size(uint32_t datatype);
-uint32_t gamma_atomic_alignment(uint32_t datatype);
+uint32_t gamma_atomic_ops_size(uint32_t datatype);
+uint32_t gamma_atomic_ops_alignment(uint32_t datatype);
 /* Whether there is such an operation on that type; any numbers may be asked. */
-bool gamma_atomic_valid(enum gamma_atomic_form form, uint32_t datatype, uint32_t op);
+bool gamma_atomic_ops_is_valid(enum gamma_atomic_form form, uint32_t datatype, uint32_t op);
 
 /* One operation on a row of elements. Only the target needs alignment. */
 struct gamma_atomic {
@@ -39,6 +39,6 @@ struct gamma_atomic {
 	const void *compare;   /* count elements for CSWAP* and MSWAP, else NULL */
 	void *result;          /* takes the former values, or NULL */
 };
-void gamma_atomic_apply(const struct gamma_atomic *atomic);
+void gamma_atomic_ops_apply(const struct gamma_atomic *atomic);
 
 #endif /* GAMMA_ATOMIC_OPS_H */

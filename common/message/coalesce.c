@@ -10,9 +10,9 @@
 #include "flow/flow.h"
 #include "message/rma.h"
 
-uint8_t *gamma_batch_put(struct gamma_buffer *buffer, const struct gamma_fields *item)
+uint8_t *gamma_coalesce_put_item(struct gamma_buffer *buffer, const struct gamma_fields *item)
 {
-	uint8_t *bytes = gamma_build_item(buffer->payload + buffer->len, item);
+	uint8_t *bytes = gamma_codec_build_item(buffer->payload + buffer->len, item);
 
 	buffer->len = (uint32_t) (bytes - buffer->payload) + item->payload_len;
 	return bytes;
@@ -28,15 +28,15 @@ static void put(struct gamma_flow *flow, struct gamma_buffer *buffer, const stru
 	item.extensions = gamma_envelope_extensions(envelope);
 	item.tag = envelope->tag;
 	item.data = envelope->data;
-	gamma_iov_gather(iov, iov_count, gamma_batch_put(buffer, &item));
+	gamma_iov_gather(iov, iov_count, gamma_coalesce_put_item(buffer, &item));
 	flow->local->stats.bytes_copied_out += envelope->length;
 }
 
-uint64_t gamma_batch_takes(const struct gamma_flow *flow, const struct gamma_send *send)
+uint64_t gamma_coalesce_send_len(const struct gamma_flow *flow, const struct gamma_send *send)
 {
-	if (send->remote)
-		return gamma_remote_item_len(flow, send);
-	return gamma_message_is_short(flow, send) ? gamma_batch_len(&send->envelope) : 0;
+	if (send->rma)
+		return gamma_rma_requester_item_len(flow, send);
+	return gamma_send_is_short(flow, send) ? gamma_coalesce_message_len(&send->envelope) : 0;
 }
 
 /* The queue's first if it fits too, or NULL. */
@@ -49,15 +49,15 @@ static struct gamma_send *next_fit(const struct gamma_flow *flow, uint32_t used,
 	if (gamma_list_empty(queue))
 		return NULL;
 	send = gamma_list_entry(queue->next, struct gamma_send, entry);
-	takes = gamma_batch_takes(flow, send);
+	takes = gamma_coalesce_send_len(flow, send);
 	return takes && used + takes <= room ? send : NULL;
 }
 
-uint32_t gamma_batch_room(const struct gamma_flow *flow)
+uint32_t gamma_coalesce_room(const struct gamma_flow *flow)
 {
 	/* What is to be acknowledged rides along. */
-	uint32_t room = gamma_message_room(flow, GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_DELAY |
-							 GAMMA_EXT_CUTS);
+	uint32_t room = gamma_send_frame_room(flow, GAMMA_EXT_ACK | GAMMA_EXT_SACK |
+							    GAMMA_EXT_DELAY | GAMMA_EXT_CUTS);
 
 	return (uint32_t) gamma_min(room, flow->local->limits.inject_size);
 }
@@ -67,15 +67,16 @@ static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 	const struct gamma_list *queue = &flow->messages.queue;
 	uint64_t first, second;
 
-	first = gamma_batch_takes(flow, gamma_list_entry(queue->next, struct gamma_send, entry));
-	second = gamma_batch_takes(flow,
-				   gamma_list_entry(queue->next->next, struct gamma_send, entry));
+	first = gamma_coalesce_send_len(flow,
+					gamma_list_entry(queue->next, struct gamma_send, entry));
+	second = gamma_coalesce_send_len(
+		flow, gamma_list_entry(queue->next->next, struct gamma_send, entry));
 	return first && second && first + second <= room;
 }
 
-struct gamma_buffer *gamma_batch_new(struct gamma_flow *flow)
+struct gamma_buffer *gamma_coalesce_new_frame(struct gamma_flow *flow)
 {
-	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+	struct gamma_buffer *buffer = gamma_local_get_buffer(flow->local);
 
 	if (!buffer)
 		return NULL;
@@ -84,20 +85,20 @@ struct gamma_buffer *gamma_batch_new(struct gamma_flow *flow)
 	return buffer;
 }
 
-bool gamma_batch_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
-		     const struct gamma_envelope *envelope)
+bool gamma_coalesce_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+			const struct gamma_envelope *envelope)
 {
 	struct gamma_message_state *m = &flow->messages;
 
 	if (!m->filling) {
-		m->filling_room = gamma_batch_room(flow);
+		m->filling_room = gamma_coalesce_room(flow);
 		m->filling_count = 0;
-		m->filling = gamma_batch_new(flow);
+		m->filling = gamma_coalesce_new_frame(flow);
 		if (!m->filling)
 			return false;
 		gamma_flow_ready(flow);
 	}
-	if (m->filling->len + gamma_batch_len(envelope) > m->filling_room)
+	if (m->filling->len + gamma_coalesce_message_len(envelope) > m->filling_room)
 		return false;
 	put(flow, m->filling, iov, iov_count, envelope);
 	m->filling_count++;
@@ -105,7 +106,7 @@ bool gamma_batch_add(struct gamma_flow *flow, const struct iovec *iov, unsigned 
 	return true;
 }
 
-void gamma_batch_leave(struct gamma_buffer *buffer, struct gamma_sent *sent)
+void gamma_coalesce_finish_frame(struct gamma_buffer *buffer, struct gamma_sent *sent)
 {
 	sent->buffer = buffer;
 	sent->op = GAMMA_OP_BATCH;
@@ -123,22 +124,22 @@ struct making {
 /* Moves the queue's first into the frame. False: no memory. */
 static bool take_first(struct gamma_flow *flow, struct gamma_send *send, struct making *making)
 {
-	if (!send->remote) {
+	if (!send->rma) {
 		put(flow, making->buffer, send->iov, send->iov_count, &send->envelope);
-		gamma_message_finish(flow, send, 0);
+		gamma_send_finish(flow, send, 0);
 		return true;
 	}
-	if (!gamma_remote_share(flow, send, making->buffer, making->flags))
+	if (!gamma_rma_requester_share_frame(flow, send, making->buffer, making->flags))
 		return false;
 	if (send->flying) {
-		send->place = making->count;
+		send->batch_index = making->count;
 		*making->end = send;
 		making->end = &send->with;
 	}
 	return true;
 }
 
-bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
+bool gamma_coalesce_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	const struct gamma_list *queue = &flow->messages.queue;
 	struct making making = {.end = &sent->send, .flags = flags};
@@ -146,7 +147,7 @@ bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	uint32_t room;
 
 	if (flow->messages.filling) {
-		gamma_batch_leave(flow->messages.filling, sent);
+		gamma_coalesce_finish_frame(flow->messages.filling, sent);
 		flow->messages.filling = NULL;
 		if (flow->messages.filling_count > 1)
 			flow->local->stats.batched += flow->messages.filling_count;
@@ -154,28 +155,28 @@ bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	}
 	if (gamma_likely(queue->next->next == queue))
 		return false;
-	room = gamma_batch_room(flow);
+	room = gamma_coalesce_room(flow);
 	if (!two_fit(flow, room))
 		return false;
-	making.buffer = gamma_batch_new(flow);
+	making.buffer = gamma_coalesce_new_frame(flow);
 	if (!making.buffer)
 		return false;
 	while ((send = next_fit(flow, making.buffer->len, room)) != NULL &&
 	       take_first(flow, send, &making))
 		making.count++;
 	if (!making.count) {
-		gamma_buffer_put(flow->local, making.buffer);
+		gamma_local_put_buffer(flow->local, making.buffer);
 		return false;
 	}
 	flow->local->stats.batched += making.count;
-	gamma_batch_leave(making.buffer, sent);
+	gamma_coalesce_finish_frame(making.buffer, sent);
 	return true;
 }
 
 bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 		      struct gamma_fields *item, const uint8_t **bytes)
 {
-	*bytes = gamma_parse_item(payload + *offset, len - *offset, item);
+	*bytes = gamma_codec_parse_item(payload + *offset, len - *offset, item);
 	if (!*bytes)
 		return false;
 	*offset = (uint32_t) (*bytes - payload) + item->payload_len;

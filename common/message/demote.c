@@ -16,8 +16,8 @@ struct gamma_copied {
 	uint8_t bytes[];
 };
 
-struct gamma_send *gamma_message_copy(struct gamma_flow *flow, const struct iovec *iov,
-				      unsigned iov_count, const struct gamma_envelope *envelope)
+struct gamma_send *gamma_demote_copy_send(struct gamma_flow *flow, const struct iovec *iov,
+					  unsigned iov_count, const struct gamma_envelope *envelope)
 {
 	struct gamma_copied *copied = malloc(sizeof(*copied) + envelope->length);
 	struct gamma_send *send;
@@ -41,7 +41,7 @@ struct gamma_send *gamma_message_copy(struct gamma_flow *flow, const struct iove
 	return send;
 }
 
-void gamma_message_copy_free(struct gamma_send *send)
+void gamma_demote_free_copy(struct gamma_send *send)
 {
 	free(gamma_container_of(send, struct gamma_copied, send));
 }
@@ -80,7 +80,7 @@ static struct gamma_sent *frame_of(const struct gamma_flow *flow, uint32_t seq)
 
 	if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
 		return NULL;
-	sent = gamma_window_at(flow, seq);
+	sent = gamma_send_window_at(flow, seq);
 	if (sent->op != GAMMA_OP_SEND && sent->op != GAMMA_OP_SEND_FIRST &&
 	    sent->op != GAMMA_OP_BATCH)
 		return NULL;
@@ -94,7 +94,7 @@ static bool nonsense(struct gamma_flow *flow)
 	return true;
 }
 
-bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *fields)
+bool gamma_demote_receive_notice(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	const struct gamma_sent *sent = frame_of(flow, fields->id);
 	uint32_t index = (uint32_t) (fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK);
@@ -110,14 +110,14 @@ bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *field
 		if (!find_in_buffer(sent, index, &where) || where.envelope.length != fields->length)
 			return nonsense(flow);
 		iov = (struct iovec){(void *) where.bytes, where.envelope.length};
-		send = gamma_message_copy(flow, &iov, 1, &where.envelope);
+		send = gamma_demote_copy_send(flow, &iov, 1, &where.envelope);
 		if (!send)
 			return false;
 	}
 	flow->messages.cuts_seen++;
 	gamma_list_remove(&send->entry);
 	send->state = GAMMA_SEND_ANNOUNCED;
-	send->cut = true;
+	send->demoted = true;
 	send->accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
 	send->made = 0;
 	flow->messages.owed++;
@@ -125,14 +125,14 @@ bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *field
 	return true;
 }
 
-struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_t accepted)
+struct gamma_send *gamma_demote_find_send(const struct gamma_flow *flow, uint32_t accepted)
 {
 	struct gamma_list *pos;
 
 	gamma_list_for_each (pos, &flow->messages.announced) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
-		if (send->cut && send->accepted == accepted)
+		if (send->demoted && send->accepted == accepted)
 			return send;
 	}
 	return NULL;

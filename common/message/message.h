@@ -25,8 +25,8 @@ struct gamma_buffer;
 struct gamma_notice;
 struct gamma_sent;
 struct gamma_frame;
-struct gamma_remote;
-struct gamma_target;
+struct gamma_rma;
+struct gamma_rma_target;
 
 enum gamma_envelope_flag {
 	GAMMA_TAGGED = 1 << 0,
@@ -34,7 +34,10 @@ enum gamma_envelope_flag {
 	GAMMA_TO_GROUP = 1 << 2, /* of a datagram that has arrived: it was sent to a group */
 };
 
-enum { GAMMA_CHUNKS_UNASKED = 65536 /* bytes of an announced message that are written at once */ };
+enum {
+	GAMMA_CHUNKS_UNSOLICITED =
+		65536 /* bytes of an announced message that are written at once */
+};
 
 /* What is known of a message before its bytes. */
 struct gamma_envelope {
@@ -80,12 +83,12 @@ struct gamma_send {
 	unsigned iov_count;
 	struct gamma_envelope envelope;
 	enum gamma_completion_level level;
-	bool fence;   /* begins when all earlier ones to this peer are complete, and those after it
-			 wait */
-	bool patient; /* may wait for others to share a frame with: who sends it will poll */
-	bool more;    /* its sender says that others follow at once */
+	bool fence; /* begins when all earlier ones to this peer are complete, and those after it
+		       wait */
+	bool may_delay; /* may wait for others to share a frame with: who sends it will poll */
+	bool more;      /* its sender says that others follow at once */
 	/* private to message/ */
-	struct gamma_remote *remote; /* what it does to the peer's memory; NULL: a message */
+	struct gamma_rma *rma; /* what it does to the peer's memory; NULL: a message */
 	struct gamma_flow *flow;
 	enum gamma_send_state state;
 	uint64_t made;     /* bytes already in frames */
@@ -93,14 +96,14 @@ struct gamma_send {
 	uint32_t flying;   /* frames not acknowledged */
 	uint32_t id;       /* own, in multi-frame and announced messages; 0: none */
 	uint32_t accepted; /* the receiver's id for BULK */
-	bool cut;     /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
+	bool demoted; /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
 	uint64_t fed; /* bytes written for a neighbour, which was told where all of them stand */
 	uint64_t stamp; /* a neighbour may read the memory while it is what was announced */
 	bool copied;    /* a struct gamma_copied of the flow's own: nobody waits for its end */
 	bool reply;     /* a struct gamma_reply of target.c: bytes that a peer reads */
 	int error;      /* what it will end with: the target has refused it */
 	struct gamma_send *with; /* the next one that waits for the same frame, or NULL */
-	uint32_t place;          /* in that frame, if it is a BATCH */
+	uint32_t batch_index;    /* in that frame, if it is a BATCH */
 };
 
 /* Memory for a message to come in, the interface layer's posted receive. */
@@ -138,9 +141,9 @@ struct gamma_inbound {
 			  * chunks, those before what has been read from the sender's memory */
 	bool asked;      /* for further chunks */
 	struct gamma_recv *recv; /* matched, or NULL */
-	uint8_t *kept;           /* bytes kept until a match, or NULL */
-	uint64_t kept_size;      /* bytes */
-	bool cut;                /* its bytes were left with the sender for want of memory */
+	uint8_t *buffered;       /* bytes kept until a match, or NULL */
+	uint64_t buffered_size;  /* bytes */
+	bool demoted;            /* its bytes were left with the sender for want of memory */
 	bool discarded;          /* take the rest in and drop it */
 	void *user;              /* the interface layer's */
 };
@@ -167,7 +170,7 @@ struct gamma_message_state {
 	uint32_t filling_room;  /* bytes of payload that it can take */
 	uint32_t filling_count; /* messages in it */
 	struct gamma_write_in *write_in; /* the peer's WRITE under way; NULL: none yet: target.c */
-	struct gamma_keys
+	struct gamma_rma_keys
 		*keys;    /* of the peer's operation of several pieces; NULL: none yet: target.c */
 	uint32_t reading; /* REPLY streams to the peer: target.c */
 	uint32_t cuts;    /* messages of the peer that were cut here, and operations refused */
@@ -178,8 +181,8 @@ struct gamma_message_state {
 	uint32_t owed;     /* messages that wait for the peer: announced, or half received */
 	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
 	uint32_t next_id;  /* for multi-frame eager messages */
-	uint32_t in_a_row; /* message frames sent while a stream waited */
-	bool no_pull;      /* the neighbour cannot read this process's memory, as it has shown */
+	uint32_t frames_since_stream; /* message frames sent while a stream waited */
+	bool no_cma; /* the neighbour cannot read this process's memory, as it has shown */
 };
 
 #define GAMMA_UNMATCHED UINT64_MAX
@@ -189,12 +192,12 @@ struct gamma_handlers {
 	/* A message is here. Places its bytes in the receive that it matches, which ends with that,
 	 * and returns how many; GAMMA_UNMATCHED: none does, nothing has been done. NULL: match and
 	 * received are called instead. */
-	uint64_t (*whole)(void *context, struct gamma_flow *flow,
-			  const struct gamma_envelope *envelope, const uint8_t *bytes);
+	uint64_t (*deliver)(void *context, struct gamma_flow *flow,
+			    const struct gamma_envelope *envelope, const uint8_t *bytes);
 	/* A message begins. Returns the receive that it matches, now consumed, or NULL. */
 	struct gamma_recv *(*match)(void *context, struct gamma_flow *flow,
 				    const struct gamma_envelope *envelope);
-	/* No receive matched: hold on to it until gamma_inbound_accept or _discard. */
+	/* No receive matched: hold on to it until gamma_receive_accept or _discard. */
 	void (*unexpected)(void *context, struct gamma_inbound *inbound);
 	/* A receive that matched is finished: placed bytes; error 0 or a negative errno. */
 	void (*received)(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
@@ -205,47 +208,46 @@ struct gamma_handlers {
 	 * cause: for people. */
 	void (*failed)(void *context, struct gamma_flow *flow, int error, const char *cause);
 	/* Operations on this endpoint's memory: remote.h. NULL: every one is refused. */
-	const struct gamma_target *target;
+	const struct gamma_rma_target *target;
 };
 
 /* ---- send.c ---- */
-void gamma_message_init(struct gamma_flow *flow);
+void gamma_send_init(struct gamma_flow *flow);
 /* Takes a message; handlers->sent tells its end, perhaps as soon as the flow is polled. Returns 0,
  * or a negative errno with nothing taken. */
-int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send);
+int gamma_send_message(struct gamma_flow *flow, struct gamma_send *send);
 /* The same for a large message that a neighbour can read by itself, when nothing stands before
  * it: its announcement leaves at once, without a frame, and says whether chunks follow. False:
  * nothing has been done. */
-bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
+bool gamma_send_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
 /* Puts a send into the queue as it is when nothing of it has been sent. */
-void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send);
+void gamma_send_enqueue(struct gamma_flow *flow, struct gamma_send *send);
 /* Ends a send with -ECANCELED if nothing of it has been sent. False: it is too late. */
-bool gamma_message_cancel(struct gamma_send *send);
+bool gamma_send_cancel(struct gamma_send *send);
 /* An ACCEPT, CUT or FAILED frame, to be sent later: memory for it, freed by free(), or NULL. */
-struct gamma_notice *gamma_notice_new(void);
+struct gamma_notice *gamma_send_new_notice(void);
 /* It is to be sent, and then freed: id and length for MESSAGE, fragment for FRAGMENT. */
-void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
+void gamma_send_notice(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
 		       uint32_t id, uint64_t length, uint64_t fragment);
 /* An ACCEPT frame, or an answer without one, has arrived: of the announcement `id` (0: of what the
  * receiver has cut) it wants so many bytes, by its own id `accepted`. */
-void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted,
-			    uint32_t accepted);
+void gamma_send_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted, uint32_t accepted);
 /* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
  * frame (ACK_REQUESTED). False: nothing to send. */
-bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
+bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
 /* Whether nothing is to be sent because what waits is fenced. */
-bool gamma_message_is_fenced(const struct gamma_flow *flow);
+bool gamma_send_is_fenced(const struct gamma_flow *flow);
 /* What a frame says that is not in a buffer, and its bytes. */
-void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *content);
-unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);
+void gamma_send_frame_content(const struct gamma_sent *sent, struct gamma_content *content);
+unsigned gamma_send_frame_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);
 /* A frame of it was acknowledged. */
-void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent);
+void gamma_send_acked(struct gamma_flow *flow, struct gamma_sent *sent);
 /* All sends end with error; silently if error is 0. */
-void gamma_message_drop_sends(struct gamma_flow *flow, int error);
+void gamma_send_drop_all(struct gamma_flow *flow, int error);
 
 /* What a DATA frame, or an item of a BATCH, says besides its bytes. */
-static inline void gamma_content_fields(const struct gamma_content *content,
-					struct gamma_fields *fields)
+static inline void gamma_envelope_content_fields(const struct gamma_content *content,
+						 struct gamma_fields *fields)
 {
 	fields->extensions = content->extensions;
 	fields->tag = content->tag;
@@ -286,118 +288,120 @@ static inline void gamma_envelope_of(const struct gamma_fields *fields, uint64_t
 }
 /* Whether the frame of len bytes that makes `made` of `wanted` bytes is the last but one of
  * many. */
-bool gamma_message_near_end(uint64_t made, uint64_t wanted, uint32_t len);
+bool gamma_send_is_last_but_one(uint64_t made, uint64_t wanted, uint32_t len);
 /* Payload bytes that a frame with these extensions can carry now. */
-uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions);
+uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extensions);
 /* Whether the next frame to be made will have no room for an acknowledgement. */
-bool gamma_message_fills_frame(const struct gamma_flow *flow);
+bool gamma_send_fills_frame(const struct gamma_flow *flow);
 /* Whether a message can share a frame with others: short, and copied. */
-bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_send *send);
+bool gamma_send_is_short(const struct gamma_flow *flow, const struct gamma_send *send);
 /* A message has left the queue for good. */
-void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+void gamma_send_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
 
 /* ---- pull.c: a neighbour reads an announced message from its sender's memory ---- */
 /* Whether messages to it are announced with the place of their bytes. */
-bool gamma_message_offers(const struct gamma_flow *flow);
+bool gamma_rndv_shm_is_possible(const struct gamma_flow *flow);
 /* Bytes up to which a message to it is sent before its receiver has a buffer. */
-uint64_t gamma_message_eager(const struct gamma_flow *flow);
-/* The ANNOUNCE made next tells the place; that it says so; that it does not hold any more. */
-void gamma_message_offer(struct gamma_flow *flow, struct gamma_send *send);
-void gamma_message_offer_content(const struct gamma_send *send, struct gamma_content *content);
-void gamma_message_withdraw(struct gamma_send *send);
+uint64_t gamma_rndv_shm_eager_size(const struct gamma_flow *flow);
+/* The ANNOUNCE made next tells the batch_index; that it says so; that it does not hold any more. */
+void gamma_rndv_shm_offer(struct gamma_flow *flow, struct gamma_send *send);
+void gamma_rndv_shm_offer_content(const struct gamma_send *send, struct gamma_content *content);
+void gamma_rndv_shm_withdraw(struct gamma_send *send);
 /* What an ANNOUNCE, or an announcement without a frame, says of it. */
-void gamma_message_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
-			  struct gamma_source *source);
-void gamma_message_near_source(const struct gamma_flow *flow, const struct gamma_announce *announce,
-			       struct gamma_source *source);
+void gamma_rndv_shm_frame_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
+				 struct gamma_source *source);
+void gamma_rndv_shm_record_source(const struct gamma_flow *flow,
+				  const struct gamma_announce *announce,
+				  struct gamma_source *source);
 /* Announces it without a frame, by its id; false: it cannot be. */
-bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
+bool gamma_rndv_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
 /* Its receiver would take further chunks; nobody would, because it is ending. */
-void gamma_message_more(struct gamma_flow *flow, uint32_t id);
-void gamma_message_fed(struct gamma_flow *flow);
+void gamma_rndv_shm_more_wanted(struct gamma_flow *flow, uint32_t id);
+void gamma_rndv_shm_stop_feeding(struct gamma_flow *flow);
 /* Answers it without a frame; false: it cannot be. */
-bool gamma_message_answer_near(struct gamma_inbound *inbound);
+bool gamma_rndv_shm_answer(struct gamma_inbound *inbound);
 /* Fetches the bytes for the receive that has matched; false: they must be sent. */
-bool gamma_message_pull(struct gamma_inbound *inbound);
+bool gamma_rndv_shm_read_message(struct gamma_inbound *inbound);
 /* A chunk has come. False: ignored, the message is not being read or it is not the next one. */
-bool gamma_message_chunk(struct gamma_flow *flow, const struct gamma_chunk *chunk,
-			 const uint8_t *bytes, uint32_t len);
+bool gamma_rndv_shm_receive_chunk(struct gamma_flow *flow, const struct gamma_chunk *chunk,
+				  const uint8_t *bytes, uint32_t len);
 /* Of the first of local->reading: asks for further chunks, once, if none come or more are wanted
  * than come unasked; reads as many bytes, from the end, out of its sender's memory. */
-void gamma_message_ask_more(struct gamma_local *local, bool none);
-void gamma_message_read(struct gamma_local *local, uint64_t most);
+void gamma_rndv_shm_ask_more(struct gamma_local *local, bool none);
+void gamma_rndv_shm_read_first(struct gamma_local *local, uint64_t most);
 
 /* ---- cut.c: the sender's side of messages that the receiver could not keep ---- */
 /* A copy of a message that belongs to the flow, or NULL: no memory. */
-struct gamma_send *gamma_message_copy(struct gamma_flow *flow, const struct iovec *iov,
-				      unsigned iov_count, const struct gamma_envelope *envelope);
-void gamma_message_copy_free(struct gamma_send *send);
+struct gamma_send *gamma_demote_copy_send(struct gamma_flow *flow, const struct iovec *iov,
+					  unsigned iov_count,
+					  const struct gamma_envelope *envelope);
+void gamma_demote_free_copy(struct gamma_send *send);
 /* A CUT frame has arrived. False: no memory, treat it as not arrived. */
-bool gamma_message_cut(struct gamma_flow *flow, const struct gamma_fields *fields);
+bool gamma_demote_receive_notice(struct gamma_flow *flow, const struct gamma_fields *fields);
 /* The announced send that the receiver knows by this id of its own, or NULL. */
-struct gamma_send *gamma_message_find_cut(const struct gamma_flow *flow, uint32_t accepted);
+struct gamma_send *gamma_demote_find_send(const struct gamma_flow *flow, uint32_t accepted);
 
 /* ---- batch.c: several short messages, or operations, in one frame ---- */
-/* The frame that is filling, else one with the first of the queue; flags as in gamma_message_next.
- * False: there are not two that fit, or no memory. */
-bool gamma_batch_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
+/* The frame that is filling, else one with the first of the queue; flags as in
+ * gamma_send_next_frame. False: there are not two that fit, or no memory. */
+bool gamma_coalesce_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
 /* Copies a short message into the frame that is filling, behind which nothing may be queued: it
  * leaves when the flow is polled. False: no room in it, or no memory. */
-bool gamma_batch_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
-		     const struct gamma_envelope *envelope);
+bool gamma_coalesce_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
+			const struct gamma_envelope *envelope);
 /* Bytes of payload of such a frame. */
-uint32_t gamma_batch_room(const struct gamma_flow *flow);
+uint32_t gamma_coalesce_room(const struct gamma_flow *flow);
 /* Bytes of them that a message takes. */
-static inline uint64_t gamma_batch_len(const struct gamma_envelope *envelope)
+static inline uint64_t gamma_coalesce_message_len(const struct gamma_envelope *envelope)
 {
 	return sizeof(struct gamma_batch_item) + (envelope->flags & GAMMA_TAGGED ? 8 : 0) +
 	       (envelope->flags & GAMMA_HAS_DATA ? 8 : 0) + envelope->length;
 }
 /* Bytes that one of the queue takes there; 0: it must have a frame to itself. */
-uint64_t gamma_batch_takes(const struct gamma_flow *flow, const struct gamma_send *send);
+uint64_t gamma_coalesce_send_len(const struct gamma_flow *flow, const struct gamma_send *send);
 /* An empty frame for items, or NULL; its last item stands in it, and it is what is sent. */
-struct gamma_buffer *gamma_batch_new(struct gamma_flow *flow);
-void gamma_batch_leave(struct gamma_buffer *buffer, struct gamma_sent *sent);
+struct gamma_buffer *gamma_coalesce_new_frame(struct gamma_flow *flow);
+void gamma_coalesce_finish_frame(struct gamma_buffer *buffer, struct gamma_sent *sent);
 /* Adds an item for which there is room; returns where its bytes go. */
-uint8_t *gamma_batch_put(struct gamma_buffer *buffer, const struct gamma_fields *item);
+uint8_t *gamma_coalesce_put_item(struct gamma_buffer *buffer, const struct gamma_fields *item);
 /* Reads the item at *offset and moves on; false: there is none, or it is nonsense. */
 bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
 		      struct gamma_fields *item, const uint8_t **bytes);
 
 /* ---- receive.c ---- */
 /* Extensions without which a frame says nothing, by its op. */
-extern const uint16_t gamma_needed_extensions[GAMMA_OP_FAILED + 1];
+extern const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1];
 /* In order. False: no memory to keep it, treat the frame as not arrived. */
-bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
-			   const uint8_t *payload);
+bool gamma_receive_frame(struct gamma_flow *flow, const struct gamma_fields *fields,
+			 const uint8_t *payload);
 /* A message of a neighbour that came without a frame, in order. False: no memory, it must come
  * again. */
-bool gamma_message_plain(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			 const uint8_t *bytes);
+bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			       const uint8_t *bytes);
 /* An announcement of a neighbour's that came without a frame, in order. False: ditto. */
-bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			     const struct gamma_announce *announce, bool in_chunks);
+bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+				const struct gamma_announce *announce, bool in_chunks);
 /* What a receive wants of an announced message has been read, or must be sent. */
-void gamma_inbound_answer(struct gamma_inbound *inbound, bool read);
+void gamma_receive_answer(struct gamma_inbound *inbound, bool read);
 /* Can this early frame be used before its turn? */
-bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
+bool gamma_receive_is_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
 /* Takes a message to the own endpoint without frames, and ends it or, if it must wait for a receive
  * that is not posted yet, leaves it in the flow's flying list, where it is. False: no memory. */
-bool gamma_message_to_self(struct gamma_flow *flow, struct gamma_send *send);
+bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send);
 /* The interface layer found a receive for an unexpected message. It may be finished, and
  * handlers->received called, before this returns. The inbound is consumed. */
-void gamma_inbound_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
+void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
 /* The interface layer does not want it. The inbound is consumed. */
-void gamma_inbound_discard(struct gamma_inbound *inbound);
+void gamma_receive_discard(struct gamma_inbound *inbound);
 /* Memory kept for the next message. */
-void gamma_inbound_fini(struct gamma_local *local);
-void gamma_message_drop_receives(struct gamma_flow *flow, int error);
+void gamma_receive_fini(struct gamma_local *local);
+void gamma_receive_drop_all(struct gamma_flow *flow, int error);
 
 /* ---- transfers.c ---- */
 void gamma_transfers_init(struct gamma_transfers *transfers);
 void gamma_transfers_fini(struct gamma_transfers *transfers);
-uint32_t gamma_transfer_add(struct gamma_transfers *transfers, void *object); /* 0: no memory */
-void *gamma_transfer_find(const struct gamma_transfers *transfers, uint32_t id);
-void gamma_transfer_remove(struct gamma_transfers *transfers, uint32_t id);
+uint32_t gamma_transfers_add(struct gamma_transfers *transfers, void *object); /* 0: no memory */
+void *gamma_transfers_find(const struct gamma_transfers *transfers, uint32_t id);
+void gamma_transfers_remove(struct gamma_transfers *transfers, uint32_t id);
 
 #endif /* GAMMA_MESSAGE_H */

@@ -36,7 +36,7 @@ static void inbound_put(struct gamma_local *local, struct gamma_inbound *inbound
 	free(inbound);
 }
 
-void gamma_inbound_fini(struct gamma_local *local)
+void gamma_receive_fini(struct gamma_local *local)
 {
 	if (local->spare)
 		free(local->spare->accept);
@@ -68,13 +68,13 @@ static bool keep(struct gamma_inbound *inbound, uint64_t bytes, uint64_t most)
 
 	if (!bytes)
 		return true;
-	if (local->kept + bytes > most)
+	if (local->buffered + bytes > most)
 		return false;
-	inbound->kept = malloc(bytes);
-	if (!inbound->kept)
+	inbound->buffered = malloc(bytes);
+	if (!inbound->buffered)
 		return false;
-	inbound->kept_size = bytes;
-	local->kept += bytes;
+	inbound->buffered_size = bytes;
+	local->buffered += bytes;
 	return true;
 }
 
@@ -85,9 +85,9 @@ static void inbound_free(struct gamma_inbound *inbound)
 	gamma_list_remove(&inbound->flow_entry);
 	gamma_list_remove(&inbound->arriving_entry);
 	if (inbound->accepted)
-		gamma_transfer_remove(&local->accepted, inbound->accepted);
-	local->kept -= inbound->kept_size;
-	free(inbound->kept);
+		gamma_transfers_remove(&local->accepted, inbound->accepted);
+	local->buffered -= inbound->buffered_size;
+	free(inbound->buffered);
 	inbound_put(local, inbound);
 }
 
@@ -95,8 +95,8 @@ static void inbound_free(struct gamma_inbound *inbound)
 static bool reserve_accept(struct gamma_inbound *inbound)
 {
 	if (!inbound->accept)
-		inbound->accept = gamma_notice_new();
-	inbound->accepted = gamma_transfer_add(&inbound->flow->local->accepted, inbound);
+		inbound->accept = gamma_send_new_notice();
+	inbound->accepted = gamma_transfers_add(&inbound->flow->local->accepted, inbound);
 	inbound->state = GAMMA_INBOUND_ANNOUNCED;
 	return inbound->accept && inbound->accepted;
 }
@@ -110,14 +110,14 @@ static bool cut(struct gamma_inbound *inbound, uint32_t seq, uint32_t index)
 
 	if (!reserve_accept(inbound))
 		return false;
-	notice = gamma_notice_new();
+	notice = gamma_send_new_notice();
 	if (!notice)
 		return false;
-	gamma_notice_send(flow, notice, GAMMA_OP_CUT, seq, inbound->envelope.length,
+	gamma_send_notice(flow, notice, GAMMA_OP_CUT, seq, inbound->envelope.length,
 			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS | index);
-	inbound->cut = true;
+	inbound->demoted = true;
 	flow->messages.cuts++;
-	flow->local->stats.cut++;
+	flow->local->stats.demoted++;
 	return true;
 }
 
@@ -139,8 +139,8 @@ static void inbound_finish(struct gamma_inbound *inbound, int error)
 	struct gamma_envelope envelope = inbound->envelope;
 	uint64_t placed = gamma_min(inbound->arrived, recv->capacity);
 
-	if (inbound->kept && !error) {
-		placed = gamma_iov_write(recv->iov, recv->iov_count, 0, inbound->kept, placed);
+	if (inbound->buffered && !error) {
+		placed = gamma_iov_write(recv->iov, recv->iov_count, 0, inbound->buffered, placed);
 		flow->local->stats.bytes_copied_in += placed;
 	}
 	inbound_free(inbound);
@@ -167,8 +167,8 @@ static bool arrived_expected(struct gamma_flow *flow, const struct gamma_envelop
 			     const uint8_t *bytes)
 {
 	struct gamma_local *local = flow->local;
-	uint64_t placed = gamma_likely(local->handlers->whole)
-				  ? local->handlers->whole(local->context, flow, envelope, bytes)
+	uint64_t placed = gamma_likely(local->handlers->deliver)
+				  ? local->handlers->deliver(local->context, flow, envelope, bytes)
 				  : match_and_place(flow, envelope, bytes);
 
 	if (gamma_unlikely(placed == GAMMA_UNMATCHED))
@@ -185,7 +185,7 @@ static bool keep_whole(struct gamma_inbound *inbound, const uint8_t *bytes, uint
 	if (!keep(inbound, length, most))
 		return false;
 	if (length)
-		memcpy(inbound->kept, bytes, length);
+		memcpy(inbound->buffered, bytes, length);
 	inbound->flow->local->stats.bytes_copied_in += length;
 	inbound->arrived = length;
 	inbound->state = GAMMA_INBOUND_COMPLETE;
@@ -215,8 +215,8 @@ static bool arrived_message(struct gamma_flow *flow, const struct gamma_envelope
 }
 
 /* Its sender has no copy: it is kept beyond the budget, and neighbours told to use frames. */
-bool gamma_message_plain(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			 const uint8_t *bytes)
+bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			       const uint8_t *bytes)
 {
 	struct gamma_local *local = flow->local;
 	struct gamma_inbound *inbound;
@@ -255,10 +255,10 @@ static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *ite
 				       flow->messages.batch_taken);
 	}
 	if (item->op == GAMMA_OP_REPLY) {
-		gamma_remote_replied(flow, item, bytes);
+		gamma_rma_requester_receive_reply(flow, item, bytes);
 		return true;
 	}
-	return gamma_target_arrived(flow, item, bytes);
+	return gamma_rma_target_receive(flow, item, bytes);
 }
 
 /* If memory runs out halfway, the frame comes again and goes on from there. */
@@ -304,7 +304,7 @@ static struct gamma_inbound *find_arriving(const struct gamma_flow *flow, uint32
 static void end_arrival(struct gamma_inbound *inbound)
 {
 	if (inbound->accepted)
-		gamma_transfer_remove(&inbound->flow->local->accepted, inbound->accepted);
+		gamma_transfers_remove(&inbound->flow->local->accepted, inbound->accepted);
 	inbound->accepted = 0;
 	gamma_list_remove(&inbound->arriving_entry);
 	if (inbound->state == GAMMA_INBOUND_ACCEPTED || inbound->state == GAMMA_INBOUND_ARRIVING)
@@ -317,9 +317,9 @@ static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t 
 	struct gamma_stats *stats = &inbound->flow->local->stats;
 
 	inbound->arrived += len;
-	gamma_flow_coming(inbound->flow, inbound->wanted - inbound->arrived);
-	if (inbound->kept) {
-		memcpy(inbound->kept + offset, payload, len);
+	gamma_flow_note_arriving(inbound->flow, inbound->wanted - inbound->arrived);
+	if (inbound->buffered) {
+		memcpy(inbound->buffered + offset, payload, len);
 		stats->bytes_copied_in += len;
 	} else if (inbound->recv) {
 		stats->bytes_copied_in += gamma_iov_write(
@@ -365,7 +365,7 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 		local->stats.unexpected++;
 		local->handlers->unexpected(local->context, inbound);
 	}
-	if (!inbound->cut)
+	if (!inbound->demoted)
 		place(inbound, 0, payload, fields->payload_len);
 	return true;
 }
@@ -388,7 +388,7 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 
 static struct gamma_inbound *find_accepted(const struct gamma_flow *flow, uint64_t fragment)
 {
-	struct gamma_inbound *inbound = gamma_transfer_find(
+	struct gamma_inbound *inbound = gamma_transfers_find(
 		&flow->local->accepted, (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
 	return inbound && inbound->flow == flow && inbound->state == GAMMA_INBOUND_ACCEPTED
@@ -429,7 +429,7 @@ static void receive_from_self(struct gamma_flow *flow, struct gamma_send *send,
 
 	flow->local->stats.bytes_copied_in += placed;
 	received(flow, recv, &envelope, placed, 0);
-	gamma_message_finish(flow, send, 0);
+	gamma_send_finish(flow, send, 0);
 }
 
 /* It waited for a receive, or for being discarded. */
@@ -443,7 +443,7 @@ static void end_of_own(struct gamma_inbound *inbound)
 	if (recv)
 		receive_from_self(flow, send, recv);
 	else
-		gamma_message_finish(flow, send, 0);
+		gamma_send_finish(flow, send, 0);
 }
 
 /* Nobody has asked for it yet: a short one is copied, a long one stays where it is. */
@@ -457,7 +457,7 @@ static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send
 	inbound->own = send;
 	inbound->state = GAMMA_INBOUND_ANNOUNCED;
 	if (copy && keep(inbound, length, local->limits.unexpected_size)) {
-		gamma_iov_read(send->iov, send->iov_count, 0, inbound->kept, length);
+		gamma_iov_read(send->iov, send->iov_count, 0, inbound->buffered, length);
 		local->stats.bytes_copied_in += length;
 		inbound->own = NULL;
 		inbound->arrived = length;
@@ -466,10 +466,10 @@ static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send
 	local->stats.unexpected++;
 	local->handlers->unexpected(local->context, inbound);
 	if (!inbound->own)
-		gamma_message_finish(flow, send, 0);
+		gamma_send_finish(flow, send, 0);
 }
 
-bool gamma_message_to_self(struct gamma_flow *flow, struct gamma_send *send)
+bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send)
 {
 	struct gamma_local *local = flow->local;
 	struct gamma_recv *recv = local->handlers->match(local->context, flow, &send->envelope);
@@ -493,10 +493,10 @@ static void send_accept(struct gamma_inbound *inbound)
 {
 	struct gamma_flow *flow = inbound->flow;
 
-	if (gamma_likely(gamma_message_answer_near(inbound)))
+	if (gamma_likely(gamma_rndv_shm_answer(inbound)))
 		return;
-	gamma_notice_send(flow, inbound->accept, GAMMA_OP_ACCEPT, inbound->cut ? 0 : inbound->id,
-			  inbound->wanted,
+	gamma_send_notice(flow, inbound->accept, GAMMA_OP_ACCEPT,
+			  inbound->demoted ? 0 : inbound->id, inbound->wanted,
 			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS);
 	inbound->accept = NULL;
 }
@@ -508,7 +508,7 @@ static uint64_t wanted_of(const struct gamma_inbound *inbound)
 				  : gamma_min(inbound->envelope.length, inbound->recv->capacity);
 }
 
-void gamma_inbound_answer(struct gamma_inbound *inbound, bool read)
+void gamma_receive_answer(struct gamma_inbound *inbound, bool read)
 {
 	uint64_t wanted = wanted_of(inbound);
 
@@ -534,7 +534,7 @@ static void begin_accept(struct gamma_inbound *inbound)
 	if (inbound->source.in_chunks && inbound->wanted)
 		gamma_list_append(&flow->local->reading, &inbound->arriving_entry);
 	else
-		gamma_inbound_answer(inbound, gamma_message_pull(inbound));
+		gamma_receive_answer(inbound, gamma_rndv_shm_read_message(inbound));
 }
 
 /* source: where its bytes stand. */
@@ -574,12 +574,12 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		return true;
 	}
 	gamma_envelope_of(fields, fields->length, &envelope);
-	gamma_message_source(flow, fields, &source);
+	gamma_rndv_shm_frame_source(flow, fields, &source);
 	return announced(flow, &envelope, fields->id, &source);
 }
 
-bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			     const struct gamma_announce *announce, bool in_chunks)
+bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+				const struct gamma_announce *announce, bool in_chunks)
 {
 	struct gamma_source source;
 
@@ -587,12 +587,12 @@ bool gamma_message_announced(struct gamma_flow *flow, const struct gamma_envelop
 		flow->local->stats.malformed++;
 		return true;
 	}
-	gamma_message_near_source(flow, announce, &source);
+	gamma_rndv_shm_record_source(flow, announce, &source);
 	source.in_chunks = in_chunks && source.pieces;
 	return announced(flow, envelope, announce->id, &source);
 }
 
-const uint16_t gamma_needed_extensions[GAMMA_OP_FAILED + 1] = {
+const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1] = {
 	[GAMMA_OP_SEND_FIRST] = GAMMA_EXT_MESSAGE,
 	[GAMMA_OP_SEND_MORE] = GAMMA_EXT_FRAGMENT,
 	[GAMMA_OP_ANNOUNCE] = GAMMA_EXT_MESSAGE,
@@ -607,20 +607,20 @@ const uint16_t gamma_needed_extensions[GAMMA_OP_FAILED + 1] = {
 	[GAMMA_OP_FAILED] = GAMMA_EXT_MESSAGE | GAMMA_EXT_FRAGMENT,
 };
 
-bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
-			   const uint8_t *payload)
+bool gamma_receive_frame(struct gamma_flow *flow, const struct gamma_fields *fields,
+			 const uint8_t *payload)
 {
 	if (gamma_unlikely(fields->op > GAMMA_OP_FAILED ||
-			   gamma_needed_extensions[fields->op] & ~fields->extensions)) {
+			   gamma_receive_needed_extensions[fields->op] & ~fields->extensions)) {
 		flow->local->stats.malformed++;
 		return true;
 	}
 	switch (fields->op) {
 	case GAMMA_OP_SEND:
-		gamma_credit_short(flow);
+		gamma_credit_count_short(flow);
 		return arrived_whole(flow, fields, payload);
 	case GAMMA_OP_BATCH:
-		gamma_credit_short(flow);
+		gamma_credit_count_short(flow);
 		return arrived_batch(flow, fields, payload);
 	case GAMMA_OP_SEND_FIRST:
 		return arrived_first(flow, fields, payload);
@@ -633,43 +633,43 @@ bool gamma_message_arrived(struct gamma_flow *flow, const struct gamma_fields *f
 	case GAMMA_OP_ANNOUNCE:
 		return arrived_announce(flow, fields);
 	case GAMMA_OP_ACCEPT:
-		gamma_message_accepted(flow, fields->id, fields->length,
-				       (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+		gamma_send_accepted(flow, fields->id, fields->length,
+				    (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 		return true;
 	case GAMMA_OP_CUT:
-		return gamma_message_cut(flow, fields);
+		return gamma_demote_receive_notice(flow, fields);
 	case GAMMA_OP_READ:
 	case GAMMA_OP_ATOMIC:
 	case GAMMA_OP_FETCH:
 	case GAMMA_OP_COMPARE:
-		gamma_credit_short(flow);
-		return gamma_target_arrived(flow, fields, payload);
+		gamma_credit_count_short(flow);
+		return gamma_rma_target_receive(flow, fields, payload);
 	case GAMMA_OP_WRITE:
-		return gamma_target_arrived(flow, fields, payload);
+		return gamma_rma_target_receive(flow, fields, payload);
 	case GAMMA_OP_REPLY:
-		gamma_remote_replied(flow, fields, payload);
+		gamma_rma_requester_receive_reply(flow, fields, payload);
 		return true;
 	case GAMMA_OP_FAILED:
-		gamma_remote_failed(flow, fields);
+		gamma_rma_requester_receive_failed(flow, fields);
 		return true;
 	}
 	flow->local->stats.malformed++;
 	return true;
 }
 
-bool gamma_message_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields)
+bool gamma_receive_is_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	if (!(fields->extensions & GAMMA_EXT_FRAGMENT))
 		return false;
 	if (fields->op == GAMMA_OP_BULK)
 		return find_accepted(flow, fields->fragment);
 	if (fields->op == GAMMA_OP_REPLY)
-		return gamma_remote_placeable(flow, fields);
+		return gamma_rma_requester_is_placeable(flow, fields);
 	return fields->op == GAMMA_OP_SEND_MORE &&
 	       find_arriving(flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 }
 
-void gamma_inbound_accept(struct gamma_inbound *inbound, struct gamma_recv *recv)
+void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv)
 {
 	inbound->recv = recv;
 	if (inbound->error)
@@ -680,7 +680,7 @@ void gamma_inbound_accept(struct gamma_inbound *inbound, struct gamma_recv *recv
 		begin_accept(inbound);
 }
 
-void gamma_inbound_discard(struct gamma_inbound *inbound)
+void gamma_receive_discard(struct gamma_inbound *inbound)
 {
 	inbound->discarded = true;
 	if (inbound->error || inbound->state == GAMMA_INBOUND_COMPLETE)
@@ -690,7 +690,7 @@ void gamma_inbound_discard(struct gamma_inbound *inbound)
 }
 
 /* Unexpected messages that are whole stay: their bytes are here. */
-void gamma_message_drop_receives(struct gamma_flow *flow, int error)
+void gamma_receive_drop_all(struct gamma_flow *flow, int error)
 {
 	struct gamma_list *pos, *tmp;
 

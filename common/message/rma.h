@@ -21,7 +21,7 @@
  *
  * Atomics are the same machinery with `unit` set: frames are cut between elements, every frame
  * names its own address and count and is applied by itself, so any number of elements will do.
- * The requester fills in a struct gamma_remote and posts it; the target provides apply(). Operands
+ * The requester fills in a struct gamma_rma and posts it; the target provides apply(). Operands
  * are gathered from send->iov: those of all elements, for COMPARE followed by all comparands.
  */
 #ifndef GAMMA_REMOTE_H
@@ -29,10 +29,10 @@
 
 #include "message/message.h"
 
-enum { GAMMA_SEGMENT_MAX = 8 }; /* pieces of remote memory in one operation */
+enum { GAMMA_RMA_IOV_MAX = 8 }; /* pieces of remote memory in one operation */
 
 /* A piece of the peer's memory. */
-struct gamma_segment {
+struct gamma_rma_iov {
 	uint64_t address, key;
 	uint64_t length; /* bytes */
 };
@@ -42,14 +42,14 @@ struct gamma_segment {
  * READ); envelope.data with GAMMA_HAS_DATA goes along with a WRITE or ATOMIC. `level` does not
  * matter: completion is always delivery. The caller owns it until handlers->sent.
  */
-struct gamma_remote {
+struct gamma_rma {
 	enum gamma_op op; /* WRITE, READ, ATOMIC, FETCH or COMPARE */
 	uint8_t operands; /* vectors as long as the memory touched that go with it: WRITE, ATOMIC 1;
 			   * READ 0; FETCH 1, or 0 if it only reads; COMPARE 2 */
 	uint8_t unit;     /* atomics: bytes of an element; else 0 */
 	uint8_t datatype, atomic_op; /* atomics: as enum fi_datatype and enum fi_op number them */
 	unsigned segment_count;      /* at least 1 */
-	struct gamma_segment segments[GAMMA_SEGMENT_MAX];
+	struct gamma_rma_iov segments[GAMMA_RMA_IOV_MAX];
 	struct iovec result[GAMMA_IOV_MAX]; /* READ, FETCH, COMPARE: where the result goes */
 	unsigned result_count;
 	/* to be read when it has ended with an error */
@@ -68,25 +68,25 @@ struct gamma_remote {
  * in. handlers->sent tells its end, perhaps before the flow is polled. 0, or a negative errno with
  * nothing taken: -EMSGSIZE: longer than 2^40 bytes.
  */
-int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send,
-		      struct gamma_remote *remote);
+int gamma_rma_requester_post(struct gamma_flow *flow, struct gamma_send *send,
+			     struct gamma_rma *remote);
 /* Whether the caller's operands may be overwritten: all of them have been copied into frames. */
-bool gamma_remote_is_copied(const struct gamma_send *send);
+bool gamma_rma_requester_is_copied(const struct gamma_send *send);
 /* "no region has that key", and so on, for people. */
-const char *gamma_refusal_name(enum gamma_refusal refusal);
+const char *gamma_rma_requester_refusal_name(enum gamma_refusal refusal);
 /* As a negative errno. */
-int gamma_refusal_error(enum gamma_refusal refusal);
+int gamma_rma_requester_refusal_error(enum gamma_refusal refusal);
 
 /* ---- the target's side, provided by the interface layer ---- */
 
 /* Keys of the pieces of an operation but its last, each once. */
-struct gamma_keys {
+struct gamma_rma_keys {
 	unsigned count;
-	uint64_t key[GAMMA_SEGMENT_MAX];
+	uint64_t key[GAMMA_RMA_IOV_MAX];
 };
 
 /* What a peer wants with memory here; all of it is the peer's word. */
-struct gamma_access {
+struct gamma_rma_access {
 	enum gamma_op op;
 	uint64_t address, key;
 	uint64_t length;             /* bytes */
@@ -94,68 +94,70 @@ struct gamma_access {
 	uint16_t count;              /* atomics: elements */
 	uint32_t operands;           /* atomics: bytes of them that came */
 	/* of an operation's last piece, when it has been touched; else NULL */
-	const struct gamma_keys *before;
+	const struct gamma_rma_keys *before;
 };
 
-struct gamma_reached {
+struct gamma_rma_region {
 	struct iovec iov[GAMMA_IOV_MAX];
 	unsigned iov_count;
 	void *region; /* the interface layer's */
 };
 
 /* They are called from within the flow and must not send. */
-struct gamma_target {
+struct gamma_rma_target {
 	/* The memory from address on. The answer is good for this call only: a region may be closed
 	 * at any time, so it is asked again for every frame of a WRITE; what READs are about to
-	 * read is taken back by gamma_target_withdraw. length is not 0 (otherwise nobody asks). */
+	 * read is taken back by gamma_rma_target_withdraw. length is not 0 (otherwise nobody asks).
+	 */
 	enum gamma_refusal (*reach)(void *context, struct gamma_flow *flow,
-				    const struct gamma_access *access,
-				    struct gamma_reached *reached);
+				    const struct gamma_rma_access *access,
+				    struct gamma_rma_region *reached);
 	/* Checks and carries out an atomic. Operands (and then comparands) stand one after the
 	 * other, not aligned. FETCH, COMPARE: result has room for access->length bytes, at most
 	 * GAMMA_ATOMIC_BYTES, aligned to 16. It must not be applied in part when it is refused. */
 	enum gamma_refusal (*apply)(void *context, struct gamma_flow *flow,
-				    const struct gamma_access *access, const uint8_t *operands,
+				    const struct gamma_rma_access *access, const uint8_t *operands,
 				    uint8_t *result);
 	/* A piece of memory was written, or read (all of it has left), or updated; last: with it
 	 * the peer's operation is complete. length is of this piece. data: CQ data or NULL. */
-	void (*touched)(void *context, struct gamma_flow *flow, const struct gamma_access *access,
-			bool last, const uint64_t *data);
+	void (*touched)(void *context, struct gamma_flow *flow,
+			const struct gamma_rma_access *access, bool last, const uint64_t *data);
 };
 
 /* A region is about to be closed: whoever still reads it gets what has been sent, and a refusal. */
-void gamma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now);
+void gamma_rma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now);
 
 /* ---- between the files of message/ ---- */
 
 /* remote.c: the next frame of the queue's first, which is remote. False: not now. */
-bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
-		       uint8_t *flags);
+bool gamma_rma_requester_next(struct gamma_flow *flow, struct gamma_send *send,
+			      struct gamma_sent *sent, uint8_t *flags);
 /* Bytes that it takes in a BATCH; 0: it must have frames to itself. */
-uint64_t gamma_remote_item_len(const struct gamma_flow *flow, const struct gamma_send *send);
+uint64_t gamma_rma_requester_item_len(const struct gamma_flow *flow, const struct gamma_send *send);
 /* Moves one that has such a length from the queue into a frame with room for it, flags as in
- * gamma_message_next. False: no memory. */
-bool gamma_remote_share(struct gamma_flow *flow, struct gamma_send *send,
-			struct gamma_buffer *buffer, uint8_t *flags);
+ * gamma_send_next_frame. False: no memory. */
+bool gamma_rma_requester_share_frame(struct gamma_flow *flow, struct gamma_send *send,
+				     struct gamma_buffer *buffer, uint8_t *flags);
 /* What a frame says that is not in a buffer. */
-void gamma_remote_content(const struct gamma_sent *sent, struct gamma_content *content);
+void gamma_rma_requester_content(const struct gamma_sent *sent, struct gamma_content *content);
 /* It ends: its id is free. */
-void gamma_remote_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+void gamma_rma_requester_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
 /* REPLY, FAILED have arrived. */
-void gamma_remote_replied(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload);
-void gamma_remote_failed(struct gamma_flow *flow, const struct gamma_fields *fields);
-bool gamma_remote_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
+void gamma_rma_requester_receive_reply(struct gamma_flow *flow, const struct gamma_fields *fields,
+				       const uint8_t *payload);
+void gamma_rma_requester_receive_failed(struct gamma_flow *flow, const struct gamma_fields *fields);
+bool gamma_rma_requester_is_placeable(const struct gamma_flow *flow,
+				      const struct gamma_fields *fields);
 
 /* target.c: WRITE, READ, ATOMIC, FETCH or COMPARE has arrived, in order. False: no memory. */
-bool gamma_target_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload);
+bool gamma_rma_target_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
+			      const uint8_t *payload);
 /* The next short result, or a frame that several share. False: there is none. */
-bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
+bool gamma_rma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
 /* A REPLY stream has left, or ends. */
-void gamma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+void gamma_rma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
 /* What a REPLY frame of a stream says. */
-void gamma_target_content(const struct gamma_sent *sent, struct gamma_content *content);
-void gamma_target_drop(struct gamma_flow *flow);
+void gamma_rma_target_content(const struct gamma_sent *sent, struct gamma_content *content);
+void gamma_rma_target_drop(struct gamma_flow *flow);
 
 #endif /* GAMMA_REMOTE_H */

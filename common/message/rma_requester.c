@@ -9,13 +9,13 @@
 
 #include "flow/flow.h"
 
-static bool has_result(const struct gamma_remote *remote)
+static bool has_result(const struct gamma_rma *remote)
 {
 	return remote->op == GAMMA_OP_READ || remote->op == GAMMA_OP_FETCH ||
 	       remote->op == GAMMA_OP_COMPARE;
 }
 
-const char *gamma_refusal_name(enum gamma_refusal refusal)
+const char *gamma_rma_requester_refusal_name(enum gamma_refusal refusal)
 {
 	switch (refusal) {
 	case GAMMA_REFUSED_KEY:
@@ -32,7 +32,7 @@ const char *gamma_refusal_name(enum gamma_refusal refusal)
 	return "the endpoint there does not offer that operation";
 }
 
-int gamma_refusal_error(enum gamma_refusal refusal)
+int gamma_rma_requester_refusal_error(enum gamma_refusal refusal)
 {
 	switch (refusal) {
 	case GAMMA_REFUSED_KEY:
@@ -50,13 +50,13 @@ int gamma_refusal_error(enum gamma_refusal refusal)
 /* ---- posting ---- */
 
 /* Empty pieces touch nothing: at most one stays, for an operation that is empty as a whole. */
-static bool add_up(struct gamma_remote *remote)
+static bool add_up(struct gamma_rma *remote)
 {
 	unsigned kept = 0;
 
 	remote->length = 0;
 	for (unsigned i = 0; i < remote->segment_count; i++) {
-		const struct gamma_segment segment = remote->segments[i];
+		const struct gamma_rma_iov segment = remote->segments[i];
 
 		if (segment.length > GAMMA_MESSAGE_MAX - remote->length)
 			return false;
@@ -68,25 +68,26 @@ static bool add_up(struct gamma_remote *remote)
 	return true;
 }
 
-int gamma_remote_post(struct gamma_flow *flow, struct gamma_send *send, struct gamma_remote *remote)
+int gamma_rma_requester_post(struct gamma_flow *flow, struct gamma_send *send,
+			     struct gamma_rma *remote)
 {
 	if (!gamma_flow_usable(flow))
-		return gamma_flow_refuse(flow);
+		return gamma_flow_refuse_post(flow);
 	if (!add_up(remote))
 		return -EMSGSIZE;
 	remote->refusal = 0;
 	remote->segment = 0;
 	remote->before = remote->made = remote->arrived = 0;
 	remote->in_place = false;
-	send->remote = remote;
+	send->rma = remote;
 	send->envelope.length = remote->operands * remote->length;
-	gamma_message_queue(flow, send);
+	gamma_send_enqueue(flow, send);
 	return 0;
 }
 
-bool gamma_remote_is_copied(const struct gamma_send *send)
+bool gamma_rma_requester_is_copied(const struct gamma_send *send)
 {
-	return !send->remote->in_place && send->remote->segment == send->remote->segment_count;
+	return !send->rma->in_place && send->rma->segment == send->rma->segment_count;
 }
 
 /* ---- frames ---- */
@@ -95,7 +96,7 @@ static uint16_t extensions_of(const struct gamma_send *send, bool begins, bool l
 {
 	uint16_t data = send->envelope.flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0;
 
-	switch (send->remote->op) {
+	switch (send->rma->op) {
 	case GAMMA_OP_WRITE:
 		return begins ? GAMMA_EXT_RMA | (last_segment ? data : 0) : GAMMA_EXT_FRAGMENT;
 	case GAMMA_OP_READ:
@@ -108,16 +109,16 @@ static uint16_t extensions_of(const struct gamma_send *send, bool begins, bool l
 }
 
 /* Bytes of remote memory that the next frame covers, of the `left` that remain of a segment. */
-static uint64_t cover(const struct gamma_flow *flow, const struct gamma_remote *remote,
+static uint64_t cover(const struct gamma_flow *flow, const struct gamma_rma *remote,
 		      uint16_t extensions, uint64_t left)
 {
-	uint32_t room = gamma_message_room(flow, extensions);
+	uint32_t room = gamma_send_frame_room(flow, extensions);
 
 	if (remote->op == GAMMA_OP_READ)
 		return left;
 	if (remote->op == GAMMA_OP_WRITE)
 		return gamma_min(left, room);
-	room = (uint32_t) gamma_min(room, gamma_buffer_size(flow->local));
+	room = (uint32_t) gamma_min(room, gamma_local_buffer_size(flow->local));
 	if (remote->operands)
 		room /= remote->operands;
 	room = (uint32_t) gamma_min(room, GAMMA_ATOMIC_BYTES);
@@ -129,8 +130,8 @@ static uint64_t cover(const struct gamma_flow *flow, const struct gamma_remote *
 static void describe(const struct gamma_send *send, unsigned index, uint64_t before,
 		     uint64_t offset, uint64_t covered, struct gamma_content *content)
 {
-	const struct gamma_remote *remote = send->remote;
-	const struct gamma_segment *segment = &remote->segments[index];
+	const struct gamma_rma *remote = send->rma;
+	const struct gamma_rma_iov *segment = &remote->segments[index];
 	bool last_segment = index + 1 == remote->segment_count;
 	uint64_t at = offset - before;
 	bool more = !last_segment || (remote->unit && at + covered < segment->length);
@@ -151,9 +152,9 @@ static void describe(const struct gamma_send *send, unsigned index, uint64_t bef
 }
 
 /* Only WRITE frames are in place. */
-void gamma_remote_content(const struct gamma_sent *sent, struct gamma_content *content)
+void gamma_rma_requester_content(const struct gamma_sent *sent, struct gamma_content *content)
 {
-	const struct gamma_remote *remote = sent->send->remote;
+	const struct gamma_rma *remote = sent->send->rma;
 	uint64_t before = 0;
 	unsigned index = 0;
 
@@ -165,8 +166,8 @@ void gamma_remote_content(const struct gamma_sent *sent, struct gamma_content *c
 static bool copy_operands(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
 			  uint64_t covered)
 {
-	const struct gamma_remote *remote = send->remote;
-	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+	const struct gamma_rma *remote = send->rma;
+	struct gamma_buffer *buffer = gamma_local_get_buffer(flow->local);
 
 	if (!buffer)
 		return false;
@@ -185,7 +186,7 @@ static bool copy_operands(struct gamma_flow *flow, struct gamma_send *send, stru
 /* The last frame is made. */
 static void all_made(struct gamma_flow *flow, struct gamma_send *send, uint8_t *flags)
 {
-	bool result = has_result(send->remote);
+	bool result = has_result(send->rma);
 
 	gamma_list_remove(&send->entry);
 	send->state = result ? GAMMA_SEND_REQUESTED : GAMMA_SEND_FLYING;
@@ -195,9 +196,9 @@ static void all_made(struct gamma_flow *flow, struct gamma_send *send, uint8_t *
 		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 }
 
-static void advance(struct gamma_remote *remote, uint64_t covered)
+static void advance(struct gamma_rma *remote, uint64_t covered)
 {
-	const struct gamma_segment *segment = &remote->segments[remote->segment];
+	const struct gamma_rma_iov *segment = &remote->segments[remote->segment];
 
 	remote->made += covered;
 	if (remote->made - remote->before < segment->length)
@@ -208,17 +209,17 @@ static void advance(struct gamma_remote *remote, uint64_t covered)
 
 static bool get_id(struct gamma_flow *flow, struct gamma_send *send)
 {
-	send->id = gamma_transfer_add(&flow->local->requests, send);
+	send->id = gamma_transfers_add(&flow->local->requests, send);
 	if (send->id)
 		flow->messages.owed++;
 	return send->id;
 }
 
-bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent,
-		       uint8_t *flags)
+bool gamma_rma_requester_next(struct gamma_flow *flow, struct gamma_send *send,
+			      struct gamma_sent *sent, uint8_t *flags)
 {
-	struct gamma_remote *remote = send->remote;
-	const struct gamma_segment *segment = &remote->segments[remote->segment];
+	struct gamma_rma *remote = send->rma;
+	const struct gamma_rma_iov *segment = &remote->segments[remote->segment];
 	uint64_t at = remote->made - remote->before;
 	uint16_t extensions =
 		extensions_of(send, !at, remote->segment + 1 == remote->segment_count);
@@ -245,38 +246,39 @@ bool gamma_remote_next(struct gamma_flow *flow, struct gamma_send *send, struct 
 	advance(remote, covered);
 	if (remote->segment == remote->segment_count)
 		all_made(flow, send, flags);
-	else if (gamma_message_near_end(send->made, send->envelope.length, sent->len))
+	else if (gamma_send_is_last_but_one(send->made, send->envelope.length, sent->len))
 		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 	return true;
 }
 
 /* Only what is whole in one item: a single piece. */
-uint64_t gamma_remote_item_len(const struct gamma_flow *flow, const struct gamma_send *send)
+uint64_t gamma_rma_requester_item_len(const struct gamma_flow *flow, const struct gamma_send *send)
 {
-	const struct gamma_remote *remote = send->remote;
+	const struct gamma_rma *remote = send->rma;
 	uint64_t bytes = send->envelope.length;
 
 	if (remote->segment_count != 1 || remote->segment || remote->made || send->fence ||
 	    bytes > flow->local->limits.inject_size ||
 	    (remote->unit && remote->length > GAMMA_ATOMIC_BYTES))
 		return 0;
-	return gamma_item_head((uint8_t) remote->op, extensions_of(send, true, true)) + bytes;
+	return gamma_codec_item_head_len((uint8_t) remote->op, extensions_of(send, true, true)) +
+	       bytes;
 }
 
-bool gamma_remote_share(struct gamma_flow *flow, struct gamma_send *send,
-			struct gamma_buffer *buffer, uint8_t *flags)
+bool gamma_rma_requester_share_frame(struct gamma_flow *flow, struct gamma_send *send,
+				     struct gamma_buffer *buffer, uint8_t *flags)
 {
-	struct gamma_remote *remote = send->remote;
+	struct gamma_rma *remote = send->rma;
 	struct gamma_content content = {.id = 0};
 	struct gamma_fields item;
 
 	if (has_result(remote) && !send->id && !get_id(flow, send))
 		return false;
 	describe(send, 0, 0, 0, remote->length, &content);
-	gamma_content_fields(&content, &item);
+	gamma_envelope_content_fields(&content, &item);
 	item.op = content.op;
 	item.payload_len = (uint16_t) send->envelope.length;
-	gamma_iov_read(send->iov, send->iov_count, 0, gamma_batch_put(buffer, &item),
+	gamma_iov_read(send->iov, send->iov_count, 0, gamma_coalesce_put_item(buffer, &item),
 		       send->envelope.length);
 	flow->local->stats.bytes_copied_out += send->envelope.length;
 	send->made = send->envelope.length;
@@ -289,12 +291,12 @@ bool gamma_remote_share(struct gamma_flow *flow, struct gamma_send *send,
 
 /* ---- the end ---- */
 
-void gamma_remote_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+void gamma_rma_requester_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 {
 	struct gamma_local *local = flow->local;
 
 	if (send->id) {
-		gamma_transfer_remove(&local->requests, send->id);
+		gamma_transfers_remove(&local->requests, send->id);
 		flow->messages.owed--;
 	}
 	if (!error)
@@ -304,7 +306,7 @@ void gamma_remote_finish(struct gamma_flow *flow, struct gamma_send *send, int e
 /* A fenced one behind it may begin. */
 static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 {
-	gamma_message_finish(flow, send, error);
+	gamma_send_finish(flow, send, error);
 	if (gamma_message_waiting(flow))
 		gamma_flow_ready(flow);
 }
@@ -312,30 +314,31 @@ static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 /* The id is the peer's word: it must name one of this flow's. */
 static struct gamma_send *find_request(const struct gamma_flow *flow, uint64_t fragment)
 {
-	struct gamma_send *send = gamma_transfer_find(
+	struct gamma_send *send = gamma_transfers_find(
 		&flow->local->requests, (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
 	return send && send->flow == flow ? send : NULL;
 }
 
-bool gamma_remote_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields)
+bool gamma_rma_requester_is_placeable(const struct gamma_flow *flow,
+				      const struct gamma_fields *fields)
 {
 	return find_request(flow, fields->fragment);
 }
 
-void gamma_remote_replied(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload)
+void gamma_rma_requester_receive_reply(struct gamma_flow *flow, const struct gamma_fields *fields,
+				       const uint8_t *payload)
 {
 	struct gamma_send *send = find_request(flow, fields->fragment);
 	uint64_t offset = fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK;
 	struct gamma_stats *stats = &flow->local->stats;
-	struct gamma_remote *remote;
+	struct gamma_rma *remote;
 
 	if (!send) { /* refused meanwhile, perhaps */
 		stats->stray++;
 		return;
 	}
-	remote = send->remote;
+	remote = send->rma;
 	if (offset + fields->payload_len > remote->made) {
 		stats->malformed++;
 		return;
@@ -343,7 +346,7 @@ void gamma_remote_replied(struct gamma_flow *flow, const struct gamma_fields *fi
 	stats->bytes_copied_in += gamma_iov_write(remote->result, remote->result_count, offset,
 						  payload, fields->payload_len);
 	remote->arrived += fields->payload_len;
-	gamma_flow_coming(flow, remote->length - gamma_min(remote->arrived, remote->length));
+	gamma_flow_note_arriving(flow, remote->length - gamma_min(remote->arrived, remote->length));
 	if (remote->arrived >= remote->length && remote->segment == remote->segment_count)
 		finish(flow, send, 0);
 }
@@ -355,10 +358,10 @@ static struct gamma_send *find_by_frame(const struct gamma_flow *flow, uint32_t 
 
 	if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
 		return NULL;
-	send = gamma_window_at(flow, seq)->send;
-	while (send && send->place != place)
+	send = gamma_send_window_at(flow, seq)->send;
+	while (send && send->batch_index != place)
 		send = send->with;
-	return send && send->remote ? send : NULL;
+	return send && send->rma ? send : NULL;
 }
 
 static enum gamma_refusal cause_of(const struct gamma_fields *fields)
@@ -368,7 +371,7 @@ static enum gamma_refusal cause_of(const struct gamma_fields *fields)
 		       : GAMMA_REFUSED_UNSUPPORTED;
 }
 
-void gamma_remote_failed(struct gamma_flow *flow, const struct gamma_fields *fields)
+void gamma_rma_requester_receive_failed(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	bool by_id = fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS;
 	struct gamma_send *send = by_id ? find_request(flow, fields->fragment)
@@ -379,8 +382,8 @@ void gamma_remote_failed(struct gamma_flow *flow, const struct gamma_fields *fie
 		flow->local->stats.malformed++;
 		return;
 	}
-	send->remote->refusal = cause_of(fields);
-	send->error = gamma_refusal_error(send->remote->refusal);
+	send->rma->refusal = cause_of(fields);
+	send->error = gamma_rma_requester_refusal_error(send->rma->refusal);
 	if (by_id) {
 		finish(flow, send, send->error);
 		return;

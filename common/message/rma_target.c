@@ -16,9 +16,9 @@ enum { READING_MAX = 16384 }; /* answers that wait for one peer: it may ask for 
 
 /* The peer's WRITE whose bytes are coming in: one at a time, since they come in order. */
 struct gamma_write_in {
-	struct gamma_access access; /* of the present piece */
-	uint64_t arrived;           /* bytes of it */
-	uint64_t data;              /* CQ data */
+	struct gamma_rma_access access; /* of the present piece */
+	uint64_t arrived;               /* bytes of it */
+	uint64_t data;                  /* CQ data */
 	bool has_data;
 	bool active;  /* bytes of the piece are still to come */
 	bool more;    /* another piece will follow */
@@ -28,20 +28,20 @@ struct gamma_write_in {
 /* A part of this process's memory on its way to a peer that reads it. */
 struct gamma_reply {
 	struct gamma_send send;
-	struct gamma_access access;
-	uint64_t offset;          /* bytes: of its first in what the peer reads */
-	const void *region;       /* the interface layer's; NULL: it is closed */
-	bool last;                /* the peer's operation is complete with it */
-	struct gamma_keys before; /* if so: of its other pieces */
+	struct gamma_rma_access access;
+	uint64_t offset;              /* bytes: of its first in what the peer reads */
+	const void *region;           /* the interface layer's; NULL: it is closed */
+	bool last;                    /* the peer's operation is complete with it */
+	struct gamma_rma_keys before; /* if so: of its other pieces */
 	uint8_t *copy; /* of what had not been acknowledged when the region was closed, or NULL */
 };
 
-static const struct gamma_target *target_of(const struct gamma_flow *flow)
+static const struct gamma_rma_target *target_of(const struct gamma_flow *flow)
 {
 	return flow->local->handlers->target;
 }
 
-static void touched(struct gamma_flow *flow, struct gamma_access *access, bool last,
+static void touched(struct gamma_flow *flow, struct gamma_rma_access *access, bool last,
 		    const uint64_t *data)
 {
 	flow->local->stats.remote_in += last;
@@ -54,7 +54,7 @@ static void touched(struct gamma_flow *flow, struct gamma_access *access, bool l
  * more than there is room for. False: no memory. */
 static bool note_key(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
-	struct gamma_keys **keys = &flow->messages.keys;
+	struct gamma_rma_keys **keys = &flow->messages.keys;
 	bool more = fields->rma_length & GAMMA_RMA_MORE;
 	unsigned i = 0;
 
@@ -69,15 +69,15 @@ static bool note_key(struct gamma_flow *flow, const struct gamma_fields *fields)
 		return true;
 	while (i < (*keys)->count && (*keys)->key[i] != fields->rma_key)
 		i++;
-	if (i < GAMMA_SEGMENT_MAX) {
+	if (i < GAMMA_RMA_IOV_MAX) {
 		(*keys)->key[i] = fields->rma_key;
 		(*keys)->count = (unsigned) gamma_max((*keys)->count, i + 1);
 	}
 	return true;
 }
 
-static enum gamma_refusal reach(struct gamma_flow *flow, const struct gamma_access *access,
-				struct gamma_reached *reached)
+static enum gamma_refusal reach(struct gamma_flow *flow, const struct gamma_rma_access *access,
+				struct gamma_rma_region *reached)
 {
 	if (!target_of(flow))
 		return GAMMA_REFUSED_UNSUPPORTED;
@@ -91,12 +91,12 @@ static enum gamma_refusal reach(struct gamma_flow *flow, const struct gamma_acce
 static bool refuse(struct gamma_flow *flow, uint32_t seq, uint64_t fragment,
 		   enum gamma_refusal refusal)
 {
-	struct gamma_notice *notice = gamma_notice_new();
+	struct gamma_notice *notice = gamma_send_new_notice();
 	uint64_t id = fragment & ~GAMMA_FRAGMENT_OFFSET_MASK;
 
 	if (!notice)
 		return false;
-	gamma_notice_send(flow, notice, GAMMA_OP_FAILED, seq, refusal,
+	gamma_send_notice(flow, notice, GAMMA_OP_FAILED, seq, refusal,
 			  id ? id : flow->messages.batch_taken);
 	flow->messages.cuts++;
 	flow->local->stats.remote_refused++;
@@ -109,9 +109,9 @@ static bool malformed(struct gamma_flow *flow)
 	return true;
 }
 
-static void access_of(const struct gamma_fields *fields, struct gamma_access *access)
+static void access_of(const struct gamma_fields *fields, struct gamma_rma_access *access)
 {
-	*access = (struct gamma_access){
+	*access = (struct gamma_rma_access){
 		.op = (enum gamma_op) fields->op,
 		.address = fields->rma_address,
 		.key = fields->rma_key,
@@ -166,8 +166,8 @@ static bool is_next(const struct gamma_write_in *write, const struct gamma_field
 static enum gamma_refusal write_bytes(struct gamma_flow *flow, const struct gamma_write_in *write,
 				      const struct gamma_fields *fields, const uint8_t *payload)
 {
-	struct gamma_access rest = write->access;
-	struct gamma_reached reached;
+	struct gamma_rma_access rest = write->access;
+	struct gamma_rma_region reached;
 	enum gamma_refusal refusal;
 
 	if (!rest.length)
@@ -213,7 +213,7 @@ static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fi
 		return true;
 	}
 	write->arrived += fields->payload_len;
-	gamma_flow_coming(flow, write->access.length - write->arrived);
+	gamma_flow_note_arriving(flow, write->access.length - write->arrived);
 	if (write->arrived < write->access.length)
 		return true;
 	write->active = false;
@@ -228,15 +228,15 @@ static void drop_buffers(struct gamma_flow *flow, struct gamma_buffer *buffer)
 	while (buffer) {
 		struct gamma_buffer *next = buffer->next;
 
-		gamma_buffer_put(flow->local, buffer);
+		gamma_local_put_buffer(flow->local, buffer);
 		buffer = next;
 	}
 }
 
 static uint32_t reply_room(const struct gamma_flow *flow)
 {
-	return (uint32_t) gamma_min(gamma_buffer_size(flow->local),
-				    gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
+	return (uint32_t) gamma_min(gamma_local_buffer_size(flow->local),
+				    gamma_send_frame_room(flow, GAMMA_EXT_FRAGMENT));
 }
 
 /* Buffers for so many bytes of an answer, before there is no way back. NULL: no memory. */
@@ -247,7 +247,7 @@ static struct gamma_buffer *reserve_buffers(struct gamma_flow *flow, uint64_t fr
 	uint32_t room = reply_room(flow);
 
 	do {
-		struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+		struct gamma_buffer *buffer = gamma_local_get_buffer(flow->local);
 
 		if (!buffer) {
 			drop_buffers(flow, first);
@@ -282,7 +282,7 @@ static void reply_with(struct gamma_flow *flow, struct gamma_buffer *buffers)
 
 static uint32_t item_len(const struct gamma_buffer *reply)
 {
-	return gamma_item_head(GAMMA_OP_REPLY, 0) + reply->len;
+	return gamma_codec_item_head_len(GAMMA_OP_REPLY, 0) + reply->len;
 }
 
 static struct gamma_buffer *take_reply(struct gamma_message_state *m)
@@ -303,9 +303,9 @@ static void put_reply(struct gamma_flow *flow, struct gamma_buffer *buffer,
 	item.extensions = 0;
 	item.fragment = reply->content.fragment;
 	item.payload_len = (uint16_t) reply->len;
-	memcpy(gamma_batch_put(buffer, &item), reply->payload, reply->len);
+	memcpy(gamma_coalesce_put_item(buffer, &item), reply->payload, reply->len);
 	flow->local->stats.bytes_copied_out += reply->len;
-	gamma_buffer_put(flow->local, reply);
+	gamma_local_put_buffer(flow->local, reply);
 }
 
 /* Several that fit into a frame. False: there are not two. */
@@ -313,22 +313,22 @@ static bool share_frame(struct gamma_flow *flow, struct gamma_sent *sent)
 {
 	struct gamma_message_state *m = &flow->messages;
 	const struct gamma_buffer *second = m->replies->next;
-	uint32_t room = gamma_batch_room(flow);
+	uint32_t room = gamma_coalesce_room(flow);
 	struct gamma_buffer *buffer;
 
 	if (!second || item_len(m->replies) + item_len(second) > room)
 		return false;
-	buffer = gamma_batch_new(flow);
+	buffer = gamma_coalesce_new_frame(flow);
 	if (!buffer)
 		return false;
 	while (m->replies && buffer->len + item_len(m->replies) <= room)
 		put_reply(flow, buffer, take_reply(m));
-	gamma_batch_leave(buffer, sent);
+	gamma_coalesce_finish_frame(buffer, sent);
 	return true;
 }
 
 /* Nobody here waits for its acknowledgement, so it asks for none. */
-bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent)
+bool gamma_rma_target_next(struct gamma_flow *flow, struct gamma_sent *sent)
 {
 	struct gamma_message_state *m = &flow->messages;
 	struct gamma_buffer *buffer;
@@ -347,7 +347,7 @@ bool gamma_target_next(struct gamma_flow *flow, struct gamma_sent *sent)
 /* ---- READ ---- */
 
 static bool reply_short(struct gamma_flow *flow, const struct gamma_fields *fields,
-			struct gamma_access *access, const struct gamma_reached *reached)
+			struct gamma_rma_access *access, const struct gamma_rma_region *reached)
 {
 	struct gamma_buffer *buffers = reserve_buffers(flow, fields->fragment, access->length);
 	uint64_t offset = 0;
@@ -365,7 +365,8 @@ static bool reply_short(struct gamma_flow *flow, const struct gamma_fields *fiel
 
 /* Goes out among the streams of bulk data, straight from memory. */
 static bool reply_long(struct gamma_flow *flow, const struct gamma_fields *fields,
-		       const struct gamma_access *access, const struct gamma_reached *reached)
+		       const struct gamma_rma_access *access,
+		       const struct gamma_rma_region *reached)
 {
 	struct gamma_reply *reply = calloc(1, sizeof(*reply));
 
@@ -394,9 +395,9 @@ static bool reply_long(struct gamma_flow *flow, const struct gamma_fields *field
 static bool arrived_read(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	uint64_t offset = fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK;
-	struct gamma_reached reached = {.iov_count = 0};
+	struct gamma_rma_region reached = {.iov_count = 0};
 	enum gamma_refusal refusal = target_of(flow) ? 0 : GAMMA_REFUSED_UNSUPPORTED;
-	struct gamma_access access;
+	struct gamma_rma_access access;
 
 	access_of(fields, &access);
 	if (fields->payload_len || access.length > GAMMA_MESSAGE_MAX - offset)
@@ -415,10 +416,10 @@ static bool arrived_read(struct gamma_flow *flow, const struct gamma_fields *fie
 
 /* ---- atomics ---- */
 
-static enum gamma_refusal apply(struct gamma_flow *flow, const struct gamma_access *access,
+static enum gamma_refusal apply(struct gamma_flow *flow, const struct gamma_rma_access *access,
 				const uint8_t *operands, uint8_t *result)
 {
-	const struct gamma_target *target = target_of(flow);
+	const struct gamma_rma_target *target = target_of(flow);
 
 	if (!target || !target->apply)
 		return GAMMA_REFUSED_UNSUPPORTED;
@@ -446,7 +447,7 @@ static bool arrived_atomic(struct gamma_flow *flow, const struct gamma_fields *f
 	uint8_t result[GAMMA_ATOMIC_BYTES] __attribute__((aligned(16)));
 	struct gamma_buffer *buffers = NULL;
 	enum gamma_refusal refusal;
-	struct gamma_access access;
+	struct gamma_rma_access access;
 
 	access_of(fields, &access);
 	access.datatype = fields->datatype;
@@ -474,8 +475,8 @@ static bool arrived_atomic(struct gamma_flow *flow, const struct gamma_fields *f
 	return true;
 }
 
-bool gamma_target_arrived(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload)
+bool gamma_rma_target_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
+			      const uint8_t *payload)
 {
 	if (fields->extensions & GAMMA_EXT_RMA && !note_key(flow, fields))
 		return false;
@@ -496,7 +497,7 @@ static struct gamma_reply *reply_of(const struct gamma_send *send)
 	return gamma_container_of(send, struct gamma_reply, send);
 }
 
-void gamma_target_content(const struct gamma_sent *sent, struct gamma_content *content)
+void gamma_rma_target_content(const struct gamma_sent *sent, struct gamma_content *content)
 {
 	const struct gamma_reply *reply = reply_of(sent->send);
 
@@ -505,7 +506,7 @@ void gamma_target_content(const struct gamma_sent *sent, struct gamma_content *c
 			    (reply->offset + sent->offset);
 }
 
-void gamma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+void gamma_rma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 {
 	struct gamma_reply *reply = reply_of(send);
 
@@ -523,7 +524,7 @@ static uint64_t first_unacked(const struct gamma_flow *flow, const struct gamma_
 	uint64_t first = send->made;
 
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
-		const struct gamma_sent *sent = gamma_window_at(flow, seq);
+		const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
 
 		if (sent->send == send)
 			first = gamma_min(first, sent->offset);
@@ -556,7 +557,7 @@ static bool withdraw(struct gamma_flow *flow, struct gamma_reply *reply)
 	gamma_list_remove(&send->entry);
 	gamma_list_append(&flow->messages.flying, &send->entry);
 	if (!send->flying)
-		gamma_message_finish(flow, send, 0);
+		gamma_send_finish(flow, send, 0);
 	return true;
 }
 
@@ -574,18 +575,18 @@ static bool withdraw_from(struct gamma_flow *flow, struct gamma_list *list, cons
 	return true;
 }
 
-void gamma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now)
+void gamma_rma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now)
 {
 	if (!flow->messages.reading && gamma_list_empty(&flow->messages.flying))
 		return;
 	/* flying first: withdrawing moves streams there */
 	if (!withdraw_from(flow, &flow->messages.flying, region) ||
 	    !withdraw_from(flow, &flow->messages.streams, region))
-		gamma_flow_give_up(flow, -ENOMEM, "no memory to go on with what it reads here",
-				   now);
+		gamma_flow_declare_dead(flow, -ENOMEM, "no memory to go on with what it reads here",
+					now);
 }
 
-void gamma_target_drop(struct gamma_flow *flow)
+void gamma_rma_target_drop(struct gamma_flow *flow)
 {
 	for (struct gamma_buffer *buffer = flow->messages.replies; buffer; buffer = buffer->next)
 		flow->messages.reading--;

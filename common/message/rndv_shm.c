@@ -11,17 +11,16 @@
 
 enum { PULL_MIN = 4096 /* bytes: below, two copies cost less than a call of the kernel */ };
 
-bool gamma_message_offers(const struct gamma_flow *flow)
+bool gamma_rndv_shm_is_possible(const struct gamma_flow *flow)
 {
-	return flow->same_host && flow->local->pull && !flow->messages.no_pull &&
-	       !flow->payload_crc;
+	return flow->same_host && flow->local->pull && !flow->messages.no_cma && !flow->payload_crc;
 }
 
-uint64_t gamma_message_eager(const struct gamma_flow *flow)
+uint64_t gamma_rndv_shm_eager_size(const struct gamma_flow *flow)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	if (gamma_likely(!gamma_message_offers(flow) || flow->copying.on))
+	if (gamma_likely(!gamma_rndv_shm_is_possible(flow) || flow->copying.on))
 		return limits->eager_size;
 	return gamma_min(limits->eager_size, gamma_max(limits->inject_size, PULL_MIN));
 }
@@ -39,14 +38,14 @@ static uint64_t address_of(const struct gamma_send *send)
 						 : (const void *) send->iov);
 }
 
-void gamma_message_offer(struct gamma_flow *flow, struct gamma_send *send)
+void gamma_rndv_shm_offer(struct gamma_flow *flow, struct gamma_send *send)
 {
-	send->stamp = gamma_message_offers(flow) && send->envelope.length
+	send->stamp = gamma_rndv_shm_is_possible(flow) && send->envelope.length
 			      ? stamp_of(flow->epoch, flow->tx.next)
 			      : 0;
 }
 
-void gamma_message_offer_content(const struct gamma_send *send, struct gamma_content *content)
+void gamma_rndv_shm_offer_content(const struct gamma_send *send, struct gamma_content *content)
 {
 	if (!send->stamp)
 		return;
@@ -56,7 +55,7 @@ void gamma_message_offer_content(const struct gamma_send *send, struct gamma_con
 	content->rma_length = send->iov_count;
 }
 
-bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks)
+bool gamma_rndv_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks)
 {
 	struct gamma_announce announce = {
 		.length = send->envelope.length,
@@ -65,9 +64,10 @@ bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send, 
 		.id = send->id,
 		.pieces = send->iov_count,
 	};
-	struct gamma_plain plain = {
+	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_ANNOUNCE,
-		.flags = (uint8_t) (send->envelope.flags | (in_chunks ? GAMMA_PLAIN_CHUNKS : 0)),
+		.flags = (uint8_t) (send->envelope.flags |
+				    (in_chunks ? GAMMA_SHM_MESSAGE_CHUNKS : 0)),
 		.tag = send->envelope.tag,
 		.data = send->envelope.data,
 		.bytes = (const uint8_t *) &announce,
@@ -82,19 +82,19 @@ bool gamma_message_offer_near(struct gamma_flow *flow, struct gamma_send *send, 
 }
 
 /* Before the memory is its owner's again, and so that every reader sees it in this order. */
-void gamma_message_withdraw(struct gamma_send *send)
+void gamma_rndv_shm_withdraw(struct gamma_send *send)
 {
 	if (gamma_likely(!send->stamp))
 		return;
 	if (gamma_unlikely(send->flow->messages.feeding == send))
-		gamma_message_fed(send->flow);
+		gamma_rndv_shm_stop_feeding(send->flow);
 	__atomic_store_n(&send->stamp, 0, __ATOMIC_SEQ_CST);
 	if (send->state == GAMMA_SEND_ANNOUNCED && send->flow->local->withdraw)
 		send->flow->local->withdraw(send->flow);
 }
 
-void gamma_message_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
-			  struct gamma_source *source)
+void gamma_rndv_shm_frame_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
+				 struct gamma_source *source)
 {
 	*source = (struct gamma_source){.pieces = 0};
 	if (!flow->same_host || !(fields->extensions & GAMMA_EXT_RMA) ||
@@ -106,8 +106,9 @@ void gamma_message_source(const struct gamma_flow *flow, const struct gamma_fiel
 	source->pieces = (uint32_t) fields->rma_length;
 }
 
-void gamma_message_near_source(const struct gamma_flow *flow, const struct gamma_announce *announce,
-			       struct gamma_source *source)
+void gamma_rndv_shm_record_source(const struct gamma_flow *flow,
+				  const struct gamma_announce *announce,
+				  struct gamma_source *source)
 {
 	*source = (struct gamma_source){.pieces = 0};
 	if (announce->pieces > GAMMA_IOV_MAX)
@@ -119,7 +120,7 @@ void gamma_message_near_source(const struct gamma_flow *flow, const struct gamma
 	source->near = true;
 }
 
-bool gamma_message_answer_near(struct gamma_inbound *inbound)
+bool gamma_rndv_shm_answer(struct gamma_inbound *inbound)
 {
 	struct gamma_flow *flow = inbound->flow;
 	struct gamma_answer answer = {
@@ -127,16 +128,16 @@ bool gamma_message_answer_near(struct gamma_inbound *inbound)
 		.id = inbound->id,
 		.accepted = inbound->wanted ? inbound->accepted : flow->copying.own_read_ns,
 	};
-	struct gamma_plain plain = {
+	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_ANSWER,
 		.bytes = (const uint8_t *) &answer,
 		.len = sizeof(answer),
 	};
 
-	return !inbound->cut && flow->local->put && flow->local->put(flow, &plain);
+	return !inbound->demoted && flow->local->put && flow->local->put(flow, &plain);
 }
 
-bool gamma_message_pull(struct gamma_inbound *inbound)
+bool gamma_rndv_shm_read_message(struct gamma_inbound *inbound)
 {
 	struct gamma_local *local = inbound->flow->local;
 	const struct gamma_recv *recv = inbound->recv;
@@ -150,9 +151,9 @@ bool gamma_message_pull(struct gamma_inbound *inbound)
 
 /* ---- in chunks ---- */
 
-void gamma_message_more(struct gamma_flow *flow, uint32_t id)
+void gamma_rndv_shm_more_wanted(struct gamma_flow *flow, uint32_t id)
 {
-	struct gamma_send *send = gamma_transfer_find(&flow->local->announced, id);
+	struct gamma_send *send = gamma_transfers_find(&flow->local->announced, id);
 
 	if (!send || send->flow != flow) {
 		flow->local->stats.stray++;
@@ -163,7 +164,7 @@ void gamma_message_more(struct gamma_flow *flow, uint32_t id)
 		gamma_list_append(&flow->local->feeding, &flow->messages.feed_entry);
 }
 
-void gamma_message_fed(struct gamma_flow *flow)
+void gamma_rndv_shm_stop_feeding(struct gamma_flow *flow)
 {
 	flow->messages.feeding = NULL;
 	gamma_list_remove(&flow->messages.feed_entry);
@@ -183,8 +184,8 @@ static struct gamma_inbound *find_reading(const struct gamma_flow *flow, uint32_
 	return NULL;
 }
 
-bool gamma_message_chunk(struct gamma_flow *flow, const struct gamma_chunk *chunk,
-			 const uint8_t *bytes, uint32_t len)
+bool gamma_rndv_shm_receive_chunk(struct gamma_flow *flow, const struct gamma_chunk *chunk,
+				  const uint8_t *bytes, uint32_t len)
 {
 	struct gamma_inbound *inbound = find_reading(flow, chunk->id);
 	struct gamma_stats *stats = &flow->local->stats;
@@ -202,7 +203,7 @@ bool gamma_message_chunk(struct gamma_flow *flow, const struct gamma_chunk *chun
 						  inbound->arrived, bytes, len);
 	inbound->arrived += len;
 	if (inbound->arrived == inbound->wanted)
-		gamma_inbound_answer(inbound, true);
+		gamma_receive_answer(inbound, true);
 	return true;
 }
 
@@ -211,24 +212,24 @@ static struct gamma_inbound *first_reading(const struct gamma_local *local)
 	return gamma_list_first(&local->reading, struct gamma_inbound, arriving_entry);
 }
 
-void gamma_message_ask_more(struct gamma_local *local, bool none)
+void gamma_rndv_shm_ask_more(struct gamma_local *local, bool none)
 {
 	struct gamma_inbound *inbound = first_reading(local);
 	struct gamma_more more = {.id = inbound->id};
-	struct gamma_plain plain = {
+	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_MORE,
 		.bytes = (const uint8_t *) &more,
 		.len = sizeof(more),
 	};
 
-	if (inbound->asked || (!none && inbound->wanted <= GAMMA_CHUNKS_UNASKED))
+	if (inbound->asked || (!none && inbound->wanted <= GAMMA_CHUNKS_UNSOLICITED))
 		return;
 	local->put(inbound->flow, &plain);
 	inbound->asked = true;
 }
 
 /* From the end, since further chunks may come meanwhile. */
-void gamma_message_read(struct gamma_local *local, uint64_t most)
+void gamma_rndv_shm_read_first(struct gamma_local *local, uint64_t most)
 {
 	struct gamma_inbound *inbound = first_reading(local);
 	const struct gamma_recv *recv = inbound->recv;
@@ -237,10 +238,10 @@ void gamma_message_read(struct gamma_local *local, uint64_t most)
 
 	if (!local->pull(local, inbound->flow, &inbound->source, offset, recv->iov, recv->iov_count,
 			 len)) {
-		gamma_inbound_answer(inbound, false);
+		gamma_receive_answer(inbound, false);
 		return;
 	}
 	inbound->wanted = offset;
 	if (inbound->arrived == inbound->wanted)
-		gamma_inbound_answer(inbound, true);
+		gamma_receive_answer(inbound, true);
 }

@@ -24,7 +24,7 @@ struct gamma_notice {
 	uint64_t fragment;
 };
 
-void gamma_message_init(struct gamma_flow *flow)
+void gamma_send_init(struct gamma_flow *flow)
 {
 	struct gamma_message_state *m = &flow->messages;
 
@@ -48,9 +48,9 @@ static void begin(struct gamma_flow *flow, struct gamma_send *send)
 	send->flying = 0;
 	send->id = 0;
 	send->error = 0;
-	send->cut = send->copied = send->reply = false;
+	send->demoted = send->copied = send->reply = false;
 	send->with = NULL;
-	send->place = 0;
+	send->batch_index = 0;
 	send->fed = 0;
 	send->stamp = 0;
 }
@@ -68,7 +68,7 @@ static void enqueue(struct gamma_flow *flow, struct gamma_send *send)
 	gamma_flow_ready(flow);
 }
 
-void gamma_message_queue(struct gamma_flow *flow, struct gamma_send *send)
+void gamma_send_enqueue(struct gamma_flow *flow, struct gamma_send *send)
 {
 	begin(flow, send);
 	enqueue(flow, send);
@@ -80,7 +80,7 @@ static bool overtakes_nothing(const struct gamma_flow *flow, const struct gamma_
 	const struct gamma_message_state *m = &flow->messages;
 
 	return flow->state == GAMMA_FLOW_OPEN && !gamma_message_waiting(flow) &&
-	       !gamma_window_unacked(flow) && gamma_list_empty(&m->requested) &&
+	       !gamma_send_window_unacked(flow) && gamma_list_empty(&m->requested) &&
 	       (!send->fence || gamma_list_empty(&m->flying));
 }
 
@@ -90,40 +90,42 @@ static bool send_to_self(struct gamma_flow *flow, struct gamma_send *send)
 		return false;
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_append(&flow->messages.flying, &send->entry);
-	if (gamma_message_to_self(flow, send))
+	if (gamma_receive_from_self(flow, send))
 		return true;
 	gamma_list_remove(&send->entry);
 	send->state = GAMMA_SEND_QUEUED;
 	return false;
 }
 
-int gamma_message_send(struct gamma_flow *flow, struct gamma_send *send)
+int gamma_send_message(struct gamma_flow *flow, struct gamma_send *send)
 {
 	if (!gamma_flow_usable(flow))
-		return gamma_flow_refuse(flow);
+		return gamma_flow_refuse_post(flow);
 	if (send->envelope.length > GAMMA_MESSAGE_MAX)
 		return -EMSGSIZE;
-	send->remote = NULL;
+	send->rma = NULL;
 	begin(flow, send);
 	if (gamma_likely(!flow->self) || !send_to_self(flow, send))
 		enqueue(flow, send);
 	return 0;
 }
 
-bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks)
+bool gamma_send_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks)
 {
 	const struct gamma_envelope *envelope = &send->envelope;
 
-	if (send->fence || envelope->length > GAMMA_MESSAGE_MAX || !gamma_message_offers(flow) ||
-	    (send->level != GAMMA_WHEN_MATCHED && envelope->length <= gamma_message_eager(flow)))
+	if (send->fence || envelope->length > GAMMA_MESSAGE_MAX ||
+	    !gamma_rndv_shm_is_possible(flow) ||
+	    (send->level != GAMMA_WHEN_MATCHED &&
+	     envelope->length <= gamma_rndv_shm_eager_size(flow)))
 		return false;
-	send->remote = NULL;
+	send->rma = NULL;
 	begin(flow, send);
-	send->id = gamma_transfer_add(&flow->local->announced, send);
+	send->id = gamma_transfers_add(&flow->local->announced, send);
 	if (!send->id)
 		return false;
-	if (!gamma_message_offer_near(flow, send, in_chunks)) {
-		gamma_transfer_remove(&flow->local->announced, send->id);
+	if (!gamma_rndv_shm_announce(flow, send, in_chunks)) {
+		gamma_transfers_remove(&flow->local->announced, send->id);
 		return false;
 	}
 	await_accept(flow, send);
@@ -132,38 +134,38 @@ bool gamma_message_announce(struct gamma_flow *flow, struct gamma_send *send, bo
 
 static bool has_begun(const struct gamma_send *send)
 {
-	const struct gamma_remote *remote = send->remote;
+	const struct gamma_rma *remote = send->rma;
 
 	return send->state != GAMMA_SEND_QUEUED || send->made || send->flying ||
 	       (remote && (remote->made || remote->segment));
 }
 
-bool gamma_message_cancel(struct gamma_send *send)
+bool gamma_send_cancel(struct gamma_send *send)
 {
 	struct gamma_flow *flow = send->flow;
 
 	if (has_begun(send))
 		return false;
-	gamma_message_finish(flow, send, -ECANCELED);
+	gamma_send_finish(flow, send, -ECANCELED);
 	/* A fence may be gone from the way of those behind it. */
 	if (gamma_message_waiting(flow))
 		gamma_flow_ready(flow);
 	return true;
 }
 
-uint32_t gamma_message_room(const struct gamma_flow *flow, uint16_t extensions)
+uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extensions)
 {
 	if (flow->payload_crc)
 		extensions |= GAMMA_EXT_PAYLOAD_CRC;
-	return flow->path.mtu - GAMMA_HEADER_LEN - gamma_extensions_len(extensions);
+	return flow->path_mtu.mtu - GAMMA_HEADER_LEN - gamma_codec_extensions_len(extensions);
 }
 
-void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *content)
+void gamma_send_frame_content(const struct gamma_sent *sent, struct gamma_content *content)
 {
 	const struct gamma_send *send = sent->send;
 
 	if (gamma_unlikely(sent->op == GAMMA_OP_WRITE)) {
-		gamma_remote_content(sent, content);
+		gamma_rma_requester_content(sent, content);
 		return;
 	}
 	content->op = sent->op;
@@ -183,7 +185,7 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 	case GAMMA_OP_ANNOUNCE:
 		content->extensions =
 			gamma_envelope_extensions(&send->envelope) | GAMMA_EXT_MESSAGE;
-		gamma_message_offer_content(send, content);
+		gamma_rndv_shm_offer_content(send, content);
 		break;
 	case GAMMA_OP_SEND_MORE:
 		content->extensions = GAMMA_EXT_FRAGMENT;
@@ -196,12 +198,12 @@ void gamma_message_content(const struct gamma_sent *sent, struct gamma_content *
 			(uint64_t) send->accepted << GAMMA_FRAGMENT_OFFSET_BITS | sent->offset;
 		break;
 	case GAMMA_OP_REPLY:
-		gamma_target_content(sent, content);
+		gamma_rma_target_content(sent, content);
 		break;
 	}
 }
 
-unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max)
+unsigned gamma_send_frame_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max)
 {
 	if (!sent->len)
 		return 0;
@@ -209,27 +211,27 @@ unsigned gamma_message_iov(const struct gamma_sent *sent, struct iovec *iov, uns
 			       max);
 }
 
-void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+void gamma_send_finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 {
 	struct gamma_local *local = flow->local;
 
 	gamma_list_remove(&send->entry);
-	gamma_message_withdraw(send);
+	gamma_rndv_shm_withdraw(send);
 	if (send->state == GAMMA_SEND_ANNOUNCED) {
-		if (!send->cut)
-			gamma_transfer_remove(&local->announced, send->id);
+		if (!send->demoted)
+			gamma_transfers_remove(&local->announced, send->id);
 		flow->messages.owed--;
 	}
 	if (send->copied) {
-		gamma_message_copy_free(send);
+		gamma_demote_free_copy(send);
 		return;
 	}
 	if (gamma_unlikely(send->reply)) {
-		gamma_target_finish(flow, send, error);
+		gamma_rma_target_finish(flow, send, error);
 		return;
 	}
-	if (send->remote)
-		gamma_remote_finish(flow, send, error);
+	if (send->rma)
+		gamma_rma_requester_finish(flow, send, error);
 	else if (!error)
 		local->stats.messages_out++;
 	local->handlers->sent(local->context, send, flow, error);
@@ -238,12 +240,12 @@ void gamma_message_finish(struct gamma_flow *flow, struct gamma_send *send, int 
 /* Puts the frame's bytes into a buffer, so that the user's memory is free at once. */
 static bool copy_frame(struct gamma_flow *flow, struct gamma_sent *sent)
 {
-	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+	struct gamma_buffer *buffer = gamma_local_get_buffer(flow->local);
 	struct gamma_send *send = sent->send;
 
 	if (!buffer)
 		return false;
-	gamma_message_content(sent, &buffer->content);
+	gamma_send_frame_content(sent, &buffer->content);
 	buffer->len = sent->len;
 	gamma_iov_read(send->iov, send->iov_count, sent->offset, buffer->payload, sent->len);
 	flow->local->stats.bytes_copied_out += sent->len;
@@ -261,21 +263,21 @@ static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struc
 	if (send->made) {
 		sent->op = GAMMA_OP_SEND_MORE;
 		sent->len = (uint32_t) gamma_min(length - send->made,
-						 gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
-	} else if (send->level == GAMMA_WHEN_MATCHED || length > gamma_message_eager(flow)) {
+						 gamma_send_frame_room(flow, GAMMA_EXT_FRAGMENT));
+	} else if (send->level == GAMMA_WHEN_MATCHED || length > gamma_rndv_shm_eager_size(flow)) {
 		sent->op = GAMMA_OP_ANNOUNCE;
 		sent->len = 0;
-	} else if (length <= gamma_message_room(flow, extensions)) {
+	} else if (length <= gamma_send_frame_room(flow, extensions)) {
 		sent->op = GAMMA_OP_SEND;
 		sent->len = (uint32_t) length;
 	} else {
 		sent->op = GAMMA_OP_SEND_FIRST;
-		sent->len = gamma_message_room(flow, extensions | GAMMA_EXT_MESSAGE);
+		sent->len = gamma_send_frame_room(flow, extensions | GAMMA_EXT_MESSAGE);
 		send->id = flow->messages.next_id++ & GAMMA_ID_MASK;
 	}
 }
 
-bool gamma_message_fills_frame(const struct gamma_flow *flow)
+bool gamma_send_fills_frame(const struct gamma_flow *flow)
 {
 	const struct gamma_message_state *m = &flow->messages;
 	bool queued = !gamma_list_empty(&m->queue);
@@ -287,15 +289,16 @@ bool gamma_message_fills_frame(const struct gamma_flow *flow)
 		return false;
 	send = gamma_list_entry(list->next, struct gamma_send, entry);
 	left = (queued ? send->envelope.length : send->wanted) - send->made;
-	return left > gamma_message_room(flow, GAMMA_EXT_FRAGMENT | GAMMA_EXT_ACK | GAMMA_EXT_SACK |
-						       GAMMA_EXT_DELAY | GAMMA_EXT_CUTS);
+	return left >
+	       gamma_send_frame_room(flow, GAMMA_EXT_FRAGMENT | GAMMA_EXT_ACK | GAMMA_EXT_SACK |
+						   GAMMA_EXT_DELAY | GAMMA_EXT_CUTS);
 }
 
-bool gamma_message_is_short(const struct gamma_flow *flow, const struct gamma_send *send)
+bool gamma_send_is_short(const struct gamma_flow *flow, const struct gamma_send *send)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	return !send->remote && send->level == GAMMA_WHEN_COPIED && !send->fence && !send->copied &&
+	return !send->rma && send->level == GAMMA_WHEN_COPIED && !send->fence && !send->copied &&
 	       !send->made &&
 	       send->envelope.length <= gamma_min(limits->inject_size, limits->eager_size);
 }
@@ -312,7 +315,7 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 	}
 	if (copied && send->level == GAMMA_WHEN_COPIED) {
 		sent->send = NULL;
-		gamma_message_finish(flow, send, 0);
+		gamma_send_finish(flow, send, 0);
 		return;
 	}
 	/* Nobody waits for the end of a copy: news of it may ride on the answer. */
@@ -327,12 +330,12 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 static struct gamma_send *go_on_as_copy(struct gamma_flow *flow, struct gamma_send *send)
 {
 	struct gamma_send *copy =
-		gamma_message_copy(flow, send->iov, send->iov_count, &send->envelope);
+		gamma_demote_copy_send(flow, send->iov, send->iov_count, &send->envelope);
 
 	if (!copy)
 		return NULL;
 	gamma_list_append(&send->entry, &copy->entry); /* in front of it */
-	gamma_message_finish(flow, send, 0);
+	gamma_send_finish(flow, send, 0);
 	return copy;
 }
 
@@ -340,11 +343,11 @@ static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *
 {
 	struct gamma_send *send = sent->send;
 
-	send->id = gamma_transfer_add(&flow->local->announced, send);
+	send->id = gamma_transfers_add(&flow->local->announced, send);
 	if (!send->id)
 		return false;
 	send->flying++;
-	gamma_message_offer(flow, send);
+	gamma_rndv_shm_offer(flow, send);
 	message_made(flow, send, sent, false, flags);
 	return true;
 }
@@ -362,7 +365,7 @@ static bool leaves_as_copy(const struct gamma_flow *flow, const struct gamma_sen
 	if (send->envelope.length <= limits->inject_size)
 		return op != GAMMA_OP_SEND;
 	return send->envelope.length <= limits->copy_size && !flow->same_host &&
-	       !gamma_window_unacked(flow) && flow->messages.queue.prev == &send->entry &&
+	       !gamma_send_window_unacked(flow) && flow->messages.queue.prev == &send->entry &&
 	       gamma_list_empty(&flow->messages.streams);
 }
 
@@ -372,8 +375,8 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	uint64_t length = send->envelope.length;
 	bool copy = length <= flow->local->limits.inject_size && !send->copied;
 
-	if (send->remote)
-		return gamma_remote_next(flow, send, sent, flags);
+	if (send->rma)
+		return gamma_rma_requester_next(flow, send, sent, flags);
 	sent->send = send;
 	plan_message(flow, send, sent);
 	if (sent->op == GAMMA_OP_ANNOUNCE)
@@ -401,7 +404,7 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 
 /* Of the last two frames each asks: if the last is lost, news of the other one comes at once, and
  * not after the receiver's delay. */
-bool gamma_message_near_end(uint64_t made, uint64_t wanted, uint32_t len)
+bool gamma_send_is_last_but_one(uint64_t made, uint64_t wanted, uint32_t len)
 {
 	return wanted - made <= len && made > LONG_FRAMES * (uint64_t) len;
 }
@@ -415,11 +418,11 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	sent->op = send->reply ? GAMMA_OP_REPLY : GAMMA_OP_BULK;
 	sent->offset = send->made;
 	sent->len = (uint32_t) gamma_min(send->wanted - send->made,
-					 gamma_message_room(flow, GAMMA_EXT_FRAGMENT));
+					 gamma_send_frame_room(flow, GAMMA_EXT_FRAGMENT));
 	send->made += sent->len;
 	send->flying++;
 	if (send->made < send->wanted) {
-		if (gamma_message_near_end(send->made, send->wanted, sent->len))
+		if (gamma_send_is_last_but_one(send->made, send->wanted, sent->len))
 			*flags |= GAMMA_FLAG_ACK_REQUESTED;
 		if (streams->prev != &send->entry) {
 			gamma_list_remove(&send->entry);
@@ -438,7 +441,7 @@ static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 {
 	struct gamma_notice *notice =
 		gamma_list_first(&flow->messages.notices, struct gamma_notice, entry);
-	struct gamma_buffer *buffer = gamma_buffer_get(flow->local);
+	struct gamma_buffer *buffer = gamma_local_get_buffer(flow->local);
 
 	if (!buffer)
 		return false;
@@ -487,7 +490,7 @@ static bool is_fenced(const struct gamma_flow *flow)
 	return send->fence;
 }
 
-bool gamma_message_is_fenced(const struct gamma_flow *flow)
+bool gamma_send_is_fenced(const struct gamma_flow *flow)
 {
 	const struct gamma_message_state *m = &flow->messages;
 
@@ -501,7 +504,7 @@ static uint32_t share_of_queue(const struct gamma_message_state *m)
 {
 	const struct gamma_send *send = gamma_list_first(&m->queue, struct gamma_send, entry);
 
-	return send->remote && send->remote->in_place ? 1 : GAMMA_STREAM_SHARE;
+	return send->rma && send->rma->in_place ? 1 : GAMMA_STREAM_SHARE;
 }
 
 /* Whether the messages' turn has come. A frame that is filling stands before what is queued. */
@@ -510,12 +513,12 @@ static bool serves_queue(const struct gamma_flow *flow)
 	const struct gamma_message_state *m = &flow->messages;
 
 	if (m->filling)
-		return gamma_list_empty(&m->streams) || m->in_a_row < GAMMA_STREAM_SHARE;
+		return gamma_list_empty(&m->streams) || m->frames_since_stream < GAMMA_STREAM_SHARE;
 	return !gamma_list_empty(&m->queue) && !is_fenced(flow) &&
-	       (gamma_list_empty(&m->streams) || m->in_a_row < share_of_queue(m));
+	       (gamma_list_empty(&m->streams) || m->frames_since_stream < share_of_queue(m));
 }
 
-bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
+bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_message_state *m = &flow->messages;
 
@@ -525,24 +528,24 @@ bool gamma_message_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	sent->len = 0;
 	if (!gamma_list_empty(&m->notices))
 		return next_notice(flow, sent, flags);
-	if (gamma_target_next(flow, sent))
+	if (gamma_rma_target_next(flow, sent))
 		return true;
 	if (serves_queue(flow)) {
-		m->in_a_row++;
-		return gamma_batch_next(flow, sent, flags) || next_message(flow, sent, flags);
+		m->frames_since_stream++;
+		return gamma_coalesce_next(flow, sent, flags) || next_message(flow, sent, flags);
 	}
-	m->in_a_row = 0;
+	m->frames_since_stream = 0;
 	if (!gamma_list_empty(&m->streams))
 		return next_bulk(flow, sent, flags);
 	return false;
 }
 
-struct gamma_notice *gamma_notice_new(void)
+struct gamma_notice *gamma_send_new_notice(void)
 {
 	return calloc(1, sizeof(struct gamma_notice));
 }
 
-void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
+void gamma_send_notice(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
 		       uint32_t id, uint64_t length, uint64_t fragment)
 {
 	notice->op = op;
@@ -553,30 +556,29 @@ void gamma_notice_send(struct gamma_flow *flow, struct gamma_notice *notice, enu
 	gamma_flow_ready(flow);
 }
 
-void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted,
-			    uint32_t accepted)
+void gamma_send_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted, uint32_t accepted)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_send *send = id ? gamma_transfer_find(&local->announced, id)
-				     : gamma_message_find_cut(flow, accepted);
+	struct gamma_send *send = id ? gamma_transfers_find(&local->announced, id)
+				     : gamma_demote_find_send(flow, accepted);
 
 	/* The id is the peer's word: believe it only if it names one of this flow's. */
 	if (!send || send->flow != flow) {
 		local->stats.stray++;
 		return;
 	}
-	if (!send->cut)
-		gamma_transfer_remove(&local->announced, send->id);
-	send->cut = false;
+	if (!send->demoted)
+		gamma_transfers_remove(&local->announced, send->id);
+	send->demoted = false;
 	flow->messages.owed--;
 	send->accepted = accepted;
 	send->wanted = gamma_min(wanted, send->envelope.length);
 	gamma_list_remove(&send->entry);
 	/* It was told where the bytes are, and asks for them all the same. */
 	if (send->wanted && send->stamp)
-		flow->messages.no_pull = true;
+		flow->messages.no_cma = true;
 	if (flow->messages.feeding == send)
-		gamma_message_fed(flow);
+		gamma_rndv_shm_stop_feeding(flow);
 	if (send->wanted) {
 		send->state = GAMMA_SEND_STREAMING;
 		gamma_list_append(&flow->messages.streams, &send->entry);
@@ -586,22 +588,22 @@ void gamma_message_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wante
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_append(&flow->messages.flying, &send->entry);
 	if (!send->flying) /* else the announcement's own acknowledgement ends it */
-		gamma_message_finish(flow, send, 0);
+		gamma_send_finish(flow, send, 0);
 }
 
-void gamma_message_acked(struct gamma_flow *flow, struct gamma_sent *sent)
+void gamma_send_acked(struct gamma_flow *flow, struct gamma_sent *sent)
 {
 	struct gamma_send *send = sent->send, *next;
 
 	if (sent->buffer)
-		gamma_buffer_put(flow->local, sent->buffer);
+		gamma_local_put_buffer(flow->local, sent->buffer);
 	sent->buffer = NULL;
 	sent->send = NULL;
 	for (; send; send = next) {
 		next = send->with;
 		send->flying--;
 		if (!send->flying && send->state == GAMMA_SEND_FLYING)
-			gamma_message_finish(flow, send, send->error);
+			gamma_send_finish(flow, send, send->error);
 	}
 }
 
@@ -613,15 +615,15 @@ static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int erro
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
 		if (error || send->copied || send->reply) {
-			gamma_message_finish(flow, send, error);
+			gamma_send_finish(flow, send, error);
 		} else {
-			gamma_message_withdraw(send);
+			gamma_rndv_shm_withdraw(send);
 			gamma_list_remove(&send->entry);
 		}
 	}
 }
 
-void gamma_message_drop_sends(struct gamma_flow *flow, int error)
+void gamma_send_drop_all(struct gamma_flow *flow, int error)
 {
 	struct gamma_message_state *m = &flow->messages;
 
@@ -631,7 +633,7 @@ void gamma_message_drop_sends(struct gamma_flow *flow, int error)
 	drop_list(flow, &m->requested, error);
 	drop_list(flow, &m->queue, error);
 	if (m->filling)
-		gamma_buffer_put(flow->local, m->filling);
+		gamma_local_put_buffer(flow->local, m->filling);
 	m->filling = NULL;
 	while (!gamma_list_empty(&m->notices)) {
 		struct gamma_notice *notice =
@@ -640,5 +642,5 @@ void gamma_message_drop_sends(struct gamma_flow *flow, int error)
 		gamma_list_remove(&notice->entry);
 		free(notice);
 	}
-	gamma_target_drop(flow);
+	gamma_rma_target_drop(flow);
 }

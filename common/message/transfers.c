@@ -51,7 +51,7 @@ static bool grow(struct gamma_transfers *transfers)
 	return true;
 }
 
-uint32_t gamma_transfer_add(struct gamma_transfers *transfers, void *object)
+uint32_t gamma_transfers_add(struct gamma_transfers *transfers, void *object)
 {
 	struct gamma_transfer *slot;
 
@@ -63,7 +63,7 @@ uint32_t gamma_transfer_add(struct gamma_transfers *transfers, void *object)
 	return slot->id;
 }
 
-void *gamma_transfer_find(const struct gamma_transfers *transfers, uint32_t id)
+void *gamma_transfers_find(const struct gamma_transfers *transfers, uint32_t id)
 {
 	uint32_t index = id & (SLOT_MAX - 1);
 
@@ -72,7 +72,7 @@ void *gamma_transfer_find(const struct gamma_transfers *transfers, uint32_t id)
 	return transfers->slots[index].object;
 }
 
-void gamma_transfer_remove(struct gamma_transfers *transfers, uint32_t id)
+void gamma_transfers_remove(struct gamma_transfers *transfers, uint32_t id)
 {
 	uint32_t index = id & (SLOT_MAX - 1);
 	struct gamma_transfer *slot = &transfers->slots[index];

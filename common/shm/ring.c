@@ -280,9 +280,9 @@ void gamma_ring_wake(struct gamma_ring_reader *reader)
 	__atomic_store_n(&reader->segment->sleeping, 0, __ATOMIC_RELAXED);
 }
 
-void gamma_ring_press(struct gamma_ring_reader *reader, bool pressed)
+void gamma_ring_press(struct gamma_ring_reader *reader, bool backpressure)
 {
-	__atomic_store_n(&reader->segment->pressed, pressed, __ATOMIC_RELAXED);
+	__atomic_store_n(&reader->segment->backpressure, backpressure, __ATOMIC_RELAXED);
 }
 
 bool gamma_ring_waits(const struct gamma_ring_reader *reader)

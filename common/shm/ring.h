@@ -60,7 +60,7 @@ bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t place);
 /* The reader wants no plain messages now. */
 static inline bool gamma_ring_pressed(const struct gamma_ring_writer *writer)
 {
-	return __atomic_load_n(&writer->segment->pressed, __ATOMIC_RELAXED);
+	return __atomic_load_n(&writer->segment->backpressure, __ATOMIC_RELAXED);
 }
 
 /* The reader would have to be woken. */
@@ -88,7 +88,7 @@ bool gamma_ring_withdrawn(struct gamma_ring_reader *reader);
 /* Asks to be woken for the next record, and takes that back. After it look whether there is one. */
 void gamma_ring_sleep(struct gamma_ring_reader *reader);
 void gamma_ring_wake(struct gamma_ring_reader *reader);
-void gamma_ring_press(struct gamma_ring_reader *reader, bool pressed);
+void gamma_ring_press(struct gamma_ring_reader *reader, bool backpressure);
 /* A record waits, or the ring is damaged. */
 bool gamma_ring_waits(const struct gamma_ring_reader *reader);
 

@@ -122,7 +122,7 @@ void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_hand
 	close(enclosed->fds[0]);
 	if (!inbox)
 		return;
-	gamma_ring_press(&inbox->ring, samehost->pressed);
+	gamma_ring_press(&inbox->ring, samehost->backpressure);
 	samehost->heads[samehost->inbox_count] = gamma_ring_head(&inbox->ring);
 	samehost->inboxes[samehost->inbox_count++] = inbox;
 	samehost->link.head_count = samehost->inbox_count;
@@ -162,14 +162,14 @@ static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 }
 
 /* Whether what is said to be behind it can be. */
-static bool is_sound(const struct gamma_plain *plain, uint32_t head, uint32_t len)
+static bool is_sound(const struct gamma_shm_message *plain, uint32_t head, uint32_t len)
 {
-	const uint8_t flags = GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA;
+	const uint8_t flags = GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA;
 
 	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
 		return !(plain->flags & ~flags) && len >= head;
 	if (plain->kind == GAMMA_RECORD_ANNOUNCE)
-		return !(plain->flags & ~(flags | GAMMA_PLAIN_CHUNKS)) &&
+		return !(plain->flags & ~(flags | GAMMA_SHM_MESSAGE_CHUNKS)) &&
 		       len == head + sizeof(struct gamma_announce);
 	if (plain->flags)
 		return false;
@@ -183,20 +183,20 @@ static bool is_sound(const struct gamma_plain *plain, uint32_t head, uint32_t le
 static bool present_plain(const struct gamma_samehost *samehost, struct gamma_inbox *inbox,
 			  const uint8_t *record, uint32_t len, struct gamma_arrival *arrival)
 {
-	struct gamma_plain *plain = &arrival->plain;
-	uint32_t head = gamma_plain_head(inbox->ring.flags);
+	struct gamma_shm_message *plain = &arrival->shm;
+	uint32_t head = gamma_shm_message_head_len(inbox->ring.flags);
 
 	plain->kind = inbox->ring.kind;
 	plain->flags = inbox->ring.flags;
 	if (gamma_unlikely(!is_sound(plain, head, len)))
 		return false;
-	if (plain->flags & GAMMA_PLAIN_TAGGED)
+	if (plain->flags & GAMMA_SHM_MESSAGE_TAGGED)
 		memcpy(&plain->tag, record, sizeof(plain->tag));
-	if (plain->flags & GAMMA_PLAIN_DATA)
+	if (plain->flags & GAMMA_SHM_MESSAGE_DATA)
 		memcpy(&plain->data, record + head - sizeof(plain->data), sizeof(plain->data));
 	/* What it had written before it could know; more is ill will. */
 	if (plain->kind == GAMMA_RECORD_PLAIN)
-		inbox->beyond = samehost->pressed ? inbox->beyond + inbox->ring.lent : 0;
+		inbox->beyond = samehost->backpressure ? inbox->beyond + inbox->ring.lent : 0;
 	if (gamma_unlikely(inbox->beyond > 2 * inbox->ring.size))
 		return false;
 	plain->bytes = record + head;
@@ -272,11 +272,11 @@ void gamma_inbox_release(struct gamma_samehost *samehost)
 	samehost->lent = NULL;
 }
 
-void gamma_inbox_press(struct gamma_samehost *samehost, bool pressed)
+void gamma_inbox_press(struct gamma_samehost *samehost, bool backpressure)
 {
-	samehost->pressed = pressed;
+	samehost->backpressure = backpressure;
 	for (uint32_t i = 0; i < samehost->inbox_count; i++)
-		gamma_ring_press(&samehost->inboxes[i]->ring, pressed);
+		gamma_ring_press(&samehost->inboxes[i]->ring, backpressure);
 }
 
 void gamma_inbox_forget(struct gamma_samehost *samehost, const struct gamma_flow *flow)

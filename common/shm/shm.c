@@ -85,9 +85,9 @@ static struct gamma_way *samehost_way(struct gamma_link *link, const struct gamm
 	return (struct gamma_way *) gamma_outbox_plain(samehost, place);
 }
 
-GAMMA_FLAT static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
-				    const struct gamma_plain *plain, const struct iovec *iov,
-				    unsigned iov_count)
+GAMMA_FLATTEN static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
+				       const struct gamma_shm_message *plain,
+				       const struct iovec *iov, unsigned iov_count)
 {
 	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
 
@@ -282,9 +282,9 @@ static void samehost_release(struct gamma_link *link)
 	gamma_inbox_release(samehost);
 }
 
-static void samehost_press(struct gamma_link *link, bool pressed)
+static void samehost_press(struct gamma_link *link, bool backpressure)
 {
-	gamma_inbox_press(gamma_container_of(link, struct gamma_samehost, link), pressed);
+	gamma_inbox_press(gamma_container_of(link, struct gamma_samehost, link), backpressure);
 }
 
 static void samehost_forget(struct gamma_link *link, const struct gamma_flow *flow,

@@ -88,7 +88,7 @@ struct gamma_samehost {
 	uint32_t turn_left;               /* frames before the next one's turn */
 	struct gamma_inbox *lent;         /* whose frame is lent, or NULL */
 	uint32_t lent_index;              /* its place among the inboxes */
-	bool pressed;                     /* neighbours are to send no plain messages */
+	bool backpressure;                /* neighbours are to send no plain messages */
 	uint32_t polls;                   /* wraps around */
 	uint64_t looked_at; /* ns, CLOCK_MONOTONIC_COARSE: who had ended by then is known */
 	uint32_t alert;     /* polls that look at the descriptors, too */
@@ -120,7 +120,7 @@ struct gamma_outbox *gamma_outbox_find(const struct gamma_samehost *samehost,
 				       const struct gamma_place *reader);
 /* Puts a plain message into it; false: it cannot be. */
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
-			    const struct gamma_plain *plain, const struct iovec *iov,
+			    const struct gamma_shm_message *plain, const struct iovec *iov,
 			    unsigned iov_count);
 /* Nothing is sent to that neighbour any more. */
 void gamma_outbox_forget(struct gamma_samehost *samehost, const struct gamma_place *reader);
@@ -145,7 +145,7 @@ void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_hand
 bool gamma_inbox_next(struct gamma_samehost *samehost, struct gamma_arrival *arrival);
 /* Takes the record that was lent. */
 void gamma_inbox_release(struct gamma_samehost *samehost);
-void gamma_inbox_press(struct gamma_samehost *samehost, bool pressed);
+void gamma_inbox_press(struct gamma_samehost *samehost, bool backpressure);
 void gamma_inbox_forget(struct gamma_samehost *samehost, const struct gamma_flow *flow);
 void gamma_inbox_heard(struct gamma_samehost *samehost, struct gamma_inbox *inbox);
 void gamma_inbox_process_ended(struct gamma_samehost *samehost, struct gamma_inbox *inbox);

@@ -253,7 +253,7 @@ void gamma_outbox_withdraw(struct gamma_outbox *outbox)
 
 /* Who has no memory for messages still takes announcements and answers. Chunks, which can be had
  * otherwise, leave room for what cannot; and nobody is woken to write some. */
-static bool welcome(struct gamma_outbox *outbox, const struct gamma_plain *plain)
+static bool welcome(struct gamma_outbox *outbox, const struct gamma_shm_message *plain)
 {
 	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
 		return !gamma_ring_pressed(&outbox->ring);
@@ -263,10 +263,10 @@ static bool welcome(struct gamma_outbox *outbox, const struct gamma_plain *plain
 }
 
 bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
-			    const struct gamma_plain *plain, const struct iovec *iov,
+			    const struct gamma_shm_message *plain, const struct iovec *iov,
 			    unsigned iov_count)
 {
-	uint32_t len = plain->len + gamma_plain_head(plain->flags);
+	uint32_t len = plain->len + gamma_shm_message_head_len(plain->flags);
 	uint8_t *to;
 
 	if (gamma_unlikely(outbox->ended || len > samehost->link.mtu || !welcome(outbox, plain)))
@@ -274,11 +274,11 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 	to = gamma_ring_reserve(&outbox->ring, len);
 	if (gamma_unlikely(!to))
 		return false;
-	if (plain->flags & GAMMA_PLAIN_TAGGED) {
+	if (plain->flags & GAMMA_SHM_MESSAGE_TAGGED) {
 		memcpy(to, &plain->tag, sizeof(plain->tag));
 		to += sizeof(plain->tag);
 	}
-	if (plain->flags & GAMMA_PLAIN_DATA) {
+	if (plain->flags & GAMMA_SHM_MESSAGE_DATA) {
 		memcpy(to, &plain->data, sizeof(plain->data));
 		to += sizeof(plain->data);
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Builds and parses frames; see codec.h. Whatever comes from the wire passes gamma_parse first. */
+/* Builds and parses frames; see codec.h. Whatever comes from the wire passes gamma_codec_parse
+ * first. */
 #include "wire/codec.h"
 
 #include <string.h>
@@ -40,7 +41,7 @@ _Static_assert(GAMMA_EXT_TAG == 1 << 3 && GAMMA_EXT_PAYLOAD_CRC == 1 << 7 &&
 		       GAMMA_EXT_ATOMIC == 1 << 11 && GAMMA_EXT_COUNT == 15,
 	       "the sets are in the order of the bits");
 
-unsigned gamma_extensions_len(uint16_t extensions)
+unsigned gamma_codec_extensions_len(uint16_t extensions)
 {
 	return sums[0][extensions & 15] + sums[1][extensions >> 4 & 15] +
 	       sums[2][extensions >> 8 & 15] + sums[3][extensions >> 12];
@@ -252,10 +253,11 @@ static uint32_t checksum(const uint8_t *frame, unsigned header_len)
 				   header_len - GAMMA_HEADER_LEN);
 }
 
-uint8_t *gamma_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN],
-		     const uint8_t src_mac[GAMMA_MAC_LEN], uint16_t ethertype, uint8_t *payload)
+uint8_t *gamma_codec_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN],
+			   const uint8_t src_mac[GAMMA_MAC_LEN], uint16_t ethertype,
+			   uint8_t *payload)
 {
-	unsigned header_len = GAMMA_HEADER_LEN + gamma_extensions_len(f->extensions);
+	unsigned header_len = GAMMA_HEADER_LEN + gamma_codec_extensions_len(f->extensions);
 	uint8_t *frame = payload - header_len - GAMMA_ETH_LEN;
 	uint8_t *at = frame;
 	uint8_t *sum;
@@ -287,7 +289,7 @@ static bool is_intact(const uint8_t *frame, size_t len, unsigned header_len)
 	       get32(sum) == checksum(frame, header_len);
 }
 
-enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *f)
+enum gamma_malformed gamma_codec_parse(const uint8_t *frame, size_t len, struct gamma_fields *f)
 {
 	const uint8_t *at = frame + GAMMA_ETH_LEN;
 	uint32_t sum;
@@ -304,7 +306,7 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 	f->flags = at[11];
 	if (f->extensions & ~GAMMA_EXT_KNOWN || f->flags & ~GAMMA_FLAGS_KNOWN)
 		return GAMMA_BAD_EXTENSION;
-	if (f->header_len != GAMMA_HEADER_LEN + gamma_extensions_len(f->extensions))
+	if (f->header_len != GAMMA_HEADER_LEN + gamma_codec_extensions_len(f->extensions))
 		return GAMMA_BAD_LENGTH;
 	if (len < (size_t) GAMMA_ETH_LEN + f->header_len + f->payload_len)
 		return GAMMA_SHORT;
@@ -324,7 +326,7 @@ enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_
 	return GAMMA_OK;
 }
 
-bool gamma_is_plain_message(const uint8_t *frame, size_t len)
+bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len)
 {
 	const uint8_t *at = frame + GAMMA_ETH_LEN;
 
@@ -354,13 +356,13 @@ static const struct {
 	[GAMMA_OP_COMPARE] = ITEM(36, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT),
 };
 
-uint32_t gamma_item_head(uint8_t op, uint16_t extensions)
+uint32_t gamma_codec_item_head_len(uint8_t op, uint16_t extensions)
 {
 	return item_kinds[op].head + (extensions & GAMMA_EXT_TAG ? 8 : 0) +
 	       (extensions & GAMMA_EXT_CQ_DATA ? 8 : 0);
 }
 
-uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item)
+uint8_t *gamma_codec_build_item(uint8_t *at, const struct gamma_fields *item)
 {
 	at = put16(at, item->payload_len);
 	*at++ = (uint8_t) (item->extensions & ITEM_TELLS);
@@ -374,7 +376,7 @@ uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item)
 	return at;
 }
 
-const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item)
+const uint8_t *gamma_codec_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item)
 {
 	uint8_t tells, op;
 
@@ -386,7 +388,7 @@ const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fiel
 	    tells & ~ITEM_TELLS)
 		return NULL;
 	item->payload_len = get16(at);
-	if (gamma_item_head(op, tells) + item->payload_len > len)
+	if (gamma_codec_item_head_len(op, tells) + item->payload_len > len)
 		return NULL;
 	item->op = op;
 	item->extensions = item_kinds[op].extensions | tells;

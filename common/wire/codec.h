@@ -55,32 +55,34 @@ enum gamma_malformed {
 };
 
 /* Bytes of the extensions in this bitmap. */
-unsigned gamma_extensions_len(uint16_t extensions);
+unsigned gamma_codec_extensions_len(uint16_t extensions);
 
 /* Writes the Ethernet header, the base header, its extensions and the checksum so that they end
  * at `payload`, which must have GAMMA_ETH_LEN + GAMMA_HEADER_MAX bytes in front. Returns the
  * frame's first byte; sets fields->header_len. */
-uint8_t *gamma_build(struct gamma_fields *fields, const uint8_t dst_mac[GAMMA_MAC_LEN],
-		     const uint8_t src_mac[GAMMA_MAC_LEN], uint16_t ethertype, uint8_t *payload);
+uint8_t *gamma_codec_build(struct gamma_fields *fields, const uint8_t dst_mac[GAMMA_MAC_LEN],
+			   const uint8_t src_mac[GAMMA_MAC_LEN], uint16_t ethertype,
+			   uint8_t *payload);
 
 /* Reads and checks a frame of len bytes that begins with its Ethernet header. The payload stands
  * at frame + GAMMA_ETH_LEN + fields->header_len. */
-enum gamma_malformed gamma_parse(const uint8_t *frame, size_t len, struct gamma_fields *fields);
+enum gamma_malformed gamma_codec_parse(const uint8_t *frame, size_t len,
+				       struct gamma_fields *fields);
 
 /* Whether a frame of len bytes looks like a whole message in a frame of its own which asks for
  * nothing, and at most acknowledges besides. Nothing is checked. */
-bool gamma_is_plain_message(const uint8_t *frame, size_t len);
+bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len);
 
 /* Items of a BATCH are as the frame that each could have been: op, extensions, payload_len and the
  * values of the extensions; no other field is read or written. Of the extensions only TAG and
  * CQ_DATA are told: the others are those that such an item always has. */
 
 /* Bytes of one in front of its payload. */
-uint32_t gamma_item_head(uint8_t op, uint16_t extensions);
+uint32_t gamma_codec_item_head_len(uint8_t op, uint16_t extensions);
 /* Writes these; returns where the payload goes. */
-uint8_t *gamma_build_item(uint8_t *at, const struct gamma_fields *item);
+uint8_t *gamma_codec_build_item(uint8_t *at, const struct gamma_fields *item);
 /* Reads an item of at most len bytes; returns its payload. NULL: nonsense. */
-const uint8_t *gamma_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item);
+const uint8_t *gamma_codec_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item);
 
 /* CRC32C (Castagnoli), continuing from crc (0 to begin). */
 uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len);

@@ -26,7 +26,7 @@ struct gamma_frame {
 	uint8_t kind, op;
 	bool part;        /* of a DATA frame that is too large to leave whole */
 	bool padded;      /* asks whether its size passes, or answers that */
-	bool tells_mtu;   /* of this host's NIC */
+	bool reports_mtu; /* of this host's NIC */
 	bool again;       /* of a part: the frame was transmitted before */
 	uint16_t part_at; /* bytes: where in its payload */
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
@@ -44,22 +44,27 @@ struct gamma_source {
 };
 
 /* CHUNKS: of an announcement, bytes follow. */
-enum gamma_plain_flag { GAMMA_PLAIN_TAGGED = 1, GAMMA_PLAIN_DATA = 2, GAMMA_PLAIN_CHUNKS = 4 };
+enum gamma_shm_message_flag {
+	GAMMA_SHM_MESSAGE_TAGGED = 1,
+	GAMMA_SHM_MESSAGE_DATA = 2,
+	GAMMA_SHM_MESSAGE_CHUNKS = 4
+};
 
 /* What passes between processes of one host without a frame, since nothing is lost there: a short
  * message, the announcement of a large one, a chunk of it, or what its receiver says of it. */
-struct gamma_plain {
+struct gamma_shm_message {
 	uint64_t tag, data;   /* as flags say */
 	uint32_t len;         /* bytes */
 	uint8_t kind;         /* enum gamma_record_kind */
-	uint8_t flags;        /* enum gamma_plain_flag */
+	uint8_t flags;        /* enum gamma_shm_message_flag */
 	const uint8_t *bytes; /* of one that arrived: others may write there at any time */
 };
 
 /* Bytes of tag and data in front of its bytes. */
-static inline uint32_t gamma_plain_head(uint8_t flags)
+static inline uint32_t gamma_shm_message_head_len(uint8_t flags)
 {
-	return (flags & GAMMA_PLAIN_TAGGED ? 8 : 0) + (flags & GAMMA_PLAIN_DATA ? 8 : 0);
+	return (flags & GAMMA_SHM_MESSAGE_TAGGED ? 8 : 0) +
+	       (flags & GAMMA_SHM_MESSAGE_DATA ? 8 : 0);
 }
 
 struct gamma_arrival {
@@ -68,7 +73,7 @@ struct gamma_arrival {
 	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
 	bool alone;             /* nothing had come behind it yet */
 	uint64_t stamp;         /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
-	struct gamma_plain plain;
+	struct gamma_shm_message shm;
 	/* Where the link keeps, for whom it lends this to, the flow that a way's frames belong to:
 	 * what is left unreleased comes again. NULL: it came by no way of its own. */
 	struct gamma_flow **flow;

@@ -13,7 +13,7 @@
 struct gamma_record {
 	uint32_t len;      /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
 	uint8_t kind;      /* enum gamma_record_kind */
-	uint8_t flags;     /* of PLAIN, ANNOUNCE: enum gamma_plain_flag */
+	uint8_t flags;     /* of PLAIN, ANNOUNCE: enum gamma_shm_message_flag */
 	uint16_t reserved; /* 0 */
 };
 _Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");

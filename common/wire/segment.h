@@ -28,8 +28,8 @@ struct gamma_segment {
 	uint8_t pad0[100];
 	uint64_t taken; /* by the reader: place up to which it has taken records */
 	uint8_t pad1[120];
-	uint32_t sleeping; /* by the reader, 1: wake me; the writer that does puts 0 */
-	uint32_t pressed;  /* by the reader, 1: no plain messages, it has no memory for them */
+	uint32_t sleeping;     /* by the reader, 1: wake me; the writer that does puts 0 */
+	uint32_t backpressure; /* by the reader, 1: no plain messages, it has no memory for them */
 	uint8_t pad2[120];
 };
 

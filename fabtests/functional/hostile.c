@@ -473,7 +473,7 @@ static int flood(const char *path)
 
 int main(int argc, char **argv)
 {
-	gamma_log_to(log_line);
+	gamma_log_set_sink(log_line);
 	if (argc >= 5 && !strcmp(argv[1], "attack"))
 		return attack(argv[2], argv[3], argv[4], argc > 5);
 	if (argc == 3 && !strcmp(argv[1], "read"))

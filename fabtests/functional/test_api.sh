@@ -34,7 +34,7 @@ gamma_env+=(FI_GAMMA_UNEXPECTED_SIZE=65536)
 count_frames
 run "64 KiB for unexpected messages" behind_unexpected unexpected never_received truncation peek \
 	multi_unexpected shared
-counted "64 KiB for unexpected messages: more waits at the sender" 'map(.cut) | add > 0'
+counted "64 KiB for unexpected messages: more waits at the sender" 'map(.demoted) | add > 0'
 counted_clean "64 KiB for unexpected messages"
 lab_down
 

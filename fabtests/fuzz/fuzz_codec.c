@@ -19,11 +19,11 @@ static void there_and_back(const uint8_t *frame, size_t size)
 	uint8_t *again;
 
 	memset(&fields, 0, sizeof(fields));
-	if (gamma_parse(frame, size, &fields) != GAMMA_OK)
+	if (gamma_codec_parse(frame, size, &fields) != GAMMA_OK)
 		return;
 	assert((size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len <= size);
-	again = gamma_build(&fields, frame, frame + GAMMA_MAC_LEN,
-			    (uint16_t) (frame[12] << 8 | frame[13]), room + ROOM);
+	again = gamma_codec_build(&fields, frame, frame + GAMMA_MAC_LEN,
+				  (uint16_t) (frame[12] << 8 | frame[13]), room + ROOM);
 	assert(again >= room);
 	assert(!memcmp(again, frame, (size_t) GAMMA_ETH_LEN + fields.header_len));
 }

@@ -89,7 +89,7 @@ static uint16_t usual_extensions(uint8_t op)
 {
 	if (op > GAMMA_OP_FAILED)
 		return 0;
-	return gamma_needed_extensions[op] | (op == GAMMA_OP_WRITE ? GAMMA_EXT_RMA : 0);
+	return gamma_receive_needed_extensions[op] | (op == GAMMA_OP_WRITE ? GAMMA_EXT_RMA : 0);
 }
 
 /* What CUT and FAILED name: a frame of the peer's, and a place in it. */
@@ -117,7 +117,7 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->tenant += !!(record->how & HOW_OTHER_TENANT);
 	fields->flags = record->flags & GAMMA_FLAGS_KNOWN;
 	fields->extensions = (record->extensions ^ usual_extensions(op)) & GAMMA_EXT_KNOWN;
-	if (GAMMA_HEADER_LEN + gamma_extensions_len(fields->extensions) > GAMMA_HEADER_MAX)
+	if (GAMMA_HEADER_LEN + gamma_codec_extensions_len(fields->extensions) > GAMMA_HEADER_MAX)
 		fields->extensions &= ~GAMMA_EXT_SACK_LONG; /* no header has room for all */
 	fields->payload_len = record->payload_len % PAYLOAD_MAX;
 	fields->seq = record->seq + (relative ? flow->rx.next : 0);
@@ -167,9 +167,10 @@ static void fill_items(const struct record *record, const struct gamma_fields *f
 		if (item.op == GAMMA_OP_WRITE && i % 2)
 			item.rma_length = item.payload_len;
 		item.count = item.payload_len / 8;
-		if (used + gamma_item_head(item.op, item.extensions) + item.payload_len > room)
+		if (used + gamma_codec_item_head_len(item.op, item.extensions) + item.payload_len >
+		    room)
 			return;
-		next = (uint32_t) (gamma_build_item(payload + used, &item) - payload) +
+		next = (uint32_t) (gamma_codec_build_item(payload + used, &item) - payload) +
 		       item.payload_len;
 		if (kind == gamma_array_size(ops))
 			payload[used + offsetof(struct gamma_batch_item, op)] = GAMMA_OP_BULK;
@@ -194,9 +195,10 @@ static void inject(struct net *net, const struct record *record)
 		fill_items(record, &fields, payload, PAYLOAD_MAX);
 	/* Right, unless the frame is damaged below. */
 	fields.payload_crc = gamma_crc32c(0, payload, fields.payload_len);
-	arrival.frame = gamma_build(&fields, node->ep.local.addr.mac,
-				    flow_from(net, from) ? net->nodes[from].ep.local.addr.mac : mac,
-				    GAMMA_ETHERTYPE, payload);
+	arrival.frame =
+		gamma_codec_build(&fields, node->ep.local.addr.mac,
+				  flow_from(net, from) ? net->nodes[from].ep.local.addr.mac : mac,
+				  GAMMA_ETHERTYPE, payload);
 	arrival.len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
 	arrival.payload = NULL;
 	arrival.flow = NULL;

@@ -42,7 +42,7 @@ static void write_segment(const uint8_t *data, size_t size)
 }
 
 /* Sums up all that may be looked at. */
-static unsigned look_at(const struct gamma_plain *plain)
+static unsigned look_at(const struct gamma_shm_message *plain)
 {
 	unsigned sum = 0;
 
@@ -75,7 +75,7 @@ static unsigned read_by_the_link(void)
 	if (!gamma_ring_join(&inbox.ring, memory, sizeof(memory), MAX))
 		return 0;
 	for (unsigned i = 0; i < RECORDS && gamma_inbox_next(&samehost, &arrival); i++) {
-		sum += arrival.frame ? arrival.frame[0] : look_at(&arrival.plain);
+		sum += arrival.frame ? arrival.frame[0] : look_at(&arrival.shm);
 		gamma_inbox_release(&samehost);
 	}
 	return sum;

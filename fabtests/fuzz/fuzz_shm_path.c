@@ -39,8 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct gamma_link_ops near_ops;
 static uint8_t how; /* the present record's */
 
-static bool put(struct gamma_link *link, struct gamma_way *way, const struct gamma_plain *plain,
-		const struct iovec *iov, unsigned iov_count)
+static bool put(struct gamma_link *link, struct gamma_way *way,
+		const struct gamma_shm_message *plain, const struct iovec *iov, unsigned iov_count)
 {
 	(void) link, (void) way, (void) iov, (void) iov_count;
 	assert_true(plain->kind != GAMMA_RECORD_CHUNK || plain->len > sizeof(struct gamma_chunk));
@@ -52,9 +52,9 @@ static void withdraw(struct gamma_way *way)
 	(void) way;
 }
 
-static void press(struct gamma_link *link, bool pressed)
+static void press(struct gamma_link *link, bool backpressure)
 {
-	(void) link, (void) pressed;
+	(void) link, (void) backpressure;
 }
 
 static void forget(struct gamma_link *link, const struct gamma_flow *flow,
@@ -175,10 +175,11 @@ static void arrive(struct net *net, const struct record *record)
 					      : record->len % (GAMMA_CHUNK + 1);
 	struct gamma_arrival arrival = {
 		.flow = &flow,
-		.plain =
+		.shm =
 			{
 				.kind = kind,
-				.flags = record->flags & (GAMMA_PLAIN_TAGGED | GAMMA_PLAIN_DATA),
+				.flags = record->flags &
+					 (GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA),
 				.tag = record->id,
 			},
 	};
@@ -187,16 +188,16 @@ static void arrive(struct net *net, const struct record *record)
 	uint8_t *bytes;
 
 	if (kind == GAMMA_RECORD_ANNOUNCE)
-		arrival.plain.flags |= record->flags & GAMMA_PLAIN_CHUNKS;
+		arrival.shm.flags |= record->flags & GAMMA_SHM_MESSAGE_CHUNKS;
 	else if (kind != GAMMA_RECORD_PLAIN)
-		arrival.plain.flags = 0;
+		arrival.shm.flags = 0;
 	if (kind == GAMMA_RECORD_CHUNK && !len)
 		len = 1;
-	arrival.plain.len = head + (!head || kind == GAMMA_RECORD_CHUNK ? len : 0);
+	arrival.shm.len = head + (!head || kind == GAMMA_RECORD_CHUNK ? len : 0);
 	/* So that it is noticed if more is read. */
-	bytes = calloc(1, arrival.plain.len);
+	bytes = calloc(1, arrival.shm.len);
 	memcpy(bytes, &said, head);
-	arrival.plain.bytes = bytes;
+	arrival.shm.bytes = bytes;
 	gamma_near_arrived(&net->nodes[0].ep, &arrival);
 	free(bytes);
 }
@@ -211,11 +212,11 @@ static void go_on(struct net *net, const struct record *record)
 	else if (record->how & HOW_TIME)
 		net_run(net, record->len * 100ull);
 	else if (record->how & HOW_READ && !gamma_list_empty(&ep->local.reading))
-		gamma_message_read(&ep->local, 1 + record->length % (1 << 18));
+		gamma_rndv_shm_read_first(&ep->local, 1 + record->length % (1 << 18));
 	if (!gamma_list_empty(&ep->local.reading))
-		gamma_message_ask_more(&ep->local, record->flags & 1);
+		gamma_rndv_shm_ask_more(&ep->local, record->flags & 1);
 	gamma_near_feed(ep);
-	if (ep->pressed)
+	if (ep->backpressure)
 		gamma_near_relieve(ep);
 }
 
@@ -223,9 +224,9 @@ static void go_on(struct net *net, const struct record *record)
 static void begin_his(struct net *net)
 {
 	static const struct record announced[] = {
-		{.id = 0, .flags = GAMMA_PLAIN_CHUNKS, .offset = 1, .length = 100000},
-		{.id = 1, .flags = GAMMA_PLAIN_CHUNKS, .offset = 1, .length = 20000},
-		{.id = 2, .flags = GAMMA_PLAIN_CHUNKS, .offset = 1, .length = 40000},
+		{.id = 0, .flags = GAMMA_SHM_MESSAGE_CHUNKS, .offset = 1, .length = 100000},
+		{.id = 1, .flags = GAMMA_SHM_MESSAGE_CHUNKS, .offset = 1, .length = 20000},
+		{.id = 2, .flags = GAMMA_SHM_MESSAGE_CHUNKS, .offset = 1, .length = 40000},
 	};
 
 	for (unsigned i = 0; i < gamma_array_size(announced); i++) {

@@ -152,7 +152,7 @@ static bool is_copied(struct gamma_flow *flow, const struct sim_message *message
 
 	return message->level == GAMMA_WHEN_COPIED && message->id % 3 == 0 &&
 	       gamma_flow_takes(flow, &send->envelope) &&
-	       gamma_batch_add(flow, send->iov, send->iov_count, &send->envelope);
+	       gamma_coalesce_add(flow, send->iov, send->iov_count, &send->envelope);
 }
 
 void sim_send(struct sim_message *message)
@@ -179,7 +179,7 @@ void sim_send(struct sim_message *message)
 	message->send.level = message->level;
 	flow = node_flow_to(node, message->to, message->partial);
 	copied = flow && is_copied(flow, message);
-	error = copied ? 0 : flow ? gamma_message_send(flow, &message->send) : -ENOMEM;
+	error = copied ? 0 : flow ? gamma_send_message(flow, &message->send) : -ENOMEM;
 	if (error) {
 		send_ended(message, error);
 		return;
@@ -231,7 +231,7 @@ void sim_post(struct sim_message *message, uint64_t capacity)
 		return;
 	message->inbound = NULL;
 	message->sim->totals.late_posts++;
-	gamma_inbound_accept(inbound, consume(message));
+	gamma_receive_accept(inbound, consume(message));
 	gamma_output(&node->ep, message->sim->now);
 	check_step(node);
 	node_wake(node);
@@ -440,7 +440,7 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	struct node *node = context;
 
 	(void) flow;
-	if (send->remote) {
+	if (send->rma) {
 		remote_sent(node, send, error);
 		return;
 	}
@@ -474,7 +474,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 const struct gamma_endpoint_handlers app_handlers = {
 	.messages =
 		{
-			.whole = on_whole,
+			.deliver = on_whole,
 			.match = on_match,
 			.unexpected = on_unexpected,
 			.received = on_received,

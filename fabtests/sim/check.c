@@ -37,7 +37,7 @@ static void sum_windows(const struct node *node, uint32_t *sum, uint32_t *active
 
 static void check_bound(struct node *node)
 {
-	const struct gamma_pool *pool = &node->ep.local.pool;
+	const struct gamma_credit_pool *pool = &node->ep.local.pool;
 	uint32_t size = pool->slots - pool->reserve;
 
 	if (pool->granted > size)
@@ -49,7 +49,7 @@ static void check_bound(struct node *node)
 void check_step(struct node *node)
 {
 	const struct gamma_local *local = &node->ep.local;
-	const struct gamma_pool *pool = &local->pool;
+	const struct gamma_credit_pool *pool = &local->pool;
 	uint32_t sum = 0, active = 0;
 
 	/* With many flows every eighth step is summed up; the bound is looked at every time. */
@@ -79,7 +79,7 @@ static uint64_t grace(const struct gamma_loss *loss)
 
 static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 {
-	const struct gamma_sent *sent = gamma_window_at(flow, seq);
+	const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
 
 	return sent->state == GAMMA_SENT_FLYING && sent->serial < flow->loss.rack_serial &&
 	       now > sent->time + grace(&flow->loss);
@@ -89,7 +89,7 @@ static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 static void check_evidence(struct node *node, const struct gamma_flow *flow)
 {
 	struct sim *sim = node->sim;
-	uint32_t ahead = gamma_window_unacked(flow);
+	uint32_t ahead = gamma_send_window_unacked(flow);
 
 	if (flow->tx.lost)
 		sim_fail(sim, "node %u knows that %u frames are lost, may send, and does not",
@@ -122,7 +122,7 @@ static uint64_t unexpected_bytes(const struct gamma_flow *flow)
 		const struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
 
-		bytes += inbound->kept ? inbound->kept_size : 0;
+		bytes += inbound->buffered ? inbound->buffered_size : 0;
 	}
 	return bytes;
 }
@@ -142,21 +142,21 @@ void check_progress(struct node *node)
 		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		sim->totals.states[flow->state]++;
-		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_window_unacked(flow))
+		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_send_window_unacked(flow))
 			check_evidence(node, flow);
 		check_backoff(node, flow);
 		if (sample)
 			kept += unexpected_bytes(flow);
 	}
-	if (sample && kept != node->ep.local.kept)
+	if (sample && kept != node->ep.local.buffered)
 		sim_fail(sim, "node %u keeps %llu bytes of unexpected messages, but counts %llu",
 			 node->index, (unsigned long long) kept,
-			 (unsigned long long) node->ep.local.kept);
-	if (node->ep.local.kept > sim->config.unexpected_size)
+			 (unsigned long long) node->ep.local.buffered);
+	if (node->ep.local.buffered > sim->config.unexpected_size)
 		sim_fail(sim, "node %u keeps %llu bytes of unexpected messages, its limit is %llu",
-			 node->index, (unsigned long long) node->ep.local.kept,
+			 node->index, (unsigned long long) node->ep.local.buffered,
 			 (unsigned long long) sim->config.unexpected_size);
-	sim->totals.max_unexpected = gamma_max(sim->totals.max_unexpected, node->ep.local.kept);
+	sim->totals.max_unexpected = gamma_max(sim->totals.max_unexpected, node->ep.local.buffered);
 }
 
 /* ---- rings ---- */
@@ -210,7 +210,7 @@ void check_ring_drop(struct node *node, const struct frame *frame)
 /* Does its send end only after a match? */
 static bool needs_match(const struct sim_message *message)
 {
-	return message->level == GAMMA_WHEN_MATCHED || message->send.cut ||
+	return message->level == GAMMA_WHEN_MATCHED || message->send.demoted ||
 	       message->length > message->sim->config.eager_size;
 }
 
@@ -318,7 +318,7 @@ static uint32_t told_mtu(const struct node *node, unsigned peer, const struct ga
 
 	if (other->state != NODE_GONE)
 		back = sim_flow(node->sim, peer, node->index);
-	return back && back->mtu_told ? other->known_mtu : flow->path.peer_mtu;
+	return back && back->mtu_reported ? other->known_mtu : flow->path_mtu.peer_mtu;
 }
 
 /* Where nothing was lost, padded probes have found the largest frame that the path carries. Links
@@ -333,12 +333,12 @@ static void check_path(struct node *node, const struct gamma_flow *flow)
 
 	if (sim->config.switch_mtu && sim->config.switch_mtu < largest)
 		largest = GAMMA_SAFE_MTU;
-	if (sim->shrunk && flow->path.mtu == nics)
+	if (sim->shrunk && flow->path_mtu.mtu == nics)
 		return;
-	if (flow->state == GAMMA_FLOW_OPEN && flow->path.settled && flow->path.peer_mtu &&
-	    flow->path.mtu != largest)
+	if (flow->state == GAMMA_FLOW_OPEN && flow->path_mtu.settled && flow->path_mtu.peer_mtu &&
+	    flow->path_mtu.mtu != largest)
 		sim_fail(sim, "node %u sends frames of %u bytes to node %u, which takes %u",
-			 node->index, flow->path.mtu, peer, largest);
+			 node->index, flow->path_mtu.mtu, peer, largest);
 }
 
 static void check_quiet_node(struct node *node)

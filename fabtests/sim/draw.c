@@ -610,7 +610,7 @@ static void close_one(struct plan *plan, struct sim *sim)
 			   sim_flow(sim, closes, i)->state == GAMMA_FLOW_OPEN &&
 			   sim_expect(sim, i, closes);
 	if (long_since && all_acked(sim, closes)) {
-		sim_run(sim, GAMMA_ASKED_US * SIM_US / 2);
+		sim_run(sim, GAMMA_PROBED_US * SIM_US / 2);
 		lost += GAMMA_BYE_TRIES;
 	}
 	for (unsigned i = 0; i < RULES_MAX; i++)

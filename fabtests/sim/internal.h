@@ -181,7 +181,7 @@ void app_free(struct sim *sim);
 void app_event(struct sim *sim, struct event event);
 
 /* ---- remote.c ---- */
-extern const struct gamma_target remote_target;
+extern const struct gamma_rma_target remote_target;
 void remote_sent(struct node *node, struct gamma_send *send, int error);
 bool remote_settled(struct sim *sim);
 void remote_explain(struct sim *sim); /* fails: what has not ended */

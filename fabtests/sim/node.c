@@ -84,7 +84,7 @@ static void dispatch(struct node *node, const struct gamma_arrival *arrival, boo
 	if (first && gamma_dispatch_message(&node->ep, arrival))
 		return;
 	if (node->ep.local.late.flow)
-		gamma_flow_settle(&node->ep.local, node->sim->now);
+		gamma_flow_process_deferred(&node->ep.local, node->sim->now);
 	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
 }
 
@@ -125,14 +125,14 @@ static void progress(struct node *node)
 
 	node->busy = sim->now + sim->config.cost_call;
 	if (local->late.flow)
-		gamma_flow_settle(local, sim->now);
+		gamma_flow_process_deferred(local, sim->now);
 	taken = take_in(node);
 	if (local->late.flow && gamma_list_empty(&local->ready) && sim->now < local->next_deadline)
 		return;
 	node->ep.resets = 0;
 	if (sim->now >= local->next_deadline) {
 		count_timers(node);
-		gamma_local_timeout(local, sim->now);
+		gamma_timers_expire(local, sim->now);
 	}
 	gamma_output(&node->ep, sim->now);
 	sent = local->stats.frames_out - sent;
@@ -257,7 +257,7 @@ static void begin(struct node *node)
 	node->ep.handlers = app_handlers;
 	node->sim->totals.takings[config->taking[node->index]]++;
 	if (config->taking[node->index] == SIM_IN_STEPS)
-		node->ep.handlers.messages.whole = NULL;
+		node->ep.handlers.messages.deliver = NULL;
 	node->ep.context = node;
 	node->ep.local.handlers = &node->ep.handlers.messages;
 	node->ep.local.context = node;
@@ -436,7 +436,7 @@ void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq)
 	out->tx.limit = seq + GAMMA_FIRST_CREDIT;
 	in->rx.next = in->rx.highest = in->rx.arrived = seq;
 	in->credit.limit = seq + GAMMA_FIRST_CREDIT;
-	in->ack.told_limit = in->credit.limit;
+	in->ack.sent_limit = in->credit.limit;
 }
 
 struct gamma_endpoint *sim_endpoint(struct sim *sim, unsigned node)

@@ -75,7 +75,7 @@ static struct area *area_of(struct sim *sim, unsigned at, unsigned peer)
 
 /* Of those that were told; -EACCES and -EINVAL have been provoked, or are wrong. */
 static enum gamma_refusal look_up(struct node *node, struct gamma_flow *flow,
-				  const struct gamma_access *access, struct area **area)
+				  const struct gamma_rma_access *access, struct area **area)
 {
 	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
 	uint64_t offset = access->address - BASE;
@@ -89,7 +89,8 @@ static enum gamma_refusal look_up(struct node *node, struct gamma_flow *flow,
 }
 
 static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
-				   const struct gamma_access *access, struct gamma_reached *reached)
+				   const struct gamma_rma_access *access,
+				   struct gamma_rma_region *reached)
 {
 	struct area *area;
 	enum gamma_refusal refusal = look_up(context, flow, access, &area);
@@ -104,7 +105,7 @@ static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
 
 /* Adds to a counter. */
 static enum gamma_refusal on_apply(void *context, struct gamma_flow *flow,
-				   const struct gamma_access *access, const uint8_t *operands,
+				   const struct gamma_rma_access *access, const uint8_t *operands,
 				   uint8_t *result)
 {
 	struct area *area;
@@ -122,8 +123,8 @@ static enum gamma_refusal on_apply(void *context, struct gamma_flow *flow,
 	return 0;
 }
 
-static void on_touched(void *context, struct gamma_flow *flow, const struct gamma_access *access,
-		       bool last, const uint64_t *data)
+static void on_touched(void *context, struct gamma_flow *flow,
+		       const struct gamma_rma_access *access, bool last, const uint64_t *data)
 {
 	struct node *node = context;
 	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
@@ -138,7 +139,7 @@ static void on_touched(void *context, struct gamma_flow *flow, const struct gamm
 		sim_fail(node->sim, "node %u was not told which operation it is", node->index);
 }
 
-const struct gamma_target remote_target = {
+const struct gamma_rma_target remote_target = {
 	.reach = on_reach,
 	.apply = on_apply,
 	.touched = on_touched,
@@ -190,13 +191,13 @@ static enum gamma_op op_of(const struct sim_remote *op)
 static void fill(struct sim_remote *op)
 {
 	uint64_t place = place_of(op);
-	struct gamma_remote *remote = &op->remote;
+	struct gamma_rma *remote = &op->remote;
 
 	remote->op = op_of(op);
 	remote->operands = remote->op != GAMMA_OP_READ;
 	remote->unit = remote->op >= GAMMA_OP_ATOMIC ? 8 : 0;
 	remote->segment_count = 1;
-	remote->segments[0] = (struct gamma_segment){
+	remote->segments[0] = (struct gamma_rma_iov){
 		.address = BASE + place,
 		.key = op->from + 1 + (op->kind == SIM_FORBIDDEN && !(op->id % 2)) * 5000,
 		.length = op->length,
@@ -263,7 +264,7 @@ static void post(struct sim_remote *op)
 		op->send.envelope.flags = GAMMA_HAS_DATA;
 		op->send.envelope.data = op->order;
 	}
-	error = flow ? gamma_remote_post(flow, &op->send, &op->remote) : -ENOMEM;
+	error = flow ? gamma_rma_requester_post(flow, &op->send, &op->remote) : -ENOMEM;
 	if (error) {
 		area->unsure = true;
 		ended(op, error);

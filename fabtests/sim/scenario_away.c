@@ -6,7 +6,7 @@
 
 enum { AWAY_S = 60, MESSAGES = 12 };
 
-static void patient(struct sim_config *config)
+static void may_delay(struct sim_config *config)
 {
 	config->peer_timeout = 120 * SIM_SEC;
 }
@@ -82,7 +82,7 @@ const struct sim_scenario scenario_stopped = {
 	.name = "stopped",
 	.summary =
 		"a receiver is stopped for 60 s: few probes, nothing is sent again, all completes",
-	.configure = patient,
+	.configure = may_delay,
 	.run = stopped,
 };
 
@@ -110,7 +110,7 @@ static void computing(struct sim *sim)
 const struct sim_scenario scenario_computing = {
 	.name = "computing",
 	.summary = "the same, with a thread that polls for it: what is posted comes in meanwhile",
-	.configure = patient,
+	.configure = may_delay,
 	.run = computing,
 };
 

@@ -48,7 +48,7 @@ static struct passage pass(struct sim *sim, uint32_t mtu, uint32_t switch_mtu, u
 	config.switch_mtu = switch_mtu;
 	side = scenario_begin(sim, &config);
 	warnings = 0;
-	gamma_log_to(count_warning);
+	gamma_log_set_sink(count_warning);
 	if (lowered)
 		sim_at(side, sim_now(side) + lowered * SIM_MS, lower, NULL);
 	scenario_stream_run(side, &stream, SIM_SEC);
@@ -58,10 +58,10 @@ static struct passage pass(struct sim *sim, uint32_t mtu, uint32_t switch_mtu, u
 		sim_run(side, 5 * SIM_MS);
 	}
 	sim_finish(side, SIM_SEC);
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 	passage = (struct passage){.ms = (double) (stream.ended_at - stream.began_at) / 1e6,
 				   .warnings = warnings,
-				   .mtu = sim_flow(side, 0, 1)->path.mtu,
+				   .mtu = sim_flow(side, 0, 1)->path_mtu.mtu,
 				   .stats = *sim_stats(side, 0)};
 	scenario_end(sim, side);
 	return passage;
@@ -152,7 +152,7 @@ static uint32_t lower_nic(struct sim *sim, uint64_t back)
 	sim_nic_mtu(side, 0, LOWERED);
 	sim_exchange(side, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
 	sim_finish(side, 10 * SIM_SEC);
-	mtu = sim_flow(side, 1, 0)->path.mtu;
+	mtu = sim_flow(side, 1, 0)->path_mtu.mtu;
 	scenario_end(sim, side);
 	return mtu;
 }

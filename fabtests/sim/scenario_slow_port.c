@@ -33,10 +33,10 @@ struct port {
 };
 
 struct outcome {
-	double share;   /* payload, of what the port passes in full frames */
-	double fair;    /* Jain's index over the senders */
-	double waited;  /* frames: what short messages wait */
-	uint64_t paced; /* the receiver's count */
+	double share;              /* payload, of what the port passes in full frames */
+	double fair;               /* Jain's index over the senders */
+	double waited;             /* frames: what short messages wait */
+	uint64_t slow_port_bounds; /* the receiver's count */
 };
 
 /* ---- short messages, one at a time ---- */
@@ -162,7 +162,7 @@ static struct outcome measure(struct sim *sim, struct port port)
 	outcome.fair = sum * sum / (port.senders * squares);
 	if (beside.count)
 		outcome.waited = (mean(&beside) - none) / frame_ns;
-	outcome.paced = sim_stats(side, 0)->paced;
+	outcome.slow_port_bounds = sim_stats(side, 0)->slow_port_bounds;
 	for (unsigned i = 0; i < port.senders; i++)
 		streams[i].count = streams[i].begun;
 	beside.over = true;
@@ -200,8 +200,8 @@ static void without_bound(struct sim *sim, struct port port)
 {
 	struct outcome outcome = measure(sim, port);
 
-	SIM_CHECK(sim, !outcome.paced, "bounded at %.1f Gbit/s, MTU %u", (double) port.rate / GBIT,
-		  port.mtu);
+	SIM_CHECK(sim, !outcome.slow_port_bounds, "bounded at %.1f Gbit/s, MTU %u",
+		  (double) port.rate / GBIT, port.mtu);
 	SIM_CHECK(sim, outcome.share >= 0.99, "%.1f %% of %.1f Gbit/s, MTU %u", 100 * outcome.share,
 		  (double) port.rate / GBIT, port.mtu);
 }

@@ -9,7 +9,7 @@ static uint64_t most_kept(struct sim *sim)
 	uint64_t most = 0;
 
 	for (unsigned node = 0; node < sim_config(sim)->nodes; node++)
-		most = gamma_max(most, sim_endpoint(sim, node)->local.kept);
+		most = gamma_max(most, sim_endpoint(sim, node)->local.buffered);
 	return most;
 }
 
@@ -65,7 +65,7 @@ static void behind(struct sim *sim)
 	scenario_tell(
 		"behind %u messages that nobody wants: %.1f round trips; %llu of them cut, at "
 		"most %llu KiB kept, all received in the end",
-		OTHERS, trips, (unsigned long long) sim_stats(sim, 1)->cut,
+		OTHERS, trips, (unsigned long long) sim_stats(sim, 1)->demoted,
 		(unsigned long long) most >> 10);
 	free(others);
 }
@@ -127,7 +127,7 @@ static void all_to_all(struct sim *sim)
 		HOSTS, SIM_SLOTS_MIN, (unsigned long long) stats.messages_in,
 		(double) (sim_now(sim) - posts) / 1e6, (unsigned long long) stats.data_frames_out,
 		(unsigned long long) stats.ring_drops, (unsigned long long) stats.retransmissions,
-		(unsigned long long) stats.cut, (unsigned long long) most >> 10);
+		(unsigned long long) stats.demoted, (unsigned long long) most >> 10);
 }
 
 const struct sim_scenario scenario_all_to_all = {

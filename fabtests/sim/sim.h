@@ -28,7 +28,7 @@ struct sim;
 
 /* ---- what is simulated ---- */
 
-/* What an application does with a message that is whole as it arrives: handlers->whole. */
+/* What an application does with a message that is whole as it arrives: handlers->deliver. */
 enum sim_taking {
 	SIM_WHOLE,    /* takes it in one step, as the provider does */
 	SIM_IN_STEPS, /* has no such handler: is asked for a receive, and then told */
@@ -157,7 +157,7 @@ struct sim_remote {
 	bool lost; /* the requester's endpoint is gone: no end to expect */
 	int error;
 	struct gamma_send send;
-	struct gamma_remote remote;
+	struct gamma_rma remote;
 	uint8_t *bytes; /* operands, spoilt when it has ended */
 	uint8_t *result, *expected;
 };

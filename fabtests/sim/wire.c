@@ -170,10 +170,10 @@ static void note_message(struct frame *frame, const struct gamma_frame *from)
 
 	if (from->kind != GAMMA_KIND_DATA || !from->flow)
 		return;
-	sent = gamma_window_at(from->flow, from->seq);
+	sent = gamma_send_window_at(from->flow, from->seq);
 	frame->carries = sent->len;
 	/* A copy that the flow has made for itself is nobody's any more. */
-	if (sent->send && !sent->send->copied && !sent->send->remote && !sent->send->reply)
+	if (sent->send && !sent->send->copied && !sent->send->rma && !sent->send->reply)
 		frame->message = gamma_container_of(sent->send, struct sim_message, send);
 }
 
@@ -201,7 +201,7 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 	frame->from = (uint16_t) node->index;
 	frame->to = (uint16_t) node_of_mac(frame->bytes);
 	note_message(frame, from);
-	if (gamma_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
+	if (gamma_codec_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		sim_fail(sim, "node %u sent a malformed frame", node->index);
 	node->nic_free =
 		gamma_max(node->nic_free, sim->now) + wire_time(len, wire_rate(sim, node->index));

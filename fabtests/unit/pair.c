@@ -140,7 +140,7 @@ static void transmit(struct net *net, unsigned from, uint8_t *bytes, size_t len)
 	uint64_t delay = 0, at;
 	enum fate fate;
 
-	assert_int_equal(gamma_parse(bytes, len, &fields), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(bytes, len, &fields), GAMMA_OK);
 	node->busy = gamma_max(node->busy, net->now) + len * NS_PER_BYTE;
 	at = node->busy + net->options.latency;
 	fate = fate_by_rule(net, from, &fields, &delay);
@@ -525,7 +525,7 @@ void net_begin_at(struct net *net, unsigned a, unsigned b, uint32_t seq)
 	out->tx.limit = seq + GAMMA_FIRST_CREDIT;
 	in->rx.next = in->rx.highest = in->rx.arrived = seq;
 	in->credit.limit = seq + GAMMA_FIRST_CREDIT;
-	in->ack.told_limit = in->credit.limit;
+	in->ack.sent_limit = in->credit.limit;
 }
 
 static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsigned from,
@@ -550,7 +550,7 @@ static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsign
 	node->sends = outgoing;
 	if (flow->way && gamma_near_announce(flow, &outgoing->send))
 		return outgoing;
-	ret = gamma_message_send(flow, &outgoing->send);
+	ret = gamma_send_message(flow, &outgoing->send);
 	if (ret) {
 		outgoing->done = true;
 		outgoing->error = ret;
@@ -607,13 +607,13 @@ void net_post(struct net *net, unsigned index, size_t capacity)
 	if (gamma_list_empty(&node->unexpected))
 		gamma_list_append(&node->posted, &incoming->entry);
 	else
-		gamma_inbound_accept(take_unexpected(node), &incoming->recv);
+		gamma_receive_accept(take_unexpected(node), &incoming->recv);
 }
 
 void net_discard(struct net *net, unsigned node)
 {
 	assert_false(gamma_list_empty(&net->nodes[node].unexpected));
-	gamma_inbound_discard(take_unexpected(&net->nodes[node]));
+	gamma_receive_discard(take_unexpected(&net->nodes[node]));
 }
 
 struct gamma_fields net_fields(const struct net *net, unsigned a, unsigned b, uint8_t kind,
@@ -641,8 +641,8 @@ void net_forge(struct net *net, unsigned a, unsigned b, struct gamma_fields *fie
 
 	if (fields->payload_len)
 		memcpy(at, payload, fields->payload_len);
-	frame = gamma_build(fields, net->nodes[b].ep.local.addr.mac,
-			    net->nodes[a].ep.local.addr.mac, GAMMA_ETHERTYPE, at);
+	frame = gamma_codec_build(fields, net->nodes[b].ep.local.addr.mac,
+				  net->nodes[a].ep.local.addr.mac, GAMMA_ETHERTYPE, at);
 	fly(net, b, frame, (size_t) GAMMA_ETH_LEN + fields->header_len + fields->payload_len,
 	    net->now);
 }
@@ -653,7 +653,7 @@ void net_forge(struct net *net, unsigned a, unsigned b, struct gamma_fields *fie
  * credit, which every stranger has, is the reserve's. */
 static void check_credit(struct node *node)
 {
-	const struct gamma_pool *pool = &node->ep.local.pool;
+	const struct gamma_credit_pool *pool = &node->ep.local.pool;
 	uint32_t sum = 0, active = 0, bulk = 0, bulk_sum = 0;
 	struct gamma_list *pos;
 
@@ -690,7 +690,7 @@ static void progress(struct node *node)
 	}
 	node->ep.resets = 0;
 	if (net->now >= local->next_deadline)
-		gamma_local_timeout(local, net->now);
+		gamma_timers_expire(local, net->now);
 	while (!gamma_list_empty(&local->ready) ||
 	       (node->ep.stalled_until && node->ep.stalled_until <= net->now)) {
 		gamma_output(&node->ep, net->now);

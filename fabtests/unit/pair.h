@@ -61,7 +61,7 @@ struct incoming {                    /* a posted receive */
 struct outgoing { /* a send; freed with the net */
 	struct outgoing *next;
 	struct gamma_send send;
-	struct gamma_remote remote; /* of an operation on remote memory: pair_remote.h */
+	struct gamma_rma remote; /* of an operation on remote memory: pair_remote.h */
 	uint8_t *bytes;
 	bool done;
 	int error;

@@ -14,7 +14,7 @@ static struct region *region_of(const struct node *node)
 	return &regions[node - node->net->nodes];
 }
 
-static enum gamma_refusal look_up(struct region *region, const struct gamma_access *access,
+static enum gamma_refusal look_up(struct region *region, const struct gamma_rma_access *access,
 				  bool writes, uint8_t **at)
 {
 	uint64_t offset = access->address - REGION_BASE;
@@ -33,7 +33,8 @@ static enum gamma_refusal look_up(struct region *region, const struct gamma_acce
 
 /* In two pieces, as a region may be. */
 static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
-				   const struct gamma_access *access, struct gamma_reached *reached)
+				   const struct gamma_rma_access *access,
+				   struct gamma_rma_region *reached)
 {
 	struct region *region = region_of(context);
 	enum gamma_refusal refusal;
@@ -51,7 +52,7 @@ static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
 	return 0;
 }
 
-static void apply_one(uint64_t *at, const struct gamma_access *access, const uint8_t *operands,
+static void apply_one(uint64_t *at, const struct gamma_rma_access *access, const uint8_t *operands,
 		      unsigned i)
 {
 	uint64_t operand, comparand;
@@ -67,7 +68,7 @@ static void apply_one(uint64_t *at, const struct gamma_access *access, const uin
 }
 
 static enum gamma_refusal on_apply(void *context, struct gamma_flow *flow,
-				   const struct gamma_access *access, const uint8_t *operands,
+				   const struct gamma_rma_access *access, const uint8_t *operands,
 				   uint8_t *result)
 {
 	struct region *region = region_of(context);
@@ -88,8 +89,8 @@ static enum gamma_refusal on_apply(void *context, struct gamma_flow *flow,
 	return 0;
 }
 
-static void on_touched(void *context, struct gamma_flow *flow, const struct gamma_access *access,
-		       bool last, const uint64_t *data)
+static void on_touched(void *context, struct gamma_flow *flow,
+		       const struct gamma_rma_access *access, bool last, const uint64_t *data)
 {
 	struct region *region = region_of(context);
 
@@ -102,7 +103,7 @@ static void on_touched(void *context, struct gamma_flow *flow, const struct gamm
 	}
 }
 
-static const struct gamma_target target = {
+static const struct gamma_rma_target target = {
 	.reach = on_reach,
 	.apply = on_apply,
 	.touched = on_touched,
@@ -154,13 +155,13 @@ void remote_close(struct net *net, unsigned node)
 
 	region->open = false;
 	gamma_list_for_each (pos, &net->nodes[node].ep.local.flows)
-		gamma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry), region,
-				      net->now);
+		gamma_rma_target_withdraw(gamma_list_entry(pos, struct gamma_flow, all_entry),
+					  region, net->now);
 	memset(region->bytes, 0xEE, region->length);
 }
 
 struct outgoing *net_remote(struct net *net, unsigned from, unsigned to,
-			    const struct gamma_remote *remote, const void *operands,
+			    const struct gamma_rma *remote, const void *operands,
 			    const uint64_t *data)
 {
 	struct node *node = &net->nodes[from];
@@ -186,7 +187,7 @@ struct outgoing *net_remote(struct net *net, unsigned from, unsigned to,
 	outgoing->send.envelope.data = data ? *data : 0;
 	outgoing->next = node->sends;
 	node->sends = outgoing;
-	ret = gamma_remote_post(net_flow(net, from, to), &outgoing->send, &outgoing->remote);
+	ret = gamma_rma_requester_post(net_flow(net, from, to), &outgoing->send, &outgoing->remote);
 	if (ret) {
 		outgoing->done = true;
 		outgoing->error = ret;
@@ -197,7 +198,7 @@ struct outgoing *net_remote(struct net *net, unsigned from, unsigned to,
 struct outgoing *net_write(struct net *net, unsigned from, unsigned to, uint64_t offset,
 			   const void *bytes, uint64_t length)
 {
-	const struct gamma_remote remote = {
+	const struct gamma_rma remote = {
 		.op = GAMMA_OP_WRITE,
 		.operands = 1,
 		.segment_count = 1,
@@ -210,7 +211,7 @@ struct outgoing *net_write(struct net *net, unsigned from, unsigned to, uint64_t
 struct outgoing *net_read(struct net *net, unsigned from, unsigned to, uint64_t offset, void *into,
 			  uint64_t length)
 {
-	const struct gamma_remote remote = {
+	const struct gamma_rma remote = {
 		.op = GAMMA_OP_READ,
 		.segment_count = 1,
 		.segments = {{REGION_BASE + offset, REGION_KEY, length}},
@@ -226,7 +227,7 @@ struct outgoing *net_atomic(struct net *net, unsigned from, unsigned to, enum ga
 			    uint64_t offset, const uint64_t *operands, unsigned count,
 			    uint64_t *into)
 {
-	const struct gamma_remote remote = {
+	const struct gamma_rma remote = {
 		.op = op,
 		.operands = op == GAMMA_OP_COMPARE ? 2 : 1,
 		.unit = 8,

@@ -32,7 +32,7 @@ void remote_close(struct net *net, unsigned node);
 
 /* An operation as *remote says, with these operands (copied). */
 struct outgoing *net_remote(struct net *net, unsigned from, unsigned to,
-			    const struct gamma_remote *remote, const void *operands,
+			    const struct gamma_rma *remote, const void *operands,
 			    const uint64_t *data);
 /* At an offset of the region. */
 struct outgoing *net_write(struct net *net, unsigned from, unsigned to, uint64_t offset,

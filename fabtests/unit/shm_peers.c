@@ -43,7 +43,7 @@ bool take(struct gamma_fields *fields, struct gamma_arrival *arrival)
 	links[1]->ops->arm(links[1]);
 	if (!links[1]->ops->next(links[1], arrival))
 		return false;
-	assert_int_equal(gamma_parse(arrival->frame, arrival->len, fields), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(arrival->frame, arrival->len, fields), GAMMA_OK);
 	return true;
 }
 
@@ -64,8 +64,8 @@ unsigned put_shared(uint32_t seq, const void *payload, uint16_t len, int *error)
 	frame.kind = fields.kind;
 	frame.iov_count = len ? 1 : 0;
 	frame.iov[0] = (struct iovec){(void *) payload, len};
-	frame.head =
-		gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE, frame.room + sizeof(frame.room));
+	frame.head = gamma_codec_build(&fields, mac, mac, GAMMA_ETHERTYPE,
+				       frame.room + sizeof(frame.room));
 	frame.head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
 	return links[0]->ops->send(links[0], &frame, 1, error);
 }
@@ -89,7 +89,7 @@ struct gamma_way *open_way(void)
 
 bool put_plain(struct gamma_way *way, uint8_t flags, const void *bytes, size_t len)
 {
-	struct gamma_plain plain = {
+	struct gamma_shm_message plain = {
 		.tag = 0x1122334455667788,
 		.data = 0x99aa,
 		.len = (uint32_t) len,

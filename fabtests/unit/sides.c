@@ -89,7 +89,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 }
 
 const struct gamma_endpoint_handlers side_handlers = {
-	.messages = {.whole = on_whole,
+	.messages = {.deliver = on_whole,
 		     .match = on_match,
 		     .unexpected = on_unexpected,
 		     .received = on_received,

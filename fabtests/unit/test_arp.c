@@ -124,7 +124,7 @@ static int find(const char *ipv4, int timeout_ms)
 	memset(mac, 0, sizeof(mac));
 	ifindex = 0;
 	last_line[0] = 0;
-	gamma_log_to(keep_line);
+	gamma_log_set_sink(keep_line);
 	return gamma_neighbour_mac(inet_addr(ipv4), timeout_ms, mac, &ifindex);
 }
 

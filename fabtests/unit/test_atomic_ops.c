@@ -63,14 +63,14 @@ static wide integer_at(uint32_t type, const void *at)
 {
 	wide value = 0;
 
-	memcpy(&value, at, gamma_atomic_size(type));
+	memcpy(&value, at, gamma_atomic_ops_size(type));
 	return value;
 }
 
 /* Signed numbers sort as unsigned ones once their top bit is turned over. */
 static bool integer_less(uint32_t type, wide a, wide b)
 {
-	wide top = (wide) 1 << (8 * gamma_atomic_size(type) - 1);
+	wide top = (wide) 1 << (8 * gamma_atomic_ops_size(type) - 1);
 
 	return type % 2 ? a < b : (a ^ top) < (b ^ top);
 }
@@ -125,14 +125,14 @@ static struct number number_at(uint32_t type, const void *at)
 	switch (type) {
 	case GAMMA_FLOAT:
 	case GAMMA_FLOAT_COMPLEX:
-		memcpy(f, at, gamma_atomic_size(type));
+		memcpy(f, at, gamma_atomic_ops_size(type));
 		return (struct number){f[0], is_complex(type) ? f[1] : 0};
 	case GAMMA_DOUBLE:
 	case GAMMA_DOUBLE_COMPLEX:
-		memcpy(d, at, gamma_atomic_size(type));
+		memcpy(d, at, gamma_atomic_ops_size(type));
 		return (struct number){d[0], is_complex(type) ? d[1] : 0};
 	}
-	memcpy(l, at, gamma_atomic_size(type));
+	memcpy(l, at, gamma_atomic_ops_size(type));
 	return (struct number){l[0], is_complex(type) ? l[1] : 0};
 }
 
@@ -205,7 +205,7 @@ static bool same_part(long double a, long double b)
 
 static void integer_value(uint32_t type, unsigned i, void *at)
 {
-	size_t size = gamma_atomic_size(type);
+	size_t size = gamma_atomic_ops_size(type);
 	wide top = (wide) 1 << (8 * size - 1);
 	wide values[VALUES] = {
 		0, 1,    ~(wide) 0, top,       top - 1,
@@ -234,7 +234,7 @@ static void value(uint32_t type, uint32_t op, unsigned i, void *at)
 	/* What infinite complex numbers give is the compiler's choice: there only small ones. */
 	static const unsigned small[VALUES] = {0, 1, 2, 3, 8, 9, 1, 2, 8, 9};
 	static const unsigned other[VALUES] = {1, 0, 9, 8, 0, 2, 1, 9, 3, 8};
-	size_t half = gamma_atomic_size(type) / 2;
+	size_t half = gamma_atomic_ops_size(type) / 2;
 
 	if (is_integer(type)) {
 		integer_value(type, i, at);
@@ -261,7 +261,7 @@ static void check_element(uint32_t type, uint32_t op, uint32_t i, const void *t,
 		wide should = integer_reference(type, op, integer_at(type, t), integer_at(type, o),
 						integer_at(type, c));
 
-		if (memcmp(&should, is, gamma_atomic_size(type)))
+		if (memcmp(&should, is, gamma_atomic_ops_size(type)))
 			wrong(type, op, i);
 	} else {
 		struct number should = number_reference(type, op, number_at(type, t),
@@ -280,7 +280,7 @@ static void check_row(uint32_t type, uint32_t op, size_t shift, bool with_result
 	enum { COUNT = VALUES * VALUES * VALUES, ROOM = COUNT * ELEMENT_MAX + 65 };
 	static _Alignas(64) uint8_t target[ROOM], before[ROOM], operand[ROOM], compare[ROOM],
 		result[ROOM];
-	size_t size = gamma_atomic_size(type);
+	size_t size = gamma_atomic_ops_size(type);
 	struct gamma_atomic atomic = {
 		.datatype = type,
 		.op = op,
@@ -299,7 +299,7 @@ static void check_row(uint32_t type, uint32_t op, size_t shift, bool with_result
 		value(type, op, i % VALUES, compare + 3 + i * size);
 	}
 	memcpy(before, target, sizeof(target));
-	gamma_atomic_apply(&atomic);
+	gamma_atomic_ops_apply(&atomic);
 	for (uint32_t i = 0; i < COUNT; i++)
 		check_element(type, op, i, before + shift + i * size, operand + 1 + i * size,
 			      compare + 3 + i * size, target + shift + i * size);
@@ -311,8 +311,8 @@ static void check_row(uint32_t type, uint32_t op, size_t shift, bool with_result
 
 static bool any_form(uint32_t type, uint32_t op)
 {
-	return gamma_atomic_valid(GAMMA_ATOMIC_FETCH, type, op) ||
-	       gamma_atomic_valid(GAMMA_ATOMIC_COMPARE, type, op);
+	return gamma_atomic_ops_is_valid(GAMMA_ATOMIC_FETCH, type, op) ||
+	       gamma_atomic_ops_is_valid(GAMMA_ATOMIC_COMPARE, type, op);
 }
 
 static void apply__every_operation_on_every_type(void **state)
@@ -325,7 +325,7 @@ static void apply__every_operation_on_every_type(void **state)
 			if (!any_form(type, op))
 				continue;
 			check_row(type, op, 0, true);
-			check_row(type, op, gamma_atomic_alignment(type), true);
+			check_row(type, op, gamma_atomic_ops_alignment(type), true);
 			check_row(type, op, 0, false);
 			pairs++;
 		}
@@ -366,11 +366,11 @@ static void valid__each_form_has_its_operations(void **state)
 	for (uint32_t op = 0; op < OPS; op++) {
 		bool compares = op >= GAMMA_ATOMIC_CSWAP && op <= GAMMA_ATOMIC_MSWAP;
 
-		assert_int_equal(gamma_atomic_valid(GAMMA_ATOMIC_BASE, GAMMA_INT32, op),
+		assert_int_equal(gamma_atomic_ops_is_valid(GAMMA_ATOMIC_BASE, GAMMA_INT32, op),
 				 !compares && op != GAMMA_ATOMIC_READ);
-		assert_int_equal(gamma_atomic_valid(GAMMA_ATOMIC_FETCH, GAMMA_INT32, op),
+		assert_int_equal(gamma_atomic_ops_is_valid(GAMMA_ATOMIC_FETCH, GAMMA_INT32, op),
 				 !compares);
-		assert_int_equal(gamma_atomic_valid(GAMMA_ATOMIC_COMPARE, GAMMA_INT32, op),
+		assert_int_equal(gamma_atomic_ops_is_valid(GAMMA_ATOMIC_COMPARE, GAMMA_INT32, op),
 				 compares);
 	}
 }
@@ -382,12 +382,14 @@ static void valid__newer_numbers_are_unknown(void **state)
 
 	(void) state;
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		assert_int_equal(gamma_atomic_size(numbers[i]), 0);
-		assert_int_equal(gamma_atomic_alignment(numbers[i]), 0);
+		assert_int_equal(gamma_atomic_ops_size(numbers[i]), 0);
+		assert_int_equal(gamma_atomic_ops_alignment(numbers[i]), 0);
 		for (uint32_t form = GAMMA_ATOMIC_BASE; form <= GAMMA_ATOMIC_COMPARE; form++) {
-			assert_false(gamma_atomic_valid(form, numbers[i], GAMMA_ATOMIC_WRITE));
+			assert_false(
+				gamma_atomic_ops_is_valid(form, numbers[i], GAMMA_ATOMIC_WRITE));
 			if (numbers[i] > GAMMA_ATOMIC_DIFF)
-				assert_false(gamma_atomic_valid(form, GAMMA_INT32, numbers[i]));
+				assert_false(
+					gamma_atomic_ops_is_valid(form, GAMMA_INT32, numbers[i]));
 		}
 	}
 }
@@ -403,9 +405,9 @@ static void apply__read_leaves_read_only_memory_alone(void **state)
 	assert_ptr_not_equal(page, MAP_FAILED);
 	for (uint32_t type = 0; type < TYPES; type++) {
 		memset(result, 1, sizeof(result));
-		gamma_atomic_apply(&(struct gamma_atomic){type, GAMMA_ATOMIC_READ, 1, page, NULL,
-							  NULL, result});
-		assert_memory_equal(result, zero, gamma_atomic_size(type));
+		gamma_atomic_ops_apply(&(struct gamma_atomic){type, GAMMA_ATOMIC_READ, 1, page,
+							      NULL, NULL, result});
+		assert_memory_equal(result, zero, gamma_atomic_ops_size(type));
 	}
 	munmap(page, 4096);
 }
@@ -419,9 +421,9 @@ static void apply__write_takes_every_bit(void **state)
 		memset(target, 0, sizeof(target));
 		for (unsigned i = 0; i < sizeof(operand); i++) /* a signalling NaN, with padding */
 			operand[i] = (uint8_t) (i % 8 == 6 ? 0xf7 : i % 4 == 2 ? 0xa0 : 0x7f);
-		gamma_atomic_apply(&(struct gamma_atomic){type, GAMMA_ATOMIC_WRITE, 1, target,
-							  operand, NULL, NULL});
-		assert_memory_equal(target, operand, gamma_atomic_size(type));
+		gamma_atomic_ops_apply(&(struct gamma_atomic){type, GAMMA_ATOMIC_WRITE, 1, target,
+							      operand, NULL, NULL});
+		assert_memory_equal(target, operand, gamma_atomic_ops_size(type));
 	}
 }
 
@@ -436,9 +438,9 @@ static void apply__no_byte_comes_from_elsewhere(void **state)
 		_Alignas(32) uint8_t target[ELEMENT_MAX] = {0};
 
 		memset((uint8_t *) one + USED, 0xaa, sizeof(*one) - USED);
-		gamma_atomic_apply(
+		gamma_atomic_ops_apply(
 			&(struct gamma_atomic){type, GAMMA_ATOMIC_SUM, 1, target, one, NULL, NULL});
-		for (size_t i = 0; i < gamma_atomic_size(type); i++)
+		for (size_t i = 0; i < gamma_atomic_ops_size(type); i++)
 			if (i % sizeof(*one) >= USED)
 				assert_int_equal(target[i], 0);
 	}
@@ -466,8 +468,9 @@ static void one_of(uint32_t type, uint8_t one[ELEMENT_MAX])
 static void add_rounds(const struct adders *adders)
 {
 	for (unsigned i = 0; i < ROUNDS; i++)
-		gamma_atomic_apply(&(struct gamma_atomic){adders->type, GAMMA_ATOMIC_SUM, 1,
-							  adders->target, adders->one, NULL, NULL});
+		gamma_atomic_ops_apply(&(struct gamma_atomic){adders->type, GAMMA_ATOMIC_SUM, 1,
+							      adders->target, adders->one, NULL,
+							      NULL});
 }
 
 static void *add(void *context)
@@ -478,7 +481,7 @@ static void *add(void *context)
 
 static bool reached(uint32_t type, const void *target, unsigned sum)
 {
-	size_t size = gamma_atomic_size(type);
+	size_t size = gamma_atomic_ops_size(type);
 	wide mask = size == 16 ? ~(wide) 0 : ((wide) 1 << 8 * size % 128) - 1;
 
 	return is_integer(type) ? integer_at(type, target) == (sum & mask)
@@ -492,8 +495,8 @@ static void apply__threads_lose_no_addition(void **state)
 
 	(void) state;
 	for (uint32_t type = 0; type < TYPES; type++)
-		for (size_t at = 0; at <= gamma_atomic_alignment(type);
-		     at += gamma_atomic_alignment(type)) {
+		for (size_t at = 0; at <= gamma_atomic_ops_alignment(type);
+		     at += gamma_atomic_ops_alignment(type)) {
 			struct adders adders = {.type = type, .target = memory + at};
 			pthread_t threads[THREADS];
 
@@ -539,7 +542,7 @@ static void apply__processes_lose_no_addition(void **state)
 		struct adders adders = {.type = type, .target = here};
 		pid_t child;
 
-		if (gamma_atomic_size(type) > 16)
+		if (gamma_atomic_ops_size(type) > 16)
 			continue;
 		memset(here, 0, ELEMENT_MAX);
 		one_of(type, adders.one);
@@ -568,8 +571,8 @@ static void *write_patterns(void *context)
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		memset(pattern, (int) i & 0x3f, sizeof(pattern));
-		gamma_atomic_apply(&(struct gamma_atomic){adders->type, GAMMA_ATOMIC_WRITE, 1,
-							  adders->target, pattern, NULL, NULL});
+		gamma_atomic_ops_apply(&(struct gamma_atomic){adders->type, GAMMA_ATOMIC_WRITE, 1,
+							      adders->target, pattern, NULL, NULL});
 	}
 	return NULL;
 }
@@ -587,9 +590,9 @@ static void apply__no_value_is_seen_in_the_making(void **state)
 		memset(memory, 0, sizeof(memory));
 		assert_int_equal(pthread_create(&thread, NULL, write_patterns, &adders), 0);
 		for (unsigned i = 0; i < ROUNDS; i++) {
-			gamma_atomic_apply(&(struct gamma_atomic){type, GAMMA_ATOMIC_READ, 1,
-								  memory, NULL, NULL, seen});
-			for (uint32_t k = 1; k < gamma_atomic_size(type); k++)
+			gamma_atomic_ops_apply(&(struct gamma_atomic){type, GAMMA_ATOMIC_READ, 1,
+								      memory, NULL, NULL, seen});
+			for (uint32_t k = 1; k < gamma_atomic_ops_size(type); k++)
 				if (seen[k] != seen[0])
 					fail_msg("type %u: half of a value", type);
 		}

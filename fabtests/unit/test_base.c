@@ -60,13 +60,13 @@ static void log__goes_where_it_is_told(void **state)
 {
 	(void) state;
 	gamma_warn("nobody %s", "listens");
-	gamma_log_to(listen);
+	gamma_log_set_sink(listen);
 	gamma_warn("eth%d: no carrier", 0);
 	assert_string_equal(heard, "eth0: no carrier");
 	assert_int_equal(heard_level, GAMMA_LOG_WARN);
 	gamma_info("left out");
 	assert_int_equal(heard_level, GAMMA_LOG_INFO);
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 	gamma_warn("nobody listens again");
 	assert_string_equal(heard, "left out");
 }
@@ -78,10 +78,10 @@ static void log__long_line_is_cut(void **state)
 	(void) state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	gamma_log_to(listen);
+	gamma_log_set_sink(listen);
 	gamma_warn("%s", text);
 	assert_int_equal(strlen(heard), 511);
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 }
 
 static void printable__short_and_on_one_line(void **state)

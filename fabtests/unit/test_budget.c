@@ -56,9 +56,9 @@ static void close_fake(struct fake *fake)
 	free(fake);
 }
 
-static struct gamma_pool *divide(struct fake *fake, uint32_t bulk)
+static struct gamma_credit_pool *divide(struct fake *fake, uint32_t bulk)
 {
-	struct gamma_pool *pool = &fake->endpoint.local.pool;
+	struct gamma_credit_pool *pool = &fake->endpoint.local.pool;
 
 	pool->bulk = bulk;
 	gamma_budget_divide(&fake->endpoint, now);

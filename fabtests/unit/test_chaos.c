@@ -172,6 +172,6 @@ int main(void)
 		cmocka_unit_test_teardown(chaos__every_message_once_intact_and_in_order, tell_seed),
 	};
 
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

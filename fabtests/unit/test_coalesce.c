@@ -111,7 +111,7 @@ static bool add(uint64_t length)
 	struct gamma_flow *flow = net_flow(net, 0, 1);
 
 	net->lawless = true;
-	return gamma_flow_takes(flow, &envelope) && gamma_batch_add(flow, &iov, 1, &envelope);
+	return gamma_flow_takes(flow, &envelope) && gamma_coalesce_add(flow, &iov, 1, &envelope);
 }
 
 static void filling__leaves_as_one_frame(void **state)
@@ -134,7 +134,7 @@ static void filling__leaves_as_one_frame(void **state)
 
 static void filling__takes_no_more_than_fits(void **state)
 {
-	uint32_t room = gamma_batch_room(net_flow(net, 0, 1)), each = 20 + 4;
+	uint32_t room = gamma_coalesce_room(net_flow(net, 0, 1)), each = 20 + 4;
 
 	(void) state;
 	for (uint32_t i = 0; i < room / each; i++)
@@ -150,7 +150,7 @@ static void filling__not_past_what_is_queued(void **state)
 	assert_true(add(20));
 	net_send(net, 0, 1, 20, GAMMA_WHEN_COPIED);
 	assert_false(add(20));
-	assert_true(gamma_flow_poll(net_flow(net, 0, 1), net->now, &(struct gamma_frame){0}));
+	assert_true(gamma_transmit_poll(net_flow(net, 0, 1), net->now, &(struct gamma_frame){0}));
 	assert_false(add(20)); /* the queued one is still to come */
 }
 

@@ -82,7 +82,7 @@ static void writes__to_the_same_place_in_their_order(void **state)
 
 static void writes__of_several_pieces_have_their_own_frames(void **state)
 {
-	const struct gamma_remote two = {
+	const struct gamma_rma two = {
 		.op = GAMMA_OP_WRITE,
 		.operands = 1,
 		.segment_count = 2,
@@ -103,7 +103,7 @@ static void writes__of_several_pieces_have_their_own_frames(void **state)
 
 static void writes__tell_their_data(void **state)
 {
-	const struct gamma_remote remote = {
+	const struct gamma_rma remote = {
 		.op = GAMMA_OP_WRITE,
 		.operands = 1,
 		.segment_count = 1,
@@ -239,7 +239,7 @@ static void cut__messages_between_writes(void **state)
 		net_send(net, 0, 1, 20, GAMMA_WHEN_COPIED);
 	}
 	net_run(net, MS);
-	assert_int_equal(net_stats(net, 1)->cut, COUNT - 5);
+	assert_int_equal(net_stats(net, 1)->demoted, COUNT - 5);
 	for (unsigned i = 0; i < COUNT; i++)
 		net_post(net, 1, 64);
 	net_finish(net, SEC);

@@ -79,12 +79,12 @@ static void build__every_extension_comes_back(void **state)
 		uint8_t *frame, copy[sizeof(room)];
 
 		set_extensions(&in);
-		frame = gamma_build(&in, to, from, GAMMA_ETHERTYPE, payload);
+		frame = gamma_codec_build(&in, to, from, GAMMA_ETHERTYPE, payload);
 		memset(&out, 0, sizeof(out));
-		assert_int_equal(gamma_parse(frame, length_of(frame, &in), &out), GAMMA_OK);
+		assert_int_equal(gamma_codec_parse(frame, length_of(frame, &in), &out), GAMMA_OK);
 		assert_int_equal(out.extensions, 1u << bit);
 		memcpy(copy, frame, (size_t) GAMMA_ETH_LEN + out.header_len);
-		frame = gamma_build(&out, to, from, GAMMA_ETHERTYPE, payload);
+		frame = gamma_codec_build(&out, to, from, GAMMA_ETHERTYPE, payload);
 		assert_memory_equal(copy, frame, (size_t) GAMMA_ETH_LEN + out.header_len);
 	}
 }
@@ -97,10 +97,10 @@ static void build__all_extensions_at_once(void **state)
 
 	(void) state;
 	set_extensions(&in);
-	frame = gamma_build(&in, to, from, GAMMA_ETHERTYPE, payload);
+	frame = gamma_codec_build(&in, to, from, GAMMA_ETHERTYPE, payload);
 	assert_true(frame >= room);
 	memset(&out, 0, sizeof(out));
-	assert_int_equal(gamma_parse(frame, length_of(frame, &in), &out), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(frame, length_of(frame, &in), &out), GAMMA_OK);
 	assert_memory_equal(&in, &out, sizeof(in));
 }
 
@@ -120,7 +120,7 @@ static void build__bytes_on_the_wire(void **state)
 
 	(void) state;
 	in.fragment = 0x0102030405060708;
-	frame = gamma_build(&in, to, from, GAMMA_ETHERTYPE, payload);
+	frame = gamma_codec_build(&in, to, from, GAMMA_ETHERTYPE, payload);
 	assert_int_equal(in.header_len, GAMMA_BULK_HEADER);
 	assert_ptr_equal(frame + GAMMA_ETH_LEN + GAMMA_BULK_HEADER, payload);
 	assert_memory_equal(frame, expected, sizeof(expected));
@@ -130,10 +130,10 @@ static void build__bytes_on_the_wire(void **state)
 static void build__lengths_are_as_specified(void **state)
 {
 	(void) state;
-	assert_int_equal(gamma_extensions_len(0), 0);
-	assert_int_equal(gamma_extensions_len(GAMMA_EXT_ACK), 8);
-	assert_int_equal(gamma_extensions_len(GAMMA_EXT_SACK), sizeof(struct gamma_ext_sack));
-	assert_int_equal(gamma_extensions_len(GAMMA_EXT_KNOWN), GAMMA_EXT_ALL_LEN);
+	assert_int_equal(gamma_codec_extensions_len(0), 0);
+	assert_int_equal(gamma_codec_extensions_len(GAMMA_EXT_ACK), 8);
+	assert_int_equal(gamma_codec_extensions_len(GAMMA_EXT_SACK), sizeof(struct gamma_ext_sack));
+	assert_int_equal(gamma_codec_extensions_len(GAMMA_EXT_KNOWN), GAMMA_EXT_ALL_LEN);
 	assert_int_equal(GAMMA_BULK_HEADER, 40);
 }
 
@@ -143,7 +143,7 @@ static uint8_t *good(struct gamma_fields *fields)
 {
 	*fields = sample(GAMMA_EXT_ACK);
 	fields->ack = fields->limit = 1;
-	return gamma_build(fields, to, from, GAMMA_ETHERTYPE, payload);
+	return gamma_codec_build(fields, to, from, GAMMA_ETHERTYPE, payload);
 }
 
 static void parse__padding_is_not_payload(void **state)
@@ -152,7 +152,7 @@ static void parse__padding_is_not_payload(void **state)
 	uint8_t *frame = good(&in);
 
 	(void) state;
-	assert_int_equal(gamma_parse(frame, length_of(frame, &in) + 40, &out), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(frame, length_of(frame, &in) + 40, &out), GAMMA_OK);
 	assert_int_equal(out.payload_len, 5);
 }
 
@@ -163,7 +163,7 @@ static void parse__every_shorter_frame_is_short(void **state)
 
 	(void) state;
 	for (size_t len = 0; len < length_of(frame, &in); len++)
-		assert_int_equal(gamma_parse(frame, len, &out), GAMMA_SHORT);
+		assert_int_equal(gamma_codec_parse(frame, len, &out), GAMMA_SHORT);
 }
 
 static void parse__every_flipped_bit_is_seen(void **state)
@@ -176,10 +176,10 @@ static void parse__every_flipped_bit_is_seen(void **state)
 	(void) state;
 	for (size_t bit = 0; bit < bits; bit++) {
 		frame[bit / 8] ^= (uint8_t) (1u << bit % 8);
-		assert_int_not_equal(gamma_parse(frame, len, &out), GAMMA_OK);
+		assert_int_not_equal(gamma_codec_parse(frame, len, &out), GAMMA_OK);
 		frame[bit / 8] ^= (uint8_t) (1u << bit % 8);
 	}
-	assert_int_equal(gamma_parse(frame, len, &out), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(frame, len, &out), GAMMA_OK);
 }
 
 /* Sets one byte of the header, makes the checksum right, and parses. */
@@ -190,7 +190,7 @@ static enum gamma_malformed with(size_t offset, uint8_t value)
 
 	frame[GAMMA_ETH_LEN + offset] = value;
 	correct(frame);
-	return gamma_parse(frame, length_of(frame, &in), &out);
+	return gamma_codec_parse(frame, length_of(frame, &in), &out);
 }
 
 static void parse__other_version(void **state)
@@ -248,21 +248,22 @@ static void plain__a_message_and_its_acknowledgement(void **state)
 	(void) state;
 	for (unsigned bit = 0; bit < 12; bit++) {
 		fields.extensions = (uint16_t) (1 << bit);
-		frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
-		assert_int_equal(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len),
-				 allowed >> bit & 1);
+		frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+		assert_int_equal(
+			gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len),
+			allowed >> bit & 1);
 	}
 	fields.extensions = allowed;
-	frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
-	assert_true(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
-	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 1));
+	frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+	assert_true(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
+	assert_false(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 1));
 	fields.flags = GAMMA_FLAG_ACK_REQUESTED;
-	frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
-	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
+	frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+	assert_false(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
 	fields.flags = 0;
 	fields.op = GAMMA_OP_BULK;
-	frame = gamma_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
-	assert_false(gamma_is_plain_message(frame, GAMMA_ETH_LEN + fields.header_len));
+	frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+	assert_false(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
 }
 
 /* Each op that shares frames, with and without what may be told: what is built comes back, and no
@@ -292,11 +293,11 @@ static void items__come_back(void **state)
 
 		set_extensions(&item);
 		item.extensions = rows[i / 4].extensions | told[i % 4];
-		len = (size_t) (gamma_build_item(room, &item) - room);
+		len = (size_t) (gamma_codec_build_item(room, &item) - room);
 		assert_int_equal(len, sizeof(struct gamma_batch_item) +
-					      gamma_extensions_len(item.extensions));
-		assert_int_equal(len, gamma_item_head(item.op, told[i % 4]));
-		assert_ptr_equal(gamma_parse_item(room, len + 5, &back), room + len);
+					      gamma_codec_extensions_len(item.extensions));
+		assert_int_equal(len, gamma_codec_item_head_len(item.op, told[i % 4]));
+		assert_ptr_equal(gamma_codec_parse_item(room, len + 5, &back), room + len);
 		assert_int_equal(back.op, item.op);
 		assert_int_equal(back.extensions, item.extensions);
 		assert_int_equal(back.payload_len, 5);
@@ -312,7 +313,7 @@ static void items__come_back(void **state)
 		if (rows[i / 4].extensions & GAMMA_EXT_ATOMIC)
 			assert_int_equal(back.count, item.count);
 		for (size_t less = 0; less < len + 5; less++)
-			assert_null(gamma_parse_item(room, less, &back));
+			assert_null(gamma_codec_parse_item(room, less, &back));
 	}
 }
 

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static struct gamma_pool *pool(unsigned node)
+static struct gamma_credit_pool *pool(unsigned node)
 {
 	return &net->nodes[node].ep.local.pool;
 }
@@ -79,13 +79,13 @@ static void limit__stale_and_repeated_ones_are_harmless(void **state)
 	struct gamma_flow *flow = net_flow(net, 0, 1);
 
 	(void) state;
-	gamma_credit_limit(flow, 100);
-	gamma_credit_limit(flow, 50);
-	gamma_credit_limit(flow, 100);
+	gamma_credit_receive_limit(flow, 100);
+	gamma_credit_receive_limit(flow, 50);
+	gamma_credit_receive_limit(flow, 100);
 	assert_int_equal(flow->tx.limit, 100);
 	flow->tx.limit = UINT32_MAX - 1;
-	gamma_credit_limit(flow, 5);
-	gamma_credit_limit(flow, UINT32_MAX);
+	gamma_credit_receive_limit(flow, 5);
+	gamma_credit_receive_limit(flow, UINT32_MAX);
 	assert_int_equal(flow->tx.limit, 5);
 }
 
@@ -229,7 +229,7 @@ static void reclaim__idle_sender_gives_all_back(void **state)
 	assert_int_equal(net_stats(net, 1)->reclaims_out, 1);
 	assert_int_equal(pool(1)->granted, 0);
 	assert_int_equal(pool(1)->active, 0);
-	assert_false(gamma_window_open(net_flow(net, 0, 1)));
+	assert_false(gamma_send_window_is_open(net_flow(net, 0, 1)));
 }
 
 static void reclaim__then_asks_for_more_and_goes_on(void **state)
@@ -272,10 +272,10 @@ static void reclaim__repeated_and_stale_answers(void **state)
 	flow = net_flow(net, 1, 0);
 	returned = flow->credit.returned;
 	assert_true(returned > 0);
-	gamma_credit_reclaimed(flow, returned);
-	gamma_credit_reclaimed(flow, returned - 1);
-	gamma_credit_reclaimed(flow, 0);
-	gamma_credit_reclaimed(flow, returned + 1000); /* more than it has */
+	gamma_credit_receive_reclaimed(flow, returned);
+	gamma_credit_receive_reclaimed(flow, returned - 1);
+	gamma_credit_receive_reclaimed(flow, 0);
+	gamma_credit_receive_reclaimed(flow, returned + 1000); /* more than it has */
 	assert_int_equal(flow->credit.returned, returned);
 	assert_int_equal(pool(1)->granted, 0);
 	messages(0, 1, 20);
@@ -292,12 +292,12 @@ static struct gamma_flow *slow_holder(struct gamma_flow *asker)
 	messages(1, 0, 20);
 	messages(2, 0, 20);
 	net_finish(net, SEC);
-	gamma_credit_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
+	gamma_credit_receive_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
 	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
 	pool(0)->granted += rest;
 	holder->credit.limit += rest;
 	holder->credit.used_at = pool(0)->arrivals;
-	gamma_credit_request(holder, net->now);
+	gamma_credit_receive_request(holder, net->now);
 	return holder;
 }
 
@@ -310,11 +310,11 @@ static void reclaim__not_from_who_has_more_to_send(void **state)
 	net = net_new(3, NULL);
 	asker = net_flow(net, 0, 2);
 	holder = slow_holder(asker);
-	gamma_credit_request(asker, net->now);
+	gamma_credit_receive_request(asker, net->now);
 	assert_false(holder->credit.reclaiming);
 	/* Others go on sending, and it does not. */
 	pool(0)->arrivals += 2 * pool(0)->slots;
-	gamma_credit_request(asker, net->now);
+	gamma_credit_receive_request(asker, net->now);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -327,8 +327,8 @@ static void reclaim__from_anybody_if_nothing_comes(void **state)
 	net = net_new(3, NULL);
 	asker = net_flow(net, 0, 2);
 	holder = slow_holder(asker);
-	gamma_credit_request(asker, net->now);
-	gamma_credit_request(asker, net->now);
+	gamma_credit_receive_request(asker, net->now);
+	gamma_credit_receive_request(asker, net->now);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -346,15 +346,16 @@ static void reclaim__from_who_asked_and_has_sent_nothing_since(void **state)
 	messages(1, 0, 20);
 	messages(2, 0, 20);
 	net_finish(net, SEC);
-	gamma_credit_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
-	gamma_credit_reclaimed(holder, holder->credit.returned + gamma_credit_window(holder));
-	gamma_credit_request(holder, net->now);
+	gamma_credit_receive_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
+	gamma_credit_receive_reclaimed(holder,
+				       holder->credit.returned + gamma_credit_window(holder));
+	gamma_credit_receive_request(holder, net->now);
 	assert_true(gamma_credit_window(holder) > 0);
 	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
 	pool(0)->granted += rest;
 	holder->credit.limit += rest;
-	gamma_credit_request(asker, net->now);
-	gamma_credit_request(asker, net->now);
+	gamma_credit_receive_request(asker, net->now);
+	gamma_credit_receive_request(asker, net->now);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -525,7 +526,7 @@ static void bulk__dead_holders_do_not_stop_the_others(void **state)
 {
 	(void) state;
 	bulk_streams(6, 4 << 20);
-	gamma_pool_set_budget(pool(0), 16);
+	gamma_credit_pool_set_budget(pool(0), 16);
 	pool(0)->bound = 16;
 	net_run(net, 300 * US);
 	for (unsigned peer = 1; peer <= 6; peer++)
@@ -540,11 +541,11 @@ static void bulk__loss_elsewhere_on_the_nic_lowers_it_too(void **state)
 {
 	(void) state;
 	bulk_streams(1, 8 << 20);
-	gamma_pool_set_budget(pool(0), 40);
+	gamma_credit_pool_set_budget(pool(0), 40);
 	net_run(net, 500 * US);
-	gamma_pool_lost(pool(0));
+	gamma_credit_pool_lost(pool(0));
 	assert_in_range(pool(0)->bound, 40, 112);
-	gamma_pool_lost(pool(0)); /* of the same loss, perhaps */
+	gamma_credit_pool_lost(pool(0)); /* of the same loss, perhaps */
 	assert_in_range(pool(0)->bound, 56, 112);
 	net_finish(net, SEC);
 }
@@ -552,12 +553,12 @@ static void bulk__loss_elsewhere_on_the_nic_lowers_it_too(void **state)
 static void budget__sets_the_floor(void **state)
 {
 	(void) state;
-	gamma_pool_set_budget(pool(0), 300);
+	gamma_credit_pool_set_budget(pool(0), 300);
 	assert_int_equal(pool(0)->bound, 224);
 	pool(0)->bound = 64;
-	gamma_pool_set_budget(pool(0), 100);
+	gamma_credit_pool_set_budget(pool(0), 100);
 	assert_int_equal(pool(0)->bound, 100);
-	gamma_pool_set_budget(pool(0), 0);
+	gamma_credit_pool_set_budget(pool(0), 0);
 	assert_int_equal(pool(0)->bound, 224);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of gamma_flow_receive_message and gamma_flow_settle, common/flow/flow.c: a short
- * message is handed on first, and what its frame told besides is taken in later. */
+/* Unit tests of gamma_flow_receive_message and gamma_flow_process_deferred, common/flow/flow.c: a
+ * short message is handed on first, and what its frame told besides is taken in later. */
 #include "pair.h"
 
 #include <errno.h>
@@ -54,8 +54,8 @@ static void send_now(struct gamma_frame *frame)
 {
 	struct gamma_envelope envelope = {.length = 0};
 
-	assert_true(gamma_flow_send_now(flow, NULL, 0, &envelope, net->now, frame));
-	gamma_flow_sent_now(flow, net->now, false, net->now);
+	assert_true(gamma_transmit_direct(flow, NULL, 0, &envelope, net->now, frame));
+	gamma_transmit_direct_sent(flow, net->now, false, net->now);
 }
 
 static void message__first_and_the_rest_when_settled(void **state)
@@ -72,13 +72,13 @@ static void message__first_and_the_rest_when_settled(void **state)
 	assert_int_equal(local->stats.unexpected, unexpected + 1);
 	assert_int_equal(flow->rx.next, seq + 1);
 	assert_int_equal(flow->rx.arrived, arrived);
-	assert_int_equal(gamma_window_unacked(flow), 1);
-	assert_false(gamma_timer_set_p(flow, GAMMA_TIMER_ACK));
-	gamma_flow_settle(local, net->now);
+	assert_int_equal(gamma_send_window_unacked(flow), 1);
+	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
+	gamma_flow_process_deferred(local, net->now);
 	assert_null(local->late.flow);
 	assert_int_equal(flow->rx.arrived, arrived + 1);
-	assert_int_equal(gamma_window_unacked(flow), 0);
-	assert_true(gamma_timer_set_p(flow, GAMMA_TIMER_ACK));
+	assert_int_equal(gamma_send_window_unacked(flow), 0);
+	assert_true(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
 	assert_int_equal(flow->ack.owed, 1);
 }
 
@@ -90,13 +90,13 @@ static void answer__acknowledges_what_is_late(void **state)
 	(void) state;
 	assert_true(arrives(&fields));
 	send_now(&frame);
-	gamma_flow_settle(local, net->now);
-	assert_int_equal(gamma_parse(frame.head, frame.head_len, &told), GAMMA_OK);
+	gamma_flow_process_deferred(local, net->now);
+	assert_int_equal(gamma_codec_parse(frame.head, frame.head_len, &told), GAMMA_OK);
 	assert_true(told.extensions & GAMMA_EXT_ACK);
 	assert_int_equal(told.ack, fields.seq + 1);
 	assert_int_equal(flow->ack.owed, 0);
-	assert_false(gamma_timer_set_p(flow, GAMMA_TIMER_ACK));
-	assert_int_equal(gamma_window_unacked(flow), 1);
+	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
+	assert_int_equal(gamma_send_window_unacked(flow), 1);
 }
 
 /* As if the acknowledgement had been taken in before. */
@@ -107,13 +107,13 @@ static void answer__was_sent_behind_nothing(void **state)
 
 	(void) state;
 	send_now(&frame);
-	assert_int_equal(gamma_window_at(flow, frame.seq)->ahead, 0);
+	assert_int_equal(gamma_send_window_at(flow, frame.seq)->ahead, 0);
 	fields = next_message(flow->tx.next);
 	assert_true(arrives(&fields));
 	send_now(&frame);
-	assert_int_equal(gamma_window_at(flow, frame.seq)->ahead, 0);
-	gamma_flow_settle(local, net->now);
-	assert_int_equal(gamma_window_unacked(flow), 1);
+	assert_int_equal(gamma_send_window_at(flow, frame.seq)->ahead, 0);
+	gamma_flow_process_deferred(local, net->now);
+	assert_int_equal(gamma_send_window_unacked(flow), 1);
 }
 
 static void refused(const struct gamma_fields *fields)
@@ -163,7 +163,7 @@ static void message__of_a_flow_that_has_failed_since(void **state)
 	(void) state;
 	assert_true(arrives(&fields));
 	gamma_flow_fail(flow, -ECONNRESET, "test");
-	gamma_flow_settle(local, net->now);
+	gamma_flow_process_deferred(local, net->now);
 	assert_null(local->late.flow);
 	assert_int_equal(flow->credit.active, false);
 }

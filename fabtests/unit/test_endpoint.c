@@ -286,7 +286,7 @@ static void messages__to_oneself_before_the_receive(void **state)
 
 	(void) state;
 	netns_needed();
-	late.messages.whole = NULL;
+	late.messages.deliver = NULL;
 	late.messages.match = match_none;
 	late.messages.unexpected = keep_unasked;
 	gamma_endpoint_destroy(side->ep);
@@ -301,7 +301,7 @@ static void messages__to_oneself_before_the_receive(void **state)
 		assert_false(side->received);
 		if (copied)
 			memset(side->out, 0, 1);
-		gamma_inbound_accept(unasked, &side->recv);
+		gamma_receive_accept(unasked, &side->recv);
 		assert_true(side->sent && side->received);
 		assert_int_equal(side->placed, lengths[i]);
 		side->out[0] = (uint8_t) A;
@@ -309,7 +309,7 @@ static void messages__to_oneself_before_the_receive(void **state)
 	}
 	assert_int_equal(start_send(side, gamma_endpoint_addr(side->ep), LENGTH_MAX), 0);
 	assert_false(side->sent);
-	gamma_inbound_discard(unasked);
+	gamma_receive_discard(unasked);
 	assert_true(side->sent);
 	/* One that nobody asks for does not outlast its endpoint. */
 	assert_int_equal(start_send(side, gamma_endpoint_addr(side->ep), LENGTH_MAX), 0);
@@ -365,7 +365,7 @@ static void send_version(uint8_t version, bool intact)
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX], *frame;
 	int fd = socket(AF_PACKET, SOCK_RAW, 0);
 
-	frame = gamma_build(&fields, mac0, mac1, GAMMA_ETHERTYPE, room + sizeof(room));
+	frame = gamma_codec_build(&fields, mac0, mac1, GAMMA_ETHERTYPE, room + sizeof(room));
 	frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] = (uint8_t) (version << 4 | GAMMA_KIND_ACK);
 	if (intact) {
 		uint8_t *sum = frame + GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 4;
@@ -389,7 +389,7 @@ static void frames__of_another_version_are_told_of_once(void **state)
 {
 	(void) state;
 	netns_needed();
-	gamma_log_to(listen_to_warnings);
+	gamma_log_set_sink(listen_to_warnings);
 	for (uint8_t i = 2; i < 8; i++)
 		send_version(i, false);
 	take_malformed(6);
@@ -402,7 +402,7 @@ static void frames__of_another_version_are_told_of_once(void **state)
 		warning,
 		"frames from 02:00:00:00:00:01 are of version 2 of the protocol, this is 1: "
 		"install the same release of gamma on all hosts");
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 }
 
 static void messages__to_a_partial_address(void **state)
@@ -438,7 +438,7 @@ static void tell_revoked(const struct side *side, uint32_t epoch)
 	};
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
 	const uint8_t *frame =
-		gamma_build(&fields, addr->mac, mac1, GAMMA_ETHERTYPE, room + sizeof(room));
+		gamma_codec_build(&fields, addr->mac, mac1, GAMMA_ETHERTYPE, room + sizeof(room));
 	struct sockaddr_un name;
 	unsigned len = gamma_port_name(addr->mac, ntohs(addr->port), &name);
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);

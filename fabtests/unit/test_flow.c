@@ -312,7 +312,7 @@ static void reset__ends_what_was_meant_for_the_last_incarnation(void **state)
 	send = &out->send;
 	out->done = false;
 	send->envelope.tag = 1;
-	assert_int_equal(gamma_message_send(flow, send), 0);
+	assert_int_equal(gamma_send_message(flow, send), 0);
 	net_run(net, MS);
 	assert_int_equal(out->error, -ECONNRESET);
 	assert_int_equal(stats(1)->resets_out, 1);
@@ -435,7 +435,7 @@ static void bye__lost_is_repeated(void **state)
 	net_run(net, 20 * MS);
 	assert_true(flow->bye_answered);
 	assert_int_equal(flow->byes, 4);
-	assert_false(gamma_timer_set_p(flow, GAMMA_TIMER_BYE));
+	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_BYE));
 }
 
 /* It may wait for this endpoint alone, and nobody would tell it later. */
@@ -573,7 +573,7 @@ static void bye__in_silence_is_told_to_the_next_who_posts(void **state)
 	assert_int_equal(flow->state, GAMMA_FLOW_CLOSED);
 	assert_int_equal(net->nodes[0].failures, 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(gamma_flow_refuse(flow), -ECONNRESET);
+		assert_int_equal(gamma_flow_refuse_post(flow), -ECONNRESET);
 		assert_int_equal(net->nodes[0].failures, 1);
 	}
 	assert_string_equal(net->nodes[0].last_cause, "it has closed its endpoint");
@@ -639,7 +639,7 @@ static void fail__everything_outstanding_once(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(out[i]->error, -EIO);
 	assert_int_equal(net->nodes[0].failures, 1);
-	assert_null(gamma_transfer_find(&net->nodes[0].ep.local.announced, out[2]->send.id));
+	assert_null(gamma_transfers_find(&net->nodes[0].ep.local.announced, out[2]->send.id));
 	assert_int_equal(net_flow(net, 0, 1)->messages.owed, 0);
 	net_run(net, SEC);
 }
@@ -729,7 +729,7 @@ static void name__of_an_address(void **state)
 	char name[GAMMA_NAME_LEN];
 
 	(void) state;
-	assert_string_equal(gamma_addr_name(&addr, name),
+	assert_string_equal(gamma_flow_addr_name(&addr, name),
 			    "02:47:41:4d:00:fe port 9228 epoch 1a2b3c4d");
 }
 

@@ -502,7 +502,7 @@ static void sample__first_and_following(void **state)
 static void sample__of_a_rough_time_is_no_minimum(void **state)
 {
 	struct gamma_flow *flow = net_flow(net, 0, 1);
-	struct gamma_sent rough = {.rough = 1};
+	struct gamma_sent rough = {.approximate = 1};
 
 	(void) state;
 	gamma_loss_sample(flow, 1000, 0, &rough); /* the first: better than none */
@@ -573,7 +573,8 @@ static void sample__shorter_than_before_ends_the_wait(void **state)
 	fields.extensions |= GAMMA_EXT_DELAY;
 	fields.sack[0] |= 1 << 1;
 	fields.echo = flow->tx.una + 1;
-	fields.delay = (uint32_t) (net->now - gamma_window_at(flow, fields.echo)->time - 2 * US);
+	fields.delay =
+		(uint32_t) (net->now - gamma_send_window_at(flow, fields.echo)->time - 2 * US);
 	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
 	assert_int_equal(flow->tx.lost, 1);
 }
@@ -587,7 +588,7 @@ static void sample__quicker_than_any_is_not_believed(void **state)
 
 	(void) state;
 	net_run(net, 6 * MS); /* more than the window, less than a round trip and the window */
-	gamma_window_at(flow, flow->tx.una + 1)->time = net->now;
+	gamma_send_window_at(flow, flow->tx.una + 1)->time = net->now;
 	fields = sack(flow, 1 << 1);
 	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
 	assert_int_equal(flow->loss.rack_rtt, 0);

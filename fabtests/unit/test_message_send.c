@@ -59,7 +59,7 @@ static void cut__larger_mtu(void **state)
 		net_finish(jumbo, SEC);
 		net_run(jumbo, 10 * MS);
 	}
-	assert_int_equal(net_flow(jumbo, 0, 1)->path.mtu, 9000);
+	assert_int_equal(net_flow(jumbo, 0, 1)->path_mtu.mtu, 9000);
 	net_post(jumbo, 1, 8960);
 	net_send(jumbo, 0, 1, 8960, GAMMA_WHEN_ARRIVED);
 	net_finish(jumbo, SEC);
@@ -245,10 +245,10 @@ static void content__fragment_near_two_to_the_forty(void **state)
 	struct iovec iov[2];
 
 	(void) state;
-	gamma_message_content(&sent, &content);
+	gamma_send_frame_content(&sent, &content);
 	assert_true(content.fragment >> GAMMA_FRAGMENT_OFFSET_BITS == GAMMA_ID_MASK);
 	assert_true((content.fragment & GAMMA_FRAGMENT_OFFSET_MASK) == GAMMA_MESSAGE_MAX - 1460);
-	assert_int_equal(gamma_message_iov(&sent, iov, 2), 1);
+	assert_int_equal(gamma_send_frame_iov(&sent, iov, 2), 1);
 	assert_ptr_equal(iov[0].iov_base, (char *) 0x1000 + GAMMA_MESSAGE_MAX - 1460);
 	assert_int_equal(iov[0].iov_len, 1460);
 }
@@ -277,10 +277,10 @@ static void cancel__only_what_has_not_begun(void **state)
 	net->lawless = true; /* a number is left out */
 	first = net_send(net, 0, 1, 50000, GAMMA_WHEN_ARRIVED);
 	net_run(net, 10 * US);
-	assert_false(gamma_message_cancel(&first->send)); /* announced */
+	assert_false(gamma_send_cancel(&first->send)); /* announced */
 	second = net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
 	third = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
-	assert_true(gamma_message_cancel(&second->send));
+	assert_true(gamma_send_cancel(&second->send));
 	assert_true(second->done);
 	assert_int_equal(second->error, -ECANCELED);
 	net_post(net, 1, 50000);
@@ -304,7 +304,7 @@ static void cancel__of_a_fence_lets_others_go(void **state)
 	fenced->send.fence = true;
 	net_run(net, 10 * MS);
 	assert_false(behind->done);
-	assert_true(gamma_message_cancel(&fenced->send));
+	assert_true(gamma_send_cancel(&fenced->send));
 	net_run(net, 10 * MS);
 	assert_true(behind->done && !announced->done);
 	net_post(net, 1, 50000);

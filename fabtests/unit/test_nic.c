@@ -261,13 +261,13 @@ static void nic_default__listed_comes_first_and_is_missed_when_unusable(void **s
 	assert_int_equal(gamma_conf_parse("f", text, strlen(text), &conf, error, sizeof(error)), 0);
 	nics[0].speed = 100 * GBIT;
 	warning[0] = 0;
-	gamma_log_to(keep_warning);
+	gamma_log_set_sink(keep_warning);
 	assert_ptr_equal(gamma_nic_default(nics, 2, conf), &nics[1]);
 	assert_string_equal(warning, "");
 	nics[1].reason = "is down";
 	assert_ptr_equal(gamma_nic_default(nics, 2, conf), &nics[0]);
 	assert_non_null(strstr(warning, "eth1"));
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 	gamma_conf_free(conf);
 }
 

@@ -231,17 +231,17 @@ static void waiting__a_second_copy_arrives(void **state)
 	left = 1;
 	fails = 2;
 	arrive(0);
-	assert_true(rx->stuck);
+	assert_true(rx->no_memory);
 	left = -1;
 	arrive(1);
 	assert_int_equal(rx->next, 2);
-	assert_false(rx->stuck);
+	assert_false(rx->no_memory);
 	assert_int_equal(net_stats(net, 1)->unexpected, 2);
 	assert_int_equal(net_stats(net, 1)->duplicates, 1);
 	for (uint32_t i = 0; i < GAMMA_WINDOW_MAX / 64; i++)
 		assert_true(!rx->bits[i]);
 	for (uint32_t i = 0; i < GAMMA_WINDOW_MAX; i++)
-		assert_null(rx->held[i]);
+		assert_null(rx->early[i]);
 	net_free(net);
 }
 

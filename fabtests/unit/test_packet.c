@@ -90,8 +90,8 @@ static void make(struct gamma_frame *frame, struct gamma_fields *f, const void *
 {
 	frame->iov_count = f->payload_len ? 1 : 0;
 	frame->iov[0] = (struct iovec){(void *) payload, f->payload_len};
-	frame->head =
-		gamma_build(f, mac1, mac0, GAMMA_ETHERTYPE, frame->room + sizeof(frame->room));
+	frame->head = gamma_codec_build(f, mac1, mac0, GAMMA_ETHERTYPE,
+					frame->room + sizeof(frame->room));
 	frame->head_len = (size_t) GAMMA_ETH_LEN + f->header_len;
 }
 
@@ -114,7 +114,7 @@ static bool take(struct gamma_fields *f, struct gamma_arrival *arrival, int wait
 		if (!in->ops->next(in, arrival))
 			return false;
 	}
-	assert_int_equal(gamma_parse(arrival->frame, arrival->len, f), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(arrival->frame, arrival->len, f), GAMMA_OK);
 	return true;
 }
 

@@ -22,13 +22,13 @@ static struct net *with(uint32_t mtu, uint32_t switch_mtu)
 	options.mtu = mtu;
 	options.switch_mtu = switch_mtu;
 	warnings = 0;
-	gamma_log_to(listen);
+	gamma_log_set_sink(listen);
 	return net_new(2, &options);
 }
 
 static void done(struct net *net)
 {
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 	net_free(net);
 }
 
@@ -41,7 +41,7 @@ static void exchange(struct net *net, uint64_t length)
 
 static uint32_t path(struct net *net, unsigned a, unsigned b)
 {
-	return net_flow(net, a, b)->path.mtu;
+	return net_flow(net, a, b)->path_mtu.mtu;
 }
 
 static void ordinary__asks_nothing(void **state)
@@ -245,7 +245,7 @@ static void answered_late__for_more_than_either_takes_now(void **state)
 		answers_take(net, 200 * MS, 0);
 		exchange_for(net, 64, 100);
 		if (own)
-			gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+			gamma_path_mtu_set_own(&net->nodes[0].ep.local, 4000);
 		else
 			tell_mtu(net, 4000);
 		net_run(net, MS);
@@ -280,7 +280,7 @@ static void asking__after_the_own_nic_was_lowered(void **state)
 	(void) state;
 	net->nodes[1].ep.local.addr.mtu = 0;
 	net_flow(net, 0, 1);
-	gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+	gamma_path_mtu_set_own(&net->nodes[0].ep.local, 4000);
 	exchange_for(net, 64, 4);
 	assert_int_equal(path(net, 0, 1), 4000);
 	assert_int_equal(path(net, 1, 0), 4000);
@@ -386,7 +386,7 @@ static void fall_back(enum way way, uint64_t length, uint32_t first, uint64_t se
 	both_ways(net, length);
 	net_finish(net, 10 * SEC);
 	/* The padded probes decide while something is heard. */
-	while (!net_flow(net, 0, 1)->path.settled || !net_flow(net, 1, 0)->path.settled) {
+	while (!net_flow(net, 0, 1)->path_mtu.settled || !net_flow(net, 1, 0)->path_mtu.settled) {
 		assert_true(more++ < 1000);
 		exchange(net, 64);
 		net_run(net, MS);
@@ -462,7 +462,7 @@ static void lowered__own_nic_at_once_and_the_peer_is_told(void **state)
 	exchange(net, 8000);
 	assert_int_equal(path(net, 0, 1), 4000);
 	assert_int_equal(path(net, 1, 0), 4000);
-	assert_int_equal(net_flow(net, 1, 0)->path.peer_mtu, 4000);
+	assert_int_equal(net_flow(net, 1, 0)->path_mtu.peer_mtu, 4000);
 	assert_int_equal(net_stats(net, 0)->parts_out, 3);
 	assert_int_equal(net_stats(net, 0)->probes_out, 0);
 	assert_int_equal(warnings, 1);
@@ -477,15 +477,15 @@ static void lowered__told_though_the_link_refuses_at_first(void **state)
 	struct net *net = proven(0);
 
 	(void) state;
-	gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+	gamma_path_mtu_set_own(&net->nodes[0].ep.local, 4000);
 	net->nodes[0].link_error = -EAGAIN;
 	net_post(net, 1, 64);
 	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	net_run(net, 10 * MS);
-	assert_true(net_stats(net, 0)->send_stalls > GAMMA_MTU_TOLD);
+	assert_true(net_stats(net, 0)->send_stalls > GAMMA_MTU_REPORTS);
 	net->nodes[0].link_error = 0;
 	net_finish(net, 10 * MS);
-	assert_int_equal(net_flow(net, 1, 0)->path.peer_mtu, 4000);
+	assert_int_equal(net_flow(net, 1, 0)->path_mtu.peer_mtu, 4000);
 	assert_int_equal(path(net, 1, 0), 4000);
 	done(net);
 }
@@ -503,10 +503,10 @@ static void lowered__while_a_frame_is_filling(void **state)
 	net->lawless = true;
 	for (int i = 0; i < 2; i++) {
 		net_post(net, 1, sizeof(bytes));
-		assert_true(gamma_batch_add(flow, &iov, 1, &envelope));
+		assert_true(gamma_coalesce_add(flow, &iov, 1, &envelope));
 	}
 	lower(net, OWN_NIC, 0, 1500);
-	gamma_path_own_mtu(&net->nodes[0].ep.local, 1500);
+	gamma_path_mtu_set_own(&net->nodes[0].ep.local, 1500);
 	net_run(net, 10 * MS);
 	assert_int_equal(net->nodes[1].received, 1 + 2);
 	assert_int_equal(net_stats(net, 0)->parts_out, 5);
@@ -526,7 +526,7 @@ static void lowered__and_once_more_while_a_frame_is_under_way(void **state)
 	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
 	net_run(net, 15 * US);
 	net->nodes[1].unplugged = false;
-	gamma_path_own_mtu(&net->nodes[0].ep.local, 4000);
+	gamma_path_mtu_set_own(&net->nodes[0].ep.local, 4000);
 	lower(net, SWITCH, 0, 1500);
 	net_finish(net, 100 * MS);
 	assert_int_equal(path(net, 0, 1), 1500);
@@ -642,7 +642,7 @@ static void doubted__though_the_first_suspect_arrives_small(void **state)
 	net->nodes[0].ep.local.limits.inject_size = 64;
 	exchange(net, fits);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 1);
-	assert_int_equal(net_flow(net, 0, 1)->path.losses, 1);
+	assert_int_equal(net_flow(net, 0, 1)->path_mtu.losses, 1);
 	exchange(net, 8000);
 	assert_int_equal(path(net, 0, 1), GAMMA_SAFE_MTU);
 	done(net);

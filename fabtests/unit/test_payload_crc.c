@@ -45,14 +45,14 @@ static struct gamma_fields next(unsigned node)
 	uint8_t bytes[2048];
 	size_t len;
 
-	assert_true(gamma_flow_poll(net_flow(net, node, 1 - node), net->now, &frame));
+	assert_true(gamma_transmit_poll(net_flow(net, node, 1 - node), net->now, &frame));
 	len = frame.head_len;
 	memcpy(bytes, frame.head, len);
 	for (unsigned i = 0; i < frame.iov_count; i++) {
 		memcpy(bytes + len, frame.iov[i].iov_base, frame.iov[i].iov_len);
 		len += frame.iov[i].iov_len;
 	}
-	assert_int_equal(gamma_parse(bytes, len, &fields), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(bytes, len, &fields), GAMMA_OK);
 	if (fields.extensions & GAMMA_EXT_PAYLOAD_CRC)
 		assert_int_equal(fields.payload_crc,
 				 gamma_crc32c(0, bytes + GAMMA_ETH_LEN + fields.header_len,
@@ -149,7 +149,7 @@ static void room__a_frame_cut_before_has_none(void **state)
 	assert_int_equal(GAMMA_HEADER_LEN + 8 + 1460, 1500);
 	assert_int_equal(fields.payload_len, 1460);
 	net_flow(net, 1, 0)->payload_crc = true;
-	gamma_window_mark_lost(net_flow(net, 1, 0), 0);
+	gamma_send_window_mark_lost(net_flow(net, 1, 0), 0);
 	fields = next(1);
 	assert_int_equal(fields.payload_len, 1460);
 	assert_false(checked(&fields));
@@ -163,7 +163,7 @@ static void room__a_repetition_gets_one_if_it_can(void **state)
 	fields = next_of(1, 1456);
 	assert_false(checked(&fields));
 	net_flow(net, 1, 0)->payload_crc = true;
-	gamma_window_mark_lost(net_flow(net, 1, 0), 0);
+	gamma_send_window_mark_lost(net_flow(net, 1, 0), 0);
 	fields = next(1);
 	assert_true(checked(&fields));
 }

@@ -98,12 +98,12 @@ static void given_up__nothing_is_begun_to_it(void **state)
 	(void) state;
 	give_up();
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(gamma_message_send(net_flow(net, 0, 1), &send), -EHOSTDOWN);
+		assert_int_equal(gamma_send_message(net_flow(net, 0, 1), &send), -EHOSTDOWN);
 		wait_until_forgotten();
 		assert_int_equal(flows(0), 0);
 	}
 	assert_int_equal(net->nodes[0].ep.tombstones.count, 1);
-	assert_string_equal(net->nodes[0].last_cause, GAMMA_GIVEN_UP);
+	assert_string_equal(net->nodes[0].last_cause, GAMMA_DECLARED_DEAD);
 }
 
 /* A flow of its own only if its port has another owner. */

@@ -216,7 +216,7 @@ def check_segment(rows):
           header.enum("gamma_record_kind", "GAMMA_RECORD_"))
     check("flags of plain messages",
           {name: 1 << bit for name, bit in numbered(rows("9.5", "bit", None)).items()},
-          Header("common/wire/frame.h").enum("gamma_plain_flag", "GAMMA_PLAIN_"))
+          Header("common/wire/frame.h").enum("gamma_shm_message_flag", "GAMMA_SHM_MESSAGE_"))
     check("constants of segments", documented_constants(rows("9.4", "constant", None)),
           declared_constants(header))
 

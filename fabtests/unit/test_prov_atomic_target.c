@@ -13,13 +13,13 @@ enum { MEMORY = 128, UNTOUCHED = 0x11 };
 
 static _Alignas(64) uint8_t memory[MEMORY];
 static uint8_t operands[2 * MEMORY], result[MEMORY];
-static struct gamma_reached region;
+static struct gamma_rma_region region;
 static uint64_t wanted;
 static enum gamma_refusal answer;
 
 /* Stands for the look-up of regions. */
-enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *access,
-			       uint64_t access_wanted, struct gamma_reached *reached)
+enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_rma_access *access,
+			       uint64_t access_wanted, struct gamma_rma_region *reached)
 {
 	(void) ep;
 	wanted = access_wanted;
@@ -37,21 +37,21 @@ static int setup(void **state)
 	memset(memory, UNTOUCHED, sizeof(memory));
 	memset(operands, 0x22, sizeof(operands));
 	memset(result, 0x33, sizeof(result));
-	region = (struct gamma_reached){.iov_count = 1, .iov = {{.iov_base = memory}}};
+	region = (struct gamma_rma_region){.iov_count = 1, .iov = {{.iov_base = memory}}};
 	answer = 0;
 	wanted = 0;
 	return 0;
 }
 
-static enum gamma_refusal ask(struct gamma_access access)
+static enum gamma_refusal ask(struct gamma_rma_access access)
 {
 	return gamma_atomic_requested(NULL, NULL, &access, operands, result);
 }
 
-static struct gamma_access fetch(uint8_t datatype, uint8_t op, uint16_t count, uint64_t length,
-				 uint32_t operand_bytes)
+static struct gamma_rma_access fetch(uint8_t datatype, uint8_t op, uint16_t count, uint64_t length,
+				     uint32_t operand_bytes)
 {
-	return (struct gamma_access){
+	return (struct gamma_rma_access){
 		.op = GAMMA_OP_FETCH,
 		.length = length,
 		.datatype = datatype,
@@ -81,7 +81,7 @@ static void requested__numbers_that_fit(void **state)
 
 static void requested__numbers_that_contradict_each_other(void **state)
 {
-	const struct gamma_access rows[] = {
+	const struct gamma_rma_access rows[] = {
 		fetch(GAMMA_UINT32, GAMMA_ATOMIC_SUM, 3, 16, 16), /* more bytes than elements */
 		fetch(GAMMA_UINT32, GAMMA_ATOMIC_SUM, 3, 12, 8),  /* operands that are not there */
 		fetch(GAMMA_UINT32, GAMMA_ATOMIC_SUM, 3, 12, 0),
@@ -100,7 +100,7 @@ static void requested__numbers_that_contradict_each_other(void **state)
 
 static void requested__comparands_that_are_not_there(void **state)
 {
-	struct gamma_access access = fetch(GAMMA_UINT32, GAMMA_ATOMIC_CSWAP, 2, 8, 8);
+	struct gamma_rma_access access = fetch(GAMMA_UINT32, GAMMA_ATOMIC_CSWAP, 2, 8, 8);
 
 	(void) state;
 	access.op = GAMMA_OP_COMPARE;
@@ -115,21 +115,21 @@ static void requested__operations_that_do_not_exist(void **state)
 	(void) state;
 	for (unsigned type = 0; type < 256; type++)
 		for (unsigned op = 0; op < 256; op++) {
-			uint32_t size = gamma_atomic_size(type);
-			struct gamma_access access =
+			uint32_t size = gamma_atomic_ops_size(type);
+			struct gamma_rma_access access =
 				fetch((uint8_t) type, (uint8_t) op, 1, size ? size : 4, size);
 
 			if (op == GAMMA_ATOMIC_READ)
 				access.operands = 0;
 			assert_int_equal(!ask(access),
-					 gamma_atomic_valid(GAMMA_ATOMIC_FETCH, type, op));
+					 gamma_atomic_ops_is_valid(GAMMA_ATOMIC_FETCH, type, op));
 		}
 }
 
 /* What belongs into another frame. */
 static void requested__operations_of_other_forms(void **state)
 {
-	struct gamma_access access = fetch(GAMMA_UINT32, GAMMA_ATOMIC_CSWAP, 1, 4, 8);
+	struct gamma_rma_access access = fetch(GAMMA_UINT32, GAMMA_ATOMIC_CSWAP, 1, 4, 8);
 
 	(void) state;
 	assert_int_equal(ask(access), GAMMA_REFUSED_UNSUPPORTED);
@@ -150,8 +150,8 @@ static void requested__elements_out_of_place(void **state)
 	(void) state;
 	for (uintptr_t shift = 0; shift < 16; shift++)
 		for (uint8_t type = 0; type <= GAMMA_UINT128; type++) {
-			uint32_t size = gamma_atomic_size(type);
-			bool fits = !(shift % gamma_atomic_alignment(type));
+			uint32_t size = gamma_atomic_ops_size(type);
+			bool fits = !(shift % gamma_atomic_ops_alignment(type));
 
 			region.iov[0].iov_base = memory + shift;
 			assert_int_equal(ask(fetch(type, GAMMA_ATOMIC_WRITE, 1, size, size)),
@@ -162,7 +162,7 @@ static void requested__elements_out_of_place(void **state)
 static void requested__element_in_two_pieces(void **state)
 {
 	(void) state;
-	region = (struct gamma_reached){
+	region = (struct gamma_rma_region){
 		.iov_count = 2,
 		.iov = {{memory, 12}, {memory + 64, 12}},
 	};
@@ -174,7 +174,7 @@ static void requested__element_in_two_pieces(void **state)
 static void requested__row_in_two_pieces(void **state)
 {
 	(void) state;
-	region = (struct gamma_reached){
+	region = (struct gamma_rma_region){
 		.iov_count = 2,
 		.iov = {{memory, 8}, {memory + 64, 16}},
 	};
@@ -192,7 +192,7 @@ static void requested__row_in_two_pieces(void **state)
 
 static void requested__access_that_each_needs(void **state)
 {
-	struct gamma_access access = fetch(GAMMA_UINT32, GAMMA_ATOMIC_READ, 1, 4, 0);
+	struct gamma_rma_access access = fetch(GAMMA_UINT32, GAMMA_ATOMIC_READ, 1, 4, 0);
 
 	(void) state;
 	answer = GAMMA_REFUSED_ACCESS;

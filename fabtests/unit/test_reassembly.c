@@ -23,7 +23,7 @@ static int setup(void **state)
 	/* The harness knows what bytes a message has, and checks them on arrival. */
 	outgoing = net_send(net, 0, 1, TOTAL, GAMMA_WHEN_COPIED);
 	memcpy(bytes, outgoing->bytes, TOTAL);
-	gamma_message_drop_sends(net_flow(net, 0, 1), -ECANCELED);
+	gamma_send_drop_all(net_flow(net, 0, 1), -ECANCELED);
 	flow = net_flow(net, 1, 0);
 	net_post(net, 1, TOTAL);
 	return 0;
@@ -53,7 +53,7 @@ static void arrive(uint32_t seq, uint32_t from, uint32_t to)
 
 	fields.part_offset = (uint16_t) from;
 	fields.payload_len = (uint16_t) (to - from);
-	gamma_window_data(flow, &fields, bytes + from, net->now, net->now);
+	gamma_receive_window_data(flow, &fields, bytes + from, net->now, net->now);
 }
 
 static void arrive_whole(uint32_t seq)
@@ -62,7 +62,7 @@ static void arrive_whole(uint32_t seq)
 
 	fields.extensions = GAMMA_EXT_TAG;
 	fields.payload_len = TOTAL;
-	gamma_window_data(flow, &fields, bytes, net->now, net->now);
+	gamma_receive_window_data(flow, &fields, bytes, net->now, net->now);
 }
 
 static const struct gamma_stats *stats(void)
@@ -182,9 +182,9 @@ static void parts__early_frame_across_the_wrap(void **state)
 	fields.tag = 1;
 	fields.part_total = 4;
 	fields.payload_len = 2;
-	gamma_window_data(flow, &fields, bytes, net->now, net->now);
+	gamma_receive_window_data(flow, &fields, bytes, net->now, net->now);
 	fields.part_offset = 2;
-	gamma_window_data(flow, &fields, bytes + 2, net->now, net->now);
+	gamma_receive_window_data(flow, &fields, bytes + 2, net->now, net->now);
 	assert_int_equal(stats()->out_of_order, 1);
 	assert_null(flow->rx.parts[0]);
 	arrive(UINT32_MAX, 2000, TOTAL);
@@ -192,14 +192,14 @@ static void parts__early_frame_across_the_wrap(void **state)
 	assert_int_equal(flow->rx.next, 1);
 	assert_int_equal(net->nodes[1].received, 1);
 	assert_int_equal(stats()->unexpected, 1); /* the second has no receive */
-	assert_null(flow->rx.held[0]);
+	assert_null(flow->rx.early[0]);
 }
 
 static void malformed(struct gamma_fields fields)
 {
 	uint64_t before = stats()->malformed;
 
-	gamma_window_data(flow, &fields, bytes, net->now, net->now);
+	gamma_receive_window_data(flow, &fields, bytes, net->now, net->now);
 	assert_int_equal(stats()->malformed, before + 1);
 	assert_int_equal(flow->rx.arrived, 0);
 }
@@ -249,7 +249,7 @@ static void longest__frame(void **state)
 	for (uint32_t at = 0; at < 65535; at += fields.payload_len) {
 		fields.part_offset = (uint16_t) at;
 		fields.payload_len = (uint16_t) gamma_min(1444, 65535 - at);
-		gamma_window_data(flow, &fields, large + at, net->now, net->now);
+		gamma_receive_window_data(flow, &fields, large + at, net->now, net->now);
 	}
 	assert_int_equal(flow->rx.next, 1);
 }
@@ -259,7 +259,7 @@ static void forget__frees_parts(void **state)
 	(void) state;
 	arrive(0, 0, 2000);
 	arrive(3, 0, 2000);
-	gamma_window_forget(flow);
+	gamma_receive_window_free(flow);
 	assert_null(flow->rx.parts);
 }
 
@@ -283,12 +283,12 @@ static int sender(void **state)
 	net_run(net, MS);
 	net_post(net, 1, 8000);
 	out = net_flow(net, 0, 1);
-	assert_int_equal(out->path.mtu, 9000);
+	assert_int_equal(out->path_mtu.mtu, 9000);
 	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
-	assert_true(gamma_flow_poll(out, net->now, &frame));
-	assert_int_equal(gamma_window_at(out, 1)->large, 1);
-	out->path.mtu = 1500;
-	gamma_window_mark_lost(out, 1);
+	assert_true(gamma_transmit_poll(out, net->now, &frame));
+	assert_int_equal(gamma_send_window_at(out, 1)->large, 1);
+	out->path_mtu.mtu = 1500;
+	gamma_send_window_mark_lost(out, 1);
 	return 0;
 }
 
@@ -303,7 +303,7 @@ static size_t frame_len(void)
 
 static void next_part(uint32_t at)
 {
-	assert_true(gamma_flow_poll(out, net->now, &frame));
+	assert_true(gamma_transmit_poll(out, net->now, &frame));
 	assert_int_equal(frame.kind, GAMMA_KIND_DATA);
 	assert_true(frame.part && frame.seq == 1);
 	assert_int_equal(frame.part_at, at);
@@ -320,11 +320,11 @@ static void send__all_parts_and_then_the_next_frame(void **state)
 	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
 	for (uint32_t i = 0; i < PARTS; i++)
 		next_part(i * SLICE);
-	assert_int_equal(gamma_window_at(out, 1)->serial, serial + PARTS);
-	assert_int_equal(gamma_window_at(out, 1)->large, 0);
+	assert_int_equal(gamma_send_window_at(out, 1)->serial, serial + PARTS);
+	assert_int_equal(gamma_send_window_at(out, 1)->large, 0);
 	assert_int_equal(net_stats(net, 0)->retransmissions, PARTS);
 	assert_int_equal(net_stats(net, 0)->parts_out, PARTS);
-	assert_true(gamma_flow_poll(out, net->now, &frame));
+	assert_true(gamma_transmit_poll(out, net->now, &frame));
 	assert_false(frame.part);
 	assert_int_equal(frame.seq, 2);
 }
@@ -337,28 +337,28 @@ static void send__refused_in_the_middle(void **state)
 	next_part(SLICE);
 	next_part(2 * SLICE);
 	frame.part_at = SLICE; /* the second and the third have not left */
-	gamma_flow_unsent(out, &frame, net->now);
+	gamma_transmit_unsent(out, &frame, net->now);
 	frame.part_at = 2 * SLICE;
-	gamma_flow_unsent(out, &frame, net->now);
+	gamma_transmit_unsent(out, &frame, net->now);
 	assert_int_equal(net_stats(net, 0)->parts_out, 1);
 	for (uint32_t i = 1; i < PARTS; i++)
 		next_part(i * SLICE);
 	assert_int_equal(net_stats(net, 0)->parts_out, PARTS);
 	assert_int_equal(net_stats(net, 0)->retransmissions, PARTS);
-	assert_false(out->tx.parting);
+	assert_false(out->tx.sending_parts);
 }
 
 /* What the link has never taken is not sent again, in however many parts it leaves. */
 static void send__never_left_before(void **state)
 {
-	struct gamma_sent *sent = gamma_window_at(out, 1);
+	struct gamma_sent *sent = gamma_send_window_at(out, 1);
 
 	(void) state;
 	sent->unsent = 1;
 	for (uint32_t i = 0; i < PARTS; i++)
 		next_part(i * SLICE);
 	frame.part_at = (PARTS - 1) * SLICE; /* nor has the last part */
-	gamma_flow_unsent(out, &frame, net->now);
+	gamma_transmit_unsent(out, &frame, net->now);
 	next_part((PARTS - 1) * SLICE);
 	assert_int_equal(net_stats(net, 0)->parts_out, PARTS);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
@@ -369,7 +369,7 @@ static void send__lost_again_from_the_first_byte(void **state)
 	(void) state;
 	for (uint32_t i = 0; i < PARTS; i++)
 		next_part(i * SLICE);
-	gamma_window_mark_lost(out, 1);
+	gamma_send_window_mark_lost(out, 1);
 	for (uint32_t i = 0; i < PARTS; i++)
 		next_part(i * SLICE);
 	assert_int_equal(net_stats(net, 0)->parts_out, 2 * PARTS);
@@ -385,8 +385,8 @@ static void send__acknowledged_in_the_middle(void **state)
 	fields.ack = 2;
 	fields.limit = out->tx.limit;
 	gamma_flow_receive(out, &fields, NULL, net->now, net->now);
-	assert_false(gamma_flow_poll(out, net->now, &frame));
-	assert_false(out->tx.parting);
+	assert_false(gamma_transmit_poll(out, net->now, &frame));
+	assert_false(out->tx.sending_parts);
 }
 
 static void send__whole_again_if_the_path_carries_it(void **state)
@@ -394,9 +394,9 @@ static void send__whole_again_if_the_path_carries_it(void **state)
 	(void) state;
 	for (uint32_t i = 0; i < PARTS; i++)
 		next_part(i * SLICE);
-	gamma_window_mark_lost(out, 1);
-	out->path.mtu = 9000;
-	assert_true(gamma_flow_poll(out, net->now, &frame));
+	gamma_send_window_mark_lost(out, 1);
+	out->path_mtu.mtu = 9000;
+	assert_true(gamma_transmit_poll(out, net->now, &frame));
 	assert_false(frame.part);
 	assert_int_equal(frame_len(), GAMMA_HEADER_LEN + 8 + 8000);
 }
@@ -412,7 +412,7 @@ static void send__each_part_has_its_checksum(void **state)
 	assert_int_equal(frame.iov_count, 1);
 	memcpy(whole, frame.head, frame.head_len);
 	memcpy(whole + frame.head_len, frame.iov[0].iov_base, frame.iov[0].iov_len);
-	assert_int_equal(gamma_parse(whole, GAMMA_ETH_LEN + frame_len(), &fields), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(whole, GAMMA_ETH_LEN + frame_len(), &fields), GAMMA_OK);
 	assert_true(fields.extensions & GAMMA_EXT_PAYLOAD_CRC);
 	assert_int_equal(fields.payload_crc,
 			 gamma_crc32c(0, frame.iov[0].iov_base, fields.payload_len));

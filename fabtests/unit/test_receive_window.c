@@ -19,7 +19,7 @@ static void arrive(uint32_t seq, uint32_t first)
 	fields.seq = seq;
 	fields.extensions = GAMMA_EXT_TAG;
 	fields.tag = seq - first;
-	gamma_window_data(flow, &fields, (const uint8_t *) "", net->now, net->now);
+	gamma_receive_window_data(flow, &fields, (const uint8_t *) "", net->now, net->now);
 }
 
 static const struct gamma_stats *stats(void)
@@ -35,7 +35,7 @@ static void order__in_order(void **state)
 	assert_int_equal(flow->rx.next, 100);
 	assert_int_equal(stats()->data_frames_in, 100);
 	assert_int_equal(stats()->out_of_order, 0);
-	assert_null(flow->rx.held);
+	assert_null(flow->rx.early);
 }
 
 static void order__early_frames_wait_and_drain(void **state)
@@ -131,7 +131,7 @@ static struct gamma_fields sack(void)
 {
 	struct gamma_fields fields = {.extensions = 0};
 
-	gamma_window_sack(flow, &fields, false);
+	gamma_receive_window_sack(flow, &fields, false);
 	assert_int_equal(fields.extensions, GAMMA_EXT_SACK);
 	return fields;
 }
@@ -157,7 +157,7 @@ static void sack__on_data_tells_all_or_nothing(void **state)
 	(void) state;
 	arrive(2, 0);
 	arrive(500, 0);
-	gamma_window_sack(flow, &fields, false);
+	gamma_receive_window_sack(flow, &fields, false);
 	assert_int_equal(fields.extensions, 0);
 }
 
@@ -169,7 +169,7 @@ static void sack__alone_tells_of_the_whole_window(void **state)
 	arrive(2, 0);
 	arrive(500, 0);
 	arrive(900, 0);
-	gamma_window_sack(flow, &fields, true);
+	gamma_receive_window_sack(flow, &fields, true);
 	assert_int_equal(fields.extensions, GAMMA_EXT_SACK_LONG);
 	assert_int_equal(fields.sack_base, 0);
 	for (uint32_t i = 0; i < GAMMA_SACK_LONG_BITS; i++)
@@ -214,7 +214,7 @@ static void early__fragments_are_placed_at_once(void **state)
 	net_send(two, 0, 1, 10000, GAMMA_WHEN_ARRIVED);
 	net_run(two, 30 * US);
 	assert_true(net_stats(two, 1)->out_of_order >= 5);
-	assert_null(net_flow(two, 1, 0)->rx.held);
+	assert_null(net_flow(two, 1, 0)->rx.early);
 	net_finish(two, SEC);
 	net_free(two);
 }
@@ -224,9 +224,9 @@ static void forget__frees_what_is_held(void **state)
 	(void) state;
 	arrive(5, 0);
 	arrive(7, 0);
-	assert_non_null(flow->rx.held);
-	gamma_window_forget(flow);
-	assert_null(flow->rx.held);
+	assert_non_null(flow->rx.early);
+	gamma_receive_window_free(flow);
+	assert_null(flow->rx.early);
 }
 
 #define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, setup_flow, teardown)

@@ -96,7 +96,7 @@ static void write__lost_frames_come_again(void **state)
 
 /* ---- several pieces ---- */
 
-static const struct gamma_remote three_pieces = {
+static const struct gamma_rma three_pieces = {
 	.op = GAMMA_OP_WRITE,
 	.operands = 1,
 	.segment_count = 5,
@@ -128,7 +128,7 @@ static void pieces__each_goes_to_its_place(void **state)
 
 static void pieces__are_read_into_one(void **state)
 {
-	struct gamma_remote remote = three_pieces;
+	struct gamma_rma remote = three_pieces;
 
 	(void) state;
 	fill_region(1);
@@ -149,7 +149,7 @@ static void pieces__are_read_into_one(void **state)
 /* The first piece is refused: nothing of the others may be done. */
 static void pieces__refused_one_ends_all(void **state)
 {
-	struct gamma_remote remote = three_pieces;
+	struct gamma_rma remote = three_pieces;
 	struct outgoing *write;
 
 	(void) state;
@@ -227,7 +227,7 @@ static void read__short_in_several_frames_neither(void **state)
 {
 	(void) state;
 	fill_region(1);
-	gamma_path_own_mtu(&net->nodes[1].ep.local, 600);
+	gamma_path_mtu_set_own(&net->nodes[1].ep.local, 600);
 	read_short_then_write();
 }
 
@@ -317,7 +317,7 @@ static void refused__tells_why_and_touches_nothing(void **state)
 		for (unsigned j = 0; j < gamma_array_size(ops); j++) {
 			bool result = ops[j] == GAMMA_OP_READ || ops[j] == GAMMA_OP_FETCH;
 			bool atomic = ops[j] >= GAMMA_OP_ATOMIC;
-			struct gamma_remote remote = {
+			struct gamma_rma remote = {
 				.op = ops[j],
 				.operands = ops[j] != GAMMA_OP_READ,
 				.unit = atomic ? 8 : 0,
@@ -429,14 +429,16 @@ static void refused__others_go_on(void **state)
 
 static void post__too_long(void **state)
 {
-	struct gamma_remote remote = three_pieces;
+	struct gamma_rma remote = three_pieces;
 	struct outgoing out = {.next = NULL};
 
 	(void) state;
 	remote.segments[0].length = GAMMA_MESSAGE_MAX;
-	assert_int_equal(gamma_remote_post(net_flow(net, 0, 1), &out.send, &remote), -EMSGSIZE);
+	assert_int_equal(gamma_rma_requester_post(net_flow(net, 0, 1), &out.send, &remote),
+			 -EMSGSIZE);
 	remote.segments[0].length = UINT64_MAX;
-	assert_int_equal(gamma_remote_post(net_flow(net, 0, 1), &out.send, &remote), -EMSGSIZE);
+	assert_int_equal(gamma_rma_requester_post(net_flow(net, 0, 1), &out.send, &remote),
+			 -EMSGSIZE);
 	assert_false(gamma_message_waiting(net_flow(net, 0, 1)));
 }
 

@@ -17,7 +17,7 @@ static int setup(void **state)
 	(void) state;
 	now = GAMMA_NS_PER_S;
 	rest = (struct gamma_rest){.looked = now};
-	local = (struct gamma_local){.coming = 1 << 20, .coming_from = &flow};
+	local = (struct gamma_local){.arriving_bytes = 1 << 20, .arriving_from = &flow};
 	flow = (struct gamma_flow){.local = &local, .credit = {.limit = 224}};
 	return 0;
 }
@@ -42,11 +42,11 @@ static void long_message__rests_as_long_as_allowed(void **state)
 static void end__is_looked_for_at_once(void **state)
 {
 	(void) state;
-	local.coming = 8 * FRAME;
+	local.arriving_bytes = 8 * FRAME;
 	assert_int_equal(found(1, FRAME_NS), 4 * FRAME_NS);
-	local.coming = 2 * FRAME;
+	local.arriving_bytes = 2 * FRAME;
 	assert_int_equal(found(1, FRAME_NS), 0);
-	local.coming = 0;
+	local.arriving_bytes = 0;
 	assert_int_equal(found(1, FRAME_NS), 0);
 }
 

@@ -11,17 +11,18 @@ static int setup(void **state)
 {
 	(void) state;
 	local = (struct gamma_local){.limits = {.inject_size = 4096, .eager_size = 16384}};
-	flow = (struct gamma_flow){.local = &local, .path = {.mtu = 1500}};
+	flow = (struct gamma_flow){.local = &local, .path_mtu = {.mtu = 1500}};
 	return 0;
 }
 
-static bool waits(uint64_t round, bool patient, bool more, uint64_t length)
+static bool waits(uint64_t round, bool may_delay, bool more, uint64_t length)
 {
 	struct gamma_envelope envelope = {.length = length};
 
-	return gamma_row_waits(&flow,
-			       length > local.limits.inject_size ? 0 : gamma_batch_len(&envelope),
-			       patient, more, round);
+	return gamma_row_waits(
+		&flow,
+		length > local.limits.inject_size ? 0 : gamma_coalesce_message_len(&envelope),
+		may_delay, more, round);
 }
 
 /* How many of a row of so many messages of 8 bytes waited. */
@@ -54,7 +55,7 @@ static void many__wait_behind_the_first_few(void **state)
 
 static void full__leaves(void **state)
 {
-	uint32_t room = gamma_batch_room(&flow), each = 8 + 4;
+	uint32_t room = gamma_coalesce_room(&flow), each = 8 + 4;
 
 	(void) state;
 	row(1, GAMMA_ROW);

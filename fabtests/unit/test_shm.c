@@ -25,8 +25,8 @@ static void make(struct gamma_frame *frame, uint32_t seq, uint32_t tenant, const
 	memset(frame, 0, sizeof(*frame));
 	frame->iov_count = len ? 1 : 0;
 	frame->iov[0] = (struct iovec){(void *) payload, len};
-	frame->head =
-		gamma_build(&fields, mac, mac, GAMMA_ETHERTYPE, frame->room + sizeof(frame->room));
+	frame->head = gamma_codec_build(&fields, mac, mac, GAMMA_ETHERTYPE,
+					frame->room + sizeof(frame->room));
 	frame->head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
 }
 
@@ -315,13 +315,13 @@ static void plain__with_and_without_tag_and_data(void **state)
 		assert_true(put_plain(way, flags, bytes, len));
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		assert_null(arrival.frame);
-		assert_int_equal(arrival.plain.flags, flags);
-		assert_int_equal(arrival.plain.len, len);
-		assert_memory_equal(arrival.plain.bytes, bytes, len);
-		if (flags & GAMMA_PLAIN_TAGGED)
-			assert_true(arrival.plain.tag == 0x1122334455667788);
-		if (flags & GAMMA_PLAIN_DATA)
-			assert_int_equal(arrival.plain.data, 0x99aa);
+		assert_int_equal(arrival.shm.flags, flags);
+		assert_int_equal(arrival.shm.len, len);
+		assert_memory_equal(arrival.shm.bytes, bytes, len);
+		if (flags & GAMMA_SHM_MESSAGE_TAGGED)
+			assert_true(arrival.shm.tag == 0x1122334455667788);
+		if (flags & GAMMA_SHM_MESSAGE_DATA)
+			assert_int_equal(arrival.shm.data, 0x99aa);
 		links[1]->ops->release(links[1]);
 	}
 	assert_false(links[1]->ops->next(links[1], &arrival));
@@ -344,7 +344,7 @@ static void plain__in_order_with_frames(void **state)
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		assert_int_equal(arrival.frame == NULL, i % 3 != 0);
 		if (!arrival.frame)
-			assert_memory_equal(arrival.plain.bytes, &i, sizeof(i));
+			assert_memory_equal(arrival.shm.bytes, &i, sizeof(i));
 		links[1]->ops->release(links[1]);
 	}
 }
@@ -359,11 +359,11 @@ static void plain__not_released_comes_again(void **state)
 	assert_true(put_plain(way, 0, "first", 5) && put_plain(way, 0, "second", 6));
 	for (int i = 0; i < 3; i++) {
 		assert_true(links[1]->ops->next(links[1], &arrival));
-		assert_int_equal(arrival.plain.len, 5);
+		assert_int_equal(arrival.shm.len, 5);
 	}
 	links[1]->ops->release(links[1]);
 	assert_true(links[1]->ops->next(links[1], &arrival));
-	assert_int_equal(arrival.plain.len, 6);
+	assert_int_equal(arrival.shm.len, 6);
 }
 
 static void plain__full_takes_no_more(void **state)
@@ -398,11 +398,11 @@ static void plain__pressed_sends_none(void **state)
 static bool put_other(struct gamma_way *way, enum gamma_record_kind kind, const void *body,
 		      size_t len)
 {
-	struct gamma_plain plain = {
+	struct gamma_shm_message plain = {
 		.tag = 5,
 		.len = (uint32_t) len,
 		.kind = (uint8_t) kind,
-		.flags = kind == GAMMA_RECORD_ANNOUNCE ? GAMMA_PLAIN_TAGGED : 0,
+		.flags = kind == GAMMA_RECORD_ANNOUNCE ? GAMMA_SHM_MESSAGE_TAGGED : 0,
 	};
 	struct iovec iov = {(void *) body, len};
 
@@ -425,13 +425,13 @@ static void other__announcements_and_answers(void **state)
 		assert_true(put_other(way, GAMMA_RECORD_ANSWER, &answer, sizeof(answer)));
 		assert_false(links[0]->ops->left(way));
 		assert_true(links[1]->ops->next(links[1], &arrival));
-		assert_int_equal(arrival.plain.kind, GAMMA_RECORD_ANNOUNCE);
-		assert_int_equal(arrival.plain.tag, 5);
-		assert_memory_equal(arrival.plain.bytes, &announce, sizeof(announce));
+		assert_int_equal(arrival.shm.kind, GAMMA_RECORD_ANNOUNCE);
+		assert_int_equal(arrival.shm.tag, 5);
+		assert_memory_equal(arrival.shm.bytes, &announce, sizeof(announce));
 		links[1]->ops->release(links[1]);
 		assert_true(links[1]->ops->next(links[1], &arrival));
-		assert_int_equal(arrival.plain.kind, GAMMA_RECORD_ANSWER);
-		assert_memory_equal(arrival.plain.bytes, &answer, sizeof(answer));
+		assert_int_equal(arrival.shm.kind, GAMMA_RECORD_ANSWER);
+		assert_memory_equal(arrival.shm.bytes, &answer, sizeof(answer));
 		links[1]->ops->release(links[1]);
 	}
 }
@@ -468,7 +468,7 @@ static void other__more_wakes_nobody(void **state)
 	assert_true(links[1]->ops->arm(links[1]));
 	assert_false(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
 	assert_true(links[1]->ops->next(links[1], &arrival));
-	assert_int_equal(arrival.plain.kind, GAMMA_RECORD_MORE);
+	assert_int_equal(arrival.shm.kind, GAMMA_RECORD_MORE);
 	links[1]->ops->release(links[1]);
 	assert_true(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
 	assert_int_equal(stats[0].ring_wakes, 0);

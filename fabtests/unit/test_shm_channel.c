@@ -168,20 +168,21 @@ static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 static void handover__plain_nonsense_ends_it(void **state)
 {
 	(void) state;
-	plain_nonsense(GAMMA_RECORD_PLAIN | 4 << 8, 100);                /* a flag that is none */
-	plain_nonsense(GAMMA_RECORD_PLAIN | GAMMA_PLAIN_TAGGED << 8, 7); /* no room for the tag */
+	plain_nonsense(GAMMA_RECORD_PLAIN | 4 << 8, 100); /* a flag that is none */
+	plain_nonsense(GAMMA_RECORD_PLAIN | GAMMA_SHM_MESSAGE_TAGGED << 8,
+		       7); /* no room for the tag */
 	plain_nonsense(GAMMA_RECORD_PLAIN | 3 << 8, 15);
 	plain_nonsense(GAMMA_RECORD_PLAIN, 60000); /* too long */
 	plain_nonsense(GAMMA_RECORD_ANNOUNCE, 31);
 	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
-	plain_nonsense(GAMMA_RECORD_ANNOUNCE | GAMMA_PLAIN_CHUNKS << 8, 33);
+	plain_nonsense(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 33);
 	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 8 << 8, 32);
 	plain_nonsense(GAMMA_RECORD_ANSWER, 17);
-	plain_nonsense(GAMMA_RECORD_ANSWER | GAMMA_PLAIN_TAGGED << 8, 24);
+	plain_nonsense(GAMMA_RECORD_ANSWER | GAMMA_SHM_MESSAGE_TAGGED << 8, 24);
 	plain_nonsense(GAMMA_RECORD_CHUNK, 16); /* of no bytes */
-	plain_nonsense(GAMMA_RECORD_CHUNK | GAMMA_PLAIN_DATA << 8, 24);
+	plain_nonsense(GAMMA_RECORD_CHUNK | GAMMA_SHM_MESSAGE_DATA << 8, 24);
 	plain_nonsense(GAMMA_RECORD_MORE, 16);
-	plain_nonsense(GAMMA_RECORD_MORE | GAMMA_PLAIN_CHUNKS << 8, 8);
+	plain_nonsense(GAMMA_RECORD_MORE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 8);
 }
 
 /* All of the data, again and again: each look skips some of it and comes back. */

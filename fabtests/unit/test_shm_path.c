@@ -20,7 +20,7 @@ enum {
 
 static struct record {
 	unsigned to;
-	struct gamma_plain plain;
+	struct gamma_shm_message shm;
 	uint8_t bytes[RECORD_MAX];
 } records[RECORDS];
 static unsigned made, taken; /* records */
@@ -33,7 +33,7 @@ static unsigned other(unsigned node)
 	return !node;
 }
 
-static bool put(struct gamma_link *link, struct gamma_way *way, const struct gamma_plain *plain,
+static bool put(struct gamma_link *link, struct gamma_way *way, const struct gamma_shm_message *shm,
 		const struct iovec *iov, unsigned iov_count)
 {
 	struct node *node = gamma_container_of(link, struct node, link);
@@ -41,13 +41,13 @@ static bool put(struct gamma_link *link, struct gamma_way *way, const struct gam
 
 	(void) way;
 	if (full || made - taken == RECORDS ||
-	    (plain->kind == GAMMA_RECORD_CHUNK && made - taken >= CHUNKS))
+	    (shm->kind == GAMMA_RECORD_CHUNK && made - taken >= CHUNKS))
 		return false;
-	assert_true(plain->len <= RECORD_MAX);
+	assert_true(shm->len <= RECORD_MAX);
 	record->to = other((unsigned) (node - net->nodes));
-	record->plain = *plain;
-	record->plain.bytes = record->bytes;
-	gamma_iov_read(iov, iov_count, 0, record->bytes, plain->len);
+	record->shm = *shm;
+	record->shm.bytes = record->bytes;
+	gamma_iov_read(iov, iov_count, 0, record->bytes, shm->len);
 	made++;
 	return true;
 }
@@ -112,7 +112,7 @@ static bool deliver(void)
 {
 	struct record *record = &records[taken % RECORDS];
 	struct gamma_flow *flow;
-	struct gamma_arrival arrival = {.plain = record->plain, .flow = &flow};
+	struct gamma_arrival arrival = {.shm = record->shm, .flow = &flow};
 
 	if (taken == made)
 		return false;
@@ -239,8 +239,8 @@ static void medium__is_copied_where_that_pays(void **state)
 	copies_pay(0, true);
 	assert_true(copy(MEDIUM) && copy(GAMMA_COPY_MAX));
 	assert_int_equal(made, 2);
-	assert_int_equal(records[1].plain.kind, GAMMA_RECORD_PLAIN);
-	assert_int_equal(records[1].plain.len, GAMMA_COPY_MAX);
+	assert_int_equal(records[1].shm.kind, GAMMA_RECORD_PLAIN);
+	assert_int_equal(records[1].shm.len, GAMMA_COPY_MAX);
 	assert_false(copy(GAMMA_COPY_MAX + 1));
 	copies_pay(0, false);
 	assert_false(copy(MEDIUM));
@@ -284,8 +284,8 @@ static void forge(unsigned to, enum gamma_record_kind kind, const void *bytes, u
 	struct record *record = &records[made++ % RECORDS];
 
 	record->to = to;
-	record->plain =
-		(struct gamma_plain){.kind = (uint8_t) kind, .bytes = record->bytes, .len = len};
+	record->shm = (struct gamma_shm_message){
+		.kind = (uint8_t) kind, .bytes = record->bytes, .len = len};
 	memcpy(record->bytes, bytes, len);
 	assert_true(deliver());
 }
@@ -304,7 +304,7 @@ static struct outgoing *send_in_chunks(uint64_t length)
 /* Those of its announcement, with which it begins, and no more. */
 static void deliver_first(void)
 {
-	for (int i = 0; i <= GAMMA_CHUNKS_UNASKED / GAMMA_CHUNK; i++)
+	for (int i = 0; i <= GAMMA_CHUNKS_UNSOLICITED / GAMMA_CHUNK; i++)
 		deliver();
 }
 
@@ -318,7 +318,7 @@ static void chunks__of_a_short_one_are_all_there_at_once(void **state)
 	assert_int_equal(made, 1 + (50000 + GAMMA_CHUNK - 1) / GAMMA_CHUNK);
 	unreadable = true; /* nor is that needed */
 	deliver();
-	gamma_message_ask_more(reader_of(0), false); /* nor more */
+	gamma_rndv_shm_ask_more(reader_of(0), false); /* nor more */
 	deliver_all();
 	assert_true(sent->done && !sent->error);
 	assert_int_equal(net->nodes[1].received, 1);
@@ -335,10 +335,10 @@ static void chunks__of_a_long_one_come_when_asked_for(void **state)
 	(void) state;
 	net_post(net, 1, LARGE);
 	sent = send_in_chunks(LARGE);
-	assert_int_equal(sent->send.fed, GAMMA_CHUNKS_UNASKED);
+	assert_int_equal(sent->send.fed, GAMMA_CHUNKS_UNSOLICITED);
 	deliver_all();
-	gamma_message_ask_more(reader_of(0), false);
-	gamma_message_ask_more(reader_of(0), false); /* once */
+	gamma_rndv_shm_ask_more(reader_of(0), false);
+	gamma_rndv_shm_ask_more(reader_of(0), false); /* once */
 	assert_int_equal(made - taken, 1);
 	deliver_all();
 	gamma_near_feed(ep);
@@ -359,7 +359,7 @@ static void chunks__and_the_end_read_by_the_kernel(void **state)
 	net_post(net, 1, LARGE);
 	sent = send_in_chunks(LARGE);
 	deliver();
-	gamma_message_read(reader_of(0), 60000);
+	gamma_rndv_shm_read_first(reader_of(0), 60000);
 	assert_int_equal(net->nodes[1].received, 0);
 	deliver_all();
 	assert_true(sent->done);
@@ -378,8 +378,8 @@ static void chunks__are_needless_if_the_kernel_was_faster(void **state)
 	net_post(net, 1, 3 * LARGE);
 	sent = send_in_chunks(3 * LARGE);
 	deliver_first();
-	gamma_message_ask_more(reader_of(0), false);
-	gamma_message_read(reader_of(0), UINT64_MAX);
+	gamma_rndv_shm_ask_more(reader_of(0), false);
+	gamma_rndv_shm_read_first(reader_of(0), UINT64_MAX);
 	assert_int_equal(net->nodes[1].received, 1);
 	deliver();
 	assert_true(!gamma_list_empty(&ep->local.feeding));
@@ -394,7 +394,7 @@ static void chunks__that_nobody_has_asked_for_stay_with_the_sender(void **state)
 
 	(void) state;
 	deliver_all();
-	assert_int_equal(net_stats(net, 1)->bytes_copied_in + reader_of(0)->kept, 0);
+	assert_int_equal(net_stats(net, 1)->bytes_copied_in + reader_of(0)->buffered, 0);
 	net_post(net, 1, LARGE);
 	assert_int_equal(net->nodes[1].received, 1);
 	deliver_all();
@@ -417,7 +417,8 @@ static void chunks__are_timed_with_the_wait(void **state)
 	usleep(1000);
 	deliver_all();
 	assert_in_range(copying->own_read_ns,
-			1000000ull * 1024 / (GAMMA_CHUNKS_UNASKED - GAMMA_CHUNK), (1 << 30) - 1);
+			1000000ull * 1024 / (GAMMA_CHUNKS_UNSOLICITED - GAMMA_CHUNK),
+			(1 << 30) - 1);
 }
 
 static void chunks__beyond_a_receive_are_not_taken(void **state)
@@ -446,7 +447,7 @@ static void chunks__of_memory_that_cannot_be_read(void **state)
 	send_in_chunks(LARGE);
 	deliver_all();
 	unreadable = true;
-	gamma_message_read(reader_of(0), LARGE);
+	gamma_rndv_shm_read_first(reader_of(0), LARGE);
 	assert_true(gamma_list_empty(&reader_of(0)->reading));
 	deliver_all();
 	net_finish(net, SEC);
@@ -468,7 +469,7 @@ static void chunks__find_no_room(void **state)
 	sent = send_in_chunks(LARGE);
 	assert_int_equal(sent->send.fed, GAMMA_CHUNK);
 	deliver_all();
-	gamma_message_ask_more(reader_of(0), false);
+	gamma_rndv_shm_ask_more(reader_of(0), false);
 	full = true;
 	deliver_all();
 	gamma_near_feed(ep);
@@ -489,7 +490,7 @@ static void chunks__are_tried_and_timed(void **state)
 	net_post(net, 1, LARGE);
 	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
 	assert_true(copying->kib_ns && copying->left && !copying->timed);
-	assert_int_equal(records[0].plain.flags & GAMMA_PLAIN_CHUNKS, GAMMA_PLAIN_CHUNKS);
+	assert_int_equal(records[0].shm.flags & GAMMA_SHM_MESSAGE_CHUNKS, GAMMA_SHM_MESSAGE_CHUNKS);
 }
 
 static void chunks__more_is_not_written_where_copies_do_not_pay(void **state)
@@ -499,10 +500,10 @@ static void chunks__more_is_not_written_where_copies_do_not_pay(void **state)
 	send_in_chunks(LARGE);
 	deliver_first();
 	copies_pay(0, false);
-	gamma_message_ask_more(reader_of(0), false);
+	gamma_rndv_shm_ask_more(reader_of(0), false);
 	deliver_all();
 	assert_true(gamma_list_empty(&net->nodes[0].ep.local.feeding));
-	gamma_message_read(reader_of(0), UINT64_MAX);
+	gamma_rndv_shm_read_first(reader_of(0), UINT64_MAX);
 	deliver_all();
 	assert_int_equal(net->nodes[0].sent, 1);
 }
@@ -517,7 +518,7 @@ static void chunks__of_a_flow_that_has_failed(void **state)
 	net_post(net, 1, LARGE);
 	sent = send_in_chunks(LARGE);
 	deliver_first();
-	gamma_message_ask_more(reader_of(0), false);
+	gamma_rndv_shm_ask_more(reader_of(0), false);
 	deliver();
 	assert_true(!gamma_list_empty(&flow->local->feeding));
 	gamma_flow_fail(flow, -ECONNRESET, "test");
@@ -543,7 +544,7 @@ static struct outgoing *announced(void)
 
 static void read_from_memory(const struct outgoing *sent)
 {
-	gamma_message_read(reader_of(0), UINT64_MAX);
+	gamma_rndv_shm_read_first(reader_of(0), UINT64_MAX);
 	deliver_all();
 	assert_true(sent->done && net->nodes[1].received == 1);
 }
@@ -611,11 +612,11 @@ static void random_step(uint64_t *seed, unsigned *left)
 		break;
 	case 2:
 		if (!gamma_list_empty(&reader->reading))
-			gamma_message_read(reader, 1 + net_random(seed) % LARGE);
+			gamma_rndv_shm_read_first(reader, 1 + net_random(seed) % LARGE);
 		break;
 	case 3:
 		if (!gamma_list_empty(&reader->reading))
-			gamma_message_ask_more(reader, net_random(seed) % 2);
+			gamma_rndv_shm_ask_more(reader, net_random(seed) % 2);
 		break;
 	default:
 		for (uint64_t i = net_random(seed) % 16; i; i--)
@@ -719,7 +720,7 @@ static void message__does_not_overtake_a_frame_that_is_filling(void **state)
 
 	(void) state;
 	net->lawless = true;
-	assert_true(gamma_batch_add(flow, &iov, 1, &envelope));
+	assert_true(gamma_coalesce_add(flow, &iov, 1, &envelope));
 	flow->tx.returned = flow->tx.limit - flow->tx.next;
 	net_run(net, 10 * US);
 	assert_true(flow->messages.filling && gamma_list_empty(&flow->ready_entry));

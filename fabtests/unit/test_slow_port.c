@@ -22,8 +22,8 @@ static int begin(void **state)
 {
 	(void) state;
 	memset(&local, 0, sizeof(local));
-	gamma_pool_init(&local.pool, 256);
-	gamma_pool_set_budget(&local.pool, GAMMA_BUDGET);
+	gamma_credit_pool_init(&local.pool, 256);
+	gamma_credit_pool_set_budget(&local.pool, GAMMA_BUDGET);
 	local.pool.bulk = 1;
 	local.pool.bulk_granted = 224;
 	stamp = SEC;
@@ -35,10 +35,10 @@ static void arrive(uint32_t bytes, uint64_t ns)
 	stamp += ns;
 	local.stats.bytes_in += bytes;
 	local.pool.arrivals++;
-	if (local.pool.pace.share && local.pool.bulk_granted > 2)
+	if (local.pool.slow_port.share && local.pool.bulk_granted > 2)
 		local.pool.bulk_granted--;
-	if (local.pool.arrivals >= local.pool.pace.look)
-		gamma_pace_look(&local.pool, stamp);
+	if (local.pool.arrivals >= local.pool.slow_port.look)
+		gamma_slow_port_look(&local.pool, stamp);
 }
 
 /* Looks at full frames that take so long, with a short message in each. */
@@ -51,9 +51,9 @@ static void looks(unsigned count, uint64_t frame_ns, bool with_short)
 	}
 }
 
-static enum gamma_pace_state now_is(void)
+static enum gamma_slow_port_state now_is(void)
 {
-	return local.pool.pace.state;
+	return local.pool.slow_port.state;
 }
 
 /* ---- whether there is a slow port, and somebody to profit ---- */
@@ -62,9 +62,9 @@ static void watch__begins_at_a_slow_port_with_short_messages(void **state)
 {
 	(void) state;
 	looks(BEGIN, FRAME_NS, true);
-	assert_int_equal(now_is(), GAMMA_PACE_EMPTY);
-	assert_int_equal(local.stats.paced, 1);
-	assert_int_equal(local.pool.pace.share, 1 + KEPT);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_EMPTY);
+	assert_int_equal(local.stats.slow_port_bounds, 1);
+	assert_int_equal(local.pool.slow_port.share, 1 + KEPT);
 }
 
 static void watch__not_without_short_messages(void **state)
@@ -72,15 +72,15 @@ static void watch__not_without_short_messages(void **state)
 	(void) state;
 	looks(1, FRAME_NS, true);
 	looks(100, FRAME_NS, false);
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
-	assert_int_equal(local.pool.pace.share, 0);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
+	assert_int_equal(local.pool.slow_port.share, 0);
 }
 
 static void watch__not_above_2_gbit(void **state)
 {
 	(void) state;
 	looks(100, 5900, true);
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
 /* A flood of short frames is slow by its bytes only. */
@@ -91,7 +91,7 @@ static void watch__not_for_short_frames(void **state)
 		local.pool.shorts++;
 		arrive(SMALL, 600);
 	}
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
 static void watch__not_if_somebody_is_away(void **state)
@@ -101,7 +101,7 @@ static void watch__not_if_somebody_is_away(void **state)
 		stamp += i % 3 ? 0 : MS;
 		looks(1, 2000 + i % 2 * 6000, true);
 	}
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
 static void watch__not_beside_many_senders(void **state)
@@ -109,7 +109,7 @@ static void watch__not_beside_many_senders(void **state)
 	(void) state;
 	local.pool.bulk = 17;
 	looks(100, FRAME_NS, true);
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
 static void watch__not_without_a_backlog(void **state)
@@ -117,7 +117,7 @@ static void watch__not_without_a_backlog(void **state)
 	(void) state;
 	local.pool.bulk = 0;
 	looks(100, FRAME_NS, true);
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
 /* ---- the trial ---- */
@@ -126,45 +126,45 @@ static void watch__not_without_a_backlog(void **state)
 static void hold(uint64_t round_ns)
 {
 	looks(BEGIN, FRAME_NS, true);
-	while (now_is() == GAMMA_PACE_EMPTY)
+	while (now_is() == GAMMA_SLOW_PORT_EMPTY)
 		arrive(FULL, FRAME_NS);
-	assert_int_equal(now_is(), GAMMA_PACE_ROUNDS);
-	while (now_is() == GAMMA_PACE_ROUNDS)
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_ROUNDS);
+	while (now_is() == GAMMA_SLOW_PORT_ROUNDS)
 		arrive(FULL, round_ns);
-	assert_int_equal(now_is(), GAMMA_PACE_HOLD);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_HOLD);
 }
 
 static void trial__round_trip_in_frames_and_some_more(void **state)
 {
 	(void) state;
 	hold(TRIP_NS);
-	assert_int_equal(local.pool.pace.bound, 2 + 3);
-	assert_int_equal(local.pool.pace.share, 2 + 3 + KEPT);
+	assert_int_equal(local.pool.slow_port.bound, 2 + 3);
+	assert_int_equal(local.pool.slow_port.share, 2 + 3 + KEPT);
 }
 
 static void trial__short_messages_do_not_count(void **state)
 {
 	(void) state;
 	looks(BEGIN, FRAME_NS, true);
-	while (now_is() == GAMMA_PACE_EMPTY)
+	while (now_is() == GAMMA_SLOW_PORT_EMPTY)
 		arrive(FULL, FRAME_NS);
-	for (unsigned i = 0; now_is() == GAMMA_PACE_ROUNDS; i++) {
+	for (unsigned i = 0; now_is() == GAMMA_SLOW_PORT_ROUNDS; i++) {
 		arrive(FULL, TRIP_NS / 2);
-		if (now_is() == GAMMA_PACE_ROUNDS)
+		if (now_is() == GAMMA_SLOW_PORT_ROUNDS)
 			arrive(SMALL, TRIP_NS / 2);
 	}
-	assert_int_equal(local.pool.pace.bound, 2 + 3);
+	assert_int_equal(local.pool.slow_port.bound, 2 + 3);
 }
 
 static void trial__the_quickest_round_counts(void **state)
 {
 	(void) state;
 	looks(BEGIN, FRAME_NS, true);
-	while (now_is() == GAMMA_PACE_EMPTY)
+	while (now_is() == GAMMA_SLOW_PORT_EMPTY)
 		arrive(FULL, FRAME_NS);
-	for (unsigned i = 0; now_is() == GAMMA_PACE_ROUNDS; i++)
+	for (unsigned i = 0; now_is() == GAMMA_SLOW_PORT_ROUNDS; i++)
 		arrive(FULL, i == 2 ? TRIP_NS : 40 * TRIP_NS);
-	assert_int_equal(local.pool.pace.bound, 2 + 3);
+	assert_int_equal(local.pool.slow_port.bound, 2 + 3);
 }
 
 static void trial__senders_share_equally(void **state)
@@ -172,11 +172,11 @@ static void trial__senders_share_equally(void **state)
 	(void) state;
 	local.pool.bulk = 4;
 	hold(FRAME_NS);
-	assert_int_equal(local.pool.pace.bound, 4 + 3);
-	assert_int_equal(local.pool.pace.share, 2 + KEPT);
+	assert_int_equal(local.pool.slow_port.bound, 4 + 3);
+	assert_int_equal(local.pool.slow_port.share, 2 + KEPT);
 	local.pool.bulk = 2;
-	gamma_pace_crowd(&local.pool);
-	assert_int_equal(local.pool.pace.share, 3 + KEPT);
+	gamma_slow_port_senders_changed(&local.pool);
+	assert_int_equal(local.pool.slow_port.share, 3 + KEPT);
 }
 
 static void trial__who_comes_meanwhile_spoils_it(void **state)
@@ -184,29 +184,29 @@ static void trial__who_comes_meanwhile_spoils_it(void **state)
 	(void) state;
 	looks(BEGIN, FRAME_NS, true);
 	local.pool.bulk = 2;
-	while (now_is() == GAMMA_PACE_EMPTY)
+	while (now_is() == GAMMA_SLOW_PORT_EMPTY)
 		arrive(FULL, FRAME_NS);
-	assert_int_equal(now_is(), GAMMA_PACE_WIDER);
-	assert_int_equal(local.pool.pace.share, GAMMA_GRANT_MIN + KEPT);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WIDER);
+	assert_int_equal(local.pool.slow_port.share, GAMMA_GRANT_MIN + KEPT);
 	looks(3, FRAME_NS, true);
-	assert_int_equal(now_is(), GAMMA_PACE_EMPTY);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_EMPTY);
 }
 
 static void trial__losses_end_it_for_a_while(void **state)
 {
 	(void) state;
 	looks(BEGIN, FRAME_NS, true);
-	for (unsigned i = 0; i < 100 * LOOK && now_is() != GAMMA_PACE_WATCH; i++) {
-		if (now_is() == GAMMA_PACE_EMPTY)
-			gamma_pace_lost(&local.pool);
+	for (unsigned i = 0; i < 100 * LOOK && now_is() != GAMMA_SLOW_PORT_WATCH; i++) {
+		if (now_is() == GAMMA_SLOW_PORT_EMPTY)
+			gamma_slow_port_lost(&local.pool);
 		arrive(FULL, FRAME_NS);
 	}
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 	assert_int_equal(local.pool.bound, GAMMA_GRANT_MIN);
 	looks(50, FRAME_NS, true);
-	assert_int_equal(local.stats.paced, 1);
+	assert_int_equal(local.stats.slow_port_bounds, 1);
 	looks(200, FRAME_NS, true);
-	assert_int_equal(local.stats.paced, 2);
+	assert_int_equal(local.stats.slow_port_bounds, 2);
 }
 
 /* ---- while it lasts ---- */
@@ -217,8 +217,8 @@ static void hold__ends_without_short_messages(void **state)
 	(void) state;
 	hold(TRIP_NS);
 	looks(SEC / (LOOK * FRAME_NS) + 2, FRAME_NS, false);
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
-	assert_int_equal(local.pool.pace.share, 0);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
+	assert_int_equal(local.pool.slow_port.share, 0);
 	assert_int_equal(local.pool.bound, GAMMA_GRANT_MIN);
 }
 
@@ -228,7 +228,7 @@ static void hold__goes_on_with_a_few_short_messages(void **state)
 	hold(TRIP_NS);
 	for (unsigned i = 0; i < 100; i++)
 		looks(10, FRAME_NS, i % 10 == 0);
-	assert_int_equal(now_is(), GAMMA_PACE_HOLD);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_HOLD);
 }
 
 static void hold__looks_for_more_each_second(void **state)
@@ -238,10 +238,10 @@ static void hold__looks_for_more_each_second(void **state)
 	(void) state;
 	hold(TRIP_NS);
 	until = stamp + SEC + LOOK * FRAME_NS;
-	while (stamp < until && now_is() == GAMMA_PACE_HOLD)
+	while (stamp < until && now_is() == GAMMA_SLOW_PORT_HOLD)
 		looks(1, FRAME_NS, true);
-	assert_int_equal(now_is(), GAMMA_PACE_WIDER);
-	assert_int_equal(local.pool.pace.share, 2 * 5 + KEPT);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WIDER);
+	assert_int_equal(local.pool.slow_port.share, 2 * 5 + KEPT);
 }
 
 static void hold__rises_if_frames_come_more_slowly(void **state)
@@ -249,22 +249,22 @@ static void hold__rises_if_frames_come_more_slowly(void **state)
 	(void) state;
 	hold(TRIP_NS);
 	looks(3, FRAME_NS * 17 / 16, true);
-	assert_int_equal(local.pool.pace.bound, 7);
+	assert_int_equal(local.pool.slow_port.bound, 7);
 	looks(100, FRAME_NS * 17 / 16, true);
-	assert_int_equal(local.pool.pace.bound, 7); /* half more than it began with, no more */
+	assert_int_equal(local.pool.slow_port.bound, 7); /* half more than it began with, no more */
 }
 
 static void hold__ends_where_processes_are_away(void **state)
 {
 	(void) state;
 	hold(TRIP_NS);
-	for (unsigned i = 0; i < 200 && now_is() == GAMMA_PACE_HOLD; i++) {
+	for (unsigned i = 0; i < 200 && now_is() == GAMMA_SLOW_PORT_HOLD; i++) {
 		stamp += i % 8 ? 0 : 2 * MS;
 		looks(1, FRAME_NS, true);
 	}
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 	looks(100, FRAME_NS, true); /* 78 ms */
-	assert_int_equal(local.stats.paced, 1);
+	assert_int_equal(local.stats.slow_port_bounds, 1);
 }
 
 static void hold__ends_at_a_faster_port(void **state)
@@ -272,9 +272,9 @@ static void hold__ends_at_a_faster_port(void **state)
 	(void) state;
 	hold(TRIP_NS);
 	looks(1, 5000, true);
-	assert_int_equal(now_is(), GAMMA_PACE_HOLD);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_HOLD);
 	looks(1, 5000, true);
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
 static void hold__ends_without_a_backlog(void **state)
@@ -283,7 +283,7 @@ static void hold__ends_without_a_backlog(void **state)
 	hold(TRIP_NS);
 	local.pool.bulk = 0;
 	looks(4, FRAME_NS, true);
-	assert_int_equal(now_is(), GAMMA_PACE_WATCH);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
 static void hold__goes_on_between_two_messages(void **state)
@@ -294,7 +294,7 @@ static void hold__goes_on_between_two_messages(void **state)
 		local.pool.bulk = i % 2;
 		looks(1, FRAME_NS, true);
 	}
-	assert_int_equal(now_is(), GAMMA_PACE_HOLD);
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_HOLD);
 }
 
 /* ---- the sender ---- */
@@ -302,9 +302,9 @@ static void hold__goes_on_between_two_messages(void **state)
 /* The receiver of the net grants so much, and looks no more. */
 static void bound(uint32_t share)
 {
-	struct gamma_pace *pace = &net->nodes[1].ep.local.pool.pace;
+	struct gamma_slow_port *pace = &net->nodes[1].ep.local.pool.slow_port;
 
-	pace->state = GAMMA_PACE_HOLD;
+	pace->state = GAMMA_SLOW_PORT_HOLD;
 	pace->bound = share - KEPT;
 	pace->share = share;
 	pace->look = UINT64_MAX;
@@ -327,7 +327,7 @@ static void sender__keeps_the_last_credit(void **state)
 	assert_true(flow->tx.bounded);
 	for (unsigned i = 0; i < 200; i++) {
 		net_step(net, net->now + MS);
-		assert_true(gamma_window_flying(flow) < 3);
+		assert_true(gamma_send_window_in_flight(flow) < 3);
 	}
 	net_finish(net, SEC);
 	assert_int_equal(net_stats(net, 0)->requests_out, 0);
@@ -344,14 +344,14 @@ static void sender__uses_it_for_a_short_message(void **state)
 	bound(3);
 	stream();
 	net_run(net, 200 * US);
-	for (unsigned i = 0; i < 100 && gamma_window_flying(flow) < 2; i++)
+	for (unsigned i = 0; i < 100 && gamma_send_window_in_flight(flow) < 2; i++)
 		net_step(net, net->now + MS);
 	frames = net_stats(net, 0)->data_frames_out;
 	net_post(net, 1, 8);
 	net_send(net, 0, 1, 8, GAMMA_WHEN_COPIED);
 	gamma_output(&net->nodes[0].ep, net->now);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, frames + 1);
-	assert_int_equal(gamma_window_flying(flow), 3);
+	assert_int_equal(gamma_send_window_in_flight(flow), 3);
 	net_finish(net, SEC);
 }
 
@@ -365,7 +365,7 @@ static void sender__one_frame_in_a_call(void **state)
 	stream();
 	net_run(net, 200 * US);
 	assert_true(flow->tx.bounded);
-	gamma_credit_limit(flow, flow->tx.limit + 4);
+	gamma_credit_receive_limit(flow, flow->tx.limit + 4);
 	frames = net_stats(net, 0)->data_frames_out;
 	gamma_output(&net->nodes[0].ep, net->now);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, frames + 1);

@@ -13,11 +13,11 @@ static void add__is_found_and_removed(void **state)
 
 	(void) state;
 	gamma_transfers_init(&transfers);
-	id = gamma_transfer_add(&transfers, &objects[0]);
+	id = gamma_transfers_add(&transfers, &objects[0]);
 	assert_int_not_equal(id, 0);
-	assert_ptr_equal(gamma_transfer_find(&transfers, id), &objects[0]);
-	gamma_transfer_remove(&transfers, id);
-	assert_null(gamma_transfer_find(&transfers, id));
+	assert_ptr_equal(gamma_transfers_find(&transfers, id), &objects[0]);
+	gamma_transfers_remove(&transfers, id);
+	assert_null(gamma_transfers_find(&transfers, id));
 	gamma_transfers_fini(&transfers);
 }
 
@@ -28,13 +28,13 @@ static void find__made_up_ids(void **state)
 
 	(void) state;
 	gamma_transfers_init(&transfers);
-	assert_null(gamma_transfer_find(&transfers, 0));
-	assert_null(gamma_transfer_find(&transfers, UINT32_MAX));
-	id = gamma_transfer_add(&transfers, &objects[0]);
-	assert_null(gamma_transfer_find(&transfers, 0));
-	assert_null(gamma_transfer_find(&transfers, id + 1));
-	assert_null(gamma_transfer_find(&transfers, id + (1u << 20)));
-	assert_null(gamma_transfer_find(&transfers, UINT32_MAX));
+	assert_null(gamma_transfers_find(&transfers, 0));
+	assert_null(gamma_transfers_find(&transfers, UINT32_MAX));
+	id = gamma_transfers_add(&transfers, &objects[0]);
+	assert_null(gamma_transfers_find(&transfers, 0));
+	assert_null(gamma_transfers_find(&transfers, id + 1));
+	assert_null(gamma_transfers_find(&transfers, id + (1u << 20)));
+	assert_null(gamma_transfers_find(&transfers, UINT32_MAX));
 	gamma_transfers_fini(&transfers);
 }
 
@@ -47,13 +47,13 @@ static void remove__late_id_finds_nothing(void **state)
 	(void) state;
 	gamma_transfers_init(&transfers);
 	for (int use = 0; use < 1000; use++) {
-		uint32_t id = gamma_transfer_add(&transfers, &objects[use]);
+		uint32_t id = gamma_transfers_add(&transfers, &objects[use]);
 
 		assert_int_not_equal(id, 0);
 		assert_int_not_equal(id, last);
 		assert_int_equal(id & ~GAMMA_ID_MASK, 0);
-		assert_null(gamma_transfer_find(&transfers, last));
-		gamma_transfer_remove(&transfers, id);
+		assert_null(gamma_transfers_find(&transfers, last));
+		gamma_transfers_remove(&transfers, id);
 		last = id;
 	}
 	gamma_transfers_fini(&transfers);
@@ -67,14 +67,14 @@ static void add__as_many_as_there_are_slots(void **state)
 	(void) state;
 	gamma_transfers_init(&transfers);
 	for (int i = 0; i < 1 << 20; i++) {
-		ids[i] = gamma_transfer_add(&transfers, &ids[i]);
+		ids[i] = gamma_transfers_add(&transfers, &ids[i]);
 		assert_int_not_equal(ids[i], 0);
 	}
-	assert_int_equal(gamma_transfer_add(&transfers, &objects[0]), 0);
+	assert_int_equal(gamma_transfers_add(&transfers, &objects[0]), 0);
 	for (int i = 0; i < 1 << 20; i++)
-		assert_ptr_equal(gamma_transfer_find(&transfers, ids[i]), &ids[i]);
-	gamma_transfer_remove(&transfers, ids[77]);
-	assert_int_not_equal(gamma_transfer_add(&transfers, &objects[1]), 0);
+		assert_ptr_equal(gamma_transfers_find(&transfers, ids[i]), &ids[i]);
+	gamma_transfers_remove(&transfers, ids[77]);
+	assert_int_not_equal(gamma_transfers_add(&transfers, &objects[1]), 0);
 	gamma_transfers_fini(&transfers);
 }
 

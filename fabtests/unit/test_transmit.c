@@ -35,7 +35,7 @@ static void take_in(struct node *node)
 
 static bool poll_kind(uint8_t kind)
 {
-	return gamma_flow_poll(flow, net->now, &frame) && frame.kind == kind;
+	return gamma_transmit_poll(flow, net->now, &frame) && frame.kind == kind;
 }
 
 /* ---- order ---- */
@@ -47,14 +47,14 @@ static void order__lost_then_control_then_new_then_ack(void **state)
 	for (int i = 0; i < 2; i++)
 		net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
 	assert_true(poll_kind(GAMMA_KIND_DATA)); /* frame 1 */
-	gamma_window_mark_lost(flow, 1);
+	gamma_send_window_mark_lost(flow, 1);
 	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
 	assert_true(poll_kind(GAMMA_KIND_DATA) && frame.seq == 1);
 	assert_true(poll_kind(GAMMA_KIND_PROBE));
 	assert_true(poll_kind(GAMMA_KIND_DATA) && frame.seq == 2);
 	gamma_ack_now(flow);
 	assert_true(poll_kind(GAMMA_KIND_ACK));
-	assert_false(gamma_flow_poll(flow, net->now, &frame));
+	assert_false(gamma_transmit_poll(flow, net->now, &frame));
 	assert_true(gamma_list_empty(&flow->ready_entry));
 }
 
@@ -66,7 +66,7 @@ static void order__acknowledgement_on_data_is_not_repeated_alone(void **state)
 	net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
 	gamma_ack_now(flow);
 	assert_true(poll_kind(GAMMA_KIND_DATA));
-	assert_false(gamma_flow_poll(flow, net->now, &frame));
+	assert_false(gamma_transmit_poll(flow, net->now, &frame));
 }
 
 static void bulk__header_is_forty_bytes(void **state)
@@ -113,11 +113,11 @@ static void retransmission__says_so_and_asks(void **state)
 	(void) state;
 	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
 	assert_true(poll_kind(GAMMA_KIND_DATA));
-	assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
 	assert_int_equal(fields.flags, 0);
-	gamma_window_mark_lost(flow, 0);
+	gamma_send_window_mark_lost(flow, 0);
 	assert_true(poll_kind(GAMMA_KIND_DATA));
-	assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+	assert_int_equal(gamma_codec_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
 	assert_int_equal(fields.flags, GAMMA_FLAG_AGAIN | GAMMA_FLAG_ACK_REQUESTED);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 1);
 }
@@ -131,13 +131,13 @@ static void last_of_credit__asks_for_more(void **state)
 		net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
 	for (int i = 0; i < GAMMA_FIRST_CREDIT; i++) {
 		assert_true(poll_kind(GAMMA_KIND_DATA));
-		assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+		assert_int_equal(gamma_codec_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
 		assert_int_equal(fields.flags,
 				 i < GAMMA_FIRST_CREDIT - 1
 					 ? GAMMA_FLAG_BACKLOG
 					 : GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG);
 	}
-	assert_false(gamma_flow_poll(flow, net->now, &frame));
+	assert_false(gamma_transmit_poll(flow, net->now, &frame));
 }
 
 /* ---- a link that takes nothing ---- */
@@ -166,15 +166,15 @@ static void unsent__control_frames_too(void **state)
 	exchange(0);
 	for (unsigned what = GAMMA_PENDING_RECLAIMED; what <= GAMMA_PENDING_RECLAIM; what <<= 1) {
 		gamma_flow_want(flow, what);
-		assert_true(gamma_flow_poll(flow, net->now, &frame));
+		assert_true(gamma_transmit_poll(flow, net->now, &frame));
 		assert_int_equal(flow->pending, 0);
-		gamma_flow_unsent(flow, &frame, net->now);
+		gamma_transmit_unsent(flow, &frame, net->now);
 		assert_int_equal(flow->pending, what);
 		flow->pending = 0;
 	}
 	gamma_ack_now(flow);
 	assert_true(poll_kind(GAMMA_KIND_ACK));
-	gamma_flow_unsent(flow, &frame, net->now);
+	gamma_transmit_unsent(flow, &frame, net->now);
 	assert_true(gamma_ack_due(flow));
 }
 
@@ -192,9 +192,9 @@ static void unsent__acknowledgement_on_data_is_not_forgotten(void **state)
 	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
 	for (int i = 0; i < 2; i++) {
 		assert_true(poll_kind(GAMMA_KIND_DATA));
-		assert_int_equal(gamma_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
+		assert_int_equal(gamma_codec_parse(frame.head, frame.head_len, &fields), GAMMA_OK);
 		assert_true(fields.extensions & GAMMA_EXT_ACK);
-		gamma_flow_unsent(flow, &frame, net->now);
+		gamma_transmit_unsent(flow, &frame, net->now);
 	}
 }
 
@@ -229,13 +229,13 @@ static void timers__earliest_is_known(void **state)
 	struct gamma_local *local = flow->local;
 
 	(void) state;
-	gamma_timer_set(flow, GAMMA_TIMER_MTU, net->now + 500);
-	gamma_timer_set(flow, GAMMA_TIMER_BYE, net->now + 200);
+	gamma_timers_set(flow, GAMMA_TIMER_MTU, net->now + 500);
+	gamma_timers_set(flow, GAMMA_TIMER_BYE, net->now + 200);
 	assert_int_equal(local->next_deadline, net->now + 200);
-	gamma_timer_stop(flow, GAMMA_TIMER_BYE);
-	gamma_local_timeout(local, net->now + 300);
+	gamma_timers_stop(flow, GAMMA_TIMER_BYE);
+	gamma_timers_expire(local, net->now + 300);
 	assert_int_equal(local->next_deadline, net->now + 500);
-	gamma_local_timeout(local, net->now + 600);
+	gamma_timers_expire(local, net->now + 600);
 	assert_true(local->next_deadline == GAMMA_NEVER);
 	assert_true(gamma_list_empty(&flow->timed_entry));
 }
@@ -243,12 +243,12 @@ static void timers__earliest_is_known(void **state)
 static void timers__due_exactly_now(void **state)
 {
 	(void) state;
-	gamma_timer_set(flow, GAMMA_TIMER_ACK, net->now + 100);
-	gamma_local_timeout(flow->local, net->now + 99);
+	gamma_timers_set(flow, GAMMA_TIMER_ACK, net->now + 100);
+	gamma_timers_expire(flow->local, net->now + 99);
 	assert_false(gamma_ack_due(flow));
-	gamma_local_timeout(flow->local, net->now + 100);
+	gamma_timers_expire(flow->local, net->now + 100);
 	assert_true(gamma_ack_due(flow));
-	assert_false(gamma_timer_set_p(flow, GAMMA_TIMER_ACK));
+	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
 }
 
 /* ---- buffers ---- */
@@ -256,14 +256,14 @@ static void timers__due_exactly_now(void **state)
 static void buffers__are_used_again(void **state)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_buffer *a = gamma_buffer_get(local), *b = gamma_buffer_get(local);
+	struct gamma_buffer *a = gamma_local_get_buffer(local), *b = gamma_local_get_buffer(local);
 
 	(void) state;
 	assert_ptr_not_equal(a, b);
-	gamma_buffer_put(local, a);
-	assert_ptr_equal(gamma_buffer_get(local), a);
-	gamma_buffer_put(local, b);
-	gamma_buffer_put(local, a);
+	gamma_local_put_buffer(local, a);
+	assert_ptr_equal(gamma_local_get_buffer(local), a);
+	gamma_local_put_buffer(local, b);
+	gamma_local_put_buffer(local, a);
 }
 
 /* ---- the short cut of a message that nothing stands before ---- */
@@ -275,9 +275,9 @@ static bool send_now(uint64_t length)
 	struct gamma_envelope envelope = {.length = length};
 
 	if (!gamma_flow_takes(flow, &envelope) ||
-	    !gamma_flow_send_now(flow, &iov, 1, &envelope, net->now, &frame))
+	    !gamma_transmit_direct(flow, &iov, 1, &envelope, net->now, &frame))
 		return false;
-	gamma_flow_sent_now(flow, net->now, false, net->now);
+	gamma_transmit_direct_sent(flow, net->now, false, net->now);
 	return true;
 }
 
@@ -289,9 +289,9 @@ static void now__is_a_frame_like_others(void **state)
 	assert_int_equal(frame.op, GAMMA_OP_SEND);
 	assert_int_equal(frame.seq, 0);
 	assert_ptr_equal(frame.flow, flow);
-	assert_int_equal(gamma_window_unacked(flow), 1);
+	assert_int_equal(gamma_send_window_unacked(flow), 1);
 	/* Its loss will be noticed. */
-	assert_true(gamma_timer_set_p(flow, GAMMA_TIMER_PROBE));
+	assert_true(gamma_timers_is_set(flow, GAMMA_TIMER_PROBE));
 	assert_true(send_now(20));
 	assert_int_equal(frame.seq, 1);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, 2);
@@ -305,15 +305,15 @@ static void now__left_before_the_clock_was_read(void **state)
 	struct gamma_envelope envelope = {.length = 1};
 
 	(void) state;
-	assert_true(gamma_flow_send_now(flow, &iov, 1, &envelope, 0, &frame));
-	gamma_flow_sent_now(flow, net->now - 700, true, net->now);
-	assert_int_equal(gamma_window_at(flow, 0)->time, net->now - 700);
+	assert_true(gamma_transmit_direct(flow, &iov, 1, &envelope, 0, &frame));
+	gamma_transmit_direct_sent(flow, net->now - 700, true, net->now);
+	assert_int_equal(gamma_send_window_at(flow, 0)->time, net->now - 700);
 	assert_int_equal(flow->loss.last_sent, net->now);
-	gamma_loss_delivered(flow, gamma_window_at(flow, 0), net->now + 4300);
+	gamma_loss_delivered(flow, gamma_send_window_at(flow, 0), net->now + 4300);
 	assert_int_equal(flow->loss.rack_rtt, 5000);
 	/* What arrived earlier than it is believed to have left. */
-	gamma_window_at(flow, 0)->serial++;
-	gamma_loss_delivered(flow, gamma_window_at(flow, 0), net->now - 800);
+	gamma_send_window_at(flow, 0)->serial++;
+	gamma_loss_delivered(flow, gamma_send_window_at(flow, 0), net->now - 800);
 	assert_int_equal(flow->loss.rack_rtt, 0);
 }
 
@@ -324,10 +324,10 @@ static void now__some_times_are_exact(void **state)
 
 	(void) state;
 	for (int i = 0; i < GAMMA_EXACT_EVERY; i++, flow->tx.next++)
-		assert_true(gamma_flow_wants_clock(flow));
+		assert_true(gamma_transmit_wants_clock(flow));
 	flow->loss.rtt = 2000;
 	for (int i = 0; i < GAMMA_EXACT_EVERY; i++, flow->tx.next++)
-		exact += gamma_flow_wants_clock(flow);
+		exact += gamma_transmit_wants_clock(flow);
 	assert_int_equal(exact, 1);
 	flow->tx.next = 0;
 }
@@ -344,7 +344,7 @@ static void now__the_clock_is_needed_for_a_delay(void **state)
 		bool tells;
 
 		gamma_ack_owe(flow);
-		tells = gamma_ack_tells_delay(flow);
+		tells = gamma_ack_reports_delay(flow);
 		fields = (struct gamma_fields){.kind = GAMMA_KIND_DATA};
 		gamma_ack_attach(flow, &fields, false, tells ? net->now : 0);
 		assert_int_equal(!!(fields.extensions & GAMMA_EXT_DELAY), tells);
@@ -357,7 +357,7 @@ static void now__unsent_is_sent_later(void **state)
 {
 	(void) state;
 	assert_true(send_now(20));
-	gamma_flow_unsent(flow, &frame, net->now);
+	gamma_transmit_unsent(flow, &frame, net->now);
 	assert_true(poll_kind(GAMMA_KIND_DATA) && frame.seq == 0);
 	assert_int_equal(frame.head_len, GAMMA_ETH_LEN + GAMMA_HEADER_LEN + 20);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
@@ -369,12 +369,12 @@ static void now__not_past_what_waits(void **state)
 	assert_false(send_now(net->nodes[0].ep.local.limits.inject_size + 1));
 	net_send(net, 0, 1, ALONE, GAMMA_WHEN_COPIED);
 	assert_false(send_now(20));
-	while (gamma_flow_poll(flow, net->now, &frame))
+	while (gamma_transmit_poll(flow, net->now, &frame))
 		;
 	assert_true(send_now(20));
-	gamma_window_mark_lost(flow, 0);
+	gamma_send_window_mark_lost(flow, 0);
 	assert_false(send_now(20));
-	gamma_window_lost(flow, &(uint32_t){0});
+	gamma_send_window_next_lost(flow, &(uint32_t){0});
 	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
 	assert_false(send_now(20));
 }

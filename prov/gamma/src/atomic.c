@@ -92,7 +92,7 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 {
 	const struct fi_msg_atomic *msg = call->msg;
 	size_t most = gamma_atomic_count(call->form, msg->datatype, msg->op), elements;
-	size_t size = gamma_atomic_size((uint32_t) msg->datatype), count = operand_pieces(msg);
+	size_t size = gamma_atomic_ops_size((uint32_t) msg->datatype), count = operand_pieces(msg);
 	struct iovec iov[2 * GAMMA_IOV_LIMIT], result[GAMMA_IOV_LIMIT];
 	struct fi_rma_iov targets[GAMMA_IOV_LIMIT];
 
@@ -110,7 +110,7 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 	add_pieces(result, call->result, call->result_count, size);
 	return gamma_post_remote(
 		gamma_handle(fid),
-		&(struct gamma_remote_post){
+		&(struct gamma_rma_requester_post){
 			.op = ops[call->form],
 			.operands =
 				call->form == GAMMA_ATOMIC_COMPARE ? 2 : msg->op != FI_ATOMIC_READ,

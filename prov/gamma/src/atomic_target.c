@@ -6,23 +6,25 @@
 #include "ep.h"
 
 /* Whether the frame's numbers fit together: a peer's word, each of them. */
-static bool is_consistent(const struct gamma_access *access)
+static bool is_consistent(const struct gamma_rma_access *access)
 {
 	enum gamma_atomic_form form = access->op == GAMMA_OP_ATOMIC  ? GAMMA_ATOMIC_BASE
 				      : access->op == GAMMA_OP_FETCH ? GAMMA_ATOMIC_FETCH
 								     : GAMMA_ATOMIC_COMPARE;
 	uint32_t rows = form == GAMMA_ATOMIC_COMPARE ? 2 : access->atomic_op != GAMMA_ATOMIC_READ;
 
-	return gamma_atomic_valid(form, access->datatype, access->atomic_op) &&
-	       access->length == (uint64_t) access->count * gamma_atomic_size(access->datatype) &&
+	return gamma_atomic_ops_is_valid(form, access->datatype, access->atomic_op) &&
+	       access->length ==
+		       (uint64_t) access->count * gamma_atomic_ops_size(access->datatype) &&
 	       access->operands == rows * access->length;
 }
 
 /* No element may be cut in two by the pieces of a region, or lie where it cannot be swapped. */
-static bool is_aligned(const struct gamma_access *access, const struct gamma_reached *reached)
+static bool is_aligned(const struct gamma_rma_access *access,
+		       const struct gamma_rma_region *reached)
 {
-	uint32_t size = gamma_atomic_size(access->datatype);
-	uint32_t alignment = gamma_atomic_alignment(access->datatype);
+	uint32_t size = gamma_atomic_ops_size(access->datatype);
+	uint32_t alignment = gamma_atomic_ops_alignment(access->datatype);
 
 	for (unsigned i = 0; i < reached->iov_count; i++)
 		if ((uintptr_t) reached->iov[i].iov_base % alignment ||
@@ -36,18 +38,18 @@ static const void *advanced(const void *row, uint64_t bytes)
 	return row ? (const uint8_t *) row + bytes : NULL;
 }
 
-static void apply(const struct gamma_access *access, const struct gamma_reached *reached,
+static void apply(const struct gamma_rma_access *access, const struct gamma_rma_region *reached,
 		  const uint8_t *operands, uint8_t *result)
 {
 	const void *operand = access->operands ? operands : NULL;
 	const void *compare = access->op == GAMMA_OP_COMPARE ? operands + access->length : NULL;
-	uint32_t size = gamma_atomic_size(access->datatype);
+	uint32_t size = gamma_atomic_ops_size(access->datatype);
 	uint64_t done = 0;
 
 	for (unsigned i = 0; i < reached->iov_count; i++) {
 		const struct iovec *piece = &reached->iov[i];
 
-		gamma_atomic_apply(&(struct gamma_atomic){
+		gamma_atomic_ops_apply(&(struct gamma_atomic){
 			.datatype = access->datatype,
 			.op = access->atomic_op,
 			.count = (uint32_t) (piece->iov_len / size),
@@ -60,7 +62,7 @@ static void apply(const struct gamma_access *access, const struct gamma_reached 
 	}
 }
 
-static uint64_t needed(const struct gamma_access *access)
+static uint64_t needed(const struct gamma_rma_access *access)
 {
 	if (access->op == GAMMA_OP_ATOMIC)
 		return FI_REMOTE_WRITE;
@@ -69,10 +71,10 @@ static uint64_t needed(const struct gamma_access *access)
 }
 
 enum gamma_refusal gamma_atomic_requested(void *context, struct gamma_flow *flow,
-					  const struct gamma_access *access,
+					  const struct gamma_rma_access *access,
 					  const uint8_t *operands, uint8_t *result)
 {
-	struct gamma_reached reached;
+	struct gamma_rma_region reached;
 	enum gamma_refusal refusal;
 
 	(void) flow;

@@ -28,9 +28,9 @@ size_t gamma_atomic_count(enum gamma_atomic_form form, enum fi_datatype datatype
 	/* Newer versions may pass numbers that the headers here have no names for. */
 	uint32_t type = (uint32_t) datatype, operation = (uint32_t) op;
 
-	if (!gamma_atomic_valid(form, type, operation))
+	if (!gamma_atomic_ops_is_valid(form, type, operation))
 		return 0;
-	return GAMMA_ATOMIC_CALL_MAX / gamma_atomic_size(type);
+	return GAMMA_ATOMIC_CALL_MAX / gamma_atomic_ops_size(type);
 }
 
 int gamma_query_atomic(struct fid_domain *domain_fid, enum fi_datatype datatype, enum fi_op op,
@@ -54,7 +54,7 @@ int gamma_query_atomic(struct fid_domain *domain_fid, enum fi_datatype datatype,
 		return -FI_EOPNOTSUPP;
 	if (attr) {
 		attr->count = count;
-		attr->size = gamma_atomic_size((uint32_t) datatype);
+		attr->size = gamma_atomic_ops_size((uint32_t) datatype);
 	}
 	return 0;
 }

@@ -91,7 +91,7 @@ static const struct ability dgram_ability = {
 /* Bytes that a read takes before any later write: what it finds fits one frame and is copied. */
 static size_t snapshot_size(size_t mtu)
 {
-	const size_t header = GAMMA_BULK_HEADER + gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC);
+	const size_t header = GAMMA_BULK_HEADER + gamma_codec_extensions_len(GAMMA_EXT_PAYLOAD_CRC);
 
 	return gamma_min(gamma_min(mtu, GAMMA_SAFE_MTU) - header, GAMMA_ATOMIC_BYTES);
 }
@@ -101,10 +101,10 @@ static struct ability ability_of(enum fi_ep_type type, size_t mtu)
 	struct ability can = type == FI_EP_RDM ? rdm_ability : dgram_ability;
 
 	if (type == FI_EP_DGRAM)
-		can.max_msg_size =
-			mtu - GAMMA_DGRAM_HEADER_MAX -
-			(gamma_settings.payload_crc ? gamma_extensions_len(GAMMA_EXT_PAYLOAD_CRC)
-						    : 0);
+		can.max_msg_size = mtu - GAMMA_DGRAM_HEADER_MAX -
+				   (gamma_settings.payload_crc
+					    ? gamma_codec_extensions_len(GAMMA_EXT_PAYLOAD_CRC)
+					    : 0);
 	else
 		can.max_order_war = snapshot_size(mtu);
 	can.inject_size = gamma_min(gamma_settings.inject_size, can.max_msg_size);

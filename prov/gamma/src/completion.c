@@ -66,8 +66,8 @@ void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uin
 	gamma_cq_write(ep->tx_cq, completion);
 }
 
-GAMMA_APART static void write_rx_error(struct gamma_ep *ep, struct gamma_completion completion,
-				       uint64_t lost, int error, const struct gamma_addr *source)
+GAMMA_NOINLINE static void write_rx_error(struct gamma_ep *ep, struct gamma_completion completion,
+					  uint64_t lost, int error, const struct gamma_addr *source)
 {
 	if (error)
 		gamma_cq_write_error(ep->rx_cq, &completion, -error, 0, ep->cause);

@@ -21,7 +21,7 @@ struct gamma_work {
 	enum kind kind;
 	struct gamma_ep_handle *handle; /* of the endpoint or the shared context */
 	struct gamma_post post;
-	struct gamma_remote_post remote;
+	struct gamma_rma_requester_post remote;
 	struct iovec iov[GAMMA_IOV_LIMIT], result[GAMMA_IOV_LIMIT];
 	struct fi_rma_iov target[GAMMA_IOV_LIMIT];
 	struct gamma_cntr *cntr; /* of SET and ADD */
@@ -281,7 +281,7 @@ static void keep_post(struct gamma_work *work, enum kind kind, struct gamma_ep_h
 }
 
 static void keep_remote(struct gamma_work *work, struct gamma_ep_handle *handle,
-			const struct gamma_remote_post *post)
+			const struct gamma_rma_requester_post *post)
 {
 	work->kind = REMOTE;
 	work->handle = &handle->ep->handle;
@@ -334,7 +334,7 @@ ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_po
 }
 
 ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
-				  const struct gamma_remote_post *post)
+				  const struct gamma_rma_requester_post *post)
 {
 	struct gamma_work *work;
 	int ret;

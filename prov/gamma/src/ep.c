@@ -455,7 +455,7 @@ static void cancel_send(struct gamma_ep *ep, const void *context)
 	gamma_list_for_each (pos, &ep->sends) {
 		struct gamma_tx *tx = gamma_list_entry(pos, struct gamma_tx, entry);
 
-		if (tx->context == context && gamma_message_cancel(&tx->send))
+		if (tx->context == context && gamma_send_cancel(&tx->send))
 			return;
 	}
 }

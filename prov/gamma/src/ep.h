@@ -35,7 +35,7 @@ struct gamma_tx {
 	bool *done;              /* set when it ends within the call that posted it, or NULL */
 	struct gamma_work *work; /* told of its end instead of the endpoint's queue; or NULL */
 	void *copy; /* of the message, if it had to be copied but could not leave, or NULL */
-	struct gamma_remote remote; /* if send.remote refers to it */
+	struct gamma_rma remote; /* if send.remote refers to it */
 };
 
 /* A posted receive. */
@@ -185,7 +185,7 @@ extern struct fi_ops_rma gamma_rma_ops, gamma_no_rma_ops;
 extern struct fi_ops_atomic gamma_atomic_ops, gamma_no_atomic_ops;
 extern struct fi_ops_collective gamma_no_collective_ops;
 extern const struct gamma_endpoint_handlers gamma_ep_handlers;
-extern const struct gamma_target gamma_ep_target;
+extern const struct gamma_rma_target gamma_ep_target;
 
 /* ---- post.c: what every kind of send and receive goes through ---- */
 
@@ -352,10 +352,10 @@ struct gamma_ep *gamma_rx_ctx_reporter(const struct gamma_rx_ctx *rx_ctx);
 
 /* ---- remote.c: what RMA and atomics go through ---- */
 
-/* An operation on a peer's memory; see struct gamma_remote. */
-struct gamma_remote_post {
+/* An operation on a peer's memory; see struct gamma_rma. */
+struct gamma_rma_requester_post {
 	enum gamma_op op;
-	uint8_t operands, unit, datatype, atomic_op; /* as in struct gamma_remote */
+	uint8_t operands, unit, datatype, atomic_op; /* as in struct gamma_rma */
 	fi_addr_t addr;
 	const struct iovec *iov; /* operands */
 	size_t count;
@@ -371,15 +371,16 @@ struct gamma_remote_post {
 	bool silent;   /* no completion entry */
 };
 /* -FI_EINVAL: the sizes of local and remote memory differ, or there are too many pieces. */
-ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_remote_post *post);
+ssize_t gamma_post_remote(struct gamma_ep_handle *handle,
+			  const struct gamma_rma_requester_post *post);
 /* The memory that a peer means, if it allows what is wanted: FI_REMOTE_READ, FI_REMOTE_WRITE. */
-enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *access,
-			       uint64_t wanted, struct gamma_reached *reached);
+enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_rma_access *access,
+			       uint64_t wanted, struct gamma_rma_region *reached);
 
 /* ---- atomic_target.c ---- */
-/* A peer wants an atomic operation here: struct gamma_target.apply. */
+/* A peer wants an atomic operation here: struct gamma_rma_target.apply. */
 enum gamma_refusal gamma_atomic_requested(void *context, struct gamma_flow *flow,
-					  const struct gamma_access *access,
+					  const struct gamma_rma_access *access,
 					  const uint8_t *operands, uint8_t *result);
 
 /* ---- dgram.c ---- */
@@ -428,15 +429,15 @@ int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags);
 ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_post *post,
 			   bool receive);
 ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
-				  const struct gamma_remote_post *post);
+				  const struct gamma_rma_requester_post *post);
 static inline bool gamma_is_put_off(const struct gamma_ep_handle *handle, uint64_t flags)
 {
 	return flags & FI_TRIGGER || handle->work;
 }
 /* The operation has ended; whether the endpoint's queue and counters are to be told as well. */
-GAMMA_APART bool gamma_work_completed(struct gamma_work *work, int error);
+GAMMA_NOINLINE bool gamma_work_completed(struct gamma_work *work, int error);
 /* work may be NULL. */
-GAMMA_APART void gamma_work_free(struct gamma_work *work);
+GAMMA_NOINLINE void gamma_work_free(struct gamma_work *work);
 /* The first triggered operation of that context that still waits is cancelled; false: none does. */
 bool gamma_work_cancel(struct gamma_domain *domain, const struct gamma_ep_handle *handle,
 		       const void *context);

@@ -399,7 +399,7 @@ bool gamma_waiter_arm(struct gamma_waiter *waiter);
 /* Sleeps until woken, until the domain has something to do, or until deadline: 0, -FI_ETIMEDOUT or
  * -FI_EINTR. Called and left with the domain's lock held, which is free meanwhile. */
 int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline);
-GAMMA_APART void gamma_waiter_signal(struct gamma_waiter *waiter);
+GAMMA_NOINLINE void gamma_waiter_signal(struct gamma_waiter *waiter);
 
 static inline void gamma_waiter_wake(struct gamma_waiter *waiter)
 {
@@ -456,7 +456,7 @@ struct gamma_cq {
 int gamma_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		  void *context);
 /* Where the ring is full: it grows. */
-GAMMA_APART void gamma_cq_write_full(struct gamma_cq *cq, struct gamma_completion completion);
+GAMMA_NOINLINE void gamma_cq_write_full(struct gamma_cq *cq, struct gamma_completion completion);
 /* Adds a success; wakes sleepers. Out of memory: the completion is lost, and an error entry kept in
  * reserve says so (FI_ENOMEM). */
 static inline void gamma_cq_write(struct gamma_cq *cq, struct gamma_completion completion)
@@ -470,14 +470,14 @@ static inline void gamma_cq_write(struct gamma_cq *cq, struct gamma_completion c
 }
 /* Adds an error. err: positive FI_E*; olen: bytes lost; text: provider's words for fi_cq_strerror
  * (copied into err_data), or NULL. */
-GAMMA_APART void gamma_cq_write_error(struct gamma_cq *cq,
-				      const struct gamma_completion *completion, int err,
-				      size_t olen, const char *text);
+GAMMA_NOINLINE void gamma_cq_write_error(struct gamma_cq *cq,
+					 const struct gamma_completion *completion, int err,
+					 size_t olen, const char *text);
 /* As gamma_cq_write_error for a source that is not in the AV (FI_SOURCE_ERR): err FI_EADDRNOTAVAIL,
  * err_data the raw address. */
-GAMMA_APART void gamma_cq_write_unknown_source(struct gamma_cq *cq,
-					       const struct gamma_completion *completion,
-					       const struct gamma_addr *source);
+GAMMA_NOINLINE void gamma_cq_write_unknown_source(struct gamma_cq *cq,
+						  const struct gamma_completion *completion,
+						  const struct gamma_addr *source);
 
 /* What is added from now on is not read before the domain has been moved once more. */
 static inline void gamma_cq_wait_from(struct gamma_cq *cq)
@@ -513,8 +513,8 @@ struct gamma_cntr {
 };
 int gamma_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
 		    void *context);
-GAMMA_APART void gamma_cntr_add(struct gamma_cntr *cntr, uint64_t value);
-GAMMA_APART void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value);
+GAMMA_NOINLINE void gamma_cntr_add(struct gamma_cntr *cntr, uint64_t value);
+GAMMA_NOINLINE void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value);
 
 /* ---- work.c ---- */
 /* FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK on a domain. */
@@ -522,7 +522,7 @@ int gamma_work_control(struct gamma_domain *domain, int command, void *arg);
 /* The counter has changed: something may be due. */
 void gamma_work_check(struct gamma_cntr *cntr);
 /* What found no room is due again. */
-GAMMA_APART void gamma_work_retry(struct gamma_domain *domain);
+GAMMA_NOINLINE void gamma_work_retry(struct gamma_domain *domain);
 
 /* ---- mr.c ---- */
 struct gamma_mr {

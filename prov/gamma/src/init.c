@@ -35,7 +35,7 @@ static void cleanup(void)
 {
 	gamma_auto_stop_all();
 	gamma_bind_cleanup();
-	gamma_log_to(NULL);
+	gamma_log_set_sink(NULL);
 	gamma_settings_free();
 }
 
@@ -48,7 +48,7 @@ FI_EXT_INI
 
 	/* The core hides a provider that is older than what an application asks for. */
 	gamma_prov.fi_version = running > built_for ? running : built_for;
-	gamma_log_to(to_fi_log);
+	gamma_log_set_sink(to_fi_log);
 	gamma_settings_define();
 	settings_error[0] = '\0';
 	if (gamma_settings_load(settings_error, sizeof(settings_error)))

@@ -106,8 +106,8 @@ static fi_addr_t source_of(struct gamma_ep *ep, struct gamma_flow *flow)
 	return ep->want_source ? gamma_flow_fi_addr(ep, flow) : FI_ADDR_NOTAVAIL;
 }
 
-GAMMA_FLAT static uint64_t on_whole(void *context, struct gamma_flow *flow,
-				    const struct gamma_envelope *envelope, const uint8_t *bytes)
+GAMMA_FLATTEN static uint64_t on_whole(void *context, struct gamma_flow *flow,
+				       const struct gamma_envelope *envelope, const uint8_t *bytes)
 {
 	struct gamma_ep *ep = context;
 	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
@@ -157,8 +157,9 @@ static void explain_refusal(struct gamma_ep *ep, const struct gamma_flow *flow,
 {
 	char name[GAMMA_NAME_LEN];
 
-	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s", gamma_addr_name(&flow->addr, name),
-		 gamma_refusal_name(refusal));
+	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s",
+		 gamma_flow_addr_name(&flow->addr, name),
+		 gamma_rma_requester_refusal_name(refusal));
 	if (!ep->closing)
 		GAMMA_INFO(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
 }
@@ -168,8 +169,8 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	struct gamma_ep *ep = context;
 	struct gamma_tx *tx = gamma_container_of(send, struct gamma_tx, send);
 
-	if (gamma_unlikely(send->remote && send->remote->refusal))
-		explain_refusal(ep, flow, send->remote->refusal);
+	if (gamma_unlikely(send->rma && send->rma->refusal))
+		explain_refusal(ep, flow, send->rma->refusal);
 	gamma_complete_tx(ep, tx, error);
 	if (tx->done)
 		*tx->done = true;
@@ -228,8 +229,8 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	struct gamma_ep *ep = context;
 	char name[GAMMA_NAME_LEN];
 
-	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s", gamma_addr_name(&flow->addr, name),
-		 cause);
+	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s",
+		 gamma_flow_addr_name(&flow->addr, name), cause);
 	if (ep->closing)
 		return;
 	GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
@@ -302,7 +303,7 @@ static void hand_over(struct gamma_list *posted, struct gamma_flow *flow, struct
 		if (rx->flow != flow)
 			continue;
 		expect_of(rx, other);
-		if (!gamma_timer_set_p(other, GAMMA_TIMER_PROBE))
+		if (!gamma_timers_is_set(other, GAMMA_TIMER_PROBE))
 			gamma_loss_rearm(other, gamma_now());
 	}
 }
@@ -337,7 +338,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 const struct gamma_endpoint_handlers gamma_ep_handlers = {
 	.messages =
 		{
-			.whole = on_whole,
+			.deliver = on_whole,
 			.match = on_match,
 			.unexpected = on_unexpected,
 			.received = on_received,
@@ -389,11 +390,11 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 	if (!flow)
 		return;
 	if (gamma_unlikely(!gamma_flow_usable(flow)))
-		error = gamma_flow_refuse(flow);
+		error = gamma_flow_refuse_post(flow);
 	expect_of(rx, flow);
 	if (gamma_unlikely(error))
 		end_posted(ep->rx, ep, rx, -error);
-	else if (gamma_unlikely(!gamma_timer_set_p(flow, GAMMA_TIMER_PROBE)))
+	else if (gamma_unlikely(!gamma_timers_is_set(flow, GAMMA_TIMER_PROBE)))
 		gamma_loss_rearm(flow, gamma_now());
 }
 
@@ -459,7 +460,7 @@ static bool accept_unexpected(struct gamma_inbound *inbound, struct gamma_rx *rx
 
 	gamma_list_remove(&inbound->entry);
 	inbound->user = NULL;
-	gamma_inbound_accept(inbound, &rx->recv);
+	gamma_receive_accept(inbound, &rx->recv);
 	return announced;
 }
 
@@ -519,7 +520,7 @@ static void discard(struct gamma_inbound *inbound)
 {
 	gamma_list_remove(&inbound->entry);
 	inbound->user = NULL;
-	gamma_inbound_discard(inbound);
+	gamma_receive_discard(inbound);
 }
 
 static struct gamma_inbound *find_claimed(struct gamma_rx_ctx *rx_ctx,

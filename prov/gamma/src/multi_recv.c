@@ -28,7 +28,7 @@ void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 	gamma_rx_put(rx_ctx, spare);
 }
 
-GAMMA_APART static void consume(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+GAMMA_NOINLINE static void consume(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 {
 	gamma_multi_close(rx_ctx, whole);
 	whole->consumed = true;

@@ -13,7 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-GAMMA_FLAT void gamma_domain_progress(struct gamma_domain *domain)
+GAMMA_FLATTEN void gamma_domain_progress(struct gamma_domain *domain)
 {
 	struct gamma_list *pos, *next;
 

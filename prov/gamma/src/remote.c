@@ -8,16 +8,16 @@
 
 /* ---- posting ---- */
 
-static bool take_target(struct gamma_remote *remote, const struct gamma_remote_post *post,
+static bool take_target(struct gamma_rma *remote, const struct gamma_rma_requester_post *post,
 			uint64_t *len)
 {
 	*len = 0;
-	if (!post->target_count || post->target_count > GAMMA_SEGMENT_MAX)
+	if (!post->target_count || post->target_count > GAMMA_RMA_IOV_MAX)
 		return false;
 	for (size_t i = 0; i < post->target_count; i++) {
 		const struct fi_rma_iov *target = &post->target[i];
 
-		remote->segments[i] = (struct gamma_segment){
+		remote->segments[i] = (struct gamma_rma_iov){
 			.address = target->addr,
 			.key = target->key,
 			.length = target->len,
@@ -47,7 +47,8 @@ static bool take_iov(struct iovec *to, unsigned *to_count, const struct iovec *f
 
 /* Operands and comparands, which atomic.c has seen to add up, may together be more pieces than a
  * send has. */
-static int take_operands(struct gamma_tx *tx, const struct gamma_remote_post *post, uint64_t len)
+static int take_operands(struct gamma_tx *tx, const struct gamma_rma_requester_post *post,
+			 uint64_t len)
 {
 	struct gamma_send *send = &tx->send;
 
@@ -57,9 +58,10 @@ static int take_operands(struct gamma_tx *tx, const struct gamma_remote_post *po
 }
 
 /* Local and remote memory must be of the same size. */
-static int fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_remote_post *post)
+static int fill(struct gamma_ep *ep, struct gamma_tx *tx,
+		const struct gamma_rma_requester_post *post)
 {
-	struct gamma_remote *remote = &tx->remote;
+	struct gamma_rma *remote = &tx->remote;
 	struct gamma_send *send = &tx->send;
 	bool result = post->op != GAMMA_OP_WRITE && post->op != GAMMA_OP_ATOMIC;
 	uint64_t len;
@@ -89,7 +91,7 @@ static int fill(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_rem
 	return 0;
 }
 
-static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *post)
+static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_rma_requester_post *post)
 {
 	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
 	bool inject = post->silent || post->flags & FI_INJECT;
@@ -105,7 +107,7 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *
 	tx->done = &done;
 	ret = fill(ep, tx, post);
 	/* Who looks for its completion will poll. */
-	tx->send.patient = (tx->notify && !inject) || gamma_auto_promises(ep->domain);
+	tx->send.may_delay = (tx->notify && !inject) || gamma_auto_promises(ep->domain);
 	if (!ret)
 		ret = gamma_endpoint_remote(ep->endpoint, flow, &tx->send, &tx->remote);
 	if (ret) {
@@ -117,14 +119,15 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_remote_post *
 		return 0;
 	if (gamma_message_waiting(flow)) /* its effect may be looked for elsewhere */
 		gamma_auto_promise(ep->domain);
-	if (inject && !gamma_remote_is_copied(&tx->send))
+	if (inject && !gamma_rma_requester_is_copied(&tx->send))
 		gamma_tx_free_buffer(ep, tx, &done);
 	if (!done)
 		tx->done = NULL;
 	return 0;
 }
 
-ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_remote_post *post)
+ssize_t gamma_post_remote(struct gamma_ep_handle *handle,
+			  const struct gamma_rma_requester_post *post)
 {
 	struct gamma_ep *ep = handle->ep;
 	ssize_t ret;
@@ -150,8 +153,8 @@ ssize_t gamma_post_remote(struct gamma_ep_handle *handle, const struct gamma_rem
 
 /* ---- the target ---- */
 
-enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *access,
-			       uint64_t wanted, struct gamma_reached *reached)
+enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_rma_access *access,
+			       uint64_t wanted, struct gamma_rma_region *reached)
 {
 	struct gamma_mr *mr;
 	uint64_t offset;
@@ -173,7 +176,8 @@ enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_access *a
 }
 
 static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
-				   const struct gamma_access *access, struct gamma_reached *reached)
+				   const struct gamma_rma_access *access,
+				   struct gamma_rma_region *reached)
 {
 	(void) flow;
 	return gamma_reach(context, access,
@@ -181,7 +185,7 @@ static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
 }
 
 /* To a region, unlike an endpoint, an atomic that also fetches is a write: it modifies memory. */
-static uint64_t region_events(const struct gamma_access *access, uint64_t event)
+static uint64_t region_events(const struct gamma_rma_access *access, uint64_t event)
 {
 	bool atomic = access->op >= GAMMA_OP_ATOMIC;
 
@@ -197,7 +201,7 @@ static void count_at(struct gamma_ep *ep, uint64_t key, uint64_t events)
 }
 
 /* At the endpoint an operation counts once, and once at each region that it has touched. */
-static void count(struct gamma_ep *ep, const struct gamma_access *access, uint64_t event)
+static void count(struct gamma_ep *ep, const struct gamma_rma_access *access, uint64_t event)
 {
 	struct gamma_cntr *cntr = ep->cntrs[event == FI_REMOTE_READ ? GAMMA_CNTR_REMOTE_READ
 								    : GAMMA_CNTR_REMOTE_WRITE];
@@ -214,8 +218,8 @@ static void count(struct gamma_ep *ep, const struct gamma_access *access, uint64
 	count_at(ep, access->key, events);
 }
 
-static void on_touched(void *context, struct gamma_flow *flow, const struct gamma_access *access,
-		       bool last, const uint64_t *data)
+static void on_touched(void *context, struct gamma_flow *flow,
+		       const struct gamma_rma_access *access, bool last, const uint64_t *data)
 {
 	struct gamma_ep *ep = context;
 	bool atomic = access->op >= GAMMA_OP_ATOMIC;
@@ -241,7 +245,7 @@ static void on_touched(void *context, struct gamma_flow *flow, const struct gamm
 		gamma_cq_write(ep->rx_cq, completion);
 }
 
-const struct gamma_target gamma_ep_target = {
+const struct gamma_rma_target gamma_ep_target = {
 	.reach = on_reach,
 	.apply = gamma_atomic_requested,
 	.touched = on_touched,

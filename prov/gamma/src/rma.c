@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* fi_read, fi_write and their variants: arguments to a struct gamma_remote_post, see remote.c. */
+/* fi_read, fi_write and their variants: arguments to a struct gamma_rma_requester_post, see
+ * remote.c. */
 #include "ep.h"
 
 /* A read brings data, and takes none along. */
@@ -16,7 +17,7 @@ static ssize_t post_read(struct gamma_ep_handle *handle, const struct iovec *iov
 			 const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
 			 void *context, uint64_t flags)
 {
-	return gamma_post_remote(handle, &(struct gamma_remote_post){
+	return gamma_post_remote(handle, &(struct gamma_rma_requester_post){
 						 .op = GAMMA_OP_READ,
 						 .addr = addr,
 						 .result = iov,
@@ -62,7 +63,7 @@ static ssize_t post_write(struct gamma_ep_handle *handle, const struct iovec *io
 			  const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
 			  uint64_t data, void *context, uint64_t flags, bool silent)
 {
-	return gamma_post_remote(handle, &(struct gamma_remote_post){
+	return gamma_post_remote(handle, &(struct gamma_rma_requester_post){
 						 .op = GAMMA_OP_WRITE,
 						 .operands = 1,
 						 .addr = addr,

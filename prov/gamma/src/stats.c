@@ -12,7 +12,7 @@ static int format(const struct gamma_ep *ep, const struct gamma_stats *stats, ch
 	char name[GAMMA_NAME_LEN];
 	int len = snprintf(line, LINE_MAX_LEN,
 			   "{\"endpoint\":\"%s\",\"type\":\"%s\",\"nic\":\"%s\",\"pid\":%d",
-			   gamma_addr_name(gamma_endpoint_addr(ep->endpoint), name),
+			   gamma_flow_addr_name(gamma_endpoint_addr(ep->endpoint), name),
 			   ep->type == FI_EP_RDM ? "rdm" : "dgram", ep->domain->nic.name,
 			   (int) getpid());
 

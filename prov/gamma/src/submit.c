@@ -233,7 +233,7 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 	tx->flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED));
 	tx->notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx->work = post->work;
-	send->patient = tx->notify && !(post->flags & FI_INJECT);
+	send->may_delay = tx->notify && !(post->flags & FI_INJECT);
 }
 
 int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len)
