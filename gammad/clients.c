@@ -35,7 +35,7 @@ int gammad_clients_listen(struct gammad *gammad)
 		gamma_warn(GAMMA_BROKER_PATH ": %s; start gammad as root", strerror(errno));
 		return -EIO;
 	}
-	if (!gamma_enclosed_refuse(gammad->listen_fd) && gammad_linger_bound()) {
+	if (!gamma_scm_refuse(gammad->listen_fd) && gammad_linger_bound()) {
 		gamma_warn("no timer: %s", strerror(errno));
 		return -EIO;
 	}
@@ -167,7 +167,7 @@ static bool done(struct gammad_client *client, enum gamma_broker_reason reason, 
 {
 	struct gamma_broker_done answer = {.count = count};
 
-	gamma_broker_head(&answer.header, GAMMA_BROKER_DONE, sizeof(answer), reason);
+	gamma_broker_message_init_header(&answer.header, GAMMA_BROKER_DONE, sizeof(answer), reason);
 	return reply(client, &answer, sizeof(answer));
 }
 
@@ -175,7 +175,8 @@ static bool refuse_open(struct gammad_client *client, enum gamma_broker_reason r
 {
 	struct gamma_broker_opened opened = {0};
 
-	gamma_broker_head(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened), reason);
+	gamma_broker_message_init_header(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened),
+					 reason);
 	return reply(client, &opened, sizeof(opened));
 }
 
@@ -189,9 +190,9 @@ static bool answer_open(struct gammad *gammad, struct gammad_client *client,
 
 	if (reason)
 		return refuse_open(client, reason);
-	gamma_broker_head(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened), reason);
-	sent = !gamma_enclosed_send(client->fd, NULL, 0, &opened, sizeof(opened), fds,
-				    GAMMA_BROKER_FDS);
+	gamma_broker_message_init_header(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened),
+					 reason);
+	sent = !gamma_scm_send(client->fd, NULL, 0, &opened, sizeof(opened), fds, GAMMA_BROKER_FDS);
 	close(fds[1]);
 	return sent;
 }
@@ -204,10 +205,11 @@ static bool answer_join(struct gammad *gammad, struct gammad_client *client,
 
 	if (reason)
 		return done(client, reason, 0);
-	gamma_broker_head(&joined.header, GAMMA_BROKER_JOINED, sizeof(joined), reason);
+	gamma_broker_message_init_header(&joined.header, GAMMA_BROKER_JOINED, sizeof(joined),
+					 reason);
 	if (!job->request.group.receives)
 		return reply(client, &joined, sizeof(joined));
-	return !gamma_enclosed_send(client->fd, NULL, 0, &joined, sizeof(joined), &job->fd, 1);
+	return !gamma_scm_send(client->fd, NULL, 0, &joined, sizeof(joined), &job->fd, 1);
 }
 
 /* The kernel takes its time for a socket with a ring: the client is not listened to before it has
@@ -296,8 +298,8 @@ static bool answer_nics(struct gammad *gammad, struct gammad_client *client)
 		       "all fit in an answer");
 	for (unsigned i = 0; i < gammad->nic_count; i++)
 		memcpy(served.macs[served.count++], gammad->nics[i].mac, GAMMA_MAC_LEN);
-	gamma_broker_head(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
-			  gammad_entitled(gammad, client));
+	gamma_broker_message_init_header(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
+					 gammad_entitled(gammad, client));
 	return reply(client, &served, sizeof(served));
 }
 
@@ -319,7 +321,8 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 		state.slots += gammad->nics[i].slot_count;
 	gamma_list_for_each (pos, &gammad->opens)
 		state.endpoints++;
-	gamma_broker_head(&state.header, GAMMA_BROKER_STATE, sizeof(state), GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&state.header, GAMMA_BROKER_STATE, sizeof(state),
+					 GAMMA_BROKER_OK);
 	return reply(client, &state, sizeof(state));
 }
 
@@ -338,7 +341,8 @@ static bool tell(struct gammad_client *client, const struct gammad_open *open)
 	memcpy(entry.mac, open->record.mac, GAMMA_MAC_LEN);
 	if (open->nic)
 		memcpy(entry.nic, open->nic->name, sizeof(entry.nic));
-	gamma_broker_head(&entry.header, GAMMA_BROKER_ENTRY, sizeof(entry), GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&entry.header, GAMMA_BROKER_ENTRY, sizeof(entry),
+					 GAMMA_BROKER_OK);
 	return reply(client, &entry, sizeof(entry));
 }
 
@@ -398,9 +402,9 @@ static bool answer(struct gammad *gammad, struct gammad_client *client, const vo
 		   size_t len)
 {
 	union gamma_broker_request request;
-	enum gamma_broker_reason reason = gamma_broker_parse(bytes, len, &request);
+	enum gamma_broker_reason reason = gamma_broker_message_parse(bytes, len, &request);
 
-	if (!reason && client->uid && gamma_broker_for_root(request.header.type))
+	if (!reason && client->uid && gamma_broker_message_needs_root(request.header.type))
 		reason = GAMMA_BROKER_NOT_ROOT;
 	if (reason)
 		return done(client, reason, 0) && reason != GAMMA_BROKER_MALFORMED;

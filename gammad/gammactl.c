@@ -102,16 +102,18 @@ static int show(int fd, const char *command)
 	while ((len = receive(fd, &answer, sizeof(answer))) > 0) {
 		size_t bytes = (size_t) len;
 
-		if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_ENTRY, sizeof(answer.entry))) {
+		if (gamma_broker_message_is(&answer, bytes, GAMMA_BROKER_ENTRY,
+					    sizeof(answer.entry))) {
 			show_entry(&answer.entry);
-		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_STATE,
-					   sizeof(answer.state))) {
+		} else if (gamma_broker_message_is(&answer, bytes, GAMMA_BROKER_STATE,
+						   sizeof(answer.state))) {
 			show_state(&answer.state);
 			return EXIT_SUCCESS;
-		} else if (gamma_broker_is(&answer, bytes, GAMMA_BROKER_DONE,
-					   sizeof(answer.done))) {
+		} else if (gamma_broker_message_is(&answer, bytes, GAMMA_BROKER_DONE,
+						   sizeof(answer.done))) {
 			if (answer.header.reason)
-				return fail(command, gamma_broker_text(answer.header.reason));
+				return fail(command,
+					    gamma_broker_message_text(answer.header.reason));
 			if (!strcmp(command, "revoke"))
 				printf("%u endpoints revoked\n", answer.done.count);
 			return EXIT_SUCCESS;
@@ -133,7 +135,7 @@ static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, cons
 		fprintf(stderr, "gammactl: %s: %s; is gammad running?\n", path, strerror(errno));
 		return EXIT_FAILURE;
 	}
-	gamma_broker_head(&request.header, type, len, GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&request.header, type, len, GAMMA_BROKER_OK);
 	if (send(fd, &request, len, MSG_NOSIGNAL) != (ssize_t) len)
 		return fail(path, no_answer(-1));
 	return show(fd, command);

@@ -126,7 +126,7 @@ enum gamma_broker_reason gammad_join_begin(struct gammad *gammad,
 	if (!open)
 		return GAMMA_BROKER_NO_ENDPOINT;
 	key = key_of(open, ask);
-	gamma_packet_plan(open->nic->mtu, 0, ring);
+	gamma_packet_socket_plan_ring(open->nic->mtu, 0, ring);
 	if (may_join(open, &key)) {
 		/* What it has closed may not have been noticed yet. */
 		gammad_sweep(gammad);
@@ -155,7 +155,7 @@ static int prepare(int fd, const struct gammad *gammad, const struct gammad_open
 		.sll_protocol = htons(gammad->conf.ethertype),
 		.sll_ifindex = open->nic->groups.ifindex,
 	};
-	int ret = gamma_packet_filter(fd, &attr);
+	int ret = gamma_packet_socket_set_filter(fd, &attr);
 
 	memcpy(request.mr_address, ask->group, GAMMA_MAC_LEN);
 	if (ret)

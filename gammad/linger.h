@@ -2,7 +2,7 @@
 /*
  * Descriptors that nobody wants: the kernel closes them when a message is read, or thrown away. Who
  * drops the last descriptor of a socket that lingers (SO_LINGER) waits as long as its maker likes,
- * unless a signal comes. From Linux 6.16 on none can be sent in the first place: enclosed.h.
+ * unless a signal comes. From Linux 6.16 on none can be sent in the first place: scm.h.
  */
 #ifndef GAMMAD_LINGER_H
 #define GAMMAD_LINGER_H

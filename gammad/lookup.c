@@ -276,14 +276,14 @@ void gammad_lookup_slots(struct gammad *gammad)
 /* Descriptors are nothing that anybody asks with. */
 static ssize_t receive(const struct gammad_open *open, void *frame, size_t room, uid_t *sender)
 {
-	struct gamma_enclosed enclosed;
+	struct gamma_scm scm;
 	ssize_t len;
 
 	gammad_linger_begin();
-	len = gamma_enclosed_receive(open->port_fd, frame, room, &enclosed);
-	gamma_enclosed_close(&enclosed);
+	len = gamma_scm_receive(open->port_fd, frame, room, &scm);
+	gamma_scm_close(&scm);
 	gammad_linger_end();
-	*sender = enclosed.sender.uid;
+	*sender = scm.sender.uid;
 	return len;
 }
 

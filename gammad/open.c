@@ -147,10 +147,10 @@ static int prepare(int fd, struct gammad *gammad, const struct gammad_slot *slot
 		.sll_ifindex = slot->ifindex,
 	};
 	struct stat st;
-	int ret = gamma_packet_filter(fd, &attr);
+	int ret = gamma_packet_socket_set_filter(fd, &attr);
 
 	if (!ret) {
-		gamma_packet_send_buffer(fd);
+		gamma_packet_socket_set_send_buffer(fd);
 		if (bind(fd, (struct sockaddr *) &address, sizeof(address)) || fstat(fd, &st))
 			ret = -errno;
 	}
@@ -192,7 +192,7 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 		ret = -EIO;
 	}
 	if (ret >= 0)
-		gamma_enclosed_refuse(*nic_fd);
+		gamma_scm_refuse(*nic_fd);
 	if (ret < 0)
 		close(*nic_fd);
 	return ret;
@@ -239,8 +239,8 @@ enum gamma_broker_reason gammad_open_begin(struct gammad *gammad, struct gammad_
 	uint32_t most = gammad->conf.ring_bytes;
 
 	if (!reason)
-		gamma_packet_plan(nic->mtu,
-				  ask->ring_bytes ? gamma_min(ask->ring_bytes, most) : most, ring);
+		gamma_packet_socket_plan_ring(
+			nic->mtu, ask->ring_bytes ? gamma_min(ask->ring_bytes, most) : most, ring);
 	return reason;
 }
 
@@ -347,7 +347,7 @@ static int restore_one(struct gammad *gammad, const struct gammad_endpoint *reco
 			continue;
 		}
 		setsockopt(open->port_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one));
-		gamma_enclosed_refuse(open->port_fd);
+		gamma_scm_refuse(open->port_fd);
 	}
 	enter(gammad, open);
 	return 0;

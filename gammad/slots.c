@@ -24,7 +24,8 @@ static int no_answer(const struct nlmsghdr *head, void *data)
 	return MNL_CB_OK;
 }
 
-static struct ifinfomsg *begin(struct gamma_rtnl_request *request, uint16_t type, uint16_t flags)
+static struct ifinfomsg *begin(struct gamma_rtnetlink_request *request, uint16_t type,
+			       uint16_t flags)
 {
 	struct nlmsghdr *head = mnl_nlmsg_put_header(request->bytes);
 	struct ifinfomsg *info;
@@ -54,7 +55,7 @@ static struct gammad_slot *slot_of(struct gammad_nic *nic, unsigned number)
 /* To be called in the host's namespace, where the NIC is; the slot appears in gammad's. */
 static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, const char *name)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct nlmsghdr *head;
 	struct nlattr *info, *data;
 
@@ -69,19 +70,19 @@ static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, 
 	mnl_attr_put_u32(head, IFLA_MACVLAN_MODE, MACVLAN_MODE_PRIVATE);
 	mnl_attr_nest_end(head, data);
 	mnl_attr_nest_end(head, info);
-	return gamma_rtnl_ask(&request, no_answer, NULL);
+	return gamma_rtnetlink_query(&request, no_answer, NULL);
 }
 
 /* With the NIC's MTU: one that was made before has that of its time, if the NIC's was raised. */
 static int set_up(int ifindex, uint32_t mtu)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct ifinfomsg *info = begin(&request, RTM_NEWLINK, 0);
 
 	info->ifi_index = ifindex;
 	info->ifi_flags = info->ifi_change = IFF_UP | IFF_NOARP;
 	mnl_attr_put_u32((struct nlmsghdr *) request.bytes, IFLA_MTU, mtu);
-	return gamma_rtnl_ask(&request, no_answer, NULL);
+	return gamma_rtnetlink_query(&request, no_answer, NULL);
 }
 
 /* The program comes before the interface is up: nothing ever leaves unchecked. */
@@ -122,7 +123,7 @@ static int prepare_all(struct gammad *gammad, const struct gammad_programs *prog
 			char name[IFNAMSIZ];
 
 			slot_name(nic, n, name);
-			found = gamma_nic_by_name(links, count, name);
+			found = gamma_nic_select_by_name(links, count, name);
 			ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs) : -ENODEV;
 			if (ret)
 				gamma_warn("slot %s of %s: %s", name, nic->name, strerror(-ret));
@@ -158,7 +159,7 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 		    const struct gamma_nic *links, size_t count, unsigned i)
 {
 	const char *name = gammad->conf.nics[i].name;
-	const struct gamma_nic *link = gamma_nic_by_name(links, count, name);
+	const struct gamma_nic *link = gamma_nic_select_by_name(links, count, name);
 	struct gammad_nic *nic = &gammad->nics[gammad->nic_count];
 	int ret;
 
@@ -196,7 +197,7 @@ static void look_for_promiscuity(const struct gammad *gammad)
 		return;
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		const struct gamma_nic *link =
-			gamma_nic_by_name(links, count, gammad->nics[i].name);
+			gamma_nic_select_by_name(links, count, gammad->nics[i].name);
 
 		if (link && link->promiscuity)
 			gamma_warn(
@@ -251,12 +252,12 @@ struct gammad_nic *gammad_nic_below(struct gammad *gammad, const uint8_t mac[GAM
 
 static void remove_link(int ifindex)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct ifinfomsg *info = begin(&request, RTM_DELLINK, 0);
 	int ret;
 
 	info->ifi_index = ifindex;
-	ret = gamma_rtnl_ask(&request, no_answer, NULL);
+	ret = gamma_rtnetlink_query(&request, no_answer, NULL);
 	if (ret)
 		gamma_warn("interface %d stays: %s", ifindex, strerror(-ret));
 }

@@ -25,7 +25,7 @@ static struct gamma_list asked = {&asked, &asked}, finished = {&finished, &finis
 static int make_socket(struct tpacket_req *ring)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int ret = fd < 0 ? -errno : gamma_packet_ring(fd, ring);
+	int ret = fd < 0 ? -errno : gamma_packet_socket_set_ring(fd, ring);
 
 	if (ret && fd >= 0)
 		close(fd);

@@ -214,8 +214,8 @@ static const struct gamma_nic *named_nic(const struct ping *ping)
 	uint8_t mac[GAMMA_MAC_LEN];
 
 	return gamma_mac_parse(ping->iface, mac)
-		       ? gamma_nic_by_mac(ping->nics, ping->nic_count, mac)
-		       : gamma_nic_by_name(ping->nics, ping->nic_count, ping->iface);
+		       ? gamma_nic_select_by_mac(ping->nics, ping->nic_count, mac)
+		       : gamma_nic_select_by_name(ping->nics, ping->nic_count, ping->iface);
 }
 
 static void speed_text(const struct gamma_nic *nic, char *text, size_t len)
@@ -238,14 +238,14 @@ static void step_nic(struct ping *ping)
 	else if (ping->peer.nic)
 		ping->nic = ping->peer.nic;
 	else
-		ping->nic = gamma_nic_default(ping->nics, ping->nic_count, ping->conf);
+		ping->nic = gamma_nic_select_default(ping->nics, ping->nic_count, ping->conf);
 	if (!ping->nic && ping->iface) {
 		say(ping, "nic", false, "this host has no interface %s; ip link lists them",
 		    ping->iface);
 		exit(EXIT_SETUP);
 	}
 	if (!ping->nic) {
-		gamma_nic_explain_none(ping->nics, ping->nic_count, why, sizeof(why));
+		gamma_nic_select_explain_none(ping->nics, ping->nic_count, why, sizeof(why));
 		say(ping, "nic", false, "%s", why);
 		exit(EXIT_SETUP);
 	}
@@ -271,7 +271,7 @@ static void how_resolved(const struct ping *ping, char *text, size_t len)
 	gamma_mac_format(ping->peer.mac, mac);
 	if (gamma_mac_parse(ping->host, parsed))
 		snprintf(text, len, "a MAC address");
-	else if (gamma_nic_by_name(ping->nics, ping->nic_count, ping->host))
+	else if (gamma_nic_select_by_name(ping->nics, ping->nic_count, ping->host))
 		snprintf(text, len, "%s (an interface of this host)", mac);
 	else if (host)
 		snprintf(text, len, "%s (%s line %u)", mac, gamma_conf_file(ping->conf),
@@ -288,7 +288,7 @@ static void step_name(struct ping *ping, int resolved, const char *why)
 		say(ping, "name", false, "%s", why);
 		exit(EXIT_SETUP);
 	}
-	ping->same_host = gamma_nic_by_mac(ping->nics, ping->nic_count, ping->peer.mac);
+	ping->same_host = gamma_nic_select_by_mac(ping->nics, ping->nic_count, ping->peer.mac);
 	how_resolved(ping, how, sizeof(how));
 	say(ping, "name", true, "%s is %s%s", ping->host, how,
 	    ping->same_host ? ": this host, no wire between" : "");
@@ -305,12 +305,11 @@ static void open_links(struct ping *ping)
 		.mtu = (uint32_t) gamma_min(ping->nic->mtu, UINT16_MAX),
 		.ring_bytes = RING_BYTES,
 	};
-	struct gamma_samehost_attr samehost = {
+	struct gamma_shm_attr shm = {
 		.fd = gamma_port_claim(ping->nic->mac, &ping->own_port),
 		.tenant = geteuid(),
 	};
-	int ret = samehost.fd < 0 ? samehost.fd
-				  : gamma_samehost_open(&samehost, &ping->stats, &ping->samehost);
+	int ret = shm.fd < 0 ? shm.fd : gamma_shm_open(&shm, &ping->stats, &ping->shm);
 
 	attr.port = ping->own_port;
 	if (!ret)

@@ -32,7 +32,7 @@ struct ping {
 	struct gamma_nic *nics;
 	size_t nic_count;
 	const struct gamma_nic *nic;
-	struct gamma_link *packet, *samehost;
+	struct gamma_link *packet, *shm;
 	struct gamma_stats stats;
 	uint16_t own_port;
 	uint32_t epoch;

@@ -86,8 +86,8 @@ static bool makes_sense(const union gamma_broker_request *request)
 	return true;
 }
 
-enum gamma_broker_reason gamma_broker_parse(const void *bytes, size_t len,
-					    union gamma_broker_request *request)
+enum gamma_broker_reason gamma_broker_message_parse(const void *bytes, size_t len,
+						    union gamma_broker_request *request)
 {
 	const struct request *known;
 
@@ -107,15 +107,16 @@ enum gamma_broker_reason gamma_broker_parse(const void *bytes, size_t len,
 	return makes_sense(request) ? GAMMA_BROKER_OK : GAMMA_BROKER_MALFORMED;
 }
 
-bool gamma_broker_for_root(uint16_t type)
+bool gamma_broker_message_needs_root(uint16_t type)
 {
 	const struct request *known = find(type);
 
 	return !known || known->for_root;
 }
 
-void gamma_broker_head(struct gamma_broker_header *header, enum gamma_broker_type type,
-		       size_t length, enum gamma_broker_reason reason)
+void gamma_broker_message_init_header(struct gamma_broker_header *header,
+				      enum gamma_broker_type type, size_t length,
+				      enum gamma_broker_reason reason)
 {
 	*header = (struct gamma_broker_header){
 		.magic = GAMMA_BROKER_MAGIC,
@@ -126,7 +127,8 @@ void gamma_broker_head(struct gamma_broker_header *header, enum gamma_broker_typ
 	};
 }
 
-bool gamma_broker_is(const void *bytes, size_t len, enum gamma_broker_type type, size_t length)
+bool gamma_broker_message_is(const void *bytes, size_t len, enum gamma_broker_type type,
+			     size_t length)
 {
 	struct gamma_broker_header header;
 
@@ -137,8 +139,9 @@ bool gamma_broker_is(const void *bytes, size_t len, enum gamma_broker_type type,
 	       header.type == type && header.length == length;
 }
 
-enum gamma_broker_reason gamma_broker_judge(const void *bytes, size_t len,
-					    enum gamma_broker_type type, size_t length)
+enum gamma_broker_reason gamma_broker_message_check_answer(const void *bytes, size_t len,
+							   enum gamma_broker_type type,
+							   size_t length)
 {
 	struct gamma_broker_header header;
 
@@ -147,23 +150,23 @@ enum gamma_broker_reason gamma_broker_judge(const void *bytes, size_t len,
 	memcpy(&header, bytes, sizeof(header));
 	if (header.magic == GAMMA_BROKER_MAGIC && header.version != GAMMA_BROKER_VERSION)
 		return GAMMA_BROKER_OTHER_VERSION;
-	if (gamma_broker_is(bytes, len, type, length))
+	if (gamma_broker_message_is(bytes, len, type, length))
 		return header.reason;
 	/* Nothing but a refusal is shorter. */
-	return header.reason && gamma_broker_is(bytes, len, GAMMA_BROKER_DONE,
-						sizeof(struct gamma_broker_done))
+	return header.reason && gamma_broker_message_is(bytes, len, GAMMA_BROKER_DONE,
+							sizeof(struct gamma_broker_done))
 		       ? header.reason
 		       : GAMMA_BROKER_MALFORMED;
 }
 
-const char *gamma_broker_text(uint32_t reason)
+const char *gamma_broker_message_text(uint32_t reason)
 {
 	return reason < GAMMA_BROKER_REASONS
 		       ? reasons[reason].text
 		       : "gammad refused, for a reason that is not known here";
 }
 
-int gamma_broker_error(uint32_t reason)
+int gamma_broker_message_error(uint32_t reason)
 {
 	return reason < GAMMA_BROKER_REASONS ? -reasons[reason].error : -EPROTO;
 }

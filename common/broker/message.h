@@ -2,7 +2,7 @@
 /*
  * What is said on gammad's socket: one structure a message, in the host's own byte order, each
  * behind the same header. The provider (link/broker.c) and gammactl ask, gammad answers; all that
- * gammad reads passes gamma_broker_parse. doc/protocol.md, section 10, specifies it.
+ * gammad reads passes gamma_broker_message_parse. doc/protocol.md, section 10, specifies it.
  */
 #ifndef GAMMA_BROKER_MESSAGE_H
 #define GAMMA_BROKER_MESSAGE_H
@@ -166,21 +166,24 @@ union gamma_broker_request {
 };
 
 /* Checks what somebody has sent and copies it: OK, MALFORMED or OTHER_VERSION. */
-enum gamma_broker_reason gamma_broker_parse(const void *bytes, size_t len,
-					    union gamma_broker_request *request);
+enum gamma_broker_reason gamma_broker_message_parse(const void *bytes, size_t len,
+						    union gamma_broker_request *request);
 /* Whether only root may ask that. */
-bool gamma_broker_for_root(uint16_t type);
+bool gamma_broker_message_needs_root(uint16_t type);
 /* Fills a header in: type and bytes of the message. */
-void gamma_broker_head(struct gamma_broker_header *header, enum gamma_broker_type type,
-		       size_t length, enum gamma_broker_reason reason);
+void gamma_broker_message_init_header(struct gamma_broker_header *header,
+				      enum gamma_broker_type type, size_t length,
+				      enum gamma_broker_reason reason);
 /* Whether an answer is one of that type and length. */
-bool gamma_broker_is(const void *bytes, size_t len, enum gamma_broker_type type, size_t length);
+bool gamma_broker_message_is(const void *bytes, size_t len, enum gamma_broker_type type,
+			     size_t length);
 /* What an answer says to whom waits for one of that type and length: OK, why it was refused (also
  * by DONE), OTHER_VERSION, or MALFORMED. */
-enum gamma_broker_reason gamma_broker_judge(const void *bytes, size_t len,
-					    enum gamma_broker_type type, size_t length);
+enum gamma_broker_reason gamma_broker_message_check_answer(const void *bytes, size_t len,
+							   enum gamma_broker_type type,
+							   size_t length);
 /* Cause and cure, for people; what a program returns for it (a negative errno). */
-const char *gamma_broker_text(uint32_t reason);
-int gamma_broker_error(uint32_t reason);
+const char *gamma_broker_message_text(uint32_t reason);
+int gamma_broker_message_error(uint32_t reason);
 
 #endif /* GAMMA_BROKER_MESSAGE_H */

@@ -41,7 +41,7 @@ static void count_bulk(struct gamma_budget *budget, const struct gamma_credit_po
 		       uint64_t now)
 {
 	if (pool->bulk < budget->bulk &&
-	    now - budget->bulk_at < GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS)
+	    now - budget->bulk_at < GAMMA_BUDGET_PAGE_FRESH_MS * GAMMA_NS_PER_MS)
 		return;
 	budget->bulk = pool->bulk;
 	budget->bulk_at = now;
@@ -56,7 +56,7 @@ static void share_losses(struct gamma_budget *budget, struct gamma_credit_pool *
 	if (pool->halved != budget->halved)
 		budget->lost = now;
 	budget->halved = pool->halved;
-	elsewhere = gamma_nic_share_lost(budget->share, budget->lost, now);
+	elsewhere = gamma_budget_page_report_loss(budget->share, budget->lost, now);
 	if (elsewhere > budget->lost_elsewhere)
 		gamma_credit_pool_lost(pool);
 	budget->lost_elsewhere = gamma_max(elsewhere, budget->lost_elsewhere);
@@ -73,7 +73,7 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 	if (now >= budget->measure_at)
 		measure(endpoint, now);
 	count_bulk(budget, pool, now);
-	others = gamma_nic_share_bulk(budget->share, budget->bulk, now) - budget->bulk;
+	others = gamma_budget_page_count_bulk(budget->share, budget->bulk, now) - budget->bulk;
 	own = gamma_max(budget->bulk, 1); /* without any yet: what the first one will need */
 	part = budget->frames * own / (own + others);
 	gamma_credit_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN));
@@ -94,12 +94,12 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 	budget->least = attr->budget;
 	budget->speed = attr->speed;
 	/* Without memory for it the pool's own budget remains. */
-	budget->share = gamma_nic_share_open(attr->mac, now);
+	budget->share = gamma_budget_page_open(attr->mac, now);
 	gamma_budget_divide(endpoint, now);
 }
 
 void gamma_budget_close(struct gamma_endpoint *endpoint)
 {
-	gamma_nic_share_close(endpoint->budget.share);
+	gamma_budget_page_close(endpoint->budget.share);
 	endpoint->budget.share = NULL;
 }

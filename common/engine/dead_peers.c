@@ -11,92 +11,92 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOMBSTONES_FIRST = 64 };
+enum { DEAD_PEERS_FIRST = 64 };
 
-struct gamma_tombstone {
+struct gamma_dead_peer {
 	uint8_t mac[GAMMA_MAC_LEN];
 	uint16_t port;  /* host order */
 	uint32_t epoch; /* ditto; GAMMA_EPOCH_ANY: a free entry */
 };
 
 /* Where that peer's entry is, or would be: all from the place of its hash on to there are taken. */
-static struct gamma_tombstone *entry_of(const struct gamma_tombstones *stones,
-					const struct gamma_tombstone *peer)
+static struct gamma_dead_peer *entry_of(const struct gamma_dead_peers *dead,
+					const struct gamma_dead_peer *peer)
 {
 	uint32_t i = gamma_peers_hash(peer->mac, peer->port) ^ peer->epoch;
-	struct gamma_tombstone *entry = &stones->entries[i & (stones->size - 1)];
+	struct gamma_dead_peer *entry = &dead->entries[i & (dead->size - 1)];
 
 	while (entry->epoch != GAMMA_EPOCH_ANY && memcmp(entry, peer, sizeof(*peer)) != 0)
-		entry = &stones->entries[++i & (stones->size - 1)];
+		entry = &dead->entries[++i & (dead->size - 1)];
 	return entry;
 }
 
-static struct gamma_tombstone stone_of(const struct gamma_flow *flow)
+static struct gamma_dead_peer key_of(const struct gamma_flow *flow)
 {
-	struct gamma_tombstone stone = {.port = flow->port, .epoch = flow->epoch};
+	struct gamma_dead_peer key = {.port = flow->port, .epoch = flow->epoch};
 
-	memcpy(stone.mac, flow->addr.mac, GAMMA_MAC_LEN);
-	return stone;
+	memcpy(key.mac, flow->addr.mac, GAMMA_MAC_LEN);
+	return key;
 }
 
 /* At most half of them are used, so that looking for one is short. */
-static bool grow(struct gamma_tombstones *stones)
+static bool grow(struct gamma_dead_peers *dead)
 {
-	uint32_t size = stones->size ? 2 * stones->size : TOMBSTONES_FIRST;
-	struct gamma_tombstones larger = {
+	uint32_t size = dead->size ? 2 * dead->size : DEAD_PEERS_FIRST;
+	struct gamma_dead_peers larger = {
 		.entries = calloc(size, sizeof(*larger.entries)),
 		.size = size,
-		.count = stones->count,
-		.most = stones->most,
+		.count = dead->count,
+		.most = dead->most,
 	};
 
 	if (!larger.entries)
 		return false;
-	for (uint32_t i = 0; i < stones->size; i++)
-		if (stones->entries[i].epoch != GAMMA_EPOCH_ANY)
-			*entry_of(&larger, &stones->entries[i]) = stones->entries[i];
-	free(stones->entries);
-	*stones = larger;
+	for (uint32_t i = 0; i < dead->size; i++)
+		if (dead->entries[i].epoch != GAMMA_EPOCH_ANY)
+			*entry_of(&larger, &dead->entries[i]) = dead->entries[i];
+	free(dead->entries);
+	*dead = larger;
 	return true;
 }
 
-static void tell_full(struct gamma_tombstones *stones)
+static void warn_full(struct gamma_dead_peers *dead)
 {
-	if (stones->full_told)
+	if (dead->full_warned)
 		return;
-	stones->full_told = true;
+	dead->full_warned = true;
 	gamma_warn("%u peers were given up and may come back: once as many as %u further ones have "
 		   "been, "
 		   "strangers are not met any more; close this endpoint and open it anew",
-		   stones->count, GAMMA_FLOWS_MAX);
+		   dead->count, GAMMA_FLOWS_MAX);
 }
 
-bool gamma_tombstones_add(struct gamma_tombstones *stones, const struct gamma_flow *flow)
+bool gamma_dead_peers_add(struct gamma_dead_peers *dead, const struct gamma_flow *flow)
 {
-	struct gamma_tombstone stone = stone_of(flow);
+	struct gamma_dead_peer key = key_of(flow);
 
-	if (gamma_tombstones_have(stones, flow))
+	if (gamma_dead_peers_has(dead, flow))
 		return true;
-	if (stones->count >= stones->most) {
-		tell_full(stones);
+	if (dead->count >= dead->most) {
+		warn_full(dead);
 		return false;
 	}
-	if (2 * stones->count >= stones->size && !grow(stones))
+	if (2 * dead->count >= dead->size && !grow(dead))
 		return false;
-	*entry_of(stones, &stone) = stone;
-	stones->count++;
+	*entry_of(dead, &key) = key;
+	dead->count++;
 	return true;
 }
 
-bool gamma_tombstones_have(const struct gamma_tombstones *stones, const struct gamma_flow *flow)
+bool gamma_dead_peers_has(const struct gamma_dead_peers *dead, const struct gamma_flow *flow)
 {
-	struct gamma_tombstone stone = stone_of(flow);
+	struct gamma_dead_peer key = key_of(flow);
 
-	return stones->count && entry_of(stones, &stone)->epoch != GAMMA_EPOCH_ANY;
+	return dead->count && entry_of(dead, &key)->epoch != GAMMA_EPOCH_ANY;
 }
 
-void gamma_tombstones_free(struct gamma_tombstones *stones)
+void gamma_dead_peers_free(struct gamma_dead_peers *dead)
 {
-	free(stones->entries);
-	*stones = (struct gamma_tombstones){.size = 0};
+	free(dead->entries);
+	*dead = (struct gamma_dead_peers){.size = 0};
 }

@@ -53,8 +53,9 @@ static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link, con
 	gamma_output_single(endpoint, link, &frame);
 }
 
-void gamma_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
-		      const struct gamma_fields *to, enum gamma_reset_op why)
+void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			       const uint8_t *mac, const struct gamma_fields *to,
+			       enum gamma_reset_op why)
 {
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_RESET,
@@ -206,7 +207,7 @@ static void take_revocation(struct gamma_endpoint *endpoint, const struct gamma_
 {
 	struct gamma_list *pos;
 
-	if (link != endpoint->samehost || fields->dst_epoch != endpoint->local.epoch) {
+	if (link != endpoint->shm || fields->dst_epoch != endpoint->local.epoch) {
 		endpoint->local.stats.stray++;
 		return;
 	}
@@ -238,7 +239,7 @@ static struct gamma_flow *meet(struct gamma_endpoint *endpoint, struct gamma_lin
 	struct gamma_flow *flow;
 
 	source_of(arrival, fields, &source);
-	if (link == endpoint->samehost)
+	if (link == endpoint->shm)
 		source.host = endpoint->local.addr.host;
 	flow = gamma_peers_find(endpoint, source.mac, fields->src_port, GAMMA_EPOCH_ANY);
 	if (flow && flow->state == GAMMA_FLOW_LOOKUP) {
@@ -357,8 +358,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
 		local->stats.stray++;
 		if (opens_flow(endpoint, &fields))
-			gamma_send_reset(endpoint, link, sender_of(arrival), &fields,
-					 GAMMA_RESET_EPOCH);
+			gamma_dispatch_send_reset(endpoint, link, sender_of(arrival), &fields,
+						  GAMMA_RESET_EPOCH);
 		answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
@@ -371,7 +372,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	/* Given up here, but alive: it should not wait for answers that will never come. */
 	if (gamma_unlikely(flow->state == GAMMA_FLOW_FAILED) && opens_flow(endpoint, &fields)) {
-		gamma_send_reset(endpoint, link, sender_of(arrival), &fields, GAMMA_RESET_CLOSED);
+		gamma_dispatch_send_reset(endpoint, link, sender_of(arrival), &fields,
+					  GAMMA_RESET_CLOSED);
 		return;
 	}
 	if (arrival->flow)
@@ -381,7 +383,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 }
 
 /* Whatever is not as it should be is for gamma_dispatch to count and to answer. */
-bool gamma_dispatch_message(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
 	struct gamma_local *local = &endpoint->local;
 	struct gamma_fields fields;

@@ -24,7 +24,7 @@ static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->clock_read = now;
 }
 
-int gamma_random_epoch(uint32_t *epoch)
+int gamma_endpoint_random_epoch(uint32_t *epoch)
 {
 	do {
 		if (getrandom(epoch, sizeof(*epoch), 0) != sizeof(*epoch))
@@ -44,16 +44,15 @@ static void own_address(const struct gamma_endpoint_attr *attr, struct gamma_add
 	addr->host = attr->host;
 }
 
-static int open_samehost(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr,
-			 int fd)
+static int open_shm(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr, int fd)
 {
-	struct gamma_samehost_attr samehost = {
+	struct gamma_shm_attr shm = {
 		.fd = fd,
 		.tenant = attr->tenant,
 		.gammad = endpoint->broker ? endpoint->nic_mac : NULL,
 		.ring_bytes = attr->shm_bytes,
 	};
-	int ret = gamma_samehost_open(&samehost, &endpoint->local.stats, &endpoint->samehost);
+	int ret = gamma_shm_open(&shm, &endpoint->local.stats, &endpoint->shm);
 
 	if (ret)
 		close(fd);
@@ -81,7 +80,7 @@ static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_att
 		.mac = attr->mac,
 	};
 	int fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, &attr->port);
-	int ret = fd < 0 ? fd : open_samehost(endpoint, attr, fd);
+	int ret = fd < 0 ? fd : open_shm(endpoint, attr, fd);
 
 	if (ret)
 		return ret;
@@ -129,29 +128,29 @@ static int open_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_
 		return ret;
 	ret = gamma_packet_adopt(&brokered, &endpoint->local.stats, &endpoint->packet);
 	if (ret) {
-		gamma_brokered_close(&brokered);
+		gamma_broker_close(&brokered);
 		return ret;
 	}
 	memcpy(endpoint->nic_mac, attr->mac, GAMMA_MAC_LEN);
 	endpoint->broker = attr->broker;
 	take_identity(attr, &brokered.opened);
-	return open_samehost(endpoint, attr, brokered.port_fd);
+	return open_shm(endpoint, attr, brokered.port_fd);
 }
 
 static void close_links(struct gamma_endpoint *endpoint)
 {
 	if (endpoint->packet)
 		endpoint->packet->ops->close(endpoint->packet);
-	if (endpoint->samehost)
-		endpoint->samehost->ops->close(endpoint->samehost);
-	endpoint->packet = endpoint->samehost = NULL;
+	if (endpoint->shm)
+		endpoint->shm->ops->close(endpoint->shm);
+	endpoint->packet = endpoint->shm = NULL;
 }
 
 /* By itself if it may, else from gammad. What is found out on the way goes into attr. */
 static int open_somehow(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
 	uint16_t port = attr->port;
-	int ret = attr->epoch == GAMMA_EPOCH_ANY ? gamma_random_epoch(&attr->epoch) : 0;
+	int ret = attr->epoch == GAMMA_EPOCH_ANY ? gamma_endpoint_random_epoch(&attr->epoch) : 0;
 
 	if (ret)
 		return ret;
@@ -169,7 +168,7 @@ static int open_somehow(struct gamma_endpoint *endpoint, struct gamma_endpoint_a
 static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limits *limits)
 {
 	limits->mtu = endpoint->packet->mtu;
-	limits->local_mtu = endpoint->samehost->mtu;
+	limits->local_mtu = endpoint->shm->mtu;
 	limits->eager_size = gamma_min(limits->eager_size, GAMMA_EAGER_MAX);
 }
 
@@ -178,11 +177,11 @@ static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
 		 unsigned iov_count, uint64_t len)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
-	struct gamma_link *link = endpoint->samehost;
-	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
+	struct gamma_link *link = endpoint->shm;
+	struct gamma_shm_addr addr = {.port = flow->port, .epoch = flow->epoch};
 
-	memcpy(place.mac, flow->addr.mac, GAMMA_MAC_LEN);
-	return link->ops->pull(link, &place, source, offset, iov, iov_count, len);
+	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
+	return link->ops->pull(link, &addr, source, offset, iov, iov_count, len);
 }
 
 int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
@@ -210,11 +209,11 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 			 endpoint->packet->slots);
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.forget = gamma_peers_forget;
-	endpoint->local.left = gamma_near_left;
+	endpoint->local.left = gamma_shm_path_has_undelivered;
 	if (attr.shm_bytes) {
 		endpoint->local.pull = pull;
-		endpoint->local.put = gamma_near_put;
-		endpoint->local.withdraw = gamma_near_withdraw;
+		endpoint->local.put = gamma_shm_path_put;
+		endpoint->local.withdraw = gamma_shm_path_withdraw;
 	}
 	endpoint->handlers = *handlers;
 	endpoint->context = context;
@@ -257,8 +256,9 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 static void queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		   const struct gamma_send *send)
 {
-	if (flow->self || !gamma_row_waits(flow, gamma_coalesce_send_len(flow, send),
-					   send->may_delay, send->more, endpoint->round))
+	if (flow->self ||
+	    !gamma_send_coalescing_delays(flow, gamma_coalesce_send_len(flow, send),
+					  send->may_delay, send->more, endpoint->round))
 		gamma_output_flow(endpoint, flow);
 }
 
@@ -267,7 +267,7 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 {
 	int ret;
 
-	if (flow->way && gamma_near_announce(flow, send))
+	if (flow->tx_channel && gamma_shm_path_announce(flow, send))
 		return 0;
 	ret = gamma_send_message(flow, send);
 	if (!ret)
@@ -275,29 +275,29 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	return ret;
 }
 
-bool gamma_endpoint_send_near(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			      const struct iovec *iov, unsigned iov_count,
-			      const struct gamma_envelope *envelope)
+bool gamma_endpoint_send_shm(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			     const struct iovec *iov, unsigned iov_count,
+			     const struct gamma_envelope *envelope)
 {
-	return flow->way && gamma_near_send(endpoint, flow, iov, iov_count, envelope);
+	return flow->tx_channel && gamma_shm_path_send(endpoint, flow, iov, iov_count, envelope);
 }
 
-enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
-					       struct gamma_flow *flow, const struct iovec *iov,
-					       unsigned iov_count,
-					       const struct gamma_envelope *envelope,
-					       bool may_delay, bool more)
+enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
+						    struct gamma_flow *flow,
+						    const struct iovec *iov, unsigned iov_count,
+						    const struct gamma_envelope *envelope,
+						    bool may_delay, bool more)
 {
 	bool waits;
 
-	if (gamma_endpoint_send_near(endpoint, flow, iov, iov_count, envelope))
+	if (gamma_endpoint_send_shm(endpoint, flow, iov, iov_count, envelope))
 		return GAMMA_COPIED_SENT;
 	if (!gamma_flow_takes(flow, envelope))
 		return GAMMA_COPIED_NOT;
-	waits = gamma_row_waits(flow, gamma_coalesce_message_len(envelope), may_delay, more,
-				endpoint->round);
+	waits = gamma_send_coalescing_delays(flow, gamma_coalesce_message_len(envelope), may_delay,
+					     more, endpoint->round);
 	if (!waits && !flow->messages.filling)
-		return gamma_output_now(endpoint, flow, iov, iov_count, envelope)
+		return gamma_fastpath_send(endpoint, flow, iov, iov_count, envelope)
 			       ? GAMMA_COPIED_SENT
 			       : GAMMA_COPIED_NOT;
 	if (gamma_unlikely(!gamma_coalesce_add(flow, iov, iov_count, envelope))) {
@@ -305,13 +305,13 @@ enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
 		return GAMMA_COPIED_NOT;
 	}
 	if (waits)
-		return GAMMA_COPIED_WAITS;
+		return GAMMA_COPIED_DELAYED;
 	gamma_output_flow(endpoint, flow);
 	return GAMMA_COPIED_SENT;
 }
 
-int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			  struct gamma_send *send, struct gamma_rma *remote)
+int gamma_endpoint_rma(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		       struct gamma_send *send, struct gamma_rma *remote)
 {
 	int ret = gamma_rma_requester_post(flow, send, remote);
 
@@ -389,12 +389,12 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 				 const struct gamma_envelope *envelope)
 {
 	bool same_host = gamma_peers_same_host(endpoint, peer);
-	uint64_t most = same_host ? GAMMA_SAMEHOST_MTU - datagram_header(&endpoint->local.limits)
+	uint64_t most = same_host ? GAMMA_SHM_SOCKET_MTU - datagram_header(&endpoint->local.limits)
 				  : UINT64_MAX;
 
-	endpoint->neighbourly |= same_host;
-	return send_datagram(endpoint, same_host ? endpoint->samehost : endpoint->packet, most,
-			     peer, iov, iov_count, envelope);
+	endpoint->host_datagrams |= same_host;
+	return send_datagram(endpoint, same_host ? endpoint->shm : endpoint->packet, most, peer,
+			     iov, iov_count, envelope);
 }
 
 int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
@@ -416,14 +416,14 @@ static uint64_t settle(struct gamma_endpoint *endpoint)
 	if (gamma_likely(!endpoint->local.late.flow))
 		return 0;
 	now = gamma_now();
-	gamma_settle(endpoint, now);
+	gamma_fastpath_settle(endpoint, now);
 	return now;
 }
 
 /* Of a frame that has come alone the message comes first: who has waited for it may have an
  * answer. Even the slot is given back later: that line of the cache is still the sender's, and
  * the next lock would wait for it. */
-static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
+static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_link *link = endpoint->packet;
 	struct gamma_arrival arrival;
@@ -431,7 +431,7 @@ static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
 
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
 		if (!taken++ && arrival.alone && endpoint->clock_read &&
-		    gamma_dispatch_message(endpoint, &arrival)) {
+		    gamma_fastpath_receive(endpoint, &arrival)) {
 			endpoint->holds = true;
 			break;
 		}
@@ -446,22 +446,23 @@ static unsigned take_in(struct gamma_endpoint *endpoint, uint64_t *now)
 /* Whether to look for another one. Where it would be is a line of the cache that its writer had
  * last: who has waited for this message is not to wait for that line, too, but to go on with the
  * message. */
-static bool looks_on(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+static bool should_look_on(const struct gamma_endpoint *endpoint,
+			   const struct gamma_arrival *arrival)
 {
 	return !endpoint->idle || arrival->frame || arrival->shm.kind >= GAMMA_RECORD_ANSWER;
 }
 
-/* The same from neighbours, whose plain messages need no clock; the link is not quiet. What there
+/* The same from shm_peers, whose plain messages need no clock; the link is not quiet. What there
  * is no memory for stays with the link, and all behind it: nothing else would bring it again. */
-static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
+static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 {
-	struct gamma_link *link = endpoint->samehost;
+	struct gamma_link *link = endpoint->shm;
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
 	while (link->ops->next(link, &arrival)) {
 		if (gamma_likely(!arrival.frame)) {
-			if (gamma_unlikely(!gamma_near_arrived(endpoint, &arrival)))
+			if (gamma_unlikely(!gamma_shm_path_receive(endpoint, &arrival)))
 				break;
 		} else {
 			if (!*now)
@@ -473,8 +474,8 @@ static unsigned take_in_near(struct gamma_endpoint *endpoint, uint64_t *now)
 		}
 		link->ops->release(link);
 		taken++;
-		if (gamma_likely(!looks_on(endpoint, &arrival)) || taken == GAMMA_POLL_BUDGET ||
-		    gamma_link_quiet(link))
+		if (gamma_likely(!should_look_on(endpoint, &arrival)) ||
+		    taken == GAMMA_POLL_BUDGET || gamma_link_is_quiet(link))
 			break;
 	}
 	return taken;
@@ -488,8 +489,8 @@ static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint
 	uint64_t before = local->stats.chunks_in, begin = gamma_now(), waited;
 
 	do {
-		if (!gamma_link_quiet(endpoint->samehost))
-			take_in_near(endpoint, now);
+		if (!gamma_link_is_quiet(endpoint->shm))
+			receive_shm(endpoint, now);
 		if (local->stats.chunks_in != before || gamma_list_empty(&local->reading))
 			return true;
 		waited = gamma_now() - begin;
@@ -501,7 +502,7 @@ static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint
 /* Messages that have matched and come in chunks, until they are here: as long as their senders
  * write some, both cores are at work; else the kernel reads the rest, and nobody waits for a sender
  * that is elsewhere. */
-static void read_near(struct gamma_endpoint *endpoint, uint64_t *now)
+static void read_announced(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t patience = GAMMA_CHUNKS_END_NS, most = GAMMA_READ_FIRST;
@@ -519,26 +520,26 @@ static void read_near(struct gamma_endpoint *endpoint, uint64_t *now)
 }
 
 /* Neighbours that have ended: nothing more comes from them. */
-static void bury(struct gamma_endpoint *endpoint, uint64_t now)
+static void end_dead_shm_peers(struct gamma_endpoint *endpoint, uint64_t now)
 {
-	struct gamma_link *link = endpoint->samehost;
-	struct gamma_place place;
+	struct gamma_link *link = endpoint->shm;
+	struct gamma_shm_addr addr;
 	const char *cause;
 	bool left;
 
-	while ((cause = link->ops->lost(link, &place, &left))) {
+	while ((cause = link->ops->lost(link, &addr, &left))) {
 		struct gamma_flow *flow =
-			gamma_peers_find(endpoint, place.mac, place.port, place.epoch);
+			gamma_peers_find(endpoint, addr.mac, addr.port, addr.epoch);
 
 		if (flow) {
-			flow->way = NULL;
+			flow->tx_channel = NULL;
 			gamma_flow_process_ended(flow, cause, left, now);
 		}
 	}
 }
 
 /* What is due now and then while frames arrive; of this call or of one not long before. */
-static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
+static void do_housekeeping(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	endpoint->house_at = now + GAMMA_HOUSE_US * GAMMA_NS_PER_US;
 	compare_clocks(endpoint, now);
@@ -547,10 +548,10 @@ static void keep_house(struct gamma_endpoint *endpoint, uint64_t now)
 
 /* A caller that polls in vain may be keeping its peer, or another rank, from the core. Asked
  * when the clock has been read, which is now and then. */
-static bool in_the_way(const struct gamma_endpoint *endpoint)
+static bool should_yield(const struct gamma_endpoint *endpoint)
 {
-	bool near = endpoint->neighbours || endpoint->neighbourly;
-	uint32_t patience = near ? GAMMA_YIELD_NEIGHBOUR : GAMMA_YIELD;
+	bool near = endpoint->shm_peers || endpoint->host_datagrams;
+	uint32_t patience = near ? GAMMA_YIELD_SHM : GAMMA_YIELD;
 
 	return endpoint->idle >= patience;
 }
@@ -558,12 +559,12 @@ static bool in_the_way(const struct gamma_endpoint *endpoint)
 /* Whether to look for frames from the network, and there may be some. */
 static bool frames_wait(struct gamma_endpoint *endpoint)
 {
-	if (gamma_unlikely(endpoint->rest.until)) {
-		if (gamma_now() < endpoint->rest.until)
+	if (gamma_unlikely(endpoint->moderation.until)) {
+		if (gamma_now() < endpoint->moderation.until)
 			return false;
-		endpoint->rest.until = 0;
+		endpoint->moderation.until = 0;
 	}
-	return !gamma_link_quiet(endpoint->packet);
+	return !gamma_link_is_quiet(endpoint->packet);
 }
 
 GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_near)
@@ -575,9 +576,9 @@ GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_n
 
 	if (frames_wait(endpoint)) {
 		local->arriving_bytes = 0;
-		taken = take_in(endpoint, &now);
+		taken = receive_network(endpoint, &now);
 		if (gamma_unlikely(local->arriving_bytes))
-			gamma_rest_plan(&endpoint->rest, local, taken, now);
+			gamma_rx_moderation_plan(&endpoint->moderation, local, taken, now);
 	}
 	if (local->late.flow && !look_near && gamma_list_empty(&local->ready) &&
 	    ++endpoint->unread < GAMMA_IDLE_SKIP) {
@@ -585,18 +586,17 @@ GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_n
 		return false;
 	}
 	if (look_near) {
-		taken += take_in_near(endpoint, &now);
+		taken += receive_shm(endpoint, &now);
 		if (gamma_unlikely(!gamma_list_empty(&local->reading)))
-			read_near(endpoint, &now);
+			read_announced(endpoint, &now);
 	}
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
-		taken += gamma_groups_take_in(endpoint);
+		taken += gamma_groups_receive(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
-	again = !gamma_list_empty(&local->stalled) &&
-		endpoint->samehost->ops->room(endpoint->samehost);
+	again = !gamma_list_empty(&local->stalled) && endpoint->shm->ops->room(endpoint->shm);
 	feeds = !gamma_list_empty(&local->feeding);
 	if (gamma_unlikely(feeds))
-		gamma_near_feed(endpoint);
+		gamma_shm_path_feed(endpoint);
 	/* No frame came and nothing waits: time passes unread most of the time. */
 	if (!again && !now && !feeds && ++endpoint->unread < GAMMA_IDLE_SKIP &&
 	    gamma_list_empty(&local->ready))
@@ -604,24 +604,24 @@ GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_n
 	endpoint->unread = feeds ? GAMMA_IDLE_SKIP : 0; /* what is fed is looked at in every call */
 	endpoint->resets = 0;
 	if (gamma_unlikely(endpoint->pressed))
-		gamma_near_relieve(endpoint);
+		gamma_shm_path_relax(endpoint);
 	if (!now)
 		now = gamma_now();
 	if (endpoint->idle < GAMMA_IDLE_SKIP && now >= endpoint->house_at)
-		keep_house(endpoint, now);
-	bury(endpoint, now);
+		do_housekeeping(endpoint, now);
+	end_dead_shm_peers(endpoint, now);
 	if (again)
 		endpoint->stalled_until = now;
 	if (now >= local->next_deadline)
 		gamma_timers_expire(local, now);
 	gamma_output(endpoint, now);
-	return in_the_way(endpoint);
+	return should_yield(endpoint);
 }
 
 bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 {
 	const struct gamma_local *local = &endpoint->local;
-	bool near = !gamma_link_quiet(endpoint->samehost);
+	bool near = !gamma_link_is_quiet(endpoint->shm);
 
 	endpoint->round++;
 	if (near || local->late.flow || frames_wait(endpoint) || !gamma_list_empty(&local->ready) ||
@@ -646,28 +646,28 @@ uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint)
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 {
 	settle(endpoint);
-	endpoint->rest.until = 0;
+	endpoint->moderation.until = 0;
 	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) ||
-	       endpoint->samehost->ops->arm(endpoint->samehost) || gamma_groups_arm(endpoint) ||
+	       endpoint->shm->ops->arm(endpoint->shm) || gamma_groups_arm(endpoint) ||
 	       !gamma_list_empty(&endpoint->local.ready);
 }
 
 void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep)
 {
-	endpoint->samehost->watched = asleep;
+	endpoint->shm->watched = asleep;
 }
 
 bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint)
 {
-	return endpoint->samehost->armed;
+	return endpoint->shm->armed;
 }
 
 void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
 {
 	fds[0] = endpoint->packet->fd;
-	fds[1] = endpoint->samehost->fd;
+	fds[1] = endpoint->shm->fd;
 	fds[2] = endpoint->groups_fd;
 }
 
@@ -708,7 +708,7 @@ static void say_bye(struct gamma_endpoint *endpoint, uint64_t now)
 }
 
 /* Sleeps until something can happen, so that the peer gets the processor if both share one. */
-static void nap(struct gamma_endpoint *endpoint, uint64_t until, gamma_asleep *asleep)
+static void nap(struct gamma_endpoint *endpoint, uint64_t until, gamma_endpoint_asleep *asleep)
 {
 	struct pollfd polls[GAMMA_ENDPOINT_FDS];
 	int fds[GAMMA_ENDPOINT_FDS];
@@ -732,7 +732,7 @@ static void nap(struct gamma_endpoint *endpoint, uint64_t until, gamma_asleep *a
 }
 
 /* First everything of ours must have arrived, then the peers must know that we close. */
-void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep)
+void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_asleep *asleep)
 {
 	uint64_t now = gamma_now();
 	uint64_t drained = now + gamma_flow_drain_time(endpoint->linger);
@@ -758,7 +758,7 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 {
 	gamma_budget_close(endpoint);
-	/* A forked child has not the memory by which neighbours are told. */
+	/* A forked child has not the memory by which shm_peers are told. */
 	if (getpid() != endpoint->owner)
 		endpoint->local.withdraw = NULL;
 	gamma_local_fini(&endpoint->local);

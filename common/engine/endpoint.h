@@ -66,13 +66,13 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 /* Waits for what is not acknowledged and says BYE, at most linger long in all. In a forked child
  * nothing is sent or waited for. asleep, unless NULL, is told with the handlers' context when it
  * begins and ends to sleep: then another thread may call gamma_endpoint_withdraw. */
-typedef void gamma_asleep(void *context, bool asleep);
-void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_asleep *asleep);
+typedef void gamma_endpoint_asleep(void *context, bool asleep);
+void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_asleep *asleep);
 /* Frees everything; sends that are not complete end silently. A forked child may call it, too. */
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint);
 
 /* 0 or -EAGAIN. */
-int gamma_random_epoch(uint32_t *epoch);
+int gamma_endpoint_random_epoch(uint32_t *epoch);
 
 const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoint);
 
@@ -85,24 +85,24 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 			struct gamma_send *send);
 /* Copies a short message that is complete when copied; handlers->sent is not called. may_delay,
  * more: as in struct gamma_send. */
-enum gamma_copied_how {
-	GAMMA_COPIED_NOT,   /* nothing has been done, it must take gamma_endpoint_send */
-	GAMMA_COPIED_SENT,  /* and sent */
-	GAMMA_COPIED_WAITS, /* it shares a frame with others that leaves at the next progress */
+enum gamma_endpoint_copied {
+	GAMMA_COPIED_NOT,     /* nothing has been done, it must take gamma_endpoint_send */
+	GAMMA_COPIED_SENT,    /* and sent */
+	GAMMA_COPIED_DELAYED, /* it shares a frame with others that leaves at the next progress */
 };
-enum gamma_copied_how gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
-					       struct gamma_flow *flow, const struct iovec *iov,
-					       unsigned iov_count,
-					       const struct gamma_envelope *envelope,
-					       bool may_delay, bool more);
+enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
+						    struct gamma_flow *flow,
+						    const struct iovec *iov, unsigned iov_count,
+						    const struct gamma_envelope *envelope,
+						    bool may_delay, bool more);
 /* The same to a neighbour, if it needs no frame and so is sent at once. False: nothing has been
  * done. */
-bool gamma_endpoint_send_near(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			      const struct iovec *iov, unsigned iov_count,
-			      const struct gamma_envelope *envelope);
+bool gamma_endpoint_send_shm(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			     const struct iovec *iov, unsigned iov_count,
+			     const struct gamma_envelope *envelope);
 /* As gamma_endpoint_send, with an operation on the peer's memory. See gamma_rma_requester_post. */
-int gamma_endpoint_remote(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			  struct gamma_send *send, struct gamma_rma *remote);
+int gamma_endpoint_rma(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+		       struct gamma_send *send, struct gamma_rma *remote);
 /* A region, as struct gamma_rma_region names it, is about to be closed: nothing reads it any more.
  */
 void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region);
@@ -113,9 +113,9 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 /* A multicast group that a best-effort endpoint has joined: groups.c. */
 struct gamma_group;
 /* addr: MAC and port of the group; receives: its frames are wanted here. */
-int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr,
-			bool receives, struct gamma_group **group);
-void gamma_endpoint_leave(struct gamma_endpoint *endpoint, struct gamma_group *group);
+int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
+		      struct gamma_group **group);
+void gamma_groups_leave(struct gamma_endpoint *endpoint, struct gamma_group *group);
 /* As gamma_endpoint_send_datagram, to all of the group but this endpoint. */
 int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			      const struct iovec *iov, unsigned iov_count,

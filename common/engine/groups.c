@@ -105,8 +105,8 @@ static void give_group_back(struct gamma_endpoint *endpoint, struct gamma_group 
 
 /* ---- joining, leaving ---- */
 
-int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr,
-			bool receives, struct gamma_group **out)
+int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
+		      struct gamma_group **out)
 {
 	struct gamma_group *group = calloc(1, sizeof(*group));
 	int ret;
@@ -120,7 +120,7 @@ int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr
 	if (!ret && receives)
 		ret = watch(endpoint, group->link->fd);
 	if (ret) {
-		gamma_endpoint_leave(endpoint, group);
+		gamma_groups_leave(endpoint, group);
 		return ret;
 	}
 	gamma_list_append(&endpoint->groups, &group->entry);
@@ -128,7 +128,7 @@ int gamma_endpoint_join(struct gamma_endpoint *endpoint, const struct gamma_addr
 	return 0;
 }
 
-void gamma_endpoint_leave(struct gamma_endpoint *endpoint, struct gamma_group *group)
+void gamma_groups_leave(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
 	close_link(endpoint, group);
 	group->link = NULL;
@@ -151,7 +151,7 @@ void gamma_groups_close(struct gamma_endpoint *endpoint)
 		close(endpoint->groups_fd);
 }
 
-unsigned gamma_groups_take_in(struct gamma_endpoint *endpoint)
+unsigned gamma_groups_receive(struct gamma_endpoint *endpoint)
 {
 	struct gamma_arrival arrival;
 	struct gamma_list *pos;

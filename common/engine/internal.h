@@ -14,12 +14,13 @@ enum {
 	GAMMA_SEND_BUDGET = 128, /* frames sent in one progress call, at most */
 	GAMMA_SEND_LEAST = 4,    /* ditto, at least */
 	GAMMA_SEND_US = 48,      /* how long that may take */
-	GAMMA_ROW = 4,           /* short messages to a peer between two polls that leave at once */
-	GAMMA_ROW_LONG = 16,     /* after a row of so many only the first does */
-	GAMMA_FLOW_TURN = 32,    /* frames of one flow before the next one's turn */
-	GAMMA_IDLE_SKIP = 16,    /* polls that found nothing before the clock is read */
-	GAMMA_YIELD_NEIGHBOUR = 256, /* polls in vain before the core is offered, with neighbours */
-	GAMMA_YIELD = 2048,          /* ditto without */
+	GAMMA_COALESCE_AFTER =
+		4, /* short messages to a peer between two polls that leave at once */
+	GAMMA_COALESCE_LONG = 16, /* after a row of so many only the first does */
+	GAMMA_FLOW_TURN = 32,     /* frames of one flow before the next one's turn */
+	GAMMA_IDLE_SKIP = 16,     /* polls that found nothing before the clock is read */
+	GAMMA_YIELD_SHM = 256,    /* polls in vain before the core is offered, with shm_peers */
+	GAMMA_YIELD = 2048,       /* ditto without */
 	GAMMA_CALL_US = 2,     /* what sending a frame takes at most, as far as is known at first */
 	GAMMA_STALL_US = 20,   /* a link that took nothing is tried again after this */
 	GAMMA_STALLS_MAX = 6,  /* doublings of that while it goes on taking nothing */
@@ -30,15 +31,15 @@ enum {
 	GAMMA_CHUNKS_ASK_NS = 400,  /* no chunk has come for so long: the reader asks for more */
 	GAMMA_CHUNKS_END_NS = 1200, /* ditto: the kernel reads them */
 	GAMMA_READ_FIRST =
-		131072,     /* bytes that it reads before they are looked for again; doubling */
-	GAMMA_REST_US = 20, /* the packet link is left alone no longer */
-	GAMMA_REST_LEAST_US = 3,        /* nor is it worth while for less */
-	GAMMA_REST_NS_BYTE = 4,         /* ns a byte: slower frames are looked for at once */
-	GAMMA_REST_WINDOW = 8,          /* part of the credit given that may be used meanwhile */
-	GAMMA_HOUSE_US = 1000,          /* between two rounds of housekeeping */
-	GAMMA_RESETS_MAX = 8,           /* RESETs in one progress call */
-	GAMMA_FLOWS_MAX = 65536,        /* flows that strangers may open */
-	GAMMA_TOMBSTONES_MAX = 1 << 20, /* peers given up that are remembered: 24 MiB */
+		131072, /* bytes that it reads before they are looked for again; doubling */
+	GAMMA_RX_MODERATION_US = 20,      /* the packet link is left alone no longer */
+	GAMMA_RX_MODERATION_LEAST_US = 3, /* nor is it worth while for less */
+	GAMMA_RX_MODERATION_NS_BYTE = 4,  /* ns a byte: slower frames are looked for at once */
+	GAMMA_RX_MODERATION_WINDOW = 8,   /* part of the credit given that may be used meanwhile */
+	GAMMA_HOUSE_US = 1000,            /* between two rounds of housekeeping */
+	GAMMA_RESETS_MAX = 8,             /* RESETs in one progress call */
+	GAMMA_FLOWS_MAX = 65536,          /* flows that strangers may open */
+	GAMMA_DEAD_PEERS_MAX = 1 << 20,   /* peers given up that are remembered: 24 MiB */
 	GAMMA_SWEEP_FLOWS =
 		1024,       /* with more, peers silent for long are asked whether they are there */
 	GAMMA_SWEEP_S = 60, /* between two times that this is done */
@@ -47,32 +48,33 @@ enum {
 
 /* What senders of bulk data may have on their way to this endpoint's NIC: budget.c */
 struct gamma_budget {
-	struct gamma_nic_share *share; /* with the other endpoints of the NIC; NULL: not divided */
-	uint64_t least;                /* bytes: the NIC's, if the cable does not hold more */
-	uint64_t speed;                /* of the NIC, bits/s; 0: unknown */
-	uint32_t frames;               /* of this endpoint's MTU: the NIC's budget */
-	uint64_t measure_at;           /* ns: when frames is computed again */
-	uint32_t bulk;                 /* senders of bulk data seen lately */
-	uint64_t bulk_at;              /* ns: when */
-	uint32_t halved;               /* the pool's, when it was last looked at */
-	uint64_t lost;                 /* ns: when it last rose */
-	uint64_t lost_elsewhere;       /* ns: the latest loss of another endpoint that is known */
+	struct gamma_budget_page
+		*share;          /* with the other endpoints of the NIC; NULL: not divided */
+	uint64_t least;          /* bytes: the NIC's, if the cable does not hold more */
+	uint64_t speed;          /* of the NIC, bits/s; 0: unknown */
+	uint32_t frames;         /* of this endpoint's MTU: the NIC's budget */
+	uint64_t measure_at;     /* ns: when frames is computed again */
+	uint32_t bulk;           /* senders of bulk data seen lately */
+	uint64_t bulk_at;        /* ns: when */
+	uint32_t halved;         /* the pool's, when it was last looked at */
+	uint64_t lost;           /* ns: when it last rose */
+	uint64_t lost_elsewhere; /* ns: the latest loss of another endpoint that is known */
 };
 
 /* The packet link left alone while a long message comes in: rest.c */
-struct gamma_rest {
+struct gamma_rx_moderation {
 	uint64_t until;  /* ns: till then; 0: it is looked at */
 	uint64_t looked; /* ns: when frames were last found */
 	uint64_t bytes;  /* of all that had come by then */
 };
 
-/* Peers that were given up and forgotten: tombstones.c */
-struct gamma_tombstones {
-	struct gamma_tombstone *entries;
+/* Peers that were given up and forgotten: dead_peers.c */
+struct gamma_dead_peers {
+	struct gamma_dead_peer *entries;
 	uint32_t size;  /* a power of two, or 0 */
 	uint32_t count; /* entries used, */
 	uint32_t most;  /* and how many may be */
-	bool full_told;
+	bool full_warned;
 };
 
 struct gamma_endpoint {
@@ -80,7 +82,7 @@ struct gamma_endpoint {
 	struct gamma_endpoint_handlers handlers;
 	void *context;
 	struct gamma_link *packet;
-	struct gamma_link *samehost;
+	struct gamma_link *shm;
 	struct gamma_list groups; /* struct gamma_group */
 	int groups_fd;            /* epoll of their sockets; -1: none was joined */
 	int ifindex;
@@ -91,10 +93,10 @@ struct gamma_endpoint {
 	uint32_t chain_count;       /* a power of two */
 	uint32_t flow_count;
 	uint64_t sweep_at; /* ns: when there may be too many of them again */
-	struct gamma_tombstones tombstones;
-	uint32_t neighbours; /* flows over the samehost link */
-	bool neighbourly;    /* has sent a datagram over it */
-	bool pressed;        /* neighbours are to send frames, no plain messages */
+	struct gamma_dead_peers dead_peers;
+	uint32_t shm_peers;  /* flows over the shm link */
+	bool host_datagrams; /* has sent a datagram over it */
+	bool pressed;        /* shm_peers are to send frames, no plain messages */
 	uint64_t round;      /* polls so far */
 	uint32_t idle;       /* polls in a row that found nothing */
 	uint32_t unread;     /* polls since the clock was read */
@@ -103,10 +105,10 @@ struct gamma_endpoint {
 	bool datagram;
 	bool holds;       /* the slot of the frame that local.late is about */
 	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
-	struct gamma_rest rest;
+	struct gamma_rx_moderation moderation;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
-	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, samehost */
+	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, shm */
 	int64_t clock_offset;  /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	uint64_t clock_read;   /* ns: when that was read */
 	uint64_t house_at;     /* ns: no housekeeping before this */
@@ -127,7 +129,7 @@ struct gamma_group {
 void gamma_groups_init(struct gamma_endpoint *endpoint);
 void gamma_groups_close(struct gamma_endpoint *endpoint);
 /* Takes frames in; returns how many. */
-unsigned gamma_groups_take_in(struct gamma_endpoint *endpoint);
+unsigned gamma_groups_receive(struct gamma_endpoint *endpoint);
 /* True: a frame waits already. */
 bool gamma_groups_arm(struct gamma_endpoint *endpoint);
 
@@ -137,12 +139,12 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_budget_close(struct gamma_endpoint *endpoint);
 
-/* ---- tombstones.c ---- */
+/* ---- dead_peers.c ---- */
 /* The flow of a peer that was given up is about to be freed. False: no memory, or too many. */
-bool gamma_tombstones_add(struct gamma_tombstones *stones, const struct gamma_flow *flow);
+bool gamma_dead_peers_add(struct gamma_dead_peers *dead, const struct gamma_flow *flow);
 /* Whether such a flow led where this one does. */
-bool gamma_tombstones_have(const struct gamma_tombstones *stones, const struct gamma_flow *flow);
-void gamma_tombstones_free(struct gamma_tombstones *stones);
+bool gamma_dead_peers_has(const struct gamma_dead_peers *dead, const struct gamma_flow *flow);
+void gamma_dead_peers_free(struct gamma_dead_peers *dead);
 
 /* ---- peers.c ---- */
 int gamma_peers_init(struct gamma_endpoint *endpoint);
@@ -170,70 +172,72 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 /* The same of a frame from the network that brings a short message and hardly anything else,
  * without the time: gamma_flow_process_deferred does the rest. False: it is not such a frame,
  * nothing has been done. */
-bool gamma_dispatch_message(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
+bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 
 /* The offending frame's epochs and number come back: only who sent it, from mac, can make use of
  * it. */
-void gamma_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
-		      const struct gamma_fields *to, enum gamma_reset_op why);
+void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			       const uint8_t *mac, const struct gamma_fields *to,
+			       enum gamma_reset_op why);
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			  const struct gamma_arrival *arrival);
 
 /* ---- row.c ---- */
 /* A message is posted, after so many polls: whether it waits for others to share a frame with. len:
  * bytes that it takes there, 0: it does not share one; may_delay, more: as in struct gamma_send. */
-bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool may_delay, bool more,
-		     uint64_t round);
+bool gamma_send_coalescing_delays(struct gamma_flow *flow, uint64_t len, bool may_delay, bool more,
+				  uint64_t round);
 
 /* ---- rest.c ---- */
 /* So many frames have been found, all there were: how long to let others gather. */
-void gamma_rest_plan(struct gamma_rest *rest, const struct gamma_local *local, unsigned taken,
-		     uint64_t now);
+void gamma_rx_moderation_plan(struct gamma_rx_moderation *rest, const struct gamma_local *local,
+			      unsigned taken, uint64_t now);
 
 /* ---- copying.c ---- */
 /* Whether the several pages that have been posted, len bytes, are to be copied: also in `on`. */
-bool gamma_copying_next(struct gamma_copying *copying, uint64_t len);
+bool gamma_shm_copy_model_choose(struct gamma_shm_copy_model *copying, uint64_t len);
 /* Whether they are to be written in chunks, if they can be. */
-bool gamma_copying_chunks(const struct gamma_copying *copying, uint64_t len);
+bool gamma_shm_copy_model_in_chunks(const struct gamma_shm_copy_model *copying, uint64_t len);
 /* What a copy of a KiB takes, after a further one, in ns. */
-uint32_t gamma_copying_known(uint32_t known, uint32_t kib_ns);
+uint32_t gamma_shm_copy_model_smooth(uint32_t known, uint32_t kib_ns);
 /* How long one copy of them, or of a part, took: of the first after `timed` has been set. */
-void gamma_copying_took(struct gamma_copying *copying, uint64_t len, uint64_t ns);
+void gamma_shm_copy_model_record(struct gamma_shm_copy_model *copying, uint64_t len, uint64_t ns);
 
 /* ---- near.c ---- */
-/* Whether a neighbour takes plain messages by now: finds flow->way. */
-void gamma_near_look(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
-/* Sends a short message, which is complete then, by flow->way. False: nothing has been done. */
-bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-		     const struct iovec *iov, unsigned iov_count,
-		     const struct gamma_envelope *envelope);
+/* Whether a neighbour takes plain messages by now: finds flow->tx_channel. */
+void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
+/* Sends a short message, which is complete then, by flow->tx_channel. False: nothing has been done.
+ */
+bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			 const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope);
 /* The same for a large one, of which its announcement is sent, if nothing stands before it, and as
  * many chunks as there is room for, where copies pay. */
-bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send);
+bool gamma_shm_path_announce(struct gamma_flow *flow, struct gamma_send *send);
 /* Writes what receivers have asked for. */
-void gamma_near_feed(struct gamma_endpoint *endpoint);
+void gamma_shm_path_feed(struct gamma_endpoint *endpoint);
 /* Writes what is to be said to a neighbour; false: it cannot be. */
-bool gamma_near_put(struct gamma_flow *flow, struct gamma_shm_message *plain);
+bool gamma_shm_path_put(struct gamma_flow *flow, struct gamma_shm_message *plain);
 /* Nothing that was announced to it must be read any more: the flow comes to its end. */
-void gamma_near_withdraw(struct gamma_flow *flow);
+void gamma_shm_path_withdraw(struct gamma_flow *flow);
 /* A plain message, an announcement or an answer has arrived. False: it stays with the link, for
  * want of memory. */
-bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
+bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 /* Whether plain messages of the flow have not been taken. */
-bool gamma_near_left(const struct gamma_flow *flow);
+bool gamma_shm_path_has_undelivered(const struct gamma_flow *flow);
 /* Neighbours that were to send frames may send plain messages again, if there is room. */
-void gamma_near_relieve(struct gamma_endpoint *endpoint);
+void gamma_shm_path_relax(struct gamma_endpoint *endpoint);
 
 /* ---- output.c ---- */
 /* Takes in what is late, and gives back its slot. */
-void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now);
+void gamma_fastpath_settle(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
 /* What one flow has to send, and no other: messages to other peers may wait for more to come. */
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 /* gamma_transmit_direct, and its frame to the link. */
-bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-		      const struct iovec *iov, unsigned iov_count,
-		      const struct gamma_envelope *envelope);
+bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			 const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope);
 /* One frame that belongs to no flow. False: it has not left, and might later. */
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			 const struct gamma_frame *frame);

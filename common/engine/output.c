@@ -41,7 +41,7 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 static void refused(struct gamma_flow *flow, uint64_t now)
 {
 	if (flow->state == GAMMA_FLOW_OPEN) {
-		gamma_flow_fail_for_good(flow, -ECONNRESET, GAMMA_PROCESS_ENDED, now);
+		gamma_flow_fail_for_good(flow, -ECONNRESET, GAMMA_SHM_PROCESS_ENDED, now);
 	} else {
 		flow->pending = 0;
 		gamma_flow_no_port(flow, now);
@@ -63,7 +63,7 @@ static void stall(struct gamma_endpoint *endpoint, bool same_host, uint64_t now)
 		endpoint->stalled_until = until;
 }
 
-static void set_aside(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+static void park_stalled(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
 	gamma_list_remove(&flow->ready_entry);
 	gamma_list_append(&endpoint->local.stalled, &flow->ready_entry);
@@ -78,8 +78,8 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 	count_out(&endpoint->local.stats, burst, sent);
 	if (gamma_likely(sent))
 		endpoint->stalls[same_host] = 0;
-	if (same_host && sent && !burst[0].flow->way)
-		gamma_near_look(endpoint, burst[0].flow);
+	if (same_host && sent && !burst[0].flow->tx_channel)
+		gamma_shm_path_find_channel(endpoint, burst[0].flow);
 	if (gamma_likely(sent == count))
 		return true;
 	for (unsigned i = sent; i < count; i++)
@@ -89,7 +89,7 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 		return true;
 	}
 	if (error == -EPROTO) {
-		gamma_flow_declare_dead(burst[sent].flow, -ECONNRESET, GAMMA_NONSENSE, now);
+		gamma_flow_declare_dead(burst[sent].flow, -ECONNRESET, GAMMA_SHM_NONSENSE, now);
 		return true;
 	}
 	if (error == -EMSGSIZE) {
@@ -103,7 +103,7 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 /* Of bytes that are not in a buffer of ours. */
 static bool is_to_be_timed(const struct gamma_frame *frame)
 {
-	return frame->flow->copying.timed &&
+	return frame->flow->copy_model.timed &&
 	       gamma_iov_len(frame->iov, frame->iov_count) >= GAMMA_COPY_MIN;
 }
 
@@ -113,9 +113,9 @@ static unsigned send_timed(struct gamma_link *link, const struct gamma_frame *fr
 	unsigned sent = link->ops->send(link, frame, 1, error);
 
 	if (sent)
-		gamma_copying_took(&frame->flow->copying,
-				   gamma_iov_len(frame->iov, frame->iov_count),
-				   gamma_now() - begin);
+		gamma_shm_copy_model_record(&frame->flow->copy_model,
+					    gamma_iov_len(frame->iov, frame->iov_count),
+					    gamma_now() - begin);
 	return sent;
 }
 
@@ -133,7 +133,7 @@ static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, 
 	return handed_over(endpoint, link, same_host, count, sent, error, now);
 }
 
-void gamma_settle(struct gamma_endpoint *endpoint, uint64_t now)
+void gamma_fastpath_settle(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	gamma_flow_process_deferred(&endpoint->local, now);
 	if (endpoint->holds)
@@ -155,11 +155,11 @@ static uint64_t left_at(struct gamma_endpoint *endpoint, uint64_t before, uint64
 }
 
 /* Whatever the frame can do without is done when it is under way. */
-bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-		      const struct iovec *iov, unsigned iov_count,
-		      const struct gamma_envelope *envelope)
+bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			 const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope)
 {
-	struct gamma_link *link = flow->same_host ? endpoint->samehost : endpoint->packet;
+	struct gamma_link *link = flow->same_host ? endpoint->shm : endpoint->packet;
 	uint64_t before, left, now;
 	unsigned sent;
 	int error = 0;
@@ -174,22 +174,23 @@ bool gamma_output_now(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	left = flow->same_host ? before : left_at(endpoint, before, now);
 	gamma_transmit_direct_sent(flow, left, !before, now);
 	if (gamma_likely(endpoint->local.late.flow))
-		gamma_settle(endpoint, now);
+		gamma_fastpath_settle(endpoint, now);
 	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);
 	return true;
 }
 
 /* Frames of one flow to a neighbour, one by one: a burst would save nothing, and each neighbour may
  * be full for itself. Returns how many. */
-static unsigned to_neighbour(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now)
+static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+				 uint64_t now)
 {
 	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN; turn++) {
 		if (!gamma_transmit_poll(flow, now, endpoint->burst))
 			return turn;
-		if (!hand_over(endpoint, endpoint->samehost, true, 1, now)) {
+		if (!hand_over(endpoint, endpoint->shm, true, 1, now)) {
 			/* It has the frame back, and is ready, if it has not come to its end. */
 			if (!gamma_list_empty(&flow->ready_entry))
-				set_aside(endpoint, flow);
+				park_stalled(endpoint, flow);
 			return turn;
 		}
 		if (gamma_list_empty(&flow->ready_entry))
@@ -210,7 +211,7 @@ static unsigned send_budget(const struct gamma_endpoint *endpoint)
 }
 
 /* Frames of the ready flows at the head of the list that take the packet link. */
-static unsigned to_network(struct gamma_endpoint *endpoint, uint64_t now, unsigned most)
+static unsigned send_to_network(struct gamma_endpoint *endpoint, uint64_t now, unsigned most)
 {
 	struct gamma_list *ready = &endpoint->local.ready;
 	unsigned count = 0;
@@ -249,7 +250,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 	unsigned budget, count;
 
 	if (gamma_unlikely(endpoint->local.late.flow))
-		gamma_settle(endpoint, now);
+		gamma_fastpath_settle(endpoint, now);
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
 		resume(endpoint, now);
 	if (gamma_list_empty(ready))
@@ -259,9 +260,9 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 
 		if (flow->same_host) {
-			count = to_neighbour(endpoint, flow, now);
+			count = send_to_shm_peer(endpoint, flow, now);
 		} else if (gamma_unlikely(endpoint->packet_until)) {
-			set_aside(endpoint, flow);
+			park_stalled(endpoint, flow);
 			if (!endpoint->stalled_until ||
 			    endpoint->packet_until < endpoint->stalled_until)
 				endpoint->stalled_until = endpoint->packet_until;
@@ -269,7 +270,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 		} else {
 			bool bounded = flow->tx.bounded;
 
-			count = to_network(endpoint, now, budget);
+			count = send_to_network(endpoint, now, budget);
 			if (gamma_unlikely(bounded))
 				break;
 		}
@@ -287,7 +288,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 	budget = send_budget(endpoint);
 	now = gamma_now();
 	if (gamma_unlikely(endpoint->local.late.flow))
-		gamma_settle(endpoint, now);
+		gamma_fastpath_settle(endpoint, now);
 	/* Whose turn it is then is not for the caller to say. */
 	if (gamma_unlikely(endpoint->stalled_until)) {
 		gamma_output(endpoint, now);
@@ -296,7 +297,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 	while (!gamma_list_empty(&flow->ready_entry) && budget && !endpoint->stalled_until) {
 		count = 0;
 		if (flow->same_host)
-			count = to_neighbour(endpoint, flow, now);
+			count = send_to_shm_peer(endpoint, flow, now);
 		else
 			collect(endpoint, flow, now, (unsigned) gamma_min(budget, GAMMA_BURST),
 				&count);

@@ -25,14 +25,14 @@ int gamma_peers_init(struct gamma_endpoint *endpoint)
 {
 	endpoint->chain_count = GAMMA_PEERS_FIRST;
 	endpoint->chains = calloc(endpoint->chain_count, sizeof(*endpoint->chains));
-	endpoint->tombstones.most = GAMMA_TOMBSTONES_MAX;
+	endpoint->dead_peers.most = GAMMA_DEAD_PEERS_MAX;
 	return endpoint->chains ? 0 : -ENOMEM;
 }
 
 void gamma_peers_fini(struct gamma_endpoint *endpoint)
 {
 	free(endpoint->chains);
-	gamma_tombstones_free(&endpoint->tombstones);
+	gamma_dead_peers_free(&endpoint->dead_peers);
 }
 
 static bool is_at(const struct gamma_flow *flow, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
@@ -122,8 +122,8 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 	if (endpoint->flow_count++ >= endpoint->chain_count)
 		grow(endpoint);
 	enter(endpoint, flow);
-	endpoint->neighbours += same_host;
-	if (gamma_unlikely(gamma_tombstones_have(&endpoint->tombstones, flow)))
+	endpoint->shm_peers += same_host;
+	if (gamma_unlikely(gamma_dead_peers_has(&endpoint->dead_peers, flow)))
 		gamma_flow_declare_dead_idle(flow, -EHOSTDOWN, GAMMA_DECLARED_DEAD, now);
 	return flow;
 }
@@ -152,19 +152,19 @@ void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
-	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
+	struct gamma_shm_addr addr = {.port = flow->port, .epoch = flow->epoch};
 
 	if (!gamma_list_empty(&flow->messages.incoming) ||
-	    (flow->given_up && !gamma_tombstones_add(&endpoint->tombstones, flow))) {
+	    (flow->given_up && !gamma_dead_peers_add(&endpoint->dead_peers, flow))) {
 		gamma_timers_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;
 	}
 	take_out(endpoint, flow);
 	endpoint->flow_count--;
-	endpoint->neighbours -= flow->same_host;
+	endpoint->shm_peers -= flow->same_host;
 	endpoint->handlers.gone(endpoint->context, flow);
-	memcpy(place.mac, flow->addr.mac, GAMMA_MAC_LEN);
+	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
 	if (flow->same_host)
-		endpoint->samehost->ops->forget(endpoint->samehost, flow, &place);
+		endpoint->shm->ops->forget(endpoint->shm, flow, &addr);
 	gamma_flow_free(flow);
 }

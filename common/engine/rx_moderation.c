@@ -10,21 +10,21 @@
 #include "engine/internal.h"
 
 /* As long as half of what is to come will take, and as credit lasts for others to go on sending. */
-void gamma_rest_plan(struct gamma_rest *rest, const struct gamma_local *local, unsigned taken,
-		     uint64_t now)
+void gamma_rx_moderation_plan(struct gamma_rx_moderation *moderation,
+			      const struct gamma_local *local, unsigned taken, uint64_t now)
 {
-	uint64_t passed = now - rest->looked;
-	uint64_t bytes = local->stats.bytes_in - rest->bytes;
-	uint64_t wait = GAMMA_REST_US * GAMMA_NS_PER_US;
+	uint64_t passed = now - moderation->looked;
+	uint64_t bytes = local->stats.bytes_in - moderation->bytes;
+	uint64_t wait = GAMMA_RX_MODERATION_US * GAMMA_NS_PER_US;
 
-	rest->looked = now;
-	rest->bytes = local->stats.bytes_in;
+	moderation->looked = now;
+	moderation->bytes = local->stats.bytes_in;
 	if (!local->arriving_bytes || taken == GAMMA_POLL_BUDGET ||
-	    passed > bytes * GAMMA_REST_NS_BYTE)
+	    passed > bytes * GAMMA_RX_MODERATION_NS_BYTE)
 		return;
 	wait = gamma_min(wait, passed * (local->arriving_bytes / 2) / bytes);
 	wait = gamma_min(wait, passed / taken * gamma_credit_window(local->arriving_from) /
-				       GAMMA_REST_WINDOW);
-	if (wait >= GAMMA_REST_LEAST_US * GAMMA_NS_PER_US)
-		rest->until = now + wait;
+				       GAMMA_RX_MODERATION_WINDOW);
+	if (wait >= GAMMA_RX_MODERATION_LEAST_US * GAMMA_NS_PER_US)
+		moderation->until = now + wait;
 }

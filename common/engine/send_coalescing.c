@@ -7,17 +7,17 @@
  */
 #include "engine/internal.h"
 
-static void begin(struct gamma_row *row, uint64_t round)
+static void begin(struct gamma_send_coalescing *row, uint64_t round)
 {
-	row->was_long = row->count >= GAMMA_ROW_LONG;
+	row->was_long = row->count >= GAMMA_COALESCE_LONG;
 	row->round = round;
 	row->count = row->bytes = 0;
 }
 
-bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool may_delay, bool more,
-		     uint64_t round)
+bool gamma_send_coalescing_delays(struct gamma_flow *flow, uint64_t len, bool may_delay, bool more,
+				  uint64_t round)
 {
-	struct gamma_row *row = &flow->row;
+	struct gamma_send_coalescing *row = &flow->row;
 	bool ends = row->more && !more;
 
 	if (row->round != round)
@@ -25,7 +25,7 @@ bool gamma_row_waits(struct gamma_flow *flow, uint64_t len, bool may_delay, bool
 	row->count++;
 	row->more = more;
 	if (!len || !(may_delay || more) || ends ||
-	    (!more && row->count <= (row->was_long ? 1 : GAMMA_ROW))) {
+	    (!more && row->count <= (row->was_long ? 1 : GAMMA_COALESCE_AFTER))) {
 		row->bytes = 0;
 		return false;
 	}

@@ -27,44 +27,44 @@ static bool pays(uint64_t len, uint64_t kib_ns)
 	return kib_ns && copied * kib_ns < len * PULL_KIB_NS + (uint64_t) PULL_NS * KIB;
 }
 
-bool gamma_copying_chunks(const struct gamma_copying *copying, uint64_t len)
+bool gamma_shm_copy_model_in_chunks(const struct gamma_shm_copy_model *model, uint64_t len)
 {
-	return copying->timed ||
-	       (copying->kib_ns && pays(len, gamma_max(copying->kib_ns, copying->read_ns)));
+	return model->timed ||
+	       (model->kib_ns && pays(len, gamma_max(model->kib_ns, model->read_ns)));
 }
 
-bool gamma_copying_next(struct gamma_copying *copying, uint64_t len)
+bool gamma_shm_copy_model_choose(struct gamma_shm_copy_model *model, uint64_t len)
 {
-	if (copying->left)
-		copying->left--;
+	if (model->left)
+		model->left--;
 	else
-		copying->timed = true;
-	copying->on = copying->timed || pays(len, copying->kib_ns);
-	return copying->on;
+		model->timed = true;
+	model->on = model->timed || pays(len, model->kib_ns);
+	return model->on;
 }
 
 /* One that took much longer may have been interrupted: then twice what was known counts. */
-uint32_t gamma_copying_known(uint32_t known, uint32_t kib_ns)
+uint32_t gamma_shm_copy_model_smooth(uint32_t known, uint32_t kib_ns)
 {
 	return known ? (uint32_t) gamma_min(kib_ns, 2 * (uint64_t) known) : kib_ns;
 }
 
 /* One that took much longer than the last may have been interrupted: only the second one counts. */
-void gamma_copying_took(struct gamma_copying *copying, uint64_t len, uint64_t ns)
+void gamma_shm_copy_model_record(struct gamma_shm_copy_model *model, uint64_t len, uint64_t ns)
 {
 	uint32_t kib_ns = (uint32_t) gamma_min(ns * KIB / len + 1, UINT32_MAX);
 
-	copying->timed = false;
-	copying->doubted = copying->kib_ns && !copying->doubted && kib_ns / 2 > copying->kib_ns;
-	if (!copying->doubted)
-		copying->kib_ns = kib_ns;
-	if (copying->doubted) {
-		copying->left = 0;
-	} else if (pays(len, copying->kib_ns)) {
-		copying->rest = 0;
-		copying->left = LOOK_EVERY;
+	model->timed = false;
+	model->doubted = model->kib_ns && !model->doubted && kib_ns / 2 > model->kib_ns;
+	if (!model->doubted)
+		model->kib_ns = kib_ns;
+	if (model->doubted) {
+		model->left = 0;
+	} else if (pays(len, model->kib_ns)) {
+		model->rest = 0;
+		model->left = LOOK_EVERY;
 	} else {
-		copying->rest = (uint16_t) gamma_min(2 * copying->rest + 1, REST_MAX);
-		copying->left = copying->rest;
+		model->rest = (uint16_t) gamma_min(2 * model->rest + 1, REST_MAX);
+		model->left = model->rest;
 	}
 }

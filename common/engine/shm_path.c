@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Short messages to and from neighbours without frames, and what is said and written of large ones:
+ * Short messages to and from shm_peers without frames, and what is said and written of large ones:
  * what is written into shared memory is not lost, damaged or overtaken, so there is nothing to
  * number, acknowledge or time. All else takes frames through the same memory, in the same order.
  * Called by endpoint.c, output.c, and the message layer (put).
@@ -16,14 +16,14 @@ _Static_assert((int) GAMMA_SHM_MESSAGE_TAGGED == GAMMA_TAGGED &&
 /* ---- the way out ---- */
 
 /* The peer knows this flow if it has answered it, or spoken first. */
-void gamma_near_look(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
-	struct gamma_place place = {.port = flow->port, .epoch = flow->epoch};
+	struct gamma_shm_addr addr = {.port = flow->port, .epoch = flow->epoch};
 
 	if (flow->self || !flow->heard_of || flow->state != GAMMA_FLOW_OPEN)
 		return;
-	memcpy(place.mac, flow->addr.mac, GAMMA_MAC_LEN);
-	flow->way = endpoint->samehost->ops->way(endpoint->samehost, &place);
+	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
+	flow->tx_channel = endpoint->shm->ops->tx_channel(endpoint->shm, &addr);
 }
 
 /* Nothing of the flow waits that it would overtake. */
@@ -41,20 +41,21 @@ static bool put_large(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	bool timed;
 	uint64_t begin;
 
-	if (plain->len > GAMMA_COPY_MAX || !gamma_copying_next(&flow->copying, plain->len))
+	if (plain->len > GAMMA_COPY_MAX ||
+	    !gamma_shm_copy_model_choose(&flow->copy_model, plain->len))
 		return false;
-	timed = flow->copying.timed && plain->len >= GAMMA_COPY_MIN;
+	timed = flow->copy_model.timed && plain->len >= GAMMA_COPY_MIN;
 	begin = timed ? gamma_now() : 0;
-	if (!endpoint->samehost->ops->put(endpoint->samehost, flow->way, plain, iov, iov_count))
+	if (!endpoint->shm->ops->put(endpoint->shm, flow->tx_channel, plain, iov, iov_count))
 		return false;
 	if (timed)
-		gamma_copying_took(&flow->copying, plain->len, gamma_now() - begin);
+		gamma_shm_copy_model_record(&flow->copy_model, plain->len, gamma_now() - begin);
 	return true;
 }
 
-bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-		     const struct iovec *iov, unsigned iov_count,
-		     const struct gamma_envelope *envelope)
+bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			 const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope)
 {
 	const struct gamma_limits *limits = &endpoint->local.limits;
 	struct gamma_stats *stats = &endpoint->local.stats;
@@ -70,8 +71,8 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			   envelope->length > limits->eager_size))
 		return false;
 	if (gamma_likely(envelope->length <= limits->inject_size)
-		    ? !endpoint->samehost->ops->put(endpoint->samehost, flow->way, &plain, iov,
-						    iov_count)
+		    ? !endpoint->shm->ops->put(endpoint->shm, flow->tx_channel, &plain, iov,
+					       iov_count)
 		    : !put_large(endpoint, flow, &plain, iov, iov_count))
 		return false;
 	stats->messages_out++;
@@ -82,7 +83,7 @@ bool gamma_near_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 /* Writes the next chunk of an announced message; false: there is no room. */
 static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
 {
-	struct gamma_link *link = endpoint->samehost;
+	struct gamma_link *link = endpoint->shm;
 	struct gamma_chunk chunk = {.offset = send->fed, .id = send->id};
 	struct iovec iov[1 + GAMMA_IOV_MAX] = {{&chunk, sizeof(chunk)}};
 	uint64_t len = gamma_min(GAMMA_CHUNK, send->envelope.length - send->fed);
@@ -93,7 +94,8 @@ static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
 	unsigned count =
 		gamma_iov_slice(send->iov, send->iov_count, send->fed, len, iov + 1, GAMMA_IOV_MAX);
 
-	if (!send->flow->way || !link->ops->put(link, send->flow->way, &plain, iov, 1 + count))
+	if (!send->flow->tx_channel ||
+	    !link->ops->put(link, send->flow->tx_channel, &plain, iov, 1 + count))
 		return false;
 	send->fed += len;
 	endpoint->local.stats.bytes_copied_out += len;
@@ -112,22 +114,23 @@ static void put_chunks(struct gamma_endpoint *endpoint, struct gamma_send *send,
 static void begin_chunks(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			 struct gamma_send *send)
 {
-	bool timed = flow->copying.timed;
+	bool timed = flow->copy_model.timed;
 	uint64_t begin = timed ? gamma_now() : 0;
 
 	put_chunks(endpoint, send, GAMMA_CHUNKS_UNSOLICITED);
 	if (timed && send->fed)
-		gamma_copying_took(&flow->copying, send->fed, gamma_now() - begin);
+		gamma_shm_copy_model_record(&flow->copy_model, send->fed, gamma_now() - begin);
 }
 
 /* Shorter ones were asked for when they could not be sent as a copy. */
-bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send)
+bool gamma_shm_path_announce(struct gamma_flow *flow, struct gamma_send *send)
 {
 	struct gamma_endpoint *endpoint =
 		gamma_container_of(flow->local, struct gamma_endpoint, local);
 	uint64_t len = send->envelope.length;
-	bool in_chunks = len > GAMMA_COPY_MAX && gamma_copying_next(&flow->copying, len) &&
-			 gamma_copying_chunks(&flow->copying, len);
+	bool in_chunks = len > GAMMA_COPY_MAX &&
+			 gamma_shm_copy_model_choose(&flow->copy_model, len) &&
+			 gamma_shm_copy_model_in_chunks(&flow->copy_model, len);
 
 	if (!is_next(flow) || !gamma_send_shm_announce(flow, send, in_chunks))
 		return false;
@@ -136,7 +139,7 @@ bool gamma_near_announce(struct gamma_flow *flow, struct gamma_send *send)
 	return true;
 }
 
-void gamma_near_feed(struct gamma_endpoint *endpoint)
+void gamma_shm_path_feed(struct gamma_endpoint *endpoint)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -151,31 +154,31 @@ void gamma_near_feed(struct gamma_endpoint *endpoint)
 	}
 }
 
-bool gamma_near_put(struct gamma_flow *flow, struct gamma_shm_message *plain)
+bool gamma_shm_path_put(struct gamma_flow *flow, struct gamma_shm_message *plain)
 {
 	struct gamma_endpoint *endpoint =
 		gamma_container_of(flow->local, struct gamma_endpoint, local);
 	struct iovec iov = {(void *) plain->bytes, plain->len};
 
-	return flow->way && flow->state == GAMMA_FLOW_OPEN &&
-	       endpoint->samehost->ops->put(endpoint->samehost, flow->way, plain, &iov, 1);
+	return flow->tx_channel && flow->state == GAMMA_FLOW_OPEN &&
+	       endpoint->shm->ops->put(endpoint->shm, flow->tx_channel, plain, &iov, 1);
 }
 
-void gamma_near_withdraw(struct gamma_flow *flow)
+void gamma_shm_path_withdraw(struct gamma_flow *flow)
 {
 	struct gamma_endpoint *endpoint =
 		gamma_container_of(flow->local, struct gamma_endpoint, local);
 
-	if (flow->way)
-		endpoint->samehost->ops->withdraw(flow->way);
+	if (flow->tx_channel)
+		endpoint->shm->ops->withdraw(flow->tx_channel);
 }
 
-bool gamma_near_left(const struct gamma_flow *flow)
+bool gamma_shm_path_has_undelivered(const struct gamma_flow *flow)
 {
 	struct gamma_endpoint *endpoint =
 		gamma_container_of(flow->local, struct gamma_endpoint, local);
 
-	return flow->way && endpoint->samehost->ops->left(flow->way);
+	return flow->tx_channel && endpoint->shm->ops->left(flow->tx_channel);
 }
 
 /* ---- the way in ---- */
@@ -193,27 +196,27 @@ static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flo
 			.seq = flow->rx.next,
 		};
 
-		gamma_send_reset(endpoint, endpoint->samehost, flow->addr.mac, &to,
-				 GAMMA_RESET_CLOSED);
+		gamma_dispatch_send_reset(endpoint, endpoint->shm, flow->addr.mac, &to,
+					  GAMMA_RESET_CLOSED);
 	}
 }
 
-/* More is kept than is allowed: from now on neighbours send frames, whose bytes can be left
+/* More is kept than is allowed: from now on shm_peers send frames, whose bytes can be left
  * there. */
 static void press(struct gamma_endpoint *endpoint)
 {
 	if (endpoint->pressed)
 		return;
 	endpoint->pressed = true;
-	endpoint->samehost->ops->press(endpoint->samehost, true);
+	endpoint->shm->ops->press(endpoint->shm, true);
 }
 
-void gamma_near_relieve(struct gamma_endpoint *endpoint)
+void gamma_shm_path_relax(struct gamma_endpoint *endpoint)
 {
 	if (endpoint->local.buffered > endpoint->local.limits.unexpected_size / 2)
 		return;
 	endpoint->pressed = false;
-	endpoint->samehost->ops->press(endpoint->samehost, false);
+	endpoint->shm->ops->press(endpoint->shm, false);
 }
 
 static bool take_announce(struct gamma_flow *flow, struct gamma_envelope *envelope,
@@ -230,42 +233,42 @@ static bool take_announce(struct gamma_flow *flow, struct gamma_envelope *envelo
 
 static void take_answer(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
-	struct gamma_copying *copying = &flow->copying;
+	struct gamma_shm_copy_model *model = &flow->copy_model;
 	struct gamma_answer answer;
 
 	memcpy(&answer, plain->bytes, sizeof(answer));
 	if (!answer.wanted && answer.accepted)
-		copying->read_ns = gamma_copying_known(copying->read_ns, answer.accepted);
+		model->read_ns = gamma_shm_copy_model_smooth(model->read_ns, answer.accepted);
 	gamma_send_accepted(flow, answer.id, answer.wanted, answer.accepted);
 }
 
 /* How long the chunks that come unasked take, but for the first: where lines of the cache go slowly
  * each side waits for the other's, and that is more than the copies of either take alone. Of
  * shorter messages only until a long one has told. */
-static void time_chunk(struct gamma_copying *copying, uint64_t offset, uint32_t len)
+static void time_chunk(struct gamma_shm_copy_model *model, uint64_t offset, uint32_t len)
 {
 	uint64_t ns, bytes = offset + len - GAMMA_CHUNK;
 
-	if (offset != GAMMA_CHUNKS_UNSOLICITED - GAMMA_CHUNK && copying->own_read_ns)
+	if (offset != GAMMA_CHUNKS_UNSOLICITED - GAMMA_CHUNK && model->own_read_ns)
 		return;
-	ns = gamma_now() - copying->second_at;
-	copying->own_read_ns =
-		gamma_copying_known(copying->own_read_ns, (uint32_t) (ns * 1024 / bytes + 1));
+	ns = gamma_now() - model->second_at;
+	model->own_read_ns =
+		gamma_shm_copy_model_smooth(model->own_read_ns, (uint32_t) (ns * 1024 / bytes + 1));
 }
 
 static void take_chunk(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	const uint8_t *bytes = plain->bytes + sizeof(struct gamma_chunk);
 	uint32_t len = plain->len - (uint32_t) sizeof(struct gamma_chunk);
-	struct gamma_copying *copying = &flow->copying;
+	struct gamma_shm_copy_model *model = &flow->copy_model;
 	struct gamma_chunk chunk;
 
 	memcpy(&chunk, plain->bytes, sizeof(chunk));
 	if (chunk.offset == GAMMA_CHUNK)
-		copying->second_at = gamma_now();
+		model->second_at = gamma_now();
 	if (gamma_rndv_shm_receive_chunk(flow, &chunk, bytes, len) && chunk.offset >= GAMMA_CHUNK &&
 	    chunk.offset < GAMMA_CHUNKS_UNSOLICITED && len >= GAMMA_COPY_MIN)
-		time_chunk(copying, chunk.offset, len);
+		time_chunk(model, chunk.offset, len);
 }
 
 /* Not where its copies do not pay. */
@@ -274,7 +277,7 @@ static void take_more(struct gamma_flow *flow, const struct gamma_shm_message *p
 	struct gamma_more more;
 
 	memcpy(&more, plain->bytes, sizeof(more));
-	if (gamma_copying_chunks(&flow->copying, GAMMA_CHUNKS_TURN))
+	if (gamma_shm_copy_model_in_chunks(&flow->copy_model, GAMMA_CHUNKS_TURN))
 		gamma_rndv_shm_more_wanted(flow, more.id);
 }
 
@@ -298,7 +301,7 @@ static bool take_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
 	return true;
 }
 
-bool gamma_near_arrived(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
 	const struct gamma_shm_message *plain = &arrival->shm;
 	struct gamma_flow *flow = *arrival->flow;

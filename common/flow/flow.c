@@ -304,7 +304,7 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 {
 	bool data = !gamma_seq_before(seq, flow->tx.una) && gamma_seq_before(seq, flow->tx.next);
-	bool request = (flow->credit.starved || flow->way) && seq == flow->tx.next;
+	bool request = (flow->credit.starved || flow->tx_channel) && seq == flow->tx.next;
 	bool probe = flow->loss.probing && seq == flow->loss.probe;
 
 	return data || request || probe;

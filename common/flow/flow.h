@@ -24,7 +24,7 @@
 #include "message/message.h"
 
 struct gamma_flow;
-struct gamma_way;
+struct gamma_tx_channel;
 
 /* ---- constants of this implementation; the peer need not know them ---- */
 enum {
@@ -237,7 +237,7 @@ enum gamma_pending {
 };
 
 /* Messages posted to a peer between two polls: the engine's. */
-struct gamma_row {
+struct gamma_send_coalescing {
 	uint64_t round; /* the poll before them */
 	uint32_t count; /* so far */
 	uint32_t bytes; /* of those that wait to share a frame, with what precedes each in it */
@@ -247,7 +247,7 @@ struct gamma_row {
 };
 
 /* Whether several pages to a neighbour are copied: engine/shm_copy_model.c */
-struct gamma_copying {
+struct gamma_shm_copy_model {
 	uint32_t kib_ns; /* what a copy of 1,024 bytes took; 0: not known */
 	uint32_t
 		read_ns; /* until the peer has as much of what comes in chunks, as it says; ditto */
@@ -289,18 +289,19 @@ struct gamma_flow {
 	struct gamma_loss loss;
 	struct gamma_path_mtu path_mtu;
 	struct gamma_message_state messages;
-	struct gamma_list ready_entry; /* in local->ready while it may have frames to send, or in
-					* local->stalled while its link takes none */
-	struct gamma_list timed_entry; /* in local->timed while a deadline is set */
-	struct gamma_list all_entry;   /* in local->flows */
-	struct gamma_flow *hash_next;  /* engine's table */
-	struct gamma_row row;          /* engine's */
-	struct gamma_way *way;         /* engine's: for plain messages to a neighbour, or NULL */
-	void *user;                    /* the interface layer's */
-	uint64_t user_tag;             /* ditto */
+	struct gamma_list ready_entry;    /* in local->ready while it may have frames to send, or in
+					   * local->stalled while its link takes none */
+	struct gamma_list timed_entry;    /* in local->timed while a deadline is set */
+	struct gamma_list all_entry;      /* in local->flows */
+	struct gamma_flow *hash_next;     /* engine's table */
+	struct gamma_send_coalescing row; /* engine's */
+	struct gamma_tx_channel
+		*tx_channel; /* engine's: for plain messages to a neighbour, or NULL */
+	void *user;          /* the interface layer's */
+	uint64_t user_tag;   /* ditto */
 	const char
 		*unreported; /* why it has ended, while nobody has asked anything of it; or NULL */
-	struct gamma_copying copying; /* engine's */
+	struct gamma_shm_copy_model copy_model; /* engine's */
 };
 
 enum gamma_slow_port_state {

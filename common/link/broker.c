@@ -48,7 +48,7 @@ struct exchange {
 	size_t ask_len;
 	void *answer;
 	size_t answer_len;
-	struct gamma_enclosed enclosed;  /* what came with it */
+	struct gamma_scm scm;            /* what came with it */
 	int fd;                          /* the connection, -1 if there is none */
 	enum gamma_broker_reason reason; /* why gammad refused; OK: it did not */
 };
@@ -64,13 +64,13 @@ static int receive(struct exchange *exchange)
 	while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret ? -errno : -ETIMEDOUT;
-	len = gamma_enclosed_receive(exchange->fd, exchange->answer, exchange->answer_len,
-				     &exchange->enclosed);
+	len = gamma_scm_receive(exchange->fd, exchange->answer, exchange->answer_len,
+				&exchange->scm);
 	if (len <= 0)
 		return len ? (int) len : -ECONNRESET;
-	exchange->reason = gamma_broker_judge(exchange->answer, (size_t) len, exchange->answers,
-					      exchange->answer_len);
-	return gamma_broker_error(exchange->reason);
+	exchange->reason = gamma_broker_message_check_answer(
+		exchange->answer, (size_t) len, exchange->answers, exchange->answer_len);
+	return gamma_broker_message_error(exchange->reason);
 }
 
 /* Leaves the connection open if all went well. */
@@ -78,18 +78,19 @@ static int converse(const char *path, struct exchange *exchange)
 {
 	int ret;
 
-	exchange->enclosed = (struct gamma_enclosed){.fds = {-1, -1}};
+	exchange->scm = (struct gamma_scm){.fds = {-1, -1}};
 	exchange->fd = connect_to(path);
 	if (exchange->fd < 0)
 		return exchange->fd;
-	gamma_broker_head(exchange->ask, exchange->asks, exchange->ask_len, GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(exchange->ask, exchange->asks, exchange->ask_len,
+					 GAMMA_BROKER_OK);
 	if (send(exchange->fd, exchange->ask, exchange->ask_len, MSG_NOSIGNAL) ==
 	    (ssize_t) exchange->ask_len)
 		ret = receive(exchange);
 	else
 		ret = errno ? -errno : -EPROTO;
 	if (ret) {
-		gamma_enclosed_close(&exchange->enclosed);
+		gamma_scm_close(&exchange->scm);
 		close(exchange->fd);
 	}
 	return ret;
@@ -98,7 +99,7 @@ static int converse(const char *path, struct exchange *exchange)
 static const char *cause(const struct exchange *exchange, int error)
 {
 	if (exchange->reason)
-		return gamma_broker_text(exchange->reason);
+		return gamma_broker_message_text(exchange->reason);
 	switch (-error) {
 	case ETIMEDOUT:
 		return "no answer: see its log, and restart it";
@@ -132,7 +133,7 @@ static void warn(const char *path, const struct exchange *exchange, int error)
 
 /* ---- endpoints ---- */
 
-void gamma_brokered_close(struct gamma_brokered *brokered)
+void gamma_broker_close(struct gamma_brokered *brokered)
 {
 	close(brokered->packet_fd);
 	close(brokered->port_fd);
@@ -157,13 +158,13 @@ static int open_one(const char *path, const struct gamma_broker_open *ask,
 	ret = converse(path, exchange);
 	if (ret)
 		return ret;
-	brokered->packet_fd = exchange->enclosed.fds[0];
-	brokered->port_fd = exchange->enclosed.fds[1];
+	brokered->packet_fd = exchange->scm.fds[0];
+	brokered->port_fd = exchange->scm.fds[1];
 	brokered->gammad_fd = exchange->fd;
 	if (brokered->packet_fd >= 0 && brokered->port_fd >= 0)
 		return 0;
 	/* This process may have no more descriptors. */
-	gamma_enclosed_close(&exchange->enclosed);
+	gamma_scm_close(&exchange->scm);
 	close(exchange->fd);
 	return -EMFILE;
 }
@@ -196,12 +197,12 @@ static int try_row(const char *path, struct gamma_broker_open ask, unsigned coun
 		done++;
 	}
 	while (ret && done)
-		gamma_brokered_close(&brokered[--done]);
+		gamma_broker_close(&brokered[--done]);
 	return ret;
 }
 
-int gamma_broker_open_row(const char *path, const struct gamma_broker_open *ask, unsigned count,
-			  struct gamma_brokered *brokered)
+int gamma_broker_open_range(const char *path, const struct gamma_broker_open *ask, unsigned count,
+			    struct gamma_brokered *brokered)
 {
 	struct exchange exchange = {.fd = -1};
 	int ret = -EADDRINUSE;
@@ -234,7 +235,7 @@ int gamma_broker_join(const char *path, const struct gamma_broker_group *ask,
 		return ret;
 	}
 	close(exchange.fd);
-	*fd = exchange.enclosed.fds[0];
+	*fd = exchange.scm.fds[0];
 	return ask->receives && *fd < 0 ? -EMFILE : 0;
 }
 
@@ -279,7 +280,7 @@ int gamma_broker_nics(const char *path, struct gamma_broker_served *served, char
 		explain(path, &exchange, ret, why, why_len);
 		return ret;
 	}
-	gamma_enclosed_close(&exchange.enclosed);
+	gamma_scm_close(&exchange.scm);
 	close(exchange.fd);
 	served->count = (uint32_t) gamma_min(served->count, GAMMA_BROKER_NICS_MAX);
 	return 0;

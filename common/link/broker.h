@@ -22,13 +22,13 @@ enum { GAMMA_BROKER_WAIT_S = 120 }; /* for gammad's answer: opening many takes i
 int gamma_broker_open(const char *path, const struct gamma_broker_open *ask,
 		      struct gamma_brokered *brokered);
 /* So many endpoints on one interface, with ports in a row. */
-int gamma_broker_open_row(const char *path, const struct gamma_broker_open *ask, unsigned count,
-			  struct gamma_brokered *brokered);
+int gamma_broker_open_range(const char *path, const struct gamma_broker_open *ask, unsigned count,
+			    struct gamma_brokered *brokered);
 /* *fd: the socket with the frames of the group, or -1 if they are not wanted. */
 int gamma_broker_join(const char *path, const struct gamma_broker_group *ask,
 		      struct gamma_broker_joined *joined, int *fd);
 int gamma_broker_leave(const char *path, const struct gamma_broker_group *ask);
-void gamma_brokered_close(struct gamma_brokered *brokered);
+void gamma_broker_close(struct gamma_brokered *brokered);
 
 /* Whether this process may have endpoints from gammad, and on which NICs: 0, or a negative errno
  * with cause and cure in why. */

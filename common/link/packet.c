@@ -293,12 +293,12 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 	int one = 1;
 	int ret;
 
-	gamma_packet_plan(attr->mtu, attr->ring_bytes, &req);
-	ret = gamma_packet_filter(fd, attr);
+	gamma_packet_socket_plan_ring(attr->mtu, attr->ring_bytes, &req);
+	ret = gamma_packet_socket_set_filter(fd, attr);
 	if (!ret && attr->group && attr->receives)
 		ret = join_group(fd, attr);
 	if (!ret)
-		ret = gamma_packet_ring(fd, &req);
+		ret = gamma_packet_socket_set_ring(fd, &req);
 	if (!ret)
 		ret = map_ring(packet, &req);
 	if (ret)
@@ -309,7 +309,7 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 		address.sll_protocol = attr->receives ? htons(ETH_P_ALL) : 0;
 	else if (setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
 		return -errno;
-	gamma_packet_send_buffer(fd);
+	gamma_packet_socket_set_send_buffer(fd);
 	/* Last: from here on frames arrive. */
 	return bind(fd, (struct sockaddr *) &address, sizeof(address)) ? -errno : 0;
 }

@@ -28,7 +28,7 @@ enum {
 	AT_KIND = GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind),
 };
 
-int gamma_packet_try(void)
+int gamma_packet_socket_try(void)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
@@ -106,7 +106,7 @@ static int attach_group_filter(int fd, const struct gamma_packet_attr *attr)
 	return set_filter(fd, code, gamma_array_size(code));
 }
 
-int gamma_packet_filter(int fd, const struct gamma_packet_attr *attr)
+int gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr *attr)
 {
 	return attr->group ? attach_group_filter(fd, attr) : attach_filter(fd, attr);
 }
@@ -121,7 +121,7 @@ static uint32_t slot_bytes(uint32_t mtu)
 	return (needed + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
 }
 
-void gamma_packet_plan(uint32_t mtu, size_t ring_bytes, struct tpacket_req *req)
+void gamma_packet_socket_plan_ring(uint32_t mtu, size_t ring_bytes, struct tpacket_req *req)
 {
 	uint32_t page = (uint32_t) sysconf(_SC_PAGESIZE);
 	uint32_t slot = slot_bytes(mtu);
@@ -138,7 +138,7 @@ void gamma_packet_plan(uint32_t mtu, size_t ring_bytes, struct tpacket_req *req)
 	};
 }
 
-int gamma_packet_ring(int fd, struct tpacket_req *req)
+int gamma_packet_socket_set_ring(int fd, struct tpacket_req *req)
 {
 	int version = TPACKET_V2;
 
@@ -148,7 +148,7 @@ int gamma_packet_ring(int fd, struct tpacket_req *req)
 	return 0;
 }
 
-void gamma_packet_send_buffer(int fd)
+void gamma_packet_socket_set_send_buffer(int fd)
 {
 	int bytes = SEND_BUFFER;
 

@@ -85,7 +85,8 @@ static int claim_from(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, unsigned 
 	return ret;
 }
 
-int gamma_port_claim_row(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, unsigned count, int *fds)
+int gamma_port_claim_range(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, unsigned count,
+			   int *fds)
 {
 	int ret = -EADDRINUSE;
 

@@ -222,7 +222,7 @@ static void xdp_close(struct gamma_link *link)
 {
 	struct xdp_link *xdp = xdp_of(link);
 
-	gamma_xdp_detach(&xdp->program);
+	gamma_xdp_program_detach(&xdp->program);
 	unmap(link, &xdp->fill);
 	unmap(link, &xdp->taken);
 	unmap(link, &xdp->receive);
@@ -353,7 +353,7 @@ static int start(struct xdp_link *xdp, const struct gamma_packet_attr *attr)
 	if (bind(xdp->link.fd, (struct sockaddr *) &address, sizeof(address)))
 		return -errno;
 	/* Last: from here on frames arrive. */
-	return gamma_xdp_attach(&xdp->program, attr, xdp->link.fd, QUEUE);
+	return gamma_xdp_program_attach(&xdp->program, attr, xdp->link.fd, QUEUE);
 }
 
 static struct xdp_link *new_link(const struct gamma_packet_attr *attr, struct gamma_stats *stats)

@@ -22,8 +22,8 @@ struct gamma_xdp_program {
 };
 /* Frames that come in on the queue for attr's port go to the socket, all others where they would
  * have gone. -EBUSY: there is another program. */
-int gamma_xdp_attach(struct gamma_xdp_program *program, const struct gamma_packet_attr *attr,
-		     int socket, uint32_t queue);
-void gamma_xdp_detach(struct gamma_xdp_program *program);
+int gamma_xdp_program_attach(struct gamma_xdp_program *program,
+			     const struct gamma_packet_attr *attr, int socket, uint32_t queue);
+void gamma_xdp_program_detach(struct gamma_xdp_program *program);
 
 #endif /* GAMMA_LINK_XDP_H */

@@ -184,8 +184,8 @@ static int put_on(int program_fd, int ifindex)
 	return bpf(BPF_LINK_CREATE, &attr);
 }
 
-int gamma_xdp_attach(struct gamma_xdp_program *program, const struct gamma_packet_attr *attr,
-		     int socket, uint32_t queue)
+int gamma_xdp_program_attach(struct gamma_xdp_program *program,
+			     const struct gamma_packet_attr *attr, int socket, uint32_t queue)
 {
 	int ret = program->map_fd = make_map();
 
@@ -198,7 +198,7 @@ int gamma_xdp_attach(struct gamma_xdp_program *program, const struct gamma_packe
 	return ret < 0 ? ret : 0;
 }
 
-void gamma_xdp_detach(struct gamma_xdp_program *program)
+void gamma_xdp_program_detach(struct gamma_xdp_program *program)
 {
 	if (program->link_fd >= 0)
 		close(program->link_fd);

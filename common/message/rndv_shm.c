@@ -20,7 +20,7 @@ uint64_t gamma_rndv_shm_eager_size(const struct gamma_flow *flow)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	if (gamma_likely(!gamma_rndv_shm_is_possible(flow) || flow->copying.on))
+	if (gamma_likely(!gamma_rndv_shm_is_possible(flow) || flow->copy_model.on))
 		return limits->eager_size;
 	return gamma_min(limits->eager_size, gamma_max(limits->inject_size, PULL_MIN));
 }
@@ -126,7 +126,7 @@ bool gamma_rndv_shm_answer(struct gamma_inbound *inbound)
 	struct gamma_answer answer = {
 		.wanted = inbound->wanted,
 		.id = inbound->id,
-		.accepted = inbound->wanted ? inbound->accepted : flow->copying.own_read_ns,
+		.accepted = inbound->wanted ? inbound->accepted : flow->copy_model.own_read_ns,
 	};
 	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_ANSWER,

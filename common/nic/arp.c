@@ -34,13 +34,13 @@ static struct shown show(uint32_t ipv4_be)
 	return out;
 }
 
-/* As gamma_rtnl_ask, for replies that need not forget what an interrupted dump told them. */
-static int ask(struct gamma_rtnl_request *request, mnl_cb_t reply, void *data)
+/* As gamma_rtnetlink_query, for replies that need not forget what an interrupted dump told them. */
+static int ask(struct gamma_rtnetlink_request *request, mnl_cb_t reply, void *data)
 {
 	int err = -EAGAIN;
 
 	for (int i = 0; i < ASK_TRIES && err == -EAGAIN; i++)
-		err = gamma_rtnl_ask(request, reply, data);
+		err = gamma_rtnetlink_query(request, reply, data);
 	return err;
 }
 
@@ -73,7 +73,7 @@ static int read_address(const struct nlmsghdr *head, void *data)
 
 static int find_address(struct owner *owner)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct nlmsghdr *head = mnl_nlmsg_put_header(request.bytes);
 	struct ifaddrmsg *info;
 
@@ -105,7 +105,7 @@ static int read_mac(const struct nlmsghdr *head, void *data)
 
 static int find_mac(struct owner *owner)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct nlmsghdr *head = mnl_nlmsg_put_header(request.bytes);
 	struct ifinfomsg *info;
 
@@ -116,7 +116,7 @@ static int find_mac(struct owner *owner)
 	return ask(&request, read_mac, owner);
 }
 
-int gamma_neighbour_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
+int gamma_arp_find_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
 	struct owner owner = {.ipv4_be = ipv4_be};
 	int err = find_address(&owner);
@@ -162,7 +162,7 @@ static int read_route(const struct nlmsghdr *head, void *data)
 
 static int find_route(uint32_t ipv4_be, struct route *route)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct nlmsghdr *head = mnl_nlmsg_put_header(request.bytes);
 	struct rtmsg *info;
 
@@ -223,7 +223,7 @@ static int read_neighbour(const struct nlmsghdr *head, void *data)
 /* A dump of one NIC's table, because kernels before 5.0 cannot be asked for one entry. */
 static int find_neighbour(struct neighbour *neighbour)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct nlmsghdr *head = mnl_nlmsg_put_header(request.bytes);
 	struct ndmsg *info;
 
@@ -319,7 +319,7 @@ static bool is_host_address(uint32_t ipv4_be)
 
 static int local_mac(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
-	int err = gamma_neighbour_owner(ipv4_be, mac, ifindex);
+	int err = gamma_arp_find_owner(ipv4_be, mac, ifindex);
 
 	if (err == -EADDRNOTAVAIL)
 		gamma_info("%s belongs to this host but not to an Ethernet NIC: name a NIC instead",
@@ -327,7 +327,7 @@ static int local_mac(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 	return err;
 }
 
-int gamma_neighbour_mac(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
+int gamma_arp_resolve(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
 	struct neighbour neighbour = {.ipv4_be = ipv4_be};
 	struct shown ip = show(ipv4_be);

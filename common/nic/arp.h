@@ -14,7 +14,7 @@
  * The NIC of this namespace that has the address (in network order): its MAC and ifindex.
  * -EADDRNOTAVAIL if no NIC has it, or only the loopback interface.
  */
-int gamma_neighbour_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
+int gamma_arp_find_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 
 /*
  * The MAC behind the address, and the local NIC on whose Ethernet it is: the own NIC for a
@@ -24,6 +24,6 @@ int gamma_neighbour_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifi
  * within timeout_ms. -EADDRNOTAVAIL: on the loopback interface. -EINVAL: no host's address
  * (0.0.0.0, broadcast, multicast). Each is explained in a line at info level.
  */
-int gamma_neighbour_mac(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
+int gamma_arp_resolve(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 
 #endif /* GAMMA_LINK_NEIGHBOUR_H */

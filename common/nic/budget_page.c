@@ -59,7 +59,7 @@ struct page {
 };
 _Static_assert(sizeof(struct page) == PAGE_BYTES, "one page");
 
-struct gamma_nic_share {
+struct gamma_budget_page {
 	uint8_t mac[GAMMA_MAC_LEN];
 	bool leads; /* socket listens for others; else it waits for the page, or is -1 */
 	bool told;  /* why there is no group */
@@ -84,13 +84,13 @@ static bool within(uint64_t stamp, uint64_t now, uint64_t ms)
 	return distance < ms * GAMMA_NS_PER_MS;
 }
 
-static bool take_entry(struct gamma_nic_share *share, unsigned index, uint64_t now)
+static bool take_entry(struct gamma_budget_page *share, unsigned index, uint64_t now)
 {
 	struct entry *entry = &share->page->entries[index];
 	uint64_t id = GET(entry->id);
 	uint32_t used = GET(share->page->used);
 
-	if (within(GET(entry->stamp), now, GAMMA_SHARE_CHECK_MS) ||
+	if (within(GET(entry->stamp), now, GAMMA_BUDGET_PAGE_CHECK_MS) ||
 	    !__atomic_compare_exchange_n(&entry->id, &id, share->id, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return false;
@@ -104,7 +104,7 @@ static bool take_entry(struct gamma_nic_share *share, unsigned index, uint64_t n
 }
 
 /* The own entry; another one if that was taken meanwhile, as it may be when it is stale. */
-static struct entry *own_entry(struct gamma_nic_share *share, uint64_t now)
+static struct entry *own_entry(struct gamma_budget_page *share, uint64_t now)
 {
 	if (share->index >= 0 && GET(share->page->entries[share->index].id) == share->id)
 		return &share->page->entries[share->index];
@@ -115,7 +115,7 @@ static struct entry *own_entry(struct gamma_nic_share *share, uint64_t now)
 	return NULL;
 }
 
-static uint32_t others(const struct gamma_nic_share *share, uint64_t now)
+static uint32_t others(const struct gamma_budget_page *share, uint64_t now)
 {
 	unsigned used = gamma_min(GET(share->page->used), ENTRIES);
 	uint32_t bulk = 0;
@@ -123,7 +123,8 @@ static uint32_t others(const struct gamma_nic_share *share, uint64_t now)
 	for (unsigned i = 0; i < used; i++) {
 		const struct entry *entry = &share->page->entries[i];
 
-		if ((int) i != share->index && within(GET(entry->stamp), now, GAMMA_SHARE_FRESH_MS))
+		if ((int) i != share->index &&
+		    within(GET(entry->stamp), now, GAMMA_BUDGET_PAGE_FRESH_MS))
 			bulk += gamma_min(GET(entry->bulk), BULK_MAX);
 	}
 	return bulk;
@@ -131,7 +132,7 @@ static uint32_t others(const struct gamma_nic_share *share, uint64_t now)
 
 /* ---- the page ---- */
 
-static void memfd_name(const struct gamma_nic_share *share, char name[NAME_LEN])
+static void memfd_name(const struct gamma_budget_page *share, char name[NAME_LEN])
 {
 	const uint8_t *mac = share->mac;
 
@@ -139,7 +140,7 @@ static void memfd_name(const struct gamma_nic_share *share, char name[NAME_LEN])
 		 mac[3], mac[4], mac[5]);
 }
 
-static void leave_page(struct gamma_nic_share *share)
+static void leave_page(struct gamma_budget_page *share)
 {
 	if (!share->page)
 		return;
@@ -170,7 +171,7 @@ static bool is_page(int fd, struct stat *st)
 }
 
 /* Takes over fd, if it is the page that leader (0: whoever) listens for. */
-static bool adopt_page(struct gamma_nic_share *share, int fd, pid_t leader)
+static bool adopt_page(struct gamma_budget_page *share, int fd, pid_t leader)
 {
 	struct page *page = NULL;
 	struct stat st, own;
@@ -195,13 +196,13 @@ static bool adopt_page(struct gamma_nic_share *share, int fd, pid_t leader)
 	return true;
 }
 
-static int create_page(struct gamma_nic_share *share)
+static int create_page(struct gamma_budget_page *share)
 {
 	char name[NAME_LEN];
 	int fd, ret;
 
 	memfd_name(share, name);
-	fd = gamma_segment_file(name, PAGE_BYTES);
+	fd = gamma_memfd_file(name, PAGE_BYTES);
 	if (fd < 0)
 		return fd;
 	share->page = map(fd);
@@ -217,7 +218,7 @@ static int create_page(struct gamma_nic_share *share)
 
 /* ---- the group ---- */
 
-static socklen_t group_name(const struct gamma_nic_share *share, struct sockaddr_un *name)
+static socklen_t group_name(const struct gamma_budget_page *share, struct sockaddr_un *name)
 {
 	const uint8_t *mac = share->mac;
 	int len;
@@ -230,7 +231,7 @@ static socklen_t group_name(const struct gamma_nic_share *share, struct sockaddr
 	return (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) len);
 }
 
-static int lead(struct gamma_nic_share *share)
+static int lead(struct gamma_budget_page *share)
 {
 	struct sockaddr_un name;
 	socklen_t len = group_name(share, &name);
@@ -243,7 +244,7 @@ static int lead(struct gamma_nic_share *share)
 	if (fd < 0)
 		return -errno;
 	/* Whoever comes can send none, on a new kernel: to close some takes long. */
-	gamma_enclosed_refuse(fd);
+	gamma_scm_refuse(fd);
 	if (!bind(fd, (struct sockaddr *) &name, len)) {
 		SET(share->page->leader, (uint32_t) share->owner);
 		if (!listen(fd, SOMAXCONN)) {
@@ -259,7 +260,7 @@ static int lead(struct gamma_nic_share *share)
 
 /* The leader need not do anything for this; but the kernel allows it only if the leader may also
  * be traced by this user, which a program with capabilities of its own may not. */
-static bool page_of_process(struct gamma_nic_share *share, pid_t leader)
+static bool page_of_process(struct gamma_budget_page *share, pid_t leader)
 {
 	char path[NAME_LEN], target[2 * NAME_LEN], name[NAME_LEN];
 	bool found = false;
@@ -296,7 +297,7 @@ static bool same_user(int fd, pid_t *pid)
 }
 
 /* 0: the page is there, or the leader will hand it over; -ECONNREFUSED: nobody leads. */
-static int follow(struct gamma_nic_share *share)
+static int follow(struct gamma_budget_page *share)
 {
 	struct sockaddr_un name;
 	socklen_t len = group_name(share, &name);
@@ -318,7 +319,7 @@ static int follow(struct gamma_nic_share *share)
 	return ret;
 }
 
-static void join(struct gamma_nic_share *share)
+static void join(struct gamma_budget_page *share)
 {
 	int ret = -EADDRINUSE;
 
@@ -334,21 +335,21 @@ static void join(struct gamma_nic_share *share)
 }
 
 /* Where the page could not be taken, it is given: to the same user only. */
-static void hand_out(struct gamma_nic_share *share)
+static void hand_out(struct gamma_budget_page *share)
 {
 	pid_t pid;
 	int ret;
 
-	for (int i = 0; i < HAND_OUT_MAX && !gamma_apart_full(); i++) {
+	for (int i = 0; i < HAND_OUT_MAX && !gamma_deferred_close_is_full(); i++) {
 		int fd = accept4(share->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
 		if (!same_user(fd, &pid)) {
-			gamma_apart_close(&fd, 1);
+			gamma_deferred_close_fds(&fd, 1);
 			continue;
 		}
-		ret = gamma_enclosed_send(fd, NULL, 0, "", 1, &share->page_fd, 1);
+		ret = gamma_scm_send(fd, NULL, 0, "", 1, &share->page_fd, 1);
 		/* Who has helped itself is gone. */
 		if (ret && ret != -EPIPE)
 			gamma_info("handing over the NIC's page failed: %s", strerror(-ret));
@@ -357,7 +358,7 @@ static void hand_out(struct gamma_nic_share *share)
 }
 
 /* Whoever still waits to be let in: what he has sent is not for this thread to throw away. */
-static void turn_all_away(struct gamma_nic_share *share)
+static void turn_all_away(struct gamma_budget_page *share)
 {
 	int fds[HAND_OUT_MAX];
 	size_t count;
@@ -370,40 +371,40 @@ static void turn_all_away(struct gamma_nic_share *share)
 				break;
 		}
 		if (count)
-			gamma_apart_close(fds, count);
+			gamma_deferred_close_fds(fds, count);
 	} while (count == HAND_OUT_MAX);
 }
 
 /* -EAGAIN: not given yet. */
-static int receive_page(struct gamma_nic_share *share)
+static int receive_page(struct gamma_budget_page *share)
 {
-	struct gamma_enclosed enclosed;
+	struct gamma_scm scm;
 	char byte;
-	ssize_t got = gamma_enclosed_receive(share->socket, &byte, 1, &enclosed);
-	int fd = enclosed.fds[0];
+	ssize_t got = gamma_scm_receive(share->socket, &byte, 1, &scm);
+	int fd = scm.fds[0];
 
 	if (got == -EAGAIN)
 		return -EAGAIN;
 	close(share->socket);
 	share->socket = -1;
-	enclosed.fds[0] = -1;
-	gamma_enclosed_close(&enclosed); /* one page is what was asked for */
+	scm.fds[0] = -1;
+	gamma_scm_close(&scm); /* one page is what was asked for */
 	if (fd < 0)
 		return -ECONNRESET;
 	return adopt_page(share, fd, 0) ? 0 : -EACCES;
 }
 
 /* Whether somebody listens for this page: else a newcomer has been quicker with one of its own. */
-static bool leader_lives(const struct gamma_nic_share *share)
+static bool leader_lives(const struct gamma_budget_page *share)
 {
 	uint32_t leader = share->page ? GET(share->page->leader) : 0;
 
 	return leader && leader <= INT32_MAX && (!kill((pid_t) leader, 0) || errno == EPERM);
 }
 
-static void check(struct gamma_nic_share *share, uint64_t now)
+static void check(struct gamma_budget_page *share, uint64_t now)
 {
-	share->check_at = now + GAMMA_SHARE_CHECK_MS * GAMMA_NS_PER_MS;
+	share->check_at = now + GAMMA_BUDGET_PAGE_CHECK_MS * GAMMA_NS_PER_MS;
 	if (share->leads)
 		hand_out(share);
 	else if (share->socket >= 0)
@@ -415,9 +416,9 @@ static void check(struct gamma_nic_share *share, uint64_t now)
 
 /* ---- for the engine ---- */
 
-struct gamma_nic_share *gamma_nic_share_open(const uint8_t mac[GAMMA_MAC_LEN], uint64_t now)
+struct gamma_budget_page *gamma_budget_page_open(const uint8_t mac[GAMMA_MAC_LEN], uint64_t now)
 {
-	struct gamma_nic_share *share = calloc(1, sizeof(*share));
+	struct gamma_budget_page *share = calloc(1, sizeof(*share));
 
 	if (!share)
 		return NULL;
@@ -431,7 +432,7 @@ struct gamma_nic_share *gamma_nic_share_open(const uint8_t mac[GAMMA_MAC_LEN], u
 	return share;
 }
 
-void gamma_nic_share_close(struct gamma_nic_share *share)
+void gamma_budget_page_close(struct gamma_budget_page *share)
 {
 	if (!share)
 		return;
@@ -445,7 +446,7 @@ void gamma_nic_share_close(struct gamma_nic_share *share)
 	free(share);
 }
 
-uint32_t gamma_nic_share_bulk(struct gamma_nic_share *share, uint32_t own, uint64_t now)
+uint32_t gamma_budget_page_count_bulk(struct gamma_budget_page *share, uint32_t own, uint64_t now)
 {
 	struct entry *entry;
 
@@ -461,7 +462,7 @@ uint32_t gamma_nic_share_bulk(struct gamma_nic_share *share, uint32_t own, uint6
 	return own + others(share, now);
 }
 
-uint64_t gamma_nic_share_lost(struct gamma_nic_share *share, uint64_t own, uint64_t now)
+uint64_t gamma_budget_page_report_loss(struct gamma_budget_page *share, uint64_t own, uint64_t now)
 {
 	unsigned used = share->page ? gamma_min(GET(share->page->used), ENTRIES) : 0;
 	uint64_t latest = 0;
@@ -472,7 +473,7 @@ uint64_t gamma_nic_share_lost(struct gamma_nic_share *share, uint64_t own, uint6
 
 		if ((int) i == share->index)
 			SET(entry->lost, own);
-		else if (within(lost, now, GAMMA_SHARE_FRESH_MS))
+		else if (within(lost, now, GAMMA_BUDGET_PAGE_FRESH_MS))
 			latest = gamma_max(latest, lost);
 	}
 	return latest;

@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-bool gamma_nic_hint_of(const char *name, const struct ethtool_coalesce *c, char *text, size_t len)
+bool gamma_coalesce_hint_of(const char *name, const struct ethtool_coalesce *c, char *text,
+			    size_t len)
 {
 	if (c->use_adaptive_rx_coalesce)
 		snprintf(text, len,
@@ -26,7 +27,7 @@ bool gamma_nic_hint_of(const char *name, const struct ethtool_coalesce *c, char 
 	return c->use_adaptive_rx_coalesce || c->rx_coalesce_usecs;
 }
 
-bool gamma_nic_hint(const char *name, char *text, size_t len)
+bool gamma_coalesce_hint(const char *name, char *text, size_t len)
 {
 	struct ethtool_coalesce coalesce = {.cmd = ETHTOOL_GCOALESCE};
 	struct ifreq request = {.ifr_data = (void *) &coalesce};
@@ -38,5 +39,5 @@ bool gamma_nic_hint(const char *name, char *text, size_t len)
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	known = !ioctl(fd, SIOCETHTOOL, &request);
 	close(fd);
-	return known && gamma_nic_hint_of(name, &coalesce, text, len);
+	return known && gamma_coalesce_hint_of(name, &coalesce, text, len);
 }

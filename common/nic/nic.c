@@ -130,7 +130,7 @@ static int read_link(const struct nlmsghdr *head, void *data)
 
 static int dump_links(struct nic_array *array)
 {
-	struct gamma_rtnl_request request;
+	struct gamma_rtnetlink_request request;
 	struct nlmsghdr *head = mnl_nlmsg_put_header(request.bytes);
 	struct ifinfomsg *info;
 	int err = -EAGAIN;
@@ -143,7 +143,7 @@ static int dump_links(struct nic_array *array)
 	mnl_attr_put_u32(head, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
 	for (int i = 0; i < DUMP_TRIES && err == -EAGAIN; i++) {
 		array->count = 0;
-		err = gamma_rtnl_ask(&request, read_link, array);
+		err = gamma_rtnetlink_query(&request, read_link, array);
 	}
 	return err;
 }
@@ -280,7 +280,7 @@ int gamma_nic_list(struct gamma_nic **nics, size_t *count)
 		free(array.nics);
 		return err;
 	}
-	gamma_nic_judge(array.nics, array.count);
+	gamma_nic_select_judge(array.nics, array.count);
 	for (size_t i = 0; i < array.count; i++) {
 		if (array.nics[i].reason)
 			gamma_info("%s is left out: it %s", array.nics[i].name,

@@ -66,7 +66,7 @@ static int take_own(const struct query *q, const struct gamma_nic *nic)
 
 static int take_mac(const struct query *q, const uint8_t mac[GAMMA_MAC_LEN])
 {
-	const struct gamma_nic *nic = gamma_nic_by_mac(q->nics, q->nic_count, mac);
+	const struct gamma_nic *nic = gamma_nic_select_by_mac(q->nics, q->nic_count, mac);
 	char text[GAMMA_MAC_TEXT_LEN];
 
 	if (!gamma_mac_is_unicast(mac))
@@ -84,11 +84,11 @@ static int take_mac(const struct query *q, const uint8_t mac[GAMMA_MAC_LEN])
 
 static int take_default(const struct query *q)
 {
-	const struct gamma_nic *nic = gamma_nic_default(q->nics, q->nic_count, q->conf);
+	const struct gamma_nic *nic = gamma_nic_select_default(q->nics, q->nic_count, q->conf);
 
 	if (nic)
 		return take_own(q, nic);
-	gamma_nic_explain_none(q->nics, q->nic_count, q->why, q->why_len);
+	gamma_nic_select_explain_none(q->nics, q->nic_count, q->why, q->why_len);
 	return -ENODEV;
 }
 
@@ -131,7 +131,7 @@ static int take_ipv4(const struct query *q, uint32_t ipv4_be)
 		return fail(q, err, "%s" NODE "%s%s%s %s", q->source ? "source " : "", q->node,
 			    named ? " is at " : "", named ? text : "", named ? ", which" : "",
 			    explain(err));
-	nic = gamma_nic_by_ifindex(q->nics, q->nic_count, ifindex);
+	nic = gamma_nic_select_by_ifindex(q->nics, q->nic_count, ifindex);
 	if (!nic)
 		return fail(q, -ENODEV,
 			    NODE ": %s is on interface number %d, which has just appeared; "
@@ -152,7 +152,7 @@ static int try_mac(const struct query *q)
 
 static int try_interface(const struct query *q)
 {
-	const struct gamma_nic *nic = gamma_nic_by_name(q->nics, q->nic_count, q->node);
+	const struct gamma_nic *nic = gamma_nic_select_by_name(q->nics, q->nic_count, q->node);
 
 	return nic ? take_own(q, nic) : NO_MATCH;
 }
@@ -295,8 +295,8 @@ int gamma_resolve(const char *node, const char *service, bool source, const stru
 		  char *why, size_t why_len)
 {
 	static const struct gamma_resolve_ops system_ops = {
-		.owner = gamma_neighbour_owner,
-		.neighbour = gamma_neighbour_mac,
+		.owner = gamma_arp_find_owner,
+		.neighbour = gamma_arp_resolve,
 		.lookup = lookup,
 	};
 

@@ -41,9 +41,9 @@ int gamma_resolve(const char *node, const char *service, bool source, const stru
 
 /* What resolution asks of the system, so that it can be tested without a network. */
 struct gamma_resolve_ops {
-	/* gamma_neighbour_owner */
+	/* gamma_arp_find_owner */
 	int (*owner)(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
-	/* gamma_neighbour_mac */
+	/* gamma_arp_resolve */
 	int (*neighbour)(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],
 			 int *ifindex);
 	/* Fills at most room addresses of a host name; returns how many or a negative errno. */

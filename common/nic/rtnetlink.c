@@ -8,7 +8,7 @@
 
 static int read_answers(struct mnl_socket *nl, uint32_t seq, mnl_cb_t reply, void *data)
 {
-	_Alignas(struct nlmsghdr) char answer[GAMMA_RTNL_ANSWER_MAX];
+	_Alignas(struct nlmsghdr) char answer[GAMMA_RTNETLINK_ANSWER_MAX];
 	unsigned int port = mnl_socket_get_portid(nl);
 	int more = MNL_CB_OK;
 
@@ -27,7 +27,7 @@ static int read_answers(struct mnl_socket *nl, uint32_t seq, mnl_cb_t reply, voi
 	return 0;
 }
 
-int gamma_rtnl_ask(struct gamma_rtnl_request *request, mnl_cb_t reply, void *data)
+int gamma_rtnetlink_query(struct gamma_rtnetlink_request *request, mnl_cb_t reply, void *data)
 {
 	struct nlmsghdr *head = (struct nlmsghdr *) request->bytes;
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);

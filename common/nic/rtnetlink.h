@@ -9,13 +9,13 @@
 #include <libmnl/libmnl.h>
 
 enum {
-	GAMMA_RTNL_REQUEST_MAX = 256,      /* bytes: enough for a few attributes */
-	GAMMA_RTNL_ANSWER_MAX = 32 * 1024, /* bytes: what the kernel fills at most in one go */
+	GAMMA_RTNETLINK_REQUEST_MAX = 256,      /* bytes: enough for a few attributes */
+	GAMMA_RTNETLINK_ANSWER_MAX = 32 * 1024, /* bytes: what the kernel fills at most in one go */
 };
 
 /* A request being built: set it up with mnl_nlmsg_put_header(request.bytes) and so on. */
-struct gamma_rtnl_request {
-	_Alignas(struct nlmsghdr) char bytes[GAMMA_RTNL_REQUEST_MAX];
+struct gamma_rtnetlink_request {
+	_Alignas(struct nlmsghdr) char bytes[GAMMA_RTNETLINK_REQUEST_MAX];
 };
 
 /*
@@ -23,6 +23,6 @@ struct gamma_rtnl_request {
  * thread's network namespace and hands each answer to reply. Returns 0, or a negative errno:
  * the kernel's, or -EAGAIN if a table changed while it was read: drop what came and ask again.
  */
-int gamma_rtnl_ask(struct gamma_rtnl_request *request, mnl_cb_t reply, void *data);
+int gamma_rtnetlink_query(struct gamma_rtnetlink_request *request, mnl_cb_t reply, void *data);
 
 #endif /* GAMMA_LINK_RTNETLINK_H */

@@ -121,7 +121,7 @@ static const char *judge_membership(const struct gamma_nic *nics, size_t count,
 
 	if (!nic->master)
 		return NULL;
-	master = gamma_nic_by_ifindex(nics, count, nic->master);
+	master = gamma_nic_select_by_ifindex(nics, count, nic->master);
 	if (master && !strcmp(master->kind, "vrf"))
 		return NULL;
 	if (master && !strcmp(master->kind, "bridge"))
@@ -160,7 +160,7 @@ static const char *judge_one(const struct gamma_nic *nics, size_t count,
 	return NULL;
 }
 
-void gamma_nic_judge(struct gamma_nic *nics, size_t count)
+void gamma_nic_select_judge(struct gamma_nic *nics, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		nics[i].reason = judge_one(nics, count, &nics[i]);
@@ -168,8 +168,8 @@ void gamma_nic_judge(struct gamma_nic *nics, size_t count)
 
 /* ---- finding and preferring ---- */
 
-const struct gamma_nic *gamma_nic_by_name(const struct gamma_nic *nics, size_t count,
-					  const char *name)
+const struct gamma_nic *gamma_nic_select_by_name(const struct gamma_nic *nics, size_t count,
+						 const char *name)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!strcmp(nics[i].name, name))
@@ -178,8 +178,8 @@ const struct gamma_nic *gamma_nic_by_name(const struct gamma_nic *nics, size_t c
 	return NULL;
 }
 
-const struct gamma_nic *gamma_nic_by_ifindex(const struct gamma_nic *nics, size_t count,
-					     int ifindex)
+const struct gamma_nic *gamma_nic_select_by_ifindex(const struct gamma_nic *nics, size_t count,
+						    int ifindex)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (nics[i].ifindex == ifindex)
@@ -188,7 +188,7 @@ const struct gamma_nic *gamma_nic_by_ifindex(const struct gamma_nic *nics, size_
 	return NULL;
 }
 
-int gamma_nic_compare(const struct gamma_nic *a, const struct gamma_nic *b)
+int gamma_nic_select_compare(const struct gamma_nic *a, const struct gamma_nic *b)
 {
 	if (!a->reason != !b->reason)
 		return a->reason ? 1 : -1;
@@ -199,32 +199,32 @@ int gamma_nic_compare(const struct gamma_nic *a, const struct gamma_nic *b)
 	return strcmp(a->name, b->name);
 }
 
-const struct gamma_nic *gamma_nic_by_mac(const struct gamma_nic *nics, size_t count,
-					 const uint8_t mac[GAMMA_MAC_LEN])
+const struct gamma_nic *gamma_nic_select_by_mac(const struct gamma_nic *nics, size_t count,
+						const uint8_t mac[GAMMA_MAC_LEN])
 {
 	const struct gamma_nic *best = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		if (memcmp(nics[i].mac, mac, GAMMA_MAC_LEN))
 			continue;
-		if (!best || gamma_nic_compare(&nics[i], best) < 0)
+		if (!best || gamma_nic_select_compare(&nics[i], best) < 0)
 			best = &nics[i];
 	}
 	return best;
 }
 
-const struct gamma_nic *gamma_nic_default(const struct gamma_nic *nics, size_t count,
-					  const struct gamma_conf *conf)
+const struct gamma_nic *gamma_nic_select_default(const struct gamma_nic *nics, size_t count,
+						 const struct gamma_conf *conf)
 {
 	const struct gamma_nic *best = NULL, *listed = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct gamma_nic *nic = &nics[i];
 
-		if (!best || gamma_nic_compare(nic, best) < 0)
+		if (!best || gamma_nic_select_compare(nic, best) < 0)
 			best = nic;
 		if (gamma_conf_by_mac(conf, nic->mac) &&
-		    (!listed || gamma_nic_compare(nic, listed) < 0))
+		    (!listed || gamma_nic_select_compare(nic, listed) < 0))
 			listed = nic;
 	}
 	if (listed && !listed->reason)
@@ -235,7 +235,8 @@ const struct gamma_nic *gamma_nic_default(const struct gamma_nic *nics, size_t c
 	return best && !best->reason ? best : NULL;
 }
 
-void gamma_nic_explain_none(const struct gamma_nic *nics, size_t count, char *why, size_t why_len)
+void gamma_nic_select_explain_none(const struct gamma_nic *nics, size_t count, char *why,
+				   size_t why_len)
 {
 	size_t used = snprintf(why, why_len, "this host has no usable NIC");
 	const char *joint = ": ";

@@ -30,7 +30,7 @@ static struct iovec at(uint64_t address, uint64_t len)
 	return (struct iovec){(void *) (uintptr_t) address, len};
 }
 
-bool gamma_pull_possible(pid_t pid, const struct gamma_handover *handover)
+bool gamma_cma_is_possible(pid_t pid, const struct gamma_handover *handover)
 {
 	uint8_t nonce[sizeof(handover->nonce)];
 	struct iovec local = {nonce, sizeof(nonce)};
@@ -65,8 +65,8 @@ static bool read_pieces(pid_t pid, const struct gamma_source *source, struct iov
 /* The stamp is read behind the bytes, by the same call: if it stands, the sender had not taken
  * the memory back before, nor is it another process that has got its number. That takes the
  * kernel as long as some thousand bytes. */
-bool gamma_pull(pid_t pid, const struct gamma_source *source, uint64_t offset,
-		const struct iovec *iov, unsigned iov_count, uint64_t len, bool caller_knows)
+bool gamma_cma_read(pid_t pid, const struct gamma_source *source, uint64_t offset,
+		    const struct iovec *iov, unsigned iov_count, uint64_t len, bool caller_knows)
 {
 	struct iovec pieces[GAMMA_FRAME_IOV], local[GAMMA_FRAME_IOV + 1],
 		remote[GAMMA_FRAME_IOV + 1];

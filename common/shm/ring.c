@@ -39,13 +39,12 @@ static struct gamma_record record_of(uint64_t word)
 
 /* ---- the writer ---- */
 
-static uint64_t *word_at(const struct gamma_ring_writer *writer, uint64_t place)
+static uint64_t *word_at(const struct gamma_ring_writer *writer, uint64_t position)
 {
-	return (uint64_t *) (writer->data + (place & (writer->size - 1)));
+	return (uint64_t *) (writer->data + (position & (writer->size - 1)));
 }
 
-void gamma_ring_begin(struct gamma_ring_writer *writer, void *segment, uint64_t size,
-		      uint64_t start)
+void gamma_ring_init(struct gamma_ring_writer *writer, void *segment, uint64_t size, uint64_t start)
 {
 	struct gamma_segment *header = segment;
 
@@ -59,16 +58,16 @@ void gamma_ring_begin(struct gamma_ring_writer *writer, void *segment, uint64_t 
 		.segment = header,
 		.data = (uint8_t *) segment + GAMMA_SEGMENT_HEADER,
 		.size = size,
-		.place = start,
+		.position = start,
 		.taken = start,
 		.look_at = start + HOT,
 	};
 }
 
-/* Bytes from the writer's place on that the reader does not need. */
+/* Bytes from the writer's position on that the reader does not need. */
 static uint64_t room(struct gamma_ring_writer *writer)
 {
-	return writer->size - (writer->place - writer->taken);
+	return writer->size - (writer->position - writer->taken);
 }
 
 static void look_at_reader(struct gamma_ring_writer *writer)
@@ -76,7 +75,7 @@ static void look_at_reader(struct gamma_ring_writer *writer)
 	uint64_t taken = __atomic_load_n(&writer->segment->taken, __ATOMIC_ACQUIRE);
 
 	/* It can only have gone on, and not beyond what there is. */
-	if (taken - writer->taken > writer->place - writer->taken || taken % GAMMA_RECORD_ALIGN)
+	if (taken - writer->taken > writer->position - writer->taken || taken % GAMMA_RECORD_ALIGN)
 		writer->damaged = true;
 	else
 		writer->taken = taken;
@@ -92,7 +91,7 @@ static bool fits(struct gamma_ring_writer *writer, uint64_t bytes)
 	look_at_reader(writer);
 	if (!writer->damaged && room(writer) >= bytes + GAMMA_RECORD_ALIGN)
 		return true;
-	writer->look_at = writer->place + LAPS * writer->size;
+	writer->look_at = writer->position + LAPS * writer->size;
 	return false;
 }
 
@@ -101,15 +100,15 @@ static bool fits(struct gamma_ring_writer *writer, uint64_t bytes)
  * has taken all there was. Asking that takes a line of the cache, so it is asked now and then. */
 static uint64_t left_out(struct gamma_ring_writer *writer, uint64_t bytes)
 {
-	uint64_t to_end = writer->size - (writer->place & (writer->size - 1));
+	uint64_t to_end = writer->size - (writer->position & (writer->size - 1));
 
 	if (gamma_unlikely(bytes > to_end))
 		return to_end;
-	if (gamma_likely(writer->place < writer->look_at))
+	if (gamma_likely(writer->position < writer->look_at))
 		return 0;
 	look_at_reader(writer);
-	writer->look_at = writer->place + HOT;
-	if (writer->taken != writer->place || to_end + bytes + GAMMA_RECORD_ALIGN > writer->size)
+	writer->look_at = writer->position + HOT;
+	if (writer->taken != writer->position || to_end + bytes + GAMMA_RECORD_ALIGN > writer->size)
 		return 0;
 	writer->look_at += to_end;
 	return to_end;
@@ -126,9 +125,9 @@ uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
 	writer->len = len;
 	/* First, since it waits for a line of its own: the reader, who polls, must not get the
 	 * record's line back between its bytes and its word. */
-	__atomic_store_n(word_at(writer, writer->place + wrap + bytes), GAMMA_RECORD_NONE,
+	__atomic_store_n(word_at(writer, writer->position + wrap + bytes), GAMMA_RECORD_NONE,
 			 __ATOMIC_RELAXED);
-	return (uint8_t *) word_at(writer, writer->place + wrap) + sizeof(struct gamma_record);
+	return (uint8_t *) word_at(writer, writer->position + wrap) + sizeof(struct gamma_record);
 }
 
 /* In one order with the reader's: either it sees the record, or its writer sees that it sleeps.
@@ -147,18 +146,18 @@ static void write_word(uint64_t *word, uint64_t value)
 bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
 			uint8_t flags)
 {
-	uint64_t *word = word_at(writer, writer->place);
-	uint64_t behind = writer->place + writer->wrap + record_len(writer->len);
+	uint64_t *word = word_at(writer, writer->position);
+	uint64_t behind = writer->position + writer->wrap + record_len(writer->len);
 	uint64_t value = word_of(
 		(struct gamma_record){.len = writer->len, .kind = (uint8_t) kind, .flags = flags});
 	uint32_t one = 1;
 
 	if (gamma_unlikely(writer->wrap)) {
-		__atomic_store_n(word_at(writer, writer->place + writer->wrap), value,
+		__atomic_store_n(word_at(writer, writer->position + writer->wrap), value,
 				 __ATOMIC_RELAXED);
 		value = word_of((struct gamma_record){.len = GAMMA_RECORD_WRAP});
 	}
-	writer->place = behind;
+	writer->position = behind;
 	write_word(word, value);
 	if (gamma_likely(!__atomic_load_n(&writer->segment->sleeping, __ATOMIC_SEQ_CST)))
 		return false;
@@ -171,7 +170,7 @@ void gamma_ring_withdraw(struct gamma_ring_writer *writer)
 	__atomic_exchange_n(&writer->segment->withdrawn, 1, __ATOMIC_SEQ_CST);
 }
 
-bool gamma_ring_spares(struct gamma_ring_writer *writer, uint64_t bytes)
+bool gamma_ring_has_free(struct gamma_ring_writer *writer, uint64_t bytes)
 {
 	if (room(writer) < bytes)
 		look_at_reader(writer);
@@ -184,10 +183,10 @@ bool gamma_ring_has_room(struct gamma_ring_writer *writer)
 	return writer->damaged || room(writer) >= writer->size / 2;
 }
 
-bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t place)
+bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t position)
 {
 	look_at_reader(writer);
-	return writer->taken >= place;
+	return writer->taken >= position;
 }
 
 /* ---- the reader ---- */
@@ -207,7 +206,7 @@ bool gamma_ring_join(struct gamma_ring_reader *reader, void *segment, size_t byt
 		.segment = header,
 		.data = (const uint8_t *) segment + GAMMA_SEGMENT_HEADER,
 		.size = size,
-		.place = start,
+		.position = start,
 		.max = max,
 	};
 	return true;
@@ -220,30 +219,30 @@ void gamma_ring_reread(const struct gamma_ring_writer *writer, struct gamma_ring
 		.segment = writer->segment,
 		.data = writer->data,
 		.size = writer->size,
-		.place = writer->taken,
+		.position = writer->taken,
 		.max = max,
 	};
 }
 
-static uint64_t word_at_place(const struct gamma_ring_reader *reader)
+static uint64_t word_at_position(const struct gamma_ring_reader *reader)
 {
 	return __atomic_load_n(gamma_ring_head(reader), __ATOMIC_SEQ_CST);
 }
 
 bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, uint32_t *len)
 {
-	uint64_t word = word_at_place(reader);
+	uint64_t word = word_at_position(reader);
 	struct gamma_record head;
 	uint64_t offset;
 
 	if (!word || reader->damaged)
 		return false;
 	if (gamma_unlikely(record_of(word).len == GAMMA_RECORD_WRAP)) {
-		reader->place = (reader->place | (reader->size - 1)) + 1;
-		word = word_at_place(reader);
+		reader->position = (reader->position | (reader->size - 1)) + 1;
+		word = word_at_position(reader);
 	}
 	head = record_of(word);
-	offset = reader->place & (reader->size - 1);
+	offset = reader->position & (reader->size - 1);
 	if (gamma_unlikely(!word || head.len > reader->max ||
 			   record_len(head.len) > reader->size - offset)) {
 		reader->damaged = true;
@@ -259,9 +258,9 @@ bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, u
 
 void gamma_ring_release(struct gamma_ring_reader *reader)
 {
-	reader->place += reader->lent;
+	reader->position += reader->lent;
 	reader->lent = 0;
-	__atomic_store_n(&reader->segment->taken, reader->place, __ATOMIC_RELEASE);
+	__atomic_store_n(&reader->segment->taken, reader->position, __ATOMIC_RELEASE);
 }
 
 /* Changes nothing, and so comes behind all that was read before, which a load might overtake. */
@@ -280,12 +279,12 @@ void gamma_ring_wake(struct gamma_ring_reader *reader)
 	__atomic_store_n(&reader->segment->sleeping, 0, __ATOMIC_RELAXED);
 }
 
-void gamma_ring_press(struct gamma_ring_reader *reader, bool backpressure)
+void gamma_ring_set_backpressure(struct gamma_ring_reader *reader, bool backpressure)
 {
 	__atomic_store_n(&reader->segment->backpressure, backpressure, __ATOMIC_RELAXED);
 }
 
-bool gamma_ring_waits(const struct gamma_ring_reader *reader)
+bool gamma_ring_has_record(const struct gamma_ring_reader *reader)
 {
-	return !reader->damaged && word_at_place(reader);
+	return !reader->damaged && word_at_position(reader);
 }

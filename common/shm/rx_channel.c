@@ -25,135 +25,135 @@ static int open_process(pid_t pid)
 #endif
 }
 
-static void free_inbox(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+static void free_rx_channel(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 {
-	if (inbox->segment)
-		gamma_link_unmap(&samehost->link, inbox->segment, inbox->bytes);
-	gamma_samehost_drop(samehost, &inbox->fd);
-	gamma_samehost_drop(samehost, &inbox->pid_fd);
-	free(inbox);
+	if (channel->segment)
+		gamma_link_unmap(&shm->link, channel->segment, channel->bytes);
+	gamma_shm_close_fd(shm, &channel->fd);
+	gamma_shm_close_fd(shm, &channel->pid_fd);
+	free(channel);
 }
 
-static bool room_for_one(struct gamma_samehost *samehost)
+static bool room_for_one(struct gamma_shm *shm)
 {
-	uint32_t room = samehost->inbox_room ? 2 * samehost->inbox_room : 8;
-	struct gamma_inbox **inboxes;
+	uint32_t room = shm->rx_room ? 2 * shm->rx_room : 8;
+	struct gamma_rx_channel **rx_channels;
 	const uint64_t **heads;
 
-	if (samehost->inbox_count < samehost->inbox_room)
+	if (shm->rx_count < shm->rx_room)
 		return true;
-	if (samehost->inbox_count >= GAMMA_INBOXES_MAX)
+	if (shm->rx_count >= GAMMA_RX_CHANNELS_MAX)
 		return false;
-	inboxes = realloc(samehost->inboxes, room * sizeof(struct gamma_inbox *));
-	if (!inboxes)
+	rx_channels = realloc(shm->rx_channels, room * sizeof(struct gamma_rx_channel *));
+	if (!rx_channels)
 		return false;
-	samehost->inboxes = inboxes;
-	heads = realloc(samehost->heads, room * sizeof(*heads));
+	shm->rx_channels = rx_channels;
+	heads = realloc(shm->heads, room * sizeof(*heads));
 	if (!heads)
 		return false;
-	samehost->heads = samehost->link.heads = heads;
-	samehost->inbox_room = room;
+	shm->heads = shm->link.heads = heads;
+	shm->rx_room = room;
 	return true;
 }
 
 /* Whether it is of our kind. */
-static bool acceptable(const struct gamma_samehost *samehost, const struct gamma_handover *handover)
+static bool acceptable(const struct gamma_shm *shm, const struct gamma_handover *handover)
 {
-	return samehost->ring_bytes && handover->magic == GAMMA_SEGMENT_MAGIC &&
+	return shm->ring_bytes && handover->magic == GAMMA_SEGMENT_MAGIC &&
 	       handover->version == GAMMA_SEGMENT_VERSION;
 }
 
-static bool set_up(struct gamma_samehost *samehost, struct gamma_inbox *inbox, int segment_fd)
+static bool set_up(struct gamma_shm *shm, struct gamma_rx_channel *channel, int segment_fd)
 {
 	const uint8_t taken = GAMMA_HANDOVER_TAKEN;
 
-	if (gamma_segment_map(segment_fd, &inbox->bytes, &inbox->segment)) {
-		inbox->segment = NULL;
+	if (gamma_memfd_map(segment_fd, &channel->bytes, &channel->segment)) {
+		channel->segment = NULL;
 		return false;
 	}
-	if (!gamma_ring_join(&inbox->ring, inbox->segment, inbox->bytes, samehost->link.mtu) ||
-	    !room_for_one(samehost) || !gamma_samehost_watch(samehost, inbox->fd, &inbox->watch))
+	if (!gamma_ring_join(&channel->ring, channel->segment, channel->bytes, shm->link.mtu) ||
+	    !room_for_one(shm) || !gamma_shm_watch_fd(shm, channel->fd, &channel->watch))
 		return false;
-	if (inbox->pid_fd >= 0 &&
-	    !gamma_samehost_watch(samehost, inbox->pid_fd, &inbox->watch_process))
-		gamma_samehost_drop(samehost, &inbox->pid_fd);
-	samehost->link.stats->send_calls++;
-	return send(inbox->fd, &taken, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EPIPE;
+	if (channel->pid_fd >= 0 &&
+	    !gamma_shm_watch_fd(shm, channel->pid_fd, &channel->watch_process))
+		gamma_shm_close_fd(shm, &channel->pid_fd);
+	shm->link.stats->send_calls++;
+	return send(channel->fd, &taken, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EPIPE;
 }
 
-static struct gamma_inbox *new_inbox(struct gamma_samehost *samehost,
-				     const struct gamma_handover *handover,
-				     const struct gamma_enclosed *enclosed)
+static struct gamma_rx_channel *new_rx_channel(struct gamma_shm *shm,
+					       const struct gamma_handover *handover,
+					       const struct gamma_scm *scm)
 {
-	struct gamma_inbox *inbox = calloc(1, sizeof(*inbox));
+	struct gamma_rx_channel *channel = calloc(1, sizeof(*channel));
 
-	if (!inbox) {
-		close(enclosed->fds[1]);
+	if (!channel) {
+		close(scm->fds[1]);
 		return NULL;
 	}
-	inbox->watch = GAMMA_WATCH_INBOX;
-	inbox->watch_process = GAMMA_WATCH_PROCESS;
-	memcpy(inbox->writer.mac, handover->ethernet + GAMMA_MAC_LEN, GAMMA_MAC_LEN);
-	inbox->writer.port = handover->src_port;
-	inbox->writer.epoch = handover->src_epoch;
-	inbox->uid = enclosed->sender.uid;
-	inbox->pid = enclosed->sender.pid;
-	inbox->fd = enclosed->fds[1];
+	channel->watch = GAMMA_SHM_WATCH_RX;
+	channel->watch_process = GAMMA_SHM_WATCH_PROCESS;
+	memcpy(channel->writer.mac, handover->ethernet + GAMMA_MAC_LEN, GAMMA_MAC_LEN);
+	channel->writer.port = handover->src_port;
+	channel->writer.epoch = handover->src_epoch;
+	channel->uid = scm->sender.uid;
+	channel->pid = scm->sender.pid;
+	channel->fd = scm->fds[1];
 	/* First: the process that then shows the nonce is the one that it stands for. */
-	inbox->pid_fd = open_process(inbox->pid);
-	memcpy(inbox->ethernet, handover->ethernet, GAMMA_ETH_LEN);
-	inbox->readable = gamma_pull_possible(inbox->pid, handover);
-	if (set_up(samehost, inbox, enclosed->fds[0]))
-		return inbox;
-	free_inbox(samehost, inbox);
+	channel->pid_fd = open_process(channel->pid);
+	memcpy(channel->ethernet, handover->ethernet, GAMMA_ETH_LEN);
+	channel->readable = gamma_cma_is_possible(channel->pid, handover);
+	if (set_up(shm, channel, scm->fds[0]))
+		return channel;
+	free_rx_channel(shm, channel);
 	return NULL;
 }
 
-void gamma_inbox_accept(struct gamma_samehost *samehost, const struct gamma_handover *handover,
-			struct gamma_enclosed *enclosed)
+void gamma_rx_channel_accept(struct gamma_shm *shm, const struct gamma_handover *handover,
+			     struct gamma_scm *scm)
 {
-	struct gamma_inbox *inbox;
+	struct gamma_rx_channel *channel;
 
-	if (!acceptable(samehost, handover)) {
-		gamma_enclosed_close(enclosed);
+	if (!acceptable(shm, handover)) {
+		gamma_scm_close(scm);
 		return;
 	}
-	inbox = new_inbox(samehost, handover, enclosed);
-	close(enclosed->fds[0]);
-	if (!inbox)
+	channel = new_rx_channel(shm, handover, scm);
+	close(scm->fds[0]);
+	if (!channel)
 		return;
-	gamma_ring_press(&inbox->ring, samehost->backpressure);
-	samehost->heads[samehost->inbox_count] = gamma_ring_head(&inbox->ring);
-	samehost->inboxes[samehost->inbox_count++] = inbox;
-	samehost->link.head_count = samehost->inbox_count;
+	gamma_ring_set_backpressure(&channel->ring, shm->backpressure);
+	shm->heads[shm->rx_count] = gamma_ring_head(&channel->ring);
+	shm->rx_channels[shm->rx_count++] = channel;
+	shm->link.head_count = shm->rx_count;
 	/* Its writer has not been asked yet. */
-	samehost->link.armed = false;
+	shm->link.armed = false;
 }
 
-struct gamma_inbox *gamma_inbox_of(const struct gamma_samehost *samehost,
-				   const struct gamma_place *writer)
+struct gamma_rx_channel *gamma_rx_channel_find(const struct gamma_shm *shm,
+					       const struct gamma_shm_addr *writer)
 {
-	for (uint32_t i = 0; i < samehost->inbox_count; i++)
-		if (gamma_place_same(&samehost->inboxes[i]->writer, writer))
-			return samehost->inboxes[i];
+	for (uint32_t i = 0; i < shm->rx_count; i++)
+		if (gamma_shm_addr_same(&shm->rx_channels[i]->writer, writer))
+			return shm->rx_channels[i];
 	return NULL;
 }
 
 /* ---- frames ---- */
 
 /* The frame as it would have come from the wire: its head in memory of our own. */
-static bool present(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
-		    const uint8_t *frame, uint32_t len, struct gamma_arrival *arrival)
+static bool present(struct gamma_shm *shm, struct gamma_rx_channel *channel, const uint8_t *frame,
+		    uint32_t len, struct gamma_arrival *arrival)
 {
-	uint8_t *head = samehost->frame;
+	uint8_t *head = shm->frame;
 	const struct gamma_header *header = (void *) (head + GAMMA_ETH_LEN);
-	uint32_t copied = (uint32_t) gamma_min(len, GAMMA_HEAD_COPY - GAMMA_ETH_LEN);
+	uint32_t copied = (uint32_t) gamma_min(len, GAMMA_SHM_HEAD_COPY - GAMMA_ETH_LEN);
 
 	memcpy(head + GAMMA_ETH_LEN, frame, copied);
 	if (gamma_unlikely(len < GAMMA_HEADER_LEN ||
-			   !gamma_samehost_entitled(samehost, inbox->uid, head)))
+			   !gamma_shm_is_entitled(shm, channel->uid, head)))
 		return false;
-	memcpy(head, inbox->ethernet, GAMMA_ETH_LEN);
+	memcpy(head, channel->ethernet, GAMMA_ETH_LEN);
 	arrival->frame = head;
 	arrival->len = GAMMA_ETH_LEN + (size_t) len;
 	arrival->payload = copied == len ? NULL : frame + header->header_len;
@@ -180,14 +180,14 @@ static bool is_sound(const struct gamma_shm_message *plain, uint32_t head, uint3
 }
 
 /* False: nonsense. */
-static bool present_plain(const struct gamma_samehost *samehost, struct gamma_inbox *inbox,
+static bool present_plain(const struct gamma_shm *shm, struct gamma_rx_channel *channel,
 			  const uint8_t *record, uint32_t len, struct gamma_arrival *arrival)
 {
 	struct gamma_shm_message *plain = &arrival->shm;
-	uint32_t head = gamma_shm_message_head_len(inbox->ring.flags);
+	uint32_t head = gamma_shm_message_head_len(channel->ring.flags);
 
-	plain->kind = inbox->ring.kind;
-	plain->flags = inbox->ring.flags;
+	plain->kind = channel->ring.kind;
+	plain->flags = channel->ring.flags;
 	if (gamma_unlikely(!is_sound(plain, head, len)))
 		return false;
 	if (plain->flags & GAMMA_SHM_MESSAGE_TAGGED)
@@ -196,8 +196,8 @@ static bool present_plain(const struct gamma_samehost *samehost, struct gamma_in
 		memcpy(&plain->data, record + head - sizeof(plain->data), sizeof(plain->data));
 	/* What it had written before it could know; more is ill will. */
 	if (plain->kind == GAMMA_RECORD_PLAIN)
-		inbox->beyond = samehost->backpressure ? inbox->beyond + inbox->ring.lent : 0;
-	if (gamma_unlikely(inbox->beyond > 2 * inbox->ring.size))
+		channel->beyond = shm->backpressure ? channel->beyond + channel->ring.lent : 0;
+	if (gamma_unlikely(channel->beyond > 2 * channel->ring.size))
 		return false;
 	plain->bytes = record + head;
 	plain->len = len - head;
@@ -205,165 +205,166 @@ static bool present_plain(const struct gamma_samehost *samehost, struct gamma_in
 	return true;
 }
 
-static void end(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+static void end(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 {
-	if (inbox->ended)
+	if (channel->ended)
 		return;
-	inbox->ended = true;
-	samehost->ended++;
+	channel->ended = true;
+	shm->ended++;
 }
 
-static bool next_of(struct gamma_samehost *samehost, struct gamma_inbox *inbox,
+static bool next_of(struct gamma_shm *shm, struct gamma_rx_channel *channel,
 		    struct gamma_arrival *arrival)
 {
 	const uint8_t *record;
 	uint32_t len;
 
-	arrival->flow = &inbox->flow;
+	arrival->flow = &channel->flow;
 	/* Whoever fills all of the data with what is skipped must not keep us here for ever. */
-	for (unsigned i = 0; i < TURN && gamma_ring_next(&inbox->ring, &record, &len); i++) {
-		samehost->lent = inbox;
-		samehost->lent_index = samehost->turn;
-		if (inbox->ring.kind >= GAMMA_RECORD_PLAIN &&
-		    inbox->ring.kind <= GAMMA_RECORD_MORE) {
-			if (gamma_likely(present_plain(samehost, inbox, record, len, arrival)))
+	for (unsigned i = 0; i < TURN && gamma_ring_next(&channel->ring, &record, &len); i++) {
+		shm->lent = channel;
+		shm->lent_index = shm->turn;
+		if (channel->ring.kind >= GAMMA_RECORD_PLAIN &&
+		    channel->ring.kind <= GAMMA_RECORD_MORE) {
+			if (gamma_likely(present_plain(shm, channel, record, len, arrival)))
 				return true;
-			inbox->ring.damaged = true;
-			samehost->lent = NULL;
+			channel->ring.damaged = true;
+			shm->lent = NULL;
 			break;
 		}
-		if (inbox->ring.kind == GAMMA_RECORD_FRAME &&
-		    present(samehost, inbox, record, len, arrival))
+		if (channel->ring.kind == GAMMA_RECORD_FRAME &&
+		    present(shm, channel, record, len, arrival))
 			return true;
-		samehost->link.stats->malformed++;
-		gamma_inbox_release(samehost);
+		shm->link.stats->malformed++;
+		gamma_rx_channel_release(shm);
 	}
-	if (gamma_unlikely(inbox->ring.damaged && !inbox->ended)) {
-		samehost->link.stats->malformed++;
-		end(samehost, inbox);
+	if (gamma_unlikely(channel->ring.damaged && !channel->ended)) {
+		shm->link.stats->malformed++;
+		end(shm, channel);
 	}
 	return false;
 }
 
-bool gamma_inbox_next(struct gamma_samehost *samehost, struct gamma_arrival *arrival)
+bool gamma_rx_channel_next(struct gamma_shm *shm, struct gamma_arrival *arrival)
 {
-	uint32_t count = samehost->inbox_count;
+	uint32_t count = shm->rx_count;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (samehost->turn >= count || !samehost->turn_left) {
-			samehost->turn = samehost->turn + 1 < count ? samehost->turn + 1 : 0;
-			samehost->turn_left = TURN;
+		if (shm->turn >= count || !shm->turn_left) {
+			shm->turn = shm->turn + 1 < count ? shm->turn + 1 : 0;
+			shm->turn_left = TURN;
 		}
-		if (next_of(samehost, samehost->inboxes[samehost->turn], arrival)) {
-			samehost->turn_left--;
+		if (next_of(shm, shm->rx_channels[shm->turn], arrival)) {
+			shm->turn_left--;
 			return true;
 		}
-		samehost->turn_left = 0;
+		shm->turn_left = 0;
 	}
 	return false;
 }
 
-void gamma_inbox_release(struct gamma_samehost *samehost)
+void gamma_rx_channel_release(struct gamma_shm *shm)
 {
-	struct gamma_inbox *inbox = samehost->lent;
+	struct gamma_rx_channel *channel = shm->lent;
 
-	gamma_ring_release(&inbox->ring);
-	samehost->heads[samehost->lent_index] = gamma_ring_head(&inbox->ring);
-	samehost->lent = NULL;
+	gamma_ring_release(&channel->ring);
+	shm->heads[shm->lent_index] = gamma_ring_head(&channel->ring);
+	shm->lent = NULL;
 }
 
-void gamma_inbox_press(struct gamma_samehost *samehost, bool backpressure)
+void gamma_rx_channel_set_backpressure(struct gamma_shm *shm, bool backpressure)
 {
-	samehost->backpressure = backpressure;
-	for (uint32_t i = 0; i < samehost->inbox_count; i++)
-		gamma_ring_press(&samehost->inboxes[i]->ring, backpressure);
+	shm->backpressure = backpressure;
+	for (uint32_t i = 0; i < shm->rx_count; i++)
+		gamma_ring_set_backpressure(&shm->rx_channels[i]->ring, backpressure);
 }
 
-void gamma_inbox_forget(struct gamma_samehost *samehost, const struct gamma_flow *flow)
+void gamma_rx_channel_forget(struct gamma_shm *shm, const struct gamma_flow *flow)
 {
-	for (uint32_t i = 0; i < samehost->inbox_count; i++)
-		if (samehost->inboxes[i]->flow == flow)
-			samehost->inboxes[i]->flow = NULL;
+	for (uint32_t i = 0; i < shm->rx_count; i++)
+		if (shm->rx_channels[i]->flow == flow)
+			shm->rx_channels[i]->flow = NULL;
 }
 
-bool gamma_inbox_waits(const struct gamma_samehost *samehost)
+bool gamma_rx_channel_any_record(const struct gamma_shm *shm)
 {
-	for (uint32_t i = 0; i < samehost->inbox_count; i++)
-		if (gamma_ring_waits(&samehost->inboxes[i]->ring))
+	for (uint32_t i = 0; i < shm->rx_count; i++)
+		if (gamma_ring_has_record(&shm->rx_channels[i]->ring))
 			return true;
 	return false;
 }
 
 /* ---- sleeping ---- */
 
-bool gamma_inbox_arm(struct gamma_samehost *samehost)
+bool gamma_rx_channel_arm(struct gamma_shm *shm)
 {
-	for (uint32_t i = 0; i < samehost->inbox_count; i++)
-		gamma_ring_sleep(&samehost->inboxes[i]->ring);
-	return gamma_inbox_waits(samehost);
+	for (uint32_t i = 0; i < shm->rx_count; i++)
+		gamma_ring_sleep(&shm->rx_channels[i]->ring);
+	return gamma_rx_channel_any_record(shm);
 }
 
-void gamma_inbox_disarm(struct gamma_samehost *samehost)
+void gamma_rx_channel_disarm(struct gamma_shm *shm)
 {
-	for (uint32_t i = 0; i < samehost->inbox_count; i++)
-		gamma_ring_wake(&samehost->inboxes[i]->ring);
+	for (uint32_t i = 0; i < shm->rx_count; i++)
+		gamma_ring_wake(&shm->rx_channels[i]->ring);
 }
 
 /* ---- the writer's end ---- */
 
 /* Words that were meant to wake say nothing more; an end does. */
-void gamma_inbox_heard(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+void gamma_rx_channel_read_events(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 {
 	uint8_t bytes[16];
 	ssize_t len;
 
-	if (inbox->fd < 0)
+	if (channel->fd < 0)
 		return;
 	do {
-		samehost->link.stats->receive_calls++;
-		len = recv(inbox->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		shm->link.stats->receive_calls++;
+		len = recv(channel->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	} while (len > 0 || (len < 0 && errno == EINTR));
 	if (!len || errno != EAGAIN)
-		gamma_inbox_process_ended(samehost, inbox);
+		gamma_rx_channel_process_ended(shm, channel);
 }
 
 /* Both descriptors would go on saying so. */
-void gamma_inbox_process_ended(struct gamma_samehost *samehost, struct gamma_inbox *inbox)
+void gamma_rx_channel_process_ended(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 {
-	gamma_samehost_drop(samehost, &inbox->fd);
-	gamma_samehost_drop(samehost, &inbox->pid_fd);
-	end(samehost, inbox);
+	gamma_shm_close_fd(shm, &channel->fd);
+	gamma_shm_close_fd(shm, &channel->pid_fd);
+	end(shm, channel);
 }
 
-static void take_out(struct gamma_samehost *samehost, uint32_t index)
+static void take_out(struct gamma_shm *shm, uint32_t index)
 {
-	free_inbox(samehost, samehost->inboxes[index]);
-	samehost->inboxes[index] = samehost->inboxes[--samehost->inbox_count];
-	samehost->heads[index] = samehost->heads[samehost->inbox_count];
-	samehost->link.head_count = samehost->inbox_count;
+	free_rx_channel(shm, shm->rx_channels[index]);
+	shm->rx_channels[index] = shm->rx_channels[--shm->rx_count];
+	shm->heads[index] = shm->heads[shm->rx_count];
+	shm->link.head_count = shm->rx_count;
 }
 
-const char *gamma_inbox_lost(struct gamma_samehost *samehost, struct gamma_place *writer)
+const char *gamma_rx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_addr *writer)
 {
 	const char *cause;
 
-	for (uint32_t i = 0; i < samehost->inbox_count; i++) {
-		if (!samehost->inboxes[i]->ended)
+	for (uint32_t i = 0; i < shm->rx_count; i++) {
+		if (!shm->rx_channels[i]->ended)
 			continue;
-		*writer = samehost->inboxes[i]->writer;
-		cause = samehost->inboxes[i]->ring.damaged ? GAMMA_NONSENSE : GAMMA_PROCESS_ENDED;
-		take_out(samehost, i);
+		*writer = shm->rx_channels[i]->writer;
+		cause = shm->rx_channels[i]->ring.damaged ? GAMMA_SHM_NONSENSE
+							  : GAMMA_SHM_PROCESS_ENDED;
+		take_out(shm, i);
 		return cause;
 	}
 	return NULL;
 }
 
-void gamma_inbox_close_all(struct gamma_samehost *samehost)
+void gamma_rx_channel_close_all(struct gamma_shm *shm)
 {
-	while (samehost->inbox_count)
-		take_out(samehost, samehost->inbox_count - 1);
-	free(samehost->inboxes);
-	free(samehost->heads);
-	samehost->inboxes = NULL;
-	samehost->heads = samehost->link.heads = NULL;
+	while (shm->rx_count)
+		take_out(shm, shm->rx_count - 1);
+	free(shm->rx_channels);
+	free(shm->heads);
+	shm->rx_channels = NULL;
+	shm->heads = shm->link.heads = NULL;
 }

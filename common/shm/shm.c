@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The link between processes of one host: frames to the own MAC never come back from a NIC. They go
- * through shared memory (outbox.c, inbox.c), or through the receiver's port socket (AF_UNIX
+ * through shared memory (channel.c, rx_channel.c), or through the receiver's port socket (AF_UNIX
  * datagrams, which keep order and are not lost) where there is none. The kernel vouches for the
  * sender's user id in both cases.
  *
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-	FRAME_MAX = GAMMA_ETH_LEN + GAMMA_SAMEHOST_MTU,
+	FRAME_MAX = GAMMA_ETH_LEN + GAMMA_SHM_SOCKET_MTU,
 	SEND_BUFFER = 4 << 20, /* bytes */
 	UID_OVERFLOW = 65534,  /* whom this user namespace does not know */
 	SLOTS = 1024,          /* nominal: the sender waits instead of losing frames */
@@ -30,46 +30,46 @@ enum {
 	LIVES_MS = 10,         /* in which the kernel cannot have used all numbers of processes */
 };
 
-bool gamma_samehost_watch(struct gamma_samehost *samehost, int fd, enum gamma_watch *watch)
+bool gamma_shm_watch_fd(struct gamma_shm *shm, int fd, enum gamma_shm_watch *watch)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
-	return !epoll_ctl(samehost->link.fd, EPOLL_CTL_ADD, fd, &event);
+	return !epoll_ctl(shm->link.fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-void gamma_samehost_drop(struct gamma_samehost *samehost, int *fd)
+void gamma_shm_close_fd(struct gamma_shm *shm, int *fd)
 {
 	if (*fd < 0)
 		return;
 	/* A child may still have it open, so that closing alone would not end the watch. It shares
 	 * the epoll, and takes nothing out. */
-	if (getpid() == samehost->link.process)
-		epoll_ctl(samehost->link.fd, EPOLL_CTL_DEL, *fd, NULL);
+	if (getpid() == shm->link.process)
+		epoll_ctl(shm->link.fd, EPOLL_CTL_DEL, *fd, NULL);
 	close(*fd);
 	*fd = -1;
 }
 
 /* ---- the way out ---- */
 
-static int send_one(struct gamma_samehost *samehost, const struct gamma_frame *frame)
+static int send_one(struct gamma_shm *shm, const struct gamma_frame *frame)
 {
-	struct gamma_outbox *outbox = gamma_outbox_for(samehost, frame);
+	struct gamma_tx_channel *channel = gamma_tx_channel_for(shm, frame);
 
-	if (gamma_likely(outbox))
-		return gamma_outbox_put(samehost, outbox, frame);
-	return gamma_samehost_send_datagram(samehost, frame->head, frame->head_len, frame->iov,
-					    frame->iov_count);
+	if (gamma_likely(channel))
+		return gamma_tx_channel_put_frame(shm, channel, frame);
+	return gamma_shm_send_datagram(shm, frame->head, frame->head_len, frame->iov,
+				       frame->iov_count);
 }
 
 static unsigned samehost_send(struct gamma_link *link, const struct gamma_frame *frames,
 			      unsigned count, int *error)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 	unsigned done = 0;
 	int ret = 0;
 
 	while (done < count) {
-		ret = send_one(samehost, &frames[done]);
+		ret = send_one(shm, &frames[done]);
 		if (gamma_unlikely(ret))
 			break;
 		done++;
@@ -78,280 +78,284 @@ static unsigned samehost_send(struct gamma_link *link, const struct gamma_frame 
 	return done;
 }
 
-static struct gamma_way *samehost_way(struct gamma_link *link, const struct gamma_place *place)
+static struct gamma_tx_channel *samehost_way(struct gamma_link *link,
+					     const struct gamma_shm_addr *addr)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 
-	return (struct gamma_way *) gamma_outbox_plain(samehost, place);
+	return (struct gamma_tx_channel *) gamma_tx_channel_find_ready(shm, addr);
 }
 
-GAMMA_FLATTEN static bool samehost_put(struct gamma_link *link, struct gamma_way *way,
+GAMMA_FLATTEN static bool samehost_put(struct gamma_link *link, struct gamma_tx_channel *way,
 				       const struct gamma_shm_message *plain,
 				       const struct iovec *iov, unsigned iov_count)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 
-	return gamma_outbox_put_plain(samehost, (struct gamma_outbox *) way, plain, iov, iov_count);
+	return gamma_tx_channel_put_message(shm, (struct gamma_tx_channel *) way, plain, iov,
+					    iov_count);
 }
 
-static bool samehost_left(const struct gamma_way *way)
+static bool samehost_left(const struct gamma_tx_channel *way)
 {
-	return gamma_outbox_left((struct gamma_outbox *) way);
+	return gamma_tx_channel_has_undelivered((struct gamma_tx_channel *) way);
 }
 
-static void samehost_withdraw(struct gamma_way *way)
+static void samehost_withdraw(struct gamma_tx_channel *way)
 {
-	gamma_outbox_withdraw((struct gamma_outbox *) way);
+	gamma_tx_channel_withdraw((struct gamma_tx_channel *) way);
 }
 
 static bool samehost_room(struct gamma_link *link)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 
-	return gamma_outbox_room(samehost);
+	return gamma_tx_channel_any_room(shm);
 }
 
 /* ---- the way in ---- */
 
-static void take_handover(struct gamma_samehost *samehost, ssize_t len,
-			  struct gamma_enclosed *enclosed)
+static void take_handover(struct gamma_shm *shm, ssize_t len, struct gamma_scm *scm)
 {
 	struct gamma_handover handover;
 
 	if (len == sizeof(handover)) {
-		memcpy(&handover, samehost->frame, sizeof(handover));
-		gamma_inbox_accept(samehost, &handover, enclosed);
+		memcpy(&handover, shm->frame, sizeof(handover));
+		gamma_rx_channel_accept(shm, &handover, scm);
 		return;
 	}
-	samehost->link.stats->malformed++;
-	gamma_enclosed_close(enclosed);
+	shm->link.stats->malformed++;
+	gamma_scm_close(scm);
 }
 
 /* Descriptors come in pairs: otherwise they are nobody's. */
-static ssize_t receive(struct gamma_samehost *samehost, struct gamma_enclosed *enclosed)
+static ssize_t receive(struct gamma_shm *shm, struct gamma_scm *scm)
 {
 	ssize_t len = -EAGAIN;
 
-	if (gamma_unlikely(gamma_apart_full()))
+	if (gamma_unlikely(gamma_deferred_close_is_full()))
 		return len;
-	len = gamma_enclosed_receive(samehost->fd, samehost->frame, FRAME_MAX, enclosed);
-	samehost->link.stats->receive_calls++;
+	len = gamma_scm_receive(shm->fd, shm->frame, FRAME_MAX, scm);
+	shm->link.stats->receive_calls++;
 	if (len < 0)
 		return len;
-	if (!gamma_samehost_trusts(samehost, enclosed->sender.uid))
-		gamma_enclosed_close_apart(enclosed);
-	else if (enclosed->fds[1] < 0 || enclosed->more_count)
-		gamma_enclosed_close(enclosed);
+	if (!gamma_shm_trusts(shm, scm->sender.uid))
+		gamma_scm_close_deferred(scm);
+	else if (scm->fds[1] < 0 || scm->more_count)
+		gamma_scm_close(scm);
 	return len;
 }
 
 /* Nobody else can give sockets such names where the endpoint's is: in gammad's network
  * namespace. Its user id, root's, says nothing in a container. */
-static bool is_gammad(const struct gamma_samehost *samehost, const struct gamma_enclosed *enclosed)
+static bool is_gammad(const struct gamma_shm *shm, const struct gamma_scm *scm)
 {
-	unsigned len = samehost->gammad_len;
+	unsigned len = shm->gammad_len;
 
-	return len && enclosed->name_len > len && !memcmp(&enclosed->name, &samehost->gammad, len);
+	return len && scm->name_len > len && !memcmp(&scm->name, &shm->gammad, len);
 }
 
-static bool next_datagram(struct gamma_samehost *samehost, struct gamma_arrival *arrival)
+static bool next_datagram(struct gamma_shm *shm, struct gamma_arrival *arrival)
 {
-	struct gamma_enclosed enclosed;
+	struct gamma_scm scm;
 	ssize_t len;
 
-	while ((len = receive(samehost, &enclosed)) >= 0) {
-		samehost->alert = GAMMA_SAMEHOST_ALERT;
-		if (enclosed.fds[0] >= 0) {
-			take_handover(samehost, len, &enclosed);
+	while ((len = receive(shm, &scm)) >= 0) {
+		shm->alert = GAMMA_SHM_ALERT;
+		if (scm.fds[0] >= 0) {
+			take_handover(shm, len, &scm);
 			continue;
 		}
 		if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN ||
-		    (!gamma_samehost_entitled(samehost, enclosed.sender.uid, samehost->frame) &&
-		     !is_gammad(samehost, &enclosed))) {
-			samehost->link.stats->malformed++;
+		    (!gamma_shm_is_entitled(shm, scm.sender.uid, shm->frame) &&
+		     !is_gammad(shm, &scm))) {
+			shm->link.stats->malformed++;
 			continue;
 		}
-		arrival->frame = samehost->frame;
+		arrival->frame = shm->frame;
 		arrival->len = (size_t) len;
 		arrival->payload = NULL;
 		arrival->stamp = 0;
 		arrival->flow = NULL;
 		return true;
 	}
-	samehost->readable = false;
+	shm->readable = false;
 	return false;
 }
 
 /* One of the descriptors has something to say. */
-static void heard(struct gamma_samehost *samehost, enum gamma_watch *watch)
+static void heard(struct gamma_shm *shm, enum gamma_shm_watch *watch)
 {
 	switch (*watch) {
-	case GAMMA_WATCH_PORT:
-		samehost->readable = true;
+	case GAMMA_SHM_WATCH_PORT:
+		shm->readable = true;
 		break;
-	case GAMMA_WATCH_OUTBOX:
-		gamma_outbox_heard(samehost, gamma_container_of(watch, struct gamma_outbox, watch));
+	case GAMMA_SHM_WATCH_TX:
+		gamma_tx_channel_read_events(
+			shm, gamma_container_of(watch, struct gamma_tx_channel, watch));
 		break;
-	case GAMMA_WATCH_INBOX:
-		gamma_inbox_heard(samehost, gamma_container_of(watch, struct gamma_inbox, watch));
+	case GAMMA_SHM_WATCH_RX:
+		gamma_rx_channel_read_events(
+			shm, gamma_container_of(watch, struct gamma_rx_channel, watch));
 		break;
-	case GAMMA_WATCH_PROCESS:
-		gamma_inbox_process_ended(
-			samehost, gamma_container_of(watch, struct gamma_inbox, watch_process));
+	case GAMMA_SHM_WATCH_PROCESS:
+		gamma_rx_channel_process_ended(
+			shm, gamma_container_of(watch, struct gamma_rx_channel, watch_process));
 		break;
 	}
 }
 
-static void look(struct gamma_samehost *samehost)
+static void look(struct gamma_shm *shm)
 {
 	struct epoll_event events[EVENTS];
 	uint64_t now = gamma_clock_ns(CLOCK_MONOTONIC_COARSE);
 	int count;
 
-	samehost->link.stats->receive_calls++;
-	count = epoll_wait(samehost->link.fd, events, EVENTS, 0);
+	shm->link.stats->receive_calls++;
+	count = epoll_wait(shm->link.fd, events, EVENTS, 0);
 	if (count < EVENTS)
-		samehost->looked_at = now;
+		shm->looked_at = now;
 	/* What was to wake a sleeper is taken here, and its writer has to be asked again. */
 	if (count > 0)
-		samehost->link.armed = false;
+		shm->link.armed = false;
 	for (int i = 0; i < count; i++)
-		heard(samehost, events[i].data.ptr);
+		heard(shm, events[i].data.ptr);
 }
 
-static void wake_up(struct gamma_samehost *samehost)
+static void wake_up(struct gamma_shm *shm)
 {
-	gamma_inbox_disarm(samehost);
-	samehost->link.armed = false;
-	if (samehost->alert < LOOK_AGAIN)
-		samehost->alert = LOOK_AGAIN;
+	gamma_rx_channel_disarm(shm);
+	shm->link.armed = false;
+	if (shm->alert < LOOK_AGAIN)
+		shm->alert = LOOK_AGAIN;
 }
 
 /* Until the next look at the descriptors nothing can be found but in shared memory. */
-static void rest(struct gamma_samehost *samehost)
+static void rest(struct gamma_shm *shm)
 {
-	if (samehost->alert || samehost->link.armed)
+	if (shm->alert || shm->link.armed)
 		return;
-	samehost->link.rest = LOOK_EVERY - 1 - samehost->polls % LOOK_EVERY;
-	samehost->polls += samehost->link.rest;
+	shm->link.quiet_polls = LOOK_EVERY - 1 - shm->polls % LOOK_EVERY;
+	shm->polls += shm->link.quiet_polls;
 }
 
 /* Polls that were counted in advance and have not been made. */
-static void end_rest(struct gamma_samehost *samehost)
+static void end_rest(struct gamma_shm *shm)
 {
-	samehost->polls -= samehost->link.rest;
-	samehost->link.rest = 0;
+	shm->polls -= shm->link.quiet_polls;
+	shm->link.quiet_polls = 0;
 }
 
 static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 	bool found;
 
-	samehost->lent = NULL; /* what was not released comes again */
+	shm->lent = NULL; /* what was not released comes again */
 	/* Of the polls that do not look at the descriptors. */
-	if (gamma_likely(link->rest && !samehost->alert)) {
-		link->rest--;
-		return gamma_inbox_next(samehost, arrival);
+	if (gamma_likely(link->quiet_polls && !shm->alert)) {
+		link->quiet_polls--;
+		return gamma_rx_channel_next(shm, arrival);
 	}
-	end_rest(samehost);
+	end_rest(shm);
 	if (gamma_unlikely(link->armed && !link->watched))
-		wake_up(samehost);
-	if (gamma_unlikely(samehost->alert || ++samehost->polls % LOOK_EVERY == 0)) {
-		samehost->alert -= samehost->alert > 0;
-		if (!samehost->readable)
-			look(samehost);
-		if (samehost->readable && next_datagram(samehost, arrival))
+		wake_up(shm);
+	if (gamma_unlikely(shm->alert || ++shm->polls % LOOK_EVERY == 0)) {
+		shm->alert -= shm->alert > 0;
+		if (!shm->readable)
+			look(shm);
+		if (shm->readable && next_datagram(shm, arrival))
 			return true;
 	}
-	found = samehost->inbox_count && gamma_inbox_next(samehost, arrival);
-	rest(samehost);
+	found = shm->rx_count && gamma_rx_channel_next(shm, arrival);
+	rest(shm);
 	return found;
 }
 
 static void samehost_release(struct gamma_link *link)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 
-	if (gamma_unlikely(!samehost->lent))
+	if (gamma_unlikely(!shm->lent))
 		return;
-	if (samehost->lent->ring.kind == GAMMA_RECORD_FRAME)
-		link->stats->ring_frames_in++;
+	if (shm->lent->ring.kind == GAMMA_RECORD_FRAME)
+		link->stats->shm_frames_in++;
 	else
-		link->stats->plain_in++;
-	gamma_inbox_release(samehost);
+		link->stats->shm_records_in++;
+	gamma_rx_channel_release(shm);
 }
 
 static void samehost_press(struct gamma_link *link, bool backpressure)
 {
-	gamma_inbox_press(gamma_container_of(link, struct gamma_samehost, link), backpressure);
+	gamma_rx_channel_set_backpressure(gamma_container_of(link, struct gamma_shm, link),
+					  backpressure);
 }
 
 static void samehost_forget(struct gamma_link *link, const struct gamma_flow *flow,
-			    const struct gamma_place *place)
+			    const struct gamma_shm_addr *addr)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 
-	gamma_inbox_forget(samehost, flow);
-	gamma_outbox_forget(samehost, place);
+	gamma_rx_channel_forget(shm, flow);
+	gamma_tx_channel_forget(shm, addr);
 }
 
 static bool samehost_arm(struct gamma_link *link)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 
 	link->armed = true;
-	end_rest(samehost);
-	return gamma_inbox_arm(samehost) || samehost->readable || samehost->ended;
+	end_rest(shm);
+	return gamma_rx_channel_arm(shm) || shm->readable || shm->ended;
 }
 
 /* What a neighbour has sent before its end is taken first. */
-static const char *samehost_lost(struct gamma_link *link, struct gamma_place *place, bool *left)
+static const char *samehost_lost(struct gamma_link *link, struct gamma_shm_addr *addr, bool *left)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
-	struct gamma_outbox *outbox;
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
+	struct gamma_tx_channel *channel;
 	const char *cause;
 
 	*left = false;
-	if (gamma_likely(!samehost->ended) || samehost->readable || gamma_inbox_waits(samehost))
+	if (gamma_likely(!shm->ended) || shm->readable || gamma_rx_channel_any_record(shm))
 		return NULL;
-	samehost->ended--;
-	cause = gamma_outbox_lost(samehost, place, left);
+	shm->ended--;
+	cause = gamma_tx_channel_take_ended(shm, addr, left);
 	if (cause)
 		return cause;
-	cause = gamma_inbox_lost(samehost, place);
-	outbox = cause ? gamma_outbox_find(samehost, place) : NULL;
-	*left = outbox && gamma_outbox_left(outbox);
+	cause = gamma_rx_channel_take_ended(shm, addr);
+	channel = cause ? gamma_tx_channel_find(shm, addr) : NULL;
+	*left = channel && gamma_tx_channel_has_undelivered(channel);
 	return cause;
 }
 
 /* Its process has been seen so lately that no other can have got its number. */
-static bool surely_lives(const struct gamma_samehost *samehost, const struct gamma_inbox *inbox)
+static bool surely_lives(const struct gamma_shm *shm, const struct gamma_rx_channel *rx_channel)
 {
 	uint64_t now = gamma_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-	return inbox->pid_fd >= 0 && !inbox->ended &&
-	       now - samehost->looked_at <= LIVES_MS * GAMMA_NS_PER_MS;
+	return rx_channel->pid_fd >= 0 && !rx_channel->ended &&
+	       now - shm->looked_at <= LIVES_MS * GAMMA_NS_PER_MS;
 }
 
-static bool samehost_pull(struct gamma_link *link, const struct gamma_place *place,
+static bool samehost_pull(struct gamma_link *link, const struct gamma_shm_addr *addr,
 			  const struct gamma_source *source, uint64_t offset,
 			  const struct iovec *iov, unsigned iov_count, uint64_t len)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
-	struct gamma_inbox *inbox = gamma_inbox_of(samehost, place);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
+	struct gamma_rx_channel *rx_channel = gamma_rx_channel_find(shm, addr);
 	bool lives;
 
-	if (!inbox || !inbox->readable)
+	if (!rx_channel || !rx_channel->readable)
 		return false;
-	lives = source->near && surely_lives(samehost, inbox);
+	lives = source->near && surely_lives(shm, rx_channel);
 	link->stats->receive_calls++;
-	if (!gamma_pull(inbox->pid, source, offset, iov, iov_count, len, lives) ||
-	    (lives && gamma_ring_withdrawn(&inbox->ring))) {
-		link->stats->pulls_failed++;
+	if (!gamma_cma_read(rx_channel->pid, source, offset, iov, iov_count, len, lives) ||
+	    (lives && gamma_ring_withdrawn(&rx_channel->ring))) {
+		link->stats->cma_failures++;
 		return false;
 	}
-	link->stats->bytes_pulled += len;
+	link->stats->cma_bytes += len;
 	return true;
 }
 
@@ -362,41 +366,41 @@ static void samehost_count(struct gamma_link *link)
 
 /* ---- life ---- */
 
-static void free_link(struct gamma_samehost *samehost)
+static void free_link(struct gamma_shm *shm)
 {
-	if (samehost->link.fd >= 0)
-		close(samehost->link.fd);
-	free(samehost->frame);
-	free(samehost);
+	if (shm->link.fd >= 0)
+		close(shm->link.fd);
+	free(shm->frame);
+	free(shm);
 }
 
 /* What strangers have left there is not for this thread to throw away. */
-static void drain(struct gamma_samehost *samehost)
+static void drain(struct gamma_shm *shm)
 {
-	struct gamma_enclosed enclosed;
+	struct gamma_scm scm;
 
-	shutdown(samehost->fd, SHUT_RD);
-	while (receive(samehost, &enclosed) >= 0)
-		gamma_enclosed_close(&enclosed);
+	shutdown(shm->fd, SHUT_RD);
+	while (receive(shm, &scm) >= 0)
+		gamma_scm_close(&scm);
 }
 
 static void samehost_close(struct gamma_link *link)
 {
-	struct gamma_samehost *samehost = gamma_container_of(link, struct gamma_samehost, link);
+	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 
-	gamma_outbox_close_all(samehost);
-	gamma_inbox_close_all(samehost);
+	gamma_tx_channel_close_all(shm);
+	gamma_rx_channel_close_all(shm);
 	/* In a forked child it is not the last descriptor, and the parent goes on reading. */
-	if (samehost->link.process == getpid())
-		drain(samehost);
-	close(samehost->fd);
-	free_link(samehost);
+	if (shm->link.process == getpid())
+		drain(shm);
+	close(shm->fd);
+	free_link(shm);
 }
 
-static const struct gamma_link_ops samehost_ops = {
+static const struct gamma_link_ops shm_ops = {
 	.send = samehost_send,
 	.room = samehost_room,
-	.way = samehost_way,
+	.tx_channel = samehost_way,
 	.put = samehost_put,
 	.withdraw = samehost_withdraw,
 	.press = samehost_press,
@@ -423,62 +427,61 @@ static uint32_t ring_size(uint64_t wanted)
 	return size;
 }
 
-static int set_up(struct gamma_samehost *samehost, const struct gamma_samehost_attr *attr)
+static int set_up(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
 {
 	int one = 1, bytes = SEND_BUFFER;
 
-	samehost->frame = malloc(FRAME_MAX);
-	if (!samehost->frame)
+	shm->frame = malloc(FRAME_MAX);
+	if (!shm->frame)
 		return -ENOMEM;
-	samehost->link.fd = epoll_create1(EPOLL_CLOEXEC);
-	if (samehost->link.fd < 0 ||
-	    setsockopt(attr->fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) ||
-	    !gamma_samehost_watch(samehost, attr->fd, &samehost->watch))
+	shm->link.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (shm->link.fd < 0 || setsockopt(attr->fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) ||
+	    !gamma_shm_watch_fd(shm, attr->fd, &shm->watch))
 		return -errno;
 	setsockopt(attr->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	if (getrandom(samehost->nonce, sizeof(samehost->nonce), 0) != sizeof(samehost->nonce))
+	if (getrandom(shm->nonce, sizeof(shm->nonce), 0) != sizeof(shm->nonce))
 		return -EAGAIN;
 	return 0;
 }
 
 /* Without an own user id in this namespace others could not be told from us. */
-static void identify(struct gamma_samehost *samehost, const struct gamma_samehost_attr *attr)
+static void identify(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
 {
-	samehost->tenant = attr->tenant;
-	samehost->uid = geteuid();
-	if (samehost->uid == UID_OVERFLOW && attr->tenant != UID_OVERFLOW)
-		samehost->uid = (uid_t) -1;
+	shm->tenant = attr->tenant;
+	shm->uid = geteuid();
+	if (shm->uid == UID_OVERFLOW && attr->tenant != UID_OVERFLOW)
+		shm->uid = (uid_t) -1;
 	/* All but the port, of one digit here. */
 	if (attr->gammad)
-		samehost->gammad_len = gamma_port_name(attr->gammad, 0, &samehost->gammad) - 1;
+		shm->gammad_len = gamma_port_name(attr->gammad, 0, &shm->gammad) - 1;
 }
 
-int gamma_samehost_open(const struct gamma_samehost_attr *attr, struct gamma_stats *stats,
-			struct gamma_link **link)
+int gamma_shm_open(const struct gamma_shm_attr *attr, struct gamma_stats *stats,
+		   struct gamma_link **link)
 {
-	struct gamma_samehost *samehost = calloc(1, sizeof(*samehost));
+	struct gamma_shm *shm = calloc(1, sizeof(*shm));
 	int ret;
 
-	if (!samehost)
+	if (!shm)
 		return -ENOMEM;
-	samehost->link = (struct gamma_link){
-		.ops = &samehost_ops,
+	shm->link = (struct gamma_link){
+		.ops = &shm_ops,
 		.stats = stats,
 		.process = getpid(),
 		.fd = -1,
-		.mtu = GAMMA_RING_MTU,
+		.mtu = GAMMA_SHM_RING_MTU,
 		.slots = SLOTS,
 	};
-	samehost->fd = attr->fd;
-	samehost->watch = GAMMA_WATCH_PORT;
-	identify(samehost, attr);
-	samehost->ring_bytes = ring_size(attr->ring_bytes);
-	gamma_list_init(&samehost->full);
-	ret = set_up(samehost, attr);
+	shm->fd = attr->fd;
+	shm->watch = GAMMA_SHM_WATCH_PORT;
+	identify(shm, attr);
+	shm->ring_bytes = ring_size(attr->ring_bytes);
+	gamma_list_init(&shm->full);
+	ret = set_up(shm, attr);
 	if (ret) {
-		free_link(samehost);
+		free_link(shm);
 		return ret;
 	}
-	*link = &samehost->link;
+	*link = &shm->link;
 	return 0;
 }

@@ -18,26 +18,26 @@
 enum { CHUNKS_LEAVE = 4096 /* bytes of the data: for announcements, answers, short messages */ };
 
 /* Where a frame goes, from the fixed places of its header. */
-static void place_of(const uint8_t *head, struct gamma_place *place)
+static void frame_addr(const uint8_t *head, struct gamma_shm_addr *addr)
 {
 	const uint8_t *header = head + GAMMA_ETH_LEN;
 
-	memcpy(place->mac, head, GAMMA_MAC_LEN);
-	place->port = (uint16_t) (header[0] << 8 | header[1]);
-	memcpy(&place->epoch, header + offsetof(struct gamma_header, dst_epoch), 4);
-	place->epoch = __builtin_bswap32(place->epoch);
+	memcpy(addr->mac, head, GAMMA_MAC_LEN);
+	addr->port = (uint16_t) (header[0] << 8 | header[1]);
+	memcpy(&addr->epoch, header + offsetof(struct gamma_header, dst_epoch), 4);
+	addr->epoch = __builtin_bswap32(addr->epoch);
 }
 
-static unsigned chain(const struct gamma_place *place)
+static unsigned chain(const struct gamma_shm_addr *addr)
 {
-	return (place->port ^ place->epoch) & (GAMMA_SAMEHOST_CHAINS - 1);
+	return (addr->port ^ addr->epoch) & (GAMMA_SHM_CHAINS - 1);
 }
 
-int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t *head,
-				 size_t head_len, const struct iovec *iov, unsigned iov_count)
+int gamma_shm_send_datagram(struct gamma_shm *shm, const uint8_t *head, size_t head_len,
+			    const struct iovec *iov, unsigned iov_count)
 {
 	struct iovec pieces[1 + GAMMA_FRAME_IOV];
-	struct gamma_place place;
+	struct gamma_shm_addr addr;
 	struct sockaddr_un name;
 	struct msghdr msg = {
 		.msg_name = &name,
@@ -45,233 +45,232 @@ int gamma_samehost_send_datagram(struct gamma_samehost *samehost, const uint8_t 
 		.msg_iovlen = 1 + iov_count,
 	};
 
-	place_of(head, &place);
-	msg.msg_namelen = gamma_port_name(place.mac, place.port, &name);
+	frame_addr(head, &addr);
+	msg.msg_namelen = gamma_port_name(addr.mac, addr.port, &name);
 	pieces[0] = (struct iovec){(void *) head, head_len};
 	memcpy(pieces + 1, iov, iov_count * sizeof(*iov));
-	samehost->link.stats->send_calls++;
+	shm->link.stats->send_calls++;
 	/* Whoever is spoken to this way answers this way, at least at first. */
-	samehost->alert = GAMMA_SAMEHOST_ALERT;
-	return sendmsg(samehost->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	shm->alert = GAMMA_SHM_ALERT;
+	return sendmsg(shm->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* ---- making one ---- */
 
 /* Without shared memory; what was written into it stays its reader's. */
-static void let_go(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+static void let_go(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
-	if (outbox->segment)
-		gamma_link_unmap(&samehost->link, outbox->segment, outbox->bytes);
-	outbox->segment = NULL;
-	gamma_samehost_drop(samehost, &outbox->fd);
-	gamma_samehost_drop(samehost, &outbox->segment_fd);
-	gamma_samehost_drop(samehost, &outbox->other_fd);
-	gamma_list_remove(&outbox->full_entry);
+	if (channel->segment)
+		gamma_link_unmap(&shm->link, channel->segment, channel->bytes);
+	channel->segment = NULL;
+	gamma_shm_close_fd(shm, &channel->fd);
+	gamma_shm_close_fd(shm, &channel->segment_fd);
+	gamma_shm_close_fd(shm, &channel->other_fd);
+	gamma_list_remove(&channel->full_entry);
 }
 
-static int make_ring(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+static int make_ring(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	int pair[2];
 
-	outbox->bytes = GAMMA_SEGMENT_HEADER + samehost->ring_bytes;
-	outbox->segment_fd = gamma_segment_make(outbox->bytes, &outbox->segment);
-	if (outbox->segment_fd < 0)
-		return outbox->segment_fd;
+	channel->bytes = GAMMA_SEGMENT_HEADER + shm->ring_bytes;
+	channel->segment_fd = gamma_memfd_make(channel->bytes, &channel->segment);
+	if (channel->segment_fd < 0)
+		return channel->segment_fd;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
 		return -errno;
-	outbox->fd = pair[0];
-	outbox->other_fd = pair[1];
-	if (!gamma_samehost_watch(samehost, outbox->fd, &outbox->watch))
+	channel->fd = pair[0];
+	channel->other_fd = pair[1];
+	if (!gamma_shm_watch_fd(shm, channel->fd, &channel->watch))
 		return -errno;
 	/* Rings that are polled in turn should not all be in the same lines of the cache. */
-	gamma_ring_begin(&outbox->ring, outbox->segment, samehost->ring_bytes,
-			 outbox->reader.epoch);
+	gamma_ring_init(&channel->ring, channel->segment, shm->ring_bytes, channel->reader.epoch);
 	return 0;
 }
 
-static void use_socket(struct gamma_samehost *samehost, struct gamma_outbox *outbox, int error)
+static void use_socket(struct gamma_shm *shm, struct gamma_tx_channel *channel, int error)
 {
-	let_go(samehost, outbox);
-	outbox->state = GAMMA_OUTBOX_SOCKET;
-	samehost->link.stats->rings_refused++;
+	let_go(shm, channel);
+	channel->state = GAMMA_TX_CHANNEL_SOCKET;
+	shm->link.stats->shm_refused++;
 	gamma_info("no shared memory to a process of this host (%s): frames go through its socket, "
 		   "which is slower",
 		   strerror(-error));
 }
 
-static struct gamma_outbox *new_outbox(struct gamma_samehost *samehost,
-				       const struct gamma_place *reader)
+static struct gamma_tx_channel *new_tx_channel(struct gamma_shm *shm,
+					       const struct gamma_shm_addr *reader)
 {
-	struct gamma_outbox *outbox = calloc(1, sizeof(*outbox));
-	struct gamma_outbox **to = &samehost->outboxes[chain(reader)];
+	struct gamma_tx_channel *channel = calloc(1, sizeof(*channel));
+	struct gamma_tx_channel **to = &shm->tx_channels[chain(reader)];
 	int ret;
 
-	if (!outbox)
+	if (!channel)
 		return NULL;
-	outbox->watch = GAMMA_WATCH_OUTBOX;
-	outbox->reader = *reader;
-	outbox->fd = outbox->segment_fd = outbox->other_fd = -1;
-	gamma_list_init(&outbox->full_entry);
-	ret = make_ring(samehost, outbox);
+	channel->watch = GAMMA_SHM_WATCH_TX;
+	channel->reader = *reader;
+	channel->fd = channel->segment_fd = channel->other_fd = -1;
+	gamma_list_init(&channel->full_entry);
+	ret = make_ring(shm, channel);
 	if (ret)
-		use_socket(samehost, outbox, ret);
-	outbox->next = *to;
-	*to = outbox;
-	return outbox;
+		use_socket(shm, channel, ret);
+	channel->next = *to;
+	*to = channel;
+	return channel;
 }
 
-struct gamma_outbox *gamma_outbox_find(const struct gamma_samehost *samehost,
-				       const struct gamma_place *place)
+struct gamma_tx_channel *gamma_tx_channel_find(const struct gamma_shm *shm,
+					       const struct gamma_shm_addr *addr)
 {
-	struct gamma_outbox *outbox = samehost->outboxes[chain(place)];
+	struct gamma_tx_channel *channel = shm->tx_channels[chain(addr)];
 
-	while (outbox && !gamma_place_same(&outbox->reader, place))
-		outbox = outbox->next;
-	return outbox;
+	while (channel && !gamma_shm_addr_same(&channel->reader, addr))
+		channel = channel->next;
+	return channel;
 }
 
-struct gamma_outbox *gamma_outbox_for(struct gamma_samehost *samehost,
-				      const struct gamma_frame *frame)
+struct gamma_tx_channel *gamma_tx_channel_for(struct gamma_shm *shm,
+					      const struct gamma_frame *frame)
 {
-	struct gamma_outbox *outbox = samehost->last;
-	struct gamma_place place;
+	struct gamma_tx_channel *channel = shm->last;
+	struct gamma_shm_addr addr;
 
-	place_of(frame->head, &place);
-	if (gamma_likely(outbox && gamma_place_same(&outbox->reader, &place)))
-		return outbox;
-	outbox = gamma_outbox_find(samehost, &place);
+	frame_addr(frame->head, &addr);
+	if (gamma_likely(channel && gamma_shm_addr_same(&channel->reader, &addr)))
+		return channel;
+	channel = gamma_tx_channel_find(shm, &addr);
 	/* Questions and answers without a flow are too few to make memory for. */
-	if (!outbox && samehost->ring_bytes && place.epoch != GAMMA_EPOCH_ANY &&
+	if (!channel && shm->ring_bytes && addr.epoch != GAMMA_EPOCH_ANY &&
 	    (frame->flow || frame->kind == GAMMA_KIND_DATAGRAM))
-		outbox = new_outbox(samehost, &place);
-	if (outbox)
-		samehost->last = outbox;
-	return outbox;
+		channel = new_tx_channel(shm, &addr);
+	if (channel)
+		shm->last = channel;
+	return channel;
 }
 
 /* ---- handing over ---- */
 
-static int hand_over(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
-		     const uint8_t *head)
+static int hand_over(struct gamma_shm *shm, struct gamma_tx_channel *channel, const uint8_t *head)
 {
 	struct gamma_handover handover = {
 		.magic = GAMMA_SEGMENT_MAGIC,
 		.version = GAMMA_SEGMENT_VERSION,
-		.dst_epoch = outbox->reader.epoch,
-		.nonce_at = (uintptr_t) samehost->nonce,
+		.dst_epoch = channel->reader.epoch,
+		.nonce_at = (uintptr_t) shm->nonce,
 	};
 	const uint8_t *header = head + GAMMA_ETH_LEN;
 	struct sockaddr_un name;
-	unsigned len = gamma_port_name(outbox->reader.mac, outbox->reader.port, &name);
+	unsigned len = gamma_port_name(channel->reader.mac, channel->reader.port, &name);
 	int ret;
 
 	memcpy(handover.ethernet, head, GAMMA_ETH_LEN);
 	handover.src_port = (uint16_t) (header[2] << 8 | header[3]);
 	memcpy(&handover.src_epoch, header + offsetof(struct gamma_header, src_epoch), 4);
 	handover.src_epoch = __builtin_bswap32(handover.src_epoch);
-	memcpy(handover.nonce, samehost->nonce, sizeof(handover.nonce));
-	samehost->link.stats->send_calls++;
-	ret = gamma_enclosed_send(samehost->fd, &name, len, &handover, sizeof(handover),
-				  (int[]){outbox->segment_fd, outbox->other_fd}, 2);
+	memcpy(handover.nonce, shm->nonce, sizeof(handover.nonce));
+	shm->link.stats->send_calls++;
+	ret = gamma_scm_send(shm->fd, &name, len, &handover, sizeof(handover),
+			     (int[]){channel->segment_fd, channel->other_fd}, 2);
 	if (ret == -EAGAIN || ret == -ETOOMANYREFS || ret == -ENOBUFS)
 		return -EAGAIN;
 	if (ret == -ECONNREFUSED)
 		return ret;
 	if (ret) {
-		use_socket(samehost, outbox, ret);
+		use_socket(shm, channel, ret);
 		return 0;
 	}
-	gamma_samehost_drop(samehost, &outbox->segment_fd);
-	gamma_samehost_drop(samehost, &outbox->other_fd);
-	outbox->state = GAMMA_OUTBOX_RING;
+	gamma_shm_close_fd(shm, &channel->segment_fd);
+	gamma_shm_close_fd(shm, &channel->other_fd);
+	channel->state = GAMMA_TX_CHANNEL_RING;
 	/* Its answer comes in a segment of its own. */
-	samehost->alert = GAMMA_SAMEHOST_ALERT;
+	shm->alert = GAMMA_SHM_ALERT;
 	return 0;
 }
 
 /* ---- frames ---- */
 
-static void wake(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+static void wake(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	const uint8_t byte = GAMMA_HANDOVER_WAKE;
 
-	samehost->link.stats->send_calls++;
-	samehost->link.stats->ring_wakes++;
+	shm->link.stats->send_calls++;
+	shm->link.stats->shm_wakes++;
 	/* If the pair is full it has been woken often enough. */
-	send(outbox->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	send(channel->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void end(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+static void end(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
-	if (outbox->ended)
+	if (channel->ended)
 		return;
-	outbox->ended = true;
-	samehost->ended++;
+	channel->ended = true;
+	shm->ended++;
 }
 
-static int put_in_ring(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
+static int put_in_ring(struct gamma_shm *shm, struct gamma_tx_channel *channel,
 		       const struct gamma_frame *frame, size_t len)
 {
-	uint8_t *to = gamma_ring_reserve(&outbox->ring, (uint32_t) (len - GAMMA_ETH_LEN));
+	uint8_t *to = gamma_ring_reserve(&channel->ring, (uint32_t) (len - GAMMA_ETH_LEN));
 
 	if (gamma_unlikely(!to)) {
-		if (outbox->ring.damaged)
+		if (channel->ring.damaged)
 			return -EPROTO;
-		if (gamma_list_empty(&outbox->full_entry))
-			gamma_list_append(&samehost->full, &outbox->full_entry);
+		if (gamma_list_empty(&channel->full_entry))
+			gamma_list_append(&shm->full, &channel->full_entry);
 		return -EAGAIN;
 	}
 	memcpy(to, frame->head + GAMMA_ETH_LEN, frame->head_len - GAMMA_ETH_LEN);
 	to += frame->head_len - GAMMA_ETH_LEN;
 	gamma_iov_gather(frame->iov, frame->iov_count, to);
-	samehost->link.stats->ring_frames_out++;
-	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, GAMMA_RECORD_FRAME, 0)))
-		wake(samehost, outbox);
+	shm->link.stats->shm_frames_out++;
+	if (gamma_unlikely(gamma_ring_publish(&channel->ring, GAMMA_RECORD_FRAME, 0)))
+		wake(shm, channel);
 	return 0;
 }
 
-struct gamma_outbox *gamma_outbox_plain(const struct gamma_samehost *samehost,
-					const struct gamma_place *reader)
+struct gamma_tx_channel *gamma_tx_channel_find_ready(const struct gamma_shm *shm,
+						     const struct gamma_shm_addr *reader)
 {
-	struct gamma_outbox *outbox = gamma_outbox_find(samehost, reader);
+	struct gamma_tx_channel *channel = gamma_tx_channel_find(shm, reader);
 
-	return outbox && outbox->taken && !outbox->ended && outbox->state == GAMMA_OUTBOX_RING
-		       ? outbox
+	return channel && channel->taken && !channel->ended &&
+			       channel->state == GAMMA_TX_CHANNEL_RING
+		       ? channel
 		       : NULL;
 }
 
-bool gamma_outbox_left(struct gamma_outbox *outbox)
+bool gamma_tx_channel_has_undelivered(struct gamma_tx_channel *channel)
 {
-	return outbox->segment && !gamma_ring_has_taken(&outbox->ring, outbox->plain_end);
+	return channel->segment && !gamma_ring_has_taken(&channel->ring, channel->message_end);
 }
 
-void gamma_outbox_withdraw(struct gamma_outbox *outbox)
+void gamma_tx_channel_withdraw(struct gamma_tx_channel *channel)
 {
-	if (outbox->segment)
-		gamma_ring_withdraw(&outbox->ring);
+	if (channel->segment)
+		gamma_ring_withdraw(&channel->ring);
 }
 
 /* Who has no memory for messages still takes announcements and answers. Chunks, which can be had
  * otherwise, leave room for what cannot; and nobody is woken to write some. */
-static bool welcome(struct gamma_outbox *outbox, const struct gamma_shm_message *plain)
+static bool welcome(struct gamma_tx_channel *channel, const struct gamma_shm_message *plain)
 {
 	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
-		return !gamma_ring_pressed(&outbox->ring);
+		return !gamma_ring_has_backpressure(&channel->ring);
 	if (plain->kind == GAMMA_RECORD_CHUNK)
-		return gamma_ring_spares(&outbox->ring, plain->len + CHUNKS_LEAVE);
-	return plain->kind != GAMMA_RECORD_MORE || !gamma_ring_is_asleep(&outbox->ring);
+		return gamma_ring_has_free(&channel->ring, plain->len + CHUNKS_LEAVE);
+	return plain->kind != GAMMA_RECORD_MORE || !gamma_ring_is_asleep(&channel->ring);
 }
 
-bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
-			    const struct gamma_shm_message *plain, const struct iovec *iov,
-			    unsigned iov_count)
+bool gamma_tx_channel_put_message(struct gamma_shm *shm, struct gamma_tx_channel *channel,
+				  const struct gamma_shm_message *plain, const struct iovec *iov,
+				  unsigned iov_count)
 {
 	uint32_t len = plain->len + gamma_shm_message_head_len(plain->flags);
 	uint8_t *to;
 
-	if (gamma_unlikely(outbox->ended || len > samehost->link.mtu || !welcome(outbox, plain)))
+	if (gamma_unlikely(channel->ended || len > shm->link.mtu || !welcome(channel, plain)))
 		return false;
-	to = gamma_ring_reserve(&outbox->ring, len);
+	to = gamma_ring_reserve(&channel->ring, len);
 	if (gamma_unlikely(!to))
 		return false;
 	if (plain->flags & GAMMA_SHM_MESSAGE_TAGGED) {
@@ -283,39 +282,39 @@ bool gamma_outbox_put_plain(struct gamma_samehost *samehost, struct gamma_outbox
 		to += sizeof(plain->data);
 	}
 	gamma_iov_gather(iov, iov_count, to);
-	samehost->link.stats->plain_out++;
-	if (gamma_unlikely(gamma_ring_publish(&outbox->ring, plain->kind, plain->flags)))
-		wake(samehost, outbox);
+	shm->link.stats->shm_records_out++;
+	if (gamma_unlikely(gamma_ring_publish(&channel->ring, plain->kind, plain->flags)))
+		wake(shm, channel);
 	if (plain->kind == GAMMA_RECORD_PLAIN)
-		outbox->plain_end = outbox->ring.place;
+		channel->message_end = channel->ring.position;
 	return true;
 }
 
 /* What is still in a ring that nobody reads leaves through the socket: 0, or why it cannot. Whoever
  * was given the ring may have written there. */
-static int drain(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+static int drain(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	const uint8_t *frame;
 	uint32_t len;
 	int ret;
 
-	while (gamma_ring_next(&outbox->rest, &frame, &len)) {
+	while (gamma_ring_next(&channel->rest, &frame, &len)) {
 		struct iovec iov = {(void *) (frame + GAMMA_HEADER_LEN), len - GAMMA_HEADER_LEN};
 		uint8_t head[GAMMA_ETH_LEN + GAMMA_HEADER_LEN];
 
 		if (len < GAMMA_HEADER_LEN)
 			return -EPROTO;
-		memcpy(head, outbox->ethernet, GAMMA_ETH_LEN);
+		memcpy(head, channel->ethernet, GAMMA_ETH_LEN);
 		memcpy(head + GAMMA_ETH_LEN, frame, GAMMA_HEADER_LEN);
-		ret = gamma_samehost_send_datagram(samehost, head, sizeof(head), &iov, 1);
+		ret = gamma_shm_send_datagram(shm, head, sizeof(head), &iov, 1);
 		if (ret)
 			return ret;
-		gamma_ring_release(&outbox->rest);
+		gamma_ring_release(&channel->rest);
 	}
-	if (outbox->rest.place != outbox->ring.place)
+	if (channel->rest.position != channel->ring.position)
 		return -EPROTO;
-	let_go(samehost, outbox);
-	outbox->state = GAMMA_OUTBOX_SOCKET;
+	let_go(shm, channel);
+	channel->state = GAMMA_TX_CHANNEL_SOCKET;
 	return 0;
 }
 
@@ -328,66 +327,66 @@ static size_t frame_len(const struct gamma_frame *frame)
 	return len;
 }
 
-static int put(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
+static int put(struct gamma_shm *shm, struct gamma_tx_channel *channel,
 	       const struct gamma_frame *frame)
 {
 	size_t len = frame_len(frame);
 	int ret = 0;
 
-	if (gamma_unlikely(outbox->state == GAMMA_OUTBOX_NEW)) {
-		memcpy(outbox->ethernet, frame->head, GAMMA_ETH_LEN);
-		ret = hand_over(samehost, outbox, frame->head);
-	} else if (gamma_unlikely(outbox->state == GAMMA_OUTBOX_DRAIN)) {
-		ret = drain(samehost, outbox);
+	if (gamma_unlikely(channel->state == GAMMA_TX_CHANNEL_NEW)) {
+		memcpy(channel->ethernet, frame->head, GAMMA_ETH_LEN);
+		ret = hand_over(shm, channel, frame->head);
+	} else if (gamma_unlikely(channel->state == GAMMA_TX_CHANNEL_DRAIN)) {
+		ret = drain(shm, channel);
 	}
 	if (gamma_unlikely(ret))
 		return ret;
 	/* A datagram of a NIC with a very large MTU. */
-	if (outbox->state == GAMMA_OUTBOX_RING && len <= GAMMA_ETH_LEN + samehost->link.mtu)
-		return put_in_ring(samehost, outbox, frame, len);
-	return gamma_samehost_send_datagram(samehost, frame->head, frame->head_len, frame->iov,
-					    frame->iov_count);
+	if (channel->state == GAMMA_TX_CHANNEL_RING && len <= GAMMA_ETH_LEN + shm->link.mtu)
+		return put_in_ring(shm, channel, frame, len);
+	return gamma_shm_send_datagram(shm, frame->head, frame->head_len, frame->iov,
+				       frame->iov_count);
 }
 
-static void free_outbox(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+static void free_tx_channel(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
-	struct gamma_outbox **at = &samehost->outboxes[chain(&outbox->reader)];
+	struct gamma_tx_channel **at = &shm->tx_channels[chain(&channel->reader)];
 
-	while (*at != outbox)
+	while (*at != channel)
 		at = &(*at)->next;
-	*at = outbox->next;
-	if (samehost->last == outbox)
-		samehost->last = NULL;
-	let_go(samehost, outbox);
-	free(outbox);
+	*at = channel->next;
+	if (shm->last == channel)
+		shm->last = NULL;
+	let_go(shm, channel);
+	free(channel);
 }
 
-int gamma_outbox_put(struct gamma_samehost *samehost, struct gamma_outbox *outbox,
-		     const struct gamma_frame *frame)
+int gamma_tx_channel_put_frame(struct gamma_shm *shm, struct gamma_tx_channel *channel,
+			       const struct gamma_frame *frame)
 {
 	int ret;
 
-	if (gamma_unlikely(outbox->ended))
+	if (gamma_unlikely(channel->ended))
 		return -ECONNREFUSED;
-	ret = put(samehost, outbox, frame);
+	ret = put(shm, channel, frame);
 	/* Nobody has that port any more. The end of one that uses the segment is told by its pair.
 	 */
-	if (gamma_unlikely(ret == -ECONNREFUSED && !outbox->taken))
-		free_outbox(samehost, outbox);
+	if (gamma_unlikely(ret == -ECONNREFUSED && !channel->taken))
+		free_tx_channel(shm, channel);
 	return ret;
 }
 
-bool gamma_outbox_room(struct gamma_samehost *samehost)
+bool gamma_tx_channel_any_room(struct gamma_shm *shm)
 {
 	struct gamma_list *pos, *tmp;
 	bool any = false;
 
-	gamma_list_for_each_safe (pos, tmp, &samehost->full) {
-		struct gamma_outbox *outbox =
-			gamma_list_entry(pos, struct gamma_outbox, full_entry);
+	gamma_list_for_each_safe (pos, tmp, &shm->full) {
+		struct gamma_tx_channel *channel =
+			gamma_list_entry(pos, struct gamma_tx_channel, full_entry);
 
-		if (gamma_ring_has_room(&outbox->ring)) {
-			gamma_list_remove(&outbox->full_entry);
+		if (gamma_ring_has_room(&channel->ring)) {
+			gamma_list_remove(&channel->full_entry);
 			any = true;
 		}
 	}
@@ -398,67 +397,67 @@ bool gamma_outbox_room(struct gamma_samehost *samehost)
 
 /* The pair has ended. A reader that had not taken the segment will not: it refuses, or is no more,
  * which its port's socket will tell. */
-static void hung_up(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+static void hung_up(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
-	gamma_samehost_drop(samehost, &outbox->fd);
-	if (outbox->taken) {
-		end(samehost, outbox);
+	gamma_shm_close_fd(shm, &channel->fd);
+	if (channel->taken) {
+		end(shm, channel);
 		return;
 	}
-	samehost->link.stats->rings_refused++;
-	gamma_list_remove(&outbox->full_entry);
-	gamma_ring_reread(&outbox->ring, &outbox->rest, samehost->link.mtu);
-	outbox->state = GAMMA_OUTBOX_DRAIN;
-	if (drain(samehost, outbox) == -ECONNREFUSED)
-		end(samehost, outbox);
+	shm->link.stats->shm_refused++;
+	gamma_list_remove(&channel->full_entry);
+	gamma_ring_reread(&channel->ring, &channel->rest, shm->link.mtu);
+	channel->state = GAMMA_TX_CHANNEL_DRAIN;
+	if (drain(shm, channel) == -ECONNREFUSED)
+		end(shm, channel);
 }
 
-void gamma_outbox_heard(struct gamma_samehost *samehost, struct gamma_outbox *outbox)
+void gamma_tx_channel_read_events(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	uint8_t byte;
 	ssize_t len;
 
-	if (outbox->fd < 0)
+	if (channel->fd < 0)
 		return;
 	do {
-		samehost->link.stats->receive_calls++;
-		len = recv(outbox->fd, &byte, 1, MSG_DONTWAIT);
+		shm->link.stats->receive_calls++;
+		len = recv(channel->fd, &byte, 1, MSG_DONTWAIT);
 		if (len == 1 && byte == GAMMA_HANDOVER_TAKEN)
-			outbox->taken = true;
+			channel->taken = true;
 	} while (len > 0 || (len < 0 && errno == EINTR));
 	if (!len || errno != EAGAIN)
-		hung_up(samehost, outbox);
+		hung_up(shm, channel);
 }
 
-void gamma_outbox_forget(struct gamma_samehost *samehost, const struct gamma_place *reader)
+void gamma_tx_channel_forget(struct gamma_shm *shm, const struct gamma_shm_addr *reader)
 {
-	struct gamma_outbox *outbox = gamma_outbox_find(samehost, reader);
+	struct gamma_tx_channel *channel = gamma_tx_channel_find(shm, reader);
 
-	if (outbox && !outbox->ended) /* else gamma_outbox_lost does */
-		free_outbox(samehost, outbox);
+	if (channel && !channel->ended) /* else gamma_tx_channel_take_ended does */
+		free_tx_channel(shm, channel);
 }
 
-const char *gamma_outbox_lost(struct gamma_samehost *samehost, struct gamma_place *reader,
-			      bool *left)
+const char *gamma_tx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_addr *reader,
+					bool *left)
 {
-	for (unsigned i = 0; i < GAMMA_SAMEHOST_CHAINS; i++) {
-		struct gamma_outbox *outbox = samehost->outboxes[i];
+	for (unsigned i = 0; i < GAMMA_SHM_CHAINS; i++) {
+		struct gamma_tx_channel *channel = shm->tx_channels[i];
 
-		while (outbox && !outbox->ended)
-			outbox = outbox->next;
-		if (outbox) {
-			*reader = outbox->reader;
-			*left = gamma_outbox_left(outbox);
-			free_outbox(samehost, outbox);
-			return GAMMA_PROCESS_ENDED;
+		while (channel && !channel->ended)
+			channel = channel->next;
+		if (channel) {
+			*reader = channel->reader;
+			*left = gamma_tx_channel_has_undelivered(channel);
+			free_tx_channel(shm, channel);
+			return GAMMA_SHM_PROCESS_ENDED;
 		}
 	}
 	return NULL;
 }
 
-void gamma_outbox_close_all(struct gamma_samehost *samehost)
+void gamma_tx_channel_close_all(struct gamma_shm *shm)
 {
-	for (unsigned i = 0; i < GAMMA_SAMEHOST_CHAINS; i++)
-		while (samehost->outboxes[i])
-			free_outbox(samehost, samehost->outboxes[i]);
+	for (unsigned i = 0; i < GAMMA_SHM_CHAINS; i++)
+		while (shm->tx_channels[i])
+			free_tx_channel(shm, shm->tx_channels[i]);
 }

@@ -34,7 +34,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-bool gamma_apart_full(void)
+bool gamma_deferred_close_is_full(void)
 {
 	return process == getpid() && __atomic_load_n(&threads, __ATOMIC_RELAXED) >= THREADS_MAX;
 }
@@ -59,7 +59,7 @@ static bool start(struct batch *batch)
 	return started;
 }
 
-void gamma_apart_close(const int *fds, size_t count)
+void gamma_deferred_close_fds(const int *fds, size_t count)
 {
 	struct batch *batch = malloc(sizeof(*batch) + count * sizeof(*fds));
 

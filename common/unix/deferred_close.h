@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 /* So many of these threads wait already that nothing of strangers is to be taken for now. */
-bool gamma_apart_full(void);
+bool gamma_deferred_close_is_full(void);
 /* Without a thread to be had, by the caller all the same. */
-void gamma_apart_close(const int *fds, size_t count);
+void gamma_deferred_close_fds(const int *fds, size_t count);
 
 #endif /* GAMMA_LINK_APART_H */

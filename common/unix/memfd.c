@@ -57,7 +57,7 @@ static int map(int fd, size_t bytes, void **at)
 	return 0;
 }
 
-int gamma_segment_file(const char *name, size_t bytes)
+int gamma_memfd_file(const char *name, size_t bytes)
 {
 	int fd, ret;
 
@@ -73,9 +73,9 @@ int gamma_segment_file(const char *name, size_t bytes)
 	return ret;
 }
 
-int gamma_segment_make(size_t bytes, void **at)
+int gamma_memfd_make(size_t bytes, void **at)
 {
-	int fd = gamma_segment_file("gamma", bytes);
+	int fd = gamma_memfd_file("gamma", bytes);
 	int ret = fd < 0 ? fd : map(fd, bytes, at);
 
 	if (!ret)
@@ -85,7 +85,7 @@ int gamma_segment_make(size_t bytes, void **at)
 	return ret;
 }
 
-int gamma_segment_map(int fd, size_t *bytes, void **at)
+int gamma_memfd_map(int fd, size_t *bytes, void **at)
 {
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);

@@ -13,10 +13,10 @@
 
 /* Makes a file of `bytes` of zeroed memory, reserved and of fixed size; name: for people who look.
  * Returns its descriptor or a negative errno. */
-int gamma_segment_file(const char *name, size_t bytes);
+int gamma_memfd_file(const char *name, size_t bytes);
 /* The same, and maps it; a forked child does not get it. */
-int gamma_segment_make(size_t bytes, void **at);
+int gamma_memfd_make(size_t bytes, void **at);
 /* Maps one that somebody else has made: 0, or a negative errno if touching it could be fatal. */
-int gamma_segment_map(int fd, size_t *bytes, void **at);
+int gamma_memfd_map(int fd, size_t *bytes, void **at);
 
 #endif /* GAMMA_LINK_SEGMENT_H */

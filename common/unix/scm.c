@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Descriptors and credentials of messages between processes of a host: see enclosed.h. */
+/* Descriptors and credentials of messages between processes of a host: see scm.h. */
 #include "unix/scm.h"
 
 #include <errno.h>
@@ -10,17 +10,16 @@
 #include "unix/deferred_close.h"
 
 union control {
-	char space[CMSG_SPACE(sizeof(struct ucred)) +
-		   CMSG_SPACE(GAMMA_ENCLOSED_MORE * sizeof(int))];
+	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(GAMMA_SCM_MORE * sizeof(int))];
 	struct cmsghdr align;
 };
 
-int gamma_enclosed_send(int fd, const struct sockaddr_un *name, unsigned name_len,
-			const void *bytes, size_t len, const int *fds, size_t count)
+int gamma_scm_send(int fd, const struct sockaddr_un *name, unsigned name_len, const void *bytes,
+		   size_t len, const int *fds, size_t count)
 {
 	struct iovec iov = {.iov_base = (void *) bytes, .iov_len = len};
 	union {
-		char space[CMSG_SPACE(GAMMA_ENCLOSED_FDS * sizeof(int))];
+		char space[CMSG_SPACE(GAMMA_SCM_FDS * sizeof(int))];
 		struct cmsghdr align;
 	} control = {.space = {0}}; /* the padding goes to the kernel too */
 	struct msghdr msg = {
@@ -40,7 +39,7 @@ int gamma_enclosed_send(int fd, const struct sockaddr_un *name, unsigned name_le
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static void take_fds(const struct cmsghdr *cmsg, struct gamma_enclosed *enclosed)
+static void take_fds(const struct cmsghdr *cmsg, struct gamma_scm *scm)
 {
 	size_t count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
@@ -48,22 +47,22 @@ static void take_fds(const struct cmsghdr *cmsg, struct gamma_enclosed *enclosed
 		int fd;
 
 		memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(fd));
-		if (i < GAMMA_ENCLOSED_FDS && enclosed->fds[i] < 0)
-			enclosed->fds[i] = fd;
-		else if (enclosed->more_count < GAMMA_ENCLOSED_MORE)
-			enclosed->more[enclosed->more_count++] = fd;
+		if (i < GAMMA_SCM_FDS && scm->fds[i] < 0)
+			scm->fds[i] = fd;
+		else if (scm->more_count < GAMMA_SCM_MORE)
+			scm->more[scm->more_count++] = fd;
 		else
 			close(fd); /* no kernel carries as many */
 	}
 }
 
-ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_enclosed *enclosed)
+ssize_t gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm)
 {
 	union control control;
 	struct iovec iov = {.iov_base = bytes, .iov_len = room};
 	struct msghdr msg = {
-		.msg_name = &enclosed->name,
-		.msg_namelen = sizeof(enclosed->name),
+		.msg_name = &scm->name,
+		.msg_namelen = sizeof(scm->name),
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = control.space,
@@ -71,20 +70,20 @@ ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_en
 	};
 	ssize_t len;
 
-	enclosed->sender = (struct ucred){.uid = (uid_t) -1};
-	enclosed->fds[0] = enclosed->fds[1] = -1;
-	enclosed->more_count = 0;
+	scm->sender = (struct ucred){.uid = (uid_t) -1};
+	scm->fds[0] = scm->fds[1] = -1;
+	scm->more_count = 0;
 	len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return -errno;
-	enclosed->name_len = msg.msg_namelen;
+	scm->name_len = msg.msg_namelen;
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg); cmsg; cmsg = CMSG_NXTHDR(&msg, cmsg)) {
 		if (cmsg->cmsg_level != SOL_SOCKET)
 			continue;
 		if (cmsg->cmsg_type == SCM_CREDENTIALS)
-			memcpy(&enclosed->sender, CMSG_DATA(cmsg), sizeof(enclosed->sender));
+			memcpy(&scm->sender, CMSG_DATA(cmsg), sizeof(scm->sender));
 		else if (cmsg->cmsg_type == SCM_RIGHTS)
-			take_fds(cmsg, enclosed);
+			take_fds(cmsg, scm);
 	}
 	return len;
 }
@@ -94,7 +93,7 @@ ssize_t gamma_enclosed_receive(int fd, void *bytes, size_t room, struct gamma_en
 #define SO_PASSRIGHTS 83
 #endif
 
-bool gamma_enclosed_refuse(int fd)
+bool gamma_scm_refuse(int fd)
 {
 	int none = 0;
 
@@ -102,35 +101,35 @@ bool gamma_enclosed_refuse(int fd)
 }
 
 /* All that it has; it has none after. */
-static size_t take_all(struct gamma_enclosed *enclosed, int *fds)
+static size_t take_all(struct gamma_scm *scm, int *fds)
 {
 	size_t count = 0;
 
-	for (unsigned i = 0; i < GAMMA_ENCLOSED_FDS; i++) {
-		if (enclosed->fds[i] >= 0)
-			fds[count++] = enclosed->fds[i];
-		enclosed->fds[i] = -1;
+	for (unsigned i = 0; i < GAMMA_SCM_FDS; i++) {
+		if (scm->fds[i] >= 0)
+			fds[count++] = scm->fds[i];
+		scm->fds[i] = -1;
 	}
-	memcpy(fds + count, enclosed->more, enclosed->more_count * sizeof(*fds));
-	count += enclosed->more_count;
-	enclosed->more_count = 0;
+	memcpy(fds + count, scm->more, scm->more_count * sizeof(*fds));
+	count += scm->more_count;
+	scm->more_count = 0;
 	return count;
 }
 
-void gamma_enclosed_close(struct gamma_enclosed *enclosed)
+void gamma_scm_close(struct gamma_scm *scm)
 {
-	int fds[GAMMA_ENCLOSED_FDS + GAMMA_ENCLOSED_MORE];
-	size_t count = take_all(enclosed, fds);
+	int fds[GAMMA_SCM_FDS + GAMMA_SCM_MORE];
+	size_t count = take_all(scm, fds);
 
 	while (count)
 		close(fds[--count]);
 }
 
-void gamma_enclosed_close_apart(struct gamma_enclosed *enclosed)
+void gamma_scm_close_deferred(struct gamma_scm *scm)
 {
-	int fds[GAMMA_ENCLOSED_FDS + GAMMA_ENCLOSED_MORE];
-	size_t count = take_all(enclosed, fds);
+	int fds[GAMMA_SCM_FDS + GAMMA_SCM_MORE];
+	size_t count = take_all(scm, fds);
 
 	if (count)
-		gamma_apart_close(fds, count);
+		gamma_deferred_close_fds(fds, count);
 }

@@ -347,25 +347,24 @@ static int lend(const char *nic_text, const char *path)
 		return 1;
 	puts("lent");
 	fflush(stdout);
-	return gamma_enclosed_send(accept(fd, NULL, NULL), NULL, 0, &mine.opened,
-				   sizeof(mine.opened), &mine.packet_fd, 1) != 0;
+	return gamma_scm_send(accept(fd, NULL, NULL), NULL, 0, &mine.opened, sizeof(mine.opened),
+			      &mine.packet_fd, 1) != 0;
 }
 
 /* The endpoint stays the lender's in any hands: the borrower sends nothing in his own name. */
 static int borrow(const char *path, const char *peer_text)
 {
 	uint8_t peer[GAMMA_MAC_LEN];
-	struct gamma_enclosed enclosed;
+	struct gamma_scm scm;
 	struct gamma_brokered mine = {0};
 	struct frame frame;
 	int fd = reach(path, 0);
 
 	mac_of(peer_text, peer);
 	poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
-	if (gamma_enclosed_receive(fd, &mine.opened, sizeof(mine.opened), &enclosed) !=
-	    sizeof(mine.opened))
+	if (gamma_scm_receive(fd, &mine.opened, sizeof(mine.opened), &scm) != sizeof(mine.opened))
 		return 1;
-	mine.packet_fd = enclosed.fds[0];
+	mine.packet_fd = scm.fds[0];
 	introduce(&mine);
 	judge(mine.opened.tenant != getuid(), "another user's endpoint", NULL);
 	try_options(mine.packet_fd, true);
@@ -397,7 +396,8 @@ static int vanish(const char *nic_text)
 	struct gamma_broker_opened opened;
 
 	mac_of(nic_text, ask.mac);
-	gamma_broker_head(&ask.header, GAMMA_BROKER_OPEN, sizeof(ask), GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&ask.header, GAMMA_BROKER_OPEN, sizeof(ask),
+					 GAMMA_BROKER_OK);
 	for (int i = 0; i < VANISH; i++) {
 		int fd = reach(GAMMA_BROKER_PATH, 0);
 
@@ -431,8 +431,8 @@ static int noise(const char *path)
 	for (int i = 0; i < 500; i++) {
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t) rand();
-		gamma_broker_head((void *) bytes, (enum gamma_broker_type)(i % 12), i % 128 + 1,
-				  GAMMA_BROKER_OK);
+		gamma_broker_message_init_header((void *) bytes, (enum gamma_broker_type)(i % 12),
+						 i % 128 + 1, GAMMA_BROKER_OK);
 		refused += say(path, bytes, (size_t) (i % 128 + 1));
 		refused += say(path, bytes, i % 2 ? sizeof(bytes) : sizeof(open));
 	}
@@ -447,7 +447,8 @@ static void flood_for_ever(const char *path)
 	int held[FLOOD_HELD];
 
 	memset(held, 255, sizeof(held));
-	gamma_broker_head(&ask.header, GAMMA_BROKER_OPEN, sizeof(ask), GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&ask.header, GAMMA_BROKER_OPEN, sizeof(ask),
+					 GAMMA_BROKER_OK);
 	for (size_t i = 0;; i++) {
 		int *fd = &held[i % FLOOD_HELD];
 

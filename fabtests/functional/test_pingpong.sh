@@ -23,7 +23,7 @@ pingpong() { # NAME [OPTION...]
 small_messages() {
 	local rounds=1000
 	pingpong "$1, $rounds rounds of 64 bytes" -e rdm -S 64 -I $rounds
-	counted "one frame a message" 'all(.data_frames_out + .plain_out == .messages_out and
+	counted "one frame a message" 'all(.data_frames_out + .shm_records_out == .messages_out and
 		.messages_out <= $rounds + 4)' --argjson rounds $rounds
 	counted "few other frames" 'all(.frames_out <= $rounds + 20)' --argjson rounds $rounds
 	counted "one system call a frame at most" 'all(.send_calls <= .frames_out)'

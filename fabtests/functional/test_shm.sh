@@ -36,21 +36,21 @@ ping_pong() {
 
 ping_pong 8 20000
 counted "20,000 times 8 bytes: no system call to send but the first few, and wake-ups" \
-	'all(.send_calls - .ring_wakes < 20 and .ring_wakes < 200 and .plain_out > 20000)'
+	'all(.send_calls - .shm_wakes < 20 and .shm_wakes < 200 and .shm_records_out > 20000)'
 counted "hardly a frame, a copy on each side" 'all(.frames_out < 100 and
 	.bytes_copied_in < 9 * .messages_in + 10000 and .bytes_copied_out < 9 * .messages_out + 10000)'
 counted "nothing sent twice, nothing asked" 'all(.retransmissions + .probes_out + .malformed == 0)'
 ping_pong 8192 20000
 counted "20,000 times 8,192 bytes: copied or read, whatever is faster here, and hardly in frames" \
-	'all(.bytes_pulled + .bytes_copied_in >= 20000 * 8192 and .pulls_failed == 0 and
-		.bytes_pulled + .bytes_copied_in < 20000 * 8192 * 1.1 and .frames_out < 100)'
+	'all(.cma_bytes + .bytes_copied_in >= 20000 * 8192 and .cma_failures == 0 and
+		.cma_bytes + .bytes_copied_in < 20000 * 8192 * 1.1 and .frames_out < 100)'
 counted "each tried now and then" 'all(.bytes_copied_in >= 10 * 8192)'
 ping_pong 100000 2000
 counted "2,000 times 100,000 bytes: copied or read, each byte once" \
-	'all(.bytes_pulled + .bytes_copied_in >= 2000 * 100000 and .pulls_failed == 0 and
-		.bytes_pulled + .bytes_copied_in < 2000 * 100000 * 1.15)'
+	'all(.cma_bytes + .bytes_copied_in >= 2000 * 100000 and .cma_failures == 0 and
+		.cma_bytes + .bytes_copied_in < 2000 * 100000 * 1.15)'
 counted "hardly a frame, but an announcement and an answer for each, no system call to send" \
-	'all(.frames_out < 100 and .plain_out >= 4000 and .send_calls - .ring_wakes < 20)'
+	'all(.frames_out < 100 and .shm_records_out >= 4000 and .send_calls - .shm_wakes < 20)'
 counted "each tried now and then, or more" 'all(.bytes_copied_out > 10 * 65536)'
 # The reader waits 1.2 us for a chunk: the thread sanitizer's copy of one takes longer, and then the
 # kernel reads nearly all of those tried.
@@ -60,29 +60,29 @@ counted "each tried now and then, or more" 'all(.bytes_copied_out > 10 * 65536)'
 mode="write" ping_pong 100000 2000
 counted "2,000 writes of 100,000 bytes: in frames, none refused, none sent twice" \
 	'(map(.remote_out) | add) >= 2000 and (map(.bytes_copied_in) | add) >= 2000 * 100000 and
-		all(.bytes_pulled + .remote_refused + .malformed + .retransmissions == 0)'
+		all(.cma_bytes + .remote_refused + .malformed + .retransmissions == 0)'
 
 gamma_env=("${plain_env[@]}" FI_GAMMA_SHM_SIZE=0)
 run "without shared memory" sizes order both_directions unexpected levels
-counted "without shared memory: none used" 'all(.ring_frames_out + .plain_out + .bytes_pulled == 0)'
+counted "without shared memory: none used" 'all(.shm_frames_out + .shm_records_out + .cma_bytes == 0)'
 gamma_env=("${plain_env[@]}")
 
 # The client is set to use none, the server is not.
 ping_pong 8 1000 env FI_GAMMA_SHM_SIZE=0
 ping_pong 100000 100 env FI_GAMMA_SHM_SIZE=0
 counted "a peer that refuses shared memory: sockets" \
-	'map(.rings_refused) == [0, 1] or map(.rings_refused) == [1, 0]'
+	'map(.shm_refused) == [0, 1] or map(.shm_refused) == [1, 0]'
 # Output to a file is limited as well.
 ping_pong 8 1000 prlimit --fsize=32768
 counted "a peer without memory to share: sockets one way, shared memory the other" \
-	'(map(.rings_refused) | add) == 1 and (map(.plain_out) | min) == 0 and
-		(map(.plain_out) | max) > 1000 and all(.retransmissions == 0)'
+	'(map(.shm_refused) | add) == 1 and (map(.shm_records_out) | min) == 0 and
+		(map(.shm_records_out) | max) > 1000 and all(.retransmissions == 0)'
 
 # As in a container: to the client the server has no number, the other way round it has.
 ping_pong 100000 500 unshare --pid --fork
 counted "a peer whose memory cannot be read sends all of it" \
-	'(map(.bytes_pulled) | min) == 0 and
-		all(.bytes_pulled + .bytes_copied_in >= 500 * 100000 and .ring_frames_out > 500 and
+	'(map(.cma_bytes) | min) == 0 and
+		all(.cma_bytes + .bytes_copied_in >= 500 * 100000 and .shm_frames_out > 500 and
 			.retransmissions == 0)'
 
 start_exchange

@@ -15,7 +15,7 @@
 enum { MAX = 16640, RECORDS = 2 * GAMMA_SEGMENT_MIN / GAMMA_RECORD_ALIGN };
 
 static _Alignas(4096) uint8_t memory[GAMMA_SEGMENT_HEADER + GAMMA_SEGMENT_MIN];
-static uint8_t head[GAMMA_HEAD_COPY];
+static uint8_t head[GAMMA_SHM_HEAD_COPY];
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,25 +58,25 @@ static unsigned look_at(const struct gamma_shm_message *plain)
 
 static unsigned read_by_the_link(void)
 {
-	struct gamma_inbox inbox = {.fd = -1, .pid_fd = -1};
-	struct gamma_inbox *inboxes[] = {&inbox};
+	struct gamma_rx_channel inbox = {.fd = -1, .pid_fd = -1};
+	struct gamma_rx_channel *rx_channels[] = {&inbox};
 	const uint64_t *heads[] = {NULL};
 	struct gamma_stats stats = {0};
 	struct gamma_arrival arrival;
-	struct gamma_samehost samehost = {
+	struct gamma_shm shm = {
 		.link = {.stats = &stats, .mtu = MAX},
 		.frame = head,
-		.inboxes = inboxes,
+		.rx_channels = rx_channels,
 		.heads = heads,
-		.inbox_count = 1,
+		.rx_count = 1,
 	};
 	unsigned sum = 0;
 
 	if (!gamma_ring_join(&inbox.ring, memory, sizeof(memory), MAX))
 		return 0;
-	for (unsigned i = 0; i < RECORDS && gamma_inbox_next(&samehost, &arrival); i++) {
+	for (unsigned i = 0; i < RECORDS && gamma_rx_channel_next(&shm, &arrival); i++) {
 		sum += arrival.frame ? arrival.frame[0] : look_at(&arrival.shm);
-		gamma_inbox_release(&samehost);
+		gamma_rx_channel_release(&shm);
 	}
 	return sum;
 }
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint8_t *record, *first = memory + GAMMA_SEGMENT_HEADER;
 	struct gamma_ring_reader reader;
 	unsigned sum = 0;
-	uint64_t place;
+	uint64_t position;
 	uint32_t len;
 
 	if (size < 2)
@@ -98,9 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(len <= MAX && record >= first && record + len <= memory + sizeof(memory));
 		for (uint32_t k = 0; k < len; k++)
 			sum += record[k];
-		place = reader.place;
+		position = reader.position;
 		gamma_ring_release(&reader);
-		assert(reader.place > place && reader.place % GAMMA_RECORD_ALIGN == 0);
+		assert(reader.position > position && reader.position % GAMMA_RECORD_ALIGN == 0);
 	}
 	sum += read_by_the_link();
 	memory[0] = (uint8_t) sum;

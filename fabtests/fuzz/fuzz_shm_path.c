@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct gamma_link_ops near_ops;
 static uint8_t how; /* the present record's */
 
-static bool put(struct gamma_link *link, struct gamma_way *way,
+static bool put(struct gamma_link *link, struct gamma_tx_channel *way,
 		const struct gamma_shm_message *plain, const struct iovec *iov, unsigned iov_count)
 {
 	(void) link, (void) way, (void) iov, (void) iov_count;
@@ -47,7 +47,7 @@ static bool put(struct gamma_link *link, struct gamma_way *way,
 	return !(how & HOW_FULL);
 }
 
-static void withdraw(struct gamma_way *way)
+static void withdraw(struct gamma_tx_channel *way)
 {
 	(void) way;
 }
@@ -58,7 +58,7 @@ static void press(struct gamma_link *link, bool backpressure)
 }
 
 static void forget(struct gamma_link *link, const struct gamma_flow *flow,
-		   const struct gamma_place *place)
+		   const struct gamma_shm_addr *place)
 {
 	(void) link, (void) flow, (void) place;
 }
@@ -94,14 +94,14 @@ static void begin(struct net *net)
 	near_ops.press = press;
 	near_ops.forget = forget;
 	net->nodes[0].link.ops = &near_ops;
-	ep->samehost = &net->nodes[0].link;
-	ep->neighbours = 1;
-	ep->local.put = gamma_near_put;
-	ep->local.withdraw = gamma_near_withdraw;
+	ep->shm = &net->nodes[0].link;
+	ep->shm_peers = 1;
+	ep->local.put = gamma_shm_path_put;
+	ep->local.withdraw = gamma_shm_path_withdraw;
 	ep->local.pull = pull;
 	flow->same_host = true;
-	flow->way = (struct gamma_way *) &near_ops;
-	flow->copying = (struct gamma_copying){.kib_ns = 20, .left = 1000}; /* they pay */
+	flow->tx_channel = (struct gamma_tx_channel *) &near_ops;
+	flow->copy_model = (struct gamma_shm_copy_model){.kib_ns = 20, .left = 1000}; /* they pay */
 	net->lawless = true;
 	for (unsigned i = 0; i < gamma_array_size(lengths); i++)
 		net_send(net, 0, 1, lengths[i], GAMMA_WHEN_MATCHED);
@@ -198,7 +198,7 @@ static void arrive(struct net *net, const struct record *record)
 	bytes = calloc(1, arrival.shm.len);
 	memcpy(bytes, &said, head);
 	arrival.shm.bytes = bytes;
-	gamma_near_arrived(&net->nodes[0].ep, &arrival);
+	gamma_shm_path_receive(&net->nodes[0].ep, &arrival);
 	free(bytes);
 }
 
@@ -215,9 +215,9 @@ static void go_on(struct net *net, const struct record *record)
 		gamma_rndv_shm_read_first(&ep->local, 1 + record->length % (1 << 18));
 	if (!gamma_list_empty(&ep->local.reading))
 		gamma_rndv_shm_ask_more(&ep->local, record->flags & 1);
-	gamma_near_feed(ep);
+	gamma_shm_path_feed(ep);
 	if (ep->backpressure)
-		gamma_near_relieve(ep);
+		gamma_shm_path_relax(ep);
 }
 
 /* Two messages of his are being read already, and one of his has no receive yet. */

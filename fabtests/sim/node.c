@@ -81,7 +81,7 @@ static void count_timers(struct node *node)
 /* As the engine's: of the first frame its message alone, if it brings one. */
 static void dispatch(struct node *node, const struct gamma_arrival *arrival, bool first)
 {
-	if (first && gamma_dispatch_message(&node->ep, arrival))
+	if (first && gamma_fastpath_receive(&node->ep, arrival))
 		return;
 	if (node->ep.local.late.flow)
 		gamma_flow_process_deferred(&node->ep.local, node->sim->now);
@@ -224,7 +224,7 @@ static void begin(struct node *node)
 	uint32_t mtu = config->mtus[node->index] ? config->mtus[node->index] : config->mtu;
 	struct gamma_limits limits = {
 		.mtu = mtu,
-		.local_mtu = GAMMA_SAMEHOST_MTU,
+		.local_mtu = GAMMA_SHM_SOCKET_MTU,
 		.inject_size = config->inject_size,
 		.copy_size = config->copy_size,
 		.eager_size = config->eager_size,

@@ -406,7 +406,7 @@ static void node_init(struct net *net, unsigned index)
 	struct node *node = &net->nodes[index];
 	struct gamma_limits limits = {
 		.mtu = options->mtu,
-		.local_mtu = GAMMA_SAMEHOST_MTU,
+		.local_mtu = GAMMA_SHM_SOCKET_MTU,
 		.inject_size = options->inject_size,
 		.eager_size = options->eager_size,
 		.unexpected_size = options->unexpected_size,
@@ -548,7 +548,7 @@ static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsign
 	outgoing->send.level = level;
 	outgoing->next = node->sends;
 	node->sends = outgoing;
-	if (flow->way && gamma_near_announce(flow, &outgoing->send))
+	if (flow->tx_channel && gamma_shm_path_announce(flow, &outgoing->send))
 		return outgoing;
 	ret = gamma_send_message(flow, &outgoing->send);
 	if (ret) {

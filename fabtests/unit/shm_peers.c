@@ -19,11 +19,11 @@ int neighbours_setup(void **state)
 	memcpy(mac + 2, &pid, 4);
 	memset(stats, 0, sizeof(stats));
 	for (int i = 0; i < 2; i++) {
-		struct gamma_samehost_attr attr = {.tenant = getuid(), .ring_bytes = 65536};
+		struct gamma_shm_attr attr = {.tenant = getuid(), .ring_bytes = 65536};
 
 		ports[i] = 0;
 		attr.fd = gamma_port_claim(mac, &ports[i]);
-		if (attr.fd < 0 || gamma_samehost_open(&attr, &stats[i], &links[i]))
+		if (attr.fd < 0 || gamma_shm_open(&attr, &stats[i], &links[i]))
 			return 1;
 	}
 	return 0;
@@ -70,24 +70,24 @@ unsigned put_shared(uint32_t seq, const void *payload, uint16_t len, int *error)
 	return links[0]->ops->send(links[0], &frame, 1, error);
 }
 
-struct gamma_way *open_way(void)
+struct gamma_tx_channel *open_way(void)
 {
-	struct gamma_place place = {.port = ports[1], .epoch = EPOCH};
+	struct gamma_shm_addr addr = {.port = ports[1], .epoch = EPOCH};
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	int error;
 
-	memcpy(place.mac, mac, sizeof(mac));
-	assert_null(links[0]->ops->way(links[0], &place));
+	memcpy(addr.mac, mac, sizeof(mac));
+	assert_null(links[0]->ops->tx_channel(links[0], &addr));
 	assert_int_equal(put_shared(0, "x", 1, &error), 1);
-	assert_null(links[0]->ops->way(links[0], &place));
+	assert_null(links[0]->ops->tx_channel(links[0], &addr));
 	assert_true(take(&fields, &arrival));
 	links[1]->ops->release(links[1]);
 	assert_false(links[0]->ops->next(links[0], &arrival));
-	return links[0]->ops->way(links[0], &place);
+	return links[0]->ops->tx_channel(links[0], &addr);
 }
 
-bool put_plain(struct gamma_way *way, uint8_t flags, const void *bytes, size_t len)
+bool put_plain(struct gamma_tx_channel *way, uint8_t flags, const void *bytes, size_t len)
 {
 	struct gamma_shm_message plain = {
 		.tag = 0x1122334455667788,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two ports of this process, each with a link of neighbours: common/shm/shm.c. */
+/* Two ports of this process, each with a link of shm_peers: common/shm/shm.c. */
 #ifndef GAMMA_TEST_NEIGHBOURS_H
 #define GAMMA_TEST_NEIGHBOURS_H
 
@@ -23,8 +23,8 @@ bool take(struct gamma_fields *fields, struct gamma_arrival *arrival);
 /* A frame for which a ring is made. */
 unsigned put_shared(uint32_t seq, const void *payload, uint16_t len, int *error);
 /* The way to the neighbour, once its first frame has been taken there, and the answer read. */
-struct gamma_way *open_way(void);
-bool put_plain(struct gamma_way *way, uint8_t flags, const void *bytes, size_t len);
+struct gamma_tx_channel *open_way(void);
+bool put_plain(struct gamma_tx_channel *way, uint8_t flags, const void *bytes, size_t len);
 
 #define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, neighbours_setup, neighbours_teardown)
 

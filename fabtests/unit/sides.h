@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of this process on real links: two on g0 (neighbours, through shared memory), one on g1
+ * Endpoints of this process on real links: two on g0 (shm_peers, through shared memory), one on g1
  * (over the veth pair; see netns.h).
  */
 #ifndef GAMMA_TEST_SIDES_H

@@ -125,7 +125,7 @@ static int find(const char *ipv4, int timeout_ms)
 	ifindex = 0;
 	last_line[0] = 0;
 	gamma_log_set_sink(keep_line);
-	return gamma_neighbour_mac(inet_addr(ipv4), timeout_ms, mac, &ifindex);
+	return gamma_arp_resolve(inet_addr(ipv4), timeout_ms, mac, &ifindex);
 }
 
 static int check_answer(void)
@@ -196,9 +196,9 @@ static int check_local(void)
 	expect(find("127.0.0.1", 0) == -EADDRNOTAVAIL);
 	expect(find("127.0.0.5", 0) == -EADDRNOTAVAIL);
 	expect(find("10.66.9.9", 0) == -EADDRNOTAVAIL);
-	expect(!gamma_neighbour_owner(inet_addr("10.66.0.1"), mac, &ifindex) && mac[5] == 1);
-	expect(gamma_neighbour_owner(inet_addr("10.66.0.2"), mac, &ifindex) == -EADDRNOTAVAIL);
-	expect(gamma_neighbour_owner(inet_addr("10.66.9.9"), mac, &ifindex) == -EADDRNOTAVAIL);
+	expect(!gamma_arp_find_owner(inet_addr("10.66.0.1"), mac, &ifindex) && mac[5] == 1);
+	expect(gamma_arp_find_owner(inet_addr("10.66.0.2"), mac, &ifindex) == -EADDRNOTAVAIL);
+	expect(gamma_arp_find_owner(inet_addr("10.66.9.9"), mac, &ifindex) == -EADDRNOTAVAIL);
 	return PASSED;
 }
 

@@ -12,7 +12,8 @@ static struct gamma_broker_open an_open(void)
 {
 	struct gamma_broker_open open = {.epoch = 7, .port = 9, .ethertype = 0x88B5};
 
-	gamma_broker_head(&open.header, GAMMA_BROKER_OPEN, sizeof(open), GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&open.header, GAMMA_BROKER_OPEN, sizeof(open),
+					 GAMMA_BROKER_OK);
 	return open;
 }
 
@@ -23,14 +24,17 @@ static void parse__whole_requests(void **state)
 	union gamma_broker_request request;
 
 	(void) state;
-	assert_int_equal(gamma_broker_parse(&open, sizeof(open), &request), GAMMA_BROKER_OK);
+	assert_int_equal(gamma_broker_message_parse(&open, sizeof(open), &request),
+			 GAMMA_BROKER_OK);
 	assert_int_equal(request.open.epoch, 7);
-	gamma_broker_head(&revoke.header, GAMMA_BROKER_REVOKE, sizeof(revoke), GAMMA_BROKER_OK);
-	assert_int_equal(gamma_broker_parse(&revoke, sizeof(revoke), &request), GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&revoke.header, GAMMA_BROKER_REVOKE, sizeof(revoke),
+					 GAMMA_BROKER_OK);
+	assert_int_equal(gamma_broker_message_parse(&revoke, sizeof(revoke), &request),
+			 GAMMA_BROKER_OK);
 	assert_int_equal(request.revoke.uid, 5);
-	gamma_broker_head(&revoke.header, GAMMA_BROKER_LIST, sizeof(revoke.header),
-			  GAMMA_BROKER_OK);
-	assert_int_equal(gamma_broker_parse(&revoke, sizeof(revoke.header), &request),
+	gamma_broker_message_init_header(&revoke.header, GAMMA_BROKER_LIST, sizeof(revoke.header),
+					 GAMMA_BROKER_OK);
+	assert_int_equal(gamma_broker_message_parse(&revoke, sizeof(revoke.header), &request),
 			 GAMMA_BROKER_OK);
 }
 
@@ -44,9 +48,9 @@ static void parse__too_short_or_long(void **state)
 
 	(void) state;
 	for (size_t len = 0; len < sizeof(long_one.open); len++)
-		assert_int_equal(gamma_broker_parse(&long_one, len, &request),
+		assert_int_equal(gamma_broker_message_parse(&long_one, len, &request),
 				 GAMMA_BROKER_MALFORMED);
-	assert_int_equal(gamma_broker_parse(&long_one, sizeof(long_one.open) + 1, &request),
+	assert_int_equal(gamma_broker_message_parse(&long_one, sizeof(long_one.open) + 1, &request),
 			 GAMMA_BROKER_MALFORMED);
 }
 
@@ -59,7 +63,7 @@ static void parse__wrong_fields(void **state)
 #define REFUSED(change, why) \
 	open = an_open();    \
 	open.change;         \
-	assert_int_equal(gamma_broker_parse(&open, sizeof(open), &request), why)
+	assert_int_equal(gamma_broker_message_parse(&open, sizeof(open), &request), why)
 	REFUSED(header.magic ^= 1, GAMMA_BROKER_MALFORMED);
 	REFUSED(header.version++, GAMMA_BROKER_OTHER_VERSION);
 	REFUSED(header.type = GAMMA_BROKER_OPENED, GAMMA_BROKER_MALFORMED);
@@ -76,11 +80,11 @@ static void parse__groups(void **state)
 	struct gamma_broker_group group;
 
 	(void) state;
-#define PARSED(asked, change, why)                                                      \
-	group = (struct gamma_broker_group){.port = 1, .group_port = 2, .receives = 1}; \
-	gamma_broker_head(&group.header, asked, sizeof(group), GAMMA_BROKER_OK);        \
-	change;                                                                         \
-	assert_int_equal(gamma_broker_parse(&group, sizeof(group), &request), why)
+#define PARSED(asked, change, why)                                                              \
+	group = (struct gamma_broker_group){.port = 1, .group_port = 2, .receives = 1};         \
+	gamma_broker_message_init_header(&group.header, asked, sizeof(group), GAMMA_BROKER_OK); \
+	change;                                                                                 \
+	assert_int_equal(gamma_broker_message_parse(&group, sizeof(group), &request), why)
 	PARSED(GAMMA_BROKER_JOIN, (void) 0, GAMMA_BROKER_OK);
 	assert_int_equal(request.group.group_port, 2);
 	PARSED(GAMMA_BROKER_LEAVE, (void) 0, GAMMA_BROKER_OK);
@@ -98,23 +102,27 @@ static void judge__answers(void **state)
 	struct gamma_broker_done done = {.count = 0};
 
 	(void) state;
-#define JUDGED(answer) \
-	gamma_broker_judge(&(answer), sizeof(answer), GAMMA_BROKER_SERVED, sizeof(served))
-	gamma_broker_head(&served.header, GAMMA_BROKER_SERVED, sizeof(served), GAMMA_BROKER_OK);
+#define JUDGED(answer)                                                                    \
+	gamma_broker_message_check_answer(&(answer), sizeof(answer), GAMMA_BROKER_SERVED, \
+					  sizeof(served))
+	gamma_broker_message_init_header(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
+					 GAMMA_BROKER_OK);
 	assert_int_equal(JUDGED(served), GAMMA_BROKER_OK);
 	served.header.reason = GAMMA_BROKER_NO_GROUP;
 	assert_int_equal(JUDGED(served), GAMMA_BROKER_NO_GROUP);
 	served.header.version++;
 	assert_int_equal(JUDGED(served), GAMMA_BROKER_OTHER_VERSION);
-	gamma_broker_head(&done.header, GAMMA_BROKER_DONE, sizeof(done), GAMMA_BROKER_NOT_ROOT);
+	gamma_broker_message_init_header(&done.header, GAMMA_BROKER_DONE, sizeof(done),
+					 GAMMA_BROKER_NOT_ROOT);
 	assert_int_equal(JUDGED(done), GAMMA_BROKER_NOT_ROOT);
 	done.header.version--;
 	assert_int_equal(JUDGED(done), GAMMA_BROKER_OTHER_VERSION);
 	done.header.magic++;
 	assert_int_equal(JUDGED(done), GAMMA_BROKER_MALFORMED);
-	gamma_broker_head(&done.header, GAMMA_BROKER_DONE, sizeof(done), GAMMA_BROKER_OK);
+	gamma_broker_message_init_header(&done.header, GAMMA_BROKER_DONE, sizeof(done),
+					 GAMMA_BROKER_OK);
 	assert_int_equal(JUDGED(done), GAMMA_BROKER_MALFORMED);
-	assert_int_equal(gamma_broker_judge(&done, 3, GAMMA_BROKER_DONE, 3),
+	assert_int_equal(gamma_broker_message_check_answer(&done, 3, GAMMA_BROKER_DONE, 3),
 			 GAMMA_BROKER_MALFORMED);
 #undef JUDGED
 }
@@ -123,7 +131,7 @@ static void for_root__what_concerns_others(void **state)
 {
 	(void) state;
 	for (uint16_t type = 0; type < 100; type++)
-		assert_int_equal(gamma_broker_for_root(type),
+		assert_int_equal(gamma_broker_message_needs_root(type),
 				 type != GAMMA_BROKER_OPEN && type != GAMMA_BROKER_STATUS &&
 					 type != GAMMA_BROKER_NICS && type != GAMMA_BROKER_JOIN &&
 					 type != GAMMA_BROKER_LEAVE);
@@ -132,13 +140,13 @@ static void for_root__what_concerns_others(void **state)
 static void reasons__all_have_text_and_error(void **state)
 {
 	(void) state;
-	assert_int_equal(gamma_broker_error(GAMMA_BROKER_OK), 0);
+	assert_int_equal(gamma_broker_message_error(GAMMA_BROKER_OK), 0);
 	for (uint32_t reason = 1; reason < GAMMA_BROKER_REASONS; reason++) {
-		assert_true(gamma_broker_error(reason) < 0);
-		assert_non_null(gamma_broker_text(reason));
+		assert_true(gamma_broker_message_error(reason) < 0);
+		assert_non_null(gamma_broker_message_text(reason));
 	}
-	assert_int_equal(gamma_broker_error(GAMMA_BROKER_REASONS), -EPROTO);
-	assert_non_null(gamma_broker_text(UINT32_MAX));
+	assert_int_equal(gamma_broker_message_error(GAMMA_BROKER_REASONS), -EPROTO);
+	assert_non_null(gamma_broker_message_text(UINT32_MAX));
 }
 
 static void is__type_and_length(void **state)
@@ -146,10 +154,11 @@ static void is__type_and_length(void **state)
 	struct gamma_broker_open open = an_open();
 
 	(void) state;
-	assert_true(gamma_broker_is(&open, sizeof(open), GAMMA_BROKER_OPEN, sizeof(open)));
-	assert_false(gamma_broker_is(&open, sizeof(open), GAMMA_BROKER_LIST, sizeof(open)));
-	assert_false(gamma_broker_is(&open, sizeof(open) - 1, GAMMA_BROKER_OPEN, sizeof(open)));
-	assert_false(gamma_broker_is(&open, 3, GAMMA_BROKER_OPEN, 3));
+	assert_true(gamma_broker_message_is(&open, sizeof(open), GAMMA_BROKER_OPEN, sizeof(open)));
+	assert_false(gamma_broker_message_is(&open, sizeof(open), GAMMA_BROKER_LIST, sizeof(open)));
+	assert_false(
+		gamma_broker_message_is(&open, sizeof(open) - 1, GAMMA_BROKER_OPEN, sizeof(open)));
+	assert_false(gamma_broker_message_is(&open, 3, GAMMA_BROKER_OPEN, 3));
 }
 
 int main(void)

@@ -106,7 +106,7 @@ static void divide__by_senders(void **state)
 	assert_int_equal(divide(second, 1)->budget, 25);
 	assert_int_equal(divide(first, 3)->budget, 75);
 	/* One without senders is in nobody's way, and keeps the part of its next one. */
-	now += GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS;
+	now += GAMMA_BUDGET_PAGE_FRESH_MS * GAMMA_NS_PER_MS;
 	divide(first, 3);
 	assert_int_equal(divide(second, 0)->budget, 25);
 	assert_int_equal(divide(first, 3)->budget, 100);
@@ -121,7 +121,7 @@ static void divide__pauses_do_not_count(void **state)
 
 	(void) state;
 	divide(first, 1);
-	now += GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS - 1;
+	now += GAMMA_BUDGET_PAGE_FRESH_MS * GAMMA_NS_PER_MS - 1;
 	assert_int_equal(divide(first, 0)->budget, 100);
 	assert_int_equal(divide(second, 1)->budget, 50);
 	now++;
@@ -137,7 +137,7 @@ static void divide__the_silent_do_not_count(void **state)
 
 	(void) state;
 	divide(first, 3);
-	now += GAMMA_SHARE_FRESH_MS * GAMMA_NS_PER_MS;
+	now += GAMMA_BUDGET_PAGE_FRESH_MS * GAMMA_NS_PER_MS;
 	assert_int_equal(divide(second, 1)->budget, 100);
 	close_fake(second);
 	close_fake(first);

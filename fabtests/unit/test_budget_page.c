@@ -44,9 +44,9 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct gamma_nic_share *open_share(void)
+static struct gamma_budget_page *open_share(void)
 {
-	struct gamma_nic_share *share = gamma_nic_share_open(mac, now);
+	struct gamma_budget_page *share = gamma_budget_page_open(mac, now);
 
 	assert_non_null(share);
 	return share;
@@ -67,20 +67,20 @@ struct order {
 /* Tells its number of bulk senders and reports what all have. */
 static void serve(int fd)
 {
-	struct gamma_nic_share *share = NULL;
+	struct gamma_budget_page *share = NULL;
 	struct order order;
 
 	while (read(fd, &order, sizeof(order)) == sizeof(order)) {
 		uint32_t all;
 
 		if (!share)
-			share = gamma_nic_share_open(mac, order.now);
-		all = share ? gamma_nic_share_bulk(share, (uint32_t) order.bulk, order.now)
+			share = gamma_budget_page_open(mac, order.now);
+		all = share ? gamma_budget_page_count_bulk(share, (uint32_t) order.bulk, order.now)
 			    : UINT32_MAX;
 		if (write(fd, &all, sizeof(all)) != sizeof(all))
 			break;
 	}
-	gamma_nic_share_close(share);
+	gamma_budget_page_close(share);
 	_exit(0);
 }
 
@@ -141,92 +141,93 @@ static bool somebody_leads(void)
 
 static void bulk__alone(void **state)
 {
-	struct gamma_nic_share *share = open_share();
+	struct gamma_budget_page *share = open_share();
 
 	(void) state;
-	assert_int_equal(gamma_nic_share_bulk(share, 0, now), 0);
-	assert_int_equal(gamma_nic_share_bulk(share, 7, now + MS), 7);
-	gamma_nic_share_close(share);
+	assert_int_equal(gamma_budget_page_count_bulk(share, 0, now), 0);
+	assert_int_equal(gamma_budget_page_count_bulk(share, 7, now + MS), 7);
+	gamma_budget_page_close(share);
 	assert_false(somebody_leads());
 }
 
 static void bulk__of_two_endpoints_of_a_process(void **state)
 {
-	struct gamma_nic_share *first = open_share(), *second = open_share();
+	struct gamma_budget_page *first = open_share(), *second = open_share();
 
 	(void) state;
-	assert_int_equal(gamma_nic_share_bulk(first, 3, now), 3);
-	assert_int_equal(gamma_nic_share_bulk(second, 2, now), 5);
-	assert_int_equal(gamma_nic_share_bulk(first, 1, now), 3);
-	gamma_nic_share_close(second);
-	assert_int_equal(gamma_nic_share_bulk(first, 1, now), 1);
-	gamma_nic_share_close(first);
+	assert_int_equal(gamma_budget_page_count_bulk(first, 3, now), 3);
+	assert_int_equal(gamma_budget_page_count_bulk(second, 2, now), 5);
+	assert_int_equal(gamma_budget_page_count_bulk(first, 1, now), 3);
+	gamma_budget_page_close(second);
+	assert_int_equal(gamma_budget_page_count_bulk(first, 1, now), 1);
+	gamma_budget_page_close(first);
 }
 
 static void bulk__what_is_stale_does_not_count(void **state)
 {
-	struct gamma_nic_share *first = open_share(), *second = open_share();
+	struct gamma_budget_page *first = open_share(), *second = open_share();
 
 	(void) state;
-	gamma_nic_share_bulk(first, 3, now);
-	assert_int_equal(gamma_nic_share_bulk(second, 2, now + 9 * MS), 5);
-	assert_int_equal(gamma_nic_share_bulk(second, 2, now + 10 * MS), 2);
+	gamma_budget_page_count_bulk(first, 3, now);
+	assert_int_equal(gamma_budget_page_count_bulk(second, 2, now + 9 * MS), 5);
+	assert_int_equal(gamma_budget_page_count_bulk(second, 2, now + 10 * MS), 2);
 	/* Nor does a time that is yet to come, but clocks are read at different moments. */
-	gamma_nic_share_bulk(first, 3, now + 100 * MS);
-	assert_int_equal(gamma_nic_share_bulk(second, 2, now + 95 * MS), 5);
-	assert_int_equal(gamma_nic_share_bulk(second, 2, now + 50 * MS), 2);
-	gamma_nic_share_close(second);
-	gamma_nic_share_close(first);
+	gamma_budget_page_count_bulk(first, 3, now + 100 * MS);
+	assert_int_equal(gamma_budget_page_count_bulk(second, 2, now + 95 * MS), 5);
+	assert_int_equal(gamma_budget_page_count_bulk(second, 2, now + 50 * MS), 2);
+	gamma_budget_page_close(second);
+	gamma_budget_page_close(first);
 }
 
 static void lost__is_known_to_the_others_for_a_while(void **state)
 {
-	struct gamma_nic_share *first = open_share(), *second = open_share();
+	struct gamma_budget_page *first = open_share(), *second = open_share();
 
 	(void) state;
-	gamma_nic_share_bulk(first, 1, now);
-	gamma_nic_share_bulk(second, 1, now);
-	assert_int_equal(gamma_nic_share_lost(second, 0, now), 0);
-	assert_int_equal(gamma_nic_share_lost(first, now, now), 0); /* its own is no news */
-	assert_int_equal(gamma_nic_share_lost(second, 0, now + MS), now);
-	assert_int_equal(gamma_nic_share_lost(second, 0, now + 10 * MS), 0);
-	gamma_nic_share_close(second);
-	gamma_nic_share_close(first);
+	gamma_budget_page_count_bulk(first, 1, now);
+	gamma_budget_page_count_bulk(second, 1, now);
+	assert_int_equal(gamma_budget_page_report_loss(second, 0, now), 0);
+	assert_int_equal(gamma_budget_page_report_loss(first, now, now),
+			 0); /* its own is no news */
+	assert_int_equal(gamma_budget_page_report_loss(second, 0, now + MS), now);
+	assert_int_equal(gamma_budget_page_report_loss(second, 0, now + 10 * MS), 0);
+	gamma_budget_page_close(second);
+	gamma_budget_page_close(first);
 }
 
 static void bulk__other_nics_are_apart(void **state)
 {
-	struct gamma_nic_share *first = open_share(), *second;
+	struct gamma_budget_page *first = open_share(), *second;
 
 	(void) state;
 	mac[0] ^= 0x10;
 	second = open_share();
 	mac[0] ^= 0x10;
-	gamma_nic_share_bulk(first, 3, now);
-	assert_int_equal(gamma_nic_share_bulk(second, 2, now), 2);
-	gamma_nic_share_close(second);
-	gamma_nic_share_close(first);
+	gamma_budget_page_count_bulk(first, 3, now);
+	assert_int_equal(gamma_budget_page_count_bulk(second, 2, now), 2);
+	gamma_budget_page_close(second);
+	gamma_budget_page_close(first);
 }
 
 /* More endpoints than entries: those without one hear the others all the same. */
 static void bulk__more_than_there_is_room_for(void **state)
 {
 	enum { COUNT = 130, ENTRIES = 127 };
-	struct gamma_nic_share *shares[COUNT];
+	struct gamma_budget_page *shares[COUNT];
 
 	(void) state;
 	for (int i = 0; i < COUNT; i++) {
 		shares[i] = open_share();
-		assert_int_equal(gamma_nic_share_bulk(shares[i], 1, now),
+		assert_int_equal(gamma_budget_page_count_bulk(shares[i], 1, now),
 				 i < ENTRIES ? i + 1 : ENTRIES + 1);
 	}
 	/* Whoever is silent for long loses his entry, and takes another when he comes back. */
 	now += SECOND;
-	assert_int_equal(gamma_nic_share_bulk(shares[COUNT - 1], 1, now), 1);
-	assert_int_equal(gamma_nic_share_bulk(shares[0], 5, now), 6);
-	assert_int_equal(gamma_nic_share_bulk(shares[1], 5, now), 11);
+	assert_int_equal(gamma_budget_page_count_bulk(shares[COUNT - 1], 1, now), 1);
+	assert_int_equal(gamma_budget_page_count_bulk(shares[0], 5, now), 6);
+	assert_int_equal(gamma_budget_page_count_bulk(shares[1], 5, now), 11);
 	for (int i = 0; i < COUNT; i++)
-		gamma_nic_share_close(shares[i]);
+		gamma_budget_page_close(shares[i]);
 }
 
 /* ---- processes that come and go ---- */
@@ -298,35 +299,35 @@ static void group__newcomer_before_the_survivors_notice(void **state)
 /* The leader closes an endpoint in an orderly way, its process lives on. */
 static void group__leader_closes(void **state)
 {
-	struct gamma_nic_share *first = open_share(), *second = open_share(), *third;
+	struct gamma_budget_page *first = open_share(), *second = open_share(), *third;
 
 	(void) state;
-	gamma_nic_share_close(first);
-	gamma_nic_share_bulk(second, 2, now + SECOND);
+	gamma_budget_page_close(first);
+	gamma_budget_page_count_bulk(second, 2, now + SECOND);
 	third = open_share();
-	assert_int_equal(gamma_nic_share_bulk(third, 1, now + SECOND), 3);
-	gamma_nic_share_close(third);
-	gamma_nic_share_close(second);
+	assert_int_equal(gamma_budget_page_count_bulk(third, 1, now + SECOND), 3);
+	gamma_budget_page_close(third);
+	gamma_budget_page_close(second);
 }
 
 /* A forked child ends: neither the name nor the entry goes with it. */
 static void group__forked_child_leaves_it_alone(void **state)
 {
-	struct gamma_nic_share *first = open_share(), *second = open_share();
+	struct gamma_budget_page *first = open_share(), *second = open_share();
 	pid_t pid;
 
 	(void) state;
-	gamma_nic_share_bulk(first, 3, now);
+	gamma_budget_page_count_bulk(first, 3, now);
 	pid = fork();
 	if (!pid) {
-		gamma_nic_share_close(first);
+		gamma_budget_page_close(first);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_true(somebody_leads());
-	assert_int_equal(gamma_nic_share_bulk(second, 2, now), 5);
-	gamma_nic_share_close(second);
-	gamma_nic_share_close(first);
+	assert_int_equal(gamma_budget_page_count_bulk(second, 2, now), 5);
+	gamma_budget_page_close(second);
+	gamma_budget_page_close(first);
 }
 
 /* A limit on the size of files, which this is one of, ends no process that would go beyond it. */
@@ -339,11 +340,11 @@ static void alone__where_no_file_may_be_so_large(void **state)
 	(void) state;
 	pid = fork();
 	if (!pid) {
-		struct gamma_nic_share *share;
+		struct gamma_budget_page *share;
 
 		setrlimit(RLIMIT_FSIZE, &limit);
-		share = gamma_nic_share_open(mac, now);
-		_exit(!share || gamma_nic_share_bulk(share, 3, now) != 3);
+		share = gamma_budget_page_open(mac, now);
+		_exit(!share || gamma_budget_page_count_bulk(share, 3, now) != 3);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -353,19 +354,19 @@ static void alone__where_no_file_may_be_so_large(void **state)
 
 static void users__do_not_share(void **state)
 {
-	struct gamma_nic_share *share;
+	struct gamma_budget_page *share;
 	struct member other;
 
 	(void) state;
 	if (geteuid())
 		skip();
 	share = open_share();
-	gamma_nic_share_bulk(share, 3, now);
+	gamma_budget_page_count_bulk(share, 3, now);
 	start(&other, NOBODY);
 	assert_int_equal(bulk_of(&other, 1), 1);
-	assert_int_equal(gamma_nic_share_bulk(share, 3, now), 3);
+	assert_int_equal(gamma_budget_page_count_bulk(share, 3, now), 3);
 	end(&other, 0);
-	gamma_nic_share_close(share);
+	gamma_budget_page_close(share);
 }
 
 /* The name belongs to another user: nothing is taken from him. */
@@ -442,7 +443,7 @@ static uint8_t *map_page(void)
 
 static void page__whatever_stands_in_it(void **state)
 {
-	struct gamma_nic_share *first = open_share(), *second = open_share();
+	struct gamma_budget_page *first = open_share(), *second = open_share();
 	uint8_t *page = map_page();
 
 	(void) state;
@@ -458,25 +459,25 @@ static void page__whatever_stands_in_it(void **state)
 		/* Stamps that count, too. */
 		memcpy(page + 40 + 32 * (random() % 127), &now, sizeof(now));
 		now += (uint64_t) (random() % 3) * MS;
-		all = gamma_nic_share_bulk(first, 5, now);
+		all = gamma_budget_page_count_bulk(first, 5, now);
 		assert_in_range(all, 5, 5 + 127 * 65535);
-		assert_in_range(gamma_nic_share_bulk(second, 1, now), 1, 1 + 127 * 65535);
+		assert_in_range(gamma_budget_page_count_bulk(second, 1, now), 1, 1 + 127 * 65535);
 	}
 	munmap(page, PAGE_BYTES);
-	gamma_nic_share_close(second);
-	gamma_nic_share_close(first);
+	gamma_budget_page_close(second);
+	gamma_budget_page_close(first);
 }
 
 /* It cannot be cut off under those who read it. */
 static void page__cannot_shrink(void **state)
 {
-	struct gamma_nic_share *share = open_share();
+	struct gamma_budget_page *share = open_share();
 	int fd = page_fd();
 
 	(void) state;
 	assert_true(fd >= 0 && fcntl(fd, F_GET_SEALS) > 0);
 	assert_int_equal(ftruncate(fd, 0), -1);
-	gamma_nic_share_close(share);
+	gamma_budget_page_close(share);
 }
 
 #define SHARE_TEST(name) cmocka_unit_test_setup(name, setup)

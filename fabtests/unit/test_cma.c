@@ -38,7 +38,7 @@ static bool pull(const struct gamma_source *source, uint64_t len)
 {
 	struct iovec iov[] = {{to, 1}, {to + 1, 9999}, {to + 10000, LEN - 10000}};
 
-	return gamma_pull(getpid(), source, 0, iov, 3, len, false);
+	return gamma_cma_read(getpid(), source, 0, iov, 3, len, false);
 }
 
 static void pull__into_pieces(void **state)
@@ -79,7 +79,7 @@ static void pull__by_a_caller_who_knows_asks_no_stamp(void **state)
 	(void) state;
 	source.stamp_at = 0;
 	assert_false(pull(&source, LEN));
-	assert_true(gamma_pull(getpid(), &source, 0, iov, 1, LEN, true));
+	assert_true(gamma_cma_read(getpid(), &source, 0, iov, 1, LEN, true));
 	assert_memory_equal(to, from, LEN);
 }
 
@@ -118,13 +118,13 @@ static void possible__only_where_the_nonce_is(void **state)
 		_exit(0);
 	}
 	memcpy(handover.nonce, from, sizeof(handover.nonce));
-	assert_true(gamma_pull_possible(getpid(), &handover));
-	while (gamma_pull_possible(pid, &handover)) /* until the child has changed its own */
+	assert_true(gamma_cma_is_possible(getpid(), &handover));
+	while (gamma_cma_is_possible(pid, &handover)) /* until the child has changed its own */
 		usleep(1000);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_false(gamma_pull_possible(pid, &handover));
-	assert_false(gamma_pull_possible(0, &handover));
+	assert_false(gamma_cma_is_possible(pid, &handover));
+	assert_false(gamma_cma_is_possible(0, &handover));
 }
 
 #define PULL_TEST(name) cmocka_unit_test_setup(name, setup)

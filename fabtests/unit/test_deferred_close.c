@@ -17,7 +17,7 @@
 #include "link/link.h"
 #include "nic/budget_page.h"
 
-enum { NOBODY = 65534, ALL = GAMMA_ENCLOSED_FDS, FDS = 64 };
+enum { NOBODY = 65534, ALL = GAMMA_SCM_FDS, FDS = 64 };
 
 static const uint8_t mac[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 7};
 
@@ -31,7 +31,7 @@ static bool send_lingering(int fd, const struct sockaddr_un *name, unsigned len,
 		if (fds[i] < 0)
 			return false;
 	}
-	if (gamma_enclosed_send(fd, name, len, "", 1, fds, (size_t) count))
+	if (gamma_scm_send(fd, name, len, "", 1, fds, (size_t) count))
 		return false;
 	for (int i = 0; i < count; i++)
 		close(fds[i]);
@@ -42,16 +42,16 @@ static bool send_lingering(int fd, const struct sockaddr_un *name, unsigned len,
 
 static int receive_all(void)
 {
-	struct gamma_enclosed enclosed;
+	struct gamma_scm scm;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) ||
 	    !send_lingering(pair[0], NULL, 0, ALL) ||
-	    gamma_enclosed_receive(pair[1], &(char){0}, 1, &enclosed) != 1 || enclosed.fds[1] < 0 ||
-	    enclosed.more_count)
+	    gamma_scm_receive(pair[1], &(char){0}, 1, &scm) != 1 || scm.fds[1] < 0 ||
+	    scm.more_count)
 		return 1;
-	gamma_enclosed_close_apart(&enclosed);
-	return enclosed.fds[0] >= 0 || enclosed.fds[1] >= 0;
+	gamma_scm_close_deferred(&scm);
+	return scm.fds[0] >= 0 || scm.fds[1] >= 0;
 }
 
 static void close__does_not_wait(void **state)
@@ -70,17 +70,17 @@ static int fill(void)
 {
 	int threads = 0;
 
-	while (!gamma_apart_full() && threads < 1000) {
+	while (!gamma_deferred_close_is_full() && threads < 1000) {
 		int fd = netns_lingering();
 
-		gamma_apart_close(&fd, 1);
+		gamma_deferred_close_fds(&fd, 1);
 		threads++;
 	}
 	if (threads != 16)
 		return 1;
 	/* A child has no such threads. */
 	if (!fork())
-		_exit(gamma_apart_full());
+		_exit(gamma_deferred_close_is_full());
 	wait(&threads);
 	return threads != 0;
 }
@@ -101,8 +101,8 @@ static void full__so_many_wait(void **state)
 
 static void receive__all_there_are(void **state)
 {
-	int pair[2], sent[GAMMA_ENCLOSED_MORE], free_fd = dup(0);
-	struct gamma_enclosed enclosed;
+	int pair[2], sent[GAMMA_SCM_MORE], free_fd = dup(0);
+	struct gamma_scm scm;
 	union {
 		char space[CMSG_SPACE(sizeof(sent))];
 		struct cmsghdr align;
@@ -125,9 +125,9 @@ static void receive__all_there_are(void **state)
 	close(free_fd);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
 	assert_int_equal(sendmsg(pair[0], &msg, 0), 1);
-	assert_int_equal(gamma_enclosed_receive(pair[1], &(char){0}, 1, &enclosed), 1);
-	assert_int_equal(enclosed.more_count, GAMMA_ENCLOSED_MORE - GAMMA_ENCLOSED_FDS);
-	gamma_enclosed_close(&enclosed);
+	assert_int_equal(gamma_scm_receive(pair[1], &(char){0}, 1, &scm), 1);
+	assert_int_equal(scm.more_count, GAMMA_SCM_MORE - GAMMA_SCM_FDS);
+	gamma_scm_close(&scm);
 	close(pair[0]);
 	close(pair[1]);
 	assert_int_equal(dup(0), free_fd);
@@ -193,14 +193,14 @@ static void must_end(int (*meet)(bool read))
 /* Another user's, to a port: read, or still there when the port is closed. */
 static int stranger_at_port(bool read)
 {
-	struct gamma_samehost_attr attr = {.tenant = getuid(), .ring_bytes = 65536};
+	struct gamma_shm_attr attr = {.tenant = getuid(), .ring_bytes = 65536};
 	struct gamma_stats stats = {0};
 	struct gamma_arrival arrival;
 	struct gamma_link *link;
 	uint16_t port = 0;
 
 	attr.fd = gamma_port_claim(mac, &port);
-	if (attr.fd < 0 || gamma_samehost_open(&attr, &stats, &link))
+	if (attr.fd < 0 || gamma_shm_open(&attr, &stats, &link))
 		return 1;
 	if (!stranger_sends(send_to_port, &port))
 		return 2;
@@ -237,7 +237,7 @@ static bool send_to_group(const void *to)
 
 static int stranger_at_group(bool served)
 {
-	struct gamma_nic_share *share = gamma_nic_share_open(mac, 1);
+	struct gamma_budget_page *share = gamma_budget_page_open(mac, 1);
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
 	if (!share)
@@ -247,8 +247,8 @@ static int stranger_at_group(bool served)
 	if (!stranger_sends(send_to_group, &name))
 		return 2;
 	if (served)
-		gamma_nic_share_bulk(share, 0, UINT64_MAX / 2);
-	gamma_nic_share_close(share);
+		gamma_budget_page_count_bulk(share, 0, UINT64_MAX / 2);
+	gamma_budget_page_close(share);
 	stranger_ends();
 	return 0;
 }

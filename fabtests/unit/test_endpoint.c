@@ -57,8 +57,8 @@ static void messages__of_neighbours_need_no_system_calls(void **state)
 		exchange(A, B, 100000);
 	assert_int_equal(side_stats(A)->send_calls + side_stats(B)->send_calls, before);
 	copied = side_stats(B)->bytes_copied_in - copied;
-	assert_int_equal(side_stats(B)->bytes_pulled + copied, 100 * 100000);
-	assert_int_equal(side_stats(B)->pulls_failed, 0);
+	assert_int_equal(side_stats(B)->cma_bytes + copied, 100 * 100000);
+	assert_int_equal(side_stats(B)->cma_failures, 0);
 	assert_int_equal(side_stats(A)->probes_out + side_stats(B)->probes_out, 0);
 }
 
@@ -167,7 +167,7 @@ static void messages__in_pieces_are_read_from_where_they_stand(void **state)
 	until(&sides[A].sent);
 	assert_int_equal(sides[B].placed, 50000);
 	assert_memory_equal(sides[B].in, sides[A].out, 50000);
-	assert_int_equal(side_stats(B)->bytes_pulled + side_stats(B)->bytes_copied_in, 50000);
+	assert_int_equal(side_stats(B)->cma_bytes + side_stats(B)->bytes_copied_in, 50000);
 }
 
 /* One way is refused by the reader, the other never offered: all goes through the sockets. */
@@ -180,9 +180,9 @@ static void messages__to_a_neighbour_without_shared_memory(void **state)
 		exchange(A, B, lengths[i]);
 		exchange(B, A, lengths[i]);
 	}
-	assert_int_equal(side_stats(A)->rings_refused, 1);
-	assert_int_equal(side_stats(A)->ring_frames_in + side_stats(B)->ring_frames_in, 0);
-	assert_int_equal(side_stats(A)->bytes_pulled + side_stats(B)->bytes_pulled, 0);
+	assert_int_equal(side_stats(A)->shm_refused, 1);
+	assert_int_equal(side_stats(A)->shm_frames_in + side_stats(B)->shm_frames_in, 0);
+	assert_int_equal(side_stats(A)->cma_bytes + side_stats(B)->cma_bytes, 0);
 	assert_int_equal(side_stats(A)->retransmissions + side_stats(A)->out_of_order, 0);
 	assert_int_equal(side_stats(B)->retransmissions + side_stats(B)->out_of_order, 0);
 }
@@ -199,8 +199,8 @@ static void messages__when_memory_is_short(void **state)
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
 		exchange(A, B, lengths[i]);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(side_stats(A)->rings_refused, 1);
-	assert_int_equal(side_stats(B)->rings_refused, 1);
+	assert_int_equal(side_stats(A)->shm_refused, 1);
+	assert_int_equal(side_stats(B)->shm_refused, 1);
 	assert_int_equal(side_stats(A)->retransmissions + side_stats(B)->retransmissions, 0);
 }
 

@@ -120,7 +120,7 @@ static void close__in_a_child_while_a_neighbour_is_to_read(void **state)
 	until(&sides[B].received);
 	until(&sides[A].sent);
 	assert_int_equal(sides[A].send_error, 0);
-	assert_int_equal(side_stats(B)->pulls_failed, 0);
+	assert_int_equal(side_stats(B)->cma_failures, 0);
 	assert_memory_equal(sides[B].in, sides[A].out, 100000);
 }
 

@@ -14,7 +14,7 @@ static bool send_one(int pair[2])
 {
 	int fd = netns_lingering();
 	bool sent = fd >= 0 && !socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) &&
-		    !gamma_enclosed_send(pair[0], NULL, 0, "", 1, &fd, 1);
+		    !gamma_scm_send(pair[0], NULL, 0, "", 1, &fd, 1);
 
 	/* Not the last one yet. */
 	return sent && !close(fd);

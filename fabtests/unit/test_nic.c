@@ -79,7 +79,7 @@ static void nic_judge__kinds_alone(void **state)
 	for (size_t i = 0; i < gamma_array_size(rows); i++) {
 		struct gamma_nic nic = a_nic(1, "x", rows[i].kind);
 
-		gamma_nic_judge(&nic, 1);
+		gamma_nic_select_judge(&nic, 1);
 		assert_reason(&nic, rows[i].expected);
 	}
 }
@@ -109,7 +109,7 @@ static void nic_judge__states(void **state)
 	memset(nics[7].mac, 0, GAMMA_MAC_LEN);
 	nics[8].has_device = false;
 	nics[10].mtu = GAMMA_NIC_MTU_MIN;
-	gamma_nic_judge(nics, gamma_array_size(nics));
+	gamma_nic_select_judge(nics, gamma_array_size(nics));
 	for (size_t i = 0; i < gamma_array_size(nics); i++)
 		assert_reason(&nics[i], expected[i]);
 }
@@ -127,7 +127,7 @@ static void nic_judge__members_and_their_masters(void **state)
 	(void) state;
 	for (size_t i = 0; i < gamma_array_size(nics); i += 2)
 		nics[i].master = nics[i + 1].ifindex;
-	gamma_nic_judge(nics, gamma_array_size(nics));
+	gamma_nic_select_judge(nics, gamma_array_size(nics));
 	assert_reason(&nics[0], "is a port of a bridge");
 	assert_reason(&nics[1], NULL);
 	assert_reason(&nics[2], "is part of a bond");
@@ -150,7 +150,7 @@ static void nic_judge__container_bridge_has_no_device(void **state)
 	(void) state;
 	nics[1].master = 1;
 	nics[2].lower = 1;
-	gamma_nic_judge(nics, 3);
+	gamma_nic_select_judge(nics, 3);
 	assert_reason(&nics[0], "without a physical NIC");
 	assert_reason(&nics[1], "is a port of a bridge");
 	assert_reason(&nics[2], "is a VLAN of an interface");
@@ -169,13 +169,13 @@ static void nic_judge__stack_of_masters(void **state)
 	nics[1].master = 1;
 	nics[1].lower = 3;
 	nics[3].master = 3;
-	gamma_nic_judge(nics, 4);
+	gamma_nic_select_judge(nics, 4);
 	assert_reason(&nics[0], NULL);
 	/* The same without hardware: a bond of veths will do, a bridge of them will not. */
 	nics[3].has_device = false;
 	strcpy(nics[3].kind, "veth");
 	nics[1].master = 0;
-	gamma_nic_judge(nics, 4);
+	gamma_nic_select_judge(nics, 4);
 	assert_reason(&nics[0], "without a physical NIC");
 	assert_reason(&nics[1], NULL);
 	assert_reason(&nics[2], NULL);
@@ -188,7 +188,7 @@ static void nic_judge__vlan_in_a_container(void **state)
 	(void) state;
 	nic.lower = 2;
 	nic.lower_elsewhere = true;
-	gamma_nic_judge(&nic, 1);
+	gamma_nic_select_judge(&nic, 1);
 	assert_reason(&nic, NULL);
 }
 
@@ -199,7 +199,7 @@ static void nic_judge__circle_ends(void **state)
 	(void) state;
 	nics[0].master = 2;
 	nics[1].master = 1;
-	gamma_nic_judge(nics, 2);
+	gamma_nic_select_judge(nics, 2);
 	assert_reason(&nics[0], "is a port of a bridge");
 	assert_reason(&nics[1], "is a port of a bridge");
 }
@@ -211,7 +211,7 @@ static void nic_judge__vlan_of_wireless(void **state)
 	(void) state;
 	nics[0].wireless = true;
 	nics[1].lower = 1;
-	gamma_nic_judge(nics, 2);
+	gamma_nic_select_judge(nics, 2);
 	assert_reason(&nics[1], "is a VLAN of an interface");
 }
 
@@ -223,13 +223,13 @@ static void nic_default__fastest_then_mtu_then_name(void **state)
 
 	(void) state;
 	nics[2].speed = 0;
-	assert_ptr_equal(gamma_nic_default(nics, 3, NULL), &nics[1]);
+	assert_ptr_equal(gamma_nic_select_default(nics, 3, NULL), &nics[1]);
 	nics[0].mtu = 9000;
-	assert_ptr_equal(gamma_nic_default(nics, 3, NULL), &nics[0]);
+	assert_ptr_equal(gamma_nic_select_default(nics, 3, NULL), &nics[0]);
 	nics[1].speed = 10 * GBIT;
-	assert_ptr_equal(gamma_nic_default(nics, 3, NULL), &nics[1]);
+	assert_ptr_equal(gamma_nic_select_default(nics, 3, NULL), &nics[1]);
 	nics[1].reason = "is down";
-	assert_ptr_equal(gamma_nic_default(nics, 3, NULL), &nics[0]);
+	assert_ptr_equal(gamma_nic_select_default(nics, 3, NULL), &nics[0]);
 }
 
 static void nic_default__none_usable(void **state)
@@ -238,8 +238,8 @@ static void nic_default__none_usable(void **state)
 
 	(void) state;
 	nic.reason = "is down";
-	assert_null(gamma_nic_default(&nic, 1, NULL));
-	assert_null(gamma_nic_default(NULL, 0, NULL));
+	assert_null(gamma_nic_select_default(&nic, 1, NULL));
+	assert_null(gamma_nic_select_default(NULL, 0, NULL));
 }
 
 static char warning[512];
@@ -262,10 +262,10 @@ static void nic_default__listed_comes_first_and_is_missed_when_unusable(void **s
 	nics[0].speed = 100 * GBIT;
 	warning[0] = 0;
 	gamma_log_set_sink(keep_warning);
-	assert_ptr_equal(gamma_nic_default(nics, 2, conf), &nics[1]);
+	assert_ptr_equal(gamma_nic_select_default(nics, 2, conf), &nics[1]);
 	assert_string_equal(warning, "");
 	nics[1].reason = "is down";
-	assert_ptr_equal(gamma_nic_default(nics, 2, conf), &nics[0]);
+	assert_ptr_equal(gamma_nic_select_default(nics, 2, conf), &nics[0]);
 	assert_non_null(strstr(warning, "eth1"));
 	gamma_log_set_sink(NULL);
 	gamma_conf_free(conf);
@@ -282,10 +282,10 @@ static void nic_by_mac__prefers_the_usable_of_one_mac(void **state)
 	(void) state;
 	nics[0].reason = "is part of a bond";
 	nics[1].mac[5] = nics[2].mac[5] = 1;
-	assert_ptr_equal(gamma_nic_by_mac(nics, 3, nics[0].mac), &nics[1]);
+	assert_ptr_equal(gamma_nic_select_by_mac(nics, 3, nics[0].mac), &nics[1]);
 	nics[1].reason = nics[2].reason = "is down";
-	assert_non_null(gamma_nic_by_mac(nics, 3, nics[0].mac)->reason);
-	assert_null(gamma_nic_by_mac(nics, 3, (const uint8_t[]){2, 9, 9, 9, 9, 9}));
+	assert_non_null(gamma_nic_select_by_mac(nics, 3, nics[0].mac)->reason);
+	assert_null(gamma_nic_select_by_mac(nics, 3, (const uint8_t[]){2, 9, 9, 9, 9, 9}));
 }
 
 static void nic_by_name_and_ifindex__absent(void **state)
@@ -293,10 +293,10 @@ static void nic_by_name_and_ifindex__absent(void **state)
 	struct gamma_nic nic = a_nic(4, "eth0", "");
 
 	(void) state;
-	assert_ptr_equal(gamma_nic_by_name(&nic, 1, "eth0"), &nic);
-	assert_ptr_equal(gamma_nic_by_ifindex(&nic, 1, 4), &nic);
-	assert_null(gamma_nic_by_name(&nic, 1, "eth"));
-	assert_null(gamma_nic_by_ifindex(&nic, 1, 5));
+	assert_ptr_equal(gamma_nic_select_by_name(&nic, 1, "eth0"), &nic);
+	assert_ptr_equal(gamma_nic_select_by_ifindex(&nic, 1, 4), &nic);
+	assert_null(gamma_nic_select_by_name(&nic, 1, "eth"));
+	assert_null(gamma_nic_select_by_ifindex(&nic, 1, 5));
 }
 
 static void nic_explain_none__names_each_worth_it(void **state)
@@ -313,14 +313,14 @@ static void nic_explain_none__names_each_worth_it(void **state)
 	nics[0].ethernet = false;
 	nics[1].carrier = false;
 	nics[3].up = false;
-	gamma_nic_judge(nics, 4);
-	gamma_nic_explain_none(nics, 4, why, sizeof(why));
+	gamma_nic_select_judge(nics, 4);
+	gamma_nic_select_explain_none(nics, 4, why, sizeof(why));
 	assert_non_null(strstr(why, "no usable NIC: eth0 has no carrier"));
 	assert_non_null(strstr(why, "; eth1 is down"));
 	assert_null(strstr(why, "ifb0"));
 	for (size_t room = 0; room < sizeof(why); room++)
-		gamma_nic_explain_none(nics, 4, why, room);
-	gamma_nic_explain_none(NULL, 0, why, sizeof(why));
+		gamma_nic_select_explain_none(nics, 4, why, room);
+	gamma_nic_select_explain_none(NULL, 0, why, sizeof(why));
 	assert_string_equal(why, "this host has no usable NIC");
 }
 
@@ -361,19 +361,19 @@ static int check_list(void)
 	size_t count;
 
 	expect(!gamma_nic_list(&nics, &count));
-	nic = gamma_nic_by_name(nics, count, "tnic0");
+	nic = gamma_nic_select_by_name(nics, count, "tnic0");
 	expect(nic && !nic->reason && nic->up && nic->carrier && nic->mtu == 9000);
 	expect(nic->speed == 10 * GBIT && !strcmp(nic->driver, "veth") && !nic->pci[0]);
 	expect(!memcmp(nic->mac, (const uint8_t[]){2, 0, 0, 0, 0, 1}, GAMMA_MAC_LEN));
-	expect(gamma_nic_default(nics, count, NULL) == nic);
-	expect(gamma_nic_by_ifindex(nics, count, nic->ifindex) == nic);
-	nic = gamma_nic_by_name(nics, count, "tnic2");
+	expect(gamma_nic_select_default(nics, count, NULL) == nic);
+	expect(gamma_nic_select_by_ifindex(nics, count, nic->ifindex) == nic);
+	nic = gamma_nic_select_by_name(nics, count, "tnic2");
 	expect(nic && nic->reason && strstr(nic->reason, "is down"));
-	nic = gamma_nic_by_name(nics, count, "tnic3");
+	nic = gamma_nic_select_by_name(nics, count, "tnic3");
 	expect(nic && nic->reason && strstr(nic->reason, "is a port of a bridge"));
-	nic = gamma_nic_by_name(nics, count, "tbridge");
+	nic = gamma_nic_select_by_name(nics, count, "tbridge");
 	expect(nic && nic->reason && strstr(nic->reason, "without a physical NIC"));
-	nic = gamma_nic_by_name(nics, count, "lo");
+	nic = gamma_nic_select_by_name(nics, count, "lo");
 	expect(nic && nic->reason && strstr(nic->reason, "loopback"));
 	gamma_nic_list_free(nics);
 	return 0;
@@ -398,7 +398,7 @@ static int check_many(void)
 
 	expect(!gamma_nic_list(&nics, &count));
 	/* More than one read of the dump: 100 pairs. */
-	expect(count >= 201 && gamma_nic_by_name(nics, count, "tnic100"));
+	expect(count >= 201 && gamma_nic_select_by_name(nics, count, "tnic100"));
 	gamma_nic_list_free(nics);
 	return 0;
 }
@@ -419,14 +419,14 @@ static void nic_hint__interrupts_held_back(void **state)
 	char text[160];
 
 	(void) state;
-	assert_false(gamma_nic_hint_of("eth1", &none, text, sizeof(text)));
-	assert_true(gamma_nic_hint_of("eth1", &fixed, text, sizeof(text)));
+	assert_false(gamma_coalesce_hint_of("eth1", &none, text, sizeof(text)));
+	assert_true(gamma_coalesce_hint_of("eth1", &fixed, text, sizeof(text)));
 	assert_non_null(strstr(text, "eth1: holds interrupts back up to 30 us"));
 	assert_non_null(strstr(text, "ethtool -C eth1 rx-usecs 0"));
-	assert_true(gamma_nic_hint_of("eth1", &adaptive, text, sizeof(text)));
+	assert_true(gamma_coalesce_hint_of("eth1", &adaptive, text, sizeof(text)));
 	assert_non_null(strstr(text, "adaptive-rx off"));
-	assert_false(gamma_nic_hint("lo", text, sizeof(text)));
-	assert_false(gamma_nic_hint("no-such-nic", text, sizeof(text)));
+	assert_false(gamma_coalesce_hint("lo", text, sizeof(text)));
+	assert_false(gamma_coalesce_hint("no-such-nic", text, sizeof(text)));
 }
 
 static uint64_t identity_outside;

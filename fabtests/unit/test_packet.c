@@ -307,7 +307,7 @@ static void slots__begin_with_a_pair_of_cache_lines(void **state)
 
 	(void) state;
 	for (size_t i = 0; i < gamma_array_size(mtus); i++) {
-		gamma_packet_plan(mtus[i], 4 << 20, &req);
+		gamma_packet_socket_plan_ring(mtus[i], 4 << 20, &req);
 		assert_int_equal(req.tp_frame_size % 128, 0);
 		assert_in_range(req.tp_frame_size, mtus[i] + 80, mtus[i] + 80 + 127);
 		assert_int_equal(req.tp_block_size % (uint32_t) getpagesize(), 0);
@@ -324,23 +324,23 @@ static void quiet__until_the_frame_is_whole(void **state)
 		.word = (gamma_link_word *) slot, .bits = TP_STATUS_USER, .ahead = 66};
 
 	(void) state;
-	assert_true(gamma_link_quiet(&link));
+	assert_true(gamma_link_is_quiet(&link));
 	slot[1] = 70;
-	assert_true(gamma_link_quiet(&link));
+	assert_true(gamma_link_is_quiet(&link));
 	slot[0] = TP_STATUS_USER;
-	assert_false(gamma_link_quiet(&link));
+	assert_false(gamma_link_is_quiet(&link));
 }
 
 static void quiet__after_the_last_frame(void **state)
 {
 	(void) state;
 	netns_needed();
-	assert_true(gamma_link_quiet(in));
+	assert_true(gamma_link_is_quiet(in));
 	put(fields(1), NULL);
 	put(fields(2), NULL);
 	assert_int_equal(next_number(), 1);
 	assert_int_equal(next_number(), 2);
-	assert_true(gamma_link_quiet(in));
+	assert_true(gamma_link_is_quiet(in));
 	assert_int_equal(*in->word, 0);
 }
 

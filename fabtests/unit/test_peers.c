@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/engine/peers.c and tombstones.c: what is kept of peers that are no more. */
+/* Unit tests of common/engine/peers.c and dead_peers.c: what is kept of peers that are no more. */
 #include "pair_fixture.h"
 
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ static void looked_up_in_vain__is_forgotten(void **state)
 		wait_until_forgotten();
 	}
 	assert_int_equal(flows(0), 0);
-	assert_int_equal(net->nodes[0].ep.tombstones.count, 0);
+	assert_int_equal(net->nodes[0].ep.dead_peers.count, 0);
 	assert_int_equal(net->nodes[0].gone, 10);
 }
 
@@ -57,7 +57,7 @@ static void ended__is_forgotten(void **state)
 	assert_int_equal(out->error, -ECONNRESET);
 	wait_until_forgotten();
 	assert_int_equal(flows(0), 0);
-	assert_int_equal(net->nodes[0].ep.tombstones.count, 0);
+	assert_int_equal(net->nodes[0].ep.dead_peers.count, 0);
 }
 
 /* Node 1 is given up by node 0, which has forgotten its flow then. */
@@ -102,7 +102,7 @@ static void given_up__nothing_is_begun_to_it(void **state)
 		wait_until_forgotten();
 		assert_int_equal(flows(0), 0);
 	}
-	assert_int_equal(net->nodes[0].ep.tombstones.count, 1);
+	assert_int_equal(net->nodes[0].ep.dead_peers.count, 1);
 	assert_string_equal(net->nodes[0].last_cause, GAMMA_DECLARED_DEAD);
 }
 
@@ -154,12 +154,12 @@ static void strangers(unsigned count, uint32_t epoch)
 /* The flow of a further one stays and says the same, as long as it must. */
 static void full__the_next_flow_is_not_forgotten(void **state)
 {
-	struct gamma_tombstones *stones = &net->nodes[0].ep.tombstones;
+	struct gamma_dead_peers *dead = &net->nodes[0].ep.dead_peers;
 	struct outgoing *out;
 
 	(void) state;
-	assert_int_equal(stones->most, GAMMA_TOMBSTONES_MAX);
-	stones->most = 0;
+	assert_int_equal(dead->most, GAMMA_DEAD_PEERS_MAX);
+	dead->most = 0;
 	exchange();
 	net->nodes[1].unplugged = true;
 	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
@@ -167,17 +167,17 @@ static void full__the_next_flow_is_not_forgotten(void **state)
 	for (int i = 0; i < 5; i++)
 		wait_until_forgotten();
 	assert_int_equal(flows(0), 1);
-	assert_true(stones->full_told);
+	assert_true(dead->full_warned);
 	net->nodes[1].unplugged = false;
 	net_post(net, 0, 64);
 	out = net_send(net, 1, 0, 64, GAMMA_WHEN_ARRIVED);
 	net_run(net, MS);
 	assert_int_equal(out->error, -ECONNRESET);
 	assert_int_equal(net->nodes[0].received, 0);
-	stones->most = 1;
+	dead->most = 1;
 	wait_until_forgotten();
 	assert_int_equal(flows(0), 0);
-	assert_int_equal(stones->count, 1);
+	assert_int_equal(dead->count, 1);
 }
 
 /* Then there is no room for strangers' any more, while those that are known go on. */
@@ -213,7 +213,7 @@ static void vanished__are_found_out_when_they_are_many(void **state)
 		assert_in_range(flows(0), 2, 4);
 	}
 	/* Nobody had asked anything of them, nor had they said anything; who was there stays. */
-	assert_int_equal(net->nodes[0].ep.tombstones.count, 0);
+	assert_int_equal(net->nodes[0].ep.dead_peers.count, 0);
 	assert_int_equal(net->nodes[0].failures, 0);
 	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_OPEN);
 	exchange();
@@ -233,7 +233,7 @@ static void vanished__few_are_left_alone(void **state)
 	assert_int_equal(net_stats(net, 0)->probes_out, probes);
 }
 
-/* ---- tombstones ---- */
+/* ---- dead_peers ---- */
 
 static void name(struct gamma_flow *flow, uint32_t i)
 {
@@ -247,43 +247,43 @@ static void name(struct gamma_flow *flow, uint32_t i)
 static void tombstones__thousands_are_found_again(void **state)
 {
 	enum { COUNT = 5000 };
-	struct gamma_tombstones stones = {.most = COUNT};
+	struct gamma_dead_peers dead = {.most = COUNT};
 	struct gamma_flow *flow = calloc(1, sizeof(*flow));
 
 	(void) state;
 	name(flow, 0);
-	assert_false(gamma_tombstones_have(&stones, flow));
+	assert_false(gamma_dead_peers_has(&dead, flow));
 	for (int twice = 0; twice < 2; twice++)
 		for (uint32_t i = 0; i < COUNT; i++) {
 			name(flow, i);
-			assert_true(gamma_tombstones_add(&stones, flow));
+			assert_true(gamma_dead_peers_add(&dead, flow));
 		}
-	assert_int_equal(stones.count, COUNT);
+	assert_int_equal(dead.count, COUNT);
 	for (uint32_t i = 0; i < 2 * COUNT; i++) {
 		name(flow, i);
-		assert_int_equal(gamma_tombstones_have(&stones, flow), i < COUNT);
+		assert_int_equal(gamma_dead_peers_has(&dead, flow), i < COUNT);
 	}
-	gamma_tombstones_free(&stones);
+	gamma_dead_peers_free(&dead);
 	free(flow);
 }
 
 /* None is dropped for another: that peer could come back. */
 static void tombstones__so_many_and_no_more(void **state)
 {
-	struct gamma_tombstones stones = {.most = GAMMA_TOMBSTONES_MAX};
+	struct gamma_dead_peers dead = {.most = GAMMA_DEAD_PEERS_MAX};
 	struct gamma_flow *flow = calloc(1, sizeof(*flow));
 
 	(void) state;
-	for (uint32_t i = 0; i <= GAMMA_TOMBSTONES_MAX; i++) {
+	for (uint32_t i = 0; i <= GAMMA_DEAD_PEERS_MAX; i++) {
 		flow->epoch = (i + 1) * 2654435761u; /* all different, as if drawn */
-		assert_int_equal(gamma_tombstones_add(&stones, flow), i < GAMMA_TOMBSTONES_MAX);
+		assert_int_equal(gamma_dead_peers_add(&dead, flow), i < GAMMA_DEAD_PEERS_MAX);
 	}
-	assert_int_equal(stones.count, GAMMA_TOMBSTONES_MAX);
-	assert_false(gamma_tombstones_have(&stones, flow));
+	assert_int_equal(dead.count, GAMMA_DEAD_PEERS_MAX);
+	assert_false(gamma_dead_peers_has(&dead, flow));
 	flow->epoch = 2654435761u;
-	assert_true(gamma_tombstones_have(&stones, flow));
-	assert_true(gamma_tombstones_add(&stones, flow));
-	gamma_tombstones_free(&stones);
+	assert_true(gamma_dead_peers_has(&dead, flow));
+	assert_true(gamma_dead_peers_add(&dead, flow));
+	gamma_dead_peers_free(&dead);
 	free(flow);
 }
 

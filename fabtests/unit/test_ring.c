@@ -30,7 +30,7 @@ static int setup(void **state)
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return 1;
-	gamma_ring_begin(&writer, memory, SIZE, 12345);
+	gamma_ring_init(&writer, memory, SIZE, 12345);
 	return !gamma_ring_join(&reader, memory, BYTES, MAX);
 }
 
@@ -166,7 +166,7 @@ static void reserved__is_not_seen_before_it_is_published(void **state)
 	(void) state;
 	memset(gamma_ring_reserve(&writer, 300), 0xff, 300);
 	assert_false(gamma_ring_next(&reader, &frame, &len));
-	assert_false(gamma_ring_waits(&reader));
+	assert_false(gamma_ring_has_record(&reader));
 }
 
 static void sleeping__is_told_once(void **state)
@@ -175,10 +175,10 @@ static void sleeping__is_told_once(void **state)
 
 	(void) state;
 	gamma_ring_sleep(&reader);
-	assert_false(gamma_ring_waits(&reader));
+	assert_false(gamma_ring_has_record(&reader));
 	assert_true(put(0, &wake));
 	assert_true(wake);
-	assert_true(gamma_ring_waits(&reader));
+	assert_true(gamma_ring_has_record(&reader));
 	assert_true(put(1, &wake));
 	assert_false(wake);
 	gamma_ring_sleep(&reader);
@@ -245,7 +245,7 @@ static void writer__stops_when_the_reader_is_where_it_cannot_be(void **state)
 	(void) state;
 	while (put(0, &wake))
 		;
-	segment->taken = writer.place + 64;
+	segment->taken = writer.position + 64;
 	assert_false(put(0, &wake));
 	assert_true(writer.damaged);
 	assert_true(gamma_ring_has_room(&writer)); /* so that the next try tells */
@@ -327,7 +327,7 @@ static bool read_asleep(int wake_fd, int done_fd, uint32_t count, uint32_t *slep
 	for (uint32_t n = 0; n < count; n++) {
 		pause_a_while(&seed);
 		gamma_ring_sleep(&reader);
-		while (!gamma_ring_waits(&reader)) {
+		while (!gamma_ring_has_record(&reader)) {
 			++*slept;
 			if (poll(&woken, 1, PATIENCE_MS) != 1)
 				return false;
@@ -375,7 +375,7 @@ static void killed__writer_leaves_whole_frames_only(void **state)
 		pid_t pid;
 
 		memset(memory, 0, BYTES);
-		gamma_ring_begin(&writer, memory, SIZE, (uint64_t) round * 640);
+		gamma_ring_init(&writer, memory, SIZE, (uint64_t) round * 640);
 		assert_true(gamma_ring_join(&reader, memory, BYTES, MAX));
 		pid = fork();
 		if (!pid)

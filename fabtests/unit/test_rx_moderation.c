@@ -7,7 +7,7 @@
 
 enum { FRAME = 1500 /* bytes */, FRAME_NS = 2000 };
 
-static struct gamma_rest rest;
+static struct gamma_rx_moderation moderation;
 static struct gamma_local local;
 static struct gamma_flow flow;
 static uint64_t now; /* ns */
@@ -16,27 +16,27 @@ static int setup(void **state)
 {
 	(void) state;
 	now = GAMMA_NS_PER_S;
-	rest = (struct gamma_rest){.looked = now};
+	moderation = (struct gamma_rx_moderation){.looked = now};
 	local = (struct gamma_local){.arriving_bytes = 1 << 20, .arriving_from = &flow};
 	flow = (struct gamma_flow){.local = &local, .credit = {.limit = 224}};
 	return 0;
 }
 
-/* So many frames are found, one of which takes frame_ns to come; ns to rest. */
+/* So many frames are found, one of which takes frame_ns to come; ns to moderation. */
 static uint64_t found(unsigned frames, uint64_t frame_ns)
 {
 	now += frames * frame_ns;
 	local.stats.bytes_in += (uint64_t) frames * FRAME;
-	rest.until = 0;
-	gamma_rest_plan(&rest, &local, frames, now);
-	return rest.until ? rest.until - now : 0;
+	moderation.until = 0;
+	gamma_rx_moderation_plan(&moderation, &local, frames, now);
+	return moderation.until ? moderation.until - now : 0;
 }
 
 static void long_message__rests_as_long_as_allowed(void **state)
 {
 	(void) state;
-	assert_int_equal(found(1, FRAME_NS), GAMMA_REST_US * GAMMA_NS_PER_US);
-	assert_int_equal(found(10, FRAME_NS), GAMMA_REST_US * GAMMA_NS_PER_US);
+	assert_int_equal(found(1, FRAME_NS), GAMMA_RX_MODERATION_US * GAMMA_NS_PER_US);
+	assert_int_equal(found(10, FRAME_NS), GAMMA_RX_MODERATION_US * GAMMA_NS_PER_US);
 }
 
 static void end__is_looked_for_at_once(void **state)
@@ -63,7 +63,7 @@ static void slow_frames__are_looked_for_at_once(void **state)
 {
 	(void) state;
 	assert_int_equal(found(1, 12000), 0); /* 1 Gbit/s */
-	assert_int_equal(found(1, 1200), GAMMA_REST_US * GAMMA_NS_PER_US);
+	assert_int_equal(found(1, 1200), GAMMA_RX_MODERATION_US * GAMMA_NS_PER_US);
 }
 
 static void first_frame__after_a_pause(void **state)

@@ -19,7 +19,7 @@ static bool waits(uint64_t round, bool may_delay, bool more, uint64_t length)
 {
 	struct gamma_envelope envelope = {.length = length};
 
-	return gamma_row_waits(
+	return gamma_send_coalescing_delays(
 		&flow,
 		length > local.limits.inject_size ? 0 : gamma_coalesce_message_len(&envelope),
 		may_delay, more, round);
@@ -39,18 +39,18 @@ static void few__leave_at_once(void **state)
 {
 	(void) state;
 	for (uint64_t round = 1; round < 10; round++)
-		assert_int_equal(row(round, GAMMA_ROW), 0);
+		assert_int_equal(row(round, GAMMA_COALESCE_AFTER), 0);
 }
 
 static void many__wait_behind_the_first_few(void **state)
 {
 	(void) state;
-	assert_int_equal(row(1, 64), 64 - GAMMA_ROW);
+	assert_int_equal(row(1, 64), 64 - GAMMA_COALESCE_AFTER);
 	/* The row before was long. */
 	assert_int_equal(row(2, 64), 63);
 	assert_int_equal(row(3, 2), 1);
 	/* It was short. */
-	assert_int_equal(row(4, GAMMA_ROW), 0);
+	assert_int_equal(row(4, GAMMA_COALESCE_AFTER), 0);
 }
 
 static void full__leaves(void **state)
@@ -58,7 +58,7 @@ static void full__leaves(void **state)
 	uint32_t room = gamma_coalesce_room(&flow), each = 8 + 4;
 
 	(void) state;
-	row(1, GAMMA_ROW);
+	row(1, GAMMA_COALESCE_AFTER);
 	for (int frame = 0; frame < 3; frame++) {
 		assert_int_equal(row(1, room / each - 1), room / each - 1);
 		assert_false(waits(1, true, false, 8));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/shm/shm.c, outbox.c and inbox.c; the hand-over: test_shm_channel.c. */
+/* Unit tests of common/shm/shm.c, channel.c and inbox.c; the hand-over: test_shm_channel.c. */
 #include "shm_peers.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void pass__in_order_with_content(void **state)
 
 static void pass__largest_frame(void **state)
 {
-	static uint8_t bytes[GAMMA_SAMEHOST_MTU - GAMMA_HEADER_LEN];
+	static uint8_t bytes[GAMMA_SHM_SOCKET_MTU - GAMMA_HEADER_LEN];
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	int error;
@@ -210,8 +210,8 @@ static void shared__short_and_long_ones_in_order(void **state)
 		assert_memory_equal(payload_of(&arrival, &fields), bytes, len);
 		links[1]->ops->release(links[1]);
 	}
-	assert_true(stats[0].ring_frames_out >= 1000 && stats[1].ring_frames_in == 1000);
-	assert_true(stats[0].send_calls <= 2 + stats[0].ring_wakes);
+	assert_true(stats[0].shm_frames_out >= 1000 && stats[1].shm_frames_in == 1000);
+	assert_true(stats[0].send_calls <= 2 + stats[0].shm_wakes);
 }
 
 /* Has taken its neighbour's first frame from the ring, and sleeps on what is returned. */
@@ -241,7 +241,7 @@ static void shared__whoever_sleeps_is_woken(void **state)
 	(void) state;
 	put_shared(1, "x", 1, &error);
 	assert_int_equal(poll(&polls, 1, 1000), 1);
-	assert_int_equal(stats[0].ring_wakes, 1);
+	assert_int_equal(stats[0].shm_wakes, 1);
 	assert_true(links[1]->ops->arm(links[1]));
 	assert_true(take(&fields, &arrival));
 	links[1]->ops->release(links[1]);
@@ -276,7 +276,7 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 {
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
-	struct gamma_place place;
+	struct gamma_shm_addr addr;
 	bool left;
 	int error;
 
@@ -288,13 +288,13 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_true(take(&fields, &arrival));
 		assert_int_equal(fields.seq, i);
-		assert_null(links[1]->ops->lost(links[1], &place, &left));
+		assert_null(links[1]->ops->lost(links[1], &addr, &left));
 		links[1]->ops->release(links[1]);
 	}
 	assert_false(take(&fields, &arrival));
-	assert_string_equal(links[1]->ops->lost(links[1], &place, &left), "its process has ended");
-	assert_int_equal(place.port, ports[0]);
-	assert_null(links[1]->ops->lost(links[1], &place, &left));
+	assert_string_equal(links[1]->ops->lost(links[1], &addr, &left), "its process has ended");
+	assert_int_equal(addr.port, ports[0]);
+	assert_null(links[1]->ops->lost(links[1], &addr, &left));
 }
 
 /* ---- plain messages ---- */
@@ -302,7 +302,7 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 static void plain__with_and_without_tag_and_data(void **state)
 {
 	static uint8_t bytes[4096];
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 
 	(void) state;
@@ -325,12 +325,12 @@ static void plain__with_and_without_tag_and_data(void **state)
 		links[1]->ops->release(links[1]);
 	}
 	assert_false(links[1]->ops->next(links[1], &arrival));
-	assert_true(stats[0].plain_out == 2000 && stats[1].plain_in == 2000);
+	assert_true(stats[0].shm_records_out == 2000 && stats[1].shm_records_in == 2000);
 }
 
 static void plain__in_order_with_frames(void **state)
 {
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 	int error;
 
@@ -352,7 +352,7 @@ static void plain__in_order_with_frames(void **state)
 /* Who has no memory for it looks at the same one again, and at nothing behind it. */
 static void plain__not_released_comes_again(void **state)
 {
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 
 	(void) state;
@@ -369,7 +369,7 @@ static void plain__not_released_comes_again(void **state)
 static void plain__full_takes_no_more(void **state)
 {
 	static uint8_t bytes[4000];
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 	unsigned count = 0;
 
@@ -386,7 +386,7 @@ static void plain__full_takes_no_more(void **state)
 
 static void plain__pressed_sends_none(void **state)
 {
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 
 	(void) state;
 	links[1]->ops->press(links[1], true);
@@ -395,7 +395,7 @@ static void plain__pressed_sends_none(void **state)
 	assert_true(put_plain(way, 0, "x", 1));
 }
 
-static bool put_other(struct gamma_way *way, enum gamma_record_kind kind, const void *body,
+static bool put_other(struct gamma_tx_channel *way, enum gamma_record_kind kind, const void *body,
 		      size_t len)
 {
 	struct gamma_shm_message plain = {
@@ -415,7 +415,7 @@ static void other__announcements_and_answers(void **state)
 {
 	struct gamma_announce announce = {.length = 1 << 20, .id = 7, .pieces = 1};
 	struct gamma_answer answer = {.wanted = 3, .id = 7};
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 
 	(void) state;
@@ -440,7 +440,7 @@ static void other__chunks_leave_room(void **state)
 {
 	struct gamma_chunk chunk[1000] = {{.id = 7}};
 	struct gamma_answer answer = {.id = 7};
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 	unsigned count = 0;
 
@@ -460,7 +460,7 @@ static void other__chunks_leave_room(void **state)
 static void other__more_wakes_nobody(void **state)
 {
 	struct gamma_more more = {.id = 7};
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 
 	(void) state;
@@ -471,15 +471,15 @@ static void other__more_wakes_nobody(void **state)
 	assert_int_equal(arrival.shm.kind, GAMMA_RECORD_MORE);
 	links[1]->ops->release(links[1]);
 	assert_true(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
-	assert_int_equal(stats[0].ring_wakes, 0);
+	assert_int_equal(stats[0].shm_wakes, 0);
 }
 
 /* Its end tells whether all has been taken that was sent to it. */
 static void plain__left_behind_is_told(void **state)
 {
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
-	struct gamma_place place;
+	struct gamma_shm_addr addr;
 	bool left;
 
 	(void) state;
@@ -491,28 +491,28 @@ static void plain__left_behind_is_told(void **state)
 	assert_true(put_plain(way, 0, "x", 1));
 	links[1]->ops->close(links[1]);
 	links[1] = NULL;
-	while (!links[0]->ops->lost(links[0], &place, &left))
+	while (!links[0]->ops->lost(links[0], &addr, &left))
 		assert_false(links[0]->ops->next(links[0], &arrival));
-	assert_int_equal(place.port, ports[1]);
+	assert_int_equal(addr.port, ports[1]);
 	assert_true(left);
 }
 
 /* Polls that look at the words of the rings alone find what comes, and wake whoever sleeps. */
 static void plain__found_without_a_look_at_descriptors(void **state)
 {
-	struct gamma_way *way = open_way();
+	struct gamma_tx_channel *way = open_way();
 	struct gamma_arrival arrival;
 	unsigned looks = 0;
 	uint64_t calls;
 
 	(void) state;
-	while (!links[1]->rest)
+	while (!links[1]->quiet_polls)
 		assert_false(links[1]->ops->next(links[1], &arrival));
 	calls = stats[1].receive_calls;
 	for (int i = 0; i < 500; i++) {
-		looks += !gamma_link_quiet(links[1]);
+		looks += !gamma_link_is_quiet(links[1]);
 		assert_true(put_plain(way, 0, "x", 1));
-		assert_false(gamma_link_quiet(links[1]));
+		assert_false(gamma_link_is_quiet(links[1]));
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		links[1]->ops->release(links[1]);
 		assert_false(links[1]->ops->next(links[1], &arrival));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Unit tests of common/shm/tx_channel.c and inbox.c: shared memory that is handed over, what either
- * end may do to it, and neighbours that are no more.
+ * end may do to it, and shm_peers that are no more.
  */
 #include "shm_peers.h"
 
@@ -28,8 +28,8 @@ static int hand_over(struct gamma_handover *handover, int segment_fd)
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
-	assert_int_equal(gamma_enclosed_send(fd, &name, len, handover, sizeof(*handover),
-					     (int[]){segment_fd, pair[1]}, 2),
+	assert_int_equal(gamma_scm_send(fd, &name, len, handover, sizeof(*handover),
+					(int[]){segment_fd, pair[1]}, 2),
 			 0);
 	close(fd);
 	close(pair[1]);
@@ -71,7 +71,7 @@ static void handover__of_nonsense_is_refused(void **state)
 	struct gamma_handover handover = good_handover();
 	struct gamma_ring_writer writer;
 	void *at;
-	int segment = gamma_segment_make(BYTES, &at);
+	int segment = gamma_memfd_make(BYTES, &at);
 	int other, fd;
 
 	(void) state;
@@ -79,7 +79,7 @@ static void handover__of_nonsense_is_refused(void **state)
 	fd = hand_over(&handover, segment); /* no ring in it */
 	assert_false(taken(fd));
 	close(fd);
-	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	gamma_ring_init(&writer, at, GAMMA_SEGMENT_MIN, 0);
 	handover.version++;
 	fd = hand_over(&handover, segment);
 	assert_false(taken(fd));
@@ -113,10 +113,10 @@ static void give(struct given *given)
 	struct gamma_handover handover = good_handover();
 	void *at;
 
-	given->segment = gamma_segment_make(BYTES, &at);
+	given->segment = gamma_memfd_make(BYTES, &at);
 	given->at = at;
 	given->data = given->at + GAMMA_SEGMENT_HEADER;
-	gamma_ring_begin(&given->writer, at, GAMMA_SEGMENT_MIN, 0);
+	gamma_ring_init(&given->writer, at, GAMMA_SEGMENT_MIN, 0);
 	given->fd = hand_over(&handover, given->segment);
 	assert_true(taken(given->fd));
 }
@@ -133,7 +133,7 @@ static void handover__nonsense_written_later_ends_it(void **state)
 	struct given given;
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
-	struct gamma_place place;
+	struct gamma_shm_addr addr;
 	bool left;
 	uint32_t nonsense = 60000;
 
@@ -141,9 +141,9 @@ static void handover__nonsense_written_later_ends_it(void **state)
 	give(&given);
 	memcpy(given.data, &nonsense, sizeof(nonsense));
 	assert_false(take(&fields, &arrival));
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
-	assert_int_equal(place.port, 99);
-	assert_int_equal(place.epoch, 5);
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &addr, &left), "makes no sense"));
+	assert_int_equal(addr.port, 99);
+	assert_int_equal(addr.epoch, 5);
 	assert_int_equal(stats[1].malformed, 1);
 	assert_int_equal(recv(given.fd, &nonsense, 1, 0), 0); /* hung up */
 	take_back(&given);
@@ -154,14 +154,14 @@ static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 {
 	struct given given;
 	struct gamma_arrival arrival;
-	struct gamma_place place;
+	struct gamma_shm_addr addr;
 	bool left;
 	uint32_t words[2] = {len, kind_and_flags};
 
 	give(&given);
 	memcpy(given.data, words, sizeof(words));
 	assert_false(links[1]->ops->next(links[1], &arrival));
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &addr, &left), "makes no sense"));
 	take_back(&given);
 }
 
@@ -207,7 +207,7 @@ static void handover__plain_without_end_ends_it(void **state)
 {
 	struct given given;
 	struct gamma_arrival arrival;
-	struct gamma_place place;
+	struct gamma_shm_addr addr;
 	bool left;
 	int count = 0;
 
@@ -222,7 +222,7 @@ static void handover__plain_without_end_ends_it(void **state)
 		links[1]->ops->release(links[1]);
 	}
 	assert_true(count > 16);
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &place, &left), "makes no sense"));
+	assert_non_null(strstr(links[1]->ops->lost(links[1], &addr, &left), "makes no sense"));
 	take_back(&given);
 }
 
@@ -231,13 +231,13 @@ static void handover__of_another_user_is_refused(void **state)
 	struct gamma_handover handover = good_handover();
 	struct gamma_ring_writer writer;
 	void *at;
-	int segment = gamma_segment_make(BYTES, &at), status;
+	int segment = gamma_memfd_make(BYTES, &at), status;
 	pid_t pid;
 
 	(void) state;
 	if (getuid())
 		skip();
-	gamma_ring_begin(&writer, at, GAMMA_SEGMENT_MIN, 0);
+	gamma_ring_init(&writer, at, GAMMA_SEGMENT_MIN, 0);
 	pid = fork();
 	if (!pid) {
 		struct pollfd polls = {.events = POLLIN};
@@ -270,7 +270,7 @@ struct reader {
 /* The first frame for it is in the segment. */
 static void become_reader(struct reader *reader)
 {
-	struct gamma_enclosed enclosed;
+	struct gamma_scm scm;
 	uint8_t bytes[256];
 	size_t len;
 	void *at;
@@ -281,11 +281,11 @@ static void become_reader(struct reader *reader)
 	reader->port = gamma_port_claim(mac, &ports[1]);
 	assert_true(reader->port >= 0);
 	assert_int_equal(put_shared(0, "x", 1, &error), 1);
-	assert_int_equal(gamma_enclosed_receive(reader->port, bytes, sizeof(bytes), &enclosed),
+	assert_int_equal(gamma_scm_receive(reader->port, bytes, sizeof(bytes), &scm),
 			 sizeof(struct gamma_handover));
-	reader->segment = enclosed.fds[0];
-	reader->fd = enclosed.fds[1];
-	assert_int_equal(gamma_segment_map(reader->segment, &len, &at), 0);
+	reader->segment = scm.fds[0];
+	reader->fd = scm.fds[1];
+	assert_int_equal(gamma_memfd_map(reader->segment, &len, &at), 0);
 	reader->at = at;
 }
 
@@ -348,7 +348,7 @@ static void refused__spoilt_ends_it(void **state)
 	}
 }
 
-/* ---- neighbours that are no more ---- */
+/* ---- shm_peers that are no more ---- */
 
 static unsigned open_descriptors(void)
 {
@@ -379,7 +379,7 @@ static void gone__before_it_took_anything(void **state)
 {
 	unsigned before = open_descriptors();
 	struct gamma_arrival arrival;
-	struct gamma_place place;
+	struct gamma_shm_addr addr;
 	bool left;
 	int error;
 
@@ -389,22 +389,22 @@ static void gone__before_it_took_anything(void **state)
 	links[1] = NULL;
 	links[0]->ops->arm(links[0]);
 	assert_false(links[0]->ops->next(links[0], &arrival));
-	assert_string_equal(links[0]->ops->lost(links[0], &place, &left), "its process has ended");
-	assert_int_equal(place.port, ports[1]);
+	assert_string_equal(links[0]->ops->lost(links[0], &addr, &left), "its process has ended");
+	assert_int_equal(addr.port, ports[1]);
 	assert_in_range(open_descriptors(), 0, before);
 }
 
 /* The descriptor by which its end would be told is open elsewhere, for instance in a child. */
 static void gone__forgotten_with_its_flow(void **state)
 {
-	struct gamma_place place = {.port = ports[1], .epoch = EPOCH};
+	struct gamma_shm_addr addr = {.port = ports[1], .epoch = EPOCH};
 	unsigned before = open_descriptors();
 	int error;
 
 	(void) state;
-	memcpy(place.mac, mac, sizeof(mac));
+	memcpy(addr.mac, mac, sizeof(mac));
 	assert_int_equal(put_shared(0, "x", 1, &error), 1);
-	links[0]->ops->forget(links[0], NULL, &place);
+	links[0]->ops->forget(links[0], NULL, &addr);
 	assert_in_range(open_descriptors(), 0, before);
 	assert_int_equal(put_shared(0, "x", 1, &error), 1);
 }

@@ -6,12 +6,12 @@
 
 enum { LEN = 8192 /* bytes */, FAST = 200, SLOW = 1800 /* ns, on real machines */ };
 
-static struct gamma_copying copying;
+static struct gamma_shm_copy_model model;
 
 static int setup(void **state)
 {
 	(void) state;
-	copying = (struct gamma_copying){.left = 0};
+	model = (struct gamma_shm_copy_model){.left = 0};
 	return 0;
 }
 
@@ -21,9 +21,9 @@ static unsigned copied(unsigned messages, uint64_t ns)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < messages; i++) {
-		count += gamma_copying_next(&copying, LEN);
-		if (copying.timed)
-			gamma_copying_took(&copying, LEN, ns);
+		count += gamma_shm_copy_model_choose(&model, LEN);
+		if (model.timed)
+			gamma_shm_copy_model_record(&model, LEN, ns);
 	}
 	return count;
 }
@@ -40,10 +40,10 @@ static void fast__is_timed_seldom(void **state)
 
 	(void) state;
 	for (unsigned i = 0; i < 1000; i++) {
-		assert_true(gamma_copying_next(&copying, LEN));
-		times += copying.timed;
-		if (copying.timed)
-			gamma_copying_took(&copying, LEN, FAST);
+		assert_true(gamma_shm_copy_model_choose(&model, LEN));
+		times += model.timed;
+		if (model.timed)
+			gamma_shm_copy_model_record(&model, LEN, FAST);
 	}
 	assert_in_range(times, 20, 40);
 }
@@ -70,9 +70,9 @@ static void interruption__changes_nothing(void **state)
 {
 	(void) state;
 	copied(100, FAST);
-	while (!copying.timed)
-		assert_true(gamma_copying_next(&copying, LEN));
-	gamma_copying_took(&copying, LEN, GAMMA_NS_PER_MS);
+	while (!model.timed)
+		assert_true(gamma_shm_copy_model_choose(&model, LEN));
+	gamma_shm_copy_model_record(&model, LEN, GAMMA_NS_PER_MS);
 	assert_int_equal(copied(1000, FAST), 1000);
 }
 
@@ -81,12 +81,12 @@ static void interruption__changes_nothing(void **state)
 static void length__matters(void **state)
 {
 	(void) state;
-	gamma_copying_next(&copying, LEN);
-	gamma_copying_took(&copying, LEN, LEN / 1024 * 70);
-	assert_true(gamma_copying_next(&copying, LEN));
-	assert_true(gamma_copying_next(&copying, 2 * LEN));
-	assert_false(gamma_copying_next(&copying, 16 * LEN));
-	assert_false(copying.timed);
+	gamma_shm_copy_model_choose(&model, LEN);
+	gamma_shm_copy_model_record(&model, LEN, LEN / 1024 * 70);
+	assert_true(gamma_shm_copy_model_choose(&model, LEN));
+	assert_true(gamma_shm_copy_model_choose(&model, 2 * LEN));
+	assert_false(gamma_shm_copy_model_choose(&model, 16 * LEN));
+	assert_false(model.timed);
 }
 
 /* Chunks also need a fast reader; what it is, the next that are tried tell. */
@@ -94,18 +94,18 @@ static void reader__matters_to_chunks(void **state)
 {
 	(void) state;
 	copied(1, FAST);
-	copying.read_ns = gamma_copying_known(copying.read_ns, 30);
-	assert_true(gamma_copying_chunks(&copying, 16 * LEN));
-	copying.read_ns = gamma_copying_known(copying.read_ns, 10000); /* interrupted */
-	assert_int_equal(copying.read_ns, 60);
-	copying.read_ns = gamma_copying_known(copying.read_ns, 200);
-	assert_false(gamma_copying_chunks(&copying, 16 * LEN));
-	assert_true(gamma_copying_next(&copying, LEN));
-	while (!copying.timed)
-		gamma_copying_next(&copying, 16 * LEN);
-	assert_true(gamma_copying_chunks(&copying, 16 * LEN));
-	copying.read_ns = gamma_copying_known(copying.read_ns, 20);
-	assert_int_equal(copying.read_ns, 20);
+	model.read_ns = gamma_shm_copy_model_smooth(model.read_ns, 30);
+	assert_true(gamma_shm_copy_model_in_chunks(&model, 16 * LEN));
+	model.read_ns = gamma_shm_copy_model_smooth(model.read_ns, 10000); /* interrupted */
+	assert_int_equal(model.read_ns, 60);
+	model.read_ns = gamma_shm_copy_model_smooth(model.read_ns, 200);
+	assert_false(gamma_shm_copy_model_in_chunks(&model, 16 * LEN));
+	assert_true(gamma_shm_copy_model_choose(&model, LEN));
+	while (!model.timed)
+		gamma_shm_copy_model_choose(&model, 16 * LEN);
+	assert_true(gamma_shm_copy_model_in_chunks(&model, 16 * LEN));
+	model.read_ns = gamma_shm_copy_model_smooth(model.read_ns, 20);
+	assert_int_equal(model.read_ns, 20);
 }
 
 /* A copy that found no room was not made: the next one is timed instead. */
@@ -113,7 +113,7 @@ static void untold__is_asked_again(void **state)
 {
 	(void) state;
 	for (unsigned i = 0; i < 3; i++)
-		assert_true(gamma_copying_next(&copying, LEN) && copying.timed);
+		assert_true(gamma_shm_copy_model_choose(&model, LEN) && model.timed);
 }
 
 #define COPYING_TEST(name) cmocka_unit_test_setup(name, setup)

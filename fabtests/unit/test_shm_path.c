@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Unit tests of common/engine/shm_path.c and of the message layer's part in it: messages between
- * neighbours by records without frames: copied, or announced and answered. What a record is put
+ * shm_peers by records without frames: copied, or announced and answered. What a record is put
  * into here is a list; the receiver reads the sender's memory, which is this process's own.
  */
 #include "pair_fixture.h"
@@ -12,8 +12,8 @@
 
 enum {
 	RECORDS = 128,
-	CHUNKS = 32,                 /* of them: chunks find no room among more */
-	RECORD_MAX = GAMMA_RING_MTU, /* bytes */
+	CHUNKS = 32,                     /* of them: chunks find no room among more */
+	RECORD_MAX = GAMMA_SHM_RING_MTU, /* bytes */
 	LARGE = 100000,
 	MEDIUM = 8192, /* announced or copied */
 };
@@ -33,8 +33,8 @@ static unsigned other(unsigned node)
 	return !node;
 }
 
-static bool put(struct gamma_link *link, struct gamma_way *way, const struct gamma_shm_message *shm,
-		const struct iovec *iov, unsigned iov_count)
+static bool put(struct gamma_link *link, struct gamma_tx_channel *way,
+		const struct gamma_shm_message *shm, const struct iovec *iov, unsigned iov_count)
 {
 	struct node *node = gamma_container_of(link, struct node, link);
 	struct record *record = &records[made % RECORDS];
@@ -52,7 +52,7 @@ static bool put(struct gamma_link *link, struct gamma_way *way, const struct gam
 	return true;
 }
 
-static void withdraw(struct gamma_way *way)
+static void withdraw(struct gamma_tx_channel *way)
 {
 	(void) way;
 	withdrawn++;
@@ -76,11 +76,11 @@ static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
 /* Copies pay, or do not, and that is not looked at for a while. */
 static void copies_pay(unsigned node, bool pay)
 {
-	net_flow(net, node, other(node))->copying =
-		(struct gamma_copying){.kib_ns = pay ? 20 : 500, .left = 1000};
+	net_flow(net, node, other(node))->copy_model =
+		(struct gamma_shm_copy_model){.kib_ns = pay ? 20 : 500, .left = 1000};
 }
 
-/* Both are neighbours that know each other, and copies do not pay. */
+/* Both are shm_peers that know each other, and copies do not pay. */
 static int setup_near(void **state)
 {
 	setup(state);
@@ -94,12 +94,12 @@ static int setup_near(void **state)
 		struct gamma_flow *flow = net_flow(net, i, other(i));
 
 		net->nodes[i].link.ops = &near_ops;
-		ep->samehost = &net->nodes[i].link;
-		ep->local.put = gamma_near_put;
-		ep->local.withdraw = gamma_near_withdraw;
+		ep->shm = &net->nodes[i].link;
+		ep->local.put = gamma_shm_path_put;
+		ep->local.withdraw = gamma_shm_path_withdraw;
 		ep->local.pull = pull;
 		flow->same_host = true;
-		flow->way = (struct gamma_way *) &records;
+		flow->tx_channel = (struct gamma_tx_channel *) &records;
 		copies_pay(i, false);
 	}
 	return 0;
@@ -117,7 +117,7 @@ static bool deliver(void)
 	if (taken == made)
 		return false;
 	flow = net_flow(net, record->to, other(record->to));
-	assert_true(gamma_near_arrived(&net->nodes[record->to].ep, &arrival));
+	assert_true(gamma_shm_path_receive(&net->nodes[record->to].ep, &arrival));
 	taken++;
 	return true;
 }
@@ -230,7 +230,7 @@ static bool copy(uint64_t len)
 	struct iovec iov = {(void *) bytes, len};
 	const struct gamma_envelope envelope = {.length = len};
 
-	return gamma_near_send(&net->nodes[0].ep, net_flow(net, 0, 1), &iov, 1, &envelope);
+	return gamma_shm_path_send(&net->nodes[0].ep, net_flow(net, 0, 1), &iov, 1, &envelope);
 }
 
 static void medium__is_copied_where_that_pays(void **state)
@@ -341,7 +341,7 @@ static void chunks__of_a_long_one_come_when_asked_for(void **state)
 	gamma_rndv_shm_ask_more(reader_of(0), false); /* once */
 	assert_int_equal(made - taken, 1);
 	deliver_all();
-	gamma_near_feed(ep);
+	gamma_shm_path_feed(ep);
 	assert_true(gamma_list_empty(&ep->local.feeding) && sent->send.fed == LARGE);
 	assert_false(sent->done);
 	deliver_all();
@@ -405,7 +405,7 @@ static void chunks__that_nobody_has_asked_for_stay_with_the_sender(void **state)
 /* What the reader waits between two of them is a part of what they take. */
 static void chunks__are_timed_with_the_wait(void **state)
 {
-	struct gamma_copying *copying = &net_flow(net, 1, 0)->copying;
+	struct gamma_shm_copy_model *copying = &net_flow(net, 1, 0)->copy_model;
 
 	(void) state;
 	copying->own_read_ns = 1 << 30;
@@ -472,10 +472,10 @@ static void chunks__find_no_room(void **state)
 	gamma_rndv_shm_ask_more(reader_of(0), false);
 	full = true;
 	deliver_all();
-	gamma_near_feed(ep);
+	gamma_shm_path_feed(ep);
 	assert_int_equal(sent->send.fed, GAMMA_CHUNK);
 	full = false;
-	gamma_near_feed(ep);
+	gamma_shm_path_feed(ep);
 	assert_int_equal(sent->send.fed, LARGE);
 	deliver_all();
 	assert_true(sent->done);
@@ -483,10 +483,10 @@ static void chunks__find_no_room(void **state)
 
 static void chunks__are_tried_and_timed(void **state)
 {
-	struct gamma_copying *copying = &net_flow(net, 0, 1)->copying;
+	struct gamma_shm_copy_model *copying = &net_flow(net, 0, 1)->copy_model;
 
 	(void) state;
-	*copying = (struct gamma_copying){.left = 0};
+	*copying = (struct gamma_shm_copy_model){.left = 0};
 	net_post(net, 1, LARGE);
 	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
 	assert_true(copying->kib_ns && copying->left && !copying->timed);
@@ -608,7 +608,7 @@ static void random_step(uint64_t *seed, unsigned *left)
 			 GAMMA_COPY_MAX + 1 + net_random(seed) % (2 * LARGE), GAMMA_WHEN_COPIED);
 		break;
 	case 1:
-		gamma_near_feed(&net->nodes[from].ep);
+		gamma_shm_path_feed(&net->nodes[from].ep);
 		break;
 	case 2:
 		if (!gamma_list_empty(&reader->reading))
@@ -656,15 +656,15 @@ static void medium__is_tried_now_and_then(void **state)
 	struct gamma_flow *flow = net_flow(net, 0, 1);
 
 	(void) state;
-	flow->copying = (struct gamma_copying){.left = 0};
+	flow->copy_model = (struct gamma_shm_copy_model){.left = 0};
 	full = true;
 	assert_false(copy(MEDIUM));
-	assert_int_equal(flow->copying.left + flow->copying.rest, 0);
-	assert_true(flow->copying.timed);
+	assert_int_equal(flow->copy_model.left + flow->copy_model.rest, 0);
+	assert_true(flow->copy_model.timed);
 	full = false;
 	assert_true(copy(MEDIUM)); /* fast or slow, whatever machine this is */
-	assert_int_not_equal(flow->copying.left, 0);
-	assert_false(flow->copying.timed);
+	assert_int_not_equal(flow->copy_model.left, 0);
+	assert_false(flow->copy_model.timed);
 }
 
 static void answer__that_finds_no_room_is_a_frame(void **state)
@@ -724,7 +724,7 @@ static void message__does_not_overtake_a_frame_that_is_filling(void **state)
 	flow->tx.returned = flow->tx.limit - flow->tx.next;
 	net_run(net, 10 * US);
 	assert_true(flow->messages.filling && gamma_list_empty(&flow->ready_entry));
-	assert_false(gamma_near_send(ep, flow, &iov, 1, &envelope));
+	assert_false(gamma_shm_path_send(ep, flow, &iov, 1, &envelope));
 	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
 	assert_int_equal(made, 0);
 }

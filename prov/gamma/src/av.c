@@ -382,7 +382,7 @@ static int resolve(const struct resolver *resolver, const char *node, const char
 	addr->version = GAMMA_ADDR_VERSION;
 	addr->port = htons(resolved.port);
 	memcpy(addr->mac, resolved.mac, GAMMA_MAC_LEN);
-	if (gamma_nic_by_mac(resolver->nics, resolver->nic_count, resolved.mac))
+	if (gamma_nic_select_by_mac(resolver->nics, resolver->nic_count, resolved.mac))
 		addr->host = gamma_host_identity();
 	return 0;
 }

@@ -160,7 +160,7 @@ static int find_nic(const char *name, struct gamma_nic *nic)
 	ret = gamma_nic_list(&nics, &count);
 	if (ret)
 		return ret;
-	found = gamma_nic_by_name(nics, count, name);
+	found = gamma_nic_select_by_name(nics, count, name);
 	if (found && !found->reason)
 		*nic = *found;
 	else
@@ -176,7 +176,7 @@ static void tell_hint(const char *nic)
 {
 	char text[160];
 
-	if (gamma_nic_hint(nic, text, sizeof(text)))
+	if (gamma_coalesce_hint(nic, text, sizeof(text)))
 		GAMMA_INFO(DOMAIN, "%s\n", text);
 }
 

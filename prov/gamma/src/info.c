@@ -60,7 +60,7 @@ static int try_packet_socket(void)
 
 	if (__atomic_load_n(&granted, __ATOMIC_RELAXED))
 		return 0;
-	ret = gamma_packet_try();
+	ret = gamma_packet_socket_try();
 	if (!ret)
 		__atomic_store_n(&granted, true, __ATOMIC_RELAXED);
 	return ret;
@@ -74,8 +74,8 @@ static int find_iface(struct query *query, char *why, size_t why_len)
 	if (!iface)
 		return 0;
 	query->only = gamma_mac_parse(iface, mac)
-			      ? gamma_nic_by_mac(query->nics, query->nic_count, mac)
-			      : gamma_nic_by_name(query->nics, query->nic_count, iface);
+			      ? gamma_nic_select_by_mac(query->nics, query->nic_count, mac)
+			      : gamma_nic_select_by_name(query->nics, query->nic_count, iface);
 	if (query->only && !query->only->reason)
 		return 0;
 	if (query->only)
@@ -216,7 +216,7 @@ static int take_text(struct query *query, const char *node, const char *service,
 	}
 	memcpy(out->mac, addr.mac, GAMMA_MAC_LEN);
 	out->port = ntohs(addr.port);
-	out->nic = gamma_nic_by_mac(query->nics, query->nic_count, addr.mac);
+	out->nic = gamma_nic_select_by_mac(query->nics, query->nic_count, addr.mac);
 	if (source)
 		return 0;
 	query->has_dest = true;
@@ -348,7 +348,7 @@ static int set_addresses(struct fi_info *info, const struct query *query,
 	addr = query->dest_addr;
 	if (!memcmp(addr.mac, unset, sizeof(unset)))
 		own_address(&addr, nic, ntohs(addr.port));
-	else if (!addr.host && gamma_nic_by_mac(query->nics, query->nic_count, addr.mac))
+	else if (!addr.host && gamma_nic_select_by_mac(query->nics, query->nic_count, addr.mac))
 		addr.host = gamma_host_identity();
 	return set_address(&info->dest_addr, &info->dest_addrlen, &addr);
 }
@@ -415,14 +415,14 @@ static int offer_nic(const struct query *query, const struct gamma_nic *nic, str
 
 static int by_rank(const void *a, const void *b)
 {
-	return gamma_nic_compare(*(const struct gamma_nic *const *) a,
-				 *(const struct gamma_nic *const *) b);
+	return gamma_nic_select_compare(*(const struct gamma_nic *const *) a,
+					*(const struct gamma_nic *const *) b);
 }
 
 static int answer(const struct query *query, struct fi_info **info)
 {
 	const struct gamma_nic *first =
-		gamma_nic_default(query->nics, query->nic_count, query->conf);
+		gamma_nic_select_default(query->nics, query->nic_count, query->conf);
 	const struct gamma_nic **order = calloc(query->nic_count + 1, sizeof(*order));
 	struct fi_info **tail = info;
 	size_t i;
@@ -501,7 +501,7 @@ static void explain_nothing(const struct query *query)
 {
 	const char *domain = hinted_domain(query->hints);
 	const struct gamma_nic *nic =
-		domain ? gamma_nic_by_name(query->nics, query->nic_count, domain) : NULL;
+		domain ? gamma_nic_select_by_name(query->nics, query->nic_count, domain) : NULL;
 	char why[256];
 
 	if (any_fits(query)) {

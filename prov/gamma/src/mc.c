@@ -33,7 +33,7 @@ static int mc_close(struct fid *fid)
 
 	gamma_domain_lock(ep->domain);
 	gamma_list_remove(&mc->entry);
-	gamma_endpoint_leave(ep->endpoint, mc->group);
+	gamma_groups_leave(ep->endpoint, mc->group);
 	gamma_domain_unlock(ep->domain);
 	gamma_unref(&ep->aliases);
 	free(mc);
@@ -62,7 +62,7 @@ static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receive
 	int ret;
 
 	gamma_domain_lock(ep->domain);
-	ret = gamma_endpoint_join(ep->endpoint, addr, receives, &mc->group);
+	ret = gamma_groups_join(ep->endpoint, addr, receives, &mc->group);
 	if (!ret) {
 		gamma_list_append(&ep->groups, &mc->entry);
 		/* Who sleeps is to be woken by its frames too. */
@@ -70,7 +70,7 @@ static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receive
 	}
 	if (ret && mc->group) {
 		gamma_list_remove(&mc->entry);
-		gamma_endpoint_leave(ep->endpoint, mc->group);
+		gamma_groups_leave(ep->endpoint, mc->group);
 	}
 	gamma_domain_unlock(ep->domain);
 	return ret;

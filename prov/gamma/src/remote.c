@@ -109,7 +109,7 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_rma_requester
 	/* Who looks for its completion will poll. */
 	tx->send.may_delay = (tx->notify && !inject) || gamma_auto_promises(ep->domain);
 	if (!ret)
-		ret = gamma_endpoint_remote(ep->endpoint, flow, &tx->send, &tx->remote);
+		ret = gamma_endpoint_rma(ep->endpoint, flow, &tx->send, &tx->remote);
 	if (ret) {
 		tx->work = NULL;
 		gamma_tx_put(ep, tx);

@@ -200,7 +200,7 @@ static int sep_close(struct fid *fid)
 		return -FI_EBUSY;
 	for (unsigned i = 0; i < sep->receives + sep->transmits; i++) {
 		if (sep->fds[i] >= 0 && sep->by_gammad)
-			gamma_brokered_close(&sep->brokered[i]);
+			gamma_broker_close(&sep->brokered[i]);
 		else if (sep->fds[i] >= 0)
 			close(sep->fds[i]);
 	}
@@ -301,7 +301,7 @@ static int ask_gammad(struct gamma_sep *sep)
 	int ret;
 
 	memcpy(ask.mac, sep->domain->nic.mac, GAMMA_MAC_LEN);
-	ret = gamma_broker_open_row(gamma_settings.broker, &ask, count, sep->brokered);
+	ret = gamma_broker_open_range(gamma_settings.broker, &ask, count, sep->brokered);
 	for (unsigned i = 0; !ret && i < count; i++)
 		sep->fds[i] = sep->brokered[i].port_fd;
 	sep->port = ret ? sep->port : sep->brokered[0].opened.port;
@@ -312,16 +312,16 @@ static int ask_gammad(struct gamma_sep *sep)
 static int claim_ports(struct gamma_sep *sep)
 {
 	const struct gamma_addr *source = sep->info->src_addr;
-	int ret = gamma_random_epoch(&sep->epoch);
+	int ret = gamma_endpoint_random_epoch(&sep->epoch);
 
 	if (source && sep->info->src_addrlen >= GAMMA_ADDR_LEN)
 		sep->port = ntohs(source->port);
 	if (ret)
 		return ret;
-	if (gamma_packet_try() == -EPERM)
+	if (gamma_packet_socket_try() == -EPERM)
 		return ask_gammad(sep);
-	ret = gamma_port_claim_row(sep->domain->nic.mac, &sep->port, sep->receives + sep->transmits,
-				   sep->fds);
+	ret = gamma_port_claim_range(sep->domain->nic.mac, &sep->port,
+				     sep->receives + sep->transmits, sep->fds);
 	if (ret)
 		GAMMA_WARN(EP_CTRL, "%s: no %u free ports in a row from %u: %s\n",
 			   sep->domain->nic.name, sep->receives + sep->transmits, sep->port,

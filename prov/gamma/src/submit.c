@@ -199,7 +199,7 @@ static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
 	bool tell = gamma_notifies(post->silent, ep->tx_selective, post->flags);
 	bool polls = tell && !(post->flags & FI_INJECT);
 	struct gamma_envelope envelope = envelope_of(post, len);
-	enum gamma_copied_how how;
+	enum gamma_endpoint_copied how;
 
 	if (ep->cntrs[GAMMA_CNTR_SEND] || post->work ||
 	    post->flags &
@@ -210,10 +210,10 @@ static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
 				       post->flags & FI_MORE);
 	if (how == GAMMA_COPIED_NOT)
 		return false;
-	if (how == GAMMA_COPIED_WAITS && !polls)
+	if (how == GAMMA_COPIED_DELAYED && !polls)
 		gamma_auto_promise(ep->domain);
 	if (tell)
-		gamma_complete_sent(ep, post, len, how == GAMMA_COPIED_WAITS);
+		gamma_complete_sent(ep, post, len, how == GAMMA_COPIED_DELAYED);
 	return true;
 }
 
@@ -334,7 +334,7 @@ static bool inject_near(struct gamma_ep *ep, const void *buf, const struct gamma
 
 	return ep->av_generation == ep->av->generation && dest < ep->flow_count &&
 	       ep->flows[dest] &&
-	       gamma_endpoint_send_near(ep->endpoint, ep->flows[dest], &iov, 1, envelope);
+	       gamma_endpoint_send_shm(ep->endpoint, ep->flows[dest], &iov, 1, envelope);
 }
 
 static ssize_t inject_far(struct gamma_ep_handle *handle, const void *buf,
