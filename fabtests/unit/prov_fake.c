@@ -57,15 +57,15 @@ int gamma_resolve(const char *node, const char *service, bool source, const stru
 
 /* ---- endpoints ---- */
 
-int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
-			void *context)
+int gamma_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		  void *context)
 {
 	(void) domain, (void) info, (void) ep, (void) context;
 	return -FI_ENOSYS;
 }
 
-int gamma_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
-		   void *context)
+int gamma_shared_ctx_open_rx(struct fid_domain *domain, struct fi_rx_attr *attr,
+			     struct fid_ep **srx, void *context)
 {
 	(void) domain, (void) attr, (void) srx, (void) context;
 	return -FI_ENOSYS;
@@ -78,119 +78,119 @@ int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	return -FI_ENOSYS;
 }
 
-int gamma_work_control(struct gamma_domain *domain, int command, void *arg)
+int gamma_deferred_work_control(struct gamma_domain *domain, int command, void *arg)
 {
 	(void) domain, (void) command, (void) arg;
 	return -FI_ENOSYS;
 }
 
-void gamma_bind_near(const char *interface)
+void gamma_affinity_bind_thread(const char *interface)
 {
 	(void) interface;
 }
 
-void gamma_bind_cleanup(void)
+void gamma_affinity_cleanup(void)
 {
 }
 
-void gamma_work_run(struct gamma_domain *domain)
+void gamma_deferred_work_run(struct gamma_domain *domain)
 {
 	(void) domain;
 }
 
-void gamma_work_check(struct gamma_cntr *cntr)
+void gamma_deferred_work_check(struct gamma_cntr *cntr)
 {
 	(void) cntr;
 }
 
-void gamma_work_retry(struct gamma_domain *domain)
+void gamma_deferred_work_retry(struct gamma_domain *domain)
 {
 	(void) domain;
 }
 
-int gamma_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-		   void *context)
+int gamma_shared_ctx_open_tx(struct fid_domain *domain, struct fi_tx_attr *attr,
+			     struct fid_stx **stx, void *context)
 {
 	(void) domain, (void) attr, (void) stx, (void) context;
 	return -FI_ENOSYS;
 }
 
-struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep)
+struct gamma_list *gamma_ep_domain_entry(struct gamma_fi_ep *ep)
 {
 	return &ep->entry;
 }
 
-struct gamma_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
+struct gamma_fi_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
 {
-	return gamma_list_entry(entry, struct gamma_ep, entry);
+	return gamma_list_entry(entry, struct gamma_fi_ep, entry);
 }
 
-void gamma_ep_progress(struct gamma_ep *ep)
+void gamma_ep_progress(struct gamma_fi_ep *ep)
 {
 	ep->progressed++;
 	if (ep->on_progress)
 		ep->on_progress(ep);
 }
 
-uint64_t gamma_ep_deadline(const struct gamma_ep *ep)
+uint64_t gamma_ep_deadline(const struct gamma_fi_ep *ep)
 {
 	return ep->deadline;
 }
 
-void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr)
+void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr)
 {
 	(void) ep, (void) mr;
 }
 
-bool gamma_ep_ready(const struct gamma_ep *ep)
+bool gamma_ep_ready(const struct gamma_fi_ep *ep)
 {
 	return ep->ready;
 }
 
-void gamma_ep_watch(struct gamma_ep *ep, bool asleep)
+void gamma_ep_watch(struct gamma_fi_ep *ep, bool asleep)
 {
 	ep->watched = asleep;
 }
 
-bool gamma_ep_armed(const struct gamma_ep *ep)
+bool gamma_ep_armed(const struct gamma_fi_ep *ep)
 {
 	return !ep->disarmed;
 }
 
-int gamma_ep_fds(const struct gamma_ep *ep, int fds[GAMMA_EP_FDS])
+int gamma_ep_fds(const struct gamma_fi_ep *ep, int fds[GAMMA_EP_FDS])
 {
 	fds[0] = ep->fd;
 	return ep->fd < 0 ? 0 : 1;
 }
 
-void fake_ep_enable(struct gamma_ep *ep, struct fake *fake)
+void fake_ep_enable(struct gamma_fi_ep *ep, struct fake *fake)
 {
 	ep->domain = fake->gamma_domain;
 	ep->deadline = ep->deadline ? ep->deadline : GAMMA_NEVER;
 	ep->fd = eventfd(0, EFD_NONBLOCK);
 	gamma_domain_lock(ep->domain);
 	gamma_list_append(&ep->domain->eps, &ep->entry);
-	assert_int_equal(gamma_domain_wait_add(ep->domain, ep), 0);
+	assert_int_equal(gamma_progress_watch(ep->domain, ep), 0);
 	gamma_domain_unlock(ep->domain);
 }
 
-void fake_ep_disable(struct gamma_ep *ep)
+void fake_ep_disable(struct gamma_fi_ep *ep)
 {
 	gamma_domain_lock(ep->domain);
-	gamma_domain_wait_del(ep->domain, ep);
+	gamma_progress_unwatch(ep->domain, ep);
 	gamma_list_remove(&ep->entry);
 	gamma_domain_unlock(ep->domain);
 	close(ep->fd);
 }
 
-void fake_ep_poke(struct gamma_ep *ep)
+void fake_ep_poke(struct gamma_fi_ep *ep)
 {
 	uint64_t one = 1;
 
 	assert_int_equal(write(ep->fd, &one, sizeof(one)), sizeof(one));
 }
 
-void fake_ep_quiet(struct gamma_ep *ep)
+void fake_ep_quiet(struct gamma_fi_ep *ep)
 {
 	uint64_t count;
 	ssize_t ret = read(ep->fd, &count, sizeof(count));
@@ -212,7 +212,7 @@ struct fake *fake_open(uint32_t api_version, enum fi_threading threading, enum f
 	assert_non_null(info);
 	assert_int_equal(gamma_settings_load(error, sizeof(error)), 0);
 	assert_int_equal(gamma_prov.fabric(&attr, &fake->fabric, NULL), 0);
-	gamma_fill_info(info, api_version, FI_EP_RDM, 1500, &hints);
+	gamma_attr_fill_info(info, api_version, FI_EP_RDM, 1500, &hints);
 	info->domain_attr->name = strdup("fake0");
 	info->domain_attr->threading = threading;
 	info->domain_attr->data_progress = progress;

@@ -15,10 +15,10 @@
 #include "gamma.h"
 
 /* An endpoint that on_progress stands for. */
-struct gamma_ep {
+struct gamma_fi_ep {
 	struct gamma_list entry;
 	struct gamma_domain *domain;
-	void (*on_progress)(struct gamma_ep *ep); /* or NULL */
+	void (*on_progress)(struct gamma_fi_ep *ep); /* or NULL */
 	void *arg;
 	uint64_t deadline; /* ns */
 	bool ready;
@@ -42,11 +42,11 @@ struct fake *fake_open(uint32_t api_version, enum fi_threading threading,
 		       enum fi_progress progress);
 void fake_close(struct fake *fake);
 
-void fake_ep_enable(struct gamma_ep *ep, struct fake *fake);
-void fake_ep_disable(struct gamma_ep *ep);
+void fake_ep_enable(struct gamma_fi_ep *ep, struct fake *fake);
+void fake_ep_disable(struct gamma_fi_ep *ep);
 /* Makes its descriptor readable, as a frame would. */
-void fake_ep_poke(struct gamma_ep *ep);
-void fake_ep_quiet(struct gamma_ep *ep);
+void fake_ep_poke(struct gamma_fi_ep *ep);
+void fake_ep_quiet(struct gamma_fi_ep *ep);
 
 /* An address of a peer: the last byte of its MAC, its port and epoch (host order). */
 struct gamma_addr fake_addr(uint8_t last, uint16_t port, uint32_t epoch);

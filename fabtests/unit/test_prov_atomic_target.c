@@ -18,8 +18,8 @@ static uint64_t wanted;
 static enum gamma_refusal answer;
 
 /* Stands for the look-up of regions. */
-enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_rma_access *access,
-			       uint64_t access_wanted, struct gamma_rma_region *reached)
+enum gamma_refusal gamma_remote_reach(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
+				      uint64_t access_wanted, struct gamma_rma_region *reached)
 {
 	(void) ep;
 	wanted = access_wanted;
@@ -45,7 +45,7 @@ static int setup(void **state)
 
 static enum gamma_refusal ask(struct gamma_rma_access access)
 {
-	return gamma_atomic_requested(NULL, NULL, &access, operands, result);
+	return gamma_atomic_target_apply(NULL, NULL, &access, operands, result);
 }
 
 static struct gamma_rma_access fetch(uint8_t datatype, uint8_t op, uint16_t count, uint64_t length,

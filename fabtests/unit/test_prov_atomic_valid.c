@@ -22,8 +22,9 @@ static int query(struct fake *fake, unsigned type, unsigned op, uint64_t flags,
 
 static int valid(unsigned form, unsigned type, unsigned op, size_t *count)
 {
-	int (*const calls[])(struct fid_ep *, enum fi_datatype, enum fi_op, size_t *) = {
-		gamma_atomic_writevalid, gamma_atomic_readwritevalid, gamma_atomic_compwritevalid};
+	int (*const calls[])(struct fid_ep *, enum fi_datatype, enum fi_op,
+			     size_t *) = {gamma_atomic_valid_write, gamma_atomic_valid_readwrite,
+					  gamma_atomic_valid_compwrite};
 
 	return calls[form](NULL, (enum fi_datatype) type, (enum fi_op) op, count);
 }

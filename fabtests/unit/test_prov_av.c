@@ -322,9 +322,9 @@ static void close__not_while_in_use(void **state)
 
 	assert_int_equal(fi_close(&fake->domain->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&fake->fabric->fid), -FI_EBUSY);
-	gamma_ref(&gamma_container_of(av, struct gamma_av, av_fid)->refs);
+	gamma_refs_take(&gamma_container_of(av, struct gamma_av, av_fid)->refs);
 	assert_int_equal(fi_close(&av->fid), -FI_EBUSY);
-	gamma_unref(&gamma_container_of(av, struct gamma_av, av_fid)->refs);
+	gamma_refs_drop(&gamma_container_of(av, struct gamma_av, av_fid)->refs);
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 

@@ -33,7 +33,7 @@ static void values__set_add_and_errors(void **state)
 static void read__moves_the_domain(void **state)
 {
 	struct fid_cntr *cntr = open_cntr(*state, FI_WAIT_NONE);
-	struct gamma_ep ep = {0};
+	struct gamma_fi_ep ep = {0};
 
 	fake_ep_enable(&ep, *state);
 	fi_cntr_read(cntr);

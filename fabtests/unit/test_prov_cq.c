@@ -117,7 +117,7 @@ static void read__ring_grows_and_keeps_order(void **state)
 static void read__moves_the_domain_only_if_empty(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
-	struct gamma_ep ep = {0};
+	struct gamma_fi_ep ep = {0};
 	struct fi_cq_entry entry;
 
 	fake_ep_enable(&ep, *state);
@@ -276,7 +276,7 @@ static void sread__signal_before_and_after(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
-static void complete(struct gamma_ep *ep)
+static void complete(struct gamma_fi_ep *ep)
 {
 	struct gamma_completion completion = numbered(77);
 
@@ -286,7 +286,7 @@ static void complete(struct gamma_ep *ep)
 	ep->deadline = GAMMA_NEVER;
 }
 
-static void complete_at_deadline(struct gamma_ep *ep)
+static void complete_at_deadline(struct gamma_fi_ep *ep)
 {
 	if (gamma_now() >= ep->deadline)
 		complete(ep);
@@ -295,7 +295,7 @@ static void complete_at_deadline(struct gamma_ep *ep)
 static void sread__wakes_at_a_deadline(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
-	struct gamma_ep ep = {.on_progress = complete_at_deadline, .arg = cq};
+	struct gamma_fi_ep ep = {.on_progress = complete_at_deadline, .arg = cq};
 	uint64_t start = gamma_now();
 	struct fi_cq_entry entry;
 
@@ -375,7 +375,7 @@ static void sread__signal_sends_all_sleepers_home(void **state)
 static void sread__wakes_by_a_frame(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
-	struct gamma_ep ep = {.arg = cq};
+	struct gamma_fi_ep ep = {.arg = cq};
 	struct sleeper sleeper;
 
 	fake_ep_enable(&ep, *state);
@@ -394,7 +394,7 @@ static void sread__wakes_by_a_frame(void **state)
 static void sread__earlier_deadline_meanwhile(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
-	struct gamma_ep ep = {.on_progress = complete_at_deadline, .arg = cq};
+	struct gamma_fi_ep ep = {.on_progress = complete_at_deadline, .arg = cq};
 	uint64_t since = gamma_now();
 	struct sleeper sleeper;
 
@@ -410,7 +410,7 @@ static void sread__earlier_deadline_meanwhile(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
-static void complete_when_disarmed(struct gamma_ep *ep)
+static void complete_when_disarmed(struct gamma_fi_ep *ep)
 {
 	if (!ep->disarmed)
 		return;
@@ -422,7 +422,7 @@ static void complete_when_disarmed(struct gamma_ep *ep)
 static void sread__others_took_what_would_wake(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
-	struct gamma_ep ep = {.on_progress = complete_when_disarmed, .arg = cq};
+	struct gamma_fi_ep ep = {.on_progress = complete_when_disarmed, .arg = cq};
 	struct sleeper sleeper;
 
 	fake_ep_enable(&ep, *state);
@@ -507,7 +507,7 @@ static void trywait__lets_sread_sleep(void **state)
 	put(cq, 1);
 	assert_int_equal(fi_cq_read(cq, &entry, 1), 1);
 	gamma_domain_lock(fake->gamma_domain);
-	assert_int_equal(gamma_waiter_sleep(&inside(cq)->waiter, gamma_now() + GAMMA_NS_PER_MS),
+	assert_int_equal(gamma_sleep_block(&inside(cq)->waiter, gamma_now() + GAMMA_NS_PER_MS),
 			 -FI_ETIMEDOUT);
 	gamma_domain_unlock(fake->gamma_domain);
 	rounds = fake->gamma_domain->rounds;
@@ -521,7 +521,7 @@ static void trywait__not_while_a_frame_waits(void **state)
 {
 	struct fake *fake = *state;
 	struct fid_cq *cq = open_cq(fake, FI_CQ_FORMAT_CONTEXT, FI_WAIT_FD);
-	struct gamma_ep ep = {.ready = true};
+	struct gamma_fi_ep ep = {.ready = true};
 	struct fid *fids[] = {&cq->fid};
 	int fd;
 
@@ -590,7 +590,7 @@ static void automatic__moves_the_domain_alone(void **state)
 {
 	struct fake *fake = fake_open(FI_VERSION(1, 17), FI_THREAD_DOMAIN, FI_PROGRESS_AUTO);
 	struct fid_cq *cq = open_cq(fake, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
-	struct gamma_ep ep = {.on_progress = complete, .arg = cq};
+	struct gamma_fi_ep ep = {.on_progress = complete, .arg = cq};
 	uint64_t since = gamma_now();
 	bool there = false;
 

@@ -44,14 +44,14 @@ static struct fi_info *fill(uint32_t version, enum fi_ep_type type)
 	struct fi_info *info = fi_allocinfo();
 
 	assert_non_null(info);
-	assert_null(gamma_check_hints(version, type, 1500, hints));
-	gamma_fill_info(info, version, type, 1500, hints);
+	assert_null(gamma_attr_check_hints(version, type, 1500, hints));
+	gamma_attr_fill_info(info, version, type, 1500, hints);
 	return info;
 }
 
 static void refuse(uint32_t version, enum fi_ep_type type, const char *field)
 {
-	assert_string_equal(gamma_check_hints(version, type, 1500, hints), field);
+	assert_string_equal(gamma_attr_check_hints(version, type, 1500, hints), field);
 }
 
 #define V117 FI_VERSION(1, 17)
@@ -106,7 +106,7 @@ static void caps__unknown_bits_are_refused(void **state)
 
 		hints->caps = 1ull << bit;
 		if (hints->caps & known)
-			assert_null(gamma_check_hints(V117, FI_EP_DGRAM, 1500, hints));
+			assert_null(gamma_attr_check_hints(V117, FI_EP_DGRAM, 1500, hints));
 		else
 			refuse(V117, FI_EP_DGRAM, "caps");
 	}
@@ -133,7 +133,7 @@ static void attributes__echoed(void **state)
 	assert_int_equal(info->domain_attr->mr_mode, 0);
 	assert_int_equal(info->tx_attr->op_flags, FI_DELIVERY_COMPLETE | FI_COMPLETION);
 	assert_int_equal(info->mode | info->tx_attr->mode | info->rx_attr->mode, 0);
-	assert_int_equal(gamma_check_info(V117, info, 1500), 0);
+	assert_int_equal(gamma_attr_check_info(V117, info, 1500), 0);
 	fi_freeinfo(info);
 }
 
@@ -163,7 +163,7 @@ static void attributes__no_less_than_asked(void **state)
 	assert_true(info->domain_attr->mr_cnt >= 1 << 20);
 	assert_true(info->domain_attr->max_ep_tx_ctx >= 2);
 	assert_true(info->tx_attr->rma_iov_limit >= 3);
-	assert_int_equal(gamma_check_info(V117, info, 1500), 0);
+	assert_int_equal(gamma_attr_check_info(V117, info, 1500), 0);
 	fi_freeinfo(info);
 }
 
@@ -196,7 +196,7 @@ static void groups__of_peers_are_refused(void **state)
 	(void) state;
 	memcpy((char *) &newer + place, &(uint32_t){7}, sizeof(uint32_t));
 	hints->domain_attr = &newer.attr;
-	assert_null(gamma_check_hints(V117, FI_EP_RDM, 1500, hints));
+	assert_null(gamma_attr_check_hints(V117, FI_EP_RDM, 1500, hints));
 	refuse(FI_VERSION(2, 0), FI_EP_RDM, "domain_attr->max_group_id");
 	hints->domain_attr = own;
 }
@@ -268,7 +268,7 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(rx_attr->size, GAMMA_RX_SIZE + 1);
 	REFUSE(addr_format, FI_SOCKADDR_IN);
 #undef REFUSE
-	assert_null(gamma_check_hints(V117, FI_EP_RDM, 1500, hints));
+	assert_null(gamma_attr_check_hints(V117, FI_EP_RDM, 1500, hints));
 }
 
 static void mr_mode__old_words(void **state)
@@ -292,7 +292,7 @@ static void old_application__new_fields_are_not_looked_at(void **state)
 	(void) state;
 	hints->domain_attr->cntr_cnt = 1 << 20;
 	hints->domain_attr->max_err_data = 1 << 20;
-	assert_null(gamma_check_hints(FI_VERSION(1, 4), FI_EP_RDM, 1500, hints));
+	assert_null(gamma_attr_check_hints(FI_VERSION(1, 4), FI_EP_RDM, 1500, hints));
 	refuse(V117, FI_EP_RDM, "domain_attr->cntr_cnt");
 }
 
@@ -332,16 +332,16 @@ static void tag_format__numbers_since_2(void **state)
 static void selection__inventories_are_answered(void **state)
 {
 	(void) state;
-	assert_true(gamma_selected(NULL, NULL, NULL));
-	assert_true(gamma_selected(NULL, NULL, hints));
-	assert_false(gamma_selected("pc001", NULL, NULL));
+	assert_true(gamma_select_answers(NULL, NULL, NULL));
+	assert_true(gamma_select_answers(NULL, NULL, hints));
+	assert_false(gamma_select_answers("pc001", NULL, NULL));
 	hints->caps = FI_MSG;
-	assert_false(gamma_selected(NULL, NULL, hints));
+	assert_false(gamma_select_answers(NULL, NULL, hints));
 	gamma_settings.automatic = true;
-	assert_true(gamma_selected(NULL, NULL, hints));
+	assert_true(gamma_select_answers(NULL, NULL, hints));
 	gamma_settings.automatic = false;
 	hints->addr_format = GAMMA_ADDR_FORMAT;
-	assert_true(gamma_selected(NULL, NULL, hints));
+	assert_true(gamma_select_answers(NULL, NULL, hints));
 }
 
 static void selection__names(void **state)
@@ -359,13 +359,13 @@ static void selection__names(void **state)
 	(void) state;
 	for (i = 0; i < gamma_array_size(rows); i++) {
 		setenv("FI_PROVIDER", rows[i].list, 1);
-		assert_int_equal(gamma_named(NULL), rows[i].named);
+		assert_int_equal(gamma_select_is_named(NULL), rows[i].named);
 		unsetenv("FI_PROVIDER");
 		setenv("OMPI_MCA_mtl_ofi_provider_include", rows[i].list, 1);
-		assert_int_equal(gamma_named(NULL), rows[i].named);
+		assert_int_equal(gamma_select_is_named(NULL), rows[i].named);
 		unsetenv("OMPI_MCA_mtl_ofi_provider_include");
 		hints->fabric_attr->prov_name = (char *) rows[i].list;
-		assert_int_equal(gamma_named(hints), rows[i].named);
+		assert_int_equal(gamma_select_is_named(hints), rows[i].named);
 	}
 }
 
@@ -505,7 +505,7 @@ static void nic__complete_and_copied(void **state)
 	struct fi_info *info = fi_allocinfo(), *copy;
 
 	(void) state;
-	info->nic = gamma_nic_fid(&nic);
+	info->nic = gamma_nic_info_new(&nic);
 	copy = fi_dupinfo(info);
 	fi_freeinfo(info);
 	assert_string_equal(copy->nic->device_attr->name, "eth0");

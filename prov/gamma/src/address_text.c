@@ -10,7 +10,7 @@
 
 #define PREFIX "fi_addr_gamma://"
 
-int gamma_address_write(const struct gamma_addr *addr, char *buf, size_t len)
+int gamma_address_text_write(const struct gamma_addr *addr, char *buf, size_t len)
 {
 	char mac[GAMMA_MAC_TEXT_LEN], epoch[16] = "";
 
@@ -20,12 +20,12 @@ int gamma_address_write(const struct gamma_addr *addr, char *buf, size_t len)
 			ntohs(addr->port), epoch);
 }
 
-bool gamma_address_is_text(const char *node)
+bool gamma_address_text_matches(const char *node)
 {
 	return node && !strncmp(node, PREFIX, strlen(PREFIX));
 }
 
-bool gamma_address_read(const char *text, struct gamma_addr *addr)
+bool gamma_address_text_read(const char *text, struct gamma_addr *addr)
 {
 	unsigned int port = 0, epoch = 0;
 	char mac[GAMMA_MAC_TEXT_LEN];

@@ -16,7 +16,7 @@ static void load_topology(void)
 	topology = gamma_topology_load(&why_none);
 }
 
-void gamma_bind_near(const char *interface)
+void gamma_affinity_bind_thread(const char *interface)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *why;
@@ -31,7 +31,7 @@ void gamma_bind_near(const char *interface)
 			   cpus);
 }
 
-void gamma_bind_cleanup(void)
+void gamma_affinity_cleanup(void)
 {
 	gamma_topology_free(topology);
 	topology = NULL;

@@ -91,7 +91,7 @@ static bool counts_agree(const struct call *call, size_t elements)
 static ssize_t post(struct fid_ep *fid, const struct call *call)
 {
 	const struct fi_msg_atomic *msg = call->msg;
-	size_t most = gamma_atomic_count(call->form, msg->datatype, msg->op), elements;
+	size_t most = gamma_atomic_valid_count(call->form, msg->datatype, msg->op), elements;
 	size_t size = gamma_atomic_ops_size((uint32_t) msg->datatype), count = operand_pieces(msg);
 	struct iovec iov[2 * GAMMA_IOV_LIMIT], result[GAMMA_IOV_LIMIT];
 	struct fi_rma_iov targets[GAMMA_IOV_LIMIT];
@@ -108,8 +108,8 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 	add_pieces(iov, msg->msg_iov, count, size);
 	add_pieces(iov + count, call->compare, call->compare_count, size);
 	add_pieces(result, call->result, call->result_count, size);
-	return gamma_post_remote(
-		gamma_handle(fid),
+	return gamma_remote_submit(
+		gamma_ep_handle_of(fid),
 		&(struct gamma_rma_requester_post){
 			.op = ops[call->form],
 			.operands =
@@ -134,7 +134,7 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 
 static ssize_t post_msg(struct fid_ep *fid, const struct call *call)
 {
-	return gamma_tx_refuses(call->flags, GAMMA_TX_FLAGS) ? -FI_EBADFLAGS : post(fid, call);
+	return gamma_submit_refuses(call->flags, GAMMA_TX_FLAGS) ? -FI_EBADFLAGS : post(fid, call);
 }
 
 /* For the calls that have no message: one piece of the target's memory, as long as the operands
@@ -162,7 +162,7 @@ static ssize_t post_plain(struct fid_ep *fid, struct call call, const struct fi_
 
 	call.msg = &msg;
 	if (!call.silent)
-		call.flags = gamma_handle(fid)->tx_flags & ~FI_REMOTE_CQ_DATA;
+		call.flags = gamma_ep_handle_of(fid)->tx_flags & ~FI_REMOTE_CQ_DATA;
 	return post(fid, &call);
 }
 
@@ -310,7 +310,7 @@ struct fi_ops_atomic gamma_atomic_ops = {
 	.compwrite = atomic_compwrite,
 	.compwritev = atomic_compwritev,
 	.compwritemsg = atomic_compwritemsg,
-	.writevalid = gamma_atomic_writevalid,
-	.readwritevalid = gamma_atomic_readwritevalid,
-	.compwritevalid = gamma_atomic_compwritevalid,
+	.writevalid = gamma_atomic_valid_write,
+	.readwritevalid = gamma_atomic_valid_readwrite,
+	.compwritevalid = gamma_atomic_valid_compwrite,
 };

@@ -70,9 +70,9 @@ static uint64_t needed(const struct gamma_rma_access *access)
 						      : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-enum gamma_refusal gamma_atomic_requested(void *context, struct gamma_flow *flow,
-					  const struct gamma_rma_access *access,
-					  const uint8_t *operands, uint8_t *result)
+enum gamma_refusal gamma_atomic_target_apply(void *context, struct gamma_flow *flow,
+					     const struct gamma_rma_access *access,
+					     const uint8_t *operands, uint8_t *result)
 {
 	struct gamma_rma_region reached;
 	enum gamma_refusal refusal;
@@ -80,7 +80,7 @@ enum gamma_refusal gamma_atomic_requested(void *context, struct gamma_flow *flow
 	(void) flow;
 	if (!is_consistent(access))
 		return GAMMA_REFUSED_UNSUPPORTED;
-	refusal = gamma_reach(context, access, needed(access), &reached);
+	refusal = gamma_remote_reach(context, access, needed(access), &reached);
 	if (refusal)
 		return refusal;
 	if (!is_aligned(access, &reached))

@@ -23,7 +23,8 @@ SAME_OP(CSWAP);
 SAME_OP(CSWAP_GT);
 SAME_OP(MSWAP);
 
-size_t gamma_atomic_count(enum gamma_atomic_form form, enum fi_datatype datatype, enum fi_op op)
+size_t gamma_atomic_valid_count(enum gamma_atomic_form form, enum fi_datatype datatype,
+				enum fi_op op)
 {
 	/* Newer versions may pass numbers that the headers here have no names for. */
 	uint32_t type = (uint32_t) datatype, operation = (uint32_t) op;
@@ -33,8 +34,8 @@ size_t gamma_atomic_count(enum gamma_atomic_form form, enum fi_datatype datatype
 	return GAMMA_ATOMIC_CALL_MAX / gamma_atomic_ops_size(type);
 }
 
-int gamma_query_atomic(struct fid_domain *domain_fid, enum fi_datatype datatype, enum fi_op op,
-		       struct fi_atomic_attr *attr, uint64_t flags)
+int gamma_atomic_valid_query(struct fid_domain *domain_fid, enum fi_datatype datatype,
+			     enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
 {
 	struct gamma_domain *domain =
 		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
@@ -49,7 +50,7 @@ int gamma_query_atomic(struct fid_domain *domain_fid, enum fi_datatype datatype,
 		return -FI_EINVAL;
 	if (flags)
 		form = flags & FI_FETCH_ATOMIC ? GAMMA_ATOMIC_FETCH : GAMMA_ATOMIC_COMPARE;
-	count = gamma_atomic_count(form, datatype, op);
+	count = gamma_atomic_valid_count(form, datatype, op);
 	if (!(domain->caps & FI_ATOMIC) || !count)
 		return -FI_EOPNOTSUPP;
 	if (attr) {
@@ -62,7 +63,7 @@ int gamma_query_atomic(struct fid_domain *domain_fid, enum fi_datatype datatype,
 static int valid(enum gamma_atomic_form form, enum fi_datatype datatype, enum fi_op op,
 		 size_t *count)
 {
-	size_t most = gamma_atomic_count(form, datatype, op);
+	size_t most = gamma_atomic_valid_count(form, datatype, op);
 
 	if (!most)
 		return -FI_EOPNOTSUPP;
@@ -71,22 +72,22 @@ static int valid(enum gamma_atomic_form form, enum fi_datatype datatype, enum fi
 	return 0;
 }
 
-int gamma_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			    size_t *count)
+int gamma_atomic_valid_write(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count)
 {
 	(void) ep;
 	return valid(GAMMA_ATOMIC_BASE, datatype, op, count);
 }
 
-int gamma_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-				size_t *count)
+int gamma_atomic_valid_readwrite(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count)
 {
 	(void) ep;
 	return valid(GAMMA_ATOMIC_FETCH, datatype, op, count);
 }
 
-int gamma_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-				size_t *count)
+int gamma_atomic_valid_compwrite(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count)
 {
 	(void) ep;
 	return valid(GAMMA_ATOMIC_COMPARE, datatype, op, count);

@@ -69,7 +69,7 @@ static const struct ability rdm_ability = {
 	.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS |
 		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR |
 		FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_TRIGGER | DOMAIN_CAPS,
-	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | GAMMA_LEVELS,
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | GAMMA_COMPLETION_LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE,
 	.msg_order = ORDER,
 	.tag_format = TAG_FORMAT_BITS,
@@ -233,8 +233,8 @@ static const char *check_rx(const struct fi_rx_attr *attr, const struct ability 
 	return NULL;
 }
 
-const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t mtu,
-			      const struct fi_info *hints)
+const char *gamma_attr_check_hints(uint32_t api_version, enum fi_ep_type type, size_t mtu,
+				   const struct fi_info *hints)
 {
 	struct ability can = ability_of(type, mtu);
 	const char *field = NULL;
@@ -259,13 +259,13 @@ const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t
 	return field;
 }
 
-int gamma_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu)
+int gamma_attr_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu)
 {
 	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
 	const char *field = "ep_attr->type";
 
 	if (type == FI_EP_RDM || type == FI_EP_DGRAM)
-		field = gamma_check_hints(api_version, type, mtu, info);
+		field = gamma_attr_check_hints(api_version, type, mtu, info);
 	if (field)
 		GAMMA_INFO(CORE, "fi_info.%s asks for more than fi_getinfo returned\n", field);
 	return field ? -FI_EINVAL : 0;
@@ -332,8 +332,8 @@ static size_t context_max(const struct fi_info *info, const struct ability *can,
 {
 	bool many = info->caps & FI_NAMED_RX_CTX ||
 		    (hints && (hints->max_ep_tx_ctx > 1 || hints->max_ep_rx_ctx > 1)) ||
-		    gamma_several_contexts(info->ep_attr->tx_ctx_cnt) ||
-		    gamma_several_contexts(info->ep_attr->rx_ctx_cnt);
+		    gamma_attr_several_contexts(info->ep_attr->tx_ctx_cnt) ||
+		    gamma_attr_several_contexts(info->ep_attr->rx_ctx_cnt);
 
 	return many ? can->contexts : 1;
 }
@@ -385,7 +385,7 @@ static void fill_tx(struct fi_tx_attr *attr, const struct ability *can, uint64_t
 	attr->caps = half_caps(TX_CAPS, caps, hints ? hints->caps : 0);
 	attr->op_flags = hints ? hints->op_flags : 0;
 	/* Unless another level is asked for, small messages complete once they are copied. */
-	if (!(attr->op_flags & GAMMA_LEVELS))
+	if (!(attr->op_flags & GAMMA_COMPLETION_LEVELS))
 		attr->op_flags |= FI_INJECT_COMPLETE;
 	attr->msg_order = can->msg_order;
 	attr->inject_size = can->inject_size;
@@ -421,8 +421,8 @@ static void fill_ep(struct fi_ep_attr *attr, const struct ability *can, enum fi_
 	attr->rx_ctx_cnt = context_count(hints ? hints->rx_ctx_cnt : 0);
 }
 
-void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type, size_t mtu,
-		     const struct fi_info *hints)
+void gamma_attr_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type,
+			  size_t mtu, const struct fi_info *hints)
 {
 	const struct fi_domain_attr *domain = hints ? hints->domain_attr : NULL;
 	struct ability can = ability_of(type, mtu);

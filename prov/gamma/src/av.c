@@ -452,9 +452,9 @@ static int av_insertsvc(struct fid_av *av_fid, const char *node, const char *ser
 	const struct gamma_nic *nic = &av_of(av_fid)->domain->nic;
 	struct gamma_addr addr;
 
-	if (!gamma_address_is_text(node))
+	if (!gamma_address_text_matches(node))
 		return av_insertsym(av_fid, node, 1, service, 1, fi_addr, flags, context);
-	if (service || !gamma_address_read(node, &addr))
+	if (service || !gamma_address_text_read(node, &addr))
 		return -FI_EINVAL;
 	if (!memcmp(addr.mac, nic->mac, GAMMA_MAC_LEN))
 		addr.host = gamma_host_identity();
@@ -511,7 +511,7 @@ static const char *av_straddr(struct fid_av *av, const void *addr, char *buf, si
 
 	(void) av;
 	memcpy(&copy, addr, sizeof(copy));
-	*len = gamma_address_write(&copy, buf, *len) + 1;
+	*len = gamma_address_text_write(&copy, buf, *len) + 1;
 	return buf;
 }
 
@@ -531,7 +531,7 @@ static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	if (other->fclass != FI_CLASS_EQ || flags || av->eq)
 		return -FI_EINVAL;
 	av->eq = gamma_container_of(other, struct gamma_eq, eq_fid.fid);
-	gamma_ref(&av->eq->refs);
+	gamma_refs_take(&av->eq->refs);
 	return 0;
 }
 
@@ -539,11 +539,11 @@ static int av_close(struct fid *fid)
 {
 	struct gamma_av *av = gamma_container_of(fid, struct gamma_av, av_fid.fid);
 
-	if (gamma_in_use(&av->refs))
+	if (gamma_refs_any(&av->refs))
 		return -FI_EBUSY;
 	if (av->eq)
-		gamma_unref(&av->eq->refs);
-	gamma_unref(&av->domain->refs);
+		gamma_refs_drop(&av->eq->refs);
+	gamma_refs_drop(&av->domain->refs);
 	free(av->entries);
 	free(av->hash);
 	free(av);
@@ -554,10 +554,10 @@ static struct fi_ops av_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = av_close,
 	.bind = av_bind,
-	.control = gamma_no_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.control = gamma_unsupported_control,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_av av_ops = {
@@ -600,7 +600,7 @@ int gamma_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct
 	if (!av)
 		return -FI_ENOMEM;
 	av->domain = gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
-	gamma_ref(&av->domain->refs);
+	gamma_refs_take(&av->domain->refs);
 	av->flags = attr->flags;
 	av->rx_ctx_bits = (unsigned) attr->rx_ctx_bits;
 	av->av_fid.fid.fclass = FI_CLASS_AV;

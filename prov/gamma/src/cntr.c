@@ -14,9 +14,9 @@ static struct gamma_cntr *cntr_of(struct fid_cntr *cntr_fid)
 
 static inline void changed(struct gamma_cntr *cntr)
 {
-	if (gamma_unlikely(!gamma_list_empty(&cntr->works)))
-		gamma_work_check(cntr);
-	gamma_waiter_wake(&cntr->waiter);
+	if (gamma_unlikely(!gamma_list_empty(&cntr->deferred_works)))
+		gamma_deferred_work_check(cntr);
+	gamma_sleep_wake(&cntr->waiter);
 }
 
 void gamma_cntr_add(struct gamma_cntr *cntr, uint64_t value)
@@ -37,7 +37,7 @@ static uint64_t cntr_read(struct fid_cntr *cntr_fid)
 	uint64_t value;
 
 	gamma_domain_lock(cntr->domain);
-	gamma_domain_progress(cntr->domain);
+	gamma_progress_poll(cntr->domain);
 	value = cntr->seen_value = cntr->value;
 	gamma_domain_unlock(cntr->domain);
 	return value;
@@ -49,7 +49,7 @@ static uint64_t cntr_readerr(struct fid_cntr *cntr_fid)
 	uint64_t errors;
 
 	gamma_domain_lock(cntr->domain);
-	gamma_domain_progress(cntr->domain);
+	gamma_progress_poll(cntr->domain);
 	errors = cntr->seen_errors = cntr->known_errors = cntr->errors;
 	gamma_domain_unlock(cntr->domain);
 	return errors;
@@ -119,21 +119,21 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 {
 	struct gamma_cntr *cntr = cntr_of(cntr_fid);
 	bool may_sleep = cntr->waiter.wait_obj != FI_WAIT_YIELD;
-	struct gamma_patience patience;
+	struct gamma_sleep_spin patience;
 	int ret, waited = 0;
 	uint64_t told;
 
 	if (cntr->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS; /* fi_wait is what sleeps */
-	gamma_patience_init(&patience, timeout);
+	gamma_sleep_spin_init(&patience, timeout);
 	gamma_domain_lock(cntr->domain);
 	/* An error that nobody has heard of ends the wait, though it be from before: what failed
 	 * never arrives. One that comes ends that of every thread. */
 	told = cntr->known_errors;
-	gamma_domain_progress(cntr->domain);
+	gamma_progress_poll(cntr->domain);
 	while ((ret = look(cntr, threshold, told)) == -FI_EAGAIN && waited != -FI_ETIMEDOUT) {
-		waited = gamma_patience_wait(&patience, &cntr->waiter, may_sleep);
-		gamma_domain_progress(cntr->domain);
+		waited = gamma_sleep_spin_wait(&patience, &cntr->waiter, may_sleep);
+		gamma_progress_poll(cntr->domain);
 	}
 	gamma_domain_unlock(cntr->domain);
 	return ret == -FI_EAGAIN ? -FI_ETIMEDOUT : ret;
@@ -145,7 +145,7 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct gamma_cntr *cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid.fid);
 
-	return gamma_waiter_control(&cntr->waiter, command, arg);
+	return gamma_sleep_control(&cntr->waiter, command, arg);
 }
 
 static int cntr_close(struct fid *fid)
@@ -153,26 +153,26 @@ static int cntr_close(struct fid *fid)
 	struct gamma_cntr *cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid.fid);
 	struct gamma_domain *domain = cntr->domain;
 
-	if (gamma_in_use(&cntr->refs))
+	if (gamma_refs_any(&cntr->refs))
 		return -FI_EBUSY;
 	if (cntr->waiter.wait_set)
-		gamma_wait_detach(cntr->waiter.wait_set, fid);
+		gamma_waitset_detach(cntr->waiter.wait_set, fid);
 	gamma_domain_lock(domain);
-	gamma_waiter_close(&cntr->waiter);
+	gamma_sleep_close(&cntr->waiter);
 	gamma_domain_unlock(domain);
 	free(cntr);
-	gamma_unref(&domain->refs);
+	gamma_refs_drop(&domain->refs);
 	return 0;
 }
 
 static struct fi_ops cntr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cntr_close,
-	.bind = gamma_no_bind,
+	.bind = gamma_unsupported_bind,
 	.control = cntr_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_cntr cntr_ops = {
@@ -193,7 +193,7 @@ static int check_attr(const struct fi_cntr_attr *attr)
 		return -FI_ENOSYS;
 	if (attr->flags)
 		return -FI_EBADFLAGS;
-	return gamma_waiter_check(attr->wait_obj, attr->wait_set);
+	return gamma_sleep_check(attr->wait_obj, attr->wait_set);
 }
 
 int gamma_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
@@ -217,12 +217,12 @@ int gamma_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
 	cntr->cntr_fid.fid.context = context;
 	cntr->cntr_fid.fid.ops = &cntr_fid_ops;
 	cntr->cntr_fid.ops = &cntr_ops;
-	gamma_list_init(&cntr->works);
-	gamma_waiter_init(&cntr->waiter, domain, attr->wait_obj);
-	gamma_ref(&domain->refs);
+	gamma_list_init(&cntr->deferred_works);
+	gamma_sleep_init(&cntr->waiter, domain, attr->wait_obj);
+	gamma_refs_take(&domain->refs);
 	if (attr->wait_obj == FI_WAIT_SET) {
-		ret = gamma_wait_attach(attr->wait_set, &cntr->cntr_fid.fid,
-					&cntr->waiter.wait_set);
+		ret = gamma_waitset_attach(attr->wait_set, &cntr->cntr_fid.fid,
+					   &cntr->waiter.wait_set);
 		if (ret) {
 			cntr_close(&cntr->cntr_fid.fid);
 			return ret;

@@ -12,7 +12,7 @@ static void count(struct gamma_cntr *cntr, int error)
 		gamma_cntr_add(cntr, 1);
 }
 
-struct gamma_cntr *gamma_ep_cntr(const struct gamma_ep *ep, uint64_t flags)
+struct gamma_cntr *gamma_completion_cntr(const struct gamma_fi_ep *ep, uint64_t flags)
 {
 	return ep->cntrs[flags & FI_SEND   ? GAMMA_CNTR_SEND
 			 : flags & FI_RECV ? GAMMA_CNTR_RECV
@@ -20,7 +20,7 @@ struct gamma_cntr *gamma_ep_cntr(const struct gamma_ep *ep, uint64_t flags)
 					   : GAMMA_CNTR_WRITE];
 }
 
-static void write_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
+static void write_tx(struct gamma_fi_ep *ep, const struct gamma_tx *tx, int error)
 {
 	struct gamma_completion completion = {
 		.context = tx->context,
@@ -38,17 +38,18 @@ static void write_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
 		gamma_cq_write(ep->tx_cq, completion);
 }
 
-void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error)
+void gamma_completion_write_tx(struct gamma_fi_ep *ep, const struct gamma_tx *tx, int error)
 {
-	if (ep->closing || (gamma_unlikely(tx->work) && !gamma_work_completed(tx->work, error)))
+	if (ep->closing ||
+	    (gamma_unlikely(tx->work) && !gamma_deferred_work_complete(tx->work, error)))
 		return;
-	count(gamma_ep_cntr(ep, tx->flags), error);
+	count(gamma_completion_cntr(ep, tx->flags), error);
 	if (ep->tx_cq && (tx->notify || error))
 		write_tx(ep, tx, error);
 }
 
-void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len,
-			 bool waits)
+void gamma_completion_write_sent(struct gamma_fi_ep *ep, const struct gamma_post *post,
+				 uint64_t len, bool waits)
 {
 	struct gamma_completion completion = {
 		.context = post->context,
@@ -62,12 +63,13 @@ void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uin
 	if (!ep->tx_cq)
 		return;
 	if (waits)
-		gamma_cq_wait_from(ep->tx_cq);
+		gamma_cq_hold_from_here(ep->tx_cq);
 	gamma_cq_write(ep->tx_cq, completion);
 }
 
-GAMMA_NOINLINE static void write_rx_error(struct gamma_ep *ep, struct gamma_completion completion,
-					  uint64_t lost, int error, const struct gamma_addr *source)
+GAMMA_NOINLINE static void write_rx_error(struct gamma_fi_ep *ep,
+					  struct gamma_completion completion, uint64_t lost,
+					  int error, const struct gamma_addr *source)
 {
 	if (error)
 		gamma_cq_write_error(ep->rx_cq, &completion, -error, 0, ep->cause);
@@ -78,7 +80,7 @@ GAMMA_NOINLINE static void write_rx_error(struct gamma_ep *ep, struct gamma_comp
 }
 
 /* False: nothing was to be written. By value, so that what is well goes straight into the queue. */
-static inline bool write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
+static inline bool write_rx(struct gamma_fi_ep *ep, const struct gamma_rx *rx,
 			    struct gamma_completion completion, uint64_t lost, int error,
 			    const struct gamma_addr *source)
 {
@@ -93,12 +95,12 @@ static inline bool write_rx(struct gamma_ep *ep, const struct gamma_rx *rx,
 	return true;
 }
 
-void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
-		       const struct gamma_envelope *envelope, uint64_t placed, int error,
-		       fi_addr_t source, const struct gamma_addr *source_addr)
+void gamma_completion_write_rx(struct gamma_fi_ep *ep, struct gamma_rx *rx,
+			       const struct gamma_envelope *envelope, uint64_t placed, int error,
+			       fi_addr_t source, const struct gamma_addr *source_addr)
 {
 	uint64_t lost = error ? 0 : envelope->length - placed;
-	bool releases = gamma_multi_releases(rx);
+	bool releases = gamma_multi_recv_releases(rx);
 	int result = error;
 	struct gamma_completion completion = {
 		.context = rx->context,
@@ -116,14 +118,14 @@ void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
 		return;
 	if (lost)
 		result = -FI_ETRUNC;
-	if (gamma_unlikely(rx->work) && !gamma_work_completed(rx->work, result))
+	if (gamma_unlikely(rx->work) && !gamma_deferred_work_complete(rx->work, result))
 		return;
 	count(ep->cntrs[GAMMA_CNTR_RECV], result);
 	if (ep->rx_cq && write_rx(ep, rx, completion, lost, error, source_addr) && releases)
 		rx->whole->released = true;
 }
 
-void gamma_complete_unmatched(struct gamma_ep *ep, const struct gamma_rx *rx, int error)
+void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma_rx *rx, int error)
 {
 	struct gamma_completion completion = {
 		.context = rx->context,
@@ -133,7 +135,7 @@ void gamma_complete_unmatched(struct gamma_ep *ep, const struct gamma_rx *rx, in
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
-	if (gamma_unlikely(rx->work) && !gamma_work_completed(rx->work, -error))
+	if (gamma_unlikely(rx->work) && !gamma_deferred_work_complete(rx->work, -error))
 		return;
 	count(ep->cntrs[GAMMA_CNTR_RECV], -error);
 	if (ep->rx_cq)
@@ -141,7 +143,7 @@ void gamma_complete_unmatched(struct gamma_ep *ep, const struct gamma_rx *rx, in
 				     error == FI_ECANCELED ? NULL : ep->cause);
 }
 
-void gamma_complete_release(struct gamma_ep *ep, const struct gamma_rx *whole)
+void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *whole)
 {
 	struct gamma_completion completion = {
 		.context = whole->context,

@@ -82,7 +82,7 @@ static void add_error(struct gamma_cq *cq, struct gamma_cq_error *error)
 {
 	if (error)
 		gamma_list_append(&cq->errors, &error->entry);
-	gamma_waiter_wake(&cq->waiter);
+	gamma_sleep_wake(&cq->waiter);
 }
 
 void gamma_cq_write_full(struct gamma_cq *cq, struct gamma_completion completion)
@@ -176,7 +176,7 @@ static inline ssize_t take_or_progress(struct gamma_cq *cq, void *buf, size_t co
 	size_t waiting = readable(cq);
 
 	if (moves && (!waiting || !count)) {
-		gamma_domain_progress(cq->domain);
+		gamma_progress_poll(cq->domain);
 		waiting = readable(cq);
 	}
 	if (waiting)
@@ -214,7 +214,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 			    const void *cond, int timeout)
 {
 	struct gamma_cq *cq = cq_of(cq_fid);
-	struct gamma_patience patience;
+	struct gamma_sleep_spin patience;
 	uint32_t since;
 	ssize_t ret;
 
@@ -222,15 +222,15 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 	/* As other providers do; for FI_WAIT_SET, fi_wait is what sleeps. */
 	if (cq->waiter.wait_obj == FI_WAIT_NONE || cq->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
-	gamma_patience_init(&patience, timeout);
+	gamma_sleep_spin_init(&patience, timeout);
 	gamma_domain_lock(cq->domain);
 	cq->blocked++;
 	since = cq->interrupts;
 	do {
 		ret = take_or_progress(cq, buf, count, source, true);
-	} while (
-		ret == -FI_EAGAIN && !interrupted(cq, since) &&
-		!gamma_patience_wait(&patience, &cq->waiter, cq->waiter.wait_obj != FI_WAIT_YIELD));
+	} while (ret == -FI_EAGAIN && !interrupted(cq, since) &&
+		 !gamma_sleep_spin_wait(&patience, &cq->waiter,
+					cq->waiter.wait_obj != FI_WAIT_YIELD));
 	/* What came in the very moment that the time was up is not left behind. */
 	if (ret == -FI_EAGAIN)
 		ret = take_or_progress(cq, buf, count, source, false);
@@ -256,7 +256,7 @@ static int cq_signal(struct fid_cq *cq_fid)
 		cq->interrupts++;
 	else
 		cq->interrupt = true;
-	gamma_waiter_wake(&cq->waiter);
+	gamma_sleep_wake(&cq->waiter);
 	gamma_domain_unlock(cq->domain);
 	return 0;
 }
@@ -316,7 +316,7 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry, 
 	return 1;
 }
 
-const char *gamma_error_text(int prov_errno, const void *err_data, char *buf, size_t len)
+const char *gamma_cq_error_text(int prov_errno, const void *err_data, char *buf, size_t len)
 {
 	const char *text = err_data;
 
@@ -334,7 +334,7 @@ static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *er
 			       size_t len)
 {
 	(void) cq;
-	return gamma_error_text(prov_errno, err_data, buf, len);
+	return gamma_cq_error_text(prov_errno, err_data, buf, len);
 }
 
 /* ---- opening and closing ---- */
@@ -343,7 +343,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct gamma_cq *cq = gamma_container_of(fid, struct gamma_cq, cq_fid.fid);
 
-	return gamma_waiter_control(&cq->waiter, command, arg);
+	return gamma_sleep_control(&cq->waiter, command, arg);
 }
 
 static void free_cq(struct gamma_cq *cq)
@@ -363,26 +363,26 @@ static int cq_close(struct fid *fid)
 	struct gamma_cq *cq = gamma_container_of(fid, struct gamma_cq, cq_fid.fid);
 	struct gamma_domain *domain = cq->domain;
 
-	if (gamma_in_use(&cq->refs))
+	if (gamma_refs_any(&cq->refs))
 		return -FI_EBUSY;
 	if (cq->waiter.wait_set)
-		gamma_wait_detach(cq->waiter.wait_set, fid);
+		gamma_waitset_detach(cq->waiter.wait_set, fid);
 	gamma_domain_lock(domain);
-	gamma_waiter_close(&cq->waiter);
+	gamma_sleep_close(&cq->waiter);
 	gamma_domain_unlock(domain);
 	free_cq(cq);
-	gamma_unref(&domain->refs);
+	gamma_refs_drop(&domain->refs);
 	return 0;
 }
 
 static struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cq_close,
-	.bind = gamma_no_bind,
+	.bind = gamma_unsupported_bind,
 	.control = cq_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_cq cq_ops = {
@@ -403,7 +403,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 	/* FI_AFFINITY is about interrupts, which here are the kernel's. */
 	if (attr->flags & ~FI_AFFINITY)
 		return -FI_EBADFLAGS;
-	return gamma_waiter_check(attr->wait_obj, attr->wait_set);
+	return gamma_sleep_check(attr->wait_obj, attr->wait_set);
 }
 
 static size_t ring_size(size_t asked)
@@ -454,10 +454,10 @@ int gamma_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct
 	cq->cq_fid.fid.context = context;
 	cq->cq_fid.fid.ops = &cq_fid_ops;
 	cq->cq_fid.ops = &cq_ops;
-	gamma_waiter_init(&cq->waiter, domain, attr->wait_obj);
-	gamma_ref(&domain->refs);
+	gamma_sleep_init(&cq->waiter, domain, attr->wait_obj);
+	gamma_refs_take(&domain->refs);
 	if (attr->wait_obj == FI_WAIT_SET) {
-		ret = gamma_wait_attach(attr->wait_set, &cq->cq_fid.fid, &cq->waiter.wait_set);
+		ret = gamma_waitset_attach(attr->wait_set, &cq->cq_fid.fid, &cq->waiter.wait_set);
 		if (ret) {
 			cq_close(&cq->cq_fid.fid);
 			return ret;

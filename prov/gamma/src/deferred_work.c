@@ -11,15 +11,15 @@
 
 enum kind { SEND, RECEIVE, REMOTE, SET, ADD };
 
-struct gamma_work {
+struct gamma_deferred_work {
 	struct gamma_list entry;        /* of the triggering counter, or of domain->due */
-	struct gamma_list domain_entry; /* of domain->works, until it is posted */
+	struct gamma_list domain_entry; /* of domain->deferred_works, until it is posted */
 	const void *name;               /* the user's request; NULL: a triggered operation */
 	struct gamma_cntr *trigger, *completion; /* counted as references; completion may be NULL */
 	uint64_t threshold;
 	bool tell; /* the endpoint too is told of the completion */
 	enum kind kind;
-	struct gamma_ep_handle *handle; /* of the endpoint or the shared context */
+	struct gamma_fi_ep_handle *handle; /* of the endpoint or the shared context */
 	struct gamma_post post;
 	struct gamma_rma_requester_post remote;
 	struct iovec iov[GAMMA_IOV_LIMIT], result[GAMMA_IOV_LIMIT];
@@ -39,9 +39,9 @@ static struct gamma_cntr *cntr_of(struct fid_cntr *fid, const struct gamma_domai
 	return cntr->domain == domain ? cntr : NULL;
 }
 
-static struct gamma_work *work_new(struct gamma_cntr *trigger, uint64_t threshold)
+static struct gamma_deferred_work *work_new(struct gamma_cntr *trigger, uint64_t threshold)
 {
-	struct gamma_work *work = calloc(1, sizeof(*work));
+	struct gamma_deferred_work *work = calloc(1, sizeof(*work));
 
 	if (!work)
 		return NULL;
@@ -49,25 +49,25 @@ static struct gamma_work *work_new(struct gamma_cntr *trigger, uint64_t threshol
 	gamma_list_init(&work->domain_entry);
 	work->trigger = trigger;
 	work->threshold = threshold;
-	gamma_ref(&trigger->refs);
+	gamma_refs_take(&trigger->refs);
 	return work;
 }
 
-void gamma_work_free(struct gamma_work *work)
+void gamma_deferred_work_free(struct gamma_deferred_work *work)
 {
 	if (!work)
 		return;
 	gamma_list_remove(&work->entry);
 	gamma_list_remove(&work->domain_entry);
-	gamma_unref(&work->trigger->refs);
+	gamma_refs_drop(&work->trigger->refs);
 	if (work->completion)
-		gamma_unref(&work->completion->refs);
+		gamma_refs_drop(&work->completion->refs);
 	if (work->cntr)
-		gamma_unref(&work->cntr->refs);
+		gamma_refs_drop(&work->cntr->refs);
 	free(work);
 }
 
-bool gamma_work_completed(struct gamma_work *work, int error)
+bool gamma_deferred_work_complete(struct gamma_deferred_work *work, int error)
 {
 	if (work->completion && error)
 		gamma_cntr_add_error(work->completion, 1);
@@ -79,17 +79,17 @@ bool gamma_work_completed(struct gamma_work *work, int error)
 /* ---- waiting ---- */
 
 /* Failures count as well: who waits for so many operations to end shall not wait for ever. */
-static bool is_due(const struct gamma_work *work)
+static bool is_due(const struct gamma_deferred_work *work)
 {
 	return work->trigger->value + work->trigger->errors >= work->threshold;
 }
 
-void gamma_work_check(struct gamma_cntr *cntr)
+void gamma_deferred_work_check(struct gamma_cntr *cntr)
 {
 	struct gamma_list *pos, *next;
 
-	gamma_list_for_each_safe (pos, next, &cntr->works) {
-		if (!is_due(gamma_list_entry(pos, struct gamma_work, entry)))
+	gamma_list_for_each_safe (pos, next, &cntr->deferred_works) {
+		if (!is_due(gamma_list_entry(pos, struct gamma_deferred_work, entry)))
 			return;
 		gamma_list_remove(pos);
 		gamma_list_append(&cntr->domain->due, pos);
@@ -97,44 +97,44 @@ void gamma_work_check(struct gamma_cntr *cntr)
 }
 
 /* In the order of thresholds, and of submission: one step of the counter may set off several. */
-static void line_up(struct gamma_work *work)
+static void line_up(struct gamma_deferred_work *work)
 {
-	struct gamma_list *works = &work->trigger->works, *pos = works->prev;
+	struct gamma_list *works = &work->trigger->deferred_works, *pos = works->prev;
 
-	while (pos != works &&
-	       gamma_list_entry(pos, struct gamma_work, entry)->threshold > work->threshold)
+	while (pos != works && gamma_list_entry(pos, struct gamma_deferred_work, entry)->threshold >
+				       work->threshold)
 		pos = pos->prev;
 	gamma_list_append(pos->next, &work->entry);
 }
 
-static int enqueue(struct gamma_work *work)
+static int enqueue(struct gamma_deferred_work *work)
 {
 	struct gamma_domain *domain = work->trigger->domain;
 
 	gamma_domain_lock(domain);
-	gamma_list_append(&domain->works, &work->domain_entry);
+	gamma_list_append(&domain->deferred_works, &work->domain_entry);
 	line_up(work);
-	gamma_work_check(work->trigger);
+	gamma_deferred_work_check(work->trigger);
 	gamma_domain_unlock(domain);
 	return 0;
 }
 
 /* ---- posting what is due ---- */
 
-static ssize_t post_work(struct gamma_work *work)
+static ssize_t post_work(struct gamma_deferred_work *work)
 {
-	struct gamma_work *told = work->name ? work : NULL;
+	struct gamma_deferred_work *told = work->name ? work : NULL;
 
 	switch (work->kind) {
 	case SEND:
 		work->post.work = told;
-		return gamma_post_send(work->handle, &work->post);
+		return gamma_submit_send(work->handle, &work->post);
 	case RECEIVE:
 		work->post.work = told;
-		return gamma_post_recv(work->handle, &work->post);
+		return gamma_submit_recv(work->handle, &work->post);
 	case REMOTE:
 		work->remote.work = told;
-		return gamma_post_remote(work->handle, &work->remote);
+		return gamma_remote_submit(work->handle, &work->remote);
 	case SET:
 		return fi_cntr_set(&work->cntr->cntr_fid, work->value);
 	case ADD:
@@ -144,17 +144,17 @@ static ssize_t post_work(struct gamma_work *work)
 }
 
 /* The endpoint that tells of an operation, or NULL. */
-static struct gamma_ep *reporter(const struct gamma_ep_handle *handle)
+static struct gamma_fi_ep *reporter(const struct gamma_fi_ep_handle *handle)
 {
 	if (!handle || handle->ep)
 		return handle ? handle->ep : NULL;
-	return gamma_rx_ctx_reporter(handle->rx);
+	return gamma_shared_ctx_reporter(handle->rx);
 }
 
 /* Nothing was posted: the call that would have returned the error is long over. */
-static void fail(struct gamma_work *work, int error)
+static void fail(struct gamma_deferred_work *work, int error)
 {
-	struct gamma_ep *ep = reporter(work->handle);
+	struct gamma_fi_ep *ep = reporter(work->handle);
 	bool receive = work->kind == RECEIVE;
 	struct gamma_cq *cq = ep ? receive ? ep->rx_cq : ep->tx_cq : NULL;
 	struct gamma_cntr *cntr;
@@ -166,9 +166,9 @@ static void fail(struct gamma_work *work, int error)
 
 	if (work->kind == REMOTE)
 		completion.flags = work->remote.flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
-	if (work->name && !gamma_work_completed(work, error))
+	if (work->name && !gamma_deferred_work_complete(work, error))
 		return;
-	cntr = ep ? gamma_ep_cntr(ep, completion.flags) : NULL;
+	cntr = ep ? gamma_completion_cntr(ep, completion.flags) : NULL;
 	if (cntr)
 		gamma_cntr_add_error(cntr, 1);
 	if (cq)
@@ -176,31 +176,32 @@ static void fail(struct gamma_work *work, int error)
 }
 
 /* Whether it is a triggered operation with that context which was posted through the handle. */
-static bool is_triggered(const struct gamma_work *work, const struct gamma_ep_handle *handle,
-			 const void *context)
+static bool is_triggered(const struct gamma_deferred_work *work,
+			 const struct gamma_fi_ep_handle *handle, const void *context)
 {
 	return !work->name && work->handle == handle &&
 	       context == (work->kind == REMOTE ? work->remote.context : work->post.context);
 }
 
-bool gamma_work_cancel(struct gamma_domain *domain, const struct gamma_ep_handle *handle,
-		       const void *context)
+bool gamma_deferred_work_cancel(struct gamma_domain *domain,
+				const struct gamma_fi_ep_handle *handle, const void *context)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each (pos, &domain->works) {
-		struct gamma_work *work = gamma_list_entry(pos, struct gamma_work, domain_entry);
+	gamma_list_for_each (pos, &domain->deferred_works) {
+		struct gamma_deferred_work *work =
+			gamma_list_entry(pos, struct gamma_deferred_work, domain_entry);
 
 		if (!is_triggered(work, handle, context))
 			continue;
 		fail(work, -FI_ECANCELED);
-		gamma_work_free(work);
+		gamma_deferred_work_free(work);
 		return true;
 	}
 	return false;
 }
 
-static bool is_kept(const struct gamma_work *work)
+static bool is_kept(const struct gamma_deferred_work *work)
 {
 	return work->name && work->kind != SET && work->kind != ADD;
 }
@@ -216,7 +217,7 @@ static void move_all(struct gamma_list *from, struct gamma_list *to)
 }
 
 /* With the lock, which is let go for the call. For want of room it and all behind it wait. */
-static void run_one(struct gamma_domain *domain, struct gamma_work *work)
+static void run_one(struct gamma_domain *domain, struct gamma_deferred_work *work)
 {
 	bool kept = is_kept(work);
 	ssize_t ret;
@@ -229,24 +230,24 @@ static void run_one(struct gamma_domain *domain, struct gamma_work *work)
 	if (!ret && kept)
 		return; /* until its completion, which may already have been */
 	if (ret == -FI_EAGAIN) {
-		gamma_list_append(domain->works.next, &work->domain_entry);
+		gamma_list_append(domain->deferred_works.next, &work->domain_entry);
 		gamma_list_append(&domain->retry, &work->entry);
 		move_all(&domain->due, &domain->retry);
 		return;
 	}
 	if (ret)
 		fail(work, (int) ret);
-	gamma_work_free(work);
+	gamma_deferred_work_free(work);
 }
 
 /* There may be room now. */
-void gamma_work_retry(struct gamma_domain *domain)
+void gamma_deferred_work_retry(struct gamma_domain *domain)
 {
 	move_all(&domain->due, &domain->retry);
 	move_all(&domain->retry, &domain->due);
 }
 
-void gamma_work_run(struct gamma_domain *domain)
+void gamma_deferred_work_run(struct gamma_domain *domain)
 {
 	gamma_domain_lock(domain);
 	if (domain->posting) {
@@ -255,7 +256,7 @@ void gamma_work_run(struct gamma_domain *domain)
 	}
 	domain->posting = true;
 	while (!gamma_list_empty(&domain->due))
-		run_one(domain, gamma_list_first(&domain->due, struct gamma_work, entry));
+		run_one(domain, gamma_list_first(&domain->due, struct gamma_deferred_work, entry));
 	domain->posting = false;
 	gamma_domain_unlock(domain);
 }
@@ -269,8 +270,8 @@ static void copy_iov(struct iovec *to, const struct iovec **iov, size_t count)
 	*iov = to;
 }
 
-static void keep_post(struct gamma_work *work, enum kind kind, struct gamma_ep_handle *handle,
-		      const struct gamma_post *post)
+static void keep_post(struct gamma_deferred_work *work, enum kind kind,
+		      struct gamma_fi_ep_handle *handle, const struct gamma_post *post)
 {
 	work->kind = kind;
 	work->handle = handle->ep ? &handle->ep->handle : handle;
@@ -280,7 +281,7 @@ static void keep_post(struct gamma_work *work, enum kind kind, struct gamma_ep_h
 	copy_iov(work->iov, &work->post.iov, post->count);
 }
 
-static void keep_remote(struct gamma_work *work, struct gamma_ep_handle *handle,
+static void keep_remote(struct gamma_deferred_work *work, struct gamma_fi_ep_handle *handle,
 			const struct gamma_rma_requester_post *post)
 {
 	work->kind = REMOTE;
@@ -296,7 +297,8 @@ static void keep_remote(struct gamma_work *work, struct gamma_ep_handle *handle,
 }
 
 /* The user's context says when. */
-static int new_trigger(struct gamma_domain *domain, void *context, struct gamma_work **work)
+static int new_trigger(struct gamma_domain *domain, void *context,
+		       struct gamma_deferred_work **work)
 {
 	const struct fi_triggered_context *triggered = context;
 	struct gamma_cntr *cntr;
@@ -311,20 +313,21 @@ static int new_trigger(struct gamma_domain *domain, void *context, struct gamma_
 }
 
 /* Deferred work passes through here as well, to have its arguments checked and in one form. */
-static int work_for(struct gamma_ep_handle *handle, void *context, struct gamma_work **work)
+static int work_for(struct gamma_fi_ep_handle *handle, void *context,
+		    struct gamma_deferred_work **work)
 {
 	*work = handle->work;
-	return *work ? 0 : new_trigger(gamma_handle_rx(handle)->domain, context, work);
+	return *work ? 0 : new_trigger(gamma_ep_handle_rx(handle)->domain, context, work);
 }
 
-ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_post *post,
-			   bool receive)
+ssize_t gamma_deferred_work_defer(struct gamma_fi_ep_handle *handle, const struct gamma_post *post,
+				  bool receive)
 {
-	struct gamma_work *work;
+	struct gamma_deferred_work *work;
 	int ret;
 
 	if (post->silent || post->flags & (FI_INJECT | FI_PEEK | FI_CLAIM | FI_DISCARD) ||
-	    (handle->work && post->flags & FI_MULTI_RECV) || gamma_post_len(post) < 0)
+	    (handle->work && post->flags & FI_MULTI_RECV) || gamma_submit_len(post) < 0)
 		return -FI_EINVAL;
 	ret = work_for(handle, post->context, &work);
 	if (ret)
@@ -333,10 +336,10 @@ ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_po
 	return enqueue(work);
 }
 
-ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
-				  const struct gamma_rma_requester_post *post)
+ssize_t gamma_deferred_work_defer_remote(struct gamma_fi_ep_handle *handle,
+					 const struct gamma_rma_requester_post *post)
 {
-	struct gamma_work *work;
+	struct gamma_deferred_work *work;
 	int ret;
 
 	if (post->silent || post->flags & FI_INJECT || post->count > GAMMA_IOV_LIMIT ||
@@ -351,7 +354,7 @@ ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
 
 /* ---- deferred work ---- */
 
-static ssize_t queue_cntr(struct gamma_work *work, struct gamma_domain *domain,
+static ssize_t queue_cntr(struct gamma_deferred_work *work, struct gamma_domain *domain,
 			  const struct fi_op_cntr *op, enum kind kind)
 {
 	struct gamma_cntr *cntr = op ? cntr_of(op->cntr, domain) : NULL;
@@ -361,20 +364,20 @@ static ssize_t queue_cntr(struct gamma_work *work, struct gamma_domain *domain,
 	work->kind = kind;
 	work->cntr = cntr;
 	work->value = op->value;
-	gamma_ref(&cntr->refs);
+	gamma_refs_take(&cntr->refs);
 	return enqueue(work);
 }
 
 /* An alias for the length of a call: what is posted through it belongs to the work. */
-static struct fid_ep *borrow(struct gamma_ep_handle *alias, struct fid_ep *fid,
-			     const struct gamma_domain *domain, struct gamma_work *work)
+static struct fid_ep *borrow(struct gamma_fi_ep_handle *alias, struct fid_ep *fid,
+			     const struct gamma_domain *domain, struct gamma_deferred_work *work)
 {
-	const struct gamma_ep_handle *handle;
+	const struct gamma_fi_ep_handle *handle;
 
 	if (!fid || (fid->fid.fclass != FI_CLASS_EP && fid->fid.fclass != FI_CLASS_TX_CTX &&
 		     fid->fid.fclass != FI_CLASS_RX_CTX))
 		return NULL;
-	handle = gamma_handle(fid);
+	handle = gamma_ep_handle_of(fid);
 	if (handle->ep->domain != domain)
 		return NULL;
 	*alias = *handle;
@@ -382,10 +385,10 @@ static struct fid_ep *borrow(struct gamma_ep_handle *alias, struct fid_ep *fid,
 	return &alias->fid;
 }
 
-static ssize_t queue_data(struct gamma_work *work, struct gamma_domain *domain,
+static ssize_t queue_data(struct gamma_deferred_work *work, struct gamma_domain *domain,
 			  const struct fi_deferred_work *asked)
 {
-	struct gamma_ep_handle alias;
+	struct gamma_fi_ep_handle alias;
 	struct fid_ep *ep;
 
 	/* Every kind of operation begins with its endpoint. */
@@ -428,7 +431,7 @@ static ssize_t queue_data(struct gamma_work *work, struct gamma_domain *domain,
 static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work *asked)
 {
 	struct gamma_cntr *trigger = asked ? cntr_of(asked->triggering_cntr, domain) : NULL;
-	struct gamma_work *work;
+	struct gamma_deferred_work *work;
 	ssize_t ret;
 
 	if (!trigger || (asked->completion_cntr && !cntr_of(asked->completion_cntr, domain)))
@@ -439,7 +442,7 @@ static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work
 	work->name = asked;
 	work->completion = cntr_of(asked->completion_cntr, domain);
 	if (work->completion)
-		gamma_ref(&work->completion->refs);
+		gamma_refs_take(&work->completion->refs);
 	if (asked->op_type == FI_OP_CNTR_SET)
 		ret = queue_cntr(work, domain, asked->op.cntr, SET);
 	else if (asked->op_type == FI_OP_CNTR_ADD)
@@ -447,7 +450,7 @@ static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work
 	else
 		ret = queue_data(work, domain, asked);
 	if (ret)
-		gamma_work_free(work);
+		gamma_deferred_work_free(work);
 	return (int) ret;
 }
 
@@ -457,10 +460,10 @@ static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work
 struct selection {
 	const void *name;
 	const struct fid_cntr *trigger;
-	const struct gamma_ep_handle *handle;
+	const struct gamma_fi_ep_handle *handle;
 };
 
-static bool is_selected(const struct gamma_work *work, const struct selection *which)
+static bool is_selected(const struct gamma_deferred_work *work, const struct selection *which)
 {
 	return (!which->name || work->name == which->name) &&
 	       (!which->trigger || &work->trigger->cntr_fid == which->trigger) &&
@@ -472,21 +475,22 @@ static unsigned drop(struct gamma_domain *domain, const struct selection *which)
 	struct gamma_list *pos, *next;
 	unsigned dropped = 0;
 
-	gamma_list_for_each_safe (pos, next, &domain->works) {
-		struct gamma_work *work = gamma_list_entry(pos, struct gamma_work, domain_entry);
+	gamma_list_for_each_safe (pos, next, &domain->deferred_works) {
+		struct gamma_deferred_work *work =
+			gamma_list_entry(pos, struct gamma_deferred_work, domain_entry);
 
 		if (!is_selected(work, which))
 			continue;
-		gamma_work_free(work);
+		gamma_deferred_work_free(work);
 		dropped++;
 	}
 	return dropped;
 }
 
-void gamma_work_drop(struct gamma_domain *domain, const struct gamma_ep_handle *handle)
+void gamma_deferred_work_drop(struct gamma_domain *domain, const struct gamma_fi_ep_handle *handle)
 {
 	/* Another thread may be posting through it just now: one that a forked child lacks. */
-	while (domain->posting && !gamma_domain_inherited(domain)) {
+	while (domain->posting && !gamma_domain_is_inherited(domain)) {
 		gamma_domain_unlock(domain);
 		sched_yield();
 		gamma_domain_lock(domain);
@@ -504,7 +508,7 @@ static int drop_locked(struct gamma_domain *domain, const struct selection *whic
 	return dropped ? 0 : -FI_ENOENT;
 }
 
-int gamma_work_control(struct gamma_domain *domain, int command, void *arg)
+int gamma_deferred_work_control(struct gamma_domain *domain, int command, void *arg)
 {
 	const struct fi_deferred_work *asked = arg;
 	struct selection which = {.name = NULL};

@@ -9,22 +9,22 @@
 
 enum { KEPT_MAX = 1024 }; /* messages kept for receives that are not posted yet */
 
-struct gamma_kept_datagram {
+struct gamma_unexpected_datagram {
 	struct gamma_list entry;
-	struct gamma_ep *ep; /* to which it came */
+	struct gamma_fi_ep *ep; /* to which it came */
 	struct gamma_addr source;
 	struct gamma_envelope envelope;
 	uint8_t payload[];
 };
 
-ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
+ssize_t gamma_dgram_send(struct gamma_fi_ep *ep, const struct gamma_post *post)
 {
 	const struct gamma_group *group =
 		post->flags & FI_MULTICAST ? gamma_mc_find(ep, post->addr) : NULL;
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, post->addr);
 	struct gamma_envelope envelope = {
 		.data = post->data,
-		.length = (uint64_t) gamma_post_len(post),
+		.length = (uint64_t) gamma_submit_len(post),
 		.flags = post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0,
 	};
 	struct gamma_tx tx; /* only what its completion needs */
@@ -39,41 +39,42 @@ ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post)
 		ret = gamma_endpoint_send_datagram(ep->endpoint, addr, post->iov,
 						   (unsigned) post->count, &envelope);
 	if (ret == -EAGAIN)
-		gamma_domain_progress(ep->domain);
+		gamma_progress_poll(ep->domain);
 	if (ret)
 		return ret;
 	tx.context = post->context;
 	tx.flags = FI_SEND | FI_MSG | (group ? FI_MULTICAST : 0);
-	tx.notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
+	tx.notify =
+		gamma_submit_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx.work = post->work;
 	tx.send.envelope = envelope;
-	gamma_complete_tx(ep, &tx, 0);
-	gamma_work_free(tx.work);
+	gamma_completion_write_tx(ep, &tx, 0);
+	gamma_deferred_work_free(tx.work);
 	return 0;
 }
 
-static void deliver(struct gamma_ep *ep, struct gamma_rx *rx, const struct gamma_addr *source,
+static void deliver(struct gamma_fi_ep *ep, struct gamma_rx *rx, const struct gamma_addr *source,
 		    const struct gamma_envelope *envelope, const uint8_t *payload)
 {
 	uint64_t placed =
 		gamma_iov_write(rx->recv.iov, rx->recv.iov_count, 0, payload, envelope->length);
 	fi_addr_t fi_addr = ep->want_source ? gamma_av_find(ep->av, source) : FI_ADDR_NOTAVAIL;
 
-	gamma_complete_rx(ep, rx, envelope, placed, 0, fi_addr, source);
-	gamma_rx_put(ep->rx, rx);
+	gamma_completion_write_rx(ep, rx, envelope, placed, 0, fi_addr, source);
+	gamma_rx_ctx_put(ep->rx, rx);
 }
 
 void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 			 const struct gamma_envelope *envelope, const uint8_t *payload)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 	struct gamma_rx_ctx *rx_ctx = ep->rx;
-	struct gamma_kept_datagram *kept;
+	struct gamma_unexpected_datagram *kept;
 	struct gamma_rx *rx;
 
 	if (!gamma_list_empty(&rx_ctx->posted_msg)) {
 		rx = gamma_list_first(&rx_ctx->posted_msg, struct gamma_rx, entry);
-		rx = gamma_match_take(rx_ctx, ep, rx, envelope->length);
+		rx = gamma_multi_recv_take(rx_ctx, ep, rx, envelope->length);
 		deliver(ep, rx, source, envelope, payload);
 		return;
 	}
@@ -90,14 +91,14 @@ void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 	rx_ctx->datagram_count++;
 }
 
-static struct gamma_kept_datagram *first_kept(const struct gamma_rx_ctx *rx_ctx)
+static struct gamma_unexpected_datagram *first_kept(const struct gamma_rx_ctx *rx_ctx)
 {
-	return gamma_list_first(&rx_ctx->datagrams, struct gamma_kept_datagram, entry);
+	return gamma_list_first(&rx_ctx->datagrams, struct gamma_unexpected_datagram, entry);
 }
 
 static void drop_first(struct gamma_rx_ctx *rx_ctx)
 {
-	struct gamma_kept_datagram *kept = first_kept(rx_ctx);
+	struct gamma_unexpected_datagram *kept = first_kept(rx_ctx);
 
 	gamma_list_remove(&kept->entry);
 	rx_ctx->datagram_count--;
@@ -111,9 +112,9 @@ void gamma_dgram_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 
 	gamma_list_append(&rx_ctx->posted_msg, &rx->entry);
 	while (!used_up && !gamma_list_empty(&rx_ctx->datagrams)) {
-		struct gamma_kept_datagram *kept = first_kept(rx_ctx);
+		struct gamma_unexpected_datagram *kept = first_kept(rx_ctx);
 		struct gamma_rx *taken =
-			gamma_match_take(rx_ctx, kept->ep, rx, kept->envelope.length);
+			gamma_multi_recv_take(rx_ctx, kept->ep, rx, kept->envelope.length);
 
 		used_up = taken == rx || rx->consumed;
 		deliver(kept->ep, taken, &kept->source, &kept->envelope, kept->payload);
@@ -121,12 +122,12 @@ void gamma_dgram_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 	}
 }
 
-void gamma_dgram_move(struct gamma_ep *ep, struct gamma_rx_ctx *from, struct gamma_rx_ctx *to)
+void gamma_dgram_move(struct gamma_fi_ep *ep, struct gamma_rx_ctx *from, struct gamma_rx_ctx *to)
 {
 	struct gamma_list *pos, *tmp;
 
 	gamma_list_for_each_safe (pos, tmp, &from->datagrams) {
-		if (gamma_list_entry(pos, struct gamma_kept_datagram, entry)->ep != ep)
+		if (gamma_list_entry(pos, struct gamma_unexpected_datagram, entry)->ep != ep)
 			continue;
 		gamma_list_remove(pos);
 		gamma_list_append(&to->datagrams, pos);

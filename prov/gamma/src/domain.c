@@ -46,7 +46,8 @@ static bool is_alike(const struct gamma_domain *domain, const struct fi_info *in
 	       (domain->auto_progress || attr->data_progress != FI_PROGRESS_AUTO);
 }
 
-struct gamma_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only)
+struct gamma_domain *gamma_domain_find_opened(const struct fi_info *info,
+					      const struct fid_domain *only)
 {
 	struct gamma_domain *domain, *found = NULL;
 	struct gamma_list *pos;
@@ -68,14 +69,14 @@ static int domain_close(struct fid *fid)
 {
 	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
 
-	if (gamma_in_use(&domain->refs))
+	if (gamma_refs_any(&domain->refs))
 		return -FI_EBUSY;
 	unlist(domain);
-	gamma_auto_stop(domain);
-	gamma_domain_wait_close(domain);
+	gamma_progress_thread_stop(domain);
+	gamma_progress_close(domain);
 	if (domain->eq)
-		gamma_unref(&domain->eq->refs);
-	gamma_unref(&domain->fabric->refs);
+		gamma_refs_drop(&domain->eq->refs);
+	gamma_refs_drop(&domain->fabric->refs);
 	free(domain);
 	return 0;
 }
@@ -92,8 +93,8 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	if (domain->eq)
 		return -FI_EINVAL;
 	domain->eq = gamma_container_of(other, struct gamma_eq, eq_fid.fid);
-	domain->tells_regions = flags & GAMMA_REG_MR;
-	gamma_ref(&domain->eq->refs);
+	domain->reports_mr = flags & GAMMA_REG_MR;
+	gamma_refs_take(&domain->eq->refs);
 	return 0;
 }
 
@@ -107,7 +108,7 @@ static int no_query_collective(struct fid_domain *domain, enum fi_collective_op 
 static int open_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			  uint64_t flags, void *context)
 {
-	return flags ? -FI_EBADFLAGS : gamma_endpoint_open(domain, info, ep, context);
+	return flags ? -FI_EBADFLAGS : gamma_ep_open(domain, info, ep, context);
 }
 
 static int domain_control(struct fid *fid, int command, void *arg)
@@ -118,8 +119,8 @@ static int domain_control(struct fid *fid, int command, void *arg)
 	case FI_UNMAP_KEY:
 		return 0;
 	}
-	return gamma_work_control(gamma_container_of(fid, struct gamma_domain, domain_fid.fid),
-				  command, arg);
+	return gamma_deferred_work_control(
+		gamma_container_of(fid, struct gamma_domain, domain_fid.fid), command, arg);
 }
 
 static struct fi_ops domain_fid_ops = {
@@ -127,22 +128,22 @@ static struct fi_ops domain_fid_ops = {
 	.close = domain_close,
 	.bind = domain_bind,
 	.control = domain_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	.av_open = gamma_av_open,
 	.cq_open = gamma_cq_open,
-	.endpoint = gamma_endpoint_open,
+	.endpoint = gamma_ep_open,
 	.scalable_ep = gamma_sep_open,
 	.cntr_open = gamma_cntr_open,
-	.poll_open = gamma_poll_open,
-	.stx_ctx = gamma_stx_open,
-	.srx_ctx = gamma_srx_open,
-	.query_atomic = gamma_query_atomic,
+	.poll_open = gamma_waitset_open_poll,
+	.stx_ctx = gamma_shared_ctx_open_tx,
+	.srx_ctx = gamma_shared_ctx_open_rx,
+	.query_atomic = gamma_atomic_valid_query,
 	.query_collective = no_query_collective,
 	.endpoint2 = open_endpoint2,
 };
@@ -211,7 +212,7 @@ static void init_domain(struct gamma_domain *domain, struct gamma_fabric *fabric
 	gamma_list_init(&domain->opened_entry);
 	gamma_list_init(&domain->eps);
 	gamma_list_init(&domain->closing);
-	gamma_list_init(&domain->works);
+	gamma_list_init(&domain->deferred_works);
 	gamma_list_init(&domain->due);
 	gamma_list_init(&domain->retry);
 	for (i = 0; i < GAMMA_MR_BUCKETS; i++)
@@ -237,7 +238,7 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return -FI_ENOMEM;
 	ret = find_nic(info->domain_attr->name, &domain->nic);
 	if (!ret)
-		ret = gamma_check_info(fabric->api_version, info, domain->nic.mtu);
+		ret = gamma_attr_check_info(fabric->api_version, info, domain->nic.mtu);
 	if (ret) {
 		free(domain);
 		return ret;
@@ -245,10 +246,10 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	init_domain(domain, fabric, context);
 	domain->caps = info->caps;
 	take_attr(domain, info);
-	gamma_ref(&fabric->refs);
+	gamma_refs_take(&fabric->refs);
 	if (needs_thread(info))
-		ret = gamma_auto_start(domain,
-				       info->domain_attr->data_progress == FI_PROGRESS_AUTO);
+		ret = gamma_progress_thread_start(domain, info->domain_attr->data_progress ==
+								  FI_PROGRESS_AUTO);
 	if (ret) {
 		domain_close(&domain->domain_fid.fid);
 		return ret;

@@ -15,27 +15,27 @@ enum { COPY_SIZE = 16384 };
 
 /* ---- what the domain asks ---- */
 
-struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep)
+struct gamma_list *gamma_ep_domain_entry(struct gamma_fi_ep *ep)
 {
 	return &ep->domain_entry;
 }
 
-struct gamma_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
+struct gamma_fi_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
 {
-	return gamma_container_of(entry, struct gamma_ep, domain_entry);
+	return gamma_container_of(entry, struct gamma_fi_ep, domain_entry);
 }
 
-void gamma_ep_progress(struct gamma_ep *ep)
+void gamma_ep_progress(struct gamma_fi_ep *ep)
 {
-	ep->domain->in_the_way |= gamma_endpoint_progress(ep->endpoint);
+	ep->domain->should_yield |= gamma_endpoint_progress(ep->endpoint);
 }
 
-uint64_t gamma_ep_deadline(const struct gamma_ep *ep)
+uint64_t gamma_ep_deadline(const struct gamma_fi_ep *ep)
 {
 	return gamma_endpoint_deadline(ep->endpoint);
 }
 
-void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr)
+void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr)
 {
 	if (ep->closing)
 		gamma_lock_take(&ep->lingers);
@@ -44,22 +44,22 @@ void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr)
 		gamma_lock_release(&ep->lingers);
 }
 
-bool gamma_ep_ready(const struct gamma_ep *ep)
+bool gamma_ep_ready(const struct gamma_fi_ep *ep)
 {
 	return gamma_endpoint_ready(ep->endpoint);
 }
 
-void gamma_ep_watch(struct gamma_ep *ep, bool asleep)
+void gamma_ep_watch(struct gamma_fi_ep *ep, bool asleep)
 {
 	gamma_endpoint_watch(ep->endpoint, asleep);
 }
 
-bool gamma_ep_armed(const struct gamma_ep *ep)
+bool gamma_ep_armed(const struct gamma_fi_ep *ep)
 {
 	return gamma_endpoint_armed(ep->endpoint);
 }
 
-int gamma_ep_fds(const struct gamma_ep *ep, int fds[GAMMA_EP_FDS])
+int gamma_ep_fds(const struct gamma_fi_ep *ep, int fds[GAMMA_EP_FDS])
 {
 	_Static_assert((int) GAMMA_EP_FDS == (int) GAMMA_ENDPOINT_FDS, "the engine writes as many");
 
@@ -69,7 +69,7 @@ int gamma_ep_fds(const struct gamma_ep *ep, int fds[GAMMA_EP_FDS])
 
 /* ---- binding ---- */
 
-static int bind_cq(struct gamma_ep *ep, struct gamma_cq *cq, uint64_t flags)
+static int bind_cq(struct gamma_fi_ep *ep, struct gamma_cq *cq, uint64_t flags)
 {
 	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) ||
 	    !(flags & (FI_TRANSMIT | FI_RECV)))
@@ -80,17 +80,17 @@ static int bind_cq(struct gamma_ep *ep, struct gamma_cq *cq, uint64_t flags)
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
-		gamma_ref(&cq->refs);
+		gamma_refs_take(&cq->refs);
 	}
 	if (flags & FI_RECV) {
 		ep->rx_cq = cq;
 		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
-		gamma_ref(&cq->refs);
+		gamma_refs_take(&cq->refs);
 	}
 	return 0;
 }
 
-static int bind_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, uint64_t flags)
+static int bind_cntr(struct gamma_fi_ep *ep, struct gamma_cntr *cntr, uint64_t flags)
 {
 	static const uint64_t events[GAMMA_CNTR_COUNT] = {
 		[GAMMA_CNTR_SEND] = FI_SEND,
@@ -114,37 +114,37 @@ static int bind_cntr(struct gamma_ep *ep, struct gamma_cntr *cntr, uint64_t flag
 		if (!(flags & events[i]))
 			continue;
 		ep->cntrs[i] = cntr;
-		gamma_ref(&cntr->refs);
+		gamma_refs_take(&cntr->refs);
 	}
 	return 0;
 }
 
-static int bind_av(struct gamma_ep *ep, struct gamma_av *av)
+static int bind_av(struct gamma_fi_ep *ep, struct gamma_av *av)
 {
 	if (ep->av || ep->sep || av->domain != ep->domain)
 		return -FI_EINVAL;
 	ep->av = av;
-	gamma_ref(&av->refs);
+	gamma_refs_take(&av->refs);
 	return 0;
 }
 
-static int bind_eq(struct gamma_ep *ep, struct gamma_eq *eq)
+static int bind_eq(struct gamma_fi_ep *ep, struct gamma_eq *eq)
 {
 	if (ep->eq)
 		return -FI_EINVAL;
 	ep->eq = eq;
-	gamma_ref(&eq->refs);
+	gamma_refs_take(&eq->refs);
 	return 0;
 }
 
 /* Only what the info has announced, and one of each. */
-static int bind_srx(struct gamma_ep *ep, struct gamma_srx *srx)
+static int bind_srx(struct gamma_fi_ep *ep, struct gamma_srx *srx)
 {
 	if (!ep->shares_rx || ep->srx || srx->rx.domain != ep->domain)
 		return -FI_EINVAL;
 	ep->srx = srx;
 	ep->rx = &srx->rx;
-	gamma_ref(&srx->refs);
+	gamma_refs_take(&srx->refs);
 	return 0;
 }
 
@@ -152,25 +152,25 @@ static int bind_srx(struct gamma_ep *ep, struct gamma_srx *srx)
  * A name only. OpenSHMEM gives one even to an endpoint that has not announced it, and closes it
  * first: such an endpoint does not hold it.
  */
-static int bind_stx(struct gamma_ep *ep, struct gamma_stx *stx)
+static int bind_stx(struct gamma_fi_ep *ep, struct gamma_stx *stx)
 {
 	if (ep->stx || stx->domain != ep->domain)
 		return -FI_EINVAL;
 	if (!ep->shares_tx)
 		return 0;
 	ep->stx = stx;
-	gamma_ref(&stx->refs);
+	gamma_refs_take(&stx->refs);
 	return 0;
 }
 
-static struct gamma_ep *ep_of(struct fid *fid)
+static struct gamma_fi_ep *ep_of(struct fid *fid)
 {
-	return gamma_container_of(fid, struct gamma_ep_handle, fid.fid)->ep;
+	return gamma_container_of(fid, struct gamma_fi_ep_handle, fid.fid)->ep;
 }
 
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	struct gamma_ep *ep = ep_of(fid);
+	struct gamma_fi_ep *ep = ep_of(fid);
 	int ret;
 
 	/* Some programs bind these after enabling. */
@@ -197,28 +197,28 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return -FI_EINVAL;
 }
 
-static void unbind_all(struct gamma_ep *ep)
+static void unbind_all(struct gamma_fi_ep *ep)
 {
 	if (ep->tx_cq)
-		gamma_unref(&ep->tx_cq->refs);
+		gamma_refs_drop(&ep->tx_cq->refs);
 	if (ep->rx_cq)
-		gamma_unref(&ep->rx_cq->refs);
+		gamma_refs_drop(&ep->rx_cq->refs);
 	if (ep->av)
-		gamma_unref(&ep->av->refs);
+		gamma_refs_drop(&ep->av->refs);
 	if (ep->eq)
-		gamma_unref(&ep->eq->refs);
+		gamma_refs_drop(&ep->eq->refs);
 	if (ep->srx)
-		gamma_unref(&ep->srx->refs);
+		gamma_refs_drop(&ep->srx->refs);
 	if (ep->stx)
-		gamma_unref(&ep->stx->refs);
+		gamma_refs_drop(&ep->stx->refs);
 	for (int i = 0; i < GAMMA_CNTR_COUNT; i++)
 		if (ep->cntrs[i])
-			gamma_unref(&ep->cntrs[i]->refs);
+			gamma_refs_drop(&ep->cntrs[i]->refs);
 }
 
 /* ---- enabling ---- */
 
-static void explain_create(const struct gamma_ep *ep, int error)
+static void explain_create(const struct gamma_fi_ep *ep, int error)
 {
 	const char *name = ep->domain->nic.name;
 
@@ -238,7 +238,7 @@ static void explain_create(const struct gamma_ep *ep, int error)
 	}
 }
 
-static int create_endpoint(struct gamma_ep *ep)
+static int create_endpoint(struct gamma_fi_ep *ep)
 {
 	const struct gamma_nic *nic = &ep->domain->nic;
 	struct gamma_endpoint_attr attr = {
@@ -267,21 +267,21 @@ static int create_endpoint(struct gamma_ep *ep)
 				.payload_crc = gamma_settings.payload_crc,
 			},
 	};
-	int ret = ep->sep ? gamma_sep_place(ep, &attr) : 0;
+	int ret = ep->sep ? gamma_sep_assign_address(ep, &attr) : 0;
 
 	if (ret)
 		return ret;
 	memcpy(attr.mac, nic->mac, GAMMA_MAC_LEN);
-	ret = gamma_endpoint_create(&attr, &gamma_ep_handlers, ep, &ep->endpoint);
+	ret = gamma_endpoint_create(&attr, &gamma_match_handlers, ep, &ep->endpoint);
 	if (ret)
 		explain_create(ep, ret);
 	return ret;
 }
 
 /* Those that share receives share an address vector too: a receive may name a source. */
-static bool shared_fit(const struct gamma_ep *ep)
+static bool shared_fit(const struct gamma_fi_ep *ep)
 {
-	const struct gamma_ep *other;
+	const struct gamma_fi_ep *other;
 
 	if ((ep->shares_rx && !ep->srx) || (ep->shares_tx && !ep->stx)) {
 		GAMMA_WARN(EP_CTRL,
@@ -290,11 +290,11 @@ static bool shared_fit(const struct gamma_ep *ep)
 			   ep->domain->nic.name);
 		return false;
 	}
-	other = ep->srx ? gamma_rx_ctx_reporter(&ep->srx->rx) : NULL;
+	other = ep->srx ? gamma_shared_ctx_reporter(&ep->srx->rx) : NULL;
 	return !other || (other->av == ep->av && other->type == ep->type);
 }
 
-static int enable(struct gamma_ep *ep)
+static int enable(struct gamma_fi_ep *ep)
 {
 	struct gamma_domain *domain = ep->domain;
 	int ret;
@@ -315,7 +315,7 @@ static int enable(struct gamma_ep *ep)
 		return ret;
 	gamma_domain_lock(domain);
 	ep->av_generation = ep->av->generation;
-	ret = gamma_domain_wait_add(domain, ep);
+	ret = gamma_progress_watch(domain, ep);
 	ep->enabled = !ret;
 	ep->injects = ep->enabled && ep->type == FI_EP_RDM && ep->transmits &&
 		      !ep->cntrs[GAMMA_CNTR_SEND];
@@ -342,7 +342,7 @@ static void free_pool_tx(struct gamma_list *list)
 
 		gamma_list_remove(&tx->entry);
 		free(tx->copy);
-		gamma_work_free(tx->work);
+		gamma_deferred_work_free(tx->work);
 		free(tx);
 	}
 }
@@ -350,7 +350,7 @@ static void free_pool_tx(struct gamma_list *list)
 /* Whoever closes a region meanwhile takes it from this endpoint before the next look at it. */
 static void on_asleep(void *context, bool asleep)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 
 	if (!asleep) {
 		gamma_lock_take(&ep->lingers);
@@ -363,15 +363,15 @@ static void on_asleep(void *context, bool asleep)
 
 /* Takes the endpoint from the domain first: what remains, waiting for the peers included, is done
  * without holding up the domain's other endpoints. */
-static void shut_down(struct gamma_ep *ep)
+static void shut_down(struct gamma_fi_ep *ep)
 {
 	struct gamma_domain *domain = ep->domain;
 
 	gamma_domain_lock(domain);
 	ep->closing = true;
-	gamma_work_drop(domain, &ep->handle);
+	gamma_deferred_work_drop(domain, &ep->handle);
 	ep->enabled = ep->injects = false;
-	gamma_domain_wait_del(domain, ep);
+	gamma_progress_unwatch(domain, ep);
 	gamma_list_remove(&ep->domain_entry);
 	gamma_list_append(&domain->closing, &ep->domain_entry);
 	gamma_list_remove(&ep->srx_entry);
@@ -383,7 +383,7 @@ static void shut_down(struct gamma_ep *ep)
 	gamma_domain_lock(domain);
 	gamma_list_remove(&ep->domain_entry);
 	gamma_domain_unlock(domain);
-	gamma_report_stats(ep);
+	gamma_stats_report(ep);
 	gamma_endpoint_destroy(ep->endpoint);
 	if (!ep->srx)
 		return;
@@ -394,9 +394,9 @@ static void shut_down(struct gamma_ep *ep)
 
 static int ep_close(struct fid *fid)
 {
-	struct gamma_ep *ep = ep_of(fid);
+	struct gamma_fi_ep *ep = ep_of(fid);
 
-	if (gamma_in_use(&ep->aliases))
+	if (gamma_refs_any(&ep->aliases))
 		return -FI_EBUSY;
 	if (ep->endpoint)
 		shut_down(ep);
@@ -407,7 +407,7 @@ static int ep_close(struct fid *fid)
 	if (ep->sep)
 		gamma_sep_detach(ep);
 	unbind_all(ep);
-	gamma_unref(&ep->domain->refs);
+	gamma_refs_drop(&ep->domain->refs);
 	free(ep->flows);
 	free(ep);
 	return 0;
@@ -415,18 +415,19 @@ static int ep_close(struct fid *fid)
 
 /* ---- control ---- */
 
-static int make_alias(struct gamma_ep_handle *handle, struct fi_alias *alias);
+static int make_alias(struct gamma_fi_ep_handle *handle, struct fi_alias *alias);
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
-	struct gamma_ep_handle *handle = gamma_container_of(fid, struct gamma_ep_handle, fid.fid);
+	struct gamma_fi_ep_handle *handle =
+		gamma_container_of(fid, struct gamma_fi_ep_handle, fid.fid);
 
 	switch (command) {
 	case FI_ENABLE:
 		return enable(handle->ep);
 	case FI_GETOPSFLAG:
 	case FI_SETOPSFLAG:
-		return gamma_op_flags(handle, command == FI_SETOPSFLAG, arg);
+		return gamma_options_op_flags(handle, command == FI_SETOPSFLAG, arg);
 	case FI_ALIAS:
 		return make_alias(handle, arg);
 	}
@@ -438,15 +439,15 @@ static struct fi_ops ep_fid_ops = {
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 /* ---- endpoint operations ---- */
 
 /* The first of that context of which nothing has left. */
-static void cancel_send(struct gamma_ep *ep, const void *context)
+static void cancel_send(struct gamma_fi_ep *ep, const void *context)
 {
 	struct gamma_list *pos;
 
@@ -464,13 +465,13 @@ static void cancel_send(struct gamma_ep *ep, const void *context)
  * without one cannot be told apart. */
 static ssize_t ep_cancel(struct fid *fid, void *context)
 {
-	struct gamma_ep *ep = ep_of(fid);
+	struct gamma_fi_ep *ep = ep_of(fid);
 
 	if (!context)
 		return 0;
 	gamma_domain_lock(ep->domain);
 	if (!gamma_match_cancel(ep->rx, context) &&
-	    !gamma_work_cancel(ep->domain, &ep->handle, context))
+	    !gamma_deferred_work_cancel(ep->domain, &ep->handle, context))
 		cancel_send(ep, context);
 	gamma_domain_unlock(ep->domain);
 	return 0;
@@ -478,15 +479,15 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 
 static int ep_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
 {
-	return gamma_rx_getopt(ep_of(fid)->rx, level, option, value, len);
+	return gamma_options_get(ep_of(fid)->rx, level, option, value, len);
 }
 
 static int ep_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
 {
-	return gamma_rx_setopt(ep_of(fid)->rx, level, option, value, len);
+	return gamma_options_set(ep_of(fid)->rx, level, option, value, len);
 }
 
-static ssize_t size_left(const struct gamma_ep *ep, bool receives)
+static ssize_t size_left(const struct gamma_fi_ep *ep, bool receives)
 {
 	size_t size, used;
 	bool enabled;
@@ -502,12 +503,12 @@ static ssize_t size_left(const struct gamma_ep *ep, bool receives)
 
 static ssize_t rx_size_left(struct fid_ep *fid)
 {
-	return size_left(gamma_handle(fid)->ep, true);
+	return size_left(gamma_ep_handle_of(fid)->ep, true);
 }
 
 static ssize_t tx_size_left(struct fid_ep *fid)
 {
-	return size_left(gamma_handle(fid)->ep, false);
+	return size_left(gamma_ep_handle_of(fid)->ep, false);
 }
 
 static struct fi_ops_ep ep_ops = {
@@ -515,15 +516,15 @@ static struct fi_ops_ep ep_ops = {
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
-	.tx_ctx = gamma_no_tx_ctx,
-	.rx_ctx = gamma_no_rx_ctx,
+	.tx_ctx = gamma_unsupported_tx_ctx,
+	.rx_ctx = gamma_unsupported_rx_ctx,
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
 };
 
 /* ---- names ---- */
 
-int gamma_tell_name(const struct gamma_addr *name, void *addr, size_t *len)
+int gamma_ep_copy_name(const struct gamma_addr *name, void *addr, size_t *len)
 {
 	size_t room;
 
@@ -538,16 +539,16 @@ int gamma_tell_name(const struct gamma_addr *name, void *addr, size_t *len)
 
 static int ep_getname(struct fid *fid, void *addr, size_t *len)
 {
-	const struct gamma_ep *ep = ep_of(fid);
+	const struct gamma_fi_ep *ep = ep_of(fid);
 
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	return gamma_tell_name(gamma_endpoint_addr(ep->endpoint), addr, len);
+	return gamma_ep_copy_name(gamma_endpoint_addr(ep->endpoint), addr, len);
 }
 
 static int ep_setname(struct fid *fid, void *addr, size_t len)
 {
-	struct gamma_ep *ep = ep_of(fid);
+	struct gamma_fi_ep *ep = ep_of(fid);
 	const struct gamma_addr *wanted = addr;
 
 	if (ep->enabled)
@@ -563,18 +564,18 @@ static struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
 	.getname = ep_getname,
-	.getpeer = gamma_no_getpeer,
-	.connect = gamma_no_connect,
-	.listen = gamma_no_listen,
-	.accept = gamma_no_accept,
-	.reject = gamma_no_reject,
-	.shutdown = gamma_no_shutdown,
+	.getpeer = gamma_unsupported_getpeer,
+	.connect = gamma_unsupported_connect,
+	.listen = gamma_unsupported_listen,
+	.accept = gamma_unsupported_accept,
+	.reject = gamma_unsupported_reject,
+	.shutdown = gamma_unsupported_shutdown,
 	.join = gamma_mc_join,
 };
 
 /* ---- opening ---- */
 
-static void set_ops(struct gamma_ep_handle *handle, enum fi_ep_type type, uint64_t caps)
+static void set_ops(struct gamma_fi_ep_handle *handle, enum fi_ep_type type, uint64_t caps)
 {
 	struct fid_ep *fid = &handle->fid;
 
@@ -582,17 +583,18 @@ static void set_ops(struct gamma_ep_handle *handle, enum fi_ep_type type, uint64
 	fid->ops = &ep_ops;
 	fid->cm = &cm_ops;
 	fid->msg = &gamma_msg_ops;
-	fid->tagged = type == FI_EP_RDM ? &gamma_tagged_ops : &gamma_no_tagged_ops;
-	fid->rma = caps & FI_RMA ? &gamma_rma_ops : &gamma_no_rma_ops;
-	fid->atomic = caps & FI_ATOMIC ? &gamma_atomic_ops : &gamma_no_atomic_ops;
-	fid->collective = &gamma_no_collective_ops;
+	fid->tagged = type == FI_EP_RDM ? &gamma_tagged_ops : &gamma_unsupported_tagged_ops;
+	fid->rma = caps & FI_RMA ? &gamma_rma_ops : &gamma_unsupported_rma_ops;
+	fid->atomic = caps & FI_ATOMIC ? &gamma_atomic_ops : &gamma_unsupported_atomic_ops;
+	fid->collective = &gamma_unsupported_collective_ops;
 }
 
 static int alias_close(struct fid *fid)
 {
-	struct gamma_ep_handle *handle = gamma_container_of(fid, struct gamma_ep_handle, fid.fid);
+	struct gamma_fi_ep_handle *handle =
+		gamma_container_of(fid, struct gamma_fi_ep_handle, fid.fid);
 
-	gamma_unref(&handle->ep->aliases);
+	gamma_refs_drop(&handle->ep->aliases);
 	free(handle);
 	return 0;
 }
@@ -600,22 +602,22 @@ static int alias_close(struct fid *fid)
 static struct fi_ops alias_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = alias_close,
-	.bind = gamma_no_bind,
+	.bind = gamma_unsupported_bind,
 	.control = ep_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 /* The same endpoint with default flags of its own, for one direction. */
-static int make_alias(struct gamma_ep_handle *handle, struct fi_alias *alias)
+static int make_alias(struct gamma_fi_ep_handle *handle, struct fi_alias *alias)
 {
-	struct gamma_ep_handle *made;
+	struct gamma_fi_ep_handle *made;
 	int ret;
 
 	if (!alias || !alias->fid)
 		return -FI_EINVAL;
-	ret = gamma_check_op_flags(handle, alias->flags);
+	ret = gamma_options_check_flags(handle, alias->flags);
 	if (ret)
 		return ret;
 	made = calloc(1, sizeof(*made));
@@ -627,12 +629,12 @@ static int make_alias(struct gamma_ep_handle *handle, struct fi_alias *alias)
 		made->tx_flags = alias->flags & ~FI_TRANSMIT;
 	else
 		made->rx_flags = alias->flags & ~FI_RECV;
-	gamma_ref(&handle->ep->aliases);
+	gamma_refs_take(&handle->ep->aliases);
 	*alias->fid = &made->fid.fid;
 	return 0;
 }
 
-static void init_lists(struct gamma_ep *ep)
+static void init_lists(struct gamma_fi_ep *ep)
 {
 	gamma_list_init(&ep->domain_entry);
 	gamma_list_init(&ep->srx_entry);
@@ -644,7 +646,7 @@ static void init_lists(struct gamma_ep *ep)
 	ep->rx = &ep->own_rx;
 }
 
-static void take_info(struct gamma_ep *ep, const struct fi_info *info)
+static void take_info(struct gamma_fi_ep *ep, const struct fi_info *info)
 {
 	const struct gamma_addr *source = info->src_addr;
 
@@ -665,10 +667,10 @@ static void take_info(struct gamma_ep *ep, const struct fi_info *info)
 		ep->port = ntohs(source->port);
 }
 
-struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
-			      void *context)
+struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
+				 void *context)
 {
-	struct gamma_ep *ep = calloc(1, sizeof(*ep));
+	struct gamma_fi_ep *ep = calloc(1, sizeof(*ep));
 	uint64_t caps;
 
 	if (!ep)
@@ -685,25 +687,25 @@ struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info 
 	ep->initiates = caps & OUTWARD || !(caps & INWARD);
 	ep->is_target = caps & INWARD || !(caps & OUTWARD);
 	set_ops(&ep->handle, ep->type, caps);
-	gamma_ref(&domain->refs);
+	gamma_refs_take(&domain->refs);
 	return ep;
 }
 
-int gamma_endpoint_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
-			void *context)
+int gamma_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
+		  void *context)
 {
 	struct gamma_domain *domain =
 		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
-	struct gamma_ep *ep;
+	struct gamma_fi_ep *ep;
 	int ret;
 
 	if (!info || !info->ep_attr)
 		return -FI_EINVAL;
 	/* Several are a scalable endpoint's. */
-	if (gamma_several_contexts(info->ep_attr->tx_ctx_cnt) ||
-	    gamma_several_contexts(info->ep_attr->rx_ctx_cnt))
+	if (gamma_attr_several_contexts(info->ep_attr->tx_ctx_cnt) ||
+	    gamma_attr_several_contexts(info->ep_attr->rx_ctx_cnt))
 		return -FI_EINVAL;
-	ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
+	ret = gamma_attr_check_info(domain->fabric->api_version, info, domain->nic.mtu);
 	if (ret)
 		return ret;
 	ep = gamma_ep_new(domain, info, context);

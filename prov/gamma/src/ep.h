@@ -13,15 +13,16 @@
 #include "gamma.h"
 
 struct gamma_rx_ctx;
-struct gamma_work;
+struct gamma_deferred_work;
 
 /* What the user holds: the endpoint itself, an alias with flags of its own, or a shared receive
  * context. */
-struct gamma_ep_handle {
+struct gamma_fi_ep_handle {
 	struct fid_ep fid;
-	struct gamma_ep *ep;         /* NULL: a shared receive context */
-	struct gamma_rx_ctx *rx;     /* of that, where receives are posted; else NULL: ep->rx */
-	struct gamma_work *work;     /* what is posted is to be put off until it is due; or NULL */
+	struct gamma_fi_ep *ep;  /* NULL: a shared receive context */
+	struct gamma_rx_ctx *rx; /* of that, where receives are posted; else NULL: ep->rx */
+	struct gamma_deferred_work
+		*work;               /* what is posted is to be put off until it is due; or NULL */
 	uint64_t tx_flags, rx_flags; /* default operation flags */
 };
 
@@ -30,11 +31,12 @@ struct gamma_tx {
 	struct gamma_send send;
 	struct gamma_list entry; /* in ep->sends, or in the pool */
 	void *context;
-	uint64_t flags;          /* of its completion entry: FI_SEND | FI_MSG ... */
-	bool notify;             /* write a completion entry */
-	bool *done;              /* set when it ends within the call that posted it, or NULL */
-	struct gamma_work *work; /* told of its end instead of the endpoint's queue; or NULL */
-	void *copy; /* of the message, if it had to be copied but could not leave, or NULL */
+	uint64_t flags; /* of its completion entry: FI_SEND | FI_MSG ... */
+	bool notify;    /* write a completion entry */
+	bool *done;     /* set when it ends within the call that posted it, or NULL */
+	struct gamma_deferred_work
+		*work; /* told of its end instead of the endpoint's queue; or NULL */
+	void *copy;    /* of the message, if it had to be copied but could not leave, or NULL */
 	struct gamma_rma remote; /* if send.remote refers to it */
 };
 
@@ -42,14 +44,15 @@ struct gamma_tx {
 struct gamma_rx {
 	struct gamma_recv recv;
 	struct gamma_list entry; /* in a posted list, among the matched, or in the pool */
-	struct gamma_ep *ep;     /* whose message it has matched; NULL: none yet */
+	struct gamma_fi_ep *ep;  /* whose message it has matched; NULL: none yet */
 	struct gamma_flow *flow; /* while posted: to the source that it names, or NULL */
 	void *context;
 	uint64_t flags; /* of its completion entry: FI_RECV | FI_MSG ... */
 	uint64_t tag, ignore;
-	fi_addr_t source;        /* FI_ADDR_UNSPEC: any */
-	struct gamma_work *work; /* told of its end instead of the endpoint's queue; or NULL */
-	bool wanted;             /* a completion entry even if they are selective: FI_COMPLETION */
+	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
+	struct gamma_deferred_work
+		*work; /* told of its end instead of the endpoint's queue; or NULL */
+	bool wanted;   /* a completion entry even if they are selective: FI_COMPLETION */
 	/* multi.c: of a piece of a buffer for many messages */
 	struct gamma_rx *whole; /* the buffer; else NULL */
 	/* multi.c: of such a buffer, whose recv is what is left of it */
@@ -62,20 +65,20 @@ struct gamma_rx {
 };
 
 /* A best-effort message that no receive was posted for. */
-struct gamma_kept_datagram;
+struct gamma_unexpected_datagram;
 
 /* Posted receives, and the messages that wait for some: an endpoint's own, or shared. */
 struct gamma_rx_ctx {
 	struct gamma_domain *domain;
-	struct gamma_ep *ep; /* whose own it is; NULL: shared */
-	bool directed;       /* receives may name a source */
-	int error;           /* negative errno: nothing will arrive any more; else 0 */
-	size_t size, used;   /* receives that may be posted, and are */
-	size_t min_multi;    /* bytes: a buffer for many messages with less room is given back */
+	struct gamma_fi_ep *ep; /* whose own it is; NULL: shared */
+	bool directed;          /* receives may name a source */
+	int error;              /* negative errno: nothing will arrive any more; else 0 */
+	size_t size, used;      /* receives that may be posted, and are */
+	size_t min_multi;       /* bytes: a buffer for many messages with less room is given back */
 	struct gamma_list posted_msg, posted_tagged; /* struct gamma_rx, in the order of posting */
 	struct gamma_list unexpected_msg,
 		unexpected_tagged;   /* struct gamma_inbound, as they came */
-	struct gamma_list datagrams; /* struct gamma_kept_datagram */
+	struct gamma_list datagrams; /* struct gamma_unexpected_datagram */
 	size_t datagram_count;
 	struct gamma_list
 		matched;        /* struct gamma_rx whose message is arriving, and used-up buffers */
@@ -84,9 +87,9 @@ struct gamma_rx_ctx {
 
 /* A receive context that endpoints share. */
 struct gamma_srx {
-	struct gamma_ep_handle handle;
+	struct gamma_fi_ep_handle handle;
 	struct gamma_rx_ctx rx;
-	struct gamma_list eps; /* struct gamma_ep.srx_entry: enabled ones */
+	struct gamma_list eps; /* struct gamma_fi_ep.srx_entry: enabled ones */
 	int refs;              /* endpoints bound; atomic */
 };
 
@@ -108,8 +111,8 @@ enum {
 };
 enum { GAMMA_CAUSE_LEN = 160 };
 
-struct gamma_ep {
-	struct gamma_ep_handle handle;
+struct gamma_fi_ep {
+	struct gamma_fi_ep_handle handle;
 	struct gamma_domain *domain;
 	struct gamma_list domain_entry;
 	enum fi_ep_type type;
@@ -151,41 +154,41 @@ struct gamma_ep {
 	char cause[GAMMA_CAUSE_LEN]; /* why the flow that is failing now does */
 };
 
-static inline struct gamma_ep_handle *gamma_handle(struct fid_ep *fid)
+static inline struct gamma_fi_ep_handle *gamma_ep_handle_of(struct fid_ep *fid)
 {
-	return gamma_container_of(fid, struct gamma_ep_handle, fid);
+	return gamma_container_of(fid, struct gamma_fi_ep_handle, fid);
 }
 
-static inline struct gamma_rx_ctx *gamma_handle_rx(const struct gamma_ep_handle *handle)
+static inline struct gamma_rx_ctx *gamma_ep_handle_rx(const struct gamma_fi_ep_handle *handle)
 {
 	return handle->ep ? handle->ep->rx : handle->rx;
 }
 
-extern struct fi_ops_msg gamma_msg_ops, gamma_no_msg_ops;
-extern struct fi_ops_cm gamma_no_cm_ops;
-extern struct fi_ops_ep gamma_no_ep_ops;
-ssize_t gamma_no_cancel(struct fid *fid, void *context);
-int gamma_no_getopt(struct fid *fid, int level, int option, void *value, size_t *len);
-int gamma_no_setopt(struct fid *fid, int level, int option, const void *value, size_t len);
-int gamma_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
-		    void *context);
-int gamma_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-		    void *context);
-ssize_t gamma_no_size_left(struct fid_ep *ep);
-int gamma_no_getpeer(struct fid_ep *ep, void *addr, size_t *len);
-int gamma_no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len);
-int gamma_no_listen(struct fid_pep *pep);
-int gamma_no_accept(struct fid_ep *ep, const void *param, size_t len);
-int gamma_no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len);
-int gamma_no_shutdown(struct fid_ep *ep, uint64_t flags);
-int gamma_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		  void *context);
-extern struct fi_ops_tagged gamma_tagged_ops, gamma_no_tagged_ops;
-extern struct fi_ops_rma gamma_rma_ops, gamma_no_rma_ops;
-extern struct fi_ops_atomic gamma_atomic_ops, gamma_no_atomic_ops;
-extern struct fi_ops_collective gamma_no_collective_ops;
-extern const struct gamma_endpoint_handlers gamma_ep_handlers;
-extern const struct gamma_rma_target gamma_ep_target;
+extern struct fi_ops_msg gamma_msg_ops, gamma_unsupported_msg_ops;
+extern struct fi_ops_cm gamma_unsupported_cm_ops;
+extern struct fi_ops_ep gamma_unsupported_ep_ops;
+ssize_t gamma_unsupported_cancel(struct fid *fid, void *context);
+int gamma_unsupported_getopt(struct fid *fid, int level, int option, void *value, size_t *len);
+int gamma_unsupported_setopt(struct fid *fid, int level, int option, const void *value, size_t len);
+int gamma_unsupported_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr,
+			     struct fid_ep **tx_ep, void *context);
+int gamma_unsupported_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr,
+			     struct fid_ep **rx_ep, void *context);
+ssize_t gamma_unsupported_size_left(struct fid_ep *ep);
+int gamma_unsupported_getpeer(struct fid_ep *ep, void *addr, size_t *len);
+int gamma_unsupported_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len);
+int gamma_unsupported_listen(struct fid_pep *pep);
+int gamma_unsupported_accept(struct fid_ep *ep, const void *param, size_t len);
+int gamma_unsupported_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len);
+int gamma_unsupported_shutdown(struct fid_ep *ep, uint64_t flags);
+int gamma_unsupported_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+			   void *context);
+extern struct fi_ops_tagged gamma_tagged_ops, gamma_unsupported_tagged_ops;
+extern struct fi_ops_rma gamma_rma_ops, gamma_unsupported_rma_ops;
+extern struct fi_ops_atomic gamma_atomic_ops, gamma_unsupported_atomic_ops;
+extern struct fi_ops_collective gamma_unsupported_collective_ops;
+extern const struct gamma_endpoint_handlers gamma_match_handlers;
+extern const struct gamma_rma_target gamma_remote_target;
 
 /* ---- post.c: what every kind of send and receive goes through ---- */
 
@@ -195,25 +198,25 @@ struct gamma_post {
 	fi_addr_t addr;
 	uint64_t tag, ignore, data;
 	void *context;
-	struct gamma_work *work; /* whose operation it is, or NULL */
+	struct gamma_deferred_work *work; /* whose operation it is, or NULL */
 	uint64_t flags; /* FI_TAGGED or FI_MSG, FI_REMOTE_CQ_DATA, FI_INJECT, FI_COMPLETION, ... */
 	bool silent;    /* fi_inject and its like: no completion entry */
 };
-ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post);
-ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post);
+ssize_t gamma_submit_send(struct gamma_fi_ep_handle *handle, const struct gamma_post *post);
+ssize_t gamma_submit_recv(struct gamma_fi_ep_handle *handle, const struct gamma_post *post);
 /* kind: FI_MSG or FI_TAGGED, with FI_REMOTE_CQ_DATA if data is to go with it. */
-ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
-		     uint64_t data, uint64_t kind);
+ssize_t gamma_submit_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+			    uint64_t tag, uint64_t data, uint64_t kind);
 
 /* Flags that the *msg calls of every operation on a peer take. */
 #define GAMMA_TX_FLAGS                                                                     \
 	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_TRIGGER | \
-	 GAMMA_LEVELS)
+	 GAMMA_COMPLETION_LEVELS)
 
 /* Whether they are not all among those taken. The completion of a fenced operation tells that all
  * before it have come as far as it has (fi_cq(3)), but of a message that was sent unasked nobody
  * says when it has matched. */
-static inline bool gamma_tx_refuses(uint64_t flags, uint64_t taken)
+static inline bool gamma_submit_refuses(uint64_t flags, uint64_t taken)
 {
 	const uint64_t all_matched = FI_FENCE | FI_MATCH_COMPLETE;
 
@@ -228,68 +231,69 @@ static inline bool gamma_tx_refuses(uint64_t flags, uint64_t taken)
 
 /* The forms in which libfabric's calls pass an operation; kind: FI_MSG or FI_TAGGED. */
 
-static inline ssize_t gamma_recv_iov(struct fid_ep *fid, const struct iovec *iov, size_t count,
-				     fi_addr_t source, uint64_t tag, uint64_t ignore, void *context,
-				     uint64_t kind)
+static inline ssize_t gamma_submit_recv_iov(struct fid_ep *fid, const struct iovec *iov,
+					    size_t count, fi_addr_t source, uint64_t tag,
+					    uint64_t ignore, void *context, uint64_t kind)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
+	struct gamma_fi_ep_handle *handle = gamma_ep_handle_of(fid);
 
-	return gamma_post_recv(handle, &(struct gamma_post){
-					       .iov = iov,
-					       .count = count,
-					       .addr = source,
-					       .tag = tag,
-					       .ignore = ignore,
-					       .context = context,
-					       .flags = handle->rx_flags | kind,
-				       });
+	return gamma_submit_recv(handle, &(struct gamma_post){
+						 .iov = iov,
+						 .count = count,
+						 .addr = source,
+						 .tag = tag,
+						 .ignore = ignore,
+						 .context = context,
+						 .flags = handle->rx_flags | kind,
+					 });
 }
 
 /* kind: with FI_REMOTE_CQ_DATA if data is to go with it. */
-static inline ssize_t gamma_send_iov(struct fid_ep *fid, const struct iovec *iov, size_t count,
-				     fi_addr_t dest, uint64_t tag, uint64_t data, void *context,
-				     uint64_t kind)
+static inline ssize_t gamma_submit_send_iov(struct fid_ep *fid, const struct iovec *iov,
+					    size_t count, fi_addr_t dest, uint64_t tag,
+					    uint64_t data, void *context, uint64_t kind)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
+	struct gamma_fi_ep_handle *handle = gamma_ep_handle_of(fid);
 
-	return gamma_post_send(handle, &(struct gamma_post){
-					       .iov = iov,
-					       .count = count,
-					       .addr = dest,
-					       .tag = tag,
-					       .data = data,
-					       .context = context,
-					       .flags = handle->tx_flags | kind,
-				       });
+	return gamma_submit_send(handle, &(struct gamma_post){
+						 .iov = iov,
+						 .count = count,
+						 .addr = dest,
+						 .tag = tag,
+						 .data = data,
+						 .context = context,
+						 .flags = handle->tx_flags | kind,
+					 });
 }
 
 /* An endpoint that is not enabled; NULL: no memory. */
-struct gamma_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
-			      void *context);
+struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
+				 void *context);
 /* What fi_getname returns for an endpoint of that name. */
-int gamma_tell_name(const struct gamma_addr *name, void *addr, size_t *len);
+int gamma_ep_copy_name(const struct gamma_addr *name, void *addr, size_t *len);
 /* The flow to an AV entry, made if need be; NULL: no such entry, or no memory. */
-struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr);
-struct gamma_tx *gamma_tx_get(struct gamma_ep *ep);
-void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx);
+struct gamma_flow *gamma_ep_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr);
+struct gamma_tx *gamma_tx_get(struct gamma_fi_ep *ep);
+void gamma_tx_put(struct gamma_fi_ep *ep, struct gamma_tx *tx);
 /* Has the send leave from a copy of these bytes. */
 int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len);
 /* The message was taken but its bytes may be needed (again), and the caller may overwrite them when
  * its call returns: copies them or, without memory for that, waits until *done. */
-void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *done);
+void gamma_tx_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const bool *done);
 void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain);
 /* Frees what is in the pools; nothing is posted any more. */
 void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx);
 /* whole: the buffer that it is to be a piece of, or NULL. */
-struct gamma_rx *gamma_rx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
-void gamma_rx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
-/* What the user has asked for; capacity: bytes, post's gamma_post_len. */
-void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
-		   const struct gamma_post *post, uint64_t capacity);
+struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
+void gamma_rx_ctx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
+/* What the user has asked for; capacity: bytes, post's gamma_submit_len. */
+void gamma_rx_ctx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
+		       const struct gamma_post *post, uint64_t capacity);
 /* Bytes in all, or -1 if there are too many, or too many pieces, for an operation. */
-int64_t gamma_post_len(const struct gamma_post *post);
-/* Whether an operation writes a completion entry; selective also for a struct gamma_work. */
-static inline bool gamma_notifies(bool silent, bool selective, uint64_t flags)
+int64_t gamma_submit_len(const struct gamma_post *post);
+/* Whether an operation writes a completion entry; selective also for a struct gamma_deferred_work.
+ */
+static inline bool gamma_submit_notifies(bool silent, bool selective, uint64_t flags)
 {
 	return !silent && (!selective || flags & FI_COMPLETION);
 }
@@ -304,51 +308,51 @@ bool gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context);
 /* All posted receives go, silently. */
 void gamma_match_drop(struct gamma_rx_ctx *rx_ctx);
 /* The endpoint is one of those that share a context now. */
-void gamma_match_join(struct gamma_ep *ep);
+void gamma_match_join(struct gamma_fi_ep *ep);
 /* The endpoint is about to close. What it has under way it takes along from a context that others
  * go on using: until the engine has ended it needs it without the domain's lock. */
-void gamma_match_leave(struct gamma_ep *ep);
+void gamma_match_leave(struct gamma_fi_ep *ep);
 /* Afterwards it gives the shared context's receives back. */
-void gamma_match_return(struct gamma_ep *ep);
+void gamma_match_return(struct gamma_fi_ep *ep);
 /* Takes a receive off the posted list; its peer, if it named one, owes it nothing any more. */
 void gamma_match_unlist(struct gamma_rx *rx);
 /* The AV's index of a flow's peer, or FI_ADDR_NOTAVAIL. */
-fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow);
+fi_addr_t gamma_match_source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow);
 
 /* ---- multi.c ---- */
 
 /* Makes a receive that is about to be posted a buffer for many messages. */
-int gamma_multi_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
+int gamma_multi_recv_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 /* The receive for a message of that length: the posted one itself, or a piece of its buffer; a
  * receive or buffer that cannot take another one is no longer posted. */
-struct gamma_rx *gamma_match_take(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep,
-				  struct gamma_rx *posted, uint64_t length);
+struct gamma_rx *gamma_multi_recv_take(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
+				       struct gamma_rx *posted, uint64_t length);
 /* A message that is here goes into a piece of a posted buffer, and is complete; returns how many
  * bytes of it. */
-uint64_t gamma_multi_place(struct gamma_ep *ep, struct gamma_rx *whole,
-			   const struct gamma_envelope *envelope, const uint8_t *bytes,
-			   fi_addr_t source, const struct gamma_addr *source_addr);
+uint64_t gamma_multi_recv_place(struct gamma_fi_ep *ep, struct gamma_rx *whole,
+				const struct gamma_envelope *envelope, const uint8_t *bytes,
+				fi_addr_t source, const struct gamma_addr *source_addr);
 /* Ends a buffer with an error, once the messages that arrive in it have done so. */
-void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole,
-		      int error);
+void gamma_multi_recv_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
+			   struct gamma_rx *whole, int error);
 /* Whether a completion of this receive gives a buffer back: if so, the user is told by it. */
-bool gamma_multi_releases(const struct gamma_rx *rx);
+bool gamma_multi_recv_releases(const struct gamma_rx *rx);
 /* The context closes with this buffer posted; its list entry stays. */
-void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
+void gamma_multi_recv_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
 /* A piece has come to its end. */
-void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece);
+void gamma_multi_recv_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece);
 
 /* ---- sep.c ---- */
 struct gamma_sep;
 /* Port, epoch and address vector of a context. The port is given once: -FI_EBUSY. */
-int gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr);
-void gamma_sep_bind_av(struct gamma_ep *ep);
+int gamma_sep_assign_address(struct gamma_fi_ep *ep, struct gamma_endpoint_attr *attr);
+void gamma_sep_bind_av(struct gamma_fi_ep *ep);
 /* The context closes. */
-void gamma_sep_detach(struct gamma_ep *ep);
+void gamma_sep_detach(struct gamma_fi_ep *ep);
 
 /* ---- shared.c ---- */
 /* An endpoint to whose queues that of a shared context can report, or NULL. */
-struct gamma_ep *gamma_rx_ctx_reporter(const struct gamma_rx_ctx *rx_ctx);
+struct gamma_fi_ep *gamma_shared_ctx_reporter(const struct gamma_rx_ctx *rx_ctx);
 
 /* ---- remote.c: what RMA and atomics go through ---- */
 
@@ -365,87 +369,88 @@ struct gamma_rma_requester_post {
 	size_t target_count;
 	uint64_t data;
 	void *context;
-	struct gamma_work *work; /* whose operation it is, or NULL */
+	struct gamma_deferred_work *work; /* whose operation it is, or NULL */
 	uint64_t
 		flags; /* FI_RMA or FI_ATOMIC, FI_READ or FI_WRITE, FI_COMPLETION, FI_INJECT, ... */
 	bool silent;   /* no completion entry */
 };
 /* -FI_EINVAL: the sizes of local and remote memory differ, or there are too many pieces. */
-ssize_t gamma_post_remote(struct gamma_ep_handle *handle,
-			  const struct gamma_rma_requester_post *post);
+ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle,
+			    const struct gamma_rma_requester_post *post);
 /* The memory that a peer means, if it allows what is wanted: FI_REMOTE_READ, FI_REMOTE_WRITE. */
-enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_rma_access *access,
-			       uint64_t wanted, struct gamma_rma_region *reached);
+enum gamma_refusal gamma_remote_reach(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
+				      uint64_t wanted, struct gamma_rma_region *reached);
 
 /* ---- atomic_target.c ---- */
 /* A peer wants an atomic operation here: struct gamma_rma_target.apply. */
-enum gamma_refusal gamma_atomic_requested(void *context, struct gamma_flow *flow,
-					  const struct gamma_rma_access *access,
-					  const uint8_t *operands, uint8_t *result);
+enum gamma_refusal gamma_atomic_target_apply(void *context, struct gamma_flow *flow,
+					     const struct gamma_rma_access *access,
+					     const uint8_t *operands, uint8_t *result);
 
 /* ---- dgram.c ---- */
-ssize_t gamma_dgram_send(struct gamma_ep *ep, const struct gamma_post *post);
+ssize_t gamma_dgram_send(struct gamma_fi_ep *ep, const struct gamma_post *post);
 void gamma_dgram_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 			 const struct gamma_envelope *envelope, const uint8_t *payload);
-void gamma_dgram_move(struct gamma_ep *ep, struct gamma_rx_ctx *from, struct gamma_rx_ctx *to);
+void gamma_dgram_move(struct gamma_fi_ep *ep, struct gamma_rx_ctx *from, struct gamma_rx_ctx *to);
 void gamma_dgram_drop(struct gamma_rx_ctx *rx_ctx);
 
 /* ---- mc.c ---- */
 int gamma_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
 		  void *context);
 /* The group that fi_mc_addr has named so, if the endpoint may send to it; or NULL. */
-const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_addr);
+const struct gamma_group *gamma_mc_find(const struct gamma_fi_ep *ep, fi_addr_t fi_addr);
 
 /* ---- complete.c ---- */
 /* The counter that operations of such completion flags concern, or NULL. */
-struct gamma_cntr *gamma_ep_cntr(const struct gamma_ep *ep, uint64_t flags);
-void gamma_complete_tx(struct gamma_ep *ep, const struct gamma_tx *tx, int error);
+struct gamma_cntr *gamma_completion_cntr(const struct gamma_fi_ep *ep, uint64_t flags);
+void gamma_completion_write_tx(struct gamma_fi_ep *ep, const struct gamma_tx *tx, int error);
 /* The same of a send that had no operation, with success; waits: its frame has still to leave. */
-void gamma_complete_sent(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len,
-			 bool waits);
-void gamma_complete_rx(struct gamma_ep *ep, struct gamma_rx *rx,
-		       const struct gamma_envelope *envelope, uint64_t placed, int error,
-		       fi_addr_t source, const struct gamma_addr *source_addr);
+void gamma_completion_write_sent(struct gamma_fi_ep *ep, const struct gamma_post *post,
+				 uint64_t len, bool waits);
+void gamma_completion_write_rx(struct gamma_fi_ep *ep, struct gamma_rx *rx,
+			       const struct gamma_envelope *envelope, uint64_t placed, int error,
+			       fi_addr_t source, const struct gamma_addr *source_addr);
 /* A receive ends that no message has matched, with a positive FI_E*. */
-void gamma_complete_unmatched(struct gamma_ep *ep, const struct gamma_rx *rx, int error);
+void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma_rx *rx, int error);
 /* A buffer for many messages is the user's again, and no completion of a message says so. */
-void gamma_complete_release(struct gamma_ep *ep, const struct gamma_rx *whole);
+void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *whole);
 
 /* ---- options.c ---- */
-int gamma_rx_getopt(const struct gamma_rx_ctx *rx_ctx, int level, int option, void *value,
-		    size_t *len);
-int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
-		    size_t len);
+int gamma_options_get(const struct gamma_rx_ctx *rx_ctx, int level, int option, void *value,
+		      size_t *len);
+int gamma_options_set(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
+		      size_t len);
 /* Default flags of one direction, which FI_TRANSMIT or FI_RECV among them names. */
-int gamma_check_op_flags(const struct gamma_ep_handle *handle, uint64_t flags);
+int gamma_options_check_flags(const struct gamma_fi_ep_handle *handle, uint64_t flags);
 /* Flags that its fi_sendmsg takes. */
-uint64_t gamma_send_flags(const struct gamma_ep_handle *handle);
+uint64_t gamma_options_send_flags(const struct gamma_fi_ep_handle *handle);
 /* FI_GETOPSFLAG, FI_SETOPSFLAG */
-int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags);
+int gamma_options_op_flags(struct gamma_fi_ep_handle *handle, bool set, uint64_t *flags);
 
 /* ---- work.c ---- */
 /* Keeps an operation until its counter has come as far as its context, or its work, says. */
-ssize_t gamma_work_put_off(struct gamma_ep_handle *handle, const struct gamma_post *post,
-			   bool receive);
-ssize_t gamma_work_put_off_remote(struct gamma_ep_handle *handle,
-				  const struct gamma_rma_requester_post *post);
-static inline bool gamma_is_put_off(const struct gamma_ep_handle *handle, uint64_t flags)
+ssize_t gamma_deferred_work_defer(struct gamma_fi_ep_handle *handle, const struct gamma_post *post,
+				  bool receive);
+ssize_t gamma_deferred_work_defer_remote(struct gamma_fi_ep_handle *handle,
+					 const struct gamma_rma_requester_post *post);
+static inline bool gamma_deferred_work_wanted(const struct gamma_fi_ep_handle *handle,
+					      uint64_t flags)
 {
 	return flags & FI_TRIGGER || handle->work;
 }
 /* The operation has ended; whether the endpoint's queue and counters are to be told as well. */
-GAMMA_NOINLINE bool gamma_work_completed(struct gamma_work *work, int error);
+GAMMA_NOINLINE bool gamma_deferred_work_complete(struct gamma_deferred_work *work, int error);
 /* work may be NULL. */
-GAMMA_NOINLINE void gamma_work_free(struct gamma_work *work);
+GAMMA_NOINLINE void gamma_deferred_work_free(struct gamma_deferred_work *work);
 /* The first triggered operation of that context that still waits is cancelled; false: none does. */
-bool gamma_work_cancel(struct gamma_domain *domain, const struct gamma_ep_handle *handle,
-		       const void *context);
+bool gamma_deferred_work_cancel(struct gamma_domain *domain,
+				const struct gamma_fi_ep_handle *handle, const void *context);
 /* What waits to be posted through an endpoint, or a shared context, that closes. */
-void gamma_work_drop(struct gamma_domain *domain, const struct gamma_ep_handle *handle);
+void gamma_deferred_work_drop(struct gamma_domain *domain, const struct gamma_fi_ep_handle *handle);
 
 /* ---- report.c ---- */
 /* One JSON line with the endpoint's counters, where FI_GAMMA_STATS says. */
-void gamma_report_stats(struct gamma_ep *ep);
+void gamma_stats_report(struct gamma_fi_ep *ep);
 
 #endif /* GAMMA_EP_H */

@@ -43,7 +43,7 @@ static void show(struct gamma_eq *eq, bool was)
 	ssize_t done = 0;
 
 	if (is && eq->wait_set)
-		gamma_wait_signal(eq->wait_set);
+		gamma_waitset_signal(eq->wait_set);
 	if (eq->event_fd < 0 || was == is)
 		return;
 	if (is)
@@ -148,14 +148,14 @@ static bool wait_for_event(const struct gamma_eq *eq, uint64_t deadline)
 
 	if (eq->wait_obj == FI_WAIT_YIELD)
 		return !sched_yield() && gamma_now() < deadline;
-	return !gamma_sleep_on(&fd, 1, deadline);
+	return !gamma_sleep_poll_fds(&fd, 1, deadline);
 }
 
 static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf, size_t len, int timeout,
 			uint64_t flags)
 {
 	struct gamma_eq *eq = eq_of(eq_fid);
-	uint64_t deadline = gamma_deadline(timeout);
+	uint64_t deadline = gamma_sleep_deadline(timeout);
 	ssize_t ret;
 
 	if (eq->wait_obj == FI_WAIT_NONE || eq->wait_obj == FI_WAIT_SET)
@@ -230,7 +230,7 @@ static const char *eq_strerror(struct fid_eq *eq, int prov_errno, const void *er
 			       size_t len)
 {
 	(void) eq;
-	return gamma_error_text(prov_errno, err_data, buf, len);
+	return gamma_cq_error_text(prov_errno, err_data, buf, len);
 }
 
 /* ---- opening and closing ---- */
@@ -238,7 +238,7 @@ static const char *eq_strerror(struct fid_eq *eq, int prov_errno, const void *er
 static int get_wait(const struct gamma_eq *eq, int *fd)
 {
 	if (eq->wait_set)
-		return gamma_wait_get_fd(eq->wait_set, fd);
+		return gamma_waitset_get_fd(eq->wait_set, fd);
 	if (eq->event_fd < 0)
 		return -FI_ENODATA;
 	*fd = eq->event_fd;
@@ -253,7 +253,7 @@ static int eq_control(struct fid *fid, int command, void *arg)
 	case FI_GETWAIT:
 		return arg ? get_wait(eq, arg) : -FI_EINVAL;
 	case FI_GETWAITOBJ:
-		return gamma_tell_wait_obj(eq->wait_obj, arg);
+		return gamma_waitset_get_wait_obj(eq->wait_obj, arg);
 	default:
 		return -FI_ENOSYS;
 	}
@@ -279,23 +279,23 @@ static int eq_close(struct fid *fid)
 	struct gamma_eq *eq = gamma_container_of(fid, struct gamma_eq, eq_fid.fid);
 	struct gamma_fabric *fabric = eq->fabric;
 
-	if (gamma_in_use(&eq->refs))
+	if (gamma_refs_any(&eq->refs))
 		return -FI_EBUSY;
 	if (eq->wait_set)
-		gamma_wait_detach(eq->wait_set, fid);
+		gamma_waitset_detach(eq->wait_set, fid);
 	free_eq(eq);
-	gamma_unref(&fabric->refs);
+	gamma_refs_drop(&fabric->refs);
 	return 0;
 }
 
 static struct fi_ops eq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = eq_close,
-	.bind = gamma_no_bind,
+	.bind = gamma_unsupported_bind,
 	.control = eq_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_eq eq_ops = {
@@ -321,7 +321,7 @@ static int open_wait(struct gamma_eq *eq, const struct fi_eq_attr *attr)
 	case FI_WAIT_SET:
 		if (!attr->wait_set)
 			return -FI_EINVAL;
-		return gamma_wait_attach(attr->wait_set, &eq->eq_fid.fid, &eq->wait_set);
+		return gamma_waitset_attach(attr->wait_set, &eq->eq_fid.fid, &eq->wait_set);
 	default:
 		return -FI_ENOSYS;
 	}
@@ -357,7 +357,7 @@ int gamma_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct
 		free_eq(eq);
 		return ret;
 	}
-	gamma_ref(&eq->fabric->refs);
+	gamma_refs_take(&eq->fabric->refs);
 	*eq_fid = &eq->eq_fid;
 	return 0;
 }

@@ -8,31 +8,33 @@
 
 #include <stdlib.h>
 
-int gamma_no_bind(struct fid *fid, struct fid *other, uint64_t flags)
+int gamma_unsupported_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	(void) fid, (void) other, (void) flags;
 	return -FI_EINVAL;
 }
 
-int gamma_no_control(struct fid *fid, int command, void *arg)
+int gamma_unsupported_control(struct fid *fid, int command, void *arg)
 {
 	(void) fid, (void) command, (void) arg;
 	return -FI_ENOSYS;
 }
 
-int gamma_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+int gamma_unsupported_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			       void *context)
 {
 	(void) fid, (void) name, (void) flags, (void) ops, (void) context;
 	return -FI_ENOSYS;
 }
 
-int gamma_no_tostr(const struct fid *fid, char *buf, size_t len)
+int gamma_unsupported_tostr(const struct fid *fid, char *buf, size_t len)
 {
 	(void) fid, (void) buf, (void) len;
 	return -FI_ENOSYS;
 }
 
-int gamma_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+int gamma_unsupported_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+			      void *context)
 {
 	(void) fid, (void) name, (void) flags, (void) ops, (void) context;
 	return -FI_ENOSYS;
@@ -44,7 +46,7 @@ static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list opened = {&opened, &opened};
 
 /* Who shares an object has to have the same structures. */
-struct fid_fabric *gamma_fabric_opened(uint32_t api_version, const struct fid_fabric *only)
+struct fid_fabric *gamma_fabric_find_opened(uint32_t api_version, const struct fid_fabric *only)
 {
 	struct fid_fabric *found = NULL;
 	struct gamma_fabric *fabric;
@@ -67,7 +69,7 @@ static int fabric_close(struct fid *fid)
 {
 	struct gamma_fabric *fabric = gamma_container_of(fid, struct gamma_fabric, fabric_fid.fid);
 
-	if (gamma_in_use(&fabric->refs))
+	if (gamma_refs_any(&fabric->refs))
 		return -FI_EBUSY;
 	pthread_mutex_lock(&opened_lock);
 	gamma_list_remove(&fabric->opened_entry);
@@ -92,11 +94,11 @@ static int open_domain2(struct fid_fabric *fabric, struct fi_info *info, struct 
 static struct fi_ops fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = fabric_close,
-	.bind = gamma_no_bind,
-	.control = gamma_no_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.bind = gamma_unsupported_bind,
+	.control = gamma_unsupported_control,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_fabric fabric_ops = {
@@ -104,8 +106,8 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = gamma_domain_open,
 	.passive_ep = no_passive_ep,
 	.eq_open = gamma_eq_open,
-	.wait_open = gamma_wait_open,
-	.trywait = gamma_trywait,
+	.wait_open = gamma_waitset_open,
+	.trywait = gamma_waitset_trywait,
 	.domain2 = open_domain2,
 };
 

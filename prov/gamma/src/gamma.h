@@ -78,11 +78,11 @@ enum {
 #define GAMMA_ATOMIC_CALL_MAX 65536u       /* bytes of target memory of an atomic call */
 
 /* How far an operation may be wanted to have come when it completes. */
-#define GAMMA_LEVELS \
+#define GAMMA_COMPLETION_LEVELS \
 	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
 /* Whether that many contexts of an endpoint make it a scalable one. */
-static inline bool gamma_several_contexts(size_t count)
+static inline bool gamma_attr_several_contexts(size_t count)
 {
 	return count > 1 && count != FI_SHARED_CONTEXT;
 }
@@ -92,29 +92,29 @@ extern struct fi_provider gamma_prov;
 #define GAMMA_WARN(subsys, ...) FI_WARN(&gamma_prov, FI_LOG_##subsys, __VA_ARGS__)
 #define GAMMA_INFO(subsys, ...) FI_INFO(&gamma_prov, FI_LOG_##subsys, __VA_ARGS__)
 
-struct gamma_ep;
+struct gamma_fi_ep;
 struct gamma_eq;
 struct gamma_mr;
-struct gamma_wait;
+struct gamma_waitset;
 
 /* A time to give up from a libfabric timeout in ms; negative: never. */
-static inline uint64_t gamma_deadline(int timeout)
+static inline uint64_t gamma_sleep_deadline(int timeout)
 {
 	return timeout < 0 ? GAMMA_NEVER : gamma_now() + timeout * GAMMA_NS_PER_MS;
 }
 
 /* References that keep an object from being closed. */
-static inline void gamma_ref(int *refs)
+static inline void gamma_refs_take(int *refs)
 {
 	__atomic_add_fetch(refs, 1, __ATOMIC_RELAXED);
 }
 
-static inline void gamma_unref(int *refs)
+static inline void gamma_refs_drop(int *refs)
 {
 	__atomic_sub_fetch(refs, 1, __ATOMIC_RELEASE);
 }
 
-static inline bool gamma_in_use(int *refs)
+static inline bool gamma_refs_any(int *refs)
 {
 	return __atomic_load_n(refs, __ATOMIC_ACQUIRE) > 0;
 }
@@ -149,32 +149,32 @@ void gamma_settings_define(void);
 int gamma_settings_load(char *error, size_t error_len);
 void gamma_settings_free(void);
 /* What gamma_settings_load said when the provider was loaded, or NULL. */
-const char *gamma_settings_error(void);
+const char *gamma_init_error(void);
 
 /* select.c. Whether the user has named this provider for that query (or in the environment). */
-bool gamma_named(const struct fi_info *hints);
+bool gamma_select_is_named(const struct fi_info *hints);
 /* Whether to answer: named, an inventory, or FI_GAMMA_AUTO. */
-bool gamma_selected(const char *node, const char *service, const struct fi_info *hints);
+bool gamma_select_answers(const char *node, const char *service, const struct fi_info *hints);
 /* Whether every NIC is an answer, and not only the best one of those that the query allows. */
-bool gamma_lists_all(const char *node, const char *service, const struct fi_info *hints);
+bool gamma_select_lists_all(const char *node, const char *service, const struct fi_info *hints);
 /* Why gamma cannot serve, to the log and, if the user named it, once per process to stderr. */
-void gamma_complain(bool named, const char *reason);
+void gamma_select_explain(bool named, const char *reason);
 
 /* ---- info.c, attr.c: fi_getinfo and the attributes it returns ---- */
-int gamma_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		  const struct fi_info *hints, struct fi_info **info);
+int gamma_info_get(uint32_t version, const char *node, const char *service, uint64_t flags,
+		   const struct fi_info *hints, struct fi_info **info);
 /* Whether an endpoint with this info can be opened (its fields may have been changed):
  * 0, or -FI_EINVAL after a line at info level that says which. */
-int gamma_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu);
+int gamma_attr_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu);
 /* Whether an endpoint of that type can satisfy the hints: NULL, or the field that is in the way. */
-const char *gamma_check_hints(uint32_t api_version, enum fi_ep_type type, size_t mtu,
-			      const struct fi_info *hints);
+const char *gamma_attr_check_hints(uint32_t api_version, enum fi_ep_type type, size_t mtu,
+				   const struct fi_info *hints);
 /* Fills in everything of info but names and addresses; the hints have been checked. mtu: bytes. */
-void gamma_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type, size_t mtu,
-		     const struct fi_info *hints);
+void gamma_attr_fill_info(struct fi_info *info, uint32_t api_version, enum fi_ep_type type,
+			  size_t mtu, const struct fi_info *hints);
 
 /* nic_info.c. What fi_info.nic says of a NIC; NULL: no memory. */
-struct fid_nic *gamma_nic_fid(const struct gamma_nic *nic);
+struct fid_nic *gamma_nic_info_new(const struct gamma_nic *nic);
 
 /* ---- fabric.c ---- */
 struct gamma_fabric {
@@ -185,15 +185,17 @@ struct gamma_fabric {
 };
 /* Of those of programs of that version (0: any) the one that has been open longest, or NULL; with
  * `only` that or none: it need not be ours. */
-struct fid_fabric *gamma_fabric_opened(uint32_t api_version, const struct fid_fabric *only);
+struct fid_fabric *gamma_fabric_find_opened(uint32_t api_version, const struct fid_fabric *only);
 int gamma_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 /* For slots of a struct fi_ops that an object has no use for; -FI_ENOSYS, bind -FI_EINVAL. */
-int gamma_no_bind(struct fid *fid, struct fid *other, uint64_t flags);
-int gamma_no_control(struct fid *fid, int command, void *arg);
-int gamma_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
-int gamma_no_tostr(const struct fid *fid, char *buf, size_t len);
-int gamma_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
+int gamma_unsupported_bind(struct fid *fid, struct fid *other, uint64_t flags);
+int gamma_unsupported_control(struct fid *fid, int command, void *arg);
+int gamma_unsupported_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			       void *context);
+int gamma_unsupported_tostr(const struct fid *fid, char *buf, size_t len);
+int gamma_unsupported_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+			      void *context);
 
 /* ---- domain.c, progress.c ---- */
 #define GAMMA_MR_BUCKETS 256u /* a power of two */
@@ -204,23 +206,24 @@ struct gamma_domain {
 	struct gamma_fabric *fabric;
 	struct gamma_nic nic; /* the NIC it is on */
 	struct gamma_eq *eq;  /* bound, or NULL */
-	bool tells_regions;   /* it is told of memory registrations: FI_REG_MR */
+	bool reports_mr;      /* it is told of memory registrations: FI_REG_MR */
 	bool thread_safe;   /* false: the caller serialises, FI_THREAD_DOMAIN, and no thread is ours
 			     */
 	bool auto_progress; /* FI_PROGRESS_AUTO */
-	bool in_the_way;    /* polls in vain: the core is offered to others at the next unlock */
+	bool should_yield;  /* polls in vain: the core is offered to others at the next unlock */
 	struct gamma_lock lock;
 	pid_t owner; /* a forked child shares the descriptors and must leave them as they are */
 	enum fi_av_type av_type;
 	uint64_t caps;
-	uint32_t mr_mode;      /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
-	struct gamma_list eps; /* struct gamma_ep.domain_entry: enabled ones, progressed in turn */
+	uint32_t mr_mode; /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
+	struct gamma_list
+		eps; /* struct gamma_fi_ep.domain_entry: enabled ones, progressed in turn */
 	struct gamma_list closing; /* of the same: moved by the threads that close them */
 	int refs;                  /* endpoints, CQs, counters, AVs, MRs; atomic */
 	uint64_t next_mr_key;
 	struct gamma_list mrs[GAMMA_MR_BUCKETS]; /* struct gamma_mr.bucket, by key */
 	size_t counted_mrs;                      /* regions with a counter */
-	struct gamma_list works;                 /* operations that wait for a counter: work.c */
+	struct gamma_list deferred_works;        /* operations that wait for a counter: work.c */
 	struct gamma_list due;                   /* those of them that wait no more */
 	struct gamma_list retry;                 /* and of these, for which there was no room */
 	bool posting;                            /* a thread is posting what is due */
@@ -231,23 +234,24 @@ struct gamma_domain {
 	uint64_t timer_at; /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
 	int sleepers;      /* threads asleep, wait sets, objects armed by fi_trywait */
 	bool watches;      /* the link sockets are in wait_fd: not while the program polls */
-	uint64_t rounds;   /* calls of gamma_domain_progress so far */
+	uint64_t rounds;   /* calls of gamma_progress_poll so far */
 	/* A thread that moves the domain while the application does not; NULL: none. */
-	struct gamma_auto *automatic;
+	struct gamma_progress_thread *automatic;
 };
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context);
 
 /* Of those on the info's fabric that serve as one opened with that info (NULL: any) would the one
  * that has been open longest, or NULL; with `only` that or none: it need not be ours. */
-struct gamma_domain *gamma_domain_opened(const struct fi_info *info, const struct fid_domain *only);
+struct gamma_domain *gamma_domain_find_opened(const struct fi_info *info,
+					      const struct fid_domain *only);
 
 /* work.c: posts operations that waited for a counter; without the lock. */
-void gamma_work_run(struct gamma_domain *domain);
+void gamma_deferred_work_run(struct gamma_domain *domain);
 
 /* Wakes the sleepers if what was to wake them has been taken, and sets the timer anew if an earlier
  * deadline has come up. */
-void gamma_domain_rearm(struct gamma_domain *domain);
+void gamma_progress_rearm(struct gamma_domain *domain);
 
 static inline void gamma_domain_lock(struct gamma_domain *domain)
 {
@@ -263,54 +267,54 @@ static inline void gamma_domain_unlock(struct gamma_domain *domain)
 	bool offer, due;
 
 	if (gamma_unlikely(domain->sleepers))
-		gamma_domain_rearm(domain);
-	offer = domain->in_the_way;
-	domain->in_the_way = false;
+		gamma_progress_rearm(domain);
+	offer = domain->should_yield;
+	domain->should_yield = false;
 	due = !gamma_list_empty(&domain->due) && !domain->posting;
 	if (domain->thread_safe)
 		gamma_lock_release(&domain->lock);
 	if (gamma_unlikely(due))
-		gamma_work_run(domain);
+		gamma_deferred_work_run(domain);
 	if (gamma_unlikely(offer))
 		sched_yield();
 }
 
 /* Moves every enabled endpoint of the domain: receives, sends, timers. */
-void gamma_domain_progress(struct gamma_domain *domain);
+void gamma_progress_poll(struct gamma_domain *domain);
 /* The epoll descriptor that becomes readable when progress has something to do; < 0: error. */
-int gamma_domain_wait_fd(struct gamma_domain *domain);
+int gamma_progress_wait_fd(struct gamma_domain *domain);
 /* An endpoint was enabled while sockets are watched, or closes: add or take out its descriptors. */
-int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep);
-void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep);
+int gamma_progress_watch(struct gamma_domain *domain, struct gamma_fi_ep *ep);
+void gamma_progress_unwatch(struct gamma_domain *domain, struct gamma_fi_ep *ep);
 /* Sets timer_fd to the earliest deadline of the endpoints. Returns false when a deadline has
  * passed or a frame waits already: do not sleep, call progress. */
-bool gamma_domain_arm(struct gamma_domain *domain);
+bool gamma_progress_arm(struct gamma_domain *domain);
 /* The caller has slept, or is about to: its next progress looks at all that wakes. */
-void gamma_domain_woken(struct gamma_domain *domain);
+void gamma_progress_woken(struct gamma_domain *domain);
 /* Closes wait_fd and timer_fd. */
-void gamma_domain_wait_close(struct gamma_domain *domain);
+void gamma_progress_close(struct gamma_domain *domain);
 /* Whether this is a forked child of the process that opened the domain. */
-bool gamma_domain_inherited(const struct gamma_domain *domain);
+bool gamma_domain_is_inherited(const struct gamma_domain *domain);
 /* Starts and stops the thread that makes progress without the application: at once at
  * FI_PROGRESS_AUTO, else after it has not polled for a while; stop without the lock. */
-int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress);
-void gamma_auto_stop(struct gamma_domain *domain);
+int gamma_progress_thread_start(struct gamma_domain *domain, bool automatic_progress);
+void gamma_progress_thread_stop(struct gamma_domain *domain);
 /* Whether there is one, which can promise to send before long what waits for others to share a
  * frame with, though the program may never poll again; and its promise. */
-bool gamma_auto_promises(const struct gamma_domain *domain);
-void gamma_auto_promise(struct gamma_domain *domain);
+bool gamma_progress_thread_can_flush(const struct gamma_domain *domain);
+void gamma_progress_thread_set_flush_timer(struct gamma_domain *domain);
 /* Stops the threads of domains that nobody closed, before the library goes. */
-void gamma_auto_stop_all(void);
+void gamma_progress_thread_stop_all(void);
 /* bind.c: has the calling thread run near that NIC, where the process may. */
-void gamma_bind_near(const char *interface);
-void gamma_bind_cleanup(void);
+void gamma_affinity_bind_thread(const char *interface);
+void gamma_affinity_cleanup(void);
 
 /* ---- address_text.c ---- */
 /* As snprintf. */
-int gamma_address_write(const struct gamma_addr *addr, char *buf, size_t len);
+int gamma_address_text_write(const struct gamma_addr *addr, char *buf, size_t len);
 /* Whether a node begins like that; may be NULL. */
-bool gamma_address_is_text(const char *node);
-bool gamma_address_read(const char *text, struct gamma_addr *addr);
+bool gamma_address_text_matches(const char *node);
+bool gamma_address_text_read(const char *text, struct gamma_addr *addr);
 
 /* ---- av.c ---- */
 struct gamma_av {
@@ -358,7 +362,7 @@ struct gamma_eq {
 	pthread_mutex_t lock;
 	uint64_t flags; /* of fi_eq_attr */
 	enum fi_wait_obj wait_obj;
-	struct gamma_wait *wait_set; /* or NULL */
+	struct gamma_waitset *wait_set; /* or NULL */
 	int event_fd; /* readable while the queue holds something, -1 without a wait object */
 	struct gamma_list events;
 	struct gamma_list errors;
@@ -373,54 +377,54 @@ int gamma_eq_report_error(struct gamma_eq *eq, const struct fi_eq_err_entry *ent
 bool gamma_eq_ready(struct gamma_eq *eq);
 
 /* ---- waiter.c: how threads sleep on a CQ or a counter ---- */
-struct gamma_event {
+struct gamma_wakeup_fd {
 	int fd;         /* readable: look again; -1: nobody has waited yet */
 	bool signalled; /* fd is readable */
 };
 struct gamma_waiter {
 	struct gamma_domain *domain;
 	enum fi_wait_obj wait_obj;
-	struct gamma_wait *wait_set; /* or NULL */
-	struct gamma_event inner;    /* for the threads in gamma_waiter_sleep */
-	struct gamma_event outer;    /* for the application: readable until its next fi_trywait */
+	struct gamma_waitset *wait_set; /* or NULL */
+	struct gamma_wakeup_fd inner;   /* for the threads in gamma_sleep_block */
+	struct gamma_wakeup_fd outer; /* for the application: readable until its next fi_trywait */
 	int wait_fd;  /* for FI_GETWAIT: epoll of outer and the domain's; -1: none yet */
-	int sleepers; /* threads in gamma_waiter_sleep */
+	int sleepers; /* threads in gamma_sleep_block */
 	bool armed;   /* fi_trywait has promised a wake-up through wait_fd */
 };
 /* What a CQ or a counter may be opened with. */
-int gamma_waiter_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);
-void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
-		       enum fi_wait_obj wait_obj);
-void gamma_waiter_close(struct gamma_waiter *waiter);
+int gamma_sleep_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);
+void gamma_sleep_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
+		      enum fi_wait_obj wait_obj);
+void gamma_sleep_close(struct gamma_waiter *waiter);
 /* FI_GETWAIT and FI_GETWAITOBJ. Takes the domain's lock. */
-int gamma_waiter_control(struct gamma_waiter *waiter, int command, void *arg);
+int gamma_sleep_control(struct gamma_waiter *waiter, int command, void *arg);
 /* For fi_trywait: true if it is safe to block on what FI_GETWAIT gave. */
-bool gamma_waiter_arm(struct gamma_waiter *waiter);
+bool gamma_sleep_arm(struct gamma_waiter *waiter);
 /* Sleeps until woken, until the domain has something to do, or until deadline: 0, -FI_ETIMEDOUT or
  * -FI_EINTR. Called and left with the domain's lock held, which is free meanwhile. */
-int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline);
-GAMMA_NOINLINE void gamma_waiter_signal(struct gamma_waiter *waiter);
+int gamma_sleep_block(struct gamma_waiter *waiter, uint64_t deadline);
+GAMMA_NOINLINE void gamma_sleep_signal(struct gamma_waiter *waiter);
 
-static inline void gamma_waiter_wake(struct gamma_waiter *waiter)
+static inline void gamma_sleep_wake(struct gamma_waiter *waiter)
 {
 	if (gamma_unlikely(waiter->sleepers || waiter->armed || waiter->wait_set))
-		gamma_waiter_signal(waiter);
+		gamma_sleep_signal(waiter);
 }
 
 /* Blocks until a descriptor is ready, or until deadline: 0, -FI_ETIMEDOUT or -FI_EINTR. No lock. */
 struct pollfd;
-int gamma_sleep_on(struct pollfd *fds, int count, uint64_t deadline);
+int gamma_sleep_poll_fds(struct pollfd *fds, int count, uint64_t deadline);
 
 /* How long a thread polls before it sleeps. */
-struct gamma_patience {
+struct gamma_sleep_spin {
 	uint64_t spin_until; /* ns */
 	uint64_t deadline;   /* ns */
 	bool yielded;        /* has offered the core to others once */
 };
-void gamma_patience_init(struct gamma_patience *patience, int timeout);
-/* Between two looks: polls on, yields or sleeps. Returns as gamma_waiter_sleep, lock held too. */
-int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter,
-			bool may_sleep);
+void gamma_sleep_spin_init(struct gamma_sleep_spin *patience, int timeout);
+/* Between two looks: polls on, yields or sleeps. Returns as gamma_sleep_block, lock held too. */
+int gamma_sleep_spin_wait(struct gamma_sleep_spin *patience, struct gamma_waiter *waiter,
+			  bool may_sleep);
 
 /* ---- cq.c ---- */
 
@@ -466,7 +470,7 @@ static inline void gamma_cq_write(struct gamma_cq *cq, struct gamma_completion c
 		return;
 	}
 	cq->ring[cq->tail++ & (cq->size - 1)] = completion;
-	gamma_waiter_wake(&cq->waiter);
+	gamma_sleep_wake(&cq->waiter);
 }
 /* Adds an error. err: positive FI_E*; olen: bytes lost; text: provider's words for fi_cq_strerror
  * (copied into err_data), or NULL. */
@@ -480,7 +484,7 @@ GAMMA_NOINLINE void gamma_cq_write_unknown_source(struct gamma_cq *cq,
 						  const struct gamma_addr *source);
 
 /* What is added from now on is not read before the domain has been moved once more. */
-static inline void gamma_cq_wait_from(struct gamma_cq *cq)
+static inline void gamma_cq_hold_from_here(struct gamma_cq *cq)
 {
 	if (cq->waits == cq->domain->rounds)
 		return;
@@ -497,17 +501,17 @@ static inline bool gamma_cq_ready(const struct gamma_cq *cq)
 /* prov_errno of an entry whose err_data is text for fi_cq_strerror: this plus err. */
 #define GAMMA_PROV_ERRNO_TEXT 0x10000
 /* What fi_cq_strerror and fi_eq_strerror return. */
-const char *gamma_error_text(int prov_errno, const void *err_data, char *buf, size_t len);
+const char *gamma_cq_error_text(int prov_errno, const void *err_data, char *buf, size_t len);
 
 /* ---- cntr.c ---- */
 struct gamma_cntr {
 	struct fid_cntr cntr_fid;
 	struct gamma_domain *domain;
 	uint64_t value, errors;
-	uint64_t seen_value;     /* as fi_trywait or fi_cntr_read last showed it */
-	uint64_t seen_errors;    /* as fi_trywait last showed it */
-	uint64_t known_errors;   /* as fi_cntr_readerr or fi_cntr_wait last told the user */
-	struct gamma_list works; /* operations that wait for it: work.c */
+	uint64_t seen_value;   /* as fi_trywait or fi_cntr_read last showed it */
+	uint64_t seen_errors;  /* as fi_trywait last showed it */
+	uint64_t known_errors; /* as fi_cntr_readerr or fi_cntr_wait last told the user */
+	struct gamma_list deferred_works; /* operations that wait for it: work.c */
 	struct gamma_waiter waiter;
 	int refs; /* endpoints and regions bound, poll sets, operations; atomic */
 };
@@ -518,11 +522,11 @@ GAMMA_NOINLINE void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value
 
 /* ---- work.c ---- */
 /* FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK on a domain. */
-int gamma_work_control(struct gamma_domain *domain, int command, void *arg);
+int gamma_deferred_work_control(struct gamma_domain *domain, int command, void *arg);
 /* The counter has changed: something may be due. */
-void gamma_work_check(struct gamma_cntr *cntr);
+void gamma_deferred_work_check(struct gamma_cntr *cntr);
 /* What found no room is due again. */
-GAMMA_NOINLINE void gamma_work_retry(struct gamma_domain *domain);
+GAMMA_NOINLINE void gamma_deferred_work_retry(struct gamma_domain *domain);
 
 /* ---- mr.c ---- */
 struct gamma_mr {
@@ -545,52 +549,55 @@ struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key);
 
 /* ---- atomic_valid.c ---- */
 /* Elements that a call may work on; 0: there is no such operation. */
-size_t gamma_atomic_count(enum gamma_atomic_form form, enum fi_datatype datatype, enum fi_op op);
-int gamma_atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			    size_t *count);
-int gamma_atomic_readwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-				size_t *count);
-int gamma_atomic_compwritevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-				size_t *count);
-int gamma_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-		       struct fi_atomic_attr *attr, uint64_t flags);
+size_t gamma_atomic_valid_count(enum gamma_atomic_form form, enum fi_datatype datatype,
+				enum fi_op op);
+int gamma_atomic_valid_write(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count);
+int gamma_atomic_valid_readwrite(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count);
+int gamma_atomic_valid_compwrite(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count);
+int gamma_atomic_valid_query(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			     struct fi_atomic_attr *attr, uint64_t flags);
 
 /* ---- wait.c: wait sets and poll sets (API < 2) ---- */
-int gamma_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait);
-int gamma_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **poll);
-int gamma_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
+int gamma_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+		       struct fid_wait **wait);
+int gamma_waitset_open_poll(struct fid_domain *domain, struct fi_poll_attr *attr,
+			    struct fid_poll **poll);
+int gamma_waitset_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 /* A CQ or counter got something: wakes a wait set's sleepers. */
-void gamma_wait_signal(struct gamma_wait *wait);
+void gamma_waitset_signal(struct gamma_waitset *wait);
 /* A CQ, counter or EQ was opened with FI_WAIT_SET, or closes. Without the domain's lock. */
-int gamma_wait_attach(struct fid_wait *wait_fid, struct fid *fid, struct gamma_wait **wait);
-void gamma_wait_detach(struct gamma_wait *wait, struct fid *fid);
-int gamma_wait_get_fd(struct gamma_wait *wait, int *fd);
+int gamma_waitset_attach(struct fid_wait *wait_fid, struct fid *fid, struct gamma_waitset **wait);
+void gamma_waitset_detach(struct gamma_waitset *wait, struct fid *fid);
+int gamma_waitset_get_fd(struct gamma_waitset *wait, int *fd);
 /* FI_GETWAITOBJ of any of them. */
-int gamma_tell_wait_obj(enum fi_wait_obj obj, enum fi_wait_obj *place);
+int gamma_waitset_get_wait_obj(enum fi_wait_obj obj, enum fi_wait_obj *place);
 
 /* ---- ep.c and its operations ---- */
-int gamma_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
-			void *context);
+int gamma_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		  void *context);
 /* sep.c: an endpoint of several contexts. */
 int gamma_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
 		   void *context);
 /* shared.c: contexts that endpoints share. */
-int gamma_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
-		   void *context);
-int gamma_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-		   void *context);
+int gamma_shared_ctx_open_rx(struct fid_domain *domain, struct fi_rx_attr *attr,
+			     struct fid_ep **srx, void *context);
+int gamma_shared_ctx_open_tx(struct fid_domain *domain, struct fi_tx_attr *attr,
+			     struct fid_stx **stx, void *context);
 /* What domain.c needs of an endpoint. */
-struct gamma_list *gamma_ep_domain_entry(struct gamma_ep *ep);
-struct gamma_ep *gamma_ep_of_domain_entry(struct gamma_list *entry);
-void gamma_ep_progress(struct gamma_ep *ep);
-uint64_t gamma_ep_deadline(const struct gamma_ep *ep); /* ns, CLOCK_MONOTONIC; GAMMA_NEVER */
+struct gamma_list *gamma_ep_domain_entry(struct gamma_fi_ep *ep);
+struct gamma_fi_ep *gamma_ep_of_domain_entry(struct gamma_list *entry);
+void gamma_ep_progress(struct gamma_fi_ep *ep);
+uint64_t gamma_ep_deadline(const struct gamma_fi_ep *ep); /* ns, CLOCK_MONOTONIC; GAMMA_NEVER */
 /* A region is about to be closed: what the endpoint still sends of it is copied or given up. */
-void gamma_ep_withdraw(struct gamma_ep *ep, const struct gamma_mr *mr);
-bool gamma_ep_ready(const struct gamma_ep *ep);        /* a frame waits in a link */
-void gamma_ep_watch(struct gamma_ep *ep, bool asleep); /* see gamma_endpoint_watch */
-bool gamma_ep_armed(const struct gamma_ep *ep);
+void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr);
+bool gamma_ep_ready(const struct gamma_fi_ep *ep);        /* a frame waits in a link */
+void gamma_ep_watch(struct gamma_fi_ep *ep, bool asleep); /* see gamma_endpoint_watch */
+bool gamma_ep_armed(const struct gamma_fi_ep *ep);
 enum { GAMMA_EP_FDS = 3 };
 /* Descriptors to sleep on; returns how many. */
-int gamma_ep_fds(const struct gamma_ep *ep, int fds[GAMMA_EP_FDS]);
+int gamma_ep_fds(const struct gamma_fi_ep *ep, int fds[GAMMA_EP_FDS]);
 
 #endif /* GAMMA_PROV_H */

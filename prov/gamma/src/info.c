@@ -147,8 +147,8 @@ static int load_host(struct query *query, char *why, size_t why_len)
 {
 	int ret;
 
-	if (gamma_settings_error()) {
-		snprintf(why, why_len, "%s", gamma_settings_error());
+	if (gamma_init_error()) {
+		snprintf(why, why_len, "%s", gamma_init_error());
 		return -FI_ENODATA;
 	}
 	if (gamma_conf_load(gamma_settings.conf_path, &query->conf, why, why_len))
@@ -208,10 +208,10 @@ static int take_text(struct query *query, const char *node, const char *service,
 	struct gamma_resolved *out = source ? &query->source : &query->dest;
 	struct gamma_addr addr;
 
-	if (service || !gamma_address_read(node, &addr)) {
-		gamma_complain(query->named,
-			       "a node fi_addr_gamma://MAC:PORT/EPOCH is to be whole, "
-			       "as fi_av_straddr writes it, and without a service");
+	if (service || !gamma_address_text_read(node, &addr)) {
+		gamma_select_explain(query->named,
+				     "a node fi_addr_gamma://MAC:PORT/EPOCH is to be whole, "
+				     "as fi_av_straddr writes it, and without a service");
 		return -FI_ENODATA;
 	}
 	memcpy(out->mac, addr.mac, GAMMA_MAC_LEN);
@@ -242,20 +242,20 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 
 	if (!node && !service)
 		return 0;
-	if (gamma_address_is_text(node))
+	if (gamma_address_text_matches(node))
 		return take_text(query, node, service, source);
 	if (query->numeric && node && !is_numeric(node)) {
 		snprintf(why, sizeof(why),
 			 "node '%.64s' is no MAC and no IPv4 address, and FI_NUMERICHOST says that "
 			 "no name is to be looked up",
 			 node);
-		gamma_complain(query->named, why);
+		gamma_select_explain(query->named, why);
 		return -FI_ENODATA;
 	}
 	/* Of a group only the port is to be found out, as of a source that may be anywhere. */
 	if (gamma_resolve(is_group ? NULL : node, service, source || is_group, query->conf,
 			  query->nics, query->nic_count, out, why, sizeof(why))) {
-		gamma_complain(query->named, why);
+		gamma_select_explain(query->named, why);
 		return -FI_ENODATA;
 	}
 	if (source)
@@ -369,8 +369,8 @@ static void set_opened(struct fi_info *info, const struct query *query)
 	const struct fi_info *hints = query->hints;
 	struct gamma_domain *domain;
 
-	info->fabric_attr->fabric = gamma_fabric_opened(query->version, hinted_fabric(hints));
-	domain = gamma_domain_opened(info, hinted_instance(hints));
+	info->fabric_attr->fabric = gamma_fabric_find_opened(query->version, hinted_fabric(hints));
+	domain = gamma_domain_find_opened(info, hinted_instance(hints));
 	info->domain_attr->domain = domain ? &domain->domain_fid : NULL;
 }
 
@@ -381,10 +381,10 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 
 	if (!info)
 		return NULL;
-	gamma_fill_info(info, query->version, type, nic->mtu, query->hints);
+	gamma_attr_fill_info(info, query->version, type, nic->mtu, query->hints);
 	info->domain_attr->name = strdup(nic->name);
 	info->fabric_attr->name = strdup(gamma_settings.fabric_name);
-	info->nic = gamma_nic_fid(nic);
+	info->nic = gamma_nic_info_new(nic);
 	if (info->domain_attr->name && info->fabric_attr->name && info->nic &&
 	    !set_addresses(info, query, nic)) {
 		set_opened(info, query);
@@ -401,7 +401,7 @@ static int offer_nic(const struct query *query, const struct gamma_nic *nic, str
 
 	for (i = 0; i < gamma_array_size(types); i++) {
 		const char *field =
-			gamma_check_hints(query->version, types[i], nic->mtu, query->hints);
+			gamma_attr_check_hints(query->version, types[i], nic->mtu, query->hints);
 
 		if (field)
 			continue;
@@ -461,7 +461,7 @@ static bool attributes_fit(uint32_t version, const struct fi_info *hints)
 		return false;
 	}
 	for (i = 0; i < gamma_array_size(types); i++) {
-		field = gamma_check_hints(version, types[i], UINT16_MAX, hints);
+		field = gamma_attr_check_hints(version, types[i], UINT16_MAX, hints);
 		if (!field)
 			return true;
 		GAMMA_INFO(CORE, "%s endpoints cannot satisfy hints->%s\n",
@@ -475,9 +475,9 @@ static bool take_opened(struct query *query)
 {
 	const struct fid_fabric *fabric = hinted_fabric(query->hints);
 	const struct fid_domain *named = hinted_instance(query->hints);
-	struct gamma_domain *domain = named ? gamma_domain_opened(NULL, named) : NULL;
+	struct gamma_domain *domain = named ? gamma_domain_find_opened(NULL, named) : NULL;
 
-	if ((named && !domain) || (fabric && !gamma_fabric_opened(0, fabric))) {
+	if ((named && !domain) || (fabric && !gamma_fabric_find_opened(0, fabric))) {
 		GAMMA_INFO(CORE, "the hints name a fabric or domain that is not open here\n");
 		return false;
 	}
@@ -518,7 +518,7 @@ static void explain_nothing(const struct query *query)
 		snprintf(why, sizeof(why),
 			 "no one interface has the domain, the source address and the "
 			 "FI_GAMMA_IFACE asked for; fi_info -p gamma -v lists them");
-	gamma_complain(query->named && (domain || query->source.nic), why);
+	gamma_select_explain(query->named && (domain || query->source.nic), why);
 }
 
 static int run_query(struct query *query, const char *node, const char *service, bool source,
@@ -528,7 +528,7 @@ static int run_query(struct query *query, const char *node, const char *service,
 	int ret;
 
 	if (load_host(query, why, sizeof(why))) {
-		gamma_complain(query->named, why);
+		gamma_select_explain(query->named, why);
 		return -FI_ENODATA;
 	}
 	ret = resolve_names(query, node, service, source);
@@ -542,19 +542,19 @@ static int run_query(struct query *query, const char *node, const char *service,
 	return ret;
 }
 
-int gamma_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		  const struct fi_info *hints, struct fi_info **info)
+int gamma_info_get(uint32_t version, const char *node, const char *service, uint64_t flags,
+		   const struct fi_info *hints, struct fi_info **info)
 {
 	struct query query = {.version = version, .hints = hints};
 	int ret;
 
 	*info = NULL;
-	if ((flags & LAYERING_FLAGS) || !gamma_selected(node, service, hints) ||
+	if ((flags & LAYERING_FLAGS) || !gamma_select_answers(node, service, hints) ||
 	    !attributes_fit(version, hints) || !take_opened(&query))
 		return -FI_ENODATA;
 	query.numeric = flags & FI_NUMERICHOST;
-	query.named = gamma_named(hints);
-	query.all_nics = gamma_lists_all(node, service, hints);
+	query.named = gamma_select_is_named(hints);
+	query.all_nics = gamma_select_lists_all(node, service, hints);
 	ret = run_query(&query, node, service, flags & FI_SOURCE, info);
 	gamma_nic_list_free(query.nics);
 	gamma_conf_free(query.conf);

@@ -11,14 +11,14 @@ static void cleanup(void);
 struct fi_provider gamma_prov = {
 	.version = GAMMA_PROV_VERSION,
 	.name = GAMMA_PROV_NAME,
-	.getinfo = gamma_getinfo,
+	.getinfo = gamma_info_get,
 	.fabric = gamma_fabric_open,
 	.cleanup = cleanup,
 };
 
 static char settings_error[256];
 
-const char *gamma_settings_error(void)
+const char *gamma_init_error(void)
 {
 	return settings_error[0] ? settings_error : NULL;
 }
@@ -33,8 +33,8 @@ static void to_fi_log(enum gamma_log_level level, const char *line)
 
 static void cleanup(void)
 {
-	gamma_auto_stop_all();
-	gamma_bind_cleanup();
+	gamma_progress_thread_stop_all();
+	gamma_affinity_cleanup();
 	gamma_log_set_sink(NULL);
 	gamma_settings_free();
 }

@@ -20,14 +20,14 @@ static struct gamma_list *unexpected_for(struct gamma_rx_ctx *rx_ctx, bool tagge
 	return tagged ? &rx_ctx->unexpected_tagged : &rx_ctx->unexpected_msg;
 }
 
-static struct gamma_ep *ep_of(const struct gamma_flow *flow)
+static struct gamma_fi_ep *ep_of(const struct gamma_flow *flow)
 {
 	return flow->local->context;
 }
 
 /* An endpoint of gammad's is not at the MAC of the NIC by which the AV knows it: whoever was
  * looked up for an entry is that one. */
-static fi_addr_t looked_up_for(const struct gamma_ep *ep, const struct gamma_flow *flow)
+static fi_addr_t looked_up_for(const struct gamma_fi_ep *ep, const struct gamma_flow *flow)
 {
 	if (ep->av_generation != ep->av->generation)
 		return FI_ADDR_NOTAVAIL;
@@ -38,7 +38,7 @@ static fi_addr_t looked_up_for(const struct gamma_ep *ep, const struct gamma_flo
 }
 
 /* Looked up once for each state of the AV; the flow remembers. */
-fi_addr_t gamma_flow_fi_addr(struct gamma_ep *ep, struct gamma_flow *flow)
+fi_addr_t gamma_match_source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
 {
 	void *stamp = (void *) (uintptr_t) (ep->av->generation + 1ull);
 
@@ -70,10 +70,10 @@ static void expect_of(struct gamma_rx *rx, struct gamma_flow *flow)
 
 static bool source_fits(const struct gamma_rx *rx, struct gamma_flow *flow)
 {
-	struct gamma_ep *ep = ep_of(flow);
+	struct gamma_fi_ep *ep = ep_of(flow);
 
 	return rx->source == FI_ADDR_UNSPEC ||
-	       gamma_av_same_peer(ep->av, rx->source, gamma_flow_fi_addr(ep, flow));
+	       gamma_av_same_peer(ep->av, rx->source, gamma_match_source_of(ep, flow));
 }
 
 static bool fits(const struct gamma_rx *rx, struct gamma_flow *flow,
@@ -87,7 +87,7 @@ static bool fits(const struct gamma_rx *rx, struct gamma_flow *flow,
 /* ---- the engine's side ---- */
 
 /* The oldest receive that fits, or NULL. */
-static struct gamma_rx *find_posted_for(struct gamma_ep *ep, struct gamma_flow *flow,
+static struct gamma_rx *find_posted_for(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 					const struct gamma_envelope *envelope)
 {
 	struct gamma_list *pos;
@@ -101,41 +101,42 @@ static struct gamma_rx *find_posted_for(struct gamma_ep *ep, struct gamma_flow *
 	return NULL;
 }
 
-static fi_addr_t source_of(struct gamma_ep *ep, struct gamma_flow *flow)
+static fi_addr_t source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
 {
-	return ep->want_source ? gamma_flow_fi_addr(ep, flow) : FI_ADDR_NOTAVAIL;
+	return ep->want_source ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
 }
 
 GAMMA_FLATTEN static uint64_t on_whole(void *context, struct gamma_flow *flow,
 				       const struct gamma_envelope *envelope, const uint8_t *bytes)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
 	uint64_t placed;
 
 	if (gamma_unlikely(!rx))
 		return GAMMA_UNMATCHED;
 	if (rx->multi)
-		return gamma_multi_place(ep, rx, envelope, bytes, source_of(ep, flow), &flow->addr);
+		return gamma_multi_recv_place(ep, rx, envelope, bytes, source_of(ep, flow),
+					      &flow->addr);
 	gamma_match_unlist(rx);
 	placed = gamma_iov_write(rx->recv.iov, rx->recv.iov_count, 0, bytes, envelope->length);
-	gamma_complete_rx(ep, rx, envelope, placed, 0, source_of(ep, flow), &flow->addr);
-	gamma_rx_put(ep->rx, rx);
+	gamma_completion_write_rx(ep, rx, envelope, placed, 0, source_of(ep, flow), &flow->addr);
+	gamma_rx_ctx_put(ep->rx, rx);
 	return placed;
 }
 
 static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 				   const struct gamma_envelope *envelope)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
 
-	return rx ? &gamma_match_take(ep->rx, ep, rx, envelope->length)->recv : NULL;
+	return rx ? &gamma_multi_recv_take(ep->rx, ep, rx, envelope->length)->recv : NULL;
 }
 
 static void on_unexpected(void *context, struct gamma_inbound *inbound)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 
 	gamma_list_append(unexpected_for(ep->rx, is_tagged(&inbound->envelope)), &inbound->entry);
 }
@@ -143,16 +144,17 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
 			const struct gamma_envelope *envelope, uint64_t placed, int error)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 	struct gamma_rx *rx = gamma_container_of(recv, struct gamma_rx, recv);
 
 	if (ep->closing)
 		return;
-	gamma_complete_rx(ep, rx, envelope, placed, error, source_of(ep, flow), &flow->addr);
-	gamma_rx_put(ep->rx, rx);
+	gamma_completion_write_rx(ep, rx, envelope, placed, error, source_of(ep, flow),
+				  &flow->addr);
+	gamma_rx_ctx_put(ep->rx, rx);
 }
 
-static void explain_refusal(struct gamma_ep *ep, const struct gamma_flow *flow,
+static void explain_refusal(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
 			    enum gamma_refusal refusal)
 {
 	char name[GAMMA_NAME_LEN];
@@ -166,34 +168,34 @@ static void explain_refusal(struct gamma_ep *ep, const struct gamma_flow *flow,
 
 static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *flow, int error)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 	struct gamma_tx *tx = gamma_container_of(send, struct gamma_tx, send);
 
 	if (gamma_unlikely(send->rma && send->rma->refusal))
 		explain_refusal(ep, flow, send->rma->refusal);
-	gamma_complete_tx(ep, tx, error);
+	gamma_completion_write_tx(ep, tx, error);
 	if (tx->done)
 		*tx->done = true;
 	gamma_tx_put(ep, tx);
 }
 
 /* A posted receive ends with a positive FI_E*. ep: who reports it, or NULL. */
-static void end_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *rx,
+static void end_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, struct gamma_rx *rx,
 		       int error)
 {
 	if (rx->multi) {
-		gamma_multi_stop(rx_ctx, ep, rx, error);
+		gamma_multi_recv_stop(rx_ctx, ep, rx, error);
 		return;
 	}
 	gamma_match_unlist(rx);
 	if (ep)
-		gamma_complete_unmatched(ep, rx, error);
-	gamma_rx_put(rx_ctx, rx);
+		gamma_completion_write_unmatched(ep, rx, error);
+	gamma_rx_ctx_put(rx_ctx, rx);
 }
 
 /* Receives that wait for this very peer will not be served. */
-static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct gamma_flow *flow,
-			  int error)
+static void fail_directed(struct gamma_fi_ep *ep, struct gamma_list *posted,
+			  struct gamma_flow *flow, int error)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -209,7 +211,7 @@ static void fail_directed(struct gamma_ep *ep, struct gamma_list *posted, struct
 
 /* What happens to no operation is told by the event queue, the endpoint's or the domain's, if there
  * is one. */
-static void report(struct gamma_ep *ep, int error)
+static void report(struct gamma_fi_ep *ep, int error)
 {
 	struct gamma_eq *eq = ep->eq ? ep->eq : ep->domain->eq;
 
@@ -226,7 +228,7 @@ static void report(struct gamma_ep *ep, int error)
 
 static void on_failed(void *context, struct gamma_flow *flow, int error, const char *cause)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 	char name[GAMMA_NAME_LEN];
 
 	snprintf(ep->cause, sizeof(ep->cause), "peer %s: %s",
@@ -241,20 +243,20 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 }
 
 /* A shared context goes on as long as one of its endpoints does. */
-static bool serves_others(const struct gamma_ep *ep)
+static bool serves_others(const struct gamma_fi_ep *ep)
 {
 	struct gamma_list *pos;
 
 	if (!ep->srx)
 		return false;
 	gamma_list_for_each (pos, &ep->srx->eps) {
-		if (!gamma_container_of(pos, struct gamma_ep, srx_entry)->revoked)
+		if (!gamma_container_of(pos, struct gamma_fi_ep, srx_entry)->revoked)
 			return true;
 	}
 	return false;
 }
 
-static void end_all(struct gamma_ep *ep, struct gamma_list *posted, int error)
+static void end_all(struct gamma_fi_ep *ep, struct gamma_list *posted, int error)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -264,7 +266,7 @@ static void end_all(struct gamma_ep *ep, struct gamma_list *posted, int error)
 
 static void on_revoked(void *context, int error, const char *cause)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 
 	ep->revoked = true;
 	snprintf(ep->cause, sizeof(ep->cause), "%s", cause);
@@ -312,7 +314,7 @@ static void hand_over(struct gamma_list *posted, struct gamma_flow *flow, struct
  * other's. */
 static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow *other)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 
 	hand_over(&ep->rx->posted_msg, flow, other);
 	hand_over(&ep->rx->posted_tagged, flow, other);
@@ -324,7 +326,7 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 
 static void on_gone(void *context, struct gamma_flow *flow)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 
 	if (flow->messages.expected) {
 		let_go(&ep->rx->posted_msg, flow);
@@ -335,7 +337,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 			ep->flows[i] = NULL;
 }
 
-const struct gamma_endpoint_handlers gamma_ep_handlers = {
+const struct gamma_endpoint_handlers gamma_match_handlers = {
 	.messages =
 		{
 			.deliver = on_whole,
@@ -344,7 +346,7 @@ const struct gamma_endpoint_handlers gamma_ep_handlers = {
 			.received = on_received,
 			.sent = on_sent,
 			.failed = on_failed,
-			.target = &gamma_ep_target,
+			.target = &gamma_remote_target,
 		},
 	.datagram = gamma_dgram_arrived,
 	.gone = on_gone,
@@ -368,7 +370,7 @@ static struct gamma_inbound *find_unexpected(struct gamma_rx_ctx *rx_ctx, const 
 }
 
 /* Has this AV entry been talked to? */
-static bool known_flow(const struct gamma_ep *ep, fi_addr_t fi_addr)
+static bool known_flow(const struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 {
 	return ep->av_generation == ep->av->generation && fi_addr < ep->flow_count &&
 	       ep->flows[fi_addr] && gamma_flow_usable(ep->flows[fi_addr]);
@@ -376,7 +378,7 @@ static bool known_flow(const struct gamma_ep *ep, fi_addr_t fi_addr)
 
 /* A receive that names its source counts as owed by that peer: if the peer is gone, the receive
  * ends with an error. An address without epoch says nothing of a peer that has yet to start. */
-static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
+static void expect(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 {
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, rx->source);
 	struct gamma_flow *flow;
@@ -400,17 +402,17 @@ static void expect(struct gamma_ep *ep, struct gamma_rx *rx)
 
 /* Through which endpoint a source is waited for: of those that share the receives one that has
  * talked to it, if any has. NULL: there is none yet. */
-static struct gamma_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr_t source)
+static struct gamma_fi_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr_t source)
 {
 	const struct gamma_srx *srx;
-	struct gamma_ep *any = NULL;
+	struct gamma_fi_ep *any = NULL;
 	struct gamma_list *pos;
 
 	if (gamma_likely(rx_ctx->ep))
 		return rx_ctx->ep;
 	srx = gamma_container_of(rx_ctx, const struct gamma_srx, rx);
 	gamma_list_for_each (pos, &srx->eps) {
-		struct gamma_ep *ep = gamma_container_of(pos, struct gamma_ep, srx_entry);
+		struct gamma_fi_ep *ep = gamma_container_of(pos, struct gamma_fi_ep, srx_entry);
 
 		if (known_flow(ep, source))
 			return ep;
@@ -422,7 +424,7 @@ static struct gamma_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr_t 
 
 static void expect_source(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
-	struct gamma_ep *ep = waiter_for(rx_ctx, rx->source);
+	struct gamma_fi_ep *ep = waiter_for(rx_ctx, rx->source);
 
 	if (ep)
 		expect(ep, rx);
@@ -431,7 +433,7 @@ static void expect_source(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx
 /* Has receives of a shared context be owed through another endpoint than that which leaves it, or,
  * if none does, those that are not owed yet. */
 static void expect_sources(const struct gamma_rx_ctx *rx_ctx, struct gamma_list *posted,
-			   const struct gamma_ep *leaves)
+			   const struct gamma_fi_ep *leaves)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -447,7 +449,7 @@ static void expect_sources(const struct gamma_rx_ctx *rx_ctx, struct gamma_list 
 	}
 }
 
-void gamma_match_join(struct gamma_ep *ep)
+void gamma_match_join(struct gamma_fi_ep *ep)
 {
 	expect_sources(ep->rx, &ep->rx->posted_msg, NULL);
 	expect_sources(ep->rx, &ep->rx->posted_tagged, NULL);
@@ -473,22 +475,22 @@ void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 
 	gamma_list_append(posted_for(rx_ctx, rx->flags & FI_TAGGED), &rx->entry);
 	while (!used_up && (inbound = find_unexpected(rx_ctx, rx))) {
-		taken = gamma_match_take(rx_ctx, ep_of(inbound->flow), rx,
-					 inbound->envelope.length);
+		taken = gamma_multi_recv_take(rx_ctx, ep_of(inbound->flow), rx,
+					      inbound->envelope.length);
 		used_up = taken == rx || rx->consumed;
 		announced |= accept_unexpected(inbound, taken);
 	}
 	if (!used_up && gamma_unlikely(rx->source != FI_ADDR_UNSPEC))
 		expect_source(rx_ctx, rx);
 	if (gamma_unlikely(announced))
-		gamma_domain_progress(rx_ctx->domain);
+		gamma_progress_poll(rx_ctx->domain);
 }
 
 /* What a peek tells: the envelope, with nothing received. */
 static void complete_peek(const struct gamma_post *post, struct gamma_inbound *inbound)
 {
 	const struct gamma_envelope *envelope = &inbound->envelope;
-	struct gamma_ep *ep = ep_of(inbound->flow);
+	struct gamma_fi_ep *ep = ep_of(inbound->flow);
 	struct gamma_completion completion = {
 		.context = post->context,
 		.flags = FI_RECV | (post->flags & (FI_MSG | FI_TAGGED)) |
@@ -496,14 +498,14 @@ static void complete_peek(const struct gamma_post *post, struct gamma_inbound *i
 		.len = envelope->length,
 		.tag = envelope->tag,
 		.data = envelope->data,
-		.source = gamma_flow_fi_addr(ep, inbound->flow),
+		.source = gamma_match_source_of(ep, inbound->flow),
 	};
 
 	if (ep->rx_cq)
 		gamma_cq_write(ep->rx_cq, completion);
 }
 
-static void complete_miss(struct gamma_ep *ep, const struct gamma_post *post)
+static void complete_miss(struct gamma_fi_ep *ep, const struct gamma_post *post)
 {
 	struct gamma_completion completion = {
 		.context = post->context,
@@ -549,13 +551,13 @@ static ssize_t receive_claimed(struct gamma_rx_ctx *rx_ctx, const struct gamma_p
 		discard(inbound);
 		return 0;
 	}
-	rx = gamma_rx_get(rx_ctx, NULL);
+	rx = gamma_rx_ctx_get(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	gamma_rx_fill(rx_ctx, rx, post, (uint64_t) gamma_post_len(post));
-	rx = gamma_match_take(rx_ctx, ep_of(inbound->flow), rx, inbound->envelope.length);
+	gamma_rx_ctx_fill(rx_ctx, rx, post, (uint64_t) gamma_submit_len(post));
+	rx = gamma_multi_recv_take(rx_ctx, ep_of(inbound->flow), rx, inbound->envelope.length);
 	if (accept_unexpected(inbound, rx))
-		gamma_domain_progress(rx_ctx->domain);
+		gamma_progress_poll(rx_ctx->domain);
 	return 0;
 }
 
@@ -571,13 +573,13 @@ static struct gamma_inbound *look_for(struct gamma_rx_ctx *rx_ctx, const struct 
 
 	if (inbound)
 		return inbound;
-	gamma_domain_progress(rx_ctx->domain);
+	gamma_progress_poll(rx_ctx->domain);
 	return find_unexpected(rx_ctx, &probe);
 }
 
 ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
 {
-	struct gamma_ep *ep = gamma_rx_ctx_reporter(rx_ctx);
+	struct gamma_fi_ep *ep = gamma_shared_ctx_reporter(rx_ctx);
 	struct gamma_inbound *inbound;
 
 	if (!ep)
@@ -622,7 +624,7 @@ bool gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context)
 	if (!rx)
 		rx = find_posted(&rx_ctx->posted_msg, context);
 	if (rx)
-		end_posted(rx_ctx, gamma_rx_ctx_reporter(rx_ctx), rx, FI_ECANCELED);
+		end_posted(rx_ctx, gamma_shared_ctx_reporter(rx_ctx), rx, FI_ECANCELED);
 	return rx;
 }
 
@@ -635,8 +637,8 @@ static void drop_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_list *posted)
 
 		gamma_match_unlist(rx);
 		if (rx->multi)
-			gamma_multi_close(rx_ctx, rx);
-		gamma_rx_put(rx_ctx, rx);
+			gamma_multi_recv_close(rx_ctx, rx);
+		gamma_rx_ctx_put(rx_ctx, rx);
 	}
 }
 
@@ -647,7 +649,7 @@ void gamma_match_drop(struct gamma_rx_ctx *rx_ctx)
 	drop_posted(rx_ctx, &rx_ctx->posted_tagged);
 }
 
-static void move_unexpected(struct gamma_ep *ep, struct gamma_list *from, struct gamma_list *to)
+static void move_unexpected(struct gamma_fi_ep *ep, struct gamma_list *from, struct gamma_list *to)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -661,7 +663,7 @@ static void move_unexpected(struct gamma_ep *ep, struct gamma_list *from, struct
 	}
 }
 
-static void move_matched(struct gamma_ep *ep, struct gamma_list *from, struct gamma_list *to)
+static void move_matched(struct gamma_fi_ep *ep, struct gamma_list *from, struct gamma_list *to)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -675,7 +677,7 @@ static void move_matched(struct gamma_ep *ep, struct gamma_list *from, struct ga
 	}
 }
 
-void gamma_match_leave(struct gamma_ep *ep)
+void gamma_match_leave(struct gamma_fi_ep *ep)
 {
 	struct gamma_rx_ctx *from = ep->rx, *to = &ep->own_rx;
 
@@ -693,10 +695,10 @@ void gamma_match_leave(struct gamma_ep *ep)
 }
 
 /* Only now does nothing write to the receives' memory. */
-void gamma_match_return(struct gamma_ep *ep)
+void gamma_match_return(struct gamma_fi_ep *ep)
 {
 	struct gamma_list *matched = &ep->own_rx.matched;
 
 	while (!gamma_list_empty(matched))
-		gamma_rx_put(&ep->srx->rx, gamma_list_first(matched, struct gamma_rx, entry));
+		gamma_rx_ctx_put(&ep->srx->rx, gamma_list_first(matched, struct gamma_rx, entry));
 }

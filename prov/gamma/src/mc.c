@@ -7,13 +7,13 @@
 struct gamma_mc {
 	struct fid_mc mc_fid;
 	struct gamma_list entry; /* of ep->groups */
-	struct gamma_ep *ep;
+	struct gamma_fi_ep *ep;
 	struct gamma_group *group; /* the engine's */
 	bool sends;                /* it has not been joined to receive only */
 };
 
 /* What fi_mc_addr tells is no index of the address vector: it is looked for among the groups. */
-const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_addr)
+const struct gamma_group *gamma_mc_find(const struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 {
 	struct gamma_list *pos;
 
@@ -29,13 +29,13 @@ const struct gamma_group *gamma_mc_find(const struct gamma_ep *ep, fi_addr_t fi_
 static int mc_close(struct fid *fid)
 {
 	struct gamma_mc *mc = gamma_container_of(fid, struct gamma_mc, mc_fid.fid);
-	struct gamma_ep *ep = mc->ep;
+	struct gamma_fi_ep *ep = mc->ep;
 
 	gamma_domain_lock(ep->domain);
 	gamma_list_remove(&mc->entry);
 	gamma_groups_leave(ep->endpoint, mc->group);
 	gamma_domain_unlock(ep->domain);
-	gamma_unref(&ep->aliases);
+	gamma_refs_drop(&ep->aliases);
 	free(mc);
 	return 0;
 }
@@ -43,11 +43,11 @@ static int mc_close(struct fid *fid)
 static struct fi_ops mc_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mc_close,
-	.bind = gamma_no_bind,
-	.control = gamma_no_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.bind = gamma_unsupported_bind,
+	.control = gamma_unsupported_control,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 /* An Ethernet group address, and a port as every address has one. */
@@ -58,7 +58,7 @@ static bool is_group(const struct gamma_addr *addr)
 
 static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receives)
 {
-	struct gamma_ep *ep = mc->ep;
+	struct gamma_fi_ep *ep = mc->ep;
 	int ret;
 
 	gamma_domain_lock(ep->domain);
@@ -66,7 +66,7 @@ static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receive
 	if (!ret) {
 		gamma_list_append(&ep->groups, &mc->entry);
 		/* Who sleeps is to be woken by its frames too. */
-		ret = gamma_domain_wait_add(ep->domain, ep);
+		ret = gamma_progress_watch(ep->domain, ep);
 	}
 	if (ret && mc->group) {
 		gamma_list_remove(&mc->entry);
@@ -86,7 +86,7 @@ static int tell(struct gamma_mc *mc, struct gamma_eq *eq)
 	return gamma_eq_report(eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
 }
 
-static int check(const struct gamma_ep *ep, const void *addr, uint64_t flags)
+static int check(const struct gamma_fi_ep *ep, const void *addr, uint64_t flags)
 {
 	if (ep->type != FI_EP_DGRAM || flags & FI_COLLECTIVE)
 		return -FI_ENOSYS;
@@ -106,7 +106,7 @@ static int check(const struct gamma_ep *ep, const void *addr, uint64_t flags)
 int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, struct fid_mc **mc_fid,
 		  void *context)
 {
-	struct gamma_ep *ep = gamma_handle(fid)->ep;
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
 	struct gamma_addr addr;
 	struct gamma_mc *mc;
 	int ret = check(ep, user_addr, flags);
@@ -133,7 +133,7 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 		free(mc);
 		return ret;
 	}
-	gamma_ref(&ep->aliases);
+	gamma_refs_take(&ep->aliases);
 	*mc_fid = &mc->mc_fid; /* before the event can be read */
 	ret = tell(mc, ep->eq ? ep->eq : ep->domain->eq);
 	if (ret)

@@ -35,7 +35,7 @@ static void withdraw(struct gamma_domain *domain, const struct gamma_mr *mr)
 {
 	struct gamma_list *pos;
 
-	if (gamma_domain_inherited(domain))
+	if (gamma_domain_is_inherited(domain))
 		return;
 	gamma_list_for_each (pos, &domain->eps)
 		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
@@ -52,12 +52,12 @@ static int mr_close(struct fid *fid)
 	gamma_list_remove(&mr->bucket);
 	withdraw(domain, mr);
 	if (mr->cntr) {
-		gamma_unref(&mr->cntr->refs);
+		gamma_refs_drop(&mr->cntr->refs);
 		domain->counted_mrs--;
 	}
 	gamma_domain_unlock(domain);
 	free(mr);
-	gamma_unref(&domain->refs);
+	gamma_refs_drop(&domain->refs);
 	return 0;
 }
 
@@ -78,7 +78,7 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	mr->cntr = cntr;
 	mr->cntr_flags = flags;
 	mr->domain->counted_mrs++;
-	gamma_ref(&mr->cntr->refs);
+	gamma_refs_take(&mr->cntr->refs);
 	gamma_domain_unlock(mr->domain);
 	return 0;
 }
@@ -129,9 +129,9 @@ static struct fi_ops mr_fid_ops = {
 	.close = mr_close,
 	.bind = mr_bind,
 	.control = mr_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 /* The last fields exist only in the structures of applications that are new enough. Those that say
@@ -218,9 +218,9 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		free(mr);
 		return ret;
 	}
-	gamma_ref(&domain->refs);
+	gamma_refs_take(&domain->refs);
 	*mr_fid = &mr->mr_fid; /* before the event can be read */
-	ret = domain->tells_regions ? tell(mr) : 0;
+	ret = domain->reports_mr ? tell(mr) : 0;
 	if (ret)
 		mr_close(&mr->mr_fid.fid);
 	return ret;

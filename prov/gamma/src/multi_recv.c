@@ -6,9 +6,9 @@
  */
 #include "ep.h"
 
-int gamma_multi_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
+int gamma_multi_recv_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
-	rx->spare = gamma_rx_get(rx_ctx, rx);
+	rx->spare = gamma_rx_ctx_get(rx_ctx, rx);
 	rx->multi = rx->spare;
 	rx->consumed = rx->released = false;
 	rx->pieces = 0;
@@ -16,7 +16,7 @@ int gamma_multi_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 	return rx->spare ? 0 : -FI_ENOMEM;
 }
 
-void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+void gamma_multi_recv_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 {
 	struct gamma_rx *spare = whole->spare;
 
@@ -25,12 +25,12 @@ void gamma_multi_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 		return;
 	spare->whole = NULL;
 	rx_ctx->used++; /* it did not count as long as it was a piece */
-	gamma_rx_put(rx_ctx, spare);
+	gamma_rx_ctx_put(rx_ctx, spare);
 }
 
 GAMMA_NOINLINE static void consume(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 {
-	gamma_multi_close(rx_ctx, whole);
+	gamma_multi_recv_close(rx_ctx, whole);
 	whole->consumed = true;
 	gamma_match_unlist(whole);
 	gamma_list_append(&rx_ctx->matched, &whole->entry);
@@ -68,15 +68,15 @@ static struct gamma_rx *take_piece(struct gamma_rx_ctx *rx_ctx, struct gamma_rx 
 {
 	struct gamma_rx *piece = whole->spare;
 
-	whole->spare = gamma_rx_get(rx_ctx, whole);
+	whole->spare = gamma_rx_ctx_get(rx_ctx, whole);
 	cut_piece(whole, piece, length);
 	if (!whole->spare || is_used_up(rx_ctx, whole))
 		consume(rx_ctx, whole);
 	return piece;
 }
 
-struct gamma_rx *gamma_match_take(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep,
-				  struct gamma_rx *posted, uint64_t length)
+struct gamma_rx *gamma_multi_recv_take(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
+				       struct gamma_rx *posted, uint64_t length)
 {
 	struct gamma_rx *taken = posted;
 
@@ -89,7 +89,7 @@ struct gamma_rx *gamma_match_take(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *
 	return taken;
 }
 
-bool gamma_multi_releases(const struct gamma_rx *rx)
+bool gamma_multi_recv_releases(const struct gamma_rx *rx)
 {
 	const struct gamma_rx *whole = rx->whole;
 
@@ -97,19 +97,19 @@ bool gamma_multi_releases(const struct gamma_rx *rx)
 }
 
 /* All pieces are complete: unless the last one's completion has said so, the user is told. */
-static void end_whole(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole)
+static void end_whole(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, struct gamma_rx *whole)
 {
 	bool silent = whole->released || !ep || (ep->closing && ep == rx_ctx->ep);
 
 	if (!silent && whole->error)
-		gamma_complete_unmatched(ep, whole, whole->error);
+		gamma_completion_write_unmatched(ep, whole, whole->error);
 	else if (!silent)
-		gamma_complete_release(ep, whole);
-	gamma_rx_put(rx_ctx, whole);
+		gamma_completion_write_release(ep, whole);
+	gamma_rx_ctx_put(rx_ctx, whole);
 }
 
-void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole,
-		      int error)
+void gamma_multi_recv_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
+			   struct gamma_rx *whole, int error)
 {
 	whole->error = error;
 	consume(rx_ctx, whole);
@@ -117,22 +117,22 @@ void gamma_multi_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct g
 		end_whole(rx_ctx, ep, whole);
 }
 
-static void end_piece(struct gamma_rx_ctx *rx_ctx, struct gamma_ep *ep, struct gamma_rx *whole)
+static void end_piece(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, struct gamma_rx *whole)
 {
 	whole->pieces--;
 	if (whole->consumed && !whole->pieces)
 		end_whole(rx_ctx, ep, whole);
 }
 
-void gamma_multi_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece)
+void gamma_multi_recv_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece)
 {
 	end_piece(rx_ctx, piece->ep, piece->whole);
 }
 
 /* The piece is complete at once: none of the pool is needed for it. */
-uint64_t gamma_multi_place(struct gamma_ep *ep, struct gamma_rx *whole,
-			   const struct gamma_envelope *envelope, const uint8_t *bytes,
-			   fi_addr_t source, const struct gamma_addr *source_addr)
+uint64_t gamma_multi_recv_place(struct gamma_fi_ep *ep, struct gamma_rx *whole,
+				const struct gamma_envelope *envelope, const uint8_t *bytes,
+				fi_addr_t source, const struct gamma_addr *source_addr)
 {
 	struct gamma_rx piece;
 	uint64_t placed;
@@ -143,7 +143,7 @@ uint64_t gamma_multi_place(struct gamma_ep *ep, struct gamma_rx *whole,
 		memcpy(piece.recv.iov[0].iov_base, bytes, placed);
 	if (gamma_unlikely(is_used_up(ep->rx, whole)))
 		consume(ep->rx, whole);
-	gamma_complete_rx(ep, &piece, envelope, placed, 0, source, source_addr);
+	gamma_completion_write_rx(ep, &piece, envelope, placed, 0, source, source_addr);
 	end_piece(ep->rx, ep, whole);
 	return placed;
 }

@@ -32,7 +32,7 @@ static int nic_control(struct fid *fid, int command, void *arg)
 
 	if (command != FI_DUP)
 		return -FI_ENOSYS;
-	*copy = gamma_nic_fid(&info->nic);
+	*copy = gamma_nic_info_new(&info->nic);
 	return *copy ? 0 : -FI_ENOMEM;
 }
 
@@ -57,11 +57,11 @@ static int nic_tostr(const struct fid *fid, char *buf, size_t len)
 static struct fi_ops nic_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = nic_close,
-	.bind = gamma_no_bind,
+	.bind = gamma_unsupported_bind,
 	.control = nic_control,
-	.ops_open = gamma_no_ops_open,
+	.ops_open = gamma_unsupported_ops_open,
 	.tostr = nic_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static void fill_bus(struct fi_bus_attr *bus, const char *pci)
@@ -77,7 +77,7 @@ static void fill_bus(struct fi_bus_attr *bus, const char *pci)
 	bus->attr.pci.function_id = function;
 }
 
-struct fid_nic *gamma_nic_fid(const struct gamma_nic *nic)
+struct fid_nic *gamma_nic_info_new(const struct gamma_nic *nic)
 {
 	struct nic_info *info = calloc(1, sizeof(*info));
 

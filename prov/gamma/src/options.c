@@ -8,8 +8,8 @@ static bool is_min_multi(int level, int option)
 	return level == FI_OPT_ENDPOINT && option == FI_OPT_MIN_MULTI_RECV;
 }
 
-int gamma_rx_getopt(const struct gamma_rx_ctx *rx_ctx, int level, int option, void *value,
-		    size_t *len)
+int gamma_options_get(const struct gamma_rx_ctx *rx_ctx, int level, int option, void *value,
+		      size_t *len)
 {
 	size_t room;
 
@@ -25,8 +25,8 @@ int gamma_rx_getopt(const struct gamma_rx_ctx *rx_ctx, int level, int option, vo
 	return 0;
 }
 
-int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
-		    size_t len)
+int gamma_options_set(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
+		      size_t len)
 {
 	if (!is_min_multi(level, option))
 		return -FI_ENOPROTOOPT;
@@ -39,7 +39,7 @@ int gamma_rx_setopt(struct gamma_rx_ctx *rx_ctx, int level, int option, const vo
 }
 
 /* Nobody says of a datagram that it has arrived, and messages to groups are datagrams. */
-uint64_t gamma_send_flags(const struct gamma_ep_handle *handle)
+uint64_t gamma_options_send_flags(const struct gamma_fi_ep_handle *handle)
 {
 	const uint64_t reliable = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE;
 
@@ -51,27 +51,27 @@ uint64_t gamma_send_flags(const struct gamma_ep_handle *handle)
 /* What the calls without flags may be told beforehand: as the *msg calls take it. */
 #define RX_DEFAULTS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE)
 
-int gamma_check_op_flags(const struct gamma_ep_handle *handle, uint64_t flags)
+int gamma_options_check_flags(const struct gamma_fi_ep_handle *handle, uint64_t flags)
 {
 	bool tx = flags & FI_TRANSMIT;
 	bool rx = flags & FI_RECV;
 
 	if (tx == rx)
 		return -FI_EINVAL;
-	if (tx ? gamma_tx_refuses(flags, FI_TRANSMIT | gamma_send_flags(handle))
+	if (tx ? gamma_submit_refuses(flags, FI_TRANSMIT | gamma_options_send_flags(handle))
 	       : flags & ~(FI_RECV | RX_DEFAULTS))
 		return -FI_EBADFLAGS;
 	return 0;
 }
 
-int gamma_op_flags(struct gamma_ep_handle *handle, bool set, uint64_t *flags)
+int gamma_options_op_flags(struct gamma_fi_ep_handle *handle, bool set, uint64_t *flags)
 {
 	uint64_t *own;
 	int ret;
 
 	if (!flags)
 		return -FI_EINVAL;
-	ret = gamma_check_op_flags(handle, *flags);
+	ret = gamma_options_check_flags(handle, *flags);
 	if (ret)
 		return ret;
 	own = *flags & FI_TRANSMIT ? &handle->tx_flags : &handle->rx_flags;

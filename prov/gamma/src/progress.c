@@ -13,18 +13,18 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-GAMMA_FLATTEN void gamma_domain_progress(struct gamma_domain *domain)
+GAMMA_FLATTEN void gamma_progress_poll(struct gamma_domain *domain)
 {
 	struct gamma_list *pos, *next;
 
 	__atomic_store_n(&domain->rounds, domain->rounds + 1, __ATOMIC_RELAXED);
 	if (gamma_unlikely(!gamma_list_empty(&domain->retry)))
-		gamma_work_retry(domain);
+		gamma_deferred_work_retry(domain);
 	gamma_list_for_each_safe (pos, next, &domain->eps)
 		gamma_ep_progress(gamma_ep_of_domain_entry(pos));
 }
 
-bool gamma_domain_inherited(const struct gamma_domain *domain)
+bool gamma_domain_is_inherited(const struct gamma_domain *domain)
 {
 	return domain->owner != getpid();
 }
@@ -39,7 +39,7 @@ static int watch(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST ? -errno : 0;
 }
 
-int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep)
+int gamma_progress_watch(struct gamma_domain *domain, struct gamma_fi_ep *ep)
 {
 	int fds[GAMMA_EP_FDS], count, i, ret = 0;
 
@@ -51,11 +51,11 @@ int gamma_domain_wait_add(struct gamma_domain *domain, struct gamma_ep *ep)
 	return ret;
 }
 
-void gamma_domain_wait_del(struct gamma_domain *domain, struct gamma_ep *ep)
+void gamma_progress_unwatch(struct gamma_domain *domain, struct gamma_fi_ep *ep)
 {
 	int fds[GAMMA_EP_FDS], count, i;
 
-	if (!domain->watches || gamma_domain_inherited(domain))
+	if (!domain->watches || gamma_domain_is_inherited(domain))
 		return;
 	count = gamma_ep_fds(ep, fds);
 	for (i = 0; i < count; i++)
@@ -71,7 +71,7 @@ static int watch_all(struct gamma_domain *domain)
 		return 0;
 	domain->watches = true;
 	for (pos = domain->eps.next; !ret && pos != &domain->eps; pos = pos->next)
-		ret = gamma_domain_wait_add(domain, gamma_ep_of_domain_entry(pos));
+		ret = gamma_progress_watch(domain, gamma_ep_of_domain_entry(pos));
 	domain->watches = !ret;
 	return ret;
 }
@@ -85,11 +85,11 @@ static void watch_none(struct gamma_domain *domain)
 	if (domain->sleepers)
 		return;
 	gamma_list_for_each (pos, &domain->eps)
-		gamma_domain_wait_del(domain, gamma_ep_of_domain_entry(pos));
+		gamma_progress_unwatch(domain, gamma_ep_of_domain_entry(pos));
 	domain->watches = false;
 }
 
-void gamma_domain_wait_close(struct gamma_domain *domain)
+void gamma_progress_close(struct gamma_domain *domain)
 {
 	if (domain->timer_fd >= 0)
 		close(domain->timer_fd);
@@ -100,7 +100,7 @@ void gamma_domain_wait_close(struct gamma_domain *domain)
 	domain->timer_at = GAMMA_NEVER;
 }
 
-int gamma_domain_wait_fd(struct gamma_domain *domain)
+int gamma_progress_wait_fd(struct gamma_domain *domain)
 {
 	static bool told; /* who then polls would fill the log */
 	int ret = 0;
@@ -120,7 +120,7 @@ int gamma_domain_wait_fd(struct gamma_domain *domain)
 	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
 		GAMMA_WARN(DOMAIN, "polling instead of sleeping: %s; raise the limit (ulimit -n)\n",
 			   strerror(-ret));
-	gamma_domain_wait_close(domain);
+	gamma_progress_close(domain);
 	return ret;
 }
 
@@ -160,12 +160,12 @@ static void watch_links(struct gamma_domain *domain, bool asleep)
 		gamma_ep_watch(gamma_ep_of_domain_entry(pos), asleep);
 }
 
-bool gamma_domain_arm(struct gamma_domain *domain)
+bool gamma_progress_arm(struct gamma_domain *domain)
 {
 	struct gamma_list *pos;
 	uint64_t deadline;
 
-	if (gamma_domain_wait_fd(domain) < 0 || watch_all(domain))
+	if (gamma_progress_wait_fd(domain) < 0 || watch_all(domain))
 		return false;
 	/* This also tells the links that their reader is about to sleep: before the deadline. */
 	gamma_list_for_each (pos, &domain->eps)
@@ -181,7 +181,7 @@ bool gamma_domain_arm(struct gamma_domain *domain)
 	return true;
 }
 
-void gamma_domain_woken(struct gamma_domain *domain)
+void gamma_progress_woken(struct gamma_domain *domain)
 {
 	watch_links(domain, false);
 }
@@ -196,7 +196,7 @@ static bool all_armed(const struct gamma_domain *domain)
 	return true;
 }
 
-void gamma_domain_rearm(struct gamma_domain *domain)
+void gamma_progress_rearm(struct gamma_domain *domain)
 {
 	uint64_t deadline = all_armed(domain) ? earliest_deadline(domain) : 0;
 
@@ -223,7 +223,7 @@ enum {
 	PROMISE_MAX_US = 1000,
 };
 
-struct gamma_auto {
+struct gamma_progress_thread {
 	struct gamma_list entry; /* of auto_domains */
 	struct gamma_domain *domain;
 	pthread_t thread;
@@ -239,15 +239,15 @@ struct gamma_auto {
 static pthread_mutex_t auto_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list auto_domains = {&auto_domains, &auto_domains};
 
-bool gamma_auto_promises(const struct gamma_domain *domain)
+bool gamma_progress_thread_can_flush(const struct gamma_domain *domain)
 {
 	return domain->automatic != NULL;
 }
 
 /* A timer that runs is left alone: the system call is made now and then only. */
-void gamma_auto_promise(struct gamma_domain *domain)
+void gamma_progress_thread_set_flush_timer(struct gamma_domain *domain)
 {
-	struct gamma_auto *automatic = domain->automatic;
+	struct gamma_progress_thread *automatic = domain->automatic;
 	struct itimerspec spec = {0};
 
 	if (!automatic || automatic->waits_since == domain->rounds)
@@ -263,7 +263,7 @@ void gamma_auto_promise(struct gamma_domain *domain)
 /* The timer has gone off: whether the program has not polled since something began to wait. Asked
  * without the lock, which who keeps polling needs. Either this sees what waits, or who has it wait
  * sets the timer anew. */
-static bool promise_due(struct gamma_auto *automatic)
+static bool promise_due(struct gamma_progress_thread *automatic)
 {
 	uint32_t now = __atomic_load_n(&automatic->promise_us, __ATOMIC_RELAXED);
 	uint32_t later = gamma_min(2 * now, PROMISE_MAX_US);
@@ -281,7 +281,7 @@ static bool promise_due(struct gamma_auto *automatic)
 
 /* Sleeps until the domain has something to do, or a promise is to be kept; true: the thread is to
  * end. */
-static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause, bool *due)
+static bool auto_wait(struct gamma_progress_thread *automatic, bool idle, bool pause, bool *due)
 {
 	struct pollfd fds[] = {
 		{.fd = automatic->stop_fd, .events = POLLIN},
@@ -299,7 +299,7 @@ static bool auto_wait(struct gamma_auto *automatic, bool idle, bool pause, bool 
 
 /* Who ends the thread may have been interrupted with the lock held, by a signal whose handler calls
  * exit: it will never let go. */
-static bool lock_unless_it_stops(struct gamma_auto *automatic)
+static bool lock_unless_it_stops(struct gamma_progress_thread *automatic)
 {
 	struct gamma_domain *domain = automatic->domain;
 
@@ -308,18 +308,18 @@ static bool lock_unless_it_stops(struct gamma_auto *automatic)
 
 static void *auto_main(void *arg)
 {
-	struct gamma_auto *automatic = arg;
+	struct gamma_progress_thread *automatic = arg;
 	struct gamma_domain *domain = automatic->domain;
 	uint64_t rounds = 0;
 	bool idle = false, pause = false, due = false, polls, stop = false;
 
 	pthread_setname_np(pthread_self(), "gamma-progress");
 	if (automatic->pause_ms == AUTO_PAUSE_MS)
-		gamma_bind_near(domain->nic.name);
+		gamma_affinity_bind_thread(domain->nic.name);
 	while (!stop && lock_unless_it_stops(automatic)) {
 		if (idle) {
 			domain->sleepers--;
-			gamma_domain_woken(domain);
+			gamma_progress_woken(domain);
 		}
 		/* Of a pause that a promise cuts short it cannot be told whether the program polls.
 		 */
@@ -327,9 +327,9 @@ static void *auto_main(void *arg)
 		if (polls)
 			watch_none(domain);
 		if (due || !polls)
-			gamma_domain_progress(domain);
+			gamma_progress_poll(domain);
 		rounds = domain->rounds;
-		idle = !polls && gamma_domain_arm(domain);
+		idle = !polls && gamma_progress_arm(domain);
 		domain->sleepers += idle;
 		gamma_domain_unlock(domain);
 		/* A lock that is let go and taken again at once never gets to who waits for it. */
@@ -349,7 +349,8 @@ static void before_fork(void)
 
 	pthread_mutex_lock(&auto_lock);
 	gamma_list_for_each (pos, &auto_domains)
-		gamma_domain_lock(gamma_list_entry(pos, struct gamma_auto, entry)->domain);
+		gamma_domain_lock(
+			gamma_list_entry(pos, struct gamma_progress_thread, entry)->domain);
 }
 
 static void after_fork(void)
@@ -357,7 +358,8 @@ static void after_fork(void)
 	struct gamma_list *pos;
 
 	gamma_list_for_each (pos, &auto_domains)
-		gamma_domain_unlock(gamma_list_entry(pos, struct gamma_auto, entry)->domain);
+		gamma_domain_unlock(
+			gamma_list_entry(pos, struct gamma_progress_thread, entry)->domain);
 	pthread_mutex_unlock(&auto_lock);
 }
 
@@ -367,7 +369,7 @@ static void watch_forks(void)
 }
 
 /* Signals are for the application's threads. */
-static int start_thread(struct gamma_auto *automatic)
+static int start_thread(struct gamma_progress_thread *automatic)
 {
 	sigset_t all, before;
 	int ret;
@@ -379,7 +381,7 @@ static int start_thread(struct gamma_auto *automatic)
 	return -ret;
 }
 
-static void close_fds(const struct gamma_auto *automatic)
+static void close_fds(const struct gamma_progress_thread *automatic)
 {
 	if (automatic->stop_fd >= 0)
 		close(automatic->stop_fd);
@@ -387,9 +389,9 @@ static void close_fds(const struct gamma_auto *automatic)
 		close(automatic->promise_fd);
 }
 
-static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_auto **out)
+static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_progress_thread **out)
 {
-	struct gamma_auto *automatic = calloc(1, sizeof(*automatic));
+	struct gamma_progress_thread *automatic = calloc(1, sizeof(*automatic));
 	int ret;
 
 	if (!automatic)
@@ -401,7 +403,7 @@ static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_auto
 	automatic->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	automatic->promise_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	ret = automatic->stop_fd < 0 || automatic->promise_fd < 0 ? -errno
-								  : gamma_domain_wait_fd(domain);
+								  : gamma_progress_wait_fd(domain);
 	if (ret >= 0)
 		ret = start_thread(automatic);
 	if (!ret) {
@@ -413,11 +415,11 @@ static int new_auto(struct gamma_domain *domain, int pause_ms, struct gamma_auto
 	return ret;
 }
 
-int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress)
+int gamma_progress_thread_start(struct gamma_domain *domain, bool automatic_progress)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int pause_ms = automatic_progress ? AUTO_PAUSE_MS : WATCH_PAUSE_MS;
-	struct gamma_auto *automatic = NULL;
+	struct gamma_progress_thread *automatic = NULL;
 	int ret = new_auto(domain, pause_ms, &automatic);
 
 	if (ret) {
@@ -437,13 +439,13 @@ int gamma_auto_start(struct gamma_domain *domain, bool automatic_progress)
 }
 
 /* The caller has taken it off the list. */
-static void auto_end(struct gamma_auto *automatic)
+static void auto_end(struct gamma_progress_thread *automatic)
 {
 	uint64_t one = 1;
 
 	__atomic_store_n(&automatic->stops, true, __ATOMIC_RELEASE);
 	/* A forked child has the memory but not the thread. */
-	if (!gamma_domain_inherited(automatic->domain) &&
+	if (!gamma_domain_is_inherited(automatic->domain) &&
 	    write(automatic->stop_fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(automatic->thread, NULL);
 	close_fds(automatic);
@@ -451,7 +453,7 @@ static void auto_end(struct gamma_auto *automatic)
 	free(automatic);
 }
 
-void gamma_auto_stop(struct gamma_domain *domain)
+void gamma_progress_thread_stop(struct gamma_domain *domain)
 {
 	if (!domain->automatic)
 		return;
@@ -461,12 +463,12 @@ void gamma_auto_stop(struct gamma_domain *domain)
 	auto_end(domain->automatic);
 }
 
-void gamma_auto_stop_all(void)
+void gamma_progress_thread_stop_all(void)
 {
 	pthread_mutex_lock(&auto_lock);
 	while (!gamma_list_empty(&auto_domains)) {
-		struct gamma_auto *automatic =
-			gamma_list_first(&auto_domains, struct gamma_auto, entry);
+		struct gamma_progress_thread *automatic =
+			gamma_list_first(&auto_domains, struct gamma_progress_thread, entry);
 
 		gamma_list_remove(&automatic->entry);
 		auto_end(automatic);

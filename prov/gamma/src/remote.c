@@ -58,7 +58,7 @@ static int take_operands(struct gamma_tx *tx, const struct gamma_rma_requester_p
 }
 
 /* Local and remote memory must be of the same size. */
-static int fill(struct gamma_ep *ep, struct gamma_tx *tx,
+static int fill(struct gamma_fi_ep *ep, struct gamma_tx *tx,
 		const struct gamma_rma_requester_post *post)
 {
 	struct gamma_rma *remote = &tx->remote;
@@ -86,12 +86,13 @@ static int fill(struct gamma_ep *ep, struct gamma_tx *tx,
 	send->more = post->flags & FI_MORE;
 	tx->context = post->context;
 	tx->flags = post->flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
-	tx->notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
+	tx->notify =
+		gamma_submit_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx->work = post->work;
 	return 0;
 }
 
-static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_rma_requester_post *post)
+static ssize_t post_locked(struct gamma_fi_ep *ep, const struct gamma_rma_requester_post *post)
 {
 	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
 	bool inject = post->silent || post->flags & FI_INJECT;
@@ -107,7 +108,7 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_rma_requester
 	tx->done = &done;
 	ret = fill(ep, tx, post);
 	/* Who looks for its completion will poll. */
-	tx->send.may_delay = (tx->notify && !inject) || gamma_auto_promises(ep->domain);
+	tx->send.may_delay = (tx->notify && !inject) || gamma_progress_thread_can_flush(ep->domain);
 	if (!ret)
 		ret = gamma_endpoint_rma(ep->endpoint, flow, &tx->send, &tx->remote);
 	if (ret) {
@@ -118,31 +119,31 @@ static ssize_t post_locked(struct gamma_ep *ep, const struct gamma_rma_requester
 	if (done)
 		return 0;
 	if (gamma_message_waiting(flow)) /* its effect may be looked for elsewhere */
-		gamma_auto_promise(ep->domain);
+		gamma_progress_thread_set_flush_timer(ep->domain);
 	if (inject && !gamma_rma_requester_is_copied(&tx->send))
-		gamma_tx_free_buffer(ep, tx, &done);
+		gamma_tx_release_buffer(ep, tx, &done);
 	if (!done)
 		tx->done = NULL;
 	return 0;
 }
 
-ssize_t gamma_post_remote(struct gamma_ep_handle *handle,
-			  const struct gamma_rma_requester_post *post)
+ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle,
+			    const struct gamma_rma_requester_post *post)
 {
-	struct gamma_ep *ep = handle->ep;
+	struct gamma_fi_ep *ep = handle->ep;
 	ssize_t ret;
 
 	if (gamma_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
-	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
-		return gamma_work_put_off_remote(handle, post);
+	if (gamma_unlikely(gamma_deferred_work_wanted(handle, post->flags)))
+		return gamma_deferred_work_defer_remote(handle, post);
 	if (gamma_unlikely(post->silent || post->flags & FI_INJECT) &&
 	    gamma_iov_len(post->iov, gamma_min(post->count, 2 * GAMMA_IOV_MAX)) >
 		    gamma_settings.inject_size)
 		return -FI_EMSGSIZE;
 	gamma_domain_lock(ep->domain);
 	if (gamma_unlikely(ep->tx_used >= ep->tx_size)) {
-		gamma_domain_progress(ep->domain);
+		gamma_progress_poll(ep->domain);
 		ret = -FI_EAGAIN;
 	} else {
 		ret = post_locked(ep, post);
@@ -153,8 +154,8 @@ ssize_t gamma_post_remote(struct gamma_ep_handle *handle,
 
 /* ---- the target ---- */
 
-enum gamma_refusal gamma_reach(struct gamma_ep *ep, const struct gamma_rma_access *access,
-			       uint64_t wanted, struct gamma_rma_region *reached)
+enum gamma_refusal gamma_remote_reach(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
+				      uint64_t wanted, struct gamma_rma_region *reached)
 {
 	struct gamma_mr *mr;
 	uint64_t offset;
@@ -180,8 +181,9 @@ static enum gamma_refusal on_reach(void *context, struct gamma_flow *flow,
 				   struct gamma_rma_region *reached)
 {
 	(void) flow;
-	return gamma_reach(context, access,
-			   access->op == GAMMA_OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE, reached);
+	return gamma_remote_reach(context, access,
+				  access->op == GAMMA_OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE,
+				  reached);
 }
 
 /* To a region, unlike an endpoint, an atomic that also fetches is a write: it modifies memory. */
@@ -192,7 +194,7 @@ static uint64_t region_events(const struct gamma_rma_access *access, uint64_t ev
 	return atomic && access->atomic_op != GAMMA_ATOMIC_READ ? event | FI_REMOTE_WRITE : event;
 }
 
-static void count_at(struct gamma_ep *ep, uint64_t key, uint64_t events)
+static void count_at(struct gamma_fi_ep *ep, uint64_t key, uint64_t events)
 {
 	struct gamma_mr *mr = gamma_mr_find(ep->domain, key);
 
@@ -201,7 +203,7 @@ static void count_at(struct gamma_ep *ep, uint64_t key, uint64_t events)
 }
 
 /* At the endpoint an operation counts once, and once at each region that it has touched. */
-static void count(struct gamma_ep *ep, const struct gamma_rma_access *access, uint64_t event)
+static void count(struct gamma_fi_ep *ep, const struct gamma_rma_access *access, uint64_t event)
 {
 	struct gamma_cntr *cntr = ep->cntrs[event == FI_REMOTE_READ ? GAMMA_CNTR_REMOTE_READ
 								    : GAMMA_CNTR_REMOTE_WRITE];
@@ -221,7 +223,7 @@ static void count(struct gamma_ep *ep, const struct gamma_rma_access *access, ui
 static void on_touched(void *context, struct gamma_flow *flow,
 		       const struct gamma_rma_access *access, bool last, const uint64_t *data)
 {
-	struct gamma_ep *ep = context;
+	struct gamma_fi_ep *ep = context;
 	bool atomic = access->op >= GAMMA_OP_ATOMIC;
 	bool writes = access->op == GAMMA_OP_WRITE || access->op == GAMMA_OP_ATOMIC;
 	struct gamma_completion completion = {
@@ -238,15 +240,15 @@ static void on_touched(void *context, struct gamma_flow *flow,
 		return;
 	completion.data = *data;
 	if (ep->want_source)
-		completion.source = gamma_flow_fi_addr(ep, flow);
+		completion.source = gamma_match_source_of(ep, flow);
 	if (ep->source_err && completion.source == FI_ADDR_NOTAVAIL)
 		gamma_cq_write_unknown_source(ep->rx_cq, &completion, &flow->addr);
 	else
 		gamma_cq_write(ep->rx_cq, completion);
 }
 
-const struct gamma_rma_target gamma_ep_target = {
+const struct gamma_rma_target gamma_remote_target = {
 	.reach = on_reach,
-	.apply = gamma_atomic_requested,
+	.apply = gamma_atomic_target_apply,
 	.touched = on_touched,
 };

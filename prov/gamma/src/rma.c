@@ -13,26 +13,26 @@ static uint64_t len_of(const struct iovec *iov, size_t count)
 
 /* ---- reads ---- */
 
-static ssize_t post_read(struct gamma_ep_handle *handle, const struct iovec *iov, size_t count,
+static ssize_t post_read(struct gamma_fi_ep_handle *handle, const struct iovec *iov, size_t count,
 			 const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
 			 void *context, uint64_t flags)
 {
-	return gamma_post_remote(handle, &(struct gamma_rma_requester_post){
-						 .op = GAMMA_OP_READ,
-						 .addr = addr,
-						 .result = iov,
-						 .result_count = count,
-						 .target = target,
-						 .target_count = target_count,
-						 .context = context,
-						 .flags = flags | FI_RMA | FI_READ,
-					 });
+	return gamma_remote_submit(handle, &(struct gamma_rma_requester_post){
+						   .op = GAMMA_OP_READ,
+						   .addr = addr,
+						   .result = iov,
+						   .result_count = count,
+						   .target = target,
+						   .target_count = target_count,
+						   .context = context,
+						   .flags = flags | FI_RMA | FI_READ,
+					   });
 }
 
 static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(ep);
+	struct gamma_fi_ep_handle *handle = gamma_ep_handle_of(ep);
 	struct fi_rma_iov target = {.addr = remote, .len = len_of(iov, count), .key = key};
 
 	(void) desc;
@@ -51,34 +51,34 @@ static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi
 
 static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	if (gamma_tx_refuses(flags, READ_FLAGS))
+	if (gamma_submit_refuses(flags, READ_FLAGS))
 		return -FI_EBADFLAGS;
-	return post_read(gamma_handle(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
+	return post_read(gamma_ep_handle_of(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
 			 msg->rma_iov_count, msg->addr, msg->context, flags);
 }
 
 /* ---- writes ---- */
 
-static ssize_t post_write(struct gamma_ep_handle *handle, const struct iovec *iov, size_t count,
+static ssize_t post_write(struct gamma_fi_ep_handle *handle, const struct iovec *iov, size_t count,
 			  const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
 			  uint64_t data, void *context, uint64_t flags, bool silent)
 {
-	return gamma_post_remote(handle, &(struct gamma_rma_requester_post){
-						 .op = GAMMA_OP_WRITE,
-						 .operands = 1,
-						 .addr = addr,
-						 .iov = iov,
-						 .count = count,
-						 .target = target,
-						 .target_count = target_count,
-						 .data = data,
-						 .context = context,
-						 .flags = flags | FI_RMA | FI_WRITE,
-						 .silent = silent,
-					 });
+	return gamma_remote_submit(handle, &(struct gamma_rma_requester_post){
+						   .op = GAMMA_OP_WRITE,
+						   .operands = 1,
+						   .addr = addr,
+						   .iov = iov,
+						   .count = count,
+						   .target = target,
+						   .target_count = target_count,
+						   .data = data,
+						   .context = context,
+						   .flags = flags | FI_RMA | FI_WRITE,
+						   .silent = silent,
+					   });
 }
 
-static ssize_t write_buffer(struct gamma_ep_handle *handle, const void *buf, size_t len,
+static ssize_t write_buffer(struct gamma_fi_ep_handle *handle, const void *buf, size_t len,
 			    fi_addr_t addr, uint64_t remote, uint64_t key, uint64_t data,
 			    void *context, uint64_t flags, bool silent)
 {
@@ -91,7 +91,7 @@ static ssize_t write_buffer(struct gamma_ep_handle *handle, const void *buf, siz
 static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			  fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(ep);
+	struct gamma_fi_ep_handle *handle = gamma_ep_handle_of(ep);
 	struct fi_rma_iov target = {.addr = remote, .len = len_of(iov, count), .key = key};
 
 	(void) desc;
@@ -102,7 +102,7 @@ static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **des
 static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t addr,
 			 uint64_t remote, uint64_t key, void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(ep);
+	struct gamma_fi_ep_handle *handle = gamma_ep_handle_of(ep);
 
 	(void) desc;
 	return write_buffer(handle, buf, len, addr, remote, key, 0, context, handle->tx_flags,
@@ -111,9 +111,9 @@ static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *d
 
 static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	if (gamma_tx_refuses(flags, GAMMA_TX_FLAGS))
+	if (gamma_submit_refuses(flags, GAMMA_TX_FLAGS))
 		return -FI_EBADFLAGS;
-	return post_write(gamma_handle(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
+	return post_write(gamma_ep_handle_of(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
 			  msg->rma_iov_count, msg->addr, msg->data, msg->context, flags, false);
 }
 
@@ -121,7 +121,7 @@ static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, voi
 			     uint64_t data, fi_addr_t addr, uint64_t remote, uint64_t key,
 			     void *context)
 {
-	struct gamma_ep_handle *handle = gamma_handle(ep);
+	struct gamma_fi_ep_handle *handle = gamma_ep_handle_of(ep);
 
 	(void) desc;
 	return write_buffer(handle, buf, len, addr, remote, key, data, context,
@@ -131,13 +131,13 @@ static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, voi
 static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t addr,
 			  uint64_t remote, uint64_t key)
 {
-	return write_buffer(gamma_handle(ep), buf, len, addr, remote, key, 0, NULL, 0, true);
+	return write_buffer(gamma_ep_handle_of(ep), buf, len, addr, remote, key, 0, NULL, 0, true);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t addr, uint64_t remote, uint64_t key)
 {
-	return write_buffer(gamma_handle(ep), buf, len, addr, remote, key, data, NULL,
+	return write_buffer(gamma_ep_handle_of(ep), buf, len, addr, remote, key, data, NULL,
 			    FI_REMOTE_CQ_DATA, true);
 }
 

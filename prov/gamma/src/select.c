@@ -35,7 +35,7 @@ static bool lists_gamma(const char *list)
 	return false;
 }
 
-bool gamma_named(const struct fi_info *hints)
+bool gamma_select_is_named(const struct fi_info *hints)
 {
 	size_t i;
 
@@ -51,7 +51,7 @@ bool gamma_named(const struct fi_info *hints)
 
 /* An MPI library that asks for everything lets its ranks use NIC after NIC in turn; who reads a
  * list does not name gamma in an MPI library's variable. */
-bool gamma_lists_all(const char *node, const char *service, const struct fi_info *hints)
+bool gamma_select_lists_all(const char *node, const char *service, const struct fi_info *hints)
 {
 	size_t i;
 
@@ -63,14 +63,14 @@ bool gamma_lists_all(const char *node, const char *service, const struct fi_info
 	return true;
 }
 
-bool gamma_selected(const char *node, const char *service, const struct fi_info *hints)
+bool gamma_select_answers(const char *node, const char *service, const struct fi_info *hints)
 {
 	bool inventory = !node && !service && (!hints || !hints->caps);
 
-	return inventory || gamma_settings.automatic || gamma_named(hints);
+	return inventory || gamma_settings.automatic || gamma_select_is_named(hints);
 }
 
-void gamma_complain(bool named, const char *reason)
+void gamma_select_explain(bool named, const char *reason)
 {
 	static bool told; /* on stderr, once per process */
 

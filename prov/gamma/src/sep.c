@@ -24,9 +24,9 @@ struct gamma_sep {
 	uint16_t port; /* of the first, host order */
 	uint32_t epoch;
 	unsigned receives, transmits;
-	struct gamma_ep *contexts[PORTS]; /* open ones */
-	int fds[PORTS];                   /* claims of those that are not enabled, else -1 */
-	bool by_gammad;                   /* they are gammad's, with all that an endpoint needs: */
+	struct gamma_fi_ep *contexts[PORTS]; /* open ones */
+	int fds[PORTS];                      /* claims of those that are not enabled, else -1 */
+	bool by_gammad; /* they are gammad's, with all that an endpoint needs: */
 	struct gamma_brokered brokered[PORTS];
 	int refs; /* contexts open; atomic */
 };
@@ -38,7 +38,7 @@ static struct gamma_sep *sep_of(struct fid *fid)
 
 /* ---- what ep.c asks ---- */
 
-int gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr)
+int gamma_sep_assign_address(struct gamma_fi_ep *ep, struct gamma_endpoint_attr *attr)
 {
 	struct gamma_sep *sep = ep->sep;
 
@@ -59,17 +59,17 @@ int gamma_sep_place(struct gamma_ep *ep, struct gamma_endpoint_attr *attr)
 	return 0;
 }
 
-void gamma_sep_bind_av(struct gamma_ep *ep)
+void gamma_sep_bind_av(struct gamma_fi_ep *ep)
 {
 	ep->av = ep->sep->av;
 	if (ep->av)
-		gamma_ref(&ep->av->refs);
+		gamma_refs_take(&ep->av->refs);
 }
 
-void gamma_sep_detach(struct gamma_ep *ep)
+void gamma_sep_detach(struct gamma_fi_ep *ep)
 {
 	ep->sep->contexts[ep->place] = NULL;
-	gamma_unref(&ep->sep->refs);
+	gamma_refs_drop(&ep->sep->refs);
 }
 
 /* ---- its contexts ---- */
@@ -79,8 +79,8 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 			void *context, struct fid_ep **fid)
 {
 	struct gamma_domain *domain = sep->domain;
-	struct gamma_ep *ep;
-	int ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
+	struct gamma_fi_ep *ep;
+	int ret = gamma_attr_check_info(domain->fabric->api_version, info, domain->nic.mtu);
 
 	if (ret)
 		return ret;
@@ -93,7 +93,7 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 	ep->place = place;
 	ep->shares_rx = ep->shares_tx = false;
 	sep->contexts[place] = ep;
-	gamma_ref(&sep->refs);
+	gamma_refs_take(&sep->refs);
 	*fid = &ep->handle.fid;
 	return 0;
 }
@@ -133,7 +133,7 @@ static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, st
 		return ret;
 	if (attr)
 		memcpy(attr, &taken, TX_ATTR_LEN);
-	gamma_handle(*tx_ep)->ep->receives = false;
+	gamma_ep_handle_of(*tx_ep)->ep->receives = false;
 	(*tx_ep)->fid.fclass = FI_CLASS_TX_CTX;
 	return 0;
 }
@@ -158,9 +158,9 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 		return ret;
 	if (attr)
 		*attr = taken;
-	gamma_handle(*rx_ep)->ep->transmits = false;
-	(*rx_ep)->rma = &gamma_no_rma_ops;
-	(*rx_ep)->atomic = &gamma_no_atomic_ops;
+	gamma_ep_handle_of(*rx_ep)->ep->transmits = false;
+	(*rx_ep)->rma = &gamma_unsupported_rma_ops;
+	(*rx_ep)->atomic = &gamma_unsupported_atomic_ops;
 	(*rx_ep)->fid.fclass = FI_CLASS_RX_CTX;
 	return 0;
 }
@@ -179,7 +179,7 @@ static int sep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 		sep->av = NULL;
 		return -FI_EINVAL;
 	}
-	gamma_ref(&sep->av->refs);
+	gamma_refs_take(&sep->av->refs);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ static int sep_close(struct fid *fid)
 {
 	struct gamma_sep *sep = sep_of(fid);
 
-	if (gamma_in_use(&sep->refs))
+	if (gamma_refs_any(&sep->refs))
 		return -FI_EBUSY;
 	for (unsigned i = 0; i < sep->receives + sep->transmits; i++) {
 		if (sep->fds[i] >= 0 && sep->by_gammad)
@@ -205,8 +205,8 @@ static int sep_close(struct fid *fid)
 			close(sep->fds[i]);
 	}
 	if (sep->av)
-		gamma_unref(&sep->av->refs);
-	gamma_unref(&sep->domain->refs);
+		gamma_refs_drop(&sep->av->refs);
+	gamma_refs_drop(&sep->domain->refs);
 	fi_freeinfo(sep->info);
 	free(sep);
 	return 0;
@@ -216,7 +216,7 @@ static int sep_close(struct fid *fid)
 static int sep_getname(struct fid *fid, void *addr, size_t *len)
 {
 	struct gamma_sep *sep = sep_of(fid);
-	const struct gamma_ep *ep = NULL;
+	const struct gamma_fi_ep *ep = NULL;
 	struct gamma_addr name;
 
 	for (unsigned i = 0; i < PORTS && !(ep && ep->enabled); i++)
@@ -226,7 +226,7 @@ static int sep_getname(struct fid *fid, void *addr, size_t *len)
 	name = *gamma_endpoint_addr(ep->endpoint);
 	name.port = htons(sep->port);
 	name.contexts = GAMMA_CONTEXTS(sep->receives, sep->transmits);
-	return gamma_tell_name(&name, addr, len);
+	return gamma_ep_copy_name(&name, addr, len);
 }
 
 static int sep_setname(struct fid *fid, void *addr, size_t len)
@@ -240,33 +240,33 @@ static struct fi_ops sep_fid_ops = {
 	.close = sep_close,
 	.bind = sep_bind,
 	.control = sep_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_ep sep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = gamma_no_cancel,
-	.getopt = gamma_no_getopt,
-	.setopt = gamma_no_setopt,
+	.cancel = gamma_unsupported_cancel,
+	.getopt = gamma_unsupported_getopt,
+	.setopt = gamma_unsupported_setopt,
 	.tx_ctx = sep_tx_ctx,
 	.rx_ctx = sep_rx_ctx,
-	.rx_size_left = gamma_no_size_left,
-	.tx_size_left = gamma_no_size_left,
+	.rx_size_left = gamma_unsupported_size_left,
+	.tx_size_left = gamma_unsupported_size_left,
 };
 
 static struct fi_ops_cm sep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = sep_setname,
 	.getname = sep_getname,
-	.getpeer = gamma_no_getpeer,
-	.connect = gamma_no_connect,
-	.listen = gamma_no_listen,
-	.accept = gamma_no_accept,
-	.reject = gamma_no_reject,
-	.shutdown = gamma_no_shutdown,
-	.join = gamma_no_join,
+	.getpeer = gamma_unsupported_getpeer,
+	.connect = gamma_unsupported_connect,
+	.listen = gamma_unsupported_listen,
+	.accept = gamma_unsupported_accept,
+	.reject = gamma_unsupported_reject,
+	.shutdown = gamma_unsupported_shutdown,
+	.join = gamma_unsupported_join,
 };
 
 static void set_ops(struct fid_ep *fid, void *context)
@@ -276,16 +276,16 @@ static void set_ops(struct fid_ep *fid, void *context)
 	fid->fid.ops = &sep_fid_ops;
 	fid->ops = &sep_ops;
 	fid->cm = &sep_cm_ops;
-	fid->msg = &gamma_no_msg_ops;
-	fid->tagged = &gamma_no_tagged_ops;
-	fid->rma = &gamma_no_rma_ops;
-	fid->atomic = &gamma_no_atomic_ops;
-	fid->collective = &gamma_no_collective_ops;
+	fid->msg = &gamma_unsupported_msg_ops;
+	fid->tagged = &gamma_unsupported_tagged_ops;
+	fid->rma = &gamma_unsupported_rma_ops;
+	fid->atomic = &gamma_unsupported_atomic_ops;
+	fid->collective = &gamma_unsupported_collective_ops;
 }
 
 static unsigned contexts_of(size_t asked)
 {
-	return gamma_several_contexts(asked) ? (unsigned) asked : 1;
+	return gamma_attr_several_contexts(asked) ? (unsigned) asked : 1;
 }
 
 /* Whole endpoints, since it is gammad that opens them. */
@@ -339,7 +339,7 @@ int gamma_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct f
 
 	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM)
 		return -FI_EINVAL;
-	ret = gamma_check_info(domain->fabric->api_version, info, domain->nic.mtu);
+	ret = gamma_attr_check_info(domain->fabric->api_version, info, domain->nic.mtu);
 	if (ret)
 		return ret;
 	sep = calloc(1, sizeof(*sep));
@@ -356,7 +356,7 @@ int gamma_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct f
 		free(sep);
 		return ret;
 	}
-	gamma_ref(&domain->refs);
+	gamma_refs_take(&domain->refs);
 	*sep_fid = &sep->fid;
 	return 0;
 }

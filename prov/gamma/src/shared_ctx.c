@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-struct gamma_ep *gamma_rx_ctx_reporter(const struct gamma_rx_ctx *rx_ctx)
+struct gamma_fi_ep *gamma_shared_ctx_reporter(const struct gamma_rx_ctx *rx_ctx)
 {
 	const struct gamma_srx *srx;
 
@@ -17,7 +17,7 @@ struct gamma_ep *gamma_rx_ctx_reporter(const struct gamma_rx_ctx *rx_ctx)
 	srx = gamma_container_of(rx_ctx, const struct gamma_srx, rx);
 	if (gamma_list_empty(&srx->eps))
 		return NULL;
-	return gamma_container_of(srx->eps.next, struct gamma_ep, srx_entry);
+	return gamma_container_of(srx->eps.next, struct gamma_fi_ep, srx_entry);
 }
 
 /* ---- receives ---- */
@@ -32,15 +32,15 @@ static int srx_close(struct fid *fid)
 	struct gamma_srx *srx = srx_of(fid);
 	struct gamma_domain *domain = srx->rx.domain;
 
-	if (gamma_in_use(&srx->refs))
+	if (gamma_refs_any(&srx->refs))
 		return -FI_EBUSY;
 	gamma_domain_lock(domain);
-	gamma_work_drop(domain, &srx->handle);
+	gamma_deferred_work_drop(domain, &srx->handle);
 	gamma_match_drop(&srx->rx);
 	gamma_dgram_drop(&srx->rx);
 	gamma_domain_unlock(domain);
 	gamma_rx_ctx_fini(&srx->rx);
-	gamma_unref(&domain->refs);
+	gamma_refs_drop(&domain->refs);
 	free(srx);
 	return 0;
 }
@@ -48,14 +48,14 @@ static int srx_close(struct fid *fid)
 /* Completions go to the queues of the endpoints: here nothing is bound. */
 static int srx_control(struct fid *fid, int command, void *arg)
 {
-	struct gamma_ep_handle *handle = &srx_of(fid)->handle;
+	struct gamma_fi_ep_handle *handle = &srx_of(fid)->handle;
 
 	switch (command) {
 	case FI_ENABLE:
 		return 0;
 	case FI_GETOPSFLAG:
 	case FI_SETOPSFLAG:
-		return gamma_op_flags(handle, command == FI_SETOPSFLAG, arg);
+		return gamma_options_op_flags(handle, command == FI_SETOPSFLAG, arg);
 	}
 	return -FI_ENOSYS;
 }
@@ -69,24 +69,24 @@ static ssize_t srx_cancel(struct fid *fid, void *context)
 		return 0;
 	gamma_domain_lock(domain);
 	if (!gamma_match_cancel(&srx->rx, context))
-		gamma_work_cancel(domain, &srx->handle, context);
+		gamma_deferred_work_cancel(domain, &srx->handle, context);
 	gamma_domain_unlock(domain);
 	return 0;
 }
 
 static int srx_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
 {
-	return gamma_rx_getopt(&srx_of(fid)->rx, level, option, value, len);
+	return gamma_options_get(&srx_of(fid)->rx, level, option, value, len);
 }
 
 static int srx_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
 {
-	return gamma_rx_setopt(&srx_of(fid)->rx, level, option, value, len);
+	return gamma_options_set(&srx_of(fid)->rx, level, option, value, len);
 }
 
 static ssize_t srx_size_left(struct fid_ep *fid)
 {
-	struct gamma_rx_ctx *rx_ctx = gamma_handle(fid)->rx;
+	struct gamma_rx_ctx *rx_ctx = gamma_ep_handle_of(fid)->rx;
 	ssize_t left;
 
 	gamma_domain_lock(rx_ctx->domain);
@@ -98,11 +98,11 @@ static ssize_t srx_size_left(struct fid_ep *fid)
 static struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = srx_close,
-	.bind = gamma_no_bind,
+	.bind = gamma_unsupported_bind,
 	.control = srx_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_ep srx_ops = {
@@ -110,10 +110,10 @@ static struct fi_ops_ep srx_ops = {
 	.cancel = srx_cancel,
 	.getopt = srx_getopt,
 	.setopt = srx_setopt,
-	.tx_ctx = gamma_no_tx_ctx,
-	.rx_ctx = gamma_no_rx_ctx,
+	.tx_ctx = gamma_unsupported_tx_ctx,
+	.rx_ctx = gamma_unsupported_rx_ctx,
 	.rx_size_left = srx_size_left,
-	.tx_size_left = gamma_no_size_left,
+	.tx_size_left = gamma_unsupported_size_left,
 };
 
 static void take_attr(struct gamma_srx *srx, const struct fi_rx_attr *attr)
@@ -131,16 +131,16 @@ static void set_ops(struct fid_ep *fid, void *context)
 	fid->fid.context = context;
 	fid->fid.ops = &srx_fid_ops;
 	fid->ops = &srx_ops;
-	fid->cm = &gamma_no_cm_ops;
+	fid->cm = &gamma_unsupported_cm_ops;
 	fid->msg = &gamma_msg_ops;
 	fid->tagged = &gamma_tagged_ops;
-	fid->rma = &gamma_no_rma_ops;
-	fid->atomic = &gamma_no_atomic_ops;
-	fid->collective = &gamma_no_collective_ops;
+	fid->rma = &gamma_unsupported_rma_ops;
+	fid->atomic = &gamma_unsupported_atomic_ops;
+	fid->collective = &gamma_unsupported_collective_ops;
 }
 
-int gamma_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid,
-		   void *context)
+int gamma_shared_ctx_open_rx(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
+			     struct fid_ep **srx_fid, void *context)
 {
 	struct gamma_domain *domain =
 		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
@@ -156,7 +156,7 @@ int gamma_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struc
 	take_attr(srx, attr);
 	srx->handle.rx = &srx->rx;
 	set_ops(&srx->handle.fid, context);
-	gamma_ref(&domain->refs);
+	gamma_refs_take(&domain->refs);
 	*srx_fid = &srx->handle.fid;
 	return 0;
 }
@@ -167,9 +167,9 @@ static int stx_close(struct fid *fid)
 {
 	struct gamma_stx *stx = gamma_container_of(fid, struct gamma_stx, stx_fid.fid);
 
-	if (gamma_in_use(&stx->refs))
+	if (gamma_refs_any(&stx->refs))
 		return -FI_EBUSY;
-	gamma_unref(&stx->domain->refs);
+	gamma_refs_drop(&stx->domain->refs);
 	free(stx);
 	return 0;
 }
@@ -177,15 +177,15 @@ static int stx_close(struct fid *fid)
 static struct fi_ops stx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = stx_close,
-	.bind = gamma_no_bind,
-	.control = gamma_no_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.bind = gamma_unsupported_bind,
+	.control = gamma_unsupported_control,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
-int gamma_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct fid_stx **stx_fid,
-		   void *context)
+int gamma_shared_ctx_open_tx(struct fid_domain *domain_fid, struct fi_tx_attr *attr,
+			     struct fid_stx **stx_fid, void *context)
 {
 	struct gamma_domain *domain =
 		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
@@ -201,8 +201,8 @@ int gamma_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struc
 	stx->stx_fid.fid.fclass = FI_CLASS_STX_CTX;
 	stx->stx_fid.fid.context = context;
 	stx->stx_fid.fid.ops = &stx_fid_ops;
-	stx->stx_fid.ops = &gamma_no_ep_ops;
-	gamma_ref(&domain->refs);
+	stx->stx_fid.ops = &gamma_unsupported_ep_ops;
+	gamma_refs_take(&domain->refs);
 	*stx_fid = &stx->stx_fid;
 	return 0;
 }

@@ -17,7 +17,7 @@ enum {
 	SPIN_US = 20,
 };
 
-int gamma_waiter_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set)
+int gamma_sleep_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set)
 {
 	switch (wait_obj) {
 	case FI_WAIT_NONE:
@@ -32,8 +32,8 @@ int gamma_waiter_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_se
 	}
 }
 
-void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
-		       enum fi_wait_obj wait_obj)
+void gamma_sleep_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
+		      enum fi_wait_obj wait_obj)
 {
 	memset(waiter, 0, sizeof(*waiter));
 	waiter->domain = domain;
@@ -42,7 +42,7 @@ void gamma_waiter_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
 	waiter->wait_fd = -1;
 }
 
-void gamma_waiter_close(struct gamma_waiter *waiter)
+void gamma_sleep_close(struct gamma_waiter *waiter)
 {
 	if (waiter->armed)
 		waiter->domain->sleepers--;
@@ -52,17 +52,17 @@ void gamma_waiter_close(struct gamma_waiter *waiter)
 		close(waiter->outer.fd);
 	if (waiter->inner.fd >= 0)
 		close(waiter->inner.fd);
-	gamma_waiter_init(waiter, waiter->domain, waiter->wait_obj);
+	gamma_sleep_init(waiter, waiter->domain, waiter->wait_obj);
 }
 
-static int open_event(struct gamma_event *event)
+static int open_event(struct gamma_wakeup_fd *event)
 {
 	if (event->fd < 0)
 		event->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return event->fd < 0 ? -errno : 0;
 }
 
-static void raise_event(struct gamma_event *event)
+static void raise_event(struct gamma_wakeup_fd *event)
 {
 	uint64_t one = 1;
 
@@ -70,7 +70,7 @@ static void raise_event(struct gamma_event *event)
 		event->signalled = write(event->fd, &one, sizeof(one)) == sizeof(one);
 }
 
-static void quiet(struct gamma_event *event)
+static void quiet(struct gamma_wakeup_fd *event)
 {
 	uint64_t count;
 
@@ -78,10 +78,10 @@ static void quiet(struct gamma_event *event)
 		event->signalled = read(event->fd, &count, sizeof(count)) < 0;
 }
 
-void gamma_waiter_signal(struct gamma_waiter *waiter)
+void gamma_sleep_signal(struct gamma_waiter *waiter)
 {
 	if (waiter->wait_set)
-		gamma_wait_signal(waiter->wait_set);
+		gamma_waitset_signal(waiter->wait_set);
 	if (waiter->sleepers)
 		raise_event(&waiter->inner);
 	if (waiter->armed)
@@ -91,7 +91,7 @@ void gamma_waiter_signal(struct gamma_waiter *waiter)
 static int open_wait_fd(struct gamma_waiter *waiter)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	int domain_fd = gamma_domain_wait_fd(waiter->domain);
+	int domain_fd = gamma_progress_wait_fd(waiter->domain);
 	int ret = domain_fd < 0 ? domain_fd : open_event(&waiter->outer);
 
 	if (waiter->wait_fd >= 0 || ret)
@@ -113,7 +113,7 @@ static int get_wait(struct gamma_waiter *waiter, int *fd)
 	int ret;
 
 	if (waiter->wait_obj == FI_WAIT_SET)
-		return gamma_wait_get_fd(waiter->wait_set, fd);
+		return gamma_waitset_get_fd(waiter->wait_set, fd);
 	if (waiter->wait_obj == FI_WAIT_NONE || waiter->wait_obj == FI_WAIT_YIELD)
 		return -FI_ENODATA;
 	gamma_domain_lock(waiter->domain);
@@ -125,19 +125,19 @@ static int get_wait(struct gamma_waiter *waiter, int *fd)
 	return 0;
 }
 
-int gamma_waiter_control(struct gamma_waiter *waiter, int command, void *arg)
+int gamma_sleep_control(struct gamma_waiter *waiter, int command, void *arg)
 {
 	switch (command) {
 	case FI_GETWAIT:
 		return arg ? get_wait(waiter, arg) : -FI_EINVAL;
 	case FI_GETWAITOBJ:
-		return gamma_tell_wait_obj(waiter->wait_obj, arg);
+		return gamma_waitset_get_wait_obj(waiter->wait_obj, arg);
 	default:
 		return -FI_ENOSYS;
 	}
 }
 
-bool gamma_waiter_arm(struct gamma_waiter *waiter)
+bool gamma_sleep_arm(struct gamma_waiter *waiter)
 {
 	if (open_event(&waiter->outer))
 		return false;
@@ -147,10 +147,10 @@ bool gamma_waiter_arm(struct gamma_waiter *waiter)
 		waiter->armed = true;
 		waiter->domain->sleepers++;
 	}
-	return gamma_domain_arm(waiter->domain);
+	return gamma_progress_arm(waiter->domain);
 }
 
-int gamma_sleep_on(struct pollfd *fds, int count, uint64_t deadline)
+int gamma_sleep_poll_fds(struct pollfd *fds, int count, uint64_t deadline)
 {
 	uint64_t now = gamma_now();
 	struct timespec left;
@@ -166,34 +166,34 @@ int gamma_sleep_on(struct pollfd *fds, int count, uint64_t deadline)
 	return ret ? 0 : -FI_ETIMEDOUT;
 }
 
-int gamma_waiter_sleep(struct gamma_waiter *waiter, uint64_t deadline)
+int gamma_sleep_block(struct gamma_waiter *waiter, uint64_t deadline)
 {
 	struct gamma_domain *domain = waiter->domain;
 	struct pollfd fds[2];
 	int ret = 0;
 
 	/* Without descriptors it is polling that goes on. */
-	if (open_event(&waiter->inner) || gamma_domain_wait_fd(domain) < 0)
+	if (open_event(&waiter->inner) || gamma_progress_wait_fd(domain) < 0)
 		return deadline <= gamma_now() ? -FI_ETIMEDOUT : 0;
 	waiter->sleepers++;
 	domain->sleepers++;
-	if (gamma_domain_arm(domain)) {
+	if (gamma_progress_arm(domain)) {
 		fds[0] = (struct pollfd){.fd = domain->wait_fd, .events = POLLIN};
 		fds[1] = (struct pollfd){.fd = waiter->inner.fd, .events = POLLIN};
 		gamma_domain_unlock(domain);
-		ret = gamma_sleep_on(fds, gamma_array_size(fds), deadline);
+		ret = gamma_sleep_poll_fds(fds, gamma_array_size(fds), deadline);
 		gamma_domain_lock(domain);
 	}
 	domain->sleepers--;
 	waiter->sleepers--;
-	gamma_domain_woken(domain);
+	gamma_progress_woken(domain);
 	/* The last one out: as long as others sleep it must wake them too. */
 	if (!waiter->sleepers)
 		quiet(&waiter->inner);
 	return ret;
 }
 
-void gamma_patience_init(struct gamma_patience *patience, int timeout)
+void gamma_sleep_spin_init(struct gamma_sleep_spin *patience, int timeout)
 {
 	uint64_t now = gamma_now();
 
@@ -202,8 +202,8 @@ void gamma_patience_init(struct gamma_patience *patience, int timeout)
 	patience->yielded = false;
 }
 
-int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *waiter,
-			bool may_sleep)
+int gamma_sleep_spin_wait(struct gamma_sleep_spin *patience, struct gamma_waiter *waiter,
+			  bool may_sleep)
 {
 	uint64_t now = gamma_now();
 	bool yield = now >= patience->spin_until && (!patience->yielded || !may_sleep);
@@ -211,7 +211,7 @@ int gamma_patience_wait(struct gamma_patience *patience, struct gamma_waiter *wa
 	if (now >= patience->deadline)
 		return -FI_ETIMEDOUT;
 	if (now >= patience->spin_until && !yield)
-		return gamma_waiter_sleep(waiter, patience->deadline);
+		return gamma_sleep_block(waiter, patience->deadline);
 	/* Let others have the lock, and the core once before the costlier sleep. */
 	gamma_domain_unlock(waiter->domain);
 	if (yield) {

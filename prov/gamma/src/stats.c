@@ -7,7 +7,7 @@
 
 enum { LINE_MAX_LEN = 4096 };
 
-static int format(const struct gamma_ep *ep, const struct gamma_stats *stats, char *line)
+static int format(const struct gamma_fi_ep *ep, const struct gamma_stats *stats, char *line)
 {
 	char name[GAMMA_NAME_LEN];
 	int len = snprintf(line, LINE_MAX_LEN,
@@ -25,13 +25,13 @@ static int format(const struct gamma_ep *ep, const struct gamma_stats *stats, ch
 }
 
 /* One write, so that lines of several processes do not mix. */
-void gamma_report_stats(struct gamma_ep *ep)
+void gamma_stats_report(struct gamma_fi_ep *ep)
 {
 	const char *where = gamma_settings.stats;
 	char line[LINE_MAX_LEN], why[512];
 	int len, fd;
 
-	if (!where || gamma_domain_inherited(ep->domain))
+	if (!where || gamma_domain_is_inherited(ep->domain))
 		return;
 	len = format(ep, gamma_endpoint_stats(ep->endpoint), line);
 	fd = strcmp(where, "stderr") ? open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
@@ -41,7 +41,7 @@ void gamma_report_stats(struct gamma_ep *ep)
 			 "FI_GAMMA_STATS=%.160s cannot be written (%s); name a file in a folder "
 			 "where this user may write, or stderr",
 			 where, strerror(errno));
-		gamma_complain(true, why);
+		gamma_select_explain(true, why);
 	}
 	if (fd >= 0 && fd != STDERR_FILENO)
 		close(fd);

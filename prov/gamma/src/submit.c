@@ -9,7 +9,7 @@
 
 /* ---- operations ---- */
 
-struct gamma_tx *gamma_tx_get(struct gamma_ep *ep)
+struct gamma_tx *gamma_tx_get(struct gamma_fi_ep *ep)
 {
 	struct gamma_tx *tx;
 
@@ -37,13 +37,13 @@ static void put_front(struct gamma_list *pool, struct gamma_list *entry)
 	gamma_list_append(pool->next, entry);
 }
 
-void gamma_tx_put(struct gamma_ep *ep, struct gamma_tx *tx)
+void gamma_tx_put(struct gamma_fi_ep *ep, struct gamma_tx *tx)
 {
 	if (gamma_unlikely(tx->copy))
 		free(tx->copy);
 	tx->copy = NULL;
 	if (gamma_unlikely(tx->work))
-		gamma_work_free(tx->work);
+		gamma_deferred_work_free(tx->work);
 	tx->work = NULL;
 	ep->tx_used--;
 	put_front(&ep->free_tx, &tx->entry);
@@ -68,7 +68,7 @@ static void free_pool_rx(struct gamma_list *list)
 		struct gamma_rx *rx = gamma_list_first(list, struct gamma_rx, entry);
 
 		gamma_list_remove(&rx->entry);
-		gamma_work_free(rx->work);
+		gamma_deferred_work_free(rx->work);
 		free(rx);
 	}
 }
@@ -79,7 +79,7 @@ void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx)
 	free_pool_rx(&rx_ctx->free);
 }
 
-struct gamma_rx *gamma_rx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
 {
 	struct gamma_rx *rx;
 
@@ -102,19 +102,19 @@ struct gamma_rx *gamma_rx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whol
 	return rx;
 }
 
-void gamma_rx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
+void gamma_rx_ctx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
 	if (rx->whole)
-		gamma_multi_put(rx_ctx, rx);
+		gamma_multi_recv_put(rx_ctx, rx);
 	else
 		rx_ctx->used--;
 	if (gamma_unlikely(rx->work))
-		gamma_work_free(rx->work);
+		gamma_deferred_work_free(rx->work);
 	rx->work = NULL;
 	put_front(&rx_ctx->free, &rx->entry);
 }
 
-int64_t gamma_post_len(const struct gamma_post *post)
+int64_t gamma_submit_len(const struct gamma_post *post)
 {
 	uint64_t len = 0;
 
@@ -130,7 +130,7 @@ int64_t gamma_post_len(const struct gamma_post *post)
 
 /* The flow to an AV entry. The cache lives until the AV changes; a flow that has ended is looked
  * up again, since an address without epoch may mean a new process by now. */
-struct gamma_flow *gamma_ep_flow(struct gamma_ep *ep, fi_addr_t fi_addr)
+struct gamma_flow *gamma_ep_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 {
 	const struct gamma_addr *addr;
 	struct gamma_addr context;
@@ -193,10 +193,10 @@ static struct gamma_envelope envelope_of(const struct gamma_post *post, uint64_t
 
 /* A short message that is complete when copied and that nothing stands before is copied without an
  * operation of its own, unless more than the queue is to be told. */
-static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
+static bool copied_at_once(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 			   const struct gamma_post *post, uint64_t len)
 {
-	bool tell = gamma_notifies(post->silent, ep->tx_selective, post->flags);
+	bool tell = gamma_submit_notifies(post->silent, ep->tx_selective, post->flags);
 	bool polls = tell && !(post->flags & FI_INJECT);
 	struct gamma_envelope envelope = envelope_of(post, len);
 	enum gamma_endpoint_copied how;
@@ -205,19 +205,19 @@ static bool copied_at_once(struct gamma_ep *ep, struct gamma_flow *flow,
 	    post->flags &
 		    (FI_FENCE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
 		return false;
-	how = gamma_endpoint_send_copy(ep->endpoint, flow, post->iov, (unsigned) post->count,
-				       &envelope, polls || gamma_auto_promises(ep->domain),
-				       post->flags & FI_MORE);
+	how = gamma_endpoint_send_copy(
+		ep->endpoint, flow, post->iov, (unsigned) post->count, &envelope,
+		polls || gamma_progress_thread_can_flush(ep->domain), post->flags & FI_MORE);
 	if (how == GAMMA_COPIED_NOT)
 		return false;
 	if (how == GAMMA_COPIED_DELAYED && !polls)
-		gamma_auto_promise(ep->domain);
+		gamma_progress_thread_set_flush_timer(ep->domain);
 	if (tell)
-		gamma_complete_sent(ep, post, len, how == GAMMA_COPIED_DELAYED);
+		gamma_completion_write_sent(ep, post, len, how == GAMMA_COPIED_DELAYED);
 	return true;
 }
 
-static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gamma_post *post,
+static void fill_send(struct gamma_fi_ep *ep, struct gamma_tx *tx, const struct gamma_post *post,
 		      uint64_t len)
 {
 	struct gamma_send *send = &tx->send;
@@ -231,7 +231,8 @@ static void fill_send(struct gamma_ep *ep, struct gamma_tx *tx, const struct gam
 	send->more = post->flags & FI_MORE;
 	tx->context = post->context;
 	tx->flags = FI_SEND | (post->flags & (FI_MSG | FI_TAGGED));
-	tx->notify = gamma_notifies(post->silent, ep->tx_selective || post->work, post->flags);
+	tx->notify =
+		gamma_submit_notifies(post->silent, ep->tx_selective || post->work, post->flags);
 	tx->work = post->work;
 	send->may_delay = tx->notify && !(post->flags & FI_INJECT);
 }
@@ -253,7 +254,7 @@ static int keep_copy(struct gamma_tx *tx, uint64_t len)
 	return len ? gamma_tx_copy(tx, tx->send.iov, tx->send.iov_count, len) : 0;
 }
 
-void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *done)
+void gamma_tx_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const bool *done)
 {
 	if (*done || tx->copy || !keep_copy(tx, tx->send.envelope.length))
 		return;
@@ -261,7 +262,7 @@ void gamma_tx_free_buffer(struct gamma_ep *ep, struct gamma_tx *tx, const bool *
 		gamma_endpoint_progress(ep->endpoint);
 }
 
-static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+static ssize_t send_message(struct gamma_fi_ep *ep, const struct gamma_post *post, uint64_t len)
 {
 	bool inject = post->silent || post->flags & FI_INJECT;
 	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
@@ -288,33 +289,33 @@ static ssize_t send_message(struct gamma_ep *ep, const struct gamma_post *post, 
 		return ret;
 	}
 	if (inject)
-		gamma_tx_free_buffer(ep, tx, &done);
+		gamma_tx_release_buffer(ep, tx, &done);
 	if (!done)
 		tx->done = NULL;
 	return 0;
 }
 
-static ssize_t send_locked(struct gamma_ep *ep, const struct gamma_post *post, uint64_t len)
+static ssize_t send_locked(struct gamma_fi_ep *ep, const struct gamma_post *post, uint64_t len)
 {
 	if (gamma_unlikely(ep->tx_used >= ep->tx_size)) {
-		gamma_domain_progress(ep->domain);
+		gamma_progress_poll(ep->domain);
 		return -FI_EAGAIN;
 	}
 	return ep->type == FI_EP_DGRAM ? gamma_dgram_send(ep, post) : send_message(ep, post, len);
 }
 
-ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post *post)
+ssize_t gamma_submit_send(struct gamma_fi_ep_handle *handle, const struct gamma_post *post)
 {
-	struct gamma_ep *ep = handle->ep;
-	int64_t len = gamma_post_len(post);
+	struct gamma_fi_ep *ep = handle->ep;
+	int64_t len = gamma_submit_len(post);
 	ssize_t ret;
 
 	if (gamma_unlikely(!ep || !ep->transmits))
 		return -FI_ENOSYS; /* a receive context */
 	if (gamma_unlikely(!ep->enabled))
 		return -FI_EOPBADSTATE;
-	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
-		return gamma_work_put_off(handle, post, false);
+	if (gamma_unlikely(gamma_deferred_work_wanted(handle, post->flags)))
+		return gamma_deferred_work_defer(handle, post, false);
 	if (gamma_unlikely(len < 0))
 		return -FI_EINVAL;
 	if ((post->silent || post->flags & FI_INJECT) &&
@@ -327,8 +328,8 @@ ssize_t gamma_post_send(struct gamma_ep_handle *handle, const struct gamma_post 
 }
 
 /* To a neighbour that has been talked to: nothing else is to be asked or told. */
-static bool inject_near(struct gamma_ep *ep, const void *buf, const struct gamma_envelope *envelope,
-			fi_addr_t dest)
+static bool inject_near(struct gamma_fi_ep *ep, const void *buf,
+			const struct gamma_envelope *envelope, fi_addr_t dest)
 {
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
 
@@ -337,7 +338,7 @@ static bool inject_near(struct gamma_ep *ep, const void *buf, const struct gamma
 	       gamma_endpoint_send_shm(ep->endpoint, ep->flows[dest], &iov, 1, envelope);
 }
 
-static ssize_t inject_far(struct gamma_ep_handle *handle, const void *buf,
+static ssize_t inject_far(struct gamma_fi_ep_handle *handle, const void *buf,
 			  const struct gamma_envelope *envelope, fi_addr_t dest, uint64_t kind)
 {
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
@@ -352,14 +353,14 @@ static ssize_t inject_far(struct gamma_ep_handle *handle, const void *buf,
 		.silent = true,
 	};
 
-	return gamma_post_send(handle, &post);
+	return gamma_submit_send(handle, &post);
 }
 
-ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t tag,
-		     uint64_t data, uint64_t kind)
+ssize_t gamma_submit_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+			    uint64_t tag, uint64_t data, uint64_t kind)
 {
-	struct gamma_ep_handle *handle = gamma_handle(fid);
-	struct gamma_ep *ep = handle->ep;
+	struct gamma_fi_ep_handle *handle = gamma_ep_handle_of(fid);
+	struct gamma_fi_ep *ep = handle->ep;
 	struct gamma_envelope envelope = {
 		.tag = tag, .data = data, .length = len, .flags = envelope_flags(kind)};
 	bool sent;
@@ -376,8 +377,8 @@ ssize_t gamma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t 
 
 /* ---- receives ---- */
 
-void gamma_rx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
-		   const struct gamma_post *post, uint64_t capacity)
+void gamma_rx_ctx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
+		       const struct gamma_post *post, uint64_t capacity)
 {
 	for (size_t i = 0; i < post->count; i++)
 		rx->recv.iov[i] = post->iov[i];
@@ -398,17 +399,17 @@ static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post 
 	struct gamma_rx *rx;
 
 	if (gamma_unlikely(rx_ctx->used >= rx_ctx->size)) {
-		gamma_domain_progress(rx_ctx->domain);
+		gamma_progress_poll(rx_ctx->domain);
 		return rx_ctx->error ? rx_ctx->error : -FI_EAGAIN;
 	}
-	rx = gamma_rx_get(rx_ctx, NULL);
+	rx = gamma_rx_ctx_get(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	gamma_rx_fill(rx_ctx, rx, post, capacity);
+	gamma_rx_ctx_fill(rx_ctx, rx, post, capacity);
 	if (gamma_unlikely(post->flags & FI_MULTI_RECV && post->flags & FI_MSG) &&
-	    gamma_multi_open(rx_ctx, rx)) {
+	    gamma_multi_recv_open(rx_ctx, rx)) {
 		rx->work = NULL;
-		gamma_rx_put(rx_ctx, rx);
+		gamma_rx_ctx_put(rx_ctx, rx);
 		return -FI_ENOMEM;
 	}
 	if (!gamma_list_empty(&rx_ctx->datagrams))
@@ -418,11 +419,11 @@ static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post 
 	return 0;
 }
 
-ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post *post)
+ssize_t gamma_submit_recv(struct gamma_fi_ep_handle *handle, const struct gamma_post *post)
 {
-	struct gamma_rx_ctx *rx_ctx = gamma_handle_rx(handle);
+	struct gamma_rx_ctx *rx_ctx = gamma_ep_handle_rx(handle);
 	bool no_buffer = post->flags & (FI_PEEK | FI_DISCARD); /* whatever the list says */
-	int64_t capacity = no_buffer ? 0 : gamma_post_len(post);
+	int64_t capacity = no_buffer ? 0 : gamma_submit_len(post);
 	ssize_t ret;
 
 	if (gamma_unlikely(handle->ep && !handle->ep->enabled))
@@ -430,8 +431,8 @@ ssize_t gamma_post_recv(struct gamma_ep_handle *handle, const struct gamma_post 
 	/* The shared context is where its receives go; a transmit context has none. */
 	if (gamma_unlikely(handle->ep != rx_ctx->ep || (handle->ep && !handle->ep->receives)))
 		return -FI_ENOSYS;
-	if (gamma_unlikely(gamma_is_put_off(handle, post->flags)))
-		return gamma_work_put_off(handle, post, true);
+	if (gamma_unlikely(gamma_deferred_work_wanted(handle, post->flags)))
+		return gamma_deferred_work_defer(handle, post, true);
 	if (gamma_unlikely(capacity < 0))
 		return -FI_EINVAL;
 	/* What arrives is put together in one piece of memory. */

@@ -16,34 +16,34 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* ---- contexts and their options ---- */
-ssize_t gamma_no_cancel(struct fid *fid, void *context)
+ssize_t gamma_unsupported_cancel(struct fid *fid, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
+int gamma_unsupported_getopt(struct fid *fid, int level, int option, void *value, size_t *len)
 {
 	return -FI_ENOPROTOOPT;
 }
 
-int gamma_no_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
+int gamma_unsupported_setopt(struct fid *fid, int level, int option, const void *value, size_t len)
 {
 	return -FI_ENOPROTOOPT;
 }
 
-int gamma_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
-		    void *context)
+int gamma_unsupported_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr,
+			     struct fid_ep **tx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-		    void *context)
+int gamma_unsupported_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr,
+			     struct fid_ep **rx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-ssize_t gamma_no_size_left(struct fid_ep *ep)
+ssize_t gamma_unsupported_size_left(struct fid_ep *ep)
 {
 	return -FI_ENOSYS;
 }
@@ -59,38 +59,38 @@ static int no_getname(struct fid *fid, void *addr, size_t *len)
 	return -FI_ENOSYS;
 }
 
-int gamma_no_getpeer(struct fid_ep *ep, void *addr, size_t *len)
+int gamma_unsupported_getpeer(struct fid_ep *ep, void *addr, size_t *len)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len)
+int gamma_unsupported_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_listen(struct fid_pep *pep)
+int gamma_unsupported_listen(struct fid_pep *pep)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_accept(struct fid_ep *ep, const void *param, size_t len)
+int gamma_unsupported_accept(struct fid_ep *ep, const void *param, size_t len)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len)
+int gamma_unsupported_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_shutdown(struct fid_ep *ep, uint64_t flags)
+int gamma_unsupported_shutdown(struct fid_ep *ep, uint64_t flags)
 {
 	return -FI_ENOSYS;
 }
 
-int gamma_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		  void *context)
+int gamma_unsupported_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+			   void *context)
 {
 	return -FI_ENOSYS;
 }
@@ -185,31 +185,31 @@ REFUSE(no_collmsg, const struct fi_msg_collective *msg, struct fi_ioc *resultv, 
 
 #pragma GCC diagnostic pop
 
-struct fi_ops_ep gamma_no_ep_ops = {
+struct fi_ops_ep gamma_unsupported_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = gamma_no_cancel,
-	.getopt = gamma_no_getopt,
-	.setopt = gamma_no_setopt,
-	.tx_ctx = gamma_no_tx_ctx,
-	.rx_ctx = gamma_no_rx_ctx,
-	.rx_size_left = gamma_no_size_left,
-	.tx_size_left = gamma_no_size_left,
+	.cancel = gamma_unsupported_cancel,
+	.getopt = gamma_unsupported_getopt,
+	.setopt = gamma_unsupported_setopt,
+	.tx_ctx = gamma_unsupported_tx_ctx,
+	.rx_ctx = gamma_unsupported_rx_ctx,
+	.rx_size_left = gamma_unsupported_size_left,
+	.tx_size_left = gamma_unsupported_size_left,
 };
 
-struct fi_ops_cm gamma_no_cm_ops = {
+struct fi_ops_cm gamma_unsupported_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = no_setname,
 	.getname = no_getname,
-	.getpeer = gamma_no_getpeer,
-	.connect = gamma_no_connect,
-	.listen = gamma_no_listen,
-	.accept = gamma_no_accept,
-	.reject = gamma_no_reject,
-	.shutdown = gamma_no_shutdown,
-	.join = gamma_no_join,
+	.getpeer = gamma_unsupported_getpeer,
+	.connect = gamma_unsupported_connect,
+	.listen = gamma_unsupported_listen,
+	.accept = gamma_unsupported_accept,
+	.reject = gamma_unsupported_reject,
+	.shutdown = gamma_unsupported_shutdown,
+	.join = gamma_unsupported_join,
 };
 
-struct fi_ops_msg gamma_no_msg_ops = {
+struct fi_ops_msg gamma_unsupported_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	.recv = no_recv,
 	.recvv = no_recvv,
@@ -222,7 +222,7 @@ struct fi_ops_msg gamma_no_msg_ops = {
 	.injectdata = no_injectdata,
 };
 
-struct fi_ops_tagged gamma_no_tagged_ops = {
+struct fi_ops_tagged gamma_unsupported_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = no_trecv,
 	.recvv = no_trecvv,
@@ -235,7 +235,7 @@ struct fi_ops_tagged gamma_no_tagged_ops = {
 	.injectdata = no_tinjectdata,
 };
 
-struct fi_ops_rma gamma_no_rma_ops = {
+struct fi_ops_rma gamma_unsupported_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = no_read,
 	.readv = no_rmav,
@@ -248,7 +248,7 @@ struct fi_ops_rma gamma_no_rma_ops = {
 	.injectdata = no_inject_writedata,
 };
 
-struct fi_ops_atomic gamma_no_atomic_ops = {
+struct fi_ops_atomic gamma_unsupported_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = no_atomic,
 	.writev = no_atomicv,
@@ -265,7 +265,7 @@ struct fi_ops_atomic gamma_no_atomic_ops = {
 	.compwritevalid = no_valid,
 };
 
-struct fi_ops_collective gamma_no_collective_ops = {
+struct fi_ops_collective gamma_unsupported_collective_ops = {
 	.size = sizeof(struct fi_ops_collective),
 	.barrier = no_barrier,
 	.broadcast = no_broadcast,

@@ -19,7 +19,7 @@ struct member {
 	uint64_t seen_value, seen_errors; /* of a counter, when it was last reported */
 };
 
-struct gamma_wait {
+struct gamma_waitset {
 	struct fid_wait wait_fid;
 	struct gamma_fabric *fabric;
 	enum fi_wait_obj wait_obj;
@@ -30,7 +30,7 @@ struct gamma_wait {
 	bool signalled; /* event_fd is readable; atomic */
 };
 
-struct gamma_poll {
+struct gamma_pollset {
 	struct fid_poll poll_fid;
 	struct gamma_domain *domain;
 	pthread_mutex_t lock; /* members */
@@ -73,13 +73,13 @@ static bool member_ready(struct member *member)
 	if (!domain)
 		return gamma_eq_ready(EQ_OF(member->fid));
 	gamma_domain_lock(domain);
-	gamma_domain_woken(domain);
+	gamma_progress_woken(domain);
 	if (member->fid->fclass == FI_CLASS_CNTR) {
-		gamma_domain_progress(domain);
+		gamma_progress_poll(domain);
 		ready = cntr_changed(member, CNTR_OF(member->fid));
 	} else {
 		if (!gamma_cq_ready(CQ_OF(member->fid)))
-			gamma_domain_progress(domain);
+			gamma_progress_poll(domain);
 		ready = gamma_cq_ready(CQ_OF(member->fid));
 	}
 	gamma_domain_unlock(domain);
@@ -110,7 +110,7 @@ static struct member *new_member(struct fid *fid)
 
 /* ---- wait sets ---- */
 
-void gamma_wait_signal(struct gamma_wait *wait)
+void gamma_waitset_signal(struct gamma_waitset *wait)
 {
 	uint64_t one = 1;
 
@@ -120,7 +120,7 @@ void gamma_wait_signal(struct gamma_wait *wait)
 }
 
 /* Before looking at the members, so that nothing that comes after goes unseen. */
-static void quiet(struct gamma_wait *wait)
+static void quiet(struct gamma_waitset *wait)
 {
 	uint64_t count;
 
@@ -130,7 +130,7 @@ static void quiet(struct gamma_wait *wait)
 		__atomic_store_n(&wait->signalled, false, __ATOMIC_RELEASE);
 }
 
-int gamma_tell_wait_obj(enum fi_wait_obj obj, enum fi_wait_obj *place)
+int gamma_waitset_get_wait_obj(enum fi_wait_obj obj, enum fi_wait_obj *place)
 {
 	if (!place)
 		return -FI_EINVAL;
@@ -138,13 +138,13 @@ int gamma_tell_wait_obj(enum fi_wait_obj obj, enum fi_wait_obj *place)
 	return 0;
 }
 
-int gamma_wait_get_fd(struct gamma_wait *wait, int *fd)
+int gamma_waitset_get_fd(struct gamma_waitset *wait, int *fd)
 {
 	*fd = wait->epoll_fd;
 	return 0;
 }
 
-static int watch(struct gamma_wait *wait, int fd)
+static int watch(struct gamma_waitset *wait, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -153,12 +153,12 @@ static int watch(struct gamma_wait *wait, int fd)
 }
 
 /* Its deadlines and frames are watched for as long as the member is in the set. */
-static int watch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
+static int watch_domain(struct gamma_waitset *wait, struct gamma_domain *domain)
 {
 	int ret;
 
 	gamma_domain_lock(domain);
-	ret = gamma_domain_wait_fd(domain);
+	ret = gamma_progress_wait_fd(domain);
 	if (ret >= 0)
 		ret = watch(wait, ret);
 	if (!ret)
@@ -167,9 +167,10 @@ static int watch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
 	return ret;
 }
 
-int gamma_wait_attach(struct fid_wait *wait_fid, struct fid *fid, struct gamma_wait **attached)
+int gamma_waitset_attach(struct fid_wait *wait_fid, struct fid *fid,
+			 struct gamma_waitset **attached)
 {
-	struct gamma_wait *wait = gamma_container_of(wait_fid, struct gamma_wait, wait_fid);
+	struct gamma_waitset *wait = gamma_container_of(wait_fid, struct gamma_waitset, wait_fid);
 	struct gamma_domain *domain = domain_of(fid);
 	struct member *member = new_member(fid);
 	int ret = 0;
@@ -189,7 +190,7 @@ int gamma_wait_attach(struct fid_wait *wait_fid, struct fid *fid, struct gamma_w
 	return ret;
 }
 
-static void unwatch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
+static void unwatch_domain(struct gamma_waitset *wait, struct gamma_domain *domain)
 {
 	struct gamma_list *pos;
 	bool shared = false;
@@ -198,12 +199,12 @@ static void unwatch_domain(struct gamma_wait *wait, struct gamma_domain *domain)
 		shared |= domain_of(gamma_list_entry(pos, struct member, entry)->fid) == domain;
 	gamma_domain_lock(domain);
 	domain->sleepers--;
-	if (!shared && !gamma_domain_inherited(domain))
+	if (!shared && !gamma_domain_is_inherited(domain))
 		epoll_ctl(wait->epoll_fd, EPOLL_CTL_DEL, domain->wait_fd, NULL);
 	gamma_domain_unlock(domain);
 }
 
-void gamma_wait_detach(struct gamma_wait *wait, struct fid *fid)
+void gamma_waitset_detach(struct gamma_waitset *wait, struct fid *fid)
 {
 	struct gamma_domain *domain = domain_of(fid);
 	struct member *member;
@@ -224,13 +225,13 @@ static bool arm_domain(struct gamma_domain *domain)
 	bool armed;
 
 	gamma_domain_lock(domain);
-	armed = gamma_domain_arm(domain);
+	armed = gamma_progress_arm(domain);
 	gamma_domain_unlock(domain);
 	return armed;
 }
 
 /* 1: something is there; 0: nothing, and it is safe to sleep; -FI_EAGAIN: look again. */
-static int look(struct gamma_wait *wait)
+static int look(struct gamma_waitset *wait)
 {
 	struct gamma_domain *domain, *last = NULL;
 	struct gamma_list *pos;
@@ -252,14 +253,14 @@ static int look(struct gamma_wait *wait)
 
 static int wait_run(struct fid_wait *wait_fid, int timeout)
 {
-	struct gamma_wait *wait = gamma_container_of(wait_fid, struct gamma_wait, wait_fid);
+	struct gamma_waitset *wait = gamma_container_of(wait_fid, struct gamma_waitset, wait_fid);
 	struct pollfd fd = {.fd = wait->epoll_fd, .events = POLLIN};
-	uint64_t deadline = gamma_deadline(timeout);
+	uint64_t deadline = gamma_sleep_deadline(timeout);
 	int found, ret = 0;
 
 	while ((found = look(wait)) <= 0 && !ret) {
 		if (!found)
-			ret = gamma_sleep_on(&fd, 1, deadline);
+			ret = gamma_sleep_poll_fds(&fd, 1, deadline);
 		else if (gamma_now() >= deadline)
 			ret = -FI_ETIMEDOUT;
 	}
@@ -268,19 +269,19 @@ static int wait_run(struct fid_wait *wait_fid, int timeout)
 
 static int wait_control(struct fid *fid, int command, void *arg)
 {
-	struct gamma_wait *wait = gamma_container_of(fid, struct gamma_wait, wait_fid.fid);
+	struct gamma_waitset *wait = gamma_container_of(fid, struct gamma_waitset, wait_fid.fid);
 
 	switch (command) {
 	case FI_GETWAIT:
-		return arg ? gamma_wait_get_fd(wait, arg) : -FI_EINVAL;
+		return arg ? gamma_waitset_get_fd(wait, arg) : -FI_EINVAL;
 	case FI_GETWAITOBJ:
-		return gamma_tell_wait_obj(wait->wait_obj, arg);
+		return gamma_waitset_get_wait_obj(wait->wait_obj, arg);
 	default:
 		return -FI_ENOSYS;
 	}
 }
 
-static void free_wait(struct gamma_wait *wait)
+static void free_wait(struct gamma_waitset *wait)
 {
 	if (wait->epoll_fd >= 0)
 		close(wait->epoll_fd);
@@ -292,11 +293,11 @@ static void free_wait(struct gamma_wait *wait)
 
 static int wait_close(struct fid *fid)
 {
-	struct gamma_wait *wait = gamma_container_of(fid, struct gamma_wait, wait_fid.fid);
+	struct gamma_waitset *wait = gamma_container_of(fid, struct gamma_waitset, wait_fid.fid);
 
 	if (!gamma_list_empty(&wait->members))
 		return -FI_EBUSY;
-	gamma_unref(&wait->fabric->refs);
+	gamma_refs_drop(&wait->fabric->refs);
 	free_wait(wait);
 	return 0;
 }
@@ -304,11 +305,11 @@ static int wait_close(struct fid *fid)
 static struct fi_ops wait_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = wait_close,
-	.bind = gamma_no_bind,
+	.bind = gamma_unsupported_bind,
 	.control = wait_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_wait wait_ops = {
@@ -332,10 +333,10 @@ static int check_wait_attr(const struct fi_wait_attr *attr)
 	}
 }
 
-int gamma_wait_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr,
-		    struct fid_wait **wait_fid)
+int gamma_waitset_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr,
+		       struct fid_wait **wait_fid)
 {
-	struct gamma_wait *wait;
+	struct gamma_waitset *wait;
 	int ret = check_wait_attr(attr);
 
 	if (ret)
@@ -357,7 +358,7 @@ int gamma_wait_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr,
 		free_wait(wait);
 		return ret;
 	}
-	gamma_ref(&wait->fabric->refs);
+	gamma_refs_take(&wait->fabric->refs);
 	*wait_fid = &wait->wait_fid;
 	return 0;
 }
@@ -366,7 +367,7 @@ int gamma_wait_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr,
 
 static int poll_run(struct fid_poll *poll_fid, void **contexts, int count)
 {
-	struct gamma_poll *poll = gamma_container_of(poll_fid, struct gamma_poll, poll_fid);
+	struct gamma_pollset *poll = gamma_container_of(poll_fid, struct gamma_pollset, poll_fid);
 	struct gamma_list *pos;
 	int found = 0;
 
@@ -388,7 +389,7 @@ static int *refs_of(struct fid *fid)
 
 static int poll_add(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 {
-	struct gamma_poll *poll = gamma_container_of(poll_fid, struct gamma_poll, poll_fid);
+	struct gamma_pollset *poll = gamma_container_of(poll_fid, struct gamma_pollset, poll_fid);
 	struct member *member;
 	int ret = 0;
 
@@ -408,13 +409,13 @@ static int poll_add(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 	if (ret)
 		free(member);
 	else
-		gamma_ref(refs_of(fid));
+		gamma_refs_take(refs_of(fid));
 	return ret;
 }
 
 static int poll_del(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 {
-	struct gamma_poll *poll = gamma_container_of(poll_fid, struct gamma_poll, poll_fid);
+	struct gamma_pollset *poll = gamma_container_of(poll_fid, struct gamma_pollset, poll_fid);
 	struct member *member;
 
 	if (flags)
@@ -426,7 +427,7 @@ static int poll_del(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 	pthread_mutex_unlock(&poll->lock);
 	if (!member)
 		return -FI_EINVAL;
-	gamma_unref(refs_of(fid));
+	gamma_refs_drop(refs_of(fid));
 	free(member);
 	return 0;
 }
@@ -434,12 +435,12 @@ static int poll_del(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 /* Members are let go: nothing of theirs depends on the set. */
 static int poll_close(struct fid *fid)
 {
-	struct gamma_poll *poll = gamma_container_of(fid, struct gamma_poll, poll_fid.fid);
+	struct gamma_pollset *poll = gamma_container_of(fid, struct gamma_pollset, poll_fid.fid);
 
 	while (!gamma_list_empty(&poll->members))
 		poll_del(&poll->poll_fid,
 			 gamma_list_first(&poll->members, struct member, entry)->fid, 0);
-	gamma_unref(&poll->domain->refs);
+	gamma_refs_drop(&poll->domain->refs);
 	pthread_mutex_destroy(&poll->lock);
 	free(poll);
 	return 0;
@@ -448,11 +449,11 @@ static int poll_close(struct fid *fid)
 static struct fi_ops poll_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = poll_close,
-	.bind = gamma_no_bind,
-	.control = gamma_no_control,
-	.ops_open = gamma_no_ops_open,
-	.tostr = gamma_no_tostr,
-	.ops_set = gamma_no_ops_set,
+	.bind = gamma_unsupported_bind,
+	.control = gamma_unsupported_control,
+	.ops_open = gamma_unsupported_ops_open,
+	.tostr = gamma_unsupported_tostr,
+	.ops_set = gamma_unsupported_ops_set,
 };
 
 static struct fi_ops_poll poll_ops = {
@@ -462,10 +463,10 @@ static struct fi_ops_poll poll_ops = {
 	.poll_del = poll_del,
 };
 
-int gamma_poll_open(struct fid_domain *domain_fid, struct fi_poll_attr *attr,
-		    struct fid_poll **poll_fid)
+int gamma_waitset_open_poll(struct fid_domain *domain_fid, struct fi_poll_attr *attr,
+			    struct fid_poll **poll_fid)
 {
-	struct gamma_poll *poll;
+	struct gamma_pollset *poll;
 
 	if (attr && attr->flags)
 		return -FI_EBADFLAGS;
@@ -478,7 +479,7 @@ int gamma_poll_open(struct fid_domain *domain_fid, struct fi_poll_attr *attr,
 	poll->poll_fid.ops = &poll_ops;
 	pthread_mutex_init(&poll->lock, NULL);
 	gamma_list_init(&poll->members);
-	gamma_ref(&poll->domain->refs);
+	gamma_refs_take(&poll->domain->refs);
 	*poll_fid = &poll->poll_fid;
 	return 0;
 }
@@ -490,11 +491,11 @@ static bool cq_trywait(struct gamma_cq *cq)
 	bool idle = false;
 
 	gamma_domain_lock(cq->domain);
-	gamma_domain_woken(cq->domain);
+	gamma_progress_woken(cq->domain);
 	if (!gamma_cq_ready(cq))
-		gamma_domain_progress(cq->domain);
+		gamma_progress_poll(cq->domain);
 	if (!gamma_cq_ready(cq))
-		idle = gamma_waiter_arm(&cq->waiter);
+		idle = gamma_sleep_arm(&cq->waiter);
 	gamma_domain_unlock(cq->domain);
 	return idle;
 }
@@ -505,10 +506,10 @@ static bool cntr_trywait(struct gamma_cntr *cntr)
 	bool idle = false;
 
 	gamma_domain_lock(cntr->domain);
-	gamma_domain_woken(cntr->domain);
-	gamma_domain_progress(cntr->domain);
+	gamma_progress_woken(cntr->domain);
+	gamma_progress_poll(cntr->domain);
 	if (cntr->seen_value == cntr->value && cntr->seen_errors == cntr->errors)
-		idle = gamma_waiter_arm(&cntr->waiter);
+		idle = gamma_sleep_arm(&cntr->waiter);
 	cntr->seen_value = cntr->value;
 	cntr->seen_errors = cntr->errors;
 	gamma_domain_unlock(cntr->domain);
@@ -530,7 +531,7 @@ static int trywait_one(struct fid *fid)
 		idle = !gamma_eq_ready(EQ_OF(fid));
 		break;
 	case FI_CLASS_WAIT:
-		idle = !look(gamma_container_of(fid, struct gamma_wait, wait_fid.fid));
+		idle = !look(gamma_container_of(fid, struct gamma_waitset, wait_fid.fid));
 		break;
 	default:
 		return -FI_EINVAL;
@@ -538,7 +539,7 @@ static int trywait_one(struct fid *fid)
 	return idle ? 0 : -FI_EAGAIN;
 }
 
-int gamma_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+int gamma_waitset_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	int i, ret = 0;
 
