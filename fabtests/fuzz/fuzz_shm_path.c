@@ -216,7 +216,7 @@ static void go_on(struct net *net, const struct record *record)
 	if (!gamma_list_empty(&ep->local.reading))
 		gamma_rndv_shm_ask_more(&ep->local, record->flags & 1);
 	gamma_shm_path_feed(ep);
-	if (ep->backpressure)
+	if (ep->pressed)
 		gamma_shm_path_relax(ep);
 }
 
