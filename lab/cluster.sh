@@ -49,11 +49,12 @@ remove_labs() {
 # ---- up -------------------------------------------------------------------------
 
 parse_up() {
-	hosts='' mtu=1500 b2b=0 rate='' with_gammad=0
+	hosts='' mtu=1500 b2b=0 rate='' offloads=0 with_gammad=0
 	while (($#)); do
 		case $1 in
 		--b2b) b2b=1 ;;
 		--gammad) with_gammad=1 ;;
+		--offloads) offloads=1 ;;
 		--mtu | --rate)
 			[[ -n ${2-} ]] || misuse "up: $1 needs a value"
 			if [[ $1 = --mtu ]]; then mtu=$2; else rate=$2; fi
@@ -116,7 +117,8 @@ make_state() {
 		echo "${cpus[(i - 1) % ${#cpus[@]}]}" >"$state/$node/cpu"
 		echo "$node 0x$(host_mac "$i" | sed 's/:/ 0x/g')"
 	done >"$state/gamma.conf"
-	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" >"$state/conf"
+	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "offloads=$offloads" \
+		>"$state/conf"
 }
 
 make_namespaces() {
@@ -156,12 +158,27 @@ rate_commands() {
 	done
 }
 
-# With segmentation offload TCP sends 64 KiB packets over any MTU, and comparisons mean nothing.
+# With segmentation offload TCP sends packets of 64 KiB over any MTU: the cable carries no frames of
+# that MTU then. Off by default, so that all transports send the same frames; on with --offloads, as
+# the kernel has them by default and as users run TCP.
 offloads_off() {
 	local device
 	for device in "$@"; do
 		ethtool -K "$device" tso off gso off gro off tx off >/dev/null ||
 			say "the offloads of $device in $(uname -n) could not be switched off" >&2
+	done
+}
+
+# The data network's devices, as `lab up` was asked.
+data_offloads() {
+	local device
+	if [[ $offloads = 0 ]]; then
+		offloads_off "$@"
+		return
+	fi
+	for device in "$@"; do
+		ethtool -K "$device" tx on tso on gso on gro on >/dev/null ||
+			say "the offloads of $device in $(uname -n) could not be switched on" >&2
 	done
 }
 
@@ -181,7 +198,7 @@ set_up_switch() {
 		[[ ! -e $file ]] || echo 0 >"$file"
 	done
 	if [[ -n $rate ]]; then rate_commands | tc -batch -; fi
-	if [[ $b2b = 0 ]]; then offloads_off $(seq -f d%g "$hosts"); fi
+	if [[ $b2b = 0 ]]; then data_offloads $(seq -f d%g "$hosts"); fi
 	offloads_off $(seq -f m%g "$hosts")
 }
 
