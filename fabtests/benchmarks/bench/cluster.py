@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Virtual clusters of the benchmarks, and programs run in them: a server and its client with time
-limits, pairs that are kept and asked again, Open MPI jobs. Owns the labs it made and the processes
-it started. Used by the parts."""
+limits, pairs that are kept for several measurements, Open MPI jobs. Owns the labs it made and the
+processes it started. Used by the parts and the demonstration."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 from machine import process_used
 
 # Opening and closing packet sockets waits for the kernel, on a busy machine most of a minute.
-PATIENCE_S = 150
+TIMEOUT_S = 150
 LEAVE_S = 10 # until a pair that was kept has ended
 OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload",
             "generic-receive-offload", "tx-checksumming")
@@ -28,7 +28,7 @@ class Failure(Exception):
 
 
 def last_words(text):
-    """The line of a program's output that tells most: the last one that is not empty."""
+    """The last line of a program's output that is not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip("- \n")]
     return lines[-1][:160] if lines else "no output"
 
@@ -50,20 +50,22 @@ def end_process(process):
 class Lab:
     """One virtual cluster. Hosts are numbered from 1."""
 
-    def __init__(self, tool, name, build, hosts, mtu=1500, b2b=False, rate=None,
-                 gammad=False):
+    def __init__(self, tool, name, build, hosts, *, mtu=1500, b2b=False, rate=None,
+                 offloads=False, gammad=False):
         self.tool, self.name, self.build = str(tool), name, build
-        self.hosts, self.mtu = hosts, mtu
+        self.hosts, self.mtu, self.offloads = hosts, mtu, offloads
         self.shared = Path("/run/gamma-lab", name, "shared")
         self.environment = dict(os.environ, GAMMA_BUILD=str(build),
                                 FI_PROVIDER_PATH=str(build / ".libs"))
         options = [str(hosts), "--mtu", str(mtu)]
         options += ["--b2b"] if b2b else []
         options += ["--rate", rate] if rate else []
+        options += ["--offloads"] if offloads else []
         options += ["--gammad"] if gammad else []
         done = subprocess.run([self.tool, "-n", name, "up", *options], env=self.environment,
                               capture_output=True, text=True, check=False)
         if done.returncode:
+            self.begin_down().wait()
             raise Failure("no virtual cluster: " + last_words(done.stderr + done.stdout))
         self.check_offloads()
 
@@ -73,12 +75,13 @@ class Lab:
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def check_offloads(self):
-        """With them on TCP would send 64 KiB over any MTU, and nothing could be compared."""
+        """With them on TCP sends packets of 64 KiB over any MTU: it must be known which it is."""
+        wanted = "on" if self.offloads else "off"
         for host in range(1, self.hosts + 1):
             for line in self.output(host, ["ethtool", "-k", "gam0"]).splitlines():
                 name, _, value = line.strip().partition(": ")
-                if name in OFFLOADS and value.startswith("on"):
-                    raise Failure(f"{name} of gam0 on host {host} is on")
+                if name in OFFLOADS and not value.startswith(wanted):
+                    raise Failure(f"{name} of gam0 on host {host} is not {wanted}")
 
     def words(self, host, command, extra=None, user=None, cpu=None):
         """The command line that runs COMMAND on the host, which has one processor unless CPU."""
@@ -90,7 +93,7 @@ class Lab:
     def output(self, host, command, **how):
         return self.complete(self.words(host, command, **how))
 
-    def complete(self, words, limit_s=PATIENCE_S):
+    def complete(self, words, limit_s=TIMEOUT_S):
         """Runs it to its end; what it printed."""
         process = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -122,7 +125,7 @@ class Lab:
 
     def line_of(self, process, begin):
         """The next line it writes that begins so."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             left = deadline - time.monotonic()
             line = ""
@@ -154,7 +157,7 @@ class Lab:
         with self.running(server, ready) as process:
             try:
                 out = self.complete(client)
-                process.wait(PATIENCE_S)
+                process.wait(TIMEOUT_S)
                 return out
             except Failure as failure:
                 if process.poll():
@@ -212,8 +215,8 @@ class Lab:
 
 
 class KeptPair:
-    """A server and its client, which measures again whenever it is asked. Both are stopped
-    meanwhile: who polls would take the processors from what is measured then."""
+    """A server and its client, which measures again whenever it is asked. Both are stopped in
+    between: they poll, and would take the processors from other measurements."""
 
     def __init__(self, lab, server):
         self.lab, self.processes = lab, [server]
@@ -226,7 +229,7 @@ class KeptPair:
             os.killpg(process.pid, number)
 
     def ask(self):
-        """The line of JSON that it measures now."""
+        """Measures once more: a line of JSON."""
         client = self.processes[-1]
         try:
             self.signal(signal.SIGCONT)

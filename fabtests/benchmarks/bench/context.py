@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What all parts need: the programs of the build, the labs, how long to measure; and the command
-lines of the programs in fabtests/benchmarks. Made by the main program, which ends it."""
+lines of the programs in fabtests/benchmarks. Made and ended by the main program or the
+demonstration."""
 
 from pathlib import Path
 
 from cluster import Failure, Lab, json_lines
-from turns import Value
+from results import Value
 
 TREE = Path(__file__).resolve().parents[3]
 # libfabric's providers by the name that the tables use.
@@ -21,8 +22,8 @@ STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 M
 
 
 class Context:
-    """scale: of how long and often each is measured; quick: fewer cases; brief: one of a kind;
-    switch: never back to back."""
+    """scale: factor on the time and the number of messages of each measurement; quick: fewer cases;
+    brief: one case of each kind; switch: never back to back."""
 
     def __init__(self, build, prefix, probe, *, scale=1, quick=False, brief=False, switch=False):
         self.build, self.prefix, self.scale, self.probe = Path(build), prefix, scale, probe
@@ -39,12 +40,12 @@ class Context:
                                  self.build, hosts, **options)
         return self.labs[key]
 
-    def pair(self, mtu=1500, purpose=""):
+    def pair(self, mtu=1500, purpose="", offloads=False):
         """Two hosts, back to back unless the user wants the switch between them."""
-        return self.lab(mtu=mtu, b2b=not self.switch, purpose=purpose)
+        return self.lab(mtu=mtu, b2b=not self.switch, purpose=purpose, offloads=offloads)
 
     def ask_kept(self, lab, server, client, ready="ready"):
-        """What the pair of these command lines measures now; it is started when first wanted."""
+        """One measurement by the pair of these command lines, which is started when first wanted."""
         key = (*server, *client)
         if key not in self.kept:
             self.kept[key] = lab.keep(server, client, ready)
@@ -102,9 +103,9 @@ class Context:
         rate = self.raw(lab, *options)[0]["MB_per_s"]
         return [Value("one-way stream", "MB/s", rate, 1 << 20)]
 
-    def raw_stream_turn(self, lab, megabytes):
-        """As `raw_stream`, by a pair that is kept, with as many bytes before it counts as
-        gamma-stream sends then."""
+    def raw_stream_kept(self, lab, megabytes):
+        """As `raw_stream`, by a pair that is kept. It warms up with as many bytes as
+        gamma-stream."""
         frames = max(200, int(megabytes * 1e6 * self.scale / lab.mtu))
         program = self.program("gamma-rawpacket")
         server = lab.words(1, [program, "-i", "gam0", "-s", "-t", KEPT_S])
@@ -152,7 +153,7 @@ class Context:
         row = self.stream(lab, provider, ["-S", size, "-t", self.seconds(seconds)], **how)
         return [Value(what, "MB/s", row["MB_per_s"], size)]
 
-    def stream_turn(self, lab, provider, seconds):
+    def stream_kept(self, lab, provider, seconds):
         """As `stream_values`, by a pair that is kept."""
         ends = ["-e", 1]
         server, client = self.sides(lab, "gamma-stream", provider, ends,

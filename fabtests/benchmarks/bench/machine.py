@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The machine's mode: a virtual one is faster or slower from second to second. A probe, a fixed
-piece of work, brackets each measurement; the mode that most probes of a part of the run saw is the
-one that counts there. And whether other programs were running meanwhile."""
+"""The machine's speed: a virtual machine is faster or slower from second to second. A probe, a
+fixed piece of work, precedes and follows each measurement; the mode that most probes of a part saw
+is the one that counts there. And how much processor time other programs took meanwhile."""
 
 import json
 import os
@@ -17,7 +17,7 @@ OTHERS_SHARE = 0.25
 
 
 class Probe:
-    """Runs gamma-probe and remembers what it said."""
+    """Runs gamma-probe and remembers its figures."""
 
     def __init__(self, program):
         self.program = str(program)
@@ -28,24 +28,24 @@ class Probe:
         """The number of the probe just made."""
         out = subprocess.run([self.program, str(self.cpus[0]), str(self.cpus[-1])],
                              capture_output=True, text=True, check=True).stdout
-        told = json.loads(out)
-        self.seen.append((told["bounce_ns"], told["work_us"]))
+        found = json.loads(out)
+        self.seen.append((found["bounce_ns"], found["work_us"]))
         return len(self.seen) - 1
 
     def usual(self, begin=0, end=None):
-        """Of these probes, by their numbers, the one that most others are near to."""
+        """Of these probes, by their numbers, the one that most others resemble."""
         seen = self.seen[begin:end]
-        return max(seen, key=lambda probe: sum(near(probe, other) for other in seen))
+        return max(seen, key=lambda probe: sum(alike(probe, other) for other in seen))
 
     def fits(self, number, usual):
-        return near(self.seen[number], usual)
+        return alike(self.seen[number], usual)
 
     def summary(self, begin=0, end=None):
         usual = self.usual(begin, end)
         seen = self.seen[begin:end]
         return {
             "probes": len(seen),
-            "of_the_usual_mode": sum(near(probe, usual) for probe in seen),
+            "of_the_usual_mode": sum(alike(probe, usual) for probe in seen),
             "bounce_ns": usual[0],
             "work_us": usual[1],
             "bounce_ns_range": [min(p[0] for p in seen), max(p[0] for p in seen)],
@@ -53,8 +53,8 @@ class Probe:
 
 
 class Others:
-    """Processor time that programs which are not ours have taken, from now on. KEPT: what processes
-    of ours that go on running have used."""
+    """Processor time of programs that are not ours, from now on. KEPT returns what processes of
+    ours that go on running have used."""
 
     def __init__(self, kept):
         self.kept = kept
@@ -74,18 +74,18 @@ def all_used():
 
 
 def own_used():
-    """This process and those it has waited for, s."""
+    """Of this process and of those it has waited for, s."""
     return sum(os.times()[:4])
 
 
 def process_used(pid):
-    """A running process, s."""
+    """Of a running process, s."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         user, system = (int(word) for word in file.read().rpartition(")")[2].split()[11:13])
     return (user + system) / os.sysconf("SC_CLK_TCK")
 
 
-def near(one, other):
+def alike(one, other):
     return (max(one[0], other[0]) <= BOUNCE_FACTOR * min(one[0], other[0]) and
             max(one[1], other[1]) <= WORK_FACTOR * min(one[1], other[1]))
 
