@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Measures gamma against the physical floor and its peers, between virtual hosts, in one run:
+"""Measures gamma beside the raw baseline and its peers, between virtual hosts, in one run:
 `./quickstart bench`, or as root `python3 fabtests/benchmarks/bench --build BUILD`."""
 
 import argparse
@@ -21,27 +21,30 @@ import parts_mpi
 import parts_shaped
 import plots
 import report
+import results_page
 from cluster import Failure
 from context import TREE, Context
-from turns import Turns
+from interleave import Interleaver
+from progress import Progress
+from results import Results
 
-# Each with its time, s, of a whole run and of a quick one; 0: one round.
+# Each with its time, s, of a whole run and of a quick one.
 PARTS = {
-    "latency": (parts_libfabric.latency, 120, 16),
-    "stream": (parts_libfabric.stream, 120, 16),
-    "rate": (parts_libfabric.rate, 80, 14),
-    "mpi": (parts_mpi.mpi, 120, 20),
-    "node": (lambda ctx: parts_libfabric.node(ctx) + parts_mpi.mpi_node(ctx), 60, 10),
-    "shaped": (parts_shaped.shaped, 120, 16),
-    "overlap": (parts_mpi.overlap, 110, 12),
-    "cost": (parts_libfabric.cost, 60, 0),
-    "figures": (parts_mpi.figures, 40, 8),
-    "gammad": (parts_gammad.gammad, 60, 10),
+    "latency": (parts_libfabric.latency, 120, 30),
+    "stream": (parts_libfabric.stream, 120, 30),
+    "rate": (parts_libfabric.rate, 60, 14),
+    "mpi": (parts_mpi.mpi, 120, 30),
+    "node": (lambda ctx: parts_libfabric.node(ctx) + parts_mpi.mpi_node(ctx), 60, 15),
+    "shaped": (parts_shaped.shaped, 120, 20),
+    "overlap": (parts_mpi.overlap, 80, 24),
+    "cost": (parts_libfabric.cost, 60, 20),
+    "figures": (parts_mpi.figures, 30, 10),
+    "gammad": (parts_gammad.gammad, 60, 15),
 }
-# What needs CP2K and OpenFOAM: only if it is named.
+# CP2K and OpenFOAM are needed: only if they are named.
 PARTS_NAMED = {name: (function, 60, 0) for name, function in parts_apps.PARTS.items()}
 PROBE = Path("fabtests", "benchmarks", "gamma-probe")
-ROUNDS, QUICK_ROUNDS = 9, 3
+ROUNDS, QUICK_ROUNDS, APPLICATION_ROUNDS, SMOKE_ROUNDS = 9, 3, 3, 1
 QUICK_SCALE, SMOKE_SCALE = 0.5, 0.02
 
 
@@ -53,64 +56,116 @@ def arguments():
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--build", type=Path, default=TREE / "build", metavar="FOLDER")
     parser.add_argument("--quick", action="store_true",
-                        help="about three minutes instead of fifteen: fewer rounds and sizes")
+                        help="about four minutes instead of fifteen: fewer rounds and cases")
+    parser.add_argument("--report", action="store_true",
+                        help="also write doc/results.md and its plots")
+    parser.add_argument("--from", dest="saved", type=Path, metavar="FILE",
+                        help="measure nothing: the figures of an earlier run, from its JSON")
     parser.add_argument("--smoke", action="store_true",
                         help="one short round of a case of each kind: does everything work? "
-                             "Figures mean nothing")
+                             "The figures mean nothing")
     parser.add_argument("--switch", action="store_true",
                         help="through the virtual switch instead of back to back")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--plots", type=Path, metavar="FOLDER",
-                        help="where plots go (default: the build's folder bench)")
+    parser.add_argument("--json", type=Path, metavar="FILE",
+                        help="where the JSON goes (default: report.json in the output folder)")
+    parser.add_argument("--output", type=Path, metavar="FOLDER",
+                        help="where the report and the plots go (default: the build's folder "
+                             "bench)")
     parser.add_argument("--check", action="store_true",
-                        help="only look whether the command line is right")
+                        help="only check the command line")
     chosen = parser.parse_args()
     for part in chosen.parts:
         if part not in PARTS | PARTS_NAMED:
             parser.error(f"there is no part {part}; {parser.epilog}")
     if chosen.json and not os.access(chosen.json.resolve().parent, os.W_OK):
         parser.error(f"--json {chosen.json}: no folder to write it into")
+    if chosen.saved and not os.access(chosen.saved, os.R_OK):
+        parser.error(f"--from {chosen.saved}: no such file, or not readable")
     if chosen.check:
         parser.exit()
     chosen.build = chosen.build.resolve()
     if not (chosen.build / PROBE).exists():
         parser.error(f"no programs in {chosen.build}: build there, or name the folder (--build)")
     chosen.parts = chosen.parts or list(PARTS)
+    chosen.output = chosen.output or chosen.build / "bench"
     return chosen
 
 
-def say(text):
-    print(text, flush=True)
+def command_text(chosen):
+    """As the user has typed it, without the paths."""
+    words = ["./quickstart", "bench"]
+    words += [f"--{name}" for name in ("quick", "report", "smoke", "switch")
+              if getattr(chosen, name)]
+    if chosen.parts != list(PARTS):
+        words += chosen.parts
+    return " ".join(words)
 
 
-def show(text):
-    """Progress, for whoever watches."""
-    print(text, file=sys.stderr, flush=True)
+def rounds_of(part, chosen):
+    if chosen.smoke:
+        return SMOKE_ROUNDS
+    if part in PARTS_NAMED:
+        return APPLICATION_ROUNDS
+    return QUICK_ROUNDS if chosen.quick else ROUNDS
 
 
-def measure(ctx, turns, chosen):
+def measure_parts(ctx, interleaver, chosen):
     for part in chosen.parts:
         function, whole, quick = (PARTS | PARTS_NAMED)[part]
-        rounds, budget = (QUICK_ROUNDS, quick) if chosen.quick else (ROUNDS, whole)
         try:
             cases = function(ctx)
         except Failure as failure:
-            turns.fail(part, "all", str(failure))
+            interleaver.results.fail(part, "all", str(failure))
             continue
-        turns.run_part(part, cases, rounds if budget and not chosen.smoke else 1, budget)
+        interleaver.run_part(part, cases, rounds_of(part, chosen),
+                             quick if chosen.quick else whole)
         ctx.end_kept()
 
 
-def tell(turns, chosen, about):
-    reached = goals.all_goals(turns, chosen.parts)
-    report.tables(turns, say)
-    report.goal_table(reached, say)
-    report.failures(turns, say)
-    report.mode(turns, say)
-    if chosen.json:
-        report.write_json(chosen.json, turns, reached, about)
-    if not chosen.smoke:
-        plots.draw_all(turns, chosen.plots or chosen.build / "bench", say)
+def measure(chosen):
+    """The results of a run."""
+    begin = time.monotonic()
+    scale = SMOKE_SCALE if chosen.smoke else QUICK_SCALE if chosen.quick else 1
+    probe = machine.Probe(chosen.build / PROBE)
+    ctx = Context(chosen.build, f"bench{os.getpid()}", probe, scale=scale, quick=chosen.quick,
+                  brief=chosen.smoke, switch=chosen.switch)
+    results = Results()
+    results.about = {"command": command_text(chosen), "parts": chosen.parts,
+                     "date": time.strftime("%Y-%m-%d %H:%M"), "scale": scale,
+                     "machine": machine.describe()}
+    progress = Progress()
+    try:
+        measure_parts(ctx, Interleaver(results, probe, progress.show, ctx.kept_used), chosen)
+    finally:
+        progress.end()
+        ctx.end()
+    results.about["seconds"] = round(time.monotonic() - begin)
+    return results
+
+
+def load(chosen):
+    try:
+        results = Results.load(chosen.saved)
+        chosen.parts = results.about["parts"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"bench: {chosen.saved}: no report of a run in JSON ({error!r})")
+    return results
+
+
+def write_all(results, goal_values, chosen):
+    """The files; the words that name them."""
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    text = chosen.output / "report.txt"
+    text.write_text("\n".join(report.full(results, goal_values)) + "\n", encoding="utf-8")
+    json_file = chosen.json or chosen.output / "report.json"
+    if chosen.saved is None:
+        results.save(json_file, [goal.entry() for goal in goal_values])
+    drawn = [] if chosen.smoke else plots.draw_all(results, chosen.output)
+    if chosen.report:
+        results_page.write(results, goal_values, TREE / "doc")
+    names = [str(text), json_file.name if json_file.parent == chosen.output else str(json_file)]
+    names += [f"{name}.svg" for name, _ in drawn]
+    return ", ".join(names) + ("; doc/results.md, doc/plots" if chosen.report else "")
 
 
 def interrupted(number, _frame):
@@ -119,28 +174,23 @@ def interrupted(number, _frame):
 
 def main():
     chosen = arguments()
-    begin = time.monotonic()
-    if os.geteuid() != 0:
-        sys.exit("bench: not root: it makes network namespaces")
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, interrupted)
-    scale = SMOKE_SCALE if chosen.smoke else QUICK_SCALE if chosen.quick else 1
-    probe = machine.Probe(chosen.build / PROBE)
-    ctx = Context(chosen.build, f"bench{os.getpid()}", probe, scale=scale, quick=chosen.quick,
-                  brief=chosen.smoke, switch=chosen.switch)
-    turns = Turns(probe, show, ctx.kept_used)
-    about = {"parts": chosen.parts, "date": time.strftime("%Y-%m-%d %H:%M:%S"), "scale": scale,
-             "machine": machine.describe()}
-    try:
-        measure(ctx, turns, chosen)
-    finally:
-        ctx.end()
-    about["seconds"] = round(time.monotonic() - begin)
-    tell(turns, chosen, about)
-    say(f"\n{about['machine']['processor']}, {about['machine']['processors']} processors, Linux "
-        f"{about['machine']['kernel']}; load {about['machine']['load']:.2f} at the beginning; "
-        f"took {about['seconds']} s")
-    return 0 if turns.rows else 1
+    if chosen.saved:
+        results = load(chosen)
+    elif os.geteuid() != 0:
+        sys.exit("bench: not root: it makes network namespaces")
+    elif len(os.sched_getaffinity(0)) < 2:
+        sys.exit("bench: two processors are needed, one for each side of a measurement")
+    else:
+        results = measure(chosen)
+    goal_values = goals.all_goals(results, chosen.parts)
+    named = write_all(results, goal_values, chosen)
+    print("\n".join(report.screen(results, goal_values)))
+    print(f"everything: {named}")
+    if plots.pyplot is None:
+        print("no plots: matplotlib is missing (Debian: python3-matplotlib)")
+    return 0 if results.rows else 1
 
 
 if __name__ == "__main__":

@@ -103,6 +103,13 @@ class Context:
         rate = self.raw(lab, *options)[0]["MB_per_s"]
         return [Value("one-way stream", "MB/s", rate, 1 << 20)]
 
+    def raw_streams(self, lab, sizes, count):
+        """One-way, of frames of each size."""
+        frames = self.count(count)
+        rows = self.raw(lab, "-m", "stream", "-S", ",".join(map(str, sizes)), "-n", frames, "-w",
+                        frames // 10, "-M", 1 << 20)
+        return [Value("one-way stream", "MB/s", row["MB_per_s"], row["size"]) for row in rows]
+
     def raw_stream_kept(self, lab, megabytes):
         """As `raw_stream`, by a pair that is kept. It warms up with as many bytes as
         gamma-stream."""

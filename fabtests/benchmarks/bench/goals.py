@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The goals: ratios of medians of one run, and whether they were reached. Read by the report."""
+"""The goals: ratios of medians of one run, and whether they were reached. Read by the reports."""
 
 import operator
+from dataclasses import dataclass
 
 import parts_apps
 import parts_mpi
-from dataclasses import dataclass
+from parts_libfabric import BASELINE_BYTES, MTUS, NODE_SIZES
 
 MIB = 1 << 20
 HALF, STREAM, MESSAGES = "half round trip", "one-way stream", "messages"
-# One frame on a wire of 1 Gbit/s, us: what stands in front of a small message.
+# One frame on a wire of 1 Gbit/s, us: a small message waits behind it.
 FRAME_US = {1500: 1514 * 8 / 1000, 9000: 9014 * 8 / 1000}
+REACHED, MISSED, REPORTED, NOT_MEASURED = "reached", "missed", "reported", "not measured"
 
 
 @dataclass
 class Goal:
-    text: str
+    """One value of a goal; goals with the same title differ in their variant only."""
+    title: str
+    variant: str   # such as "MTU 1500"; may be empty
     relation: str  # ">=", "<=", "<", or "" where a figure is only reported
     wanted: float
     value: float   # None: not measured
@@ -23,32 +27,48 @@ class Goal:
     @property
     def state(self):
         if self.value is None:
-            return "not measured"
+            return NOT_MEASURED
         if not self.relation:
-            return "reported"
+            return REPORTED
         compare = {">=": operator.ge, "<=": operator.le, "<": operator.lt}[self.relation]
-        return "reached" if compare(self.value, self.wanted) else "missed"
+        return REACHED if compare(self.value, self.wanted) else MISSED
+
+    @property
+    def limit(self):
+        return f"{self.relation} {self.wanted:g}" if self.relation else ""
+
+    def entry(self):
+        """For JSON."""
+        return {"title": self.title, "variant": self.variant, "relation": self.relation,
+                "wanted": self.wanted, "value": self.value, "state": self.state}
 
 
 class Goals:
-    def __init__(self, turns):
-        self.turns = turns
+    def __init__(self, results):
+        self.results = results
         self.list = []
 
     def get(self, part, case, what, size=0):
-        return self.turns.median(part, case, what, size)
+        return self.results.median(part, case, what, size)
 
     def best(self, part, cases, what, size, choose=min):
         values = [self.get(part, case, what, size) for case in cases]
         values = [value for value in values if value is not None]
         return choose(values) if values else None
 
-    def ratio(self, text, relation, wanted, above, below):
+    def ratio(self, title, relation, wanted, above, below, variant=""):
         value = above / below if above is not None and below else None
-        self.list.append(Goal(text, relation, wanted, value))
+        self.value(title, relation, wanted, value, variant)
 
-    def value(self, text, relation, wanted, value):
-        self.list.append(Goal(text, relation, wanted, value))
+    def value(self, title, relation, wanted, value, variant=""):
+        self.list.append(Goal(title, variant, relation, wanted, value))
+
+
+def size_text(size):
+    for unit, bytes_ in (("MiB", MIB), ("KiB", 1024)):
+        if size >= bytes_ and size % bytes_ == 0:
+            return f"{size // bytes_} {unit}"
+    return f"{size} B"
 
 
 def latency(goals):
@@ -57,60 +77,54 @@ def latency(goals):
 
     tcp = goals.best("latency", ["libfabric tcp, tagged", "libfabric tcp;ofi_rxm, tagged"], HALF, 8)
     rxd = "libfabric udp;ofi_rxd, tagged"
-    goals.ratio("gamma RDM tagged, 8 bytes / raw floor", "<=", 1.25, of("gamma, tagged", 8),
-                of("raw packets", 48))
-    goals.ratio("libfabric tcp (the faster of two) / gamma, 8 bytes", ">=", 3.5, tcp,
-                of("gamma, tagged", 8))
-    goals.ratio("ofi_rxd / gamma, 8 bytes", ">=", 7, of(rxd, 8), of("gamma, tagged", 8))
-    goals.ratio("ofi_rxd / gamma, 64 KiB", ">=", 20, of(rxd, 65536), of("gamma, tagged", 65536))
+    goals.ratio("latency, 8 B: gamma / raw baseline", "<=", 1.25, of("gamma, tagged", 8),
+                of("raw packets", BASELINE_BYTES))
+    goals.ratio("latency, 8 B: libfabric tcp / gamma", ">=", 3.5, tcp, of("gamma, tagged", 8))
+    for size, wanted in ((8, 7), (65536, 20)):
+        goals.ratio(f"latency, {size_text(size)}: ofi_rxd / gamma", ">=", wanted, of(rxd, size),
+                    of("gamma, tagged", size))
 
 
 def mpi(goals):
-    def of(case, size):
+    def of(case, size=0):
         return goals.get("mpi", case, HALF, size)
 
-    goals.ratio("MPI, 0 bytes: btl gamma / raw floor", "<=", 1.7, of("btl gamma", 0),
-                of("raw packets", 48))
-    goals.ratio("MPI, 0 bytes: btl tcp / btl gamma", ">=", 2.2, of("btl tcp", 0),
-                of("btl gamma", 0))
-    goals.ratio("MPI, 1 MiB bandwidth: btl gamma / btl tcp, MTU 1500", "", 0, of("btl tcp", MIB),
-                of("btl gamma", MIB))
-    goals.ratio("MPI, 1 MiB bandwidth: btl gamma / btl tcp, MTU 9000", "", 0,
-                of("btl tcp, MTU 9000", MIB), of("btl gamma, MTU 9000", MIB))
+    goals.ratio("MPI, 0 B: btl gamma / raw baseline", "<=", 1.7, of("btl gamma"),
+                of("raw packets", BASELINE_BYTES))
+    goals.ratio("MPI, 0 B: btl tcp / btl gamma", ">=", 2.2, of("btl tcp"), of("btl gamma"))
+    for mtu, suffix in ((1500, ""), (9000, ", MTU 9000")):
+        goals.ratio("MPI, 1 MiB: btl gamma's bandwidth / btl tcp's", "", 0,
+                    of("btl tcp" + suffix, MIB), of("btl gamma" + suffix, MIB), f"MTU {mtu}")
 
 
 def stream(goals):
-    for mtu in (1500, 9000):
-        gamma = goals.get("stream", f"gamma, MTU {mtu}", STREAM, MIB)
-        raw = goals.get("stream", f"raw packets, MTU {mtu}", STREAM, MIB)
-        tcp = goals.best("stream", [f"tcp, MTU {mtu}", f"tcp;ofi_rxm, MTU {mtu}"], STREAM, MIB, max)
-        goals.ratio(f"stream, 1 MiB, MTU {mtu}: gamma / raw floor", ">=", 0.95, gamma, raw)
-        goals.ratio(f"stream, 1 MiB, MTU {mtu}: gamma / libfabric tcp", ">=", 1.0, gamma, tcp)
+    for mtu in MTUS:
+        gamma, raw, tcp = (goals.get("stream", f"{name}, MTU {mtu}", STREAM, MIB)
+                           for name in ("gamma", "raw packets", "tcp"))
+        goals.ratio("stream, 1 MiB: gamma / raw baseline", ">=", 0.95, gamma, raw, f"MTU {mtu}")
+        goals.ratio("stream, 1 MiB: gamma / libfabric tcp", ">=", 1.0, gamma, tcp, f"MTU {mtu}")
 
 
 def rate(goals):
-    for kind in ("", ", answered"):
-        def of(name, kind=kind):
-            return goals.get("rate", f"{name}, 1 peer{kind}", MESSAGES, 8)
+    for suffix, variant in (("", "one way"), (", answered", "answered")):
+        def of(name, suffix=suffix):
+            return goals.get("rate", name + suffix, MESSAGES, 8)
 
-        tcp = goals.best("rate", [f"tcp, 1 peer{kind}", f"tcp;ofi_rxm, 1 peer{kind}"], MESSAGES, 8,
-                         max)
-        each = ", each window answered" if kind else ""
-        goals.value(f"messages of 8 bytes, window 64{each}, million/s", ">=", 5, of("gamma"))
-        goals.ratio(f"the same, gamma / libfabric tcp{each}", ">=", 2, of("gamma"), tcp)
-        goals.ratio(f"the same, gamma / ofi_rxd{each}", ">=", 10, of("gamma"), of("udp;ofi_rxd"))
+        goals.value("messages of 8 B, million/s", ">=", 5, of("gamma"), variant)
+        goals.ratio("messages of 8 B: gamma / libfabric tcp", ">=", 2, of("gamma"), of("tcp"),
+                    variant)
+        goals.ratio("messages of 8 B: gamma / ofi_rxd", ">=", 10, of("gamma"), of("udp;ofi_rxd"),
+                    variant)
 
 
 def node(goals):
-    goals.ratio("one host, MPI 0 bytes: gamma,self / vader", "<=", 2,
+    goals.ratio("one host, MPI, 0 B: gamma,self / vader", "<=", 2,
                 goals.get("node", "MPI, gamma,self, one host", HALF),
                 goals.get("node", "MPI, vader, one host", HALF))
-    sizes = sorted({row.size for row in goals.turns.rows.values()
-                    if row.part == "node" and row.case == "shm, one host"})
-    for size in sizes or [8]:
-        goals.ratio(f"one host, {size} bytes: gamma / libfabric shm", "<", 1,
+    for size in NODE_SIZES:
+        goals.ratio("one host: gamma / libfabric shm", "<", 1,
                     goals.get("node", "gamma, one host", HALF, size),
-                    goals.get("node", "shm, one host", HALF, size))
+                    goals.get("node", "shm, one host", HALF, size), size_text(size))
 
 
 def shaped(goals):
@@ -118,71 +132,72 @@ def shaped(goals):
         goals.ratio(f"1 Gbit/s, MTU {mtu}: user bytes / raw payload", ">=", wanted,
                     goals.get("shaped", f"gamma, MTU {mtu}", STREAM, MIB),
                     goals.get("shaped", f"raw packets, MTU {mtu}", STREAM, MIB))
+    for mtu in MTUS:
         busy = goals.get("shaped", f"gamma, MTU {mtu}, beside its own stream",
                          "half round trip beside own stream", 8)
         idle = goals.get("shaped", f"gamma, MTU {mtu}, idle", HALF, 8)
-        # Only the way there meets the stream, and what is told is half of both ways.
+        # Only the way there meets the stream, and both figures are half of both ways.
         waits = 2 * (busy - idle) / FRAME_US[mtu] if None not in (busy, idle) else None
-        goals.value(f"1 Gbit/s, MTU {mtu}: a small message beside its sender's stream waits, "
-                    "full frames", "<=", 3, waits)
+        goals.value("1 Gbit/s: 8 B beside bulk wait for, full frames", "<=", 3, waits, f"MTU {mtu}")
 
 
 def overlap(goals):
-    for apart, how in ((parts_mpi.APART, "one processor left"), ("", "none left")):
-        for mtu in (1500, 9000):
-            for ranks in (2, 3, 4):
-                case = f"{parts_mpi.THREAD}{apart}, MTU {mtu}, {ranks} ranks"
-                goals.value(f"communication hidden by a progress thread, 1 MiB, MTU {mtu}, {ranks} "
-                            f"ranks, {how}", ">=", 0.9,
-                            goals.get("overlap", case, "share hidden", MIB))
+    for suffix, how in ((parts_mpi.OWN_CORE, "a processor left"), ("", "no processor left")):
+        for mtu in MTUS:
+            for ranks in parts_mpi.OVERLAP_RANKS:
+                case = f"{parts_mpi.THREAD}{suffix}, MTU {mtu}, {ranks} ranks"
+                goals.value(f"overlap, 1 MiB, {how}", ">=", 0.9,
+                            goals.get("overlap", case, "overlap", MIB), f"MTU {mtu}, {ranks} ranks")
 
 
 def gammad(goals):
-    def ratio(text, relation, wanted, what, size, above, below="gammad's socket"):
-        goals.ratio(text, relation, wanted, goals.get("gammad", above, what, size),
-                    goals.get("gammad", below, what, size))
+    def ratio(title, relation, wanted, what, size, above, below="gammad's socket", variant=""):
+        goals.ratio(title, relation, wanted, goals.get("gammad", above, what, size),
+                    goals.get("gammad", below, what, size), variant)
 
     for size in (8, 1024):
-        ratio(f"half round trip, {size} bytes: by gammad / by an own socket", "<=", 1.3, HALF, size,
-              "gammad's socket", "an own socket")
+        ratio("latency: gammad's socket / an own socket", "<=", 1.3, HALF, size,
+              "gammad's socket", "an own socket", size_text(size))
     for size in (8, MIB):
-        ratio(f"one-way stream, {size} bytes: by gammad / by an own socket", ">=", 0.8, STREAM,
-              size, "gammad's socket", "an own socket")
+        ratio("stream: gammad's socket / an own socket", ">=", 0.8, STREAM, size,
+              "gammad's socket", "an own socket", size_text(size))
     for crowd in ("idle", "lightly used"):
-        ratio(f"half round trip, 8 bytes: beside 63 {crowd} endpoints / alone", "<=", 1.05, HALF, 8,
-              f"gammad's socket, 63 others {crowd}")
+        ratio("latency, 8 B: beside 63 other endpoints / alone", "<=", 1.05, HALF, 8,
+              f"gammad's socket, 63 others {crowd}", variant=crowd)
+
+
+def application_times(goals, part, name, lossy, less=None):
+    """{processes: s}; LESS: a row whose time is taken off."""
+    found = {}
+    for n in parts_apps.RANKS:
+        case = parts_apps.case_name(name, lossy, n)
+        wall = goals.get(part, case, parts_apps.WALL)
+        if wall is not None:
+            found[n] = wall - (goals.get(part, case, less) if less else 0)
+    return found
 
 
 def application(goals, part):
     """By each number of processes and each state of the wire. Amdahl's share says more of processes
-    that have a processor each; above 1, more processes take longer. Without the beginning and the
-    end of MPI, too: they take a few tenths of a second, however long a program runs."""
-
-    def times(name, lossy, less=None):
-        found = {}
-        for n in parts_apps.RANKS:
-            case = parts_apps.case_name(name, lossy, n)
-            wall = goals.get(part, case, parts_apps.WALL)
-            if wall is not None:
-                found[n] = wall - (goals.get(part, case, less) if less else 0)
-        return found
-
+    that have a processor each; above 1, more processes take longer. Without the start and the end
+    of MPI, too: they take a few tenths of a second, however long a program runs."""
     for lossy in (False, True):
         state = f"{part}, {parts_apps.LOSS} % loss" if lossy else part
         for name in parts_apps.TRANSPORTS:
             for most in parts_apps.RANKS[1:]:
-                goals.value(f"{state}, {name}: Amdahl's serial share, 1 to {most} processes", "", 0,
-                            parts_apps.amdahl(times(name, lossy), most))
-        for n in parts_apps.RANKS[1:]:
-            text = f"{state}, {n} processes: wall time over gamma / over tcp"
-            goals.ratio(text, "<=", 1.0, times("gamma", lossy).get(n), times("tcp", lossy).get(n))
-            goals.ratio(f"{text}, between beginning and end", "", 0,
-                        times("gamma", lossy, parts_apps.ENDS).get(n),
-                        times("tcp", lossy, parts_apps.ENDS).get(n))
+                goals.value(f"{state}, {name}: Amdahl's serial share", "", 0, parts_apps.amdahl(
+                    application_times(goals, part, name, lossy), most), f"1 to {most} processes")
+        for less, text in ((None, "wall time, gamma / tcp"),
+                           (parts_apps.ENDS, "wall time without start and end, gamma / tcp")):
+            for n in parts_apps.RANKS[1:]:
+                gamma, tcp = (application_times(goals, part, name, lossy, less).get(n)
+                              for name in ("gamma", "tcp"))
+                goals.ratio(f"{state}: {text}", "" if less else "<=", 0 if less else 1.0, gamma,
+                            tcp, f"{n} processes")
 
 
-def all_goals(turns, parts):
-    goals = Goals(turns)
+def all_goals(results, parts):
+    goals = Goals(results)
     for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
                            ("node", node), ("shaped", shaped), ("overlap", overlap),
                            ("gammad", gammad)):
@@ -192,3 +207,11 @@ def all_goals(turns, parts):
         if part in parts:
             application(goals, part)
     return goals.list
+
+
+def by_title(goals):
+    """{title: goals}, in their order."""
+    found = {}
+    for goal in goals:
+        found.setdefault(goal.title, []).append(goal)
+    return found

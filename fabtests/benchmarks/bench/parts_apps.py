@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Applications, the same case over gamma and over tcp: how long they take, and how much of it
-inside MPI. Quiet and with frames lost at one host's port, by 1, 2 and 4 processes. They have to
-compute the same, whatever carries their messages."""
+inside MPI. Quiet and with frames lost at one host's port, by 1, 2 and 4 processes. The results must
+be the same, whatever carries the messages."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import statistics
 import app_inputs
 from cluster import Failure, json_lines
 from context import TREE
-from turns import Case, Value
+from results import Case, Value
 
 LOSS = "0.1"  # percent of the frames to and from node02
 # The EtherType of what is to be lost.
@@ -24,10 +24,10 @@ WALL, ENDS = "wall time", "of it beginning and ending"
 
 
 class Application:
-    """A program and its case. prepare makes a folder with what RANKS processes need; words is the
-    command line; outcome tells what it computed, from what it printed."""
+    """A program and its case. prepare fills a folder with the input of RANKS processes; words is
+    the command line; outcome finds the results in the output."""
 
-    name = program = package = None
+    name = program = package = lab = None
     environment = {}
 
     def check(self):
@@ -74,7 +74,7 @@ class OpenFoam(Application):
 
 
 class Runner:
-    """Runs of an application in a lab. Owns its folders there, and what it computed first."""
+    """Runs of an application in a lab. Owns its folders there, and its first results."""
 
     def __init__(self, application, lab, brief):
         self.application, self.lab, self.brief = application, lab, brief
@@ -111,7 +111,7 @@ class Runner:
              *self.application.words(ranks)], ranks=ranks))
         rows = json_lines(self.times.read_text(encoding="ascii"))
         if len(rows) != ranks:
-            raise Failure(f"{len(rows)} of {ranks} processes told their times")
+            raise Failure(f"{len(rows)} of {ranks} processes reported their times")
         return rows
 
     def values(self, transport, ranks):
@@ -137,7 +137,7 @@ class Runner:
 
 
 def case_name(transport, lossy, ranks):
-    """One process has nothing to lose."""
+    """One process sends no frames."""
     if ranks == 1:
         return "one process"
     return f"{transport}, {ranks} processes" + (f", {LOSS} % loss" if lossy else "")
@@ -148,7 +148,7 @@ def cases_of(ctx, application, rate):
     ranks = (1, 2) if ctx.quick else RANKS
     lab = ctx.lab(ranks[-1], rate=rate) if rate else ctx.lab(ranks[-1])
     runner = Runner(application, lab, ctx.brief)
-    # By one process nothing is carried.
+    # One process sends nothing.
     cases = [Case(case_name("tcp", False, 1), lambda: runner.values(TRANSPORTS["tcp"][0], 1))]
     for n in ranks[1:]:
         for name, (transport, _) in TRANSPORTS.items():

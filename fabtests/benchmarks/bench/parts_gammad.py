@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What gammad costs ordinary users, beside sockets that root opens, and what many endpoints on a
-host cost each other."""
+"""The cost of gammad's sockets for ordinary users, beside sockets that root opens; and the cost of
+many endpoints on one host for each other."""
 
 from cluster import Failure, end_process, json_lines
-from turns import Case, Value
+from results import Case, Value
 
 USER = "labuser"
 CROWD = 63        # endpoints on each host, beside the measured pair
@@ -12,7 +12,7 @@ SIZES = [8, 1024]
 STREAMS = [8, 1 << 20]
 
 
-class ByGammad:
+class AsUser:
     """The programs as an ordinary user, in a lab where gammad runs."""
 
     def __init__(self, ctx, lab):
@@ -55,7 +55,7 @@ def gammad(ctx):
     if not (ctx.build / "gammad" / "gammad").exists():
         raise Failure("gammad is not built")
     lab = ctx.pair()
-    user = ByGammad(ctx, ctx.lab(mtu=1500, b2b=not ctx.switch, gammad=True))
+    user = AsUser(ctx, ctx.lab(mtu=1500, b2b=not ctx.switch, gammad=True))
 
     def own_stream(size):
         return ctx.stream_values(lab, "gamma", size=size)[0]

@@ -1,117 +1,129 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What is measured of libfabric's providers, and of the bare packet socket under gamma. Each
-function makes the cases of one part."""
+"""Measurements of libfabric's providers, and of the raw baseline: a bare packet socket under gamma.
+Each function makes the cases of one part."""
 
 import re
 import shutil
 
 from cluster import Failure, json_lines
-from turns import Case, Value, woven
+from interleave import woven
+from results import Case, Value
 
+MIB = 1 << 20
 MOVES = re.compile("send|recv|read|write")  # names of such calls
 XDP = {"FI_GAMMA_LINK": "xdp"}
-FLOOR_BYTES = 48  # of a raw frame after the Ethernet header: as gamma's with 8 bytes
-
-
-def peers(ctx):
-    return ("tcp",) if ctx.brief else ("tcp", "tcp;ofi_rxm", "udp;ofi_rxd")
+HEADER_BYTES = 40                # gamma's, of a short message; a raw frame has as many more
+BASELINE_BYTES = 8 + HEADER_BYTES  # of a raw frame after the Ethernet header, beside 8 bytes
+ON = ", offloads on"             # at the end of a case's name: the kernel's TSO, GSO and GRO
+LATENCY_SIZES = (8, 64, 256, 1024, 4096, 16384, 65536, 262144, MIB)
+STREAM_SIZES = (64, 512, 4096, 32768, 262144)
+RAW_SIZES = (48, 104, 296, 1064, 1500)
+MTUS = (1500, 9000)
 
 
 def latency(ctx):
-    lab = ctx.pair()
-    bulk = [8, 1024, 65536, 1 << 20]
+    lab, as_used = ctx.pair(), ctx.pair(offloads=True)
+    sizes = [8, 65536] if ctx.brief else LATENCY_SIZES
+
+    def values(name, lab=lab, sizes=sizes, **how):
+        return Case(name, lambda: ctx.latency_values(lab, sizes=sizes, **how))
+
     cases = [
-        Case("raw packets", lambda: ctx.raw_latency(lab, [FLOOR_BYTES, 1500])),
-        Case("gamma, tagged", lambda: ctx.latency_values(lab, "gamma", bulk)),
-        Case("gamma, datagrams",
-             lambda: ctx.latency_values(lab, "gamma", [8, 1024], mode="datagram")),
+        Case("raw packets", lambda: ctx.raw_latency(lab, RAW_SIZES)),
+        values("gamma, tagged", provider="gamma"),
+        values("libfabric tcp, tagged", provider="tcp", count=10000),
+        values("libfabric tcp, tagged" + ON, as_used, provider="tcp", count=10000),
+        values("libfabric udp;ofi_rxd, tagged", sizes=[8, 65536], provider="udp;ofi_rxd",
+               count=4000),
     ]
-    remote = (("write", [8, 65536]), ("read", [8, 65536]), ("fetch", [8]))
     if ctx.brief:
-        remote = remote[2:]
-    else:
-        cases += [
-            Case("gamma, untagged",
-                 lambda: ctx.latency_values(lab, "gamma", [8], mode="untagged")),
-            Case("gamma, tagged, AF_XDP",
-                 lambda: ctx.latency_values(lab, "gamma", [8], extra=XDP)),
-        ]
-    for mode, sizes in remote:
-        cases.append(Case(f"gamma, {mode}", lambda mode=mode, sizes=sizes: ctx.latency_values(
-            lab, "gamma", sizes, mode=mode, what="until complete")))
-    for name in peers(ctx):
-        count = 4000 if name == "udp;ofi_rxd" else 10000
-        sizes = bulk[:3] if name == "udp;ofi_rxd" else bulk
-        cases.append(Case(f"libfabric {name}, tagged",
-                          lambda name=name, sizes=sizes, count=count: ctx.latency_values(
-                              lab, name, sizes, count=count)))
-    often = [Case("raw packets", lambda: ctx.raw_latency(lab, [FLOOR_BYTES])),
-             Case("gamma, tagged", lambda: ctx.latency_values(lab, "gamma", [8]))]
-    return cases if ctx.brief else woven(often, cases, 3)
+        return cases + [values("gamma, fetch", sizes=[8], provider="gamma", mode="fetch",
+                               what="until complete")]
+    cases += [
+        values("libfabric tcp;ofi_rxm, tagged", sizes=[8, 65536], provider="tcp;ofi_rxm",
+               count=10000),
+        values("gamma, datagrams", sizes=[8, 1024], provider="gamma", mode="datagram"),
+    ]
+    for mode, some in (("write", [8, 65536]), ("read", [8, 65536]), ("fetch", [8])):
+        cases.append(values(f"gamma, {mode}", sizes=some, provider="gamma", mode=mode,
+                            what="until complete"))
+    jumbo, jumbo_as_used = ctx.pair(9000), ctx.pair(9000, offloads=True)
+    for name, where, provider in (("gamma, tagged", jumbo, "gamma"),
+                                  ("libfabric tcp, tagged", jumbo, "tcp"),
+                                  ("libfabric tcp, tagged" + ON, jumbo_as_used, "tcp")):
+        cases.append(values(f"{name}, MTU 9000", where, [65536, MIB], provider=provider))
+    if not ctx.quick:
+        cases += [values("gamma, untagged", sizes=[8], provider="gamma", mode="untagged"),
+                  values("gamma, tagged, AF_XDP", sizes=[8], provider="gamma", extra=XDP)]
+    often = [Case("raw packets", lambda: ctx.raw_latency(lab, [BASELINE_BYTES])),
+             values("gamma, tagged", sizes=[8], provider="gamma")]
+    return woven(often, cases, 3)
 
 
-def stream_turns(ctx, mtu):
-    """What goals compare. A virtual machine's speed changes by a fifth within tenths of a second:
-    so each is measured for a tenth of one, in turns, by processes that are kept for all turns and
-    stopped meanwhile, in a lab of their own."""
-    lab = ctx.pair(mtu, purpose="turns")
+def stream_kept(ctx, mtu):
+    """The streams that goals compare. A virtual machine's speed changes by a fifth within tenths of
+    a second: so each is measured for a tenth of one, interleaved, by pairs that are kept, in a lab
+    of their own."""
+    lab = ctx.pair(mtu, purpose="kept")
+    as_used = ctx.pair(mtu, purpose="kept", offloads=True)
     megabytes = {1500: 60, 9000: 200}[mtu]
-    cases = [Case(f"raw packets, MTU {mtu}", lambda: ctx.raw_stream_turn(lab, megabytes))]
-    return cases + [Case(f"{name}, MTU {mtu}", lambda name=name: ctx.stream_turn(lab, name, 0.1))
-                    for name in ("gamma", "tcp")]
+    return [
+        Case(f"raw packets, MTU {mtu}", lambda: ctx.raw_stream_kept(lab, megabytes)),
+        Case(f"gamma, MTU {mtu}", lambda: ctx.stream_kept(lab, "gamma", 0.1)),
+        Case(f"tcp, MTU {mtu}", lambda: ctx.stream_kept(lab, "tcp", 0.1)),
+        Case(f"tcp, MTU {mtu}{ON}", lambda: ctx.stream_kept(as_used, "tcp", 0.1)),
+    ]
 
 
 def stream(ctx):
-    mtus = (1500,) if ctx.brief else (1500, 9000)
-    often = [case for mtu in mtus for case in stream_turns(ctx, mtu)]
+    often = [case for mtu in MTUS[:1 if ctx.brief else 2] for case in stream_kept(ctx, mtu)]
     if ctx.brief:
         return often
-    cases = [Case(f"tcp;ofi_rxm, MTU {mtu}",
-                  lambda mtu=mtu: ctx.stream_values(ctx.pair(mtu), "tcp;ofi_rxm")) for mtu in mtus]
-    if ctx.quick:
-        return woven(often, cases, 8)
-    lab, large = ctx.pair(), ctx.pair(65535)
-    cases.append(Case("raw packets, MTU 65535", lambda: ctx.raw_stream(large, 3000)))
-    cases += [Case(f"{name}, MTU 65535", lambda name=name: ctx.stream_values(large, name))
-              for name in ("gamma", *peers(ctx)[:2])]
-    cases.append(Case("gamma, AF_XDP, MTU 1500", lambda: ctx.stream_values(
-        lab, "gamma", extra=XDP)))
-    cases.append(Case("udp;ofi_rxd, MTU 1500",
-                      lambda: ctx.stream_values(lab, "udp;ofi_rxd", seconds=0.3)))
-    cases.append(Case("gamma, 64 KiB, MTU 1500",
-                      lambda: ctx.stream_values(lab, "gamma", size=65536)))
-    return woven(often, cases, 12)
+    lab, as_used = ctx.pair(), ctx.pair(offloads=True)
+    cases = [Case("raw packets, by size", lambda: ctx.raw_streams(lab, RAW_SIZES, 100000))]
+    for name, where, provider in (("gamma", lab, "gamma"), ("tcp", lab, "tcp"),
+                                  ("tcp" + ON, as_used, "tcp")):
+        cases += [Case(f"{name}, by size",
+                       lambda where=where, provider=provider, size=size: ctx.stream_values(
+                           where, provider, size=size, seconds=0.2)) for size in STREAM_SIZES]
+    if not ctx.quick:
+        large = ctx.pair(65535)
+        cases += [Case(f"{name}, MTU 65535", lambda name=name: ctx.stream_values(large, name))
+                  for name in ("gamma", "tcp")]
+        cases.append(Case("gamma, AF_XDP, MTU 1500", lambda: ctx.stream_values(
+            lab, "gamma", extra=XDP)))
+    return woven(often, cases, 6)
 
 
 def rate(ctx):
-    lab = ctx.pair()
+    lab, as_used = ctx.pair(), ctx.pair(offloads=True)
 
-    def messages(provider, targets, *options):
-        row = ctx.stream(lab, provider, ["-S", 8, "-w", 64, "-t", ctx.seconds(0.4), *options],
-                         targets=targets)
+    def messages(where, provider, *options):
+        row = ctx.stream(where, provider, ["-S", 8, "-w", 64, "-t", ctx.seconds(0.4), *options])
         return [
             Value("messages", "million/s", row["per_s"] / 1e6, 8),
-            Value("sender's processor time", "us a message",
-                  row["sender"]["user_us"] + row["sender"]["system_us"], 8),
+            Value("processor time, both sides", "us a message", sum(
+                row[side][kind] for side in ("sender", "receiver")
+                for kind in ("user_us", "system_us")), 8),
         ]
 
-    cases = []
-    for name in ("gamma", *peers(ctx)):
-        if name == "tcp;ofi_rxm" and ctx.quick:
-            continue
+    def raw_frames():
+        megabytes = ctx.raw_streams(lab, [BASELINE_BYTES], 200000)[0]
+        return [Value("messages", "million/s", megabytes.number / BASELINE_BYTES, 8)]
+
+    cases = [Case("raw packets", raw_frames)]
+    for name, where, provider in (("gamma", lab, "gamma"), ("tcp", lab, "tcp"),
+                                  ("tcp" + ON, as_used, "tcp"),
+                                  ("udp;ofi_rxd", lab, "udp;ofi_rxd")):
         if not ctx.brief:
-            cases.append(Case(f"{name}, 1 peer", lambda name=name: messages(name, 1)))
-        cases.append(Case(f"{name}, 1 peer, answered",
-                          lambda name=name: messages(name, 1, "-r", 1)))
-        if name != "udp;ofi_rxd" and (name == "gamma" or not ctx.brief):
-            cases.append(Case(f"{name}, 4 peers", lambda name=name: messages(name, 4)))
-    if not ctx.brief:
-        cases.append(Case("gamma, 1 peer, answered, FI_MORE",
-                          lambda: messages("gamma", 1, "-r", 1, "-m")))
+            cases.append(Case(name, lambda where=where, provider=provider: messages(
+                where, provider)))
+        cases.append(Case(f"{name}, answered", lambda where=where, provider=provider: messages(
+            where, provider, "-r", 1)))
     return cases
 
 
-NODE_SIZES = [8, 64, 1024, 4096, 16384, 65536, 1 << 20]
+NODE_SIZES = (8, 64, 1024, 4096, 16384, 65536, MIB)
 
 
 def node(ctx):
@@ -133,7 +145,7 @@ def used_values(row):
 
 
 def strace_calls(ctx, lab, provider, traced, options, count):
-    """System calls of one side of a ping-pong of 8 bytes, by strace: all, and those among them that
+    """System calls of one side of a ping-pong of 8 bytes, counted by strace: all, and those that
     sent or received something."""
     server, client = ctx.sides(lab, "gamma-latency", provider, options,
                                [*options, "-j", "-S", 8, "-n", count, "-w", 10])
@@ -152,13 +164,13 @@ def strace_calls(ctx, lab, provider, traced, options, count):
 
 
 def calls_values(ctx, lab, provider):
-    """The difference of two runs is what the messages took, without what begins and ends. Of who
-    polls only the calls that moved something are counted: how often it looks in vain is chance."""
+    """The difference of two runs is what the messages took, without start and end. Of a side that
+    polls, only the calls that moved something are counted: the number of empty polls is chance."""
     if not shutil.which("strace"):
         raise Failure("strace is not installed")
     counts = (ctx.count(1000), ctx.count(2000))
     values = []
-    for side in ("client",) if ctx.brief else ("client", "server"):
+    for side in ("client",) if ctx.quick else ("client", "server"):
         for state, options, index in (("polling", [], 1), ("asleep", ["-z"], 0))[ctx.brief:]:
             few, many = (strace_calls(ctx, lab, provider, side, options, count)[index]
                          for count in counts)
@@ -169,7 +181,7 @@ def calls_values(ctx, lab, provider):
 
 
 def memory_values(ctx, lab, provider, targets=64):
-    """What the sender has more after one message to each of many peers than to one."""
+    """The sender's growth by one message to each of many peers, beside that by one to one peer."""
     extra = {"FI_GAMMA_RING_SIZE": "64K"} if provider == "gamma" else {}
     options = ["-S", 8, "-w", 1]
     few, many = (ctx.stream(lab, provider, [*options, "-n", n], targets=n, extra=extra)
@@ -193,8 +205,7 @@ def startup_values(ctx, lab, provider):
 def cost(ctx):
     lab = ctx.pair()
     cases = []
-    names = ("gamma",) if ctx.brief else ("gamma", "tcp")
-    for name in names if ctx.quick else (*names, "tcp;ofi_rxm"):
+    for name in ("gamma",) if ctx.brief else ("gamma", "tcp"):
         cases += [
             Case(f"{name}, calls", lambda name=name: calls_values(ctx, lab, name)),
             Case(f"{name}, start-up", lambda name=name: startup_values(ctx, lab, name)),

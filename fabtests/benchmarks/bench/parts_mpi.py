@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What an MPI program gets over Open MPI's transports, and libfabric's providers by the definitions
-of GAMMA's benchmarks, started by mpirun as well."""
+"""Measurements of MPI programs over Open MPI's transports; and of libfabric's providers by the
+definitions of GAMMA's own benchmarks, started by mpirun as well."""
 
 from cluster import Failure, json_lines
 from context import TREE
-from parts_libfabric import FLOOR_BYTES
-from turns import Case, Value, woven
+from interleave import woven
+from parts_libfabric import BASELINE_BYTES, ON
+from results import Case, Value
 
 SOURCES = TREE / "fabtests" / "benchmarks"
 # All keep to the data network.
@@ -22,8 +23,10 @@ ONE_HOST = {
     "gamma,self": "--mca pml ob1 --mca btl gamma,self",
     "vader": "--mca pml ob1 --mca btl vader,self",
 }
-SIZES = [0, 8, 64, 1024, 4096, 16384, 65536, 262144, 1 << 20]
-# With as many processes as processors nobody needs to yield.
+MIB = 1 << 20
+SIZES = [0, 8, 64, 1024, 4096, 16384, 65536, 262144, MIB]
+MAIN_SIZES = [0, 65536, MIB]
+# With as many processes as processors none needs to yield.
 EAGER = ["--mca", "mpi_yield_when_idle", "0"]
 
 
@@ -38,20 +41,24 @@ def ping_pong(lab, transport, sizes, hosts=None, command=()):
 
 def mpi(ctx):
     lab = ctx.pair()
-    sizes = [0, 65536] if ctx.quick else SIZES
-    names = ("btl gamma",) if ctx.brief else TRANSPORTS
-    cases = [Case("raw packets", lambda: ctx.raw_latency(lab, [FLOOR_BYTES]))]
-    cases += [Case(name, lambda text=TRANSPORTS[name]: ping_pong(lab, text, sizes))
-              for name in names]
-    if not ctx.quick:
-        jumbo = ctx.pair(9000)
-        cases += [Case(f"{name}, MTU 9000", lambda name=name: ping_pong(
-            jumbo, TRANSPORTS[name], [0, 1 << 20])) for name in ("btl gamma", "btl tcp")]
+    raw = Case("raw packets", lambda: ctx.raw_latency(lab, [BASELINE_BYTES]))
+
+    def case(name, sizes=None, mtu=1500, offloads=False):
+        where = ctx.pair(mtu, offloads=offloads)
+        text = name + (f", MTU {mtu}" if mtu != 1500 else "") + (ON if offloads else "")
+        return Case(text, lambda: ping_pong(where, TRANSPORTS[name],
+                                            sizes or (MAIN_SIZES if ctx.quick else SIZES)))
+
     if ctx.brief:
-        return cases
-    often = [cases[0], *(Case(name, lambda text=TRANSPORTS[name]: ping_pong(lab, text, [0]))
-                         for name in ("btl gamma", "btl tcp"))]
-    return woven(often, cases[1:], 2)
+        return [raw, case("btl gamma"), case("btl tcp", offloads=True)]
+    cases = [case("btl gamma"), case("btl tcp"), case("btl tcp", offloads=True),
+             case("mtl ofi, gamma")]
+    for name, offloads in (("btl gamma", False), ("btl tcp", False), ("btl tcp", True)):
+        cases.append(case(name, [0, MIB], 9000, offloads))
+    if not ctx.quick:
+        cases += [case("mtl ofi, tcp"), case("pml ucx, tcp")]
+    often = [raw, case("btl gamma", [0]), case("btl tcp", [0])]
+    return woven(often, cases, 2)
 
 
 def mpi_node(ctx):
@@ -70,62 +77,46 @@ def mpi_node(ctx):
 
 # ---- overlap ----
 
-THREAD, APART = "btl gamma, progress thread", ", a processor apart"
+THREAD, OWN_CORE = "btl gamma, progress thread", ", a processor left"
 OVERLAP = {
-    "btl gamma": "--mca pml ob1 --mca btl gamma",
     THREAD: "--mca pml ob1 --mca btl gamma --mca btl_gamma_progress_thread 1",
-    "mtl ofi, gamma, async progress": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "
-                                      "gamma --mca mtl_ofi_data_progress auto",
+    "btl gamma": "--mca pml ob1 --mca btl gamma",
     "btl tcp": "--mca pml ob1 --mca btl tcp,self",
     "btl tcp, progress thread": "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_progress_thread 1",
 }
-OVERLAP_SIZES = [2, 1024, 8192, 1 << 20]
+OVERLAP_RANKS = (2, 4)
 
 
-def overlap_values(ctx, lab, transport, ranks, apart):
+def overlap_values(ctx, lab, transport, ranks, own_core):
     program = lab.compile_mpi(SOURCES / "mpi_overlap.c")
-    sizes = [1 << 20] if ctx.quick or apart else OVERLAP_SIZES
     rounds = 3 if ctx.brief else 7 if ctx.quick else 25
     own, other = ctx.probe.cpus[0], ctx.probe.cpus[-1]
-    command = ["taskset", "-c", f"{own},{other}", program, "-c", own] if apart else [program]
+    command = ["taskset", "-c", f"{own},{other}", program, "-c", own] if own_core else [program]
     # Every other host has the other processor, which its frames arrive at.
-    hosts = ",".join(f"node{2 * i:02}:1" for i in range(1, ranks + 1)) if apart else None
-    out = lab.mpirun([*transport.split(), *command, rounds, *sizes], ranks=ranks, hosts=hosts)
-    values = []
-    for line in out.splitlines():
-        if not line[:1].isdigit():
-            continue
-        size, alone, computing, meanwhile, blocking, after, hidden = (
-            float(word) for word in line.split())
-        size = int(size)
-        values += [
-            Value("communication alone", "us", alone, size),
-            Value("computation alone", "us", computing, size),
-            Value("blocking, then computing", "us", blocking, size),
-            Value("non-blocking, then computing", "us", after, size),
-            Value("computing meanwhile", "us", meanwhile, size),
-            Value("share hidden", "of communication", hidden, size),
-        ]
-    if len(values) != 6 * len(sizes):
-        raise Failure("not all sizes were measured")
-    return values
+    hosts = ",".join(f"node{2 * i:02}:1" for i in range(1, ranks + 1)) if own_core else None
+    out = lab.mpirun([*transport.split(), *command, rounds, MIB], ranks=ranks, hosts=hosts)
+    lines = [line.split() for line in out.splitlines() if line[:1].isdigit()]
+    if len(lines) != 1:
+        raise Failure("mpi_overlap printed no figures")
+    return [Value("overlap", "share of communication", float(lines[0][-1]), MIB)]
 
 
 def overlap(ctx):
-    """By frames of two lengths; by ranks that compute on all processors, and by some that leave one
-    to the frames and the transport's threads: what it costs who computes is not hidden."""
+    """How much of the communication of 1 MiB a computation overlaps. By frames of two lengths; by
+    ranks that compute on all processors, and by ranks that leave one to the frames and to the
+    transport's threads: their processor time slows the computation down."""
     cases = []
     for mtu in (1500,) if ctx.brief else (1500, 9000):
         lab = ctx.lab(8, rate="1gbit", mtu=mtu)
-        for n in (2,) if ctx.brief else (2, 3, 4):
-            for name, text in OVERLAP.items():
-                thread = "," in name
-                if not (name == THREAD if ctx.quick else thread or mtu == 1500):
-                    continue
-                cases += [Case(f"{name}{APART if apart else ''}, MTU {mtu}, {n} ranks",
-                               lambda text=text, n=n, lab=lab, apart=apart: overlap_values(
-                                   ctx, lab, text, n, apart))
-                          for apart in ((False, True) if "gamma," in name else (False,))]
+        for ranks in OVERLAP_RANKS[:1 if ctx.brief else None]:
+            cases += [Case(f"{THREAD}{how}, MTU {mtu}, {ranks} ranks",
+                           lambda ranks=ranks, lab=lab, how=how: overlap_values(
+                               ctx, lab, OVERLAP[THREAD], ranks, bool(how)))
+                      for how in ("", OWN_CORE)]
+    if not ctx.quick:
+        lab = ctx.lab(8, rate="1gbit", mtu=1500)
+        cases += [Case(f"{name}, MTU 1500, 2 ranks", lambda text=text: overlap_values(
+            ctx, lab, text, 2, False)) for name, text in OVERLAP.items() if name != THREAD]
     return cases
 
 
@@ -133,20 +124,16 @@ def overlap(ctx):
 
 def pmix_values(ctx, lab, provider):
     program = lab.lend(ctx.program("gamma-pmix"))
-    largest, count = (4096, 20) if ctx.brief else (1 << 20, ctx.count(1000))
+    largest, count = (4096, 20) if ctx.brief else (MIB, ctx.count(1000))
     out = lab.mpirun(["-x", "FI_TCP_IFACE=gam0", program, "-p", provider, "-j", "-S", largest,
                       "-n", count])
     row = json_lines(out)[0]
-    values = [
+    return [
         Value("latency", "us", row["latency_us"]),
         Value("asymptotic bandwidth", "MB/s", row["asymptotic_MBps"]),
         Value("half-power point", "bytes", row["half_power_bytes"]),
         Value("transmission throughput", "MB/s", row["transmission_MBps"]),
     ]
-    for point in row["sizes"]:
-        values.append(Value("half round trip", "us", point["delay_us"], point["bytes"]))
-        values.append(Value("one-way stream", "MB/s", point["stream_MBps"], point["bytes"]))
-    return values
 
 
 def figures(ctx):

@@ -1,75 +1,123 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Latency and throughput by size of message, as GAMMA's pages drew them: PNG and SVG. Called by the
-main program; needs matplotlib (Debian: python3-matplotlib)."""
+"""Plots (SVG) of latency and bandwidth by message size, and of message rates: gamma, tcp and the
+raw baseline. Equal figures make equal files. Needs matplotlib (Debian: python3-matplotlib)."""
 
-import statistics
+from goals import HALF, MESSAGES, MIB, STREAM
+from parts_libfabric import HEADER_BYTES, ON
 
 try:
     import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    matplotlib.use("svg")
+    from matplotlib import pyplot, ticker
 except ImportError:
     pyplot = None
 
-HALF, STREAM = "half round trip", "one-way stream"
+GAMMA, TCP, TCP_OFF, RAW = "#c0392b", "#2471a3", "#85c1e9", "#7f8c8d"
+STYLE = {"svg.hashsalt": "gamma", "svg.fonttype": "none", "font.size": 10,
+         "axes.spines.top": False, "axes.spines.right": False}
+SIZE_TICKS = [8, 64, 512, 4096, 32768, 262144]
 
 
-def curves(turns, parts, what):
-    """Of each case with at least three sizes: name, sizes, medians."""
-    found = {}
-    for row in turns.rows.values():
-        if row.part in parts and row.what == what:
-            median = statistics.median(turns.kept(row)[0])
-            found.setdefault(row.case, {})[row.size] = median
-    return [(case, *zip(*sorted(points.items()))) for case, points in found.items()
-            if len(points) >= 3]
+def size_label(size, _position=None):
+    for unit, bytes_ in (("M", MIB), ("K", 1024)):
+        if size >= bytes_:
+            return f"{size / bytes_:g} {unit}iB"
+    return f"{size:g}"
 
 
-def draw(lines, title, y_label, log_y, path):
+def latency_lines(results):
+    def of(case):
+        return results.sizes("latency", case, HALF)
+
+    raw = {size - HEADER_BYTES: us for size, us in of("raw packets").items()}
+    return [("gamma", GAMMA, of("gamma, tagged")),
+            ("tcp, offloads on", TCP, of("libfabric tcp, tagged" + ON)),
+            ("tcp, offloads off", TCP_OFF, of("libfabric tcp, tagged")),
+            ("raw baseline, one frame", RAW, raw)]
+
+
+def bandwidth_lines(results):
+    def of(name, longest):
+        points = results.sizes("stream", f"{name}, by size", STREAM)
+        points.update(results.sizes("stream", longest, STREAM))
+        return points
+
+    frames = of("raw packets", "")
+    # What the frames carry beside gamma's header; longer messages take full frames.
+    raw = {size - HEADER_BYTES: rate * (size - HEADER_BYTES) / size
+           for size, rate in frames.items()}
+    if raw:
+        raw[MIB] = raw[max(raw)]
+    return [("gamma", GAMMA, of("gamma", "gamma, MTU 1500")),
+            ("tcp, offloads on", TCP, of("tcp" + ON, "tcp, MTU 1500" + ON)),
+            ("tcp, offloads off", TCP_OFF, of("tcp", "tcp, MTU 1500")),
+            ("raw baseline, full frames", RAW, raw)]
+
+
+def save(figure, path):
+    """Without its date and other traces of the moment; lines end in no blanks."""
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
+    text = path.read_text(encoding="utf-8")
+    path.write_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n",
+                    encoding="utf-8")
+
+
+def draw_sizes(lines, title, y_label, path):
     """False if there is nothing to draw."""
+    lines = [(name, colour, points) for name, colour, points in lines if len(points) >= 3]
     if not lines:
         return False
-    figure, axes = pyplot.subplots(figsize=(8, 5.5))
-    for name, sizes, values in lines:
-        # A logarithmic axis has no place for 0 bytes: they are drawn at half a byte.
-        axes.plot([max(size, 0.5) for size in sizes], values, marker="o", markersize=3, label=name)
+    figure, axes = pyplot.subplots(figsize=(7, 4.2))
+    for name, colour, points in lines:
+        dashed = "--" if colour == RAW else "-"
+        axes.plot(list(points), list(points.values()), dashed, color=colour, marker="o",
+                  markersize=3.5, label=name)
     axes.set_xscale("log", base=2)
-    if log_y:
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
-    axes.set(title=title, xlabel="message size, bytes (0 drawn at 1/2)", ylabel=y_label)
+    axes.set_yscale("log")
+    axes.set_xticks(SIZE_TICKS)
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(size_label))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.set(title=title, xlabel="message size, bytes", ylabel=y_label)
     axes.grid(True, which="major", alpha=0.3)
-    axes.legend()
-    for kind in ("png", "svg"):
-        figure.savefig(f"{path}.{kind}", bbox_inches="tight", dpi=120)
-    pyplot.close(figure)
+    axes.legend(frameon=False)
+    save(figure, path)
     return True
 
 
-def throughput(lines):
-    """End-to-end throughput T(S) = S / D(S), MB/s."""
-    return [(name, sizes, [size / delay for size, delay in zip(sizes, delays)])
-            for name, sizes, delays in lines]
+def draw_rates(results, path):
+    names = (("raw packets", "raw baseline,\none a frame", RAW), ("tcp", "tcp,\noffloads off",
+             TCP_OFF), ("tcp" + ON, "tcp,\noffloads on", TCP), ("gamma", "gamma", GAMMA))
+    bars = [(text, colour, results.median("rate", case, MESSAGES, 8))
+            for case, text, colour in names]
+    bars = [bar for bar in bars if bar[2] is not None]
+    if len(bars) < 2:
+        return False
+    figure, axes = pyplot.subplots(figsize=(7, 2.8))
+    drawn = axes.barh([bar[0] for bar in bars], [bar[2] for bar in bars],
+                      color=[bar[1] for bar in bars])
+    axes.bar_label(drawn, labels=[f"{bar[2]:.2f}" for bar in bars], padding=4)
+    axes.set(title="Messages of 8 bytes, one sender, window 64", xlabel="million messages/s")
+    save(figure, path)
+    return True
 
 
-def draw_all(turns, folder, say):
+def draw_all(results, folder):
+    """The names and titles of those that could be drawn."""
     if pyplot is None:
-        say("no plots: matplotlib is missing (Debian: python3-matplotlib)")
-        return
+        return []
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
-    for parts, level in ((("figures",), "libfabric"), (("mpi",), "MPI"), (("node",), "one host")):
-        delays = curves(turns, parts, HALF)
-        name = level.lower().replace(" ", "-")
-        if draw(delays, f"Message delay, {level}", "half round trip, us", True,
-                folder / f"latency-{name}"):
-            drawn.append(f"latency-{name}")
-        if draw(throughput(delays), f"End-to-end throughput, {level}", "MB/s", False,
-                folder / f"throughput-{name}"):
-            drawn.append(f"throughput-{name}")
-        if draw(curves(turns, parts, STREAM), f"Transmission throughput, {level}", "MB/s", False,
-                folder / f"transmission-{name}"):
-            drawn.append(f"transmission-{name}")
-    if drawn:
-        say(f"\nplots (png, svg) in {folder}: {', '.join(drawn)}")
+    with matplotlib.rc_context(STYLE):
+        for name, title, draw in (
+                ("latency", "Latency by message size: gamma, tcp, raw baseline", lambda path:
+                 draw_sizes(latency_lines(results), "Latency (half round trip), MTU 1,500", "us",
+                            path)),
+                ("bandwidth", "Bandwidth by message size: gamma, tcp, raw baseline", lambda path:
+                 draw_sizes(bandwidth_lines(results), "Bandwidth of a one-way stream, MTU 1,500",
+                            "MB/s", path)),
+                ("message-rate", "Messages per second: gamma, tcp, raw baseline",
+                 lambda path: draw_rates(results, path))):
+            if draw(folder / f"{name}.svg"):
+                drawn.append((name, title))
+    return drawn

@@ -1,104 +1,147 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What is told at the end: tables for people, JSON for machines. Called by the main program."""
+"""The reports in text: one screen at the end of a run, and a file with every row. Called by the
+main program."""
 
-import json
-import statistics
-
+import goals as goal_list
+from headlines import headlines, verdict
 from machine import OTHERS_SHARE
+from results import KEPT_MIN
 
+QUIET_SHARE = 0.9  # of the samples; with fewer undisturbed ones the machine counts as disturbed
+SCREEN_ROW = "{:33} {:>8} {:>8} {:>8} {:>7}  {}"
 COLUMNS = "{:46} {:>9} {:>12} {:>24} {:>7}"
-
-
-def size_text(size):
-    for unit, bytes_ in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= bytes_ and size % bytes_ == 0:
-            return f"{size // bytes_} {unit}"
-    return f"{size} B"
+FAILURES_SHOWN = 3
 
 
 def number_text(value):
+    if value is None:
+        return "-"
     if value == 0 or abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3f}"
+    return f"{value:.3g}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) >= 1 \
+        else f"{value:.3f}"
 
 
-def row_line(turns, row):
-    kept, usual = turns.kept(row)
-    span = f"{number_text(min(kept))} to {number_text(max(kept))}"
-    return COLUMNS.format(row.case, size_text(row.size), number_text(statistics.median(kept)), span,
-                          f"{len(kept)}/{len(row.samples)}" + ("" if usual else "*"))
+def machine_text(results):
+    machine = results.about["machine"]
+    return (f"{machine['processor']}, {machine['processors']} processors, Linux "
+            f"{machine['kernel']}")
 
 
-def groups(turns):
-    """Rows by part, and by what was measured."""
-    found = {}
-    for row in turns.rows.values():
-        found.setdefault((row.part, row.what, row.unit), []).append(row)
-    return found
+def quiet_text(results):
+    """The verdict of the probes on the whole run."""
+    share = results.kept_share()
+    bounces = sorted(mode["bounce_ns"] for mode in results.modes.values())
+    text = f"{share:.0%} of the samples undisturbed"
+    if bounces:
+        text += f", core-to-core latency {bounces[len(bounces) // 2]:.0f} ns"
+    if share >= QUIET_SHARE:
+        return f"quiet: {text}"
+    return f"disturbed: {text}; read ratios with care"
 
 
-def tables(turns, say):
-    part = None
-    for (name, what, unit), rows in groups(turns).items():
-        if name != part:
-            say(f"\n==== {name}")
-            part = name
-        say("\n" + COLUMNS.format(f"{what}, {unit}", "size", "median", "least to most", "kept"))
+# ---- one screen ----
+
+def headline_lines(results):
+    rows = headlines(results)
+    if not rows:
+        return
+    yield SCREEN_ROW.format("", "gamma", "tcp", "tcp*", "raw", "gamma is, beside tcp")
+    for row in rows:
+        yield SCREEN_ROW.format(row.text, *map(number_text, (row.gamma, row.tcp, row.tcp_off)),
+                                "" if row.raw is None else number_text(row.raw),
+                                verdict(row.advantage(row.tcp)))
+    yield "tcp: the kernel's offloads on, as users run it; *: off. raw: bare packets."
+
+
+def summary(goals):
+    judged = [goal for goal in goals if goal.state in (goal_list.REACHED, goal_list.MISSED)]
+    reached = sum(goal.state == goal_list.REACHED for goal in judged)
+    return reached, len(judged)
+
+
+def missed_lines(goals):
+    missed = [goal for goal in goals if goal.state == goal_list.MISSED]
+    for title, some in goal_list.by_title(missed).items():
+        values = "; ".join(f"{goal.variant}: {number_text(goal.value)}" if goal.variant
+                           else number_text(goal.value) for goal in some)
+        yield f"  {title} {some[0].limit}: {values}"
+
+
+def screen(results, goals):
+    """The lines of the screen."""
+    about = results.about
+    yield f"{about['command']}, {about['date']}, {about['seconds']} s"
+    yield machine_text(results)
+    yield f"The machine was {quiet_text(results)}."
+    yield ""
+    yield from headline_lines(results)
+    reached, judged = summary(goals)
+    if judged:
+        yield f"goals: {reached} of {judged} reached" + ("; missed:" if reached < judged else "")
+        yield from missed_lines(goals)
+    failed = [f"not measured: {part}: {case}: {texts[-1]}"
+              for (part, case), texts in results.failures.items()]
+    yield from failed[:FAILURES_SHOWN]
+    if len(failed) > FAILURES_SHOWN:
+        yield f"not measured: {len(failed) - FAILURES_SHOWN} more, see the report"
+
+
+# ---- the file ----
+
+def row_line(row):
+    counted, undisturbed = row.counted()
+    span = f"{number_text(min(counted))} to {number_text(max(counted))}"
+    return COLUMNS.format(row.case, goal_list.size_text(row.size), number_text(row.median()), span,
+                          f"{len(counted)}/{len(row.samples)}" + ("" if undisturbed else "*"))
+
+
+def row_lines(results):
+    """By part, and by what was measured."""
+    groups, last = {}, None
+    for row in results.rows.values():
+        groups.setdefault((row.part, row.what, row.unit), []).append(row)
+    for (part, what, unit), rows in groups.items():
+        if part != last:
+            yield f"\n==== {part}"
+            last = part
+        title = f"{what}, {unit}" if unit else what
+        yield "\n" + COLUMNS.format(title, "size", "median", "least to most", "kept")
         for row in sorted(rows, key=lambda row: row.size):
-            say(row_line(turns, row))
+            yield row_line(row)
 
 
-def goal_table(goals, say):
-    say("\n==== goals")
-    say(f"\n{'medians of this run':80} {'goal':>8} {'value':>9}  state")
+def goal_lines(goals):
+    yield f"\n==== goals\n\n{'medians of this run':70} {'goal':>8} {'value':>9}  state"
     for goal in goals:
-        wanted = f"{goal.relation} {goal.wanted:g}" if goal.relation else ""
+        text = goal.title + (f", {goal.variant}" if goal.variant else "")
         value = "" if goal.value is None else number_text(goal.value)
-        say(f"{goal.text:80} {wanted:>8} {value:>9}  {goal.state}")
+        yield f"{text:70} {goal.limit:>8} {value:>9}  {goal.state}"
 
 
-def failures(turns, say):
-    if turns.failures:
-        say("\n==== not measured, or not always")
-    for (part, case), texts in turns.failures.items():
-        say(f"{part}: {case}: {len(texts)} times: {texts[-1]}")
+def mode_lines(results):
+    yield "\n==== the machine, by probes\n"
+    for part, mode in results.modes.items():
+        low, high = mode["bounce_ns_range"]
+        yield (f"{part:10} {mode['of_the_usual_mode']:3} of {mode['probes']:3}: core-to-core "
+               f"latency {mode['bounce_ns']:.0f} ns, the computation takes {mode['work_us']:.0f} us "
+               f"(all: {low:.0f} to {high:.0f} ns)")
+    yield ("Kept: samples between two probes of that mode, with other programs using less than "
+           f"{OTHERS_SHARE:.0%} of a processor.")
+    yield f"*: fewer than {KEPT_MIN} samples were kept, so all of them count."
 
 
-def mode(turns, say):
-    say("\n==== the machine's mode, by probes\n")
-    for part, span in turns.probes.items():
-        told = turns.probe.summary(*span)
-        low, high = told["bounce_ns_range"]
-        say(f"{part:10} {told['of_the_usual_mode']:3} of {told['probes']:3}: a cache line crosses "
-            f"in {told['bounce_ns']:.0f} ns, the computation takes {told['work_us']:.0f} us "
-            f"(all: {low:.0f} to {high:.0f} ns)")
-    say("Kept: measurements between two probes of that mode, with other programs taking less than "
-        f"{OTHERS_SHARE:.0%} of a processor, of all; * none was, so all count.")
+def failure_lines(results):
+    if results.failures:
+        yield "\n==== not measured, or not always\n"
+    for (part, case), texts in results.failures.items():
+        yield f"{part}: {case}: {len(texts)} times: {texts[-1]}"
 
 
-def samples(turns, row):
-    usual = turns.usual(row.part)
-    return [{
-        "value": sample.number,
-        "kept": turns.counts(sample, usual),
-        "others": round(sample.others, 3),
-    } for sample in row.samples]
-
-
-def write_json(path, turns, goals, about):
-    result = {
-        **about,
-        "modes": {part: turns.probe.summary(*span) for part, span in turns.probes.items()},
-        "rows": [{
-            "part": row.part, "case": row.case, "what": row.what, "bytes": row.size,
-            "unit": row.unit, "median": statistics.median(turns.kept(row)[0]),
-            "samples": samples(turns, row),
-        } for row in turns.rows.values()],
-        "goals": [{"text": goal.text, "relation": goal.relation, "wanted": goal.wanted,
-                   "value": goal.value, "state": goal.state} for goal in goals],
-        "failures": [{"part": part, "case": case, "texts": texts}
-                     for (part, case), texts in turns.failures.items()],
-    }
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
-        file.write("\n")
+def full(results, goals):
+    """The lines of the file."""
+    yield from screen(results, goals)
+    yield from row_lines(results)
+    yield from goal_lines(goals)
+    yield from failure_lines(results)
+    yield from mode_lines(results)
