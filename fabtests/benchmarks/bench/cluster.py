@@ -62,10 +62,16 @@ class Lab:
         options += ["--rate", rate] if rate else []
         options += ["--offloads"] if offloads else []
         options += ["--gammad"] if gammad else []
-        done = subprocess.run([self.tool, "-n", name, "up", *options], env=self.environment,
+        try:
+            self.bring_up(options)
+        except BaseException: # an interrupt too must leave nothing behind
+            self.begin_down().wait()
+            raise
+
+    def bring_up(self, options):
+        done = subprocess.run([self.tool, "-n", self.name, "up", *options], env=self.environment,
                               capture_output=True, text=True, check=False)
         if done.returncode:
-            self.begin_down().wait()
             raise Failure("no virtual cluster: " + last_words(done.stderr + done.stdout))
         self.check_offloads()
 

@@ -45,7 +45,7 @@ class Context:
         return self.lab(mtu=mtu, b2b=not self.switch, purpose=purpose, offloads=offloads)
 
     def ask_kept(self, lab, server, client, ready="ready"):
-        """One measurement by the pair of these command lines, which is started when first wanted."""
+        """One measurement by the pair of these command lines, started when first wanted."""
         key = (*server, *client)
         if key not in self.kept:
             self.kept[key] = lab.keep(server, client, ready)

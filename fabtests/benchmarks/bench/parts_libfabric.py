@@ -23,9 +23,9 @@ MTUS = (1500, 9000)
 
 def latency(ctx):
     lab, as_used = ctx.pair(), ctx.pair(offloads=True)
-    sizes = [8, 65536] if ctx.brief else LATENCY_SIZES
+    all_sizes = (8, 65536) if ctx.brief else LATENCY_SIZES
 
-    def values(name, lab=lab, sizes=sizes, **how):
+    def values(name, lab=lab, sizes=all_sizes, **how):
         return Case(name, lambda: ctx.latency_values(lab, sizes=sizes, **how))
 
     cases = [
@@ -92,7 +92,7 @@ def stream(ctx):
                   for name in ("gamma", "tcp")]
         cases.append(Case("gamma, AF_XDP, MTU 1500", lambda: ctx.stream_values(
             lab, "gamma", extra=XDP)))
-    return woven(often, cases, 6)
+    return woven(often, cases, 3 if ctx.quick else 6)
 
 
 def rate(ctx):

@@ -88,15 +88,15 @@ def draw_sizes(lines, title, y_label, path):
 def draw_rates(results, path):
     names = (("raw packets", "raw baseline,\none a frame", RAW), ("tcp", "tcp,\noffloads off",
              TCP_OFF), ("tcp" + ON, "tcp,\noffloads on", TCP), ("gamma", "gamma", GAMMA))
-    bars = [(text, colour, results.median("rate", case, MESSAGES, 8))
-            for case, text, colour in names]
-    bars = [bar for bar in bars if bar[2] is not None]
-    if len(bars) < 2:
+    rates = [results.median("rate", case, MESSAGES, 8) for case, _, _ in names]
+    drawn = [(text, colour, rate) for (_, text, colour), rate in zip(names, rates)
+             if rate is not None]
+    if len(drawn) < 2:
         return False
+    labels, colours, rates = zip(*drawn)
     figure, axes = pyplot.subplots(figsize=(7, 2.8))
-    drawn = axes.barh([bar[0] for bar in bars], [bar[2] for bar in bars],
-                      color=[bar[1] for bar in bars])
-    axes.bar_label(drawn, labels=[f"{bar[2]:.2f}" for bar in bars], padding=4)
+    axes.bar_label(axes.barh(labels, rates, color=colours),
+                   labels=[f"{rate:.2f}" for rate in rates], padding=4)
     axes.set(title="Messages of 8 bytes, one sender, window 64", xlabel="million messages/s")
     save(figure, path)
     return True

@@ -2,24 +2,19 @@
 """The reports in text: one screen at the end of a run, and a file with every row. Called by the
 main program."""
 
+import textwrap
+
 import goals as goal_list
-from headlines import headlines, verdict
+from comparison import number_text
+from headlines import headlines
 from machine import OTHERS_SHARE
 from results import KEPT_MIN
 
 QUIET_SHARE = 0.9  # of the samples; with fewer undisturbed ones the machine counts as disturbed
-SCREEN_ROW = "{:33} {:>8} {:>8} {:>8} {:>7}  {}"
+SCREEN_ROW = "{:32} {:>8} {:>8} {:>8} {:>8}  {}"
 COLUMNS = "{:46} {:>9} {:>12} {:>24} {:>7}"
 FAILURES_SHOWN = 3
-
-
-def number_text(value):
-    if value is None:
-        return "-"
-    if value == 0 or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) >= 1 \
-        else f"{value:.3f}"
+WIDTH = 80
 
 
 def machine_text(results):
@@ -46,12 +41,11 @@ def headline_lines(results):
     rows = headlines(results)
     if not rows:
         return
-    yield SCREEN_ROW.format("", "gamma", "tcp", "tcp*", "raw", "gamma is, beside tcp")
+    yield SCREEN_ROW.format("", "gamma", "tcp", "tcp*", "raw", "gamma is")
     for row in rows:
-        yield SCREEN_ROW.format(row.text, *map(number_text, (row.gamma, row.tcp, row.tcp_off)),
-                                "" if row.raw is None else number_text(row.raw),
-                                verdict(row.advantage(row.tcp)))
-    yield "tcp: the kernel's offloads on, as users run it; *: off. raw: bare packets."
+        figures = [number_text(figure) for figure in (row.gamma, row.tcp, row.tcp_off, row.raw)]
+        yield SCREEN_ROW.format(row.measure.text, *figures, row.verdict(row.tcp))
+    yield "tcp: the kernel's offloads on, as users run it; tcp*: off. raw: bare packets."
 
 
 def summary(goals):
@@ -65,7 +59,8 @@ def missed_lines(goals):
     for title, some in goal_list.by_title(missed).items():
         values = "; ".join(f"{goal.variant}: {number_text(goal.value)}" if goal.variant
                            else number_text(goal.value) for goal in some)
-        yield f"  {title} {some[0].limit}: {values}"
+        yield from textwrap.wrap(f"{title} {some[0].limit}: {values}", WIDTH,
+                                 initial_indent="  ", subsequent_indent="      ")
 
 
 def screen(results, goals):
@@ -124,7 +119,7 @@ def mode_lines(results):
     for part, mode in results.modes.items():
         low, high = mode["bounce_ns_range"]
         yield (f"{part:10} {mode['of_the_usual_mode']:3} of {mode['probes']:3}: core-to-core "
-               f"latency {mode['bounce_ns']:.0f} ns, the computation takes {mode['work_us']:.0f} us "
+               f"latency {mode['bounce_ns']:.0f} ns, a computation {mode['work_us']:.0f} us "
                f"(all: {low:.0f} to {high:.0f} ns)")
     yield ("Kept: samples between two probes of that mode, with other programs using less than "
            f"{OTHERS_SHARE:.0%} of a processor.")

@@ -3,8 +3,9 @@
 
 import goals as goal_list
 import plots
-from headlines import LEVEL, headlines, verdict
-from report import machine_text, number_text, quiet_text, summary
+from comparison import number_text
+from headlines import headlines
+from report import machine_text, quiet_text, summary
 from results import KEPT_MIN
 
 HEAD = """# Results
@@ -46,22 +47,17 @@ def tcp_lines(results):
         return
     yield TCP.rstrip("\n")
     for row in rows:
-        cells = [row.text, number_text(row.gamma),
-                 number_text(row.tcp), mark(row.advantage(row.tcp)),
-                 number_text(row.tcp_off), mark(row.advantage(row.tcp_off)),
+        verdict = row.verdict(row.tcp)
+        cells = [row.measure.text, number_text(row.gamma),
+                 number_text(row.tcp), f"**{verdict}**" if row.loses() else verdict,
+                 number_text(row.tcp_off), "" if row.tcp_off is None else row.verdict(row.tcp_off),
                  "" if row.raw is None else number_text(row.raw)]
         yield "| " + " | ".join(cells) + " |"
     yield ""
-    slower = [row.text for row in rows if (row.advantage(row.tcp) or 1) < 1 / LEVEL]
+    slower = [row.measure.text.rpartition(",")[0] for row in rows if row.loses()]
     if slower:
-        yield f"**gamma loses to TCP with offloads in:** {'; '.join(slower)}."
+        yield f"**gamma loses to TCP with offloads on in:** {'; '.join(slower)}."
         yield ""
-
-
-def mark(advantage):
-    """The verdict; bold where gamma loses."""
-    text = verdict(advantage)
-    return f"**{text}**" if text.endswith("worse") else text
 
 
 def plot_lines(drawn):
