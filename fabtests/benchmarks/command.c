@@ -88,6 +88,19 @@ unsigned long command_whole(const char *what, const char *text, unsigned long le
 	return value;
 }
 
+unsigned command_sizes(const char *what, char *text, size_t *sizes, unsigned max,
+		       unsigned long largest)
+{
+	unsigned count = 0;
+
+	for (char *word; (word = strsep(&text, ","));) {
+		if (count == max)
+			command_misuse("%s: more than %u sizes", what, max);
+		sizes[count++] = command_whole(what, word, 0, largest);
+	}
+	return count;
+}
+
 void command_end(int argc, char **argv)
 {
 	if (optind < argc)

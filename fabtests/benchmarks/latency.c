@@ -3,14 +3,14 @@
  * gamma-latency: how long one message takes over any libfabric provider, by GAMMA's definition
  * (message delay: half the round trip of a ping-pong); for operations on remote memory, how long
  * until they are complete. Prints the median, so that a processor taken away for a moment does not
- * count; gamma-rawpacket prints the same of the floor.
+ * count; gamma-rawpacket prints the same of the raw baseline.
  *
  *   gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]    the server
  *   gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-S SIZE,...] [-n N] [-w W] [-i US] [-j] [-z]
  *                 SERVER                                                                the client
  *
  * MODE: tagged (default), untagged, datagram; write, read, fetch (an atomic addition to 8 bytes). N
- * round trips, W before those that count, fewer of long messages. -z: who waits sleeps. -i: the
+ * round trips, W before those that count, fewer of long messages. -z: sleep while waiting. -i: the
  * client sleeps so long after each. -j: a line of JSON for each size, with the processor time that
  * a message takes on each side.
  */
@@ -238,9 +238,9 @@ static void operate(struct client *c, size_t size)
 	station_sent(c->station);
 }
 
-static void tell(const struct client *c, size_t size, struct spent own)
+static void print_result(const struct client *c, size_t size, struct spent own)
 {
-	double divisor = is_remote(c->options) ? 1e3 : 2e3; /* ns of a round trip to us told */
+	double divisor = is_remote(c->options) ? 1e3 : 2e3; /* ns of a round trip to us printed */
 	unsigned long count = times_of(c->options->count, size);
 	uint64_t sum = 0;
 
@@ -289,7 +289,7 @@ static struct spent measure(struct client *c, size_t size)
 			      (spent().system - before.system) / (double) count};
 }
 
-/* The next greeting is answered with what this size cost the server: so it is told after that. */
+/* The answer to the next greeting has what this size cost the server: print it after that. */
 static void measure_all(struct client *c)
 {
 	const struct options *o = c->options;
@@ -301,7 +301,7 @@ static void measure_all(struct client *c)
 		struct spent used = measure(c, o->size[i]);
 
 		greet(c, i + 1 < o->sizes ? o->size[i + 1] : SIZE_MAX);
-		tell(c, o->size[i], used);
+		print_result(c, o->size[i], used);
 	}
 }
 
@@ -332,18 +332,10 @@ static const char usage[] =
 	"usage: gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]\n"
 	"       gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-P PORT] [-S BYTES[,BYTES...]]\n"
 	"                     [-n COUNT] [-w WARM_UP] [-i US] [-j] [-z] SERVER\n"
-	"MODE: tagged, untagged, datagram, write, read, fetch\n";
-
-/* TEXT is cut into words. */
-static void parse_sizes(struct options *o, char *text)
-{
-	o->sizes = 0;
-	for (char *word; (word = strsep(&text, ","));) {
-		if (o->sizes == SIZES_MAX)
-			command_misuse("-S: more than %d sizes", SIZES_MAX);
-		o->size[o->sizes++] = command_whole("-S", word, 0, BYTES_MAX);
-	}
-}
+	"MODE: tagged, untagged, datagram, write, read, fetch\n"
+	"  -S  sizes of the messages (64)      -i  pause after each round trip\n"
+	"  -n  round trips (20000)             -z  sleep while waiting, instead of polling\n"
+	"  -w  round trips before (2000)       -j  print JSON\n";
 
 static void parse_mode(struct options *o, const char *text)
 {
@@ -386,7 +378,7 @@ int main(int argc, char **argv)
 			o.port = optarg;
 			break;
 		case 'S':
-			parse_sizes(&o, optarg);
+			o.sizes = command_sizes("-S", optarg, o.size, SIZES_MAX, BYTES_MAX);
 			break;
 		case 'n':
 			o.count = command_whole("-n", optarg, 1, COUNT_MAX);

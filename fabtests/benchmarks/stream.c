@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * gamma-stream: how many messages, or bytes, one process sends to another in one direction over any
- * libfabric provider's reliable datagram endpoints, with a window of messages under way.
+ * libfabric provider's reliable datagram endpoints, with a window of messages in flight.
  *
  *   gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]     the receiver
- *   gamma-stream -p PROVIDER [-d DOMAIN] [-S SIZE] [-n N | -t SECONDS] [-w WINDOW] [-e ENDPOINTS]
- *                [-r AHEAD] [-m] [-l] [-k] RECEIVER                                    the sender
+ *   gamma-stream -p PROVIDER [-d DOMAIN] [-S SIZE,...] [-n N | -t SECONDS] [-w WINDOW]
+ *                [-e ENDPOINTS] [-r AHEAD] [-m] [-l] [-k] RECEIVER                     the sender
  *
- * -e: the receiver has several endpoints, which get messages in turns; a window for each. -r:
+ * -e: the receiver has several endpoints, which get messages round-robin; a window for each. -r:
  * windows are sent as a whole and answered, AHEAD of them before the first answer. -m: their
  * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go to and fro, one at a
- * time, to tell what a small message waits beside the stream. -k: measures for each line of the
- * standard input, on the connections that there are, a window each time before it counts; between
- * two lines nothing is under way, and both processes may be stopped. Prints a line of JSON: rate,
- * processor time of both sides, memory in use before the first message and after the last. All
- * messages leave from one buffer and arrive in one.
+ * time, to measure how long a small message waits beside the stream. -k: measures for each line of
+ * the standard input, on the existing connections, after a window that does not count; between two
+ * lines nothing is in flight, and both processes may be stopped. Prints a line of JSON for each
+ * size: rate, processor time of both sides, memory in use before the first message and after the
+ * last. All messages leave from one buffer and arrive in one.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -35,6 +35,8 @@
 enum {
 	ENDPOINTS_MAX = 1024,
 	WINDOW_MAX = 1024,
+	SIZES_MAX = 32,
+	SIZE_MOST = 1 << 30, /* bytes */
 	SMALL = 8,           /* bytes */
 	SMALL_MAX = 1 << 20, /* round trips that are remembered */
 	LOOK_ASIDE = 16,     /* polls between two looks at the other queue */
@@ -46,7 +48,9 @@ enum { TAG_HELLO = 1, TAG_READY, TAG_STREAM, TAG_END, TAG_DONE, TAG_SMALL };
 struct options {
 	const char *provider, *domain, *node, *port;
 	bool receiver, more, small, kept;
-	size_t size;              /* bytes */
+	size_t size[SIZES_MAX];   /* bytes */
+	unsigned sizes;           /* measured one after the other */
+	size_t largest;           /* of them */
 	unsigned long count;      /* messages */
 	double seconds;           /* 0: by count */
 	unsigned window, targets; /* messages for each; endpoints of the receiver */
@@ -268,7 +272,7 @@ static void take_stream(struct receiver *r)
 	}
 }
 
-static void tell_names(struct receiver *r)
+static void send_names(struct receiver *r)
 {
 	const struct options *o = r->peer.options;
 	char(*names)[STATION_NAME_MAX] = station_allocate(o->targets, STATION_NAME_MAX);
@@ -302,7 +306,7 @@ static void serve(struct receiver *r)
 	receive(&r->peer, &r->small_in);
 	r->peer.memory_before = station_memory();
 	begin_use(&r->peer);
-	tell_names(r);
+	send_names(r);
 	do {
 		r->all = UINT64_MAX;
 		take_stream(r);
@@ -310,6 +314,7 @@ static void serve(struct receiver *r)
 		if (!r->end.last)
 			receive(&r->peer, &r->end_in);
 		station_send(s, r->sender, &used, sizeof(used), TAG_END);
+		begin_use(&r->peer);
 	} while (!r->end.last);
 }
 
@@ -321,6 +326,8 @@ struct sender {
 	struct operation *operations; /* window * targets */
 	unsigned *idle;               /* operations not under way: a stack for each target */
 	unsigned *idles;              /* how many: of each target */
+	size_t size;                  /* of the messages sent now, bytes */
+	uint64_t earlier;             /* messages of earlier measurements */
 	uint64_t sent, warm_up;       /* messages; how many of them were sent before it counted */
 	unsigned busy;                /* operations under way */
 	struct operation *answers;    /* as many as windows may be under way */
@@ -389,7 +396,7 @@ static void send_next(struct sender *s, unsigned target, uint64_t flags)
 
 	for (unsigned i = 1; !s->idles[target]; i++) {
 		reap(s);
-		/* Who tells times looks each time: a poll that sends a burst is long. */
+		/* With -l it looks each time: a poll that sends a burst is long. */
 		if (o->small || i % LOOK_ASIDE == 0) {
 			look_aside(s);
 			send_small(s);
@@ -481,7 +488,7 @@ static void prepare(struct sender *s)
 {
 	const struct options *o = s->peer.options;
 	unsigned total = o->window * o->targets;
-	char *bytes = station_allocate(2 * SMALL, 1), *buffer = station_allocate(1, o->size + 1);
+	char *bytes = station_allocate(2 * SMALL, 1), *buffer = station_allocate(1, o->largest + 1);
 
 	s->operations = station_allocate(total, sizeof(*s->operations));
 	s->idle = station_allocate(total, sizeof(*s->idle));
@@ -497,7 +504,6 @@ static void prepare(struct sender *s)
 			.tag = TAG_STREAM,
 			.target = i / o->window,
 			.buffer = buffer,
-			.len = o->size,
 		};
 		s->idle[i] = i;
 		s->idles[i / o->window]++;
@@ -508,7 +514,7 @@ static void meet(struct sender *s)
 {
 	const struct options *o = s->peer.options;
 	struct station *station = &s->peer.station;
-	struct hello hello = {.size = o->size, .window = o->window, .ahead = o->ahead};
+	struct hello hello = {.size = o->largest, .window = o->window, .ahead = o->ahead};
 	char(*names)[STATION_NAME_MAX] = station_allocate(o->targets, STATION_NAME_MAX);
 	fi_addr_t receiver = station_insert(station, station->info->dest_addr);
 
@@ -529,7 +535,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void tell_used(const char *side, const struct used *used, uint64_t messages)
+static void print_used(const char *side, const struct used *used, uint64_t messages)
 {
 	printf(",\"%s\":{\"user_us\":%.4f,\"system_us\":%.4f,\"memory_before\":%.0f,"
 	       "\"memory\":%.0f}",
@@ -537,7 +543,8 @@ static void tell_used(const char *side, const struct used *used, uint64_t messag
 	       used->memory_before, used->memory_now);
 }
 
-static void tell(struct sender *s, double seconds, const struct used *own, const struct used *other)
+static void print_result(struct sender *s, double seconds, const struct used *own,
+			 const struct used *other)
 {
 	const struct options *o = s->peer.options;
 	uint64_t count = s->sent - s->warm_up;
@@ -545,10 +552,10 @@ static void tell(struct sender *s, double seconds, const struct used *own, const
 
 	printf("{\"tool\":\"gamma-stream\",\"provider\":\"%s\",\"size\":%zu,\"messages\":%llu,"
 	       "\"seconds\":%.4f,\"per_s\":%.0f,\"MB_per_s\":%.2f",
-	       o->provider, o->size, (unsigned long long) count, seconds, rate,
-	       rate * (double) o->size / 1e6);
-	tell_used("sender", own, count);
-	tell_used("receiver", other, s->sent);
+	       o->provider, s->size, (unsigned long long) count, seconds, rate,
+	       rate * (double) s->size / 1e6);
+	print_used("sender", own, count);
+	print_used("receiver", other, s->sent - s->earlier);
 	if (s->smalls) {
 		qsort(s->small_ns, s->smalls, sizeof(*s->small_ns), compare);
 		printf(",\"small\":{\"count\":%u,\"median_us\":%.3f,\"p99_us\":%.3f}", s->smalls,
@@ -559,7 +566,7 @@ static void tell(struct sender *s, double seconds, const struct used *own, const
 	fflush(stdout);
 }
 
-/* Until all messages have arrived; what the receiver has used so far. */
+/* Until all messages have arrived; what the receiver has used since the last such end. */
 static struct used end_stream(struct sender *s, bool last)
 {
 	struct station *station = &s->peer.station;
@@ -572,18 +579,31 @@ static struct used end_stream(struct sender *s, bool last)
 	return used;
 }
 
-static void measure(struct sender *s, bool last)
+static void measure_size(struct sender *s, size_t size, bool last)
 {
+	const struct options *o = s->peer.options;
 	struct used own, other;
 	uint64_t begin;
 
+	s->size = size;
+	for (unsigned i = 0; i < o->window * o->targets; i++)
+		s->operations[i].len = size;
+	s->earlier = s->sent;
 	warm_up(s);
 	begin_use(&s->peer);
 	begin = station_now();
 	send_stream(s, begin);
 	other = end_stream(s, last);
 	own = end_use(&s->peer);
-	tell(s, (double) (station_now() - begin) / 1e9, &own, &other);
+	print_result(s, (double) (station_now() - begin) / 1e9, &own, &other);
+}
+
+static void measure(struct sender *s, bool last)
+{
+	const struct options *o = s->peer.options;
+
+	for (unsigned i = 0; i < o->sizes; i++)
+		measure_size(s, o->size[i], last && i + 1 == o->sizes);
 }
 
 static void ask(struct sender *s)
@@ -604,8 +624,14 @@ static void ask(struct sender *s)
 
 static const char usage[] =
 	"usage: gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
-	"       gamma-stream -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES] [-n COUNT | -t SECONDS]\n"
-	"                    [-w WINDOW] [-e ENDPOINTS] [-r AHEAD] [-m] [-l] [-k] RECEIVER\n";
+	"       gamma-stream -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES[,BYTES...]]\n"
+	"                    [-n COUNT | -t SECONDS] [-w WINDOW] [-e ENDPOINTS] [-r AHEAD]\n"
+	"                    [-m] [-l] [-k] RECEIVER\n"
+	"  -S  sizes of the messages (1048576)   -w  messages in flight to an endpoint (16)\n"
+	"  -n  messages (1000)                   -e  endpoints of the receiver (1)\n"
+	"  -t  seconds, instead of a number      -r  windows sent before the first is answered\n"
+	"  -m  post with FI_MORE                 -l  also send 8 bytes to and fro meanwhile\n"
+	"  -k  measure once for each line of the standard input\n";
 
 static void parse(struct options *o, int argc, char **argv)
 {
@@ -627,7 +653,7 @@ static void parse(struct options *o, int argc, char **argv)
 			o->port = optarg;
 			break;
 		case 'S':
-			o->size = command_whole("-S", optarg, 0, 1 << 30);
+			o->sizes = command_sizes("-S", optarg, o->size, SIZES_MAX, SIZE_MOST);
 			break;
 		case 'n':
 			o->count = command_whole("-n", optarg, 1, 1000000000000);
@@ -658,6 +684,8 @@ static void parse(struct options *o, int argc, char **argv)
 			break;
 		}
 	}
+	for (unsigned i = 0; i < o->sizes; i++)
+		o->largest = o->size[i] > o->largest ? o->size[i] : o->largest;
 	peer = command_peer(argc, argv, o->provider, o->receiver);
 	if (peer)
 		o->node = peer;
@@ -665,8 +693,12 @@ static void parse(struct options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct options o = {
-		.port = "7413", .size = 1 << 20, .count = 1000, .window = 16, .targets = 1};
+	struct options o = {.port = "7413",
+			    .size = {1 << 20},
+			    .sizes = 1,
+			    .count = 1000,
+			    .window = 16,
+			    .targets = 1};
 	static struct receiver receiver;
 	static struct sender sender;
 	struct peer *peer = &sender.peer;
