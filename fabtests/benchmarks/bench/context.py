@@ -149,16 +149,17 @@ class Context:
         return [Value(what, "us", row["median_us"], row["size"])
                 for row in self.latency(*arguments, **how)]
 
-    def stream(self, lab, provider, options, targets=1, **how):
-        """gamma-stream's line."""
+    def streams(self, lab, provider, options, targets=1, **how):
+        """gamma-stream's lines, one for each size."""
         ends = ["-e", targets]
         server, client = self.sides(lab, "gamma-stream", provider, ends, [*ends, *options], **how)
-        return json_lines(lab.pair(server, client))[0]
+        return json_lines(lab.pair(server, client))
 
-    def stream_values(self, lab, provider, size=1 << 20, seconds=0.4, what="one-way stream",
-                      **how):
-        row = self.stream(lab, provider, ["-S", size, "-t", self.seconds(seconds)], **how)
-        return [Value(what, "MB/s", row["MB_per_s"], size)]
+    def stream_values(self, lab, provider, sizes=(1 << 20,), seconds=0.4, window=16,
+                      what="one-way stream", **how):
+        rows = self.streams(lab, provider, ["-S", ",".join(map(str, sizes)), "-w", window, "-t",
+                                            self.seconds(seconds)], **how)
+        return [Value(what, "MB/s", row["MB_per_s"], row["size"]) for row in rows]
 
     def stream_kept(self, lab, provider, seconds):
         """As `stream_values`, by a pair that is kept."""

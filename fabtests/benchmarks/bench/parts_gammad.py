@@ -34,9 +34,10 @@ class AsUser:
                           self.ctx.count(2000)])
         return [Value("half round trip", "us", row["median_us"], row["size"]) for row in rows]
 
-    def stream(self, size):
-        row = self.rows("gamma-stream", [], ["-S", size, "-t", self.ctx.seconds(0.4)])[0]
-        return Value("one-way stream", "MB/s", row["MB_per_s"], size)
+    def streams(self):
+        rows = self.rows("gamma-stream", [], ["-S", ",".join(map(str, STREAMS)), "-t",
+                                              self.ctx.seconds(0.4)])
+        return [Value("one-way stream", "MB/s", row["MB_per_s"], row["size"]) for row in rows]
 
     def latency_in_crowd(self, interval_ms):
         crowd = []
@@ -57,15 +58,12 @@ def gammad(ctx):
     lab = ctx.pair()
     user = AsUser(ctx, ctx.lab(mtu=1500, b2b=not ctx.switch, gammad=True))
 
-    def own_stream(size):
-        return ctx.stream_values(lab, "gamma", size=size)[0]
-
     if ctx.brief:
         return [Case("gammad's socket", user.latency)]
     cases = [
         Case("an own socket", lambda: [*ctx.latency_values(lab, "gamma", SIZES),
-                                       *map(own_stream, STREAMS)]),
-        Case("gammad's socket", lambda: [*user.latency(), *map(user.stream, STREAMS)]),
+                                       *ctx.stream_values(lab, "gamma", STREAMS)]),
+        Case("gammad's socket", lambda: [*user.latency(), *user.streams()]),
     ]
     for name, interval_ms in (("idle", 0), ("lightly used", INTERVAL_MS)):
         cases.append(Case(f"gammad's socket, {CROWD} others {name}",

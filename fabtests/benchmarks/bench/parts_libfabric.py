@@ -16,7 +16,7 @@ HEADER_BYTES = 40                # gamma's, of a short message; a raw frame has 
 BASELINE_BYTES = 8 + HEADER_BYTES  # of a raw frame after the Ethernet header, beside 8 bytes
 ON = ", offloads on"             # at the end of a case's name: the kernel's TSO, GSO and GRO
 LATENCY_SIZES = (8, 64, 256, 1024, 4096, 16384, 65536, 262144, MIB)
-STREAM_SIZES = (64, 512, 4096, 32768, 262144)
+STREAM_SIZES = (64, 512, 4096, 16384, 65536, 262144)
 RAW_SIZES = (48, 104, 296, 1064, 1500)
 MTUS = (1500, 9000)
 
@@ -83,9 +83,9 @@ def stream(ctx):
     cases = [Case("raw packets, by size", lambda: ctx.raw_streams(lab, RAW_SIZES, 100000))]
     for name, where, provider in (("gamma", lab, "gamma"), ("tcp", lab, "tcp"),
                                   ("tcp" + ON, as_used, "tcp")):
-        cases += [Case(f"{name}, by size",
-                       lambda where=where, provider=provider, size=size: ctx.stream_values(
-                           where, provider, size=size, seconds=0.2)) for size in STREAM_SIZES]
+        cases.append(Case(f"{name}, by size", lambda where=where, provider=provider:
+                          ctx.stream_values(where, provider, STREAM_SIZES, seconds=0.2,
+                                            window=64)))
     if not ctx.quick:
         large = ctx.pair(65535)
         cases += [Case(f"{name}, MTU 65535", lambda name=name: ctx.stream_values(large, name))
@@ -99,7 +99,8 @@ def rate(ctx):
     lab, as_used = ctx.pair(), ctx.pair(offloads=True)
 
     def messages(where, provider, *options):
-        row = ctx.stream(where, provider, ["-S", 8, "-w", 64, "-t", ctx.seconds(0.4), *options])
+        row = ctx.streams(where, provider, ["-S", 8, "-w", 64, "-t", ctx.seconds(0.4),
+                                            *options])[0]
         return [
             Value("messages", "million/s", row["per_s"] / 1e6, 8),
             Value("processor time, both sides", "us a message", sum(
@@ -168,10 +169,10 @@ def calls_values(ctx, lab, provider):
     polls, only the calls that moved something are counted: the number of empty polls is chance."""
     if not shutil.which("strace"):
         raise Failure("strace is not installed")
-    counts = (ctx.count(1000), ctx.count(2000))
+    counts = (ctx.count(500), ctx.count(1000))
     values = []
     for side in ("client",) if ctx.quick else ("client", "server"):
-        for state, options, index in (("polling", [], 1), ("asleep", ["-z"], 0))[ctx.brief:]:
+        for state, options, index in (("polling", [], 1), ("asleep", ["-z"], 0))[ctx.quick:]:
             few, many = (strace_calls(ctx, lab, provider, side, options, count)[index]
                          for count in counts)
             what = "calls that send or receive" if index else "system calls"
@@ -180,11 +181,11 @@ def calls_values(ctx, lab, provider):
     return values
 
 
-def memory_values(ctx, lab, provider, targets=64):
+def memory_values(ctx, lab, provider, targets=16):
     """The sender's growth by one message to each of many peers, beside that by one to one peer."""
     extra = {"FI_GAMMA_RING_SIZE": "64K"} if provider == "gamma" else {}
     options = ["-S", 8, "-w", 1]
-    few, many = (ctx.stream(lab, provider, [*options, "-n", n], targets=n, extra=extra)
+    few, many = (ctx.streams(lab, provider, [*options, "-n", n], targets=n, extra=extra)[0]
                  for n in (1, targets))
     grown = [row["sender"]["memory"] - row["sender"]["memory_before"] for row in (few, many)]
     return [Value("sender's memory", "bytes a peer", (grown[1] - grown[0]) / (targets - 1), 8)]

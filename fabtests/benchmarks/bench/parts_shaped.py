@@ -38,7 +38,7 @@ def beside_tcp(ctx, lab):
 
 
 def beside_bulk(ctx, lab, provider):
-    row = ctx.stream(lab, provider, ["-S", 1 << 20, "-t", ctx.seconds(1), "-l"])
+    row = ctx.streams(lab, provider, ["-S", 1 << 20, "-t", ctx.seconds(1), "-l"])[0]
     if "small" not in row:
         raise Failure("no small message came back in time")
     return [Value("half round trip beside own stream", "us", row["small"]["median_us"], 8)]
