@@ -128,7 +128,7 @@ class Demo:
     def check_contents(self):
         """fi_pingpong, which has no sign of being ready but its socket."""
         lab = self.labs["plain"]
-        command = ["fi_pingpong", "-p", "gamma", "-e", "rdm", "-c", "-I", CHECKED]
+        command = ["fi_pingpong", "-p", "gamma", "-e", "rdm", "-c", "-S", 1024, "-I", CHECKED]
         with lab.running(self.words(lab, 1, *command), ready=None) as server:
             for _ in range(100):
                 if lab.output(1, ["ss", "-Hltn", f"sport = :{PINGPONG_PORT}"]).strip():
@@ -201,7 +201,7 @@ class Demo:
         with Step("virtual hosts with gammad: two each at MTU 1,500, MTU 9,000 and 1 Gbit/s"):
             self.set_up()
         self.introduce()
-        with Step(f"{CHECKED:,} messages there and back, contents checked"):
+        with Step(f"{CHECKED:,} messages of 1 KiB there and back, contents checked"):
             self.check_contents()
         transport, how = self.mpi, "MPI, by --mca btl gamma and by --mca btl tcp,self"
         if not (self.ctx.build / ".libs" / "mca_btl_gamma.so").exists():
@@ -268,7 +268,7 @@ def main():
     except Failure as failure:
         sys.exit(f"demo: error: {failure}")
     finally:
-        say("now", "virtual hosts taken down")
+        say("now", "all measured, virtual hosts taken down")
         ctx.end()
     chosen.table.write_text("\n".join(demo.table()) + "\n", encoding="utf-8")
     return 1 if demo.failures else 0
