@@ -6,8 +6,8 @@
  *   gamma-crowd -p PROVIDER [-e ENDPOINTS] [-i MILLISECONDS] [-d DOMAIN] [-P PORT] SERVER
  *
  * The server has endpoints at PORT and on, the client as many; at each interval the next of them
- * sends a message of 64 bytes to its like. Without an interval nobody sends. Both say "ready" and
- * go on until they are ended.
+ * sends a message of 64 bytes to its counterpart. Without an interval none is sent. Both print
+ * "ready" and run until they are ended.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct options {
 	const char *provider, *domain, *node;
 	bool server;
 	unsigned endpoints, port;
-	unsigned interval; /* ms; 0: nobody sends */
+	unsigned interval; /* ms; 0: none is sent */
 };
 
 static void open_member(const struct options *o, struct member *member, unsigned number)
@@ -76,8 +76,8 @@ static void go_on(const struct options *o, struct member *members)
 	unsigned wait_ms = o->interval ? o->interval : LOOK_MS;
 	struct timespec pause = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000l};
 
-	for (unsigned turn = 0;; turn++) {
-		struct member *member = &members[turn % o->endpoints];
+	for (unsigned round = 0;; round++) {
+		struct member *member = &members[round % o->endpoints];
 
 		if (o->interval && !o->server)
 			station_send(&member->station, member->peer, member->message, BYTES, TAG);

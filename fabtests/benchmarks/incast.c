@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * gamma-incast: many senders to one receiver over any libfabric provider's reliable datagram
- * endpoints: bulk messages, contents checked, and beside them small ones to and fro. All wait
- * asleep, so that many processes share few cores. incast.sh starts it; results are lines of JSON.
+ * endpoints: bulk messages, contents checked, and beside them small ones in both directions. All
+ * wait asleep, so that many processes share few cores. incast.sh starts it; results are lines of
+ * JSON.
  *
  *   gamma-incast -p PROVIDER [-d DOMAIN] [-a OWN_NODE] -s SENDERS -t SECONDS     the receiver
  *   gamma-incast -p PROVIDER [-d DOMAIN] -i INDEX [-l] RECEIVER                  a sender; -l:
@@ -31,7 +32,7 @@
 enum {
 	NAME_MAX_LEN = 128,
 	SENDERS_MAX = 98,
-	WINDOW = 4,         /* bulk messages that a sender has under way */
+	WINDOW = 4,         /* bulk messages that a sender has in flight */
 	SMALL = 64,         /* bytes */
 	WAIT_S = 30,        /* without any completion */
 	WARM_UP_MS = 500,   /* not measured, of runs longer than twice that */
@@ -71,7 +72,7 @@ struct mark {
 	uint64_t last; /* 1: none follows */
 };
 
-/* An operation under way; the provider may use the context. */
+/* An operation in flight; the provider may use the context. */
 struct operation {
 	struct fi_context2 context;
 	unsigned index; /* of the sender */
@@ -224,7 +225,7 @@ static void receive(struct station *s, struct operation *op)
 				   op->tag | op->index, 0, &op->context));
 }
 
-/* False: no room now. Something else is under way then, and its completion makes room. */
+/* False: no room now. Something else is in flight then, and its completion makes room. */
 static bool try_send(struct station *s, struct operation *op, fi_addr_t addr)
 {
 	ssize_t ret;
@@ -236,7 +237,7 @@ static bool try_send(struct station *s, struct operation *op, fi_addr_t addr)
 	return !ret;
 }
 
-/* When nothing else is under way. A connection that is being made lets nothing be sent yet. */
+/* When nothing else is in flight. A connection that is being made lets nothing be sent yet. */
 static void send_alone(struct station *s, struct operation *op, fi_addr_t addr)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
@@ -299,7 +300,7 @@ static void meet(struct receiver *r)
 }
 
 /* The same to all senders, one after the other. */
-static void tell_all(struct receiver *r, uint64_t tag, const void *what, size_t size)
+static void send_all(struct receiver *r, uint64_t tag, const void *what, size_t size)
 {
 	struct station *s = r->station;
 
@@ -382,7 +383,7 @@ static void repeat_echoes(struct receiver *r)
 }
 
 /* Jain's index: 1 when all have the same share, 1/n when one has all. */
-static void tell_result(const struct receiver *r)
+static void print_result(const struct receiver *r)
 {
 	double sum = 0, squares = 0, least = 1e18, most = 0;
 	unsigned bulk = 0;
@@ -422,13 +423,13 @@ static void serve(struct station *s)
 	post_receives(r);
 	r->begin = now() + (go.seconds > 2 * warm_up ? warm_up : 0);
 	r->until = now() + go.seconds;
-	tell_all(r, TAG_GO, &go, sizeof(go));
+	send_all(r, TAG_GO, &go, sizeof(go));
 	while (r->open) {
 		handle(r, await(s));
 		repeat_echoes(r);
 	}
-	tell_result(r);
-	tell_all(r, TAG_END, "", 0);
+	print_result(r);
+	send_all(r, TAG_END, "", 0);
 	for (unsigned i = 0; i < s->options->senders; i++)
 		operation_free(await(s));
 	close_station(s);

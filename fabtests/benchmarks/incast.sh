@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Many senders to one receiver through a switch port of 1 Gbit/s with a shallow queue, and beside
-# the bulk one more host with small messages to and fro: gamma and libfabric's tcp in turns, then
+# the bulk one more host with small messages there and back: gamma and libfabric's tcp, interleaved, then
 # their ratios. Run as root:
 #
 #	fabtests/benchmarks/incast.sh [-b BUILD] [-n SENDERS] [-r ROUNDS] [-t SECONDS] [-S BYTES]

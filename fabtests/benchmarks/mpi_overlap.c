@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * How much of an MPI program's communication its computation hides: every process sends to the next
- * one and receives from the one before, with blocking sends, with non-blocking ones, and with
+ * How much of an MPI program's communication a computation overlaps: every process sends to the
+ *next one and receives from the one before, with blocking sends, with non-blocking ones, and with
  * non-blocking ones while it computes, which takes twice as long as the communication alone.
  *
  *	mpicc -O2 -o mpi_overlap mpi_overlap.c
@@ -12,8 +12,8 @@
  *
  * Prints for each size, medians of the slowest process in us: communication alone, computation
  * alone, computing meanwhile, blocking then computing, non-blocking then computing; and the share
- * of the communication that was hidden, the median of what each round's first three say: a machine
- * is faster or slower from one round to the next by more than is hidden.
+ * of the communication that was overlapped: the median of each round's share, from its first three
+ * times. A machine's speed changes from one round to the next by more than the overlap.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -135,26 +135,26 @@ static void calibrate(struct job *j)
 	j->steps = (long) (2 * communication / computation * CALIBRATION) + 1;
 }
 
-/* In turns, since a machine is faster or slower from second to second. */
+/* Interleaved, since a machine's speed changes from second to second. */
 static void measure(struct job *j)
 {
 	static const what kinds[KINDS] = {communicate, compute, compute_meanwhile,
 					  block_then_compute, communicate_then_compute};
-	static double times[KINDS][ROUNDS_MAX], hidden[ROUNDS_MAX];
+	static double times[KINDS][ROUNDS_MAX], overlap[ROUNDS_MAX];
 	int i, kind;
 
 	calibrate(j);
 	for (i = 0; i < j->rounds; i++) {
 		for (kind = 0; kind < KINDS; kind++)
 			times[kind][i] = time_of(j, kinds[kind]);
-		hidden[i] = (times[0][i] + times[1][i] - times[2][i]) / times[0][i];
+		overlap[i] = (times[0][i] + times[1][i] - times[2][i]) / times[0][i];
 	}
 	if (j->rank)
 		return;
 	printf("%d", j->size);
 	for (kind = 0; kind < KINDS; kind++)
 		printf(" %.2f", median(times[kind], j->rounds));
-	printf(" %.4f\n", median(hidden, j->rounds));
+	printf(" %.4f\n", median(overlap, j->rounds));
 }
 
 /* Takes the option away; argv[1] is the number of rounds then. */

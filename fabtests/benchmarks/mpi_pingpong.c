@@ -10,35 +10,35 @@
 #include <stdlib.h>
 
 enum {
-	ROUNDS = 9,       /* of which the median counts: the machine's mood changes */
+	ROUNDS = 9,       /* of which the median counts: the machine's speed changes */
 	BYTES = 2 << 20,  /* sent in a round each way, about */
-	TURNS_MAX = 1000, /* of a round */
+	TRIPS_MAX = 1000, /* round trips of a round */
 };
 
 static const int usual[] = {0, 64, 1024, 4096, 16384, 65536, 1048576};
 
-static int turns_of(int size)
+static int trips_of(int size)
 {
-	int turns = BYTES / (size + 1) + 4;
+	int trips = BYTES / (size + 1) + 4;
 
-	return turns < TURNS_MAX ? turns : TURNS_MAX;
+	return trips < TRIPS_MAX ? trips : TRIPS_MAX;
 }
 
 /* In us, one way. */
 static double round_trip(char *buffer, int size, int rank)
 {
-	const int peer = !rank, turns = turns_of(size);
+	const int peer = !rank, trips = trips_of(size);
 	double begin = MPI_Wtime();
-	int turn;
+	int trip;
 
-	for (turn = 0; turn < turns; turn++) {
+	for (trip = 0; trip < trips; trip++) {
 		if (!rank)
 			MPI_Send(buffer, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
 		MPI_Recv(buffer, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		if (rank)
 			MPI_Send(buffer, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
 	}
-	return (MPI_Wtime() - begin) / turns / 2 * 1e6;
+	return (MPI_Wtime() - begin) / trips / 2 * 1e6;
 }
 
 static int compare(const void *a, const void *b)
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	if (sizes)
 		buffer = calloc(1, (size_t) largest + 1);
 	if (ranks != 2 || !buffer) {
-		fprintf(stderr, "mpi_pingpong: two processes, please\n");
+		fprintf(stderr, "mpi_pingpong: two processes are needed\n");
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	for (i = 0; i < count; i++) {

@@ -52,7 +52,7 @@ static double seconds(struct timeval time)
 	return (double) time.tv_sec + (double) time.tv_usec / 1e6;
 }
 
-__attribute__((destructor)) static void tell(void)
+__attribute__((destructor)) static void write_times(void)
 {
 	const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *path = getenv("MPI_TIME_FILE");
 	struct rusage used;

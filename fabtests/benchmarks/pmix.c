@@ -23,7 +23,7 @@
 enum {
 	HOST_MAX = 64,
 	POINTS_MAX = 34,
-	WINDOW = 16,            /* messages of a stream under way at a time */
+	WINDOW = 16,            /* messages of a stream in flight at a time */
 	COUNT_MIN = 8,          /* round trips of the longest messages */
 	BYTES_A_SIZE = 8 << 20, /* that round trips of one size carry each way, about */
 	STREAM_FACTOR = 4       /* messages of a stream for each round trip */
@@ -41,7 +41,7 @@ struct options {
 	bool table, json;
 };
 
-/* What each process tells the others. */
+/* What each process publishes to the others. */
 struct card {
 	char host[HOST_MAX];
 	char name[STATION_NAME_MAX];
@@ -291,9 +291,9 @@ static void follow(struct job *j, uint32_t rank)
 	}
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
-static void tell_table(FILE *to, const struct figures_point *points, size_t count)
+static void print_table(FILE *to, const struct figures_point *points, size_t count)
 {
 	fprintf(to, "# %10s %12s %12s %12s\n", "bytes", "delay us", "T MB/s", "stream MB/s");
 	for (size_t i = 0; i < count; i++)
@@ -301,7 +301,7 @@ static void tell_table(FILE *to, const struct figures_point *points, size_t coun
 			figures_throughput(&points[i]), points[i].stream);
 }
 
-static void tell_text(FILE *to, const char *pair, const struct figures *f)
+static void print_text(FILE *to, const char *pair, const struct figures *f)
 {
 	fprintf(to, "%s: latency %.3f us, asymptotic bandwidth %.2f MB/s, ", pair, f->latency,
 		f->asymptotic);
@@ -313,8 +313,8 @@ static void tell_text(FILE *to, const char *pair, const struct figures *f)
 		f->stream_bytes);
 }
 
-static void tell_json(FILE *to, const struct job *j, uint32_t rank, const struct figures *f,
-		      const struct figures_point *points, size_t count)
+static void print_json(FILE *to, const struct job *j, uint32_t rank, const struct figures *f,
+		       const struct figures_point *points, size_t count)
 {
 	fprintf(to,
 		"{\"provider\":\"%s\",\"ranks\":[%u,%u],\"hosts\":[\"%s\",\"%s\"],"
@@ -330,8 +330,8 @@ static void tell_json(FILE *to, const struct job *j, uint32_t rank, const struct
 }
 
 /* In one piece: the lines of several processes are not to be mixed. */
-static void tell(const struct job *j, uint32_t rank, const struct figures_point *points,
-		 size_t count)
+static void print_pair(const struct job *j, uint32_t rank, const struct figures_point *points,
+		       size_t count)
 {
 	struct figures f = figures_of(points, count);
 	char *text = NULL, pair[2 * HOST_MAX + 64];
@@ -341,11 +341,11 @@ static void tell(const struct job *j, uint32_t rank, const struct figures_point 
 	snprintf(pair, sizeof(pair), "%s (rank %u) - %s (rank %u)", j->cards[j->self.rank].host,
 		 j->self.rank, j->cards[rank].host, rank);
 	if (j->options.json) {
-		tell_json(to, j, rank, &f, points, count);
+		print_json(to, j, rank, &f, points, count);
 	} else {
 		if (j->options.table)
-			tell_table(to, points, count);
-		tell_text(to, pair, &f);
+			print_table(to, points, count);
+		print_text(to, pair, &f);
 	}
 	fclose(to);
 	fwrite(text, 1, len, stdout);
@@ -374,7 +374,7 @@ static void measure_pairs(struct job *j)
 				continue;
 			if (j->self.rank == a) {
 				measure(j, b, points);
-				tell(j, b, points, sizes(j, list));
+				print_pair(j, b, points, sizes(j, list));
 			} else if (j->self.rank == b) {
 				follow(j, a);
 			}
@@ -432,7 +432,7 @@ static void help(void)
 	       "\n"
 	       "Measures a libfabric provider's reliable messages between the processes of a "
 	       "job,\n"
-	       "each pair of them in turn while the others sleep. The processes exchange their\n"
+	       "one pair after the other while the others sleep. The processes exchange their\n"
 	       "addresses through PMIx; no MPI takes part.\n"
 	       "\n"
 	       "  -p, --provider NAME   libfabric's name of it (default: gamma)\n"
@@ -455,7 +455,7 @@ static void help(void)
 	       "  asymptotic bandwidth     B = S / (D(S) - D(0)) for the longest message\n"
 	       "  half-power point         the size H with T(H) = B / 2\n"
 	       "  stream                   transmission throughput: the rate of a long one-way\n"
-	       "                           stream of messages of one size, %d of them under way\n"
+	       "                           stream of messages of one size, %d of them in flight\n"
 	       "                           at a time, until the last one has arrived; the\n"
 	       "                           summary has the best one and its size\n"
 	       "\n"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-probe: how fast the machine is just now, by a fixed piece of work: how long a line of the
- * cache takes from one processor to another and back, and how long a computation takes on both at
- * once. Virtual machines change within seconds, and every latency with it: the benchmarks ask
- * before and after what they measure.
+ * gamma-probe: the machine's present speed, by a fixed piece of work: how long a cache line takes
+ * from one processor to another (core-to-core latency), and how long a computation takes on both at
+ * once. A virtual machine's speed changes within seconds, and every latency with it: the benchmarks
+ * run this before and after each measurement.
  *
  *   gamma-probe CPU CPU
  */
@@ -22,7 +22,7 @@ struct side {
 	int cpu;
 	uint32_t odd;     /* it waits for odd numbers */
 	double work_us;   /* of the computation, the best of its tries */
-	double bounce_ns; /* the median of the tries, told by one side */
+	double bounce_ns; /* the median of the tries, as one side saw it */
 };
 
 static uint32_t ball __attribute__((aligned(128)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The floor: what a raw packet socket alone costs on a pair of NICs, without any
+ * The raw baseline: what a raw packet socket alone costs on a pair of NICs, without any
  * protocol. Owns nothing of the provider and uses none of its code; the measuring
  * scripts call it beside fi_pingpong, in the same run.
  *
@@ -26,7 +26,7 @@
  *	-s		be the server
  *	-d MAC		be the client of the server whose NIC has this address
  *	-S SIZE,...	bytes after the Ethernet header, 12 to the MTU (default 64)
- *	-m MODE		pingpong (default): the server sends each frame's like back;
+ *	-m MODE		pingpong (default): the server sends a frame of the same size back;
  *			stream: bursts by sendmmsg, header and payload gathered from two
  *			places, the payload from where the user of a transport would have it;
  *			the server copies each payload to where the user would want it, and
@@ -35,7 +35,7 @@
  *			the user's memory, one by the kernel into the ring, one out of it
  *	-M BYTES	of the user's memory that a stream leaves from, piece after piece and
  *			over again, and of that where it arrives (default: one frame's)
- *	-W FRAMES	of a stream under way at most, for networks with short queues
+ *	-W FRAMES	of a stream in flight at most, for networks with short queues
  *			(default: as many as the ring holds)
  *	-n ITERATIONS	round trips, or frames of the stream (default 20000)
  *	-w WARM-UP	round trips or frames before counting (default 1000)
@@ -43,13 +43,13 @@
  *	-t SECONDS	give up when nothing arrives for this long (default 10)
  *	-j		a JSON object a line instead of the table
  *	-k		measures for each line of the standard input; between two of them nothing
- *			is under way, and both sides may be stopped
+ *			is in flight, and both sides may be stopped
  *
  * EXIT STATUS
  *	0 measured; 1 failed, with a line that says why; 2 wrong usage.
  *
  * NOTES
- *	Needs CAP_NET_RAW. A lost frame is an error, not repaired: this is a floor.
+ *	Needs CAP_NET_RAW. A lost frame is an error, not repaired: this is a baseline.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -529,9 +529,9 @@ struct burst {
 	struct mmsghdr msg[BURST_FRAMES];
 	struct iovec iov[BURST_FRAMES][2];
 	struct frame header[BURST_FRAMES];
-	uint32_t frames;  /* in a burst: at most half of what may be under way */
+	uint32_t frames;  /* in a burst: at most half of what may be in flight */
 	uint32_t payload; /* of a frame, bytes */
-	uint32_t ahead;   /* bursts under way at most */
+	uint32_t ahead;   /* bursts in flight at most */
 };
 
 static void burst_prepare(struct burst *burst, struct link *link, uint32_t size, uint32_t window)

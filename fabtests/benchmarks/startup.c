@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * gamma-startup: what a process of a large job pays before its first message: finding the provider,
- * opening an endpoint, telling the provider the addresses of all peers. Prints a line of JSON.
+ * opening an endpoint, inserting the addresses of all peers. Prints a line of JSON.
  *
  *   gamma-startup -p PROVIDER [-d DOMAIN] [-a OWN_NODE] [-n ADDRESSES]
  *
- * The addresses are the own one with another port number each, so that nobody has to be there.
+ * The addresses are the own one with another port number each, so that no peer has to be there.
  */
 #include <getopt.h>
 #include <stdio.h>

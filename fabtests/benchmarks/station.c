@@ -18,7 +18,7 @@ enum {
 	CQ_SIZE = 4096,
 	WAIT_S = 60,     /* without any completion, then the program gives up */
 	LOOK_ASIDE = 64, /* polls between two looks at the other queue */
-	YIELD = 4096,    /* polls until a neighbour on this processor gets a turn */
+	YIELD = 4096,    /* polls until another process of this processor may run */
 };
 
 uint64_t station_now(void)

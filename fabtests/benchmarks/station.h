@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * An endpoint of any libfabric provider, as the benchmarks use it: messages in order, remote
- * memory; who waits polls or sleeps, and what fails ends the program.
+ * memory. It waits by polling or asleep; a failure ends the program.
  */
 #ifndef STATION_H
 #define STATION_H
@@ -66,7 +66,7 @@ struct fid_ep *station_another(struct station *s, const struct station_choice *c
 size_t station_name(struct station *s, char name[STATION_NAME_MAX]);
 fi_addr_t station_insert(struct station *s, const void *name);
 
-/* A receive for one message with the tag, from anybody; the tag counts only if there are tags. */
+/* A receive for one message with the tag, from any peer; the tag counts only if there are tags. */
 void station_post(struct station *s, void *buf, size_t len, uint64_t tag);
 /* Until one of the receives has its message. */
 void station_receive(struct station *s);

@@ -9,12 +9,12 @@
  *
  * -e: the receiver has several endpoints, which get messages round-robin; a window for each. -r:
  * windows are sent as a whole and answered, AHEAD of them before the first answer. -m: their
- * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go to and fro, one at a
- * time, to measure how long a small message waits beside the stream. -k: measures for each line of
- * the standard input, on the existing connections, after a window that does not count; between two
- * lines nothing is in flight, and both processes may be stopped. Prints a line of JSON for each
- * size: rate, processor time of both sides, memory in use before the first message and after the
- * last. All messages leave from one buffer and arrive in one.
+ * messages are posted with FI_MORE, all but the last. -l: meanwhile 8 bytes go there and back, one
+ * at a time, to measure how long a small message waits beside the stream. -k: measures for each
+ * line of the standard input, on the existing connections, after a window that does not count;
+ * between two lines nothing is in flight, and both processes may be stopped. Prints a line of JSON
+ * for each size: rate, processor time of both sides, memory in use before the first message and
+ * after the last. All messages leave from one buffer and arrive in one.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ struct options {
 	unsigned long count;      /* messages */
 	double seconds;           /* 0: by count */
 	unsigned window, targets; /* messages for each; endpoints of the receiver */
-	unsigned ahead;           /* windows under way; 0: they are not answered */
+	unsigned ahead;           /* windows in flight; 0: they are not answered */
 };
 
 struct hello { /* the sender's */
@@ -72,7 +72,7 @@ struct used {
 	double memory_before, memory_now; /* resident, bytes */
 };
 
-/* An operation under way, by its context. */
+/* An operation in flight, by its context. */
 struct operation {
 	struct fi_context2 context;
 	uint64_t tag;
@@ -196,8 +196,8 @@ struct receiver {
 	struct hello hello;
 	struct operation *operations; /* receives of the stream */
 	struct operation end_in;
-	struct end end;        /* as told */
-	uint64_t all, arrived; /* all: UINT64_MAX until told */
+	struct end end;        /* as received */
+	uint64_t all, arrived; /* all: UINT64_MAX until it is known */
 	fi_addr_t sender;
 	struct operation small_in, small_out;
 	bool echo_waits; /* for room, or for the one before */
@@ -324,13 +324,13 @@ struct sender {
 	struct peer peer;
 	fi_addr_t *to;                /* the receiver's endpoints */
 	struct operation *operations; /* window * targets */
-	unsigned *idle;               /* operations not under way: a stack for each target */
+	unsigned *idle;               /* operations not in flight: a stack for each target */
 	unsigned *idles;              /* how many: of each target */
 	size_t size;                  /* of the messages sent now, bytes */
 	uint64_t earlier;             /* messages of earlier measurements */
 	uint64_t sent, warm_up;       /* messages; how many of them were sent before it counted */
-	unsigned busy;                /* operations under way */
-	struct operation *answers;    /* as many as windows may be under way */
+	unsigned busy;                /* operations in flight */
+	struct operation *answers;    /* as many as windows may be in flight */
 	unsigned unanswered, windows; /* sent */
 	struct operation small_in, small_out;
 	bool small_busy[2]; /* sent and not complete; not answered */
@@ -630,7 +630,7 @@ static const char usage[] =
 	"  -S  sizes of the messages (1048576)   -w  messages in flight to an endpoint (16)\n"
 	"  -n  messages (1000)                   -e  endpoints of the receiver (1)\n"
 	"  -t  seconds, instead of a number      -r  windows sent before the first is answered\n"
-	"  -m  post with FI_MORE                 -l  also send 8 bytes to and fro meanwhile\n"
+	"  -m  post with FI_MORE                 -l  also send 8 bytes there and back\n"
 	"  -k  measure once for each line of the standard input\n";
 
 static void parse(struct options *o, int argc, char **argv)
