@@ -163,7 +163,8 @@ def write_all(results, goal_values, chosen):
     drawn = [] if chosen.smoke else plots.draw_all(results, chosen.output)
     if chosen.report:
         results_page.write(results, goal_values, TREE / "doc")
-    names = [str(text), json_file.name if json_file.parent == chosen.output else str(json_file)]
+    names = [os.path.relpath(text),
+             json_file.name if json_file.parent == chosen.output else str(json_file)]
     names += [f"{name}.svg" for name, _ in drawn]
     return ", ".join(names) + ("; doc/results.md, doc/plots" if chosen.report else "")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import parts_apps
 import parts_mpi
+from comparison import number_text
 from parts_libfabric import BASELINE_BYTES, MTUS, NODE_SIZES
 
 MIB = 1 << 20
@@ -36,6 +37,11 @@ class Goal:
     @property
     def limit(self):
         return f"{self.relation} {self.wanted:g}" if self.relation else ""
+
+    def value_text(self, with_limit):
+        text = f"{self.variant}: " if self.variant else ""
+        text += "not measured" if self.value is None else number_text(self.value)
+        return f"{text} ({self.limit})" if with_limit else text
 
     def entry(self):
         """For JSON."""
@@ -81,8 +87,8 @@ def latency(goals):
                 of("raw packets", BASELINE_BYTES))
     goals.ratio("latency, 8 B: libfabric tcp / gamma", ">=", 3.5, tcp, of("gamma, tagged", 8))
     for size, wanted in ((8, 7), (65536, 20)):
-        goals.ratio(f"latency, {size_text(size)}: ofi_rxd / gamma", ">=", wanted, of(rxd, size),
-                    of("gamma, tagged", size))
+        goals.ratio("latency: ofi_rxd / gamma", ">=", wanted, of(rxd, size),
+                    of("gamma, tagged", size), size_text(size))
 
 
 def mpi(goals):
@@ -129,9 +135,9 @@ def node(goals):
 
 def shaped(goals):
     for mtu, wanted in ((1500, 0.97), (9000, 0.99)):
-        goals.ratio(f"1 Gbit/s, MTU {mtu}: user bytes / raw payload", ">=", wanted,
+        goals.ratio("1 Gbit/s: user bytes / raw payload", ">=", wanted,
                     goals.get("shaped", f"gamma, MTU {mtu}", STREAM, MIB),
-                    goals.get("shaped", f"raw packets, MTU {mtu}", STREAM, MIB))
+                    goals.get("shaped", f"raw packets, MTU {mtu}", STREAM, MIB), f"MTU {mtu}")
     for mtu in MTUS:
         busy = goals.get("shaped", f"gamma, MTU {mtu}, beside its own stream",
                          "half round trip beside own stream", 8)
@@ -210,8 +216,12 @@ def all_goals(results, parts):
 
 
 def by_title(goals):
-    """{title: goals}, in their order."""
-    found = {}
+    """Goals of one title together: title, limit, values. Where the limits differ, they are beside
+    the values."""
+    groups = {}
     for goal in goals:
-        found.setdefault(goal.title, []).append(goal)
-    return found
+        groups.setdefault(goal.title, []).append(goal)
+    for title, group in groups.items():
+        limits = {goal.limit for goal in group}
+        values = "; ".join(goal.value_text(len(limits) > 1) for goal in group)
+        yield title, limits.pop() if len(limits) == 1 else "", values

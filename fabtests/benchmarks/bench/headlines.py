@@ -77,7 +77,6 @@ def headlines(results):
         mpi_row(results, "MPI, 1 MiB, MTU 9,000, us", MIB, ", MTU 9000"),
         latency_row(results, "libfabric, 8 B, us", 8,
                     results.median("latency", "raw packets", HALF, BASELINE_BYTES)),
-        latency_row(results, "libfabric, 64 KiB, us", 65536),
         stream_row(results, 1500),
         stream_row(results, 9000),
         rate_row(results, Measure("messages of 8 B, million/s", "more", "fewer", True), MESSAGES,

@@ -16,7 +16,7 @@ HEADER_BYTES = 40                # gamma's, of a short message; a raw frame has 
 BASELINE_BYTES = 8 + HEADER_BYTES  # of a raw frame after the Ethernet header, beside 8 bytes
 ON = ", offloads on"             # at the end of a case's name: the kernel's TSO, GSO and GRO
 LATENCY_SIZES = (8, 64, 256, 1024, 4096, 16384, 65536, 262144, MIB)
-STREAM_SIZES = (64, 512, 4096, 16384, 65536, 262144)
+STREAM_SIZES = (8, 64, 512, 4096, 16384, 65536, 262144)
 RAW_SIZES = (48, 104, 296, 1064, 1500)
 MTUS = (1500, 9000)
 

@@ -56,20 +56,16 @@ def summary(goals):
 
 def missed_lines(goals):
     missed = [goal for goal in goals if goal.state == goal_list.MISSED]
-    for title, some in goal_list.by_title(missed).items():
-        values = "; ".join(f"{goal.variant}: {number_text(goal.value)}" if goal.variant
-                           else number_text(goal.value) for goal in some)
-        yield from textwrap.wrap(f"{title} {some[0].limit}: {values}", WIDTH,
+    for title, limit, values in goal_list.by_title(missed):
+        yield from textwrap.wrap(f"{title} {limit}: {values}".replace(" :", ":"), WIDTH,
                                  initial_indent="  ", subsequent_indent="      ")
 
 
 def screen(results, goals):
     """The lines of the screen."""
     about = results.about
-    yield f"{about['command']}, {about['date']}, {about['seconds']} s"
-    yield machine_text(results)
+    yield f"{machine_text(results)}; {about['date']}, {about['seconds']} s"
     yield f"The machine was {quiet_text(results)}."
-    yield ""
     yield from headline_lines(results)
     reached, judged = summary(goals)
     if judged:

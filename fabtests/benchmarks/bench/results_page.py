@@ -72,12 +72,8 @@ def plot_lines(drawn):
 def goal_table(goals):
     yield "| goal | wanted | value |"
     yield "| --- | --- | --- |"
-    for title, some in goal_list.by_title(goals).items():
-        # Goals of one title may have limits of their own.
-        values = "; ".join(
-            (f"{goal.variant}: " if goal.variant else "") +
-            ("not measured" if goal.value is None else number_text(goal.value)) for goal in some)
-        yield f"| {title} | {some[0].limit} | {values} |"
+    for title, limit, values in goal_list.by_title(goals):
+        yield f"| {title} | {limit} | {values} |"
     yield ""
 
 
