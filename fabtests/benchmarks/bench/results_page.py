@@ -35,7 +35,7 @@ METHOD = """## Method
 - Cases are interleaved, each round in the opposite order. Every figure is a median of at least {kept} samples.
 - A probe (core-to-core latency, a fixed computation) precedes and follows each sample. A sample is kept if both probes
   show the usual speed of the machine and other programs use little processor time. If fewer than {kept} samples of a row
-  are kept, all of them count, and the row has a star.
+  are kept, all of them count; `report.txt` marks such rows.
 - On a virtual cable the sender's processor copies each frame into the receiver's ring. A real NIC does this itself.
 - All rows, with their spread: `build/bench/report.txt` and `report.json` of a run of your own.
 """
