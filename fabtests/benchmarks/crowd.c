@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "station.h"
+#include "bench_ep.h"
 
 enum {
 	ENDPOINTS_MAX = 1024,
@@ -30,7 +30,7 @@ enum {
 };
 
 struct member {
-	struct station station;
+	struct bench_ep endpoint;
 	fi_addr_t peer;
 	char message[BYTES];
 };
@@ -45,7 +45,7 @@ struct options {
 static void open_member(const struct options *o, struct member *member, unsigned number)
 {
 	char service[16];
-	struct station_choice choice = {
+	struct bench_ep_choice choice = {
 		.provider = o->provider,
 		.domain = o->domain,
 		.node = o->node,
@@ -54,11 +54,11 @@ static void open_member(const struct options *o, struct member *member, unsigned
 	};
 
 	snprintf(service, sizeof(service), "%u", o->port + number);
-	station_open(&member->station, &choice);
+	bench_ep_open(&member->endpoint, &choice);
 	if (o->server)
-		station_post(&member->station, member->message, BYTES, TAG);
+		bench_ep_post(&member->endpoint, member->message, BYTES, TAG);
 	else
-		member->peer = station_insert(&member->station, member->station.info->dest_addr);
+		member->peer = bench_ep_insert(&member->endpoint, member->endpoint.info->dest_addr);
 }
 
 /* A receive is there again for each message that came. */
@@ -66,9 +66,9 @@ static void look(struct member *member)
 {
 	struct fi_cq_tagged_entry entry;
 
-	while (fi_cq_read(member->station.rx, &entry, 1) == 1)
-		station_post(&member->station, member->message, BYTES, TAG);
-	fi_cq_read(member->station.tx, NULL, 0);
+	while (fi_cq_read(member->endpoint.rx, &entry, 1) == 1)
+		bench_ep_post(&member->endpoint, member->message, BYTES, TAG);
+	fi_cq_read(member->endpoint.tx, NULL, 0);
 }
 
 static void go_on(const struct options *o, struct member *members)
@@ -80,7 +80,7 @@ static void go_on(const struct options *o, struct member *members)
 		struct member *member = &members[round % o->endpoints];
 
 		if (o->interval && !o->server)
-			station_send(&member->station, member->peer, member->message, BYTES, TAG);
+			bench_ep_send(&member->endpoint, member->peer, member->message, BYTES, TAG);
 		look(member);
 		nanosleep(&pause, NULL);
 	}

@@ -90,7 +90,7 @@ struct sender { /* as the receiver sees it */
 	struct operation *echo; /* that could not be sent at once */
 };
 
-struct station {
+struct endpoint {
 	const struct options *options;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -146,7 +146,7 @@ static struct fi_info *make_hints(const struct options *o)
 	return hints;
 }
 
-static void open_station(struct station *s)
+static void open_endpoint(struct endpoint *s)
 {
 	const struct options *o = s->options;
 	struct fi_info *hints = make_hints(o);
@@ -170,7 +170,7 @@ static void open_station(struct station *s)
 		s->pattern[i] = (char) (i % PERIOD);
 }
 
-static void close_station(struct station *s)
+static void close_endpoint(struct endpoint *s)
 {
 	fi_close(&s->ep->fid);
 	fi_close(&s->av->fid);
@@ -182,7 +182,7 @@ static void close_station(struct station *s)
 }
 
 /* Sleeps until something is complete. */
-static struct operation *await(struct station *s)
+static struct operation *await(struct endpoint *s)
 {
 	struct fi_cq_tagged_entry entry;
 	struct fi_cq_err_entry error = {0};
@@ -218,7 +218,7 @@ static void operation_free(struct operation *op)
 	free(op);
 }
 
-static void receive(struct station *s, struct operation *op)
+static void receive(struct endpoint *s, struct operation *op)
 {
 	op->is_receive = true;
 	check("fi_trecv", fi_trecv(s->ep, op->buffer, op->size, NULL, FI_ADDR_UNSPEC,
@@ -226,7 +226,7 @@ static void receive(struct station *s, struct operation *op)
 }
 
 /* False: no room now. Something else is in flight then, and its completion makes room. */
-static bool try_send(struct station *s, struct operation *op, fi_addr_t addr)
+static bool try_send(struct endpoint *s, struct operation *op, fi_addr_t addr)
 {
 	ssize_t ret;
 
@@ -238,7 +238,7 @@ static bool try_send(struct station *s, struct operation *op, fi_addr_t addr)
 }
 
 /* When nothing else is in flight. A connection that is being made lets nothing be sent yet. */
-static void send_alone(struct station *s, struct operation *op, fi_addr_t addr)
+static void send_alone(struct endpoint *s, struct operation *op, fi_addr_t addr)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
@@ -250,18 +250,18 @@ static void send_alone(struct station *s, struct operation *op, fi_addr_t addr)
 
 /* ---- contents ---- */
 
-static const char *contents(const struct station *s, const struct mark *mark)
+static const char *contents(const struct endpoint *s, const struct mark *mark)
 {
 	return s->pattern + (mark->number * 7 + mark->index) % PERIOD;
 }
 
-static void fill(const struct station *s, struct operation *op, const struct mark *mark)
+static void fill(const struct endpoint *s, struct operation *op, const struct mark *mark)
 {
 	memcpy(op->buffer, contents(s, mark), op->size);
 	memcpy(op->buffer, mark, sizeof(*mark));
 }
 
-static void verify(const struct station *s, const struct operation *op, const struct mark *mark)
+static void verify(const struct endpoint *s, const struct operation *op, const struct mark *mark)
 {
 	if (mark->index == op->index &&
 	    !memcmp(op->buffer + sizeof(*mark), contents(s, mark) + sizeof(*mark),
@@ -275,7 +275,7 @@ static void verify(const struct station *s, const struct operation *op, const st
 /* ---- the receiver ---- */
 
 struct receiver {
-	struct station *station;
+	struct endpoint *endpoint;
 	struct sender senders[SENDERS_MAX];
 	unsigned open;       /* senders that have not ended */
 	double begin, until; /* of what is measured */
@@ -283,7 +283,7 @@ struct receiver {
 
 static void meet(struct receiver *r)
 {
-	struct station *s = r->station;
+	struct endpoint *s = r->endpoint;
 
 	for (unsigned i = 0; i < s->options->senders; i++)
 		receive(s, operation_new(TAG_HELLO, i, sizeof(struct hello)));
@@ -302,7 +302,7 @@ static void meet(struct receiver *r)
 /* The same to all senders, one after the other. */
 static void send_all(struct receiver *r, uint64_t tag, const void *what, size_t size)
 {
-	struct station *s = r->station;
+	struct endpoint *s = r->endpoint;
 
 	for (unsigned i = 0; i < s->options->senders; i++) {
 		struct operation *op = operation_new(tag, i, size);
@@ -314,7 +314,7 @@ static void send_all(struct receiver *r, uint64_t tag, const void *what, size_t 
 
 static void post_receives(struct receiver *r)
 {
-	struct station *s = r->station;
+	struct endpoint *s = r->endpoint;
 
 	for (unsigned i = 0; i < s->options->senders; i++) {
 		if (r->senders[i].small)
@@ -338,7 +338,7 @@ static void take_bulk(struct receiver *r, struct operation *op)
 	double time = now();
 
 	memcpy(&mark, op->buffer, sizeof(mark));
-	verify(r->station, op, &mark);
+	verify(r->endpoint, op, &mark);
 	if (time >= r->begin && time < r->until)
 		sender->measured += op->size;
 	sender->messages++;
@@ -346,7 +346,7 @@ static void take_bulk(struct receiver *r, struct operation *op)
 		sender->all = mark.number + 1;
 	if (sender->messages == sender->all)
 		end_sender(r, sender);
-	receive(r->station, op);
+	receive(r->endpoint, op);
 }
 
 /* Back it goes; the operation receives again once it is sent. */
@@ -357,7 +357,7 @@ static void take_small(struct receiver *r, struct operation *op)
 	if (op->buffer[0])
 		end_sender(r, sender);
 	sender->messages++;
-	sender->echo = try_send(r->station, op, sender->addr) ? NULL : op;
+	sender->echo = try_send(r->endpoint, op, sender->addr) ? NULL : op;
 }
 
 static void handle(struct receiver *r, struct operation *op)
@@ -367,17 +367,17 @@ static void handle(struct receiver *r, struct operation *op)
 	else if (op->tag == TAG_SMALL && op->is_receive)
 		take_small(r, op);
 	else if (op->tag == TAG_SMALL)
-		receive(r->station, op);
+		receive(r->endpoint, op);
 	else
 		operation_free(op);
 }
 
 static void repeat_echoes(struct receiver *r)
 {
-	for (unsigned i = 0; i < r->station->options->senders; i++) {
+	for (unsigned i = 0; i < r->endpoint->options->senders; i++) {
 		struct sender *sender = &r->senders[i];
 
-		if (sender->echo && try_send(r->station, sender->echo, sender->addr))
+		if (sender->echo && try_send(r->endpoint, sender->echo, sender->addr))
 			sender->echo = NULL;
 	}
 }
@@ -389,7 +389,7 @@ static void print_result(const struct receiver *r)
 	unsigned bulk = 0;
 	uint64_t messages = 0;
 
-	for (unsigned i = 0; i < r->station->options->senders; i++) {
+	for (unsigned i = 0; i < r->endpoint->options->senders; i++) {
 		const struct sender *sender = &r->senders[i];
 		double bytes = (double) sender->measured;
 
@@ -406,18 +406,18 @@ static void print_result(const struct receiver *r)
 		return;
 	printf("{\"provider\":\"%s\",\"bulk_senders\":%u,\"verified\":%llu,\"goodput_MBps\":%.2f,"
 	       "\"jain\":%.4f,\"least_of_mean\":%.3f,\"most_of_mean\":%.3f}\n",
-	       r->station->options->provider, bulk, (unsigned long long) messages,
+	       r->endpoint->options->provider, bulk, (unsigned long long) messages,
 	       sum / 1e6 / (r->until - r->begin), sum * sum / (bulk * squares), least * bulk / sum,
 	       most * bulk / sum);
 }
 
-static void serve(struct station *s)
+static void serve(struct endpoint *s)
 {
 	struct receiver *r = allocate(sizeof(*r));
 	struct go go = {.seconds = s->options->seconds};
 	double warm_up = 1e-3 * WARM_UP_MS;
 
-	r->station = s;
+	r->endpoint = s;
 	r->open = s->options->senders;
 	meet(r);
 	post_receives(r);
@@ -432,13 +432,13 @@ static void serve(struct station *s)
 	send_all(r, TAG_END, "", 0);
 	for (unsigned i = 0; i < s->options->senders; i++)
 		operation_free(await(s));
-	close_station(s);
+	close_endpoint(s);
 	free(r);
 }
 
 /* ---- a sender ---- */
 
-static void wait_for(struct station *s, uint64_t tag)
+static void wait_for(struct endpoint *s, uint64_t tag)
 {
 	struct operation *op;
 
@@ -448,7 +448,7 @@ static void wait_for(struct station *s, uint64_t tag)
 	operation_free(op);
 }
 
-static fi_addr_t introduce(struct station *s)
+static fi_addr_t introduce(struct endpoint *s)
 {
 	const struct options *o = s->options;
 	struct operation *op = operation_new(TAG_HELLO, o->index, sizeof(struct hello));
@@ -465,7 +465,7 @@ static fi_addr_t introduce(struct station *s)
 	return receiver;
 }
 
-static double wait_for_go(struct station *s, struct operation *op)
+static double wait_for_go(struct endpoint *s, struct operation *op)
 {
 	struct operation *ended;
 
@@ -474,7 +474,7 @@ static double wait_for_go(struct station *s, struct operation *op)
 	return now() + ((struct go *) op->buffer)->seconds;
 }
 
-static void send_bulk(struct station *s, fi_addr_t receiver, double until)
+static void send_bulk(struct endpoint *s, fi_addr_t receiver, double until)
 {
 	struct operation *free_ops[WINDOW];
 	struct mark mark = {.index = s->options->index};
@@ -506,7 +506,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Round trips one after the other; each is answered before the next begins. */
-static void send_small(struct station *s, fi_addr_t receiver, double until)
+static void send_small(struct endpoint *s, fi_addr_t receiver, double until)
 {
 	struct operation *out = operation_new(TAG_SMALL, s->options->index, SMALL);
 	struct operation *in = operation_new(TAG_SMALL, s->options->index, SMALL);
@@ -534,7 +534,7 @@ static void send_small(struct station *s, fi_addr_t receiver, double until)
 	operation_free(out);
 }
 
-static void ask(struct station *s)
+static void ask(struct endpoint *s)
 {
 	unsigned index = s->options->index;
 	struct operation *go = operation_new(TAG_GO, index, sizeof(struct go));
@@ -549,7 +549,7 @@ static void ask(struct station *s)
 	operation_free(go);
 	(s->options->small ? send_small : send_bulk)(s, receiver, until);
 	wait_for(s, TAG_END);
-	close_station(s);
+	close_endpoint(s);
 }
 
 /* ---- command line ---- */
@@ -604,11 +604,11 @@ static void parse(struct options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct options o = {.port = "7412", .seconds = 1, .size = 1 << 18};
-	struct station s = {.options = &o};
+	struct endpoint s = {.options = &o};
 
 	command_usage = usage;
 	parse(&o, argc, argv);
-	open_station(&s);
+	open_endpoint(&s);
 	if (o.receiver)
 		serve(&s);
 	else

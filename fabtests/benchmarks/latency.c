@@ -28,7 +28,7 @@
 #include <rdma/fi_rma.h>
 
 #include "command.h"
-#include "station.h"
+#include "bench_ep.h"
 
 enum { TAG_HELLO = 1, TAG_READY, TAG_PING };
 enum { SIZES_MAX = 32, LONG = 4096 /* bytes */ };
@@ -61,12 +61,12 @@ struct options {
 struct hello {
 	uint64_t size, count, warm_up; /* bytes, round trips; size UINT64_MAX: that was all */
 	uint64_t name_len;
-	char name[STATION_NAME_MAX];
+	char name[BENCH_EP_NAME_MAX];
 };
 
 /* What the server answers: it is ready, and what the last ones cost it. */
 struct ready {
-	struct station_region region;
+	struct bench_ep_region region;
 	double user_us, system_us;
 };
 
@@ -77,7 +77,7 @@ struct spent {
 
 struct client {
 	const struct options *options;
-	struct station *station;
+	struct bench_ep *endpoint;
 	fi_addr_t peer;
 	struct fid_mr *mr; /* of buf */
 	char *in, *out;    /* as long as the largest size */
@@ -94,9 +94,9 @@ static struct spent spent(void)
 			      (double) r.ru_stime.tv_sec * 1e6 + (double) r.ru_stime.tv_usec};
 }
 
-static void open_station(const struct options *o, struct station *s)
+static void open_endpoint(const struct options *o, struct bench_ep *s)
 {
-	struct station_choice choice = {
+	struct bench_ep_choice choice = {
 		.provider = o->provider,
 		.domain = o->domain,
 		.node = o->node,
@@ -107,7 +107,7 @@ static void open_station(const struct options *o, struct station *s)
 		.sleeps = o->sleeps,
 	};
 
-	station_open(s, &choice);
+	bench_ep_open(s, &choice);
 }
 
 static bool is_remote(const struct options *o)
@@ -118,39 +118,39 @@ static bool is_remote(const struct options *o)
 /* ---- the server ---- */
 
 /* The receive of the next hello is posted before the last answer leaves: datagrams do not wait. */
-static void answer(struct station *s, fi_addr_t peer, struct hello *hello, char *in, char *out)
+static void answer(struct bench_ep *s, fi_addr_t peer, struct hello *hello, char *in, char *out)
 {
 	uint64_t size = hello->size, count = hello->count + hello->warm_up;
 
 	for (uint64_t i = 0; i < count; i++) {
-		station_receive(s);
+		bench_ep_receive(s);
 		if (i + 1 < count)
-			station_post(s, in, size, TAG_PING);
+			bench_ep_post(s, in, size, TAG_PING);
 		else
-			station_post(s, hello, sizeof(*hello), TAG_HELLO);
-		station_send(s, peer, out, size, TAG_PING);
+			bench_ep_post(s, hello, sizeof(*hello), TAG_HELLO);
+		bench_ep_send(s, peer, out, size, TAG_PING);
 	}
 }
 
-static void serve_size(const struct options *o, struct station *s, fi_addr_t peer,
+static void serve_size(const struct options *o, struct bench_ep *s, fi_addr_t peer,
 		       struct hello *hello, struct ready *ready)
 {
-	char *in = station_allocate(hello->size, 1), *out = station_allocate(hello->size, 1);
+	char *in = bench_ep_allocate(hello->size, 1), *out = bench_ep_allocate(hello->size, 1);
 	uint64_t count = hello->count + hello->warm_up;
 	struct fid_mr *mr = NULL;
 	struct spent before;
 
 	if (is_remote(o)) {
-		mr = station_register(s, in, hello->size + 1, &ready->region);
-		station_post(s, hello, sizeof(*hello), TAG_HELLO);
+		mr = bench_ep_register(s, in, hello->size + 1, &ready->region);
+		bench_ep_post(s, hello, sizeof(*hello), TAG_HELLO);
 	} else {
-		station_post(s, in, hello->size, TAG_PING);
+		bench_ep_post(s, in, hello->size, TAG_PING);
 	}
-	station_send(s, peer, ready, sizeof(*ready), TAG_READY);
+	bench_ep_send(s, peer, ready, sizeof(*ready), TAG_READY);
 	before = spent();
 	if (!mr)
 		answer(s, peer, hello, in, out);
-	station_receive(s);
+	bench_ep_receive(s);
 	ready->user_us = (spent().user - before.user) / (double) count;
 	ready->system_us = (spent().system - before.system) / (double) count;
 	if (mr)
@@ -159,20 +159,20 @@ static void serve_size(const struct options *o, struct station *s, fi_addr_t pee
 	free(out);
 }
 
-static void serve(const struct options *o, struct station *s)
+static void serve(const struct options *o, struct bench_ep *s)
 {
 	struct ready ready = {.user_us = 0};
 	struct hello hello;
 	fi_addr_t peer;
 
-	station_post(s, &hello, sizeof(hello), TAG_HELLO);
+	bench_ep_post(s, &hello, sizeof(hello), TAG_HELLO);
 	puts("ready");
 	fflush(stdout);
-	station_receive(s);
-	peer = station_insert(s, hello.name);
+	bench_ep_receive(s);
+	peer = bench_ep_insert(s, hello.name);
 	while (hello.size != UINT64_MAX)
 		serve_size(o, s, peer, &hello, &ready);
-	station_send(s, peer, &ready, sizeof(ready), TAG_READY);
+	bench_ep_send(s, peer, &ready, sizeof(ready), TAG_READY);
 }
 
 /* ---- the client ---- */
@@ -199,23 +199,23 @@ static void greet(struct client *c, size_t size)
 		.warm_up = times_of(o->warm_up, size),
 	};
 
-	hello.name_len = station_name(c->station, hello.name);
-	station_post(c->station, &c->ready, sizeof(c->ready), TAG_READY);
-	station_send(c->station, c->peer, &hello, sizeof(hello), TAG_HELLO);
-	station_receive(c->station);
+	hello.name_len = bench_ep_name(c->endpoint, hello.name);
+	bench_ep_post(c->endpoint, &c->ready, sizeof(c->ready), TAG_READY);
+	bench_ep_send(c->endpoint, c->peer, &hello, sizeof(hello), TAG_HELLO);
+	bench_ep_receive(c->endpoint);
 }
 
 static void ping(struct client *c, size_t size)
 {
-	station_send(c->station, c->peer, c->out, size, TAG_PING);
-	station_receive(c->station);
+	bench_ep_send(c->endpoint, c->peer, c->out, size, TAG_PING);
+	bench_ep_receive(c->endpoint);
 }
 
 /* False: no room, try again. */
 static bool begin_remote(struct client *c, size_t size)
 {
-	const struct station_region *r = &c->ready.region;
-	struct fid_ep *ep = c->station->ep;
+	const struct bench_ep_region *r = &c->ready.region;
+	struct fid_ep *ep = c->endpoint->ep;
 	void *desc = c->mr ? fi_mr_desc(c->mr) : NULL;
 	ssize_t ret;
 
@@ -227,15 +227,15 @@ static bool begin_remote(struct client *c, size_t size)
 	else
 		ret = fi_write(ep, c->out, size, desc, c->peer, r->address, r->key, NULL);
 	if (ret != -FI_EAGAIN)
-		station_check("operation on remote memory", ret);
+		bench_ep_check("operation on remote memory", ret);
 	return !ret;
 }
 
 static void operate(struct client *c, size_t size)
 {
 	while (!begin_remote(c, size))
-		station_progress(c->station);
-	station_sent(c->station);
+		bench_ep_progress(c->endpoint);
+	bench_ep_sent(c->endpoint);
 }
 
 static void print_result(const struct client *c, size_t size, struct spent own)
@@ -272,16 +272,16 @@ static struct spent measure(struct client *c, size_t size)
 		uint64_t begin;
 
 		if (!remote)
-			station_post(c->station, c->in, size, TAG_PING);
+			bench_ep_post(c->endpoint, c->in, size, TAG_PING);
 		if (i == warm_up)
 			before = spent();
-		begin = station_now();
+		begin = bench_ep_now();
 		if (remote)
 			operate(c, size);
 		else
 			ping(c, size);
 		if (i >= warm_up)
-			c->times[i - warm_up] = station_now() - begin;
+			c->times[i - warm_up] = bench_ep_now() - begin;
 		if (c->options->pause)
 			usleep((useconds_t) c->options->pause);
 	}
@@ -305,20 +305,20 @@ static void measure_all(struct client *c)
 	}
 }
 
-static void ask(const struct options *o, struct station *s)
+static void ask(const struct options *o, struct bench_ep *s)
 {
 	struct client c = {
-		.options = o, .station = s, .peer = station_insert(s, s->info->dest_addr)};
+		.options = o, .endpoint = s, .peer = bench_ep_insert(s, s->info->dest_addr)};
 	size_t largest = sizeof(uint64_t);
-	struct station_region own;
+	struct bench_ep_region own;
 
 	for (unsigned i = 0; i < o->sizes; i++)
 		largest = o->size[i] > largest ? o->size[i] : largest;
-	c.in = station_allocate(2, largest);
+	c.in = bench_ep_allocate(2, largest);
 	c.out = c.in + largest;
-	c.times = station_allocate(o->count + 1, sizeof(*c.times));
+	c.times = bench_ep_allocate(o->count + 1, sizeof(*c.times));
 	if (is_remote(o) && s->info->domain_attr->mr_mode & FI_MR_LOCAL)
-		c.mr = station_register(s, c.in, 2 * largest, &own);
+		c.mr = bench_ep_register(s, c.in, 2 * largest, &own);
 	measure_all(&c);
 	if (c.mr)
 		fi_close(&c.mr->fid);
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
 			    .count = 20000,
 			    .warm_up = 2000,
 			    .mode = &modes[0]};
-	struct station s = {0};
+	struct bench_ep s = {0};
 	const char *peer;
 	int opt;
 
@@ -403,11 +403,11 @@ int main(int argc, char **argv)
 	peer = command_peer(argc, argv, o.provider, o.server);
 	if (peer)
 		o.node = peer;
-	open_station(&o, &s);
+	open_endpoint(&o, &s);
 	if (o.server)
 		serve(&o, &s);
 	else
 		ask(&o, &s);
-	station_close(&s);
+	bench_ep_close(&s);
 	return 0;
 }

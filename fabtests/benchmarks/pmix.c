@@ -18,7 +18,7 @@
 
 #include "command.h"
 #include "figures.h"
-#include "station.h"
+#include "bench_ep.h"
 
 enum {
 	HOST_MAX = 64,
@@ -44,12 +44,12 @@ struct options {
 /* What each process publishes to the others. */
 struct card {
 	char host[HOST_MAX];
-	char name[STATION_NAME_MAX];
+	char name[BENCH_EP_NAME_MAX];
 };
 
 struct job {
 	struct options options;
-	struct station station;
+	struct bench_ep endpoint;
 	pmix_proc_t self;
 	uint32_t ranks;
 	struct card *cards;
@@ -120,7 +120,7 @@ static void fence(struct job *j, bool collect)
 	PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
 	check_pmix("PMIx_Fence", PMIx_Fence_nb(NULL, 0, &info, 1, arrived, &state));
 	while (!(now = __atomic_load_n(&state, __ATOMIC_ACQUIRE))) {
-		station_progress(&j->station);
+		bench_ep_progress(&j->endpoint);
 		nanosleep(&pause, NULL);
 	}
 	PMIX_INFO_DESTRUCT(&info);
@@ -133,7 +133,7 @@ static void publish(struct job *j)
 	pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
 
 	gethostname(card.host, sizeof(card.host) - 1);
-	station_name(&j->station, card.name);
+	bench_ep_name(&j->endpoint, card.name);
 	value.data.bo.bytes = (char *) &card;
 	value.data.bo.size = sizeof(card);
 	check_pmix("PMIx_Put", PMIx_Put(PMIX_GLOBAL, card_key, &value));
@@ -153,7 +153,7 @@ static void collect(struct job *j)
 			check_pmix("PMIx_Get: another version of this program", PMIX_ERR_BAD_PARAM);
 		memcpy(&j->cards[rank], value->data.bo.bytes, sizeof(*j->cards));
 		PMIX_VALUE_RELEASE(value);
-		j->addresses[rank] = station_insert(&j->station, j->cards[rank].name);
+		j->addresses[rank] = bench_ep_insert(&j->endpoint, j->cards[rank].name);
 	}
 }
 
@@ -183,19 +183,19 @@ static int compare(const void *a, const void *b)
 static double lead_ping(struct job *j, fi_addr_t peer, size_t size)
 {
 	unsigned long count = trips_of(j, size), warm_up = warm_up_of(count);
-	struct station *s = &j->station;
+	struct bench_ep *s = &j->endpoint;
 
-	station_post(s, NULL, 0, TAG_READY);
-	station_receive(s);
+	bench_ep_post(s, NULL, 0, TAG_READY);
+	bench_ep_receive(s);
 	for (unsigned long i = 0; i < count + warm_up; i++) {
 		uint64_t begin;
 
-		station_post(s, j->in, size, TAG_PING);
-		begin = station_now();
-		station_send(s, peer, j->out, size, TAG_PING);
-		station_receive(s);
+		bench_ep_post(s, j->in, size, TAG_PING);
+		begin = bench_ep_now();
+		bench_ep_send(s, peer, j->out, size, TAG_PING);
+		bench_ep_receive(s);
 		if (i >= warm_up)
-			j->times[i - warm_up] = station_now() - begin;
+			j->times[i - warm_up] = bench_ep_now() - begin;
 	}
 	qsort(j->times, count, sizeof(*j->times), compare);
 	return (double) j->times[count / 2] / 2e3;
@@ -204,15 +204,15 @@ static double lead_ping(struct job *j, fi_addr_t peer, size_t size)
 static void follow_ping(struct job *j, fi_addr_t peer, size_t size)
 {
 	unsigned long count = trips_of(j, size) + warm_up_of(trips_of(j, size));
-	struct station *s = &j->station;
+	struct bench_ep *s = &j->endpoint;
 
-	station_post(s, j->in, size, TAG_PING);
-	station_send(s, peer, NULL, 0, TAG_READY);
+	bench_ep_post(s, j->in, size, TAG_PING);
+	bench_ep_send(s, peer, NULL, 0, TAG_READY);
 	for (unsigned long i = 0; i < count; i++) {
-		station_receive(s);
+		bench_ep_receive(s);
 		if (i + 1 < count)
-			station_post(s, j->in, size, TAG_PING);
-		station_send(s, peer, j->out, size, TAG_PING);
+			bench_ep_post(s, j->in, size, TAG_PING);
+		bench_ep_send(s, peer, j->out, size, TAG_PING);
 	}
 }
 
@@ -220,40 +220,40 @@ static void follow_ping(struct job *j, fi_addr_t peer, size_t size)
 static double lead_stream(struct job *j, fi_addr_t peer, size_t size, double latency)
 {
 	unsigned long count = STREAM_FACTOR * trips_of(j, size), under_way = 0;
-	struct station *s = &j->station;
+	struct bench_ep *s = &j->endpoint;
 	uint64_t begin;
 
-	station_post(s, NULL, 0, TAG_READY);
-	station_post(s, NULL, 0, TAG_DONE);
-	station_receive(s);
-	begin = station_now();
+	bench_ep_post(s, NULL, 0, TAG_READY);
+	bench_ep_post(s, NULL, 0, TAG_DONE);
+	bench_ep_receive(s);
+	begin = bench_ep_now();
 	for (unsigned long i = 0; i < count; i++) {
 		if (under_way == WINDOW)
-			station_sent(s);
+			bench_ep_sent(s);
 		else
 			under_way++;
-		station_begin_send(s, peer, j->out, size, TAG_STREAM);
+		bench_ep_begin_send(s, peer, j->out, size, TAG_STREAM);
 	}
 	for (; under_way; under_way--)
-		station_sent(s);
-	station_receive(s);
-	return (double) count * (double) size / ((double) (station_now() - begin) / 1e3 - latency);
+		bench_ep_sent(s);
+	bench_ep_receive(s);
+	return (double) count * (double) size / ((double) (bench_ep_now() - begin) / 1e3 - latency);
 }
 
 static void follow_stream(struct job *j, fi_addr_t peer, size_t size)
 {
 	unsigned long count = STREAM_FACTOR * trips_of(j, size), posted;
-	struct station *s = &j->station;
+	struct bench_ep *s = &j->endpoint;
 
 	for (posted = 0; posted < count && posted < WINDOW; posted++)
-		station_post(s, j->in, size, TAG_STREAM);
-	station_send(s, peer, NULL, 0, TAG_READY);
+		bench_ep_post(s, j->in, size, TAG_STREAM);
+	bench_ep_send(s, peer, NULL, 0, TAG_READY);
 	for (unsigned long i = 0; i < count; i++) {
-		station_receive(s);
+		bench_ep_receive(s);
 		if (posted++ < count)
-			station_post(s, j->in, size, TAG_STREAM);
+			bench_ep_post(s, j->in, size, TAG_STREAM);
 	}
-	station_send(s, peer, NULL, 0, TAG_DONE);
+	bench_ep_send(s, peer, NULL, 0, TAG_DONE);
 }
 
 /* 0, then the powers of two, and the largest. */
@@ -384,7 +384,7 @@ static void measure_pairs(struct job *j)
 
 static void begin(struct job *j)
 {
-	struct station_choice choice = {
+	struct bench_ep_choice choice = {
 		.provider = j->options.provider,
 		.domain = j->options.domain,
 		.flags = 0,
@@ -398,19 +398,19 @@ static void begin(struct job *j)
 			j->ranks);
 		exit(1);
 	}
-	j->cards = station_allocate(j->ranks, sizeof(*j->cards));
-	j->addresses = station_allocate(j->ranks, sizeof(*j->addresses));
-	j->in = station_allocate(j->options.largest, 1);
-	j->out = station_allocate(j->options.largest, 1);
-	j->times = station_allocate(j->options.count, sizeof(*j->times));
-	station_open(&j->station, &choice);
+	j->cards = bench_ep_allocate(j->ranks, sizeof(*j->cards));
+	j->addresses = bench_ep_allocate(j->ranks, sizeof(*j->addresses));
+	j->in = bench_ep_allocate(j->options.largest, 1);
+	j->out = bench_ep_allocate(j->options.largest, 1);
+	j->times = bench_ep_allocate(j->options.count, sizeof(*j->times));
+	bench_ep_open(&j->endpoint, &choice);
 	publish(j);
 	collect(j);
 }
 
 static void end(struct job *j)
 {
-	station_close(&j->station);
+	bench_ep_close(&j->endpoint);
 	leave();
 	free(j->cards);
 	free(j->addresses);

@@ -14,19 +14,19 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "station.h"
+#include "bench_ep.h"
 
 enum { ADDRESSES_MAX = 60000 };
 
 /* Where in an address the port is, bytes: gamma's own format, else that of the Internet. */
 enum { PORT_GAMMA = 6, PORT_INTERNET = 2 };
 
-static char *make_addresses(struct station *s, const char *provider, unsigned count, size_t *len)
+static char *make_addresses(struct bench_ep *s, const char *provider, unsigned count, size_t *len)
 {
 	size_t port = strcmp(provider, "gamma") ? PORT_INTERNET : PORT_GAMMA;
-	char own[STATION_NAME_MAX], *all;
+	char own[BENCH_EP_NAME_MAX], *all;
 
-	*len = station_name(s, own);
+	*len = bench_ep_name(s, own);
 	all = malloc(count * *len);
 	for (unsigned i = 0; all && i < count; i++) {
 		memcpy(all + i * *len, own, *len);
@@ -38,14 +38,14 @@ static char *make_addresses(struct station *s, const char *provider, unsigned co
 
 static double ms(uint64_t since)
 {
-	return (double) (station_now() - since) / 1e6;
+	return (double) (bench_ep_now() - since) / 1e6;
 }
 
 int main(int argc, char **argv)
 {
-	struct station_choice choice = {.provider = NULL};
+	struct bench_ep_choice choice = {.provider = NULL};
 	unsigned count = 1000;
-	struct station s;
+	struct bench_ep s;
 	double opened, inserted, closed, memory;
 	char *addresses;
 	fi_addr_t *handles;
@@ -75,21 +75,21 @@ int main(int argc, char **argv)
 	command_end(argc, argv);
 	if (!choice.provider)
 		command_misuse("-p PROVIDER is missing");
-	begin = station_now();
-	station_open(&s, &choice);
+	begin = bench_ep_now();
+	bench_ep_open(&s, &choice);
 	opened = ms(begin);
 	addresses = make_addresses(&s, choice.provider, count, &len);
 	handles = calloc(count, sizeof(*handles));
 	if (!addresses || !handles)
-		station_fail("memory", -12);
-	memory = station_memory();
-	begin = station_now();
+		bench_ep_fail("memory", -12);
+	memory = bench_ep_memory();
+	begin = bench_ep_now();
 	if (fi_av_insert(s.av, addresses, count, handles, 0, NULL) != (int) count)
-		station_fail("fi_av_insert", -22);
+		bench_ep_fail("fi_av_insert", -22);
 	inserted = ms(begin);
-	memory = station_memory() - memory;
-	begin = station_now();
-	station_close(&s);
+	memory = bench_ep_memory() - memory;
+	begin = bench_ep_now();
+	bench_ep_close(&s);
 	closed = ms(begin);
 	printf("{\"tool\":\"gamma-startup\",\"provider\":\"%s\",\"addresses\":%u,\"open_ms\":%.3f,"
 	       "\"insert_ms\":%.3f,\"close_ms\":%.3f,\"bytes_an_address\":%.0f}\n",

@@ -30,7 +30,7 @@
 #include <rdma/fi_tagged.h>
 
 #include "command.h"
-#include "station.h"
+#include "bench_ep.h"
 
 enum {
 	ENDPOINTS_MAX = 1024,
@@ -59,7 +59,7 @@ struct options {
 
 struct hello { /* the sender's */
 	uint64_t size, window, ahead;
-	char name[STATION_NAME_MAX];
+	char name[BENCH_EP_NAME_MAX];
 };
 
 struct end {                     /* the sender's: the receiver answers when so many have arrived */
@@ -83,7 +83,7 @@ struct operation {
 };
 
 struct peer {
-	struct station station;
+	struct bench_ep endpoint;
 	const struct options *options;
 	struct fid_ep *ep[ENDPOINTS_MAX];
 	struct rusage begun;
@@ -109,14 +109,14 @@ static struct used end_use(const struct peer *p)
 		.user = seconds_of(now.ru_utime) - seconds_of(p->begun.ru_utime),
 		.system = seconds_of(now.ru_stime) - seconds_of(p->begun.ru_stime),
 		.memory_before = p->memory_before,
-		.memory_now = station_memory(),
+		.memory_now = bench_ep_memory(),
 	};
 }
 
 static void open_peer(struct peer *p)
 {
 	const struct options *o = p->options;
-	struct station_choice choice = {
+	struct bench_ep_choice choice = {
 		.provider = o->provider,
 		.domain = o->domain,
 		.node = o->node,
@@ -124,17 +124,17 @@ static void open_peer(struct peer *p)
 		.flags = o->receiver ? FI_SOURCE : 0,
 	};
 
-	station_open(&p->station, &choice);
-	p->ep[0] = p->station.ep;
+	bench_ep_open(&p->endpoint, &choice);
+	p->ep[0] = p->endpoint.ep;
 	for (unsigned i = 1; o->receiver && i < o->targets; i++)
-		p->ep[i] = station_another(&p->station, &choice);
+		p->ep[i] = bench_ep_another(&p->endpoint, &choice);
 }
 
 static void close_peer(struct peer *p)
 {
 	for (unsigned i = 1; p->options->receiver && i < p->options->targets; i++)
 		fi_close(&p->ep[i]->fid);
-	station_close(&p->station);
+	bench_ep_close(&p->endpoint);
 }
 
 /* ---- operations ---- */
@@ -146,8 +146,8 @@ static void receive(struct peer *p, struct operation *op)
 	op->is_receive = true;
 	while ((ret = fi_trecv(p->ep[op->target], op->buffer, op->len, NULL, FI_ADDR_UNSPEC,
 			       op->tag, 0, op)) == -FI_EAGAIN)
-		fi_cq_read(p->station.rx, NULL, 0);
-	station_check("fi_trecv", ret);
+		fi_cq_read(p->endpoint.rx, NULL, 0);
+	bench_ep_check("fi_trecv", ret);
 }
 
 /* From the first endpoint; false: no room now. */
@@ -169,7 +169,7 @@ static bool send_once(struct peer *p, fi_addr_t to, struct operation *op, uint64
 	else
 		ret = fi_tsend(p->ep[0], op->buffer, op->len, NULL, to, op->tag, op);
 	if (ret != -FI_EAGAIN)
-		station_check("fi_tsend", ret);
+		bench_ep_check("fi_tsend", ret);
 	return !ret;
 }
 
@@ -183,7 +183,7 @@ static unsigned poll_queue(struct fid_cq *cq, struct operation *done[MOST])
 	if (ret == -FI_EAGAIN)
 		return 0;
 	if (ret < 0)
-		station_fail("completion", fi_cq_readerr(cq, &error, 0) == 1 ? -error.err : ret);
+		bench_ep_fail("completion", fi_cq_readerr(cq, &error, 0) == 1 ? -error.err : ret);
 	for (ssize_t i = 0; i < ret; i++)
 		done[i] = entries[i].op_context;
 	return (unsigned) ret;
@@ -209,9 +209,9 @@ static void post_stream(struct receiver *r)
 	const struct options *o = r->peer.options;
 	unsigned windows = r->hello.ahead ? (unsigned) r->hello.ahead + 1 : 2;
 	unsigned depth = (unsigned) r->hello.window * windows, total = depth * o->targets;
-	char *buffer = station_allocate(1, r->hello.size + 1);
+	char *buffer = bench_ep_allocate(1, r->hello.size + 1);
 
-	r->operations = station_allocate(total, sizeof(*r->operations));
+	r->operations = bench_ep_allocate(total, sizeof(*r->operations));
 	for (unsigned i = 0; i < total; i++) {
 		r->operations[i] = (struct operation){
 			.tag = TAG_STREAM,
@@ -233,7 +233,7 @@ static void echo(struct receiver *r)
 static void answer_window(struct receiver *r)
 {
 	if (r->hello.ahead && r->arrived % (r->hello.window * r->peer.options->targets) == 0)
-		station_send(&r->peer.station, r->sender, "", 0, TAG_DONE);
+		bench_ep_send(&r->peer.endpoint, r->sender, "", 0, TAG_DONE);
 }
 
 static void handle(struct receiver *r, struct operation *op)
@@ -265,8 +265,8 @@ static unsigned handle_all(struct receiver *r, struct fid_cq *cq)
 static void take_stream(struct receiver *r)
 {
 	for (uint64_t idle = 0; r->arrived < r->all;) {
-		if (!handle_all(r, r->peer.station.rx) && ++idle % LOOK_ASIDE == 0)
-			handle_all(r, r->peer.station.tx);
+		if (!handle_all(r, r->peer.endpoint.rx) && ++idle % LOOK_ASIDE == 0)
+			handle_all(r, r->peer.endpoint.tx);
 		if (r->echo_waits)
 			echo(r);
 	}
@@ -275,28 +275,29 @@ static void take_stream(struct receiver *r)
 static void send_names(struct receiver *r)
 {
 	const struct options *o = r->peer.options;
-	char(*names)[STATION_NAME_MAX] = station_allocate(o->targets, STATION_NAME_MAX);
+	char(*names)[BENCH_EP_NAME_MAX] = bench_ep_allocate(o->targets, BENCH_EP_NAME_MAX);
 
 	for (unsigned i = 0; i < o->targets; i++) {
-		size_t len = STATION_NAME_MAX;
+		size_t len = BENCH_EP_NAME_MAX;
 
-		station_check("fi_getname", fi_getname(&r->peer.ep[i]->fid, names[i], &len));
+		bench_ep_check("fi_getname", fi_getname(&r->peer.ep[i]->fid, names[i], &len));
 	}
-	station_send(&r->peer.station, r->sender, names, o->targets * STATION_NAME_MAX, TAG_READY);
+	bench_ep_send(&r->peer.endpoint, r->sender, names, o->targets * BENCH_EP_NAME_MAX,
+		      TAG_READY);
 	free(names);
 }
 
 static void serve(struct receiver *r)
 {
-	struct station *s = &r->peer.station;
+	struct bench_ep *s = &r->peer.endpoint;
 	struct used used;
 	char bytes[2 * SMALL] = {0};
 
-	station_post(s, &r->hello, sizeof(r->hello), TAG_HELLO);
+	bench_ep_post(s, &r->hello, sizeof(r->hello), TAG_HELLO);
 	puts("ready");
 	fflush(stdout);
-	station_receive(s);
-	r->sender = station_insert(s, r->hello.name);
+	bench_ep_receive(s);
+	r->sender = bench_ep_insert(s, r->hello.name);
 	r->end_in = (struct operation){.tag = TAG_END, .buffer = &r->end, .len = sizeof(r->end)};
 	r->small_in = (struct operation){.tag = TAG_SMALL, .buffer = bytes, .len = SMALL};
 	r->small_out = r->small_in;
@@ -304,7 +305,7 @@ static void serve(struct receiver *r)
 	post_stream(r);
 	receive(&r->peer, &r->end_in);
 	receive(&r->peer, &r->small_in);
-	r->peer.memory_before = station_memory();
+	r->peer.memory_before = bench_ep_memory();
 	begin_use(&r->peer);
 	send_names(r);
 	do {
@@ -313,7 +314,7 @@ static void serve(struct receiver *r)
 		used = end_use(&r->peer);
 		if (!r->end.last)
 			receive(&r->peer, &r->end_in);
-		station_send(s, r->sender, &used, sizeof(used), TAG_END);
+		bench_ep_send(s, r->sender, &used, sizeof(used), TAG_END);
 		begin_use(&r->peer);
 	} while (!r->end.last);
 }
@@ -350,7 +351,7 @@ static void finish(struct sender *s, struct operation *op)
 	} else if (op == &s->small_in) {
 		s->small_busy[1] = false;
 		if (s->smalls < SMALL_MAX)
-			s->small_ns[s->smalls++] = station_now() - s->small_begin;
+			s->small_ns[s->smalls++] = bench_ep_now() - s->small_begin;
 	} else {
 		s->idle[target * o->window + s->idles[target]++] = (unsigned) (op - s->operations);
 		s->busy--;
@@ -368,12 +369,12 @@ static void finish_all(struct sender *s, struct fid_cq *cq)
 
 static void reap(struct sender *s)
 {
-	finish_all(s, s->peer.station.tx);
+	finish_all(s, s->peer.endpoint.tx);
 }
 
 static void look_aside(struct sender *s)
 {
-	finish_all(s, s->peer.station.rx);
+	finish_all(s, s->peer.endpoint.rx);
 }
 
 /* The next small message, when the one before is back. */
@@ -382,7 +383,7 @@ static void send_small(struct sender *s)
 	if (!s->peer.options->small || s->small_busy[0] || s->small_busy[1])
 		return;
 	receive(&s->peer, &s->small_in);
-	s->small_begin = station_now();
+	s->small_begin = bench_ep_now();
 	s->small_busy[0] = s->small_busy[1] = true;
 	while (!send_once(&s->peer, s->to[0], &s->small_out, 0))
 		reap(s);
@@ -444,7 +445,7 @@ static bool goes_on(const struct sender *s, uint64_t begin)
 	const struct options *o = s->peer.options;
 
 	if (o->seconds > 0)
-		return (double) (station_now() - begin) < 1e9 * o->seconds;
+		return (double) (bench_ep_now() - begin) < 1e9 * o->seconds;
 	return s->sent < s->warm_up + o->count;
 }
 
@@ -488,13 +489,14 @@ static void prepare(struct sender *s)
 {
 	const struct options *o = s->peer.options;
 	unsigned total = o->window * o->targets;
-	char *bytes = station_allocate(2 * SMALL, 1), *buffer = station_allocate(1, o->largest + 1);
+	char *bytes = bench_ep_allocate(2 * SMALL, 1),
+	     *buffer = bench_ep_allocate(1, o->largest + 1);
 
-	s->operations = station_allocate(total, sizeof(*s->operations));
-	s->idle = station_allocate(total, sizeof(*s->idle));
-	s->idles = station_allocate(o->targets, sizeof(*s->idles));
-	s->small_ns = station_allocate(SMALL_MAX, sizeof(*s->small_ns));
-	s->answers = station_allocate(o->ahead + 1, sizeof(*s->answers));
+	s->operations = bench_ep_allocate(total, sizeof(*s->operations));
+	s->idle = bench_ep_allocate(total, sizeof(*s->idle));
+	s->idles = bench_ep_allocate(o->targets, sizeof(*s->idles));
+	s->small_ns = bench_ep_allocate(SMALL_MAX, sizeof(*s->small_ns));
+	s->answers = bench_ep_allocate(o->ahead + 1, sizeof(*s->answers));
 	for (unsigned i = 0; i < o->ahead; i++)
 		s->answers[i] = (struct operation){.tag = TAG_DONE, .buffer = bytes};
 	s->small_in = (struct operation){.tag = TAG_SMALL, .buffer = bytes, .len = SMALL};
@@ -513,18 +515,18 @@ static void prepare(struct sender *s)
 static void meet(struct sender *s)
 {
 	const struct options *o = s->peer.options;
-	struct station *station = &s->peer.station;
+	struct bench_ep *endpoint = &s->peer.endpoint;
 	struct hello hello = {.size = o->largest, .window = o->window, .ahead = o->ahead};
-	char(*names)[STATION_NAME_MAX] = station_allocate(o->targets, STATION_NAME_MAX);
-	fi_addr_t receiver = station_insert(station, station->info->dest_addr);
+	char(*names)[BENCH_EP_NAME_MAX] = bench_ep_allocate(o->targets, BENCH_EP_NAME_MAX);
+	fi_addr_t receiver = bench_ep_insert(endpoint, endpoint->info->dest_addr);
 
-	station_name(station, hello.name);
-	station_post(station, names, o->targets * STATION_NAME_MAX, TAG_READY);
-	station_send(station, receiver, &hello, sizeof(hello), TAG_HELLO);
-	station_receive(station);
-	s->to = station_allocate(o->targets, sizeof(*s->to));
+	bench_ep_name(endpoint, hello.name);
+	bench_ep_post(endpoint, names, o->targets * BENCH_EP_NAME_MAX, TAG_READY);
+	bench_ep_send(endpoint, receiver, &hello, sizeof(hello), TAG_HELLO);
+	bench_ep_receive(endpoint);
+	s->to = bench_ep_allocate(o->targets, sizeof(*s->to));
 	for (unsigned i = 0; i < o->targets; i++)
-		s->to[i] = i ? station_insert(station, names[i]) : receiver;
+		s->to[i] = i ? bench_ep_insert(endpoint, names[i]) : receiver;
 	free(names);
 }
 
@@ -569,13 +571,13 @@ static void print_result(struct sender *s, double seconds, const struct used *ow
 /* Until all messages have arrived; what the receiver has used since the last such end. */
 static struct used end_stream(struct sender *s, bool last)
 {
-	struct station *station = &s->peer.station;
+	struct bench_ep *endpoint = &s->peer.endpoint;
 	struct end end = {.messages = s->sent, .last = last};
 	struct used used;
 
-	station_post(station, &used, sizeof(used), TAG_END);
-	station_send(station, s->to[0], &end, sizeof(end), TAG_END);
-	station_receive(station);
+	bench_ep_post(endpoint, &used, sizeof(used), TAG_END);
+	bench_ep_send(endpoint, s->to[0], &end, sizeof(end), TAG_END);
+	bench_ep_receive(endpoint);
 	return used;
 }
 
@@ -591,11 +593,11 @@ static void measure_size(struct sender *s, size_t size, bool last)
 	s->earlier = s->sent;
 	warm_up(s);
 	begin_use(&s->peer);
-	begin = station_now();
+	begin = bench_ep_now();
 	send_stream(s, begin);
 	other = end_stream(s, last);
 	own = end_use(&s->peer);
-	print_result(s, (double) (station_now() - begin) / 1e9, &own, &other);
+	print_result(s, (double) (bench_ep_now() - begin) / 1e9, &own, &other);
 }
 
 static void measure(struct sender *s, bool last)
@@ -610,7 +612,7 @@ static void ask(struct sender *s)
 {
 	prepare(s);
 	meet(s);
-	s->peer.memory_before = station_memory();
+	s->peer.memory_before = bench_ep_memory();
 	if (!s->peer.options->kept) {
 		measure(s, true);
 		return;

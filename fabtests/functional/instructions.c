@@ -18,76 +18,77 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#include "station.h"
+#include "bench_ep.h"
 
 enum { BYTES = 8, ROW = 64, TAG_NAME = 1, TAG_MESSAGE };
 
-void measured_send(struct station *s, fi_addr_t peer, const void *buf);
-void measured_receive(struct station *s, void *buf);
-void measured_row_send(struct station *s, fi_addr_t peer, const void *buf);
-void measured_row_receive(struct station *s, void *buf);
+void measured_send(struct bench_ep *s, fi_addr_t peer, const void *buf);
+void measured_receive(struct bench_ep *s, void *buf);
+void measured_row_send(struct bench_ep *s, fi_addr_t peer, const void *buf);
+void measured_row_receive(struct bench_ep *s, void *buf);
 
-void __attribute__((noinline)) measured_send(struct station *s, fi_addr_t peer, const void *buf)
+void __attribute__((noinline)) measured_send(struct bench_ep *s, fi_addr_t peer, const void *buf)
 {
 	struct fi_cq_tagged_entry entry;
 
 	if (fi_tsend(s->ep, buf, BYTES, NULL, peer, TAG_MESSAGE, NULL) ||
 	    fi_cq_read(s->tx, &entry, 1) != 1)
-		station_fail("a send that is complete at once", -FI_EOTHER);
+		bench_ep_fail("a send that is complete at once", -FI_EOTHER);
 }
 
 /* The receive was posted before; this takes its message and posts the next. */
-void __attribute__((noinline)) measured_receive(struct station *s, void *buf)
+void __attribute__((noinline)) measured_receive(struct bench_ep *s, void *buf)
 {
 	struct fi_cq_tagged_entry entry;
 
 	if (fi_cq_read(s->rx, &entry, 1) != 1 ||
 	    fi_trecv(s->ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, TAG_MESSAGE, 0, NULL))
-		station_fail("a message that is there", -FI_EOTHER);
+		bench_ep_fail("a message that is there", -FI_EOTHER);
 }
 
 /* All are complete by the second look: the first may have left before the others. */
-void __attribute__((noinline)) measured_row_send(struct station *s, fi_addr_t peer, const void *buf)
+void __attribute__((noinline))
+measured_row_send(struct bench_ep *s, fi_addr_t peer, const void *buf)
 {
 	struct fi_cq_tagged_entry entries[ROW];
 	ssize_t ret, done = 0;
 
 	for (int i = 0; i < ROW; i++)
 		if (fi_tsend(s->ep, buf, BYTES, NULL, peer, TAG_MESSAGE, NULL))
-			station_fail("a message of a row", -FI_EOTHER);
+			bench_ep_fail("a message of a row", -FI_EOTHER);
 	for (int look = 0; look < 2 && done < ROW; look++) {
 		ret = fi_cq_read(s->tx, entries, ROW);
 		done += ret > 0 ? ret : 0;
 	}
 	if (done != ROW)
-		station_fail("a row that is complete", -FI_EOTHER);
+		bench_ep_fail("a row that is complete", -FI_EOTHER);
 }
 
-void __attribute__((noinline)) measured_row_receive(struct station *s, void *buf)
+void __attribute__((noinline)) measured_row_receive(struct bench_ep *s, void *buf)
 {
 	struct fi_cq_tagged_entry entries[ROW];
 
 	if (fi_cq_read(s->rx, entries, ROW) != ROW)
-		station_fail("a row that is there", -FI_EOTHER);
+		bench_ep_fail("a row that is there", -FI_EOTHER);
 	for (int i = 0; i < ROW; i++)
 		if (fi_trecv(s->ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, TAG_MESSAGE, 0, NULL))
-			station_fail("a receive", -FI_EOTHER);
+			bench_ep_fail("a receive", -FI_EOTHER);
 }
 
-static void post_row(struct station *s, void *buf)
+static void post_row(struct bench_ep *s, void *buf)
 {
 	for (int i = 0; i < ROW; i++)
-		station_post(s, buf, BYTES, TAG_MESSAGE);
+		bench_ep_post(s, buf, BYTES, TAG_MESSAGE);
 }
 
 static void tell(int pipe)
 {
 	if (write(pipe, "", 1) != 1)
-		station_fail("pipe", -FI_EIO);
+		bench_ep_fail("pipe", -FI_EIO);
 }
 
 /* Until a burst is marked as the last. */
-static void serve_rows(struct station *s, fi_addr_t peer, int pipe)
+static void serve_rows(struct bench_ep *s, fi_addr_t peer, int pipe)
 {
 	char in[BYTES], out[BYTES] = {0};
 
@@ -95,29 +96,29 @@ static void serve_rows(struct station *s, fi_addr_t peer, int pipe)
 	tell(pipe);
 	for (in[0] = 0; !in[0];) {
 		for (int i = 0; i < ROW; i++)
-			station_receive(s);
+			bench_ep_receive(s);
 		post_row(s, in);
 		measured_row_send(s, peer, out);
 		tell(pipe);
 	}
 }
 
-static void serve(struct station *s, int pipe)
+static void serve(struct bench_ep *s, int pipe)
 {
-	char name[STATION_NAME_MAX], in[BYTES], out[BYTES] = {0};
+	char name[BENCH_EP_NAME_MAX], in[BYTES], out[BYTES] = {0};
 	fi_addr_t peer;
 
-	station_post(s, name, sizeof(name), TAG_NAME);
+	bench_ep_post(s, name, sizeof(name), TAG_NAME);
 	puts("ready");
 	fflush(stdout);
-	station_receive(s);
-	peer = station_insert(s, name);
-	station_post(s, in, BYTES, TAG_MESSAGE);
-	station_send(s, peer, "", 0, TAG_NAME);
+	bench_ep_receive(s);
+	peer = bench_ep_insert(s, name);
+	bench_ep_post(s, in, BYTES, TAG_MESSAGE);
+	bench_ep_send(s, peer, "", 0, TAG_NAME);
 	for (in[0] = 0; !in[0];) {
-		station_receive(s);
-		station_post(s, in, BYTES, TAG_MESSAGE);
-		station_send(s, peer, out, BYTES, TAG_MESSAGE);
+		bench_ep_receive(s);
+		bench_ep_post(s, in, BYTES, TAG_MESSAGE);
+		bench_ep_send(s, peer, out, BYTES, TAG_MESSAGE);
 		tell(pipe);
 	}
 	serve_rows(s, peer, pipe);
@@ -128,16 +129,16 @@ static void hear(int pipe)
 	char there;
 
 	if (read(pipe, &there, 1) != 1)
-		station_fail("pipe", -FI_EIO);
+		bench_ep_fail("pipe", -FI_EIO);
 }
 
-static void ask_rows(struct station *s, fi_addr_t peer, int pipe, int rows)
+static void ask_rows(struct bench_ep *s, fi_addr_t peer, int pipe, int rows)
 {
 	char in[BYTES], out[BYTES] = {0};
 
 	/* One receive is left of the single messages. */
 	for (int i = 1; i < ROW; i++)
-		station_post(s, in, BYTES, TAG_MESSAGE);
+		bench_ep_post(s, in, BYTES, TAG_MESSAGE);
 	hear(pipe);
 	for (int i = 0; i < rows; i++) {
 		out[0] = i + 1 == rows;
@@ -148,16 +149,16 @@ static void ask_rows(struct station *s, fi_addr_t peer, int pipe, int rows)
 }
 
 /* The last message and those of the last burst are marked. */
-static void ask(struct station *s, int pipe, int times)
+static void ask(struct bench_ep *s, int pipe, int times)
 {
-	char name[STATION_NAME_MAX] = {0}, in[BYTES], out[BYTES] = {0};
-	fi_addr_t peer = station_insert(s, s->info->dest_addr);
+	char name[BENCH_EP_NAME_MAX] = {0}, in[BYTES], out[BYTES] = {0};
+	fi_addr_t peer = bench_ep_insert(s, s->info->dest_addr);
 
-	station_name(s, name);
-	station_post(s, NULL, 0, TAG_NAME);
-	station_send(s, peer, name, sizeof(name), TAG_NAME);
-	station_receive(s);
-	station_post(s, in, BYTES, TAG_MESSAGE);
+	bench_ep_name(s, name);
+	bench_ep_post(s, NULL, 0, TAG_NAME);
+	bench_ep_send(s, peer, name, sizeof(name), TAG_NAME);
+	bench_ep_receive(s);
+	bench_ep_post(s, in, BYTES, TAG_MESSAGE);
 	for (int i = 0; i < times; i++) {
 		out[0] = i + 1 == times;
 		measured_send(s, peer, out);
@@ -169,9 +170,9 @@ static void ask(struct station *s, int pipe, int times)
 
 int main(int argc, char **argv)
 {
-	struct station_choice choice = {.provider = "gamma", .domain = "gam0", .service = "7414"};
+	struct bench_ep_choice choice = {.provider = "gamma", .domain = "gam0", .service = "7414"};
 	bool server = argc == 2;
-	struct station s;
+	struct bench_ep s;
 	int pipe;
 
 	if (!server && argc != 4) {
@@ -185,12 +186,12 @@ int main(int argc, char **argv)
 	}
 	choice.flags = server ? FI_SOURCE : 0;
 	choice.node = server ? NULL : argv[3];
-	station_open(&s, &choice);
+	bench_ep_open(&s, &choice);
 	if (server)
 		serve(&s, pipe);
 	else
 		ask(&s, pipe, atoi(argv[2]));
-	station_close(&s);
+	bench_ep_close(&s);
 	close(pipe);
 	return 0;
 }

@@ -152,6 +152,14 @@ def load(chosen):
     return results
 
 
+def shown_path(path):
+    """From the user's folder; a tree with a blank in its path has been mounted elsewhere."""
+    shown = os.environ.get("QUICKSTART_SHOWN_ROOT")
+    if shown and path.is_relative_to(TREE):
+        path = Path(shown, path.relative_to(TREE))
+    return os.path.relpath(path)
+
+
 def write_all(results, goal_values, chosen):
     """The files; the words that name them."""
     chosen.output.mkdir(parents=True, exist_ok=True)
@@ -163,7 +171,7 @@ def write_all(results, goal_values, chosen):
     drawn = [] if chosen.smoke else plots.draw_all(results, chosen.output)
     if chosen.report:
         results_page.write(results, goal_values, TREE / "doc")
-    names = [os.path.relpath(text),
+    names = [shown_path(text),
              json_file.name if json_file.parent == chosen.output else str(json_file)]
     names += [f"{name}.svg" for name, _ in drawn]
     return ", ".join(names) + ("; doc/results.md, doc/plots" if chosen.report else "")

@@ -3,8 +3,8 @@
  * An endpoint of any libfabric provider, as the benchmarks use it: messages in order, remote
  * memory. It waits by polling or asleep; a failure ends the program.
  */
-#ifndef STATION_H
-#define STATION_H
+#ifndef BENCH_EP_H
+#define BENCH_EP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +14,9 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
-enum { STATION_NAME_MAX = 128 /* bytes of an endpoint's address */ };
+enum { BENCH_EP_NAME_MAX = 128 /* bytes of an endpoint's address */ };
 
-struct station {
+struct bench_ep {
 	bool tagged; /* else its messages have no tags and are received in order */
 	bool sleeps; /* while it waits for a message */
 	struct fi_info *info;
@@ -28,7 +28,7 @@ struct station {
 };
 
 /* Which endpoint to open; as fi_getinfo takes them. NULL: any. */
-struct station_choice {
+struct bench_ep_choice {
 	const char *provider, *domain, *node, *service;
 	uint64_t flags;
 	enum fi_ep_type type; /* 0: FI_EP_RDM */
@@ -37,51 +37,52 @@ struct station_choice {
 };
 
 /* Memory that peers may read and change: what they need to know of it. */
-struct station_region {
+struct bench_ep_region {
 	uint64_t key, address;
 };
 
-uint64_t station_now(void); /* ns */
+uint64_t bench_ep_now(void); /* ns */
 
 /* Resident, of this process, bytes. */
-double station_memory(void);
+double bench_ep_memory(void);
 /* Zeroed, of one byte at the least; without memory the program ends. */
-void *station_allocate(size_t count, size_t size);
+void *bench_ep_allocate(size_t count, size_t size);
 
 /* Ends the program with an error: ret is one of libfabric's, negative. */
-void station_fail(const char *what, long ret) __attribute__((noreturn));
+void bench_ep_fail(const char *what, long ret) __attribute__((noreturn));
 /* The same unless ret is 0. */
-void station_check(const char *what, long ret);
+void bench_ep_check(const char *what, long ret);
 
-void station_open(struct station *s, const struct station_choice *choice);
-void station_close(struct station *s);
+void bench_ep_open(struct bench_ep *s, const struct bench_ep_choice *choice);
+void bench_ep_close(struct bench_ep *s);
 
 /*
  * One more endpoint beside the first one, of the same domain, vector and queues, with any port; for
  * the caller to close.
  */
-struct fid_ep *station_another(struct station *s, const struct station_choice *choice);
+struct fid_ep *bench_ep_another(struct bench_ep *s, const struct bench_ep_choice *choice);
 
 /* The endpoint's own address; returns its length. */
-size_t station_name(struct station *s, char name[STATION_NAME_MAX]);
-fi_addr_t station_insert(struct station *s, const void *name);
+size_t bench_ep_name(struct bench_ep *s, char name[BENCH_EP_NAME_MAX]);
+fi_addr_t bench_ep_insert(struct bench_ep *s, const void *name);
 
 /* A receive for one message with the tag, from any peer; the tag counts only if there are tags. */
-void station_post(struct station *s, void *buf, size_t len, uint64_t tag);
+void bench_ep_post(struct bench_ep *s, void *buf, size_t len, uint64_t tag);
 /* Until one of the receives has its message. */
-void station_receive(struct station *s);
+void bench_ep_receive(struct bench_ep *s);
 
 /* Returns when the buffer may be used again. */
-void station_send(struct station *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag);
-/* Only begins; station_sent waits for the oldest one, or for an operation on remote memory. */
-void station_begin_send(struct station *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag);
-void station_sent(struct station *s);
+void bench_ep_send(struct bench_ep *s, fi_addr_t to, const void *buf, size_t len, uint64_t tag);
+/* Only begins; bench_ep_sent waits for the oldest one, or for an operation on remote memory. */
+void bench_ep_begin_send(struct bench_ep *s, fi_addr_t to, const void *buf, size_t len,
+			 uint64_t tag);
+void bench_ep_sent(struct bench_ep *s);
 
 /* For the caller to close. */
-struct fid_mr *station_register(struct station *s, void *buf, size_t len,
-				struct station_region *region);
+struct fid_mr *bench_ep_register(struct bench_ep *s, void *buf, size_t len,
+				 struct bench_ep_region *region);
 
 /* Lets the provider work while the program has nothing to wait for. */
-void station_progress(struct station *s);
+void bench_ep_progress(struct bench_ep *s);
 
 #endif
