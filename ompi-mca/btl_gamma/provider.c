@@ -20,7 +20,7 @@ enum {
 };
 
 /* The oldest that is known to serve. */
-#define PROVIDER_MIN FI_VERSION(1, 0)
+#define PROVIDER_MIN FI_VERSION(0, 2)
 
 struct fi_info *gamma_btl_hints(const char *nic)
 {
