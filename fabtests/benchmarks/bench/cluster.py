@@ -101,6 +101,7 @@ class Lab:
 
     def complete(self, words, limit_s=TIMEOUT_S):
         """Runs it to its end; what it printed."""
+        # pylint: disable-next=consider-using-with # end_process needs it in any case
         process = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)
@@ -116,6 +117,7 @@ class Lab:
 
     def start(self, words, ready="ready", stdin=subprocess.DEVNULL):
         """In the background; returns when it has written a line that begins with READY."""
+        # pylint: disable=consider-using-with # both outlive this function
         log = tempfile.TemporaryFile("w+", encoding="utf-8")
         process = subprocess.Popen(words, env=self.environment, stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=log, text=True,

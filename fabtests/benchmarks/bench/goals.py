@@ -50,6 +50,8 @@ class Goal:
 
 
 class Goals:
+    """The goals, judged by the results; goals whose cases were not measured are left out."""
+
     def __init__(self, results):
         self.results = results
         self.list = []

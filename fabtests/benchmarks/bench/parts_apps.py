@@ -36,6 +36,8 @@ class Application:
 
 
 class Cp2k(Application):
+    """Molecular dynamics of water."""
+
     name, program, package = "cp2k", "cp2k.psmp", "cp2k"
     environment = {"OMP_NUM_THREADS": "1", "CP2K_DATA_DIR": "/usr/share/cp2k"}
 
@@ -51,6 +53,8 @@ class Cp2k(Application):
 
 
 class OpenFoam(Application):
+    """icoFoam's lid-driven cavity."""
+
     name, program, package = "openfoam", "icoFoam", "openfoam"
     environment = {"WM_PROJECT_DIR": "/usr/share/openfoam", "FOAM_SIGFPE": "false"}
 

@@ -10,6 +10,8 @@ INTERVAL_S = 30  # between two lines that stay
 
 
 class Progress:
+    """What runs now: one line that is rewritten, or, without a terminal, one now and then."""
+
     def __init__(self):
         self.live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self.shown = time.monotonic()

@@ -28,6 +28,8 @@ class Case:
 
 @dataclass
 class Sample:
+    """One measurement, and the state of the machine meanwhile."""
+
     number: float
     others: float      # share of one processor that other programs took
     probes: tuple = () # numbers of the probe before and the one after
@@ -36,6 +38,8 @@ class Sample:
 
 @dataclass
 class Row:
+    """The samples of one quantity of one case at one size."""
+
     part: str
     case: str
     what: str
