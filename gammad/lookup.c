@@ -20,7 +20,7 @@
 
 #include "gammad/linger.h"
 #include "unix/scm.h"
-#include "link/link.h"
+#include "link/port.h"
 #include "wire/codec.h"
 
 enum { FRAME_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX, ANSWERS_MAX = 8 };

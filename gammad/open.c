@@ -21,6 +21,7 @@
 #include "gammad/sockets.h"
 #include "unix/scm.h"
 #include "link/packet_socket.h"
+#include "link/port.h"
 
 /* ---- who is there ---- */
 

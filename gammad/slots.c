@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nic/nic.h"
+#include "nic/select.h"
 #include "nic/rtnetlink.h"
 
 static int no_answer(const struct nlmsghdr *head, void *data)

@@ -10,7 +10,10 @@
 
 #include "nic/resolve.h"
 #include "engine/endpoint.h"
-#include "nic/nic.h"
+#include "nic/select.h"
+#include "link/packet.h"
+#include "link/port.h"
+#include "shm/shm.h"
 
 struct ping_answer {
 	uint8_t op;             /* enum gamma_lookup_op */
@@ -32,7 +35,8 @@ struct ping {
 	struct gamma_nic *nics;
 	size_t nic_count;
 	const struct gamma_nic *nic;
-	struct gamma_link *packet, *shm;
+	struct gamma_link *packet;
+	struct gamma_shm *shm;
 	struct gamma_stats stats;
 	uint16_t own_port;
 	uint32_t epoch;

@@ -16,7 +16,7 @@ enum { SPIN_US = 2000 }; /* wait for an answer that long before sleeping */
 
 static struct gamma_link *link_of(const struct ping *ping)
 {
-	return ping->same_host ? ping->shm : ping->packet;
+	return ping->same_host ? &ping->shm->link : ping->packet;
 }
 
 int ping_ask(struct ping *ping, uint16_t port, uint32_t payload)

@@ -25,7 +25,7 @@ static uint64_t smallest_round_trip(const struct gamma_local *local)
 }
 
 /* Twice what the cable holds, so that credit on its way back does not leave it empty. */
-static void measure(struct gamma_endpoint *endpoint, uint64_t now)
+static void measure_cable(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_budget *budget = &endpoint->budget;
 	uint64_t rtt = smallest_round_trip(&endpoint->local);
@@ -37,8 +37,8 @@ static void measure(struct gamma_endpoint *endpoint, uint64_t now)
 }
 
 /* Between two messages a sender has no more to send for a moment: that is not the end of it. */
-static void count_bulk(struct gamma_budget *budget, const struct gamma_credit_pool *pool,
-		       uint64_t now)
+static void count_bulk_senders(struct gamma_budget *budget, const struct gamma_credit_pool *pool,
+			       uint64_t now)
 {
 	if (pool->bulk < budget->bulk &&
 	    now - budget->bulk_at < GAMMA_BUDGET_PAGE_FRESH_MS * GAMMA_NS_PER_MS)
@@ -71,8 +71,8 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 	if (!budget->share)
 		return;
 	if (now >= budget->measure_at)
-		measure(endpoint, now);
-	count_bulk(budget, pool, now);
+		measure_cable(endpoint, now);
+	count_bulk_senders(budget, pool, now);
 	others = gamma_budget_page_count_bulk(budget->share, budget->bulk, now) - budget->bulk;
 	own = gamma_max(budget->bulk, 1); /* without any yet: what the first one will need */
 	part = budget->frames * own / (own + others);

@@ -20,8 +20,8 @@ struct gamma_dead_peer {
 };
 
 /* Where that peer's entry is, or would be: all from the place of its hash on to there are taken. */
-static struct gamma_dead_peer *entry_of(const struct gamma_dead_peers *dead,
-					const struct gamma_dead_peer *peer)
+static struct gamma_dead_peer *dead_peer_entry(const struct gamma_dead_peers *dead,
+					       const struct gamma_dead_peer *peer)
 {
 	uint32_t i = gamma_peers_hash(peer->mac, peer->port) ^ peer->epoch;
 	struct gamma_dead_peer *entry = &dead->entries[i & (dead->size - 1)];
@@ -31,7 +31,7 @@ static struct gamma_dead_peer *entry_of(const struct gamma_dead_peers *dead,
 	return entry;
 }
 
-static struct gamma_dead_peer key_of(const struct gamma_flow *flow)
+static struct gamma_dead_peer dead_peer_key(const struct gamma_flow *flow)
 {
 	struct gamma_dead_peer key = {.port = flow->port, .epoch = flow->epoch};
 
@@ -40,7 +40,7 @@ static struct gamma_dead_peer key_of(const struct gamma_flow *flow)
 }
 
 /* At most half of them are used, so that looking for one is short. */
-static bool grow(struct gamma_dead_peers *dead)
+static bool grow_entries(struct gamma_dead_peers *dead)
 {
 	uint32_t size = dead->size ? 2 * dead->size : DEAD_PEERS_FIRST;
 	struct gamma_dead_peers larger = {
@@ -54,7 +54,7 @@ static bool grow(struct gamma_dead_peers *dead)
 		return false;
 	for (uint32_t i = 0; i < dead->size; i++)
 		if (dead->entries[i].epoch != GAMMA_EPOCH_ANY)
-			*entry_of(&larger, &dead->entries[i]) = dead->entries[i];
+			*dead_peer_entry(&larger, &dead->entries[i]) = dead->entries[i];
 	free(dead->entries);
 	*dead = larger;
 	return true;
@@ -73,7 +73,7 @@ static void warn_full(struct gamma_dead_peers *dead)
 
 bool gamma_dead_peers_add(struct gamma_dead_peers *dead, const struct gamma_flow *flow)
 {
-	struct gamma_dead_peer key = key_of(flow);
+	struct gamma_dead_peer key = dead_peer_key(flow);
 
 	if (gamma_dead_peers_has(dead, flow))
 		return true;
@@ -81,18 +81,18 @@ bool gamma_dead_peers_add(struct gamma_dead_peers *dead, const struct gamma_flow
 		warn_full(dead);
 		return false;
 	}
-	if (2 * dead->count >= dead->size && !grow(dead))
+	if (2 * dead->count >= dead->size && !grow_entries(dead))
 		return false;
-	*entry_of(dead, &key) = key;
+	*dead_peer_entry(dead, &key) = key;
 	dead->count++;
 	return true;
 }
 
 bool gamma_dead_peers_has(const struct gamma_dead_peers *dead, const struct gamma_flow *flow)
 {
-	struct gamma_dead_peer key = key_of(flow);
+	struct gamma_dead_peer key = dead_peer_key(flow);
 
-	return dead->count && entry_of(dead, &key)->epoch != GAMMA_EPOCH_ANY;
+	return dead->count && dead_peer_entry(dead, &key)->epoch != GAMMA_EPOCH_ANY;
 }
 
 void gamma_dead_peers_free(struct gamma_dead_peers *dead)

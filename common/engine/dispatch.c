@@ -33,8 +33,8 @@ static void source_of(const struct gamma_arrival *arrival, const struct gamma_fi
 }
 
 /* A frame back to where this one came from, without a flow. */
-static void answer(struct gamma_endpoint *endpoint, struct gamma_link *link, const uint8_t *mac,
-		   struct gamma_fields *fields, const void *payload)
+static void send_answer(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			const uint8_t *mac, struct gamma_fields *fields, const void *payload)
 {
 	const struct gamma_local *local = &endpoint->local;
 	struct gamma_frame frame = {.iov_count = 0};
@@ -70,7 +70,7 @@ void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_lin
 	if (endpoint->resets++ >= GAMMA_RESETS_MAX)
 		return;
 	endpoint->local.stats.resets_out++;
-	answer(endpoint, link, mac, &fields, NULL);
+	send_answer(endpoint, link, mac, &fields, NULL);
 }
 
 static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
@@ -94,7 +94,7 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c(0, &local->addr, GAMMA_ADDR_LEN);
 	}
-	answer(endpoint, link, sender_of(arrival), &fields, &local->addr);
+	send_answer(endpoint, link, sender_of(arrival), &fields, &local->addr);
 }
 
 /* The address that an answer tells; false: it makes no sense. */
@@ -110,9 +110,9 @@ static bool found_address(const struct gamma_arrival *arrival, const struct gamm
 }
 
 /* Whom an answer from there is for: who looks it up, else who wonders whether it is there. */
-static struct gamma_flow *asker(const struct gamma_endpoint *endpoint,
-				const struct gamma_arrival *arrival,
-				const struct gamma_fields *fields)
+static struct gamma_flow *flow_that_asked(const struct gamma_endpoint *endpoint,
+					  const struct gamma_arrival *arrival,
+					  const struct gamma_fields *fields)
 {
 	const uint8_t *mac = sender_of(arrival);
 	struct gamma_flow *flow =
@@ -148,10 +148,11 @@ static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		flow->payload_crc = true;
 }
 
-static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
-			       const struct gamma_fields *fields, uint64_t now)
+static void handle_lookup_answer(struct gamma_endpoint *endpoint,
+				 const struct gamma_arrival *arrival,
+				 const struct gamma_fields *fields, uint64_t now)
 {
-	struct gamma_flow *flow = asker(endpoint, arrival, fields);
+	struct gamma_flow *flow = flow_that_asked(endpoint, arrival, fields);
 	struct gamma_addr found;
 
 	if (!flow)
@@ -170,18 +171,18 @@ static void take_lookup_answer(struct gamma_endpoint *endpoint, const struct gam
 		gamma_flow_fail_for_good(flow, -ECONNRESET, "its endpoint is another one now", now);
 }
 
-static void take_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
-			const struct gamma_arrival *arrival, const struct gamma_fields *fields,
-			uint64_t now)
+static void handle_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			  const struct gamma_arrival *arrival, const struct gamma_fields *fields,
+			  uint64_t now)
 {
 	if (fields->op == GAMMA_LOOKUP_ASK)
 		answer_lookup(endpoint, link, arrival, fields);
 	else
-		take_lookup_answer(endpoint, arrival, fields, now);
+		handle_lookup_answer(endpoint, arrival, fields, now);
 }
 
-static void take_datagram(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
-			  const struct gamma_fields *fields, bool to_group)
+static void deliver_datagram(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
+			     const struct gamma_fields *fields, bool to_group)
 {
 	bool has_data = fields->extensions & GAMMA_EXT_CQ_DATA;
 	struct gamma_envelope envelope = {
@@ -202,12 +203,12 @@ static void take_datagram(struct gamma_endpoint *endpoint, const struct gamma_ar
 }
 
 /* gammad tells it on the host; nobody else is believed. */
-static void take_revocation(struct gamma_endpoint *endpoint, const struct gamma_link *link,
-			    const struct gamma_fields *fields)
+static void handle_revocation(struct gamma_endpoint *endpoint, const struct gamma_link *link,
+			      const struct gamma_fields *fields)
 {
 	struct gamma_list *pos;
 
-	if (link != endpoint->shm || fields->dst_epoch != endpoint->local.epoch) {
+	if (link != &endpoint->shm->link || fields->dst_epoch != endpoint->local.epoch) {
 		endpoint->local.stats.stray++;
 		return;
 	}
@@ -231,15 +232,16 @@ static bool opens_flow(const struct gamma_endpoint *endpoint, const struct gamma
 }
 
 /* A frame of a peer that has no flow yet. One that was being looked up has answered thereby. */
-static struct gamma_flow *meet(struct gamma_endpoint *endpoint, struct gamma_link *link,
-			       const struct gamma_arrival *arrival,
-			       const struct gamma_fields *fields, uint64_t now)
+static struct gamma_flow *open_flow_to_unknown(struct gamma_endpoint *endpoint,
+					       struct gamma_link *link,
+					       const struct gamma_arrival *arrival,
+					       const struct gamma_fields *fields, uint64_t now)
 {
 	struct gamma_addr source;
 	struct gamma_flow *flow;
 
 	source_of(arrival, fields, &source);
-	if (link == endpoint->shm)
+	if (link == &endpoint->shm->link)
 		source.host = endpoint->local.addr.host;
 	flow = gamma_peers_find(endpoint, source.mac, fields->src_port, GAMMA_EPOCH_ANY);
 	if (flow && flow->state == GAMMA_FLOW_LOOKUP) {
@@ -262,7 +264,7 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 
 	if (gamma_likely(flow) || !opens_flow(endpoint, fields))
 		return flow;
-	return meet(endpoint, link, arrival, fields, now);
+	return open_flow_to_unknown(endpoint, link, arrival, fields, now);
 }
 
 /* A BYE to a flow that is gone, or to this port's last owner: nobody else will answer it, and its
@@ -281,7 +283,7 @@ static bool answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 
 	if (fields->kind != GAMMA_KIND_BYE || fields->op != GAMMA_ASK)
 		return false;
-	answer(endpoint, link, sender_of(arrival), &bye, NULL);
+	send_answer(endpoint, link, sender_of(arrival), &bye, NULL);
 	return true;
 }
 
@@ -304,7 +306,7 @@ static bool payload_intact(const struct gamma_arrival *arrival, const struct gam
 }
 
 /* A peer of another release is heard and never answered. */
-static void tell_version(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+static void warn_version(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
 	char mac[GAMMA_MAC_TEXT_LEN];
 
@@ -331,7 +333,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	if (gamma_unlikely(malformed != GAMMA_OK)) {
 		local->stats.malformed++;
 		if (malformed == GAMMA_BAD_VERSION)
-			tell_version(endpoint, arrival);
+			warn_version(endpoint, arrival);
 		return;
 	}
 	if (gamma_unlikely(!payload_intact(arrival, &fields))) {
@@ -339,7 +341,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		return;
 	}
 	if (gamma_unlikely(fields.kind == GAMMA_KIND_LOOKUP)) {
-		take_lookup(endpoint, link, arrival, &fields, now);
+		handle_lookup(endpoint, link, arrival, &fields, now);
 		return;
 	}
 	if (gamma_unlikely(fields.tenant != local->tenant || fields.dst_port != local->port)) {
@@ -347,12 +349,12 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		return;
 	}
 	if (gamma_unlikely(fields.kind == GAMMA_KIND_RESET && fields.op == GAMMA_RESET_REVOKED)) {
-		take_revocation(endpoint, link, &fields);
+		handle_revocation(endpoint, link, &fields);
 		return;
 	}
 	if (fields.kind == GAMMA_KIND_DATAGRAM &&
 	    (fields.dst_epoch == GAMMA_EPOCH_ANY || fields.dst_epoch == local->epoch)) {
-		take_datagram(endpoint, arrival, &fields, false);
+		deliver_datagram(endpoint, arrival, &fields, false);
 		return;
 	}
 	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
@@ -404,8 +406,8 @@ bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_
 }
 
 /* Whatever an endpoint sends to a group comes back to the host's members, itself among them. */
-static bool is_own(const struct gamma_local *local, const struct gamma_arrival *arrival,
-		   const struct gamma_fields *fields)
+static bool is_own_frame(const struct gamma_local *local, const struct gamma_arrival *arrival,
+			 const struct gamma_fields *fields)
 {
 	return fields->src_port == local->port && fields->src_epoch == local->epoch &&
 	       !memcmp(sender_of(arrival), local->addr.mac, GAMMA_MAC_LEN);
@@ -426,6 +428,6 @@ void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_gr
 	else if (fields.tenant != local->tenant || fields.dst_port != ntohs(group->addr.port) ||
 		 fields.kind != GAMMA_KIND_DATAGRAM || fields.dst_epoch != GAMMA_EPOCH_ANY)
 		local->stats.stray++;
-	else if (!is_own(local, arrival, &fields))
-		take_datagram(endpoint, arrival, &fields, true);
+	else if (!is_own_frame(local, arrival, &fields))
+		deliver_datagram(endpoint, arrival, &fields, true);
 }

@@ -13,6 +13,8 @@
 
 #include "engine/internal.h"
 #include "link/broker.h"
+#include "link/packet.h"
+#include "link/port.h"
 #include "link/xdp.h"
 
 /* The kernel stamps frames with the wall clock, which may be set: compare now and then. */
@@ -33,7 +35,7 @@ int gamma_endpoint_random_epoch(uint32_t *epoch)
 	return 0;
 }
 
-static void own_address(const struct gamma_endpoint_attr *attr, struct gamma_addr *addr)
+static void fill_own_address(const struct gamma_endpoint_attr *attr, struct gamma_addr *addr)
 {
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr->mac, attr->mac, GAMMA_MAC_LEN);
@@ -142,12 +144,13 @@ static void close_links(struct gamma_endpoint *endpoint)
 	if (endpoint->packet)
 		endpoint->packet->ops->close(endpoint->packet);
 	if (endpoint->shm)
-		endpoint->shm->ops->close(endpoint->shm);
-	endpoint->packet = endpoint->shm = NULL;
+		endpoint->shm->link.ops->close(&endpoint->shm->link);
+	endpoint->packet = NULL;
+	endpoint->shm = NULL;
 }
 
 /* By itself if it may, else from gammad. What is found out on the way goes into attr. */
-static int open_somehow(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
+static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
 	uint16_t port = attr->port;
 	int ret = attr->epoch == GAMMA_EPOCH_ANY ? gamma_endpoint_random_epoch(&attr->epoch) : 0;
@@ -168,20 +171,19 @@ static int open_somehow(struct gamma_endpoint *endpoint, struct gamma_endpoint_a
 static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limits *limits)
 {
 	limits->mtu = endpoint->packet->mtu;
-	limits->local_mtu = endpoint->shm->mtu;
+	limits->local_mtu = endpoint->shm->link.mtu;
 	limits->eager_size = gamma_min(limits->eager_size, GAMMA_EAGER_MAX);
 }
 
-static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
-		 const struct gamma_source *source, uint64_t offset, const struct iovec *iov,
-		 unsigned iov_count, uint64_t len)
+static bool read_peer_memory(struct gamma_local *local, const struct gamma_flow *flow,
+			     const struct gamma_source *source, uint64_t offset,
+			     const struct iovec *iov, unsigned iov_count, uint64_t len)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
-	struct gamma_link *link = endpoint->shm;
 	struct gamma_shm_addr addr = {.port = flow->port, .epoch = flow->epoch};
 
 	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
-	return link->ops->pull(link, &addr, source, offset, iov, iov_count, len);
+	return gamma_shm_read_memory(endpoint->shm, &addr, source, offset, iov, iov_count, len);
 }
 
 int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
@@ -195,7 +197,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 
 	if (!endpoint)
 		return -ENOMEM;
-	ret = open_somehow(endpoint, &attr);
+	ret = open_own_or_brokered(endpoint, &attr);
 	if (!ret)
 		ret = gamma_peers_init(endpoint);
 	if (ret) {
@@ -203,7 +205,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 		free(endpoint);
 		return ret;
 	}
-	own_address(&attr, &addr);
+	fill_own_address(&attr, &addr);
 	set_limits(endpoint, &attr.limits);
 	gamma_local_init(&endpoint->local, &addr, attr.tenant, &attr.limits,
 			 endpoint->packet->slots);
@@ -211,7 +213,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	endpoint->local.forget = gamma_peers_forget;
 	endpoint->local.left = gamma_shm_path_has_undelivered;
 	if (attr.shm_bytes) {
-		endpoint->local.pull = pull;
+		endpoint->local.pull = read_peer_memory;
 		endpoint->local.put = gamma_shm_path_put;
 		endpoint->local.withdraw = gamma_shm_path_withdraw;
 	}
@@ -253,8 +255,8 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 }
 
 /* What is in the queue now leaves, or waits for others to share a frame with. */
-static void queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-		   const struct gamma_send *send)
+static void output_queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
+			  const struct gamma_send *send)
 {
 	if (flow->self ||
 	    !gamma_send_coalescing_delays(flow, gamma_coalesce_send_len(flow, send),
@@ -271,7 +273,7 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 		return 0;
 	ret = gamma_send_message(flow, send);
 	if (!ret)
-		queued(endpoint, flow, send);
+		output_queued(endpoint, flow, send);
 	return ret;
 }
 
@@ -316,7 +318,7 @@ int gamma_endpoint_rma(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	int ret = gamma_rma_requester_post(flow, send, remote);
 
 	if (!ret)
-		queued(endpoint, flow, send);
+		output_queued(endpoint, flow, send);
 	return ret;
 }
 
@@ -393,8 +395,8 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 				  : UINT64_MAX;
 
 	endpoint->host_datagrams |= same_host;
-	return send_datagram(endpoint, same_host ? endpoint->shm : endpoint->packet, most, peer,
-			     iov, iov_count, envelope);
+	return send_datagram(endpoint, same_host ? &endpoint->shm->link : endpoint->packet, most,
+			     peer, iov, iov_count, envelope);
 }
 
 int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
@@ -456,7 +458,8 @@ static bool should_look_on(const struct gamma_endpoint *endpoint,
  * is no memory for stays with the link, and all behind it: nothing else would bring it again. */
 static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 {
-	struct gamma_link *link = endpoint->shm;
+	struct gamma_shm *shm = endpoint->shm;
+	struct gamma_link *link = &shm->link;
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
@@ -475,7 +478,7 @@ static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 		link->ops->release(link);
 		taken++;
 		if (gamma_likely(!should_look_on(endpoint, &arrival)) ||
-		    taken == GAMMA_POLL_BUDGET || gamma_link_is_quiet(link))
+		    taken == GAMMA_POLL_BUDGET || gamma_shm_is_quiet(shm))
 			break;
 	}
 	return taken;
@@ -489,7 +492,7 @@ static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint
 	uint64_t before = local->stats.chunks_in, begin = gamma_now(), waited;
 
 	do {
-		if (!gamma_link_is_quiet(endpoint->shm))
+		if (!gamma_shm_is_quiet(endpoint->shm))
 			receive_shm(endpoint, now);
 		if (local->stats.chunks_in != before || gamma_list_empty(&local->reading))
 			return true;
@@ -519,21 +522,20 @@ static void read_announced(struct gamma_endpoint *endpoint, uint64_t *now)
 	}
 }
 
-/* Neighbours that have ended: nothing more comes from them. */
+/* Nothing more comes from peers of this host that have ended. */
 static void end_dead_shm_peers(struct gamma_endpoint *endpoint, uint64_t now)
 {
-	struct gamma_link *link = endpoint->shm;
 	struct gamma_shm_addr addr;
 	const char *cause;
-	bool left;
+	bool undelivered;
 
-	while ((cause = link->ops->lost(link, &addr, &left))) {
+	while ((cause = gamma_shm_take_ended(endpoint->shm, &addr, &undelivered))) {
 		struct gamma_flow *flow =
 			gamma_peers_find(endpoint, addr.mac, addr.port, addr.epoch);
 
 		if (flow) {
 			flow->tx_channel = NULL;
-			gamma_flow_process_ended(flow, cause, left, now);
+			gamma_flow_process_ended(flow, cause, undelivered, now);
 		}
 	}
 }
@@ -593,7 +595,7 @@ GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_n
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
 		taken += gamma_groups_receive(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
-	again = !gamma_list_empty(&local->stalled) && endpoint->shm->ops->room(endpoint->shm);
+	again = !gamma_list_empty(&local->stalled) && gamma_shm_has_room(endpoint->shm);
 	feeds = !gamma_list_empty(&local->feeding);
 	if (gamma_unlikely(feeds))
 		gamma_shm_path_feed(endpoint);
@@ -621,7 +623,7 @@ GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_n
 bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 {
 	const struct gamma_local *local = &endpoint->local;
-	bool near = !gamma_link_is_quiet(endpoint->shm);
+	bool near = !gamma_shm_is_quiet(endpoint->shm);
 
 	endpoint->round++;
 	if (near || local->late.flow || frames_wait(endpoint) || !gamma_list_empty(&local->ready) ||
@@ -645,13 +647,14 @@ uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint)
 
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 {
+	struct gamma_link *shm = &endpoint->shm->link;
+
 	settle(endpoint);
 	endpoint->moderation.until = 0;
 	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
-	return endpoint->packet->ops->arm(endpoint->packet) ||
-	       endpoint->shm->ops->arm(endpoint->shm) || gamma_groups_arm(endpoint) ||
-	       !gamma_list_empty(&endpoint->local.ready);
+	return endpoint->packet->ops->arm(endpoint->packet) || shm->ops->arm(shm) ||
+	       gamma_groups_arm(endpoint) || !gamma_list_empty(&endpoint->local.ready);
 }
 
 void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep)
@@ -667,7 +670,7 @@ bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint)
 void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
 {
 	fds[0] = endpoint->packet->fd;
-	fds[1] = endpoint->shm->fd;
+	fds[1] = endpoint->shm->link.fd;
 	fds[2] = endpoint->groups_fd;
 }
 
@@ -708,7 +711,8 @@ static void say_bye(struct gamma_endpoint *endpoint, uint64_t now)
 }
 
 /* Sleeps until something can happen, so that the peer gets the processor if both share one. */
-static void nap(struct gamma_endpoint *endpoint, uint64_t until, gamma_endpoint_asleep *asleep)
+static void sleep_for_event(struct gamma_endpoint *endpoint, uint64_t until,
+			    gamma_endpoint_asleep *asleep)
 {
 	struct pollfd polls[GAMMA_ENDPOINT_FDS];
 	int fds[GAMMA_ENDPOINT_FDS];
@@ -743,13 +747,13 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_aslee
 	settle(endpoint);
 	gamma_endpoint_watch(endpoint, false);
 	while (any_flow(endpoint, true, now) && now < drained) {
-		nap(endpoint, drained, asleep);
+		sleep_for_event(endpoint, drained, asleep);
 		gamma_endpoint_progress(endpoint);
 		now = gamma_now();
 	}
 	say_bye(endpoint, now);
 	while (anything_left(endpoint, now) && now < until) {
-		nap(endpoint, until, asleep);
+		sleep_for_event(endpoint, until, asleep);
 		gamma_endpoint_progress(endpoint);
 		now = gamma_now();
 	}

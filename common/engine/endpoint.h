@@ -8,10 +8,16 @@
 #define GAMMA_ENDPOINT_H
 
 #include "flow/flow.h"
-#include "link/link.h"
 #include "message/rma.h"
 
 struct gamma_brokered;
+
+/* How frames reach the network. */
+enum gamma_link_choice {
+	GAMMA_LINK_PACKET, /* AF_PACKET */
+	GAMMA_LINK_XDP,    /* AF_XDP, or fail */
+	GAMMA_LINK_AUTO,   /* AF_XDP if the NIC's queue is free, else AF_PACKET */
+};
 
 struct gamma_endpoint_attr {
 	/* gammad's socket, if the process may not open the NIC; NULL: none. Outlives the endpoint.

@@ -6,6 +6,7 @@
  */
 #include "engine/internal.h"
 #include "link/broker.h"
+#include "link/packet.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-static int watch(struct gamma_endpoint *endpoint, int fd)
+static int watch_group_fd(struct gamma_endpoint *endpoint, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -25,7 +26,7 @@ static int watch(struct gamma_endpoint *endpoint, int fd)
 	return epoll_ctl(endpoint->groups_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static void close_link(struct gamma_endpoint *endpoint, struct gamma_group *group)
+static void close_group_link(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
 	if (!group->link)
 		return;
@@ -36,15 +37,16 @@ static void close_link(struct gamma_endpoint *endpoint, struct gamma_group *grou
 	group->link->ops->close(group->link);
 }
 
-static void group_close(struct gamma_endpoint *endpoint, struct gamma_group *group)
+static void free_group(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
 	gamma_list_remove(&group->entry);
-	close_link(endpoint, group);
+	close_group_link(endpoint, group);
 	free(group);
 }
 
 /* A socket of its own, which sees what leaves the host too. */
-static int open_group(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
+static int open_group_socket(struct gamma_endpoint *endpoint, struct gamma_group *group,
+			     bool receives)
 {
 	const struct gamma_local *local = &endpoint->local;
 	struct gamma_packet_attr attr = {
@@ -73,7 +75,7 @@ static void name_group(const struct gamma_endpoint *endpoint, const struct gamma
 	memcpy(ask->group, group->addr.mac, GAMMA_MAC_LEN);
 }
 
-static int ask_for_group(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
+static int join_by_gammad(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
 {
 	struct gamma_broker_group ask;
 	struct gamma_broker_joined joined;
@@ -93,7 +95,7 @@ static int ask_for_group(struct gamma_endpoint *endpoint, struct gamma_group *gr
 
 /* After its socket has been closed: gammad finds that gone. What stays with an endpoint that
  * closes goes with it. */
-static void give_group_back(struct gamma_endpoint *endpoint, struct gamma_group *group)
+static void leave_by_gammad(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
 	struct gamma_broker_group ask;
 
@@ -115,10 +117,10 @@ int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *
 		return -ENOMEM;
 	gamma_list_init(&group->entry);
 	group->addr = *addr;
-	ret = endpoint->broker ? ask_for_group(endpoint, group, receives)
-			       : open_group(endpoint, group, receives);
+	ret = endpoint->broker ? join_by_gammad(endpoint, group, receives)
+			       : open_group_socket(endpoint, group, receives);
 	if (!ret && receives)
-		ret = watch(endpoint, group->link->fd);
+		ret = watch_group_fd(endpoint, group->link->fd);
 	if (ret) {
 		gamma_groups_leave(endpoint, group);
 		return ret;
@@ -130,10 +132,10 @@ int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *
 
 void gamma_groups_leave(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
-	close_link(endpoint, group);
+	close_group_link(endpoint, group);
 	group->link = NULL;
-	give_group_back(endpoint, group);
-	group_close(endpoint, group);
+	leave_by_gammad(endpoint, group);
+	free_group(endpoint, group);
 }
 
 void gamma_groups_init(struct gamma_endpoint *endpoint)
@@ -145,8 +147,8 @@ void gamma_groups_init(struct gamma_endpoint *endpoint)
 void gamma_groups_close(struct gamma_endpoint *endpoint)
 {
 	while (!gamma_list_empty(&endpoint->groups))
-		group_close(endpoint,
-			    gamma_list_first(&endpoint->groups, struct gamma_group, entry));
+		free_group(endpoint,
+			   gamma_list_first(&endpoint->groups, struct gamma_group, entry));
 	if (endpoint->groups_fd >= 0)
 		close(endpoint->groups_fd);
 }

@@ -7,6 +7,7 @@
 
 #include "engine/endpoint.h"
 #include "nic/budget_page.h"
+#include "shm/shm.h"
 
 enum {
 	GAMMA_BURST = 64,        /* frames handed to a link at once */
@@ -82,7 +83,7 @@ struct gamma_endpoint {
 	struct gamma_endpoint_handlers handlers;
 	void *context;
 	struct gamma_link *packet;
-	struct gamma_link *shm;
+	struct gamma_shm *shm;
 	struct gamma_list groups; /* struct gamma_group */
 	int groups_fd;            /* epoll of their sockets; -1: none was joined */
 	int ifindex;

@@ -18,8 +18,8 @@ static void count_out(struct gamma_stats *stats, const struct gamma_frame *frame
 }
 
 /* Fills the burst with frames of one flow; false: the flow has more to send. */
-static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now,
-		    unsigned most, unsigned *count)
+static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now,
+			   unsigned most, unsigned *count)
 {
 	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN && *count < most; turn++) {
 		if (!gamma_transmit_poll(flow, now, &endpoint->burst[*count]))
@@ -38,7 +38,7 @@ static bool collect(struct gamma_endpoint *endpoint, struct gamma_flow *flow, ui
 
 /* Nobody owns the port on this host: a peer that was talked to has ended; one that is being
  * looked up may still come, and a timer asks again. */
-static void refused(struct gamma_flow *flow, uint64_t now)
+static void end_refused_flow(struct gamma_flow *flow, uint64_t now)
 {
 	if (flow->state == GAMMA_FLOW_OPEN) {
 		gamma_flow_fail_for_good(flow, -ECONNRESET, GAMMA_SHM_PROCESS_ENDED, now);
@@ -50,7 +50,7 @@ static void refused(struct gamma_flow *flow, uint64_t now)
 
 /* Their flow, or the flows of their link, are tried again later, and each time in vain later
  * still. */
-static void stall(struct gamma_endpoint *endpoint, bool same_host, uint64_t now)
+static void stall_link(struct gamma_endpoint *endpoint, bool same_host, uint64_t now)
 {
 	uint32_t *stalls = &endpoint->stalls[same_host];
 	uint64_t until = now + (GAMMA_STALL_US * GAMMA_NS_PER_US << *stalls);
@@ -70,8 +70,9 @@ static void park_stalled(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 }
 
 /* The link has taken so many of the burst. False: it is full. */
-static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
-			unsigned count, unsigned sent, int error, uint64_t now)
+static bool account_for_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			      bool same_host, unsigned count, unsigned sent, int error,
+			      uint64_t now)
 {
 	struct gamma_frame *burst = endpoint->burst;
 
@@ -85,7 +86,7 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 	for (unsigned i = sent; i < count; i++)
 		gamma_transmit_unsent(burst[i].flow, &burst[i], now);
 	if (error == -ECONNREFUSED) {
-		refused(burst[sent].flow, now);
+		end_refused_flow(burst[sent].flow, now);
 		return true;
 	}
 	if (error == -EPROTO) {
@@ -96,12 +97,12 @@ static bool handed_over(struct gamma_endpoint *endpoint, struct gamma_link *link
 		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
 		return true;
 	}
-	stall(endpoint, same_host, now);
+	stall_link(endpoint, same_host, now);
 	return false;
 }
 
 /* Of bytes that are not in a buffer of ours. */
-static bool is_to_be_timed(const struct gamma_frame *frame)
+static bool is_timed_copy(const struct gamma_frame *frame)
 {
 	return frame->flow->copy_model.timed &&
 	       gamma_iov_len(frame->iov, frame->iov_count) >= GAMMA_COPY_MIN;
@@ -120,17 +121,17 @@ static unsigned send_timed(struct gamma_link *link, const struct gamma_frame *fr
 }
 
 /* Hands the burst to its link. False: the link is full. */
-static bool hand_over(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
-		      unsigned count, uint64_t now)
+static bool send_burst(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+		       unsigned count, uint64_t now)
 {
 	int error = 0;
 	unsigned sent;
 
-	if (gamma_unlikely(same_host && is_to_be_timed(endpoint->burst)))
+	if (gamma_unlikely(same_host && is_timed_copy(endpoint->burst)))
 		sent = send_timed(link, endpoint->burst, &error);
 	else
 		sent = link->ops->send(link, endpoint->burst, count, &error);
-	return handed_over(endpoint, link, same_host, count, sent, error, now);
+	return account_for_burst(endpoint, link, same_host, count, sent, error, now);
 }
 
 void gamma_fastpath_settle(struct gamma_endpoint *endpoint, uint64_t now)
@@ -143,7 +144,7 @@ void gamma_fastpath_settle(struct gamma_endpoint *endpoint, uint64_t now)
 
 /* A frame to the network leaves before the clock is read, but for those that want it: it has left
  * what the call takes at least before `now`, as is known from these. */
-static uint64_t left_at(struct gamma_endpoint *endpoint, uint64_t before, uint64_t now)
+static uint64_t departure_time(struct gamma_endpoint *endpoint, uint64_t before, uint64_t now)
 {
 	uint64_t most = endpoint->call_ns ? endpoint->call_ns + endpoint->call_ns / 16
 					  : GAMMA_CALL_US * GAMMA_NS_PER_US;
@@ -159,7 +160,7 @@ bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 			 const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope)
 {
-	struct gamma_link *link = flow->same_host ? endpoint->shm : endpoint->packet;
+	struct gamma_link *link = flow->same_host ? &endpoint->shm->link : endpoint->packet;
 	uint64_t before, left, now;
 	unsigned sent;
 	int error = 0;
@@ -171,11 +172,11 @@ bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 		return false;
 	sent = link->ops->send(link, endpoint->burst, 1, &error);
 	now = flow->same_host ? before : gamma_now();
-	left = flow->same_host ? before : left_at(endpoint, before, now);
+	left = flow->same_host ? before : departure_time(endpoint, before, now);
 	gamma_transmit_direct_sent(flow, left, !before, now);
 	if (gamma_likely(endpoint->local.late.flow))
 		gamma_fastpath_settle(endpoint, now);
-	handed_over(endpoint, link, flow->same_host, 1, sent, error, now);
+	account_for_burst(endpoint, link, flow->same_host, 1, sent, error, now);
 	return true;
 }
 
@@ -187,7 +188,7 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN; turn++) {
 		if (!gamma_transmit_poll(flow, now, endpoint->burst))
 			return turn;
-		if (!hand_over(endpoint, endpoint->shm, true, 1, now)) {
+		if (!send_burst(endpoint, &endpoint->shm->link, true, 1, now)) {
 			/* It has the frame back, and is ready, if it has not come to its end. */
 			if (!gamma_list_empty(&flow->ready_entry))
 				park_stalled(endpoint, flow);
@@ -220,16 +221,16 @@ static unsigned send_to_network(struct gamma_endpoint *endpoint, uint64_t now, u
 	while (count < most && !gamma_list_empty(ready)) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 
-		if (flow->same_host || !collect(endpoint, flow, now, most, &count))
+		if (flow->same_host || !collect_frames(endpoint, flow, now, most, &count))
 			break;
 	}
 	if (count)
-		hand_over(endpoint, endpoint->packet, false, count, now);
+		send_burst(endpoint, endpoint->packet, false, count, now);
 	return count;
 }
 
 /* The time to try again has come. */
-static void resume(struct gamma_endpoint *endpoint, uint64_t now)
+static void resume_stalled(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *stalled = &endpoint->local.stalled;
 
@@ -252,7 +253,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 	if (gamma_unlikely(endpoint->local.late.flow))
 		gamma_fastpath_settle(endpoint, now);
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
-		resume(endpoint, now);
+		resume_stalled(endpoint, now);
 	if (gamma_list_empty(ready))
 		return;
 	budget = send_budget(endpoint);
@@ -299,10 +300,10 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 		if (flow->same_host)
 			count = send_to_shm_peer(endpoint, flow, now);
 		else
-			collect(endpoint, flow, now, (unsigned) gamma_min(budget, GAMMA_BURST),
-				&count);
+			collect_frames(endpoint, flow, now,
+				       (unsigned) gamma_min(budget, GAMMA_BURST), &count);
 		if (count && !flow->same_host)
-			hand_over(endpoint, endpoint->packet, false, count, now);
+			send_burst(endpoint, endpoint->packet, false, count, now);
 		if (gamma_unlikely(flow->tx.bounded))
 			break;
 		budget -= (unsigned) gamma_min(count, budget);

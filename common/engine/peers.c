@@ -15,8 +15,8 @@ uint32_t gamma_peers_hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 	return (uint32_t) (key * 0x9e3779b97f4a7c15ull >> 32);
 }
 
-static struct gamma_flow **chain(const struct gamma_endpoint *endpoint,
-				 const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+static struct gamma_flow **peer_chain(const struct gamma_endpoint *endpoint,
+				      const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 {
 	return &endpoint->chains[gamma_peers_hash(mac, port) & (endpoint->chain_count - 1)];
 }
@@ -35,7 +35,8 @@ void gamma_peers_fini(struct gamma_endpoint *endpoint)
 	gamma_dead_peers_free(&endpoint->dead_peers);
 }
 
-static bool is_at(const struct gamma_flow *flow, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+static bool is_flow_to(const struct gamma_flow *flow, const uint8_t mac[GAMMA_MAC_LEN],
+		       uint16_t port)
 {
 	return flow->port == port && !memcmp(flow->addr.mac, mac, GAMMA_MAC_LEN);
 }
@@ -43,9 +44,9 @@ static bool is_at(const struct gamma_flow *flow, const uint8_t mac[GAMMA_MAC_LEN
 struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
 				    const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, uint32_t epoch)
 {
-	struct gamma_flow *flow = *chain(endpoint, mac, port);
+	struct gamma_flow *flow = *peer_chain(endpoint, mac, port);
 
-	while (flow && !(flow->epoch == epoch && is_at(flow, mac, port)))
+	while (flow && !(flow->epoch == epoch && is_flow_to(flow, mac, port)))
 		flow = flow->hash_next;
 	return flow;
 }
@@ -53,15 +54,15 @@ struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
 struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
 				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 {
-	struct gamma_flow *flow = *chain(endpoint, mac, port);
+	struct gamma_flow *flow = *peer_chain(endpoint, mac, port);
 
-	while (flow && !(gamma_flow_usable(flow) && is_at(flow, mac, port)))
+	while (flow && !(gamma_flow_usable(flow) && is_flow_to(flow, mac, port)))
 		flow = flow->hash_next;
 	return flow;
 }
 
 /* More chains when there are more flows than chains; without memory the old ones do. */
-static void grow(struct gamma_endpoint *endpoint)
+static void grow_table(struct gamma_endpoint *endpoint)
 {
 	struct gamma_flow **old = endpoint->chains;
 	uint32_t old_count = endpoint->chain_count;
@@ -74,7 +75,7 @@ static void grow(struct gamma_endpoint *endpoint)
 	for (uint32_t i = 0; i < old_count; i++) {
 		while (old[i]) {
 			struct gamma_flow *flow = old[i];
-			struct gamma_flow **to = chain(endpoint, flow->addr.mac, flow->port);
+			struct gamma_flow **to = peer_chain(endpoint, flow->addr.mac, flow->port);
 
 			old[i] = flow->hash_next;
 			flow->hash_next = *to;
@@ -94,17 +95,17 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 	return !memcmp(peer->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);
 }
 
-static void enter(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+static void insert_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
-	struct gamma_flow **to = chain(endpoint, flow->addr.mac, flow->port);
+	struct gamma_flow **to = peer_chain(endpoint, flow->addr.mac, flow->port);
 
 	flow->hash_next = *to;
 	*to = flow;
 }
 
-static void take_out(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+static void remove_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
-	struct gamma_flow **link = chain(endpoint, flow->addr.mac, flow->port);
+	struct gamma_flow **link = peer_chain(endpoint, flow->addr.mac, flow->port);
 
 	while (*link != flow)
 		link = &(*link)->hash_next;
@@ -120,8 +121,8 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 	if (!flow)
 		return NULL;
 	if (endpoint->flow_count++ >= endpoint->chain_count)
-		grow(endpoint);
-	enter(endpoint, flow);
+		grow_table(endpoint);
+	insert_flow(endpoint, flow);
 	endpoint->shm_peers += same_host;
 	if (gamma_unlikely(gamma_dead_peers_has(&endpoint->dead_peers, flow)))
 		gamma_flow_declare_dead_idle(flow, -EHOSTDOWN, GAMMA_DECLARED_DEAD, now);
@@ -142,9 +143,9 @@ void gamma_peers_sweep(struct gamma_endpoint *endpoint, uint64_t now)
 void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		       const struct gamma_addr *found, uint64_t now)
 {
-	take_out(endpoint, flow);
+	remove_flow(endpoint, flow);
 	gamma_flow_found(flow, found, now);
-	enter(endpoint, flow);
+	insert_flow(endpoint, flow);
 }
 
 /* A flow whose unexpected messages are still unread stays; of one that was given up it must be
@@ -159,12 +160,12 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 		gamma_timers_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;
 	}
-	take_out(endpoint, flow);
+	remove_flow(endpoint, flow);
 	endpoint->flow_count--;
 	endpoint->shm_peers -= flow->same_host;
 	endpoint->handlers.gone(endpoint->context, flow);
 	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
 	if (flow->same_host)
-		endpoint->shm->ops->forget(endpoint->shm, flow, &addr);
+		gamma_shm_forget(endpoint->shm, flow, &addr);
 	gamma_flow_free(flow);
 }

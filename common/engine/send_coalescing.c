@@ -7,7 +7,7 @@
  */
 #include "engine/internal.h"
 
-static void begin(struct gamma_send_coalescing *row, uint64_t round)
+static void begin_burst(struct gamma_send_coalescing *row, uint64_t round)
 {
 	row->was_long = row->count >= GAMMA_COALESCE_LONG;
 	row->round = round;
@@ -21,7 +21,7 @@ bool gamma_send_coalescing_delays(struct gamma_flow *flow, uint64_t len, bool ma
 	bool ends = row->more && !more;
 
 	if (row->round != round)
-		begin(row, round);
+		begin_burst(row, round);
 	row->count++;
 	row->more = more;
 	if (!len || !(may_delay || more) || ends ||

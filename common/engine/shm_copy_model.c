@@ -20,7 +20,7 @@ enum {
 };
 
 /* Of what is longer than a record the reader takes one while the next one is written. */
-static bool pays(uint64_t len, uint64_t kib_ns)
+static bool copy_pays(uint64_t len, uint64_t kib_ns)
 {
 	uint64_t copied = len + gamma_min(len, GAMMA_COPY_MAX);
 
@@ -30,7 +30,7 @@ static bool pays(uint64_t len, uint64_t kib_ns)
 bool gamma_shm_copy_model_in_chunks(const struct gamma_shm_copy_model *model, uint64_t len)
 {
 	return model->timed ||
-	       (model->kib_ns && pays(len, gamma_max(model->kib_ns, model->read_ns)));
+	       (model->kib_ns && copy_pays(len, gamma_max(model->kib_ns, model->read_ns)));
 }
 
 bool gamma_shm_copy_model_choose(struct gamma_shm_copy_model *model, uint64_t len)
@@ -39,7 +39,7 @@ bool gamma_shm_copy_model_choose(struct gamma_shm_copy_model *model, uint64_t le
 		model->left--;
 	else
 		model->timed = true;
-	model->on = model->timed || pays(len, model->kib_ns);
+	model->on = model->timed || copy_pays(len, model->kib_ns);
 	return model->on;
 }
 
@@ -60,7 +60,7 @@ void gamma_shm_copy_model_record(struct gamma_shm_copy_model *model, uint64_t le
 		model->kib_ns = kib_ns;
 	if (model->doubted) {
 		model->left = 0;
-	} else if (pays(len, model->kib_ns)) {
+	} else if (copy_pays(len, model->kib_ns)) {
 		model->rest = 0;
 		model->left = LOOK_EVERY;
 	} else {

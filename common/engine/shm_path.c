@@ -23,11 +23,11 @@ void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_f
 	if (flow->self || !flow->heard_of || flow->state != GAMMA_FLOW_OPEN)
 		return;
 	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
-	flow->tx_channel = endpoint->shm->ops->tx_channel(endpoint->shm, &addr);
+	flow->tx_channel = gamma_shm_find_channel(endpoint->shm, &addr);
 }
 
 /* Nothing of the flow waits that it would overtake. */
-static bool is_next(const struct gamma_flow *flow)
+static bool nothing_is_queued(const struct gamma_flow *flow)
 {
 	return flow->state == GAMMA_FLOW_OPEN && gamma_list_empty(&flow->ready_entry) &&
 	       gamma_list_empty(&flow->messages.queue) && !flow->messages.filling && !flow->tx.lost;
@@ -46,7 +46,7 @@ static bool put_large(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		return false;
 	timed = flow->copy_model.timed && plain->len >= GAMMA_COPY_MIN;
 	begin = timed ? gamma_now() : 0;
-	if (!endpoint->shm->ops->put(endpoint->shm, flow->tx_channel, plain, iov, iov_count))
+	if (!gamma_shm_put(endpoint->shm, flow->tx_channel, plain, iov, iov_count))
 		return false;
 	if (timed)
 		gamma_shm_copy_model_record(&flow->copy_model, plain->len, gamma_now() - begin);
@@ -67,12 +67,11 @@ bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 		.flags = (uint8_t) envelope->flags,
 	};
 
-	if (gamma_unlikely(!is_next(flow) || flow->payload_crc ||
+	if (gamma_unlikely(!nothing_is_queued(flow) || flow->payload_crc ||
 			   envelope->length > limits->eager_size))
 		return false;
 	if (gamma_likely(envelope->length <= limits->inject_size)
-		    ? !endpoint->shm->ops->put(endpoint->shm, flow->tx_channel, &plain, iov,
-					       iov_count)
+		    ? !gamma_shm_put(endpoint->shm, flow->tx_channel, &plain, iov, iov_count)
 		    : !put_large(endpoint, flow, &plain, iov, iov_count))
 		return false;
 	stats->messages_out++;
@@ -83,7 +82,6 @@ bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 /* Writes the next chunk of an announced message; false: there is no room. */
 static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
 {
-	struct gamma_link *link = endpoint->shm;
 	struct gamma_chunk chunk = {.offset = send->fed, .id = send->id};
 	struct iovec iov[1 + GAMMA_IOV_MAX] = {{&chunk, sizeof(chunk)}};
 	uint64_t len = gamma_min(GAMMA_CHUNK, send->envelope.length - send->fed);
@@ -95,7 +93,7 @@ static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
 		gamma_iov_slice(send->iov, send->iov_count, send->fed, len, iov + 1, GAMMA_IOV_MAX);
 
 	if (!send->flow->tx_channel ||
-	    !link->ops->put(link, send->flow->tx_channel, &plain, iov, 1 + count))
+	    !gamma_shm_put(endpoint->shm, send->flow->tx_channel, &plain, iov, 1 + count))
 		return false;
 	send->fed += len;
 	endpoint->local.stats.bytes_copied_out += len;
@@ -132,7 +130,7 @@ bool gamma_shm_path_announce(struct gamma_flow *flow, struct gamma_send *send)
 			 gamma_shm_copy_model_choose(&flow->copy_model, len) &&
 			 gamma_shm_copy_model_in_chunks(&flow->copy_model, len);
 
-	if (!is_next(flow) || !gamma_send_shm_announce(flow, send, in_chunks))
+	if (!nothing_is_queued(flow) || !gamma_send_shm_announce(flow, send, in_chunks))
 		return false;
 	if (in_chunks)
 		begin_chunks(endpoint, flow, send);
@@ -161,30 +159,25 @@ bool gamma_shm_path_put(struct gamma_flow *flow, struct gamma_shm_message *plain
 	struct iovec iov = {(void *) plain->bytes, plain->len};
 
 	return flow->tx_channel && flow->state == GAMMA_FLOW_OPEN &&
-	       endpoint->shm->ops->put(endpoint->shm, flow->tx_channel, plain, &iov, 1);
+	       gamma_shm_put(endpoint->shm, flow->tx_channel, plain, &iov, 1);
 }
 
 void gamma_shm_path_withdraw(struct gamma_flow *flow)
 {
-	struct gamma_endpoint *endpoint =
-		gamma_container_of(flow->local, struct gamma_endpoint, local);
-
 	if (flow->tx_channel)
-		endpoint->shm->ops->withdraw(flow->tx_channel);
+		gamma_shm_withdraw(flow->tx_channel);
 }
 
 bool gamma_shm_path_has_undelivered(const struct gamma_flow *flow)
 {
-	struct gamma_endpoint *endpoint =
-		gamma_container_of(flow->local, struct gamma_endpoint, local);
-
-	return flow->tx_channel && endpoint->shm->ops->left(flow->tx_channel);
+	return flow->tx_channel && gamma_shm_has_undelivered(flow->tx_channel);
 }
 
 /* ---- the way in ---- */
 
 /* It has been given up here, and should not go on in vain. Chunks follow what was answered so. */
-static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flow, uint8_t kind)
+static void refuse_record(struct gamma_endpoint *endpoint, const struct gamma_flow *flow,
+			  uint8_t kind)
 {
 	endpoint->local.stats.stray++;
 	if (flow && flow->state == GAMMA_FLOW_FAILED && kind < GAMMA_RECORD_CHUNK) {
@@ -196,19 +189,19 @@ static void refuse(struct gamma_endpoint *endpoint, const struct gamma_flow *flo
 			.seq = flow->rx.next,
 		};
 
-		gamma_dispatch_send_reset(endpoint, endpoint->shm, flow->addr.mac, &to,
+		gamma_dispatch_send_reset(endpoint, &endpoint->shm->link, flow->addr.mac, &to,
 					  GAMMA_RESET_CLOSED);
 	}
 }
 
 /* More is kept than is allowed: from now on shm_peers send frames, whose bytes can be left
  * there. */
-static void press(struct gamma_endpoint *endpoint)
+static void turn_backpressure_on(struct gamma_endpoint *endpoint)
 {
 	if (endpoint->pressed)
 		return;
 	endpoint->pressed = true;
-	endpoint->shm->ops->press(endpoint->shm, true);
+	gamma_shm_set_backpressure(endpoint->shm, true);
 }
 
 void gamma_shm_path_relax(struct gamma_endpoint *endpoint)
@@ -216,11 +209,11 @@ void gamma_shm_path_relax(struct gamma_endpoint *endpoint)
 	if (endpoint->local.buffered > endpoint->local.limits.unexpected_size / 2)
 		return;
 	endpoint->pressed = false;
-	endpoint->shm->ops->press(endpoint->shm, false);
+	gamma_shm_set_backpressure(endpoint->shm, false);
 }
 
-static bool take_announce(struct gamma_flow *flow, struct gamma_envelope *envelope,
-			  const struct gamma_shm_message *plain)
+static bool receive_announce(struct gamma_flow *flow, struct gamma_envelope *envelope,
+			     const struct gamma_shm_message *plain)
 {
 	struct gamma_announce announce;
 
@@ -231,7 +224,7 @@ static bool take_announce(struct gamma_flow *flow, struct gamma_envelope *envelo
 					  plain->flags & GAMMA_SHM_MESSAGE_CHUNKS);
 }
 
-static void take_answer(struct gamma_flow *flow, const struct gamma_shm_message *plain)
+static void receive_answer_record(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	struct gamma_shm_copy_model *model = &flow->copy_model;
 	struct gamma_answer answer;
@@ -256,7 +249,7 @@ static void time_chunk(struct gamma_shm_copy_model *model, uint64_t offset, uint
 		gamma_shm_copy_model_smooth(model->own_read_ns, (uint32_t) (ns * 1024 / bytes + 1));
 }
 
-static void take_chunk(struct gamma_flow *flow, const struct gamma_shm_message *plain)
+static void receive_chunk(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	const uint8_t *bytes = plain->bytes + sizeof(struct gamma_chunk);
 	uint32_t len = plain->len - (uint32_t) sizeof(struct gamma_chunk);
@@ -272,7 +265,7 @@ static void take_chunk(struct gamma_flow *flow, const struct gamma_shm_message *
 }
 
 /* Not where its copies do not pay. */
-static void take_more(struct gamma_flow *flow, const struct gamma_shm_message *plain)
+static void receive_more(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	struct gamma_more more;
 
@@ -282,20 +275,20 @@ static void take_more(struct gamma_flow *flow, const struct gamma_shm_message *p
 }
 
 /* Of a large message: others may write where it stands. */
-static bool take_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
-		       const struct gamma_shm_message *plain)
+static bool receive_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
+			  const struct gamma_shm_message *plain)
 {
 	switch (plain->kind) {
 	case GAMMA_RECORD_ANNOUNCE:
-		return take_announce(flow, envelope, plain);
+		return receive_announce(flow, envelope, plain);
 	case GAMMA_RECORD_ANSWER:
-		take_answer(flow, plain);
+		receive_answer_record(flow, plain);
 		break;
 	case GAMMA_RECORD_CHUNK:
-		take_chunk(flow, plain);
+		receive_chunk(flow, plain);
 		break;
 	case GAMMA_RECORD_MORE:
-		take_more(flow, plain);
+		receive_more(flow, plain);
 		break;
 	}
 	return true;
@@ -313,14 +306,14 @@ bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_
 	};
 
 	if (gamma_unlikely(!flow || flow->state != GAMMA_FLOW_OPEN)) {
-		refuse(endpoint, flow, plain->kind);
+		refuse_record(endpoint, flow, plain->kind);
 		return true;
 	}
 	if (gamma_unlikely(plain->kind != GAMMA_RECORD_PLAIN))
-		return take_other(flow, &envelope, plain);
+		return receive_other(flow, &envelope, plain);
 	if (gamma_unlikely(!gamma_receive_shm_message(flow, &envelope, plain->bytes)))
 		return false;
 	if (gamma_unlikely(endpoint->local.buffered > endpoint->local.limits.unexpected_size))
-		press(endpoint);
+		turn_backpressure_on(endpoint);
 	return true;
 }

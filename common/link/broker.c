@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Questions to gammad, each on a connection of its own; sockets come as SCM_RIGHTS hands them
- * over. */
+/* Requests to gammad, each on a connection of its own. Sockets arrive by SCM_RIGHTS. */
 #include "link/broker.h"
 
 #include <errno.h>
@@ -15,12 +14,12 @@
 #include "base/base.h"
 #include "unix/scm.h"
 
-enum { ROW_TRIES = 16 }; /* if the ports next to a random one are others' */
+enum { RANGE_TRIES = 16 }; /* if ports after a random one are taken */
 
-static int connect_to(const char *path)
+static int connect_gammad(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	struct timeval patience = {.tv_sec = GAMMA_BROKER_WAIT_S};
+	struct timeval timeout = {.tv_sec = GAMMA_BROKER_WAIT_S};
 	int fd, ret;
 
 	if (strlen(path) >= sizeof(name.sun_path))
@@ -29,8 +28,8 @@ static int connect_to(const char *path)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* For the connection too, if many wait for one. */
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	/* Also limits how long connect waits. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	do
 		ret = connect(fd, (struct sockaddr *) &name, sizeof(name)) ? -errno : 0;
 	while (ret == -EINTR);
@@ -40,20 +39,20 @@ static int connect_to(const char *path)
 	return ret;
 }
 
-/* ---- a question and its answer ---- */
+/* ---- a request and its answer ---- */
 
 struct exchange {
 	enum gamma_broker_type asks, answers;
-	void *ask; /* begins with a struct gamma_broker_header, which is filled in */
+	void *ask; /* starts with a struct gamma_broker_header, which is filled in */
 	size_t ask_len;
 	void *answer;
 	size_t answer_len;
-	struct gamma_scm scm;            /* what came with it */
-	int fd;                          /* the connection, -1 if there is none */
+	struct gamma_scm scm;            /* descriptors that came with the answer */
+	int fd;                          /* the connection, -1: there is none */
 	enum gamma_broker_reason reason; /* why gammad refused; OK: it did not */
 };
 
-static int receive(struct exchange *exchange)
+static int receive_reply(struct exchange *exchange)
 {
 	struct pollfd polls = {.fd = exchange->fd, .events = POLLIN};
 	int ret;
@@ -73,20 +72,20 @@ static int receive(struct exchange *exchange)
 	return gamma_broker_message_error(exchange->reason);
 }
 
-/* Leaves the connection open if all went well. */
-static int converse(const char *path, struct exchange *exchange)
+/* Leaves the connection open on success. */
+static int send_request(const char *path, struct exchange *exchange)
 {
 	int ret;
 
 	exchange->scm = (struct gamma_scm){.fds = {-1, -1}};
-	exchange->fd = connect_to(path);
+	exchange->fd = connect_gammad(path);
 	if (exchange->fd < 0)
 		return exchange->fd;
 	gamma_broker_message_init_header(exchange->ask, exchange->asks, exchange->ask_len,
 					 GAMMA_BROKER_OK);
 	if (send(exchange->fd, exchange->ask, exchange->ask_len, MSG_NOSIGNAL) ==
 	    (ssize_t) exchange->ask_len)
-		ret = receive(exchange);
+		ret = receive_reply(exchange);
 	else
 		ret = errno ? -errno : -EPROTO;
 	if (ret) {
@@ -96,7 +95,7 @@ static int converse(const char *path, struct exchange *exchange)
 	return ret;
 }
 
-static const char *cause(const struct exchange *exchange, int error)
+static const char *failure_cause(const struct exchange *exchange, int error)
 {
 	if (exchange->reason)
 		return gamma_broker_message_text(exchange->reason);
@@ -110,8 +109,8 @@ static const char *cause(const struct exchange *exchange, int error)
 	return strerror(-error);
 }
 
-static void explain(const char *path, const struct exchange *exchange, int error, char *why,
-		    size_t why_len)
+static void explain_failure(const char *path, const struct exchange *exchange, int error, char *why,
+			    size_t why_len)
 {
 	if (exchange->fd < 0)
 		snprintf(why, why_len,
@@ -120,14 +119,15 @@ static void explain(const char *path, const struct exchange *exchange, int error
 			 "cap_net_raw+ep PROGRAM)",
 			 path, strerror(-error));
 	else
-		snprintf(why, why_len, "gammad at %.128s: %s", path, cause(exchange, error));
+		snprintf(why, why_len, "gammad at %.128s: %s", path,
+			 failure_cause(exchange, error));
 }
 
-static void warn(const char *path, const struct exchange *exchange, int error)
+static void warn_failure(const char *path, const struct exchange *exchange, int error)
 {
 	char why[400];
 
-	explain(path, exchange, error, why, sizeof(why));
+	explain_failure(path, exchange, error, why, sizeof(why));
 	gamma_warn("%s", why);
 }
 
@@ -141,8 +141,8 @@ void gamma_broker_close(struct gamma_brokered *brokered)
 	close(brokered->gammad_fd);
 }
 
-static int open_one(const char *path, const struct gamma_broker_open *ask,
-		    struct gamma_brokered *brokered, struct exchange *exchange)
+static int request_endpoint(const char *path, const struct gamma_broker_open *ask,
+			    struct gamma_brokered *brokered, struct exchange *exchange)
 {
 	struct gamma_broker_open open = *ask;
 	int ret;
@@ -155,7 +155,7 @@ static int open_one(const char *path, const struct gamma_broker_open *ask,
 		.answer = &brokered->opened,
 		.answer_len = sizeof(brokered->opened),
 	};
-	ret = converse(path, exchange);
+	ret = send_request(path, exchange);
 	if (ret)
 		return ret;
 	brokered->packet_fd = exchange->scm.fds[0];
@@ -173,23 +173,23 @@ int gamma_broker_open(const char *path, const struct gamma_broker_open *ask,
 		      struct gamma_brokered *brokered)
 {
 	struct exchange exchange;
-	int ret = open_one(path, ask, brokered, &exchange);
+	int ret = request_endpoint(path, ask, brokered, &exchange);
 
 	if (ret)
-		warn(path, &exchange, ret);
+		warn_failure(path, &exchange, ret);
 	return ret;
 }
 
-static int try_row(const char *path, struct gamma_broker_open ask, unsigned count,
-		   struct gamma_brokered *brokered, struct exchange *exchange)
+static int request_range(const char *path, struct gamma_broker_open ask, unsigned count,
+			 struct gamma_brokered *brokered, struct exchange *exchange)
 {
 	unsigned done = 0;
 	int ret = 0;
 
 	while (!ret && done < count) {
-		/* There is no port behind the last one. */
+		/* After the last port there is none. */
 		ret = done && !ask.port ? -EADDRINUSE
-					: open_one(path, &ask, &brokered[done], exchange);
+					: request_endpoint(path, &ask, &brokered[done], exchange);
 		if (ret)
 			break;
 		memcpy(ask.beside, brokered[0].opened.mac, GAMMA_MAC_LEN);
@@ -207,10 +207,10 @@ int gamma_broker_open_range(const char *path, const struct gamma_broker_open *as
 	struct exchange exchange = {.fd = -1};
 	int ret = -EADDRINUSE;
 
-	for (int i = 0; ret == -EADDRINUSE && i < (ask->port ? 1 : ROW_TRIES); i++)
-		ret = try_row(path, *ask, count, brokered, &exchange);
+	for (int i = 0; ret == -EADDRINUSE && i < (ask->port ? 1 : RANGE_TRIES); i++)
+		ret = request_range(path, *ask, count, brokered, &exchange);
 	if (ret)
-		warn(path, &exchange, ret);
+		warn_failure(path, &exchange, ret);
 	return ret;
 }
 
@@ -228,10 +228,10 @@ int gamma_broker_join(const char *path, const struct gamma_broker_group *ask,
 		.answer = joined,
 		.answer_len = sizeof(*joined),
 	};
-	int ret = converse(path, &exchange);
+	int ret = send_request(path, &exchange);
 
 	if (ret) {
-		warn(path, &exchange, ret);
+		warn_failure(path, &exchange, ret);
 		return ret;
 	}
 	close(exchange.fd);
@@ -251,10 +251,10 @@ int gamma_broker_leave(const char *path, const struct gamma_broker_group *ask)
 		.answer = &done,
 		.answer_len = sizeof(done),
 	};
-	int ret = converse(path, &exchange);
+	int ret = send_request(path, &exchange);
 
 	if (ret)
-		warn(path, &exchange, ret);
+		warn_failure(path, &exchange, ret);
 	else
 		close(exchange.fd);
 	return ret;
@@ -274,10 +274,10 @@ int gamma_broker_nics(const char *path, struct gamma_broker_served *served, char
 		.answer = served,
 		.answer_len = sizeof(*served),
 	};
-	int ret = converse(path, &exchange);
+	int ret = send_request(path, &exchange);
 
 	if (ret) {
-		explain(path, &exchange, ret, why, why_len);
+		explain_failure(path, &exchange, ret, why, why_len);
 		return ret;
 	}
 	gamma_scm_close(&exchange.scm);

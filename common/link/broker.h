@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Asks gammad: for an endpoint's sockets and its groups' (the engine does, where the process may
- * not open packet sockets itself), and which NICs it serves (fi_getinfo).
+ * Requests to gammad: for the sockets of endpoints and groups, if the process may not open packet
+ * sockets itself (called by the engine), and for the NICs that gammad serves (called by
+ * fi_getinfo).
  */
 #ifndef GAMMA_LINK_BROKER_H
 #define GAMMA_LINK_BROKER_H
@@ -10,28 +11,28 @@
 
 struct gamma_brokered {
 	struct gamma_broker_opened opened;
-	int packet_fd; /* ready but for its ring, which is to be mapped */
+	int packet_fd; /* ready to use, except that its ring must be mapped */
 	int port_fd;   /* AF_UNIX socket bound to the port */
-	int gammad_fd; /* as long as it is open, gammad does not ask whether the endpoint lives */
+	int gammad_fd; /* while it is open, gammad takes the endpoint for alive */
 };
 
-enum { GAMMA_BROKER_WAIT_S = 120 }; /* for gammad's answer: opening many takes it a while */
+enum { GAMMA_BROKER_WAIT_S = 120 }; /* for an answer; gammad opens endpoints one at a time */
 
-/* Each returns 0, or a negative errno after a warning that says why: -ENOENT or -ECONNREFUSED: no
- * gammad is there. ask's header need not be filled in. */
+/* Each function returns 0, or a negative errno after it has logged a warning with the cause.
+ * -ENOENT and -ECONNREFUSED: gammad does not run. The header of ask is filled in. */
 int gamma_broker_open(const char *path, const struct gamma_broker_open *ask,
 		      struct gamma_brokered *brokered);
-/* So many endpoints on one interface, with ports in a row. */
+/* Opens count endpoints on one interface, with consecutive ports. */
 int gamma_broker_open_range(const char *path, const struct gamma_broker_open *ask, unsigned count,
 			    struct gamma_brokered *brokered);
-/* *fd: the socket with the frames of the group, or -1 if they are not wanted. */
+/* *fd: the socket that receives the group's frames, or -1 if ask does not want them. */
 int gamma_broker_join(const char *path, const struct gamma_broker_group *ask,
 		      struct gamma_broker_joined *joined, int *fd);
 int gamma_broker_leave(const char *path, const struct gamma_broker_group *ask);
 void gamma_broker_close(struct gamma_brokered *brokered);
 
-/* Whether this process may have endpoints from gammad, and on which NICs: 0, or a negative errno
- * with cause and cure in why. */
+/* Gets the NICs on which this process may have endpoints: 0, or a negative errno with cause and
+ * cure in why. */
 int gamma_broker_nics(const char *path, struct gamma_broker_served *served, char *why,
 		      size_t why_len);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Raw Ethernet: an AF_PACKET socket whose kernel filter passes one port, a receive ring
- * (TPACKET_V2) polled in user space, send without queueing discipline. The ring is a strict FIFO: a
- * slot that is held stops everything behind it, so the engine releases each at once, or in its next
- * call, whatever that is.
+ * Raw Ethernet: an AF_PACKET socket whose kernel filter passes one port. Frames are received in a
+ * ring (TPACKET_V2) that is polled in user space, and sent without a queueing discipline. The ring
+ * is a strict FIFO: a slot that is held blocks everything behind it. So the engine releases each
+ * slot at once, or in its next call of any kind.
  */
-#include "link/link.h"
+#include "link/packet.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,29 +25,29 @@
 #include "link/packet_socket.h"
 
 enum {
-	BURST = 64,  /* frames in one sendmmsg */
-	TELLING = 4, /* frames of a burst that tells how long one takes */
-	/* Where the kernel puts the frame of an Ethernet NIC, from the slot's begin on, bytes. */
+	BURST = 64, /* frames in one sendmmsg */
+	TIMED = 4,  /* frames in a burst that is timed */
+	/* Offset of an Ethernet NIC's frame from the start of its slot, bytes. */
 	FRAME_AT = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN,
 };
 
 struct packet_link {
 	struct gamma_link link;
 	int ifindex;
-	int gammad_fd; /* tells gammad that the endpoint lives; -1: it is this process's own */
+	int gammad_fd; /* open as long as the endpoint lives; -1: the socket is not from gammad */
 	uint8_t *ring;
 	size_t ring_len;             /* bytes */
 	uint32_t per_block;          /* slots */
 	uint32_t block_len;          /* bytes */
 	uint32_t slot_len;           /* bytes */
-	uint32_t slot;               /* next to be looked at */
-	bool alone;                  /* the frame that was handed on last: nothing was behind it */
-	struct tpacket2_hdr **slots; /* by number: blocks have a rest at their end */
+	uint32_t slot;               /* polled next */
+	bool alone;                  /* no frame was behind the one that was lent last */
+	struct tpacket2_hdr **slots; /* by number; blocks have unused bytes at their end */
 };
 
 /* ---- sending ---- */
 
-static void message_of(const struct gamma_frame *frame, struct iovec *iov, struct msghdr *msg)
+static void frame_to_msghdr(const struct gamma_frame *frame, struct iovec *iov, struct msghdr *msg)
 {
 	iov[0].iov_base = (void *) frame->head;
 	iov[0].iov_len = frame->head_len;
@@ -56,35 +56,35 @@ static void message_of(const struct gamma_frame *frame, struct iovec *iov, struc
 	*msg = (struct msghdr){.msg_iov = iov, .msg_iovlen = 1 + frame->iov_count};
 }
 
-/* Not by the C library's functions: in a process with threads these make themselves a place where
- * a thread may be cancelled, and back, at the price of two atomic operations. */
-static long send_flat(int fd, const void *bytes, size_t len)
+/* Bypasses the C library's functions, which are cancellation points: in a process with threads
+ * that costs two atomic operations per call. */
+static long send_bytes(int fd, const void *bytes, size_t len)
 {
 	return syscall(SYS_sendto, fd, bytes, len, MSG_DONTWAIT, NULL, 0);
 }
 
-static unsigned send_one(struct packet_link *packet, const struct gamma_frame *frame)
+static unsigned send_single_frame(struct packet_link *packet, const struct gamma_frame *frame)
 {
 	struct iovec iov[1 + GAMMA_FRAME_IOV];
 	struct msghdr msg;
 
 	packet->link.stats->send_calls++;
 	if (gamma_likely(!frame->iov_count))
-		return send_flat(packet->link.fd, frame->head, frame->head_len) >= 0;
-	message_of(frame, iov, &msg);
+		return send_bytes(packet->link.fd, frame->head, frame->head_len) >= 0;
+	frame_to_msghdr(frame, iov, &msg);
 	return syscall(SYS_sendmsg, packet->link.fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
-static unsigned send_many(struct packet_link *packet, const struct gamma_frame *frames,
-			  unsigned count)
+static unsigned send_frames(struct packet_link *packet, const struct gamma_frame *frames,
+			    unsigned count)
 {
 	struct iovec iov[BURST][1 + GAMMA_FRAME_IOV];
 	struct mmsghdr messages[BURST];
-	uint64_t begun = count >= TELLING ? gamma_now() : 0;
+	uint64_t begun = count >= TIMED ? gamma_now() : 0;
 	int done;
 
 	for (unsigned i = 0; i < count; i++)
-		message_of(&frames[i], iov[i], &messages[i].msg_hdr);
+		frame_to_msghdr(&frames[i], iov[i], &messages[i].msg_hdr);
 	packet->link.stats->send_calls++;
 	done = sendmmsg(packet->link.fd, messages, count, MSG_DONTWAIT);
 	if (begun)
@@ -103,8 +103,8 @@ static uint32_t nic_mtu(const struct packet_link *packet)
 	return (uint32_t) request.ifr_mtu;
 }
 
-/* Why the kernel did not take a frame. */
-static int refusal(struct packet_link *packet)
+/* Why the kernel refused a frame: a link error. */
+static int refusal_error(struct packet_link *packet)
 {
 	uint32_t mtu = errno == EMSGSIZE ? nic_mtu(packet) : 0;
 
@@ -114,23 +114,23 @@ static int refusal(struct packet_link *packet)
 	return -EMSGSIZE;
 }
 
-/* ENOBUFS and its like: the queue is full, the carrier is gone, or a virtual peer has a smaller
- * MTU. Nothing of the frame left, so sending it later is not a retransmission. */
+/* ENOBUFS and similar errors: the queue is full, there is no carrier, or a virtual peer has a
+ * smaller MTU. The frame did not leave, so sending it later is not a retransmission. */
 static unsigned packet_send(struct gamma_link *link, const struct gamma_frame *frames,
 			    unsigned count, int *error)
 {
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
 	unsigned done = 0;
 
-	errno = 0; /* a burst taken in part leaves it alone */
+	errno = 0; /* stays 0 if a burst is sent in part */
 	while (done < count) {
 		unsigned part = (unsigned) gamma_min(count - done, BURST);
-		unsigned sent = count == 1 ? send_one(packet, frames)
-					   : send_many(packet, frames + done, part);
+		unsigned sent = count == 1 ? send_single_frame(packet, frames)
+					   : send_frames(packet, frames + done, part);
 
 		done += sent;
 		if (gamma_unlikely(sent < part)) {
-			*error = refusal(packet);
+			*error = refusal_error(packet);
 			break;
 		}
 	}
@@ -139,9 +139,9 @@ static unsigned packet_send(struct gamma_link *link, const struct gamma_frame *f
 
 /* ---- receiving ---- */
 
-/* Its status, and the frame's length behind that: the kernel writes the length first, so from then
- * on the word is not 0. */
-static gamma_link_word *word_of(struct tpacket2_hdr *slot)
+/* The slot's status, followed by the frame's length. The kernel writes the length first, so the
+ * word is not 0 from then on. */
+static gamma_link_word *slot_word(struct tpacket2_hdr *slot)
 {
 	_Static_assert(offsetof(struct tpacket2_hdr, tp_status) == 0 &&
 			       offsetof(struct tpacket2_hdr, tp_len) == 4,
@@ -149,7 +149,7 @@ static gamma_link_word *word_of(struct tpacket2_hdr *slot)
 	return (gamma_link_word *) slot;
 }
 
-static uint32_t after(const struct packet_link *packet)
+static uint32_t next_slot(const struct packet_link *packet)
 {
 	return packet->slot + 1 == packet->link.slots ? 0 : packet->slot + 1;
 }
@@ -162,14 +162,13 @@ static bool packet_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	if (!(__atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
 		return false;
 	arrival->frame = (const uint8_t *) slot + slot->tp_mac;
-	/* The sender's core has the lines: all are asked for at once, and the slot's own to be
-	 * written. */
+	/* The sender's core has these lines: request all at once, the slot's own for writing. */
 	__builtin_prefetch(arrival->frame);
 	__builtin_prefetch(arrival->frame + GAMMA_CACHE_LINE);
 	__builtin_prefetch(slot, 1);
 	arrival->alone = packet->alone =
-		!(packet->slots[after(packet)]->tp_status & TP_STATUS_USER);
-	/* A frame cut to the slot is handed on short: the parser sees that it is incomplete. */
+		!(packet->slots[next_slot(packet)]->tp_status & TP_STATUS_USER);
+	/* A frame that was truncated to its slot is lent as it is: the parser detects that. */
 	arrival->len = slot->tp_snaplen;
 	arrival->payload = NULL;
 	arrival->stamp = slot->tp_sec * GAMMA_NS_PER_S + slot->tp_nsec;
@@ -181,11 +180,12 @@ static void packet_release(struct gamma_link *link)
 {
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
 
-	__atomic_store_n(word_of(packet->slots[packet->slot]), TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-	packet->slot = after(packet);
+	__atomic_store_n(slot_word(packet->slots[packet->slot]), TP_STATUS_KERNEL,
+			 __ATOMIC_RELEASE);
+	packet->slot = next_slot(packet);
 	if (packet->alone)
-		__builtin_prefetch(packet->slots[after(packet)]);
-	link->word = word_of(packet->slots[packet->slot]);
+		__builtin_prefetch(packet->slots[next_slot(packet)]);
+	link->word = slot_word(packet->slots[packet->slot]);
 }
 
 static void packet_count(struct gamma_link *link)
@@ -250,8 +250,8 @@ static int join_group(int fd, const struct gamma_packet_attr *attr)
 											    : 0;
 }
 
-/* Where each slot is. */
-static int map_ring(struct packet_link *packet, const struct tpacket_req *req)
+/* Maps the ring and finds each slot in it. */
+static int map_slots(struct packet_link *packet, const struct tpacket_req *req)
 {
 	packet->per_block = req->tp_block_size / req->tp_frame_size;
 	packet->block_len = req->tp_block_size;
@@ -264,7 +264,7 @@ static int map_ring(struct packet_link *packet, const struct tpacket_req *req)
 		packet->ring = NULL;
 		return -errno;
 	}
-	/* A forked child must not see frames of its parent, nor keep the ring alive. */
+	/* A forked child must not see its parent's frames, nor keep the ring alive. */
 	madvise(packet->ring, packet->ring_len, MADV_DONTFORK);
 	packet->slots = calloc(packet->link.slots, sizeof(*packet->slots));
 	if (!packet->slots)
@@ -275,13 +275,13 @@ static int map_ring(struct packet_link *packet, const struct tpacket_req *req)
 						 (size_t) (i / packet->per_block) *
 							 packet->block_len +
 						 i % packet->per_block * packet->slot_len);
-	packet->link.word = word_of(packet->slots[0]);
+	packet->link.word = slot_word(packet->slots[0]);
 	packet->link.bits = TP_STATUS_USER;
 	packet->link.ahead = FRAME_AT;
 	return 0;
 }
 
-static int start(struct packet_link *packet, const struct gamma_packet_attr *attr)
+static int start_packet_link(struct packet_link *packet, const struct gamma_packet_attr *attr)
 {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
@@ -300,11 +300,11 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 	if (!ret)
 		ret = gamma_packet_socket_set_ring(fd, &req);
 	if (!ret)
-		ret = map_ring(packet, &req);
+		ret = map_slots(packet, &req);
 	if (ret)
 		return ret;
-	/* What is sent to a group is to be seen by its members on this host: they get what leaves
-	 * the host on the ordinary way, if they ask for the frames of all protocols. */
+	/* Members on this host must see frames that this host sends to the group. A socket for all
+	 * protocols sees outgoing frames, unless they bypass the queueing discipline. */
 	if (attr->group)
 		address.sll_protocol = attr->receives ? htons(ETH_P_ALL) : 0;
 	else if (setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
@@ -314,7 +314,7 @@ static int start(struct packet_link *packet, const struct gamma_packet_attr *att
 	return bind(fd, (struct sockaddr *) &address, sizeof(address)) ? -errno : 0;
 }
 
-static struct packet_link *new_link(int ifindex, uint32_t mtu, struct gamma_stats *stats)
+static struct packet_link *new_packet_link(int ifindex, uint32_t mtu, struct gamma_stats *stats)
 {
 	struct packet_link *packet = calloc(1, sizeof(*packet));
 
@@ -332,13 +332,13 @@ static struct packet_link *new_link(int ifindex, uint32_t mtu, struct gamma_stat
 int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *stats,
 		      struct gamma_link **link)
 {
-	struct packet_link *packet = new_link(attr->ifindex, attr->mtu, stats);
+	struct packet_link *packet = new_packet_link(attr->ifindex, attr->mtu, stats);
 	int ret;
 
 	if (!packet)
 		return -ENOMEM;
 	packet->link.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ret = packet->link.fd < 0 ? -errno : start(packet, attr);
+	ret = packet->link.fd < 0 ? -errno : start_packet_link(packet, attr);
 	if (ret) {
 		packet_close(&packet->link);
 		return ret;
@@ -347,23 +347,23 @@ int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *
 	return 0;
 }
 
-/* What another process has measured is believed only as far as it makes sense. */
-static bool makes_sense(const struct tpacket_req *req)
+/* The ring's layout comes from another process, so it is checked. */
+static bool is_sane_ring(const struct tpacket_req *req)
 {
 	return req->tp_frame_size >= TPACKET2_HDRLEN && req->tp_block_nr &&
 	       req->tp_frame_size <= req->tp_block_size &&
 	       (uint64_t) req->tp_block_size * req->tp_block_nr <= GAMMA_RING_BYTES_MAX;
 }
 
-static int adopt(struct packet_link *packet, int packet_fd, int gammad_fd, struct tpacket_req *req,
-		 struct gamma_link **link)
+static int adopt_socket(struct packet_link *packet, int packet_fd, int gammad_fd,
+			struct tpacket_req *req, struct gamma_link **link)
 {
 	int ret = -EPROTO;
 
 	packet->link.fd = packet_fd;
-	if (makes_sense(req)) {
+	if (is_sane_ring(req)) {
 		req->tp_frame_nr = req->tp_block_size / req->tp_frame_size * req->tp_block_nr;
-		ret = map_ring(packet, req);
+		ret = map_slots(packet, req);
 	}
 	if (ret) {
 		packet->link.fd = -1;
@@ -379,26 +379,26 @@ int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats
 		       struct gamma_link **link)
 {
 	const struct gamma_broker_opened *opened = &brokered->opened;
-	struct packet_link *packet = new_link((int) opened->ifindex, opened->mtu, stats);
+	struct packet_link *packet = new_packet_link((int) opened->ifindex, opened->mtu, stats);
 	struct tpacket_req req = {
 		.tp_block_size = opened->block_bytes,
 		.tp_block_nr = opened->blocks,
 		.tp_frame_size = opened->slot_bytes,
 	};
 
-	return packet ? adopt(packet, brokered->packet_fd, brokered->gammad_fd, &req, link)
+	return packet ? adopt_socket(packet, brokered->packet_fd, brokered->gammad_fd, &req, link)
 		      : -ENOMEM;
 }
 
 int gamma_packet_adopt_group(const struct gamma_broker_joined *joined, int fd,
 			     struct gamma_stats *stats, struct gamma_link **link)
 {
-	struct packet_link *packet = new_link(0, joined->mtu, stats);
+	struct packet_link *packet = new_packet_link(0, joined->mtu, stats);
 	struct tpacket_req req = {
 		.tp_block_size = joined->block_bytes,
 		.tp_block_nr = joined->blocks,
 		.tp_frame_size = joined->slot_bytes,
 	};
 
-	return packet ? adopt(packet, fd, -1, &req, link) : -ENOMEM;
+	return packet ? adopt_socket(packet, fd, -1, &req, link) : -ENOMEM;
 }

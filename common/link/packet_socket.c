@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* An endpoint's packet socket on its way to be one: filter, ring, send buffer. */
+/* Setting up an endpoint's packet socket: filter, receive ring, send buffer. */
 #include "link/packet_socket.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ enum {
 	SLOT_ALIGN = 128,      /* bytes: of TPACKET_ALIGNMENT too */
 };
 
-/* Offsets in the frame of what the filter looks at. */
+/* Offsets in the frame of the fields that the filter checks. */
 enum {
 	AT_ETHERTYPE = 12,
 	AT_PORT = GAMMA_ETH_LEN + offsetof(struct gamma_header, dst_port),
@@ -38,7 +38,7 @@ int gamma_packet_socket_try(void)
 	return 0;
 }
 
-/* For good: nobody can take it off again. */
+/* The filter is locked: it cannot be removed or replaced. */
 static int set_filter(int fd, struct sock_filter *code, size_t count)
 {
 	struct sock_fprog program = {.len = (uint16_t) count, .filter = code};
@@ -50,9 +50,9 @@ static int set_filter(int fd, struct sock_filter *code, size_t count)
 	return 0;
 }
 
-/* Passes frames to this host, untagged, of the ethertype, long enough, for the port and from the
- * tenant: the kernel runs it for each, so these are found first. LOOKUP may come from any tenant
- * (the answer tells it why not) and for any port. */
+/* Passes frames to this host that are untagged, of the ethertype, long enough, for the port and
+ * from the tenant. The kernel runs it on every frame, so these fields come first. LOOKUP passes
+ * from any tenant, because a refusal must be answered, and for any port. */
 static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 {
 	struct sock_filter code[] = {
@@ -80,7 +80,7 @@ static int attach_filter(int fd, const struct gamma_packet_attr *attr)
 	return set_filter(fd, code, gamma_array_size(code));
 }
 
-/* The frames of one group, in from the wire or out to it, for the port and from the tenant. */
+/* Passes frames of one group, incoming or outgoing, for the port and from the tenant. */
 static int attach_group_filter(int fd, const struct gamma_packet_attr *attr)
 {
 	const uint8_t *mac = attr->group;
@@ -111,9 +111,9 @@ int gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr *attr)
 	return attr->group ? attach_group_filter(fd, attr) : attach_filter(fd, attr);
 }
 
-/* The kernel puts a frame's network header TPACKET_ALIGN(header + 16) into the slot. Slots begin
- * with a pair of the cache's lines: the processor that fetches the first, in which it waits for the
- * frame, gets with it the second, where the frame's own header is. */
+/* The kernel puts a frame's network header at offset TPACKET_ALIGN(header + 16) of its slot. Slots
+ * are aligned to pairs of cache lines: a processor that fetches the first, whose status it polls,
+ * prefetches the second as well, which has the frame's header. */
 static uint32_t slot_bytes(uint32_t mtu)
 {
 	uint32_t needed = (uint32_t) TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + mtu;

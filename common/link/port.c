@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Who owns a port: the process that has bound the abstract AF_UNIX name of NIC and port. The
- * kernel makes that exclusive in the network namespace and gives the name back when the process
- * ends, however it ends.
+ * Claims ports by binding the abstract AF_UNIX name of NIC and port. The kernel makes that
+ * exclusive in the network namespace and frees the name when the process ends, however it ends.
  */
-#include "link/link.h"
+#include "link/port.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -28,7 +27,7 @@ unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct
 	return (unsigned) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) len);
 }
 
-static int try_bind(int fd, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
+static int bind_port(int fd, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 {
 	struct sockaddr_un name;
 	unsigned len = gamma_port_name(mac, port, &name);
@@ -46,7 +45,7 @@ static int bind_ephemeral(int fd, const uint8_t mac[GAMMA_MAC_LEN], uint16_t *po
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 			return -EAGAIN;
 		*port = number | EPHEMERAL_FIRST;
-		ret = try_bind(fd, mac, *port);
+		ret = bind_port(fd, mac, *port);
 	}
 	return ret;
 }
@@ -58,7 +57,7 @@ int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port)
 
 	if (fd < 0)
 		return -errno;
-	ret = *port ? try_bind(fd, mac, *port) : bind_ephemeral(fd, mac, port);
+	ret = *port ? bind_port(fd, mac, *port) : bind_ephemeral(fd, mac, port);
 	if (ret) {
 		close(fd);
 		return ret;
@@ -66,7 +65,8 @@ int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port)
 	return fd;
 }
 
-static int claim_from(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, unsigned count, int *fds)
+static int claim_range_from(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, unsigned count,
+			    int *fds)
 {
 	unsigned claimed = 0;
 	int ret = 0;
@@ -91,12 +91,12 @@ int gamma_port_claim_range(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, uns
 	int ret = -EADDRINUSE;
 
 	if (*port)
-		return claim_from(mac, *port, count, fds);
+		return claim_range_from(mac, *port, count, fds);
 	for (int i = 0; i < EPHEMERAL_TRIES && ret == -EADDRINUSE; i++) {
 		if (getrandom(port, sizeof(*port), 0) != sizeof(*port))
 			return -EAGAIN;
 		*port |= EPHEMERAL_FIRST;
-		ret = claim_from(mac, *port, count, fds);
+		ret = claim_range_from(mac, *port, count, fds);
 	}
 	return ret;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Raw Ethernet through AF_XDP: rings in memory shared with the kernel (or, where the driver can,
- * with the NIC), before its network stack. For privileged processes; one has the NIC's queue 0.
- * A program on the NIC (xdp_program.c) hands over this endpoint's frames and passes all others on.
- * Called by the engine as packet.c is. The kernel's own interface is used, without libxdp: every
- * program that loads libfabric would load that too.
+ * Raw Ethernet through AF_XDP: rings in memory shared with the kernel (or with the NIC, if its
+ * driver can), below the network stack. For privileged processes; only one process can have the
+ * NIC's queue 0. A program on the NIC (xdp_program.c) directs this endpoint's frames here and
+ * passes all others on. This uses the kernel's interface without libxdp: otherwise every program
+ * that loads libfabric would load that library too.
  */
 #include "link/xdp.h"
 
@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/iov.h"
+#include "link/xdp_program.h"
 
 #ifdef GAMMA_XDP
 #include <linux/if_xdp.h>
@@ -25,13 +26,13 @@
 
 enum {
 	CHUNK = 4096,      /* bytes: memory of a frame */
-	SEND_CHUNKS = 256, /* frames that the kernel may still hold; a power of two */
-	QUEUE = 0,         /* where a NIC puts frames that are not IP */
-	BUSY_TRIES = 10,   /* the kernel frees a queue some time after its last owner has gone */
+	SEND_CHUNKS = 256, /* frames that the kernel may hold; a power of two */
+	QUEUE = 0,         /* on which a NIC receives frames that are not IP */
+	BUSY_TRIES = 10,   /* the kernel frees a queue some time after its last owner has ended */
 	BUSY_WAIT_US = 50000,
 };
 
-/* A ring of the kernel's: descriptors between two counters that only grow. */
+/* One of the kernel's rings: descriptors between two counters that only grow. */
 struct ring {
 	uint32_t *producer, *consumer, *flags;
 	void *entries; /* uint64_t addresses, or struct xdp_desc */
@@ -43,16 +44,16 @@ struct ring {
 struct xdp_link {
 	struct gamma_link link;
 	struct gamma_xdp_program program;
-	uint8_t *chunks;         /* first those of arriving frames, then those of leaving ones */
+	uint8_t *chunks;         /* for received frames, then for sent frames */
 	size_t chunks_len;       /* bytes */
-	struct ring fill, taken; /* chunks for arriving frames; leaving ones that are free again */
+	struct ring fill, taken; /* chunks for frames to receive; chunks of frames that left */
 	struct ring receive, send;
 	uint32_t received;          /* frames taken so far */
 	uint32_t sent;              /* frames put into the send ring so far */
 	uint64_t free[SEND_CHUNKS]; /* addresses of chunks */
 	uint32_t free_count;
-	uint64_t drops; /* as the kernel last told them */
-	int error;      /* why there is no socket */
+	uint64_t drops; /* the kernel's counter when it was last read */
+	int error;      /* negative errno: there is no socket; else 0 */
 };
 
 static struct xdp_link *xdp_of(struct gamma_link *link)
@@ -62,8 +63,8 @@ static struct xdp_link *xdp_of(struct gamma_link *link)
 
 /* ---- sending ---- */
 
-/* Chunks that have left. */
-static void reclaim(struct xdp_link *xdp)
+/* Collects the chunks of frames that have left. */
+static void reclaim_chunks(struct xdp_link *xdp)
 {
 	struct ring *ring = &xdp->taken;
 	uint32_t from = *ring->consumer;
@@ -80,9 +81,9 @@ static bool all_taken(const struct xdp_link *xdp)
 	return __atomic_load_n(xdp->send.consumer, __ATOMIC_ACQUIRE) == xdp->sent;
 }
 
-/* Has the kernel send what is in the ring. It takes a part of it at a time; what it cannot send
- * now stays there until the next call. */
-static void kick(struct xdp_link *xdp)
+/* Makes the kernel send what is in the ring. It takes a part at a time; whatever it cannot send
+ * now stays in the ring until the next call. */
+static void kick_send_ring(struct xdp_link *xdp)
 {
 	if (!(__atomic_load_n(xdp->send.flags, __ATOMIC_RELAXED) & XDP_RING_NEED_WAKEUP))
 		return;
@@ -97,7 +98,7 @@ static void kick(struct xdp_link *xdp)
 	}
 }
 
-static void put(struct xdp_link *xdp, const struct gamma_frame *frame)
+static void write_descriptor(struct xdp_link *xdp, const struct gamma_frame *frame)
 {
 	struct xdp_desc *descs = xdp->send.entries;
 	uint64_t address = xdp->free[--xdp->free_count];
@@ -119,27 +120,27 @@ static unsigned xdp_send(struct gamma_link *link, const struct gamma_frame *fram
 	unsigned done;
 
 	if (xdp->free_count < count)
-		reclaim(xdp);
+		reclaim_chunks(xdp);
 	for (done = 0; done < count && xdp->free_count; done++)
-		put(xdp, &frames[done]);
+		write_descriptor(xdp, &frames[done]);
 	__atomic_store_n(xdp->send.producer, xdp->sent, __ATOMIC_RELEASE);
-	kick(xdp);
+	kick_send_ring(xdp);
 	*error = -EAGAIN;
 	return done;
 }
 
 /* ---- receiving ---- */
 
-static bool waits(const struct xdp_link *xdp)
+static bool frame_waits(const struct xdp_link *xdp)
 {
 	return __atomic_load_n(xdp->receive.producer, __ATOMIC_ACQUIRE) != xdp->received;
 }
 
-/* Nothing has come: does the kernel wait to be called, for frames to leave or to arrive? */
-static void nudge(struct xdp_link *xdp)
+/* No frame has arrived. Calls the kernel if it needs that to send or to receive frames. */
+static void wake_kernel(struct xdp_link *xdp)
 {
 	if (gamma_unlikely(!all_taken(xdp)))
-		kick(xdp);
+		kick_send_ring(xdp);
 	if (gamma_unlikely(__atomic_load_n(xdp->fill.flags, __ATOMIC_RELAXED) &
 			   XDP_RING_NEED_WAKEUP)) {
 		xdp->link.stats->receive_calls++;
@@ -147,7 +148,7 @@ static void nudge(struct xdp_link *xdp)
 	}
 }
 
-static const struct xdp_desc *oldest(const struct xdp_link *xdp)
+static const struct xdp_desc *oldest_descriptor(const struct xdp_link *xdp)
 {
 	const struct xdp_desc *descs = xdp->receive.entries;
 
@@ -158,12 +159,12 @@ static bool xdp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
 	struct xdp_link *xdp = xdp_of(link);
 
-	if (!waits(xdp)) {
-		nudge(xdp);
+	if (!frame_waits(xdp)) {
+		wake_kernel(xdp);
 		return false;
 	}
-	arrival->frame = xdp->chunks + oldest(xdp)->addr;
-	arrival->len = oldest(xdp)->len;
+	arrival->frame = xdp->chunks + oldest_descriptor(xdp)->addr;
+	arrival->len = oldest_descriptor(xdp)->len;
 	arrival->payload = NULL;
 	arrival->alone = false;
 	arrival->stamp = 0;
@@ -171,7 +172,7 @@ static bool xdp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	return true;
 }
 
-/* Its chunk is there for another frame. */
+/* Gives a chunk to the kernel, for a frame to receive. */
 static void give_chunk(struct xdp_link *xdp, uint64_t address)
 {
 	uint64_t *addresses = xdp->fill.entries;
@@ -184,7 +185,7 @@ static void give_chunk(struct xdp_link *xdp, uint64_t address)
 static void xdp_release(struct gamma_link *link)
 {
 	struct xdp_link *xdp = xdp_of(link);
-	uint64_t address = oldest(xdp)->addr / CHUNK * CHUNK;
+	uint64_t address = oldest_descriptor(xdp)->addr / CHUNK * CHUNK;
 
 	__atomic_store_n(xdp->receive.consumer, ++xdp->received, __ATOMIC_RELEASE);
 	give_chunk(xdp, address);
@@ -194,8 +195,8 @@ static bool xdp_arm(struct gamma_link *link)
 {
 	struct xdp_link *xdp = xdp_of(link);
 
-	nudge(xdp);
-	return waits(xdp);
+	wake_kernel(xdp);
+	return frame_waits(xdp);
 }
 
 static void xdp_count(struct gamma_link *link)
@@ -212,7 +213,7 @@ static void xdp_count(struct gamma_link *link)
 	xdp->drops = drops;
 }
 
-static void unmap(const struct gamma_link *link, const struct ring *ring)
+static void unmap_xdp_ring(const struct gamma_link *link, const struct ring *ring)
 {
 	if (ring->map)
 		gamma_link_unmap(link, ring->map, ring->map_len);
@@ -223,10 +224,10 @@ static void xdp_close(struct gamma_link *link)
 	struct xdp_link *xdp = xdp_of(link);
 
 	gamma_xdp_program_detach(&xdp->program);
-	unmap(link, &xdp->fill);
-	unmap(link, &xdp->taken);
-	unmap(link, &xdp->receive);
-	unmap(link, &xdp->send);
+	unmap_xdp_ring(link, &xdp->fill);
+	unmap_xdp_ring(link, &xdp->taken);
+	unmap_xdp_ring(link, &xdp->receive);
+	unmap_xdp_ring(link, &xdp->send);
 	if (link->fd >= 0)
 		close(link->fd);
 	if (xdp->chunks)
@@ -245,7 +246,7 @@ static const struct gamma_link_ops xdp_ops = {
 
 /* ---- opening ---- */
 
-/* Frames that may wait: a power of two within what the ring may take. */
+/* Frames that can wait to be received: a power of two that fits ring_bytes. */
 static uint32_t receive_chunks(size_t ring_bytes)
 {
 	uint32_t count = GAMMA_RING_SLOTS_MIN;
@@ -255,7 +256,7 @@ static uint32_t receive_chunks(size_t ring_bytes)
 	return count;
 }
 
-/* Memory for all frames, known to the kernel. */
+/* Allocates memory for all frames and registers it with the kernel. */
 static int make_chunks(struct xdp_link *xdp)
 {
 	struct xdp_umem_reg memory = {.chunk_size = CHUNK};
@@ -274,13 +275,13 @@ static int make_chunks(struct xdp_link *xdp)
 											: 0;
 }
 
-static int make_ring(struct xdp_link *xdp, int option, uint32_t entries)
+static int make_xdp_ring(struct xdp_link *xdp, int option, uint32_t entries)
 {
 	return setsockopt(xdp->link.fd, SOL_XDP, option, &entries, sizeof(entries)) ? -errno : 0;
 }
 
-static int map_ring(struct xdp_link *xdp, struct ring *ring, const struct xdp_ring_offset *at,
-		    off_t place, uint32_t entries, size_t entry_len)
+static int map_xdp_ring(struct xdp_link *xdp, struct ring *ring, const struct xdp_ring_offset *at,
+			off_t place, uint32_t entries, size_t entry_len)
 {
 	uint8_t *map;
 
@@ -299,7 +300,7 @@ static int map_ring(struct xdp_link *xdp, struct ring *ring, const struct xdp_ri
 	return 0;
 }
 
-static int make_rings(struct xdp_link *xdp)
+static int make_xdp_rings(struct xdp_link *xdp)
 {
 	const struct {
 		struct ring *ring;
@@ -322,17 +323,17 @@ static int make_rings(struct xdp_link *xdp)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < gamma_array_size(rings); i++)
-		ret = make_ring(xdp, rings[i].option, rings[i].entries);
+		ret = make_xdp_ring(xdp, rings[i].option, rings[i].entries);
 	if (!ret && getsockopt(xdp->link.fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &len))
 		ret = -errno;
 	for (unsigned i = 0; !ret && i < gamma_array_size(rings); i++)
-		ret = map_ring(xdp, rings[i].ring,
-			       (const void *) ((const char *) &offsets + rings[i].offset),
-			       rings[i].place, rings[i].entries, rings[i].entry_len);
+		ret = map_xdp_ring(xdp, rings[i].ring,
+				   (const void *) ((const char *) &offsets + rings[i].offset),
+				   rings[i].place, rings[i].entries, rings[i].entry_len);
 	return ret;
 }
 
-static int start(struct xdp_link *xdp, const struct gamma_packet_attr *attr)
+static int start_xdp_link(struct xdp_link *xdp, const struct gamma_packet_attr *attr)
 {
 	struct sockaddr_xdp address = {
 		.sxdp_family = AF_XDP,
@@ -343,7 +344,7 @@ static int start(struct xdp_link *xdp, const struct gamma_packet_attr *attr)
 	int ret = make_chunks(xdp);
 
 	if (!ret)
-		ret = make_rings(xdp);
+		ret = make_xdp_rings(xdp);
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < xdp->link.slots; i++)
@@ -356,7 +357,8 @@ static int start(struct xdp_link *xdp, const struct gamma_packet_attr *attr)
 	return gamma_xdp_program_attach(&xdp->program, attr, xdp->link.fd, QUEUE);
 }
 
-static struct xdp_link *new_link(const struct gamma_packet_attr *attr, struct gamma_stats *stats)
+static struct xdp_link *new_xdp_link(const struct gamma_packet_attr *attr,
+				     struct gamma_stats *stats)
 {
 	struct xdp_link *xdp = calloc(1, sizeof(*xdp));
 
@@ -373,8 +375,8 @@ static struct xdp_link *new_link(const struct gamma_packet_attr *attr, struct ga
 	return xdp;
 }
 
-/* What a refusal means, for people. */
-static const char *reason(int error)
+/* The meaning of an error, for people. */
+static const char *refusal_reason(int error)
 {
 	switch (-error) {
 	case EMSGSIZE:
@@ -390,15 +392,15 @@ static const char *reason(int error)
 	return strerror(-error);
 }
 
-static int try_open(const struct gamma_packet_attr *attr, struct gamma_stats *stats,
-		    struct gamma_link **link)
+static int try_open_xdp(const struct gamma_packet_attr *attr, struct gamma_stats *stats,
+			struct gamma_link **link)
 {
-	struct xdp_link *xdp = new_link(attr, stats);
+	struct xdp_link *xdp = new_xdp_link(attr, stats);
 	int ret;
 
 	if (!xdp)
 		return -ENOMEM;
-	ret = xdp->error ? xdp->error : start(xdp, attr);
+	ret = xdp->error ? xdp->error : start_xdp_link(xdp, attr);
 	if (ret)
 		xdp_close(&xdp->link);
 	else
@@ -409,23 +411,23 @@ static int try_open(const struct gamma_packet_attr *attr, struct gamma_stats *st
 int gamma_xdp_open(const struct gamma_packet_attr *attr, bool insist, struct gamma_stats *stats,
 		   struct gamma_link **link)
 {
-	int ret = attr->mtu > GAMMA_XDP_MTU_MAX ? -EMSGSIZE : try_open(attr, stats, link);
+	int ret = attr->mtu > GAMMA_XDP_MTU_MAX ? -EMSGSIZE : try_open_xdp(attr, stats, link);
 	char name[IF_NAMESIZE] = "?";
 
 	for (int i = 0; insist && ret == -EBUSY && i < BUSY_TRIES; i++) {
 		usleep(BUSY_WAIT_US);
-		ret = try_open(attr, stats, link);
+		ret = try_open_xdp(attr, stats, link);
 	}
 	if (!ret)
 		return 0;
 	if_indextoname((unsigned) attr->ifindex, name);
 	gamma_log(insist ? GAMMA_LOG_WARN : GAMMA_LOG_INFO, "%s: no AF_XDP at MTU %u: %s%s", name,
-		  attr->mtu, reason(ret),
+		  attr->mtu, refusal_reason(ret),
 		  insist ? "; or set FI_GAMMA_LINK=packet" : "; a packet socket is used");
 	return ret;
 }
 
-#else /* left out by configure */
+#else /* configure found no AF_XDP */
 
 int gamma_xdp_open(const struct gamma_packet_attr *attr, bool insist, struct gamma_stats *stats,
 		   struct gamma_link **link)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The program that an AF_XDP link puts on its NIC: an endpoint's frames go to the link's socket,
- * all others on to the kernel's network stack, untouched. Written in the machine's own
- * instructions, since it is short and depends on the endpoint; it comes and goes with the link.
+ * The BPF program that an AF_XDP link attaches to its NIC: the endpoint's frames go to the link's
+ * socket, all others continue unchanged to the kernel's network stack. It is written as BPF
+ * instructions because it is short and depends on the endpoint. It is detached with the link.
  */
 #ifdef GAMMA_XDP
 #include <arpa/inet.h>
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "link/xdp.h"
+#include "link/xdp_program.h"
 
-/* An instruction each. PASS_IF: to the end of the program, which passes the frame on. */
+/* One instruction each. PASS_IF jumps to the program's end, which passes the frame on. */
 #define LOAD(width, to, from, offset)                                                    \
 	{                                                                                \
 		.code = BPF_LDX | BPF_MEM | (width), .dst_reg = (to), .src_reg = (from), \
@@ -61,14 +61,14 @@
 		.code = BPF_JMP | BPF_EXIT \
 	}
 
-/* Where in the frame. */
+/* Offsets in the frame. */
 enum {
 	AT_ETHERTYPE = 12,
 	AT_PORT = GAMMA_ETH_LEN + offsetof(struct gamma_header, dst_port),
 	AT_TENANT = GAMMA_ETH_LEN + offsetof(struct gamma_header, tenant),
 	AT_KIND = GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind),
 	LEAST = GAMMA_ETH_LEN + GAMMA_HEADER_LEN,
-	PASSING = 2, /* instructions at the program's end that pass the frame on */
+	PASSING = 2, /* instructions at the end that pass the frame on */
 	QUEUES = 1,  /* of the map */
 };
 
@@ -91,7 +91,7 @@ static int make_map(void)
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-static int enter(int map_fd, uint32_t queue, int socket)
+static int map_queue(int map_fd, uint32_t queue, int socket)
 {
 	union bpf_attr attr;
 
@@ -102,7 +102,7 @@ static int enter(int map_fd, uint32_t queue, int socket)
 	return bpf(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
-static int load(struct bpf_insn *code, unsigned count)
+static int load_program(struct bpf_insn *code, unsigned count)
 {
 	union bpf_attr attr;
 
@@ -119,9 +119,9 @@ static int load(struct bpf_insn *code, unsigned count)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-/* As the packet socket's filter has it, but for questions to any port: all endpoints of the host
- * are to see these, so the kernel hands them to the packet sockets. A frame on a queue that is not
- * in the map is passed on as well. */
+/* The packet socket's filter, except for LOOKUP to any port: all endpoints of the host must see
+ * these frames, so they go on to the packet sockets. So do frames on a queue that is not in the
+ * map. */
 static int make_program(int map_fd, const struct gamma_packet_attr *attr)
 {
 	uint32_t mac_first;
@@ -163,11 +163,11 @@ static int make_program(int map_fd, const struct gamma_packet_attr *attr)
 		EXIT,
 	};
 
-	return load(code, gamma_array_size(code));
+	return load_program(code, gamma_array_size(code));
 }
 
-/* In the driver if it can, else where the kernel has made a packet of the frame. */
-static int put_on(int program_fd, int ifindex)
+/* In the driver if it supports that, else after the kernel has allocated a packet. */
+static int attach_program(int program_fd, int ifindex)
 {
 	union bpf_attr attr;
 	int ret;
@@ -190,11 +190,11 @@ int gamma_xdp_program_attach(struct gamma_xdp_program *program,
 	int ret = program->map_fd = make_map();
 
 	if (ret >= 0)
-		ret = enter(program->map_fd, queue, socket);
+		ret = map_queue(program->map_fd, queue, socket);
 	if (ret >= 0)
 		ret = program->fd = make_program(program->map_fd, attr);
 	if (ret >= 0)
-		ret = program->link_fd = put_on(program->fd, attr->ifindex);
+		ret = program->link_fd = attach_program(program->fd, attr->ifindex);
 	return ret < 0 ? ret : 0;
 }
 

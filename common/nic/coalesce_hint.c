@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* A setting of a NIC that costs latency, for the log. Called when a domain is opened. */
-#include "nic/nic.h"
+#include "nic/coalesce_hint.h"
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>

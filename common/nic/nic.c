@@ -8,6 +8,7 @@
 #include "nic/nic.h"
 #include "base/base.h"
 #include "nic/rtnetlink.h"
+#include "nic/select.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/mac.h"
 #include "nic/arp.h"
+#include "nic/select.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

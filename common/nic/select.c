@@ -3,7 +3,7 @@
  * Judges which NICs can be used and which is best: pure functions of the array that nic.c
  * has read (or that a test has written).
  */
-#include "nic/nic.h"
+#include "nic/select.h"
 #include "base/base.h"
 #include "conf/conf.h"
 #include "base/mac.h"

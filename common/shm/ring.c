@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The queue of records in a segment: see ring.h. A record is published by the word in front of it,
- * which the reader polls: a small one is one cache line that changes hands once. Before that the
- * writer has cleared the word behind the record, so the reader never takes old bytes for one.
+ * The queue of records in a segment; see ring.h. The word in front of a record publishes it, and
+ * the reader polls that word: a small record moves one cache line once. Before publishing, the
+ * writer clears the word after the record, so the reader never takes old bytes for a record.
  */
 #include "shm/ring.h"
 
 #include <string.h>
 
 enum {
-	HOT = 2048, /* bytes after which the writer would go back to the front of the data */
-	LAPS = 64,  /* through the data without doing so, once there was no room for a record */
+	HOT = 2048, /* bytes after which the writer tries to return to the front of the data */
+	LAPS = 64,  /* rounds through the data without a try, after a record did not fit */
 };
 
 /* Bytes that a record takes. */
@@ -21,7 +21,7 @@ static uint64_t record_len(uint32_t len)
 	return (bytes + GAMMA_RECORD_ALIGN - 1) & ~(uint64_t) (GAMMA_RECORD_ALIGN - 1);
 }
 
-static uint64_t word_of(struct gamma_record record)
+static uint64_t record_word(struct gamma_record record)
 {
 	uint64_t word;
 
@@ -29,7 +29,7 @@ static uint64_t word_of(struct gamma_record record)
 	return word;
 }
 
-static struct gamma_record record_of(uint64_t word)
+static struct gamma_record word_record(uint64_t word)
 {
 	struct gamma_record record;
 
@@ -64,8 +64,8 @@ void gamma_ring_init(struct gamma_ring_writer *writer, void *segment, uint64_t s
 	};
 }
 
-/* Bytes from the writer's position on that the reader does not need. */
-static uint64_t room(struct gamma_ring_writer *writer)
+/* Bytes from the writer's position on that are free. */
+static uint64_t free_bytes(struct gamma_ring_writer *writer)
 {
 	return writer->size - (writer->position - writer->taken);
 }
@@ -74,31 +74,31 @@ static void look_at_reader(struct gamma_ring_writer *writer)
 {
 	uint64_t taken = __atomic_load_n(&writer->segment->taken, __ATOMIC_ACQUIRE);
 
-	/* It can only have gone on, and not beyond what there is. */
+	/* The reader can only advance, and not beyond the writer. */
 	if (taken - writer->taken > writer->position - writer->taken || taken % GAMMA_RECORD_ALIGN)
 		writer->damaged = true;
 	else
 		writer->taken = taken;
 }
 
-/* The word behind a record must be free as well: it is cleared. Where a short record has gone back
- * to the front, what it left out is lost until the reader has taken it: too much, if long ones
- * follow. */
-static bool fits(struct gamma_ring_writer *writer, uint64_t bytes)
+/* The word after a record must be free as well, to be cleared. Bytes that were skipped to return to
+ * the front are lost until the reader has passed them, which is too much if long records follow. So
+ * after a record did not fit, the writer does not return to the front for a while. */
+static bool has_space(struct gamma_ring_writer *writer, uint64_t bytes)
 {
-	if (gamma_likely(room(writer) >= bytes + GAMMA_RECORD_ALIGN))
+	if (gamma_likely(free_bytes(writer) >= bytes + GAMMA_RECORD_ALIGN))
 		return !writer->damaged;
 	look_at_reader(writer);
-	if (!writer->damaged && room(writer) >= bytes + GAMMA_RECORD_ALIGN)
+	if (!writer->damaged && free_bytes(writer) >= bytes + GAMMA_RECORD_ALIGN)
 		return true;
 	writer->look_at = writer->position + LAPS * writer->size;
 	return false;
 }
 
-/* Bytes that are left out at the end of the data, to go on at its front: because the record does
- * not fit in one piece, or to use memory again that both sides have near them, when the reader
- * has taken all there was. Asking that takes a line of the cache, so it is asked now and then. */
-static uint64_t left_out(struct gamma_ring_writer *writer, uint64_t bytes)
+/* Bytes to skip at the end of the data, to continue at its front. Either the record does not fit
+ * before the end, or the reader has taken everything: then memory is reused that is in both caches.
+ * To look at the reader's position costs a cache line transfer, so it is done only now and then. */
+static uint64_t bytes_to_skip(struct gamma_ring_writer *writer, uint64_t bytes)
 {
 	uint64_t to_end = writer->size - (writer->position & (writer->size - 1));
 
@@ -117,22 +117,23 @@ static uint64_t left_out(struct gamma_ring_writer *writer, uint64_t bytes)
 uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len)
 {
 	uint64_t bytes = record_len(len);
-	uint64_t wrap = left_out(writer, bytes);
+	uint64_t wrap = bytes_to_skip(writer, bytes);
 
-	if (gamma_unlikely(!fits(writer, wrap + bytes)))
+	if (gamma_unlikely(!has_space(writer, wrap + bytes)))
 		return NULL;
 	writer->wrap = wrap;
 	writer->len = len;
-	/* First, since it waits for a line of its own: the reader, who polls, must not get the
-	 * record's line back between its bytes and its word. */
+	/* First, because it may wait for a cache line of its own: the polling reader must not get
+	 * the record's line back between the record's bytes and its word. */
 	__atomic_store_n(word_at(writer, writer->position + wrap + bytes), GAMMA_RECORD_NONE,
 			 __ATOMIC_RELAXED);
 	return (uint8_t *) word_at(writer, writer->position + wrap) + sizeof(struct gamma_record);
 }
 
-/* In one order with the reader's: either it sees the record, or its writer sees that it sleeps.
- * Stored right behind the record's bytes, and fenced then: an exchange would wait for these first,
- * and the reader, who polls, take the line back in between. ThreadSanitizer knows no fences. */
+/* Sequentially consistent with the reader's accesses: either the reader sees the record, or the
+ * writer sees that the reader sleeps. A store right after the record's bytes, followed by a fence:
+ * an exchange would wait for the bytes first, and the polling reader would take the line back in
+ * between. ThreadSanitizer does not support fences. */
 static void write_word(uint64_t *word, uint64_t value)
 {
 #ifdef __SANITIZE_THREAD__
@@ -148,14 +149,14 @@ bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind
 {
 	uint64_t *word = word_at(writer, writer->position);
 	uint64_t behind = writer->position + writer->wrap + record_len(writer->len);
-	uint64_t value = word_of(
+	uint64_t value = record_word(
 		(struct gamma_record){.len = writer->len, .kind = (uint8_t) kind, .flags = flags});
 	uint32_t one = 1;
 
 	if (gamma_unlikely(writer->wrap)) {
 		__atomic_store_n(word_at(writer, writer->position + writer->wrap), value,
 				 __ATOMIC_RELAXED);
-		value = word_of((struct gamma_record){.len = GAMMA_RECORD_WRAP});
+		value = record_word((struct gamma_record){.len = GAMMA_RECORD_WRAP});
 	}
 	writer->position = behind;
 	write_word(word, value);
@@ -172,15 +173,15 @@ void gamma_ring_withdraw(struct gamma_ring_writer *writer)
 
 bool gamma_ring_has_free(struct gamma_ring_writer *writer, uint64_t bytes)
 {
-	if (room(writer) < bytes)
+	if (free_bytes(writer) < bytes)
 		look_at_reader(writer);
-	return !writer->damaged && room(writer) >= bytes;
+	return !writer->damaged && free_bytes(writer) >= bytes;
 }
 
 bool gamma_ring_has_room(struct gamma_ring_writer *writer)
 {
 	look_at_reader(writer);
-	return writer->damaged || room(writer) >= writer->size / 2;
+	return writer->damaged || free_bytes(writer) >= writer->size / 2;
 }
 
 bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t position)
@@ -237,11 +238,11 @@ bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, u
 
 	if (!word || reader->damaged)
 		return false;
-	if (gamma_unlikely(record_of(word).len == GAMMA_RECORD_WRAP)) {
+	if (gamma_unlikely(word_record(word).len == GAMMA_RECORD_WRAP)) {
 		reader->position = (reader->position | (reader->size - 1)) + 1;
 		word = word_at_position(reader);
 	}
-	head = record_of(word);
+	head = word_record(word);
 	offset = reader->position & (reader->size - 1);
 	if (gamma_unlikely(!word || head.len > reader->max ||
 			   record_len(head.len) > reader->size - offset)) {
@@ -263,7 +264,7 @@ void gamma_ring_release(struct gamma_ring_reader *reader)
 	__atomic_store_n(&reader->segment->taken, reader->position, __ATOMIC_RELEASE);
 }
 
-/* Changes nothing, and so comes behind all that was read before, which a load might overtake. */
+/* A read-modify-write that changes nothing: a plain load might overtake the reads before it. */
 bool gamma_ring_withdrawn(struct gamma_ring_reader *reader)
 {
 	return __atomic_fetch_or(&reader->segment->withdrawn, 0, __ATOMIC_SEQ_CST);
@@ -279,9 +280,9 @@ void gamma_ring_wake(struct gamma_ring_reader *reader)
 	__atomic_store_n(&reader->segment->sleeping, 0, __ATOMIC_RELAXED);
 }
 
-void gamma_ring_set_backpressure(struct gamma_ring_reader *reader, bool backpressure)
+void gamma_ring_set_backpressure(struct gamma_ring_reader *reader, bool on)
 {
-	__atomic_store_n(&reader->segment->backpressure, backpressure, __ATOMIC_RELAXED);
+	__atomic_store_n(&reader->segment->backpressure, on, __ATOMIC_RELAXED);
 }
 
 bool gamma_ring_has_record(const struct gamma_ring_reader *reader)

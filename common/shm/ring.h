@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A queue of records in shared memory with one writer and one reader, without locks (layout:
- * wire/segment.h). Neither believes what the other has written: what is read from the segment is
- * read once and checked, and each keeps its own position in memory of its own. A side that ends in
- * the middle of something leaves at worst a record that was never published.
+ * A lock-free queue of records in shared memory with one writer and one reader (layout:
+ * wire/segment.h). Neither side trusts the other: whatever is read from the segment is read once
+ * and checked, and each side keeps its own position in private memory. If a side ends at any
+ * moment, the worst that remains is a record that was never published.
  */
-#ifndef GAMMA_LINK_RING_H
-#define GAMMA_LINK_RING_H
+#ifndef GAMMA_RING_H
+#define GAMMA_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,11 +20,11 @@ struct gamma_ring_writer {
 	uint8_t *data;
 	uint64_t size;     /* bytes of data, a power of two */
 	uint64_t position; /* of the next record */
-	uint64_t taken;    /* the reader's position, when it was last looked at */
-	uint64_t look_at;  /* position from which on it may go back to the front */
-	uint64_t wrap;     /* bytes left out at the end before the record being written; 0: none */
+	uint64_t taken;    /* the reader's position when it was last read */
+	uint64_t look_at;  /* position from which on the writer may return to the front */
+	uint64_t wrap;     /* bytes skipped before the record being written; 0: none */
 	uint32_t len;      /* bytes of the record being written */
-	bool damaged;      /* the reader's position was nonsense: nothing more is written */
+	bool damaged;      /* the reader's position was invalid: nothing more is written */
 };
 
 struct gamma_ring_reader {
@@ -32,64 +32,63 @@ struct gamma_ring_reader {
 	const uint8_t *data;
 	uint64_t size;     /* bytes of data */
 	uint64_t position; /* of the next record */
-	uint32_t max;      /* bytes of the largest record that may come */
+	uint32_t max;      /* bytes of the largest record that is accepted */
 	uint32_t lent;     /* bytes of the record that is lent; 0: none */
 	uint8_t kind;      /* of that */
 	uint8_t flags;     /* ditto */
-	bool damaged;      /* a record was nonsense: nothing more is read */
+	bool damaged;      /* a record was invalid: nothing more is read */
 };
 
-/* Begins a ring in a zeroed segment with so many bytes of data; `start` spreads rings over the
- * cache. */
+/* Sets up a ring in a zeroed segment with size bytes of data. Different values of start put rings
+ * on different cache sets. */
 void gamma_ring_init(struct gamma_ring_writer *writer, void *segment, uint64_t size,
 		     uint64_t start);
-/* Room for a record of len bytes in one piece, or NULL: the ring is full, or damaged. */
+/* Contiguous room for a record of len bytes, or NULL: the ring is full or damaged. */
 uint8_t *gamma_ring_reserve(struct gamma_ring_writer *writer, uint32_t len);
-/* What stands in the room is a record of that kind now. True: the reader sleeps and is to be
- * woken. */
+/* Publishes the reserved room as a record of that kind. True: the reader sleeps, wake it. */
 bool gamma_ring_publish(struct gamma_ring_writer *writer, enum gamma_record_kind kind,
 			uint8_t flags);
-/* Before memory that was announced to the reader, and not answered, is its owner's again. */
+/* Marks that memory announced to the reader, and not answered, is no longer valid. */
 void gamma_ring_withdraw(struct gamma_ring_writer *writer);
-/* Whether so many bytes of it are free. */
+/* Whether that many bytes are free. */
 bool gamma_ring_has_free(struct gamma_ring_writer *writer, uint64_t bytes);
-/* Whether half of the ring is free, or it is damaged: trying again is worth it. */
+/* Whether half of the ring is free, or it is damaged: then it is worth trying again. */
 bool gamma_ring_has_room(struct gamma_ring_writer *writer);
-/* Whether the reader has taken all that was written up to that position. */
+/* Whether the reader has taken everything up to that position. */
 bool gamma_ring_has_taken(struct gamma_ring_writer *writer, uint64_t position);
-/* The reader wants no plain messages now. */
+/* Whether the reader wants frames only, no inline messages. */
 static inline bool gamma_ring_has_backpressure(const struct gamma_ring_writer *writer)
 {
 	return __atomic_load_n(&writer->segment->backpressure, __ATOMIC_RELAXED);
 }
 
-/* The reader would have to be woken. */
+/* Whether the reader sleeps and would have to be woken. */
 static inline bool gamma_ring_is_asleep(const struct gamma_ring_writer *writer)
 {
 	return __atomic_load_n(&writer->segment->sleeping, __ATOMIC_RELAXED);
 }
 
-/* Reads the segment that somebody else has begun, `bytes` long in all; false: not one, or of
- * another version. */
+/* Joins the segment, of that many bytes in all, that another process has set up. False: it is no
+ * valid segment of this version. */
 bool gamma_ring_join(struct gamma_ring_reader *reader, void *segment, size_t bytes, uint32_t max);
-/* A reader, for the writer itself, of what has not been taken. */
+/* Sets up a reader for the writer itself, of the records that have not been taken. */
 void gamma_ring_reread(const struct gamma_ring_writer *writer, struct gamma_ring_reader *reader,
 		       uint32_t max);
 /* Lends the oldest record; false: none. The same again until it is released. */
 bool gamma_ring_next(struct gamma_ring_reader *reader, const uint8_t **record, uint32_t *len);
 void gamma_ring_release(struct gamma_ring_reader *reader);
-/* Where the next record will be published: 0 until then. */
+/* The word that will publish the next record: 0 until then. */
 static inline const uint64_t *gamma_ring_head(const struct gamma_ring_reader *reader)
 {
 	return (const uint64_t *) (reader->data + (reader->position & (reader->size - 1)));
 }
-/* Whether what was read by announcement may have been another's by then. */
+/* Whether announced memory may have been invalid when it was read. */
 bool gamma_ring_withdrawn(struct gamma_ring_reader *reader);
-/* Asks to be woken for the next record, and takes that back. After it look whether there is one. */
+/* Asks to be woken for the next record, and takes that back. Afterwards check for a record. */
 void gamma_ring_sleep(struct gamma_ring_reader *reader);
 void gamma_ring_wake(struct gamma_ring_reader *reader);
-void gamma_ring_set_backpressure(struct gamma_ring_reader *reader, bool backpressure);
-/* A record waits, or the ring is damaged. */
+void gamma_ring_set_backpressure(struct gamma_ring_reader *reader, bool on);
+/* Whether a record waits. */
 bool gamma_ring_has_record(const struct gamma_ring_reader *reader);
 
-#endif /* GAMMA_LINK_RING_H */
+#endif /* GAMMA_RING_H */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The way from a neighbour: shared memory that it has made and handed over. Everything in it may
- * change at any time: what is looked at is copied first, and the rest is only copied.
+ * The channel from a peer of this host: shared memory that the peer has made and handed over. The
+ * peer can change everything in it at any time. So what is parsed is copied first, and the payload
+ * is only copied.
  */
-#include "shm/shm.h"
+#include "shm/rx_channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { TURN = 16 /* frames of one neighbour before the next one's turn */ };
+#include "shm/cma.h"
+#include "unix/memfd.h"
 
-/* ---- taking a segment ---- */
+enum { TURN = 16 /* records of one channel before the next one's turn */ };
 
-static int open_process(pid_t pid)
+/* ---- accepting a segment ---- */
+
+static int open_pidfd(pid_t pid)
 {
 #ifdef SYS_pidfd_open
 	return pid > 0 ? (int) syscall(SYS_pidfd_open, pid, 0) : -1;
@@ -34,7 +38,7 @@ static void free_rx_channel(struct gamma_shm *shm, struct gamma_rx_channel *chan
 	free(channel);
 }
 
-static bool room_for_one(struct gamma_shm *shm)
+static bool reserve_entry(struct gamma_shm *shm)
 {
 	uint32_t room = shm->rx_room ? 2 * shm->rx_room : 8;
 	struct gamma_rx_channel **rx_channels;
@@ -51,19 +55,19 @@ static bool room_for_one(struct gamma_shm *shm)
 	heads = realloc(shm->heads, room * sizeof(*heads));
 	if (!heads)
 		return false;
-	shm->heads = shm->link.heads = heads;
+	shm->heads = heads;
 	shm->rx_room = room;
 	return true;
 }
 
-/* Whether it is of our kind. */
-static bool acceptable(const struct gamma_shm *shm, const struct gamma_handover *handover)
+/* Whether this process uses shared memory and knows this layout. */
+static bool is_acceptable(const struct gamma_shm *shm, const struct gamma_handover *handover)
 {
 	return shm->ring_bytes && handover->magic == GAMMA_SEGMENT_MAGIC &&
 	       handover->version == GAMMA_SEGMENT_VERSION;
 }
 
-static bool set_up(struct gamma_shm *shm, struct gamma_rx_channel *channel, int segment_fd)
+static bool set_up_channel(struct gamma_shm *shm, struct gamma_rx_channel *channel, int segment_fd)
 {
 	const uint8_t taken = GAMMA_HANDOVER_TAKEN;
 
@@ -72,7 +76,7 @@ static bool set_up(struct gamma_shm *shm, struct gamma_rx_channel *channel, int 
 		return false;
 	}
 	if (!gamma_ring_join(&channel->ring, channel->segment, channel->bytes, shm->link.mtu) ||
-	    !room_for_one(shm) || !gamma_shm_watch_fd(shm, channel->fd, &channel->watch))
+	    !reserve_entry(shm) || !gamma_shm_watch_fd(shm, channel->fd, &channel->watch))
 		return false;
 	if (channel->pid_fd >= 0 &&
 	    !gamma_shm_watch_fd(shm, channel->pid_fd, &channel->watch_process))
@@ -99,11 +103,11 @@ static struct gamma_rx_channel *new_rx_channel(struct gamma_shm *shm,
 	channel->uid = scm->sender.uid;
 	channel->pid = scm->sender.pid;
 	channel->fd = scm->fds[1];
-	/* First: the process that then shows the nonce is the one that it stands for. */
-	channel->pid_fd = open_process(channel->pid);
+	/* Before the nonce is read: then the pidfd names the process that shows the nonce. */
+	channel->pid_fd = open_pidfd(channel->pid);
 	memcpy(channel->ethernet, handover->ethernet, GAMMA_ETH_LEN);
 	channel->readable = gamma_cma_is_possible(channel->pid, handover);
-	if (set_up(shm, channel, scm->fds[0]))
+	if (set_up_channel(shm, channel, scm->fds[0]))
 		return channel;
 	free_rx_channel(shm, channel);
 	return NULL;
@@ -114,7 +118,7 @@ void gamma_rx_channel_accept(struct gamma_shm *shm, const struct gamma_handover 
 {
 	struct gamma_rx_channel *channel;
 
-	if (!acceptable(shm, handover)) {
+	if (!is_acceptable(shm, handover)) {
 		gamma_scm_close(scm);
 		return;
 	}
@@ -125,9 +129,8 @@ void gamma_rx_channel_accept(struct gamma_shm *shm, const struct gamma_handover 
 	gamma_ring_set_backpressure(&channel->ring, shm->backpressure);
 	shm->heads[shm->rx_count] = gamma_ring_head(&channel->ring);
 	shm->rx_channels[shm->rx_count++] = channel;
-	shm->link.head_count = shm->rx_count;
-	/* Its writer has not been asked yet. */
-	shm->link.armed = false;
+	/* The new writer has not been asked to wake this process. */
+	shm->armed = false;
 }
 
 struct gamma_rx_channel *gamma_rx_channel_find(const struct gamma_shm *shm,
@@ -141,9 +144,9 @@ struct gamma_rx_channel *gamma_rx_channel_find(const struct gamma_shm *shm,
 
 /* ---- frames ---- */
 
-/* The frame as it would have come from the wire: its head in memory of our own. */
-static bool present(struct gamma_shm *shm, struct gamma_rx_channel *channel, const uint8_t *frame,
-		    uint32_t len, struct gamma_arrival *arrival)
+/* Lends the frame as a network link would, with its head in memory of this process. */
+static bool present_frame(struct gamma_shm *shm, struct gamma_rx_channel *channel,
+			  const uint8_t *frame, uint32_t len, struct gamma_arrival *arrival)
 {
 	uint8_t *head = shm->frame;
 	const struct gamma_header *header = (void *) (head + GAMMA_ETH_LEN);
@@ -161,51 +164,52 @@ static bool present(struct gamma_shm *shm, struct gamma_rx_channel *channel, con
 	return true;
 }
 
-/* Whether what is said to be behind it can be. */
-static bool is_sound(const struct gamma_shm_message *plain, uint32_t head, uint32_t len)
+/* Whether flags and length fit the record's kind. */
+static bool is_sound_message(const struct gamma_shm_message *message, uint32_t head, uint32_t len)
 {
 	const uint8_t flags = GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA;
 
-	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
-		return !(plain->flags & ~flags) && len >= head;
-	if (plain->kind == GAMMA_RECORD_ANNOUNCE)
-		return !(plain->flags & ~(flags | GAMMA_SHM_MESSAGE_CHUNKS)) &&
+	if (gamma_likely(message->kind == GAMMA_RECORD_PLAIN))
+		return !(message->flags & ~flags) && len >= head;
+	if (message->kind == GAMMA_RECORD_ANNOUNCE)
+		return !(message->flags & ~(flags | GAMMA_SHM_MESSAGE_CHUNKS)) &&
 		       len == head + sizeof(struct gamma_announce);
-	if (plain->flags)
+	if (message->flags)
 		return false;
-	if (plain->kind == GAMMA_RECORD_CHUNK)
+	if (message->kind == GAMMA_RECORD_CHUNK)
 		return len > sizeof(struct gamma_chunk);
-	return len == (plain->kind == GAMMA_RECORD_ANSWER ? sizeof(struct gamma_answer)
-							  : sizeof(struct gamma_more));
+	return len == (message->kind == GAMMA_RECORD_ANSWER ? sizeof(struct gamma_answer)
+							    : sizeof(struct gamma_more));
 }
 
-/* False: nonsense. */
-static bool present_plain(const struct gamma_shm *shm, struct gamma_rx_channel *channel,
-			  const uint8_t *record, uint32_t len, struct gamma_arrival *arrival)
+/* Lends a record that is not a frame; false: it is malformed. */
+static bool present_message(const struct gamma_shm *shm, struct gamma_rx_channel *channel,
+			    const uint8_t *record, uint32_t len, struct gamma_arrival *arrival)
 {
-	struct gamma_shm_message *plain = &arrival->shm;
+	struct gamma_shm_message *message = &arrival->shm;
 	uint32_t head = gamma_shm_message_head_len(channel->ring.flags);
 
-	plain->kind = channel->ring.kind;
-	plain->flags = channel->ring.flags;
-	if (gamma_unlikely(!is_sound(plain, head, len)))
+	message->kind = channel->ring.kind;
+	message->flags = channel->ring.flags;
+	if (gamma_unlikely(!is_sound_message(message, head, len)))
 		return false;
-	if (plain->flags & GAMMA_SHM_MESSAGE_TAGGED)
-		memcpy(&plain->tag, record, sizeof(plain->tag));
-	if (plain->flags & GAMMA_SHM_MESSAGE_DATA)
-		memcpy(&plain->data, record + head - sizeof(plain->data), sizeof(plain->data));
-	/* What it had written before it could know; more is ill will. */
-	if (plain->kind == GAMMA_RECORD_PLAIN)
+	if (message->flags & GAMMA_SHM_MESSAGE_TAGGED)
+		memcpy(&message->tag, record, sizeof(message->tag));
+	if (message->flags & GAMMA_SHM_MESSAGE_DATA)
+		memcpy(&message->data, record + head - sizeof(message->data),
+		       sizeof(message->data));
+	/* A peer may have written a full ring before it noticed back-pressure, but not more. */
+	if (message->kind == GAMMA_RECORD_PLAIN)
 		channel->beyond = shm->backpressure ? channel->beyond + channel->ring.lent : 0;
 	if (gamma_unlikely(channel->beyond > 2 * channel->ring.size))
 		return false;
-	plain->bytes = record + head;
-	plain->len = len - head;
+	message->bytes = record + head;
+	message->len = len - head;
 	arrival->frame = NULL;
 	return true;
 }
 
-static void end(struct gamma_shm *shm, struct gamma_rx_channel *channel)
+static void mark_writer_ended(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 {
 	if (channel->ended)
 		return;
@@ -213,34 +217,34 @@ static void end(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 	shm->ended++;
 }
 
-static bool next_of(struct gamma_shm *shm, struct gamma_rx_channel *channel,
-		    struct gamma_arrival *arrival)
+static bool next_record(struct gamma_shm *shm, struct gamma_rx_channel *channel,
+			struct gamma_arrival *arrival)
 {
 	const uint8_t *record;
 	uint32_t len;
 
 	arrival->flow = &channel->flow;
-	/* Whoever fills all of the data with what is skipped must not keep us here for ever. */
+	/* A peer that fills the ring with malformed records must not keep this loop running. */
 	for (unsigned i = 0; i < TURN && gamma_ring_next(&channel->ring, &record, &len); i++) {
 		shm->lent = channel;
 		shm->lent_index = shm->turn;
 		if (channel->ring.kind >= GAMMA_RECORD_PLAIN &&
 		    channel->ring.kind <= GAMMA_RECORD_MORE) {
-			if (gamma_likely(present_plain(shm, channel, record, len, arrival)))
+			if (gamma_likely(present_message(shm, channel, record, len, arrival)))
 				return true;
 			channel->ring.damaged = true;
 			shm->lent = NULL;
 			break;
 		}
 		if (channel->ring.kind == GAMMA_RECORD_FRAME &&
-		    present(shm, channel, record, len, arrival))
+		    present_frame(shm, channel, record, len, arrival))
 			return true;
 		shm->link.stats->malformed++;
 		gamma_rx_channel_release(shm);
 	}
 	if (gamma_unlikely(channel->ring.damaged && !channel->ended)) {
 		shm->link.stats->malformed++;
-		end(shm, channel);
+		mark_writer_ended(shm, channel);
 	}
 	return false;
 }
@@ -254,7 +258,7 @@ bool gamma_rx_channel_next(struct gamma_shm *shm, struct gamma_arrival *arrival)
 			shm->turn = shm->turn + 1 < count ? shm->turn + 1 : 0;
 			shm->turn_left = TURN;
 		}
-		if (next_of(shm, shm->rx_channels[shm->turn], arrival)) {
+		if (next_record(shm, shm->rx_channels[shm->turn], arrival)) {
 			shm->turn_left--;
 			return true;
 		}
@@ -272,11 +276,11 @@ void gamma_rx_channel_release(struct gamma_shm *shm)
 	shm->lent = NULL;
 }
 
-void gamma_rx_channel_set_backpressure(struct gamma_shm *shm, bool backpressure)
+void gamma_rx_channel_set_backpressure(struct gamma_shm *shm, bool on)
 {
-	shm->backpressure = backpressure;
+	shm->backpressure = on;
 	for (uint32_t i = 0; i < shm->rx_count; i++)
-		gamma_ring_set_backpressure(&shm->rx_channels[i]->ring, backpressure);
+		gamma_ring_set_backpressure(&shm->rx_channels[i]->ring, on);
 }
 
 void gamma_rx_channel_forget(struct gamma_shm *shm, const struct gamma_flow *flow)
@@ -311,7 +315,7 @@ void gamma_rx_channel_disarm(struct gamma_shm *shm)
 
 /* ---- the writer's end ---- */
 
-/* Words that were meant to wake say nothing more; an end does. */
+/* Bytes only wake this process. End of file means that the peer has ended. */
 void gamma_rx_channel_read_events(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 {
 	uint8_t bytes[16];
@@ -327,20 +331,19 @@ void gamma_rx_channel_read_events(struct gamma_shm *shm, struct gamma_rx_channel
 		gamma_rx_channel_process_ended(shm, channel);
 }
 
-/* Both descriptors would go on saying so. */
+/* Closes both descriptors, which would otherwise stay readable. */
 void gamma_rx_channel_process_ended(struct gamma_shm *shm, struct gamma_rx_channel *channel)
 {
 	gamma_shm_close_fd(shm, &channel->fd);
 	gamma_shm_close_fd(shm, &channel->pid_fd);
-	end(shm, channel);
+	mark_writer_ended(shm, channel);
 }
 
-static void take_out(struct gamma_shm *shm, uint32_t index)
+static void remove_channel(struct gamma_shm *shm, uint32_t index)
 {
 	free_rx_channel(shm, shm->rx_channels[index]);
 	shm->rx_channels[index] = shm->rx_channels[--shm->rx_count];
 	shm->heads[index] = shm->heads[shm->rx_count];
-	shm->link.head_count = shm->rx_count;
 }
 
 const char *gamma_rx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_addr *writer)
@@ -353,7 +356,7 @@ const char *gamma_rx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_
 		*writer = shm->rx_channels[i]->writer;
 		cause = shm->rx_channels[i]->ring.damaged ? GAMMA_SHM_NONSENSE
 							  : GAMMA_SHM_PROCESS_ENDED;
-		take_out(shm, i);
+		remove_channel(shm, i);
 		return cause;
 	}
 	return NULL;
@@ -362,9 +365,9 @@ const char *gamma_rx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_
 void gamma_rx_channel_close_all(struct gamma_shm *shm)
 {
 	while (shm->rx_count)
-		take_out(shm, shm->rx_count - 1);
+		remove_channel(shm, shm->rx_count - 1);
 	free(shm->rx_channels);
 	free(shm->heads);
 	shm->rx_channels = NULL;
-	shm->heads = shm->link.heads = NULL;
+	shm->heads = NULL;
 }

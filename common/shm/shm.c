@@ -1,34 +1,43 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The link between processes of one host: frames to the own MAC never come back from a NIC. They go
- * through shared memory (channel.c, rx_channel.c), or through the receiver's port socket (AF_UNIX
- * datagrams, which keep order and are not lost) where there is none. The kernel vouches for the
- * sender's user id in both cases.
+ * The link between processes of one host: frames to the own MAC never come back from a NIC. They
+ * go through shared memory (tx_channel.c, rx_channel.c). Where there is none they go through the
+ * receiver's port socket: AF_UNIX datagrams, which keep their order and are not lost. In both
+ * cases the kernel vouches for the sender's user id.
  *
- * While frames come and go through shared memory no system call is made; the descriptors behind
- * the epoll are looked at now and then, and whenever this process has slept.
+ * While frames pass through shared memory no system call is made. The descriptors behind the epoll
+ * are read now and then, and whenever this process has slept.
  */
 #include "shm/shm.h"
-#include "unix/deferred_close.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/un.h>
 #include <unistd.h>
+
+#include "link/port.h"
+#include "shm/cma.h"
+#include "shm/rx_channel.h"
+#include "shm/tx_channel.h"
+#include "unix/deferred_close.h"
 
 enum {
 	FRAME_MAX = GAMMA_ETH_LEN + GAMMA_SHM_SOCKET_MTU,
 	SEND_BUFFER = 4 << 20, /* bytes */
-	UID_OVERFLOW = 65534,  /* whom this user namespace does not know */
-	SLOTS = 1024,          /* nominal: the sender waits instead of losing frames */
-	LOOK_EVERY = 1024,     /* polls between two looks at the descriptors */
-	LOOK_AGAIN = 2,        /* polls that look after having slept */
-	EVENTS = 16,           /* descriptors looked at in one go */
-	LIVES_MS = 10,         /* in which the kernel cannot have used all numbers of processes */
+	UID_OVERFLOW = 65534,  /* stands for users that this user namespace does not know */
+	SLOTS = 1024,          /* nominal: a sender waits, so no frames are lost */
+	LOOK_EVERY = 1024,     /* polls between two reads of the descriptors */
+	LOOK_AGAIN = 2,        /* polls that read them after this process has slept */
+	EVENTS = 16,           /* descriptors handled per epoll_wait */
+	LIVES_MS = 10,         /* too short for the kernel to reuse a process id */
 };
+
+static struct gamma_shm *shm_of(struct gamma_link *link)
+{
+	return gamma_container_of(link, struct gamma_shm, link);
+}
 
 bool gamma_shm_watch_fd(struct gamma_shm *shm, int fd, enum gamma_shm_watch *watch)
 {
@@ -41,17 +50,17 @@ void gamma_shm_close_fd(struct gamma_shm *shm, int *fd)
 {
 	if (*fd < 0)
 		return;
-	/* A child may still have it open, so that closing alone would not end the watch. It shares
-	 * the epoll, and takes nothing out. */
+	/* A forked child may still have it open, so closing alone would not end the watch. The
+	 * child shares the epoll and must not remove anything from it. */
 	if (getpid() == shm->link.process)
 		epoll_ctl(shm->link.fd, EPOLL_CTL_DEL, *fd, NULL);
 	close(*fd);
 	*fd = -1;
 }
 
-/* ---- the way out ---- */
+/* ---- sending ---- */
 
-static int send_one(struct gamma_shm *shm, const struct gamma_frame *frame)
+static int send_shm_frame(struct gamma_shm *shm, const struct gamma_frame *frame)
 {
 	struct gamma_tx_channel *channel = gamma_tx_channel_for(shm, frame);
 
@@ -61,15 +70,15 @@ static int send_one(struct gamma_shm *shm, const struct gamma_frame *frame)
 				       frame->iov_count);
 }
 
-static unsigned samehost_send(struct gamma_link *link, const struct gamma_frame *frames,
-			      unsigned count, int *error)
+static unsigned shm_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
+			 int *error)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
+	struct gamma_shm *shm = shm_of(link);
 	unsigned done = 0;
 	int ret = 0;
 
 	while (done < count) {
-		ret = send_one(shm, &frames[done]);
+		ret = send_shm_frame(shm, &frames[done]);
 		if (gamma_unlikely(ret))
 			break;
 		done++;
@@ -78,44 +87,37 @@ static unsigned samehost_send(struct gamma_link *link, const struct gamma_frame 
 	return done;
 }
 
-static struct gamma_tx_channel *samehost_way(struct gamma_link *link,
-					     const struct gamma_shm_addr *addr)
+struct gamma_tx_channel *gamma_shm_find_channel(const struct gamma_shm *shm,
+						const struct gamma_shm_addr *peer)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
-
-	return (struct gamma_tx_channel *) gamma_tx_channel_find_ready(shm, addr);
+	return gamma_tx_channel_find_ready(shm, peer);
 }
 
-GAMMA_FLATTEN static bool samehost_put(struct gamma_link *link, struct gamma_tx_channel *way,
-				       const struct gamma_shm_message *plain,
-				       const struct iovec *iov, unsigned iov_count)
+GAMMA_FLATTEN bool gamma_shm_put(struct gamma_shm *shm, struct gamma_tx_channel *channel,
+				 const struct gamma_shm_message *message, const struct iovec *iov,
+				 unsigned iov_count)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
-
-	return gamma_tx_channel_put_message(shm, (struct gamma_tx_channel *) way, plain, iov,
-					    iov_count);
+	return gamma_tx_channel_put_message(shm, channel, message, iov, iov_count);
 }
 
-static bool samehost_left(const struct gamma_tx_channel *way)
+bool gamma_shm_has_undelivered(struct gamma_tx_channel *channel)
 {
-	return gamma_tx_channel_has_undelivered((struct gamma_tx_channel *) way);
+	return gamma_tx_channel_has_undelivered(channel);
 }
 
-static void samehost_withdraw(struct gamma_tx_channel *way)
+void gamma_shm_withdraw(struct gamma_tx_channel *channel)
 {
-	gamma_tx_channel_withdraw((struct gamma_tx_channel *) way);
+	gamma_tx_channel_withdraw(channel);
 }
 
-static bool samehost_room(struct gamma_link *link)
+bool gamma_shm_has_room(struct gamma_shm *shm)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
-
 	return gamma_tx_channel_any_room(shm);
 }
 
-/* ---- the way in ---- */
+/* ---- receiving ---- */
 
-static void take_handover(struct gamma_shm *shm, ssize_t len, struct gamma_scm *scm)
+static void accept_handover(struct gamma_shm *shm, ssize_t len, struct gamma_scm *scm)
 {
 	struct gamma_handover handover;
 
@@ -128,8 +130,8 @@ static void take_handover(struct gamma_shm *shm, ssize_t len, struct gamma_scm *
 	gamma_scm_close(scm);
 }
 
-/* Descriptors come in pairs: otherwise they are nobody's. */
-static ssize_t receive(struct gamma_shm *shm, struct gamma_scm *scm)
+/* A handover has exactly two descriptors; all others are closed here. */
+static ssize_t receive_datagram(struct gamma_shm *shm, struct gamma_scm *scm)
 {
 	ssize_t len = -EAGAIN;
 
@@ -146,8 +148,8 @@ static ssize_t receive(struct gamma_shm *shm, struct gamma_scm *scm)
 	return len;
 }
 
-/* Nobody else can give sockets such names where the endpoint's is: in gammad's network
- * namespace. Its user id, root's, says nothing in a container. */
+/* Only gammad can give sockets such names in the endpoint's network namespace, which is gammad's.
+ * Its user id (root) would prove nothing in a container. */
 static bool is_gammad(const struct gamma_shm *shm, const struct gamma_scm *scm)
 {
 	unsigned len = shm->gammad_len;
@@ -160,10 +162,10 @@ static bool next_datagram(struct gamma_shm *shm, struct gamma_arrival *arrival)
 	struct gamma_scm scm;
 	ssize_t len;
 
-	while ((len = receive(shm, &scm)) >= 0) {
+	while ((len = receive_datagram(shm, &scm)) >= 0) {
 		shm->alert = GAMMA_SHM_ALERT;
 		if (scm.fds[0] >= 0) {
-			take_handover(shm, len, &scm);
+			accept_handover(shm, len, &scm);
 			continue;
 		}
 		if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN ||
@@ -183,8 +185,7 @@ static bool next_datagram(struct gamma_shm *shm, struct gamma_arrival *arrival)
 	return false;
 }
 
-/* One of the descriptors has something to say. */
-static void heard(struct gamma_shm *shm, enum gamma_shm_watch *watch)
+static void handle_event(struct gamma_shm *shm, enum gamma_shm_watch *watch)
 {
 	switch (*watch) {
 	case GAMMA_SHM_WATCH_PORT:
@@ -205,7 +206,7 @@ static void heard(struct gamma_shm *shm, enum gamma_shm_watch *watch)
 	}
 }
 
-static void look(struct gamma_shm *shm)
+static void read_descriptors(struct gamma_shm *shm)
 {
 	struct epoll_event events[EVENTS];
 	uint64_t now = gamma_clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -215,66 +216,66 @@ static void look(struct gamma_shm *shm)
 	count = epoll_wait(shm->link.fd, events, EVENTS, 0);
 	if (count < EVENTS)
 		shm->looked_at = now;
-	/* What was to wake a sleeper is taken here, and its writer has to be asked again. */
+	/* A wake-up for a sleeper may be consumed here, so its writer must be asked again. */
 	if (count > 0)
-		shm->link.armed = false;
+		shm->armed = false;
 	for (int i = 0; i < count; i++)
-		heard(shm, events[i].data.ptr);
+		handle_event(shm, events[i].data.ptr);
 }
 
-static void wake_up(struct gamma_shm *shm)
+static void disarm_all(struct gamma_shm *shm)
 {
 	gamma_rx_channel_disarm(shm);
-	shm->link.armed = false;
+	shm->armed = false;
 	if (shm->alert < LOOK_AGAIN)
 		shm->alert = LOOK_AGAIN;
 }
 
-/* Until the next look at the descriptors nothing can be found but in shared memory. */
-static void rest(struct gamma_shm *shm)
+/* Until the descriptors are read next, only shared memory can have anything new. */
+static void plan_quiet_polls(struct gamma_shm *shm)
 {
-	if (shm->alert || shm->link.armed)
+	if (shm->alert || shm->armed)
 		return;
-	shm->link.quiet_polls = LOOK_EVERY - 1 - shm->polls % LOOK_EVERY;
-	shm->polls += shm->link.quiet_polls;
+	shm->quiet_polls = LOOK_EVERY - 1 - shm->polls % LOOK_EVERY;
+	shm->polls += shm->quiet_polls;
 }
 
-/* Polls that were counted in advance and have not been made. */
-static void end_rest(struct gamma_shm *shm)
+/* Takes back polls that were counted in advance and have not been made. */
+static void cancel_quiet_polls(struct gamma_shm *shm)
 {
-	shm->polls -= shm->link.quiet_polls;
-	shm->link.quiet_polls = 0;
+	shm->polls -= shm->quiet_polls;
+	shm->quiet_polls = 0;
 }
 
-static bool samehost_next(struct gamma_link *link, struct gamma_arrival *arrival)
+static bool shm_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
+	struct gamma_shm *shm = shm_of(link);
 	bool found;
 
 	shm->lent = NULL; /* what was not released comes again */
-	/* Of the polls that do not look at the descriptors. */
-	if (gamma_likely(link->quiet_polls && !shm->alert)) {
-		link->quiet_polls--;
+	/* One of the polls that do not read the descriptors. */
+	if (gamma_likely(shm->quiet_polls && !shm->alert)) {
+		shm->quiet_polls--;
 		return gamma_rx_channel_next(shm, arrival);
 	}
-	end_rest(shm);
-	if (gamma_unlikely(link->armed && !link->watched))
-		wake_up(shm);
+	cancel_quiet_polls(shm);
+	if (gamma_unlikely(shm->armed && !shm->watched))
+		disarm_all(shm);
 	if (gamma_unlikely(shm->alert || ++shm->polls % LOOK_EVERY == 0)) {
 		shm->alert -= shm->alert > 0;
 		if (!shm->readable)
-			look(shm);
+			read_descriptors(shm);
 		if (shm->readable && next_datagram(shm, arrival))
 			return true;
 	}
 	found = shm->rx_count && gamma_rx_channel_next(shm, arrival);
-	rest(shm);
+	plan_quiet_polls(shm);
 	return found;
 }
 
-static void samehost_release(struct gamma_link *link)
+static void shm_release(struct gamma_link *link)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
+	struct gamma_shm *shm = shm_of(link);
 
 	if (gamma_unlikely(!shm->lent))
 		return;
@@ -285,88 +286,85 @@ static void samehost_release(struct gamma_link *link)
 	gamma_rx_channel_release(shm);
 }
 
-static void samehost_press(struct gamma_link *link, bool backpressure)
+void gamma_shm_set_backpressure(struct gamma_shm *shm, bool on)
 {
-	gamma_rx_channel_set_backpressure(gamma_container_of(link, struct gamma_shm, link),
-					  backpressure);
+	gamma_rx_channel_set_backpressure(shm, on);
 }
 
-static void samehost_forget(struct gamma_link *link, const struct gamma_flow *flow,
-			    const struct gamma_shm_addr *addr)
+void gamma_shm_forget(struct gamma_shm *shm, const struct gamma_flow *flow,
+		      const struct gamma_shm_addr *peer)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
-
 	gamma_rx_channel_forget(shm, flow);
-	gamma_tx_channel_forget(shm, addr);
+	gamma_tx_channel_forget(shm, peer);
 }
 
-static bool samehost_arm(struct gamma_link *link)
+static bool shm_arm(struct gamma_link *link)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
+	struct gamma_shm *shm = shm_of(link);
 
-	link->armed = true;
-	end_rest(shm);
+	shm->armed = true;
+	cancel_quiet_polls(shm);
 	return gamma_rx_channel_arm(shm) || shm->readable || shm->ended;
 }
 
-/* What a neighbour has sent before its end is taken first. */
-static const char *samehost_lost(struct gamma_link *link, struct gamma_shm_addr *addr, bool *left)
+/* Whatever a peer sent before its end is taken first. */
+const char *gamma_shm_take_ended(struct gamma_shm *shm, struct gamma_shm_addr *peer,
+				 bool *undelivered)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
 	struct gamma_tx_channel *channel;
 	const char *cause;
 
-	*left = false;
+	*undelivered = false;
 	if (gamma_likely(!shm->ended) || shm->readable || gamma_rx_channel_any_record(shm))
 		return NULL;
 	shm->ended--;
-	cause = gamma_tx_channel_take_ended(shm, addr, left);
+	cause = gamma_tx_channel_take_ended(shm, peer, undelivered);
 	if (cause)
 		return cause;
-	cause = gamma_rx_channel_take_ended(shm, addr);
-	channel = cause ? gamma_tx_channel_find(shm, addr) : NULL;
-	*left = channel && gamma_tx_channel_has_undelivered(channel);
+	cause = gamma_rx_channel_take_ended(shm, peer);
+	channel = cause ? gamma_tx_channel_find(shm, peer) : NULL;
+	*undelivered = channel && gamma_tx_channel_has_undelivered(channel);
 	return cause;
 }
 
-/* Its process has been seen so lately that no other can have got its number. */
-static bool surely_lives(const struct gamma_shm *shm, const struct gamma_rx_channel *rx_channel)
+/* Its process was alive so recently that its id cannot have been reused. */
+static bool is_surely_alive(const struct gamma_shm *shm, const struct gamma_rx_channel *channel)
 {
 	uint64_t now = gamma_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-	return rx_channel->pid_fd >= 0 && !rx_channel->ended &&
+	return channel->pid_fd >= 0 && !channel->ended &&
 	       now - shm->looked_at <= LIVES_MS * GAMMA_NS_PER_MS;
 }
 
-static bool samehost_pull(struct gamma_link *link, const struct gamma_shm_addr *addr,
-			  const struct gamma_source *source, uint64_t offset,
-			  const struct iovec *iov, unsigned iov_count, uint64_t len)
+bool gamma_shm_read_memory(struct gamma_shm *shm, const struct gamma_shm_addr *peer,
+			   const struct gamma_source *source, uint64_t offset,
+			   const struct iovec *iov, unsigned iov_count, uint64_t len)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
-	struct gamma_rx_channel *rx_channel = gamma_rx_channel_find(shm, addr);
+	struct gamma_rx_channel *channel = gamma_rx_channel_find(shm, peer);
+	struct gamma_stats *stats = shm->link.stats;
 	bool lives;
 
-	if (!rx_channel || !rx_channel->readable)
+	if (!channel || !channel->readable)
 		return false;
-	lives = source->near && surely_lives(shm, rx_channel);
-	link->stats->receive_calls++;
-	if (!gamma_cma_read(rx_channel->pid, source, offset, iov, iov_count, len, lives) ||
-	    (lives && gamma_ring_withdrawn(&rx_channel->ring))) {
-		link->stats->cma_failures++;
+	lives = source->near && is_surely_alive(shm, channel);
+	stats->receive_calls++;
+	if (!gamma_cma_read(channel->pid, source, offset, iov, iov_count, len, lives) ||
+	    (lives && gamma_ring_withdrawn(&channel->ring))) {
+		stats->cma_failures++;
 		return false;
 	}
-	link->stats->cma_bytes += len;
+	stats->cma_bytes += len;
 	return true;
 }
 
-static void samehost_count(struct gamma_link *link)
+static void shm_count(struct gamma_link *link)
 {
-	(void) link;
+	(void) link; /* nothing is dropped here */
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
-static void free_link(struct gamma_shm *shm)
+static void free_shm(struct gamma_shm *shm)
 {
 	if (shm->link.fd >= 0)
 		close(shm->link.fd);
@@ -374,49 +372,41 @@ static void free_link(struct gamma_shm *shm)
 	free(shm);
 }
 
-/* What strangers have left there is not for this thread to throw away. */
-static void drain(struct gamma_shm *shm)
+/* Descriptors that unknown peers have left in the queue may take long to close, so the kernel must
+ * not close them in this thread. */
+static void drain_port_socket(struct gamma_shm *shm)
 {
 	struct gamma_scm scm;
 
 	shutdown(shm->fd, SHUT_RD);
-	while (receive(shm, &scm) >= 0)
+	while (receive_datagram(shm, &scm) >= 0)
 		gamma_scm_close(&scm);
 }
 
-static void samehost_close(struct gamma_link *link)
+static void shm_close(struct gamma_link *link)
 {
-	struct gamma_shm *shm = gamma_container_of(link, struct gamma_shm, link);
+	struct gamma_shm *shm = shm_of(link);
 
 	gamma_tx_channel_close_all(shm);
 	gamma_rx_channel_close_all(shm);
-	/* In a forked child it is not the last descriptor, and the parent goes on reading. */
+	/* In a forked child it is not the last descriptor, and the parent still reads. */
 	if (shm->link.process == getpid())
-		drain(shm);
+		drain_port_socket(shm);
 	close(shm->fd);
-	free_link(shm);
+	free_shm(shm);
 }
 
 static const struct gamma_link_ops shm_ops = {
-	.send = samehost_send,
-	.room = samehost_room,
-	.tx_channel = samehost_way,
-	.put = samehost_put,
-	.withdraw = samehost_withdraw,
-	.press = samehost_press,
-	.forget = samehost_forget,
-	.next = samehost_next,
-	.release = samehost_release,
-	.arm = samehost_arm,
-	.lost = samehost_lost,
-	.left = samehost_left,
-	.pull = samehost_pull,
-	.count = samehost_count,
-	.close = samehost_close,
+	.send = shm_send,
+	.next = shm_next,
+	.release = shm_release,
+	.arm = shm_arm,
+	.count = shm_count,
+	.close = shm_close,
 };
 
 /* A power of two within bounds; 0 stays 0. */
-static uint32_t ring_size(uint64_t wanted)
+static uint32_t round_ring_size(uint64_t wanted)
 {
 	uint32_t size = GAMMA_SEGMENT_MIN;
 
@@ -427,7 +417,7 @@ static uint32_t ring_size(uint64_t wanted)
 	return size;
 }
 
-static int set_up(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
+static int set_up_port_socket(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
 {
 	int one = 1, bytes = SEND_BUFFER;
 
@@ -444,20 +434,20 @@ static int set_up(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
 	return 0;
 }
 
-/* Without an own user id in this namespace others could not be told from us. */
-static void identify(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
+/* A process without a user id of its own in this namespace cannot be told from others. */
+static void set_identity(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
 {
 	shm->tenant = attr->tenant;
 	shm->uid = geteuid();
 	if (shm->uid == UID_OVERFLOW && attr->tenant != UID_OVERFLOW)
 		shm->uid = (uid_t) -1;
-	/* All but the port, of one digit here. */
+	/* The name without its port, which is one digit here. */
 	if (attr->gammad)
 		shm->gammad_len = gamma_port_name(attr->gammad, 0, &shm->gammad) - 1;
 }
 
 int gamma_shm_open(const struct gamma_shm_attr *attr, struct gamma_stats *stats,
-		   struct gamma_link **link)
+		   struct gamma_shm **out)
 {
 	struct gamma_shm *shm = calloc(1, sizeof(*shm));
 	int ret;
@@ -474,14 +464,14 @@ int gamma_shm_open(const struct gamma_shm_attr *attr, struct gamma_stats *stats,
 	};
 	shm->fd = attr->fd;
 	shm->watch = GAMMA_SHM_WATCH_PORT;
-	identify(shm, attr);
-	shm->ring_bytes = ring_size(attr->ring_bytes);
+	set_identity(shm, attr);
+	shm->ring_bytes = round_ring_size(attr->ring_bytes);
 	gamma_list_init(&shm->full);
-	ret = set_up(shm, attr);
+	ret = set_up_port_socket(shm, attr);
 	if (ret) {
-		free_link(shm);
+		free_shm(shm);
 		return ret;
 	}
-	*link = &shm->link;
+	*out = shm;
 	return 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The way to a neighbour: shared memory that this process makes when it first has something to
- * say to it, and hands over through the neighbour's port socket. Frames go in at once. Where the
- * memory cannot be had, or is not taken, they go through that socket, in the same order.
+ * The channel to a peer of this host: shared memory that this process makes when it first sends to
+ * the peer, and hands over through the peer's port socket. Frames go into it at once. If there is
+ * no memory, or the peer refuses it, frames go through that socket, in the same order.
  */
-#include "shm/shm.h"
+#include "shm/tx_channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,11 +13,15 @@
 #include <unistd.h>
 
 #include "base/iov.h"
+#include "link/port.h"
+#include "unix/memfd.h"
+#include "unix/scm.h"
 #include "wire/codec.h"
 
-enum { CHUNKS_LEAVE = 4096 /* bytes of the data: for announcements, answers, short messages */ };
+/* Bytes that chunks leave free for announcements, answers and inline messages. */
+enum { CHUNKS_LEAVE = 4096 };
 
-/* Where a frame goes, from the fixed places of its header. */
+/* A frame's destination, from its header. */
 static void frame_addr(const uint8_t *head, struct gamma_shm_addr *addr)
 {
 	const uint8_t *header = head + GAMMA_ETH_LEN;
@@ -28,7 +32,7 @@ static void frame_addr(const uint8_t *head, struct gamma_shm_addr *addr)
 	addr->epoch = __builtin_bswap32(addr->epoch);
 }
 
-static unsigned chain(const struct gamma_shm_addr *addr)
+static unsigned channel_chain(const struct gamma_shm_addr *addr)
 {
 	return (addr->port ^ addr->epoch) & (GAMMA_SHM_CHAINS - 1);
 }
@@ -36,29 +40,29 @@ static unsigned chain(const struct gamma_shm_addr *addr)
 int gamma_shm_send_datagram(struct gamma_shm *shm, const uint8_t *head, size_t head_len,
 			    const struct iovec *iov, unsigned iov_count)
 {
-	struct iovec pieces[1 + GAMMA_FRAME_IOV];
+	struct iovec parts[1 + GAMMA_FRAME_IOV];
 	struct gamma_shm_addr addr;
 	struct sockaddr_un name;
 	struct msghdr msg = {
 		.msg_name = &name,
-		.msg_iov = pieces,
+		.msg_iov = parts,
 		.msg_iovlen = 1 + iov_count,
 	};
 
 	frame_addr(head, &addr);
 	msg.msg_namelen = gamma_port_name(addr.mac, addr.port, &name);
-	pieces[0] = (struct iovec){(void *) head, head_len};
-	memcpy(pieces + 1, iov, iov_count * sizeof(*iov));
+	parts[0] = (struct iovec){(void *) head, head_len};
+	memcpy(parts + 1, iov, iov_count * sizeof(*iov));
 	shm->link.stats->send_calls++;
-	/* Whoever is spoken to this way answers this way, at least at first. */
+	/* The peer answers through this process's socket, at least at first. */
 	shm->alert = GAMMA_SHM_ALERT;
 	return sendmsg(shm->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* ---- making one ---- */
 
-/* Without shared memory; what was written into it stays its reader's. */
-static void let_go(struct gamma_shm *shm, struct gamma_tx_channel *channel)
+/* The reader keeps what was written into it. */
+static void release_segment(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	if (channel->segment)
 		gamma_link_unmap(&shm->link, channel->segment, channel->bytes);
@@ -69,7 +73,7 @@ static void let_go(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 	gamma_list_remove(&channel->full_entry);
 }
 
-static int make_ring(struct gamma_shm *shm, struct gamma_tx_channel *channel)
+static int make_segment(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	int pair[2];
 
@@ -83,14 +87,14 @@ static int make_ring(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 	channel->other_fd = pair[1];
 	if (!gamma_shm_watch_fd(shm, channel->fd, &channel->watch))
 		return -errno;
-	/* Rings that are polled in turn should not all be in the same lines of the cache. */
+	/* Rings are polled one after the other: do not put all of them on the same cache sets. */
 	gamma_ring_init(&channel->ring, channel->segment, shm->ring_bytes, channel->reader.epoch);
 	return 0;
 }
 
-static void use_socket(struct gamma_shm *shm, struct gamma_tx_channel *channel, int error)
+static void fall_back_to_socket(struct gamma_shm *shm, struct gamma_tx_channel *channel, int error)
 {
-	let_go(shm, channel);
+	release_segment(shm, channel);
 	channel->state = GAMMA_TX_CHANNEL_SOCKET;
 	shm->link.stats->shm_refused++;
 	gamma_info("no shared memory to a process of this host (%s): frames go through its socket, "
@@ -102,7 +106,7 @@ static struct gamma_tx_channel *new_tx_channel(struct gamma_shm *shm,
 					       const struct gamma_shm_addr *reader)
 {
 	struct gamma_tx_channel *channel = calloc(1, sizeof(*channel));
-	struct gamma_tx_channel **to = &shm->tx_channels[chain(reader)];
+	struct gamma_tx_channel **to = &shm->tx_channels[channel_chain(reader)];
 	int ret;
 
 	if (!channel)
@@ -111,9 +115,9 @@ static struct gamma_tx_channel *new_tx_channel(struct gamma_shm *shm,
 	channel->reader = *reader;
 	channel->fd = channel->segment_fd = channel->other_fd = -1;
 	gamma_list_init(&channel->full_entry);
-	ret = make_ring(shm, channel);
+	ret = make_segment(shm, channel);
 	if (ret)
-		use_socket(shm, channel, ret);
+		fall_back_to_socket(shm, channel, ret);
 	channel->next = *to;
 	*to = channel;
 	return channel;
@@ -122,7 +126,7 @@ static struct gamma_tx_channel *new_tx_channel(struct gamma_shm *shm,
 struct gamma_tx_channel *gamma_tx_channel_find(const struct gamma_shm *shm,
 					       const struct gamma_shm_addr *addr)
 {
-	struct gamma_tx_channel *channel = shm->tx_channels[chain(addr)];
+	struct gamma_tx_channel *channel = shm->tx_channels[channel_chain(addr)];
 
 	while (channel && !gamma_shm_addr_same(&channel->reader, addr))
 		channel = channel->next;
@@ -139,7 +143,7 @@ struct gamma_tx_channel *gamma_tx_channel_for(struct gamma_shm *shm,
 	if (gamma_likely(channel && gamma_shm_addr_same(&channel->reader, &addr)))
 		return channel;
 	channel = gamma_tx_channel_find(shm, &addr);
-	/* Questions and answers without a flow are too few to make memory for. */
+	/* Frames without a flow are too few to make a segment for. */
 	if (!channel && shm->ring_bytes && addr.epoch != GAMMA_EPOCH_ANY &&
 	    (frame->flow || frame->kind == GAMMA_KIND_DATAGRAM))
 		channel = new_tx_channel(shm, &addr);
@@ -150,7 +154,8 @@ struct gamma_tx_channel *gamma_tx_channel_for(struct gamma_shm *shm,
 
 /* ---- handing over ---- */
 
-static int hand_over(struct gamma_shm *shm, struct gamma_tx_channel *channel, const uint8_t *head)
+static int hand_over_segment(struct gamma_shm *shm, struct gamma_tx_channel *channel,
+			     const uint8_t *head)
 {
 	struct gamma_handover handover = {
 		.magic = GAMMA_SEGMENT_MAGIC,
@@ -176,30 +181,30 @@ static int hand_over(struct gamma_shm *shm, struct gamma_tx_channel *channel, co
 	if (ret == -ECONNREFUSED)
 		return ret;
 	if (ret) {
-		use_socket(shm, channel, ret);
+		fall_back_to_socket(shm, channel, ret);
 		return 0;
 	}
 	gamma_shm_close_fd(shm, &channel->segment_fd);
 	gamma_shm_close_fd(shm, &channel->other_fd);
 	channel->state = GAMMA_TX_CHANNEL_RING;
-	/* Its answer comes in a segment of its own. */
+	/* The peer's answer comes in a segment of its own, through the socket. */
 	shm->alert = GAMMA_SHM_ALERT;
 	return 0;
 }
 
 /* ---- frames ---- */
 
-static void wake(struct gamma_shm *shm, struct gamma_tx_channel *channel)
+static void wake_reader(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	const uint8_t byte = GAMMA_HANDOVER_WAKE;
 
 	shm->link.stats->send_calls++;
 	shm->link.stats->shm_wakes++;
-	/* If the pair is full it has been woken often enough. */
+	/* If the socket pair is full, the reader has been woken often enough. */
 	send(channel->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void end(struct gamma_shm *shm, struct gamma_tx_channel *channel)
+static void mark_reader_ended(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	if (channel->ended)
 		return;
@@ -207,8 +212,8 @@ static void end(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 	shm->ended++;
 }
 
-static int put_in_ring(struct gamma_shm *shm, struct gamma_tx_channel *channel,
-		       const struct gamma_frame *frame, size_t len)
+static int put_frame_in_ring(struct gamma_shm *shm, struct gamma_tx_channel *channel,
+			     const struct gamma_frame *frame, size_t len)
 {
 	uint8_t *to = gamma_ring_reserve(&channel->ring, (uint32_t) (len - GAMMA_ETH_LEN));
 
@@ -224,7 +229,7 @@ static int put_in_ring(struct gamma_shm *shm, struct gamma_tx_channel *channel,
 	gamma_iov_gather(frame->iov, frame->iov_count, to);
 	shm->link.stats->shm_frames_out++;
 	if (gamma_unlikely(gamma_ring_publish(&channel->ring, GAMMA_RECORD_FRAME, 0)))
-		wake(shm, channel);
+		wake_reader(shm, channel);
 	return 0;
 }
 
@@ -250,55 +255,57 @@ void gamma_tx_channel_withdraw(struct gamma_tx_channel *channel)
 		gamma_ring_withdraw(&channel->ring);
 }
 
-/* Who has no memory for messages still takes announcements and answers. Chunks, which can be had
- * otherwise, leave room for what cannot; and nobody is woken to write some. */
-static bool welcome(struct gamma_tx_channel *channel, const struct gamma_shm_message *plain)
+/* A reader with back-pressure on still takes announcements and answers. Chunks leave room for
+ * records that cannot travel otherwise. A request for more chunks wakes nobody. */
+static bool reader_accepts(struct gamma_tx_channel *channel,
+			   const struct gamma_shm_message *message)
 {
-	if (gamma_likely(plain->kind == GAMMA_RECORD_PLAIN))
+	if (gamma_likely(message->kind == GAMMA_RECORD_PLAIN))
 		return !gamma_ring_has_backpressure(&channel->ring);
-	if (plain->kind == GAMMA_RECORD_CHUNK)
-		return gamma_ring_has_free(&channel->ring, plain->len + CHUNKS_LEAVE);
-	return plain->kind != GAMMA_RECORD_MORE || !gamma_ring_is_asleep(&channel->ring);
+	if (message->kind == GAMMA_RECORD_CHUNK)
+		return gamma_ring_has_free(&channel->ring, message->len + CHUNKS_LEAVE);
+	return message->kind != GAMMA_RECORD_MORE || !gamma_ring_is_asleep(&channel->ring);
 }
 
 bool gamma_tx_channel_put_message(struct gamma_shm *shm, struct gamma_tx_channel *channel,
-				  const struct gamma_shm_message *plain, const struct iovec *iov,
+				  const struct gamma_shm_message *message, const struct iovec *iov,
 				  unsigned iov_count)
 {
-	uint32_t len = plain->len + gamma_shm_message_head_len(plain->flags);
+	uint32_t len = message->len + gamma_shm_message_head_len(message->flags);
 	uint8_t *to;
 
-	if (gamma_unlikely(channel->ended || len > shm->link.mtu || !welcome(channel, plain)))
+	if (gamma_unlikely(channel->ended || len > shm->link.mtu ||
+			   !reader_accepts(channel, message)))
 		return false;
 	to = gamma_ring_reserve(&channel->ring, len);
 	if (gamma_unlikely(!to))
 		return false;
-	if (plain->flags & GAMMA_SHM_MESSAGE_TAGGED) {
-		memcpy(to, &plain->tag, sizeof(plain->tag));
-		to += sizeof(plain->tag);
+	if (message->flags & GAMMA_SHM_MESSAGE_TAGGED) {
+		memcpy(to, &message->tag, sizeof(message->tag));
+		to += sizeof(message->tag);
 	}
-	if (plain->flags & GAMMA_SHM_MESSAGE_DATA) {
-		memcpy(to, &plain->data, sizeof(plain->data));
-		to += sizeof(plain->data);
+	if (message->flags & GAMMA_SHM_MESSAGE_DATA) {
+		memcpy(to, &message->data, sizeof(message->data));
+		to += sizeof(message->data);
 	}
 	gamma_iov_gather(iov, iov_count, to);
 	shm->link.stats->shm_records_out++;
-	if (gamma_unlikely(gamma_ring_publish(&channel->ring, plain->kind, plain->flags)))
-		wake(shm, channel);
-	if (plain->kind == GAMMA_RECORD_PLAIN)
+	if (gamma_unlikely(gamma_ring_publish(&channel->ring, message->kind, message->flags)))
+		wake_reader(shm, channel);
+	if (message->kind == GAMMA_RECORD_PLAIN)
 		channel->message_end = channel->ring.position;
 	return true;
 }
 
-/* What is still in a ring that nobody reads leaves through the socket: 0, or why it cannot. Whoever
- * was given the ring may have written there. */
-static int drain(struct gamma_shm *shm, struct gamma_tx_channel *channel)
+/* Sends what is still in a ring that nobody reads through the socket: 0 or a negative errno. The
+ * peer was given the ring and may have written to it, so each record is checked. */
+static int drain_to_socket(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	const uint8_t *frame;
 	uint32_t len;
 	int ret;
 
-	while (gamma_ring_next(&channel->rest, &frame, &len)) {
+	while (gamma_ring_next(&channel->unread, &frame, &len)) {
 		struct iovec iov = {(void *) (frame + GAMMA_HEADER_LEN), len - GAMMA_HEADER_LEN};
 		uint8_t head[GAMMA_ETH_LEN + GAMMA_HEADER_LEN];
 
@@ -309,11 +316,11 @@ static int drain(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 		ret = gamma_shm_send_datagram(shm, head, sizeof(head), &iov, 1);
 		if (ret)
 			return ret;
-		gamma_ring_release(&channel->rest);
+		gamma_ring_release(&channel->unread);
 	}
-	if (channel->rest.position != channel->ring.position)
+	if (channel->unread.position != channel->ring.position)
 		return -EPROTO;
-	let_go(shm, channel);
+	release_segment(shm, channel);
 	channel->state = GAMMA_TX_CHANNEL_SOCKET;
 	return 0;
 }
@@ -327,37 +334,37 @@ static size_t frame_len(const struct gamma_frame *frame)
 	return len;
 }
 
-static int put(struct gamma_shm *shm, struct gamma_tx_channel *channel,
-	       const struct gamma_frame *frame)
+static int put_frame_by_state(struct gamma_shm *shm, struct gamma_tx_channel *channel,
+			      const struct gamma_frame *frame)
 {
 	size_t len = frame_len(frame);
 	int ret = 0;
 
 	if (gamma_unlikely(channel->state == GAMMA_TX_CHANNEL_NEW)) {
 		memcpy(channel->ethernet, frame->head, GAMMA_ETH_LEN);
-		ret = hand_over(shm, channel, frame->head);
+		ret = hand_over_segment(shm, channel, frame->head);
 	} else if (gamma_unlikely(channel->state == GAMMA_TX_CHANNEL_DRAIN)) {
-		ret = drain(shm, channel);
+		ret = drain_to_socket(shm, channel);
 	}
 	if (gamma_unlikely(ret))
 		return ret;
-	/* A datagram of a NIC with a very large MTU. */
+	/* Longer only if it is a datagram and the NIC has a very large MTU. */
 	if (channel->state == GAMMA_TX_CHANNEL_RING && len <= GAMMA_ETH_LEN + shm->link.mtu)
-		return put_in_ring(shm, channel, frame, len);
+		return put_frame_in_ring(shm, channel, frame, len);
 	return gamma_shm_send_datagram(shm, frame->head, frame->head_len, frame->iov,
 				       frame->iov_count);
 }
 
 static void free_tx_channel(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
-	struct gamma_tx_channel **at = &shm->tx_channels[chain(&channel->reader)];
+	struct gamma_tx_channel **at = &shm->tx_channels[channel_chain(&channel->reader)];
 
 	while (*at != channel)
 		at = &(*at)->next;
 	*at = channel->next;
 	if (shm->last == channel)
 		shm->last = NULL;
-	let_go(shm, channel);
+	release_segment(shm, channel);
 	free(channel);
 }
 
@@ -368,9 +375,9 @@ int gamma_tx_channel_put_frame(struct gamma_shm *shm, struct gamma_tx_channel *c
 
 	if (gamma_unlikely(channel->ended))
 		return -ECONNREFUSED;
-	ret = put(shm, channel, frame);
-	/* Nobody has that port any more. The end of one that uses the segment is told by its pair.
-	 */
+	ret = put_frame_by_state(shm, channel, frame);
+	/* No process owns that port. If the reader uses the segment, its socket pair reports its
+	 * end instead. */
 	if (gamma_unlikely(ret == -ECONNREFUSED && !channel->taken))
 		free_tx_channel(shm, channel);
 	return ret;
@@ -395,21 +402,21 @@ bool gamma_tx_channel_any_room(struct gamma_shm *shm)
 
 /* ---- the reader's end ---- */
 
-/* The pair has ended. A reader that had not taken the segment will not: it refuses, or is no more,
- * which its port's socket will tell. */
-static void hung_up(struct gamma_shm *shm, struct gamma_tx_channel *channel)
+/* The reader has closed its end of the socket pair. If it had not confirmed the segment, it
+ * refuses the segment or has ended; sending to its port's socket shows which. */
+static void handle_hang_up(struct gamma_shm *shm, struct gamma_tx_channel *channel)
 {
 	gamma_shm_close_fd(shm, &channel->fd);
 	if (channel->taken) {
-		end(shm, channel);
+		mark_reader_ended(shm, channel);
 		return;
 	}
 	shm->link.stats->shm_refused++;
 	gamma_list_remove(&channel->full_entry);
-	gamma_ring_reread(&channel->ring, &channel->rest, shm->link.mtu);
+	gamma_ring_reread(&channel->ring, &channel->unread, shm->link.mtu);
 	channel->state = GAMMA_TX_CHANNEL_DRAIN;
-	if (drain(shm, channel) == -ECONNREFUSED)
-		end(shm, channel);
+	if (drain_to_socket(shm, channel) == -ECONNREFUSED)
+		mark_reader_ended(shm, channel);
 }
 
 void gamma_tx_channel_read_events(struct gamma_shm *shm, struct gamma_tx_channel *channel)
@@ -426,19 +433,19 @@ void gamma_tx_channel_read_events(struct gamma_shm *shm, struct gamma_tx_channel
 			channel->taken = true;
 	} while (len > 0 || (len < 0 && errno == EINTR));
 	if (!len || errno != EAGAIN)
-		hung_up(shm, channel);
+		handle_hang_up(shm, channel);
 }
 
 void gamma_tx_channel_forget(struct gamma_shm *shm, const struct gamma_shm_addr *reader)
 {
 	struct gamma_tx_channel *channel = gamma_tx_channel_find(shm, reader);
 
-	if (channel && !channel->ended) /* else gamma_tx_channel_take_ended does */
+	if (channel && !channel->ended) /* else gamma_tx_channel_take_ended frees it */
 		free_tx_channel(shm, channel);
 }
 
 const char *gamma_tx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_addr *reader,
-					bool *left)
+					bool *undelivered)
 {
 	for (unsigned i = 0; i < GAMMA_SHM_CHAINS; i++) {
 		struct gamma_tx_channel *channel = shm->tx_channels[i];
@@ -447,7 +454,7 @@ const char *gamma_tx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_
 			channel = channel->next;
 		if (channel) {
 			*reader = channel->reader;
-			*left = gamma_tx_channel_has_undelivered(channel);
+			*undelivered = gamma_tx_channel_has_undelivered(channel);
 			free_tx_channel(shm, channel);
 			return GAMMA_SHM_PROCESS_ENDED;
 		}

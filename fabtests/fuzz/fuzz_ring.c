@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shm/shm.h"
+#include "shm/rx_channel.h"
 
 enum { MAX = 16640, RECORDS = 2 * GAMMA_SEGMENT_MIN / GAMMA_RECORD_ALIGN };
 
@@ -58,8 +58,8 @@ static unsigned look_at(const struct gamma_shm_message *plain)
 
 static unsigned read_by_the_link(void)
 {
-	struct gamma_rx_channel inbox = {.fd = -1, .pid_fd = -1};
-	struct gamma_rx_channel *rx_channels[] = {&inbox};
+	struct gamma_rx_channel channel = {.fd = -1, .pid_fd = -1};
+	struct gamma_rx_channel *rx_channels[] = {&channel};
 	const uint64_t *heads[] = {NULL};
 	struct gamma_stats stats = {0};
 	struct gamma_arrival arrival;
@@ -72,7 +72,7 @@ static unsigned read_by_the_link(void)
 	};
 	unsigned sum = 0;
 
-	if (!gamma_ring_join(&inbox.ring, memory, sizeof(memory), MAX))
+	if (!gamma_ring_join(&channel.ring, memory, sizeof(memory), MAX))
 		return 0;
 	for (unsigned i = 0; i < RECORDS && gamma_rx_channel_next(&shm, &arrival); i++) {
 		sum += arrival.frame ? arrival.frame[0] : look_at(&arrival.shm);

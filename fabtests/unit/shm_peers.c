@@ -5,12 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "link/port.h"
+
 uint8_t mac[GAMMA_MAC_LEN];
 uint16_t ports[2];
 struct gamma_stats stats[2];
+struct gamma_shm *shms[2];
 struct gamma_link *links[2];
 
-int neighbours_setup(void **state)
+int shm_peers_setup(void **state)
 {
 	pid_t pid = getpid();
 
@@ -23,13 +26,14 @@ int neighbours_setup(void **state)
 
 		ports[i] = 0;
 		attr.fd = gamma_port_claim(mac, &ports[i]);
-		if (attr.fd < 0 || gamma_shm_open(&attr, &stats[i], &links[i]))
+		if (attr.fd < 0 || gamma_shm_open(&attr, &stats[i], &shms[i]))
 			return 1;
+		links[i] = &shms[i]->link;
 	}
 	return 0;
 }
 
-int neighbours_teardown(void **state)
+int shm_peers_teardown(void **state)
 {
 	(void) state;
 	for (int i = 0; i < 2; i++)
@@ -70,7 +74,7 @@ unsigned put_shared(uint32_t seq, const void *payload, uint16_t len, int *error)
 	return links[0]->ops->send(links[0], &frame, 1, error);
 }
 
-struct gamma_tx_channel *open_way(void)
+struct gamma_tx_channel *open_channel(void)
 {
 	struct gamma_shm_addr addr = {.port = ports[1], .epoch = EPOCH};
 	struct gamma_arrival arrival;
@@ -78,18 +82,18 @@ struct gamma_tx_channel *open_way(void)
 	int error;
 
 	memcpy(addr.mac, mac, sizeof(mac));
-	assert_null(links[0]->ops->tx_channel(links[0], &addr));
+	assert_null(gamma_shm_find_channel(shms[0], &addr));
 	assert_int_equal(put_shared(0, "x", 1, &error), 1);
-	assert_null(links[0]->ops->tx_channel(links[0], &addr));
+	assert_null(gamma_shm_find_channel(shms[0], &addr));
 	assert_true(take(&fields, &arrival));
 	links[1]->ops->release(links[1]);
 	assert_false(links[0]->ops->next(links[0], &arrival));
-	return links[0]->ops->tx_channel(links[0], &addr);
+	return gamma_shm_find_channel(shms[0], &addr);
 }
 
-bool put_plain(struct gamma_tx_channel *way, uint8_t flags, const void *bytes, size_t len)
+bool put_message(struct gamma_tx_channel *channel, uint8_t flags, const void *bytes, size_t len)
 {
-	struct gamma_shm_message plain = {
+	struct gamma_shm_message message = {
 		.tag = 0x1122334455667788,
 		.data = 0x99aa,
 		.len = (uint32_t) len,
@@ -99,5 +103,5 @@ bool put_plain(struct gamma_tx_channel *way, uint8_t flags, const void *bytes, s
 	struct iovec iov[2] = {{(void *) bytes, len / 2},
 			       {(uint8_t *) bytes + len / 2, len - len / 2}};
 
-	return links[0]->ops->put(links[0], way, &plain, iov, 2);
+	return gamma_shm_put(shms[0], channel, &message, iov, 2);
 }

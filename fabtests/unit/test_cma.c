@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shm/shm.h"
+#include "shm/cma.h"
 
 enum { LEN = 30000 };
 

@@ -14,7 +14,8 @@
 
 #include "unix/deferred_close.h"
 #include "unix/scm.h"
-#include "link/link.h"
+#include "link/port.h"
+#include "shm/shm.h"
 #include "nic/budget_page.h"
 
 enum { NOBODY = 65534, ALL = GAMMA_SCM_FDS, FDS = 64 };
@@ -197,11 +198,13 @@ static int stranger_at_port(bool read)
 	struct gamma_stats stats = {0};
 	struct gamma_arrival arrival;
 	struct gamma_link *link;
+	struct gamma_shm *shm;
 	uint16_t port = 0;
 
 	attr.fd = gamma_port_claim(mac, &port);
-	if (attr.fd < 0 || gamma_shm_open(&attr, &stats, &link))
+	if (attr.fd < 0 || gamma_shm_open(&attr, &stats, &shm))
 		return 1;
+	link = &shm->link;
 	if (!stranger_sends(send_to_port, &port))
 		return 2;
 	link->ops->arm(link);

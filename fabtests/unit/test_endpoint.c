@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "link/port.h"
 #include "wire/codec.h"
 
 static const uint64_t lengths[] = {0,    1,     256,   257,    1460,      1461,

@@ -19,7 +19,8 @@
 
 #include "base/base.h"
 #include "conf/conf.h"
-#include "nic/nic.h"
+#include "nic/coalesce_hint.h"
+#include "nic/select.h"
 
 #define GBIT 1000000000ull
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "link/link.h"
+#include "link/packet.h"
 #include "link/packet_socket.h"
 #include "link/xdp.h"
 #include "wire/codec.h"

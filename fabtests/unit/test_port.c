@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "link/link.h"
+#include "link/port.h"
 
 /* Of this process alone, so that tests can run at the same time. */
 static uint8_t mac[GAMMA_MAC_LEN];

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "link/port.h"
+
 static void make(struct gamma_frame *frame, uint32_t seq, uint32_t tenant, const void *payload,
 		 uint16_t len)
 {
@@ -225,7 +227,7 @@ static struct pollfd asleep_after_one(void)
 	put_shared(0, "x", 1, &error);
 	assert_true(take(&fields, &arrival));
 	links[1]->ops->release(links[1]);
-	assert_false(links[1]->armed); /* there is a writer now whom nobody has asked */
+	assert_false(shms[1]->armed); /* there is a writer now whom nobody has asked */
 	while (links[1]->ops->arm(links[1]) || poll(&polls, 1, 0))
 		assert_false(links[1]->ops->next(links[1], &arrival));
 	return polls;
@@ -257,10 +259,10 @@ static void shared__who_sleeps_is_woken_though_others_receive(void **state)
 	int error;
 
 	(void) state;
-	links[1]->watched = true;
+	shms[1]->watched = true;
 	for (int i = 0; i < 10; i++)
 		assert_false(links[1]->ops->next(links[1], &arrival));
-	assert_true(links[1]->armed);
+	assert_true(shms[1]->armed);
 	put_shared(1, "x", 1, &error);
 	assert_int_equal(poll(&polls, 1, 1000), 1);
 	assert_true(links[1]->ops->next(links[1], &arrival));
@@ -269,7 +271,7 @@ static void shared__who_sleeps_is_woken_though_others_receive(void **state)
 	for (int i = 0; poll(&polls, 1, 0) && i < 10000; i++)
 		assert_false(links[1]->ops->next(links[1], &arrival));
 	assert_int_equal(poll(&polls, 1, 0), 0);
-	assert_false(links[1]->armed);
+	assert_false(shms[1]->armed);
 }
 
 static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
@@ -277,7 +279,7 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	struct gamma_shm_addr addr;
-	bool left;
+	bool undelivered;
 	int error;
 
 	(void) state;
@@ -288,13 +290,14 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_true(take(&fields, &arrival));
 		assert_int_equal(fields.seq, i);
-		assert_null(links[1]->ops->lost(links[1], &addr, &left));
+		assert_null(gamma_shm_take_ended(shms[1], &addr, &undelivered));
 		links[1]->ops->release(links[1]);
 	}
 	assert_false(take(&fields, &arrival));
-	assert_string_equal(links[1]->ops->lost(links[1], &addr, &left), "its process has ended");
+	assert_string_equal(gamma_shm_take_ended(shms[1], &addr, &undelivered),
+			    "its process has ended");
 	assert_int_equal(addr.port, ports[0]);
-	assert_null(links[1]->ops->lost(links[1], &addr, &left));
+	assert_null(gamma_shm_take_ended(shms[1], &addr, &undelivered));
 }
 
 /* ---- plain messages ---- */
@@ -302,17 +305,17 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 static void plain__with_and_without_tag_and_data(void **state)
 {
 	static uint8_t bytes[4096];
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 
 	(void) state;
-	assert_non_null(way);
+	assert_non_null(channel);
 	for (uint32_t i = 0; i < 2000; i++) {
 		uint8_t flags = i % 4;
 		uint32_t len = i * 37 % 4097;
 
 		memset(bytes, (int) i, len);
-		assert_true(put_plain(way, flags, bytes, len));
+		assert_true(put_message(channel, flags, bytes, len));
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		assert_null(arrival.frame);
 		assert_int_equal(arrival.shm.flags, flags);
@@ -330,14 +333,14 @@ static void plain__with_and_without_tag_and_data(void **state)
 
 static void plain__in_order_with_frames(void **state)
 {
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 	int error;
 
 	(void) state;
 	for (uint32_t i = 0; i < 100; i++)
 		if (i % 3)
-			assert_true(put_plain(way, 0, &i, sizeof(i)));
+			assert_true(put_message(channel, 0, &i, sizeof(i)));
 		else
 			assert_int_equal(put_shared(i, &i, sizeof(i), &error), 1);
 	for (uint32_t i = 0; i < 100; i++) {
@@ -352,11 +355,11 @@ static void plain__in_order_with_frames(void **state)
 /* Who has no memory for it looks at the same one again, and at nothing behind it. */
 static void plain__not_released_comes_again(void **state)
 {
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 
 	(void) state;
-	assert_true(put_plain(way, 0, "first", 5) && put_plain(way, 0, "second", 6));
+	assert_true(put_message(channel, 0, "first", 5) && put_message(channel, 0, "second", 6));
 	for (int i = 0; i < 3; i++) {
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		assert_int_equal(arrival.shm.len, 5);
@@ -369,36 +372,36 @@ static void plain__not_released_comes_again(void **state)
 static void plain__full_takes_no_more(void **state)
 {
 	static uint8_t bytes[4000];
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 	unsigned count = 0;
 
 	(void) state;
-	while (put_plain(way, 0, bytes, sizeof(bytes)))
+	while (put_message(channel, 0, bytes, sizeof(bytes)))
 		count++;
 	assert_true(count > 10 && count < 20);
 	for (unsigned i = 0; i < count; i++) {
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		links[1]->ops->release(links[1]);
 	}
-	assert_true(put_plain(way, 0, bytes, sizeof(bytes)));
+	assert_true(put_message(channel, 0, bytes, sizeof(bytes)));
 }
 
 static void plain__pressed_sends_none(void **state)
 {
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 
 	(void) state;
-	links[1]->ops->press(links[1], true);
-	assert_false(put_plain(way, 0, "x", 1));
-	links[1]->ops->press(links[1], false);
-	assert_true(put_plain(way, 0, "x", 1));
+	gamma_shm_set_backpressure(shms[1], true);
+	assert_false(put_message(channel, 0, "x", 1));
+	gamma_shm_set_backpressure(shms[1], false);
+	assert_true(put_message(channel, 0, "x", 1));
 }
 
-static bool put_other(struct gamma_tx_channel *way, enum gamma_record_kind kind, const void *body,
-		      size_t len)
+static bool put_other(struct gamma_tx_channel *channel, enum gamma_record_kind kind,
+		      const void *body, size_t len)
 {
-	struct gamma_shm_message plain = {
+	struct gamma_shm_message message = {
 		.tag = 5,
 		.len = (uint32_t) len,
 		.kind = (uint8_t) kind,
@@ -406,7 +409,7 @@ static bool put_other(struct gamma_tx_channel *way, enum gamma_record_kind kind,
 	};
 	struct iovec iov = {(void *) body, len};
 
-	return links[0]->ops->put(links[0], way, &plain, &iov, 1);
+	return gamma_shm_put(shms[0], channel, &message, &iov, 1);
 }
 
 /* Who has no memory for messages takes these all the same, and nobody waits until they are
@@ -415,15 +418,15 @@ static void other__announcements_and_answers(void **state)
 {
 	struct gamma_announce announce = {.length = 1 << 20, .id = 7, .pieces = 1};
 	struct gamma_answer answer = {.wanted = 3, .id = 7};
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 
 	(void) state;
-	links[1]->ops->press(links[1], true);
+	gamma_shm_set_backpressure(shms[1], true);
 	for (int i = 0; i < 5000; i++) {
-		assert_true(put_other(way, GAMMA_RECORD_ANNOUNCE, &announce, sizeof(announce)));
-		assert_true(put_other(way, GAMMA_RECORD_ANSWER, &answer, sizeof(answer)));
-		assert_false(links[0]->ops->left(way));
+		assert_true(put_other(channel, GAMMA_RECORD_ANNOUNCE, &announce, sizeof(announce)));
+		assert_true(put_other(channel, GAMMA_RECORD_ANSWER, &answer, sizeof(answer)));
+		assert_false(gamma_shm_has_undelivered(channel));
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		assert_int_equal(arrival.shm.kind, GAMMA_RECORD_ANNOUNCE);
 		assert_int_equal(arrival.shm.tag, 5);
@@ -440,79 +443,79 @@ static void other__chunks_leave_room(void **state)
 {
 	struct gamma_chunk chunk[1000] = {{.id = 7}};
 	struct gamma_answer answer = {.id = 7};
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 	unsigned count = 0;
 
 	(void) state;
-	while (put_other(way, GAMMA_RECORD_CHUNK, chunk, sizeof(chunk)))
+	while (put_other(channel, GAMMA_RECORD_CHUNK, chunk, sizeof(chunk)))
 		count++;
 	assert_int_equal(count, 3);
 	for (int i = 0; i < 30; i++)
-		assert_true(put_other(way, GAMMA_RECORD_ANSWER, &answer, sizeof(answer)));
-	assert_false(links[0]->ops->left(way));
+		assert_true(put_other(channel, GAMMA_RECORD_ANSWER, &answer, sizeof(answer)));
+	assert_false(gamma_shm_has_undelivered(channel));
 	while (links[1]->ops->next(links[1], &arrival))
 		links[1]->ops->release(links[1]);
-	assert_true(put_other(way, GAMMA_RECORD_CHUNK, chunk, sizeof(chunk)));
+	assert_true(put_other(channel, GAMMA_RECORD_CHUNK, chunk, sizeof(chunk)));
 }
 
 /* Who sleeps does not write chunks: it is not woken for that. */
 static void other__more_wakes_nobody(void **state)
 {
 	struct gamma_more more = {.id = 7};
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 
 	(void) state;
-	assert_true(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
+	assert_true(put_other(channel, GAMMA_RECORD_MORE, &more, sizeof(more)));
 	assert_true(links[1]->ops->arm(links[1]));
-	assert_false(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
+	assert_false(put_other(channel, GAMMA_RECORD_MORE, &more, sizeof(more)));
 	assert_true(links[1]->ops->next(links[1], &arrival));
 	assert_int_equal(arrival.shm.kind, GAMMA_RECORD_MORE);
 	links[1]->ops->release(links[1]);
-	assert_true(put_other(way, GAMMA_RECORD_MORE, &more, sizeof(more)));
+	assert_true(put_other(channel, GAMMA_RECORD_MORE, &more, sizeof(more)));
 	assert_int_equal(stats[0].shm_wakes, 0);
 }
 
 /* Its end tells whether all has been taken that was sent to it. */
 static void plain__left_behind_is_told(void **state)
 {
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 	struct gamma_shm_addr addr;
-	bool left;
+	bool undelivered;
 
 	(void) state;
-	assert_true(put_plain(way, 0, "x", 1));
-	assert_true(links[0]->ops->left(way));
+	assert_true(put_message(channel, 0, "x", 1));
+	assert_true(gamma_shm_has_undelivered(channel));
 	assert_true(links[1]->ops->next(links[1], &arrival));
 	links[1]->ops->release(links[1]);
-	assert_false(links[0]->ops->left(way));
-	assert_true(put_plain(way, 0, "x", 1));
+	assert_false(gamma_shm_has_undelivered(channel));
+	assert_true(put_message(channel, 0, "x", 1));
 	links[1]->ops->close(links[1]);
 	links[1] = NULL;
-	while (!links[0]->ops->lost(links[0], &addr, &left))
+	while (!gamma_shm_take_ended(shms[0], &addr, &undelivered))
 		assert_false(links[0]->ops->next(links[0], &arrival));
 	assert_int_equal(addr.port, ports[1]);
-	assert_true(left);
+	assert_true(undelivered);
 }
 
 /* Polls that look at the words of the rings alone find what comes, and wake whoever sleeps. */
 static void plain__found_without_a_look_at_descriptors(void **state)
 {
-	struct gamma_tx_channel *way = open_way();
+	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
 	unsigned looks = 0;
 	uint64_t calls;
 
 	(void) state;
-	while (!links[1]->quiet_polls)
+	while (!shms[1]->quiet_polls)
 		assert_false(links[1]->ops->next(links[1], &arrival));
 	calls = stats[1].receive_calls;
 	for (int i = 0; i < 500; i++) {
-		looks += !gamma_link_is_quiet(links[1]);
-		assert_true(put_plain(way, 0, "x", 1));
-		assert_false(gamma_link_is_quiet(links[1]));
+		looks += !gamma_shm_is_quiet(shms[1]);
+		assert_true(put_message(channel, 0, "x", 1));
+		assert_false(gamma_shm_is_quiet(shms[1]));
 		assert_true(links[1]->ops->next(links[1], &arrival));
 		links[1]->ops->release(links[1]);
 		assert_false(links[1]->ops->next(links[1], &arrival));

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "unix/scm.h"
+#include "link/port.h"
 #include "shm/ring.h"
 #include "unix/memfd.h"
 
@@ -134,14 +135,15 @@ static void handover__nonsense_written_later_ends_it(void **state)
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
 	struct gamma_shm_addr addr;
-	bool left;
+	bool undelivered;
 	uint32_t nonsense = 60000;
 
 	(void) state;
 	give(&given);
 	memcpy(given.data, &nonsense, sizeof(nonsense));
 	assert_false(take(&fields, &arrival));
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &addr, &left), "makes no sense"));
+	assert_non_null(
+		strstr(gamma_shm_take_ended(shms[1], &addr, &undelivered), "makes no sense"));
 	assert_int_equal(addr.port, 99);
 	assert_int_equal(addr.epoch, 5);
 	assert_int_equal(stats[1].malformed, 1);
@@ -155,13 +157,14 @@ static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 	struct given given;
 	struct gamma_arrival arrival;
 	struct gamma_shm_addr addr;
-	bool left;
+	bool undelivered;
 	uint32_t words[2] = {len, kind_and_flags};
 
 	give(&given);
 	memcpy(given.data, words, sizeof(words));
 	assert_false(links[1]->ops->next(links[1], &arrival));
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &addr, &left), "makes no sense"));
+	assert_non_null(
+		strstr(gamma_shm_take_ended(shms[1], &addr, &undelivered), "makes no sense"));
 	take_back(&given);
 }
 
@@ -208,12 +211,12 @@ static void handover__plain_without_end_ends_it(void **state)
 	struct given given;
 	struct gamma_arrival arrival;
 	struct gamma_shm_addr addr;
-	bool left;
+	bool undelivered;
 	int count = 0;
 
 	(void) state;
 	give(&given);
-	links[1]->ops->press(links[1], true);
+	gamma_shm_set_backpressure(shms[1], true);
 	for (bool good = true; good; count += good) {
 		assert_true(count < 100);
 		assert_non_null(gamma_ring_reserve(&given.writer, 4000));
@@ -222,7 +225,8 @@ static void handover__plain_without_end_ends_it(void **state)
 		links[1]->ops->release(links[1]);
 	}
 	assert_true(count > 16);
-	assert_non_null(strstr(links[1]->ops->lost(links[1], &addr, &left), "makes no sense"));
+	assert_non_null(
+		strstr(gamma_shm_take_ended(shms[1], &addr, &undelivered), "makes no sense"));
 	take_back(&given);
 }
 
@@ -327,7 +331,7 @@ static void refused__spoilt_ends_it(void **state)
 		struct reader reader;
 		int error;
 
-		if (i && neighbours_setup(state))
+		if (i && shm_peers_setup(state))
 			fail();
 		become_reader(&reader);
 		if (i < gamma_array_size(lengths))
@@ -344,7 +348,7 @@ static void refused__spoilt_ends_it(void **state)
 		}
 		close(reader.port);
 		if (i < gamma_array_size(lengths))
-			neighbours_teardown(state);
+			shm_peers_teardown(state);
 	}
 }
 
@@ -380,7 +384,7 @@ static void gone__before_it_took_anything(void **state)
 	unsigned before = open_descriptors();
 	struct gamma_arrival arrival;
 	struct gamma_shm_addr addr;
-	bool left;
+	bool undelivered;
 	int error;
 
 	(void) state;
@@ -389,7 +393,8 @@ static void gone__before_it_took_anything(void **state)
 	links[1] = NULL;
 	links[0]->ops->arm(links[0]);
 	assert_false(links[0]->ops->next(links[0], &arrival));
-	assert_string_equal(links[0]->ops->lost(links[0], &addr, &left), "its process has ended");
+	assert_string_equal(gamma_shm_take_ended(shms[0], &addr, &undelivered),
+			    "its process has ended");
 	assert_int_equal(addr.port, ports[1]);
 	assert_in_range(open_descriptors(), 0, before);
 }
@@ -404,7 +409,7 @@ static void gone__forgotten_with_its_flow(void **state)
 	(void) state;
 	memcpy(addr.mac, mac, sizeof(mac));
 	assert_int_equal(put_shared(0, "x", 1, &error), 1);
-	links[0]->ops->forget(links[0], NULL, &addr);
+	gamma_shm_forget(shms[0], NULL, &addr);
 	assert_in_range(open_descriptors(), 0, before);
 	assert_int_equal(put_shared(0, "x", 1, &error), 1);
 }

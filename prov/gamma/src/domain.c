@@ -4,6 +4,7 @@
  * endpoints are moved is in progress.c.
  */
 #include "gamma.h"
+#include "nic/coalesce_hint.h"
 
 #include <stdlib.h>
 #include <unistd.h>

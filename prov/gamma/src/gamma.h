@@ -43,7 +43,7 @@
 
 #include "base/base.h"
 #include "conf/conf.h"
-#include "nic/nic.h"
+#include "nic/select.h"
 #include "lock.h"
 #include "message/atomic_ops.h"
 #include "wire/address.h"

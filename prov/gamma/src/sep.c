@@ -8,6 +8,7 @@
 #include "ep.h"
 #include "link/broker.h"
 #include "link/packet_socket.h"
+#include "link/port.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
