@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* The messages on gammad's socket: checked, filled in, explained. No socket is touched here. */
+/* Checks, fills in and explains the messages on gammad's socket, without touching a socket. */
 #include "broker/message.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is said on gammad's socket: one structure a message, in the host's own byte order, each
- * behind the same header. The provider (link/broker.c) and gammactl ask, gammad answers; all that
- * gammad reads passes gamma_broker_message_parse. doc/protocol.md, section 10, specifies it.
+ * The messages on gammad's socket: one structure each, in host byte order, after a common header.
+ * The provider (link/broker.c) and gammactl send requests, gammad answers. Everything that gammad
+ * reads passes gamma_broker_message_parse. doc/protocol.md, section 10, is the specification.
  */
 #ifndef GAMMA_BROKER_MESSAGE_H
 #define GAMMA_BROKER_MESSAGE_H
@@ -18,27 +18,27 @@
 
 enum {
 	GAMMA_BROKER_VERSION = 2,
-	GAMMA_BROKER_MAX = 128, /* bytes: no message is longer */
+	GAMMA_BROKER_MAX = 128, /* bytes of the longest message */
 	GAMMA_BROKER_FDS = 2,   /* with OPENED: the packet socket, then the port's AF_UNIX socket;
 				 * with JOINED: the packet socket, if the group's frames are wanted */
 	GAMMA_BROKER_NICS_MAX = 16, /* that gammad can serve */
 };
 
 enum gamma_broker_type {
-	GAMMA_BROKER_OPEN = 1,   /* an endpoint, please */
-	GAMMA_BROKER_OPENED = 2, /* here it is, or why not */
+	GAMMA_BROKER_OPEN = 1,   /* asks for an endpoint */
+	GAMMA_BROKER_OPENED = 2, /* answers OPEN */
 	GAMMA_BROKER_STATUS = 3,
 	GAMMA_BROKER_STATE = 4, /* answers STATUS */
 	GAMMA_BROKER_LIST = 5,
 	GAMMA_BROKER_ENTRY = 6,   /* answers LIST: one for each endpoint, then DONE */
-	GAMMA_BROKER_REVOKE = 7,  /* all endpoints of a user */
-	GAMMA_BROKER_RELOAD = 8,  /* read the configuration again */
-	GAMMA_BROKER_DONE = 9,    /* answers REVOKE, RELOAD, LEAVE, and what could not be read */
-	GAMMA_BROKER_NICS = 10,   /* which NICs may I have endpoints on? */
+	GAMMA_BROKER_REVOKE = 7,  /* revokes all endpoints of a user */
+	GAMMA_BROKER_RELOAD = 8,  /* reads the configuration again */
+	GAMMA_BROKER_DONE = 9,    /* answers REVOKE, RELOAD, LEAVE, and malformed requests */
+	GAMMA_BROKER_NICS = 10,   /* asks on which NICs the user may have endpoints */
 	GAMMA_BROKER_SERVED = 11, /* answers NICS */
-	GAMMA_BROKER_JOIN = 12,   /* an endpoint is to be in a multicast group */
+	GAMMA_BROKER_JOIN = 12,   /* an endpoint joins a multicast group */
 	GAMMA_BROKER_JOINED = 13, /* answers JOIN */
-	GAMMA_BROKER_LEAVE = 14,  /* it is to be in that no more */
+	GAMMA_BROKER_LEAVE = 14,  /* it leaves the group */
 };
 
 /* Why something was refused. */
@@ -78,35 +78,34 @@ struct gamma_broker_open {
 	uint16_t port;                 /* host order; 0: a random free one */
 	uint32_t epoch;                /* host order, not 0 */
 	uint16_t ethertype;            /* that the endpoint will use */
-	uint8_t beside[GAMMA_MAC_LEN]; /* of an endpoint of the same user, whose interface and MAC
-					* it is to share; zero: it gets its own */
-	uint32_t ring_bytes; /* of the receive ring, about; gammad.conf says how many at most */
+	uint8_t beside[GAMMA_MAC_LEN]; /* MAC of an endpoint of the same user, whose interface it
+					  shares; zero: it gets its own */
+	uint32_t ring_bytes; /* of the receive ring, approximately; gammad.conf sets the limit */
 };
 
 /* JOIN and LEAVE */
 struct gamma_broker_group {
 	struct gamma_broker_header header;
-	uint8_t mac[GAMMA_MAC_LEN]; /* of the endpoint, which must be the asking user's */
+	uint8_t mac[GAMMA_MAC_LEN]; /* of the endpoint, which must belong to the requesting user */
 	uint16_t port;              /* ditto, host order */
 	uint8_t group[GAMMA_MAC_LEN];
 	uint16_t group_port; /* host order */
-	uint32_t receives;   /* 1: the group's frames are wanted; 0: it will only send to it */
+	uint32_t receives;   /* 1: it receives the group's frames; 0: it only sends to the group */
 	uint32_t reserved;   /* 0 */
 };
 
 struct gamma_broker_joined {
 	struct gamma_broker_header header;
-	uint32_t mtu;         /* bytes; this and what follows is 0 if it will only send */
+	uint32_t mtu;         /* bytes; this and the following fields are 0 if it only sends */
 	uint32_t block_bytes; /* of the socket's receive ring, as in OPENED */
 	uint32_t blocks;
 	uint32_t slot_bytes;
 };
 
 struct gamma_broker_served {
-	struct gamma_broker_header
-		header;     /* its reason: why the asking user may have no endpoints */
-	uint32_t count;     /* of macs */
-	uint16_t ethertype; /* that endpoints must use */
+	struct gamma_broker_header header; /* its reason: why the user may have no endpoints */
+	uint32_t count;                    /* of macs */
+	uint16_t ethertype;                /* that endpoints must use */
 	uint16_t reserved;
 	uint8_t macs[GAMMA_BROKER_NICS_MAX][GAMMA_MAC_LEN];
 };
@@ -121,7 +120,7 @@ struct gamma_broker_opened {
 	uint32_t block_bytes;       /* the receive ring: bytes of a block, ... */
 	uint32_t blocks;            /* ... how many, ... */
 	uint32_t slot_bytes;        /* ... and bytes of a frame's slot */
-	uint64_t host;              /* host identity of all that gammad's endpoints are */
+	uint64_t host;              /* host identity of all endpoints from gammad */
 };
 
 struct gamma_broker_state {
@@ -131,7 +130,7 @@ struct gamma_broker_state {
 	uint32_t slots;     /* of all NICs */
 	uint32_t endpoints; /* open now */
 	uint64_t opened;    /* since the host booted */
-	uint64_t dropped;   /* frames that the kernel did not let out, ditto */
+	uint64_t dropped;   /* frames that the kernel refused to send, ditto */
 };
 
 struct gamma_broker_entry {
@@ -139,9 +138,9 @@ struct gamma_broker_entry {
 	uint8_t mac[GAMMA_MAC_LEN]; /* the endpoint's own */
 	uint16_t port;              /* host order */
 	uint32_t tenant;            /* user id */
-	uint32_t pid; /* of the process that asked for it, as gammad sees it; 0: unknown */
+	uint32_t pid; /* of the process that requested it, in gammad's pid namespace; 0: unknown */
 	uint32_t handle;
-	uint32_t revoked; /* 1: it may not send any more */
+	uint32_t revoked; /* 1: it is revoked and cannot send */
 	char nic[16];     /* name, with a final 0 */
 };
 
@@ -153,11 +152,11 @@ struct gamma_broker_revoke {
 
 struct gamma_broker_done {
 	struct gamma_broker_header header;
-	uint32_t count; /* endpoints revoked, or entries told */
+	uint32_t count; /* endpoints revoked, or entries listed */
 	uint32_t reserved;
 };
 
-/* Whatever may be asked. */
+/* Any request. */
 union gamma_broker_request {
 	struct gamma_broker_header header;
 	struct gamma_broker_open open;
@@ -165,24 +164,24 @@ union gamma_broker_request {
 	struct gamma_broker_group group;
 };
 
-/* Checks what somebody has sent and copies it: OK, MALFORMED or OTHER_VERSION. */
+/* Checks a received request and copies it: OK, MALFORMED or OTHER_VERSION. */
 enum gamma_broker_reason gamma_broker_message_parse(const void *bytes, size_t len,
 						    union gamma_broker_request *request);
-/* Whether only root may ask that. */
+/* Whether only root may send that request. */
 bool gamma_broker_message_needs_root(uint16_t type);
-/* Fills a header in: type and bytes of the message. */
+/* Fills in a header: type and length (bytes) of the message. */
 void gamma_broker_message_init_header(struct gamma_broker_header *header,
 				      enum gamma_broker_type type, size_t length,
 				      enum gamma_broker_reason reason);
 /* Whether an answer is one of that type and length. */
 bool gamma_broker_message_is(const void *bytes, size_t len, enum gamma_broker_type type,
 			     size_t length);
-/* What an answer says to whom waits for one of that type and length: OK, why it was refused (also
+/* Checks an answer that should be of that type and length: OK, the reason of a refusal (also
  * by DONE), OTHER_VERSION, or MALFORMED. */
 enum gamma_broker_reason gamma_broker_message_check_answer(const void *bytes, size_t len,
 							   enum gamma_broker_type type,
 							   size_t length);
-/* Cause and cure, for people; what a program returns for it (a negative errno). */
+/* Cause and cure for people, and the negative errno that a program returns. */
 const char *gamma_broker_message_text(uint32_t reason);
 int gamma_broker_message_error(uint32_t reason);
 

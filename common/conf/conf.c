@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The cluster's configuration file: parsed into one array of hosts sorted by name and
- * an index sorted by MAC. The names stay in a private copy of the text.
+ * The cluster's configuration file, parsed into an array of hosts sorted by name and an index
+ * sorted by MAC. The names stay in a private copy of the text.
  */
 #include "conf/conf.h"
 #include "base/base.h"
@@ -20,14 +20,14 @@
 #define BLANKS " \t\r\v\f"
 
 struct gamma_conf {
-	char *file;                            /* its name */
-	char *text;                            /* the file, cut into words */
+	char *file;                            /* the file's name */
+	char *text;                            /* the file's content, split into words */
 	struct gamma_conf_host *hosts;         /* sorted by name */
 	const struct gamma_conf_host **by_mac; /* the same, sorted by MAC */
 	size_t count;
 };
 
-/* What a parse carries along. */
+/* State of a parse. */
 struct parser {
 	const char *file; /* name for messages */
 	unsigned int line;
@@ -54,7 +54,7 @@ static int __attribute__((format(printf, 2, 3))) complain(struct parser *p, cons
 
 /* ---- one line ---- */
 
-/* Lower-cases the name in place: look-ups then compare bytes, whatever the locale. */
+/* Lower-cases the name in place, so that look-ups compare bytes, independent of the locale. */
 static int check_name(struct parser *p, char *name)
 {
 	size_t len = strlen(name);
@@ -146,7 +146,7 @@ static int add_host(struct parser *p, const char *name, const uint8_t mac[GAMMA_
 /* line is writable and ends with 0 at line[len]. */
 static int parse_line(struct parser *p, char *line, size_t len)
 {
-	char *words[GAMMA_MAC_LEN + 2]; /* name, six bytes, and one to notice too many */
+	char *words[GAMMA_MAC_LEN + 2]; /* name, six bytes, and one more to detect too many */
 	uint8_t mac[GAMMA_MAC_LEN];
 	char *rest = NULL;
 	size_t count = 0;
@@ -212,7 +212,7 @@ static int compare_macs(const void *a, const void *b)
 	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Sorts the hosts and complains of twins, which sorting has made neighbours. */
+/* Sorts the hosts, and rejects duplicates, which are adjacent then. */
 static int index_hosts(struct parser *p)
 {
 	struct gamma_conf *conf = p->conf;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cluster's configuration file, /etc/gamma.conf: which MAC the data NIC of each
- * host has, the same file on every node. Loaded when the interface layer is asked
- * what it can reach; read by name resolution and by the choice of the default NIC.
+ * The cluster's configuration file, /etc/gamma.conf: the MAC of each host's data NIC, the same file
+ * on every node. The interface layer loads it; name resolution and the choice of the default NIC
+ * use it.
  *
- * A line a host: its name, then the MAC as six words (0x01 0x23 0x45 0x67 0x89 0xab)
- * or as one (01:23:45:67:89:ab). '#' begins a comment; blank lines are skipped.
+ * Each line is a host: its name, then the MAC as six words (0x01 0x23 0x45 0x67 0x89 0xab) or as
+ * one (01:23:45:67:89:ab). '#' starts a comment; blank lines are skipped.
  */
 #ifndef GAMMA_CONF_H
 #define GAMMA_CONF_H
@@ -18,9 +18,9 @@
 #define GAMMA_CONF_PATH "/etc/gamma.conf"
 
 enum {
-	GAMMA_CONF_FILE_MAX = 16 << 20, /* bytes; a line a host leaves room for 300,000 */
+	GAMMA_CONF_FILE_MAX = 16 << 20, /* bytes; enough for 300,000 hosts */
 	GAMMA_CONF_LINE_MAX = 1024,     /* bytes without the newline, comment included */
-	GAMMA_CONF_NAME_MAX = 253,      /* bytes: the longest name that the DNS can hold */
+	GAMMA_CONF_NAME_MAX = 253,      /* bytes: the longest DNS name */
 };
 
 struct gamma_conf_host {
@@ -29,14 +29,13 @@ struct gamma_conf_host {
 	unsigned int line; /* of the file, from 1 */
 };
 
-/* One file as read; immutable once loaded, so threads may share it. */
+/* A loaded file. It is immutable, so threads may share it. */
 struct gamma_conf;
 
 /*
- * Loads the file; path NULL is GAMMA_CONF_PATH. A default file that does not exist is
- * an empty configuration, one that the user named is an error. Returns 0, or a negative
- * errno with *conf NULL and the line "file:line: cause; cure" in error (-EINVAL:
- * the content is wrong).
+ * Loads the file; path NULL means GAMMA_CONF_PATH. If the default file does not exist, the
+ * configuration is empty; a file that the user named must exist. Returns 0, or a negative errno
+ * with *conf NULL and the line "file:line: cause; cure" in error (-EINVAL: the content is wrong).
  */
 int gamma_conf_load(const char *path, struct gamma_conf **conf, char *error, size_t error_len);
 
@@ -54,9 +53,9 @@ const char *gamma_conf_file(const struct gamma_conf *conf);
 size_t gamma_conf_hosts(const struct gamma_conf *conf, const struct gamma_conf_host **hosts);
 
 /*
- * The host of that name, whatever its case, or NULL. Short and fully qualified names stand
- * for each other: pc001.cluster finds pc001, and pc001 finds pc001.cluster if no other
- * domain of the file has a pc001. A conf of NULL is empty, here and below.
+ * The host of that name, in any case, or NULL. Short and fully qualified names match each other:
+ * pc001.cluster finds pc001, and pc001 finds pc001.cluster if no other domain in the file has a
+ * pc001. A conf of NULL is empty, here and below.
  */
 const struct gamma_conf_host *gamma_conf_by_name(const struct gamma_conf *conf, const char *name);
 

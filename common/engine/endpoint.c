@@ -605,7 +605,7 @@ GAMMA_NOINLINE static bool progress(struct gamma_endpoint *endpoint, bool look_n
 		return false;
 	endpoint->unread = feeds ? GAMMA_IDLE_SKIP : 0; /* what is fed is looked at in every call */
 	endpoint->resets = 0;
-	if (gamma_unlikely(endpoint->pressed))
+	if (gamma_unlikely(endpoint->backpressure))
 		gamma_shm_path_relax(endpoint);
 	if (!now)
 		now = gamma_now();

@@ -97,7 +97,7 @@ struct gamma_endpoint {
 	struct gamma_dead_peers dead_peers;
 	uint32_t shm_peers;  /* flows over the shm link */
 	bool host_datagrams; /* has sent a datagram over it */
-	bool pressed;        /* shm_peers are to send frames, no plain messages */
+	bool backpressure;   /* shm_peers are to send frames, no plain messages */
 	uint64_t round;      /* polls so far */
 	uint32_t idle;       /* polls in a row that found nothing */
 	uint32_t unread;     /* polls since the clock was read */

@@ -198,9 +198,9 @@ static void refuse_record(struct gamma_endpoint *endpoint, const struct gamma_fl
  * there. */
 static void turn_backpressure_on(struct gamma_endpoint *endpoint)
 {
-	if (endpoint->pressed)
+	if (endpoint->backpressure)
 		return;
-	endpoint->pressed = true;
+	endpoint->backpressure = true;
 	gamma_shm_set_backpressure(endpoint->shm, true);
 }
 
@@ -208,7 +208,7 @@ void gamma_shm_path_relax(struct gamma_endpoint *endpoint)
 {
 	if (endpoint->local.buffered > endpoint->local.limits.unexpected_size / 2)
 		return;
-	endpoint->pressed = false;
+	endpoint->backpressure = false;
 	gamma_shm_set_backpressure(endpoint->shm, false);
 }
 

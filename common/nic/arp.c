@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* From an IPv4 address to a MAC: route, own addresses and neighbour table by rtnetlink. */
+/* From an IPv4 address to a MAC: rtnetlink's routes, own addresses and ARP neighbour table. */
 #include "nic/arp.h"
 #include "base/base.h"
 #include "nic/rtnetlink.h"
@@ -16,8 +16,8 @@
 
 enum {
 	ASK_TRIES = 20,    /* dumps interrupted by changes before giving up */
-	DISCARD_PORT = 9,  /* UDP: whatever comes is thrown away (RFC 863) */
-	POLL_MIN_US = 250, /* first wait for an answer: a neighbour on a quiet Ethernet */
+	DISCARD_PORT = 9,  /* UDP: discards whatever arrives (RFC 863) */
+	POLL_MIN_US = 250, /* first wait for an ARP answer: typical for an idle Ethernet */
 	POLL_MAX_US = 20000,
 };
 
@@ -34,7 +34,8 @@ static struct shown show(uint32_t ipv4_be)
 	return out;
 }
 
-/* As gamma_rtnetlink_query, for replies that need not forget what an interrupted dump told them. */
+/* As gamma_rtnetlink_query, but repeats an interrupted dump: for replies that may see an answer
+ * twice. */
 static int ask(struct gamma_rtnetlink_request *request, mnl_cb_t reply, void *data)
 {
 	int err = -EAGAIN;
@@ -174,7 +175,7 @@ static int find_route(uint32_t ipv4_be, struct route *route)
 	return ask(&request, read_route, route);
 }
 
-/* ---- the neighbour ---- */
+/* ---- the ARP neighbour ---- */
 
 enum neighbour_state { ABSENT, PENDING, KNOWN, FAILED, WITHOUT_ARP };
 
@@ -262,7 +263,7 @@ static uint64_t now_us(void)
 	return gamma_now() / GAMMA_NS_PER_US;
 }
 
-/* Waits for the answer; a look at the table costs microseconds, so begin with short naps. */
+/* Waits for the answer. Reading the table costs microseconds, so the first sleeps are short. */
 static int await_neighbour(struct neighbour *neighbour, int timeout_ms)
 {
 	uint64_t end = now_us() + (timeout_ms > 0 ? timeout_ms * 1000ull : 0);
@@ -308,7 +309,7 @@ static int ask_neighbour(struct neighbour *neighbour, int timeout_ms)
 	return -EHOSTUNREACH;
 }
 
-/* ---- all in order ---- */
+/* ---- interface ---- */
 
 static bool is_host_address(uint32_t ipv4_be)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From an IPv4 address to a MAC on this Ethernet, by the kernel's own tables and ARP.
- * Called by name resolution only: GAMMA itself never speaks IP.
+ * From an IPv4 address to a MAC on this Ethernet, by the kernel's tables and ARP. Called by name
+ * resolution only: GAMMA itself never uses IP.
  */
-#ifndef GAMMA_LINK_NEIGHBOUR_H
-#define GAMMA_LINK_NEIGHBOUR_H
+#ifndef GAMMA_NIC_ARP_H
+#define GAMMA_NIC_ARP_H
 
 #include <stdint.h>
 
@@ -17,13 +17,13 @@
 int gamma_arp_find_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 
 /*
- * The MAC behind the address, and the local NIC on whose Ethernet it is: the own NIC for a
- * local address, else the neighbour's, for which an empty datagram to its UDP port 9
- * (discard) makes the kernel send ARP requests if it does not know it yet.
+ * The MAC of the address, and the local NIC on whose Ethernet it is. For a local address that is
+ * the own NIC. Else it is the ARP neighbour's MAC. If the kernel does not know it yet, an empty
+ * datagram to UDP port 9 (discard) makes the kernel send ARP requests.
  * -ENETUNREACH: there is no route, or only through a gateway. -EHOSTUNREACH: no answer
  * within timeout_ms. -EADDRNOTAVAIL: on the loopback interface. -EINVAL: no host's address
- * (0.0.0.0, broadcast, multicast). Each is explained in a line at info level.
+ * (0.0.0.0, broadcast, multicast). Each error is explained in one line at info level.
  */
 int gamma_arp_resolve(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 
-#endif /* GAMMA_LINK_NEIGHBOUR_H */
+#endif /* GAMMA_NIC_ARP_H */

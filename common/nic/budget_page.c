@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * A page of memory that the endpoints of one user on one NIC share, one entry each. It is a memfd
- * and lives as long as anybody maps it. Who binds the abstract AF_UNIX name of NIC and user leads:
- * whoever comes later finds the page there. Nothing is left behind, however a process ends: stale
- * entries do not count, and a survivor takes the name over with the page that it has.
+ * and exists as long as a process maps it. The process that binds the abstract AF_UNIX name of NIC
+ * and user leads the group and gives the page to those that come later. Nothing is left behind,
+ * however a process ends: stale entries do not count, and another process of the group takes over
+ * the name, with the page that it has mapped.
  *
- * Entries are others' words. The worst that they can do is to make the own part small.
+ * Entries are written by other processes. At worst they make this endpoint's share small.
  */
 #include "nic/budget_page.h"
 
@@ -30,7 +31,7 @@
 #include "unix/scm.h"
 #include "unix/memfd.h"
 
-#define PAGE_MAGIC 0x67616d6d61303031ull /* another layout gets another one */
+#define PAGE_MAGIC 0x67616d6d61303031ull /* changes with the layout */
 
 enum {
 	PAGE_BYTES = 4096,
@@ -43,16 +44,16 @@ enum {
 
 struct entry {
 	uint64_t id;    /* random; 0: never used */
-	uint64_t stamp; /* ns, CLOCK_MONOTONIC: when the rest was true */
+	uint64_t stamp; /* ns, CLOCK_MONOTONIC: when this entry was written */
 	uint32_t bulk;  /* senders of bulk data */
-	uint32_t pid;   /* for people who look */
+	uint32_t pid;   /* shown to people */
 	uint64_t lost;  /* ns, CLOCK_MONOTONIC: when it last saw evidence of loss; 0: never */
 };
 
-/* Fields are written by anybody at any time: atomically, and checked by whoever reads them. */
+/* Any process may write any field at any time. Fields are accessed atomically and checked. */
 struct page {
 	uint64_t magic;
-	uint32_t leader; /* pid of who listens; 0: nobody */
+	uint32_t leader; /* pid of the process that listens; 0: none */
 	uint32_t used;   /* entries before this one have been used */
 	uint64_t unused[2];
 	struct entry entries[ENTRIES];
@@ -103,7 +104,7 @@ static bool take_entry(struct gamma_budget_page *share, unsigned index, uint64_t
 	return true;
 }
 
-/* The own entry; another one if that was taken meanwhile, as it may be when it is stale. */
+/* The own entry, or a new one if another process has taken it because it was stale. */
 static struct entry *own_entry(struct gamma_budget_page *share, uint64_t now)
 {
 	if (share->index >= 0 && GET(share->page->entries[share->index].id) == share->id)
@@ -161,7 +162,7 @@ static struct page *map(int fd)
 	return page == MAP_FAILED ? NULL : page;
 }
 
-/* Of this size for ever, so that no access to it can fail, and made by this user. */
+/* Whether its size is fixed, so that no access can fail, and this user made it. */
 static bool is_page(int fd, struct stat *st)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -170,7 +171,7 @@ static bool is_page(int fd, struct stat *st)
 	       (fcntl(fd, F_GET_SEALS) & (seals | F_SEAL_WRITE)) == seals;
 }
 
-/* Takes over fd, if it is the page that leader (0: whoever) listens for. */
+/* Takes over fd if it is the page that leader (0: any process) listens for. */
 static bool adopt_page(struct gamma_budget_page *share, int fd, pid_t leader)
 {
 	struct page *page = NULL;
@@ -243,7 +244,7 @@ static int lead(struct gamma_budget_page *share)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* Whoever comes can send none, on a new kernel: to close some takes long. */
+	/* On recent kernels clients cannot send descriptors, which could take long to close. */
 	gamma_scm_refuse(fd);
 	if (!bind(fd, (struct sockaddr *) &name, len)) {
 		SET(share->page->leader, (uint32_t) share->owner);
@@ -258,8 +259,8 @@ static int lead(struct gamma_budget_page *share)
 	return ret;
 }
 
-/* The leader need not do anything for this; but the kernel allows it only if the leader may also
- * be traced by this user, which a program with capabilities of its own may not. */
+/* Opens the page through /proc, without the leader's help. The kernel allows that only if this
+ * user may trace the leader, which excludes leaders with capabilities of their own. */
 static bool page_of_process(struct gamma_budget_page *share, pid_t leader)
 {
 	char path[NAME_LEN], target[2 * NAME_LEN], name[NAME_LEN];
@@ -296,7 +297,7 @@ static bool same_user(int fd, pid_t *pid)
 	return true;
 }
 
-/* 0: the page is there, or the leader will hand it over; -ECONNREFUSED: nobody leads. */
+/* 0: the page is mapped, or the leader will send it; -ECONNREFUSED: there is no leader. */
 static int follow(struct gamma_budget_page *share)
 {
 	struct sockaddr_un name;
@@ -334,7 +335,7 @@ static void join(struct gamma_budget_page *share)
 	gamma_info("receivers of this host do not share the NIC's budget: %s", strerror(-ret));
 }
 
-/* Where the page could not be taken, it is given: to the same user only. */
+/* Sends the page to processes of the same user that could not open it themselves. */
 static void hand_out(struct gamma_budget_page *share)
 {
 	pid_t pid;
@@ -350,14 +351,15 @@ static void hand_out(struct gamma_budget_page *share)
 			continue;
 		}
 		ret = gamma_scm_send(fd, NULL, 0, "", 1, &share->page_fd, 1);
-		/* Who has helped itself is gone. */
+		/* The client has opened the page itself and is gone. */
 		if (ret && ret != -EPIPE)
 			gamma_info("handing over the NIC's page failed: %s", strerror(-ret));
 		close(fd);
 	}
 }
 
-/* Whoever still waits to be let in: what he has sent is not for this thread to throw away. */
+/* Closes the connections that still wait, with descriptors that clients may have sent, in a thread
+ * of their own. */
 static void turn_all_away(struct gamma_budget_page *share)
 {
 	int fds[HAND_OUT_MAX];
@@ -375,7 +377,7 @@ static void turn_all_away(struct gamma_budget_page *share)
 	} while (count == HAND_OUT_MAX);
 }
 
-/* -EAGAIN: not given yet. */
+/* -EAGAIN: it has not been sent yet. */
 static int receive_page(struct gamma_budget_page *share)
 {
 	struct gamma_scm scm;
@@ -388,13 +390,13 @@ static int receive_page(struct gamma_budget_page *share)
 	close(share->socket);
 	share->socket = -1;
 	scm.fds[0] = -1;
-	gamma_scm_close(&scm); /* one page is what was asked for */
+	gamma_scm_close(&scm); /* exactly one page is expected */
 	if (fd < 0)
 		return -ECONNRESET;
 	return adopt_page(share, fd, 0) ? 0 : -EACCES;
 }
 
-/* Whether somebody listens for this page: else a newcomer has been quicker with one of its own. */
+/* Whether the leader listens for this page; else a new process leads, with another page. */
 static bool leader_lives(const struct gamma_budget_page *share)
 {
 	uint32_t leader = share->page ? GET(share->page->leader) : 0;
@@ -409,7 +411,7 @@ static void check(struct gamma_budget_page *share, uint64_t now)
 		hand_out(share);
 	else if (share->socket >= 0)
 		receive_page(share);
-	/* A leader that closed or died has left the name to the first who tries. */
+	/* If the leader has closed or ended, the first process that tries becomes the leader. */
 	else if ((!share->page || lead(share) == -EADDRINUSE) && !leader_lives(share))
 		join(share);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* A setting of a NIC that costs latency, for the log. Called when a domain is opened. */
+/* Looks for interrupt coalescing that costs latency. Called when a domain is opened, for the log.
+ */
 #include "nic/coalesce_hint.h"
 
 #include <linux/ethtool.h>

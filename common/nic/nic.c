@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Reads the NICs from the kernel: one rtnetlink dump, then for each Ethernet NIC its driver
- * and for each connected one its speed by the ethtool ioctls. These answer for the caller's
- * own network namespace, whereas /sys/class/net shows the one in which sysfs was mounted;
- * sysfs is asked only what nothing else tells (wireless).
+ * Reads the NICs from the kernel: one rtnetlink dump, then for each Ethernet NIC its driver and for
+ * each connected one its speed, by the ethtool ioctls. These answer for the caller's own network
+ * namespace, whereas /sys/class/net shows the one in which sysfs was mounted. So sysfs is used only
+ * for what no other interface reports (wireless).
  */
 #include "nic/nic.h"
 #include "base/base.h"
@@ -40,7 +40,7 @@ struct nic_array {
 
 /* ---- rtnetlink ---- */
 
-/* For attributes of the kernel: whatever is not as expected is taken as absent. */
+/* Attributes that do not have the expected form are treated as absent. */
 static void copy_string(char *to, size_t room, const struct nlattr *attr)
 {
 	if (mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) < 0)
@@ -140,7 +140,7 @@ static int dump_links(struct nic_array *array)
 	head->nlmsg_flags = NLM_F_DUMP;
 	info = mnl_nlmsg_put_extra_header(head, sizeof(*info));
 	info->ifi_family = AF_UNSPEC;
-	/* The counters are most of the answer, and unused here. */
+	/* The counters would be most of the answer, and are not used. */
 	mnl_attr_put_u32(head, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
 	for (int i = 0; i < DUMP_TRIES && err == -EAGAIN; i++) {
 		array->count = 0;
@@ -189,7 +189,7 @@ static void read_driver(int fd, struct gamma_nic *nic)
 		nic->has_device = true;
 }
 
-/* Two questions: the first learns how many words the kernel's bit maps have. */
+/* Two ioctls: the first gets the number of words in the kernel's bit maps. */
 static void read_speed(int fd, struct gamma_nic *nic)
 {
 	union {
@@ -210,7 +210,7 @@ static void read_speed(int fd, struct gamma_nic *nic)
 	nic->speed = link.settings.speed * 1000000ull;
 }
 
-/* Whether sysfs shows this very NIC and not that of another namespace by the same name. */
+/* Whether sysfs shows this NIC, not one of the same name in another namespace. */
 static bool sysfs_is_ours(const struct gamma_nic *nic)
 {
 	char path[64];
@@ -235,7 +235,7 @@ static bool is_wireless(int fd, const struct gamma_nic *nic)
 	memcpy(request.ifr_name, nic->name, sizeof(request.ifr_name));
 	if (!ioctl(fd, SIOCGIWNAME, &request))
 		return true;
-	/* The newest wireless drivers no longer answer that. */
+	/* The newest wireless drivers do not support that ioctl. */
 	snprintf(path, sizeof(path), "/sys/class/net/%s/phy80211", nic->name);
 	return !access(path, F_OK) && sysfs_is_ours(nic);
 }

@@ -14,12 +14,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A node in a message: not so much of it that the cause no longer fits. */
+/* A node's text in a message is truncated so that the cause still fits. */
 #define NODE "%.64s"
 
 enum {
 	ADDRESSES_MAX = 8, /* of one host name that are tried */
-	/* No rule for this kind of node: try the next. */
+	/* The node is not of this kind: try the next. */
 	NO_MATCH = 1,
 };
 
@@ -118,7 +118,7 @@ static int take_ipv4(const struct query *q, uint32_t ipv4_be)
 	uint8_t mac[GAMMA_MAC_LEN];
 	char text[INET_ADDRSTRLEN];
 	int ifindex = 0, err;
-	bool named; /* by something else than the address */
+	bool named; /* unless the node's text is the address */
 
 	if (ntohl(ipv4_be) >> 24 == 127)
 		return take_default(q);
@@ -172,7 +172,7 @@ static int try_ipv4(const struct query *q)
 	return inet_pton(AF_INET, q->node, &ipv4) == 1 ? take_ipv4(q, ipv4.s_addr) : NO_MATCH;
 }
 
-/* A name may stand for several addresses: the first that this Ethernet reaches. */
+/* A name may have several addresses: use the first that is reachable on this Ethernet. */
 static int try_host_name(const struct query *q)
 {
 	uint32_t addresses[ADDRESSES_MAX];
@@ -205,7 +205,7 @@ static int resolve_node(const struct query *q)
 
 /* ---- all ---- */
 
-/* Control characters would break a message in lines. */
+/* Control characters would break the message into lines. */
 static bool is_one_line(const char *text)
 {
 	for (; *text; text++) {
@@ -269,7 +269,7 @@ int gamma_resolve_with(const struct gamma_resolve_ops *ops, const char *node, co
 	if (err)
 		memset(out, 0, sizeof(*out));
 	else if (why_len)
-		*why = 0; /* of an address of the host that did not serve */
+		*why = 0; /* from an address of the host that could not be used */
 	return err;
 }
 

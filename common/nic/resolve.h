@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From what a user writes (node and service) to MAC, port and local NIC. Called by the
- * interface layer for each address asked for as text.
+ * From the text that a user gives (node and service) to MAC, port and local NIC. Called by the
+ * interface layer for each address given as text.
  */
-#ifndef GAMMA_CONF_RESOLVE_H
-#define GAMMA_CONF_RESOLVE_H
+#ifndef GAMMA_NIC_RESOLVE_H
+#define GAMMA_NIC_RESOLVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,11 +26,11 @@ struct gamma_resolved {
 };
 
 /*
- * node, as the first of these that fits: MAC; interface of this host; host of conf;
- * IPv4 address; host name known to the system. Whatever is at 127.0.0.0/8 (localhost, on many
- * systems the own host name) is this host's default NIC. A source must be a local NIC; a source
- * of NULL leaves the NIC open. A MAC, named or listed, that a local NIC owns gives that NIC;
- * any other MAC gives no NIC.
+ * node is the first of these that fits: a MAC, an interface of this host, a host in conf, an IPv4
+ * address, a host name that the system resolves. An address in 127.0.0.0/8 (localhost, on many
+ * systems the own host name) means this host's default NIC. A source must be a local NIC; a source
+ * of NULL leaves the NIC open. A MAC that a local NIC owns gives that NIC; any other MAC gives no
+ * NIC.
  * service: NULL, or a port in decimal, 1 to 65535.
  *
  * Returns 0, or a negative errno with the cause and its cure in one line in why.
@@ -39,7 +39,7 @@ int gamma_resolve(const char *node, const char *service, bool source, const stru
 		  const struct gamma_nic *nics, size_t nic_count, struct gamma_resolved *out,
 		  char *why, size_t why_len);
 
-/* What resolution asks of the system, so that it can be tested without a network. */
+/* Calls to the system, which tests replace. */
 struct gamma_resolve_ops {
 	/* gamma_arp_find_owner */
 	int (*owner)(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
@@ -54,4 +54,4 @@ int gamma_resolve_with(const struct gamma_resolve_ops *ops, const char *node, co
 		       bool source, const struct gamma_conf *conf, const struct gamma_nic *nics,
 		       size_t nic_count, struct gamma_resolved *out, char *why, size_t why_len);
 
-#endif /* GAMMA_CONF_RESOLVE_H */
+#endif /* GAMMA_NIC_RESOLVE_H */

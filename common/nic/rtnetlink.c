@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* One question to rtnetlink over a socket of its own, so that callers need no locking. */
+/* Each rtnetlink request has a socket of its own, so callers need no locking. */
 #include "nic/rtnetlink.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int read_answers(struct mnl_socket *nl, uint32_t seq, mnl_cb_t reply, voi
 			return -errno;
 		more = mnl_cb_run(answer, n, seq, port, reply, data);
 	}
-	/* libmnl's word for an interrupted dump is EINTR. */
+	/* libmnl reports an interrupted dump as EINTR. */
 	if (more < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
 	return 0;
@@ -37,7 +37,7 @@ int gamma_rtnetlink_query(struct gamma_rtnetlink_request *request, mnl_cb_t repl
 		return -errno;
 	head->nlmsg_seq = 1;
 	head->nlmsg_flags |= NLM_F_REQUEST;
-	/* A single answer has no end mark of its own: the acknowledgement is it. */
+	/* A single answer has no end mark; the acknowledgement ends it. */
 	if ((head->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
 		head->nlmsg_flags |= NLM_F_ACK;
 	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||

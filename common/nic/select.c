@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Judges which NICs can be used and which is best: pure functions of the array that nic.c
- * has read (or that a test has written).
+ * Judges which NICs can be used and which is best: pure functions of an array that nic.c has read
+ * or a test has made.
  */
 #include "nic/select.h"
 #include "base/base.h"
@@ -12,15 +12,15 @@
 #include <string.h>
 
 enum {
-	STACK_MAX = 8, /* devices stacked on each other: the kernel's own limit */
+	STACK_MAX = 8, /* devices stacked on each other: the kernel's limit */
 };
 
-/* ---- what a kind of virtual device is worth ---- */
+/* ---- kinds of virtual devices ---- */
 
 enum verdict {
 	USABLE,    /* as good as hardware */
-	ON_NIC,    /* if what is underneath is */
-	ON_DEVICE, /* if hardware is underneath: else it joins containers or virtual machines */
+	ON_NIC,    /* if the NIC below it is usable */
+	ON_DEVICE, /* if hardware is below it: else it connects containers or virtual machines */
 	UNUSABLE,
 };
 
@@ -33,7 +33,7 @@ static const struct kind {
 	enum verdict verdict;
 	const char *reason;
 } kinds[] = {
-	/* These lead to a NIC of their own address: how containers and virtual clusters see one. */
+	/* These have a MAC of their own: containers and virtual clusters see them as NICs. */
 	{"veth", USABLE, NULL},
 	{"macvlan", USABLE, NULL},
 	{"dsa", USABLE, NULL},
@@ -92,7 +92,7 @@ static bool rests_on(const struct gamma_nic *upper, const struct gamma_nic *nic)
 	return nic->master == upper->ifindex;
 }
 
-/* Whether what nic is, or one of those it is stacked on, is a NIC (or, strictly, a device). */
+/* Whether nic, or one that it is stacked on, is a NIC (strict: has a device). */
 static bool has_nic(const struct gamma_nic *nics, size_t count, const struct gamma_nic *nic,
 		    bool strict, int depth)
 {
@@ -102,7 +102,7 @@ static bool has_nic(const struct gamma_nic *nics, size_t count, const struct gam
 		return false;
 	if (verdict == USABLE)
 		return !strict || nic->has_device;
-	/* A VLAN handed to a container: the host keeps what is underneath. */
+	/* A VLAN moved to a container: the NIC below it stays with the host. */
 	if (!strcmp(nic->kind, "vlan") && nic->lower_elsewhere)
 		return true;
 	strict = strict || verdict == ON_DEVICE;
@@ -113,7 +113,7 @@ static bool has_nic(const struct gamma_nic *nics, size_t count, const struct gam
 	return false;
 }
 
-/* The frames of a member reach its master only; a VRF takes nothing away but IP. */
+/* A member's frames reach its master only. A VRF takes only IP. */
 static const char *judge_membership(const struct gamma_nic *nics, size_t count,
 				    const struct gamma_nic *nic)
 {
@@ -166,7 +166,7 @@ void gamma_nic_select_judge(struct gamma_nic *nics, size_t count)
 		nics[i].reason = judge_one(nics, count, &nics[i]);
 }
 
-/* ---- finding and preferring ---- */
+/* ---- look-ups and preference ---- */
 
 const struct gamma_nic *gamma_nic_select_by_name(const struct gamma_nic *nics, size_t count,
 						 const char *name)
@@ -242,7 +242,7 @@ void gamma_nic_select_explain_none(const struct gamma_nic *nics, size_t count, c
 	const char *joint = ": ";
 
 	for (size_t i = 0; i < count && used < why_len; i++) {
-		/* Tunnels and the like would not help anyone. */
+		/* Tunnels and the like are not worth listing. */
 		if (!nics[i].ethernet || !nics[i].reason || kind_of(&nics[i])->verdict == UNUSABLE)
 			continue;
 		used += snprintf(why + used, why_len - used, "%s%s %s", joint, nics[i].name,

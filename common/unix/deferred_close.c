@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Closing what may take long: see apart.h. There is no thread as long as nothing strange comes. */
+/* Closing descriptors in threads of their own. A thread runs only while there is work for it. */
 #include "unix/deferred_close.h"
 
 #include <pthread.h>
@@ -15,8 +15,8 @@ struct batch {
 	int fds[];
 };
 
-static unsigned threads; /* atomic; of the process, a forked child's are not its parent's */
-static pid_t process;    /* whose they are */
+static unsigned threads; /* atomic; a forked child does not count its parent's threads */
+static pid_t process;    /* whose threads are counted */
 
 static void close_all(const int *fds, size_t count)
 {
@@ -39,7 +39,7 @@ bool gamma_deferred_close_is_full(void)
 	return process == getpid() && __atomic_load_n(&threads, __ATOMIC_RELAXED) >= THREADS_MAX;
 }
 
-/* The program's signals are not for it. */
+/* The program's signal handlers must not run in this thread. */
 static bool start(struct batch *batch)
 {
 	sigset_t all, before;

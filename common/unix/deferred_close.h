@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What strangers send to this process's sockets, closed in a thread apart. Who drops the last
- * descriptor of a socket that lingers (SO_LINGER), or of a message in whose queue there is one,
- * waits as long as its maker likes; that is not to be a thread of the program. (To take SO_LINGER
- * off first helps with a socket that was sent itself, not with one in the queue of that.)
+ * Closes descriptors that unknown processes have sent to this process's sockets, in a thread of its
+ * own. To close the last descriptor of a socket with SO_LINGER takes as long as the sender chose,
+ * and so does to close a socket whose queue has such a descriptor. That must not block a thread of
+ * the program. (Clearing SO_LINGER first would help only with sockets that were sent themselves,
+ * not with those in their queues.)
  */
-#ifndef GAMMA_LINK_APART_H
-#define GAMMA_LINK_APART_H
+#ifndef GAMMA_DEFERRED_CLOSE_H
+#define GAMMA_DEFERRED_CLOSE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So many of these threads wait already that nothing of strangers is to be taken for now. */
+/* True: so many of these threads are busy that nothing should be received from unknown processes.
+ */
 bool gamma_deferred_close_is_full(void);
-/* Without a thread to be had, by the caller all the same. */
+/* Closes them in a thread; if none can be started, in the caller's. */
 void gamma_deferred_close_fds(const int *fds, size_t count);
 
-#endif /* GAMMA_LINK_APART_H */
+#endif /* GAMMA_DEFERRED_CLOSE_H */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define BOOT_ID       "/proc/sys/kernel/random/boot_id"
-/* The thread's, because that is the one in which its sockets are made. */
+/* The thread's namespace, because its sockets are created there. */
 #define NET_NAMESPACE "/proc/thread-self/ns/net"
 
 /* FNV-1a. */
@@ -32,7 +32,7 @@ static uint64_t finish(uint64_t hash)
 	return hash ^ hash >> 31;
 }
 
-/* Without a boot id the host name must do: it too differs between the nodes of a cluster. */
+/* Without a boot id, use the host name: it also differs between the nodes of a cluster. */
 static uint64_t mix_boot(uint64_t hash)
 {
 	struct utsname name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Making and checking shared memory: see segment.h. */
+/* Shared memory without a name: created here, or received and checked. */
 #include "unix/memfd.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Beyond the limit on file sizes the kernel would not only refuse but send a signal. */
+/* Beyond the limit on file sizes the kernel would send a signal as well. */
 static bool within_limit(size_t bytes)
 {
 	struct rlimit limit;
@@ -31,12 +31,12 @@ static int make_file(const char *name)
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
 
-	/* Before Linux 6.3 that flag was unknown. */
+	/* Linux before 6.3 does not know that flag. */
 	return fd < 0 && errno == EINVAL ? memfd_create(name, flags) : fd;
 }
 
-/* Memory that could not be had when a page is first touched would be a fatal signal: so all of
- * it is asked for now. */
+/* If there were no memory when a page is first touched, the signal would be fatal. So all of it is
+ * reserved now. */
 static int reserve(int fd, size_t bytes)
 {
 	int ret;
@@ -52,7 +52,7 @@ static int map(int fd, size_t bytes, void **at)
 	*at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (*at == MAP_FAILED)
 		return -errno;
-	/* A forked child has no business in it. */
+	/* A forked child must not inherit it. */
 	madvise(*at, bytes, MADV_DONTFORK);
 	return 0;
 }

@@ -52,7 +52,7 @@ static void take_fds(const struct cmsghdr *cmsg, struct gamma_scm *scm)
 		else if (scm->more_count < GAMMA_SCM_MORE)
 			scm->more[scm->more_count++] = fd;
 		else
-			close(fd); /* no kernel carries as many */
+			close(fd); /* more than any kernel passes */
 	}
 }
 
@@ -100,7 +100,7 @@ bool gamma_scm_refuse(int fd)
 	return !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
 }
 
-/* All that it has; it has none after. */
+/* Moves all descriptors of scm to fds, and returns how many. */
 static size_t take_all(struct gamma_scm *scm, int *fds)
 {
 	size_t count = 0;

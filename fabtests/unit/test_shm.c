@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/shm/shm.c, channel.c and inbox.c; the hand-over: test_shm_channel.c. */
+/* Unit tests of common/shm/shm.c, tx_channel.c and rx_channel.c; the handover is in
+ * test_shm_channel.c. */
 #include "shm_peers.h"
 
 #include <errno.h>
@@ -387,7 +388,7 @@ static void plain__full_takes_no_more(void **state)
 	assert_true(put_message(channel, 0, bytes, sizeof(bytes)));
 }
 
-static void plain__pressed_sends_none(void **state)
+static void message__not_under_backpressure(void **state)
 {
 	struct gamma_tx_channel *channel = open_channel();
 
@@ -541,7 +542,7 @@ int main(void)
 		LINK_TEST(plain__in_order_with_frames),
 		LINK_TEST(plain__not_released_comes_again),
 		LINK_TEST(plain__full_takes_no_more),
-		LINK_TEST(plain__pressed_sends_none),
+		LINK_TEST(message__not_under_backpressure),
 		LINK_TEST(other__announcements_and_answers),
 		LINK_TEST(other__chunks_leave_room),
 		LINK_TEST(other__more_wakes_nobody),
