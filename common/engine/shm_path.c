@@ -275,8 +275,8 @@ static void receive_more(struct gamma_flow *flow, const struct gamma_shm_message
 }
 
 /* Of a large message: others may write where it stands. */
-static bool receive_other(struct gamma_flow *flow, struct gamma_envelope *envelope,
-			  const struct gamma_shm_message *plain)
+static bool receive_announced_record(struct gamma_flow *flow, struct gamma_envelope *envelope,
+				     const struct gamma_shm_message *plain)
 {
 	switch (plain->kind) {
 	case GAMMA_RECORD_ANNOUNCE:
@@ -310,7 +310,7 @@ bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_
 		return true;
 	}
 	if (gamma_unlikely(plain->kind != GAMMA_RECORD_PLAIN))
-		return receive_other(flow, &envelope, plain);
+		return receive_announced_record(flow, &envelope, plain);
 	if (gamma_unlikely(!gamma_receive_shm_message(flow, &envelope, plain->bytes)))
 		return false;
 	if (gamma_unlikely(endpoint->local.buffered > endpoint->local.limits.unexpected_size))

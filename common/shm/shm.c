@@ -66,8 +66,8 @@ static int send_shm_frame(struct gamma_shm *shm, const struct gamma_frame *frame
 
 	if (gamma_likely(channel))
 		return gamma_tx_channel_put_frame(shm, channel, frame);
-	return gamma_shm_send_datagram(shm, frame->head, frame->head_len, frame->iov,
-				       frame->iov_count);
+	return gamma_tx_channel_send_datagram(shm, frame->head, frame->head_len, frame->iov,
+					      frame->iov_count);
 }
 
 static unsigned shm_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,

@@ -150,9 +150,6 @@ enum {
 bool gamma_shm_watch_fd(struct gamma_shm *shm, int fd, enum gamma_shm_watch *watch);
 /* Closes a descriptor that may be watched, and sets it to -1. */
 void gamma_shm_close_fd(struct gamma_shm *shm, int *fd);
-/* Sends a frame through the socket of its destination port: 0 or a negative errno. */
-int gamma_shm_send_datagram(struct gamma_shm *shm, const uint8_t *head, size_t head_len,
-			    const struct iovec *iov, unsigned iov_count);
 
 /* Descriptors are accepted from the own tenant and from root. */
 static inline bool gamma_shm_trusts(const struct gamma_shm *shm, uid_t uid)

@@ -37,8 +37,8 @@ static unsigned channel_chain(const struct gamma_shm_addr *addr)
 	return (addr->port ^ addr->epoch) & (GAMMA_SHM_CHAINS - 1);
 }
 
-int gamma_shm_send_datagram(struct gamma_shm *shm, const uint8_t *head, size_t head_len,
-			    const struct iovec *iov, unsigned iov_count)
+int gamma_tx_channel_send_datagram(struct gamma_shm *shm, const uint8_t *head, size_t head_len,
+				   const struct iovec *iov, unsigned iov_count)
 {
 	struct iovec parts[1 + GAMMA_FRAME_IOV];
 	struct gamma_shm_addr addr;
@@ -313,7 +313,7 @@ static int drain_to_socket(struct gamma_shm *shm, struct gamma_tx_channel *chann
 			return -EPROTO;
 		memcpy(head, channel->ethernet, GAMMA_ETH_LEN);
 		memcpy(head + GAMMA_ETH_LEN, frame, GAMMA_HEADER_LEN);
-		ret = gamma_shm_send_datagram(shm, head, sizeof(head), &iov, 1);
+		ret = gamma_tx_channel_send_datagram(shm, head, sizeof(head), &iov, 1);
 		if (ret)
 			return ret;
 		gamma_ring_release(&channel->unread);
@@ -351,8 +351,8 @@ static int put_frame_by_state(struct gamma_shm *shm, struct gamma_tx_channel *ch
 	/* Longer only if it is a datagram and the NIC has a very large MTU. */
 	if (channel->state == GAMMA_TX_CHANNEL_RING && len <= GAMMA_ETH_LEN + shm->link.mtu)
 		return put_frame_in_ring(shm, channel, frame, len);
-	return gamma_shm_send_datagram(shm, frame->head, frame->head_len, frame->iov,
-				       frame->iov_count);
+	return gamma_tx_channel_send_datagram(shm, frame->head, frame->head_len, frame->iov,
+					      frame->iov_count);
 }
 
 static void free_tx_channel(struct gamma_shm *shm, struct gamma_tx_channel *channel)

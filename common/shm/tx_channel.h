@@ -60,6 +60,9 @@ bool gamma_tx_channel_any_room(struct gamma_shm *shm);
 /* Removes and frees a channel whose reader has ended; returns the cause. NULL: there is none. */
 const char *gamma_tx_channel_take_ended(struct gamma_shm *shm, struct gamma_shm_addr *reader,
 					bool *undelivered);
+/* Sends a frame through the socket of its destination port: 0 or a negative errno. */
+int gamma_tx_channel_send_datagram(struct gamma_shm *shm, const uint8_t *head, size_t head_len,
+				   const struct iovec *iov, unsigned iov_count);
 void gamma_tx_channel_close_all(struct gamma_shm *shm);
 
 #endif /* GAMMA_TX_CHANNEL_H */

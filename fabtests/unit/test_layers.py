@@ -53,10 +53,22 @@ def includes(code, marks):
     return re.findall(r"^#include %s([^%s]+)" % (marks[0], marks[1]), code, flags=re.M)
 
 
+def below_of(folder):
+    """All folders that one may include, directly or through others."""
+    found, new = set(), set(MAY[folder])
+    while new:
+        found |= new
+        new = {name for other in new for name in MAY[other]} - found
+    return found
+
+
 def check_common():
     folders = {os.path.basename(os.path.dirname(path))
                for path in glob.glob(os.path.join(TOP, "common/*/*.[ch]"))}
     check("folders of common/", folders ^ set(MAY))
+    check("the layers are a strict partial order",
+          ["%s may include itself through another folder" % folder
+           for folder in MAY if folder in below_of(folder)])
     for folder, below in MAY.items():
         check("common/%s includes what is below it" % folder,
               ["%s includes %s" % (path, name) for path, code in sources("common/" + folder)
