@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An endpoint's counters, which every layer counts in. The list is written once, as a table of
- * (field, meaning), so that structure, JSON line of FI_GAMMA_STATS and man page cannot drift apart.
+ * An endpoint's counters, which all layers increment. The list is written once, as a table of
+ * (field, meaning), so that the structure, the JSON line of FI_GAMMA_STATS and the man page cannot
+ * differ. Counters that the same path increments are next to each other, in few cache lines.
  */
 #ifndef GAMMA_STATS_H
 #define GAMMA_STATS_H
@@ -11,62 +12,72 @@
 #define GAMMA_STATS_TABLE(X)                                                                      \
 	X(frames_out, "frames handed to a link")                                                  \
 	X(bytes_out, "bytes of those frames, Ethernet header included")                           \
-	X(frames_in, "frames taken from a link")                                                  \
+	X(frames_in, "frames received from a link")                                               \
 	X(bytes_in, "bytes of those frames, Ethernet header included")                            \
-	X(data_frames_out, "DATA frames sent for the first time")                                 \
-	X(data_frames_in, "DATA frames that arrived for the first time")                          \
+	X(messages_out, "messages whose sending is complete")                                     \
+	X(tx_self, "messages to the own endpoint: no frame")                                      \
+	X(tx_shm_inline, "messages copied into shared memory: no frame")                          \
+	X(tx_shm_rndv, "messages announced in shared memory, to be read by the peer: no frame")   \
+	X(tx_direct, "messages sent at once in a frame of their own: the fast path")              \
+	X(tx_coalesced, "messages copied at once into a frame that others share")                 \
+	X(tx_queued, "messages queued for frames: the ordinary path")                             \
+	X(messages_in, "messages received")                                                       \
+	X(rx_fast,                                                                                \
+	  "messages delivered before the rest of their frame was processed: the fast path")       \
+	X(rx_ordinary, "DATA frames received on the ordinary path")                               \
+	X(rx_shm_inline, "messages that arrived in shared memory without a frame")                \
+	X(rx_shm_rndv, "messages that a peer of this host announced in shared memory")            \
 	X(datagrams_out, "best-effort frames sent")                                               \
 	X(datagrams_in, "best-effort frames delivered")                                           \
-	X(acks_out, "acknowledgements in frames of their own")                                    \
-	X(acks_in, "such frames received")                                                        \
+	X(data_frames_out, "DATA frames sent for the first time")                                 \
+	X(data_frames_in, "DATA frames that arrived for the first time")                          \
+	X(acks_out, "acknowledgements sent in frames of their own")                               \
+	X(acks_in, "acknowledgements received in frames of their own")                            \
 	X(retransmissions, "DATA frames sent again, parts of frames included")                    \
-	X(parts_out, "parts of DATA frames sent because the path carries the whole no more")      \
-	X(parts_in, "such parts received")                                                        \
-	X(probes_out, "probes sent because nothing was heard in time")                            \
+	X(parts_out,                                                                              \
+	  "parts of DATA frames sent because the path no longer carries the whole frame")         \
+	X(parts_in, "parts of DATA frames received")                                              \
+	X(probes_out, "probes sent because nothing was received in time")                         \
 	X(probes_in, "probes received")                                                           \
-	X(mtu_probes_out, "padded probes sent to learn the path's MTU")                           \
+	X(mtu_probes_out, "padded probes sent to find the path's MTU")                            \
 	X(requests_out, "requests for credit sent")                                               \
 	X(requests_in, "requests for credit received")                                            \
-	X(reclaims_out, "grants asked back")                                                      \
+	X(reclaims_out, "requests to return unused credit sent")                                  \
 	X(duplicates, "DATA frames that arrived again")                                           \
 	X(out_of_order, "DATA frames that arrived before an earlier one")                         \
 	X(ring_drops, "frames the kernel dropped because the receive ring was full")              \
-	X(credit_stalls, "times data waited because the peer had granted no credit")              \
+	X(credit_stalls, "times data waited for credit from the peer")                            \
 	X(slow_port_bounds,                                                                       \
-	  "times that senders were bounded for short messages behind a slow port's queue")        \
+	  "times senders were limited so that short messages do not wait in a slow port's queue") \
 	X(send_stalls,                                                                            \
-	  "times a link took no frame: full, no carrier, or larger than the peer's MTU")          \
+	  "times a link refused a frame: full, no carrier, or too large for the peer")            \
 	X(resets_out, "RESET frames sent")                                                        \
 	X(resets_in, "RESET frames accepted")                                                     \
-	X(lookups_out, "LOOKUP questions sent")                                                   \
-	X(lookups_in, "LOOKUP questions received")                                                \
-	X(malformed, "frames that are not of this protocol, or damaged")                          \
-	X(corrupt, "frames whose payload does not have the checksum it came with")                \
+	X(lookups_out, "LOOKUP requests sent")                                                    \
+	X(lookups_in, "LOOKUP requests received")                                                 \
+	X(malformed, "frames that are damaged or not of this protocol")                           \
+	X(corrupt, "frames whose payload does not match its checksum")                            \
 	X(stray, "frames for another epoch or tenant, or of no known flow")                       \
-	X(peer_timeouts, "peers given up because nothing was heard of them")                      \
-	X(messages_out, "messages whose sending is complete")                                     \
-	X(messages_in, "messages received")                                                       \
+	X(peer_timeouts, "peers declared dead because nothing was received from them")            \
 	X(unexpected, "messages that arrived before their receive was posted")                    \
-	X(demoted, "such messages whose bytes were left with the sender for want of memory")      \
-	X(remote_out, "operations on peers' memory that are complete")                            \
-	X(remote_in, "peers' operations on memory here that were carried out")                    \
-	X(remote_refused, "peers' operations on memory here that were refused")                   \
-	X(messages_self, "messages to the own endpoint that needed no frames")                    \
+	X(demoted, "unexpected messages whose bytes stayed with the sender for lack of memory")   \
+	X(remote_out, "RMA and atomic operations completed")                                      \
+	X(remote_in, "peers' RMA and atomic operations carried out here")                         \
+	X(remote_refused, "peers' RMA and atomic operations refused here")                        \
 	X(batched, "messages and operations sent in frames shared with others")                   \
 	X(send_calls, "system calls to send")                                                     \
 	X(receive_calls, "system calls to receive (the ring needs none)")                         \
-	X(shm_frames_out, "frames handed to a neighbour through shared memory")                   \
-	X(shm_frames_in, "frames taken from shared memory")                                       \
-	X(shm_records_out,                                                                        \
-	  "short messages, and what is said of large ones, for a neighbour, no frames")           \
-	X(shm_records_in, "such ones taken")                                                      \
-	X(shm_wakes, "system calls to wake a neighbour that slept")                               \
-	X(shm_refused, "neighbours that frames go to through a socket for want of shared memory") \
-	X(chunks_in, "chunks of large messages taken that a neighbour has written")               \
-	X(cma_bytes, "bytes of large messages read straight from a neighbour's memory")           \
-	X(cma_failures, "times that was tried in vain")                                           \
-	X(bytes_copied_out, "bytes copied in user space on the way out")                          \
-	X(bytes_copied_in, "bytes copied in user space on the way in")
+	X(shm_frames_out, "frames sent through shared memory")                                    \
+	X(shm_frames_in, "frames received through shared memory")                                 \
+	X(shm_records_out, "records other than frames written into shared memory")                \
+	X(shm_records_in, "such records read")                                                    \
+	X(shm_wakes, "system calls to wake a sleeping peer of this host")                         \
+	X(shm_refused, "peers of this host reached through a socket for lack of shared memory")   \
+	X(chunks_in, "chunks of large messages received through shared memory")                   \
+	X(cma_bytes, "bytes of large messages read from a peer's memory by the kernel")           \
+	X(cma_failures, "such reads that failed")                                                 \
+	X(bytes_copied_out, "bytes copied in user space while sending")                           \
+	X(bytes_copied_in, "bytes copied in user space while receiving")
 
 struct gamma_stats {
 #define GAMMA_STATS_FIELD(name, meaning) uint64_t name;

@@ -380,6 +380,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	if (arrival->flow)
 		*arrival->flow = flow;
+	local->stats.rx_ordinary += fields.kind == GAMMA_KIND_DATA;
 	gamma_flow_receive(flow, &fields, payload_of(arrival, &fields),
 			   arrival_time(endpoint, arrival, now), now);
 }
@@ -402,6 +403,7 @@ bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_
 		return false;
 	local->stats.frames_in++;
 	local->stats.bytes_in += arrival->len;
+	local->stats.rx_fast++;
 	return true;
 }
 

@@ -272,8 +272,10 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	if (flow->tx_channel && gamma_shm_path_announce(flow, send))
 		return 0;
 	ret = gamma_send_message(flow, send);
-	if (!ret)
+	if (!ret) {
+		endpoint->local.stats.tx_queued += !flow->self;
 		output_queued(endpoint, flow, send);
+	}
 	return ret;
 }
 
@@ -306,6 +308,7 @@ enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpo
 		gamma_output_flow(endpoint, flow); /* full, for this one */
 		return GAMMA_COPIED_NOT;
 	}
+	endpoint->local.stats.tx_coalesced++;
 	if (waits)
 		return GAMMA_COPIED_DELAYED;
 	gamma_output_flow(endpoint, flow);

@@ -171,6 +171,7 @@ bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 	if (!gamma_transmit_direct(flow, iov, iov_count, envelope, before, endpoint->burst))
 		return false;
 	sent = link->ops->send(link, endpoint->burst, 1, &error);
+	endpoint->local.stats.tx_direct++;
 	now = flow->same_host ? before : gamma_now();
 	left = flow->same_host ? before : departure_time(endpoint, before, now);
 	gamma_transmit_direct_sent(flow, left, !before, now);

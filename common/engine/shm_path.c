@@ -75,6 +75,7 @@ bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 		    : !put_large(endpoint, flow, &plain, iov, iov_count))
 		return false;
 	stats->messages_out++;
+	stats->tx_shm_inline++;
 	stats->bytes_copied_out += plain.len;
 	return true;
 }
@@ -132,6 +133,7 @@ bool gamma_shm_path_announce(struct gamma_flow *flow, struct gamma_send *send)
 
 	if (!nothing_is_queued(flow) || !gamma_send_shm_announce(flow, send, in_chunks))
 		return false;
+	endpoint->local.stats.tx_shm_rndv++;
 	if (in_chunks)
 		begin_chunks(endpoint, flow, send);
 	return true;
@@ -220,8 +222,11 @@ static bool receive_announce(struct gamma_flow *flow, struct gamma_envelope *env
 	memcpy(&announce, plain->bytes, sizeof(announce));
 	envelope->length = announce.length;
 	envelope->flags &= ~(uint32_t) GAMMA_SHM_MESSAGE_CHUNKS;
-	return gamma_receive_shm_announce(flow, envelope, &announce,
-					  plain->flags & GAMMA_SHM_MESSAGE_CHUNKS);
+	if (!gamma_receive_shm_announce(flow, envelope, &announce,
+					plain->flags & GAMMA_SHM_MESSAGE_CHUNKS))
+		return false;
+	flow->local->stats.rx_shm_rndv++;
+	return true;
 }
 
 static void receive_answer_record(struct gamma_flow *flow, const struct gamma_shm_message *plain)
@@ -313,6 +318,7 @@ bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_
 		return receive_announced_record(flow, &envelope, plain);
 	if (gamma_unlikely(!gamma_receive_shm_message(flow, &envelope, plain->bytes)))
 		return false;
+	endpoint->local.stats.rx_shm_inline++;
 	if (gamma_unlikely(endpoint->local.buffered > endpoint->local.limits.unexpected_size))
 		turn_backpressure_on(endpoint);
 	return true;

@@ -476,14 +476,14 @@ bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send)
 	struct gamma_inbound *inbound;
 
 	if (recv) {
-		local->stats.messages_self++;
+		local->stats.tx_self++;
 		receive_from_self(flow, send, recv);
 		return true;
 	}
 	inbound = inbound_new(flow, &send->envelope, 0);
 	if (!inbound)
 		return false;
-	local->stats.messages_self++;
+	local->stats.tx_self++;
 	wait_for_self(inbound, send);
 	return true;
 }

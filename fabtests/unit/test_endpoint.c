@@ -257,7 +257,7 @@ static void messages__to_oneself_need_no_frames(void **state)
 	netns_needed();
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
 		exchange(A, A, lengths[i]);
-	assert_int_equal(side_stats(A)->messages_self, sizeof(lengths) / sizeof(*lengths));
+	assert_int_equal(side_stats(A)->tx_self, sizeof(lengths) / sizeof(*lengths));
 	assert_int_equal(side_stats(A)->frames_out, 0);
 	assert_int_equal(side_stats(A)->messages_out, side_stats(A)->messages_in);
 }
