@@ -4,29 +4,17 @@
  * belong to no flow (LOOKUP, DATAGRAM, frames for an epoch that is gone), to an answer from here.
  */
 #include "base/mac.h"
-#include "engine/internal.h"
+#include "engine/dispatch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-static const uint8_t *payload_of(const struct gamma_arrival *arrival,
-				 const struct gamma_fields *fields)
-{
-	return arrival->payload ? arrival->payload
-				: arrival->frame + GAMMA_ETH_LEN + fields->header_len;
-}
-
-static const uint8_t *sender_of(const struct gamma_arrival *arrival)
-{
-	return arrival->frame + GAMMA_MAC_LEN;
-}
-
 static void source_of(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
 		      struct gamma_addr *source)
 {
 	memset(source, 0, sizeof(*source));
-	memcpy(source->mac, sender_of(arrival), GAMMA_MAC_LEN);
+	memcpy(source->mac, gamma_dispatch_sender(arrival), GAMMA_MAC_LEN);
 	source->port = htons(fields->src_port);
 	source->epoch = htonl(fields->src_epoch);
 	source->version = GAMMA_ADDR_VERSION;
@@ -94,7 +82,7 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c(0, &local->addr, GAMMA_ADDR_LEN);
 	}
-	send_answer(endpoint, link, sender_of(arrival), &fields, &local->addr);
+	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &fields, &local->addr);
 }
 
 /* The address that an answer tells; false: it makes no sense. */
@@ -103,7 +91,7 @@ static bool found_address(const struct gamma_arrival *arrival, const struct gamm
 {
 	if (fields->op != GAMMA_LOOKUP_FOUND || fields->payload_len < GAMMA_ADDR_LEN)
 		return false;
-	memcpy(found, payload_of(arrival, fields), sizeof(*found));
+	memcpy(found, gamma_dispatch_payload(arrival, fields), sizeof(*found));
 	/* gammad answers on the NIC's address, but its endpoints have addresses of their own. */
 	return gamma_mac_is_unicast(found->mac) && ntohs(found->port) == fields->src_port &&
 	       ntohl(found->epoch) != GAMMA_EPOCH_ANY;
@@ -114,7 +102,7 @@ static struct gamma_flow *flow_that_asked(const struct gamma_endpoint *endpoint,
 					  const struct gamma_arrival *arrival,
 					  const struct gamma_fields *fields)
 {
-	const uint8_t *mac = sender_of(arrival);
+	const uint8_t *mac = gamma_dispatch_sender(arrival);
 	struct gamma_flow *flow =
 		gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
 
@@ -199,7 +187,7 @@ static void deliver_datagram(struct gamma_endpoint *endpoint, const struct gamma
 	source_of(arrival, fields, &source);
 	endpoint->local.stats.datagrams_in++;
 	endpoint->handlers.datagram(endpoint->context, &source, &envelope,
-				    payload_of(arrival, fields));
+				    gamma_dispatch_payload(arrival, fields));
 }
 
 /* gammad tells it on the host; nobody else is believed. */
@@ -259,8 +247,8 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 				  const struct gamma_arrival *arrival,
 				  const struct gamma_fields *fields, uint64_t now)
 {
-	struct gamma_flow *flow =
-		gamma_peers_find(endpoint, sender_of(arrival), fields->src_port, fields->src_epoch);
+	struct gamma_flow *flow = gamma_peers_find(endpoint, gamma_dispatch_sender(arrival),
+						   fields->src_port, fields->src_epoch);
 
 	if (gamma_likely(flow) || !opens_flow(endpoint, fields))
 		return flow;
@@ -283,17 +271,8 @@ static bool answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 
 	if (fields->kind != GAMMA_KIND_BYE || fields->op != GAMMA_ASK)
 		return false;
-	send_answer(endpoint, link, sender_of(arrival), &bye, NULL);
+	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &bye, NULL);
 	return true;
-}
-
-/* The frame's arrival on this host's monotonic clock, for the ack delay. */
-static uint64_t arrival_time(const struct gamma_endpoint *endpoint,
-			     const struct gamma_arrival *arrival, uint64_t now)
-{
-	uint64_t arrived = arrival->stamp - (uint64_t) endpoint->clock_offset;
-
-	return arrival->stamp && arrived < now ? arrived : now;
 }
 
 /* A payload that came with a checksum has it; one without is taken as it is. */
@@ -301,7 +280,7 @@ static bool payload_intact(const struct gamma_arrival *arrival, const struct gam
 {
 	if (gamma_likely(!(fields->extensions & GAMMA_EXT_PAYLOAD_CRC)))
 		return true;
-	return gamma_crc32c(0, payload_of(arrival, fields), fields->payload_len) ==
+	return gamma_crc32c(0, gamma_dispatch_payload(arrival, fields), fields->payload_len) ==
 	       fields->payload_crc;
 }
 
@@ -315,7 +294,7 @@ static void warn_version(struct gamma_endpoint *endpoint, const struct gamma_arr
 	endpoint->version_told = true;
 	gamma_warn("frames from %s are of version %u of the protocol, this is %u: install the same "
 		   "release of gamma on all hosts",
-		   gamma_mac_format(sender_of(arrival), mac),
+		   gamma_mac_format(gamma_dispatch_sender(arrival), mac),
 		   arrival->frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] >> 4, GAMMA_VERSION);
 }
 
@@ -360,8 +339,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
 		local->stats.stray++;
 		if (opens_flow(endpoint, &fields))
-			gamma_dispatch_send_reset(endpoint, link, sender_of(arrival), &fields,
-						  GAMMA_RESET_EPOCH);
+			gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(arrival),
+						  &fields, GAMMA_RESET_EPOCH);
 		answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
@@ -374,37 +353,15 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	/* Given up here, but alive: it should not wait for answers that will never come. */
 	if (gamma_unlikely(flow->state == GAMMA_FLOW_FAILED) && opens_flow(endpoint, &fields)) {
-		gamma_dispatch_send_reset(endpoint, link, sender_of(arrival), &fields,
+		gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(arrival), &fields,
 					  GAMMA_RESET_CLOSED);
 		return;
 	}
 	if (arrival->flow)
 		*arrival->flow = flow;
 	local->stats.rx_ordinary += fields.kind == GAMMA_KIND_DATA;
-	gamma_flow_receive(flow, &fields, payload_of(arrival, &fields),
-			   arrival_time(endpoint, arrival, now), now);
-}
-
-/* Whatever is not as it should be is for gamma_dispatch to count and to answer. */
-bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
-{
-	struct gamma_local *local = &endpoint->local;
-	struct gamma_fields fields;
-	struct gamma_flow *flow;
-
-	if (!arrival->stamp || !gamma_codec_is_simple_message(arrival->frame, arrival->len) ||
-	    gamma_codec_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
-	    fields.tenant != local->tenant || fields.dst_port != local->port ||
-	    fields.dst_epoch != local->epoch)
-		return false;
-	flow = gamma_peers_find(endpoint, sender_of(arrival), fields.src_port, fields.src_epoch);
-	if (!flow || !gamma_flow_receive_message(flow, &fields, payload_of(arrival, &fields),
-						 arrival_time(endpoint, arrival, GAMMA_NEVER)))
-		return false;
-	local->stats.frames_in++;
-	local->stats.bytes_in += arrival->len;
-	local->stats.rx_fast++;
-	return true;
+	gamma_flow_receive(flow, &fields, gamma_dispatch_payload(arrival, &fields),
+			   gamma_dispatch_arrival_time(endpoint, arrival, now), now);
 }
 
 /* Whatever an endpoint sends to a group comes back to the host's members, itself among them. */
@@ -412,7 +369,7 @@ static bool is_own_frame(const struct gamma_local *local, const struct gamma_arr
 			 const struct gamma_fields *fields)
 {
 	return fields->src_port == local->port && fields->src_epoch == local->epoch &&
-	       !memcmp(sender_of(arrival), local->addr.mac, GAMMA_MAC_LEN);
+	       !memcmp(gamma_dispatch_sender(arrival), local->addr.mac, GAMMA_MAC_LEN);
 }
 
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,

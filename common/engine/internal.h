@@ -170,10 +170,6 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 /* ---- dispatch.c ---- */
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
-/* The same of a frame from the network that brings a short message and hardly anything else,
- * without the time: gamma_flow_process_deferred does the rest. False: it is not such a frame,
- * nothing has been done. */
-bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
 
 /* The offending frame's epochs and number come back: only who sent it, from mac, can make use of
  * it. */
@@ -229,16 +225,27 @@ bool gamma_shm_path_has_undelivered(const struct gamma_flow *flow);
 /* Neighbours that were to send frames may send plain messages again, if there is room. */
 void gamma_shm_path_relax(struct gamma_endpoint *endpoint);
 
-/* ---- output.c ---- */
-/* Takes in what is late, and gives back its slot. */
-void gamma_fastpath_settle(struct gamma_endpoint *endpoint, uint64_t now);
-void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
-/* What one flow has to send, and no other: messages to other peers may wait for more to come. */
-void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
-/* gamma_transmit_direct, and its frame to the link. */
+/* ---- fastpath.c ---- */
+/* As gamma_dispatch, for a frame from the network that brings a short message and hardly anything
+ * else. Does not read the clock; gamma_fastpath_process_deferred does the rest. False: it is not
+ * such a frame, and nothing has been done. */
+bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
+/* Processes what the last such frame reported besides its message, and releases its slot. */
+void gamma_fastpath_process_deferred(struct gamma_endpoint *endpoint, uint64_t now);
+/* The same if there is anything to process; returns the time if it was read, else 0. */
+uint64_t gamma_fastpath_process_any(struct gamma_endpoint *endpoint);
+/* gamma_transmit_direct, and its frame to the link. False: nothing has been done. */
 bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			 const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope);
+
+/* ---- output.c ---- */
+/* Accounts for a burst of count frames, of which the link took sent. False: the link is full. */
+bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+			  unsigned count, unsigned sent, int error, uint64_t now);
+void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
+/* What one flow has to send, and no other: messages to other peers may wait for more to come. */
+void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 /* One frame that belongs to no flow. False: it has not left, and might later. */
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			 const struct gamma_frame *frame);

@@ -70,9 +70,8 @@ static void park_stalled(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 }
 
 /* The link has taken so many of the burst. False: it is full. */
-static bool account_for_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
-			      bool same_host, unsigned count, unsigned sent, int error,
-			      uint64_t now)
+bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+			  unsigned count, unsigned sent, int error, uint64_t now)
 {
 	struct gamma_frame *burst = endpoint->burst;
 
@@ -131,54 +130,7 @@ static bool send_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		sent = send_timed(link, endpoint->burst, &error);
 	else
 		sent = link->ops->send(link, endpoint->burst, count, &error);
-	return account_for_burst(endpoint, link, same_host, count, sent, error, now);
-}
-
-void gamma_fastpath_settle(struct gamma_endpoint *endpoint, uint64_t now)
-{
-	gamma_flow_process_deferred(&endpoint->local, now);
-	if (endpoint->holds)
-		endpoint->packet->ops->release(endpoint->packet);
-	endpoint->holds = false;
-}
-
-/* A frame to the network leaves before the clock is read, but for those that want it: it has left
- * what the call takes at least before `now`, as is known from these. */
-static uint64_t departure_time(struct gamma_endpoint *endpoint, uint64_t before, uint64_t now)
-{
-	uint64_t most = endpoint->call_ns ? endpoint->call_ns + endpoint->call_ns / 16
-					  : GAMMA_CALL_US * GAMMA_NS_PER_US;
-
-	if (gamma_likely(!before))
-		return now - endpoint->call_ns;
-	endpoint->call_ns = gamma_min(now - before, most);
-	return before;
-}
-
-/* Whatever the frame can do without is done when it is under way. */
-bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
-			 const struct iovec *iov, unsigned iov_count,
-			 const struct gamma_envelope *envelope)
-{
-	struct gamma_link *link = flow->same_host ? &endpoint->shm->link : endpoint->packet;
-	uint64_t before, left, now;
-	unsigned sent;
-	int error = 0;
-
-	if (endpoint->stalled_until)
-		return false;
-	before = gamma_transmit_wants_clock(flow) ? gamma_now() : 0;
-	if (!gamma_transmit_direct(flow, iov, iov_count, envelope, before, endpoint->burst))
-		return false;
-	sent = link->ops->send(link, endpoint->burst, 1, &error);
-	endpoint->local.stats.tx_direct++;
-	now = flow->same_host ? before : gamma_now();
-	left = flow->same_host ? before : departure_time(endpoint, before, now);
-	gamma_transmit_direct_sent(flow, left, !before, now);
-	if (gamma_likely(endpoint->local.late.flow))
-		gamma_fastpath_settle(endpoint, now);
-	account_for_burst(endpoint, link, flow->same_host, 1, sent, error, now);
-	return true;
+	return gamma_output_account(endpoint, link, same_host, count, sent, error, now);
 }
 
 /* Frames of one flow to a neighbour, one by one: a burst would save nothing, and each neighbour may
@@ -252,7 +204,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 	unsigned budget, count;
 
 	if (gamma_unlikely(endpoint->local.late.flow))
-		gamma_fastpath_settle(endpoint, now);
+		gamma_fastpath_process_deferred(endpoint, now);
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
 		resume_stalled(endpoint, now);
 	if (gamma_list_empty(ready))
@@ -290,7 +242,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 	budget = send_budget(endpoint);
 	now = gamma_now();
 	if (gamma_unlikely(endpoint->local.late.flow))
-		gamma_fastpath_settle(endpoint, now);
+		gamma_fastpath_process_deferred(endpoint, now);
 	/* Whose turn it is then is not for the caller to say. */
 	if (gamma_unlikely(endpoint->stalled_until)) {
 		gamma_output(endpoint, now);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The progress call of an endpoint: looks at its links for what has arrived, runs timers that are
+ * due, and sends what can be sent. endpoint.c calls it, unless it sees at once that there is
+ * nothing to do.
+ */
+#include "engine/progress.h"
+
+#include <time.h>
+
+/* The kernel stamps frames with the wall clock, which may be set: compare now and then. */
+static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	if (endpoint->clock_read && now - endpoint->clock_read < GAMMA_NS_PER_S)
+		return;
+	endpoint->clock_offset = (int64_t) (gamma_clock_ns(CLOCK_REALTIME) - gamma_now());
+	endpoint->clock_read = now;
+}
+
+/* Of a frame that has come alone the message comes first: who has waited for it may have an
+ * answer. Even the slot is given back later: that line of the cache is still the sender's, and
+ * the next lock would wait for it. */
+static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	struct gamma_link *link = endpoint->packet;
+	struct gamma_arrival arrival;
+	unsigned taken = 0;
+
+	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
+		if (!taken++ && arrival.alone && endpoint->clock_read &&
+		    gamma_fastpath_receive(endpoint, &arrival)) {
+			endpoint->holds = true;
+			break;
+		}
+		if (!*now)
+			*now = gamma_now();
+		gamma_dispatch(endpoint, link, &arrival, *now);
+		link->ops->release(link);
+	}
+	return taken;
+}
+
+/* Whether to look for another one. Where it would be is a line of the cache that its writer had
+ * last: who has waited for this message is not to wait for that line, too, but to go on with the
+ * message. */
+static bool should_look_on(const struct gamma_endpoint *endpoint,
+			   const struct gamma_arrival *arrival)
+{
+	return !endpoint->idle || arrival->frame || arrival->shm.kind >= GAMMA_RECORD_ANSWER;
+}
+
+/* The same from shm_peers, whose plain messages need no clock; the link is not quiet. What there
+ * is no memory for stays with the link, and all behind it: nothing else would bring it again. */
+static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	struct gamma_shm *shm = endpoint->shm;
+	struct gamma_link *link = &shm->link;
+	struct gamma_arrival arrival;
+	unsigned taken = 0;
+
+	while (link->ops->next(link, &arrival)) {
+		if (gamma_likely(!arrival.frame)) {
+			if (gamma_unlikely(!gamma_shm_path_receive(endpoint, &arrival)))
+				break;
+		} else {
+			if (!*now)
+				*now = gamma_now();
+			endpoint->local.refused_data = false;
+			gamma_dispatch(endpoint, link, &arrival, *now);
+			if (gamma_unlikely(endpoint->local.refused_data && arrival.flow))
+				break;
+		}
+		link->ops->release(link);
+		taken++;
+		if (gamma_likely(!should_look_on(endpoint, &arrival)) ||
+		    taken == GAMMA_POLL_BUDGET || gamma_shm_is_quiet(shm))
+			break;
+	}
+	return taken;
+}
+
+/* Whether chunks of messages that are being read have come, for which it waits so long, ns. The
+ * sender that is there is asked for more of them, if there were none for a while. */
+static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint64_t *now)
+{
+	struct gamma_local *local = &endpoint->local;
+	uint64_t before = local->stats.chunks_in, begin = gamma_now(), waited;
+
+	do {
+		if (!gamma_shm_is_quiet(endpoint->shm))
+			receive_shm(endpoint, now);
+		if (local->stats.chunks_in != before || gamma_list_empty(&local->reading))
+			return true;
+		waited = gamma_now() - begin;
+		gamma_rndv_shm_ask_more(local, waited >= GAMMA_CHUNKS_ASK_NS);
+	} while (waited < patience);
+	return false;
+}
+
+/* Messages that have matched and come in chunks, until they are here: as long as their senders
+ * write some, both cores are at work; else the kernel reads the rest, and nobody waits for a sender
+ * that is elsewhere. */
+static void read_announced(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	struct gamma_local *local = &endpoint->local;
+	uint64_t patience = GAMMA_CHUNKS_END_NS, most = GAMMA_READ_FIRST;
+
+	while (!gamma_list_empty(&local->reading)) {
+		if (chunks_come(endpoint, patience, now)) {
+			patience = GAMMA_CHUNKS_END_NS;
+			most = GAMMA_READ_FIRST;
+		} else {
+			gamma_rndv_shm_read_first(local, most);
+			patience = 0;
+			most *= 2;
+		}
+	}
+}
+
+/* Nothing more comes from peers of this host that have ended. */
+static void end_dead_shm_peers(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_shm_addr addr;
+	const char *cause;
+	bool undelivered;
+
+	while ((cause = gamma_shm_take_ended(endpoint->shm, &addr, &undelivered))) {
+		struct gamma_flow *flow =
+			gamma_peers_find(endpoint, addr.mac, addr.port, addr.epoch);
+
+		if (flow) {
+			flow->tx_channel = NULL;
+			gamma_flow_process_ended(flow, cause, undelivered, now);
+		}
+	}
+}
+
+/* What is due now and then while frames arrive; of this call or of one not long before. */
+static void do_housekeeping(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	endpoint->house_at = now + GAMMA_HOUSE_US * GAMMA_NS_PER_US;
+	compare_clocks(endpoint, now);
+	gamma_budget_divide(endpoint, now);
+}
+
+/* A caller that polls in vain may be keeping its peer, or another rank, from the core. Asked
+ * when the clock has been read, which is now and then. */
+static bool should_yield(const struct gamma_endpoint *endpoint)
+{
+	bool near = endpoint->shm_peers || endpoint->host_datagrams;
+	uint32_t patience = near ? GAMMA_YIELD_SHM : GAMMA_YIELD;
+
+	return endpoint->idle >= patience;
+}
+
+GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool look_near)
+{
+	struct gamma_local *local = &endpoint->local;
+	uint64_t now = gamma_fastpath_process_any(endpoint);
+	unsigned taken = 0;
+	bool again, feeds;
+
+	if (gamma_engine_progress_network_waits(endpoint)) {
+		local->arriving_bytes = 0;
+		taken = receive_network(endpoint, &now);
+		if (gamma_unlikely(local->arriving_bytes))
+			gamma_rx_moderation_plan(&endpoint->moderation, local, taken, now);
+	}
+	if (local->late.flow && !look_near && gamma_list_empty(&local->ready) &&
+	    ++endpoint->unread < GAMMA_IDLE_SKIP) {
+		endpoint->idle = 0;
+		return false;
+	}
+	if (look_near) {
+		taken += receive_shm(endpoint, &now);
+		if (gamma_unlikely(!gamma_list_empty(&local->reading)))
+			read_announced(endpoint, &now);
+	}
+	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
+		taken += gamma_groups_receive(endpoint);
+	endpoint->idle = taken ? 0 : endpoint->idle + 1;
+	again = !gamma_list_empty(&local->stalled) && gamma_shm_has_room(endpoint->shm);
+	feeds = !gamma_list_empty(&local->feeding);
+	if (gamma_unlikely(feeds))
+		gamma_shm_path_feed(endpoint);
+	/* No frame came and nothing waits: time passes unread most of the time. */
+	if (!again && !now && !feeds && ++endpoint->unread < GAMMA_IDLE_SKIP &&
+	    gamma_list_empty(&local->ready))
+		return false;
+	endpoint->unread = feeds ? GAMMA_IDLE_SKIP : 0; /* what is fed is looked at in every call */
+	endpoint->resets = 0;
+	if (gamma_unlikely(endpoint->backpressure))
+		gamma_shm_path_relax(endpoint);
+	if (!now)
+		now = gamma_now();
+	if (endpoint->idle < GAMMA_IDLE_SKIP && now >= endpoint->house_at)
+		do_housekeeping(endpoint, now);
+	end_dead_shm_peers(endpoint, now);
+	if (again)
+		endpoint->stalled_until = now;
+	if (now >= local->next_deadline)
+		gamma_timers_expire(local, now);
+	gamma_output(endpoint, now);
+	return should_yield(endpoint);
+}
