@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The budget of a NIC: what senders of bulk data may have on their way to it in spite of losses,
- * because the switch buffers so much for its port, or because the cable holds more. The endpoints
- * that receive on it divide it by the number of their senders. Called by endpoint.c; what an
- * endpoint does with its part is in flow/credit.c.
+ * The budget of a NIC: the bulk data that may be in flight towards it in spite of losses, because
+ * the switch buffers that much for its port, or because the path holds more. The endpoints that
+ * receive on the NIC divide it in proportion to their senders. Called by endpoint.c and progress.c;
+ * flow/credit.c uses an endpoint's share.
  */
 #include "engine/internal.h"
 
-enum { MEASURE_S = 1 }; /* how often the round trips are looked at */
+enum { MEASURE_S = 1 }; /* how often round trips are evaluated */
 
 /* The smallest round trip to a peer on the network; 0: none measured. */
 static uint64_t smallest_round_trip(const struct gamma_local *local)
@@ -24,7 +24,7 @@ static uint64_t smallest_round_trip(const struct gamma_local *local)
 	return smallest == GAMMA_NEVER ? 0 : gamma_min(smallest, GAMMA_NS_PER_S);
 }
 
-/* Twice what the cable holds, so that credit on its way back does not leave it empty. */
+/* Twice what the path holds, so that it does not run empty while credit travels back. */
 static void measure_cable(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_budget *budget = &endpoint->budget;
@@ -36,7 +36,7 @@ static void measure_cable(struct gamma_endpoint *endpoint, uint64_t now)
 	budget->measure_at = now + MEASURE_S * GAMMA_NS_PER_S;
 }
 
-/* Between two messages a sender has no more to send for a moment: that is not the end of it. */
+/* A sender pauses between two messages, so a lower count is believed only after a while. */
 static void count_bulk_senders(struct gamma_budget *budget, const struct gamma_credit_pool *pool,
 			       uint64_t now)
 {
@@ -47,8 +47,8 @@ static void count_bulk_senders(struct gamma_budget *budget, const struct gamma_c
 	budget->bulk_at = now;
 }
 
-/* What is lost before the NIC is evidence for everybody on it: else those whose frames get through
- * would go on crowding out the others'. */
+/* Loss at the NIC concerns all endpoints on it. Otherwise the endpoints whose frames get through
+ * would keep crowding out the others. */
 static void share_losses(struct gamma_budget *budget, struct gamma_credit_pool *pool, uint64_t now)
 {
 	uint64_t elsewhere;
@@ -74,7 +74,7 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now)
 		measure_cable(endpoint, now);
 	count_bulk_senders(budget, pool, now);
 	others = gamma_budget_page_count_bulk(budget->share, budget->bulk, now) - budget->bulk;
-	own = gamma_max(budget->bulk, 1); /* without any yet: what the first one will need */
+	own = gamma_max(budget->bulk, 1); /* without senders: the share of the first one */
 	part = budget->frames * own / (own + others);
 	gamma_credit_pool_set_budget(pool, (uint32_t) gamma_max(part, GAMMA_GRANT_MIN));
 	share_losses(budget, pool, now);
@@ -93,7 +93,7 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 	}
 	budget->least = attr->budget;
 	budget->speed = attr->speed;
-	/* Without memory for it the pool's own budget remains. */
+	/* Without memory for the page the pool keeps its own budget. */
 	budget->share = gamma_budget_page_open(attr->mac, now);
 	gamma_budget_divide(endpoint, now);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Peers that were given up for their silence, and whose flows have been forgotten since: MAC, port
- * and epoch, and no more. Such a peer may be alive and know nothing of it; then its frames, whose
- * numbers go on where they were, must not open a flow as a stranger's do, nor may one be begun to
- * it anew. So none is ever dropped for another; when there are too many, the flows of further ones
- * stay, of which there is a bound as well. Called by peers.c.
+ * Dead peers: MAC, port and epoch of peers that were declared dead, and whose flows have been
+ * freed. Such a peer may be alive without knowing. Its frames, which continue their sequence
+ * numbers, must not open a new flow as an unknown peer's do, and no new flow to it may start. So no
+ * entry is ever replaced. If there are too many entries, the flows of further dead peers are kept
+ * instead; their number is bounded as well. Called by peers.c.
  */
 #include "engine/internal.h"
 
@@ -19,7 +19,7 @@ struct gamma_dead_peer {
 	uint32_t epoch; /* ditto; GAMMA_EPOCH_ANY: a free entry */
 };
 
-/* Where that peer's entry is, or would be: all from the place of its hash on to there are taken. */
+/* That peer's entry, or the free one for it: open addressing with linear probing. */
 static struct gamma_dead_peer *dead_peer_entry(const struct gamma_dead_peers *dead,
 					       const struct gamma_dead_peer *peer)
 {
@@ -39,7 +39,7 @@ static struct gamma_dead_peer dead_peer_key(const struct gamma_flow *flow)
 	return key;
 }
 
-/* At most half of them are used, so that looking for one is short. */
+/* At most half of the entries are used, so that probing is short. */
 static bool grow_entries(struct gamma_dead_peers *dead)
 {
 	uint32_t size = dead->size ? 2 * dead->size : DEAD_PEERS_FIRST;
@@ -65,9 +65,8 @@ static void warn_full(struct gamma_dead_peers *dead)
 	if (dead->full_warned)
 		return;
 	dead->full_warned = true;
-	gamma_warn("%u peers were given up and may come back: once as many as %u further ones have "
-		   "been, "
-		   "strangers are not met any more; close this endpoint and open it anew",
+	gamma_warn("%u peers were declared dead and may still come back. After %u more, unknown "
+		   "peers are refused: close this endpoint and open a new one",
 		   dead->count, GAMMA_FLOWS_MAX);
 }
 

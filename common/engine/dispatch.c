@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Where an arriving frame goes: to its flow, to a new one for a stranger, or, for the kinds that
- * belong to no flow (LOOKUP, DATAGRAM, frames for an epoch that is gone), to an answer from here.
+ * Dispatches an arriving frame: to its flow, or to a new flow for an unknown peer. Frames that
+ * belong to no flow (LOOKUP, DATAGRAM, frames for an earlier epoch) are handled and answered here.
  */
 #include "base/mac.h"
 #include "engine/dispatch.h"
@@ -20,7 +20,7 @@ static void source_of(const struct gamma_arrival *arrival, const struct gamma_fi
 	source->version = GAMMA_ADDR_VERSION;
 }
 
-/* A frame back to where this one came from, without a flow. */
+/* Sends a frame without a flow back to the sender of this one. */
 static void send_answer(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			const uint8_t *mac, struct gamma_fields *fields, const void *payload)
 {
@@ -85,19 +85,19 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &fields, &local->addr);
 }
 
-/* The address that an answer tells; false: it makes no sense. */
+/* The address in a LOOKUP answer; false: it is not valid. */
 static bool found_address(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
 			  struct gamma_addr *found)
 {
 	if (fields->op != GAMMA_LOOKUP_FOUND || fields->payload_len < GAMMA_ADDR_LEN)
 		return false;
 	memcpy(found, gamma_dispatch_payload(arrival, fields), sizeof(*found));
-	/* gammad answers on the NIC's address, but its endpoints have addresses of their own. */
+	/* gammad answers from the NIC's address, but its endpoints have addresses of their own. */
 	return gamma_mac_is_unicast(found->mac) && ntohs(found->port) == fields->src_port &&
 	       ntohl(found->epoch) != GAMMA_EPOCH_ANY;
 }
 
-/* Whom an answer from there is for: who looks it up, else who wonders whether it is there. */
+/* The flow that asked: one in LOOKUP state, else one that checks whether its peer is alive. */
 static struct gamma_flow *flow_that_asked(const struct gamma_endpoint *endpoint,
 					  const struct gamma_arrival *arrival,
 					  const struct gamma_fields *fields)
@@ -123,7 +123,7 @@ static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	if (!known) {
 		gamma_peers_found(endpoint, flow, found, now);
 	} else if (gamma_flow_usable(known)) {
-		/* Its full address has come in use meanwhile. */
+		/* Meanwhile a flow with the full address has been opened. */
 		gamma_flow_hand_over(flow, known);
 		if (endpoint->handlers.merged)
 			endpoint->handlers.merged(endpoint->context, flow, known);
@@ -190,7 +190,7 @@ static void deliver_datagram(struct gamma_endpoint *endpoint, const struct gamma
 				    gamma_dispatch_payload(arrival, fields));
 }
 
-/* gammad tells it on the host; nobody else is believed. */
+/* Only accepted from this host, where gammad sends it. */
 static void handle_revocation(struct gamma_endpoint *endpoint, const struct gamma_link *link,
 			      const struct gamma_fields *fields)
 {
@@ -210,7 +210,7 @@ static void handle_revocation(struct gamma_endpoint *endpoint, const struct gamm
 		endpoint->handlers.revoked(endpoint->context, -EACCES, GAMMA_REVOKED);
 }
 
-/* May this kind open a flow? Others are answers to something this endpoint never said. */
+/* Whether this kind may open a flow. Other kinds answer something this endpoint never sent. */
 static bool opens_flow(const struct gamma_endpoint *endpoint, const struct gamma_fields *fields)
 {
 	if (endpoint->datagram || fields->src_epoch == GAMMA_EPOCH_ANY)
@@ -219,7 +219,7 @@ static bool opens_flow(const struct gamma_endpoint *endpoint, const struct gamma
 	       fields->kind == GAMMA_KIND_REQUEST;
 }
 
-/* A frame of a peer that has no flow yet. One that was being looked up has answered thereby. */
+/* A frame from a peer without a flow. It also answers a LOOKUP of that peer. */
 static struct gamma_flow *open_flow_to_unknown(struct gamma_endpoint *endpoint,
 					       struct gamma_link *link,
 					       const struct gamma_arrival *arrival,
@@ -237,7 +237,7 @@ static struct gamma_flow *open_flow_to_unknown(struct gamma_endpoint *endpoint,
 		return flow;
 	}
 	gamma_peers_sweep(endpoint, now);
-	/* Whoever invents senders shall not fill the memory; who is revoked cannot answer them. */
+	/* Invented senders must not exhaust the memory; a revoked endpoint could not answer. */
 	return endpoint->flow_count < GAMMA_FLOWS_MAX && !endpoint->error
 		       ? gamma_peers_add(endpoint, &source, now)
 		       : NULL;
@@ -255,8 +255,7 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 	return open_flow_to_unknown(endpoint, link, arrival, fields, now);
 }
 
-/* A BYE to a flow that is gone, or to this port's last owner: nobody else will answer it, and its
- * sender waits. */
+/* Answers a BYE for a flow that is gone, or for the port's previous owner: its sender waits. */
 static bool answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		       const struct gamma_arrival *arrival, const struct gamma_fields *fields)
 {
@@ -275,7 +274,7 @@ static bool answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	return true;
 }
 
-/* A payload that came with a checksum has it; one without is taken as it is. */
+/* Whether the payload matches its checksum, if it has one. */
 static bool payload_intact(const struct gamma_arrival *arrival, const struct gamma_fields *fields)
 {
 	if (gamma_likely(!(fields->extensions & GAMMA_EXT_PAYLOAD_CRC)))
@@ -284,7 +283,7 @@ static bool payload_intact(const struct gamma_arrival *arrival, const struct gam
 	       fields->payload_crc;
 }
 
-/* A peer of another release is heard and never answered. */
+/* Frames of another protocol version are not answered, so say once why. */
 static void warn_version(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
 	char mac[GAMMA_MAC_TEXT_LEN];
@@ -345,13 +344,12 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		return;
 	}
 	flow = flow_of(endpoint, link, arrival, &fields, now);
-	/* Who waited for this endpoint, by a directed receive, may never have said anything before.
-	 */
+	/* A peer with a directed receive from this endpoint may never have sent a frame before. */
 	if (gamma_unlikely(!flow)) {
 		local->stats.stray += !answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
-	/* Given up here, but alive: it should not wait for answers that will never come. */
+	/* Declared dead, but alive: it must not wait for answers that will never come. */
 	if (gamma_unlikely(flow->state == GAMMA_FLOW_FAILED) && opens_flow(endpoint, &fields)) {
 		gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(arrival), &fields,
 					  GAMMA_RESET_CLOSED);
@@ -364,7 +362,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			   gamma_dispatch_arrival_time(endpoint, arrival, now), now);
 }
 
-/* Whatever an endpoint sends to a group comes back to the host's members, itself among them. */
+/* The kernel also delivers an endpoint's own frames to a group that it has joined. */
 static bool is_own_frame(const struct gamma_local *local, const struct gamma_arrival *arrival,
 			 const struct gamma_fields *fields)
 {

@@ -18,7 +18,7 @@ static inline const uint8_t *gamma_dispatch_sender(const struct gamma_arrival *a
 	return arrival->frame + GAMMA_MAC_LEN;
 }
 
-/* The frame's arrival on this host's monotonic clock, for the ack delay. */
+/* When the frame arrived, on this host's monotonic clock: for the ACK delay. */
 static inline uint64_t gamma_dispatch_arrival_time(const struct gamma_endpoint *endpoint,
 						   const struct gamma_arrival *arrival,
 						   uint64_t now)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* An endpoint's life: opening its links, moving them, closing within a bounded time. */
+/* An endpoint: opens its links, takes what is posted, and closes within a bounded time. */
 #include "engine/endpoint.h"
 
 #include <arpa/inet.h>
@@ -81,7 +81,7 @@ static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_att
 	return open_network(attr->link, &packet, &endpoint->local.stats, &endpoint->packet);
 }
 
-/* gammad decides on user id, MAC, port and host: what the endpoint is in the eyes of others. */
+/* gammad chooses user id, MAC, port and host identity: the endpoint's identity for its peers. */
 static void take_identity(struct gamma_endpoint_attr *attr,
 			  const struct gamma_broker_opened *opened)
 {
@@ -140,7 +140,7 @@ static void close_links(struct gamma_endpoint *endpoint)
 	endpoint->shm = NULL;
 }
 
-/* By itself if it may, else from gammad. What is found out on the way goes into attr. */
+/* Opens the links itself if it may, else asks gammad. Updates attr with the endpoint's identity. */
 static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
 	uint16_t port = attr->port;
@@ -217,7 +217,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	gamma_groups_init(endpoint);
 	endpoint->linger = attr.linger;
 	endpoint->owner = getpid();
-	/* The NIC's budget is that of all that are on it. */
+	/* With the NIC's own MAC: all endpoints on the NIC share its budget. */
 	gamma_budget_open(endpoint, asked);
 	*out = endpoint;
 	return 0;
@@ -245,7 +245,7 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 	return flow;
 }
 
-/* What is in the queue now leaves, or waits for others to share a frame with. */
+/* Sends what is in the queue now, or lets it wait for others to share a frame with. */
 static void output_queued(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			  const struct gamma_send *send)
 {
@@ -296,7 +296,7 @@ enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpo
 			       ? GAMMA_COPIED_SENT
 			       : GAMMA_COPIED_NOT;
 	if (gamma_unlikely(!gamma_coalesce_add(flow, iov, iov_count, envelope))) {
-		gamma_output_flow(endpoint, flow); /* full, for this one */
+		gamma_output_flow(endpoint, flow); /* the shared frame is full */
 		return GAMMA_COPIED_NOT;
 	}
 	endpoint->local.stats.tx_coalesced++;
@@ -326,7 +326,7 @@ void gamma_endpoint_withdraw(struct gamma_endpoint *endpoint, const void *region
 					  region, now);
 }
 
-/* Bytes of the largest header that a datagram may have. */
+/* Bytes of the largest header of a datagram. */
 static uint32_t datagram_header(const struct gamma_limits *limits)
 {
 	uint32_t checksum =
@@ -340,7 +340,7 @@ size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint)
 	return endpoint->local.limits.mtu - datagram_header(&endpoint->local.limits);
 }
 
-/* most: bytes that the link can carry in one. */
+/* most: bytes that the link can carry in one frame. */
 static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *link, uint64_t most,
 			 const struct gamma_addr *peer, const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope)
@@ -373,7 +373,7 @@ static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *lin
 				       frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
 	if (!gamma_output_single(endpoint, link, &frame))
-		/* Longer than the NIC has just turned out to carry, or the link is full. */
+		/* The link has just found that the NIC's MTU is smaller, or it is full. */
 		return envelope->length > gamma_endpoint_datagram_max(endpoint) ? -EMSGSIZE
 										: -EAGAIN;
 	endpoint->local.stats.datagrams_out++;
@@ -407,14 +407,14 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 {
 	const struct gamma_local *local = &endpoint->local;
-	bool near = !gamma_shm_is_quiet(endpoint->shm);
+	bool look_shm = !gamma_shm_is_quiet(endpoint->shm);
 
 	endpoint->round++;
-	if (near || local->late.flow || gamma_engine_progress_network_waits(endpoint) ||
+	if (look_shm || local->late.flow || gamma_engine_progress_network_waits(endpoint) ||
 	    !gamma_list_empty(&local->ready) || !gamma_list_empty(&local->stalled) ||
 	    !gamma_list_empty(&endpoint->groups) || endpoint->unread + 1 >= GAMMA_IDLE_SKIP)
-		return gamma_engine_progress(endpoint, near);
-	/* Nothing has come, nothing waits, and the clock need not be read yet. */
+		return gamma_engine_progress(endpoint, look_shm);
+	/* Nothing has arrived, nothing waits, and the clock need not be read yet. */
 	endpoint->idle++;
 	endpoint->unread++;
 	return false;
@@ -435,7 +435,7 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 
 	gamma_fastpath_process_any(endpoint);
 	endpoint->moderation.until = 0;
-	/* Whatever wakes the caller, the next progress looks for it: nothing is skipped then. */
+	/* The next progress call must find whatever wakes the caller, so it skips nothing. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) || shm->ops->arm(shm) ||
 	       gamma_groups_arm(endpoint) || !gamma_list_empty(&endpoint->local.ready);
@@ -479,7 +479,7 @@ static bool any_flow(struct gamma_endpoint *endpoint, bool unacked_only, uint64_
 	return false;
 }
 
-/* Not all leaves in one call: the last BYE, or an answer to one, may still be to leave. */
+/* One call may not send everything: the last BYE, or an answer to one, may still wait. */
 static bool anything_left(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	return any_flow(endpoint, false, now) || !gamma_list_empty(&endpoint->local.ready);
@@ -494,7 +494,7 @@ static void say_bye(struct gamma_endpoint *endpoint, uint64_t now)
 	gamma_output(endpoint, now);
 }
 
-/* Sleeps until something can happen, so that the peer gets the processor if both share one. */
+/* Sleeps until an event, so that the peer gets the processor if both share one. */
 static void sleep_for_event(struct gamma_endpoint *endpoint, uint64_t until,
 			    gamma_endpoint_asleep *asleep)
 {
@@ -519,7 +519,8 @@ static void sleep_for_event(struct gamma_endpoint *endpoint, uint64_t until,
 		asleep(endpoint->local.context, false);
 }
 
-/* First everything of ours must have arrived, then the peers must know that we close. */
+/* First everything sent must be acknowledged, then the peers must know that this endpoint closes.
+ */
 void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_asleep *asleep)
 {
 	uint64_t now = gamma_now();
@@ -546,7 +547,7 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_aslee
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 {
 	gamma_budget_close(endpoint);
-	/* A forked child has not the memory by which shm_peers are told. */
+	/* A forked child does not have the shared memory in which its peers would see it. */
 	if (getpid() != endpoint->owner)
 		endpoint->local.withdraw = NULL;
 	gamma_local_fini(&endpoint->local);

@@ -9,7 +9,7 @@
  */
 #include "engine/dispatch.h"
 
-/* Whatever is not as it should be is for gamma_dispatch to count and to answer. */
+/* Anything unexpected is left to gamma_dispatch, which counts and answers it. */
 bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
 	struct gamma_local *local = &endpoint->local;
@@ -33,8 +33,8 @@ bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_
 	return true;
 }
 
-/* A frame to the network leaves before the clock is read, but for those that want it: it has left
- * what the call takes at least before `now`, as is known from these. */
+/* When the frame left (ns). Most frames are sent before the clock is read: then the shortest known
+ * duration of the call is subtracted from now. before: the clock before the call, or 0. */
 static uint64_t departure_time(struct gamma_endpoint *endpoint, uint64_t before, uint64_t now)
 {
 	uint64_t most = endpoint->call_ns ? endpoint->call_ns + endpoint->call_ns / 16
@@ -46,7 +46,7 @@ static uint64_t departure_time(struct gamma_endpoint *endpoint, uint64_t before,
 	return before;
 }
 
-/* Whatever the frame can do without is done when it is under way. */
+/* Everything that the frame does not need is done after it has left. */
 bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			 const struct iovec *iov, unsigned iov_count,
 			 const struct gamma_envelope *envelope)
@@ -80,7 +80,7 @@ void gamma_fastpath_process_deferred(struct gamma_endpoint *endpoint, uint64_t n
 	endpoint->holds = false;
 }
 
-/* What the last frame told besides its message; 0, or the time, if it was asked. */
+/* Returns 0, or the time if it was read. */
 uint64_t gamma_fastpath_process_any(struct gamma_endpoint *endpoint)
 {
 	uint64_t now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Multicast groups of a best-effort endpoint: an Ethernet group address and a port. Each that was
- * joined has a packet socket of its own, whose filter passes that group's frames, those too that
- * leave this host. Called by the interface layer, and by endpoint.c in every progress call.
+ * Multicast groups of a best-effort endpoint: an Ethernet group address and a port. Each joined
+ * group has a packet socket of its own, whose filter passes that group's frames, including those
+ * that leave this host. Called by the interface layer, and by every progress call.
  */
 #include "engine/internal.h"
 #include "link/broker.h"
@@ -30,8 +30,7 @@ static void close_group_link(struct gamma_endpoint *endpoint, struct gamma_group
 {
 	if (!group->link)
 		return;
-	/* The epoll instance is shared with the process that this one was forked from, if it was.
-	 */
+	/* A forked child shares the epoll instance with its parent. */
 	if (getpid() == endpoint->owner && endpoint->groups_fd >= 0)
 		epoll_ctl(endpoint->groups_fd, EPOLL_CTL_DEL, group->link->fd, NULL);
 	group->link->ops->close(group->link);
@@ -44,7 +43,7 @@ static void free_group(struct gamma_endpoint *endpoint, struct gamma_group *grou
 	free(group);
 }
 
-/* A socket of its own, which sees what leaves the host too. */
+/* A socket of its own, which also sees frames that leave the host. */
 static int open_group_socket(struct gamma_endpoint *endpoint, struct gamma_group *group,
 			     bool receives)
 {
@@ -62,7 +61,7 @@ static int open_group_socket(struct gamma_endpoint *endpoint, struct gamma_group
 	return gamma_packet_open(&attr, &endpoint->local.stats, &group->link);
 }
 
-/* ---- by gammad: the kernel lets the endpoint send to groups that it is in ---- */
+/* ---- through gammad: the kernel lets the endpoint send to groups that it has joined ---- */
 
 static void name_group(const struct gamma_endpoint *endpoint, const struct gamma_group *group,
 		       struct gamma_broker_group *ask)
@@ -93,8 +92,8 @@ static int join_by_gammad(struct gamma_endpoint *endpoint, struct gamma_group *g
 	return ret;
 }
 
-/* After its socket has been closed: gammad finds that gone. What stays with an endpoint that
- * closes goes with it. */
+/* Called after the group's socket was closed, as gammad checks that. Groups that are still joined
+ * when the endpoint closes end with it. */
 static void leave_by_gammad(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
 	struct gamma_broker_group ask;

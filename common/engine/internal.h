@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoint's parts, shared by the files of engine/ only. */
+/* The endpoint's structure and functions, shared by the files of engine/ only. */
 #ifndef GAMMA_ENGINE_INTERNAL_H
 #define GAMMA_ENGINE_INTERNAL_H
 
@@ -16,65 +16,67 @@ enum {
 	GAMMA_SEND_LEAST = 4,    /* ditto, at least */
 	GAMMA_SEND_US = 48,      /* how long that may take */
 	GAMMA_COALESCE_AFTER =
-		4, /* short messages to a peer between two polls that leave at once */
-	GAMMA_COALESCE_LONG = 16, /* after a row of so many only the first does */
+		4, /* messages of a burst (to one peer, between two polls) that leave at once */
+	GAMMA_COALESCE_LONG = 16, /* after a burst of so many only the first does */
 	GAMMA_FLOW_TURN = 32,     /* frames of one flow before the next one's turn */
 	GAMMA_IDLE_SKIP = 16,     /* polls that found nothing before the clock is read */
-	GAMMA_YIELD_SHM = 256,    /* polls in vain before the core is offered, with shm_peers */
-	GAMMA_YIELD = 2048,       /* ditto without */
-	GAMMA_CALL_US = 2,     /* what sending a frame takes at most, as far as is known at first */
-	GAMMA_STALL_US = 20,   /* a link that took nothing is tried again after this */
-	GAMMA_STALLS_MAX = 6,  /* doublings of that while it goes on taking nothing */
+	GAMMA_YIELD_SHM =
+		256, /* empty polls before the caller should yield, with peers on this host */
+	GAMMA_YIELD = 2048,    /* ditto without */
+	GAMMA_CALL_US = 2,     /* longest assumed duration of a send call, until one was measured */
+	GAMMA_STALL_US = 20,   /* a link that refused frames is tried again after this */
+	GAMMA_STALLS_MAX = 6,  /* doublings of that while it keeps refusing */
 	GAMMA_COPY_MIN = 4096, /* bytes: shorter copies are not timed */
 	GAMMA_COPY_MAX = 16384,     /* bytes: more does not fit in a record */
-	GAMMA_CHUNK = 16384,        /* bytes of a longer one that are written in one record */
-	GAMMA_CHUNKS_TURN = 131072, /* bytes written in one progress call, if asked for */
-	GAMMA_CHUNKS_ASK_NS = 400,  /* no chunk has come for so long: the reader asks for more */
-	GAMMA_CHUNKS_END_NS = 1200, /* ditto: the kernel reads them */
+	GAMMA_CHUNK = 16384,        /* bytes of a longer message that are written in one record */
+	GAMMA_CHUNKS_TURN = 131072, /* bytes of chunks written in one progress call, if the reader
+				       asked for more */
+	GAMMA_CHUNKS_ASK_NS = 400,  /* no chunk for so long: the reader asks for more */
+	GAMMA_CHUNKS_END_NS = 1200, /* ditto: the kernel reads the rest */
 	GAMMA_READ_FIRST =
-		131072, /* bytes that it reads before they are looked for again; doubling */
-	GAMMA_RX_MODERATION_US = 20,      /* the packet link is left alone no longer */
-	GAMMA_RX_MODERATION_LEAST_US = 3, /* nor is it worth while for less */
-	GAMMA_RX_MODERATION_NS_BYTE = 4,  /* ns a byte: slower frames are looked for at once */
-	GAMMA_RX_MODERATION_WINDOW = 8,   /* part of the credit given that may be used meanwhile */
-	GAMMA_HOUSE_US = 1000,            /* between two rounds of housekeeping */
-	GAMMA_RESETS_MAX = 8,             /* RESETs in one progress call */
-	GAMMA_FLOWS_MAX = 65536,          /* flows that strangers may open */
-	GAMMA_DEAD_PEERS_MAX = 1 << 20,   /* peers given up that are remembered: 24 MiB */
+		131072, /* bytes that it reads before the reader looks for chunks again; doubling */
+	GAMMA_RX_MODERATION_US = 20,      /* the packet link is not polled for so long, at most */
+	GAMMA_RX_MODERATION_LEAST_US = 3, /* ditto, at least: less is not worth while */
+	GAMMA_RX_MODERATION_NS_BYTE = 4,  /* ns per byte: slower frames are polled for as usual */
+	GAMMA_RX_MODERATION_WINDOW = 8, /* part of the granted credit that may be used meanwhile */
+	GAMMA_HOUSE_US = 1000,          /* between two rounds of housekeeping */
+	GAMMA_RESETS_MAX = 8,           /* RESETs in one progress call */
+	GAMMA_FLOWS_MAX = 65536,        /* flows that unknown peers may open */
+	GAMMA_DEAD_PEERS_MAX = 1 << 20, /* dead peers that are remembered: 24 MiB */
 	GAMMA_SWEEP_FLOWS =
-		1024,       /* with more, peers silent for long are asked whether they are there */
+		1024,       /* with more flows, peers that have been silent for long are probed */
 	GAMMA_SWEEP_S = 60, /* between two times that this is done */
 	GAMMA_PEERS_FIRST = 64, /* chains of the flow table at first */
 };
 
-/* What senders of bulk data may have on their way to this endpoint's NIC: budget.c */
+/* Bulk data that may be in flight to this endpoint's NIC: budget.c */
 struct gamma_budget {
 	struct gamma_budget_page
-		*share;          /* with the other endpoints of the NIC; NULL: not divided */
-	uint64_t least;          /* bytes: the NIC's, if the cable does not hold more */
+		*share;          /* shared with the NIC's other endpoints; NULL: not shared */
+	uint64_t least;          /* bytes: the NIC's budget, if the path does not hold more */
 	uint64_t speed;          /* of the NIC, bits/s; 0: unknown */
 	uint32_t frames;         /* of this endpoint's MTU: the NIC's budget */
 	uint64_t measure_at;     /* ns: when frames is computed again */
 	uint32_t bulk;           /* senders of bulk data seen lately */
 	uint64_t bulk_at;        /* ns: when */
-	uint32_t halved;         /* the pool's, when it was last looked at */
+	uint32_t halved;         /* the pool's counter when it was last read */
 	uint64_t lost;           /* ns: when it last rose */
 	uint64_t lost_elsewhere; /* ns: the latest loss of another endpoint that is known */
 };
 
-/* The packet link left alone while a long message comes in: rest.c */
+/* The packet link is not polled while a long message arrives: rx_moderation.c */
 struct gamma_rx_moderation {
-	uint64_t until;  /* ns: till then; 0: it is looked at */
+	uint64_t until;  /* ns: until then; 0: it is polled */
 	uint64_t looked; /* ns: when frames were last found */
-	uint64_t bytes;  /* of all that had come by then */
+	uint64_t bytes;  /* received by then */
 };
 
-/* Peers that were given up and forgotten: dead_peers.c */
+/* Dead peers whose flows have been freed: dead_peers.c */
 struct gamma_dead_peers {
 	struct gamma_dead_peer *entries;
 	uint32_t size;  /* a power of two, or 0 */
-	uint32_t count; /* entries used, */
-	uint32_t most;  /* and how many may be */
+	uint32_t count; /* entries used */
+	uint32_t most;  /* entries allowed */
 	bool full_warned;
 };
 

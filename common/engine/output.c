@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The way out: asks the ready flows for frames, in turn, and hands them to the links in bursts.
- * What a link does not take goes back to its flow, which sends it later.
+ * Output: polls the ready flows for frames, one flow after the other, and hands the frames to the
+ * links in bursts. Frames that a link refuses go back to their flows, which send them later.
  */
 #include "engine/internal.h"
 
@@ -30,14 +30,14 @@ static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *f
 		if (gamma_unlikely(flow->tx.bounded))
 			break;
 	}
-	/* Its turn is over: behind the others. */
+	/* Its turn is over: it goes behind the others. */
 	gamma_list_remove(&flow->ready_entry);
 	gamma_flow_ready(flow);
 	return false;
 }
 
-/* Nobody owns the port on this host: a peer that was talked to has ended; one that is being
- * looked up may still come, and a timer asks again. */
+/* No process owns the port on this host. A peer that was connected has ended. A peer in LOOKUP may
+ * still start, and a timer asks again. */
 static void end_refused_flow(struct gamma_flow *flow, uint64_t now)
 {
 	if (flow->state == GAMMA_FLOW_OPEN) {
@@ -48,8 +48,7 @@ static void end_refused_flow(struct gamma_flow *flow, uint64_t now)
 	}
 }
 
-/* Their flow, or the flows of their link, are tried again later, and each time in vain later
- * still. */
+/* The flow, or all flows of the link, are tried again later, with exponential backoff. */
 static void stall_link(struct gamma_endpoint *endpoint, bool same_host, uint64_t now)
 {
 	uint32_t *stalls = &endpoint->stalls[same_host];
@@ -100,7 +99,7 @@ bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *li
 	return false;
 }
 
-/* Of bytes that are not in a buffer of ours. */
+/* Whether this frame's copy is to be timed; only bytes in the program's memory count. */
 static bool is_timed_copy(const struct gamma_frame *frame)
 {
 	return frame->flow->copy_model.timed &&
@@ -133,8 +132,8 @@ static bool send_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	return gamma_output_account(endpoint, link, same_host, count, sent, error, now);
 }
 
-/* Frames of one flow to a neighbour, one by one: a burst would save nothing, and each neighbour may
- * be full for itself. Returns how many. */
+/* Sends frames of one flow to a peer of this host, one by one: a burst would save nothing, and each
+ * channel can be full separately. Returns how many. */
 static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 				 uint64_t now)
 {
@@ -142,7 +141,7 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 		if (!gamma_transmit_poll(flow, now, endpoint->burst))
 			return turn;
 		if (!send_burst(endpoint, &endpoint->shm->link, true, 1, now)) {
-			/* It has the frame back, and is ready, if it has not come to its end. */
+			/* The frame is back in the flow, which is ready unless it has failed. */
 			if (!gamma_list_empty(&flow->ready_entry))
 				park_stalled(endpoint, flow);
 			return turn;
@@ -155,8 +154,8 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 	return GAMMA_FLOW_TURN;
 }
 
-/* Frames of one progress call: where the link is slow, not so many that what has arrived meanwhile
- * waits long. */
+/* Frames that one progress call may send. On a slow link fewer, so that arrivals do not wait long.
+ */
 static unsigned send_budget(const struct gamma_endpoint *endpoint)
 {
 	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->packet->frame_ns + 1);
@@ -182,7 +181,7 @@ static unsigned send_to_network(struct gamma_endpoint *endpoint, uint64_t now, u
 	return count;
 }
 
-/* The time to try again has come. */
+/* Makes the stalled flows ready again. */
 static void resume_stalled(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *stalled = &endpoint->local.stalled;
@@ -243,7 +242,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 	now = gamma_now();
 	if (gamma_unlikely(endpoint->local.late.flow))
 		gamma_fastpath_process_deferred(endpoint, now);
-	/* Whose turn it is then is not for the caller to say. */
+	/* With stalled flows, the ordinary order applies. */
 	if (gamma_unlikely(endpoint->stalled_until)) {
 		gamma_output(endpoint, now);
 		return;
@@ -272,7 +271,7 @@ bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *lin
 		count_out(&endpoint->local.stats, frame, 1);
 		return true;
 	}
-	/* A neighbour that is no more, or writes nonsense, will not take it later either. */
+	/* A peer that has ended, or writes nonsense, will not take it later either. */
 	if (error == -ECONNREFUSED || error == -EPROTO)
 		return true;
 	if (error == -EMSGSIZE)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* The endpoint's flows by the peer's MAC and port; several may differ in their epoch. */
+/* The endpoint's flows, hashed by the peer's MAC and port. Several may differ in their epoch only.
+ */
 #include "engine/internal.h"
 
 #include <arpa/inet.h>
@@ -61,7 +62,7 @@ struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
 	return flow;
 }
 
-/* More chains when there are more flows than chains; without memory the old ones do. */
+/* Doubles the chains when there are more flows than chains; without memory the old ones stay. */
 static void grow_table(struct gamma_endpoint *endpoint)
 {
 	struct gamma_flow **old = endpoint->chains;
@@ -87,7 +88,7 @@ static void grow_table(struct gamma_endpoint *endpoint)
 
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
 {
-	/* gammad answers for its endpoints on the NIC's own address, on the host too. */
+	/* gammad answers LOOKUP for its endpoints from the NIC's MAC, also on the same host. */
 	if (endpoint->broker && !memcmp(peer->mac, endpoint->nic_mac, GAMMA_MAC_LEN))
 		return true;
 	if (peer->host)
@@ -148,8 +149,8 @@ void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	insert_flow(endpoint, flow);
 }
 
-/* A flow whose unexpected messages are still unread stays; of one that was given up it must be
- * known that it was. */
+/* A flow with unread unexpected messages stays. A dead peer must be remembered before its flow is
+ * freed. */
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);

@@ -8,7 +8,8 @@
 
 #include <time.h>
 
-/* The kernel stamps frames with the wall clock, which may be set: compare now and then. */
+/* The kernel stamps frames with the wall clock, which may be set: compare the clocks now and then.
+ */
 static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	if (endpoint->clock_read && now - endpoint->clock_read < GAMMA_NS_PER_S)
@@ -17,9 +18,9 @@ static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->clock_read = now;
 }
 
-/* Of a frame that has come alone the message comes first: who has waited for it may have an
- * answer. Even the slot is given back later: that line of the cache is still the sender's, and
- * the next lock would wait for it. */
+/* If a frame has arrived alone, deliver its message first, as the program may be waiting to answer.
+ * Even the slot is released later: its cache line still belongs to the sender's core, and the next
+ * atomic operation would wait for it. */
 static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_link *link = endpoint->packet;
@@ -40,17 +41,18 @@ static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 	return taken;
 }
 
-/* Whether to look for another one. Where it would be is a line of the cache that its writer had
- * last: who has waited for this message is not to wait for that line, too, but to go on with the
- * message. */
+/* Whether to look for another record. That would fetch a cache line which its writer had last.
+ * After idle polls the program is waiting for this message, so it should not wait for that line as
+ * well. */
 static bool should_look_on(const struct gamma_endpoint *endpoint,
 			   const struct gamma_arrival *arrival)
 {
 	return !endpoint->idle || arrival->frame || arrival->shm.kind >= GAMMA_RECORD_ANSWER;
 }
 
-/* The same from shm_peers, whose plain messages need no clock; the link is not quiet. What there
- * is no memory for stays with the link, and all behind it: nothing else would bring it again. */
+/* Receives from shared memory, which is not quiet. Inline messages need no clock. A message for
+ * which there is no memory stays in its channel, with everything behind it, as nothing would send
+ * it again. */
 static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_shm *shm = endpoint->shm;
@@ -79,9 +81,9 @@ static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 	return taken;
 }
 
-/* Whether chunks of messages that are being read have come, for which it waits so long, ns. The
- * sender that is there is asked for more of them, if there were none for a while. */
-static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint64_t *now)
+/* Waits at most that long (ns) for chunks of messages that are being received; returns whether some
+ * came. If none came for a while, asks a sender that is running for more. */
+static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t timeout, uint64_t *now)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t before = local->stats.chunks_in, begin = gamma_now(), waited;
@@ -93,25 +95,25 @@ static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t patience, uint
 			return true;
 		waited = gamma_now() - begin;
 		gamma_rndv_shm_ask_more(local, waited >= GAMMA_CHUNKS_ASK_NS);
-	} while (waited < patience);
+	} while (waited < timeout);
 	return false;
 }
 
-/* Messages that have matched and come in chunks, until they are here: as long as their senders
- * write some, both cores are at work; else the kernel reads the rest, and nobody waits for a sender
- * that is elsewhere. */
+/* Receives messages that have matched and arrive in chunks, until they are complete. While their
+ * senders write chunks, both cores copy. Else the kernel reads the rest, so that no time is lost on
+ * a sender that is not running. */
 static void read_announced(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	struct gamma_local *local = &endpoint->local;
-	uint64_t patience = GAMMA_CHUNKS_END_NS, most = GAMMA_READ_FIRST;
+	uint64_t timeout = GAMMA_CHUNKS_END_NS, most = GAMMA_READ_FIRST;
 
 	while (!gamma_list_empty(&local->reading)) {
-		if (chunks_come(endpoint, patience, now)) {
-			patience = GAMMA_CHUNKS_END_NS;
+		if (chunks_come(endpoint, timeout, now)) {
+			timeout = GAMMA_CHUNKS_END_NS;
 			most = GAMMA_READ_FIRST;
 		} else {
 			gamma_rndv_shm_read_first(local, most);
-			patience = 0;
+			timeout = 0;
 			most *= 2;
 		}
 	}
@@ -135,7 +137,7 @@ static void end_dead_shm_peers(struct gamma_endpoint *endpoint, uint64_t now)
 	}
 }
 
-/* What is due now and then while frames arrive; of this call or of one not long before. */
+/* Work that is due now and then, while frames arrive. */
 static void do_housekeeping(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	endpoint->house_at = now + GAMMA_HOUSE_US * GAMMA_NS_PER_US;
@@ -143,17 +145,17 @@ static void do_housekeeping(struct gamma_endpoint *endpoint, uint64_t now)
 	gamma_budget_divide(endpoint, now);
 }
 
-/* A caller that polls in vain may be keeping its peer, or another rank, from the core. Asked
- * when the clock has been read, which is now and then. */
+/* A caller whose polls find nothing may be keeping its peer, or another rank, from the processor.
+ * Called when the clock has been read, which is now and then. */
 static bool should_yield(const struct gamma_endpoint *endpoint)
 {
-	bool near = endpoint->shm_peers || endpoint->host_datagrams;
-	uint32_t patience = near ? GAMMA_YIELD_SHM : GAMMA_YIELD;
+	bool on_host = endpoint->shm_peers || endpoint->host_datagrams;
+	uint32_t limit = on_host ? GAMMA_YIELD_SHM : GAMMA_YIELD;
 
-	return endpoint->idle >= patience;
+	return endpoint->idle >= limit;
 }
 
-GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool look_near)
+GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool look_shm)
 {
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = gamma_fastpath_process_any(endpoint);
@@ -166,12 +168,12 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 		if (gamma_unlikely(local->arriving_bytes))
 			gamma_rx_moderation_plan(&endpoint->moderation, local, taken, now);
 	}
-	if (local->late.flow && !look_near && gamma_list_empty(&local->ready) &&
+	if (local->late.flow && !look_shm && gamma_list_empty(&local->ready) &&
 	    ++endpoint->unread < GAMMA_IDLE_SKIP) {
 		endpoint->idle = 0;
 		return false;
 	}
-	if (look_near) {
+	if (look_shm) {
 		taken += receive_shm(endpoint, &now);
 		if (gamma_unlikely(!gamma_list_empty(&local->reading)))
 			read_announced(endpoint, &now);
@@ -183,7 +185,7 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	feeds = !gamma_list_empty(&local->feeding);
 	if (gamma_unlikely(feeds))
 		gamma_shm_path_feed(endpoint);
-	/* No frame came and nothing waits: time passes unread most of the time. */
+	/* No frame came and nothing waits: most of these calls do not read the clock. */
 	if (!again && !now && !feeds && ++endpoint->unread < GAMMA_IDLE_SKIP &&
 	    gamma_list_empty(&local->ready))
 		return false;

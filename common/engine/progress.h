@@ -5,7 +5,7 @@
 
 #include "engine/internal.h"
 
-/* Whether to look for frames from the network, and there may be some. */
+/* Whether the network link is to be polled and may have frames. */
 static inline bool gamma_engine_progress_network_waits(struct gamma_endpoint *endpoint)
 {
 	if (gamma_unlikely(endpoint->moderation.until)) {
@@ -16,8 +16,8 @@ static inline bool gamma_engine_progress_network_waits(struct gamma_endpoint *en
 	return !gamma_link_is_quiet(endpoint->packet);
 }
 
-/* A whole progress call. look_near: shared memory may have something new. True: the caller should
+/* A whole progress call. look_shm: shared memory may have something new. True: the caller should
  * yield the processor. */
-bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool look_near);
+bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool look_shm);
 
 #endif /* GAMMA_ENGINE_PROGRESS_H */

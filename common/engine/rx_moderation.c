@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * When to look for the frames of a long message. Whoever polls the next slot of the ring takes the
- * line of the cache that the kernel is about to write from the core that writes it, the sender's on
- * a virtual wire, and that for each frame. So while much is still to come the link is left alone
- * for a while, and the frames that have gathered are taken in one go; towards the message's end it
- * is polled as always, so that the end is seen at once. Called by the endpoint when it has found
- * frames.
+ * Receive moderation: when to poll for the frames of a long message. Polling the next slot of the
+ * ring takes its cache line away from the core that is about to write it (on a virtual wire: the
+ * sender's core), once for each frame. So while much of the message is still to come, the link is
+ * not polled for a while, and then all frames that have gathered are received at once. Towards the
+ * end of the message it is polled as usual, so that the end is seen at once. Called by the progress
+ * call when it has found frames.
  */
 #include "engine/internal.h"
 
-/* As long as half of what is to come will take, and as credit lasts for others to go on sending. */
+/* Waits half the time that the rest of the message will take, and not longer than the credit lasts,
+ * so that the sender need not stop. */
 void gamma_rx_moderation_plan(struct gamma_rx_moderation *moderation,
 			      const struct gamma_local *local, unsigned taken, uint64_t now)
 {

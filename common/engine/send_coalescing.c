@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Short messages to one peer share frames: who posts several without polling has those behind the
- * first few wait until the next poll, or until they fill a frame. If they are may_delay: somebody
- * is sure to poll for them before long. Each peer has a row of its own. Called with each message
+ * Send coalescing: short messages to one peer share frames. In a burst (several messages posted
+ * between two polls) the first few leave at once. The others wait until the next poll, or until
+ * they fill a frame, if they may be delayed. Each peer has its own state. Called for each message
  * posted.
  */
 #include "engine/internal.h"

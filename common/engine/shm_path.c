@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Short messages to and from shm_peers without frames, and what is said and written of large ones:
- * what is written into shared memory is not lost, damaged or overtaken, so there is nothing to
- * number, acknowledge or time. All else takes frames through the same memory, in the same order.
- * Called by endpoint.c, output.c, and the message layer (put).
+ * The path of messages between processes of one host without frames: inline messages, and
+ * announcements, answers and chunks of large ones. Records in shared memory are not lost, damaged
+ * or reordered, so there is nothing to number, acknowledge or time. Everything else takes frames
+ * through the same memory, in the same order. Called by endpoint.c, output.c, progress.c, and by
+ * the message layer (put).
  */
 #include "engine/internal.h"
 
@@ -13,9 +14,9 @@ _Static_assert((int) GAMMA_SHM_MESSAGE_TAGGED == GAMMA_TAGGED &&
 		       (int) GAMMA_SHM_MESSAGE_DATA == GAMMA_HAS_DATA,
 	       "an envelope's flags are a record's");
 
-/* ---- the way out ---- */
+/* ---- sending ---- */
 
-/* The peer knows this flow if it has answered it, or spoken first. */
+/* The peer knows this flow once a frame from it has arrived. */
 void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
 	struct gamma_shm_addr addr = {.port = flow->port, .epoch = flow->epoch};
@@ -26,14 +27,14 @@ void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_f
 	flow->tx_channel = gamma_shm_find_channel(endpoint->shm, &addr);
 }
 
-/* Nothing of the flow waits that it would overtake. */
+/* True: a message may go now, as it would overtake nothing. */
 static bool nothing_is_queued(const struct gamma_flow *flow)
 {
 	return flow->state == GAMMA_FLOW_OPEN && gamma_list_empty(&flow->ready_entry) &&
 	       gamma_list_empty(&flow->messages.queue) && !flow->messages.filling && !flow->tx.lost;
 }
 
-/* Above the inject size copies do not always pay. */
+/* Above the inject size, copies do not always pay. */
 static bool put_large(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		      const struct gamma_shm_message *plain, const struct iovec *iov,
 		      unsigned iov_count)
@@ -109,7 +110,7 @@ static void put_chunks(struct gamma_endpoint *endpoint, struct gamma_send *send,
 		;
 }
 
-/* Timed as a whole: the first chunk alone finds its memory in no cache. */
+/* Timed as a whole, because the first chunk misses all caches. */
 static void begin_chunks(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			 struct gamma_send *send)
 {
@@ -121,7 +122,7 @@ static void begin_chunks(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 		gamma_shm_copy_model_record(&flow->copy_model, send->fed, gamma_now() - begin);
 }
 
-/* Shorter ones were asked for when they could not be sent as a copy. */
+/* For shorter messages the copy model was asked before, when gamma_shm_path_send refused them. */
 bool gamma_shm_path_announce(struct gamma_flow *flow, struct gamma_send *send)
 {
 	struct gamma_endpoint *endpoint =
@@ -175,9 +176,10 @@ bool gamma_shm_path_has_undelivered(const struct gamma_flow *flow)
 	return flow->tx_channel && gamma_shm_has_undelivered(flow->tx_channel);
 }
 
-/* ---- the way in ---- */
+/* ---- receiving ---- */
 
-/* It has been given up here, and should not go on in vain. Chunks follow what was answered so. */
+/* The peer was declared dead here and should stop sending. Chunks need no answer of their own, as
+ * their announcement was answered. */
 static void refuse_record(struct gamma_endpoint *endpoint, const struct gamma_flow *flow,
 			  uint8_t kind)
 {
@@ -196,8 +198,7 @@ static void refuse_record(struct gamma_endpoint *endpoint, const struct gamma_fl
 	}
 }
 
-/* More is kept than is allowed: from now on shm_peers send frames, whose bytes can be left
- * there. */
+/* More is buffered than allowed: from now on peers send frames, which can be refused. */
 static void turn_backpressure_on(struct gamma_endpoint *endpoint)
 {
 	if (endpoint->backpressure)
@@ -240,9 +241,9 @@ static void receive_answer_record(struct gamma_flow *flow, const struct gamma_sh
 	gamma_send_accepted(flow, answer.id, answer.wanted, answer.accepted);
 }
 
-/* How long the chunks that come unasked take, but for the first: where lines of the cache go slowly
- * each side waits for the other's, and that is more than the copies of either take alone. Of
- * shorter messages only until a long one has told. */
+/* Times the unsolicited chunks, except the first. With a high core-to-core latency each side waits
+ * for the other's cache lines, which takes longer than the copies of either side alone. Shorter
+ * messages count only until a long one has been timed. */
 static void time_chunk(struct gamma_shm_copy_model *model, uint64_t offset, uint32_t len)
 {
 	uint64_t ns, bytes = offset + len - GAMMA_CHUNK;
@@ -269,7 +270,7 @@ static void receive_chunk(struct gamma_flow *flow, const struct gamma_shm_messag
 		time_chunk(model, chunk.offset, len);
 }
 
-/* Not where its copies do not pay. */
+/* Refuses if this process's copies do not pay. */
 static void receive_more(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	struct gamma_more more;
@@ -279,7 +280,7 @@ static void receive_more(struct gamma_flow *flow, const struct gamma_shm_message
 		gamma_rndv_shm_more_wanted(flow, more.id);
 }
 
-/* Of a large message: others may write where it stands. */
+/* A record about a large message. The peer may change the record's bytes at any time. */
 static bool receive_announced_record(struct gamma_flow *flow, struct gamma_envelope *envelope,
 				     const struct gamma_shm_message *plain)
 {
