@@ -64,7 +64,7 @@ static bool is_guard(uint32_t id)
 	return is;
 }
 
-void gammad_detach_guard(int ifindex)
+void gammad_attach_remove_guard(int ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = nic_out.tc);
 	LIBBPF_OPTS(bpf_tc_opts, found, .handle = 1, .priority = nic_out.priority);
@@ -217,7 +217,7 @@ int gammad_attach_guard(const struct gammad_programs *programs, int ifindex)
 	if (ret == 1 && use_links())
 		ret = make_link(&nic_out, programs->guard, ifindex);
 	if (!ret)
-		gammad_detach_guard(ifindex);
+		gammad_attach_remove_guard(ifindex);
 	if (ret != 1)
 		return ret;
 	ret = add_filter(&nic_out, programs->guard, ifindex);
@@ -240,7 +240,7 @@ static bool is_link(const char *name)
 	return is;
 }
 
-void gammad_unpin(void)
+void gammad_attach_unpin(void)
 {
 	DIR *folder = opendir(GAMMAD_BPF);
 	const struct dirent *entry;

@@ -35,12 +35,12 @@ int gammad_clients_listen(struct gammad *gammad)
 		gamma_warn(GAMMA_BROKER_PATH ": %s; start gammad as root", strerror(errno));
 		return -EIO;
 	}
-	if (!gamma_scm_refuse(gammad->listen_fd) && gammad_linger_bound()) {
+	if (!gamma_scm_refuse(gammad->listen_fd) && gammad_linger_init()) {
 		gamma_warn("no timer: %s", strerror(errno));
 		return -EIO;
 	}
 	gammad->listen_watch = GAMMAD_WATCH_LISTEN;
-	return gammad_watch(gammad, gammad->listen_fd, &gammad->listen_watch) ? 0 : -EIO;
+	return gammad_watch_fd(gammad, gammad->listen_fd, &gammad->listen_watch) ? 0 : -EIO;
 }
 
 /* ---- coming and going ---- */
@@ -72,7 +72,7 @@ static bool in_group(const struct gammad *gammad, int fd, gid_t gid)
 	return false;
 }
 
-static bool welcome(const struct gammad *gammad, const struct ucred *peer)
+static bool may_connect(const struct gammad *gammad, const struct ucred *peer)
 {
 	/* Each process has one for its endpoint, and all may ask something at once. */
 	unsigned most = 2 * gammad_conf_limit(&gammad->conf, peer->uid) + GAMMAD_CLIENTS_EXTRA;
@@ -80,14 +80,14 @@ static bool welcome(const struct gammad *gammad, const struct ucred *peer)
 	return !peer->uid || connections_of(gammad, peer->uid) < most;
 }
 
-static void take(struct gammad *gammad, int fd)
+static void accept_client(struct gammad *gammad, int fd)
 {
 	struct gammad_client *client = calloc(1, sizeof(*client));
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	if (!client || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
-	    !welcome(gammad, &peer)) {
+	    !may_connect(gammad, &peer)) {
 		gammad_linger_close(fd);
 		free(client);
 		return;
@@ -100,12 +100,12 @@ static void take(struct gammad *gammad, int fd)
 		.allowed = !peer.uid || in_group(gammad, fd, peer.gid),
 	};
 	gamma_list_append(&gammad->clients, &client->entry);
-	gammad_watch(gammad, fd, &client->watch);
+	gammad_watch_fd(gammad, fd, &client->watch);
 }
 
 /* Without a descriptor left the connection would stay in the queue and wake gammad for ever: one
  * is kept in reserve to turn it away. */
-static void turn_away(struct gammad *gammad)
+static void reject_without_fd(struct gammad *gammad)
 {
 	int fd;
 
@@ -122,34 +122,34 @@ void gammad_clients_accept(struct gammad *gammad)
 	int fd = accept4(gammad->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		take(gammad, fd);
+		accept_client(gammad, fd);
 	else if (errno == EMFILE || errno == ENFILE)
-		turn_away(gammad);
+		reject_without_fd(gammad);
 }
 
 /* What nobody waits for any more must not keep others waiting, who asked later. */
-static void abandon(struct gammad_job *job)
+static void release_job(struct gammad_job *job)
 {
-	if (!job->reading && gammad_workers_take_back(job))
+	if (!job->reading && gammad_workers_cancel(job))
 		free(job);
 	else
 		job->client = NULL;
 }
 
 /* Its endpoint may live on: in a child of the process, for instance. */
-static void part(struct gammad *gammad, struct gammad_client *client)
+static void disconnect(struct gammad *gammad, struct gammad_client *client)
 {
 	if (client->open)
 		client->open->client = NULL;
 	if (client->job)
-		abandon(client->job);
-	gammad->look |= client->open != NULL;
+		release_job(client->job);
+	gammad->sweep_pending |= client->open != NULL;
 	gamma_list_remove(&client->entry);
 	gammad_linger_close(client->fd);
 	free(client);
 }
 
-static void listen_for(struct gammad *gammad, struct gammad_client *client, uint32_t events)
+static void set_events(struct gammad *gammad, struct gammad_client *client, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = &client->watch};
 
@@ -158,17 +158,18 @@ static void listen_for(struct gammad *gammad, struct gammad_client *client, uint
 
 /* ---- answers ---- */
 
-static bool reply(struct gammad_client *client, const void *message, size_t len)
+static bool send_reply(struct gammad_client *client, const void *message, size_t len)
 {
 	return send(client->fd, message, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t) len;
 }
 
-static bool done(struct gammad_client *client, enum gamma_broker_reason reason, uint32_t count)
+static bool send_done(struct gammad_client *client, enum gamma_broker_reason reason, uint32_t count)
 {
-	struct gamma_broker_done answer = {.count = count};
+	struct gamma_broker_done handle_request = {.count = count};
 
-	gamma_broker_message_init_header(&answer.header, GAMMA_BROKER_DONE, sizeof(answer), reason);
-	return reply(client, &answer, sizeof(answer));
+	gamma_broker_message_init_header(&handle_request.header, GAMMA_BROKER_DONE,
+					 sizeof(handle_request), reason);
+	return send_reply(client, &handle_request, sizeof(handle_request));
 }
 
 static bool refuse_open(struct gammad_client *client, enum gamma_broker_reason reason)
@@ -177,7 +178,7 @@ static bool refuse_open(struct gammad_client *client, enum gamma_broker_reason r
 
 	gamma_broker_message_init_header(&opened.header, GAMMA_BROKER_OPENED, sizeof(opened),
 					 reason);
-	return reply(client, &opened, sizeof(opened));
+	return send_reply(client, &opened, sizeof(opened));
 }
 
 static bool answer_open(struct gammad *gammad, struct gammad_client *client,
@@ -201,14 +202,14 @@ static bool answer_join(struct gammad *gammad, struct gammad_client *client,
 			const struct gammad_job *job)
 {
 	struct gamma_broker_joined joined = {0};
-	enum gamma_broker_reason reason = gammad_join_end(gammad, client, job, &joined);
+	enum gamma_broker_reason reason = gammad_groups_end_join(gammad, client, job, &joined);
 
 	if (reason)
-		return done(client, reason, 0);
+		return send_done(client, reason, 0);
 	gamma_broker_message_init_header(&joined.header, GAMMA_BROKER_JOINED, sizeof(joined),
 					 reason);
 	if (!job->request.group.receives)
-		return reply(client, &joined, sizeof(joined));
+		return send_reply(client, &joined, sizeof(joined));
 	return !gamma_scm_send(client->fd, NULL, 0, &joined, sizeof(joined), &job->fd, 1);
 }
 
@@ -220,13 +221,13 @@ static bool begin_job(struct gammad *gammad, struct gammad_client *client,
 	struct gammad_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
-		return done(client, GAMMA_BROKER_SYSTEM, 0);
+		return send_done(client, GAMMA_BROKER_SYSTEM, 0);
 	job->client = client;
 	job->request = *request;
 	job->ring = *ring;
 	client->job = job;
-	listen_for(gammad, client, 0);
-	gammad_workers_ask(gammad, job);
+	set_events(gammad, client, 0);
+	gammad_workers_submit(gammad, job);
 	return true;
 }
 
@@ -244,10 +245,10 @@ static bool begin_join(struct gammad *gammad, struct gammad_client *client,
 {
 	struct gammad_job job = {.request = *request, .fd = -1};
 	enum gamma_broker_reason reason =
-		gammad_join_begin(gammad, client, &request->group, &job.ring);
+		gammad_groups_begin_join(gammad, client, &request->group, &job.ring);
 
 	if (reason)
-		return done(client, reason, 0);
+		return send_done(client, reason, 0);
 	return request->group.receives ? begin_job(gammad, client, request, &job.ring)
 				       : answer_join(gammad, client, &job);
 }
@@ -256,9 +257,9 @@ static bool answer_job(struct gammad *gammad, struct gammad_client *client,
 		       const struct gammad_job *job, enum gamma_broker_reason reason)
 {
 	client->job = NULL;
-	listen_for(gammad, client, EPOLLIN);
+	set_events(gammad, client, EPOLLIN);
 	if (job->reading)
-		return done(client, reason, 0);
+		return send_done(client, reason, 0);
 	return job->request.header.type == GAMMA_BROKER_OPEN ? answer_open(gammad, client, job)
 							     : answer_join(gammad, client, job);
 }
@@ -268,10 +269,10 @@ static void finish_job(struct gammad *gammad, struct gammad_job *job)
 	struct gammad_client *client = job->client;
 	enum gamma_broker_reason reason = GAMMA_BROKER_OK;
 
-	if (job->reading && gammad_reloaded(gammad, job->reading))
+	if (job->reading && gammad_finish_reload(gammad, job->reading))
 		reason = GAMMA_BROKER_BAD_CONF;
 	if (client && !answer_job(gammad, client, job, reason))
-		part(gammad, client);
+		disconnect(gammad, client);
 	/* The client has it now; if he has not, this is the end of it, and takes the kernel long.
 	 */
 	if (!job->closes)
@@ -280,11 +281,11 @@ static void finish_job(struct gammad *gammad, struct gammad_job *job)
 	free(job);
 }
 
-void gammad_clients_served(struct gammad *gammad)
+void gammad_clients_handle_finished(struct gammad *gammad)
 {
 	struct gammad_job *job;
 
-	while ((job = gammad_workers_finished(gammad)))
+	while ((job = gammad_workers_next_finished(gammad)))
 		finish_job(gammad, job);
 }
 
@@ -295,12 +296,12 @@ static bool answer_nics(struct gammad *gammad, struct gammad_client *client)
 	struct gamma_broker_served served = {.ethertype = gammad->conf.ethertype};
 
 	_Static_assert((int) GAMMAD_NICS_MAX <= (int) GAMMA_BROKER_NICS_MAX,
-		       "all fit in an answer");
+		       "all fit in an handle_request");
 	for (unsigned i = 0; i < gammad->nic_count; i++)
 		memcpy(served.macs[served.count++], gammad->nics[i].mac, GAMMA_MAC_LEN);
 	gamma_broker_message_init_header(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
-					 gammad_entitled(gammad, client));
-	return reply(client, &served, sizeof(served));
+					 gammad_open_check_user(gammad, client));
+	return send_reply(client, &served, sizeof(served));
 }
 
 static bool answer_status(struct gammad *gammad, struct gammad_client *client)
@@ -308,14 +309,14 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 	struct gamma_broker_state state = {
 		.pid = (uint32_t) getpid(),
 		.nics = gammad->nic_count,
-		.dropped = gammad_kernel_dropped(gammad),
+		.dropped = gammad_kernel_count_dropped(gammad),
 	};
 	struct gammad_counts counts;
 	struct gamma_list *pos;
 
-	if (gammad->look)
-		gammad_sweep(gammad);
-	if (gammad_kernel_counts(gammad, &counts))
+	if (gammad->sweep_pending)
+		gammad_open_sweep(gammad);
+	if (gammad_kernel_read_counts(gammad, &counts))
 		state.opened = counts.opened;
 	for (unsigned i = 0; i < gammad->nic_count; i++)
 		state.slots += gammad->nics[i].slot_count;
@@ -323,12 +324,12 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 		state.endpoints++;
 	gamma_broker_message_init_header(&state.header, GAMMA_BROKER_STATE, sizeof(state),
 					 GAMMA_BROKER_OK);
-	return reply(client, &state, sizeof(state));
+	return send_reply(client, &state, sizeof(state));
 }
 
 /* ---- the list, which may be longer than the client's queue ---- */
 
-static bool tell(struct gammad_client *client, const struct gammad_open *open)
+static bool send_entry(struct gammad_client *client, const struct gammad_open *open)
 {
 	struct gamma_broker_entry entry = {
 		.port = ntohs(open->record.port),
@@ -343,12 +344,12 @@ static bool tell(struct gammad_client *client, const struct gammad_open *open)
 		memcpy(entry.nic, open->nic->name, sizeof(entry.nic));
 	gamma_broker_message_init_header(&entry.header, GAMMA_BROKER_ENTRY, sizeof(entry),
 					 GAMMA_BROKER_OK);
-	return reply(client, &entry, sizeof(entry));
+	return send_reply(client, &entry, sizeof(entry));
 }
 
 /* By handle, so that it goes on after a pause although others have come and gone. After a restart
  * they stand in the map's order, hence the search for the next one. */
-static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
+static bool continue_listing(struct gammad *gammad, struct gammad_client *client)
 {
 	for (;;) {
 		const struct gammad_open *next = NULL;
@@ -360,46 +361,46 @@ static bool go_on_listing(struct gammad *gammad, struct gammad_client *client)
 
 			uint32_t handle = open->record.handle;
 
-			if (handle > client->told && (!next || handle < next->record.handle))
+			if (handle > client->last_listed && (!next || handle < next->record.handle))
 				next = open;
 		}
-		if (next ? !tell(client, next)
-			 : !done(client, GAMMA_BROKER_OK, client->told_count)) {
+		if (next ? !send_entry(client, next)
+			 : !send_done(client, GAMMA_BROKER_OK, client->listed_count)) {
 			client->listing = errno == EAGAIN;
-			listen_for(gammad, client, EPOLLOUT);
+			set_events(gammad, client, EPOLLOUT);
 			return client->listing;
 		}
 		if (!next)
 			break;
-		client->told = next->record.handle;
-		client->told_count++;
+		client->last_listed = next->record.handle;
+		client->listed_count++;
 	}
 	client->listing = false;
-	listen_for(gammad, client, EPOLLIN);
+	set_events(gammad, client, EPOLLIN);
 	return true;
 }
 
 static bool begin_listing(struct gammad *gammad, struct gammad_client *client)
 {
-	gammad_sweep(gammad);
+	gammad_open_sweep(gammad);
 	client->listing = true;
-	client->told = client->told_count = 0;
-	return go_on_listing(gammad, client);
+	client->last_listed = client->listed_count = 0;
+	return continue_listing(gammad, client);
 }
 
 /* ---- requests ---- */
 
 static bool begin_reload(struct gammad *gammad, struct gammad_client *client)
 {
-	if (gammad_reload(gammad, client))
-		return done(client, GAMMA_BROKER_SYSTEM, 0);
-	listen_for(gammad, client, 0);
+	if (gammad_begin_reload(gammad, client))
+		return send_done(client, GAMMA_BROKER_SYSTEM, 0);
+	set_events(gammad, client, 0);
 	return true;
 }
 
 /* False: the connection is to end. */
-static bool answer(struct gammad *gammad, struct gammad_client *client, const void *bytes,
-		   size_t len)
+static bool handle_request(struct gammad *gammad, struct gammad_client *client, const void *bytes,
+			   size_t len)
 {
 	union gamma_broker_request request;
 	enum gamma_broker_reason reason = gamma_broker_message_parse(bytes, len, &request);
@@ -407,14 +408,14 @@ static bool answer(struct gammad *gammad, struct gammad_client *client, const vo
 	if (!reason && client->uid && gamma_broker_message_needs_root(request.header.type))
 		reason = GAMMA_BROKER_NOT_ROOT;
 	if (reason)
-		return done(client, reason, 0) && reason != GAMMA_BROKER_MALFORMED;
+		return send_done(client, reason, 0) && reason != GAMMA_BROKER_MALFORMED;
 	switch (request.header.type) {
 	case GAMMA_BROKER_OPEN:
 		return begin_open(gammad, client, &request);
 	case GAMMA_BROKER_JOIN:
 		return begin_join(gammad, client, &request);
 	case GAMMA_BROKER_LEAVE:
-		return done(client, gammad_leave(gammad, client, &request.group), 0);
+		return send_done(client, gammad_groups_leave(gammad, client, &request.group), 0);
 	case GAMMA_BROKER_NICS:
 		return answer_nics(gammad, client);
 	case GAMMA_BROKER_STATUS:
@@ -422,15 +423,17 @@ static bool answer(struct gammad *gammad, struct gammad_client *client, const vo
 	case GAMMA_BROKER_LIST:
 		return begin_listing(gammad, client);
 	case GAMMA_BROKER_REVOKE:
-		return done(client, GAMMA_BROKER_OK, gammad_revoke(gammad, request.revoke.uid));
+		return send_done(client, GAMMA_BROKER_OK,
+				 gammad_open_revoke(gammad, request.revoke.uid));
 	case GAMMA_BROKER_RELOAD:
 		return begin_reload(gammad, client);
 	}
 	return false;
 }
 
-/* As recv; strange: descriptors came with it, for which there is no room here. */
-static ssize_t hear(const struct gammad_client *client, void *bytes, size_t room, bool *strange)
+/* As recv; has_fds: descriptors came with it, for which there is no room here. */
+static ssize_t receive_request(const struct gammad_client *client, void *bytes, size_t room,
+			       bool *has_fds)
 {
 	struct iovec iov = {.iov_base = bytes, .iov_len = room};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -439,27 +442,28 @@ static ssize_t hear(const struct gammad_client *client, void *bytes, size_t room
 	gammad_linger_begin();
 	len = recvmsg(client->fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
 	gammad_linger_end();
-	*strange = len >= 0 && msg.msg_flags & MSG_CTRUNC;
+	*has_fds = len >= 0 && msg.msg_flags & MSG_CTRUNC;
 	return len;
 }
 
-void gammad_client_heard(struct gammad *gammad, struct gammad_client *client, uint32_t events)
+void gammad_clients_handle_event(struct gammad *gammad, struct gammad_client *client,
+				 uint32_t events)
 {
 	char bytes[GAMMA_BROKER_MAX];
-	bool stays, strange;
+	bool keep, has_fds;
 	ssize_t len;
 
 	/* It has hung up meanwhile: nothing else is listened for. */
 	if (client->job) {
-		stays = false;
+		keep = false;
 	} else if (client->listing && !(events & (EPOLLHUP | EPOLLERR))) {
-		stays = go_on_listing(gammad, client);
+		keep = continue_listing(gammad, client);
 	} else {
-		len = hear(client, bytes, sizeof(bytes), &strange);
-		stays = len > 0 ? !strange && answer(gammad, client, bytes,
-						     gamma_min((size_t) len, sizeof(bytes)))
-				: len < 0 && (errno == EAGAIN || errno == EINTR);
+		len = receive_request(client, bytes, sizeof(bytes), &has_fds);
+		keep = len > 0 ? !has_fds && handle_request(gammad, client, bytes,
+							    gamma_min((size_t) len, sizeof(bytes)))
+			       : len < 0 && (errno == EAGAIN || errno == EINTR);
 	}
-	if (!stays)
-		part(gammad, client);
+	if (!keep)
+		disconnect(gammad, client);
 }

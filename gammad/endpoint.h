@@ -16,7 +16,7 @@
 #define GAMMAD_HANDLE_FIRST 0x40000000u
 #define GAMMAD_HANDLE_LAST  0x7fffffffu
 /* Not one of them: refused by the security module alone, to see whether it is asked. */
-#define GAMMAD_HANDLE_TRIAL 0x3fffffffu
+#define GAMMAD_HANDLE_TEST  0x3fffffffu
 
 struct gammad_endpoint {
 	/* What its frames must bear; in network order, as it stands in them. */
@@ -58,11 +58,11 @@ struct gammad_counts {
 };
 
 /* A frame that asks a slot who owns a port, on its way to gammad. */
-#define GAMMAD_KIND_LOOKUP     9
-#define GAMMAD_OP_ASK          0
-#define GAMMAD_QUESTIONS_BYTES 65536
+#define GAMMAD_KIND_LOOKUP   9
+#define GAMMAD_OP_ASK        0
+#define GAMMAD_LOOKUPS_BYTES 65536
 
-struct gammad_question {
+struct gammad_lookup_frame {
 	__u32 len; /* bytes of the frame */
 	__u8 frame[128];
 };

@@ -83,8 +83,8 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, GAMMAD_QUESTIONS_BYTES);
-} questions SEC(".maps");
+	__uint(max_entries, GAMMAD_LOOKUPS_BYTES);
+} lookups SEC(".maps");
 
 /* gammad's network namespace, where no socket is but what gammad has made: its inode. */
 const volatile __u32 gammad_namespace;
@@ -192,7 +192,7 @@ SEC("tc")
 int ingress(struct __sk_buff *skb)
 {
 	const __u8 *head = read_head(skb);
-	struct gammad_question *question;
+	struct gammad_lookup_frame *question;
 	__u64 len = skb->len;
 
 	if (!head || (head[AT_KIND] & 0x0f) != GAMMAD_KIND_LOOKUP || head[AT_OP] != GAMMAD_OP_ASK ||
@@ -203,7 +203,7 @@ int ingress(struct __sk_buff *skb)
 	barrier_var(len);
 	if (len > sizeof(question->frame))
 		return TC_ACT_OK;
-	question = bpf_ringbuf_reserve(&questions, sizeof(*question), 0);
+	question = bpf_ringbuf_reserve(&lookups, sizeof(*question), 0);
 	if (!question)
 		return TC_ACT_OK;
 	question->len = (__u32) len;
@@ -263,7 +263,7 @@ int freeze(unsigned long long *arguments)
 	const struct socket *socket = (const struct socket *) arguments[0];
 	const struct sock *sk = socket->sk;
 
-	if (!sk || sk->__sk_common.skc_family != AF_PACKET || sk->sk_mark < GAMMAD_HANDLE_TRIAL ||
+	if (!sk || sk->__sk_common.skc_family != AF_PACKET || sk->sk_mark < GAMMAD_HANDLE_TEST ||
 	    sk->sk_mark > GAMMAD_HANDLE_LAST)
 		return 0;
 	return sk->__sk_common.skc_net.net->ns.inum == gammad_namespace ? -EPERM : 0;

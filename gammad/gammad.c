@@ -22,7 +22,7 @@
 
 enum { EXIT_USAGE = 2 };
 
-bool gammad_watch(struct gammad *gammad, int fd, enum gammad_watch *watch)
+bool gammad_watch_fd(struct gammad *gammad, int fd, enum gammad_watch *watch)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
@@ -48,7 +48,7 @@ static bool same_nics(const struct gammad_conf *a, const struct gammad_conf *b)
 }
 
 /* Names of groups may be at the other end of a network, which nobody else is to wait for. */
-int gammad_reload(struct gammad *gammad, struct gammad_client *client)
+int gammad_begin_reload(struct gammad *gammad, struct gammad_client *client)
 {
 	struct gammad_job *job = calloc(1, sizeof(*job));
 	struct gammad_reading *reading = calloc(1, sizeof(*reading));
@@ -61,14 +61,14 @@ int gammad_reload(struct gammad *gammad, struct gammad_client *client)
 	job->fd = -1;
 	job->client = client;
 	job->reading = reading;
-	gammad_workers_ask(gammad, job);
+	gammad_workers_submit(gammad, job);
 	if (client)
 		client->job = job;
 	return 0;
 }
 
 /* Limits, groups and ring sizes hold for endpoints that are opened from now on. */
-int gammad_reloaded(struct gammad *gammad, const struct gammad_reading *reading)
+int gammad_finish_reload(struct gammad *gammad, const struct gammad_reading *reading)
 {
 	struct gammad_conf conf = reading->conf;
 
@@ -89,14 +89,14 @@ int gammad_reloaded(struct gammad *gammad, const struct gammad_reading *reading)
 
 /* ---- events ---- */
 
-static void take_signal(struct gammad *gammad)
+static void handle_signal(struct gammad *gammad)
 {
 	struct signalfd_siginfo info;
 
 	if (read(gammad->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP)
-		gammad_reload(gammad, NULL);
+		gammad_begin_reload(gammad, NULL);
 	else
 		gammad->ending = true;
 }
@@ -108,42 +108,43 @@ static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t eve
 		gammad_clients_accept(gammad);
 		break;
 	case GAMMAD_WATCH_SIGNAL:
-		take_signal(gammad);
+		handle_signal(gammad);
 		break;
 	case GAMMAD_WATCH_CLIENT:
-		gammad_client_heard(gammad, gamma_container_of(watch, struct gammad_client, watch),
-				    events);
+		gammad_clients_handle_event(
+			gammad, gamma_container_of(watch, struct gammad_client, watch), events);
 		break;
 	case GAMMAD_WATCH_NICS:
-		gammad_lookup_nics(gammad);
+		gammad_lookup_handle_nics(gammad);
 		break;
 	case GAMMAD_WATCH_PORT:
-		gammad_lookup_port(gammad, gamma_container_of(watch, struct gammad_open, watch));
+		gammad_lookup_handle_port(gammad,
+					  gamma_container_of(watch, struct gammad_open, watch));
 		break;
 	case GAMMAD_WATCH_SLOTS:
-		gammad_lookup_slots(gammad);
+		gammad_lookup_handle_slots(gammad);
 		break;
 	case GAMMAD_WATCH_WORKERS:
-		gammad_clients_served(gammad);
+		gammad_clients_handle_finished(gammad);
 		break;
 	}
 }
 
 /* One event at a time: what one does may end what another stands for. Of those who have hung up the
  * sockets are looked for together, when nobody asks for anything. */
-static void serve(struct gammad *gammad)
+static void run_loop(struct gammad *gammad)
 {
 	while (!gammad->ending) {
-		int patience = gammad->look                  ? 0
-			       : gammad_sweep_needed(gammad) ? GAMMAD_SWEEP_MS
-							     : -1;
+		int timeout_ms = gammad->sweep_pending             ? 0
+				 : gammad_open_needs_sweep(gammad) ? GAMMAD_SWEEP_MS
+								   : -1;
 		struct epoll_event event;
-		int count = epoll_wait(gammad->epoll, &event, 1, patience);
+		int count = epoll_wait(gammad->epoll, &event, 1, timeout_ms);
 
 		if (count > 0)
 			handle(gammad, event.data.ptr, event.events);
 		else if (!count)
-			gammad_sweep(gammad);
+			gammad_open_sweep(gammad);
 	}
 }
 
@@ -171,13 +172,13 @@ static int open_events(struct gammad *gammad)
 		gamma_warn("no descriptors for events: %s; raise LimitNOFILE", strerror(errno));
 		return -EIO;
 	}
-	return gammad_watch(gammad, gammad->signal_fd, &gammad->signal_watch) ? 0 : -EIO;
+	return gammad_watch_fd(gammad, gammad->signal_fd, &gammad->signal_watch) ? 0 : -EIO;
 }
 
-static int begin(struct gammad *gammad)
+static int start(struct gammad *gammad)
 {
 	static struct gammad_programs programs;
-	int ret = gammad_set_up(gammad);
+	int ret = gammad_setup_make(gammad);
 
 	if (!ret)
 		ret = open_events(gammad);
@@ -189,11 +190,11 @@ static int begin(struct gammad *gammad)
 	if (ret)
 		return ret;
 	gammad->host = gamma_host_identity();
-	ret = gammad_opens_restore(gammad);
+	ret = gammad_open_restore(gammad);
 	if (!ret)
 		ret = gammad_clients_listen(gammad);
 	if (!ret)
-		ret = gammad_drop_privileges();
+		ret = gammad_setup_drop_privileges();
 	/* What holds for this thread from here on holds for those. */
 	if (!ret)
 		ret = gammad_workers_start(gammad);
@@ -201,7 +202,7 @@ static int begin(struct gammad *gammad)
 }
 
 /* Tells systemd that clients may come; others do not ask. */
-static void say_ready(void)
+static void notify_systemd(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -252,14 +253,14 @@ static int run(struct gammad *gammad)
 	int ret = check_conf(gammad);
 
 	if (!ret)
-		ret = begin(gammad);
+		ret = start(gammad);
 	if (ret == -ENOMEM)
-		gamma_warn("no memory to begin with; free some");
+		gamma_warn("no memory to start with; free some");
 	if (ret)
 		return EXIT_FAILURE;
 	gamma_info("ready at " GAMMA_BROKER_PATH);
-	say_ready();
-	serve(gammad);
+	notify_systemd();
+	run_loop(gammad);
 	unlink(GAMMA_BROKER_PATH);
 	return EXIT_SUCCESS;
 }
@@ -299,8 +300,8 @@ int main(int argc, char **argv)
 	if (mode == 't')
 		return check_conf(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
 	if (mode == 'p')
-		return gammad_set_up(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
+		return gammad_setup_make(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
 	if (mode == 'r')
-		return gammad_remove() ? EXIT_FAILURE : EXIT_SUCCESS;
+		return gammad_setup_remove() ? EXIT_FAILURE : EXIT_SUCCESS;
 	return run(&gammad);
 }

@@ -58,8 +58,8 @@ static int enter(struct gammad_open *open, const struct gammad_member_key *key,
 	return 0;
 }
 
-void gammad_members_sweep(struct gammad *gammad, struct gammad_open *open,
-			  const struct gammad_sockets *sockets, bool all)
+void gammad_groups_sweep(struct gammad *gammad, struct gammad_open *open,
+			 const struct gammad_sockets *sockets, bool all)
 {
 	struct gamma_list *pos, *next;
 
@@ -110,13 +110,14 @@ static enum gamma_broker_reason may_join(const struct gammad_open *open,
 {
 	if (find(open, key))
 		return GAMMA_BROKER_MEMBER;
-	return open->member_count < GAMMAD_MEMBERSHIPS ? GAMMA_BROKER_OK : GAMMA_BROKER_MEMBERSHIPS;
+	return open->member_count < GAMMAD_MEMBERSHIPS_MAX ? GAMMA_BROKER_OK
+							   : GAMMA_BROKER_MEMBERSHIPS;
 }
 
-enum gamma_broker_reason gammad_join_begin(struct gammad *gammad,
-					   const struct gammad_client *client,
-					   const struct gamma_broker_group *ask,
-					   struct tpacket_req *ring)
+enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
+						  const struct gammad_client *client,
+						  const struct gamma_broker_group *ask,
+						  struct tpacket_req *ring)
 {
 	struct gammad_open *open = own(gammad, client, ask);
 	struct gammad_member_key key;
@@ -129,7 +130,7 @@ enum gamma_broker_reason gammad_join_begin(struct gammad *gammad,
 	gamma_packet_socket_plan_ring(open->nic->mtu, 0, ring);
 	if (may_join(open, &key)) {
 		/* What it has closed may not have been noticed yet. */
-		gammad_sweep(gammad);
+		gammad_open_sweep(gammad);
 		open = own(gammad, client, ask);
 	}
 	return open ? may_join(open, &key) : GAMMA_BROKER_NO_ENDPOINT;
@@ -177,9 +178,10 @@ static void describe(const struct gammad_open *open, const struct tpacket_req *r
 	joined->slot_bytes = ring->tp_frame_size;
 }
 
-enum gamma_broker_reason gammad_join_end(struct gammad *gammad, const struct gammad_client *client,
-					 const struct gammad_job *job,
-					 struct gamma_broker_joined *joined)
+enum gamma_broker_reason gammad_groups_end_join(struct gammad *gammad,
+						const struct gammad_client *client,
+						const struct gammad_job *job,
+						struct gamma_broker_joined *joined)
 {
 	const struct gamma_broker_group *ask = &job->request.group;
 	struct gammad_open *open = own(gammad, client, ask);
@@ -216,8 +218,9 @@ enum gamma_broker_reason gammad_join_end(struct gammad *gammad, const struct gam
 }
 
 /* Nothing is sent to it from here on; it counts until its socket is closed. */
-enum gamma_broker_reason gammad_leave(struct gammad *gammad, const struct gammad_client *client,
-				      const struct gamma_broker_group *ask)
+enum gamma_broker_reason gammad_groups_leave(struct gammad *gammad,
+					     const struct gammad_client *client,
+					     const struct gamma_broker_group *ask)
 {
 	struct gammad_open *open = own(gammad, client, ask);
 	struct gammad_membership *member;
@@ -235,7 +238,7 @@ enum gamma_broker_reason gammad_leave(struct gammad *gammad, const struct gammad
 	}
 	member->record.left = 1;
 	bpf_map_update_elem(gammad->members_map, &key, &member->record, BPF_EXIST);
-	gammad->look = true;
+	gammad->sweep_pending = true;
 	return GAMMA_BROKER_OK;
 }
 
@@ -255,7 +258,7 @@ static struct gammad_open *by_handle(const struct gammad *gammad, uint32_t handl
 }
 
 /* Where an element is deleted the kernel begins anew: those that are known are passed over. */
-int gammad_members_restore(struct gammad *gammad)
+int gammad_groups_restore(struct gammad *gammad)
 {
 	struct gammad_member_key key, before, *last = NULL;
 

@@ -73,7 +73,7 @@ static int choose_programs(struct bpf_object *object, bool complete)
 	return 0;
 }
 
-static int tell_namespace(struct bpf_object *object, int own_ns)
+static int set_namespace(struct bpf_object *object, int own_ns)
 {
 	struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
 	struct stat st;
@@ -99,7 +99,7 @@ static int load(struct gammad_programs *programs, bool complete, int own_ns)
 		return -errno;
 	ret = choose_programs(programs->object, complete);
 	if (!ret)
-		ret = tell_namespace(programs->object, own_ns);
+		ret = set_namespace(programs->object, own_ns);
 	if (!ret)
 		ret = pin_maps(programs->object);
 	if (!ret)
@@ -251,16 +251,16 @@ static bool is_frozen(uint32_t mark)
 /* Where endpoints' sockets are. */
 static bool try_freeze(const struct gammad *gammad, uint32_t mark)
 {
-	bool frozen = !gammad_enter(gammad->own_ns) && is_frozen(mark);
+	bool frozen = !gammad_setup_enter_ns(gammad->own_ns) && is_frozen(mark);
 
-	return !gammad_enter(gammad->host_ns) && frozen;
+	return !gammad_setup_enter_ns(gammad->host_ns) && frozen;
 }
 
 static int freeze_by_module(const struct gammad *gammad, const struct gammad_programs *programs)
 {
 	int ret = attach_module(programs);
 
-	if (!ret && !try_freeze(gammad, GAMMAD_HANDLE_TRIAL)) {
+	if (!ret && !try_freeze(gammad, GAMMAD_HANDLE_TEST)) {
 		unlink(MODULE_PIN);
 		ret = -EPERM;
 	}
@@ -306,7 +306,7 @@ static int take_maps(struct gammad *gammad, const struct gammad_programs *progra
 	} maps[] = {
 		{"endpoints", &gammad->endpoints_map}, {"members", &gammad->members_map},
 		{"counts", &gammad->counts_map},       {"dropped", &gammad->dropped_map},
-		{"questions", &gammad->questions_map},
+		{"lookups", &gammad->lookups_map},
 	};
 
 	for (size_t i = 0; i < gamma_array_size(maps); i++) {
@@ -348,7 +348,7 @@ int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
 
 /* ---- what is counted ---- */
 
-uint64_t gammad_kernel_dropped(const struct gammad *gammad)
+uint64_t gammad_kernel_count_dropped(const struct gammad *gammad)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint64_t *counts = calloc(cpus > 0 ? (size_t) cpus : 1, sizeof(*counts));
@@ -363,7 +363,7 @@ uint64_t gammad_kernel_dropped(const struct gammad *gammad)
 	return sum;
 }
 
-bool gammad_kernel_counts(const struct gammad *gammad, struct gammad_counts *counts)
+bool gammad_kernel_read_counts(const struct gammad *gammad, struct gammad_counts *counts)
 {
 	uint32_t zero = 0;
 
@@ -372,44 +372,44 @@ bool gammad_kernel_counts(const struct gammad *gammad, struct gammad_counts *cou
 
 /* ---- endpoints, by handle ---- */
 
-static uint32_t place_of(uint32_t handle)
+static uint32_t index_of(uint32_t handle)
 {
 	return handle % GAMMAD_ENDPOINTS_MAX;
 }
 
-bool gammad_kernel_entry(const struct gammad *gammad, uint32_t place,
-			 struct gammad_endpoint *record)
+bool gammad_kernel_read_endpoint(const struct gammad *gammad, uint32_t index,
+				 struct gammad_endpoint *record)
 {
-	return !bpf_map_lookup_elem(gammad->endpoints_map, &place, record) && record->handle;
+	return !bpf_map_lookup_elem(gammad->endpoints_map, &index, record) && record->handle;
 }
 
-int gammad_kernel_enter(const struct gammad *gammad, const struct gammad_endpoint *record)
+int gammad_kernel_write_endpoint(const struct gammad *gammad, const struct gammad_endpoint *record)
 {
-	uint32_t place = place_of(record->handle);
+	uint32_t index = index_of(record->handle);
 
-	return bpf_map_update_elem(gammad->endpoints_map, &place, record, BPF_ANY);
+	return bpf_map_update_elem(gammad->endpoints_map, &index, record, BPF_ANY);
 }
 
-void gammad_kernel_forget(const struct gammad *gammad, uint32_t handle)
+void gammad_kernel_clear_endpoint(const struct gammad *gammad, uint32_t handle)
 {
 	static const struct gammad_endpoint none;
-	uint32_t place = place_of(handle);
+	uint32_t index = index_of(handle);
 
-	bpf_map_update_elem(gammad->endpoints_map, &place, &none, BPF_ANY);
+	bpf_map_update_elem(gammad->endpoints_map, &index, &none, BPF_ANY);
 }
 
 /* Counted before it is used: a crash in between wastes one. */
-uint32_t gammad_kernel_handle(const struct gammad *gammad)
+uint32_t gammad_kernel_new_handle(const struct gammad *gammad)
 {
 	struct gammad_endpoint other;
 	struct gammad_counts counts;
 	uint32_t zero = 0, handle, last;
 
-	if (!gammad_kernel_counts(gammad, &counts))
+	if (!gammad_kernel_read_counts(gammad, &counts))
 		return 0;
 	handle = counts.next_handle ? counts.next_handle : GAMMAD_HANDLE_FIRST;
 	last = handle + GAMMAD_ENDPOINTS_MAX;
-	while (handle != last && gammad_kernel_entry(gammad, place_of(handle), &other))
+	while (handle != last && gammad_kernel_read_endpoint(gammad, index_of(handle), &other))
 		handle++;
 	/* The last is for gammad's own trial. */
 	if (handle == last || handle >= GAMMAD_HANDLE_LAST)

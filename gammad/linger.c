@@ -14,7 +14,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { PATIENCE_MS = 2 };
+enum { INTERVAL_MS = 2 };
 
 static bool bounded;
 static timer_t timer;
@@ -24,7 +24,7 @@ static void on_alarm(int signal)
 	(void) signal;
 }
 
-int gammad_linger_bound(void)
+int gammad_linger_init(void)
 {
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
@@ -39,8 +39,8 @@ int gammad_linger_bound(void)
 /* Again and again: a signal that comes before the wait does not end it. */
 static void set_alarm(bool on)
 {
-	struct timespec patience = {.tv_nsec = on ? PATIENCE_MS * 1000000 : 0};
-	struct itimerspec spec = {.it_value = patience, .it_interval = patience};
+	struct timespec interval = {.tv_nsec = on ? INTERVAL_MS * 1000000 : 0};
+	struct itimerspec spec = {.it_value = interval, .it_interval = interval};
 
 	if (bounded)
 		timer_settime(timer, 0, &spec, NULL);

@@ -9,7 +9,7 @@
 
 /* From now on what this thread does between begin and end waits some milliseconds for such sockets,
  * all together: 0 or a negative errno. Without it they do nothing. */
-int gammad_linger_bound(void);
+int gammad_linger_init(void);
 void gammad_linger_begin(void);
 void gammad_linger_end(void);
 /* As close, of a socket in whose queue there may be some. */

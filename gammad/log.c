@@ -35,7 +35,7 @@ void gammad_log_open(bool syslog_wanted)
 	gamma_log_set_sink(syslog_wanted ? to_syslog : to_stderr);
 }
 
-void gammad_log_quietly(bool quietly)
+void gammad_log_set_quiet(bool quietly)
 {
 	quiet = quietly;
 }

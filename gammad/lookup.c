@@ -2,7 +2,7 @@
 /*
  * Answers LOOKUP where others ask for endpoints: on the NIC's own MAC, which gamma.conf lists, on
  * the host by the AF_UNIX name of that MAC and the port, and on the slots' MACs, where peers ask
- * that have not heard of an endpoint for long. The answer names the endpoint's own MAC.
+ * that have not heard of an endpoint for long. The send_answer names the endpoint's own MAC.
  */
 #include "gammad/gammad.h"
 
@@ -71,12 +71,12 @@ static int open_socket(int ifindex, uint16_t protocol, int *fd)
 	if (!ret && bind(*fd, (struct sockaddr *) &address, sizeof(address)))
 		ret = -errno;
 	if (ret)
-		gamma_warn("questions for endpoints cannot be heard: %s; start gammad as root",
+		gamma_warn("lookups for endpoints cannot be heard: %s; start gammad as root",
 			   strerror(-ret));
 	return ret;
 }
 
-int gammad_lookup_open(struct gammad_nic *nic)
+int gammad_lookup_open_reply_socket(struct gammad_nic *nic)
 {
 	return open_socket(nic->ifindex, 0, &nic->fd);
 }
@@ -87,7 +87,7 @@ int gammad_lookup_open_nics(struct gammad *gammad)
 	int ret = open_socket(0, gammad->conf.ethertype, &gammad->nics_fd);
 
 	gammad->nics_watch = GAMMAD_WATCH_NICS;
-	return ret || gammad_watch(gammad, gammad->nics_fd, &gammad->nics_watch) ? ret : -EIO;
+	return ret || gammad_watch_fd(gammad, gammad->nics_fd, &gammad->nics_watch) ? ret : -EIO;
 }
 
 /* ---- answers ---- */
@@ -104,79 +104,81 @@ static void own_address(const struct gammad *gammad, const struct gammad_open *o
 	addr->host = gammad->host;
 }
 
-/* Builds the answer so that it ends with room; returns its first byte, *len its length. src: the
- * MAC that was asked; open: NULL, nobody has the port. */
-static uint8_t *build(const struct gammad *gammad, const struct gammad_open *open,
-		      const uint8_t *asker, const uint8_t *src, const struct gamma_fields *asked,
-		      uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN], size_t *len)
+/* Builds the send_answer so that it ends with room; returns its first byte, *len its length. src:
+ * the MAC that was request; open: NULL, nobody has the port. */
+static uint8_t *build_answer(const struct gammad *gammad, const struct gammad_open *open,
+			     const uint8_t *requester, const uint8_t *src,
+			     const struct gamma_fields *request,
+			     uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN], size_t *len)
 {
-	bool entitled = open && htonl(asked->tenant) == open->record.tenant;
+	bool same_tenant = open && htonl(request->tenant) == open->record.tenant;
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_LOOKUP,
-		.op = entitled ? GAMMA_LOOKUP_FOUND
-		      : open   ? GAMMA_LOOKUP_OTHER_TENANT
-			       : GAMMA_LOOKUP_NO_PORT,
-		.dst_port = asked->src_port,
-		.src_port = open ? ntohs(open->record.port) : asked->dst_port,
-		.tenant = open ? ntohl(open->record.tenant) : asked->tenant,
-		.src_epoch = entitled ? open->record.epoch : GAMMA_EPOCH_ANY,
-		.dst_epoch = asked->src_epoch,
-		.seq = asked->seq,
-		.payload_len = entitled ? GAMMA_ADDR_LEN : 0,
+		.op = same_tenant ? GAMMA_LOOKUP_FOUND
+		      : open      ? GAMMA_LOOKUP_OTHER_TENANT
+				  : GAMMA_LOOKUP_NO_PORT,
+		.dst_port = request->src_port,
+		.src_port = open ? ntohs(open->record.port) : request->dst_port,
+		.tenant = open ? ntohl(open->record.tenant) : request->tenant,
+		.src_epoch = same_tenant ? open->record.epoch : GAMMA_EPOCH_ANY,
+		.dst_epoch = request->src_epoch,
+		.seq = request->seq,
+		.payload_len = same_tenant ? GAMMA_ADDR_LEN : 0,
 	};
 	struct gamma_addr addr = {0};
 
-	if (entitled)
+	if (same_tenant)
 		own_address(gammad, open, &addr);
 	memcpy(room + FRAME_MAX, &addr, sizeof(addr));
-	if (entitled && asked->flags & GAMMA_FLAG_WANT_CRC) {
+	if (same_tenant && request->flags & GAMMA_FLAG_WANT_CRC) {
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
 		fields.payload_crc = gamma_crc32c(0, &addr, sizeof(addr));
 	}
-	room = gamma_codec_build(&fields, asker, src, gammad->conf.ethertype, room + FRAME_MAX);
+	room = gamma_codec_build(&fields, requester, src, gammad->conf.ethertype, room + FRAME_MAX);
 	*len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
 	return room;
 }
 
-/* What a dead process has left to a child has nobody who would answer any more. */
-static bool is_there(const struct gammad_open *open)
+/* What a dead process has left to a child has nobody who would send_answer any more. */
+static bool is_alive(const struct gammad_open *open)
 {
 	pid_t pid = (pid_t) open->record.pid;
 
 	return !open->record.revoked && !open->gone && (!pid || !kill(pid, 0) || errno != ESRCH);
 }
 
-static bool concerns(const struct gammad_open *open, const struct gammad_nic *nic,
-		     const struct gamma_fields *asked)
+static bool is_asked_for(const struct gammad_open *open, const struct gammad_nic *nic,
+			 const struct gamma_fields *request)
 {
 	return open->nic == nic &&
-	       (asked->dst_port == GAMMA_PORT_ANY || htons(asked->dst_port) == open->record.port) &&
-	       is_there(open);
+	       (request->dst_port == GAMMA_PORT_ANY ||
+		htons(request->dst_port) == open->record.port) &&
+	       is_alive(open);
 }
 
-static bool is_question(const uint8_t *frame, size_t len, struct gamma_fields *asked)
+static bool is_request(const uint8_t *frame, size_t len, struct gamma_fields *request)
 {
-	return gamma_codec_parse(frame, len, asked) == GAMMA_OK &&
-	       asked->kind == GAMMA_KIND_LOOKUP && asked->op == GAMMA_LOOKUP_ASK;
+	return gamma_codec_parse(frame, len, request) == GAMMA_OK &&
+	       request->kind == GAMMA_KIND_LOOKUP && request->op == GAMMA_LOOKUP_ASK;
 }
 
 /* frame: the question, which was to src. */
-static void answer(const struct gammad *gammad, const struct gammad_nic *nic,
-		   const struct gammad_open *open, const uint8_t *frame,
-		   const struct gamma_fields *asked)
+static void send_answer(const struct gammad *gammad, const struct gammad_nic *nic,
+			const struct gammad_open *open, const uint8_t *frame,
+			const struct gamma_fields *request)
 {
 	uint8_t room[FRAME_MAX + GAMMA_ADDR_LEN];
 	const uint8_t *made;
 	size_t len;
 
-	made = build(gammad, open, frame + GAMMA_MAC_LEN, frame, asked, room, &len);
+	made = build_answer(gammad, open, frame + GAMMA_MAC_LEN, frame, request, room, &len);
 	/* Lost if the queue is full: who asks asks again. */
 	if (send(nic->fd, made, len, MSG_DONTWAIT) < 0 && errno != EAGAIN)
-		gamma_info("%s: an answer was not sent: %s", nic->name, strerror(errno));
+		gamma_info("%s: an send_answer was not sent: %s", nic->name, strerror(errno));
 }
 
 static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *frame,
-		       const struct gamma_fields *asked)
+		       const struct gamma_fields *request)
 {
 	struct gamma_list *pos;
 	unsigned answers = 0;
@@ -184,25 +186,25 @@ static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint
 	gamma_list_for_each (pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
-		if (concerns(open, nic, asked) && answers++ < ANSWERS_MAX)
-			answer(gammad, nic, open, frame, asked);
+		if (is_asked_for(open, nic, request) && answers++ < ANSWERS_MAX)
+			send_answer(gammad, nic, open, frame, request);
 	}
-	if (!answers && asked->dst_port != GAMMA_PORT_ANY &&
-	    !gammad_owned_on_host(gammad, nic, asked->dst_port))
-		answer(gammad, nic, NULL, frame, asked);
+	if (!answers && request->dst_port != GAMMA_PORT_ANY &&
+	    !gammad_open_host_owns_port(gammad, nic, request->dst_port))
+		send_answer(gammad, nic, NULL, frame, request);
 }
 
 /* The endpoint hears it too, but may not be moving; of one that is gone only gammad can tell. The
- * answer goes out on the NIC, where nothing is checked. */
+ * send_answer goes out on the NIC, where nothing is checked. */
 static void answer_on_slot(struct gammad *gammad, const uint8_t *frame,
-			   const struct gamma_fields *asked)
+			   const struct gamma_fields *request)
 {
-	struct gammad_open *open = gammad_open_find(gammad, frame, asked->dst_port);
+	struct gammad_open *open = gammad_open_find(gammad, frame, request->dst_port);
 	struct gammad_slot *slot;
-	struct gammad_nic *nic = gammad_nic_below(gammad, frame, &slot);
+	struct gammad_nic *nic = gammad_slots_find(gammad, frame, &slot);
 
-	if (nic && asked->dst_port != GAMMA_PORT_ANY)
-		answer(gammad, nic, open && is_there(open) ? open : NULL, frame, asked);
+	if (nic && request->dst_port != GAMMA_PORT_ANY)
+		send_answer(gammad, nic, open && is_alive(open) ? open : NULL, frame, request);
 }
 
 static struct gammad_nic *nic_at(struct gammad *gammad, int ifindex)
@@ -214,12 +216,12 @@ static struct gammad_nic *nic_at(struct gammad *gammad, int ifindex)
 	return NULL;
 }
 
-void gammad_lookup_nics(struct gammad *gammad)
+void gammad_lookup_handle_nics(struct gammad *gammad)
 {
 	uint8_t frame[UINT16_MAX];
-	struct gamma_fields asked;
+	struct gamma_fields request;
 
-	for (int i = 0; i < GAMMAD_BURST; i++) {
+	for (int i = 0; i < GAMMAD_BURST_MAX; i++) {
 		struct sockaddr_ll from;
 		socklen_t from_len = sizeof(from);
 		ssize_t len = recvfrom(gammad->nics_fd, frame, sizeof(frame), MSG_DONTWAIT,
@@ -229,49 +231,49 @@ void gammad_lookup_nics(struct gammad *gammad)
 		if (len < 0)
 			return;
 		nic = nic_at(gammad, from.sll_ifindex);
-		if (nic && is_question(frame, (size_t) len, &asked))
-			answer_all(gammad, nic, frame, &asked);
+		if (nic && is_request(frame, (size_t) len, &request))
+			answer_all(gammad, nic, frame, &request);
 	}
 }
 
-/* ---- questions to the slots, as the program at their entrance has taken them down ---- */
+/* ---- lookups to the slots, as the program at their entrance has taken them down ---- */
 
 _Static_assert((int) GAMMAD_KIND_LOOKUP == (int) GAMMA_KIND_LOOKUP &&
 		       (int) GAMMAD_OP_ASK == (int) GAMMA_LOOKUP_ASK,
 	       "the program knows a question");
 
-static int take_question(void *data, void *bytes, size_t size)
+static int handle_slot_frame(void *data, void *bytes, size_t size)
 {
 	struct gammad *gammad = data;
-	const struct gammad_question *question = bytes;
+	const struct gammad_lookup_frame *question = bytes;
 	const uint8_t *frame = question->frame;
-	struct gamma_fields asked;
+	struct gamma_fields request;
 
 	if (size >= sizeof(*question) &&
 	    (frame[AT_ETHERTYPE] << 8 | frame[AT_ETHERTYPE + 1]) == gammad->conf.ethertype &&
-	    is_question(frame, question->len, &asked))
-		answer_on_slot(gammad, frame, &asked);
-	return ++gammad->questions_taken < GAMMAD_BURST ? 0 : -EAGAIN;
+	    is_request(frame, question->len, &request))
+		answer_on_slot(gammad, frame, &request);
+	return ++gammad->lookups_handled < GAMMAD_BURST_MAX ? 0 : -EAGAIN;
 }
 
 int gammad_lookup_open_slots(struct gammad *gammad)
 {
 	gammad->slots_watch = GAMMAD_WATCH_SLOTS;
-	gammad->questions = ring_buffer__new(gammad->questions_map, take_question, gammad, NULL);
-	if (gammad->questions &&
-	    gammad_watch(gammad, ring_buffer__epoll_fd(gammad->questions), &gammad->slots_watch))
+	gammad->lookups = ring_buffer__new(gammad->lookups_map, handle_slot_frame, gammad, NULL);
+	if (gammad->lookups &&
+	    gammad_watch_fd(gammad, ring_buffer__epoll_fd(gammad->lookups), &gammad->slots_watch))
 		return 0;
-	gamma_warn("questions to slots cannot be heard: %s; start gammad as root", strerror(errno));
+	gamma_warn("lookups to slots cannot be heard: %s; start gammad as root", strerror(errno));
 	return -EIO;
 }
 
-void gammad_lookup_slots(struct gammad *gammad)
+void gammad_lookup_handle_slots(struct gammad *gammad)
 {
-	gammad->questions_taken = 0;
-	ring_buffer__consume(gammad->questions);
+	gammad->lookups_handled = 0;
+	ring_buffer__consume(gammad->lookups);
 }
 
-/* ---- questions of neighbours ---- */
+/* ---- lookups of neighbours ---- */
 
 /* Descriptors are nothing that anybody asks with. */
 static ssize_t receive(const struct gammad_open *open, void *frame, size_t room, uid_t *sender)
@@ -287,32 +289,35 @@ static ssize_t receive(const struct gammad_open *open, void *frame, size_t room,
 	return len;
 }
 
-void gammad_lookup_port(struct gammad *gammad, struct gammad_open *open)
+void gammad_lookup_handle_port(struct gammad *gammad, struct gammad_open *open)
 {
 	uint8_t frame[GAMMA_ETH_LEN + UINT16_MAX], room[FRAME_MAX + GAMMA_ADDR_LEN];
-	struct gamma_fields asked;
+	struct gamma_fields request;
 	struct sockaddr_un name;
 	uid_t sender;
 
-	for (int i = 0; i < GAMMAD_BURST; i++) {
-		const uint8_t *asker = frame + GAMMA_MAC_LEN, *made;
+	for (int i = 0; i < GAMMAD_BURST_MAX; i++) {
+		const uint8_t *requester = frame + GAMMA_MAC_LEN, *made;
 		ssize_t len = receive(open, frame, sizeof(frame), &sender);
 		size_t made_len;
 
 		if (len < 0)
 			return;
-		if (!is_question(frame, (size_t) len, &asked) || !open->nic ||
-		    (sender && sender != asked.tenant) || !concerns(open, open->nic, &asked))
+		if (!is_request(frame, (size_t) len, &request) || !open->nic ||
+		    (sender && sender != request.tenant) ||
+		    !is_asked_for(open, open->nic, &request))
 			continue;
-		made = build(gammad, open, asker, open->nic->mac, &asked, room, &made_len);
+		made = build_answer(gammad, open, requester, open->nic->mac, &request, room,
+				    &made_len);
 		sendto(open->port_fd, made, made_len, MSG_DONTWAIT | MSG_NOSIGNAL,
-		       (struct sockaddr *) &name, gamma_port_name(asker, asked.src_port, &name));
+		       (struct sockaddr *) &name,
+		       gamma_port_name(requester, request.src_port, &name));
 	}
 }
 
 /* ---- news for an endpoint ---- */
 
-bool gammad_lookup_tell(const struct gammad *gammad, const struct gammad_open *open)
+bool gammad_lookup_send_revoked(const struct gammad *gammad, const struct gammad_open *open)
 {
 	const struct gammad_endpoint *record = &open->record;
 	struct gamma_fields fields = {

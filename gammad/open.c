@@ -52,7 +52,7 @@ struct gammad_open *gammad_open_find(const struct gammad *gammad, const uint8_t 
 }
 
 /* Whether an endpoint of that user has the slot, and so no other user's. */
-static bool is_users(const struct gammad *gammad, const struct gammad_slot *slot, uid_t uid)
+static bool slot_is_users(const struct gammad *gammad, const struct gammad_slot *slot, uid_t uid)
 {
 	struct gamma_list *pos;
 
@@ -73,9 +73,9 @@ static struct gammad_slot *choose_slot(struct gammad *gammad, const struct gamma
 	struct gammad_slot *slot;
 
 	if (memcmp(ask->beside, none, sizeof(none)))
-		return gammad_nic_below(gammad, ask->beside, &slot) == nic &&
-				       slot->opens < GAMMAD_SHARERS &&
-				       is_users(gammad, slot, client->uid)
+		return gammad_slots_find(gammad, ask->beside, &slot) == nic &&
+				       slot->opens < GAMMAD_SLOT_ENDPOINTS_MAX &&
+				       slot_is_users(gammad, slot, client->uid)
 			       ? slot
 			       : NULL;
 	for (unsigned i = 0; i < nic->slot_count; i++) {
@@ -85,18 +85,18 @@ static struct gammad_slot *choose_slot(struct gammad *gammad, const struct gamma
 	return NULL;
 }
 
-static bool is_mine(const struct gammad_nic *nic, const struct gammad_open *open)
+static bool is_on_nic(const struct gammad_nic *nic, const struct gammad_open *open)
 {
 	return (uint32_t) nic->ifindex == open->record.nic_ifindex;
 }
 
 /* Ties an endpoint to its NIC and slot, if they are configured. */
-static void place(struct gammad *gammad, struct gammad_open *open)
+static void attach_to_slot(struct gammad *gammad, struct gammad_open *open)
 {
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		struct gammad_nic *nic = &gammad->nics[i];
 
-		if (!is_mine(nic, open))
+		if (!is_on_nic(nic, open))
 			continue;
 		open->nic = nic;
 		if (open->record.slot < nic->slot_count) {
@@ -106,20 +106,20 @@ static void place(struct gammad *gammad, struct gammad_open *open)
 	}
 }
 
-static void enter(struct gammad *gammad, struct gammad_open *open)
+static void add_open(struct gammad *gammad, struct gammad_open *open)
 {
 	open->watch = GAMMAD_WATCH_PORT;
 	gamma_list_init(&open->members);
-	place(gammad, open);
+	attach_to_slot(gammad, open);
 	gamma_list_append(&gammad->opens, &open->entry);
 	if (open->port_fd >= 0)
-		gammad_watch(gammad, open->port_fd, &open->watch);
+		gammad_watch_fd(gammad, open->port_fd, &open->watch);
 }
 
-static void forget(struct gammad *gammad, struct gammad_open *open)
+static void remove_open(struct gammad *gammad, struct gammad_open *open)
 {
-	gammad_kernel_forget(gammad, open->record.handle);
-	gammad_members_sweep(gammad, open, NULL, true);
+	gammad_kernel_clear_endpoint(gammad, open->record.handle);
+	gammad_groups_sweep(gammad, open, NULL, true);
 	if (open->slot)
 		open->slot->opens--;
 	if (open->client)
@@ -134,8 +134,8 @@ static void forget(struct gammad *gammad, struct gammad_open *open)
 
 /* In this order: nothing is received before the filter is there, nothing can be sent before the
  * endpoint is in the map, and the mark, which freezes the socket, comes last. */
-static int prepare(int fd, struct gammad *gammad, const struct gammad_slot *slot,
-		   struct gammad_open *open)
+static int prepare_socket(int fd, struct gammad *gammad, const struct gammad_slot *slot,
+			  struct gammad_open *open)
 {
 	struct gamma_packet_attr attr = {
 		.ethertype = gammad->conf.ethertype,
@@ -157,17 +157,18 @@ static int prepare(int fd, struct gammad *gammad, const struct gammad_slot *slot
 	}
 	if (!ret) {
 		open->record.inode = st.st_ino;
-		ret = gammad_kernel_enter(gammad, &open->record);
+		ret = gammad_kernel_write_endpoint(gammad, &open->record);
 	}
 	if (!ret && setsockopt(fd, SOL_SOCKET, SO_MARK, &open->record.handle,
 			       sizeof(open->record.handle))) {
 		ret = -errno;
-		gammad_kernel_forget(gammad, open->record.handle);
+		gammad_kernel_clear_endpoint(gammad, open->record.handle);
 	}
 	return ret;
 }
 
-bool gammad_owned_on_host(const struct gammad *gammad, const struct gammad_nic *nic, uint16_t port)
+bool gammad_open_host_owns_port(const struct gammad *gammad, const struct gammad_nic *nic,
+				uint16_t port)
 {
 	struct sockaddr_un name;
 	unsigned len = gamma_port_name(nic->mac, port, &name);
@@ -186,8 +187,8 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 	*nic_fd = gamma_port_claim(nic->mac, port);
 	if (*nic_fd < 0)
 		return *nic_fd;
-	ret = gammad_owned_on_host(gammad, nic, *port) ? -EADDRINUSE
-						       : gamma_port_claim(slot->mac, port);
+	ret = gammad_open_host_owns_port(gammad, nic, *port) ? -EADDRINUSE
+							     : gamma_port_claim(slot->mac, port);
 	if (ret >= 0 && setsockopt(*nic_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one))) {
 		close(ret);
 		ret = -EIO;
@@ -201,8 +202,8 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 
 /* ---- opening ---- */
 
-enum gamma_broker_reason gammad_entitled(const struct gammad *gammad,
-					 const struct gammad_client *client)
+enum gamma_broker_reason gammad_open_check_user(const struct gammad *gammad,
+						const struct gammad_client *client)
 {
 	if (!client->allowed)
 		return GAMMA_BROKER_NO_GROUP;
@@ -214,7 +215,7 @@ static enum gamma_broker_reason may_open(struct gammad *gammad, const struct gam
 					 struct gammad_nic *nic)
 {
 	unsigned limit = gammad_conf_limit(&gammad->conf, client->uid);
-	enum gamma_broker_reason reason = gammad_entitled(gammad, client);
+	enum gamma_broker_reason reason = gammad_open_check_user(gammad, client);
 
 	if (client->has_opened)
 		return GAMMA_BROKER_TWICE;
@@ -225,7 +226,7 @@ static enum gamma_broker_reason may_open(struct gammad *gammad, const struct gam
 	if (ask->ethertype != gammad->conf.ethertype)
 		return GAMMA_BROKER_ETHERTYPE;
 	if (count_of(gammad, client->uid) >= limit || !choose_slot(gammad, client, ask, nic))
-		gammad_sweep(gammad);
+		gammad_open_sweep(gammad);
 	if (count_of(gammad, client->uid) >= limit)
 		return GAMMA_BROKER_LIMIT;
 	return choose_slot(gammad, client, ask, nic) ? GAMMA_BROKER_OK : GAMMA_BROKER_NO_SLOT;
@@ -235,7 +236,7 @@ enum gamma_broker_reason gammad_open_begin(struct gammad *gammad, struct gammad_
 					   const struct gamma_broker_open *ask,
 					   struct tpacket_req *ring)
 {
-	struct gammad_nic *nic = gammad_nic_of(gammad, ask->mac);
+	struct gammad_nic *nic = gammad_slots_find_nic(gammad, ask->mac);
 	enum gamma_broker_reason reason = may_open(gammad, client, ask, nic);
 	uint32_t most = gammad->conf.ring_bytes;
 
@@ -260,10 +261,11 @@ static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
 	opened->host = gammad->host;
 }
 
-static enum gamma_broker_reason fill(struct gammad *gammad, const struct gammad_client *client,
-				     const struct gammad_job *job, struct gammad_nic *nic,
-				     struct gammad_open *open, struct gamma_broker_opened *opened,
-				     int fds[GAMMA_BROKER_FDS])
+static enum gamma_broker_reason fill_open(struct gammad *gammad, const struct gammad_client *client,
+					  const struct gammad_job *job, struct gammad_nic *nic,
+					  struct gammad_open *open,
+					  struct gamma_broker_opened *opened,
+					  int fds[GAMMA_BROKER_FDS])
 {
 	const struct gamma_broker_open *ask = &job->request.open;
 	struct gammad_slot *slot = choose_slot(gammad, client, ask, nic);
@@ -284,9 +286,9 @@ static enum gamma_broker_reason fill(struct gammad *gammad, const struct gammad_
 	};
 	memcpy(open->record.mac, slot->mac, GAMMA_MAC_LEN);
 	/* Late: what fails before costs no handle, so that nobody can use them up by failing. */
-	open->record.handle = job->fd < 0 ? 0 : gammad_kernel_handle(gammad);
+	open->record.handle = job->fd < 0 ? 0 : gammad_kernel_new_handle(gammad);
 	ret = job->fd < 0           ? job->fd
-	      : open->record.handle ? prepare(job->fd, gammad, slot, open)
+	      : open->record.handle ? prepare_socket(job->fd, gammad, slot, open)
 				    : -ENOSPC;
 	if (ret) {
 		gamma_warn("%s: no socket for user %u: %s", nic->name, client->uid, strerror(-ret));
@@ -304,7 +306,7 @@ enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_cl
 					 struct gamma_broker_opened *opened,
 					 int fds[GAMMA_BROKER_FDS])
 {
-	struct gammad_nic *nic = gammad_nic_of(gammad, job->request.open.mac);
+	struct gammad_nic *nic = gammad_slots_find_nic(gammad, job->request.open.mac);
 	enum gamma_broker_reason reason = may_open(gammad, client, &job->request.open, nic);
 	struct gammad_open *open;
 
@@ -313,7 +315,7 @@ enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_cl
 	open = calloc(1, sizeof(*open));
 	if (!open)
 		return GAMMA_BROKER_SYSTEM;
-	reason = fill(gammad, client, job, nic, open, opened, fds);
+	reason = fill_open(gammad, client, job, nic, open, opened, fds);
 	if (reason) {
 		free(open);
 		return reason;
@@ -321,7 +323,7 @@ enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_cl
 	open->client = client;
 	client->open = open;
 	client->has_opened = true;
-	enter(gammad, open);
+	add_open(gammad, open);
 	return GAMMA_BROKER_OK;
 }
 
@@ -340,7 +342,7 @@ static int restore_one(struct gammad *gammad, const struct gammad_endpoint *reco
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		int one = 1;
 
-		if (!is_mine(&gammad->nics[i], open))
+		if (!is_on_nic(&gammad->nics[i], open))
 			continue;
 		open->port_fd = gamma_port_claim(gammad->nics[i].mac, &port);
 		if (open->port_fd < 0) {
@@ -350,23 +352,24 @@ static int restore_one(struct gammad *gammad, const struct gammad_endpoint *reco
 		setsockopt(open->port_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one));
 		gamma_scm_refuse(open->port_fd);
 	}
-	enter(gammad, open);
+	add_open(gammad, open);
 	return 0;
 }
 
-int gammad_opens_restore(struct gammad *gammad)
+int gammad_open_restore(struct gammad *gammad)
 {
 	struct gammad_endpoint record;
 	unsigned count = 0;
 	struct gamma_list *pos;
 
-	for (uint32_t place = 0; place < GAMMAD_ENDPOINTS_MAX; place++) {
-		if (gammad_kernel_entry(gammad, place, &record) && restore_one(gammad, &record))
+	for (uint32_t attach_to_slot = 0; attach_to_slot < GAMMAD_ENDPOINTS_MAX; attach_to_slot++) {
+		if (gammad_kernel_read_endpoint(gammad, attach_to_slot, &record) &&
+		    restore_one(gammad, &record))
 			return -ENOMEM;
 	}
-	if (gammad_members_restore(gammad))
+	if (gammad_groups_restore(gammad))
 		return -ENOMEM;
-	gammad_sweep(gammad);
+	gammad_open_sweep(gammad);
 	gamma_list_for_each (pos, &gammad->opens)
 		count++;
 	if (count)
@@ -382,53 +385,54 @@ static FILE *open_list(void)
 }
 
 /* An endpoint stays as long as it, or one of its groups, has a socket: these hold memory. */
-static void look_at(struct gammad *gammad, struct gammad_open *open,
-		    const struct gammad_sockets *sockets)
+static void sweep_open(struct gammad *gammad, struct gammad_open *open,
+		       const struct gammad_sockets *sockets)
 {
 	struct gamma_list *pos;
 	bool held = false;
 
-	gammad_members_sweep(gammad, open, sockets, false);
+	gammad_groups_sweep(gammad, open, sockets, false);
 	gamma_list_for_each (pos, &open->members)
 		held |= gamma_list_entry(pos, struct gammad_membership, entry)->record.inode;
 	open->gone = !gammad_sockets_has(sockets, open->record.inode);
 	if (open->gone && !held)
-		forget(gammad, open);
-	else if (open->record.revoked && !open->told)
-		open->told = gammad_lookup_tell(gammad, open);
+		remove_open(gammad, open);
+	else if (open->record.revoked && !open->revoke_sent)
+		open->revoke_sent = gammad_lookup_send_revoked(gammad, open);
 }
 
-void gammad_sweep(struct gammad *gammad)
+void gammad_open_sweep(struct gammad *gammad)
 {
 	struct gammad_sockets sockets;
 	struct gamma_list *pos, *next;
 
-	gammad->look = false;
+	gammad->sweep_pending = false;
 	/* If not all can be read, nobody is taken for gone. */
 	if (gammad_sockets_read(&sockets, open_list)) {
 		gamma_list_for_each_safe (pos, next, &gammad->opens)
-			look_at(gammad, gamma_list_entry(pos, struct gammad_open, entry), &sockets);
+			sweep_open(gammad, gamma_list_entry(pos, struct gammad_open, entry),
+				   &sockets);
 	} else if (errno != EAGAIN) {
 		gamma_warn("/proc/thread-self/net/packet: %s; mount /proc", strerror(errno));
 	}
 	free(sockets.inodes);
 }
 
-bool gammad_sweep_needed(const struct gammad *gammad)
+bool gammad_open_needs_sweep(const struct gammad *gammad)
 {
 	struct gamma_list *pos;
 
 	gamma_list_for_each (pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
-		if (!open->client || (open->record.revoked && !open->told))
+		if (!open->client || (open->record.revoked && !open->revoke_sent))
 			return true;
 	}
 	return false;
 }
 
 /* The entry stays until the socket is gone: until then the slot is not another's. */
-unsigned gammad_revoke(struct gammad *gammad, uid_t uid)
+unsigned gammad_open_revoke(struct gammad *gammad, uid_t uid)
 {
 	struct gamma_list *pos;
 	unsigned count = 0;
@@ -439,12 +443,12 @@ unsigned gammad_revoke(struct gammad *gammad, uid_t uid)
 		if (open->record.tenant != htonl(uid) || open->record.revoked)
 			continue;
 		open->record.revoked = 1;
-		if (gammad_kernel_enter(gammad, &open->record)) {
+		if (gammad_kernel_write_endpoint(gammad, &open->record)) {
 			gamma_warn("handle %#x could not be revoked: %s", open->record.handle,
 				   strerror(errno));
 			continue;
 		}
-		open->told = gammad_lookup_tell(gammad, open);
+		open->revoke_sent = gammad_lookup_send_revoked(gammad, open);
 		count++;
 	}
 	gamma_info("%u endpoints of user %u revoked", count, uid);

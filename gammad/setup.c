@@ -54,7 +54,7 @@ static int make_folders(void)
 }
 
 /* Before any interface is there: none of them is to say anything by itself. */
-static void silence(void)
+static void disable_ipv6(void)
 {
 	static const char *const files[] = {"/proc/sys/net/ipv6/conf/all/disable_ipv6",
 					    "/proc/sys/net/ipv6/conf/default/disable_ipv6"};
@@ -80,18 +80,18 @@ static int make_namespace(int host_ns)
 	close(fd);
 	if (unshare(CLONE_NEWNET))
 		return fail("a network namespace", "start gammad as root");
-	silence();
+	disable_ipv6();
 	if (mount(OWN_NET, NET_FILE, NULL, MS_BIND, NULL))
 		ret = fail(NET_FILE, "start gammad as root");
-	return gammad_enter(host_ns) ? -EIO : ret;
+	return gammad_setup_enter_ns(host_ns) ? -EIO : ret;
 }
 
-int gammad_enter(int ns)
+int gammad_setup_enter_ns(int ns)
 {
 	return setns(ns, CLONE_NEWNET) ? fail("network namespace", "start gammad as root") : 0;
 }
 
-int gammad_set_up(struct gammad *gammad)
+int gammad_setup_make(struct gammad *gammad)
 {
 	int ret = make_folders();
 
@@ -121,7 +121,7 @@ static int remove_slots(void)
 	return ret;
 }
 
-int gammad_remove(void)
+int gammad_setup_remove(void)
 {
 	char cgroup[512];
 	ssize_t len = readlink(GAMMAD_CGROUP, cgroup, sizeof(cgroup) - 1);
@@ -148,7 +148,7 @@ int gammad_remove(void)
 }
 
 /* Sockets and marks, options of the network, maps: nothing else is left to be done as root. */
-int gammad_drop_privileges(void)
+int gammad_setup_drop_privileges(void)
 {
 	const uint64_t kept = 1ull << CAP_NET_RAW | 1ull << CAP_NET_ADMIN | 1ull << CAP_BPF;
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

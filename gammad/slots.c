@@ -103,9 +103,9 @@ static int list(struct gamma_nic **links, size_t *count)
 {
 	int ret;
 
-	gammad_log_quietly(true);
+	gammad_log_set_quiet(true);
 	ret = gamma_nic_list(links, count);
-	gammad_log_quietly(false);
+	gammad_log_set_quiet(false);
 	return ret;
 }
 
@@ -183,7 +183,7 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 			   nic->name, strerror(-ret));
 	if (!ret)
 		ret = make_slots(gammad, nic);
-	return ret ? ret : gammad_lookup_open(nic);
+	return ret ? ret : gammad_lookup_open_reply_socket(nic);
 }
 
 /* A NIC with fewer filters than addresses takes in everything. The kernel says so of drivers
@@ -222,21 +222,21 @@ int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *progr
 	if (!ret)
 		ret = gammad_lookup_open_nics(gammad);
 	if (!ret)
-		ret = gammad_enter(gammad->own_ns);
+		ret = gammad_setup_enter_ns(gammad->own_ns);
 	if (!ret)
 		ret = prepare_all(gammad, programs);
 	if (!ret)
 		ret = gammad_lookup_open_slots(gammad);
 	if (!ret)
-		ret = gammad_enter(gammad->host_ns);
+		ret = gammad_setup_enter_ns(gammad->host_ns);
 	if (ret)
 		return ret;
 	look_for_promiscuity(gammad);
-	return gammad_enter(gammad->own_ns);
+	return gammad_setup_enter_ns(gammad->own_ns);
 }
 
-struct gammad_nic *gammad_nic_below(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
-				    struct gammad_slot **slot)
+struct gammad_nic *gammad_slots_find(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
+				     struct gammad_slot **slot)
 {
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		struct gammad_nic *nic = &gammad->nics[i];
@@ -279,20 +279,20 @@ static void each_link(const char *kind, void (*call)(int ifindex))
 /* In this order: what is open has nowhere to send to once nobody guards the NICs any more. */
 int gammad_slots_remove(int host_ns, int own_ns)
 {
-	int ret = own_ns < 0 ? 0 : gammad_enter(own_ns);
+	int ret = own_ns < 0 ? 0 : gammad_setup_enter_ns(own_ns);
 
 	if (!ret && own_ns >= 0) {
 		each_link("macvlan", remove_link);
-		ret = gammad_enter(host_ns);
+		ret = gammad_setup_enter_ns(host_ns);
 	}
 	if (!ret) {
-		each_link(NULL, gammad_detach_guard);
-		gammad_unpin();
+		each_link(NULL, gammad_attach_remove_guard);
+		gammad_attach_unpin();
 	}
 	return ret;
 }
 
-struct gammad_nic *gammad_nic_of(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN])
+struct gammad_nic *gammad_slots_find_nic(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN])
 {
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		if (!memcmp(gammad->nics[i].mac, mac, GAMMA_MAC_LEN))

@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* One socket a line, the inode last. */
-static bool read_once(struct gammad_sockets *sockets, FILE *(*open_list)(void) )
+static bool read_list(struct gammad_sockets *sockets, FILE *(*open_list)(void) )
 {
 	FILE *file = open_list();
 	unsigned long long inode;
@@ -73,12 +73,12 @@ bool gammad_sockets_read(struct gammad_sockets *sockets, FILE *(*open_list)(void
 	bool good;
 
 	*sockets = (struct gammad_sockets){0};
-	good = read_once(sockets, open_list);
+	good = read_list(sockets, open_list);
 	for (int i = 1; good && i < READINGS_MAX; i++) {
 		free(before.inodes);
 		before = *sockets;
 		*sockets = (struct gammad_sockets){0};
-		good = read_once(sockets, open_list);
+		good = read_list(sockets, open_list);
 		if (good && has_all(sockets, &before)) {
 			free(before.inodes);
 			return true;

@@ -19,7 +19,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the lists */
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
-static struct gamma_list asked = {&asked, &asked}, finished = {&finished, &finished};
+static struct gamma_list submitted = {&submitted, &submitted}, finished = {&finished, &finished};
 
 /* Protocol 0: it receives nothing yet. */
 static int make_socket(struct tpacket_req *ring)
@@ -59,10 +59,10 @@ static void *work(void *arg)
 		uint64_t one = 1;
 
 		pthread_mutex_lock(&lock);
-		while (gamma_list_empty(&asked))
+		while (gamma_list_empty(&submitted))
 			pthread_cond_wait(&more, &lock);
-		job = take(&asked);
-		job->begun = true;
+		job = take(&submitted);
+		job->started = true;
 		pthread_mutex_unlock(&lock);
 		if (job->reading)
 			read_conf(gammad, job->reading);
@@ -90,7 +90,7 @@ int gammad_workers_start(struct gammad *gammad)
 		gamma_warn("no descriptor for the threads: %s; raise LimitNOFILE", strerror(errno));
 		return -EIO;
 	}
-	if (!gammad_watch(gammad, gammad->workers_fd, &gammad->workers_watch))
+	if (!gammad_watch_fd(gammad, gammad->workers_fd, &gammad->workers_watch))
 		return -EIO;
 	for (int i = 0; i < GAMMAD_WORKERS; i++) {
 		if (!pthread_create(&thread, NULL, work, gammad)) {
@@ -103,21 +103,21 @@ int gammad_workers_start(struct gammad *gammad)
 	return 0;
 }
 
-void gammad_workers_ask(struct gammad *gammad, struct gammad_job *job)
+void gammad_workers_submit(struct gammad *gammad, struct gammad_job *job)
 {
 	(void) gammad;
 	pthread_mutex_lock(&lock);
-	gamma_list_append(&asked, &job->entry);
+	gamma_list_append(&submitted, &job->entry);
 	pthread_cond_signal(&more);
 	pthread_mutex_unlock(&lock);
 }
 
-bool gammad_workers_take_back(struct gammad_job *job)
+bool gammad_workers_cancel(struct gammad_job *job)
 {
 	bool waits;
 
 	pthread_mutex_lock(&lock);
-	waits = !job->begun;
+	waits = !job->started;
 	if (waits)
 		gamma_list_remove(&job->entry);
 	pthread_mutex_unlock(&lock);
@@ -137,10 +137,10 @@ void gammad_workers_close(struct gammad *gammad, int fd)
 	}
 	job->closes = true;
 	job->fd = fd;
-	gammad_workers_ask(gammad, job);
+	gammad_workers_submit(gammad, job);
 }
 
-struct gammad_job *gammad_workers_finished(struct gammad *gammad)
+struct gammad_job *gammad_workers_next_finished(struct gammad *gammad)
 {
 	struct gammad_job *job = NULL;
 	uint64_t count;

@@ -32,11 +32,11 @@ enum {
 	MTU_WAIT_MS = 300, /* for the answer to a large frame, when small ones are answered */
 };
 
-volatile sig_atomic_t ping_interrupted;
+volatile sig_atomic_t gammaping_interrupted;
 
 /* ---- output ---- */
 
-void ping_give_up(const char *fmt, ...)
+void gammaping_fail(const char *fmt, ...)
 {
 	va_list args;
 
@@ -92,8 +92,8 @@ static double number(char option, const char *text, double min, double max)
 	double value = strtod(text, &end);
 
 	if (!*text || *end || !(value >= min && value <= max))
-		ping_give_up("-%c %s: must be a number from %.12g to %.12g", option,
-			     gamma_printable(text).text, min, max);
+		gammaping_fail("-%c %s: must be a number from %.12g to %.12g", option,
+			       gamma_printable(text).text, min, max);
 	return value;
 }
 
@@ -102,7 +102,8 @@ static unsigned long whole_number(char option, const char *text, double max)
 	double value = number(option, text, 0, max);
 
 	if (value != (double) (unsigned long) value)
-		ping_give_up("-%c %s: must be a whole number", option, gamma_printable(text).text);
+		gammaping_fail("-%c %s: must be a whole number", option,
+			       gamma_printable(text).text);
 	return (unsigned long) value;
 }
 
@@ -120,9 +121,9 @@ static void read_environment(struct ping *ping)
 		return;
 	value = strtoul(ethertype, &end, 0);
 	if (*end || value < 0x600 || value > 0xffff)
-		ping_give_up("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF; "
-			     "correct it or unset it",
-			     gamma_printable(ethertype).text);
+		gammaping_fail("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF; "
+			       "correct it or unset it",
+			       gamma_printable(ethertype).text);
 	ping->ethertype = (uint16_t) value;
 }
 
@@ -189,11 +190,11 @@ static void check_privilege(void)
 	if (fd >= 0)
 		close(fd);
 	else if (errno == EPERM || errno == EACCES)
-		ping_give_up(
+		gammaping_fail(
 			"no CAP_NET_RAW, so no raw Ethernet: run as root, or give the program the "
 			"capability (setcap cap_net_raw+ep PROGRAM)");
 	else
-		ping_give_up("no packet socket: %s", strerror(errno));
+		gammaping_fail("no packet socket: %s", strerror(errno));
 }
 
 static void load_host(struct ping *ping)
@@ -203,10 +204,10 @@ static void load_host(struct ping *ping)
 	int ret;
 
 	if (gamma_conf_load(conf && *conf ? conf : NULL, &ping->conf, why, sizeof(why)))
-		ping_give_up("%s", why);
+		gammaping_fail("%s", why);
 	ret = gamma_nic_list(&ping->nics, &ping->nic_count);
 	if (ret)
-		ping_give_up("listing the network interfaces failed: %s", strerror(-ret));
+		gammaping_fail("listing the network interfaces failed: %s", strerror(-ret));
 }
 
 static const struct gamma_nic *named_nic(const struct ping *ping)
@@ -315,14 +316,14 @@ static void open_links(struct ping *ping)
 	if (!ret)
 		ret = gamma_packet_open(&attr, &ping->stats, &ping->packet);
 	if (ret)
-		ping_give_up("%s: cannot open a link: %s", ping->nic->name, strerror(-ret));
+		gammaping_fail("%s: cannot open a link: %s", ping->nic->name, strerror(-ret));
 	ping->zeros = calloc(1, UINT16_MAX);
 	if (!ping->zeros || getrandom(&ping->epoch, sizeof(ping->epoch), 0) < 0)
-		ping_give_up("out of memory");
+		gammaping_fail("out of memory");
 	ping->epoch |= 1; /* never 0, which means any */
 	if (ping->size > attr.mtu - GAMMA_HEADER_LEN)
-		ping_give_up("-s %u: frames of %s carry at most %u bytes", ping->size,
-			     ping->nic->name, attr.mtu - GAMMA_HEADER_LEN);
+		gammaping_fail("-s %u: frames of %s carry at most %u bytes", ping->size,
+			       ping->nic->name, attr.mtu - GAMMA_HEADER_LEN);
 }
 
 static uint64_t seconds(double s)
@@ -352,7 +353,7 @@ static bool next_local_port(FILE *list, const struct ping *ping, uint16_t *port)
 }
 
 /* On this host no frame goes to a whole host: each port that has an owner is asked. */
-static unsigned ask_local_ports(struct ping *ping, struct ping_answer *answers)
+static unsigned ask_local_ports(struct ping *ping, struct lookup_answer *answers)
 {
 	FILE *list = fopen("/proc/net/unix", "re");
 	unsigned count = 0;
@@ -361,23 +362,24 @@ static unsigned ask_local_ports(struct ping *ping, struct ping_answer *answers)
 	if (!list)
 		return 0;
 	while (count < ANSWERS_MAX && next_local_port(list, ping, &port))
-		if (!ping_ask(ping, port, 0) &&
-		    ping_await(ping, gamma_now() + seconds(ping->timeout) / TRIES, &answers[count]))
+		if (!lookup_send(ping, port, 0) &&
+		    lookup_wait(ping, gamma_now() + seconds(ping->timeout) / TRIES,
+				&answers[count]))
 			count++;
 	fclose(list);
 	return count;
 }
 
 /* Asks for a port, 0 for any: how many endpoints answer. */
-static unsigned look_up(struct ping *ping, uint16_t port, struct ping_answer *answers)
+static unsigned look_up(struct ping *ping, uint16_t port, struct lookup_answer *answers)
 {
 	uint64_t share = seconds(ping->timeout) / TRIES;
 	unsigned count = 0;
 
 	if (ping->same_host && !port)
 		return ask_local_ports(ping, answers);
-	for (int try = 0; try < TRIES && !count && !ping_interrupted; try++) {
-		int ret = ping_ask(ping, port, 0);
+	for (int try = 0; try < TRIES && !count && !gammaping_interrupted; try++) {
+		int ret = lookup_send(ping, port, 0);
 		uint64_t until = gamma_now() + share;
 
 		if (ret == -ECONNREFUSED) /* on this host: nobody has it */
@@ -387,7 +389,7 @@ static unsigned look_up(struct ping *ping, uint16_t port, struct ping_answer *an
 			    ping->nic->name, strerror(-ret));
 			exit(EXIT_LOST);
 		}
-		while (count < ANSWERS_MAX && ping_await(ping, until, &answers[count])) {
+		while (count < ANSWERS_MAX && lookup_wait(ping, until, &answers[count])) {
 			until = gamma_now() + OTHERS_US * GAMMA_NS_PER_US;
 			count++;
 			if (port)
@@ -398,7 +400,7 @@ static unsigned look_up(struct ping *ping, uint16_t port, struct ping_answer *an
 }
 
 /* Of several endpoints the first that is ours to talk to. */
-static void choose(struct ping *ping, const struct ping_answer *answers, unsigned count)
+static void choose(struct ping *ping, const struct lookup_answer *answers, unsigned count)
 {
 	ping->found = answers[0];
 	for (unsigned i = 0; i < count; i++) {
@@ -412,7 +414,7 @@ static void choose(struct ping *ping, const struct ping_answer *answers, unsigne
 static void __attribute__((noreturn)) nothing_answers(struct ping *ping, uint16_t port)
 {
 	char mac[GAMMA_MAC_TEXT_LEN];
-	struct ping_answer answers[ANSWERS_MAX];
+	struct lookup_answer answers[ANSWERS_MAX];
 	unsigned others = port ? look_up(ping, 0, answers) : 0;
 	char text[128];
 
@@ -458,10 +460,10 @@ static void say_found(const struct ping *ping, unsigned count)
 
 static void step_lookup(struct ping *ping)
 {
-	struct ping_answer answers[ANSWERS_MAX];
+	struct lookup_answer answers[ANSWERS_MAX];
 	unsigned count = look_up(ping, ping->peer.port, answers);
 
-	if (!count && ping_interrupted)
+	if (!count && gammaping_interrupted)
 		exit(EXIT_LOST);
 	if (!count)
 		nothing_answers(ping, ping->peer.port);
@@ -488,11 +490,11 @@ static void step_lookup(struct ping *ping)
 
 static bool passes(struct ping *ping, uint32_t mtu)
 {
-	struct ping_answer answer;
+	struct lookup_answer answer;
 
-	for (int try = 0; try < TRIES && !ping_interrupted; try++)
-		if (!ping_ask(ping, ping->found.port, mtu - GAMMA_HEADER_LEN) &&
-		    ping_await(ping, gamma_now() + MTU_WAIT_MS * GAMMA_NS_PER_MS, &answer))
+	for (int try = 0; try < TRIES && !gammaping_interrupted; try++)
+		if (!lookup_send(ping, ping->found.port, mtu - GAMMA_HEADER_LEN) &&
+		    lookup_wait(ping, gamma_now() + MTU_WAIT_MS * GAMMA_NS_PER_MS, &answer))
 			return true;
 	return false;
 }
@@ -514,7 +516,7 @@ static void step_mtu(struct ping *ping)
 			    theirs);
 		return;
 	}
-	if (ping_interrupted)
+	if (gammaping_interrupted)
 		return;
 	ping->failed = true;
 	if (mtu > GAMMA_SAFE_MTU && passes(ping, GAMMA_SAFE_MTU))
@@ -542,7 +544,7 @@ static void add_sample(struct samples *samples, uint64_t ns)
 		samples->room = samples->room ? 2 * samples->room : 64;
 		samples->ns = realloc(samples->ns, samples->room * sizeof(*samples->ns));
 		if (!samples->ns)
-			ping_give_up("out of memory");
+			gammaping_fail("out of memory");
 	}
 	samples->ns[samples->count++] = ns;
 }
@@ -561,7 +563,7 @@ static void sleep_until(uint64_t when)
 		.tv_nsec = (long) (when % GAMMA_NS_PER_S),
 	};
 
-	while (!ping_interrupted && gamma_now() < when)
+	while (!gammaping_interrupted && gamma_now() < when)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
@@ -569,17 +571,17 @@ static void sleep_until(uint64_t when)
 static bool ping_once(struct ping *ping, unsigned long number, struct samples *samples)
 {
 	uint64_t began = gamma_now(), passed;
-	struct ping_answer answer;
-	int ret = ping_ask(ping, ping->found.port, ping->size);
+	struct lookup_answer answer;
+	int ret = lookup_send(ping, ping->found.port, ping->size);
 
-	if (!ret && ping_await(ping, began + seconds(ping->timeout), &answer)) {
+	if (!ret && lookup_wait(ping, began + seconds(ping->timeout), &answer)) {
 		passed = gamma_now() - began;
 		add_sample(samples, passed);
 		if (!ping->quiet)
 			printf("%lu: %.1f us\n", number, (double) passed / 1e3);
 		return true;
 	}
-	if (!ping_interrupted)
+	if (!gammaping_interrupted)
 		printf("%lu: %s\n", number, ret ? strerror(-ret) : "no answer");
 	return false;
 }
@@ -606,13 +608,13 @@ static int step_round_trips(struct ping *ping)
 	uint64_t next = gamma_now();
 	bool lost;
 
-	while (!ping_interrupted && (!ping->count || sent < ping->count)) {
+	while (!gammaping_interrupted && (!ping->count || sent < ping->count)) {
 		sleep_until(next);
 		next = gamma_now() + seconds(ping->interval);
-		if (ping_interrupted)
+		if (gammaping_interrupted)
 			break;
 		/* What was interrupted while it waited is not lost. */
-		if (ping_once(ping, sent + 1, &samples) || !ping_interrupted)
+		if (ping_once(ping, sent + 1, &samples) || !gammaping_interrupted)
 			sent++;
 		fflush(stdout);
 	}
@@ -629,7 +631,7 @@ static int step_round_trips(struct ping *ping)
 static void on_signal(int number)
 {
 	(void) number;
-	ping_interrupted = 1;
+	gammaping_interrupted = 1;
 }
 
 static void catch_signals(void)
@@ -664,7 +666,7 @@ int main(int argc, char **argv)
 	resolved = gamma_resolve(ping.host, ping.service, ping.listen, ping.conf, ping.nics,
 				 ping.nic_count, &ping.peer, why, sizeof(why));
 	if (resolved && ping.listen)
-		ping_give_up("%s", why);
+		gammaping_fail("%s", why);
 	step_nic(&ping);
-	return ping.listen ? ping_listen(&ping) : walk(&ping, resolved, why);
+	return ping.listen ? listen_run(&ping) : walk(&ping, resolved, why);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What gammaping's files share: the walk and what it knows (gammaping.c), questions and answers
- * on the wire (question.c), the other end (listen.c).
+ * on the wire (lookup.c), the other end (listen.c).
  */
-#ifndef GAMMA_TOOLS_GAMMAPING_H
-#define GAMMA_TOOLS_GAMMAPING_H
+#ifndef GAMMAPING_H
+#define GAMMAPING_H
 
 #include <signal.h>
 
@@ -15,7 +15,7 @@
 #include "link/port.h"
 #include "shm/shm.h"
 
-struct ping_answer {
+struct lookup_answer {
 	uint8_t op;             /* enum gamma_lookup_op */
 	uint16_t port;          /* of the endpoint that answers */
 	uint32_t tenant;        /* its user */
@@ -45,22 +45,22 @@ struct ping {
 	/* the peer */
 	struct gamma_resolved peer;
 	bool same_host;
-	struct ping_answer found;
+	struct lookup_answer found;
 	bool failed; /* a step that does not end the walk */
 };
 
 /* SIGINT or SIGTERM has come: come to an end. */
-extern volatile sig_atomic_t ping_interrupted;
+extern volatile sig_atomic_t gammaping_interrupted;
 
 /* gammaping.c: one line on standard error, then the end. */
-void ping_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+void gammaping_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* question.c. Sends a question with payload bytes of padding: 0 or a negative errno. */
-int ping_ask(struct ping *ping, uint16_t port, uint32_t payload);
+/* lookup.c. Sends a question with payload bytes of padding: 0 or a negative errno. */
+int lookup_send(struct ping *ping, uint16_t port, uint32_t payload);
 /* The next answer to the latest question; false: none until then (ns) or before an interrupt. */
-bool ping_await(struct ping *ping, uint64_t until, struct ping_answer *answer);
+bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer);
 
 /* listen.c: answers until interrupted; returns the exit status. */
-int ping_listen(const struct ping *ping);
+int listen_run(const struct ping *ping);
 
-#endif /* GAMMA_TOOLS_GAMMAPING_H */
+#endif /* GAMMAPING_H */

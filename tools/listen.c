@@ -93,10 +93,10 @@ static struct gamma_endpoint *open_listener(const struct ping *ping)
 	memcpy(attr.mac, ping->nic->mac, GAMMA_MAC_LEN);
 	ret = gamma_endpoint_create(&attr, &listener, NULL, &endpoint);
 	if (ret == -EADDRINUSE)
-		ping_give_up("%s: port %u is in use by another process: choose another or none",
-			     ping->nic->name, ping->peer.port);
+		gammaping_fail("%s: port %u is in use by another process: choose another or none",
+			       ping->nic->name, ping->peer.port);
 	if (ret)
-		ping_give_up("%s: cannot open an endpoint: %s", ping->nic->name, strerror(-ret));
+		gammaping_fail("%s: cannot open an endpoint: %s", ping->nic->name, strerror(-ret));
 	return endpoint;
 }
 
@@ -115,7 +115,7 @@ static void listener_sleep(struct gamma_endpoint *endpoint)
 	     gamma_endpoint_deadline(endpoint) == GAMMA_NEVER ? WAKE_MS : 1);
 }
 
-int ping_listen(const struct ping *ping)
+int listen_run(const struct ping *ping)
 {
 	struct gamma_endpoint *endpoint = open_listener(ping);
 	const struct gamma_addr *addr = gamma_endpoint_addr(endpoint);
@@ -124,7 +124,7 @@ int ping_listen(const struct ping *ping)
 	printf("listening on %s %s port %u, until interrupted\n", ping->nic->name,
 	       gamma_mac_format(addr->mac, mac), ntohs(addr->port));
 	fflush(stdout);
-	while (!ping_interrupted) {
+	while (!gammaping_interrupted) {
 		gamma_endpoint_progress(endpoint);
 		listener_sleep(endpoint);
 	}

@@ -50,7 +50,7 @@ struct sim_message *sim_message(struct sim *sim, unsigned from, unsigned to, uin
 {
 	struct sim_message *message = calloc(1, sizeof(*message));
 
-	sim->messages = sim_grown(sim->messages, sim->message_count);
+	sim->messages = sim_grow_list(sim->messages, sim->message_count);
 	if (!message || length > LENGTH_MAX)
 		abort();
 	message->sim = sim;
@@ -355,7 +355,7 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 /* What was posted before is posted now, so that the message is refused, and kept until then. */
 static bool posts_late(const struct node *node, struct sim_message *message)
 {
-	if (node->sim->config.taking[node->index] != SIM_LATE || message->id % 2)
+	if (node->sim->config.delivery[node->index] != SIM_AT_ONCE_POSTS_AFTER || message->id % 2)
 		return false;
 	message->posted = false;
 	sim_post_at(message, message->capacity, node->sim->now);

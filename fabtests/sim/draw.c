@@ -113,7 +113,8 @@ static void draw_taking(struct plan *plan)
 	bool mixed = percent(&own, 40), late = percent(&own, 50);
 
 	for (unsigned i = 0; mixed && i < plan->config.nodes; i++)
-		plan->config.taking[i] = (uint8_t) (dice(&own) % (late ? SIM_TAKINGS : SIM_LATE));
+		plan->config.delivery[i] =
+			(uint8_t) (dice(&own) % (late ? SIM_DELIVERIES : SIM_AT_ONCE_POSTS_AFTER));
 }
 
 static void draw_config(struct plan *plan)
@@ -258,7 +259,7 @@ static void happen(struct sim *sim, void *arg)
 			sim_kill(sim, incident.a, incident.until);
 		break;
 	case TELL:
-		sim_tell(sim, incident.a);
+		sim_publish_epoch(sim, incident.a);
 		break;
 	case LEAVE:
 		sim_close(sim, incident.a);

@@ -9,7 +9,7 @@ static bool before(const struct event *a, const struct event *b)
 	return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
 
-void heap_push(struct heap *heap, struct event event)
+void event_push(struct heap *heap, struct event event)
 {
 	size_t at = heap->count++;
 
@@ -27,7 +27,7 @@ void heap_push(struct heap *heap, struct event event)
 	heap->events[at] = event;
 }
 
-struct event heap_pop(struct heap *heap)
+struct event event_pop(struct heap *heap)
 {
 	struct event first = heap->events[0], last = heap->events[--heap->count];
 	size_t at = 0, child;
@@ -45,7 +45,7 @@ struct event heap_pop(struct heap *heap)
 	return first;
 }
 
-void heap_free(struct heap *heap)
+void event_free(struct heap *heap)
 {
 	free(heap->events);
 	heap->events = NULL;

@@ -168,8 +168,8 @@ void fault_remember(struct sim *sim, const struct frame *frame)
 		return;
 	slot = &sim->old[sim->old_count++ % OLD_FRAMES];
 	if (*slot)
-		frame_free(sim, *slot);
-	*slot = frame_copy(sim, frame);
+		wire_frame_free(sim, *slot);
+	*slot = wire_frame_copy(sim, frame);
 }
 
 /* ---- partitions, refusals ---- */

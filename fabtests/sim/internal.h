@@ -33,9 +33,9 @@ struct heap {
 	uint64_t inserted;
 };
 
-void heap_push(struct heap *heap, struct event event);
-struct event heap_pop(struct heap *heap);
-void heap_free(struct heap *heap);
+void event_push(struct heap *heap, struct event event);
+struct event event_pop(struct heap *heap);
+void event_free(struct heap *heap);
 
 /* ---- wire.c: frames, cables, switch, rings ---- */
 struct frame {
@@ -69,9 +69,9 @@ struct node {
 	struct gamma_link link;
 	uint32_t known_mtu; /* bytes: of the link, as far as the endpoint can know */
 	enum node_state state;
-	uint32_t life;  /* incarnations before this one */
-	uint32_t epoch; /* of this one */
-	uint32_t told;  /* the epoch that the others know */
+	uint32_t life;        /* incarnations before this one */
+	uint32_t epoch;       /* of this one */
+	uint32_t known_epoch; /* the epoch that the others know */
 	struct frame *ring_head, **ring_tail;
 	uint32_t ring_count;
 	uint64_t run_at; /* ns: of the EVENT_NODE that counts */
@@ -143,10 +143,10 @@ void sim_push(struct sim *sim, uint64_t when, enum event_kind kind, uint32_t lif
 extern const struct gamma_link_ops wire_link_ops;
 void wire_at_switch(struct sim *sim, struct frame *frame);
 void wire_at_host(struct sim *sim, struct frame *frame);
-struct frame *frame_copy(struct sim *sim, const struct frame *frame);
-void frame_free(struct sim *sim, struct frame *frame);
+struct frame *wire_frame_copy(struct sim *sim, const struct frame *frame);
+void wire_frame_free(struct sim *sim, struct frame *frame);
 void wire_drop(struct sim *sim, struct frame *frame, enum sim_fault why);
-void ring_clear(struct node *node);
+void wire_ring_clear(struct node *node);
 void wire_free(struct sim *sim);
 uint64_t wire_rate(const struct sim *sim, unsigned node);
 uint64_t wire_time(uint64_t bytes, uint64_t rate); /* ns, framing included */
@@ -162,7 +162,7 @@ void fault_remember(struct sim *sim, const struct frame *frame);
 
 /* ---- sim.c ---- */
 /* A list of so many pointers, all of them used, with room for one more. */
-void *sim_grown(void *list, unsigned count);
+void *sim_grow_list(void *list, unsigned count);
 
 /* ---- node.c ---- */
 void node_init(struct sim *sim, unsigned index);

@@ -53,7 +53,7 @@ static double seconds_since(const struct timespec *start)
 	       (double) (now.tv_nsec - start->tv_nsec) / 1e9;
 }
 
-static void tell_failure(uint64_t seed, const char *failure)
+static void report_failure(uint64_t seed, const char *failure)
 {
 	printf("FAIL         seed %llu, %s\nagain        %s --seed %llu --verbose --pcap "
 	       "seed-%llu.pcap\n",
@@ -74,12 +74,12 @@ static int run_one(const struct arguments *arguments)
 	totals_print(&result.totals, seconds_since(&start));
 	printf("digest       %016llx\n", (unsigned long long) result.digest);
 	if (result.failure[0]) {
-		tell_failure(arguments->first, result.failure);
+		report_failure(arguments->first, result.failure);
 		return 1;
 	}
 	draw_run(arguments->first, &quiet, &again);
 	if (again.digest != result.digest) {
-		tell_failure(arguments->first, "a second run took another course");
+		report_failure(arguments->first, "a second run took another course");
 		return 1;
 	}
 	puts("PASS");
@@ -212,7 +212,7 @@ static int run_many(const struct arguments *arguments)
 	}
 	totals_print(&totals, seconds_since(&start));
 	if (failed.failed)
-		tell_failure(failed.failed, failed.failure);
+		report_failure(failed.failed, failed.failure);
 	else
 		puts("PASS");
 	return failed.failed != 0;
@@ -256,7 +256,7 @@ static int run_scenario(const struct arguments *arguments)
 		sim_check_end(sim);
 	failure = sim_failure(sim);
 	printf("scenario %s: %s: %s\n", scenario->name, failure ? "FAILED" : "ok",
-	       failure ? failure : scenario_told());
+	       failure ? failure : scenario_result());
 	ret = failure != NULL;
 	sim_free(sim);
 	return ret;

@@ -255,8 +255,8 @@ static void begin(struct node *node)
 	gamma_local_init(&node->ep.local, &addr, TENANT, &limits, config->slots);
 	node->link.stats = &node->ep.local.stats;
 	node->ep.handlers = app_handlers;
-	node->sim->totals.takings[config->taking[node->index]]++;
-	if (config->taking[node->index] == SIM_IN_STEPS)
+	node->sim->totals.takings[config->delivery[node->index]]++;
+	if (config->delivery[node->index] == SIM_IN_STEPS)
 		node->ep.handlers.messages.deliver = NULL;
 	node->ep.context = node;
 	node->ep.local.handlers = &node->ep.handlers.messages;
@@ -279,7 +279,7 @@ void node_init(struct sim *sim, unsigned index)
 	if (!node->base || !node->cut)
 		abort();
 	begin(node);
-	node->told = node->epoch;
+	node->known_epoch = node->epoch;
 }
 
 static void add_stats(struct gamma_stats *to, const struct gamma_stats *from)
@@ -300,7 +300,7 @@ void node_end(struct node *node)
 	app_node_ended(node);
 	gamma_local_fini(&node->ep.local);
 	gamma_peers_fini(&node->ep);
-	ring_clear(node);
+	wire_ring_clear(node);
 	node->run_at = GAMMA_NEVER;
 	node->life++;
 }
@@ -330,9 +330,9 @@ void node_back(struct node *node)
 	app_node_back(node);
 }
 
-void sim_tell(struct sim *sim, unsigned node)
+void sim_publish_epoch(struct sim *sim, unsigned node)
 {
-	sim->nodes[node].told = sim->nodes[node].epoch;
+	sim->nodes[node].known_epoch = sim->nodes[node].epoch;
 }
 
 bool sim_alive(const struct sim *sim, unsigned node)
@@ -386,13 +386,13 @@ struct gamma_flow *node_flow_to(struct node *node, unsigned peer, bool partial)
 	struct gamma_addr addr = other->ep.local.addr;
 	struct gamma_flow *flow;
 
-	addr.epoch = htonl(partial ? GAMMA_EPOCH_ANY : other->told);
+	addr.epoch = htonl(partial ? GAMMA_EPOCH_ANY : other->known_epoch);
 	if (partial) {
 		addr.host = 0;
 		addr.mtu = 0;
 		flow = gamma_peers_any(&node->ep, addr.mac, ntohs(addr.port));
 	} else {
-		flow = gamma_peers_find(&node->ep, addr.mac, ntohs(addr.port), other->told);
+		flow = gamma_peers_find(&node->ep, addr.mac, ntohs(addr.port), other->known_epoch);
 	}
 	return flow ? flow : gamma_peers_add(&node->ep, &addr, node->sim->now);
 }

@@ -297,7 +297,7 @@ struct sim_remote *sim_remote_at(struct sim *sim, enum sim_remote_kind kind, uns
 {
 	struct sim_remote *op = calloc(1, sizeof(*op));
 
-	sim->remotes = sim_grown(sim->remotes, sim->remote_count);
+	sim->remotes = sim_grow_list(sim->remotes, sim->remote_count);
 	if (!op)
 		abort();
 	op->sim = sim;

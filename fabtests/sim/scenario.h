@@ -22,8 +22,8 @@ extern const struct sim_scenario *const sim_scenarios[]; /* ends with NULL */
 /* ---- scenarios.c: what the scenarios share ---- */
 
 /* What has been measured, in one line, for people. */
-void scenario_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-const char *scenario_told(void);
+void scenario_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *scenario_result(void);
 
 /* Another simulation beside the scenario's own, to compare with: its end is the caller's, by
  * scenario_end, which checks what holds at the end of any run and passes a failure on. */

@@ -72,7 +72,7 @@ static void stopped(struct sim *sim)
 	sim_finish(sim, 200 * SIM_SEC);
 	check_probes(sim, 2 * AWAY_S + 20);
 	after = bounded(sim, messages, back);
-	scenario_tell(
+	scenario_report(
 		"stopped for %u s: %llu probes, no repetition, all complete %.2f ms after its "
 		"return",
 		AWAY_S, (unsigned long long) sim_stats(sim, 0)->probes_out, after);
@@ -102,9 +102,10 @@ static void computing(struct sim *sim)
 	after = bounded(sim, messages, back);
 	SIM_CHECK(sim, messages[1]->received_at < back - (AWAY_S - 1) * SIM_SEC,
 		  "its thread did not take a message that was waited for");
-	scenario_tell("computing for %u s, its thread polls: %llu probes, no repetition, what was "
-		      "posted came meanwhile, the rest %.2f ms after its return",
-		      AWAY_S, (unsigned long long) sim_stats(sim, 0)->probes_out, after);
+	scenario_report(
+		"computing for %u s, its thread polls: %llu probes, no repetition, what was "
+		"posted came meanwhile, the rest %.2f ms after its return",
+		AWAY_S, (unsigned long long) sim_stats(sim, 0)->probes_out, after);
 }
 
 const struct sim_scenario scenario_computing = {
@@ -143,8 +144,8 @@ static void too_long(struct sim *sim)
 		  "the last ended after %.3f s", (double) last / 1e9);
 	SIM_CHECK(sim, sim_stats(sim, 0)->peer_timeouts == 1, "it was not given up once");
 	sim_run(sim, AWAY_S * SIM_SEC);
-	scenario_tell("silent for longer than the timeout of 2 s: %u sends failed after %.2f s",
-		      failed, (double) last / 1e9);
+	scenario_report("silent for longer than the timeout of 2 s: %u sends failed after %.2f s",
+			failed, (double) last / 1e9);
 }
 
 const struct sim_scenario scenario_too_long = {

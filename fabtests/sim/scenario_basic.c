@@ -12,8 +12,8 @@ static void exchange(struct sim *sim)
 	sim_finish(sim, SIM_SEC);
 	SIM_CHECK(sim, sim_stats(sim, 0)->retransmissions + sim_stats(sim, 1)->retransmissions == 0,
 		  "frames were sent again on a good network");
-	scenario_tell("%u messages in %.1f round trips, nothing was sent twice", sim_messages(sim),
-		      scenario_trips(sim, sim_now(sim) - SIM_START));
+	scenario_report("%u messages in %.1f round trips, nothing was sent twice",
+			sim_messages(sim), scenario_trips(sim, sim_now(sim) - SIM_START));
 }
 
 const struct sim_scenario scenario_exchange = {
@@ -45,9 +45,9 @@ static void one_loss(struct sim *sim)
 	SIM_CHECK(sim,
 		  second->done_at - second->sent_at < 2 * usual + 4 * sim_round_trip(sim, 0, 1),
 		  "the repair took too long");
-	scenario_tell("one frame was sent again; %.1f round trips instead of %.1f",
-		      scenario_trips(sim, second->done_at - second->sent_at),
-		      scenario_trips(sim, usual));
+	scenario_report("one frame was sent again; %.1f round trips instead of %.1f",
+			scenario_trips(sim, second->done_at - second->sent_at),
+			scenario_trips(sim, usual));
 }
 
 const struct sim_scenario scenario_one_loss = {

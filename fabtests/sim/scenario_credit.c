@@ -120,7 +120,7 @@ static void credit(struct sim *sim)
 		snprintf(line + len, sizeof(line) - len, "%s%s %.1f (%.1f)", i ? ", " : "",
 			 trouble->what, cost, harm);
 	}
-	scenario_tell(
+	scenario_report(
 		"round trips more if lost (if doubled or replayed): %s; asking again after %.0f",
 		line, scenario_trips(sim, GAMMA_REQUEST_US * SIM_US));
 }

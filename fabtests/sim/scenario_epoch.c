@@ -72,7 +72,7 @@ static double error_after(struct sim *sim, uint64_t down)
 		last = gamma_max(last, messages[i]->done_at);
 	}
 	SIM_CHECK(side, failed, "no send failed");
-	sim_tell(side, 1);
+	sim_publish_epoch(side, 1);
 	for (unsigned i = 0; i < MESSAGES; i++)
 		fresh[i] = sim_exchange(side, i % 2, 1 - i % 2, 5000, GAMMA_WHEN_ARRIVED);
 	sim_run(side, 200 * SIM_MS);
@@ -99,7 +99,7 @@ static void restarted(struct sim *sim)
 	SIM_CHECK(sim, at_once <= 6, "the senders' error came after %.1f round trips", at_once);
 	SIM_CHECK(sim, later <= scenario_trips(sim, 100 * SIM_MS) + 2,
 		  "back after 100 ms: the error came after %.1f round trips", later);
-	scenario_tell(
+	scenario_report(
 		"old frames to the new endpoint: none believed; senders to the old one fail after "
 		"%.1f round trips, or, if it was down for 100 ms, %.1f ms",
 		at_once, later * (double) sim_round_trip(sim, 0, 1) / 1e6);

@@ -77,7 +77,7 @@ static void ping_pong(struct sim *sim)
 	SIM_CHECK(sim, rally.frames[GAMMA_KIND_DATA] == 2 * ROUNDS && !others,
 		  "%u DATA frames and %u others for %u round trips", rally.frames[GAMMA_KIND_DATA],
 		  others, ROUNDS);
-	scenario_tell(
+	scenario_report(
 		"%u round trips took %u DATA frames and %u others, %.2f of the network's each",
 		ROUNDS, rally.frames[GAMMA_KIND_DATA], others,
 		scenario_trips(sim, sim_now(sim) - began) / ROUNDS);
@@ -152,7 +152,7 @@ static void stream(struct sim *sim)
 	SIM_CHECK(sim, bulk < 0.05, "%.3f acknowledgements for each bulk frame", bulk);
 	SIM_CHECK(sim, copied < 0.05, "%.3f for each frame of copied messages", copied);
 	SIM_CHECK(sim, asked <= 1, "%.3f for each frame of messages that ask", asked);
-	scenario_tell(
+	scenario_report(
 		"acknowledgements for each DATA frame: %.3f of 1 MiB messages, %.3f of copied "
 		"ones, %.3f of single frames whose senders ask",
 		bulk, copied, asked);
@@ -183,7 +183,7 @@ static void batches(struct sim *sim)
 	SIM_CHECK(sim, stats.data_frames_out <= MESSAGES / 16, "%llu frames for %u messages",
 		  (unsigned long long) stats.data_frames_out, MESSAGES);
 	SIM_CHECK(sim, sim_stats(sim, 1)->messages_in == MESSAGES, "not all have come");
-	scenario_tell(
+	scenario_report(
 		"%u messages of 8 bytes came in %llu frames, %.1f in each; %llu acknowledgements, "
 		"%llu requests",
 		MESSAGES, (unsigned long long) stats.data_frames_out,

@@ -126,7 +126,7 @@ static void incast(struct sim *sim)
 		streams[i].count = streams[i].begun;
 	sim_run(sim, MEASURE_MS * SIM_MS);
 	sim_finish(sim, SIM_SEC);
-	scenario_tell(
+	scenario_report(
 		"all had met after %.0f ms (switch dropped %llu, ring %llu); in the %u ms then "
 		"%.1f %% of the link, %.1f %% from the very start, Jain %.3f, switch dropped "
 		"%llu; for %llu DATA frames %llu sent again, %llu probes, %llu requests, %llu "

@@ -93,7 +93,7 @@ static void loss_cost(struct sim *sim)
 		SIM_CHECK(sim, warm <= loss->trips, "the loss of %s cost %.1f round trips",
 			  loss->what, warm);
 	}
-	scenario_tell("round trips more (on a flow that has not measured any): %s", line);
+	scenario_report("round trips more (on a flow that has not measured any): %s", line);
 }
 
 const struct sim_scenario scenario_loss_cost = {
@@ -150,8 +150,8 @@ static void random_loss(struct sim *sim)
 	SIM_CHECK(sim, whole > 9e9, "%.2f Gbit/s without loss", whole / 1e9);
 	SIM_CHECK(sim, one >= 0.8, "at 1 %% loss %.0f %% of the goodput", 100 * one);
 	SIM_CHECK(sim, ten >= 0.7, "at 10 %% loss %.0f %% of the goodput", 100 * ten);
-	scenario_tell("%.2f Gbit/s without loss, %.1f %% of it at 1 %% loss, %.1f %% at 10 %%",
-		      whole / 1e9, 100 * one, 100 * ten);
+	scenario_report("%.2f Gbit/s without loss, %.1f %% of it at 1 %% loss, %.1f %% at 10 %%",
+			whole / 1e9, 100 * one, 100 * ten);
 }
 
 const struct sim_scenario scenario_random_loss = {

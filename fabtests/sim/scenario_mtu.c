@@ -77,7 +77,7 @@ static void behind_small(struct sim *sim)
 		  (unsigned long long) large.stats.mtu_probes_out);
 	SIM_CHECK(sim, !large.stats.retransmissions && large.ms < 1.05 * small.ms,
 		  "it took %.1f ms instead of %.1f", large.ms, small.ms);
-	scenario_tell(
+	scenario_report(
 		"24 MiB in %.1f ms, %.1f with hosts of 1,500; %llu padded probes, 1 warning at "
 		"each host",
 		large.ms, small.ms, (unsigned long long) large.stats.mtu_probes_out);
@@ -100,7 +100,7 @@ static void all_large(struct sim *sim)
 		  (unsigned long long) large.stats.mtu_probes_out);
 	SIM_CHECK(sim, large.stats.data_frames_out < 26ull * (1 << 20) / 8000 + TRICKLE,
 		  "%llu frames: most were small", (unsigned long long) large.stats.data_frames_out);
-	scenario_tell("24 MiB in %.1f ms and large frames after one padded probe", large.ms);
+	scenario_report("24 MiB in %.1f ms and large frames after one padded probe", large.ms);
 }
 
 const struct sim_scenario scenario_large_switch = {
@@ -119,7 +119,7 @@ static void lowered(struct sim *sim)
 	SIM_CHECK(sim, less.warnings >= 1 && less.warnings <= 2, "%u warnings", less.warnings);
 	SIM_CHECK(sim, less.ms < usual.ms + 15, "it took %.1f ms instead of %.1f", less.ms,
 		  usual.ms);
-	scenario_tell(
+	scenario_report(
 		"24 MiB in %.1f ms, %.1f had the switch not changed; %llu parts of frames, %u "
 		"warning(s)",
 		less.ms, usual.ms, (unsigned long long) less.stats.parts_out, less.warnings);
@@ -164,7 +164,7 @@ static void lowered_host(struct sim *sim)
 
 	SIM_CHECK(sim, returned == LOWERED, "frames of %u bytes are used", returned);
 	SIM_CHECK(sim, stopped == JUMBO, "one that is stopped uses %u bytes", stopped);
-	scenario_tell("frames of %u bytes once it has returned", returned);
+	scenario_report("frames of %u bytes once it has returned", returned);
 }
 
 const struct sim_scenario scenario_lowered_host = {

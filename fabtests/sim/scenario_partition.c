@@ -50,7 +50,7 @@ static void partition(struct sim *sim)
 
 	SIM_CHECK(sim, symmetric <= most && one_way <= most, "%.1f and %.1f ms after healing",
 		  symmetric, one_way);
-	scenario_tell(
+	scenario_report(
 		"cut for %u s of a timeout of %u: all complete %.0f ms after healing; cut one way "
 		"only: %.0f ms",
 		TIMEOUT_S - 1, TIMEOUT_S, symmetric, one_way);
@@ -107,8 +107,8 @@ static void given_up(struct sim *sim)
 
 	SIM_CHECK(sim, symmetric <= most, "both had given up after %.2f s", symmetric);
 	SIM_CHECK(sim, one_way <= 2 * most, "cut one way only: after %.2f s", one_way);
-	scenario_tell("timeout %u s: both have failed after %.2f s; cut one way only: %.2f s",
-		      TIMEOUT_S, symmetric, one_way);
+	scenario_report("timeout %u s: both have failed after %.2f s; cut one way only: %.2f s",
+			TIMEOUT_S, symmetric, one_way);
 }
 
 const struct sim_scenario scenario_given_up = {
@@ -127,7 +127,7 @@ static bool closed(struct sim *sim, void *arg)
 }
 
 /* ms until it was closed, everything delivered. */
-static double close_under_loss(struct sim *sim, uint64_t seed, uint32_t loss, unsigned *told)
+static double close_under_loss(struct sim *sim, uint64_t seed, uint32_t loss, unsigned *informed)
 {
 	struct sim_config config = *sim_config(sim);
 	struct sim_message *messages[MESSAGES];
@@ -150,9 +150,10 @@ static double close_under_loss(struct sim *sim, uint64_t seed, uint32_t loss, un
 	sim_run(side, SIM_MS);
 	for (unsigned i = 0; i < MESSAGES; i++)
 		SIM_CHECK(side, messages[i]->received, "message %u was not delivered", i);
-	*told += sim_endpoint(side, 1)->flow_count == 1 &&
-		 gamma_list_first(&sim_endpoint(side, 1)->local.flows, struct gamma_flow, all_entry)
-				 ->state == GAMMA_FLOW_CLOSED;
+	*informed +=
+		sim_endpoint(side, 1)->flow_count == 1 &&
+		gamma_list_first(&sim_endpoint(side, 1)->local.flows, struct gamma_flow, all_entry)
+				->state == GAMMA_FLOW_CLOSED;
 	scenario_end(sim, side);
 	return ms;
 }
@@ -216,33 +217,35 @@ static void closing(struct sim *sim)
 	double good = 0, vain = close_in_vain(sim);
 	double at_once = close_on_a_waiting_one(sim, 0, 0), last = 0;
 	double known = close_on_a_waiting_one(sim, 2 * GAMMA_BYE_TRIES, 2 * SIM_SEC);
-	unsigned told = 0, quick = 0;
+	unsigned informed = 0, quick = 0;
 
 	for (unsigned lost = 1; lost < GAMMA_BYE_TRIES; lost++)
 		last = close_on_a_waiting_one(sim, lost, 0);
 	good = close_under_loss(sim, 1, 0, &quick);
 	for (unsigned seed = 1; seed <= LOSSY_RUNS; seed++)
-		longest = gamma_max(longest, close_under_loss(sim, seed, 200000, &told));
+		longest = gamma_max(longest, close_under_loss(sim, seed, 200000, &informed));
 	SIM_CHECK(sim, quick == 1, "on a good network the peer does not know");
-	SIM_CHECK(sim, longest <= linger && told >= LOSSY_RUNS - 1,
-		  "at 20 %% loss it took up to %.0f ms, and %u of %u peers know", longest, told,
+	SIM_CHECK(sim, longest <= linger && informed >= LOSSY_RUNS - 1,
+		  "at 20 %% loss it took up to %.0f ms, and %u of %u peers know", longest, informed,
 		  LOSSY_RUNS);
 	SIM_CHECK(sim, vain <= linger + 2, "toward a silent peer it took %.0f ms", vain);
 	SIM_CHECK(sim, at_once <= 2 && last <= 20,
 		  "toward a peer that is owed nothing it took %.2f and %.1f ms", at_once, last);
 	SIM_CHECK(sim, known <= linger + 2, "toward a peer that is known to wait it took %.0f ms",
 		  known);
-	scenario_tell(
+	scenario_report(
 		"closing takes %.2f ms; at 20 %% loss at most %.1f, everything delivered, %u of %u "
 		"peers know; toward a silent peer %.0f, the linger bound; toward one that is owed "
 		"nothing %.2f, with all BYEs but the last lost %.1f; toward one that is known to "
 		"wait, "
 		"with %u of them lost, %.0f",
-		good, longest, told, LOSSY_RUNS, vain, at_once, last, 2 * GAMMA_BYE_TRIES, known);
+		good, longest, informed, LOSSY_RUNS, vain, at_once, last, 2 * GAMMA_BYE_TRIES,
+		known);
 }
 
 const struct sim_scenario scenario_closing = {
 	.name = "closing",
-	.summary = "endpoints close on a bad network: delivered, told, and within the linger bound",
+	.summary = "endpoints close on a bad network: delivered, informed, and within the linger "
+		   "bound",
 	.run = closing,
 };

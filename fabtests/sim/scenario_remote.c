@@ -32,11 +32,11 @@ static struct gamma_stats run_all(struct sim *sim)
 	SIM_CHECK(sim, stats.remote_out == 5 * ROUNDS && stats.remote_refused == ROUNDS / 10,
 		  "%llu were carried out and %llu refused", (unsigned long long) stats.remote_out,
 		  (unsigned long long) stats.remote_refused);
-	scenario_tell("%llu carried out, %llu refused, %llu frames sent again, %.1f ms",
-		      (unsigned long long) stats.remote_out,
-		      (unsigned long long) stats.remote_refused,
-		      (unsigned long long) stats.retransmissions,
-		      (double) (sim_now(sim) - SIM_START) / 1e6);
+	scenario_report("%llu carried out, %llu refused, %llu frames sent again, %.1f ms",
+			(unsigned long long) stats.remote_out,
+			(unsigned long long) stats.remote_refused,
+			(unsigned long long) stats.retransmissions,
+			(double) (sim_now(sim) - SIM_START) / 1e6);
 	return stats;
 }
 

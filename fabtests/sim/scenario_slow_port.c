@@ -219,11 +219,11 @@ static void slow_port(struct sim *sim)
 	without_bound(sim, (struct port){GBIT, 9000, 1, .shorts = false});
 	without_bound(sim, (struct port){25 * (uint64_t) GBIT / 10, 1500, 1, .shorts = true});
 	without_bound(sim, (struct port){5 * (uint64_t) GBIT, 9000, 1, .shorts = true});
-	scenario_tell("a short message waits for %.1f (1,500) and %.1f frames (9,000), beside %u "
-		      "senders %.1f and %.1f, which take %.1f and %.1f %% of the port, Jain %.3f "
-		      "and %.3f",
-		      one[0].waited, one[1].waited, SENDERS_MAX, all[0].waited, all[1].waited,
-		      100 * all[0].share, 100 * all[1].share, all[0].fair, all[1].fair);
+	scenario_report("a short message waits for %.1f (1,500) and %.1f frames (9,000), beside %u "
+			"senders %.1f and %.1f, which take %.1f and %.1f %% of the port, Jain %.3f "
+			"and %.3f",
+			one[0].waited, one[1].waited, SENDERS_MAX, all[0].waited, all[1].waited,
+			100 * all[0].share, 100 * all[1].share, all[0].fair, all[1].fair);
 }
 
 const struct sim_scenario scenario_slow_port = {
@@ -248,8 +248,8 @@ static void slow_port_away(struct sim *sim)
 			least = with.share / without.share;
 	}
 	SIM_CHECK(sim, least >= 0.85, "%.1f %% of what came without short messages", 100 * least);
-	scenario_tell("1, 2, 4 of 20 ms: at least %.1f %% of what comes without short messages",
-		      100 * least);
+	scenario_report("1, 2, 4 of 20 ms: at least %.1f %% of what comes without short messages",
+			100 * least);
 }
 
 const struct sim_scenario scenario_slow_port_away = {

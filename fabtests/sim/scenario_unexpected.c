@@ -62,7 +62,7 @@ static void behind(struct sim *sim)
 		sim_post(others[OTHERS - 1 - i], others[OTHERS - 1 - i]->length);
 	sim_finish(sim, 10 * SIM_SEC);
 	SIM_CHECK(sim, !most_kept(sim), "memory is left over");
-	scenario_tell(
+	scenario_report(
 		"behind %u messages that nobody wants: %.1f round trips; %llu of them cut, at "
 		"most %llu KiB kept, all received in the end",
 		OTHERS, trips, (unsigned long long) sim_stats(sim, 1)->demoted,
@@ -121,7 +121,7 @@ static void all_to_all(struct sim *sim)
 		  (unsigned long long) stats.ring_drops);
 	SIM_CHECK(sim, most <= sim_config(sim)->unexpected_size, "%llu bytes kept",
 		  (unsigned long long) most);
-	scenario_tell(
+	scenario_report(
 		"%u hosts, rings of %u: %llu messages, %.1f ms after the receives; %llu DATA "
 		"frames, rings dropped %llu, %llu sent again, %llu cut, at most %llu KiB kept",
 		HOSTS, SIM_SLOTS_MIN, (unsigned long long) stats.messages_in,

@@ -26,20 +26,20 @@ const struct sim_scenario *const sim_scenarios[] = {
 
 /* ---- the verdict ---- */
 
-static char told[512] = "nothing measured";
+static char result[512] = "nothing measured";
 
-void scenario_tell(const char *format, ...)
+void scenario_report(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(told, sizeof(told), format, args);
+	vsnprintf(result, sizeof(result), format, args);
 	va_end(args);
 }
 
-const char *scenario_told(void)
+const char *scenario_result(void)
 {
-	return told;
+	return result;
 }
 
 struct sim *scenario_begin(struct sim *sim, const struct sim_config *config)

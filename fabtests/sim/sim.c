@@ -77,7 +77,7 @@ struct sim *sim_new(const struct sim_config *config)
 static void free_event(struct sim *sim, const struct event *event)
 {
 	if (event->kind == EVENT_SWITCH || event->kind == EVENT_HOST)
-		frame_free(sim, event->what);
+		wire_frame_free(sim, event->what);
 	else if (event->kind == EVENT_CALL)
 		free(event->what);
 }
@@ -93,7 +93,7 @@ void sim_free(struct sim *sim)
 	}
 	for (size_t i = 0; i < sim->heap.count; i++)
 		free_event(sim, &sim->heap.events[i]);
-	heap_free(&sim->heap);
+	event_free(&sim->heap);
 	wire_free(sim);
 	app_free(sim);
 	remote_free(sim);
@@ -138,12 +138,12 @@ uint64_t sim_now(const struct sim *sim)
 
 void sim_push(struct sim *sim, uint64_t when, enum event_kind kind, uint32_t life, void *what)
 {
-	heap_push(&sim->heap, (struct event){
-				      .time = gamma_max(when, sim->now),
-				      .kind = kind,
-				      .life = life,
-				      .what = what,
-			      });
+	event_push(&sim->heap, (struct event){
+				       .time = gamma_max(when, sim->now),
+				       .kind = kind,
+				       .life = life,
+				       .what = what,
+			       });
 }
 
 void sim_at(struct sim *sim, uint64_t when, void (*call)(struct sim *sim, void *arg), void *arg)
@@ -205,7 +205,7 @@ static bool step(struct sim *sim, uint64_t until)
 
 	if (!sim->heap.count || sim->heap.events[0].time > until)
 		return false;
-	event = heap_pop(&sim->heap);
+	event = event_pop(&sim->heap);
 	sim->now = event.time;
 	digest(sim, event.time ^ (uint64_t) event.kind << 56);
 	if (++sim->steps > sim->config.steps_max)
@@ -256,7 +256,7 @@ uint64_t sim_stream_time(const struct sim *sim, unsigned a, unsigned b, uint64_t
 
 enum { LIST_FIRST = 256 }; /* entries, a power of two */
 
-void *sim_grown(void *list, unsigned count)
+void *sim_grow_list(void *list, unsigned count)
 {
 	if (count && (count < LIST_FIRST || count & (count - 1)))
 		return list;

@@ -29,11 +29,12 @@ struct sim;
 /* ---- what is simulated ---- */
 
 /* What an application does with a message that is whole as it arrives: handlers->deliver. */
-enum sim_taking {
-	SIM_WHOLE,    /* takes it in one step, as the provider does */
-	SIM_IN_STEPS, /* has no such handler: is asked for a receive, and then told */
-	SIM_LATE, /* in one step, but posts every other receive just after its message was here */
-	SIM_TAKINGS
+enum sim_delivery {
+	SIM_AT_ONCE,             /* takes it in one step, as the provider does */
+	SIM_IN_STEPS,            /* has no such handler: is asked for a receive, and then told */
+	SIM_AT_ONCE_POSTS_AFTER, /* in one step, but posts every other receive just after its
+				    message was here */
+	SIM_DELIVERIES
 };
 
 struct sim_config {
@@ -61,8 +62,8 @@ struct sim_config {
 	bool watched;             /* a thread takes over when an application does not poll */
 	bool stamped;             /* rings tell when frames arrived */
 	bool payload_crc;         /* payloads carry a checksum */
-	uint8_t taking[SIM_NODES_MAX]; /* by host: enum sim_taking */
-	uint64_t steps_max;            /* events: more is a livelock */
+	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
+	uint64_t steps_max;              /* events: more is a livelock */
 };
 
 void sim_config_default(struct sim_config *config);
@@ -174,9 +175,9 @@ void sim_stop(struct sim *sim, unsigned node, uint64_t until);
 void sim_watch(struct sim *sim, unsigned node, bool watched);
 /* The endpoint ends without a word; with `back`, another one takes its port at that time with a
  * new epoch, and reposts what was posted; GAMMA_NEVER: none. The others learn of the new epoch when
- * sim_tell is called; until then they send to the old one. */
+ * sim_publish_epoch is called; until then they send to the old one. */
 void sim_kill(struct sim *sim, unsigned node, uint64_t back);
-void sim_tell(struct sim *sim, unsigned node);
+void sim_publish_epoch(struct sim *sim, unsigned node);
 /* Closes in order: waits for what is unacknowledged, says BYE, ends. */
 void sim_close(struct sim *sim, unsigned node);
 bool sim_alive(const struct sim *sim, unsigned node);

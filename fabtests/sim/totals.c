@@ -28,8 +28,9 @@ static const char *const op_names[] = {
 	"batch", "write", "read",       "reply",     "atomic",   "fetch",  "compare", "failed",
 };
 
-static const char *const taking_names[SIM_TAKINGS] = {
-	[SIM_WHOLE] = "endpoints in one step", [SIM_IN_STEPS] = "in two", [SIM_LATE] = "late"};
+static const char *const taking_names[SIM_DELIVERIES] = {[SIM_AT_ONCE] = "endpoints in one step",
+							 [SIM_IN_STEPS] = "in two",
+							 [SIM_AT_ONCE_POSTS_AFTER] = "late"};
 
 enum size_class totals_size_class(uint64_t length, const struct sim_config *config)
 {
@@ -92,7 +93,7 @@ static void print_whole(const struct totals *totals)
 	       "after\n",
 	       (unsigned long long) totals->whole_taken, (unsigned long long) totals->whole_refused,
 	       (unsigned long long) totals->whole_late);
-	row("taken by", taking_names, totals->takings, SIM_TAKINGS);
+	row("taken by", taking_names, totals->takings, SIM_DELIVERIES);
 }
 
 static void print_stats(const struct gamma_stats *stats)

@@ -31,7 +31,7 @@ struct totals {
 	uint64_t sends_failed, receives_failed;
 	uint64_t unposted;                           /* messages nobody received, to the end */
 	uint64_t partial;                            /* messages to addresses without epoch */
-	uint64_t takings[SIM_TAKINGS];               /* endpoints by enum sim_taking */
+	uint64_t takings[SIM_DELIVERIES];            /* endpoints by enum sim_delivery */
 	uint64_t whole_taken;                        /* messages taken in one step */
 	uint64_t whole_refused;                      /* for want of a receive */
 	uint64_t whole_late;                         /* whose receive was posted just after that */

@@ -52,13 +52,13 @@ static struct frame *frame_new(struct sim *sim, size_t len)
 	return frame;
 }
 
-void frame_free(struct sim *sim, struct frame *frame)
+void wire_frame_free(struct sim *sim, struct frame *frame)
 {
 	frame->next = sim->free_frames[frame->class];
 	sim->free_frames[frame->class] = frame;
 }
 
-struct frame *frame_copy(struct sim *sim, const struct frame *frame)
+struct frame *wire_frame_copy(struct sim *sim, const struct frame *frame)
 {
 	struct frame *copy = frame_new(sim, frame->len);
 
@@ -79,7 +79,7 @@ void wire_drop(struct sim *sim, struct frame *frame, enum sim_fault why)
 		sim_note(sim, "%s: frame %u -> %u kind %u op %u seq %u", sim_fault_names[why],
 			 frame->from, frame->to, frame->fields.kind, frame->fields.op,
 			 frame->fields.seq);
-	frame_free(sim, frame);
+	wire_frame_free(sim, frame);
 }
 
 void wire_free(struct sim *sim)
@@ -134,12 +134,13 @@ static void leave(struct node *node, struct frame *frame)
 		fault_damage(sim, frame, fault);
 		break;
 	case SIM_DUPLICATE:
-		sim_push(sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0, frame_copy(sim, frame));
+		sim_push(sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0,
+			 wire_frame_copy(sim, frame));
 		break;
 	case SIM_REPLAY:
 		sim_push(
 			sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0,
-			frame_copy(
+			wire_frame_copy(
 				sim,
 				sim->old[sim_random(sim) % gamma_min(sim->old_count, OLD_FRAMES)]));
 		break;
@@ -338,10 +339,10 @@ static void link_release(struct gamma_link *link)
 	if (!node->ring_head)
 		node->ring_tail = &node->ring_head;
 	node->ring_count--;
-	frame_free(node->sim, frame);
+	wire_frame_free(node->sim, frame);
 }
 
-void ring_clear(struct node *node)
+void wire_ring_clear(struct node *node)
 {
 	while (node->ring_head)
 		link_release(&node->link);

@@ -43,7 +43,7 @@ static void must_end(bool bounded, bool (*drop)(int fd), bool ends)
 	int pair[2];
 
 	if (!child)
-		_exit((bounded && gammad_linger_bound()) || !send_one(pair) || !drop(pair[1]));
+		_exit((bounded && gammad_linger_init()) || !send_one(pair) || !drop(pair[1]));
 	assert_int_equal(netns_ends(child), ends);
 }
 
@@ -76,7 +76,7 @@ static void after__no_signal(void **state)
 	int pair[2];
 
 	(void) state;
-	assert_int_equal(gammad_linger_bound(), 0);
+	assert_int_equal(gammad_linger_init(), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	gammad_linger_close(pair[0]);
 	gammad_linger_close(pair[1]);

@@ -28,7 +28,7 @@ static bool library_fits(void)
 
 static int component_open(void)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	component->modules = NULL;
 	component->module_count = 0;
@@ -44,7 +44,7 @@ static int component_close(void)
 }
 
 /* Whether gamma is a word of the user's list of BTLs; one that begins with ^ excludes. */
-bool gamma_btl_named(void)
+bool btl_gamma_component_is_named(void)
 {
 	const char *word = opal_btl_base_framework.framework_selection;
 	size_t len;
@@ -62,29 +62,29 @@ bool gamma_btl_named(void)
 
 static void open_nics(void)
 {
-	struct gamma_btl_nic *nics = NULL;
-	const size_t max_message = gamma_btl_fit_sizes();
-	size_t i, count = max_message ? gamma_btl_find_nics(&nics, max_message) : 0;
+	struct btl_gamma_nic *nics = NULL;
+	const size_t max_message = btl_gamma_module_fit_sizes();
+	size_t i, count = max_message ? btl_gamma_nics_find(&nics, max_message) : 0;
 
 	/* two modules for each NIC */
-	mca_btl_gamma_component.modules = calloc(2 * count + 1, sizeof(struct gamma_btl_module *));
+	mca_btl_gamma_component.modules = calloc(2 * count + 1, sizeof(struct btl_gamma_module *));
 	for (i = 0; mca_btl_gamma_component.modules && i < count; i++)
-		gamma_btl_open(&nics[i], max_message);
+		btl_gamma_module_open(&nics[i], max_message);
 	free(nics);
 }
 
 static void close_modules(void)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	while (component->module_count)
-		gamma_btl_close(component->modules[--component->module_count]);
+		btl_gamma_module_close(component->modules[--component->module_count]);
 }
 
 /* Open MPI frees the array and not what it points to. */
 static mca_btl_base_module_t **list_modules(int *count)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
 	mca_btl_base_module_t **list = calloc(component->module_count, sizeof(*list));
 	size_t i;
 
@@ -98,15 +98,15 @@ static mca_btl_base_module_t **list_modules(int *count)
 
 static mca_btl_base_module_t **component_init(int *count, bool progress_threads, bool mpi_threads)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
 	mca_btl_base_module_t **list = NULL;
 
 	(void) progress_threads, (void) mpi_threads;
 	*count = 0;
-	if (!gamma_btl_named() && !component->by_default)
+	if (!btl_gamma_component_is_named() && !component->by_default)
 		return NULL;
 	open_nics();
-	if (component->module_count && gamma_btl_publish() == OPAL_SUCCESS)
+	if (component->module_count && btl_gamma_peers_publish() == OPAL_SUCCESS)
 		list = list_modules(count);
 	if (!list)
 		close_modules();
@@ -116,7 +116,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 	return list;
 }
 
-struct gamma_btl_component mca_btl_gamma_component = {
+struct btl_gamma_component mca_btl_gamma_component = {
 	.super =
 		{
 			.btl_version =
@@ -124,13 +124,13 @@ struct gamma_btl_component mca_btl_gamma_component = {
 					MCA_BTL_DEFAULT_VERSION("gamma"),
 					.mca_open_component = component_open,
 					.mca_close_component = component_close,
-					.mca_register_component_params = gamma_btl_register_params,
+					.mca_register_component_params = btl_gamma_params_register,
 				},
 			.btl_data =
 				{
 					.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT,
 				},
 			.btl_init = component_init,
-			.btl_progress = gamma_btl_progress,
+			.btl_progress = btl_gamma_progress,
 		},
 };

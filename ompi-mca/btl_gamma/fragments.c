@@ -7,20 +7,20 @@
 
 #include <stdlib.h>
 
-static struct gamma_btl_pool *pool_for(struct gamma_btl_module *module, size_t size)
+static struct btl_gamma_pool *pool_for(struct btl_gamma_module *module, size_t size)
 {
 	int i;
 
-	for (i = 0; i < GAMMA_BTL_POOLS; i++)
+	for (i = 0; i < BTL_GAMMA_POOLS; i++)
 		if (size <= module->pools[i].room)
 			return &module->pools[i];
 	return NULL;
 }
 
-static struct gamma_btl_fragment *new_fragment(struct gamma_btl_module *module,
-					       struct gamma_btl_pool *pool)
+static struct btl_gamma_fragment *new_fragment(struct btl_gamma_module *module,
+					       struct btl_gamma_pool *pool)
 {
-	struct gamma_btl_fragment *fragment = calloc(1, sizeof(*fragment) + pool->room);
+	struct btl_gamma_fragment *fragment = calloc(1, sizeof(*fragment) + pool->room);
 
 	if (!fragment)
 		return NULL;
@@ -32,19 +32,19 @@ static struct gamma_btl_fragment *new_fragment(struct gamma_btl_module *module,
 	return fragment;
 }
 
-static struct gamma_btl_fragment *get(struct gamma_btl_module *module, size_t size, uint8_t order,
-				      uint32_t flags)
+static struct btl_gamma_fragment *get_fragment(struct btl_gamma_module *module, size_t size,
+					       uint8_t order, uint32_t flags)
 {
-	struct gamma_btl_pool *pool = pool_for(module, size);
-	struct gamma_btl_fragment *fragment;
+	struct btl_gamma_pool *pool = pool_for(module, size);
+	struct btl_gamma_fragment *fragment;
 
 	if (!pool)
 		return NULL;
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	fragment = pool->free;
 	if (fragment)
 		pool->free = fragment->next;
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 	if (!fragment)
 		fragment = new_fragment(module, pool);
 	if (!fragment)
@@ -58,42 +58,44 @@ static struct gamma_btl_fragment *get(struct gamma_btl_module *module, size_t si
 	return fragment;
 }
 
-mca_btl_base_descriptor_t *gamma_btl_alloc(mca_btl_base_module_t *btl,
-					   struct mca_btl_base_endpoint_t *peer, uint8_t order,
-					   size_t size, uint32_t flags)
+mca_btl_base_descriptor_t *btl_gamma_fragments_alloc(mca_btl_base_module_t *btl,
+						     struct mca_btl_base_endpoint_t *peer,
+						     uint8_t order, size_t size, uint32_t flags)
 {
-	struct gamma_btl_fragment *fragment = get(gamma_btl_module(btl), size, order, flags);
+	struct btl_gamma_fragment *fragment =
+		get_fragment(btl_gamma_module(btl), size, order, flags);
 
 	(void) peer;
 	return fragment ? &fragment->base : NULL;
 }
 
-int gamma_btl_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descriptor)
+int btl_gamma_fragments_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descriptor)
 {
-	struct gamma_btl_fragment *fragment =
-		gamma_btl_container(descriptor, struct gamma_btl_fragment, base);
-	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct btl_gamma_fragment *fragment =
+		btl_gamma_container(descriptor, struct btl_gamma_fragment, base);
+	struct btl_gamma_module *module = btl_gamma_module(btl);
 
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	fragment->next = fragment->pool->free;
 	fragment->pool->free = fragment;
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 	return OPAL_SUCCESS;
 }
 
 /* The user's data stay where they are; only the headers are memory of ours. */
-static mca_btl_base_descriptor_t *in_place(struct gamma_btl_module *module,
-					   struct opal_convertor_t *convertor, uint8_t order,
-					   size_t reserve, size_t *size, uint32_t flags)
+static mca_btl_base_descriptor_t *prepare_in_place(struct btl_gamma_module *module,
+						   struct opal_convertor_t *convertor,
+						   uint8_t order, size_t reserve, size_t *size,
+						   uint32_t flags)
 {
-	struct gamma_btl_fragment *fragment = get(module, reserve, order, flags);
+	struct btl_gamma_fragment *fragment = get_fragment(module, reserve, order, flags);
 	struct iovec iov = {.iov_base = NULL, .iov_len = *size};
 	uint32_t iov_count = 1;
 
 	if (!fragment)
 		return NULL;
 	if (opal_convertor_pack(convertor, &iov, &iov_count, size) < 0) {
-		gamma_btl_free(&module->super, &fragment->base);
+		btl_gamma_fragments_free(&module->super, &fragment->base);
 		return NULL;
 	}
 	fragment->segments[1].seg_addr.pval = iov.iov_base;
@@ -102,11 +104,11 @@ static mca_btl_base_descriptor_t *in_place(struct gamma_btl_module *module,
 	return &fragment->base;
 }
 
-static mca_btl_base_descriptor_t *packed(struct gamma_btl_module *module,
-					 struct opal_convertor_t *convertor, uint8_t order,
-					 size_t reserve, size_t *size, uint32_t flags)
+static mca_btl_base_descriptor_t *prepare_packed(struct btl_gamma_module *module,
+						 struct opal_convertor_t *convertor, uint8_t order,
+						 size_t reserve, size_t *size, uint32_t flags)
 {
-	struct gamma_btl_fragment *fragment = get(module, reserve + *size, order, flags);
+	struct btl_gamma_fragment *fragment = get_fragment(module, reserve + *size, order, flags);
 	struct iovec iov = {.iov_len = *size};
 	uint32_t iov_count = 1;
 
@@ -114,19 +116,20 @@ static mca_btl_base_descriptor_t *packed(struct gamma_btl_module *module,
 		return NULL;
 	iov.iov_base = fragment->memory + reserve;
 	if (*size && opal_convertor_pack(convertor, &iov, &iov_count, size) < 0) {
-		gamma_btl_free(&module->super, &fragment->base);
+		btl_gamma_fragments_free(&module->super, &fragment->base);
 		return NULL;
 	}
 	fragment->segments[0].seg_len = reserve + *size;
 	return &fragment->base;
 }
 
-mca_btl_base_descriptor_t *gamma_btl_prepare(mca_btl_base_module_t *btl,
-					     struct mca_btl_base_endpoint_t *peer,
-					     struct opal_convertor_t *convertor, uint8_t order,
-					     size_t reserve, size_t *size, uint32_t flags)
+mca_btl_base_descriptor_t *btl_gamma_fragments_prepare(mca_btl_base_module_t *btl,
+						       struct mca_btl_base_endpoint_t *peer,
+						       struct opal_convertor_t *convertor,
+						       uint8_t order, size_t reserve, size_t *size,
+						       uint32_t flags)
 {
-	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct btl_gamma_module *module = btl_gamma_module(btl);
 
 	(void) peer;
 	if (reserve > btl->btl_max_send_size)
@@ -135,17 +138,17 @@ mca_btl_base_descriptor_t *gamma_btl_prepare(mca_btl_base_module_t *btl,
 		*size = btl->btl_max_send_size - reserve;
 	/* What is injected is copied anyway, and from one piece it is faster. */
 	if (opal_convertor_need_buffers(convertor) ||
-	    sizeof(struct gamma_btl_header) + reserve + *size <= module->port->inject_size)
-		return packed(module, convertor, order, reserve, size, flags);
-	return in_place(module, convertor, order, reserve, size, flags);
+	    sizeof(struct btl_gamma_header) + reserve + *size <= module->port->inject_size)
+		return prepare_packed(module, convertor, order, reserve, size, flags);
+	return prepare_in_place(module, convertor, order, reserve, size, flags);
 }
 
-void gamma_btl_drop_fragments(struct gamma_btl_module *module)
+void btl_gamma_fragments_drop(struct btl_gamma_module *module)
 {
-	struct gamma_btl_fragment *fragment;
+	struct btl_gamma_fragment *fragment;
 	int i;
 
-	for (i = 0; i < GAMMA_BTL_POOLS; i++)
+	for (i = 0; i < BTL_GAMMA_POOLS; i++)
 		while ((fragment = module->pools[i].free)) {
 			module->pools[i].free = fragment->next;
 			OBJ_DESTRUCT(&fragment->base);

@@ -2,8 +2,8 @@
 /*
  * Now and then an empty message to every peer: who only waits for messages would otherwise never
  * hear that the host they are to come from is dead. At once if the provider has given up a peer:
- * injected messages have no completion that would say so. And a farewell to who would ask in vain.
- * Called by progress.c, and where peers are given up.
+ * injected messages have no completion that would say so. And a farewell to who would probe_peer in
+ * vain. Called by progress.c, and where peers are given up.
  */
 #include "btl_gamma.h"
 
@@ -20,10 +20,10 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-static void answered(struct gamma_btl_op *op, int status)
+static void probe_done(struct btl_gamma_op *op, int status)
 {
 	(void) status; /* who calls this has told it */
-	__atomic_store_n(&op->peer->asked, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&op->peer->probing, false, __ATOMIC_RELEASE);
 }
 
 /*
@@ -32,13 +32,13 @@ static void answered(struct gamma_btl_op *op, int status)
  * host says that it is gone. And who was first to leave MPI_Finalize is gone while we still wait
  * there, but not for a whole interval.
  */
-bool gamma_btl_may_have_ended(const struct gamma_btl_op *op, int error)
+bool btl_gamma_keepalive_may_have_ended(const struct btl_gamma_op *op, int error)
 {
 	struct mca_btl_base_endpoint_t *peer = op->peer;
 	const bool gone = error == FI_ECONNRESET || error == FI_ECONNREFUSED;
 	bool known;
 
-	if (op != &peer->alive)
+	if (op != &peer->probe)
 		return false;
 	known = __atomic_load_n(&peer->ended, __ATOMIC_RELAXED);
 	if (gone)
@@ -47,10 +47,10 @@ bool gamma_btl_may_have_ended(const struct gamma_btl_op *op, int error)
 }
 
 /* To those of another job, who may go on without us. */
-void gamma_btl_leave(struct mca_btl_base_endpoint_t *peer)
+void btl_gamma_keepalive_leave(struct mca_btl_base_endpoint_t *peer)
 {
-	const struct gamma_btl_header farewell = {.sender = opal_proc_local_get()->proc_name,
-						  .kind = GAMMA_BTL_LEAVING};
+	const struct btl_gamma_header farewell = {.sender = opal_proc_local_get()->proc_name,
+						  .kind = BTL_GAMMA_KIND_LEAVING};
 
 	if (peer->module->first && !peer->own_job &&
 	    !__atomic_load_n(&peer->ended, __ATOMIC_RELAXED))
@@ -58,98 +58,100 @@ void gamma_btl_leave(struct mca_btl_base_endpoint_t *peer)
 }
 
 /* Over when the peer's provider has it, so it needs no help of the program there. */
-static int send_question(struct mca_btl_base_endpoint_t *peer)
+static int send_probe(struct mca_btl_base_endpoint_t *peer)
 {
-	struct iovec iov = {.iov_base = &peer->question, .iov_len = sizeof(peer->question)};
+	struct iovec iov = {.iov_base = &peer->probe_header, .iov_len = sizeof(peer->probe_header)};
 	struct fi_msg message = {
 		.msg_iov = &iov,
 		.iov_count = 1,
 		.addr = peer->address,
-		.context = &peer->alive,
+		.context = &peer->probe,
 	};
 
-	peer->alive = (struct gamma_btl_op){.module = peer->module, .peer = peer, .done = answered};
-	peer->question = (struct gamma_btl_header){.sender = opal_proc_local_get()->proc_name,
-						   .kind = GAMMA_BTL_ALIVE};
+	peer->probe =
+		(struct btl_gamma_op){.module = peer->module, .peer = peer, .done = probe_done};
+	peer->probe_header = (struct btl_gamma_header){.sender = opal_proc_local_get()->proc_name,
+						       .kind = BTL_GAMMA_KIND_KEEPALIVE};
 	return (int) fi_sendmsg(peer->module->port->ep, &message,
 				FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
-static void ask(struct mca_btl_base_endpoint_t *peer)
+static void probe_peer(struct mca_btl_base_endpoint_t *peer)
 {
-	const int rc = send_question(peer);
+	const int rc = send_probe(peer);
 
 	if (!rc)
 		return;
 	/* without room: next time */
-	if (rc != -FI_EAGAIN && !gamma_btl_may_have_ended(&peer->alive, -rc))
-		gamma_btl_failed(peer, -rc, NULL);
-	answered(&peer->alive, OPAL_SUCCESS);
+	if (rc != -FI_EAGAIN && !btl_gamma_keepalive_may_have_ended(&peer->probe, -rc))
+		btl_gamma_report_peer_failed(peer, -rc, NULL);
+	probe_done(&peer->probe, OPAL_SUCCESS);
 }
 
-void gamma_btl_leave_all(struct gamma_btl_module *module)
+void btl_gamma_keepalive_leave_all(struct btl_gamma_module *module)
 {
 	uint64_t key;
 	void *peer;
 
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	OPAL_HASH_TABLE_FOREACH(key, uint64, peer, &module->peers)
-	gamma_btl_leave(peer);
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_keepalive_leave(peer);
+	btl_gamma_unlock(&module->lock);
 }
 
 /* If so, the peer owes an answer from now on. */
-static bool is_to_ask(struct mca_btl_base_endpoint_t *peer, bool regular)
+static bool claim_probe(struct mca_btl_base_endpoint_t *peer, bool regular)
 {
 	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) && (!regular || !peer->own_job))
 		return false;
-	return !__atomic_exchange_n(&peer->asked, true, __ATOMIC_ACQUIRE);
+	return !__atomic_exchange_n(&peer->probing, true, __ATOMIC_ACQUIRE);
 }
 
-/* Those to ask, to be asked when the table is not locked. Regular: not since one was given up. */
-static struct mca_btl_base_endpoint_t *list_to_ask(struct gamma_btl_module *module, bool regular)
+/* Those to probe_peer, to be asked when the table is not locked. Regular: not since one was given
+ * up. */
+static struct mca_btl_base_endpoint_t *list_to_probe(struct btl_gamma_module *module, bool regular)
 {
 	struct mca_btl_base_endpoint_t *peer, *first = NULL;
 	uint64_t key;
 	void *found;
 
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	OPAL_HASH_TABLE_FOREACH(key, uint64, found, &module->peers)
 	{
 		peer = found;
-		if (!is_to_ask(peer, regular))
+		if (!claim_probe(peer, regular))
 			continue;
-		peer->next_asked = first;
+		peer->next_probed = first;
 		first = peer;
 	}
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 	return first;
 }
 
-static bool is_time(struct gamma_btl_module *module)
+static bool is_due(struct btl_gamma_module *module)
 {
 	const time_t interval = mca_btl_gamma_component.keepalive, now = now_s();
 	bool due;
 
 	if (!interval)
 		return false;
-	gamma_btl_lock(&module->lock);
-	due = module->next_alive && now >= module->next_alive;
-	if (due || !module->next_alive)
-		module->next_alive = now + interval;
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_lock(&module->lock);
+	due = module->next_keepalive && now >= module->next_keepalive;
+	if (due || !module->next_keepalive)
+		module->next_keepalive = now + interval;
+	btl_gamma_unlock(&module->lock);
 	return due;
 }
 
 /* The provider has given up a peer. It does not tell which in our terms: who is asked will tell. */
-static bool is_doubtful(const struct gamma_btl_module *module)
+static bool has_dead_peer(const struct btl_gamma_module *module)
 {
 	struct fi_eq_err_entry entry = {0};
 
 	return fi_eq_readerr(module->port->eq, &entry, 0) > 0;
 }
 
-void gamma_btl_keep_alive(struct gamma_btl_module *module)
+void btl_gamma_keepalive_poll(struct btl_gamma_module *module)
 {
 	const unsigned int calls = __atomic_load_n(&module->calls, __ATOMIC_RELAXED) + 1;
 	struct mca_btl_base_endpoint_t *peer, *next;
@@ -159,11 +161,11 @@ void gamma_btl_keep_alive(struct gamma_btl_module *module)
 	__atomic_store_n(&module->calls, calls, __ATOMIC_RELAXED);
 	if (calls % CALLS)
 		return;
-	regular = is_time(module);
-	if (!regular && !is_doubtful(module))
+	regular = is_due(module);
+	if (!regular && !has_dead_peer(module))
 		return;
-	for (peer = list_to_ask(module, regular); peer; peer = next) {
-		next = peer->next_asked;
-		ask(peer);
+	for (peer = list_to_probe(module, regular); peer; peer = next) {
+		next = peer->next_probed;
+		probe_peer(peer);
 	}
 }

@@ -11,13 +11,13 @@
 
 enum { MESSAGE_MAX = 1 << 30 }; /* bytes: lengths do not overflow */
 
-void gamma_btl_close(struct gamma_btl_module *module)
+void btl_gamma_module_close(struct btl_gamma_module *module)
 {
-	gamma_btl_put_port(module->port);
-	gamma_btl_drop_held(module);
-	gamma_btl_drop_peers(module);
-	gamma_btl_drop_fragments(module);
-	gamma_btl_drop_remotes(module);
+	btl_gamma_port_put(module->port);
+	btl_gamma_receive_drop_undelivered(module);
+	btl_gamma_peers_drop(module);
+	btl_gamma_fragments_drop(module);
+	btl_gamma_remote_drop(module);
 	OBJ_DESTRUCT(&module->peers);
 	pthread_mutex_destroy(&module->lock);
 	free(module);
@@ -27,42 +27,42 @@ void gamma_btl_close(struct gamma_btl_module *module)
  */
 static int module_finalize(mca_btl_base_module_t *btl)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
-	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_module *module = btl_gamma_module(btl);
 	size_t i;
 
-	gamma_btl_thread_end();
+	btl_gamma_thread_stop();
 	for (i = 0; i < component->module_count; i++)
 		if (component->modules[i] == module) {
 			component->modules[i] = component->modules[--component->module_count];
 			break;
 		}
-	gamma_btl_leave_all(module);
-	gamma_btl_close(module);
+	btl_gamma_keepalive_leave_all(module);
+	btl_gamma_module_close(module);
 	return OPAL_SUCCESS;
 }
 
 static int register_error(mca_btl_base_module_t *btl, mca_btl_base_module_error_cb_fn_t callback)
 {
-	gamma_btl_module(btl)->error_cb = callback;
+	btl_gamma_module(btl)->error_cb = callback;
 	return OPAL_SUCCESS;
 }
 
 static void set_functions(mca_btl_base_module_t *btl)
 {
-	btl->btl_add_procs = gamma_btl_add_procs;
-	btl->btl_del_procs = gamma_btl_del_procs;
+	btl->btl_add_procs = btl_gamma_peers_add_procs;
+	btl->btl_del_procs = btl_gamma_peers_del_procs;
 	btl->btl_finalize = module_finalize;
-	btl->btl_alloc = gamma_btl_alloc;
-	btl->btl_free = gamma_btl_free;
-	btl->btl_prepare_src = gamma_btl_prepare;
-	btl->btl_send = gamma_btl_send;
-	btl->btl_sendi = gamma_btl_sendi;
+	btl->btl_alloc = btl_gamma_fragments_alloc;
+	btl->btl_free = btl_gamma_fragments_free;
+	btl->btl_prepare_src = btl_gamma_fragments_prepare;
+	btl->btl_send = btl_gamma_send;
+	btl->btl_sendi = btl_gamma_send_immediate;
 	btl->btl_dump = mca_btl_base_dump;
 	btl->btl_register_error = register_error;
 }
 
-static void set_weights(mca_btl_base_module_t *btl, const struct gamma_btl_port *port,
+static void set_weights(mca_btl_base_module_t *btl, const struct btl_gamma_port *port,
 			unsigned int distance)
 {
 	btl->btl_bandwidth = port->bandwidth;
@@ -71,10 +71,10 @@ static void set_weights(mca_btl_base_module_t *btl, const struct gamma_btl_port 
 }
 
 /* One of the port's users. */
-static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool first,
+static struct btl_gamma_module *new_module(struct btl_gamma_port *port, bool first,
 					   unsigned int distance)
 {
-	struct gamma_btl_module *module = calloc(1, sizeof(*module));
+	struct btl_gamma_module *module = calloc(1, sizeof(*module));
 
 	if (!module)
 		return NULL;
@@ -83,9 +83,9 @@ static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool fir
 	module->first = first;
 	set_functions(&module->super);
 	set_weights(&module->super, port, distance);
-	module->pools[GAMMA_BTL_POOL_SHORT].room = GAMMA_BTL_HEADER_ROOM;
-	module->pools[GAMMA_BTL_POOL_EAGER].room = module->super.btl_eager_limit;
-	module->pools[GAMMA_BTL_POOL_LARGE].room = module->super.btl_max_send_size;
+	module->pools[BTL_GAMMA_POOL_SHORT].room = BTL_GAMMA_HEADER_ROOM;
+	module->pools[BTL_GAMMA_POOL_EAGER].room = module->super.btl_eager_limit;
+	module->pools[BTL_GAMMA_POOL_LARGE].room = module->super.btl_max_send_size;
 	module->waiting.last = &module->waiting.first;
 	pthread_mutex_init(&module->lock, NULL);
 	OBJ_CONSTRUCT(&module->peers, opal_hash_table_t);
@@ -94,24 +94,24 @@ static struct gamma_btl_module *new_module(struct gamma_btl_port *port, bool fir
 }
 
 static const uint32_t remote_flags = MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
-				     MCA_BTL_FLAGS_ATOMIC_FOPS | GAMMA_BTL_FLAGS_REMOTE_COMPLETION;
+				     MCA_BTL_FLAGS_ATOMIC_FOPS | BTL_GAMMA_FLAGS_REMOTE_COMPLETION;
 
-static void enlist(struct gamma_btl_module *module)
+static void enlist(struct btl_gamma_module *module)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	component->modules[component->module_count++] = module;
 }
 
-static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, unsigned int distance)
+static struct btl_gamma_module *open_messages(struct btl_gamma_port *port, unsigned int distance)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
-	struct gamma_btl_module *module = new_module(port, true, distance);
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_module *module = new_module(port, true, distance);
 	mca_btl_base_module_t *btl;
 	int rc;
 
 	if (!module) {
-		gamma_btl_put_port(port);
+		btl_gamma_port_put(port);
 		return NULL;
 	}
 	btl = &module->super;
@@ -119,21 +119,21 @@ static struct gamma_btl_module *open_messages(struct gamma_btl_port *port, unsig
 	btl->btl_atomic_flags = 0;
 	if (component->progress_thread)
 		btl->btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
-	rc = gamma_btl_open_buffers(module);
+	rc = btl_gamma_receive_open_buffers(module);
 	if (!rc)
 		return module;
-	gamma_btl_tell("%u receive buffers of %zu bytes cannot be had on %s: %s.",
-		       "Lower btl_gamma_receive_buffers, btl_gamma_receive_buffer_size or "
-		       "btl_gamma_max_send_size.",
-		       component->receive_buffers, component->receive_buffer_size, port->nic,
-		       fi_strerror(-rc));
-	gamma_btl_close(module);
+	btl_gamma_report_unused("%u receive buffers of %zu bytes cannot be had on %s: %s.",
+				"Lower btl_gamma_receive_buffers, btl_gamma_receive_buffer_size or "
+				"btl_gamma_max_send_size.",
+				component->receive_buffers, component->receive_buffer_size,
+				port->nic, fi_strerror(-rc));
+	btl_gamma_module_close(module);
 	return NULL;
 }
 
-static void open_remote(struct gamma_btl_port *port, unsigned int distance)
+static void open_remote(struct btl_gamma_port *port, unsigned int distance)
 {
-	struct gamma_btl_module *module = new_module(port, false, distance);
+	struct btl_gamma_module *module = new_module(port, false, distance);
 
 	if (!module)
 		return;
@@ -144,36 +144,37 @@ static void open_remote(struct gamma_btl_port *port, unsigned int distance)
 
 /* Makes the sizes that the user chose fit each other; bytes of the longest message, 0: too many, or
  * no messages at all, of which the user has been told. */
-size_t gamma_btl_fit_sizes(void)
+size_t btl_gamma_module_fit_sizes(void)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
 	mca_btl_base_module_t *btl = &component->template;
 	size_t max_message;
 
 	/* Open MPI would look for who sends, and find nobody, when it sends. */
 	if (!(btl->btl_flags & MCA_BTL_FLAGS_SEND)) {
-		gamma_btl_tell("btl_gamma_flags is without send.",
-			       "put and get may be added: send,inplace,put.");
+		btl_gamma_report_unused("btl_gamma_flags is without send.",
+					"put and get may be added: send,inplace,put.");
 		return 0;
 	}
 	if (btl->btl_max_send_size < btl->btl_eager_limit)
 		btl->btl_max_send_size = btl->btl_eager_limit;
 	if (btl->btl_max_send_size > MESSAGE_MAX) {
-		gamma_btl_tell("btl_gamma_max_send_size, or btl_gamma_eager_limit, is %zu.",
-			       "Messages are sent in pieces of so many bytes: 1 GiB at most.",
-			       btl->btl_max_send_size);
+		btl_gamma_report_unused(
+			"btl_gamma_max_send_size, or btl_gamma_eager_limit, is %zu.",
+			"Messages are sent in pieces of so many bytes: 1 GiB at most.",
+			btl->btl_max_send_size);
 		return 0;
 	}
-	max_message = sizeof(struct gamma_btl_header) + btl->btl_max_send_size;
+	max_message = sizeof(struct btl_gamma_header) + btl->btl_max_send_size;
 	if (component->receive_buffer_size < 2 * max_message)
 		component->receive_buffer_size = 2 * max_message;
 	return max_message;
 }
 
-void gamma_btl_open(const struct gamma_btl_nic *nic, size_t max_message)
+void btl_gamma_module_open(const struct btl_gamma_nic *nic, size_t max_message)
 {
-	struct gamma_btl_port *port = gamma_btl_open_port(nic->name, max_message);
-	struct gamma_btl_module *module = port ? open_messages(port, nic->distance) : NULL;
+	struct btl_gamma_port *port = btl_gamma_port_open(nic->name, max_message);
+	struct btl_gamma_module *module = port ? open_messages(port, nic->distance) : NULL;
 
 	if (!module)
 		return;

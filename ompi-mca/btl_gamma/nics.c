@@ -60,7 +60,7 @@ static bool is_network(const char *word, const char *nic)
 	return found;
 }
 
-static bool listed(const char *list, const struct gamma_btl_nic *nic)
+static bool listed(const char *list, const struct btl_gamma_nic *nic)
 {
 	char *copy = strdup(list), *rest = NULL, *word;
 	bool found = false;
@@ -79,9 +79,9 @@ static bool given(const char *list)
 }
 
 /* Without lists the provider's first choice alone: other NICs may be on other networks. */
-static bool wanted(const struct gamma_btl_nic *nic, bool first)
+static bool wanted(const struct btl_gamma_nic *nic, bool first)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	if (given(component->if_include))
 		return listed(component->if_include, nic);
@@ -93,7 +93,7 @@ static bool wanted(const struct gamma_btl_nic *nic, bool first)
 /* ---- distance ---- */
 
 /* Of virtual NICs hwloc does not know the place: they are near. */
-static void measure(struct gamma_btl_nic *nics, size_t count)
+static void measure(struct btl_gamma_nic *nics, size_t count)
 {
 	const char *why;
 	struct gamma_topology *topology = gamma_topology_load(&why);
@@ -117,7 +117,7 @@ static void measure(struct gamma_btl_nic *nics, size_t count)
 
 /* ---- together ---- */
 
-static bool known(const struct gamma_btl_nic *nics, size_t count, const char *name)
+static bool known(const struct btl_gamma_nic *nics, size_t count, const char *name)
 {
 	size_t i;
 
@@ -136,9 +136,9 @@ static size_t count_infos(const struct fi_info *info)
 	return count;
 }
 
-static bool read_nic(const struct fi_info *info, struct gamma_btl_nic *nic)
+static bool read_nic(const struct fi_info *info, struct btl_gamma_nic *nic)
 {
-	*nic = (struct gamma_btl_nic){0};
+	*nic = (struct btl_gamma_nic){0};
 	if (!info->domain_attr->name || strlen(info->domain_attr->name) >= sizeof(nic->name))
 		return false;
 	strcpy(nic->name, info->domain_attr->name);
@@ -147,32 +147,33 @@ static bool read_nic(const struct fi_info *info, struct gamma_btl_nic *nic)
 	return true;
 }
 
-static int nearer(const void *a, const void *b)
+static int compare_distance(const void *a, const void *b)
 {
-	const struct gamma_btl_nic *one = a, *other = b;
+	const struct btl_gamma_nic *one = a, *other = b;
 
 	if (one->distance != other->distance)
 		return one->distance < other->distance ? -1 : 1;
 	return strcmp(one->name, other->name);
 }
 
-static void tell_none_wanted(const struct fi_info *list)
+static void report_none_wanted(const struct fi_info *list)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 	char names[256] = "";
 	size_t len = 0;
 
 	for (; list && len < sizeof(names); list = list->next)
 		len += (size_t) snprintf(names + len, sizeof(names) - len, " %s",
 					 list->domain_attr->name);
-	gamma_btl_tell("no NIC is left by btl_gamma_if_include \"%s\" and btl_gamma_if_exclude "
-		       "\"%s\". The provider has:%s.",
-		       "Name NICs by interface, MAC address or network (10.1.0.0/16).",
-		       given(component->if_include) ? component->if_include : "",
-		       given(component->if_exclude) ? component->if_exclude : "", names);
+	btl_gamma_report_unused(
+		"no NIC is left by btl_gamma_if_include \"%s\" and btl_gamma_if_exclude "
+		"\"%s\". The provider has:%s.",
+		"Name NICs by interface, MAC address or network (10.1.0.0/16).",
+		given(component->if_include) ? component->if_include : "",
+		given(component->if_exclude) ? component->if_exclude : "", names);
 }
 
-static size_t choose(const struct fi_info *list, struct gamma_btl_nic *nics)
+static size_t choose(const struct fi_info *list, struct btl_gamma_nic *nics)
 {
 	const struct fi_info *info;
 	size_t count = 0;
@@ -182,22 +183,23 @@ static size_t choose(const struct fi_info *list, struct gamma_btl_nic *nics)
 		    wanted(&nics[count], info == list))
 			count++;
 	if (!count)
-		tell_none_wanted(list);
+		report_none_wanted(list);
 	if (count > 1)
 		measure(nics, count);
-	qsort(nics, count, sizeof(*nics), nearer);
+	qsort(nics, count, sizeof(*nics), compare_distance);
 	return count;
 }
 
 static bool lists_clash(void)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	if (!given(component->if_include) || !given(component->if_exclude))
 		return false;
-	gamma_btl_tell("btl_gamma_if_include is \"%s\", and btl_gamma_if_exclude is \"%s\".",
-		       "Set one of the two; openmpi-mca-params.conf may have the other.",
-		       component->if_include, component->if_exclude);
+	btl_gamma_report_unused(
+		"btl_gamma_if_include is \"%s\", and btl_gamma_if_exclude is \"%s\".",
+		"Set one of the two; openmpi-mca-params.conf may have the other.",
+		component->if_include, component->if_exclude);
 	return true;
 }
 
@@ -213,7 +215,7 @@ static bool has_no_network(const char *param, const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int) strcspn(list, ", "), list);
 		if (!strchr(word, '/') || parse_network(word, &network, &mask))
 			continue;
-		gamma_btl_tell(
+		btl_gamma_report_unused(
 			"%s has \"%s\", which is no IPv4 network.",
 			"Write one as 10.1.0.0/16, or name NICs by interface or MAC address.",
 			param, word);
@@ -224,15 +226,15 @@ static bool has_no_network(const char *param, const char *list)
 
 static bool lists_fit(void)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	return !lists_clash() && !has_no_network("btl_gamma_if_include", component->if_include) &&
 	       !has_no_network("btl_gamma_if_exclude", component->if_exclude);
 }
 
-size_t gamma_btl_find_nics(struct gamma_btl_nic **nics, size_t max_message)
+size_t btl_gamma_nics_find(struct btl_gamma_nic **nics, size_t max_message)
 {
-	struct fi_info *list = lists_fit() ? gamma_btl_ask_provider(max_message) : NULL;
+	struct fi_info *list = lists_fit() ? btl_gamma_provider_query(max_message) : NULL;
 	size_t count = 0;
 
 	if (!list)

@@ -3,8 +3,8 @@
  * What is used of Open MPI's own headers, and where its versions differ. Everything else here is
  * written once for 4.1 and 5.0.
  */
-#ifndef GAMMA_BTL_OPENMPI_H
-#define GAMMA_BTL_OPENMPI_H
+#ifndef BTL_GAMMA_OPENMPI_H
+#define BTL_GAMMA_OPENMPI_H
 
 #include "opal_config.h"
 #include "opal/class/opal_bitmap.h"
@@ -22,21 +22,21 @@
 #elif OPAL_MAJOR_VERSION == 4
 #include "opal/mca/pmix/pmix.h"
 #include "opal/threads/thread_usage.h"
-#define GAMMA_BTL_MODEX_SCOPE OPAL_PMIX_GLOBAL
+#define BTL_GAMMA_MODEX_SCOPE OPAL_PMIX_GLOBAL
 #else
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/thread_usage.h"
-#define GAMMA_BTL_MODEX_SCOPE PMIX_GLOBAL
+#define BTL_GAMMA_MODEX_SCOPE PMIX_GLOBAL
 #endif
 
 /* From here on a receive callback is given a descriptor of its own kind, with the sender in it. */
-#define GAMMA_BTL_RECEIVE_DESCRIPTOR (BTL_VERSION >= 320)
+#define BTL_GAMMA_RECEIVE_DESCRIPTOR (BTL_VERSION >= 320)
 
 /* That what is written has arrived when its operation is over: 4.1 has no flag for it. */
 #ifdef MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
-#define GAMMA_BTL_FLAGS_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
+#define BTL_GAMMA_FLAGS_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #else
-#define GAMMA_BTL_FLAGS_REMOTE_COMPLETION 0
+#define BTL_GAMMA_FLAGS_REMOTE_COMPLETION 0
 #endif
 
 #endif

@@ -9,7 +9,7 @@
 
 enum {
 	KIB = 1024,
-	EAGER_LIMIT = 64 * KIB + GAMMA_BTL_HEADER_ROOM, /* so that 64 KiB of data fit */
+	EAGER_LIMIT = 64 * KIB + BTL_GAMMA_HEADER_ROOM, /* so that 64 KiB of data fit */
 	FRAGMENT = 128 * KIB,
 	BUFFER = 512 * KIB,
 	BUFFERS = 4,
@@ -47,12 +47,12 @@ static void fill_template(mca_btl_base_module_t *btl)
 		 */
 		.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE,
 	};
-	gamma_btl_offer_remote(btl);
+	btl_gamma_remote_set_functions(btl);
 }
 
-int gamma_btl_register_params(void)
+int btl_gamma_params_register(void)
 {
-	struct gamma_btl_component *component = &mca_btl_gamma_component;
+	struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	component->if_include = component->if_exclude = NULL;
 	component->by_default = false;
@@ -110,10 +110,10 @@ int gamma_btl_register_params(void)
  * Of one NIC: FOUND, unless the user knows better. There is a parameter for each NIC that is used,
  * so ompi_info, which uses none, cannot list them.
  */
-unsigned int gamma_btl_bandwidth(const char *nic, unsigned int found)
+unsigned int btl_gamma_params_bandwidth(const char *nic, unsigned int found)
 {
 	static unsigned int bandwidth;
-	char name[sizeof("bandwidth_") + GAMMA_BTL_NIC_NAME];
+	char name[sizeof("bandwidth_") + BTL_GAMMA_NIC_NAME];
 	int index;
 
 	bandwidth = found;

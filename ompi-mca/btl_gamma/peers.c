@@ -17,7 +17,7 @@ enum {
 
 /* What a process publishes; read by processes of the same byte order only. */
 struct modex_nic {
-	char name[GAMMA_BTL_NIC_NAME];
+	char name[BTL_GAMMA_NIC_NAME];
 	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's; in the address it may be another */
 	struct gamma_addr address;
 };
@@ -26,7 +26,7 @@ struct modex {
 	uint32_t magic;
 	uint32_t count;
 	uint64_t max_message; /* bytes */
-	char host[GAMMA_BTL_HOST_NAME];
+	char host[BTL_GAMMA_HOST_NAME];
 	struct modex_nic nics[MODEX_NICS];
 };
 
@@ -37,14 +37,14 @@ static size_t modex_len(uint32_t count)
 
 static void fill_modex(struct modex *modex)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 	size_t i;
 
 	memset(modex, 0, sizeof(*modex));
 	modex->magic = MODEX_MAGIC;
 	gethostname(modex->host, sizeof(modex->host) - 1);
 	for (i = 0; i < component->module_count && modex->count < MODEX_NICS; i++) {
-		const struct gamma_btl_port *port = component->modules[i]->port;
+		const struct btl_gamma_port *port = component->modules[i]->port;
 		struct modex_nic *nic = &modex->nics[modex->count];
 
 		if (!component->modules[i]->first)
@@ -57,13 +57,13 @@ static void fill_modex(struct modex *modex)
 	}
 }
 
-int gamma_btl_publish(void)
+int btl_gamma_peers_publish(void)
 {
 	struct modex modex;
 	int rc;
 
 	fill_modex(&modex);
-	OPAL_MODEX_SEND(rc, GAMMA_BTL_MODEX_SCOPE, &mca_btl_gamma_component.super.btl_version,
+	OPAL_MODEX_SEND(rc, BTL_GAMMA_MODEX_SCOPE, &mca_btl_gamma_component.super.btl_version,
 			&modex, modex_len(modex.count));
 	return rc;
 }
@@ -100,23 +100,24 @@ static bool read_modex(const opal_proc_t *proc, struct modex *modex)
 	return good;
 }
 
-static const struct modex_nic *named(const struct modex *modex, const char *name)
+static const struct modex_nic *nic_by_name(const struct modex *modex, const char *name)
 {
 	uint32_t i;
 
 	for (i = 0; i < modex->count; i++)
-		if (!strncmp(modex->nics[i].name, name, GAMMA_BTL_NIC_NAME))
+		if (!strncmp(modex->nics[i].name, name, BTL_GAMMA_NIC_NAME))
 			return &modex->nics[i];
 	return NULL;
 }
 
-/* The NIC in its place among those sorted by name: distance sorts each process's its own way. */
-static uint32_t place(const struct modex *modex, const char *name)
+/* The NIC in its rank_of_name among those sorted by name: distance sorts each process's its own
+ * way. */
+static uint32_t rank_of_name(const struct modex *modex, const char *name)
 {
 	uint32_t i, before = 0;
 
 	for (i = 0; i < modex->count; i++)
-		before += strncmp(modex->nics[i].name, name, GAMMA_BTL_NIC_NAME) < 0;
+		before += strncmp(modex->nics[i].name, name, BTL_GAMMA_NIC_NAME) < 0;
 	return before;
 }
 
@@ -124,17 +125,17 @@ static uint32_t place(const struct modex *modex, const char *name)
  * Which of the peer's NICs is on our NIC's network: the one of the same name. Where hosts have no
  * name in common the NICs go together in the order of their names. Both ends come to the same.
  */
-static const struct modex_nic *partner(const struct modex *theirs, const char *nic)
+static const struct modex_nic *matching_nic(const struct modex *theirs, const char *nic)
 {
 	struct modex ours;
 	uint32_t i;
 
 	fill_modex(&ours);
 	for (i = 0; i < ours.count; i++)
-		if (named(theirs, ours.nics[i].name))
-			return named(theirs, nic);
+		if (nic_by_name(theirs, ours.nics[i].name))
+			return nic_by_name(theirs, nic);
 	for (i = 0; i < theirs->count; i++)
-		if (place(theirs, theirs->nics[i].name) == place(&ours, nic))
+		if (rank_of_name(theirs, theirs->nics[i].name) == rank_of_name(&ours, nic))
 			return &theirs->nics[i];
 	return NULL;
 }
@@ -145,8 +146,8 @@ static uint64_t key_of(opal_process_name_t name)
 }
 
 /* With the lock. */
-static struct mca_btl_base_endpoint_t *find(struct gamma_btl_module *module,
-					    opal_process_name_t name)
+static struct mca_btl_base_endpoint_t *find_locked(struct btl_gamma_module *module,
+						   opal_process_name_t name)
 {
 	void *found = NULL;
 
@@ -155,14 +156,14 @@ static struct mca_btl_base_endpoint_t *find(struct gamma_btl_module *module,
 	return found;
 }
 
-static struct mca_btl_base_endpoint_t *look_up(struct gamma_btl_module *module,
+static struct mca_btl_base_endpoint_t *look_up(struct btl_gamma_module *module,
 					       opal_process_name_t name)
 {
 	struct mca_btl_base_endpoint_t *peer;
 
-	gamma_btl_lock(&module->lock);
-	peer = find(module, name);
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_lock(&module->lock);
+	peer = find_locked(module, name);
+	btl_gamma_unlock(&module->lock);
 	return peer;
 }
 
@@ -185,18 +186,18 @@ static void free_peer(struct mca_btl_base_endpoint_t *peer)
  * What is known of a process that has begun anew, as this one has, may be where it was before: its
  * NIC is asked who owns that port now.
  */
-static int insert(struct fid_av *av, const struct modex_nic *nic, fi_addr_t *handle)
+static int insert_address(struct fid_av *av, const struct modex_nic *nic, fi_addr_t *handle)
 {
 	struct gamma_addr address = nic->address;
 
-	if (gamma_btl_began_anew()) {
+	if (btl_gamma_port_is_reopened()) {
 		memcpy(address.mac, nic->mac, sizeof(address.mac));
 		address.epoch = GAMMA_EPOCH_ANY;
 	}
 	return fi_av_insert(av, &address, 1, handle, 0, NULL);
 }
 
-static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module, opal_proc_t *proc,
+static struct mca_btl_base_endpoint_t *new_peer(struct btl_gamma_module *module, opal_proc_t *proc,
 						const struct modex *modex,
 						const struct modex_nic *nic)
 {
@@ -211,7 +212,7 @@ static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module,
 	memcpy(peer->nic, nic->name, sizeof(peer->nic) - 1);
 	memcpy(peer->mac, nic->mac, sizeof(peer->mac));
 	OBJ_RETAIN(proc);
-	if (insert(module->port->av, nic, &peer->address) != 1) {
+	if (insert_address(module->port->av, nic, &peer->address) != 1) {
 		free_peer(peer);
 		return NULL;
 	}
@@ -219,17 +220,17 @@ static struct mca_btl_base_endpoint_t *new_peer(struct gamma_btl_module *module,
 }
 
 /* Two threads may have made the same peer: the first one stays. */
-static struct mca_btl_base_endpoint_t *enter(struct gamma_btl_module *module,
-					     struct mca_btl_base_endpoint_t *peer)
+static struct mca_btl_base_endpoint_t *add_peer(struct btl_gamma_module *module,
+						struct mca_btl_base_endpoint_t *peer)
 {
 	const opal_process_name_t name = peer->proc->proc_name;
 	struct mca_btl_base_endpoint_t *other;
 
-	gamma_btl_lock(&module->lock);
-	other = find(module, name);
+	btl_gamma_lock(&module->lock);
+	other = find_locked(module, name);
 	if (!other)
 		opal_hash_table_set_value_uint64(&module->peers, key_of(name), peer);
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 	if (!other)
 		return peer;
 	fi_av_remove(module->port->av, &peer->address, 1, 0);
@@ -238,35 +239,37 @@ static struct mca_btl_base_endpoint_t *enter(struct gamma_btl_module *module,
 }
 
 /* In the bytes that the parameters count, which leave the component's own header out. */
-static void tell_other_limit(const struct gamma_btl_module *module, const struct modex *theirs)
+static void report_other_limit(const struct btl_gamma_module *module, const struct modex *theirs)
 {
-	const size_t header = sizeof(struct gamma_btl_header);
+	const size_t header = sizeof(struct btl_gamma_header);
 
-	if (__atomic_exchange_n(&module->port->limit_told, true, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&module->port->limit_reported, true, __ATOMIC_RELAXED))
 		return;
-	gamma_btl_tell("messages between this host and %s may have %zu bytes here and %llu there.",
-		       "Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
-		       "hosts.",
-		       theirs->host, module->port->max_message - header,
-		       (unsigned long long) (theirs->max_message - header));
+	btl_gamma_report_unused(
+		"messages between this host and %s may have %zu bytes here and %llu there.",
+		"Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
+		"hosts.",
+		theirs->host, module->port->max_message - header,
+		(unsigned long long) (theirs->max_message - header));
 }
 
 /* Works all the same, and slower than one of the two was set up for. */
-static void compare_mtu(struct gamma_btl_port *port, const char *host, const struct modex_nic *nic)
+static void compare_mtu(struct btl_gamma_port *port, const char *host, const struct modex_nic *nic)
 {
 	const uint16_t ours = ntohs(port->address.mtu), theirs = ntohs(nic->address.mtu);
 
 	if (!ours || !theirs || ours == theirs ||
-	    __atomic_exchange_n(&port->mtu_told, true, __ATOMIC_RELAXED))
+	    __atomic_exchange_n(&port->mtu_reported, true, __ATOMIC_RELAXED))
 		return;
-	gamma_btl_note("%s has an MTU of %u bytes here, and %s one of %u on %s: frames between the "
-		       "two have the lesser size.",
-		       "Give the NICs of all hosts, and the switches between them, the same MTU "
-		       "(ip link set NIC mtu BYTES).",
-		       port->nic, ours, nic->name, theirs, host);
+	btl_gamma_report_slow(
+		"%s has an MTU of %u bytes here, and %s one of %u on %s: frames between the "
+		"two have the lesser size.",
+		"Give the NICs of all hosts, and the switches between them, the same MTU "
+		"(ip link set NIC mtu BYTES).",
+		port->nic, ours, nic->name, theirs, host);
 }
 
-static struct mca_btl_base_endpoint_t *peer_of(struct gamma_btl_module *module, opal_proc_t *proc)
+static struct mca_btl_base_endpoint_t *peer_of(struct btl_gamma_module *module, opal_proc_t *proc)
 {
 	struct mca_btl_base_endpoint_t *peer = look_up(module, proc->proc_name);
 	const struct modex_nic *nic;
@@ -275,19 +278,19 @@ static struct mca_btl_base_endpoint_t *peer_of(struct gamma_btl_module *module, 
 	if (peer || !read_modex(proc, &modex))
 		return peer;
 	if (modex.max_message != module->port->max_message) {
-		tell_other_limit(module, &modex);
+		report_other_limit(module, &modex);
 		return NULL;
 	}
-	nic = partner(&modex, module->port->nic);
+	nic = matching_nic(&modex, module->port->nic);
 	if (!nic)
 		return NULL;
 	compare_mtu(module->port, modex.host, nic);
 	peer = new_peer(module, proc, &modex, nic);
-	return peer ? enter(module, peer) : NULL;
+	return peer ? add_peer(module, peer) : NULL;
 }
 
-struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *module,
-						       opal_process_name_t name)
+struct mca_btl_base_endpoint_t *btl_gamma_peers_find(struct btl_gamma_module *module,
+						     opal_process_name_t name)
 {
 	struct mca_btl_base_endpoint_t *peer = look_up(module, name);
 	opal_proc_t *proc;
@@ -298,21 +301,21 @@ struct mca_btl_base_endpoint_t *gamma_btl_peer_by_name(struct gamma_btl_module *
 	return proc ? peer_of(module, proc) : NULL;
 }
 
-void gamma_btl_peer_left(struct gamma_btl_module *module, opal_process_name_t name)
+void btl_gamma_peers_mark_ended(struct btl_gamma_module *module, opal_process_name_t name)
 {
 	struct mca_btl_base_endpoint_t *peer;
 
-	gamma_btl_lock(&module->lock);
-	peer = find(module, name);
+	btl_gamma_lock(&module->lock);
+	peer = find_locked(module, name);
 	if (peer)
 		__atomic_store_n(&peer->ended, true, __ATOMIC_RELAXED);
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 }
 
-int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
-			struct mca_btl_base_endpoint_t **peers, opal_bitmap_t *reachable)
+int btl_gamma_peers_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+			      struct mca_btl_base_endpoint_t **peers, opal_bitmap_t *reachable)
 {
-	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct btl_gamma_module *module = btl_gamma_module(btl);
 	size_t i;
 
 	for (i = 0; i < count; i++) {
@@ -325,23 +328,23 @@ int gamma_btl_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 
 /* It stays until the endpoint is closed: operations name it that libfabric still has to answer for,
  * or that wait. Whatever becomes of them, nobody is told. */
-static void let_go(struct mca_btl_base_endpoint_t *peer)
+static void retire_peer(struct mca_btl_base_endpoint_t *peer)
 {
-	struct gamma_btl_module *module = peer->module;
+	struct btl_gamma_module *module = peer->module;
 
 	/* Else somebody may be telling right now. */
 	if (!__atomic_exchange_n(&peer->failed, true, __ATOMIC_ACQ_REL))
 		release_proc(peer);
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	peer->next = module->gone;
 	module->gone = peer;
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 }
 
-int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
-			struct mca_btl_base_endpoint_t **peers)
+int btl_gamma_peers_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+			      struct mca_btl_base_endpoint_t **peers)
 {
-	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct btl_gamma_module *module = btl_gamma_module(btl);
 	size_t i;
 
 	(void) procs;
@@ -350,18 +353,18 @@ int gamma_btl_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **
 
 		if (!peer)
 			continue;
-		gamma_btl_lock(&module->lock);
+		btl_gamma_lock(&module->lock);
 		opal_hash_table_remove_value_uint64(&module->peers, key_of(peer->proc->proc_name));
-		gamma_btl_unlock(&module->lock);
-		gamma_btl_leave(peer);
+		btl_gamma_unlock(&module->lock);
+		btl_gamma_keepalive_leave(peer);
 		fi_av_remove(module->port->av, &peer->address, 1, 0);
-		let_go(peer);
+		retire_peer(peer);
 	}
 	return OPAL_SUCCESS;
 }
 
 /* Those that Open MPI has not taken out itself. The address vector is gone. */
-void gamma_btl_drop_peers(struct gamma_btl_module *module)
+void btl_gamma_peers_drop(struct btl_gamma_module *module)
 {
 	struct mca_btl_base_endpoint_t *gone;
 	uint64_t key;

@@ -2,9 +2,10 @@
 /*
  * A port's life: libfabric's objects for one NIC, opened and closed in order. Called by module.c.
  *
- * A program may begin anew after its last session has ended (Open MPI 5). Its peers are then told
- * the addresses that it published first. So it takes the same ports again, and peers are addressed
- * without the epochs of that time. This needs a library that stays loaded: the linker marks it.
+ * A program may begin reopened after its last session has ended (Open MPI 5). Its peers are then
+ * told the addresses that it published first. So it takes the same ports again, and peers are
+ * addressed without the epochs of that time. This needs a library that stays loaded: the linker
+ * marks it.
  */
 #include "btl_gamma.h"
 
@@ -14,22 +15,22 @@
 #include <unistd.h>
 
 enum {
-	PAST_MAX = 16,
+	PREVIOUS_MAX = 16,
 	REOPEN_TRIES = 100, /* a port that was just given back, */
 	REOPEN_US = 10000,  /* so often, so far apart */
 };
 
 /* Where this process could be reached first, and can again. */
 static struct {
-	char nic[GAMMA_BTL_NIC_NAME];
+	char nic[BTL_GAMMA_NIC_NAME];
 	uint16_t port; /* network order */
-} past[PAST_MAX];
-static size_t past_count;
-static bool anew; /* a port was opened that had been opened before */
+} previous[PREVIOUS_MAX];
+static size_t previous_count;
+static bool reopened; /* a port was opened that had been opened before */
 
-bool gamma_btl_began_anew(void)
+bool btl_gamma_port_is_reopened(void)
 {
-	return anew;
+	return reopened;
 }
 
 /* What the user says, or the NIC, or 10 Gbit/s. In Mbit/s. */
@@ -39,12 +40,12 @@ static uint32_t bandwidth_of(const char *name, const struct fid_nic *nic)
 
 	if (!found && nic && nic->link_attr)
 		found = (uint32_t) (nic->link_attr->speed / 1000000);
-	return gamma_btl_bandwidth(name, found ? found : 10000);
+	return btl_gamma_params_bandwidth(name, found ? found : 10000);
 }
 
-static int find_info(struct gamma_btl_port *port)
+static int find_info(struct btl_gamma_port *port)
 {
-	struct fi_info *hints = gamma_btl_hints(port->nic);
+	struct fi_info *hints = btl_gamma_provider_hints(port->nic);
 	size_t inject;
 	int rc;
 
@@ -65,13 +66,13 @@ static int find_info(struct gamma_btl_port *port)
 	inject = port->info->tx_attr->inject_size;
 	if (port->info->src_addr && port->info->src_addrlen >= sizeof(port->mac))
 		memcpy(port->mac, port->info->src_addr, sizeof(port->mac));
-	port->inject_size = inject < GAMMA_BTL_INJECT_MAX ? inject : GAMMA_BTL_INJECT_MAX;
+	port->inject_size = inject < BTL_GAMMA_INJECT_MAX ? inject : BTL_GAMMA_INJECT_MAX;
 	port->bandwidth = bandwidth_of(port->nic, port->info->nic);
 	return 0;
 }
 
 /* Completions of sends only where asked for: what is injected has none. */
-static int bind_endpoint(struct gamma_btl_port *port)
+static int bind_endpoint(struct btl_gamma_port *port)
 {
 	size_t min_multi = port->max_message, address_len = sizeof(port->address);
 	int rc;
@@ -93,7 +94,7 @@ static int bind_endpoint(struct gamma_btl_port *port)
 	return rc;
 }
 
-static int open_endpoint(struct gamma_btl_port *port)
+static int open_endpoint(struct btl_gamma_port *port)
 {
 	int rc = fi_endpoint(port->domain, port->info, &port->ep, NULL);
 
@@ -106,18 +107,18 @@ static int open_endpoint(struct gamma_btl_port *port)
 	return rc;
 }
 
-static int open_past(struct gamma_btl_port *port)
+static int open_previous(struct btl_gamma_port *port)
 {
 	struct gamma_addr *source = port->info->src_addr;
 	int rc = -FI_EADDRINUSE, try;
 	size_t i;
 
-	for (i = 0; i < past_count && strcmp(past[i].nic, port->nic); i++)
+	for (i = 0; i < previous_count && strcmp(previous[i].nic, port->nic); i++)
 		;
-	if (i == past_count || port->info->src_addrlen < sizeof(*source))
+	if (i == previous_count || port->info->src_addrlen < sizeof(*source))
 		return rc;
-	anew = true;
-	source->port = past[i].port;
+	reopened = true;
+	source->port = previous[i].port;
 	for (try = 0; rc == -FI_EADDRINUSE && try < REOPEN_TRIES; try++) {
 		if (try)
 			usleep(REOPEN_US);
@@ -127,15 +128,15 @@ static int open_past(struct gamma_btl_port *port)
 	return rc;
 }
 
-static void remember(const struct gamma_btl_port *port)
+static void remember(const struct btl_gamma_port *port)
 {
-	if (past_count == PAST_MAX)
+	if (previous_count == PREVIOUS_MAX)
 		return;
-	memcpy(past[past_count].nic, port->nic, sizeof(port->nic));
-	past[past_count++].port = port->address.port;
+	memcpy(previous[previous_count].nic, port->nic, sizeof(port->nic));
+	previous[previous_count++].port = port->address.port;
 }
 
-static int open_objects(struct gamma_btl_port *port)
+static int open_objects(struct btl_gamma_port *port)
 {
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	struct fi_cq_attr cq = {
@@ -155,7 +156,7 @@ static int open_objects(struct gamma_btl_port *port)
 		rc = fi_av_open(port->domain, &av, &port->av, NULL);
 	if (!rc)
 		rc = fi_cq_open(port->domain, &cq, &port->cq, NULL);
-	if (rc || !open_past(port))
+	if (rc || !open_previous(port))
 		return rc;
 	rc = open_endpoint(port);
 	if (!rc)
@@ -164,7 +165,7 @@ static int open_objects(struct gamma_btl_port *port)
 }
 
 /* The endpoint takes its time for what peers have not acknowledged: bounded by FI_GAMMA_LINGER. */
-static void close_objects(struct gamma_btl_port *port)
+static void close_objects(struct btl_gamma_port *port)
 {
 	struct fid *order[] = {
 		port->ep ? &port->ep->fid : NULL, port->cq ? &port->cq->fid : NULL,
@@ -180,20 +181,20 @@ static void close_objects(struct gamma_btl_port *port)
 		fi_freeinfo(port->info);
 }
 
-void gamma_btl_put_port(struct gamma_btl_port *port)
+void btl_gamma_port_put(struct btl_gamma_port *port)
 {
 	if (--port->users)
 		return;
 	close_objects(port);
-	gamma_btl_drop_buffers(port);
+	btl_gamma_receive_drop_buffers(port);
 	pthread_mutex_destroy(&port->polling);
 	free(port);
 }
 
 /* With one user. NULL: the user has been told why. */
-struct gamma_btl_port *gamma_btl_open_port(const char *nic, size_t max_message)
+struct btl_gamma_port *btl_gamma_port_open(const char *nic, size_t max_message)
 {
-	struct gamma_btl_port *port = calloc(1, sizeof(*port));
+	struct btl_gamma_port *port = calloc(1, sizeof(*port));
 	int rc;
 
 	if (!port)
@@ -205,10 +206,11 @@ struct gamma_btl_port *gamma_btl_open_port(const char *nic, size_t max_message)
 	rc = open_objects(port);
 	if (!rc)
 		return port;
-	gamma_btl_tell("no endpoint can be opened on %s: %s.",
-		       "The provider says more with FI_LOG_LEVEL=warn; fi_pingpong -p gamma tries "
-		       "the same without MPI.",
-		       nic, fi_strerror(-rc));
-	gamma_btl_put_port(port);
+	btl_gamma_report_unused(
+		"no endpoint can be opened on %s: %s.",
+		"The provider says more with FI_LOG_LEVEL=warn; fi_pingpong -p gamma tries "
+		"the same without MPI.",
+		nic, fi_strerror(-rc));
+	btl_gamma_port_put(port);
 	return NULL;
 }

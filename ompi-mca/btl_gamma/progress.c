@@ -2,7 +2,7 @@
 /*
  * What has happened since the last look: completions, errors, and operations that libfabric had no
  * room for. Open MPI calls it all the time, from all threads, and from within itself: no lock is
- * held while anything of the layers above is called.
+ * undelivered while anything of the layers above is called.
  */
 #include "btl_gamma.h"
 
@@ -15,24 +15,24 @@ enum {
 
 /* ---- operations that wait for room ---- */
 
-static void wait_turn(struct gamma_btl_op *op)
+static void queue_op(struct btl_gamma_op *op)
 {
-	struct gamma_btl_queue *waiting = &op->module->waiting;
+	struct btl_gamma_queue *waiting = &op->module->waiting;
 
 	op->next = NULL;
-	gamma_btl_lock(&op->module->lock);
+	btl_gamma_lock(&op->module->lock);
 	*waiting->last = op;
 	waiting->last = &op->next;
 	__atomic_add_fetch(&waiting->count, 1, __ATOMIC_RELAXED);
-	gamma_btl_unlock(&op->module->lock);
+	btl_gamma_unlock(&op->module->lock);
 }
 
-static struct gamma_btl_op *take_waiting(struct gamma_btl_module *module)
+static struct btl_gamma_op *dequeue_op(struct btl_gamma_module *module)
 {
-	struct gamma_btl_queue *waiting = &module->waiting;
-	struct gamma_btl_op *op;
+	struct btl_gamma_queue *waiting = &module->waiting;
+	struct btl_gamma_op *op;
 
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	op = waiting->first;
 	if (op) {
 		waiting->first = op->next;
@@ -40,43 +40,43 @@ static struct gamma_btl_op *take_waiting(struct gamma_btl_module *module)
 			waiting->last = &waiting->first;
 		__atomic_sub_fetch(&waiting->count, 1, __ATOMIC_RELAXED);
 	}
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 	return op;
 }
 
 /* STARTED, FINISHED or -FI_*; never -FI_EAGAIN: then it waits here and counts as started. */
-int gamma_btl_start(struct gamma_btl_op *op)
+int btl_gamma_progress_start(struct btl_gamma_op *op)
 {
-	int rc = gamma_btl_any_waiting(op->module) ? -FI_EAGAIN : op->start(op);
+	int rc = btl_gamma_any_waiting(op->module) ? -FI_EAGAIN : op->start(op);
 
 	if (rc != -FI_EAGAIN)
 		return rc;
-	wait_turn(op);
-	return GAMMA_BTL_STARTED;
+	queue_op(op);
+	return BTL_GAMMA_STARTED;
 }
 
 /* Under ULFM a program is told that its peer has failed by this status, and by no other. */
-static void end_op(struct gamma_btl_op *op, int error, const char *text)
+static void end_op(struct btl_gamma_op *op, int error, const char *text)
 {
 	struct mca_btl_base_endpoint_t *peer = op->peer;
 
-	if (error && peer && !gamma_btl_may_have_ended(op, error))
-		gamma_btl_failed(peer, error, text);
+	if (error && peer && !btl_gamma_keepalive_may_have_ended(op, error))
+		btl_gamma_report_peer_failed(peer, error, text);
 	op->done(op, error ? OPAL_ERR_UNREACH : OPAL_SUCCESS);
 }
 
-__attribute__((noinline)) static int retry_waiting(struct gamma_btl_module *module)
+__attribute__((noinline)) static int retry_waiting(struct btl_gamma_module *module)
 {
-	struct gamma_btl_op *op;
+	struct btl_gamma_op *op;
 	int tries, rc, count = 0;
 
-	for (tries = 0; tries < RETRIES && (op = take_waiting(module)); tries++) {
+	for (tries = 0; tries < RETRIES && (op = dequeue_op(module)); tries++) {
 		rc = op->start(op);
 		if (rc == -FI_EAGAIN) {
-			wait_turn(op);
+			queue_op(op);
 			break;
 		}
-		if (rc != GAMMA_BTL_STARTED)
+		if (rc != BTL_GAMMA_STARTED)
 			end_op(op, rc < 0 ? -rc : 0, NULL);
 		count++;
 	}
@@ -90,9 +90,9 @@ static bool is_receive(const struct fi_cq_data_entry *entry)
 	return entry->flags & (FI_RECV | FI_MULTI_RECV);
 }
 
-static struct gamma_btl_buffer *buffer_of(void *context)
+static struct btl_gamma_buffer *buffer_of(void *context)
 {
-	return gamma_btl_container(context, struct gamma_btl_buffer, op);
+	return btl_gamma_container(context, struct btl_gamma_buffer, op);
 }
 
 /* Each message keeps its buffer; what the last entry of a buffer gives back is the provider's. */
@@ -108,16 +108,16 @@ static void keep_buffers(const struct fi_cq_data_entry *entries, ssize_t count)
 
 static void handle_receive(const struct fi_cq_data_entry *entry)
 {
-	struct gamma_btl_buffer *buffer = buffer_of(entry->op_context);
+	struct btl_gamma_buffer *buffer = buffer_of(entry->op_context);
 
 	if (entry->flags & FI_RECV && entry->len)
-		gamma_btl_received(buffer, entry->buf, entry->len);
+		btl_gamma_receive_message(buffer, entry->buf, entry->len);
 	if (entry->flags & FI_MULTI_RECV)
-		gamma_btl_put_buffer(buffer);
-	gamma_btl_put_buffer(buffer);
+		btl_gamma_receive_put_buffer(buffer);
+	btl_gamma_receive_put_buffer(buffer);
 }
 
-static void handle(const struct fi_cq_data_entry *entry)
+static void handle_completion(const struct fi_cq_data_entry *entry)
 {
 	if (is_receive(entry))
 		handle_receive(entry);
@@ -126,7 +126,7 @@ static void handle(const struct fi_cq_data_entry *entry)
 }
 
 /* An injected message that fails is not told here: keepalive.c. */
-__attribute__((noinline)) static int handle_error(struct gamma_btl_module *module)
+__attribute__((noinline)) static int handle_error(struct btl_gamma_module *module)
 {
 	struct fi_cq_err_entry entry = {0};
 	char text[256];
@@ -134,9 +134,9 @@ __attribute__((noinline)) static int handle_error(struct gamma_btl_module *modul
 	if (fi_cq_readerr(module->port->cq, &entry, 0) != 1 || !entry.op_context)
 		return 0;
 	if (entry.flags & (FI_RECV | FI_MULTI_RECV)) {
-		gamma_btl_broken(module, "a message could not be received", entry.err);
+		btl_gamma_report_broken(module, "a message could not be received", entry.err);
 		if (entry.flags & FI_MULTI_RECV)
-			gamma_btl_put_buffer(buffer_of(entry.op_context));
+			btl_gamma_receive_put_buffer(buffer_of(entry.op_context));
 		return 1;
 	}
 	end_op(entry.op_context, entry.err,
@@ -145,52 +145,52 @@ __attribute__((noinline)) static int handle_error(struct gamma_btl_module *modul
 	return 1;
 }
 
-static int poll_module(struct gamma_btl_module *module)
+static int poll_module(struct btl_gamma_module *module)
 {
 	struct fi_cq_data_entry entries[BATCH];
 	ssize_t i, count;
 
-	if (!gamma_btl_trylock(&module->port->polling))
+	if (!btl_gamma_trylock(&module->port->polling))
 		return 0;
 	count = fi_cq_read(module->port->cq, entries, BATCH);
 	if (count > 0)
 		keep_buffers(entries, count);
-	gamma_btl_unlock(&module->port->polling);
+	btl_gamma_unlock(&module->port->polling);
 	for (i = 0; i < count; i++)
-		handle(&entries[i]);
+		handle_completion(&entries[i]);
 	if (count == -FI_EAVAIL)
 		return handle_error(module);
 	return count > 0 ? (int) count : 0;
 }
 
 /* Called so often that what it calls is compiled into it, but for what is rarely needed. */
-__attribute__((flatten)) int gamma_btl_move(void)
+__attribute__((flatten)) int btl_gamma_progress_poll(void)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 	int events = 0;
 	size_t i;
 
 	for (i = 0; i < component->module_count; i++) {
-		struct gamma_btl_module *module = component->modules[i];
+		struct btl_gamma_module *module = component->modules[i];
 
 		if (module->first) {
 			events += poll_module(module);
-			gamma_btl_keep_alive(module);
-			if (__builtin_expect(module->held != NULL, 0))
-				events += gamma_btl_deliver_held(module);
+			btl_gamma_keepalive_poll(module);
+			if (__builtin_expect(module->undelivered != NULL, 0))
+				events += btl_gamma_receive_retry_undelivered(module);
 		}
-		if (__builtin_expect(gamma_btl_any_waiting(module), 0))
+		if (__builtin_expect(btl_gamma_any_waiting(module), 0))
 			events += retry_waiting(module);
 	}
 	return events;
 }
 
 /* Called by the program, whatever it waits for in MPI. */
-int gamma_btl_progress(void)
+int btl_gamma_progress(void)
 {
 	if (__builtin_expect(mca_btl_gamma_component.progress_thread, 0)) {
-		gamma_btl_thread_polled();
-		gamma_btl_thread_begin();
+		btl_gamma_thread_note_poll();
+		btl_gamma_thread_start();
 	}
-	return gamma_btl_move();
+	return btl_gamma_progress_poll();
 }

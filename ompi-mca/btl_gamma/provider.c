@@ -22,7 +22,7 @@ enum {
 /* The oldest that is known to serve. */
 #define PROVIDER_MIN FI_VERSION(0, 2)
 
-struct fi_info *gamma_btl_hints(const char *nic)
+struct fi_info *btl_gamma_provider_hints(const char *nic)
 {
 	struct fi_info *hints = fi_allocinfo();
 
@@ -49,7 +49,7 @@ static void set_variable(const char *name, size_t value, bool overwrite)
  */
 static void set_variables(size_t max_message)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	if (component->peer_timeout)
 		set_variable("FI_GAMMA_PEER_TIMEOUT", component->peer_timeout, true);
@@ -63,27 +63,28 @@ static void set_variables(size_t max_message)
 /* The provider would complain of variables that the user has not set. */
 static bool params_fit(void)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	if (component->peer_timeout > PEER_TIMEOUT_MAX) {
-		gamma_btl_tell("btl_gamma_peer_timeout is %u.",
-			       "It is 1 to 86400 seconds, or 0 for the provider's own.",
-			       component->peer_timeout);
+		btl_gamma_report_unused("btl_gamma_peer_timeout is %u.",
+					"It is 1 to 86400 seconds, or 0 for the provider's own.",
+					component->peer_timeout);
 		return false;
 	}
 	if (component->ring_size &&
 	    (component->ring_size < RING_SIZE_MIN || component->ring_size > RING_SIZE_MAX)) {
-		gamma_btl_tell("btl_gamma_ring_size is %zu.",
-			       "It is 65536 to 1073741824 bytes, or 0 for the provider's own.",
-			       component->ring_size);
+		btl_gamma_report_unused(
+			"btl_gamma_ring_size is %zu.",
+			"It is 65536 to 1073741824 bytes, or 0 for the provider's own.",
+			component->ring_size);
 		return false;
 	}
 	return true;
 }
 
-static void tell_none(int error)
+static void report_no_provider(int error)
 {
-	gamma_btl_tell(
+	btl_gamma_report_unused(
 		"libfabric %u.%u finds no usable NIC for its provider gamma (%s).",
 		"If the provider itself says nothing, it was not found: fi_info -p gamma must "
 		"list it on this\nhost. FI_PROVIDER_PATH names the folder of libgamma-fi.so "
@@ -98,18 +99,19 @@ static bool is_too_old(const struct fi_info *list)
 
 	if (version >= PROVIDER_MIN)
 		return false;
-	gamma_btl_tell("libfabric's provider gamma is version %u.%u here; this component needs "
-		       "%u.%u or later.",
-		       "Install provider and component from the same release on all hosts; "
-		       "fi_info -p gamma shows the\nversion, FI_PROVIDER_PATH names the folder "
-		       "that libgamma-fi.so is taken from.",
-		       FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(PROVIDER_MIN),
-		       FI_MINOR(PROVIDER_MIN));
+	btl_gamma_report_unused(
+		"libfabric's provider gamma is version %u.%u here; this component needs "
+		"%u.%u or later.",
+		"Install provider and component from the same release on all hosts; "
+		"fi_info -p gamma shows the\nversion, FI_PROVIDER_PATH names the folder "
+		"that libgamma-fi.so is taken from.",
+		FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(PROVIDER_MIN),
+		FI_MINOR(PROVIDER_MIN));
 	return true;
 }
 
 /* What the provider has, to be freed; NULL: the user has been told why there is nothing. */
-struct fi_info *gamma_btl_ask_provider(size_t max_message)
+struct fi_info *btl_gamma_provider_query(size_t max_message)
 {
 	struct fi_info *hints, *list = NULL;
 	int rc = -FI_ENOMEM;
@@ -117,13 +119,13 @@ struct fi_info *gamma_btl_ask_provider(size_t max_message)
 	if (!params_fit())
 		return NULL;
 	set_variables(max_message);
-	hints = gamma_btl_hints(NULL);
+	hints = btl_gamma_provider_hints(NULL);
 	if (hints) {
 		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list);
 		fi_freeinfo(hints);
 	}
 	if (rc) {
-		tell_none(-rc);
+		report_no_provider(-rc);
 		return NULL;
 	}
 	if (!is_too_old(list))

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int start_buffer(struct gamma_btl_op *op)
+static int start_buffer(struct btl_gamma_op *op)
 {
-	struct gamma_btl_buffer *buffer = gamma_btl_container(op, struct gamma_btl_buffer, op);
+	struct btl_gamma_buffer *buffer = btl_gamma_container(op, struct btl_gamma_buffer, op);
 	struct iovec iov = {
 		.iov_base = buffer->memory,
 		.iov_len = mca_btl_gamma_component.receive_buffer_size,
@@ -28,24 +28,24 @@ static int start_buffer(struct gamma_btl_op *op)
 }
 
 /* A buffer that cannot be posted: nothing would arrive any more, sooner or later. */
-static void buffer_failed(struct gamma_btl_op *op, int status)
+static void buffer_failed(struct btl_gamma_op *op, int status)
 {
 	(void) status;
-	gamma_btl_broken(op->module, "a receive buffer is lost", FI_EIO);
+	btl_gamma_report_broken(op->module, "a receive buffer is lost", FI_EIO);
 }
 
 /* The last that uses it posts it again. */
-void gamma_btl_put_buffer(struct gamma_btl_buffer *buffer)
+void btl_gamma_receive_put_buffer(struct btl_gamma_buffer *buffer)
 {
 	if (__atomic_sub_fetch(&buffer->users, 1, __ATOMIC_ACQ_REL))
 		return;
-	if (gamma_btl_start(&buffer->op) < 0)
+	if (btl_gamma_progress_start(&buffer->op) < 0)
 		buffer_failed(&buffer->op, OPAL_ERROR);
 }
 
-int gamma_btl_open_buffers(struct gamma_btl_module *module)
+int btl_gamma_receive_open_buffers(struct btl_gamma_module *module)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 	unsigned int i, count = component->receive_buffers < 2 ? 2 : component->receive_buffers;
 	int rc = 0;
 
@@ -53,9 +53,9 @@ int gamma_btl_open_buffers(struct gamma_btl_module *module)
 	if (!module->port->buffers)
 		return -FI_ENOMEM;
 	for (i = 0; i < count && !rc; i++) {
-		struct gamma_btl_buffer *buffer = &module->port->buffers[i];
+		struct btl_gamma_buffer *buffer = &module->port->buffers[i];
 
-		buffer->op = (struct gamma_btl_op){
+		buffer->op = (struct btl_gamma_op){
 			.module = module, .start = start_buffer, .done = buffer_failed};
 		buffer->memory = malloc(component->receive_buffer_size);
 		module->port->buffer_count++;
@@ -64,21 +64,21 @@ int gamma_btl_open_buffers(struct gamma_btl_module *module)
 	return rc;
 }
 
-void gamma_btl_drop_buffers(struct gamma_btl_port *port)
+void btl_gamma_receive_drop_buffers(struct btl_gamma_port *port)
 {
 	while (port->buffer_count)
 		free(port->buffers[--port->buffer_count].memory);
 	free(port->buffers);
 }
 
-#if GAMMA_BTL_RECEIVE_DESCRIPTOR
-static void hand_up(struct gamma_btl_module *module, const struct gamma_btl_header *header,
-		    mca_btl_base_segment_t *segment)
+#if BTL_GAMMA_RECEIVE_DESCRIPTOR
+static void call_upper_layer(struct btl_gamma_module *module, const struct btl_gamma_header *header,
+			     mca_btl_base_segment_t *segment)
 {
 	const mca_btl_active_message_callback_t *reg =
 		&mca_btl_base_active_message_trigger[header->tag];
 	const mca_btl_base_receive_descriptor_t descriptor = {
-		.endpoint = gamma_btl_peer_by_name(module, header->sender),
+		.endpoint = btl_gamma_peers_find(module, header->sender),
 		.des_segments = segment,
 		.des_segment_count = 1,
 		.tag = header->tag,
@@ -88,8 +88,8 @@ static void hand_up(struct gamma_btl_module *module, const struct gamma_btl_head
 	reg->cbfunc(&module->super, &descriptor);
 }
 #else
-static void hand_up(struct gamma_btl_module *module, const struct gamma_btl_header *header,
-		    mca_btl_base_segment_t *segment)
+static void call_upper_layer(struct btl_gamma_module *module, const struct btl_gamma_header *header,
+			     mca_btl_base_segment_t *segment)
 {
 	const mca_btl_active_message_callback_t *reg =
 		&mca_btl_base_active_message_trigger[header->tag];
@@ -103,81 +103,81 @@ static void hand_up(struct gamma_btl_module *module, const struct gamma_btl_head
 #endif
 
 /* False: who it is for has not started yet. */
-static bool deliver(struct gamma_btl_module *module, unsigned char *message, size_t len)
+static bool deliver_message(struct btl_gamma_module *module, unsigned char *message, size_t len)
 {
 	mca_btl_base_segment_t segment;
-	struct gamma_btl_header header;
+	struct btl_gamma_header header;
 
 	memcpy(&header, message, sizeof(header));
-	if (header.kind == GAMMA_BTL_LEAVING)
-		gamma_btl_peer_left(module, header.sender);
-	if (header.kind != GAMMA_BTL_MESSAGE)
+	if (header.kind == BTL_GAMMA_KIND_LEAVING)
+		btl_gamma_peers_mark_ended(module, header.sender);
+	if (header.kind != BTL_GAMMA_KIND_MESSAGE)
 		return true;
 	if (!mca_btl_base_active_message_trigger[header.tag].cbfunc)
 		return false;
 	segment.seg_addr.pval = message + sizeof(header);
 	segment.seg_len = len - sizeof(header);
-	hand_up(module, &header, &segment);
+	call_upper_layer(module, &header, &segment);
 	return true;
 }
 
-static void hold(struct gamma_btl_module *module, const void *message, size_t len)
+static void keep_message(struct btl_gamma_module *module, const void *message, size_t len)
 {
-	struct gamma_btl_held *held = malloc(sizeof(*held) + len);
+	struct btl_gamma_undelivered *undelivered = malloc(sizeof(*undelivered) + len);
 
-	if (!held) {
+	if (!undelivered) {
 		opal_output(0, "btl_gamma: %s: no memory for a message", module->port->nic);
 		return;
 	}
-	held->len = len;
-	memcpy(held->message, message, len);
-	gamma_btl_lock(&module->lock);
-	held->next = module->held;
-	module->held = held;
-	gamma_btl_unlock(&module->lock);
+	undelivered->len = len;
+	memcpy(undelivered->message, message, len);
+	btl_gamma_lock(&module->lock);
+	undelivered->next = module->undelivered;
+	module->undelivered = undelivered;
+	btl_gamma_unlock(&module->lock);
 }
 
-void gamma_btl_received(struct gamma_btl_buffer *buffer, void *message, size_t len)
+void btl_gamma_receive_message(struct btl_gamma_buffer *buffer, void *message, size_t len)
 {
-	struct gamma_btl_module *module = buffer->op.module;
+	struct btl_gamma_module *module = buffer->op.module;
 
-	if (len < sizeof(struct gamma_btl_header))
+	if (len < sizeof(struct btl_gamma_header))
 		return;
-	if (!deliver(module, message, len))
-		hold(module, message, len);
+	if (!deliver_message(module, message, len))
+		keep_message(module, message, len);
 }
 
 /* Tries each once more; the layers above put messages in order themselves. */
-int gamma_btl_deliver_held(struct gamma_btl_module *module)
+int btl_gamma_receive_retry_undelivered(struct btl_gamma_module *module)
 {
-	struct gamma_btl_held *held, *next;
+	struct btl_gamma_undelivered *undelivered, *next;
 	int count = 0;
 
-	gamma_btl_lock(&module->lock);
-	held = module->held;
-	module->held = NULL;
-	gamma_btl_unlock(&module->lock);
-	for (; held; held = next) {
-		next = held->next;
-		if (deliver(module, held->message, held->len)) {
+	btl_gamma_lock(&module->lock);
+	undelivered = module->undelivered;
+	module->undelivered = NULL;
+	btl_gamma_unlock(&module->lock);
+	for (; undelivered; undelivered = next) {
+		next = undelivered->next;
+		if (deliver_message(module, undelivered->message, undelivered->len)) {
 			count++;
-			free(held);
+			free(undelivered);
 			continue;
 		}
-		gamma_btl_lock(&module->lock);
-		held->next = module->held;
-		module->held = held;
-		gamma_btl_unlock(&module->lock);
+		btl_gamma_lock(&module->lock);
+		undelivered->next = module->undelivered;
+		module->undelivered = undelivered;
+		btl_gamma_unlock(&module->lock);
 	}
 	return count;
 }
 
-void gamma_btl_drop_held(struct gamma_btl_module *module)
+void btl_gamma_receive_drop_undelivered(struct btl_gamma_module *module)
 {
-	struct gamma_btl_held *held;
+	struct btl_gamma_undelivered *undelivered;
 
-	while ((held = module->held)) {
-		module->held = held->next;
-		free(held);
+	while ((undelivered = module->undelivered)) {
+		module->undelivered = undelivered->next;
+		free(undelivered);
 	}
 }

@@ -13,9 +13,9 @@
 enum kind { PUT, GET, ATOMIC, FETCH, COMPARE };
 
 /* One operation under way: all that its call had, since it may have to be started again. */
-struct gamma_btl_remote {
-	struct gamma_btl_op op;
-	struct gamma_btl_remote *next; /* while it is free */
+struct btl_gamma_remote {
+	struct btl_gamma_op op;
+	struct btl_gamma_remote *next; /* while it is free */
 	enum kind kind;
 	void *local;
 	size_t size;      /* bytes, of put and get */
@@ -42,29 +42,29 @@ static const uint32_t atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMI
 
 /* ---- one operation ---- */
 
-static struct gamma_btl_remote *get_remote(struct gamma_btl_module *module)
+static struct btl_gamma_remote *get_remote(struct btl_gamma_module *module)
 {
-	struct gamma_btl_remote *remote;
+	struct btl_gamma_remote *remote;
 
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	remote = module->free_remotes;
 	if (remote)
 		module->free_remotes = remote->next;
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 	return remote ? remote : calloc(1, sizeof(*remote));
 }
 
-static void put_remote(struct gamma_btl_module *module, struct gamma_btl_remote *remote)
+static void put_remote(struct btl_gamma_module *module, struct btl_gamma_remote *remote)
 {
-	gamma_btl_lock(&module->lock);
+	btl_gamma_lock(&module->lock);
 	remote->next = module->free_remotes;
 	module->free_remotes = remote;
-	gamma_btl_unlock(&module->lock);
+	btl_gamma_unlock(&module->lock);
 }
 
-void gamma_btl_drop_remotes(struct gamma_btl_module *module)
+void btl_gamma_remote_drop(struct btl_gamma_module *module)
 {
-	struct gamma_btl_remote *remote;
+	struct btl_gamma_remote *remote;
 
 	while ((remote = module->free_remotes)) {
 		module->free_remotes = remote->next;
@@ -72,7 +72,7 @@ void gamma_btl_drop_remotes(struct gamma_btl_module *module)
 	}
 }
 
-static int start_access(struct gamma_btl_remote *remote)
+static int start_access(struct btl_gamma_remote *remote)
 {
 	struct iovec iov = {.iov_base = remote->local, .iov_len = remote->size};
 	struct fi_rma_iov target = {
@@ -92,7 +92,7 @@ static int start_access(struct gamma_btl_remote *remote)
 	return (int) fi_writemsg(ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
-static int start_atomic(struct gamma_btl_remote *remote)
+static int start_atomic(struct btl_gamma_remote *remote)
 {
 	struct fi_ioc operand = {.addr = &remote->operand, .count = 1};
 	struct fi_ioc compare = {.addr = &remote->compare, .count = 1};
@@ -118,19 +118,19 @@ static int start_atomic(struct gamma_btl_remote *remote)
 	return (int) fi_compare_atomicmsg(ep, &message, &compare, NULL, 1, &result, NULL, 1, flags);
 }
 
-static int start_remote(struct gamma_btl_op *op)
+static int start_remote(struct btl_gamma_op *op)
 {
-	struct gamma_btl_remote *remote = gamma_btl_container(op, struct gamma_btl_remote, op);
+	struct btl_gamma_remote *remote = btl_gamma_container(op, struct btl_gamma_remote, op);
 
 	return remote->kind <= GET ? start_access(remote) : start_atomic(remote);
 }
 
 /* The callback may start the next operation: this one is free before. */
-static void remote_done(struct gamma_btl_op *op, int status)
+static void remote_done(struct btl_gamma_op *op, int status)
 {
-	struct gamma_btl_remote *remote = gamma_btl_container(op, struct gamma_btl_remote, op);
-	const struct gamma_btl_remote was = *remote;
-	struct gamma_btl_module *module = op->module;
+	struct btl_gamma_remote *remote = btl_gamma_container(op, struct btl_gamma_remote, op);
+	const struct btl_gamma_remote was = *remote;
+	struct btl_gamma_module *module = op->module;
 
 	put_remote(module, remote);
 	if (was.callback)
@@ -138,37 +138,37 @@ static void remote_done(struct gamma_btl_op *op, int status)
 			     was.callback_context, was.callback_data, status);
 }
 
-static int launch(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
-		  const struct gamma_btl_remote *wanted)
+static int start_new(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+		     const struct btl_gamma_remote *wanted)
 {
-	struct gamma_btl_module *module = gamma_btl_module(btl);
-	struct gamma_btl_remote *remote = get_remote(module);
+	struct btl_gamma_module *module = btl_gamma_module(btl);
+	struct btl_gamma_remote *remote = get_remote(module);
 	int rc;
 
 	if (!remote)
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	*remote = *wanted;
-	remote->op = (struct gamma_btl_op){
+	remote->op = (struct btl_gamma_op){
 		.module = module, .peer = peer, .start = start_remote, .done = remote_done};
-	rc = gamma_btl_start(&remote->op);
-	if (rc == GAMMA_BTL_STARTED)
+	rc = btl_gamma_progress_start(&remote->op);
+	if (rc == BTL_GAMMA_STARTED)
 		return OPAL_SUCCESS;
 	put_remote(module, remote);
-	gamma_btl_failed(peer, -rc, NULL);
+	btl_gamma_report_peer_failed(peer, -rc, NULL);
 	return OPAL_ERR_UNREACH;
 }
 
 /* ---- what Open MPI calls ---- */
 
 /* What all the calls have: memory here and at the peer, and who is told. */
-static struct gamma_btl_remote begin(enum kind kind, void *local,
-				     mca_btl_base_registration_handle_t *local_handle,
-				     uint64_t address,
-				     const mca_btl_base_registration_handle_t *handle,
-				     mca_btl_base_rdma_completion_fn_t callback, void *context,
-				     void *data)
+static struct btl_gamma_remote init_remote(enum kind kind, void *local,
+					   mca_btl_base_registration_handle_t *local_handle,
+					   uint64_t address,
+					   const mca_btl_base_registration_handle_t *handle,
+					   mca_btl_base_rdma_completion_fn_t callback,
+					   void *context, void *data)
 {
-	return (struct gamma_btl_remote){
+	return (struct btl_gamma_remote){
 		.kind = kind,
 		.local = local,
 		.address = address - handle->base,
@@ -185,12 +185,12 @@ static int btl_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 		   mca_btl_base_registration_handle_t *handle, size_t size, int flags, int order,
 		   mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted =
-		begin(PUT, local, local_handle, address, handle, callback, context, data);
+	struct btl_gamma_remote wanted =
+		init_remote(PUT, local, local_handle, address, handle, callback, context, data);
 
 	(void) flags, (void) order;
 	wanted.size = size;
-	return launch(btl, peer, &wanted);
+	return start_new(btl, peer, &wanted);
 }
 
 static int btl_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer, void *local,
@@ -198,19 +198,19 @@ static int btl_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 		   mca_btl_base_registration_handle_t *handle, size_t size, int flags, int order,
 		   mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted =
-		begin(GET, local, local_handle, address, handle, callback, context, data);
+	struct btl_gamma_remote wanted =
+		init_remote(GET, local, local_handle, address, handle, callback, context, data);
 
 	(void) flags, (void) order;
 	wanted.size = size;
-	return launch(btl, peer, &wanted);
+	return start_new(btl, peer, &wanted);
 }
 
 /*
  * Not minimum and maximum: the one-sided layer does not say whether the numbers have a sign, and
  * asks for those of unsigned ones as well. It computes what it is refused itself, under a lock.
  */
-static bool translate(mca_btl_base_atomic_op_t from, int flags, struct gamma_btl_remote *to)
+static bool translate(mca_btl_base_atomic_op_t from, int flags, struct btl_gamma_remote *to)
 {
 	static const struct {
 		mca_btl_base_atomic_op_t from;
@@ -240,14 +240,14 @@ static int btl_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoin
 			 mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
 			 mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted =
-		begin(ATOMIC, NULL, NULL, address, handle, callback, context, data);
+	struct btl_gamma_remote wanted =
+		init_remote(ATOMIC, NULL, NULL, address, handle, callback, context, data);
 
 	(void) order;
 	wanted.operand = operand;
 	if (!translate(op, flags, &wanted))
 		return OPAL_ERR_NOT_SUPPORTED;
-	return launch(btl, peer, &wanted);
+	return start_new(btl, peer, &wanted);
 }
 
 static int btl_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
@@ -257,14 +257,14 @@ static int btl_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoi
 			  uint64_t operand, int flags, int order,
 			  mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted =
-		begin(FETCH, local, local_handle, address, handle, callback, context, data);
+	struct btl_gamma_remote wanted =
+		init_remote(FETCH, local, local_handle, address, handle, callback, context, data);
 
 	(void) order;
 	wanted.operand = operand;
 	if (!translate(op, flags, &wanted))
 		return OPAL_ERR_NOT_SUPPORTED;
-	return launch(btl, peer, &wanted);
+	return start_new(btl, peer, &wanted);
 }
 
 static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
@@ -274,7 +274,7 @@ static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endp
 			    uint64_t value, int flags, int order,
 			    mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-	struct gamma_btl_remote wanted;
+	struct btl_gamma_remote wanted;
 
 	(void) order;
 	/*
@@ -283,12 +283,13 @@ static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endp
 	 */
 	if (!peer || !handle)
 		return OPAL_ERR_NOT_SUPPORTED;
-	wanted = begin(COMPARE, local, local_handle, address, handle, callback, context, data);
+	wanted =
+		init_remote(COMPARE, local, local_handle, address, handle, callback, context, data);
 	wanted.operand = value;
 	wanted.compare = compare;
 	wanted.operation = FI_CSWAP;
 	wanted.type = flags & MCA_BTL_ATOMIC_FLAG_32BIT ? FI_UINT32 : FI_UINT64;
-	return launch(btl, peer, &wanted);
+	return start_new(btl, peer, &wanted);
 }
 
 /* ---- memory ---- */
@@ -310,7 +311,7 @@ static mca_btl_base_registration_handle_t *register_memory(mca_btl_base_module_t
 							   struct mca_btl_base_endpoint_t *peer,
 							   void *base, size_t size, uint32_t flags)
 {
-	struct gamma_btl_module *module = gamma_btl_module(btl);
+	struct btl_gamma_module *module = btl_gamma_module(btl);
 	struct registration *registration = malloc(sizeof(*registration));
 	const uint64_t key = __atomic_add_fetch(&module->port->last_key, 1, __ATOMIC_RELAXED);
 
@@ -330,7 +331,7 @@ static mca_btl_base_registration_handle_t *register_memory(mca_btl_base_module_t
 static int deregister_memory(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *handle)
 {
 	struct registration *registration =
-		gamma_btl_container(handle, struct registration, handle);
+		btl_gamma_container(handle, struct registration, handle);
 
 	(void) btl;
 	fi_close(&registration->mr->fid);
@@ -340,7 +341,7 @@ static int deregister_memory(mca_btl_base_module_t *btl, mca_btl_base_registrati
 
 /* ---- what is offered ---- */
 
-void gamma_btl_offer_remote(mca_btl_base_module_t *btl)
+void btl_gamma_remote_set_functions(mca_btl_base_module_t *btl)
 {
 	btl->btl_put = btl_put;
 	btl->btl_get = btl_get;

@@ -14,11 +14,11 @@
 
 enum { TEXT_MAX = 1024 }; /* bytes */
 
-static void tell(const char *what, const char *cause, const char *cure, va_list arguments)
+static void show_report(const char *what, const char *cause, const char *cure, va_list arguments)
 {
 	char text[TEXT_MAX];
 
-	if (!gamma_btl_named() || opal_process_info.my_local_rank)
+	if (!btl_gamma_component_is_named() || opal_process_info.my_local_rank)
 		return;
 	vsnprintf(text, sizeof(text), cause, arguments);
 	opal_output(0, "\n" RULE "\nThe BTL gamma %s %s:\n%s\n\n%s\n" RULE, what,
@@ -30,22 +30,22 @@ static void tell(const char *what, const char *cause, const char *cure, va_list 
  * btl_base_warn_component_unused does not count: Debian turns it off for all jobs, and who names
  * gamma wants to know.
  */
-void gamma_btl_tell(const char *cause, const char *cure, ...)
+void btl_gamma_report_unused(const char *cause, const char *cure, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, cure);
-	tell("is not used on", cause, cure, arguments);
+	show_report("is not used on", cause, cure, arguments);
 	va_end(arguments);
 }
 
 /* The same of what is no reason not to use it. */
-void gamma_btl_note(const char *cause, const char *cure, ...)
+void btl_gamma_report_slow(const char *cause, const char *cure, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, cure);
-	tell("could be faster on", cause, cure, arguments);
+	show_report("could be faster on", cause, cure, arguments);
 	va_end(arguments);
 }
 
@@ -70,7 +70,7 @@ static const char *cure_of(int error)
 }
 
 /* Behind the provider's words. */
-static const char *tried(int error, char *text, size_t size)
+static const char *timeout_text(int error, char *text, size_t size)
 {
 	const char *seconds = getenv("FI_GAMMA_PEER_TIMEOUT");
 
@@ -83,14 +83,15 @@ static const char *tried(int error, char *text, size_t size)
 }
 
 /* The one-sided layer registers no callback, and hears of it by its operation's status. */
-static void end_job(struct gamma_btl_module *module, opal_proc_t *proc, int error, char *text)
+static void end_job(struct btl_gamma_module *module, opal_proc_t *proc, int error, char *text)
 {
 	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
 	if (module->error_cb)
 		module->error_cb(&module->super, MCA_BTL_ERROR_FLAGS_FATAL, proc, text);
 }
 
-void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const char *provider_text)
+void btl_gamma_report_peer_failed(struct mca_btl_base_endpoint_t *peer, int error,
+				  const char *provider_text)
 {
 	const unsigned char *mac = peer->mac;
 	char text[TEXT_MAX], how_long[64];
@@ -103,12 +104,12 @@ void gamma_btl_failed(struct mca_btl_base_endpoint_t *peer, int error, const cha
 		 (unsigned int) peer->proc->proc_name.vpid, peer->host, peer->module->port->nic,
 		 peer->nic, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
 		 provider_text ? provider_text : fi_strerror(error),
-		 tried(error, how_long, sizeof(how_long)));
+		 timeout_text(error, how_long, sizeof(how_long)));
 	end_job(peer->module, peer->proc, error, text);
 }
 
 /* What arrives is lost: somebody would wait for it for ever. */
-void gamma_btl_broken(struct gamma_btl_module *module, const char *what, int error)
+void btl_gamma_report_broken(struct btl_gamma_module *module, const char *what, int error)
 {
 	char text[TEXT_MAX];
 

@@ -8,25 +8,25 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-static struct gamma_btl_fragment *fragment_of(struct gamma_btl_op *op)
+static struct btl_gamma_fragment *fragment_of(struct btl_gamma_op *op)
 {
-	return gamma_btl_container(op, struct gamma_btl_fragment, op);
+	return btl_gamma_container(op, struct btl_gamma_fragment, op);
 }
 
-static size_t copied_len(const struct gamma_btl_fragment *fragment)
+static size_t copied_len(const struct btl_gamma_fragment *fragment)
 {
 	return sizeof(fragment->header) + fragment->segments[0].seg_len;
 }
 
-static bool can_inject(const struct gamma_btl_fragment *fragment)
+static bool can_inject(const struct btl_gamma_fragment *fragment)
 {
 	return fragment->base.des_segment_count == 1 &&
 	       copied_len(fragment) <= fragment->op.module->port->inject_size;
 }
 
-static int start_message(struct gamma_btl_op *op)
+static int start_message(struct btl_gamma_op *op)
 {
-	struct gamma_btl_fragment *fragment = fragment_of(op);
+	struct btl_gamma_fragment *fragment = fragment_of(op);
 	struct iovec iov[2] = {
 		{.iov_base = &fragment->header, .iov_len = copied_len(fragment)},
 		{.iov_base = fragment->segments[1].seg_addr.pval,
@@ -43,13 +43,13 @@ static int start_message(struct gamma_btl_op *op)
 	if (can_inject(fragment)) {
 		rc = fi_inject(op->module->port->ep, &fragment->header, iov[0].iov_len,
 			       message.addr);
-		return rc ? (int) rc : GAMMA_BTL_FINISHED;
+		return rc ? (int) rc : BTL_GAMMA_FINISHED;
 	}
 	return (int) fi_sendmsg(op->module->port->ep, &message, FI_COMPLETION);
 }
 
 /* The callback may free the fragment or send it again: nothing of it is used after, unless ours. */
-static void finish(struct gamma_btl_fragment *fragment, int status)
+static void finish_fragment(struct btl_gamma_fragment *fragment, int status)
 {
 	mca_btl_base_module_t *btl = &fragment->op.module->super;
 	mca_btl_base_descriptor_t *descriptor = &fragment->base;
@@ -58,21 +58,21 @@ static void finish(struct gamma_btl_fragment *fragment, int status)
 	if (descriptor->des_cbfunc && flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)
 		descriptor->des_cbfunc(btl, fragment->op.peer, descriptor, status);
 	if (flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)
-		gamma_btl_free(btl, descriptor);
+		btl_gamma_fragments_free(btl, descriptor);
 }
 
-static void message_done(struct gamma_btl_op *op, int status)
+static void message_done(struct btl_gamma_op *op, int status)
 {
-	finish(fragment_of(op), status);
+	finish_fragment(fragment_of(op), status);
 }
 
-int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+int btl_gamma_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
 		   mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag)
 {
-	struct gamma_btl_fragment *fragment =
-		gamma_btl_container(descriptor, struct gamma_btl_fragment, base);
+	struct btl_gamma_fragment *fragment =
+		btl_gamma_container(descriptor, struct btl_gamma_fragment, base);
 	const uint32_t flags = descriptor->des_flags;
-	struct gamma_btl_op *op = &fragment->op;
+	struct btl_gamma_op *op = &fragment->op;
 	int rc;
 
 	(void) btl;
@@ -82,24 +82,24 @@ int gamma_btl_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 	fragment->header.tag = tag;
 	/* If it is over later, who has a callback waits for it. */
 	descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
-	rc = gamma_btl_start(op);
-	if (rc == GAMMA_BTL_STARTED)
+	rc = btl_gamma_progress_start(op);
+	if (rc == BTL_GAMMA_STARTED)
 		return OPAL_SUCCESS;
 	descriptor->des_flags = flags;
-	if (rc == GAMMA_BTL_FINISHED) {
-		finish(fragment, OPAL_SUCCESS);
+	if (rc == BTL_GAMMA_FINISHED) {
+		finish_fragment(fragment, OPAL_SUCCESS);
 		return 1;
 	}
-	gamma_btl_failed(peer, -rc, NULL);
+	btl_gamma_report_peer_failed(peer, -rc, NULL);
 	return OPAL_ERR_UNREACH;
 }
 
 /* False: the data were not to be had in one go. */
-static bool put_together(unsigned char *to, mca_btl_base_tag_t tag, const void *header,
+static bool pack_message(unsigned char *to, mca_btl_base_tag_t tag, const void *header,
 			 size_t header_size, struct opal_convertor_t *convertor,
 			 size_t payload_size)
 {
-	struct gamma_btl_header front = {.sender = opal_proc_local_get()->proc_name, .tag = tag};
+	struct btl_gamma_header front = {.sender = opal_proc_local_get()->proc_name, .tag = tag};
 	struct iovec iov = {.iov_base = to + sizeof(front) + header_size, .iov_len = payload_size};
 	size_t len = payload_size;
 	uint32_t iov_count = 1;
@@ -112,20 +112,20 @@ static bool put_together(unsigned char *to, mca_btl_base_tag_t tag, const void *
 }
 
 /* The same without a fragment, for what can be injected. */
-int gamma_btl_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
-		    struct opal_convertor_t *convertor, void *header, size_t header_size,
-		    size_t payload_size, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
-		    mca_btl_base_descriptor_t **descriptor)
+int btl_gamma_send_immediate(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+			     struct opal_convertor_t *convertor, void *header, size_t header_size,
+			     size_t payload_size, uint8_t order, uint32_t flags,
+			     mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor)
 {
-	struct gamma_btl_module *module = gamma_btl_module(btl);
-	const size_t len = sizeof(struct gamma_btl_header) + header_size + payload_size;
-	unsigned char message[GAMMA_BTL_INJECT_MAX];
+	struct btl_gamma_module *module = btl_gamma_module(btl);
+	const size_t len = sizeof(struct btl_gamma_header) + header_size + payload_size;
+	unsigned char message[BTL_GAMMA_INJECT_MAX];
 	size_t position = 0;
 
-	if (len <= module->port->inject_size && !gamma_btl_any_waiting(module)) {
+	if (len <= module->port->inject_size && !btl_gamma_any_waiting(module)) {
 		if (payload_size)
 			position = convertor->bConverted;
-		if (put_together(message, tag, header, header_size, convertor, payload_size) &&
+		if (pack_message(message, tag, header, header_size, convertor, payload_size) &&
 		    !fi_inject(module->port->ep, message, len, peer->address))
 			return OPAL_SUCCESS;
 		/* The caller packs the data again. */
@@ -133,6 +133,7 @@ int gamma_btl_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *
 			opal_convertor_set_position(convertor, &position);
 	}
 	if (descriptor)
-		*descriptor = gamma_btl_alloc(btl, peer, order, header_size + payload_size, flags);
+		*descriptor = btl_gamma_fragments_alloc(btl, peer, order,
+							header_size + payload_size, flags);
 	return OPAL_ERR_RESOURCE_BUSY;
 }

@@ -22,7 +22,7 @@ enum {
 	/* Between two looks while messages come and go. Both ends look so seldom, and what is under
 	 * way in between must suffice the wire: toward a slow port that is some 30 frames. */
 	GATHER_US = 125,
-	QUIET_LOOKS = 4, /* in vain, until it sleeps until a frame comes */
+	QUIET_LOOKS = 4, /* in empty_polls, until it sleeps until a frame comes */
 };
 
 static struct {
@@ -34,7 +34,7 @@ static struct {
 	unsigned int polls; /* by the program; atomic */
 } state;
 
-void gamma_btl_thread_polled(void)
+void btl_gamma_thread_note_poll(void)
 {
 	/* Calls of several threads at once may count as one: all that matters is that it changes.
 	 */
@@ -54,14 +54,14 @@ static bool pause_us(long us)
 /* Whether there is nothing that a frame would not bring. */
 static bool may_sleep(void)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 	size_t i;
 
 	for (i = 0; i < component->module_count; i++) {
-		struct gamma_btl_module *module = component->modules[i];
+		struct btl_gamma_module *module = component->modules[i];
 		struct fid *cq = &module->port->cq->fid;
 
-		if (gamma_btl_any_waiting(module) || module->held)
+		if (btl_gamma_any_waiting(module) || module->undelivered)
 			return false;
 		if (module->first && fi_trywait(module->port->fabric, &cq, 1))
 			return false;
@@ -79,7 +79,7 @@ static bool sleep_until_a_frame(nfds_t count)
 
 static void *thread_main(void *count)
 {
-	unsigned int polls = 0, seen, vain = 0;
+	unsigned int polls = 0, seen, empty_polls = 0;
 	bool stop = false;
 
 	pthread_setname_np(pthread_self(), "gamma-btl");
@@ -87,20 +87,20 @@ static void *thread_main(void *count)
 		seen = polls;
 		polls = __atomic_load_n(&state.polls, __ATOMIC_RELAXED);
 		if (polls != seen) {
-			vain = 0;
+			empty_polls = 0;
 			stop = pause_us(POLLED_US);
 			continue;
 		}
-		vain = gamma_btl_move() ? 0 : vain + 1;
-		stop = vain < QUIET_LOOKS ? pause_us(GATHER_US)
-					  : sleep_until_a_frame((nfds_t) (uintptr_t) count);
+		empty_polls = btl_gamma_progress_poll() ? 0 : empty_polls + 1;
+		stop = empty_polls < QUIET_LOOKS ? pause_us(GATHER_US)
+						 : sleep_until_a_frame((nfds_t) (uintptr_t) count);
 	}
 	return NULL;
 }
 
 static size_t collect_fds(void)
 {
-	const struct gamma_btl_component *component = &mca_btl_gamma_component;
+	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 	size_t i, count = 1;
 
 	state.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -109,7 +109,7 @@ static size_t collect_fds(void)
 		return 0;
 	state.fds[0] = (struct pollfd){.fd = state.stop_fd, .events = POLLIN};
 	for (i = 0; i < component->module_count; i++) {
-		struct gamma_btl_module *module = component->modules[i];
+		struct btl_gamma_module *module = component->modules[i];
 		struct pollfd *next = &state.fds[count];
 
 		if (!module->first)
@@ -135,7 +135,7 @@ static int create(size_t fd_count)
 	return rc;
 }
 
-void gamma_btl_thread_begin(void)
+void btl_gamma_thread_start(void)
 {
 	size_t fd_count;
 
@@ -147,12 +147,13 @@ void gamma_btl_thread_begin(void)
 		state.runs = true;
 		return;
 	}
-	gamma_btl_note("no progress thread could be started.",
-		       "Long messages go on only while the program calls MPI. Raise the limits "
-		       "(ulimit -u, ulimit -n).");
+	btl_gamma_report_slow(
+		"no progress thread could be started.",
+		"Long messages go on only while the program calls MPI. Raise the limits "
+		"(ulimit -u, ulimit -n).");
 }
 
-void gamma_btl_thread_end(void)
+void btl_gamma_thread_stop(void)
 {
 	const uint64_t one = 1;
 

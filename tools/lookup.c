@@ -19,7 +19,7 @@ static struct gamma_link *link_of(const struct ping *ping)
 	return ping->same_host ? &ping->shm->link : ping->packet;
 }
 
-int ping_ask(struct ping *ping, uint16_t port, uint32_t payload)
+int lookup_send(struct ping *ping, uint16_t port, uint32_t payload)
 {
 	struct gamma_frame frame = {.iov_count = 0, .kind = GAMMA_KIND_LOOKUP};
 	struct gamma_link *link = link_of(ping);
@@ -49,7 +49,7 @@ int ping_ask(struct ping *ping, uint16_t port, uint32_t payload)
 
 /* Whether a frame answers the latest question. */
 static bool is_answer(const struct ping *ping, const struct gamma_arrival *arrival,
-		      struct ping_answer *answer)
+		      struct lookup_answer *answer)
 {
 	const uint8_t *payload;
 	struct gamma_fields fields;
@@ -89,14 +89,14 @@ static void wait_for_frame(const struct ping *ping, uint64_t began, uint64_t unt
 		ppoll(&poll_fd, 1, &wait, NULL);
 }
 
-bool ping_await(struct ping *ping, uint64_t until, struct ping_answer *answer)
+bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer)
 {
 	struct gamma_link *link = link_of(ping);
 	uint64_t began = gamma_now();
 	struct gamma_arrival arrival;
 	bool is_one;
 
-	while (!ping_interrupted) {
+	while (!gammaping_interrupted) {
 		if (link->ops->next(link, &arrival)) {
 			is_one = is_answer(ping, &arrival, answer);
 			link->ops->release(link);
