@@ -235,6 +235,17 @@ static bool translate(mca_btl_base_atomic_op_t from, int flags, struct btl_gamma
 	return false;
 }
 
+/* OP as libfabric names it, with what it changes the memory by. */
+static int start_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
+			   struct btl_gamma_remote *wanted, mca_btl_base_atomic_op_t op,
+			   uint64_t operand, int flags)
+{
+	wanted->operand = operand;
+	if (!translate(op, flags, wanted))
+		return OPAL_ERR_NOT_SUPPORTED;
+	return start_new(btl, peer, wanted);
+}
+
 static int btl_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
 			 uint64_t address, mca_btl_base_registration_handle_t *handle,
 			 mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
@@ -244,10 +255,7 @@ static int btl_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoin
 		init_remote(ATOMIC, NULL, NULL, address, handle, callback, context, data);
 
 	(void) order;
-	wanted.operand = operand;
-	if (!translate(op, flags, &wanted))
-		return OPAL_ERR_NOT_SUPPORTED;
-	return start_new(btl, peer, &wanted);
+	return start_atomic_op(btl, peer, &wanted, op, operand, flags);
 }
 
 static int btl_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
@@ -261,10 +269,7 @@ static int btl_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoi
 		init_remote(FETCH, local, local_handle, address, handle, callback, context, data);
 
 	(void) order;
-	wanted.operand = operand;
-	if (!translate(op, flags, &wanted))
-		return OPAL_ERR_NOT_SUPPORTED;
-	return start_new(btl, peer, &wanted);
+	return start_atomic_op(btl, peer, &wanted, op, operand, flags);
 }
 
 static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
