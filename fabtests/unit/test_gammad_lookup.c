@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gammad/lookup.c: who is told the address of an endpoint. */
+#include "gammad_fake.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { REQUESTER_PORT = 40, FRAME_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX };
+
+static const uint8_t requester[GAMMA_MAC_LEN] = {2, 0, 0, 0, 9, 9};
+
+/* A LOOKUP request to that MAC as a frame; returns its length. */
+static size_t make_request(uint8_t *frame, const uint8_t *mac, uint16_t port, uint32_t tenant,
+			   uint8_t flags)
+{
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = GAMMA_LOOKUP_ASK,
+		.flags = flags,
+		.dst_port = port,
+		.src_port = REQUESTER_PORT,
+		.tenant = tenant,
+		.src_epoch = 77,
+		.seq = 5,
+	};
+	uint8_t room[FRAME_MAX];
+	const uint8_t *made =
+		gamma_codec_build(&fields, mac, requester, GAMMA_ETHERTYPE, room + FRAME_MAX);
+	const size_t len = (size_t) GAMMA_ETH_LEN + fields.header_len;
+
+	memcpy(frame, made, len);
+	return len;
+}
+
+/* To the NIC, over the wire. */
+static void ask_nic(struct gammad *gammad, uint16_t port, uint32_t tenant, uint8_t flags)
+{
+	uint8_t frame[FRAME_MAX];
+	const size_t len = make_request(frame, gammad_fake_nic, port, tenant, flags);
+
+	assert_int_equal(send(gammad_fake.nics_wire, frame, len, 0), len);
+	gammad_lookup_handle_nics(gammad);
+}
+
+/* The next answer on the wire; false: there is none. */
+static bool next_answer(struct gamma_fields *fields, struct gamma_addr *addr)
+{
+	uint8_t frame[GAMMAD_FAKE_FRAME];
+	const ssize_t len = recv(gammad_fake.nic_wire, frame, sizeof(frame), MSG_DONTWAIT);
+
+	if (len < 0)
+		return false;
+	assert_int_equal(gamma_codec_parse(frame, (size_t) len, fields), GAMMA_OK);
+	assert_int_equal(fields->kind, GAMMA_KIND_LOOKUP);
+	assert_memory_equal(frame, requester, GAMMA_MAC_LEN);
+	memset(addr, 0, sizeof(*addr));
+	if (fields->payload_len)
+		memcpy(addr, frame + GAMMA_ETH_LEN + fields->header_len, sizeof(*addr));
+	return true;
+}
+
+static uint8_t answer_op(void)
+{
+	struct gamma_fields fields;
+	struct gamma_addr addr;
+
+	assert_true(next_answer(&fields, &addr));
+	return fields.op;
+}
+
+static void assert_no_answer(void)
+{
+	struct gamma_fields fields;
+	struct gamma_addr addr;
+
+	assert_false(next_answer(&fields, &addr));
+}
+
+/* ---- to the NIC ---- */
+
+static void nic__gives_the_owner_the_endpoints_address(void **state)
+{
+	const struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	struct gamma_fields fields;
+	struct gamma_addr addr;
+
+	ask_nic(*state, 8, GAMMAD_FAKE_USER, 0);
+	assert_true(next_answer(&fields, &addr));
+	assert_int_equal(fields.op, GAMMA_LOOKUP_FOUND);
+	assert_int_equal(fields.dst_port, REQUESTER_PORT);
+	assert_int_equal(fields.dst_epoch, 77);
+	assert_int_equal(fields.seq, 5);
+	assert_memory_equal(addr.mac, open->slot->mac, GAMMA_MAC_LEN);
+	assert_int_equal(addr.port, htons(8));
+	assert_int_equal(addr.epoch, htonl(9));
+	assert_int_equal(addr.mtu, htons(1500));
+	assert_no_answer();
+}
+
+static void nic__gives_another_user_no_address(void **state)
+{
+	struct gamma_fields fields;
+	struct gamma_addr addr;
+
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	ask_nic(*state, 8, GAMMAD_FAKE_OTHER, 0);
+	assert_true(next_answer(&fields, &addr));
+	assert_int_equal(fields.op, GAMMA_LOOKUP_OTHER_TENANT);
+	assert_int_equal(fields.payload_len, 0);
+	assert_int_equal(fields.src_epoch, GAMMA_EPOCH_ANY);
+}
+
+static void nic__answers_that_nobody_has_the_port(void **state)
+{
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	ask_nic(*state, 9, GAMMAD_FAKE_USER, 0);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
+}
+
+/* The program itself answers. */
+static void nic__leaves_the_ports_of_programs_of_the_host_to_them(void **state)
+{
+	gammad_fake.host_errno = 0;
+	ask_nic(*state, 9, GAMMAD_FAKE_USER, 0);
+	assert_no_answer();
+}
+
+static void nic__asked_for_any_port_names_every_endpoint(void **state)
+{
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	gammad_fake_open(GAMMAD_FAKE_OTHER, 9);
+	ask_nic(*state, GAMMA_PORT_ANY, GAMMAD_FAKE_USER, 0);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_FOUND);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_OTHER_TENANT);
+	assert_no_answer();
+}
+
+static void nic__asked_for_any_port_without_endpoints_is_silent(void **state)
+{
+	ask_nic(*state, GAMMA_PORT_ANY, GAMMAD_FAKE_USER, 0);
+	assert_no_answer();
+}
+
+static void nic__of_a_dead_process_has_no_port(void **state)
+{
+	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+
+	open->record.pid = INT_MAX;
+	ask_nic(*state, 8, GAMMAD_FAKE_USER, 0);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
+}
+
+static void nic__of_a_revoked_endpoint_has_no_port(void **state)
+{
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	gammad_open_revoke(*state, GAMMAD_FAKE_USER);
+	ask_nic(*state, 8, GAMMAD_FAKE_USER, 0);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
+}
+
+static void nic__adds_a_checksum_if_asked(void **state)
+{
+	struct gamma_fields fields;
+	struct gamma_addr addr;
+
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	ask_nic(*state, 8, GAMMAD_FAKE_USER, GAMMA_FLAG_WANT_CRC);
+	assert_true(next_answer(&fields, &addr));
+	assert_true(fields.extensions & GAMMA_EXT_PAYLOAD_CRC);
+	assert_int_equal(fields.payload_crc, gamma_crc32c(0, &addr, sizeof(addr)));
+}
+
+static void nic__not_configured_is_ignored(void **state)
+{
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	gammad_fake.arrival_ifindex++;
+	ask_nic(*state, 8, GAMMAD_FAKE_USER, 0);
+	assert_no_answer();
+}
+
+static void nic__malformed_frame_is_ignored(void **state)
+{
+	uint8_t frame[FRAME_MAX];
+	const size_t len = make_request(frame, gammad_fake_nic, 8, GAMMAD_FAKE_USER, 0);
+
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	frame[len - 1] ^= 1;
+	send(gammad_fake.nics_wire, frame, len, 0);
+	send(gammad_fake.nics_wire, frame, GAMMA_ETH_LEN, 0);
+	gammad_lookup_handle_nics(*state);
+	assert_no_answer();
+}
+
+static void nic__in_a_flood_gives_way_to_others(void **state)
+{
+	const struct gammad *gammad = *state;
+	uint8_t frame[FRAME_MAX];
+	const size_t len = make_request(frame, gammad_fake_nic, 8, GAMMAD_FAKE_USER, 0);
+	unsigned int rounds = 0;
+
+	gammad_fake.arrival_ifindex = 0;
+	for (int i = 0; i <= GAMMAD_BURST_MAX; i++)
+		assert_int_equal(send(gammad_fake.nics_wire, frame, len, 0), len);
+	do {
+		gammad_lookup_handle_nics(*state);
+		rounds++;
+	} while (recv(gammad->nics_fd, frame, 1, MSG_DONTWAIT | MSG_PEEK) > 0);
+	assert_int_equal(rounds, 2);
+}
+
+/* ---- to a slot ---- */
+
+static int ask_slot(struct gammad *gammad, const uint8_t *mac, uint16_t port)
+{
+	struct gammad_lookup_frame request = {0};
+
+	request.len = (uint32_t) make_request(request.frame, mac, port, GAMMAD_FAKE_USER, 0);
+	return gammad_fake.on_slot_frame(gammad, &request, sizeof(request));
+}
+
+static void slot__answers_for_its_endpoint(void **state)
+{
+	gammad_lookup_open_slots(*state);
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	assert_int_equal(ask_slot(*state, gammad_fake_slot(0), 8), 0);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_FOUND);
+}
+
+static void slot__answers_for_an_endpoint_that_is_gone(void **state)
+{
+	gammad_lookup_open_slots(*state);
+	ask_slot(*state, gammad_fake_slot(0), 8);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
+}
+
+static void slot__of_nobody_is_ignored(void **state)
+{
+	gammad_lookup_open_slots(*state);
+	ask_slot(*state, requester, 8);
+	assert_no_answer();
+}
+
+static void slot__in_a_flood_gives_way_to_others(void **state)
+{
+	int rc = 0;
+
+	gammad_lookup_open_slots(*state);
+	gammad_lookup_handle_slots(*state);
+	for (int i = 0; i < GAMMAD_BURST_MAX; i++)
+		rc = ask_slot(*state, requester, 8);
+	assert_int_equal(rc, -EAGAIN);
+}
+
+/* ---- by a program of the same host ---- */
+
+static void ask_port(struct gammad *gammad, struct gammad_open *open, uid_t sender)
+{
+	uint8_t frame[FRAME_MAX];
+	const size_t len = make_request(frame, gammad_fake_nic, 8, GAMMAD_FAKE_USER, 0);
+
+	gammad_fake.sender = sender;
+	assert_int_equal(send(gammad_fake.port_wire, frame, len, 0), len);
+	gammad_lookup_handle_port(gammad, open);
+}
+
+static void port__answers_a_program_of_the_same_user(void **state)
+{
+	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	struct gamma_fields fields;
+
+	ask_port(*state, open, GAMMAD_FAKE_USER);
+	assert_int_equal(gammad_fake.frames, 1);
+	assert_int_equal(gamma_codec_parse(gammad_fake.frame, gammad_fake.frame_len, &fields),
+			 GAMMA_OK);
+	assert_int_equal(fields.op, GAMMA_LOOKUP_FOUND);
+}
+
+static void port__ignores_a_program_that_lies_about_its_user(void **state)
+{
+	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+
+	ask_port(*state, open, GAMMAD_FAKE_OTHER);
+	assert_int_equal(gammad_fake.frames, 0);
+}
+
+static void port__believes_root(void **state)
+{
+	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+
+	ask_port(*state, open, 0);
+	assert_int_equal(gammad_fake.frames, 1);
+}
+
+/* ---- revoked ---- */
+
+static void revoked__is_sent_to_the_endpoint(void **state)
+{
+	const struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	struct gamma_fields fields;
+
+	assert_true(gammad_lookup_send_revoked(*state, open));
+	assert_int_equal(gamma_codec_parse(gammad_fake.frame, gammad_fake.frame_len, &fields),
+			 GAMMA_OK);
+	assert_int_equal(fields.kind, GAMMA_KIND_RESET);
+	assert_int_equal(fields.op, GAMMA_RESET_REVOKED);
+	assert_int_equal(fields.dst_epoch, 9);
+}
+
+static void revoked__is_to_be_sent_again_if_the_queue_is_full(void **state)
+{
+	const struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+
+	gammad_fake.sendto_errno = EAGAIN;
+	assert_false(gammad_lookup_send_revoked(*state, open));
+	gammad_fake.sendto_errno = ECONNREFUSED;
+	assert_true(gammad_lookup_send_revoked(*state, open));
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gammad_fake_setup, gammad_fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nic__gives_the_owner_the_endpoints_address),
+		TEST(nic__gives_another_user_no_address),
+		TEST(nic__answers_that_nobody_has_the_port),
+		TEST(nic__leaves_the_ports_of_programs_of_the_host_to_them),
+		TEST(nic__asked_for_any_port_names_every_endpoint),
+		TEST(nic__asked_for_any_port_without_endpoints_is_silent),
+		TEST(nic__of_a_dead_process_has_no_port),
+		TEST(nic__of_a_revoked_endpoint_has_no_port),
+		TEST(nic__adds_a_checksum_if_asked),
+		TEST(nic__not_configured_is_ignored),
+		TEST(nic__malformed_frame_is_ignored),
+		TEST(nic__in_a_flood_gives_way_to_others),
+		TEST(slot__answers_for_its_endpoint),
+		TEST(slot__answers_for_an_endpoint_that_is_gone),
+		TEST(slot__of_nobody_is_ignored),
+		TEST(slot__in_a_flood_gives_way_to_others),
+		TEST(port__answers_a_program_of_the_same_user),
+		TEST(port__ignores_a_program_that_lies_about_its_user),
+		TEST(port__believes_root),
+		TEST(revoked__is_sent_to_the_endpoint),
+		TEST(revoked__is_to_be_sent_again_if_the_queue_is_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
