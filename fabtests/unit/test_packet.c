@@ -365,10 +365,11 @@ static void send__link_down_takes_nothing(void **state)
 /* Whoever sleeps is woken by that once, and not again and again. */
 static void arm__link_down_lets_sleep(void **state)
 {
-	struct pollfd fd = {.fd = out->fd, .events = POLLIN};
+	struct pollfd fd = {.events = POLLIN};
 
 	(void) state;
 	netns_needed();
+	fd.fd = out->fd;
 	assert_false(out->ops->arm(out));
 	assert_int_equal(netns_ip("link set g0 down"), 0);
 	assert_false(out->ops->arm(out));
