@@ -219,7 +219,7 @@ start_hosts() {
 }
 
 # The exit trap of an unfinished up.
-give_up() {
+abandon_start() {
 	local status=$?
 	set +e
 	trap '' INT TERM
@@ -239,7 +239,7 @@ cmd_up() {
 	fi
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
-	trap give_up EXIT
+	trap abandon_start EXIT
 	make_users
 	unlock_labs
 	make_state

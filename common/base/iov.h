@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { GAMMA_IOV_MAX = 8 }; /* pieces of memory in one message */
+enum { GAMMA_IOV_MAX = 8 }; /* iovecs in one message */
 
 uint64_t gamma_iov_len(const struct iovec *iov, unsigned count);
 /* Copies len bytes to or from the piece list beginning at offset; returns bytes copied. */

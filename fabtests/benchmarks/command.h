@@ -26,7 +26,8 @@ double command_number(const char *what, const char *text, double least, double m
 unsigned long command_whole(const char *what, const char *text, unsigned long least,
 			    unsigned long most);
 
-/* TEXT, numbers up to LARGEST between commas, is cut into words; returns how many, at most MAX. */
+/* TEXT, numbers up to LARGEST between commas, is split into words; returns how many, at most MAX.
+ */
 unsigned command_sizes(const char *what, char *text, size_t *sizes, unsigned max,
 		       unsigned long largest);
 

@@ -467,7 +467,7 @@ static void help(void)
 	       usage, WINDOW);
 }
 
-/* Two ranks in any order; the lower one leads. TEXT is cut into words. */
+/* Two ranks in any order; the lower one leads. TEXT is split into words. */
 static void parse_pair(struct options *o, char *text)
 {
 	char *word = strsep(&text, ",");

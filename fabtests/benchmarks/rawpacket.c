@@ -77,7 +77,7 @@ enum {
 	ETHERTYPE = 0x88B6,        /* IEEE local experimental 2: not the provider's 0x88B5 */
 	RING_BYTES = 4 << 20,      /* the provider's limit for an endpoint's ring */
 	BLOCK_MIN_BYTES = 1 << 16, /* a block holds whole slots: larger wastes less */
-	SLOT_ALIGN = 128,          /* bytes: two lines of the cache, as in the provider's ring */
+	SLOT_ALIGN = 128,          /* bytes: two cache lines, as in the provider's ring */
 	BURST_FRAMES = 64,         /* frames a sendmmsg */
 	SIZES_MAX = 32,
 	HELLO_NS = 100 * 1000 * 1000, /* time between two attempts to reach the server */
@@ -648,7 +648,7 @@ static const char usage[] =
 	"                       [-M BYTES] [-W FRAMES] [-n ITERATIONS] [-w WARM-UP] [-p PORT]\n"
 	"                       [-t SECONDS] [-j] [-k]\n";
 
-/* LIST is cut into words. */
+/* LIST is split into words. */
 static void parse_sizes(struct options *opt, char *list)
 {
 	opt->sizes = 0;

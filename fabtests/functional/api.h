@@ -23,17 +23,17 @@
 #include <sys/uio.h>
 
 /* A failed check ends the process; the peer notices and ends as well. */
-void give_up(const char *file, int line, const char *what, long long is, long long should);
-#define CHECK(condition)                                               \
-	do {                                                           \
-		if (!(condition))                                      \
-			give_up(__FILE__, __LINE__, #condition, 0, 0); \
+void fail_check(const char *file, int line, const char *what, long long is, long long should);
+#define CHECK(condition)                                                  \
+	do {                                                              \
+		if (!(condition))                                         \
+			fail_check(__FILE__, __LINE__, #condition, 0, 0); \
 	} while (0)
-#define CHECK_EQ(is, should)                                                           \
-	do {                                                                           \
-		long long is_ = (long long) (is), should_ = (long long) (should);      \
-		if (is_ != should_)                                                    \
-			give_up(__FILE__, __LINE__, #is " == " #should, is_, should_); \
+#define CHECK_EQ(is, should)                                                              \
+	do {                                                                              \
+		long long is_ = (long long) (is), should_ = (long long) (should);         \
+		if (is_ != should_)                                                       \
+			fail_check(__FILE__, __LINE__, #is " == " #should, is_, should_); \
 	} while (0)
 
 enum {
@@ -146,7 +146,7 @@ struct message {
 	uint64_t flags; /* of sendmsg and recvmsg */
 	fi_addr_t addr; /* destination; source, if a receive is directed */
 	struct iovec iov[PIECES];
-	size_t pieces;
+	size_t segments;
 	size_t len;     /* bytes in all */
 	unsigned seed;  /* of the contents */
 	bool is_silent; /* no completion entry */
@@ -155,7 +155,7 @@ struct message {
 };
 
 /* Memory for a message of len bytes in one piece, or in several with gaps between them. */
-void message_init(struct message *message, size_t len, size_t pieces);
+void message_init(struct message *message, size_t len, size_t segments);
 void message_fill(struct message *message, unsigned seed);
 /* The first len bytes are those of a message filled with this seed, and no byte behind changed. */
 void message_check(const struct message *message, unsigned seed, size_t len);

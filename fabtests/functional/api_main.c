@@ -40,7 +40,7 @@ void nap(unsigned milliseconds)
 	usleep(milliseconds * 1000);
 }
 
-void give_up(const char *file, int line, const char *what, long long is, long long should)
+void fail_check(const char *file, int line, const char *what, long long is, long long should)
 {
 	printf("not ok %s: %s:%d: %s", running, strrchr(file, '/') ? strrchr(file, '/') + 1 : file,
 	       line, what);

@@ -443,7 +443,7 @@ static void test_source(bool sender)
 	struct node node, second;
 	struct message message;
 	struct name name = {0};
-	fi_addr_t stranger;
+	fi_addr_t unknown;
 
 	node_open_pair(&node, &(struct node_options){.caps = FI_SOURCE});
 	if (sender) {
@@ -467,9 +467,9 @@ static void test_source(bool sender)
 		aside_exchange(&name, &name, sizeof(name));
 		CHECK_EQ(receive_from(&node, &message), FI_ADDR_NOTAVAIL);
 		aside_exchange(&name, &name, sizeof(name));
-		stranger = node_insert(&node, &name);
-		CHECK(stranger != node.peer);
-		CHECK_EQ(receive_from(&node, &message), stranger);
+		unknown = node_insert(&node, &name);
+		CHECK(unknown != node.peer);
+		CHECK_EQ(receive_from(&node, &message), unknown);
 		aside_exchange(&name, &name, sizeof(name));
 		CHECK_EQ(receive_from(&node, &message), node.peer);
 		aside_exchange(&name, &name, sizeof(name));

@@ -18,32 +18,34 @@ static uint8_t content(unsigned seed, size_t i)
 }
 
 /* Segments of uneven length, one of them empty; together they make up the message. */
-static size_t piece_len(size_t len, size_t pieces, size_t i)
+static size_t piece_len(size_t len, size_t segments, size_t i)
 {
-	size_t share = len / pieces;
+	size_t share = len / segments;
 
-	if (pieces > 2 && i == 1)
+	if (segments > 2 && i == 1)
 		return 0;
-	if (i + 1 < pieces)
+	if (i + 1 < segments)
 		return i == 0 ? share / 2 : share;
-	return len - (pieces > 2 ? share / 2 + (pieces - 3) * share : pieces == 2 ? share / 2 : 0);
+	return len - (segments > 2    ? share / 2 + (segments - 3) * share
+		      : segments == 2 ? share / 2
+				      : 0);
 }
 
-void message_init(struct message *message, size_t len, size_t pieces)
+void message_init(struct message *message, size_t len, size_t segments)
 {
 	uint8_t *at;
 
 	memset(message, 0, sizeof(*message));
 	message->addr = FI_ADDR_UNSPEC;
 	message->len = len;
-	message->pieces = pieces;
-	message->memory = malloc(len + (pieces + 1) * GAP);
+	message->segments = segments;
+	message->memory = malloc(len + (segments + 1) * GAP);
 	CHECK(message->memory);
-	memset(message->memory, UNTOUCHED, len + (pieces + 1) * GAP);
+	memset(message->memory, UNTOUCHED, len + (segments + 1) * GAP);
 	at = (uint8_t *) message->memory + GAP;
-	for (size_t i = 0; i < pieces; i++) {
+	for (size_t i = 0; i < segments; i++) {
 		message->iov[i].iov_base = at;
-		message->iov[i].iov_len = piece_len(len, pieces, i);
+		message->iov[i].iov_len = piece_len(len, segments, i);
 		at += message->iov[i].iov_len + GAP;
 	}
 }
@@ -53,7 +55,7 @@ void message_fill(struct message *message, unsigned seed)
 	size_t offset = 0;
 
 	message->seed = seed;
-	for (size_t i = 0; i < message->pieces; i++) {
+	for (size_t i = 0; i < message->segments; i++) {
 		uint8_t *at = message->iov[i].iov_base;
 
 		for (size_t k = 0; k < message->iov[i].iov_len; k++)
@@ -65,7 +67,8 @@ void content_check(const void *bytes, unsigned seed, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (((const uint8_t *) bytes)[i] != content(seed, i))
-			give_up(__FILE__, __LINE__, "contents differ at offset", (long long) i, -1);
+			fail_check(__FILE__, __LINE__, "contents differ at offset", (long long) i,
+				   -1);
 }
 
 static void check_gap(const uint8_t *at)
@@ -79,13 +82,13 @@ void message_check(const struct message *message, unsigned seed, size_t len)
 	size_t offset = 0;
 
 	check_gap(message->memory);
-	for (size_t i = 0; i < message->pieces; i++) {
+	for (size_t i = 0; i < message->segments; i++) {
 		const uint8_t *at = message->iov[i].iov_base;
 
 		for (size_t k = 0; k < message->iov[i].iov_len; k++, offset++)
 			if (at[k] != (offset < len ? content(seed, offset) : UNTOUCHED))
-				give_up(__FILE__, __LINE__, "contents differ at offset",
-					(long long) offset, -1);
+				fail_check(__FILE__, __LINE__, "contents differ at offset",
+					   (long long) offset, -1);
 		check_gap(at + message->iov[i].iov_len);
 	}
 }
@@ -103,7 +106,7 @@ static ssize_t send_plain(struct node *node, struct message *m)
 	const void *buf = m->iov[0].iov_base;
 	size_t len = m->iov[0].iov_len;
 	struct fi_msg msg = {.msg_iov = m->iov,
-			     .iov_count = m->pieces,
+			     .iov_count = m->segments,
 			     .addr = m->addr,
 			     .context = m,
 			     .data = m->data};
@@ -112,7 +115,7 @@ static ssize_t send_plain(struct node *node, struct message *m)
 	case SEND:
 		return fi_send(node->ep, buf, len, NULL, m->addr, m);
 	case SENDV:
-		return fi_sendv(node->ep, m->iov, NULL, m->pieces, m->addr, m);
+		return fi_sendv(node->ep, m->iov, NULL, m->segments, m->addr, m);
 	case SENDMSG:
 		return fi_sendmsg(node->ep, &msg, m->flags | (m->has_data ? FI_REMOTE_CQ_DATA : 0));
 	case SENDDATA:
@@ -132,7 +135,7 @@ static ssize_t send_tagged(struct node *node, struct message *m)
 	const void *buf = m->iov[0].iov_base;
 	size_t len = m->iov[0].iov_len;
 	struct fi_msg_tagged msg = {.msg_iov = m->iov,
-				    .iov_count = m->pieces,
+				    .iov_count = m->segments,
 				    .addr = m->addr,
 				    .tag = m->tag,
 				    .context = m,
@@ -142,7 +145,7 @@ static ssize_t send_tagged(struct node *node, struct message *m)
 	case SEND:
 		return fi_tsend(node->ep, buf, len, NULL, m->addr, m->tag, m);
 	case SENDV:
-		return fi_tsendv(node->ep, m->iov, NULL, m->pieces, m->addr, m->tag, m);
+		return fi_tsendv(node->ep, m->iov, NULL, m->segments, m->addr, m->tag, m);
 	case SENDMSG:
 		return fi_tsendmsg(node->ep, &msg,
 				   m->flags | (m->has_data ? FI_REMOTE_CQ_DATA : 0));
@@ -173,9 +176,9 @@ ssize_t message_try_receive(struct node *node, struct message *m)
 	void *buf = m->iov[0].iov_base;
 	size_t len = m->iov[0].iov_len;
 	struct fi_msg msg = {
-		.msg_iov = m->iov, .iov_count = m->pieces, .addr = m->addr, .context = m};
+		.msg_iov = m->iov, .iov_count = m->segments, .addr = m->addr, .context = m};
 	struct fi_msg_tagged tagged = {.msg_iov = m->iov,
-				       .iov_count = m->pieces,
+				       .iov_count = m->segments,
 				       .addr = m->addr,
 				       .tag = m->tag,
 				       .ignore = m->ignore,
@@ -186,9 +189,9 @@ ssize_t message_try_receive(struct node *node, struct message *m)
 		return m->tagged ? fi_trecv(ep, buf, len, NULL, m->addr, m->tag, m->ignore, m)
 				 : fi_recv(ep, buf, len, NULL, m->addr, m);
 	case RECVV:
-		return m->tagged ? fi_trecvv(ep, m->iov, NULL, m->pieces, m->addr, m->tag,
+		return m->tagged ? fi_trecvv(ep, m->iov, NULL, m->segments, m->addr, m->tag,
 					     m->ignore, m)
-				 : fi_recvv(ep, m->iov, NULL, m->pieces, m->addr, m);
+				 : fi_recvv(ep, m->iov, NULL, m->segments, m->addr, m);
 	case RECVMSG:
 		return m->tagged ? fi_trecvmsg(ep, &tagged, m->flags)
 				 : fi_recvmsg(ep, &msg, m->flags);

@@ -85,7 +85,7 @@ void aside_exchange(const void *out, void *in, size_t len)
 		ssize_t got = recv(aside, (char *) in + have, len - have, MSG_DONTWAIT);
 
 		if (got == 0 || (got < 0 && errno != EAGAIN))
-			give_up(__FILE__, __LINE__, "the other process has ended", 0, 0);
+			fail_check(__FILE__, __LINE__, "the other process has ended", 0, 0);
 		if (got > 0) {
 			have += (size_t) got;
 			continue;

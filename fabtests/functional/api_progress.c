@@ -208,7 +208,7 @@ static void leave(int number)
 }
 
 /* Polls until a signal's handler ends the process, as libraries install them. */
-static void poll_until_told(const struct node_options *options, unsigned ms)
+static void poll_until_signalled(const struct node_options *options, unsigned ms)
 {
 	const struct itimerval timer = {.it_value.tv_usec = 1000 * ms};
 	struct node node;
@@ -234,7 +234,7 @@ static void test_auto_exit(bool sender)
 
 		CHECK(child >= 0);
 		if (!child)
-			poll_until_told(i % 2 ? &manual : &automatic, 20 + i);
+			poll_until_signalled(i % 2 ? &manual : &automatic, 20 + i);
 		while (!waitpid(child, &status, WNOHANG) && now() < end)
 			nap(5);
 		if (now() >= end)

@@ -31,8 +31,8 @@ void region_check(const uint8_t *bytes, unsigned seed, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] != region_byte(seed, i))
-			give_up(__FILE__, __LINE__, "byte of the region", bytes[i],
-				region_byte(seed, i));
+			fail_check(__FILE__, __LINE__, "byte of the region", bytes[i],
+				   region_byte(seed, i));
 }
 
 void region_exchange(struct node *node, struct region *region)

@@ -9,8 +9,8 @@
 struct transfer {
 	enum send_kind send;
 	enum recv_kind recv;
-	bool tagged, late;
-	size_t len, pieces;
+	bool tagged, posted_late;
+	size_t len, segments;
 	unsigned seed;
 };
 
@@ -28,13 +28,13 @@ static void transfer_send(struct node *node, const struct transfer *transfer)
 {
 	struct message message;
 
-	message_init(&message, transfer->len, transfer->pieces);
+	message_init(&message, transfer->len, transfer->segments);
 	message_fill(&message, transfer->seed);
 	set_call(&message, transfer);
-	if (!transfer->late)
+	if (!transfer->posted_late)
 		aside_sync();
 	message_send(node, &message);
-	if (transfer->late)
+	if (transfer->posted_late)
 		aside_sync();
 	wait_sent(node, &message);
 	message_free(&message);
@@ -44,14 +44,14 @@ static void transfer_receive(struct node *node, const struct transfer *transfer)
 {
 	struct message message;
 
-	message_init(&message, transfer->len, transfer->pieces);
+	message_init(&message, transfer->len, transfer->segments);
 	set_call(&message, transfer);
-	if (transfer->late) {
+	if (transfer->posted_late) {
 		aside_sync();
 		expect_nothing(node->rx_cq);
 	}
 	message_receive(node, &message);
-	if (!transfer->late)
+	if (!transfer->posted_late)
 		aside_sync();
 	receive_filled(node, &message, transfer->seed);
 }
@@ -76,8 +76,8 @@ static void test_calls(bool sender)
 				transfer.send = (enum send_kind) send;
 				transfer.recv = (enum recv_kind) recv;
 				transfer.tagged = i & 1;
-				transfer.late = i & 2;
-				transfer.pieces =
+				transfer.posted_late = i & 2;
+				transfer.segments =
 					(send == SENDV || send == SENDMSG) && recv != RECV ? 3 : 1;
 				transfer.seed++;
 				move(&node, sender, &transfer);
@@ -87,11 +87,11 @@ static void test_calls(bool sender)
 
 static void move_in_all_ways(struct node *node, bool sender, size_t len)
 {
-	struct transfer transfer = {.len = len, .pieces = 1, .seed = (unsigned) len};
+	struct transfer transfer = {.len = len, .segments = 1, .seed = (unsigned) len};
 
 	for (int i = 0; i < 4; i++) {
 		transfer.tagged = i & 1;
-		transfer.late = i & 2;
+		transfer.posted_late = i & 2;
 		transfer.send = i == 1 ? SENDDATA : SEND;
 		transfer.seed++;
 		move(node, sender, &transfer);
@@ -117,7 +117,7 @@ static void test_sizes(bool sender)
 /* With every length of header the payload of one frame ends somewhere here. */
 static void test_frame_boundary(bool sender)
 {
-	struct transfer transfer = {.pieces = 1};
+	struct transfer transfer = {.segments = 1};
 	struct node node;
 	struct sizes sizes;
 
@@ -140,7 +140,7 @@ static void test_frame_boundary(bool sender)
 
 static void test_64_mib(bool sender)
 {
-	struct transfer transfer = {.len = 64 << 20, .pieces = 1, .seed = 64};
+	struct transfer transfer = {.len = 64 << 20, .segments = 1, .seed = 64};
 	struct node node;
 
 	node_open_pair(&node, &(struct node_options){0});
@@ -156,19 +156,19 @@ static void test_pieces(bool sender)
 
 	node_open_pair(&node, &(struct node_options){0});
 	for (size_t i = 0; i < sizeof(lens) / sizeof(*lens); i++)
-		for (size_t pieces = 2; pieces <= PIECES; pieces += 3) {
+		for (size_t segments = 2; segments <= PIECES; segments += 3) {
 			struct transfer transfer = {
-				.send = pieces == 2 ? SENDV : SENDMSG,
-				.recv = pieces == 2 ? RECVMSG : RECVV,
+				.send = segments == 2 ? SENDV : SENDMSG,
+				.recv = segments == 2 ? RECVMSG : RECVV,
 				.tagged = i & 1,
-				.late = pieces == 5,
+				.posted_late = segments == 5,
 				.len = lens[i],
-				.pieces = sender ? pieces : PIECES + 1 - pieces / 2,
-				.seed = (unsigned) (i * 10 + pieces),
+				.segments = sender ? segments : PIECES + 1 - segments / 2,
+				.seed = (unsigned) (i * 10 + segments),
 			};
 
-			if (transfer.pieces > PIECES)
-				transfer.pieces = PIECES;
+			if (transfer.segments > PIECES)
+				transfer.segments = PIECES;
 			move(&node, sender, &transfer);
 		}
 	node_close_pair(&node);
@@ -273,7 +273,8 @@ static void stream_in(struct node *node, struct message *messages, unsigned ahea
 	}
 }
 
-/* Each receive is exactly as long as the message that must match it: another one is cut or short.
+/* Each receive is exactly as long as the message that must match it: another one is truncated or
+ * short.
  */
 static void test_order(bool sender)
 {
@@ -355,7 +356,7 @@ static void test_both_directions(bool sender)
 /* What cannot be is refused at once, and harms nothing. */
 static void test_refused(bool sender)
 {
-	struct transfer transfer = {.len = 10, .pieces = 1};
+	struct transfer transfer = {.len = 10, .segments = 1};
 	struct iovec many[PIECES + 1] = {{0}};
 	struct message message;
 	struct sizes sizes;
@@ -376,7 +377,7 @@ static void test_refused(bool sender)
 /* Best effort: up to one frame, whole or not at all. */
 static void test_datagrams(bool sender)
 {
-	struct transfer transfer = {.pieces = 1};
+	struct transfer transfer = {.segments = 1};
 	struct node node;
 
 	node_open_pair(&node, &(struct node_options){.type = FI_EP_DGRAM});
@@ -401,7 +402,7 @@ const struct test transfer_tests[] = {
 	{.name = "sizes", .run = test_sizes, .both_ways = true},
 	{.name = "frame_boundary", .run = test_frame_boundary},
 	{.name = "64_mib", .run = test_64_mib},
-	{.name = "pieces", .run = test_pieces, .both_ways = true},
+	{.name = "segments", .run = test_pieces, .both_ways = true},
 	{.name = "cq_data_bits", .run = test_cq_data_bits},
 	{.name = "inject_reuse", .run = test_inject_reuse, .both_ways = true},
 	{.name = "order", .run = test_order},

@@ -136,8 +136,8 @@ mpi_component_lab() {
 		PMIX_MCA_mca_base_component_show_load_errors=none) # Open MPI 5's PMIx looks there too
 }
 
-# mpi_told ARGUMENT...: mpi_run, with what it said as output.
-mpi_told() {
+# mpi_output ARGUMENT...: mpi_run, with what it said as output.
+mpi_output() {
 	local status=0
 	mpi_run "$@" || status=$?
 	cat "$work/mpi.out"

@@ -32,12 +32,12 @@ def expect(got, wanted, what):
 
 
 def fill(seed, size):
-    """SIZE bytes that tell SEED from its neighbours, wherever they begin."""
+    """SIZE bytes that tell SEED from adjacent seeds, wherever they begin."""
     start = seed % 251
     return (PATTERN[start:start + 251] * (size // 251 + 1))[:size]
 
 
-def neighbours(comm):
+def ring_peers(comm):
     return (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
 
 
@@ -53,7 +53,7 @@ def int_buffer(values):
 
 
 def messages_sizes():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     for number, size in enumerate(SIZES):
         into = bytearray(size)
         WORLD.Sendrecv(fill(number + WORLD.rank, size), right, number, into, left, number)
@@ -61,7 +61,7 @@ def messages_sizes():
 
 
 def messages_modes():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     MPI.Attach_buffer(bytearray(1 << 20))
     for size in (0, 100, 5000, 100000):
         for tag, send in enumerate((WORLD.Isend, WORLD.Issend, WORLD.Ibsend, WORLD.Irsend)):
@@ -75,7 +75,7 @@ def messages_modes():
 
 
 def messages_persistent():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     out, into = bytearray(3000), bytearray(3000)
     requests = [WORLD.Recv_init(into, left, 9), WORLD.Send_init(out, right, 9)]
     for turn in range(20):
@@ -89,7 +89,7 @@ def messages_persistent():
 
 def messages_unexpected():
     """Sent long before they are received, and received in the opposite order."""
-    count, right, left = 60, *neighbours(WORLD)
+    count, right, left = 60, *ring_peers(WORLD)
     sizes = [SIZES[tag % (len(SIZES) - 2)] for tag in range(count)]
     sends = [WORLD.Isend(fill(tag, sizes[tag]), right, tag) for tag in range(count)]
     for tag in reversed(range(count)):
@@ -100,8 +100,8 @@ def messages_unexpected():
 
 
 def messages_order():
-    """Of one tag, short and long in turns: they match in the order of sending."""
-    right, left = neighbours(WORLD)
+    """Of one tag, short and long alternating: they match in the order of sending."""
+    right, left = ring_peers(WORLD)
     sizes = [(1, 20000, 300, 5000, 70000)[i % 5] for i in range(300)]
     sends = [WORLD.Isend(fill(i, size), right, 3) for i, size in enumerate(sizes)]
     for i, size in enumerate(sizes):
@@ -130,7 +130,7 @@ def messages_wildcards():
 
 
 def messages_probe():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     for size in (0, 40, 12000, 300000):
         send = WORLD.Isend(fill(size, size), right, 21)
         status = MPI.Status()
@@ -149,7 +149,7 @@ def messages_probe():
 
 
 def messages_truncated():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     for size in (100, 10000, 200000):
         send = WORLD.Isend(fill(5, size), right, 8)
         try:
@@ -164,7 +164,7 @@ def messages_truncated():
 
 
 def messages_cancelled():
-    request, status = WORLD.Irecv(bytearray(10), neighbours(WORLD)[1], 99), MPI.Status()
+    request, status = WORLD.Irecv(bytearray(10), ring_peers(WORLD)[1], 99), MPI.Status()
     request.Cancel()
     request.Wait(status)
     expect(status.Is_cancelled(), True, "cancelled")
@@ -180,7 +180,7 @@ def messages_self():
 
 
 def messages_strided():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     column = MPI.INT64_T.Create_vector(500, 3, 7).Commit()
     out = ints(range(WORLD.rank, WORLD.rank + 3500))
     into = ints([-1] * 3500)
@@ -320,7 +320,7 @@ def make_windows(size):
 
 
 def onesided_fence():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     for window, memory in make_windows(1 << 20):
         for size in (1, 8, 1000, 4097, 100000, 1 << 20):
             window.Fence()
@@ -336,7 +336,7 @@ def onesided_fence():
 
 
 def onesided_start_post():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     everybody = WORLD.Get_group()
     to, of = everybody.Incl([right]), everybody.Incl([left])
     for window, memory in make_windows(5000):
@@ -490,7 +490,7 @@ def onesided_get_accumulate():
 
 
 def onesided_requests():
-    right = neighbours(WORLD)[0]
+    right = ring_peers(WORLD)[0]
     for window, _ in make_windows(40000):
         out = [fill(i, 1000) for i in range(40)]
         window.Lock_all()
@@ -506,7 +506,7 @@ def onesided_requests():
 
 
 def onesided_dynamic():
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
     window = MPI.Win.Create_dynamic(comm=WORLD)
     memory = MPI.memory.allocate(5000) if hasattr(MPI, "memory") else bytearray(5000)
     window.Attach(memory)
@@ -547,7 +547,7 @@ def in_threads(work):
 
 def threads_tags():
     """One communicator; each thread has its own tag, and they send and receive at once."""
-    right, left = neighbours(WORLD)
+    right, left = ring_peers(WORLD)
 
     def work(number):
         for turn in range(30):
@@ -583,7 +583,7 @@ def count_all(everybody, wanted):
     """That all of a new communicator reach each other, with short messages and long ones."""
     expect(everybody.size, wanted, "size of all")
     expect(everybody.allreduce(1), wanted, "count of all")
-    right, left = neighbours(everybody)
+    right, left = ring_peers(everybody)
     for size in (8, 5000, 300000):
         into = bytearray(size)
         everybody.Sendrecv(fill(everybody.rank, size), right, 1, into, left, 1)
@@ -598,7 +598,7 @@ def spawn_child(parent):
 
 
 def spawn_connecting_child(parent):
-    """Of two groups of children: one opens a port, the other is told its name."""
+    """Of two groups of children: one opens a port, the other receives its name."""
     serves = WORLD.rank == 0 and parent.recv(source=0, tag=1)
     if WORLD.bcast(serves):
         port = MPI.Open_port() if WORLD.rank == 0 else ""

@@ -64,12 +64,12 @@ shares_with_others() {
 
 no_such_nic() {
 	mpi_way=(--mca btl gamma --mca btl_gamma_if_include "eth77,10.99.0.0/16")
-	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes
+	mpi_output 30 node01,node02 2 python3 "$conformance" messages_sizes
 }
 
 both_lists() {
 	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0 --mca btl_gamma_if_exclude mgt0)
-	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes
+	mpi_output 30 node01,node02 2 python3 "$conformance" messages_sizes
 }
 
 # with_provider FOLDER: where the provider is looked for.
@@ -77,7 +77,7 @@ with_provider() {
 	local path=${gamma_env[0]} status=0
 	gamma_env[0]=FI_PROVIDER_PATH=$1
 	mpi_way=(--mca btl gamma)
-	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes || status=$?
+	mpi_output 30 node01,node02 2 python3 "$conformance" messages_sizes || status=$?
 	gamma_env[0]=$path
 	return "$status"
 }
@@ -85,7 +85,7 @@ with_provider() {
 # Without the capability, as an ordinary user is.
 no_privilege() {
 	mpi_way=(--mca btl gamma)
-	mpi_told 30 node01,node02 2 setpriv --bounding-set=-net_raw --inh-caps=-net_raw \
+	mpi_output 30 node01,node02 2 setpriv --bounding-set=-net_raw --inh-caps=-net_raw \
 		python3 "$conformance" messages_sizes
 }
 
@@ -153,7 +153,7 @@ set_mtu() {
 # unfit PARAMETER VALUE: one that gamma cannot work with
 unfit() {
 	mpi_way=(--mca btl gamma --mca "btl_gamma_$1" "$2")
-	mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes
+	mpi_output 30 node01,node02 2 python3 "$conformance" messages_sizes
 }
 
 # Of many ranks, and peers, one of each host says it once.
@@ -163,7 +163,7 @@ other_limit() {
 		exec "$@"
 	SH
 	mpi_way=(--mca btl gamma,self,vader,tcp)
-	mpi_told 60 node01,node02 4 sh "$work/limit.sh" python3 "$conformance" messages_sizes &&
+	mpi_output 60 node01,node02 4 sh "$work/limit.sh" python3 "$conformance" messages_sizes &&
 		[ "$(grep -c 'messages between this host and' "$work/mpi.out")" -eq 2 ]
 }
 
@@ -173,7 +173,7 @@ other_mtu() {
 	mpi_way=(--mca btl gamma)
 	for mtu in 4000 1000; do
 		set_mtu "$mtu"
-		mpi_told 30 node01,node02 2 python3 "$conformance" messages_sizes || status=1
+		mpi_output 30 node01,node02 2 python3 "$conformance" messages_sizes || status=1
 		grep -q "gam0 has an MTU of 1500 bytes here, and gam0 one of $mtu on node02" \
 			"$work/mpi.out" || status=1
 	done
@@ -212,7 +212,7 @@ killed() {
 		world.Recv(bytearray(8), 1)
 	PYTHON
 	mpi_way=(--mca btl gamma)
-	mpi_told 60 node01,node02 3 python3 "$work/kill.py"
+	mpi_output 60 node01,node02 3 python3 "$work/kill.py"
 }
 
 # Both NICs carry their part, of what is long.
@@ -236,7 +236,7 @@ by_bandwidth() {
 	PYTHON
 	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0
 		--mca btl_gamma_bandwidth_gam0 1000 --mca btl_gamma_bandwidth_mgt0 3000)
-	mpi_told 60 node01,node02 2 python3 "$work/bulk.py" || return 1
+	mpi_output 60 node01,node02 2 python3 "$work/bulk.py" || return 1
 	jq -c '[.nic, .bytes_out]' "$work/stats"
 	jq -es '(map(select(.nic == "mgt0").bytes_out) | max) / (map(select(.nic == "gam0").bytes_out) | max)
 		| . > 2.9 and . < 3.1' "$work/stats"
@@ -255,7 +255,7 @@ at_once() {
 		        world.Recv(bytearray(65536), 0)
 	PYTHON
 	mpi_way=(--mca btl gamma)
-	mpi_told 60 node01,node02 2 python3 "$work/many.py" || return 1
+	mpi_output 60 node01,node02 2 python3 "$work/many.py" || return 1
 	jq -c '.messages_out' "$work/stats"
 	jq -es 'map(.messages_out) | max < 60 and min < 30' "$work/stats"
 }
@@ -280,7 +280,7 @@ beside_a_computation() {
 		    assert data == b"\1" * (1 << 20)
 	PYTHON
 	mpi_way=(--mca btl gamma --mca btl_gamma_progress_thread 1)
-	mpi_told 60 node01,node02 2 python3 "$work/beside.py" "$shared/through"
+	mpi_output 60 node01,node02 2 python3 "$work/beside.py" "$shared/through"
 }
 
 # nearest_is NIC: of a machine where each host's processor is beside that one, and the other NIC
@@ -295,7 +295,7 @@ nearest_is() {
 		[ "${beside[cpu]}" = "$1" ] || beside=(mgt0 gam0)
 		topology "${beside[@]}" | lab exec "$host" tee /etc/topology.xml >/dev/null || return 1
 	done
-	mpi_told 60 node01,node02 2 python3 "$conformance" messages_wildcards || return 1
+	mpi_output 60 node01,node02 2 python3 "$conformance" messages_wildcards || return 1
 	jq -c '[.nic, .messages_out]' "$work/stats"
 	jq -es --arg near "$1" 'all(.nic == $near or .messages_out == 0) and
 		any(.nic == $near and .messages_out > 10)' "$work/stats"
@@ -337,7 +337,7 @@ ended_by_itself() {
 		    world.Barrier()
 	PYTHON
 	mpi_way=(--mca btl gamma --mca btl_gamma_keepalive 1 --mca btl_gamma_peer_timeout 2)
-	mpi_told 60 node01,node02 2 python3 "$work/spawn.py"
+	mpi_output 60 node01,node02 2 python3 "$work/spawn.py"
 }
 
 # ---- from Open MPI 5 on ----

@@ -162,7 +162,7 @@ stopped_at() {
 		request.Wait()
 	PYTHON
 	mpi_way=(--mca btl gamma --mca btl_gamma_keepalive 1 --mca btl_gamma_peer_timeout 2)
-	mpi_told 60 node01,node02 2 python3 "$work/stopped.py" "$1"
+	mpi_output 60 node01,node02 2 python3 "$work/stopped.py" "$1"
 }
 
 # NICs on different networks: the message names the unreachable peer and the NIC.
@@ -174,7 +174,7 @@ wrong_nic() {
 	SH
 	chmod +x "$work/other"
 	mpi_way=(--mca btl gamma --mca btl_gamma_peer_timeout 2)
-	mpi_told 60 node01,node02 2 "$work/other" python3 "$conformance" messages_sizes
+	mpi_output 60 node01,node02 2 "$work/other" python3 "$conformance" messages_sizes
 }
 
 other_limit() {
@@ -185,7 +185,7 @@ other_limit() {
 	SH
 	chmod +x "$work/other"
 	mpi_way=(--mca btl gamma)
-	mpi_told 60 node01,node02 2 "$work/other" python3 "$conformance" messages_sizes
+	mpi_output 60 node01,node02 2 "$work/other" python3 "$conformance" messages_sizes
 }
 
 under_loss() {

@@ -168,7 +168,7 @@ attack() {
 	shift
 	if user_on labuser node01 "$@" "$hostile" attack "$nic1" "$nic2" "$(id -u labuser)" "${weak[@]}" \
 		>"$work/attack-$name.out" 2>&1; then
-		ok "hostile, $name: $(grep -c '^ok' "$work/attack-$name.out") attempts are in vain"
+		ok "hostile, $name: $(grep -c '^ok' "$work/attack-$name.out") attempts fail"
 	else
 		not_ok "hostile, $name" "$work/attack-$name.out"
 	fi
@@ -231,7 +231,7 @@ check "lent to another user it is the lender's" listed node01 " $(id -u labuser)
 check "revoke" on node01 "$gammactl" revoke "$(id -u labuser)"
 check "the list says so" listed node01 'revoked$'
 let_go
-check "whoever has it, once revoked it sends in vain" grep -qx sent "$work/hold.out"
+check "once revoked it sends nothing, whoever holds it" grep -qx sent "$work/hold.out"
 kill -TERM "$capture"
 wait "$capture" || true
 
@@ -333,7 +333,7 @@ check "reload" on node01 "$gammactl" reload
 check_fails "only members of a group" "none of the groups" \
 	user_on labuser node01 "$hostile" exhaust "$nic1"
 conf 1 'nic gam0 slots 8' 'limit many'
-check_fails "a mistake is told, the old configuration stays" "old one stays" \
+check_fails "a mistake is reported, the old configuration stays" "old one stays" \
 	on node01 "$gammactl" reload
 conf 1 'nic gam0 slots 8' 'limit 100'
 check "reload again" on node01 "$gammactl" reload
@@ -470,7 +470,7 @@ ping_pong() { # begins one by labuser, the server on host 1; both write to their
 	until_true 10 more_than $((before + 1000)) || not_ok "messages" "$work/server.out"
 }
 
-is_told() { # TEXT JOB PATTERN
+job_reports() { # TEXT JOB PATTERN
 	if wait_for_line "$2" "$3" 20; then ok "$1"; else not_ok "$1" "$work/$2.out"; fi
 }
 
@@ -483,19 +483,19 @@ stop server
 ping_pong
 signal server KILL
 wait_end server || true
-is_told "a killed peer: told so" client "no process there owns its port any more"
+job_reports "a killed peer is reported" client "no process there owns its port any more"
 stop client
 
 ping_pong FI_GAMMA_PEER_TIMEOUT=1
 signal server STOP
-is_told "a stopped peer is waited for, which is said" client \
+job_reports "a stopped peer is waited for, which is said" client \
 	"has not answered for .* its process is there"
 signal server CONT
 check "it goes on" signal client 0
 check "revoked while it runs" on node01 "$gammactl" revoke "$(id -u labuser)"
-is_told "its process is told" server "gammad has revoked this endpoint"
+job_reports "its process gets the reason" server "gammad has revoked this endpoint"
 if wait_end server; then not_ok "and ends with an error" "$work/server.out"; else ok "and ends with an error"; fi
-is_told "its peer finds it gone" client "no process there owns its port any more"
+job_reports "its peer finds it gone" client "no process there owns its port any more"
 stop client
 
 # ---- gammad ends and comes back ----

@@ -84,11 +84,11 @@ stop other
 
 # ---- the same host ----
 
-listen neighbour node01 "$tool" -l 7004
-pings "a neighbour" 0 '^5 sent, 5 answered' "$node01"
-pings "a neighbour's port" 0 '^lookup +ok +port 7004, .*\(this one\)' node01 7004
-pings "a port that no neighbour has" 1 'nobody there has port 7005' node01 7005
-stop neighbour
+listen samenode node01 "$tool" -l 7004
+pings "the same host" 0 '^5 sent, 5 answered' "$node01"
+pings "a port of the same host" 0 '^lookup +ok +port 7004, .*\(this one\)' node01 7004
+pings "a port that nobody on the host has" 1 'nobody there has port 7005' node01 7005
+stop samenode
 
 # ---- a network that is not as it should be ----
 

@@ -44,7 +44,7 @@ mpi_env+=(MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=gamma)
 mpi_conforms "across" node01,node02 2 messages collective onesided threads
 mpi_conforms "two on each of two hosts" node01,node02 4 messages collective onesided
 mpi_conforms "processes that start others" node01,node02 2 spawn
-mpi_env+=(MPIR_CVAR_NOLOCAL=1) # else neighbours do without a provider
+mpi_env+=(MPIR_CVAR_NOLOCAL=1) # else peers on a host bypass the provider
 mpi_conforms "on one host" node01 2 messages collective onesided threads
 
 finish

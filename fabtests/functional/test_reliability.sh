@@ -16,19 +16,19 @@ need_tool jq
 
 timeout_s=2 # until a peer counts as dead, where the test waits for that
 prompt_s=$((timeout_s + 4))
-patient_env=()
+default_env=()
 
-impatient() {
+use_short_timeout() {
 	gamma_env+=("FI_GAMMA_PEER_TIMEOUT=$timeout_s")
 }
 
-patient() {
-	gamma_env=("${patient_env[@]}")
+use_long_timeout() {
+	gamma_env=("${default_env[@]}")
 }
 
 lab_up 2
 count_frames
-patient_env=("${gamma_env[@]}")
+default_env=("${gamma_env[@]}")
 
 # ---- a process that does not run for a while ----
 
@@ -40,12 +40,12 @@ end_exchange "stopped for 3 s"
 counted "stopped for 3 s: no frame lost, repeated or refused" 'all(.retransmissions +
 	.duplicates + .ring_drops + .peer_timeouts + .resets_out == 0)'
 
-impatient
+use_short_timeout
 start_exchange
 signal server STOP
 loses_peer client $prompt_s "stopped for longer" "nothing heard"
 signal server CONT
-loses_peer server $prompt_s "going on, it learns that it was given up" "closed"
+loses_peer server $prompt_s "going on, it learns that it was declared dead" "closed"
 end_lost server client
 exchange "the next run works" 8
 
@@ -67,7 +67,7 @@ end_lost client
 client_host=node02
 
 # Its port has a new owner while the frames for the old one are still under way.
-patient
+use_long_timeout
 lab impair node02 --delay 150ms
 start_exchange GAMMA_API_OWN_PORT=9350
 sleep 0.5
@@ -83,11 +83,11 @@ if pair -p 7777 60 env GAMMA_API_OWN_PORT=9350 GAMMA_API_MIB=1 "$api" 7777 excha
 else
 	not_ok "restarted on the same port" "$work/server.out" "$work/client.out"
 fi
-loses_peer old 4 "whoever talked to the former owner is told" "another one"
+loses_peer old 4 "a peer of the former owner gets an error" "another one"
 counted "late frames for the former owner are refused" 'map(.stray) | max > 0'
 end_lost old
 lab impair node02 off
-patient
+use_long_timeout
 
 # ---- cables and interfaces ----
 
@@ -103,7 +103,7 @@ sleep 0.5
 on node01 ip link set dev gam0 up
 end_exchange "interface down for 0.5 s" send_stalls
 
-impatient
+use_short_timeout
 start_exchange
 lab cable node01 pull
 loses_peer client $prompt_s "cable pulled for good" "nothing heard"
@@ -111,7 +111,7 @@ loses_peer server $prompt_s "and the one behind it" "nothing heard"
 lab cable node01 plug
 end_lost server client
 exchange "with the cable back the next run works" 8
-patient
+use_long_timeout
 
 # ---- hosts that lack something ----
 

@@ -87,7 +87,7 @@ counted "a peer whose memory cannot be read sends all of it" \
 
 start_exchange
 kill -KILL "$(pid_of server)"
-loses_peer client 1 "a killed neighbour" "has ended"
+loses_peer client 1 "a killed shm peer" "has ended"
 stop server
 end_lost client
 check "of killed processes nothing is left" \

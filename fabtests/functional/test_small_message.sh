@@ -18,10 +18,10 @@
 send_budget=1820 receive_budget=1350 row_send_budget=570 row_receive_budget=740
 # The same within a host (608 and 1,379, at -O3 564 and 1,255, with a call of epoll in each of the
 # first 4,096 polls).
-near_send_budget=640 near_receive_budget=1450
+shm_send_budget=640 shm_receive_budget=1450
 if ! grep -q '^GAMMA_LTO_CFLAGS = .*-flto' "$abs_top_builddir/Makefile"; then
 	send_budget=2000 receive_budget=1780 row_send_budget=660 row_receive_budget=930
-	near_send_budget=670 near_receive_budget=1530
+	shm_send_budget=670 shm_receive_budget=1530
 fi
 
 latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
@@ -146,5 +146,5 @@ least "another host" $send_budget $receive_budget
 within "sending in a row" $(($(taken_by measured_row_send) / 64)) $row_send_budget
 within "receiving in a row" $(($(taken_by measured_row_receive) / 64)) $row_receive_budget
 client_host=node01
-least "a neighbour" $near_send_budget $near_receive_budget
+least "an shm peer" $shm_send_budget $shm_receive_budget
 finish

@@ -185,7 +185,7 @@ check "... its slot is free" until_true 10 no_endpoint
 
 begin_job 10000000
 check "gammactl revoke" gammactl revoke "$uid"
-check "... its process is told" wait_for_line server "gammad has revoked this endpoint" 20
+check "... its process gets the reason" wait_for_line server "gammad has revoked this endpoint" 20
 check "... and its peer" wait_for_line client "owns its port any more" 20
 stop server
 stop client
@@ -202,7 +202,7 @@ attack() { # NAME [COMMAND...]
 	shift
 	if "${user[@]}" "$@" "$hostile" attack "$nic1" "$nic2" "$uid" "${weak[@]}" \
 		>"$work/attack-$name.out" 2>&1; then
-		ok "hostile, $name: $(grep -c '^ok' "$work/attack-$name.out") attempts are in vain"
+		ok "hostile, $name: $(grep -c '^ok' "$work/attack-$name.out") attempts fail"
 	else
 		not_ok "hostile, $name" "$work/attack-$name.out"
 	fi

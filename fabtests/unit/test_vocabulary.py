@@ -37,7 +37,7 @@ WORDS = [
     ("GAMMA_FLATTEN, GAMMA_NOINLINE", r"GAMMA_(FLAT|APART)\b", ANY),
     ("send coalescing, burst", r"gamma_row\w*|GAMMA_ROW\w*|->row\b|\b(row|rows) of messages\b", ANY),
     ("receive moderation", r"gamma_rest\w*|GAMMA_REST_\w+|->rest\.", ANY),
-    ("deferred ACK processing", r"gamma_late\w*|(->|\.)late\b|gamma_(flow_|fastpath_)?settle\w*", ANY),
+    ("deferred ACK processing", r"gamma_late(?!ncy)\w*|(->|\.)late\b|gamma_(flow_|fastpath_)?settle\w*", ANY),
     ("back-pressure on, off", r"\w*_press\b|->pressed\b|\brelieves?d?\b|gamma_\w*relieve\w*", ANY),
     ("eager-to-rendezvous demotion", r"gamma_\w*_cut\b|->cut\b|message_cut\w*|\b(is|are|was|were) cut\b(?! (off|short|to))",
      ANY),
