@@ -24,10 +24,10 @@ void netns_needed(void);
 /* Runs a command of `ip`; 0: it worked. */
 int netns_ip(const char *arguments);
 
-/* A socket on the loopback that lingers for an hour: whoever drops it last waits as long, as its
- * peer reads nothing. -1: there is none. */
+/* A socket on the loopback with a linger time of one hour: its last close blocks for that long, as
+ * its peer reads nothing. -1: there is none. */
 int netns_lingering(void);
-/* Waits for a child that does what may wait so: false if it does. What it ends with must be 0. */
+/* Waits for a child that may block like that; false: it does. Its exit status must be 0. */
 bool netns_ends(pid_t child);
 
 #endif /* GAMMA_TEST_NETNS_H */

@@ -139,7 +139,7 @@ void open_side(unsigned which, bool datagram)
 	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, side, &side->ep), 0);
 }
 
-/* The same again, with so much shared memory for each neighbour. */
+/* The same again, with so much shared memory for each peer of this host. */
 void open_again(unsigned which, uint64_t shm_bytes)
 {
 	struct gamma_endpoint_attr a = side_attr(which);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of this process on real links: two on g0 (shm_peers, through shared memory), one on g1
- * (over the veth pair; see netns.h).
+ * Endpoints of this process on real links: two on g0, connected by shared memory, and one on g1,
+ * across the veth pair (see netns.h).
  */
 #ifndef GAMMA_TEST_SIDES_H
 #define GAMMA_TEST_SIDES_H
@@ -36,7 +36,7 @@ extern const struct gamma_endpoint_handlers side_handlers;
 /* What an endpoint of that side is created with. */
 struct gamma_endpoint_attr side_attr(unsigned which);
 void open_side(unsigned which, bool datagram);
-/* The same again, with so much shared memory for each neighbour. */
+/* The same again, with so much shared memory for each peer of this host. */
 void open_again(unsigned which, uint64_t shm_bytes);
 void close_side(unsigned which);
 int sides_setup(void **state);

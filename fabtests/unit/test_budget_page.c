@@ -195,7 +195,7 @@ static void lost__is_known_to_the_others_for_a_while(void **state)
 	gamma_budget_page_close(first);
 }
 
-static void bulk__other_nics_are_apart(void **state)
+static void bulk__other_nics_are_separate(void **state)
 {
 	struct gamma_budget_page *first = open_share(), *second;
 
@@ -221,7 +221,7 @@ static void bulk__more_than_there_is_room_for(void **state)
 		assert_int_equal(gamma_budget_page_count_bulk(shares[i], 1, now),
 				 i < ENTRIES ? i + 1 : ENTRIES + 1);
 	}
-	/* Whoever is silent for long loses his entry, and takes another when he comes back. */
+	/* An endpoint that is silent for long loses its entry, and takes another one later. */
 	now += SECOND;
 	assert_int_equal(gamma_budget_page_count_bulk(shares[COUNT - 1], 1, now), 1);
 	assert_int_equal(gamma_budget_page_count_bulk(shares[0], 5, now), 6);
@@ -489,7 +489,7 @@ int main(void)
 		SHARE_TEST(bulk__of_two_endpoints_of_a_process),
 		SHARE_TEST(bulk__what_is_stale_does_not_count),
 		SHARE_TEST(lost__is_known_to_the_others_for_a_while),
-		SHARE_TEST(bulk__other_nics_are_apart),
+		SHARE_TEST(bulk__other_nics_are_separate),
 		SHARE_TEST(bulk__more_than_there_is_room_for),
 		SHARE_TEST(group__four_processes),
 		SHARE_TEST(group__outlives_its_leader),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* common/unix/deferred_close.c, and who has strangers' descriptors closed by it. */
+/* Unit tests of common/unix/deferred_close.c, and of its callers. */
 #include "netns.h"
 
 #include <signal.h>
@@ -135,23 +135,23 @@ static void receive__all_there_are(void **state)
 	close(free_fd);
 }
 
-/* ---- strangers ---- */
+/* ---- unknown processes ---- */
 
 typedef bool sends(const void *to);
 
-static pid_t stranger;
+static pid_t unknown;
 
 /* Another user, who has sent something and lives on: else nothing would linger. */
-static bool stranger_sends(sends *send, const void *to)
+static bool unknown_sends(sends *send, const void *to)
 {
 	int words[2];
 	char word = 0;
 
 	if (pipe(words))
 		return false;
-	stranger = fork();
-	if (!stranger) {
-		/* What was his parent's is not his. */
+	unknown = fork();
+	if (!unknown) {
+		/* It must not keep its parent's descriptors. */
 		for (int fd = 3; fd < FDS; fd++)
 			if (fd != words[1])
 				close(fd);
@@ -164,10 +164,10 @@ static bool stranger_sends(sends *send, const void *to)
 	return read(words[0], &word, 1) == 1 && word;
 }
 
-static void stranger_ends(void)
+static void unknown_ends(void)
 {
-	kill(stranger, SIGKILL);
-	waitpid(stranger, NULL, 0);
+	kill(unknown, SIGKILL);
+	waitpid(unknown, NULL, 0);
 }
 
 static bool send_to_port(const void *to)
@@ -179,7 +179,7 @@ static bool send_to_port(const void *to)
 	return send_lingering(fd, &name, len, ALL) && send_lingering(fd, &name, len, 1);
 }
 
-/* Whether what he has sent is read, or still there at the end. */
+/* What it has sent is read, or still in the queue at the end. */
 static void must_end(int (*meet)(bool read))
 {
 	for (int read = 0; read < 2; read++) {
@@ -192,7 +192,7 @@ static void must_end(int (*meet)(bool read))
 }
 
 /* Another user's, to a port: read, or still there when the port is closed. */
-static int stranger_at_port(bool read)
+static int unknown_at_port(bool read)
 {
 	struct gamma_shm_attr attr = {.tenant = getuid(), .ring_bytes = 65536};
 	struct gamma_stats stats = {0};
@@ -205,7 +205,7 @@ static int stranger_at_port(bool read)
 	if (attr.fd < 0 || gamma_shm_open(&attr, &stats, &shm))
 		return 1;
 	link = &shm->link;
-	if (!stranger_sends(send_to_port, &port))
+	if (!unknown_sends(send_to_port, &port))
 		return 2;
 	link->ops->arm(link);
 	if (read && link->ops->next(link, &arrival))
@@ -213,18 +213,18 @@ static int stranger_at_port(bool read)
 	if (read && stats.malformed != 2)
 		return 4;
 	link->ops->close(link);
-	stranger_ends();
+	unknown_ends();
 	return 0;
 }
 
-static void port__stranger(void **state)
+static void port__unknown_process(void **state)
 {
 	(void) state;
 	netns_needed();
-	must_end(stranger_at_port);
+	must_end(unknown_at_port);
 }
 
-/* From Linux 6.16 on he cannot send them. */
+/* From Linux 6.16 on it cannot send them. */
 static bool send_to_group(const void *to)
 {
 	const struct sockaddr_un *name = to;
@@ -238,7 +238,7 @@ static bool send_to_group(const void *to)
 	return true;
 }
 
-static int stranger_at_group(bool served)
+static int unknown_at_group(bool served)
 {
 	struct gamma_budget_page *share = gamma_budget_page_open(mac, 1);
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -247,28 +247,28 @@ static int stranger_at_group(bool served)
 		return 1;
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "gamma/020000000007/share/%u",
 		 geteuid());
-	if (!stranger_sends(send_to_group, &name))
+	if (!unknown_sends(send_to_group, &name))
 		return 2;
 	if (served)
 		gamma_budget_page_count_bulk(share, 0, UINT64_MAX / 2);
 	gamma_budget_page_close(share);
-	stranger_ends();
+	unknown_ends();
 	return 0;
 }
 
-static void group__stranger(void **state)
+static void group__unknown_process(void **state)
 {
 	(void) state;
 	netns_needed();
-	must_end(stranger_at_group);
+	must_end(unknown_at_group);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(close__does_not_wait),   cmocka_unit_test(full__so_many_wait),
-		cmocka_unit_test(receive__all_there_are), cmocka_unit_test(port__stranger),
-		cmocka_unit_test(group__stranger),
+		cmocka_unit_test(receive__all_there_are), cmocka_unit_test(port__unknown_process),
+		cmocka_unit_test(group__unknown_process),
 	};
 
 	return cmocka_run_group_tests(tests, netns_setup, NULL);

@@ -27,7 +27,7 @@ static const uint64_t lengths[] = {0,    1,     256,   257,    1460,      1461,
 
 /* ---- messages ---- */
 
-static void messages__between_neighbours(void **state)
+static void messages__between_shm_peers(void **state)
 {
 	(void) state;
 	netns_needed();
@@ -40,7 +40,7 @@ static void messages__between_neighbours(void **state)
 
 /* While both poll, small messages need no system call, and large ones none to send; each byte of
  * these is copied, or read by the kernel, once. */
-static void messages__of_neighbours_need_no_system_calls(void **state)
+static void messages__of_shm_peers_need_no_system_calls(void **state)
 {
 	uint64_t before, copied;
 
@@ -88,7 +88,7 @@ static void *send_all(void *context)
 	return NULL;
 }
 
-static void messages__of_a_neighbour_that_moves_by_itself(void **state)
+static void messages__of_an_shm_peer_in_another_thread(void **state)
 {
 	pthread_t thread;
 
@@ -115,8 +115,8 @@ static void messages__of_a_neighbour_that_moves_by_itself(void **state)
 	assert_int_equal(side_stats(A)->malformed + side_stats(B)->malformed, 0);
 }
 
-/* Who has waited gets the first message alone, and then all that have come. */
-static void messages__of_neighbours_one_and_then_the_others(void **state)
+/* A receiver that has been idle gets the first message alone, and then all others. */
+static void messages__of_shm_peers_one_and_then_the_others(void **state)
 {
 	struct gamma_envelope envelope = {.length = 64};
 	struct iovec iov = {sides[A].out, 64};
@@ -143,7 +143,7 @@ static void messages__of_neighbours_one_and_then_the_others(void **state)
 	sides[B].endless = false;
 }
 
-static void messages__in_pieces_are_read_from_where_they_stand(void **state)
+static void messages__in_iovecs_are_read_in_place(void **state)
 {
 	struct gamma_send *send = &sides[A].send;
 
@@ -171,8 +171,8 @@ static void messages__in_pieces_are_read_from_where_they_stand(void **state)
 	assert_int_equal(side_stats(B)->cma_bytes + side_stats(B)->bytes_copied_in, 50000);
 }
 
-/* One way is refused by the reader, the other never offered: all goes through the sockets. */
-static void messages__to_a_neighbour_without_shared_memory(void **state)
+/* The reader refuses one channel, and the other is never offered: all frames take the sockets. */
+static void messages__to_a_peer_of_the_host_without_shared_memory(void **state)
 {
 	(void) state;
 	netns_needed();
@@ -205,8 +205,8 @@ static void messages__when_memory_is_short(void **state)
 	assert_int_equal(side_stats(A)->retransmissions + side_stats(B)->retransmissions, 0);
 }
 
-/* A neighbour that does not look fills its ring, which is nobody else's trouble. */
-static void full__stalls_only_the_flow_to_that_neighbour(void **state)
+/* The ring of a peer that does not poll fills up, which does not affect other peers. */
+static void full__stalls_only_the_flow_to_that_peer(void **state)
 {
 	enum { COUNT = 400 };
 	static struct gamma_send sends[COUNT];
@@ -251,7 +251,7 @@ static void full__stalls_only_the_flow_to_that_neighbour(void **state)
 	assert_int_equal(side_stats(A)->retransmissions + side_stats(B)->out_of_order, 0);
 }
 
-static void messages__to_oneself_need_no_frames(void **state)
+static void messages__to_self_need_no_frames(void **state)
 {
 	(void) state;
 	netns_needed();
@@ -279,7 +279,7 @@ static struct gamma_recv *match_none(void *context, struct gamma_flow *flow,
 
 /* A short one is copied, and its send complete; a long one, or one that waits for its match, is
  * copied once, when a receive has come. */
-static void messages__to_oneself_before_the_receive(void **state)
+static void messages__to_self_before_the_receive(void **state)
 {
 	struct gamma_endpoint_handlers late = side_handlers;
 	struct gamma_endpoint_attr a = side_attr(A);
@@ -316,8 +316,8 @@ static void messages__to_oneself_before_the_receive(void **state)
 	assert_int_equal(start_send(side, gamma_endpoint_addr(side->ep), LENGTH_MAX), 0);
 }
 
-/* Who was about to sleep and is woken takes it with the first look. */
-static void messages__first_of_a_neighbour_wakes_once(void **state)
+/* A process that was woken finds the message with its first poll. */
+static void messages__first_of_an_shm_peer_wakes_once(void **state)
 {
 	(void) state;
 	netns_needed();
@@ -386,7 +386,7 @@ static void take_malformed(uint64_t count)
 	assert_int_equal(side_stats(A)->malformed, count);
 }
 
-static void frames__of_another_version_are_told_of_once(void **state)
+static void frames__of_another_version_are_logged_once(void **state)
 {
 	(void) state;
 	netns_needed();
@@ -543,7 +543,7 @@ static void datagram(unsigned from, unsigned to, uint64_t length)
 			 gamma_endpoint_addr(sides[from].ep)->epoch);
 }
 
-static void datagrams__to_neighbours_and_over_ethernet(void **state)
+static void datagrams__to_shm_peers_and_over_ethernet(void **state)
 {
 	size_t most;
 
@@ -559,8 +559,8 @@ static void datagrams__to_neighbours_and_over_ethernet(void **state)
 	assert_int_equal(side_stats(B)->datagrams_in, 3);
 }
 
-/* Polls in vain until the caller should offer its core to others. */
-static int patience_of(unsigned side)
+/* Number of empty polls until the caller should yield. */
+static int empty_polls_of(unsigned side)
 {
 	int polls = 1;
 
@@ -569,21 +569,21 @@ static int patience_of(unsigned side)
 	return polls;
 }
 
-static void datagrams__who_waits_for_a_neighbour_yields_sooner(void **state)
+static void datagrams__with_a_peer_on_the_host_yield_sooner(void **state)
 {
-	int patience;
+	int far;
 
 	(void) state;
 	netns_needed();
 	datagram(A, FAR, 64);
-	patience = patience_of(FAR);
+	far = empty_polls_of(FAR);
 	datagram(A, B, 64);
-	assert_true(patience_of(A) * 2 < patience);
+	assert_true(empty_polls_of(A) * 2 < far);
 }
 
-/* They are lost, as they would be on the network: who is told to try again later would do so for
- * ever. Whether something of it was taken before makes no difference. */
-static void datagrams__to_a_neighbour_that_has_ended(void **state)
+/* They are lost, as on the network: a sender that got -EAGAIN would try again for ever. It makes no
+ * difference whether the peer had received something before. */
+static void datagrams__to_an_shm_peer_that_has_ended(void **state)
 {
 	struct iovec iov = {sides[A].out, 64};
 	struct gamma_envelope envelope = {.length = 64};
@@ -625,27 +625,27 @@ static void datagrams__too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EP_TEST(messages__between_neighbours),
-		EP_TEST(messages__of_neighbours_need_no_system_calls),
-		EP_TEST(messages__of_a_neighbour_that_moves_by_itself),
-		EP_TEST(messages__of_neighbours_one_and_then_the_others),
-		EP_TEST(messages__in_pieces_are_read_from_where_they_stand),
-		EP_TEST(messages__to_a_neighbour_without_shared_memory),
+		EP_TEST(messages__between_shm_peers),
+		EP_TEST(messages__of_shm_peers_need_no_system_calls),
+		EP_TEST(messages__of_an_shm_peer_in_another_thread),
+		EP_TEST(messages__of_shm_peers_one_and_then_the_others),
+		EP_TEST(messages__in_iovecs_are_read_in_place),
+		EP_TEST(messages__to_a_peer_of_the_host_without_shared_memory),
 		EP_TEST(messages__when_memory_is_short),
-		EP_TEST(full__stalls_only_the_flow_to_that_neighbour),
-		EP_TEST(messages__to_oneself_need_no_frames),
-		EP_TEST(messages__to_oneself_before_the_receive),
-		EP_TEST(messages__first_of_a_neighbour_wakes_once),
+		EP_TEST(full__stalls_only_the_flow_to_that_peer),
+		EP_TEST(messages__to_self_need_no_frames),
+		EP_TEST(messages__to_self_before_the_receive),
+		EP_TEST(messages__first_of_an_shm_peer_wakes_once),
 		EP_TEST(messages__over_ethernet),
-		EP_TEST(frames__of_another_version_are_told_of_once),
+		EP_TEST(frames__of_another_version_are_logged_once),
 		EP_TEST(messages__to_a_partial_address),
 		EP_TEST(revoked__all_ends_with_an_error),
 		EP_TEST(create__port_in_use),
 		EP_TEST(create__address_is_complete),
 		EP_TEST(fds__wake_for_an_arrival),
-		DGRAM_TEST(datagrams__to_neighbours_and_over_ethernet),
-		DGRAM_TEST(datagrams__who_waits_for_a_neighbour_yields_sooner),
-		DGRAM_TEST(datagrams__to_a_neighbour_that_has_ended),
+		DGRAM_TEST(datagrams__to_shm_peers_and_over_ethernet),
+		DGRAM_TEST(datagrams__with_a_peer_on_the_host_yield_sooner),
+		DGRAM_TEST(datagrams__to_an_shm_peer_that_has_ended),
 		DGRAM_TEST(datagrams__too_long),
 	};
 

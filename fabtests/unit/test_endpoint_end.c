@@ -35,7 +35,7 @@ static void linger__is_bounded(void **state)
 }
 
 /* What is said once may get lost. */
-static void linger__tells_a_silent_peer_a_few_times(void **state)
+static void linger__says_bye_to_a_silent_peer_a_few_times(void **state)
 {
 	uint64_t start;
 
@@ -108,7 +108,7 @@ static void close__in_a_child_leaves_its_memory_alone(void **state)
 	}
 }
 
-static void close__in_a_child_while_a_neighbour_is_to_read(void **state)
+static void close__in_a_child_while_an_shm_peer_is_to_read(void **state)
 {
 	(void) state;
 	netns_needed();
@@ -124,7 +124,7 @@ static void close__in_a_child_while_a_neighbour_is_to_read(void **state)
 	assert_memory_equal(sides[B].in, sides[A].out, 100000);
 }
 
-static void gone__neighbour_that_ended(void **state)
+static void gone__shm_peer_that_ended(void **state)
 {
 	struct gamma_addr addr;
 
@@ -140,7 +140,7 @@ static void gone__neighbour_that_ended(void **state)
 }
 
 /* Nobody has to send anything to notice. */
-static void gone__neighbour_that_was_killed(void **state)
+static void gone__shm_peer_that_was_killed(void **state)
 {
 	struct gamma_addr addr;
 	int ready[2];
@@ -208,12 +208,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(linger__nothing_to_wait_for),
 		EP_TEST(linger__is_bounded),
-		EP_TEST(linger__tells_a_silent_peer_a_few_times),
+		EP_TEST(linger__says_bye_to_a_silent_peer_a_few_times),
 		EP_TEST(linger__a_forked_child_sends_nothing),
 		EP_TEST(close__in_a_child_leaves_its_memory_alone),
-		EP_TEST(close__in_a_child_while_a_neighbour_is_to_read),
-		EP_TEST(gone__neighbour_that_ended),
-		EP_TEST(gone__neighbour_that_was_killed),
+		EP_TEST(close__in_a_child_while_an_shm_peer_is_to_read),
+		EP_TEST(gone__shm_peer_that_ended),
+		EP_TEST(gone__shm_peer_that_was_killed),
 		EP_TEST(gone__remote_that_started_again),
 	};
 

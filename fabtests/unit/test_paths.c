@@ -175,8 +175,8 @@ static void network__burst_shares_a_frame(void **state)
 	sides[FAR].messages = 0;
 	for (int i = 0; i < COUNT; i++)
 		assert_int_equal(copy_to(FAR, TINY, true), i < GAMMA_COALESCE_AFTER
-								    ? GAMMA_COPIED_SENT
-								    : GAMMA_COPIED_DELAYED);
+								   ? GAMMA_COPIED_SENT
+								   : GAMMA_COPIED_DELAYED);
 	for (uint64_t end = gamma_now() + 5 * GAMMA_NS_PER_S; sides[FAR].messages < COUNT;) {
 		assert_true(gamma_now() < end);
 		gamma_endpoint_progress(sides[A].ep);

@@ -110,7 +110,7 @@ static void gone__nobody_owns_the_port(void **state)
 	assert_int_equal(error, -ECONNREFUSED);
 }
 
-static void burst__tells_how_many_left(void **state)
+static void burst__returns_how_many_left(void **state)
 {
 	struct gamma_frame frames[3];
 	int error = 0;
@@ -217,7 +217,7 @@ static void shared__short_and_long_ones_in_order(void **state)
 	assert_true(stats[0].send_calls <= 2 + stats[0].shm_wakes);
 }
 
-/* Has taken its neighbour's first frame from the ring, and sleeps on what is returned. */
+/* Receives the peer's first frame from the ring, and returns the descriptor to sleep on. */
 static struct pollfd asleep_after_one(void)
 {
 	struct gamma_arrival arrival;
@@ -228,13 +228,13 @@ static struct pollfd asleep_after_one(void)
 	put_shared(0, "x", 1, &error);
 	assert_true(take(&fields, &arrival));
 	links[1]->ops->release(links[1]);
-	assert_false(shms[1]->armed); /* there is a writer now whom nobody has asked */
+	assert_false(shms[1]->armed); /* the new writer has not been asked to wake this process */
 	while (links[1]->ops->arm(links[1]) || poll(&polls, 1, 0))
 		assert_false(links[1]->ops->next(links[1], &arrival));
 	return polls;
 }
 
-static void shared__whoever_sleeps_is_woken(void **state)
+static void shared__sleeper_is_woken(void **state)
 {
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
@@ -301,9 +301,9 @@ static void shared__what_was_sent_before_the_end_is_taken_first(void **state)
 	assert_null(gamma_shm_take_ended(shms[1], &addr, &undelivered));
 }
 
-/* ---- plain messages ---- */
+/* ---- inline messages ---- */
 
-static void plain__with_and_without_tag_and_data(void **state)
+static void message__with_and_without_tag_and_data(void **state)
 {
 	static uint8_t bytes[4096];
 	struct gamma_tx_channel *channel = open_channel();
@@ -332,7 +332,7 @@ static void plain__with_and_without_tag_and_data(void **state)
 	assert_true(stats[0].shm_records_out == 2000 && stats[1].shm_records_in == 2000);
 }
 
-static void plain__in_order_with_frames(void **state)
+static void message__in_order_with_frames(void **state)
 {
 	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
@@ -353,8 +353,8 @@ static void plain__in_order_with_frames(void **state)
 	}
 }
 
-/* Who has no memory for it looks at the same one again, and at nothing behind it. */
-static void plain__not_released_comes_again(void **state)
+/* A receiver without memory for a message gets the same one again, and nothing behind it. */
+static void message__not_released_comes_again(void **state)
 {
 	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
@@ -370,7 +370,7 @@ static void plain__not_released_comes_again(void **state)
 	assert_int_equal(arrival.shm.len, 6);
 }
 
-static void plain__full_takes_no_more(void **state)
+static void message__full_ring_takes_no_more(void **state)
 {
 	static uint8_t bytes[4000];
 	struct gamma_tx_channel *channel = open_channel();
@@ -413,8 +413,8 @@ static bool put_other(struct gamma_tx_channel *channel, enum gamma_record_kind k
 	return gamma_shm_put(shms[0], channel, &message, &iov, 1);
 }
 
-/* Who has no memory for messages takes these all the same, and nobody waits until they are
- * taken. */
+/* A receiver with back-pressure on takes these all the same, and they do not count as undelivered.
+ */
 static void other__announcements_and_answers(void **state)
 {
 	struct gamma_announce announce = {.length = 1 << 20, .id = 7, .pieces = 1};
@@ -460,7 +460,7 @@ static void other__chunks_leave_room(void **state)
 	assert_true(put_other(channel, GAMMA_RECORD_CHUNK, chunk, sizeof(chunk)));
 }
 
-/* Who sleeps does not write chunks: it is not woken for that. */
+/* A request for more chunks does not wake a sleeping writer. */
 static void other__more_wakes_nobody(void **state)
 {
 	struct gamma_more more = {.id = 7};
@@ -478,8 +478,8 @@ static void other__more_wakes_nobody(void **state)
 	assert_int_equal(stats[0].shm_wakes, 0);
 }
 
-/* Its end tells whether all has been taken that was sent to it. */
-static void plain__left_behind_is_told(void **state)
+/* When a peer ends, it is reported whether it had taken everything. */
+static void message__undelivered_is_reported(void **state)
 {
 	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
@@ -501,8 +501,8 @@ static void plain__left_behind_is_told(void **state)
 	assert_true(undelivered);
 }
 
-/* Polls that look at the words of the rings alone find what comes, and wake whoever sleeps. */
-static void plain__found_without_a_look_at_descriptors(void **state)
+/* Polls that read only the heads of the rings find new records. */
+static void message__found_without_reading_descriptors(void **state)
 {
 	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;
@@ -531,23 +531,23 @@ int main(void)
 		LINK_TEST(pass__largest_frame),
 		LINK_TEST(full__takes_no_more_until_read),
 		LINK_TEST(gone__nobody_owns_the_port),
-		LINK_TEST(burst__tells_how_many_left),
+		LINK_TEST(burst__returns_how_many_left),
 		LINK_TEST(tenant__nobody_speaks_for_another_user),
 		LINK_TEST(malformed__short_ones_are_skipped),
 		LINK_TEST(shared__short_and_long_ones_in_order),
-		LINK_TEST(shared__whoever_sleeps_is_woken),
+		LINK_TEST(shared__sleeper_is_woken),
 		LINK_TEST(shared__who_sleeps_is_woken_though_others_receive),
 		LINK_TEST(shared__what_was_sent_before_the_end_is_taken_first),
-		LINK_TEST(plain__with_and_without_tag_and_data),
-		LINK_TEST(plain__in_order_with_frames),
-		LINK_TEST(plain__not_released_comes_again),
-		LINK_TEST(plain__full_takes_no_more),
+		LINK_TEST(message__with_and_without_tag_and_data),
+		LINK_TEST(message__in_order_with_frames),
+		LINK_TEST(message__not_released_comes_again),
+		LINK_TEST(message__full_ring_takes_no_more),
 		LINK_TEST(message__not_under_backpressure),
 		LINK_TEST(other__announcements_and_answers),
 		LINK_TEST(other__chunks_leave_room),
 		LINK_TEST(other__more_wakes_nobody),
-		LINK_TEST(plain__left_behind_is_told),
-		LINK_TEST(plain__found_without_a_look_at_descriptors),
+		LINK_TEST(message__undelivered_is_reported),
+		LINK_TEST(message__found_without_reading_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/shm/tx_channel.c and inbox.c: shared memory that is handed over, what either
- * end may do to it, and shm_peers that are no more.
+ * Unit tests of common/shm/tx_channel.c and rx_channel.c: how segments are handed over, what either
+ * end may do to them, and peers that have ended.
  */
 #include "shm_peers.h"
 
@@ -20,7 +20,7 @@
 #include "shm/ring.h"
 #include "unix/memfd.h"
 
-/* Both ends of a pair, of which one goes with the handover; returns the other. */
+/* Makes a socket pair; one end goes with the handover, the other is returned. */
 static int hand_over(struct gamma_handover *handover, int segment_fd)
 {
 	struct sockaddr_un name;
@@ -67,7 +67,7 @@ static struct gamma_handover good_handover(void)
 
 enum { BYTES = GAMMA_SEGMENT_HEADER + GAMMA_SEGMENT_MIN };
 
-static void handover__of_nonsense_is_refused(void **state)
+static void handover__malformed_is_refused(void **state)
 {
 	struct gamma_handover handover = good_handover();
 	struct gamma_ring_writer writer;
@@ -129,7 +129,7 @@ static void take_back(struct given *given)
 	munmap(given->at, BYTES);
 }
 
-static void handover__nonsense_written_later_ends_it(void **state)
+static void handover__malformed_later_ends_it(void **state)
 {
 	struct given given;
 	struct gamma_arrival arrival;
@@ -152,7 +152,7 @@ static void handover__nonsense_written_later_ends_it(void **state)
 }
 
 /* What a record holds that a writer of ours would not write. */
-static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
+static void malformed_record(uint32_t kind_and_flags, uint32_t len)
 {
 	struct given given;
 	struct gamma_arrival arrival;
@@ -168,28 +168,28 @@ static void plain_nonsense(uint32_t kind_and_flags, uint32_t len)
 	take_back(&given);
 }
 
-static void handover__plain_nonsense_ends_it(void **state)
+static void handover__malformed_message_ends_it(void **state)
 {
 	(void) state;
-	plain_nonsense(GAMMA_RECORD_PLAIN | 4 << 8, 100); /* a flag that is none */
-	plain_nonsense(GAMMA_RECORD_PLAIN | GAMMA_SHM_MESSAGE_TAGGED << 8,
-		       7); /* no room for the tag */
-	plain_nonsense(GAMMA_RECORD_PLAIN | 3 << 8, 15);
-	plain_nonsense(GAMMA_RECORD_PLAIN, 60000); /* too long */
-	plain_nonsense(GAMMA_RECORD_ANNOUNCE, 31);
-	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
-	plain_nonsense(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 33);
-	plain_nonsense(GAMMA_RECORD_ANNOUNCE | 8 << 8, 32);
-	plain_nonsense(GAMMA_RECORD_ANSWER, 17);
-	plain_nonsense(GAMMA_RECORD_ANSWER | GAMMA_SHM_MESSAGE_TAGGED << 8, 24);
-	plain_nonsense(GAMMA_RECORD_CHUNK, 16); /* of no bytes */
-	plain_nonsense(GAMMA_RECORD_CHUNK | GAMMA_SHM_MESSAGE_DATA << 8, 24);
-	plain_nonsense(GAMMA_RECORD_MORE, 16);
-	plain_nonsense(GAMMA_RECORD_MORE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 8);
+	malformed_record(GAMMA_RECORD_PLAIN | 4 << 8, 100); /* a flag that is none */
+	malformed_record(GAMMA_RECORD_PLAIN | GAMMA_SHM_MESSAGE_TAGGED << 8,
+			 7); /* no room for the tag */
+	malformed_record(GAMMA_RECORD_PLAIN | 3 << 8, 15);
+	malformed_record(GAMMA_RECORD_PLAIN, 60000); /* too long */
+	malformed_record(GAMMA_RECORD_ANNOUNCE, 31);
+	malformed_record(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
+	malformed_record(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 33);
+	malformed_record(GAMMA_RECORD_ANNOUNCE | 8 << 8, 32);
+	malformed_record(GAMMA_RECORD_ANSWER, 17);
+	malformed_record(GAMMA_RECORD_ANSWER | GAMMA_SHM_MESSAGE_TAGGED << 8, 24);
+	malformed_record(GAMMA_RECORD_CHUNK, 16); /* of no bytes */
+	malformed_record(GAMMA_RECORD_CHUNK | GAMMA_SHM_MESSAGE_DATA << 8, 24);
+	malformed_record(GAMMA_RECORD_MORE, 16);
+	malformed_record(GAMMA_RECORD_MORE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 8);
 }
 
 /* All of the data, again and again: each look skips some of it and comes back. */
-static void handover__full_of_what_is_skipped_holds_nobody(void **state)
+static void handover__full_of_malformed_records_blocks_nothing(void **state)
 {
 	struct gamma_record record = {.len = 8, .kind = 9};
 	struct given given;
@@ -205,8 +205,8 @@ static void handover__full_of_what_is_skipped_holds_nobody(void **state)
 	take_back(&given);
 }
 
-/* Who goes on with plain messages after having been asked not to. */
-static void handover__plain_without_end_ends_it(void **state)
+/* A peer that keeps sending inline messages in spite of back-pressure. */
+static void handover__messages_despite_backpressure_end_it(void **state)
 {
 	struct given given;
 	struct gamma_arrival arrival;
@@ -265,7 +265,7 @@ static void handover__of_another_user_is_refused(void **state)
 
 /* ---- what the reader may do to a segment ---- */
 
-/* Whoever owns the port that frames go to: it has been given a segment, and may write there. */
+/* The owner of the destination port: it has been given a segment, and may write to it. */
 struct reader {
 	int port, segment, fd;
 	uint8_t *at;
@@ -399,7 +399,7 @@ static void gone__before_it_took_anything(void **state)
 	assert_in_range(open_descriptors(), 0, before);
 }
 
-/* The descriptor by which its end would be told is open elsewhere, for instance in a child. */
+/* The descriptor that would report its end is also open elsewhere, for instance in a child. */
 static void gone__forgotten_with_its_flow(void **state)
 {
 	struct gamma_shm_addr addr = {.port = ports[1], .epoch = EPOCH};
@@ -417,11 +417,11 @@ static void gone__forgotten_with_its_flow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LINK_TEST(handover__of_nonsense_is_refused),
-		LINK_TEST(handover__nonsense_written_later_ends_it),
-		LINK_TEST(handover__plain_nonsense_ends_it),
-		LINK_TEST(handover__full_of_what_is_skipped_holds_nobody),
-		LINK_TEST(handover__plain_without_end_ends_it),
+		LINK_TEST(handover__malformed_is_refused),
+		LINK_TEST(handover__malformed_later_ends_it),
+		LINK_TEST(handover__malformed_message_ends_it),
+		LINK_TEST(handover__full_of_malformed_records_blocks_nothing),
+		LINK_TEST(handover__messages_despite_backpressure_end_it),
 		LINK_TEST(handover__of_another_user_is_refused),
 		LINK_TEST(refused__what_was_written_goes_through_the_socket),
 		LINK_TEST(refused__spoilt_ends_it),

@@ -109,7 +109,7 @@ static void reader__matters_to_chunks(void **state)
 }
 
 /* A copy that found no room was not made: the next one is timed instead. */
-static void untold__is_asked_again(void **state)
+static void unreported__is_asked_again(void **state)
 {
 	(void) state;
 	for (unsigned i = 0; i < 3; i++)
@@ -121,10 +121,14 @@ static void untold__is_asked_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		COPYING_TEST(fast__copies_from_the_first_on),  COPYING_TEST(fast__is_timed_seldom),
-		COPYING_TEST(slow__tries_less_and_less_often), COPYING_TEST(change__is_noticed),
-		COPYING_TEST(interruption__changes_nothing),   COPYING_TEST(length__matters),
-		COPYING_TEST(reader__matters_to_chunks),       COPYING_TEST(untold__is_asked_again),
+		COPYING_TEST(fast__copies_from_the_first_on),
+		COPYING_TEST(fast__is_timed_seldom),
+		COPYING_TEST(slow__tries_less_and_less_often),
+		COPYING_TEST(change__is_noticed),
+		COPYING_TEST(interruption__changes_nothing),
+		COPYING_TEST(length__matters),
+		COPYING_TEST(reader__matters_to_chunks),
+		COPYING_TEST(unreported__is_asked_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
