@@ -198,20 +198,21 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	}
 	fill_own_address(&attr, &addr);
 	set_limits(endpoint, &attr.limits);
-	gamma_local_init(&endpoint->local, &addr, attr.tenant, &attr.limits,
-			 endpoint->packet->slots);
+	gamma_message_local_init(&endpoint->messages, &addr, attr.tenant, &attr.limits,
+				 endpoint->packet->slots);
 	endpoint->local.ethertype = attr.ethertype;
+	endpoint->local.flow_size = sizeof(struct gamma_peer);
 	endpoint->local.forget = gamma_peers_forget;
-	endpoint->local.left = gamma_shm_path_has_undelivered;
+	endpoint->messages.has_undelivered = gamma_shm_path_has_undelivered;
 	if (attr.shm_bytes) {
-		endpoint->local.pull = read_peer_memory;
-		endpoint->local.put = gamma_shm_path_put;
-		endpoint->local.withdraw = gamma_shm_path_withdraw;
+		endpoint->messages.read_source = read_peer_memory;
+		endpoint->messages.put_record = gamma_shm_path_put;
+		endpoint->messages.withdraw_records = gamma_shm_path_withdraw;
 	}
 	endpoint->handlers = *handlers;
 	endpoint->context = context;
-	endpoint->local.handlers = &endpoint->handlers.messages;
-	endpoint->local.context = context;
+	endpoint->messages.handlers = &endpoint->handlers.messages;
+	endpoint->messages.context = context;
 	endpoint->datagram = attr.datagram;
 	endpoint->ifindex = attr.ifindex;
 	gamma_groups_init(endpoint);
@@ -260,7 +261,7 @@ int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 {
 	int ret;
 
-	if (flow->tx_channel && gamma_shm_path_announce(flow, send))
+	if (flow->has_shm_channel && gamma_shm_path_announce(flow, send))
 		return 0;
 	ret = gamma_send_message(flow, send);
 	if (!ret) {
@@ -274,7 +275,8 @@ bool gamma_endpoint_send_shm(struct gamma_endpoint *endpoint, struct gamma_flow 
 			     const struct iovec *iov, unsigned iov_count,
 			     const struct gamma_envelope *envelope)
 {
-	return flow->tx_channel && gamma_shm_path_send(endpoint, flow, iov, iov_count, envelope);
+	return flow->has_shm_channel &&
+	       gamma_shm_path_send(endpoint, flow, iov, iov_count, envelope);
 }
 
 enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpoint,
@@ -287,11 +289,11 @@ enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpo
 
 	if (gamma_endpoint_send_shm(endpoint, flow, iov, iov_count, envelope))
 		return GAMMA_COPIED_SENT;
-	if (!gamma_flow_takes(flow, envelope))
+	if (!gamma_send_can_copy(flow, envelope))
 		return GAMMA_COPIED_NOT;
 	waits = gamma_send_coalescing_delays(flow, gamma_coalesce_message_len(envelope), may_delay,
 					     more, endpoint->round);
-	if (!waits && !flow->messages.filling)
+	if (!waits && !gamma_message_state(flow)->filling)
 		return gamma_fastpath_send(endpoint, flow, iov, iov_count, envelope)
 			       ? GAMMA_COPIED_SENT
 			       : GAMMA_COPIED_NOT;
@@ -410,7 +412,7 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	bool look_shm = !gamma_shm_is_quiet(endpoint->shm);
 
 	endpoint->round++;
-	if (look_shm || local->late.flow || gamma_engine_progress_network_waits(endpoint) ||
+	if (look_shm || local->deferred.flow || gamma_engine_progress_network_waits(endpoint) ||
 	    !gamma_list_empty(&local->ready) || !gamma_list_empty(&local->stalled) ||
 	    !gamma_list_empty(&endpoint->groups) || endpoint->unread + 1 >= GAMMA_IDLE_SKIP)
 		return gamma_engine_progress(endpoint, look_shm);
@@ -512,11 +514,11 @@ static void sleep_for_event(struct gamma_endpoint *endpoint, uint64_t until,
 	for (int i = 0; i < GAMMA_ENDPOINT_FDS; i++)
 		polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
 	if (asleep)
-		asleep(endpoint->local.context, true);
+		asleep(endpoint->messages.context, true);
 	if (wait.tv_sec || wait.tv_nsec)
 		ppoll(polls, GAMMA_ENDPOINT_FDS, &wait, NULL);
 	if (asleep)
-		asleep(endpoint->local.context, false);
+		asleep(endpoint->messages.context, false);
 }
 
 /* First everything sent must be acknowledged, then the peers must know that this endpoint closes.
@@ -549,8 +551,8 @@ void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 	gamma_budget_close(endpoint);
 	/* A forked child does not have the shared memory in which its peers would see it. */
 	if (getpid() != endpoint->owner)
-		endpoint->local.withdraw = NULL;
-	gamma_local_fini(&endpoint->local);
+		endpoint->messages.withdraw_records = NULL;
+	gamma_message_local_fini(&endpoint->messages);
 	gamma_groups_close(endpoint);
 	close_links(endpoint);
 	gamma_peers_fini(endpoint);

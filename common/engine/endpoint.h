@@ -8,7 +8,9 @@
 #define GAMMA_ENDPOINT_H
 
 #include "flow/flow.h"
+#include "message/receive.h"
 #include "message/rma.h"
+#include "message/send.h"
 
 struct gamma_brokered;
 

@@ -66,7 +66,7 @@ bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 	now = flow->same_host ? before : gamma_now();
 	left = flow->same_host ? before : departure_time(endpoint, before, now);
 	gamma_transmit_direct_sent(flow, left, !before, now);
-	if (gamma_likely(endpoint->local.late.flow))
+	if (gamma_likely(endpoint->local.deferred.flow))
 		gamma_fastpath_process_deferred(endpoint, now);
 	gamma_output_account(endpoint, link, flow->same_host, 1, sent, error, now);
 	return true;
@@ -85,7 +85,7 @@ uint64_t gamma_fastpath_process_any(struct gamma_endpoint *endpoint)
 {
 	uint64_t now;
 
-	if (gamma_likely(!endpoint->local.late.flow))
+	if (gamma_likely(!endpoint->local.deferred.flow))
 		return 0;
 	now = gamma_now();
 	gamma_fastpath_process_deferred(endpoint, now);

@@ -6,6 +6,10 @@
 #include <sys/types.h>
 
 #include "engine/endpoint.h"
+#include "flow/transmit.h"
+#include "message/coalesce.h"
+#include "message/local.h"
+#include "message/rndv_shm.h"
 #include "nic/budget_page.h"
 #include "shm/shm.h"
 
@@ -80,8 +84,47 @@ struct gamma_dead_peers {
 	bool full_warned;
 };
 
+/* Messages posted to a peer between two polls: send_coalescing.c */
+struct gamma_send_coalescing {
+	uint64_t round; /* the poll before them */
+	uint32_t count; /* so far */
+	uint32_t bytes; /* of those that wait to share a frame, with what precedes each in it */
+	uint32_t room;  /* bytes that such a frame can take */
+	bool was_long;  /* the row before was */
+	bool more;      /* the last one said that others follow */
+};
+
+/* Whether several pages to a neighbour are copied: shm_copy_model.c */
+struct gamma_shm_copy_model {
+	uint32_t kib_ns; /* what a copy of 1,024 bytes took; 0: not known */
+	uint32_t
+		read_ns; /* until the peer has as much of what comes in chunks, as it says; ditto */
+	uint64_t second_at; /* ns: when the second chunk of a message came */
+	uint16_t left;      /* such messages before the next copy that is timed */
+	uint16_t rest;      /* of them, after the last one that took too long */
+	bool timed;         /* how long the next copy takes is to be told */
+	bool doubted;       /* the last one told took much longer than those before */
+};
+
+/* A flow, as the engine sees it. */
+struct gamma_peer {
+	struct gamma_message_flow messages;
+	struct gamma_flow *hash_next; /* in the endpoint's table */
+	struct gamma_send_coalescing coalescing;
+	struct gamma_tx_channel *tx_channel; /* messages without frames go by it; or NULL */
+	struct gamma_shm_copy_model copy_model;
+};
+
+static inline struct gamma_peer *gamma_peer(const struct gamma_flow *flow)
+{
+	return gamma_container_of(flow, struct gamma_peer, messages.flow);
+}
+
 struct gamma_endpoint {
-	struct gamma_local local;
+	union { /* one object, as flow/ sees it, and message/ */
+		struct gamma_local local;
+		struct gamma_message_local messages;
+	};
 	struct gamma_endpoint_handlers handlers;
 	void *context;
 	struct gamma_link *packet;
@@ -106,7 +149,7 @@ struct gamma_endpoint {
 	uint32_t resets;     /* RESETs sent in this progress call */
 	bool version_told;   /* that somebody has another protocol version */
 	bool datagram;
-	bool holds;       /* the slot of the frame that local.late is about */
+	bool holds;       /* the slot of the frame that local.deferred is about */
 	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
 	struct gamma_rx_moderation moderation;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
@@ -189,8 +232,9 @@ bool gamma_send_coalescing_delays(struct gamma_flow *flow, uint64_t len, bool ma
 
 /* ---- rest.c ---- */
 /* So many frames have been found, all there were: how long to let others gather. */
-void gamma_rx_moderation_plan(struct gamma_rx_moderation *rest, const struct gamma_local *local,
-			      unsigned taken, uint64_t now);
+void gamma_rx_moderation_plan(struct gamma_rx_moderation *rest,
+			      const struct gamma_message_local *messages, unsigned taken,
+			      uint64_t now);
 
 /* ---- copying.c ---- */
 /* Whether the several pages that have been posted, len bytes, are to be copied: also in `on`. */
@@ -203,9 +247,9 @@ uint32_t gamma_shm_copy_model_smooth(uint32_t known, uint32_t kib_ns);
 void gamma_shm_copy_model_record(struct gamma_shm_copy_model *copying, uint64_t len, uint64_t ns);
 
 /* ---- near.c ---- */
-/* Whether a neighbour takes plain messages by now: finds flow->tx_channel. */
+/* Whether a neighbour takes plain messages by now: finds its channel. */
 void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
-/* Sends a short message, which is complete then, by flow->tx_channel. False: nothing has been done.
+/* Sends a short message, which is complete then, by its channel. False: nothing has been done.
  */
 bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			 const struct iovec *iov, unsigned iov_count,

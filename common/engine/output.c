@@ -77,7 +77,7 @@ bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *li
 	count_out(&endpoint->local.stats, burst, sent);
 	if (gamma_likely(sent))
 		endpoint->stalls[same_host] = 0;
-	if (same_host && sent && !burst[0].flow->tx_channel)
+	if (same_host && sent && !burst[0].flow->has_shm_channel)
 		gamma_shm_path_find_channel(endpoint, burst[0].flow);
 	if (gamma_likely(sent == count))
 		return true;
@@ -102,7 +102,7 @@ bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *li
 /* Whether this frame's copy is to be timed; only bytes in the program's memory count. */
 static bool is_timed_copy(const struct gamma_frame *frame)
 {
-	return frame->flow->copy_model.timed &&
+	return gamma_peer(frame->flow)->copy_model.timed &&
 	       gamma_iov_len(frame->iov, frame->iov_count) >= GAMMA_COPY_MIN;
 }
 
@@ -112,7 +112,7 @@ static unsigned send_timed(struct gamma_link *link, const struct gamma_frame *fr
 	unsigned sent = link->ops->send(link, frame, 1, error);
 
 	if (sent)
-		gamma_shm_copy_model_record(&frame->flow->copy_model,
+		gamma_shm_copy_model_record(&gamma_peer(frame->flow)->copy_model,
 					    gamma_iov_len(frame->iov, frame->iov_count),
 					    gamma_now() - begin);
 	return sent;
@@ -202,7 +202,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 	struct gamma_list *ready = &endpoint->local.ready;
 	unsigned budget, count;
 
-	if (gamma_unlikely(endpoint->local.late.flow))
+	if (gamma_unlikely(endpoint->local.deferred.flow))
 		gamma_fastpath_process_deferred(endpoint, now);
 	if (gamma_unlikely(endpoint->stalled_until && endpoint->stalled_until <= now))
 		resume_stalled(endpoint, now);
@@ -240,7 +240,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 		return;
 	budget = send_budget(endpoint);
 	now = gamma_now();
-	if (gamma_unlikely(endpoint->local.late.flow))
+	if (gamma_unlikely(endpoint->local.deferred.flow))
 		gamma_fastpath_process_deferred(endpoint, now);
 	/* With stalled flows, the ordinary order applies. */
 	if (gamma_unlikely(endpoint->stalled_until)) {

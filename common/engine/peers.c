@@ -48,7 +48,7 @@ struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
 	struct gamma_flow *flow = *peer_chain(endpoint, mac, port);
 
 	while (flow && !(flow->epoch == epoch && is_flow_to(flow, mac, port)))
-		flow = flow->hash_next;
+		flow = gamma_peer(flow)->hash_next;
 	return flow;
 }
 
@@ -58,7 +58,7 @@ struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
 	struct gamma_flow *flow = *peer_chain(endpoint, mac, port);
 
 	while (flow && !(gamma_flow_usable(flow) && is_flow_to(flow, mac, port)))
-		flow = flow->hash_next;
+		flow = gamma_peer(flow)->hash_next;
 	return flow;
 }
 
@@ -78,8 +78,8 @@ static void grow_table(struct gamma_endpoint *endpoint)
 			struct gamma_flow *flow = old[i];
 			struct gamma_flow **to = peer_chain(endpoint, flow->addr.mac, flow->port);
 
-			old[i] = flow->hash_next;
-			flow->hash_next = *to;
+			old[i] = gamma_peer(flow)->hash_next;
+			gamma_peer(flow)->hash_next = *to;
 			*to = flow;
 		}
 	}
@@ -100,7 +100,7 @@ static void insert_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 {
 	struct gamma_flow **to = peer_chain(endpoint, flow->addr.mac, flow->port);
 
-	flow->hash_next = *to;
+	gamma_peer(flow)->hash_next = *to;
 	*to = flow;
 }
 
@@ -109,8 +109,8 @@ static void remove_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow
 	struct gamma_flow **link = peer_chain(endpoint, flow->addr.mac, flow->port);
 
 	while (*link != flow)
-		link = &(*link)->hash_next;
-	*link = flow->hash_next;
+		link = &gamma_peer(*link)->hash_next;
+	*link = gamma_peer(flow)->hash_next;
 }
 
 struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
@@ -156,7 +156,7 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
 	struct gamma_shm_addr addr = {.port = flow->port, .epoch = flow->epoch};
 
-	if (!gamma_list_empty(&flow->messages.incoming) ||
+	if (!gamma_list_empty(&gamma_message_state(flow)->incoming) ||
 	    (flow->given_up && !gamma_dead_peers_add(&endpoint->dead_peers, flow))) {
 		gamma_timers_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;

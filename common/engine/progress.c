@@ -91,7 +91,8 @@ static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t timeout, uint6
 	do {
 		if (!gamma_shm_is_quiet(endpoint->shm))
 			receive_shm(endpoint, now);
-		if (local->stats.chunks_in != before || gamma_list_empty(&local->reading))
+		if (local->stats.chunks_in != before ||
+		    gamma_list_empty(&endpoint->messages.reading))
 			return true;
 		waited = gamma_now() - begin;
 		gamma_rndv_shm_ask_more(local, waited >= GAMMA_CHUNKS_ASK_NS);
@@ -107,7 +108,7 @@ static void read_announced(struct gamma_endpoint *endpoint, uint64_t *now)
 	struct gamma_local *local = &endpoint->local;
 	uint64_t timeout = GAMMA_CHUNKS_END_NS, most = GAMMA_READ_FIRST;
 
-	while (!gamma_list_empty(&local->reading)) {
+	while (!gamma_list_empty(&endpoint->messages.reading)) {
 		if (chunks_come(endpoint, timeout, now)) {
 			timeout = GAMMA_CHUNKS_END_NS;
 			most = GAMMA_READ_FIRST;
@@ -131,7 +132,8 @@ static void end_dead_shm_peers(struct gamma_endpoint *endpoint, uint64_t now)
 			gamma_peers_find(endpoint, addr.mac, addr.port, addr.epoch);
 
 		if (flow) {
-			flow->tx_channel = NULL;
+			gamma_peer(flow)->tx_channel = NULL;
+			flow->has_shm_channel = false;
 			gamma_flow_process_ended(flow, cause, undelivered, now);
 		}
 	}
@@ -163,26 +165,27 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	bool again, feeds;
 
 	if (gamma_engine_progress_network_waits(endpoint)) {
-		local->arriving_bytes = 0;
+		endpoint->messages.arriving_bytes = 0;
 		taken = receive_network(endpoint, &now);
-		if (gamma_unlikely(local->arriving_bytes))
-			gamma_rx_moderation_plan(&endpoint->moderation, local, taken, now);
+		if (gamma_unlikely(endpoint->messages.arriving_bytes))
+			gamma_rx_moderation_plan(&endpoint->moderation, &endpoint->messages, taken,
+						 now);
 	}
-	if (local->late.flow && !look_shm && gamma_list_empty(&local->ready) &&
+	if (local->deferred.flow && !look_shm && gamma_list_empty(&local->ready) &&
 	    ++endpoint->unread < GAMMA_IDLE_SKIP) {
 		endpoint->idle = 0;
 		return false;
 	}
 	if (look_shm) {
 		taken += receive_shm(endpoint, &now);
-		if (gamma_unlikely(!gamma_list_empty(&local->reading)))
+		if (gamma_unlikely(!gamma_list_empty(&endpoint->messages.reading)))
 			read_announced(endpoint, &now);
 	}
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
 		taken += gamma_groups_receive(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
 	again = !gamma_list_empty(&local->stalled) && gamma_shm_has_room(endpoint->shm);
-	feeds = !gamma_list_empty(&local->feeding);
+	feeds = !gamma_list_empty(&endpoint->messages.feeding);
 	if (gamma_unlikely(feeds))
 		gamma_shm_path_feed(endpoint);
 	/* No frame came and nothing waits: most of these calls do not read the clock. */

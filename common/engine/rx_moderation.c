@@ -12,19 +12,20 @@
 /* Waits half the time that the rest of the message will take, and not longer than the credit lasts,
  * so that the sender need not stop. */
 void gamma_rx_moderation_plan(struct gamma_rx_moderation *moderation,
-			      const struct gamma_local *local, unsigned taken, uint64_t now)
+			      const struct gamma_message_local *messages, unsigned taken,
+			      uint64_t now)
 {
 	uint64_t passed = now - moderation->looked;
-	uint64_t bytes = local->stats.bytes_in - moderation->bytes;
+	uint64_t bytes = messages->local.stats.bytes_in - moderation->bytes;
 	uint64_t wait = GAMMA_RX_MODERATION_US * GAMMA_NS_PER_US;
 
 	moderation->looked = now;
-	moderation->bytes = local->stats.bytes_in;
-	if (!local->arriving_bytes || taken == GAMMA_POLL_BUDGET ||
+	moderation->bytes = messages->local.stats.bytes_in;
+	if (!messages->arriving_bytes || taken == GAMMA_POLL_BUDGET ||
 	    passed > bytes * GAMMA_RX_MODERATION_NS_BYTE)
 		return;
-	wait = gamma_min(wait, passed * (local->arriving_bytes / 2) / bytes);
-	wait = gamma_min(wait, passed / taken * gamma_credit_window(local->arriving_from) /
+	wait = gamma_min(wait, passed * (messages->arriving_bytes / 2) / bytes);
+	wait = gamma_min(wait, passed / taken * gamma_credit_window(messages->arriving_from) /
 				       GAMMA_RX_MODERATION_WINDOW);
 	if (wait >= GAMMA_RX_MODERATION_LEAST_US * GAMMA_NS_PER_US)
 		moderation->until = now + wait;

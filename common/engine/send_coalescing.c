@@ -17,7 +17,7 @@ static void begin_burst(struct gamma_send_coalescing *row, uint64_t round)
 bool gamma_send_coalescing_delays(struct gamma_flow *flow, uint64_t len, bool may_delay, bool more,
 				  uint64_t round)
 {
-	struct gamma_send_coalescing *row = &flow->row;
+	struct gamma_send_coalescing *row = &gamma_peer(flow)->coalescing;
 	bool ends = row->more && !more;
 
 	if (row->round != round)

@@ -40,8 +40,7 @@ bool gamma_shm_copy_model_choose(struct gamma_shm_copy_model *model, uint64_t le
 		model->left--;
 	else
 		model->timed = true;
-	model->on = model->timed || copy_pays(len, model->kib_ns);
-	return model->on;
+	return model->timed || copy_pays(len, model->kib_ns);
 }
 
 /* A copy that took much longer may have been interrupted: at most twice the old value counts. */

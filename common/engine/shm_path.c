@@ -24,14 +24,25 @@ void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_f
 	if (flow->self || !flow->heard_of || flow->state != GAMMA_FLOW_OPEN)
 		return;
 	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
-	flow->tx_channel = gamma_shm_find_channel(endpoint->shm, &addr);
+	gamma_peer(flow)->tx_channel = gamma_shm_find_channel(endpoint->shm, &addr);
+	flow->has_shm_channel = gamma_peer(flow)->tx_channel;
 }
 
 /* True: a message may go now, as it would overtake nothing. */
 static bool nothing_is_queued(const struct gamma_flow *flow)
 {
 	return flow->state == GAMMA_FLOW_OPEN && gamma_list_empty(&flow->ready_entry) &&
-	       gamma_list_empty(&flow->messages.queue) && !flow->messages.filling && !flow->tx.lost;
+	       gamma_list_empty(&gamma_message_state(flow)->queue) &&
+	       !gamma_message_state(flow)->filling && !flow->tx.lost;
+}
+
+/* Whether a message of len bytes is copied: also told to message/, which may send it otherwise. */
+static bool choose_copy(struct gamma_flow *flow, uint64_t len)
+{
+	bool copies = gamma_shm_copy_model_choose(&gamma_peer(flow)->copy_model, len);
+
+	gamma_message_state(flow)->copies = copies;
+	return copies;
 }
 
 /* Above the inject size, copies do not always pay. */
@@ -42,15 +53,15 @@ static bool put_large(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 	bool timed;
 	uint64_t begin;
 
-	if (plain->len > GAMMA_COPY_MAX ||
-	    !gamma_shm_copy_model_choose(&flow->copy_model, plain->len))
+	if (plain->len > GAMMA_COPY_MAX || !choose_copy(flow, plain->len))
 		return false;
-	timed = flow->copy_model.timed && plain->len >= GAMMA_COPY_MIN;
+	timed = gamma_peer(flow)->copy_model.timed && plain->len >= GAMMA_COPY_MIN;
 	begin = timed ? gamma_now() : 0;
-	if (!gamma_shm_put(endpoint->shm, flow->tx_channel, plain, iov, iov_count))
+	if (!gamma_shm_put(endpoint->shm, gamma_peer(flow)->tx_channel, plain, iov, iov_count))
 		return false;
 	if (timed)
-		gamma_shm_copy_model_record(&flow->copy_model, plain->len, gamma_now() - begin);
+		gamma_shm_copy_model_record(&gamma_peer(flow)->copy_model, plain->len,
+					    gamma_now() - begin);
 	return true;
 }
 
@@ -72,7 +83,8 @@ bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 			   envelope->length > limits->eager_size))
 		return false;
 	if (gamma_likely(envelope->length <= limits->inject_size)
-		    ? !gamma_shm_put(endpoint->shm, flow->tx_channel, &plain, iov, iov_count)
+		    ? !gamma_shm_put(endpoint->shm, gamma_peer(flow)->tx_channel, &plain, iov,
+				     iov_count)
 		    : !put_large(endpoint, flow, &plain, iov, iov_count))
 		return false;
 	stats->messages_out++;
@@ -94,8 +106,9 @@ static bool put_chunk(struct gamma_endpoint *endpoint, struct gamma_send *send)
 	unsigned count =
 		gamma_iov_slice(send->iov, send->iov_count, send->fed, len, iov + 1, GAMMA_IOV_MAX);
 
-	if (!send->flow->tx_channel ||
-	    !gamma_shm_put(endpoint->shm, send->flow->tx_channel, &plain, iov, 1 + count))
+	if (!gamma_peer(send->flow)->tx_channel ||
+	    !gamma_shm_put(endpoint->shm, gamma_peer(send->flow)->tx_channel, &plain, iov,
+			   1 + count))
 		return false;
 	send->fed += len;
 	endpoint->local.stats.bytes_copied_out += len;
@@ -114,12 +127,13 @@ static void put_chunks(struct gamma_endpoint *endpoint, struct gamma_send *send,
 static void begin_chunks(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			 struct gamma_send *send)
 {
-	bool timed = flow->copy_model.timed;
+	bool timed = gamma_peer(flow)->copy_model.timed;
 	uint64_t begin = timed ? gamma_now() : 0;
 
 	put_chunks(endpoint, send, GAMMA_CHUNKS_UNSOLICITED);
 	if (timed && send->fed)
-		gamma_shm_copy_model_record(&flow->copy_model, send->fed, gamma_now() - begin);
+		gamma_shm_copy_model_record(&gamma_peer(flow)->copy_model, send->fed,
+					    gamma_now() - begin);
 }
 
 /* For shorter messages the copy model was asked before, when gamma_shm_path_send refused them. */
@@ -128,9 +142,8 @@ bool gamma_shm_path_announce(struct gamma_flow *flow, struct gamma_send *send)
 	struct gamma_endpoint *endpoint =
 		gamma_container_of(flow->local, struct gamma_endpoint, local);
 	uint64_t len = send->envelope.length;
-	bool in_chunks = len > GAMMA_COPY_MAX &&
-			 gamma_shm_copy_model_choose(&flow->copy_model, len) &&
-			 gamma_shm_copy_model_in_chunks(&flow->copy_model, len);
+	bool in_chunks = len > GAMMA_COPY_MAX && choose_copy(flow, len) &&
+			 gamma_shm_copy_model_in_chunks(&gamma_peer(flow)->copy_model, len);
 
 	if (!nothing_is_queued(flow) || !gamma_send_shm_announce(flow, send, in_chunks))
 		return false;
@@ -144,10 +157,11 @@ void gamma_shm_path_feed(struct gamma_endpoint *endpoint)
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe (pos, tmp, &endpoint->local.feeding) {
+	gamma_list_for_each_safe (pos, tmp, &endpoint->messages.feeding) {
 		struct gamma_flow *flow =
-			gamma_list_entry(pos, struct gamma_flow, messages.feed_entry);
-		struct gamma_send *send = flow->messages.feeding;
+			&gamma_list_entry(pos, struct gamma_message_flow, messages.feed_entry)
+				 ->flow;
+		struct gamma_send *send = gamma_message_state(flow)->feeding;
 
 		put_chunks(endpoint, send, GAMMA_CHUNKS_TURN);
 		if (send->fed == send->envelope.length)
@@ -161,19 +175,20 @@ bool gamma_shm_path_put(struct gamma_flow *flow, struct gamma_shm_message *plain
 		gamma_container_of(flow->local, struct gamma_endpoint, local);
 	struct iovec iov = {(void *) plain->bytes, plain->len};
 
-	return flow->tx_channel && flow->state == GAMMA_FLOW_OPEN &&
-	       gamma_shm_put(endpoint->shm, flow->tx_channel, plain, &iov, 1);
+	return gamma_peer(flow)->tx_channel && flow->state == GAMMA_FLOW_OPEN &&
+	       gamma_shm_put(endpoint->shm, gamma_peer(flow)->tx_channel, plain, &iov, 1);
 }
 
 void gamma_shm_path_withdraw(struct gamma_flow *flow)
 {
-	if (flow->tx_channel)
-		gamma_shm_withdraw(flow->tx_channel);
+	if (gamma_peer(flow)->tx_channel)
+		gamma_shm_withdraw(gamma_peer(flow)->tx_channel);
 }
 
 bool gamma_shm_path_has_undelivered(const struct gamma_flow *flow)
 {
-	return flow->tx_channel && gamma_shm_has_undelivered(flow->tx_channel);
+	return gamma_peer(flow)->tx_channel &&
+	       gamma_shm_has_undelivered(gamma_peer(flow)->tx_channel);
 }
 
 /* ---- receiving ---- */
@@ -209,7 +224,7 @@ static void turn_backpressure_on(struct gamma_endpoint *endpoint)
 
 void gamma_shm_path_relax(struct gamma_endpoint *endpoint)
 {
-	if (endpoint->local.buffered > endpoint->local.limits.unexpected_size / 2)
+	if (endpoint->messages.buffered > endpoint->local.limits.unexpected_size / 2)
 		return;
 	endpoint->backpressure = false;
 	gamma_shm_set_backpressure(endpoint->shm, false);
@@ -232,7 +247,7 @@ static bool receive_announce(struct gamma_flow *flow, struct gamma_envelope *env
 
 static void receive_answer_record(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
-	struct gamma_shm_copy_model *model = &flow->copy_model;
+	struct gamma_shm_copy_model *model = &gamma_peer(flow)->copy_model;
 	struct gamma_answer answer;
 
 	memcpy(&answer, plain->bytes, sizeof(answer));
@@ -244,22 +259,23 @@ static void receive_answer_record(struct gamma_flow *flow, const struct gamma_sh
 /* Times the unsolicited chunks, except the first. With a high core-to-core latency each side waits
  * for the other's cache lines, which takes longer than the copies of either side alone. Shorter
  * messages count only until a long one has been timed. */
-static void time_chunk(struct gamma_shm_copy_model *model, uint64_t offset, uint32_t len)
+static void time_chunk(struct gamma_flow *flow, uint64_t offset, uint32_t len)
 {
+	struct gamma_message_state *m = gamma_message_state(flow);
 	uint64_t ns, bytes = offset + len - GAMMA_CHUNK;
 
-	if (offset != GAMMA_CHUNKS_UNSOLICITED - GAMMA_CHUNK && model->own_read_ns)
+	if (offset != GAMMA_CHUNKS_UNSOLICITED - GAMMA_CHUNK && m->own_read_ns)
 		return;
-	ns = gamma_now() - model->second_at;
-	model->own_read_ns =
-		gamma_shm_copy_model_smooth(model->own_read_ns, (uint32_t) (ns * 1024 / bytes + 1));
+	ns = gamma_now() - gamma_peer(flow)->copy_model.second_at;
+	m->own_read_ns =
+		gamma_shm_copy_model_smooth(m->own_read_ns, (uint32_t) (ns * 1024 / bytes + 1));
 }
 
 static void receive_chunk(struct gamma_flow *flow, const struct gamma_shm_message *plain)
 {
 	const uint8_t *bytes = plain->bytes + sizeof(struct gamma_chunk);
 	uint32_t len = plain->len - (uint32_t) sizeof(struct gamma_chunk);
-	struct gamma_shm_copy_model *model = &flow->copy_model;
+	struct gamma_shm_copy_model *model = &gamma_peer(flow)->copy_model;
 	struct gamma_chunk chunk;
 
 	memcpy(&chunk, plain->bytes, sizeof(chunk));
@@ -267,7 +283,7 @@ static void receive_chunk(struct gamma_flow *flow, const struct gamma_shm_messag
 		model->second_at = gamma_now();
 	if (gamma_rndv_shm_receive_chunk(flow, &chunk, bytes, len) && chunk.offset >= GAMMA_CHUNK &&
 	    chunk.offset < GAMMA_CHUNKS_UNSOLICITED && len >= GAMMA_COPY_MIN)
-		time_chunk(model, chunk.offset, len);
+		time_chunk(flow, chunk.offset, len);
 }
 
 /* Refuses if this process's copies do not pay. */
@@ -276,7 +292,7 @@ static void receive_more(struct gamma_flow *flow, const struct gamma_shm_message
 	struct gamma_more more;
 
 	memcpy(&more, plain->bytes, sizeof(more));
-	if (gamma_shm_copy_model_in_chunks(&flow->copy_model, GAMMA_CHUNKS_TURN))
+	if (gamma_shm_copy_model_in_chunks(&gamma_peer(flow)->copy_model, GAMMA_CHUNKS_TURN))
 		gamma_rndv_shm_more_wanted(flow, more.id);
 }
 
@@ -320,7 +336,7 @@ bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_
 	if (gamma_unlikely(!gamma_receive_shm_message(flow, &envelope, plain->bytes)))
 		return false;
 	endpoint->local.stats.rx_shm_inline++;
-	if (gamma_unlikely(endpoint->local.buffered > endpoint->local.limits.unexpected_size))
+	if (gamma_unlikely(endpoint->messages.buffered > endpoint->local.limits.unexpected_size))
 		turn_backpressure_on(endpoint);
 	return true;
 }

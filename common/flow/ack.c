@@ -4,6 +4,8 @@
  * if there is any; alone it leaves when the sender asked, when a quarter of the granted window is
  * owed, when a frame came early or twice, or when GAMMA_ACK_DELAY_US have passed.
  */
+#include "flow/ack.h"
+
 #include "flow/flow.h"
 
 void gamma_ack_now(struct gamma_flow *flow)
@@ -60,9 +62,9 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 	fields->limit = flow->credit.limit;
 	if (flow->rx.next != flow->rx.highest)
 		gamma_receive_window_sack(flow, fields, alone);
-	if (gamma_unlikely(flow->messages.cuts)) {
+	if (gamma_unlikely(flow->ack.cuts)) {
 		fields->extensions |= GAMMA_EXT_CUTS;
-		fields->cuts = flow->messages.cuts;
+		fields->cuts = flow->ack.cuts;
 	}
 	if (alone && fields->op == GAMMA_ACK_PROBED) {
 		attach_delay(fields, fields->seq, flow->probed_time, now);

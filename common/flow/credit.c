@@ -13,7 +13,10 @@
  * together is bounded as well, and the bound falls while frames get lost: not the ring but a
  * switch before it is then too small.
  */
+#include "flow/credit.h"
+
 #include "flow/flow.h"
+#include "flow/upcalls.h"
 
 static uint32_t pool_size(const struct gamma_credit_pool *pool)
 {
@@ -329,6 +332,11 @@ void gamma_credit_release(struct gamma_flow *flow)
 	serve_waiting(&flow->local->pool, 1);
 }
 
+void gamma_credit_count_short(struct gamma_flow *flow)
+{
+	flow->local->pool.shorts++;
+}
+
 /* ---- the sender's side ---- */
 
 void gamma_credit_receive_limit(struct gamma_flow *flow, uint32_t limit)
@@ -346,7 +354,7 @@ void gamma_credit_receive_limit(struct gamma_flow *flow, uint32_t limit)
 		flow->pending &= ~GAMMA_PENDING_REQUEST;
 		gamma_timers_stop(flow, GAMMA_TIMER_REQUEST);
 	}
-	if (gamma_message_waiting(flow))
+	if (gamma_send_has_frames(flow))
 		gamma_flow_ready(flow);
 }
 
@@ -359,7 +367,8 @@ void gamma_credit_starved(struct gamma_flow *flow, uint64_t now)
 		flow->local->stats.credit_stalls++;
 		gamma_loss_rearm(flow, now);
 	}
-	if (gamma_send_window_in_flight(flow) || gamma_timers_is_set(flow, GAMMA_TIMER_REQUEST))
+	if (gamma_send_window_in_flight(&flow->tx) ||
+	    gamma_timers_is_set(flow, GAMMA_TIMER_REQUEST))
 		return;
 	if (flow->tx.backlog_sent != flow->tx.next)
 		flow->pending |= GAMMA_PENDING_REQUEST;
@@ -371,7 +380,7 @@ void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	uint64_t wait = GAMMA_REQUEST_US * GAMMA_NS_PER_US << gamma_min(++flow->credit.backoff, 9);
 
-	if (gamma_message_waiting(flow))
+	if (gamma_send_has_frames(flow))
 		gamma_flow_ready(flow);
 	if (!flow->credit.starved || gamma_loss_peer_dead(flow, now))
 		return;
@@ -387,7 +396,7 @@ void gamma_credit_give_back(struct gamma_flow *flow)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
-	if (!gamma_message_waiting(flow))
+	if (!gamma_send_has_frames(flow))
 		tx->returned = tx->limit - tx->next;
 	gamma_flow_want(flow, GAMMA_PENDING_RECLAIMED);
 }

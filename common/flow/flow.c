@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/upcalls.h"
+
 const char *gamma_flow_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN])
 {
 	snprintf(name, GAMMA_NAME_LEN, "%02x:%02x:%02x:%02x:%02x:%02x port %u epoch %08x",
@@ -29,7 +31,7 @@ static bool is_self(const struct gamma_flow *flow)
 struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_addr *peer,
 				  bool same_host, uint64_t now)
 {
-	struct gamma_flow *flow = calloc(1, sizeof(*flow));
+	struct gamma_flow *flow = calloc(1, local->flow_size);
 
 	if (!flow)
 		return NULL;
@@ -46,7 +48,7 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	gamma_list_init(&flow->ready_entry);
 	gamma_list_init(&flow->timed_entry);
 	gamma_list_append(&local->flows, &flow->all_entry);
-	gamma_send_init(flow);
+	gamma_message_flow_init(flow);
 	gamma_credit_init(flow);
 	gamma_path_mtu_init(flow);
 	flow->loss.heard = now;
@@ -74,8 +76,7 @@ static void stop(struct gamma_flow *flow)
 void gamma_flow_free(struct gamma_flow *flow)
 {
 	stop(flow);
-	gamma_send_drop_all(flow, 0);
-	gamma_receive_drop_all(flow, 0);
+	gamma_message_flow_drop(flow, 0);
 	gamma_list_remove(&flow->timed_entry);
 	gamma_list_remove(&flow->all_entry);
 	free(flow->tx.sent);
@@ -88,17 +89,14 @@ static void end(struct gamma_flow *flow, enum gamma_flow_state state, int error)
 	stop(flow);
 	flow->state = state;
 	flow->error = error;
-	gamma_send_drop_all(flow, error);
-	gamma_receive_drop_all(flow, error);
+	gamma_message_flow_drop(flow, error);
 }
 
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
 {
-	struct gamma_local *local = flow->local;
-
 	if (!gamma_flow_usable(flow))
 		return;
-	local->handlers->failed(local->context, flow, error, cause);
+	gamma_message_flow_failed(flow, error, cause);
 	end(flow, GAMMA_FLOW_FAILED, error);
 }
 
@@ -136,12 +134,10 @@ void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char
 
 void gamma_flow_process_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now)
 {
-	struct gamma_local *local = flow->local;
-
 	if (flow->state != GAMMA_FLOW_OPEN)
 		return;
-	if (left || gamma_flow_unacked(flow) || flow->messages.owed || flow->messages.expected)
-		local->handlers->failed(local->context, flow, -ECONNRESET, cause);
+	if (left || gamma_flow_unacked(flow) || flow->owed || flow->expected)
+		gamma_message_flow_failed(flow, -ECONNRESET, cause);
 	else
 		flow->unreported = cause;
 	end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
@@ -154,7 +150,7 @@ int gamma_flow_refuse_post(struct gamma_flow *flow)
 
 	flow->unreported = NULL;
 	if (cause)
-		flow->local->handlers->failed(flow->local->context, flow, flow->error, cause);
+		gamma_message_flow_failed(flow, flow->error, cause);
 	return flow->error ? flow->error : -EHOSTUNREACH;
 }
 
@@ -208,23 +204,15 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 
 void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to)
 {
-	struct gamma_list *queue = &from->messages.queue;
-
-	while (!gamma_list_empty(queue)) {
-		struct gamma_send *send = gamma_list_first(queue, struct gamma_send, entry);
-
-		gamma_list_remove(&send->entry);
-		send->flow = to;
-		gamma_list_append(&to->messages.queue, &send->entry);
-	}
+	gamma_message_flow_hand_over(from, to);
 	gamma_flow_ready(to);
 }
 
 bool gamma_flow_unacked(const struct gamma_flow *flow)
 {
 	return gamma_flow_usable(flow) &&
-	       (gamma_send_window_unacked(flow) || gamma_message_waiting(flow) ||
-		!gamma_list_empty(&flow->messages.announced));
+	       (gamma_send_window_unacked(&flow->tx) || gamma_send_has_frames(flow) ||
+		gamma_message_flow_has_announced(flow));
 }
 
 /* Who asks whether this endpoint is there waits for something of it. */
@@ -304,7 +292,7 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 {
 	bool data = !gamma_seq_before(seq, flow->tx.una) && gamma_seq_before(seq, flow->tx.next);
-	bool request = (flow->credit.starved || flow->tx_channel) && seq == flow->tx.next;
+	bool request = (flow->credit.starved || flow->has_shm_channel) && seq == flow->tx.next;
 	bool probe = flow->loss.probing && seq == flow->loss.probe;
 
 	return data || request || probe;
@@ -333,7 +321,7 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 		return;
 	}
 	gamma_flow_process_ended(flow, "it has closed its endpoint",
-				 flow->local->left && flow->local->left(flow), now);
+				 gamma_message_flow_has_undelivered(flow), now);
 	gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
 }
 
@@ -408,7 +396,7 @@ bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fiel
 	    (has_ack && gamma_seq_before(flow->tx.next, fields->ack)) ||
 	    !gamma_receive_window_message(flow, fields, payload, arrived))
 		return false;
-	flow->local->late = (struct gamma_deferred_ack){
+	flow->local->deferred = (struct gamma_deferred_ack){
 		.flow = flow,
 		.has_ack = has_ack,
 		.ack = fields->ack,
@@ -421,22 +409,23 @@ bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fiel
 
 void gamma_flow_process_deferred(struct gamma_local *local, uint64_t now)
 {
-	const struct gamma_deferred_ack *late = &local->late;
-	struct gamma_flow *flow = late->flow;
+	const struct gamma_deferred_ack *deferred = &local->deferred;
+	struct gamma_flow *flow = deferred->flow;
 	struct gamma_fields fields;
 
-	local->late.flow = NULL;
+	local->deferred.flow = NULL;
 	if (gamma_unlikely(flow->state != GAMMA_FLOW_OPEN))
 		return;
 	flow->loss.heard = flow->last_data = now;
-	if (gamma_likely(late->has_ack)) {
+	if (gamma_likely(deferred->has_ack)) {
 		fields.kind = GAMMA_KIND_DATA;
 		fields.extensions = GAMMA_EXT_ACK;
-		fields.ack = late->ack;
-		fields.limit = late->limit;
-		gamma_send_window_receive_ack(flow, &fields, gamma_min(late->arrived, now), now);
+		fields.ack = deferred->ack;
+		fields.limit = deferred->limit;
+		gamma_send_window_receive_ack(flow, &fields, gamma_min(deferred->arrived, now),
+					      now);
 	}
-	gamma_receive_window_account(flow, late->seq, 0, now);
+	gamma_receive_window_account(flow, deferred->seq, 0, now);
 }
 
 /* ---- passing time ---- */

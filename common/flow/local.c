@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* What the flows of an endpoint share: identity, limits, credit pool, buffers. */
-#include "flow/flow.h"
+#include "flow/local.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "flow/flow.h"
 
 uint32_t gamma_local_buffer_size(const struct gamma_local *local)
 {
@@ -26,16 +28,12 @@ void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, u
 	local->ethertype = GAMMA_ETHERTYPE;
 	local->limits = *limits;
 	local->next_deadline = GAMMA_NEVER;
+	local->flow_size = sizeof(struct gamma_flow);
 	gamma_list_init(&local->flows);
 	gamma_list_init(&local->ready);
 	gamma_list_init(&local->stalled);
 	gamma_list_init(&local->timed);
-	gamma_list_init(&local->reading);
-	gamma_list_init(&local->feeding);
 	gamma_credit_pool_init(&local->pool, slots);
-	gamma_transfers_init(&local->announced);
-	gamma_transfers_init(&local->accepted);
-	gamma_transfers_init(&local->requests);
 }
 
 void gamma_local_fini(struct gamma_local *local)
@@ -48,10 +46,6 @@ void gamma_local_fini(struct gamma_local *local)
 		local->buffers = buffer->next;
 		free(buffer);
 	}
-	gamma_receive_fini(local);
-	gamma_transfers_fini(&local->announced);
-	gamma_transfers_fini(&local->accepted);
-	gamma_transfers_fini(&local->requests);
 	free(local->zeros);
 	local->zeros = NULL;
 }

@@ -5,10 +5,12 @@
  * data asks; its answer is such evidence. So a receiver that does not poll for a minute causes
  * probes, and no retransmission.
  */
-#include "flow/flow.h"
+#include "flow/loss.h"
 
 #include <errno.h>
 #include <stdio.h>
+
+#include "flow/flow.h"
 
 void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 		       const struct gamma_sent *sent)
@@ -42,7 +44,7 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 
 static bool owed(const struct gamma_flow *flow)
 {
-	return gamma_send_window_unacked(flow) || flow->messages.owed || flow->messages.expected ||
+	return gamma_send_window_unacked(&flow->tx) || flow->owed || flow->expected ||
 	       flow->credit.starved || flow->credit.reclaiming;
 }
 
@@ -55,7 +57,7 @@ static bool waiting(const struct gamma_flow *flow)
  * those of a peer that has more to send. */
 static uint64_t queued(const struct gamma_flow *flow)
 {
-	uint64_t frames = gamma_send_window_in_flight(flow);
+	uint64_t frames = gamma_send_window_in_flight(&flow->tx);
 
 	if (frames && flow->credit.bulk)
 		frames += gamma_credit_window(flow);
@@ -71,7 +73,7 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	uint64_t wait = GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
 	uint64_t longest = flow->local->limits.peer_timeout / GAMMA_PEER_TRIES;
 
-	if (!gamma_send_window_in_flight(flow))
+	if (!gamma_send_window_in_flight(&flow->tx))
 		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
 	else if (loss->answer)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
@@ -84,8 +86,8 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);
-	longest = gamma_min(longest, (gamma_send_window_in_flight(flow) ? GAMMA_PROBE_MAX_US
-									: GAMMA_KEEPALIVE_US) *
+	longest = gamma_min(longest, (gamma_send_window_in_flight(&flow->tx) ? GAMMA_PROBE_MAX_US
+									     : GAMMA_KEEPALIVE_US) *
 					     GAMMA_NS_PER_US);
 	return gamma_min(wait, longest);
 }
@@ -147,7 +149,8 @@ void gamma_loss_spurious(struct gamma_flow *flow)
 {
 	struct gamma_loss *loss = &flow->loss;
 
-	if (loss->wide && flow->tx.serial < loss->wide_serial + gamma_send_window_unacked(flow))
+	if (loss->wide &&
+	    flow->tx.serial < loss->wide_serial + gamma_send_window_unacked(&flow->tx))
 		return;
 	loss->wide = (uint8_t) gamma_min(loss->wide + 2, GAMMA_REORDER_WIDER);
 	loss->wide_serial = flow->tx.serial;
@@ -176,7 +179,7 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 	if (gamma_unlikely(loss->wide))
 		narrow(flow);
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
-		const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
+		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
 		if (sent->state != GAMMA_SENT_FLYING || sent->serial >= loss->rack_serial)
 			continue;
@@ -199,7 +202,8 @@ void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)
 		flow->loss.backoff = 0;
 		flow->loss.waiting_since = 0;
 		/* The last frame's answer is due when it has been under way for long enough. */
-		rearm(flow, gamma_send_window_in_flight(flow) ? flow->loss.last_sent : now, now);
+		rearm(flow, gamma_send_window_in_flight(&flow->tx) ? flow->loss.last_sent : now,
+		      now);
 	} else if (!waiting(flow)) {
 		gamma_loss_rearm(flow, now);
 	}

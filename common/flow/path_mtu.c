@@ -6,9 +6,11 @@
  * link to refuse them, small ones are used at once, and padded probes decide again. These are
  * numbered: an answer counts, however late, if its probe left after the path was last doubted.
  */
-#include "flow/flow.h"
+#include "flow/path_mtu.h"
 
 #include <arpa/inet.h>
+
+#include "flow/flow.h"
 
 enum { BACKOFF_MAX = 2 }; /* doublings of the time between two padded probes */
 
@@ -142,7 +144,7 @@ static void wait_longer(struct gamma_flow *flow, uint64_t now)
 	bool heard = flow->loss.heard > flow->path_mtu.asked;
 	uint64_t wait = heard ? GAMMA_PROBE_FIRST_US << BACKOFF_MAX : GAMMA_PROBE_MAX_US;
 
-	if (heard && !gamma_send_window_in_flight(flow))
+	if (heard && !gamma_send_window_in_flight(&flow->tx))
 		gamma_loss_want_probe(flow);
 	gamma_timers_set(flow, GAMMA_TIMER_MTU, now + wait * GAMMA_NS_PER_US);
 }
@@ -183,14 +185,14 @@ static bool suspect_arrived(const struct gamma_flow *flow)
 	uint32_t seq = flow->path_mtu.suspect;
 
 	return gamma_seq_before(seq, flow->tx.una) ||
-	       gamma_send_window_at(flow, seq)->state == GAMMA_SENT_ARRIVED;
+	       gamma_send_window_at(&flow->tx, seq)->state == GAMMA_SENT_ARRIVED;
 }
 
 /* One frame after another is watched. That it is lost means that a later one, or a probe, passed;
  * if that happens again and again while no large frame passes, then size is why. */
 void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 {
-	const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
+	const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
 	if (!sent->large || flow->same_host || path->mtu <= safe(flow))

@@ -4,10 +4,12 @@
  * together from slices in any order. Called by the receive window, which takes a frame when it is
  * whole; nothing is allocated before the first part comes.
  */
-#include "flow/flow.h"
+#include "flow/reassembly.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "flow/flow.h"
 
 struct gamma_reassembly {
 	uint8_t op;

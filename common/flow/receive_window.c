@@ -4,10 +4,14 @@
  * an early frame is used at once if its bytes have a place already, else kept until its turn.
  * Every frame leaves the receive ring at once: what is kept is a copy.
  */
-#include "flow/flow.h"
+#include "flow/receive_window.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "flow/flow.h"
+#include "flow/reassembly.h"
+#include "flow/upcalls.h"
 
 struct gamma_early_frame {
 	struct gamma_fields fields;
@@ -184,7 +188,7 @@ void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t
 	gamma_credit_arrived(flow, seq, flags);
 	gamma_ack_arrived(flow, flags, now);
 	/* The rest of a message is owed from now on, also by a peer that is never sent anything. */
-	if (gamma_unlikely(flow->messages.owed && !gamma_timers_is_set(flow, GAMMA_TIMER_PROBE)))
+	if (gamma_unlikely(flow->owed && !gamma_timers_is_set(flow, GAMMA_TIMER_PROBE)))
 		gamma_loss_rearm(flow, now);
 }
 

@@ -3,9 +3,12 @@
  * The sender's side of the sequence: which DATA frames are under way, which have arrived, which
  * are to be sent again. Frame numbers una <= n < next are in sent[]; nothing else is.
  */
-#include "flow/flow.h"
+#include "flow/send_window.h"
 
 #include <stdlib.h>
+
+#include "flow/flow.h"
+#include "flow/upcalls.h"
 
 enum { FIRST_SIZE = 16 }; /* entries of sent[] at first; most peers never need more */
 
@@ -15,7 +18,7 @@ bool gamma_send_window_is_open(const struct gamma_flow *flow)
 
 	return flow->state == GAMMA_FLOW_OPEN &&
 	       gamma_seq_before(tx->next + tx->returned, tx->limit) &&
-	       gamma_send_window_unacked(flow) < GAMMA_WINDOW_MAX;
+	       gamma_send_window_unacked(&flow->tx) < GAMMA_WINDOW_MAX;
 }
 
 static bool grow(struct gamma_flow *flow)
@@ -27,7 +30,7 @@ static bool grow(struct gamma_flow *flow)
 	if (!sent)
 		return false;
 	for (uint32_t seq = tx->una; seq != tx->next; seq++)
-		sent[seq & (size - 1)] = *gamma_send_window_at(flow, seq);
+		sent[seq & (size - 1)] = *gamma_send_window_at(&flow->tx, seq);
 	free(tx->sent);
 	tx->sent = sent;
 	tx->size = size;
@@ -38,9 +41,9 @@ struct gamma_sent *gamma_send_window_next(struct gamma_flow *flow)
 {
 	if (!gamma_send_window_is_open(flow))
 		return NULL;
-	if (gamma_unlikely(gamma_send_window_unacked(flow) == flow->tx.size) && !grow(flow))
+	if (gamma_unlikely(gamma_send_window_unacked(&flow->tx) == flow->tx.size) && !grow(flow))
 		return NULL;
-	return gamma_send_window_at(flow, flow->tx.next);
+	return gamma_send_window_at(&flow->tx, flow->tx.next);
 }
 
 void gamma_send_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
@@ -56,7 +59,7 @@ void gamma_send_window_mark_lost(struct gamma_flow *flow, uint32_t seq)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
-	gamma_send_window_at(flow, seq)->state = GAMMA_SENT_LOST;
+	gamma_send_window_at(&flow->tx, seq)->state = GAMMA_SENT_LOST;
 	if (!tx->lost++ || gamma_seq_before(seq, tx->lost_from))
 		tx->lost_from = seq;
 	gamma_flow_ready(flow);
@@ -71,7 +74,7 @@ struct gamma_sent *gamma_send_window_next_lost(struct gamma_flow *flow, uint32_t
 	if (gamma_seq_before(tx->lost_from, tx->una))
 		tx->lost_from = tx->una;
 	for (; tx->lost_from != tx->next; tx->lost_from++) {
-		struct gamma_sent *sent = gamma_send_window_at(flow, tx->lost_from);
+		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, tx->lost_from);
 
 		if (sent->state != GAMMA_SENT_LOST)
 			continue;
@@ -108,7 +111,7 @@ static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields
 
 			if (!gamma_seq_before(seq, flow->tx.una) &&
 			    gamma_seq_before(seq, flow->tx.next))
-				arrived(flow, gamma_send_window_at(flow, seq), heard);
+				arrived(flow, gamma_send_window_at(&flow->tx, seq), heard);
 		}
 	}
 }
@@ -126,7 +129,7 @@ static void take_delay(struct gamma_flow *flow, const struct gamma_fields *field
 	    !gamma_seq_before(fields->echo, flow->tx.next) || fields->delay == UINT32_MAX ||
 	    (heard == now && flow->local->next_deadline < now))
 		return;
-	sent = gamma_send_window_at(flow, fields->echo);
+	sent = gamma_send_window_at(&flow->tx, fields->echo);
 	passed = heard > sent->time ? heard - sent->time : 0;
 	if (sent->state == GAMMA_SENT_FLYING && !sent->again && passed > fields->delay)
 		gamma_loss_sample(flow, passed, fields->delay, sent);
@@ -139,7 +142,7 @@ static void hold_back(struct gamma_flow *flow, const struct gamma_fields *fields
 	struct gamma_send_window *tx = &flow->tx;
 
 	for (uint32_t seq = tx->una; gamma_seq_before(seq, fields->ack); seq++)
-		arrived(flow, gamma_send_window_at(flow, seq), heard);
+		arrived(flow, gamma_send_window_at(&flow->tx, seq), heard);
 	tx->held_back = true;
 	tx->acked = fields->ack;
 	tx->acked_cuts = fields->cuts;
@@ -150,7 +153,7 @@ static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t heard)
 	struct gamma_send_window *tx = &flow->tx;
 
 	while (gamma_seq_before(tx->una, ack)) {
-		struct gamma_sent *sent = gamma_send_window_at(flow, tx->una);
+		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, tx->una);
 
 		arrived(flow, sent, heard);
 		gamma_send_acked(flow, sent);
@@ -162,12 +165,12 @@ void gamma_send_window_resume(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
 
-	if (gamma_seq_before(flow->messages.cuts_seen, tx->acked_cuts))
+	if (gamma_seq_before(flow->tx.cuts_seen, tx->acked_cuts))
 		return;
 	tx->held_back = false;
 	take_ack(flow, tx->acked, now); /* all marked as arrived already: no evidence of now */
 	gamma_loss_acked(flow, true, now);
-	if (gamma_message_waiting(flow))
+	if (gamma_send_has_frames(flow))
 		gamma_flow_ready(flow);
 }
 
@@ -188,7 +191,7 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 	    !(fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED))
 		take_delay(flow, fields, heard, now);
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_CUTS &&
-			   gamma_seq_before(flow->messages.cuts_seen, fields->cuts)))
+			   gamma_seq_before(flow->tx.cuts_seen, fields->cuts)))
 		hold_back(flow, fields, heard);
 	else
 		take_ack(flow, fields->ack, heard);
@@ -200,7 +203,7 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
-	if (tx->una != una && gamma_message_waiting(flow))
+	if (tx->una != una && gamma_send_has_frames(flow))
 		gamma_flow_ready(flow);
 	return true;
 }
@@ -210,7 +213,7 @@ void gamma_send_window_drop(struct gamma_flow *flow)
 	struct gamma_send_window *tx = &flow->tx;
 
 	for (; tx->una != tx->next; tx->una++) {
-		struct gamma_sent *sent = gamma_send_window_at(flow, tx->una);
+		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, tx->una);
 
 		if (sent->buffer)
 			gamma_local_put_buffer(flow->local, sent->buffer);

@@ -18,6 +18,8 @@
  * under way has arrived; a round of frames is then a round trip, or, with several senders, what
  * their frames take: nobody takes the others' queue for the path.
  */
+#include "flow/slow_port.h"
+
 #include "flow/flow.h"
 
 enum {

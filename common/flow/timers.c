@@ -3,6 +3,8 @@
  * Deadlines. Each flow has one per timer (flow.h lists them with what sets them off); the
  * endpoint only knows a time before which no flow needs to be looked at.
  */
+#include "flow/timers.h"
+
 #include "flow/flow.h"
 
 void gamma_timers_set(struct gamma_flow *flow, enum gamma_timer timer, uint64_t when)
@@ -14,6 +16,16 @@ void gamma_timers_set(struct gamma_flow *flow, enum gamma_timer timer, uint64_t 
 		gamma_list_append(&local->timed, &flow->timed_entry);
 	if (when < local->next_deadline)
 		local->next_deadline = when;
+}
+
+void gamma_timers_stop(struct gamma_flow *flow, enum gamma_timer timer)
+{
+	flow->deadlines[timer] = GAMMA_NEVER;
+}
+
+bool gamma_timers_is_set(const struct gamma_flow *flow, enum gamma_timer timer)
+{
+	return flow->deadlines[timer] != GAMMA_NEVER;
 }
 
 static uint64_t earliest(const struct gamma_flow *flow)

@@ -4,9 +4,13 @@
  * control frames (a peer waits for answers), then new data, and an acknowledgement of its own only
  * if no data carried it.
  */
-#include "flow/flow.h"
+#include "flow/transmit.h"
 
 #include <stdlib.h>
+
+#include "base/iov.h"
+#include "flow/flow.h"
+#include "flow/upcalls.h"
 
 static void begin(const struct gamma_flow *flow, struct gamma_fields *fields, uint8_t kind,
 		  uint8_t op)
@@ -117,7 +121,7 @@ static void begin_data(const struct gamma_flow *flow, const struct gamma_sent *s
 	const struct gamma_content *content = content_of(sent, &made);
 
 	begin(flow, fields, GAMMA_KIND_DATA, sent->op);
-	fields->flags |= flags | (gamma_message_waiting(flow) ? GAMMA_FLAG_BACKLOG : 0);
+	fields->flags |= flags | (gamma_send_has_frames(flow) ? GAMMA_FLAG_BACKLOG : 0);
 	fields->payload_len = (uint16_t) sent->len;
 	fields->seq = seq;
 	gamma_envelope_content_fields(content, fields);
@@ -187,7 +191,7 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	struct gamma_send_window *tx = &flow->tx;
-	struct gamma_sent *sent = gamma_send_window_at(flow, tx->part_seq);
+	struct gamma_sent *sent = gamma_send_window_at(&flow->tx, tx->part_seq);
 
 	/* The peer has it after all, or the link refused a part. */
 	if (gamma_seq_before(tx->part_seq, tx->una) || sent->state != GAMMA_SENT_FLYING) {
@@ -259,8 +263,8 @@ static bool keeps_last(const struct gamma_flow *flow)
 	const struct gamma_send_window *tx = &flow->tx;
 
 	return gamma_unlikely(tx->bounded) && tx->limit - tx->returned - tx->next == 1 &&
-	       gamma_send_window_in_flight(flow) && !gamma_seq_before(tx->una, tx->short_sent) &&
-	       gamma_send_fills_frame(flow);
+	       gamma_send_window_in_flight(&flow->tx) &&
+	       !gamma_seq_before(tx->una, tx->short_sent) && gamma_send_fills_frame(flow);
 }
 
 static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
@@ -270,7 +274,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	uint32_t seq = flow->tx.next;
 	bool fills;
 
-	if (!gamma_message_waiting(flow) || keeps_last(flow))
+	if (!gamma_send_has_frames(flow) || keeps_last(flow))
 		return false;
 	sent = gamma_send_window_next(flow);
 	if (!sent) {
@@ -282,7 +286,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	}
 	sent->again = sent->unsent = 0;
 	sent->part = 0;
-	sent->ahead = (uint16_t) gamma_send_window_unacked(flow);
+	sent->ahead = (uint16_t) gamma_send_window_unacked(&flow->tx);
 	fills = !flow->tx.bounded || gamma_send_fills_frame(flow);
 	if (!gamma_send_next_frame(flow, sent, &flags)) {
 		if (!gamma_send_is_fenced(flow))
@@ -293,7 +297,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	if (gamma_unlikely(!fills))
 		flow->tx.short_sent = flow->tx.next;
 	/* The last frame that credit allows brings the next credit. */
-	if (gamma_message_waiting(flow)) {
+	if (gamma_send_has_frames(flow)) {
 		flow->tx.backlog_sent = flow->tx.next;
 		if (!gamma_send_window_is_open(flow) || keeps_last(flow))
 			flags |= GAMMA_FLAG_ACK_REQUESTED;
@@ -321,17 +325,18 @@ static void begin_frame(struct gamma_flow *flow, struct gamma_frame *frame)
 
 static bool has_more(const struct gamma_flow *flow)
 {
-	return gamma_message_waiting(flow) || flow->tx.lost || flow->tx.sending_parts ||
+	return gamma_send_has_frames(flow) || flow->tx.lost || flow->tx.sending_parts ||
 	       flow->pending || gamma_ack_due(flow);
 }
 
-/* Frames under way, but for what a late acknowledgement tells. */
+/* Frames under way, but for what a deferred acknowledgement reports. */
 static uint16_t under_way(const struct gamma_flow *flow)
 {
-	const struct gamma_deferred_ack *late = &flow->local->late;
+	const struct gamma_deferred_ack *deferred = &flow->local->deferred;
 
-	return (uint16_t) (late->flow == flow && late->has_ack ? flow->tx.next - late->ack
-							       : gamma_send_window_unacked(flow));
+	return (uint16_t) (deferred->flow == flow && deferred->has_ack
+				   ? flow->tx.next - deferred->ack
+				   : gamma_send_window_unacked(&flow->tx));
 }
 
 static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const struct iovec *iov,
@@ -386,7 +391,7 @@ void gamma_transmit_direct_sent(struct gamma_flow *flow, uint64_t left, bool app
 				uint64_t now)
 {
 	struct gamma_stats *stats = &flow->local->stats;
-	struct gamma_sent *sent = gamma_send_window_at(flow, flow->tx.next - 1);
+	struct gamma_sent *sent = gamma_send_window_at(&flow->tx, flow->tx.next - 1);
 
 	gamma_send_window_transmitted(flow, sent, now);
 	sent->time = left;
@@ -600,7 +605,7 @@ void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *fr
 		if (gamma_seq_before(frame->seq, flow->tx.una) ||
 		    !gamma_seq_before(frame->seq, flow->tx.next))
 			return;
-		sent = gamma_send_window_at(flow, frame->seq);
+		sent = gamma_send_window_at(&flow->tx, frame->seq);
 		if (sent->state != GAMMA_SENT_FLYING)
 			return;
 		sent->unsent = 1;

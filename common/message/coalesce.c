@@ -5,10 +5,11 @@
  * Short operations on remote memory (remote.c), and their results (target.c), share frames with
  * them in the same way.
  */
-#include "message/message.h"
+#include "message/coalesce.h"
 
-#include "flow/flow.h"
-#include "message/rma.h"
+#include "flow/upcalls.h"
+#include "message/rma_requester.h"
+#include "message/send.h"
 
 uint8_t *gamma_coalesce_put_item(struct gamma_buffer *buffer, const struct gamma_fields *item)
 {
@@ -42,7 +43,7 @@ uint64_t gamma_coalesce_send_len(const struct gamma_flow *flow, const struct gam
 /* The queue's first if it fits too, or NULL. */
 static struct gamma_send *next_fit(const struct gamma_flow *flow, uint32_t used, uint32_t room)
 {
-	const struct gamma_list *queue = &flow->messages.queue;
+	const struct gamma_list *queue = &gamma_message_state(flow)->queue;
 	struct gamma_send *send;
 	uint64_t takes;
 
@@ -64,7 +65,7 @@ uint32_t gamma_coalesce_room(const struct gamma_flow *flow)
 
 static bool two_fit(const struct gamma_flow *flow, uint32_t room)
 {
-	const struct gamma_list *queue = &flow->messages.queue;
+	const struct gamma_list *queue = &gamma_message_state(flow)->queue;
 	uint64_t first, second;
 
 	first = gamma_coalesce_send_len(flow,
@@ -88,7 +89,7 @@ struct gamma_buffer *gamma_coalesce_new_frame(struct gamma_flow *flow)
 bool gamma_coalesce_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			const struct gamma_envelope *envelope)
 {
-	struct gamma_message_state *m = &flow->messages;
+	struct gamma_message_state *m = gamma_message_state(flow);
 
 	if (!m->filling) {
 		m->filling_room = gamma_coalesce_room(flow);
@@ -141,16 +142,16 @@ static bool take_first(struct gamma_flow *flow, struct gamma_send *send, struct 
 
 bool gamma_coalesce_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
-	const struct gamma_list *queue = &flow->messages.queue;
+	const struct gamma_list *queue = &gamma_message_state(flow)->queue;
 	struct making making = {.end = &sent->send, .flags = flags};
 	struct gamma_send *send;
 	uint32_t room;
 
-	if (flow->messages.filling) {
-		gamma_coalesce_finish_frame(flow->messages.filling, sent);
-		flow->messages.filling = NULL;
-		if (flow->messages.filling_count > 1)
-			flow->local->stats.batched += flow->messages.filling_count;
+	if (gamma_message_state(flow)->filling) {
+		gamma_coalesce_finish_frame(gamma_message_state(flow)->filling, sent);
+		gamma_message_state(flow)->filling = NULL;
+		if (gamma_message_state(flow)->filling_count > 1)
+			flow->local->stats.batched += gamma_message_state(flow)->filling_count;
 		return true;
 	}
 	if (gamma_likely(queue->next->next == queue))

@@ -5,11 +5,13 @@
  * in the caller's memory, in a copy of the flow's own, or in the frame's buffer, because an
  * acknowledgement releases nothing before the notices that it counts (see doc/protocol.md).
  */
-#include "message/message.h"
+#include "message/demote.h"
 
 #include <stdlib.h>
 
-#include "flow/flow.h"
+#include "message/coalesce.h"
+#include "message/rndv_shm.h"
+#include "message/send.h"
 
 struct gamma_copied {
 	struct gamma_send send;
@@ -80,7 +82,7 @@ static struct gamma_sent *frame_of(const struct gamma_flow *flow, uint32_t seq)
 
 	if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
 		return NULL;
-	sent = gamma_send_window_at(flow, seq);
+	sent = gamma_send_window_at(&flow->tx, seq);
 	if (sent->op != GAMMA_OP_SEND && sent->op != GAMMA_OP_SEND_FIRST &&
 	    sent->op != GAMMA_OP_BATCH)
 		return NULL;
@@ -89,7 +91,7 @@ static struct gamma_sent *frame_of(const struct gamma_flow *flow, uint32_t seq)
 
 static bool nonsense(struct gamma_flow *flow)
 {
-	flow->messages.cuts_seen++;
+	flow->tx.cuts_seen++;
 	flow->local->stats.malformed++;
 	return true;
 }
@@ -114,14 +116,14 @@ bool gamma_demote_receive_notice(struct gamma_flow *flow, const struct gamma_fie
 		if (!send)
 			return false;
 	}
-	flow->messages.cuts_seen++;
+	flow->tx.cuts_seen++;
 	gamma_list_remove(&send->entry);
 	send->state = GAMMA_SEND_ANNOUNCED;
 	send->demoted = true;
 	send->accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
 	send->made = 0;
-	flow->messages.owed++;
-	gamma_list_append(&flow->messages.announced, &send->entry);
+	flow->owed++;
+	gamma_list_append(&gamma_message_state(flow)->announced, &send->entry);
 	return true;
 }
 
@@ -129,7 +131,7 @@ struct gamma_send *gamma_demote_find_send(const struct gamma_flow *flow, uint32_
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each (pos, &flow->messages.announced) {
+	gamma_list_for_each (pos, &gamma_message_state(flow)->announced) {
 		struct gamma_send *send = gamma_list_entry(pos, struct gamma_send, entry);
 
 		if (send->demoted && send->accepted == accepted)

@@ -13,52 +13,18 @@
 #ifndef GAMMA_MESSAGE_H
 #define GAMMA_MESSAGE_H
 
-#include "base/base.h"
 #include "base/iov.h"
-#include "wire/codec.h"
+#include "flow/flow.h"
+#include "message/transfers.h"
 #include "wire/frame.h"
-#include "wire/record.h"
 
-struct gamma_flow;
-struct gamma_local;
-struct gamma_buffer;
 struct gamma_notice;
-struct gamma_sent;
-struct gamma_frame;
 struct gamma_rma;
 struct gamma_rma_target;
-
-enum gamma_envelope_flag {
-	GAMMA_TAGGED = 1 << 0,
-	GAMMA_HAS_DATA = 1 << 1,
-	GAMMA_TO_GROUP = 1 << 2, /* of a datagram that has arrived: it was sent to a group */
-};
 
 enum {
 	GAMMA_CHUNKS_UNSOLICITED =
 		65536 /* bytes of an announced message that are written at once */
-};
-
-/* What is known of a message before its bytes. */
-struct gamma_envelope {
-	uint64_t tag;    /* if TAGGED */
-	uint64_t data;   /* if HAS_DATA: the sender's CQ data */
-	uint64_t length; /* bytes */
-	uint32_t flags;  /* enum gamma_envelope_flag */
-};
-
-/* What a DATA frame says, the same in every transmission of it. */
-struct gamma_content {
-	uint8_t op;
-	uint16_t extensions;
-	uint64_t tag, data;
-	uint64_t length;
-	uint64_t fragment;
-	uint32_t id;
-	/* with RMA, ATOMIC only */
-	uint64_t rma_address, rma_key, rma_length;
-	uint8_t datatype, atomic_op;
-	uint16_t count;
 };
 
 /* When a send is complete. */
@@ -148,12 +114,6 @@ struct gamma_inbound {
 	void *user;              /* the interface layer's */
 };
 
-/* Ids of announced sends and accepted receives: slot in the low 20 bits, generation above. */
-struct gamma_transfers {
-	struct gamma_transfer *slots;
-	uint32_t size, free; /* entries; head of the free list */
-};
-
 /* Per flow. */
 struct gamma_message_state {
 	struct gamma_list queue;     /* sends whose first frames are to be made, in order */
@@ -173,17 +133,27 @@ struct gamma_message_state {
 	struct gamma_rma_keys
 		*keys;    /* of the peer's operation of several pieces; NULL: none yet: target.c */
 	uint32_t reading; /* REPLY streams to the peer: target.c */
-	uint32_t cuts;    /* messages of the peer that were cut here, and operations refused */
-	uint32_t cuts_seen;   /* own ones that were cut or refused there, as its notices say */
-	uint32_t batch_taken; /* items taken of the BATCH whose turn it is */
+	uint32_t batch_taken;         /* items taken of the BATCH whose turn it is */
 	struct gamma_send *feeding;   /* announced, its receiver wants further chunks; or NULL */
 	struct gamma_list feed_entry; /* in local->feeding then */
-	uint32_t owed;     /* messages that wait for the peer: announced, or half received */
-	uint32_t expected; /* receives posted for this very peer: the interface layer's count */
-	uint32_t next_id;  /* for multi-frame eager messages */
+	uint32_t next_id;             /* for multi-frame eager messages */
 	uint32_t frames_since_stream; /* message frames sent while a stream waited */
-	bool no_cma; /* the neighbour cannot read this process's memory, as it has shown */
+	bool no_cma;          /* the neighbour cannot read this process's memory, as it has shown */
+	bool copies;          /* what was posted last to a neighbour is copied by the engine */
+	uint32_t own_read_ns; /* what a KiB of the chunks that it writes takes here, ns: told to it;
+			       * 0: not known */
 };
+
+/* A flow, as message/ sees it: flow/ knows the first member alone. */
+struct gamma_message_flow {
+	struct gamma_flow flow;
+	struct gamma_message_state messages;
+};
+
+static inline struct gamma_message_state *gamma_message_state(const struct gamma_flow *flow)
+{
+	return &gamma_container_of(flow, struct gamma_message_flow, flow)->messages;
+}
 
 #define GAMMA_UNMATCHED UINT64_MAX
 
@@ -211,197 +181,50 @@ struct gamma_handlers {
 	const struct gamma_rma_target *target;
 };
 
-/* ---- send.c ---- */
-void gamma_send_init(struct gamma_flow *flow);
-/* Takes a message; handlers->sent tells its end, perhaps as soon as the flow is polled. Returns 0,
- * or a negative errno with nothing taken. */
-int gamma_send_message(struct gamma_flow *flow, struct gamma_send *send);
-/* The same for a large message that a neighbour can read by itself, when nothing stands before
- * it: its announcement leaves at once, without a frame, and says whether chunks follow. False:
- * nothing has been done. */
-bool gamma_send_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
-/* Puts a send into the queue as it is when nothing of it has been sent. */
-void gamma_send_enqueue(struct gamma_flow *flow, struct gamma_send *send);
-/* Ends a send with -ECANCELED if nothing of it has been sent. False: it is too late. */
-bool gamma_send_cancel(struct gamma_send *send);
-/* An ACCEPT, CUT or FAILED frame, to be sent later: memory for it, freed by free(), or NULL. */
-struct gamma_notice *gamma_send_new_notice(void);
-/* It is to be sent, and then freed: id and length for MESSAGE, fragment for FRAGMENT. */
-void gamma_send_notice(struct gamma_flow *flow, struct gamma_notice *notice, enum gamma_op op,
-		       uint32_t id, uint64_t length, uint64_t fragment);
-/* An ACCEPT frame, or an answer without one, has arrived: of the announcement `id` (0: of what the
- * receiver has cut) it wants so many bytes, by its own id `accepted`. */
-void gamma_send_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted, uint32_t accepted);
-/* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
- * frame (ACK_REQUESTED). False: nothing to send. */
-bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
-/* Whether nothing is to be sent because what waits is fenced. */
-bool gamma_send_is_fenced(const struct gamma_flow *flow);
-/* What a frame says that is not in a buffer, and its bytes. */
-void gamma_send_frame_content(const struct gamma_sent *sent, struct gamma_content *content);
-unsigned gamma_send_frame_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);
-/* A frame of it was acknowledged. */
-void gamma_send_acked(struct gamma_flow *flow, struct gamma_sent *sent);
-/* All sends end with error; silently if error is 0. */
-void gamma_send_drop_all(struct gamma_flow *flow, int error);
+/* What the messages of one endpoint share; flow/ knows the first member alone. */
+struct gamma_message_local {
+	struct gamma_local local;
+	const struct gamma_handlers *handlers;
+	void *context; /* handed to handlers */
+	/* The long message whose bytes came last, and its bytes that are still to come; the engine
+	 * sets it to 0 before it looks for frames. */
+	uint64_t arriving_bytes;
+	struct gamma_flow *arriving_from;
+	uint64_t buffered;           /* bytes kept of messages that nobody has asked for */
+	struct gamma_list reading;   /* struct gamma_inbound that come in chunks: rndv_shm.c */
+	struct gamma_list feeding;   /* struct gamma_message_state, by feed_entry: messages whose
+				      * receivers want further chunks */
+	struct gamma_inbound *spare; /* for the next one, with its notice; or NULL */
+	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
+	struct gamma_transfers accepted;  /* receives that BULK frames come in for, by own id */
+	struct gamma_transfers requests;  /* operations on remote memory that wait for results */
+	/* The engine's: reads len bytes of a neighbour's announced message from its memory, from
+	 * offset on; false: that cannot be. NULL: never. */
+	bool (*read_source)(struct gamma_local *local, const struct gamma_flow *flow,
+			    const struct gamma_source *source, uint64_t offset,
+			    const struct iovec *iov, unsigned iov_count, uint64_t len);
+	/* The engine's: writes an announcement, or an answer to one, for a neighbour; false: it
+	 * must go in a frame. NULL: always. */
+	bool (*put_record)(struct gamma_flow *flow, struct gamma_shm_message *record);
+	/* The engine's: tells a neighbour not to read what was announced. NULL: nothing was. */
+	void (*withdraw_records)(struct gamma_flow *flow);
+	/* The engine's: whether messages that went without frames have not been taken. NULL: none
+	 * do. */
+	bool (*has_undelivered)(const struct gamma_flow *flow);
+};
 
-/* What a DATA frame, or an item of a BATCH, says besides its bytes. */
-static inline void gamma_envelope_content_fields(const struct gamma_content *content,
-						 struct gamma_fields *fields)
+static inline struct gamma_message_local *gamma_message_local(const struct gamma_local *local)
 {
-	fields->extensions = content->extensions;
-	fields->tag = content->tag;
-	fields->data = content->data;
-	fields->id = content->id;
-	fields->length = content->length;
-	fields->fragment = content->fragment;
-	if (gamma_unlikely(content->extensions & GAMMA_EXT_RMA)) {
-		fields->rma_address = content->rma_address;
-		fields->rma_key = content->rma_key;
-		fields->rma_length = content->rma_length;
-		fields->datatype = content->datatype;
-		fields->atomic_op = content->atomic_op;
-		fields->count = content->count;
-	}
+	return gamma_container_of(local, struct gamma_message_local, local);
 }
 
-/* The envelope's flags as extensions, and the other way round. */
-static inline uint16_t gamma_envelope_extensions(const struct gamma_envelope *envelope)
+/* Bytes of a message have been put into their place, and so many are still to come. */
+static inline void gamma_message_note_arriving(struct gamma_flow *flow, uint64_t bytes)
 {
-	return (envelope->flags & GAMMA_TAGGED ? GAMMA_EXT_TAG : 0) |
-	       (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0);
+	struct gamma_message_local *messages = gamma_message_local(flow->local);
+
+	messages->arriving_bytes = bytes;
+	messages->arriving_from = flow;
 }
-static inline uint32_t gamma_envelope_flags(uint16_t extensions)
-{
-	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
-	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
-}
-/* What a frame, or an item of a BATCH, says of its message; length: of a whole one the bytes that
- * are here, whatever else the frame says. */
-static inline void gamma_envelope_of(const struct gamma_fields *fields, uint64_t length,
-				     struct gamma_envelope *envelope)
-{
-	envelope->flags = gamma_envelope_flags(fields->extensions);
-	envelope->tag = envelope->flags & GAMMA_TAGGED ? fields->tag : 0;
-	envelope->data = envelope->flags & GAMMA_HAS_DATA ? fields->data : 0;
-	envelope->length = length;
-}
-/* Whether the frame of len bytes that makes `made` of `wanted` bytes is the last but one of
- * many. */
-bool gamma_send_is_last_but_one(uint64_t made, uint64_t wanted, uint32_t len);
-/* Payload bytes that a frame with these extensions can carry now. */
-uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extensions);
-/* Whether the next frame to be made will have no room for an acknowledgement. */
-bool gamma_send_fills_frame(const struct gamma_flow *flow);
-/* Whether a message can share a frame with others: short, and copied. */
-bool gamma_send_is_short(const struct gamma_flow *flow, const struct gamma_send *send);
-/* A message has left the queue for good. */
-void gamma_send_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
-
-/* ---- pull.c: a neighbour reads an announced message from its sender's memory ---- */
-/* Whether messages to it are announced with the place of their bytes. */
-bool gamma_rndv_shm_is_possible(const struct gamma_flow *flow);
-/* Bytes up to which a message to it is sent before its receiver has a buffer. */
-uint64_t gamma_rndv_shm_eager_size(const struct gamma_flow *flow);
-/* The ANNOUNCE made next tells the batch_index; that it says so; that it does not hold any more. */
-void gamma_rndv_shm_offer(struct gamma_flow *flow, struct gamma_send *send);
-void gamma_rndv_shm_offer_content(const struct gamma_send *send, struct gamma_content *content);
-void gamma_rndv_shm_withdraw(struct gamma_send *send);
-/* What an ANNOUNCE, or an announcement without a frame, says of it. */
-void gamma_rndv_shm_frame_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
-				 struct gamma_source *source);
-void gamma_rndv_shm_record_source(const struct gamma_flow *flow,
-				  const struct gamma_announce *announce,
-				  struct gamma_source *source);
-/* Announces it without a frame, by its id; false: it cannot be. */
-bool gamma_rndv_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
-/* Its receiver would take further chunks; nobody would, because it is ending. */
-void gamma_rndv_shm_more_wanted(struct gamma_flow *flow, uint32_t id);
-void gamma_rndv_shm_stop_feeding(struct gamma_flow *flow);
-/* Answers it without a frame; false: it cannot be. */
-bool gamma_rndv_shm_answer(struct gamma_inbound *inbound);
-/* Fetches the bytes for the receive that has matched; false: they must be sent. */
-bool gamma_rndv_shm_read_message(struct gamma_inbound *inbound);
-/* A chunk has come. False: ignored, the message is not being read or it is not the next one. */
-bool gamma_rndv_shm_receive_chunk(struct gamma_flow *flow, const struct gamma_chunk *chunk,
-				  const uint8_t *bytes, uint32_t len);
-/* Of the first of local->reading: asks for further chunks, once, if none come or more are wanted
- * than come unasked; reads as many bytes, from the end, out of its sender's memory. */
-void gamma_rndv_shm_ask_more(struct gamma_local *local, bool none);
-void gamma_rndv_shm_read_first(struct gamma_local *local, uint64_t most);
-
-/* ---- cut.c: the sender's side of messages that the receiver could not keep ---- */
-/* A copy of a message that belongs to the flow, or NULL: no memory. */
-struct gamma_send *gamma_demote_copy_send(struct gamma_flow *flow, const struct iovec *iov,
-					  unsigned iov_count,
-					  const struct gamma_envelope *envelope);
-void gamma_demote_free_copy(struct gamma_send *send);
-/* A CUT frame has arrived. False: no memory, treat it as not arrived. */
-bool gamma_demote_receive_notice(struct gamma_flow *flow, const struct gamma_fields *fields);
-/* The announced send that the receiver knows by this id of its own, or NULL. */
-struct gamma_send *gamma_demote_find_send(const struct gamma_flow *flow, uint32_t accepted);
-
-/* ---- batch.c: several short messages, or operations, in one frame ---- */
-/* The frame that is filling, else one with the first of the queue; flags as in
- * gamma_send_next_frame. False: there are not two that fit, or no memory. */
-bool gamma_coalesce_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);
-/* Copies a short message into the frame that is filling, behind which nothing may be queued: it
- * leaves when the flow is polled. False: no room in it, or no memory. */
-bool gamma_coalesce_add(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
-			const struct gamma_envelope *envelope);
-/* Bytes of payload of such a frame. */
-uint32_t gamma_coalesce_room(const struct gamma_flow *flow);
-/* Bytes of them that a message takes. */
-static inline uint64_t gamma_coalesce_message_len(const struct gamma_envelope *envelope)
-{
-	return sizeof(struct gamma_batch_item) + (envelope->flags & GAMMA_TAGGED ? 8 : 0) +
-	       (envelope->flags & GAMMA_HAS_DATA ? 8 : 0) + envelope->length;
-}
-/* Bytes that one of the queue takes there; 0: it must have a frame to itself. */
-uint64_t gamma_coalesce_send_len(const struct gamma_flow *flow, const struct gamma_send *send);
-/* An empty frame for items, or NULL; its last item stands in it, and it is what is sent. */
-struct gamma_buffer *gamma_coalesce_new_frame(struct gamma_flow *flow);
-void gamma_coalesce_finish_frame(struct gamma_buffer *buffer, struct gamma_sent *sent);
-/* Adds an item for which there is room; returns where its bytes go. */
-uint8_t *gamma_coalesce_put_item(struct gamma_buffer *buffer, const struct gamma_fields *item);
-/* Reads the item at *offset and moves on; false: there is none, or it is nonsense. */
-bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
-		      struct gamma_fields *item, const uint8_t **bytes);
-
-/* ---- receive.c ---- */
-/* Extensions without which a frame says nothing, by its op. */
-extern const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1];
-/* In order. False: no memory to keep it, treat the frame as not arrived. */
-bool gamma_receive_frame(struct gamma_flow *flow, const struct gamma_fields *fields,
-			 const uint8_t *payload);
-/* A message of a neighbour that came without a frame, in order. False: no memory, it must come
- * again. */
-bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-			       const uint8_t *bytes);
-/* An announcement of a neighbour's that came without a frame, in order. False: ditto. */
-bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-				const struct gamma_announce *announce, bool in_chunks);
-/* What a receive wants of an announced message has been read, or must be sent. */
-void gamma_receive_answer(struct gamma_inbound *inbound, bool read);
-/* Can this early frame be used before its turn? */
-bool gamma_receive_is_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields);
-/* Takes a message to the own endpoint without frames, and ends it or, if it must wait for a receive
- * that is not posted yet, leaves it in the flow's flying list, where it is. False: no memory. */
-bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send);
-/* The interface layer found a receive for an unexpected message. It may be finished, and
- * handlers->received called, before this returns. The inbound is consumed. */
-void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
-/* The interface layer does not want it. The inbound is consumed. */
-void gamma_receive_discard(struct gamma_inbound *inbound);
-/* Memory kept for the next message. */
-void gamma_receive_fini(struct gamma_local *local);
-void gamma_receive_drop_all(struct gamma_flow *flow, int error);
-
-/* ---- transfers.c ---- */
-void gamma_transfers_init(struct gamma_transfers *transfers);
-void gamma_transfers_fini(struct gamma_transfers *transfers);
-uint32_t gamma_transfers_add(struct gamma_transfers *transfers, void *object); /* 0: no memory */
-void *gamma_transfers_find(const struct gamma_transfers *transfers, uint32_t id);
-void gamma_transfers_remove(struct gamma_transfers *transfers, uint32_t id);
 
 #endif /* GAMMA_MESSAGE_H */

@@ -4,32 +4,37 @@
  * those of a message nobody has asked for yet. Called by the receive window, in order, or early
  * for fragments that can be placed at once.
  */
-#include "message/message.h"
+#include "message/receive.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/flow.h"
-#include "message/rma.h"
+#include "flow/upcalls.h"
+#include "message/coalesce.h"
+#include "message/demote.h"
+#include "message/rma_requester.h"
+#include "message/rma_target.h"
+#include "message/rndv_shm.h"
+#include "message/send.h"
 
 static struct gamma_inbound *inbound_get(struct gamma_local *local)
 {
-	struct gamma_inbound *inbound = local->spare;
+	struct gamma_inbound *inbound = gamma_message_local(local)->spare;
 	struct gamma_notice *accept;
 
 	if (!inbound)
 		return calloc(1, sizeof(*inbound));
 	accept = inbound->accept;
 	*inbound = (struct gamma_inbound){.accept = accept};
-	local->spare = NULL;
+	gamma_message_local(local)->spare = NULL;
 	return inbound;
 }
 
 static void inbound_put(struct gamma_local *local, struct gamma_inbound *inbound)
 {
-	if (!local->spare && inbound->accept) {
-		local->spare = inbound;
+	if (!gamma_message_local(local)->spare && inbound->accept) {
+		gamma_message_local(local)->spare = inbound;
 		return;
 	}
 	free(inbound->accept);
@@ -38,10 +43,10 @@ static void inbound_put(struct gamma_local *local, struct gamma_inbound *inbound
 
 void gamma_receive_fini(struct gamma_local *local)
 {
-	if (local->spare)
-		free(local->spare->accept);
-	free(local->spare);
-	local->spare = NULL;
+	if (gamma_message_local(local)->spare)
+		free(gamma_message_local(local)->spare->accept);
+	free(gamma_message_local(local)->spare);
+	gamma_message_local(local)->spare = NULL;
 }
 
 static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
@@ -57,7 +62,7 @@ static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
 	inbound->envelope = *envelope;
 	inbound->id = id;
 	inbound->wanted = envelope->length;
-	gamma_list_append(&flow->messages.incoming, &inbound->flow_entry);
+	gamma_list_append(&gamma_message_state(flow)->incoming, &inbound->flow_entry);
 	return inbound;
 }
 
@@ -68,13 +73,13 @@ static bool keep(struct gamma_inbound *inbound, uint64_t bytes, uint64_t most)
 
 	if (!bytes)
 		return true;
-	if (local->buffered + bytes > most)
+	if (gamma_message_local(local)->buffered + bytes > most)
 		return false;
 	inbound->buffered = malloc(bytes);
 	if (!inbound->buffered)
 		return false;
 	inbound->buffered_size = bytes;
-	local->buffered += bytes;
+	gamma_message_local(local)->buffered += bytes;
 	return true;
 }
 
@@ -85,8 +90,8 @@ static void inbound_free(struct gamma_inbound *inbound)
 	gamma_list_remove(&inbound->flow_entry);
 	gamma_list_remove(&inbound->arriving_entry);
 	if (inbound->accepted)
-		gamma_transfers_remove(&local->accepted, inbound->accepted);
-	local->buffered -= inbound->buffered_size;
+		gamma_transfers_remove(&gamma_message_local(local)->accepted, inbound->accepted);
+	gamma_message_local(local)->buffered -= inbound->buffered_size;
 	free(inbound->buffered);
 	inbound_put(local, inbound);
 }
@@ -96,7 +101,8 @@ static bool reserve_accept(struct gamma_inbound *inbound)
 {
 	if (!inbound->accept)
 		inbound->accept = gamma_send_new_notice();
-	inbound->accepted = gamma_transfers_add(&inbound->flow->local->accepted, inbound);
+	inbound->accepted =
+		gamma_transfers_add(&gamma_message_local(inbound->flow->local)->accepted, inbound);
 	inbound->state = GAMMA_INBOUND_ANNOUNCED;
 	return inbound->accept && inbound->accepted;
 }
@@ -116,7 +122,7 @@ static bool cut(struct gamma_inbound *inbound, uint32_t seq, uint32_t index)
 	gamma_send_notice(flow, notice, GAMMA_OP_CUT, seq, inbound->envelope.length,
 			  (uint64_t) inbound->accepted << GAMMA_FRAGMENT_OFFSET_BITS | index);
 	inbound->demoted = true;
-	flow->messages.cuts++;
+	flow->ack.cuts++;
 	flow->local->stats.demoted++;
 	return true;
 }
@@ -128,7 +134,8 @@ static void received(struct gamma_flow *flow, struct gamma_recv *recv,
 
 	if (!error)
 		local->stats.messages_in++;
-	local->handlers->received(local->context, recv, flow, envelope, placed, error);
+	gamma_message_local(local)->handlers->received(gamma_message_local(local)->context, recv,
+						       flow, envelope, placed, error);
 }
 
 /* The receive that a finished or failed inbound was matched with gets its end. */
@@ -152,13 +159,15 @@ static uint64_t match_and_place(struct gamma_flow *flow, const struct gamma_enve
 				const uint8_t *bytes)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_recv *recv = local->handlers->match(local->context, flow, envelope);
+	struct gamma_recv *recv = gamma_message_local(local)->handlers->match(
+		gamma_message_local(local)->context, flow, envelope);
 	uint64_t placed;
 
 	if (!recv)
 		return GAMMA_UNMATCHED;
 	placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
-	local->handlers->received(local->context, recv, flow, envelope, placed, 0);
+	gamma_message_local(local)->handlers->received(gamma_message_local(local)->context, recv,
+						       flow, envelope, placed, 0);
 	return placed;
 }
 
@@ -167,9 +176,11 @@ static bool arrived_expected(struct gamma_flow *flow, const struct gamma_envelop
 			     const uint8_t *bytes)
 {
 	struct gamma_local *local = flow->local;
-	uint64_t placed = gamma_likely(local->handlers->deliver)
-				  ? local->handlers->deliver(local->context, flow, envelope, bytes)
-				  : match_and_place(flow, envelope, bytes);
+	uint64_t placed =
+		gamma_likely(gamma_message_local(local)->handlers->deliver)
+			? gamma_message_local(local)->handlers->deliver(
+				  gamma_message_local(local)->context, flow, envelope, bytes)
+			: match_and_place(flow, envelope, bytes);
 
 	if (gamma_unlikely(placed == GAMMA_UNMATCHED))
 		return false;
@@ -210,7 +221,8 @@ static bool arrived_message(struct gamma_flow *flow, const struct gamma_envelope
 		return false;
 	}
 	local->stats.unexpected++;
-	local->handlers->unexpected(local->context, inbound);
+	gamma_message_local(local)->handlers->unexpected(gamma_message_local(local)->context,
+							 inbound);
 	return true;
 }
 
@@ -231,7 +243,8 @@ bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envel
 		return false;
 	}
 	local->stats.unexpected++;
-	local->handlers->unexpected(local->context, inbound);
+	gamma_message_local(local)->handlers->unexpected(gamma_message_local(local)->context,
+							 inbound);
 	return true;
 }
 
@@ -252,7 +265,7 @@ static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *ite
 	if (gamma_likely(item->op == GAMMA_OP_SEND)) {
 		gamma_envelope_of(item, item->payload_len, &envelope);
 		return arrived_message(flow, &envelope, bytes, item->seq,
-				       flow->messages.batch_taken);
+				       gamma_message_state(flow)->batch_taken);
 	}
 	if (item->op == GAMMA_OP_REPLY) {
 		gamma_rma_requester_receive_reply(flow, item, bytes);
@@ -265,7 +278,7 @@ static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *ite
 static bool arrived_batch(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload)
 {
-	uint32_t *taken = &flow->messages.batch_taken;
+	uint32_t *taken = &gamma_message_state(flow)->batch_taken;
 	struct gamma_fields item;
 	const uint8_t *bytes;
 	uint32_t offset = 0;
@@ -290,7 +303,7 @@ static struct gamma_inbound *find_arriving(const struct gamma_flow *flow, uint32
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each (pos, &flow->messages.arriving) {
+	gamma_list_for_each (pos, &gamma_message_state(flow)->arriving) {
 		struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
 
@@ -304,11 +317,12 @@ static struct gamma_inbound *find_arriving(const struct gamma_flow *flow, uint32
 static void end_arrival(struct gamma_inbound *inbound)
 {
 	if (inbound->accepted)
-		gamma_transfers_remove(&inbound->flow->local->accepted, inbound->accepted);
+		gamma_transfers_remove(&gamma_message_local(inbound->flow->local)->accepted,
+				       inbound->accepted);
 	inbound->accepted = 0;
 	gamma_list_remove(&inbound->arriving_entry);
 	if (inbound->state == GAMMA_INBOUND_ACCEPTED || inbound->state == GAMMA_INBOUND_ARRIVING)
-		inbound->flow->messages.owed--;
+		inbound->flow->owed--;
 }
 
 static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t *payload,
@@ -317,7 +331,7 @@ static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t 
 	struct gamma_stats *stats = &inbound->flow->local->stats;
 
 	inbound->arrived += len;
-	gamma_flow_note_arriving(inbound->flow, inbound->wanted - inbound->arrived);
+	gamma_message_note_arriving(inbound->flow, inbound->wanted - inbound->arrived);
 	if (inbound->buffered) {
 		memcpy(inbound->buffered + offset, payload, len);
 		stats->bytes_copied_in += len;
@@ -352,18 +366,20 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	inbound = inbound_new(flow, &envelope, fields->id);
 	if (!inbound)
 		return false;
-	inbound->recv = local->handlers->match(local->context, flow, &envelope);
+	inbound->recv = gamma_message_local(local)->handlers->match(
+		gamma_message_local(local)->context, flow, &envelope);
 	if (inbound->recv || keep(inbound, envelope.length, local->limits.unexpected_size)) {
 		inbound->state = GAMMA_INBOUND_ARRIVING;
-		flow->messages.owed++;
-		gamma_list_append(&flow->messages.arriving, &inbound->arriving_entry);
+		flow->owed++;
+		gamma_list_append(&gamma_message_state(flow)->arriving, &inbound->arriving_entry);
 	} else if (!cut(inbound, fields->seq, 0)) {
 		inbound_free(inbound);
 		return false;
 	}
 	if (!inbound->recv) {
 		local->stats.unexpected++;
-		local->handlers->unexpected(local->context, inbound);
+		gamma_message_local(local)->handlers->unexpected(
+			gamma_message_local(local)->context, inbound);
 	}
 	if (!inbound->demoted)
 		place(inbound, 0, payload, fields->payload_len);
@@ -379,7 +395,7 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 
 	/* The rest of a message that was cut here may have been under way already. */
 	if (!inbound)
-		flow->local->stats.stray += !flow->messages.cuts;
+		flow->local->stats.stray += !flow->ack.cuts;
 	else if (offset + fields->payload_len > inbound->wanted)
 		flow->local->stats.malformed++;
 	else
@@ -388,8 +404,9 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 
 static struct gamma_inbound *find_accepted(const struct gamma_flow *flow, uint64_t fragment)
 {
-	struct gamma_inbound *inbound = gamma_transfers_find(
-		&flow->local->accepted, (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+	struct gamma_inbound *inbound =
+		gamma_transfers_find(&gamma_message_local(flow->local)->accepted,
+				     (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
 	return inbound && inbound->flow == flow && inbound->state == GAMMA_INBOUND_ACCEPTED
 		       ? inbound
@@ -464,7 +481,8 @@ static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send
 		inbound->state = GAMMA_INBOUND_COMPLETE;
 	}
 	local->stats.unexpected++;
-	local->handlers->unexpected(local->context, inbound);
+	gamma_message_local(local)->handlers->unexpected(gamma_message_local(local)->context,
+							 inbound);
 	if (!inbound->own)
 		gamma_send_finish(flow, send, 0);
 }
@@ -472,7 +490,8 @@ static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send
 bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_recv *recv = local->handlers->match(local->context, flow, &send->envelope);
+	struct gamma_recv *recv = gamma_message_local(local)->handlers->match(
+		gamma_message_local(local)->context, flow, &send->envelope);
 	struct gamma_inbound *inbound;
 
 	if (recv) {
@@ -530,9 +549,10 @@ static void begin_accept(struct gamma_inbound *inbound)
 	}
 	inbound->wanted = wanted_of(inbound);
 	inbound->state = GAMMA_INBOUND_ACCEPTED;
-	flow->messages.owed++;
+	flow->owed++;
 	if (inbound->source.in_chunks && inbound->wanted)
-		gamma_list_append(&flow->local->reading, &inbound->arriving_entry);
+		gamma_list_append(&gamma_message_local(flow->local)->reading,
+				  &inbound->arriving_entry);
 	else
 		gamma_receive_answer(inbound, gamma_rndv_shm_read_message(inbound));
 }
@@ -552,7 +572,8 @@ static bool announced(struct gamma_flow *flow, const struct gamma_envelope *enve
 		return false;
 	}
 	inbound->source = *source;
-	inbound->recv = local->handlers->match(local->context, flow, envelope);
+	inbound->recv = gamma_message_local(local)->handlers->match(
+		gamma_message_local(local)->context, flow, envelope);
 	if (inbound->recv) {
 		begin_accept(inbound);
 		return true;
@@ -560,7 +581,8 @@ static bool announced(struct gamma_flow *flow, const struct gamma_envelope *enve
 	/* Chunks are not kept: its bytes stay with the sender. */
 	inbound->source.in_chunks = false;
 	local->stats.unexpected++;
-	local->handlers->unexpected(local->context, inbound);
+	gamma_message_local(local)->handlers->unexpected(gamma_message_local(local)->context,
+							 inbound);
 	return true;
 }
 
@@ -694,7 +716,7 @@ void gamma_receive_drop_all(struct gamma_flow *flow, int error)
 {
 	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each_safe (pos, tmp, &flow->messages.incoming) {
+	gamma_list_for_each_safe (pos, tmp, &gamma_message_state(flow)->incoming) {
 		struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
 

@@ -24,8 +24,8 @@
  * The requester fills in a struct gamma_rma and posts it; the target provides apply(). Operands
  * are gathered from send->iov: those of all elements, for COMPARE followed by all comparands.
  */
-#ifndef GAMMA_REMOTE_H
-#define GAMMA_REMOTE_H
+#ifndef GAMMA_MESSAGE_RMA_H
+#define GAMMA_MESSAGE_RMA_H
 
 #include "message/message.h"
 
@@ -127,37 +127,4 @@ struct gamma_rma_target {
 /* A region is about to be closed: whoever still reads it gets what has been sent, and a refusal. */
 void gamma_rma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now);
 
-/* ---- between the files of message/ ---- */
-
-/* remote.c: the next frame of the queue's first, which is remote. False: not now. */
-bool gamma_rma_requester_next(struct gamma_flow *flow, struct gamma_send *send,
-			      struct gamma_sent *sent, uint8_t *flags);
-/* Bytes that it takes in a BATCH; 0: it must have frames to itself. */
-uint64_t gamma_rma_requester_item_len(const struct gamma_flow *flow, const struct gamma_send *send);
-/* Moves one that has such a length from the queue into a frame with room for it, flags as in
- * gamma_send_next_frame. False: no memory. */
-bool gamma_rma_requester_share_frame(struct gamma_flow *flow, struct gamma_send *send,
-				     struct gamma_buffer *buffer, uint8_t *flags);
-/* What a frame says that is not in a buffer. */
-void gamma_rma_requester_content(const struct gamma_sent *sent, struct gamma_content *content);
-/* It ends: its id is free. */
-void gamma_rma_requester_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
-/* REPLY, FAILED have arrived. */
-void gamma_rma_requester_receive_reply(struct gamma_flow *flow, const struct gamma_fields *fields,
-				       const uint8_t *payload);
-void gamma_rma_requester_receive_failed(struct gamma_flow *flow, const struct gamma_fields *fields);
-bool gamma_rma_requester_is_placeable(const struct gamma_flow *flow,
-				      const struct gamma_fields *fields);
-
-/* target.c: WRITE, READ, ATOMIC, FETCH or COMPARE has arrived, in order. False: no memory. */
-bool gamma_rma_target_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
-			      const uint8_t *payload);
-/* The next short result, or a frame that several share. False: there is none. */
-bool gamma_rma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
-/* A REPLY stream has left, or ends. */
-void gamma_rma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
-/* What a REPLY frame of a stream says. */
-void gamma_rma_target_content(const struct gamma_sent *sent, struct gamma_content *content);
-void gamma_rma_target_drop(struct gamma_flow *flow);
-
-#endif /* GAMMA_REMOTE_H */
+#endif /* GAMMA_MESSAGE_RMA_H */

@@ -3,11 +3,13 @@
  * The requester's side of operations on remote memory: cuts them into frames when their turn in
  * the queue comes (called by send.c), takes results and refusals (called by receive.c).
  */
-#include "message/rma.h"
+#include "message/rma_requester.h"
 
 #include <errno.h>
 
-#include "flow/flow.h"
+#include "flow/upcalls.h"
+#include "message/coalesce.h"
+#include "message/send.h"
 
 static bool has_result(const struct gamma_rma *remote)
 {
@@ -190,7 +192,8 @@ static void all_made(struct gamma_flow *flow, struct gamma_send *send, uint8_t *
 
 	gamma_list_remove(&send->entry);
 	send->state = result ? GAMMA_SEND_REQUESTED : GAMMA_SEND_FLYING;
-	gamma_list_append(result ? &flow->messages.requested : &flow->messages.flying,
+	gamma_list_append(result ? &gamma_message_state(flow)->requested
+				 : &gamma_message_state(flow)->flying,
 			  &send->entry);
 	if (!result)
 		*flags |= GAMMA_FLAG_ACK_REQUESTED;
@@ -209,9 +212,9 @@ static void advance(struct gamma_rma *remote, uint64_t covered)
 
 static bool get_id(struct gamma_flow *flow, struct gamma_send *send)
 {
-	send->id = gamma_transfers_add(&flow->local->requests, send);
+	send->id = gamma_transfers_add(&gamma_message_local(flow->local)->requests, send);
 	if (send->id)
-		flow->messages.owed++;
+		flow->owed++;
 	return send->id;
 }
 
@@ -296,8 +299,8 @@ void gamma_rma_requester_finish(struct gamma_flow *flow, struct gamma_send *send
 	struct gamma_local *local = flow->local;
 
 	if (send->id) {
-		gamma_transfers_remove(&local->requests, send->id);
-		flow->messages.owed--;
+		gamma_transfers_remove(&gamma_message_local(local)->requests, send->id);
+		flow->owed--;
 	}
 	if (!error)
 		local->stats.remote_out++;
@@ -307,15 +310,16 @@ void gamma_rma_requester_finish(struct gamma_flow *flow, struct gamma_send *send
 static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
 {
 	gamma_send_finish(flow, send, error);
-	if (gamma_message_waiting(flow))
+	if (gamma_send_has_frames(flow))
 		gamma_flow_ready(flow);
 }
 
 /* The id is the peer's word: it must name one of this flow's. */
 static struct gamma_send *find_request(const struct gamma_flow *flow, uint64_t fragment)
 {
-	struct gamma_send *send = gamma_transfers_find(
-		&flow->local->requests, (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+	struct gamma_send *send =
+		gamma_transfers_find(&gamma_message_local(flow->local)->requests,
+				     (uint32_t) (fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
 	return send && send->flow == flow ? send : NULL;
 }
@@ -346,7 +350,8 @@ void gamma_rma_requester_receive_reply(struct gamma_flow *flow, const struct gam
 	stats->bytes_copied_in += gamma_iov_write(remote->result, remote->result_count, offset,
 						  payload, fields->payload_len);
 	remote->arrived += fields->payload_len;
-	gamma_flow_note_arriving(flow, remote->length - gamma_min(remote->arrived, remote->length));
+	gamma_message_note_arriving(flow,
+				    remote->length - gamma_min(remote->arrived, remote->length));
 	if (remote->arrived >= remote->length && remote->segment == remote->segment_count)
 		finish(flow, send, 0);
 }
@@ -358,7 +363,7 @@ static struct gamma_send *find_by_frame(const struct gamma_flow *flow, uint32_t 
 
 	if (gamma_seq_before(seq, flow->tx.una) || !gamma_seq_before(seq, flow->tx.next))
 		return NULL;
-	send = gamma_send_window_at(flow, seq)->send;
+	send = gamma_send_window_at(&flow->tx, seq)->send;
 	while (send && send->batch_index != place)
 		send = send->with;
 	return send && send->rma ? send : NULL;
@@ -377,7 +382,7 @@ void gamma_rma_requester_receive_failed(struct gamma_flow *flow, const struct ga
 	struct gamma_send *send = by_id ? find_request(flow, fields->fragment)
 					: find_by_frame(flow, fields->id, fields->fragment);
 
-	flow->messages.cuts_seen++;
+	flow->tx.cuts_seen++;
 	if (!send) {
 		flow->local->stats.malformed++;
 		return;
@@ -391,5 +396,5 @@ void gamma_rma_requester_receive_failed(struct gamma_flow *flow, const struct ga
 	/* Frames of it are under way, this one at least: their acknowledgement ends it. */
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_remove(&send->entry);
-	gamma_list_append(&flow->messages.flying, &send->entry);
+	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
 }

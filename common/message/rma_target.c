@@ -4,13 +4,15 @@
  * layer's handlers say that they may, and makes the frames that answer. Called by receive.c for
  * what arrives, in order, and by send.c when a REPLY has its turn.
  */
-#include "message/rma.h"
+#include "message/rma_target.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/flow.h"
+#include "flow/upcalls.h"
+#include "message/coalesce.h"
+#include "message/send.h"
 
 enum { READING_MAX = 16384 }; /* answers that wait for one peer: it may ask for no more */
 
@@ -38,7 +40,7 @@ struct gamma_reply {
 
 static const struct gamma_rma_target *target_of(const struct gamma_flow *flow)
 {
-	return flow->local->handlers->target;
+	return gamma_message_local(flow->local)->handlers->target;
 }
 
 static void touched(struct gamma_flow *flow, struct gamma_rma_access *access, bool last,
@@ -46,15 +48,16 @@ static void touched(struct gamma_flow *flow, struct gamma_rma_access *access, bo
 {
 	flow->local->stats.remote_in += last;
 	if (last && !access->before)
-		access->before = flow->messages.keys;
-	target_of(flow)->touched(flow->local->context, flow, access, last, data);
+		access->before = gamma_message_state(flow)->keys;
+	target_of(flow)->touched(gamma_message_local(flow->local)->context, flow, access, last,
+				 data);
 }
 
 /* Remembers what the pieces of an operation name, until it is complete. An honest peer's are no
  * more than there is room for. False: no memory. */
 static bool note_key(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
-	struct gamma_rma_keys **keys = &flow->messages.keys;
+	struct gamma_rma_keys **keys = &gamma_message_state(flow)->keys;
 	bool more = fields->rma_length & GAMMA_RMA_MORE;
 	unsigned i = 0;
 
@@ -83,7 +86,8 @@ static enum gamma_refusal reach(struct gamma_flow *flow, const struct gamma_rma_
 		return GAMMA_REFUSED_UNSUPPORTED;
 	if (access->address + access->length < access->address)
 		return GAMMA_REFUSED_BOUNDS;
-	return target_of(flow)->reach(flow->local->context, flow, access, reached);
+	return target_of(flow)->reach(gamma_message_local(flow->local)->context, flow, access,
+				      reached);
 }
 
 /* Tells the requester why not: by its id or, of a WRITE or ATOMIC, by the frame and the place in a
@@ -97,8 +101,8 @@ static bool refuse(struct gamma_flow *flow, uint32_t seq, uint64_t fragment,
 	if (!notice)
 		return false;
 	gamma_send_notice(flow, notice, GAMMA_OP_FAILED, seq, refusal,
-			  id ? id : flow->messages.batch_taken);
-	flow->messages.cuts++;
+			  id ? id : gamma_message_state(flow)->batch_taken);
+	flow->ack.cuts++;
 	flow->local->stats.remote_refused++;
 	return true;
 }
@@ -128,11 +132,11 @@ static bool is_last(const struct gamma_fields *fields)
 
 static bool begin_write(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
-	struct gamma_write_in *write = flow->messages.write_in;
+	struct gamma_write_in *write = gamma_message_state(flow)->write_in;
 	bool goes_on = fields->rma_length & GAMMA_RMA_CONTINUES;
 
 	if (!write)
-		write = flow->messages.write_in = calloc(1, sizeof(*write));
+		write = gamma_message_state(flow)->write_in = calloc(1, sizeof(*write));
 	if (!write)
 		return false;
 	/* Who learns of a refusal leaves out the rest; else all bytes of a piece come. */
@@ -192,7 +196,7 @@ static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fi
 		return malformed(flow);
 	if (begins && !begin_write(flow, fields))
 		return false;
-	write = flow->messages.write_in;
+	write = gamma_message_state(flow)->write_in;
 	if (!write || !write->active)
 		return write && write->refused ? true : malformed(flow);
 	if (write->refused)
@@ -213,7 +217,7 @@ static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fi
 		return true;
 	}
 	write->arrived += fields->payload_len;
-	gamma_flow_note_arriving(flow, write->access.length - write->arrived);
+	gamma_message_note_arriving(flow, write->access.length - write->arrived);
 	if (write->arrived < write->access.length)
 		return true;
 	write->active = false;
@@ -270,7 +274,7 @@ static struct gamma_buffer *reserve_buffers(struct gamma_flow *flow, uint64_t fr
 
 static void reply_with(struct gamma_flow *flow, struct gamma_buffer *buffers)
 {
-	struct gamma_message_state *m = &flow->messages;
+	struct gamma_message_state *m = gamma_message_state(flow);
 
 	*(m->replies ? m->replies_end : &m->replies) = buffers;
 	for (; buffers; buffers = buffers->next) {
@@ -311,7 +315,7 @@ static void put_reply(struct gamma_flow *flow, struct gamma_buffer *buffer,
 /* Several that fit into a frame. False: there are not two. */
 static bool share_frame(struct gamma_flow *flow, struct gamma_sent *sent)
 {
-	struct gamma_message_state *m = &flow->messages;
+	struct gamma_message_state *m = gamma_message_state(flow);
 	const struct gamma_buffer *second = m->replies->next;
 	uint32_t room = gamma_coalesce_room(flow);
 	struct gamma_buffer *buffer;
@@ -330,7 +334,7 @@ static bool share_frame(struct gamma_flow *flow, struct gamma_sent *sent)
 /* Nobody here waits for its acknowledgement, so it asks for none. */
 bool gamma_rma_target_next(struct gamma_flow *flow, struct gamma_sent *sent)
 {
-	struct gamma_message_state *m = &flow->messages;
+	struct gamma_message_state *m = gamma_message_state(flow);
 	struct gamma_buffer *buffer;
 
 	if (gamma_likely(!m->replies))
@@ -376,8 +380,8 @@ static bool reply_long(struct gamma_flow *flow, const struct gamma_fields *field
 	reply->offset = fields->fragment & GAMMA_FRAGMENT_OFFSET_MASK;
 	reply->region = reached->region;
 	reply->last = is_last(fields);
-	if (flow->messages.keys)
-		reply->before = *flow->messages.keys;
+	if (gamma_message_state(flow)->keys)
+		reply->before = *gamma_message_state(flow)->keys;
 	for (unsigned i = 0; i < reached->iov_count; i++)
 		reply->send.iov[i] = reached->iov[i];
 	reply->send.iov_count = reached->iov_count;
@@ -386,8 +390,8 @@ static bool reply_long(struct gamma_flow *flow, const struct gamma_fields *field
 	reply->send.wanted = access->length;
 	reply->send.accepted = (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS);
 	reply->send.reply = true;
-	gamma_list_append(&flow->messages.streams, &reply->send.entry);
-	flow->messages.reading++;
+	gamma_list_append(&gamma_message_state(flow)->streams, &reply->send.entry);
+	gamma_message_state(flow)->reading++;
 	gamma_flow_ready(flow);
 	return true;
 }
@@ -402,7 +406,7 @@ static bool arrived_read(struct gamma_flow *flow, const struct gamma_fields *fie
 	access_of(fields, &access);
 	if (fields->payload_len || access.length > GAMMA_MESSAGE_MAX - offset)
 		return malformed(flow);
-	if (flow->messages.reading >= READING_MAX)
+	if (gamma_message_state(flow)->reading >= READING_MAX)
 		return false;
 	if (access.length)
 		refusal = reach(flow, &access, &reached);
@@ -425,7 +429,8 @@ static enum gamma_refusal apply(struct gamma_flow *flow, const struct gamma_rma_
 		return GAMMA_REFUSED_UNSUPPORTED;
 	if (access->address + access->length < access->address)
 		return GAMMA_REFUSED_BOUNDS;
-	return target->apply(flow->local->context, flow, access, operands, result);
+	return target->apply(gamma_message_local(flow->local)->context, flow, access, operands,
+			     result);
 }
 
 static void reply_result(struct gamma_flow *flow, struct gamma_buffer *buffers,
@@ -457,7 +462,7 @@ static bool arrived_atomic(struct gamma_flow *flow, const struct gamma_fields *f
 	if (!access.length || access.length > GAMMA_ATOMIC_BYTES || !access.count)
 		return malformed(flow);
 	if (has_result) {
-		if (flow->messages.reading >= READING_MAX)
+		if (gamma_message_state(flow)->reading >= READING_MAX)
 			return false;
 		buffers = reserve_buffers(flow, fields->fragment, access.length);
 		if (!buffers)
@@ -510,7 +515,7 @@ void gamma_rma_target_finish(struct gamma_flow *flow, struct gamma_send *send, i
 {
 	struct gamma_reply *reply = reply_of(send);
 
-	flow->messages.reading--;
+	gamma_message_state(flow)->reading--;
 	reply->access.before = &reply->before;
 	if (!error && reply->region)
 		touched(flow, &reply->access, reply->last, NULL);
@@ -524,7 +529,7 @@ static uint64_t first_unacked(const struct gamma_flow *flow, const struct gamma_
 	uint64_t first = send->made;
 
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
-		const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
+		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
 		if (sent->send == send)
 			first = gamma_min(first, sent->offset);
@@ -555,7 +560,7 @@ static bool withdraw(struct gamma_flow *flow, struct gamma_reply *reply)
 	send->wanted = send->made;
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_remove(&send->entry);
-	gamma_list_append(&flow->messages.flying, &send->entry);
+	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
 	if (!send->flying)
 		gamma_send_finish(flow, send, 0);
 	return true;
@@ -577,23 +582,25 @@ static bool withdraw_from(struct gamma_flow *flow, struct gamma_list *list, cons
 
 void gamma_rma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now)
 {
-	if (!flow->messages.reading && gamma_list_empty(&flow->messages.flying))
+	if (!gamma_message_state(flow)->reading &&
+	    gamma_list_empty(&gamma_message_state(flow)->flying))
 		return;
 	/* flying first: withdrawing moves streams there */
-	if (!withdraw_from(flow, &flow->messages.flying, region) ||
-	    !withdraw_from(flow, &flow->messages.streams, region))
+	if (!withdraw_from(flow, &gamma_message_state(flow)->flying, region) ||
+	    !withdraw_from(flow, &gamma_message_state(flow)->streams, region))
 		gamma_flow_declare_dead(flow, -ENOMEM, "no memory to go on with what it reads here",
 					now);
 }
 
 void gamma_rma_target_drop(struct gamma_flow *flow)
 {
-	for (struct gamma_buffer *buffer = flow->messages.replies; buffer; buffer = buffer->next)
-		flow->messages.reading--;
-	drop_buffers(flow, flow->messages.replies);
-	flow->messages.replies = NULL;
-	free(flow->messages.write_in);
-	flow->messages.write_in = NULL;
-	free(flow->messages.keys);
-	flow->messages.keys = NULL;
+	for (struct gamma_buffer *buffer = gamma_message_state(flow)->replies; buffer;
+	     buffer = buffer->next)
+		gamma_message_state(flow)->reading--;
+	drop_buffers(flow, gamma_message_state(flow)->replies);
+	gamma_message_state(flow)->replies = NULL;
+	free(gamma_message_state(flow)->write_in);
+	gamma_message_state(flow)->write_in = NULL;
+	free(gamma_message_state(flow)->keys);
+	gamma_message_state(flow)->keys = NULL;
 }

@@ -5,22 +5,24 @@
  * which completes the send. What cannot be read is sent, as to any other peer. Announcement and
  * answer are frames (ANNOUNCE, ACCEPT), or go without where messages may.
  */
-#include "message/message.h"
+#include "message/rndv_shm.h"
 
-#include "flow/flow.h"
+#include "message/receive.h"
+#include "message/send.h"
 
 enum { PULL_MIN = 4096 /* bytes: below, two copies cost less than a call of the kernel */ };
 
 bool gamma_rndv_shm_is_possible(const struct gamma_flow *flow)
 {
-	return flow->same_host && flow->local->pull && !flow->messages.no_cma && !flow->payload_crc;
+	return flow->same_host && gamma_message_local(flow->local)->read_source &&
+	       !gamma_message_state(flow)->no_cma && !flow->payload_crc;
 }
 
 uint64_t gamma_rndv_shm_eager_size(const struct gamma_flow *flow)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	if (gamma_likely(!gamma_rndv_shm_is_possible(flow) || flow->copy_model.on))
+	if (gamma_likely(!gamma_rndv_shm_is_possible(flow) || gamma_message_state(flow)->copies))
 		return limits->eager_size;
 	return gamma_min(limits->eager_size, gamma_max(limits->inject_size, PULL_MIN));
 }
@@ -75,7 +77,8 @@ bool gamma_rndv_shm_announce(struct gamma_flow *flow, struct gamma_send *send, b
 	};
 
 	send->stamp = stamp_of(flow->epoch, send->id);
-	if (flow->local->put && flow->local->put(flow, &plain))
+	if (gamma_message_local(flow->local)->put_record &&
+	    gamma_message_local(flow->local)->put_record(flow, &plain))
 		return true;
 	send->stamp = 0;
 	return false;
@@ -86,11 +89,12 @@ void gamma_rndv_shm_withdraw(struct gamma_send *send)
 {
 	if (gamma_likely(!send->stamp))
 		return;
-	if (gamma_unlikely(send->flow->messages.feeding == send))
+	if (gamma_unlikely(gamma_message_state(send->flow)->feeding == send))
 		gamma_rndv_shm_stop_feeding(send->flow);
 	__atomic_store_n(&send->stamp, 0, __ATOMIC_SEQ_CST);
-	if (send->state == GAMMA_SEND_ANNOUNCED && send->flow->local->withdraw)
-		send->flow->local->withdraw(send->flow);
+	if (send->state == GAMMA_SEND_ANNOUNCED &&
+	    gamma_message_local(send->flow->local)->withdraw_records)
+		gamma_message_local(send->flow->local)->withdraw_records(send->flow);
 }
 
 void gamma_rndv_shm_frame_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -126,7 +130,8 @@ bool gamma_rndv_shm_answer(struct gamma_inbound *inbound)
 	struct gamma_answer answer = {
 		.wanted = inbound->wanted,
 		.id = inbound->id,
-		.accepted = inbound->wanted ? inbound->accepted : flow->copy_model.own_read_ns,
+		.accepted = inbound->wanted ? inbound->accepted
+					    : gamma_message_state(flow)->own_read_ns,
 	};
 	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_ANSWER,
@@ -134,7 +139,8 @@ bool gamma_rndv_shm_answer(struct gamma_inbound *inbound)
 		.len = sizeof(answer),
 	};
 
-	return !inbound->demoted && flow->local->put && flow->local->put(flow, &plain);
+	return !inbound->demoted && gamma_message_local(flow->local)->put_record &&
+	       gamma_message_local(flow->local)->put_record(flow, &plain);
 }
 
 bool gamma_rndv_shm_read_message(struct gamma_inbound *inbound)
@@ -143,38 +149,40 @@ bool gamma_rndv_shm_read_message(struct gamma_inbound *inbound)
 	const struct gamma_recv *recv = inbound->recv;
 	uint64_t wanted = inbound->wanted;
 
-	if (!inbound->source.pieces || !local->pull || !recv || !wanted)
+	if (!inbound->source.pieces || !gamma_message_local(local)->read_source || !recv || !wanted)
 		return false;
-	return local->pull(local, inbound->flow, &inbound->source, 0, recv->iov, recv->iov_count,
-			   wanted);
+	return gamma_message_local(local)->read_source(local, inbound->flow, &inbound->source, 0,
+						       recv->iov, recv->iov_count, wanted);
 }
 
 /* ---- in chunks ---- */
 
 void gamma_rndv_shm_more_wanted(struct gamma_flow *flow, uint32_t id)
 {
-	struct gamma_send *send = gamma_transfers_find(&flow->local->announced, id);
+	struct gamma_send *send =
+		gamma_transfers_find(&gamma_message_local(flow->local)->announced, id);
 
 	if (!send || send->flow != flow) {
 		flow->local->stats.stray++;
 		return;
 	}
-	flow->messages.feeding = send;
-	if (gamma_list_empty(&flow->messages.feed_entry))
-		gamma_list_append(&flow->local->feeding, &flow->messages.feed_entry);
+	gamma_message_state(flow)->feeding = send;
+	if (gamma_list_empty(&gamma_message_state(flow)->feed_entry))
+		gamma_list_append(&gamma_message_local(flow->local)->feeding,
+				  &gamma_message_state(flow)->feed_entry);
 }
 
 void gamma_rndv_shm_stop_feeding(struct gamma_flow *flow)
 {
-	flow->messages.feeding = NULL;
-	gamma_list_remove(&flow->messages.feed_entry);
+	gamma_message_state(flow)->feeding = NULL;
+	gamma_list_remove(&gamma_message_state(flow)->feed_entry);
 }
 
 static struct gamma_inbound *find_reading(const struct gamma_flow *flow, uint32_t id)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each (pos, &flow->local->reading) {
+	gamma_list_for_each (pos, &gamma_message_local(flow->local)->reading) {
 		struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
 
@@ -209,7 +217,8 @@ bool gamma_rndv_shm_receive_chunk(struct gamma_flow *flow, const struct gamma_ch
 
 static struct gamma_inbound *first_reading(const struct gamma_local *local)
 {
-	return gamma_list_first(&local->reading, struct gamma_inbound, arriving_entry);
+	return gamma_list_first(&gamma_message_local(local)->reading, struct gamma_inbound,
+				arriving_entry);
 }
 
 void gamma_rndv_shm_ask_more(struct gamma_local *local, bool none)
@@ -224,7 +233,7 @@ void gamma_rndv_shm_ask_more(struct gamma_local *local, bool none)
 
 	if (inbound->asked || (!none && inbound->wanted <= GAMMA_CHUNKS_UNSOLICITED))
 		return;
-	local->put(inbound->flow, &plain);
+	gamma_message_local(local)->put_record(inbound->flow, &plain);
 	inbound->asked = true;
 }
 
@@ -236,8 +245,8 @@ void gamma_rndv_shm_read_first(struct gamma_local *local, uint64_t most)
 	uint64_t len = gamma_min(inbound->wanted - inbound->arrived, most);
 	uint64_t offset = inbound->wanted - len;
 
-	if (!local->pull(local, inbound->flow, &inbound->source, offset, recv->iov, recv->iov_count,
-			 len)) {
+	if (!gamma_message_local(local)->read_source(local, inbound->flow, &inbound->source, offset,
+						     recv->iov, recv->iov_count, len)) {
 		gamma_receive_answer(inbound, false);
 		return;
 	}

@@ -6,13 +6,18 @@
  * peer reads, then messages and operations on remote memory in the order of the calls, and BULK and
  * REPLY streams in turn; a stream gets at least one frame in GAMMA_STREAM_SHARE + 1.
  */
-#include "message/message.h"
+#include "message/send.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "flow/flow.h"
-#include "message/rma.h"
+#include "flow/upcalls.h"
+#include "message/coalesce.h"
+#include "message/demote.h"
+#include "message/receive.h"
+#include "message/rma_requester.h"
+#include "message/rma_target.h"
+#include "message/rndv_shm.h"
 
 enum { GAMMA_STREAM_SHARE = 8, LONG_FRAMES = 8 };
 
@@ -23,21 +28,6 @@ struct gamma_notice {
 	uint64_t length; /* bytes */
 	uint64_t fragment;
 };
-
-void gamma_send_init(struct gamma_flow *flow)
-{
-	struct gamma_message_state *m = &flow->messages;
-
-	gamma_list_init(&m->queue);
-	gamma_list_init(&m->announced);
-	gamma_list_init(&m->flying);
-	gamma_list_init(&m->streams);
-	gamma_list_init(&m->incoming);
-	gamma_list_init(&m->arriving);
-	gamma_list_init(&m->notices);
-	gamma_list_init(&m->requested);
-	gamma_list_init(&m->feed_entry);
-}
 
 static void begin(struct gamma_flow *flow, struct gamma_send *send)
 {
@@ -58,13 +48,13 @@ static void begin(struct gamma_flow *flow, struct gamma_send *send)
 static void await_accept(struct gamma_flow *flow, struct gamma_send *send)
 {
 	send->state = GAMMA_SEND_ANNOUNCED;
-	flow->messages.owed++;
-	gamma_list_append(&flow->messages.announced, &send->entry);
+	flow->owed++;
+	gamma_list_append(&gamma_message_state(flow)->announced, &send->entry);
 }
 
 static void enqueue(struct gamma_flow *flow, struct gamma_send *send)
 {
-	gamma_list_append(&flow->messages.queue, &send->entry);
+	gamma_list_append(&gamma_message_state(flow)->queue, &send->entry);
 	gamma_flow_ready(flow);
 }
 
@@ -77,10 +67,10 @@ void gamma_send_enqueue(struct gamma_flow *flow, struct gamma_send *send)
 /* Nothing that was sent to the own endpoint before is still under way in frames. */
 static bool overtakes_nothing(const struct gamma_flow *flow, const struct gamma_send *send)
 {
-	const struct gamma_message_state *m = &flow->messages;
+	const struct gamma_message_state *m = gamma_message_state(flow);
 
-	return flow->state == GAMMA_FLOW_OPEN && !gamma_message_waiting(flow) &&
-	       !gamma_send_window_unacked(flow) && gamma_list_empty(&m->requested) &&
+	return flow->state == GAMMA_FLOW_OPEN && !gamma_send_has_frames(flow) &&
+	       !gamma_send_window_unacked(&flow->tx) && gamma_list_empty(&m->requested) &&
 	       (!send->fence || gamma_list_empty(&m->flying));
 }
 
@@ -89,7 +79,7 @@ static bool send_to_self(struct gamma_flow *flow, struct gamma_send *send)
 	if (!overtakes_nothing(flow, send))
 		return false;
 	send->state = GAMMA_SEND_FLYING;
-	gamma_list_append(&flow->messages.flying, &send->entry);
+	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
 	if (gamma_receive_from_self(flow, send))
 		return true;
 	gamma_list_remove(&send->entry);
@@ -121,11 +111,11 @@ bool gamma_send_shm_announce(struct gamma_flow *flow, struct gamma_send *send, b
 		return false;
 	send->rma = NULL;
 	begin(flow, send);
-	send->id = gamma_transfers_add(&flow->local->announced, send);
+	send->id = gamma_transfers_add(&gamma_message_local(flow->local)->announced, send);
 	if (!send->id)
 		return false;
 	if (!gamma_rndv_shm_announce(flow, send, in_chunks)) {
-		gamma_transfers_remove(&flow->local->announced, send->id);
+		gamma_transfers_remove(&gamma_message_local(flow->local)->announced, send->id);
 		return false;
 	}
 	await_accept(flow, send);
@@ -148,7 +138,7 @@ bool gamma_send_cancel(struct gamma_send *send)
 		return false;
 	gamma_send_finish(flow, send, -ECANCELED);
 	/* A fence may be gone from the way of those behind it. */
-	if (gamma_message_waiting(flow))
+	if (gamma_send_has_frames(flow))
 		gamma_flow_ready(flow);
 	return true;
 }
@@ -219,8 +209,8 @@ void gamma_send_finish(struct gamma_flow *flow, struct gamma_send *send, int err
 	gamma_rndv_shm_withdraw(send);
 	if (send->state == GAMMA_SEND_ANNOUNCED) {
 		if (!send->demoted)
-			gamma_transfers_remove(&local->announced, send->id);
-		flow->messages.owed--;
+			gamma_transfers_remove(&gamma_message_local(local)->announced, send->id);
+		flow->owed--;
 	}
 	if (send->copied) {
 		gamma_demote_free_copy(send);
@@ -234,7 +224,8 @@ void gamma_send_finish(struct gamma_flow *flow, struct gamma_send *send, int err
 		gamma_rma_requester_finish(flow, send, error);
 	else if (!error)
 		local->stats.messages_out++;
-	local->handlers->sent(local->context, send, flow, error);
+	gamma_message_local(local)->handlers->sent(gamma_message_local(local)->context, send, flow,
+						   error);
 }
 
 /* Puts the frame's bytes into a buffer, so that the user's memory is free at once. */
@@ -273,13 +264,13 @@ static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struc
 	} else {
 		sent->op = GAMMA_OP_SEND_FIRST;
 		sent->len = gamma_send_frame_room(flow, extensions | GAMMA_EXT_MESSAGE);
-		send->id = flow->messages.next_id++ & GAMMA_ID_MASK;
+		send->id = gamma_message_state(flow)->next_id++ & GAMMA_ID_MASK;
 	}
 }
 
 bool gamma_send_fills_frame(const struct gamma_flow *flow)
 {
-	const struct gamma_message_state *m = &flow->messages;
+	const struct gamma_message_state *m = gamma_message_state(flow);
 	bool queued = !gamma_list_empty(&m->queue);
 	const struct gamma_list *list = queued ? &m->queue : &m->streams;
 	const struct gamma_send *send;
@@ -323,7 +314,7 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_remove(&send->entry);
-	gamma_list_append(&flow->messages.flying, &send->entry);
+	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
 }
 
 /* A message of several frames whose sender shall not wait goes on as a copy in its place. */
@@ -343,7 +334,7 @@ static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *
 {
 	struct gamma_send *send = sent->send;
 
-	send->id = gamma_transfers_add(&flow->local->announced, send);
+	send->id = gamma_transfers_add(&gamma_message_local(flow->local)->announced, send);
 	if (!send->id)
 		return false;
 	send->flying++;
@@ -365,13 +356,15 @@ static bool leaves_as_copy(const struct gamma_flow *flow, const struct gamma_sen
 	if (send->envelope.length <= limits->inject_size)
 		return op != GAMMA_OP_SEND;
 	return send->envelope.length <= limits->copy_size && !flow->same_host &&
-	       !gamma_send_window_unacked(flow) && flow->messages.queue.prev == &send->entry &&
-	       gamma_list_empty(&flow->messages.streams);
+	       !gamma_send_window_unacked(&flow->tx) &&
+	       gamma_message_state(flow)->queue.prev == &send->entry &&
+	       gamma_list_empty(&gamma_message_state(flow)->streams);
 }
 
 static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
-	struct gamma_send *send = gamma_list_first(&flow->messages.queue, struct gamma_send, entry);
+	struct gamma_send *send =
+		gamma_list_first(&gamma_message_state(flow)->queue, struct gamma_send, entry);
 	uint64_t length = send->envelope.length;
 	bool copy = length <= flow->local->limits.inject_size && !send->copied;
 
@@ -411,7 +404,7 @@ bool gamma_send_is_last_but_one(uint64_t made, uint64_t wanted, uint32_t len)
 
 static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
-	struct gamma_list *streams = &flow->messages.streams;
+	struct gamma_list *streams = &gamma_message_state(flow)->streams;
 	struct gamma_send *send = gamma_list_first(streams, struct gamma_send, entry);
 
 	sent->send = send;
@@ -432,7 +425,7 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 	}
 	gamma_list_remove(&send->entry);
 	send->state = GAMMA_SEND_FLYING;
-	gamma_list_append(&flow->messages.flying, &send->entry);
+	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
 	*flags |= GAMMA_FLAG_ACK_REQUESTED;
 	return true;
 }
@@ -440,7 +433,7 @@ static bool next_bulk(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t 
 static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_notice *notice =
-		gamma_list_first(&flow->messages.notices, struct gamma_notice, entry);
+		gamma_list_first(&gamma_message_state(flow)->notices, struct gamma_notice, entry);
 	struct gamma_buffer *buffer = gamma_local_get_buffer(flow->local);
 
 	if (!buffer)
@@ -458,7 +451,7 @@ static bool next_notice(struct gamma_flow *flow, struct gamma_sent *sent, uint8_
 	gamma_list_remove(&notice->entry);
 	free(notice);
 	/* The peer waits for it: a loss is noticed sooner if an answer is due at once. */
-	if (gamma_list_empty(&flow->messages.notices))
+	if (gamma_list_empty(&gamma_message_state(flow)->notices))
 		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 	return true;
 }
@@ -480,7 +473,7 @@ static bool has_own(const struct gamma_list *list)
 /* Whether the queue's first is fenced, and not all earlier ones are complete. */
 static bool is_fenced(const struct gamma_flow *flow)
 {
-	const struct gamma_message_state *m = &flow->messages;
+	const struct gamma_message_state *m = gamma_message_state(flow);
 	struct gamma_send *send = gamma_list_first(&m->queue, struct gamma_send, entry);
 
 	if (gamma_likely(!send->fence))
@@ -490,9 +483,17 @@ static bool is_fenced(const struct gamma_flow *flow)
 	return send->fence;
 }
 
+bool gamma_send_has_frames(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = gamma_message_state(flow);
+
+	return !gamma_list_empty(&m->queue) || !gamma_list_empty(&m->streams) ||
+	       !gamma_list_empty(&m->notices) || m->replies || m->filling;
+}
+
 bool gamma_send_is_fenced(const struct gamma_flow *flow)
 {
-	const struct gamma_message_state *m = &flow->messages;
+	const struct gamma_message_state *m = gamma_message_state(flow);
 
 	return gamma_list_empty(&m->notices) && !m->replies && !m->filling &&
 	       gamma_list_empty(&m->streams) && is_fenced(flow);
@@ -510,7 +511,7 @@ static uint32_t share_of_queue(const struct gamma_message_state *m)
 /* Whether the messages' turn has come. A frame that is filling stands before what is queued. */
 static bool serves_queue(const struct gamma_flow *flow)
 {
-	const struct gamma_message_state *m = &flow->messages;
+	const struct gamma_message_state *m = gamma_message_state(flow);
 
 	if (m->filling)
 		return gamma_list_empty(&m->streams) || m->frames_since_stream < GAMMA_STREAM_SHARE;
@@ -520,7 +521,7 @@ static bool serves_queue(const struct gamma_flow *flow)
 
 bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
-	struct gamma_message_state *m = &flow->messages;
+	struct gamma_message_state *m = gamma_message_state(flow);
 
 	sent->send = NULL;
 	sent->buffer = NULL;
@@ -552,15 +553,16 @@ void gamma_send_notice(struct gamma_flow *flow, struct gamma_notice *notice, enu
 	notice->id = id;
 	notice->length = length;
 	notice->fragment = fragment;
-	gamma_list_append(&flow->messages.notices, &notice->entry);
+	gamma_list_append(&gamma_message_state(flow)->notices, &notice->entry);
 	gamma_flow_ready(flow);
 }
 
 void gamma_send_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted, uint32_t accepted)
 {
 	struct gamma_local *local = flow->local;
-	struct gamma_send *send = id ? gamma_transfers_find(&local->announced, id)
-				     : gamma_demote_find_send(flow, accepted);
+	struct gamma_send *send =
+		id ? gamma_transfers_find(&gamma_message_local(local)->announced, id)
+		   : gamma_demote_find_send(flow, accepted);
 
 	/* The id is the peer's word: believe it only if it names one of this flow's. */
 	if (!send || send->flow != flow) {
@@ -568,25 +570,25 @@ void gamma_send_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted, 
 		return;
 	}
 	if (!send->demoted)
-		gamma_transfers_remove(&local->announced, send->id);
+		gamma_transfers_remove(&gamma_message_local(local)->announced, send->id);
 	send->demoted = false;
-	flow->messages.owed--;
+	flow->owed--;
 	send->accepted = accepted;
 	send->wanted = gamma_min(wanted, send->envelope.length);
 	gamma_list_remove(&send->entry);
 	/* It was told where the bytes are, and asks for them all the same. */
 	if (send->wanted && send->stamp)
-		flow->messages.no_cma = true;
-	if (flow->messages.feeding == send)
+		gamma_message_state(flow)->no_cma = true;
+	if (gamma_message_state(flow)->feeding == send)
 		gamma_rndv_shm_stop_feeding(flow);
 	if (send->wanted) {
 		send->state = GAMMA_SEND_STREAMING;
-		gamma_list_append(&flow->messages.streams, &send->entry);
+		gamma_list_append(&gamma_message_state(flow)->streams, &send->entry);
 		gamma_flow_ready(flow);
 		return;
 	}
 	send->state = GAMMA_SEND_FLYING;
-	gamma_list_append(&flow->messages.flying, &send->entry);
+	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
 	if (!send->flying) /* else the announcement's own acknowledgement ends it */
 		gamma_send_finish(flow, send, 0);
 }
@@ -625,7 +627,7 @@ static void drop_list(struct gamma_flow *flow, struct gamma_list *list, int erro
 
 void gamma_send_drop_all(struct gamma_flow *flow, int error)
 {
-	struct gamma_message_state *m = &flow->messages;
+	struct gamma_message_state *m = gamma_message_state(flow);
 
 	drop_list(flow, &m->flying, error);
 	drop_list(flow, &m->streams, error);

@@ -3,9 +3,12 @@
  * Ids by which a peer names an announced send or an accepted receive: an index for a look-up
  * without search, and a generation so that a late frame of the last user of a slot finds nothing.
  */
-#include "message/message.h"
+#include "message/transfers.h"
 
 #include <stdlib.h>
+
+#include "base/base.h"
+#include "wire/wire.h"
 
 #define SLOT_BITS 20
 #define SLOT_MAX  (1u << SLOT_BITS)

@@ -112,12 +112,14 @@ static void begin(struct net *net)
 	shm = (struct gamma_shm){.link = {.ops = &ops}};
 	ep->shm = &shm;
 	ep->shm_peers = 1;
-	ep->local.put = gamma_shm_path_put;
-	ep->local.withdraw = gamma_shm_path_withdraw;
-	ep->local.pull = pull;
+	ep->messages.put_record = gamma_shm_path_put;
+	ep->messages.withdraw_records = gamma_shm_path_withdraw;
+	ep->messages.read_source = pull;
 	flow->same_host = true;
-	flow->tx_channel = (struct gamma_tx_channel *) &shm;
-	flow->copy_model = (struct gamma_shm_copy_model){.kib_ns = 20, .left = 1000}; /* they pay */
+	flow->has_shm_channel = true;
+	gamma_peer(flow)->tx_channel = (struct gamma_tx_channel *) &shm;
+	gamma_peer(flow)->copy_model =
+		(struct gamma_shm_copy_model){.kib_ns = 20, .left = 1000}; /* they pay */
 	net->lawless = true;
 	for (unsigned i = 0; i < gamma_array_size(lengths); i++)
 		net_send(net, 0, 1, lengths[i], GAMMA_WHEN_MATCHED);
@@ -227,12 +229,12 @@ static void go_on(struct net *net, const struct record *record)
 		net_post(net, 0, record->length % (1 << 18));
 	else if (record->how & HOW_TIME)
 		net_run(net, record->len * 100ull);
-	else if (record->how & HOW_READ && !gamma_list_empty(&ep->local.reading))
+	else if (record->how & HOW_READ && !gamma_list_empty(&ep->messages.reading))
 		gamma_rndv_shm_read_first(&ep->local, 1 + record->length % (1 << 18));
-	if (!gamma_list_empty(&ep->local.reading))
+	if (!gamma_list_empty(&ep->messages.reading))
 		gamma_rndv_shm_ask_more(&ep->local, record->flags & 1);
 	gamma_shm_path_feed(ep);
-	if (ep->pressed)
+	if (ep->backpressure)
 		gamma_shm_path_relax(ep);
 }
 

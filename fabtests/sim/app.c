@@ -151,7 +151,7 @@ static bool is_copied(struct gamma_flow *flow, const struct sim_message *message
 	const struct gamma_send *send = &message->send;
 
 	return message->level == GAMMA_WHEN_COPIED && message->id % 3 == 0 &&
-	       gamma_flow_takes(flow, &send->envelope) &&
+	       gamma_send_can_copy(flow, &send->envelope) &&
 	       gamma_coalesce_add(flow, send->iov, send->iov_count, &send->envelope);
 }
 

@@ -79,7 +79,7 @@ static uint64_t grace(const struct gamma_loss *loss)
 
 static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 {
-	const struct gamma_sent *sent = gamma_send_window_at(flow, seq);
+	const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
 	return sent->state == GAMMA_SENT_FLYING && sent->serial < flow->loss.rack_serial &&
 	       now > sent->time + grace(&flow->loss);
@@ -89,7 +89,7 @@ static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 static void check_evidence(struct node *node, const struct gamma_flow *flow)
 {
 	struct sim *sim = node->sim;
-	uint32_t ahead = gamma_send_window_unacked(flow);
+	uint32_t ahead = gamma_send_window_unacked(&flow->tx);
 
 	if (flow->tx.lost)
 		sim_fail(sim, "node %u knows that %u frames are lost, may send, and does not",
@@ -118,7 +118,7 @@ static uint64_t unexpected_bytes(const struct gamma_flow *flow)
 	struct gamma_list *pos;
 	uint64_t bytes = 0;
 
-	gamma_list_for_each (pos, &flow->messages.incoming) {
+	gamma_list_for_each (pos, &gamma_message_state(flow)->incoming) {
 		const struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, flow_entry);
 
@@ -142,21 +142,22 @@ void check_progress(struct node *node)
 		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		sim->totals.states[flow->state]++;
-		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_send_window_unacked(flow))
+		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_send_window_unacked(&flow->tx))
 			check_evidence(node, flow);
 		check_backoff(node, flow);
 		if (sample)
 			kept += unexpected_bytes(flow);
 	}
-	if (sample && kept != node->ep.local.buffered)
+	if (sample && kept != node->ep.messages.buffered)
 		sim_fail(sim, "node %u keeps %llu bytes of unexpected messages, but counts %llu",
 			 node->index, (unsigned long long) kept,
-			 (unsigned long long) node->ep.local.buffered);
-	if (node->ep.local.buffered > sim->config.unexpected_size)
+			 (unsigned long long) node->ep.messages.buffered);
+	if (node->ep.messages.buffered > sim->config.unexpected_size)
 		sim_fail(sim, "node %u keeps %llu bytes of unexpected messages, its limit is %llu",
-			 node->index, (unsigned long long) node->ep.local.buffered,
+			 node->index, (unsigned long long) node->ep.messages.buffered,
 			 (unsigned long long) sim->config.unexpected_size);
-	sim->totals.max_unexpected = gamma_max(sim->totals.max_unexpected, node->ep.local.buffered);
+	sim->totals.max_unexpected =
+		gamma_max(sim->totals.max_unexpected, node->ep.messages.buffered);
 }
 
 /* ---- rings ---- */

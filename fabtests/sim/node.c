@@ -39,7 +39,7 @@ static uint64_t next_run(const struct node *node)
 
 	if (node->state == NODE_GONE)
 		return GAMMA_NEVER;
-	if (node->ring_count || local->late.flow)
+	if (node->ring_count || local->deferred.flow)
 		when = sim->now + POLL_NS;
 	if (!gamma_list_empty(&local->ready))
 		when = sim->now;
@@ -83,7 +83,7 @@ static void dispatch(struct node *node, const struct gamma_arrival *arrival, boo
 {
 	if (first && gamma_fastpath_receive(&node->ep, arrival))
 		return;
-	if (node->ep.local.late.flow)
+	if (node->ep.local.deferred.flow)
 		gamma_flow_process_deferred(&node->ep.local, node->sim->now);
 	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
 }
@@ -124,10 +124,11 @@ static void progress(struct node *node)
 	unsigned taken;
 
 	node->busy = sim->now + sim->config.cost_call;
-	if (local->late.flow)
+	if (local->deferred.flow)
 		gamma_flow_process_deferred(local, sim->now);
 	taken = take_in(node);
-	if (local->late.flow && gamma_list_empty(&local->ready) && sim->now < local->next_deadline)
+	if (local->deferred.flow && gamma_list_empty(&local->ready) &&
+	    sim->now < local->next_deadline)
 		return;
 	node->ep.resets = 0;
 	if (sim->now >= local->next_deadline) {
@@ -252,15 +253,16 @@ static void begin(struct node *node)
 	node->link.slots = config->slots;
 	if (gamma_peers_init(&node->ep))
 		abort();
-	gamma_local_init(&node->ep.local, &addr, TENANT, &limits, config->slots);
+	gamma_message_local_init(&node->ep.messages, &addr, TENANT, &limits, config->slots);
+	node->ep.local.flow_size = sizeof(struct gamma_peer);
 	node->link.stats = &node->ep.local.stats;
 	node->ep.handlers = app_handlers;
 	node->sim->totals.takings[config->delivery[node->index]]++;
 	if (config->delivery[node->index] == SIM_IN_STEPS)
 		node->ep.handlers.messages.deliver = NULL;
 	node->ep.context = node;
-	node->ep.local.handlers = &node->ep.handlers.messages;
-	node->ep.local.context = node;
+	node->ep.messages.handlers = &node->ep.handlers.messages;
+	node->ep.messages.context = node;
 	node->ep.local.forget = gamma_peers_forget;
 	node->ep.packet = &node->link;
 }
@@ -298,7 +300,7 @@ void node_end(struct node *node)
 	add_stats(&node->sim->totals.stats, &node->ep.local.stats);
 	node->state = NODE_GONE;
 	app_node_ended(node);
-	gamma_local_fini(&node->ep.local);
+	gamma_message_local_fini(&node->ep.messages);
 	gamma_peers_fini(&node->ep);
 	wire_ring_clear(node);
 	node->run_at = GAMMA_NEVER;
@@ -411,7 +413,7 @@ bool sim_expect(struct sim *sim, unsigned a, unsigned b)
 
 	if (!flow || flow->state != GAMMA_FLOW_OPEN)
 		return false;
-	flow->messages.expected++;
+	flow->expected++;
 	gamma_loss_rearm(flow, sim->now);
 	node_wake(node_of(sim, a));
 	return true;
@@ -421,7 +423,7 @@ bool sim_waits(struct sim *sim, unsigned a, unsigned b)
 {
 	const struct gamma_flow *flow = sim_flow(sim, a, b);
 
-	return flow && gamma_flow_usable(flow) && flow->messages.expected;
+	return flow && gamma_flow_usable(flow) && flow->expected;
 }
 
 void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq)

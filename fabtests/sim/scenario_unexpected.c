@@ -9,7 +9,7 @@ static uint64_t most_kept(struct sim *sim)
 	uint64_t most = 0;
 
 	for (unsigned node = 0; node < sim_config(sim)->nodes; node++)
-		most = gamma_max(most, sim_endpoint(sim, node)->local.buffered);
+		most = gamma_max(most, sim_endpoint(sim, node)->messages.buffered);
 	return most;
 }
 

@@ -171,7 +171,7 @@ static void note_message(struct frame *frame, const struct gamma_frame *from)
 
 	if (from->kind != GAMMA_KIND_DATA || !from->flow)
 		return;
-	sent = gamma_send_window_at(from->flow, from->seq);
+	sent = gamma_send_window_at(&from->flow->tx, from->seq);
 	frame->carries = sent->len;
 	/* A copy that the flow has made for itself is nobody's any more. */
 	if (sent->send && !sent->send->copied && !sent->send->rma && !sent->send->reply)

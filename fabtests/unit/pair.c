@@ -434,12 +434,13 @@ static void node_init(struct net *net, unsigned index)
 	node->link.mtu = options->mtu;
 	node->link.slots = options->slots;
 	assert_int_equal(gamma_peers_init(&node->ep), 0);
-	gamma_local_init(&node->ep.local, &addr, TENANT, &limits, options->slots);
+	gamma_message_local_init(&node->ep.messages, &addr, TENANT, &limits, options->slots);
+	node->ep.local.flow_size = sizeof(struct gamma_peer);
 	node->link.stats = &node->ep.local.stats;
 	node->ep.handlers = handlers;
 	node->ep.context = node;
-	node->ep.local.handlers = &node->ep.handlers.messages;
-	node->ep.local.context = node;
+	node->ep.messages.handlers = &node->ep.handlers.messages;
+	node->ep.messages.context = node;
 	node->ep.local.forget = gamma_peers_forget;
 	node->ep.packet = &node->link;
 }
@@ -473,7 +474,7 @@ static void free_frames(struct gamma_list *list)
 
 static void node_fini(struct node *node)
 {
-	gamma_local_fini(&node->ep.local);
+	gamma_message_local_fini(&node->ep.messages);
 	gamma_peers_fini(&node->ep);
 	free_frames(&node->ring);
 	while (!gamma_list_empty(&node->receives))
@@ -548,7 +549,7 @@ static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsign
 	outgoing->send.level = level;
 	outgoing->next = node->sends;
 	node->sends = outgoing;
-	if (flow->tx_channel && gamma_shm_path_announce(flow, &outgoing->send))
+	if (flow->has_shm_channel && gamma_shm_path_announce(flow, &outgoing->send))
 		return outgoing;
 	ret = gamma_send_message(flow, &outgoing->send);
 	if (ret) {

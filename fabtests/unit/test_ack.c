@@ -46,7 +46,7 @@ static void not_requested__delayed_by_the_timer(void **state)
 	assert_int_equal(acks(1), before);
 	net_run(net, 10 * US);
 	assert_int_equal(acks(1), before + 1);
-	assert_int_equal(gamma_send_window_unacked(net_flow(net, 0, 1)), 0);
+	assert_int_equal(gamma_send_window_unacked(&net_flow(net, 0, 1)->tx), 0);
 	assert_int_equal(net_stats(net, 0)->probes_out, 0);
 }
 
@@ -78,7 +78,7 @@ static void riding__on_data_going_back(void **state)
 	net_run(net, 10 * US);
 	copied(1, 1);
 	net_run(net, 10 * US);
-	assert_int_equal(gamma_send_window_unacked(net_flow(net, 0, 1)), 0);
+	assert_int_equal(gamma_send_window_unacked(&net_flow(net, 0, 1)->tx), 0);
 	net_run(net, 5 * MS);
 	assert_int_equal(acks(1), before);
 }

@@ -111,7 +111,7 @@ static bool add(uint64_t length)
 	struct gamma_flow *flow = net_flow(net, 0, 1);
 
 	net->lawless = true;
-	return gamma_flow_takes(flow, &envelope) && gamma_coalesce_add(flow, &iov, 1, &envelope);
+	return gamma_send_can_copy(flow, &envelope) && gamma_coalesce_add(flow, &iov, 1, &envelope);
 }
 
 static void filling__leaves_as_one_frame(void **state)
@@ -119,7 +119,7 @@ static void filling__leaves_as_one_frame(void **state)
 	(void) state;
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(add(20));
-	assert_true(gamma_message_waiting(net_flow(net, 0, 1)));
+	assert_true(gamma_send_has_frames(net_flow(net, 0, 1)));
 	assert_int_equal(frames(), 0);
 	net_run(net, MS);
 	assert_int_equal(frames(), 1);
@@ -159,7 +159,7 @@ static void filling__ends_with_its_flow(void **state)
 	(void) state;
 	assert_true(add(20));
 	gamma_flow_fail(net_flow(net, 0, 1), -ECONNRESET, "test");
-	assert_null(net_flow(net, 0, 1)->messages.filling);
+	assert_null(gamma_message_state(net_flow(net, 0, 1))->filling);
 }
 
 /* ---- nonsense ---- */

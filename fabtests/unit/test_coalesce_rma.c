@@ -129,8 +129,8 @@ static void reads__share_frames_both_ways(void **state)
 	assert_memory_equal(read_back, bytes, COUNT * 8);
 	assert_int_equal(frames(0), 5);
 	assert_true(frames(1) <= 5);
-	assert_int_equal(net_flow(net, 0, 1)->messages.owed, 0);
-	assert_int_equal(net_flow(net, 1, 0)->messages.reading, 0);
+	assert_int_equal(net_flow(net, 0, 1)->owed, 0);
+	assert_int_equal(gamma_message_state(net_flow(net, 1, 0))->reading, 0);
 }
 
 static void reads__of_much_ask_together(void **state)

@@ -72,12 +72,12 @@ static void message__first_and_the_rest_when_settled(void **state)
 	assert_int_equal(local->stats.unexpected, unexpected + 1);
 	assert_int_equal(flow->rx.next, seq + 1);
 	assert_int_equal(flow->rx.arrived, arrived);
-	assert_int_equal(gamma_send_window_unacked(flow), 1);
+	assert_int_equal(gamma_send_window_unacked(&flow->tx), 1);
 	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
 	gamma_flow_process_deferred(local, net->now);
-	assert_null(local->late.flow);
+	assert_null(local->deferred.flow);
 	assert_int_equal(flow->rx.arrived, arrived + 1);
-	assert_int_equal(gamma_send_window_unacked(flow), 0);
+	assert_int_equal(gamma_send_window_unacked(&flow->tx), 0);
 	assert_true(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
 	assert_int_equal(flow->ack.owed, 1);
 }
@@ -96,7 +96,7 @@ static void answer__acknowledges_what_is_late(void **state)
 	assert_int_equal(told.ack, fields.seq + 1);
 	assert_int_equal(flow->ack.owed, 0);
 	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
-	assert_int_equal(gamma_send_window_unacked(flow), 1);
+	assert_int_equal(gamma_send_window_unacked(&flow->tx), 1);
 }
 
 /* As if the acknowledgement had been taken in before. */
@@ -107,13 +107,13 @@ static void answer__was_sent_behind_nothing(void **state)
 
 	(void) state;
 	send_now(&frame);
-	assert_int_equal(gamma_send_window_at(flow, frame.seq)->ahead, 0);
+	assert_int_equal(gamma_send_window_at(&flow->tx, frame.seq)->ahead, 0);
 	fields = next_message(flow->tx.next);
 	assert_true(arrives(&fields));
 	send_now(&frame);
-	assert_int_equal(gamma_send_window_at(flow, frame.seq)->ahead, 0);
+	assert_int_equal(gamma_send_window_at(&flow->tx, frame.seq)->ahead, 0);
 	gamma_flow_process_deferred(local, net->now);
-	assert_int_equal(gamma_send_window_unacked(flow), 1);
+	assert_int_equal(gamma_send_window_unacked(&flow->tx), 1);
 }
 
 static void refused(const struct gamma_fields *fields)
@@ -122,7 +122,7 @@ static void refused(const struct gamma_fields *fields)
 	uint64_t unexpected = local->stats.unexpected;
 
 	assert_false(arrives(fields));
-	assert_null(local->late.flow);
+	assert_null(local->deferred.flow);
 	assert_int_equal(flow->rx.next, next);
 	assert_int_equal(local->stats.unexpected, unexpected);
 }
@@ -164,7 +164,7 @@ static void message__of_a_flow_that_has_failed_since(void **state)
 	assert_true(arrives(&fields));
 	gamma_flow_fail(flow, -ECONNRESET, "test");
 	gamma_flow_process_deferred(local, net->now);
-	assert_null(local->late.flow);
+	assert_null(local->deferred.flow);
 	assert_int_equal(flow->credit.active, false);
 }
 

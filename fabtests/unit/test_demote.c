@@ -46,8 +46,8 @@ static void receive_all(void)
 	net_finish(net, SEC);
 	assert_int_equal(net->nodes[1].received, gamma_array_size(lengths));
 	assert_int_equal(net->nodes[0].send_errors, 0);
-	assert_int_equal(net->nodes[0].ep.local.buffered, 0);
-	assert_int_equal(net->nodes[1].ep.local.buffered, 0);
+	assert_int_equal(net->nodes[0].ep.messages.buffered, 0);
+	assert_int_equal(net->nodes[1].ep.messages.buffered, 0);
 }
 
 static void each_size(enum gamma_completion_level level)
@@ -56,7 +56,7 @@ static void each_size(enum gamma_completion_level level)
 	net_run(net, 10 * MS);
 	assert_int_equal(net_stats(net, 1)->unexpected, gamma_array_size(lengths));
 	assert_int_equal(net_stats(net, 1)->demoted, gamma_array_size(lengths));
-	assert_int_equal(net_flow(net, 0, 1)->messages.cuts_seen, gamma_array_size(lengths));
+	assert_int_equal(net_flow(net, 0, 1)->tx.cuts_seen, gamma_array_size(lengths));
 	assert_false(net_flow(net, 0, 1)->tx.held_back);
 	receive_all();
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
@@ -106,12 +106,12 @@ static void batch__single_messages_of_it(void **state)
 		net_send(net, 0, 1, 20, GAMMA_WHEN_COPIED);
 	net_run(net, MS);
 	assert_int_equal(net_stats(net, 1)->demoted, 35);
-	assert_int_equal(net->nodes[1].ep.local.buffered, 100);
+	assert_int_equal(net->nodes[1].ep.messages.buffered, 100);
 	for (unsigned i = 0; i < 40; i++)
 		net_post(net, 1, 64);
 	net_finish(net, SEC);
 	assert_int_equal(net->nodes[1].received, 40);
-	assert_int_equal(net->nodes[1].ep.local.buffered, 0);
+	assert_int_equal(net->nodes[1].ep.messages.buffered, 0);
 }
 
 static void memory__is_bounded_and_comes_back(void **state)
@@ -123,12 +123,12 @@ static void memory__is_bounded_and_comes_back(void **state)
 		for (unsigned i = 0; i < 100; i++)
 			net_send(net, 0, 1, 1000, GAMMA_WHEN_ARRIVED);
 		net_run(net, 10 * MS);
-		assert_int_equal(net->nodes[1].ep.local.buffered, 10000);
+		assert_int_equal(net->nodes[1].ep.messages.buffered, 10000);
 		assert_int_equal(net_stats(net, 1)->demoted, 90 * (round + 1));
 		for (unsigned i = 0; i < 100; i++)
 			net_post(net, 1, 1000);
 		net_finish(net, SEC);
-		assert_int_equal(net->nodes[1].ep.local.buffered, 0);
+		assert_int_equal(net->nodes[1].ep.messages.buffered, 0);
 	}
 }
 

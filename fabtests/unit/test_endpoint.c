@@ -225,7 +225,7 @@ static void full__stalls_only_the_flow_to_that_peer(void **state)
 		assert_int_equal(gamma_endpoint_send(sides[A].ep, flow, &sends[i]), 0);
 	}
 	assert_true(side_stats(A)->send_stalls > 0);
-	assert_true(side_stats(A)->credit_stalls == 0 && gamma_message_waiting(flow));
+	assert_true(side_stats(A)->credit_stalls == 0 && gamma_send_has_frames(flow));
 	/* B is not moved meanwhile. */
 	for (int i = 0; i < 10; i++) {
 		bool done = false;

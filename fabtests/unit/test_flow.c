@@ -468,7 +468,7 @@ static void bye__waits_for_an_answer_a_few_times(void **state)
 static struct gamma_flow *exchange_and_ask(void)
 {
 	exchange();
-	net_flow(net, 1, 0)->messages.expected++;
+	net_flow(net, 1, 0)->expected++;
 	gamma_loss_rearm(net_flow(net, 1, 0), net->now);
 	net_run(net, 2 * SEC);
 	assert_int_not_equal(net->nodes[0].ep.local.stats.probes_in, 0);
@@ -502,7 +502,7 @@ static void bye__does_not_wait_for_one_that_asked_long_ago(void **state)
 	struct gamma_flow *flow = exchange_and_ask();
 
 	(void) state;
-	net_flow(net, 1, 0)->messages.expected--;
+	net_flow(net, 1, 0)->expected--;
 	net_run(net, 4 * SEC);
 	net_rule(net, (struct rule){.fate = DROP,
 				    .from = 0,
@@ -639,8 +639,8 @@ static void fail__everything_outstanding_once(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(out[i]->error, -EIO);
 	assert_int_equal(net->nodes[0].failures, 1);
-	assert_null(gamma_transfers_find(&net->nodes[0].ep.local.announced, out[2]->send.id));
-	assert_int_equal(net_flow(net, 0, 1)->messages.owed, 0);
+	assert_null(gamma_transfers_find(&net->nodes[0].ep.messages.announced, out[2]->send.id));
+	assert_int_equal(net_flow(net, 0, 1)->owed, 0);
 	net_run(net, SEC);
 }
 

@@ -23,7 +23,7 @@ MAY = {
     "nic": {"base", "wire", "unix", "conf"},
     "link": {"base", "wire", "unix", "broker"},
     "shm": {"base", "wire", "unix", "link"},
-    "flow": {"base", "wire", "message"},
+    "flow": {"base", "wire"},
     "message": {"base", "wire", "flow"},
     "engine": {"base", "wire", "unix", "broker", "conf", "nic", "link", "shm", "flow", "message"},
 }

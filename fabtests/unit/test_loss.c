@@ -374,7 +374,7 @@ static void silence__given_up_while_a_receive_is_posted_for_it(void **state)
 	(void) state;
 	warm_up();
 	flow = net_flow(net, 0, 1);
-	flow->messages.expected++;
+	flow->expected++;
 	gamma_loss_rearm(flow, net->now);
 	net_run(net, 60 * SEC); /* alive, with nothing to say */
 	assert_int_equal(net->nodes[0].failures, 0);
@@ -436,11 +436,11 @@ static void silence__waiting_begins_anew_after_a_pause(void **state)
 	(void) state;
 	flow = net_flow(net, 1, 0);
 	/* As the interface layer counts a receive that names its source; satisfied at once. */
-	flow->messages.expected = 1;
+	flow->expected = 1;
 	gamma_loss_rearm(flow, net->now);
-	flow->messages.expected = 0;
+	flow->expected = 0;
 	net_run(net, 60 * SEC);
-	flow->messages.expected = 1;
+	flow->expected = 1;
 	gamma_loss_rearm(flow, net->now);
 	net_run(net, 10 * SEC);
 	assert_int_equal(net->nodes[1].failures, 0);
@@ -574,7 +574,7 @@ static void sample__shorter_than_before_ends_the_wait(void **state)
 	fields.sack[0] |= 1 << 1;
 	fields.echo = flow->tx.una + 1;
 	fields.delay =
-		(uint32_t) (net->now - gamma_send_window_at(flow, fields.echo)->time - 2 * US);
+		(uint32_t) (net->now - gamma_send_window_at(&flow->tx, fields.echo)->time - 2 * US);
 	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
 	assert_int_equal(flow->tx.lost, 1);
 }
@@ -588,7 +588,7 @@ static void sample__quicker_than_any_is_not_believed(void **state)
 
 	(void) state;
 	net_run(net, 6 * MS); /* more than the window, less than a round trip and the window */
-	gamma_send_window_at(flow, flow->tx.una + 1)->time = net->now;
+	gamma_send_window_at(&flow->tx, flow->tx.una + 1)->time = net->now;
 	fields = sack(flow, 1 << 1);
 	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
 	assert_int_equal(flow->loss.rack_rtt, 0);

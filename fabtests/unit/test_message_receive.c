@@ -103,8 +103,8 @@ static void discard__each_kind(void **state)
 		net_discard(net, 1);
 	net_finish(net, SEC);
 	assert_int_equal(net->nodes[0].sent, 4);
-	assert_true(gamma_list_empty(&net_flow(net, 1, 0)->messages.incoming));
-	assert_int_equal(net->nodes[1].ep.local.accepted.size, 64);
+	assert_true(gamma_list_empty(&gamma_message_state(net_flow(net, 1, 0))->incoming));
+	assert_int_equal(net->nodes[1].ep.messages.accepted.size, 64);
 }
 
 static void discard__while_fragments_arrive(void **state)
@@ -115,7 +115,7 @@ static void discard__while_fragments_arrive(void **state)
 	assert_int_equal(net_stats(net, 1)->unexpected, 1);
 	net_discard(net, 1);
 	net_finish(net, SEC);
-	assert_true(gamma_list_empty(&net_flow(net, 1, 0)->messages.incoming));
+	assert_true(gamma_list_empty(&gamma_message_state(net_flow(net, 1, 0))->incoming));
 	assert_int_equal(net_stats(net, 1)->malformed, 0);
 }
 

@@ -286,7 +286,7 @@ static int sender(void **state)
 	assert_int_equal(out->path_mtu.mtu, 9000);
 	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
 	assert_true(gamma_transmit_poll(out, net->now, &frame));
-	assert_int_equal(gamma_send_window_at(out, 1)->large, 1);
+	assert_int_equal(gamma_send_window_at(&out->tx, 1)->large, 1);
 	out->path_mtu.mtu = 1500;
 	gamma_send_window_mark_lost(out, 1);
 	return 0;
@@ -320,8 +320,8 @@ static void send__all_parts_and_then_the_next_frame(void **state)
 	net_send(net, 0, 1, 64, GAMMA_WHEN_COPIED);
 	for (uint32_t i = 0; i < PARTS; i++)
 		next_part(i * SLICE);
-	assert_int_equal(gamma_send_window_at(out, 1)->serial, serial + PARTS);
-	assert_int_equal(gamma_send_window_at(out, 1)->large, 0);
+	assert_int_equal(gamma_send_window_at(&out->tx, 1)->serial, serial + PARTS);
+	assert_int_equal(gamma_send_window_at(&out->tx, 1)->large, 0);
 	assert_int_equal(net_stats(net, 0)->retransmissions, PARTS);
 	assert_int_equal(net_stats(net, 0)->parts_out, PARTS);
 	assert_true(gamma_transmit_poll(out, net->now, &frame));
@@ -351,7 +351,7 @@ static void send__refused_in_the_middle(void **state)
 /* What the link has never taken is not sent again, in however many parts it leaves. */
 static void send__never_left_before(void **state)
 {
-	struct gamma_sent *sent = gamma_send_window_at(out, 1);
+	struct gamma_sent *sent = gamma_send_window_at(&out->tx, 1);
 
 	(void) state;
 	sent->unsent = 1;

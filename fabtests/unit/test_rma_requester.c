@@ -180,8 +180,8 @@ static void read__brings_what_is_there(void **state)
 		net_run(net, 10 * MS);
 		assert_int_equal(regions[1].touched, i + 1);
 	}
-	assert_int_equal(net_flow(net, 0, 1)->messages.owed, 0);
-	assert_int_equal(net_flow(net, 1, 0)->messages.reading, 0);
+	assert_int_equal(net_flow(net, 0, 1)->owed, 0);
+	assert_int_equal(gamma_message_state(net_flow(net, 1, 0))->reading, 0);
 }
 
 static void read__short_costs_a_frame_each_way(void **state)
@@ -439,7 +439,7 @@ static void post__too_long(void **state)
 	remote.segments[0].length = UINT64_MAX;
 	assert_int_equal(gamma_rma_requester_post(net_flow(net, 0, 1), &out.send, &remote),
 			 -EMSGSIZE);
-	assert_false(gamma_message_waiting(net_flow(net, 0, 1)));
+	assert_false(gamma_send_has_frames(net_flow(net, 0, 1)));
 }
 
 /* ---- fence ---- */
@@ -508,7 +508,7 @@ static void end__all_pending_get_an_error(void **state)
 	net_finish(net, 2 * SEC);
 	for (unsigned i = 0; i < gamma_array_size(out); i++)
 		assert_int_equal(out[i]->error, -ETIMEDOUT);
-	assert_int_equal(net_flow(net, 0, 1)->messages.owed, 0);
+	assert_int_equal(net_flow(net, 0, 1)->owed, 0);
 }
 
 static void end__bye_of_the_target(void **state)
@@ -524,7 +524,7 @@ static void end__bye_of_the_target(void **state)
 	if (read->error)
 		assert_int_equal(read->error, -ECONNRESET);
 	net_run(net, 10 * MS);
-	assert_int_equal(net_flow(net, 0, 1)->messages.owed, 0);
+	assert_int_equal(net_flow(net, 0, 1)->owed, 0);
 }
 
 #define REMOTE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -215,7 +215,7 @@ static void hostile__answers(void **state)
 	fields.fragment = 99ull << GAMMA_FRAGMENT_OFFSET_BITS;
 	forge(fields, 0);
 	assert_int_equal(malformed(), 4);
-	assert_int_equal(net_flow(net, 1, 0)->messages.cuts_seen, 2);
+	assert_int_equal(net_flow(net, 1, 0)->tx.cuts_seen, 2);
 }
 
 /* A REPLY beyond what was asked for, or for what another peer was asked. */
@@ -283,7 +283,7 @@ static void closed__read_under_way_is_refused(void **state)
 	for (unsigned i = 0; i < REGION; i++)
 		assert_true(read_back[i] == bytes[i] || !read_back[i]);
 	assert_int_equal(regions[1].touched, 0);
-	assert_int_equal(net_flow(net, 1, 0)->messages.reading, 0);
+	assert_int_equal(gamma_message_state(net_flow(net, 1, 0))->reading, 0);
 }
 
 static void closed__read_that_has_left_completes(void **state)
@@ -333,7 +333,7 @@ static void flood__of_reads_waits(void **state)
 	net_finish(net, SEC);
 	assert_memory_equal(read_back, bytes, MANY * 2000);
 	net_run(net, 10 * MS);
-	assert_int_equal(net_flow(net, 1, 0)->messages.reading, 0);
+	assert_int_equal(gamma_message_state(net_flow(net, 1, 0))->reading, 0);
 }
 
 #define TARGET_TEST(name) cmocka_unit_test_setup_teardown(name, setup_forged, teardown)

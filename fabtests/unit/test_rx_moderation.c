@@ -8,7 +8,7 @@
 enum { FRAME = 1500 /* bytes */, FRAME_NS = 2000 };
 
 static struct gamma_rx_moderation moderation;
-static struct gamma_local local;
+static struct gamma_message_local local;
 static struct gamma_flow flow;
 static uint64_t now; /* ns */
 
@@ -17,8 +17,8 @@ static int setup(void **state)
 	(void) state;
 	now = GAMMA_NS_PER_S;
 	moderation = (struct gamma_rx_moderation){.looked = now};
-	local = (struct gamma_local){.arriving_bytes = 1 << 20, .arriving_from = &flow};
-	flow = (struct gamma_flow){.local = &local, .credit = {.limit = 224}};
+	local = (struct gamma_message_local){.arriving_bytes = 1 << 20, .arriving_from = &flow};
+	flow = (struct gamma_flow){.local = &local.local, .credit = {.limit = 224}};
 	return 0;
 }
 
@@ -26,7 +26,7 @@ static int setup(void **state)
 static uint64_t found(unsigned frames, uint64_t frame_ns)
 {
 	now += frames * frame_ns;
-	local.stats.bytes_in += (uint64_t) frames * FRAME;
+	local.local.stats.bytes_in += (uint64_t) frames * FRAME;
 	moderation.until = 0;
 	gamma_rx_moderation_plan(&moderation, &local, frames, now);
 	return moderation.until ? moderation.until - now : 0;

@@ -5,13 +5,15 @@
 #include "engine/internal.h"
 
 static struct gamma_local local;
-static struct gamma_flow flow;
+static struct gamma_peer peer;
 
 static int setup(void **state)
 {
 	(void) state;
 	local = (struct gamma_local){.limits = {.inject_size = 4096, .eager_size = 16384}};
-	flow = (struct gamma_flow){.local = &local, .path_mtu = {.mtu = 1500}};
+	peer = (struct gamma_peer){
+		.messages.flow = {.local = &local, .path_mtu = {.mtu = 1500}},
+	};
 	return 0;
 }
 
@@ -20,7 +22,7 @@ static bool waits(uint64_t round, bool may_delay, bool more, uint64_t length)
 	struct gamma_envelope envelope = {.length = length};
 
 	return gamma_send_coalescing_delays(
-		&flow,
+		&peer.messages.flow,
 		length > local.limits.inject_size ? 0 : gamma_coalesce_message_len(&envelope),
 		may_delay, more, round);
 }
@@ -55,7 +57,7 @@ static void many__wait_behind_the_first_few(void **state)
 
 static void full__leaves(void **state)
 {
-	uint32_t room = gamma_coalesce_room(&flow), each = 8 + 4;
+	uint32_t room = gamma_coalesce_room(&peer.messages.flow), each = 8 + 4;
 
 	(void) state;
 	row(1, GAMMA_COALESCE_AFTER);

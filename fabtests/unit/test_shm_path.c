@@ -92,7 +92,7 @@ static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
 /* Copies pay, or do not, and that is not looked at for a while. */
 static void copies_pay(unsigned node, bool pay)
 {
-	net_flow(net, node, other(node))->copy_model =
+	gamma_peer(net_flow(net, node, other(node)))->copy_model =
 		(struct gamma_shm_copy_model){.kib_ns = pay ? 20 : 500, .left = 1000};
 }
 
@@ -110,11 +110,12 @@ static int setup_shm(void **state)
 
 		shms[i] = (struct gamma_shm){.link = {.ops = &ops}};
 		ep->shm = &shms[i];
-		ep->local.put = gamma_shm_path_put;
-		ep->local.withdraw = gamma_shm_path_withdraw;
-		ep->local.pull = pull;
+		ep->messages.put_record = gamma_shm_path_put;
+		ep->messages.withdraw_records = gamma_shm_path_withdraw;
+		ep->messages.read_source = pull;
 		flow->same_host = true;
-		flow->tx_channel = (struct gamma_tx_channel *) &records;
+		flow->has_shm_channel = true;
+		gamma_peer(flow)->tx_channel = (struct gamma_tx_channel *) &records;
 		copies_pay(i, false);
 	}
 	return 0;
@@ -310,6 +311,11 @@ static struct gamma_local *reader_of(unsigned node)
 	return &net->nodes[other(node)].ep.local;
 }
 
+static struct gamma_message_local *messages_of_reader(unsigned node)
+{
+	return gamma_message_local(reader_of(node));
+}
+
 static struct outgoing *send_in_chunks(uint64_t length)
 {
 	copies_pay(0, true);
@@ -357,10 +363,10 @@ static void chunks__of_a_long_one_come_when_asked_for(void **state)
 	assert_int_equal(made - taken, 1);
 	deliver_all();
 	gamma_shm_path_feed(ep);
-	assert_true(gamma_list_empty(&ep->local.feeding) && sent->send.fed == LARGE);
+	assert_true(gamma_list_empty(&ep->messages.feeding) && sent->send.fed == LARGE);
 	assert_false(sent->done);
 	deliver_all();
-	assert_true(sent->done && gamma_list_empty(&reader_of(0)->reading));
+	assert_true(sent->done && gamma_list_empty(&messages_of_reader(0)->reading));
 	assert_int_equal(net_stats(net, 1)->bytes_copied_in, LARGE);
 	no_frames();
 }
@@ -397,9 +403,9 @@ static void chunks__are_needless_if_the_kernel_was_faster(void **state)
 	gamma_rndv_shm_read_first(reader_of(0), UINT64_MAX);
 	assert_int_equal(net->nodes[1].received, 1);
 	deliver();
-	assert_true(!gamma_list_empty(&ep->local.feeding));
+	assert_true(!gamma_list_empty(&ep->messages.feeding));
 	deliver();
-	assert_true(sent->done && gamma_list_empty(&ep->local.feeding));
+	assert_true(sent->done && gamma_list_empty(&ep->messages.feeding));
 	no_frames();
 }
 
@@ -409,7 +415,7 @@ static void chunks__that_nobody_has_asked_for_stay_with_the_sender(void **state)
 
 	(void) state;
 	deliver_all();
-	assert_int_equal(net_stats(net, 1)->bytes_copied_in + reader_of(0)->buffered, 0);
+	assert_int_equal(net_stats(net, 1)->bytes_copied_in + messages_of_reader(0)->buffered, 0);
 	net_post(net, 1, LARGE);
 	assert_int_equal(net->nodes[1].received, 1);
 	deliver_all();
@@ -420,18 +426,16 @@ static void chunks__that_nobody_has_asked_for_stay_with_the_sender(void **state)
 /* What the reader waits between two of them is a part of what they take. */
 static void chunks__are_timed_with_the_wait(void **state)
 {
-	struct gamma_shm_copy_model *copying = &net_flow(net, 1, 0)->copy_model;
-
 	(void) state;
-	copying->own_read_ns = 1 << 30;
+	gamma_message_state(net_flow(net, 1, 0))->own_read_ns = 1 << 30;
 	net_post(net, 1, LARGE);
 	send_in_chunks(LARGE);
 	for (int i = 0; i < 3; i++) /* the announcement, and two */
 		deliver();
-	assert_int_equal(copying->own_read_ns, 1 << 30);
+	assert_int_equal(gamma_message_state(net_flow(net, 1, 0))->own_read_ns, 1 << 30);
 	usleep(1000);
 	deliver_all();
-	assert_in_range(copying->own_read_ns,
+	assert_in_range(gamma_message_state(net_flow(net, 1, 0))->own_read_ns,
 			1000000ull * 1024 / (GAMMA_CHUNKS_UNSOLICITED - GAMMA_CHUNK),
 			(1 << 30) - 1);
 }
@@ -463,7 +467,7 @@ static void chunks__of_memory_that_cannot_be_read(void **state)
 	deliver_all();
 	unreadable = true;
 	gamma_rndv_shm_read_first(reader_of(0), LARGE);
-	assert_true(gamma_list_empty(&reader_of(0)->reading));
+	assert_true(gamma_list_empty(&messages_of_reader(0)->reading));
 	deliver_all();
 	net_finish(net, SEC);
 	assert_int_equal(net->nodes[1].received, 1);
@@ -498,7 +502,7 @@ static void chunks__find_no_room(void **state)
 
 static void chunks__are_tried_and_timed(void **state)
 {
-	struct gamma_shm_copy_model *copying = &net_flow(net, 0, 1)->copy_model;
+	struct gamma_shm_copy_model *copying = &gamma_peer(net_flow(net, 0, 1))->copy_model;
 
 	(void) state;
 	*copying = (struct gamma_shm_copy_model){.left = 0};
@@ -517,7 +521,7 @@ static void chunks__more_is_not_written_where_copies_do_not_pay(void **state)
 	copies_pay(0, false);
 	gamma_rndv_shm_ask_more(reader_of(0), false);
 	deliver_all();
-	assert_true(gamma_list_empty(&net->nodes[0].ep.local.feeding));
+	assert_true(gamma_list_empty(&net->nodes[0].ep.messages.feeding));
 	gamma_rndv_shm_read_first(reader_of(0), UINT64_MAX);
 	deliver_all();
 	assert_int_equal(net->nodes[0].sent, 1);
@@ -535,12 +539,12 @@ static void chunks__of_a_flow_that_has_failed(void **state)
 	deliver_first();
 	gamma_rndv_shm_ask_more(reader_of(0), false);
 	deliver();
-	assert_true(!gamma_list_empty(&flow->local->feeding));
+	assert_true(!gamma_list_empty(&gamma_message_local(flow->local)->feeding));
 	gamma_flow_fail(flow, -ECONNRESET, "test");
-	assert_true(sent->done && gamma_list_empty(&flow->local->feeding));
+	assert_true(sent->done && gamma_list_empty(&gamma_message_local(flow->local)->feeding));
 	gamma_flow_fail(net_flow(net, 1, 0), -ECONNRESET, "test");
 	assert_int_equal(net->nodes[1].receive_errors, 1);
-	assert_true(gamma_list_empty(&reader_of(0)->reading));
+	assert_true(gamma_list_empty(&messages_of_reader(0)->reading));
 	forge(1, GAMMA_RECORD_CHUNK, bytes, sizeof(bytes));
 	assert_int_equal(net_stats(net, 1)->resets_out, 0);
 }
@@ -626,11 +630,11 @@ static void random_step(uint64_t *seed, unsigned *left)
 		gamma_shm_path_feed(&net->nodes[from].ep);
 		break;
 	case 2:
-		if (!gamma_list_empty(&reader->reading))
+		if (!gamma_list_empty(&gamma_message_local(reader)->reading))
 			gamma_rndv_shm_read_first(reader, 1 + net_random(seed) % LARGE);
 		break;
 	case 3:
-		if (!gamma_list_empty(&reader->reading))
+		if (!gamma_list_empty(&gamma_message_local(reader)->reading))
 			gamma_rndv_shm_ask_more(reader, net_random(seed) % 2);
 		break;
 	default:
@@ -659,8 +663,8 @@ static void chunks__in_any_interleaving(void **state)
 		assert_int_equal(net->nodes[0].received + net->nodes[1].received, 40);
 		deliver_all();
 		for (unsigned i = 0; i < 2; i++) {
-			assert_true(gamma_list_empty(&net->nodes[i].ep.local.reading));
-			assert_true(gamma_list_empty(&net->nodes[i].ep.local.feeding));
+			assert_true(gamma_list_empty(&net->nodes[i].ep.messages.reading));
+			assert_true(gamma_list_empty(&net->nodes[i].ep.messages.feeding));
 			assert_int_equal(net_stats(net, i)->malformed, 0);
 		}
 	}
@@ -671,15 +675,15 @@ static void medium__is_tried_now_and_then(void **state)
 	struct gamma_flow *flow = net_flow(net, 0, 1);
 
 	(void) state;
-	flow->copy_model = (struct gamma_shm_copy_model){.left = 0};
+	gamma_peer(flow)->copy_model = (struct gamma_shm_copy_model){.left = 0};
 	full = true;
 	assert_false(copy(MEDIUM));
-	assert_int_equal(flow->copy_model.left + flow->copy_model.rest, 0);
-	assert_true(flow->copy_model.timed);
+	assert_int_equal(gamma_peer(flow)->copy_model.left + gamma_peer(flow)->copy_model.rest, 0);
+	assert_true(gamma_peer(flow)->copy_model.timed);
 	full = false;
 	assert_true(copy(MEDIUM)); /* fast or slow, whatever machine this is */
-	assert_int_not_equal(flow->copy_model.left, 0);
-	assert_false(flow->copy_model.timed);
+	assert_int_not_equal(gamma_peer(flow)->copy_model.left, 0);
+	assert_false(gamma_peer(flow)->copy_model.timed);
 }
 
 static void answer__that_finds_no_room_is_a_frame(void **state)
@@ -738,7 +742,7 @@ static void message__does_not_overtake_a_frame_that_is_filling(void **state)
 	assert_true(gamma_coalesce_add(flow, &iov, 1, &envelope));
 	flow->tx.returned = flow->tx.limit - flow->tx.next;
 	net_run(net, 10 * US);
-	assert_true(flow->messages.filling && gamma_list_empty(&flow->ready_entry));
+	assert_true(gamma_message_state(flow)->filling && gamma_list_empty(&flow->ready_entry));
 	assert_false(gamma_shm_path_send(ep, flow, &iov, 1, &envelope));
 	net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
 	assert_int_equal(made, 0);

@@ -327,7 +327,7 @@ static void sender__keeps_the_last_credit(void **state)
 	assert_true(flow->tx.bounded);
 	for (unsigned i = 0; i < 200; i++) {
 		net_step(net, net->now + MS);
-		assert_true(gamma_send_window_in_flight(flow) < 3);
+		assert_true(gamma_send_window_in_flight(&flow->tx) < 3);
 	}
 	net_finish(net, SEC);
 	assert_int_equal(net_stats(net, 0)->requests_out, 0);
@@ -344,14 +344,14 @@ static void sender__uses_it_for_a_short_message(void **state)
 	bound(3);
 	stream();
 	net_run(net, 200 * US);
-	for (unsigned i = 0; i < 100 && gamma_send_window_in_flight(flow) < 2; i++)
+	for (unsigned i = 0; i < 100 && gamma_send_window_in_flight(&flow->tx) < 2; i++)
 		net_step(net, net->now + MS);
 	frames = net_stats(net, 0)->data_frames_out;
 	net_post(net, 1, 8);
 	net_send(net, 0, 1, 8, GAMMA_WHEN_COPIED);
 	gamma_output(&net->nodes[0].ep, net->now);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, frames + 1);
-	assert_int_equal(gamma_send_window_in_flight(flow), 3);
+	assert_int_equal(gamma_send_window_in_flight(&flow->tx), 3);
 	net_finish(net, SEC);
 }
 

@@ -274,7 +274,7 @@ static bool send_now(uint64_t length)
 	struct iovec iov = {bytes, length};
 	struct gamma_envelope envelope = {.length = length};
 
-	if (!gamma_flow_takes(flow, &envelope) ||
+	if (!gamma_send_can_copy(flow, &envelope) ||
 	    !gamma_transmit_direct(flow, &iov, 1, &envelope, net->now, &frame))
 		return false;
 	gamma_transmit_direct_sent(flow, net->now, false, net->now);
@@ -289,7 +289,7 @@ static void now__is_a_frame_like_others(void **state)
 	assert_int_equal(frame.op, GAMMA_OP_SEND);
 	assert_int_equal(frame.seq, 0);
 	assert_ptr_equal(frame.flow, flow);
-	assert_int_equal(gamma_send_window_unacked(flow), 1);
+	assert_int_equal(gamma_send_window_unacked(&flow->tx), 1);
 	/* Its loss will be noticed. */
 	assert_true(gamma_timers_is_set(flow, GAMMA_TIMER_PROBE));
 	assert_true(send_now(20));
@@ -307,13 +307,13 @@ static void now__left_before_the_clock_was_read(void **state)
 	(void) state;
 	assert_true(gamma_transmit_direct(flow, &iov, 1, &envelope, 0, &frame));
 	gamma_transmit_direct_sent(flow, net->now - 700, true, net->now);
-	assert_int_equal(gamma_send_window_at(flow, 0)->time, net->now - 700);
+	assert_int_equal(gamma_send_window_at(&flow->tx, 0)->time, net->now - 700);
 	assert_int_equal(flow->loss.last_sent, net->now);
-	gamma_loss_delivered(flow, gamma_send_window_at(flow, 0), net->now + 4300);
+	gamma_loss_delivered(flow, gamma_send_window_at(&flow->tx, 0), net->now + 4300);
 	assert_int_equal(flow->loss.rack_rtt, 5000);
 	/* What arrived earlier than it is believed to have left. */
-	gamma_send_window_at(flow, 0)->serial++;
-	gamma_loss_delivered(flow, gamma_send_window_at(flow, 0), net->now - 800);
+	gamma_send_window_at(&flow->tx, 0)->serial++;
+	gamma_loss_delivered(flow, gamma_send_window_at(&flow->tx, 0), net->now - 800);
 	assert_int_equal(flow->loss.rack_rtt, 0);
 }
 

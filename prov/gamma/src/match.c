@@ -22,7 +22,7 @@ static struct gamma_list *unexpected_for(struct gamma_rx_ctx *rx_ctx, bool tagge
 
 static struct gamma_fi_ep *ep_of(const struct gamma_flow *flow)
 {
-	return flow->local->context;
+	return gamma_message_local(flow->local)->context;
 }
 
 /* An endpoint of gammad's is not at the MAC of the NIC by which the AV knows it: whoever was
@@ -55,7 +55,7 @@ void gamma_match_unlist(struct gamma_rx *rx)
 {
 	gamma_list_remove(&rx->entry);
 	if (rx->flow)
-		rx->flow->messages.expected--;
+		rx->flow->expected--;
 	rx->flow = NULL;
 }
 
@@ -63,9 +63,9 @@ void gamma_match_unlist(struct gamma_rx *rx)
 static void expect_of(struct gamma_rx *rx, struct gamma_flow *flow)
 {
 	if (rx->flow)
-		rx->flow->messages.expected--;
+		rx->flow->expected--;
 	rx->flow = flow;
-	flow->messages.expected++;
+	flow->expected++;
 }
 
 static bool source_fits(const struct gamma_rx *rx, struct gamma_flow *flow)
@@ -328,7 +328,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 {
 	struct gamma_fi_ep *ep = context;
 
-	if (flow->messages.expected) {
+	if (flow->expected) {
 		let_go(&ep->rx->posted_msg, flow);
 		let_go(&ep->rx->posted_tagged, flow);
 	}
@@ -441,7 +441,7 @@ static void expect_sources(const struct gamma_rx_ctx *rx_ctx, struct gamma_list 
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
 		if (rx->flow && ep_of(rx->flow) == leaves) {
-			rx->flow->messages.expected--;
+			rx->flow->expected--;
 			rx->flow = NULL;
 		}
 		if (!rx->flow && rx->source != FI_ADDR_UNSPEC)

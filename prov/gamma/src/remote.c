@@ -118,7 +118,7 @@ static ssize_t post_locked(struct gamma_fi_ep *ep, const struct gamma_rma_reques
 	}
 	if (done)
 		return 0;
-	if (gamma_message_waiting(flow)) /* its effect may be looked for elsewhere */
+	if (gamma_send_has_frames(flow)) /* its effect may be looked for elsewhere */
 		gamma_progress_thread_set_flush_timer(ep->domain);
 	if (inject && !gamma_rma_requester_is_copied(&tx->send))
 		gamma_tx_release_buffer(ep, tx, &done);

@@ -279,7 +279,7 @@ static ssize_t send_message(struct gamma_fi_ep *ep, const struct gamma_post *pos
 		return -FI_ENOMEM;
 	fill_send(ep, tx, post, len);
 	/* What must wait behind others is copied first: afterwards it may be too late to refuse. */
-	ret = inject && gamma_message_waiting(flow) ? keep_copy(tx, len) : 0;
+	ret = inject && gamma_send_has_frames(flow) ? keep_copy(tx, len) : 0;
 	tx->done = &done;
 	if (!ret)
 		ret = gamma_endpoint_send(ep->endpoint, flow, &tx->send);

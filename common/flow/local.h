@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the flows of an endpoint share: identity, limits, credit pool, buffers. */
+#ifndef GAMMA_FLOW_LOCAL_H
+#define GAMMA_FLOW_LOCAL_H
+
+#include "base/base.h"
+#include "base/stats.h"
+#include "flow/credit.h"
+#include "wire/envelope.h"
+
+struct gamma_flow;
+
+/* A copied payload, kept until acknowledged, with room in front for every header. */
+struct gamma_buffer {
+	struct gamma_buffer *next; /* in the pool */
+	struct gamma_content content;
+	uint32_t len; /* payload bytes */
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
+	uint8_t payload[];
+};
+
+struct gamma_limits {
+	uint32_t mtu;             /* bytes after the Ethernet header: own NIC's */
+	uint32_t local_mtu;       /* bytes, toward peers on the same host */
+	uint32_t inject_size;     /* bytes: a message up to this is copied */
+	uint32_t copy_size;       /* bytes: ditto, while nothing else is under way to the peer */
+	uint64_t eager_size;      /* bytes: a message up to this does not wait for a match */
+	uint64_t unexpected_size; /* bytes kept of messages that nobody has asked for, in all */
+	uint64_t peer_timeout;    /* ns */
+	uint64_t forget;          /* ns that a closed flow is remembered */
+	bool payload_crc;         /* checksum over payloads, both ways */
+};
+
+/* What a frame on the fast path brought besides its message, which has been delivered already:
+ * processed when the program has answered the message, or at the next occasion. */
+struct gamma_deferred_ack {
+	struct gamma_flow *flow; /* NULL: nothing */
+	bool has_ack;
+	uint32_t ack, limit; /* the frame's */
+	uint32_t seq;        /* ditto */
+	uint64_t arrived;    /* ns: when it reached the host, by the kernel's clock */
+};
+
+/* What the flows of one endpoint share. The owner embeds it as the first member of its own. */
+struct gamma_local {
+	struct gamma_addr addr; /* own */
+	uint16_t port;          /* host order */
+	uint32_t epoch;         /* host order, never 0 */
+	uint32_t tenant;
+	uint16_t ethertype;
+	struct gamma_limits limits;
+	struct gamma_credit_pool pool;
+	struct gamma_list flows;
+	struct gamma_list ready;      /* flows that may have frames to send, served in turn */
+	struct gamma_list stalled;    /* flows that would be ready if their link took frames */
+	struct gamma_list timed;      /* flows with a deadline */
+	uint64_t resumed;             /* ns: when timers last ran after this process was stopped */
+	uint64_t next_deadline;       /* ns: not later than the earliest deadline of a flow */
+	struct gamma_buffer *buffers; /* pool of free ones */
+	size_t flow_size; /* bytes that gamma_flow_new allocates: of the owner's structure, which
+			   * begins with struct gamma_flow */
+	/* The owner's: a closed flow may be removed and freed. */
+	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
+	struct gamma_deferred_ack deferred;
+	bool refused_data; /* no memory: a DATA frame that was in order was not taken */
+	uint8_t *zeros;    /* payload of padded probes: limits.mtu bytes */
+	struct gamma_stats stats;
+};
+
+void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,
+		      const struct gamma_limits *limits, uint32_t slots);
+void gamma_local_fini(struct gamma_local *local);
+struct gamma_buffer *gamma_local_get_buffer(struct gamma_local *local); /* NULL: no memory */
+uint32_t gamma_local_buffer_size(const struct gamma_local *local);      /* bytes of payload */
+void gamma_local_put_buffer(struct gamma_local *local, struct gamma_buffer *buffer);
+
+#endif /* GAMMA_FLOW_LOCAL_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The largest frame that reaches a peer. */
+#ifndef GAMMA_FLOW_PATH_MTU_H
+#define GAMMA_FLOW_PATH_MTU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gamma_flow;
+struct gamma_local;
+struct gamma_sent;
+
+struct gamma_path_mtu {
+	uint32_t mtu;            /* bytes after the Ethernet header, in use now */
+	uint32_t peer_mtu;       /* the peer's own, 0: not known yet */
+	uint32_t target;         /* size being probed, 0: none */
+	uint32_t given_up;       /* size that was probed in vain, 0: none; answers may still come */
+	uint32_t probe;          /* number of the last padded probe */
+	uint32_t first;          /* number of the first one whose answer counts */
+	uint64_t asked;          /* ns: when the last padded probe was asked for */
+	uint64_t asked_serial;   /* transmissions before it; UINT64_MAX: it has not left */
+	bool not_taken;          /* the link refused it */
+	uint8_t tries;           /* padded probes lost while other frames passed */
+	uint8_t unsent;          /* padded probes that the link did not take */
+	bool settled;            /* nothing larger to try */
+	bool proven;             /* the target has passed before: the path is doubted */
+	bool lowered;            /* the own MTU is smaller than the peer was told */
+	uint8_t losses;          /* of the large frame `suspect` in a row, while no other passed */
+	uint32_t suspect;        /* its number */
+	uint64_t suspect_serial; /* of its first transmission that was lost */
+	uint64_t passed;         /* serial of the latest large transmission that arrived */
+	uint64_t refused; /* ns: since when the link has refused large frames, 0: it has not */
+};
+
+void gamma_path_mtu_init(struct gamma_flow *flow);
+void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
+/* The answer to the padded probe of that number. */
+void gamma_path_mtu_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe);
+void gamma_path_mtu_unsent(struct gamma_flow *flow); /* the link took no padded probe */
+void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now);
+/* A DATA frame has arrived; evidence says that it is lost; the link did not take a large one. */
+void gamma_path_mtu_delivered(struct gamma_flow *flow, const struct gamma_sent *sent);
+void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now);
+void gamma_path_mtu_refused(struct gamma_flow *flow, uint64_t now);
+/* The own NIC's MTU has been lowered under its flows. */
+void gamma_path_mtu_set_own(struct gamma_local *local, uint32_t mtu);
+
+#endif /* GAMMA_FLOW_PATH_MTU_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The receiver's side of the sequence: each DATA frame is taken once. */
+#ifndef GAMMA_FLOW_RECEIVE_WINDOW_H
+#define GAMMA_FLOW_RECEIVE_WINDOW_H
+
+#include "wire/codec.h"
+
+struct gamma_flow;
+struct gamma_early_frame; /* an early frame kept until its turn */
+struct gamma_reassembly;  /* a frame of which parts have come: reassembly.c */
+
+struct gamma_receive_window {
+	uint32_t next;      /* every frame before this has arrived */
+	uint32_t highest;   /* one past the highest number that arrived */
+	uint32_t arrived;   /* distinct frames arrived so far */
+	uint32_t last;      /* the frame that arrived last, for the ack delay */
+	uint64_t last_time; /* ns: when */
+	bool no_memory;     /* an early frame's turn has come, but there was no memory for it */
+	uint64_t bits[GAMMA_WINDOW_MAX / 64]; /* arrived, by number modulo GAMMA_WINDOW_MAX */
+	struct gamma_early_frame *
+		*early; /* by number modulo GAMMA_WINDOW_MAX; made when first needed */
+	struct gamma_reassembly **parts; /* ditto */
+};
+
+void gamma_receive_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
+			       const uint8_t *payload, uint64_t arrived, uint64_t now);
+/* The two halves of the same, for a frame in order that nothing waits before: its message, if
+ * there is memory for it, and the account of the frame. */
+bool gamma_receive_window_message(struct gamma_flow *flow, const struct gamma_fields *fields,
+				  const uint8_t *payload, uint64_t arrived);
+void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags,
+				  uint64_t now);
+/* If a frame whose turn has come found no memory: tries again. */
+void gamma_receive_window_retry(struct gamma_flow *flow);
+/* What has arrived beyond a gap; alone: in a frame that has room for all of it. */
+void gamma_receive_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields,
+			       bool alone);
+bool gamma_receive_window_sack_is_long(const struct gamma_flow *flow);
+void gamma_receive_window_free(struct gamma_flow *flow);
+
+#endif /* GAMMA_FLOW_RECEIVE_WINDOW_H */

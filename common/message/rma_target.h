@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Operations on a peer's memory, the target's side: for the files of message/. */
+#ifndef GAMMA_MESSAGE_RMA_TARGET_H
+#define GAMMA_MESSAGE_RMA_TARGET_H
+
+#include "message/rma.h"
+
+/* WRITE, READ, ATOMIC, FETCH or COMPARE has arrived, in order. False: no memory. */
+bool gamma_rma_target_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
+			      const uint8_t *payload);
+/* The next short result, or a frame that several share. False: there is none. */
+bool gamma_rma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
+/* A REPLY stream has left, or ends. */
+void gamma_rma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
+/* What a REPLY frame of a stream says. */
+void gamma_rma_target_content(const struct gamma_sent *sent, struct gamma_content *content);
+void gamma_rma_target_drop(struct gamma_flow *flow);
+
+#endif /* GAMMA_MESSAGE_RMA_TARGET_H */
