@@ -60,7 +60,7 @@ mpi_env+=(I_MPI_OFI_PROVIDER=gamma)
 mpi_conforms "across" node01,node02 2 messages collective onesided threads
 mpi_conforms "on one host" node01 2 messages collective onesided threads
 mpi_conforms "two on each of two hosts" node01,node02 4 messages collective onesided
-# Without spawn_connected: doc/compatibility.md, "faults of others".
+# Without spawn_connected: a fault of Intel MPI, see doc/known-issues.md.
 mpi_conforms "processes that start others" node01,node02 2 spawn_two spawn_repeated
 benchmark "IMB-MPI1" IMB-MPI1 PingPong Exchange Allreduce Alltoall Bcast
 benchmark "IMB-RMA" IMB-RMA

@@ -64,7 +64,7 @@ if [ "$mpi_stack" = openmpi5 ] && [ "$tested" -eq 2 ]; then
 	mpi_way=("${through_mtl[@]}")
 	mpi_conforms "one-sided by messages" node01,node02 2 onesided
 	# Not spawn: this PMIx often fails to start processes, over tcp as well
-	# (doc/compatibility.md). Mode 2: messages, and remote memory with its atomics.
+	# (doc/known-issues.md). Mode 2: messages, and remote memory with its atomics.
 	mpi_way=(--mca pml ob1 --mca osc rdma --mca btl "ofi,self" --mca btl_ofi_mode 2
 		--mca btl_ofi_provider_include gamma)
 	mpi_conforms "one-sided by btl across" node01,node02 2 onesided
