@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Holds doc/protocol.md and the headers together: every kind, op, flag, extension, field and
-constant of the document's tables must be in common/wire/ (flow.h for what each side may choose),
-with that number, and the other way round. Started by `make check`, or by hand from anywhere."""
+"""Holds the specification (doc/protocol*.md) and the headers together: every kind, op, flag,
+extension, field and constant of its tables must be in common/wire/ (flow.h for what each side may
+choose), with that number, and the other way round; so must the messages of gammad. Each section
+that the specification refers to exists. Started by `make check`, or by hand from anywhere."""
 
 import re
 import sys
@@ -24,8 +25,8 @@ PLAIN = {"TAG": 8, "CQ_DATA": 8, "FRAGMENT": 8, "PAYLOAD_CRC": 4, "CUTS": 4}
 
 def difference(documented, declared):
     if not (isinstance(documented, dict) and isinstance(declared, dict)):
-        return ["doc/protocol.md: %s" % documented, "header:          %s" % declared]
-    return ["%s: doc/protocol.md says %s, the header %s"
+        return ["document: %s" % documented, "header:   %s" % declared]
+    return ["%s: the document says %s, the header %s"
             % (key, documented.get(key, "nothing"), declared.get(key, "nothing"))
             for key in sorted(set(documented) | set(declared), key=str)
             if documented.get(key) != declared.get(key)]
@@ -47,7 +48,7 @@ class Header:
         self.enums = {}
         self.text = re.sub(r"/\*.*?\*/", "", "\n".join(map(read, paths)), flags=re.S)
         for name, value in re.findall(r"^#define (\w+) +(.+)$", self.text, flags=re.M):
-            if not name.endswith("_H"):
+            if not name.endswith("_H") and not value.startswith('"'):
                 self.values[name] = self.evaluate(value)
         for tag, body in re.findall(r"enum (\w*) ?\{(.*?)\};", self.text, flags=re.S):
             self.add_enum(tag, body)
@@ -104,7 +105,7 @@ def rows_below(all_tables, words, first_cell):
             starts = [i for i, row in enumerate(rows) if row[0] == first_cell]
             if starts:
                 return rows[starts[0]:]
-    sys.exit("doc/protocol.md has no table '%s' under '%s'" % (first_cell, words))
+    sys.exit("doc/ has no table '%s' under '%s'" % (first_cell, words))
 
 
 def table_below(all_tables, words, first_cell, third_cell):
@@ -114,7 +115,7 @@ def table_below(all_tables, words, first_cell, third_cell):
     for begin, after in zip(starts, starts[1:]):
         if third_cell in (None, rows[begin][2]):
             return [row for row in rows[begin:after] if len(row) == len(rows[begin])]
-    sys.exit("doc/protocol.md has no table '%s' under '%s'" % (third_cell, words))
+    sys.exit("doc/ has no table '%s' under '%s'" % (third_cell, words))
 
 
 def numbered(rows):
@@ -202,8 +203,13 @@ def check_constants(wire, flow, rows):
     check("constants of the implementation", chosen, declared)
 
 
-def check_segment(rows):
+def check_segment():
     """What processes of one host must agree on."""
+    found = tables(read("doc/protocol-shm.md"))
+
+    def rows(words, first_cell, third_cell):
+        return table_below(found, words, first_cell, third_cell)
+
     header = Header("common/wire/record.h", "common/wire/segment.h")
     for name, words in (("segment", "Segment"), ("record", "Segment"), ("handover", "Hand-over"),
                         ("announce", "Large messages"), ("answer", "Large messages"),
@@ -214,11 +220,43 @@ def check_segment(rows):
           header.enum("gamma_handover_byte", "GAMMA_HANDOVER_"))
     check("kinds of records", numbered(rows("Segment", "value", None)),
           header.enum("gamma_record_kind", "GAMMA_RECORD_"))
-    check("flags of plain messages",
+    check("flags of inline shm messages",
           {name: 1 << bit for name, bit in numbered(rows("9.5", "bit", None)).items()},
           Header("common/wire/frame.h").enum("gamma_shm_message_flag", "GAMMA_SHM_MESSAGE_"))
     check("constants of segments", documented_constants(rows("9.4", "constant", None)),
           declared_constants(header))
+
+
+def check_gammad():
+    """gammad's messages: those of the table, apart from DONE's refusals, are all that there are."""
+    text = read("doc/protocol-gammad.md")
+    header = Header("common/wire/address.h", "common/broker/message.h")
+    found = tables(text)
+    requests = rows_below(found, "Messages", "request")[1:]
+    names = {row[0].split(":")[0] for row in requests}
+    for row in requests:
+        names |= set(re.findall(r"\b[A-Z]{4,}\b", row[2])) - {"MAC", "EtherType"}
+    types = set(header.enum("gamma_broker_type", "GAMMA_BROKER_"))
+    check("messages of gammad", sorted(names), sorted(types))
+    check("version of gammad's messages", int(re.search(r"`, version (\d+)\.", text).group(1)),
+          header.values["GAMMA_BROKER_VERSION"])
+    check("magic of gammad's messages", int(re.search(r"magic (0x\w+)", text).group(1), 16),
+          header.values["GAMMA_BROKER_MAGIC"])
+    check("gammad's socket", '"%s"' % re.search(r"SEQPACKET at `(.*?)`", text).group(1),
+          re.search(r'GAMMA_BROKER_PATH +(".*?")', header.text).group(1))
+
+
+def check_references():
+    """Sections named in parentheses, after a colon in a table, or as "section 9"."""
+    texts = {path: read("doc/%s.md" % path) for path in
+             ("protocol", "protocol-slow-port", "protocol-shm", "protocol-gammad")}
+    sections = {number for text in texts.values()
+                for number in re.findall(r"^#* ?(\d+(?:\.\d+)?) ", text, flags=re.M)}
+    for path, text in texts.items():
+        named = set(re.findall(r"\((\d+\.\d)\)|: (\d+\.\d)(?= \||,|;)", text))
+        named |= {(number, "") for number in re.findall(r"[Ss]ections? (\d+(?:\.\d)?)", text)}
+        for number in sorted({first or second for first, second in named} - sections):
+            check("doc/%s.md refers to section %s" % (path, number), "missing", "there")
 
 
 def flow_constants():
@@ -254,8 +292,9 @@ def main():
     check("flags", {name: 1 << bit for name, bit in numbered(rows("Flags", "bit")).items()},
           wire.enum("gamma_flag", "GAMMA_FLAG_"))
     check_extensions(wire, documented_extensions(rows("Extensions", "bit")))
-    check_segment(lambda words, first_cell, third_cell:
-                  table_below(found, words, first_cell, third_cell))
+    check_segment()
+    check_gammad()
+    check_references()
     check_constants(wire, flow_constants(), rows("Constants", "constant"))
     return end()
 
