@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True  # the tree stays as it is
 from cluster import Failure, json_lines
 from comparison import Measure, is_level, number_text
 from context import TREE, Context
+from machine import OTHERS_SHARE, Others
 from parts_gammad import USER
 
 ROUNDS = 3
@@ -79,6 +80,7 @@ class Demo:
         self.ctx, self.samples, self.failures = ctx, {}, []
         self.user = USER  # None: all runs as root
         self.labs = {}
+        self.others = 0   # share of one processor that other programs took meanwhile
 
     # ---- labs and programs ----
 
@@ -198,6 +200,11 @@ class Demo:
                         self.samples.setdefault((name, provider), []).append(value)
 
     def run(self):
+        others = Others(lambda: 0)
+        self.run_steps()
+        self.others = others.share()
+
+    def run_steps(self):
         with Step("virtual hosts with gammad: two each at MTU 1,500, MTU 9,000 and 1 Gbit/s"):
             self.set_up()
         self.introduce()
@@ -230,6 +237,9 @@ class Demo:
                      for value in medians]
             yield f"{row.text:38} {cells[0]:>12} {cells[1]:>12}   {row.verdict(*medians)}"
         yield "tcp: with the kernel's offloads on. One way; medians of three interleaved rounds."
+        if self.others > OTHERS_SHARE:
+            yield (f"Disturbed: other programs took {self.others:.0%} of a processor meanwhile; "
+                   "latencies suffer most.")
         yield from (f"not measured: {text}" for text in self.failures)
         yield ""
         yield self.conclusion()
