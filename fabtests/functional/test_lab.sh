@@ -120,6 +120,15 @@ runs_what_is_shared() {
 }
 number_of() { sed -n "s/^$1.*[ ,]$2 \([0-9]*\).*/\1/p" <<<"$shown"; }
 
+offloads_are() { # on or off: of both hosts of the other lab
+	local host name
+	for host in 1 2; do
+		for name in {tcp-segmentation,generic-segmentation,generic-receive}-offload; do
+			b2b exec "$host" ethtool -k gam0 | grep -x "$name: $1" || return 1
+		done
+	done
+}
+
 before=$(ls -A /run/gamma-lab 2>/dev/null || :)$(getent passwd labuser || :)
 in_lab=$lab_name result='' least_us=0 middle_us=0 distinct=0 altered=0 overtaken=0 early='' gaps=0
 
@@ -271,6 +280,9 @@ b2b impair 2 --loss 100
 frames 2 1 20 1000 0.1
 check "b2b: loss 100 %" counts "$received" = 0
 check "refused: delay back to back" refused 'back to back' b2b impair 1 --delay 1ms
+check "TCP's offloads are off" offloads_are off
+check "up --offloads" eval 'b2b down && b2b up 2 --b2b --offloads'
+check "TCP's offloads are on" offloads_are on
 
 # ---- down --------------------------------------------------------------------------------
 
