@@ -32,7 +32,8 @@ frames of the MTU. gamma uses none of them. The raw baseline is a bare packet so
 
 METHOD = """## Method
 
-- Cases are interleaved, each round in the opposite order. Every figure is a median of at least {kept} samples.
+- Cases are interleaved, each round in the opposite order. Every figure is a median of at least {kept} samples, unless
+  the machine was too busy for as many rounds.
 - A probe (core-to-core latency, a fixed computation) precedes and follows each sample. A sample is kept if both probes
   show the usual speed of the machine and other programs use little processor time. If fewer than {kept} samples of a row
   are kept, all of them count; `report.txt` marks such rows.
