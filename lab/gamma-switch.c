@@ -42,7 +42,7 @@ struct frame {
 	uint8_t bytes[];
 };
 
-/* What was asked for on the command line; the same for both ways but for the rate. */
+/* What was asked for on the command line; the same for both directions but for the rate. */
 struct options {
 	const char *device[2]; /* the cable to the host; the switch's side */
 	const char *pid_file;
@@ -52,12 +52,13 @@ struct options {
 	uint64_t reorder; /* chance, of 2^32, that a frame overtakes the queue */
 	uint64_t rate;    /* bit/s toward the host, 0: unlimited */
 	uint64_t seed;
-	uint32_t buffer;    /* frames that may wait, each way */
+	uint32_t buffer;    /* frames that may wait, in each direction */
 	uint16_t ethertype; /* of the frames that are delayed, host byte order */
 };
 
-/* One way through the port: frames received on `in` leave by `out`. Queue in order of due_ns. */
-struct way {
+/* One direction through the port: frames received on `in` leave by `out`. Queue in order of due_ns.
+ */
+struct direction {
 	const char *name;
 	int in, out;          /* packet sockets */
 	uint64_t ns_per_kbit; /* wire time of 1,000 bits, 0: none */
@@ -70,8 +71,8 @@ struct way {
 
 struct port {
 	struct options options;
-	struct way way[2];     /* to the host, from the host */
-	uint64_t stats_due_ns; /* 0: the file is up to date */
+	struct direction direction[2]; /* to the host, from the host */
+	uint64_t stats_due_ns;         /* 0: the file is up to date */
 	int stats_fd;
 };
 
@@ -112,64 +113,64 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-static void send_frame(struct way *way, const uint8_t *bytes, size_t length)
+static void send_frame(struct direction *direction, const uint8_t *bytes, size_t length)
 {
 	/* A full or unplugged port loses the frame, as a switch would. */
-	if (send(way->out, bytes, length, MSG_DONTWAIT) == (ssize_t) length)
-		way->forwarded++;
+	if (send(direction->out, bytes, length, MSG_DONTWAIT) == (ssize_t) length)
+		direction->forwarded++;
 	else
-		way->refused++;
+		direction->refused++;
 }
 
 /* When a frame that arrives now is to leave; frames that do not overtake keep their order. */
-static uint64_t due_time(struct way *way, const struct options *options, size_t length,
+static uint64_t due_time(struct direction *direction, const struct options *options, size_t length,
 			 uint64_t now)
 {
-	uint64_t random = next_random(&way->random);
+	uint64_t random = next_random(&direction->random);
 	uint64_t due = now + options->delay_ns;
-	uint64_t wire_ns = length * 8 * way->ns_per_kbit / 1000;
+	uint64_t wire_ns = length * 8 * direction->ns_per_kbit / 1000;
 
 	if (options->jitter_ns)
 		due += random % (2 * options->jitter_ns + 1) - options->jitter_ns;
-	if (due < way->last_due_ns + wire_ns)
-		due = way->last_due_ns + wire_ns;
+	if (due < direction->last_due_ns + wire_ns)
+		due = direction->last_due_ns + wire_ns;
 	return due;
 }
 
-static void delay_frame(struct way *way, const struct options *options, const uint8_t *bytes,
-			size_t length, uint64_t now)
+static void delay_frame(struct direction *direction, const struct options *options,
+			const uint8_t *bytes, size_t length, uint64_t now)
 {
-	int overtakes = (uint32_t) next_random(&way->random) < options->reorder;
-	uint64_t due = due_time(way, options, length, now);
+	int overtakes = (uint32_t) next_random(&direction->random) < options->reorder;
+	uint64_t due = due_time(direction, options, length, now);
 	struct frame *frame;
 
 	if (overtakes) {
-		way->overtook++;
-		send_frame(way, bytes, length);
+		direction->overtook++;
+		send_frame(direction, bytes, length);
 		return;
 	}
-	frame = way->queued < way->size ? malloc(sizeof(*frame) + length) : NULL;
+	frame = direction->queued < direction->size ? malloc(sizeof(*frame) + length) : NULL;
 	if (!frame) {
-		way->full++;
+		direction->full++;
 		return;
 	}
-	frame->due_ns = way->last_due_ns = due;
+	frame->due_ns = direction->last_due_ns = due;
 	frame->length = (uint32_t) length;
 	memcpy(frame->bytes, bytes, length);
-	way->queue[(way->head + way->queued++) % way->size] = frame;
+	direction->queue[(direction->head + direction->queued++) % direction->size] = frame;
 }
 
 /* Sends what is due, at the end (now = UINT64_MAX) all of it; returns how many frames. */
-static int send_due(struct way *way, uint64_t now)
+static int send_due(struct direction *direction, uint64_t now)
 {
 	int count = 0;
 
-	while (way->queued && way->queue[way->head]->due_ns <= now) {
-		struct frame *frame = way->queue[way->head];
+	while (direction->queued && direction->queue[direction->head]->due_ns <= now) {
+		struct frame *frame = direction->queue[direction->head];
 
-		way->head = (way->head + 1) % way->size;
-		way->queued--;
-		send_frame(way, frame->bytes, frame->length);
+		direction->head = (direction->head + 1) % direction->size;
+		direction->queued--;
+		send_frame(direction, frame->bytes, frame->length);
 		free(frame);
 		count++;
 	}
@@ -207,21 +208,22 @@ static uint8_t *restore_tag(uint8_t *bytes, size_t *length, const struct tpacket
 	return bytes - VLAN_TAG;
 }
 
-static void take_frame(struct port *port, struct way *way, struct mmsghdr *message, uint64_t now)
+static void take_frame(struct port *port, struct direction *direction, struct mmsghdr *message,
+		       uint64_t now)
 {
 	uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
 	size_t length = message->msg_len;
 	int delayed = concerns(&port->options, bytes, length);
 
 	if (message->msg_hdr.msg_flags & MSG_TRUNC) {
-		way->refused++;
+		direction->refused++;
 		return;
 	}
 	bytes = restore_tag(bytes, &length, auxdata_of(&message->msg_hdr));
 	if (delayed)
-		delay_frame(way, &port->options, bytes, length, now);
+		delay_frame(direction, &port->options, bytes, length, now);
 	else
-		send_frame(way, bytes, length);
+		send_frame(direction, bytes, length);
 }
 
 static void prepare_batch(struct batch *batch)
@@ -239,29 +241,29 @@ static void prepare_batch(struct batch *batch)
 }
 
 /*
- * One batch at most, so that neither way starves the other or the frames that are due.
+ * One batch at most, so that neither direction starves the other or the frames that are due.
  * Returns the number of frames; less than 0: an error, which is cleared by this.
  */
-static int receive(struct port *port, struct way *way, struct batch *batch)
+static int receive(struct port *port, struct direction *direction, struct batch *batch)
 {
 	uint64_t now;
 	int count;
 
 	prepare_batch(batch);
-	count = recvmmsg(way->in, batch->message, BATCH, MSG_DONTWAIT, NULL);
+	count = recvmmsg(direction->in, batch->message, BATCH, MSG_DONTWAIT, NULL);
 	now = now_ns();
 	for (int i = 0; i < count; i++)
-		take_frame(port, way, &batch->message[i], now);
+		take_frame(port, direction, &batch->message[i], now);
 	return count;
 }
 
-static void count_missed(struct way *way)
+static void count_missed(struct direction *direction)
 {
 	struct tpacket_stats stats;
 	socklen_t length = sizeof(stats);
 
-	if (!getsockopt(way->in, SOL_PACKET, PACKET_STATISTICS, &stats, &length))
-		way->missed += stats.tp_drops;
+	if (!getsockopt(direction->in, SOL_PACKET, PACKET_STATISTICS, &stats, &length))
+		direction->missed += stats.tp_drops;
 }
 
 /* The file is rewritten in place, so its reader never finds it empty. */
@@ -272,16 +274,17 @@ static void write_stats(struct port *port)
 	int length = 0;
 
 	for (int i = 0; i < 2; i++) {
-		struct way *way = &port->way[i];
+		struct direction *direction = &port->direction[i];
 
-		count_missed(way);
-		length += snprintf(
-			text + length, sizeof(text) - (size_t) length,
-			"%s forwarded %llu, overtook %llu, buffer full %llu, "
-			"not sent %llu, missed %llu\n",
-			way->name, (unsigned long long) way->forwarded,
-			(unsigned long long) way->overtook, (unsigned long long) way->full,
-			(unsigned long long) way->refused, (unsigned long long) way->missed);
+		count_missed(direction);
+		length += snprintf(text + length, sizeof(text) - (size_t) length,
+				   "%s forwarded %llu, overtook %llu, buffer full %llu, "
+				   "not sent %llu, missed %llu\n",
+				   direction->name, (unsigned long long) direction->forwarded,
+				   (unsigned long long) direction->overtook,
+				   (unsigned long long) direction->full,
+				   (unsigned long long) direction->refused,
+				   (unsigned long long) direction->missed);
 	}
 	port->stats_due_ns = 0;
 	/* A full disk costs the figures only. */
@@ -294,10 +297,10 @@ static uint64_t next_wake(const struct port *port)
 	uint64_t wake = port->stats_due_ns ? port->stats_due_ns : UINT64_MAX;
 
 	for (int i = 0; i < 2; i++) {
-		const struct way *way = &port->way[i];
+		const struct direction *direction = &port->direction[i];
 
-		if (way->queued && way->queue[way->head]->due_ns < wake)
-			wake = way->queue[way->head]->due_ns;
+		if (direction->queued && direction->queue[direction->head]->due_ns < wake)
+			wake = direction->queue[direction->head]->due_ns;
 	}
 	return wake;
 }
@@ -314,15 +317,15 @@ static void wait_for_work(const struct port *port, struct pollfd *fds, const sig
 		fds[0].revents = fds[1].revents = 0;
 }
 
-/* Both ways once: what has arrived, what is due, and the statistics when they are. */
+/* Both directions once: what has arrived, what is due, and the statistics when they are. */
 static void work(struct port *port, const struct pollfd *fds, struct batch *batch)
 {
 	int changed = 0;
 
 	for (int i = 0; i < 2; i++) {
-		if (fds[i].revents && receive(port, &port->way[i], batch) > 0)
+		if (fds[i].revents && receive(port, &port->direction[i], batch) > 0)
 			changed = 1;
-		if (send_due(&port->way[i], now_ns()))
+		if (send_due(&port->direction[i], now_ns()))
 			changed = 1;
 	}
 	if (port->stats_due_ns && port->stats_due_ns <= now_ns())
@@ -333,15 +336,15 @@ static void work(struct port *port, const struct pollfd *fds, struct batch *batc
 
 static void forward_until_stopped(struct port *port, struct batch *batch, const sigset_t *mask)
 {
-	struct pollfd fds[2] = {{.fd = port->way[0].in, .events = POLLIN},
-				{.fd = port->way[1].in, .events = POLLIN}};
+	struct pollfd fds[2] = {{.fd = port->direction[0].in, .events = POLLIN},
+				{.fd = port->direction[1].in, .events = POLLIN}};
 
 	while (!stop) {
 		wait_for_work(port, fds, mask);
 		work(port, fds, batch);
 	}
 	for (int i = 0; i < 2; i++)
-		send_due(&port->way[i], UINT64_MAX);
+		send_due(&port->direction[i], UINT64_MAX);
 	write_stats(port);
 }
 
@@ -378,20 +381,20 @@ static int open_port(struct port *port)
 				port->options.device[i], strerror(errno));
 			return -1;
 		}
-		port->way[i].name = i ? "from" : "to";
-		port->way[i].size = port->options.buffer;
-		port->way[i].random = port->options.seed + (uint64_t) i;
-		port->way[i].queue = calloc(port->options.buffer, sizeof(struct frame *));
-		if (!port->way[i].queue) {
+		port->direction[i].name = i ? "from" : "to";
+		port->direction[i].size = port->options.buffer;
+		port->direction[i].random = port->options.seed + (uint64_t) i;
+		port->direction[i].queue = calloc(port->options.buffer, sizeof(struct frame *));
+		if (!port->direction[i].queue) {
 			fprintf(stderr, "gamma-switch: no memory for %u frames\n",
 				port->options.buffer);
 			return -1;
 		}
 	}
-	port->way[0].in = port->way[1].out = fd[1];
-	port->way[0].out = port->way[1].in = fd[0];
+	port->direction[0].in = port->direction[1].out = fd[1];
+	port->direction[0].out = port->direction[1].in = fd[0];
 	if (port->options.rate)
-		port->way[0].ns_per_kbit = 1000 * SECOND_NS / port->options.rate;
+		port->direction[0].ns_per_kbit = 1000 * SECOND_NS / port->options.rate;
 	port->stats_fd =
 		open(port->options.stats_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (port->stats_fd < 0)
