@@ -93,6 +93,17 @@ def check_parameters():
               re.search(r"^\.It .*\bbtl_gamma_%s\b" % name, text, flags=re.M))
 
 
+def check_version():
+    """A page that gives a version gives that of configure.ac; NEWS.md has an entry for it."""
+    version = re.search(r"AC_INIT\(\[gamma\], \[([^]]+)\]", read("configure.ac")).group(1)
+    for path in sorted(glob.glob(os.path.join(TOP, "man/*.[1-9]"))):
+        name = os.path.relpath(path, TOP)
+        given = re.search(r"^\.Os(?: +gamma)? *(\S*)", read(name), flags=re.M).group(1)
+        check("version in " + name, given in ("", version), given)
+    check("NEWS.md has version " + version,
+          re.search(r"^## %s\b" % re.escape(version), read("NEWS.md"), flags=re.M))
+
+
 def check_documents():
     """Those who build from a tarball have the documents too."""
     lists = "".join(read(os.path.relpath(path, TOP)) for path in
@@ -132,6 +143,7 @@ def main():
     check_options()
     check_gammad()
     check_parameters()
+    check_version()
     check_documents()
     check_lint()
     check_widths()
