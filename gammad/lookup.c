@@ -222,7 +222,7 @@ void gammad_lookup_handle_nics(struct gammad *gammad)
 	struct gamma_fields request;
 
 	for (int i = 0; i < GAMMAD_BURST_MAX; i++) {
-		struct sockaddr_ll from;
+		struct sockaddr_ll from = {0};
 		socklen_t from_len = sizeof(from);
 		ssize_t len = recvfrom(gammad->nics_fd, frame, sizeof(frame), MSG_DONTWAIT,
 				       (struct sockaddr *) &from, &from_len);

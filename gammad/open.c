@@ -147,7 +147,7 @@ static int prepare_socket(int fd, struct gammad *gammad, const struct gammad_slo
 		.sll_protocol = htons(gammad->conf.ethertype),
 		.sll_ifindex = slot->ifindex,
 	};
-	struct stat st;
+	struct stat st = {0};
 	int ret = gamma_packet_socket_set_filter(fd, &attr);
 
 	if (!ret) {
@@ -272,6 +272,8 @@ static enum gamma_broker_reason fill_open(struct gammad *gammad, const struct ga
 	uint16_t port = ask->port;
 	int ret;
 
+	if (!slot)
+		return GAMMA_BROKER_NO_SLOT;
 	fds[1] = claim_port(gammad, nic, slot, &port, &open->port_fd);
 	if (fds[1] < 0)
 		return fds[1] == -EADDRINUSE ? GAMMA_BROKER_PORT_TAKEN : GAMMA_BROKER_SYSTEM;

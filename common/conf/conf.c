@@ -147,7 +147,7 @@ static int add_host(struct parser *p, const char *name, const uint8_t mac[GAMMA_
 static int parse_line(struct parser *p, char *line, size_t len)
 {
 	char *words[GAMMA_MAC_LEN + 2]; /* name, six bytes, and one more to detect too many */
-	uint8_t mac[GAMMA_MAC_LEN];
+	uint8_t mac[GAMMA_MAC_LEN] = {0};
 	char *rest = NULL;
 	size_t count = 0;
 	int err;

@@ -332,7 +332,7 @@ static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t 
 
 	inbound->arrived += len;
 	gamma_message_note_arriving(inbound->flow, inbound->wanted - inbound->arrived);
-	if (inbound->buffered) {
+	if (inbound->buffered && len) {
 		memcpy(inbound->buffered + offset, payload, len);
 		stats->bytes_copied_in += len;
 	} else if (inbound->recv) {
