@@ -6,6 +6,7 @@ of a word pass (an ARP neighbour, a row of a table). In doc/experiments*, which 
 headings are looked at. Started by `make check`, or by hand from anywhere."""
 
 import os
+# pylint: disable=line-too-long # one pattern a line
 import re
 import subprocess
 import sys
