@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * BPF programs in the way of frames: at the slots and at the exit of the NICs; called as gammad
- * begins. From Linux 6.6 on by links (tcx), which cost a frame a third of what filters (tc, clsact)
- * do, come before all of these, and last as long as they are pinned: `tc` does not take them away.
+ * Attaches BPF programs to the slots and to the NICs' egress when gammad starts. From Linux 6.6
+ * on by links (tcx): they cost a frame a third of what filters (tc, clsact) do, run before them,
+ * and stay while they are pinned, so that `tc` does not remove them.
  */
 #include "gammad/gammad.h"
 
@@ -21,15 +21,15 @@
 enum { TCX_INGRESS = 46, TCX_EGRESS = 47, TCX_FIRST = 1 << 3 };
 
 struct place {
-	const char *pin; /* with the interface's number behind */
+	const char *pin; /* the interface's number follows */
 	int tcx;
 	enum bpf_tc_attach_point tc;
-	uint32_t priority; /* among tc's filters */
+	uint32_t priority; /* among filters of tc */
 };
 
 static const struct place slot_out = {GAMMAD_BPF "/out", TCX_EGRESS, BPF_TC_EGRESS, 1};
 static const struct place slot_in = {GAMMAD_BPF "/in", TCX_INGRESS, BPF_TC_INGRESS, 1};
-/* Among the NIC's other filters: late. */
+/* After the NIC's other filters. */
 static const struct place nic_out = {GAMMAD_BPF "/guard", TCX_EGRESS, BPF_TC_EGRESS, 0x6764};
 
 static bool use_links(void)
@@ -82,17 +82,17 @@ static void pin_of(const struct place *place, int ifindex, char path[64])
 	snprintf(path, 64, "%s%d", place->pin, ifindex);
 }
 
-/* Whether it still is on that interface, which may have gone, and its number be another's. */
+/* Whether it is still on that interface: an interface may be gone and its number reused. */
 static bool is_on(int link, int ifindex)
 {
 	struct bpf_link_info info = {0};
 	uint32_t len = sizeof(info);
 
-	/* Where links of XDP have it, those of tcx do, which the header may not know. */
+	/* tcx links store the ifindex where XDP links do; the header may not know tcx. */
 	return !bpf_obj_get_info_by_fd(link, &info, &len) && (int) info.xdp.ifindex == ifindex;
 }
 
-/* 0: there is one from before a restart, and it has the new program now; 1: there is none. */
+/* 0: a link from before a restart exists and has the new program now; 1: there is none. */
 static int renew_link(const struct place *place, int program_fd, int ifindex)
 {
 	char path[64];
@@ -118,7 +118,7 @@ static void remove_link(const struct place *place, int ifindex)
 	unlink(path);
 }
 
-/* 1: there are no such links in this kernel. */
+/* 1: this kernel has no tcx links. */
 static int make_link(const struct place *place, int program_fd, int ifindex)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = TCX_FIRST);
@@ -136,8 +136,8 @@ static int make_link(const struct place *place, int program_fd, int ifindex)
 
 /* ---- at a slot ---- */
 
-/* The filters are there in any case, and not asked where a link is: should somebody take its pin
- * away, nothing leaves unchecked. */
+/* The filters are always attached, and do not run where a link does: if its pin is removed,
+ * frames are still checked. */
 int gammad_attach_slot(const struct gammad_programs *programs, int ifindex)
 {
 	int ret = add_filter(&slot_out, programs->egress, ifindex);
@@ -174,7 +174,7 @@ static struct {
 	struct gammad_programs programs;
 } linking;
 
-/* Each costs a grace period of RCU: 20 ms, sometimes 45 s. Slots do not change any more. */
+/* Each link costs an RCU grace period: 20 ms, sometimes 45 s. Slots do not change any more. */
 static void *link_slots(void *unused)
 {
 	const struct gammad *gammad = linking.gammad;
@@ -204,8 +204,8 @@ int gammad_attach_links(struct gammad *gammad, const struct gammad_programs *pro
 
 /* ---- at the NIC ---- */
 
-/* What it passes goes on to the filters of others, so it is there once: as a link, or else as a
- * filter; and the other, of a start before this one, goes then. */
+/* Frames that pass go on to other filters, so the guard must be attached once: as a link, or
+ * else as a filter. The other kind, from an earlier start, is removed. */
 int gammad_attach_guard(const struct gammad_programs *programs, int ifindex)
 {
 	int ret = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Who is connected to gammad's socket: one request read at a time, answered at once, or when the
- * kernel has made what is asked for (workers.c). gammad waits for nobody: who does not read his
+ * Clients of gammad's socket. gammad reads one request at a time and answers at once, or when a
+ * worker has done the job (workers.c). It waits for no client: a client that does not read its
  * answers is disconnected.
  */
 #include "gammad/gammad.h"
@@ -55,7 +55,7 @@ static unsigned connections_of(const struct gammad *gammad, uid_t uid)
 	return count;
 }
 
-/* Groups as the kernel has them, at the moment of the connection. */
+/* The peer's groups, as the kernel has them from the moment of the connection. */
 static bool in_group(const struct gammad *gammad, int fd, gid_t gid)
 {
 	gid_t groups[GROUPS_MAX];
@@ -74,7 +74,8 @@ static bool in_group(const struct gammad *gammad, int fd, gid_t gid)
 
 static bool may_connect(const struct gammad *gammad, const struct ucred *peer)
 {
-	/* Each process has one for its endpoint, and all may ask something at once. */
+	/* Each process keeps one connection for its endpoint, and may open another one to ask
+	 * something. */
 	unsigned most = 2 * gammad_conf_limit(&gammad->conf, peer->uid) + GAMMAD_CLIENTS_EXTRA;
 
 	return !peer->uid || connections_of(gammad, peer->uid) < most;
@@ -103,8 +104,8 @@ static void accept_client(struct gammad *gammad, int fd)
 	gammad_watch_fd(gammad, fd, &client->watch);
 }
 
-/* Without a descriptor left the connection would stay in the queue and wake gammad for ever: one
- * is kept in reserve to turn it away. */
+/* Without a free descriptor the connection would stay queued and wake gammad again and again.
+ * A spare descriptor makes room to accept and close it. */
 static void reject_without_fd(struct gammad *gammad)
 {
 	int fd;
@@ -127,7 +128,7 @@ void gammad_clients_accept(struct gammad *gammad)
 		reject_without_fd(gammad);
 }
 
-/* What nobody waits for any more must not keep others waiting, who asked later. */
+/* A job that nobody waits for must not delay later ones. */
 static void release_job(struct gammad_job *job)
 {
 	if (!job->reading && gammad_workers_cancel(job))
@@ -136,7 +137,7 @@ static void release_job(struct gammad_job *job)
 		job->client = NULL;
 }
 
-/* Its endpoint may live on: in a child of the process, for instance. */
+/* Its endpoint may stay open, for instance in a child of the process. */
 static void disconnect(struct gammad *gammad, struct gammad_client *client)
 {
 	if (client->open)
@@ -213,8 +214,7 @@ static bool answer_join(struct gammad *gammad, struct gammad_client *client,
 	return !gamma_scm_send(client->fd, NULL, 0, &joined, sizeof(joined), &job->fd, 1);
 }
 
-/* The kernel takes its time for a socket with a ring: the client is not listened to before it has
- * got it. */
+/* Making a socket with a ring may take long: no further request is read meanwhile. */
 static bool begin_job(struct gammad *gammad, struct gammad_client *client,
 		      const union gamma_broker_request *request, const struct tpacket_req *ring)
 {
@@ -273,8 +273,8 @@ static void finish_job(struct gammad *gammad, struct gammad_job *job)
 		reason = GAMMA_BROKER_BAD_CONF;
 	if (client && !answer_job(gammad, client, job, reason))
 		disconnect(gammad, client);
-	/* The client has it now; if he has not, this is the end of it, and takes the kernel long.
-	 */
+	/* The client has its copy now. If it has not, this is the last descriptor, and closing
+	 * it takes long. */
 	if (!job->closes)
 		gammad_workers_close(gammad, job->fd);
 	free(job->reading);
@@ -296,7 +296,7 @@ static bool answer_nics(struct gammad *gammad, struct gammad_client *client)
 	struct gamma_broker_served served = {.ethertype = gammad->conf.ethertype};
 
 	_Static_assert((int) GAMMAD_NICS_MAX <= (int) GAMMA_BROKER_NICS_MAX,
-		       "all fit in an handle_request");
+		       "all fit in an answer");
 	for (unsigned i = 0; i < gammad->nic_count; i++)
 		memcpy(served.macs[served.count++], gammad->nics[i].mac, GAMMA_MAC_LEN);
 	gamma_broker_message_init_header(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
@@ -347,8 +347,8 @@ static bool send_entry(struct gammad_client *client, const struct gammad_open *o
 	return send_reply(client, &entry, sizeof(entry));
 }
 
-/* By handle, so that it goes on after a pause although others have come and gone. After a restart
- * they stand in the map's order, hence the search for the next one. */
+/* By handle, so that it can continue after a pause although endpoints have come and gone.
+ * After a restart the list is in the map's order, hence the search. */
 static bool continue_listing(struct gammad *gammad, struct gammad_client *client)
 {
 	for (;;) {
@@ -398,7 +398,7 @@ static bool begin_reload(struct gammad *gammad, struct gammad_client *client)
 	return true;
 }
 
-/* False: the connection is to end. */
+/* False: close the connection. */
 static bool handle_request(struct gammad *gammad, struct gammad_client *client, const void *bytes,
 			   size_t len)
 {
@@ -431,7 +431,7 @@ static bool handle_request(struct gammad *gammad, struct gammad_client *client, 
 	return false;
 }
 
-/* As recv; has_fds: descriptors came with it, for which there is no room here. */
+/* As recv; has_fds: descriptors came with the message, which no request has. */
 static ssize_t receive_request(const struct gammad_client *client, void *bytes, size_t room,
 			       bool *has_fds)
 {
@@ -453,7 +453,7 @@ void gammad_clients_handle_event(struct gammad *gammad, struct gammad_client *cl
 	bool keep, has_fds;
 	ssize_t len;
 
-	/* It has hung up meanwhile: nothing else is listened for. */
+	/* Only a hang-up can arrive meanwhile: requests are not read. */
 	if (client->job) {
 		keep = false;
 	} else if (client->listing && !(events & (EPOLLHUP | EPOLLERR))) {

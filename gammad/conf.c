@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gammad.conf: a keyword and its values a line. */
+/* gammad.conf: one keyword and its values per line. */
 #include "gammad/conf.h"
 
 #include <errno.h>
@@ -18,12 +18,12 @@
 
 enum {
 	WORDS_MAX = 6,
-	LIMIT_MAX = GAMMAD_SLOTS_MAX * GAMMAD_NICS_MAX, /* endpoints of a user: all there are */
+	LIMIT_MAX = GAMMAD_SLOTS_MAX * GAMMAD_NICS_MAX, /* all slots */
 };
 
 struct parser {
 	const char *file;
-	unsigned line; /* 0: none, the file as a whole */
+	unsigned line; /* 0: none, an error of the whole file */
 	struct gammad_conf *conf;
 	bool ring_seen, ethertype_seen, limit_seen;
 	char *error;
@@ -44,7 +44,7 @@ static int __attribute__((format(printf, 2, 3))) complain(struct parser *p, cons
 	return -EINVAL;
 }
 
-/* Decimal or 0x..., nothing else, from min to max. */
+/* Decimal or 0x..., from min to max. */
 static bool number(const char *word, uint64_t min, uint64_t max, uint64_t *value)
 {
 	char *end;
@@ -168,7 +168,7 @@ static const struct keyword {
 	{"group", take_group}, {"ethertype", take_ethertype},
 };
 
-/* line is writable, and ends with 0 at line[len]. */
+/* line is writable and ends with 0 at line[len]. */
 static int parse_line(struct parser *p, char *line, size_t len)
 {
 	char *words[WORDS_MAX], *rest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* gammad.conf: what gammad may give to whom. Read at its start and at each reload. */
+/* gammad.conf: the NICs, limits and groups. gammad reads it at start and at each reload. */
 #ifndef GAMMAD_CONF_H
 #define GAMMAD_CONF_H
 
@@ -14,8 +14,8 @@ enum {
 	GAMMAD_NICS_MAX = 16,
 	GAMMAD_SLOTS_MAX = 1024, /* of one NIC */
 	GAMMAD_GROUPS_MAX = 32,
-	GAMMAD_UIDS_MAX = 64,       /* with a limit of their own */
-	GAMMAD_CONF_MAX = 64 << 10, /* bytes of the file */
+	GAMMAD_UIDS_MAX = 64,       /* users with a limit of their own */
+	GAMMAD_CONF_MAX = 64 << 10, /* bytes, of the file */
 	GAMMAD_RING_MIN = 64 << 10, /* bytes */
 	GAMMAD_RING_MAX = 1 << 30,  /* bytes */
 };
@@ -23,10 +23,10 @@ enum {
 struct gammad_conf {
 	struct {
 		char name[16];
-		unsigned slots; /* endpoints that it can have at a time */
+		unsigned slots; /* endpoints at a time */
 	} nics[GAMMAD_NICS_MAX];
 	unsigned nic_count;
-	uint32_t ring_bytes; /* of an endpoint's receive ring */
+	uint32_t ring_bytes; /* bytes, of an endpoint's receive ring */
 	uint16_t ethertype;
 	unsigned limit; /* endpoints of a user at a time */
 	struct {
@@ -34,14 +34,14 @@ struct gammad_conf {
 		unsigned limit;
 	} uids[GAMMAD_UIDS_MAX];
 	unsigned uid_count;
-	gid_t groups[GAMMAD_GROUPS_MAX]; /* whose members may have endpoints; none: everybody */
+	gid_t groups[GAMMAD_GROUPS_MAX]; /* groups that may have endpoints; none: everyone may */
 	unsigned group_count;
 };
 
-/* 0, or -EINVAL with "file:line: cause; cure" in error. name stands for the file. */
+/* 0, or -EINVAL with "file:line: cause; cure" in error. name is the file's name in that text. */
 int gammad_conf_parse(const char *name, const char *text, size_t len, struct gammad_conf *conf,
 		      char *error, size_t error_len);
-/* The same from a file; other errors too. */
+/* The same from a file; also returns the errors of reading it. */
 int gammad_conf_load(const char *path, struct gammad_conf *conf, char *error, size_t error_len);
 
 unsigned gammad_conf_limit(const struct gammad_conf *conf, uid_t uid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gammactl: asks a running gammad how it is, and tells it what to do. */
+/* gammactl: shows a running gammad's state and sends it commands. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static void show_state(const struct gamma_broker_state *state)
 	       (unsigned long long) state->opened, (unsigned long long) state->dropped);
 }
 
-/* One that is just ending still takes connections, and resets them. */
+/* A gammad that is ending still accepts connections, and resets them. */
 static const char *no_answer(ssize_t len)
 {
 	return !len || errno == ECONNRESET || errno == EPIPE
@@ -151,7 +151,7 @@ static int revoke_user(const char *path, const char *text)
 	return ask(path, GAMMA_BROKER_REVOKE, (uint32_t) uid, "revoke");
 }
 
-/* Those without an argument. */
+/* Commands without an argument. */
 static const struct {
 	const char *name;
 	enum gamma_broker_type type;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What the kernel holds endpoints to. `egress` (tc, on each slot) lets out only frames that bear
- * their endpoint's own MAC, EtherType, port and user id. `freeze` (a security module) lets nobody
- * change an endpoint's socket any more, which could lead frames past that check. A kernel that
- * takes no such modules has `freeze_calls` instead (for sockets of a control group), which does not
- * see system calls in their 32-bit form, as any program can make them; then `guard` (tc, on the
- * NIC) checks what has come past `egress_guarded`, which stands for `egress`: no option leads past
- * both.
+ * The checks that the kernel enforces on endpoints. `egress` (tc, on each slot) passes only
+ * frames with their endpoint's own MAC, EtherType, port and user id. `freeze` (a security module)
+ * refuses changes to an endpoint's socket, which could lead frames past that check. A kernel
+ * without BPF security modules gets `freeze_calls` instead (for sockets of a control group). It
+ * does not see system calls in their 32-bit form, which any program can make; then `guard` (tc,
+ * on the NIC) also checks frames after `egress_guarded`, which replaces `egress`: no socket
+ * option bypasses both.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -19,7 +19,8 @@
 #define EPERM            1
 #define CHECKSUM_PARTIAL 3
 
-/* Of the kernel's own structures what is looked at; libbpf finds it in the one that runs. */
+/* The fields used of the kernel's own structures; libbpf finds their offsets in the running
+ * kernel. */
 struct ns_common {
 	unsigned int inum;
 } __attribute__((preserve_access_index));
@@ -86,16 +87,16 @@ struct {
 	__uint(max_entries, GAMMAD_LOOKUPS_BYTES);
 } lookups SEC(".maps");
 
-/* gammad's network namespace, where no socket is but what gammad has made: its inode. */
+/* Inode of gammad's network namespace, in which only gammad makes sockets. */
 const volatile __u32 gammad_namespace;
 
 /*
- * Where in a frame what is looked at stands: the bytes themselves, not what the sender says of
- * them. Read as numbers of several bytes, none of which lies across one of the kernel's own words
- * (these begin two bytes before the frame), so every machine's kernel takes it.
+ * Offsets in a frame, in the bytes themselves: metadata from the sender is not trusted. Fields
+ * are read so that none crosses a word of the kernel's (words begin two bytes before the frame):
+ * every architecture's kernel accepts that.
  */
 enum {
-	AT_SRC = 6, /* MAC, with the EtherType behind it: as in struct gammad_endpoint */
+	AT_SRC = 6, /* MAC, followed by the EtherType, as in struct gammad_endpoint */
 	AT_DST_PORT = 14,
 	AT_SRC_PORT = 16,
 	AT_TENANT = 18,
@@ -113,7 +114,7 @@ static __always_inline int is_group(const __u8 *head)
 	return head[0] & 1;
 }
 
-/* What lets the endpoint send to that group; 0: nothing. */
+/* The group's entry that permits the endpoint to send to it; NULL: none. */
 static __always_inline const struct gammad_member *membership(__u32 handle, const __u8 *head)
 {
 	struct gammad_member_key key = {.handle = handle,
@@ -125,8 +126,8 @@ static __always_inline const struct gammad_member *membership(__u32 handle, cons
 	return member && !member->left ? member : 0;
 }
 
-/* In memory that its sender cannot change any more: of a frame in a send ring the kernel has not
- * copied as much. 0: there is none. */
+/* In memory that its sender cannot change any more: the kernel has not copied that much of a
+ * frame in a send ring. NULL: too short. */
 static __always_inline const __u8 *read_head(struct __sk_buff *skb)
 {
 	if ((void *) (long) skb->data + HEAD > (void *) (long) skb->data_end &&
@@ -137,8 +138,7 @@ static __always_inline const __u8 *read_head(struct __sk_buff *skb)
 	return (const __u8 *) (long) skb->data;
 }
 
-/* To one host, or a group that it is in; untagged; no segments that the kernel would make frames of
- * later. */
+/* To one host, or to a group that it is in; untagged; not to be segmented by the kernel later. */
 static __always_inline int allowed(const struct __sk_buff *skb,
 				   const struct gammad_endpoint *endpoint, const __u8 *head)
 {
@@ -164,7 +164,7 @@ static __always_inline int is_endpoint(int family, __u32 mark)
 	return family == AF_PACKET && mark >= GAMMAD_HANDLE_FIRST && mark <= GAMMAD_HANDLE_LAST;
 }
 
-/* A group's members on this host get a copy, at the slot: slots do not reach each other. */
+/* Members of a group on this host get a copy at the slot: slots do not reach each other. */
 static __always_inline int check(struct __sk_buff *skb, __u32 handle, int at_slot)
 {
 	__u32 index = handle % GAMMAD_ENDPOINTS_MAX;
@@ -186,8 +186,8 @@ int egress(struct __sk_buff *skb)
 	return check(skb, skb->mark, 1);
 }
 
-/* Who owns a port is asked for: gammad hears it too. Here, since one more socket on the slots would
- * cost each frame three times as much. */
+/* A LOOKUP request: gammad gets a copy. Here, because one more socket on each slot would
+ * triple a frame's cost. */
 SEC("tc")
 int ingress(struct __sk_buff *skb)
 {
@@ -198,8 +198,8 @@ int ingress(struct __sk_buff *skb)
 	if (!head || (head[AT_KIND] & 0x0f) != GAMMAD_KIND_LOOKUP || head[AT_OP] != GAMMAD_OP_ASK ||
 	    is_group(head) || skb->vlan_present || len < HEAD)
 		return TC_ACT_OK;
-	/* One test of both bounds, which compilers like to make, tells the kernel's verifier none.
-	 */
+	/* Compilers like to merge the two bounds into one test, which the kernel's verifier
+	 * does not accept. */
 	barrier_var(len);
 	if (len > sizeof(question->frame))
 		return TC_ACT_OK;
@@ -216,7 +216,7 @@ int ingress(struct __sk_buff *skb)
 
 /* ---- where the freeze is not complete ---- */
 
-/* Nobody is to fill a checksum in later, wherever the sender wanted it to be. */
+/* No checksum may be filled in later at an offset that the sender chose. */
 static __always_inline int is_final(struct __sk_buff *skb)
 {
 	struct sk_buff *inside = bpf_cast_to_kern_ctx(skb);
@@ -224,7 +224,7 @@ static __always_inline int is_final(struct __sk_buff *skb)
 	return BPF_CORE_READ_BITFIELD(inside, ip_summed) != CHECKSUM_PARTIAL;
 }
 
-/* Without its mark, which no user can change, a frame has been here. */
+/* A frame without the mark, which users cannot change, has passed the check. */
 SEC("tc")
 int egress_guarded(struct __sk_buff *skb)
 {
@@ -234,7 +234,7 @@ int egress_guarded(struct __sk_buff *skb)
 	return is_final(skb) ? check(skb, handle, 1) : drop();
 }
 
-/* What others send through the NIC passes. */
+/* Frames that others send through the NIC pass. */
 SEC("tc")
 int guard(struct __sk_buff *skb)
 {
@@ -255,8 +255,8 @@ int guard(struct __sk_buff *skb)
 
 /* ---- sockets ---- */
 
-/* Of all sockets there are, whoever's: a program for those of a control group (lsm_cgroup) would be
- * asked by the group of the process that calls, not of the socket. 0: go on. */
+/* Applies to all sockets: a program for those of one control group (lsm_cgroup) would run for
+ * the group of the calling process, not of the socket. 0: permit. */
 SEC("lsm/socket_setsockopt")
 int freeze(unsigned long long *arguments)
 {
@@ -274,7 +274,7 @@ int freeze_calls(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 
-	/* 0 lets the option through as it came, however long it is. */
+	/* 0 passes the option on unchanged, whatever its length. */
 	ctx->optlen = 0;
 	return !sk || !is_endpoint((int) sk->family, sk->mark);
 }

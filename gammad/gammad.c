@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * gammad: opens endpoints for programs that may not open packet sockets, so that the kernel
- * enforces what each may send and receive. No frame of theirs passes through it.
+ * enforces what each may send and receive. Frames do not pass through it.
  */
 #include "gammad/gammad.h"
 
@@ -47,7 +47,8 @@ static bool same_nics(const struct gammad_conf *a, const struct gammad_conf *b)
 	return same;
 }
 
-/* Names of groups may be at the other end of a network, which nobody else is to wait for. */
+/* In a thread: names of groups may be looked up over the network, which must not delay
+ * clients. */
 int gammad_begin_reload(struct gammad *gammad, struct gammad_client *client)
 {
 	struct gammad_job *job = calloc(1, sizeof(*job));
@@ -67,7 +68,7 @@ int gammad_begin_reload(struct gammad *gammad, struct gammad_client *client)
 	return 0;
 }
 
-/* Limits, groups and ring sizes hold for endpoints that are opened from now on. */
+/* Limits, groups and ring sizes apply to endpoints that are opened from now on. */
 int gammad_finish_reload(struct gammad *gammad, const struct gammad_reading *reading)
 {
 	struct gammad_conf conf = reading->conf;
@@ -130,8 +131,8 @@ static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t eve
 	}
 }
 
-/* One event at a time: what one does may end what another stands for. Of those who have hung up the
- * sockets are looked for together, when nobody asks for anything. */
+/* One event at a time: handling one may free the object of another. The sockets of clients
+ * that have disconnected are looked for together, when no request is pending. */
 static void run_loop(struct gammad *gammad)
 {
 	while (!gammad->ending) {
@@ -195,13 +196,13 @@ static int start(struct gammad *gammad)
 		ret = gammad_clients_listen(gammad);
 	if (!ret)
 		ret = gammad_setup_drop_privileges();
-	/* What holds for this thread from here on holds for those. */
+	/* Threads inherit what was set so far. */
 	if (!ret)
 		ret = gammad_workers_start(gammad);
 	return ret ? ret : gammad_attach_links(gammad, &programs);
 }
 
-/* Tells systemd that clients may come; others do not ask. */
+/* Tells systemd that clients may connect. Other service managers set no NOTIFY_SOCKET. */
 static void notify_systemd(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Multicast groups: which endpoint may send to which, as the kernel knows it, and the sockets on
- * which their frames arrive. These are on an interface that the NIC's groups have for themselves,
- * so that they cost nobody else's frames anything.
+ * Multicast groups: the memberships that the kernel checks, and the sockets on which group frames
+ * arrive. They are on an interface of their own, so that other frames do not pass their filters.
  */
 #include "gammad/gammad.h"
 
@@ -75,7 +74,7 @@ void gammad_groups_sweep(struct gammad *gammad, struct gammad_open *open,
 
 /* ---- requests ---- */
 
-/* Broadcast is everybody's, and 01:80:c2:00:00:.. the switches'. */
+/* Broadcast is for everyone, and 01:80:c2:00:00:.. is for switches. */
 static bool is_permitted(const uint8_t mac[GAMMA_MAC_LEN])
 {
 	static const uint8_t broadcast[GAMMA_MAC_LEN] = {255, 255, 255, 255, 255, 255};
@@ -129,7 +128,7 @@ enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
 	key = key_of(open, ask);
 	gamma_packet_socket_plan_ring(open->nic->mtu, 0, ring);
 	if (may_join(open, &key)) {
-		/* What it has closed may not have been noticed yet. */
+		/* Endpoints that were just closed may still count. */
 		gammad_open_sweep(gammad);
 		open = own(gammad, client, ask);
 	}
@@ -217,7 +216,7 @@ enum gamma_broker_reason gammad_groups_end_join(struct gammad *gammad,
 	return GAMMA_BROKER_SYSTEM;
 }
 
-/* Nothing is sent to it from here on; it counts until its socket is closed. */
+/* It may not send to the group any more; the membership counts until its socket is closed. */
 enum gamma_broker_reason gammad_groups_leave(struct gammad *gammad,
 					     const struct gammad_client *client,
 					     const struct gamma_broker_group *ask)
@@ -257,7 +256,7 @@ static struct gammad_open *by_handle(const struct gammad *gammad, uint32_t handl
 	return NULL;
 }
 
-/* Where an element is deleted the kernel begins anew: those that are known are passed over. */
+/* After an element is deleted the kernel starts over: known memberships are skipped. */
 int gammad_groups_restore(struct gammad *gammad)
 {
 	struct gammad_member_key key, before, *last = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The BPF programs, which are part of this program's file, and their maps, which are pinned: after
- * a restart, and after an upgrade, new programs work on the maps of those endpoints that are open.
+ * The BPF programs, which are embedded in gammad, and their maps, which are pinned: after a
+ * restart or an upgrade, new programs work on the maps of endpoints that are still open.
  */
 #include "gammad/gammad.h"
 
@@ -18,12 +18,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-/* What freezes sockets: the program of a control group, or the link of a security module. */
+/* What freezes sockets: a control group's program, or a security module's link. */
 #define FREEZE_PIN GAMMAD_BPF "/freeze"
 #define MODULE_PIN GAMMAD_BPF "/module"
 #define MODULE_NEW GAMMAD_BPF "/module_new"
 
-/* gammad.bpf.o, as clang has made it. */
+/* gammad.bpf.o, as compiled by clang. */
 __asm__(".section .rodata\n"
 	".balign 16\n"
 	"gammad_object_begin:\n"
@@ -59,7 +59,7 @@ static int program(struct bpf_object *object, const char *name)
 
 static int choose_programs(struct bpf_object *object, bool complete)
 {
-	/* Beside "ingress" the first two, or the others. */
+	/* The first two (complete) or the other three; "ingress" always. */
 	static const char *const names[] = {"egress", "freeze", "egress_guarded", "freeze_calls",
 					    "guard"};
 
@@ -85,7 +85,7 @@ static int set_namespace(struct bpf_object *object, int own_ns)
 	return bpf_map__set_initial_value(constants, &inode, sizeof(inode));
 }
 
-/* complete: the freeze is a security module's. */
+/* complete: a security module freezes sockets. */
 static int load(struct gammad_programs *programs, bool complete, int own_ns)
 {
 	size_t len = (size_t) (gammad_object_end - gammad_object_begin);
@@ -123,7 +123,7 @@ void gammad_kernel_unload(struct gammad_programs *programs)
 
 /* ---- the freeze ---- */
 
-/* Where control groups of version 2 are mounted. */
+/* Mount point of control groups of version 2. */
 static bool find_mount(char *path, size_t len)
 {
 	char device[256], where[256], type[64];
@@ -141,7 +141,7 @@ static bool find_mount(char *path, size_t len)
 	return found;
 }
 
-/* That of this process, as a path. */
+/* The path of this process's control group. */
 static bool own_cgroup(char *path, size_t len)
 {
 	char mount[256], line[256];
@@ -173,8 +173,8 @@ static int move_into(const char *cgroup)
 	return ret;
 }
 
-/* A service has a control group of its own. Started by hand, gammad shares one with others, whose
- * sockets are none of its business: it makes one. */
+/* A service has a control group of its own. If gammad was started by hand, it makes one, so
+ * that it does not affect other processes' sockets. */
 static int choose_cgroup(char *path, size_t len)
 {
 	struct stat st;
@@ -188,15 +188,15 @@ static int choose_cgroup(char *path, size_t len)
 	snprintf(path + end, len - end, "/gammad-%llu", (unsigned long long) st.st_ino);
 	if (mkdir(path, 0755) && errno != EEXIST)
 		return -errno;
-	/* Without the rights of the beginning it cannot be removed: `gammad -r` does, and finds it.
-	 */
+	/* gammad cannot remove it later, without its capabilities: `gammad -r` finds and
+	 * removes it. */
 	unlink(GAMMAD_CGROUP);
 	if (symlink(path, GAMMAD_CGROUP))
 		return -errno;
 	return move_into(path);
 }
 
-/* The program attached before a restart goes only when its successor is there. */
+/* The program from before a restart is detached only when the new one is attached. */
 static int attach_to_cgroup(const struct gammad_programs *programs, int cgroup)
 {
 	int old = bpf_obj_get(FREEZE_PIN);
@@ -215,7 +215,7 @@ static int attach_to_cgroup(const struct gammad_programs *programs, int cgroup)
 	return ret ? ret : bpf_obj_pin(programs->freeze, FREEZE_PIN);
 }
 
-/* As above: what the name stood for goes as the new link takes it. */
+/* As above: the old link goes when the new one takes its name. */
 static int attach_module(const struct gammad_programs *programs)
 {
 	struct bpf_program *freeze = bpf_object__find_program_by_name(programs->object, "freeze");
@@ -232,7 +232,7 @@ static int attach_module(const struct gammad_programs *programs)
 	return ret;
 }
 
-/* A socket as clients get them must refuse what would lead past the checks. */
+/* A socket as clients get them must refuse options that bypass the checks. */
 static bool is_frozen(uint32_t mark)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -248,7 +248,7 @@ static bool is_frozen(uint32_t mark)
 	return frozen;
 }
 
-/* Where endpoints' sockets are. */
+/* In the namespace of endpoints' sockets. */
 static bool try_freeze(const struct gammad *gammad, uint32_t mark)
 {
 	bool frozen = !gammad_setup_enter_ns(gammad->own_ns) && is_frozen(mark);
@@ -398,7 +398,7 @@ void gammad_kernel_clear_endpoint(const struct gammad *gammad, uint32_t handle)
 	bpf_map_update_elem(gammad->endpoints_map, &index, &none, BPF_ANY);
 }
 
-/* Counted before it is used: a crash in between wastes one. */
+/* The counter is stored before the handle is used: a crash in between loses one handle. */
 uint32_t gammad_kernel_new_handle(const struct gammad *gammad)
 {
 	struct gammad_endpoint other;
@@ -411,7 +411,7 @@ uint32_t gammad_kernel_new_handle(const struct gammad *gammad)
 	last = handle + GAMMAD_ENDPOINTS_MAX;
 	while (handle != last && gammad_kernel_read_endpoint(gammad, index_of(handle), &other))
 		handle++;
-	/* The last is for gammad's own trial. */
+	/* The last one is for gammad's own test. */
 	if (handle == last || handle >= GAMMAD_HANDLE_LAST)
 		return 0;
 	counts.next_handle = handle + 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Not to wait for sockets that linger: see linger.h. A timer sends the signals. */
+/* Bounds the time that lingering sockets block this thread: see linger.h. A timer sends
+ * signals. */
 #include "gammad/linger.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ int gammad_linger_init(void)
 	return 0;
 }
 
-/* Again and again: a signal that comes before the wait does not end it. */
+/* Periodic: a signal that comes before the blocking call does not end it. */
 static void set_alarm(bool on)
 {
 	struct timespec interval = {.tv_nsec = on ? INTERVAL_MS * 1000000 : 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Where lines go: the journal or a terminal through standard error, or syslog. */
+/* Log output: to standard error (journal or terminal), or to syslog. */
 #include "gammad/gammad.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void to_stderr(enum gamma_log_level level, const char *line)
 
 	if (quiet && level != GAMMA_LOG_WARN)
 		return;
-	/* The journal reads the level off the line's beginning. */
+	/* The journal takes the level from the beginning of the line. */
 	if (journal)
 		mark = level == GAMMA_LOG_WARN ? "<4>" : "<6>";
 	fprintf(stderr, "%sgammad: %s\n", mark, line);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Answers LOOKUP where others ask for endpoints: on the NIC's own MAC, which gamma.conf lists, on
- * the host by the AF_UNIX name of that MAC and the port, and on the slots' MACs, where peers ask
- * that have not heard of an endpoint for long. The send_answer names the endpoint's own MAC.
+ * Answers LOOKUP requests: to the NIC's own MAC, which gamma.conf lists; on the host to the
+ * AF_UNIX name of that MAC and port; and to the slots' MACs, from peers that have not heard of an
+ * endpoint for long. The answer contains the endpoint's own MAC.
  */
 #include "gammad/gammad.h"
 
@@ -33,7 +33,7 @@ enum {
 	AT_OP = GAMMA_ETH_LEN + offsetof(struct gamma_header, op),
 };
 
-/* Questions alone, to this host. */
+/* Only LOOKUP requests to this host. */
 static int filter(int fd, uint16_t ethertype)
 {
 	struct sock_filter code[] = {
@@ -81,7 +81,7 @@ int gammad_lookup_open_reply_socket(struct gammad_nic *nic)
 	return open_socket(nic->ifindex, 0, &nic->fd);
 }
 
-/* On all of the host's interfaces: one that is on a NIC would be shown each frame of its slots. */
+/* For all interfaces of the host: a socket on one NIC would see each frame of its slots. */
 int gammad_lookup_open_nics(struct gammad *gammad)
 {
 	int ret = open_socket(0, gammad->conf.ethertype, &gammad->nics_fd);
@@ -104,8 +104,8 @@ static void own_address(const struct gammad *gammad, const struct gammad_open *o
 	addr->host = gammad->host;
 }
 
-/* Builds the send_answer so that it ends with room; returns its first byte, *len its length. src:
- * the MAC that was request; open: NULL, nobody has the port. */
+/* Builds the answer so that it ends with room; returns its first byte, and its length in *len.
+ * src: the MAC that was asked; open NULL: nobody has the port. */
 static uint8_t *build_answer(const struct gammad *gammad, const struct gammad_open *open,
 			     const uint8_t *requester, const uint8_t *src,
 			     const struct gamma_fields *request,
@@ -139,7 +139,7 @@ static uint8_t *build_answer(const struct gammad *gammad, const struct gammad_op
 	return room;
 }
 
-/* What a dead process has left to a child has nobody who would send_answer any more. */
+/* An endpoint that only a child of a dead process still has would never answer. */
 static bool is_alive(const struct gammad_open *open)
 {
 	pid_t pid = (pid_t) open->record.pid;
@@ -162,7 +162,7 @@ static bool is_request(const uint8_t *frame, size_t len, struct gamma_fields *re
 	       request->kind == GAMMA_KIND_LOOKUP && request->op == GAMMA_LOOKUP_ASK;
 }
 
-/* frame: the question, which was to src. */
+/* frame: the request, which was sent to src. */
 static void send_answer(const struct gammad *gammad, const struct gammad_nic *nic,
 			const struct gammad_open *open, const uint8_t *frame,
 			const struct gamma_fields *request)
@@ -172,9 +172,9 @@ static void send_answer(const struct gammad *gammad, const struct gammad_nic *ni
 	size_t len;
 
 	made = build_answer(gammad, open, frame + GAMMA_MAC_LEN, frame, request, room, &len);
-	/* Lost if the queue is full: who asks asks again. */
+	/* If the queue is full the answer is lost: requesters repeat their requests. */
 	if (send(nic->fd, made, len, MSG_DONTWAIT) < 0 && errno != EAGAIN)
-		gamma_info("%s: an send_answer was not sent: %s", nic->name, strerror(errno));
+		gamma_info("%s: an answer was not sent: %s", nic->name, strerror(errno));
 }
 
 static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *frame,
@@ -194,8 +194,8 @@ static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint
 		send_answer(gammad, nic, NULL, frame, request);
 }
 
-/* The endpoint hears it too, but may not be moving; of one that is gone only gammad can tell. The
- * send_answer goes out on the NIC, where nothing is checked. */
+/* The endpoint gets the request too, but may not poll; if it is gone only gammad can answer.
+ * The answer leaves through the NIC, where frames are not checked. */
 static void answer_on_slot(struct gammad *gammad, const uint8_t *frame,
 			   const struct gamma_fields *request)
 {
@@ -275,7 +275,7 @@ void gammad_lookup_handle_slots(struct gammad *gammad)
 
 /* ---- lookups of neighbours ---- */
 
-/* Descriptors are nothing that anybody asks with. */
+/* No request carries descriptors. */
 static ssize_t receive(const struct gammad_open *open, void *frame, size_t room, uid_t *sender)
 {
 	struct gamma_scm scm;
@@ -336,7 +336,8 @@ bool gammad_lookup_send_revoked(const struct gammad *gammad, const struct gammad
 		return true;
 	frame = gamma_codec_build(&fields, record->mac, open->nic->mac, gammad->conf.ethertype,
 				  room + FRAME_MAX);
-	/* Its queue may be full; or it has closed, and only its packet socket is still open. */
+	/* Its queue may be full; or the program has closed it, and only its packet socket is
+	 * still open. */
 	return sendto(open->port_fd, frame, (size_t) GAMMA_ETH_LEN + fields.header_len,
 		      MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &name,
 		      gamma_port_name(record->mac, ntohs(record->port), &name)) >= 0 ||

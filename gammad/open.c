@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Endpoints: making one's sockets for a client, finding out when it is gone, taking its rights
- * away. An endpoint lives as long as anybody has its packet socket open: the kernel's list of
- * those says so, whatever has become of the client, or of gammad in between.
+ * Endpoints: makes an endpoint's sockets for a client, finds out when it is gone, revokes it. An
+ * endpoint exists while any process has its packet socket open, according to the kernel's list,
+ * even if the client has disconnected or gammad was restarted.
  */
 #include "gammad/gammad.h"
 
@@ -51,7 +51,7 @@ struct gammad_open *gammad_open_find(const struct gammad *gammad, const uint8_t 
 	return NULL;
 }
 
-/* Whether an endpoint of that user has the slot, and so no other user's. */
+/* Whether an endpoint of that user has the slot: then no other user's has. */
 static bool slot_is_users(const struct gammad *gammad, const struct gammad_slot *slot, uid_t uid)
 {
 	struct gamma_list *pos;
@@ -65,7 +65,7 @@ static bool slot_is_users(const struct gammad *gammad, const struct gammad_slot 
 	return false;
 }
 
-/* The one that is asked for, because another endpoint of the user has it; else a free one. */
+/* The slot that is asked for, if another endpoint of the user has it; else a free one. */
 static struct gammad_slot *choose_slot(struct gammad *gammad, const struct gammad_client *client,
 				       const struct gamma_broker_open *ask, struct gammad_nic *nic)
 {
@@ -90,7 +90,7 @@ static bool is_on_nic(const struct gammad_nic *nic, const struct gammad_open *op
 	return (uint32_t) nic->ifindex == open->record.nic_ifindex;
 }
 
-/* Ties an endpoint to its NIC and slot, if they are configured. */
+/* Sets an endpoint's NIC and slot, if they are in the configuration. */
 static void attach_to_slot(struct gammad *gammad, struct gammad_open *open)
 {
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
@@ -132,8 +132,8 @@ static void remove_open(struct gammad *gammad, struct gammad_open *open)
 
 /* ---- the sockets ---- */
 
-/* In this order: nothing is received before the filter is there, nothing can be sent before the
- * endpoint is in the map, and the mark, which freezes the socket, comes last. */
+/* The order matters: the filter before anything can be received, the endpoint in the map
+ * before anything can be sent, and last the mark, which freezes the socket. */
 static int prepare_socket(int fd, struct gammad *gammad, const struct gammad_slot *slot,
 			  struct gammad_open *open)
 {
@@ -173,7 +173,7 @@ bool gammad_open_host_owns_port(const struct gammad *gammad, const struct gammad
 	struct sockaddr_un name;
 	unsigned len = gamma_port_name(nic->mac, port, &name);
 
-	/* EPERM, EAGAIN and the like: somebody is there, too. */
+	/* EPERM, EAGAIN and the like: somebody owns it, too. */
 	return !connect(gammad->host_fd, (struct sockaddr *) &name, len) || errno != ECONNREFUSED;
 }
 
@@ -287,7 +287,8 @@ static enum gamma_broker_reason fill_open(struct gammad *gammad, const struct ga
 		.pid = (uint32_t) client->pid,
 	};
 	memcpy(open->record.mac, slot->mac, GAMMA_MAC_LEN);
-	/* Late: what fails before costs no handle, so that nobody can use them up by failing. */
+	/* As late as possible: an attempt that fails before uses no handle, so that users
+	 * cannot exhaust them. */
 	open->record.handle = job->fd < 0 ? 0 : gammad_kernel_new_handle(gammad);
 	ret = job->fd < 0           ? job->fd
 	      : open->record.handle ? prepare_socket(job->fd, gammad, slot, open)
@@ -386,7 +387,7 @@ static FILE *open_list(void)
 	return fopen("/proc/thread-self/net/packet", "re");
 }
 
-/* An endpoint stays as long as it, or one of its groups, has a socket: these hold memory. */
+/* An endpoint exists as long as it, or one of its groups, has a socket: these hold memory. */
 static void sweep_open(struct gammad *gammad, struct gammad_open *open,
 		       const struct gammad_sockets *sockets)
 {
@@ -409,7 +410,7 @@ void gammad_open_sweep(struct gammad *gammad)
 	struct gamma_list *pos, *next;
 
 	gammad->sweep_pending = false;
-	/* If not all can be read, nobody is taken for gone. */
+	/* If the list is incomplete, no endpoint counts as gone. */
 	if (gammad_sockets_read(&sockets, open_list)) {
 		gamma_list_for_each_safe (pos, next, &gammad->opens)
 			sweep_open(gammad, gamma_list_entry(pos, struct gammad_open, entry),
@@ -433,7 +434,7 @@ bool gammad_open_needs_sweep(const struct gammad *gammad)
 	return false;
 }
 
-/* The entry stays until the socket is gone: until then the slot is not another's. */
+/* The entry stays until the socket is closed: until then nobody else gets the slot. */
 unsigned gammad_open_revoke(struct gammad *gammad, uid_t uid)
 {
 	struct gamma_list *pos;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What must be there before gammad serves, and what outlives it: its folder, a BPF file system and
- * a network namespace mounted in it. Each step finds its work done or does it, so a start after a
- * crash at any point goes on from there.
+ * What gammad needs before it serves, and what outlives it: its folder, a BPF file system and a
+ * network namespace mounted in it. Each step checks whether its work is done, so that a start
+ * after a crash at any point continues from there.
  */
 #include "gammad/gammad.h"
 
@@ -53,7 +53,7 @@ static int make_folders(void)
 	return 0;
 }
 
-/* Before any interface is there: none of them is to say anything by itself. */
+/* Before any interface exists: interfaces must not send anything by themselves. */
 static void disable_ipv6(void)
 {
 	static const char *const files[] = {"/proc/sys/net/ipv6/conf/all/disable_ipv6",
@@ -62,7 +62,7 @@ static void disable_ipv6(void)
 	for (size_t i = 0; i < gamma_array_size(files); i++) {
 		int fd = open(files[i], O_WRONLY | O_CLOEXEC);
 
-		/* No such file: no IPv6 in this kernel. What slots may send is checked anyway. */
+		/* No such file: this kernel has no IPv6. Frames from slots are checked anyway. */
 		if (fd >= 0 && write(fd, "1", 1) != 1)
 			gamma_info("%s: %s", files[i], strerror(errno));
 		if (fd >= 0)
@@ -135,7 +135,7 @@ int gammad_setup_remove(void)
 			ret = fail(cgroup, "stop gammad first");
 	}
 	unlink(GAMMAD_CGROUP);
-	/* The namespace goes once no program has a socket in it any more. */
+	/* The kernel removes the namespace when the last socket in it is closed. */
 	if (is_mounted(NET_FILE, NET_MAGIC) && umount2(NET_FILE, MNT_DETACH))
 		ret = fail(NET_FILE, "start gammad as root");
 	if (is_mounted(GAMMAD_BPF, bpf_magic) && umount2(GAMMAD_BPF, MNT_DETACH))
@@ -147,7 +147,7 @@ int gammad_setup_remove(void)
 	return ret;
 }
 
-/* Sockets and marks, options of the network, maps: nothing else is left to be done as root. */
+/* What remains: sockets and marks, network options, maps. */
 int gammad_setup_drop_privileges(void)
 {
 	const uint64_t kept = 1ull << CAP_NET_RAW | 1ull << CAP_NET_ADMIN | 1ull << CAP_BPF;

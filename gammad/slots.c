@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Slots: an endpoint each, a macvlan of its NIC in gammad's network namespace, in private mode,
- * without ARP, with the program that checks what leaves. A further one for each NIC's multicast
- * groups. Found after a restart by their names.
+ * Slots: each is a macvlan of its NIC in gammad's network namespace, in private mode, without
+ * ARP, with the egress check. One more carries each NIC's multicast groups. After a restart they
+ * are found by name.
  */
 #include "gammad/gammad.h"
 
@@ -37,7 +37,7 @@ static struct ifinfomsg *begin(struct gamma_rtnetlink_request *request, uint16_t
 	return info;
 }
 
-/* Behind the last slot comes the interface of the groups. */
+/* The interface for groups follows the last slot. */
 static void slot_name(const struct gammad_nic *nic, unsigned number, char name[IFNAMSIZ])
 {
 	if (number == nic->slot_count)
@@ -52,7 +52,7 @@ static struct gammad_slot *slot_of(struct gammad_nic *nic, unsigned number)
 	return number == nic->slot_count ? &nic->groups : &nic->slots[number];
 }
 
-/* To be called in the host's namespace, where the NIC is; the slot appears in gammad's. */
+/* Call in the host's namespace, where the NIC is; the slot appears in gammad's. */
 static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, const char *name)
 {
 	struct gamma_rtnetlink_request request;
@@ -73,7 +73,7 @@ static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, 
 	return gamma_rtnetlink_query(&request, no_answer, NULL);
 }
 
-/* With the NIC's MTU: one that was made before has that of its time, if the NIC's was raised. */
+/* With the NIC's current MTU: an earlier slot has an older one, if the NIC's was raised since. */
 static int set_up(int ifindex, uint32_t mtu)
 {
 	struct gamma_rtnetlink_request request;
@@ -85,7 +85,7 @@ static int set_up(int ifindex, uint32_t mtu)
 	return gamma_rtnetlink_query(&request, no_answer, NULL);
 }
 
-/* The program comes before the interface is up: nothing ever leaves unchecked. */
+/* The program is attached before the interface is up: no frame leaves unchecked. */
 static int prepare(struct gammad_slot *slot, const struct gamma_nic *found, uint32_t mtu,
 		   const struct gammad_programs *programs)
 {
@@ -98,7 +98,7 @@ static int prepare(struct gammad_slot *slot, const struct gamma_nic *found, uint
 	return ret;
 }
 
-/* Not all of which are for programs: why these are left out is nobody's business. */
+/* Without log lines about interfaces that endpoints cannot use: they are no error here. */
 static int list(struct gamma_nic **links, size_t *count)
 {
 	int ret;
@@ -186,8 +186,8 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 	return ret ? ret : gammad_lookup_open_reply_socket(nic);
 }
 
-/* A NIC with fewer filters than addresses takes in everything. The kernel says so of drivers
- * that leave it to do that. In the host's namespace. */
+/* A NIC with fewer filters than addresses receives everything. The kernel shows it as
+ * promiscuity for drivers that leave this to it. Call in the host's namespace. */
 static void look_for_promiscuity(const struct gammad *gammad)
 {
 	struct gamma_nic *links;
@@ -209,7 +209,7 @@ static void look_for_promiscuity(const struct gammad *gammad)
 	gamma_nic_list_free(links);
 }
 
-/* Begins in the host's namespace and ends in gammad's. */
+/* Call in the host's namespace; returns in gammad's. */
 int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *programs)
 {
 	struct gamma_nic *links;
@@ -276,7 +276,7 @@ static void each_link(const char *kind, void (*call)(int ifindex))
 	gamma_nic_list_free(links);
 }
 
-/* In this order: what is open has nowhere to send to once nobody guards the NICs any more. */
+/* Slots first: open endpoints cannot send any more when the guards are removed. */
 int gammad_slots_remove(int host_ns, int own_ns)
 {
 	int ret = own_ns < 0 ? 0 : gammad_setup_enter_ns(own_ns);

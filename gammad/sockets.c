@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* The kernel's list of packet sockets, read so that none is missed. */
+/* Reads the kernel's list of packet sockets completely. */
 #include "gammad/sockets.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* One socket a line, the inode last. */
+/* One socket per line, the inode last. */
 static bool read_list(struct gammad_sockets *sockets, FILE *(*open_list)(void) )
 {
 	FILE *file = open_list();
@@ -65,8 +65,9 @@ static bool has_all(const struct gammad_sockets *sockets, const struct gammad_so
 	return true;
 }
 
-/* The kernel finds its place again by counting: when one that it has told closes between two reads,
- * it leaves another out. So a list counts only if all of the one before it are still there. */
+/* The kernel finds its position again by counting: when a socket that was listed closes
+ * between two reads, another one is skipped. So a list is complete only if it has all sockets
+ * of the one before. */
 bool gammad_sockets_read(struct gammad_sockets *sockets, FILE *(*open_list)(void) )
 {
 	struct gammad_sockets before = {0};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Threads that make packet sockets with their rings, and close them: each waits for the kernel then
- * (a grace period of RCU: mostly 20 ms, but up to most of a minute), and meanwhile gammad itself
- * answers others. They also read the configuration again, which may have to ask the network for
- * groups. They touch nothing but their job.
+ * Threads for what blocks: making packet sockets with their rings and closing them (an RCU grace
+ * period: mostly 20 ms, up to most of a minute), and reading the configuration again, which may
+ * look up groups over the network. Meanwhile gammad serves other clients. A thread touches only
+ * its job.
  */
 #include "gammad/gammad.h"
 
@@ -40,7 +40,7 @@ static struct gammad_job *take(struct gamma_list *list)
 	return job;
 }
 
-/* One after another: the C library keeps one answer about groups. */
+/* One at a time: the C library's group lookup is not reentrant. */
 static void read_conf(const struct gammad *gammad, struct gammad_reading *reading)
 {
 	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -79,7 +79,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Signals are blocked already, and stay the main thread's. */
+/* The caller has blocked signals: they stay the main thread's. */
 int gammad_workers_start(struct gammad *gammad)
 {
 	pthread_t thread;
@@ -145,7 +145,7 @@ struct gammad_job *gammad_workers_next_finished(struct gammad *gammad)
 	struct gammad_job *job = NULL;
 	uint64_t count;
 
-	/* Before looking, so that nothing that comes after goes unseen. */
+	/* Before taking a job, so that a later one is not missed. */
 	if (read(gammad->workers_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		gamma_warn("threads cannot be heard any more: restart gammad");
 	pthread_mutex_lock(&lock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gammaping: walks the path to a gamma endpoint and says which step fails and what cures it.
- * Every question is a LOOKUP: whatever owns a port answers it, best-effort endpoints and those of
- * other users included, and keeps no state for it. With -l it is the other end.
+ * gammaping: checks the path to a gamma endpoint step by step, and reports the step that fails
+ * with its cure. Every request is a LOOKUP: any owner of a port answers it, also best-effort
+ * endpoints and those of other users, and keeps no state for it. With -l it is the other end.
  */
 #include "gammaping.h"
 
@@ -26,10 +26,10 @@ enum { EXIT_LOST = 1, EXIT_SETUP = 2 };
 
 enum {
 	RING_BYTES = 1 << 20,
-	TRIES = 4,         /* questions until a step has failed */
-	OTHERS_US = 20000, /* further endpoints of a host answer within this */
-	ANSWERS_MAX = 16,  /* endpoints of a host that are told apart */
-	MTU_WAIT_MS = 300, /* for the answer to a large frame, when small ones are answered */
+	TRIES = 4,         /* requests until a step has failed */
+	OTHERS_US = 20000, /* further endpoints of a host answer within this time */
+	ANSWERS_MAX = 16,  /* endpoints of a host that are distinguished */
+	MTU_WAIT_MS = 300, /* for the answer to a large frame, once small ones are answered */
 };
 
 volatile sig_atomic_t gammaping_interrupted;
@@ -107,7 +107,7 @@ static unsigned long whole_number(char option, const char *text, double max)
 	return (unsigned long) value;
 }
 
-/* The variables of the provider hold for its tool as well. */
+/* The provider's variables apply to this tool as well. */
 static void read_environment(struct ping *ping)
 {
 	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
@@ -229,7 +229,7 @@ static void speed_text(const struct gamma_nic *nic, char *text, size_t len)
 		snprintf(text, len, "speed unknown");
 }
 
-/* The NIC named, else the one that the way to the peer begins at, else the default. */
+/* The NIC that is named, else the one on the route to the peer, else the default. */
 static void step_nic(struct ping *ping)
 {
 	char mac[GAMMA_MAC_TEXT_LEN], speed[32], why[512];
@@ -261,7 +261,7 @@ static void step_nic(struct ping *ping)
 
 /* ---- the name ---- */
 
-/* The MAC, and by which of the rules of gamma_resolve, in its order. */
+/* The MAC, and the rule of gamma_resolve that found it, in its order. */
 static void how_resolved(const struct ping *ping, char *text, size_t len)
 {
 	const struct gamma_conf_host *host = gamma_conf_by_name(ping->conf, ping->host);
@@ -333,7 +333,7 @@ static uint64_t seconds(double s)
 
 /* ---- LOOKUP ---- */
 
-/* The next port of this host's NIC that somebody owns, from the kernel's list of socket names. */
+/* The next owned port of this host's NIC, from the kernel's list of socket names. */
 static bool next_local_port(FILE *list, const struct ping *ping, uint16_t *port)
 {
 	const uint8_t *mac = ping->peer.mac;
@@ -352,7 +352,7 @@ static bool next_local_port(FILE *list, const struct ping *ping, uint16_t *port)
 	return false;
 }
 
-/* On this host no frame goes to a whole host: each port that has an owner is asked. */
+/* Within a host there is no broadcast to all ports: each owned port is asked. */
 static unsigned ask_local_ports(struct ping *ping, struct lookup_answer *answers)
 {
 	FILE *list = fopen("/proc/net/unix", "re");
@@ -370,7 +370,7 @@ static unsigned ask_local_ports(struct ping *ping, struct lookup_answer *answers
 	return count;
 }
 
-/* Asks for a port, 0 for any: how many endpoints answer. */
+/* Asks for a port, 0 for any; returns how many endpoints answer. */
 static unsigned look_up(struct ping *ping, uint16_t port, struct lookup_answer *answers)
 {
 	uint64_t share = seconds(ping->timeout) / TRIES;
@@ -399,7 +399,7 @@ static unsigned look_up(struct ping *ping, uint16_t port, struct lookup_answer *
 	return count;
 }
 
-/* Of several endpoints the first that is ours to talk to. */
+/* Of several endpoints the first that we may talk to. */
 static void choose(struct ping *ping, const struct lookup_answer *answers, unsigned count)
 {
 	ping->found = answers[0];
@@ -613,7 +613,7 @@ static int step_round_trips(struct ping *ping)
 		next = gamma_now() + seconds(ping->interval);
 		if (gammaping_interrupted)
 			break;
-		/* What was interrupted while it waited is not lost. */
+		/* A request that was interrupted while waiting is not counted as lost. */
 		if (ping_once(ping, sent + 1, &samples) || !gammaping_interrupted)
 			sent++;
 		fflush(stdout);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gammaping's files share: the walk and what it knows (gammaping.c), questions and answers
- * on the wire (lookup.c), the other end (listen.c).
+ * What gammaping's files share: the steps and their state (gammaping.c), requests and answers on
+ * the wire (lookup.c), the other end (listen.c).
  */
 #ifndef GAMMAPING_H
 #define GAMMAPING_H
@@ -23,7 +23,7 @@ struct lookup_answer {
 };
 
 struct ping {
-	/* what the user wants */
+	/* options */
 	const char *iface, *host, *service;
 	unsigned long count;      /* 0: until interrupted */
 	double interval, timeout; /* seconds */
@@ -46,18 +46,18 @@ struct ping {
 	struct gamma_resolved peer;
 	bool same_host;
 	struct lookup_answer found;
-	bool failed; /* a step that does not end the walk */
+	bool failed; /* a step failed that does not end the run */
 };
 
-/* SIGINT or SIGTERM has come: come to an end. */
+/* SIGINT or SIGTERM was received: end soon. */
 extern volatile sig_atomic_t gammaping_interrupted;
 
-/* gammaping.c: one line on standard error, then the end. */
+/* gammaping.c: prints one line to standard error and exits. */
 void gammaping_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* lookup.c. Sends a question with payload bytes of padding: 0 or a negative errno. */
+/* lookup.c: sends a request with payload bytes of padding; 0 or a negative errno. */
 int lookup_send(struct ping *ping, uint16_t port, uint32_t payload);
-/* The next answer to the latest question; false: none until then (ns) or before an interrupt. */
+/* The next answer to the latest request; false: none until then (ns) or before an interrupt. */
 bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer);
 
 /* listen.c: answers until interrupted; returns the exit status. */

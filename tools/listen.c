@@ -100,7 +100,7 @@ static struct gamma_endpoint *open_listener(const struct ping *ping)
 	return endpoint;
 }
 
-/* Sleeps until something arrives. A signal that comes before is noticed at the next wake-up. */
+/* Sleeps until something arrives. A signal before that is handled at the next wake-up. */
 static void listener_sleep(struct gamma_endpoint *endpoint)
 {
 	int fds[GAMMA_ENDPOINT_FDS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gammaping's questions and answers: single LOOKUP frames over a link, without a flow, so that
- * nothing of the protocol above them can be in the way. Called by the steps of gammaping.c.
+ * gammaping's requests and answers: single LOOKUP frames over a link, without a flow, so that the
+ * layers above cannot interfere. Called by the steps of gammaping.c.
  */
 #include "gammaping.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SPIN_US = 2000 }; /* wait for an answer that long before sleeping */
+enum { SPIN_US = 2000 }; /* us of polling before it sleeps */
 
 static struct gamma_link *link_of(const struct ping *ping)
 {
@@ -47,7 +47,7 @@ int lookup_send(struct ping *ping, uint16_t port, uint32_t payload)
 	return link->ops->send(link, &frame, 1, &error) ? 0 : -errno;
 }
 
-/* Whether a frame answers the latest question. */
+/* Whether a frame answers the latest request. */
 static bool is_answer(const struct ping *ping, const struct gamma_arrival *arrival,
 		      struct lookup_answer *answer)
 {
@@ -72,7 +72,7 @@ static bool is_answer(const struct ping *ping, const struct gamma_arrival *arriv
 	return true;
 }
 
-/* Polls for a while, since a core that slept answers late, then sleeps until until. */
+/* Polls for a while, since a core that slept answers late, then sleeps until that time. */
 static void wait_for_frame(const struct ping *ping, uint64_t began, uint64_t until)
 {
 	struct pollfd poll_fd = {.fd = link_of(ping)->fd, .events = POLLIN};

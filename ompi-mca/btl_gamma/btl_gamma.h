@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The BTL's own structures, and the functions that its files call of each other. A port is one
- * NIC: one libfabric endpoint, which carries messages, remote memory and atomic operations.
+ * NIC with one libfabric endpoint, which carries messages, RMA and atomic operations.
  */
 #ifndef BTL_GAMMA_H
 #define BTL_GAMMA_H
@@ -25,45 +25,46 @@
 struct btl_gamma_module;
 
 enum {
-	BTL_GAMMA_NIC_NAME = 16,      /* bytes, with the zero at the end */
+	BTL_GAMMA_NIC_NAME = 16,      /* bytes, including the final zero */
 	BTL_GAMMA_HOST_NAME = 64,     /* ditto */
-	BTL_GAMMA_HEADER_ROOM = 256,  /* bytes: no header of a layer above is longer */
-	BTL_GAMMA_INJECT_MAX = 16384, /* bytes put together on the stack at most */
-	BTL_GAMMA_STARTED = 0,        /* what start_fn says: done will be called, */
-	BTL_GAMMA_FINISHED = 1,       /* or all is over already */
+	BTL_GAMMA_HEADER_ROOM = 256,  /* bytes: no upper layer's header is longer */
+	BTL_GAMMA_INJECT_MAX = 16384, /* bytes: longest message that is assembled on the stack */
+	BTL_GAMMA_STARTED = 0,        /* results of start: done will be called later, */
+	BTL_GAMMA_FINISHED = 1,       /* or the operation is finished already */
 };
 
-/* What a message is: for a layer above, for nobody, or the sender's last one (keepalive.c). */
+/* Kinds of messages: for an upper layer, an empty one, or the sender's last one (keepalive.c). */
 enum { BTL_GAMMA_KIND_MESSAGE, BTL_GAMMA_KIND_KEEPALIVE, BTL_GAMMA_KIND_LEAVING };
 
-/* Tells libfabric's operations apart: what it was given as a context. Lives within its owner. */
+/* One libfabric operation; its address is the operation's context. Part of the object that
+ * owns it. */
 struct btl_gamma_op {
 	struct btl_gamma_module *module;
 	struct mca_btl_base_endpoint_t *peer; /* NULL: a receive */
-	struct btl_gamma_op *next;            /* while it waits for its turn */
-	/* STARTED, FINISHED or -FI_*; -FI_EAGAIN: has to be called again */
+	struct btl_gamma_op *next;            /* in the queue of operations without room */
+	/* STARTED, FINISHED or -FI_*; -FI_EAGAIN: to be called again */
 	int (*start)(struct btl_gamma_op *op);
-	/* status of Open MPI; the operation may be gone when it returns */
+	/* status: Open MPI's; the operation may be freed when this returns */
 	void (*done)(struct btl_gamma_op *op, int status);
 };
 
-/* In front of every message. Both ends have the same byte order: Open MPI is asked. No longer than
- * it must be: with Open MPI's own 14 bytes and a record's word (wire/record.h) 32 bytes of a
- * message stand in the one line of the cache that a neighbour takes. */
+/* In front of every message. Both ends have the same byte order, which Open MPI ensures. Short
+ * on purpose: with Open MPI's own 14 bytes and a record's first word (wire/record.h) it leaves
+ * room for 32 bytes of data in the one cache line that an shm peer reads. */
 struct btl_gamma_header {
 	opal_process_name_t sender;
-	uint8_t tag;  /* whose message it is, of the layers above */
-	uint8_t kind; /* BTL_GAMMA_KIND_MESSAGE, _ALIVE or _LEAVING */
+	uint8_t tag;  /* of an upper layer */
+	uint8_t kind; /* enum above */
 } __attribute__((packed));
 _Static_assert(sizeof(struct btl_gamma_header) == 10, "no gaps in it");
 
-/* A message to send. What is sent is one piece from header on, then what is left in place. */
+/* A message to send: one piece from header on, then data left in place. */
 struct btl_gamma_fragment {
 	mca_btl_base_descriptor_t base;
 	mca_btl_base_segment_t segments[2]; /* copied; in place */
 	struct btl_gamma_op op;
 	struct btl_gamma_pool *pool;
-	struct btl_gamma_fragment *next; /* while it is free */
+	struct btl_gamma_fragment *next; /* in the pool's free list */
 	uint8_t room[6];                 /* so that memory, right behind the header, is aligned */
 	struct btl_gamma_header header;
 	unsigned char memory[]; /* pool's room */
@@ -79,50 +80,50 @@ struct btl_gamma_pool {
 
 enum { BTL_GAMMA_POOL_SHORT, BTL_GAMMA_POOL_EAGER, BTL_GAMMA_POOL_LARGE, BTL_GAMMA_POOLS };
 
-/* Memory that many messages arrive in. */
+/* A receive buffer for many messages. */
 struct btl_gamma_buffer {
 	struct btl_gamma_op op;
-	unsigned int
-		users; /* the provider while it fills, and messages not yet handed up; atomic */
+	unsigned int users; /* the provider while it fills the buffer, and messages being delivered;
+			       atomic */
 	unsigned char *memory;
 };
 
-/* A message for a layer that is not ready for it; module->lock. */
+/* A message for an upper layer that has not registered yet; module->lock. */
 struct btl_gamma_undelivered {
 	struct btl_gamma_undelivered *next;
 	size_t len; /* bytes, header included */
 	unsigned char message[];
 };
 
-/* Operations that libfabric had no room for; module->lock. */
+/* Operations that libfabric had no room for, in order; module->lock. */
 struct btl_gamma_queue {
 	struct btl_gamma_op *first;
 	struct btl_gamma_op **last;
-	unsigned int count; /* read without the lock as well: atomic */
+	unsigned int count; /* also read without the lock: atomic */
 };
 
-/* A process that we can send to, through one module. Open MPI's name for it. */
+/* A process that can be reached, through one module. The name is Open MPI's. */
 struct mca_btl_base_endpoint_t {
 	struct btl_gamma_module *module;
-	opal_proc_t *proc; /* counted; NULL: Open MPI has taken the peer out */
-	bool own_job;      /* it is of the job that we are of */
+	opal_proc_t *proc; /* a reference; NULL: Open MPI has removed the peer */
+	bool own_job;      /* the process belongs to our job */
 	fi_addr_t address;
-	char host[BTL_GAMMA_HOST_NAME]; /* the peer's, as it says itself */
-	char nic[BTL_GAMMA_NIC_NAME];   /* ditto */
+	char host[BTL_GAMMA_HOST_NAME]; /* name that the peer published */
+	char nic[BTL_GAMMA_NIC_NAME];   /* name that the peer published */
 	unsigned char mac[GAMMA_MAC_LEN];
-	bool failed;  /* said already, or not to be said any more; atomic */
-	bool probing; /* whether it lives, and not answered yet; atomic */
-	bool ended;   /* it has left, or its host says that it is no more; atomic */
+	bool failed;  /* its failure was reported, or must not be reported any more; atomic */
+	bool probing; /* a probe without an answer so far; atomic */
+	bool ended;   /* it has left, or its host has reported that it is gone; atomic */
 	struct btl_gamma_op probe;
 	struct btl_gamma_header probe_header;
-	struct mca_btl_base_endpoint_t *next_probed; /* keepalive.c, while it is about to ask */
-	struct mca_btl_base_endpoint_t *next;        /* while it is one of those that are gone */
+	struct mca_btl_base_endpoint_t *next_probed; /* keepalive.c: list of peers to probe */
+	struct mca_btl_base_endpoint_t *next;        /* in module->gone */
 };
 
-/* What names memory to a peer: sent by the layers above as these bytes. */
+/* Identifies memory to a peer: the upper layers send these bytes. */
 struct mca_btl_base_registration_handle_t {
 	uint64_t key;
-	uint64_t base; /* libfabric counts addresses in a region from its beginning */
+	uint64_t base; /* address of the region: libfabric counts from there */
 };
 
 /* libfabric's objects for one NIC, shared by its modules. */
@@ -134,38 +135,39 @@ struct btl_gamma_port {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;
-	struct fid_eq *eq; /* of peers that were given up */
+	struct fid_eq *eq; /* reports peers that were declared dead */
 	struct fid_ep *ep;
-	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's; in the address it may be another */
+	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's own; an address may contain another one */
 	struct gamma_addr address;
 	size_t inject_size;      /* bytes, header included */
 	size_t max_message;      /* bytes, header included */
 	uint32_t bandwidth;      /* Mbit/s */
-	bool mtu_reported;       /* that a peer's NIC has another one; atomic */
-	bool limit_reported;     /* that a peer has another max_message; atomic */
-	pthread_mutex_t polling; /* one thread at a time takes completions */
+	bool mtu_reported;       /* a peer's other MTU was reported; atomic */
+	bool limit_reported;     /* a peer's other max_message was reported; atomic */
+	pthread_mutex_t polling; /* one thread at a time reads completions */
 	struct btl_gamma_buffer *buffers;
 	unsigned int buffer_count;
-	uint64_t last_key; /* of memory; atomic */
+	uint64_t last_key; /* of registered memory; atomic */
 };
 
 /*
- * What Open MPI knows. A NIC has two: one for messages, which comes first, and one for remote
- * memory alone, which the one-sided layer uses and the layer of messages does not.
+ * What Open MPI calls a module. A NIC has two: the first for messages; the second only for RMA,
+ * which the one-sided layer uses and the messaging layer does not.
  */
 struct btl_gamma_module {
 	mca_btl_base_module_t super;
 	struct btl_gamma_port *port;
-	bool first; /* of its port: it looks for completions */
+	bool first; /* of its port: the one that polls for completions */
 	pthread_mutex_t lock;
 	struct btl_gamma_pool pools[BTL_GAMMA_POOLS];
 	struct btl_gamma_remote *free_remotes; /* lock */
 	struct btl_gamma_queue waiting;
-	struct btl_gamma_undelivered *undelivered; /* newest first */
-	opal_hash_table_t peers;                   /* by name of the process; lock */
-	struct mca_btl_base_endpoint_t *gone;      /* that operations may still name; lock */
-	unsigned int calls;                        /* of progress; atomic */
-	time_t next_keepalive;                     /* s; lock */
+	struct btl_gamma_undelivered *undelivered; /* newest first; lock */
+	opal_hash_table_t peers;                   /* by process name; lock */
+	struct mca_btl_base_endpoint_t
+		*gone;         /* removed peers that operations may still name; lock */
+	unsigned int calls;    /* calls of progress; atomic */
+	time_t next_keepalive; /* s; lock */
 	mca_btl_base_module_error_cb_fn_t error_cb;
 };
 
@@ -179,9 +181,9 @@ struct btl_gamma_component {
 	bool by_default;
 	bool async_progress;
 	bool progress_thread;
-	unsigned int peer_timeout; /* s; 0: the provider's own */
+	unsigned int peer_timeout; /* s; 0: the provider's default */
 	unsigned int keepalive;    /* s; 0: never */
-	size_t ring_size;          /* bytes; 0: the provider's own */
+	size_t ring_size;          /* bytes; 0: the provider's default */
 	unsigned int receive_buffers;
 	size_t receive_buffer_size;     /* bytes */
 	mca_btl_base_module_t template; /* limits, flags, weights */
@@ -190,7 +192,8 @@ struct btl_gamma_component {
 /* The one symbol that Open MPI looks for. */
 extern struct btl_gamma_component mca_btl_gamma_component __attribute__((visibility("default")));
 
-/* Whether several threads call us: a later session may be the first that wants it (Open MPI 5). */
+/* Locks are taken only with several threads; checked each time, because a later session may be
+ * the first that wants threads (Open MPI 5). */
 static inline void btl_gamma_lock(pthread_mutex_t *lock)
 {
 	if (opal_using_threads())
@@ -225,11 +228,12 @@ bool btl_gamma_component_is_named(void);
 int btl_gamma_params_register(void);
 unsigned int btl_gamma_params_bandwidth(const char *nic, unsigned int found);
 
-/* nics.c: the NICs to use, nearest first; 0 with the reason told. */
+/* nics.c: the NICs to use, nearest first; 0: none, and the reason was reported. */
 struct btl_gamma_nic {
 	char name[BTL_GAMMA_NIC_NAME];
 	unsigned char mac[GAMMA_MAC_LEN];
-	unsigned int distance; /* levels of the machine between it and our processors */
+	unsigned int
+		distance; /* levels of the machine's topology between the NIC and our processors */
 };
 size_t btl_gamma_nics_find(struct btl_gamma_nic **nics, size_t max_message);
 

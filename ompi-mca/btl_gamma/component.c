@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The component that Open MPI loads: what it calls in its order (parameters, open, init, close),
- * and whether gamma is to be used at all.
+ * The component that Open MPI loads: its entry points in their order (parameters, open, init,
+ * close), and whether gamma is used at all.
  */
 #include "btl_gamma.h"
 
@@ -11,7 +11,8 @@
 
 extern const char opal_version_string[];
 
-/* A component of another version is loaded without complaint and corrupts memory later. */
+/* Open MPI would load a component of another version without complaint, and memory would be
+ * corrupted later. */
 static bool library_fits(void)
 {
 	int major = 0, minor = 0;
@@ -43,7 +44,7 @@ static int component_close(void)
 	return OPAL_SUCCESS;
 }
 
-/* Whether gamma is a word of the user's list of BTLs; one that begins with ^ excludes. */
+/* Whether the user's list of BTLs contains gamma; a list that begins with ^ excludes. */
 bool btl_gamma_component_is_named(void)
 {
 	const char *word = opal_btl_base_framework.framework_selection;
@@ -81,7 +82,7 @@ static void close_modules(void)
 		btl_gamma_module_close(component->modules[--component->module_count]);
 }
 
-/* Open MPI frees the array and not what it points to. */
+/* Open MPI frees the array, not the modules. */
 static mca_btl_base_module_t **list_modules(int *count)
 {
 	struct btl_gamma_component *component = &mca_btl_gamma_component;
@@ -110,7 +111,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 		list = list_modules(count);
 	if (!list)
 		close_modules();
-	/* The layers above have to lock as well, whatever level of threads the program wants. */
+	/* The upper layers have to lock too, whatever thread level the program asked for. */
 	if (list && component->progress_thread)
 		opal_set_using_threads(true);
 	return list;

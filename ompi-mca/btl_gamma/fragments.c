@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fragments: memory for messages, filled by Open MPI or left where the user has the data. They
- * come in three sizes and are kept for the next use.
+ * Fragments: memory for messages, filled by Open MPI, or headers of data that stay in place. They
+ * come in three sizes and are reused.
  */
 #include "btl_gamma.h"
 
@@ -82,7 +82,7 @@ int btl_gamma_fragments_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor
 	return OPAL_SUCCESS;
 }
 
-/* The user's data stay where they are; only the headers are memory of ours. */
+/* The user's data stay in place; the fragment holds only the headers. */
 static mca_btl_base_descriptor_t *prepare_in_place(struct btl_gamma_module *module,
 						   struct opal_convertor_t *convertor,
 						   uint8_t order, size_t reserve, size_t *size,
@@ -136,7 +136,7 @@ mca_btl_base_descriptor_t *btl_gamma_fragments_prepare(mca_btl_base_module_t *bt
 		return NULL;
 	if (*size > btl->btl_max_send_size - reserve)
 		*size = btl->btl_max_send_size - reserve;
-	/* What is injected is copied anyway, and from one piece it is faster. */
+	/* Injected messages are copied anyway, which is faster from one piece. */
 	if (opal_convertor_need_buffers(convertor) ||
 	    sizeof(struct btl_gamma_header) + reserve + *size <= module->port->inject_size)
 		return prepare_packed(module, convertor, order, reserve, size, flags);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Now and then an empty message to every peer: who only waits for messages would otherwise never
- * hear that the host they are to come from is dead. At once if the provider has given up a peer:
- * injected messages have no completion that would say so. And a farewell to who would probe_peer in
- * vain. Called by progress.c, and where peers are given up.
+ * Keepalive probes: an empty message to every peer at intervals, so that a process that only
+ * receives notices a dead host. Also at once after the provider has declared a peer dead:
+ * injected messages have no completion that would report it. And a farewell to peers of other
+ * jobs, which would otherwise probe a process that has left. Called by progress.c and peers.c.
  */
 #include "btl_gamma.h"
 
 #include <rdma/fi_errno.h>
 #include <time.h>
 
-enum { CALLS = 1024 }; /* of progress between two looks at the clock and at what has failed */
+enum { CALLS = 1024 }; /* calls of progress between two checks of the clock and the event queue */
 
 static time_t now_s(void)
 {
@@ -22,15 +22,15 @@ static time_t now_s(void)
 
 static void probe_done(struct btl_gamma_op *op, int status)
 {
-	(void) status; /* who calls this has told it */
+	(void) status; /* reported by the caller */
 	__atomic_store_n(&op->peer->probing, false, __ATOMIC_RELEASE);
 }
 
 /*
- * Whether a question without an answer is no error. A job that was spawned ends when it likes once
- * it has disconnected, of which Open MPI does not tell us: it says itself that it leaves, or its
- * host says that it is gone. And who was first to leave MPI_Finalize is gone while we still wait
- * there, but not for a whole interval.
+ * Whether a failed probe is no error. A spawned job may end at any time once it has disconnected,
+ * which Open MPI does not report: it sends a farewell, or its host reports that it is gone. And
+ * the first process to leave MPI_Finalize is gone while others still wait there, but not for a
+ * whole interval.
  */
 bool btl_gamma_keepalive_may_have_ended(const struct btl_gamma_op *op, int error)
 {
@@ -46,7 +46,7 @@ bool btl_gamma_keepalive_may_have_ended(const struct btl_gamma_op *op, int error
 	return peer->own_job ? gone && !known : gone || known;
 }
 
-/* To those of another job, who may go on without us. */
+/* Only to other jobs, which may continue without us. */
 void btl_gamma_keepalive_leave(struct mca_btl_base_endpoint_t *peer)
 {
 	const struct btl_gamma_header farewell = {.sender = opal_proc_local_get()->proc_name,
@@ -57,7 +57,7 @@ void btl_gamma_keepalive_leave(struct mca_btl_base_endpoint_t *peer)
 		fi_inject(peer->module->port->ep, &farewell, sizeof(farewell), peer->address);
 }
 
-/* Over when the peer's provider has it, so it needs no help of the program there. */
+/* Complete when the peer's provider has it: the program there need not do anything. */
 static int send_probe(struct mca_btl_base_endpoint_t *peer)
 {
 	struct iovec iov = {.iov_base = &peer->probe_header, .iov_len = sizeof(peer->probe_header)};
@@ -82,7 +82,7 @@ static void probe_peer(struct mca_btl_base_endpoint_t *peer)
 
 	if (!rc)
 		return;
-	/* without room: next time */
+	/* without room: probed again at the next check */
 	if (rc != -FI_EAGAIN && !btl_gamma_keepalive_may_have_ended(&peer->probe, -rc))
 		btl_gamma_report_peer_failed(peer, -rc, NULL);
 	probe_done(&peer->probe, OPAL_SUCCESS);
@@ -99,7 +99,7 @@ void btl_gamma_keepalive_leave_all(struct btl_gamma_module *module)
 	btl_gamma_unlock(&module->lock);
 }
 
-/* If so, the peer owes an answer from now on. */
+/* If true, the probe of this peer is the caller's to send. */
 static bool claim_probe(struct mca_btl_base_endpoint_t *peer, bool regular)
 {
 	if (__atomic_load_n(&peer->ended, __ATOMIC_RELAXED) && (!regular || !peer->own_job))
@@ -107,8 +107,8 @@ static bool claim_probe(struct mca_btl_base_endpoint_t *peer, bool regular)
 	return !__atomic_exchange_n(&peer->probing, true, __ATOMIC_ACQUIRE);
 }
 
-/* Those to probe_peer, to be asked when the table is not locked. Regular: not since one was given
- * up. */
+/* The peers to probe, collected under the lock and probed without it. regular: not because a
+ * peer was declared dead. */
 static struct mca_btl_base_endpoint_t *list_to_probe(struct btl_gamma_module *module, bool regular)
 {
 	struct mca_btl_base_endpoint_t *peer, *first = NULL;
@@ -143,7 +143,8 @@ static bool is_due(struct btl_gamma_module *module)
 	return due;
 }
 
-/* The provider has given up a peer. It does not tell which in our terms: who is asked will tell. */
+/* Whether the provider has declared a peer dead. The event does not name it in terms of Open
+ * MPI: probes find out. */
 static bool has_dead_peer(const struct btl_gamma_module *module)
 {
 	struct fi_eq_err_entry entry = {0};
@@ -157,7 +158,7 @@ void btl_gamma_keepalive_poll(struct btl_gamma_module *module)
 	struct mca_btl_base_endpoint_t *peer, *next;
 	bool regular;
 
-	/* Calls of several threads at once may count as one: it is no exact number. */
+	/* Calls of several threads at once may count as one: the number need not be exact. */
 	__atomic_store_n(&module->calls, calls, __ATOMIC_RELAXED);
 	if (calls % CALLS)
 		return;

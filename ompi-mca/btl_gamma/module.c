@@ -23,8 +23,7 @@ void btl_gamma_module_close(struct btl_gamma_module *module)
 	free(module);
 }
 
-/* Open MPI has all processes wait for each other before: nothing is under way but acknowledgements.
- */
+/* All processes have passed a barrier of Open MPI: only acknowledgements are in flight. */
 static int module_finalize(mca_btl_base_module_t *btl)
 {
 	struct btl_gamma_component *component = &mca_btl_gamma_component;
@@ -66,7 +65,8 @@ static void set_weights(mca_btl_base_module_t *btl, const struct btl_gamma_port 
 			unsigned int distance)
 {
 	btl->btl_bandwidth = port->bandwidth;
-	/* Short messages go by the least latency: those that are farther carry long ones only. */
+	/* Short messages use the BTL with the least latency: NICs farther away carry only long
+	 * ones. */
 	btl->btl_latency += distance;
 }
 
@@ -142,15 +142,15 @@ static void open_remote(struct btl_gamma_port *port, unsigned int distance)
 	enlist(module);
 }
 
-/* Makes the sizes that the user chose fit each other; bytes of the longest message, 0: too many, or
- * no messages at all, of which the user has been told. */
+/* Makes the user's sizes consistent. Returns the bytes of the longest message; 0: too long, or
+ * no messages at all, which was reported. */
 size_t btl_gamma_module_fit_sizes(void)
 {
 	struct btl_gamma_component *component = &mca_btl_gamma_component;
 	mca_btl_base_module_t *btl = &component->template;
 	size_t max_message;
 
-	/* Open MPI would look for who sends, and find nobody, when it sends. */
+	/* Open MPI would find no BTL to send with, at the first message. */
 	if (!(btl->btl_flags & MCA_BTL_FLAGS_SEND)) {
 		btl_gamma_report_unused("btl_gamma_flags is without send.",
 					"put and get may be added: send,inplace,put.");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Which NICs to use: those that the provider has, as far as the user's lists allow, the ones near
- * this process's processors first. Called once, by the component.
+ * Selects the NICs: those that the provider lists and the user's lists allow, the ones near this
+ * process's processors first. Called once, by the component.
  */
 #include "btl_gamma.h"
 #include "base/topology.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <net/if.h>
 
-enum { VERBOSE = 20 }; /* from that btl_base_verbose on it is said how near NICs are */
+enum { VERBOSE = 20 }; /* btl_base_verbose from which distances are shown */
 
 /* ---- the user's lists ---- */
 
@@ -40,7 +40,7 @@ static bool parse_network(const char *word, struct in_addr *network, uint32_t *m
 	return inet_pton(AF_INET, address, network) == 1;
 }
 
-/* Whether WORD is a network that the NIC has an address in. */
+/* Whether the NIC has an address in the network WORD. */
 static bool is_network(const char *word, const char *nic)
 {
 	struct ifaddrs *all, *one;
@@ -78,7 +78,7 @@ static bool given(const char *list)
 	return list && *list;
 }
 
-/* Without lists the provider's first choice alone: other NICs may be on other networks. */
+/* Without lists only the provider's first choice: other NICs may be on other networks. */
 static bool wanted(const struct btl_gamma_nic *nic, bool first)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
@@ -92,7 +92,7 @@ static bool wanted(const struct btl_gamma_nic *nic, bool first)
 
 /* ---- distance ---- */
 
-/* Of virtual NICs hwloc does not know the place: they are near. */
+/* hwloc does not know where virtual NICs are: their distance is 0. */
 static void measure(struct btl_gamma_nic *nics, size_t count)
 {
 	const char *why;
@@ -203,7 +203,8 @@ static bool lists_clash(void)
 	return true;
 }
 
-/* No interface's name has a slash: a word with one that is no network fits no NIC of any host. */
+/* Interface names have no slash: a word with a slash that is no network matches no NIC
+ * anywhere. */
 static bool has_no_network(const char *param, const char *list)
 {
 	struct in_addr network;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What is used of Open MPI's own headers, and where its versions differ. Everything else here is
- * written once for 4.1 and 5.0.
+ * Open MPI's headers, and the differences between its versions. All other files are the same for
+ * 4.1 and 5.0.
  */
 #ifndef BTL_GAMMA_OPENMPI_H
 #define BTL_GAMMA_OPENMPI_H
@@ -29,10 +29,11 @@
 #define BTL_GAMMA_MODEX_SCOPE PMIX_GLOBAL
 #endif
 
-/* From here on a receive callback is given a descriptor of its own kind, with the sender in it. */
+/* From this version on a receive callback gets a descriptor of another type, with the sender
+ * in it. */
 #define BTL_GAMMA_RECEIVE_DESCRIPTOR (BTL_VERSION >= 320)
 
-/* That what is written has arrived when its operation is over: 4.1 has no flag for it. */
+/* A completed write has arrived at the peer: 4.1 has no flag for it. */
 #ifdef MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #define BTL_GAMMA_FLAGS_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #else

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The parameters, as ompi_info lists them. Registered before anything else is known: neither
- * provider nor NIC need to be there.
+ * The parameters, as ompi_info lists them. Registered first: neither provider nor NIC need exist.
  */
 #include "btl_gamma.h"
 
@@ -16,7 +15,7 @@ enum {
 	KEEPALIVE = 60, /* s */
 };
 
-/* What WHERE holds is the default. */
+/* *where holds the default. */
 static void param(const char *name, const char *help, mca_base_var_type_t type,
 		  mca_base_var_info_lvl_t level, void *where)
 {
@@ -25,7 +24,7 @@ static void param(const char *name, const char *help, mca_base_var_type_t type,
 					       MCA_BASE_VAR_SCOPE_READONLY, where);
 }
 
-/* Limits and weights that every BTL has, under names that Open MPI gives them. */
+/* Limits and weights that every BTL has, with names that Open MPI gives them. */
 static void fill_template(mca_btl_base_module_t *btl)
 {
 	*btl = (mca_btl_base_module_t){
@@ -36,14 +35,13 @@ static void fill_template(mca_btl_base_module_t *btl)
 		.btl_rdma_pipeline_send_length = FRAGMENT,
 		.btl_rdma_pipeline_frag_size = 4 * KIB * KIB,
 		.btl_min_rdma_pipeline_size = FRAGMENT,
-		/* above tcp, below what is made for one host alone */
+		/* above tcp, below BTLs for a single host */
 		.btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
 		.btl_latency = 2,
-		.btl_bandwidth = 0, /* the NIC is asked */
+		.btl_bandwidth = 0, /* that of the NIC */
 		/*
-		 * Messages only: Open MPI reads or writes the whole of a long message into a
-		 * receive that is too short for it. Remote memory is a module of its own
-		 * (module.c).
+		 * Messages only: with RMA, Open MPI would read or write a whole long message even
+		 * if the receive is too short for it. RMA has a module of its own (module.c).
 		 */
 		.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE,
 	};
@@ -107,8 +105,8 @@ int btl_gamma_params_register(void)
 }
 
 /*
- * Of one NIC: FOUND, unless the user knows better. There is a parameter for each NIC that is used,
- * so ompi_info, which uses none, cannot list them.
+ * Bandwidth of one NIC: FOUND, unless the user sets another. There is one parameter per used NIC,
+ * so that ompi_info, which uses none, cannot list them.
  */
 unsigned int btl_gamma_params_bandwidth(const char *nic, unsigned int found)
 {
@@ -122,7 +120,7 @@ unsigned int btl_gamma_params_bandwidth(const char *nic, unsigned int found)
 		&mca_btl_gamma_component.super.btl_version, name, "Bandwidth of this NIC in Mbit/s",
 		MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0, OPAL_INFO_LVL_5,
 		MCA_BASE_VAR_SCOPE_READONLY, &bandwidth);
-	/* The next NIC has the same place for it. */
+	/* The variable is reused for the next NIC. */
 	if (index >= 0)
 		mca_base_var_deregister(index);
 	return bandwidth;

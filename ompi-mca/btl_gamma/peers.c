@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Who can be reached: what each process publishes about itself, and the table of peers that is
- * made of it. Called by Open MPI when it learns of processes, and on the first message from one.
+ * Peers: what each process publishes about itself, and the table of peers made from it. Called by
+ * Open MPI when it learns of processes, and at the first message from one.
  */
 #include "btl_gamma.h"
 
@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d66, /* of this layout, and of the messages' header */
+	MODEX_MAGIC = 0x67616d66, /* of this layout and of the message header */
 	MODEX_NICS = 16,
 };
 
-/* What a process publishes; read by processes of the same byte order only. */
+/* What a process publishes, for processes of the same byte order. */
 struct modex_nic {
 	char name[BTL_GAMMA_NIC_NAME];
-	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's; in the address it may be another */
+	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's own; the address may contain another one */
 	struct gamma_addr address;
 };
 
@@ -75,7 +75,7 @@ static bool is_own(const opal_proc_t *proc)
 	return own.jobid == proc->proc_name.jobid && own.vpid == proc->proc_name.vpid;
 }
 
-/* False: that process has no gamma, or another one than ours. */
+/* False: that process does not use gamma, or uses another version. */
 static bool read_modex(const opal_proc_t *proc, struct modex *modex)
 {
 	size_t len = 0;
@@ -110,8 +110,7 @@ static const struct modex_nic *nic_by_name(const struct modex *modex, const char
 	return NULL;
 }
 
-/* The NIC in its rank_of_name among those sorted by name: distance sorts each process's its own
- * way. */
+/* The NIC's position when sorted by name: the order by distance differs between processes. */
 static uint32_t rank_of_name(const struct modex *modex, const char *name)
 {
 	uint32_t i, before = 0;
@@ -122,8 +121,8 @@ static uint32_t rank_of_name(const struct modex *modex, const char *name)
 }
 
 /*
- * Which of the peer's NICs is on our NIC's network: the one of the same name. Where hosts have no
- * name in common the NICs go together in the order of their names. Both ends come to the same.
+ * The peer's NIC on the same network as ours: the one of the same name. If the hosts have no NIC
+ * name in common, NICs match in the order of their names. Both ends choose the same pairs.
  */
 static const struct modex_nic *matching_nic(const struct modex *theirs, const char *nic)
 {
@@ -145,7 +144,7 @@ static uint64_t key_of(opal_process_name_t name)
 	return (uint64_t) name.jobid << 32 | name.vpid;
 }
 
-/* With the lock. */
+/* Call with the lock. */
 static struct mca_btl_base_endpoint_t *find_locked(struct btl_gamma_module *module,
 						   opal_process_name_t name)
 {
@@ -183,8 +182,8 @@ static void free_peer(struct mca_btl_base_endpoint_t *peer)
 }
 
 /*
- * What is known of a process that has begun anew, as this one has, may be where it was before: its
- * NIC is asked who owns that port now.
+ * If this process has reopened its ports, so may its peers have: their published epochs may be
+ * old. The NIC is asked which epoch owns the port now.
  */
 static int insert_address(struct fid_av *av, const struct modex_nic *nic, fi_addr_t *handle)
 {
@@ -238,7 +237,7 @@ static struct mca_btl_base_endpoint_t *add_peer(struct btl_gamma_module *module,
 	return other;
 }
 
-/* In the bytes that the parameters count, which leave the component's own header out. */
+/* In bytes as the parameters count them: without the component's own header. */
 static void report_other_limit(const struct btl_gamma_module *module, const struct modex *theirs)
 {
 	const size_t header = sizeof(struct btl_gamma_header);
@@ -253,7 +252,7 @@ static void report_other_limit(const struct btl_gamma_module *module, const stru
 		(unsigned long long) (theirs->max_message - header));
 }
 
-/* Works all the same, and slower than one of the two was set up for. */
+/* Works, but slower than one of the two was configured for. */
 static void compare_mtu(struct btl_gamma_port *port, const char *host, const struct modex_nic *nic)
 {
 	const uint16_t ours = ntohs(port->address.mtu), theirs = ntohs(nic->address.mtu);
@@ -326,13 +325,13 @@ int btl_gamma_peers_add_procs(mca_btl_base_module_t *btl, size_t count, opal_pro
 	return OPAL_SUCCESS;
 }
 
-/* It stays until the endpoint is closed: operations name it that libfabric still has to answer for,
- * or that wait. Whatever becomes of them, nobody is told. */
+/* The peer stays until the endpoint is closed: operations in flight or queued still name it.
+ * Their failures are not reported any more. */
 static void retire_peer(struct mca_btl_base_endpoint_t *peer)
 {
 	struct btl_gamma_module *module = peer->module;
 
-	/* Else somebody may be telling right now. */
+	/* Otherwise another thread may be reporting it right now. */
 	if (!__atomic_exchange_n(&peer->failed, true, __ATOMIC_ACQ_REL))
 		release_proc(peer);
 	btl_gamma_lock(&module->lock);
@@ -363,7 +362,7 @@ int btl_gamma_peers_del_procs(mca_btl_base_module_t *btl, size_t count, opal_pro
 	return OPAL_SUCCESS;
 }
 
-/* Those that Open MPI has not taken out itself. The address vector is gone. */
+/* Frees also the peers that Open MPI has not removed. The address vector is closed already. */
 void btl_gamma_peers_drop(struct btl_gamma_module *module)
 {
 	struct mca_btl_base_endpoint_t *gone;

@@ -2,10 +2,10 @@
 /*
  * A port's life: libfabric's objects for one NIC, opened and closed in order. Called by module.c.
  *
- * A program may begin reopened after its last session has ended (Open MPI 5). Its peers are then
- * told the addresses that it published first. So it takes the same ports again, and peers are
- * addressed without the epochs of that time. This needs a library that stays loaded: the linker
- * marks it.
+ * A program may initialize MPI again after its last session has ended (Open MPI 5). Its peers
+ * still get the addresses that it published first. So it takes the same ports again, and
+ * addresses its peers without the epochs of that time. This needs a library that stays loaded,
+ * which the linker marks.
  */
 #include "btl_gamma.h"
 
@@ -16,24 +16,24 @@
 
 enum {
 	PREVIOUS_MAX = 16,
-	REOPEN_TRIES = 100, /* a port that was just given back, */
-	REOPEN_US = 10000,  /* so often, so far apart */
+	REOPEN_TRIES = 100, /* for a port that was just closed: attempts, */
+	REOPEN_US = 10000,  /* and us between them */
 };
 
-/* Where this process could be reached first, and can again. */
+/* Ports of earlier sessions of this process, to be taken again. */
 static struct {
 	char nic[BTL_GAMMA_NIC_NAME];
 	uint16_t port; /* network order */
 } previous[PREVIOUS_MAX];
 static size_t previous_count;
-static bool reopened; /* a port was opened that had been opened before */
+static bool reopened; /* a port was opened that an earlier session had */
 
 bool btl_gamma_port_is_reopened(void)
 {
 	return reopened;
 }
 
-/* What the user says, or the NIC, or 10 Gbit/s. In Mbit/s. */
+/* In Mbit/s: set by the user, or reported by the NIC, or 10 Gbit/s. */
 static uint32_t bandwidth_of(const char *name, const struct fid_nic *nic)
 {
 	uint32_t found = mca_btl_gamma_component.template.btl_bandwidth;
@@ -60,7 +60,7 @@ static int find_info(struct btl_gamma_port *port)
 	fi_freeinfo(hints);
 	if (rc)
 		return rc;
-	/* Messages say themselves who sent them. */
+	/* Messages contain their sender. */
 	port->info->caps &= ~(FI_SOURCE | FI_DIRECTED_RECV);
 	port->info->rx_attr->caps &= ~(FI_SOURCE | FI_DIRECTED_RECV);
 	inject = port->info->tx_attr->inject_size;
@@ -71,7 +71,7 @@ static int find_info(struct btl_gamma_port *port)
 	return 0;
 }
 
-/* Completions of sends only where asked for: what is injected has none. */
+/* Sends complete only if asked to: injected ones do not. */
 static int bind_endpoint(struct btl_gamma_port *port)
 {
 	size_t min_multi = port->max_message, address_len = sizeof(port->address);
@@ -164,7 +164,7 @@ static int open_objects(struct btl_gamma_port *port)
 	return rc;
 }
 
-/* The endpoint takes its time for what peers have not acknowledged: bounded by FI_GAMMA_LINGER. */
+/* Closing the endpoint waits for unacknowledged messages: at most FI_GAMMA_LINGER. */
 static void close_objects(struct btl_gamma_port *port)
 {
 	struct fid *order[] = {
@@ -191,7 +191,7 @@ void btl_gamma_port_put(struct btl_gamma_port *port)
 	free(port);
 }
 
-/* With one user. NULL: the user has been told why. */
+/* With one user. NULL: the reason was reported. */
 struct btl_gamma_port *btl_gamma_port_open(const char *nic, size_t max_message)
 {
 	struct btl_gamma_port *port = calloc(1, sizeof(*port));

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What has happened since the last look: completions, errors, and operations that libfabric had no
- * room for. Open MPI calls it all the time, from all threads, and from within itself: no lock is
- * undelivered while anything of the layers above is called.
+ * Progress: completions, errors, and operations that libfabric had no room for. Open MPI calls it
+ * very often, from all threads and recursively: no lock is held while an upper layer is called.
  */
 #include "btl_gamma.h"
 
 #include <rdma/fi_errno.h>
 
 enum {
-	BATCH = 16,   /* completions taken at once */
-	RETRIES = 64, /* waiting operations tried again in one call */
+	BATCH = 16,   /* completions read at once */
+	RETRIES = 64, /* queued operations tried again in one call */
 };
 
 /* ---- operations that wait for room ---- */
@@ -44,7 +43,8 @@ static struct btl_gamma_op *dequeue_op(struct btl_gamma_module *module)
 	return op;
 }
 
-/* STARTED, FINISHED or -FI_*; never -FI_EAGAIN: then it waits here and counts as started. */
+/* STARTED, FINISHED or -FI_*. Never -FI_EAGAIN: then the operation is queued and counts as
+ * started. */
 int btl_gamma_progress_start(struct btl_gamma_op *op)
 {
 	int rc = btl_gamma_any_waiting(op->module) ? -FI_EAGAIN : op->start(op);
@@ -55,7 +55,7 @@ int btl_gamma_progress_start(struct btl_gamma_op *op)
 	return BTL_GAMMA_STARTED;
 }
 
-/* Under ULFM a program is told that its peer has failed by this status, and by no other. */
+/* ULFM reports a failed peer to the program only by this status. */
 static void end_op(struct btl_gamma_op *op, int error, const char *text)
 {
 	struct mca_btl_base_endpoint_t *peer = op->peer;
@@ -95,7 +95,8 @@ static struct btl_gamma_buffer *buffer_of(void *context)
 	return btl_gamma_container(context, struct btl_gamma_buffer, op);
 }
 
-/* Each message keeps its buffer; what the last entry of a buffer gives back is the provider's. */
+/* Each message keeps its buffer in use; the buffer's last entry returns the provider's own use
+ * of it. */
 static void keep_buffers(const struct fi_cq_data_entry *entries, ssize_t count)
 {
 	ssize_t i;
@@ -125,7 +126,7 @@ static void handle_completion(const struct fi_cq_data_entry *entry)
 		end_op(entry->op_context, 0, NULL);
 }
 
-/* An injected message that fails is not told here: keepalive.c. */
+/* An injected message that fails is not reported here: keepalive.c. */
 __attribute__((noinline)) static int handle_error(struct btl_gamma_module *module)
 {
 	struct fi_cq_err_entry entry = {0};
@@ -163,7 +164,7 @@ static int poll_module(struct btl_gamma_module *module)
 	return count > 0 ? (int) count : 0;
 }
 
-/* Called so often that what it calls is compiled into it, but for what is rarely needed. */
+/* On the path of every message: what it calls is inlined, except for rare cases. */
 __attribute__((flatten)) int btl_gamma_progress_poll(void)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
@@ -185,7 +186,7 @@ __attribute__((flatten)) int btl_gamma_progress_poll(void)
 	return events;
 }
 
-/* Called by the program, whatever it waits for in MPI. */
+/* Called while the program is in any MPI function. */
 int btl_gamma_progress(void)
 {
 	if (__builtin_expect(mca_btl_gamma_component.progress_thread, 0)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The provider: what it is told by its variables, and whether the one that libfabric finds is one
- * that serves. Called before anything else of libfabric is used, by nics.c and port.c.
+ * The provider: sets its variables, and checks whether libfabric finds one that this component
+ * can use. Called by nics.c and port.c before any other call of libfabric.
  */
 #include "btl_gamma.h"
 
@@ -12,14 +12,14 @@
 
 enum {
 	INJECT = 4096 + 256, /* bytes */
-	/* What the provider's variables take (fi_gamma(7)). */
+	/* Ranges of the provider's variables (fi_gamma(7)). */
 	EAGER_MAX = 1 << 20,      /* bytes */
 	PEER_TIMEOUT_MAX = 86400, /* s */
 	RING_SIZE_MIN = 64 << 10, /* bytes */
 	RING_SIZE_MAX = 1 << 30,  /* bytes */
 };
 
-/* The oldest that is known to serve. */
+/* The oldest version that works. */
 #define PROVIDER_MIN FI_VERSION(0, 2)
 
 struct fi_info *btl_gamma_provider_hints(const char *nic)
@@ -43,9 +43,9 @@ static void set_variable(const char *name, size_t value, bool overwrite)
 }
 
 /*
- * Messages are never announced by the provider: Open MPI has asked the receiver before it sends the
- * pieces of a long one, and there is memory posted for them. What the provider copies it copies
- * with the headers of Open MPI and of this component.
+ * The provider need not do a rendezvous: Open MPI has done it before it sends the fragments of a
+ * long message, and memory for them is posted. The limit for copies has room for the headers of
+ * Open MPI and of this component.
  */
 static void set_variables(size_t max_message)
 {
@@ -60,7 +60,7 @@ static void set_variables(size_t max_message)
 		     false);
 }
 
-/* The provider would complain of variables that the user has not set. */
+/* The provider would report its variables, which the user has not set. */
 static bool params_fit(void)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
@@ -110,7 +110,7 @@ static bool is_too_old(const struct fi_info *list)
 	return true;
 }
 
-/* What the provider has, to be freed; NULL: the user has been told why there is nothing. */
+/* The provider's NICs, which the caller frees; NULL: the reason was reported. */
 struct fi_info *btl_gamma_provider_query(size_t max_message)
 {
 	struct fi_info *hints, *list = NULL;

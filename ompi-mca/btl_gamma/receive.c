@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Messages that arrive: the memory they arrive in, many in one buffer, and their way up. Called by
- * progress.c without a lock, by several threads at once.
+ * Received messages: their buffers, each for many messages, and their delivery to upper layers.
+ * Called by progress.c without a lock, by several threads at once.
  */
 #include "btl_gamma.h"
 
@@ -27,14 +27,14 @@ static int start_buffer(struct btl_gamma_op *op)
 	return (int) fi_recvmsg(op->module->port->ep, &message, FI_MULTI_RECV | FI_COMPLETION);
 }
 
-/* A buffer that cannot be posted: nothing would arrive any more, sooner or later. */
+/* Without its buffers the component would receive nothing any more. */
 static void buffer_failed(struct btl_gamma_op *op, int status)
 {
 	(void) status;
 	btl_gamma_report_broken(op->module, "a receive buffer is lost", FI_EIO);
 }
 
-/* The last that uses it posts it again. */
+/* The last user posts the buffer again. */
 void btl_gamma_receive_put_buffer(struct btl_gamma_buffer *buffer)
 {
 	if (__atomic_sub_fetch(&buffer->users, 1, __ATOMIC_ACQ_REL))
@@ -102,7 +102,7 @@ static void call_upper_layer(struct btl_gamma_module *module, const struct btl_g
 }
 #endif
 
-/* False: who it is for has not started yet. */
+/* False: the upper layer has not registered yet. */
 static bool deliver_message(struct btl_gamma_module *module, unsigned char *message, size_t len)
 {
 	mca_btl_base_segment_t segment;
@@ -147,7 +147,7 @@ void btl_gamma_receive_message(struct btl_gamma_buffer *buffer, void *message, s
 		keep_message(module, message, len);
 }
 
-/* Tries each once more; the layers above put messages in order themselves. */
+/* Tries each message once; upper layers restore the order themselves. */
 int btl_gamma_receive_retry_undelivered(struct btl_gamma_module *module)
 {
 	struct btl_gamma_undelivered *undelivered, *next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Remote memory: put, get, atomic operations, and the memory that peers may reach. All are the
- * provider's own operations; each is over when it has taken effect at the peer.
+ * RMA: put, get, atomic operations, and registered memory. All are operations of the provider;
+ * each completes when it has taken effect at the peer.
  */
 #include "btl_gamma.h"
 
@@ -12,14 +12,14 @@
 
 enum kind { PUT, GET, ATOMIC, FETCH, COMPARE };
 
-/* One operation under way: all that its call had, since it may have to be started again. */
+/* An operation in flight: all its arguments, because it may have to be started again. */
 struct btl_gamma_remote {
 	struct btl_gamma_op op;
-	struct btl_gamma_remote *next; /* while it is free */
+	struct btl_gamma_remote *next; /* in the free list */
 	enum kind kind;
 	void *local;
 	size_t size;      /* bytes, of put and get */
-	uint64_t address; /* at the peer, as libfabric wants it */
+	uint64_t address; /* at the peer, from the beginning of the region */
 	uint64_t key;
 	uint64_t operand, compare;
 	enum fi_op operation;
@@ -29,7 +29,7 @@ struct btl_gamma_remote {
 	void *callback_context, *callback_data;
 };
 
-/* Registered memory; Open MPI is given the handle. */
+/* Registered memory; Open MPI gets the handle. */
 struct registration {
 	mca_btl_base_registration_handle_t handle;
 	struct fid_mr *mr;
@@ -125,7 +125,7 @@ static int start_remote(struct btl_gamma_op *op)
 	return remote->kind <= GET ? start_access(remote) : start_atomic(remote);
 }
 
-/* The callback may start the next operation: this one is free before. */
+/* The callback may start the next operation: this one is returned before. */
 static void remote_done(struct btl_gamma_op *op, int status)
 {
 	struct btl_gamma_remote *remote = btl_gamma_container(op, struct btl_gamma_remote, op);
@@ -160,7 +160,7 @@ static int start_new(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t 
 
 /* ---- what Open MPI calls ---- */
 
-/* What all the calls have: memory here and at the peer, and who is told. */
+/* The arguments that all operations have. */
 static struct btl_gamma_remote init_remote(enum kind kind, void *local,
 					   mca_btl_base_registration_handle_t *local_handle,
 					   uint64_t address,
@@ -207,8 +207,8 @@ static int btl_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 }
 
 /*
- * Not minimum and maximum: the one-sided layer does not say whether the numbers have a sign, and
- * asks for those of unsigned ones as well. It computes what it is refused itself, under a lock.
+ * No minimum and maximum: the one-sided layer does not say whether numbers are signed, and asks
+ * for unsigned ones too. It does unsupported operations itself, under a lock.
  */
 static bool translate(mca_btl_base_atomic_op_t from, int flags, struct btl_gamma_remote *to)
 {
@@ -235,7 +235,7 @@ static bool translate(mca_btl_base_atomic_op_t from, int flags, struct btl_gamma
 	return false;
 }
 
-/* OP as libfabric names it, with what it changes the memory by. */
+/* Starts OP, which changes remote memory by OPERAND. */
 static int start_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
 			   struct btl_gamma_remote *wanted, mca_btl_base_atomic_op_t op,
 			   uint64_t operand, int flags)
@@ -283,8 +283,8 @@ static int btl_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endp
 
 	(void) order;
 	/*
-	 * osc/rdma of 4.1 looks up no endpoints in a window whose ranks share a host, and yet comes
-	 * here before it does the work itself, with the processor and under its lock.
+	 * osc/rdma of 4.1 has no endpoints in a window whose ranks share a host, but calls this
+	 * before it does the operation itself, with the processor and under its lock.
 	 */
 	if (!peer || !handle)
 		return OPAL_ERR_NOT_SUPPORTED;
@@ -357,7 +357,7 @@ void btl_gamma_remote_set_functions(mca_btl_base_module_t *btl)
 	btl->btl_register_mem = register_memory;
 	btl->btl_deregister_mem = deregister_memory;
 	btl->btl_registration_handle_size = sizeof(mca_btl_base_registration_handle_t);
-	/* Memory on this side needs no registration, of whatever size. */
+	/* Local memory needs no registration, whatever its size. */
 	btl->btl_put_local_registration_threshold = SIZE_MAX;
 	btl->btl_get_local_registration_threshold = SIZE_MAX;
 }

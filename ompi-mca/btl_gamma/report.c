@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What users are told: once, by one process of a host, with the cause and what to do about it.
- * Called by whoever finds that something cannot work.
+ * Messages to users: each once, by one process per host, with cause and cure.
  */
 #include "btl_gamma.h"
 
@@ -26,9 +25,8 @@ static void show_report(const char *what, const char *cause, const char *cure, v
 }
 
 /*
- * CURE is a text, CAUSE a format: the numbers belong to what was found. Open MPI's parameter
- * btl_base_warn_component_unused does not count: Debian turns it off for all jobs, and who names
- * gamma wants to know.
+ * CAUSE is a format, CURE a plain text. Open MPI's parameter btl_base_warn_component_unused is
+ * ignored: Debian turns it off for all jobs, but a user who names gamma wants to know.
  */
 void btl_gamma_report_unused(const char *cause, const char *cure, ...)
 {
@@ -39,7 +37,7 @@ void btl_gamma_report_unused(const char *cause, const char *cure, ...)
 	va_end(arguments);
 }
 
-/* The same of what is no reason not to use it. */
+/* The same if gamma is used, but slower than it could be. */
 void btl_gamma_report_slow(const char *cause, const char *cure, ...)
 {
 	va_list arguments;
@@ -69,7 +67,7 @@ static const char *cure_of(int error)
 	}
 }
 
-/* Behind the provider's words. */
+/* Follows the provider's words. */
 static const char *timeout_text(int error, char *text, size_t size)
 {
 	const char *seconds = getenv("FI_GAMMA_PEER_TIMEOUT");
@@ -82,7 +80,7 @@ static const char *timeout_text(int error, char *text, size_t size)
 	return text;
 }
 
-/* The one-sided layer registers no callback, and hears of it by its operation's status. */
+/* The one-sided layer registers no callback: it gets the status of its operation. */
 static void end_job(struct btl_gamma_module *module, opal_proc_t *proc, int error, char *text)
 {
 	opal_output(0, "\n" RULE "\n%s\n\n%s\n" RULE, text, cure_of(error));
@@ -108,7 +106,7 @@ void btl_gamma_report_peer_failed(struct mca_btl_base_endpoint_t *peer, int erro
 	end_job(peer->module, peer->proc, error, text);
 }
 
-/* What arrives is lost: somebody would wait for it for ever. */
+/* What arrives is lost, and a receiver would wait for ever. */
 void btl_gamma_report_broken(struct btl_gamma_module *module, const char *what, int error)
 {
 	char text[TEXT_MAX];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Messages on their way out. What fits is injected, copied by the provider and over at once; the
- * rest leaves from where it is and is over when the provider says so.
+ * Sends. Messages that fit are injected: the provider copies them and they are finished at once.
+ * Others are sent from where they are, and finish with their completion.
  */
 #include "btl_gamma.h"
 
@@ -48,7 +48,8 @@ static int start_message(struct btl_gamma_op *op)
 	return (int) fi_sendmsg(op->module->port->ep, &message, FI_COMPLETION);
 }
 
-/* The callback may free the fragment or send it again: nothing of it is used after, unless ours. */
+/* The callback may free the fragment or send it again: it is not touched afterwards, unless it
+ * is ours. */
 static void finish_fragment(struct btl_gamma_fragment *fragment, int status)
 {
 	mca_btl_base_module_t *btl = &fragment->op.module->super;
@@ -80,7 +81,7 @@ int btl_gamma_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 	op->start = start_message;
 	op->done = message_done;
 	fragment->header.tag = tag;
-	/* If it is over later, who has a callback waits for it. */
+	/* If the send finishes later, the upper layer waits for its callback. */
 	descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
 	rc = btl_gamma_progress_start(op);
 	if (rc == BTL_GAMMA_STARTED)
@@ -94,7 +95,7 @@ int btl_gamma_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *p
 	return OPAL_ERR_UNREACH;
 }
 
-/* False: the data were not to be had in one go. */
+/* False: the convertor could not pack all data at once. */
 static bool pack_message(unsigned char *to, mca_btl_base_tag_t tag, const void *header,
 			 size_t header_size, struct opal_convertor_t *convertor,
 			 size_t payload_size)
@@ -111,7 +112,7 @@ static bool pack_message(unsigned char *to, mca_btl_base_tag_t tag, const void *
 	return opal_convertor_pack(convertor, &iov, &iov_count, &len) >= 0 && len == payload_size;
 }
 
-/* The same without a fragment, for what can be injected. */
+/* The same without a fragment, for messages that can be injected. */
 int btl_gamma_send_immediate(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
 			     struct opal_convertor_t *convertor, void *header, size_t header_size,
 			     size_t payload_size, uint8_t order, uint32_t flags,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The progress thread: moves the component while the program computes, so that long messages, which
- * Open MPI asks for and answers, go on without a call of MPI. Only if the user wants it. Begun at
- * the first call of progress, when all above is ready; ended before anything is closed.
+ * The progress thread, if the user wants it: makes progress while the program computes, so that
+ * long messages, for which Open MPI exchanges control messages, continue without a call of MPI.
+ * It starts at the first call of progress, when all upper layers are ready, and ends before
+ * anything is closed.
  *
- * What it takes, the computation loses. So it keeps out of the way of a program that polls, and
- * while messages come and go it sleeps by the clock and does in one go what has come meanwhile. A
- * single wake-up by the first frame after a quiet time is not delayed.
+ * It takes processor time from the computation. So it does nothing while the program polls
+ * itself. While messages arrive it sleeps for fixed times and handles all that has come meanwhile
+ * at once. The first frame after a quiet time wakes it without delay.
  */
 #include "btl_gamma.h"
 
@@ -18,31 +19,31 @@
 #include <unistd.h>
 
 enum {
-	POLLED_US = 1000, /* between two looks whether the program still polls */
-	/* Between two looks while messages come and go. Both ends look so seldom, and what is under
-	 * way in between must suffice the wire: toward a slow port that is some 30 frames. */
+	POLLED_US = 1000, /* us between two checks whether the program still polls */
+	/* us between two polls while messages arrive. Both ends poll that seldom, and what is
+	 * in flight in between must keep the wire busy: toward a slow port that is some 30
+	 * frames. */
 	GATHER_US = 125,
-	QUIET_LOOKS = 4, /* in empty_polls, until it sleeps until a frame comes */
+	QUIET_LOOKS = 4, /* empty polls until it blocks until a frame comes */
 };
 
 static struct {
-	bool asked; /* to begin; atomic */
+	bool asked; /* to start; atomic */
 	bool runs;
 	pthread_t thread;
 	int stop_fd;
-	struct pollfd *fds; /* stop_fd's, then one of each NIC's completions */
+	struct pollfd *fds; /* stop_fd, then one per NIC for its completions */
 	unsigned int polls; /* by the program; atomic */
 } state;
 
 void btl_gamma_thread_note_poll(void)
 {
-	/* Calls of several threads at once may count as one: all that matters is that it changes.
-	 */
+	/* Calls of several threads at once may count as one: only a change matters. */
 	__atomic_store_n(&state.polls, __atomic_load_n(&state.polls, __ATOMIC_RELAXED) + 1,
 			 __ATOMIC_RELAXED);
 }
 
-/* True: it is to end. */
+/* True: the thread is to end. */
 static bool pause_us(long us)
 {
 	const struct timespec time = {.tv_nsec = us * 1000};
@@ -51,7 +52,7 @@ static bool pause_us(long us)
 	return state.fds[0].revents;
 }
 
-/* Whether there is nothing that a frame would not bring. */
+/* Whether only a new frame can give it work. */
 static bool may_sleep(void)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
