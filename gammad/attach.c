@@ -187,7 +187,9 @@ static void *link_slots(void *unused)
 			ret = link_slot(&linking.programs, nic->slots[n].ifindex);
 	}
 	if (ret < 0)
-		gamma_warn("slots keep slower filters: %s; restart gammad as root", strerror(-ret));
+		gamma_warn("slots keep slower filters, because links cannot be attached: %s; "
+			   "restart gammad as root",
+			   strerror(-ret));
 	gammad_kernel_unload(&linking.programs);
 	return unused;
 }

@@ -36,7 +36,7 @@ int gammad_clients_listen(struct gammad *gammad)
 		return -EIO;
 	}
 	if (!gamma_scm_refuse(gammad->listen_fd) && gammad_linger_init()) {
-		gamma_warn("no timer: %s", strerror(errno));
+		gamma_warn("no timer can be made: %s; raise RLIMIT_SIGPENDING", strerror(errno));
 		return -EIO;
 	}
 	gammad->listen_watch = GAMMAD_WATCH_LISTEN;
@@ -115,7 +115,7 @@ static void reject_without_fd(struct gammad *gammad)
 	if (fd >= 0)
 		gammad_linger_close(fd);
 	gammad->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	gamma_warn("a client was turned away: no descriptor left; raise LimitNOFILE");
+	gamma_warn("a client was refused: no descriptor left; raise LimitNOFILE");
 }
 
 void gammad_clients_accept(struct gammad *gammad)

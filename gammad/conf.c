@@ -125,7 +125,7 @@ static int take_limit(struct parser *p, char **words, unsigned count)
 		return once(p, "limit", &p->limit_seen);
 	}
 	if (!number(words[3], 0, UINT32_MAX - 1, &uid))
-		return complain(p, "'%s' is no user id; `id -u NAME` tells it",
+		return complain(p, "'%s' is no user id; `id -u NAME` shows it",
 				gamma_printable(words[3]).text);
 	for (unsigned i = 0; i < conf->uid_count; i++) {
 		if (conf->uids[i].uid == uid)
@@ -245,9 +245,8 @@ int gammad_conf_load(const char *path, struct gammad_conf *conf, char *error, si
 	if (!ret && len > GAMMAD_CONF_MAX)
 		ret = -EFBIG;
 	if (ret)
-		snprintf(error, error_len,
-			 "%s: cannot be read (%s); make one as gammad.conf(5) says", path,
-			 strerror(-ret));
+		snprintf(error, error_len, "%s: cannot be read: %s; write one as in gammad.conf(5)",
+			 path, strerror(-ret));
 	else
 		ret = gammad_conf_parse(path, text, (size_t) len, conf, error, error_len);
 	free(text);

@@ -18,7 +18,7 @@ static int usage(FILE *file, int status)
 {
 	fputs("usage: gammactl [-s SOCKET] status        NICs, slots, endpoints, frames dropped\n"
 	      "       gammactl [-s SOCKET] list          all endpoints (root)\n"
-	      "       gammactl [-s SOCKET] revoke UID    no frame of that user leaves any more "
+	      "       gammactl [-s SOCKET] revoke UID    stops all endpoints of that user "
 	      "(root)\n"
 	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n",
 	      file);
@@ -80,7 +80,8 @@ static void show_state(const struct gamma_broker_state *state)
 static const char *no_answer(ssize_t len)
 {
 	return !len || errno == ECONNRESET || errno == EPIPE
-		       ? "gammad ended the connection; is gammad running?"
+		       ? "gammad closed the connection; is it running? See `systemctl status "
+			 "gammad`"
 		       : strerror(errno);
 }
 
@@ -147,7 +148,7 @@ static int revoke_user(const char *path, const char *text)
 	unsigned long uid = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || uid >= UINT32_MAX)
-		return misuse(gamma_printable(text).text, ": is no user id; `id -u NAME` tells it");
+		return misuse(gamma_printable(text).text, ": is no user id; `id -u NAME` shows it");
 	return ask(path, GAMMA_BROKER_REVOKE, (uint32_t) uid, "revoke");
 }
 

@@ -28,10 +28,9 @@ bool gammad_watch_fd(struct gammad *gammad, int fd, enum gammad_watch *watch)
 
 	if (!epoll_ctl(gammad->epoll, EPOLL_CTL_ADD, fd, &event))
 		return true;
-	gamma_warn(
-		"a descriptor cannot be waited for: %s; raise fs.epoll.max_user_watches, or free "
-		"memory",
-		strerror(errno));
+	gamma_warn("a descriptor cannot be watched: %s; raise fs.epoll.max_user_watches, or free "
+		   "memory",
+		   strerror(errno));
 	return false;
 }
 
@@ -78,10 +77,10 @@ int gammad_finish_reload(struct gammad *gammad, const struct gammad_reading *rea
 		return -EINVAL;
 	}
 	if (!same_nics(&gammad->conf, &conf))
-		gamma_warn(
-			"%s: other NICs, slots or EtherType: they hold once gammad is restarted, "
-			"which running jobs do not notice",
-			gammad->conf_path);
+		gamma_warn("%s: new NICs, slots or EtherType take effect when gammad is restarted, "
+			   "which "
+			   "does not disturb running jobs",
+			   gammad->conf_path);
 	conf.ethertype = gammad->conf.ethertype;
 	gammad->conf = conf;
 	gamma_info("%s was read again", gammad->conf_path);
@@ -224,10 +223,11 @@ static void notify_systemd(void)
 
 static int usage(FILE *file, int status)
 {
-	fputs("usage: gammad [-c FILE] [-s]   serves, in the foreground\n"
+	fputs("usage: gammad [-c FILE] [-s]   runs in the foreground\n"
 	      "       gammad -t [-c FILE]     checks the configuration\n"
-	      "       gammad -p               makes what is to outlive gammad, and ends\n"
-	      "       gammad -r               takes that away again, for good\n"
+	      "       gammad -p               makes its folder, mounts and network namespace, and "
+	      "exits\n"
+	      "       gammad -r               removes them, with all slots\n"
 	      "-c FILE: instead of " GAMMAD_CONF_PATH "; -s: log to syslog\n",
 	      file);
 	return status;
@@ -256,7 +256,7 @@ static int run(struct gammad *gammad)
 	if (!ret)
 		ret = start(gammad);
 	if (ret == -ENOMEM)
-		gamma_warn("no memory to start with; free some");
+		gamma_warn("no memory to start; free some");
 	if (ret)
 		return EXIT_FAILURE;
 	gamma_info("ready at " GAMMA_BROKER_PATH);
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
 		case 'r':
 		case 't':
 			if (mode && mode != option)
-				return misuse("-p, -r and -t are one at a time");
+				return misuse("-p, -r and -t exclude each other; give one");
 			mode = option;
 			break;
 		default:

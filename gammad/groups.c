@@ -211,8 +211,9 @@ enum gamma_broker_reason gammad_groups_end_join(struct gammad *gammad,
 	if (!ret)
 		return GAMMA_BROKER_OK;
 	bpf_map_delete_elem(gammad->members_map, &key);
-	gamma_warn("%s: no multicast group for user %u: %s", open->nic->name, client->uid,
-		   strerror(-ret));
+	gamma_warn(
+		"%s: user %u cannot join a multicast group: %s; free memory, or raise LimitNOFILE",
+		open->nic->name, client->uid, strerror(-ret));
 	return GAMMA_BROKER_SYSTEM;
 }
 

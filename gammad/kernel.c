@@ -328,19 +328,17 @@ int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs)
 		gamma_info("a BPF security module keeps users from changing their sockets");
 	} else {
 		gamma_info(
-			"the kernel takes no BPF security modules (lsm= at boot lists them): what "
-			"leaves is checked on the NIC as well, but by 32-bit system calls users "
-			"can "
-			"make their rings larger");
+			"the kernel runs no BPF security modules (add bpf to lsm= at boot): frames "
+			"are checked on the NIC as well, but users can make their rings larger by "
+			"32-bit system calls");
 		ret = try(gammad, programs, false);
 	}
 	if (ret) {
-		gamma_warn("the kernel does not take the BPF programs (%s): gammad needs root, bpf "
-			   "among "
-			   "the security modules (lsm= at boot) or Linux >= 6.2, and maps in %s of "
-			   "the "
-			   "same release: else end all jobs, then `gammad -r`",
-			   strerror(-ret), GAMMAD_BPF);
+		gamma_warn(
+			"the kernel refuses the BPF programs: %s; start gammad as root, on Linux "
+			">= 6.2 or with bpf among the security modules (lsm= at boot); if %s has "
+			"maps of another release, end all jobs, then run `gammad -r`",
+			strerror(-ret), GAMMAD_BPF);
 		return ret;
 	}
 	return take_maps(gammad, programs);

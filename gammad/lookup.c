@@ -71,7 +71,7 @@ static int open_socket(int ifindex, uint16_t protocol, int *fd)
 	if (!ret && bind(*fd, (struct sockaddr *) &address, sizeof(address)))
 		ret = -errno;
 	if (ret)
-		gamma_warn("lookups for endpoints cannot be heard: %s; start gammad as root",
+		gamma_warn("LOOKUP requests cannot be received: %s; start gammad as root",
 			   strerror(-ret));
 	return ret;
 }
@@ -174,7 +174,8 @@ static void send_answer(const struct gammad *gammad, const struct gammad_nic *ni
 	made = build_answer(gammad, open, frame + GAMMA_MAC_LEN, frame, request, room, &len);
 	/* If the queue is full the answer is lost: requesters repeat their requests. */
 	if (send(nic->fd, made, len, MSG_DONTWAIT) < 0 && errno != EAGAIN)
-		gamma_info("%s: an answer was not sent: %s", nic->name, strerror(errno));
+		gamma_info("%s: a LOOKUP answer was not sent: %s; is the NIC up?", nic->name,
+			   strerror(errno));
 }
 
 static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *frame,
@@ -263,7 +264,8 @@ int gammad_lookup_open_slots(struct gammad *gammad)
 	if (gammad->lookups &&
 	    gammad_watch_fd(gammad, ring_buffer__epoll_fd(gammad->lookups), &gammad->slots_watch))
 		return 0;
-	gamma_warn("lookups to slots cannot be heard: %s; start gammad as root", strerror(errno));
+	gamma_warn("LOOKUP requests to slots cannot be received: %s; start gammad as root",
+		   strerror(errno));
 	return -EIO;
 }
 

@@ -294,7 +294,8 @@ static enum gamma_broker_reason fill_open(struct gammad *gammad, const struct ga
 	      : open->record.handle ? prepare_socket(job->fd, gammad, slot, open)
 				    : -ENOSPC;
 	if (ret) {
-		gamma_warn("%s: no socket for user %u: %s", nic->name, client->uid, strerror(-ret));
+		gamma_warn("%s: no socket for user %u: %s; free memory, or raise LimitNOFILE",
+			   nic->name, client->uid, strerror(-ret));
 		close(fds[1]);
 		close(open->port_fd);
 		return ret == -ENOSPC ? GAMMA_BROKER_NO_HANDLE : GAMMA_BROKER_SYSTEM;
@@ -376,7 +377,7 @@ int gammad_open_restore(struct gammad *gammad)
 	gamma_list_for_each (pos, &gammad->opens)
 		count++;
 	if (count)
-		gamma_info("%u endpoints were open before this start and go on", count);
+		gamma_info("%u endpoints were open before this start and continue", count);
 	return 0;
 }
 
@@ -447,8 +448,8 @@ unsigned gammad_open_revoke(struct gammad *gammad, uid_t uid)
 			continue;
 		open->record.revoked = 1;
 		if (gammad_kernel_write_endpoint(gammad, &open->record)) {
-			gamma_warn("handle %#x could not be revoked: %s", open->record.handle,
-				   strerror(errno));
+			gamma_warn("handle %#x could not be revoked: %s; restart gammad as root",
+				   open->record.handle, strerror(errno));
 			continue;
 		}
 		open->revoke_sent = gammad_lookup_send_revoked(gammad, open);

@@ -126,7 +126,9 @@ static int prepare_all(struct gammad *gammad, const struct gammad_programs *prog
 			found = gamma_nic_select_by_name(links, count, name);
 			ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs) : -ENODEV;
 			if (ret)
-				gamma_warn("slot %s of %s: %s", name, nic->name, strerror(-ret));
+				gamma_warn(
+					"slot %s of %s cannot be set up: %s; start gammad as root",
+					name, nic->name, strerror(-ret));
 		}
 	}
 	gamma_nic_list_free(links);
@@ -149,7 +151,7 @@ static int make_slots(struct gammad *gammad, struct gammad_nic *nic)
 			ret = 0;
 	}
 	if (ret)
-		gamma_warn("%s: no macvlan on it (%s): gammad needs root, and a kernel with "
+		gamma_warn("%s: no macvlan can be made: %s; start gammad as root, on a kernel with "
 			   "CONFIG_MACVLAN",
 			   nic->name, strerror(-ret));
 	return ret;
@@ -178,8 +180,9 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 	gammad->nic_count++;
 	ret = gammad_attach_guard(programs, nic->ifindex);
 	if (ret)
-		gamma_warn("%s: no filter at its exit (%s): gammad needs root, and a kernel with "
-			   "CONFIG_NET_CLS_BPF",
+		gamma_warn("%s: no egress filter can be attached: %s; start gammad as root, on a "
+			   "kernel "
+			   "with CONFIG_NET_CLS_BPF",
 			   nic->name, strerror(-ret));
 	if (!ret)
 		ret = make_slots(gammad, nic);
@@ -200,11 +203,12 @@ static void look_for_promiscuity(const struct gammad *gammad)
 			gamma_nic_select_by_name(links, count, gammad->nics[i].name);
 
 		if (link && link->promiscuity)
-			gamma_warn(
-				"%s is in promiscuous mode: unless somebody captures, it has no "
-				"filters for the addresses of %u slots; fewer would spare the host "
-				"other hosts' frames",
-				link->name, gammad->nics[i].slot_count);
+			gamma_warn("%s is in promiscuous mode: unless a program captures frames, "
+				   "the NIC has "
+				   "too few address filters for %u slots; configure fewer slots, "
+				   "so that "
+				   "the host does not receive other hosts' frames",
+				   link->name, gammad->nics[i].slot_count);
 	}
 	gamma_nic_list_free(links);
 }
@@ -259,7 +263,8 @@ static void remove_link(int ifindex)
 	info->ifi_index = ifindex;
 	ret = gamma_rtnetlink_query(&request, no_answer, NULL);
 	if (ret)
-		gamma_warn("interface %d stays: %s", ifindex, strerror(-ret));
+		gamma_warn("interface %d cannot be removed: %s; start gammad -r as root", ifindex,
+			   strerror(-ret));
 }
 
 static void each_link(const char *kind, void (*call)(int ifindex))

@@ -74,7 +74,8 @@ static void *work(void *arg)
 		gamma_list_append(&finished, &job->entry);
 		pthread_mutex_unlock(&lock);
 		if (write(gammad->workers_fd, &one, sizeof(one)) < 0)
-			gamma_warn("threads cannot be heard any more: restart gammad");
+			gamma_warn("the worker threads cannot be reached: %s; restart gammad",
+				   strerror(errno));
 	}
 	return NULL;
 }
@@ -147,7 +148,8 @@ struct gammad_job *gammad_workers_next_finished(struct gammad *gammad)
 
 	/* Before taking a job, so that a later one is not missed. */
 	if (read(gammad->workers_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		gamma_warn("threads cannot be heard any more: restart gammad");
+		gamma_warn("the worker threads cannot be reached: %s; restart gammad",
+			   strerror(errno));
 	pthread_mutex_lock(&lock);
 	if (!gamma_list_empty(&finished))
 		job = take(&finished);

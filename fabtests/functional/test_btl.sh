@@ -164,7 +164,7 @@ other_limit() {
 	SH
 	mpi_way=(--mca btl gamma,self,vader,tcp)
 	mpi_output 60 node01,node02 4 sh "$work/limit.sh" python3 "$conformance" messages_sizes &&
-		[ "$(grep -c 'messages between this host and' "$work/mpi.out")" -eq 2 ]
+		[ "$(grep -c 'messages have at most' "$work/mpi.out")" -eq 2 ]
 }
 
 # Larger on one side, then too small for what the other one sends unasked.
@@ -174,7 +174,7 @@ other_mtu() {
 	for mtu in 4000 1000; do
 		set_mtu "$mtu"
 		mpi_output 30 node01,node02 2 python3 "$conformance" messages_sizes || status=1
-		grep -q "gam0 has an MTU of 1500 bytes here, and gam0 one of $mtu on node02" \
+		grep -q "gam0 has an MTU of 1500 bytes here, and gam0 has $mtu bytes on node02" \
 			"$work/mpi.out" || status=1
 	done
 	set_mtu 1500

@@ -103,11 +103,11 @@ if [ -x "$gammad/gammad" ]; then
 	wrong "^gammactl: status takes no argument" "$gammad/gammactl" status 1
 	wrong "^gammactl: revoke takes one user id" "$gammad/gammactl" revoke
 	for uid in -1 root '' 4294967295; do
-		wrong "^gammactl: $uid: is no user id; .id -u NAME. tells it" \
+		wrong "^gammactl: $uid: is no user id; .id -u NAME. shows it" \
 			"$gammad/gammactl" revoke "$uid"
 	done
 	wrong "^gammad: takes options only" "$gammad/gammad" gam0
-	wrong "^gammad: -p, -r and -t are one at a time" "$gammad/gammad" -t -r
+	wrong "^gammad: -p, -r and -t exclude each other" "$gammad/gammad" -t -r
 fi
 if [ "$(id -u)" -eq 0 ]; then
 	for arguments in "run --raw" "list node01" "up 2 --rate"; do

@@ -153,7 +153,7 @@ size_t btl_gamma_module_fit_sizes(void)
 	/* Open MPI would find no BTL to send with, at the first message. */
 	if (!(btl->btl_flags & MCA_BTL_FLAGS_SEND)) {
 		btl_gamma_report_unused("btl_gamma_flags is without send.",
-					"put and get may be added: send,inplace,put.");
+					"Set it to send,inplace; put and get may be added.");
 		return 0;
 	}
 	if (btl->btl_max_send_size < btl->btl_eager_limit)
@@ -161,7 +161,7 @@ size_t btl_gamma_module_fit_sizes(void)
 	if (btl->btl_max_send_size > MESSAGE_MAX) {
 		btl_gamma_report_unused(
 			"btl_gamma_max_send_size, or btl_gamma_eager_limit, is %zu.",
-			"Messages are sent in pieces of so many bytes: 1 GiB at most.",
+			"It is the size of a fragment: set it to 1 GiB at most.",
 			btl->btl_max_send_size);
 		return 0;
 	}

@@ -62,43 +62,41 @@ int btl_gamma_params_register(void)
 	component->receive_buffer_size = BUFFER;
 	param("if_include",
 	      "NICs to use, separated by commas: interface names, MAC addresses, or networks "
-	      "as 10.1.0.0/16. With several, large messages are divided among them. "
-	      "Empty: the one that the gamma provider would choose",
+	      "such as 10.1.0.0/16. Large messages are striped over several NICs. "
+	      "Empty: the NIC that the gamma provider selects",
 	      MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &component->if_include);
 	param("if_exclude",
-	      "NICs not to use, in the same form; all others are used. Not together with "
-	      "if_include",
+	      "NICs not to use, in the same form; all others are used. Excludes if_include",
 	      MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &component->if_exclude);
 	param("default",
-	      "Whether jobs that do not name gamma in the parameter btl use it as well. For "
-	      "the administrator's openmpi-mca-params.conf",
+	      "Whether jobs use gamma even if their parameter btl does not name it. For the "
+	      "administrator's openmpi-mca-params.conf",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_2, &component->by_default);
 	param("peer_timeout",
-	      "Seconds without any answer until a peer counts as dead and the job ends with "
-	      "an error. 0: FI_GAMMA_PEER_TIMEOUT, or the provider's own",
+	      "Seconds without an answer until a peer is declared dead and the job ends with "
+	      "an error. 0: FI_GAMMA_PEER_TIMEOUT, or the provider's default",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_3, &component->peer_timeout);
 	param("keepalive",
-	      "Seconds between two questions to every peer whether it lives, so that who "
-	      "only waits notices a dead host. 0: never, for those who stop processes in a "
-	      "debugger for longer than the peer timeout",
+	      "Seconds between keepalive probes to every peer, so that a process that only "
+	      "receives notices a dead host. 0 disables keepalives, for debugging: a stopped "
+	      "process does not answer within the peer timeout",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_3, &component->keepalive);
 	param("async_progress",
-	      "Whether the provider's thread takes over as soon as a process does not call "
-	      "MPI for 1 ms, instead of 10 ms. It moves frames, and not what Open MPI has to "
-	      "answer: progress_thread does",
+	      "Whether the provider's thread takes over when a process has not called MPI for "
+	      "1 ms, instead of 10 ms. It handles frames, but not Open MPI's own control "
+	      "messages: progress_thread does",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_5, &component->async_progress);
 	param("progress_thread",
-	      "Whether a thread moves messages while the program computes: long ones go on "
-	      "without a call of MPI. It costs processor time",
+	      "Whether a thread makes progress while the program computes: long messages "
+	      "continue without a call of MPI. It costs processor time",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &component->progress_thread);
 	param("ring_size",
-	      "Bytes of the ring that frames arrive in. Credit for it is all that peers may have "
-	      "on their way to a process. 0: FI_GAMMA_RING_SIZE, or the provider's own",
+	      "Bytes of the ring that frames arrive in. It bounds what all peers together may "
+	      "have in flight to a process. 0: FI_GAMMA_RING_SIZE, or the provider's default",
 	      MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_5, &component->ring_size);
-	param("receive_buffers", "Buffers posted for messages that arrive, at least 2",
+	param("receive_buffers", "Receive buffers to post, at least 2",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_9, &component->receive_buffers);
-	param("receive_buffer_size",
-	      "Size of each in bytes; raised to twice max_send_size where it is less",
+	param("receive_buffer_size", "Bytes of each receive buffer; at least twice max_send_size",
 	      MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_9, &component->receive_buffer_size);
 	fill_template(&component->template);
 	return mca_btl_base_param_register(&component->super.btl_version, &component->template);

@@ -245,11 +245,10 @@ static void report_other_limit(const struct btl_gamma_module *module, const stru
 	if (__atomic_exchange_n(&module->port->limit_reported, true, __ATOMIC_RELAXED))
 		return;
 	btl_gamma_report_unused(
-		"messages between this host and %s may have %zu bytes here and %llu there.",
-		"Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all "
-		"hosts.",
-		theirs->host, module->port->max_message - header,
-		(unsigned long long) (theirs->max_message - header));
+		"messages have at most %zu bytes on this host, and %llu on %s.",
+		"Set btl_gamma_max_send_size and btl_gamma_eager_limit to the same on all hosts.",
+		module->port->max_message - header,
+		(unsigned long long) (theirs->max_message - header), theirs->host);
 }
 
 /* Works, but slower than one of the two was configured for. */
@@ -261,8 +260,8 @@ static void compare_mtu(struct btl_gamma_port *port, const char *host, const str
 	    __atomic_exchange_n(&port->mtu_reported, true, __ATOMIC_RELAXED))
 		return;
 	btl_gamma_report_slow(
-		"%s has an MTU of %u bytes here, and %s one of %u on %s: frames between the "
-		"two have the lesser size.",
+		"%s has an MTU of %u bytes here, and %s has %u bytes on %s: frames between them "
+		"have the smaller size.",
 		"Give the NICs of all hosts, and the switches between them, the same MTU "
 		"(ip link set NIC mtu BYTES).",
 		port->nic, ours, nic->name, theirs, host);

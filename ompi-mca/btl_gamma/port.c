@@ -208,8 +208,8 @@ struct btl_gamma_port *btl_gamma_port_open(const char *nic, size_t max_message)
 		return port;
 	btl_gamma_report_unused(
 		"no endpoint can be opened on %s: %s.",
-		"The provider says more with FI_LOG_LEVEL=warn; fi_pingpong -p gamma tries "
-		"the same without MPI.",
+		"FI_LOG_LEVEL=warn shows the provider's messages; fi_pingpong -p gamma tests the "
+		"same without MPI.",
 		nic, fi_strerror(-rc));
 	btl_gamma_port_put(port);
 	return NULL;

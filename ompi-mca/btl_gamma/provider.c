@@ -66,16 +66,17 @@ static bool params_fit(void)
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	if (component->peer_timeout > PEER_TIMEOUT_MAX) {
-		btl_gamma_report_unused("btl_gamma_peer_timeout is %u.",
-					"It is 1 to 86400 seconds, or 0 for the provider's own.",
-					component->peer_timeout);
+		btl_gamma_report_unused(
+			"btl_gamma_peer_timeout is %u.",
+			"Set it to 1 to 86400 seconds, or to 0 for the provider's default.",
+			component->peer_timeout);
 		return false;
 	}
 	if (component->ring_size &&
 	    (component->ring_size < RING_SIZE_MIN || component->ring_size > RING_SIZE_MAX)) {
 		btl_gamma_report_unused(
 			"btl_gamma_ring_size is %zu.",
-			"It is 65536 to 1073741824 bytes, or 0 for the provider's own.",
+			"Set it to 65536 to 1073741824 bytes, or to 0 for the provider's default.",
 			component->ring_size);
 		return false;
 	}
@@ -86,10 +87,10 @@ static void report_no_provider(int error)
 {
 	btl_gamma_report_unused(
 		"libfabric %u.%u finds no usable NIC for its provider gamma (%s).",
-		"If the provider itself says nothing, it was not found: fi_info -p gamma must "
-		"list it on this\nhost. FI_PROVIDER_PATH names the folder of libgamma-fi.so "
-		"where it is not libfabric's own.\nRaw Ethernet needs gammad on the host, or the "
-		"capability CAP_NET_RAW; FI_LOG_LEVEL=info says\nwhy NICs are left out.",
+		"If the provider itself reports nothing, it was not found: fi_info -p gamma must "
+		"list it on this\nhost. Set FI_PROVIDER_PATH to the folder of libgamma-fi.so if "
+		"that is not libfabric's own.\nRaw Ethernet needs gammad on the host, or the "
+		"capability CAP_NET_RAW; FI_LOG_LEVEL=info shows\nwhy NICs are left out.",
 		FI_MAJOR(fi_version()), FI_MINOR(fi_version()), fi_strerror(error));
 }
 
@@ -103,8 +104,8 @@ static bool is_too_old(const struct fi_info *list)
 		"libfabric's provider gamma is version %u.%u here; this component needs "
 		"%u.%u or later.",
 		"Install provider and component from the same release on all hosts; "
-		"fi_info -p gamma shows the\nversion, FI_PROVIDER_PATH names the folder "
-		"that libgamma-fi.so is taken from.",
+		"fi_info -p gamma shows the\nversion, FI_PROVIDER_PATH the folder that "
+		"libgamma-fi.so is loaded from.",
 		FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(PROVIDER_MIN),
 		FI_MINOR(PROVIDER_MIN));
 	return true;

@@ -31,7 +31,7 @@ static int start_buffer(struct btl_gamma_op *op)
 static void buffer_failed(struct btl_gamma_op *op, int status)
 {
 	(void) status;
-	btl_gamma_report_broken(op->module, "a receive buffer is lost", FI_EIO);
+	btl_gamma_report_broken(op->module, "a receive buffer cannot be posted again", FI_EIO);
 }
 
 /* The last user posts the buffer again. */
@@ -126,7 +126,11 @@ static void keep_message(struct btl_gamma_module *module, const void *message, s
 	struct btl_gamma_undelivered *undelivered = malloc(sizeof(*undelivered) + len);
 
 	if (!undelivered) {
-		opal_output(0, "btl_gamma: %s: no memory for a message", module->port->nic);
+		opal_output(0,
+			    "btl_gamma: %s: no memory to keep a message until its layer is ready: "
+			    "it is lost. "
+			    "Free memory on this host.",
+			    module->port->nic);
 		return;
 	}
 	undelivered->len = len;

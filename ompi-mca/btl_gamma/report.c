@@ -54,16 +54,17 @@ static const char *cure_of(int error)
 	case FI_EHOSTUNREACH:
 		return "Is the host up, its cable plugged, and its NIC on the same Ethernet "
 		       "segment as ours?\n"
-		       "gammaping from here to it tells which step fails. Who has to wait longer\n"
-		       "raises btl_gamma_peer_timeout.";
+		       "gammaping from here to it shows which step fails. To wait longer, raise\n"
+		       "btl_gamma_peer_timeout.";
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
 	case FI_ECONNABORTED:
 	case FI_ENOTCONN:
-		return "The process there has ended: look for what it, or the kernel of its host, "
-		       "said last.";
+		return "The process there has ended: look for its last message, and for the "
+		       "kernel's on "
+		       "its host.";
 	default:
-		return "FI_LOG_LEVEL=warn makes the provider say more.";
+		return "FI_LOG_LEVEL=warn shows more messages of the provider.";
 	}
 }
 
