@@ -25,7 +25,7 @@ make_users() {
 	for user in "${lab_users[@]}"; do
 		home=$labs/.$user
 		if ! getent passwd "$user" >/dev/null; then
-			# The folder first: it tells the last lab to remove the user.
+			# The folder first: by it the last lab finds the user to remove.
 			mkdir -p "$home"
 			useradd --system --user-group --password '*' --shell /bin/bash \
 				--home-dir "$home" "$user"
@@ -79,7 +79,7 @@ parse_up() {
 	fi
 }
 
-# What must be seen in every host though it lies in a folder that each host has of its own.
+# Files that every host must see although it has its own copy of their folder.
 visible_folders() {
 	local folder build
 	build=$(program_folder) || build=''
@@ -89,7 +89,7 @@ visible_folders() {
 	echo "$labs"
 }
 
-# The CPUs that this process may use, one a line.
+# The CPUs that this process may use, one per line.
 usable_cpus() {
 	local part
 	taskset -pc $$ | sed 's/.*: //' | tr , '\n' | while read -r part; do
@@ -202,7 +202,7 @@ set_up_switch() {
 	offloads_off $(seq -f m%g "$hosts")
 }
 
-# All hosts at once: their time goes into waiting for the kernel.
+# All hosts in parallel: most of the time they wait for the kernel.
 start_hosts() {
 	local i started=() failed=0
 	for ((i = 1; i <= hosts; i++)); do
@@ -281,7 +281,7 @@ pin_namespaces() {
 	done
 }
 
-# The processes of the lab: whoever is in one of its namespaces, of any kind.
+# The lab's processes: all that are in one of its namespaces, of any kind.
 members() {
 	local inodes
 	# shellcheck disable=SC2046

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Attaches impair.bpf.o to a network device of the current network namespace,
- * reads its counters, takes it off again. lab/lab calls it, one call a hook.
+ * Attaches impair.bpf.o to a network device of the current network namespace, reads its counters,
+ * detaches it. lab/lab calls it, once per hook.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -15,7 +15,7 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* Where a program sits: device, hook, and which way it faces the host. */
+/* Where a program is attached: device, hook, and its direction as the host sees it. */
 struct place {
 	const char *device;
 	struct bpf_tc_hook hook;
@@ -94,8 +94,7 @@ static int parse_loss(struct impair_config *conf, const char *loss, const char *
 		return -1;
 	share = (double) conf->loss / (double) IMPAIR_ALWAYS;
 	conf->loss_end = conf->loss < IMPAIR_ALWAYS ? (__u64) ((double) IMPAIR_ALWAYS / frames) : 0;
-	/* Runs of one frame are losses that know nothing of each other, and may follow each other.
-	 */
+	/* Runs of one frame are independent losses, and may follow each other. */
 	if (frames > 1 && share < 1)
 		share /= frames * (1 - share);
 	conf->loss = share < 1 ? (__u64) (share * (double) IMPAIR_ALWAYS) : IMPAIR_ALWAYS;
@@ -257,7 +256,7 @@ int main(int argc, char **argv)
 	if (argc < 5 || (strcmp(argv[3], "ingress") && strcmp(argv[3], "egress")) ||
 	    (strcmp(argv[4], "to") && strcmp(argv[4], "from")))
 		return usage();
-	/* Its own errors say less than ours, and EEXIST of the hook is none. */
+	/* libbpf's errors explain less than ours, and EEXIST of the hook is no error. */
 	libbpf_set_print(NULL);
 	if (parse_place(&place, argv + 2))
 		return EXIT_FAILURE;

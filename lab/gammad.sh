@@ -7,7 +7,7 @@
 gammad_slots=72	  # endpoints of a host
 gammad_ready_s=60 # for gammad to answer
 
-# Sets gammad_folder: where the build has gammad and gammactl.
+# Sets gammad_folder: the build's folder with gammad and gammactl.
 find_gammad() {
 	for gammad_folder in "${GAMMA_BUILD:+$GAMMA_BUILD/gammad}" "$tree/build/gammad"; do
 		[[ ! -x $gammad_folder/gammad ]] || return 0
@@ -46,7 +46,7 @@ write_gammad_environment() {
 	echo "FI_PROVIDER_PATH=$state/shared/gammad/lib" >"$state/gammad/environment"
 }
 
-# All hosts at once: the time goes into waiting for the kernel.
+# All hosts in parallel: most of the time they wait for the kernel.
 start_gammad() {
 	local i started=() failed=0
 	find_gammad
@@ -83,7 +83,7 @@ stop_gammad() {
 	for ((i = 1; i <= hosts; i++)); do stop_gammad_host "$i"; done
 }
 
-# The control groups that gammad has made, started by whomever: they are the machine's.
+# The control groups that any gammad has made: they are the machine's, not a host's.
 gammad_groups() {
 	local file pid
 	for file in "$state"/node*/pid; do

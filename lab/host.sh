@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154
 #
-# The inside of a host: what up runs in the host's new namespaces. Sourced by lab.
+# The inside of a host: runs in the host's new namespaces. Sourced by lab.
 
 # Folders that each host has of its own. /run is the last to be put in place, as it hides $private.
 own_folders=(/tmp /var /dev/shm /run)
@@ -102,7 +102,7 @@ keep_visible() {
 	done <"$state/visible"
 }
 
-# What raises CAP_NET_RAW for an ordinary user: here only, since the folder is the host's own.
+# The program that gives an ordinary user CAP_NET_RAW: only here, since the folder is the host's own.
 lend_raw() {
 	install -d "$1"
 	install -m 755 "$here/raw" "$1/raw"
@@ -111,7 +111,7 @@ lend_raw() {
 	setcap cap_net_raw+p "$1/setpriv"
 }
 
-# All is prepared aside, in one file system that goes when the host goes, then put in place.
+# Everything is prepared in one file system, which ends with the host, and then moved into place.
 mount_own_folders() {
 	local folder
 	private=$state/$1/private
@@ -131,7 +131,7 @@ mount_own_folders() {
 	for folder in "${own_folders[@]}"; do mount --rbind "$root$folder" "$folder"; done
 }
 
-# A shaper sends on whatever CPU its timer strikes, and each CPU would queue for the host by itself:
+# A shaper sends on the CPU of its timer, and each CPU has a queue of its own for the host, so that
 # frames would overtake each other. One CPU, the host's, receives them all; the mask is in groups
 # of 32.
 receive_on_one_cpu() {

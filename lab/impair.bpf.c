@@ -91,7 +91,8 @@ static __always_inline int is_lost(const struct impair_config *conf)
 	return 1;
 }
 
-/* The bytes from *begin on that may be struck; 0: none. GAMMA's header tells its own length. */
+/* The bytes from *begin on that may be corrupted; 0: none. GAMMA's header contains its own
+ * length. */
 static __always_inline __u32 find_target(struct __sk_buff *skb, const struct impair_config *conf,
 					 __u32 *begin)
 {

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2015
 #
-# Harm to GAMMA's frames at one host's switch port. Loss, duplication and corruption are a BPF
+# Impairs GAMMA's frames at one host's switch port. Loss, duplication and corruption are a BPF
 # program at the port; delay, jitter, reordering and a finite buffer are gamma-switch, which comes
 # between the host's cable (d<i>) and the bridge: d<i> - gamma-switch - t<i> = s<i> - bridge. The
 # BPF program is then at s<i>. Sourced by lab.
 
-# The folder with the programs that are built: gamma-impair, impair.bpf.o, gamma-switch.
+# The build's folder with gamma-impair, impair.bpf.o and gamma-switch.
 program_folder() {
 	local folder
 	for folder in "${GAMMA_BUILD:+$GAMMA_BUILD/lab}" "${GAMMA_BUILD-}" "$here" "$PWD/lab" \
@@ -100,8 +100,8 @@ parse_impair() {
 
 # ---- the BPF program ------------------------------------------------------------
 
-# Both ways: network namespace, device, hook, and whether the frames go to the host or come from
-# it. Back to back it is ingress at either end, as PACKET_QDISC_BYPASS skips the sender's egress.
+# Both directions: network namespace, device, hook, and whether the frames go to the host or come
+# from it. Back to back it is ingress at either end, as PACKET_QDISC_BYPASS skips the sender's egress.
 hooks() {
 	local port=d$1
 	if [[ $b2b = 1 ]]; then

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154
 #
-# Open MPI in the lab: mpirun on node01 as an ordinary user; where gammad does not run, one who may
-# open packet sockets. Sourced by lab.
+# Open MPI in the lab: mpirun on node01 as an ordinary user. Without gammad that user may open packet
+# sockets. Sourced by lab.
 
 # The libraries where that user can read them, wherever the build is.
 lend_libraries() {
@@ -15,14 +15,14 @@ lend_libraries() {
 		die "no libgamma-fi.so in $build/.libs: build, or set GAMMA_BUILD"
 }
 
-# Where to look for components: the build's first, then Open MPI's own.
+# The folders of components: the build's first, then Open MPI's own.
 component_path() {
 	local own
 	own=$(ompi_info --parsable --path pkglibdir) || die "ompi_info does not run"
 	echo "$1/lib:${own##*:}"
 }
 
-# Host and slots of all hosts, as mpirun wants them.
+# All hosts with their slots, in mpirun's form.
 all_hosts() {
 	local i list=()
 	for ((i = 1; i <= hosts; i++)); do list+=("$(host_name "$i"):$1"); done
@@ -55,7 +55,7 @@ end_mpirun() {
 	exit "$status"
 }
 
-# What suits hosts that share a few processors and have two networks each.
+# Defaults for hosts that share a few processors and have two networks each.
 lab_settings() {
 	settings=(
 		"FI_PROVIDER_PATH=$1/lib"
@@ -72,7 +72,7 @@ lab_settings() {
 	)
 }
 
-# Whether the user says where to run.
+# Whether the user names the hosts.
 names_hosts() {
 	local word
 	for word in "$@"; do

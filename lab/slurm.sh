@@ -9,7 +9,7 @@ slurm_slots=8	# of each host, as for mpirun: processes share its processor
 slurm_ready_s=60 # for all hosts to report to slurmctld
 slurm_programs='munged|slurmd|slurmctld|slurmstepd|srun|salloc|sbatch'
 
-# What is missing, as Debian's packages are called.
+# The missing programs' Debian packages.
 missing_slurm() {
 	local item
 	for item in munge:munged slurmctld:slurmctld slurmd:slurmd slurm-client:srun; do
@@ -26,8 +26,8 @@ need_slurm() {
 	((${#missing[@]} == 0)) || die "Slurm is not complete: apt-get install ${missing[*]}"
 }
 
-# Steps are followed by their parents (linuxproc), so that no control group is left. With direct
-# connections between its servers Slurm 22.05's PMIx fails now and then at four hosts and more; with a
+# Slurm follows a step by its process tree (linuxproc), so that no control group is left. With direct
+# connections between its servers Slurm 22.05's PMIx sometimes fails at four hosts and more; with a
 # ring for fences that carry data and a tree for others, 4 of 100 jobs crash in MPI_Init under 24.11.
 write_slurm_conf() {
 	cat >"$1/slurm.conf" <<-CONF
@@ -98,7 +98,7 @@ start_munged() {
 		--log-file="$1/munge/log" --seed-file="$1/munge/seed" --pid-file=/run/munge/munged.pid
 }
 
-# With gammad, the epilog that is installed as an example: here gammactl is in the build folder.
+# With gammad: the epilog that is installed as an example, with gammactl in the build folder.
 write_epilog() {
 	[[ -e $state/gammad/environment ]] || return 0
 	find_gammad
@@ -148,7 +148,7 @@ slurm_is_ready() {
 	done
 }
 
-# The lab's processes that are Slurm's, and those of its jobs, whatever they became.
+# The lab's processes of Slurm and of its jobs, also after they changed their names.
 slurm_processes() {
 	local pid
 	members | while read -r pid; do

@@ -481,7 +481,7 @@ static void step_lookup(struct ping *ping)
 		exit(EXIT_LOST);
 	} else {
 		say(ping, "lookup", true,
-		    "port %u, of user %u (this is user %u, who cannot talk to it)",
+		    "port %u, of user %u (this is user %u, which may not talk to it)",
 		    ping->found.port, ping->found.tenant, geteuid());
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fuzz target: any bytes on gammad's socket. What is taken for a request is one of the types that
- * may be asked, of its length, and the copy is what came. Read as an answer, it is one only if it
+ * Fuzz target: any bytes on gammad's socket. What parses as a request is one of the permitted
+ * types, of its length, and the copy equals the input. Read as an answer, it is one only if it
  * has that answer's type, length and version.
  */
 #include <assert.h>

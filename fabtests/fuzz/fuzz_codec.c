@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fuzz target: any bytes as a frame, as they are and with the checksum made right. What parses
- * must give the same header when it is built again.
+ * Fuzz target: any bytes as a frame, unchanged and with the checksum corrected. What parses must
+ * give the same header when it is built again.
  */
 #include <assert.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void there_and_back(const uint8_t *frame, size_t size)
 	assert(!memcmp(again, frame, (size_t) GAMMA_ETH_LEN + fields.header_len));
 }
 
-/* The header's own length says how much the checksum covers. */
+/* The header's own length gives the range of the checksum. */
 static void correct(uint8_t *frame, size_t size)
 {
 	const size_t at = GAMMA_ETH_LEN + offsetof(struct gamma_header, checksum);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fuzz target: any bytes as the configuration file. Whatever parses must be found
- * again by its name and by its MAC; whatever does not must come with a message.
+ * Fuzz target: any bytes as the configuration file. Hosts that parse are found again by name and
+ * by MAC; what does not parse gives an error message.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fuzz target: frames of any content, with a right checksum, into an endpoint that is in the
- * middle of conversations. The input is a list of records, one a frame. Whatever comes, every
- * send and receive ends at most once, the credit account stays right, and nothing leaks.
+ * Fuzz target: frames of any content, with a correct checksum, into an endpoint with open flows.
+ * The input is a list of records, one per frame. Whatever comes, every send and receive ends at
+ * most once, the credit account stays right, and nothing leaks.
  */
 #include "pair_remote.h"
 
@@ -11,9 +11,9 @@
 
 enum { RECORDS_MAX = 200, PEERS = 2, STRANGER = 3, REGION = 8192, PAYLOAD_MAX = 1400, ROW_LEN = 8 };
 
-/* What a record begins with; the values of extensions follow it. */
+/* The beginning of a record; the values of extensions follow it. */
 struct record {
-	uint8_t how; /* who sends, which addresses are wrong: see below */
+	uint8_t how; /* the sender, and which addresses are wrong: see below */
 	uint8_t kind, op, flags;
 	uint16_t extensions;
 	uint16_t payload_len;
@@ -24,11 +24,11 @@ struct record {
 } __attribute__((packed));
 
 enum {
-	HOW_FROM = 3, /* 0, 1: a peer; 2, 3: a stranger */
+	HOW_FROM = 3, /* 0, 1: a peer; 2, 3: an unknown peer */
 	HOW_WRONG_DST_EPOCH = 1 << 2,
 	HOW_WRONG_SRC_EPOCH = 1 << 3,
 	HOW_ABSOLUTE = 1 << 4, /* numbers as they are, not relative to the flow's */
-	HOW_TIME = 1 << 5,     /* time passes first */
+	HOW_TIME = 1 << 5,     /* time passes before it */
 	HOW_DAMAGED = 1 << 6,  /* one byte of the frame is changed afterwards */
 	HOW_OTHER_TENANT = 1 << 7,
 };
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t operands[512], results[512];
 
-/* What peers are asked for in a row shares frames, which are on their way. */
+/* Requests to peers in a row share frames, which are in flight. */
 static void begin_rows(struct net *net)
 {
 	for (unsigned peer = 1; peer <= PEERS; peer++) {
@@ -73,7 +73,7 @@ static void begin(struct net *net)
 	begin_rows(net);
 }
 
-/* 1, 2: a peer; 3, 4: a stranger. */
+/* 1, 2: a peer; 3, 4: an unknown peer. */
 static unsigned sender_of(const struct record *record)
 {
 	return 1 + (record->how & HOW_FROM);
@@ -84,7 +84,7 @@ static const struct gamma_flow *flow_from(struct net *net, unsigned from)
 	return from <= PEERS ? net_flow(net, 0, from) : NULL;
 }
 
-/* A record says in what it differs from these, so that most of what is tried comes far. */
+/* A record gives the differences from these, so that most inputs get far. */
 static uint16_t usual_extensions(uint8_t op)
 {
 	if (op > GAMMA_OP_FAILED)
@@ -92,7 +92,7 @@ static uint16_t usual_extensions(uint8_t op)
 	return gamma_receive_needed_extensions[op] | (op == GAMMA_OP_WRITE ? GAMMA_EXT_RMA : 0);
 }
 
-/* What CUT and FAILED name: a frame of the peer's, and a place in it. */
+/* What CUT and FAILED name: a frame of the peer's, and an offset in it. */
 static void name_frame(const struct record *record, const struct gamma_flow *flow,
 		       struct gamma_fields *fields)
 {
@@ -136,7 +136,7 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->fragment = (uint64_t) fields->id << GAMMA_FRAGMENT_OFFSET_BITS | record->offset;
 	if (flow && (op == GAMMA_OP_CUT || op == GAMMA_OP_FAILED) && !(record->flags & 0x80))
 		name_frame(record, flow, fields);
-	/* Now and then of a region that there is. */
+	/* Now and then in a region that exists. */
 	fields->rma_key = record->flags & 0x10 ? record->limit : REGION_KEY;
 	fields->rma_address = record->ack + (record->flags & 0x20 ? record->length : REGION_BASE);
 	fields->rma_length = record->flags & 0x40 ? record->length : record->length % 4096;
@@ -149,7 +149,8 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->part_total = (uint16_t) (record->length >> 16);
 }
 
-/* Items of a BATCH, the last of which may be cut short, one in eight of an op that has none. */
+/* Items of a BATCH, of which the last may be truncated; one in eight has an op that does not
+ * exist. */
 static void fill_items(const struct record *record, const struct gamma_fields *fields,
 		       uint8_t *payload, uint32_t room)
 {

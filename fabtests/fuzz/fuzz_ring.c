@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fuzz target: a neighbour who writes what he likes into the memory that he shares. The reader
- * joins only a segment that it understands, lends only what lies inside it, goes forward with each
- * record, and is at its end when the writer has published no more. What the link makes of the
- * records lies there, too, and what is said of large messages is as long as it must be.
+ * Fuzz target: an shm peer that writes anything into the memory that it shares. The reader joins
+ * only a segment that it understands, lends only what lies inside it, advances with each record,
+ * and is at its end when the writer has published no more. The frames that the link makes of
+ * records lie inside it, too, and records of large messages have the length that they must have.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@ static uint8_t head[GAMMA_SHM_HEAD_COPY];
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first bytes say where the records begin and whether the header is honest; the rest is written
- * from there on, in pieces a record apart if asked. */
+/* The first bytes give where the records begin and whether the header is honest; the rest is
+ * written from there on, in pieces a record apart if asked. */
 static void write_segment(const uint8_t *data, size_t size)
 {
 	struct gamma_segment *segment = (struct gamma_segment *) memory;
@@ -41,7 +41,7 @@ static void write_segment(const uint8_t *data, size_t size)
 	}
 }
 
-/* Sums up all that may be looked at. */
+/* Sums up all bytes that may be read. */
 static unsigned look_at(const struct gamma_shm_message *plain)
 {
 	unsigned sum = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Fuzz target: a neighbour who says what he likes by records without frames, to an endpoint in the
- * middle of conversations with him: messages, announcements, answers, chunks of any size. The
- * input is a list of records; the link (fuzz_ring) has seen to their lengths. Whatever comes, every
- * send and receive ends at most once, nothing is written past a receive, and nothing leaks.
+ * Fuzz target: an shm peer that sends any records without frames to an endpoint with open flows
+ * toward it: messages, announcements, answers, chunks of any size. The input is a list of
+ * records; the link (fuzz_ring) has checked their lengths. Whatever comes, every send and receive
+ * ends at most once, nothing is written beyond a receive, and nothing leaks.
  */
 #include "pair.h"
 
@@ -13,22 +13,22 @@
 
 enum { RECORDS_MAX = 200, ID_FIRST = 0x10000 /* that transfers.c gives */ };
 
-/* What the input consists of. */
+/* The elements of the input. */
 struct record {
 	uint8_t how; /* see below */
 	uint8_t kind, flags;
 	uint8_t id;
 	uint16_t len;    /* of a message or chunk */
 	uint16_t offset; /* of a chunk */
-	uint32_t length; /* of what is announced, or wanted */
+	uint32_t length; /* of the message that is announced, or asked for */
 } __attribute__((packed));
 
 enum {
 	HOW_EVEN = 1 << 0,       /* len is a chunk's, or a half or quarter of it */
 	HOW_NEXT = 1 << 1,       /* the chunk is the next one */
-	HOW_WIDE = 1 << 2,       /* ids and lengths of more bits than there can be */
+	HOW_WIDE = 1 << 2,       /* ids and lengths with more bits than are valid */
 	HOW_UNREADABLE = 1 << 3, /* the kernel copies nothing from there */
-	HOW_FULL = 1 << 4,       /* there is no room for what is said in return */
+	HOW_FULL = 1 << 4,       /* there is no room for the answer */
 	HOW_POST = 1 << 5,       /* a receive first, */
 	HOW_TIME = 1 << 6,       /* or time passes, */
 	HOW_READ = 1 << 7,       /* or the kernel reads */
@@ -82,7 +82,7 @@ static unsigned send_on_wire(struct gamma_link *link, const struct gamma_frame *
 	return wire->ops->send(wire, frames, count, error);
 }
 
-/* What he says of his memory leads nowhere here; what the kernel would write does. */
+/* The peer's memory addresses lead nowhere here; the kernel's copies are made up. */
 static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
 		 const struct gamma_source *source, uint64_t offset, const struct iovec *iov,
 		 unsigned iov_count, uint64_t len)
@@ -147,7 +147,7 @@ static uint64_t next_offset(const struct gamma_local *local, uint32_t id)
 	return 0;
 }
 
-/* What stands in front of the bytes of a message or chunk, if anything does. */
+/* The header in front of a message's or chunk's bytes, if there is one. */
 union said {
 	struct gamma_announce announce;
 	struct gamma_answer answer;
@@ -212,7 +212,7 @@ static void arrive(struct net *net, const struct record *record)
 	if (kind == GAMMA_RECORD_CHUNK && !len)
 		len = 1;
 	arrival.shm.len = head + (!head || kind == GAMMA_RECORD_CHUNK ? len : 0);
-	/* So that it is noticed if more is read. */
+	/* So that reading beyond is noticed. */
 	bytes = calloc(1, arrival.shm.len);
 	memcpy(bytes, &said, head);
 	arrival.shm.bytes = bytes;
@@ -220,7 +220,7 @@ static void arrive(struct net *net, const struct record *record)
 	free(bytes);
 }
 
-/* What progress does besides. */
+/* The other work of progress. */
 static void go_on(struct net *net, const struct record *record)
 {
 	struct gamma_endpoint *ep = &net->nodes[0].ep;
@@ -238,7 +238,7 @@ static void go_on(struct net *net, const struct record *record)
 		gamma_shm_path_relax(ep);
 }
 
-/* Two messages of his are being read already, and one of his has no receive yet. */
+/* Two of the peer's messages are being read already, and one has no receive yet. */
 static void begin_his(struct net *net)
 {
 	static const struct record announced[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The applications: messages, each with the receive that is meant for it (its tag is its number in
- * the run), and what the interface layer would do: matching, unexpected messages, completions.
+ * The applications: messages, each with the receive that is meant for it (its tag is its number
+ * in the run), and the work of the interface layer: matching, unexpected messages, completions.
  */
 #include "internal.h"
 
@@ -10,15 +10,15 @@
 #include <string.h>
 
 enum {
-	LENGTH_MAX = 1 << 20,  /* bytes: of the pattern; longer messages repeat it */
+	LENGTH_MAX = 1 << 20,  /* bytes of the pattern; longer messages repeat it */
 	PATTERN_SHIFT = 65536, /* different beginnings */
 	COPY_MAX =
 		16384, /* bytes: longer ones are copied (and then spoilt) only one time in four */
 	SPOILT = 0xdb,
-	LOOK_MS = 100, /* until somebody who is away is looked after again */
+	LOOK_MS = 100, /* until an application that is away is checked again */
 };
 
-/* Message bytes are a window into this: comparing is quick, and no two messages look alike. */
+/* Message bytes are a window into this: comparing is fast, and no two messages look alike. */
 static const uint8_t *pattern(uint32_t id)
 {
 	static uint8_t table[LENGTH_MAX + PATTERN_SHIFT + 8];
@@ -106,7 +106,7 @@ static void make_bytes(struct sim_message *message)
 	}
 	message->send.iov[0] = (struct iovec){(void *) bytes, message->length};
 	message->send.iov_count = 1;
-	/* Bytes that lie in pieces. */
+	/* An iovec list of the bytes. */
 	if (message->id % 3 == 0 && message->length > 1) {
 		size_t first = 1 + message->id * 7919u % (message->length - 1);
 
@@ -123,7 +123,7 @@ static void send_ended(struct sim_message *message, int error)
 	message->error = error;
 	message->done_at = message->sim->now;
 	message->sim->totals.sends_failed += error != 0;
-	/* Nobody may read it any more. */
+	/* Nobody may read the memory any more. */
 	if (message->copy)
 		memset(message->copy, SPOILT, message->length);
 	if (message->sim->verbose)
@@ -133,7 +133,7 @@ static void send_ended(struct sim_message *message, int error)
 		message->on_sent(message, message->arg);
 }
 
-/* Numbers of messages sent and begun on a flow: the halves of the tag that is the application's. */
+/* Counts of messages sent and begun on a flow: the two halves of the application's tag. */
 static uint32_t next_sent(struct gamma_flow *flow)
 {
 	return (uint32_t) flow->user_tag++;
@@ -145,7 +145,7 @@ static uint32_t next_begun(struct gamma_flow *flow)
 	return (uint32_t) (flow->user_tag >> 32) - 1;
 }
 
-/* Every third short message is copied into a frame as it is posted, and over. */
+/* Every third short message is copied into a frame as it is posted, and is finished. */
 static bool is_copied(struct gamma_flow *flow, const struct sim_message *message)
 {
 	const struct gamma_send *send = &message->send;
@@ -194,7 +194,7 @@ void sim_send(struct sim_message *message)
 	node_wake(node);
 }
 
-/* A frame with its payload was new to the peer. */
+/* The peer accepted a DATA frame with its payload as new. */
 void app_taken(struct sim_message *message, uint32_t payload)
 {
 	message->taken += payload;
@@ -247,7 +247,7 @@ struct sim_message *sim_exchange(struct sim *sim, unsigned from, unsigned to, ui
 	return message;
 }
 
-/* Exactly once, in order, and at the endpoint that was meant. */
+/* Exactly once, in order, and at the right endpoint. */
 static void check_begin(struct node *node, struct gamma_flow *flow, struct sim_message *message)
 {
 	struct sim *sim = node->sim;
@@ -321,7 +321,7 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 		message->on_received(message, message->arg);
 }
 
-/* The message that a node is asked about, for the first and only time; NULL: there is none. */
+/* The message that a node is asked about, for the first and only time; NULL: none. */
 static struct sim_message *begun(struct node *node, struct gamma_flow *flow,
 				 const struct gamma_envelope *envelope)
 {
@@ -352,7 +352,8 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 	return message && has_receive(node, message) ? consume(message) : NULL;
 }
 
-/* What was posted before is posted now, so that the message is refused, and kept until then. */
+/* Earlier receives are posted only now, so that the message is refused and buffered until
+ * then. */
 static bool posts_late(const struct node *node, struct sim_message *message)
 {
 	if (node->sim->config.delivery[node->index] != SIM_AT_ONCE_POSTS_AFTER || message->id % 2)
@@ -363,7 +364,7 @@ static bool posts_late(const struct node *node, struct sim_message *message)
 	return true;
 }
 
-/* All the bytes are here, also of one that nobody takes yet. */
+/* All bytes are here, also of a message without a receive so far. */
 static uint64_t on_whole(void *context, struct gamma_flow *flow,
 			 const struct gamma_envelope *envelope, const uint8_t *bytes)
 {
@@ -388,7 +389,7 @@ static uint64_t on_whole(void *context, struct gamma_flow *flow,
 	return placed;
 }
 
-/* Only after it has been offered in vain. */
+/* Only after it was offered without success. */
 static void on_unexpected(void *context, struct gamma_inbound *inbound)
 {
 	struct node *node = context;
@@ -412,7 +413,7 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 
 /* ---- ends of sends ---- */
 
-/* A success must be true: what was promised has happened at the peer. */
+/* A success must be true: what the completion level promises has happened at the peer. */
 static void check_promise(const struct sim_message *message)
 {
 	uint64_t want = message->length;
@@ -421,7 +422,7 @@ static void check_promise(const struct sim_message *message)
 	    (message->length <= message->sim->config.inject_size ||
 	     message->length <= message->sim->config.copy_size))
 		return;
-	/* A receive that is too short takes only what it can. */
+	/* A receive that is too short gets only what fits. */
 	if (message->matched)
 		want = gamma_min(want, message->capacity);
 	if (!message->taken_frames || message->taken < want)
@@ -504,7 +505,7 @@ void app_node_ended(struct node *node)
 	}
 }
 
-/* The application begins anew and posts again what it had posted. */
+/* The application starts again and posts its receives again. */
 void app_node_back(struct node *node)
 {
 	struct sim *sim = node->sim;

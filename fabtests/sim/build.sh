@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
 #
-# Compiles the simulator by itself, with whatever flags its caller wants, beside the build: for
+# Compiles the simulator alone, with the caller's flags, outside the build: for
 # test_bugs.sh, which changes the sources, and for coverage.sh. Sourced by both, after lib.sh,
 # which sets the folders:
 # shellcheck disable=SC2154
 
-# What the makefile NAMEs is set to.
+# The value of the makefile's variable NAME.
 makefile_value() {
 	sed -n "s/^$1 = *//p" "$abs_top_builddir/Makefile" | head -n 1
 }
@@ -25,8 +25,8 @@ sim_compile() {
 		-o "$object" "$source"
 }
 
-# In turn, as many at a time as there are cores: each line of stdin a call of COMMAND with that
-# line as its last argument. Fails if one fails.
+# Calls COMMAND for each line of stdin, with the line as its last argument; as many at a time as
+# there are cores. Fails if one fails.
 in_parallel() {
 	local line running=0 status=0
 	while read -r line; do

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What must hold at every step of every node, whatever the network does: doc/protocol.md section 5.
- * What must hold of messages is checked where they begin and end: app.c.
+ * Invariants of every step of every node, whatever the network does: doc/protocol.md section 5.
+ * Invariants of messages are checked where they begin and end: app.c.
  */
 #include "internal.h"
 
@@ -9,7 +9,7 @@ enum { MANY_FLOWS = 8, SAMPLE = 8, SCAN = 16 };
 
 /* ---- credit ---- */
 
-/* No sender goes beyond its credit: what it has given back it does not use. */
+/* No sender exceeds its credit: it does not use returned credit. */
 static void check_limit(const struct node *node, const struct gamma_flow *flow)
 {
 	uint32_t reached = flow->rx.highest + flow->credit.returned;
@@ -19,7 +19,7 @@ static void check_limit(const struct node *node, const struct gamma_flow *flow)
 			 node->index, reached - flow->credit.limit);
 }
 
-/* First credit that the pool has not taken over yet is the reserve's. */
+/* First credit that the pool has not counted yet is the reserve's. */
 static void sum_windows(const struct node *node, uint32_t *sum, uint32_t *active)
 {
 	struct gamma_list *pos;
@@ -45,14 +45,14 @@ static void check_bound(struct node *node)
 			 pool->granted, size, pool->active);
 }
 
-/* What the flows hold is what the pool says, and that is not more than there is. */
+/* The flows' credit adds up to the pool's account, and that does not exceed the ring. */
 void check_step(struct node *node)
 {
 	const struct gamma_local *local = &node->ep.local;
 	const struct gamma_credit_pool *pool = &local->pool;
 	uint32_t sum = 0, active = 0;
 
-	/* With many flows every eighth step is summed up; the bound is looked at every time. */
+	/* With many flows the sum is checked at every eighth step, the bound at each. */
 	node->runs++;
 	check_bound(node);
 	if (node->ep.flow_count > MANY_FLOWS && node->runs % SAMPLE)
@@ -66,8 +66,8 @@ void check_step(struct node *node)
 
 /* ---- repair ---- */
 
-/* How long after its transmission a frame that later ones overtook is known to be lost; doubled,
- * because round trips measured since may have shortened the window. */
+/* How long after its transmission an overtaken frame is known to be lost; doubled, because
+ * round trips measured since may have shortened the window. */
 static uint64_t grace(const struct gamma_loss *loss)
 {
 	uint64_t window = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * SIM_US);
@@ -85,7 +85,7 @@ static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 	       now > sent->time + grace(&flow->loss);
 }
 
-/* Evidence is acted on at once: after a progress call no frame is known lost, nor should be. */
+/* Evidence is acted on at once: after a progress call no frame is known or due to be lost. */
 static void check_evidence(struct node *node, const struct gamma_flow *flow)
 {
 	struct sim *sim = node->sim;
@@ -104,7 +104,7 @@ static void check_evidence(struct node *node, const struct gamma_flow *flow)
 	sim->totals.evidence_checks++;
 }
 
-/* Only probes that nobody has answered make the next ones wait longer. */
+/* Only unanswered probes lengthen the wait for the next ones. */
 static void check_backoff(const struct node *node, const struct gamma_flow *flow)
 {
 	if (flow->loss.backoff && !flow->loss.probing)
@@ -162,7 +162,7 @@ void check_progress(struct node *node)
 
 /* ---- rings ---- */
 
-/* A late one, whose repetition has been taken, stands for nothing that is still to come. */
+/* A late frame whose repetition has been accepted stands for nothing outstanding. */
 static bool has_arrived(const struct gamma_receive_window *rx, uint32_t seq)
 {
 	uint32_t bit = seq % GAMMA_WINDOW_MAX;
@@ -170,14 +170,14 @@ static bool has_arrived(const struct gamma_receive_window *rx, uint32_t seq)
 	return gamma_seq_before(seq, rx->next) || rx->bits[bit / 64] >> (bit % 64) & 1;
 }
 
-/* Was a slot of this ring set aside for it when it left: a first transmission under credit? */
+/* Was a ring slot reserved for it when it left: a first transmission under credit? */
 static bool had_credit(const struct node *node, const struct frame *frame)
 {
 	const struct gamma_fields *fields = &frame->fields;
 	const struct node *from = &node->sim->nodes[frame->from];
 	const struct gamma_flow *flow;
 
-	/* Of parts: the credit was for one frame, and it comes in several. */
+	/* A frame in parts: the credit was for one frame, and it arrives as several. */
 	if (fields->kind != GAMMA_KIND_DATA || fields->flags & GAMMA_FLAG_AGAIN ||
 	    fields->extensions & GAMMA_EXT_PART || frame->copied || frame->damaged ||
 	    fields->dst_epoch != node->epoch)
@@ -190,8 +190,8 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 	return flow && gamma_flow_usable(flow) && !has_arrived(&flow->rx, fields->seq);
 }
 
-/* The reserve is for whatever has no credit. Less of that than the reserve, and a drop: the account
- * is wrong. */
+/* The reserve is for frames without credit. A drop while fewer of them are there than the
+ * reserve: the account is wrong. */
 void check_ring_drop(struct node *node, const struct frame *frame)
 {
 	uint32_t others = !had_credit(node, frame);
@@ -231,7 +231,7 @@ static bool send_is_owed(const struct sim_message *message)
 		return true;
 	if (!needs_match(message) || message->matched || message->posted)
 		return true;
-	/* Nobody wants it: it waits as long as its receiver lives. */
+	/* Without a receive it waits as long as its receiver lives. */
 	return !moves(to) || (message->epoch && message->epoch != to->epoch);
 }
 
@@ -311,7 +311,7 @@ static void check_message(struct sim *sim, const struct sim_message *message)
 	sim->totals.unposted += message->sent && !message->posted;
 }
 
-/* What the peer has told of its NIC: nothing new if no frame has gone to this node since. */
+/* What the peer knows of this NIC: nothing new if no frame has gone to this node since. */
 static uint32_t told_mtu(const struct node *node, unsigned peer, const struct gamma_flow *flow)
 {
 	const struct node *other = node_of(node->sim, peer);
@@ -322,9 +322,9 @@ static uint32_t told_mtu(const struct node *node, unsigned peer, const struct ga
 	return back && back->mtu_reported ? other->known_mtu : flow->path_mtu.peer_mtu;
 }
 
-/* Where nothing was lost, padded probes have found the largest frame that the path carries. Links
- * that were full may have kept them, or their answers, until they did not count any more. That a
- * NIC or the switch was set to less shows only when a larger frame comes there. */
+/* If nothing was lost, padded probes have found the largest frame that the path carries. Full
+ * links may have delayed them, or their answers, until they did not count any more. A NIC or
+ * switch set to a smaller MTU shows only when a larger frame comes there. */
 static void check_path(struct node *node, const struct gamma_flow *flow)
 {
 	struct sim *sim = node->sim;
@@ -350,7 +350,7 @@ static void check_quiet_node(struct node *node)
 	if (local->stats.retransmissions)
 		sim_fail(node->sim, "node %u sent %llu frames again though nothing was lost",
 			 node->index, (unsigned long long) local->stats.retransmissions);
-	/* What came to one that is stopped for good it has not seen. */
+	/* A node that is stopped for good has not seen later frames. */
 	if (node->state == NODE_ALIVE && moves(node))
 		gamma_list_for_each (pos, &local->flows)
 			check_path(node, gamma_list_entry(pos, struct gamma_flow, all_entry));
@@ -372,7 +372,7 @@ void sim_check_end(struct sim *sim)
 	check_quiet(sim);
 }
 
-/* Whoever closes in order has nothing left but what waits for a match. */
+/* An endpoint that closes in order has nothing left but messages that wait for a match. */
 void check_closed(struct node *node)
 {
 	struct sim *sim = node->sim;

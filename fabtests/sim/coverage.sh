@@ -3,7 +3,7 @@
 #
 # Which lines of the protocol's code do the unit tests and the simulator run? Compiles all of it
 # with gcov's counters, runs the tests on a wire in memory, the scenarios and some seeds, and lists
-# each file's share and the lines that nobody ran. Fails if less than 95 % of common/flow is covered.
+# each file's share and the lines that did not run. Fails if less than 95 % of common/flow is covered.
 # A long test (GAMMA_TEST_LONG=1). Functions are called through in_parallel:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR/../functional source=lib.sh
@@ -21,7 +21,7 @@ seeds=150 # one process each: they are ended in a way that keeps the counters
 reported='^common/(flow|message|engine)/'
 unreported='common/engine/(endpoint|budget).c' # sockets and clocks: tested in network namespaces
 
-# Those on a wire in memory, and those of message/ and engine/ that need none.
+# Tests on a wire in memory, and those of message/ and engine/ without one.
 unit_tests() {
 	sed -n 's|^fabtests_unit_\(test_.*\)_LDADD = [$](pair_libs)|\1|p' \
 		"$top_srcdir/fabtests/Makefile.include"

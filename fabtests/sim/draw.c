@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What a seed draws. A run has a span in which the applications send and post, with the network
- * and the hosts misbehaving; then everything heals, and within a bound computed from what was
- * drawn all that can end must have ended.
+ * Draws a run from a seed. In its first span applications send and post while network and hosts
+ * misbehave; then everything heals, and within a bound computed from what was drawn all that can
+ * end must have ended.
  */
 #include "draw.h"
 
@@ -23,13 +23,13 @@ struct plan {
 	unsigned shape;   /* of the traffic */
 	uint64_t span;    /* ns */
 	uint64_t heal;    /* ns: every fault has ended by then */
-	uint64_t silence; /* ns: the longest that a node may not be heard */
+	uint64_t silence; /* ns: the longest that a node may be silent */
 	uint64_t longest; /* bytes of a message */
 	uint64_t volume;  /* bytes in all */
 	bool unposted;    /* some receives never come */
 	unsigned partial; /* percent of messages to addresses without epoch */
 	bool wrap;
-	bool dead; /* some node goes for good, or comes back as another */
+	bool dead; /* some node goes for good, or comes back as another incarnation */
 };
 
 enum shape { ALL_TO_ALL, TO_ONE, RING, PAIRS, SHAPES };
@@ -50,7 +50,7 @@ static bool percent(struct plan *plan, unsigned chance)
 	return dice(plan) % 100 < chance;
 }
 
-/* Between low and high, every power of two as likely as any other. */
+/* Between low and high, every power of two equally likely. */
 static uint64_t spread(struct plan *plan, uint64_t low, uint64_t high)
 {
 	unsigned powers = 0;
@@ -105,8 +105,8 @@ static void draw_rates(struct plan *plan)
 			config->rates[i] = PICK(plan, 1, 10, 25, 100) * giga;
 }
 
-/* In most runs all take what is whole in one step; in others each host is drawn. They have dice of
- * their own: the rest of a run is drawn as without them. */
+/* In most runs all applications take a complete message in one step; in others each host
+ * draws. It uses its own random numbers, so that the rest of a run is drawn as without it. */
 static void draw_taking(struct plan *plan)
 {
 	struct plan own = {.random = plan->config.seed ^ 0x9e6c63d0};
@@ -208,7 +208,7 @@ static void heals(struct plan *plan, uint64_t from, uint64_t until)
 	plan->silence = gamma_max(plan->silence, until - from);
 }
 
-/* What sim_at calls at its time: something of one node, or of two, that lasts until then. */
+/* What sim_at calls at its time: an event of one node, or of two, that lasts until then. */
 struct incident {
 	struct sim *sim;
 	enum {
@@ -317,7 +317,8 @@ static void plan_deaths(struct plan *plan, struct sim *sim)
 	}
 }
 
-/* Somebody closes in order, while frames of it are still under way, and some come again later. */
+/* Some node closes in order while frames of it are in flight, and some of these come again
+ * later. */
 static void plan_leaving(struct plan *plan, struct sim *sim)
 {
 	unsigned node = any_node(plan);
@@ -400,7 +401,7 @@ static void draw_pair(struct plan *plan, unsigned *from, unsigned *to)
 		*to = (*from ^ 1) < nodes ? *from ^ 1 : (*from + 1) % nodes;
 }
 
-/* An application knows a peer in part or in full, not now so, now so. */
+/* An application addresses a peer with or without its epoch, varying. */
 static bool knows_in_part(const struct plan *plan, unsigned from, unsigned to)
 {
 	return (from * 64 + to) * 2654435761u % 100 < plan->partial;
@@ -443,8 +444,8 @@ static void plan_traffic(struct plan *plan, struct sim *sim)
 	}
 }
 
-/* Operations on remote memory among the messages of some runs. They have dice of their own: the
- * rest of a run is drawn as without them. */
+/* RMA operations among the messages of some runs. They use their own random numbers, so that
+ * the rest of a run is drawn as without them. */
 static void plan_remotes(struct plan *plan, struct sim *sim)
 {
 	struct plan own = {.random = plan->config.seed ^ 0x5bd1e995,
@@ -480,8 +481,8 @@ static void plan_remotes(struct plan *plan, struct sim *sim)
 	}
 }
 
-/* NICs of some runs are set anew, now and then below what every Ethernet passes, and the switch
- * behind them. These, too, have dice of their own. */
+/* In some runs NICs get another MTU, occasionally below what every Ethernet passes, and so
+ * does the switch. With random numbers of its own, too. */
 static void plan_nics(struct plan *plan, struct sim *sim)
 {
 	struct plan own = {.random = plan->config.seed ^ 0x2545f491,
@@ -529,13 +530,13 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	plan->heal = SIM_START + plan->span;
 	plan->silence = plan->span;
 	plan->config.copy_size = (uint32_t) PICK(plan, 0, 0, 4096, 16384);
-	plan->config.stamped = seed % 2; /* the same dice for all else */
+	plan->config.stamped = seed % 2; /* the same random numbers for all else */
 	draw_taking(plan);
 }
 
-/* How long all may take to settle when nothing goes wrong any more: the bytes at the slowest rate,
- * three times, for what is repeated and what queues; the longest waits between two tries, a few
- * times in a row; and the peer timeout where somebody is dead. */
+/* How long all may take to settle once nothing goes wrong any more: the bytes at the slowest
+ * rate, three times, for repetitions and queues; the longest waits between two tries, a few
+ * times in a row; and the peer timeout if some node is dead. */
 static uint64_t bound(const struct plan *plan, const struct sim *sim)
 {
 	uint64_t slowest = 100000000000ull, time;
@@ -582,7 +583,7 @@ static bool one_closed(struct sim *sim, void *arg)
 	return !sim_alive(sim, *(unsigned *) arg);
 }
 
-/* Else it waits for that, and of the linger bound little is left. */
+/* Otherwise the endpoint waits for that, and little of the linger bound is left. */
 static bool all_acked(struct sim *sim, unsigned node)
 {
 	for (unsigned i = 0; i < sim->config.nodes; i++) {
@@ -594,9 +595,9 @@ static bool all_acked(struct sim *sim, unsigned node)
 	return true;
 }
 
-/* In some runs one closes for whom others wait, by receives for it alone, and BYEs of it get lost,
- * but not all: it is known that it has closed when it has. More of them if it knows that they wait.
- * Dice of its own, as above. */
+/* In some runs a node closes while others wait for it, by receives from it alone, and some of
+ * its BYEs get lost, but not all: once it has closed, the others know. It sends more BYEs if
+ * it knows that they wait. With random numbers of its own, as above. */
 static void close_one(struct plan *plan, struct sim *sim)
 {
 	struct plan own = {.random = plan->config.seed ^ 0x85ebca6b, .config = plan->config};
@@ -643,7 +644,7 @@ static bool all_closed(struct sim *sim, void *arg)
 
 static void close_all(struct plan *plan, struct sim *sim)
 {
-	/* The network may turn bad again, and BYE get lost. */
+	/* The network may turn bad again, and BYEs get lost. */
 	if (percent(plan, 50))
 		sim->chances.until = GAMMA_NEVER;
 	for (unsigned i = 0; i < plan->config.nodes; i++)

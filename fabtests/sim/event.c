@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What is to happen, in order of time; at one time in the order in which it was decided. */
+/* Future events, ordered by time; events of the same time in the order of their insertion. */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What goes wrong on the cables: by rule, or by chance until the network heals. */
+/* Faults on the cables: by rule, or by chance until the network heals. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static enum sim_fault by_rule(struct sim *sim, const struct frame *frame, uint64
 
 /* ---- chance ---- */
 
-/* A cable turns bad and good again; while bad it loses much (after Gilbert). */
+/* A cable turns bad and good again; while bad it loses many frames (Gilbert's model). */
 static bool burst(struct sim *sim, struct node *node)
 {
 	if (node->bad_cable)
@@ -141,7 +141,7 @@ enum sim_fault fault_of(struct sim *sim, const struct frame *frame, uint64_t *de
 	return fault == SIM_PASS ? by_chance(sim, frame, delay) : fault;
 }
 
-/* One to three bits turn over. */
+/* One to three bits flip. */
 void fault_damage(struct sim *sim, struct frame *frame, enum sim_fault how)
 {
 	uint8_t *at = frame->bytes + GAMMA_ETH_LEN;
@@ -159,7 +159,7 @@ void fault_damage(struct sim *sim, struct frame *frame, enum sim_fault how)
 	}
 }
 
-/* Some frames are kept, to come again much later. */
+/* Some frames are kept and replayed much later. */
 void fault_remember(struct sim *sim, const struct frame *frame)
 {
 	struct frame **slot;

@@ -23,7 +23,7 @@ struct event {
 	uint64_t time;  /* ns */
 	uint64_t order; /* of insertion */
 	enum event_kind kind;
-	uint32_t life; /* of the node meant, where that matters */
+	uint32_t life; /* incarnation of the node that is meant, where that matters */
 	void *what;
 };
 
@@ -39,13 +39,13 @@ void event_free(struct heap *heap);
 
 /* ---- wire.c: frames, cables, switch, rings ---- */
 struct frame {
-	struct frame *next; /* in a ring, or among the free ones */
+	struct frame *next; /* in a ring, or in the free list */
 	uint16_t from, to;
 	uint8_t class; /* of its size, for the free lists */
 	bool copied;   /* a duplicate or a replay */
 	bool damaged;
 	struct gamma_fields fields;
-	struct sim_message *message; /* of DATA: whose payload, NULL: nobody waits for it */
+	struct sim_message *message; /* of DATA: whose payload; NULL: the message has ended */
 	uint32_t carries; /* bytes of the DATA frame's payload, also if this is only a part of it */
 	size_t len;       /* bytes */
 	uint64_t landed;  /* ns: when it came into the ring */
@@ -71,23 +71,23 @@ struct node {
 	enum node_state state;
 	uint32_t life;        /* incarnations before this one */
 	uint32_t epoch;       /* of this one */
-	uint32_t known_epoch; /* the epoch that the others know */
+	uint32_t known_epoch; /* the epoch that the other nodes know */
 	struct frame *ring_head, **ring_tail;
 	uint32_t ring_count;
 	uint64_t run_at; /* ns: of the EVENT_NODE that counts */
 	uint64_t busy;   /* ns: the processor is taken until then */
 	uint64_t away;   /* ns: the application does not poll before */
 	uint64_t away_since;
-	bool stopped; /* nor does a thread of its */
+	bool stopped; /* its thread does not run either */
 	bool watched;
 	bool excused;            /* its messages may end with an error */
-	bool rebooted;           /* somewhere in the run */
+	bool rebooted;           /* at some time in the run */
 	uint64_t closing_until;  /* ns */
-	uint64_t refuses;        /* ns: its link takes nothing before */
+	uint64_t refuses;        /* ns: its link refuses frames until then */
 	uint64_t nic_free;       /* ns: its NIC has sent everything by then */
 	uint64_t port_free;      /* ns: ditto the switch's port to it */
 	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
-	bool bad_cable;          /* of burst losses */
+	bool bad_cable;          /* it has burst losses now */
 	uint32_t *base;          /* by peer: first frame number of its first incarnation */
 	uint64_t *cut;           /* ns, by peer: frames to it vanish until then */
 	uint32_t idle_runs;      /* progress calls in a row without any frame */
@@ -109,13 +109,13 @@ struct sim {
 	unsigned message_count;
 	struct sim_remote **remotes;
 	unsigned remote_count;
-	struct area **areas; /* by node that it is at, and peer that it is for */
+	struct area **areas; /* by the node that it is at, and the peer that it is for */
 	struct sim_chances chances;
 	struct sim_rule rules[RULES_MAX];
 	unsigned rule_count;
 	struct sim_tap tap;
 	struct totals totals;
-	bool quiet;  /* nothing has been lost, doubled, or reordered so far */
+	bool quiet;  /* nothing has been lost, duplicated or reordered so far */
 	bool shrunk; /* the switch's MTU has been lowered */
 	bool verbose;
 	struct pcap *pcap;
@@ -152,7 +152,7 @@ uint64_t wire_rate(const struct sim *sim, unsigned node);
 uint64_t wire_time(uint64_t bytes, uint64_t rate); /* ns, framing included */
 
 /* ---- fault.c ---- */
-/* What becomes of a frame on its cable; delay: ns, of REORDER and of a duplicate. */
+/* What happens to a frame on its cable; delay: ns, of REORDER and of a duplicate. */
 enum sim_fault fault_of(struct sim *sim, const struct frame *frame, uint64_t *delay);
 void fault_count(struct sim *sim, enum sim_fault fault);
 void fault_damage(struct sim *sim, struct frame *frame, enum sim_fault how);
@@ -161,13 +161,13 @@ bool fault_chance(struct sim *sim, uint32_t per_million);
 void fault_remember(struct sim *sim, const struct frame *frame);
 
 /* ---- sim.c ---- */
-/* A list of so many pointers, all of them used, with room for one more. */
+/* A list of that many pointers, all of them used, with room for one more. */
 void *sim_grow_list(void *list, unsigned count);
 
 /* ---- node.c ---- */
 void node_init(struct sim *sim, unsigned index);
 void node_end(struct node *node);  /* the endpoint and all that it holds */
-void node_wake(struct node *node); /* something may be to do */
+void node_wake(struct node *node); /* there may be work for it */
 void node_run(struct node *node);
 void node_back(struct node *node);
 struct gamma_flow *node_flow_to(struct node *node, unsigned peer, bool partial);
@@ -184,13 +184,13 @@ void app_event(struct sim *sim, struct event event);
 extern const struct gamma_rma_target remote_target;
 void remote_sent(struct node *node, struct gamma_send *send, int error);
 bool remote_settled(struct sim *sim);
-void remote_explain(struct sim *sim); /* fails: what has not ended */
+void remote_explain(struct sim *sim); /* fails and names what has not ended */
 void remote_node_ended(struct node *node);
 void remote_check_end(struct sim *sim);
 void remote_free(struct sim *sim);
 
 /* ---- check.c ---- */
-void check_step(struct node *node);     /* after every progress call and every frame taken */
+void check_step(struct node *node);     /* after every progress call and every frame accepted */
 void check_progress(struct node *node); /* after a progress call */
 void check_ring_drop(struct node *node, const struct frame *frame);
 void check_closed(struct node *node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The program: runs one seed, a range of seeds in several processes, or a scenario, and says what
- * happened. A failing seed is told with the command that runs it again.
+ * The program: runs one seed, a range of seeds in several processes, or a scenario, and reports.
+ * A failing seed is shown with the command that repeats it.
  */
 #include "draw.h"
 #include "scenario.h"
@@ -30,11 +30,11 @@ struct arguments {
 	struct run_options run;
 };
 
-/* What a worker tells; seed is in memory that it shares with its parent. */
+/* A worker's report; seed is in memory that it shares with its parent. */
 struct worker {
 	pid_t pid;
 	int pipe;
-	volatile uint64_t *seed; /* that it is at */
+	volatile uint64_t *seed; /* that it runs now */
 };
 struct report {
 	struct totals totals;
@@ -129,7 +129,7 @@ static void start_worker(const struct arguments *arguments, struct worker *worke
 	worker->pipe = ends[0];
 }
 
-/* A worker that ended without a report died at the seed it was at. */
+/* A worker that ended without a report died at its current seed. */
 static void read_report(struct worker *worker, struct report *report)
 {
 	char *bytes = (char *) report;
@@ -161,7 +161,7 @@ static void on_alarm(int signal)
 	tick = 1;
 }
 
-/* Once a second: how far the workers are. */
+/* Once a second: the workers' progress. */
 static void show_progress(const struct arguments *arguments, const struct worker *workers)
 {
 	struct sigaction action = {.sa_handler = on_alarm};
@@ -272,12 +272,12 @@ static void usage(FILE *to)
 		"  --seeds FIRST-LAST  run these seeds (default 1-100), in J processes\n"
 		"  --seed N            run one, twice: both runs must be alike\n"
 		"  --scenario NAME     run a scenario; --list names them\n"
-		"  --verbose           tell what happens\n"
+		"  --verbose           log every event\n"
 		"  --pcap FILE         capture the frames as they leave the NICs\n",
 		program);
 }
 
-/* WHY: NULL where getopt has told it. */
+/* WHY: NULL if getopt has reported it. */
 static int misuse(const char *word, const char *why)
 {
 	if (why)

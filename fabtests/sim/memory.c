@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Counts what is allocated, so that a run can be seen to leave nothing behind. The linker leads
- * every call of malloc and its kin in this program here (--wrap).
+ * Counts allocations, so that a run can be checked for leaks. The linker redirects every call of
+ * malloc and its kin in this program here (--wrap).
  */
 #include "internal.h"
 

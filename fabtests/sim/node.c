@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * A host's endpoint: when its turn to make progress comes, what a progress call does, how it ends
- * and comes back. The engine's own calls are used, but for those that read a clock.
+ * A host's endpoint: when it makes progress, what a progress call does, how it ends and comes
+ * back. It uses the engine's own calls, except those that read a clock.
  */
 #include "internal.h"
 
@@ -10,16 +10,16 @@
 #include <string.h>
 
 enum {
-	WATCH_MS =
-		10,   /* a watching thread looks whether the application polls, as the provider's */
-	WAKE_US = 30, /* until a sleeping thread runs */
-	POLL_NS = 60, /* until a polling application sees a frame */
-	IDLE_RUNS = 20000, /* progress calls in a row that move nothing: a livelock */
+	WATCH_MS = 10, /* a watching thread checks whether the application polls, as the provider's
+			  does */
+	WAKE_US = 30,  /* until a sleeping thread runs */
+	POLL_NS = 60,  /* until a polling application sees a frame */
+	IDLE_RUNS = 20000, /* progress calls in a row without progress: a livelock */
 };
 
 /* ---- time ---- */
 
-/* The earliest time from `when` on at which somebody makes progress for this node. */
+/* The earliest time from `when` on at which this node makes progress. */
 static uint64_t available(const struct node *node, uint64_t when)
 {
 	uint64_t takeover = node->away_since + WATCH_MS * SIM_MS;
@@ -57,7 +57,7 @@ void node_wake(struct node *node)
 	uint64_t when = next_run(node);
 
 	if (when >= node->run_at)
-		return; /* an earlier turn will see to it */
+		return; /* an earlier call will handle it */
 	node->run_at = when;
 	sim_push(node->sim, when, EVENT_NODE, node->life, node);
 }
@@ -78,7 +78,7 @@ static void count_timers(struct node *node)
 	}
 }
 
-/* As the engine's: of the first frame its message alone, if it brings one. */
+/* As in the engine: of the first frame only its message, if it brings one. */
 static void dispatch(struct node *node, const struct gamma_arrival *arrival, bool first)
 {
 	if (first && gamma_fastpath_receive(&node->ep, arrival))
@@ -88,7 +88,7 @@ static void dispatch(struct node *node, const struct gamma_arrival *arrival, boo
 	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
 }
 
-/* One frame; what the peer's window took of a message is noted. */
+/* One frame; notes what the peer's window has accepted of a message. */
 static void take(struct node *node, const struct gamma_arrival *arrival, bool first)
 {
 	const struct frame *frame = node->ring_head;
@@ -350,7 +350,7 @@ static void go_away(struct sim *sim, struct node *node, uint64_t until, bool sto
 		node->away_since = sim->now;
 	node->away = until;
 	node->stopped = stopped;
-	/* A turn that was due may come later now: an earlier event is no good any more. */
+	/* A call that was due may be due later now: earlier events are obsolete. */
 	node->run_at = GAMMA_NEVER;
 	if (node->state != NODE_GONE)
 		node_wake(node);

@@ -15,13 +15,13 @@
 #include <string.h>
 
 enum {
-	WRITTEN = 64, /* bytes: where it begins */
+	WRITTEN = 64, /* bytes: its offset */
 	STATIC = 65536,
 	AREA = 262144,
 	MARGIN = 64, /* on both sides; nobody may touch it */
 	UNTOUCHED = 0x77,
 	SPOILT = 0xdb,
-	LOOK_MS = 100,  /* until somebody who is away is looked after again */
+	LOOK_MS = 100,  /* until an application that is away is checked again */
 	BASE = 0x10000, /* address of an area */
 };
 
@@ -31,7 +31,8 @@ struct area {
 	uint32_t life;          /* of the node that it is at */
 	uint32_t applied;       /* operations that have changed it */
 	uint32_t posted;        /* those that will, and those */
-	bool unsure; /* one of the two has died, or given the other up: what has come of it? */
+	bool unsure; /* one of the two has died, or has declared the other dead: the outcome is open
+		      */
 };
 
 static uint8_t mixed(uint32_t id, uint64_t i)
@@ -65,7 +66,7 @@ static struct area *area_of(struct sim *sim, unsigned at, unsigned peer)
 	memset((*slot)->block, UNTOUCHED, AREA + 2 * MARGIN);
 	(*slot)->bytes = (*slot)->block + MARGIN;
 	(*slot)->life = node_of(sim, at)->life;
-	/* What is posted to a life that has ended, which nobody has noticed yet, is lost. */
+	/* What is posted to an incarnation that has ended, unnoticed so far, is lost. */
 	(*slot)->unsure = (*slot)->life || node_of(sim, peer)->life;
 	memset((*slot)->bytes, 0, STATIC);
 	for (unsigned i = STATIC; i < AREA; i++)
@@ -73,7 +74,7 @@ static struct area *area_of(struct sim *sim, unsigned at, unsigned peer)
 	return *slot;
 }
 
-/* Of those that were told; -EACCES and -EINVAL have been provoked, or are wrong. */
+/* The result of a posted operation; -EACCES and -EINVAL were provoked, or are wrong. */
 static enum gamma_refusal look_up(struct node *node, struct gamma_flow *flow,
 				  const struct gamma_rma_access *access, struct area **area)
 {
@@ -136,7 +137,7 @@ static void on_touched(void *context, struct gamma_flow *flow,
 		sim_fail(node->sim, "operation %llu of node %u on node %u came as number %u",
 			 (unsigned long long) *data, peer, node->index, area->applied);
 	if (!data && access->length)
-		sim_fail(node->sim, "node %u was not told which operation it is", node->index);
+		sim_fail(node->sim, "node %u got an operation without its context", node->index);
 }
 
 const struct gamma_rma_target remote_target = {
@@ -202,7 +203,7 @@ static void fill(struct sim_remote *op)
 		.key = op->from + 1 + (op->kind == SIM_FORBIDDEN && !(op->id % 2)) * 5000,
 		.length = op->length,
 	};
-	/* Several pieces of it, one behind the other. */
+	/* Several iovecs of it, one behind the other. */
 	if (op->kind != SIM_FORBIDDEN && !remote->unit && op->id % 3 == 0 && op->length > 1) {
 		uint64_t first = 1 + op->id * 104729u % (op->length - 1);
 
@@ -221,8 +222,8 @@ static void fill(struct sim_remote *op)
 	op->send.fence = op->fence;
 }
 
-/* What it will do, in the model. */
-static void foresee(struct sim_remote *op, struct area *area)
+/* Applies the operation to the model. */
+static void apply_to_model(struct sim_remote *op, struct area *area)
 {
 	uint64_t place = place_of(op), value;
 
@@ -271,7 +272,7 @@ static void post(struct sim_remote *op)
 		return;
 	}
 	area->posted += changes(op);
-	foresee(op, area);
+	apply_to_model(op, area);
 	gamma_output(&node->ep, sim->now);
 	check_step(node);
 	node_wake(node);
@@ -385,7 +386,7 @@ void remote_explain(struct sim *sim)
 	}
 }
 
-/* An endpoint ends: what it had under way, and what others had on it, is lost or done. */
+/* An endpoint ends: its operations in flight, and those of others on it, are lost or done. */
 void remote_node_ended(struct node *node)
 {
 	struct sim *sim = node->sim;
@@ -407,7 +408,7 @@ void remote_node_ended(struct node *node)
 	}
 }
 
-/* What must have come of all of it has. */
+/* Everything has had its effect. */
 void remote_check_end(struct sim *sim)
 {
 	for (unsigned i = 0; sim->areas && i < sim->config.nodes * sim->config.nodes; i++) {

@@ -11,7 +11,7 @@ static void may_delay(struct sim_config *config)
 	config->peer_timeout = 120 * SIM_SEC;
 }
 
-/* Messages of all ways of sending; their receives are there, or come when the receiver does. */
+/* Messages of all kinds; their receives are posted before, or when the receiver is back. */
 static void send_some(struct sim *sim, struct sim_message **messages, uint64_t back)
 {
 	static const uint64_t lengths[] = {8, 1400, 16000, 1 << 20};
@@ -97,7 +97,7 @@ static void computing(struct sim *sim)
 	sim_compute(sim, 1, back);
 	send_some(sim, messages, back);
 	sim_finish(sim, 200 * SIM_SEC);
-	/* Those that wait for a receive are asked after once a second. */
+	/* Those that wait for a receive are probed once a second. */
 	check_probes(sim, AWAY_S + 20);
 	after = bounded(sim, messages, back);
 	SIM_CHECK(sim, messages[1]->received_at < back - (AWAY_S - 1) * SIM_SEC,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* The frames that move credit: each of them lost, doubled, or come again much later. */
+/* Frames that move credit: each of them lost, duplicated, or replayed much later. */
 #include "scenario.h"
 
 #include <stdio.h>
@@ -67,8 +67,8 @@ static bool has_come(struct sim *sim, void *arg)
 	return message->done && message->received;
 }
 
-/* Some flows hold all credit and have nothing to send; another one wants to. It sends one message
- * after the other, so that it never says BACKLOG and has to ask. */
+/* Some flows hold all credit and have nothing to send; another one needs it. It sends one
+ * message after the other, so that it never sends BACKLOG and has to request credit. */
 static uint64_t time_of(struct sim *sim, const struct trouble *trouble, enum sim_fault fate,
 			uint64_t delay)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* A peer that is killed and comes back, while frames for, and from, its old self are under way. */
+/* A peer that is killed and comes back, while frames for and from its earlier incarnation are
+ * in flight. */
 #include "scenario.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@ static void long_cable(struct sim_config *config)
 	config->latency = 20 * SIM_US;
 }
 
-/* All that goes between the two comes a second time, much later; some comes even after that. */
+/* All frames between the two are replayed much later; some come even after that. */
 static void haunt(struct sim *sim, uint64_t late)
 {
 	for (int from = 0; from < 2; from++)
@@ -26,7 +27,7 @@ static void haunt(struct sim *sim, uint64_t late)
 		.until = sim_now(sim) + 100 * SIM_MS, .replay = 50000, .replay_delay = 20 * SIM_MS};
 }
 
-/* Some are expected, some are not; all are under way when the receiver dies. */
+/* Some are expected, some are not; all are in flight when the receiver dies. */
 static void send_some(struct sim *sim, struct sim_message **messages)
 {
 	static const uint64_t lengths[] = {8, 1400, 16000, 1 << 20};
@@ -80,7 +81,7 @@ static double error_after(struct sim *sim, uint64_t down)
 	for (unsigned i = 0; i < MESSAGES; i++)
 		SIM_CHECK(side, fresh[i]->done && !fresh[i]->error && fresh[i]->received,
 			  "a message between the new ones failed");
-	/* Nothing else has reached the new one; app.c sees to it for every single message. */
+	/* Nothing else has reached the new incarnation; app.c checks that for every message. */
 	SIM_CHECK(side, sim_stats(side, 1)->messages_in == MESSAGES / 2,
 		  "%llu messages reached the new endpoint",
 		  (unsigned long long) sim_stats(side, 1)->messages_in);
@@ -95,7 +96,7 @@ static void restarted(struct sim *sim)
 {
 	double at_once = error_after(sim, 0), later = error_after(sim, 100 * SIM_MS);
 
-	/* Who has been waiting for 100 ms asks again within as long. */
+	/* A peer that has waited for 100 ms asks again within as long. */
 	SIM_CHECK(sim, at_once <= 6, "the senders' error came after %.1f round trips", at_once);
 	SIM_CHECK(sim, later <= scenario_trips(sim, 100 * SIM_MS) + 2,
 		  "back after 100 ms: the error came after %.1f round trips", later);

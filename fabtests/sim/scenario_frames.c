@@ -117,8 +117,8 @@ static double acks_per_frame(struct sim *sim, const struct sim_config *config, u
 	return (double) stats.acks_out / (double) stats.data_frames_out;
 }
 
-/* Slow cables, long ones, large frames: frames wait in the own NIC, and answers in the peer's.
- * Hardly anybody asks after them. */
+/* Slow or long cables, large frames: frames wait in their own NIC, and answers in the peer's.
+ * Hardly any probe is sent for them. */
 static void other_networks(struct sim *sim)
 {
 	static const struct {

@@ -20,7 +20,7 @@ static void shallow(struct sim_config *config)
 	config->latency = 10 * SIM_US;
 }
 
-/* Payload bytes of each sender that the receiver's windows have taken. */
+/* Payload bytes of each sender that the receiver's windows have accepted. */
 static uint64_t taken(struct sim *sim, uint64_t by_sender[SENDERS + 1])
 {
 	uint64_t sum = 0;
@@ -56,7 +56,7 @@ static bool all_have_met(const uint64_t by_sender[SENDERS + 1])
 	return true;
 }
 
-/* Until everybody's first bytes have come. */
+/* Until the first bytes of every sender have arrived. */
 static void meet(struct sim *sim)
 {
 	static uint64_t by_sender[SENDERS + 1];
@@ -82,7 +82,8 @@ static void begin(struct sim *sim, struct scenario_stream streams[SENDERS])
 	}
 }
 
-/* Payload, of what the receiver's cable carries in the largest frames with framing and gaps. */
+/* Payload share of what the receiver's cable carries in the largest frames, with framing and
+ * gaps. */
 static double share_of_link(const struct sim *sim, uint64_t bytes, uint64_t ns)
 {
 	double frame = (1500 - GAMMA_BULK_HEADER) / (1500.0 + GAMMA_ETH_LEN + 24);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What the loss of one frame costs, and how much of the goodput is left when many get lost. */
+/* The cost of one lost frame, and the goodput that is left when many are lost. */
 #include "scenario.h"
 
 #include <stdio.h>
@@ -17,10 +17,10 @@ struct loss {
 	uint64_t length;  /* bytes of the message */
 	int from;         /* the side whose frame is lost: 0 sends the message */
 	uint8_t kind, op; /* of that frame, */
-	unsigned skip;    /* after so many of the sort */
+	unsigned skip;    /* after so many of that kind */
 	double trips;     /* what it may cost */
-	bool cut;         /* the message comes unexpected, with no memory for it */
-	bool also_answer; /* the answer to the probe that follows is lost too */
+	bool cut;         /* the message is unexpected, without memory for it */
+	bool also_answer; /* the answer to the following probe is lost too */
 };
 
 enum { WARM_UP = 32, MIB = 1 << 20, BULK_FRAMES = (MIB + 1459) / 1460 };
@@ -126,7 +126,7 @@ static double goodput_at(struct sim *sim, uint64_t seed, uint32_t loss)
 	return scenario_goodput(&stream);
 }
 
-/* Of several runs, the one in the middle. */
+/* The median of several runs. */
 static double median(struct sim *sim, uint32_t loss)
 {
 	double sorted[SEEDS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Hosts with jumbo frames, and what the switch between them makes of these. */
+/* Hosts with jumbo frames, and a switch between them that passes some sizes only. */
 #include "scenario.h"
 
 enum { JUMBO = 9000, LOWERED = 4000, EAGER = 16000, MESSAGES = 24, TRICKLE = 40 };
@@ -31,7 +31,7 @@ struct passage {
 	struct gamma_stats stats; /* the sender's */
 };
 
-/* A stream from one host to the other; lowered: ms after which the switch is set to 1,500. */
+/* A stream between two hosts; lowered: ms after which the switch is set to 1,500. */
 static struct passage pass(struct sim *sim, uint32_t mtu, uint32_t switch_mtu, unsigned lowered)
 {
 	struct scenario_stream stream = {.from = 0,
@@ -52,7 +52,7 @@ static struct passage pass(struct sim *sim, uint32_t mtu, uint32_t switch_mtu, u
 	if (lowered)
 		sim_at(side, sim_now(side) + lowered * SIM_MS, lower, NULL);
 	scenario_stream_run(side, &stream, SIM_SEC);
-	/* A little more now and then, since large frames are tried only while others pass. */
+	/* A little more at intervals, since large frames are tried only while others pass. */
 	for (unsigned i = 0; i < TRICKLE; i++) {
 		sim_exchange(side, 0, 1, 1000, GAMMA_WHEN_ARRIVED);
 		sim_run(side, 5 * SIM_MS);
@@ -138,7 +138,8 @@ static void given_up_soon(struct sim_config *config)
 	config->peer_timeout = 2 * SIM_SEC;
 }
 
-/* The other host is stopped meanwhile, until `back`. What it takes for the largest frame then. */
+/* The other host is stopped meanwhile, until `back`. Returns the largest frame that the sender
+ * assumes then. */
 static uint32_t lower_nic(struct sim *sim, uint64_t back)
 {
 	struct sim *side = scenario_begin(sim, NULL);

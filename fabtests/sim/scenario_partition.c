@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* The network falls apart, for a while or for good; endpoints close on bad networks. */
+/* The network is partitioned, for a while or for good; endpoints close on bad networks. */
 #include "scenario.h"
 
 #include <errno.h>
@@ -138,7 +138,7 @@ static double close_under_loss(struct sim *sim, uint64_t seed, uint32_t loss, un
 	config.seed = seed;
 	side = scenario_begin(sim, &config);
 	*sim_chances(side) = (struct sim_chances){.until = GAMMA_NEVER, .loss = loss};
-	/* Something has come from there lately: the peer is owed the news that it has. */
+	/* A frame has come from there lately: the peer has to be informed. */
 	sim_exchange(side, 1, 0, 64, GAMMA_WHEN_ARRIVED);
 	sim_finish(side, SIM_SEC);
 	for (unsigned i = 0; i < MESSAGES; i++)
@@ -158,7 +158,7 @@ static double close_under_loss(struct sim *sim, uint64_t seed, uint32_t loss, un
 	return ms;
 }
 
-/* ms until it has closed toward a peer that is silent. */
+/* ms until it has closed toward a silent peer. */
 static double close_in_vain(struct sim *sim)
 {
 	struct sim *side = scenario_begin(sim, NULL);
@@ -184,8 +184,8 @@ static bool waits_no_more(struct sim *sim, void *arg)
 	return !sim_waits(sim, 1, 0);
 }
 
-/* ms until it has closed toward a peer that is owed nothing but has waited for it so long, and
- * knows then, though so many BYEs are lost. */
+/* ms until it has closed toward a peer that expects nothing but has waited for it so long. The
+ * peer knows then, although so many BYEs are lost. */
 static double close_on_a_waiting_one(struct sim *sim, unsigned lost, uint64_t waited)
 {
 	struct sim *side = scenario_begin(sim, NULL);
@@ -206,7 +206,7 @@ static double close_on_a_waiting_one(struct sim *sim, unsigned lost, uint64_t wa
 	SIM_CHECK(side, sim_run_until(side, closed, NULL, 2 * SIM_SEC), "it has not closed");
 	ms = (double) (sim_now(side) - began) / 1e6;
 	SIM_CHECK(side, sim_run_until(side, waits_no_more, NULL, SIM_MS),
-		  "%u lost: the peer still waits for who has closed", lost);
+		  "%u lost: the peer still waits for an endpoint that has closed", lost);
 	scenario_end(sim, side);
 	return ms;
 }
@@ -245,7 +245,8 @@ static void closing(struct sim *sim)
 
 const struct sim_scenario scenario_closing = {
 	.name = "closing",
-	.summary = "endpoints close on a bad network: delivered, informed, and within the linger "
+	.summary = "endpoints close on a bad network: delivered, peers informed, and within the "
+		   "linger "
 		   "bound",
 	.run = closing,
 };

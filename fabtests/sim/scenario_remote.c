@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Scenarios of operations on remote memory. */
+/* Scenarios of RMA operations. */
 #include "scenario.h"
 
 enum { ROUNDS = 200 };
 
-/* Of all kinds, both ways, some refused, among messages. */
+/* Of all kinds, in both directions, some refused, among messages. */
 static void post_all(struct sim *sim)
 {
 	for (unsigned i = 0; i < ROUNDS; i++) {

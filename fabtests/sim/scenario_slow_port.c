@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * A port of 1 Gbit/s before the receiver, senders of 10 Gbit/s that fill it, and short messages
- * beside: these wait for a few frames only, the port stays busy, and its senders share it.
+ * beside them: these wait for a few frames only, the port stays busy, and its senders share it.
  */
 #include "scenario.h"
 
@@ -35,7 +35,7 @@ struct port {
 struct outcome {
 	double share;              /* payload, of what the port passes in full frames */
 	double fair;               /* Jain's index over the senders */
-	double waited;             /* frames: what short messages wait */
+	double waited;             /* frames that short messages wait */
 	uint64_t slow_port_bounds; /* the receiver's count */
 };
 
@@ -177,7 +177,7 @@ static struct outcome measure(struct sim *sim, struct port port)
 
 enum { GBIT = 1000000000 };
 
-/* A short message waits for 3 frames, or, with others, for two of each and one more. */
+/* A short message waits for 3 frames, or, with other senders, for two of each and one more. */
 static void beside_senders(struct sim *sim, uint32_t mtu, struct outcome *one, struct outcome *all)
 {
 	for (unsigned senders = 1; senders <= SENDERS_MAX; senders *= 2) {
@@ -195,7 +195,8 @@ static void beside_senders(struct sim *sim, uint32_t mtu, struct outcome *one, s
 	}
 }
 
-/* Nobody is bounded where nobody profits, or where a frame takes no longer than hosts' jitter. */
+/* No bound applies where it would help nobody, or where a frame takes no longer than hosts'
+ * jitter. */
 static void without_bound(struct sim *sim, struct port port)
 {
 	struct outcome outcome = measure(sim, port);
@@ -233,7 +234,8 @@ const struct sim_scenario scenario_slow_port = {
 	.run = slow_port,
 };
 
-/* Where the sender's process is away again and again, less under way costs; but not everything. */
+/* If the sender's process is away again and again, less data in flight costs bandwidth, but
+ * not all. */
 static void slow_port_away(struct sim *sim)
 {
 	double least = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Messages that nobody has asked for yet: memory stays bounded, and who asks is served. */
+/* Unexpected messages: memory stays bounded, and expected ones are served. */
 #include "scenario.h"
 
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static void all_to_all(struct sim *sim)
 	struct gamma_stats stats;
 	uint64_t most = 0;
 
-	/* Strangers' first frames meet rings that nobody empties. */
+	/* First frames of unknown peers meet rings that nobody empties. */
 	for (unsigned i = 0; i < HOSTS; i += 4)
 		sim_stop(sim, i, sim_now(sim) + 3 * SIM_MS);
 	for (unsigned i = 0; i < HOSTS * HOSTS * EACH; i++) {

@@ -113,7 +113,7 @@ static void begin_more(struct sim *sim, void *arg)
 		begin_one(sim, stream);
 }
 
-/* Called from within the receiver's progress: the sender goes on when its own turn comes. */
+/* Called from within the receiver's progress: the sender continues at its own next call. */
 static void next_of_stream(struct sim_message *message, void *arg)
 {
 	struct scenario_stream *stream = arg;

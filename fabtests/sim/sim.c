@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* A simulation's life: its configuration, its clock, its random numbers, its verdict; see sim.h. */
+/* A simulation's life: configuration, clock, random numbers, verdict; see sim.h. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -168,7 +168,7 @@ static void run_node(struct sim *sim, const struct event *event)
 {
 	struct node *node = event->what;
 
-	/* Superseded by an earlier or later turn, or by another life. */
+	/* Superseded by an earlier or later call, or by another incarnation. */
 	if (node->run_at == sim->now && node->life == event->life)
 		node_run(node);
 }

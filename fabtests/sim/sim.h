@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulator: endpoints of the product's own flow, message and engine code, joined by a
- * modelled switch, in virtual time. One seed gives one run, to the bit.
+ * The simulator: endpoints of the product's own flow, message and engine code, connected by
+ * a modelled switch, in virtual time. One seed gives one run, to the bit.
  *
  *   sim_config_default -> sim_new -> sim_message, sim_post, sim_send, faults -> sim_run... ->
  *   sim_check_end -> sim_free
  *
- * Scenarios (scenario.h) and the random runs (draw.c) stand on this file only. Whatever goes wrong
- * is told to sim_fail: the first failure stops every sim_run, and is kept with its time.
+ * Scenarios (scenario.h) and the random runs (draw.c) use this file only. Whatever goes wrong
+ * is reported by sim_fail: the first failure stops every sim_run, and is kept with its time.
  */
 #ifndef GAMMA_SIM_H
 #define GAMMA_SIM_H
@@ -28,17 +28,17 @@ struct sim;
 
 /* ---- what is simulated ---- */
 
-/* What an application does with a message that is whole as it arrives: handlers->deliver. */
+/* How an application takes a message that is complete when it arrives: handlers->deliver. */
 enum sim_delivery {
-	SIM_AT_ONCE,             /* takes it in one step, as the provider does */
-	SIM_IN_STEPS,            /* has no such handler: is asked for a receive, and then told */
+	SIM_AT_ONCE,  /* in one step, as the provider does */
+	SIM_IN_STEPS, /* without that handler: the engine asks for a receive, then delivers */
 	SIM_AT_ONCE_POSTS_AFTER, /* in one step, but posts every other receive just after its
 				    message was here */
 	SIM_DELIVERIES
 };
 
 struct sim_config {
-	uint64_t seed;                /* of faults and of whatever asks sim_random */
+	uint64_t seed;                /* of faults and of all users of sim_random */
 	unsigned nodes;               /* hosts, with one endpoint each; 1 to SIM_NODES_MAX */
 	uint32_t slots;               /* frames, of every receive ring */
 	uint32_t mtu;                 /* bytes, of NICs that mtus does not name */
@@ -47,21 +47,21 @@ struct sim_config {
 	uint64_t rate; /* bit/s, of hosts that rates does not name, both directions */
 	uint64_t rates[SIM_NODES_MAX]; /* bit/s, by host; 0: rate */
 	uint64_t latency;              /* ns from NIC to NIC without queues: half on either cable */
-	uint64_t port_buffer;     /* bytes before each of the switch's ports; more is dropped */
-	uint64_t nic_queue;       /* bytes that a NIC takes before it refuses */
-	uint32_t inject_size;     /* bytes: struct gamma_limits */
-	uint32_t copy_size;       /* bytes */
-	uint64_t eager_size;      /* bytes */
-	uint64_t unexpected_size; /* bytes */
-	uint64_t peer_timeout;    /* ns */
-	uint64_t forget;          /* ns */
-	uint64_t linger;          /* ns that a closing endpoint waits */
-	uint64_t cost_call;       /* ns of processor for one progress call */
-	uint64_t cost_frame;      /* ns for each frame taken or sent */
-	uint64_t cost_kib;        /* ns for 1,024 bytes taken */
-	bool watched;             /* a thread takes over when an application does not poll */
-	bool stamped;             /* rings tell when frames arrived */
-	bool payload_crc;         /* payloads carry a checksum */
+	uint64_t port_buffer; /* bytes of each switch port's buffer; frames beyond are dropped */
+	uint64_t nic_queue;   /* bytes that a NIC queues before it refuses */
+	uint32_t inject_size; /* bytes: struct gamma_limits */
+	uint32_t copy_size;   /* bytes */
+	uint64_t eager_size;  /* bytes */
+	uint64_t unexpected_size;        /* bytes */
+	uint64_t peer_timeout;           /* ns */
+	uint64_t forget;                 /* ns */
+	uint64_t linger;                 /* ns that a closing endpoint waits */
+	uint64_t cost_call;              /* ns of processor for one progress call */
+	uint64_t cost_frame;             /* ns for each frame taken or sent */
+	uint64_t cost_kib;               /* ns for 1,024 bytes taken */
+	bool watched;                    /* a thread takes over when an application does not poll */
+	bool stamped;                    /* rings report when frames arrived */
+	bool payload_crc;                /* payloads carry a checksum */
 	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
 	uint64_t steps_max;              /* events: more is a livelock */
 };
@@ -98,19 +98,19 @@ struct sim_message {
 	bool posted;       /* a receive waits for it, or did */
 	bool matched;
 	bool received;      /* the receive has ended with `receive_error` */
-	bool lost;          /* the sender's endpoint is gone: no end to expect */
-	bool receiver_lost; /* ditto the receiver's, after it had matched */
+	bool lost;          /* the sender's endpoint is gone: no end expected */
+	bool receiver_lost; /* the receiver's endpoint is gone, after it had matched */
 	int error, receive_error;
 	uint64_t sent_at, done_at, posted_at, received_at; /* ns */
 	uint64_t placed;                                   /* bytes received */
 
-	/* the simulator's own */
+	/* internal */
 	struct gamma_send send;
 	struct gamma_recv recv;
 	struct gamma_inbound *inbound; /* while it is unexpected */
-	const uint8_t *pattern;        /* what it consists of */
+	const uint8_t *pattern;        /* its bytes */
 	uint8_t *copy;   /* its memory, spoilt when the send has ended; NULL: the pattern's own */
-	uint8_t *place;  /* where it comes in */
+	uint8_t *place;  /* where it is received */
 	uint32_t number; /* among those of its flow */
 	uint32_t epoch;  /* of the endpoint it goes to; 0: not known yet */
 	uint32_t from_life, to_life; /* incarnations: of the sender, of the receive */
@@ -124,10 +124,10 @@ struct sim_message *sim_message(struct sim *sim, unsigned from, unsigned to, uin
 				enum gamma_completion_level level);
 void sim_post(struct sim_message *message, uint64_t capacity);
 void sim_send(struct sim_message *message);
-/* The same when the application is there at that time, or as soon as it comes back. */
+/* The same when the application polls at that time, or as soon as it polls again. */
 void sim_post_at(struct sim_message *message, uint64_t capacity, uint64_t when);
 void sim_send_at(struct sim_message *message, uint64_t when);
-/* All three at once: a message, its receive, the send. */
+/* A message, its receive and the send. */
 struct sim_message *sim_exchange(struct sim *sim, unsigned from, unsigned to, uint64_t length,
 				 enum gamma_completion_level level);
 unsigned sim_messages(const struct sim *sim);
@@ -137,10 +137,10 @@ struct sim_message *sim_message_at(const struct sim *sim, unsigned index);
 
 enum sim_remote_kind {
 	SIM_PUT,        /* writes; up to 64,000 bytes */
-	SIM_GET,        /* reads what is written again and again; up to ATOMIC_BYTES bytes */
+	SIM_GET,        /* reads what is written repeatedly; up to ATOMIC_BYTES bytes */
 	SIM_GET_STATIC, /* reads what is never written; up to 190,000 bytes */
 	SIM_ADD,        /* to a counter */
-	SIM_FETCH,      /* the same, and brings what it was */
+	SIM_FETCH,      /* the same, and returns the value before */
 	SIM_FORBIDDEN,  /* is refused: an unknown key, or beyond the bounds */
 	SIM_REMOTE_KINDS
 };
@@ -153,32 +153,33 @@ struct sim_remote {
 	uint64_t length; /* bytes */
 	bool partial;    /* posted to an address without epoch */
 	bool fence;
-	uint32_t order; /* among those that change that memory, from 1 */
+	uint32_t order; /* among operations that change that memory, from 1 */
 	bool posted, done;
-	bool lost; /* the requester's endpoint is gone: no end to expect */
+	bool lost; /* the requester's endpoint is gone: no end expected */
 	int error;
 	struct gamma_send send;
 	struct gamma_rma remote;
 	uint8_t *bytes; /* operands, spoilt when it has ended */
 	uint8_t *result, *expected;
 };
-/* When the application is there at that time, or as soon as it comes back. */
+/* When the application polls at that time, or as soon as it polls again. */
 struct sim_remote *sim_remote_at(struct sim *sim, enum sim_remote_kind kind, unsigned from,
 				 unsigned to, uint64_t length, uint64_t when);
 
 /* ---- applications and hosts ---- */
 
-/* The application computes until then: it does not poll; a watched one is moved by its thread. */
+/* The application computes until then: it does not poll; a watched one's thread makes
+ * progress. */
 void sim_compute(struct sim *sim, unsigned node, uint64_t until);
 /* The process is stopped until then (GAMMA_NEVER: for good): nothing of it runs. */
 void sim_stop(struct sim *sim, unsigned node, uint64_t until);
 void sim_watch(struct sim *sim, unsigned node, bool watched);
-/* The endpoint ends without a word; with `back`, another one takes its port at that time with a
- * new epoch, and reposts what was posted; GAMMA_NEVER: none. The others learn of the new epoch when
- * sim_publish_epoch is called; until then they send to the old one. */
+/* The endpoint ends without BYE; with `back`, another one takes its port at that time with a
+ * new epoch, and posts the receives again; GAMMA_NEVER: none. The others learn the new epoch
+ * by sim_publish_epoch; until then they send to the old one. */
 void sim_kill(struct sim *sim, unsigned node, uint64_t back);
 void sim_publish_epoch(struct sim *sim, unsigned node);
-/* Closes in order: waits for what is unacknowledged, says BYE, ends. */
+/* Closes in order: waits for acknowledgements, sends BYE, ends. */
 void sim_close(struct sim *sim, unsigned node);
 bool sim_alive(const struct sim *sim, unsigned node);
 /* Its link takes no frame until then. */
@@ -187,15 +188,15 @@ void sim_refuse(struct sim *sim, unsigned node, uint64_t until);
 void sim_cut_one_way(struct sim *sim, unsigned a, unsigned b, uint64_t until);
 void sim_cut(struct sim *sim, unsigned a, unsigned b, uint64_t until); /* both ways */
 void sim_unplug(struct sim *sim, unsigned node, uint64_t until);       /* from and to all others */
-/* The switch passes frames up to so many bytes from now on; 0: of any size. */
+/* The switch passes frames up to that many bytes from now on; 0: of any size. */
 void sim_switch_mtu(struct sim *sim, uint32_t mtu);
 /* A host's NIC is set to a smaller MTU, which its endpoint finds out when a frame is too long. */
 void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu);
 /* Frame numbers from a to b begin with seq instead of 0; before they have talked. */
 void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq);
 
-/* The application of a posts a receive for b alone, which never sends anything for it; false: there
- * is no open flow between them. */
+/* The application of a posts a receive from b alone, which never sends anything for it; false:
+ * there is no open flow between them. */
 bool sim_expect(struct sim *sim, unsigned a, unsigned b);
 /* Whether it still waits. */
 bool sim_waits(struct sim *sim, unsigned a, unsigned b);
@@ -232,10 +233,10 @@ extern const char *const sim_fault_names[SIM_FAULTS];
 struct sim_chances {
 	uint64_t until; /* ns: none from then on */
 	uint32_t loss;
-	uint32_t burst_begin, burst_end; /* of a bad time of a host's cable */
+	uint32_t burst_begin, burst_end; /* of a bad period of a host's cable */
 	uint32_t burst_loss;             /* while it lasts */
 	uint32_t duplicate;
-	uint32_t replay;       /* an old frame comes again */
+	uint32_t replay;       /* an old frame is replayed */
 	uint64_t replay_delay; /* ns, at most */
 	uint32_t reorder;
 	uint64_t reorder_delay; /* ns, at most */
@@ -249,8 +250,8 @@ struct sim_chances *sim_chances(struct sim *sim);
 enum { SIM_ANY_OP = 0xff, SIM_ANY_NODE = -1 };
 #define SIM_ANY_SEQ UINT64_MAX
 
-/* What happens to the frames of that kind, op and number on their way from one node to another:
- * the first `skip` are let pass, then `times` meet their fate. */
+/* What happens to frames of that kind, op and number from one node to another: the first
+ * `skip` pass, the next `times` get that fault. */
 struct sim_rule {
 	enum sim_fault fate; /* SIM_RULE: lost; DUPLICATE, REORDER, HEADER_DAMAGE, PAYLOAD_DAMAGE */
 	int from, to;        /* nodes, or SIM_ANY_NODE */
@@ -288,9 +289,9 @@ bool sim_finish(struct sim *sim, uint64_t limit);
  * but messages whose receive nobody posted. */
 bool sim_settled(struct sim *sim);
 
-/* Shortest way there and back of a header of 64 bytes between two hosts, ns. */
+/* Shortest round trip of a header of 64 bytes between two hosts, ns. */
 uint64_t sim_round_trip(const struct sim *sim, unsigned a, unsigned b);
-/* What so many payload bytes take on the slower of the two cables, headers included, ns. */
+/* Time of that many payload bytes on the slower of the two cables, headers included, ns. */
 uint64_t sim_stream_time(const struct sim *sim, unsigned a, unsigned b, uint64_t bytes);
 
 /* ---- verdict ---- */
@@ -304,11 +305,11 @@ const char *sim_failure(const struct sim *sim); /* NULL: none */
 	} while (0)
 /* Messages of this node may end with an error: it died, or was silent for too long. */
 void sim_excuse(struct sim *sim, unsigned node);
-/* Nothing else to come: checks what holds at the end of a run. */
+/* Call when the run is over: checks what holds at the end of a run. */
 void sim_check_end(struct sim *sim);
 
-/* Lines about what happens, to stderr; and all frames as they leave the NICs, into a pcap file
- * (0 or a negative errno). */
+/* Log lines on stderr; and a pcap file of all frames as they leave the NICs (0 or a negative
+ * errno). */
 void sim_verbose(struct sim *sim, bool verbose);
 int sim_pcap(struct sim *sim, const char *path);
 void sim_note(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));

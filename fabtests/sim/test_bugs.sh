@@ -6,7 +6,7 @@
 # themselves stay as they are: the patch is applied to a copy of one file, which is compiled and
 # linked in place of the true one. By hand: abs_top_builddir=BUILD fabtests/sim/test_bugs.sh [NAME...]
 #
-# A patch's first line says what it breaks; a line "seeds FIRST-LAST" names other seeds to look in.
+# A patch's first line describes the bug; a line "seeds FIRST-LAST" names other seeds to search.
 # Functions are called through in_parallel:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR/../functional source=lib.sh
@@ -48,8 +48,7 @@ plant() { # NAME
 	fi
 }
 
-# A process that crashed or did not come back is no check's merit. And without the bug that seed
-# must pass.
+# A crash or a hang does not count as found by a check. And without the bug that seed must pass.
 hunt() { # NAME
 	local dir=$work/$1 seeds seed said start=$EPOCHREALTIME
 	seeds=$(sed -n 's/^seeds //p' "$patches/$1.patch")

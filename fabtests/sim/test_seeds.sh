@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Runs many random seeds in the simulator; GAMMA_SIM_SEEDS says how many, or which
+# Runs many random seeds in the simulator; GAMMA_SIM_SEEDS: how many, or which
 # (FIRST-LAST). A run of one seed must be repeatable to the bit.
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Adds runs up and prints what they covered: a thing that never happened is a thing not tested. */
+/* Adds runs up and prints what they covered: what never happened was not tested. */
 #include "internal.h"
 
 #include <stdio.h>

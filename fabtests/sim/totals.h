@@ -29,13 +29,13 @@ struct totals {
 	uint64_t sizes[SIZE_CLASSES];
 	uint64_t levels[LEVELS];
 	uint64_t sends_failed, receives_failed;
-	uint64_t unposted;                           /* messages nobody received, to the end */
+	uint64_t unposted;                           /* messages that were never received */
 	uint64_t partial;                            /* messages to addresses without epoch */
 	uint64_t takings[SIM_DELIVERIES];            /* endpoints by enum sim_delivery */
 	uint64_t whole_taken;                        /* messages taken in one step */
-	uint64_t whole_refused;                      /* for want of a receive */
+	uint64_t whole_refused;                      /* without a receive yet */
 	uint64_t whole_late;                         /* whose receive was posted just after that */
-	uint64_t remotes, remotes_failed;            /* operations on remote memory */
+	uint64_t remotes, remotes_failed;            /* RMA operations */
 	uint64_t kinds[GAMMA_KIND_DATAGRAM + 1][16]; /* frames by kind and op */
 	uint64_t timers[GAMMA_TIMER_COUNT];          /* gone off */
 	uint64_t states[FLOW_STATES];                /* flows seen in them at a check */
@@ -47,7 +47,7 @@ struct totals {
 	uint64_t max_settle_us;      /* from the end of the faults until all was settled */
 	uint64_t max_settle_percent; /* of the bound */
 	uint64_t max_memory;         /* bytes */
-	uint64_t max_unexpected;     /* bytes that one node kept */
+	uint64_t max_unexpected;     /* bytes that one node held */
 };
 #define TOTALS_MAXIMA 4
 

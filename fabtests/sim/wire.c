@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The network: each host's NIC sends at its rate, a cable leads to the switch, whose port to the
- * host meant has a rate and a finite buffer, and the frame ends in that host's receive ring, which
- * has finite slots. Called by the product's code as its link, and by the event loop.
+ * The network: each host's NIC sends at its rate over a cable to the switch, whose port to the
+ * destination has a rate and a finite buffer, and the frame ends in that host's receive ring,
+ * which has finite slots. Called by the product's code as its link, and by the event loop.
  */
 #include "internal.h"
 
@@ -72,7 +72,7 @@ void wire_drop(struct sim *sim, struct frame *frame, enum sim_fault why)
 	bool padding = frame->fields.kind == GAMMA_KIND_PROBE && why == SIM_MTU_DROP;
 
 	fault_count(sim, why);
-	/* A padded probe that is too long tells its sender just that: nothing is lost by it. */
+	/* A padded probe that is too long informs its sender: it does not count as a loss. */
 	if (!padding)
 		sim->quiet = false;
 	if (sim->verbose)
@@ -98,7 +98,7 @@ void wire_free(struct sim *sim)
 
 /* ---- out of a host ---- */
 
-/* Frames of one host keep their order on its cable, but for those that a fault delays. */
+/* Frames of one host keep their order on its cable, except those that a fault delays. */
 static uint64_t at_switch(struct node *node, uint64_t extra)
 {
 	struct sim *sim = node->sim;
@@ -164,7 +164,7 @@ static void digest_frame(struct sim *sim, const struct frame *frame, uint64_t le
 	}
 }
 
-/* The message whose payload it carries, if that message has not ended, and how much of it. */
+/* The message whose payload it carries, if that has not ended, and how many bytes of it. */
 static void note_message(struct frame *frame, const struct gamma_frame *from)
 {
 	const struct gamma_sent *sent;
@@ -173,7 +173,7 @@ static void note_message(struct frame *frame, const struct gamma_frame *from)
 		return;
 	sent = gamma_send_window_at(&from->flow->tx, from->seq);
 	frame->carries = sent->len;
-	/* A copy that the flow has made for itself is nobody's any more. */
+	/* A copy that the flow has made for itself belongs to no message any more. */
 	if (sent->send && !sent->send->copied && !sent->send->rma && !sent->send->reply)
 		frame->message = gamma_container_of(sent->send, struct sim_message, send);
 }
@@ -246,8 +246,8 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 	while (sent < most && backlog(node) < sim->config.nic_queue) {
 		size_t len = frame_len(&frames[sent]);
 
-		/* Too long for a NIC whose MTU was lowered is one thing, for what it was told
-		 * another. */
+		/* The endpoint may not know yet that its NIC's MTU was lowered: that is no
+		 * error of its own. */
 		if (len > node->ep.local.limits.mtu + GAMMA_ETH_LEN)
 			sim_fail(sim, "node %u made a frame of %zu bytes, more than its MTU",
 				 node->index, len);
