@@ -275,7 +275,7 @@ void gammad_lookup_handle_slots(struct gammad *gammad)
 	ring_buffer__consume(gammad->lookups);
 }
 
-/* ---- lookups of neighbours ---- */
+/* ---- requests from programs of this host ---- */
 
 /* No request carries descriptors. */
 static ssize_t receive(const struct gammad_open *open, void *frame, size_t room, uid_t *sender)

@@ -721,7 +721,7 @@ bool draw_run(uint64_t seed, const struct run_options *options, struct run_resul
 	sim_free(sim);
 	if (!result->failure[0] && memory_live != blocks)
 		snprintf(result->failure, sizeof(result->failure),
-			 "at the end: %lld pieces of memory are still allocated",
+			 "at the end: %lld blocks of memory are still allocated",
 			 (long long) (memory_live - blocks));
 	return !result->failure[0];
 }

@@ -177,7 +177,7 @@ void fault_remember(struct sim *sim, const struct frame *frame)
 void sim_cut_one_way(struct sim *sim, unsigned a, unsigned b, uint64_t until)
 {
 	sim->totals.cuts++;
-	sim->nodes[a].cut[b] = until;
+	sim->nodes[a].cut_until[b] = until;
 	if (sim->verbose)
 		sim_note(sim, "cut %u -> %u until %.6f", a, b, (double) until / 1e9);
 }

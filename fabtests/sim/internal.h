@@ -89,7 +89,7 @@ struct node {
 	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
 	bool bad_cable;          /* it has burst losses now */
 	uint32_t *base;          /* by peer: first frame number of its first incarnation */
-	uint64_t *cut;           /* ns, by peer: frames to it vanish until then */
+	uint64_t *cut_until;     /* ns, by peer: frames to it vanish until then */
 	uint32_t idle_runs;      /* progress calls in a row without any frame */
 	uint32_t runs;
 };

@@ -277,8 +277,8 @@ void node_init(struct sim *sim, unsigned index)
 	node->run_at = GAMMA_NEVER;
 	node->ring_tail = &node->ring_head;
 	node->base = calloc(sim->config.nodes, sizeof(*node->base));
-	node->cut = calloc(sim->config.nodes, sizeof(*node->cut));
-	if (!node->base || !node->cut)
+	node->cut_until = calloc(sim->config.nodes, sizeof(*node->cut_until));
+	if (!node->base || !node->cut_until)
 		abort();
 	begin(node);
 	node->known_epoch = node->epoch;

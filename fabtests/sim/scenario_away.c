@@ -142,7 +142,7 @@ static void too_long(struct sim *sim)
 	SIM_CHECK(sim, failed >= MESSAGES - 3, "only %u sends failed", failed);
 	SIM_CHECK(sim, last <= 2 * SIM_SEC + GAMMA_PROBE_MAX_US * SIM_US + SIM_MS,
 		  "the last ended after %.3f s", (double) last / 1e9);
-	SIM_CHECK(sim, sim_stats(sim, 0)->peer_timeouts == 1, "it was not given up once");
+	SIM_CHECK(sim, sim_stats(sim, 0)->peer_timeouts == 1, "it was not declared dead once");
 	sim_run(sim, AWAY_S * SIM_SEC);
 	scenario_report("silent for longer than the timeout of 2 s: %u sends failed after %.2f s",
 			failed, (double) last / 1e9);

@@ -56,7 +56,7 @@ static double error_after(struct sim *sim, uint64_t down)
 {
 	struct sim *side = scenario_begin(sim, NULL);
 	struct sim_message *messages[MESSAGES], *fresh[MESSAGES];
-	uint64_t back, last = 0, strangers;
+	uint64_t back, last = 0, stray;
 	unsigned failed = 0;
 
 	sim_exchange(side, 0, 1, 64, GAMMA_WHEN_ARRIVED);
@@ -85,9 +85,8 @@ static double error_after(struct sim *sim, uint64_t down)
 	SIM_CHECK(side, sim_stats(side, 1)->messages_in == MESSAGES / 2,
 		  "%llu messages reached the new endpoint",
 		  (unsigned long long) sim_stats(side, 1)->messages_in);
-	strangers = sim_stats(side, 1)->stray;
-	SIM_CHECK(side, strangers > 20, "only %llu old frames reached it",
-		  (unsigned long long) strangers);
+	stray = sim_stats(side, 1)->stray;
+	SIM_CHECK(side, stray > 20, "only %llu old frames reached it", (unsigned long long) stray);
 	scenario_end(sim, side);
 	return last > back ? scenario_trips(sim, last - back) : 0;
 }

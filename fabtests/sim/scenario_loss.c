@@ -19,7 +19,7 @@ struct loss {
 	uint8_t kind, op; /* of that frame, */
 	unsigned skip;    /* after so many of that kind */
 	double trips;     /* what it may cost */
-	bool cut;         /* the message is unexpected, without memory for it */
+	bool demoted;     /* the message is unexpected, without memory for it */
 	bool also_answer; /* the answer to the following probe is lost too */
 };
 
@@ -47,7 +47,7 @@ static uint64_t time_of(struct sim *sim, const struct loss *loss, bool warm, boo
 	struct sim_message *message;
 	uint64_t passed;
 
-	config.unexpected_size = loss->cut ? 0 : config.unexpected_size;
+	config.unexpected_size = loss->demoted ? 0 : config.unexpected_size;
 	side = scenario_begin(sim, &config);
 	for (int i = 0; warm && i < WARM_UP; i++) {
 		sim_exchange(side, i % 2, 1 - i % 2, 64, GAMMA_WHEN_ARRIVED);
@@ -59,7 +59,7 @@ static uint64_t time_of(struct sim *sim, const struct loss *loss, bool warm, boo
 	if (lose && loss->also_answer)
 		sim_rule(side, scenario_lose(1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PROBED, 0));
 	message = sim_message(side, 0, 1, loss->length, GAMMA_WHEN_ARRIVED);
-	if (loss->cut)
+	if (loss->demoted)
 		sim_post_at(message, loss->length, sim_now(side) + 30 * SIM_US);
 	else
 		sim_post(message, loss->length);

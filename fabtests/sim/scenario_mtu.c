@@ -132,7 +132,7 @@ const struct sim_scenario scenario_lowered_switch = {
 	.run = lowered,
 };
 
-static void given_up_soon(struct sim_config *config)
+static void short_timeout(struct sim_config *config)
 {
 	jumbo(config);
 	config->peer_timeout = 2 * SIM_SEC;
@@ -171,6 +171,6 @@ static void lowered_host(struct sim *sim)
 const struct sim_scenario scenario_lowered_host = {
 	.name = "lowered-host",
 	.summary = "a NIC's MTU falls while the peer is stopped: it learns that when it returns",
-	.configure = given_up_soon,
+	.configure = short_timeout,
 	.run = lowered_host,
 };

@@ -95,27 +95,28 @@ static double failed_after(struct sim *sim, bool both_ways)
 		SIM_CHECK(side, messages[i]->done, "message %u has no end", messages[i]->id);
 	sim_run(side, 30 * SIM_SEC);
 	late = sim_exchange(side, 0, 1, 8, GAMMA_WHEN_ARRIVED);
-	SIM_CHECK(side, late->done && late->error, "the peer that was given up is talked to again");
+	SIM_CHECK(side, late->done && late->error,
+		  "a peer that was declared dead is sent to again");
 	scenario_end(sim, side);
 	return seconds;
 }
 
-static void given_up(struct sim *sim)
+static void declared_dead(struct sim *sim)
 {
 	double symmetric = failed_after(sim, true), one_way = failed_after(sim, false);
 	double most = TIMEOUT_S + GAMMA_PROBE_MAX_US / 1e6 + GAMMA_KEEPALIVE_US / 1e6;
 
-	SIM_CHECK(sim, symmetric <= most, "both had given up after %.2f s", symmetric);
+	SIM_CHECK(sim, symmetric <= most, "both were declared dead after %.2f s", symmetric);
 	SIM_CHECK(sim, one_way <= 2 * most, "cut one way only: after %.2f s", one_way);
 	scenario_report("timeout %u s: both have failed after %.2f s; cut one way only: %.2f s",
 			TIMEOUT_S, symmetric, one_way);
 }
 
-const struct sim_scenario scenario_given_up = {
-	.name = "given-up",
+const struct sim_scenario scenario_declared_dead = {
+	.name = "declared-dead",
 	.summary = "a partition outlasts the peer timeout: both sides get errors",
 	.configure = short_timeout,
-	.run = given_up,
+	.run = declared_dead,
 };
 
 /* ---- closing ---- */

@@ -8,7 +8,7 @@ extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_
 	scenario_one_way, scenario_batch, scenario_loss_cost, scenario_random_loss, scenario_incast,
 	scenario_stopped, scenario_computing, scenario_too_long, scenario_behind,
 	scenario_all_to_all, scenario_restarted, scenario_small_switch, scenario_large_switch,
-	scenario_lowered_switch, scenario_lowered_host, scenario_partition, scenario_given_up,
+	scenario_lowered_switch, scenario_lowered_host, scenario_partition, scenario_declared_dead,
 	scenario_closing, scenario_credit, scenario_remote, scenario_remote_loss,
 	scenario_slow_port, scenario_slow_port_away;
 
@@ -20,7 +20,7 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_too_long,       &scenario_behind,       &scenario_all_to_all,
 	&scenario_restarted,      &scenario_small_switch, &scenario_large_switch,
 	&scenario_lowered_switch, &scenario_lowered_host, &scenario_partition,
-	&scenario_given_up,       &scenario_closing,      &scenario_credit,
+	&scenario_declared_dead,  &scenario_closing,      &scenario_credit,
 	&scenario_remote,         &scenario_remote_loss,  NULL,
 };
 

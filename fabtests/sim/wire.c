@@ -272,7 +272,7 @@ void wire_at_switch(struct sim *sim, struct frame *frame)
 		wire_drop(sim, frame, SIM_NOBODY);
 		return;
 	}
-	if (sim->nodes[frame->from].cut[frame->to] > sim->now) {
+	if (sim->nodes[frame->from].cut_until[frame->to] > sim->now) {
 		wire_drop(sim, frame, SIM_CUT);
 		return;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* gammad/lookup.c: who is told the address of an endpoint. */
+/* gammad/lookup.c: which requesters get the address of an endpoint. */
 #include "gammad_fake.h"
 
 #include <arpa/inet.h>

@@ -57,7 +57,7 @@ static void read__none(void **state)
 	free(sockets.inodes);
 }
 
-/* 10 closes after it was told, so that 20 takes its place in the count and is left out. */
+/* 10 closes after it was listed, so that 20 takes its position and is skipped. */
 static void read__one_closes_meanwhile(void **state)
 {
 	static const char *const lists[] = {HEAD LINE(10) LINE(30), HEAD LINE(20) LINE(30), NULL};
