@@ -622,7 +622,7 @@ static void automatic__not_needed_by_who_polls(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 	fake = fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_null(fake->gamma_domain->automatic);
+	assert_null(fake->gamma_domain->progress_thread);
 	fake_close(fake);
 }
 

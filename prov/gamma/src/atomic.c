@@ -56,21 +56,21 @@ static size_t add_targets(struct fi_rma_iov *targets, const struct fi_msg_atomic
 	return elements;
 }
 
-static void add_pieces(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
+static void add_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
 {
 	for (size_t i = 0; i < count; i++)
 		iov[i] = (struct iovec){.iov_base = ioc[i].addr, .iov_len = ioc[i].count * size};
 }
 
 /* READ takes no operands; a program may leave anything in their place. */
-static size_t operand_pieces(const struct fi_msg_atomic *msg)
+static size_t gather_operands(const struct fi_msg_atomic *msg)
 {
 	return msg->op == FI_ATOMIC_READ ? 0 : msg->iov_count;
 }
 
-static bool too_many_pieces(const struct call *call)
+static bool exceeds_iov_limit(const struct call *call)
 {
-	return operand_pieces(call->msg) > GAMMA_IOV_LIMIT ||
+	return gather_operands(call->msg) > GAMMA_IOV_LIMIT ||
 	       call->compare_count > GAMMA_IOV_LIMIT || call->result_count > GAMMA_IOV_LIMIT ||
 	       !call->msg->rma_iov_count || call->msg->rma_iov_count > GAMMA_IOV_LIMIT;
 }
@@ -88,29 +88,29 @@ static bool counts_agree(const struct call *call, size_t elements)
 	       elements_of(call->result, call->result_count) == elements;
 }
 
-static ssize_t post(struct fid_ep *fid, const struct call *call)
+static ssize_t submit_atomic(struct fid_ep *fid, const struct call *call)
 {
 	const struct fi_msg_atomic *msg = call->msg;
 	size_t most = gamma_atomic_valid_count(call->form, msg->datatype, msg->op), elements;
-	size_t size = gamma_atomic_ops_size((uint32_t) msg->datatype), count = operand_pieces(msg);
+	size_t size = gamma_atomic_ops_size((uint32_t) msg->datatype), count = gather_operands(msg);
 	struct iovec iov[2 * GAMMA_IOV_LIMIT], result[GAMMA_IOV_LIMIT];
 	struct fi_rma_iov targets[GAMMA_IOV_LIMIT];
 
 	if (!most)
 		return -FI_EOPNOTSUPP;
-	if (too_many_pieces(call))
+	if (exceeds_iov_limit(call))
 		return -FI_EINVAL;
 	elements = add_targets(targets, msg, size);
 	if (elements > most)
 		return -FI_EMSGSIZE;
 	if (!elements || !counts_agree(call, elements))
 		return -FI_EINVAL;
-	add_pieces(iov, msg->msg_iov, count, size);
-	add_pieces(iov + count, call->compare, call->compare_count, size);
-	add_pieces(result, call->result, call->result_count, size);
+	add_iov(iov, msg->msg_iov, count, size);
+	add_iov(iov + count, call->compare, call->compare_count, size);
+	add_iov(result, call->result, call->result_count, size);
 	return gamma_remote_submit(
 		gamma_ep_handle_of(fid),
-		&(struct gamma_rma_requester_post){
+		&(struct gamma_rma_post){
 			.op = ops[call->form],
 			.operands =
 				call->form == GAMMA_ATOMIC_COMPARE ? 2 : msg->op != FI_ATOMIC_READ,
@@ -132,16 +132,17 @@ static ssize_t post(struct fid_ep *fid, const struct call *call)
 		});
 }
 
-static ssize_t post_msg(struct fid_ep *fid, const struct call *call)
+static ssize_t submit_atomic_msg(struct fid_ep *fid, const struct call *call)
 {
-	return gamma_submit_refuses(call->flags, GAMMA_TX_FLAGS) ? -FI_EBADFLAGS : post(fid, call);
+	return gamma_submit_refuses(call->flags, GAMMA_TX_FLAGS) ? -FI_EBADFLAGS
+								 : submit_atomic(fid, call);
 }
 
 /* For the calls that have no message: one piece of the target's memory, as long as the operands
  * are together or, when there are none, the results. */
-static ssize_t post_plain(struct fid_ep *fid, struct call call, const struct fi_ioc *iov,
-			  size_t count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			  enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t submit_atomic_buffer(struct fid_ep *fid, struct call call, const struct fi_ioc *iov,
+				    size_t count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				    enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct fi_rma_ioc target = {
 		.addr = addr,
@@ -163,7 +164,7 @@ static ssize_t post_plain(struct fid_ep *fid, struct call call, const struct fi_
 	call.msg = &msg;
 	if (!call.silent)
 		call.flags = gamma_ep_handle_of(fid)->tx_flags & ~FI_REMOTE_CQ_DATA;
-	return post(fid, &call);
+	return submit_atomic(fid, &call);
 }
 
 /* ---- base ---- */
@@ -173,8 +174,8 @@ static ssize_t atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void *
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	(void) desc;
-	return post_plain(ep, (struct call){.form = GAMMA_ATOMIC_BASE}, iov, count, dest_addr, addr,
-			  key, datatype, op, context);
+	return submit_atomic_buffer(ep, (struct call){.form = GAMMA_ATOMIC_BASE}, iov, count,
+				    dest_addr, addr, key, datatype, op, context);
 }
 
 static ssize_t atomic_write(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -189,7 +190,8 @@ static ssize_t atomic_write(struct fid_ep *ep, const void *buf, size_t count, vo
 
 static ssize_t atomic_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
 {
-	return post_msg(ep, &(struct call){.form = GAMMA_ATOMIC_BASE, .msg = msg, .flags = flags});
+	return submit_atomic_msg(
+		ep, &(struct call){.form = GAMMA_ATOMIC_BASE, .msg = msg, .flags = flags});
 }
 
 static ssize_t atomic_inject(struct fid_ep *ep, const void *buf, size_t count, fi_addr_t dest_addr,
@@ -198,7 +200,7 @@ static ssize_t atomic_inject(struct fid_ep *ep, const void *buf, size_t count, f
 	struct fi_ioc iov = {.addr = (void *) buf, .count = count};
 	struct call call = {.form = GAMMA_ATOMIC_BASE, .silent = true};
 
-	return post_plain(ep, call, &iov, 1, dest_addr, addr, key, datatype, op, NULL);
+	return submit_atomic_buffer(ep, call, &iov, 1, dest_addr, addr, key, datatype, op, NULL);
 }
 
 /* ---- with result ---- */
@@ -216,7 +218,8 @@ static ssize_t atomic_readwritev(struct fid_ep *ep, const struct fi_ioc *iov, vo
 	};
 
 	(void) desc, (void) result_desc;
-	return post_plain(ep, call, iov, count, dest_addr, addr, key, datatype, op, context);
+	return submit_atomic_buffer(ep, call, iov, count, dest_addr, addr, key, datatype, op,
+				    context);
 }
 
 static ssize_t atomic_readwrite(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -237,13 +240,13 @@ static ssize_t atomic_readwritemsg(struct fid_ep *ep, const struct fi_msg_atomic
 				   uint64_t flags)
 {
 	(void) result_desc;
-	return post_msg(ep, &(struct call){
-				    .form = GAMMA_ATOMIC_FETCH,
-				    .msg = msg,
-				    .result = resultv,
-				    .result_count = result_count,
-				    .flags = flags,
-			    });
+	return submit_atomic_msg(ep, &(struct call){
+					     .form = GAMMA_ATOMIC_FETCH,
+					     .msg = msg,
+					     .result = resultv,
+					     .result_count = result_count,
+					     .flags = flags,
+				     });
 }
 
 /* ---- with comparand ---- */
@@ -264,7 +267,8 @@ static ssize_t atomic_compwritev(struct fid_ep *ep, const struct fi_ioc *iov, vo
 	};
 
 	(void) desc, (void) compare_desc, (void) result_desc;
-	return post_plain(ep, call, iov, count, dest_addr, addr, key, datatype, op, context);
+	return submit_atomic_buffer(ep, call, iov, count, dest_addr, addr, key, datatype, op,
+				    context);
 }
 
 static ssize_t atomic_compwrite(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -287,15 +291,15 @@ static ssize_t atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_atomic
 				   size_t result_count, uint64_t flags)
 {
 	(void) compare_desc, (void) result_desc;
-	return post_msg(ep, &(struct call){
-				    .form = GAMMA_ATOMIC_COMPARE,
-				    .msg = msg,
-				    .compare = comparev,
-				    .compare_count = compare_count,
-				    .result = resultv,
-				    .result_count = result_count,
-				    .flags = flags,
-			    });
+	return submit_atomic_msg(ep, &(struct call){
+					     .form = GAMMA_ATOMIC_COMPARE,
+					     .msg = msg,
+					     .compare = comparev,
+					     .compare_count = compare_count,
+					     .result = resultv,
+					     .result_count = result_count,
+					     .flags = flags,
+				     });
 }
 
 struct fi_ops_atomic gamma_atomic_ops = {

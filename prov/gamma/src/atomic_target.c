@@ -33,13 +33,13 @@ static bool is_aligned(const struct gamma_rma_access *access,
 	return true;
 }
 
-static const void *advanced(const void *row, uint64_t bytes)
+static const void *advanced_access(const void *row, uint64_t bytes)
 {
 	return row ? (const uint8_t *) row + bytes : NULL;
 }
 
-static void apply(const struct gamma_rma_access *access, const struct gamma_rma_region *reached,
-		  const uint8_t *operands, uint8_t *result)
+static void apply_iov(const struct gamma_rma_access *access, const struct gamma_rma_region *reached,
+		      const uint8_t *operands, uint8_t *result)
 {
 	const void *operand = access->operands ? operands : NULL;
 	const void *compare = access->op == GAMMA_OP_COMPARE ? operands + access->length : NULL;
@@ -54,15 +54,15 @@ static void apply(const struct gamma_rma_access *access, const struct gamma_rma_
 			.op = access->atomic_op,
 			.count = (uint32_t) (piece->iov_len / size),
 			.target = piece->iov_base,
-			.operand = advanced(operand, done),
-			.compare = advanced(compare, done),
+			.operand = advanced_access(operand, done),
+			.compare = advanced_access(compare, done),
 			.result = access->op == GAMMA_OP_ATOMIC ? NULL : result + done,
 		});
 		done += piece->iov_len;
 	}
 }
 
-static uint64_t needed(const struct gamma_rma_access *access)
+static uint64_t needed_access(const struct gamma_rma_access *access)
 {
 	if (access->op == GAMMA_OP_ATOMIC)
 		return FI_REMOTE_WRITE;
@@ -80,11 +80,11 @@ enum gamma_refusal gamma_atomic_target_apply(void *context, struct gamma_flow *f
 	(void) flow;
 	if (!is_consistent(access))
 		return GAMMA_REFUSED_UNSUPPORTED;
-	refusal = gamma_remote_reach(context, access, needed(access), &reached);
+	refusal = gamma_remote_reach(context, access, needed_access(access), &reached);
 	if (refusal)
 		return refusal;
 	if (!is_aligned(access, &reached))
 		return GAMMA_REFUSED_ALIGNMENT;
-	apply(access, &reached, operands, result);
+	apply_iov(access, &reached, operands, result);
 	return 0;
 }

@@ -34,7 +34,7 @@ static struct gamma_av *av_of(struct fid_av *av_fid)
 /* ---- the reverse look-up ---- */
 
 /* MAC and port are the first eight bytes of an address. */
-static uint64_t place_of(const struct gamma_addr *addr)
+static uint64_t slot_of(const struct gamma_addr *addr)
 {
 	uint64_t place;
 
@@ -50,7 +50,7 @@ static uint32_t *head_of(struct gamma_av_hash *hash, uint64_t place)
 
 static fi_addr_t find_exactly(const struct gamma_av *av, const struct gamma_addr *addr)
 {
-	uint64_t place = place_of(addr);
+	uint64_t place = slot_of(addr);
 	fi_addr_t any = FI_ADDR_NOTAVAIL, exact = FI_ADDR_NOTAVAIL;
 	uint32_t i;
 
@@ -58,7 +58,7 @@ static fi_addr_t find_exactly(const struct gamma_av *av, const struct gamma_addr
 	for (i = *head_of(av->hash, place); i != NONE; i = av->entries[i].hash_next) {
 		const struct gamma_addr *entry = &av->entries[i].addr;
 
-		if (place_of(entry) != place)
+		if (slot_of(entry) != place)
 			continue;
 		if (entry->epoch == addr->epoch)
 			exact = gamma_min(exact, i);
@@ -77,16 +77,16 @@ bool gamma_av_same_peer(const struct gamma_av *av, fi_addr_t a, fi_addr_t b)
 		return a == b;
 	one = gamma_av_addr(av, a);
 	other = gamma_av_addr(av, b);
-	return one && other && place_of(one) == place_of(other) &&
+	return one && other && slot_of(one) == slot_of(other) &&
 	       (one->epoch == other->epoch || one->epoch == GAMMA_EPOCH_ANY ||
 		other->epoch == GAMMA_EPOCH_ANY);
 }
 
-static bool place_is_known(const struct gamma_av *av, uint64_t place)
+static bool slot_is_known(const struct gamma_av *av, uint64_t place)
 {
 	uint32_t i = *head_of(av->hash, place);
 
-	while (i != NONE && place_of(&av->entries[i].addr) != place)
+	while (i != NONE && slot_of(&av->entries[i].addr) != place)
 		i = av->entries[i].hash_next;
 	return i != NONE;
 }
@@ -147,7 +147,7 @@ bool gamma_av_context(const struct gamma_av *av, fi_addr_t fi_addr, struct gamma
 
 static void hash_add(struct gamma_av *av, uint32_t index)
 {
-	uint32_t *head = head_of(av->hash, place_of(&av->entries[index].addr));
+	uint32_t *head = head_of(av->hash, slot_of(&av->entries[index].addr));
 
 	av->entries[index].hash_next = *head;
 	*head = index;
@@ -155,7 +155,7 @@ static void hash_add(struct gamma_av *av, uint32_t index)
 
 static void hash_remove(struct gamma_av *av, uint32_t index)
 {
-	uint32_t *link = head_of(av->hash, place_of(&av->entries[index].addr));
+	uint32_t *link = head_of(av->hash, slot_of(&av->entries[index].addr));
 
 	while (*link != index)
 		link = &av->entries[*link].hash_next;
@@ -165,7 +165,7 @@ static void hash_remove(struct gamma_av *av, uint32_t index)
 /* ---- the table ---- */
 
 /* Room for size entries, a power of two, with as many chains. */
-static int resize(struct gamma_av *av, size_t size)
+static int resize_entries(struct gamma_av *av, size_t size)
 {
 	struct gamma_av_entry *entries = realloc(av->entries, size * sizeof(*entries));
 	struct gamma_av_hash *hash;
@@ -189,7 +189,7 @@ static int resize(struct gamma_av *av, size_t size)
 }
 
 /* From any host, so anything may be in it. */
-static bool valid(const struct gamma_addr *addr)
+static bool address_is_valid(const struct gamma_addr *addr)
 {
 	return addr->version == GAMMA_ADDR_VERSION && addr->port && gamma_mac_is_unicast(addr->mac);
 }
@@ -207,12 +207,12 @@ static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_add
 	int ret;
 
 	*index = FI_ADDR_NOTAVAIL;
-	if (!valid(addr))
+	if (!address_is_valid(addr))
 		return -FI_EINVAL;
 	if (av->lowest_free == av->size) {
 		if (av->size >= NONE / 2)
 			return -FI_ENOMEM;
-		ret = resize(av, av->size * 2);
+		ret = resize_entries(av, av->size * 2);
 		if (ret)
 			return ret;
 	}
@@ -221,7 +221,7 @@ static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_add
 	memcpy(&entry->addr, addr, sizeof(*addr));
 	entry->used = true;
 	av->scalable += addr->contexts != 0;
-	av->duplicates |= place_is_known(av, place_of(addr));
+	av->duplicates |= slot_is_known(av, slot_of(addr));
 	hash_add(av, *index);
 	if (av->lowest_free == av->count)
 		av->count++;
@@ -243,8 +243,8 @@ struct insertion {
 	size_t good; /* those that are in */
 };
 
-static int begin(struct insertion *insertion, struct gamma_av *av, fi_addr_t *fi_addr,
-		 uint64_t flags, void *context)
+static int begin_insert(struct insertion *insertion, struct gamma_av *av, fi_addr_t *fi_addr,
+			uint64_t flags, void *context)
 {
 	memset(insertion, 0, sizeof(*insertion));
 	/* FI_MORE is a hint without use here. */
@@ -301,7 +301,7 @@ static void insert_next(struct insertion *insertion, const struct gamma_addr *ad
 }
 
 /* Returns what the insert call returns. */
-static int finish(const struct insertion *insertion)
+static int finish_insert(const struct insertion *insertion)
 {
 	struct fi_eq_entry entry = {
 		.fid = &insertion->av->av_fid.fid,
@@ -321,7 +321,7 @@ static int av_insert(struct fid_av *av_fid, const void *addr, size_t count, fi_a
 	struct gamma_addr copy; /* the user's array need not be aligned */
 	struct insertion insertion;
 	size_t i;
-	int ret = begin(&insertion, av, fi_addr, flags, context);
+	int ret = begin_insert(&insertion, av, fi_addr, flags, context);
 
 	if (ret)
 		return ret;
@@ -331,7 +331,7 @@ static int av_insert(struct fid_av *av_fid, const void *addr, size_t count, fi_a
 		insert_next(&insertion, &copy, 0);
 	}
 	gamma_domain_unlock(av->domain);
-	return finish(&insertion);
+	return finish_insert(&insertion);
 }
 
 /* ---- by name ---- */
@@ -366,8 +366,8 @@ static void close_resolver(struct resolver *resolver)
 	gamma_conf_free(resolver->conf);
 }
 
-static int resolve(const struct resolver *resolver, const char *node, const char *service,
-		   struct gamma_addr *addr)
+static int resolve_node(const struct resolver *resolver, const char *node, const char *service,
+			struct gamma_addr *addr)
 {
 	struct gamma_resolved resolved;
 	char why[256];
@@ -415,7 +415,7 @@ static int resolve_nth(const struct resolver *resolver, const char *node, size_t
 
 	if (!ret)
 		ret = count_up(service, m, service_text, sizeof(service_text));
-	return ret ? ret : resolve(resolver, node_text, service_text, addr);
+	return ret ? ret : resolve_node(resolver, node_text, service_text, addr);
 }
 
 /* Names are resolved, which may take long, without the lock. */
@@ -431,7 +431,7 @@ static int av_insertsym(struct fid_av *av_fid, const char *node, size_t nodes, c
 
 	if (!node || !service)
 		return -FI_EINVAL;
-	ret = begin(&insertion, av, fi_addr, flags, context);
+	ret = begin_insert(&insertion, av, fi_addr, flags, context);
 	if (!ret)
 		ret = open_resolver(&resolver);
 	if (ret)
@@ -443,7 +443,7 @@ static int av_insertsym(struct fid_av *av_fid, const char *node, size_t nodes, c
 		gamma_domain_unlock(av->domain);
 	}
 	close_resolver(&resolver);
-	return finish(&insertion);
+	return finish_insert(&insertion);
 }
 
 static int av_insertsvc(struct fid_av *av_fid, const char *node, const char *service,
@@ -609,7 +609,7 @@ int gamma_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct
 	av->av_fid.ops = &av_ops;
 	while (size < attr->count && size < ENTRIES_MAX_HINT)
 		size *= 2;
-	ret = resize(av, size);
+	ret = resize_entries(av, size);
 	if (ret) {
 		av_close(&av->av_fid.fid);
 		return ret;

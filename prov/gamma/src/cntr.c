@@ -12,7 +12,7 @@ static struct gamma_cntr *cntr_of(struct fid_cntr *cntr_fid)
 	return gamma_container_of(cntr_fid, struct gamma_cntr, cntr_fid);
 }
 
-static inline void changed(struct gamma_cntr *cntr)
+static inline void cntr_changed(struct gamma_cntr *cntr)
 {
 	if (gamma_unlikely(!gamma_list_empty(&cntr->deferred_works)))
 		gamma_deferred_work_check(cntr);
@@ -22,13 +22,13 @@ static inline void changed(struct gamma_cntr *cntr)
 void gamma_cntr_add(struct gamma_cntr *cntr, uint64_t value)
 {
 	cntr->value += value;
-	changed(cntr);
+	cntr_changed(cntr);
 }
 
 void gamma_cntr_add_error(struct gamma_cntr *cntr, uint64_t value)
 {
 	cntr->errors += value;
-	changed(cntr);
+	cntr_changed(cntr);
 }
 
 static uint64_t cntr_read(struct fid_cntr *cntr_fid)
@@ -81,7 +81,7 @@ static int cntr_set(struct fid_cntr *cntr_fid, uint64_t value)
 
 	gamma_domain_lock(cntr->domain);
 	cntr->value = cntr->seen_value = value;
-	changed(cntr);
+	cntr_changed(cntr);
 	gamma_domain_unlock(cntr->domain);
 	return 0;
 }
@@ -92,13 +92,13 @@ static int cntr_seterr(struct fid_cntr *cntr_fid, uint64_t value)
 
 	gamma_domain_lock(cntr->domain);
 	cntr->errors = cntr->seen_errors = cntr->known_errors = value;
-	changed(cntr);
+	cntr_changed(cntr);
 	gamma_domain_unlock(cntr->domain);
 	return 0;
 }
 
 /* 0: threshold reached; -FI_EAVAIL: not the errors that the caller was told of; -FI_EAGAIN. */
-static int look(struct gamma_cntr *cntr, uint64_t threshold, uint64_t told)
+static int wait_result(struct gamma_cntr *cntr, uint64_t threshold, uint64_t told)
 {
 	if (cntr->value >= threshold) {
 		cntr->seen_value = cntr->value;
@@ -131,7 +131,8 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 	 * never arrives. One that comes ends that of every thread. */
 	told = cntr->known_errors;
 	gamma_progress_poll(cntr->domain);
-	while ((ret = look(cntr, threshold, told)) == -FI_EAGAIN && waited != -FI_ETIMEDOUT) {
+	while ((ret = wait_result(cntr, threshold, told)) == -FI_EAGAIN &&
+	       waited != -FI_ETIMEDOUT) {
 		waited = gamma_sleep_spin_wait(&patience, &cntr->waiter, may_sleep);
 		gamma_progress_poll(cntr->domain);
 	}

@@ -2,7 +2,7 @@
 /* What a finished operation writes: a queue entry, a count, or an error that says why. */
 #include "ep.h"
 
-static void count(struct gamma_cntr *cntr, int error)
+static void count_completion(struct gamma_cntr *cntr, int error)
 {
 	if (gamma_likely(!cntr))
 		return;
@@ -43,7 +43,7 @@ void gamma_completion_write_tx(struct gamma_fi_ep *ep, const struct gamma_tx *tx
 	if (ep->closing ||
 	    (gamma_unlikely(tx->work) && !gamma_deferred_work_complete(tx->work, error)))
 		return;
-	count(gamma_completion_cntr(ep, tx->flags), error);
+	count_completion(gamma_completion_cntr(ep, tx->flags), error);
 	if (ep->tx_cq && (tx->notify || error))
 		write_tx(ep, tx, error);
 }
@@ -120,9 +120,9 @@ void gamma_completion_write_rx(struct gamma_fi_ep *ep, struct gamma_rx *rx,
 		result = -FI_ETRUNC;
 	if (gamma_unlikely(rx->work) && !gamma_deferred_work_complete(rx->work, result))
 		return;
-	count(ep->cntrs[GAMMA_CNTR_RECV], result);
+	count_completion(ep->cntrs[GAMMA_CNTR_RECV], result);
 	if (ep->rx_cq && write_rx(ep, rx, completion, lost, error, source_addr) && releases)
-		rx->whole->released = true;
+		rx->parent->released = true;
 }
 
 void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma_rx *rx, int error)
@@ -137,16 +137,16 @@ void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma
 
 	if (gamma_unlikely(rx->work) && !gamma_deferred_work_complete(rx->work, -error))
 		return;
-	count(ep->cntrs[GAMMA_CNTR_RECV], -error);
+	count_completion(ep->cntrs[GAMMA_CNTR_RECV], -error);
 	if (ep->rx_cq)
 		gamma_cq_write_error(ep->rx_cq, &completion, error, 0,
 				     error == FI_ECANCELED ? NULL : ep->cause);
 }
 
-void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *whole)
+void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *parent)
 {
 	struct gamma_completion completion = {
-		.context = whole->context,
+		.context = parent->context,
 		.flags = FI_MULTI_RECV,
 		.source = FI_ADDR_NOTAVAIL,
 	};

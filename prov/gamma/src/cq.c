@@ -42,7 +42,7 @@ static struct gamma_cq *cq_of(struct fid_cq *cq_fid)
 
 /* ---- writing ---- */
 
-static bool grow(struct gamma_cq *cq)
+static bool grow_ring(struct gamma_cq *cq)
 {
 	size_t size = cq->size * 2, i;
 	struct gamma_completion *ring = malloc(size * sizeof(*ring));
@@ -87,7 +87,7 @@ static void add_error(struct gamma_cq *cq, struct gamma_cq_error *error)
 
 void gamma_cq_write_full(struct gamma_cq *cq, struct gamma_completion completion)
 {
-	if (grow(cq))
+	if (grow_ring(cq))
 		gamma_cq_write(cq, completion);
 	else
 		gamma_cq_write_error(cq, &completion, FI_ENOMEM, 0, NULL);
@@ -144,13 +144,14 @@ static inline void *copy_entry(enum fi_cq_format format, void *to,
 
 /* How many may be read. Nobody hears of a message that waits for others to share its frame
  * before it has left: he may not look again. */
-static inline size_t readable(const struct gamma_cq *cq)
+static inline size_t readable_entries(const struct gamma_cq *cq)
 {
-	return (cq->waits == cq->domain->rounds ? cq->waits_from : cq->tail) - cq->head;
+	return (cq->held_round == cq->domain->rounds ? cq->held_from : cq->tail) - cq->head;
 }
 
 /* Takes up to count entries of those waiting, of which there are some; source may be NULL. */
-static size_t take(struct gamma_cq *cq, void *buf, size_t count, size_t waiting, fi_addr_t *source)
+static size_t take_entries(struct gamma_cq *cq, void *buf, size_t count, size_t waiting,
+			   fi_addr_t *source)
 {
 	const struct gamma_completion *entry;
 	size_t i;
@@ -170,17 +171,17 @@ static size_t take(struct gamma_cq *cq, void *buf, size_t count, size_t waiting,
 
 /* Successes come before errors. Anything there is returned at once; only if there is nothing is it
  * worth moving the domain. */
-static inline ssize_t take_or_progress(struct gamma_cq *cq, void *buf, size_t count,
-				       fi_addr_t *source, bool moves)
+static inline ssize_t take_entries_or_progress(struct gamma_cq *cq, void *buf, size_t count,
+					       fi_addr_t *source, bool moves)
 {
-	size_t waiting = readable(cq);
+	size_t waiting = readable_entries(cq);
 
 	if (moves && (!waiting || !count)) {
 		gamma_progress_poll(cq->domain);
-		waiting = readable(cq);
+		waiting = readable_entries(cq);
 	}
 	if (waiting)
-		return (ssize_t) take(cq, buf, count, waiting, source);
+		return (ssize_t) take_entries(cq, buf, count, waiting, source);
 	return gamma_likely(gamma_list_empty(&cq->errors)) ? -FI_EAGAIN : -FI_EAVAIL;
 }
 
@@ -190,7 +191,7 @@ static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_ad
 	ssize_t ret;
 
 	gamma_domain_lock(cq->domain);
-	ret = take_or_progress(cq, buf, count, source, true);
+	ret = take_entries_or_progress(cq, buf, count, source, true);
 	gamma_domain_unlock(cq->domain);
 	return ret;
 }
@@ -201,7 +202,7 @@ static ssize_t cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 }
 
 /* Whether fi_cq_signal sends the caller home, who has been here since interrupts had this value. */
-static bool interrupted(struct gamma_cq *cq, uint32_t since)
+static bool read_is_interrupted(struct gamma_cq *cq, uint32_t since)
 {
 	bool pending = cq->interrupt;
 
@@ -227,13 +228,13 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 	cq->blocked++;
 	since = cq->interrupts;
 	do {
-		ret = take_or_progress(cq, buf, count, source, true);
-	} while (ret == -FI_EAGAIN && !interrupted(cq, since) &&
+		ret = take_entries_or_progress(cq, buf, count, source, true);
+	} while (ret == -FI_EAGAIN && !read_is_interrupted(cq, since) &&
 		 !gamma_sleep_spin_wait(&patience, &cq->waiter,
 					cq->waiter.wait_obj != FI_WAIT_YIELD));
 	/* What came in the very moment that the time was up is not left behind. */
 	if (ret == -FI_EAGAIN)
-		ret = take_or_progress(cq, buf, count, source, false);
+		ret = take_entries_or_progress(cq, buf, count, source, false);
 	cq->blocked--;
 	gamma_domain_unlock(cq->domain);
 	return ret;
@@ -449,7 +450,7 @@ int gamma_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct
 	if (!cq)
 		return -FI_ENOMEM;
 	cq->domain = domain;
-	cq->waits = UINT64_MAX;
+	cq->held_round = UINT64_MAX;
 	cq->cq_fid.fid.fclass = FI_CLASS_CQ;
 	cq->cq_fid.fid.context = context;
 	cq->cq_fid.fid.ops = &cq_fid_ops;

@@ -14,14 +14,14 @@ enum kind { SEND, RECEIVE, REMOTE, SET, ADD };
 struct gamma_deferred_work {
 	struct gamma_list entry;        /* of the triggering counter, or of domain->due */
 	struct gamma_list domain_entry; /* of domain->deferred_works, until it is posted */
-	const void *name;               /* the user's request; NULL: a triggered operation */
+	const void *request;            /* the user's request; NULL: a triggered operation */
 	struct gamma_cntr *trigger, *completion; /* counted as references; completion may be NULL */
 	uint64_t threshold;
-	bool tell; /* the endpoint too is told of the completion */
+	bool reports; /* its completion is also reported to the endpoint */
 	enum kind kind;
 	struct gamma_fi_ep_handle *handle; /* of the endpoint or the shared context */
 	struct gamma_post post;
-	struct gamma_rma_requester_post remote;
+	struct gamma_rma_post remote;
 	struct iovec iov[GAMMA_IOV_LIMIT], result[GAMMA_IOV_LIMIT];
 	struct fi_rma_iov target[GAMMA_IOV_LIMIT];
 	struct gamma_cntr *cntr; /* of SET and ADD */
@@ -73,7 +73,7 @@ bool gamma_deferred_work_complete(struct gamma_deferred_work *work, int error)
 		gamma_cntr_add_error(work->completion, 1);
 	else if (work->completion)
 		gamma_cntr_add(work->completion, 1);
-	return work->tell;
+	return work->reports;
 }
 
 /* ---- waiting ---- */
@@ -97,7 +97,7 @@ void gamma_deferred_work_check(struct gamma_cntr *cntr)
 }
 
 /* In the order of thresholds, and of submission: one step of the counter may set off several. */
-static void line_up(struct gamma_deferred_work *work)
+static void insert_by_threshold(struct gamma_deferred_work *work)
 {
 	struct gamma_list *works = &work->trigger->deferred_works, *pos = works->prev;
 
@@ -107,13 +107,13 @@ static void line_up(struct gamma_deferred_work *work)
 	gamma_list_append(pos->next, &work->entry);
 }
 
-static int enqueue(struct gamma_deferred_work *work)
+static int enqueue_work(struct gamma_deferred_work *work)
 {
 	struct gamma_domain *domain = work->trigger->domain;
 
 	gamma_domain_lock(domain);
 	gamma_list_append(&domain->deferred_works, &work->domain_entry);
-	line_up(work);
+	insert_by_threshold(work);
 	gamma_deferred_work_check(work->trigger);
 	gamma_domain_unlock(domain);
 	return 0;
@@ -121,19 +121,19 @@ static int enqueue(struct gamma_deferred_work *work)
 
 /* ---- posting what is due ---- */
 
-static ssize_t post_work(struct gamma_deferred_work *work)
+static ssize_t submit_work(struct gamma_deferred_work *work)
 {
-	struct gamma_deferred_work *told = work->name ? work : NULL;
+	struct gamma_deferred_work *owner = work->request ? work : NULL;
 
 	switch (work->kind) {
 	case SEND:
-		work->post.work = told;
+		work->post.work = owner;
 		return gamma_submit_send(work->handle, &work->post);
 	case RECEIVE:
-		work->post.work = told;
+		work->post.work = owner;
 		return gamma_submit_recv(work->handle, &work->post);
 	case REMOTE:
-		work->remote.work = told;
+		work->remote.work = owner;
 		return gamma_remote_submit(work->handle, &work->remote);
 	case SET:
 		return fi_cntr_set(&work->cntr->cntr_fid, work->value);
@@ -144,7 +144,7 @@ static ssize_t post_work(struct gamma_deferred_work *work)
 }
 
 /* The endpoint that tells of an operation, or NULL. */
-static struct gamma_fi_ep *reporter(const struct gamma_fi_ep_handle *handle)
+static struct gamma_fi_ep *reporting_ep(const struct gamma_fi_ep_handle *handle)
 {
 	if (!handle || handle->ep)
 		return handle ? handle->ep : NULL;
@@ -152,9 +152,9 @@ static struct gamma_fi_ep *reporter(const struct gamma_fi_ep_handle *handle)
 }
 
 /* Nothing was posted: the call that would have returned the error is long over. */
-static void fail(struct gamma_deferred_work *work, int error)
+static void fail_work(struct gamma_deferred_work *work, int error)
 {
-	struct gamma_fi_ep *ep = reporter(work->handle);
+	struct gamma_fi_ep *ep = reporting_ep(work->handle);
 	bool receive = work->kind == RECEIVE;
 	struct gamma_cq *cq = ep ? receive ? ep->rx_cq : ep->tx_cq : NULL;
 	struct gamma_cntr *cntr;
@@ -166,7 +166,7 @@ static void fail(struct gamma_deferred_work *work, int error)
 
 	if (work->kind == REMOTE)
 		completion.flags = work->remote.flags & (FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE);
-	if (work->name && !gamma_deferred_work_complete(work, error))
+	if (work->request && !gamma_deferred_work_complete(work, error))
 		return;
 	cntr = ep ? gamma_completion_cntr(ep, completion.flags) : NULL;
 	if (cntr)
@@ -179,7 +179,7 @@ static void fail(struct gamma_deferred_work *work, int error)
 static bool is_triggered(const struct gamma_deferred_work *work,
 			 const struct gamma_fi_ep_handle *handle, const void *context)
 {
-	return !work->name && work->handle == handle &&
+	return !work->request && work->handle == handle &&
 	       context == (work->kind == REMOTE ? work->remote.context : work->post.context);
 }
 
@@ -194,7 +194,7 @@ bool gamma_deferred_work_cancel(struct gamma_domain *domain,
 
 		if (!is_triggered(work, handle, context))
 			continue;
-		fail(work, -FI_ECANCELED);
+		fail_work(work, -FI_ECANCELED);
 		gamma_deferred_work_free(work);
 		return true;
 	}
@@ -203,7 +203,7 @@ bool gamma_deferred_work_cancel(struct gamma_domain *domain,
 
 static bool is_kept(const struct gamma_deferred_work *work)
 {
-	return work->name && work->kind != SET && work->kind != ADD;
+	return work->request && work->kind != SET && work->kind != ADD;
 }
 
 static void move_all(struct gamma_list *from, struct gamma_list *to)
@@ -225,7 +225,7 @@ static void run_one(struct gamma_domain *domain, struct gamma_deferred_work *wor
 	gamma_list_remove(&work->entry);
 	gamma_list_remove(&work->domain_entry);
 	gamma_domain_unlock(domain);
-	ret = post_work(work);
+	ret = submit_work(work);
 	gamma_domain_lock(domain);
 	if (!ret && kept)
 		return; /* until its completion, which may already have been */
@@ -236,7 +236,7 @@ static void run_one(struct gamma_domain *domain, struct gamma_deferred_work *wor
 		return;
 	}
 	if (ret)
-		fail(work, (int) ret);
+		fail_work(work, (int) ret);
 	gamma_deferred_work_free(work);
 }
 
@@ -277,18 +277,18 @@ static void keep_post(struct gamma_deferred_work *work, enum kind kind,
 	work->handle = handle->ep ? &handle->ep->handle : handle;
 	work->post = *post;
 	work->post.flags &= ~FI_TRIGGER;
-	work->tell = post->flags & FI_COMPLETION;
+	work->reports = post->flags & FI_COMPLETION;
 	copy_iov(work->iov, &work->post.iov, post->count);
 }
 
 static void keep_remote(struct gamma_deferred_work *work, struct gamma_fi_ep_handle *handle,
-			const struct gamma_rma_requester_post *post)
+			const struct gamma_rma_post *post)
 {
 	work->kind = REMOTE;
 	work->handle = &handle->ep->handle;
 	work->remote = *post;
 	work->remote.flags &= ~FI_TRIGGER;
-	work->tell = post->flags & FI_COMPLETION;
+	work->reports = post->flags & FI_COMPLETION;
 	copy_iov(work->iov, &work->remote.iov, post->count);
 	copy_iov(work->result, &work->remote.result, post->result_count);
 	memcpy(work->target, post->target,
@@ -333,11 +333,11 @@ ssize_t gamma_deferred_work_defer(struct gamma_fi_ep_handle *handle, const struc
 	if (ret)
 		return ret;
 	keep_post(work, receive ? RECEIVE : SEND, handle, post);
-	return enqueue(work);
+	return enqueue_work(work);
 }
 
 ssize_t gamma_deferred_work_defer_remote(struct gamma_fi_ep_handle *handle,
-					 const struct gamma_rma_requester_post *post)
+					 const struct gamma_rma_post *post)
 {
 	struct gamma_deferred_work *work;
 	int ret;
@@ -349,7 +349,7 @@ ssize_t gamma_deferred_work_defer_remote(struct gamma_fi_ep_handle *handle,
 	if (ret)
 		return ret;
 	keep_remote(work, handle, post);
-	return enqueue(work);
+	return enqueue_work(work);
 }
 
 /* ---- deferred work ---- */
@@ -365,12 +365,13 @@ static ssize_t queue_cntr(struct gamma_deferred_work *work, struct gamma_domain 
 	work->cntr = cntr;
 	work->value = op->value;
 	gamma_refs_take(&cntr->refs);
-	return enqueue(work);
+	return enqueue_work(work);
 }
 
 /* An alias for the length of a call: what is posted through it belongs to the work. */
-static struct fid_ep *borrow(struct gamma_fi_ep_handle *alias, struct fid_ep *fid,
-			     const struct gamma_domain *domain, struct gamma_deferred_work *work)
+static struct fid_ep *borrow_handle(struct gamma_fi_ep_handle *alias, struct fid_ep *fid,
+				    const struct gamma_domain *domain,
+				    struct gamma_deferred_work *work)
 {
 	const struct gamma_fi_ep_handle *handle;
 
@@ -392,7 +393,7 @@ static ssize_t queue_data(struct gamma_deferred_work *work, struct gamma_domain 
 	struct fid_ep *ep;
 
 	/* Every kind of operation begins with its endpoint. */
-	ep = asked->op.msg ? borrow(&alias, asked->op.msg->ep, domain, work) : NULL;
+	ep = asked->op.msg ? borrow_handle(&alias, asked->op.msg->ep, domain, work) : NULL;
 	if (!ep)
 		return -FI_EINVAL;
 	switch (asked->op_type) {
@@ -439,7 +440,7 @@ static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work
 	work = work_new(trigger, asked->threshold);
 	if (!work)
 		return -FI_ENOMEM;
-	work->name = asked;
+	work->request = asked;
 	work->completion = cntr_of(asked->completion_cntr, domain);
 	if (work->completion)
 		gamma_refs_take(&work->completion->refs);
@@ -458,19 +459,19 @@ static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work
 
 /* Those of a request, of a counter, of an endpoint, or all. */
 struct selection {
-	const void *name;
+	const void *request;
 	const struct fid_cntr *trigger;
 	const struct gamma_fi_ep_handle *handle;
 };
 
 static bool is_selected(const struct gamma_deferred_work *work, const struct selection *which)
 {
-	return (!which->name || work->name == which->name) &&
+	return (!which->request || work->request == which->request) &&
 	       (!which->trigger || &work->trigger->cntr_fid == which->trigger) &&
 	       (!which->handle || work->handle == which->handle);
 }
 
-static unsigned drop(struct gamma_domain *domain, const struct selection *which)
+static unsigned drop_works(struct gamma_domain *domain, const struct selection *which)
 {
 	struct gamma_list *pos, *next;
 	unsigned dropped = 0;
@@ -495,7 +496,7 @@ void gamma_deferred_work_drop(struct gamma_domain *domain, const struct gamma_fi
 		sched_yield();
 		gamma_domain_lock(domain);
 	}
-	drop(domain, &(struct selection){.handle = handle});
+	drop_works(domain, &(struct selection){.handle = handle});
 }
 
 static int drop_locked(struct gamma_domain *domain, const struct selection *which)
@@ -503,7 +504,7 @@ static int drop_locked(struct gamma_domain *domain, const struct selection *whic
 	unsigned dropped;
 
 	gamma_domain_lock(domain);
-	dropped = drop(domain, which);
+	dropped = drop_works(domain, which);
 	gamma_domain_unlock(domain);
 	return dropped ? 0 : -FI_ENOENT;
 }
@@ -511,7 +512,7 @@ static int drop_locked(struct gamma_domain *domain, const struct selection *whic
 int gamma_deferred_work_control(struct gamma_domain *domain, int command, void *arg)
 {
 	const struct fi_deferred_work *asked = arg;
-	struct selection which = {.name = NULL};
+	struct selection which = {.request = NULL};
 
 	switch (command) {
 	case FI_QUEUE_WORK:
@@ -519,7 +520,7 @@ int gamma_deferred_work_control(struct gamma_domain *domain, int command, void *
 	case FI_CANCEL_WORK:
 		if (!asked)
 			return -FI_EINVAL;
-		which.name = asked;
+		which.request = asked;
 		return drop_locked(domain, &which);
 	case FI_FLUSH_WORK:
 		which.trigger = asked ? asked->triggering_cntr : NULL;

@@ -53,8 +53,9 @@ ssize_t gamma_dgram_send(struct gamma_fi_ep *ep, const struct gamma_post *post)
 	return 0;
 }
 
-static void deliver(struct gamma_fi_ep *ep, struct gamma_rx *rx, const struct gamma_addr *source,
-		    const struct gamma_envelope *envelope, const uint8_t *payload)
+static void deliver_datagram(struct gamma_fi_ep *ep, struct gamma_rx *rx,
+			     const struct gamma_addr *source, const struct gamma_envelope *envelope,
+			     const uint8_t *payload)
 {
 	uint64_t placed =
 		gamma_iov_write(rx->recv.iov, rx->recv.iov_count, 0, payload, envelope->length);
@@ -75,7 +76,7 @@ void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 	if (!gamma_list_empty(&rx_ctx->posted_msg)) {
 		rx = gamma_list_first(&rx_ctx->posted_msg, struct gamma_rx, entry);
 		rx = gamma_multi_recv_take(rx_ctx, ep, rx, envelope->length);
-		deliver(ep, rx, source, envelope, payload);
+		deliver_datagram(ep, rx, source, envelope, payload);
 		return;
 	}
 	if (rx_ctx->datagram_count >= KEPT_MAX)
@@ -117,7 +118,7 @@ void gamma_dgram_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 			gamma_multi_recv_take(rx_ctx, kept->ep, rx, kept->envelope.length);
 
 		used_up = taken == rx || rx->consumed;
-		deliver(kept->ep, taken, &kept->source, &kept->envelope, kept->payload);
+		deliver_datagram(kept->ep, taken, &kept->source, &kept->envelope, kept->payload);
 		drop_first(rx_ctx);
 	}
 }

@@ -29,7 +29,7 @@ static void list_as_open(struct gamma_domain *domain)
 	pthread_mutex_unlock(&opened_lock);
 }
 
-static void unlist(struct gamma_domain *domain)
+static void unlist_domain(struct gamma_domain *domain)
 {
 	pthread_mutex_lock(&opened_lock);
 	gamma_list_remove(&domain->opened_entry);
@@ -72,7 +72,7 @@ static int domain_close(struct fid *fid)
 
 	if (gamma_refs_any(&domain->refs))
 		return -FI_EBUSY;
-	unlist(domain);
+	unlist_domain(domain);
 	gamma_progress_thread_stop(domain);
 	gamma_progress_close(domain);
 	if (domain->eq)

@@ -38,10 +38,10 @@ uint64_t gamma_ep_deadline(const struct gamma_fi_ep *ep)
 void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr)
 {
 	if (ep->closing)
-		gamma_lock_take(&ep->lingers);
+		gamma_lock_take(&ep->linger_lock);
 	gamma_endpoint_withdraw(ep->endpoint, mr);
 	if (ep->closing)
-		gamma_lock_release(&ep->lingers);
+		gamma_lock_release(&ep->linger_lock);
 }
 
 bool gamma_ep_ready(const struct gamma_fi_ep *ep)
@@ -279,7 +279,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 }
 
 /* Those that share receives share an address vector too: a receive may name a source. */
-static bool shared_fit(const struct gamma_fi_ep *ep)
+static bool shared_ctx_fits(const struct gamma_fi_ep *ep)
 {
 	const struct gamma_fi_ep *other;
 
@@ -294,7 +294,7 @@ static bool shared_fit(const struct gamma_fi_ep *ep)
 	return !other || (other->av == ep->av && other->type == ep->type);
 }
 
-static int enable(struct gamma_fi_ep *ep)
+static int enable_ep(struct gamma_fi_ep *ep)
 {
 	struct gamma_domain *domain = ep->domain;
 	int ret;
@@ -308,7 +308,7 @@ static int enable(struct gamma_fi_ep *ep)
 	if ((ep->transmits && ep->initiates && !ep->tx_cq) ||
 	    (ep->receives && ep->is_target && !ep->rx_cq))
 		return -FI_ENOCQ;
-	if (!shared_fit(ep))
+	if (!shared_ctx_fits(ep))
 		return -FI_EINVAL;
 	ret = create_endpoint(ep);
 	if (ret)
@@ -317,8 +317,8 @@ static int enable(struct gamma_fi_ep *ep)
 	ep->av_generation = ep->av->generation;
 	ret = gamma_progress_watch(domain, ep);
 	ep->enabled = !ret;
-	ep->injects = ep->enabled && ep->type == FI_EP_RDM && ep->transmits &&
-		      !ep->cntrs[GAMMA_CNTR_SEND];
+	ep->fast_inject = ep->enabled && ep->type == FI_EP_RDM && ep->transmits &&
+			  !ep->cntrs[GAMMA_CNTR_SEND];
 	if (ep->enabled)
 		gamma_list_append(&domain->eps, &ep->domain_entry);
 	if (ep->enabled && ep->srx) {
@@ -353,33 +353,33 @@ static void on_asleep(void *context, bool asleep)
 	struct gamma_fi_ep *ep = context;
 
 	if (!asleep) {
-		gamma_lock_take(&ep->lingers);
+		gamma_lock_take(&ep->linger_lock);
 		return;
 	}
-	gamma_lock_release(&ep->lingers);
-	while (gamma_lock_is_wanted(&ep->lingers))
+	gamma_lock_release(&ep->linger_lock);
+	while (gamma_lock_is_wanted(&ep->linger_lock))
 		sched_yield();
 }
 
 /* Takes the endpoint from the domain first: what remains, waiting for the peers included, is done
  * without holding up the domain's other endpoints. */
-static void shut_down(struct gamma_fi_ep *ep)
+static void shut_down_ep(struct gamma_fi_ep *ep)
 {
 	struct gamma_domain *domain = ep->domain;
 
 	gamma_domain_lock(domain);
 	ep->closing = true;
 	gamma_deferred_work_drop(domain, &ep->handle);
-	ep->enabled = ep->injects = false;
+	ep->enabled = ep->fast_inject = false;
 	gamma_progress_unwatch(domain, ep);
 	gamma_list_remove(&ep->domain_entry);
 	gamma_list_append(&domain->closing, &ep->domain_entry);
 	gamma_list_remove(&ep->srx_entry);
 	gamma_match_leave(ep);
 	gamma_domain_unlock(domain);
-	gamma_lock_take(&ep->lingers);
+	gamma_lock_take(&ep->linger_lock);
 	gamma_endpoint_linger(ep->endpoint, on_asleep);
-	gamma_lock_release(&ep->lingers);
+	gamma_lock_release(&ep->linger_lock);
 	gamma_domain_lock(domain);
 	gamma_list_remove(&ep->domain_entry);
 	gamma_domain_unlock(domain);
@@ -399,7 +399,7 @@ static int ep_close(struct fid *fid)
 	if (gamma_refs_any(&ep->aliases))
 		return -FI_EBUSY;
 	if (ep->endpoint)
-		shut_down(ep);
+		shut_down_ep(ep);
 	gamma_dgram_drop(&ep->own_rx);
 	gamma_rx_ctx_fini(&ep->own_rx);
 	free_pool_tx(&ep->sends);
@@ -424,7 +424,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return enable(handle->ep);
+		return enable_ep(handle->ep);
 	case FI_GETOPSFLAG:
 	case FI_SETOPSFLAG:
 		return gamma_options_op_flags(handle, command == FI_SETOPSFLAG, arg);
@@ -575,7 +575,7 @@ static struct fi_ops_cm cm_ops = {
 
 /* ---- opening ---- */
 
-static void set_ops(struct gamma_fi_ep_handle *handle, enum fi_ep_type type, uint64_t caps)
+static void set_ep_ops(struct gamma_fi_ep_handle *handle, enum fi_ep_type type, uint64_t caps)
 {
 	struct fid_ep *fid = &handle->fid;
 
@@ -686,7 +686,7 @@ struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_in
 	/* Without any of these bits it is both. */
 	ep->initiates = caps & OUTWARD || !(caps & INWARD);
 	ep->is_target = caps & INWARD || !(caps & OUTWARD);
-	set_ops(&ep->handle, ep->type, caps);
+	set_ep_ops(&ep->handle, ep->type, caps);
 	gamma_refs_take(&domain->refs);
 	return ep;
 }

@@ -54,12 +54,12 @@ struct gamma_rx {
 		*work; /* told of its end instead of the endpoint's queue; or NULL */
 	bool wanted;   /* a completion entry even if they are selective: FI_COMPLETION */
 	/* multi.c: of a piece of a buffer for many messages */
-	struct gamma_rx *whole; /* the buffer; else NULL */
+	struct gamma_rx *parent; /* the buffer; else NULL */
 	/* multi.c: of such a buffer, whose recv is what is left of it */
 	bool multi;
 	bool consumed;          /* no more pieces are taken */
 	bool released;          /* the user has been told */
-	uint32_t pieces;        /* matched and not complete */
+	uint32_t slices;        /* matched and not complete */
 	struct gamma_rx *spare; /* the next piece: once a message matches there must be memory */
 	int error;              /* positive FI_E* with which it ends, 0: it was used up */
 };
@@ -119,9 +119,9 @@ struct gamma_fi_ep {
 	bool enabled;
 	bool closing; /* completions are dropped */
 	struct gamma_lock
-		lingers; /* on the engine's endpoint once closing; after the domain's lock */
-	bool revoked;    /* by gammad */
-	bool injects;    /* enabled, of messages, and what has left at once is told to nobody */
+		linger_lock; /* on the engine's endpoint once closing; after the domain's lock */
+	bool revoked;        /* by gammad */
+	bool fast_inject;    /* enabled, of messages, and what has left at once is told to nobody */
 	bool transmits, receives;  /* a context of a scalable endpoint does one of them */
 	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
@@ -137,9 +137,9 @@ struct gamma_fi_ep {
 	struct gamma_eq *eq;
 	struct gamma_srx *srx; /* or NULL */
 	struct gamma_list srx_entry;
-	struct gamma_stx *stx; /* or NULL */
-	struct gamma_sep *sep; /* whose context it is, or NULL */
-	unsigned place;        /* among its contexts: of its port behind the first one */
+	struct gamma_stx *stx;  /* or NULL */
+	struct gamma_sep *sep;  /* whose context it is, or NULL */
+	unsigned context_index; /* among its contexts: of its port behind the first one */
 	struct gamma_cq *tx_cq, *rx_cq;
 	struct gamma_cntr *cntrs[GAMMA_CNTR_COUNT];
 	struct gamma_endpoint *endpoint; /* the engine's, once enabled */
@@ -283,8 +283,8 @@ void gamma_tx_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const 
 void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain);
 /* Frees what is in the pools; nothing is posted any more. */
 void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx);
-/* whole: the buffer that it is to be a piece of, or NULL. */
-struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
+/* parent: the buffer that it is to be a piece of, or NULL. */
+struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent);
 void gamma_rx_ctx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 /* What the user has asked for; capacity: bytes, post's gamma_submit_len. */
 void gamma_rx_ctx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
@@ -329,18 +329,18 @@ struct gamma_rx *gamma_multi_recv_take(struct gamma_rx_ctx *rx_ctx, struct gamma
 				       struct gamma_rx *posted, uint64_t length);
 /* A message that is here goes into a piece of a posted buffer, and is complete; returns how many
  * bytes of it. */
-uint64_t gamma_multi_recv_place(struct gamma_fi_ep *ep, struct gamma_rx *whole,
+uint64_t gamma_multi_recv_place(struct gamma_fi_ep *ep, struct gamma_rx *parent,
 				const struct gamma_envelope *envelope, const uint8_t *bytes,
 				fi_addr_t source, const struct gamma_addr *source_addr);
 /* Ends a buffer with an error, once the messages that arrive in it have done so. */
 void gamma_multi_recv_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
-			   struct gamma_rx *whole, int error);
+			   struct gamma_rx *parent, int error);
 /* Whether a completion of this receive gives a buffer back: if so, the user is told by it. */
 bool gamma_multi_recv_releases(const struct gamma_rx *rx);
 /* The context closes with this buffer posted; its list entry stays. */
-void gamma_multi_recv_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole);
+void gamma_multi_recv_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent);
 /* A piece has come to its end. */
-void gamma_multi_recv_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *piece);
+void gamma_multi_recv_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *slice);
 
 /* ---- sep.c ---- */
 struct gamma_sep;
@@ -357,7 +357,7 @@ struct gamma_fi_ep *gamma_shared_ctx_reporter(const struct gamma_rx_ctx *rx_ctx)
 /* ---- remote.c: what RMA and atomics go through ---- */
 
 /* An operation on a peer's memory; see struct gamma_rma. */
-struct gamma_rma_requester_post {
+struct gamma_rma_post {
 	enum gamma_op op;
 	uint8_t operands, unit, datatype, atomic_op; /* as in struct gamma_rma */
 	fi_addr_t addr;
@@ -375,8 +375,7 @@ struct gamma_rma_requester_post {
 	bool silent;   /* no completion entry */
 };
 /* -FI_EINVAL: the sizes of local and remote memory differ, or there are too many pieces. */
-ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle,
-			    const struct gamma_rma_requester_post *post);
+ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle, const struct gamma_rma_post *post);
 /* The memory that a peer means, if it allows what is wanted: FI_REMOTE_READ, FI_REMOTE_WRITE. */
 enum gamma_refusal gamma_remote_reach(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
 				      uint64_t wanted, struct gamma_rma_region *reached);
@@ -414,7 +413,7 @@ void gamma_completion_write_rx(struct gamma_fi_ep *ep, struct gamma_rx *rx,
 /* A receive ends that no message has matched, with a positive FI_E*. */
 void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma_rx *rx, int error);
 /* A buffer for many messages is the user's again, and no completion of a message says so. */
-void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *whole);
+void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *parent);
 
 /* ---- options.c ---- */
 int gamma_options_get(const struct gamma_rx_ctx *rx_ctx, int level, int option, void *value,
@@ -433,7 +432,7 @@ int gamma_options_op_flags(struct gamma_fi_ep_handle *handle, bool set, uint64_t
 ssize_t gamma_deferred_work_defer(struct gamma_fi_ep_handle *handle, const struct gamma_post *post,
 				  bool receive);
 ssize_t gamma_deferred_work_defer_remote(struct gamma_fi_ep_handle *handle,
-					 const struct gamma_rma_requester_post *post);
+					 const struct gamma_rma_post *post);
 static inline bool gamma_deferred_work_wanted(const struct gamma_fi_ep_handle *handle,
 					      uint64_t flags)
 {

@@ -54,7 +54,7 @@ static void show(struct gamma_eq *eq, bool was)
 	(void) done;
 }
 
-static void append(struct gamma_eq *eq, struct gamma_list *list, struct gamma_list *entry)
+static void append_event(struct gamma_eq *eq, struct gamma_list *list, struct gamma_list *entry)
 {
 	bool was;
 
@@ -74,7 +74,7 @@ int gamma_eq_report(struct gamma_eq *eq, uint32_t event, const void *entry, size
 	new->event = event;
 	new->len = len;
 	memcpy(new->data, entry, len);
-	append(eq, &eq->events, &new->entry);
+	append_event(eq, &eq->events, &new->entry);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ int gamma_eq_report_error(struct gamma_eq *eq, const struct fi_eq_err_entry *ent
 	new->data_len = len;
 	if (len)
 		memcpy(new->data, entry->err_data, len);
-	append(eq, &eq->errors, &new->entry);
+	append_event(eq, &eq->errors, &new->entry);
 	return 0;
 }
 

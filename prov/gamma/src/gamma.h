@@ -236,7 +236,7 @@ struct gamma_domain {
 	bool watches;      /* the link sockets are in wait_fd: not while the program polls */
 	uint64_t rounds;   /* calls of gamma_progress_poll so far */
 	/* A thread that moves the domain while the application does not; NULL: none. */
-	struct gamma_progress_thread *automatic;
+	struct gamma_progress_thread *progress_thread;
 };
 int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context);
@@ -291,6 +291,9 @@ void gamma_progress_unwatch(struct gamma_domain *domain, struct gamma_fi_ep *ep)
 bool gamma_progress_arm(struct gamma_domain *domain);
 /* The caller has slept, or is about to: its next progress looks at all that wakes. */
 void gamma_progress_woken(struct gamma_domain *domain);
+/* Stops watching the link sockets unless a thread sleeps: the kernel notifies the watcher of every
+ * frame that comes or leaves, which a polling program need not pay for. */
+void gamma_progress_unwatch_all(struct gamma_domain *domain);
 /* Closes wait_fd and timer_fd. */
 void gamma_progress_close(struct gamma_domain *domain);
 /* Whether this is a forked child of the process that opened the domain. */
@@ -446,8 +449,8 @@ struct gamma_cq {
 	struct gamma_completion *ring; /* grows: a CQ never overruns */
 	size_t size;                   /* entries of ring, a power of two */
 	size_t head, tail;             /* free-running; tail - head entries wait */
-	size_t waits_from;        /* the first of those whose messages are to leave before ... */
-	uint64_t waits;           /* ... if the domain's rounds are still these: else they have */
+	size_t held_from;         /* the first of those whose messages are to leave before ... */
+	uint64_t held_round;      /* ... if the domain's rounds are still these: else they have */
 	struct gamma_list errors; /* struct gamma_cq_error */
 	struct gamma_cq_error *last_error; /* owns the err_data that the user may still read */
 	struct gamma_cq_error *reserve;    /* tells that memory ran out; NULL: in use */
@@ -486,10 +489,10 @@ GAMMA_NOINLINE void gamma_cq_write_unknown_source(struct gamma_cq *cq,
 /* What is added from now on is not read before the domain has been moved once more. */
 static inline void gamma_cq_hold_from_here(struct gamma_cq *cq)
 {
-	if (cq->waits == cq->domain->rounds)
+	if (cq->held_round == cq->domain->rounds)
 		return;
-	cq->waits = cq->domain->rounds;
-	cq->waits_from = cq->tail;
+	cq->held_round = cq->domain->rounds;
+	cq->held_from = cq->tail;
 }
 
 /* Whether a read would return something. */

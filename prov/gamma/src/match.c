@@ -60,7 +60,7 @@ void gamma_match_unlist(struct gamma_rx *rx)
 }
 
 /* The receive counts as owed by that peer, and by no other. */
-static void expect_of(struct gamma_rx *rx, struct gamma_flow *flow)
+static void expect_from(struct gamma_rx *rx, struct gamma_flow *flow)
 {
 	if (rx->flow)
 		rx->flow->expected--;
@@ -76,8 +76,8 @@ static bool source_fits(const struct gamma_rx *rx, struct gamma_flow *flow)
 	       gamma_av_same_peer(ep->av, rx->source, gamma_match_source_of(ep, flow));
 }
 
-static bool fits(const struct gamma_rx *rx, struct gamma_flow *flow,
-		 const struct gamma_envelope *envelope)
+static bool receive_fits(const struct gamma_rx *rx, struct gamma_flow *flow,
+			 const struct gamma_envelope *envelope)
 {
 	if (is_tagged(envelope) && (envelope->tag | rx->ignore) != (rx->tag | rx->ignore))
 		return false;
@@ -95,7 +95,7 @@ static struct gamma_rx *find_posted_for(struct gamma_fi_ep *ep, struct gamma_flo
 	gamma_list_for_each (pos, posted_for(ep->rx, is_tagged(envelope))) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
-		if (fits(rx, flow, envelope))
+		if (receive_fits(rx, flow, envelope))
 			return rx;
 	}
 	return NULL;
@@ -106,8 +106,9 @@ static fi_addr_t source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
 	return ep->want_source ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
 }
 
-GAMMA_FLATTEN static uint64_t on_whole(void *context, struct gamma_flow *flow,
-				       const struct gamma_envelope *envelope, const uint8_t *bytes)
+GAMMA_FLATTEN static uint64_t on_deliver(void *context, struct gamma_flow *flow,
+					 const struct gamma_envelope *envelope,
+					 const uint8_t *bytes)
 {
 	struct gamma_fi_ep *ep = context;
 	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
@@ -211,7 +212,7 @@ static void fail_directed(struct gamma_fi_ep *ep, struct gamma_list *posted,
 
 /* What happens to no operation is told by the event queue, the endpoint's or the domain's, if there
  * is one. */
-static void report(struct gamma_fi_ep *ep, int error)
+static void report_to_eq(struct gamma_fi_ep *ep, int error)
 {
 	struct gamma_eq *eq = ep->eq ? ep->eq : ep->domain->eq;
 
@@ -239,7 +240,7 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	fail_directed(ep, &ep->rx->posted_msg, flow, error);
 	fail_directed(ep, &ep->rx->posted_tagged, flow, error);
 	/* Injected messages have no completion to tell of their loss. */
-	report(ep, error);
+	report_to_eq(ep, error);
 }
 
 /* A shared context goes on as long as one of its endpoints does. */
@@ -256,7 +257,7 @@ static bool serves_others(const struct gamma_fi_ep *ep)
 	return false;
 }
 
-static void end_all(struct gamma_fi_ep *ep, struct gamma_list *posted, int error)
+static void end_all_posted(struct gamma_fi_ep *ep, struct gamma_list *posted, int error)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -276,13 +277,13 @@ static void on_revoked(void *context, int error, const char *cause)
 	if (!serves_others(ep)) {
 		ep->rx->error = error;
 		ep->rx->size = 0; /* no further one is taken */
-		end_all(ep, &ep->rx->posted_msg, error);
-		end_all(ep, &ep->rx->posted_tagged, error);
+		end_all_posted(ep, &ep->rx->posted_msg, error);
+		end_all_posted(ep, &ep->rx->posted_tagged, error);
 	}
-	report(ep, error);
+	report_to_eq(ep, error);
 }
 
-static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
+static void clear_flow(struct gamma_list *posted, const struct gamma_flow *flow)
 {
 	struct gamma_list *pos;
 
@@ -295,7 +296,8 @@ static void let_go(struct gamma_list *posted, const struct gamma_flow *flow)
 }
 
 /* What the peer of one flow owes is the other's. */
-static void hand_over(struct gamma_list *posted, struct gamma_flow *flow, struct gamma_flow *other)
+static void hand_over_posted(struct gamma_list *posted, struct gamma_flow *flow,
+			     struct gamma_flow *other)
 {
 	struct gamma_list *pos;
 
@@ -304,7 +306,7 @@ static void hand_over(struct gamma_list *posted, struct gamma_flow *flow, struct
 
 		if (rx->flow != flow)
 			continue;
-		expect_of(rx, other);
+		expect_from(rx, other);
 		if (!gamma_timers_is_set(other, GAMMA_TIMER_PROBE))
 			gamma_loss_rearm(other, gamma_now());
 	}
@@ -316,8 +318,8 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 {
 	struct gamma_fi_ep *ep = context;
 
-	hand_over(&ep->rx->posted_msg, flow, other);
-	hand_over(&ep->rx->posted_tagged, flow, other);
+	hand_over_posted(&ep->rx->posted_msg, flow, other);
+	hand_over_posted(&ep->rx->posted_tagged, flow, other);
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
 			ep->flows[i] = other;
@@ -329,8 +331,8 @@ static void on_gone(void *context, struct gamma_flow *flow)
 	struct gamma_fi_ep *ep = context;
 
 	if (flow->expected) {
-		let_go(&ep->rx->posted_msg, flow);
-		let_go(&ep->rx->posted_tagged, flow);
+		clear_flow(&ep->rx->posted_msg, flow);
+		clear_flow(&ep->rx->posted_tagged, flow);
 	}
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
@@ -340,7 +342,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 const struct gamma_endpoint_handlers gamma_match_handlers = {
 	.messages =
 		{
-			.deliver = on_whole,
+			.deliver = on_deliver,
 			.match = on_match,
 			.unexpected = on_unexpected,
 			.received = on_received,
@@ -363,7 +365,7 @@ static struct gamma_inbound *find_unexpected(struct gamma_rx_ctx *rx_ctx, const 
 	gamma_list_for_each (pos, unexpected_for(rx_ctx, rx->flags & FI_TAGGED)) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
 
-		if (!inbound->user && fits(rx, inbound->flow, &inbound->envelope))
+		if (!inbound->user && receive_fits(rx, inbound->flow, &inbound->envelope))
 			return inbound;
 	}
 	return NULL;
@@ -378,7 +380,7 @@ static bool known_flow(const struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 
 /* A receive that names its source counts as owed by that peer: if the peer is gone, the receive
  * ends with an error. An address without epoch says nothing of a peer that has yet to start. */
-static void expect(struct gamma_fi_ep *ep, struct gamma_rx *rx)
+static void expect_message(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 {
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, rx->source);
 	struct gamma_flow *flow;
@@ -393,7 +395,7 @@ static void expect(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 		return;
 	if (gamma_unlikely(!gamma_flow_usable(flow)))
 		error = gamma_flow_refuse_post(flow);
-	expect_of(rx, flow);
+	expect_from(rx, flow);
 	if (gamma_unlikely(error))
 		end_posted(ep->rx, ep, rx, -error);
 	else if (gamma_unlikely(!gamma_timers_is_set(flow, GAMMA_TIMER_PROBE)))
@@ -402,7 +404,7 @@ static void expect(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 
 /* Through which endpoint a source is waited for: of those that share the receives one that has
  * talked to it, if any has. NULL: there is none yet. */
-static struct gamma_fi_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr_t source)
+static struct gamma_fi_ep *endpoint_for_source(const struct gamma_rx_ctx *rx_ctx, fi_addr_t source)
 {
 	const struct gamma_srx *srx;
 	struct gamma_fi_ep *any = NULL;
@@ -424,10 +426,10 @@ static struct gamma_fi_ep *waiter_for(const struct gamma_rx_ctx *rx_ctx, fi_addr
 
 static void expect_source(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
-	struct gamma_fi_ep *ep = waiter_for(rx_ctx, rx->source);
+	struct gamma_fi_ep *ep = endpoint_for_source(rx_ctx, rx->source);
 
 	if (ep)
-		expect(ep, rx);
+		expect_message(ep, rx);
 }
 
 /* Has receives of a shared context be owed through another endpoint than that which leaves it, or,
@@ -518,7 +520,7 @@ static void complete_miss(struct gamma_fi_ep *ep, const struct gamma_post *post)
 		gamma_cq_write_error(ep->rx_cq, &completion, FI_ENOMSG, 0, NULL);
 }
 
-static void discard(struct gamma_inbound *inbound)
+static void discard_unexpected(struct gamma_inbound *inbound)
 {
 	gamma_list_remove(&inbound->entry);
 	inbound->user = NULL;
@@ -548,7 +550,7 @@ static ssize_t receive_claimed(struct gamma_rx_ctx *rx_ctx, const struct gamma_p
 		return -FI_EINVAL;
 	if (post->flags & FI_DISCARD) {
 		complete_peek(post, inbound);
-		discard(inbound);
+		discard_unexpected(inbound);
 		return 0;
 	}
 	rx = gamma_rx_ctx_get(rx_ctx, NULL);
@@ -561,7 +563,8 @@ static ssize_t receive_claimed(struct gamma_rx_ctx *rx_ctx, const struct gamma_p
 	return 0;
 }
 
-static struct gamma_inbound *look_for(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post)
+static struct gamma_inbound *find_or_progress(struct gamma_rx_ctx *rx_ctx,
+					      const struct gamma_post *post)
 {
 	struct gamma_rx probe = {
 		.flags = post->flags & (FI_MSG | FI_TAGGED),
@@ -590,14 +593,14 @@ ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *p
 		return -FI_EINVAL;
 	if (!(post->flags & FI_PEEK))
 		return receive_claimed(rx_ctx, post);
-	inbound = look_for(rx_ctx, post);
+	inbound = find_or_progress(rx_ctx, post);
 	if (!inbound) {
 		complete_miss(ep, post);
 		return 0;
 	}
 	complete_peek(post, inbound);
 	if (post->flags & FI_DISCARD)
-		discard(inbound);
+		discard_unexpected(inbound);
 	else if (post->flags & FI_CLAIM) /* for the call that names the same context again */
 		inbound->user = post->context;
 	return 0;

@@ -56,7 +56,7 @@ static bool is_group(const struct gamma_addr *addr)
 	return addr->version == GAMMA_ADDR_VERSION && addr->port && addr->mac[0] & 1;
 }
 
-static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receives)
+static int join_group(struct gamma_mc *mc, const struct gamma_addr *addr, bool receives)
 {
 	struct gamma_fi_ep *ep = mc->ep;
 	int ret;
@@ -76,7 +76,7 @@ static int join(struct gamma_mc *mc, const struct gamma_addr *addr, bool receive
 	return ret;
 }
 
-static int tell(struct gamma_mc *mc, struct gamma_eq *eq)
+static int report_joined(struct gamma_mc *mc, struct gamma_eq *eq)
 {
 	struct fi_eq_entry entry = {
 		.fid = &mc->mc_fid.fid,
@@ -86,7 +86,7 @@ static int tell(struct gamma_mc *mc, struct gamma_eq *eq)
 	return gamma_eq_report(eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
 }
 
-static int check(const struct gamma_fi_ep *ep, const void *addr, uint64_t flags)
+static int check_join(const struct gamma_fi_ep *ep, const void *addr, uint64_t flags)
 {
 	if (ep->type != FI_EP_DGRAM || flags & FI_COLLECTIVE)
 		return -FI_ENOSYS;
@@ -109,7 +109,7 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
 	struct gamma_addr addr;
 	struct gamma_mc *mc;
-	int ret = check(ep, user_addr, flags);
+	int ret = check_join(ep, user_addr, flags);
 
 	if (ret)
 		return ret;
@@ -128,14 +128,14 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 	mc->mc_fid.fi_addr = (fi_addr_t) (uintptr_t) mc;
 	/* Without either it is as the endpoint's capabilities are. */
 	mc->sends = flags ? flags & FI_SEND : ep->initiates;
-	ret = join(mc, &addr, flags ? flags & FI_RECV : ep->is_target);
+	ret = join_group(mc, &addr, flags ? flags & FI_RECV : ep->is_target);
 	if (ret) {
 		free(mc);
 		return ret;
 	}
 	gamma_refs_take(&ep->aliases);
 	*mc_fid = &mc->mc_fid; /* before the event can be read */
-	ret = tell(mc, ep->eq ? ep->eq : ep->domain->eq);
+	ret = report_joined(mc, ep->eq ? ep->eq : ep->domain->eq);
 	if (ret)
 		mc_close(&mc->mc_fid.fid);
 	return ret;

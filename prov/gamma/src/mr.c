@@ -31,7 +31,7 @@ struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key)
 
 /* No endpoint sends from it any more, those that are closing included. A forked child has a copy of
  * the memory, and nothing of its own on the way. */
-static void withdraw(struct gamma_domain *domain, const struct gamma_mr *mr)
+static void withdraw_region(struct gamma_domain *domain, const struct gamma_mr *mr)
 {
 	struct gamma_list *pos;
 
@@ -50,7 +50,7 @@ static int mr_close(struct fid *fid)
 
 	gamma_domain_lock(domain);
 	gamma_list_remove(&mr->bucket);
-	withdraw(domain, mr);
+	withdraw_region(domain, mr);
 	if (mr->cntr) {
 		gamma_refs_drop(&mr->cntr->refs);
 		domain->counted_mrs--;
@@ -84,7 +84,7 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 }
 
 /* A raw key is the key in network order. It needs no mapping; programs that map every key may. */
-static int tell_raw(const struct gamma_mr *mr, const struct fi_mr_raw_attr *raw)
+static int get_raw_attr(const struct gamma_mr *mr, const struct fi_mr_raw_attr *raw)
 {
 	uint64_t key = htobe64(mr->mr_fid.key);
 	size_t room;
@@ -119,7 +119,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	case FI_REFRESH:
 		return 0; /* it is enabled from the beginning, and follows the pages by itself */
 	case FI_GET_RAW_MR:
-		return tell_raw(gamma_container_of(fid, struct gamma_mr, mr_fid.fid), arg);
+		return get_raw_attr(gamma_container_of(fid, struct gamma_mr, mr_fid.fid), arg);
 	}
 	return -FI_ENOSYS;
 }
@@ -162,7 +162,7 @@ static int copy_iov(struct gamma_mr *mr, const struct fi_mr_attr *attr)
 }
 
 /* Gives it a key that is free and puts it where peers find it. */
-static int publish(struct gamma_mr *mr, uint64_t requested_key)
+static int publish_region(struct gamma_mr *mr, uint64_t requested_key)
 {
 	struct gamma_domain *domain = mr->domain;
 	uint64_t key = requested_key;
@@ -179,7 +179,7 @@ static int publish(struct gamma_mr *mr, uint64_t requested_key)
 }
 
 /* Registration is complete when the call returns; who asked for events waits for one even so. */
-static int tell(struct gamma_mr *mr)
+static int report_registered(struct gamma_mr *mr)
 {
 	struct fi_eq_entry entry = {.fid = &mr->mr_fid.fid, .context = mr->mr_fid.fid.context};
 
@@ -212,7 +212,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr->mr_fid.mem_desc = mr;
 	gamma_domain_lock(domain);
 	if (!ret)
-		ret = publish(mr, attr->requested_key);
+		ret = publish_region(mr, attr->requested_key);
 	gamma_domain_unlock(domain);
 	if (ret) {
 		free(mr);
@@ -220,7 +220,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	}
 	gamma_refs_take(&domain->refs);
 	*mr_fid = &mr->mr_fid; /* before the event can be read */
-	ret = domain->reports_mr ? tell(mr) : 0;
+	ret = domain->reports_mr ? report_registered(mr) : 0;
 	if (ret)
 		mr_close(&mr->mr_fid.fid);
 	return ret;

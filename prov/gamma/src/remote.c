@@ -8,8 +8,7 @@
 
 /* ---- posting ---- */
 
-static bool take_target(struct gamma_rma *remote, const struct gamma_rma_requester_post *post,
-			uint64_t *len)
+static bool take_target(struct gamma_rma *remote, const struct gamma_rma_post *post, uint64_t *len)
 {
 	*len = 0;
 	if (!post->target_count || post->target_count > GAMMA_RMA_IOV_MAX)
@@ -29,8 +28,8 @@ static bool take_target(struct gamma_rma *remote, const struct gamma_rma_request
 	return true;
 }
 
-static bool take_iov(struct iovec *to, unsigned *to_count, const struct iovec *from, size_t count,
-		     uint64_t wanted)
+static bool copy_checked_iov(struct iovec *to, unsigned *to_count, const struct iovec *from,
+			     size_t count, uint64_t wanted)
 {
 	uint64_t len = 0;
 
@@ -47,19 +46,20 @@ static bool take_iov(struct iovec *to, unsigned *to_count, const struct iovec *f
 
 /* Operands and comparands, which atomic.c has seen to add up, may together be more pieces than a
  * send has. */
-static int take_operands(struct gamma_tx *tx, const struct gamma_rma_requester_post *post,
-			 uint64_t len)
+static int take_operands(struct gamma_tx *tx, const struct gamma_rma_post *post, uint64_t len)
 {
 	struct gamma_send *send = &tx->send;
 
 	if (post->op == GAMMA_OP_COMPARE && post->count > GAMMA_IOV_MAX)
 		return gamma_tx_copy(tx, post->iov, post->count, len);
-	return take_iov(send->iov, &send->iov_count, post->iov, post->count, len) ? 0 : -FI_EINVAL;
+	return copy_checked_iov(send->iov, &send->iov_count, post->iov, post->count, len)
+		       ? 0
+		       : -FI_EINVAL;
 }
 
 /* Local and remote memory must be of the same size. */
-static int fill(struct gamma_fi_ep *ep, struct gamma_tx *tx,
-		const struct gamma_rma_requester_post *post)
+static int fill_remote(struct gamma_fi_ep *ep, struct gamma_tx *tx,
+		       const struct gamma_rma_post *post)
 {
 	struct gamma_rma *remote = &tx->remote;
 	struct gamma_send *send = &tx->send;
@@ -73,8 +73,8 @@ static int fill(struct gamma_fi_ep *ep, struct gamma_tx *tx,
 	remote->datatype = post->datatype;
 	remote->atomic_op = post->atomic_op;
 	if (!take_target(remote, post, &len) ||
-	    !take_iov(remote->result, &remote->result_count, post->result, post->result_count,
-		      result ? len : 0))
+	    !copy_checked_iov(remote->result, &remote->result_count, post->result,
+			      post->result_count, result ? len : 0))
 		return -FI_EINVAL;
 	ret = take_operands(tx, post, post->operands * len);
 	if (ret)
@@ -92,7 +92,7 @@ static int fill(struct gamma_fi_ep *ep, struct gamma_tx *tx,
 	return 0;
 }
 
-static ssize_t post_locked(struct gamma_fi_ep *ep, const struct gamma_rma_requester_post *post)
+static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_rma_post *post)
 {
 	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
 	bool inject = post->silent || post->flags & FI_INJECT;
@@ -106,7 +106,7 @@ static ssize_t post_locked(struct gamma_fi_ep *ep, const struct gamma_rma_reques
 	if (!tx)
 		return -FI_ENOMEM;
 	tx->done = &done;
-	ret = fill(ep, tx, post);
+	ret = fill_remote(ep, tx, post);
 	/* Who looks for its completion will poll. */
 	tx->send.may_delay = (tx->notify && !inject) || gamma_progress_thread_can_flush(ep->domain);
 	if (!ret)
@@ -127,8 +127,7 @@ static ssize_t post_locked(struct gamma_fi_ep *ep, const struct gamma_rma_reques
 	return 0;
 }
 
-ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle,
-			    const struct gamma_rma_requester_post *post)
+ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle, const struct gamma_rma_post *post)
 {
 	struct gamma_fi_ep *ep = handle->ep;
 	ssize_t ret;
@@ -146,7 +145,7 @@ ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle,
 		gamma_progress_poll(ep->domain);
 		ret = -FI_EAGAIN;
 	} else {
-		ret = post_locked(ep, post);
+		ret = submit_remote_locked(ep, post);
 	}
 	gamma_domain_unlock(ep->domain);
 	return ret;
@@ -194,7 +193,7 @@ static uint64_t region_events(const struct gamma_rma_access *access, uint64_t ev
 	return atomic && access->atomic_op != GAMMA_ATOMIC_READ ? event | FI_REMOTE_WRITE : event;
 }
 
-static void count_at(struct gamma_fi_ep *ep, uint64_t key, uint64_t events)
+static void count_region_access(struct gamma_fi_ep *ep, uint64_t key, uint64_t events)
 {
 	struct gamma_mr *mr = gamma_mr_find(ep->domain, key);
 
@@ -203,7 +202,8 @@ static void count_at(struct gamma_fi_ep *ep, uint64_t key, uint64_t events)
 }
 
 /* At the endpoint an operation counts once, and once at each region that it has touched. */
-static void count(struct gamma_fi_ep *ep, const struct gamma_rma_access *access, uint64_t event)
+static void count_remote_access(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
+				uint64_t event)
 {
 	struct gamma_cntr *cntr = ep->cntrs[event == FI_REMOTE_READ ? GAMMA_CNTR_REMOTE_READ
 								    : GAMMA_CNTR_REMOTE_WRITE];
@@ -216,8 +216,8 @@ static void count(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
 	events = region_events(access, event);
 	for (unsigned i = 0; access->before && i < access->before->count; i++)
 		if (access->before->key[i] != access->key)
-			count_at(ep, access->before->key[i], events);
-	count_at(ep, access->key, events);
+			count_region_access(ep, access->before->key[i], events);
+	count_region_access(ep, access->key, events);
 }
 
 static void on_touched(void *context, struct gamma_flow *flow,
@@ -235,7 +235,7 @@ static void on_touched(void *context, struct gamma_flow *flow,
 
 	if (!last || ep->closing)
 		return;
-	count(ep, access, writes ? FI_REMOTE_WRITE : FI_REMOTE_READ);
+	count_remote_access(ep, access, writes ? FI_REMOTE_WRITE : FI_REMOTE_READ);
 	if (!data || !ep->rx_cq)
 		return;
 	completion.data = *data;

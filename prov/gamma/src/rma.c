@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* fi_read, fi_write and their variants: arguments to a struct gamma_rma_requester_post, see
+/* fi_read, fi_write and their variants: arguments to a struct gamma_rma_post, see
  * remote.c. */
 #include "ep.h"
 
@@ -13,11 +13,11 @@ static uint64_t len_of(const struct iovec *iov, size_t count)
 
 /* ---- reads ---- */
 
-static ssize_t post_read(struct gamma_fi_ep_handle *handle, const struct iovec *iov, size_t count,
-			 const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
-			 void *context, uint64_t flags)
+static ssize_t submit_read(struct gamma_fi_ep_handle *handle, const struct iovec *iov, size_t count,
+			   const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
+			   void *context, uint64_t flags)
 {
-	return gamma_remote_submit(handle, &(struct gamma_rma_requester_post){
+	return gamma_remote_submit(handle, &(struct gamma_rma_post){
 						   .op = GAMMA_OP_READ,
 						   .addr = addr,
 						   .result = iov,
@@ -36,8 +36,8 @@ static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc
 	struct fi_rma_iov target = {.addr = remote, .len = len_of(iov, count), .key = key};
 
 	(void) desc;
-	return post_read(handle, iov, count, &target, 1, addr, context,
-			 handle->tx_flags & ~FI_REMOTE_CQ_DATA);
+	return submit_read(handle, iov, count, &target, 1, addr, context,
+			   handle->tx_flags & ~FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -53,17 +53,18 @@ static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 {
 	if (gamma_submit_refuses(flags, READ_FLAGS))
 		return -FI_EBADFLAGS;
-	return post_read(gamma_ep_handle_of(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
-			 msg->rma_iov_count, msg->addr, msg->context, flags);
+	return submit_read(gamma_ep_handle_of(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
+			   msg->rma_iov_count, msg->addr, msg->context, flags);
 }
 
 /* ---- writes ---- */
 
-static ssize_t post_write(struct gamma_fi_ep_handle *handle, const struct iovec *iov, size_t count,
-			  const struct fi_rma_iov *target, size_t target_count, fi_addr_t addr,
-			  uint64_t data, void *context, uint64_t flags, bool silent)
+static ssize_t submit_write(struct gamma_fi_ep_handle *handle, const struct iovec *iov,
+			    size_t count, const struct fi_rma_iov *target, size_t target_count,
+			    fi_addr_t addr, uint64_t data, void *context, uint64_t flags,
+			    bool silent)
 {
-	return gamma_remote_submit(handle, &(struct gamma_rma_requester_post){
+	return gamma_remote_submit(handle, &(struct gamma_rma_post){
 						   .op = GAMMA_OP_WRITE,
 						   .operands = 1,
 						   .addr = addr,
@@ -85,7 +86,7 @@ static ssize_t write_buffer(struct gamma_fi_ep_handle *handle, const void *buf, 
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
 	struct fi_rma_iov target = {.addr = remote, .len = len, .key = key};
 
-	return post_write(handle, &iov, 1, &target, 1, addr, data, context, flags, silent);
+	return submit_write(handle, &iov, 1, &target, 1, addr, data, context, flags, silent);
 }
 
 static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
@@ -95,8 +96,8 @@ static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **des
 	struct fi_rma_iov target = {.addr = remote, .len = len_of(iov, count), .key = key};
 
 	(void) desc;
-	return post_write(handle, iov, count, &target, 1, addr, 0, context, handle->tx_flags,
-			  false);
+	return submit_write(handle, iov, count, &target, 1, addr, 0, context, handle->tx_flags,
+			    false);
 }
 
 static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -113,8 +114,8 @@ static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uin
 {
 	if (gamma_submit_refuses(flags, GAMMA_TX_FLAGS))
 		return -FI_EBADFLAGS;
-	return post_write(gamma_ep_handle_of(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
-			  msg->rma_iov_count, msg->addr, msg->data, msg->context, flags, false);
+	return submit_write(gamma_ep_handle_of(ep), msg->msg_iov, msg->iov_count, msg->rma_iov,
+			    msg->rma_iov_count, msg->addr, msg->data, msg->context, flags, false);
 }
 
 static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,

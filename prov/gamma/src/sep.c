@@ -43,20 +43,20 @@ int gamma_sep_assign_address(struct gamma_fi_ep *ep, struct gamma_endpoint_attr 
 {
 	struct gamma_sep *sep = ep->sep;
 
-	if (sep->fds[ep->place] < 0) {
+	if (sep->fds[ep->context_index] < 0) {
 		GAMMA_WARN(EP_CTRL,
 			   "%s: the context's port went when it could not be enabled: open the "
 			   "scalable endpoint anew\n",
 			   ep->domain->nic.name);
 		return -FI_EBUSY;
 	}
-	attr->port = sep->port + ep->place;
+	attr->port = sep->port + ep->context_index;
 	attr->epoch = sep->epoch;
 	attr->claimed = true;
-	attr->port_fd = sep->fds[ep->place];
-	sep->fds[ep->place] = -1;
+	attr->port_fd = sep->fds[ep->context_index];
+	sep->fds[ep->context_index] = -1;
 	if (sep->by_gammad)
-		attr->brokered = &sep->brokered[ep->place];
+		attr->brokered = &sep->brokered[ep->context_index];
 	return 0;
 }
 
@@ -69,7 +69,7 @@ void gamma_sep_bind_av(struct gamma_fi_ep *ep)
 
 void gamma_sep_detach(struct gamma_fi_ep *ep)
 {
-	ep->sep->contexts[ep->place] = NULL;
+	ep->sep->contexts[ep->context_index] = NULL;
 	gamma_refs_drop(&ep->sep->refs);
 }
 
@@ -91,7 +91,7 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->sep = sep;
-	ep->place = place;
+	ep->context_index = place;
 	ep->shares_rx = ep->shares_tx = false;
 	sep->contexts[place] = ep;
 	gamma_refs_take(&sep->refs);
@@ -270,7 +270,7 @@ static struct fi_ops_cm sep_cm_ops = {
 	.join = gamma_unsupported_join,
 };
 
-static void set_ops(struct fid_ep *fid, void *context)
+static void set_sep_ops(struct fid_ep *fid, void *context)
 {
 	fid->fid.fclass = FI_CLASS_SEP;
 	fid->fid.context = context;
@@ -290,7 +290,7 @@ static unsigned contexts_of(size_t asked)
 }
 
 /* Whole endpoints, since it is gammad that opens them. */
-static int ask_gammad(struct gamma_sep *sep)
+static int claim_from_gammad(struct gamma_sep *sep)
 {
 	unsigned count = sep->receives + sep->transmits;
 	struct gamma_broker_open ask = {
@@ -320,7 +320,7 @@ static int claim_ports(struct gamma_sep *sep)
 	if (ret)
 		return ret;
 	if (gamma_packet_socket_try() == -EPERM)
-		return ask_gammad(sep);
+		return claim_from_gammad(sep);
 	ret = gamma_port_claim_range(sep->domain->nic.mac, &sep->port,
 				     sep->receives + sep->transmits, sep->fds);
 	if (ret)
@@ -349,7 +349,7 @@ int gamma_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct f
 	sep->domain = domain;
 	sep->receives = contexts_of(info->ep_attr->rx_ctx_cnt);
 	sep->transmits = contexts_of(info->ep_attr->tx_ctx_cnt);
-	set_ops(&sep->fid, context);
+	set_sep_ops(&sep->fid, context);
 	sep->info = fi_dupinfo(info);
 	ret = sep->info ? claim_ports(sep) : -FI_ENOMEM;
 	if (ret) {

@@ -196,7 +196,7 @@ static bool parse_number(const struct number_setting *setting, const char *text,
 	return *field >= setting->min && (setting->scale > 1 || (double) *field == value);
 }
 
-static void store(const struct number_setting *setting, uint64_t value)
+static void store_number(const struct number_setting *setting, uint64_t value)
 {
 	void *field = (char *) &gamma_settings + setting->offset;
 
@@ -220,7 +220,7 @@ static int load_number(const struct number_setting *setting, char *error, size_t
 			 setting->range);
 		return -FI_EINVAL;
 	}
-	store(setting, value);
+	store_number(setting, value);
 	return 0;
 }
 

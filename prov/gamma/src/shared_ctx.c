@@ -116,7 +116,7 @@ static struct fi_ops_ep srx_ops = {
 	.tx_size_left = gamma_unsupported_size_left,
 };
 
-static void take_attr(struct gamma_srx *srx, const struct fi_rx_attr *attr)
+static void take_rx_attr(struct gamma_srx *srx, const struct fi_rx_attr *attr)
 {
 	uint64_t caps = attr && attr->caps ? attr->caps : srx->rx.domain->caps;
 
@@ -125,7 +125,7 @@ static void take_attr(struct gamma_srx *srx, const struct fi_rx_attr *attr)
 	srx->handle.rx_flags = attr ? attr->op_flags : 0;
 }
 
-static void set_ops(struct fid_ep *fid, void *context)
+static void set_srx_ops(struct fid_ep *fid, void *context)
 {
 	fid->fid.fclass = FI_CLASS_SRX_CTX;
 	fid->fid.context = context;
@@ -153,9 +153,9 @@ int gamma_shared_ctx_open_rx(struct fid_domain *domain_fid, struct fi_rx_attr *a
 		return -FI_ENOMEM;
 	gamma_list_init(&srx->eps);
 	gamma_rx_ctx_init(&srx->rx, domain);
-	take_attr(srx, attr);
+	take_rx_attr(srx, attr);
 	srx->handle.rx = &srx->rx;
-	set_ops(&srx->handle.fid, context);
+	set_srx_ops(&srx->handle.fid, context);
 	gamma_refs_take(&domain->refs);
 	*srx_fid = &srx->handle.fid;
 	return 0;

@@ -70,7 +70,7 @@ static void raise_event(struct gamma_wakeup_fd *event)
 		event->signalled = write(event->fd, &one, sizeof(one)) == sizeof(one);
 }
 
-static void quiet(struct gamma_wakeup_fd *event)
+static void clear_event(struct gamma_wakeup_fd *event)
 {
 	uint64_t count;
 
@@ -141,7 +141,7 @@ bool gamma_sleep_arm(struct gamma_waiter *waiter)
 {
 	if (open_event(&waiter->outer))
 		return false;
-	quiet(&waiter->outer);
+	clear_event(&waiter->outer);
 	/* For good: nothing says when the application has stopped waiting. */
 	if (!waiter->armed) {
 		waiter->armed = true;
@@ -189,7 +189,7 @@ int gamma_sleep_block(struct gamma_waiter *waiter, uint64_t deadline)
 	gamma_progress_woken(domain);
 	/* The last one out: as long as others sleep it must wake them too. */
 	if (!waiter->sleepers)
-		quiet(&waiter->inner);
+		clear_event(&waiter->inner);
 	return ret;
 }
 

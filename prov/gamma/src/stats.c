@@ -7,7 +7,7 @@
 
 enum { LINE_MAX_LEN = 4096 };
 
-static int format(const struct gamma_fi_ep *ep, const struct gamma_stats *stats, char *line)
+static int format_stats(const struct gamma_fi_ep *ep, const struct gamma_stats *stats, char *line)
 {
 	char name[GAMMA_NAME_LEN];
 	int len = snprintf(line, LINE_MAX_LEN,
@@ -33,7 +33,7 @@ void gamma_stats_report(struct gamma_fi_ep *ep)
 
 	if (!where || gamma_domain_is_inherited(ep->domain))
 		return;
-	len = format(ep, gamma_endpoint_stats(ep->endpoint), line);
+	len = format_stats(ep, gamma_endpoint_stats(ep->endpoint), line);
 	fd = strcmp(where, "stderr") ? open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
 				     : STDERR_FILENO;
 	if (fd < 0 || write(fd, line, (size_t) len) != len) {

@@ -31,7 +31,7 @@ struct gamma_tx *gamma_tx_get(struct gamma_fi_ep *ep)
 }
 
 /* Free ones go to the front: the next user finds them in the cache. */
-static void put_front(struct gamma_list *pool, struct gamma_list *entry)
+static void put_free(struct gamma_list *pool, struct gamma_list *entry)
 {
 	gamma_list_remove(entry);
 	gamma_list_append(pool->next, entry);
@@ -46,7 +46,7 @@ void gamma_tx_put(struct gamma_fi_ep *ep, struct gamma_tx *tx)
 		gamma_deferred_work_free(tx->work);
 	tx->work = NULL;
 	ep->tx_used--;
-	put_front(&ep->free_tx, &tx->entry);
+	put_free(&ep->free_tx, &tx->entry);
 }
 
 void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain)
@@ -79,7 +79,7 @@ void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx)
 	free_pool_rx(&rx_ctx->free);
 }
 
-struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *whole)
+struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent)
 {
 	struct gamma_rx *rx;
 
@@ -96,22 +96,22 @@ struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *
 	rx->flow = NULL;
 	rx->work = NULL;
 	rx->multi = false;
-	rx->whole = whole;
-	if (!whole)
+	rx->parent = parent;
+	if (!parent)
 		rx_ctx->used++;
 	return rx;
 }
 
 void gamma_rx_ctx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
-	if (rx->whole)
+	if (rx->parent)
 		gamma_multi_recv_put(rx_ctx, rx);
 	else
 		rx_ctx->used--;
 	if (gamma_unlikely(rx->work))
 		gamma_deferred_work_free(rx->work);
 	rx->work = NULL;
-	put_front(&rx_ctx->free, &rx->entry);
+	put_free(&rx_ctx->free, &rx->entry);
 }
 
 int64_t gamma_submit_len(const struct gamma_post *post)
@@ -166,7 +166,7 @@ struct gamma_flow *gamma_ep_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 	return flow;
 }
 
-static enum gamma_completion_level level_of(uint64_t flags)
+static enum gamma_completion_level completion_level_of(uint64_t flags)
 {
 	if (flags & FI_MATCH_COMPLETE)
 		return GAMMA_WHEN_MATCHED;
@@ -226,7 +226,7 @@ static void fill_send(struct gamma_fi_ep *ep, struct gamma_tx *tx, const struct 
 		send->iov[i] = post->iov[i];
 	send->iov_count = (unsigned) post->count;
 	send->envelope = envelope_of(post, len);
-	send->level = level_of(post->flags);
+	send->level = completion_level_of(post->flags);
 	send->fence = post->flags & FI_FENCE;
 	send->more = post->flags & FI_MORE;
 	tx->context = post->context;
@@ -328,8 +328,8 @@ ssize_t gamma_submit_send(struct gamma_fi_ep_handle *handle, const struct gamma_
 }
 
 /* To a neighbour that has been talked to: nothing else is to be asked or told. */
-static bool inject_near(struct gamma_fi_ep *ep, const void *buf,
-			const struct gamma_envelope *envelope, fi_addr_t dest)
+static bool inject_shm(struct gamma_fi_ep *ep, const void *buf,
+		       const struct gamma_envelope *envelope, fi_addr_t dest)
 {
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
 
@@ -338,7 +338,7 @@ static bool inject_near(struct gamma_fi_ep *ep, const void *buf,
 	       gamma_endpoint_send_shm(ep->endpoint, ep->flows[dest], &iov, 1, envelope);
 }
 
-static ssize_t inject_far(struct gamma_fi_ep_handle *handle, const void *buf,
+static ssize_t inject_any(struct gamma_fi_ep_handle *handle, const void *buf,
 			  const struct gamma_envelope *envelope, fi_addr_t dest, uint64_t kind)
 {
 	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
@@ -365,14 +365,15 @@ ssize_t gamma_submit_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 		.tag = tag, .data = data, .length = len, .flags = envelope_flags(kind)};
 	bool sent;
 
-	if (gamma_likely(ep && ep->injects && !handle->work && len <= gamma_settings.inject_size)) {
+	if (gamma_likely(ep && ep->fast_inject && !handle->work &&
+			 len <= gamma_settings.inject_size)) {
 		gamma_domain_lock(ep->domain);
-		sent = inject_near(ep, buf, &envelope, dest);
+		sent = inject_shm(ep, buf, &envelope, dest);
 		gamma_domain_unlock(ep->domain);
 		if (gamma_likely(sent))
 			return 0;
 	}
-	return inject_far(handle, buf, &envelope, dest, kind);
+	return inject_any(handle, buf, &envelope, dest, kind);
 }
 
 /* ---- receives ---- */
@@ -393,8 +394,8 @@ void gamma_rx_ctx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
 	rx->work = post->work;
 }
 
-static ssize_t post_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post,
-			   uint64_t capacity)
+static ssize_t post_recv_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *post,
+				uint64_t capacity)
 {
 	struct gamma_rx *rx;
 
@@ -442,7 +443,7 @@ ssize_t gamma_submit_recv(struct gamma_fi_ep_handle *handle, const struct gamma_
 	if (gamma_unlikely(post->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
 		ret = gamma_match_peek(rx_ctx, post);
 	else
-		ret = post_locked(rx_ctx, post, (uint64_t) capacity);
+		ret = post_recv_locked(rx_ctx, post, (uint64_t) capacity);
 	gamma_domain_unlock(rx_ctx->domain);
 	return ret;
 }

@@ -120,7 +120,7 @@ void gamma_waitset_signal(struct gamma_waitset *wait)
 }
 
 /* Before looking at the members, so that nothing that comes after goes unseen. */
-static void quiet(struct gamma_waitset *wait)
+static void clear_wakeup(struct gamma_waitset *wait)
 {
 	uint64_t count;
 
@@ -144,7 +144,7 @@ int gamma_waitset_get_fd(struct gamma_waitset *wait, int *fd)
 	return 0;
 }
 
-static int watch(struct gamma_waitset *wait, int fd)
+static int watch_fd(struct gamma_waitset *wait, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -160,7 +160,7 @@ static int watch_domain(struct gamma_waitset *wait, struct gamma_domain *domain)
 	gamma_domain_lock(domain);
 	ret = gamma_progress_wait_fd(domain);
 	if (ret >= 0)
-		ret = watch(wait, ret);
+		ret = watch_fd(wait, ret);
 	if (!ret)
 		domain->sleepers++;
 	gamma_domain_unlock(domain);
@@ -231,13 +231,13 @@ static bool arm_domain(struct gamma_domain *domain)
 }
 
 /* 1: something is there; 0: nothing, and it is safe to sleep; -FI_EAGAIN: look again. */
-static int look(struct gamma_waitset *wait)
+static int check_members(struct gamma_waitset *wait)
 {
 	struct gamma_domain *domain, *last = NULL;
 	struct gamma_list *pos;
 	bool ready = false, idle = true;
 
-	quiet(wait);
+	clear_wakeup(wait);
 	pthread_mutex_lock(&wait->lock);
 	gamma_list_for_each (pos, &wait->members)
 		ready |= member_ready(gamma_list_entry(pos, struct member, entry));
@@ -258,7 +258,7 @@ static int wait_run(struct fid_wait *wait_fid, int timeout)
 	uint64_t deadline = gamma_sleep_deadline(timeout);
 	int found, ret = 0;
 
-	while ((found = look(wait)) <= 0 && !ret) {
+	while ((found = check_members(wait)) <= 0 && !ret) {
 		if (!found)
 			ret = gamma_sleep_poll_fds(&fd, 1, deadline);
 		else if (gamma_now() >= deadline)
@@ -353,7 +353,7 @@ int gamma_waitset_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr,
 	gamma_list_init(&wait->members);
 	wait->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	wait->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wait->epoll_fd < 0 || wait->event_fd < 0 || watch(wait, wait->event_fd)) {
+	if (wait->epoll_fd < 0 || wait->event_fd < 0 || watch_fd(wait, wait->event_fd)) {
 		ret = -errno;
 		free_wait(wait);
 		return ret;
@@ -531,7 +531,7 @@ static int trywait_one(struct fid *fid)
 		idle = !gamma_eq_ready(EQ_OF(fid));
 		break;
 	case FI_CLASS_WAIT:
-		idle = !look(gamma_container_of(fid, struct gamma_waitset, wait_fid.fid));
+		idle = !check_members(gamma_container_of(fid, struct gamma_waitset, wait_fid.fid));
 		break;
 	default:
 		return -FI_EINVAL;
