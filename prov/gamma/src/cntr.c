@@ -119,13 +119,13 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 {
 	struct gamma_cntr *cntr = cntr_of(cntr_fid);
 	bool may_sleep = cntr->waiter.wait_obj != FI_WAIT_YIELD;
-	struct gamma_sleep_spin patience;
+	struct gamma_sleep_spin spin;
 	int ret, waited = 0;
 	uint64_t told;
 
 	if (cntr->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS; /* fi_wait is what sleeps */
-	gamma_sleep_spin_init(&patience, timeout);
+	gamma_sleep_spin_init(&spin, timeout);
 	gamma_domain_lock(cntr->domain);
 	/* An error that nobody has heard of ends the wait, though it be from before: what failed
 	 * never arrives. One that comes ends that of every thread. */
@@ -133,7 +133,7 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 	gamma_progress_poll(cntr->domain);
 	while ((ret = wait_result(cntr, threshold, told)) == -FI_EAGAIN &&
 	       waited != -FI_ETIMEDOUT) {
-		waited = gamma_sleep_spin_wait(&patience, &cntr->waiter, may_sleep);
+		waited = gamma_sleep_spin_wait(&spin, &cntr->waiter, may_sleep);
 		gamma_progress_poll(cntr->domain);
 	}
 	gamma_domain_unlock(cntr->domain);
@@ -154,13 +154,8 @@ static int cntr_close(struct fid *fid)
 	struct gamma_cntr *cntr = gamma_container_of(fid, struct gamma_cntr, cntr_fid.fid);
 	struct gamma_domain *domain = cntr->domain;
 
-	if (gamma_refs_any(&cntr->refs))
+	if (gamma_sleep_end(&cntr->waiter, &cntr->refs, fid))
 		return -FI_EBUSY;
-	if (cntr->waiter.wait_set)
-		gamma_waitset_detach(cntr->waiter.wait_set, fid);
-	gamma_domain_lock(domain);
-	gamma_sleep_close(&cntr->waiter);
-	gamma_domain_unlock(domain);
 	free(cntr);
 	gamma_refs_drop(&domain->refs);
 	return 0;

@@ -215,7 +215,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 			    const void *cond, int timeout)
 {
 	struct gamma_cq *cq = cq_of(cq_fid);
-	struct gamma_sleep_spin patience;
+	struct gamma_sleep_spin spin;
 	uint32_t since;
 	ssize_t ret;
 
@@ -223,15 +223,14 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 	/* As other providers do; for FI_WAIT_SET, fi_wait is what sleeps. */
 	if (cq->waiter.wait_obj == FI_WAIT_NONE || cq->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
-	gamma_sleep_spin_init(&patience, timeout);
+	gamma_sleep_spin_init(&spin, timeout);
 	gamma_domain_lock(cq->domain);
 	cq->blocked++;
 	since = cq->interrupts;
 	do {
 		ret = take_entries_or_progress(cq, buf, count, source, true);
 	} while (ret == -FI_EAGAIN && !read_is_interrupted(cq, since) &&
-		 !gamma_sleep_spin_wait(&patience, &cq->waiter,
-					cq->waiter.wait_obj != FI_WAIT_YIELD));
+		 !gamma_sleep_spin_wait(&spin, &cq->waiter, cq->waiter.wait_obj != FI_WAIT_YIELD));
 	/* What came in the very moment that the time was up is not left behind. */
 	if (ret == -FI_EAGAIN)
 		ret = take_entries_or_progress(cq, buf, count, source, false);
@@ -364,13 +363,8 @@ static int cq_close(struct fid *fid)
 	struct gamma_cq *cq = gamma_container_of(fid, struct gamma_cq, cq_fid.fid);
 	struct gamma_domain *domain = cq->domain;
 
-	if (gamma_refs_any(&cq->refs))
+	if (gamma_sleep_end(&cq->waiter, &cq->refs, fid))
 		return -FI_EBUSY;
-	if (cq->waiter.wait_set)
-		gamma_waitset_detach(cq->waiter.wait_set, fid);
-	gamma_domain_lock(domain);
-	gamma_sleep_close(&cq->waiter);
-	gamma_domain_unlock(domain);
 	free_cq(cq);
 	gamma_refs_drop(&domain->refs);
 	return 0;

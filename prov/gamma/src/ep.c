@@ -561,15 +561,9 @@ static int ep_setname(struct fid *fid, void *addr, size_t len)
 }
 
 static struct fi_ops_cm cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
+	GAMMA_UNSUPPORTED_CONNECTIONS,
 	.setname = ep_setname,
 	.getname = ep_getname,
-	.getpeer = gamma_unsupported_getpeer,
-	.connect = gamma_unsupported_connect,
-	.listen = gamma_unsupported_listen,
-	.accept = gamma_unsupported_accept,
-	.reject = gamma_unsupported_reject,
-	.shutdown = gamma_unsupported_shutdown,
 	.join = gamma_mc_join,
 };
 

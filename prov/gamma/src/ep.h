@@ -164,29 +164,17 @@ static inline struct gamma_rx_ctx *gamma_ep_handle_rx(const struct gamma_fi_ep_h
 	return handle->ep ? handle->ep->rx : handle->rx;
 }
 
-extern struct fi_ops_msg gamma_msg_ops, gamma_unsupported_msg_ops;
-extern struct fi_ops_cm gamma_unsupported_cm_ops;
-extern struct fi_ops_ep gamma_unsupported_ep_ops;
-ssize_t gamma_unsupported_cancel(struct fid *fid, void *context);
-int gamma_unsupported_getopt(struct fid *fid, int level, int option, void *value, size_t *len);
-int gamma_unsupported_setopt(struct fid *fid, int level, int option, const void *value, size_t len);
-int gamma_unsupported_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr,
-			     struct fid_ep **tx_ep, void *context);
-int gamma_unsupported_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr,
-			     struct fid_ep **rx_ep, void *context);
-ssize_t gamma_unsupported_size_left(struct fid_ep *ep);
-int gamma_unsupported_getpeer(struct fid_ep *ep, void *addr, size_t *len);
-int gamma_unsupported_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len);
-int gamma_unsupported_listen(struct fid_pep *pep);
-int gamma_unsupported_accept(struct fid_ep *ep, const void *param, size_t len);
-int gamma_unsupported_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len);
-int gamma_unsupported_shutdown(struct fid_ep *ep, uint64_t flags);
-int gamma_unsupported_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-			   void *context);
-extern struct fi_ops_tagged gamma_tagged_ops, gamma_unsupported_tagged_ops;
-extern struct fi_ops_rma gamma_rma_ops, gamma_unsupported_rma_ops;
-extern struct fi_ops_atomic gamma_atomic_ops, gamma_unsupported_atomic_ops;
-extern struct fi_ops_collective gamma_unsupported_collective_ops;
+/* Whether an operation with these flags is to be deferred. */
+static inline bool gamma_deferred_work_wanted(const struct gamma_fi_ep_handle *handle,
+					      uint64_t flags)
+{
+	return flags & FI_TRIGGER || handle->work;
+}
+
+extern struct fi_ops_msg gamma_msg_ops;
+extern struct fi_ops_tagged gamma_tagged_ops;
+extern struct fi_ops_rma gamma_rma_ops;
+extern struct fi_ops_atomic gamma_atomic_ops;
 extern const struct gamma_endpoint_handlers gamma_match_handlers;
 extern const struct gamma_rma_target gamma_remote_target;
 
@@ -426,27 +414,6 @@ int gamma_options_check_flags(const struct gamma_fi_ep_handle *handle, uint64_t 
 uint64_t gamma_options_send_flags(const struct gamma_fi_ep_handle *handle);
 /* FI_GETOPSFLAG, FI_SETOPSFLAG */
 int gamma_options_op_flags(struct gamma_fi_ep_handle *handle, bool set, uint64_t *flags);
-
-/* ---- work.c ---- */
-/* Keeps an operation until its counter has come as far as its context, or its work, says. */
-ssize_t gamma_deferred_work_defer(struct gamma_fi_ep_handle *handle, const struct gamma_post *post,
-				  bool receive);
-ssize_t gamma_deferred_work_defer_remote(struct gamma_fi_ep_handle *handle,
-					 const struct gamma_rma_post *post);
-static inline bool gamma_deferred_work_wanted(const struct gamma_fi_ep_handle *handle,
-					      uint64_t flags)
-{
-	return flags & FI_TRIGGER || handle->work;
-}
-/* The operation has ended; whether the endpoint's queue and counters are to be told as well. */
-GAMMA_NOINLINE bool gamma_deferred_work_complete(struct gamma_deferred_work *work, int error);
-/* work may be NULL. */
-GAMMA_NOINLINE void gamma_deferred_work_free(struct gamma_deferred_work *work);
-/* The first triggered operation of that context that still waits is cancelled; false: none does. */
-bool gamma_deferred_work_cancel(struct gamma_domain *domain,
-				const struct gamma_fi_ep_handle *handle, const void *context);
-/* What waits to be posted through an endpoint, or a shared context, that closes. */
-void gamma_deferred_work_drop(struct gamma_domain *domain, const struct gamma_fi_ep_handle *handle);
 
 /* ---- report.c ---- */
 /* One JSON line with the endpoint's counters, where FI_GAMMA_STATS says. */

@@ -258,15 +258,9 @@ static struct fi_ops_ep sep_ops = {
 };
 
 static struct fi_ops_cm sep_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
+	GAMMA_UNSUPPORTED_CONNECTIONS,
 	.setname = sep_setname,
 	.getname = sep_getname,
-	.getpeer = gamma_unsupported_getpeer,
-	.connect = gamma_unsupported_connect,
-	.listen = gamma_unsupported_listen,
-	.accept = gamma_unsupported_accept,
-	.reject = gamma_unsupported_reject,
-	.shutdown = gamma_unsupported_shutdown,
 	.join = gamma_unsupported_join,
 };
 

@@ -55,6 +55,18 @@ void gamma_sleep_close(struct gamma_waiter *waiter)
 	gamma_sleep_init(waiter, waiter->domain, waiter->wait_obj);
 }
 
+int gamma_sleep_end(struct gamma_waiter *waiter, int *refs, struct fid *fid)
+{
+	if (gamma_refs_any(refs))
+		return -FI_EBUSY;
+	if (waiter->wait_set)
+		gamma_waitset_detach(waiter->wait_set, fid);
+	gamma_domain_lock(waiter->domain);
+	gamma_sleep_close(waiter);
+	gamma_domain_unlock(waiter->domain);
+	return 0;
+}
+
 static int open_event(struct gamma_wakeup_fd *event)
 {
 	if (event->fd < 0)
@@ -193,30 +205,30 @@ int gamma_sleep_block(struct gamma_waiter *waiter, uint64_t deadline)
 	return ret;
 }
 
-void gamma_sleep_spin_init(struct gamma_sleep_spin *patience, int timeout)
+void gamma_sleep_spin_init(struct gamma_sleep_spin *spin, int timeout)
 {
 	uint64_t now = gamma_now();
 
-	patience->spin_until = now + SPIN_US * GAMMA_NS_PER_US;
-	patience->deadline = timeout < 0 ? GAMMA_NEVER : now + timeout * GAMMA_NS_PER_MS;
-	patience->yielded = false;
+	spin->spin_until = now + SPIN_US * GAMMA_NS_PER_US;
+	spin->deadline = timeout < 0 ? GAMMA_NEVER : now + timeout * GAMMA_NS_PER_MS;
+	spin->yielded = false;
 }
 
-int gamma_sleep_spin_wait(struct gamma_sleep_spin *patience, struct gamma_waiter *waiter,
+int gamma_sleep_spin_wait(struct gamma_sleep_spin *spin, struct gamma_waiter *waiter,
 			  bool may_sleep)
 {
 	uint64_t now = gamma_now();
-	bool yield = now >= patience->spin_until && (!patience->yielded || !may_sleep);
+	bool yield = now >= spin->spin_until && (!spin->yielded || !may_sleep);
 
-	if (now >= patience->deadline)
+	if (now >= spin->deadline)
 		return -FI_ETIMEDOUT;
-	if (now >= patience->spin_until && !yield)
-		return gamma_sleep_block(waiter, patience->deadline);
+	if (now >= spin->spin_until && !yield)
+		return gamma_sleep_block(waiter, spin->deadline);
 	/* Let others have the lock, and the core once before the costlier sleep. */
 	gamma_domain_unlock(waiter->domain);
 	if (yield) {
 		sched_yield();
-		patience->yielded = true;
+		spin->yielded = true;
 	}
 	gamma_domain_lock(waiter->domain);
 	return 0;

@@ -197,15 +197,9 @@ struct fi_ops_ep gamma_unsupported_ep_ops = {
 };
 
 struct fi_ops_cm gamma_unsupported_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
+	GAMMA_UNSUPPORTED_CONNECTIONS,
 	.setname = no_setname,
 	.getname = no_getname,
-	.getpeer = gamma_unsupported_getpeer,
-	.connect = gamma_unsupported_connect,
-	.listen = gamma_unsupported_listen,
-	.accept = gamma_unsupported_accept,
-	.reject = gamma_unsupported_reject,
-	.shutdown = gamma_unsupported_shutdown,
 	.join = gamma_unsupported_join,
 };
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The FI_GAMMA_* variables, which init.c reads once.
+ */
+#ifndef GAMMA_PROV_SETTINGS_H
+#define GAMMA_PROV_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gamma_settings {
+	char *iface;              /* FI_GAMMA_IFACE: NIC to use, or NULL: choose */
+	char *conf_path;          /* FI_GAMMA_CONF: gamma.conf, or NULL: /etc/gamma.conf */
+	char *fabric_name;        /* FI_GAMMA_FABRIC: "gamma" unless set */
+	char *stats;              /* FI_GAMMA_STATS: "stderr", a file to append to, or NULL: none */
+	char *broker;             /* FI_GAMMA_BROKER: path of gammad's socket */
+	uint16_t ethertype;       /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
+	bool automatic;           /* FI_GAMMA_AUTO: answer queries that name no provider */
+	bool payload_crc;         /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */
+	unsigned link;            /* FI_GAMMA_LINK: enum gamma_link_choice */
+	size_t ring_size;         /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */
+	size_t inject_size;       /* FI_GAMMA_INJECT_SIZE: bytes copied and sent at once */
+	size_t eager_size;        /* FI_GAMMA_EAGER_SIZE: bytes sent before the peer has matched */
+	uint64_t unexpected_size; /* FI_GAMMA_UNEXPECTED_SIZE: bytes of unexpected messages kept
+				   */
+	uint64_t peer_timeout; /* FI_GAMMA_PEER_TIMEOUT: ns without any answer until a peer is dead
+				*/
+	uint64_t linger;       /* FI_GAMMA_LINGER: ns that a close waits for the last acks */
+	uint64_t
+		shm_size; /* FI_GAMMA_SHM_SIZE: bytes of shared memory for each shm peer; 0: none */
+	uint64_t budget;  /* FI_GAMMA_BUDGET: bytes on their way to a NIC; 0: no bound */
+};
+extern struct gamma_settings gamma_settings;
+
+/* Defines the variables. */
+void gamma_settings_define(void);
+/* Reads them. A bad value: -FI_EINVAL, and one line with cause and cure in error. */
+int gamma_settings_load(char *error, size_t error_len);
+void gamma_settings_free(void);
+
+#endif /* GAMMA_PROV_SETTINGS_H */
