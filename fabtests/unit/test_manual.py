@@ -51,7 +51,7 @@ def check_settings(page):
         check(name + ": default", not simple or "Default: %s." % declared[name] in text,
               "settings.c says " + declared[name])
     # The header knows them too; a field without variable, or the other way round, is a slip.
-    fields = set(re.findall(r"/\* (FI_GAMMA_\w+):", read("prov/gamma/src/gamma.h")))
+    fields = set(re.findall(r"/\* (FI_GAMMA_\w+):", read("prov/gamma/src/settings.h")))
     check("variables of gamma.h", fields == set(declared), str(fields ^ set(declared)))
 
 
