@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of prov/gamma/src/cq.c, with waiter.c, wait.c and progress.c below it. */
+/* Unit tests of prov/gamma/src/cq.c, with sleep.c, waitset.c and progress.c below it. */
 #include "prov_fake.h"
 #include "../deprecated.h"
 
@@ -182,7 +182,7 @@ static void error__text_in_our_buffer_or_the_callers(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
-/* Whoever uses one entry for all errors hands in what the last one left there. */
+/* A reused entry still names the buffer of the last error. */
 static void error__entry_used_again(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Keeps a progress thread near its NIC: on the processors of the NIC's memory node, as far as the
- * process may use them. Where they are is asked when the first such thread starts, and not when the
- * provider is loaded; where nobody knows, threads run anywhere. Called by progress.c.
+ * process may use them. Looked up when the first such thread starts, not when the provider is
+ * loaded. Where it is unknown, threads run anywhere. Called by progress_thread.c.
  */
 #include "gamma.h"
 #include "base/topology.h"
 
-/* Stays till the end: it is the machine's, and looking for it takes tens of milliseconds. */
+/* Kept for the life of the process: finding it takes tens of milliseconds. */
 static struct gamma_topology *topology;
 static const char *why_none;
 

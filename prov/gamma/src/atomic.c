@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * fi_atomic, fi_fetch_atomic, fi_compare_atomic and their variants: checks, and the translation of
- * elements into bytes. From there on they go the way of all operations on remote memory.
+ * elements into bytes. remote.c does the rest.
  */
 #include "ep.h"
 
-/* One call, in the widest form. */
+/* One call with all arguments. */
 struct call {
 	enum gamma_atomic_form form;
 	const struct fi_msg_atomic *msg;
@@ -36,7 +36,7 @@ static size_t elements_of(const struct fi_ioc *ioc, size_t count)
 	return elements;
 }
 
-/* The same, of the target's memory, whose pieces get their lengths in bytes. */
+/* The same, of the target's memory, with lengths in bytes. */
 static size_t add_targets(struct fi_rma_iov *targets, const struct fi_msg_atomic *msg, size_t size)
 {
 	size_t elements = 0;
@@ -138,8 +138,8 @@ static ssize_t submit_atomic_msg(struct fid_ep *fid, const struct call *call)
 								 : submit_atomic(fid, call);
 }
 
-/* For the calls that have no message: one piece of the target's memory, as long as the operands
- * are together or, when there are none, the results. */
+/* For the calls that have no message: one range of the target's memory, as long as all operands or,
+ * without operands, all results. */
 static ssize_t submit_atomic_buffer(struct fid_ep *fid, struct call call, const struct fi_ioc *iov,
 				    size_t count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 				    enum fi_datatype datatype, enum fi_op op, void *context)

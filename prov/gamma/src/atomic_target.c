@@ -5,7 +5,7 @@
  */
 #include "ep.h"
 
-/* Whether the frame's numbers fit together: a peer's word, each of them. */
+/* Whether the frame's numbers are consistent: a peer may send any. */
 static bool is_consistent(const struct gamma_rma_access *access)
 {
 	enum gamma_atomic_form form = access->op == GAMMA_OP_ATOMIC  ? GAMMA_ATOMIC_BASE
@@ -19,7 +19,7 @@ static bool is_consistent(const struct gamma_rma_access *access)
 	       access->operands == rows * access->length;
 }
 
-/* No element may be cut in two by the pieces of a region, or lie where it cannot be swapped. */
+/* No element may span two iovecs of a region, or be misaligned for an atomic instruction. */
 static bool is_aligned(const struct gamma_rma_access *access,
 		       const struct gamma_rma_region *reached)
 {

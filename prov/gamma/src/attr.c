@@ -13,7 +13,8 @@
 	 FI_DIRECTED_RECV)
 #define MESSAGE_DIRECTIONS (FI_SEND | FI_RECV)
 #define RMA_DIRECTIONS     (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
-/* ... and a secondary one too that would surprise it: data from strangers comes as an error. */
+/* ... and a secondary one too that would surprise it: data from unknown peers arrives as an error.
+ */
 #define ONLY_IF_ASKED      (PRIMARY_CAPS | MESSAGE_DIRECTIONS | RMA_DIRECTIONS | FI_SOURCE_ERR)
 
 /* What applies to the sending and to the receiving half of an endpoint. */
@@ -117,7 +118,7 @@ static bool mr_mode_fits(uint32_t api_version, int mode)
 {
 	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
 		return !mode || mode == GAMMA_MR_BASIC || mode == GAMMA_MR_SCALABLE;
-	/* The old words stand alone; of the bits nothing is needed, so any set will do. */
+	/* The basic and scalable modes stand alone. No FI_MR_* bit is required, so any set fits. */
 	if (mode & (GAMMA_MR_BASIC | GAMMA_MR_SCALABLE))
 		return mode == GAMMA_MR_BASIC || mode == GAMMA_MR_SCALABLE;
 	return true;
@@ -153,7 +154,7 @@ static const char *check_domain(uint32_t api_version, const struct fi_domain_att
 		return "domain_attr->max_ep_tx_ctx";
 	if (attr->max_ep_rx_ctx > can->contexts)
 		return "domain_attr->max_ep_rx_ctx";
-	/* What follows is newer than the structures of older applications. */
+	/* Older applications' structures end here. */
 	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
 		return NULL;
 	if (attr->cntr_cnt > GAMMA_CQ_COUNT)
@@ -296,7 +297,7 @@ static uint64_t half_caps(uint64_t half, uint64_t caps, uint64_t asked)
 	return half & caps & (asked ? caps_for(asked & half, caps) : caps);
 }
 
-/* Without FI_MR_* bits: an application that cannot know them has two words for it. */
+/* Without FI_MR_* bits: an older application names one of the two modes. */
 static int mr_mode_for(uint32_t api_version, const struct fi_domain_attr *hints)
 {
 	int asked = hints ? hints->mr_mode : 0;
@@ -325,8 +326,8 @@ static size_t context_count(size_t asked)
 	return asked ? asked : 1;
 }
 
-/* Only who asks for it sees that an endpoint may have several contexts: others would take it for
- * cheap parallelism, and each context is an endpoint of its own underneath. */
+/* Reported only to applications that ask for several contexts: others would take them for cheap
+ * parallelism, but each context is a separate endpoint of the engine. */
 static size_t context_max(const struct fi_info *info, const struct ability *can,
 			  const struct fi_domain_attr *hints)
 {
@@ -338,7 +339,7 @@ static size_t context_max(const struct fi_info *info, const struct ability *can,
 	return many ? can->contexts : 1;
 }
 
-/* Of that many it is good to know; there may be more, as many as are asked for. */
+/* The recommended number; there may be as many as an application asks for. */
 static void fill_counts(struct fi_domain_attr *attr, uint32_t api_version,
 			const struct fi_domain_attr *hints)
 {
@@ -367,8 +368,8 @@ static void fill_domain(struct fi_domain_attr *attr, uint32_t api_version,
 	attr->data_progress =
 		hints && hints->data_progress ? hints->data_progress : FI_PROGRESS_MANUAL;
 	attr->resource_mgmt = FI_RM_ENABLED;
-	/* Both are offered. An application that is told TABLE may count on index 0 for its only
-	 * peer of many, one after the other; so none is forced on who has not chosen. */
+	/* Both are offered. An application that reads TABLE may expect index 0 for each of its
+	 * peers, inserted one after the other, so an undecided application gets neither. */
 	attr->av_type = hints ? hints->av_type : FI_AV_UNSPEC;
 	attr->mr_mode = mr_mode_for(api_version, hints);
 	attr->mr_key_size = GAMMA_MR_KEY_SIZE;

@@ -12,7 +12,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#define NONE UINT32_MAX /* no entry: end of a hash chain */
+#define NONE UINT32_MAX /* no entry: the end of a hash chain */
 
 enum {
 	RX_CTX_BITS_MAX = 16,     /* what is left is more than any table has */
@@ -188,7 +188,7 @@ static int resize_entries(struct gamma_av *av, size_t size)
 	return 0;
 }
 
-/* From any host, so anything may be in it. */
+/* It comes from another host and may hold anything. */
 static bool address_is_valid(const struct gamma_addr *addr)
 {
 	return addr->version == GAMMA_ADDR_VERSION && addr->port && gamma_mac_is_unicast(addr->mac);
@@ -232,7 +232,7 @@ static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_add
 
 /* ---- insertion as the user sees it ---- */
 
-/* One call of fi_av_insert or its kin. */
+/* One call of fi_av_insert or its variants. */
 struct insertion {
 	struct gamma_av *av;
 	struct gamma_eq *eq; /* reports go here; NULL: synchronous */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The counter: successes and errors of the operations of endpoints and regions bound to it.
- * They add, under the domain's lock; reading moves the domain.
+ * The counter: successes and errors of the operations of endpoints and regions bound to it. They
+ * add under the domain's lock; reading makes progress.
  */
 #include "gamma.h"
 
@@ -97,14 +97,14 @@ static int cntr_seterr(struct fid_cntr *cntr_fid, uint64_t value)
 	return 0;
 }
 
-/* 0: threshold reached; -FI_EAVAIL: not the errors that the caller was told of; -FI_EAGAIN. */
-static int wait_result(struct gamma_cntr *cntr, uint64_t threshold, uint64_t told)
+/* 0: threshold reached; -FI_EAVAIL: errors that the caller does not know of; -FI_EAGAIN. */
+static int wait_result(struct gamma_cntr *cntr, uint64_t threshold, uint64_t known)
 {
 	if (cntr->value >= threshold) {
 		cntr->seen_value = cntr->value;
 		return 0;
 	}
-	if (cntr->errors != told) {
+	if (cntr->errors != known) {
 		cntr->known_errors = cntr->seen_errors = cntr->errors;
 		return -FI_EAVAIL;
 	}
@@ -112,8 +112,8 @@ static int wait_result(struct gamma_cntr *cntr, uint64_t threshold, uint64_t tol
 }
 
 /*
- * Also for FI_WAIT_NONE, since applications count on it. Being interrupted by a signal is no
- * reason to return: there is no value that would say so.
+ * Also for FI_WAIT_NONE, since applications count on it. A signal does not end the wait: no return
+ * value stands for it.
  */
 static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 {
@@ -121,17 +121,17 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 	bool may_sleep = cntr->waiter.wait_obj != FI_WAIT_YIELD;
 	struct gamma_sleep_spin spin;
 	int ret, waited = 0;
-	uint64_t told;
+	uint64_t known;
 
 	if (cntr->waiter.wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS; /* fi_wait is what sleeps */
 	gamma_sleep_spin_init(&spin, timeout);
 	gamma_domain_lock(cntr->domain);
-	/* An error that nobody has heard of ends the wait, though it be from before: what failed
-	 * never arrives. One that comes ends that of every thread. */
-	told = cntr->known_errors;
+	/* An unreported error ends the wait even if it is older, since the failed operation never
+	 * arrives. A new error ends every thread's wait. */
+	known = cntr->known_errors;
 	gamma_progress_poll(cntr->domain);
-	while ((ret = wait_result(cntr, threshold, told)) == -FI_EAGAIN &&
+	while ((ret = wait_result(cntr, threshold, known)) == -FI_EAGAIN &&
 	       waited != -FI_ETIMEDOUT) {
 		waited = gamma_sleep_spin_wait(&spin, &cntr->waiter, may_sleep);
 		gamma_progress_poll(cntr->domain);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What a finished operation writes: a queue entry, a count, or an error that says why. */
+/* What a finished operation writes: a queue entry, a count, or an error with its cause. */
 #include "ep.h"
 
 static void count_completion(struct gamma_cntr *cntr, int error)
@@ -79,7 +79,8 @@ GAMMA_NOINLINE static void write_rx_error(struct gamma_fi_ep *ep,
 		gamma_cq_write_unknown_source(ep->rx_cq, &completion, source);
 }
 
-/* False: nothing was to be written. By value, so that what is well goes straight into the queue. */
+/* False: no entry was wanted. The completion is passed by value so that a success is built in the
+ * queue. */
 static inline bool write_rx(struct gamma_fi_ep *ep, const struct gamma_rx *rx,
 			    struct gamma_completion completion, uint64_t lost, int error,
 			    const struct gamma_addr *source)

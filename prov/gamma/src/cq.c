@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The completion queue: a ring of successes that grows, a list of errors behind it. Endpoints
- * write, under the domain's lock; reading an empty one moves the domain.
+ * write, under the domain's lock; reading an empty one makes progress.
  */
 #include "gamma.h"
 
@@ -9,8 +9,8 @@
 
 enum {
 	RING_MIN = 64,   /* entries */
-	RING_MAX = 4096, /* entries to begin with, whatever size is asked for */
-	TEXT_MAX = 200,  /* bytes of an error's words with the final 0 */
+	RING_MAX = 4096, /* initial entries, whatever size the attributes ask for */
+	TEXT_MAX = 200,  /* bytes of an error's text with the final 0 */
 };
 _Static_assert(TEXT_MAX <= GAMMA_MAX_ERR_DATA, "the domain's attributes promise as much");
 
@@ -142,8 +142,8 @@ static inline void *copy_entry(enum fi_cq_format format, void *to,
 	}
 }
 
-/* How many may be read. Nobody hears of a message that waits for others to share its frame
- * before it has left: he may not look again. */
+/* How many may be read. A delayed message is not reported before its frame leaves: the program may
+ * never poll again. */
 static inline size_t readable_entries(const struct gamma_cq *cq)
 {
 	return (cq->held_round == cq->domain->rounds ? cq->held_from : cq->tail) - cq->head;
@@ -169,14 +169,14 @@ static size_t take_entries(struct gamma_cq *cq, void *buf, size_t count, size_t 
 	return count;
 }
 
-/* Successes come before errors. Anything there is returned at once; only if there is nothing is it
- * worth moving the domain. */
+/* Successes come before errors. Entries are returned at once; only an empty queue makes progress.
+ */
 static inline ssize_t take_entries_or_progress(struct gamma_cq *cq, void *buf, size_t count,
-					       fi_addr_t *source, bool moves)
+					       fi_addr_t *source, bool progress)
 {
 	size_t waiting = readable_entries(cq);
 
-	if (moves && (!waiting || !count)) {
+	if (progress && (!waiting || !count)) {
 		gamma_progress_poll(cq->domain);
 		waiting = readable_entries(cq);
 	}
@@ -201,7 +201,8 @@ static ssize_t cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 	return cq_readfrom(cq_fid, buf, count, NULL);
 }
 
-/* Whether fi_cq_signal sends the caller home, who has been here since interrupts had this value. */
+/* Whether fi_cq_signal has interrupted the caller, which began to wait at this value of interrupts.
+ */
 static bool read_is_interrupted(struct gamma_cq *cq, uint32_t since)
 {
 	bool pending = cq->interrupt;
@@ -231,7 +232,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 		ret = take_entries_or_progress(cq, buf, count, source, true);
 	} while (ret == -FI_EAGAIN && !read_is_interrupted(cq, since) &&
 		 !gamma_sleep_spin_wait(&spin, &cq->waiter, cq->waiter.wait_obj != FI_WAIT_YIELD));
-	/* What came in the very moment that the time was up is not left behind. */
+	/* An entry that arrived just before the deadline is returned. */
 	if (ret == -FI_EAGAIN)
 		ret = take_entries_or_progress(cq, buf, count, source, false);
 	cq->blocked--;
@@ -264,9 +265,9 @@ static int cq_signal(struct fid_cq *cq_fid)
 /* ---- errors ---- */
 
 /*
- * err_data goes into the caller's buffer if there is one, as far as it fits; else the caller
- * gets ours until the next read; an entry that is used again and still names ours has none.
- * Before version 1.5 err_data_size was not in the structure.
+ * err_data goes into the caller's buffer if there is one, as far as it fits; else the caller gets
+ * the queue's own until the next read; a reused entry that still names it has no buffer. Before
+ * version 1.5 err_data_size was not in the structure.
  */
 static void give_err_data(const struct gamma_cq *cq, struct gamma_cq_error *error,
 			  struct fi_cq_err_entry *entry)
@@ -306,7 +307,7 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry, 
 	entry->err = error->err;
 	entry->prov_errno = error->prov_errno;
 	give_err_data(cq, error, entry);
-	/* The entry before this one is no longer in anybody's hands. */
+	/* The previous entry's err_data is no longer valid. */
 	if (cq->reserve)
 		free(cq->last_error);
 	else

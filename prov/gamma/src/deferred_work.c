@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Operations that wait for a counter: triggered ones (FI_TRIGGER) and deferred work queued on a
- * domain. What is to be posted is kept as post.c and remote.c would get it; when the counter has
- * come far enough it is due, and whoever gives up the domain's lock next posts it.
+ * domain. The operation is kept in the form that submit.c and remote.c take. It is due when the
+ * counter reaches the threshold, and the thread that next releases the domain's lock posts it.
  */
 #include "ep.h"
 
@@ -78,7 +78,7 @@ bool gamma_deferred_work_complete(struct gamma_deferred_work *work, int error)
 
 /* ---- waiting ---- */
 
-/* Failures count as well: who waits for so many operations to end shall not wait for ever. */
+/* Errors count as well, so that waiting for a number of operations always ends. */
 static bool is_due(const struct gamma_deferred_work *work)
 {
 	return work->trigger->value + work->trigger->errors >= work->threshold;
@@ -143,7 +143,7 @@ static ssize_t submit_work(struct gamma_deferred_work *work)
 	return 0;
 }
 
-/* The endpoint that tells of an operation, or NULL. */
+/* The endpoint that reports an operation, or NULL. */
 static struct gamma_fi_ep *reporting_ep(const struct gamma_fi_ep_handle *handle)
 {
 	if (!handle || handle->ep)
@@ -151,7 +151,7 @@ static struct gamma_fi_ep *reporting_ep(const struct gamma_fi_ep_handle *handle)
 	return gamma_shared_ctx_reporter(handle->rx);
 }
 
-/* Nothing was posted: the call that would have returned the error is long over. */
+/* Nothing was posted, and the call that could have returned the error has ended. */
 static void fail_work(struct gamma_deferred_work *work, int error)
 {
 	struct gamma_fi_ep *ep = reporting_ep(work->handle);
@@ -216,7 +216,8 @@ static void move_all(struct gamma_list *from, struct gamma_list *to)
 	}
 }
 
-/* With the lock, which is let go for the call. For want of room it and all behind it wait. */
+/* Called with the lock, which is released for the submission. On -FI_EAGAIN it and all later ones
+ * wait. */
 static void run_one(struct gamma_domain *domain, struct gamma_deferred_work *work)
 {
 	bool kept = is_kept(work);
@@ -228,7 +229,7 @@ static void run_one(struct gamma_domain *domain, struct gamma_deferred_work *wor
 	ret = submit_work(work);
 	gamma_domain_lock(domain);
 	if (!ret && kept)
-		return; /* until its completion, which may already have been */
+		return; /* kept until its completion, which may be over already */
 	if (ret == -FI_EAGAIN) {
 		gamma_list_append(domain->deferred_works.next, &work->domain_entry);
 		gamma_list_append(&domain->retry, &work->entry);
@@ -296,7 +297,7 @@ static void keep_remote(struct gamma_deferred_work *work, struct gamma_fi_ep_han
 	work->remote.target = work->target;
 }
 
-/* The user's context says when. */
+/* The user's context names the counter and the threshold. */
 static int new_trigger(struct gamma_domain *domain, void *context,
 		       struct gamma_deferred_work **work)
 {
@@ -457,7 +458,7 @@ static int queue_work(struct gamma_domain *domain, const struct fi_deferred_work
 
 /* ---- taking back ---- */
 
-/* Those of a request, of a counter, of an endpoint, or all. */
+/* Selects the operations of a request, a counter, an endpoint, or all. */
 struct selection {
 	const void *request;
 	const struct fid_cntr *trigger;

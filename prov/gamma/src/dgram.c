@@ -106,7 +106,8 @@ static void drop_first(struct gamma_rx_ctx *rx_ctx)
 	free(kept);
 }
 
-/* A buffer for many messages takes as many as it can, and may be posted anew with the last one. */
+/* A multi-receive buffer takes as many messages as fit; the program may post it again with the
+ * last. */
 void gamma_dgram_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
 	bool used_up = false;

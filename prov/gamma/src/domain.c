@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The domain: access to one NIC. Owns the lock that covers everything opened on it; how its
- * endpoints are moved is in progress.c.
+ * The domain: access to one NIC. Owns the lock that covers everything opened on it; progress.c
+ * makes progress on its endpoints.
  */
 #include "gamma.h"
 #include "nic/coalesce_hint.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The old word for the bits that it stands for. */
+/* The bits that FI_MR_BASIC stands for. */
 static uint32_t mr_mode_bits(int mode)
 {
 	if (mode == GAMMA_MR_BASIC)
@@ -82,7 +82,7 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
-/* Events of address vectors and endpoints that have no event queue of their own are told to it. */
+/* It receives the events of address vectors and endpoints that have no event queue of their own. */
 static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
@@ -173,7 +173,7 @@ static int find_nic(const char *name, struct gamma_nic *nic)
 	return ret;
 }
 
-/* For whoever looks for the microseconds. */
+/* For readers who look for lost microseconds. */
 static void tell_hint(const char *nic)
 {
 	char text[160];
@@ -188,7 +188,7 @@ static bool needs_thread(const struct fi_info *info)
 	       info->ep_attr->type == FI_EP_RDM;
 }
 
-/* With a thread of ours in the domain the caller alone cannot serialise. */
+/* The caller cannot serialise against the domain's progress thread. */
 static void take_attr(struct gamma_domain *domain, const struct fi_info *info)
 {
 	const struct fi_domain_attr *attr = info->domain_attr;

@@ -347,7 +347,7 @@ static void free_pool_tx(struct gamma_list *list)
 	}
 }
 
-/* Whoever closes a region meanwhile takes it from this endpoint before the next look at it. */
+/* A thread that closes a region meanwhile withdraws it here before the lock is taken again. */
 static void on_asleep(void *context, bool asleep)
 {
 	struct gamma_fi_ep *ep = context;

@@ -35,7 +35,7 @@ struct gamma_tx {
 	bool notify;    /* write a completion entry */
 	bool *done;     /* set when it ends within the call that posted it, or NULL */
 	struct gamma_deferred_work
-		*work; /* told of its end instead of the endpoint's queue; or NULL */
+		*work; /* completed at its end instead of the endpoint's queue; or NULL */
 	void *copy;    /* of the message, if it had to be copied but could not leave, or NULL */
 	struct gamma_rma remote; /* if send.remote refers to it */
 };
@@ -51,14 +51,14 @@ struct gamma_rx {
 	uint64_t tag, ignore;
 	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
 	struct gamma_deferred_work
-		*work; /* told of its end instead of the endpoint's queue; or NULL */
+		*work; /* completed at its end instead of the endpoint's queue; or NULL */
 	bool wanted;   /* a completion entry even if they are selective: FI_COMPLETION */
 	/* multi.c: of a piece of a buffer for many messages */
 	struct gamma_rx *parent; /* the buffer; else NULL */
 	/* multi.c: of such a buffer, whose recv is what is left of it */
 	bool multi;
 	bool consumed;          /* no more pieces are taken */
-	bool released;          /* the user has been told */
+	bool released;          /* the release has been reported */
 	uint32_t slices;        /* matched and not complete */
 	struct gamma_rx *spare; /* the next piece: once a message matches there must be memory */
 	int error;              /* positive FI_E* with which it ends, 0: it was used up */
@@ -121,7 +121,7 @@ struct gamma_fi_ep {
 	struct gamma_lock
 		linger_lock; /* on the engine's endpoint once closing; after the domain's lock */
 	bool revoked;        /* by gammad */
-	bool fast_inject;    /* enabled, of messages, and what has left at once is told to nobody */
+	bool fast_inject;    /* enabled, reliable, and injected messages have no counter */
 	bool transmits, receives;  /* a context of a scalable endpoint does one of them */
 	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
@@ -201,9 +201,8 @@ ssize_t gamma_submit_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_TRIGGER | \
 	 GAMMA_COMPLETION_LEVELS)
 
-/* Whether they are not all among those taken. The completion of a fenced operation tells that all
- * before it have come as far as it has (fi_cq(3)), but of a message that was sent unasked nobody
- * says when it has matched. */
+/* Whether some of the flags are not supported. The completion of a fenced operation implies that of
+ * all before it at its level (fi_cq(3)), but an eager message has no report of its match. */
 static inline bool gamma_submit_refuses(uint64_t flags, uint64_t taken)
 {
 	const uint64_t all_matched = FI_FENCE | FI_MATCH_COMPLETE;
@@ -323,7 +322,7 @@ uint64_t gamma_multi_recv_place(struct gamma_fi_ep *ep, struct gamma_rx *parent,
 /* Ends a buffer with an error, once the messages that arrive in it have done so. */
 void gamma_multi_recv_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
 			   struct gamma_rx *parent, int error);
-/* Whether a completion of this receive gives a buffer back: if so, the user is told by it. */
+/* Whether the completion of this receive releases its multi-receive buffer. */
 bool gamma_multi_recv_releases(const struct gamma_rx *rx);
 /* The context closes with this buffer posted; its list entry stays. */
 void gamma_multi_recv_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent);
@@ -400,7 +399,7 @@ void gamma_completion_write_rx(struct gamma_fi_ep *ep, struct gamma_rx *rx,
 			       fi_addr_t source, const struct gamma_addr *source_addr);
 /* A receive ends that no message has matched, with a positive FI_E*. */
 void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma_rx *rx, int error);
-/* A buffer for many messages is the user's again, and no completion of a message says so. */
+/* A multi-receive buffer is released, and no completion of a message reports it. */
 void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *parent);
 
 /* ---- options.c ---- */

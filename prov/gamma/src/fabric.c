@@ -45,7 +45,7 @@ int gamma_unsupported_ops_set(struct fid *fid, const char *name, uint64_t flags,
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list opened = {&opened, &opened};
 
-/* Who shares an object has to have the same structures. */
+/* Programs of different API versions have different structures and cannot share an object. */
 struct fid_fabric *gamma_fabric_find_opened(uint32_t api_version, const struct fid_fabric *only)
 {
 	struct fid_fabric *found = NULL;

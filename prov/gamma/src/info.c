@@ -202,7 +202,7 @@ static bool group_mac(const struct query *query, const char *node, uint8_t mac[G
 	return true;
 }
 
-/* An address in the place of a node says all. */
+/* An address as node needs no service. */
 static int take_text(struct query *query, const char *node, const char *service, bool source)
 {
 	struct gamma_resolved *out = source ? &query->source : &query->dest;
@@ -436,7 +436,7 @@ static int answer(const struct query *query, struct fi_info **info)
 	if (first && nic_fits(query, first))
 		ret = offer_nic(query, first, &tail);
 	/* Programs divide what they get among their processes, as ways to the same network; that
-	 * two NICs are on one nobody can know. So more than one is offered only for reading. */
+	 * two NICs are on one nobody can know. So several are offered only in an inventory. */
 	for (i = 0; !ret && (query->all_nics || !*info) && i < query->nic_count; i++)
 		if (order[i] != first && nic_fits(query, order[i]))
 			ret = offer_nic(query, order[i], &tail);

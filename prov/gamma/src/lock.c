@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whoever lets go looks for waiters without a barrier, so that in theory one that comes at that
- * very moment is overlooked: it looks again by itself. */
+/* The release looks for waiters without a barrier and may miss one that comes at that moment, so
+ * each waiter looks again after this time. */
 static const struct timespec look_again = {.tv_nsec = 1000000};
 
 bool gamma_lock_take_unless(struct gamma_lock *lock, const bool *stop)

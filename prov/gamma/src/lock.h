@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The domain's lock: one atomic operation where nobody else wants it, inlined, since every call of
- * the library takes it. Who waits sleeps in the kernel; lock.c.
+ * The domain's lock: one atomic operation while it is uncontended, inlined, since every call of the
+ * library takes it. Waiting threads sleep in the kernel (lock.c).
  */
 #ifndef GAMMA_LOCK_H
 #define GAMMA_LOCK_H

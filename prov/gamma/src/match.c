@@ -25,8 +25,8 @@ static struct gamma_fi_ep *ep_of(const struct gamma_flow *flow)
 	return gamma_message_local(flow->local)->context;
 }
 
-/* An endpoint of gammad's is not at the MAC of the NIC by which the AV knows it: whoever was
- * looked up for an entry is that one. */
+/* A gammad endpoint has another MAC than the NIC by which the AV knows it: the entry's look-up
+ * leads to its flow. */
 static fi_addr_t looked_up_for(const struct gamma_fi_ep *ep, const struct gamma_flow *flow)
 {
 	if (ep->av_generation != ep->av->generation)
@@ -180,7 +180,7 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	gamma_tx_put(ep, tx);
 }
 
-/* A posted receive ends with a positive FI_E*. ep: who reports it, or NULL. */
+/* A posted receive ends with a positive FI_E*. ep: reports it, or NULL. */
 static void end_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, struct gamma_rx *rx,
 		       int error)
 {
@@ -210,8 +210,7 @@ static void fail_directed(struct gamma_fi_ep *ep, struct gamma_list *posted,
 	}
 }
 
-/* What happens to no operation is told by the event queue, the endpoint's or the domain's, if there
- * is one. */
+/* Errors of no operation go to the endpoint's or the domain's event queue, if there is one. */
 static void report_to_eq(struct gamma_fi_ep *ep, int error)
 {
 	struct gamma_eq *eq = ep->eq ? ep->eq : ep->domain->eq;
@@ -239,7 +238,7 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
 	fail_directed(ep, &ep->rx->posted_msg, flow, error);
 	fail_directed(ep, &ep->rx->posted_tagged, flow, error);
-	/* Injected messages have no completion to tell of their loss. */
+	/* Injected messages have no completion that could report their loss. */
 	report_to_eq(ep, error);
 }
 
@@ -379,7 +378,7 @@ static bool known_flow(const struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 }
 
 /* A receive that names its source counts as owed by that peer: if the peer is gone, the receive
- * ends with an error. An address without epoch says nothing of a peer that has yet to start. */
+ * ends with an error. The peer of an address without epoch may not have started yet. */
 static void expect_message(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 {
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, rx->source);
@@ -488,7 +487,7 @@ void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 		gamma_progress_poll(rx_ctx->domain);
 }
 
-/* What a peek tells: the envelope, with nothing received. */
+/* The completion of a peek: the envelope, without data. */
 static void complete_peek(const struct gamma_post *post, struct gamma_inbound *inbound)
 {
 	const struct gamma_envelope *envelope = &inbound->envelope;

@@ -12,7 +12,7 @@ struct gamma_mc {
 	bool sends;                /* it has not been joined to receive only */
 };
 
-/* What fi_mc_addr tells is no index of the address vector: it is looked for among the groups. */
+/* The address from fi_mc_addr is no index of the address vector but names a group. */
 const struct gamma_group *gamma_mc_find(const struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 {
 	struct gamma_list *pos;
@@ -65,7 +65,7 @@ static int join_group(struct gamma_mc *mc, const struct gamma_addr *addr, bool r
 	ret = gamma_groups_join(ep->endpoint, addr, receives, &mc->group);
 	if (!ret) {
 		gamma_list_append(&ep->groups, &mc->entry);
-		/* Who sleeps is to be woken by its frames too. */
+		/* Frames of the group wake sleeping threads too. */
 		ret = gamma_progress_watch(ep->domain, ep);
 	}
 	if (ret && mc->group) {

@@ -178,7 +178,8 @@ static int publish_region(struct gamma_mr *mr, uint64_t requested_key)
 	return 0;
 }
 
-/* Registration is complete when the call returns; who asked for events waits for one even so. */
+/* Registration is complete when the call returns; a program that asked for events still waits for
+ * one. */
 static int report_registered(struct gamma_mr *mr)
 {
 	struct fi_eq_entry entry = {.fid = &mr->mr_fid.fid, .context = mr->mr_fid.fid.context};

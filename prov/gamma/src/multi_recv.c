@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Buffers for many messages (FI_MULTI_RECV): each message takes a slice, right behind the one
- * before. The buffer is the user's again when too little of it is left and all pieces are complete.
- * Called by post.c and match.c.
+ * Buffers for many messages (FI_MULTI_RECV): each message takes the next slice. The buffer is
+ * released to the user when too little of it is left and all slices are complete. Called by
+ * submit.c and match.c.
  */
 #include "ep.h"
 
@@ -24,7 +24,7 @@ void gamma_multi_recv_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent
 	if (!spare)
 		return;
 	spare->parent = NULL;
-	rx_ctx->used++; /* it did not count as long as it was a piece */
+	rx_ctx->used++; /* slices do not count */
 	gamma_rx_ctx_put(rx_ctx, spare);
 }
 
@@ -62,7 +62,7 @@ static void cut_slice(struct gamma_rx *parent, struct gamma_rx *slice, uint64_t 
 	parent->slices++;
 }
 
-/* Without memory for the next piece the buffer is given back early. */
+/* Without memory for the next slice the buffer is released early. */
 static struct gamma_rx *take_slice(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent,
 				   uint64_t length)
 {
@@ -96,7 +96,7 @@ bool gamma_multi_recv_releases(const struct gamma_rx *rx)
 	return parent && parent->consumed && parent->slices == 1 && !parent->error;
 }
 
-/* All pieces are complete: unless the last one's completion has said so, the user is told. */
+/* All slices are complete: report it unless the last one's completion did. */
 static void end_buffer(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, struct gamma_rx *parent)
 {
 	bool silent = parent->released || !ep || (ep->closing && ep == rx_ctx->ep);
@@ -129,7 +129,7 @@ void gamma_multi_recv_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *slice)
 	end_slice(rx_ctx, slice->ep, slice->parent);
 }
 
-/* The piece is complete at once: none of the pool is needed for it. */
+/* The slice is complete at once and needs no receive from the pool. */
 uint64_t gamma_multi_recv_place(struct gamma_fi_ep *ep, struct gamma_rx *parent,
 				const struct gamma_envelope *envelope, const uint8_t *bytes,
 				fi_addr_t source, const struct gamma_addr *source_addr)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * fi_info.nic: what libfabric tells an application of the NIC behind a domain. Each
- * instance owns its texts; fi_freeinfo closes it and fi_dupinfo asks it for a copy.
+ * fi_info.nic: what libfabric reports of the NIC behind a domain. Each instance owns its texts;
+ * fi_freeinfo closes it and fi_dupinfo asks it for a copy.
  */
 #include "gamma.h"
 #include "base/mac.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Options and default flags of endpoints and shared contexts: for ep.c and shared.c. */
+/* Options and default flags of endpoints and shared contexts: for ep.c and shared_ctx.c. */
 #include "ep.h"
 
-/* The only option there is: of the others none means anything here. */
+/* The only supported option: the others do not apply. */
 static bool is_min_multi(int level, int option)
 {
 	return level == FI_OPT_ENDPOINT && option == FI_OPT_MIN_MULTI_RECV;
@@ -38,7 +38,7 @@ int gamma_options_set(struct gamma_rx_ctx *rx_ctx, int level, int option, const 
 	return 0;
 }
 
-/* Nobody says of a datagram that it has arrived, and messages to groups are datagrams. */
+/* No acknowledgement of a datagram arrives, and messages to groups are datagrams. */
 uint64_t gamma_options_send_flags(const struct gamma_fi_ep_handle *handle)
 {
 	const uint64_t reliable = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE;
@@ -48,7 +48,7 @@ uint64_t gamma_options_send_flags(const struct gamma_fi_ep_handle *handle)
 	return GAMMA_TX_FLAGS;
 }
 
-/* What the calls without flags may be told beforehand: as the *msg calls take it. */
+/* Default flags of the calls without flags: those that the *msg calls take. */
 #define RX_DEFAULTS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE)
 
 int gamma_options_check_flags(const struct gamma_fi_ep_handle *handle, uint64_t flags)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * What operations on remote memory have in common in the provider: posting one (called by rma.c and
- * by the atomics), and, as the target, finding the memory that a peer means and telling the
- * program that it was touched (called by the engine).
+ * by the atomics), and, as the target, finding the memory that a peer means and reporting accesses
+ * to it (called by the engine).
  */
 #include "ep.h"
 
@@ -44,8 +44,8 @@ static bool copy_checked_iov(struct iovec *to, unsigned *to_count, const struct 
 	return len == wanted;
 }
 
-/* Operands and comparands, which atomic.c has seen to add up, may together be more pieces than a
- * send has. */
+/* Operands and comparands, whose sizes atomic.c has checked, may together have more iovecs than a
+ * send. */
 static int take_operands(struct gamma_tx *tx, const struct gamma_rma_post *post, uint64_t len)
 {
 	struct gamma_send *send = &tx->send;
@@ -107,7 +107,7 @@ static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_r
 		return -FI_ENOMEM;
 	tx->done = &done;
 	ret = fill_remote(ep, tx, post);
-	/* Who looks for its completion will poll. */
+	/* A program that waits for the completion polls. */
 	tx->send.may_delay = (tx->notify && !inject) || gamma_progress_thread_can_flush(ep->domain);
 	if (!ret)
 		ret = gamma_endpoint_rma(ep->endpoint, flow, &tx->send, &tx->remote);
@@ -118,7 +118,7 @@ static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_r
 	}
 	if (done)
 		return 0;
-	if (gamma_send_has_frames(flow)) /* its effect may be looked for elsewhere */
+	if (gamma_send_has_frames(flow)) /* other processes may wait for its effect */
 		gamma_progress_thread_set_flush_timer(ep->domain);
 	if (inject && !gamma_rma_requester_is_copied(&tx->send))
 		gamma_tx_release_buffer(ep, tx, &done);

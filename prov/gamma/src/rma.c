@@ -3,7 +3,7 @@
  * remote.c. */
 #include "ep.h"
 
-/* A read brings data, and takes none along. */
+/* A read has no CQ data to send. */
 #define READ_FLAGS (GAMMA_TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_INJECT))
 
 static uint64_t len_of(const struct iovec *iov, size_t count)

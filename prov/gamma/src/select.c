@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Whether a query is meant for gamma. An installed gamma must not move a user who did not
- * ask for it: it answers inventories and queries that name it, asked by info.c.
+ * Whether a query is meant for gamma. An installed gamma must not change programs that did not ask
+ * for it: it answers inventories and queries that name it. Called by info.c.
  */
 #include "gamma.h"
 
@@ -18,7 +18,7 @@ static const char *const naming_variables[] = {
 	"I_MPI_OFI_PROVIDER",
 };
 
-/* Whether gamma is a word of a list; a list that begins with ^ says which not to use. */
+/* Whether gamma is a word of a list; a list that begins with ^ excludes its words. */
 static bool lists_gamma(const char *list)
 {
 	static const char separators[] = ",; \t";
@@ -49,8 +49,8 @@ bool gamma_select_is_named(const struct fi_info *hints)
 	return false;
 }
 
-/* An MPI library that asks for everything lets its ranks use NIC after NIC in turn; who reads a
- * list does not name gamma in an MPI library's variable. */
+/* An MPI library that gets every NIC spreads its ranks over them, so a variable of an MPI library
+ * that names gamma gives only the best one. */
 bool gamma_select_lists_all(const char *node, const char *service, const struct fi_info *hints)
 {
 	size_t i;
@@ -72,13 +72,13 @@ bool gamma_select_answers(const char *node, const char *service, const struct fi
 
 void gamma_select_explain(bool named, const char *reason)
 {
-	static bool told; /* on stderr, once per process */
+	static bool printed; /* once per process */
 
 	if (!named) {
 		GAMMA_INFO(CORE, "%s\n", reason);
 		return;
 	}
 	GAMMA_WARN(CORE, "%s\n", reason);
-	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&printed, true, __ATOMIC_RELAXED))
 		fprintf(stderr, "gamma: %s\n", reason);
 }

@@ -2,8 +2,8 @@
 /*
  * Scalable endpoints: several contexts under one address. Each context is an endpoint of its own
  * with a port next to the others' and the same epoch; a sender that names a receive context
- * (fi_rx_addr) adds its index to the port. Opened through domain.c; ep.c asks for place and
- * address vector of a context.
+ * (fi_rx_addr) adds its index to the port. Opened through domain.c; ep.c takes address and address
+ * vector of a context from here.
  */
 #include "ep.h"
 #include "link/broker.h"
@@ -27,7 +27,7 @@ struct gamma_sep {
 	unsigned receives, transmits;
 	struct gamma_fi_ep *contexts[PORTS]; /* open ones */
 	int fds[PORTS];                      /* claims of those that are not enabled, else -1 */
-	bool by_gammad; /* they are gammad's, with all that an endpoint needs: */
+	bool by_gammad; /* given by gammad, with everything that an endpoint needs: */
 	struct gamma_brokered brokered[PORTS];
 	int refs; /* contexts open; atomic */
 };
@@ -75,7 +75,8 @@ void gamma_sep_detach(struct gamma_fi_ep *ep)
 
 /* ---- its contexts ---- */
 
-/* The context at a place: again if it was closed before it was enabled, not after. */
+/* Opens the context at an index. It can be opened again only if it was closed before it was
+ * enabled. */
 static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_info *info,
 			void *context, struct fid_ep **fid)
 {

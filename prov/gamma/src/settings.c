@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The FI_GAMMA_* variables: what they are called, what they may hold, and their defaults.
- * Defined and read when libfabric loads the provider; everybody reads gamma_settings.
+ * The FI_GAMMA_* variables: what they are called, what they may hold, and their defaults. Defined
+ * and read when libfabric loads the provider; every file reads gamma_settings.
  */
 #include "gamma.h"
 #include "base/base.h"
@@ -96,7 +96,7 @@ static const struct switch_setting switches[] = {
 	 "1: protect payloads by a checksum too, to and from this process (default: 0)"},
 };
 
-/* One of a few words, kept as its place among them. */
+/* One of a few words, kept as its index among them. */
 struct choice_setting {
 	const char *name;
 	size_t offset; /* of an unsigned int in struct gamma_settings; its default is 0 */

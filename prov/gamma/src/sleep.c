@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * How threads sleep on a completion queue or a counter. All sleepers of a domain wait for its
- * wait_fd, and whoever wakes moves the whole domain; the events are for completions that another
- * thread has made meanwhile. All but opening and control is under the domain's lock.
+ * wait_fd, and a woken thread makes progress on the whole domain. The events report completions
+ * that another thread has written. All but opening and control is under the domain's lock.
  */
 #include "gamma.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-	/* Answers within a switch take less, and sleeping and waking costs about as much. */
+	/* An answer through a switch takes less, and sleeping and waking take about as long. */
 	SPIN_US = 20,
 };
 
@@ -154,7 +154,7 @@ bool gamma_sleep_arm(struct gamma_waiter *waiter)
 	if (open_event(&waiter->outer))
 		return false;
 	clear_event(&waiter->outer);
-	/* For good: nothing says when the application has stopped waiting. */
+	/* It stays armed: no call reports that the application has stopped waiting. */
 	if (!waiter->armed) {
 		waiter->armed = true;
 		waiter->domain->sleepers++;
@@ -184,7 +184,7 @@ int gamma_sleep_block(struct gamma_waiter *waiter, uint64_t deadline)
 	struct pollfd fds[2];
 	int ret = 0;
 
-	/* Without descriptors it is polling that goes on. */
+	/* Without descriptors the thread keeps polling. */
 	if (open_event(&waiter->inner) || gamma_progress_wait_fd(domain) < 0)
 		return deadline <= gamma_now() ? -FI_ETIMEDOUT : 0;
 	waiter->sleepers++;

@@ -28,7 +28,7 @@ struct gamma_waiter {
 	struct gamma_wakeup_fd outer; /* for the application: readable until its next fi_trywait */
 	int wait_fd;  /* for FI_GETWAIT: epoll of outer and the domain's; -1: none yet */
 	int sleepers; /* threads in gamma_sleep_block */
-	bool armed;   /* fi_trywait has promised a wake-up through wait_fd */
+	bool armed;   /* fi_trywait has armed wait_fd */
 };
 /* What a CQ or a counter may be opened with. */
 int gamma_sleep_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);
@@ -63,7 +63,8 @@ struct gamma_sleep_spin {
 	bool yielded;        /* has yielded the core once */
 };
 void gamma_sleep_spin_init(struct gamma_sleep_spin *spin, int timeout);
-/* Between two looks: polls on, yields or sleeps. Returns as gamma_sleep_block, lock held too. */
+/* Between two polls: returns at once, yields or sleeps. Returns as gamma_sleep_block, lock held
+ * too. */
 int gamma_sleep_spin_wait(struct gamma_sleep_spin *spin, struct gamma_waiter *waiter,
 			  bool may_sleep);
 

@@ -30,7 +30,7 @@ struct gamma_tx *gamma_tx_get(struct gamma_fi_ep *ep)
 	return tx;
 }
 
-/* Free ones go to the front: the next user finds them in the cache. */
+/* Freed entries go to the front: the next user finds them in the cache. */
 static void put_free(struct gamma_list *pool, struct gamma_list *entry)
 {
 	gamma_list_remove(entry);
@@ -191,13 +191,13 @@ static struct gamma_envelope envelope_of(const struct gamma_post *post, uint64_t
 	};
 }
 
-/* A short message that is complete when copied and that nothing stands before is copied without an
- * operation of its own, unless more than the queue is to be told. */
+/* A short message that completes when copied, with nothing queued before it, needs no operation of
+ * its own unless a counter or deferred work waits for its end. */
 static bool copied_at_once(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 			   const struct gamma_post *post, uint64_t len)
 {
-	bool tell = gamma_submit_notifies(post->silent, ep->tx_selective, post->flags);
-	bool polls = tell && !(post->flags & FI_INJECT);
+	bool notify = gamma_submit_notifies(post->silent, ep->tx_selective, post->flags);
+	bool polls = notify && !(post->flags & FI_INJECT);
 	struct gamma_envelope envelope = envelope_of(post, len);
 	enum gamma_endpoint_copied how;
 
@@ -212,7 +212,7 @@ static bool copied_at_once(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 		return false;
 	if (how == GAMMA_COPIED_DELAYED && !polls)
 		gamma_progress_thread_set_flush_timer(ep->domain);
-	if (tell)
+	if (notify)
 		gamma_completion_write_sent(ep, post, len, how == GAMMA_COPIED_DELAYED);
 	return true;
 }
@@ -278,7 +278,8 @@ static ssize_t send_message(struct gamma_fi_ep *ep, const struct gamma_post *pos
 	if (!tx)
 		return -FI_ENOMEM;
 	fill_send(ep, tx, post, len);
-	/* What must wait behind others is copied first: afterwards it may be too late to refuse. */
+	/* A message that must wait behind others is copied first: afterwards the call could no
+	 * longer fail. */
 	ret = inject && gamma_send_has_frames(flow) ? keep_copy(tx, len) : 0;
 	tx->done = &done;
 	if (!ret)
@@ -327,7 +328,7 @@ ssize_t gamma_submit_send(struct gamma_fi_ep_handle *handle, const struct gamma_
 	return ret;
 }
 
-/* To a neighbour that has been talked to: nothing else is to be asked or told. */
+/* The shortest path: an inline shm message to a shm peer with a known flow, without completion. */
 static bool inject_shm(struct gamma_fi_ep *ep, const void *buf,
 		       const struct gamma_envelope *envelope, fi_addr_t dest)
 {
@@ -436,7 +437,7 @@ ssize_t gamma_submit_recv(struct gamma_fi_ep_handle *handle, const struct gamma_
 		return gamma_deferred_work_defer(handle, post, true);
 	if (gamma_unlikely(capacity < 0))
 		return -FI_EINVAL;
-	/* What arrives is put together in one piece of memory. */
+	/* Multi-receive buffers are one contiguous range. */
 	if (gamma_unlikely(post->flags & FI_MULTI_RECV) && post->flags & FI_MSG && post->count != 1)
 		return -FI_EINVAL;
 	gamma_domain_lock(rx_ctx->domain);

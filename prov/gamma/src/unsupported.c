@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Operations that an endpoint does not have. libfabric's calls go through these tables unchecked,
- * so every slot says -FI_ENOSYS.
+ * so every slot returns -FI_ENOSYS.
  */
 #include "ep.h"
 

@@ -2,7 +2,7 @@
 /*
  * Waiting for several objects at once: wait sets, poll sets, and fi_trywait. A wait set's
  * descriptor is an epoll of its members' domains, of event queues, and of one event_fd for
- * completions that another thread has made. Its lock comes before a domain's.
+ * completions that another thread has written. Its lock comes before a domain's.
  */
 #include "gamma.h"
 
@@ -64,7 +64,7 @@ static bool cntr_changed(struct member *member, const struct gamma_cntr *cntr)
 	return changed;
 }
 
-/* Whether there is something for the user in it, after moving its domain. */
+/* Whether it holds something for the user, after progress on its domain. */
 static bool member_ready(struct member *member)
 {
 	struct gamma_domain *domain = domain_of(member->fid);
@@ -119,7 +119,7 @@ void gamma_waitset_signal(struct gamma_waitset *wait)
 		GAMMA_WARN(CQ, "waking a wait set failed: %s\n", strerror(errno));
 }
 
-/* Before looking at the members, so that nothing that comes after goes unseen. */
+/* Before the members are checked, so that no later event is missed. */
 static void clear_wakeup(struct gamma_waitset *wait)
 {
 	uint64_t count;
@@ -432,7 +432,7 @@ static int poll_del(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 	return 0;
 }
 
-/* Members are let go: nothing of theirs depends on the set. */
+/* The members are detached; they do not depend on the set. */
 static int poll_close(struct fid *fid)
 {
 	struct gamma_pollset *poll = gamma_container_of(fid, struct gamma_pollset, poll_fid.fid);
@@ -500,7 +500,7 @@ static bool cq_trywait(struct gamma_cq *cq)
 	return idle;
 }
 
-/* A change says so once; the user then reads the counter. */
+/* A change is reported once; the user then reads the counter. */
 static bool cntr_trywait(struct gamma_cntr *cntr)
 {
 	bool idle = false;
