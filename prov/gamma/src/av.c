@@ -279,7 +279,8 @@ static void report_failure(const struct insertion *insertion, int err)
 	if (insertion->errors)
 		insertion->errors[insertion->done] = -err;
 	if (insertion->eq && gamma_eq_report_error(insertion->eq, &entry))
-		GAMMA_WARN(AV, "out of memory: an event is lost\n");
+		GAMMA_WARN(AV,
+			   "out of memory, an event is lost: raise the memory limit (ulimit -v)\n");
 }
 
 /* The next address, or why there is none. */

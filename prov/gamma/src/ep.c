@@ -137,7 +137,7 @@ static int bind_eq(struct gamma_fi_ep *ep, struct gamma_eq *eq)
 	return 0;
 }
 
-/* Only what the info has announced, and one of each. */
+/* Only if the info has asked for it, and only one. */
 static int bind_srx(struct gamma_fi_ep *ep, struct gamma_srx *srx)
 {
 	if (!ep->shares_rx || ep->srx || srx->rx.domain != ep->domain)
@@ -149,8 +149,8 @@ static int bind_srx(struct gamma_fi_ep *ep, struct gamma_srx *srx)
 }
 
 /*
- * A name only. OpenSHMEM gives one even to an endpoint that has not announced it, and closes it
- * first: such an endpoint does not hold it.
+ * OpenSHMEM binds one even to an endpoint whose info has not asked for it, and closes the context
+ * first: such an endpoint keeps no reference.
  */
 static int bind_stx(struct gamma_fi_ep *ep, struct gamma_stx *stx)
 {
@@ -278,15 +278,15 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 	return ret;
 }
 
-/* Those that share receives share an address vector too: a receive may name a source. */
+/* Endpoints that share receives share an address vector too: a receive may name a source. */
 static bool shared_ctx_fits(const struct gamma_fi_ep *ep)
 {
 	const struct gamma_fi_ep *other;
 
 	if ((ep->shares_rx && !ep->srx) || (ep->shares_tx && !ep->stx)) {
 		GAMMA_WARN(EP_CTRL,
-			   "%s: an endpoint that is to use a shared context has none "
-			   "bound to it\n",
+			   "%s: the info asks for FI_SHARED_CONTEXT, but none is bound: call "
+			   "fi_ep_bind before fi_enable\n",
 			   ep->domain->nic.name);
 		return false;
 	}
@@ -361,8 +361,8 @@ static void on_asleep(void *context, bool asleep)
 		sched_yield();
 }
 
-/* Takes the endpoint from the domain first: what remains, waiting for the peers included, is done
- * without holding up the domain's other endpoints. */
+/* Removes the endpoint from the domain first: the rest, which waits for peers, must not delay the
+ * domain's other endpoints. */
 static void shut_down_ep(struct gamma_fi_ep *ep)
 {
 	struct gamma_domain *domain = ep->domain;
@@ -446,7 +446,7 @@ static struct fi_ops ep_fid_ops = {
 
 /* ---- endpoint operations ---- */
 
-/* The first of that context of which nothing has left. */
+/* The first send of that context that has not begun to leave. */
 static void cancel_send(struct gamma_fi_ep *ep, const void *context)
 {
 	struct gamma_list *pos;
@@ -461,8 +461,8 @@ static void cancel_send(struct gamma_fi_ep *ep, const void *context)
 	}
 }
 
-/* An operation that is too far, or none of that context: nothing happens. Those that were posted
- * without one cannot be told apart. */
+/* Without such an operation, or too late for it, nothing happens. Operations without context cannot
+ * be identified. */
 static ssize_t ep_cancel(struct fid *fid, void *context)
 {
 	struct gamma_fi_ep *ep = ep_of(fid);
@@ -497,7 +497,7 @@ static ssize_t size_left(const struct gamma_fi_ep *ep, bool receives)
 	size = receives ? ep->rx->size : ep->tx_size;
 	used = receives ? ep->rx->used : ep->tx_used;
 	gamma_domain_unlock(ep->domain);
-	/* Claimed messages may have gone beyond it. */
+	/* Claimed messages may exceed the size. */
 	return enabled ? (ssize_t) (size - gamma_min(used, size)) : -FI_EOPBADSTATE;
 }
 
@@ -677,7 +677,7 @@ struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_in
 	take_info(ep, info);
 	caps = info->caps ? info->caps : domain->caps;
 	ep->remote_access = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE);
-	/* Without any of these bits it is both. */
+	/* Without any of these bits an endpoint is both. */
 	ep->initiates = caps & OUTWARD || !(caps & INWARD);
 	ep->is_target = caps & INWARD || !(caps & OUTWARD);
 	set_ep_ops(&ep->handle, ep->type, caps);

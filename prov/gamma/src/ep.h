@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoint as its own files see it: ep.c (life), msg.c and tagged.c (calls), post.c (what the
- * calls have in common), match.c (arriving messages and posted receives), multi.c (buffers for many
- * messages), shared.c (contexts that several endpoints share), sep.c (several contexts of one),
- * rma.c, atomic.c and remote.c (operations on remote memory, and peers' on ours), atomic_target.c,
- * dgram.c, mc.c (groups), work.c (operations that wait for a counter), options.c, complete.c.
+ * The endpoint as its own files see it: ep.c (life), options.c, msg.c and tagged.c (calls),
+ * submit.c (what the calls have in common), match.c (arriving messages and posted receives),
+ * multi_recv.c, shared_ctx.c, sep.c (scalable endpoints), rma.c, atomic.c and remote.c (operations
+ * on remote memory), atomic_target.c, dgram.c, mc.c (groups), completion.c.
  */
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
@@ -22,7 +21,7 @@ struct gamma_fi_ep_handle {
 	struct gamma_fi_ep *ep;  /* NULL: a shared receive context */
 	struct gamma_rx_ctx *rx; /* of that, where receives are posted; else NULL: ep->rx */
 	struct gamma_deferred_work
-		*work;               /* what is posted is to be put off until it is due; or NULL */
+		*work; /* operations posted through it are deferred as this work; or NULL */
 	uint64_t tx_flags, rx_flags; /* default operation flags */
 };
 
@@ -52,16 +51,16 @@ struct gamma_rx {
 	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
 	struct gamma_deferred_work
 		*work; /* completed at its end instead of the endpoint's queue; or NULL */
-	bool wanted;   /* a completion entry even if they are selective: FI_COMPLETION */
-	/* multi.c: of a piece of a buffer for many messages */
+	bool wanted;   /* a completion entry even on a selective queue: FI_COMPLETION */
+	/* of a slice of a multi-receive buffer */
 	struct gamma_rx *parent; /* the buffer; else NULL */
-	/* multi.c: of such a buffer, whose recv is what is left of it */
+	/* of a multi-receive buffer, whose recv is its unused rest */
 	bool multi;
 	bool consumed;          /* no more pieces are taken */
 	bool released;          /* the release has been reported */
 	uint32_t slices;        /* matched and not complete */
-	struct gamma_rx *spare; /* the next piece: once a message matches there must be memory */
-	int error;              /* positive FI_E* with which it ends, 0: it was used up */
+	struct gamma_rx *spare; /* the next slice, allocated ahead since a match must not fail */
+	int error;              /* positive FI_E* that it ends with; 0: it was used up */
 };
 
 /* A best-effort message that no receive was posted for. */
@@ -74,7 +73,7 @@ struct gamma_rx_ctx {
 	bool directed;          /* receives may name a source */
 	int error;              /* negative errno: nothing will arrive any more; else 0 */
 	size_t size, used;      /* receives that may be posted, and are */
-	size_t min_multi;       /* bytes: a buffer for many messages with less room is given back */
+	size_t min_multi;       /* bytes: a multi-receive buffer with less room is released */
 	struct gamma_list posted_msg, posted_tagged; /* struct gamma_rx, in the order of posting */
 	struct gamma_list unexpected_msg,
 		unexpected_tagged;   /* struct gamma_inbound, as they came */
@@ -93,7 +92,7 @@ struct gamma_srx {
 	int refs;              /* endpoints bound; atomic */
 };
 
-/* A transmit context that endpoints share: a name only, for sends need nothing that is scarce. */
+/* A transmit context that endpoints share: a name only, since sends need no shared resource. */
 struct gamma_stx {
 	struct fid_stx stx_fid;
 	struct gamma_domain *domain;
@@ -139,7 +138,7 @@ struct gamma_fi_ep {
 	struct gamma_list srx_entry;
 	struct gamma_stx *stx;  /* or NULL */
 	struct gamma_sep *sep;  /* whose context it is, or NULL */
-	unsigned context_index; /* among its contexts: of its port behind the first one */
+	unsigned context_index; /* among its contexts, and of its port behind the first one */
 	struct gamma_cq *tx_cq, *rx_cq;
 	struct gamma_cntr *cntrs[GAMMA_CNTR_COUNT];
 	struct gamma_endpoint *endpoint; /* the engine's, once enabled */
@@ -151,7 +150,7 @@ struct gamma_fi_ep {
 	struct gamma_rx_ctx own_rx;
 	struct gamma_list free_tx;   /* struct gamma_tx */
 	struct gamma_list sends;     /* struct gamma_tx outstanding */
-	char cause[GAMMA_CAUSE_LEN]; /* why the flow that is failing now does */
+	char cause[GAMMA_CAUSE_LEN]; /* the cause for which a flow is failing, for people */
 };
 
 static inline struct gamma_fi_ep_handle *gamma_ep_handle_of(struct fid_ep *fid)
@@ -178,7 +177,7 @@ extern struct fi_ops_atomic gamma_atomic_ops;
 extern const struct gamma_endpoint_handlers gamma_match_handlers;
 extern const struct gamma_rma_target gamma_remote_target;
 
-/* ---- post.c: what every kind of send and receive goes through ---- */
+/* ---- submit.c: the common path of all sends and receives ---- */
 
 struct gamma_post {
 	const struct iovec *iov;
@@ -188,7 +187,7 @@ struct gamma_post {
 	void *context;
 	struct gamma_deferred_work *work; /* whose operation it is, or NULL */
 	uint64_t flags; /* FI_TAGGED or FI_MSG, FI_REMOTE_CQ_DATA, FI_INJECT, FI_COMPLETION, ... */
-	bool silent;    /* fi_inject and its like: no completion entry */
+	bool silent;    /* fi_inject and its variants: no completion entry */
 };
 ssize_t gamma_submit_send(struct gamma_fi_ep_handle *handle, const struct gamma_post *post);
 ssize_t gamma_submit_recv(struct gamma_fi_ep_handle *handle, const struct gamma_post *post);
@@ -210,8 +209,8 @@ static inline bool gamma_submit_refuses(uint64_t flags, uint64_t taken)
 	return flags & ~taken || (flags & all_matched) == all_matched;
 }
 
-/* Flags that the *msg calls of every receive take. A message that is complete is visible to all
- * here: FI_TRANSMIT_COMPLETE would be content with less. */
+/* Flags that the *msg calls of every receive take. Every complete message is visible here, which is
+ * more than FI_TRANSMIT_COMPLETE asks. */
 #define GAMMA_RX_FLAGS                                                            \
 	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER | \
 	 FI_TRANSMIT_COMPLETE)
@@ -256,13 +255,13 @@ static inline ssize_t gamma_submit_send_iov(struct fid_ep *fid, const struct iov
 /* An endpoint that is not enabled; NULL: no memory. */
 struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_info *info,
 				 void *context);
-/* What fi_getname returns for an endpoint of that name. */
+/* Implements fi_getname for an endpoint of that name. */
 int gamma_ep_copy_name(const struct gamma_addr *name, void *addr, size_t *len);
 /* The flow to an AV entry, made if need be; NULL: no such entry, or no memory. */
 struct gamma_flow *gamma_ep_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr);
 struct gamma_tx *gamma_tx_get(struct gamma_fi_ep *ep);
 void gamma_tx_put(struct gamma_fi_ep *ep, struct gamma_tx *tx);
-/* Has the send leave from a copy of these bytes. */
+/* Makes the send use a copy of these bytes. */
 int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len);
 /* The message was taken but its bytes may be needed (again), and the caller may overwrite them when
  * its call returns: copies them or, without memory for that, waits until *done. */
@@ -270,13 +269,13 @@ void gamma_tx_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const 
 void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain);
 /* Frees what is in the pools; nothing is posted any more. */
 void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx);
-/* parent: the buffer that it is to be a piece of, or NULL. */
+/* parent: the multi-receive buffer of a slice, or NULL. */
 struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent);
 void gamma_rx_ctx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
-/* What the user has asked for; capacity: bytes, post's gamma_submit_len. */
+/* Fills in the user's arguments; capacity: bytes, gamma_submit_len of post. */
 void gamma_rx_ctx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
 		       const struct gamma_post *post, uint64_t capacity);
-/* Bytes in all, or -1 if there are too many, or too many pieces, for an operation. */
+/* Bytes in all, or -1 if there are too many bytes or iovecs for an operation. */
 int64_t gamma_submit_len(const struct gamma_post *post);
 /* Whether an operation writes a completion entry; selective also for a struct gamma_deferred_work.
  */
@@ -294,32 +293,32 @@ ssize_t gamma_match_peek(struct gamma_rx_ctx *rx_ctx, const struct gamma_post *p
 bool gamma_match_cancel(struct gamma_rx_ctx *rx_ctx, void *context);
 /* All posted receives go, silently. */
 void gamma_match_drop(struct gamma_rx_ctx *rx_ctx);
-/* The endpoint is one of those that share a context now. */
+/* The endpoint has joined a shared context. */
 void gamma_match_join(struct gamma_fi_ep *ep);
-/* The endpoint is about to close. What it has under way it takes along from a context that others
- * go on using: until the engine has ended it needs it without the domain's lock. */
+/* The endpoint is about to close. It takes its matched receives from a shared context: until the
+ * engine has ended it needs them without the domain's lock. */
 void gamma_match_leave(struct gamma_fi_ep *ep);
-/* Afterwards it gives the shared context's receives back. */
+/* Returns these receives to the shared context once the engine has ended. */
 void gamma_match_return(struct gamma_fi_ep *ep);
-/* Takes a receive off the posted list; its peer, if it named one, owes it nothing any more. */
+/* Takes a receive off the posted list; a peer that it names is no longer expected to send. */
 void gamma_match_unlist(struct gamma_rx *rx);
 /* The AV's index of a flow's peer, or FI_ADDR_NOTAVAIL. */
 fi_addr_t gamma_match_source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow);
 
-/* ---- multi.c ---- */
+/* ---- multi_recv.c ---- */
 
-/* Makes a receive that is about to be posted a buffer for many messages. */
+/* Turns a receive that is about to be posted into a multi-receive buffer. */
 int gamma_multi_recv_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
-/* The receive for a message of that length: the posted one itself, or a piece of its buffer; a
- * receive or buffer that cannot take another one is no longer posted. */
+/* The receive for a message of that length: the posted one itself, or a slice of its buffer; a
+ * receive or buffer that cannot take another message is no longer posted. */
 struct gamma_rx *gamma_multi_recv_take(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
 				       struct gamma_rx *posted, uint64_t length);
-/* A message that is here goes into a piece of a posted buffer, and is complete; returns how many
- * bytes of it. */
+/* Places a whole message in a slice of a posted buffer and completes it; returns the bytes placed.
+ */
 uint64_t gamma_multi_recv_place(struct gamma_fi_ep *ep, struct gamma_rx *parent,
 				const struct gamma_envelope *envelope, const uint8_t *bytes,
 				fi_addr_t source, const struct gamma_addr *source_addr);
-/* Ends a buffer with an error, once the messages that arrive in it have done so. */
+/* Ends a buffer with an error, once its arriving messages have ended. */
 void gamma_multi_recv_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,
 			   struct gamma_rx *parent, int error);
 /* Whether the completion of this receive releases its multi-receive buffer. */
@@ -331,17 +330,17 @@ void gamma_multi_recv_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *slice);
 
 /* ---- sep.c ---- */
 struct gamma_sep;
-/* Port, epoch and address vector of a context. The port is given once: -FI_EBUSY. */
+/* Port, epoch and address vector of a context. The port is assigned once: then -FI_EBUSY. */
 int gamma_sep_assign_address(struct gamma_fi_ep *ep, struct gamma_endpoint_attr *attr);
 void gamma_sep_bind_av(struct gamma_fi_ep *ep);
 /* The context closes. */
 void gamma_sep_detach(struct gamma_fi_ep *ep);
 
-/* ---- shared.c ---- */
-/* An endpoint to whose queues that of a shared context can report, or NULL. */
+/* ---- shared_ctx.c ---- */
+/* An endpoint to whose queues a shared context can report, or NULL. */
 struct gamma_fi_ep *gamma_shared_ctx_reporter(const struct gamma_rx_ctx *rx_ctx);
 
-/* ---- remote.c: what RMA and atomics go through ---- */
+/* ---- remote.c: the common path of RMA and atomics ---- */
 
 /* An operation on a peer's memory; see struct gamma_rma. */
 struct gamma_rma_post {
@@ -361,9 +360,10 @@ struct gamma_rma_post {
 		flags; /* FI_RMA or FI_ATOMIC, FI_READ or FI_WRITE, FI_COMPLETION, FI_INJECT, ... */
 	bool silent;   /* no completion entry */
 };
-/* -FI_EINVAL: the sizes of local and remote memory differ, or there are too many pieces. */
+/* -FI_EINVAL: the sizes of local and remote memory differ, or there are too many iovecs. */
 ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle, const struct gamma_rma_post *post);
-/* The memory that a peer means, if it allows what is wanted: FI_REMOTE_READ, FI_REMOTE_WRITE. */
+/* The memory that a peer addresses, if its region allows the access: FI_REMOTE_READ,
+ * FI_REMOTE_WRITE. */
 enum gamma_refusal gamma_remote_reach(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
 				      uint64_t wanted, struct gamma_rma_region *reached);
 
@@ -384,20 +384,20 @@ void gamma_dgram_drop(struct gamma_rx_ctx *rx_ctx);
 /* ---- mc.c ---- */
 int gamma_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
 		  void *context);
-/* The group that fi_mc_addr has named so, if the endpoint may send to it; or NULL. */
+/* The group of an address from fi_mc_addr, if the endpoint may send to it; or NULL. */
 const struct gamma_group *gamma_mc_find(const struct gamma_fi_ep *ep, fi_addr_t fi_addr);
 
-/* ---- complete.c ---- */
-/* The counter that operations of such completion flags concern, or NULL. */
+/* ---- completion.c ---- */
+/* The counter of operations with these completion flags, or NULL. */
 struct gamma_cntr *gamma_completion_cntr(const struct gamma_fi_ep *ep, uint64_t flags);
 void gamma_completion_write_tx(struct gamma_fi_ep *ep, const struct gamma_tx *tx, int error);
-/* The same of a send that had no operation, with success; waits: its frame has still to leave. */
+/* The same for a successful send without an operation; waits: its frame has yet to leave. */
 void gamma_completion_write_sent(struct gamma_fi_ep *ep, const struct gamma_post *post,
 				 uint64_t len, bool waits);
 void gamma_completion_write_rx(struct gamma_fi_ep *ep, struct gamma_rx *rx,
 			       const struct gamma_envelope *envelope, uint64_t placed, int error,
 			       fi_addr_t source, const struct gamma_addr *source_addr);
-/* A receive ends that no message has matched, with a positive FI_E*. */
+/* An unmatched receive ends with a positive FI_E*. */
 void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma_rx *rx, int error);
 /* A multi-receive buffer is released, and no completion of a message reports it. */
 void gamma_completion_write_release(struct gamma_fi_ep *ep, const struct gamma_rx *parent);
@@ -407,14 +407,14 @@ int gamma_options_get(const struct gamma_rx_ctx *rx_ctx, int level, int option, 
 		      size_t *len);
 int gamma_options_set(struct gamma_rx_ctx *rx_ctx, int level, int option, const void *value,
 		      size_t len);
-/* Default flags of one direction, which FI_TRANSMIT or FI_RECV among them names. */
+/* Default flags of one direction, named by FI_TRANSMIT or FI_RECV among them. */
 int gamma_options_check_flags(const struct gamma_fi_ep_handle *handle, uint64_t flags);
 /* Flags that its fi_sendmsg takes. */
 uint64_t gamma_options_send_flags(const struct gamma_fi_ep_handle *handle);
 /* FI_GETOPSFLAG, FI_SETOPSFLAG */
 int gamma_options_op_flags(struct gamma_fi_ep_handle *handle, bool set, uint64_t *flags);
 
-/* ---- report.c ---- */
+/* ---- stats.c ---- */
 /* One JSON line with the endpoint's counters, where FI_GAMMA_STATS says. */
 void gamma_stats_report(struct gamma_fi_ep *ep);
 

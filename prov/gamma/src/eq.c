@@ -166,8 +166,8 @@ static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf, size_
 	return ret == -FI_EAGAIN ? eq_read(eq_fid, event, buf, len, flags) : ret;
 }
 
-/* As for a CQ: into the caller's buffer if there is one, else ours until the next read; an entry
- * that is used again and still names ours has none. */
+/* As for a CQ: into the caller's buffer if there is one, else the queue's own until the next read;
+ * a reused entry that still names it has no buffer. */
 static ssize_t give_error(const struct gamma_eq *eq, struct gamma_eq_error *error,
 			  struct fi_eq_err_entry *entry)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The fabric object: one Ethernet segment. It only counts what is opened on it, so it needs
- * no lock; the list of those that are open has one. Also the stubs for slots that objects have
- * no use for.
+ * The fabric object: one Ethernet segment. It only counts the objects opened on it, so it needs no
+ * lock; the list of open fabrics has one.
  */
 #include "gamma.h"
 

@@ -32,7 +32,7 @@ struct query {
 	const struct fi_info *hints; /* or NULL */
 	bool named;
 	bool all_nics;              /* an inventory; else the best NIC alone */
-	bool numeric;               /* FI_NUMERICHOST: no name is to be looked up */
+	bool numeric;               /* FI_NUMERICHOST: do not resolve names */
 	char open_nic[IF_NAMESIZE]; /* of the open domain that the hints name; else "" */
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
@@ -52,7 +52,7 @@ static const char *hinted_domain(const struct fi_info *hints)
 /* ---- this host ---- */
 
 /* Whether packet sockets can be opened: 0, -EPERM, or another reason. Closing one takes the kernel
- * milliseconds, so what has once succeeded is not tried again. */
+ * milliseconds, so a success is remembered. */
 static int try_packet_socket(void)
 {
 	static bool granted; /* atomic */
@@ -183,8 +183,8 @@ static bool address_valid(const void *addr, size_t len)
 	return len >= GAMMA_ADDR_LEN && gamma_addr->version == GAMMA_ADDR_VERSION;
 }
 
-/* A group as destination: a group MAC, or an IPv4 multicast address, whose Ethernet address has
- * been laid down for IP. */
+/* A group as destination: a group MAC, or an IPv4 multicast address, which maps to an Ethernet
+ * address. */
 static bool group_mac(const struct query *query, const char *node, uint8_t mac[GAMMA_MAC_LEN])
 {
 	struct in_addr ipv4;
@@ -252,7 +252,7 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 		gamma_select_explain(query->named, why);
 		return -FI_ENODATA;
 	}
-	/* Of a group only the port is to be found out, as of a source that may be anywhere. */
+	/* Only the port of a group is resolved, as for a source on any NIC. */
 	if (gamma_resolve(is_group ? NULL : node, service, source || is_group, query->conf,
 			  query->nics, query->nic_count, out, why, sizeof(why))) {
 		gamma_select_explain(query->named, why);
@@ -268,7 +268,7 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 	return 0;
 }
 
-/* What names left open may stand in the hints. */
+/* The hints may give what the names left open. */
 static int take_hinted_addresses(struct query *query, bool source_named)
 {
 	const struct fi_info *hints = query->hints;
@@ -308,7 +308,7 @@ static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
 	if (memcmp(query->source.mac, any, sizeof(any)) &&
 	    memcmp(query->source.mac, nic->mac, sizeof(any)))
 		return false;
-	/* The way to the destination decides where the user has not. */
+	/* The route to the destination decides unless the user has. */
 	return domain || query->open_nic[0] || query->only || query->source.nic ||
 	       !query->dest.nic || nic == query->dest.nic;
 }
@@ -363,7 +363,7 @@ static const struct fid_domain *hinted_instance(const struct fi_info *hints)
 	return hints && hints->domain_attr ? hints->domain_attr->domain : NULL;
 }
 
-/* Programs may use what is open instead of opening it once more, and some do. */
+/* Programs may use open objects instead of opening them again, and some do. */
 static void set_opened(struct fi_info *info, const struct query *query)
 {
 	const struct fi_info *hints = query->hints;
@@ -435,8 +435,8 @@ static int answer(const struct query *query, struct fi_info **info)
 	qsort(order, query->nic_count, sizeof(*order), by_rank);
 	if (first && nic_fits(query, first))
 		ret = offer_nic(query, first, &tail);
-	/* Programs divide what they get among their processes, as ways to the same network; that
-	 * two NICs are on one nobody can know. So several are offered only in an inventory. */
+	/* Programs spread their processes over all answers as if they led to one network, which the
+	 * provider cannot know of two NICs. So several are offered only in an inventory. */
 	for (i = 0; !ret && (query->all_nics || !*info) && i < query->nic_count; i++)
 		if (order[i] != first && nic_fits(query, order[i]))
 			ret = offer_nic(query, order[i], &tail);
@@ -448,7 +448,7 @@ static int answer(const struct query *query, struct fi_info **info)
 	return ret ? ret : *info ? 0 : -FI_ENODATA;
 }
 
-/* Before anything is asked of the system: could any NIC's endpoints satisfy the hints? */
+/* Asked before any system call: could any NIC's endpoints satisfy the hints? */
 static bool attributes_fit(uint32_t version, const struct fi_info *hints)
 {
 	const char *name = hints && hints->fabric_attr ? hints->fabric_attr->name : NULL;
@@ -470,7 +470,7 @@ static bool attributes_fit(uint32_t version, const struct fi_info *hints)
 	return false;
 }
 
-/* Hints may name objects that are open; another provider's, and closed ones, are none of ours. */
+/* Hints may name open objects; those of other providers, and closed ones, do not count. */
 static bool take_opened(struct query *query)
 {
 	const struct fid_fabric *fabric = hinted_fabric(query->hints);
@@ -496,7 +496,7 @@ static bool any_fits(const struct query *query)
 	return false;
 }
 
-/* Why no interface is offered, although all names are known and the attributes possible. */
+/* Why no interface is offered, though the names resolve and the attributes are possible. */
 static void explain_nothing(const struct query *query)
 {
 	const char *domain = hinted_domain(query->hints);

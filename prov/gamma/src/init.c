@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The provider as libfabric sees it: the entry point that its core calls after loading
- * the library, and what is cleaned up before it is unloaded.
+ * The provider as libfabric sees it: the entry point that its core calls after loading the library,
+ * and the clean-up before it is unloaded.
  */
 #include "gamma.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Arriving messages and posted receives: each message takes the oldest receive that fits, each
- * receive the oldest message that came before it. Called by the engine (handlers) and by post.c.
+ * receive the oldest message that came before it. Called by the engine (handlers) and by submit.c.
  */
 #include "ep.h"
 
@@ -37,7 +37,7 @@ static fi_addr_t looked_up_for(const struct gamma_fi_ep *ep, const struct gamma_
 	return FI_ADDR_NOTAVAIL;
 }
 
-/* Looked up once for each state of the AV; the flow remembers. */
+/* Looked up once for each state of the AV and cached in the flow. */
 fi_addr_t gamma_match_source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
 {
 	void *stamp = (void *) (uintptr_t) (ep->av->generation + 1ull);
@@ -59,7 +59,7 @@ void gamma_match_unlist(struct gamma_rx *rx)
 	rx->flow = NULL;
 }
 
-/* The receive counts as owed by that peer, and by no other. */
+/* Only that peer is expected to send for this receive. */
 static void expect_from(struct gamma_rx *rx, struct gamma_flow *flow)
 {
 	if (rx->flow)
@@ -194,7 +194,7 @@ static void end_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, stru
 	gamma_rx_ctx_put(rx_ctx, rx);
 }
 
-/* Receives that wait for this very peer will not be served. */
+/* Ends the receives that name this peer. */
 static void fail_directed(struct gamma_fi_ep *ep, struct gamma_list *posted,
 			  struct gamma_flow *flow, int error)
 {
@@ -294,7 +294,7 @@ static void clear_flow(struct gamma_list *posted, const struct gamma_flow *flow)
 	}
 }
 
-/* What the peer of one flow owes is the other's. */
+/* Receives expected from the peer of one flow are now expected from the other's. */
 static void hand_over_posted(struct gamma_list *posted, struct gamma_flow *flow,
 			     struct gamma_flow *other)
 {
@@ -311,8 +311,8 @@ static void hand_over_posted(struct gamma_list *posted, struct gamma_flow *flow,
 	}
 }
 
-/* An address without epoch, or that of a NIC whose gammad answered: from now on it is the
- * other's. */
+/* The flow was made for an address without epoch, or for a NIC whose gammad answered: the other
+ * flow takes its place. */
 static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow *other)
 {
 	struct gamma_fi_ep *ep = context;
@@ -322,7 +322,7 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
 			ep->flows[i] = other;
-	other->user = NULL; /* it may have come from nowhere before */
+	other->user = NULL; /* its source may have been unknown before */
 }
 
 static void on_gone(void *context, struct gamma_flow *flow)
@@ -377,8 +377,8 @@ static bool known_flow(const struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 	       ep->flows[fi_addr] && gamma_flow_usable(ep->flows[fi_addr]);
 }
 
-/* A receive that names its source counts as owed by that peer: if the peer is gone, the receive
- * ends with an error. The peer of an address without epoch may not have started yet. */
+/* A receive that names its source is expected from that peer: if the peer is gone, it ends with an
+ * error. The peer of an address without epoch may not have started yet. */
 static void expect_message(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 {
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, rx->source);
@@ -401,8 +401,8 @@ static void expect_message(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 		gamma_loss_rearm(flow, gamma_now());
 }
 
-/* Through which endpoint a source is waited for: of those that share the receives one that has
- * talked to it, if any has. NULL: there is none yet. */
+/* The endpoint that waits for a source: among those that share the receives, preferably one with a
+ * flow to it. NULL: there is none yet. */
 static struct gamma_fi_ep *endpoint_for_source(const struct gamma_rx_ctx *rx_ctx, fi_addr_t source)
 {
 	const struct gamma_srx *srx;
@@ -431,8 +431,8 @@ static void expect_source(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx
 		expect_message(ep, rx);
 }
 
-/* Has receives of a shared context be owed through another endpoint than that which leaves it, or,
- * if none does, those that are not owed yet. */
+/* Moves the directed receives of a shared context from an endpoint that leaves to another one;
+ * without one that leaves, assigns those that have none yet. */
 static void expect_sources(const struct gamma_rx_ctx *rx_ctx, struct gamma_list *posted,
 			   const struct gamma_fi_ep *leaves)
 {
@@ -456,7 +456,7 @@ void gamma_match_join(struct gamma_fi_ep *ep)
 	expect_sources(ep->rx, &ep->rx->posted_tagged, NULL);
 }
 
-/* The message goes to a receive; true: its sender waits for the word. */
+/* The message goes to a receive; true: its sender waits for the ACCEPT. */
 static bool accept_unexpected(struct gamma_inbound *inbound, struct gamma_rx *rx)
 {
 	bool announced = inbound->state == GAMMA_INBOUND_ANNOUNCED;
@@ -467,7 +467,7 @@ static bool accept_unexpected(struct gamma_inbound *inbound, struct gamma_rx *rx
 	return announced;
 }
 
-/* A buffer for many messages may be given back, and be posted anew, with the last one it takes. */
+/* A multi-receive buffer may be released, and posted again, with the last message it takes. */
 void gamma_match_post(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
 	struct gamma_inbound *inbound;
@@ -644,7 +644,7 @@ static void drop_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_list *posted)
 	}
 }
 
-/* Its owner closes: the engine frees what it holds of unexpected messages. */
+/* The owner closes: the engine frees the unexpected messages that it holds. */
 void gamma_match_drop(struct gamma_rx_ctx *rx_ctx)
 {
 	drop_posted(rx_ctx, &rx_ctx->posted_msg);
@@ -696,7 +696,7 @@ void gamma_match_leave(struct gamma_fi_ep *ep)
 	ep->rx = to;
 }
 
-/* Only now does nothing write to the receives' memory. */
+/* Only now is nothing written to the receives' memory any more. */
 void gamma_match_return(struct gamma_fi_ep *ep)
 {
 	struct gamma_list *matched = &ep->own_rx.matched;

@@ -9,7 +9,7 @@ struct gamma_mc {
 	struct gamma_list entry; /* of ep->groups */
 	struct gamma_fi_ep *ep;
 	struct gamma_group *group; /* the engine's */
-	bool sends;                /* it has not been joined to receive only */
+	bool sends;                /* it may send to the group */
 };
 
 /* The address from fi_mc_addr is no index of the address vector but names a group. */
@@ -126,7 +126,7 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 	mc->mc_fid.fid.context = context;
 	mc->mc_fid.fid.ops = &mc_fid_ops;
 	mc->mc_fid.fi_addr = (fi_addr_t) (uintptr_t) mc;
-	/* Without either it is as the endpoint's capabilities are. */
+	/* Without either flag the endpoint's capabilities decide. */
 	mc->sends = flags ? flags & FI_SEND : ep->initiates;
 	ret = join_group(mc, &addr, flags ? flags & FI_RECV : ep->is_target);
 	if (ret) {

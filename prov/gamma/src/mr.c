@@ -29,8 +29,8 @@ struct gamma_mr *gamma_mr_find(struct gamma_domain *domain, uint64_t key)
 	return NULL;
 }
 
-/* No endpoint sends from it any more, those that are closing included. A forked child has a copy of
- * the memory, and nothing of its own on the way. */
+/* Stops all endpoints, closing ones too, from sending out of the region. A forked child has nothing
+ * to send. */
 static void withdraw_region(struct gamma_domain *domain, const struct gamma_mr *mr)
 {
 	struct gamma_list *pos;
@@ -61,7 +61,8 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-/* A counter of remote accesses; an endpoint is accepted, as every one reaches all regions. */
+/* Binds a counter of remote accesses. An endpoint is accepted and ignored: every endpoint reaches
+ * all regions. */
 static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct gamma_mr *mr = gamma_container_of(fid, struct gamma_mr, mr_fid.fid);
@@ -117,7 +118,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	switch (command) {
 	case FI_ENABLE:
 	case FI_REFRESH:
-		return 0; /* it is enabled from the beginning, and follows the pages by itself */
+		return 0; /* it is enabled from the beginning and needs no refresh */
 	case FI_GET_RAW_MR:
 		return get_raw_attr(gamma_container_of(fid, struct gamma_mr, mr_fid.fid), arg);
 	}
@@ -161,7 +162,7 @@ static int copy_iov(struct gamma_mr *mr, const struct fi_mr_attr *attr)
 	return 0;
 }
 
-/* Gives it a key that is free and puts it where peers find it. */
+/* Assigns a free key and adds the region to the table. */
 static int publish_region(struct gamma_mr *mr, uint64_t requested_key)
 {
 	struct gamma_domain *domain = mr->domain;
@@ -205,7 +206,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr->domain = domain;
 	mr->access = attr->access;
 	ret = copy_iov(mr, attr);
-	/* Peers give an address of this process, or one that begins at 0. */
+	/* Peers use addresses of this process, or offsets from 0. */
 	mr->offset = domain->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t) mr->iov[0].iov_base : 0;
 	mr->mr_fid.fid.fclass = FI_CLASS_MR;
 	mr->mr_fid.fid.context = attr->context;

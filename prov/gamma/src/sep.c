@@ -45,8 +45,8 @@ int gamma_sep_assign_address(struct gamma_fi_ep *ep, struct gamma_endpoint_attr 
 
 	if (sep->fds[ep->context_index] < 0) {
 		GAMMA_WARN(EP_CTRL,
-			   "%s: the context's port went when it could not be enabled: open the "
-			   "scalable endpoint anew\n",
+			   "%s: this context released its port when enabling it failed: close "
+			   "the scalable endpoint and open it again\n",
 			   ep->domain->nic.name);
 		return -FI_EBUSY;
 	}
@@ -319,9 +319,11 @@ static int claim_ports(struct gamma_sep *sep)
 	ret = gamma_port_claim_range(sep->domain->nic.mac, &sep->port,
 				     sep->receives + sep->transmits, sep->fds);
 	if (ret)
-		GAMMA_WARN(EP_CTRL, "%s: no %u free ports in a row from %u: %s\n",
-			   sep->domain->nic.name, sep->receives + sep->transmits, sep->port,
-			   strerror(-ret));
+		GAMMA_WARN(
+			EP_CTRL,
+			"%s: cannot claim %u successive ports from %u: %s; choose another port\n",
+			sep->domain->nic.name, sep->receives + sep->transmits, sep->port,
+			strerror(-ret));
 	return ret;
 }
 

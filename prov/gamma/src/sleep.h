@@ -15,7 +15,6 @@ static inline uint64_t gamma_sleep_deadline(int timeout)
 	return timeout < 0 ? GAMMA_NEVER : gamma_now() + timeout * GAMMA_NS_PER_MS;
 }
 
-/* ---- waiter.c: how threads sleep on a CQ or a counter ---- */
 struct gamma_wakeup_fd {
 	int fd;         /* readable: look again; -1: no thread has waited yet */
 	bool signalled; /* fd is readable */
