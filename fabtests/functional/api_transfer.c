@@ -149,7 +149,7 @@ static void test_64_mib(bool sender)
 }
 
 /* Pieces with gaps between them, an empty one too, in different places on both sides. */
-static void test_pieces(bool sender)
+static void test_iovecs(bool sender)
 {
 	static const size_t lens[] = {0, 1, 9, 1400, 5000, 16384, 100000, 1 << 20};
 	struct node node;
@@ -402,7 +402,7 @@ const struct test transfer_tests[] = {
 	{.name = "sizes", .run = test_sizes, .both_ways = true},
 	{.name = "frame_boundary", .run = test_frame_boundary},
 	{.name = "64_mib", .run = test_64_mib},
-	{.name = "segments", .run = test_pieces, .both_ways = true},
+	{.name = "iovecs", .run = test_iovecs, .both_ways = true},
 	{.name = "cq_data_bits", .run = test_cq_data_bits},
 	{.name = "inject_reuse", .run = test_inject_reuse, .both_ways = true},
 	{.name = "order", .run = test_order},

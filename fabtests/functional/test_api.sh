@@ -24,7 +24,7 @@ client_host=node01 run "one host" "${steady[@]}" "${restless[@]:1}"
 lab_down
 
 lab_up 2 --mtu 9000
-run "frames of 9,000 bytes" sizes frame_boundary 64_mib pieces order both_directions datagrams \
+run "frames of 9,000 bytes" sizes frame_boundary 64_mib iovecs order both_directions datagrams \
 	unexpected truncation peek levels multi multi_unexpected multi_datagrams shared \
 	atomic_types atomic_calls atomic_lengths atomic_adders scalable multicast \
 	rma_sizes rma_order rma_both_ways rma_fence rma_region_closed
