@@ -107,10 +107,12 @@ static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_r
 		return -FI_ENOMEM;
 	tx->done = &done;
 	ret = fill_remote(ep, tx, post);
-	/* A program that waits for the completion polls. */
-	tx->send.may_delay = (tx->notify && !inject) || gamma_progress_thread_can_flush(ep->domain);
-	if (!ret)
+	if (!ret) {
+		/* A program that waits for the completion polls. */
+		tx->send.may_delay =
+			(tx->notify && !inject) || gamma_progress_thread_can_flush(ep->domain);
 		ret = gamma_endpoint_rma(ep->endpoint, flow, &tx->send, &tx->remote);
+	}
 	if (ret) {
 		tx->work = NULL;
 		gamma_tx_put(ep, tx);
