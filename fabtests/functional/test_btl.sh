@@ -99,7 +99,7 @@ write_old_provider() {
 		#include <stdlib.h>
 		#include <string.h>
 
-		#define OLD FI_VERSION(0, 9)
+		#define OLD FI_VERSION(0, 1)
 
 		static int old_getinfo(uint32_t version, const char *node, const char *service,
 				       uint64_t flags, const struct fi_info *hints, struct fi_info **info)
@@ -459,7 +459,7 @@ check_fails "no privilege: the cause" 'no CAP_NET_RAW, so no raw Ethernet, and n
 	no_privilege
 write_old_provider
 check_fails "a provider that is too old: which, and which is needed" \
-	'provider gamma is version 0\.9 here; this component needs 1\.0' with_provider "$work/old"
+	'provider gamma is version 0\.1 here; this component needs 0\.2' with_provider "$work/old"
 check_fails "receive buffers that there is no memory for: the cause" \
 	'receive buffers of 1000000000000000 bytes cannot be had' \
 	unfit receive_buffer_size 1000000000000000
