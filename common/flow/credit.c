@@ -24,7 +24,7 @@ static uint32_t pool_size(const struct gamma_credit_pool *pool)
 }
 
 /* What each flow should have: an equal part, within bounds. */
-static void set_share(struct gamma_credit_pool *pool)
+static void set_pool_share(struct gamma_credit_pool *pool)
 {
 	uint64_t share = pool_size(pool) / gamma_max(pool->active, 1);
 
@@ -38,7 +38,7 @@ void gamma_credit_pool_init(struct gamma_credit_pool *pool, uint32_t slots)
 	pool->bound = pool_size(pool);
 	gamma_list_init(&pool->waiting);
 	gamma_list_init(&pool->holders);
-	set_share(pool);
+	set_pool_share(pool);
 }
 
 void gamma_credit_pool_set_budget(struct gamma_credit_pool *pool, uint32_t frames)
@@ -141,7 +141,7 @@ static void activate(struct gamma_flow *flow)
 	flow->credit.active = true;
 	flow->credit.first = gamma_credit_window(flow);
 	pool->active++;
-	set_share(pool);
+	set_pool_share(pool);
 }
 
 static void set_bulk(struct gamma_flow *flow, bool bulk)
@@ -164,7 +164,7 @@ static void deactivate(struct gamma_flow *flow)
 	book_used(flow, gamma_credit_window(flow));
 	flow->credit.active = false;
 	pool->active--;
-	set_share(pool);
+	set_pool_share(pool);
 	gamma_list_remove(&flow->credit.grant_entry);
 }
 

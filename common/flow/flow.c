@@ -61,7 +61,7 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	return flow;
 }
 
-static void stop(struct gamma_flow *flow)
+static void stop_timers(struct gamma_flow *flow)
 {
 	for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
 		gamma_timers_stop(flow, timer);
@@ -75,7 +75,7 @@ static void stop(struct gamma_flow *flow)
 
 void gamma_flow_free(struct gamma_flow *flow)
 {
-	stop(flow);
+	stop_timers(flow);
 	gamma_message_flow_drop(flow, 0);
 	gamma_list_remove(&flow->timed_entry);
 	gamma_list_remove(&flow->all_entry);
@@ -84,9 +84,9 @@ void gamma_flow_free(struct gamma_flow *flow)
 }
 
 /* Ends everything that is outstanding. */
-static void end(struct gamma_flow *flow, enum gamma_flow_state state, int error)
+static void end_flow(struct gamma_flow *flow, enum gamma_flow_state state, int error)
 {
-	stop(flow);
+	stop_timers(flow);
 	flow->state = state;
 	flow->error = error;
 	gamma_message_flow_drop(flow, error);
@@ -97,7 +97,7 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause)
 	if (!gamma_flow_usable(flow))
 		return;
 	gamma_message_flow_failed(flow, error, cause);
-	end(flow, GAMMA_FLOW_FAILED, error);
+	end_flow(flow, GAMMA_FLOW_FAILED, error);
 }
 
 static void forget_later(struct gamma_flow *flow, uint64_t now)
@@ -128,7 +128,7 @@ void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char
 {
 	flow->unreported = cause;
 	flow->given_up = has_history(flow);
-	end(flow, GAMMA_FLOW_FAILED, error);
+	end_flow(flow, GAMMA_FLOW_FAILED, error);
 	forget_later(flow, now);
 }
 
@@ -140,7 +140,7 @@ void gamma_flow_process_ended(struct gamma_flow *flow, const char *cause, bool l
 		gamma_message_flow_failed(flow, -ECONNRESET, cause);
 	else
 		flow->unreported = cause;
-	end(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
+	end_flow(flow, GAMMA_FLOW_CLOSED, -ECONNRESET);
 	forget_later(flow, now);
 }
 

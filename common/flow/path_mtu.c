@@ -14,7 +14,7 @@
 
 enum { BACKOFF_MAX = 2 }; /* doublings of the time between two padded probes */
 
-static void ask(struct gamma_flow *flow, uint64_t now)
+static void ask_for_probe(struct gamma_flow *flow, uint64_t now)
 {
 	flow->path_mtu.asked = now;
 	flow->path_mtu.asked_serial = UINT64_MAX;
@@ -52,7 +52,7 @@ static void doubt(struct gamma_flow *flow, uint64_t now)
 	path->proven = true;
 	path->losses = 0;
 	path->refused = 0;
-	ask(flow, now);
+	ask_for_probe(flow, now);
 }
 
 /* A full queue says nothing of the path; a link that refuses the size again and again does. */
@@ -84,7 +84,7 @@ void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t
 		aim(path, 0);
 	} else if (!path->settled && (!path->target || path->target > smaller)) {
 		aim(path, smaller);
-		ask(flow, now);
+		ask_for_probe(flow, now);
 	} else if (path->given_up > smaller) {
 		path->given_up = 0;
 	}
@@ -161,11 +161,11 @@ void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now)
 		return;
 	}
 	if (refused && ++path->unsent < GAMMA_MTU_REFUSALS)
-		ask(flow, now);
+		ask_for_probe(flow, now);
 	else if (++path->tries >= GAMMA_MTU_TRIES)
 		stay(flow);
 	else
-		ask(flow, now);
+		ask_for_probe(flow, now);
 }
 
 void gamma_path_mtu_delivered(struct gamma_flow *flow, const struct gamma_sent *sent)

@@ -50,7 +50,7 @@ static struct gamma_reassembly **entry_of(struct gamma_receive_window *rx,
 }
 
 /* Marks bytes [from, to) as arrived; returns how many were not before. */
-static uint32_t mark(uint64_t *bits, uint32_t from, uint32_t to)
+static uint32_t mark_arrived(uint64_t *bits, uint32_t from, uint32_t to)
 {
 	uint32_t fresh = 0;
 
@@ -91,7 +91,7 @@ bool gamma_reassembly_add(struct gamma_flow *flow, struct gamma_fields *fields,
 		return false;
 	}
 	memcpy(parts->payload + from, *payload, fields->payload_len);
-	parts->arrived += (uint16_t) mark(parts->bits, from, from + fields->payload_len);
+	parts->arrived += (uint16_t) mark_arrived(parts->bits, from, from + fields->payload_len);
 	if (parts->arrived < parts->total)
 		return false;
 	fields->extensions &= ~GAMMA_EXT_PART;

@@ -39,8 +39,8 @@ static void bit_clear(struct gamma_receive_window *rx, uint32_t seq)
 	rx->bits[i / 64] &= ~(1ull << (i % 64));
 }
 
-static bool hold(struct gamma_receive_window *rx, const struct gamma_fields *fields,
-		 const uint8_t *payload)
+static bool hold_frame(struct gamma_receive_window *rx, const struct gamma_fields *fields,
+		       const uint8_t *payload)
 {
 	struct gamma_early_frame *held;
 
@@ -65,7 +65,7 @@ static struct gamma_early_frame *held_take(struct gamma_receive_window *rx, uint
 }
 
 /* Early frames whose turn has come. */
-static void drain(struct gamma_flow *flow)
+static void drain_held(struct gamma_flow *flow)
 {
 	struct gamma_receive_window *rx = &flow->rx;
 
@@ -88,7 +88,7 @@ void gamma_receive_window_retry(struct gamma_flow *flow)
 	if (gamma_likely(!flow->rx.no_memory))
 		return;
 	flow->rx.no_memory = false;
-	drain(flow);
+	drain_held(flow);
 	if (!flow->rx.no_memory)
 		gamma_ack_now(flow);
 }
@@ -100,11 +100,12 @@ static bool take_early(struct gamma_flow *flow, const struct gamma_fields *field
 	gamma_ack_now(flow);
 	if (gamma_receive_is_placeable(flow, fields))
 		return gamma_receive_frame(flow, fields, payload);
-	return hold(&flow->rx, fields, payload);
+	return hold_frame(&flow->rx, fields, payload);
 }
 
 /* False: not taken, as if it had not arrived. */
-static bool take(struct gamma_flow *flow, const struct gamma_fields *fields, const uint8_t *payload)
+static bool take_frame(struct gamma_flow *flow, const struct gamma_fields *fields,
+		       const uint8_t *payload)
 {
 	struct gamma_receive_window *rx = &flow->rx;
 
@@ -121,7 +122,7 @@ static bool take(struct gamma_flow *flow, const struct gamma_fields *fields, con
 		rx->highest = fields->seq + 1;
 	if (gamma_unlikely(rx->next != rx->highest)) {
 		gamma_ack_now(flow); /* its sender waits for what fills a gap */
-		drain(flow);
+		drain_held(flow);
 	}
 	return true;
 }
@@ -153,7 +154,7 @@ void gamma_receive_window_data(struct gamma_flow *flow, const struct gamma_field
 			return;
 		fields = &whole;
 	}
-	if (gamma_unlikely(!take(flow, fields, payload))) {
+	if (gamma_unlikely(!take_frame(flow, fields, payload))) {
 		flow->local->refused_data = true;
 		return;
 	}

@@ -21,7 +21,7 @@ bool gamma_send_window_is_open(const struct gamma_flow *flow)
 	       gamma_send_window_unacked(&flow->tx) < GAMMA_WINDOW_MAX;
 }
 
-static bool grow(struct gamma_flow *flow)
+static bool grow_window(struct gamma_flow *flow)
 {
 	struct gamma_send_window *tx = &flow->tx;
 	uint32_t size = tx->size ? 2 * tx->size : FIRST_SIZE;
@@ -41,7 +41,8 @@ struct gamma_sent *gamma_send_window_next(struct gamma_flow *flow)
 {
 	if (!gamma_send_window_is_open(flow))
 		return NULL;
-	if (gamma_unlikely(gamma_send_window_unacked(&flow->tx) == flow->tx.size) && !grow(flow))
+	if (gamma_unlikely(gamma_send_window_unacked(&flow->tx) == flow->tx.size) &&
+	    !grow_window(flow))
 		return NULL;
 	return gamma_send_window_at(&flow->tx, flow->tx.next);
 }

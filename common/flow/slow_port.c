@@ -86,7 +86,7 @@ static void begin_look(struct gamma_credit_pool *pool, uint64_t stamp)
 	look_after(pool, LOOK);
 }
 
-static void set_share(struct gamma_credit_pool *pool)
+static void set_sender_share(struct gamma_credit_pool *pool)
 {
 	struct gamma_slow_port *pace = &pool->slow_port;
 
@@ -105,7 +105,7 @@ static bool heard_short(struct gamma_credit_pool *pool)
 /* ---- no bound ---- */
 
 /* Credit is not given back at once, for that would fill the port: it grows as after a loss. */
-static void release(struct gamma_credit_pool *pool, uint64_t until)
+static void release_bound(struct gamma_credit_pool *pool, uint64_t until)
 {
 	struct gamma_slow_port *pace = &pool->slow_port;
 
@@ -123,7 +123,7 @@ static void leave_alone(struct gamma_credit_pool *pool, uint64_t stamp)
 	struct gamma_slow_port *pace = &pool->slow_port;
 
 	pace->away = gamma_min(pace->away ? 2 * pace->away : ms(AWAY_MS), ms(AWAY_MAX_MS));
-	release(pool, stamp + pace->away);
+	release_bound(pool, stamp + pace->away);
 }
 
 static void empty(struct gamma_credit_pool *pool, uint64_t stamp);
@@ -161,11 +161,11 @@ static void widen(struct gamma_credit_pool *pool, uint32_t bound, uint64_t stamp
 	pace->state = GAMMA_SLOW_PORT_WIDER;
 	pace->bound = bound;
 	pace->looks = pace->idle = 0;
-	set_share(pool);
+	set_sender_share(pool);
 	begin_look(pool, stamp);
 }
 
-static void fail(struct gamma_credit_pool *pool, uint64_t stamp)
+static void fail_trial(struct gamma_credit_pool *pool, uint64_t stamp)
 {
 	if (++pool->slow_port.tries >= TRIES)
 		leave_alone(pool, stamp);
@@ -208,7 +208,7 @@ static void look_empty(struct gamma_credit_pool *pool, uint64_t passed, uint64_t
 	uint32_t more = to_come(pool);
 
 	if (spoilt(pool, passed) || (more && ++pace->looks >= ROUNDS)) {
-		fail(pool, stamp);
+		fail_trial(pool, stamp);
 		return;
 	}
 	if (more) {
@@ -227,7 +227,7 @@ static void look_empty(struct gamma_credit_pool *pool, uint64_t passed, uint64_t
 	look_after(pool, 1);
 }
 
-static void hold(struct gamma_credit_pool *pool, uint64_t stamp)
+static void hold_bound(struct gamma_credit_pool *pool, uint64_t stamp)
 {
 	struct gamma_slow_port *pace = &pool->slow_port;
 	uint64_t frame_ns = gamma_max(pace->port * pace->frame / 1024, 1);
@@ -238,7 +238,7 @@ static void hold(struct gamma_credit_pool *pool, uint64_t stamp)
 	pace->tries = pace->late = pace->idle = 0;
 	pace->tried = stamp;
 	pace->span = pace->span_bytes = 0;
-	set_share(pool);
+	set_sender_share(pool);
 	begin_look(pool, stamp);
 }
 
@@ -253,7 +253,7 @@ static void look_rounds(struct gamma_credit_pool *pool, uint64_t passed, uint64_
 	pace->bytes = bytes;
 	pace->frame = (uint32_t) gamma_max(pace->frame, frame);
 	if (spoilt(pool, passed)) {
-		fail(pool, stamp);
+		fail_trial(pool, stamp);
 		return;
 	}
 	if (frame < pace->frame / 2 || ++pace->arrived % pace->senders)
@@ -262,7 +262,7 @@ static void look_rounds(struct gamma_credit_pool *pool, uint64_t passed, uint64_
 		pace->trip = gamma_min(pace->trip, passed);
 	pace->stamp = stamp;
 	if (++pace->looks > ROUNDS)
-		hold(pool, stamp);
+		hold_bound(pool, stamp);
 }
 
 /* ---- the bound ---- */
@@ -305,7 +305,7 @@ static void look_hold(struct gamma_credit_pool *pool, uint64_t passed, uint64_t 
 	if (heard_short(pool))
 		pace->short_at = stamp;
 	if (pool->bulk > SENDERS_MAX || stamp - pace->short_at > ms(SHORT_MS)) {
-		release(pool, 0);
+		release_bound(pool, 0);
 		return;
 	}
 	if (often_away(pace, passed, bytes)) {
@@ -317,7 +317,7 @@ static void look_hold(struct gamma_credit_pool *pool, uint64_t passed, uint64_t 
 	if (pace->late == 3) {
 		pace->late = 0;
 		pace->bound = (uint32_t) gamma_min(pace->bound + (pace->bound + 3) / 4, pace->most);
-		set_share(pool);
+		set_sender_share(pool);
 	}
 	if (stamp - pace->tried < ms(AGAIN_MS))
 		return;
@@ -334,7 +334,7 @@ static void look_in_vain(struct gamma_credit_pool *pool, uint64_t stamp)
 		pace->steady = 0;
 		pace->shorts_seen = pool->shorts;
 	} else if (!pool->bulk && ++pace->idle >= IDLE_LOOKS) {
-		release(pool, 0);
+		release_bound(pool, 0);
 	}
 	begin_look(pool, stamp);
 }
@@ -363,7 +363,7 @@ void gamma_slow_port_look(struct gamma_credit_pool *pool, uint64_t stamp)
 	if (pace->state == GAMMA_SLOW_PORT_WATCH)
 		watch(pool, passed, bytes, stamp);
 	else if (pace->fast == FAST_LOOKS)
-		release(pool, 0);
+		release_bound(pool, 0);
 	else if (pace->state == GAMMA_SLOW_PORT_WIDER)
 		look_wider(pool, passed, bytes, stamp);
 	else
@@ -376,7 +376,7 @@ void gamma_slow_port_senders_changed(struct gamma_credit_pool *pool)
 
 	pace->disturbed |= !pool->bulk;
 	if (pace->state == GAMMA_SLOW_PORT_HOLD || pace->state == GAMMA_SLOW_PORT_WIDER)
-		set_share(pool);
+		set_sender_share(pool);
 }
 
 void gamma_slow_port_lost(struct gamma_credit_pool *pool)

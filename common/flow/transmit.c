@@ -12,8 +12,8 @@
 #include "flow/flow.h"
 #include "flow/upcalls.h"
 
-static void begin(const struct gamma_flow *flow, struct gamma_fields *fields, uint8_t kind,
-		  uint8_t op)
+static void begin_fields(const struct gamma_flow *flow, struct gamma_fields *fields, uint8_t kind,
+			 uint8_t op)
 {
 	const struct gamma_local *local = flow->local;
 
@@ -120,7 +120,7 @@ static void begin_data(const struct gamma_flow *flow, const struct gamma_sent *s
 	struct gamma_content made;
 	const struct gamma_content *content = content_of(sent, &made);
 
-	begin(flow, fields, GAMMA_KIND_DATA, sent->op);
+	begin_fields(flow, fields, GAMMA_KIND_DATA, sent->op);
 	fields->flags |= flags | (gamma_send_has_frames(flow) ? GAMMA_FLAG_BACKLOG : 0);
 	fields->payload_len = (uint16_t) sent->len;
 	fields->seq = seq;
@@ -406,7 +406,7 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 {
 	struct gamma_fields fields;
 
-	begin(flow, &fields, kind, op);
+	begin_fields(flow, &fields, kind, op);
 	fields.seq = seq;
 	gamma_ack_attach(flow, &fields, true, now);
 	if (gamma_unlikely(flow->ack.spurious)) {
@@ -434,7 +434,7 @@ static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
 		local->zeros = calloc(1, local->limits.mtu);
 	if (!local->zeros)
 		return false;
-	begin(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_MTU);
+	begin_fields(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_MTU);
 	fields.seq = ++flow->path_mtu.probe;
 	attach_mtu(flow, &fields);
 	fields.probe = (uint16_t) flow->path_mtu.target;
@@ -453,7 +453,7 @@ static void poll_mtu_answer(struct gamma_flow *flow, struct gamma_frame *frame)
 {
 	struct gamma_fields fields;
 
-	begin(flow, &fields, GAMMA_KIND_ACK, GAMMA_ACK_PROBED);
+	begin_fields(flow, &fields, GAMMA_KIND_ACK, GAMMA_ACK_PROBED);
 	fields.seq = flow->mtu_probed;
 	attach_mtu(flow, &fields);
 	fields.probe = (uint16_t) flow->mtu_probed_size;
@@ -466,7 +466,7 @@ static void poll_plain(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32
 {
 	struct gamma_fields fields;
 
-	begin(flow, &fields, kind, op);
+	begin_fields(flow, &fields, kind, op);
 	fields.seq = seq;
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 }
@@ -476,7 +476,7 @@ static void poll_lookup(struct gamma_flow *flow, struct gamma_frame *frame)
 	struct gamma_fields fields;
 
 	flow->local->stats.lookups_out++;
-	begin(flow, &fields, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK);
+	begin_fields(flow, &fields, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK);
 	fields.dst_epoch = GAMMA_EPOCH_ANY;
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 }

@@ -19,8 +19,8 @@ uint8_t *gamma_coalesce_put_item(struct gamma_buffer *buffer, const struct gamma
 	return bytes;
 }
 
-static void put(struct gamma_flow *flow, struct gamma_buffer *buffer, const struct iovec *iov,
-		unsigned iov_count, const struct gamma_envelope *envelope)
+static void put_bytes(struct gamma_flow *flow, struct gamma_buffer *buffer, const struct iovec *iov,
+		      unsigned iov_count, const struct gamma_envelope *envelope)
 {
 	struct gamma_fields item;
 
@@ -101,7 +101,7 @@ bool gamma_coalesce_add(struct gamma_flow *flow, const struct iovec *iov, unsign
 	}
 	if (m->filling->len + gamma_coalesce_message_len(envelope) > m->filling_room)
 		return false;
-	put(flow, m->filling, iov, iov_count, envelope);
+	put_bytes(flow, m->filling, iov, iov_count, envelope);
 	m->filling_count++;
 	flow->local->stats.messages_out++;
 	return true;
@@ -126,7 +126,7 @@ struct making {
 static bool take_first(struct gamma_flow *flow, struct gamma_send *send, struct making *making)
 {
 	if (!send->rma) {
-		put(flow, making->buffer, send->iov, send->iov_count, &send->envelope);
+		put_bytes(flow, making->buffer, send->iov, send->iov_count, &send->envelope);
 		gamma_send_finish(flow, send, 0);
 		return true;
 	}
@@ -174,8 +174,8 @@ bool gamma_coalesce_next(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	return true;
 }
 
-bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
-		      struct gamma_fields *item, const uint8_t **bytes)
+bool gamma_coalesce_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
+			       struct gamma_fields *item, const uint8_t **bytes)
 {
 	*bytes = gamma_codec_parse_item(payload + *offset, len - *offset, item);
 	if (!*bytes)

@@ -28,7 +28,7 @@ void gamma_coalesce_finish_frame(struct gamma_buffer *buffer, struct gamma_sent 
 /* Adds an item for which there is room; returns where its bytes go. */
 uint8_t *gamma_coalesce_put_item(struct gamma_buffer *buffer, const struct gamma_fields *item);
 /* Reads the item at *offset and moves on; false: there is none, or it is nonsense. */
-bool gamma_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
-		      struct gamma_fields *item, const uint8_t **bytes);
+bool gamma_coalesce_batch_item(const uint8_t *payload, uint32_t len, uint32_t *offset,
+			       struct gamma_fields *item, const uint8_t **bytes);
 
 #endif /* GAMMA_MESSAGE_COALESCE_H */

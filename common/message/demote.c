@@ -70,7 +70,8 @@ static bool find_in_buffer(const struct gamma_sent *sent, uint32_t index, struct
 		return true;
 	}
 	for (uint32_t i = 0; i <= index; i++)
-		if (!gamma_batch_item(buffer->payload, buffer->len, &offset, &item, &where->bytes))
+		if (!gamma_coalesce_batch_item(buffer->payload, buffer->len, &offset, &item,
+					       &where->bytes))
 			return false;
 	gamma_envelope_of(&item, item.payload_len, &where->envelope);
 	return item.op == GAMMA_OP_SEND;

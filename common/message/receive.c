@@ -67,7 +67,7 @@ static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
 }
 
 /* Memory for the bytes of a message that nobody has asked for; most: bytes of all of these. */
-static bool keep(struct gamma_inbound *inbound, uint64_t bytes, uint64_t most)
+static bool keep_bytes(struct gamma_inbound *inbound, uint64_t bytes, uint64_t most)
 {
 	struct gamma_local *local = inbound->flow->local;
 
@@ -193,7 +193,7 @@ static bool keep_whole(struct gamma_inbound *inbound, const uint8_t *bytes, uint
 {
 	uint64_t length = inbound->envelope.length;
 
-	if (!keep(inbound, length, most))
+	if (!keep_bytes(inbound, length, most))
 		return false;
 	if (length)
 		memcpy(inbound->buffered, bytes, length);
@@ -285,7 +285,8 @@ static bool arrived_batch(struct gamma_flow *flow, const struct gamma_fields *fi
 
 	item.seq = fields->seq;
 	for (uint32_t i = 0; offset < fields->payload_len; i++) {
-		if (!gamma_batch_item(payload, fields->payload_len, &offset, &item, &bytes)) {
+		if (!gamma_coalesce_batch_item(payload, fields->payload_len, &offset, &item,
+					       &bytes)) {
 			flow->local->stats.malformed++;
 			break;
 		}
@@ -368,7 +369,7 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 		return false;
 	inbound->recv = gamma_message_local(local)->handlers->match(
 		gamma_message_local(local)->context, flow, &envelope);
-	if (inbound->recv || keep(inbound, envelope.length, local->limits.unexpected_size)) {
+	if (inbound->recv || keep_bytes(inbound, envelope.length, local->limits.unexpected_size)) {
 		inbound->state = GAMMA_INBOUND_ARRIVING;
 		flow->owed++;
 		gamma_list_append(&gamma_message_state(flow)->arriving, &inbound->arriving_entry);
@@ -473,7 +474,7 @@ static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send
 
 	inbound->own = send;
 	inbound->state = GAMMA_INBOUND_ANNOUNCED;
-	if (copy && keep(inbound, length, local->limits.unexpected_size)) {
+	if (copy && keep_bytes(inbound, length, local->limits.unexpected_size)) {
 		gamma_iov_read(send->iov, send->iov_count, 0, inbound->buffered, length);
 		local->stats.bytes_copied_in += length;
 		inbound->own = NULL;

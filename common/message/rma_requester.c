@@ -307,7 +307,7 @@ void gamma_rma_requester_finish(struct gamma_flow *flow, struct gamma_send *send
 }
 
 /* A fenced one behind it may begin. */
-static void finish(struct gamma_flow *flow, struct gamma_send *send, int error)
+static void finish_operation(struct gamma_flow *flow, struct gamma_send *send, int error)
 {
 	gamma_send_finish(flow, send, error);
 	if (gamma_send_has_frames(flow))
@@ -353,7 +353,7 @@ void gamma_rma_requester_receive_reply(struct gamma_flow *flow, const struct gam
 	gamma_message_note_arriving(flow,
 				    remote->length - gamma_min(remote->arrived, remote->length));
 	if (remote->arrived >= remote->length && remote->segment == remote->segment_count)
-		finish(flow, send, 0);
+		finish_operation(flow, send, 0);
 }
 
 /* The WRITE or ATOMIC that this frame belongs to, or that has this place in it, or NULL. */
@@ -390,7 +390,7 @@ void gamma_rma_requester_receive_failed(struct gamma_flow *flow, const struct ga
 	send->rma->refusal = cause_of(fields);
 	send->error = gamma_rma_requester_refusal_error(send->rma->refusal);
 	if (by_id) {
-		finish(flow, send, send->error);
+		finish_operation(flow, send, send->error);
 		return;
 	}
 	/* Frames of it are under way, this one at least: their acknowledgement ends it. */

@@ -92,8 +92,8 @@ static enum gamma_refusal reach(struct gamma_flow *flow, const struct gamma_rma_
 
 /* Tells the requester why not: by its id or, of a WRITE or ATOMIC, by the frame and the place in a
  * BATCH. False: no memory even for that. */
-static bool refuse(struct gamma_flow *flow, uint32_t seq, uint64_t fragment,
-		   enum gamma_refusal refusal)
+static bool refuse_operation(struct gamma_flow *flow, uint32_t seq, uint64_t fragment,
+			     enum gamma_refusal refusal)
 {
 	struct gamma_notice *notice = gamma_send_new_notice();
 	uint64_t id = fragment & ~GAMMA_FRAGMENT_OFFSET_MASK;
@@ -207,7 +207,7 @@ static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fi
 	}
 	refusal = write_bytes(flow, write, fields, payload);
 	if (refusal) {
-		if (!refuse(flow, fields->seq, 0, refusal)) {
+		if (!refuse_operation(flow, fields->seq, 0, refusal)) {
 			/* The frame comes again, and begins it anew. */
 			write->active = !begins;
 			write->more |= begins && fields->rma_length & GAMMA_RMA_CONTINUES;
@@ -411,7 +411,7 @@ static bool arrived_read(struct gamma_flow *flow, const struct gamma_fields *fie
 	if (access.length)
 		refusal = reach(flow, &access, &reached);
 	if (refusal)
-		return refuse(flow, fields->seq, fields->fragment, refusal);
+		return refuse_operation(flow, fields->seq, fields->fragment, refusal);
 	/* So much is what memory holds now, in however many frames. */
 	if (access.length <= gamma_max(reply_room(flow), GAMMA_ATOMIC_BYTES))
 		return reply_short(flow, fields, &access, &reached);
@@ -471,7 +471,8 @@ static bool arrived_atomic(struct gamma_flow *flow, const struct gamma_fields *f
 	refusal = apply(flow, &access, payload, result);
 	if (refusal) {
 		drop_buffers(flow, buffers);
-		return refuse(flow, fields->seq, has_result ? fields->fragment : 0, refusal);
+		return refuse_operation(flow, fields->seq, has_result ? fields->fragment : 0,
+					refusal);
 	}
 	if (has_result)
 		reply_result(flow, buffers, result);
@@ -544,8 +545,8 @@ static bool withdraw(struct gamma_flow *flow, struct gamma_reply *reply)
 	uint64_t first = first_unacked(flow, send);
 
 	if (send->made < send->wanted &&
-	    !refuse(flow, 0, (uint64_t) send->accepted << GAMMA_FRAGMENT_OFFSET_BITS,
-		    GAMMA_REFUSED_KEY))
+	    !refuse_operation(flow, 0, (uint64_t) send->accepted << GAMMA_FRAGMENT_OFFSET_BITS,
+			      GAMMA_REFUSED_KEY))
 		return false;
 	reply->region = NULL;
 	if (send->made > first) {

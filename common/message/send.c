@@ -29,7 +29,7 @@ struct gamma_notice {
 	uint64_t fragment;
 };
 
-static void begin(struct gamma_flow *flow, struct gamma_send *send)
+static void begin_message(struct gamma_flow *flow, struct gamma_send *send)
 {
 	send->flow = flow;
 	send->state = GAMMA_SEND_QUEUED;
@@ -60,7 +60,7 @@ static void enqueue(struct gamma_flow *flow, struct gamma_send *send)
 
 void gamma_send_enqueue(struct gamma_flow *flow, struct gamma_send *send)
 {
-	begin(flow, send);
+	begin_message(flow, send);
 	enqueue(flow, send);
 }
 
@@ -94,7 +94,7 @@ int gamma_send_message(struct gamma_flow *flow, struct gamma_send *send)
 	if (send->envelope.length > GAMMA_MESSAGE_MAX)
 		return -EMSGSIZE;
 	send->rma = NULL;
-	begin(flow, send);
+	begin_message(flow, send);
 	if (gamma_likely(!flow->self) || !send_to_self(flow, send))
 		enqueue(flow, send);
 	return 0;
@@ -110,7 +110,7 @@ bool gamma_send_shm_announce(struct gamma_flow *flow, struct gamma_send *send, b
 	     envelope->length <= gamma_rndv_shm_eager_size(flow)))
 		return false;
 	send->rma = NULL;
-	begin(flow, send);
+	begin_message(flow, send);
 	send->id = gamma_transfers_add(&gamma_message_local(flow->local)->announced, send);
 	if (!send->id)
 		return false;

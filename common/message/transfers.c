@@ -33,7 +33,7 @@ void gamma_transfers_fini(struct gamma_transfers *transfers)
 	gamma_transfers_init(transfers);
 }
 
-static bool grow(struct gamma_transfers *transfers)
+static bool grow_slots(struct gamma_transfers *transfers)
 {
 	uint32_t size = transfers->size ? 2 * transfers->size : 64;
 	struct gamma_transfer *slots;
@@ -58,7 +58,7 @@ uint32_t gamma_transfers_add(struct gamma_transfers *transfers, void *object)
 {
 	struct gamma_transfer *slot;
 
-	if (transfers->free == NO_SLOT && !grow(transfers))
+	if (transfers->free == NO_SLOT && !grow_slots(transfers))
 		return 0;
 	slot = &transfers->slots[transfers->free];
 	transfers->free = slot->next_free;

@@ -555,10 +555,10 @@ static struct fi_ops av_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = av_close,
 	.bind = av_bind,
-	.control = gamma_unsupported_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.control = gamma_fabric_unsupported_control,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_av av_ops = {

@@ -492,7 +492,7 @@ static unsigned drop_works(struct gamma_domain *domain, const struct selection *
 void gamma_deferred_work_drop(struct gamma_domain *domain, const struct gamma_fi_ep_handle *handle)
 {
 	/* Another thread may be posting through it just now: one that a forked child lacks. */
-	while (domain->posting && !gamma_domain_is_inherited(domain)) {
+	while (domain->posting && !gamma_progress_is_inherited(domain)) {
 		gamma_domain_unlock(domain);
 		sched_yield();
 		gamma_domain_lock(domain);

@@ -62,7 +62,7 @@ static void deliver_datagram(struct gamma_fi_ep *ep, struct gamma_rx *rx,
 	fi_addr_t fi_addr = ep->want_source ? gamma_av_find(ep->av, source) : FI_ADDR_NOTAVAIL;
 
 	gamma_completion_write_rx(ep, rx, envelope, placed, 0, fi_addr, source);
-	gamma_rx_ctx_put(ep->rx, rx);
+	gamma_submit_put_rx(ep->rx, rx);
 }
 
 void gamma_dgram_arrived(void *context, const struct gamma_addr *source,

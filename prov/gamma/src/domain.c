@@ -129,9 +129,9 @@ static struct fi_ops domain_fid_ops = {
 	.close = domain_close,
 	.bind = domain_bind,
 	.control = domain_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_domain domain_ops = {

@@ -62,7 +62,7 @@ struct gamma_domain *gamma_domain_find_opened(const struct fi_info *info,
 					      const struct fid_domain *only);
 
 /* Whether this process is a forked child of the process that opened the domain. */
-bool gamma_domain_is_inherited(const struct gamma_domain *domain);
+bool gamma_progress_is_inherited(const struct gamma_domain *domain);
 
 static inline void gamma_domain_lock(struct gamma_domain *domain)
 {

@@ -401,7 +401,7 @@ static int ep_close(struct fid *fid)
 	if (ep->endpoint)
 		shut_down_ep(ep);
 	gamma_dgram_drop(&ep->own_rx);
-	gamma_rx_ctx_fini(&ep->own_rx);
+	gamma_submit_fini_rx_ctx(&ep->own_rx);
 	free_pool_tx(&ep->sends);
 	free_pool_tx(&ep->free_tx);
 	if (ep->sep)
@@ -439,9 +439,9 @@ static struct fi_ops ep_fid_ops = {
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 /* ---- endpoint operations ---- */
@@ -596,11 +596,11 @@ static int alias_close(struct fid *fid)
 static struct fi_ops alias_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = alias_close,
-	.bind = gamma_unsupported_bind,
+	.bind = gamma_fabric_unsupported_bind,
 	.control = ep_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 /* The same endpoint with default flags of its own, for one direction. */
@@ -635,7 +635,7 @@ static void init_lists(struct gamma_fi_ep *ep)
 	gamma_list_init(&ep->groups);
 	gamma_list_init(&ep->free_tx);
 	gamma_list_init(&ep->sends);
-	gamma_rx_ctx_init(&ep->own_rx, ep->domain);
+	gamma_submit_init_rx_ctx(&ep->own_rx, ep->domain);
 	ep->own_rx.ep = ep;
 	ep->rx = &ep->own_rx;
 }

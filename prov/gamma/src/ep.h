@@ -258,23 +258,23 @@ struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_in
 /* Implements fi_getname for an endpoint of that name. */
 int gamma_ep_copy_name(const struct gamma_addr *name, void *addr, size_t *len);
 /* The flow to an AV entry, made if need be; NULL: no such entry, or no memory. */
-struct gamma_flow *gamma_ep_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr);
-struct gamma_tx *gamma_tx_get(struct gamma_fi_ep *ep);
-void gamma_tx_put(struct gamma_fi_ep *ep, struct gamma_tx *tx);
+struct gamma_flow *gamma_submit_find_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr);
+struct gamma_tx *gamma_submit_get_tx(struct gamma_fi_ep *ep);
+void gamma_submit_put_tx(struct gamma_fi_ep *ep, struct gamma_tx *tx);
 /* Makes the send use a copy of these bytes. */
-int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len);
+int gamma_submit_copy_tx(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len);
 /* The message was taken but its bytes may be needed (again), and the caller may overwrite them when
  * its call returns: copies them or, without memory for that, waits until *done. */
-void gamma_tx_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const bool *done);
-void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain);
+void gamma_submit_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const bool *done);
+void gamma_submit_init_rx_ctx(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain);
 /* Frees what is in the pools; nothing is posted any more. */
-void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx);
+void gamma_submit_fini_rx_ctx(struct gamma_rx_ctx *rx_ctx);
 /* parent: the multi-receive buffer of a slice, or NULL. */
-struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent);
-void gamma_rx_ctx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
+struct gamma_rx *gamma_submit_get_rx(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent);
+void gamma_submit_put_rx(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx);
 /* Fills in the user's arguments; capacity: bytes, gamma_submit_len of post. */
-void gamma_rx_ctx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
-		       const struct gamma_post *post, uint64_t capacity);
+void gamma_submit_fill_rx(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
+			  const struct gamma_post *post, uint64_t capacity);
 /* Bytes in all, or -1 if there are too many bytes or iovecs for an operation. */
 int64_t gamma_submit_len(const struct gamma_post *post);
 /* Whether an operation writes a completion entry; selective also for a struct gamma_deferred_work.

@@ -291,11 +291,11 @@ static int eq_close(struct fid *fid)
 static struct fi_ops eq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = eq_close,
-	.bind = gamma_unsupported_bind,
+	.bind = gamma_fabric_unsupported_bind,
 	.control = eq_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_eq eq_ops = {

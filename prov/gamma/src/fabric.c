@@ -7,33 +7,33 @@
 
 #include <stdlib.h>
 
-int gamma_unsupported_bind(struct fid *fid, struct fid *other, uint64_t flags)
+int gamma_fabric_unsupported_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	(void) fid, (void) other, (void) flags;
 	return -FI_EINVAL;
 }
 
-int gamma_unsupported_control(struct fid *fid, int command, void *arg)
+int gamma_fabric_unsupported_control(struct fid *fid, int command, void *arg)
 {
 	(void) fid, (void) command, (void) arg;
 	return -FI_ENOSYS;
 }
 
-int gamma_unsupported_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
-			       void *context)
+int gamma_fabric_unsupported_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+				      void *context)
 {
 	(void) fid, (void) name, (void) flags, (void) ops, (void) context;
 	return -FI_ENOSYS;
 }
 
-int gamma_unsupported_tostr(const struct fid *fid, char *buf, size_t len)
+int gamma_fabric_unsupported_tostr(const struct fid *fid, char *buf, size_t len)
 {
 	(void) fid, (void) buf, (void) len;
 	return -FI_ENOSYS;
 }
 
-int gamma_unsupported_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
-			      void *context)
+int gamma_fabric_unsupported_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+				     void *context)
 {
 	(void) fid, (void) name, (void) flags, (void) ops, (void) context;
 	return -FI_ENOSYS;
@@ -93,11 +93,11 @@ static int open_domain2(struct fid_fabric *fabric, struct fi_info *info, struct 
 static struct fi_ops fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = fabric_close,
-	.bind = gamma_unsupported_bind,
-	.control = gamma_unsupported_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.bind = gamma_fabric_unsupported_bind,
+	.control = gamma_fabric_unsupported_control,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_fabric fabric_ops = {

@@ -122,7 +122,7 @@ GAMMA_FLATTEN static uint64_t on_deliver(void *context, struct gamma_flow *flow,
 	gamma_match_unlist(rx);
 	placed = gamma_iov_write(rx->recv.iov, rx->recv.iov_count, 0, bytes, envelope->length);
 	gamma_completion_write_rx(ep, rx, envelope, placed, 0, source_of(ep, flow), &flow->addr);
-	gamma_rx_ctx_put(ep->rx, rx);
+	gamma_submit_put_rx(ep->rx, rx);
 	return placed;
 }
 
@@ -152,7 +152,7 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 		return;
 	gamma_completion_write_rx(ep, rx, envelope, placed, error, source_of(ep, flow),
 				  &flow->addr);
-	gamma_rx_ctx_put(ep->rx, rx);
+	gamma_submit_put_rx(ep->rx, rx);
 }
 
 static void explain_refusal(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
@@ -177,7 +177,7 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	gamma_completion_write_tx(ep, tx, error);
 	if (tx->done)
 		*tx->done = true;
-	gamma_tx_put(ep, tx);
+	gamma_submit_put_tx(ep, tx);
 }
 
 /* A posted receive ends with a positive FI_E*. ep: reports it, or NULL. */
@@ -191,7 +191,7 @@ static void end_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, stru
 	gamma_match_unlist(rx);
 	if (ep)
 		gamma_completion_write_unmatched(ep, rx, error);
-	gamma_rx_ctx_put(rx_ctx, rx);
+	gamma_submit_put_rx(rx_ctx, rx);
 }
 
 /* Ends the receives that name this peer. */
@@ -389,7 +389,7 @@ static void expect_message(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 		return;
 	if (addr->epoch == GAMMA_EPOCH_ANY && !known_flow(ep, rx->source))
 		return;
-	flow = gamma_ep_flow(ep, rx->source);
+	flow = gamma_submit_find_flow(ep, rx->source);
 	if (!flow)
 		return;
 	if (gamma_unlikely(!gamma_flow_usable(flow)))
@@ -552,10 +552,10 @@ static ssize_t receive_claimed(struct gamma_rx_ctx *rx_ctx, const struct gamma_p
 		discard_unexpected(inbound);
 		return 0;
 	}
-	rx = gamma_rx_ctx_get(rx_ctx, NULL);
+	rx = gamma_submit_get_rx(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	gamma_rx_ctx_fill(rx_ctx, rx, post, (uint64_t) gamma_submit_len(post));
+	gamma_submit_fill_rx(rx_ctx, rx, post, (uint64_t) gamma_submit_len(post));
 	rx = gamma_multi_recv_take(rx_ctx, ep_of(inbound->flow), rx, inbound->envelope.length);
 	if (accept_unexpected(inbound, rx))
 		gamma_progress_poll(rx_ctx->domain);
@@ -640,7 +640,7 @@ static void drop_posted(struct gamma_rx_ctx *rx_ctx, struct gamma_list *posted)
 		gamma_match_unlist(rx);
 		if (rx->multi)
 			gamma_multi_recv_close(rx_ctx, rx);
-		gamma_rx_ctx_put(rx_ctx, rx);
+		gamma_submit_put_rx(rx_ctx, rx);
 	}
 }
 
@@ -702,5 +702,6 @@ void gamma_match_return(struct gamma_fi_ep *ep)
 	struct gamma_list *matched = &ep->own_rx.matched;
 
 	while (!gamma_list_empty(matched))
-		gamma_rx_ctx_put(&ep->srx->rx, gamma_list_first(matched, struct gamma_rx, entry));
+		gamma_submit_put_rx(&ep->srx->rx,
+				    gamma_list_first(matched, struct gamma_rx, entry));
 }

@@ -43,11 +43,11 @@ static int mc_close(struct fid *fid)
 static struct fi_ops mc_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mc_close,
-	.bind = gamma_unsupported_bind,
-	.control = gamma_unsupported_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.bind = gamma_fabric_unsupported_bind,
+	.control = gamma_fabric_unsupported_control,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 /* An Ethernet group address, and a port as every address has one. */

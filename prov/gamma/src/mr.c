@@ -35,7 +35,7 @@ static void withdraw_region(struct gamma_domain *domain, const struct gamma_mr *
 {
 	struct gamma_list *pos;
 
-	if (gamma_domain_is_inherited(domain))
+	if (gamma_progress_is_inherited(domain))
 		return;
 	gamma_list_for_each (pos, &domain->eps)
 		gamma_ep_withdraw(gamma_ep_of_domain_entry(pos), mr);
@@ -130,9 +130,9 @@ static struct fi_ops mr_fid_ops = {
 	.close = mr_close,
 	.bind = mr_bind,
 	.control = mr_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 /* The last fields exist only in the structures of applications that are new enough. Those that say

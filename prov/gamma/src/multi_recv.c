@@ -8,7 +8,7 @@
 
 int gamma_multi_recv_open(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
-	rx->spare = gamma_rx_ctx_get(rx_ctx, rx);
+	rx->spare = gamma_submit_get_rx(rx_ctx, rx);
 	rx->multi = rx->spare;
 	rx->consumed = rx->released = false;
 	rx->slices = 0;
@@ -25,7 +25,7 @@ void gamma_multi_recv_close(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent
 		return;
 	spare->parent = NULL;
 	rx_ctx->used++; /* slices do not count */
-	gamma_rx_ctx_put(rx_ctx, spare);
+	gamma_submit_put_rx(rx_ctx, spare);
 }
 
 GAMMA_NOINLINE static void consume_buffer(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent)
@@ -68,7 +68,7 @@ static struct gamma_rx *take_slice(struct gamma_rx_ctx *rx_ctx, struct gamma_rx 
 {
 	struct gamma_rx *slice = parent->spare;
 
-	parent->spare = gamma_rx_ctx_get(rx_ctx, parent);
+	parent->spare = gamma_submit_get_rx(rx_ctx, parent);
 	cut_slice(parent, slice, length);
 	if (!parent->spare || is_used_up(rx_ctx, parent))
 		consume_buffer(rx_ctx, parent);
@@ -105,7 +105,7 @@ static void end_buffer(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep, stru
 		gamma_completion_write_unmatched(ep, parent, parent->error);
 	else if (!silent)
 		gamma_completion_write_release(ep, parent);
-	gamma_rx_ctx_put(rx_ctx, parent);
+	gamma_submit_put_rx(rx_ctx, parent);
 }
 
 void gamma_multi_recv_stop(struct gamma_rx_ctx *rx_ctx, struct gamma_fi_ep *ep,

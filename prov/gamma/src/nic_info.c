@@ -57,11 +57,11 @@ static int nic_tostr(const struct fid *fid, char *buf, size_t len)
 static struct fi_ops nic_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = nic_close,
-	.bind = gamma_unsupported_bind,
+	.bind = gamma_fabric_unsupported_bind,
 	.control = nic_control,
-	.ops_open = gamma_unsupported_ops_open,
+	.ops_open = gamma_fabric_unsupported_ops_open,
 	.tostr = nic_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static void fill_bus(struct fi_bus_attr *bus, const char *pci)

@@ -20,7 +20,7 @@ GAMMA_FLATTEN void gamma_progress_poll(struct gamma_domain *domain)
 		gamma_ep_progress(gamma_ep_of_domain_entry(pos));
 }
 
-bool gamma_domain_is_inherited(const struct gamma_domain *domain)
+bool gamma_progress_is_inherited(const struct gamma_domain *domain)
 {
 	return domain->owner != getpid();
 }
@@ -51,7 +51,7 @@ void gamma_progress_unwatch(struct gamma_domain *domain, struct gamma_fi_ep *ep)
 {
 	int fds[GAMMA_EP_FDS], count, i;
 
-	if (!domain->watches || gamma_domain_is_inherited(domain))
+	if (!domain->watches || gamma_progress_is_inherited(domain))
 		return;
 	count = gamma_ep_fds(ep, fds);
 	for (i = 0; i < count; i++)

@@ -245,7 +245,7 @@ static void end_thread(struct gamma_progress_thread *self)
 
 	__atomic_store_n(&self->stops, true, __ATOMIC_RELEASE);
 	/* A forked child has the memory but not the thread. */
-	if (!gamma_domain_is_inherited(self->domain) &&
+	if (!gamma_progress_is_inherited(self->domain) &&
 	    write(self->stop_fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(self->thread, NULL);
 	close_fds(self);

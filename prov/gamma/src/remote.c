@@ -51,7 +51,7 @@ static int take_operands(struct gamma_tx *tx, const struct gamma_rma_post *post,
 	struct gamma_send *send = &tx->send;
 
 	if (post->op == GAMMA_OP_COMPARE && post->count > GAMMA_IOV_MAX)
-		return gamma_tx_copy(tx, post->iov, post->count, len);
+		return gamma_submit_copy_tx(tx, post->iov, post->count, len);
 	return copy_checked_iov(send->iov, &send->iov_count, post->iov, post->count, len)
 		       ? 0
 		       : -FI_EINVAL;
@@ -94,7 +94,7 @@ static int fill_remote(struct gamma_fi_ep *ep, struct gamma_tx *tx,
 
 static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_rma_post *post)
 {
-	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
+	struct gamma_flow *flow = gamma_submit_find_flow(ep, post->addr);
 	bool inject = post->silent || post->flags & FI_INJECT;
 	struct gamma_tx *tx;
 	bool done = false;
@@ -102,7 +102,7 @@ static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_r
 
 	if (gamma_unlikely(!flow))
 		return gamma_av_addr(ep->av, post->addr) ? -FI_ENOMEM : -FI_EINVAL;
-	tx = gamma_tx_get(ep);
+	tx = gamma_submit_get_tx(ep);
 	if (!tx)
 		return -FI_ENOMEM;
 	tx->done = &done;
@@ -115,7 +115,7 @@ static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_r
 	}
 	if (ret) {
 		tx->work = NULL;
-		gamma_tx_put(ep, tx);
+		gamma_submit_put_tx(ep, tx);
 		return ret;
 	}
 	if (done)
@@ -123,7 +123,7 @@ static ssize_t submit_remote_locked(struct gamma_fi_ep *ep, const struct gamma_r
 	if (gamma_send_has_frames(flow)) /* other processes may wait for its effect */
 		gamma_progress_thread_set_flush_timer(ep->domain);
 	if (inject && !gamma_rma_requester_is_copied(&tx->send))
-		gamma_tx_release_buffer(ep, tx, &done);
+		gamma_submit_release_buffer(ep, tx, &done);
 	if (!done)
 		tx->done = NULL;
 	return 0;

@@ -242,9 +242,9 @@ static struct fi_ops sep_fid_ops = {
 	.close = sep_close,
 	.bind = sep_bind,
 	.control = sep_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_ep sep_ops = {

@@ -39,7 +39,7 @@ static int srx_close(struct fid *fid)
 	gamma_match_drop(&srx->rx);
 	gamma_dgram_drop(&srx->rx);
 	gamma_domain_unlock(domain);
-	gamma_rx_ctx_fini(&srx->rx);
+	gamma_submit_fini_rx_ctx(&srx->rx);
 	gamma_refs_drop(&domain->refs);
 	free(srx);
 	return 0;
@@ -98,11 +98,11 @@ static ssize_t srx_size_left(struct fid_ep *fid)
 static struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = srx_close,
-	.bind = gamma_unsupported_bind,
+	.bind = gamma_fabric_unsupported_bind,
 	.control = srx_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_ep srx_ops = {
@@ -152,7 +152,7 @@ int gamma_shared_ctx_open_rx(struct fid_domain *domain_fid, struct fi_rx_attr *a
 	if (!srx)
 		return -FI_ENOMEM;
 	gamma_list_init(&srx->eps);
-	gamma_rx_ctx_init(&srx->rx, domain);
+	gamma_submit_init_rx_ctx(&srx->rx, domain);
 	take_rx_attr(srx, attr);
 	srx->handle.rx = &srx->rx;
 	set_srx_ops(&srx->handle.fid, context);
@@ -177,11 +177,11 @@ static int stx_close(struct fid *fid)
 static struct fi_ops stx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = stx_close,
-	.bind = gamma_unsupported_bind,
-	.control = gamma_unsupported_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.bind = gamma_fabric_unsupported_bind,
+	.control = gamma_fabric_unsupported_control,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 int gamma_shared_ctx_open_tx(struct fid_domain *domain_fid, struct fi_tx_attr *attr,

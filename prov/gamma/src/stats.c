@@ -31,7 +31,7 @@ void gamma_stats_report(struct gamma_fi_ep *ep)
 	char line[LINE_MAX_LEN], why[512];
 	int len, fd;
 
-	if (!where || gamma_domain_is_inherited(ep->domain))
+	if (!where || gamma_progress_is_inherited(ep->domain))
 		return;
 	len = format_stats(ep, gamma_endpoint_stats(ep->endpoint), line);
 	fd = strcmp(where, "stderr") ? open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)

@@ -9,7 +9,7 @@
 
 /* ---- operations ---- */
 
-struct gamma_tx *gamma_tx_get(struct gamma_fi_ep *ep)
+struct gamma_tx *gamma_submit_get_tx(struct gamma_fi_ep *ep)
 {
 	struct gamma_tx *tx;
 
@@ -37,7 +37,7 @@ static void put_free(struct gamma_list *pool, struct gamma_list *entry)
 	gamma_list_append(pool->next, entry);
 }
 
-void gamma_tx_put(struct gamma_fi_ep *ep, struct gamma_tx *tx)
+void gamma_submit_put_tx(struct gamma_fi_ep *ep, struct gamma_tx *tx)
 {
 	if (gamma_unlikely(tx->copy))
 		free(tx->copy);
@@ -49,7 +49,7 @@ void gamma_tx_put(struct gamma_fi_ep *ep, struct gamma_tx *tx)
 	put_free(&ep->free_tx, &tx->entry);
 }
 
-void gamma_rx_ctx_init(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain)
+void gamma_submit_init_rx_ctx(struct gamma_rx_ctx *rx_ctx, struct gamma_domain *domain)
 {
 	rx_ctx->domain = domain;
 	rx_ctx->min_multi = GAMMA_MIN_MULTI_RECV;
@@ -73,13 +73,13 @@ static void free_pool_rx(struct gamma_list *list)
 	}
 }
 
-void gamma_rx_ctx_fini(struct gamma_rx_ctx *rx_ctx)
+void gamma_submit_fini_rx_ctx(struct gamma_rx_ctx *rx_ctx)
 {
 	free_pool_rx(&rx_ctx->matched);
 	free_pool_rx(&rx_ctx->free);
 }
 
-struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent)
+struct gamma_rx *gamma_submit_get_rx(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *parent)
 {
 	struct gamma_rx *rx;
 
@@ -102,7 +102,7 @@ struct gamma_rx *gamma_rx_ctx_get(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *
 	return rx;
 }
 
-void gamma_rx_ctx_put(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
+void gamma_submit_put_rx(struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx)
 {
 	if (rx->parent)
 		gamma_multi_recv_put(rx_ctx, rx);
@@ -130,7 +130,7 @@ int64_t gamma_submit_len(const struct gamma_post *post)
 
 /* The flow to an AV entry. The cache lives until the AV changes; a flow that has ended is looked
  * up again, since an address without epoch may mean a new process by now. */
-struct gamma_flow *gamma_ep_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr)
+struct gamma_flow *gamma_submit_find_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 {
 	const struct gamma_addr *addr;
 	struct gamma_addr context;
@@ -237,7 +237,7 @@ static void fill_send(struct gamma_fi_ep *ep, struct gamma_tx *tx, const struct 
 	send->may_delay = tx->notify && !(post->flags & FI_INJECT);
 }
 
-int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len)
+int gamma_submit_copy_tx(struct gamma_tx *tx, const struct iovec *iov, size_t count, uint64_t len)
 {
 	tx->copy = malloc(len);
 	if (!tx->copy)
@@ -251,10 +251,10 @@ int gamma_tx_copy(struct gamma_tx *tx, const struct iovec *iov, size_t count, ui
 /* The caller may overwrite its buffer when fi_inject returns, though the message still waits. */
 static int keep_copy(struct gamma_tx *tx, uint64_t len)
 {
-	return len ? gamma_tx_copy(tx, tx->send.iov, tx->send.iov_count, len) : 0;
+	return len ? gamma_submit_copy_tx(tx, tx->send.iov, tx->send.iov_count, len) : 0;
 }
 
-void gamma_tx_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const bool *done)
+void gamma_submit_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const bool *done)
 {
 	if (*done || tx->copy || !keep_copy(tx, tx->send.envelope.length))
 		return;
@@ -265,7 +265,7 @@ void gamma_tx_release_buffer(struct gamma_fi_ep *ep, struct gamma_tx *tx, const 
 static ssize_t send_message(struct gamma_fi_ep *ep, const struct gamma_post *post, uint64_t len)
 {
 	bool inject = post->silent || post->flags & FI_INJECT;
-	struct gamma_flow *flow = gamma_ep_flow(ep, post->addr);
+	struct gamma_flow *flow = gamma_submit_find_flow(ep, post->addr);
 	struct gamma_tx *tx;
 	bool done = false;
 	int ret;
@@ -274,7 +274,7 @@ static ssize_t send_message(struct gamma_fi_ep *ep, const struct gamma_post *pos
 		return gamma_av_addr(ep->av, post->addr) ? -FI_ENOMEM : -FI_EINVAL;
 	if (gamma_likely(copied_at_once(ep, flow, post, len)))
 		return 0;
-	tx = gamma_tx_get(ep);
+	tx = gamma_submit_get_tx(ep);
 	if (!tx)
 		return -FI_ENOMEM;
 	fill_send(ep, tx, post, len);
@@ -286,11 +286,11 @@ static ssize_t send_message(struct gamma_fi_ep *ep, const struct gamma_post *pos
 		ret = gamma_endpoint_send(ep->endpoint, flow, &tx->send);
 	if (ret) {
 		tx->work = NULL;
-		gamma_tx_put(ep, tx);
+		gamma_submit_put_tx(ep, tx);
 		return ret;
 	}
 	if (inject)
-		gamma_tx_release_buffer(ep, tx, &done);
+		gamma_submit_release_buffer(ep, tx, &done);
 	if (!done)
 		tx->done = NULL;
 	return 0;
@@ -379,8 +379,8 @@ ssize_t gamma_submit_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 
 /* ---- receives ---- */
 
-void gamma_rx_ctx_fill(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
-		       const struct gamma_post *post, uint64_t capacity)
+void gamma_submit_fill_rx(const struct gamma_rx_ctx *rx_ctx, struct gamma_rx *rx,
+			  const struct gamma_post *post, uint64_t capacity)
 {
 	for (size_t i = 0; i < post->count; i++)
 		rx->recv.iov[i] = post->iov[i];
@@ -404,14 +404,14 @@ static ssize_t post_recv_locked(struct gamma_rx_ctx *rx_ctx, const struct gamma_
 		gamma_progress_poll(rx_ctx->domain);
 		return rx_ctx->error ? rx_ctx->error : -FI_EAGAIN;
 	}
-	rx = gamma_rx_ctx_get(rx_ctx, NULL);
+	rx = gamma_submit_get_rx(rx_ctx, NULL);
 	if (!rx)
 		return -FI_ENOMEM;
-	gamma_rx_ctx_fill(rx_ctx, rx, post, capacity);
+	gamma_submit_fill_rx(rx_ctx, rx, post, capacity);
 	if (gamma_unlikely(post->flags & FI_MULTI_RECV && post->flags & FI_MSG) &&
 	    gamma_multi_recv_open(rx_ctx, rx)) {
 		rx->work = NULL;
-		gamma_rx_ctx_put(rx_ctx, rx);
+		gamma_submit_put_rx(rx_ctx, rx);
 		return -FI_ENOMEM;
 	}
 	if (!gamma_list_empty(&rx_ctx->datagrams))

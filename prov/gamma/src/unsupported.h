@@ -8,13 +8,13 @@
 
 #include "prov.h"
 
-int gamma_unsupported_bind(struct fid *fid, struct fid *other, uint64_t flags);
-int gamma_unsupported_control(struct fid *fid, int command, void *arg);
-int gamma_unsupported_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
-			       void *context);
-int gamma_unsupported_tostr(const struct fid *fid, char *buf, size_t len);
-int gamma_unsupported_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
-			      void *context);
+int gamma_fabric_unsupported_bind(struct fid *fid, struct fid *other, uint64_t flags);
+int gamma_fabric_unsupported_control(struct fid *fid, int command, void *arg);
+int gamma_fabric_unsupported_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+				      void *context);
+int gamma_fabric_unsupported_tostr(const struct fid *fid, char *buf, size_t len);
+int gamma_fabric_unsupported_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+				     void *context);
 
 extern struct fi_ops_cm gamma_unsupported_cm_ops;
 extern struct fi_ops_ep gamma_unsupported_ep_ops;

@@ -199,7 +199,7 @@ static void unwatch_domain(struct gamma_waitset *wait, struct gamma_domain *doma
 		shared |= domain_of(gamma_list_entry(pos, struct member, entry)->fid) == domain;
 	gamma_domain_lock(domain);
 	domain->sleepers--;
-	if (!shared && !gamma_domain_is_inherited(domain))
+	if (!shared && !gamma_progress_is_inherited(domain))
 		epoll_ctl(wait->epoll_fd, EPOLL_CTL_DEL, domain->wait_fd, NULL);
 	gamma_domain_unlock(domain);
 }
@@ -305,11 +305,11 @@ static int wait_close(struct fid *fid)
 static struct fi_ops wait_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = wait_close,
-	.bind = gamma_unsupported_bind,
+	.bind = gamma_fabric_unsupported_bind,
 	.control = wait_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_wait wait_ops = {
@@ -449,11 +449,11 @@ static int poll_close(struct fid *fid)
 static struct fi_ops poll_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = poll_close,
-	.bind = gamma_unsupported_bind,
-	.control = gamma_unsupported_control,
-	.ops_open = gamma_unsupported_ops_open,
-	.tostr = gamma_unsupported_tostr,
-	.ops_set = gamma_unsupported_ops_set,
+	.bind = gamma_fabric_unsupported_bind,
+	.control = gamma_fabric_unsupported_control,
+	.ops_open = gamma_fabric_unsupported_ops_open,
+	.tostr = gamma_fabric_unsupported_tostr,
+	.ops_set = gamma_fabric_unsupported_ops_set,
 };
 
 static struct fi_ops_poll poll_ops = {
