@@ -2,7 +2,8 @@
 /*
  * The messages on gammad's socket: one structure each, in host byte order, after a common header.
  * The provider (link/broker.c) and gammactl send requests, gammad answers. Everything that gammad
- * reads passes gamma_broker_message_parse. doc/protocol.md, section 10, is the specification.
+ * reads passes gamma_broker_message_parse. doc/protocol-gammad.md, section 10, is the
+ * specification.
  */
 #ifndef GAMMA_BROKER_MESSAGE_H
 #define GAMMA_BROKER_MESSAGE_H

@@ -288,9 +288,9 @@ static void warn_version(struct gamma_endpoint *endpoint, const struct gamma_arr
 {
 	char mac[GAMMA_MAC_TEXT_LEN];
 
-	if (endpoint->version_told)
+	if (endpoint->version_reported)
 		return;
-	endpoint->version_told = true;
+	endpoint->version_reported = true;
 	gamma_warn("frames from %s are of version %u of the protocol, this is %u: install the same "
 		   "release of gamma on all hosts",
 		   gamma_mac_format(gamma_dispatch_sender(arrival), mac),

@@ -39,7 +39,7 @@ struct gamma_endpoint_attr {
 	uint64_t host;   /* host identity */
 	enum gamma_link_choice link;
 	size_t ring_bytes;
-	uint64_t shm_bytes; /* shared memory for the frames to each neighbour; 0: none */
+	uint64_t shm_bytes; /* shared memory for the frames to each shm peer; 0: none */
 	uint64_t speed;     /* of the NIC, bits/s; 0: unknown */
 	uint64_t budget;    /* bytes always allowed to be on their way to the NIC; 0: unbounded */
 	uint64_t linger;    /* ns: a close waits at most this long */
@@ -71,9 +71,9 @@ struct gamma_endpoint;
 int gamma_endpoint_create(const struct gamma_endpoint_attr *attr,
 			  const struct gamma_endpoint_handlers *handlers, void *context,
 			  struct gamma_endpoint **endpoint);
-/* Waits for what is not acknowledged and says BYE, at most linger long in all. In a forked child
- * nothing is sent or waited for. asleep, unless NULL, is told with the handlers' context when it
- * begins and ends to sleep: then another thread may call gamma_endpoint_withdraw. */
+/* Waits until all is acknowledged and sends BYE, for at most `linger` in all. In a forked child it
+ * neither sends nor waits. asleep, unless NULL, is called with the handlers' context when the sleep
+ * begins and ends: in between another thread may call gamma_endpoint_withdraw. */
 typedef void gamma_endpoint_asleep(void *context, bool asleep);
 void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_asleep *asleep);
 /* Frees everything; sends that are not complete end silently. A forked child may call it, too. */
@@ -103,8 +103,7 @@ enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpo
 						    const struct iovec *iov, unsigned iov_count,
 						    const struct gamma_envelope *envelope,
 						    bool may_delay, bool more);
-/* The same to a neighbour, if it needs no frame and so is sent at once. False: nothing has been
- * done. */
+/* The same to an shm peer, if it needs no frame and so is sent at once. False: nothing was done. */
 bool gamma_endpoint_send_shm(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			     const struct iovec *iov, unsigned iov_count,
 			     const struct gamma_envelope *envelope);
@@ -138,8 +137,8 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint);
 /* ---- to sleep until progress has something to do ---- */
 uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */
 bool gamma_endpoint_ready(struct gamma_endpoint *endpoint);        /* something waits already */
-/* Whoever sleeps says so after that, and when it has woken; others who call progress meanwhile
- * leave alone what will wake it. Not armed any more: they could not, and it is to be woken. */
+/* A thread that sleeps calls this after arming, and again when it has woken. Other threads that
+ * call progress meanwhile leave the wake-up armed; if they could not, they wake the sleeper. */
 void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep);
 bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint);
 /* The last one is -1 as long as no group has been joined. */

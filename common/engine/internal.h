@@ -94,7 +94,7 @@ struct gamma_send_coalescing {
 	bool more;      /* the last one said that others follow */
 };
 
-/* Whether several pages to a neighbour are copied: shm_copy_model.c */
+/* Whether several pages to an shm peer are copied: shm_copy_model.c */
 struct gamma_shm_copy_model {
 	uint32_t kib_ns; /* what a copy of 1,024 bytes took; 0: not known */
 	uint32_t
@@ -140,14 +140,14 @@ struct gamma_endpoint {
 	uint32_t flow_count;
 	uint64_t sweep_at; /* ns: when there may be too many of them again */
 	struct gamma_dead_peers dead_peers;
-	uint32_t shm_peers;  /* flows over the shm link */
-	bool host_datagrams; /* has sent a datagram over it */
-	bool backpressure;   /* shm_peers are to send frames, no plain messages */
-	uint64_t round;      /* polls so far */
-	uint32_t idle;       /* polls in a row that found nothing */
-	uint32_t unread;     /* polls since the clock was read */
-	uint32_t resets;     /* RESETs sent in this progress call */
-	bool version_told;   /* that somebody has another protocol version */
+	uint32_t shm_peers;    /* flows over the shm link */
+	bool host_datagrams;   /* has sent a datagram over it */
+	bool backpressure;     /* on: shm peers send frames instead of inline messages */
+	uint64_t round;        /* polls so far */
+	uint32_t idle;         /* polls in a row that found nothing */
+	uint32_t unread;       /* polls since the clock was read */
+	uint32_t resets;       /* RESETs sent in this progress call */
+	bool version_reported; /* that somebody has another protocol version */
 	bool datagram;
 	bool holds;       /* the slot of the frame that local.deferred is about */
 	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
@@ -186,7 +186,7 @@ void gamma_budget_divide(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_budget_close(struct gamma_endpoint *endpoint);
 
 /* ---- dead_peers.c ---- */
-/* The flow of a peer that was given up is about to be freed. False: no memory, or too many. */
+/* The flow of a peer that was declared dead is about to be freed. False: no memory, or too many. */
 bool gamma_dead_peers_add(struct gamma_dead_peers *dead, const struct gamma_flow *flow);
 /* Whether such a flow led where this one does. */
 bool gamma_dead_peers_has(const struct gamma_dead_peers *dead, const struct gamma_flow *flow);
@@ -246,8 +246,8 @@ uint32_t gamma_shm_copy_model_smooth(uint32_t known, uint32_t kib_ns);
 /* How long one copy of them, or of a part, took: of the first after `timed` has been set. */
 void gamma_shm_copy_model_record(struct gamma_shm_copy_model *copying, uint64_t len, uint64_t ns);
 
-/* ---- near.c ---- */
-/* Whether a neighbour takes plain messages by now: finds its channel. */
+/* ---- shm_path.c ---- */
+/* Finds the channel to an shm peer, if that takes inline messages by now. */
 void gamma_shm_path_find_channel(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 /* Sends a short message, which is complete then, by its channel. False: nothing has been done.
  */
@@ -259,16 +259,16 @@ bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 bool gamma_shm_path_announce(struct gamma_flow *flow, struct gamma_send *send);
 /* Writes what receivers have asked for. */
 void gamma_shm_path_feed(struct gamma_endpoint *endpoint);
-/* Writes what is to be said to a neighbour; false: it cannot be. */
+/* Writes a record to an shm peer. False: it cannot be written. */
 bool gamma_shm_path_put(struct gamma_flow *flow, struct gamma_shm_message *plain);
 /* Nothing that was announced to it must be read any more: the flow comes to its end. */
 void gamma_shm_path_withdraw(struct gamma_flow *flow);
-/* A plain message, an announcement or an answer has arrived. False: it stays with the link, for
- * want of memory. */
+/* An inline message, an announcement or an answer has arrived. False: no memory; it stays in the
+ * channel. */
 bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival);
-/* Whether plain messages of the flow have not been taken. */
+/* Whether inline messages of the flow wait in the channel. */
 bool gamma_shm_path_has_undelivered(const struct gamma_flow *flow);
-/* Neighbours that were to send frames may send plain messages again, if there is room. */
+/* Turns back-pressure off, if there is room: shm peers may send inline messages again. */
 void gamma_shm_path_relax(struct gamma_endpoint *endpoint);
 
 /* ---- fastpath.c ---- */

@@ -157,7 +157,7 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 	struct gamma_shm_addr addr = {.port = flow->port, .epoch = flow->epoch};
 
 	if (!gamma_list_empty(&gamma_message_state(flow)->incoming) ||
-	    (flow->given_up && !gamma_dead_peers_add(&endpoint->dead_peers, flow))) {
+	    (flow->declared_dead && !gamma_dead_peers_add(&endpoint->dead_peers, flow))) {
 		gamma_timers_set(flow, GAMMA_TIMER_FORGET, now + local->limits.forget);
 		return;
 	}

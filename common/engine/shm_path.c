@@ -75,7 +75,7 @@ bool gamma_shm_path_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 		.tag = envelope->tag,
 		.data = envelope->data,
 		.len = (uint32_t) envelope->length,
-		.kind = GAMMA_RECORD_PLAIN,
+		.kind = GAMMA_RECORD_INLINE,
 		.flags = (uint8_t) envelope->flags,
 	};
 
@@ -331,7 +331,7 @@ bool gamma_shm_path_receive(struct gamma_endpoint *endpoint, const struct gamma_
 		refuse_record(endpoint, flow, plain->kind);
 		return true;
 	}
-	if (gamma_unlikely(plain->kind != GAMMA_RECORD_PLAIN))
+	if (gamma_unlikely(plain->kind != GAMMA_RECORD_INLINE))
 		return receive_announced_record(flow, &envelope, plain);
 	if (gamma_unlikely(!gamma_receive_shm_message(flow, &envelope, plain->bytes)))
 		return false;

@@ -8,10 +8,10 @@
  *
  *     outstanding = limit - arrived - returned
  *
- * First credits, which every stranger has, are the reserve's; they move to the pool's account as
- * soon as it has room. What senders with more to send than credit (BACKLOG) may have under way
- * together is bounded as well, and the bound falls while frames get lost: not the ring but a
- * switch before it is then too small.
+ * First credits, which every unknown peer has, come from the reserve; they move to the pool's
+ * account as soon as it has room. What senders with more to send than credit (BACKLOG) may have
+ * under way together is bounded as well, and the bound falls while frames get lost: not the ring
+ * but a switch before it is then too small.
  */
 #include "flow/credit.h"
 
@@ -121,13 +121,13 @@ static bool grant(struct gamma_flow *flow)
 	flow->credit.first -= first;
 	book(flow, (int32_t) first);
 	more = window < share ? (uint32_t) gamma_min(share - window, pool_free(flow)) : 0;
-	/* Whoever sent more than it was granted must not make the account wrong. */
+	/* A peer that sent more than it was granted must not make the account wrong. */
 	if (gamma_unlikely(!window))
 		flow->credit.limit = flow->rx.arrived + flow->credit.returned;
 	flow->credit.limit += more;
 	flow->credit.used_at = flow->local->pool.arrivals;
 	book(flow, (int32_t) more);
-	/* Who asked for it may send nothing any more, ever. */
+	/* The peer that asked for credit may never send again. */
 	if (gamma_list_empty(&flow->credit.grant_entry))
 		gamma_list_append(&flow->local->pool.holders, &flow->credit.grant_entry);
 	return more > 0;
@@ -247,7 +247,7 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 		if (gamma_credit_window(flow) <= share - share / 8)
 			grant(flow);
 	}
-	/* Who has used its last credit and has more to send need not ask. */
+	/* A peer that used its last credit and has more to send need not ask. */
 	if (gamma_unlikely(bulk && !gamma_credit_window(flow) &&
 			   gamma_list_empty(&credit->wait_entry)))
 		gamma_list_append(&pool->waiting, &credit->wait_entry);

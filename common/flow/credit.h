@@ -26,7 +26,8 @@ struct gamma_credit {
 /* Credit of the receive ring, shared by the flows of an endpoint: credit.c */
 struct gamma_credit_pool {
 	uint32_t slots;   /* of the ring */
-	uint32_t reserve; /* slots that are never granted: strangers, control frames, repetitions */
+	uint32_t reserve; /* slots that are never granted: unknown peers, control frames,
+			     retransmissions */
 	uint32_t granted; /* frames that peers may send and that have not arrived */
 	uint32_t active;  /* flows holding grants */
 	uint32_t share;   /* frames: an equal part of the pool for each of them, within bounds */

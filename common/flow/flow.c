@@ -119,7 +119,7 @@ static bool has_history(const struct gamma_flow *flow)
 
 void gamma_flow_declare_dead(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
 {
-	flow->given_up = has_history(flow);
+	flow->declared_dead = has_history(flow);
 	gamma_flow_fail_for_good(flow, error, cause, now);
 }
 
@@ -127,7 +127,7 @@ void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char
 				  uint64_t now)
 {
 	flow->unreported = cause;
-	flow->given_up = has_history(flow);
+	flow->declared_dead = has_history(flow);
 	end_flow(flow, GAMMA_FLOW_FAILED, error);
 	forget_later(flow, now);
 }
@@ -215,15 +215,15 @@ bool gamma_flow_unacked(const struct gamma_flow *flow)
 		gamma_message_flow_has_announced(flow));
 }
 
-/* Who asks whether this endpoint is there waits for something of it. */
+/* A peer that asks whether this endpoint is there waits for something from it. */
 static bool has_asked(const struct gamma_flow *flow, uint64_t now)
 {
 	return flow->probed_time && now < flow->probed_time + GAMMA_PROBED_US * GAMMA_NS_PER_US;
 }
 
-/* Its program may wait for this endpoint alone, and would as long as for one that is silent: it is
- * told a few times, or, if it is known to wait, as often as there is time for. On the way to a
- * neighbour nothing gets lost. */
+/* Its program may wait for this endpoint alone, and would wait out the peer timeout: BYE is sent a
+ * few times, or, if the peer is known to wait, as often as there is time for. On the way to an shm
+ * peer nothing gets lost. */
 static bool may_have_missed_bye(const struct gamma_flow *flow, uint64_t now)
 {
 	return gamma_timers_is_set(flow, GAMMA_TIMER_BYE) && !flow->same_host &&
@@ -287,8 +287,8 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 		gamma_loss_probed(flow, fields->seq, now);
 }
 
-/* Does that number belong to something that the peer could answer by RESET? A neighbour's plain
- * messages have none: it tells the frame that would come next. */
+/* Does that number belong to something that the peer could answer by RESET? Inline shm messages
+ * have none: an shm peer gives the number of the frame that would come next. */
 static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 {
 	bool data = !gamma_seq_before(seq, flow->tx.una) && gamma_seq_before(seq, flow->tx.next);

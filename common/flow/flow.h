@@ -36,7 +36,7 @@ enum {
 				      * left;      prime to DELAY_EVERY, or those two might never meet */
 	GAMMA_PROBE_FIRST_US = 3000, /* first probe before any round trip was measured */
 	GAMMA_PROBE_MIN_US = 30,     /* no probe earlier than this */
-	GAMMA_PROBE_SHM_US = 100000, /* the same toward a neighbour on this host */
+	GAMMA_PROBE_SHM_US = 100000, /* the same toward an shm peer */
 	GAMMA_PROBE_MAX_US = 500000, /* probes back off to this */
 	GAMMA_FRAME_US = 12,         /* a frame under way: 1,500 bytes at 1 Gb/s */
 	GAMMA_REORDER_WIDER = 16,    /* times that the reorder window may double */
@@ -47,7 +47,7 @@ enum {
 	GAMMA_SILENT_US = 1000000,   /* nothing heard for so long: ask whether it is still there */
 	GAMMA_SILENT_PART = 4,       /* ditto, at most this part of the peer timeout */
 	GAMMA_IDLE_S = 600,          /* one of many peers silent for so long may have vanished */
-	GAMMA_PEER_TRIES = 8,        /* probes, at least, in vain before a peer counts as dead */
+	GAMMA_PEER_TRIES = 8,        /* unanswered probes, at least, before a peer counts as dead */
 	GAMMA_KEEPALIVE_US = 1000000, /* probes while a message waits for the peer's program */
 	GAMMA_MTU_TRIES = 6,          /* padded probes until the path is taken not to pass them */
 	GAMMA_MTU_LOSSES = 3,         /* of one large frame, until the path is doubted */
@@ -97,7 +97,7 @@ struct gamma_flow {
 	bool payload_crc; /* payloads toward it carry a checksum: we, or it, want that */
 	bool bye_answered;
 	bool heard_of;        /* a frame of the peer has arrived */
-	bool given_up;        /* though the peer may come back, and know nothing of it */
+	bool declared_dead;   /* though the peer may come back, and know nothing of it */
 	uint8_t mtu_reported; /* frames that told the peer our MTU */
 	unsigned lookups;     /* LOOKUPs sent */
 	unsigned byes;        /* BYEs sent */
@@ -151,10 +151,10 @@ void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);
 void gamma_flow_fail_for_good(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
 /* The same of one that may come back: when its flow is forgotten its epoch is remembered. */
 void gamma_flow_declare_dead(struct gamma_flow *flow, int error, const char *cause, uint64_t now);
-/* The same where nothing is outstanding: who next asks something of it is told why. */
+/* The same where nothing is outstanding: the next operation fails with the cause. */
 void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char *cause,
 				  uint64_t now);
-#define GAMMA_DECLARED_DEAD "it was given up before and has not restarted"
+#define GAMMA_DECLARED_DEAD "it was declared dead before and has not restarted"
 /* Somebody who knows says that the peer, silent for long, is still there. */
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
 /* Nobody owns the peer's port: the flow fails, unless it is so young that the owner may be late. */
@@ -162,8 +162,8 @@ void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now);
 /* The peer is no more, as is known for certain; left: nor has it taken all that is not
  * acknowledged. */
 void gamma_flow_process_ended(struct gamma_flow *flow, const char *cause, bool left, uint64_t now);
-/* Something was to be posted to a peer that is no more: why not (negative errno). Who was not
- * told when it ended, since nothing was outstanding, is told now, once. */
+/* An operation was to be posted to a peer that is gone: returns why not (negative errno). An end
+ * that was not reported, since nothing was outstanding, is reported now, once. */
 int gamma_flow_refuse_post(struct gamma_flow *flow);
 /* Begins to say BYE. */
 void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);

@@ -79,8 +79,8 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
 				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
 	wait += queued(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
-	/* Nothing gets lost on the way to a neighbour, and its end is told: silence is its
-	 * processor's. */
+	/* Nothing gets lost on the way to an shm peer, and its end is reported: a silent one
+	 * waits for a processor. */
 	if (flow->same_host)
 		wait = gamma_max(wait, GAMMA_PROBE_SHM_US * GAMMA_NS_PER_US);
 	if (flow->tx.asked != flow->tx.next)
@@ -144,7 +144,7 @@ uint64_t gamma_loss_reorder_window(const struct gamma_flow *flow)
 	return gamma_max(least, gamma_min(least << loss->wide, 2 * loss->rtt));
 }
 
-/* Once for what is under way: the same mistake is told several times. */
+/* Once for the frames in flight: the same mistake is reported several times. */
 void gamma_loss_spurious(struct gamma_flow *flow)
 {
 	struct gamma_loss *loss = &flow->loss;
@@ -156,7 +156,7 @@ void gamma_loss_spurious(struct gamma_flow *flow)
 	loss->wide_serial = flow->tx.serial;
 }
 
-/* Paths change: what has not been needed for long is given up. */
+/* Paths change: a window that was not needed for long shrinks. */
 static void narrow(struct gamma_flow *flow)
 {
 	struct gamma_loss *loss = &flow->loss;
@@ -253,7 +253,7 @@ void gamma_loss_suspect_peer(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
 
-	/* A neighbour's end is told. */
+	/* The end of an shm peer is reported by its host. */
 	if (flow->state != GAMMA_FLOW_OPEN || flow->same_host || waiting(flow) ||
 	    now - loss->heard < GAMMA_IDLE_S * GAMMA_NS_PER_S)
 		return;
@@ -268,9 +268,9 @@ void gamma_loss_want_probe(struct gamma_flow *flow)
 	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
 }
 
-/* Probes are answered by the peer alone. Of its port's owner gammad knows too, who it is and
- * whether there is one; and the peer answers even those whom it would not talk to. A neighbour
- * that was heard is known to live until its end is told. */
+/* Only the peer answers probes. LOOKUP is also answered by gammad, which knows the owner of the
+ * port, and by a peer that would refuse this one. An shm peer that was heard lives until its end is
+ * reported. */
 static void ask_whether_there(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;

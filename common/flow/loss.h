@@ -39,7 +39,7 @@ uint64_t gamma_loss_reorder_window(
 	const struct gamma_flow *flow); /* ns: by how much frames may be late */
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
-/* A repetition was in vain, as the peer says: what seemed lost was late. */
+/* The peer reports a spurious retransmission: the frame was late, not lost. */
 void gamma_loss_spurious(struct gamma_flow *flow);
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
 void gamma_loss_want_probe(struct gamma_flow *flow); /* a plain probe */

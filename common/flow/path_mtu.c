@@ -29,7 +29,7 @@ static void ask_for_probe(struct gamma_flow *flow, uint64_t now)
 static void aim(struct gamma_path_mtu *path, uint32_t size)
 {
 	path->target = size;
-	path->given_up = 0;
+	path->unanswered = 0;
 	path->first = path->probe + 1;
 	path->settled = !size;
 	path->tries = 0;
@@ -85,8 +85,8 @@ void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t
 	} else if (!path->settled && (!path->target || path->target > smaller)) {
 		aim(path, smaller);
 		ask_for_probe(flow, now);
-	} else if (path->given_up > smaller) {
-		path->given_up = 0;
+	} else if (path->unanswered > smaller) {
+		path->unanswered = 0;
 	}
 }
 
@@ -98,7 +98,7 @@ void gamma_path_mtu_probed(struct gamma_flow *flow, uint32_t size, uint32_t prob
 	bool late = !path->target;
 	char name[GAMMA_NAME_LEN];
 
-	if (size != (late ? path->given_up : path->target) ||
+	if (size != (late ? path->unanswered : path->target) ||
 	    gamma_seq_before(probe, path->first) || gamma_seq_before(path->probe, probe))
 		return;
 	path->mtu = size;
@@ -125,7 +125,7 @@ static void stay(struct gamma_flow *flow)
 		gamma_warn("frames of %u bytes do not reach %s though both hosts are set to them: "
 			   "staying at %u; set the MTU of the switch ports between them",
 			   path->target, name, path->mtu);
-	path->given_up = path->target;
+	path->unanswered = path->target;
 	path->target = 0;
 	path->settled = true;
 }
@@ -227,8 +227,8 @@ static void lower(struct gamma_flow *flow, uint32_t mtu)
 	path->mtu = (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64);
 	if (path->target > mtu)
 		aim(path, mtu > path->mtu ? mtu : 0);
-	if (path->given_up > mtu)
-		path->given_up = 0;
+	if (path->unanswered > mtu)
+		path->unanswered = 0;
 	path->settled |= mtu <= path->mtu;
 	path->lowered = true;
 	flow->mtu_reported = 0;

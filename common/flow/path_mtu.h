@@ -11,20 +11,21 @@ struct gamma_local;
 struct gamma_sent;
 
 struct gamma_path_mtu {
-	uint32_t mtu;            /* bytes after the Ethernet header, in use now */
-	uint32_t peer_mtu;       /* the peer's own, 0: not known yet */
-	uint32_t target;         /* size being probed, 0: none */
-	uint32_t given_up;       /* size that was probed in vain, 0: none; answers may still come */
-	uint32_t probe;          /* number of the last padded probe */
-	uint32_t first;          /* number of the first one whose answer counts */
-	uint64_t asked;          /* ns: when the last padded probe was asked for */
+	uint32_t mtu;      /* bytes after the Ethernet header, in use now */
+	uint32_t peer_mtu; /* the peer's own, 0: not known yet */
+	uint32_t target;   /* size being probed, 0: none */
+	uint32_t
+		unanswered; /* size whose probes went unanswered, 0: none; answers may still come */
+	uint32_t probe;     /* number of the last padded probe */
+	uint32_t first;     /* number of the first one whose answer counts */
+	uint64_t asked;     /* ns: when the last padded probe was asked for */
 	uint64_t asked_serial;   /* transmissions before it; UINT64_MAX: it has not left */
 	bool not_taken;          /* the link refused it */
 	uint8_t tries;           /* padded probes lost while other frames passed */
 	uint8_t unsent;          /* padded probes that the link did not take */
 	bool settled;            /* nothing larger to try */
 	bool proven;             /* the target has passed before: the path is doubted */
-	bool lowered;            /* the own MTU is smaller than the peer was told */
+	bool lowered;            /* the own MTU is smaller than the one announced to the peer */
 	uint8_t losses;          /* of the large frame `suspect` in a row, while no other passed */
 	uint32_t suspect;        /* its number */
 	uint64_t suspect_serial; /* of its first transmission that was lost */

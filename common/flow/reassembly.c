@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Frames that come in parts, because they were cut when the path carried larger ones: puts each
- * together from slices in any order. Called by the receive window, which takes a frame when it is
- * whole; nothing is allocated before the first part comes.
+ * Frames that come in parts, because they were built when the path carried larger ones: reassembles
+ * each from slices in any order. Called by the receive window, which takes a frame when it is
+ * complete; nothing is allocated before the first part comes.
  */
 #include "flow/reassembly.h"
 

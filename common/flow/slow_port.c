@@ -173,7 +173,7 @@ static void fail_trial(struct gamma_credit_pool *pool, uint64_t stamp)
 		widen(pool, senders(pool) * GAMMA_GRANT_MIN, stamp);
 }
 
-/* Whoever comes or goes meanwhile, or whose frames get lost, spoils it. */
+/* A sender that comes or goes meanwhile, or loses frames, spoils the measurement. */
 static bool spoilt(const struct gamma_credit_pool *pool, uint64_t passed)
 {
 	return pool->slow_port.disturbed || pool->bulk != pool->slow_port.senders ||
@@ -235,7 +235,7 @@ static void hold_bound(struct gamma_credit_pool *pool, uint64_t stamp)
 	pace->state = GAMMA_SLOW_PORT_HOLD;
 	pace->bound = (uint32_t) gamma_min(pace->trip / frame_ns + SPARE, GAMMA_WINDOW_MAX);
 	pace->most = pace->bound + pace->bound / 2;
-	pace->tries = pace->late = pace->idle = 0;
+	pace->tries = pace->slower = pace->idle = 0;
 	pace->tried = stamp;
 	pace->span = pace->span_bytes = 0;
 	set_sender_share(pool);
@@ -313,9 +313,9 @@ static void look_hold(struct gamma_credit_pool *pool, uint64_t passed, uint64_t 
 		return;
 	}
 	/* Frames come more slowly than before: is the bound too low? */
-	pace->late = cost > pace->port + pace->port / 32 ? pace->late + 1 : 0;
-	if (pace->late == 3) {
-		pace->late = 0;
+	pace->slower = cost > pace->port + pace->port / 32 ? pace->slower + 1 : 0;
+	if (pace->slower == 3) {
+		pace->slower = 0;
 		pace->bound = (uint32_t) gamma_min(pace->bound + (pace->bound + 3) / 4, pace->most);
 		set_sender_share(pool);
 	}

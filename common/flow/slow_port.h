@@ -16,7 +16,7 @@ enum gamma_slow_port_state {
 	GAMMA_SLOW_PORT_WIDER,  /* twice as much for a while: what is the port's rate? */
 };
 
-/* What senders may have under way where a port on the way here is slow: pace.c */
+/* What senders may have under way where a port on the way here is slow: slow_port.c */
 struct gamma_slow_port {
 	enum gamma_slow_port_state state;
 	uint32_t share;        /* frames: of each sender with a backlog; 0: no bound */
@@ -34,7 +34,7 @@ struct gamma_slow_port {
 	uint32_t drained;      /* frames of the queue that emptied */
 	uint32_t looks;        /* in this state; rounds */
 	uint32_t steady, fast; /* slow looks in a row; others in a row */
-	uint32_t late;         /* looks in a row that took longer than the port's rate */
+	uint32_t slower;       /* looks in a row that took longer than the port's rate */
 	uint32_t idle;         /* looks in a row without a backlog */
 	uint32_t heard, quiet; /* looks with short messages; looks since the last of these */
 	uint32_t tries;        /* trials in a row that came to nothing */

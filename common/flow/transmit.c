@@ -63,7 +63,7 @@ static bool fits(const struct gamma_flow *flow, const struct gamma_fields *field
 	       flow->path_mtu.mtu;
 }
 
-/* The checksum of the payload as it leaves now. A frame that was cut before the peer asked for
+/* The checksum of the payload as it leaves now. A frame built before the peer asked for
  * checksums may have no room for one. */
 static void attach_payload_crc(const struct gamma_flow *flow, const struct gamma_sent *sent,
 			       const struct gamma_frame *frame, struct gamma_fields *fields)
@@ -146,7 +146,7 @@ static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	sent->large = fields.header_len + sent->len > GAMMA_SAFE_MTU;
 }
 
-/* ---- frames that were cut when the path carried larger ones: they leave in parts ---- */
+/* ---- frames built when the path carried larger ones: they leave in parts ---- */
 
 static bool too_large(const struct gamma_flow *flow, const struct gamma_sent *sent)
 {
@@ -230,7 +230,7 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 
 	if (!sent)
 		return false;
-	/* Whoever repairs wants to know: no waiting for a delayed acknowledgement. */
+	/* A sender that repairs wants to know: no delayed acknowledgement. */
 	flow->tx.asked = flow->tx.next;
 	if (!sent->unsent)
 		sent->part = 0;

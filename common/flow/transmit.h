@@ -17,7 +17,7 @@ bool gamma_transmit_direct(struct gamma_flow *flow, const struct iovec *iov, uns
 			   const struct gamma_envelope *envelope, uint64_t now,
 			   struct gamma_frame *frame);
 /* Whether the clock is to be read before that frame leaves: it tells the time, the shortest round
- * trip is measured by it, or it goes to a neighbour, where that is all the clock is read. */
+ * trip is measured by it, or it goes to an shm peer, for which the clock is read nowhere else. */
 bool gamma_transmit_wants_clock(const struct gamma_flow *flow);
 /* What is to be noted of that frame, once it has been handed to the link, which was at `left`, or,
  * if that is approximate, somewhat earlier: meanwhile it is under way. */

@@ -213,8 +213,8 @@ static void packet_close(struct gamma_link *link)
 	free(packet);
 }
 
-/* Whoever sleeps is woken by the kernel in any case: also by a NIC that goes down, which the socket
- * tells until it has been asked, or whoever sleeps would be woken again and again. */
+/* The kernel wakes a sleeper in any case, also when the NIC goes down. The socket reports that
+ * error until it is read: without that, a sleeper would wake again and again. */
 static bool packet_arm(struct gamma_link *link)
 {
 	struct gamma_arrival arrival;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages over a flow, without I/O: how one is cut into DATA frames and put together again.
+ * Messages over a flow, without I/O: divides one into DATA frames and reassembles it.
  *
  *   up to one frame, or eager:  SEND, or SEND_FIRST and SEND_MORE; the receiver places the bytes
  *                               in a matched receive or keeps them until one is posted
@@ -63,8 +63,8 @@ struct gamma_send {
 	uint32_t id;       /* own, in multi-frame and announced messages; 0: none */
 	uint32_t accepted; /* the receiver's id for BULK */
 	bool demoted; /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
-	uint64_t fed; /* bytes written for a neighbour, which was told where all of them stand */
-	uint64_t stamp; /* a neighbour may read the memory while it is what was announced */
+	uint64_t fed; /* bytes written in chunks to an shm peer, which knows their address */
+	uint64_t stamp; /* an shm peer may read the memory while this is the announced one */
 	bool copied;    /* a struct gamma_copied of the flow's own: nobody waits for its end */
 	bool reply;     /* a struct gamma_reply of target.c: bytes that a peer reads */
 	int error;      /* what it will end with: the target has refused it */
@@ -101,7 +101,7 @@ struct gamma_inbound {
 	uint32_t accepted;           /* ours, of ANNOUNCED and ACCEPTED ones; 0: none */
 	struct gamma_notice *accept; /* an ACCEPT frame that has not been used, or NULL */
 	struct gamma_send *own;     /* a message to the own endpoint that was not copied, or NULL */
-	struct gamma_source source; /* its bytes, if a neighbour told where they stand */
+	struct gamma_source source; /* its bytes, if an shm peer announced their address */
 	uint64_t arrived;           /* bytes */
 	uint64_t wanted; /* bytes that are to come: all, or what the receive can take, or, in
 			  * chunks, those before what has been read from the sender's memory */
@@ -138,9 +138,9 @@ struct gamma_message_state {
 	struct gamma_list feed_entry; /* in local->feeding then */
 	uint32_t next_id;             /* for multi-frame eager messages */
 	uint32_t frames_since_stream; /* message frames sent while a stream waited */
-	bool no_cma;          /* the neighbour cannot read this process's memory, as it has shown */
-	bool copies;          /* what was posted last to a neighbour is copied by the engine */
-	uint32_t own_read_ns; /* what a KiB of the chunks that it writes takes here, ns: told to it;
+	bool no_cma;          /* the shm peer has shown that it cannot read this process's memory */
+	bool copies;          /* the engine copies what was posted last to an shm peer */
+	uint32_t own_read_ns; /* what a KiB of the chunks that it writes takes here, ns: sent to it;
 			       * 0: not known */
 };
 
@@ -198,15 +198,15 @@ struct gamma_message_local {
 	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
 	struct gamma_transfers accepted;  /* receives that BULK frames come in for, by own id */
 	struct gamma_transfers requests;  /* operations on remote memory that wait for results */
-	/* The engine's: reads len bytes of a neighbour's announced message from its memory, from
+	/* The engine's: reads len bytes of an shm peer's announced message from its memory, from
 	 * offset on; false: that cannot be. NULL: never. */
 	bool (*read_source)(struct gamma_local *local, const struct gamma_flow *flow,
 			    const struct gamma_source *source, uint64_t offset,
 			    const struct iovec *iov, unsigned iov_count, uint64_t len);
-	/* The engine's: writes an announcement, or an answer to one, for a neighbour; false: it
+	/* The engine's: writes an announcement, or an answer to one, to an shm peer; false: it
 	 * must go in a frame. NULL: always. */
 	bool (*put_record)(struct gamma_flow *flow, struct gamma_shm_message *record);
-	/* The engine's: tells a neighbour not to read what was announced. NULL: nothing was. */
+	/* The engine's: revokes what was announced to an shm peer. NULL: nothing was. */
 	void (*withdraw_records)(struct gamma_flow *flow);
 	/* The engine's: whether messages that went without frames have not been taken. NULL: none
 	 * do. */

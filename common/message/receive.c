@@ -226,7 +226,8 @@ static bool arrived_message(struct gamma_flow *flow, const struct gamma_envelope
 	return true;
 }
 
-/* Its sender has no copy: it is kept beyond the budget, and neighbours told to use frames. */
+/* Its sender has no copy: it is kept beyond the budget, and back-pressure makes shm peers use
+ * frames. */
 bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 			       const uint8_t *bytes)
 {
@@ -394,7 +395,7 @@ static void arrived_more(struct gamma_flow *flow, const struct gamma_fields *fie
 	struct gamma_inbound *inbound =
 		find_arriving(flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
 
-	/* The rest of a message that was cut here may have been under way already. */
+	/* The rest of a message that was demoted here may have been under way already. */
 	if (!inbound)
 		flow->local->stats.stray += !flow->ack.cuts;
 	else if (offset + fields->payload_len > inbound->wanted)
@@ -611,7 +612,7 @@ bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_enve
 		return true;
 	}
 	gamma_rndv_shm_record_source(flow, announce, &source);
-	source.in_chunks = in_chunks && source.pieces;
+	source.in_chunks = in_chunks && source.iov_count;
 	return announced(flow, envelope, announce->id, &source);
 }
 

@@ -9,11 +9,11 @@
 
 /* Extensions without which a frame says nothing, by its op. */
 extern const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1];
-/* A message of a neighbour that came without a frame, in order. False: no memory, it must come
+/* A message of an shm peer that came without a frame, in order. False: no memory, it must come
  * again. */
 bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 			       const uint8_t *bytes);
-/* An announcement of a neighbour's that came without a frame, in order. False: ditto. */
+/* An announcement of an shm peer that came without a frame, in order. False: ditto. */
 bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 				const struct gamma_announce *announce, bool in_chunks);
 /* What a receive wants of an announced message has been read, or must be sent. */

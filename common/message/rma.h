@@ -19,7 +19,7 @@
  * carried out (see CUTS in doc/protocol.md for refusals); the others when all of the result is
  * here.
  *
- * Atomics are the same machinery with `unit` set: frames are cut between elements, every frame
+ * Atomics are the same machinery with `unit` set: frames hold whole elements, every frame
  * names its own address and count and is applied by itself, so any number of elements will do.
  * The requester fills in a struct gamma_rma and posts it; the target provides apply(). Operands
  * are gathered from send->iov: those of all elements, for COMPARE followed by all comparands.
@@ -118,8 +118,8 @@ struct gamma_rma_target {
 	enum gamma_refusal (*apply)(void *context, struct gamma_flow *flow,
 				    const struct gamma_rma_access *access, const uint8_t *operands,
 				    uint8_t *result);
-	/* A piece of memory was written, or read (all of it has left), or updated; last: with it
-	 * the peer's operation is complete. length is of this piece. data: CQ data or NULL. */
+	/* An area was written, or read (all of it has left), or updated; last: with it the peer's
+	 * operation is complete. length is of this area. data: CQ data or NULL. */
 	void (*touched)(void *context, struct gamma_flow *flow,
 			const struct gamma_rma_access *access, bool last, const uint64_t *data);
 };

@@ -139,7 +139,8 @@ static bool begin_write(struct gamma_flow *flow, const struct gamma_fields *fiel
 		write = gamma_message_state(flow)->write_in = calloc(1, sizeof(*write));
 	if (!write)
 		return false;
-	/* Who learns of a refusal leaves out the rest; else all bytes of a piece come. */
+	/* A requester that learns of a refusal leaves out the rest; else all bytes of an area come.
+	 */
 	if ((write->active && !write->refused) || (goes_on && !write->more)) {
 		flow->local->stats.malformed++;
 		goes_on = true;

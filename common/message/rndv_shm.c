@@ -64,7 +64,7 @@ bool gamma_rndv_shm_announce(struct gamma_flow *flow, struct gamma_send *send, b
 		.address = address_of(send),
 		.stamp_at = (uintptr_t) &send->stamp,
 		.id = send->id,
-		.pieces = send->iov_count,
+		.iov_count = send->iov_count,
 	};
 	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_ANNOUNCE,
@@ -100,27 +100,27 @@ void gamma_rndv_shm_withdraw(struct gamma_send *send)
 void gamma_rndv_shm_frame_source(const struct gamma_flow *flow, const struct gamma_fields *fields,
 				 struct gamma_source *source)
 {
-	*source = (struct gamma_source){.pieces = 0};
+	*source = (struct gamma_source){.iov_count = 0};
 	if (!flow->same_host || !(fields->extensions & GAMMA_EXT_RMA) ||
 	    fields->rma_length > GAMMA_IOV_MAX)
 		return;
 	source->address = fields->rma_address;
 	source->stamp_at = fields->rma_key;
 	source->stamp = stamp_of(flow->local->epoch, fields->seq);
-	source->pieces = (uint32_t) fields->rma_length;
+	source->iov_count = (uint32_t) fields->rma_length;
 }
 
 void gamma_rndv_shm_record_source(const struct gamma_flow *flow,
 				  const struct gamma_announce *announce,
 				  struct gamma_source *source)
 {
-	*source = (struct gamma_source){.pieces = 0};
-	if (announce->pieces > GAMMA_IOV_MAX)
+	*source = (struct gamma_source){.iov_count = 0};
+	if (announce->iov_count > GAMMA_IOV_MAX)
 		return;
 	source->address = announce->address;
 	source->stamp_at = announce->stamp_at;
 	source->stamp = stamp_of(flow->local->epoch, announce->id);
-	source->pieces = announce->pieces;
+	source->iov_count = announce->iov_count;
 	source->near = true;
 }
 
@@ -149,7 +149,8 @@ bool gamma_rndv_shm_read_message(struct gamma_inbound *inbound)
 	const struct gamma_recv *recv = inbound->recv;
 	uint64_t wanted = inbound->wanted;
 
-	if (!inbound->source.pieces || !gamma_message_local(local)->read_source || !recv || !wanted)
+	if (!inbound->source.iov_count || !gamma_message_local(local)->read_source || !recv ||
+	    !wanted)
 		return false;
 	return gamma_message_local(local)->read_source(local, inbound->flow, &inbound->source, 0,
 						       recv->iov, recv->iov_count, wanted);

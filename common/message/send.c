@@ -576,7 +576,7 @@ void gamma_send_accepted(struct gamma_flow *flow, uint32_t id, uint64_t wanted, 
 	send->accepted = accepted;
 	send->wanted = gamma_min(wanted, send->envelope.length);
 	gamma_list_remove(&send->entry);
-	/* It was told where the bytes are, and asks for them all the same. */
+	/* It knows the bytes' address, and asks for them all the same. */
 	if (send->wanted && send->stamp)
 		gamma_message_state(flow)->no_cma = true;
 	if (gamma_message_state(flow)->feeding == send)

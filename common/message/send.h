@@ -9,9 +9,9 @@
 /* Takes a message; handlers->sent tells its end, perhaps as soon as the flow is polled. Returns 0,
  * or a negative errno with nothing taken. */
 int gamma_send_message(struct gamma_flow *flow, struct gamma_send *send);
-/* The same for a large message that a neighbour can read by itself, when nothing stands before
+/* The same for a large message that an shm peer can read by itself, when nothing is queued before
  * it: its announcement leaves at once, without a frame, and says whether chunks follow. False:
- * nothing has been done. */
+ * nothing was done. */
 bool gamma_send_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks);
 /* Puts a send into the queue as it is when nothing of it has been sent. */
 void gamma_send_enqueue(struct gamma_flow *flow, struct gamma_send *send);

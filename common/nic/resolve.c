@@ -125,7 +125,7 @@ static int take_ipv4(const struct query *q, uint32_t ipv4_be)
 	if (q->source)
 		err = q->ops->owner(ipv4_be, mac, &ifindex);
 	else
-		err = q->ops->neighbour(ipv4_be, GAMMA_ARP_TIMEOUT_MS, mac, &ifindex);
+		err = q->ops->arp(ipv4_be, GAMMA_ARP_TIMEOUT_MS, mac, &ifindex);
 	inet_ntop(AF_INET, &ipv4_be, text, sizeof(text));
 	named = strcmp(q->node, text);
 	if (err)
@@ -297,7 +297,7 @@ int gamma_resolve(const char *node, const char *service, bool source, const stru
 {
 	static const struct gamma_resolve_ops system_ops = {
 		.owner = gamma_arp_find_owner,
-		.neighbour = gamma_arp_resolve,
+		.arp = gamma_arp_resolve,
 		.lookup = lookup,
 	};
 

@@ -44,8 +44,7 @@ struct gamma_resolve_ops {
 	/* gamma_arp_find_owner */
 	int (*owner)(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 	/* gamma_arp_resolve */
-	int (*neighbour)(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],
-			 int *ifindex);
+	int (*arp)(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 	/* Fills at most room addresses of a host name; returns how many or a negative errno. */
 	int (*lookup)(const char *name, uint32_t *ipv4_be, int room);
 };

@@ -45,17 +45,17 @@ bool gamma_cma_is_possible(pid_t pid, const struct gamma_handover *handover)
 static bool read_iovecs(pid_t pid, const struct gamma_source *source, struct iovec *iovecs,
 			uint64_t len)
 {
-	struct iovec local = {iovecs, source->pieces * sizeof(*iovecs)};
+	struct iovec local = {iovecs, source->iov_count * sizeof(*iovecs)};
 	struct iovec remote = iovec_at(source->address, local.iov_len);
 	uint64_t room = 0;
 
-	if (source->pieces == 1) {
+	if (source->iov_count == 1) {
 		iovecs[0] = iovec_at(source->address, len);
 		return true;
 	}
 	if (!read_memory(pid, &local, 1, &remote, 1, local.iov_len))
 		return false;
-	for (uint32_t i = 0; i < source->pieces; i++) {
+	for (uint32_t i = 0; i < source->iov_count; i++) {
 		if (iovecs[i].iov_len > UINT64_MAX - room)
 			return false;
 		room += iovecs[i].iov_len;
@@ -74,13 +74,13 @@ bool gamma_cma_read(pid_t pid, const struct gamma_source *source, uint64_t offse
 	uint64_t stamp = source->stamp, done = offset, end = offset + len;
 	unsigned more = caller_knows && len <= CALL_MAX ? 0 : 1;
 
-	if (!source->pieces || source->pieces > GAMMA_FRAME_IOV || iov_count > GAMMA_FRAME_IOV ||
-	    !read_iovecs(pid, source, iovecs, end))
+	if (!source->iov_count || source->iov_count > GAMMA_FRAME_IOV ||
+	    iov_count > GAMMA_FRAME_IOV || !read_iovecs(pid, source, iovecs, end))
 		return false;
 	while (done < end) {
 		uint64_t part = gamma_min(end - done, CALL_MAX);
 		unsigned to = gamma_iov_slice(iov, iov_count, done, part, local, GAMMA_FRAME_IOV);
-		unsigned from = gamma_iov_slice(iovecs, source->pieces, done, part, remote,
+		unsigned from = gamma_iov_slice(iovecs, source->iov_count, done, part, remote,
 						GAMMA_FRAME_IOV);
 
 		local[to] = (struct iovec){&stamp, sizeof(stamp)};

@@ -169,7 +169,7 @@ static bool is_sound_message(const struct gamma_shm_message *message, uint32_t h
 {
 	const uint8_t flags = GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA;
 
-	if (gamma_likely(message->kind == GAMMA_RECORD_PLAIN))
+	if (gamma_likely(message->kind == GAMMA_RECORD_INLINE))
 		return !(message->flags & ~flags) && len >= head;
 	if (message->kind == GAMMA_RECORD_ANNOUNCE)
 		return !(message->flags & ~(flags | GAMMA_SHM_MESSAGE_CHUNKS)) &&
@@ -199,7 +199,7 @@ static bool present_message(const struct gamma_shm *shm, struct gamma_rx_channel
 		memcpy(&message->data, record + head - sizeof(message->data),
 		       sizeof(message->data));
 	/* A peer may have written a full ring before it noticed back-pressure, but not more. */
-	if (message->kind == GAMMA_RECORD_PLAIN)
+	if (message->kind == GAMMA_RECORD_INLINE)
 		channel->beyond = shm->backpressure ? channel->beyond + channel->ring.lent : 0;
 	if (gamma_unlikely(channel->beyond > 2 * channel->ring.size))
 		return false;
@@ -228,7 +228,7 @@ static bool next_record(struct gamma_shm *shm, struct gamma_rx_channel *channel,
 	for (unsigned i = 0; i < TURN && gamma_ring_next(&channel->ring, &record, &len); i++) {
 		shm->lent = channel;
 		shm->lent_index = shm->turn;
-		if (channel->ring.kind >= GAMMA_RECORD_PLAIN &&
+		if (channel->ring.kind >= GAMMA_RECORD_INLINE &&
 		    channel->ring.kind <= GAMMA_RECORD_MORE) {
 			if (gamma_likely(present_message(shm, channel, record, len, arrival)))
 				return true;

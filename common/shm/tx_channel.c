@@ -260,7 +260,7 @@ void gamma_tx_channel_withdraw(struct gamma_tx_channel *channel)
 static bool reader_accepts(struct gamma_tx_channel *channel,
 			   const struct gamma_shm_message *message)
 {
-	if (gamma_likely(message->kind == GAMMA_RECORD_PLAIN))
+	if (gamma_likely(message->kind == GAMMA_RECORD_INLINE))
 		return !gamma_ring_has_backpressure(&channel->ring);
 	if (message->kind == GAMMA_RECORD_CHUNK)
 		return gamma_ring_has_free(&channel->ring, message->len + CHUNKS_LEAVE);
@@ -292,7 +292,7 @@ bool gamma_tx_channel_put_message(struct gamma_shm *shm, struct gamma_tx_channel
 	shm->link.stats->shm_records_out++;
 	if (gamma_unlikely(gamma_ring_publish(&channel->ring, message->kind, message->flags)))
 		wake_reader(shm, channel);
-	if (message->kind == GAMMA_RECORD_PLAIN)
+	if (message->kind == GAMMA_RECORD_INLINE)
 		channel->message_end = channel->ring.position;
 	return true;
 }

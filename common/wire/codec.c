@@ -344,7 +344,7 @@ enum { ITEM_TELLS = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
 		.head = sizeof(struct gamma_batch_item) + (bytes), .extensions = (has) \
 	}
 static const struct {
-	uint8_t head; /* bytes in front of its payload, but for what is told */
+	uint8_t head; /* bytes in front of its payload, without announced extensions */
 	uint16_t extensions;
 } item_kinds[] = {
 	[GAMMA_OP_SEND] = ITEM(0, 0),

@@ -13,7 +13,7 @@
 
 struct gamma_flow;
 
-enum { GAMMA_FRAME_IOV = 8 }; /* pieces of payload in place */
+enum { GAMMA_FRAME_IOV = 8 }; /* iovecs of payload in place */
 
 /* What stands at `head` leaves first, then iov in order. */
 struct gamma_frame {
@@ -32,13 +32,12 @@ struct gamma_frame {
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
 };
 
-/* Where the bytes of a message stand in the memory of the neighbour that announced it. */
+/* Where the bytes of a message stand in the memory of the shm peer that announced it. */
 struct gamma_source {
-	uint64_t address; /* of the bytes, or, if there are several pieces, of struct iovec for each
-			   */
+	uint64_t address;  /* of the bytes, or of an iovec array if iov_count > 1 */
 	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
 	uint64_t stamp;
-	uint32_t pieces; /* 0: not told */
+	uint32_t iov_count; /* 0: unknown */
 	bool near; /* told without a frame: the sender's shared memory says, too, if they stand */
 	bool in_chunks; /* the sender writes bytes into that memory, behind the announcement */
 };
@@ -68,7 +67,7 @@ static inline uint32_t gamma_shm_message_head_len(uint8_t flags)
 }
 
 struct gamma_arrival {
-	const uint8_t *frame;   /* from the Ethernet header on; NULL: a plain message */
+	const uint8_t *frame;   /* from the Ethernet header on; NULL: an inline shm message */
 	size_t len;             /* bytes, Ethernet padding included */
 	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
 	bool alone;             /* nothing had come behind it yet */

@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");
 
 enum gamma_record_kind {
 	GAMMA_RECORD_FRAME = 0,
-	GAMMA_RECORD_PLAIN = 1,    /* a short message: tag, data, as flags say, and its bytes */
+	GAMMA_RECORD_INLINE = 1,   /* a short message: tag, data, as flags say, and its bytes */
 	GAMMA_RECORD_ANNOUNCE = 2, /* a large one: tag, data, as flags say, struct gamma_announce */
 	GAMMA_RECORD_ANSWER = 3,   /* to an announcement: struct gamma_answer */
 	GAMMA_RECORD_CHUNK = 4,    /* of what was announced: struct gamma_chunk and bytes */
@@ -29,15 +29,13 @@ enum gamma_record_kind {
 
 /* A message whose bytes stand in its sender's memory. */
 struct gamma_announce {
-	uint64_t length;  /* bytes */
-	uint64_t address; /* of the bytes, or, if there are several pieces, of struct iovec for each
-			   */
-	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
-	uint32_t id;       /* the sender's */
-	uint32_t pieces;   /* at most GAMMA_IOV_MAX */
+	uint64_t length;    /* bytes */
+	uint64_t address;   /* of the bytes, or of an iovec array if iov_count > 1 */
+	uint64_t stamp_at;  /* address of the stamp: as long as it stands, so do the bytes */
+	uint32_t id;        /* the sender's */
+	uint32_t iov_count; /* at most GAMMA_IOV_MAX */
 };
-_Static_assert(sizeof(struct gamma_announce) == 32,
-	       "a line of the cache, with record, tag and data");
+_Static_assert(sizeof(struct gamma_announce) == 32, "a cache line, with record, tag and data");
 
 /* What the receiver does with it, once a receive has matched. */
 struct gamma_answer {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What two processes of one host must agree on: the shared memory through which one of them sends
- * frames and plain messages to the other, and the datagram that hands it over. Numbers are in the
- * host's own order. doc/protocol.md specifies it in words; a test holds the two together.
+ * frames and inline messages to the other, and the datagram that hands it over. Numbers are in the
+ * host's own order. doc/protocol-shm.md specifies it in words; a test holds the two together.
  *
  *   | struct gamma_segment, one page | data: records, one behind the other, then from the front |
  */
@@ -29,7 +29,7 @@ struct gamma_segment {
 	uint64_t taken; /* by the reader: place up to which it has taken records */
 	uint8_t pad1[120];
 	uint32_t sleeping;     /* by the reader, 1: wake me; the writer that does puts 0 */
-	uint32_t backpressure; /* by the reader, 1: no plain messages, it has no memory for them */
+	uint32_t backpressure; /* by the reader, 1: no inline messages, it has no memory for them */
 	uint8_t pad2[120];
 };
 

@@ -106,8 +106,8 @@ _Static_assert(sizeof(struct gamma_header) == GAMMA_HEADER_LEN, "base header is 
 
 enum gamma_flag {
 	GAMMA_FLAG_ACK_REQUESTED = 1 << 0, /* acknowledge in the progress call that sees this */
-	GAMMA_FLAG_AGAIN = 1 << 1,    /* DATA: this number was transmitted before; ACK: such a frame
-				       * came in vain */
+	GAMMA_FLAG_AGAIN = 1 << 1,    /* DATA: this number was transmitted before; ACK: that was
+				       * spurious */
 	GAMMA_FLAG_BACKLOG = 1 << 2,  /* more data waits than the credit allows */
 	GAMMA_FLAG_WANT_CRC = 1 << 3, /* the sender of this wants payloads toward it checked */
 };
@@ -168,8 +168,8 @@ struct gamma_ext_rma {
 	uint64_t length; /* bytes of this piece, and GAMMA_RMA_* */
 } __attribute__((packed));
 
-/* An operation may touch several pieces of memory; bits of RMA.length. */
-#define GAMMA_RMA_MORE      (1ull << 63) /* another piece of the same operation follows */
+/* An operation may touch several areas of memory; bits of RMA.length. */
+#define GAMMA_RMA_MORE      (1ull << 63) /* another area of the same operation follows */
 #define GAMMA_RMA_CONTINUES (1ull << 62) /* it is not the operation's first */
 
 struct gamma_ext_atomic {

@@ -90,7 +90,7 @@ static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
 	static const uint8_t bytes[4096];
 
 	(void) local, (void) flow;
-	assert_true(source->pieces > 0 && source->pieces <= GAMMA_IOV_MAX && len > 0);
+	assert_true(source->iov_count > 0 && source->iov_count <= GAMMA_IOV_MAX && len > 0);
 	if (how & HOW_UNREADABLE)
 		return false;
 	for (uint64_t at = 0; at < len; at += sizeof(bytes)) {
@@ -164,8 +164,10 @@ static uint32_t say(struct net *net, const struct record *record, union said *sa
 
 	switch (record->kind % 5) {
 	case 0:
-		said->announce = (struct gamma_announce){
-			.length = length, .address = 1, .id = his, .pieces = record->offset % 20};
+		said->announce = (struct gamma_announce){.length = length,
+							 .address = 1,
+							 .id = his,
+							 .iov_count = record->offset % 20};
 		return sizeof(said->announce);
 	case 1:
 		said->answer = (struct gamma_answer){
@@ -186,7 +188,7 @@ static uint32_t say(struct net *net, const struct record *record, union said *sa
 static void arrive(struct net *net, const struct record *record)
 {
 	static const uint8_t kinds[] = {GAMMA_RECORD_ANNOUNCE, GAMMA_RECORD_ANSWER,
-					GAMMA_RECORD_CHUNK, GAMMA_RECORD_MORE, GAMMA_RECORD_PLAIN};
+					GAMMA_RECORD_CHUNK, GAMMA_RECORD_MORE, GAMMA_RECORD_INLINE};
 	struct gamma_flow *flow = flow_of(net);
 	uint8_t kind = kinds[record->kind % 5];
 	uint32_t len = record->how & HOW_EVEN ? GAMMA_CHUNK >> record->len % 3
@@ -207,7 +209,7 @@ static void arrive(struct net *net, const struct record *record)
 
 	if (kind == GAMMA_RECORD_ANNOUNCE)
 		arrival.shm.flags |= record->flags & GAMMA_SHM_MESSAGE_CHUNKS;
-	else if (kind != GAMMA_RECORD_PLAIN)
+	else if (kind != GAMMA_RECORD_INLINE)
 		arrival.shm.flags = 0;
 	if (kind == GAMMA_RECORD_CHUNK && !len)
 		len = 1;

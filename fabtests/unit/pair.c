@@ -651,7 +651,7 @@ void net_forge(struct net *net, unsigned a, unsigned b, struct gamma_fields *fie
 /* ---- time ---- */
 
 /* What the flows hold is what the pool says, and never goes beyond the pool. What is left of first
- * credit, which every stranger has, is the reserve's. */
+ * credit, which every unknown peer has, belongs to the reserve. */
 static void check_credit(struct node *node)
 {
 	const struct gamma_credit_pool *pool = &node->ep.local.pool;

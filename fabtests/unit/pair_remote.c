@@ -95,7 +95,7 @@ static void on_touched(void *context, struct gamma_flow *flow,
 	struct region *region = region_of(context);
 
 	(void) flow, (void) access;
-	region->pieces++;
+	region->iov_count++;
 	region->touched += last;
 	if (data) {
 		region->with_data++;

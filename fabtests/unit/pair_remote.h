@@ -19,7 +19,7 @@ struct region {
 	bool open, readable, writable;
 	unsigned asked;   /* calls of reach and apply */
 	unsigned touched; /* operations that were complete */
-	unsigned pieces;
+	unsigned iov_count;
 	unsigned with_data;
 	uint64_t last_data;
 };

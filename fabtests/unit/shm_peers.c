@@ -97,7 +97,7 @@ bool put_message(struct gamma_tx_channel *channel, uint8_t flags, const void *by
 		.tag = 0x1122334455667788,
 		.data = 0x99aa,
 		.len = (uint32_t) len,
-		.kind = GAMMA_RECORD_PLAIN,
+		.kind = GAMMA_RECORD_INLINE,
 		.flags = flags,
 	};
 	struct iovec iov[2] = {{(void *) bytes, len / 2},

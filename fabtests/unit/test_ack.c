@@ -145,7 +145,7 @@ static void ping_pong__measures_the_round_trip(void **state)
 	assert_in_range(net_flow(net, 1, 0)->loss.rtt, 2 * US, 2 * US + 500);
 }
 
-/* ---- the delay that is told ---- */
+/* ---- the delay that is reported ---- */
 
 static void delay__is_not_part_of_the_round_trip(void **state)
 {
@@ -160,7 +160,7 @@ static void delay__is_not_part_of_the_round_trip(void **state)
 	assert_in_range(net_flow(net, 0, 1)->loss.rtt, 2 * US, 2 * US + 500);
 }
 
-static void delay__too_long_to_be_told(void **state)
+static void delay__too_long_to_be_reported(void **state)
 {
 	struct gamma_flow *flow;
 	uint64_t before;
@@ -186,7 +186,7 @@ int main(void)
 		NET_TEST(ping_pong__sends_its_frames_and_no_other),
 		NET_TEST(ping_pong__measures_the_round_trip),
 		NET_TEST(delay__is_not_part_of_the_round_trip),
-		NET_TEST(delay__too_long_to_be_told),
+		NET_TEST(delay__too_long_to_be_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@
 
 enum { PASSED = 0, FAILED = 1, NO_NAMESPACE = 77 };
 
-/* For the child: what failed is told by the line number. */
+/* For the child: the line number identifies the failure. */
 #define expect(condition)                                                       \
 	do {                                                                    \
 		if (!(condition)) {                                             \

@@ -56,7 +56,7 @@ static void listen(enum gamma_log_level level, const char *line)
 	snprintf(heard, sizeof(heard), "%s", line);
 }
 
-static void log__goes_where_it_is_told(void **state)
+static void log__goes_where_it_is_directed(void **state)
 {
 	(void) state;
 	gamma_warn("nobody %s", "listens");
@@ -71,7 +71,7 @@ static void log__goes_where_it_is_told(void **state)
 	assert_string_equal(heard, "left out");
 }
 
-static void log__long_line_is_cut(void **state)
+static void log__long_line_is_truncated(void **state)
 {
 	char text[1000];
 
@@ -109,7 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(seq__before_and_after_the_wrap),   TEST(list__keeps_order_and_forgets),
-		TEST(log__goes_where_it_is_told),       TEST(log__long_line_is_cut),
+		TEST(log__goes_where_it_is_directed),   TEST(log__long_line_is_truncated),
 		TEST(printable__short_and_on_one_line),
 	};
 

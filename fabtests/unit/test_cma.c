@@ -24,13 +24,13 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct gamma_source source_of(const void *address, uint32_t pieces)
+static struct gamma_source source_of(const void *address, uint32_t iov_count)
 {
 	return (struct gamma_source){
 		.address = (uintptr_t) address,
 		.stamp_at = (uintptr_t) &stamp,
 		.stamp = 42,
-		.pieces = pieces,
+		.iov_count = iov_count,
 	};
 }
 
@@ -52,9 +52,9 @@ static void pull__into_pieces(void **state)
 
 static void pull__out_of_pieces(void **state)
 {
-	struct iovec pieces[] = {
+	struct iovec iovecs[] = {
 		{from, 17}, {from + 17, 0}, {from + 17, 20000}, {from + 20017, 9983}};
-	struct gamma_source source = source_of(pieces, 4);
+	struct gamma_source source = source_of(iovecs, 4);
 
 	(void) state;
 	assert_true(pull(&source, 25000));

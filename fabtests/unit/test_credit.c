@@ -90,13 +90,13 @@ static void limit__stale_and_repeated_ones_are_harmless(void **state)
 }
 
 /* Takes the pool away, so that node 1 has nothing to grant. */
-static void exhaust(void)
+static void drain(void)
 {
 	pool(1)->reserve = pool(1)->slots;
 	pool(1)->share = 0;
 }
 
-static void relieve(void)
+static void refill(void)
 {
 	pool(1)->reserve = pool(1)->slots / 8;
 	pool(1)->share = 100;
@@ -105,7 +105,7 @@ static void relieve(void)
 static void starved__asks_and_is_served(void **state)
 {
 	(void) state;
-	exhaust();
+	drain();
 	messages(0, 1, 30);
 	net_run(net, GAMMA_REQUEST_US * US / 2);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, GAMMA_FIRST_CREDIT);
@@ -113,7 +113,7 @@ static void starved__asks_and_is_served(void **state)
 	net_run(net, GAMMA_REQUEST_US * US);
 	assert_int_equal(net_stats(net, 0)->requests_out, 1);
 	assert_int_equal(net_stats(net, 1)->requests_in, 1);
-	relieve();
+	refill();
 	net_finish(net, 10 * MS);
 	assert_int_equal(net_stats(net, 0)->data_frames_out, 30);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
@@ -129,10 +129,10 @@ static void starved__lost_request_is_repeated(void **state)
 							.times = 1});
 
 	(void) state;
-	exhaust();
+	drain();
 	messages(0, 1, 30);
 	net_run(net, 100 * US);
-	relieve();
+	refill();
 	net_finish(net, 4 * GAMMA_REQUEST_US * US);
 	assert_int_equal(rule->met, 1);
 	assert_int_equal(net_stats(net, 0)->requests_out, 2);
@@ -144,10 +144,10 @@ static void starved__lost_grant_is_repeated(void **state)
 	struct rule *rule;
 
 	(void) state;
-	exhaust();
+	drain();
 	messages(0, 1, 30);
 	net_run(net, 100 * US);
-	relieve();
+	refill();
 	rule = net_rule(net, (struct rule){.fate = DROP,
 					   .from = 1,
 					   .kind = GAMMA_KIND_ACK,
@@ -162,7 +162,7 @@ static void starved__lost_grant_is_repeated(void **state)
 static void starved__requests_back_off(void **state)
 {
 	(void) state;
-	exhaust();
+	drain();
 	messages(0, 1, 30);
 	net_run(net, 10 * SEC);
 	assert_in_range(net_stats(net, 0)->requests_out, 10, 40);
@@ -173,18 +173,18 @@ static void starved__requests_back_off(void **state)
 static void starved__for_longer_than_the_peer_timeout(void **state)
 {
 	(void) state;
-	exhaust();
+	drain();
 	messages(0, 1, 30);
 	net_run(net, 100 * SEC);
 	assert_int_equal(net->nodes[0].failures, 0);
-	relieve();
+	refill();
 	net_finish(net, SEC);
 }
 
 static void starved__by_a_dead_receiver(void **state)
 {
 	(void) state;
-	exhaust();
+	drain();
 	messages(0, 1, 30);
 	net_run(net, MS);
 	net->nodes[1].unplugged = true;
@@ -198,13 +198,13 @@ static void starved__by_a_dead_receiver(void **state)
 static void overrun__is_not_paid_for(void **state)
 {
 	(void) state;
-	exhaust();
+	drain();
 	net_flow(net, 0, 1)->tx.limit += 20;
 	messages(0, 1, GAMMA_FIRST_CREDIT + 20);
 	net_run(net, MS);
 	assert_int_equal(gamma_credit_window(net_flow(net, 1, 0)), 0);
 	assert_int_equal(pool(1)->granted, 0);
-	relieve();
+	refill();
 	messages(0, 1, 50);
 	net_finish(net, 10 * MS);
 }
@@ -550,7 +550,7 @@ static void bulk__loss_elsewhere_on_the_nic_lowers_it_too(void **state)
 	net_finish(net, SEC);
 }
 
-static void budget__sets_the_floor(void **state)
+static void budget__sets_the_minimum(void **state)
 {
 	(void) state;
 	gamma_credit_pool_set_budget(pool(0), 300);
@@ -706,7 +706,7 @@ int main(void)
 		NET_TEST(bulk__one_alone_is_bounded_too),
 		NET_TEST(bulk__dead_holders_do_not_stop_the_others),
 		NET_TEST(bulk__loss_elsewhere_on_the_nic_lowers_it_too),
-		NET_TEST(budget__sets_the_floor),
+		NET_TEST(budget__sets_the_minimum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

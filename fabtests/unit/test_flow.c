@@ -475,7 +475,7 @@ static struct gamma_flow *exchange_and_ask(void)
 	return net_flow(net, 0, 1);
 }
 
-/* Who has asked whether this endpoint is there waits for it: five in vain are not enough. */
+/* A peer that asked whether this endpoint is there waits for it: five lost BYEs are not enough. */
 static void bye__waits_longer_for_one_that_has_asked(void **state)
 {
 	struct gamma_flow *flow = exchange_and_ask();

@@ -240,7 +240,7 @@ static void overtaken__by_much(void **state)
 
 /* ---- silence ---- */
 
-/* Frames that are overtaken by more than the window all the time: few are repeated in vain. */
+/* Frames that are overtaken by more than the window all the time: few are repeated needlessly. */
 static void overtaken__the_window_learns(void **state)
 {
 	struct net_options options = net_defaults();

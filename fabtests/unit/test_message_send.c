@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/message/send.c: how messages are cut into frames, and when they end. */
+/* Unit tests of common/message/send.c: how messages are divided into frames, and when they end. */
 #include "pair_fixture.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ static void not_copied__memory_is_used_until_acknowledged(void **state)
 	assert_int_equal(net_stats(net, 0)->bytes_copied_out, 0);
 }
 
-/* Who sends nothing else waits for an answer: the acknowledgement rides on it. */
+/* A peer with nothing else to send waits for a reply: the acknowledgement rides on it. */
 static void alone__copied(void **state)
 {
 	struct outgoing *first, *second;

@@ -346,7 +346,7 @@ static void in_namespace(const char *setup, int (*check)(void))
 	assert_int_equal(status, PASSED);
 }
 
-/* For the child: what failed is told by the line number. */
+/* For the child: the line number identifies the failure. */
 #define expect(condition)                                                       \
 	do {                                                                    \
 		if (!(condition)) {                                             \

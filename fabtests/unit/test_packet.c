@@ -299,7 +299,7 @@ static void slots__as_many_as_fit_but_not_fewer_than_256(void **state)
 	link->ops->close(link);
 }
 
-/* Two lines of the cache, of which the second holds a short frame's header. */
+/* Two cache lines, of which the second holds a short frame's header. */
 static void slots__begin_with_a_pair_of_cache_lines(void **state)
 {
 	const uint32_t mtus[] = {576, 1499, 1500, 9000, 65535};
@@ -362,7 +362,7 @@ static void send__link_down_takes_nothing(void **state)
 	assert_int_equal(next_number(), 2);
 }
 
-/* Whoever sleeps is woken by that once, and not again and again. */
+/* That wakes a sleeper once, and not again and again. */
 static void arm__link_down_lets_sleep(void **state)
 {
 	struct pollfd fd = {.events = POLLIN};

@@ -433,7 +433,7 @@ static void lowered__said_once_with_nic_and_peer(void **state)
 	done(net);
 }
 
-/* The large frame leaves three times in vain, and then in parts. */
+/* The large frame is lost three times, and then leaves in parts. */
 static void lowered__what_it_costs(void **state)
 {
 	struct net *net = proven(0);
@@ -453,7 +453,7 @@ static void lowered__what_it_costs(void **state)
 	done(net);
 }
 
-static void lowered__own_nic_at_once_and_the_peer_is_told(void **state)
+static void lowered__own_nic_at_once_and_the_peer_learns_it(void **state)
 {
 	struct net *net = proven(0);
 
@@ -751,7 +751,7 @@ int main(void)
 		TEST(lowered__in_the_middle_of_messages_of_every_op),
 		TEST(lowered__said_once_with_nic_and_peer),
 		TEST(lowered__what_it_costs),
-		TEST(lowered__own_nic_at_once_and_the_peer_is_told),
+		TEST(lowered__own_nic_at_once_and_the_peer_learns_it),
 		TEST(lowered__told_though_the_link_refuses_at_first),
 		TEST(lowered__while_a_frame_is_filling),
 		TEST(lowered__and_once_more_while_a_frame_is_under_way),

@@ -200,7 +200,7 @@ static void damage__repaired_like_a_loss_in_every_op(void **state)
 	assert_int_equal(net->nodes[1].received, 4);
 }
 
-static void damage__of_a_peer_that_was_told(void **state)
+static void damage__of_a_peer_that_was_informed(void **state)
 {
 	(void) state;
 	wants(0);
@@ -319,7 +319,7 @@ int main(void)
 		NET_TEST(room__a_frame_cut_before_has_none),
 		NET_TEST(room__a_repetition_gets_one_if_it_can),
 		NET_TEST(damage__repaired_like_a_loss_in_every_op),
-		NET_TEST(damage__of_a_peer_that_was_told),
+		NET_TEST(damage__of_a_peer_that_was_informed),
 		NET_TEST(damage__of_the_answer_to_a_lookup),
 		NET_TEST(lookup__the_owner_says_that_it_wants_checksums),
 		NET_TEST(damage__nothing_of_the_frame_counts),

@@ -60,8 +60,8 @@ static void ended__is_forgotten(void **state)
 	assert_int_equal(net->nodes[0].ep.dead_peers.count, 0);
 }
 
-/* Node 1 is given up by node 0, which has forgotten its flow then. */
-static void give_up(void)
+/* Node 0 declares node 1 dead, and has forgotten its flow then. */
+static void declare_dead(void)
 {
 	struct outgoing *out;
 
@@ -80,7 +80,7 @@ static void given_up__its_frames_open_no_flow(void **state)
 	struct outgoing *out;
 
 	(void) state;
-	give_up();
+	declare_dead();
 	net_post(net, 0, 64);
 	out = net_send(net, 1, 0, 64, GAMMA_WHEN_ARRIVED);
 	net_run(net, MS);
@@ -96,7 +96,7 @@ static void given_up__nothing_is_begun_to_it(void **state)
 	struct gamma_send send = {.envelope.length = 0};
 
 	(void) state;
-	give_up();
+	declare_dead();
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(gamma_send_message(net_flow(net, 0, 1), &send), -EHOSTDOWN);
 		wait_until_forgotten();
@@ -112,7 +112,7 @@ static void given_up__another_epoch_is_a_stranger(void **state)
 	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_PROBE, GAMMA_PROBE_PLAIN);
 
 	(void) state;
-	give_up();
+	declare_dead();
 	fields.src_epoch++;
 	net_forge(net, 1, 0, &fields, NULL);
 	net_run(net, MS);
@@ -120,7 +120,8 @@ static void given_up__another_epoch_is_a_stranger(void **state)
 	assert_int_equal(net_stats(net, 0)->resets_out, 0);
 }
 
-/* Who has only waited for this endpoint, by a directed receive, says so too when it closes. */
+/* A peer that only waited for this endpoint, by a directed receive, sends BYE too when it closes.
+ */
 static void bye__of_a_stranger_is_answered(void **state)
 {
 	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ASK);
@@ -133,10 +134,10 @@ static void bye__of_a_stranger_is_answered(void **state)
 	assert_int_equal(flows(0), 0);
 }
 
-/* ---- more were given up than are remembered ---- */
+/* ---- more were declared dead than are remembered ---- */
 
-/* So many strangers ask node 0 something, once. */
-static void strangers(unsigned count, uint32_t epoch)
+/* So many unknown peers ask node 0 something, once. */
+static void unknown_peers(unsigned count, uint32_t epoch)
 {
 	for (unsigned i = 0; i < count; i++) {
 		struct gamma_fields fields =
@@ -180,7 +181,7 @@ static void full__the_next_flow_is_not_forgotten(void **state)
 	assert_int_equal(dead->count, 1);
 }
 
-/* Then there is no room for strangers' any more, while those that are known go on. */
+/* Then there is no room for unknown_peers' any more, while those that are known go on. */
 static void full__strangers_are_not_met(void **state)
 {
 	uint64_t stray;
@@ -188,10 +189,10 @@ static void full__strangers_are_not_met(void **state)
 	(void) state;
 	exchange();
 	net->nodes[0].ep.flow_count += GAMMA_FLOWS_MAX - 2;
-	strangers(1, 1);
+	unknown_peers(1, 1);
 	assert_int_equal(flows(0), GAMMA_FLOWS_MAX);
 	stray = net_stats(net, 0)->stray;
-	strangers(1, 2);
+	unknown_peers(1, 2);
 	assert_int_equal(flows(0), GAMMA_FLOWS_MAX);
 	assert_int_equal(net_stats(net, 0)->stray, stray + 1);
 	exchange();
@@ -205,10 +206,10 @@ static void vanished__are_found_out_when_they_are_many(void **state)
 	(void) state;
 	exchange();
 	for (uint32_t round = 1; round <= 3; round++) {
-		strangers(GAMMA_SWEEP_FLOWS, round);
+		unknown_peers(GAMMA_SWEEP_FLOWS, round);
 		assert_in_range(flows(0), GAMMA_SWEEP_FLOWS + 1, GAMMA_SWEEP_FLOWS + 2);
 		net_run(net, GAMMA_IDLE_S * SEC);
-		strangers(1, 100 + round);
+		unknown_peers(1, 100 + round);
 		net_run(net, 35 * SEC);
 		assert_in_range(flows(0), 2, 4);
 	}
@@ -224,10 +225,10 @@ static void vanished__few_are_left_alone(void **state)
 	uint64_t probes;
 
 	(void) state;
-	strangers(100, 1);
+	unknown_peers(100, 1);
 	probes = net_stats(net, 0)->probes_out;
 	net_run(net, GAMMA_IDLE_S * SEC);
-	strangers(1, 2);
+	unknown_peers(1, 2);
 	net_run(net, 35 * SEC);
 	assert_int_equal(flows(0), 101);
 	assert_int_equal(net_stats(net, 0)->probes_out, probes);
@@ -244,7 +245,7 @@ static void name(struct gamma_flow *flow, uint32_t i)
 	flow->epoch = i / 2 + 1;
 }
 
-static void tombstones__thousands_are_found_again(void **state)
+static void dead_peers__thousands_are_found_again(void **state)
 {
 	enum { COUNT = 5000 };
 	struct gamma_dead_peers dead = {.most = COUNT};
@@ -268,7 +269,7 @@ static void tombstones__thousands_are_found_again(void **state)
 }
 
 /* None is dropped for another: that peer could come back. */
-static void tombstones__so_many_and_no_more(void **state)
+static void dead_peers__so_many_and_no_more(void **state)
 {
 	struct gamma_dead_peers dead = {.most = GAMMA_DEAD_PEERS_MAX};
 	struct gamma_flow *flow = calloc(1, sizeof(*flow));
@@ -300,8 +301,8 @@ int main(void)
 		NET_TEST(full__strangers_are_not_met),
 		NET_TEST(vanished__are_found_out_when_they_are_many),
 		NET_TEST(vanished__few_are_left_alone),
-		TEST(tombstones__thousands_are_found_again),
-		TEST(tombstones__so_many_and_no_more),
+		TEST(dead_peers__thousands_are_found_again),
+		TEST(dead_peers__so_many_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void window__backwards(void **state)
 	assert_int_equal(stats()->out_of_order, GAMMA_WINDOW_MAX - 1);
 }
 
-/* ---- what is told of gaps ---- */
+/* ---- what is reported of gaps ---- */
 
 static struct gamma_fields sack(void)
 {

@@ -40,7 +40,7 @@ static int owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 	return -EADDRNOTAVAIL;
 }
 
-static int neighbour(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
+static int arp(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
 	static const uint8_t other[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 9};
 
@@ -82,7 +82,7 @@ static int lookup(const char *name, uint32_t *ipv4_be, int room)
 
 static int resolve(const char *node, const char *service, bool source)
 {
-	static const struct gamma_resolve_ops ops = {owner, neighbour, lookup};
+	static const struct gamma_resolve_ops ops = {owner, arp, lookup};
 	int err = gamma_resolve_with(&ops, node, service, source, conf, nics, 3, &out, why,
 				     sizeof(why));
 

@@ -146,9 +146,9 @@ static void long_behind_short__has_room_but_for_once_in_a_while(void **state)
 	(void) state;
 	for (int turn = 0; turn < TURNS; turn++) {
 		assert_non_null(gamma_ring_reserve(&writer, 24));
-		gamma_ring_publish(&writer, GAMMA_RECORD_PLAIN, 0);
+		gamma_ring_publish(&writer, GAMMA_RECORD_INLINE, 0);
 		if (gamma_ring_reserve(&writer, LONG))
-			gamma_ring_publish(&writer, GAMMA_RECORD_PLAIN, 0);
+			gamma_ring_publish(&writer, GAMMA_RECORD_INLINE, 0);
 		else
 			refused++;
 		while (gamma_ring_next(&reader, &frame, &len))
@@ -157,7 +157,7 @@ static void long_behind_short__has_room_but_for_once_in_a_while(void **state)
 	assert_in_range(refused, 1, TURNS / 200);
 }
 
-/* Whoever ends between the two leaves nothing for the reader to stumble over. */
+/* A writer that ends between the two leaves nothing for the reader to stumble over. */
 static void reserved__is_not_seen_before_it_is_published(void **state)
 {
 	const uint8_t *frame;

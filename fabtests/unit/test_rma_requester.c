@@ -120,7 +120,7 @@ static void pieces__each_goes_to_its_place(void **state)
 	assert_memory_equal(regions[1].bytes + 50000, bytes, 4000);
 	assert_memory_equal(regions[1].bytes + 10, bytes + 4000, 1);
 	assert_memory_equal(regions[1].bytes + 9000, bytes + 4001, 3000);
-	assert_int_equal(regions[1].pieces, 3);
+	assert_int_equal(regions[1].iov_count, 3);
 	assert_int_equal(regions[1].touched, 1);
 	assert_int_equal(regions[1].with_data, 1);
 	assert_true(regions[1].last_data == data);

@@ -49,11 +49,11 @@ static void pass__in_order_with_content(void **state)
 
 	(void) state;
 	for (uint32_t i = 0; i < 5; i++)
-		assert_int_equal(put(i, "neighbour", 9, &error), 1);
+		assert_int_equal(put(i, "shm peers", 9, &error), 1);
 	for (uint32_t i = 0; i < 5; i++) {
 		assert_true(take(&fields, &arrival));
 		assert_int_equal(fields.seq, i);
-		assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, "neighbour",
+		assert_memory_equal(arrival.frame + GAMMA_ETH_LEN + fields.header_len, "shm peers",
 				    9);
 		links[1]->ops->release(links[1]);
 	}
@@ -417,7 +417,7 @@ static bool put_other(struct gamma_tx_channel *channel, enum gamma_record_kind k
  */
 static void other__announcements_and_answers(void **state)
 {
-	struct gamma_announce announce = {.length = 1 << 20, .id = 7, .pieces = 1};
+	struct gamma_announce announce = {.length = 1 << 20, .id = 7, .iov_count = 1};
 	struct gamma_answer answer = {.wanted = 3, .id = 7};
 	struct gamma_tx_channel *channel = open_channel();
 	struct gamma_arrival arrival;

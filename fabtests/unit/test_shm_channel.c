@@ -171,11 +171,11 @@ static void malformed_record(uint32_t kind_and_flags, uint32_t len)
 static void handover__malformed_message_ends_it(void **state)
 {
 	(void) state;
-	malformed_record(GAMMA_RECORD_PLAIN | 4 << 8, 100); /* a flag that is none */
-	malformed_record(GAMMA_RECORD_PLAIN | GAMMA_SHM_MESSAGE_TAGGED << 8,
+	malformed_record(GAMMA_RECORD_INLINE | 4 << 8, 100); /* a flag that is none */
+	malformed_record(GAMMA_RECORD_INLINE | GAMMA_SHM_MESSAGE_TAGGED << 8,
 			 7); /* no room for the tag */
-	malformed_record(GAMMA_RECORD_PLAIN | 3 << 8, 15);
-	malformed_record(GAMMA_RECORD_PLAIN, 60000); /* too long */
+	malformed_record(GAMMA_RECORD_INLINE | 3 << 8, 15);
+	malformed_record(GAMMA_RECORD_INLINE, 60000); /* too long */
 	malformed_record(GAMMA_RECORD_ANNOUNCE, 31);
 	malformed_record(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
 	malformed_record(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 33);
@@ -220,7 +220,7 @@ static void handover__messages_despite_backpressure_end_it(void **state)
 	for (bool good = true; good; count += good) {
 		assert_true(count < 100);
 		assert_non_null(gamma_ring_reserve(&given.writer, 4000));
-		gamma_ring_publish(&given.writer, GAMMA_RECORD_PLAIN, 0);
+		gamma_ring_publish(&given.writer, GAMMA_RECORD_INLINE, 0);
 		good = links[1]->ops->next(links[1], &arrival);
 		links[1]->ops->release(links[1]);
 	}

@@ -82,7 +82,7 @@ static bool pull(struct gamma_local *local, const struct gamma_flow *flow,
 	const uint8_t *bytes = (const void *) (uintptr_t) source->address;
 
 	(void) local, (void) flow;
-	assert_int_equal(source->pieces, 1);
+	assert_int_equal(source->iov_count, 1);
 	if (unreadable || *stamp != source->stamp)
 		return false;
 	gamma_iov_write(iov, iov_count, offset, bytes + offset, len);
@@ -255,7 +255,7 @@ static void medium__is_copied_where_that_pays(void **state)
 	copies_pay(0, true);
 	assert_true(copy(MEDIUM) && copy(GAMMA_COPY_MAX));
 	assert_int_equal(made, 2);
-	assert_int_equal(records[1].shm.kind, GAMMA_RECORD_PLAIN);
+	assert_int_equal(records[1].shm.kind, GAMMA_RECORD_INLINE);
 	assert_int_equal(records[1].shm.len, GAMMA_COPY_MAX);
 	assert_false(copy(GAMMA_COPY_MAX + 1));
 	copies_pay(0, false);
@@ -769,7 +769,7 @@ static void failed__is_withdrawn_and_an_answer_comes_too_late(void **state)
 
 static void nonsense__is_counted(void **state)
 {
-	struct gamma_announce announce = {.length = GAMMA_MESSAGE_MAX + 1, .pieces = 1, .id = 1};
+	struct gamma_announce announce = {.length = GAMMA_MESSAGE_MAX + 1, .iov_count = 1, .id = 1};
 	struct gamma_answer answer = {.wanted = 1, .id = 77, .accepted = 1};
 	struct outgoing *sent = net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
 
