@@ -5,7 +5,8 @@
  * receive on the NIC divide it in proportion to their senders. Called by endpoint.c and progress.c;
  * flow/credit.c uses an endpoint's share.
  */
-#include "engine/internal.h"
+#include "engine/budget.h"
+#include "engine/state.h"
 
 enum { MEASURE_S = 1 }; /* how often round trips are evaluated */
 

@@ -6,7 +6,8 @@
  * entry is ever replaced. If there are too many entries, the flows of further dead peers are kept
  * instead; their number is bounded as well. Called by peers.c.
  */
-#include "engine/internal.h"
+#include "engine/dead_peers.h"
+#include "engine/peers.h"
 
 #include <stdlib.h>
 #include <string.h>

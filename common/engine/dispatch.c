@@ -5,6 +5,9 @@
  */
 #include "base/mac.h"
 #include "engine/dispatch.h"
+#include "engine/groups.h"
+#include "engine/output.h"
+#include "engine/peers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Fields of an arriving frame, for the ordinary path (dispatch.c) and the fast path (fastpath.c).
- */
+/* Arriving frames: fields of one, for the ordinary path (dispatch.c) and the fast path
+ * (fastpath.c), and the ordinary path itself. */
 #ifndef GAMMA_ENGINE_DISPATCH_H
 #define GAMMA_ENGINE_DISPATCH_H
 
-#include "engine/internal.h"
+#include "engine/state.h"
+
+enum {
+	GAMMA_RESETS_MAX = 8, /* RESETs in one progress call */
+};
+
+struct gamma_group;
 
 static inline const uint8_t *gamma_dispatch_payload(const struct gamma_arrival *arrival,
 						    const struct gamma_fields *fields)
@@ -27,5 +33,15 @@ static inline uint64_t gamma_dispatch_arrival_time(const struct gamma_endpoint *
 
 	return arrival->stamp && arrived < now ? arrived : now;
 }
+
+void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		    const struct gamma_arrival *arrival, uint64_t now);
+
+/* The offending frame's epochs and number come back: only its sender, at mac, can use them. */
+void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			       const uint8_t *mac, const struct gamma_fields *to,
+			       enum gamma_reset_op why);
+void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			  const struct gamma_arrival *arrival);
 
 #endif /* GAMMA_ENGINE_DISPATCH_H */

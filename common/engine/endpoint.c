@@ -11,11 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/fastpath.h"
+#include "engine/groups.h"
+#include "engine/output.h"
+#include "engine/peers.h"
 #include "engine/progress.h"
+#include "engine/shm_path.h"
 #include "link/broker.h"
 #include "link/packet.h"
 #include "link/port.h"
 #include "link/xdp.h"
+#include "message/coalesce.h"
 
 int gamma_endpoint_random_epoch(uint32_t *epoch)
 {

@@ -8,6 +8,10 @@
  *        gamma_fastpath_process_deferred  follow when the program has answered, or polls again
  */
 #include "engine/dispatch.h"
+#include "engine/fastpath.h"
+#include "engine/output.h"
+#include "engine/peers.h"
+#include "flow/transmit.h"
 
 /* Anything unexpected is left to gamma_dispatch, which counts and answers it. */
 bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)

@@ -4,7 +4,9 @@
  * group has a packet socket of its own, whose filter passes that group's frames, including those
  * that leave this host. Called by the interface layer, and by every progress call.
  */
-#include "engine/internal.h"
+#include "engine/dispatch.h"
+#include "engine/groups.h"
+#include "engine/progress.h"
 #include "link/broker.h"
 #include "link/packet.h"
 

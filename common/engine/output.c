@@ -3,7 +3,10 @@
  * Output: polls the ready flows for frames, one flow after the other, and hands the frames to the
  * links in bursts. Frames that a link refuses go back to their flows, which send them later.
  */
-#include "engine/internal.h"
+#include "engine/fastpath.h"
+#include "engine/output.h"
+#include "engine/shm_path.h"
+#include "flow/transmit.h"
 
 #include <errno.h>
 

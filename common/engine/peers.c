@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* The endpoint's flows, hashed by the peer's MAC and port. Several may differ in their epoch only.
  */
-#include "engine/internal.h"
+#include "engine/peers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

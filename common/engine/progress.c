@@ -4,7 +4,14 @@
  * due, and sends what can be sent. endpoint.c calls it, unless it sees at once that there is
  * nothing to do.
  */
+#include "engine/dispatch.h"
+#include "engine/fastpath.h"
+#include "engine/groups.h"
+#include "engine/output.h"
+#include "engine/peers.h"
 #include "engine/progress.h"
+#include "engine/shm_path.h"
+#include "message/rndv_shm.h"
 
 #include <time.h>
 

@@ -3,7 +3,20 @@
 #ifndef GAMMA_ENGINE_PROGRESS_H
 #define GAMMA_ENGINE_PROGRESS_H
 
-#include "engine/internal.h"
+#include "engine/state.h"
+
+enum {
+	GAMMA_POLL_BUDGET = 64, /* frames taken from a link in one progress call */
+	GAMMA_IDLE_SKIP = 16,   /* polls that found nothing before the clock is read */
+	GAMMA_YIELD_SHM =
+		256, /* empty polls before the caller should yield, with peers on this host */
+	GAMMA_YIELD = 2048,         /* ditto without */
+	GAMMA_CHUNKS_ASK_NS = 400,  /* no chunk for so long: the reader asks for more */
+	GAMMA_CHUNKS_END_NS = 1200, /* ditto: the kernel reads the rest */
+	GAMMA_READ_FIRST =
+		131072, /* bytes that it reads before the reader looks for chunks again; doubling */
+	GAMMA_HOUSE_US = 1000, /* between two rounds of housekeeping */
+};
 
 /* Whether the network link is to be polled and may have frames. */
 static inline bool gamma_engine_progress_network_waits(struct gamma_endpoint *endpoint)

@@ -7,7 +7,8 @@
  * end of the message it is polled as usual, so that the end is seen at once. Called by the progress
  * call when it has found frames.
  */
-#include "engine/internal.h"
+#include "engine/progress.h"
+#include "engine/rx_moderation.h"
 
 /* Waits half the time that the rest of the message will take, and not longer than the credit lasts,
  * so that the sender need not stop. */

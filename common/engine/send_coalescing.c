@@ -5,7 +5,9 @@
  * they fill a frame, if they may be delayed. Each peer has its own state. Called for each message
  * posted.
  */
-#include "engine/internal.h"
+#include "engine/send_coalescing.h"
+#include "engine/state.h"
+#include "message/coalesce.h"
 
 static void begin_burst(struct gamma_send_coalescing *row, uint64_t round)
 {

@@ -9,7 +9,9 @@
  * frames, report how long a copy took. The reader of chunks reports its time as well, because a
  * writer need not wait for all of its cache lines.
  */
-#include "engine/internal.h"
+#include "engine/shm_copy_model.h"
+
+#include "base/base.h"
 
 enum {
 	KIB = 1024,

@@ -6,7 +6,9 @@
  * through the same memory, in the same order. Called by endpoint.c, output.c, progress.c, and by
  * the message layer (put).
  */
-#include "engine/internal.h"
+#include "engine/dispatch.h"
+#include "engine/shm_path.h"
+#include "message/rndv_shm.h"
 
 #include <string.h>
 

@@ -14,8 +14,16 @@
 
 #include <stdarg.h>
 
-#include "engine/internal.h"
+#include "engine/dispatch.h"
+#include "engine/fastpath.h"
+#include "engine/output.h"
+#include "engine/peers.h"
+#include "engine/progress.h"
+#include "engine/state.h"
+#include "flow/transmit.h"
+#include "message/coalesce.h"
 #include "message/rma.h"
+#include "message/rndv_shm.h"
 
 #define SIM_US    GAMMA_NS_PER_US
 #define SIM_MS    GAMMA_NS_PER_MS

@@ -10,8 +10,17 @@
 
 #include "unit.h"
 
-#include "engine/internal.h"
+#include "engine/dispatch.h"
+#include "engine/fastpath.h"
+#include "engine/groups.h"
+#include "engine/output.h"
+#include "engine/peers.h"
+#include "engine/progress.h"
+#include "engine/shm_path.h"
+#include "flow/transmit.h"
+#include "message/coalesce.h"
 #include "message/rma.h"
+#include "message/rndv_shm.h"
 
 #define US  GAMMA_NS_PER_US
 #define MS  GAMMA_NS_PER_MS

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/budget.h"
+#include "engine/state.h"
 
 enum { SLOTS = 4096 };
 

@@ -5,7 +5,9 @@
  */
 #include "sides.h"
 
-#include "engine/internal.h"
+#include "engine/send_coalescing.h"
+#include "engine/state.h"
+#include "message/coalesce.h"
 
 enum { SHORT = 64, LARGE = 100000 };
 

@@ -3,7 +3,8 @@
  * gather. */
 #include "unit.h"
 
-#include "engine/internal.h"
+#include "engine/progress.h"
+#include "engine/rx_moderation.h"
 
 enum { FRAME = 1500 /* bytes */, FRAME_NS = 2000 };
 

@@ -2,7 +2,9 @@
 /* Unit tests of common/engine/send_coalescing.c: which short messages wait to share a frame. */
 #include "unit.h"
 
-#include "engine/internal.h"
+#include "engine/send_coalescing.h"
+#include "engine/state.h"
+#include "message/coalesce.h"
 
 static struct gamma_local local;
 static struct gamma_peer peer;

@@ -2,7 +2,8 @@
 /* Unit tests of common/engine/shm_copy_model.c: whether messages of a few pages are copied. */
 #include "unit.h"
 
-#include "engine/internal.h"
+#include "base/base.h"
+#include "engine/shm_copy_model.h"
 
 enum { LEN = 8192 /* bytes */, FAST = 200, SLOW = 1800 /* ns, on real machines */ };
 

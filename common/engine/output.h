@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Hands what flows have to send to the links. */
+#ifndef GAMMA_ENGINE_OUTPUT_H
+#define GAMMA_ENGINE_OUTPUT_H
+
+#include "engine/state.h"
+
+enum {
+	GAMMA_SEND_BUDGET = 128, /* frames sent in one progress call, at most */
+	GAMMA_SEND_LEAST = 4,    /* ditto, at least */
+	GAMMA_SEND_US = 48,      /* how long that may take */
+	GAMMA_FLOW_TURN = 32,    /* frames of one flow before the next one's turn */
+	GAMMA_STALL_US = 20,     /* a link that refused frames is tried again after this */
+	GAMMA_STALLS_MAX = 6,    /* doublings of that while it keeps refusing */
+};
+
+/* Accounts for a burst of count frames, of which the link took sent. False: the link is full. */
+bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+			  unsigned count, unsigned sent, int error, uint64_t now);
+void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
+/* What one flow has to send, and no other: messages to other peers may wait for more to come. */
+void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
+/* One frame that belongs to no flow. False: it has not left, and might later. */
+bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			 const struct gamma_frame *frame);
+
+#endif /* GAMMA_ENGINE_OUTPUT_H */
