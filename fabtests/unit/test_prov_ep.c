@@ -297,7 +297,7 @@ static void alias__has_flags_of_its_own(void **state)
 	struct fake_ep *fep = *state;
 	struct fi_cq_tagged_entry entry;
 	uint64_t flags = FI_TRANSMIT;
-	struct fid_ep *alias;
+	struct fid_ep *alias = NULL;
 
 	assert_int_equal(fi_ep_alias(fep->ep, &alias, FI_TRANSMIT | FI_RECV | FI_COMPLETION),
 			 -FI_EINVAL);
