@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Where NICs sit among the processors, which hwloc knows. It is loaded when it is asked for and
- * need not be installed. Used by the provider's threads (bind.c) and Open MPI's component (nics.c).
+ * need not be installed. Used by the provider's threads (affinity.c) and Open MPI's component
+ * (nics.c).
  */
 #ifndef GAMMA_TOPOLOGY_H
 #define GAMMA_TOPOLOGY_H

@@ -2,7 +2,7 @@
 /*
  * Several short messages in one frame, when they wait for the same peer: filled as they are posted
  * in a row, or made of what is queued by the queue's turn in send.c; taken apart by receive.c.
- * Short operations on remote memory (remote.c), and their results (target.c), share frames with
+ * Short operations on remote memory (rma_requester.c) and results (rma_target.c) share frames with
  * them in the same way.
  */
 #include "message/coalesce.h"

@@ -7,8 +7,7 @@
  *   larger (rendezvous):        ANNOUNCE -> (match) -> ACCEPT -> BULK straight from the sender's
  *                               memory into the receiver's, in whatever order frames arrive
  *
- * Matching is not done here: the interface layer's handlers are asked, in the order in which the
- * peer sent.
+ * Matching is the interface layer's: its handlers are called in the order in which the peer sent.
  */
 #ifndef GAMMA_MESSAGE_H
 #define GAMMA_MESSAGE_H
@@ -51,8 +50,8 @@ struct gamma_send {
 	enum gamma_completion_level level;
 	bool fence; /* begins when all earlier ones to this peer are complete, and those after it
 		       wait */
-	bool may_delay; /* may wait for others to share a frame with: who sends it will poll */
-	bool more;      /* its sender says that others follow at once */
+	bool may_delay; /* may wait for others to share a frame with: the caller will poll */
+	bool more;      /* others follow at once (FI_MORE) */
 	/* private to message/ */
 	struct gamma_rma *rma; /* what it does to the peer's memory; NULL: a message */
 	struct gamma_flow *flow;
@@ -65,9 +64,9 @@ struct gamma_send {
 	bool demoted; /* ANNOUNCED by the receiver, which could not keep it: `accepted` is known */
 	uint64_t fed; /* bytes written in chunks to an shm peer, which knows their address */
 	uint64_t stamp; /* an shm peer may read the memory while this is the announced one */
-	bool copied;    /* a struct gamma_copied of the flow's own: nobody waits for its end */
-	bool reply;     /* a struct gamma_reply of target.c: bytes that a peer reads */
-	int error;      /* what it will end with: the target has refused it */
+	bool copied;    /* a struct gamma_copied of the flow's own: nothing waits for its end */
+	bool reply;     /* a struct gamma_reply of rma_target.c: bytes that a peer reads */
+	int error;      /* it ends with this: the target has refused it */
 	struct gamma_send *with; /* the next one that waits for the same frame, or NULL */
 	uint32_t batch_index;    /* in that frame, if it is a BATCH */
 };
@@ -109,8 +108,8 @@ struct gamma_inbound {
 	struct gamma_recv *recv; /* matched, or NULL */
 	uint8_t *buffered;       /* bytes kept until a match, or NULL */
 	uint64_t buffered_size;  /* bytes */
-	bool demoted;            /* its bytes were left with the sender for want of memory */
-	bool discarded;          /* take the rest in and drop it */
+	bool demoted;            /* its bytes stayed with the sender, for lack of memory */
+	bool discarded;          /* receive the remaining bytes and drop them */
 	void *user;              /* the interface layer's */
 };
 
@@ -123,16 +122,17 @@ struct gamma_message_state {
 	struct gamma_list incoming;  /* struct gamma_inbound, unfinished or unexpected */
 	struct gamma_list arriving;  /* those of them whose eager fragments are still to come */
 	struct gamma_list notices; /* struct gamma_notice: ACCEPT, CUT, FAILED frames to be made */
-	struct gamma_list requested;                 /* sends that wait for a result: remote.c */
-	struct gamma_buffer *replies, **replies_end; /* short results to be sent: target.c */
+	struct gamma_list requested; /* sends that wait for a result: rma_requester.c */
+	struct gamma_buffer *replies, **replies_end; /* short results to be sent: rma_target.c */
 	struct gamma_buffer
 		*filling;       /* a frame that takes further messages until it leaves, or NULL */
 	uint32_t filling_room;  /* bytes of payload that it can take */
 	uint32_t filling_count; /* messages in it */
-	struct gamma_write_in *write_in; /* the peer's WRITE under way; NULL: none yet: target.c */
+	struct gamma_write_in
+		*write_in; /* the peer's WRITE in progress; NULL: none yet: rma_target.c */
 	struct gamma_rma_keys
-		*keys;    /* of the peer's operation of several pieces; NULL: none yet: target.c */
-	uint32_t reading; /* REPLY streams to the peer: target.c */
+		*keys; /* of the peer's operation on several areas; NULL: none yet: rma_target.c */
+	uint32_t reading;             /* REPLY streams to the peer: rma_target.c */
 	uint32_t batch_taken;         /* items taken of the BATCH whose turn it is */
 	struct gamma_send *feeding;   /* announced, its receiver wants further chunks; or NULL */
 	struct gamma_list feed_entry; /* in local->feeding then */
@@ -159,9 +159,9 @@ static inline struct gamma_message_state *gamma_message_state(const struct gamma
 
 /* Called from within the flow: they must not send. */
 struct gamma_handlers {
-	/* A message is here. Places its bytes in the receive that it matches, which ends with that,
-	 * and returns how many; GAMMA_UNMATCHED: none does, nothing has been done. NULL: match and
-	 * received are called instead. */
+	/* A complete message. Places its bytes in the receive that it matches, which completes,
+	 * and returns their number; GAMMA_UNMATCHED: no receive matches, nothing was done. NULL:
+	 * match and received are called instead. */
 	uint64_t (*deliver)(void *context, struct gamma_flow *flow,
 			    const struct gamma_envelope *envelope, const uint8_t *bytes);
 	/* A message begins. Returns the receive that it matches, now consumed, or NULL. */
@@ -174,10 +174,10 @@ struct gamma_handlers {
 			 const struct gamma_envelope *envelope, uint64_t placed, int error);
 	/* A send is finished. */
 	void (*sent)(void *context, struct gamma_send *send, struct gamma_flow *flow, int error);
-	/* A flow is coming to its end with something outstanding, which ends after this call;
-	 * cause: for people. */
+	/* A flow fails with operations outstanding, which end after this call; cause: text for
+	 * users. */
 	void (*failed)(void *context, struct gamma_flow *flow, int error, const char *cause);
-	/* Operations on this endpoint's memory: remote.h. NULL: every one is refused. */
+	/* Operations on this endpoint's memory: rma.h. NULL: all are refused. */
 	const struct gamma_rma_target *target;
 };
 
@@ -190,7 +190,7 @@ struct gamma_message_local {
 	 * sets it to 0 before it looks for frames. */
 	uint64_t arriving_bytes;
 	struct gamma_flow *arriving_from;
-	uint64_t buffered;           /* bytes kept of messages that nobody has asked for */
+	uint64_t buffered;           /* bytes kept of unexpected messages */
 	struct gamma_list reading;   /* struct gamma_inbound that come in chunks: rndv_shm.c */
 	struct gamma_list feeding;   /* struct gamma_message_state, by feed_entry: messages whose
 				      * receivers want further chunks */
@@ -218,7 +218,7 @@ static inline struct gamma_message_local *gamma_message_local(const struct gamma
 	return gamma_container_of(local, struct gamma_message_local, local);
 }
 
-/* Bytes of a message have been put into their place, and so many are still to come. */
+/* Bytes of a message were placed, and `bytes` are still to come. */
 static inline void gamma_message_note_arriving(struct gamma_flow *flow, uint64_t bytes)
 {
 	struct gamma_message_local *messages = gamma_message_local(flow->local);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages on their way in. What flow/ calls of it is declared in flow/upcalls.h. */
+/* Incoming messages. The functions that flow/ calls are declared in flow/upcalls.h. */
 #ifndef GAMMA_MESSAGE_RECEIVE_H
 #define GAMMA_MESSAGE_RECEIVE_H
 
@@ -7,7 +7,7 @@
 #include "message/message.h"
 #include "wire/record.h"
 
-/* Extensions without which a frame says nothing, by its op. */
+/* Extensions that a DATA frame must have, by its op. */
 extern const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1];
 /* A message of an shm peer that came without a frame, in order. False: no memory, it must come
  * again. */
@@ -16,15 +16,16 @@ bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envel
 /* An announcement of an shm peer that came without a frame, in order. False: ditto. */
 bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 				const struct gamma_announce *announce, bool in_chunks);
-/* What a receive wants of an announced message has been read, or must be sent. */
+/* Answers an announced message that was matched. read: its bytes were read from the sender's
+ * memory; else they must be sent. */
 void gamma_receive_answer(struct gamma_inbound *inbound, bool read);
-/* Takes a message to the own endpoint without frames, and ends it or, if it must wait for a receive
- * that is not posted yet, leaves it in the flow's flying list, where it is. False: no memory. */
+/* Delivers a message to the own endpoint without frames. The send completes, or, if no receive is
+ * posted yet, stays in the flow's flying list. False: no memory. */
 bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send);
 /* The interface layer found a receive for an unexpected message. It may be finished, and
  * handlers->received called, before this returns. The inbound is consumed. */
 void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
-/* The interface layer does not want it. The inbound is consumed. */
+/* The interface layer discards it. The inbound is consumed. */
 void gamma_receive_discard(struct gamma_inbound *inbound);
 /* Memory kept for the next message. */
 void gamma_receive_fini(struct gamma_local *local);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations on a peer's memory, without I/O. remote.c is the requester's side, target.c the
- * other one; the interface layer posts them and says which memory peers may touch.
+ * Operations on a peer's memory, without I/O. rma_requester.c and rma_target.c are the two sides;
+ * the interface layer posts operations and decides which memory peers may access.
  *
  *   WRITE (address, key, bytes) ------------->  reach(): where is that? placed there, in order
  *         <------------------- acknowledged     all of it: touched(); the WRITE is complete
@@ -29,9 +29,9 @@
 
 #include "message/message.h"
 
-enum { GAMMA_RMA_IOV_MAX = 8 }; /* pieces of remote memory in one operation */
+enum { GAMMA_RMA_IOV_MAX = 8 }; /* areas of remote memory in one operation */
 
-/* A piece of the peer's memory. */
+/* An area of the peer's memory. */
 struct gamma_rma_iov {
 	uint64_t address, key;
 	uint64_t length; /* bytes */
@@ -54,7 +54,7 @@ struct gamma_rma {
 	unsigned result_count;
 	/* to be read when it has ended with an error */
 	enum gamma_refusal refusal; /* the target's; 0: it did not refuse */
-	/* private to remote.c */
+	/* private to rma_requester.c */
 	uint64_t length;  /* bytes of all segments */
 	unsigned segment; /* whose frames are made next */
 	uint64_t before;  /* bytes of the segments before that */
@@ -65,27 +65,27 @@ struct gamma_rma {
 
 /*
  * Posts an operation: send->iov, iov_count, envelope.data and flags, fence, and remote are filled
- * in. handlers->sent tells its end, perhaps before the flow is polled. 0, or a negative errno with
- * nothing taken: -EMSGSIZE: longer than 2^40 bytes.
+ * in. handlers->sent reports its end, perhaps before the flow is polled. 0, or a negative errno
+ * with nothing posted: -EMSGSIZE: longer than 2^40 bytes.
  */
 int gamma_rma_requester_post(struct gamma_flow *flow, struct gamma_send *send,
 			     struct gamma_rma *remote);
 /* Whether the caller's operands may be overwritten: all of them have been copied into frames. */
 bool gamma_rma_requester_is_copied(const struct gamma_send *send);
-/* "no region has that key", and so on, for people. */
+/* Text for users: "no region has that key", and so on. */
 const char *gamma_rma_requester_refusal_name(enum gamma_refusal refusal);
 /* As a negative errno. */
 int gamma_rma_requester_refusal_error(enum gamma_refusal refusal);
 
 /* ---- the target's side, provided by the interface layer ---- */
 
-/* Keys of the pieces of an operation but its last, each once. */
+/* Keys of the areas of an operation but its last, each once. */
 struct gamma_rma_keys {
 	unsigned count;
 	uint64_t key[GAMMA_RMA_IOV_MAX];
 };
 
-/* What a peer wants with memory here; all of it is the peer's word. */
+/* A peer's request for access to memory here; nothing of it is verified yet. */
 struct gamma_rma_access {
 	enum gamma_op op;
 	uint64_t address, key;
@@ -93,7 +93,7 @@ struct gamma_rma_access {
 	uint8_t datatype, atomic_op; /* atomics */
 	uint16_t count;              /* atomics: elements */
 	uint32_t operands;           /* atomics: bytes of them that came */
-	/* of an operation's last piece, when it has been touched; else NULL */
+	/* of an operation's last area, when it has been touched; else NULL */
 	const struct gamma_rma_keys *before;
 };
 
@@ -105,10 +105,9 @@ struct gamma_rma_region {
 
 /* They are called from within the flow and must not send. */
 struct gamma_rma_target {
-	/* The memory from address on. The answer is good for this call only: a region may be closed
-	 * at any time, so it is asked again for every frame of a WRITE; what READs are about to
-	 * read is taken back by gamma_rma_target_withdraw. length is not 0 (otherwise nobody asks).
-	 */
+	/* Finds the memory at `address`. The result is valid during this call only: a region may be
+	 * closed at any time, so each frame of a WRITE asks again, and gamma_rma_target_withdraw
+	 * revokes what READs are about to read. length is not 0. */
 	enum gamma_refusal (*reach)(void *context, struct gamma_flow *flow,
 				    const struct gamma_rma_access *access,
 				    struct gamma_rma_region *reached);
@@ -124,7 +123,7 @@ struct gamma_rma_target {
 			const struct gamma_rma_access *access, bool last, const uint64_t *data);
 };
 
-/* A region is about to be closed: whoever still reads it gets what has been sent, and a refusal. */
+/* A region is about to be closed: a peer that still reads it gets a refusal after what was sent. */
 void gamma_rma_target_withdraw(struct gamma_flow *flow, const void *region, uint64_t now);
 
 #endif /* GAMMA_MESSAGE_RMA_H */

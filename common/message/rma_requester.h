@@ -5,18 +5,18 @@
 
 #include "message/rma.h"
 
-/* The next frame of the queue's first, which is remote. False: not now. */
+/* The next frame of the queue's first send, an RMA operation. False: not now. */
 bool gamma_rma_requester_next(struct gamma_flow *flow, struct gamma_send *send,
 			      struct gamma_sent *sent, uint8_t *flags);
-/* Bytes that it takes in a BATCH; 0: it must have frames to itself. */
+/* Bytes that it takes in a BATCH; 0: it needs frames of its own. */
 uint64_t gamma_rma_requester_item_len(const struct gamma_flow *flow, const struct gamma_send *send);
 /* Moves one that has such a length from the queue into a frame with room for it, flags as in
  * gamma_send_next_frame. False: no memory. */
 bool gamma_rma_requester_share_frame(struct gamma_flow *flow, struct gamma_send *send,
 				     struct gamma_buffer *buffer, uint8_t *flags);
-/* What a frame says that is not in a buffer. */
+/* Fields of a frame whose payload is not in a buffer. */
 void gamma_rma_requester_content(const struct gamma_sent *sent, struct gamma_content *content);
-/* It ends: its id is free. */
+/* The operation ends: its id is free. */
 void gamma_rma_requester_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
 /* REPLY, FAILED have arrived. */
 void gamma_rma_requester_receive_reply(struct gamma_flow *flow, const struct gamma_fields *fields,

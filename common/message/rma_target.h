@@ -8,11 +8,11 @@
 /* WRITE, READ, ATOMIC, FETCH or COMPARE has arrived, in order. False: no memory. */
 bool gamma_rma_target_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
 			      const uint8_t *payload);
-/* The next short result, or a frame that several share. False: there is none. */
+/* The next short result, or a frame shared by several. False: there is none. */
 bool gamma_rma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
 /* A REPLY stream has left, or ends. */
 void gamma_rma_target_finish(struct gamma_flow *flow, struct gamma_send *send, int error);
-/* What a REPLY frame of a stream says. */
+/* Fields of a REPLY frame of a stream. */
 void gamma_rma_target_content(const struct gamma_sent *sent, struct gamma_content *content);
 void gamma_rma_target_drop(struct gamma_flow *flow);
 

@@ -121,7 +121,7 @@ void gamma_rndv_shm_record_source(const struct gamma_flow *flow,
 	source->stamp_at = announce->stamp_at;
 	source->stamp = stamp_of(flow->local->epoch, announce->id);
 	source->iov_count = announce->iov_count;
-	source->near = true;
+	source->by_record = true;
 }
 
 bool gamma_rndv_shm_answer(struct gamma_inbound *inbound)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Small numbers for transfers under way, as they stand in frames. */
+/* Ids of transfers in progress, as frames carry them. */
 #ifndef GAMMA_MESSAGE_TRANSFERS_H
 #define GAMMA_MESSAGE_TRANSFERS_H
 

@@ -346,7 +346,7 @@ bool gamma_shm_read_memory(struct gamma_shm *shm, const struct gamma_shm_addr *p
 
 	if (!channel || !channel->readable)
 		return false;
-	lives = source->near && is_surely_alive(shm, channel);
+	lives = source->by_record && is_surely_alive(shm, channel);
 	stats->receive_calls++;
 	if (!gamma_cma_read(channel->pid, source, offset, iov, iov_count, len, lives) ||
 	    (lives && gamma_ring_withdrawn(&channel->ring))) {

@@ -43,7 +43,7 @@ struct gamma_fields {
 /* Where the version stands, in the high four bits, whatever it is: byte of the base header. */
 enum { GAMMA_VERSION_AT = 8 };
 
-/* Why a frame is not one of ours. */
+/* Why a frame is not accepted. */
 enum gamma_malformed {
 	GAMMA_OK = 0,
 	GAMMA_SHORT,       /* fewer bytes than its header says */
@@ -69,28 +69,28 @@ uint8_t *gamma_codec_build(struct gamma_fields *fields, const uint8_t dst_mac[GA
 enum gamma_malformed gamma_codec_parse(const uint8_t *frame, size_t len,
 				       struct gamma_fields *fields);
 
-/* Whether a frame of len bytes looks like a whole message in a frame of its own which asks for
- * nothing, and at most acknowledges besides. Nothing is checked. */
+/* Whether a frame of len bytes looks like a complete message that requests nothing and at most
+ * carries an acknowledgement. Nothing is validated. */
 bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len);
 
-/* Items of a BATCH are as the frame that each could have been: op, extensions, payload_len and the
- * values of the extensions; no other field is read or written. Of the extensions only TAG and
- * CQ_DATA are told: the others are those that such an item always has. */
+/* An item of a BATCH has the fields of the frame that it replaces: op, extensions, payload_len and
+ * the values of the extensions; no other field is read or written. Only TAG and CQ_DATA are
+ * signalled: the other extensions follow from the op. */
 
-/* Bytes of one in front of its payload. */
+/* Bytes of an item in front of its payload. */
 uint32_t gamma_codec_item_head_len(uint8_t op, uint16_t extensions);
-/* Writes these; returns where the payload goes. */
+/* Writes them; returns where the payload goes. */
 uint8_t *gamma_codec_build_item(uint8_t *at, const struct gamma_fields *item);
-/* Reads an item of at most len bytes; returns its payload. NULL: nonsense. */
+/* Reads an item of at most len bytes; returns its payload. NULL: malformed. */
 const uint8_t *gamma_codec_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item);
 
 /* CRC32C (Castagnoli), continuing from crc (0 to begin). */
 uint32_t gamma_crc32c(uint32_t crc, const void *bytes, size_t len);
-/* Of two short pieces. */
+/* Of two short buffers, one after the other. */
 uint32_t gamma_crc32c_header(const uint8_t *first, size_t first_len, const uint8_t *second,
 			     size_t second_len);
 uint32_t gamma_crc32c_iov(uint32_t crc, const struct iovec *iov, unsigned count);
-/* The same without the processor's help, as where there is none: for tests to compare. */
+/* The same without the processor's CRC instruction: for tests to compare. */
 uint32_t gamma_crc32c_by_table(uint32_t crc, const void *bytes, size_t len);
 
 #endif /* GAMMA_CODEC_H */

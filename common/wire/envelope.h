@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is said of a message apart from its bytes: by its sender to the receiver (the envelope), and
- * in a DATA frame (the content).
+ * A message's metadata: as its sender describes it (the envelope), and as a DATA frame carries it
+ * (the content).
  */
 #ifndef GAMMA_WIRE_ENVELOPE_H
 #define GAMMA_WIRE_ENVELOPE_H
@@ -14,7 +14,7 @@ enum gamma_envelope_flag {
 	GAMMA_TO_GROUP = 1 << 2, /* of a datagram that has arrived: it was sent to a group */
 };
 
-/* What is known of a message before its bytes. */
+/* Metadata of a message, known before its bytes. */
 struct gamma_envelope {
 	uint64_t tag;    /* if TAGGED */
 	uint64_t data;   /* if HAS_DATA: the sender's CQ data */
@@ -22,7 +22,7 @@ struct gamma_envelope {
 	uint32_t flags;  /* enum gamma_envelope_flag */
 };
 
-/* What a DATA frame says, the same in every transmission of it. */
+/* Fields of a DATA frame that are the same in each of its transmissions. */
 struct gamma_content {
 	uint8_t op;
 	uint16_t extensions;
@@ -36,7 +36,7 @@ struct gamma_content {
 	uint16_t count;
 };
 
-/* What a DATA frame, or an item of a BATCH, says besides its bytes. */
+/* Copies the content into the fields of a DATA frame or of a BATCH item. */
 static inline void gamma_envelope_content_fields(const struct gamma_content *content,
 						 struct gamma_fields *fields)
 {
@@ -56,7 +56,7 @@ static inline void gamma_envelope_content_fields(const struct gamma_content *con
 	}
 }
 
-/* The envelope's flags as extensions, and the other way round. */
+/* The envelope's flags as extensions, and back. */
 static inline uint16_t gamma_envelope_extensions(const struct gamma_envelope *envelope)
 {
 	return (envelope->flags & GAMMA_TAGGED ? GAMMA_EXT_TAG : 0) |
@@ -67,8 +67,8 @@ static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
 	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
 }
-/* What a frame, or an item of a BATCH, says of its message; length: of a whole one the bytes that
- * are here, whatever else the frame says. */
+/* The envelope of a frame, or of a BATCH item. length: bytes of a complete message, whatever else
+ * the frame claims. */
 static inline void gamma_envelope_of(const struct gamma_fields *fields, uint64_t length,
 				     struct gamma_envelope *envelope)
 {

@@ -15,7 +15,7 @@ struct gamma_flow;
 
 enum { GAMMA_FRAME_IOV = 8 }; /* iovecs of payload in place */
 
-/* What stands at `head` leaves first, then iov in order. */
+/* A frame to send: the bytes at `head`, then those of iov in order. */
 struct gamma_frame {
 	const uint8_t *head; /* Ethernet header, GAMMA header, and a payload that was copied */
 	size_t head_len;     /* bytes */
@@ -24,8 +24,8 @@ struct gamma_frame {
 	struct gamma_flow *flow; /* NULL: a frame without flow (RESET, answer to LOOKUP) */
 	uint32_t seq;
 	uint8_t kind, op;
-	bool part;        /* of a DATA frame that is too large to leave whole */
-	bool padded;      /* asks whether its size passes, or answers that */
+	bool part;        /* a part of a DATA frame that is too large for the path */
+	bool padded;      /* a path MTU probe, or the answer to one */
 	bool reports_mtu; /* of this host's NIC */
 	bool again;       /* of a part: the frame was transmitted before */
 	uint16_t part_at; /* bytes: where in its payload */
@@ -35,10 +35,11 @@ struct gamma_frame {
 /* Where the bytes of a message stand in the memory of the shm peer that announced it. */
 struct gamma_source {
 	uint64_t address;  /* of the bytes, or of an iovec array if iov_count > 1 */
-	uint64_t stamp_at; /* address of the stamp: as long as it stands, so do the bytes */
+	uint64_t stamp_at; /* address of the stamp: the bytes are valid while it is unchanged */
 	uint64_t stamp;
 	uint32_t iov_count; /* 0: unknown */
-	bool near; /* told without a frame: the sender's shared memory says, too, if they stand */
+	bool by_record; /* announced by a record: the sender's segment also says if they are valid
+			 */
 	bool in_chunks; /* the sender writes bytes into that memory, behind the announcement */
 };
 
@@ -49,14 +50,14 @@ enum gamma_shm_message_flag {
 	GAMMA_SHM_MESSAGE_CHUNKS = 4
 };
 
-/* What passes between processes of one host without a frame, since nothing is lost there: a short
- * message, the announcement of a large one, a chunk of it, or what its receiver says of it. */
+/* A record between processes of one host, where no frame is needed since nothing is lost: a short
+ * message, the announcement of a large one, a chunk of it, or the receiver's answer. */
 struct gamma_shm_message {
 	uint64_t tag, data;   /* as flags say */
 	uint32_t len;         /* bytes */
 	uint8_t kind;         /* enum gamma_record_kind */
 	uint8_t flags;        /* enum gamma_shm_message_flag */
-	const uint8_t *bytes; /* of one that arrived: others may write there at any time */
+	const uint8_t *bytes; /* of one that arrived: the peer may change them at any time */
 };
 
 /* Bytes of tag and data in front of its bytes. */
@@ -70,11 +71,11 @@ struct gamma_arrival {
 	const uint8_t *frame;   /* from the Ethernet header on; NULL: an inline shm message */
 	size_t len;             /* bytes, Ethernet padding included */
 	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
-	bool alone;             /* nothing had come behind it yet */
+	bool alone;             /* no further frame was in the ring */
 	uint64_t stamp;         /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
 	struct gamma_shm_message shm;
-	/* Where the link keeps, for whom it lends this to, the flow that a way's frames belong to:
-	 * what is left unreleased comes again. NULL: it came by no way of its own. */
+	/* The channel's cache of the flow that its records belong to, for the receiver to use. What
+	 * is not released comes again. NULL: it came by no channel. */
 	struct gamma_flow **flow;
 };
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What stands in the shared memory between two processes of one host (segment.h): records, which
- * are frames, short messages, or what is said of large ones. Numbers are in the host's own order.
+ * Records in the shared memory between two processes of one host (segment.h): frames, short
+ * messages, or announcements and answers of large ones. Numbers are in the host's own order.
  */
 #ifndef GAMMA_RECORD_H
 #define GAMMA_RECORD_H
 
 #include <stdint.h>
 
-/* In front of each record, written and read in one. A place is a byte count that never wraps;
- * modulo size it is in data. */
+/* In front of each record, written and read as one word. A position is a byte count that never
+ * wraps; modulo size it is the offset in data. */
 struct gamma_record {
 	uint32_t len;      /* bytes behind this, or GAMMA_RECORD_NONE, GAMMA_RECORD_WRAP */
 	uint8_t kind;      /* enum gamma_record_kind */
-	uint8_t flags;     /* of PLAIN, ANNOUNCE: enum gamma_shm_message_flag */
+	uint8_t flags;     /* of INLINE, ANNOUNCE: enum gamma_shm_message_flag */
 	uint16_t reserved; /* 0 */
 };
 _Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");
@@ -31,13 +31,13 @@ enum gamma_record_kind {
 struct gamma_announce {
 	uint64_t length;    /* bytes */
 	uint64_t address;   /* of the bytes, or of an iovec array if iov_count > 1 */
-	uint64_t stamp_at;  /* address of the stamp: as long as it stands, so do the bytes */
+	uint64_t stamp_at;  /* address of the stamp: the bytes are valid while it is unchanged */
 	uint32_t id;        /* the sender's */
 	uint32_t iov_count; /* at most GAMMA_IOV_MAX */
 };
 _Static_assert(sizeof(struct gamma_announce) == 32, "a cache line, with record, tag and data");
 
-/* What the receiver does with it, once a receive has matched. */
+/* The receiver's answer, once a receive has matched. */
 struct gamma_answer {
 	uint64_t wanted;   /* bytes that are to be sent; 0: it has what it wants */
 	uint32_t id;       /* of the announcement */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Unit tests of common/message/coalesce.c: short operations on remote memory that share frames with
- * each other and with messages, at both ends (remote.c, target.c).
+ * each other and with messages, at both ends (rma_requester.c, rma_target.c).
  */
 #include <errno.h>
 

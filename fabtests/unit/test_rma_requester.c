@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Unit tests of common/message/rma_requester.c: operations on remote memory as their requester sees
- * them, with the target's side of target.c at the other end.
+ * them, with the target's side of rma_target.c at the other end.
  */
 #include <errno.h>
 
