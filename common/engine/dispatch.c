@@ -199,7 +199,7 @@ static void handle_revocation(struct gamma_endpoint *endpoint, const struct gamm
 {
 	struct gamma_list *pos;
 
-	if (link != &endpoint->shm->link || fields->dst_epoch != endpoint->local.epoch) {
+	if (link != gamma_shm_link(endpoint->shm) || fields->dst_epoch != endpoint->local.epoch) {
 		endpoint->local.stats.stray++;
 		return;
 	}
@@ -232,7 +232,7 @@ static struct gamma_flow *open_flow_to_unknown(struct gamma_endpoint *endpoint,
 	struct gamma_flow *flow;
 
 	source_of(arrival, fields, &source);
-	if (link == &endpoint->shm->link)
+	if (link == gamma_shm_link(endpoint->shm))
 		source.host = endpoint->local.addr.host;
 	flow = gamma_peers_find(endpoint, source.mac, fields->src_port, GAMMA_EPOCH_ANY);
 	if (flow && flow->state == GAMMA_FLOW_LOOKUP) {

@@ -85,6 +85,12 @@ struct gamma_shm {
 	uint8_t *frame; /* a datagram, or the head of a frame in shared memory */
 };
 
+/* Its link, to compare with the one that a frame came by; NULL: there is no shared memory. */
+static inline const struct gamma_link *gamma_shm_link(const struct gamma_shm *shm)
+{
+	return shm ? &shm->link : NULL;
+}
+
 /* Carries frames between processes of this network namespace. Returns 0 or a negative errno. */
 int gamma_shm_open(const struct gamma_shm_attr *attr, struct gamma_stats *stats,
 		   struct gamma_shm **shm);
