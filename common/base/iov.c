@@ -28,7 +28,7 @@ unsigned gamma_iov_slice(const struct iovec *iov, unsigned count, uint64_t offse
 			continue;
 		}
 		part = gamma_min(iov[i].iov_len - offset, len);
-		out[pieces].iov_base = (char *) iov[i].iov_base + offset;
+		out[pieces].iov_base = (void *) ((uintptr_t) iov[i].iov_base + offset);
 		out[pieces++].iov_len = part;
 		len -= part;
 		offset = 0;
