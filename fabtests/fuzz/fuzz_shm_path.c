@@ -137,7 +137,7 @@ static uint64_t next_offset(const struct gamma_local *local, uint32_t id)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each (pos, &local->reading) {
+	gamma_list_for_each (pos, &gamma_message_local(local)->reading) {
 		const struct gamma_inbound *inbound =
 			gamma_list_entry(pos, struct gamma_inbound, arriving_entry);
 
