@@ -229,7 +229,8 @@ static void put_extensions(uint8_t *at, const struct gamma_fields *f)
 		at = put_extension(at, (unsigned) __builtin_ctz(bits), f);
 }
 
-static void get_extensions(const uint8_t *at, struct gamma_fields *f)
+/* False: extensions that exclude each other. */
+static bool get_extensions(const uint8_t *at, struct gamma_fields *f)
 {
 	if (!(f->extensions & ~EXT_OF_MESSAGES)) {
 		if (f->extensions & GAMMA_EXT_ACK)
@@ -238,10 +239,13 @@ static void get_extensions(const uint8_t *at, struct gamma_fields *f)
 			at = get_extension(at, BIT(GAMMA_EXT_TAG), f);
 		if (f->extensions & GAMMA_EXT_CQ_DATA)
 			get_extension(at, BIT(GAMMA_EXT_CQ_DATA), f);
-		return;
+		return true;
 	}
+	if (f->extensions & GAMMA_EXT_SACK && f->extensions & GAMMA_EXT_SACK_LONG)
+		return false;
 	for (unsigned bits = f->extensions; bits; bits &= bits - 1)
 		at = get_extension(at, (unsigned) __builtin_ctz(bits), f);
+	return true;
 }
 
 /* The checksum field is the last of the base header: cover what stands before and behind it. */
@@ -322,8 +326,7 @@ enum gamma_malformed gamma_codec_parse(const uint8_t *frame, size_t len, struct 
 	f->src_epoch = get32(at + 16);
 	f->dst_epoch = get32(at + 20);
 	f->seq = get32(at + 24);
-	get_extensions(at + GAMMA_HEADER_LEN, f);
-	return GAMMA_OK;
+	return get_extensions(at + GAMMA_HEADER_LEN, f) ? GAMMA_OK : GAMMA_BAD_EXTENSION;
 }
 
 bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len)

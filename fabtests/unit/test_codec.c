@@ -220,6 +220,22 @@ static void parse__unknown_flag_or_extension(void **state)
 	assert_int_equal(with(high, 0x80), GAMMA_BAD_EXTENSION);
 }
 
+/* Both would fill the same fields. */
+static void parse__short_and_long_sack_exclude_each_other(void **state)
+{
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_ACK,
+		.extensions = GAMMA_EXT_ACK | GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG,
+	};
+	const uint8_t *frame =
+		gamma_codec_build(&fields, to, from, GAMMA_ETHERTYPE, room + sizeof(room));
+
+	(void) state;
+	assert_int_equal(gamma_codec_parse(frame, (size_t) (room + sizeof(room) - frame), &fields),
+			 GAMMA_BAD_EXTENSION);
+}
+
 static void parse__header_length_disagrees(void **state)
 {
 	size_t at = offsetof(struct gamma_header, header_len);
@@ -330,6 +346,8 @@ int main(void)
 		TEST(parse__other_version),
 		TEST(parse__unknown_kind),
 		TEST(parse__unknown_flag_or_extension),
+		TEST(parse__short_and_long_sack_exclude_each_other),
+		TEST(parse__short_and_long_sack_exclude_each_other),
 		TEST(parse__header_length_disagrees),
 		TEST(parse__payload_longer_than_the_frame),
 		TEST(plain__a_message_and_its_acknowledgement),
