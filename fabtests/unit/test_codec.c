@@ -347,7 +347,6 @@ int main(void)
 		TEST(parse__unknown_kind),
 		TEST(parse__unknown_flag_or_extension),
 		TEST(parse__short_and_long_sack_exclude_each_other),
-		TEST(parse__short_and_long_sack_exclude_each_other),
 		TEST(parse__header_length_disagrees),
 		TEST(parse__payload_longer_than_the_frame),
 		TEST(plain__a_message_and_its_acknowledgement),
