@@ -197,20 +197,11 @@ static void deliver_datagram(struct gamma_endpoint *endpoint, const struct gamma
 static void handle_revocation(struct gamma_endpoint *endpoint, const struct gamma_link *link,
 			      const struct gamma_fields *fields)
 {
-	struct gamma_list *pos;
-
 	if (link != gamma_shm_link(endpoint->shm) || fields->dst_epoch != endpoint->local.epoch) {
 		endpoint->local.stats.stray++;
 		return;
 	}
-	if (endpoint->error)
-		return;
-	endpoint->error = -EACCES;
-	gamma_list_for_each (pos, &endpoint->local.flows)
-		gamma_flow_fail(gamma_list_entry(pos, struct gamma_flow, all_entry), -EACCES,
-				GAMMA_REVOKED);
-	if (endpoint->handlers.revoked)
-		endpoint->handlers.revoked(endpoint->context, -EACCES, GAMMA_REVOKED);
+	gamma_peers_fail_all(endpoint, -EACCES, GAMMA_REVOKED);
 }
 
 /* Whether this kind may open a flow. Other kinds answer something this endpoint never sent. */
@@ -240,7 +231,7 @@ static struct gamma_flow *open_flow_to_unknown(struct gamma_endpoint *endpoint,
 		return flow;
 	}
 	gamma_peers_sweep(endpoint, now);
-	/* Invented senders must not exhaust the memory; a revoked endpoint could not answer. */
+	/* Invented senders must not exhaust the memory; one that has ended could not answer. */
 	return endpoint->flow_count < GAMMA_FLOWS_MAX && !endpoint->error
 		       ? gamma_peers_add(endpoint, &source, now)
 		       : NULL;

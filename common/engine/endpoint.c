@@ -248,7 +248,7 @@ struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 		return flow;
 	flow = gamma_peers_add(endpoint, peer, gamma_now());
 	if (gamma_unlikely(flow && endpoint->error))
-		gamma_flow_fail(flow, endpoint->error, GAMMA_REVOKED);
+		gamma_flow_fail(flow, endpoint->error, endpoint->cause);
 	return flow;
 }
 

@@ -57,13 +57,14 @@ struct gamma_endpoint_handlers {
 	/* The same, but it has turned out to lead where another one does. NULL: gone is called
 	 * alone. */
 	void (*merged)(void *context, struct gamma_flow *flow, struct gamma_flow *other);
-	/* The endpoint may not send any more: all flows have failed, nothing will arrive. NULL: the
-	 * next call tells it. */
-	void (*revoked)(void *context, int error, const char *cause);
+	/* The endpoint has ended: all flows have failed, nothing will arrive. NULL: the next call
+	 * reports it. */
+	void (*ended)(void *context, int error, const char *cause);
 };
 
-/* Why an endpoint ends that gammad has revoked, for people. */
-#define GAMMA_REVOKED "gammad has revoked this endpoint: ask the administrator"
+/* Why an endpoint has ended, for users. */
+#define GAMMA_REVOKED     "gammad has revoked this endpoint: ask the administrator"
+#define GAMMA_NIC_REMOVED "this NIC was removed from the host: start again when it is back"
 
 struct gamma_endpoint;
 
@@ -88,7 +89,7 @@ const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoi
 struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 				       const struct gamma_addr *peer);
 /* Takes a message and sends what can be sent at once. See gamma_send_message; -EACCES: the endpoint
- * has been revoked, here and in what follows. */
+ * was revoked, -ENODEV: its NIC was removed, here and in what follows. */
 int gamma_endpoint_send(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 			struct gamma_send *send);
 /* Copies a short message that is complete when copied; handlers->sent is not called. may_delay,

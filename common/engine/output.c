@@ -5,6 +5,7 @@
  */
 #include "engine/fastpath.h"
 #include "engine/output.h"
+#include "engine/peers.h"
 #include "engine/shm_path.h"
 #include "flow/transmit.h"
 
@@ -99,6 +100,8 @@ bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *li
 		return true;
 	}
 	stall_link(endpoint, same_host, now);
+	if (gamma_unlikely(error == -ENODEV))
+		gamma_peers_fail_all(endpoint, error, GAMMA_NIC_REMOVED);
 	return false;
 }
 

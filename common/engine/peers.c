@@ -170,3 +170,17 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 		gamma_shm_forget(endpoint->shm, flow, &addr);
 	gamma_flow_free(flow);
 }
+
+void gamma_peers_fail_all(struct gamma_endpoint *endpoint, int error, const char *cause)
+{
+	struct gamma_list *pos;
+
+	if (endpoint->error)
+		return;
+	endpoint->error = error;
+	endpoint->cause = cause;
+	gamma_list_for_each (pos, &endpoint->local.flows)
+		gamma_flow_fail(gamma_list_entry(pos, struct gamma_flow, all_entry), error, cause);
+	if (endpoint->handlers.ended)
+		endpoint->handlers.ended(endpoint->context, error, cause);
+}

@@ -29,6 +29,8 @@ void gamma_peers_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 /* Unknown peers come: if there are many flows, probes those whose peers may have vanished. */
 void gamma_peers_sweep(struct gamma_endpoint *endpoint, uint64_t now);
+/* The endpoint ends: every flow fails, as do later operations. */
+void gamma_peers_fail_all(struct gamma_endpoint *endpoint, int error, const char *cause);
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer);
 
 #endif /* GAMMA_ENGINE_PEERS_H */

@@ -45,7 +45,8 @@ struct gamma_endpoint {
 	int ifindex;
 	const char *broker;             /* gammad's socket, if its own are gammad's; else NULL */
 	uint8_t nic_mac[GAMMA_MAC_LEN]; /* ditto: of the NIC below its own */
-	int error; /* negative errno: gammad has revoked it, nothing is sent any more; else 0 */
+	int error;         /* negative errno: it has ended, nothing is sent any more; else 0 */
+	const char *cause; /* why, for users */
 	struct gamma_flow **chains; /* flows by MAC and port: peers.c */
 	uint32_t chain_count;       /* a power of two */
 	uint32_t flow_count;

@@ -103,11 +103,23 @@ static uint32_t nic_mtu(const struct packet_link *packet)
 	return (uint32_t) request.ifr_mtu;
 }
 
+/* A NIC that is down, or waits for its driver, keeps its name. One that was removed has none, and a
+ * NIC that takes its place has another index. */
+static bool nic_was_removed(const struct packet_link *packet)
+{
+	struct ifreq request = {.ifr_ifindex = packet->ifindex};
+
+	return ioctl(packet->link.fd, SIOCGIFNAME, &request) && errno == ENODEV;
+}
+
 /* Why the kernel refused a frame: a link error. */
 static int refusal_error(struct packet_link *packet)
 {
-	uint32_t mtu = errno == EMSGSIZE ? nic_mtu(packet) : 0;
+	int error = errno;
+	uint32_t mtu = error == EMSGSIZE ? nic_mtu(packet) : 0;
 
+	if ((error == ENXIO || error == ENODEV) && nic_was_removed(packet))
+		return -ENODEV;
 	if (!mtu || mtu >= packet->link.mtu)
 		return -EAGAIN;
 	packet->link.mtu = mtu;

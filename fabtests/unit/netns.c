@@ -27,15 +27,19 @@ int netns_ip(const char *arguments)
 	return system(command);
 }
 
+bool netns_add_nics(void)
+{
+	return !netns_ip("link add g0 address 02:00:00:00:00:00 mtu 9000 type veth "
+			 "peer name g1 address 02:00:00:00:00:01 mtu 9000") &&
+	       !netns_ip("link set g0 up") && !netns_ip("link set g1 up");
+}
+
 int netns_setup(void **state)
 {
 	(void) state;
 	if (unshare(CLONE_NEWNET))
 		return 0;
-	made = !netns_ip("link set lo up") &&
-	       !netns_ip("link add g0 address 02:00:00:00:00:00 mtu 9000 type veth "
-			 "peer name g1 address 02:00:00:00:00:01 mtu 9000") &&
-	       !netns_ip("link set g0 up") && !netns_ip("link set g1 up");
+	made = !netns_ip("link set lo up") && netns_add_nics();
 	return 0;
 }
 

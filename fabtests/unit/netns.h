@@ -19,6 +19,8 @@ static const uint8_t mac1[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 1};
 
 /* cmocka's group setup; without root or `ip` netns_needed skips. */
 int netns_setup(void **state);
+/* Adds the veth pair g0 and g1 again, after a test that removed it. */
+bool netns_add_nics(void);
 /* First line of every test that needs it. */
 void netns_needed(void);
 /* Runs a command of `ip`; 0: it worked. */

@@ -470,6 +470,22 @@ static void revoked__all_ends_with_an_error(void **state)
 	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[B].ep), 64), -EACCES);
 }
 
+static void nic_removed__all_ends_with_an_error(void **state)
+{
+	const struct gamma_addr *far;
+
+	(void) state;
+	netns_needed();
+	far = gamma_endpoint_addr(sides[FAR].ep);
+	assert_int_equal(netns_ip("link delete g0"), 0);
+	assert_int_equal(start_send(&sides[A], far, 100000), 0);
+	assert_true(sides[A].sent);
+	assert_int_equal(sides[A].send_error, -ENODEV);
+	assert_string_equal(sides[A].cause, GAMMA_NIC_REMOVED);
+	assert_int_equal(start_send(&sides[A], far, 64), -ENODEV);
+	assert_true(netns_add_nics());
+}
+
 /* ---- identity ---- */
 
 static void create__port_in_use(void **state)
@@ -640,6 +656,7 @@ int main(void)
 		EP_TEST(frames__of_another_version_are_logged_once),
 		EP_TEST(messages__to_a_partial_address),
 		EP_TEST(revoked__all_ends_with_an_error),
+		EP_TEST(nic_removed__all_ends_with_an_error),
 		EP_TEST(create__port_in_use),
 		EP_TEST(create__address_is_complete),
 		EP_TEST(fds__wake_for_an_arrival),

@@ -362,6 +362,23 @@ static void send__link_down_takes_nothing(void **state)
 	assert_int_equal(next_number(), 2);
 }
 
+static void send__nic_removed(void **state)
+{
+	struct gamma_fields f = fields(1);
+	struct gamma_frame frame;
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(netns_ip("link delete g0"), 0);
+	make(&frame, &f, NULL);
+	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
+	assert_int_equal(error, -ENODEV);
+	assert_true(netns_add_nics()); /* others of that name: the link is bound to the old one */
+	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
+	assert_int_equal(error, -ENODEV);
+}
+
 /* That wakes a sleeper once, and not again and again. */
 static void arm__link_down_lets_sleep(void **state)
 {
@@ -539,6 +556,7 @@ int main(void)
 		LINK_TEST(quiet__until_the_frame_is_whole),
 		LINK_TEST(quiet__after_the_last_frame),
 		LINK_TEST(send__link_down_takes_nothing),
+		LINK_TEST(send__nic_removed),
 		LINK_TEST(arm__link_down_lets_sleep),
 		LINK_TEST(send__mtu_lowered_says_to_what),
 		LINK_TEST(send__veth_peer_with_a_smaller_mtu),

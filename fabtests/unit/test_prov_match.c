@@ -461,7 +461,7 @@ static void revoked__receives_end_and_none_is_taken(void **state)
 	post(fep, 0, 64);
 	post_tagged(fep, 1, 1, 0);
 	gamma_domain_lock(ep->domain);
-	fep->engine->handlers.revoked(ep, -FI_EACCES, GAMMA_REVOKED);
+	fep->engine->handlers.ended(ep, -FI_EACCES, GAMMA_REVOKED);
 	gamma_domain_unlock(ep->domain);
 	failed(fep, 0, FI_EACCES);
 	failed(fep, 1, FI_EACCES);

@@ -63,6 +63,9 @@ static const char *cure_of(int error)
 		return "The process there has ended: look for its last message, and for the "
 		       "kernel's on "
 		       "its host.";
+	case FI_ENODEV:
+		return "A NIC of this host was removed, or its driver was reloaded. Start the job "
+		       "again\nwhen it is back.";
 	default:
 		return "FI_LOG_LEVEL=warn shows more messages of the provider.";
 	}

@@ -119,7 +119,7 @@ struct gamma_fi_ep {
 	bool closing; /* completions are dropped */
 	struct gamma_lock
 		linger_lock; /* on the engine's endpoint once closing; after the domain's lock */
-	bool revoked;        /* by gammad */
+	bool ended;          /* revoked by gammad, or its NIC was removed */
 	bool fast_inject;    /* enabled, reliable, and injected messages have no counter */
 	bool transmits, receives;  /* a context of a scalable endpoint does one of them */
 	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */

@@ -250,7 +250,7 @@ static bool serves_others(const struct gamma_fi_ep *ep)
 	if (!ep->srx)
 		return false;
 	gamma_list_for_each (pos, &ep->srx->eps) {
-		if (!gamma_container_of(pos, struct gamma_fi_ep, srx_entry)->revoked)
+		if (!gamma_container_of(pos, struct gamma_fi_ep, srx_entry)->ended)
 			return true;
 	}
 	return false;
@@ -264,11 +264,11 @@ static void end_all_posted(struct gamma_fi_ep *ep, struct gamma_list *posted, in
 		end_posted(ep->rx, ep, gamma_list_entry(pos, struct gamma_rx, entry), -error);
 }
 
-static void on_revoked(void *context, int error, const char *cause)
+static void on_ended(void *context, int error, const char *cause)
 {
 	struct gamma_fi_ep *ep = context;
 
-	ep->revoked = true;
+	ep->ended = true;
 	snprintf(ep->cause, sizeof(ep->cause), "%s", cause);
 	if (ep->closing)
 		return;
@@ -352,7 +352,7 @@ const struct gamma_endpoint_handlers gamma_match_handlers = {
 	.datagram = gamma_dgram_arrived,
 	.gone = on_gone,
 	.merged = on_merged,
-	.revoked = on_revoked,
+	.ended = on_ended,
 };
 
 /* ---- the caller's side ---- */
@@ -417,7 +417,7 @@ static struct gamma_fi_ep *endpoint_for_source(const struct gamma_rx_ctx *rx_ctx
 
 		if (known_flow(ep, source))
 			return ep;
-		if (!any && !ep->revoked)
+		if (!any && !ep->ended)
 			any = ep;
 	}
 	return any;
