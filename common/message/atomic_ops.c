@@ -121,10 +121,12 @@ WORD(16)
 WORD(32)
 WORD(64)
 
-#if defined(__x86_64__) && defined(HAVE_INT128)
+#if defined(HAVE_INT128) && (defined(__x86_64__) || defined(__aarch64__))
 #define HAVE_SWAP128 1
 typedef uint128 uint128_t;
+#endif
 
+#if defined(HAVE_SWAP128) && defined(__x86_64__)
 /* One aligned vector load is indivisible on every processor with AVX. Unlike cmpxchg16b it works
  * on memory that may only be read. */
 static inline uint128 load128(const uint128 *at)
@@ -147,6 +149,49 @@ static inline bool swap128(uint128 *at, uint128 *old, uint128 new)
 			 : "memory");
 	*old = (uint128) high << 64 | low;
 	return swapped;
+}
+#elif defined(HAVE_SWAP128)
+static inline uint128 load_pair(const uint128 *at)
+{
+	uint64_t low, high;
+
+	__asm__ volatile("ldaxp %0, %1, %2" : "=&r"(low), "=&r"(high) : "Q"(*at) : "memory");
+	return (uint128) high << 64 | low;
+}
+
+/* A pair is indivisible only if it is stored again (before ARMv8.4), but the memory may be one that
+ * may only be read. So both halves are loaded until they come twice. */
+static inline uint128 load128(const uint128 *at)
+{
+	uint128 pair = load_pair(at), again;
+
+	while ((again = load_pair(at)) != pair)
+		pair = again;
+	return pair;
+}
+
+/* In one piece of assembly: no other access to memory may come between load and store. */
+static inline bool swap128(uint128 *at, uint128 *old, uint128 new)
+{
+	uint64_t low, high;
+	uint32_t failed;
+
+	__asm__ volatile("1:	ldaxp	%0, %1, %3\n"
+			 "	cmp	%0, %4\n"
+			 "	ccmp	%1, %5, #0, eq\n"
+			 "	b.ne	2f\n"
+			 "	stlxp	%w2, %6, %7, %3\n"
+			 "	cbnz	%w2, 1b\n"
+			 "	b	3f\n"
+			 "2:	clrex\n"
+			 "	mov	%w2, #1\n"
+			 "3:\n"
+			 : "=&r"(low), "=&r"(high), "=&r"(failed), "+Q"(*at)
+			 : "r"((uint64_t) *old), "r"((uint64_t) (*old >> 64)),
+			   "r"((uint64_t) new), "r"((uint64_t) (new >> 64))
+			 : "cc", "memory");
+	*old = (uint128) high << 64 | low;
+	return !failed;
 }
 #endif
 
