@@ -32,7 +32,8 @@ struct gammad_endpoint {
 	__u32 nic_ifindex; /* of the NIC, in the host's network namespace */
 	__u32 slot;        /* number of its slot, from 0 */
 	__u32 pid;         /* of the process that asked for it; 0: unknown */
-	__u32 reserved;
+	/* For the check as well. */
+	__u32 slot_ifindex; /* of its slot, in gammad's namespace; 0: an older gammad opened it */
 	__u64 inode; /* of the socket: /proc/net/packet lists it while any process has it open */
 };
 

@@ -138,11 +138,14 @@ static __always_inline const __u8 *read_head(struct __sk_buff *skb)
 	return (const __u8 *) (long) skb->data;
 }
 
-/* To one host, or to a group that it is in; untagged; not to be segmented by the kernel later. */
+/* To one host, or to a group that it is in; untagged; not to be segmented by the kernel later. The
+ * sender also chooses the protocol in the kernel's own notes, which bridges and bonds believe: it
+ * must be that of the bytes. */
 static __always_inline int allowed(const struct __sk_buff *skb,
 				   const struct gammad_endpoint *endpoint, const __u8 *head)
 {
 	return !skb->gso_size && skb->gso_segs <= 1 && !skb->vlan_present && !endpoint->revoked &&
+	       skb->protocol == endpoint->ethertype &&
 	       *(const any64 *) (head + AT_SRC) == *(const any64 *) endpoint->mac &&
 	       *(const any16 *) (head + AT_SRC_PORT) == endpoint->port &&
 	       *(const any32 *) (head + AT_TENANT) == endpoint->tenant &&
@@ -164,6 +167,16 @@ static __always_inline int is_endpoint(int family, __u32 mark)
 	return family == AF_PACKET && mark >= GAMMAD_HANDLE_FIRST && mark <= GAMMAD_HANDLE_LAST;
 }
 
+/* A socket may send through any interface of its namespace: only through its slot, and on to the
+ * NIC below, is permitted. */
+static __always_inline int is_own_interface(const struct __sk_buff *skb,
+					    const struct gammad_endpoint *endpoint, int at_slot)
+{
+	if (at_slot)
+		return !endpoint->slot_ifindex || skb->ifindex == endpoint->slot_ifindex;
+	return skb->ifindex == endpoint->nic_ifindex;
+}
+
 /* Members of a group on this host get a copy at the slot: slots do not reach each other. */
 static __always_inline int check(struct __sk_buff *skb, __u32 handle, int at_slot)
 {
@@ -172,7 +185,8 @@ static __always_inline int check(struct __sk_buff *skb, __u32 handle, int at_slo
 	const __u8 *head = read_head(skb);
 	const struct gammad_member *member;
 
-	if (!endpoint || endpoint->handle != handle || !head || !allowed(skb, endpoint, head))
+	if (!endpoint || endpoint->handle != handle || !head || !allowed(skb, endpoint, head) ||
+	    !is_own_interface(skb, endpoint, at_slot))
 		return drop();
 	member = at_slot && is_group(head) ? membership(handle, head) : 0;
 	if (member)

@@ -162,6 +162,7 @@ static int prepare(int fd, const struct gammad *gammad, const struct gammad_open
 		return ret;
 	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) ||
 			       bind(fd, (struct sockaddr *) &address, sizeof(address)) ||
+			       gamma_packet_socket_fix_binding(fd) ||
 			       setsockopt(fd, SOL_SOCKET, SO_MARK, &open->record.handle,
 					  sizeof(open->record.handle))
 		       ? -errno

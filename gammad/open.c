@@ -133,7 +133,8 @@ static void remove_open(struct gammad *gammad, struct gammad_open *open)
 /* ---- the sockets ---- */
 
 /* The order matters: the filter before anything can be received, the endpoint in the map
- * before anything can be sent, and last the mark, which freezes the socket. */
+ * before anything can be sent, then the binding, which may not change, and last the mark, which
+ * freezes the socket. */
 static int prepare_socket(int fd, struct gammad *gammad, const struct gammad_slot *slot,
 			  struct gammad_open *open)
 {
@@ -155,6 +156,8 @@ static int prepare_socket(int fd, struct gammad *gammad, const struct gammad_slo
 		if (bind(fd, (struct sockaddr *) &address, sizeof(address)) || fstat(fd, &st))
 			ret = -errno;
 	}
+	if (!ret && gamma_packet_socket_fix_binding(fd))
+		ret = -errno;
 	if (!ret) {
 		open->record.inode = st.st_ino;
 		ret = gammad_kernel_write_endpoint(gammad, &open->record);
@@ -284,6 +287,7 @@ static enum gamma_broker_reason fill_open(struct gammad *gammad, const struct ga
 		.epoch = ask->epoch,
 		.nic_ifindex = (uint32_t) nic->ifindex,
 		.slot = (uint32_t) (slot - nic->slots),
+		.slot_ifindex = (uint32_t) slot->ifindex,
 		.pid = (uint32_t) client->pid,
 	};
 	memcpy(open->record.mac, slot->mac, GAMMA_MAC_LEN);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -154,4 +155,13 @@ void gamma_packet_socket_set_send_buffer(int fd)
 
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+/* A member of a fanout group cannot be bound again. The group has no other member: its number is
+ * the kernel's choice. Of the kinds this one looks at no frame. */
+int gamma_packet_socket_fix_binding(int fd)
+{
+	uint32_t alone = (PACKET_FANOUT_CPU | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
+
+	return setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &alone, sizeof(alone));
 }

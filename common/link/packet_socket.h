@@ -19,6 +19,10 @@ int gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr *attr)
 void gamma_packet_socket_plan_ring(uint32_t mtu, size_t ring_bytes, struct tpacket_req *req);
 /* Gives the socket a ring of that plan. */
 int gamma_packet_socket_set_ring(int fd, struct tpacket_req *req);
+/* From now on the kernel refuses bind(), which needs no privilege and is no socket option: another
+ * interface or protocol could make the socket read what every other one gets, at every other one's
+ * cost. 0 or -1 with errno. */
+int gamma_packet_socket_fix_binding(int fd);
 /* Sets a send buffer that is large enough for a burst, as far as the process may. */
 void gamma_packet_socket_set_send_buffer(int fd);
 

@@ -106,7 +106,7 @@ static void try_frames(const struct gamma_brokered *mine, const uint8_t *peer)
 	fflush(stdout);
 	child = fork();
 	forge(mine, peer);
-	forge_by_address(mine, peer);
+	forge_by_address(mine, peer, false);
 	forge_meanwhile(mine, peer);
 	forge_by_uring(mine, peer);
 	if (!child)
@@ -221,7 +221,8 @@ static bool read_ring(const struct gamma_brokered *mine, const uint8_t *ring, un
 }
 
 /* Also on other slots: the filter decides what it may read, not the interface. */
-static void wander(int fd, unsigned step)
+/* Whether the kernel lets the socket have another interface and protocol. */
+static bool wander(int fd, unsigned step)
 {
 	struct sockaddr_ll other = {
 		.sll_family = AF_PACKET,
@@ -229,14 +230,13 @@ static void wander(int fd, unsigned step)
 		.sll_ifindex = (int) (step / 2 % IFINDEX_MAX),
 	};
 
-	bind(fd, (struct sockaddr *) &other, sizeof(other));
+	return !bind(fd, (struct sockaddr *) &other, sizeof(other));
 }
 
 static int read_all(const char *nic_text)
 {
 	struct gamma_brokered mine = open_one(nic_text);
-	unsigned slot = 0, secrets = 0, step = 0;
-	struct sockaddr_ll home;
+	unsigned slot = 0, secrets = 0, step = 0, rebound = 0;
 	struct pollfd polls;
 	uint8_t *ring;
 
@@ -244,20 +244,15 @@ static int read_all(const char *nic_text)
 		    PROT_READ | PROT_WRITE, MAP_SHARED, mine.packet_fd, 0);
 	if (ring == MAP_FAILED)
 		return 1;
-	home = (struct sockaddr_ll){.sll_family = AF_PACKET,
-				    .sll_protocol = htons(ETHERTYPE),
-				    .sll_ifindex = (int) mine.opened.ifindex};
 	polls = (struct pollfd){.fd = mine.packet_fd, .events = POLLIN};
-	/* For a while with every interface and protocol, then at home for the letter. */
+	/* Tries every interface and protocol for a while: the letter arrives all the same. */
 	while (read_ring(&mine, ring, &slot, &secrets)) {
 		if (step++ < 4 * IFINDEX_MAX)
-			wander(mine.packet_fd, step);
-		else if (step == 4 * IFINDEX_MAX + 1)
-			bind(mine.packet_fd, (struct sockaddr *) &home, sizeof(home));
+			rebound += wander(mine.packet_fd, step);
 		poll(&polls, 1, 20);
 	}
-	printf("%u secrets read\n", secrets);
-	return secrets != 0;
+	printf("%u secrets read\n%u times bound again\n", secrets, rebound);
+	return secrets || rebound;
 }
 
 static int send_all(const char *iface, const char *mac_text, const char *port_text,

@@ -39,7 +39,7 @@ void emit(int fd, const struct frame *frame);
 /* Tries everything that an endpoint may not send, by send(). */
 void forge(const struct gamma_brokered *mine, const uint8_t *peer);
 /* The same with other protocols and interfaces in the address. */
-void forge_by_address(const struct gamma_brokered *mine, const uint8_t *peer);
+void forge_by_address(const struct gamma_brokered *mine, const uint8_t *peer, bool past_queue);
 /* While another thread turns the own header into a forged one and back. */
 void forge_meanwhile(const struct gamma_brokered *mine, const uint8_t *peer);
 /* After options that lead past checks, set by 32-bit calls, whether or not that works. */

@@ -12,6 +12,7 @@ reader_gets_its_own() {
 	check "secrets are sent" on node02 "$hostile" send gam0 "$mac" "$port" "$user"
 	wait_end reader || true
 	check "hostile: no foreign frame read, his own is" grep -qx "0 secrets read" "$work/reader.out"
+	check "hostile: the socket stays bound" grep -qx "0 times bound again" "$work/reader.out"
 }
 
 # COMMAND starts a client that has an endpoint until let_go; it writes to hold.out.

@@ -88,24 +88,34 @@ void forge(const struct gamma_brokered *mine, const uint8_t *peer)
 	emit(fd, &frame);
 }
 
-void forge_by_address(const struct gamma_brokered *mine, const uint8_t *peer)
+static void send_by(int fd, const struct frame *frame, int ifindex, uint16_t protocol)
+{
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET,
+		.sll_ifindex = ifindex,
+		.sll_halen = GAMMA_MAC_LEN,
+		.sll_protocol = htons(protocol),
+	};
+
+	sendto(fd, frame->bytes, frame->len, MSG_DONTWAIT, (struct sockaddr *) &to, sizeof(to));
+}
+
+/* The address says through which interface, and for which protocol a bridge is to take it. Past the
+ * queue, the check stands at the NIC alone, where all slots come together. */
+void forge_by_address(const struct gamma_brokered *mine, const uint8_t *peer, bool past_queue)
 {
 	struct frame bad = own_frame(mine, peer, "HOSTILE by address");
+	struct frame protocol = own_frame(mine, peer, "HOSTILE by protocol");
+	struct frame interface = own_frame(mine, peer, "HOSTILE by interface");
 	struct frame good = own_frame(mine, peer, "HONEST by address");
 
 	put16(bad.bytes + 12, ETH_P_IP);
 	for (int i = 0; i < IFINDEX_MAX; i++) {
-		struct sockaddr_ll to = {
-			.sll_family = AF_PACKET,
-			.sll_ifindex = i,
-			.sll_halen = GAMMA_MAC_LEN,
-			.sll_protocol = htons(i % 2 ? ETH_P_IP : ETHERTYPE),
-		};
+		bool own = past_queue || i == (int) mine->opened.ifindex;
 
-		sendto(mine->packet_fd, bad.bytes, bad.len, MSG_DONTWAIT, (struct sockaddr *) &to,
-		       sizeof(to));
-		sendto(mine->packet_fd, good.bytes, good.len, MSG_DONTWAIT, (struct sockaddr *) &to,
-		       sizeof(to));
+		send_by(mine->packet_fd, &bad, i, i % 2 ? ETH_P_IP : ETHERTYPE);
+		send_by(mine->packet_fd, &protocol, i, i % 2 ? ETH_P_8021Q : ETH_P_IP);
+		send_by(mine->packet_fd, own ? &good : &interface, i, ETHERTYPE);
 	}
 }
 
@@ -187,7 +197,7 @@ void forge_past_queue(const struct gamma_brokered *mine, const uint8_t *peer)
 
 	set_option32(mine->packet_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one));
 	forge(mine, peer);
-	forge_by_address(mine, peer);
+	forge_by_address(mine, peer, true);
 }
 
 /* The kernel sends from memory that this process has mapped. */

@@ -299,6 +299,8 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 {
 	if (level == SOL_SOCKET && option == SO_MARK)
 		return answer_errno(gammad_fake.mark_errno);
+	if (level == SOL_PACKET && option == PACKET_FANOUT)
+		return 0;
 	return __real_setsockopt(fd, level, option, value, len);
 }
 
