@@ -181,6 +181,8 @@ static int start(struct gammad *gammad)
 	int ret = gammad_setup_make(gammad);
 
 	if (!ret)
+		ret = gammad_setup_lock();
+	if (!ret)
 		ret = open_events(gammad);
 	if (!ret)
 		ret = gammad_kernel_load(gammad, &programs);

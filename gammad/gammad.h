@@ -145,6 +145,8 @@ void gammad_log_set_quiet(bool quietly);
 /* ---- setup.c: what the network namespace needs, made or found ---- */
 /* Makes folder, file system and namespace; returns in the host's namespace. 0 or -errno. */
 int gammad_setup_make(struct gammad *gammad);
+/* Makes this process the only gammad of the host, until it ends. -EBUSY: another one runs. */
+int gammad_setup_lock(void);
 /* Removes all of it. */
 int gammad_setup_remove(void);
 int gammad_setup_enter_ns(int ns);

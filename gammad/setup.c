@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -19,8 +20,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define NET_FILE GAMMAD_RUN "/net"
-#define OWN_NET  "/proc/thread-self/ns/net"
+#define NET_FILE  GAMMAD_RUN "/net"
+#define LOCK_FILE GAMMAD_RUN "/lock"
+#define OWN_NET   "/proc/thread-self/ns/net"
 
 enum { NET_MAGIC = 0x6e736673 };
 static const unsigned long bpf_magic = 0xcafe4a11;
@@ -51,6 +53,32 @@ static int make_folders(void)
 	if (mount("bpf", GAMMAD_BPF, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
 		return fail(GAMMAD_BPF, "gammad needs root and a kernel with CONFIG_BPF_SYSCALL");
 	return 0;
+}
+
+/* The file has the number of the process that holds it. */
+static int refuse_second(int fd)
+{
+	char text[16] = "";
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+
+	gamma_warn("gammad runs already%s%.*s; stop it first (systemctl stop gammad)",
+		   len > 0 ? ": process " : "", (int) strcspn(text, "\n"), text);
+	close(fd);
+	return -EBUSY;
+}
+
+/* Held until the process ends, however it does. Returns the descriptor, or a negative errno. */
+static int lock_folder(void)
+{
+	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return fail(LOCK_FILE, "start gammad as root");
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return refuse_second(fd);
+	if (ftruncate(fd, 0) || dprintf(fd, "%d\n", getpid()) < 0)
+		gamma_info(LOCK_FILE ": %s", strerror(errno));
+	return fd;
 }
 
 /* Before any interface exists: interfaces must not send anything by themselves. */
@@ -108,6 +136,13 @@ int gammad_setup_make(struct gammad *gammad)
 	return gammad->own_ns < 0 ? fail(NET_FILE, "start gammad as root") : 0;
 }
 
+int gammad_setup_lock(void)
+{
+	int fd = lock_folder();
+
+	return fd < 0 ? fd : 0;
+}
+
 static int remove_slots(void)
 {
 	int host_ns = open(OWN_NET, O_RDONLY | O_CLOEXEC);
@@ -127,6 +162,8 @@ int gammad_setup_remove(void)
 	ssize_t len = readlink(GAMMAD_CGROUP, cgroup, sizeof(cgroup) - 1);
 	int ret = 0;
 
+	if (!access(GAMMAD_RUN, F_OK) && lock_folder() < 0)
+		return -EBUSY;
 	if (remove_slots())
 		return -EIO;
 	if (len > 0) {
@@ -142,6 +179,7 @@ int gammad_setup_remove(void)
 		ret = fail(GAMMAD_BPF, "start gammad as root");
 	unlink(NET_FILE);
 	unlink(GAMMA_BROKER_PATH);
+	unlink(LOCK_FILE);
 	rmdir(GAMMAD_BPF);
 	rmdir(GAMMAD_RUN);
 	return ret;

@@ -94,6 +94,10 @@ conf 2 'nic gam0 slots 8'
 check "the configuration is right" on node01 "$gammad" -t -c "$shared/gammad1.conf"
 start_gammad 1
 start_gammad 2
+check_fails "a second gammad is refused" "gammad runs already: process [0-9]*; stop it first" \
+	on node01 "$gammad" -c "$shared/gammad1.conf"
+check_fails "what a running gammad needs is not removed" "gammad runs already" \
+	on node01 "$gammad" -r
 check "a user may ask for its state" user_on labuser node01 "$gammactl" status
 check_fails "but not for the list" "only root" user_on labuser node01 "$gammactl" list
 check_fails "nor revoke" "only root" user_on labuser node01 "$gammactl" revoke 1
