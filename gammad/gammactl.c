@@ -9,26 +9,33 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/about.h"
 #include "base/base.h"
 #include "broker/message.h"
 
 enum { EXIT_USAGE = 2, WAIT_MS = 120000 };
 
-static int usage(FILE *file, int status)
+static void print_usage(FILE *to)
 {
 	fputs("usage: gammactl [-s SOCKET] status        NICs, slots, endpoints, frames dropped\n"
 	      "       gammactl [-s SOCKET] list          all endpoints (root)\n"
 	      "       gammactl [-s SOCKET] revoke UID    stops all endpoints of that user "
 	      "(root)\n"
-	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n",
-	      file);
-	return status;
+	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n"
+	      "       gammactl --help | --version\n",
+	      to);
+}
+
+static int refuse(void)
+{
+	print_usage(stderr);
+	return EXIT_USAGE;
 }
 
 static int misuse(const char *word, const char *why)
 {
 	fprintf(stderr, "gammactl: %s%s\n", word, why);
-	return usage(stderr, EXIT_USAGE);
+	return refuse();
 }
 
 static int fail(const char *what, const char *why)
@@ -183,11 +190,14 @@ int main(int argc, char **argv)
 	const char *path = GAMMA_BROKER_PATH;
 	int option;
 
+	gamma_about_answer(argc, argv, print_usage);
 	while ((option = getopt(argc, argv, "+hs:")) != -1) {
-		if (option == 'h')
-			return usage(stdout, EXIT_SUCCESS);
+		if (option == 'h') {
+			print_usage(stdout);
+			return EXIT_SUCCESS;
+		}
 		if (option != 's')
-			return usage(stderr, EXIT_USAGE);
+			return refuse();
 		path = optarg;
 	}
 	return carry_out(path, argv + optind, argc - optind);

@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/about.h"
 #include "unix/host.h"
 
 enum { EXIT_USAGE = 2 };
@@ -223,22 +224,28 @@ static void notify_systemd(void)
 	close(fd);
 }
 
-static int usage(FILE *file, int status)
+static void print_usage(FILE *to)
 {
 	fputs("usage: gammad [-c FILE] [-s]   runs in the foreground\n"
 	      "       gammad -t [-c FILE]     checks the configuration\n"
 	      "       gammad -p               makes its folder, mounts and network namespace, and "
 	      "exits\n"
 	      "       gammad -r               removes them, with all slots\n"
-	      "-c FILE: instead of " GAMMAD_CONF_PATH "; -s: log to syslog\n",
-	      file);
-	return status;
+	      "-c FILE: instead of " GAMMAD_CONF_PATH "; -s: log to syslog\n"
+	      "       gammad --help | --version\n",
+	      to);
+}
+
+static int refuse(void)
+{
+	print_usage(stderr);
+	return EXIT_USAGE;
 }
 
 static int misuse(const char *why)
 {
 	fprintf(stderr, "gammad: %s\n", why);
-	return usage(stderr, EXIT_USAGE);
+	return refuse();
 }
 
 static int check_conf(struct gammad *gammad)
@@ -274,6 +281,7 @@ int main(int argc, char **argv)
 	bool to_syslog = false;
 	int mode = 0, option;
 
+	gamma_about_answer(argc, argv, print_usage);
 	while ((option = getopt(argc, argv, "c:hprst")) != -1) {
 		switch (option) {
 		case 'c':
@@ -283,7 +291,8 @@ int main(int argc, char **argv)
 			to_syslog = true;
 			break;
 		case 'h':
-			return usage(stdout, EXIT_SUCCESS);
+			print_usage(stdout);
+			return EXIT_SUCCESS;
 		case 'p':
 		case 'r':
 		case 't':
@@ -292,7 +301,7 @@ int main(int argc, char **argv)
 			mode = option;
 			break;
 		default:
-			return usage(stderr, EXIT_USAGE);
+			return refuse();
 		}
 	}
 	if (optind < argc)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include "base/about.h"
 #include "impair.h"
 
 enum { EXIT_USAGE = 2 };
@@ -24,14 +25,19 @@ struct place {
 	int level;   /* 1: toward the host, 2: from the host; also the tc priority's order */
 };
 
-static int usage(void)
+static void print_usage(FILE *to)
 {
 	fputs("usage: gamma-impair attach DEVICE ingress|egress to|from OBJECT ETHERTYPE L N D C "
 	      "W\n"
 	      "       gamma-impair detach|show DEVICE ingress|egress to|from\n"
 	      "L, D, C: loss, duplication and corruption in percent; N: mean run of losses in\n"
 	      "frames; W: any, header or payload, what corruption strikes\n",
-	      stderr);
+	      to);
+}
+
+static int refuse(void)
+{
+	print_usage(stderr);
 	return EXIT_USAGE;
 }
 
@@ -253,9 +259,10 @@ int main(int argc, char **argv)
 {
 	struct place place;
 
+	gamma_about_answer(argc, argv, print_usage);
 	if (argc < 5 || (strcmp(argv[3], "ingress") && strcmp(argv[3], "egress")) ||
 	    (strcmp(argv[4], "to") && strcmp(argv[4], "from")))
-		return usage();
+		return refuse();
 	/* libbpf's errors explain less than ours, and EEXIST of the hook is no error. */
 	libbpf_set_print(NULL);
 	if (parse_place(&place, argv + 2))
@@ -266,5 +273,5 @@ int main(int argc, char **argv)
 		return detach(&place);
 	if (!strcmp(argv[1], "show") && argc == 5)
 		return show(&place);
-	return usage();
+	return refuse();
 }

@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/about.h"
+
 enum {
 	EXIT_USAGE = 2,
 	VLAN_TAG = 4, /* bytes; the kernel hands the tag over beside the frame */
@@ -464,13 +466,18 @@ static int parse_percent(const char *text, uint64_t *chance)
 	return 0;
 }
 
-static int usage(void)
+static void print_usage(FILE *to)
 {
 	fputs("usage: gamma-switch [--delay NS] [--jitter NS] [--reorder PERCENT] [--buffer "
 	      "FRAMES]\n"
 	      "         [--rate BIT/S] [--seed N] [--ethertype E] --pid-file F --stats-file F\n"
 	      "         DEVICE-TO-HOST DEVICE-TO-SWITCH\n",
-	      stderr);
+	      to);
+}
+
+static int refuse(void)
+{
+	print_usage(stderr);
 	return -1;
 }
 
@@ -505,7 +512,7 @@ static int parse_option(struct options *options, int letter, const char *text)
 		options->stats_file = text;
 		return 0;
 	}
-	return usage();
+	return refuse();
 }
 
 static int parse_options(struct options *options, int argc, char **argv)
@@ -524,12 +531,13 @@ static int parse_options(struct options *options, int argc, char **argv)
 	};
 	int letter;
 
+	gamma_about_answer(argc, argv, print_usage);
 	while ((letter = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (parse_option(options, letter, optarg))
 			return -1;
 	}
 	if (argc - optind != 2 || !options->pid_file || !options->stats_file)
-		return usage();
+		return refuse();
 	if (options->jitter_ns > options->delay_ns) {
 		fputs("gamma-switch: the jitter is larger than the delay\n", stderr);
 		return -1;

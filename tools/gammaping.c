@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/about.h"
 #include "base/mac.h"
 #include "unix/host.h"
 
@@ -80,6 +81,7 @@ static void usage(FILE *to)
 	fputs("usage: gammaping [-q] [-I IFACE] [-c COUNT] [-i SECONDS] [-s BYTES] [-t SECONDS] "
 	      "HOST|MAC [PORT]\n"
 	      "       gammaping -l [-I IFACE] [PORT]\n"
+	      "       gammaping --help | --version\n"
 	      "See gammaping(8).\n",
 	      to);
 }
@@ -164,6 +166,7 @@ static void read_command_line(struct ping *ping, int argc, char **argv)
 {
 	int option, left;
 
+	gamma_about_answer(argc, argv, usage);
 	while ((option = getopt(argc, argv, "I:c:i:s:t:qlh")) != -1)
 		take_option(ping, option);
 	left = argc - optind;

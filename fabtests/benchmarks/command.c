@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/about.h"
+
 const char *command_usage = "";
 
 void command_misuse(const char *fmt, ...)
@@ -21,6 +23,11 @@ void command_misuse(const char *fmt, ...)
 	va_end(arguments);
 	fprintf(stderr, "\n%s", command_usage);
 	exit(2);
+}
+
+static void print_usage(FILE *to)
+{
+	fputs(command_usage, to);
 }
 
 /* What getopt has refused; optopt is 0 if that is a word. */
@@ -41,10 +48,11 @@ int command_option(int argc, char **argv, const char *letters)
 {
 	int option;
 
+	gamma_about_answer(argc, argv, print_usage);
 	opterr = 0;
 	option = getopt(argc, argv, letters);
 	if (option == 'h') {
-		fputs(command_usage, stdout);
+		print_usage(stdout);
 		exit(0);
 	}
 	if (option == '?')
@@ -56,6 +64,7 @@ int command_long_option(int argc, char **argv, const char *letters, const struct
 {
 	int option;
 
+	gamma_about_answer(argc, argv, NULL);
 	opterr = 0;
 	option = getopt_long(argc, argv, letters, words, NULL);
 	if (option == '?')

@@ -16,9 +16,10 @@ extern const char *command_usage;
 
 void command_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* The next option as of getopt, -1 after the last one. -h prints the usage. */
+/* The next option as of getopt, -1 after the last one. -h and --help print the usage, --version the
+ * version. */
 int command_option(int argc, char **argv, const char *letters);
-/* The same as of getopt_long; -h is left to the caller, which prints more. */
+/* The same as of getopt_long; -h and --help are left to the caller, which prints more. */
 int command_long_option(int argc, char **argv, const char *letters, const struct option *words);
 
 /* The value of WHAT, such as "-n". */

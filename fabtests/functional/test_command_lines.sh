@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Command lines that are wrong: each program says what is, in one line before all else, and ends
-# with status 2. None of them gets as far as a NIC. Started by `make check`; by hand
-# abs_top_builddir names the build folder, if it is not the current one.
+# with status 2. --help and --version, which all programs answer on the standard output, with status
+# 0. None of them gets as far as a NIC. Started by `make check`; by hand abs_top_builddir names the
+# build folder, if it is not the current one.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
@@ -22,6 +23,40 @@ wrong() {
 		not_ok "$text (exit $status, wanted 2 and $pattern)" "$work/out"
 	fi
 }
+
+# ---- --help and --version ----
+
+release=$(sed -n 's/^PACKAGE_VERSION = //p' "$abs_top_builddir/Makefile")
+
+# answers NAME PROGRAM: both options, and nothing on the standard error.
+answers() {
+	local name=$1 status=0
+	timeout -k 2 60 "$2" --help >"$work/out" 2>"$work/err" </dev/null || status=$?
+	if [ "$status" -eq 0 ] && grep -Eqi "^ *usage: .*$name" "$work/out" && [ ! -s "$work/err" ]; then
+		ok "$name --help"
+	else
+		not_ok "$name --help (exit $status)" "$work/out" "$work/err"
+	fi
+	status=0
+	timeout -k 2 60 "$2" --version >"$work/out" 2>"$work/err" </dev/null || status=$?
+	if [ "$status" -eq 0 ] && [ "$(cat "$work/out")" = "$name (gamma) $release" ] &&
+		[ ! -s "$work/err" ]; then
+		ok "$name --version"
+	else
+		not_ok "$name --version (exit $status, wanted $name (gamma) $release)" \
+			"$work/out" "$work/err"
+	fi
+}
+
+for program in "$gammad"/gammad "$gammad"/gammactl "$abs_top_builddir"/tools/gammaping \
+	"$abs_top_builddir"/fabtests/sim/gamma-sim "$abs_top_builddir"/lab/gamma-* \
+	"$benchmarks"/gamma-*; do
+	case $program in *.o) continue ;; esac
+	[ ! -x "$program" ] || answers "$(basename "$program")" "$program"
+done
+for program in lab/lab lab/vm lab/debian-root quickstart; do
+	answers "$(basename "$program")" "$top_srcdir/$program"
+done
 
 # ---- benchmarks ----
 

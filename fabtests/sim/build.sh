@@ -13,6 +13,8 @@ makefile_value() {
 
 read -ra sim_cc <<<"${CC:-$(makefile_value CC)}"
 read -ra sim_cppflags <<<"-D_GNU_SOURCE $(makefile_value LIBMNL_CFLAGS) $(makefile_value XDP_CPPFLAGS)"
+sim_cppflags+=("-DPACKAGE_NAME=\"$(makefile_value PACKAGE_NAME)\""
+	"-DPACKAGE_VERSION=\"$(makefile_value PACKAGE_VERSION)\"")
 read -ra sim_libs <<<"$(makefile_value LIBMNL_LIBS) -lpthread"
 sim_jobs=$(nproc)
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/about.h"
 #include "internal.h"
 
 enum { SEED_TIMEOUT = 120, JOBS_MAX = 256 }; /* seconds; processes */
@@ -340,9 +341,6 @@ static bool take_option(int option, struct arguments *arguments)
 		return arguments->run.verbose = true;
 	case 'P':
 		return arguments->progress = true;
-	case 'h':
-		usage(stdout);
-		exit(0);
 	}
 	return false;
 }
@@ -350,11 +348,15 @@ static bool take_option(int option, struct arguments *arguments)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seeds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'n'},
-		{"jobs", required_argument, NULL, 'j'},  {"scenario", required_argument, NULL, 'c'},
-		{"list", no_argument, NULL, 'l'},        {"pcap", required_argument, NULL, 'p'},
-		{"verbose", no_argument, NULL, 'v'},     {"progress", no_argument, NULL, 'P'},
-		{"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+		{"seeds", required_argument, NULL, 's'},
+		{"seed", required_argument, NULL, 'n'},
+		{"jobs", required_argument, NULL, 'j'},
+		{"scenario", required_argument, NULL, 'c'},
+		{"list", no_argument, NULL, 'l'},
+		{"pcap", required_argument, NULL, 'p'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"progress", no_argument, NULL, 'P'},
+		{NULL, 0, NULL, 0},
 	};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	struct arguments arguments = {
@@ -365,6 +367,7 @@ int main(int argc, char **argv)
 	int option;
 
 	program = argv[0];
+	gamma_about_answer(argc, argv, usage);
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (!take_option(option, &arguments))
 			return misuse(optarg,

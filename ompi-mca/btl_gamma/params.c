@@ -99,6 +99,10 @@ int btl_gamma_params_register(void)
 	param("receive_buffer_size", "Bytes of each receive buffer; at least twice max_send_size",
 	      MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_9, &component->receive_buffer_size);
 	fill_template(&component->template);
+	/* For ompi_info: this release, not Open MPI's, which is the default. */
+	component->super.btl_version.mca_component_major_version = GAMMA_VERSION_MAJOR;
+	component->super.btl_version.mca_component_minor_version = GAMMA_VERSION_MINOR;
+	component->super.btl_version.mca_component_release_version = GAMMA_VERSION_RELEASE;
 	return mca_btl_base_param_register(&component->super.btl_version, &component->template);
 }
 

@@ -5,6 +5,7 @@
 
 import argparse
 import os
+import re
 import signal
 import sys
 import time
@@ -48,11 +49,18 @@ ROUNDS, QUICK_ROUNDS, APPLICATION_ROUNDS, SMOKE_ROUNDS = 9, 3, 3, 1
 QUICK_SCALE, SMOKE_SCALE = 0.5, 0.02
 
 
+def release():
+    """The version of this tree, as configure has it."""
+    return re.search(r"^AC_INIT\(\[gamma\], \[([^]]*)", (TREE / "configure.ac").read_text("utf-8"),
+                     flags=re.M).group(1)
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         prog="bench", description=__doc__,
         epilog="parts: " + " ".join(PARTS) + "; all of these if none is named. Applications, "
                "if named: " + " ".join(PARTS_NAMED))
+    parser.add_argument("--version", action="version", version="bench (gamma) " + release())
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--build", type=Path, default=TREE / "build", metavar="FOLDER")
     parser.add_argument("--quick", action="store_true",
