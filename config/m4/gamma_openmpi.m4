@@ -75,7 +75,7 @@ AC_DEFUN([GAMMA_CHECK_OPENMPI], [
 			[build the component for Open MPI 4.1 or 5.0, of DIR/bin if given (default: if found)])])
 	AC_ARG_WITH([openmpi-componentdir],
 		[AS_HELP_STRING([--with-openmpi-componentdir=DIR],
-			[where it is installed (default: where that Open MPI looks)])])
+			[where it is installed (default: where that Open MPI looks, or LIBDIR/openmpi if you can write to PREFIX only)])])
 	AC_ARG_VAR([MPICC], [mpicc of the Open MPI that the component is for])
 	AC_ARG_VAR([OMPI_INFO], [ompi_info of the same])
 	AS_CASE(["x$with_openmpi"], [x|xyes|xno], [gamma_openmpi_path=$PATH],
@@ -90,8 +90,9 @@ AC_DEFUN([GAMMA_CHECK_OPENMPI], [
 			[openmpi_state="Open MPI $openmpi_version has no headers for components, or is older than 4.1 (Debian: libopenmpi-dev; from source: configure --with-devel-headers)"])
 	])
 	AS_IF([test $build_openmpi = yes], [
-		AS_IF([test "x$with_openmpi_componentdir" = x || test "x$with_openmpi_componentdir" = xyes],
-			[with_openmpi_componentdir=`_GAMMA_OMPI_INFO([path:pkglibdir])`])
+		openmpi_folder=`_GAMMA_OMPI_INFO([path:pkglibdir])`
+		GAMMA_DECIDE_FOLDER([with_openmpi_componentdir], [$openmpi_folder],
+			[${libdir}/openmpi], [--with-openmpi-componentdir])
 		AS_CASE([$with_openmpi_componentdir], [/* | \[$]*], [],
 			[AC_MSG_ERROR([--with-openmpi-componentdir takes an absolute folder, not $with_openmpi_componentdir])])
 		openmpi_state="Open MPI $openmpi_version, component folder $with_openmpi_componentdir"

@@ -38,10 +38,27 @@ system_folder=$(pkg-config --variable=libdir libfabric)/libfabric
 
 check "make install" in_build install "DESTDIR=$root"
 check "the provider is in its folder" test -x "$root$provider_folder/libgamma-fi.so"
-check "gammaping is in its folder" test -x "$root$(folder sbindir)/gammaping"
+check "gammaping is where users look" test -x "$root$(folder bindir)/gammaping"
+if [ -x "$abs_top_builddir/gammad/gammad" ]; then
+	check "gammactl is where users look" test -x "$root$(folder bindir)/gammactl"
+	check "gammad is for administrators" test -x "$root$(folder sbindir)/gammad"
+	check "its unit lets it lie below /home" \
+		grep -qx ProtectHome=read-only "$abs_top_builddir/gammad/gammad.service"
+fi
+check "no file of libtool's" test -z "$(find "$root" -name '*.la')"
 check "the manual page of the provider" test -s "$root$(folder mandir)/man7/fi_gamma.7"
 check "the manual page of gammaping" test -s "$root$(folder mandir)/man8/gammaping.8"
-check "the README" test -s "$root$(folder docdir)/README.md"
+for document in README.md NEWS.md LICENSE LICENSE.BSD-2-Clause LICENSE.GPL-2.0-only \
+	examples/gammad.conf; do
+	check "$document" test -s "$root$(folder docdir)/$document"
+done
+# package OPTION: of gamma.pc, as it lies there.
+package() {
+	PKG_CONFIG_PATH=$root$(folder libdir)/pkgconfig pkg-config "$1" gamma
+}
+check "pkg-config knows the version" test "$(package --modversion)" = "$(folder VERSION)"
+check "pkg-config knows the folder of the provider" \
+	test "$(package --variable=providerdir)" = "$provider_folder"
 if "$abs_top_builddir/config.status" --config | grep -q -- --with-providerdir; then
 	echo "not checked: the default of --with-providerdir, as it was given to configure"
 else

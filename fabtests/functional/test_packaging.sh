@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# What packagers and administrators get: archives that are the same each time, and one version
-# everywhere. Needs no root. Functions are called through check:
+# What packagers and administrators get: archives that are the same each time, folders that suit the
+# prefix, and one version everywhere. Needs no root. Functions are called through check:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
-need_tool make tar
+need_tool make pkg-config tar
 
 # Not part of the make that has started this test.
 in_build() {
@@ -41,6 +41,49 @@ times() {
 	tar --utc --full-time -tvzf "$work/third.tar.gz" | awk '{ print $4 }' | sort -u
 }
 check "all files in it have that time" test "$(times)" = 2001-09-09
+
+# ---- folders outside of --prefix ----
+
+# configure_with OPTION...: in a folder of its own, where /usr cannot be written to.
+configure_with() {
+	local command=("$top_srcdir/configure" -q "$@")
+	rm -rf "$work/configure" && mkdir "$work/configure" && cd "$work/configure" || return
+	if [ "$(id -u)" -eq 0 ]; then
+		# shellcheck disable=SC2016 # for the inner shell
+		command=(unshare --mount sh -ec 'mount --bind /usr /usr
+			mount -o remount,bind,ro /usr
+			exec "$@"' sh "${command[@]}")
+	fi
+	"${command[@]}" </dev/null >"$work/configure.out" 2>&1
+}
+
+# goes_to VARIABLE FOLDER: of that configured build.
+goes_to() {
+	[ "$(abs_top_builddir=$work/configure variable "$1")" = "$2" ] && return
+	cat "$work/configure.out"
+	return 1
+}
+
+system_folder=$(pkg-config --variable=libdir libfabric)/libfabric
+prefix=$work/prefix
+if [ "$(id -u)" -eq 0 ] && ! unshare --mount true 2>/dev/null; then
+	echo "not checked: --prefix alone, as root without mount namespaces"
+elif [[ $system_folder != /usr/* ]]; then
+	echo "not checked: --prefix alone, as libfabric is not in /usr"
+else
+	check "configure --prefix=FOLDER alone" configure_with --prefix="$prefix" --disable-gammad
+	check "the provider stays below it" goes_to providerdir "$prefix/lib/libfabric"
+	check "configure says what to pass" \
+		grep -q "pass --with-providerdir=$system_folder and run make install as root" "$work/configure.out"
+	check "configure says where programs find it" \
+		grep -qx ".*export FI_PROVIDER_PATH=$prefix/lib/libfabric" "$work/configure.out"
+	check "a folder that was given is kept" configure_with --prefix="$prefix" --without-openmpi \
+		--disable-gammad --with-providerdir="$system_folder"
+	check "and is the provider's" goes_to providerdir "$system_folder"
+	check "a prefix that is not writable either" configure_with --prefix=/usr/none \
+		--without-openmpi --disable-gammad
+	check "keeps libfabric's folder, for root" goes_to providerdir "$system_folder"
+fi
 
 # ---- one version everywhere ----
 
