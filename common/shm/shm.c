@@ -130,20 +130,40 @@ static void accept_handover(struct gamma_shm *shm, ssize_t len, struct gamma_scm
 	gamma_scm_close(scm);
 }
 
+/* Descriptors of another user must not enter this process: they would use up its table, and to
+ * close them may take as long as that user likes. Such a datagram is left to a thread. */
+static ssize_t pass_by_unknown(struct gamma_shm *shm, struct gamma_scm *scm)
+{
+	bool descriptors;
+	uint8_t first;
+	ssize_t len;
+
+	if (gamma_unlikely(gamma_deferred_close_is_full() || gamma_deferred_close_is_taking()))
+		return -EAGAIN;
+	len = gamma_scm_peek(shm->fd, scm, &first, &descriptors);
+	if (len < 0 || !descriptors || gamma_shm_trusts(shm, scm->sender.uid))
+		return len;
+	shm->link.stats->malformed++;
+	gamma_deferred_close_take(shm->fd, first, (size_t) len);
+	return -EAGAIN;
+}
+
 /* A handover has exactly two descriptors; all others are closed here. */
 static ssize_t receive_datagram(struct gamma_shm *shm, struct gamma_scm *scm)
 {
-	ssize_t len = -EAGAIN;
+	ssize_t len = pass_by_unknown(shm, scm);
 
-	if (gamma_unlikely(gamma_deferred_close_is_full()))
-		return len;
-	len = gamma_scm_receive(shm->fd, shm->frame, FRAME_MAX, scm);
 	shm->link.stats->receive_calls++;
 	if (len < 0)
 		return len;
-	if (!gamma_shm_trusts(shm, scm->sender.uid))
-		gamma_scm_close_deferred(scm);
-	else if (scm->fds[1] < 0 || scm->more_count)
+	len = gamma_scm_receive(shm->fd, shm->frame, FRAME_MAX, scm);
+	if (len < 0)
+		return len;
+	if (gamma_unlikely(scm->truncated))
+		gamma_warn("no free descriptors for shared memory with process %d: messages to it "
+			   "are slow; raise ulimit -n",
+			   scm->sender.pid);
+	if (scm->fds[1] < 0 || scm->more_count)
 		gamma_scm_close(scm);
 	return len;
 }
@@ -374,13 +394,18 @@ static void free_shm(struct gamma_shm *shm)
 
 /* Descriptors that unknown peers have left in the queue may take long to close, so the kernel must
  * not close them in this thread. */
-static void drain_port_socket(struct gamma_shm *shm)
+static void close_port_socket(struct gamma_shm *shm)
 {
 	struct gamma_scm scm;
+	bool descriptors;
 
 	shutdown(shm->fd, SHUT_RD);
 	while (receive_datagram(shm, &scm) >= 0)
 		gamma_scm_close(&scm);
+	if (gamma_scm_peek(shm->fd, &scm, &(uint8_t){0}, &descriptors) >= 0)
+		gamma_deferred_close_fds(&shm->fd, 1);
+	else
+		close(shm->fd);
 }
 
 static void shm_close(struct gamma_link *link)
@@ -391,8 +416,9 @@ static void shm_close(struct gamma_link *link)
 	gamma_rx_channel_close_all(shm);
 	/* In a forked child it is not the last descriptor, and the parent still reads. */
 	if (shm->link.process == getpid())
-		drain_port_socket(shm);
-	close(shm->fd);
+		close_port_socket(shm);
+	else
+		close(shm->fd);
 	free_shm(shm);
 }
 

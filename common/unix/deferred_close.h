@@ -11,7 +11,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+/* Receives the message at the head of the socket's queue in a thread: the kernel drops its
+ * descriptors there, and none enters this process. first is the message's first byte, len its
+ * bytes. Nobody else may read such a message from the socket, and nothing at all while is_taking.
+ */
+void gamma_deferred_close_take(int fd, uint8_t first, size_t len);
+/* Whether the last such message may still be in the queue. */
+bool gamma_deferred_close_is_taking(void);
 /* True: so many of these threads are busy that nothing should be received from unknown processes.
  */
 bool gamma_deferred_close_is_full(void);

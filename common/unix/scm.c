@@ -7,8 +7,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "unix/deferred_close.h"
-
 union control {
 	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(GAMMA_SCM_MORE * sizeof(int))];
 	struct cmsghdr align;
@@ -56,6 +54,36 @@ static void take_fds(const struct cmsghdr *cmsg, struct gamma_scm *scm)
 	}
 }
 
+ssize_t gamma_scm_peek(int fd, struct gamma_scm *scm, uint8_t *first, bool *descriptors)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(struct ucred))]; /* and no room for descriptors */
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = first, .iov_len = 1};
+	struct msghdr msg = {
+		.msg_name = &scm->name,
+		.msg_namelen = sizeof(scm->name),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	ssize_t len;
+	struct cmsghdr *cmsg;
+
+	scm->sender = (struct ucred){.uid = (uid_t) -1};
+	len = recvmsg(fd, &msg, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (len < 0)
+		return -errno;
+	scm->name_len = msg.msg_namelen;
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_CREDENTIALS)
+		memcpy(&scm->sender, CMSG_DATA(cmsg), sizeof(scm->sender));
+	*descriptors = msg.msg_flags & MSG_CTRUNC;
+	return len;
+}
+
 ssize_t gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm)
 {
 	union control control;
@@ -73,9 +101,11 @@ ssize_t gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *sc
 	scm->sender = (struct ucred){.uid = (uid_t) -1};
 	scm->fds[0] = scm->fds[1] = -1;
 	scm->more_count = 0;
+	scm->truncated = false;
 	len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return -errno;
+	scm->truncated = msg.msg_flags & MSG_CTRUNC;
 	scm->name_len = msg.msg_namelen;
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg); cmsg; cmsg = CMSG_NXTHDR(&msg, cmsg)) {
 		if (cmsg->cmsg_level != SOL_SOCKET)
@@ -123,13 +153,4 @@ void gamma_scm_close(struct gamma_scm *scm)
 
 	while (count)
 		close(fds[--count]);
-}
-
-void gamma_scm_close_deferred(struct gamma_scm *scm)
-{
-	int fds[GAMMA_SCM_FDS + GAMMA_SCM_MORE];
-	size_t count = take_all(scm, fds);
-
-	if (count)
-		gamma_deferred_close_fds(fds, count);
 }

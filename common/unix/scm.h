@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -22,6 +23,7 @@ struct gamma_scm {
 	struct sockaddr_un name; /* of the sender's socket */
 	unsigned name_len;       /* bytes of it */
 	int fds[GAMMA_SCM_FDS];  /* -1: none */
+	bool truncated;          /* the kernel closed some, for lack of free descriptors */
 	unsigned more_count;
 	int more[GAMMA_SCM_MORE]; /* further ones: not a message of this project */
 };
@@ -30,12 +32,14 @@ struct gamma_scm {
  * Never blocks. Returns 0 or a negative errno. */
 int gamma_scm_send(int fd, const struct sockaddr_un *name, unsigned name_len, const void *bytes,
 		   size_t len, const int *fds, size_t count);
+/* Looks at the next message and leaves it in the queue: fills in scm's sender and name, the
+ * message's first byte, and whether it carries descriptors, none of which enters this process.
+ * Returns the message's bytes or a negative errno. Never blocks. */
+ssize_t gamma_scm_peek(int fd, struct gamma_scm *scm, uint8_t *first, bool *descriptors);
 /* Returns the bytes received, at most room, or a negative errno. Never blocks. The caller owns all
  * descriptors: if the kernel had to close some, the caller could block. */
 ssize_t gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm);
 void gamma_scm_close(struct gamma_scm *scm);
-/* The same for descriptors of an unknown process, which may take long: unix/deferred_close.h. */
-void gamma_scm_close_deferred(struct gamma_scm *scm);
 /* From now on the kernel refuses descriptors sent to this socket and to sockets that it accepts.
  * False: the kernel is too old for that. */
 bool gamma_scm_refuse(int fd);
