@@ -5,9 +5,12 @@
 #include "api.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -555,6 +558,42 @@ static void test_fork(bool sender)
 	node_close_pair(&node);
 }
 
+/* In the middle of a call of the library, too. */
+static void fork_in_handler(int signal)
+{
+	int status, error = errno;
+	pid_t pid = fork();
+
+	(void) signal;
+	if (!pid)
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	errno = error;
+}
+
+static void test_fork_in_handler(bool sender)
+{
+	enum { MESSAGES = 3000, PERIOD_US = 3000 };
+	const struct itimerval period = {.it_interval.tv_usec = PERIOD_US,
+					 .it_value.tv_usec = PERIOD_US};
+	struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART}, before;
+	struct node node;
+
+	node_open_pair(&node, &(struct node_options){.wait = FI_WAIT_UNSPEC});
+	sigaction(SIGPROF, &action, &before);
+	setitimer(ITIMER_PROF, &period, NULL);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		if (sender)
+			send_one(&node, 100, i);
+		else
+			receive_one(&node, 100, i);
+	}
+	setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
+	sigaction(SIGPROF, &before, NULL);
+	node_close_pair(&node);
+}
+
 /* A process that ends without closing anything ends well. */
 static void end_in_child(void)
 {
@@ -599,6 +638,7 @@ const struct test life_tests[] = {
 	{.name = "threads_auto", .run = test_threads_auto},
 	{.name = "close_outstanding", .run = test_close_outstanding},
 	{.name = "fork", .run = test_fork, .both_ways = true},
+	{.name = "fork_in_handler", .run = test_fork_in_handler, .both_ways = true},
 	{.name = "exit", .run = test_exit},
 	{0},
 };

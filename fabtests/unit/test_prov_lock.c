@@ -49,6 +49,17 @@ static void held__waits_until_released(void **state)
 	assert_false(gamma_lock_is_wanted(&lock));
 }
 
+static void within__gives_up(void **state)
+{
+	(void) state;
+	assert_true(gamma_lock_take_within(&lock, 1));
+	assert_false(gamma_lock_take_within(&lock, 3));
+	assert_false(gamma_lock_is_wanted(&lock));
+	gamma_lock_release(&lock);
+	assert_true(gamma_lock_take_within(&lock, 0));
+	gamma_lock_release(&lock);
+}
+
 static void unless__takes_what_is_free(void **state)
 {
 	pthread_t thread;
@@ -85,6 +96,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(held__waits_until_released),
+		TEST(within__gives_up),
 		TEST(unless__takes_what_is_free),
 		TEST(unless__gives_up_while_it_is_held),
 	};

@@ -30,6 +30,21 @@ bool gamma_lock_take_unless(struct gamma_lock *lock, const bool *stop)
 	return taken;
 }
 
+bool gamma_lock_take_within(struct gamma_lock *lock, unsigned ms)
+{
+	bool taken = !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+
+	if (taken)
+		return true;
+	__atomic_add_fetch(&lock->waiting, 1, __ATOMIC_SEQ_CST);
+	while (!taken && ms--) {
+		syscall(SYS_futex, &lock->held, FUTEX_WAIT_PRIVATE, 1, &look_again, NULL, 0);
+		taken = !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+	}
+	__atomic_sub_fetch(&lock->waiting, 1, __ATOMIC_RELAXED);
+	return taken;
+}
+
 void gamma_lock_wait(struct gamma_lock *lock)
 {
 	static const bool never = false;

@@ -20,6 +20,8 @@ struct gamma_lock {
 void gamma_lock_wait(struct gamma_lock *lock);
 /* The same, unless it is held while *stop, which is atomic, is true. False: not taken. */
 bool gamma_lock_take_unless(struct gamma_lock *lock, const bool *stop);
+/* The same, for at most some ms. False: not taken. */
+bool gamma_lock_take_within(struct gamma_lock *lock, unsigned ms);
 /* Wakes one that waits. */
 void gamma_lock_wake(struct gamma_lock *lock);
 

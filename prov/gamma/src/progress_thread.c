@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -22,6 +23,7 @@ enum {
 	 * the program did not poll during the last such wait, and grows while the program polls. */
 	FLUSH_MIN_US = 125,
 	FLUSH_MAX_US = 1000,
+	FORK_WAIT_MS = 100, /* for each lock that another thread, or the interrupted code, holds */
 };
 
 struct gamma_progress_thread {
@@ -35,10 +37,12 @@ struct gamma_progress_thread {
 	uint32_t flush_us;      /* its next duration; atomic */
 	uint64_t delayed_since; /* domain->rounds when a message was last delayed; atomic */
 	int pause_ms;
+	bool fork_holds; /* before_fork has the domain's lock; threads_lock */
 };
 
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list threads = {&threads, &threads};
+static bool fork_holds_list; /* before_fork has threads_lock; threads_lock */
 
 bool gamma_progress_thread_can_flush(const struct gamma_domain *domain)
 {
@@ -139,27 +143,56 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+/* The list's lock, which may be held by the code that a signal handler has interrupted. */
+static bool lock_threads_within(unsigned ms)
+{
+	const struct timespec pause = {.tv_nsec = GAMMA_NS_PER_MS};
+
+	while (pthread_mutex_trylock(&threads_lock)) {
+		if (!ms--)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 /*
  * Without this, a child forked while the thread works would inherit a held lock and half-changed
- * queues. Only the holder of threads_lock holds several domains' locks.
+ * queues. Only the holder of threads_lock holds several domains' locks. A signal handler may fork
+ * while the code that it interrupted holds a lock: then the wait ends without it. A crash handler
+ * that starts a debugger must not hang.
  */
 static void before_fork(void)
 {
 	struct gamma_list *pos;
 
-	pthread_mutex_lock(&threads_lock);
-	gamma_list_for_each (pos, &threads)
-		gamma_domain_lock(
-			gamma_list_entry(pos, struct gamma_progress_thread, entry)->domain);
+	fork_holds_list = lock_threads_within(FORK_WAIT_MS);
+	if (!fork_holds_list)
+		return;
+	gamma_list_for_each (pos, &threads) {
+		struct gamma_progress_thread *self =
+			gamma_list_entry(pos, struct gamma_progress_thread, entry);
+
+		self->fork_holds = !self->domain->thread_safe ||
+				   gamma_lock_take_within(&self->domain->lock, FORK_WAIT_MS);
+	}
 }
 
+/* Releases what before_fork took, and nothing else. */
 static void after_fork(void)
 {
 	struct gamma_list *pos;
 
-	gamma_list_for_each (pos, &threads)
-		gamma_domain_unlock(
-			gamma_list_entry(pos, struct gamma_progress_thread, entry)->domain);
+	if (!fork_holds_list)
+		return;
+	gamma_list_for_each (pos, &threads) {
+		struct gamma_progress_thread *self =
+			gamma_list_entry(pos, struct gamma_progress_thread, entry);
+
+		if (self->fork_holds)
+			gamma_domain_unlock(self->domain);
+	}
+	fork_holds_list = false;
 	pthread_mutex_unlock(&threads_lock);
 }
 
