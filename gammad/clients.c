@@ -45,13 +45,19 @@ int gammad_clients_listen(struct gammad *gammad)
 
 /* ---- coming and going ---- */
 
+/* All user ids that may have no endpoints count as one user: somebody may have thousands of them.
+ */
 static unsigned connections_of(const struct gammad *gammad, uid_t uid)
 {
+	bool permitted = gammad_conf_permits_uid(&gammad->conf, uid);
 	struct gamma_list *pos;
 	unsigned count = 0;
 
-	gamma_list_for_each (pos, &gammad->clients)
-		count += gamma_list_entry(pos, struct gammad_client, entry)->uid == uid;
+	gamma_list_for_each (pos, &gammad->clients) {
+		uid_t other = gamma_list_entry(pos, struct gammad_client, entry)->uid;
+
+		count += permitted ? other == uid : !gammad_conf_permits_uid(&gammad->conf, other);
+	}
 	return count;
 }
 
@@ -76,7 +82,10 @@ static bool may_connect(const struct gammad *gammad, const struct ucred *peer)
 {
 	/* Each process keeps one connection for its endpoint, and may open another one to ask
 	 * something. */
-	unsigned most = 2 * gammad_conf_limit(&gammad->conf, peer->uid) + GAMMAD_CLIENTS_EXTRA;
+	unsigned most = GAMMAD_CLIENTS_EXTRA;
+
+	if (gammad_conf_permits_uid(&gammad->conf, peer->uid))
+		most += 2 * gammad_conf_limit(&gammad->conf, peer->uid);
 
 	return !peer->uid || connections_of(gammad, peer->uid) < most;
 }

@@ -19,6 +19,7 @@
 enum {
 	WORDS_MAX = 6,
 	LIMIT_MAX = GAMMAD_SLOTS_MAX * GAMMAD_NICS_MAX, /* all slots */
+	UID_OVERFLOW = 65534, /* stands for ids that have none in a user namespace */
 };
 
 struct parser {
@@ -160,12 +161,53 @@ static int take_group(struct parser *p, char **words, unsigned count)
 	return 0;
 }
 
+/* Merges it with those that it touches: consecutive ranges, as tools make them, need one place. */
+static bool add_range(struct gammad_conf *conf, uint64_t first, uint64_t last)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < conf->range_count; i++) {
+		struct gammad_uid_range range = conf->ranges[i];
+
+		if (range.last + 1ULL < first || last + 1 < range.first) {
+			conf->ranges[kept++] = range;
+			continue;
+		}
+		first = gamma_min(first, (uint64_t) range.first);
+		last = gamma_max(last, (uint64_t) range.last);
+	}
+	conf->range_count = kept;
+	if (kept == GAMMAD_RANGES_MAX)
+		return false;
+	conf->ranges[conf->range_count++] =
+		(struct gammad_uid_range){.first = (uid_t) first, .last = (uid_t) last};
+	return true;
+}
+
+static int take_uids(struct parser *p, char **words, unsigned count)
+{
+	char *dash = count == 2 ? strchr(words[1], '-') : NULL;
+	uint64_t first, last;
+
+	if (dash)
+		*dash = 0;
+	if (!dash || !number(words[1], 0, UINT32_MAX - 1, &first) ||
+	    !number(dash + 1, first, UINT32_MAX - 1, &last))
+		return complain(p, "write `uids FIRST-LAST`, for instance `uids 1000-59999`");
+	p->conf->uids_named = true;
+	return add_range(p->conf, first, last) ? 0
+					       : complain(p,
+							  "more than %d ranges of user ids; "
+							  "leave some out",
+							  GAMMAD_RANGES_MAX);
+}
+
 static const struct keyword {
 	const char *name;
 	int (*take)(struct parser *p, char **words, unsigned count);
 } keywords[] = {
 	{"nic", take_nic},     {"ring", take_ring},           {"limit", take_limit},
-	{"group", take_group}, {"ethertype", take_ethertype},
+	{"group", take_group}, {"ethertype", take_ethertype}, {"uids", take_uids},
 };
 
 /* line is writable and ends with 0 at line[len]. */
@@ -186,7 +228,9 @@ static int parse_line(struct parser *p, char *line, size_t len)
 		if (!strcmp(keywords[i].name, words[0]))
 			return keywords[i].take(p, words, count);
 	}
-	return complain(p, "unknown keyword '%s'; there are nic, ring, limit, group, ethertype",
+	return complain(p,
+			"unknown keyword '%s'; there are nic, ring, limit, group, uids, "
+			"ethertype",
 			gamma_printable(words[0]).text);
 }
 
@@ -231,26 +275,117 @@ int gammad_conf_parse(const char *name, const char *text, size_t len, struct gam
 	return ret;
 }
 
-int gammad_conf_load(const char *path, struct gammad_conf *conf, char *error, size_t error_len)
+/* NAME:FIRST:COUNT; tools that use the file pass over what they do not understand. */
+static void parse_subuids(char *line, uint64_t *first, uint64_t *count)
 {
-	char *text = malloc(GAMMAD_CONF_MAX + 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t len = fd < 0 || !text ? -1 : read(fd, text, GAMMAD_CONF_MAX + 1);
-	int ret = 0;
+	char *colon = strchr(line, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
 
+	*count = 0;
+	if (!second)
+		return;
+	*second = 0;
+	if (!number(colon + 1, 0, UINT32_MAX - 1, first) ||
+	    !number(second + 1, 1, UINT32_MAX, count))
+		*count = 0;
+}
+
+int gammad_conf_refuse_subuids(const char *name, const char *text, size_t len,
+			       struct gammad_conf *conf, char *error, size_t error_len)
+{
+	const char *end = text + len;
+	bool fits = true;
+
+	if (conf->uids_named)
+		return 0;
+	conf->range_count = 0;
+	add_range(conf, UID_OVERFLOW, UID_OVERFLOW);
+	for (const char *line = text; fits && line < end;) {
+		const char *newline = memchr(line, '\n', (size_t) (end - line));
+		const char *stop = newline ? newline : end;
+		uint64_t first, count;
+		char copy[128];
+
+		snprintf(copy, sizeof(copy), "%.*s",
+			 (int) gamma_min((size_t) (stop - line), sizeof(copy) - 1), line);
+		parse_subuids(copy, &first, &count);
+		if (count)
+			fits = add_range(conf, first,
+					 gamma_min(first + count - 1, (uint64_t) UINT32_MAX - 1));
+		line = stop + 1;
+	}
+	if (!fits)
+		snprintf(error, error_len,
+			 "%s: more than %d separate ranges; write `uids FIRST-LAST` in gammad.conf "
+			 "for the ids of people",
+			 name, GAMMAD_RANGES_MAX);
+	return fits ? 0 : -EINVAL;
+}
+
+/* Bytes read into *text, which the caller frees, or -errno. */
+static ssize_t read_file(const char *path, size_t most, char **text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = -1, got;
+
+	*text = malloc(most + 1);
+	if (fd >= 0 && *text) {
+		len = 0;
+		while ((got = read(fd, *text + len, most + 1 - (size_t) len)) > 0)
+			len += got;
+		if (got < 0)
+			len = -1;
+	}
 	if (len < 0)
-		ret = text ? -errno : -ENOMEM;
+		len = *text ? -errno : -ENOMEM;
 	if (fd >= 0)
 		close(fd);
-	if (!ret && len > GAMMAD_CONF_MAX)
-		ret = -EFBIG;
+	return len > (ssize_t) most ? -EFBIG : len;
+}
+
+static int load_subuids(const char *path, struct gammad_conf *conf, char *error, size_t error_len)
+{
+	char *text;
+	ssize_t len = conf->uids_named ? 0 : read_file(path, GAMMAD_SUBUIDS_MAX, &text);
+	int ret;
+
+	if (conf->uids_named)
+		return 0;
+	if (len == -ENOENT)
+		len = 0;
+	if (len < 0) {
+		snprintf(error, error_len,
+			 "%s: cannot be read: %s; write `uids FIRST-LAST` in gammad.conf", path,
+			 strerror((int) -len));
+		ret = (int) len;
+	} else {
+		ret = gammad_conf_refuse_subuids(path, text, (size_t) len, conf, error, error_len);
+	}
+	free(text);
+	return ret;
+}
+
+int gammad_conf_load(const char *path, struct gammad_conf *conf, char *error, size_t error_len)
+{
+	char *text;
+	ssize_t len = read_file(path, GAMMAD_CONF_MAX, &text);
+	int ret = len < 0 ? (int) len : 0;
+
 	if (ret)
 		snprintf(error, error_len, "%s: cannot be read: %s; write one as in gammad.conf(5)",
 			 path, strerror(-ret));
 	else
 		ret = gammad_conf_parse(path, text, (size_t) len, conf, error, error_len);
 	free(text);
-	return ret;
+	return ret ? ret : load_subuids(GAMMAD_SUBUIDS_PATH, conf, error, error_len);
+}
+
+bool gammad_conf_permits_uid(const struct gammad_conf *conf, uid_t uid)
+{
+	bool inside = false;
+
+	for (unsigned i = 0; i < conf->range_count; i++)
+		inside |= uid >= conf->ranges[i].first && uid <= conf->ranges[i].last;
+	return !uid || inside == conf->uids_named;
 }
 
 unsigned gammad_conf_limit(const struct gammad_conf *conf, uid_t uid)

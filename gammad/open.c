@@ -208,6 +208,8 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 enum gamma_broker_reason gammad_open_check_user(const struct gammad *gammad,
 						const struct gammad_client *client)
 {
+	if (!gammad_conf_permits_uid(&gammad->conf, client->uid))
+		return GAMMA_BROKER_NO_USER;
 	if (!client->allowed)
 		return GAMMA_BROKER_NO_GROUP;
 	return gammad_conf_limit(&gammad->conf, client->uid) ? GAMMA_BROKER_OK : GAMMA_BROKER_LIMIT;

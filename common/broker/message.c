@@ -59,6 +59,10 @@ static const struct reason {
 	[GAMMA_BROKER_MEMBER] = {EALREADY,
 				 "that endpoint is in that multicast group already, or what it "
 				 "got for it is still open"},
+	[GAMMA_BROKER_NO_USER] = {EACCES,
+				  "gammad opens no endpoints for this user id, which is a "
+				  "subordinate one (/etc/subuid) or outside of gammad.conf's uids: "
+				  "start the program as the user itself"},
 };
 
 static const struct request *find(uint16_t type)

@@ -89,7 +89,7 @@ check_fails "without descriptors it says what is short" "raise LimitNOFILE" \
 	on node01 prlimit --nofile=6:6 "$gammad" -c "$shared/gammad1.conf"
 check_fails "without gammad users are told so" "no gammad at /run/gammad/socket" \
 	user_on labuser node01 fi_info -p gamma
-conf 1 'nic gam0 slots 8' 'limit 3' "limit 5 uid $(id -u nobody)"
+conf 1 'nic gam0 slots 8' 'limit 3' "limit 5 uid $(id -u daemon)"
 conf 2 'nic gam0 slots 8'
 check "the configuration is right" on node01 "$gammad" -t -c "$shared/gammad1.conf"
 start_gammad 1
@@ -99,6 +99,8 @@ check_fails "a second gammad is refused" "gammad runs already: process [0-9]*; s
 check_fails "what a running gammad needs is not removed" "gammad runs already" \
 	on node01 "$gammad" -r
 check "a user may ask for its state" user_on labuser node01 "$gammactl" status
+check_fails "an id that stands for others gets no endpoint" "a subordinate one" \
+	user_on nobody node01 fi_info -p gamma
 check_fails "but not for the list" "only root" user_on labuser node01 "$gammactl" list
 check_fails "nor revoke" "only root" user_on labuser node01 "$gammactl" revoke 1
 
@@ -148,8 +150,8 @@ if user_on labuser node01 true 2>/dev/null; then
 	named "in a user namespace, by name, one host" node01
 fi
 inside=()
-start_as nobody server node01 60 "$latency" -p gamma -s -P 4712
-until_true 10 listed node01 4712 || not_ok "nobody's endpoint" "$work/server.out"
+start_as daemon server node01 60 "$latency" -p gamma -s -P 4712
+until_true 10 listed node01 4712 || not_ok "daemon's endpoint" "$work/server.out"
 start_as labuser client node02 60 env FI_LOG_LEVEL=warn "$latency" -p gamma -P 4712 -n 20 -w 5 node01
 check "another user's endpoint: told so at once" wait_for_line client "another user" 10
 stop client
@@ -254,7 +256,7 @@ until_true 10 empty node01 || not_ok "endpoints are left"
 start_as labuser flood node01 60 "$hostile" flood /run/gammad/socket
 wait_for_line flood flooding 10 || not_ok "hostile flood" "$work/flood.out"
 check "one user's flood of half messages does not keep out another" bash -c \
-	'"$@" 2>&1 | grep -q "^5 endpoints"' - "$lab_tool" -n "$lab_name" run nobody node01 \
+	'"$@" 2>&1 | grep -q "^5 endpoints"' - "$lab_tool" -n "$lab_name" run daemon node01 \
 	"$hostile" exhaust "$nic1"
 stop flood
 check "and gammad still answers" user_on labuser node01 "$gammactl" status
@@ -286,7 +288,7 @@ cat >"$shared/leave.py" <<-'END'
 END
 check "an endpoint for who stays" on node01 python3 "$shared/leave.py" "$nic1" "$(id -u labuser)"
 check "nor does who asks for endpoints and hangs up" bash -c \
-	'"$@" 2>&1 | grep -q "^5 endpoints"' - timeout 5 "$lab_tool" -n "$lab_name" run nobody node01 \
+	'"$@" 2>&1 | grep -q "^5 endpoints"' - timeout 5 "$lab_tool" -n "$lab_name" run daemon node01 \
 	"$hostile" exhaust "$nic1"
 
 # A socket that lingers over unread data: the last close waits as long as its creator chose.
@@ -320,8 +322,8 @@ END
 start linger node01 60 unshare -n sh -c 'ip link set lo up && exec python3 "$@"' - \
 	"$shared/linger.py" "$(id -u labuser)"
 wait_for_line linger "refused|sent" 10 || not_ok "a descriptor for gammad" "$work/linger.out"
-install -m 755 "$gammactl" "$shared" # nobody does not see a tree within root's home
-check "nor does who sends descriptors" user_on nobody node01 timeout 5 "$shared/gammactl" status
+install -m 755 "$gammactl" "$shared" # daemon does not see a tree within root's home
+check "nor does who sends descriptors" user_on daemon node01 timeout 5 "$shared/gammactl" status
 stop linger
 
 # ---- limits ----
@@ -330,7 +332,7 @@ until_true 10 empty node01 || not_ok "endpoints are left"
 check "a user's limit" bash -c '"$@" 2>&1 | grep -q "^3 endpoints"' - \
 	"$lab_tool" -n "$lab_name" run labuser node01 "$hostile" exhaust "$nic1"
 check "another user's own" bash -c '"$@" 2>&1 | grep -q "^5 endpoints"' - \
-	"$lab_tool" -n "$lab_name" run nobody node01 "$hostile" exhaust "$nic1"
+	"$lab_tool" -n "$lab_name" run daemon node01 "$hostile" exhaust "$nic1"
 until_true 10 empty node01 || not_ok "endpoints are left"
 conf 1 'nic gam0 slots 8' 'limit 100' 'group root'
 check "reload" on node01 "$gammactl" reload
@@ -413,7 +415,7 @@ cat >"$shared/groups.py" <<-'END'
 	print("many", *(group(JOIN, G, port) for port in range(2, 19)))
 	print("left", group(LEAVE, G, 5), "joined", group(JOIN, G, 30), "still in", group(JOIN, G, 1))
 END
-on node01 python3 "$shared/groups.py" "$nic1" "$(id -u labuser)" "$(id -u nobody)" \
+on node01 python3 "$shared/groups.py" "$nic1" "$(id -u labuser)" "$(id -u daemon)" \
 	>"$work/groups.out" 2>&1 || true
 check "groups: once, within bounds, the owner's alone, real groups" diff "$work/groups.out" - <<-'END'
 	joined 0 twice 17
@@ -478,8 +480,8 @@ job_reports() { # TEXT JOB PATTERN
 	if wait_for_line "$2" "$3" 20; then ok "$1"; else not_ok "$1" "$work/$2.out"; fi
 }
 
-start_as nobody server node01 60 fi_pingpong -p gamma -e rdm
-wait_for_port node01 47592 5 || not_ok "nobody's server" "$work/server.out"
+start_as daemon server node01 60 fi_pingpong -p gamma -e rdm
+wait_for_port node01 47592 5 || not_ok "daemon's server" "$work/server.out"
 check_fails "user ids differ, whole address: told so" "another user" \
 	user_on labuser node02 timeout 50 env FI_LOG_LEVEL=warn fi_pingpong -p gamma -e rdm "$(mgt 1)"
 stop server

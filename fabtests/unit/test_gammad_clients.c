@@ -151,6 +151,22 @@ static void accept__of_others_lets_them_only_ask(void **state)
 	close(connection.fd);
 }
 
+static void accept__bounds_the_connections_of_all_refused_ids_together(void **state)
+{
+	struct connection connections[GAMMAD_CLIENTS_EXTRA + 1];
+	struct gammad *gammad = *state;
+
+	gammad->conf.ranges[0] = (struct gammad_uid_range){.first = 100000, .last = 165535};
+	gammad->conf.range_count = 1;
+	for (unsigned i = 0; i <= GAMMAD_CLIENTS_EXTRA; i++)
+		connections[i] = connect_as(gammad, 100000 + i);
+	assert_null(connections[GAMMAD_CLIENTS_EXTRA].client);
+	ask_open(gammad, &connections[0]);
+	assert_int_equal(answer_reason(&connections[0], GAMMA_BROKER_OPENED), GAMMA_BROKER_NO_USER);
+	for (unsigned i = 0; i <= GAMMAD_CLIENTS_EXTRA; i++)
+		close(connections[i].fd);
+}
+
 static void accept__bounds_the_connections_of_a_user_but_roots(void **state)
 {
 	struct gammad *gammad = *state;
@@ -445,6 +461,7 @@ int main(void)
 		TEST(accept__takes_a_member_by_supplementary_group),
 		TEST(accept__of_others_lets_them_only_ask),
 		TEST(accept__bounds_the_connections_of_a_user_but_roots),
+		TEST(accept__bounds_the_connections_of_all_refused_ids_together),
 		TEST(accept__without_descriptors_turns_the_client_away),
 		TEST(request__malformed_is_answered_and_ends_the_connection),
 		TEST(request__of_another_version_is_answered),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gammad/conf.h"
@@ -82,6 +83,8 @@ static void parse__mistakes(void **state)
 		{"nic a slots 1\nlimit 16385\n",
 		 "f:2: write `limit NUMBER` or `limit NUMBER uid UID`, "
 		 "from 0 to 16384"},
+		{"nic a slots 1\nuids 5\n", "f:2: write `uids FIRST-LAST`"},
+		{"nic a slots 1\nuids 5-4\n", "f:2: write `uids FIRST-LAST`"},
 		{"nic a slots 1\nfoo\n", "f:2: unknown keyword 'foo'"},
 		{"\xef\xbb\xbfnic a slots 1\n", "f:1: unknown keyword '???nic'"},
 		{"nic a slots \x1b[2J\n", "f:1: '?[2J' slots"},
@@ -92,6 +95,56 @@ static void parse__mistakes(void **state)
 		assert_int_equal(parse(rows[i].text), -EINVAL);
 		assert_memory_equal(error, rows[i].said, strlen(rows[i].said));
 	}
+}
+
+static int refuse(const char *text)
+{
+	return gammad_conf_refuse_subuids("s", text, strlen(text), &conf, error, sizeof(error));
+}
+
+static void parse__uids_named(void **state)
+{
+	(void) state;
+	assert_int_equal(parse("nic a slots 1\nuids 1000-1999\nuids 2000-2999\nuids 70000-70000\n"),
+			 0);
+	assert_int_equal(conf.range_count, 2);
+	assert_int_equal(refuse("bob:1000:65536\n"), 0);
+	assert_true(gammad_conf_permits_uid(&conf, 0));
+	assert_true(gammad_conf_permits_uid(&conf, 1000) && gammad_conf_permits_uid(&conf, 2999));
+	assert_true(gammad_conf_permits_uid(&conf, 70000));
+	assert_false(gammad_conf_permits_uid(&conf, 999) || gammad_conf_permits_uid(&conf, 3000));
+}
+
+/* One user is as many as that file gives: each would have limits of its own. */
+static void refuse_subuids__keeps_out_what_they_list(void **state)
+{
+	(void) state;
+	assert_int_equal(parse("nic a slots 1\n"), 0);
+	assert_int_equal(refuse("# a comment\nbob:100000:65536\n1001:165536:65536\nx:1:y\n"
+				"late:4294967000:65536\nlast:300000:1"),
+			 0);
+	assert_int_equal(conf.range_count, 4);
+	assert_true(gammad_conf_permits_uid(&conf, 0) && gammad_conf_permits_uid(&conf, 1));
+	assert_true(gammad_conf_permits_uid(&conf, 99999));
+	assert_true(gammad_conf_permits_uid(&conf, 231072));
+	assert_false(gammad_conf_permits_uid(&conf, 65534));
+	assert_false(gammad_conf_permits_uid(&conf, 100000));
+	assert_false(gammad_conf_permits_uid(&conf, 231071));
+	assert_false(gammad_conf_permits_uid(&conf, 300000));
+	assert_false(gammad_conf_permits_uid(&conf, UINT32_MAX - 1));
+}
+
+static void refuse_subuids__too_many_ranges(void **state)
+{
+	char text[4096] = "";
+	size_t len = 0;
+
+	(void) state;
+	for (int i = 0; i < GAMMAD_RANGES_MAX; i++)
+		len += (size_t) snprintf(text + len, sizeof(text) - len, "u:%d:1\n", 70000 + 2 * i);
+	assert_int_equal(parse("nic a slots 1\n"), 0);
+	assert_int_equal(refuse(text), -EINVAL);
+	assert_non_null(strstr(error, "write `uids FIRST-LAST`"));
 }
 
 static void parse__nul_byte(void **state)
@@ -128,9 +181,15 @@ static void load__no_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse__defaults),  cmocka_unit_test(parse__everything),
-		cmocka_unit_test(parse__mistakes),  cmocka_unit_test(parse__nul_byte),
-		cmocka_unit_test(parse__no_memory), cmocka_unit_test(load__no_file),
+		cmocka_unit_test(parse__defaults),
+		cmocka_unit_test(parse__everything),
+		cmocka_unit_test(parse__mistakes),
+		cmocka_unit_test(parse__nul_byte),
+		cmocka_unit_test(parse__no_memory),
+		cmocka_unit_test(load__no_file),
+		cmocka_unit_test(parse__uids_named),
+		cmocka_unit_test(refuse_subuids__keeps_out_what_they_list),
+		cmocka_unit_test(refuse_subuids__too_many_ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
