@@ -51,6 +51,7 @@ enum {
 	GAMMA_KEEPALIVE_US = 1000000, /* probes while a message waits for the peer's program */
 	GAMMA_MTU_TRIES = 6,          /* padded probes until the path is taken not to pass them */
 	GAMMA_MTU_LOSSES = 3,         /* of one large frame, until the path is doubted */
+	GAMMA_SMALL_FRAME = 256, /* bytes: above it, frames count where nothing smaller helps */
 	GAMMA_MTU_REFUSED_US = 10000, /* large frames refused by the link so long: ditto */
 	GAMMA_MTU_REFUSALS = 50,   /* padded probes that the link refuses until that is evidence */
 	GAMMA_MTU_REPORTS = 4,     /* first frames that carry the own MTU */

@@ -5,14 +5,38 @@
  * between them passes it, nor that it will for ever: when large frames begin to vanish, or the
  * link to refuse them, small ones are used at once, and padded probes decide again. These are
  * numbered: an answer counts, however late, if its probe left after the path was last doubted.
+ * Some paths carry less than 1,500 bytes (tunnels, a port that was set so): then the least size
+ * that GAMMA needs is used at once, and padded probes look for a larger one, downward.
  */
 #include "flow/path_mtu.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
 
 #include "flow/flow.h"
 
 enum { BACKOFF_MAX = 2 }; /* doublings of the time between two padded probes */
+
+/* Sizes tried below 1,500, largest first: tunnels and overlays, IPv6's least, old links. */
+static const uint16_t sizes[] = {GAMMA_SAFE_MTU, 1400, 1280, 1006, GAMMA_LEAST_MTU};
+
+/* The next smaller size to try, 0: none. */
+static uint32_t smaller_size(uint32_t size)
+{
+	for (unsigned i = 0; i < gamma_array_size(sizes); i++)
+		if (sizes[i] < size)
+			return sizes[i];
+	return 0;
+}
+
+/* Frames above `large` are watched: those that smaller ones could replace or, where nothing
+ * smaller is used, those well above control frames. */
+static void use(struct gamma_path_mtu *path, uint32_t mtu)
+{
+	path->mtu = mtu;
+	path->large = mtu > GAMMA_LEAST_MTU ? GAMMA_LEAST_MTU : GAMMA_SMALL_FRAME;
+}
 
 static void ask_for_probe(struct gamma_flow *flow, uint64_t now)
 {
@@ -47,8 +71,9 @@ static void doubt(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
-	aim(path, path->mtu);
-	path->mtu = safe(flow);
+	path->doubted = (uint32_t) gamma_max(path->mtu, path->target);
+	aim(path, path->doubted);
+	use(path, path->mtu > safe(flow) ? safe(flow) : GAMMA_LEAST_MTU);
 	path->proven = true;
 	path->losses = 0;
 	path->refused = 0;
@@ -66,7 +91,7 @@ void gamma_path_mtu_init(struct gamma_flow *flow)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	flow->path_mtu.mtu = flow->same_host ? limits->local_mtu : safe(flow);
+	use(&flow->path_mtu, flow->same_host ? limits->local_mtu : safe(flow));
 	flow->path_mtu.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
 }
 
@@ -80,7 +105,7 @@ void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t
 	if (flow->same_host)
 		return;
 	if (smaller <= path->mtu) {
-		path->mtu = (uint32_t) gamma_max(smaller, GAMMA_HEADER_MAX + 64);
+		use(path, (uint32_t) gamma_max(smaller, GAMMA_HEADER_MAX + 64));
 		aim(path, 0);
 	} else if (!path->settled && (!path->target || path->target > smaller)) {
 		aim(path, smaller);
@@ -88,6 +113,16 @@ void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t
 	} else if (path->unanswered > smaller) {
 		path->unanswered = 0;
 	}
+}
+
+static void warn_smaller(struct gamma_flow *flow, uint32_t tried)
+{
+	char name[GAMMA_NAME_LEN], own[GAMMA_NAME_LEN];
+
+	gamma_warn("frames of %u bytes do not reach %s (from %s), those of %u do: falling back to "
+		   "them; the MTU of a switch port or NIC on the way is smaller than the hosts'",
+		   tried, gamma_flow_addr_name(&flow->addr, name),
+		   gamma_flow_addr_name(&flow->local->addr, own), flow->path_mtu.mtu);
 }
 
 /* A padded probe of this size came through and back; if its answer was so late that asking had
@@ -101,23 +136,34 @@ void gamma_path_mtu_probed(struct gamma_flow *flow, uint32_t size, uint32_t prob
 	if (size != (late ? path->unanswered : path->target) ||
 	    gamma_seq_before(probe, path->first) || gamma_seq_before(path->probe, probe))
 		return;
-	path->mtu = size;
+	use(path, size);
 	aim(path, 0);
 	gamma_timers_stop(flow, GAMMA_TIMER_MTU);
-	if (late)
+	if (size < path->doubted)
+		warn_smaller(flow, path->doubted);
+	else if (late)
 		gamma_warn("frames of %u bytes do reach %s, whose answer came late: they are used, "
 			   "and nothing need be done",
 			   size, gamma_flow_addr_name(&flow->addr, name));
+	path->doubted = 0;
 }
 
-static void stay(struct gamma_flow *flow)
+/* The size does not pass: the next smaller one is tried, if it is larger than what is used. */
+static void probe_smaller_size(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 	char name[GAMMA_NAME_LEN], own[GAMMA_NAME_LEN];
 
 	gamma_flow_addr_name(&flow->addr, name);
 	gamma_flow_addr_name(&flow->local->addr, own);
-	if (path->proven)
+	if (smaller_size(path->target) > path->mtu) {
+		aim(path, smaller_size(path->target));
+		ask_for_probe(flow, now);
+		return;
+	}
+	if (path->mtu < GAMMA_SAFE_MTU && path->doubted)
+		warn_smaller(flow, path->doubted);
+	else if (path->proven)
 		gamma_warn("frames of %u bytes do not reach %s any more (from %s): falling back "
 			   "to %u; the MTU of a switch port or NIC on the way has become smaller",
 			   path->target, name, own, path->mtu);
@@ -153,7 +199,16 @@ void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 	bool refused = path->not_taken;
+	char cause[96];
 
+	if (path->blocked) {
+		snprintf(cause, sizeof(cause),
+			 "frames of up to %u bytes do not pass, small ones do: at least %u are "
+			 "needed",
+			 path->mtu, GAMMA_LEAST_MTU);
+		gamma_flow_declare_dead(flow, -EMSGSIZE, cause, now);
+		return;
+	}
 	if (!path->target)
 		return;
 	if (!overtaken(flow)) {
@@ -163,7 +218,7 @@ void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now)
 	if (refused && ++path->unsent < GAMMA_MTU_REFUSALS)
 		ask_for_probe(flow, now);
 	else if (++path->tries >= GAMMA_MTU_TRIES)
-		stay(flow);
+		probe_smaller_size(flow, now);
 	else
 		ask_for_probe(flow, now);
 }
@@ -174,8 +229,9 @@ void gamma_path_mtu_delivered(struct gamma_flow *flow, const struct gamma_sent *
 
 	if (gamma_likely(!sent->large))
 		return;
-	path->passed = gamma_max(path->passed, sent->serial);
 	path->refused = 0;
+	if (gamma_unlikely(path->losses) && sent->len >= path->suspect_len)
+		path->passed = gamma_max(path->passed, sent->serial);
 }
 
 /* It may have been taken in a smaller shape, without an acknowledgement riding on it: that says
@@ -188,6 +244,18 @@ static bool suspect_arrived(const struct gamma_flow *flow)
 	       gamma_send_window_at(&flow->tx, seq)->state == GAMMA_SENT_ARRIVED;
 }
 
+/* Nothing smaller is left to try. Loss may have been the reason so far: that takes as long as
+ * silence until it counts. The flow ends from its timer, not amid the search for lost frames. */
+static void block(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_path_mtu *path = &flow->path_mtu;
+
+	if (now - path->suspect_time < flow->local->limits.peer_timeout)
+		return;
+	path->blocked = true;
+	gamma_timers_set(flow, GAMMA_TIMER_MTU, now);
+}
+
 /* One frame after another is watched. That it is lost means that a later one, or a probe, passed;
  * if that happens again and again while no large frame passes, then size is why. */
 void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
@@ -195,14 +263,20 @@ void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 	const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
-	if (!sent->large || flow->same_host || path->mtu <= safe(flow))
+	if (!sent->large || flow->same_host)
 		return;
 	if (!path->losses || path->passed >= path->suspect_serial || suspect_arrived(flow)) {
 		path->suspect = seq;
 		path->suspect_serial = sent->serial;
+		path->suspect_len = sent->len;
+		path->suspect_time = now;
 		path->losses = 1;
 	} else if (seq == path->suspect && ++path->losses >= GAMMA_MTU_LOSSES) {
-		doubt(flow, now);
+		path->losses = GAMMA_MTU_LOSSES;
+		if (path->mtu > GAMMA_LEAST_MTU)
+			doubt(flow, now);
+		else if (!path->target)
+			block(flow, now);
 	}
 }
 
@@ -212,7 +286,7 @@ void gamma_path_mtu_refused(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
-	if (flow->same_host || path->mtu <= safe(flow))
+	if (flow->same_host || path->mtu <= GAMMA_LEAST_MTU)
 		return;
 	if (!path->refused)
 		path->refused = now;
@@ -224,7 +298,7 @@ static void lower(struct gamma_flow *flow, uint32_t mtu)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
-	path->mtu = (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64);
+	use(path, (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64));
 	if (path->target > mtu)
 		aim(path, mtu > path->mtu ? mtu : 0);
 	if (path->unanswered > mtu)

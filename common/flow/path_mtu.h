@@ -12,6 +12,8 @@ struct gamma_sent;
 
 struct gamma_path_mtu {
 	uint32_t mtu;      /* bytes after the Ethernet header, in use now */
+	uint32_t large;    /* bytes: frames above this are evidence of what passes */
+	uint32_t doubted;  /* size that passed before, or should have; 0: no doubt */
 	uint32_t peer_mtu; /* the peer's own, 0: not known yet */
 	uint32_t target;   /* size being probed, 0: none */
 	uint32_t
@@ -29,6 +31,9 @@ struct gamma_path_mtu {
 	uint8_t losses;          /* of the large frame `suspect` in a row, while no other passed */
 	uint32_t suspect;        /* its number */
 	uint64_t suspect_serial; /* of its first transmission that was lost */
+	uint32_t suspect_len;    /* its payload, bytes: shorter frames say nothing of it */
+	uint64_t suspect_time;   /* ns: when it was lost first */
+	bool blocked;            /* not even frames of the least size pass: the flow ends */
 	uint64_t passed;         /* serial of the latest large transmission that arrived */
 	uint64_t refused; /* ns: since when the link has refused large frames, 0: it has not */
 };

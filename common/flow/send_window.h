@@ -27,8 +27,7 @@ struct gamma_sent {
 	uint8_t state;               /* enum gamma_sent_state */
 	uint8_t again;               /* transmitted more than once (saturates) */
 	uint32_t part;  /* bytes that have left, of one that leaves in parts; 0: none */
-	uint8_t large;  /* its latest transmission, or a part of it, was larger than every Ethernet
-			 * passes */
+	uint8_t large;  /* its latest transmission, or a part of it, was above path_mtu.large */
 	uint8_t unsent; /* to be transmitted because the link refused it: not a retransmission */
 	uint8_t op;
 	uint8_t approximate; /* `time` was noted afterwards: it may be too late */

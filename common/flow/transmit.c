@@ -143,7 +143,7 @@ static void build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	} else {
 		build(flow, &fields, frame->room + sizeof(frame->room), frame);
 	}
-	sent->large = fields.header_len + sent->len > GAMMA_SAFE_MTU;
+	sent->large = fields.header_len + sent->len > flow->path_mtu.large;
 }
 
 /* ---- frames built when the path carried larger ones: they leave in parts ---- */
@@ -182,7 +182,7 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	frame->again = sent->again;
 	frame->part_at = fields.part_offset;
 	sent->large = (sent->part && sent->large) ||
-		      fields.header_len + fields.payload_len > GAMMA_SAFE_MTU;
+		      fields.header_len + fields.payload_len > flow->path_mtu.large;
 	sent->part += fields.payload_len;
 }
 

@@ -305,6 +305,55 @@ static void silence__asks_again_when_the_peer_is_heard(void **state)
 	done(net);
 }
 
+/* Both NICs say 1,500 and some sizes vanish between them: the largest of a few that passes. */
+static void below_1500__goes_on_with_what_passes(void **state)
+{
+	static const struct {
+		uint32_t carries, found;
+	} paths[] = {{1499, 1400}, {1400, 1400}, {1300, 1280},
+		     {1006, 1006}, {600, 576},   {576, 576}};
+
+	(void) state;
+	for (unsigned i = 0; i < gamma_array_size(paths); i++) {
+		struct net *net = with(1500, paths[i].carries);
+
+		exchange(net, 100000);
+		exchange_for(net, 64, 1000);
+		exchange(net, 100000);
+		assert_int_equal(path(net, 0, 1), paths[i].found);
+		assert_int_equal(path(net, 1, 0), 1500); /* nothing large has gone there */
+		assert_int_equal(warnings, 1);
+		assert_non_null(strstr(warning, "frames of 1500 bytes do not reach"));
+		done(net);
+	}
+}
+
+/* A frame between what passes and what is used is evidence too. */
+static void below_1500__one_frame_is_enough(void **state)
+{
+	struct net *net = with(9000, 1000);
+
+	(void) state;
+	exchange(net, 1100);
+	exchange_for(net, 64, 400);
+	assert_int_equal(path(net, 0, 1), 576);
+	done(net);
+}
+
+static void below_576__ends_with_an_error(void **state)
+{
+	struct net *net = with(1500, 500);
+
+	(void) state;
+	net_post(net, 1, 5000);
+	net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	for (int s = 0; s < 45 && !net->nodes[0].send_errors; s++) /* the peer timeout is 30 s */
+		net_run(net, SEC);
+	assert_int_equal(net->nodes[0].send_errors, 1);
+	assert_int_equal(net_flow(net, 0, 1)->error, -EMSGSIZE);
+	done(net);
+}
+
 static void small__peer_below_1500(void **state)
 {
 	struct net *net = with(1500, 0);
@@ -746,6 +795,9 @@ int main(void)
 		TEST(asking__for_less_when_the_peer_says_so),
 		TEST(asking__after_the_own_nic_was_lowered),
 		TEST(silence__asks_again_when_the_peer_is_heard),
+		TEST(below_1500__goes_on_with_what_passes),
+		TEST(below_1500__one_frame_is_enough),
+		TEST(below_576__ends_with_an_error),
 		TEST(small__peer_below_1500),
 		TEST(small__learned_from_frames),
 		TEST(lowered__in_the_middle_of_messages_of_every_op),
