@@ -2,7 +2,7 @@
 # GAMMA_DECIDE_FOLDER(VARIABLE, DEFAULT, OWN, OPTION): where a file goes that another library looks
 # for. VARIABLE holds what the user gave with OPTION, or nothing. Then it becomes DEFAULT, the
 # library's own folder, unless this user can install into --prefix and not there: then OWN, a folder
-# below the prefix, and gamma_notices says so. An installation as root later keeps DEFAULT.
+# below the prefix, and gamma_notices says so. DEFAULT stays if neither can be written to: root will install.
 
 # Whether this user can write to a folder, or make it: _GAMMA_CAN_WRITE(FOLDER).
 AC_DEFUN([_GAMMA_CAN_WRITE], [(
