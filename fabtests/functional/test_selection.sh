@@ -96,7 +96,7 @@ passes_by "unless not" FI_GAMMA_AUTO=0 "$query" -c msg -c tagged -t rdm
 
 serves "named by the hints" "$query" -p gamma -c msg -c tagged -t rdm
 serves "named to fi_info" fi_info -p gamma -t FI_EP_RDM -c 'FI_MSG|FI_TAGGED'
-for variable in FI_PROVIDER OMPI_MCA_mtl_ofi_provider_include OMPI_MCA_btl_ofi_provider_include \
+for variable in FI_PROVIDER OMPI_MCA_opal_common_ofi_provider_include OMPI_MCA_mtl_ofi_provider_include OMPI_MCA_btl_ofi_provider_include \
 	MPIR_CVAR_OFI_USE_PROVIDER I_MPI_OFI_PROVIDER; do
 	serves "named by $variable" $variable=gamma "$query" -c msg -t rdm
 	passes_by "$variable names another" $variable=tcp "$query" -c msg -t rdm

@@ -9,9 +9,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Variables with a list of providers: of libfabric first, then of the MPI libraries above it. */
-static const char *const naming_variables[] = {
-	"FI_PROVIDER",
+/* Variables of MPI libraries with a list of providers; what stands in their files does not get
+ * here. With Open MPI 5 those of its mtl and btl are synonyms of opal_common's. */
+static const char *const mpi_variables[] = {
+	"OMPI_MCA_opal_common_ofi_provider_include",
 	"OMPI_MCA_mtl_ofi_provider_include",
 	"OMPI_MCA_btl_ofi_provider_include",
 	"MPIR_CVAR_OFI_USE_PROVIDER",
@@ -35,32 +36,38 @@ static bool lists_gamma(const char *list)
 	return false;
 }
 
+/* FI_PROVIDER; with libfabric 2.x also as its libfabric.conf has it. */
+static bool named_to_libfabric(void)
+{
+	char *list = NULL;
+
+	if (lists_gamma(getenv("FI_PROVIDER")))
+		return true;
+	return !fi_param_get_str(NULL, "provider", &list) && lists_gamma(list);
+}
+
+static bool named_to_mpi(void)
+{
+	for (size_t i = 0; i < gamma_array_size(mpi_variables); i++)
+		if (lists_gamma(getenv(mpi_variables[i])))
+			return true;
+	return false;
+}
+
 bool gamma_select_is_named(const struct fi_info *hints)
 {
-	size_t i;
-
 	if (hints && hints->fabric_attr && lists_gamma(hints->fabric_attr->prov_name))
 		return true;
 	if (hints && hints->addr_format == GAMMA_ADDR_FORMAT)
 		return true;
-	for (i = 0; i < gamma_array_size(naming_variables); i++)
-		if (lists_gamma(getenv(naming_variables[i])))
-			return true;
-	return false;
+	return named_to_libfabric() || named_to_mpi();
 }
 
 /* An MPI library that gets every NIC spreads its ranks over them, so a variable of an MPI library
  * that names gamma gives only the best one. */
 bool gamma_select_lists_all(const char *node, const char *service, const struct fi_info *hints)
 {
-	size_t i;
-
-	if (node || service || (hints && hints->caps))
-		return false;
-	for (i = 1; i < gamma_array_size(naming_variables); i++)
-		if (lists_gamma(getenv(naming_variables[i])))
-			return false;
-	return true;
+	return !node && !service && !(hints && hints->caps) && !named_to_mpi();
 }
 
 bool gamma_select_answers(const char *node, const char *service, const struct fi_info *hints)
