@@ -53,6 +53,7 @@ enum {
 	GAMMA_MTU_LOSSES = 3,         /* of one large frame, until the path is doubted */
 	GAMMA_SMALL_FRAME = 256, /* bytes: above it, frames count where nothing smaller helps */
 	GAMMA_MTU_REFUSED_US = 10000, /* large frames refused by the link so long: ditto */
+	GAMMA_MTU_BELOW_US = 200000,  /* the evidence must last so long for 1,500 bytes and less */
 	GAMMA_MTU_REFUSALS = 50,   /* padded probes that the link refuses until that is evidence */
 	GAMMA_MTU_REPORTS = 4,     /* first frames that carry the own MTU */
 	GAMMA_BYE_US = 1000,       /* first repetition of a BYE, doubling */

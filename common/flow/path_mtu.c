@@ -244,6 +244,13 @@ static bool suspect_arrived(const struct gamma_flow *flow)
 	       gamma_send_window_at(&flow->tx, seq)->state == GAMMA_SENT_ARRIVED;
 }
 
+/* Every Ethernet passes 1,500 bytes, nearly: a crowded switch that drops the same frame again and
+ * again is the likelier cause, for as long as that usually takes. */
+static uint64_t evidence_time(const struct gamma_flow *flow)
+{
+	return flow->path_mtu.mtu > safe(flow) ? 0 : GAMMA_MTU_BELOW_US * GAMMA_NS_PER_US;
+}
+
 /* Nothing smaller is left to try. Loss may have been the reason so far: that takes as long as
  * silence until it counts. The flow ends from its timer, not amid the search for lost frames. */
 static void block(struct gamma_flow *flow, uint64_t now)
@@ -273,10 +280,11 @@ void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 		path->losses = 1;
 	} else if (seq == path->suspect && ++path->losses >= GAMMA_MTU_LOSSES) {
 		path->losses = GAMMA_MTU_LOSSES;
-		if (path->mtu > GAMMA_LEAST_MTU)
-			doubt(flow, now);
-		else if (!path->target)
+		if (path->mtu <= GAMMA_LEAST_MTU && !path->target)
 			block(flow, now);
+		else if (path->mtu > GAMMA_LEAST_MTU &&
+			 now - path->suspect_time >= evidence_time(flow))
+			doubt(flow, now);
 	}
 }
 
@@ -290,7 +298,8 @@ void gamma_path_mtu_refused(struct gamma_flow *flow, uint64_t now)
 		return;
 	if (!path->refused)
 		path->refused = now;
-	else if (now - path->refused >= GAMMA_MTU_REFUSED_US * GAMMA_NS_PER_US)
+	else if (now - path->refused >=
+		 gamma_max(GAMMA_MTU_REFUSED_US * GAMMA_NS_PER_US, evidence_time(flow)))
 		doubt(flow, now);
 }
 
