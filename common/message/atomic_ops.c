@@ -187,8 +187,8 @@ static inline bool swap128(uint128 *at, uint128 *old, uint128 new)
 			 "	mov	%w2, #1\n"
 			 "3:\n"
 			 : "=&r"(low), "=&r"(high), "=&r"(failed), "+Q"(*at)
-			 : "r"((uint64_t) *old), "r"((uint64_t) (*old >> 64)),
-			   "r"((uint64_t) new), "r"((uint64_t) (new >> 64))
+			 : "r"((uint64_t) *old), "r"((uint64_t) (*old >> 64)), "r"((uint64_t) new),
+			   "r"((uint64_t) (new >> 64))
 			 : "cc", "memory");
 	*old = (uint128) high << 64 | low;
 	return !failed;

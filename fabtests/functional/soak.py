@@ -80,6 +80,7 @@ class Watched:
         return self.least_fds is not None and self.least_fds > self.warm[1]
 
 
+# pylint: disable=consider-using-with # what is opened here stays open beyond the call
 class Program:
     """One gamma-soak, started again when it was killed."""
 
@@ -185,6 +186,7 @@ class Mpi:
                 self.process.wait()
 
 
+# pylint: disable=too-many-instance-attributes,too-many-public-methods # one state, many harms
 class Soak:
     """A lab, what runs in it, and what became of it."""
 
@@ -481,7 +483,7 @@ class Soak:
         return warm_up
 
 
-def arguments():
+def parse_arguments():
     parser = argparse.ArgumentParser(prog="soak", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", required=True)
     parser.add_argument("--lab", required=True)
@@ -505,7 +507,7 @@ def stop(*_):
 
 
 def main():
-    options = arguments()
+    options = parse_arguments()
     if options.check:
         return 0
     signal.signal(signal.SIGTERM, stop)

@@ -134,12 +134,32 @@ test_wheel() {
 	check "asked as of version 2.5" \
 		on node01 env "LD_LIBRARY_PATH=$new" "$query" -p gamma -V 2.5 -c msg -c tagged -t rdm
 	check "it moves nobody there either" not_moved "$new"
+	check "libfabric.conf names gamma to a query that does not" named_by_file "$new" gamma
+	check_fails "and not if it names another" "^no gamma" named_by_file "$new" tcp
 	check "loads in fi_info, libfabric 2.5" on node01 env "LD_LIBRARY_PATH=$new" fi_info -p gamma
 	pingpong "2.5 and 2.5" "$new" "$new" -e rdm
 	pingpong "2.5 and $system_version" "$new" "" -e rdm
 	pingpong "$system_version and 2.5" "" "$new" -e rdm
 	pingpong "tagged, 2.5 and $system_version" "$new" "" -e rdm -m tagged
 	pingpong "datagrams, 2.5 and $system_version" "$new" ""
+}
+
+# named_by_file LIBRARY-FOLDER PROVIDER: with FI_PROVIDER in the file that this libfabric reads, which
+# its build has fixed; only that one process sees it.
+named_by_file() {
+	local file
+	file=$(grep -aoE -m 1 '/opt/[a-z/]*/libfabric\.conf' "$1/libfabric.so.1")
+	# shellcheck disable=SC2016 # for the inner shell
+	lab exec node01 unshare --mount env "${gamma_env[@]}" "LD_LIBRARY_PATH=$1" sh -ec '
+		mount -t tmpfs none /opt
+		mkdir -p "${1%/*}"
+		echo "FI_PROVIDER=$2" >"$1"
+		shift 2
+		exec "$@"' sh "$file" "$2" "$query" -c msg -c tagged -t rdm >"$work/out" || return
+	grep '^gamma ' "$work/out" || {
+		echo "no gamma"
+		return 1
+	}
 }
 
 not_moved() {
