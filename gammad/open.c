@@ -23,6 +23,8 @@
 #include "link/packet_socket.h"
 #include "link/port.h"
 
+enum { PORT_TRIES = 64 }; /* random ports that are tried before an OPEN is refused */
+
 /* ---- who is there ---- */
 
 static unsigned count_of(const struct gammad *gammad, uid_t uid)
@@ -203,6 +205,21 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 	return ret;
 }
 
+/* Anyone may bind names of ports in the host's namespace, tens of thousands of them. Where the
+ * client asked for no port in particular, other ports are tried. */
+static int claim_any_port(struct gammad *gammad, const struct gammad_nic *nic,
+			  const struct gammad_slot *slot, uint16_t asked, uint16_t *port,
+			  int *nic_fd)
+{
+	int ret = -EADDRINUSE;
+
+	for (int i = 0; ret == -EADDRINUSE && i < (asked ? 1 : PORT_TRIES); i++) {
+		*port = asked;
+		ret = claim_port(gammad, nic, slot, port, nic_fd);
+	}
+	return ret;
+}
+
 /* ---- opening ---- */
 
 enum gamma_broker_reason gammad_open_check_user(const struct gammad *gammad,
@@ -274,12 +291,12 @@ static enum gamma_broker_reason fill_open(struct gammad *gammad, const struct ga
 {
 	const struct gamma_broker_open *ask = &job->request.open;
 	struct gammad_slot *slot = choose_slot(gammad, client, ask, nic);
-	uint16_t port = ask->port;
+	uint16_t port;
 	int ret;
 
 	if (!slot)
 		return GAMMA_BROKER_NO_SLOT;
-	fds[1] = claim_port(gammad, nic, slot, &port, &open->port_fd);
+	fds[1] = claim_any_port(gammad, nic, slot, ask->port, &port, &open->port_fd);
 	if (fds[1] < 0)
 		return fds[1] == -EADDRINUSE ? GAMMA_BROKER_PORT_TAKEN : GAMMA_BROKER_SYSTEM;
 	open->record = (struct gammad_endpoint){

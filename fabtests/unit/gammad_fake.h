@@ -39,6 +39,7 @@ extern struct gammad_fake {
 	bool list_fails;
 	/* answers: 0 or a positive errno */
 	int claim_errno, host_errno, bind_errno, mark_errno, sendto_errno;
+	unsigned host_taken; /* ports asked for next that a program of the host owns */
 	bool no_handles;
 	/* the NIC's wire and the ports' sockets: the other ends */
 	int nic_wire, nics_wire, port_wire;

@@ -222,6 +222,15 @@ static void open__of_a_port_of_a_program_of_the_host_is_refused(void **state)
 	assert_nothing_left(*state);
 }
 
+/* As if somebody had bound most of the names. */
+static void open__of_any_port_tries_others(void **state)
+{
+	(void) state;
+	gammad_fake.host_taken = 50;
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_OK);
+	assert_int_equal(gammad_fake.host_taken, 0);
+}
+
 static void open__without_a_socket_uses_up_no_handle(void **state)
 {
 	struct gamma_broker_opened opened;
@@ -408,6 +417,7 @@ int main(void)
 		TEST(open__beside_a_full_slot_is_refused),
 		TEST(open__of_a_taken_port_is_refused),
 		TEST(open__of_a_port_of_a_program_of_the_host_is_refused),
+		TEST(open__of_any_port_tries_others),
 		TEST(open__without_a_socket_uses_up_no_handle),
 		TEST(open__without_a_handle_says_so),
 		TEST(open__that_cannot_be_bound_leaves_nothing),
