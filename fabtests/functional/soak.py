@@ -296,7 +296,13 @@ class Soak:
         program.output.close()
 
     def down(self):
+        """Also in the midst of it: what runs in the lab ends with it."""
+        if self.mpi:
+            self.mpi.end()
         subprocess.run(self.lab("down"), stdout=subprocess.DEVNULL, check=False)
+        for program in self.servers + self.clients:
+            program.process.wait()
+            program.output.close()
         shutil.rmtree(self.work, ignore_errors=True)
 
     # ---- what is reported ----
