@@ -18,13 +18,18 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NET_FILE  GAMMAD_RUN "/net"
 #define LOCK_FILE GAMMAD_RUN "/lock"
 #define OWN_NET   "/proc/thread-self/ns/net"
 
-enum { NET_MAGIC = 0x6e736673 };
+enum {
+	NET_MAGIC = 0x6e736673,
+	LOCK_TRIES = 100, /* with such a pause after each: 2 s */
+	LOCK_PAUSE_MS = 20,
+};
 static const unsigned long bpf_magic = 0xcafe4a11;
 
 static int fail(const char *what, const char *cure)
@@ -67,6 +72,21 @@ static int refuse_second(int fd)
 	return -EBUSY;
 }
 
+/* A gammad that is ending holds the lock until its last thread has ended. */
+static bool lock_file(int fd)
+{
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return true;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* Held until the process ends, however it does. Returns the descriptor, or a negative errno. */
 static int lock_folder(void)
 {
@@ -74,7 +94,7 @@ static int lock_folder(void)
 
 	if (fd < 0)
 		return fail(LOCK_FILE, "start gammad as root");
-	if (flock(fd, LOCK_EX | LOCK_NB))
+	if (!lock_file(fd))
 		return refuse_second(fd);
 	if (ftruncate(fd, 0) || dprintf(fd, "%d\n", getpid()) < 0)
 		gamma_info(LOCK_FILE ": %s", strerror(errno));
