@@ -347,14 +347,16 @@ static void parse_mode(struct options *o, const char *text)
 	command_misuse("-m '%s' is no mode", text);
 }
 
+static const struct options defaults = {.port = "7411",
+					.size = {64},
+					.sizes = 1,
+					.count = 20000,
+					.warm_up = 2000,
+					.mode = &modes[0]};
+
 int main(int argc, char **argv)
 {
-	struct options o = {.port = "7411",
-			    .size = {64},
-			    .sizes = 1,
-			    .count = 20000,
-			    .warm_up = 2000,
-			    .mode = &modes[0]};
+	struct options o = defaults;
 	struct bench_ep s = {0};
 	const char *peer;
 	int opt;
