@@ -61,15 +61,16 @@ static unsigned connections_of(const struct gammad *gammad, uid_t uid)
 	return count;
 }
 
-/* The peer's groups, as the kernel has them from the moment of the connection. */
-static bool in_group(const struct gammad *gammad, int fd, gid_t gid)
+/* The peer's groups are those that it had when it connected; gammad.conf's may have changed since.
+ */
+bool gammad_clients_in_group(const struct gammad *gammad, const struct gammad_client *client)
 {
 	gid_t groups[GROUPS_MAX];
 	socklen_t len = sizeof(groups);
 
-	if (gammad_conf_allows(&gammad->conf, gid))
+	if (!client->uid || gammad_conf_allows(&gammad->conf, client->gid))
 		return true;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
 		return false;
 	for (size_t i = 0; i < len / sizeof(*groups); i++) {
 		if (gammad_conf_allows(&gammad->conf, groups[i]))
@@ -107,7 +108,7 @@ static void accept_client(struct gammad *gammad, int fd)
 		.fd = fd,
 		.uid = peer.uid,
 		.pid = peer.pid,
-		.allowed = !peer.uid || in_group(gammad, fd, peer.gid),
+		.gid = peer.gid,
 	};
 	gamma_list_append(&gammad->clients, &client->entry);
 	gammad_watch_fd(gammad, fd, &client->watch);
@@ -399,6 +400,37 @@ static bool begin_listing(struct gammad *gammad, struct gammad_client *client)
 
 /* ---- requests ---- */
 
+/* Frames that its processes send are dropped from now on; and without a connection they cannot ask
+ * for more. */
+static bool revoke_user(struct gammad *gammad, struct gammad_client *client, uid_t uid)
+{
+	struct gamma_list *pos, *next;
+	uint32_t count;
+
+	if (gammad_revoked_add(&gammad->revoked, uid)) {
+		gamma_warn("user %u cannot be kept out: too many users are revoked; allow some",
+			   uid);
+		return send_done(client, GAMMA_BROKER_SYSTEM, 0);
+	}
+	count = gammad_open_revoke(gammad, uid);
+	gamma_list_for_each_safe (pos, next, &gammad->clients) {
+		struct gammad_client *other = gamma_list_entry(pos, struct gammad_client, entry);
+
+		if (other->uid == uid && other != client)
+			disconnect(gammad, other);
+	}
+	return send_done(client, GAMMA_BROKER_OK, count);
+}
+
+static bool allow_user(struct gammad *gammad, struct gammad_client *client, uid_t uid)
+{
+	bool was_revoked = gammad_revoked_remove(&gammad->revoked, uid);
+
+	if (was_revoked)
+		gamma_info("user %u may have endpoints again", uid);
+	return send_done(client, GAMMA_BROKER_OK, was_revoked);
+}
+
 static bool begin_reload(struct gammad *gammad, struct gammad_client *client)
 {
 	if (gammad_begin_reload(gammad, client))
@@ -432,8 +464,9 @@ static bool handle_request(struct gammad *gammad, struct gammad_client *client, 
 	case GAMMA_BROKER_LIST:
 		return begin_listing(gammad, client);
 	case GAMMA_BROKER_REVOKE:
-		return send_done(client, GAMMA_BROKER_OK,
-				 gammad_open_revoke(gammad, request.revoke.uid));
+		return revoke_user(gammad, client, request.revoke.uid);
+	case GAMMA_BROKER_ALLOW:
+		return allow_user(gammad, client, request.revoke.uid);
 	case GAMMA_BROKER_RELOAD:
 		return begin_reload(gammad, client);
 	}

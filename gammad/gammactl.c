@@ -2,6 +2,7 @@
 /* gammactl: shows a running gammad's state and sends it commands. */
 #include <errno.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,10 @@ static void print_usage(FILE *to)
 {
 	fputs("usage: gammactl [-s SOCKET] status        NICs, slots, endpoints, frames dropped\n"
 	      "       gammactl [-s SOCKET] list          all endpoints (root)\n"
-	      "       gammactl [-s SOCKET] revoke UID    stops all endpoints of that user "
+	      "       gammactl [-s SOCKET] revoke USER   stops all endpoints of that user, who "
+	      "gets "
+	      "no others (root)\n"
+	      "       gammactl [-s SOCKET] allow USER    lets a revoked user have endpoints again "
 	      "(root)\n"
 	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n"
 	      "       gammactl --help | --version\n",
@@ -83,6 +87,14 @@ static void show_state(const struct gamma_broker_state *state)
 	       (unsigned long long) state->opened, (unsigned long long) state->dropped);
 }
 
+static void show_done(const char *command, uint32_t count)
+{
+	if (!strcmp(command, "revoke"))
+		printf("%u endpoints revoked; no others until gammactl allow\n", count);
+	else if (!strcmp(command, "allow"))
+		puts(count ? "the user may have endpoints again" : "the user was not revoked");
+}
+
 /* A gammad that is ending still accepts connections, and resets them. */
 static const char *no_answer(ssize_t len)
 {
@@ -122,8 +134,7 @@ static int show(int fd, const char *command)
 			if (answer.header.reason)
 				return fail(command,
 					    gamma_broker_message_text(answer.header.reason));
-			if (!strcmp(command, "revoke"))
-				printf("%u endpoints revoked\n", answer.done.count);
+			show_done(command, answer.done.count);
 			return EXIT_SUCCESS;
 		} else {
 			return fail(command,
@@ -136,7 +147,8 @@ static int show(int fd, const char *command)
 static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, const char *command)
 {
 	struct gamma_broker_revoke request = {.uid = uid};
-	size_t len = type == GAMMA_BROKER_REVOKE ? sizeof(request) : sizeof(request.header);
+	bool of_user = type == GAMMA_BROKER_REVOKE || type == GAMMA_BROKER_ALLOW;
+	size_t len = of_user ? sizeof(request) : sizeof(request.header);
 	int fd = connect_to(path);
 
 	if (fd < 0) {
@@ -149,21 +161,33 @@ static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, cons
 	return show(fd, command);
 }
 
-static int revoke_user(const char *path, const char *text)
+/* USER: a name or a user id. */
+static int ask_for_user(const char *path, enum gamma_broker_type type, const char *command,
+			const char *text)
 {
+	const struct passwd *user = getpwnam(text);
 	char *end;
 	unsigned long uid = strtoul(text, &end, 10);
 
-	if (*text < '0' || *text > '9' || *end || uid >= UINT32_MAX)
+	if (user)
+		uid = user->pw_uid;
+	else if (*text < '0' || *text > '9' || *end || uid >= UINT32_MAX)
 		return misuse(gamma_printable(text).text, ": is no user id; `id -u NAME` shows it");
-	return ask(path, GAMMA_BROKER_REVOKE, (uint32_t) uid, "revoke");
+	return ask(path, type, (uint32_t) uid, command);
 }
 
-/* Commands without an argument. */
-static const struct {
+struct command {
 	const char *name;
 	enum gamma_broker_type type;
-} commands[] = {
+};
+
+static const struct command for_users[] = {
+	{"revoke", GAMMA_BROKER_REVOKE},
+	{"allow", GAMMA_BROKER_ALLOW},
+};
+
+/* Commands without an argument. */
+static const struct command commands[] = {
 	{"status", GAMMA_BROKER_STATUS},
 	{"list", GAMMA_BROKER_LIST},
 	{"reload", GAMMA_BROKER_RELOAD},
@@ -173,9 +197,12 @@ static int carry_out(const char *path, char **words, int count)
 {
 	if (!count)
 		return misuse("", "a command is missing");
-	if (!strcmp(words[0], "revoke"))
-		return count == 2 ? revoke_user(path, words[1])
-				  : misuse("revoke", " takes one user id");
+	for (size_t i = 0; i < gamma_array_size(for_users); i++) {
+		if (strcmp(for_users[i].name, words[0]))
+			continue;
+		return count == 2 ? ask_for_user(path, for_users[i].type, words[0], words[1])
+				  : misuse(words[0], " takes one user id or name");
+	}
 	for (size_t i = 0; i < gamma_array_size(commands); i++) {
 		if (strcmp(commands[i].name, words[0]))
 			continue;

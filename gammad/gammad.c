@@ -84,6 +84,7 @@ int gammad_finish_reload(struct gammad *gammad, const struct gammad_reading *rea
 			   gammad->conf_path);
 	conf.ethertype = gammad->conf.ethertype;
 	gammad->conf = conf;
+	gammad_revoked_clear(&gammad->revoked);
 	gamma_info("%s was read again", gammad->conf_path);
 	return 0;
 }
@@ -176,6 +177,16 @@ static int open_events(struct gammad *gammad)
 	return gammad_watch_fd(gammad, gammad->signal_fd, &gammad->signal_watch) ? 0 : -EIO;
 }
 
+/* Without the list gammad starts all the same: jobs wait for it. */
+static void load_revoked(struct gammad *gammad)
+{
+	int ret = gammad_revoked_load(&gammad->revoked, GAMMAD_REVOKED);
+
+	if (ret)
+		gamma_warn(GAMMAD_REVOKED ": %s; revoke users again with gammactl revoke",
+			   strerror(-ret));
+}
+
 static int start(struct gammad *gammad)
 {
 	static struct gammad_programs programs;
@@ -193,6 +204,7 @@ static int start(struct gammad *gammad)
 	if (ret)
 		return ret;
 	gammad->host = gamma_host_identity();
+	load_revoked(gammad);
 	ret = gammad_open_restore(gammad);
 	if (!ret)
 		ret = gammad_clients_listen(gammad);

@@ -13,9 +13,11 @@
 #include "broker/message.h"
 #include "gammad/conf.h"
 #include "gammad/endpoint.h"
+#include "gammad/revoked.h"
 
-#define GAMMAD_RUN "/run/gammad"
-#define GAMMAD_BPF GAMMAD_RUN "/bpf"
+#define GAMMAD_RUN     "/run/gammad"
+#define GAMMAD_BPF     GAMMAD_RUN "/bpf"
+#define GAMMAD_REVOKED GAMMAD_RUN "/revoked"
 #define GAMMAD_CGROUP \
 	GAMMAD_RUN "/cgroup" /* symbolic link to the control group that gammad made, if any */
 
@@ -64,8 +66,8 @@ struct gammad_client {
 	int fd;
 	uid_t uid;
 	pid_t pid;
-	bool allowed;    /* it may have endpoints: root, or member of a group in gammad.conf */
-	bool has_opened; /* gammad has opened an endpoint for it */
+	gid_t gid;
+	bool has_opened;          /* gammad has opened an endpoint for it */
 	struct gammad_open *open; /* that endpoint, or NULL once it is gone */
 	struct gammad_job *job;   /* the job that it waits for, or NULL */
 	bool listing;             /* it is being sent the list of endpoints */
@@ -133,6 +135,7 @@ struct gammad {
 	int nics_fd; /* packet socket in the host's network namespace, for LOOKUP alone */
 	enum gammad_watch listen_watch, signal_watch, workers_watch, nics_watch, slots_watch;
 	struct gamma_list clients, opens;
+	struct gammad_revoked revoked;
 	bool sweep_pending; /* a client has disconnected: its endpoint may be gone */
 	bool ending;
 };
@@ -231,6 +234,7 @@ void gammad_open_sweep(struct gammad *gammad);
 /* Whether some endpoints need regular sweeps: their client has disconnected, or their process
  * has not been sent RESET_REVOKED yet. */
 bool gammad_open_needs_sweep(const struct gammad *gammad);
+/* Revokes all endpoints of a user; returns how many. */
 unsigned gammad_open_revoke(struct gammad *gammad, uid_t uid);
 
 /* ---- groups.c: endpoints in multicast groups ---- */
@@ -265,6 +269,8 @@ void gammad_lookup_handle_port(struct gammad *gammad, struct gammad_open *open);
 bool gammad_lookup_send_revoked(const struct gammad *gammad, const struct gammad_open *open);
 
 /* ---- clients.c ---- */
+/* Whether it is root, or a member of a group that gammad.conf allows now. */
+bool gammad_clients_in_group(const struct gammad *gammad, const struct gammad_client *client);
 int gammad_clients_listen(struct gammad *gammad);
 void gammad_clients_accept(struct gammad *gammad);
 void gammad_clients_handle_event(struct gammad *gammad, struct gammad_client *client,

@@ -227,8 +227,10 @@ enum gamma_broker_reason gammad_open_check_user(const struct gammad *gammad,
 {
 	if (!gammad_conf_permits_uid(&gammad->conf, client->uid))
 		return GAMMA_BROKER_NO_USER;
-	if (!client->allowed)
+	if (!gammad_clients_in_group(gammad, client))
 		return GAMMA_BROKER_NO_GROUP;
+	if (gammad_revoked_has(&gammad->revoked, client->uid))
+		return GAMMA_BROKER_REVOKED;
 	return gammad_conf_limit(&gammad->conf, client->uid) ? GAMMA_BROKER_OK : GAMMA_BROKER_LIMIT;
 }
 

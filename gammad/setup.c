@@ -200,6 +200,7 @@ int gammad_setup_remove(void)
 	unlink(NET_FILE);
 	unlink(GAMMA_BROKER_PATH);
 	unlink(LOCK_FILE);
+	unlink(GAMMAD_REVOKED);
 	rmdir(GAMMAD_BPF);
 	rmdir(GAMMAD_RUN);
 	return ret;

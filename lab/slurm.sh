@@ -59,7 +59,7 @@ write_slurm_conf() {
 		NodeName=node[01-$(printf %02d "$hosts")] CPUs=$slurm_slots RealMemory=1 State=UNKNOWN
 		PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	CONF
-	[[ ! -e $state/gammad/environment ]] || echo "Epilog=/run/lab/epilog" >>"$1/slurm.conf"
+	[[ ! -e $state/gammad/environment ]] || printf '%s\n' Epilog=/run/lab/epilog Prolog=/run/lab/prolog PrologFlags=Alloc >>"$1/slurm.conf"
 	printf '%s\n' PMIxDirectConn=false PMIxCollFence=tree >"$1/mpi.conf"
 	echo CgroupAutomount=no >"$1/cgroup.conf"
 }
@@ -98,14 +98,17 @@ start_munged() {
 		--log-file="$1/munge/log" --seed-file="$1/munge/seed" --pid-file=/run/munge/munged.pid
 }
 
-# With gammad: the epilog that is installed as an example, with gammactl in the build folder.
-write_epilog() {
+# With gammad: the scripts that are installed as examples, with gammactl in the build folder.
+write_slurm_scripts() {
+	local script
 	[[ -e $state/gammad/environment ]] || return 0
 	find_gammad
-	# shellcheck disable=SC2016 # for the epilog's shell
-	printf '#!/bin/sh\nPATH=%q:$PATH exec %q\n' "$gammad_folder" "$tree/gammad/slurm-epilog" \
-		>/run/lab/epilog
-	chmod 755 /run/lab/epilog
+	for script in prolog epilog; do
+		# shellcheck disable=SC2016 # for the script's shell
+		printf '#!/bin/sh\nPATH=%q:$PATH exec %q\n' "$gammad_folder" \
+			"$tree/gammad/slurm-$script" >"/run/lab/$script"
+		chmod 755 "/run/lab/$script"
+	done
 }
 
 # Inside the namespaces of host $1. /etc and /run are its own.
@@ -117,7 +120,7 @@ cmd_slurm_host() {
 	start_munged "$state/slurm/$node"
 	mkdir -p /etc/slurm
 	cp "$state"/slurm/*.conf /etc/slurm/
-	write_epilog
+	write_slurm_scripts
 	if [[ $1 = 1 ]]; then
 		install -d -o slurm -m 755 /run/lab/slurmctld
 		slurmctld -c

@@ -16,6 +16,7 @@ static const struct request {
 	{GAMMA_BROKER_STATUS, false, sizeof(struct gamma_broker_header)},
 	{GAMMA_BROKER_LIST, true, sizeof(struct gamma_broker_header)},
 	{GAMMA_BROKER_REVOKE, true, sizeof(struct gamma_broker_revoke)},
+	{GAMMA_BROKER_ALLOW, true, sizeof(struct gamma_broker_revoke)},
 	{GAMMA_BROKER_RELOAD, true, sizeof(struct gamma_broker_header)},
 	{GAMMA_BROKER_NICS, false, sizeof(struct gamma_broker_header)},
 	{GAMMA_BROKER_JOIN, false, sizeof(struct gamma_broker_group)},
@@ -63,6 +64,9 @@ static const struct reason {
 				  "gammad opens no endpoints for this user id, which is a "
 				  "subordinate one (/etc/subuid) or outside of gammad.conf's uids: "
 				  "start the program as the user itself"},
+	[GAMMA_BROKER_REVOKED] = {EACCES, "gammad was asked to revoke this user's endpoints, and "
+					  "opens no others: ask the administrator for `gammactl "
+					  "allow`"},
 };
 
 static const struct request *find(uint16_t type)
@@ -80,6 +84,7 @@ static bool makes_sense(const union gamma_broker_request *request)
 	case GAMMA_BROKER_OPEN:
 		return request->open.epoch != GAMMA_EPOCH_ANY;
 	case GAMMA_BROKER_REVOKE:
+	case GAMMA_BROKER_ALLOW:
 		return !request->revoke.reserved;
 	case GAMMA_BROKER_JOIN:
 	case GAMMA_BROKER_LEAVE:

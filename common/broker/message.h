@@ -32,14 +32,15 @@ enum gamma_broker_type {
 	GAMMA_BROKER_STATE = 4, /* answers STATUS */
 	GAMMA_BROKER_LIST = 5,
 	GAMMA_BROKER_ENTRY = 6,   /* answers LIST: one for each endpoint, then DONE */
-	GAMMA_BROKER_REVOKE = 7,  /* revokes all endpoints of a user */
+	GAMMA_BROKER_REVOKE = 7,  /* revokes all endpoints of a user, who gets no others */
 	GAMMA_BROKER_RELOAD = 8,  /* reads the configuration again */
-	GAMMA_BROKER_DONE = 9,    /* answers REVOKE, RELOAD, LEAVE, and malformed requests */
+	GAMMA_BROKER_DONE = 9,    /* answers REVOKE, ALLOW, RELOAD, LEAVE, and malformed requests */
 	GAMMA_BROKER_NICS = 10,   /* asks on which NICs the user may have endpoints */
 	GAMMA_BROKER_SERVED = 11, /* answers NICS */
 	GAMMA_BROKER_JOIN = 12,   /* an endpoint joins a multicast group */
 	GAMMA_BROKER_JOINED = 13, /* answers JOIN */
 	GAMMA_BROKER_LEAVE = 14,  /* it leaves the group */
+	GAMMA_BROKER_ALLOW = 15,  /* ends what REVOKE began; its form is REVOKE's */
 };
 
 /* Why something was refused. */
@@ -63,6 +64,7 @@ enum gamma_broker_reason {
 	GAMMA_BROKER_MEMBERSHIPS = 16,
 	GAMMA_BROKER_MEMBER = 17,
 	GAMMA_BROKER_NO_USER = 18,
+	GAMMA_BROKER_REVOKED = 19,
 	GAMMA_BROKER_REASONS
 };
 
@@ -146,6 +148,7 @@ struct gamma_broker_entry {
 	char nic[16];     /* name, with a final 0 */
 };
 
+/* REVOKE and ALLOW */
 struct gamma_broker_revoke {
 	struct gamma_broker_header header;
 	uint32_t uid;
@@ -154,7 +157,7 @@ struct gamma_broker_revoke {
 
 struct gamma_broker_done {
 	struct gamma_broker_header header;
-	uint32_t count; /* endpoints revoked, or entries listed */
+	uint32_t count; /* endpoints revoked, users allowed again (0 or 1), or entries listed */
 	uint32_t reserved;
 };
 

@@ -136,8 +136,8 @@ if [ -x "$gammad/gammad" ]; then
 	wrong "^gammactl: a command is missing" "$gammad/gammactl"
 	wrong "^gammactl: stop: no such command" "$gammad/gammactl" stop
 	wrong "^gammactl: status takes no argument" "$gammad/gammactl" status 1
-	wrong "^gammactl: revoke takes one user id" "$gammad/gammactl" revoke
-	for uid in -1 root '' 4294967295; do
+	wrong "^gammactl: revoke takes one user id or name" "$gammad/gammactl" revoke
+	for uid in -1 no-such-user '' 4294967295; do
 		wrong "^gammactl: $uid: is no user id; .id -u NAME. shows it" \
 			"$gammad/gammactl" revoke "$uid"
 	done

@@ -236,6 +236,7 @@ wait_end lender || not_ok "hostile lender" "$work/lender.out"
 check "lent to another user it is the lender's" listed node01 " $(id -u labuser) "
 check "revoke" on node01 "$gammactl" revoke "$(id -u labuser)"
 check "the list says so" listed node01 'revoked$'
+check_fails "he gets no other endpoint" "gammactl allow" user_on labuser node01 fi_info -p gamma
 let_go
 check "once revoked it sends nothing, whoever holds it" grep -qx sent "$work/hold.out"
 kill -TERM "$capture"
@@ -243,6 +244,8 @@ wait "$capture" || true
 
 python3 "$top_srcdir/fabtests/functional/hostile_wire.py" "$work/wire.pcap" "$work"/attack-*.out \
 	"$work/hold.out" >"$work/wire.out"
+check "until he is allowed again" on node01 "$gammactl" allow labuser
+check "then he does" user_on labuser node01 fi_info -p gamma
 check "no forged frame on the wire" grep -q "^forged 0 " "$work/wire.out"
 check "honest ones are" grep -Eq "honest [1-9][0-9]+" "$work/wire.out"
 # Most attempts are made twenty times and more, in case the capture was short of time.
@@ -498,11 +501,15 @@ job_reports "a stopped peer is waited for, which is said" client \
 	"has not answered for .* its process is there"
 signal server CONT
 check "it goes on" signal client 0
-check "revoked while it runs" on node01 "$gammactl" revoke "$(id -u labuser)"
+check "revoked while it runs" on node01 "$gammactl" revoke labuser
 job_reports "its process gets the reason" server "gammad has revoked this endpoint"
 if wait_end server; then not_ok "and ends with an error" "$work/server.out"; else ok "and ends with an error"; fi
 job_reports "its peer finds it gone" client "no process there owns its port any more"
 stop client
+restart_gammad1
+check_fails "after a restart he is still kept out" "gammactl allow" \
+	user_on labuser node01 fi_info -p gamma
+check "a reload allows everybody" on node01 "$gammactl" reload
 
 # ---- gammad ends and comes back ----
 

@@ -190,6 +190,7 @@ check "... and its peer" wait_for_line client "owns its port any more" 20
 stop server
 stop client
 until_true 10 no_endpoint || not_ok "the slot is free"
+check "gammactl allow" gammactl allow "$uid"
 check "no warning yet" has_not . journal -p warning
 
 # ---- a hostile user ----
@@ -222,6 +223,7 @@ systemctl stop gammad
 let_go
 check "without gammad and its control group, sockets stay frozen" grep -qx "ok: frozen" "$work/hold.out"
 systemctl start gammad
+gammactl allow "$uid"
 
 on node02 pkill tcpdump || true
 wait_end witness || true

@@ -26,6 +26,7 @@ struct gammad_fake gammad_fake;
 const uint8_t gammad_fake_nic[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 0xff};
 static struct gammad_endpoint records[GAMMAD_ENDPOINTS_MAX];
 static uint32_t next_handle;
+static char revoked_path[64];
 
 static void take_line(enum gamma_log_level level, const char *line)
 {
@@ -423,6 +424,8 @@ int gammad_fake_setup(void **state)
 	gamma_list_init(&gammad->opens);
 	gammad->conf = (struct gammad_conf){
 		.ring_bytes = 1 << 20, .ethertype = GAMMA_ETHERTYPE, .limit = 2};
+	snprintf(revoked_path, sizeof(revoked_path), "/tmp/gamma-test-revoked-%d", (int) getpid());
+	assert_int_equal(gammad_revoked_load(&gammad->revoked, revoked_path), 0);
 	gammad->epoll = epoll_create1(EPOLL_CLOEXEC);
 	gammad->host_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	gammad->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -460,6 +463,8 @@ int gammad_fake_teardown(void **state)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
+	gammad_revoked_clear(&gammad->revoked);
+	free(gammad->revoked.uids);
 	return !gamma_list_empty(&gammad->opens) || !gamma_list_empty(&gammad_fake.jobs);
 }
 
@@ -490,7 +495,7 @@ struct gammad_client *gammad_fake_client(uid_t uid)
 	client->fd = -1;
 	client->uid = uid;
 	client->pid = getpid();
-	client->allowed = true;
+	client->gid = gammad_fake.gid;
 	gamma_list_append(&gammad_fake.gammad.clients, &client->entry);
 	return client;
 }

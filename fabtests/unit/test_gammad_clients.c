@@ -118,7 +118,7 @@ static void accept__takes_a_member_of_a_group(void **state)
 	gammad->conf.group_count = 1;
 	gammad->conf.groups[0] = GAMMAD_FAKE_GROUP;
 	connection = connect_as(gammad, GAMMAD_FAKE_USER);
-	assert_true(connection.client->allowed);
+	assert_true(gammad_clients_in_group(gammad, connection.client));
 	close(connection.fd);
 }
 
@@ -131,7 +131,7 @@ static void accept__takes_a_member_by_supplementary_group(void **state)
 	gammad->conf.groups[0] = GAMMAD_FAKE_GROUP;
 	gammad_fake.gid = 1;
 	connection = connect_as(gammad, GAMMAD_FAKE_USER);
-	assert_true(connection.client->allowed);
+	assert_true(gammad_clients_in_group(gammad, connection.client));
 	close(connection.fd);
 }
 
@@ -374,19 +374,62 @@ static void nics__are_named_with_their_ethertype(void **state)
 	close(connection.fd);
 }
 
-static void revoke__answers_how_many(void **state)
+/* REVOKE or ALLOW for GAMMAD_FAKE_USER: the count that is answered. */
+static uint32_t ask_for_user(struct gammad *gammad, const struct connection *connection,
+			     enum gamma_broker_type type)
 {
-	struct connection connection = connect_as(*state, 0);
 	struct gamma_broker_revoke request = {.uid = GAMMAD_FAKE_USER};
 	struct gamma_broker_done done;
 
+	gamma_broker_message_init_header(&request.header, type, sizeof(request), GAMMA_BROKER_OK);
+	ask(gammad, connection, &request, sizeof(request));
+	assert_int_equal(recv(connection->fd, &done, sizeof(done), 0), sizeof(done));
+	assert_int_equal(done.header.reason, GAMMA_BROKER_OK);
+	return done.count;
+}
+
+static void revoke__answers_how_many(void **state)
+{
+	struct connection connection = connect_as(*state, 0);
+
 	gammad_fake_open(GAMMAD_FAKE_USER, 1);
-	gamma_broker_message_init_header(&request.header, GAMMA_BROKER_REVOKE, sizeof(request),
-					 GAMMA_BROKER_OK);
-	ask(*state, &connection, &request, sizeof(request));
-	assert_int_equal(recv(connection.fd, &done, sizeof(done), 0), sizeof(done));
-	assert_int_equal(done.count, 1);
+	assert_int_equal(ask_for_user(*state, &connection, GAMMA_BROKER_REVOKE), 1);
 	close(connection.fd);
+}
+
+static void revoke__ends_the_users_connections_and_lasts(void **state)
+{
+	struct connection root = connect_as(*state, 0);
+	struct connection user = connect_as(*state, GAMMAD_FAKE_USER);
+	struct connection other = connect_as(*state, GAMMAD_FAKE_OTHER);
+
+	assert_int_equal(ask_for_user(*state, &root, GAMMA_BROKER_REVOKE), 0);
+	assert_ended(*state, &user);
+	assert_true(is_connected(*state, &other));
+	close(user.fd);
+	user = connect_as(*state, GAMMAD_FAKE_USER);
+	ask_open(*state, &user);
+	assert_int_equal(answer_reason(&user, GAMMA_BROKER_OPENED), GAMMA_BROKER_REVOKED);
+	close(user.fd);
+	close(other.fd);
+	close(root.fd);
+}
+
+static void allow__ends_a_revocation_once(void **state)
+{
+	struct connection root = connect_as(*state, 0);
+	struct connection user;
+
+	ask_for_user(*state, &root, GAMMA_BROKER_REVOKE);
+	assert_int_equal(ask_for_user(*state, &root, GAMMA_BROKER_ALLOW), 1);
+	assert_int_equal(ask_for_user(*state, &root, GAMMA_BROKER_ALLOW), 0);
+	user = connect_as(*state, GAMMAD_FAKE_USER);
+	ask_open(*state, &user);
+	gammad_clients_handle_finished(*state);
+	assert_int_equal(answer_reason(&user, GAMMA_BROKER_OPENED), GAMMA_BROKER_OK);
+	gammad_fake.inode_count = 0;
+	close(user.fd);
+	close(root.fd);
 }
 
 static void reload__is_answered_when_the_file_is_read(void **state)
@@ -476,6 +519,8 @@ int main(void)
 		TEST(status__counts_endpoints_slots_and_drops),
 		TEST(nics__are_named_with_their_ethertype),
 		TEST(revoke__answers_how_many),
+		TEST(revoke__ends_the_users_connections_and_lasts),
+		TEST(allow__ends_a_revocation_once),
 		TEST(reload__is_answered_when_the_file_is_read),
 		TEST(reload__of_a_wrong_file_says_so),
 		TEST(answer__to_a_client_that_does_not_read_ends_the_connection),

@@ -79,10 +79,37 @@ static void begin__for_another_ethertype_is_refused(void **state)
 
 static void begin__outside_the_groups_is_refused(void **state)
 {
+	struct gammad *gammad = *state;
 	struct gammad_client *client = gammad_fake_client(GAMMAD_FAKE_USER);
 
-	client->allowed = false;
-	assert_int_equal(begin_open(*state, client), GAMMA_BROKER_NO_GROUP);
+	gammad->conf.group_count = 1;
+	gammad->conf.groups[0] = GAMMAD_FAKE_GROUP + 1;
+	assert_int_equal(begin_open(gammad, client), GAMMA_BROKER_NO_GROUP);
+}
+
+static void begin__looks_at_the_groups_of_a_reload(void **state)
+{
+	struct gammad *gammad = *state;
+	struct gammad_client *client = gammad_fake_client(GAMMAD_FAKE_USER);
+
+	gammad->conf.group_count = 1;
+	gammad->conf.groups[0] = GAMMAD_FAKE_GROUP;
+	assert_int_equal(begin_open(gammad, client), GAMMA_BROKER_OK);
+	gammad->conf.groups[0]++;
+	assert_int_equal(begin_open(gammad, client), GAMMA_BROKER_NO_GROUP);
+}
+
+static void begin__of_a_revoked_user_is_refused(void **state)
+{
+	struct gammad *gammad = *state;
+
+	assert_int_equal(gammad_revoked_add(&gammad->revoked, GAMMAD_FAKE_USER), 0);
+	assert_int_equal(begin_open(gammad, gammad_fake_client(GAMMAD_FAKE_USER)),
+			 GAMMA_BROKER_REVOKED);
+	assert_int_equal(begin_open(gammad, gammad_fake_client(GAMMAD_FAKE_OTHER)),
+			 GAMMA_BROKER_OK);
+	assert_true(gammad_revoked_remove(&gammad->revoked, GAMMAD_FAKE_USER));
+	assert_int_equal(begin_open(gammad, gammad_fake_client(GAMMAD_FAKE_USER)), GAMMA_BROKER_OK);
 }
 
 static void begin__for_a_user_with_limit_0_is_refused(void **state)
@@ -404,6 +431,8 @@ int main(void)
 		TEST(begin__for_an_unknown_nic_is_refused),
 		TEST(begin__for_another_ethertype_is_refused),
 		TEST(begin__outside_the_groups_is_refused),
+		TEST(begin__looks_at_the_groups_of_a_reload),
+		TEST(begin__of_a_revoked_user_is_refused),
 		TEST(begin__for_a_user_with_limit_0_is_refused),
 		TEST(begin__twice_on_one_connection_is_refused),
 		TEST(begin__plans_no_more_ring_than_configured),
