@@ -169,39 +169,47 @@ static int link_slot(const struct gammad_programs *programs, int ifindex)
 	return ret;
 }
 
-static struct {
-	struct gammad *gammad;
-	struct gammad_programs programs;
-} linking;
+/* The slots of one NIC. */
+struct linking {
+	const struct gammad_programs *programs;
+	unsigned count;
+	int slots[]; /* ifindex */
+};
 
-/* Each link costs an RCU grace period: 20 ms, sometimes 45 s. Slots do not change any more. */
-static void *link_slots(void *unused)
+/* Each link costs an RCU grace period: 20 ms, sometimes 45 s. */
+static void *link_slots(void *arg)
 {
-	const struct gammad *gammad = linking.gammad;
+	struct linking *linking = arg;
 	int ret = 0;
 
-	for (unsigned i = 0; !ret && use_links() && i < gammad->nic_count; i++) {
-		const struct gammad_nic *nic = &gammad->nics[i];
-
-		for (unsigned n = 0; !ret && n < nic->slot_count; n++)
-			ret = link_slot(&linking.programs, nic->slots[n].ifindex);
-	}
-	if (ret < 0)
+	for (unsigned n = 0; !ret && n < linking->count; n++)
+		ret = link_slot(linking->programs, linking->slots[n]);
+	if (ret < 0 && ret != -ENODEV)
 		gamma_warn("slots keep slower filters, because links cannot be attached: %s; "
 			   "restart gammad as root",
 			   strerror(-ret));
-	gammad_kernel_unload(&linking.programs);
-	return unused;
+	free(linking);
+	return NULL;
 }
 
-int gammad_attach_links(struct gammad *gammad, const struct gammad_programs *programs)
+int gammad_attach_links(const struct gammad_nic *nic, const struct gammad_programs *programs)
 {
+	struct linking *linking;
 	pthread_t thread;
 
-	linking.gammad = gammad;
-	linking.programs = *programs;
-	return pthread_create(&thread, NULL, link_slots, NULL) || pthread_detach(thread) ? -EAGAIN
-											 : 0;
+	if (!use_links())
+		return 0;
+	linking = malloc(sizeof(*linking) + nic->slot_count * sizeof(*linking->slots));
+	if (!linking)
+		return -ENOMEM;
+	linking->programs = programs;
+	linking->count = nic->slot_count;
+	for (unsigned n = 0; n < nic->slot_count; n++)
+		linking->slots[n] = nic->slots[n].ifindex;
+	if (!pthread_create(&thread, NULL, link_slots, linking) && !pthread_detach(thread))
+		return 0;
+	free(linking);
+	return -EAGAIN;
 }
 
 /* ---- at the NIC ---- */

@@ -307,8 +307,10 @@ static bool answer_nics(struct gammad *gammad, struct gammad_client *client)
 
 	_Static_assert((int) GAMMAD_NICS_MAX <= (int) GAMMA_BROKER_NICS_MAX,
 		       "all fit in an answer");
-	for (unsigned i = 0; i < gammad->nic_count; i++)
-		memcpy(served.macs[served.count++], gammad->nics[i].mac, GAMMA_MAC_LEN);
+	for (unsigned i = 0; i < gammad->nic_count; i++) {
+		if (gammad->nics[i].ifindex)
+			memcpy(served.macs[served.count++], gammad->nics[i].mac, GAMMA_MAC_LEN);
+	}
 	gamma_broker_message_init_header(&served.header, GAMMA_BROKER_SERVED, sizeof(served),
 					 gammad_open_check_user(gammad, client));
 	return send_reply(client, &served, sizeof(served));
@@ -318,7 +320,7 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 {
 	struct gamma_broker_state state = {
 		.pid = (uint32_t) getpid(),
-		.nics = gammad->nic_count,
+		.nics = gammad->conf.nic_count,
 		.dropped = gammad_kernel_count_dropped(gammad),
 	};
 	struct gammad_counts counts;
@@ -335,6 +337,71 @@ static bool answer_status(struct gammad *gammad, struct gammad_client *client)
 	gamma_broker_message_init_header(&state.header, GAMMA_BROKER_STATE, sizeof(state),
 					 GAMMA_BROKER_OK);
 	return send_reply(client, &state, sizeof(state));
+}
+
+static bool send_bounds(const struct gammad *gammad, struct gammad_client *client)
+{
+	struct gamma_broker_bounds bounds = {
+		.endpoints = gammad->conf.limit,
+		.memberships = gammad->conf.multicast,
+		.ring_bytes = gammad->conf.ring_bytes,
+		.revoked = gammad->revoked.count,
+	};
+
+	gamma_broker_message_init_header(&bounds.header, GAMMA_BROKER_BOUNDS, sizeof(bounds),
+					 GAMMA_BROKER_OK);
+	return send_reply(client, &bounds, sizeof(bounds));
+}
+
+static enum gamma_broker_nic_state state_of(const struct gammad_nic *nic)
+{
+	if (!nic->up)
+		return GAMMA_BROKER_NIC_DOWN;
+	return nic->carrier ? GAMMA_BROKER_NIC_UP : GAMMA_BROKER_NIC_NO_CARRIER;
+}
+
+static void describe_nic(const struct gammad *gammad, const struct gammad_nic *nic,
+			 struct gamma_broker_nic *row)
+{
+	struct gamma_list *pos;
+
+	row->state = state_of(nic);
+	row->mtu = nic->mtu;
+	row->slots = nic->slot_count;
+	gamma_list_for_each (pos, &gammad->opens) {
+		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (open->nic != nic)
+			continue;
+		row->endpoints++;
+		row->memberships += open->member_count;
+		row->ring_bytes += open->ring_bytes ? open->ring_bytes : gammad->conf.ring_bytes;
+		row->ring_bytes += gammad_groups_ring_bytes(open);
+	}
+}
+
+static bool send_nic(const struct gammad *gammad, struct gammad_client *client, unsigned number)
+{
+	const char *name = gammad->conf.nics[number].name;
+	struct gamma_broker_nic row = {.state = GAMMA_BROKER_NIC_MISSING};
+
+	memcpy(row.name, name, sizeof(row.name));
+	for (unsigned i = 0; i < gammad->nic_count; i++) {
+		if (gammad->nics[i].ifindex && !strcmp(gammad->nics[i].name, name))
+			describe_nic(gammad, &gammad->nics[i], &row);
+	}
+	gamma_broker_message_init_header(&row.header, GAMMA_BROKER_NIC, sizeof(row),
+					 GAMMA_BROKER_OK);
+	return send_reply(client, &row, sizeof(row));
+}
+
+static bool answer_details(struct gammad *gammad, struct gammad_client *client)
+{
+	bool sent = send_bounds(gammad, client);
+
+	for (unsigned i = 0; sent && i < gammad->conf.nic_count; i++)
+		sent = send_nic(gammad, client, i);
+	return sent && send_done(client, GAMMA_BROKER_OK, gammad->conf.nic_count);
 }
 
 /* ---- the list, which may be longer than the client's queue ---- */
@@ -461,6 +528,8 @@ static bool handle_request(struct gammad *gammad, struct gammad_client *client, 
 		return answer_nics(gammad, client);
 	case GAMMA_BROKER_STATUS:
 		return answer_status(gammad, client);
+	case GAMMA_BROKER_DETAILS:
+		return answer_details(gammad, client);
 	case GAMMA_BROKER_LIST:
 		return begin_listing(gammad, client);
 	case GAMMA_BROKER_REVOKE:

@@ -26,7 +26,7 @@ struct parser {
 	const char *file;
 	unsigned line; /* 0: none, an error of the whole file */
 	struct gammad_conf *conf;
-	bool ring_seen, ethertype_seen, limit_seen;
+	bool ring_seen, ethertype_seen, limit_seen, multicast_seen;
 	char *error;
 	size_t error_len;
 };
@@ -110,6 +110,16 @@ static int take_ethertype(struct parser *p, char **words, unsigned count)
 		return complain(p, "write `ethertype NUMBER`, from 0x0600 to 0xffff");
 	p->conf->ethertype = (uint16_t) value;
 	return once(p, "ethertype", &p->ethertype_seen);
+}
+
+static int take_multicast(struct parser *p, char **words, unsigned count)
+{
+	uint64_t most;
+
+	if (count != 2 || !number(words[1], 0, LIMIT_MAX, &most))
+		return complain(p, "write `multicast NUMBER`, from 0 to %d", LIMIT_MAX);
+	p->conf->multicast = (unsigned) most;
+	return once(p, "multicast", &p->multicast_seen);
 }
 
 static int take_limit(struct parser *p, char **words, unsigned count)
@@ -206,8 +216,10 @@ static const struct keyword {
 	const char *name;
 	int (*take)(struct parser *p, char **words, unsigned count);
 } keywords[] = {
-	{"nic", take_nic},     {"ring", take_ring},           {"limit", take_limit},
-	{"group", take_group}, {"ethertype", take_ethertype}, {"uids", take_uids},
+	{"nic", take_nic},     {"ring", take_ring},
+	{"limit", take_limit}, {"multicast", take_multicast},
+	{"group", take_group}, {"ethertype", take_ethertype},
+	{"uids", take_uids},
 };
 
 /* line is writable and ends with 0 at line[len]. */
@@ -229,8 +241,8 @@ static int parse_line(struct parser *p, char *line, size_t len)
 			return keywords[i].take(p, words, count);
 	}
 	return complain(p,
-			"unknown keyword '%s'; there are nic, ring, limit, group, uids, "
-			"ethertype",
+			"unknown keyword '%s'; there are nic, ring, limit, multicast, group, "
+			"uids, ethertype",
 			gamma_printable(words[0]).text);
 }
 
@@ -262,7 +274,7 @@ int gammad_conf_parse(const char *name, const char *text, size_t len, struct gam
 	int ret;
 
 	*conf = (struct gammad_conf){
-		.ring_bytes = 4 << 20, .ethertype = GAMMA_ETHERTYPE, .limit = 64};
+		.ring_bytes = 4 << 20, .ethertype = GAMMA_ETHERTYPE, .limit = 64, .multicast = 64};
 	if (!copy) {
 		snprintf(error, error_len, "%s: no memory to read it; free some", name);
 		return -ENOMEM;

@@ -35,7 +35,8 @@ struct gammad_conf {
 	unsigned nic_count;
 	uint32_t ring_bytes; /* bytes, of an endpoint's receive ring */
 	uint16_t ethertype;
-	unsigned limit; /* endpoints of a user at a time */
+	unsigned limit;     /* endpoints of a user at a time */
+	unsigned multicast; /* memberships of a user in multicast groups at a time */
 	struct {
 		uid_t uid;
 		unsigned limit;

@@ -95,6 +95,27 @@ static void show_done(const char *command, uint32_t count)
 		puts(count ? "the user may have endpoints again" : "the user was not revoked");
 }
 
+static void show_bounds(const struct gamma_broker_bounds *bounds)
+{
+	printf("each user: %u endpoints with %u KiB of receive ring, %u memberships in multicast "
+	       "groups\n",
+	       bounds->endpoints, bounds->ring_bytes >> 10, bounds->memberships);
+	if (bounds->revoked)
+		printf("%u users are revoked\n", bounds->revoked);
+	printf("%-15s %-10s %6s %6s %9s %12s %12s\n", "NIC", "state", "MTU", "slots", "endpoints",
+	       "memberships", "rings (KiB)");
+}
+
+static void show_nic(const struct gamma_broker_nic *nic)
+{
+	static const char *const states[] = {"missing", "down", "no carrier", "up"};
+
+	printf("%-15.16s %-10s %6u %6u %9u %12u %12llu\n", nic->name,
+	       nic->state < gamma_array_size(states) ? states[nic->state] : "?", nic->mtu,
+	       nic->slots, nic->endpoints, nic->memberships,
+	       (unsigned long long) nic->ring_bytes >> 10);
+}
+
 /* A gammad that is ending still accepts connections, and resets them. */
 static const char *no_answer(ssize_t len)
 {
@@ -104,61 +125,83 @@ static const char *no_answer(ssize_t len)
 		       : strerror(errno);
 }
 
+union answer {
+	struct gamma_broker_header header;
+	struct gamma_broker_entry entry;
+	struct gamma_broker_state state;
+	struct gamma_broker_bounds bounds;
+	struct gamma_broker_nic nic;
+	struct gamma_broker_done done;
+	char room[GAMMA_BROKER_MAX];
+};
+
+/* An answer that others follow: whether it is one. */
+static bool show_row(const union answer *answer, size_t len)
+{
+	if (gamma_broker_message_is(answer, len, GAMMA_BROKER_ENTRY, sizeof(answer->entry)))
+		show_entry(&answer->entry);
+	else if (gamma_broker_message_is(answer, len, GAMMA_BROKER_BOUNDS, sizeof(answer->bounds)))
+		show_bounds(&answer->bounds);
+	else if (gamma_broker_message_is(answer, len, GAMMA_BROKER_NIC, sizeof(answer->nic)))
+		show_nic(&answer->nic);
+	else
+		return false;
+	return true;
+}
+
 /* All answers to one request. */
 static int show(int fd, const char *command)
 {
-	union {
-		struct gamma_broker_header header;
-		struct gamma_broker_entry entry;
-		struct gamma_broker_state state;
-		struct gamma_broker_done done;
-		char room[GAMMA_BROKER_MAX];
-	} answer;
+	union answer answer;
 	ssize_t len;
 
-	if (!strcmp(command, "list"))
-		printf("%-15s %-17s %5s %10s %10s %8s\n", "NIC", "MAC", "port", "user", "process",
-		       "handle");
-	while ((len = receive(fd, &answer, sizeof(answer))) > 0) {
-		size_t bytes = (size_t) len;
-
-		if (gamma_broker_message_is(&answer, bytes, GAMMA_BROKER_ENTRY,
-					    sizeof(answer.entry))) {
-			show_entry(&answer.entry);
-		} else if (gamma_broker_message_is(&answer, bytes, GAMMA_BROKER_STATE,
-						   sizeof(answer.state))) {
-			show_state(&answer.state);
-			return EXIT_SUCCESS;
-		} else if (gamma_broker_message_is(&answer, bytes, GAMMA_BROKER_DONE,
-						   sizeof(answer.done))) {
-			if (answer.header.reason)
-				return fail(command,
-					    gamma_broker_message_text(answer.header.reason));
-			show_done(command, answer.done.count);
-			return EXIT_SUCCESS;
-		} else {
-			return fail(command,
-				    "gammad answered in another version: install the same release");
-		}
+	do
+		len = receive(fd, &answer, sizeof(answer));
+	while (len > 0 && show_row(&answer, (size_t) len));
+	if (len <= 0)
+		return fail(command, no_answer(len));
+	if (gamma_broker_message_is(&answer, (size_t) len, GAMMA_BROKER_STATE,
+				    sizeof(answer.state))) {
+		show_state(&answer.state);
+		return EXIT_SUCCESS;
 	}
-	return fail(command, no_answer(len));
+	if (!gamma_broker_message_is(&answer, (size_t) len, GAMMA_BROKER_DONE, sizeof(answer.done)))
+		return fail(command,
+			    "gammad answered in another version: install the same release");
+	if (answer.header.reason)
+		return fail(command, gamma_broker_message_text(answer.header.reason));
+	show_done(command, answer.done.count);
+	return EXIT_SUCCESS;
 }
 
-static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, const char *command)
+static int ask_on(int fd, enum gamma_broker_type type, uint32_t uid, const char *command)
 {
 	struct gamma_broker_revoke request = {.uid = uid};
 	bool of_user = type == GAMMA_BROKER_REVOKE || type == GAMMA_BROKER_ALLOW;
 	size_t len = of_user ? sizeof(request) : sizeof(request.header);
-	int fd = connect_to(path);
+
+	gamma_broker_message_init_header(&request.header, type, len, GAMMA_BROKER_OK);
+	if (send(fd, &request, len, MSG_NOSIGNAL) != (ssize_t) len)
+		return fail(command, no_answer(-1));
+	if (type == GAMMA_BROKER_LIST)
+		printf("%-15s %-17s %5s %10s %10s %8s\n", "NIC", "MAC", "port", "user", "process",
+		       "handle");
+	return show(fd, command);
+}
+
+static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, const char *command)
+{
+	int fd = connect_to(path), ret;
 
 	if (fd < 0) {
 		fprintf(stderr, "gammactl: %s: %s; is gammad running?\n", path, strerror(errno));
 		return EXIT_FAILURE;
 	}
-	gamma_broker_message_init_header(&request.header, type, len, GAMMA_BROKER_OK);
-	if (send(fd, &request, len, MSG_NOSIGNAL) != (ssize_t) len)
-		return fail(path, no_answer(-1));
-	return show(fd, command);
+	ret = ask_on(fd, type, uid, command);
+	if (!ret && type == GAMMA_BROKER_STATUS)
+		ret = ask_on(fd, GAMMA_BROKER_DETAILS, 0, command);
+	close(fd);
+	return ret;
 }
 
 /* USER: a name or a user id. */

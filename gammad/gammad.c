@@ -83,6 +83,8 @@ int gammad_finish_reload(struct gammad *gammad, const struct gammad_reading *rea
 			   "does not disturb running jobs",
 			   gammad->conf_path);
 	conf.ethertype = gammad->conf.ethertype;
+	conf.nic_count = gammad->conf.nic_count;
+	memcpy(conf.nics, gammad->conf.nics, sizeof(conf.nics));
 	gammad->conf = conf;
 	gammad_revoked_clear(&gammad->revoked);
 	gamma_info("%s was read again", gammad->conf_path);
@@ -118,6 +120,9 @@ static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t eve
 		break;
 	case GAMMAD_WATCH_NICS:
 		gammad_lookup_handle_nics(gammad);
+		break;
+	case GAMMAD_WATCH_NIC_CHANGES:
+		gammad_nics_handle_change(gammad);
 		break;
 	case GAMMAD_WATCH_PORT:
 		gammad_lookup_handle_port(gammad,
@@ -209,11 +214,15 @@ static int start(struct gammad *gammad)
 	if (!ret)
 		ret = gammad_clients_listen(gammad);
 	if (!ret)
+		ret = gammad_nics_watch(gammad, &programs);
+	if (!ret)
 		ret = gammad_setup_drop_privileges();
 	/* Threads inherit what was set so far. */
 	if (!ret)
 		ret = gammad_workers_start(gammad);
-	return ret ? ret : gammad_attach_links(gammad, &programs);
+	for (unsigned i = 0; !ret && i < gammad->nic_count; i++)
+		ret = gammad_attach_links(&gammad->nics[i], &programs);
+	return ret;
 }
 
 /* Tells systemd that clients may connect. Other service managers set no NOTIFY_SOCKET. */

@@ -14,6 +14,7 @@
 #include "gammad/conf.h"
 #include "gammad/endpoint.h"
 #include "gammad/revoked.h"
+#include "nic/nic.h"
 
 #define GAMMAD_RUN     "/run/gammad"
 #define GAMMAD_BPF     GAMMAD_RUN "/bpf"
@@ -30,6 +31,7 @@ enum {
 	GAMMAD_MEMBERSHIPS_MAX = 16,    /* multicast groups of an endpoint */
 	GAMMAD_SLOT_ENDPOINTS_MAX = 16, /* endpoints that share one slot */
 	GAMMAD_WORKERS = 8,             /* threads for calls that may block */
+	GAMMAD_SWEEP_PAUSE_MS = 50,     /* ms between two sweeps for users at their limit */
 };
 
 /* What an epoll event is about. The first member of the object that the event points to. */
@@ -38,6 +40,7 @@ enum gammad_watch {
 	GAMMAD_WATCH_SIGNAL,
 	GAMMAD_WATCH_CLIENT,
 	GAMMAD_WATCH_NICS,
+	GAMMAD_WATCH_NIC_CHANGES,
 	GAMMAD_WATCH_PORT,
 	GAMMAD_WATCH_SLOTS,
 	GAMMAD_WATCH_WORKERS,
@@ -51,10 +54,11 @@ struct gammad_slot {
 
 struct gammad_nic {
 	char name[16];
-	int ifindex; /* in the host's network namespace */
+	int ifindex; /* in the host's network namespace; 0: it was removed, the rest is of no use */
 	uint8_t mac[GAMMA_MAC_LEN];
-	uint32_t mtu; /* bytes */
-	int fd;       /* packet socket that sends answers to LOOKUP */
+	uint32_t mtu; /* bytes, as it is now */
+	bool up, carrier;
+	int fd; /* packet socket that sends answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
 	struct gammad_slot groups; /* one more interface, for the sockets of multicast groups */
@@ -87,8 +91,10 @@ struct gammad_open {
 			this host */
 	struct gamma_list members; /* struct gammad_membership */
 	unsigned member_count;
-	bool gone;        /* its packet socket is closed, but sockets of its groups are open */
-	bool revoke_sent; /* its process has been sent RESET_REVOKED */
+	size_t ring_bytes; /* of its receive ring; 0: unknown, it is from before a restart */
+	int pidfd;         /* of the process that opened it; -1: unknown */
+	bool gone;         /* its packet socket is closed, but sockets of its groups are open */
+	bool revoke_sent;  /* its process has been sent RESET_REVOKED */
 };
 
 /* An endpoint in a multicast group. */
@@ -132,11 +138,14 @@ struct gammad {
 	struct ring_buffer
 		*lookups; /* LOOKUP requests to slots; elements: struct gammad_lookup_frame */
 	unsigned lookups_handled; /* since the last event */
-	int nics_fd; /* packet socket in the host's network namespace, for LOOKUP alone */
+	int nics_fd;    /* packet socket in the host's network namespace, for LOOKUP alone */
+	int changes_fd; /* eventfd: the thread that watches the host's interfaces has news */
+	enum gammad_watch changes_watch;
 	enum gammad_watch listen_watch, signal_watch, workers_watch, nics_watch, slots_watch;
 	struct gamma_list clients, opens;
 	struct gammad_revoked revoked;
 	bool sweep_pending; /* a client has disconnected: its endpoint may be gone */
+	uint64_t swept_ms;  /* time of the last sweep, CLOCK_MONOTONIC */
 	bool ending;
 };
 
@@ -179,8 +188,8 @@ bool gammad_kernel_read_endpoint(const struct gammad *gammad, uint32_t index,
 /* ---- attach.c: programs in the way of frames ---- */
 /* To a slot; to a NIC, in the host's namespace. Replaces what is there in one step. */
 int gammad_attach_slot(const struct gammad_programs *programs, int ifindex);
-/* Has a thread make the slots' links, and then unload the programs. */
-int gammad_attach_links(struct gammad *gammad, const struct gammad_programs *programs);
+/* Has a thread make the links of the NIC's slots. The programs stay loaded. */
+int gammad_attach_links(const struct gammad_nic *nic, const struct gammad_programs *programs);
 int gammad_attach_guard(const struct gammad_programs *programs, int ifindex);
 /* Removes the guard's filter from the NIC; removes all links. */
 void gammad_attach_remove_guard(int ifindex);
@@ -188,6 +197,17 @@ void gammad_attach_unpin(void);
 
 /* ---- slots.c ---- */
 int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *programs);
+/* Whether slots can be made on that interface, now or once it is up. */
+bool gammad_slots_may_take(const struct gamma_nic *link);
+/* In the host's namespace: makes the slots of a NIC, and what is to be there for it. Reads only
+ * gammad's descriptors. 0 or a negative errno, with a line in the log. */
+int gammad_slots_take_nic(const struct gammad *gammad, const struct gammad_programs *programs,
+			  const struct gamma_nic *link, unsigned slot_count,
+			  struct gammad_nic *nic);
+/* In gammad's: sets these slots up. */
+int gammad_slots_prepare(struct gammad_nic *nic, const struct gammad_programs *programs);
+/* Gives the slots the NIC's current MTU. */
+void gammad_slots_set_mtu(const struct gammad_nic *nic);
 /* Removes them, and what is attached to the NICs. own_ns -1: there is no namespace. */
 int gammad_slots_remove(int host_ns, int own_ns);
 struct gammad_nic *gammad_slots_find_nic(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN]);
@@ -195,6 +215,16 @@ struct gammad_nic *gammad_slots_find_nic(struct gammad *gammad, const uint8_t ma
 /* The NIC whose slot has that MAC, and the slot; NULL: none has. */
 struct gammad_nic *gammad_slots_find(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
 				     struct gammad_slot **slot);
+
+/* ---- nics.c: NICs that come, go and change while gammad runs ---- */
+/* Starts a thread in the host's namespace that watches its interfaces. Needs all privileges, and
+ * drops them in that thread. */
+int gammad_nics_watch(struct gammad *gammad, const struct gammad_programs *programs);
+/* Takes over what the thread has found. */
+void gammad_nics_handle_change(struct gammad *gammad);
+/* As the interfaces of the host are now: follows MTU, state and MAC of the NICs that are served;
+ * those that are missing from the list were removed. */
+void gammad_nics_follow(struct gammad *gammad, const struct gamma_nic *links, size_t count);
 
 /* ---- workers.c: what the kernel, or the host's name service, may take long for ---- */
 int gammad_workers_start(struct gammad *gammad);
@@ -223,6 +253,8 @@ enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_cl
 /* The endpoint with that MAC and port (host order), or NULL. */
 struct gammad_open *gammad_open_find(const struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
 				     uint16_t port);
+/* The NIC was removed: its endpoints can do nothing more, and end with their programs. */
+void gammad_open_lose_nic(struct gammad *gammad, const struct gammad_nic *nic);
 /* Whether a program of the host that opened the NIC without gammad owns the port. */
 bool gammad_open_host_owns_port(const struct gammad *gammad, const struct gammad_nic *nic,
 				uint16_t port);
@@ -231,6 +263,11 @@ enum gamma_broker_reason gammad_open_check_user(const struct gammad *gammad,
 						const struct gammad_client *client);
 /* Removes endpoints whose socket is closed everywhere. */
 void gammad_open_sweep(struct gammad *gammad);
+/* The same for a request that would be refused. A sweep reads a list of the kernel that may be
+ * long, so that if one was just made, and no client has disconnected since, there is none. */
+void gammad_open_sweep_before_refusal(struct gammad *gammad);
+/* Memberships of a user's endpoints in multicast groups. */
+unsigned gammad_open_count_memberships(const struct gammad *gammad, uid_t uid);
 /* Whether some endpoints need regular sweeps: their client has disconnected, or their process
  * has not been sent RESET_REVOKED yet. */
 bool gammad_open_needs_sweep(const struct gammad *gammad);
@@ -251,6 +288,8 @@ enum gamma_broker_reason gammad_groups_leave(struct gammad *gammad,
 					     const struct gammad_client *client,
 					     const struct gamma_broker_group *ask);
 int gammad_groups_restore(struct gammad *gammad);
+/* Bytes of the receive rings that an endpoint has for its groups. */
+size_t gammad_groups_ring_bytes(const struct gammad_open *open);
 /* Removes memberships whose socket is closed; all: all memberships of the endpoint. */
 struct gammad_sockets;
 void gammad_groups_sweep(struct gammad *gammad, struct gammad_open *open,

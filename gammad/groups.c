@@ -104,13 +104,18 @@ static struct gammad_member_key key_of(const struct gammad_open *open,
 	return key;
 }
 
-static enum gamma_broker_reason may_join(const struct gammad_open *open,
+static enum gamma_broker_reason may_join(const struct gammad *gammad,
+					 const struct gammad_open *open,
 					 const struct gammad_member_key *key)
 {
+	uid_t uid = ntohl(open->record.tenant);
+
 	if (find(open, key))
 		return GAMMA_BROKER_MEMBER;
-	return open->member_count < GAMMAD_MEMBERSHIPS_MAX ? GAMMA_BROKER_OK
-							   : GAMMA_BROKER_MEMBERSHIPS;
+	if (open->member_count >= GAMMAD_MEMBERSHIPS_MAX ||
+	    (uid && gammad_open_count_memberships(gammad, uid) >= gammad->conf.multicast))
+		return GAMMA_BROKER_MEMBERSHIPS;
+	return GAMMA_BROKER_OK;
 }
 
 enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
@@ -127,12 +132,12 @@ enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
 		return GAMMA_BROKER_NO_ENDPOINT;
 	key = key_of(open, ask);
 	gamma_packet_socket_plan_ring(open->nic->mtu, 0, ring);
-	if (may_join(open, &key)) {
+	if (may_join(gammad, open, &key)) {
 		/* Endpoints that were just closed may still count. */
-		gammad_open_sweep(gammad);
+		gammad_open_sweep_before_refusal(gammad);
 		open = own(gammad, client, ask);
 	}
-	return open ? may_join(open, &key) : GAMMA_BROKER_NO_ENDPOINT;
+	return open ? may_join(gammad, open, &key) : GAMMA_BROKER_NO_ENDPOINT;
 }
 
 /* As with an endpoint's own socket: the filter first, the mark, which freezes it, last. */
@@ -194,7 +199,7 @@ enum gamma_broker_reason gammad_groups_end_join(struct gammad *gammad,
 	if (!open)
 		return GAMMA_BROKER_NO_ENDPOINT;
 	key = key_of(open, ask);
-	reason = may_join(open, &key);
+	reason = may_join(gammad, open, &key);
 	if (reason)
 		return reason;
 	record.ifindex = (uint32_t) open->nic->groups.ifindex;
@@ -241,6 +246,22 @@ enum gamma_broker_reason gammad_groups_leave(struct gammad *gammad,
 	bpf_map_update_elem(gammad->members_map, &key, &member->record, BPF_EXIST);
 	gammad->sweep_pending = true;
 	return GAMMA_BROKER_OK;
+}
+
+size_t gammad_groups_ring_bytes(const struct gammad_open *open)
+{
+	struct tpacket_req ring;
+	struct gamma_list *pos;
+	size_t bytes = 0;
+
+	if (!open->nic)
+		return 0;
+	gamma_packet_socket_plan_ring(open->nic->mtu, 0, &ring);
+	gamma_list_for_each (pos, &open->members) {
+		if (gamma_list_entry(pos, struct gammad_membership, entry)->record.inode)
+			bytes += (size_t) ring.tp_block_size * ring.tp_block_nr;
+	}
+	return bytes;
 }
 
 /* ---- after a restart ---- */

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <syslog.h>
 
-static bool journal, quiet;
+static bool journal;
+static _Thread_local bool quiet;
 
 static void to_stderr(enum gamma_log_level level, const char *line)
 {

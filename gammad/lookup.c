@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -139,12 +140,21 @@ static uint8_t *build_answer(const struct gammad *gammad, const struct gammad_op
 	return room;
 }
 
+/* A number may have been given to another process since; a descriptor stays with its own. */
+static bool process_has_ended(const struct gammad_open *open)
+{
+	struct pollfd process = {.fd = open->pidfd, .events = POLLIN};
+	pid_t pid = (pid_t) open->record.pid;
+
+	if (open->pidfd >= 0)
+		return poll(&process, 1, 0) > 0;
+	return pid && kill(pid, 0) && errno == ESRCH;
+}
+
 /* An endpoint that only a child of a dead process still has would never answer. */
 static bool is_alive(const struct gammad_open *open)
 {
-	pid_t pid = (pid_t) open->record.pid;
-
-	return !open->record.revoked && !open->gone && (!pid || !kill(pid, 0) || errno != ESRCH);
+	return !open->record.revoked && !open->gone && !process_has_ended(open);
 }
 
 static bool is_asked_for(const struct gammad_open *open, const struct gammad_nic *nic,
@@ -190,8 +200,9 @@ static void answer_all(struct gammad *gammad, struct gammad_nic *nic, const uint
 		if (is_asked_for(open, nic, request) && answers++ < ANSWERS_MAX)
 			send_answer(gammad, nic, open, frame, request);
 	}
-	if (!answers && request->dst_port != GAMMA_PORT_ANY &&
-	    !gammad_open_host_owns_port(gammad, nic, request->dst_port))
+	/* To any port: the host is there, but has no endpoint of gammad's. */
+	if (!answers && (request->dst_port == GAMMA_PORT_ANY ||
+			 !gammad_open_host_owns_port(gammad, nic, request->dst_port)))
 		send_answer(gammad, nic, NULL, frame, request);
 }
 

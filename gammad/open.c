@@ -14,7 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gammad/linger.h"
@@ -35,6 +37,20 @@ static unsigned count_of(const struct gammad *gammad, uid_t uid)
 	gamma_list_for_each (pos, &gammad->opens)
 		count += gamma_list_entry(pos, struct gammad_open, entry)->record.tenant ==
 			 htonl(uid);
+	return count;
+}
+
+unsigned gammad_open_count_memberships(const struct gammad *gammad, uid_t uid)
+{
+	struct gamma_list *pos;
+	unsigned count = 0;
+
+	gamma_list_for_each (pos, &gammad->opens) {
+		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (open->record.tenant == htonl(uid))
+			count += open->member_count;
+	}
 	return count;
 }
 
@@ -108,6 +124,20 @@ static void attach_to_slot(struct gammad *gammad, struct gammad_open *open)
 	}
 }
 
+void gammad_open_lose_nic(struct gammad *gammad, const struct gammad_nic *nic)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &gammad->opens) {
+		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (open->nic != nic)
+			continue;
+		open->nic = NULL;
+		open->slot = NULL;
+	}
+}
+
 static void add_open(struct gammad *gammad, struct gammad_open *open)
 {
 	open->watch = GAMMAD_WATCH_PORT;
@@ -128,6 +158,8 @@ static void remove_open(struct gammad *gammad, struct gammad_open *open)
 		open->client->open = NULL;
 	if (open->port_fd >= 0)
 		gammad_linger_close(open->port_fd);
+	if (open->pidfd >= 0)
+		close(open->pidfd);
 	gamma_list_remove(&open->entry);
 	free(open);
 }
@@ -220,6 +252,12 @@ static int claim_any_port(struct gammad *gammad, const struct gammad_nic *nic,
 	return ret;
 }
 
+/* -1: it has ended, or the kernel does not show it. */
+static int open_process(pid_t pid)
+{
+	return pid ? (int) syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
 /* ---- opening ---- */
 
 enum gamma_broker_reason gammad_open_check_user(const struct gammad *gammad,
@@ -250,7 +288,7 @@ static enum gamma_broker_reason may_open(struct gammad *gammad, const struct gam
 	if (ask->ethertype != gammad->conf.ethertype)
 		return GAMMA_BROKER_ETHERTYPE;
 	if (count_of(gammad, client->uid) >= limit || !choose_slot(gammad, client, ask, nic))
-		gammad_open_sweep(gammad);
+		gammad_open_sweep_before_refusal(gammad);
 	if (count_of(gammad, client->uid) >= limit)
 		return GAMMA_BROKER_LIMIT;
 	return choose_slot(gammad, client, ask, nic) ? GAMMA_BROKER_OK : GAMMA_BROKER_NO_SLOT;
@@ -350,6 +388,8 @@ enum gamma_broker_reason gammad_open_end(struct gammad *gammad, struct gammad_cl
 		return reason;
 	}
 	open->client = client;
+	open->ring_bytes = (size_t) job->ring.tp_block_size * job->ring.tp_block_nr;
+	open->pidfd = open_process(client->pid);
 	client->open = open;
 	client->has_opened = true;
 	add_open(gammad, open);
@@ -367,6 +407,7 @@ static int restore_one(struct gammad *gammad, const struct gammad_endpoint *reco
 		return -ENOMEM;
 	open->record = *record;
 	open->port_fd = -1;
+	open->pidfd = open_process((pid_t) record->pid);
 	port = ntohs(open->record.port);
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		int one = 1;
@@ -408,6 +449,14 @@ int gammad_open_restore(struct gammad *gammad)
 
 /* ---- going ---- */
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+}
+
 static FILE *open_list(void)
 {
 	return fopen("/proc/thread-self/net/packet", "re");
@@ -436,6 +485,7 @@ void gammad_open_sweep(struct gammad *gammad)
 	struct gamma_list *pos, *next;
 
 	gammad->sweep_pending = false;
+	gammad->swept_ms = now_ms();
 	/* If the list is incomplete, no endpoint counts as gone. */
 	if (gammad_sockets_read(&sockets, open_list)) {
 		gamma_list_for_each_safe (pos, next, &gammad->opens)
@@ -445,6 +495,12 @@ void gammad_open_sweep(struct gammad *gammad)
 		gamma_warn("/proc/thread-self/net/packet: %s; mount /proc", strerror(errno));
 	}
 	free(sockets.inodes);
+}
+
+void gammad_open_sweep_before_refusal(struct gammad *gammad)
+{
+	if (gammad->sweep_pending || now_ms() >= gammad->swept_ms + GAMMAD_SWEEP_PAUSE_MS)
+		gammad_open_sweep(gammad);
 }
 
 bool gammad_open_needs_sweep(const struct gammad *gammad)

@@ -109,33 +109,44 @@ static int list(struct gamma_nic **links, size_t *count)
 	return ret;
 }
 
-static int prepare_all(struct gammad *gammad, const struct gammad_programs *programs)
+/* In gammad's namespace: the slots, which were made before. */
+int gammad_slots_prepare(struct gammad_nic *nic, const struct gammad_programs *programs)
 {
 	struct gamma_nic *links;
 	size_t count;
 	int ret = list(&links, &count);
 
-	for (unsigned i = 0; !ret && i < gammad->nic_count; i++) {
-		struct gammad_nic *nic = &gammad->nics[i];
+	for (unsigned n = 0; !ret && n <= nic->slot_count; n++) {
+		const struct gamma_nic *found;
+		char name[IFNAMSIZ];
 
-		for (unsigned n = 0; !ret && n <= nic->slot_count; n++) {
-			const struct gamma_nic *found;
-			char name[IFNAMSIZ];
-
-			slot_name(nic, n, name);
-			found = gamma_nic_select_by_name(links, count, name);
-			ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs) : -ENODEV;
-			if (ret)
-				gamma_warn(
-					"slot %s of %s cannot be set up: %s; start gammad as root",
-					name, nic->name, strerror(-ret));
-		}
+		slot_name(nic, n, name);
+		found = gamma_nic_select_by_name(links, count, name);
+		ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs) : -ENODEV;
+		if (ret)
+			gamma_warn("slot %s of %s cannot be set up: %s; start gammad as root", name,
+				   nic->name, strerror(-ret));
 	}
 	gamma_nic_list_free(links);
 	return ret;
 }
 
-static int make_slots(struct gammad *gammad, struct gammad_nic *nic)
+void gammad_slots_set_mtu(const struct gammad_nic *nic)
+{
+	for (unsigned n = 0; n <= nic->slot_count; n++) {
+		const struct gammad_slot *slot =
+			n == nic->slot_count ? &nic->groups : &nic->slots[n];
+		int ret = set_up(slot->ifindex, nic->mtu);
+
+		if (ret) {
+			gamma_warn("%s: slots cannot have its MTU of %u bytes: %s; restart gammad",
+				   nic->name, nic->mtu, strerror(-ret));
+			return;
+		}
+	}
+}
+
+static int make_slots(const struct gammad *gammad, struct gammad_nic *nic)
 {
 	int ret = 0;
 
@@ -157,27 +168,26 @@ static int make_slots(struct gammad *gammad, struct gammad_nic *nic)
 	return ret;
 }
 
-static int take_nic(struct gammad *gammad, const struct gammad_programs *programs,
-		    const struct gamma_nic *links, size_t count, unsigned i)
+bool gammad_slots_may_take(const struct gamma_nic *link)
 {
-	const char *name = gammad->conf.nics[i].name;
-	const struct gamma_nic *link = gamma_nic_select_by_name(links, count, name);
-	struct gammad_nic *nic = &gammad->nics[gammad->nic_count];
+	return !link->reason || !link->up || !link->carrier;
+}
+
+int gammad_slots_take_nic(const struct gammad *gammad, const struct gammad_programs *programs,
+			  const struct gamma_nic *link, unsigned slot_count, struct gammad_nic *nic)
+{
 	int ret;
 
-	if (!link || (link->reason && link->up && link->carrier)) {
-		gamma_warn("%s: %s %s", gammad->conf_path, name,
-			   link ? link->reason : "is no interface of this host; see `ip link`");
-		return -ENODEV;
-	}
 	*nic = (struct gammad_nic){
 		.ifindex = link->ifindex,
 		.mtu = link->mtu,
-		.slot_count = gammad->conf.nics[i].slots,
+		.up = link->up,
+		.carrier = link->carrier,
+		.fd = -1,
+		.slot_count = slot_count,
 	};
 	strcpy(nic->name, link->name);
 	memcpy(nic->mac, link->mac, GAMMA_MAC_LEN);
-	gammad->nic_count++;
 	ret = gammad_attach_guard(programs, nic->ifindex);
 	if (ret)
 		gamma_warn("%s: no egress filter can be attached: %s; start gammad as root, on a "
@@ -187,6 +197,25 @@ static int take_nic(struct gammad *gammad, const struct gammad_programs *program
 	if (!ret)
 		ret = make_slots(gammad, nic);
 	return ret ? ret : gammad_lookup_open_reply_socket(nic);
+}
+
+static int take_configured(struct gammad *gammad, const struct gammad_programs *programs,
+			   const struct gamma_nic *links, size_t count, unsigned i)
+{
+	const char *name = gammad->conf.nics[i].name;
+	const struct gamma_nic *link = gamma_nic_select_by_name(links, count, name);
+
+	if (!link) {
+		gamma_warn("%s: %s is no interface of this host; waiting for it, see `ip link`",
+			   gammad->conf_path, name);
+		return 0;
+	}
+	if (!gammad_slots_may_take(link)) {
+		gamma_warn("%s: %s %s", gammad->conf_path, name, link->reason);
+		return -ENODEV;
+	}
+	return gammad_slots_take_nic(gammad, programs, link, gammad->conf.nics[i].slots,
+				     &gammad->nics[gammad->nic_count++]);
 }
 
 /* A NIC with fewer filters than addresses receives everything. The kernel shows it as
@@ -221,14 +250,14 @@ int gammad_slots_make(struct gammad *gammad, const struct gammad_programs *progr
 	int ret = list(&links, &count);
 
 	for (unsigned i = 0; !ret && i < gammad->conf.nic_count; i++)
-		ret = take_nic(gammad, programs, links, count, i);
+		ret = take_configured(gammad, programs, links, count, i);
 	gamma_nic_list_free(links);
 	if (!ret)
 		ret = gammad_lookup_open_nics(gammad);
 	if (!ret)
 		ret = gammad_setup_enter_ns(gammad->own_ns);
-	if (!ret)
-		ret = prepare_all(gammad, programs);
+	for (unsigned i = 0; !ret && i < gammad->nic_count; i++)
+		ret = gammad_slots_prepare(&gammad->nics[i], programs);
 	if (!ret)
 		ret = gammad_lookup_open_slots(gammad);
 	if (!ret)
@@ -300,7 +329,7 @@ int gammad_slots_remove(int host_ns, int own_ns)
 struct gammad_nic *gammad_slots_find_nic(struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN])
 {
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
-		if (!memcmp(gammad->nics[i].mac, mac, GAMMA_MAC_LEN))
+		if (gammad->nics[i].ifindex && !memcmp(gammad->nics[i].mac, mac, GAMMA_MAC_LEN))
 			return &gammad->nics[i];
 	}
 	return NULL;

@@ -422,7 +422,7 @@ static void __attribute__((noreturn)) nothing_answers(struct ping *ping, uint16_
 	char text[128];
 
 	gamma_mac_format(ping->peer.mac, mac);
-	if (others) {
+	if (others && answers[0].op != GAMMA_LOOKUP_NO_PORT) {
 		say(ping, "lookup", false, "%s answers, but nobody there has port %u", mac, port);
 		hint("start the program there, or name a port that it has; these have owners:");
 		for (unsigned i = 0; i < others; i++)
@@ -473,6 +473,8 @@ static void step_lookup(struct ping *ping)
 	choose(ping, answers, count);
 	if (ping->found.op == GAMMA_LOOKUP_FOUND) {
 		say_found(ping, count);
+	} else if (ping->found.op == GAMMA_LOOKUP_NO_PORT && !ping->peer.port) {
+		say(ping, "lookup", true, "gammad answers; no endpoint is open there");
 	} else if (ping->found.op == GAMMA_LOOKUP_NO_PORT) {
 		say(ping, "lookup", false, "nobody there has port %u: start the program there",
 		    ping->peer.port);

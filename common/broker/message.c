@@ -14,6 +14,7 @@ static const struct request {
 } requests[] = {
 	{GAMMA_BROKER_OPEN, false, sizeof(struct gamma_broker_open)},
 	{GAMMA_BROKER_STATUS, false, sizeof(struct gamma_broker_header)},
+	{GAMMA_BROKER_DETAILS, false, sizeof(struct gamma_broker_header)},
 	{GAMMA_BROKER_LIST, true, sizeof(struct gamma_broker_header)},
 	{GAMMA_BROKER_REVOKE, true, sizeof(struct gamma_broker_revoke)},
 	{GAMMA_BROKER_ALLOW, true, sizeof(struct gamma_broker_revoke)},
@@ -54,9 +55,10 @@ static const struct reason {
 	[GAMMA_BROKER_BAD_GROUP] = {EINVAL,
 				    "that is no multicast group that a user may join: broadcast "
 				    "and the addresses of bridges are not"},
-	[GAMMA_BROKER_MEMBERSHIPS] = {ENOSPC,
-				      "that endpoint is in as many multicast groups as gammad "
-				      "allows: leave some, or close what was got for them"},
+	[GAMMA_BROKER_MEMBERSHIPS] =
+		{ENOSPC, "that endpoint or user is in as many multicast groups as gammad "
+			 "allows: leave some, close what was got for them, or have "
+			 "`multicast` in gammad.conf raised"},
 	[GAMMA_BROKER_MEMBER] = {EALREADY,
 				 "that endpoint is in that multicast group already, or what it "
 				 "got for it is still open"},

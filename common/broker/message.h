@@ -41,6 +41,9 @@ enum gamma_broker_type {
 	GAMMA_BROKER_JOINED = 13, /* answers JOIN */
 	GAMMA_BROKER_LEAVE = 14,  /* it leaves the group */
 	GAMMA_BROKER_ALLOW = 15,  /* ends what REVOKE began; its form is REVOKE's */
+	GAMMA_BROKER_DETAILS = 16, /* asks for what STATE does not have */
+	GAMMA_BROKER_BOUNDS = 17,  /* answers DETAILS, then a NIC for each NIC, then DONE */
+	GAMMA_BROKER_NIC = 18,
 };
 
 /* Why something was refused. */
@@ -135,6 +138,35 @@ struct gamma_broker_state {
 	uint32_t endpoints; /* open now */
 	uint64_t opened;    /* since the host booted */
 	uint64_t dropped;   /* frames that the kernel refused to send, ditto */
+};
+
+/* What one user may have at a time. */
+struct gamma_broker_bounds {
+	struct gamma_broker_header header;
+	uint32_t endpoints;   /* unless a user has a limit of its own */
+	uint32_t memberships; /* in multicast groups */
+	uint32_t ring_bytes;  /* of an endpoint's receive ring */
+	uint32_t revoked;     /* users who may have no endpoints until they are allowed again */
+};
+
+enum gamma_broker_nic_state {
+	GAMMA_BROKER_NIC_MISSING = 0, /* gammad waits for it */
+	GAMMA_BROKER_NIC_DOWN = 1,
+	GAMMA_BROKER_NIC_NO_CARRIER = 2,
+	GAMMA_BROKER_NIC_UP = 3,
+};
+
+/* A NIC of gammad.conf. */
+struct gamma_broker_nic {
+	struct gamma_broker_header header;
+	char name[16];  /* with a final 0 */
+	uint32_t state; /* enum gamma_broker_nic_state */
+	uint32_t mtu;   /* bytes; this and the following are 0 if it is missing */
+	uint32_t slots;
+	uint32_t endpoints;   /* open now */
+	uint32_t memberships; /* of these endpoints in multicast groups */
+	uint32_t reserved;    /* 0 */
+	uint64_t ring_bytes;  /* kernel memory of all their receive rings */
 };
 
 struct gamma_broker_entry {

@@ -82,8 +82,8 @@ start_gammad() { # HOST [VARIABLE=VALUE...]
 conf 1 '# a comment' 'nic gam0 slots 8' 'ring lots'
 check_fails "a mistake in the configuration: file and line" 'gammad1.conf:3: write `ring BYTES`' \
 	on node01 "$gammad" -t -c "$shared/gammad1.conf"
-conf 1 'nic none0 slots 8'
-check_fails "a NIC that is not there" "none0 is no interface" \
+conf 1 'nic lo slots 8'
+check_fails "a NIC that can have no slots" "lo .*loopback" \
 	on node01 "$gammad" -c "$shared/gammad1.conf"
 check_fails "without descriptors it says what is short" "raise LimitNOFILE" \
 	on node01 prlimit --nofile=6:6 "$gammad" -c "$shared/gammad1.conf"
@@ -510,6 +510,61 @@ restart_gammad1
 check_fails "after a restart he is still kept out" "gammactl allow" \
 	user_on labuser node01 fi_info -p gamma
 check "a reload allows everybody" on node01 "$gammactl" reload
+
+# ---- NICs that come, go and change ----
+
+nic_is() { # NAME STATE MTU
+	on node01 "$gammactl" status | grep -Eq "^$1 +$2 +$3 "
+}
+
+in_time() { # TEXT NAME STATE MTU
+	check "$1" until_true 10 nic_is "${@:2}"
+}
+
+make_late() { # what a driver does that is loaded
+	lab exec node01 ip link add late0 type veth peer name late1
+	lab exec node01 ip link set late1 up
+	lab exec node01 ip link set late0 up
+}
+
+conf 1 'nic gam0 slots 8' 'nic late0 slots 4' 'multicast 10'
+restart_gammad1
+check "a NIC that is not there is waited for" grep -q "late0 is no interface of this host; waiting" \
+	"$work/gammad1.out"
+in_time "the status says so" late0 missing 0
+check "and what a user may have" bash -c '"$@" | grep -q "10 memberships in multicast groups"' - \
+	"$lab_tool" -n "$lab_name" exec node01 "$gammactl" status
+make_late
+in_time "it is served when it comes" late0 up 1500
+late=$(lab exec node01 cat /sys/class/net/late0/address)
+check "users are offered it" user_on labuser node01 env FI_GAMMA_IFACE=late0 fi_info -p gamma
+as labuser "$hostile" exhaust "$late"
+check "with all its slots" bash -c '"$@" 2>&1 | grep -q "^4 endpoints"' - \
+	"$lab_tool" -n "$lab_name" exec node01 "${words[@]}"
+lab exec node01 ip link set late1 down
+in_time "without carrier" late0 "no carrier" 1500
+lab exec node01 ip link set late0 down
+in_time "and down" late0 down 1500
+lab exec node01 ip link del late0
+in_time "a NIC that is removed" late0 missing 0
+make_late
+in_time "and comes back" late0 up 1500
+lab exec node01 ip link set gam0 mtu 1000
+in_time "a lower MTU" gam0 up 1000
+lab exec node01 ip link set gam0 mtu 1500
+in_time "and a higher one" gam0 up 1500
+check "which the slots follow" bash -c '[ "$("$@" | grep -c "mtu 1500.* s[0-9]*-\|s[0-9]*-.*mtu 1500")" -eq 12 ]' - \
+	"$lab_tool" -n "$lab_name" exec node01 nsenter --net=/run/gammad/net ip -o link show type macvlan
+user_pair "and later programs" fi_pingpong -p gamma -e rdm -c -S 65536 -I 20
+counted_clean "and later programs"
+check "gammaping to a host without endpoints" on node02 "$abs_top_builddir/tools/gammaping" "$nic1"
+on node01 python3 "$shared/groups.py" "$nic1" "$(id -u labuser)" "$(id -u daemon)" \
+	>"$work/groups.out" 2>&1 || true
+check "multicast memberships of a user" grep -qx "many 0 0 0 0 0 0 0 0 0 16 16 16 16 16 16 16 16" \
+	"$work/groups.out"
+lab exec node01 ip link del late0
+conf 1 'nic gam0 slots 8' 'limit 100'
+restart_gammad1
 
 # ---- gammad ends and comes back ----
 

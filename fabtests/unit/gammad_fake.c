@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "link/packet_socket.h"
+#include "nic/rtnetlink.h"
 #include "unix/scm.h"
 
 struct gammad_fake gammad_fake;
@@ -99,6 +100,17 @@ void gammad_attach_remove_guard(int ifindex)
 
 void gammad_attach_unpin(void)
 {
+}
+
+int gammad_setup_drop_privileges(void)
+{
+	return 0;
+}
+
+int gammad_attach_links(const struct gammad_nic *nic, const struct gammad_programs *programs)
+{
+	(void) nic, (void) programs;
+	return 0;
 }
 
 int gammad_setup_enter_ns(int ns)
@@ -227,6 +239,8 @@ int ring_buffer__consume(struct ring_buffer *ring)
 
 /* ---- system calls and what stands for some of them ---- */
 
+int __wrap_gamma_rtnetlink_query(struct gamma_rtnetlink_request *request, mnl_cb_t reply,
+				 void *data);
 int __wrap_gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
 int __wrap_gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr *attr);
 ssize_t __wrap_gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm);
@@ -248,6 +262,15 @@ static int answer_errno(int error)
 {
 	errno = error;
 	return error ? -1 : 0;
+}
+
+/* No interface is changed. */
+int __wrap_gamma_rtnetlink_query(struct gamma_rtnetlink_request *request, mnl_cb_t reply,
+				 void *data)
+{
+	(void) request, (void) reply, (void) data;
+	gammad_fake.rtnetlink_requests++;
+	return 0;
 }
 
 /* One end of a pair, whose other one the test has if it is the port on the NIC's own MAC. */
@@ -364,6 +387,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 		errno = ENOENT;
 		return NULL;
 	}
+	gammad_fake.lists_read++;
 	file = tmpfile();
 	assert_non_null(file);
 	fprintf(file, "sk RefCnt Type Proto Iface R Rmem User Inode\n");
@@ -396,6 +420,8 @@ static void make_nic(struct gammad *gammad)
 		.slots = gammad_fake.slots,
 	};
 	memcpy(nic->mac, gammad_fake_nic, GAMMA_MAC_LEN);
+	gammad->conf.nic_count = 1;
+	strcpy(gammad->conf.nics[0].name, nic->name);
 	gammad_fake.nic_wire = pair[1];
 	gammad->nic_count = 1;
 	for (unsigned i = 0; i < GAMMAD_FAKE_SLOTS; i++) {

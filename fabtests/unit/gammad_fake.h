@@ -37,6 +37,8 @@ extern struct gammad_fake {
 	uint64_t inodes[GAMMAD_FAKE_SOCKETS];
 	size_t inode_count;
 	bool list_fails;
+	unsigned lists_read;         /* how often the list was opened */
+	unsigned rtnetlink_requests; /* to change an interface */
 	/* answers: 0 or a positive errno */
 	int claim_errno, host_errno, bind_errno, mark_errno, sendto_errno;
 	unsigned host_taken; /* ports asked for next that a program of the host owns */

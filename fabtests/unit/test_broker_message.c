@@ -134,7 +134,8 @@ static void for_root__what_concerns_others(void **state)
 		assert_int_equal(gamma_broker_message_needs_root(type),
 				 type != GAMMA_BROKER_OPEN && type != GAMMA_BROKER_STATUS &&
 					 type != GAMMA_BROKER_NICS && type != GAMMA_BROKER_JOIN &&
-					 type != GAMMA_BROKER_LEAVE);
+					 type != GAMMA_BROKER_LEAVE &&
+					 type != GAMMA_BROKER_DETAILS);
 }
 
 static void reasons__all_have_text_and_error(void **state)

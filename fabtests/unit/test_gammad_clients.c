@@ -344,6 +344,37 @@ static void open__outlives_its_client(void **state)
 
 /* ---- other requests ---- */
 
+static void details__of_every_nic(void **state)
+{
+	struct gammad *gammad = *state;
+	struct connection connection = connect_as(gammad, GAMMAD_FAKE_USER);
+	struct gamma_broker_bounds bounds;
+	struct gamma_broker_nic nic;
+
+	gammad->conf.nic_count = 2;
+	strcpy(gammad->conf.nics[0].name, "fake0");
+	strcpy(gammad->conf.nics[1].name, "fake1");
+	gammad->conf.multicast = 7;
+	gammad->nics[0].up = true;
+	gammad_fake_open(GAMMAD_FAKE_USER, 1);
+	ask_type(gammad, &connection, GAMMA_BROKER_DETAILS);
+	assert_int_equal(recv(connection.fd, &bounds, sizeof(bounds), 0), sizeof(bounds));
+	assert_int_equal(bounds.endpoints, 2);
+	assert_int_equal(bounds.memberships, 7);
+	assert_int_equal(recv(connection.fd, &nic, sizeof(nic), 0), sizeof(nic));
+	assert_string_equal(nic.name, "fake0");
+	assert_int_equal(nic.state, GAMMA_BROKER_NIC_NO_CARRIER);
+	assert_int_equal(nic.mtu, 1500);
+	assert_int_equal(nic.slots, GAMMAD_FAKE_SLOTS);
+	assert_int_equal(nic.endpoints, 1);
+	assert_int_equal(recv(connection.fd, &nic, sizeof(nic), 0), sizeof(nic));
+	assert_string_equal(nic.name, "fake1");
+	assert_int_equal(nic.state, GAMMA_BROKER_NIC_MISSING);
+	assert_int_equal(nic.endpoints, 0);
+	assert_int_equal(answer_reason(&connection, GAMMA_BROKER_DONE), GAMMA_BROKER_OK);
+	close(connection.fd);
+}
+
 static void status__counts_endpoints_slots_and_drops(void **state)
 {
 	struct connection connection = connect_as(*state, GAMMAD_FAKE_USER);
@@ -516,6 +547,7 @@ int main(void)
 		TEST(open__of_a_client_that_hung_up_before_is_cancelled),
 		TEST(open__of_a_client_that_hung_up_meanwhile_closes_the_socket),
 		TEST(open__outlives_its_client),
+		TEST(details__of_every_nic),
 		TEST(status__counts_endpoints_slots_and_drops),
 		TEST(nics__are_named_with_their_ethertype),
 		TEST(revoke__answers_how_many),

@@ -36,6 +36,7 @@ static void parse__defaults(void **state)
 	assert_int_equal(conf.nics[0].slots, 64);
 	assert_int_equal(conf.ring_bytes, 4 << 20);
 	assert_int_equal(conf.ethertype, 0x88B5);
+	assert_int_equal(conf.multicast, 64);
 	assert_int_equal(gammad_conf_limit(&conf, 1000), 64);
 	assert_true(gammad_conf_allows(&conf, 12345));
 }
@@ -44,12 +45,13 @@ static void parse__everything(void **state)
 {
 	(void) state;
 	assert_int_equal(parse("# head\n\n\tnic a slots 1 # one\r\nnic b slots 1024\nring 65536\n"
-			       "limit 3\nlimit 5 uid 1000\ngroup root\ngroup 44\n"
+			       "limit 3\nlimit 5 uid 1000\nmulticast 9\ngroup root\ngroup 44\n"
 			       "ethertype 0x88b6"),
 			 0);
 	assert_int_equal(conf.nic_count, 2);
 	assert_int_equal(conf.ring_bytes, 65536);
 	assert_int_equal(conf.ethertype, 0x88b6);
+	assert_int_equal(conf.multicast, 9);
 	assert_int_equal(gammad_conf_limit(&conf, 7), 3);
 	assert_int_equal(gammad_conf_limit(&conf, 1000), 5);
 	assert_true(gammad_conf_allows(&conf, 0) && gammad_conf_allows(&conf, 44));

@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { REQUESTER_PORT = 40, FRAME_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX };
@@ -139,9 +141,10 @@ static void nic__asked_for_any_port_names_every_endpoint(void **state)
 	assert_no_answer();
 }
 
-static void nic__asked_for_any_port_without_endpoints_is_silent(void **state)
+static void nic__asked_for_any_port_without_endpoints_answers_for_the_host(void **state)
 {
 	ask_nic(*state, GAMMA_PORT_ANY, GAMMAD_FAKE_USER, 0);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
 	assert_no_answer();
 }
 
@@ -150,6 +153,24 @@ static void nic__of_a_dead_process_has_no_port(void **state)
 	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
 
 	open->record.pid = INT_MAX;
+	close(open->pidfd);
+	open->pidfd = -1;
+	ask_nic(*state, 8, GAMMAD_FAKE_USER, 0);
+	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
+}
+
+/* Its number may be another process's by now: the descriptor is believed. */
+static void nic__of_a_process_that_has_ended_has_no_port(void **state)
+{
+	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	const pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	close(open->pidfd);
+	open->pidfd = (int) syscall(SYS_pidfd_open, child, 0);
+	assert_true(open->pidfd >= 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 	ask_nic(*state, 8, GAMMAD_FAKE_USER, 0);
 	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
 }
@@ -331,8 +352,9 @@ int main(void)
 		TEST(nic__answers_that_nobody_has_the_port),
 		TEST(nic__leaves_the_ports_of_programs_of_the_host_to_them),
 		TEST(nic__asked_for_any_port_names_every_endpoint),
-		TEST(nic__asked_for_any_port_without_endpoints_is_silent),
+		TEST(nic__asked_for_any_port_without_endpoints_answers_for_the_host),
 		TEST(nic__of_a_dead_process_has_no_port),
+		TEST(nic__of_a_process_that_has_ended_has_no_port),
 		TEST(nic__of_a_revoked_endpoint_has_no_port),
 		TEST(nic__adds_a_checksum_if_asked),
 		TEST(nic__not_configured_is_ignored),

@@ -175,6 +175,25 @@ static void open__describes_the_endpoint(void **state)
 	assert_int_equal(opened.mtu, 1500);
 }
 
+/* Reading the kernel's list is what a refusal costs: others wait meanwhile. */
+static void open__refused_again_and_again_reads_the_list_once(void **state)
+{
+	struct gammad *gammad = *state;
+
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_OK);
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_OK);
+	gammad_open_sweep(gammad);
+	/* Now, for as long as this test takes. */
+	gammad->swept_ms += 3600000;
+	gammad_fake.lists_read = 0;
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_LIMIT);
+	assert_int_equal(gammad_fake.lists_read, 0);
+	gammad->sweep_pending = true;
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_LIMIT);
+	assert_in_range(gammad_fake.lists_read, 1, 4);
+}
+
 static void open__beyond_the_users_limit_is_refused(void **state)
 {
 	(void) state;
@@ -428,6 +447,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(begin__for_an_entitled_user_is_ok),
+		TEST(open__refused_again_and_again_reads_the_list_once),
 		TEST(begin__for_an_unknown_nic_is_refused),
 		TEST(begin__for_another_ethertype_is_refused),
 		TEST(begin__outside_the_groups_is_refused),
