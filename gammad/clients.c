@@ -19,6 +19,7 @@
 
 #include "gammad/linger.h"
 #include "unix/scm.h"
+#include "wire/wire.h"
 
 enum { BACKLOG = 1024, GROUPS_MAX = 1024 };
 
@@ -303,7 +304,10 @@ void gammad_clients_handle_finished(struct gammad *gammad)
 
 static bool answer_nics(struct gammad *gammad, struct gammad_client *client)
 {
-	struct gamma_broker_served served = {.ethertype = gammad->conf.ethertype};
+	struct gamma_broker_served served = {
+		.ethertype = gammad->conf.ethertype,
+		.wire_version = GAMMA_VERSION,
+	};
 
 	_Static_assert((int) GAMMAD_NICS_MAX <= (int) GAMMA_BROKER_NICS_MAX,
 		       "all fit in an answer");
@@ -361,7 +365,7 @@ static enum gamma_broker_nic_state state_of(const struct gammad_nic *nic)
 }
 
 static void describe_nic(const struct gammad *gammad, const struct gammad_nic *nic,
-			 struct gamma_broker_nic *row)
+			 struct gamma_broker_interface *row)
 {
 	struct gamma_list *pos;
 
@@ -383,14 +387,14 @@ static void describe_nic(const struct gammad *gammad, const struct gammad_nic *n
 static bool send_nic(const struct gammad *gammad, struct gammad_client *client, unsigned number)
 {
 	const char *name = gammad->conf.nics[number].name;
-	struct gamma_broker_nic row = {.state = GAMMA_BROKER_NIC_MISSING};
+	struct gamma_broker_interface row = {.state = GAMMA_BROKER_NIC_MISSING};
 
 	memcpy(row.name, name, sizeof(row.name));
 	for (unsigned i = 0; i < gammad->nic_count; i++) {
 		if (gammad->nics[i].ifindex && !strcmp(gammad->nics[i].name, name))
 			describe_nic(gammad, &gammad->nics[i], &row);
 	}
-	gamma_broker_message_init_header(&row.header, GAMMA_BROKER_NIC, sizeof(row),
+	gamma_broker_message_init_header(&row.header, GAMMA_BROKER_INTERFACE, sizeof(row),
 					 GAMMA_BROKER_OK);
 	return send_reply(client, &row, sizeof(row));
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "wire/ethertype.h"
 #include "wire/wire.h"
 
 #define BLANKS " \t\r\v\f"
@@ -108,6 +109,9 @@ static int take_ethertype(struct parser *p, char **words, unsigned count)
 
 	if (count != 2 || !number(words[1], 0x600, 0xffff, &value))
 		return complain(p, "write `ethertype NUMBER`, from 0x0600 to 0xffff");
+	if (gamma_ethertype_owner((uint16_t) value))
+		return complain(p, "EtherType 0x%04X is that of %s; choose a free one",
+				(unsigned) value, gamma_ethertype_owner((uint16_t) value));
 	p->conf->ethertype = (uint16_t) value;
 	return once(p, "ethertype", &p->ethertype_seen);
 }

@@ -106,7 +106,7 @@ static void show_bounds(const struct gamma_broker_bounds *bounds)
 	       "memberships", "rings (KiB)");
 }
 
-static void show_nic(const struct gamma_broker_nic *nic)
+static void show_nic(const struct gamma_broker_interface *nic)
 {
 	static const char *const states[] = {"missing", "down", "no carrier", "up"};
 
@@ -130,7 +130,7 @@ union answer {
 	struct gamma_broker_entry entry;
 	struct gamma_broker_state state;
 	struct gamma_broker_bounds bounds;
-	struct gamma_broker_nic nic;
+	struct gamma_broker_interface nic;
 	struct gamma_broker_done done;
 	char room[GAMMA_BROKER_MAX];
 };
@@ -142,7 +142,7 @@ static bool show_row(const union answer *answer, size_t len)
 		show_entry(&answer->entry);
 	else if (gamma_broker_message_is(answer, len, GAMMA_BROKER_BOUNDS, sizeof(answer->bounds)))
 		show_bounds(&answer->bounds);
-	else if (gamma_broker_message_is(answer, len, GAMMA_BROKER_NIC, sizeof(answer->nic)))
+	else if (gamma_broker_message_is(answer, len, GAMMA_BROKER_INTERFACE, sizeof(answer->nic)))
 		show_nic(&answer->nic);
 	else
 		return false;

@@ -13,19 +13,19 @@ static void to_stderr(enum gamma_log_level level, const char *line)
 {
 	const char *mark = "";
 
-	if (quiet && level != GAMMA_LOG_WARN)
+	if (quiet && level == GAMMA_LOG_INFO)
 		return;
 	/* The journal takes the level from the beginning of the line. */
 	if (journal)
-		mark = level == GAMMA_LOG_WARN ? "<4>" : "<6>";
+		mark = level == GAMMA_LOG_INFO ? "<6>" : "<4>";
 	fprintf(stderr, "%sgammad: %s\n", mark, line);
 }
 
 static void to_syslog(enum gamma_log_level level, const char *line)
 {
-	if (quiet && level != GAMMA_LOG_WARN)
+	if (quiet && level == GAMMA_LOG_INFO)
 		return;
-	syslog(level == GAMMA_LOG_WARN ? LOG_WARNING : LOG_INFO, "%s", line);
+	syslog(level == GAMMA_LOG_INFO ? LOG_INFO : LOG_WARNING, "%s", line);
 }
 
 void gammad_log_open(bool syslog_wanted)

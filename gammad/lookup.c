@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -20,11 +21,16 @@
 #include <bpf/libbpf.h>
 
 #include "gammad/linger.h"
+#include "base/mac.h"
 #include "unix/scm.h"
 #include "link/port.h"
 #include "wire/codec.h"
 
-enum { FRAME_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX, ANSWERS_MAX = 8 };
+enum {
+	FRAME_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX,
+	ANSWERS_MAX = 8,
+	VERSION_PAUSE_S = 60, /* s between two log lines about other versions */
+};
 
 /* ---- the sockets of the NICs ---- */
 
@@ -166,10 +172,31 @@ static bool is_asked_for(const struct gammad_open *open, const struct gammad_nic
 	       is_alive(open);
 }
 
+/* Hosts of another release get no answer, and would say no more than that they got none. */
+static void warn_version(const uint8_t *frame)
+{
+	static time_t last;
+	char mac[GAMMA_MAC_TEXT_LEN];
+	time_t now = time(NULL);
+
+	if (now < last + VERSION_PAUSE_S)
+		return;
+	last = now;
+	gamma_warn("%s asks in version %u of the protocol, this is %u: install the same release of "
+		   "gamma on all hosts, and restart gammad",
+		   gamma_mac_format(frame + GAMMA_MAC_LEN, mac),
+		   frame[GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind)] >> 4,
+		   GAMMA_VERSION);
+}
+
 static bool is_request(const uint8_t *frame, size_t len, struct gamma_fields *request)
 {
-	return gamma_codec_parse(frame, len, request) == GAMMA_OK &&
-	       request->kind == GAMMA_KIND_LOOKUP && request->op == GAMMA_LOOKUP_ASK;
+	enum gamma_malformed malformed = gamma_codec_parse(frame, len, request);
+
+	if (malformed == GAMMA_BAD_VERSION)
+		warn_version(frame);
+	return malformed == GAMMA_OK && request->kind == GAMMA_KIND_LOOKUP &&
+	       request->op == GAMMA_LOOKUP_ASK;
 }
 
 /* frame: the request, which was sent to src. */

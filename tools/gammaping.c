@@ -5,6 +5,7 @@
  * endpoints and those of other users, and keeps no state for it. With -l it is the other end.
  */
 #include "gammaping.h"
+#include "wire/ethertype.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -72,7 +73,7 @@ static void hint(const char *text)
 
 static void log_line(enum gamma_log_level level, const char *line)
 {
-	if (level == GAMMA_LOG_WARN)
+	if (level != GAMMA_LOG_INFO)
 		fprintf(stderr, "gammaping: %s\n", line);
 }
 
@@ -126,6 +127,10 @@ static void read_environment(struct ping *ping)
 		gammaping_fail("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF; "
 			       "correct it or unset it",
 			       gamma_printable(ethertype).text);
+	if (gamma_ethertype_owner((uint16_t) value))
+		gammaping_fail("FI_GAMMA_ETHERTYPE=%s is the EtherType of %s: choose a free one",
+			       gamma_printable(ethertype).text,
+			       gamma_ethertype_owner((uint16_t) value));
 	ping->ethertype = (uint16_t) value;
 }
 

@@ -99,8 +99,9 @@ static inline void gamma_list_remove(struct gamma_list *entry)
 /* ---- log: the interface layer says where lines go ---- */
 
 enum gamma_log_level {
-	GAMMA_LOG_WARN, /* something the user should act on: cause and cure in one line */
-	GAMMA_LOG_INFO, /* a choice made, for instance a NIC left out and why */
+	GAMMA_LOG_ERROR, /* a warning without which the program would wait or fail unexplained */
+	GAMMA_LOG_WARN,  /* something the user should act on: cause and cure in one line */
+	GAMMA_LOG_INFO,  /* a choice made, for instance a NIC left out and why */
 };
 
 /* Receives one finished line without newline. The default drops everything. */
@@ -110,8 +111,9 @@ void gamma_log_set_sink(gamma_log_fn fn);
 void gamma_log(enum gamma_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-#define gamma_warn(...) gamma_log(GAMMA_LOG_WARN, __VA_ARGS__)
-#define gamma_info(...) gamma_log(GAMMA_LOG_INFO, __VA_ARGS__)
+#define gamma_error(...) gamma_log(GAMMA_LOG_ERROR, __VA_ARGS__)
+#define gamma_warn(...)  gamma_log(GAMMA_LOG_WARN, __VA_ARGS__)
+#define gamma_info(...)  gamma_log(GAMMA_LOG_INFO, __VA_ARGS__)
 
 /* ---- what somebody else has written, in a message ---- */
 

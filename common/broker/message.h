@@ -42,8 +42,8 @@ enum gamma_broker_type {
 	GAMMA_BROKER_LEAVE = 14,  /* it leaves the group */
 	GAMMA_BROKER_ALLOW = 15,  /* ends what REVOKE began; its form is REVOKE's */
 	GAMMA_BROKER_DETAILS = 16, /* asks for what STATE does not have */
-	GAMMA_BROKER_BOUNDS = 17,  /* answers DETAILS, then a NIC for each NIC, then DONE */
-	GAMMA_BROKER_NIC = 18,
+	GAMMA_BROKER_BOUNDS = 17,  /* answers DETAILS, then an INTERFACE for each NIC, then DONE */
+	GAMMA_BROKER_INTERFACE = 18,
 };
 
 /* Why something was refused. */
@@ -113,7 +113,7 @@ struct gamma_broker_served {
 	struct gamma_broker_header header; /* its reason: why the user may have no endpoints */
 	uint32_t count;                    /* of macs */
 	uint16_t ethertype;                /* that endpoints must use */
-	uint16_t reserved;
+	uint16_t wire_version;             /* of its frames; 0: a gammad that did not say, of 1 */
 	uint8_t macs[GAMMA_BROKER_NICS_MAX][GAMMA_MAC_LEN];
 };
 
@@ -157,7 +157,7 @@ enum gamma_broker_nic_state {
 };
 
 /* A NIC of gammad.conf. */
-struct gamma_broker_nic {
+struct gamma_broker_interface {
 	struct gamma_broker_header header;
 	char name[16];  /* with a final 0 */
 	uint32_t state; /* enum gamma_broker_nic_state */

@@ -280,15 +280,16 @@ static bool payload_intact(const struct gamma_arrival *arrival, const struct gam
 /* Frames of another protocol version are not answered, so say once why. */
 static void warn_version(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
-	char mac[GAMMA_MAC_TEXT_LEN];
+	char mac[GAMMA_MAC_TEXT_LEN], own[GAMMA_MAC_TEXT_LEN];
 
 	if (endpoint->version_reported)
 		return;
 	endpoint->version_reported = true;
-	gamma_warn("frames from %s are of version %u of the protocol, this is %u: install the same "
-		   "release of gamma on all hosts",
-		   gamma_mac_format(gamma_dispatch_sender(arrival), mac),
-		   arrival->frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] >> 4, GAMMA_VERSION);
+	gamma_error("frames from %s are of version %u of the protocol, this host (%s) has %u: "
+		    "install the same release of gamma on all hosts, and restart gammad",
+		    gamma_mac_format(gamma_dispatch_sender(arrival), mac),
+		    arrival->frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] >> 4,
+		    gamma_mac_format(endpoint->local.addr.mac, own), GAMMA_VERSION);
 }
 
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,

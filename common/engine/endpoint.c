@@ -119,6 +119,12 @@ static int open_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_
 	struct gamma_brokered brokered;
 	int ret = 0;
 
+	if (attr->link == GAMMA_LINK_XDP) {
+		gamma_error(
+			"FI_GAMMA_LINK=xdp: gammad opens packet sockets only; unset it, or run as "
+			"root");
+		return -EOPNOTSUPP;
+	}
 	if (attr->brokered)
 		brokered = *attr->brokered;
 	else

@@ -63,7 +63,10 @@ struct gamma_endpoint_handlers {
 };
 
 /* Why an endpoint has ended, for users. */
-#define GAMMA_REVOKED     "gammad has revoked this endpoint: ask the administrator"
+#define GAMMA_REVOKED "gammad has revoked this endpoint: ask the administrator"
+#define GAMMA_NIC_MTU_TOO_SMALL                                                                    \
+	"the MTU of this host's NIC was lowered below 576 bytes: raise it (ip link set mtu), and " \
+	"start again"
 #define GAMMA_NIC_REMOVED "this NIC was removed from the host: start again when it is back"
 
 struct gamma_endpoint;

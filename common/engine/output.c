@@ -72,6 +72,17 @@ static void park_stalled(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 	gamma_list_append(&endpoint->local.stalled, &flow->ready_entry);
 }
 
+/* False: it is too small to go on with. */
+static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_link *link)
+{
+	if (link->mtu >= GAMMA_LEAST_MTU) {
+		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
+		return true;
+	}
+	gamma_peers_fail_all(endpoint, -EMSGSIZE, GAMMA_NIC_MTU_TOO_SMALL);
+	return false;
+}
+
 /* The link has taken so many of the burst. False: it is full. */
 bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
 			  unsigned count, unsigned sent, int error, uint64_t now)
@@ -95,10 +106,8 @@ bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *li
 		gamma_flow_declare_dead(burst[sent].flow, -ECONNRESET, GAMMA_SHM_NONSENSE, now);
 		return true;
 	}
-	if (error == -EMSGSIZE) {
-		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
+	if (error == -EMSGSIZE && take_lower_mtu(endpoint, link))
 		return true;
-	}
 	stall_link(endpoint, same_host, now);
 	if (gamma_unlikely(error == -ENODEV))
 		gamma_peers_fail_all(endpoint, error, GAMMA_NIC_REMOVED);
@@ -281,7 +290,7 @@ bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *lin
 	if (error == -ECONNREFUSED || error == -EPROTO)
 		return true;
 	if (error == -EMSGSIZE)
-		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
+		take_lower_mtu(endpoint, link);
 	endpoint->local.stats.send_stalls++;
 	return false;
 }

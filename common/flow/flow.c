@@ -166,9 +166,10 @@ void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now)
 	if (loss->stall_logged || now - loss->heard < flow->local->limits.peer_timeout)
 		return;
 	loss->stall_logged = true;
-	gamma_warn(
+	gamma_error(
 		"peer %s has not answered for %.1f s, but its process is there: if it was stopped, "
-		"continue or end it",
+		"continue or end it; if it runs, `gammaping` from its host shows what does not "
+		"pass",
 		gamma_flow_addr_name(&flow->addr, name), (double) (now - loss->heard) / 1e9);
 }
 

@@ -55,12 +55,18 @@ struct exchange {
 static int receive_reply(struct exchange *exchange)
 {
 	struct pollfd polls = {.fd = exchange->fd, .events = POLLIN};
+	const uint64_t until = gamma_now() + GAMMA_BROKER_WAIT_S * GAMMA_NS_PER_S;
+	uint64_t now = gamma_now();
 	int ret;
 	ssize_t len;
 
-	do
-		ret = poll(&polls, 1, GAMMA_BROKER_WAIT_S * 1000);
-	while (ret < 0 && errno == EINTR);
+	/* A program whose timer goes off again and again must not wait for ever. */
+	do {
+		ret = poll(&polls, 1, (int) ((until - now) / GAMMA_NS_PER_MS));
+		now = gamma_now();
+	} while (ret < 0 && errno == EINTR && now < until);
+	if (ret < 0 && errno == EINTR)
+		ret = 0;
 	if (ret <= 0)
 		return ret ? -errno : -ETIMEDOUT;
 	len = gamma_scm_receive(exchange->fd, exchange->answer, exchange->answer_len,
@@ -128,7 +134,7 @@ static void warn_failure(const char *path, const struct exchange *exchange, int 
 	char why[400];
 
 	explain_failure(path, exchange, error, why, sizeof(why));
-	gamma_warn("%s", why);
+	gamma_error("%s", why);
 }
 
 /* ---- endpoints ---- */

@@ -421,7 +421,7 @@ int gamma_xdp_open(const struct gamma_packet_attr *attr, bool insist, struct gam
 	if (!ret)
 		return 0;
 	if_indextoname((unsigned) attr->ifindex, name);
-	gamma_log(insist ? GAMMA_LOG_WARN : GAMMA_LOG_INFO, "%s: no AF_XDP at MTU %u: %s%s", name,
+	gamma_log(insist ? GAMMA_LOG_ERROR : GAMMA_LOG_INFO, "%s: no AF_XDP at MTU %u: %s%s", name,
 		  attr->mtu, refusal_reason(ret),
 		  insist ? "; or set FI_GAMMA_LINK=packet" : "; a packet socket is used");
 	return ret;
@@ -434,7 +434,8 @@ int gamma_xdp_open(const struct gamma_packet_attr *attr, bool insist, struct gam
 {
 	(void) attr, (void) stats, (void) link;
 	if (insist)
-		gamma_warn("built without AF_XDP (configure --with-xdp); set FI_GAMMA_LINK=packet");
+		gamma_error(
+			"built without AF_XDP (configure --with-xdp); set FI_GAMMA_LINK=packet");
 	return -EOPNOTSUPP;
 }
 #endif

@@ -10,6 +10,7 @@
  */
 #include "shm/shm.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,34 @@ static bool is_gammad(const struct gamma_shm *shm, const struct gamma_scm *scm)
 	return len && scm->name_len > len && !memcmp(&scm->name, &shm->gammad, len);
 }
 
+/* From the port that the frame names as its sender's. */
+static bool comes_from_its_port(const struct gamma_scm *scm, const uint8_t *frame)
+{
+	struct sockaddr_un name;
+	uint16_t port;
+	unsigned len;
+
+	memcpy(&port, frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, src_port),
+	       sizeof(port));
+	len = gamma_port_name(frame + GAMMA_MAC_LEN, ntohs(port), &name);
+	return scm->name_len == len && !memcmp(&scm->name, &name, len);
+}
+
+/* Other users, too, may ask who owns a port, and answer that it is theirs. What else they send is
+ * about flows, which are none of theirs. */
+static bool is_from_own_or_polite(const struct gamma_shm *shm, const struct gamma_scm *scm)
+{
+	const struct gamma_header *header = (const void *) (shm->frame + GAMMA_ETH_LEN);
+
+	if (!gamma_shm_is_entitled(shm, scm->sender.uid, shm->frame))
+		return false;
+	if (gamma_shm_trusts(shm, scm->sender.uid))
+		return true;
+	return (header->version_kind & 0x0f) == GAMMA_KIND_LOOKUP &&
+	       (header->op == GAMMA_LOOKUP_ASK || header->op == GAMMA_LOOKUP_OTHER_TENANT) &&
+	       comes_from_its_port(scm, shm->frame);
+}
+
 static bool next_datagram(struct gamma_shm *shm, struct gamma_arrival *arrival)
 {
 	struct gamma_scm scm;
@@ -189,8 +218,7 @@ static bool next_datagram(struct gamma_shm *shm, struct gamma_arrival *arrival)
 			continue;
 		}
 		if (len < GAMMA_ETH_LEN + GAMMA_HEADER_LEN ||
-		    (!gamma_shm_is_entitled(shm, scm.sender.uid, shm->frame) &&
-		     !is_gammad(shm, &scm))) {
+		    (!is_from_own_or_polite(shm, &scm) && !is_gammad(shm, &scm))) {
 			shm->link.stats->malformed++;
 			continue;
 		}

@@ -152,7 +152,7 @@ fi
 inside=()
 start_as daemon server node01 60 "$latency" -p gamma -s -P 4712
 until_true 10 listed node01 4712 || not_ok "daemon's endpoint" "$work/server.out"
-start_as labuser client node02 60 env FI_LOG_LEVEL=warn "$latency" -p gamma -P 4712 -n 20 -w 5 node01
+start_as labuser client node02 60 "$latency" -p gamma -P 4712 -n 20 -w 5 node01
 check "another user's endpoint: told so at once" wait_for_line client "another user" 10
 stop client
 stop server
@@ -486,7 +486,7 @@ job_reports() { # TEXT JOB PATTERN
 start_as daemon server node01 60 fi_pingpong -p gamma -e rdm
 wait_for_port node01 47592 5 || not_ok "daemon's server" "$work/server.out"
 check_fails "user ids differ, whole address: told so" "another user" \
-	user_on labuser node02 timeout 50 env FI_LOG_LEVEL=warn fi_pingpong -p gamma -e rdm "$(mgt 1)"
+	user_on labuser node02 timeout 50 fi_pingpong -p gamma -e rdm "$(mgt 1)"
 stop server
 
 ping_pong

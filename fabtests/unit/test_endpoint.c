@@ -346,7 +346,7 @@ static unsigned warnings;
 
 static void listen_to_warnings(enum gamma_log_level level, const char *line)
 {
-	if (level != GAMMA_LOG_WARN)
+	if (level == GAMMA_LOG_INFO)
 		return;
 	warnings++;
 	snprintf(warning, sizeof(warning), "%s", line);
@@ -401,8 +401,9 @@ static void frames__of_another_version_are_logged_once(void **state)
 	assert_int_equal(warnings, 1);
 	assert_string_equal(
 		warning,
-		"frames from 02:00:00:00:00:01 are of version 2 of the protocol, this is 1: "
-		"install the same release of gamma on all hosts");
+		"frames from 02:00:00:00:00:01 are of version 2 of the protocol, this host "
+		"(02:00:00:00:00:00) has 1: install the same release of gamma on all hosts, and "
+		"restart gammad");
 	gamma_log_set_sink(NULL);
 }
 
@@ -483,6 +484,23 @@ static void nic_removed__all_ends_with_an_error(void **state)
 	assert_int_equal(sides[A].send_error, -ENODEV);
 	assert_string_equal(sides[A].cause, GAMMA_NIC_REMOVED);
 	assert_int_equal(start_send(&sides[A], far, 64), -ENODEV);
+	assert_true(netns_add_nics());
+}
+
+static void nic_mtu__below_the_least_all_ends_with_an_error(void **state)
+{
+	const struct gamma_addr *far;
+
+	(void) state;
+	netns_needed();
+	far = gamma_endpoint_addr(sides[FAR].ep);
+	assert_int_equal(netns_ip("link set g0 mtu 200"), 0);
+	assert_int_equal(start_send(&sides[A], far, 100000), 0);
+	assert_int_equal(netns_ip("link delete g0"), 0);
+	assert_true(sides[A].sent);
+	assert_int_equal(sides[A].send_error, -EMSGSIZE);
+	assert_string_equal(sides[A].cause, GAMMA_NIC_MTU_TOO_SMALL);
+	assert_int_equal(start_send(&sides[A], far, 64), -EMSGSIZE);
 	assert_true(netns_add_nics());
 }
 
@@ -657,6 +675,7 @@ int main(void)
 		EP_TEST(messages__to_a_partial_address),
 		EP_TEST(revoked__all_ends_with_an_error),
 		EP_TEST(nic_removed__all_ends_with_an_error),
+		EP_TEST(nic_mtu__below_the_least_all_ends_with_an_error),
 		EP_TEST(create__port_in_use),
 		EP_TEST(create__address_is_complete),
 		EP_TEST(fds__wake_for_an_arrival),

@@ -349,7 +349,7 @@ static void details__of_every_nic(void **state)
 	struct gammad *gammad = *state;
 	struct connection connection = connect_as(gammad, GAMMAD_FAKE_USER);
 	struct gamma_broker_bounds bounds;
-	struct gamma_broker_nic nic;
+	struct gamma_broker_interface nic;
 
 	gammad->conf.nic_count = 2;
 	strcpy(gammad->conf.nics[0].name, "fake0");

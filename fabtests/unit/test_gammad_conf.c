@@ -82,6 +82,9 @@ static void parse__mistakes(void **state)
 		{"nic a slots 1\ngroup no-such-group-here\n", "f:2: no group"},
 		{"nic a slots 1\nethertype 0x5ff\n", "f:2: write `ethertype"},
 		{"nic a slots 1\nethertype 0x\n", "f:2: write `ethertype"},
+		{"nic a slots 1\nethertype 0x0800\n", "f:2: EtherType 0x0800 is that of IPv4"},
+		{"nic a slots 1\nmulticast -1\n", "f:2: write `multicast NUMBER`"},
+		{"nic a slots 1\nmulticast 1\nmulticast 1\n", "f:3: a second `multicast`"},
 		{"nic a slots 1\nlimit 16385\n",
 		 "f:2: write `limit NUMBER` or `limit NUMBER uid UID`, "
 		 "from 0 to 16384"},

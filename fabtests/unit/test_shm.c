@@ -125,8 +125,19 @@ static void burst__returns_how_many_left(void **state)
 
 /* ---- what others may put into the socket ---- */
 
-/* In a child that is user 65534: sends raw bytes to port 1; 0: sent. */
-static void as_nobody(const void *bytes, size_t len)
+enum { NOBODYS_PORT = 4242 };
+
+static bool bind_port(int fd, uint16_t port)
+{
+	struct sockaddr_un name;
+	unsigned len = gamma_port_name(mac, port, &name);
+
+	return !bind(fd, (struct sockaddr *) &name, len);
+}
+
+/* In a child that is user 65534: sends raw bytes to port 1, from that port (0: a socket without a
+ * name). */
+static void as_nobody_from(uint16_t port, const void *bytes, size_t len)
 {
 	struct sockaddr_un name;
 	unsigned name_len = gamma_port_name(mac, ports[1], &name);
@@ -136,11 +147,34 @@ static void as_nobody(const void *bytes, size_t len)
 	if (!pid) {
 		int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
-		_exit(setresuid(65534, 65534, 65534) ||
+		_exit((port && !bind_port(fd, port)) || setresuid(65534, 65534, 65534) ||
 		      sendto(fd, bytes, len, 0, (struct sockaddr *) &name, name_len) < 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+}
+
+static void as_nobody(const void *bytes, size_t len)
+{
+	as_nobody_from(NOBODYS_PORT, bytes, len);
+}
+
+/* A LOOKUP frame of user 65534. */
+static void make_lookup(struct gamma_frame *frame, uint8_t op, uint32_t seq)
+{
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = op,
+		.dst_port = ports[1],
+		.src_port = NOBODYS_PORT,
+		.tenant = 65534,
+		.seq = seq,
+	};
+
+	memset(frame, 0, sizeof(*frame));
+	frame->head = gamma_codec_build(&fields, mac, mac, GAMMA_ETHERTYPE,
+					frame->room + sizeof(frame->room));
+	frame->head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
 }
 
 static void tenant__nobody_speaks_for_another_user(void **state)
@@ -156,10 +190,39 @@ static void tenant__nobody_speaks_for_another_user(void **state)
 	as_nobody(frame.head, frame.head_len);
 	assert_false(take(&fields, &arrival));
 	assert_int_equal(stats[1].malformed, 1);
-	make(&frame, 2, 65534, NULL, 0);
+	make_lookup(&frame, GAMMA_LOOKUP_ASK, 2);
 	as_nobody(frame.head, frame.head_len);
 	assert_true(take(&fields, &arrival));
 	assert_int_equal(fields.seq, 2);
+	links[1]->ops->release(links[1]);
+}
+
+/* Frames about a flow, or in the name of a port that is not the sender's. */
+static void tenant__another_user_may_only_ask_and_answer(void **state)
+{
+	static const uint8_t refused[] = {GAMMA_LOOKUP_FOUND, GAMMA_LOOKUP_NO_PORT};
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	struct gamma_frame frame;
+
+	(void) state;
+	if (getuid())
+		skip();
+	make(&frame, 1, 65534, NULL, 0);
+	as_nobody(frame.head, frame.head_len);
+	for (size_t i = 0; i < gamma_array_size(refused); i++) {
+		make_lookup(&frame, refused[i], 2);
+		as_nobody(frame.head, frame.head_len);
+	}
+	make_lookup(&frame, GAMMA_LOOKUP_ASK, 3);
+	as_nobody_from(0, frame.head, frame.head_len);
+	as_nobody_from(NOBODYS_PORT + 1, frame.head, frame.head_len);
+	assert_false(take(&fields, &arrival));
+	assert_int_equal(stats[1].malformed, 5);
+	make_lookup(&frame, GAMMA_LOOKUP_OTHER_TENANT, 4);
+	as_nobody(frame.head, frame.head_len);
+	assert_true(take(&fields, &arrival));
+	assert_int_equal(fields.seq, 4);
 	links[1]->ops->release(links[1]);
 }
 
@@ -172,7 +235,7 @@ static void malformed__short_ones_are_skipped(void **state)
 	(void) state;
 	if (getuid())
 		skip();
-	make(&frame, 7, 65534, NULL, 0);
+	make_lookup(&frame, GAMMA_LOOKUP_ASK, 7);
 	as_nobody("", 0);
 	as_nobody(frame.head, GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 1);
 	as_nobody(frame.head, frame.head_len);
@@ -533,6 +596,7 @@ int main(void)
 		LINK_TEST(gone__nobody_owns_the_port),
 		LINK_TEST(burst__returns_how_many_left),
 		LINK_TEST(tenant__nobody_speaks_for_another_user),
+		LINK_TEST(tenant__another_user_may_only_ask_and_answer),
 		LINK_TEST(malformed__short_ones_are_skipped),
 		LINK_TEST(shared__short_and_long_ones_in_order),
 		LINK_TEST(shared__sleeper_is_woken),

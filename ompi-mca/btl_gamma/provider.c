@@ -83,8 +83,25 @@ static bool params_fit(void)
 	return true;
 }
 
+/* libfabric hides providers that FI_PROVIDER does not name, or excludes by a ^ at its beginning. */
+static bool filter_hides_gamma(const char *filter)
+{
+	const char *found = filter ? strstr(filter, "gamma") : NULL;
+
+	return filter && *filter && (*filter == '^') == (found != NULL);
+}
+
 static void report_no_provider(int error)
 {
+	const char *filter = getenv("FI_PROVIDER");
+
+	if (filter_hides_gamma(filter)) {
+		btl_gamma_report_unused(
+			"FI_PROVIDER=%s in the environment hides libfabric's provider gamma.",
+			"Unset it, or set FI_PROVIDER=gamma (mpirun -x FI_PROVIDER=gamma).",
+			filter);
+		return;
+	}
 	btl_gamma_report_unused(
 		"libfabric %u.%u finds no usable NIC for its provider gamma (%s).",
 		"If the provider itself reports nothing, it was not found: fi_info -p gamma must "

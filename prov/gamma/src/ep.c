@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* An endpoint's life: opening, binding, enabling, options, names, aliases, closing. */
 #include "ep.h"
+#include "report.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -224,16 +225,20 @@ static void explain_create(const struct gamma_fi_ep *ep, int error)
 
 	switch (-error) {
 	case EADDRINUSE:
-		GAMMA_WARN(EP_CTRL,
-			   "%s: port %u is in use by another process: choose another or none\n",
-			   name, ep->port);
+		gamma_report("%s: port %u is in use by another process: choose another or none",
+			     name, ep->port);
 		break;
 	case EPERM:
-		GAMMA_WARN(EP_CTRL,
-			   "%s: no CAP_NET_RAW and no gammad: run as root, or start gammad\n",
-			   name);
+		gamma_report("%s: no CAP_NET_RAW and no gammad: run as root, or start gammad",
+			     name);
 		break;
-	default:
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		gamma_report("%s: cannot open an endpoint: %s; raise the process's limits (ulimit)",
+			     name, strerror(-error));
+		break;
+	default: /* a line before it has said why */
 		GAMMA_WARN(EP_CTRL, "%s: cannot open an endpoint: %s\n", name, strerror(-error));
 	}
 }

@@ -108,6 +108,26 @@ static bool is_served(const struct gamma_broker_served *served, const uint8_t ma
 	return false;
 }
 
+/* A NIC that gammad serves may be down just now. */
+static void explain_unserved(const struct query *query, const struct gamma_broker_served *served,
+			     char *why, size_t why_len)
+{
+	size_t i;
+
+	for (i = 0; i < query->nic_count; i++) {
+		const struct gamma_nic *nic = &query->nics[i];
+
+		if (!is_served(served, nic->mac))
+			continue;
+		snprintf(why, why_len, "%s, which gammad serves, %s", nic->name, nic->reason);
+		return;
+	}
+	snprintf(why, why_len,
+		 "gammad at %.128s serves no NIC that can be used: add one to gammad.conf, or see "
+		 "`gammactl status` (FI_LOG_LEVEL=info says why each is left out)",
+		 gamma_settings.broker);
+}
+
 /* Only NICs on which gammad opens endpoints can be used; the reason if there is none. */
 static int ask_gammad(struct query *query, char *why, size_t why_len)
 {
@@ -123,6 +143,14 @@ static int ask_gammad(struct query *query, char *why, size_t why_len)
 			 gamma_settings.broker, served.ethertype, gamma_settings.ethertype);
 		return -FI_ENODATA;
 	}
+	if (served.wire_version ? served.wire_version != GAMMA_VERSION : GAMMA_VERSION != 1) {
+		snprintf(why, why_len,
+			 "gammad at %.128s is of version %u of the protocol on the wire, this "
+			 "program's gamma of %u: install one release, and restart gammad",
+			 gamma_settings.broker, served.wire_version ? served.wire_version : 1,
+			 GAMMA_VERSION);
+		return -FI_ENODATA;
+	}
 	for (i = 0; i < query->nic_count; i++) {
 		struct gamma_nic *nic = &query->nics[i];
 
@@ -135,10 +163,7 @@ static int ask_gammad(struct query *query, char *why, size_t why_len)
 		return -FI_ENODATA;
 	if (any_usable(query))
 		return 0;
-	snprintf(why, why_len,
-		 "gammad at %.128s serves no NIC that can be used: add one to gammad.conf "
-		 "(FI_LOG_LEVEL=info says why each is left out)",
-		 gamma_settings.broker);
+	explain_unserved(query, &served, why, why_len);
 	return -FI_ENODATA;
 }
 

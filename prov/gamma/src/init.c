@@ -4,6 +4,7 @@
  * and the clean-up before it is unloaded.
  */
 #include "gamma.h"
+#include "report.h"
 
 static void cleanup(void);
 
@@ -25,7 +26,9 @@ const char *gamma_init_error(void)
 
 static void to_fi_log(enum gamma_log_level level, const char *line)
 {
-	if (level == GAMMA_LOG_WARN)
+	if (level == GAMMA_LOG_ERROR)
+		gamma_report("%s", line);
+	else if (level == GAMMA_LOG_WARN)
 		GAMMA_WARN(CORE, "%s\n", line);
 	else
 		GAMMA_INFO(CORE, "%s\n", line);

@@ -4,6 +4,7 @@
  * receive the oldest message that came before it. Called by the engine (handlers) and by submit.c.
  */
 #include "ep.h"
+#include "report.h"
 
 static bool is_tagged(const struct gamma_envelope *envelope)
 {
@@ -235,7 +236,11 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 		 gamma_flow_addr_name(&flow->addr, name), cause);
 	if (ep->closing)
 		return;
-	GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
+	/* A program without an event queue may never hear of it, and wait. */
+	if (ep->eq || ep->domain->eq)
+		GAMMA_WARN(EP_DATA, "%s: %s\n", ep->domain->nic.name, ep->cause);
+	else
+		gamma_report("%s: %s", ep->domain->nic.name, ep->cause);
 	fail_directed(ep, &ep->rx->posted_msg, flow, error);
 	fail_directed(ep, &ep->rx->posted_tagged, flow, error);
 	/* Injected messages have no completion that could report their loss. */

@@ -4,6 +4,7 @@
  * and read when libfabric loads the provider; every file reads gamma_settings.
  */
 #include "gamma.h"
+#include "wire/ethertype.h"
 #include "base/base.h"
 #include "broker/message.h"
 #include "wire/wire.h"
@@ -326,6 +327,18 @@ static int check_names(char *error, size_t error_len)
 	return 0;
 }
 
+static int check_ethertype(char *error, size_t error_len)
+{
+	const char *owner = gamma_ethertype_owner(gamma_settings.ethertype);
+
+	if (!owner)
+		return 0;
+	snprintf(error, error_len,
+		 PREFIX "ETHERTYPE=0x%04X is the EtherType of %s: choose a free one, on all hosts",
+		 gamma_settings.ethertype, owner);
+	return -FI_EINVAL;
+}
+
 int gamma_settings_load(char *error, size_t error_len)
 {
 	int ret = check_names(error, error_len);
@@ -346,6 +359,9 @@ int gamma_settings_load(char *error, size_t error_len)
 		if (ret)
 			return ret;
 	}
+	ret = check_ethertype(error, error_len);
+	if (ret)
+		return ret;
 	for (i = 0; i < gamma_array_size(switches); i++) {
 		ret = load_switch(&switches[i], error, error_len);
 		if (ret)
