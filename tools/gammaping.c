@@ -5,6 +5,7 @@
  * endpoints and those of other users, and keeps no state for it. With -l it is the other end.
  */
 #include "gammaping.h"
+#include "broker/message.h"
 #include "wire/ethertype.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +27,6 @@
 enum { EXIT_LOST = 1, EXIT_SETUP = 2 };
 
 enum {
-	RING_BYTES = 1 << 20,
 	TRIES = 4,         /* requests until a step has failed */
 	OTHERS_US = 20000, /* further endpoints of a host answer within this time */
 	ANSWERS_MAX = 16,  /* endpoints of a host that are distinguished */
@@ -115,10 +114,12 @@ static void read_environment(struct ping *ping)
 {
 	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
 	const char *iface = getenv("FI_GAMMA_IFACE");
+	const char *broker = getenv("FI_GAMMA_BROKER");
 	char *end;
 	unsigned long value;
 
 	ping->iface = iface && *iface ? iface : NULL;
+	ping->broker = broker && *broker ? broker : GAMMA_BROKER_PATH;
 	ping->ethertype = GAMMA_ETHERTYPE;
 	if (!ethertype)
 		return;
@@ -191,16 +192,15 @@ static void read_command_line(struct ping *ping, int argc, char **argv)
 
 /* ---- this host ---- */
 
-static void check_privilege(void)
+/* Without it the frames go through a slot, if gammad gives one. */
+static void check_privilege(struct ping *ping)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0)
 		close(fd);
 	else if (errno == EPERM || errno == EACCES)
-		gammaping_fail(
-			"no CAP_NET_RAW, so no raw Ethernet: run as root, or give the program the "
-			"capability (setcap cap_net_raw+ep PROGRAM)");
+		ping->through_slot = true;
 	else
 		gammaping_fail("no packet socket: %s", strerror(errno));
 }
@@ -262,6 +262,12 @@ static void step_nic(struct ping *ping)
 		say(ping, "nic", false, "%s %s", ping->nic->name, ping->nic->reason);
 		exit(EXIT_SETUP);
 	}
+	if (ping->through_slot && !links_may_have_slot(ping))
+		gammaping_fail(
+			"no CAP_NET_RAW, so no raw Ethernet, and no gammad that serves %s to this "
+			"user: run as root, or give the program the capability (setcap "
+			"cap_net_raw+ep PROGRAM)",
+			ping->nic->name);
 	speed_text(ping->nic, speed, sizeof(speed));
 	say(ping, "nic", true, "%s %s, MTU %u, %s", ping->nic->name,
 	    gamma_mac_format(ping->nic->mac, mac), ping->nic->mtu, speed);
@@ -307,31 +313,17 @@ static void step_name(struct ping *ping, int resolved, const char *why)
 
 static void open_links(struct ping *ping)
 {
-	struct gamma_packet_attr attr = {
-		.ifindex = ping->nic->ifindex,
-		.ethertype = ping->ethertype,
-		.tenant = geteuid(),
-		.mtu = (uint32_t) gamma_min(ping->nic->mtu, UINT16_MAX),
-		.ring_bytes = RING_BYTES,
-	};
-	struct gamma_shm_attr shm = {
-		.fd = gamma_port_claim(ping->nic->mac, &ping->own_port),
-		.tenant = geteuid(),
-	};
-	int ret = shm.fd < 0 ? shm.fd : gamma_shm_open(&shm, &ping->stats, &ping->shm);
+	const uint32_t most = (uint32_t) gamma_min(ping->nic->mtu, UINT16_MAX) - GAMMA_HEADER_LEN;
+	int ret = ping->through_slot ? links_open_slot(ping) : links_open_nic(ping);
 
-	attr.port = ping->own_port;
-	if (!ret)
-		ret = gamma_packet_open(&attr, &ping->stats, &ping->packet);
 	if (ret)
 		gammaping_fail("%s: cannot open a link: %s", ping->nic->name, strerror(-ret));
 	ping->zeros = calloc(1, UINT16_MAX);
-	if (!ping->zeros || getrandom(&ping->epoch, sizeof(ping->epoch), 0) < 0)
+	if (!ping->zeros)
 		gammaping_fail("out of memory");
-	ping->epoch |= 1; /* never 0, which means any */
-	if (ping->size > attr.mtu - GAMMA_HEADER_LEN)
+	if (ping->size > most)
 		gammaping_fail("-s %u: frames of %s carry at most %u bytes", ping->size,
-			       ping->nic->name, attr.mtu - GAMMA_HEADER_LEN);
+			       ping->nic->name, most);
 }
 
 static uint64_t seconds(double s)
@@ -353,8 +345,7 @@ static bool next_local_port(FILE *list, const struct ping *ping, uint16_t *port)
 	while (fgets(line, sizeof(line), list)) {
 		name = strstr(line, prefix);
 		*port = name ? (uint16_t) strtoul(name + strlen(prefix), NULL, 10) : 0;
-		if (*port &&
-		    (*port != ping->own_port || memcmp(mac, ping->nic->mac, GAMMA_MAC_LEN)))
+		if (*port && (*port != ping->own_port || memcmp(mac, ping->own_mac, GAMMA_MAC_LEN)))
 			return true;
 	}
 	return false;
@@ -487,12 +478,59 @@ static void step_lookup(struct ping *ping)
 	} else if (ping->peer.port) {
 		say(ping, "lookup", false,
 		    "port %u belongs to user %u, this is user %u: both must be the same",
-		    ping->found.port, ping->found.tenant, geteuid());
+		    ping->found.port, ping->found.tenant, ping->tenant);
 		exit(EXIT_LOST);
 	} else {
 		say(ping, "lookup", true,
 		    "port %u, of user %u (this is user %u, which may not talk to it)",
-		    ping->found.port, ping->found.tenant, geteuid());
+		    ping->found.port, ping->found.tenant, ping->tenant);
+	}
+}
+
+/* ---- the way through a slot ---- */
+
+static bool slot_is_answered(struct ping *slot)
+{
+	struct lookup_answer answer;
+
+	for (int try = 0; try < TRIES && !gammaping_interrupted; try++) {
+		if (!lookup_send(slot, slot->found.port, 0) &&
+		    lookup_wait(slot, gamma_now() + seconds(slot->timeout) / TRIES, &answer))
+			return true;
+	}
+	return false;
+}
+
+/* Programs by gammad have addresses of their own, which some networks drop. */
+static void step_slot(struct ping *ping)
+{
+	struct ping slot = *ping;
+	char mac[GAMMA_MAC_TEXT_LEN];
+	bool answered;
+
+	if (ping->through_slot || ping->same_host || !links_may_have_slot(ping))
+		return;
+	slot.own_port = 0;
+	if (links_open_slot(&slot)) {
+		say(ping, "slot", false, "gammad gives no slot of %s; the line above says why",
+		    ping->nic->name);
+		return;
+	}
+	answered = slot_is_answered(&slot);
+	slot.packet->ops->close(slot.packet);
+	slot.shm->link.ops->close(&slot.shm->link);
+	gamma_mac_format(slot.own_mac, mac);
+	if (answered) {
+		say(ping, "slot", true, "frames from a slot of gammad (%s) are answered too", mac);
+	} else if (!gammaping_interrupted) {
+		ping->failed = true;
+		say(ping, "slot", false, "frames from a slot of gammad (%s) are not answered", mac);
+		hint("this network drops addresses that are not the NIC's: allow them at the "
+		     "switch "
+		     "port");
+		hint("(port security) and in the hypervisor (spoof check of a VF, forged "
+		     "transmits), or run");
+		hint("programs with CAP_NET_RAW, which have the NIC's address");
 	}
 }
 
@@ -657,6 +695,7 @@ static int walk(struct ping *ping, int resolved, const char *why)
 	step_name(ping, resolved, why);
 	open_links(ping);
 	step_lookup(ping);
+	step_slot(ping);
 	step_mtu(ping);
 	return step_round_trips(ping);
 }
@@ -670,7 +709,7 @@ int main(int argc, char **argv)
 	gamma_log_set_sink(log_line);
 	read_environment(&ping);
 	read_command_line(&ping, argc, argv);
-	check_privilege();
+	check_privilege(&ping);
 	catch_signals();
 	load_host(&ping);
 	resolved = gamma_resolve(ping.host, ping.service, ping.listen, ping.conf, ping.nics,

@@ -80,6 +80,7 @@ static struct gamma_endpoint *open_listener(const struct ping *ping)
 		.tenant = geteuid(),
 		.host = gamma_host_identity(),
 		.ring_bytes = RING_BYTES,
+		.broker = ping->through_slot ? ping->broker : NULL,
 		.limits =
 			{
 				.inject_size = GAMMA_SAFE_MTU,

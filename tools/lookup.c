@@ -28,7 +28,7 @@ int lookup_send(struct ping *ping, uint16_t port, uint32_t payload)
 		.op = GAMMA_LOOKUP_ASK,
 		.dst_port = port,
 		.src_port = ping->own_port,
-		.tenant = geteuid(),
+		.tenant = ping->tenant,
 		.src_epoch = ping->epoch,
 		.dst_epoch = GAMMA_EPOCH_ANY,
 		.seq = ++ping->seq,
@@ -40,7 +40,7 @@ int lookup_send(struct ping *ping, uint16_t port, uint32_t payload)
 		frame.iov[0] = (struct iovec){.iov_base = ping->zeros, .iov_len = payload};
 		frame.iov_count = 1;
 	}
-	frame.head = gamma_codec_build(&fields, ping->peer.mac, ping->nic->mac, ping->ethertype,
+	frame.head = gamma_codec_build(&fields, ping->peer.mac, ping->own_mac, ping->ethertype,
 				       frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
 	errno = 0;

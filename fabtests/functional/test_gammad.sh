@@ -557,7 +557,19 @@ check "which the slots follow" bash -c '[ "$("$@" | grep -c "mtu 1500.* s[0-9]*-
 	"$lab_tool" -n "$lab_name" exec node01 nsenter --net=/run/gammad/net ip -o link show type macvlan
 user_pair "and later programs" fi_pingpong -p gamma -e rdm -c -S 65536 -I 20
 counted_clean "and later programs"
-check "gammaping to a host without endpoints" on node02 "$abs_top_builddir/tools/gammaping" "$nic1"
+cp "$abs_top_builddir/tools/gammaping" "$shared/lib"
+ping=$shared/lib/gammaping
+check "gammaping to a host without endpoints, also through a slot" bash -c \
+	'said=$("$@") && grep -q "^slot  *ok" <<<"$said"' - "$lab_tool" -n "$lab_name" exec node02 "$ping" "$nic1"
+check "gammaping by a user" user_on labuser node02 "$ping" "$nic1"
+# A switch port that passes the NIC's own address alone.
+if nsenter --net="/run/netns/gl-$lab_name-sw" bridge link set dev d2 locked on 2>"$work/switch.out"; then
+	nsenter --net="/run/netns/gl-$lab_name-sw" bridge fdb replace "$nic2" dev d2 master static
+	nsenter --net="/run/netns/gl-$lab_name-sw" ip link set dev d2 type bridge_slave fdb_flush
+	check_fails "port security: gammaping says so" "^slot  *failed .*are not answered" \
+		on node02 "$ping" -t 0.5 "$nic1"
+	nsenter --net="/run/netns/gl-$lab_name-sw" bridge link set dev d2 locked off
+fi
 on node01 python3 "$shared/groups.py" "$nic1" "$(id -u labuser)" "$(id -u daemon)" \
 	>"$work/groups.out" 2>&1 || true
 check "multicast memberships of a user" grep -qx "many 0 0 0 0 0 0 0 0 0 16 16 16 16 16 16 16 16" \

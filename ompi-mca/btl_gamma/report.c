@@ -54,8 +54,10 @@ static const char *cure_of(int error)
 	case FI_EHOSTUNREACH:
 		return "Is the host up, its cable plugged, and its NIC on the same Ethernet "
 		       "segment as ours?\n"
-		       "gammaping from here to it shows which step fails. To wait longer, raise\n"
-		       "btl_gamma_peer_timeout.";
+		       "gammaping from here to it shows which step fails, also whether the network "
+		       "drops\nthe addresses of gammad's slots (port security, spoof checks). To "
+		       "wait "
+		       "longer, raise\nbtl_gamma_peer_timeout.";
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
 	case FI_ECONNABORTED:
