@@ -3,7 +3,7 @@
 #include "nic/resolve.h"
 #include "base/base.h"
 #include "base/mac.h"
-#include "nic/arp.h"
+#include "nic/arp_nd.h"
 #include "nic/select.h"
 
 #include <arpa/inet.h>
@@ -93,7 +93,7 @@ static int take_default(const struct query *q)
 	return -ENODEV;
 }
 
-/* ---- IPv4 ---- */
+/* ---- IP addresses ---- */
 
 static const char *explain(int err)
 {
@@ -101,8 +101,9 @@ static const char *explain(int err)
 	case ENETUNREACH:
 		return "is not on an Ethernet of this host; GAMMA does not go through routers";
 	case EHOSTUNREACH:
-		return "does not answer to ARP; check that the host is up, or list it in the "
-		       "configuration file";
+		return "does not answer to ARP or neighbour discovery; check that the host is up, "
+		       "or "
+		       "list it in the configuration file";
 	case EADDRNOTAVAIL:
 		return "is not an address of an Ethernet NIC of this host; see `ip address`";
 	case EINVAL:
@@ -112,32 +113,37 @@ static const char *explain(int err)
 	}
 }
 
-static int take_ipv4(const struct query *q, uint32_t ipv4_be)
+static int take_ip(const struct query *q, const struct gamma_ip *ip)
 {
 	const struct gamma_nic *nic;
 	uint8_t mac[GAMMA_MAC_LEN];
-	char text[INET_ADDRSTRLEN];
+	struct gamma_ip_text shown;
 	int ifindex = 0, err;
 	bool named; /* unless the node's text is the address */
 
-	if (ntohl(ipv4_be) >> 24 == 127)
+	if (gamma_ip_is_loopback(ip))
 		return take_default(q);
+	shown = gamma_ip_format(ip);
+	if (gamma_ip_lacks_scope(ip))
+		return fail(q, -EINVAL,
+			    NODE
+			    ": %s is link-local: write the interface behind it, as in %s%%eth0",
+			    q->node, shown.text, shown.text);
 	if (q->source)
-		err = q->ops->owner(ipv4_be, mac, &ifindex);
+		err = q->ops->owner(ip, mac, &ifindex);
 	else
-		err = q->ops->arp(ipv4_be, GAMMA_ARP_TIMEOUT_MS, mac, &ifindex);
-	inet_ntop(AF_INET, &ipv4_be, text, sizeof(text));
-	named = strcmp(q->node, text);
+		err = q->ops->arp_nd(ip, GAMMA_ARP_TIMEOUT_MS, mac, &ifindex);
+	named = strcmp(q->node, shown.text);
 	if (err)
 		return fail(q, err, "%s" NODE "%s%s%s %s", q->source ? "source " : "", q->node,
-			    named ? " is at " : "", named ? text : "", named ? ", which" : "",
+			    named ? " is at " : "", named ? shown.text : "", named ? ", which" : "",
 			    explain(err));
 	nic = gamma_nic_select_by_ifindex(q->nics, q->nic_count, ifindex);
 	if (!nic)
 		return fail(q, -ENODEV,
 			    NODE ": %s is on interface number %d, which has just appeared; "
 				 "try again",
-			    q->node, text, ifindex);
+			    q->node, shown.text, ifindex);
 	memcpy(q->out->mac, mac, GAMMA_MAC_LEN);
 	return take_nic(q, nic);
 }
@@ -165,29 +171,29 @@ static int try_conf(const struct query *q)
 	return host ? take_mac(q, host->mac) : NO_MATCH;
 }
 
-static int try_ipv4(const struct query *q)
+static int try_ip(const struct query *q)
 {
-	struct in_addr ipv4;
+	struct gamma_ip ip;
 
-	return inet_pton(AF_INET, q->node, &ipv4) == 1 ? take_ipv4(q, ipv4.s_addr) : NO_MATCH;
+	return gamma_ip_parse(q->node, &ip) ? take_ip(q, &ip) : NO_MATCH;
 }
 
 /* A name may have several addresses: use the first that is reachable on this Ethernet. */
 static int try_host_name(const struct query *q)
 {
-	uint32_t addresses[ADDRESSES_MAX];
-	int count = q->ops->lookup(q->node, addresses, ADDRESSES_MAX);
+	struct gamma_ip ips[ADDRESSES_MAX];
+	int count = q->ops->lookup(q->node, ips, ADDRESSES_MAX);
 	int err = NO_MATCH;
 
 	for (int i = 0; i < count && err; i++)
-		err = take_ipv4(q, addresses[i]);
+		err = take_ip(q, &ips[i]);
 	return err;
 }
 
 static int resolve_node(const struct query *q)
 {
 	static int (*const rules[])(const struct query *) = {
-		try_mac, try_interface, try_conf, try_ipv4, try_host_name,
+		try_mac, try_interface, try_conf, try_ip, try_host_name,
 	};
 
 	for (size_t i = 0; i < gamma_array_size(rules); i++) {
@@ -198,7 +204,7 @@ static int resolve_node(const struct query *q)
 	}
 	return fail(q, -ENOENT,
 		    "node '" NODE
-		    "' is no MAC, interface, host of %s, IPv4 address or host name known "
+		    "' is no MAC, interface, host of %s, IP address or host name known "
 		    "here",
 		    q->node, gamma_conf_file(q->conf));
 }
@@ -273,20 +279,27 @@ int gamma_resolve_with(const struct gamma_resolve_ops *ops, const char *node, co
 	return err;
 }
 
-static int lookup(const char *name, uint32_t *ipv4_be, int room)
+/* Appends those of one IP version. */
+static int append_addresses(const struct addrinfo *list, int family, struct gamma_ip *ips,
+			    int count, int room)
 {
-	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM};
-	struct addrinfo *list, *info;
-	int count = 0;
+	for (; list && count < room; list = list->ai_next) {
+		if (list->ai_family == family && gamma_ip_from_sockaddr(list->ai_addr, &ips[count]))
+			count++;
+	}
+	return count;
+}
+
+static int lookup(const char *name, struct gamma_ip *ips, int room)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
+	struct addrinfo *list;
+	int count;
 
 	if (getaddrinfo(name, NULL, &hints, &list))
 		return -ENOENT;
-	for (info = list; info && count < room; info = info->ai_next) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *) info->ai_addr;
-
-		if (info->ai_family == AF_INET)
-			ipv4_be[count++] = in->sin_addr.s_addr;
-	}
+	count = append_addresses(list, AF_INET, ips, 0, room);
+	count = append_addresses(list, AF_INET6, ips, count, room);
 	freeaddrinfo(list);
 	return count;
 }
@@ -296,8 +309,8 @@ int gamma_resolve(const char *node, const char *service, bool source, const stru
 		  char *why, size_t why_len)
 {
 	static const struct gamma_resolve_ops system_ops = {
-		.owner = gamma_arp_find_owner,
-		.arp = gamma_arp_resolve,
+		.owner = gamma_arp_nd_find_owner,
+		.arp_nd = gamma_arp_nd_resolve,
 		.lookup = lookup,
 	};
 

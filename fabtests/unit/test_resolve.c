@@ -26,12 +26,27 @@ static struct gamma_resolved out;
 static char why[256];
 static int lookups;
 
-static int owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
+static struct gamma_ip address(const char *text)
+{
+	struct gamma_ip ip;
+
+	assert_true(gamma_ip_parse(text, &ip));
+	return ip;
+}
+
+static bool is(const struct gamma_ip *ip, const char *text)
+{
+	struct gamma_ip other = address(text);
+
+	return !memcmp(ip, &other, sizeof(other));
+}
+
+static int owner(const struct gamma_ip *ip, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
 	static const char *const own[] = {"10.0.0.1", "10.1.0.1", "10.2.0.1"};
 
 	for (size_t i = 0; i < gamma_array_size(own); i++) {
-		if (ipv4_be != inet_addr(own[i]))
+		if (!is(ip, own[i]))
 			continue;
 		memcpy(mac, nics[i].mac, GAMMA_MAC_LEN);
 		*ifindex = nics[i].ifindex;
@@ -40,41 +55,46 @@ static int owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 	return -EADDRNOTAVAIL;
 }
 
-static int arp(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
+static int arp_nd(const struct gamma_ip *ip, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],
+		  int *ifindex)
 {
 	static const uint8_t other[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 9};
 
 	assert_true(timeout_ms > 0);
-	if (!owner(ipv4_be, mac, ifindex))
+	if (!owner(ip, mac, ifindex))
 		return 0;
-	if (ipv4_be == inet_addr("10.0.0.10"))
+	if (is(ip, "10.0.0.10"))
 		return -EHOSTUNREACH;
 	memcpy(mac, other, GAMMA_MAC_LEN);
 	*ifindex = 11;
-	if (ipv4_be == inet_addr("10.0.0.9"))
+	if (is(ip, "10.0.0.9") || is(ip, "2001:db8::9"))
 		return 0;
 	*ifindex = 13;
-	if (ipv4_be == inet_addr("10.2.0.9"))
+	if (is(ip, "10.2.0.9"))
 		return 0;
 	*ifindex = 99;
-	return ipv4_be == inet_addr("10.9.0.9") ? 0 : -ENETUNREACH;
+	return is(ip, "10.9.0.9") ? 0 : -ENETUNREACH;
 }
 
-static int lookup(const char *name, uint32_t *ipv4_be, int room)
+static int lookup(const char *name, struct gamma_ip *ips, int room)
 {
 	assert_true(room >= 2);
 	lookups++;
 	if (!strcmp(name, "localhost") || !strcmp(name, "own-name")) {
-		ipv4_be[0] = inet_addr(name[0] == 'l' ? "127.0.0.1" : "127.0.1.1");
+		ips[0] = address(name[0] == 'l' ? "127.0.0.1" : "127.0.1.1");
 		return 1;
 	}
 	if (!strcmp(name, "two-addresses")) {
-		ipv4_be[0] = inet_addr("192.0.2.1");
-		ipv4_be[1] = inet_addr("10.0.0.9");
+		ips[0] = address("192.0.2.1");
+		ips[1] = address("10.0.0.9");
 		return 2;
 	}
+	if (!strcmp(name, "six-only")) {
+		ips[0] = address("2001:db8::9");
+		return 1;
+	}
 	if (!strcmp(name, "far")) {
-		ipv4_be[0] = inet_addr("192.0.2.1");
+		ips[0] = address("192.0.2.1");
 		return 1;
 	}
 	return -ENOENT;
@@ -82,7 +102,7 @@ static int lookup(const char *name, uint32_t *ipv4_be, int room)
 
 static int resolve(const char *node, const char *service, bool source)
 {
-	static const struct gamma_resolve_ops ops = {owner, arp, lookup};
+	static const struct gamma_resolve_ops ops = {owner, arp_nd, lookup};
 	int err = gamma_resolve_with(&ops, node, service, source, conf, nics, 3, &out, why,
 				     sizeof(why));
 
@@ -191,10 +211,22 @@ static void resolve__ipv4(void **state)
 	assert_int_equal(lookups, 0);
 }
 
+static void resolve__ipv6(void **state)
+{
+	(void) state;
+	assert_found("2001:db8::9", false, 9, &nics[0]);
+	assert_found("2001:0db8:0::0009", false, 9, &nics[0]);
+	assert_refused("2001:db8::10", false, -ENETUNREACH, "routers");
+	assert_refused("fe80::1", false, -EINVAL, "write the interface behind it");
+	assert_refused("2001:db8::9%lo", false, -ENOENT, "is no MAC, interface, host");
+	assert_int_equal(lookups, 1);
+}
+
 static void resolve__host_name(void **state)
 {
 	(void) state;
 	assert_found("two-addresses", false, 9, &nics[0]);
+	assert_found("six-only", false, 9, &nics[0]);
 	assert_refused("far", false, -ENETUNREACH,
 		       "far is at 192.0.2.1, which is not on an Ethernet");
 	assert_refused("nobody", false, -ENOENT, "node 'nobody' is no MAC, interface, host of f,");
@@ -207,6 +239,7 @@ static void resolve__loopback_means_the_default_nic(void **state)
 	assert_found("localhost", false, 1, &nics[0]);
 	assert_found("own-name", true, 1, &nics[0]);
 	assert_found("127.0.0.1", true, 1, &nics[0]);
+	assert_found("::1", true, 1, &nics[0]);
 	nics[0].reason = nics[1].reason = "has no carrier";
 	assert_refused("localhost", true, -ENODEV, "no usable NIC: eth0 has no carrier; eth1 has");
 }
@@ -277,11 +310,17 @@ static void resolve__without_conf_and_nics(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(resolve__mac),          test(resolve__interface),
-		test(resolve__host_of_conf), test(resolve__ipv4),
-		test(resolve__host_name),    test(resolve__loopback_means_the_default_nic),
-		test(resolve__no_node),      test(resolve__absurd_nodes),
-		test(resolve__service),      test(resolve__without_conf_and_nics),
+		test(resolve__mac),
+		test(resolve__interface),
+		test(resolve__host_of_conf),
+		test(resolve__ipv4),
+		test(resolve__ipv6),
+		test(resolve__host_name),
+		test(resolve__loopback_means_the_default_nic),
+		test(resolve__no_node),
+		test(resolve__absurd_nodes),
+		test(resolve__service),
+		test(resolve__without_conf_and_nics),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

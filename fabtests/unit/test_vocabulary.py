@@ -18,7 +18,7 @@ from tree import TOP, check, end, read
 CODE = r"\.(c|h|py|sh|lua|patch)$"
 TEXT = r"\.(md|[1-9]|svg|conf)$|^[A-Z]+$"
 ANY = ""
-ARP = re.compile(r"(\b|_)arp(\b|_)|\bnd_|nud_|ndmsg|newneigh|getneigh|neighbour[- _](entry|entries|table|state|cache)"
+ARP = re.compile(r"(\b|_)arp(\b|_)|\bnd_|nud_|ndmsg|newneigh|getneigh|neighbour[- _](entry|entries|table|state|cache|discovery)"
                  r"|ip neigh", re.I)
 
 # Standard term: pattern of the private one; files that it is looked for in; lines that may pass.

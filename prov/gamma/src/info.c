@@ -252,9 +252,9 @@ static int take_text(struct query *query, const char *node, const char *service,
 static bool is_numeric(const char *node)
 {
 	uint8_t mac[GAMMA_MAC_LEN];
-	struct in_addr ipv4;
+	struct gamma_ip ip;
 
-	return gamma_mac_parse(node, mac) || inet_pton(AF_INET, node, &ipv4) == 1;
+	return gamma_mac_parse(node, mac) || gamma_ip_parse(node, &ip);
 }
 
 /* node and service name the source with FI_SOURCE, else the destination. */
@@ -271,7 +271,7 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 		return take_text(query, node, service, source);
 	if (query->numeric && node && !is_numeric(node)) {
 		snprintf(why, sizeof(why),
-			 "node '%.64s' is no MAC and no IPv4 address, and FI_NUMERICHOST says that "
+			 "node '%.64s' is no MAC and no IP address, and FI_NUMERICHOST says that "
 			 "no name is to be looked up",
 			 node);
 		gamma_select_explain(query->named, why);

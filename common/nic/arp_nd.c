@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* From an IPv4 address to a MAC: rtnetlink's routes, own addresses and ARP neighbour table. */
-#include "nic/arp.h"
+/* From an IP address to a MAC: rtnetlink's routes, own addresses and neighbour tables. */
+#include "nic/arp_nd.h"
 #include "base/base.h"
 #include "nic/rtnetlink.h"
 
@@ -17,21 +17,20 @@
 enum {
 	ASK_TRIES = 20,    /* dumps interrupted by changes before giving up */
 	DISCARD_PORT = 9,  /* UDP: discards whatever arrives (RFC 863) */
-	POLL_MIN_US = 250, /* first wait for an ARP answer: typical for an idle Ethernet */
+	POLL_MIN_US = 250, /* first wait for an answer: typical for an idle Ethernet */
 	POLL_MAX_US = 20000,
 };
 
-/* An address as text, for messages. */
-struct shown {
-	char text[INET_ADDRSTRLEN];
-};
-
-static struct shown show(uint32_t ipv4_be)
+static bool is_address(const struct nlattr *attr, const struct gamma_ip *ip)
 {
-	struct shown out;
+	return mnl_attr_get_payload_len(attr) == ip->len &&
+	       !memcmp(mnl_attr_get_payload(attr), ip->bytes, ip->len);
+}
 
-	inet_ntop(AF_INET, &ipv4_be, out.text, sizeof(out.text));
-	return out;
+/* How the kernel asks a neighbour, for messages. */
+static const char *question(const struct gamma_ip *ip)
+{
+	return ip->len == 4 ? "ARP" : "neighbour discovery";
 }
 
 /* As gamma_rtnetlink_query, but repeats an interrupted dump: for replies that may see an answer
@@ -48,7 +47,7 @@ static int ask(struct gamma_rtnetlink_request *request, mnl_cb_t reply, void *da
 /* ---- the own addresses ---- */
 
 struct owner {
-	uint32_t ipv4_be;
+	const struct gamma_ip *ip;
 	int ifindex; /* 0: not found */
 	bool loopback;
 	bool has_mac;
@@ -63,11 +62,16 @@ static int read_address(const struct nlmsghdr *head, void *data)
 
 	if (head->nlmsg_type != RTM_NEWADDR || mnl_nlmsg_get_payload_len(head) < sizeof(*info))
 		return MNL_CB_OK;
+	/* Of several NICs, for a link-local address, the one that it names. */
+	if (owner->ip->scope && owner->ip->scope != info->ifa_index)
+		return MNL_CB_OK;
 	mnl_attr_for_each (attr, head, sizeof(*info)) {
-		if (mnl_attr_get_type(attr) == IFA_LOCAL &&
-		    mnl_attr_validate(attr, MNL_TYPE_U32) >= 0 &&
-		    mnl_attr_get_u32(attr) == owner->ipv4_be && !owner->ifindex)
-			owner->ifindex = info->ifa_index;
+		int type = mnl_attr_get_type(attr);
+
+		/* An IPv6 address without a peer has the latter alone. */
+		if ((type == IFA_LOCAL || (type == IFA_ADDRESS && owner->ip->len == 16)) &&
+		    is_address(attr, owner->ip) && !owner->ifindex)
+			owner->ifindex = (int) info->ifa_index;
 	}
 	return MNL_CB_OK;
 }
@@ -81,7 +85,7 @@ static int find_address(struct owner *owner)
 	head->nlmsg_type = RTM_GETADDR;
 	head->nlmsg_flags = NLM_F_DUMP;
 	info = mnl_nlmsg_put_extra_header(head, sizeof(*info));
-	info->ifa_family = AF_INET;
+	info->ifa_family = (uint8_t) gamma_ip_family(owner->ip);
 	return ask(&request, read_address, owner);
 }
 
@@ -117,9 +121,9 @@ static int find_mac(struct owner *owner)
 	return ask(&request, read_mac, owner);
 }
 
-int gamma_arp_find_owner(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
+int gamma_arp_nd_find_owner(const struct gamma_ip *ip, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
-	struct owner owner = {.ipv4_be = ipv4_be};
+	struct owner owner = {.ip = ip};
 	int err = find_address(&owner);
 
 	if (!err && owner.ifindex)
@@ -161,7 +165,7 @@ static int read_route(const struct nlmsghdr *head, void *data)
 	return MNL_CB_OK;
 }
 
-static int find_route(uint32_t ipv4_be, struct route *route)
+static int find_route(const struct gamma_ip *ip, struct route *route)
 {
 	struct gamma_rtnetlink_request request;
 	struct nlmsghdr *head = mnl_nlmsg_put_header(request.bytes);
@@ -169,18 +173,20 @@ static int find_route(uint32_t ipv4_be, struct route *route)
 
 	head->nlmsg_type = RTM_GETROUTE;
 	info = mnl_nlmsg_put_extra_header(head, sizeof(*info));
-	info->rtm_family = AF_INET;
-	info->rtm_dst_len = 32;
-	mnl_attr_put_u32(head, RTA_DST, ipv4_be);
+	info->rtm_family = (uint8_t) gamma_ip_family(ip);
+	info->rtm_dst_len = (uint8_t) (8 * ip->len);
+	mnl_attr_put(head, RTA_DST, ip->len, ip->bytes);
+	if (ip->scope)
+		mnl_attr_put_u32(head, RTA_OIF, ip->scope);
 	return ask(&request, read_route, route);
 }
 
-/* ---- the ARP neighbour ---- */
+/* ---- the neighbour ---- */
 
 enum neighbour_state { ABSENT, PENDING, KNOWN, FAILED, WITHOUT_ARP };
 
 struct neighbour {
-	uint32_t ipv4_be;
+	const struct gamma_ip *ip;
 	int ifindex;
 	enum neighbour_state state;
 	uint8_t mac[GAMMA_MAC_LEN]; /* if KNOWN */
@@ -208,8 +214,8 @@ static int read_neighbour(const struct nlmsghdr *head, void *data)
 	mnl_attr_for_each (attr, head, sizeof(*info)) {
 		int type = mnl_attr_get_type(attr);
 
-		if (type == NDA_DST && mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
-			same = mnl_attr_get_u32(attr) == neighbour->ipv4_be;
+		if (type == NDA_DST)
+			same = is_address(attr, neighbour->ip);
 		if (type == NDA_LLADDR && mnl_attr_get_payload_len(attr) == GAMMA_MAC_LEN)
 			mac = attr;
 	}
@@ -231,29 +237,47 @@ static int find_neighbour(struct neighbour *neighbour)
 	head->nlmsg_type = RTM_GETNEIGH;
 	head->nlmsg_flags = NLM_F_DUMP;
 	info = mnl_nlmsg_put_extra_header(head, sizeof(*info));
-	info->ndm_family = AF_INET;
+	info->ndm_family = (uint8_t) gamma_ip_family(neighbour->ip);
 	mnl_attr_put_u32(head, NDA_IFINDEX, neighbour->ifindex);
 	neighbour->state = ABSENT;
 	return ask(&request, read_neighbour, neighbour);
 }
 
-/* Makes the kernel send an ARP request on that NIC, without any privilege. */
-static int provoke_arp(const struct neighbour *neighbour)
+static int send_empty(int fd, const struct neighbour *neighbour)
 {
-	struct sockaddr_in to = {
-		.sin_family = AF_INET,
-		.sin_port = htons(DISCARD_PORT),
-		.sin_addr.s_addr = neighbour->ipv4_be,
-	};
-	uint32_t ifindex_be = htonl(neighbour->ifindex);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int err = 0;
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(DISCARD_PORT)};
+	uint32_t ifindex_be = htonl((uint32_t) neighbour->ifindex);
+
+	memcpy(&to.sin_addr, neighbour->ip->bytes, sizeof(to.sin_addr));
+	if (setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &ifindex_be, sizeof(ifindex_be)) ||
+	    sendto(fd, "", 0, MSG_DONTWAIT | MSG_DONTROUTE, (struct sockaddr *) &to, sizeof(to)))
+		return -errno;
+	return 0;
+}
+
+static int send_empty6(int fd, const struct neighbour *neighbour)
+{
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(DISCARD_PORT),
+				  .sin6_scope_id = neighbour->ip->scope};
+	uint32_t ifindex_be = htonl((uint32_t) neighbour->ifindex);
+
+	memcpy(&to.sin6_addr, neighbour->ip->bytes, sizeof(to.sin6_addr));
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_IF, &ifindex_be, sizeof(ifindex_be)) ||
+	    sendto(fd, "", 0, MSG_DONTWAIT | MSG_DONTROUTE, (struct sockaddr *) &to, sizeof(to)))
+		return -errno;
+	return 0;
+}
+
+/* Makes the kernel ask for the address on that NIC, without any privilege. */
+static int provoke_question(const struct neighbour *neighbour)
+{
+	int fd = socket(gamma_ip_family(neighbour->ip), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err;
 
 	if (fd < 0)
 		return -errno;
-	if (setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &ifindex_be, sizeof(ifindex_be)) ||
-	    sendto(fd, "", 0, MSG_DONTWAIT | MSG_DONTROUTE, (struct sockaddr *) &to, sizeof(to)))
-		err = -errno;
+	err = neighbour->ip->len == 4 ? send_empty(fd, neighbour) : send_empty6(fd, neighbour);
 	close(fd);
 	return err;
 }
@@ -285,71 +309,66 @@ static int await_neighbour(struct neighbour *neighbour, int timeout_ms)
 
 static int ask_neighbour(struct neighbour *neighbour, int timeout_ms)
 {
-	struct shown ip = show(neighbour->ipv4_be);
+	struct gamma_ip_text ip = gamma_ip_format(neighbour->ip);
+	const char *asked_by = question(neighbour->ip);
 	int err = find_neighbour(neighbour);
 
 	if (err || neighbour->state == KNOWN)
 		return err;
-	err = provoke_arp(neighbour);
+	err = provoke_question(neighbour);
 	if (err) {
-		gamma_info("%s: no ARP request could be provoked (%s): is output filtered here?",
-			   ip.text, strerror(-err));
+		gamma_info("%s: no %s could be provoked (%s): is output filtered here?", ip.text,
+			   asked_by, strerror(-err));
 		return -EHOSTUNREACH;
 	}
 	err = await_neighbour(neighbour, timeout_ms);
 	if (err || neighbour->state == KNOWN)
 		return err;
 	if (neighbour->state == WITHOUT_ARP)
-		gamma_info(
-			"%s: ARP is off on interface %d: list the host in the configuration file",
-			ip.text, neighbour->ifindex);
+		gamma_info("%s: %s is off on interface %d: list the host in the configuration file",
+			   ip.text, asked_by, neighbour->ifindex);
 	else
-		gamma_info("%s: no answer to ARP in %d ms: is the host up and on this Ethernet?",
-			   ip.text, timeout_ms);
+		gamma_info("%s: no answer to %s in %d ms: is the host up and on this Ethernet?",
+			   ip.text, asked_by, timeout_ms);
 	return -EHOSTUNREACH;
 }
 
 /* ---- interface ---- */
 
-static bool is_host_address(uint32_t ipv4_be)
+static int local_mac(const struct gamma_ip *ip, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
-	uint32_t ip = ntohl(ipv4_be);
-
-	return ip >> 24 != 0 && ip >> 28 < 0xe;
-}
-
-static int local_mac(uint32_t ipv4_be, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
-{
-	int err = gamma_arp_find_owner(ipv4_be, mac, ifindex);
+	int err = gamma_arp_nd_find_owner(ip, mac, ifindex);
 
 	if (err == -EADDRNOTAVAIL)
 		gamma_info("%s belongs to this host but not to an Ethernet NIC: name a NIC instead",
-			   show(ipv4_be).text);
+			   gamma_ip_format(ip).text);
 	return err;
 }
 
-int gamma_arp_resolve(uint32_t ipv4_be, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
+int gamma_arp_nd_resolve(const struct gamma_ip *ip, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],
+			 int *ifindex)
 {
-	struct neighbour neighbour = {.ipv4_be = ipv4_be};
-	struct shown ip = show(ipv4_be);
+	struct neighbour neighbour = {.ip = ip};
+	struct gamma_ip_text shown = gamma_ip_format(ip);
 	struct route route = {0};
 	int err;
 
-	if (!is_host_address(ipv4_be)) {
-		gamma_info("%s is no host's address", ip.text);
+	if (!gamma_ip_is_host(ip) || gamma_ip_lacks_scope(ip)) {
+		gamma_info("%s is no host's address%s", shown.text,
+			   gamma_ip_lacks_scope(ip) ? " without %INTERFACE behind it" : "");
 		return -EINVAL;
 	}
-	err = find_route(ipv4_be, &route);
+	err = find_route(ip, &route);
 	if (!err && route.type == RTN_LOCAL)
-		return local_mac(ipv4_be, mac, ifindex);
+		return local_mac(ip, mac, ifindex);
 	if (!err && route.type == RTN_BROADCAST) {
-		gamma_info("%s is the broadcast address of a network: name one host", ip.text);
+		gamma_info("%s is the broadcast address of a network: name one host", shown.text);
 		return -EINVAL;
 	}
 	if (err || route.type != RTN_UNICAST || route.gateway || !route.ifindex) {
 		gamma_info("%s is not on an Ethernet of this host (%s): GAMMA does not go through "
 			   "routers",
-			   ip.text, err ? strerror(-err) : "it is behind a gateway");
+			   shown.text, err ? strerror(-err) : "it is behind a gateway");
 		return -ENETUNREACH;
 	}
 	neighbour.ifindex = route.ifindex;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/nic/arp.c. Two network namespaces, made here and gone with
+ * Unit tests of common/nic/arp_nd.c. Two network namespaces, made here and gone with
  * their processes (skipped where they cannot be made: not root, no `ip`):
  *
  *   child, the tested side                          grandchild, the neighbour
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "nic/arp.h"
+#include "nic/arp_nd.h"
 
 enum { PASSED = 0, FAILED = 1, NO_NAMESPACE = 77 };
 
@@ -119,13 +119,31 @@ static void in_namespaces(int (*check)(void))
 static uint8_t mac[GAMMA_MAC_LEN];
 static int ifindex;
 
-static int find(const char *ipv4, int timeout_ms)
+static struct gamma_ip address(const char *text)
 {
+	struct gamma_ip ip;
+
+	if (!gamma_ip_parse(text, &ip))
+		abort();
+	return ip;
+}
+
+static int find_owner(const char *text)
+{
+	struct gamma_ip ip = address(text);
+
+	return gamma_arp_nd_find_owner(&ip, mac, &ifindex);
+}
+
+static int find(const char *text, int timeout_ms)
+{
+	struct gamma_ip ip = address(text);
+
 	memset(mac, 0, sizeof(mac));
 	ifindex = 0;
 	last_line[0] = 0;
 	gamma_log_set_sink(keep_line);
-	return gamma_arp_resolve(inet_addr(ipv4), timeout_ms, mac, &ifindex);
+	return gamma_arp_nd_resolve(&ip, timeout_ms, mac, &ifindex);
 }
 
 static int check_answer(void)
@@ -196,9 +214,9 @@ static int check_local(void)
 	expect(find("127.0.0.1", 0) == -EADDRNOTAVAIL);
 	expect(find("127.0.0.5", 0) == -EADDRNOTAVAIL);
 	expect(find("10.66.9.9", 0) == -EADDRNOTAVAIL);
-	expect(!gamma_arp_find_owner(inet_addr("10.66.0.1"), mac, &ifindex) && mac[5] == 1);
-	expect(gamma_arp_find_owner(inet_addr("10.66.0.2"), mac, &ifindex) == -EADDRNOTAVAIL);
-	expect(gamma_arp_find_owner(inet_addr("10.66.9.9"), mac, &ifindex) == -EADDRNOTAVAIL);
+	expect(!find_owner("10.66.0.1") && mac[5] == 1);
+	expect(find_owner("10.66.0.2") == -EADDRNOTAVAIL);
+	expect(find_owner("10.66.9.9") == -EADDRNOTAVAIL);
 	return PASSED;
 }
 
@@ -208,12 +226,65 @@ static void neighbour_mac__local_addresses(void **state)
 	in_namespaces(check_local);
 }
 
+/* Without duplicate address detection, which takes a second. */
+static bool build_ipv6(void)
+{
+	return !system("exec 2>/dev/null; ip -6 addr add 2001:db8:66::1/64 dev tnic0 nodad && "
+		       "ip -6 addr add fe80::66/64 dev tnic0 nodad && "
+		       "ip -6 neigh add 2001:db8:66::3 lladdr 02:00:00:00:00:03 dev tnic0 nud "
+		       "permanent && "
+		       "ip -6 neigh add fe80::67 lladdr 02:00:00:00:00:04 dev tnic0 nud permanent "
+		       "&& ip -6 route add 2001:db8:67::/64 via 2001:db8:66::3");
+}
+
+static int check_ipv6(void)
+{
+	if (!build_ipv6())
+		return NO_NAMESPACE;
+	expect(!find("2001:db8:66::3", 0));
+	expect(mac[5] == 3 && ifindex == (int) if_nametoindex("tnic0"));
+	expect(!find("fe80::67%tnic0", 0) && mac[5] == 4);
+	expect(!find("2001:db8:66::1", 0) && mac[5] == 1);
+	expect(!find_owner("2001:db8:66::1") && mac[5] == 1);
+	expect(!find_owner("fe80::66%tnic0") && mac[5] == 1);
+	expect(find_owner("2001:db8:66::3") == -EADDRNOTAVAIL);
+	expect(find("2001:db8:66::77", 30) == -EHOSTUNREACH);
+	expect(strstr(last_line, "no answer to neighbour discovery"));
+	expect(find("2001:db8:67::1", 60000) == -ENETUNREACH);
+	expect(strstr(last_line, "behind a gateway"));
+	return PASSED;
+}
+
+static void neighbour_mac__ipv6(void **state)
+{
+	(void) state;
+	in_namespaces(check_ipv6);
+}
+
+static int check_discovery(void)
+{
+	if (!build_ipv6())
+		return NO_NAMESPACE;
+	/* The neighbour's own link-local address follows from its MAC. */
+	for (int i = 0; i < 100 && find("fe80::ff:fe00:2%tnic0", 100); i++)
+		usleep(50000); /* until that address is not tentative any more */
+	expect(mac[5] == 2);
+	return PASSED;
+}
+
+static void neighbour_mac__learns_by_neighbour_discovery(void **state)
+{
+	(void) state;
+	in_namespaces(check_discovery);
+}
+
 /* ---- no network needed ---- */
 
 static void neighbour_mac__no_hosts_address(void **state)
 {
-	static const char *const rows[] = {"0.0.0.0",         "0.1.2.3",   "224.0.0.1",
-					   "239.255.255.255", "240.0.0.1", "255.255.255.255"};
+	static const char *const rows[] = {"0.0.0.0",   "0.1.2.3",         "224.0.0.1",
+					   "240.0.0.1", "255.255.255.255", "239.255.255.255",
+					   "::",        "ff02::1",         "fe80::1"};
 
 	(void) state;
 	for (size_t i = 0; i < gamma_array_size(rows); i++)
@@ -229,6 +300,8 @@ int main(void)
 		cmocka_unit_test(neighbour_mac__no_answer),
 		cmocka_unit_test(neighbour_mac__gateway_no_route_and_broadcast),
 		cmocka_unit_test(neighbour_mac__local_addresses),
+		cmocka_unit_test(neighbour_mac__ipv6),
+		cmocka_unit_test(neighbour_mac__learns_by_neighbour_discovery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
