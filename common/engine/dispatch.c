@@ -13,14 +13,14 @@
 #include <errno.h>
 #include <string.h>
 
-static void source_of(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
-		      struct gamma_addr *source)
+static void source_of(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
+		      const struct gamma_fields *fields, struct gamma_addr *source)
 {
 	memset(source, 0, sizeof(*source));
 	memcpy(source->mac, gamma_dispatch_sender(arrival), GAMMA_MAC_LEN);
 	source->port = htons(fields->src_port);
 	source->epoch = htonl(fields->src_epoch);
-	source->version = GAMMA_ADDR_VERSION;
+	source->version = endpoint->local.addr.version;
 }
 
 /* Sends a frame without a flow back to the sender of this one. */
@@ -187,7 +187,7 @@ static void deliver_datagram(struct gamma_endpoint *endpoint, const struct gamma
 		endpoint->local.stats.stray++;
 		return;
 	}
-	source_of(arrival, fields, &source);
+	source_of(endpoint, arrival, fields, &source);
 	endpoint->local.stats.datagrams_in++;
 	endpoint->handlers.datagram(endpoint->context, &source, &envelope,
 				    gamma_dispatch_payload(arrival, fields));
@@ -222,7 +222,7 @@ static struct gamma_flow *open_flow_to_unknown(struct gamma_endpoint *endpoint,
 	struct gamma_addr source;
 	struct gamma_flow *flow;
 
-	source_of(arrival, fields, &source);
+	source_of(endpoint, arrival, fields, &source);
 	if (link == gamma_shm_link(endpoint->shm))
 		source.host = endpoint->local.addr.host;
 	flow = gamma_peers_find(endpoint, source.mac, fields->src_port, GAMMA_EPOCH_ANY);

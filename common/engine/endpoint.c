@@ -20,8 +20,12 @@
 #include "link/broker.h"
 #include "link/packet.h"
 #include "link/port.h"
+#include "link/udp.h"
 #include "link/xdp.h"
 #include "message/coalesce.h"
+#include "wire/pseudo_mac.h"
+
+enum { UDP_PORT_TRIES = 64 }; /* random ports */
 
 int gamma_endpoint_random_epoch(uint32_t *epoch)
 {
@@ -38,7 +42,7 @@ static void fill_own_address(const struct gamma_endpoint_attr *attr, struct gamm
 	memcpy(addr->mac, attr->mac, GAMMA_MAC_LEN);
 	addr->port = htons(attr->port);
 	addr->epoch = htonl(attr->epoch);
-	addr->version = GAMMA_ADDR_VERSION;
+	addr->version = attr->link == GAMMA_LINK_UDP ? GAMMA_ADDR_VERSION_UDP : GAMMA_ADDR_VERSION;
 	addr->mtu = htons((uint16_t) gamma_min(attr->mtu, UINT16_MAX));
 	addr->host = attr->host;
 }
@@ -85,6 +89,48 @@ static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_att
 		return ret;
 	packet.port = attr->port;
 	return open_network(attr->link, &packet, &endpoint->local.stats, &endpoint->packet);
+}
+
+static void close_links(struct gamma_endpoint *endpoint)
+{
+	if (endpoint->packet)
+		endpoint->packet->ops->close(endpoint->packet);
+	if (endpoint->shm)
+		endpoint->shm->link.ops->close(&endpoint->shm->link);
+	endpoint->packet = NULL;
+	endpoint->shm = NULL;
+}
+
+/* The UDP port is the frames' port; another program may have it. */
+static int open_udp_port(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
+{
+	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(attr->mac);
+	struct gamma_udp_attr udp = {
+		.tenant = attr->tenant,
+		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
+		.ifindex = attr->ifindex,
+	};
+	int fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, &attr->port);
+	int ret = fd < 0 ? fd : open_shm(endpoint, attr, fd);
+
+	if (ret)
+		return ret;
+	memcpy(udp.ipv4, ipv4, sizeof(udp.ipv4));
+	udp.port = attr->port;
+	return gamma_udp_open(&udp, &endpoint->local.stats, &endpoint->packet);
+}
+
+static int open_udp(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
+{
+	const uint16_t asked = attr->port;
+	int ret = gamma_pseudo_mac_ipv4(attr->mac) ? open_udp_port(endpoint, attr) : -EADDRNOTAVAIL;
+
+	for (int i = 0; ret == -EADDRINUSE && !asked && i < UDP_PORT_TRIES; i++) {
+		close_links(endpoint);
+		attr->port = 0;
+		ret = open_udp_port(endpoint, attr);
+	}
+	return ret;
 }
 
 /* gammad chooses user id, MAC, port and host identity: the endpoint's identity for its peers. */
@@ -142,16 +188,6 @@ static int open_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_
 	return open_shm(endpoint, attr, brokered.port_fd);
 }
 
-static void close_links(struct gamma_endpoint *endpoint)
-{
-	if (endpoint->packet)
-		endpoint->packet->ops->close(endpoint->packet);
-	if (endpoint->shm)
-		endpoint->shm->link.ops->close(&endpoint->shm->link);
-	endpoint->packet = NULL;
-	endpoint->shm = NULL;
-}
-
 /* Opens the links itself if it may, else asks gammad. Updates attr with the endpoint's identity. */
 static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
@@ -160,6 +196,8 @@ static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_en
 
 	if (ret)
 		return ret;
+	if (attr->link == GAMMA_LINK_UDP)
+		return open_udp(endpoint, attr);
 	if (attr->brokered)
 		return open_brokered(endpoint, attr);
 	ret = open_links(endpoint, attr);
@@ -200,6 +238,9 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 
 	if (!endpoint)
 		return -ENOMEM;
+	/* It is part of the checksum alone. */
+	if (attr.link == GAMMA_LINK_UDP)
+		attr.ethertype = GAMMA_ETHERTYPE;
 	ret = open_own_or_brokered(endpoint, &attr);
 	if (!ret)
 		ret = gamma_peers_init(endpoint);

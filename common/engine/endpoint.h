@@ -19,6 +19,7 @@ enum gamma_link_choice {
 	GAMMA_LINK_PACKET, /* AF_PACKET */
 	GAMMA_LINK_XDP,    /* AF_XDP, or fail */
 	GAMMA_LINK_AUTO,   /* AF_XDP if the NIC's queue is free, else AF_PACKET */
+	GAMMA_LINK_UDP,    /* UDP; the MAC is a pseudo MAC address (wire/pseudo_mac.h) */
 };
 
 struct gamma_endpoint_attr {

@@ -181,6 +181,17 @@ static int find_route(const struct gamma_ip *ip, struct route *route)
 	return ask(&request, read_route, route);
 }
 
+int gamma_arp_nd_find_route(const struct gamma_ip *ip, int *ifindex)
+{
+	struct route route = {0};
+	int err = gamma_ip_is_host(ip) ? find_route(ip, &route) : -EINVAL;
+
+	if (err)
+		return err;
+	*ifindex = route.ifindex;
+	return route.type == RTN_UNICAST && route.ifindex ? 0 : -ENETUNREACH;
+}
+
 /* ---- the neighbour ---- */
 
 enum neighbour_state { ABSENT, PENDING, KNOWN, FAILED, WITHOUT_ARP };

@@ -18,6 +18,10 @@
  */
 int gamma_arp_nd_find_owner(const struct gamma_ip *ip, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 
+/* The NIC on the route to the address, whether or not it is behind a gateway. -ENETUNREACH: there is
+ * no route. */
+int gamma_arp_nd_find_route(const struct gamma_ip *ip, int *ifindex);
+
 /*
  * The MAC of the address, and the local NIC on whose Ethernet it is. For a local address that is
  * the own NIC. Else it is the neighbour's MAC. If the kernel does not know it yet, an empty

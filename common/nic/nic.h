@@ -29,6 +29,7 @@ struct gamma_nic {
 	bool carrier;               /* the link is up */
 	char pci[16];               /* "0000:3b:00.0", "" if not on PCI */
 	char driver[32];            /* "" if unknown */
+	bool udp;                   /* of a list for UDP: nic/udp.h */
 	const char *reason; /* why it cannot be used, printed after its name; NULL: usable */
 
 	/* Input for reason. */

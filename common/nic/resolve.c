@@ -5,6 +5,7 @@
 #include "base/mac.h"
 #include "nic/arp_nd.h"
 #include "nic/select.h"
+#include "nic/udp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -108,6 +109,8 @@ static const char *explain(int err)
 		return "is not an address of an Ethernet NIC of this host; see `ip address`";
 	case EINVAL:
 		return "is not the address of one host";
+	case EAFNOSUPPORT:
+		return "is an IPv6 address, and gamma over UDP uses IPv4: give the host an IPv4 address";
 	default:
 		return strerror(-err);
 	}
@@ -314,6 +317,14 @@ int gamma_resolve(const char *node, const char *service, bool source, const stru
 		.lookup = lookup,
 	};
 
-	return gamma_resolve_with(&system_ops, node, service, source, conf, nics, nic_count, out,
-				  why, why_len);
+	static const struct gamma_resolve_ops udp_ops = {
+		.owner = gamma_nic_udp_find_owner,
+		.arp_nd = gamma_nic_udp_resolve,
+		.lookup = lookup,
+	};
+	const bool udp = nic_count && nics[0].udp;
+
+	/* The configuration file has MAC addresses, which UDP has no use for. */
+	return gamma_resolve_with(udp ? &udp_ops : &system_ops, node, service, source,
+				  udp ? NULL : conf, nics, nic_count, out, why, why_len);
 }

@@ -20,13 +20,16 @@ struct gamma_addr {
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the endpoint's NIC */
 	uint16_t port;              /* network order; 0 in a source address: choose one */
 	uint32_t epoch;             /* network order; random per incarnation, 0: unknown */
-	uint8_t version;            /* of this layout: GAMMA_ADDR_VERSION */
+	uint8_t version;            /* GAMMA_ADDR_VERSION or GAMMA_ADDR_VERSION_UDP */
 	uint8_t contexts;           /* of a scalable endpoint, below; else 0 */
 	uint16_t mtu;               /* network order, bytes after the Ethernet header; 0: unknown */
 	uint64_t host;              /* host identity (boot and network namespace), 0: unknown */
 } __attribute__((packed));
 
 #define GAMMA_ADDR_VERSION 1
+/* The same layout over UDP: mac is the pseudo MAC address of an IPv4 address (nic/udp.h), port the UDP
+ * port, mtu the bytes of UDP's payload. */
+#define GAMMA_ADDR_VERSION_UDP 2
 
 /* A scalable endpoint has one epoch and a port for each context, from its own on: first the receive
  * contexts, as many as the high four bits of `contexts` say, then those for sending (low four). */

@@ -84,7 +84,7 @@ with_provider() {
 
 # Without the capability, as an ordinary user is.
 no_privilege() {
-	mpi_way=(--mca btl gamma)
+	mpi_way=(--mca btl gamma -x FI_GAMMA_LINK=packet)
 	mpi_output 30 node01,node02 2 setpriv --bounding-set=-net_raw --inh-caps=-net_raw \
 		python3 "$conformance" messages_sizes
 }
@@ -449,6 +449,11 @@ done
 mpi_way=(--mca btl gamma,self)
 mpi_conforms "gamma,self" node01,node02 2 messages_sizes messages_self
 check "gamma,self,vader,tcp: vader on a host, gamma between hosts" shares_with_others
+kept=("${gamma_env[@]}")
+gamma_env+=(FI_GAMMA_LINK=udp)
+mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0)
+mpi_conforms "over UDP" node01,node02 2 messages collective onesided_lock threads
+gamma_env=("${kept[@]}")
 check "loaded and not named: not used" unasked
 check "made the default: used without being named" by_default
 check "NICs chosen by name, address and network" chosen_nic

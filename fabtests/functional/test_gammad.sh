@@ -88,7 +88,7 @@ check_fails "a NIC that can have no slots" "lo .*loopback" \
 check_fails "without descriptors it says what is short" "raise LimitNOFILE" \
 	on node01 prlimit --nofile=6:6 "$gammad" -c "$shared/gammad1.conf"
 check_fails "without gammad users are told so" "no gammad at /run/gammad/socket" \
-	user_on labuser node01 fi_info -p gamma
+	user_on labuser node01 env FI_GAMMA_LINK=packet fi_info -p gamma
 conf 1 'nic gam0 slots 8' 'limit 3' "limit 5 uid $(id -u daemon)"
 conf 2 'nic gam0 slots 8'
 check "the configuration is right" on node01 "$gammad" -t -c "$shared/gammad1.conf"

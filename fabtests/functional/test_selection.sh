@@ -194,10 +194,10 @@ check "FI_GAMMA_FABRIC is the fabric's name" \
 
 # ---- a user without privilege ----
 
-# ask_user ENVIRONMENT... COMMAND...: as ask, but as labuser.
+# ask_user ENVIRONMENT... COMMAND...: as ask, but as labuser, and not over UDP.
 ask_user() {
 	status=0
-	lab run labuser node01 env "${gamma_env[@]}" "$@" >"$work/out" 2>"$work/err" </dev/null ||
+	lab run labuser node01 env "${gamma_env[@]}" FI_GAMMA_LINK=packet "$@" >"$work/out" 2>"$work/err" </dev/null ||
 		status=$?
 }
 if lab run labuser node01 test -x "$query"; then

@@ -184,7 +184,7 @@ bare() {
 
 # A rank with neither gammad nor a capability reports it, and ends the job.
 without_gammad() {
-	FI_GAMMA_BROKER=/nonexistent as_user srun -N2 -n2 --mpi=pmix "$shared/gamma-pmix"
+	FI_GAMMA_LINK=packet FI_GAMMA_BROKER=/nonexistent as_user srun -N2 -n2 --mpi=pmix "$shared/gamma-pmix"
 }
 
 # ---- users ----

@@ -25,7 +25,7 @@
 struct btl_gamma_module;
 
 enum {
-	BTL_GAMMA_NIC_NAME = 16,      /* bytes, including the final zero */
+	BTL_GAMMA_NIC_NAME = 24,      /* bytes, including the final zero */
 	BTL_GAMMA_HOST_NAME = 64,     /* ditto */
 	BTL_GAMMA_HEADER_ROOM = 256,  /* bytes: no upper layer's header is longer */
 	BTL_GAMMA_INJECT_MAX = 16384, /* bytes: longest message that is assembled on the stack */

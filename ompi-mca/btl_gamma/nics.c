@@ -13,6 +13,8 @@
 #include <string.h>
 #include <net/if.h>
 
+#define UDP_SUFFIX "-udp" /* of a domain over UDP */
+
 enum { VERBOSE = 20 }; /* btl_base_verbose from which distances are shown */
 
 /* ---- the user's lists ---- */
@@ -60,15 +62,27 @@ static bool is_network(const char *word, const char *nic)
 	return found;
 }
 
+/* Of a domain over UDP the provider's name has a suffix. */
+static void interface_of(const struct btl_gamma_nic *nic, char interface[sizeof(nic->name)])
+{
+	size_t len = strlen(nic->name), suffix = strlen(UDP_SUFFIX);
+
+	strcpy(interface, nic->name);
+	if (len > suffix && !strcmp(interface + len - suffix, UDP_SUFFIX))
+		interface[len - suffix] = 0;
+}
+
 static bool listed(const char *list, const struct btl_gamma_nic *nic)
 {
 	char *copy = strdup(list), *rest = NULL, *word;
+	char interface[sizeof(nic->name)];
 	bool found = false;
 
+	interface_of(nic, interface);
 	for (word = copy ? strtok_r(copy, ", ", &rest) : NULL; word && !found;
 	     word = strtok_r(NULL, ", ", &rest))
-		found = !strcmp(word, nic->name) || is_mac(word, nic->mac) ||
-			is_network(word, nic->name);
+		found = !strcmp(word, nic->name) || !strcmp(word, interface) ||
+			is_mac(word, nic->mac) || is_network(word, interface);
 	free(copy);
 	return found;
 }

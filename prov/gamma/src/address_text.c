@@ -5,6 +5,7 @@
  */
 #include "gamma.h"
 #include "base/mac.h"
+#include "wire/pseudo_mac.h"
 
 #include <arpa/inet.h>
 
@@ -42,6 +43,7 @@ bool gamma_address_text_read(const char *text, struct gamma_addr *addr)
 		return false;
 	addr->port = htons((uint16_t) port);
 	addr->epoch = htonl(epoch);
-	addr->version = GAMMA_ADDR_VERSION;
+	addr->version = gamma_pseudo_mac_ipv4(addr->mac) ? GAMMA_ADDR_VERSION_UDP
+							 : GAMMA_ADDR_VERSION;
 	return true;
 }

@@ -5,6 +5,8 @@
  * by (MAC, port) when they receive. Under the domain's lock.
  */
 #include "gamma.h"
+#include "nic_list.h"
+#include "report.h"
 #include "base/mac.h"
 #include "nic/resolve.h"
 
@@ -189,9 +191,21 @@ static int resize_entries(struct gamma_av *av, size_t size)
 }
 
 /* It comes from another host and may hold anything. */
-static bool address_is_valid(const struct gamma_addr *addr)
+static bool address_is_valid(const struct gamma_nic *nic, const struct gamma_addr *addr)
 {
-	return addr->version == GAMMA_ADDR_VERSION && addr->port && gamma_mac_is_unicast(addr->mac);
+	static bool reported; /* once per process */
+
+	if (!addr->port || !gamma_mac_is_unicast(addr->mac))
+		return false;
+	if (addr->version == gamma_nic_list_addr_version(nic))
+		return true;
+	if ((addr->version == GAMMA_ADDR_VERSION || addr->version == GAMMA_ADDR_VERSION_UDP) &&
+	    !__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
+		gamma_report("a peer's address is of the %s link, and this process uses %s: set the "
+			     "same FI_GAMMA_LINK on all hosts, or start gammad on all",
+			     addr->version == GAMMA_ADDR_VERSION ? "Ethernet" : "UDP",
+			     nic->udp ? "UDP" : "Ethernet");
+	return false;
 }
 
 static void advance_lowest_free(struct gamma_av *av)
@@ -207,7 +221,7 @@ static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_add
 	int ret;
 
 	*index = FI_ADDR_NOTAVAIL;
-	if (!address_is_valid(addr))
+	if (!address_is_valid(&av->domain->nic, addr))
 		return -FI_EINVAL;
 	if (av->lowest_free == av->size) {
 		if (av->size >= NONE / 2)
@@ -344,7 +358,7 @@ struct resolver {
 	size_t nic_count;
 };
 
-static int open_resolver(struct resolver *resolver)
+static int open_resolver(struct resolver *resolver, bool udp)
 {
 	char why[256];
 	int ret;
@@ -355,7 +369,7 @@ static int open_resolver(struct resolver *resolver)
 		GAMMA_WARN(AV, "%s\n", why);
 		return ret;
 	}
-	ret = gamma_nic_list(&resolver->nics, &resolver->nic_count);
+	ret = gamma_nic_list_read(udp, &resolver->nics, &resolver->nic_count);
 	if (ret)
 		gamma_conf_free(resolver->conf);
 	return ret;
@@ -380,7 +394,7 @@ static int resolve_node(const struct resolver *resolver, const char *node, const
 		return ret;
 	}
 	memset(addr, 0, sizeof(*addr));
-	addr->version = GAMMA_ADDR_VERSION;
+	addr->version = gamma_nic_list_addr_version(resolver->nics);
 	addr->port = htons(resolved.port);
 	memcpy(addr->mac, resolved.mac, GAMMA_MAC_LEN);
 	if (gamma_nic_select_by_mac(resolver->nics, resolver->nic_count, resolved.mac))
@@ -434,7 +448,7 @@ static int av_insertsym(struct fid_av *av_fid, const char *node, size_t nodes, c
 		return -FI_EINVAL;
 	ret = begin_insert(&insertion, av, fi_addr, flags, context);
 	if (!ret)
-		ret = open_resolver(&resolver);
+		ret = open_resolver(&resolver, av->domain->nic.udp);
 	if (ret)
 		return ret;
 	for (i = 0; i < nodes * services; i++) {

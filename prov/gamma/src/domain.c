@@ -4,6 +4,7 @@
  * makes progress on its endpoints.
  */
 #include "gamma.h"
+#include "nic_list.h"
 #include "nic/coalesce_hint.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static bool is_alike(const struct gamma_domain *domain, const struct fi_info *in
 	const struct fi_domain_attr *attr = info->domain_attr;
 
 	return &domain->fabric->fabric_fid == info->fabric_attr->fabric &&
-	       !strcmp(domain->nic.name, attr->name) && !(info->caps & ~domain->caps) &&
+	       !strcmp(gamma_nic_list_domain(&domain->nic).text, attr->name) && !(info->caps & ~domain->caps) &&
 	       mr_mode_bits(attr->mr_mode) == domain->mr_mode &&
 	       (domain->thread_safe || attr->threading == FI_THREAD_DOMAIN) &&
 	       (domain->auto_progress || attr->data_progress != FI_PROGRESS_AUTO);
@@ -153,16 +154,19 @@ static struct fi_ops_domain domain_ops = {
 static int find_nic(const char *name, struct gamma_nic *nic)
 {
 	const struct gamma_nic *found;
+	struct gamma_domain_name interface;
 	struct gamma_nic *nics;
 	size_t count;
+	bool udp;
 	int ret;
 
 	if (!name)
 		return -FI_EINVAL;
-	ret = gamma_nic_list(&nics, &count);
+	interface = gamma_nic_list_interface(name, &udp);
+	ret = gamma_nic_list_read(udp, &nics, &count);
 	if (ret)
 		return ret;
-	found = gamma_nic_select_by_name(nics, count, name);
+	found = gamma_nic_select_by_name(nics, count, interface.text);
 	if (found && !found->reason)
 		*nic = *found;
 	else

@@ -243,6 +243,20 @@ static void explain_create(const struct gamma_fi_ep *ep, int error)
 	}
 }
 
+static enum gamma_link_choice link_choice(const struct gamma_nic *nic)
+{
+	if (nic->udp)
+		return GAMMA_LINK_UDP;
+	switch (gamma_settings.link) {
+	case GAMMA_LINK_SETTING_XDP:
+		return GAMMA_LINK_XDP;
+	case GAMMA_LINK_SETTING_AUTO:
+		return GAMMA_LINK_AUTO;
+	default:
+		return GAMMA_LINK_PACKET;
+	}
+}
+
 static int create_endpoint(struct gamma_fi_ep *ep)
 {
 	const struct gamma_nic *nic = &ep->domain->nic;
@@ -254,7 +268,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 		.ethertype = gamma_settings.ethertype,
 		.tenant = geteuid(),
 		.host = gamma_host_identity(),
-		.link = (enum gamma_link_choice) gamma_settings.link,
+		.link = link_choice(nic),
 		.ring_bytes = gamma_settings.ring_size,
 		.shm_bytes = gamma_settings.shm_size,
 		.speed = nic->speed,

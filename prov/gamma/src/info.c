@@ -5,6 +5,7 @@
  * to answer, attr.c what is offered.
  */
 #include "gamma.h"
+#include "nic_list.h"
 #include "link/broker.h"
 #include "link/packet_socket.h"
 #include "base/mac.h"
@@ -129,12 +130,14 @@ static void explain_unserved(const struct query *query, const struct gamma_broke
 }
 
 /* Only NICs on which gammad opens endpoints can be used; the reason if there is none. */
-static int ask_gammad(struct query *query, char *why, size_t why_len)
+static int ask_gammad(struct query *query, bool *runs, char *why, size_t why_len)
 {
 	struct gamma_broker_served served;
+	int ret = gamma_broker_nics(gamma_settings.broker, &served, why, why_len);
 	size_t i;
 
-	if (gamma_broker_nics(gamma_settings.broker, &served, why, why_len))
+	*runs = ret != -ENOENT && ret != -ECONNREFUSED;
+	if (ret)
 		return -FI_ENODATA;
 	if (served.ethertype != gamma_settings.ethertype) {
 		snprintf(why, why_len,
@@ -167,6 +170,59 @@ static int ask_gammad(struct query *query, char *why, size_t why_len)
 	return -FI_ENODATA;
 }
 
+static int load_nics(struct query *query, bool udp, char *why, size_t why_len)
+{
+	int ret;
+
+	gamma_nic_list_free(query->nics);
+	query->nics = NULL;
+	query->only = NULL;
+	ret = gamma_nic_list_read(udp, &query->nics, &query->nic_count);
+	if (ret) {
+		snprintf(why, why_len, "listing the network interfaces failed: %s", strerror(-ret));
+		return -FI_ENODATA;
+	}
+	if (find_iface(query, why, why_len))
+		return -FI_ENODATA;
+	if (any_usable(query))
+		return 0;
+	snprintf(why, why_len,
+		 "no usable network interface: it takes %s "
+		 "(FI_LOG_LEVEL=info says why each is left out)",
+		 udp ? "one with an IPv4 address" : "an Ethernet NIC that is up");
+	return -FI_ENODATA;
+}
+
+/* A program may name a domain, or an address, of the one kind. */
+static bool wants_udp(const struct query *query)
+{
+	const char *domain = hinted_domain(query->hints);
+	const struct gamma_addr *addr = query->hints ? query->hints->src_addr : NULL;
+	bool udp = gamma_settings.link == GAMMA_LINK_SETTING_UDP;
+
+	if (gamma_settings.link == GAMMA_LINK_SETTING_ANY ||
+	    gamma_settings.link == GAMMA_LINK_SETTING_AUTO) {
+		if (domain)
+			gamma_nic_list_interface(domain, &udp);
+		if (addr && query->hints->src_addrlen >= sizeof(*addr))
+			udp |= addr->version == GAMMA_ADDR_VERSION_UDP;
+	}
+	return udp;
+}
+
+/* By gammad, or over UDP, which needs no privilege. */
+static int without_packet_sockets(struct query *query, char *why, size_t why_len)
+{
+	bool runs;
+	int ret = ask_gammad(query, &runs, why, why_len);
+
+	if (!ret || runs || gamma_settings.link == GAMMA_LINK_SETTING_PACKET ||
+	    gamma_settings.link == GAMMA_LINK_SETTING_XDP)
+		return ret;
+	GAMMA_INFO(CORE, "no CAP_NET_RAW and no gammad: UDP is used\n");
+	return load_nics(query, true, why, why_len);
+}
+
 /* Reads configuration and NICs; the reason if gamma cannot serve on this host. */
 static int load_host(struct query *query, char *why, size_t why_len)
 {
@@ -178,25 +234,18 @@ static int load_host(struct query *query, char *why, size_t why_len)
 	}
 	if (gamma_conf_load(gamma_settings.conf_path, &query->conf, why, why_len))
 		return -FI_ENODATA;
-	ret = gamma_nic_list(&query->nics, &query->nic_count);
-	if (ret) {
-		snprintf(why, why_len, "listing the network interfaces failed: %s", strerror(-ret));
-		return -FI_ENODATA;
-	}
-	if (find_iface(query, why, why_len))
-		return -FI_ENODATA;
-	if (!any_usable(query)) {
-		snprintf(why, why_len,
-			 "no usable network interface: it takes an Ethernet NIC that is up "
-			 "(FI_LOG_LEVEL=info says why each is left out)");
-		return -FI_ENODATA;
-	}
+	if (wants_udp(query))
+		return load_nics(query, true, why, why_len);
+	ret = load_nics(query, false, why, why_len);
+	if (ret)
+		return ret;
 	ret = try_packet_socket();
-	if (!ret || ret == -EPERM)
-		return ret ? ask_gammad(query, why, why_len) : 0;
-	snprintf(why, why_len, "no packet socket: %s; see the process's limits (ulimit)",
-		 strerror(-ret));
-	return -FI_ENODATA;
+	if (ret == -EPERM)
+		return without_packet_sockets(query, why, why_len);
+	if (ret)
+		snprintf(why, why_len, "no packet socket: %s; see the process's limits (ulimit)",
+			 strerror(-ret));
+	return ret ? -FI_ENODATA : 0;
 }
 
 /* ---- the addresses asked for ---- */
@@ -205,7 +254,8 @@ static bool address_valid(const void *addr, size_t len)
 {
 	const struct gamma_addr *gamma_addr = addr;
 
-	return len >= GAMMA_ADDR_LEN && gamma_addr->version == GAMMA_ADDR_VERSION;
+	return len >= GAMMA_ADDR_LEN && (gamma_addr->version == GAMMA_ADDR_VERSION ||
+					 gamma_addr->version == GAMMA_ADDR_VERSION_UDP);
 }
 
 /* A group as destination: a group MAC, or an IPv4 multicast address, which maps to an Ethernet
@@ -286,7 +336,7 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 	if (source)
 		return 0;
 	query->has_dest = true;
-	query->dest_addr.version = GAMMA_ADDR_VERSION;
+	query->dest_addr.version = gamma_nic_list_addr_version(query->nics);
 	memcpy(query->dest_addr.mac, is_group ? group : out->mac, GAMMA_MAC_LEN);
 	/* A group has a port too, so that one address serves several. */
 	query->dest_addr.port = htons(is_group && !out->port ? GAMMA_GROUP_PORT : out->port);
@@ -324,7 +374,7 @@ static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
 
 	if (nic->reason || (query->only && nic != query->only))
 		return false;
-	if (domain && strcmp(domain, nic->name))
+	if (domain && strcmp(domain, gamma_nic_list_domain(nic).text))
 		return false;
 	if (query->open_nic[0] && strcmp(query->open_nic, nic->name))
 		return false;
@@ -344,7 +394,7 @@ static void own_address(struct gamma_addr *addr, const struct gamma_nic *nic, ui
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr->mac, nic->mac, GAMMA_MAC_LEN);
 	addr->port = htons(port);
-	addr->version = GAMMA_ADDR_VERSION;
+	addr->version = gamma_nic_list_addr_version(nic);
 	addr->mtu = htons((uint16_t) gamma_min(nic->mtu, UINT16_MAX));
 	addr->host = gamma_host_identity();
 }
@@ -399,6 +449,14 @@ static void set_opened(struct fi_info *info, const struct query *query)
 	info->domain_attr->domain = domain ? &domain->domain_fid : NULL;
 }
 
+static void drop_groups(struct fi_info *info)
+{
+	info->caps &= ~FI_MULTICAST;
+	info->domain_attr->caps &= ~FI_MULTICAST;
+	info->tx_attr->caps &= ~FI_MULTICAST;
+	info->rx_attr->caps &= ~FI_MULTICAST;
+}
+
 static struct fi_info *make_info(const struct query *query, const struct gamma_nic *nic,
 				 enum fi_ep_type type)
 {
@@ -407,7 +465,9 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 	if (!info)
 		return NULL;
 	gamma_attr_fill_info(info, query->version, type, nic->mtu, query->hints);
-	info->domain_attr->name = strdup(nic->name);
+	if (nic->udp)
+		drop_groups(info);
+	info->domain_attr->name = strdup(gamma_nic_list_domain(nic).text);
 	info->fabric_attr->name = strdup(gamma_settings.fabric_name);
 	info->nic = gamma_nic_info_new(nic);
 	if (info->domain_attr->name && info->fabric_attr->name && info->nic &&
@@ -419,6 +479,12 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 	return NULL;
 }
 
+/* There are none over UDP. */
+static bool asks_for_groups(const struct query *query)
+{
+	return query->hints && query->hints->caps & FI_MULTICAST;
+}
+
 /* Appends the infos of one NIC; *tail is where the next one goes. */
 static int offer_nic(const struct query *query, const struct gamma_nic *nic, struct fi_info ***tail)
 {
@@ -428,7 +494,7 @@ static int offer_nic(const struct query *query, const struct gamma_nic *nic, str
 		const char *field =
 			gamma_attr_check_hints(query->version, types[i], nic->mtu, query->hints);
 
-		if (field)
+		if (field || (nic->udp && asks_for_groups(query)))
 			continue;
 		**tail = make_info(query, nic, types[i]);
 		if (!**tail)
@@ -525,8 +591,11 @@ static bool any_fits(const struct query *query)
 static void explain_nothing(const struct query *query)
 {
 	const char *domain = hinted_domain(query->hints);
+	bool udp = false;
 	const struct gamma_nic *nic =
-		domain ? gamma_nic_select_by_name(query->nics, query->nic_count, domain) : NULL;
+		domain ? gamma_nic_select_by_name(query->nics, query->nic_count,
+						  gamma_nic_list_interface(domain, &udp).text)
+		       : NULL;
 	char why[256];
 
 	if (any_fits(query)) {

@@ -102,16 +102,17 @@ struct choice_setting {
 	const char *name;
 	size_t offset; /* of an unsigned int in struct gamma_settings; its default is 0 */
 	const char *help;
-	const char *words[4];
+	const char *words[6];
 };
 
 static const struct choice_setting choices[] = {
 	{"link",
 	 offsetof(struct gamma_settings, link),
-	 "How frames reach the NIC: packet (a packet socket), xdp (AF_XDP, for privileged "
-	 "processes, "
-	 "one on a NIC's queue), or auto (AF_XDP where it can be had) (default: packet)",
-	 {"packet", "xdp", "auto"}},
+	 "How frames travel: packet (Ethernet frames by a packet socket, the process's own or "
+	 "gammad's), udp (UDP datagrams, without privilege and through routers), any (packet if "
+	 "allowed, else udp), xdp (AF_XDP, for privileged processes, one on a NIC's queue), or "
+	 "auto (xdp where it can be had, else as any); the same on all hosts (default: any)",
+	 {"any", "packet", "xdp", "auto", "udp"}},
 };
 
 #define PREFIX "FI_GAMMA_"
@@ -261,8 +262,20 @@ static int load_switch(const struct switch_setting *setting, char *error, size_t
 	return text ? -FI_EINVAL : 0;
 }
 
+/* "a, b or c" */
+static const char *list_words(const char *const *words, char *text, size_t len)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; words[i] && used < len; i++)
+		used += (size_t) snprintf(text + used, len - used, "%s%s",
+					  !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+	return text;
+}
+
 static int load_choice(const struct choice_setting *setting, char *error, size_t error_len)
 {
+	char words[64];
 	unsigned *field = (unsigned *) ((char *) &gamma_settings + setting->offset);
 	const char *text = value_of(setting->name);
 	char name[32];
@@ -275,10 +288,9 @@ static int load_choice(const struct choice_setting *setting, char *error, size_t
 		return 0;
 	}
 	if (text)
-		snprintf(error, error_len,
-			 PREFIX "%s=%s: must be %s, %s or %s; correct it or unset it",
+		snprintf(error, error_len, PREFIX "%s=%s: must be %s; correct it or unset it",
 			 upper(setting->name, name, sizeof(name)), gamma_printable(text).text,
-			 setting->words[0], setting->words[1], setting->words[2]);
+			 list_words(setting->words, words, sizeof(words)));
 	return text ? -FI_EINVAL : 0;
 }
 

@@ -9,6 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The words of FI_GAMMA_LINK, in their order. */
+enum gamma_link_setting {
+	GAMMA_LINK_SETTING_ANY,    /* packet sockets if the process may have them, else UDP */
+	GAMMA_LINK_SETTING_PACKET, /* packet sockets, its own or gammad's */
+	GAMMA_LINK_SETTING_XDP,
+	GAMMA_LINK_SETTING_AUTO, /* AF_XDP where it can be had, else as ANY */
+	GAMMA_LINK_SETTING_UDP,
+};
+
 struct gamma_settings {
 	char *iface;              /* FI_GAMMA_IFACE: NIC to use, or NULL: choose */
 	char *conf_path;          /* FI_GAMMA_CONF: gamma.conf, or NULL: /etc/gamma.conf */
@@ -18,7 +27,7 @@ struct gamma_settings {
 	uint16_t ethertype;       /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
 	bool automatic;           /* FI_GAMMA_AUTO: answer queries that name no provider */
 	bool payload_crc;         /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */
-	unsigned link;            /* FI_GAMMA_LINK: enum gamma_link_choice */
+	unsigned link;            /* FI_GAMMA_LINK: enum gamma_link_setting */
 	size_t ring_size;         /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */
 	size_t inject_size;       /* FI_GAMMA_INJECT_SIZE: bytes copied and sent at once */
 	size_t eager_size;        /* FI_GAMMA_EAGER_SIZE: bytes sent before the peer has matched */

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# UDP: messages of all sizes between ordinary users' programs, with no daemon and no capability, in
+# trains, under loss, on one host, at two frame sizes, and under Open MPI; what a program gets that
+# names a link which it cannot have, or whose peer uses another one. Functions are called through
+# check:
+# shellcheck disable=SC2016,SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+need_tool fi_pingpong fi_info jq setpriv
+
+share_provider() { # where ordinary users can read it
+	shared=/run/gamma-lab/$lab_name/shared
+	mkdir -p "$shared/lib"
+	for entry in "${own_env[@]}"; do
+		[[ $entry != FI_PROVIDER_PATH=* ]] || cp -L "${entry#*=}/libgamma-fi.so" "$shared/lib"
+	done
+	chmod -R a+rX "$shared/lib"
+	install -m 666 /dev/null "$shared/stats"
+	gamma_env=("${own_env[@]}" "FI_PROVIDER_PATH=$shared/lib" "FI_GAMMA_STATS=$shared/stats"
+		FI_GAMMA_IFACE=gam0)
+}
+
+user=(setpriv --reuid daemon --regid daemon --clear-groups --inh-caps=-all)
+
+pingpong() { # NAME [OPTION...]
+	local name=$1
+	shift
+	: >"$shared/stats"
+	if pair -p 47592 30 "${user[@]}" fi_pingpong -p gamma "$@" -- \
+		"${user[@]}" fi_pingpong -p gamma "$@" "$(mgt 1)"; then
+		ok "$name"
+	else
+		not_ok "$name" "$work/server.out" "$work/client.out"
+	fi
+	cp "$shared/stats" "$work/stats"
+}
+
+domains() { # [VARIABLE=VALUE...]
+	on node01 "${user[@]}" env "$@" fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u
+}
+
+own_env=()
+for mtu in 1500 9000; do
+	lab_up 2 --mtu $mtu --offloads
+	[ -n "${own_env[*]}" ] || own_env=("${gamma_env[@]}")
+	share_provider
+	check "$mtu: without privilege and daemon the domains are over UDP" [ "$(domains)" = gam0-udp ]
+	pingpong "$mtu, reliable, all sizes" -e rdm -c -S all -I 5
+	counted_clean "$mtu, reliable, all sizes"
+	pingpong "$mtu, reliable, tagged" -e rdm -m tagged -c -S 1000
+	counted_clean "$mtu, reliable, tagged"
+	pingpong "$mtu, datagrams" -c -S 1000 -I 100
+	pingpong "$mtu, long messages" -e rdm -S 1048576 -I 20
+	counted_clean "$mtu, long messages"
+	counted "trains" 'all(.send_calls < .frames_out / 3)'
+	counted "no copy by the sender" 'all(.bytes_copied_out < 1000)'
+	[ $mtu = 9000 ] || lab_down
+done
+client_host=node01
+pingpong "one host" -e rdm -c -S all -I 5
+counted_clean "one host"
+client_host=node02
+
+lab impair node02 --loss 1 --ethertype 0x0800
+pingpong "1 % of the datagrams lost" -e rdm -c -S 100000 -I 50
+counted "they are sent again" 'any(.retransmissions > 0)'
+lab impair node02 off
+
+gamma_env+=(FI_GAMMA_LINK=packet)
+check_fails "a packet socket alone: the cause and the cure" "no CAP_NET_RAW, .* no gammad" \
+	on node01 "${user[@]}" fi_info -p gamma
+gamma_env+=(FI_GAMMA_LINK=wire)
+check_fails "no such link" "must be any, packet, xdp, auto or udp" on node01 fi_info -p gamma
+
+# One process may have packet sockets, the other may not.
+gamma_env+=(FI_GAMMA_LINK=any)
+start server node01 30 "${user[@]}" fi_pingpong -p gamma -e rdm
+wait_for_port node01 47592 5 || not_ok "the server listens" "$work/server.out"
+check_fails "different links: the program is told" "set the same FI_GAMMA_LINK on all hosts" \
+	on node02 timeout 20 fi_pingpong -p gamma -e rdm "$(mgt 1)"
+stop server
+finish

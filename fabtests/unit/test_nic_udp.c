@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* nic/udp.c: NICs with IPv4 addresses, in a network namespace (netns.h). */
+#include "netns.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "nic/select.h"
+#include "nic/udp.h"
+#include "wire/pseudo_mac.h"
+
+static struct gamma_nic *nics;
+static size_t count;
+
+/* Reads the NICs as they are now. */
+static void read_nics(void)
+{
+	netns_needed();
+	gamma_nic_list_free(nics);
+	assert_int_equal(gamma_nic_list(&nics, &count), 0);
+	assert_int_equal(gamma_nic_udp_convert(nics, count), 0);
+}
+
+static int setup(void **state)
+{
+	if (netns_setup(state))
+		return -1;
+	netns_ip("addr add 10.1.2.3/24 dev g0");
+	netns_ip("addr add 10.1.2.4/24 dev g0");
+	netns_ip("route add 10.9.0.0/16 via 10.1.2.1");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	gamma_nic_list_free(nics);
+	return 0;
+}
+
+static struct gamma_ip address(const char *text)
+{
+	struct gamma_ip ip;
+
+	assert_true(gamma_ip_parse(text, &ip));
+	return ip;
+}
+
+static void convert__gives_a_nic_its_first_address(void **state)
+{
+	static const uint8_t mac[GAMMA_MAC_LEN] = {2, 4, 10, 1, 2, 3};
+	const struct gamma_nic *nic;
+
+	(void) state;
+	read_nics();
+	nic = gamma_nic_select_by_name(nics, count, "g0");
+	assert_non_null(nic);
+	assert_null(nic->reason);
+	assert_true(nic->udp);
+	assert_memory_equal(nic->mac, mac, GAMMA_MAC_LEN);
+	assert_int_equal(nic->mtu, 9000 - GAMMA_UDP_OVERHEAD);
+	assert_ptr_equal(gamma_nic_select_default(nics, count, NULL), nic);
+}
+
+static void convert__leaves_out_what_has_no_address(void **state)
+{
+	(void) state;
+	read_nics();
+	assert_non_null(strstr(gamma_nic_select_by_name(nics, count, "g1")->reason, "IPv4 address"));
+	assert_non_null(strstr(gamma_nic_select_by_name(nics, count, "lo")->reason, "loopback"));
+}
+
+static void resolve__needs_no_answer(void **state)
+{
+	static const uint8_t far[GAMMA_MAC_LEN] = {2, 4, 10, 9, 8, 7};
+	struct gamma_ip ip;
+	uint8_t mac[GAMMA_MAC_LEN];
+	int ifindex = 0;
+
+	(void) state;
+	netns_needed();
+	ip = address("10.9.8.7");
+	assert_int_equal(gamma_nic_udp_resolve(&ip, 0, mac, &ifindex), 0);
+	assert_memory_equal(mac, far, GAMMA_MAC_LEN);
+	assert_int_equal(ifindex, if_nametoindex("g0"));
+	ip = address("10.1.2.3");
+	assert_int_equal(gamma_nic_udp_resolve(&ip, 0, mac, &ifindex), 0);
+	assert_int_equal(gamma_nic_udp_find_owner(&ip, mac, &ifindex), 0);
+	ip = address("192.0.2.1");
+	assert_int_equal(gamma_nic_udp_resolve(&ip, 0, mac, &ifindex), -ENETUNREACH);
+	assert_int_equal(gamma_nic_udp_find_owner(&ip, mac, &ifindex), -EADDRNOTAVAIL);
+	ip = address("2001:db8::1");
+	assert_int_equal(gamma_nic_udp_resolve(&ip, 0, mac, &ifindex), -EAFNOSUPPORT);
+}
+
+static void pseudo_mac__there_and_back(void **state)
+{
+	static const uint8_t ipv4[4] = {192, 0, 2, 9}, other[GAMMA_MAC_LEN] = {2, 0, 192, 0, 2, 9};
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	(void) state;
+	gamma_pseudo_mac_make(ipv4, mac);
+	assert_memory_equal(gamma_pseudo_mac_ipv4(mac), ipv4, sizeof(ipv4));
+	assert_null(gamma_pseudo_mac_ipv4(other));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(convert__gives_a_nic_its_first_address),
+		TEST(convert__leaves_out_what_has_no_address),
+		TEST(resolve__needs_no_answer),
+		TEST(pseudo_mac__there_and_back),
+	};
+
+	return cmocka_run_group_tests_name("nic_udp", tests, setup, teardown);
+}
