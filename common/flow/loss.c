@@ -223,6 +223,10 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 		loss->rack_serial = loss->probe_serial + 1;
 		loss->rack_rtt = now - loss->probe_time;
 	}
+	/* The network is at least that quick. Data may have been measured while the peer was
+	 * stopped, and be lost ever since. */
+	if (loss->rtt_min)
+		loss->rtt_min = gamma_min(loss->rtt_min, now - loss->probe_time);
 	/* An answer that has not come before this one never will: the question, or it, was lost. */
 	if (flow->credit.reclaiming)
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);

@@ -630,6 +630,22 @@ static void probed__old_answer_is_no_evidence(void **state)
 	assert_true(flow->loss.probing);
 }
 
+/* A peer that was stopped when the first frames left answers them late: that is not the network's
+ * round trip, and frames that are lost later must not wait for as long. */
+static void probed__shorter_than_before_ends_the_wait(void **state)
+{
+	struct gamma_flow *flow = unanswered(10 * SEC, 1);
+
+	(void) state;
+	net_run(net, 20 * MS);
+	assert_true(flow->loss.probing);
+	assert_int_equal(flow->tx.lost, 0);
+	net->nodes[1].unplugged = false;
+	net_run(net, 2 * SEC);
+	assert_true(flow->loss.rtt_min < 20 * MS);
+	assert_int_equal(flow->tx.una, flow->tx.next);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -669,6 +685,7 @@ int main(void)
 		NET_TEST(sample__quicker_than_any_is_not_believed),
 		NET_TEST(sample__none_after_being_stopped),
 		NET_TEST(probed__old_answer_is_no_evidence),
+		NET_TEST(probed__shorter_than_before_ends_the_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
