@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# The dissector in tshark: captures of the simulator, the same with 10,000 damaged frames, and, as
+# root, one of a virtual cluster. What it finds is compared with what the frames say. Started by
+# `make check`; by hand abs_top_builddir names the build folder, if it is not the current one.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+need_tool tshark editcap python3
+simulator=$abs_top_builddir/fabtests/sim/gamma-sim
+[ -x "$simulator" ] || bail "$simulator is not built"
+# No settings of a user change the result.
+export HOME=$work XDG_CONFIG_HOME=$work
+mkdir -p "$work/plugins"
+
+dissect() { # CAPTURE OPTION...
+	timeout -k 2 200 tshark -n -X "lua_script:$top_srcdir/contrib/wireshark/gamma.lua" -r "$@" \
+		2>"$work/tshark.err"
+}
+
+# simulate NAME OPTION...
+simulate() {
+	timeout -k 2 100 "$simulator" "${@:2}" --pcap "$work/$1.pcap" >"$work/sim.out" ||
+		not_ok "simulator ${*:2}" "$work/sim.out"
+}
+
+# says TEXT CAPTURE PATTERN [OPTION...]: a line of the dissection matches.
+says() {
+	dissect "$work/$2.pcap" "${@:4}" >"$work/said" || not_ok "$1: tshark" "$work/tshark.err"
+	if grep -Eq -- "$3" "$work/said"; then ok "$1"; else not_ok "$1 (no line matches $3)" "$work/said"; fi
+}
+
+# count CAPTURE FILTER: frames that pass.
+count() {
+	dissect "$work/$1.pcap" -Y "$2" | wc -l
+}
+
+# counts TEXT CAPTURE FILTER FILTER: the same number of frames, not 0.
+counts() {
+	local left right
+	left=$(count "$2" "$3") right=$(count "$2" "$4")
+	if [ "$left" -eq "$right" ] && [ "$left" -gt 0 ]; then
+		ok "$1 ($left)"
+	else
+		not_ok "$1: $left frames are $3, $right are $4" "$work/tshark.err"
+	fi
+}
+
+# ---- the simulator's captures ----
+
+simulate one-loss --scenario one-loss
+simulate remote --scenario remote-loss
+for seed in 3 11 101; do simulate seed$seed --seed $seed; done
+
+says "kinds, numbers, acknowledgement" remote '> 9001 DATA [A-Z]+ Number=[0-9]+ .*Ack=[0-9]+ Limit=[0-9]+'
+counts "one frame was lost, and one is a retransmission" one-loss \
+	'gamma.expert.retransmission' 'gamma.kind == 1 && gamma.flags.again == 1'
+says "retransmission" one-loss 'retransmission of number 57, [0-9.]+ us after the last' -Y gamma.expert.retransmission
+says "missing frames" one-loss '1 frames are missing from number 57 on' -Y gamma.expert.missing
+for seed in 3 11; do
+	counts "seed $seed: retransmissions are the frames with AGAIN" seed$seed \
+		'gamma.expert.retransmission' 'gamma.kind == 1 && gamma.flags.again == 1'
+	counts "seed $seed: all frames are whole" seed$seed gamma 'gamma.checksum.status == "good"'
+	if [ "$(count seed$seed 'gamma.expert.malformed || gamma.expert.overrun || gamma.expert.window')" -eq 0 ]; then
+		ok "seed $seed: no rule is broken"
+	else
+		not_ok "seed $seed: no rule is broken"
+	fi
+done
+says "a message of several frames" seed3 'Reassembled message: [0-9a-f]+.* \([0-9]+ frames\)' -V
+check "its length" grep -q 'Message length: [1-9]' "$work/said"
+check "credit" grep -q 'Credit left (frames): [0-9]' "$work/said"
+check "time to acknowledge" grep -q 'Time to acknowledge (s): [0-9]' "$work/said"
+says "a probe and its answer" seed3 'ACK PROBED' -Y gamma.analysis.answer_time
+says "remote memory" remote 'RMA.length: [0-9]+' -V -c 3000 -Y 'gamma.rma || gamma.item'
+check "items of a batch" grep -q 'Item of a batch: [A-Z]*, [0-9]* bytes' "$work/said"
+says "credit stalls" remote 'the last frame that the credit allows' -Y gamma.expert.stall -c 3000
+editcap "$work/one-loss.pcap" "$work/gap.pcap" 40-44 2>"$work/tshark.err" || cat "$work/tshark.err"
+says "frames that were not captured" gap '[0-9] frames from number [0-9]+ on were not captured' \
+	-Y gamma.expert.gap
+says "round trips over time" one-loss '^\| 0.000.* 0.000[0-9]+ ' -q -z \
+	'io,stat,0.001,AVG(gamma.analysis.rtt)gamma.analysis.rtt'
+
+# ---- damaged frames ----
+
+python3 -B "$top_srcdir/fabtests/functional/mutate_pcap.py" 1 10000 "$work/damaged.pcap" \
+	"$work"/{one-loss,remote,seed3,seed11,seed101}.pcap
+dissect "$work/damaged.pcap" -V -2 >"$work/said" || not_ok "damaged frames: tshark" "$work/tshark.err"
+if grep -q 'Frame 10000' "$work/said" && ! grep -q 'Lua' "$work/said" "$work/tshark.err"; then
+	ok "10,000 damaged frames, no error of the dissector"
+else
+	grep -h -m 5 Lua "$work/said" "$work/tshark.err" >"$work/errors" || true
+	not_ok "10,000 damaged frames" "$work/errors"
+fi
+check "some are malformed" grep -q 'header length and extensions contradict' "$work/said"
+check "some have a wrong checksum" grep -q 'wrong checksum of the header' "$work/said"
+
+# ---- a virtual cluster ----
+
+if [ "${GAMMA_TEST_LAB:-1}" != 1 ] || [ "$(id -u)" -ne 0 ]; then
+	echo "the virtual cluster is left out"
+	finish
+fi
+lab_up 2 --mtu 9000
+lab capture node01 "$work/lab.pcap" --seconds 100 2>"$work/capture" &
+capture=$!
+until_true 5 grep -q 'listening on' "$work/capture" || cat "$work/capture"
+if pair -p 47592 30 fi_pingpong -p gamma -e rdm -I 50 -S 40000 -- \
+	fi_pingpong -p gamma -e rdm -I 50 -S 40000 "$(mgt 1)"; then
+	ok "a ping-pong of 40,000 bytes"
+else
+	not_ok "a ping-pong of 40,000 bytes" "$work/server.out" "$work/client.out"
+fi
+kill "$capture" 2>/dev/null || true
+wait "$capture" || true
+counts "the cluster's frames are whole" lab gamma 'gamma.checksum.status == "good"'
+says "its messages are reassembled" lab 'Message length: 40000' -V -Y gamma.message.total
+says "an MTU probe" lab 'asks whether frames of 9000 bytes pass' -Y gamma.expert.probe
+counts "its endpoints close" lab 'gamma.kind == 8' 'gamma.expert.bye && gamma.stream'
+finish
