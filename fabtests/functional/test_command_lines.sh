@@ -48,7 +48,7 @@ answers() {
 	fi
 }
 
-for program in "$gammad"/gammad "$gammad"/gammactl "$abs_top_builddir"/tools/gammaping \
+for program in "$gammad"/gammad "$gammad"/gammactl "$abs_top_builddir"/tools/gamma* \
 	"$abs_top_builddir"/fabtests/sim/gamma-sim "$abs_top_builddir"/lab/gamma-* \
 	"$benchmarks"/gamma-*; do
 	case $program in *.o) continue ;; esac

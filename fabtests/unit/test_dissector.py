@@ -40,7 +40,8 @@ def named(body):
 def extensions(body):
     """{name: (bit, bytes, [(field, bytes)])}"""
     return {name: (int(bit), int(size),
-                   [(field, int(width)) for field, width in re.findall(r'\{ "(\w+)", (\d+) \}', rest)])
+                   [(field, int(width)) for field, width in
+                    re.findall(r'\{ "(\w+)", (\d+) \}', rest)])
             for bit, name, size, rest in
             re.findall(r'\[(\d+)\] = \{ "(\w+)", (\d+), (\{.*\}) \},', body)}
 
@@ -68,7 +69,8 @@ def check_extensions(wire, lua):
 
 def check_ops(wire, lua):
     body = table(lua, "OPS")
-    for kind, enum, prefix in (("DATA", "gamma_op", "GAMMA_OP_"), ("ACK", "gamma_ack_op", "GAMMA_ACK_"),
+    for kind, enum, prefix in (("DATA", "gamma_op", "GAMMA_OP_"),
+                               ("ACK", "gamma_ack_op", "GAMMA_ACK_"),
                                ("RECLAIM", "gamma_question_op", "GAMMA_"),
                                ("BYE", "gamma_question_op", "GAMMA_"),
                                ("PROBE", "gamma_probe_op", "GAMMA_PROBE_"),

@@ -72,6 +72,15 @@ def check_options():
     check("options of gammaping(8)", known == set(documented), " ".join(documented))
 
 
+def check_long_options(source, page):
+    """Of tools whose options have names alone."""
+    declared = set(re.findall(r'^\t\t\{"([a-z-]+)", (?:no|required)_argument', read(source),
+                              flags=re.M))
+    documented = set(re.findall(r"^\.It Fl -([a-z-]+)", read(page), flags=re.M))
+    check("options of " + page, declared and declared | {"help", "version"} == documented,
+          str(declared ^ documented))
+
+
 def check_gammad():
     """Options of gammad and keywords of its configuration."""
     letters = re.search(r'getopt\(argc, argv, "([^"]+)"\)', read("gammad/gammad.c")).group(1)
@@ -141,6 +150,7 @@ def main():
     check_settings(page)
     check_counters(page)
     check_options()
+    check_long_options("tools/flows.c", "man/gamma-flows.1")
     check_gammad()
     check_parameters()
     check_version()
