@@ -307,6 +307,11 @@ void gammad_lookup_handle_port(struct gammad *gammad, struct gammad_open *open);
 /* Sends RESET_REVOKED to the endpoint's process; false: try again later. */
 bool gammad_lookup_send_revoked(const struct gammad *gammad, const struct gammad_open *open);
 
+/* ---- discover.c ---- */
+/* Answers a question about this host, to the NIC or to all. False: the frame is none. */
+bool gammad_discover_answer(const struct gammad *gammad, const struct gammad_nic *nic,
+			    const uint8_t *frame, size_t len);
+
 /* ---- clients.c ---- */
 /* Whether it is root, or a member of a group that gammad.conf allows now. */
 bool gammad_clients_in_group(const struct gammad *gammad, const struct gammad_client *client);

@@ -76,6 +76,8 @@ enum gamma_lookup_op {
 	GAMMA_LOOKUP_FOUND = 1, /* payload: struct gamma_addr of the port's owner */
 	GAMMA_LOOKUP_NO_PORT = 2,
 	GAMMA_LOOKUP_OTHER_TENANT = 3,
+	GAMMA_LOOKUP_HOST_ASK = 4, /* asks gammad, of one host or of all, about its host */
+	GAMMA_LOOKUP_HOST = 5,     /* payload: struct gamma_host, padded to the question's length */
 };
 enum gamma_reset_op {
 	GAMMA_RESET_EPOCH = 0,   /* the destination epoch is not, or no longer, this endpoint's */
@@ -248,6 +250,20 @@ struct gamma_batch_item {
 	uint16_t length;    /* payload bytes */
 	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA */
 	uint8_t op;         /* SEND, WRITE, READ, REPLY, ATOMIC, FETCH, COMPARE */
+} __attribute__((packed));
+
+/* What gammad answers of its host, on the NIC that was asked. Texts are filled up with 0. */
+struct gamma_host {
+	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
+	uint16_t mtu;               /* of the NIC, bytes */
+	uint32_t speed;             /* of the NIC, Mbit/s; 0: unknown */
+	uint8_t version;            /* of this layout: 1; later ones are longer */
+	uint8_t release[3];         /* of the software: major, minor, third number */
+	uint16_t slots;             /* for endpoints on that NIC */
+	uint16_t endpoints;         /* open on that NIC */
+	uint64_t host;              /* host identity of gammad's endpoints */
+	uint8_t nic[16];            /* the NIC's name there */
+	uint8_t name[64];           /* of the host */
 } __attribute__((packed));
 
 #define GAMMA_EXT_ALL_LEN      (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4 + 132)

@@ -56,7 +56,8 @@ local OPS = {
 	RECLAIM = { [0] = "ASK", [1] = "ANSWER" },
 	BYE = { [0] = "ASK", [1] = "ANSWER" },
 	PROBE = { [0] = "PLAIN", [1] = "MTU" },
-	LOOKUP = { [0] = "ASK", [1] = "FOUND", [2] = "NO_PORT", [3] = "OTHER_TENANT" },
+	LOOKUP = { [0] = "ASK", [1] = "FOUND", [2] = "NO_PORT", [3] = "OTHER_TENANT",
+		[4] = "HOST_ASK", [5] = "HOST" },
 	RESET = { [0] = "EPOCH", [1] = "CLOSED", [2] = "REVOKED" },
 }
 
@@ -157,6 +158,21 @@ local HEADER = {
 local ADDRESS = { mac = 0, port = 6, epoch = 8, version = 12, contexts = 13, mtu = 14, host = 16 }
 local ADDRESS_LEN = 24
 
+-- Offsets in what gammad answers of its host.
+local HOST = {
+	mac = 0,
+	mtu = 6,
+	speed = 8,
+	version = 12,
+	release = 13,
+	slots = 16,
+	endpoints = 18,
+	host = 20,
+	nic = 28,
+	name = 44,
+}
+local HOST_LEN = 108
+
 -- Extensions that an item of a BATCH always has, by its op; TAG and CQ_DATA are named in the item.
 local ITEMS = {
 	SEND = {},
@@ -253,6 +269,17 @@ local function declare_rest()
 	declare("address_contexts", ProtoField.uint8, "gamma.address.contexts", "Contexts", base.HEX)
 	declare("address_mtu", ProtoField.uint16, "gamma.address.mtu", "MTU")
 	declare("address_host", ProtoField.uint64, "gamma.address.host", "Host identity", base.HEX)
+	declare("host", ProtoField.none, "gamma.host", "Host")
+	declare("host_mac", ProtoField.ether, "gamma.host.mac", "MAC of the NIC")
+	declare("host_mtu", ProtoField.uint16, "gamma.host.mtu", "MTU of the NIC")
+	declare("host_speed", ProtoField.uint32, "gamma.host.speed", "Speed of the NIC (Mbit/s)")
+	declare("host_version", ProtoField.uint8, "gamma.host.version", "Layout version")
+	declare("host_release", ProtoField.bytes, "gamma.host.release", "Release")
+	declare("host_slots", ProtoField.uint16, "gamma.host.slots", "Slots")
+	declare("host_endpoints", ProtoField.uint16, "gamma.host.endpoints", "Endpoints")
+	declare("host_host", ProtoField.uint64, "gamma.host.identity", "Host identity", base.HEX)
+	declare("host_nic", ProtoField.stringz, "gamma.host.nic", "NIC")
+	declare("host_name", ProtoField.stringz, "gamma.host.name", "Name")
 end
 
 local function declare_analysis()
@@ -622,7 +649,7 @@ function kinds.BYE(f, note)
 end
 
 function kinds.LOOKUP(f, note)
-	if f.op == 0 then
+	if f.op == 0 or f.op == 4 then
 		lookups[f.src_epoch .. "/" .. f.seq] = { f.number, f.time }
 		return
 	end
@@ -972,6 +999,15 @@ local function show_address(tvb, at, tree)
 	end
 end
 
+local function show_host(tvb, at, tree)
+	local range = tvb(at, HOST_LEN)
+	local branch = tree:add(fields.host, range)
+	for name, len in pairs({ mac = 6, mtu = 2, speed = 4, version = 1, release = 3, slots = 2,
+		endpoints = 2, host = 8, nic = 16, name = 64 }) do
+		branch:add(fields["host_" .. name], range(HOST[name], len))
+	end
+end
+
 -- One item; where the next begins, or nil if it is malformed.
 local function show_item(tvb, at, last, tree)
 	if at + ITEM_LEN > last then
@@ -1029,6 +1065,8 @@ local function show_payload(f, tvb, tree)
 	end
 	if KINDS[f.kind] == "LOOKUP" and f.op == 1 and captured >= ADDRESS_LEN then
 		show_address(tvb, first, branch)
+	elseif KINDS[f.kind] == "LOOKUP" and f.op == 5 and captured >= HOST_LEN then
+		show_host(tvb, first, branch)
 	elseif KINDS[f.kind] == "DATA" and OPS.DATA[f.op] == "BATCH" and not f.part_total then
 		local at, last = first, first + captured
 		while at and at < last do

@@ -112,10 +112,17 @@ if pair -p 47592 30 fi_pingpong -p gamma -e rdm -I 50 -S 40000 -- \
 else
 	not_ok "a ping-pong of 40,000 bytes" "$work/server.out" "$work/client.out"
 fi
+if [ -x "$abs_top_builddir/gammad/gammad" ] && lab gammad start >"$work/gammad.out"; then
+	on node01 "$abs_top_builddir/tools/gamma-discover" --wait 0.2 >"$work/found" || true
+	discovered=yes
+fi
 kill "$capture" 2>/dev/null || true
 wait "$capture" || true
 counts "the cluster's frames are whole" lab gamma 'gamma.checksum.status == "good"'
 says "its messages are reassembled" lab 'Message length: 40000' -V -Y gamma.message.total
 says "an MTU probe" lab 'asks whether frames of 9000 bytes pass' -Y gamma.expert.probe
 counts "its endpoints close" lab 'gamma.kind == 8' 'gamma.expert.bye && gamma.stream'
+if [ -n "${discovered:-}" ]; then
+	says "hosts that answer" lab '^ +Name: node02$' -V -Y 'gamma.host.mtu == 9000'
+fi
 finish

@@ -55,8 +55,9 @@ flows "short rows" 0 '^ +9\.001 +[1-9]' --interval 0.001 "$work/run.pcap"
 flows "another EtherType" 0 '^0.0* s .*; [1-9][0-9]* packets of other protocols' \
 	--ethertype 0x88b6 "$work/run.pcap"
 from_pipe() {
-	"$tool" - <"$work/run.pcap" | cmp - <("$tool" "$work/run.pcap") &&
-		head -c 100000000 "$work/run.pcap" | "$tool" - | cmp - <("$tool" "$work/run.pcap")
+	"$tool" "$work/run.pcap" >"$work/table" &&
+		"$tool" - <"$work/run.pcap" | cmp - "$work/table" &&
+		head -c 100000000 "$work/run.pcap" | "$tool" - | cmp - "$work/table"
 }
 check "from the standard input" from_pipe
 as_pcapng() {

@@ -359,7 +359,8 @@ ssize_t __wrap_recvfrom(int fd, void *bytes, size_t room, int flags, struct sock
 {
 	struct sockaddr_ll *address = (struct sockaddr_ll *) from;
 
-	*address = (struct sockaddr_ll){.sll_ifindex = gammad_fake.arrival_ifindex};
+	*address = (struct sockaddr_ll){.sll_ifindex = gammad_fake.arrival_ifindex,
+					.sll_pkttype = gammad_fake.arrival_type};
 	*from_len = sizeof(*address);
 	return recv(fd, bytes, room, flags);
 }

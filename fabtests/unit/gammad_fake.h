@@ -45,8 +45,9 @@ extern struct gammad_fake {
 	bool no_handles;
 	/* the NIC's wire and the ports' sockets: the other ends */
 	int nic_wire, nics_wire, port_wire;
-	int arrival_ifindex; /* of what arrives at nics_fd */
-	uid_t sender;        /* of what arrives at a port */
+	int arrival_ifindex;  /* of what arrives at nics_fd */
+	uint8_t arrival_type; /* ditto: PACKET_HOST unless set */
+	uid_t sender;         /* of what arrives at a port */
 	/* the latest frame sent by sendto, and how many */
 	uint8_t frame[GAMMAD_FAKE_FRAME];
 	size_t frame_len;

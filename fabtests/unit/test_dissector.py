@@ -114,7 +114,8 @@ def main():
     check("datatypes", numbered(table(lua, "DATATYPES")), wire.enum("gamma_datatype", "GAMMA_"))
     check("atomic operations", numbered(table(lua, "ATOMIC_OPS")),
           wire.enum("gamma_atomic_op", "GAMMA_ATOMIC_"))
-    for name, structure in (("HEADER", "gamma_header"), ("ADDRESS", "gamma_addr")):
+    for name, structure in (("HEADER", "gamma_header"), ("ADDRESS", "gamma_addr"),
+                            ("HOST", "gamma_host")):
         check(name, named(table(lua, name)),
               {field: offset for field, offset, _ in wire.layout(structure)})
     check_ops(wire, lua)

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/if_packet.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -233,6 +234,82 @@ static void nic__in_a_flood_gives_way_to_others(void **state)
 	assert_int_equal(rounds, 2);
 }
 
+/* ---- about the host ---- */
+
+/* A question with payload bytes, to that MAC. */
+static void ask_host(struct gammad *gammad, const uint8_t *mac, uint8_t op, uint16_t payload)
+{
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = op,
+		.src_port = REQUESTER_PORT,
+		.src_epoch = 77,
+		.seq = 5,
+		.payload_len = payload,
+	};
+	uint8_t room[FRAME_MAX + 1000] = {0};
+	const uint8_t *made =
+		gamma_codec_build(&fields, mac, requester, GAMMA_ETHERTYPE, room + FRAME_MAX);
+	const size_t len = (size_t) GAMMA_ETH_LEN + fields.header_len + payload;
+
+	assert_int_equal(send(gammad_fake.nics_wire, made, len, 0), len);
+	gammad_lookup_handle_nics(gammad);
+}
+
+static void assert_host(size_t payload)
+{
+	uint8_t frame[GAMMAD_FAKE_FRAME];
+	const ssize_t len = recv(gammad_fake.nic_wire, frame, sizeof(frame), MSG_DONTWAIT);
+	struct gamma_fields fields;
+	struct gamma_host host;
+
+	assert_int_equal(len, GAMMA_ETH_LEN + GAMMA_HEADER_LEN + payload);
+	assert_int_equal(gamma_codec_parse(frame, (size_t) len, &fields), GAMMA_OK);
+	assert_int_equal(fields.op, GAMMA_LOOKUP_HOST);
+	assert_memory_equal(frame, requester, GAMMA_MAC_LEN);
+	assert_memory_equal(frame + GAMMA_MAC_LEN, gammad_fake_nic, GAMMA_MAC_LEN);
+	assert_int_equal(fields.dst_port, REQUESTER_PORT);
+	assert_int_equal(fields.dst_epoch, 77);
+	assert_int_equal(fields.seq, 5);
+	assert_int_equal(fields.src_epoch, 0);
+	memcpy(&host, frame + GAMMA_ETH_LEN + GAMMA_HEADER_LEN, sizeof(host));
+	assert_memory_equal(host.mac, gammad_fake_nic, GAMMA_MAC_LEN);
+	assert_int_equal(ntohs(host.mtu), 1500);
+	assert_int_equal(host.version, 1);
+	assert_int_equal(host.release[0], GAMMA_VERSION_MAJOR);
+	assert_int_equal(host.release[1], GAMMA_VERSION_MINOR);
+	assert_int_equal(ntohs(host.slots), GAMMAD_FAKE_SLOTS);
+	assert_int_equal(ntohs(host.endpoints), 1);
+	assert_int_equal(host.name[sizeof(host.name) - 1], 0);
+}
+
+static void host__is_described_to_the_one_that_asks(void **state)
+{
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	ask_host(*state, gammad_fake_nic, GAMMA_LOOKUP_HOST_ASK, 0);
+	assert_host(sizeof(struct gamma_host));
+	assert_no_answer();
+}
+
+static void host__answer_is_as_long_as_the_question(void **state)
+{
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	ask_host(*state, gammad_fake_nic, GAMMA_LOOKUP_HOST_ASK, 200);
+	assert_host(200);
+}
+
+static void host__answers_a_broadcast_but_no_endpoint_does(void **state)
+{
+	static const uint8_t everybody[GAMMA_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	gammad_fake.arrival_type = PACKET_BROADCAST;
+	ask_host(*state, everybody, GAMMA_LOOKUP_ASK, 0);
+	assert_no_answer();
+	ask_host(*state, everybody, GAMMA_LOOKUP_HOST_ASK, 0);
+	assert_host(sizeof(struct gamma_host));
+}
+
 /* ---- to a slot ---- */
 
 static int ask_slot(struct gammad *gammad, const uint8_t *mac, uint16_t port)
@@ -360,6 +437,9 @@ int main(void)
 		TEST(nic__not_configured_is_ignored),
 		TEST(nic__malformed_frame_is_ignored),
 		TEST(nic__in_a_flood_gives_way_to_others),
+		TEST(host__is_described_to_the_one_that_asks),
+		TEST(host__answer_is_as_long_as_the_question),
+		TEST(host__answers_a_broadcast_but_no_endpoint_does),
 		TEST(slot__answers_for_its_endpoint),
 		TEST(slot__answers_for_an_endpoint_that_is_gone),
 		TEST(slot__of_nobody_is_ignored),

@@ -242,6 +242,9 @@ def check_gammad():
           header.values["GAMMA_BROKER_VERSION"])
     check("magic of gammad's messages", int(re.search(r"magic (0x\w+)", text).group(1), 16),
           header.values["GAMMA_BROKER_MAGIC"])
+    wire = Header("common/wire/address.h", "common/wire/wire.h")
+    check("a host", documented_layout(rows_below(found, "Addresses", "offset")),
+          wire.layout("gamma_host"))
     check("gammad's socket", '"%s"' % re.search(r"SEQPACKET at `(.*?)`", text).group(1),
           re.search(r'GAMMA_BROKER_PATH +(".*?")', header.text).group(1))
 

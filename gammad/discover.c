@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Answers questions about this host: LOOKUP, op HOST_ASK, to a NIC's MAC or to broadcast. Called
+ * by lookup.c for each frame that its socket receives.
+ */
+#include "gammad/gammad.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/codec.h"
+
+enum {
+	LAYOUT = 1,
+	HEAD_MAX = GAMMA_ETH_LEN + GAMMA_HEADER_MAX,
+	BITMAPS_MAX = 3 * 127 * sizeof(uint32_t), /* bytes: three, of at most 127 words */
+};
+
+/* ---- this host ---- */
+
+/* Of the NIC now: nic->mtu is that of the start. */
+static uint32_t mtu_of(const struct gammad_nic *nic)
+{
+	struct ifreq request = {0};
+
+	memcpy(request.ifr_name, nic->name, sizeof(request.ifr_name));
+	return ioctl(nic->fd, SIOCGIFMTU, &request) ? nic->mtu : (uint32_t) request.ifr_mtu;
+}
+
+static bool ask_driver(const struct gammad_nic *nic, struct ethtool_link_settings *settings)
+{
+	struct ifreq request = {.ifr_data = (void *) settings};
+
+	memcpy(request.ifr_name, nic->name, sizeof(request.ifr_name));
+	return !ioctl(nic->fd, SIOCETHTOOL, &request);
+}
+
+/* Mbit/s, 0 if the driver does not say. The first answer tells how long the bitmaps are. */
+static uint32_t speed_of(const struct gammad_nic *nic)
+{
+	union {
+		struct ethtool_link_settings settings;
+		char bytes[sizeof(struct ethtool_link_settings) + BITMAPS_MAX];
+	} link = {.settings = {.cmd = ETHTOOL_GLINKSETTINGS}};
+
+	if (!ask_driver(nic, &link.settings) || link.settings.link_mode_masks_nwords >= 0)
+		return 0;
+	link.settings.link_mode_masks_nwords = (int8_t) -link.settings.link_mode_masks_nwords;
+	link.settings.cmd = ETHTOOL_GLINKSETTINGS;
+	if (!ask_driver(nic, &link.settings) || link.settings.speed == (uint32_t) SPEED_UNKNOWN)
+		return 0;
+	return link.settings.speed;
+}
+
+static uint16_t count_endpoints(const struct gammad *gammad, const struct gammad_nic *nic)
+{
+	struct gamma_list *pos;
+	unsigned count = 0;
+
+	gamma_list_for_each (pos, &gammad->opens)
+		count += gamma_list_entry(pos, struct gammad_open, entry)->nic == nic;
+	return (uint16_t) gamma_min(count, UINT16_MAX);
+}
+
+static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
+		     struct gamma_host *host)
+{
+	*host = (struct gamma_host){
+		.mtu = htons((uint16_t) gamma_min(mtu_of(nic), UINT16_MAX)),
+		.speed = htonl(speed_of(nic)),
+		.version = LAYOUT,
+		.release = {GAMMA_VERSION_MAJOR, GAMMA_VERSION_MINOR, GAMMA_VERSION_RELEASE},
+		.slots = htons((uint16_t) gamma_min(nic->slot_count, UINT16_MAX)),
+		.endpoints = htons(count_endpoints(gammad, nic)),
+		.host = gammad->host,
+	};
+	memcpy(host->mac, nic->mac, GAMMA_MAC_LEN);
+	memcpy(host->nic, nic->name, sizeof(host->nic));
+	if (gethostname((char *) host->name, sizeof(host->name) - 1))
+		host->name[0] = 0;
+}
+
+/* ---- questions and answers ---- */
+
+static bool is_question(const uint8_t *frame, size_t len, struct gamma_fields *question)
+{
+	return gamma_codec_parse(frame, len, question) == GAMMA_OK &&
+	       question->kind == GAMMA_KIND_LOOKUP && question->op == GAMMA_LOOKUP_HOST_ASK;
+}
+
+bool gammad_discover_answer(const struct gammad *gammad, const struct gammad_nic *nic,
+			    const uint8_t *frame, size_t len)
+{
+	uint8_t room[HEAD_MAX + UINT16_MAX] = {0};
+	struct gamma_fields question, answer;
+	struct gamma_host host;
+	const uint8_t *made;
+
+	if (!is_question(frame, len, &question))
+		return false;
+	describe(gammad, nic, &host);
+	memcpy(room + HEAD_MAX, &host, sizeof(host));
+	answer = (struct gamma_fields){
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = GAMMA_LOOKUP_HOST,
+		.dst_port = question.src_port,
+		.dst_epoch = question.src_epoch,
+		.seq = question.seq,
+		.payload_len = (uint16_t) gamma_max(question.payload_len, sizeof(host)),
+	};
+	made = gamma_codec_build(&answer, frame + GAMMA_MAC_LEN, nic->mac, gammad->conf.ethertype,
+				 room + HEAD_MAX);
+	/* Lost if the queue is full or the NIC does not carry that size: that is an answer, too. */
+	send(nic->fd, made, (size_t) GAMMA_ETH_LEN + answer.header_len + answer.payload_len,
+	     MSG_DONTWAIT);
+	return true;
+}

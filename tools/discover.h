@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What gamma-discover's files share: the command line (discover.c), questions and answers
+ * (discover_ask.c), measurements and findings (discover_check.c), output (discover_print.c), and
+ * gamma.conf (discover_conf.c).
+ */
+#ifndef GAMMA_DISCOVER_H
+#define GAMMA_DISCOVER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/stats.h"
+#include "conf/conf.h"
+#include "link/broker.h"
+#include "link/link.h"
+#include "nic/nic.h"
+#include "wire/wire.h"
+
+enum {
+	DISCOVER_NAME_LEN = 65,    /* bytes of a host's name with the final 0 */
+	DISCOVER_FINDINGS_MAX = 6, /* of a host */
+	DISCOVER_FINDING_LEN = 160,
+};
+
+enum discover_passes {
+	DISCOVER_UNTESTED,
+	DISCOVER_PASSES, /* frames of that size reach the host, and its answers come back */
+	DISCOVER_FAILS,
+};
+
+/* Round trips with questions of one size. */
+struct discover_trips {
+	unsigned sent, lost;
+	uint64_t median; /* ns; 0: none was answered */
+	uint64_t quick;  /* ns: a tenth of them took no longer */
+};
+
+struct discover_host {
+	uint8_t mac[GAMMA_MAC_LEN];
+	char name[DISCOVER_NAME_LEN];      /* as it says, printable; "" if it did not say */
+	char conf_name[DISCOVER_NAME_LEN]; /* in gamma.conf; "" if it is not there */
+	char nic[GAMMA_NIC_NAME_LEN + 1];
+	uint32_t mtu, speed; /* bytes; Mbit/s, 0: unknown */
+	uint8_t release[3];
+	unsigned slots, endpoints;
+	bool self;          /* the host that asks */
+	bool gammad;        /* its gammad has answered; for this host: it serves the NIC */
+	bool endpoint;      /* only an endpoint has answered, or answers of another layout */
+	bool other_version; /* it speaks another version of the protocol */
+	uint64_t rtt;       /* ns, the shortest; 0: unknown */
+	enum discover_passes full;
+	uint32_t full_mtu; /* bytes of the frames that were tried */
+	struct discover_trips small, large;
+	char findings[DISCOVER_FINDINGS_MAX][DISCOVER_FINDING_LEN];
+	unsigned finding_count;
+};
+
+struct discover {
+	/* options */
+	const char *iface, *conf_path; /* conf_path NULL: the default */
+	const char *write_path;        /* file to write, or NULL */
+	double wait;                   /* s for answers */
+	uint16_t ethertype;
+	bool json, check, yes, through_gammad;
+	/* this host */
+	struct gamma_conf *conf;
+	struct gamma_nic *nics;
+	size_t nic_count;
+	const struct gamma_nic *nic;
+	struct gamma_link *link;
+	struct gamma_stats stats;
+	struct gamma_brokered brokered;
+	uint8_t mac[GAMMA_MAC_LEN]; /* that questions come from */
+	uint16_t port;
+	uint32_t epoch, seq;
+	uint8_t *zeros;
+	/* the hosts that were found */
+	struct discover_host *hosts;
+	size_t count, size;
+};
+
+/* SIGINT or SIGTERM was received: end soon. */
+extern volatile sig_atomic_t discover_interrupted;
+
+/* discover.c: prints one line to standard error and exits. */
+void discover_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* The host with that MAC, added if it is new. */
+struct discover_host *discover_host(struct discover *discover, const uint8_t mac[GAMMA_MAC_LEN]);
+/* The name that is shown: its own, else that of gamma.conf, else "?". */
+const char *discover_name(const struct discover_host *host);
+
+/* discover_ask.c: opens the link on the NIC. */
+void discover_ask_open(struct discover *discover);
+/* Asks all hosts, and those of gamma.conf, and takes their answers. */
+void discover_ask_all(struct discover *discover);
+/* Sends count questions of payload bytes to a host and measures. */
+void discover_ask_trips(struct discover *discover, struct discover_host *host, uint32_t payload,
+			unsigned count, struct discover_trips *trips);
+/* Whether the largest frames that both NICs carry pass. */
+void discover_ask_full(struct discover *discover, struct discover_host *host);
+
+/* discover_check.c: measures every host, and notes what is wrong. Returns how many findings. */
+unsigned discover_check_hosts(struct discover *discover);
+
+/* discover_print.c */
+void discover_print_table(const struct discover *discover);
+void discover_print_json(const struct discover *discover);
+
+/* discover_conf.c: shows how the file would change and replaces it. Returns the exit status. */
+int discover_conf_write(const struct discover *discover);
+
+#endif /* GAMMA_DISCOVER_H */

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gamma-discover's questions and answers: single LOOKUP frames, HOST_ASK to gammad, and ASK for
+ * hosts where only an endpoint may answer.
+ */
+#include "discover.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "link/packet.h"
+#include "link/port.h"
+#include "wire/codec.h"
+
+enum {
+	RING_BYTES = 4 << 20,
+	ROUNDS = 3,         /* questions to all */
+	SPIN_US = 2000,     /* us of polling before it sleeps */
+	TRIP_WAIT_MS = 20,  /* for an answer, before the next question */
+	LATE_WAIT_MS = 150, /* for answers that were late */
+	FULL_TRIES = 3,     /* large frames until the host fails */
+	FULL_WAIT_MS = 100, /* for the answer to each */
+	TRIPS_MAX = 4096,   /* questions of one measurement */
+	LATE_LIMIT = 50,    /* unanswered ones after which a measurement ends */
+};
+
+static const uint8_t everybody[GAMMA_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* ---- the link ---- */
+
+static int open_raw(struct discover *discover)
+{
+	struct gamma_packet_attr attr = {
+		.ifindex = discover->nic->ifindex,
+		.ethertype = discover->ethertype,
+		.tenant = geteuid(),
+		.mtu = (uint32_t) gamma_min(discover->nic->mtu, UINT16_MAX),
+		.ring_bytes = RING_BYTES,
+	};
+	int fd = gamma_port_claim(discover->nic->mac, &discover->port);
+
+	if (fd < 0)
+		return fd;
+	attr.port = discover->port;
+	memcpy(discover->mac, discover->nic->mac, GAMMA_MAC_LEN);
+	return gamma_packet_open(&attr, &discover->stats, &discover->link);
+}
+
+/* A slot of gammad's has a MAC of its own, as the endpoints of jobs have. */
+static int open_slot(struct discover *discover)
+{
+	struct gamma_broker_open ask = {
+		.epoch = discover->epoch,
+		.ethertype = discover->ethertype,
+		.ring_bytes = RING_BYTES,
+	};
+	int ret;
+
+	memcpy(ask.mac, discover->nic->mac, GAMMA_MAC_LEN);
+	ret = gamma_broker_open(GAMMA_BROKER_PATH, &ask, &discover->brokered);
+	if (ret)
+		return ret;
+	memcpy(discover->mac, discover->brokered.opened.mac, GAMMA_MAC_LEN);
+	discover->port = discover->brokered.opened.port;
+	return gamma_packet_adopt(&discover->brokered, &discover->stats, &discover->link);
+}
+
+void discover_ask_open(struct discover *discover)
+{
+	int ret;
+
+	discover->zeros = calloc(1, UINT16_MAX);
+	if (!discover->zeros ||
+	    getrandom(&discover->epoch, sizeof(discover->epoch), 0) != sizeof(discover->epoch))
+		discover_fail("out of memory");
+	discover->epoch |= 1; /* never 0, which means any */
+	ret = discover->through_gammad ? -EPERM : open_raw(discover);
+	if (ret == -EPERM || ret == -EACCES) {
+		discover->through_gammad = true;
+		ret = open_slot(discover);
+		if (ret) /* the cause has been reported */
+			exit(2);
+	}
+	if (ret)
+		discover_fail("%s: cannot open a link: %s", discover->nic->name, strerror(-ret));
+}
+
+/* ---- questions ---- */
+
+static int ask(struct discover *discover, const uint8_t *mac, uint8_t op, uint32_t payload)
+{
+	struct gamma_frame frame = {.kind = GAMMA_KIND_LOOKUP};
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = op,
+		.src_port = discover->port,
+		.tenant = geteuid(),
+		.src_epoch = discover->epoch,
+		.seq = ++discover->seq,
+		.payload_len = (uint16_t) payload,
+	};
+	int error = 0;
+
+	if (payload) {
+		frame.iov[0] = (struct iovec){.iov_base = discover->zeros, .iov_len = payload};
+		frame.iov_count = 1;
+	}
+	frame.head = gamma_codec_build(&fields, mac, discover->mac, discover->ethertype,
+				       frame.room + sizeof(frame.room));
+	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
+	return discover->link->ops->send(discover->link, &frame, 1, &error) ? 0 : error;
+}
+
+/* ---- answers ---- */
+
+struct answer {
+	uint8_t mac[GAMMA_MAC_LEN]; /* that it came from */
+	uint8_t op;
+	uint32_t seq;
+	uint32_t payload_len;
+	bool other_version;
+	struct gamma_host host;
+	struct gamma_addr addr;
+};
+
+static bool read_answer(const struct discover *discover, const struct gamma_arrival *arrival,
+			struct answer *answer)
+{
+	struct gamma_fields fields;
+	enum gamma_malformed wrong = gamma_codec_parse(arrival->frame, arrival->len, &fields);
+	const uint8_t *payload;
+
+	*answer = (struct answer){.other_version = wrong == GAMMA_BAD_VERSION};
+	memcpy(answer->mac, arrival->frame + GAMMA_MAC_LEN, GAMMA_MAC_LEN);
+	if (answer->other_version)
+		return true;
+	if (wrong || fields.kind != GAMMA_KIND_LOOKUP || fields.dst_epoch != discover->epoch)
+		return false;
+	answer->op = fields.op;
+	answer->seq = fields.seq;
+	answer->payload_len = fields.payload_len;
+	payload = arrival->frame + GAMMA_ETH_LEN + fields.header_len;
+	if (fields.op == GAMMA_LOOKUP_HOST && fields.payload_len >= sizeof(answer->host))
+		memcpy(&answer->host, payload, sizeof(answer->host));
+	else if (fields.op == GAMMA_LOOKUP_FOUND && fields.payload_len >= sizeof(answer->addr))
+		memcpy(&answer->addr, payload, sizeof(answer->addr));
+	else
+		return fields.op == GAMMA_LOOKUP_OTHER_TENANT;
+	return true;
+}
+
+/* Polls for a while, since a core that slept answers late, then sleeps. */
+static void wait_for_frame(struct discover *discover, uint64_t began, uint64_t until)
+{
+	struct pollfd polls = {.fd = discover->link->fd, .events = POLLIN};
+	uint64_t now = gamma_now();
+	struct timespec wait = {.tv_nsec = 0};
+
+	if (until <= now)
+		return;
+	wait.tv_sec = (time_t) ((until - now) / GAMMA_NS_PER_S);
+	wait.tv_nsec = (long) ((until - now) % GAMMA_NS_PER_S);
+	if (now < began + SPIN_US * GAMMA_NS_PER_US)
+		sched_yield();
+	else if (!discover->link->ops->arm(discover->link))
+		ppoll(&polls, 1, &wait, NULL);
+}
+
+/* The next answer; false: none until then, or interrupted. */
+static bool next_answer(struct discover *discover, uint64_t until, struct answer *answer)
+{
+	struct gamma_link *link = discover->link;
+	uint64_t began = gamma_now();
+	struct gamma_arrival arrival;
+
+	while (!discover_interrupted) {
+		if (link->ops->next(link, &arrival)) {
+			bool is_one = read_answer(discover, &arrival, answer);
+
+			link->ops->release(link);
+			if (is_one)
+				return true;
+		} else if (gamma_now() >= until) {
+			return false;
+		} else {
+			wait_for_frame(discover, began, until);
+		}
+	}
+	return false;
+}
+
+/* ---- all hosts ---- */
+
+/* Bytes that are not printable, which a name has not, become '?'. */
+static void copy_text(char *to, size_t room, const uint8_t *from, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < gamma_min(len, room - 1) && from[i]; i++)
+		to[i] = from[i] > ' ' && from[i] < 0x7f ? (char) from[i] : '?';
+	to[i] = 0;
+}
+
+static void take_host(struct discover_host *host, const struct gamma_host *said)
+{
+	host->gammad = true;
+	copy_text(host->name, sizeof(host->name), said->name, sizeof(said->name));
+	copy_text(host->nic, sizeof(host->nic), said->nic, sizeof(said->nic));
+	host->mtu = ntohs(said->mtu);
+	host->speed = ntohl(said->speed);
+	memcpy(host->release, said->release, sizeof(host->release));
+	host->slots = ntohs(said->slots);
+	host->endpoints = ntohs(said->endpoints);
+}
+
+/* sent: when the question left that this answers. */
+static void take_answer(struct discover *discover, const struct answer *answer, uint64_t sent)
+{
+	struct discover_host *host = discover_host(discover, answer->mac);
+	uint64_t rtt = gamma_now() - sent;
+
+	if (answer->other_version)
+		host->other_version = true;
+	else if (answer->op == GAMMA_LOOKUP_HOST)
+		take_host(host, &answer->host);
+	else
+		host->endpoint = true;
+	if (answer->op == GAMMA_LOOKUP_FOUND && !host->gammad)
+		host->mtu = ntohs(answer->addr.mtu);
+	if (!answer->other_version && (!host->rtt || rtt < host->rtt))
+		host->rtt = rtt;
+}
+
+static bool has_answered(const struct discover *discover, const uint8_t *mac)
+{
+	for (size_t i = 0; i < discover->count; i++)
+		if (!memcmp(discover->hosts[i].mac, mac, GAMMA_MAC_LEN))
+			return true;
+	return false;
+}
+
+/* Each host of gamma.conf that has not answered, one question each: gammad first, then any
+ * endpoint. */
+static void ask_listed(struct discover *discover, uint8_t op)
+{
+	const struct gamma_conf_host *listed;
+	size_t count = gamma_conf_hosts(discover->conf, &listed);
+	struct answer answer;
+	uint64_t sent;
+
+	for (size_t i = 0; i < count && !discover_interrupted; i++) {
+		if (has_answered(discover, listed[i].mac))
+			continue;
+		sent = gamma_now();
+		if (ask(discover, listed[i].mac, op, 0))
+			continue;
+		while (next_answer(discover, sent + TRIP_WAIT_MS * GAMMA_NS_PER_MS, &answer)) {
+			take_answer(discover, &answer, sent);
+			if (answer.seq == discover->seq)
+				break;
+		}
+	}
+}
+
+/* The kernel lets no broadcast out of a slot. */
+static void ask_everybody(struct discover *discover)
+{
+	uint64_t part = (uint64_t) (discover->wait * (double) GAMMA_NS_PER_S) / ROUNDS;
+	struct answer answer;
+
+	for (int round = 0; round < ROUNDS && !discover_interrupted; round++) {
+		uint64_t sent = gamma_now();
+		int ret = ask(discover, everybody, GAMMA_LOOKUP_HOST_ASK, 0);
+
+		if (ret && ret != -EAGAIN)
+			discover_fail("%s: a frame could not be sent: %s", discover->nic->name,
+				      strerror(-ret));
+		while (next_answer(discover, sent + part, &answer))
+			take_answer(discover, &answer, sent);
+	}
+}
+
+void discover_ask_all(struct discover *discover)
+{
+	if (!discover->through_gammad)
+		ask_everybody(discover);
+	for (int round = 0; round < ROUNDS; round++)
+		ask_listed(discover, GAMMA_LOOKUP_HOST_ASK);
+	for (int round = 0; round < ROUNDS; round++)
+		ask_listed(discover, GAMMA_LOOKUP_ASK);
+}
+
+/* ---- one host ---- */
+
+static int by_time(const void *left, const void *right)
+{
+	const uint64_t a = *(const uint64_t *) left, b = *(const uint64_t *) right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The times of questions by their number; an answer that is late still counts. */
+struct trips {
+	uint32_t first; /* number of the first question */
+	unsigned sent, answered;
+	uint64_t began[TRIPS_MAX], took[TRIPS_MAX]; /* ns; took 0: no answer yet */
+};
+
+/* Until the latest question is answered, or all are. */
+static void take_trips(struct discover *discover, const struct discover_host *host,
+		       struct trips *trips, uint64_t until, bool all)
+{
+	struct answer answer;
+
+	while (trips->answered < trips->sent && next_answer(discover, until, &answer)) {
+		uint32_t index = answer.seq - trips->first;
+
+		if (memcmp(answer.mac, host->mac, GAMMA_MAC_LEN) || index >= trips->sent ||
+		    trips->took[index])
+			continue;
+		trips->took[index] = gamma_max(1, gamma_now() - trips->began[index]);
+		trips->answered++;
+		if (!all && index == trips->sent - 1)
+			return;
+	}
+}
+
+void discover_ask_trips(struct discover *discover, struct discover_host *host, uint32_t payload,
+			unsigned count, struct discover_trips *result)
+{
+	struct trips *trips = calloc(1, sizeof(*trips));
+	uint8_t op = host->gammad ? GAMMA_LOOKUP_HOST_ASK : GAMMA_LOOKUP_ASK;
+
+	if (!trips)
+		discover_fail("out of memory");
+	trips->first = discover->seq + 1;
+	for (unsigned i = 0; i < gamma_min(count, TRIPS_MAX) && !discover_interrupted; i++) {
+		if (trips->sent - trips->answered >= LATE_LIMIT && !trips->answered)
+			break; /* nothing comes back */
+		trips->began[i] = gamma_now();
+		trips->sent++;
+		/* What the link does not take is lost, too. */
+		if (!ask(discover, host->mac, op, payload))
+			take_trips(discover, host, trips,
+				   trips->began[i] + TRIP_WAIT_MS * GAMMA_NS_PER_MS, false);
+	}
+	take_trips(discover, host, trips, gamma_now() + LATE_WAIT_MS * GAMMA_NS_PER_MS, true);
+	qsort(trips->took, trips->sent, sizeof(trips->took[0]), by_time);
+	*result =
+		(struct discover_trips){.sent = trips->sent, .lost = trips->sent - trips->answered};
+	if (trips->answered) {
+		result->quick = trips->took[result->lost + trips->answered / 10];
+		result->median = trips->took[result->lost + trips->answered / 2];
+	}
+	free(trips);
+}
+
+void discover_ask_full(struct discover *discover, struct discover_host *host)
+{
+	uint8_t op = host->gammad ? GAMMA_LOOKUP_HOST_ASK : GAMMA_LOOKUP_ASK;
+	struct answer answer;
+
+	host->full_mtu = (uint32_t) gamma_min(discover->link->mtu, host->mtu);
+	if (!host->full_mtu || host->self)
+		return;
+	host->full = DISCOVER_FAILS;
+	for (int try = 0; try < FULL_TRIES && !discover_interrupted; try++) {
+		if (ask(discover, host->mac, op, host->full_mtu - GAMMA_HEADER_LEN))
+			continue;
+		while (next_answer(discover, gamma_now() + FULL_WAIT_MS * GAMMA_NS_PER_MS,
+				   &answer)) {
+			if (answer.seq != discover->seq ||
+			    memcmp(answer.mac, host->mac, GAMMA_MAC_LEN))
+				continue;
+			host->full = DISCOVER_PASSES;
+			return;
+		}
+	}
+}
