@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/mac.h"
@@ -44,8 +45,21 @@ static bool is_reached(const struct discover_host *host)
 	return !host->self && (host->gammad || host->endpoint);
 }
 
+/* On a terminal, since many hosts take a while. */
+static void show_progress(const struct discover *discover, const struct discover_host *host)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	if (host)
+		fprintf(stderr, "\r%-30.30s %zu of %zu", discover_name(host),
+			(size_t) (host - discover->hosts) + 1, discover->count);
+	else
+		fprintf(stderr, "\r%50s\r", "");
+}
+
 static void measure(struct discover *discover, struct discover_host *host)
 {
+	show_progress(discover, host);
 	discover_ask_trips(discover, host, 0, SMALL_QUESTIONS, &host->small);
 	if (host->full == DISCOVER_PASSES)
 		discover_ask_trips(discover, host, host->full_mtu - GAMMA_HEADER_LEN,
@@ -295,6 +309,7 @@ unsigned discover_check_hosts(struct discover *discover)
 	unsigned findings = 0;
 
 	measure_all(discover);
+	show_progress(discover, NULL);
 	check_loss(discover);
 	check_speed(discover);
 	check_settings(discover);

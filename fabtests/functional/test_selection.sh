@@ -189,6 +189,13 @@ for variable in "${variables[@]}"; do
 done
 refuses "a number out of range" "RING_SIZE=1: must be 65536 to 1073741824 bytes" \
 	FI_GAMMA_RING_SIZE=1 "${named[@]}"
+refuses "a name that is misspelt: the nearest" \
+	"FI_GAMMA_RINGSIZE is none of gamma's variables \(is it FI_GAMMA_RING_SIZE\?\)" \
+	FI_GAMMA_RINGSIZE=65536 "${named[@]}"
+refuses "a name in lower case" "FI_GAMMA_iface is none .*\(is it FI_GAMMA_IFACE\?\)" \
+	FI_GAMMA_iface=gam0 "${named[@]}"
+refuses "a name that is like none" "FI_GAMMA_FRUIT is none of gamma's variables, which" \
+	FI_GAMMA_FRUIT=1 "${named[@]}"
 check "FI_GAMMA_FABRIC is the fabric's name" \
 	test "$(on node01 env FI_GAMMA_FABRIC=left fi_info -p gamma | grep -c 'fabric: left$')" -gt 0
 

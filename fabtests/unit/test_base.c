@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/closest.h"
 
 static void seq__before_and_after_the_wrap(void **state)
 {
@@ -105,12 +106,37 @@ static void printable__short_and_on_one_line(void **state)
 		assert_string_equal(gamma_printable(rows[i].word).text, rows[i].shown);
 }
 
+static void closest__counts_edits(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		unsigned distance;
+	} rows[] = {
+		{"RINGSIZE", "RING_SIZE", 1},
+		{"RING_SIZE", "RING_SIZE", 0},
+		{"", "LINK", 4},
+		{"LINK", "", 4},
+		{"ETHERTIPE", "ETHERTYPE", 1},
+		{"STAT", "STATS", 1},
+		{"IFCAE", "IFACE", 2},
+		{"CONF", "LINK", 3},
+	};
+	char word[100] = {0};
+
+	(void) state;
+	for (size_t i = 0; i < gamma_array_size(rows); i++)
+		assert_int_equal(gamma_closest_distance(rows[i].a, rows[i].b), rows[i].distance);
+	memset(word, 'x', sizeof(word) - 1);
+	assert_int_equal(gamma_closest_distance(word, word), 0);
+	assert_int_equal(gamma_closest_distance(word, "x"), GAMMA_CLOSEST_MAX - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(seq__before_and_after_the_wrap),   TEST(list__keeps_order_and_forgets),
 		TEST(log__goes_where_it_is_directed),   TEST(log__long_line_is_truncated),
-		TEST(printable__short_and_on_one_line),
+		TEST(printable__short_and_on_one_line), TEST(closest__counts_edits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
