@@ -273,6 +273,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	endpoint->owner = getpid();
 	/* With the NIC's own MAC: all endpoints on the NIC share its budget. */
 	gamma_budget_open(endpoint, asked);
+	gamma_stats_page_open(endpoint, asked);
 	*out = endpoint;
 	return 0;
 }
@@ -489,6 +490,8 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 	struct gamma_link *shm = &endpoint->shm->link;
 
 	gamma_fastpath_process_any(endpoint);
+	if (endpoint->view.page)
+		gamma_stats_page_write(endpoint, gamma_now());
 	endpoint->moderation.until = 0;
 	/* The next progress call must find whatever wakes the caller, so it skips nothing. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
@@ -602,6 +605,7 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_aslee
 void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 {
 	gamma_budget_close(endpoint);
+	gamma_stats_page_close(endpoint);
 	/* A forked child does not have the shared memory in which its peers would see it. */
 	if (getpid() != endpoint->owner)
 		endpoint->messages.withdraw_records = NULL;

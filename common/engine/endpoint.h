@@ -45,6 +45,8 @@ struct gamma_endpoint_attr {
 	uint64_t budget;    /* bytes always allowed to be on their way to the NIC; 0: unbounded */
 	uint64_t linger;    /* ns: a close waits at most this long */
 	bool datagram;      /* best effort only */
+	/* Name of the NIC in the page that shows the counters to gamma-stat; NULL: no page. */
+	const char *page_nic;
 	struct gamma_limits limits; /* mtu and local_mtu are filled in */
 };
 

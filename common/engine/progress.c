@@ -207,6 +207,8 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 		now = gamma_now();
 	if (endpoint->idle < GAMMA_IDLE_SKIP && now >= endpoint->house_at)
 		do_housekeeping(endpoint, now);
+	if (gamma_unlikely(now >= endpoint->view.at))
+		gamma_stats_page_write(endpoint, now);
 	end_dead_shm_peers(endpoint, now);
 	if (again)
 		endpoint->stalled_until = now;

@@ -10,6 +10,7 @@
 #include "engine/rx_moderation.h"
 #include "engine/send_coalescing.h"
 #include "engine/shm_copy_model.h"
+#include "engine/stats_page.h"
 #include "message/local.h"
 #include "shm/shm.h"
 
@@ -74,6 +75,7 @@ struct gamma_endpoint {
 	uint64_t linger; /* ns */
 	struct gamma_budget budget;
 	struct gamma_frame burst[GAMMA_BURST];
+	struct gamma_stats_view view;
 };
 
 #endif /* GAMMA_ENGINE_STATE_H */

@@ -151,6 +151,7 @@ def main():
     check_counters(page)
     check_options()
     check_long_options("tools/flows.c", "man/gamma-flows.1")
+    check_long_options("tools/stat.c", "man/gamma-stat.8")
     check_long_options("tools/discover.c", "man/gamma-discover.8")
     check_gammad()
     check_parameters()

@@ -275,6 +275,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 		.budget = gamma_settings.budget,
 		.linger = gamma_settings.linger,
 		.datagram = ep->type == FI_EP_DGRAM,
+		.page_nic = nic->name,
 		.limits =
 			{
 				.inject_size = (uint32_t) gamma_settings.inject_size,

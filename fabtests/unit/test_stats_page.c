@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/engine/stats_page.c and tools/stat_read.c: written here, read from /proc. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/stats_page.h"
+#include "engine/state.h"
+#include "stat_read.h"
+
+static struct gamma_endpoint *open_page(const char *nic)
+{
+	struct gamma_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+	struct gamma_endpoint_attr attr = {.page_nic = nic};
+
+	assert_non_null(endpoint);
+	endpoint->owner = getpid();
+	endpoint->local.addr.port = 7;
+	gamma_stats_page_open(endpoint, &attr);
+	return endpoint;
+}
+
+static void close_page(struct gamma_endpoint *endpoint)
+{
+	gamma_stats_page_close(endpoint);
+	free(endpoint);
+}
+
+/* This process's endpoints: how many, and one of them. */
+static size_t read_own(struct stat_endpoint *one)
+{
+	struct stat_list list;
+	size_t count = 0;
+
+	assert_int_equal(stat_read_all("/proc", &list), 0);
+	for (size_t i = 0; i < list.count; i++) {
+		if (list.endpoint[i].page.pid != getpid())
+			continue;
+		*one = list.endpoint[i];
+		count++;
+	}
+	stat_read_free(&list);
+	return count;
+}
+
+static void page__shows_what_was_written(void **state)
+{
+	struct gamma_endpoint *endpoint = open_page("eth\x1b");
+	struct stat_endpoint found;
+
+	(void) state;
+	endpoint->local.stats.messages_out = 5;
+	endpoint->flow_count = 3;
+	assert_int_equal(endpoint->view.at, 0);
+	gamma_stats_page_write(endpoint, 1000);
+	assert_int_equal(endpoint->view.at, 1000 + GAMMA_STATS_PAGE_US * GAMMA_NS_PER_US);
+	endpoint->local.stats.messages_out = 6; /* the page is a copy */
+	assert_int_equal(read_own(&found), 1);
+	assert_int_equal(found.uid, geteuid());
+	assert_int_equal(found.page.stats.messages_out, 5);
+	assert_int_equal(found.page.flows, 3);
+	assert_int_equal(found.page.written, 1000);
+	assert_int_equal(found.page.addr.port, 7);
+	assert_string_equal(found.page.nic, "eth?");
+	close_page(endpoint);
+	assert_int_equal(read_own(&found), 0);
+}
+
+static void page__is_none_without_a_name(void **state)
+{
+	struct gamma_endpoint *endpoint = open_page(NULL);
+	struct stat_endpoint found;
+
+	(void) state;
+	gamma_stats_page_write(endpoint, 1000);
+	assert_null(endpoint->view.page);
+	assert_true(endpoint->view.at == GAMMA_NEVER);
+	assert_int_equal(read_own(&found), 0);
+	close_page(endpoint);
+}
+
+static void page__of_another_release_or_damaged_is_left_out(void **state)
+{
+	struct gamma_endpoint *endpoint = open_page("eth0");
+	struct gamma_stats_page *page = endpoint->view.page;
+	struct stat_endpoint found;
+
+	(void) state;
+	page->count++;
+	assert_int_equal(read_own(&found), 0);
+	page->count--;
+	page->magic++;
+	assert_int_equal(read_own(&found), 0);
+	page->magic--;
+	memset(page->nic, 'x', sizeof(page->nic)); /* no final 0 */
+	page->sequence = 1;                        /* its process ended in the middle */
+	assert_int_equal(read_own(&found), 1);
+	assert_int_equal(strlen(found.page.nic), sizeof(found.page.nic) - 1);
+	close_page(endpoint);
+}
+
+static void page__of_a_parent_is_shown_once(void **state)
+{
+	struct gamma_endpoint *endpoint = open_page("eth0");
+	struct stat_endpoint found;
+	int ends[2], status;
+	pid_t child;
+
+	(void) state;
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		char end;
+
+		close(ends[1]);
+		_exit(read(ends[0], &end, 1) != 0);
+	}
+	assert_int_equal(read_own(&found), 1);
+	close(ends[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(ends[0]);
+	close_page(endpoint);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(page__shows_what_was_written),
+		TEST(page__is_none_without_a_name),
+		TEST(page__of_another_release_or_damaged_is_left_out),
+		TEST(page__of_a_parent_is_shown_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
