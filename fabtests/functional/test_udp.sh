@@ -79,7 +79,7 @@ check_fails "no such link" "must be any, packet, xdp, auto or udp" on node01 fi_
 gamma_env+=(FI_GAMMA_LINK=any)
 start server node01 30 "${user[@]}" fi_pingpong -p gamma -e rdm
 wait_for_port node01 47592 5 || not_ok "the server listens" "$work/server.out"
-check_fails "different links: the program is told" "set the same FI_GAMMA_LINK on all hosts" \
+check_fails "different links: an error that says so" "set the same FI_GAMMA_LINK on all hosts" \
 	on node02 timeout 20 fi_pingpong -p gamma -e rdm "$(mgt 1)"
 stop server
 finish
