@@ -115,6 +115,9 @@ void node_name(struct node *node, struct name *name);
 fi_addr_t node_insert(struct node *node, const struct name *name);
 /* Counted by its NIC, from any sender. */
 unsigned long node_frames_sent(const struct node *node);
+/* What messages about a peer name it by: the MAC address of a host of the lab, but for its end;
+ * over UDP the pseudo MAC address. */
+const char *node_peer_text(void);
 
 /* ---- api_node.c: the two processes ---- */
 

@@ -303,14 +303,23 @@ void node_sizes(const struct node *node, struct sizes *sizes)
 	sizes->mtu = node->info->nic->link_attr->mtu;
 }
 
+const char *node_peer_text(void)
+{
+	const char *link = getenv("FI_GAMMA_LINK");
+
+	return link && !strcmp(link, "udp") ? "peer 02:04:0a:4e:00:0" : "peer 02:47:41:4d:00:0";
+}
+
 unsigned long node_frames_sent(const struct node *node)
 {
+	const char *domain = node->info->domain_attr->name;
+	const char *suffix = strstr(domain, "-udp");
+	const int len = (int) (suffix ? (size_t) (suffix - domain) : strlen(domain));
 	char path[300];
 	unsigned long frames = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/sys/class/net/%s/statistics/tx_packets",
-		 node->info->domain_attr->name);
+	snprintf(path, sizeof(path), "/sys/class/net/%.*s/statistics/tx_packets", len, domain);
 	file = fopen(path, "r");
 	CHECK(file && fscanf(file, "%lu", &frames) == 1);
 	fclose(file);

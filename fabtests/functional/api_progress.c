@@ -20,7 +20,7 @@ enum {
 static const struct node_options automatic = {.progress = FI_PROGRESS_AUTO};
 
 /* A line of /proc/self/task/TID/status, TID the thread of that name. */
-static void thread_line(const char *thread, const char *field, char *value, size_t len)
+static void find_line(const char *thread, const char *field, char *value, size_t len)
 {
 	DIR *dir = opendir("/proc/self/task");
 	char path[300], line[LINE_LEN], name[64];
@@ -44,6 +44,14 @@ static void thread_line(const char *thread, const char *field, char *value, size
 			fclose(file);
 	}
 	closedir(dir);
+}
+
+/* The thread may not have got its name yet. */
+static void thread_line(const char *thread, const char *field, char *value, size_t len)
+{
+	*value = '\0';
+	for (double end = now() + PATIENCE_S; now() < end && !*value; nap(1))
+		find_line(thread, field, value, len);
 	CHECK(*value);
 	value[strcspn(value, "\n")] = '\0';
 }

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Every call of the libfabric interface (gamma-api) over UDP, between two hosts with the kernel's
+# offloads and between two processes of one host. There are no multicast groups over UDP.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+
+need_tool jq
+# As in test_api.sh.
+restless=(reopen port peer_closed peer_closed_event peer_closed_directed close_outstanding
+	shared_close shared_directed_peer_closed
+	rma_peer_closed rma_region_closed_last)
+mapfile -t steady < <(without "${restless[@]}" \
+	multicast{,_leave,_default,_one_direction,_arguments})
+
+lab_up 2 --offloads
+gamma_env+=(FI_GAMMA_LINK=udp FI_GAMMA_IFACE=gam0)
+count_frames
+run "UDP" "${steady[@]}"
+counted_clean "UDP"
+run "UDP, endpoints that come and go" "${restless[@]}"
+client_host=node01 run "UDP, one host" "${steady[@]}" "${restless[@]:1}"
+finish
