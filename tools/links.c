@@ -28,8 +28,7 @@ bool links_may_have_slot(const struct ping *ping)
 	struct gamma_broker_served served;
 	char why[512];
 
-	return !gamma_broker_nics(ping->broker, &served, why, sizeof(why)) &&
-	       serves(&served, ping);
+	return !gamma_broker_nics(ping->broker, &served, why, sizeof(why)) && serves(&served, ping);
 }
 
 static int make_epoch(struct ping *ping)

@@ -11,11 +11,11 @@
 #include "wire/address.h"
 
 struct gamma_udp_attr {
-	uint8_t ipv4[4];         /* address of the NIC, not the wildcard */
-	uint16_t port;           /* the UDP port, and the frames' port */
-	uint32_t tenant;         /* user id: frames of others are dropped, except for LOOKUP */
-	uint32_t mtu;            /* bytes of a datagram's payload, as the NIC's MTU allows */
-	int ifindex;             /* of the NIC */
+	uint8_t ipv4[4]; /* address of the NIC, not the wildcard */
+	uint16_t port;   /* the UDP port, and the frames' port */
+	uint32_t tenant; /* user id: frames of others are dropped, except for LOOKUP */
+	uint32_t mtu;    /* bytes of a datagram's payload, as the NIC's MTU allows */
+	int ifindex;     /* of the NIC */
 };
 
 /* Opens a UDP link. Returns 0 or a negative errno; -EADDRINUSE: another socket has the port. */

@@ -18,8 +18,8 @@
  */
 int gamma_arp_nd_find_owner(const struct gamma_ip *ip, uint8_t mac[GAMMA_MAC_LEN], int *ifindex);
 
-/* The NIC on the route to the address, whether or not it is behind a gateway. -ENETUNREACH: there is
- * no route. */
+/* The NIC on the route to the address, whether or not it is behind a gateway. -ENETUNREACH: there
+ * is no route. */
 int gamma_arp_nd_find_route(const struct gamma_ip *ip, int *ifindex);
 
 /*

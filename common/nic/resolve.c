@@ -110,7 +110,8 @@ static const char *explain(int err)
 	case EINVAL:
 		return "is not the address of one host";
 	case EAFNOSUPPORT:
-		return "is an IPv6 address, and gamma over UDP uses IPv4: give the host an IPv4 address";
+		return "is an IPv6 address, and gamma over UDP uses IPv4: give the host an IPv4 "
+		       "address";
 	default:
 		return strerror(-err);
 	}

@@ -11,12 +11,12 @@
 
 enum { GAMMA_UDP_OVERHEAD = 28 }; /* bytes of the IPv4 and UDP headers */
 
-/* Changes a list of gamma_nic_list: MAC, MTU and reason become those for UDP. NICs that raw Ethernet
- * cannot use, but that have an IPv4 address, can be used then. 0 or a negative errno. */
+/* Changes a list of gamma_nic_list: MAC, MTU and reason become those for UDP. NICs that raw
+ * Ethernet cannot use, but that have an IPv4 address, can be used then. 0 or a negative errno. */
 int gamma_nic_udp_convert(struct gamma_nic *nics, size_t count);
 
-/* As gamma_arp_nd_resolve: the pseudo MAC of an IPv4 address, also behind a gateway, and the NIC that
- * leads to it. */
+/* As gamma_arp_nd_resolve: the pseudo MAC of an IPv4 address, also behind a gateway, and the NIC
+ * that leads to it. */
 int gamma_nic_udp_resolve(const struct gamma_ip *ip, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],
 			  int *ifindex);
 /* As gamma_arp_nd_find_owner. */

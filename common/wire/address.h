@@ -26,9 +26,9 @@ struct gamma_addr {
 	uint64_t host;              /* host identity (boot and network namespace), 0: unknown */
 } __attribute__((packed));
 
-#define GAMMA_ADDR_VERSION 1
-/* The same layout over UDP: mac is the pseudo MAC address of an IPv4 address (nic/udp.h), port the UDP
- * port, mtu the bytes of UDP's payload. */
+#define GAMMA_ADDR_VERSION     1
+/* The same layout over UDP: mac is the pseudo MAC address of an IPv4 address (nic/udp.h), port the
+ * UDP port, mtu the bytes of UDP's payload. */
 #define GAMMA_ADDR_VERSION_UDP 2
 
 /* A scalable endpoint has one epoch and a port for each context, from its own on: first the receive

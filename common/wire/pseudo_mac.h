@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Over UDP an IPv4 address stands where a MAC address stands over Ethernet: two fixed bytes, then the
- * address. So frames, addresses and flows have one form.
+ * Over UDP an IPv4 address stands where a MAC address stands over Ethernet: two fixed bytes, then
+ * the address. So frames, addresses and flows have one form.
  */
 #ifndef GAMMA_WIRE_PSEUDO_MAC_H
 #define GAMMA_WIRE_PSEUDO_MAC_H

@@ -60,9 +60,10 @@ as_user() {
 		jq -e "$mine | length == 0"
 }
 check "another user does not see it" as_user
-server_pid=$(pid_of server)
-check "the page cannot be opened by others" eval '! on node01 setpriv --reuid 65534 --regid 65534 \
-	--clear-groups sh -c "ls /proc/$server_pid/fd"'
+cannot_open() {
+	! on node01 setpriv --reuid 65534 --regid 65534 --clear-groups ls "/proc/$(pid_of server)/fd"
+}
+check "the page cannot be opened by others" cannot_open
 
 # A stopped process shows its last counters; a killed one is gone.
 signal server STOP

@@ -38,8 +38,8 @@ pingpong() { # NAME [OPTION...]
 	cp "$shared/stats" "$work/stats"
 }
 
-domains() { # [VARIABLE=VALUE...]
-	on node01 "${user[@]}" env "$@" fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u
+domains() {
+	on node01 "${user[@]}" fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u
 }
 
 own_env=()

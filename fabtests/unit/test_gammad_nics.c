@@ -42,8 +42,7 @@ static void follow__logs_a_change_of_state_once(void **state)
 	link.carrier = false;
 	*gammad_fake.log = 0;
 	gammad_nics_follow(gammad, &link, 1);
-	assert_string_equal(gammad_fake.log,
-			    "fake0 has no carrier: check cable and switch port\n");
+	assert_string_equal(gammad_fake.log, "fake0 has no carrier: check cable and switch port\n");
 	gammad_nics_follow(gammad, &link, 1);
 	link.up = false;
 	*gammad_fake.log = 0;

@@ -68,7 +68,8 @@ static void convert__leaves_out_what_has_no_address(void **state)
 {
 	(void) state;
 	read_nics();
-	assert_non_null(strstr(gamma_nic_select_by_name(nics, count, "g1")->reason, "IPv4 address"));
+	assert_non_null(
+		strstr(gamma_nic_select_by_name(nics, count, "g1")->reason, "IPv4 address"));
 	assert_non_null(strstr(gamma_nic_select_by_name(nics, count, "lo")->reason, "loopback"));
 }
 

@@ -16,7 +16,8 @@ PREFIX = "GAMMA_"
 # Conveniences for programmers: no fact of the protocol that a table should name.
 NOT_IN_TABLES = {
     "EXT_COUNT", "EXT_KNOWN", "FLAGS_KNOWN", "FRAGMENT_OFFSET_MASK",  # follow from others
-    "MAC_LEN", "EPOCH_ANY", "PORT_ANY", "ADDR_VERSION", "ADDR_VERSION_UDP", "ADDR_LEN",   # in the table of addresses
+    # In the table of addresses.
+    "MAC_LEN", "EPOCH_ANY", "PORT_ANY", "ADDR_VERSION", "ADDR_VERSION_UDP", "ADDR_LEN",
 }
 WIDTH = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
 # Extensions without a structure: a number each.

@@ -43,7 +43,7 @@ bool gamma_address_text_read(const char *text, struct gamma_addr *addr)
 		return false;
 	addr->port = htons((uint16_t) port);
 	addr->epoch = htonl(epoch);
-	addr->version = gamma_pseudo_mac_ipv4(addr->mac) ? GAMMA_ADDR_VERSION_UDP
-							 : GAMMA_ADDR_VERSION;
+	addr->version =
+		gamma_pseudo_mac_ipv4(addr->mac) ? GAMMA_ADDR_VERSION_UDP : GAMMA_ADDR_VERSION;
 	return true;
 }

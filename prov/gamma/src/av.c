@@ -201,10 +201,11 @@ static bool address_is_valid(const struct gamma_nic *nic, const struct gamma_add
 		return true;
 	if ((addr->version == GAMMA_ADDR_VERSION || addr->version == GAMMA_ADDR_VERSION_UDP) &&
 	    !__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
-		gamma_report("a peer's address is of the %s link, and this process uses %s: set the "
-			     "same FI_GAMMA_LINK on all hosts, or start gammad on all",
-			     addr->version == GAMMA_ADDR_VERSION ? "Ethernet" : "UDP",
-			     nic->udp ? "UDP" : "Ethernet");
+		gamma_report(
+			"a peer's address is of the %s link, and this process uses %s: set the "
+			"same FI_GAMMA_LINK on all hosts, or start gammad on all",
+			addr->version == GAMMA_ADDR_VERSION ? "Ethernet" : "UDP",
+			nic->udp ? "UDP" : "Ethernet");
 	return false;
 }
 

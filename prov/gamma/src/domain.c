@@ -42,8 +42,8 @@ static bool is_alike(const struct gamma_domain *domain, const struct fi_info *in
 	const struct fi_domain_attr *attr = info->domain_attr;
 
 	return &domain->fabric->fabric_fid == info->fabric_attr->fabric &&
-	       !strcmp(gamma_nic_list_domain(&domain->nic).text, attr->name) && !(info->caps & ~domain->caps) &&
-	       mr_mode_bits(attr->mr_mode) == domain->mr_mode &&
+	       !strcmp(gamma_nic_list_domain(&domain->nic).text, attr->name) &&
+	       !(info->caps & ~domain->caps) && mr_mode_bits(attr->mr_mode) == domain->mr_mode &&
 	       (domain->thread_safe || attr->threading == FI_THREAD_DOMAIN) &&
 	       (domain->auto_progress || attr->data_progress != FI_PROGRESS_AUTO);
 }

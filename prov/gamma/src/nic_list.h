@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The NICs as domains. A domain over Ethernet has its interface's name, one over UDP a suffix too, so
- * that fi_info shows which is which, and an address of one is never taken for the other's.
+ * The NICs as domains. A domain over Ethernet has its interface's name, one over UDP a suffix too,
+ * so that fi_info shows which is which, and an address of one is never taken for the other's.
  */
 #ifndef GAMMA_PROV_NIC_LIST_H
 #define GAMMA_PROV_NIC_LIST_H

@@ -270,7 +270,10 @@ static const char *list_words(const char *const *words, char *text, size_t len)
 
 	for (size_t i = 0; words[i] && used < len; i++)
 		used += (size_t) snprintf(text + used, len - used, "%s%s",
-					  !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+					  !i             ? ""
+					  : words[i + 1] ? ", "
+							 : " or ",
+					  words[i]);
 	return text;
 }
 
