@@ -146,7 +146,8 @@ static void handle_lookup_answer(struct gamma_endpoint *endpoint,
 	struct gamma_flow *flow = flow_that_asked(endpoint, arrival, fields);
 	struct gamma_addr found;
 
-	if (!flow)
+	/* Nobody else knows the number of the question. */
+	if (!flow || !flow->lookup || fields->seq != flow->lookup)
 		endpoint->local.stats.stray++;
 	else if (fields->op == GAMMA_LOOKUP_NO_PORT)
 		gamma_flow_no_port(flow, now);

@@ -234,6 +234,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	struct gamma_endpoint *endpoint = calloc(1, sizeof(*endpoint));
 	struct gamma_endpoint_attr attr = *asked;
 	struct gamma_addr addr;
+	uint64_t secret;
 	int ret;
 
 	if (!endpoint)
@@ -242,6 +243,8 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	if (attr.link == GAMMA_LINK_UDP)
 		attr.ethertype = GAMMA_ETHERTYPE;
 	ret = open_own_or_brokered(endpoint, &attr);
+	if (!ret && getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		ret = -EAGAIN;
 	if (!ret)
 		ret = gamma_peers_init(endpoint);
 	if (ret) {
@@ -253,6 +256,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	set_limits(endpoint, &attr.limits);
 	gamma_message_local_init(&endpoint->messages, &addr, attr.tenant, &attr.limits,
 				 endpoint->packet->slots);
+	endpoint->local.random = secret;
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.flow_size = sizeof(struct gamma_peer);
 	endpoint->local.forget = gamma_peers_forget;

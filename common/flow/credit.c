@@ -18,6 +18,8 @@
 #include "flow/flow.h"
 #include "flow/upcalls.h"
 
+enum { LIMIT_STEP_MAX = 1 << 20 }; /* frames by which a limit may grow at once */
+
 static uint32_t pool_size(const struct gamma_credit_pool *pool)
 {
 	return pool->slots - pool->reserve;
@@ -339,10 +341,16 @@ void gamma_credit_count_short(struct gamma_flow *flow)
 
 /* ---- the sender's side ---- */
 
+/* No ring has as many slots. If a forged limit counted, RECLAIM would give all of it back, and the
+ * receiver's true limits would not be beyond it for 2^31 frames. */
 void gamma_credit_receive_limit(struct gamma_flow *flow, uint32_t limit)
 {
 	if (!gamma_seq_before(flow->tx.limit, limit))
 		return;
+	if (gamma_unlikely(limit - flow->tx.limit > LIMIT_STEP_MAX)) {
+		flow->local->stats.malformed++;
+		return;
+	}
 	flow->tx.limit = limit;
 	flow->tx.bounded = limit - flow->tx.returned - flow->tx.una < GAMMA_GRANT_MIN;
 	if (gamma_unlikely(flow->tx.bounded) &&

@@ -313,12 +313,23 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 				 now);
 }
 
+/* Whether it may be the number of the peer's next frame, which is not known off the path. */
+static bool is_next_number(const struct gamma_flow *flow, uint32_t seq)
+{
+	return flow->same_host || (!gamma_seq_before(seq, flow->rx.next) &&
+				   !gamma_seq_before(flow->credit.limit, seq));
+}
+
 static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
 	if (fields->op == GAMMA_ANSWER) {
 		flow->bye_answered = true;
 		flow->pending &= ~GAMMA_PENDING_BYE;
 		gamma_timers_stop(flow, GAMMA_TIMER_BYE);
+		return;
+	}
+	if (!is_next_number(flow, fields->seq)) {
+		flow->local->stats.stray++;
 		return;
 	}
 	gamma_flow_process_ended(flow, "it has closed its endpoint",

@@ -102,6 +102,7 @@ struct gamma_flow {
 	bool declared_dead;   /* though the peer may come back, and know nothing of it */
 	uint8_t mtu_reported; /* frames that told the peer our MTU */
 	unsigned lookups;     /* LOOKUPs sent */
+	uint32_t lookup;      /* number of the last one, which its answers have; 0: none was sent */
 	unsigned byes;        /* BYEs sent */
 	uint32_t probed;      /* number to answer with PROBED */
 	uint64_t probed_time; /* ns: when that probe arrived */

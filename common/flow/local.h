@@ -63,6 +63,7 @@ struct gamma_local {
 	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 	struct gamma_deferred_ack deferred;
 	bool refused_data; /* no memory: a DATA frame that was in order was not taken */
+	uint64_t random;   /* state of gamma_local_random: the owner sets it to a secret number */
 	uint8_t *zeros;    /* payload of padded probes: limits.mtu bytes */
 	struct gamma_stats stats;
 };
@@ -70,6 +71,8 @@ struct gamma_local {
 void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,
 		      const struct gamma_limits *limits, uint32_t slots);
 void gamma_local_fini(struct gamma_local *local);
+/* A number that nobody can guess who does not know local->random. Never 0. */
+uint32_t gamma_local_random(struct gamma_local *local);
 struct gamma_buffer *gamma_local_get_buffer(struct gamma_local *local); /* NULL: no memory */
 uint32_t gamma_local_buffer_size(const struct gamma_local *local);      /* bytes of payload */
 void gamma_local_put_buffer(struct gamma_local *local, struct gamma_buffer *buffer);

@@ -478,6 +478,7 @@ static void poll_lookup(struct gamma_flow *flow, struct gamma_frame *frame)
 	flow->local->stats.lookups_out++;
 	begin_fields(flow, &fields, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK);
 	fields.dst_epoch = GAMMA_EPOCH_ANY;
+	fields.seq = flow->lookup = gamma_local_random(flow->local);
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 }
 

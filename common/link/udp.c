@@ -24,7 +24,7 @@ enum {
 	TRAIN_BYTES = 65507, /* of UDP payload */
 	BUFFER = 1 << 16,    /* bytes of a received train */
 	UDP_OVERHEAD = 28,   /* bytes of the IPv4 and UDP headers */
-	TRUESIZE = 2304,     /* receive buffer that one datagram takes, bytes */
+	TRUESIZE = 2304,     /* bytes of receive buffer for a datagram of MTU 1,500 */
 	RCVBUF = 4 << 20,    /* wanted, bytes */
 	CONTROL = 64,        /* bytes of control messages */
 };
@@ -325,7 +325,7 @@ static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
 	    bind(fd, (struct sockaddr *) &address, sizeof(address)))
 		return -errno;
-	udp->link.slots = (uint32_t) bytes / TRUESIZE;
+	udp->link.slots = (uint32_t) bytes / gamma_max(TRUESIZE, 2 * attr->mtu);
 	if (bytes < RCVBUF)
 		gamma_info("the receive buffer has %d KiB instead of %d, so peers get less credit: "
 			   "raise net.core.rmem_max",

@@ -95,10 +95,27 @@ static void lookup__nobody_answers(void **state)
 	assert_in_range(stats(0)->lookups_out, 20, 100);
 }
 
+/* Of node 0's last question; 0: it has not asked. */
+static uint32_t last_question(void)
+{
+	struct gamma_list *pos;
+	uint32_t number = 0;
+
+	gamma_list_for_each (pos, &net->nodes[0].ep.local.flows) {
+		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		number = flow->lookup ? flow->lookup : number;
+	}
+	return number;
+}
+
 static void answer_lookup(uint8_t op, const struct gamma_addr *addr)
 {
-	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, op);
+	struct gamma_fields fields;
 
+	net_run(net, US / 2); /* the question leaves */
+	fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, op);
+	fields.seq = last_question();
 	fields.payload_len = addr ? sizeof(*addr) : 0;
 	net_forge(net, 1, 0, &fields, addr);
 	net_run(net, US / 2);
@@ -229,6 +246,80 @@ static void silent__another_user(void **state)
 	assert_int_equal(stats(0)->lookups_out, 1);
 }
 
+/* Node 1 does not move, until node 0 asks whether it is there. */
+static void wait_for_question(void)
+{
+	const uint64_t asked = stats(0)->lookups_out;
+
+	net->nodes[1].wakes = net->now + 100 * SEC;
+	for (int i = 0; i < 100 && stats(0)->lookups_out == asked; i++)
+		net_run(net, SEC);
+	assert_true(stats(0)->lookups_out > asked);
+}
+
+/* What a host sends that has not been asked, or does not know the number of the question. */
+static void silent__an_answer_to_no_question_is_stray(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_NO_PORT);
+	struct outgoing *out;
+
+	(void) state;
+	net->lawless = true;
+	exchange();
+	net->nodes[1].wakes = net->now + 100 * SEC;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(stats(0)->stray, 1);
+	wait_for_question();
+	fields.seq = last_question() + 2;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(stats(0)->stray, 2);
+	assert_int_equal(out->error, 0);
+	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
+	assert_int_equal(out->error, -ECONNRESET);
+}
+
+/* BYE from a host that does not know the numbers of the frames. */
+static void bye__with_an_impossible_number_is_stray(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ASK);
+
+	(void) state;
+	net->lawless = true;
+	exchange();
+	fields.seq = net_flow(net, 0, 1)->rx.next - 1;
+	net_forge(net, 1, 0, &fields, NULL);
+	fields.seq = net_flow(net, 0, 1)->credit.limit + 1;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(stats(0)->stray, 2);
+	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_OPEN);
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+/* As far ahead as no ring reaches: RECLAIM would give it back, and no true limit would count. */
+static void limit__far_ahead_is_malformed(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
+	const struct gamma_flow *flow;
+	uint32_t limit;
+
+	(void) state;
+	net->lawless = true;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	limit = flow->tx.limit;
+	fields.extensions = GAMMA_EXT_ACK;
+	fields.ack = flow->tx.una;
+	fields.limit = limit + (1u << 31) - 1;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(flow->tx.limit, limit);
+	assert_int_equal(stats(0)->malformed, 1);
+}
+
 static void silent__its_port_is_nobodys_or_anothers(void **state)
 {
 	struct gamma_addr addr = net->nodes[1].ep.local.addr;
@@ -236,13 +327,16 @@ static void silent__its_port_is_nobodys_or_anothers(void **state)
 
 	(void) state;
 	net->lawless = true;
+	exchange();
 	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	wait_for_question();
 	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
 	assert_int_equal(out->error, -ECONNRESET);
 	net->nodes[1].ep.local.addr.epoch ^= 1;
 	net->nodes[1].ep.local.epoch = ntohl(net->nodes[1].ep.local.addr.epoch);
 	addr.epoch ^= htonl(0x100);
 	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	wait_for_question();
 	answer_lookup(GAMMA_LOOKUP_FOUND, &addr);
 	assert_int_equal(out->error, -ECONNRESET);
 	assert_int_equal(stats(0)->stray + stats(0)->malformed, 0);
@@ -775,6 +869,9 @@ int main(void)
 		NET_TEST(lookup__answer_of_an_owner_who_is_another_user),
 		NET_TEST(silent__another_user),
 		NET_TEST(silent__its_port_is_nobodys_or_anothers),
+		NET_TEST(silent__an_answer_to_no_question_is_stray),
+		NET_TEST(bye__with_an_impossible_number_is_stray),
+		NET_TEST(limit__far_ahead_is_malformed),
 		NET_TEST(silent__is_waited_for_while_it_is_there),
 		NET_TEST(silent__not_asked_after_an_answer),
 		NET_TEST(lookup__impossible_answers_are_malformed),
