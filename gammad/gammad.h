@@ -57,7 +57,7 @@ struct gammad_nic {
 	int ifindex; /* in the host's network namespace; 0: it was removed, the rest is of no use */
 	uint8_t mac[GAMMA_MAC_LEN];
 	uint32_t mtu; /* bytes, as it is now */
-	int fd; /* packet socket that sends answers to LOOKUP */
+	int fd;       /* packet socket that sends answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
 	struct gammad_slot groups; /* one more interface, for the sockets of multicast groups */
