@@ -12,6 +12,8 @@
 
 #include "flow/flow.h"
 
+enum { PROBE_RTTS = 4 }; /* round trips of a probe that one of data is expected to take at most */
+
 void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 		       const struct gamma_sent *sent)
 {
@@ -209,6 +211,14 @@ void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)
 	}
 }
 
+/* Data may have been measured while the peer was stopped, and be lost ever since. The network is
+ * not slower than the probe, and will not be much slower with data on it. */
+static void take_probe_time(struct gamma_loss *loss, uint64_t passed)
+{
+	loss->rtt_min = gamma_min(loss->rtt_min, passed);
+	loss->rtt = gamma_min(loss->rtt, PROBE_RTTS * passed);
+}
+
 /* The answer to a probe: everything sent before the probe has arrived by now, or is lost. */
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 {
@@ -223,10 +233,7 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 		loss->rack_serial = loss->probe_serial + 1;
 		loss->rack_rtt = now - loss->probe_time;
 	}
-	/* The network is at least that quick. Data may have been measured while the peer was
-	 * stopped, and be lost ever since. */
-	if (loss->rtt_min)
-		loss->rtt_min = gamma_min(loss->rtt_min, now - loss->probe_time);
+	take_probe_time(loss, now - loss->probe_time);
 	/* An answer that has not come before this one never will: the question, or it, was lost. */
 	if (flow->credit.reclaiming)
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);

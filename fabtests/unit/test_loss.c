@@ -637,12 +637,15 @@ static void probed__shorter_than_before_ends_the_wait(void **state)
 	struct gamma_flow *flow = unanswered(10 * SEC, 1);
 
 	(void) state;
+	flow->loss.rtt = 10 * SEC;
+	flow->loss.wide = 16; /* the reorder window, which two round trips bound */
 	net_run(net, 20 * MS);
 	assert_true(flow->loss.probing);
 	assert_int_equal(flow->tx.lost, 0);
 	net->nodes[1].unplugged = false;
 	net_run(net, 2 * SEC);
 	assert_true(flow->loss.rtt_min < 20 * MS);
+	assert_true(gamma_loss_reorder_window(flow) < 200 * MS);
 	assert_int_equal(flow->tx.una, flow->tx.next);
 }
 
