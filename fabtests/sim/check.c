@@ -182,7 +182,7 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 	    fields->extensions & GAMMA_EXT_PART || frame->copied || frame->damaged ||
 	    fields->dst_epoch != node->epoch)
 		return false;
-	if (fields->seq - (node->life || from->life ? 0 : from->base[node->index]) <
+	if (fields->seq - (node->life || frame->life ? 0 : from->base[node->index]) <
 	    GAMMA_FIRST_CREDIT)
 		return false;
 	flow = gamma_peers_find(&node->ep, frame->bytes + GAMMA_MAC_LEN, fields->src_port,

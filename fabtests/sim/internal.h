@@ -42,6 +42,7 @@ struct frame {
 	struct frame *next; /* in a ring, or in the free list */
 	uint16_t from, to;
 	uint8_t class; /* of its size, for the free lists */
+	uint32_t life; /* of its sender, when it left */
 	bool copied;   /* a duplicate or a replay */
 	bool damaged;
 	struct gamma_fields fields;

@@ -200,6 +200,7 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 		len += from->iov[i].iov_len;
 	}
 	frame->from = (uint16_t) node->index;
+	frame->life = node->life;
 	frame->to = (uint16_t) node_of_mac(frame->bytes);
 	note_message(frame, from);
 	if (gamma_codec_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
