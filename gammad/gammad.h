@@ -56,12 +56,12 @@ struct gammad_nic {
 	char name[16];
 	int ifindex; /* in the host's network namespace; 0: it was removed, the rest is of no use */
 	uint8_t mac[GAMMA_MAC_LEN];
+	bool up, carrier;
 	uint32_t mtu; /* bytes, as it is now */
 	int fd;       /* packet socket that sends answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
 	struct gammad_slot groups; /* one more interface, for the sockets of multicast groups */
-	bool up, carrier;
 };
 
 struct gammad_client {
