@@ -100,20 +100,16 @@ static bool found_address(const struct gamma_arrival *arrival, const struct gamm
 	       ntohl(found->epoch) != GAMMA_EPOCH_ANY;
 }
 
-/* The flow that asked: one in LOOKUP state, else one that checks whether its peer is alive. */
+/* The flow that asked, with this very number: one in LOOKUP state, or one that checks whether its
+ * peer is alive. */
 static struct gamma_flow *flow_that_asked(const struct gamma_endpoint *endpoint,
 					  const struct gamma_arrival *arrival,
 					  const struct gamma_fields *fields)
 {
-	const uint8_t *mac = gamma_dispatch_sender(arrival);
-	struct gamma_flow *flow =
-		gamma_peers_find(endpoint, mac, fields->src_port, GAMMA_EPOCH_ANY);
-
 	if (fields->dst_epoch != endpoint->local.epoch)
 		return NULL;
-	return flow && flow->state == GAMMA_FLOW_LOOKUP
-		       ? flow
-		       : gamma_peers_any(endpoint, mac, fields->src_port);
+	return gamma_peers_looking_up(endpoint, gamma_dispatch_sender(arrival), fields->src_port,
+				      fields->seq);
 }
 
 static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
@@ -146,8 +142,7 @@ static void handle_lookup_answer(struct gamma_endpoint *endpoint,
 	struct gamma_flow *flow = flow_that_asked(endpoint, arrival, fields);
 	struct gamma_addr found;
 
-	/* Nobody else knows the number of the question. */
-	if (!flow || !flow->lookup || fields->seq != flow->lookup)
+	if (!flow)
 		endpoint->local.stats.stray++;
 	else if (fields->op == GAMMA_LOOKUP_NO_PORT)
 		gamma_flow_no_port(flow, now);
@@ -345,8 +340,14 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		local->stats.stray += !answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
-	/* Declared dead, but alive: it must not wait for answers that will never come. */
-	if (gamma_unlikely(flow->state == GAMMA_FLOW_FAILED) && opens_flow(endpoint, &fields)) {
+	/* An shm peer says so through shared memory: the wire knows nothing of its end. */
+	if (gamma_unlikely((fields.kind == GAMMA_KIND_BYE || fields.kind == GAMMA_KIND_RESET) &&
+			   flow->same_host && link != gamma_shm_link(endpoint->shm))) {
+		local->stats.stray++;
+		return;
+	}
+	/* Ended here, but alive: it must not wait for answers that will never come. */
+	if (gamma_unlikely(!gamma_flow_usable(flow)) && opens_flow(endpoint, &fields)) {
 		gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(arrival), &fields,
 					  GAMMA_RESET_CLOSED);
 		return;

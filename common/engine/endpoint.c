@@ -209,6 +209,14 @@ static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_en
 	return ret;
 }
 
+/* Of the kernel, so that nobody who is not on the path can answer for a peer. */
+static int set_random_key(struct gamma_random *random)
+{
+	if (getrandom(random->key, sizeof(random->key), 0) != sizeof(random->key))
+		return -EIO;
+	return 0;
+}
+
 static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limits *limits)
 {
 	limits->mtu = endpoint->packet->mtu;
@@ -233,8 +241,8 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 {
 	struct gamma_endpoint *endpoint = calloc(1, sizeof(*endpoint));
 	struct gamma_endpoint_attr attr = *asked;
+	struct gamma_random random = {.count = 0};
 	struct gamma_addr addr;
-	uint64_t secret;
 	int ret;
 
 	if (!endpoint)
@@ -242,9 +250,9 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	/* It is part of the checksum alone. */
 	if (attr.link == GAMMA_LINK_UDP)
 		attr.ethertype = GAMMA_ETHERTYPE;
-	ret = open_own_or_brokered(endpoint, &attr);
-	if (!ret && getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
-		ret = -EAGAIN;
+	ret = set_random_key(&random);
+	if (!ret)
+		ret = open_own_or_brokered(endpoint, &attr);
 	if (!ret)
 		ret = gamma_peers_init(endpoint);
 	if (ret) {
@@ -256,8 +264,8 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	set_limits(endpoint, &attr.limits);
 	gamma_message_local_init(&endpoint->messages, &addr, attr.tenant, &attr.limits,
 				 endpoint->packet->slots);
-	endpoint->local.random = secret;
 	endpoint->local.ethertype = attr.ethertype;
+	endpoint->local.random = random;
 	endpoint->local.flow_size = sizeof(struct gamma_peer);
 	endpoint->local.forget = gamma_peers_forget;
 	endpoint->messages.has_undelivered = gamma_shm_path_has_undelivered;

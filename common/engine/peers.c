@@ -62,6 +62,18 @@ struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
 	return flow;
 }
 
+struct gamma_flow *gamma_peers_looking_up(const struct gamma_endpoint *endpoint,
+					  const uint8_t mac[GAMMA_MAC_LEN], uint16_t port,
+					  uint32_t number)
+{
+	struct gamma_flow *flow = *peer_chain(endpoint, mac, port);
+
+	while (flow && !(gamma_flow_usable(flow) && gamma_flow_is_looking_up(flow, number) &&
+			 is_flow_to(flow, mac, port)))
+		flow = gamma_peer(flow)->hash_next;
+	return flow;
+}
+
 /* Doubles the chains when there are more flows than chains; without memory the old ones stay. */
 static void grow_table(struct gamma_endpoint *endpoint)
 {

@@ -21,6 +21,10 @@ struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
 /* The flow of that NIC and port that may be used now, whatever its epoch. */
 struct gamma_flow *gamma_peers_any(const struct gamma_endpoint *endpoint,
 				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port);
+/* The flow of that NIC and port whose LOOKUP of that number is out. */
+struct gamma_flow *gamma_peers_looking_up(const struct gamma_endpoint *endpoint,
+					  const uint8_t mac[GAMMA_MAC_LEN], uint16_t port,
+					  uint32_t number);
 struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct gamma_addr *peer,
 				   uint64_t now);
 /* The answer to a LOOKUP: the flow opens, maybe to another MAC than the one asked. */

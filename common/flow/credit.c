@@ -8,6 +8,11 @@
  *
  *     outstanding = limit - arrived - returned
  *
+ * A forged limit or RECLAIM can make both sides count differently. A sender ignores a limit that no
+ * receiver grants. A receiver keeps its own account while it can; but a peer that asks for credit
+ * has none, so what it says of its account together with REQUEST is adopted: then its next limit
+ * counts.
+ *
  * First credits, which every unknown peer has, come from the reserve; they move to the pool's
  * account as soon as it has room. What senders with more to send than credit (BACKLOG) may have
  * under way together is bounded as well, and the bound falls while frames get lost: not the ring
@@ -18,7 +23,7 @@
 #include "flow/flow.h"
 #include "flow/upcalls.h"
 
-enum { LIMIT_STEP_MAX = 1 << 20 }; /* frames by which a limit may grow at once */
+enum { DISPUTES_MAX = 3 }; /* answers that do not fit until one is believed */
 
 static uint32_t pool_size(const struct gamma_credit_pool *pool)
 {
@@ -284,13 +289,30 @@ static bool reclaim(struct gamma_credit_pool *pool, const struct gamma_flow *exc
 	return false;
 }
 
-void gamma_credit_receive_request(struct gamma_flow *flow, uint64_t now)
+/* The peer has none left of limit - returned = seq frames: its own numbers are the ones to go on
+ * from. Only those that are under way are outstanding. */
+static void adopt_account(struct gamma_flow *flow, uint32_t seq)
+{
+	struct gamma_credit *credit = &flow->credit;
+
+	if (!credit->disputed || gamma_seq_before(seq, flow->rx.highest) ||
+	    seq - flow->rx.next > GAMMA_WINDOW_MAX)
+		return;
+	book_used(flow, gamma_credit_window(flow));
+	credit->disputed = false;
+	credit->returned = credit->claimed;
+	credit->limit = seq + credit->claimed;
+	credit->first = gamma_credit_window(flow); /* the pool may have no room for them now */
+}
+
+void gamma_credit_receive_request(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 {
 	struct gamma_credit_pool *pool = &flow->local->pool;
 	bool stuck = flow->credit.asked_at == pool->arrivals;
 
 	if (!flow->credit.active)
 		activate(flow);
+	adopt_account(flow, seq);
 	if (!flow->credit.bulk)
 		set_bulk(flow, true);
 	if (gamma_list_empty(&flow->credit.wait_entry))
@@ -311,18 +333,55 @@ void gamma_credit_receive_request(struct gamma_flow *flow, uint64_t now)
 		reclaim(pool, flow, true, stuck ? 0 : 2 * pool->slots, now);
 }
 
-void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned)
+/* One that asks for more at the same time stays: it is served like the others. */
+static void end_if_all_returned(struct gamma_flow *flow)
 {
-	uint32_t more = returned - flow->credit.returned;
-
-	flow->credit.reclaiming = false;
-	if (!flow->credit.active || !more || more > gamma_credit_window(flow))
-		return; /* repeated, or not what was granted */
-	flow->credit.returned = returned;
-	book_used(flow, more);
-	if (!gamma_credit_window(flow))
+	if (!gamma_credit_window(flow) && gamma_list_empty(&flow->credit.wait_entry))
 		deactivate(flow);
 	serve_waiting(&flow->local->pool, 1);
+}
+
+/* The peer says, again and again when asked, that it has given back a number which does not fit
+ * this account: what is believed to be outstanding may not exist. A late answer alone would not be
+ * repeated. If the peer has some after all, it may send more than it is granted, and frames may get
+ * lost; but nobody waits for credit that never comes. */
+static void take_disputed(struct gamma_flow *flow, bool asked, bool again)
+{
+	struct gamma_credit *credit = &flow->credit;
+
+	credit->disputes = again ? credit->disputes : 0;
+	if (!asked || !credit->active)
+		return;
+	if (++credit->disputes < DISPUTES_MAX) {
+		credit->reclaiming = true;
+		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
+		return;
+	}
+	book_used(flow, gamma_credit_window(flow));
+	credit->disputed = false;
+	credit->returned = credit->claimed;
+	credit->limit = flow->rx.arrived + credit->claimed;
+	end_if_all_returned(flow);
+}
+
+void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned)
+{
+	struct gamma_credit *credit = &flow->credit;
+	uint32_t more = returned - credit->returned;
+	bool asked = credit->reclaiming, again = credit->disputed && credit->claimed == returned;
+
+	credit->reclaiming = false;
+	credit->disputed = more > gamma_credit_window(flow); /* not what was granted */
+	credit->claimed = returned;
+	if (gamma_unlikely(credit->disputed)) {
+		take_disputed(flow, asked, again);
+		return;
+	}
+	if (!credit->active || !more)
+		return;
+	credit->returned = returned;
+	book_used(flow, more);
+	end_if_all_returned(flow);
 }
 
 void gamma_credit_release(struct gamma_flow *flow)
@@ -341,13 +400,11 @@ void gamma_credit_count_short(struct gamma_flow *flow)
 
 /* ---- the sender's side ---- */
 
-/* No ring has as many slots. If a forged limit counted, RECLAIM would give all of it back, and the
- * receiver's true limits would not be beyond it for 2^31 frames. */
 void gamma_credit_receive_limit(struct gamma_flow *flow, uint32_t limit)
 {
 	if (!gamma_seq_before(flow->tx.limit, limit))
 		return;
-	if (gamma_unlikely(limit - flow->tx.limit > LIMIT_STEP_MAX)) {
+	if (gamma_unlikely(limit - flow->tx.returned - flow->tx.next > GAMMA_WINDOW_MAX)) {
 		flow->local->stats.malformed++;
 		return;
 	}
@@ -392,8 +449,9 @@ void gamma_credit_timeout(struct gamma_flow *flow, uint64_t now)
 		gamma_flow_ready(flow);
 	if (!flow->credit.starved || gamma_loss_peer_dead(flow, now))
 		return;
-	/* The answer to RECLAIM may have been lost: the receiver believes there is credit. */
-	if (flow->tx.returned)
+	/* The answer to RECLAIM may have been lost, or the receiver may have taken a forged one:
+	 * it believes that there is credit, or grants what cannot be. */
+	if (flow->tx.returned || flow->credit.backoff > 1)
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIMED);
 	gamma_flow_want(flow, GAMMA_PENDING_REQUEST);
 	gamma_timers_set(flow, GAMMA_TIMER_REQUEST,

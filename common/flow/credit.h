@@ -15,6 +15,9 @@ struct gamma_credit {
 	bool active;       /* receiver's: counted among the pool's active flows */
 	bool bulk;         /* receiver's: the peer has more to send than fits its credit */
 	bool reclaiming;   /* receiver's: RECLAIM asked, answer outstanding */
+	bool disputed;     /* receiver's: the peer says that it has given back another number */
+	uint32_t claimed;  /* receiver's: which, if so */
+	uint8_t disputes;  /* receiver's: questions that it has answered so, in a row */
 	struct gamma_list wait_entry;  /* in pool.waiting */
 	struct gamma_list grant_entry; /* in pool.holders */
 	bool starved;                  /* sender's: data waits, no credit; REQUEST is out */
@@ -53,8 +56,8 @@ void gamma_credit_pool_set_budget(struct gamma_credit_pool *pool, uint32_t frame
 void gamma_credit_pool_lost(struct gamma_credit_pool *pool);
 /* A new DATA frame. */
 void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags);
-void gamma_credit_receive_request(struct gamma_flow *flow,
-				  uint64_t now); /* the peer asks for more */
+/* The peer asks for more; seq: its next frame number. */
+void gamma_credit_receive_request(struct gamma_flow *flow, uint32_t seq, uint64_t now);
 void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned);
 void gamma_credit_give_back(struct gamma_flow *flow);                     /* sender: RECLAIM asks */
 void gamma_credit_release(struct gamma_flow *flow);                       /* the flow ends */

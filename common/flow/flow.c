@@ -53,7 +53,7 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	gamma_path_mtu_init(flow);
 	flow->loss.heard = now;
 	if (flow->state == GAMMA_FLOW_LOOKUP) {
-		gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
+		gamma_flow_look_up(flow);
 		gamma_timers_set(flow, GAMMA_TIMER_LOOKUP, now + GAMMA_LOOKUP_US * GAMMA_NS_PER_US);
 	} else if (peer->mtu) {
 		gamma_path_mtu_learned(flow, ntohs(peer->mtu), now);
@@ -66,6 +66,7 @@ static void stop_timers(struct gamma_flow *flow)
 	for (int timer = 0; timer < GAMMA_TIMER_COUNT; timer++)
 		gamma_timers_stop(flow, timer);
 	flow->pending = 0;
+	flow->looking_up = false;
 	flow->ack.now = false;
 	gamma_list_remove(&flow->ready_entry);
 	gamma_credit_release(flow);
@@ -154,11 +155,26 @@ int gamma_flow_refuse_post(struct gamma_flow *flow)
 	return flow->error ? flow->error : -EHOSTUNREACH;
 }
 
+void gamma_flow_look_up(struct gamma_flow *flow)
+{
+	if (!flow->looking_up)
+		flow->lookup = gamma_random_next(&flow->local->random);
+	flow->looking_up = true;
+	gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
+}
+
+bool gamma_flow_is_looking_up(const struct gamma_flow *flow, uint32_t number)
+{
+	return flow->looking_up && flow->lookup == number;
+}
+
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
 	char name[GAMMA_NAME_LEN];
 
+	flow->looking_up = false;
+	gamma_flow_refute_bye(flow);
 	loss->doubted = false;
 	if (!loss->waiting_since)
 		return;
@@ -196,6 +212,7 @@ void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, ui
 	flow->state = GAMMA_FLOW_OPEN;
 	flow->loss.heard = now;
 	flow->loss.waiting_since = 0;
+	flow->looking_up = false;
 	flow->pending &= ~GAMMA_PENDING_LOOKUP;
 	gamma_timers_stop(flow, GAMMA_TIMER_LOOKUP);
 	if (peer->mtu)
@@ -228,7 +245,7 @@ static bool has_asked(const struct gamma_flow *flow, uint64_t now)
 static bool may_have_missed_bye(const struct gamma_flow *flow, uint64_t now)
 {
 	return gamma_timers_is_set(flow, GAMMA_TIMER_BYE) && !flow->same_host &&
-	       (flow->byes < GAMMA_BYE_TRIES || has_asked(flow, now));
+	       (flow->byes <= GAMMA_BYE_TRIES || has_asked(flow, now));
 }
 
 bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now)
@@ -242,7 +259,7 @@ bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now)
 
 uint64_t gamma_flow_drain_time(uint64_t linger)
 {
-	uint64_t byes = GAMMA_BYE_US * GAMMA_NS_PER_US << (GAMMA_BYE_TRIES - 1);
+	uint64_t byes = GAMMA_BYE_US * GAMMA_NS_PER_US << GAMMA_BYE_TRIES;
 
 	return linger - gamma_min(byes, linger / 8);
 }
@@ -272,7 +289,8 @@ static void receive_probe(struct gamma_flow *flow, const struct gamma_fields *fi
 	}
 	flow->probed = fields->seq;
 	flow->probed_time = arrived;
-	gamma_flow_want(flow, GAMMA_PENDING_PROBED);
+	/* After BYE the peer may ask whether it was this endpoint that said it. */
+	gamma_flow_want(flow, flow->byes ? GAMMA_PENDING_CLOSED : GAMMA_PENDING_PROBED);
 }
 
 static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
@@ -299,13 +317,26 @@ static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 	return data || request || probe;
 }
 
+/* The number of a DATA frame can be guessed by who is not on the path, that of a probe cannot: a
+ * RESET for anything else is a reason to send one. Frames of an shm peer come from the host. */
 static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
+	bool proven = flow->same_host || (flow->loss.probing && fields->seq == flow->loss.probe);
+
 	if (!outstanding(flow, fields->seq)) {
 		flow->local->stats.stray++;
 		return;
 	}
+	if (!proven) {
+		gamma_loss_challenge(flow, now);
+		return;
+	}
 	flow->local->stats.resets_in++;
+	/* Either has said BYE, and so the other has closed the flow. */
+	if (fields->op == GAMMA_RESET_CLOSED && (flow->bye_heard || flow->byes)) {
+		gamma_flow_believe_bye(flow, now);
+		return;
+	}
 	gamma_flow_fail_for_good(flow, -ECONNRESET,
 				 fields->op == GAMMA_RESET_CLOSED
 					 ? "it has closed its endpoint, or given this one up"
@@ -313,28 +344,50 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 				 now);
 }
 
-/* Whether it may be the number of the peer's next frame, which is not known off the path. */
-static bool is_next_number(const struct gamma_flow *flow, uint32_t seq)
+void gamma_flow_refute_bye(struct gamma_flow *flow)
 {
-	return flow->same_host || (!gamma_seq_before(seq, flow->rx.next) &&
-				   !gamma_seq_before(flow->credit.limit, seq));
+	flow->bye_heard = 0;
 }
 
+void gamma_flow_believe_bye(struct gamma_flow *flow, uint64_t now)
+{
+	gamma_flow_process_ended(flow, "it has closed its endpoint",
+				 gamma_message_flow_has_undelivered(flow), now);
+	gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
+}
+
+/* Whether a peer that closes could have come to that frame number, and has heard of what it has
+ * acknowledged before; its acknowledgement has been taken. */
+static bool is_plausible_bye(const struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	return fields->extensions & GAMMA_EXT_ACK && !gamma_seq_before(fields->ack, flow->tx.una) &&
+	       !gamma_seq_before(fields->seq, flow->rx.highest) &&
+	       fields->seq - flow->rx.next <= GAMMA_WINDOW_MAX;
+}
+
+/* The number may have been guessed by somebody who is not on the path. So the peer is asked by a
+ * probe, which one that has said BYE answers by RESET. BYE is answered only then, so that the peer
+ * is still there. */
 static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
 	if (fields->op == GAMMA_ANSWER) {
+		if (!flow->byes) {
+			flow->local->stats.stray++;
+			return;
+		}
 		flow->bye_answered = true;
 		flow->pending &= ~GAMMA_PENDING_BYE;
 		gamma_timers_stop(flow, GAMMA_TIMER_BYE);
 		return;
 	}
-	if (!is_next_number(flow, fields->seq)) {
+	if (!is_plausible_bye(flow, fields)) {
 		flow->local->stats.stray++;
-		return;
+	} else if (flow->same_host || flow->byes) {
+		gamma_flow_believe_bye(flow, now);
+	} else {
+		flow->bye_heard = now;
+		gamma_loss_challenge(flow, now);
 	}
-	gamma_flow_process_ended(flow, "it has closed its endpoint",
-				 gamma_message_flow_has_undelivered(flow), now);
-	gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
 }
 
 static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -349,7 +402,7 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
 		break;
 	case GAMMA_KIND_REQUEST:
 		flow->local->stats.requests_in++;
-		gamma_credit_receive_request(flow, now);
+		gamma_credit_receive_request(flow, fields->seq, now);
 		break;
 	case GAMMA_KIND_RECLAIM:
 		if (fields->op == GAMMA_ASK)
@@ -387,7 +440,7 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	}
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_MTU && fields->mtu &&
 			   flow->path_mtu.peer_mtu != fields->mtu))
-		gamma_path_mtu_learned(flow, fields->mtu, now);
+		gamma_path_mtu_advertised(flow, fields, now);
 	if (gamma_likely(fields->kind == GAMMA_KIND_DATA))
 		gamma_receive_window_data(flow, fields, payload, arrived, now);
 	else
@@ -450,7 +503,7 @@ static void lookup_timeout(struct gamma_flow *flow, uint64_t now)
 		flow->loss.waiting_since = now;
 	if (gamma_loss_peer_dead(flow, now))
 		return;
-	gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
+	gamma_flow_look_up(flow);
 	gamma_timers_set(flow, GAMMA_TIMER_LOOKUP,
 			 now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US));
 }

@@ -50,6 +50,7 @@ enum {
 	GAMMA_PEER_TRIES = 8,        /* unanswered probes, at least, before a peer counts as dead */
 	GAMMA_KEEPALIVE_US = 1000000, /* probes while a message waits for the peer's program */
 	GAMMA_MTU_TRIES = 6,          /* padded probes until the path is taken not to pass them */
+	GAMMA_MTU_VERIFIES = 8,       /* padded probes that ask whether its MTU is smaller */
 	GAMMA_MTU_LOSSES = 3,         /* of one large frame, until the path is doubted */
 	GAMMA_SMALL_FRAME = 256, /* bytes: above it, frames count where nothing smaller helps */
 	GAMMA_MTU_REFUSED_US = 10000, /* large frames refused by the link so long: ditto */
@@ -83,6 +84,8 @@ enum gamma_pending {
 	GAMMA_PENDING_MTU_PROBED = 1 << 7,
 	GAMMA_PENDING_BYE = 1 << 8,
 	GAMMA_PENDING_BYE_ANSWER = 1 << 9,
+	GAMMA_PENDING_CLOSED = 1 << 10, /* answer to a probe, after BYE */
+	GAMMA_PENDING_MTU_VERIFY = 1 << 11,
 };
 
 /* The owner embeds it as the first member of its own. */
@@ -98,11 +101,13 @@ struct gamma_flow {
 	bool self;        /* the peer is this endpoint */
 	bool payload_crc; /* payloads toward it carry a checksum: we, or it, want that */
 	bool bye_answered;
+	uint64_t bye_heard;   /* ns: when the peer, or somebody in its name, said BYE; 0: not */
 	bool heard_of;        /* a frame of the peer has arrived */
 	bool declared_dead;   /* though the peer may come back, and know nothing of it */
 	uint8_t mtu_reported; /* frames that told the peer our MTU */
 	unsigned lookups;     /* LOOKUPs sent */
-	uint32_t lookup;      /* number of the last one, which its answers have; 0: none was sent */
+	bool looking_up;      /* a LOOKUP is out that nobody has answered */
+	uint32_t lookup;      /* its number, random: answers with another one do not count */
 	unsigned byes;        /* BYEs sent */
 	uint32_t probed;      /* number to answer with PROBED */
 	uint64_t probed_time; /* ns: when that probe arrived */
@@ -143,6 +148,10 @@ bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fiel
 /* Takes in what is late. */
 void gamma_flow_process_deferred(struct gamma_local *local, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);
+/* Asks by LOOKUP. */
+void gamma_flow_look_up(struct gamma_flow *flow);
+/* Whether an answer with this number belongs to a LOOKUP of this flow that is out. */
+bool gamma_flow_is_looking_up(const struct gamma_flow *flow, uint32_t number);
 /* The answer to LOOKUP is here: the flow may talk. */
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now);
 /* What waits for a peer that is being looked up goes to another flow of that peer. */
@@ -160,6 +169,10 @@ void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char
 #define GAMMA_DECLARED_DEAD "it was declared dead before and has not restarted"
 /* Somebody who knows says that the peer, silent for long, is still there. */
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
+/* The peer has answered a probe, or another says that it is there: a BYE in its name was forged. */
+void gamma_flow_refute_bye(struct gamma_flow *flow);
+/* The peer has said BYE, and it is known for certain that it was the peer. */
+void gamma_flow_believe_bye(struct gamma_flow *flow, uint64_t now);
 /* Nobody owns the peer's port: the flow fails, unless it is so young that the owner may be late. */
 void gamma_flow_no_port(struct gamma_flow *flow, uint64_t now);
 /* The peer is no more, as is known for certain; left: nor has it taken all that is not

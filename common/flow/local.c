@@ -50,16 +50,6 @@ void gamma_local_fini(struct gamma_local *local)
 	local->zeros = NULL;
 }
 
-/* SplitMix64 (Steele, Lea, Flood 2014), whose output does not show its state. */
-uint32_t gamma_local_random(struct gamma_local *local)
-{
-	uint64_t z = local->random += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return (uint32_t) (z >> 32) | 1;
-}
-
 struct gamma_buffer *gamma_local_get_buffer(struct gamma_local *local)
 {
 	struct gamma_buffer *buffer = local->buffers;

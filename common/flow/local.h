@@ -4,6 +4,7 @@
 #define GAMMA_FLOW_LOCAL_H
 
 #include "base/base.h"
+#include "base/random.h"
 #include "base/stats.h"
 #include "flow/credit.h"
 #include "wire/envelope.h"
@@ -62,17 +63,17 @@ struct gamma_local {
 	/* The owner's: a closed flow may be removed and freed. */
 	void (*forget)(struct gamma_local *local, struct gamma_flow *flow, uint64_t now);
 	struct gamma_deferred_ack deferred;
-	bool refused_data; /* no memory: a DATA frame that was in order was not taken */
-	uint64_t random;   /* state of gamma_local_random: the owner sets it to a secret number */
-	uint8_t *zeros;    /* payload of padded probes: limits.mtu bytes */
+	uint32_t early_frames; /* kept until their turn, or in parts, of all flows: at most the
+				* ring's      slots, so that unknown peers cannot fill the memory */
+	bool refused_data;     /* no memory: a DATA frame was not taken */
+	uint8_t *zeros;        /* payload of padded probes: limits.mtu bytes */
 	struct gamma_stats stats;
+	struct gamma_random random; /* of numbers that peers must echo; the owner sets the key */
 };
 
 void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,
 		      const struct gamma_limits *limits, uint32_t slots);
 void gamma_local_fini(struct gamma_local *local);
-/* A number that nobody can guess who does not know local->random. Never 0. */
-uint32_t gamma_local_random(struct gamma_local *local);
 struct gamma_buffer *gamma_local_get_buffer(struct gamma_local *local); /* NULL: no memory */
 uint32_t gamma_local_buffer_size(const struct gamma_local *local);      /* bytes of payload */
 void gamma_local_put_buffer(struct gamma_local *local, struct gamma_buffer *buffer);

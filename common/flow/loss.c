@@ -74,8 +74,10 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	const struct gamma_loss *loss = &flow->loss;
 	uint64_t wait = GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
 	uint64_t longest = flow->local->limits.peer_timeout / GAMMA_PEER_TRIES;
+	/* A BYE that may be forged is to be proven or refuted soon. */
+	bool urgent = gamma_send_window_in_flight(&flow->tx) || flow->bye_heard;
 
-	if (!gamma_send_window_in_flight(&flow->tx))
+	if (!urgent)
 		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
 	else if (loss->answer)
 		wait = gamma_max(loss->answer + 4 * loss->answer_var,
@@ -88,9 +90,8 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 	if (flow->tx.asked != flow->tx.next)
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(loss->backoff, 16);
-	longest = gamma_min(longest, (gamma_send_window_in_flight(&flow->tx) ? GAMMA_PROBE_MAX_US
-									     : GAMMA_KEEPALIVE_US) *
-					     GAMMA_NS_PER_US);
+	longest = gamma_min(longest,
+			    (urgent ? GAMMA_PROBE_MAX_US : GAMMA_KEEPALIVE_US) * GAMMA_NS_PER_US);
 	return gamma_min(wait, longest);
 }
 
@@ -227,6 +228,7 @@ void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
 	if (!loss->probing || probe != loss->probe)
 		return;
 	loss->probing = loss->doubted = false;
+	gamma_flow_refute_bye(flow);
 	loss->backoff = 0;
 	loss->waiting_since = 0;
 	if (loss->probe_serial >= loss->rack_serial) {
@@ -274,9 +276,27 @@ void gamma_loss_suspect_peer(struct gamma_flow *flow, uint64_t now)
 
 void gamma_loss_want_probe(struct gamma_flow *flow)
 {
-	flow->loss.probe++;
+	flow->loss.probe = gamma_random_next(&flow->local->random);
 	flow->loss.probing = true;
 	gamma_flow_want(flow, GAMMA_PENDING_PROBE);
+}
+
+void gamma_loss_challenge(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_loss *loss = &flow->loss;
+
+	loss->doubted = true;
+	/* A new number would make the answer to the probe that is under way worthless. */
+	if (!loss->probing || now - loss->probe_time >= GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US)
+		gamma_loss_want_probe(flow);
+	rearm(flow, now, now);
+}
+
+/* For how long a peer may be silent before others are asked, ns. */
+static uint64_t silent_time(const struct gamma_flow *flow)
+{
+	return gamma_min(GAMMA_SILENT_US * GAMMA_NS_PER_US,
+			 flow->local->limits.peer_timeout / GAMMA_SILENT_PART);
 }
 
 /* Only the peer answers probes. LOOKUP is also answered by gammad, which knows the owner of the
@@ -287,13 +307,18 @@ static void ask_whether_there(struct gamma_flow *flow, uint64_t now)
 	struct gamma_loss *loss = &flow->loss;
 	uint64_t since = gamma_max(gamma_max(loss->heard, loss->waiting_since),
 				   gamma_max(loss->asked, flow->local->resumed));
-	uint64_t silence = gamma_min(GAMMA_SILENT_US * GAMMA_NS_PER_US,
-				     flow->local->limits.peer_timeout / GAMMA_SILENT_PART);
 
-	if (now - since < silence || (flow->same_host && flow->heard_of))
+	if (now - since < silent_time(flow) || (flow->same_host && flow->heard_of))
 		return;
 	loss->asked = now;
-	gamma_flow_want(flow, GAMMA_PENDING_LOOKUP);
+	gamma_flow_look_up(flow);
+}
+
+/* It has said BYE, and neither it nor anybody who would know says otherwise: it is gone already. */
+static bool left_after_bye(const struct gamma_flow *flow, uint64_t now)
+{
+	return flow->bye_heard &&
+	       now - gamma_max(flow->loss.heard, flow->local->resumed) >= 2 * silent_time(flow);
 }
 
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
@@ -306,6 +331,10 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 	}
 	if (!loss->waiting_since)
 		loss->waiting_since = now;
+	if (left_after_bye(flow, now)) {
+		gamma_flow_believe_bye(flow, now);
+		return;
+	}
 	if (gamma_loss_peer_dead(flow, now))
 		return;
 	ask_whether_there(flow, now);

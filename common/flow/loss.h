@@ -43,6 +43,8 @@ void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
 void gamma_loss_spurious(struct gamma_flow *flow);
 void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
 void gamma_loss_want_probe(struct gamma_flow *flow); /* a plain probe */
+/* A frame says in the peer's name that it has gone, and may be forged: asks the peer. */
+void gamma_loss_challenge(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_rearm(struct gamma_flow *flow, uint64_t now);
 /* Nothing is owed, but it may have vanished without a word. */

@@ -16,7 +16,10 @@
 
 #include "flow/flow.h"
 
-enum { BACKOFF_MAX = 2 }; /* doublings of the time between two padded probes */
+enum {
+	BACKOFF_MAX = 2,       /* doublings of the time between two padded probes */
+	NUMBERS_ANSWERED = 16, /* padded probes whose answers show that the peer has seen them */
+};
 
 /* Sizes tried below 1,500, largest first: tunnels and overlays, IPv6's least, old links. */
 static const uint16_t sizes[] = {GAMMA_SAFE_MTU, 1400, 1280, 1006, GAMMA_LEAST_MTU};
@@ -93,13 +96,17 @@ void gamma_path_mtu_init(struct gamma_flow *flow)
 
 	use(&flow->path_mtu, flow->same_host ? limits->local_mtu : safe(flow));
 	flow->path_mtu.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
+	flow->path_mtu.probe = gamma_random_next(&flow->local->random);
+	flow->path_mtu.first = flow->path_mtu.probe + 1;
 }
 
 void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
-	uint32_t smaller = (uint32_t) gamma_min(flow->local->limits.mtu, peer_mtu);
+	uint32_t own = flow->local->limits.mtu;
+	uint32_t smaller = (uint32_t) gamma_min(own, peer_mtu);
+	uint32_t before = (uint32_t) gamma_min(own, path->peer_mtu);
 
 	path->peer_mtu = peer_mtu;
 	if (flow->same_host)
@@ -107,11 +114,66 @@ void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t
 	if (smaller <= path->mtu) {
 		use(path, (uint32_t) gamma_max(smaller, GAMMA_HEADER_MAX + 64));
 		aim(path, 0);
-	} else if (!path->settled && (!path->target || path->target > smaller)) {
+	} else if (!path->settled && (!path->target || path->target > smaller ||
+				      (path->target == before && smaller > before))) {
 		aim(path, smaller);
 		ask_for_probe(flow, now);
 	} else if (path->unanswered > smaller) {
 		path->unanswered = 0;
+	}
+}
+
+/* Whether the frame answers a padded probe, whose number nobody off the path can know. */
+static bool is_answer(const struct gamma_path_mtu *path, const struct gamma_fields *fields)
+{
+	return fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED && fields->probe &&
+	       path->probe - fields->seq < NUMBERS_ANSWERED;
+}
+
+/* Asks for the peer's MTU by a padded probe that surely passes, until it is answered. While a
+ * larger size is being probed, the answers to that tell. */
+static void verify(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_path_mtu *path = &flow->path_mtu;
+
+	path->verified = now;
+	path->verify_from = path->probe + 1;
+	gamma_flow_want(flow, GAMMA_PENDING_MTU_VERIFY);
+	if (!path->target)
+		gamma_timers_set(flow, GAMMA_TIMER_MTU,
+				 now + (GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US
+					<< gamma_min(path->verifies, BACKOFF_MAX)));
+}
+
+static void verify_again(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_path_mtu *path = &flow->path_mtu;
+
+	if (path->unverified && ++path->verifies < GAMMA_MTU_VERIFIES)
+		verify(flow, now);
+	else
+		path->unverified = false;
+}
+
+/* A forged MTU would make all frames small for good. So a padded probe is sent, whose answer has
+ * the peer's MTU. */
+void gamma_path_mtu_advertised(struct gamma_flow *flow, const struct gamma_fields *fields,
+			       uint64_t now)
+{
+	struct gamma_path_mtu *path = &flow->path_mtu;
+	uint32_t smaller = (uint32_t) gamma_min(flow->local->limits.mtu, fields->mtu);
+
+	if (is_answer(path, fields)) {
+		path->unverified &= gamma_seq_before(fields->seq, path->verify_from);
+		gamma_path_mtu_learned(flow, fields->mtu, now);
+	} else if (smaller >= gamma_max(path->mtu, path->target)) {
+		gamma_path_mtu_learned(flow, fields->mtu, now);
+	} else if (!flow->same_host &&
+		   (!path->unverified ||
+		    now - path->verified >= GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US)) {
+		path->unverified = true;
+		path->verifies = 0;
+		verify(flow, now);
 	}
 }
 
@@ -209,8 +271,10 @@ void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now)
 		gamma_flow_declare_dead(flow, -EMSGSIZE, cause, now);
 		return;
 	}
-	if (!path->target)
+	if (!path->target) {
+		verify_again(flow, now);
 		return;
+	}
 	if (!overtaken(flow)) {
 		wait_longer(flow, now);
 		return;

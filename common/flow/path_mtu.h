@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct gamma_fields;
 struct gamma_flow;
 struct gamma_local;
 struct gamma_sent;
@@ -18,9 +19,13 @@ struct gamma_path_mtu {
 	uint32_t target;   /* size being probed, 0: none */
 	uint32_t
 		unanswered; /* size whose probes went unanswered, 0: none; answers may still come */
-	uint32_t probe;     /* number of the last padded probe */
-	uint32_t first;     /* number of the first one whose answer counts */
-	uint64_t asked;     /* ns: when the last padded probe was asked for */
+	uint32_t probe;     /* number of the last padded probe; they begin at random */
+	uint64_t verified;  /* ns: when a padded probe last left only for the MTU in its answer */
+	uint32_t verify_from; /* number of the first one whose answer counts for that */
+	bool unverified;      /* the peer is said to have a smaller MTU, which is to be confirmed */
+	uint8_t verifies;     /* padded probes for that, but the first */
+	uint32_t first;       /* number of the first one whose answer counts */
+	uint64_t asked;       /* ns: when the last padded probe was asked for */
 	uint64_t asked_serial;   /* transmissions before it; UINT64_MAX: it has not left */
 	bool not_taken;          /* the link refused it */
 	uint8_t tries;           /* padded probes lost while other frames passed */
@@ -39,7 +44,11 @@ struct gamma_path_mtu {
 };
 
 void gamma_path_mtu_init(struct gamma_flow *flow);
+/* The peer's MTU as its address, or an answer of its own, says. */
 void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);
+/* The same as any frame says: a smaller one must be confirmed. */
+void gamma_path_mtu_advertised(struct gamma_flow *flow, const struct gamma_fields *fields,
+			       uint64_t now);
 /* The answer to the padded probe of that number. */
 void gamma_path_mtu_probed(struct gamma_flow *flow, uint32_t size, uint32_t probe);
 void gamma_path_mtu_unsent(struct gamma_flow *flow); /* the link took no padded probe */

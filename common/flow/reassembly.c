@@ -33,10 +33,11 @@ static struct gamma_reassembly *parts_new(const struct gamma_fields *fields)
 	return parts;
 }
 
-/* The frame's entry, made if need be. NULL: no memory. */
-static struct gamma_reassembly **entry_of(struct gamma_receive_window *rx,
+/* The frame's entry, made if need be. NULL: no memory, or too much is kept. */
+static struct gamma_reassembly **entry_of(struct gamma_flow *flow,
 					  const struct gamma_fields *fields)
 {
+	struct gamma_receive_window *rx = &flow->rx;
 	struct gamma_reassembly **entry;
 
 	if (!rx->parts)
@@ -44,8 +45,10 @@ static struct gamma_reassembly **entry_of(struct gamma_receive_window *rx,
 	if (!rx->parts)
 		return NULL;
 	entry = &rx->parts[fields->seq % GAMMA_WINDOW_MAX];
-	if (!*entry)
+	if (!*entry && gamma_receive_window_may_keep(flow, fields->seq)) {
 		*entry = parts_new(fields);
+		flow->local->early_frames += *entry != NULL;
+	}
 	return *entry ? entry : NULL;
 }
 
@@ -82,7 +85,7 @@ bool gamma_reassembly_add(struct gamma_flow *flow, struct gamma_fields *fields,
 		flow->local->stats.malformed++;
 		return false;
 	}
-	entry = entry_of(&flow->rx, fields);
+	entry = entry_of(flow, fields);
 	if (!entry)
 		return false;
 	parts = *entry;
@@ -107,6 +110,7 @@ void gamma_reassembly_drop(struct gamma_flow *flow, uint32_t seq)
 	if (gamma_likely(!flow->rx.parts))
 		return;
 	entry = &flow->rx.parts[seq % GAMMA_WINDOW_MAX];
+	flow->local->early_frames -= *entry != NULL;
 	free(*entry);
 	*entry = NULL;
 }
@@ -116,7 +120,7 @@ void gamma_reassembly_free(struct gamma_flow *flow)
 	struct gamma_receive_window *rx = &flow->rx;
 
 	for (uint32_t i = 0; rx->parts && i < GAMMA_WINDOW_MAX; i++)
-		free(rx->parts[i]);
+		gamma_reassembly_drop(flow, i);
 	free(rx->parts);
 	rx->parts = NULL;
 }

@@ -39,11 +39,22 @@ static void bit_clear(struct gamma_receive_window *rx, uint32_t seq)
 	rx->bits[i / 64] &= ~(1ull << (i % 64));
 }
 
-static bool hold_frame(struct gamma_receive_window *rx, const struct gamma_fields *fields,
+/* The frame whose turn it is always may: everything behind it waits for it. */
+bool gamma_receive_window_may_keep(const struct gamma_flow *flow, uint32_t seq)
+{
+	const struct gamma_local *local = flow->local;
+
+	return seq == flow->rx.next || local->early_frames < local->pool.slots;
+}
+
+static bool hold_frame(struct gamma_flow *flow, const struct gamma_fields *fields,
 		       const uint8_t *payload)
 {
+	struct gamma_receive_window *rx = &flow->rx;
 	struct gamma_early_frame *held;
 
+	if (!gamma_receive_window_may_keep(flow, fields->seq))
+		return false;
 	if (!rx->early)
 		rx->early = calloc(GAMMA_WINDOW_MAX, sizeof(*rx->early));
 	held = rx->early ? malloc(sizeof(*held) + fields->payload_len) : NULL;
@@ -52,15 +63,19 @@ static bool hold_frame(struct gamma_receive_window *rx, const struct gamma_field
 	held->fields = *fields;
 	memcpy(held->payload, payload, fields->payload_len);
 	rx->early[fields->seq % GAMMA_WINDOW_MAX] = held;
+	flow->local->early_frames++;
 	return true;
 }
 
-static struct gamma_early_frame *held_take(struct gamma_receive_window *rx, uint32_t seq)
+static struct gamma_early_frame *held_take(struct gamma_flow *flow, uint32_t seq)
 {
+	struct gamma_receive_window *rx = &flow->rx;
 	struct gamma_early_frame *held = rx->early ? rx->early[seq % GAMMA_WINDOW_MAX] : NULL;
 
-	if (held)
+	if (held) {
 		rx->early[seq % GAMMA_WINDOW_MAX] = NULL;
+		flow->local->early_frames--;
+	}
 	return held;
 }
 
@@ -70,10 +85,11 @@ static void drain_held(struct gamma_flow *flow)
 	struct gamma_receive_window *rx = &flow->rx;
 
 	while (rx->next != rx->highest && bit_test(rx, rx->next)) {
-		struct gamma_early_frame *held = held_take(rx, rx->next);
+		struct gamma_early_frame *held = held_take(flow, rx->next);
 
 		if (held && !gamma_receive_frame(flow, &held->fields, held->payload)) {
 			rx->early[rx->next % GAMMA_WINDOW_MAX] = held; /* no memory: later */
+			flow->local->early_frames++;
 			rx->no_memory = true;
 			return;
 		}
@@ -100,7 +116,7 @@ static bool take_early(struct gamma_flow *flow, const struct gamma_fields *field
 	gamma_ack_now(flow);
 	if (gamma_receive_is_placeable(flow, fields))
 		return gamma_receive_frame(flow, fields, payload);
-	return hold_frame(&flow->rx, fields, payload);
+	return hold_frame(flow, fields, payload);
 }
 
 /* False: not taken, as if it had not arrived. */
@@ -232,7 +248,7 @@ void gamma_receive_window_free(struct gamma_flow *flow)
 	struct gamma_receive_window *rx = &flow->rx;
 
 	for (uint32_t i = 0; rx->early && i < GAMMA_WINDOW_MAX; i++)
-		free(rx->early[i]);
+		free(held_take(flow, i));
 	free(rx->early);
 	rx->early = NULL;
 	rx->no_memory = false;

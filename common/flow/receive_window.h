@@ -36,6 +36,9 @@ void gamma_receive_window_retry(struct gamma_flow *flow);
 void gamma_receive_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields,
 			       bool alone);
 bool gamma_receive_window_sack_is_long(const struct gamma_flow *flow);
+/* Whether one more frame may be kept out of order: all flows together keep no more than the ring
+ * has slots, since honest peers are not granted more. */
+bool gamma_receive_window_may_keep(const struct gamma_flow *flow, uint32_t seq);
 void gamma_receive_window_free(struct gamma_flow *flow);
 
 #endif /* GAMMA_FLOW_RECEIVE_WINDOW_H */

@@ -421,25 +421,22 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 }
 
-static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
+/* A probe of that size, bytes after the Ethernet header. */
+static bool poll_padded(struct gamma_flow *flow, uint32_t size, struct gamma_frame *frame)
 {
 	struct gamma_local *local = flow->local;
 	struct gamma_fields fields;
 	size_t pad;
 
-	if (!flow->path_mtu.target)
-		return false;
-	flow->path_mtu.asked_serial = flow->tx.serial;
 	if (!local->zeros)
-		local->zeros = calloc(1, local->limits.mtu);
+		local->zeros = calloc(1, gamma_max(local->limits.mtu, GAMMA_LEAST_MTU));
 	if (!local->zeros)
 		return false;
 	begin_fields(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_MTU);
 	fields.seq = ++flow->path_mtu.probe;
 	attach_mtu(flow, &fields);
-	fields.probe = (uint16_t) flow->path_mtu.target;
-	pad = flow->path_mtu.target - GAMMA_HEADER_LEN -
-	      gamma_codec_extensions_len(fields.extensions);
+	fields.probe = (uint16_t) size;
+	pad = size - GAMMA_HEADER_LEN - gamma_codec_extensions_len(fields.extensions);
 	fields.payload_len = (uint16_t) pad;
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 	frame->iov[0] = (struct iovec){.iov_base = local->zeros, .iov_len = pad};
@@ -447,6 +444,14 @@ static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
 	frame->padded = true;
 	local->stats.mtu_probes_out++;
 	return true;
+}
+
+static bool poll_mtu_probe(struct gamma_flow *flow, struct gamma_frame *frame)
+{
+	if (!flow->path_mtu.target)
+		return false;
+	flow->path_mtu.asked_serial = flow->tx.serial;
+	return poll_padded(flow, flow->path_mtu.target, frame);
 }
 
 static void poll_mtu_answer(struct gamma_flow *flow, struct gamma_frame *frame)
@@ -478,7 +483,7 @@ static void poll_lookup(struct gamma_flow *flow, struct gamma_frame *frame)
 	flow->local->stats.lookups_out++;
 	begin_fields(flow, &fields, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK);
 	fields.dst_epoch = GAMMA_EPOCH_ANY;
-	fields.seq = flow->lookup = gamma_local_random(flow->local);
+	fields.seq = flow->lookup;
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 }
 
@@ -514,7 +519,7 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 		return true;
 	case GAMMA_PENDING_RECLAIM:
 		flow->local->stats.reclaims_out++;
-		poll_plain(flow, GAMMA_KIND_RECLAIM, GAMMA_ASK, 0, frame);
+		poll_ack(flow, GAMMA_KIND_RECLAIM, GAMMA_ASK, 0, now, frame);
 		return true;
 	case GAMMA_PENDING_RECLAIMED:
 		poll_plain(flow, GAMMA_KIND_RECLAIM, GAMMA_ANSWER, flow->tx.returned, frame);
@@ -524,11 +529,18 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 	case GAMMA_PENDING_MTU_PROBED:
 		poll_mtu_answer(flow, frame);
 		return true;
+	case GAMMA_PENDING_MTU_VERIFY:
+		return poll_padded(flow, (uint32_t) gamma_min(flow->path_mtu.mtu, GAMMA_LEAST_MTU),
+				   frame);
 	case GAMMA_PENDING_BYE:
 		poll_ack(flow, GAMMA_KIND_BYE, GAMMA_ASK, flow->tx.next, now, frame);
 		return true;
 	case GAMMA_PENDING_BYE_ANSWER:
 		poll_plain(flow, GAMMA_KIND_BYE, GAMMA_ANSWER, 0, frame);
+		return true;
+	case GAMMA_PENDING_CLOSED:
+		flow->local->stats.resets_out++;
+		poll_ack(flow, GAMMA_KIND_RESET, GAMMA_RESET_CLOSED, flow->probed, now, frame);
 		return true;
 	}
 	return false;
@@ -583,6 +595,8 @@ static enum gamma_pending pending_of(const struct gamma_frame *frame)
 		return frame->op == GAMMA_ASK ? GAMMA_PENDING_RECLAIM : GAMMA_PENDING_RECLAIMED;
 	case GAMMA_KIND_BYE:
 		return frame->op == GAMMA_ASK ? GAMMA_PENDING_BYE : GAMMA_PENDING_BYE_ANSWER;
+	case GAMMA_KIND_RESET:
+		return GAMMA_PENDING_CLOSED;
 	}
 	return 0; /* a timer repeats it */
 }

@@ -260,12 +260,15 @@ def close():
                  lost=True)
     ladder.wait(122, 180, 0, "sent again after 1 ms,", "doubling; 5 in all")
     ladder.frame(184, 0, 1, "BYE, op ASK", "seq 41, ACK (ack 12, limit 76)", control=True)
-    ladder.note(226, 1, "takes the ACK; all other", "operations of this flow end",
-                "with \"connection reset\"")
-    ladder.frame(236, 1, 0, "BYE, op ANSWER", "", control=True)
-    ladder.note(278, 0, "all flows have answered:", "everything is freed.",
+    ladder.note(226, 1, "takes the ACK; was it", "the peer that said it?")
+    ladder.frame(236, 1, 0, "PROBE", "random number", control=True)
+    ladder.frame(284, 0, 1, "RESET, op CLOSED", "that number, ACK (ack 12, limit 76)", control=True)
+    ladder.note(326, 1, "all other operations of", "this flow end with",
+                "\"connection reset\"")
+    ladder.frame(336, 1, 0, "BYE, op ANSWER", "", control=True)
+    ladder.note(378, 0, "all flows have answered:", "everything is freed.",
                 "The linger bound (1 s)", "ends any wait")
-    ladder.wait(290, 360, 1, "the flow stays CLOSED", "for 30 s: no late frame", "opens it again")
+    ladder.wait(390, 460, 1, "the flow stays CLOSED", "for 30 s: no late frame", "opens it again")
     return ladder
 
 

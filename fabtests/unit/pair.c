@@ -685,7 +685,8 @@ static void progress(struct node *node)
 	struct gamma_arrival arrival;
 
 	while (node->link.ops->next(&node->link, &arrival)) {
-		gamma_dispatch(&node->ep, &node->link, &arrival, net->now);
+		gamma_dispatch(&node->ep, node->ep.shm ? &node->ep.shm->link : &node->link,
+			       &arrival, net->now);
 		node->link.ops->release(&node->link);
 		check_credit(node);
 	}

@@ -297,7 +297,7 @@ static struct gamma_flow *slow_holder(struct gamma_flow *asker)
 	pool(0)->granted += rest;
 	holder->credit.limit += rest;
 	holder->credit.used_at = pool(0)->arrivals;
-	gamma_credit_receive_request(holder, net->now);
+	gamma_credit_receive_request(holder, holder->rx.highest, net->now);
 	return holder;
 }
 
@@ -310,11 +310,11 @@ static void reclaim__not_from_who_has_more_to_send(void **state)
 	net = net_new(3, NULL);
 	asker = net_flow(net, 0, 2);
 	holder = slow_holder(asker);
-	gamma_credit_receive_request(asker, net->now);
+	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
 	assert_false(holder->credit.reclaiming);
 	/* Others go on sending, and it does not. */
 	pool(0)->arrivals += 2 * pool(0)->slots;
-	gamma_credit_receive_request(asker, net->now);
+	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -327,8 +327,8 @@ static void reclaim__from_anybody_if_nothing_comes(void **state)
 	net = net_new(3, NULL);
 	asker = net_flow(net, 0, 2);
 	holder = slow_holder(asker);
-	gamma_credit_receive_request(asker, net->now);
-	gamma_credit_receive_request(asker, net->now);
+	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
+	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -349,13 +349,13 @@ static void reclaim__from_who_asked_and_has_sent_nothing_since(void **state)
 	gamma_credit_receive_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
 	gamma_credit_receive_reclaimed(holder,
 				       holder->credit.returned + gamma_credit_window(holder));
-	gamma_credit_receive_request(holder, net->now);
+	gamma_credit_receive_request(holder, holder->rx.highest, net->now);
 	assert_true(gamma_credit_window(holder) > 0);
 	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
 	pool(0)->granted += rest;
 	holder->credit.limit += rest;
-	gamma_credit_receive_request(asker, net->now);
-	gamma_credit_receive_request(asker, net->now);
+	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
+	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -669,6 +669,141 @@ static void reclaim__lost_question_is_repeated(void **state)
 	assert_false(net_flow(net, 0, 2)->credit.reclaiming);
 }
 
+/* ---- forged credit: nobody waits for ever ---- */
+
+static void forge(uint8_t kind, uint8_t op, uint32_t seq, uint32_t limit)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, kind, op);
+
+	fields.seq = seq;
+	if (kind == GAMMA_KIND_ACK) {
+		fields.extensions = GAMMA_EXT_ACK;
+		fields.ack = net_flow(net, 0, 1)->tx.una;
+		fields.limit = limit;
+	}
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, US / 2);
+}
+
+static void forge_limit(uint32_t beyond)
+{
+	forge(GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, net_flow(net, 0, 1)->tx.next + beyond);
+}
+
+/* In node 0's name: so much has been given back. */
+static void forge_returned(uint32_t returned)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_RECLAIM, GAMMA_ANSWER);
+
+	fields.seq = returned;
+	net_forge(net, 0, 1, &fields, NULL);
+	net_run(net, US / 2);
+}
+
+static void forged__limit_that_nobody_grants(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+	uint32_t limit;
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	limit = flow->tx.limit;
+	forge_limit(GAMMA_WINDOW_MAX + 1);
+	forge_limit(1u << 20);
+	forge_limit(INT32_MAX);
+	assert_int_equal(flow->tx.limit, limit);
+	assert_int_equal(net_stats(net, 0)->malformed, 3);
+	messages(0, 1, 1000);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 0)->requests_out, 0);
+}
+
+/* The sender gives back what it never had: both count differently then, until it asks. */
+static void forged__limit_and_reclaim(void **state)
+{
+	static const uint32_t beyond[] = {1000, GAMMA_WINDOW_MAX, 300, 1u << 31, INT32_MAX};
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	for (unsigned i = 0; i < gamma_array_size(beyond); i++) {
+		forge_limit(beyond[i]);
+		forge(GAMMA_KIND_RECLAIM, GAMMA_ASK, 0, 0);
+		messages(0, 1, 100);
+		net_finish(net, SEC);
+	}
+	assert_int_equal(net->nodes[0].failures, 0);
+	assert_int_not_equal(net_stats(net, 0)->requests_out, 0);
+}
+
+/* What nobody asked for is granted, and the frame that tells it gets lost: it comes back as well.
+ */
+static void forged__request_whose_grant_is_lost(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_REQUEST, 0);
+	uint32_t limit;
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	ask_back();
+	limit = net_flow(net, 0, 1)->tx.limit;
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 1,
+				    .kind = GAMMA_KIND_ACK,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = 1});
+	fields.seq = net_flow(net, 0, 1)->tx.next;
+	net_forge(net, 0, 1, &fields, NULL);
+	net_run(net, 100 * US);
+	assert_int_not_equal(pool(1)->granted, 0);
+	assert_int_equal(net_flow(net, 0, 1)->tx.limit, limit);
+	ask_back();
+	assert_int_equal(pool(1)->granted, 0);
+}
+
+static void forged__answer_to_reclaim(void **state)
+{
+	const struct gamma_flow *in = net_flow(net, 1, 0);
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	for (unsigned i = 0; i < 40; i++) {
+		forge_returned(in->credit.returned + gamma_credit_window(in) / (1 + i % 3));
+		messages(0, 1, 30);
+		net_finish(net, SEC);
+	}
+	for (unsigned i = 0; i < 32; i++) {
+		forge_returned(1u << i);
+		messages(0, 1, 300);
+		net_finish(net, SEC);
+	}
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+/* Also if the answer's forger asks for credit in the sender's name. */
+static void forged__answer_to_reclaim_and_request(void **state)
+{
+	struct gamma_fields fields;
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	for (unsigned i = 0; i < 32; i++) {
+		forge_returned(1u << i);
+		fields = net_fields(net, 0, 1, GAMMA_KIND_REQUEST, 0);
+		fields.seq = net_flow(net, 0, 1)->tx.next + i * 40;
+		net_forge(net, 0, 1, &fields, NULL);
+		net_run(net, US / 2);
+		messages(0, 1, 300);
+		net_finish(net, 10 * SEC);
+	}
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -707,6 +842,11 @@ int main(void)
 		NET_TEST(bulk__dead_holders_do_not_stop_the_others),
 		NET_TEST(bulk__loss_elsewhere_on_the_nic_lowers_it_too),
 		NET_TEST(budget__sets_the_minimum),
+		NET_TEST(forged__limit_that_nobody_grants),
+		NET_TEST(forged__limit_and_reclaim),
+		NET_TEST(forged__request_whose_grant_is_lost),
+		NET_TEST(forged__answer_to_reclaim),
+		NET_TEST(forged__answer_to_reclaim_and_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

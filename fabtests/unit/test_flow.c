@@ -95,27 +95,26 @@ static void lookup__nobody_answers(void **state)
 	assert_in_range(stats(0)->lookups_out, 20, 100);
 }
 
-/* Of node 0's last question; 0: it has not asked. */
-static uint32_t last_question(void)
+/* The number of node 0's LOOKUP that is out, or any. */
+static uint32_t lookup_number(void)
 {
+	const struct gamma_list *flows = &net->nodes[0].ep.local.flows;
 	struct gamma_list *pos;
-	uint32_t number = 0;
 
-	gamma_list_for_each (pos, &net->nodes[0].ep.local.flows) {
+	gamma_list_for_each (pos, flows) {
 		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
-		number = flow->lookup ? flow->lookup : number;
+		if (flow->looking_up)
+			return flow->lookup;
 	}
-	return number;
+	return 77;
 }
 
 static void answer_lookup(uint8_t op, const struct gamma_addr *addr)
 {
-	struct gamma_fields fields;
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, op);
 
-	net_run(net, US / 2); /* the question leaves */
-	fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, op);
-	fields.seq = last_question();
+	fields.seq = lookup_number();
 	fields.payload_len = addr ? sizeof(*addr) : 0;
 	net_forge(net, 1, 0, &fields, addr);
 	net_run(net, US / 2);
@@ -203,6 +202,42 @@ static void lookup__found_at_another_address(void **state)
 	assert_int_equal(stats(0)->malformed, 0);
 }
 
+/* Only those who have seen the question know its number. */
+static void lookup__answer_with_another_number(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_NO_PORT);
+	struct gamma_flow *flow;
+
+	(void) state;
+	send_partial(&flow);
+	net->nodes[1].unplugged = true;
+	net_run(net, GAMMA_NO_PORT_US * US);
+	net->nodes[1].unplugged = false;
+	for (int op = GAMMA_LOOKUP_FOUND; op <= GAMMA_LOOKUP_OTHER_TENANT; op++) {
+		fields.op = (uint8_t) op;
+		fields.seq = flow->lookup + (uint32_t) op;
+		net_forge(net, 1, 0, &fields, NULL);
+	}
+	net_run(net, US / 2);
+	assert_int_equal(flow->state, GAMMA_FLOW_LOOKUP);
+	assert_int_equal(stats(0)->stray, 3);
+}
+
+/* Nor is an answer believed when nothing was asked. */
+static void lookup__answer_to_an_open_flow(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	exchange();
+	flow = net_flow(net, 0, 1);
+	for (int op = GAMMA_LOOKUP_FOUND; op <= GAMMA_LOOKUP_OTHER_TENANT; op++)
+		answer_lookup((uint8_t) op, NULL);
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+	assert_int_equal(stats(0)->stray, 3);
+	assert_int_equal(stats(0)->malformed, 0);
+}
+
 static void lookup__answer_that_was_not_asked_for(void **state)
 {
 	(void) state;
@@ -246,80 +281,6 @@ static void silent__another_user(void **state)
 	assert_int_equal(stats(0)->lookups_out, 1);
 }
 
-/* Node 1 does not move, until node 0 asks whether it is there. */
-static void wait_for_question(void)
-{
-	const uint64_t asked = stats(0)->lookups_out;
-
-	net->nodes[1].wakes = net->now + 100 * SEC;
-	for (int i = 0; i < 100 && stats(0)->lookups_out == asked; i++)
-		net_run(net, SEC);
-	assert_true(stats(0)->lookups_out > asked);
-}
-
-/* What a host sends that has not been asked, or does not know the number of the question. */
-static void silent__an_answer_to_no_question_is_stray(void **state)
-{
-	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_NO_PORT);
-	struct outgoing *out;
-
-	(void) state;
-	net->lawless = true;
-	exchange();
-	net->nodes[1].wakes = net->now + 100 * SEC;
-	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
-	net_forge(net, 1, 0, &fields, NULL);
-	net_run(net, MS);
-	assert_int_equal(stats(0)->stray, 1);
-	wait_for_question();
-	fields.seq = last_question() + 2;
-	net_forge(net, 1, 0, &fields, NULL);
-	net_run(net, MS);
-	assert_int_equal(stats(0)->stray, 2);
-	assert_int_equal(out->error, 0);
-	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
-	assert_int_equal(out->error, -ECONNRESET);
-}
-
-/* BYE from a host that does not know the numbers of the frames. */
-static void bye__with_an_impossible_number_is_stray(void **state)
-{
-	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ASK);
-
-	(void) state;
-	net->lawless = true;
-	exchange();
-	fields.seq = net_flow(net, 0, 1)->rx.next - 1;
-	net_forge(net, 1, 0, &fields, NULL);
-	fields.seq = net_flow(net, 0, 1)->credit.limit + 1;
-	net_forge(net, 1, 0, &fields, NULL);
-	net_run(net, MS);
-	assert_int_equal(stats(0)->stray, 2);
-	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_OPEN);
-	assert_int_equal(net->nodes[0].failures, 0);
-}
-
-/* As far ahead as no ring reaches: RECLAIM would give it back, and no true limit would count. */
-static void limit__far_ahead_is_malformed(void **state)
-{
-	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
-	const struct gamma_flow *flow;
-	uint32_t limit;
-
-	(void) state;
-	net->lawless = true;
-	exchange();
-	flow = net_flow(net, 0, 1);
-	limit = flow->tx.limit;
-	fields.extensions = GAMMA_EXT_ACK;
-	fields.ack = flow->tx.una;
-	fields.limit = limit + (1u << 31) - 1;
-	net_forge(net, 1, 0, &fields, NULL);
-	net_run(net, MS);
-	assert_int_equal(flow->tx.limit, limit);
-	assert_int_equal(stats(0)->malformed, 1);
-}
-
 static void silent__its_port_is_nobodys_or_anothers(void **state)
 {
 	struct gamma_addr addr = net->nodes[1].ep.local.addr;
@@ -327,16 +288,16 @@ static void silent__its_port_is_nobodys_or_anothers(void **state)
 
 	(void) state;
 	net->lawless = true;
-	exchange();
+	net->nodes[1].wakes = net->now + 100 * SEC;
 	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
-	wait_for_question();
+	net_run(net, 2 * SEC);
 	answer_lookup(GAMMA_LOOKUP_NO_PORT, NULL);
 	assert_int_equal(out->error, -ECONNRESET);
 	net->nodes[1].ep.local.addr.epoch ^= 1;
 	net->nodes[1].ep.local.epoch = ntohl(net->nodes[1].ep.local.addr.epoch);
 	addr.epoch ^= htonl(0x100);
 	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
-	wait_for_question();
+	net_run(net, 2 * SEC);
 	answer_lookup(GAMMA_LOOKUP_FOUND, &addr);
 	assert_int_equal(out->error, -ECONNRESET);
 	assert_int_equal(stats(0)->stray + stats(0)->malformed, 0);
@@ -409,7 +370,7 @@ static void reset__ends_what_was_meant_for_the_last_incarnation(void **state)
 	assert_int_equal(gamma_send_message(flow, send), 0);
 	net_run(net, MS);
 	assert_int_equal(out->error, -ECONNRESET);
-	assert_int_equal(stats(1)->resets_out, 1);
+	assert_int_equal(stats(1)->resets_out, 2); /* the second names the probe that asks back */
 	assert_int_equal(stats(0)->resets_in, 1);
 	assert_int_equal(stats(1)->data_frames_in, 1); /* the one before */
 	assert_int_equal(flow->state, GAMMA_FLOW_FAILED);
@@ -460,8 +421,39 @@ static void reset__must_match_what_is_outstanding(void **state)
 	assert_int_equal(stats(0)->resets_in, 0);
 	assert_int_equal(stats(0)->stray, 4);
 	assert_int_equal(stats(0)->resets_out, 0); /* RESET is never answered by RESET */
-	forge_reset(1, 0, 0);
+	assert_false(flow->loss.probing);
+	forge_reset(1, 0, 0); /* can be guessed */
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+	assert_true(flow->loss.probing);
+	forge_reset(flow->loss.probe + 1, 0, 0);
+	forge_reset(flow->loss.probe - 1, 0, 0);
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+	forge_reset(flow->loss.probe, 0, 0);
 	assert_int_equal(flow->state, GAMMA_FLOW_FAILED);
+}
+
+/* The peer answers the probe, and the flow goes on. */
+static void reset__forged_is_refuted(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+	uint32_t number;
+
+	(void) state;
+	exchange();
+	for (int i = 0; i < 5; i++) {
+		net->nodes[1].wakes = net->now + 10 * US;
+		net_post(net, 1, 64);
+		net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+		net_run(net, US);
+		number = flow->loss.probe;
+		forge_reset(flow->tx.next - 1, 0, 0);
+		assert_int_not_equal(flow->loss.probe, number + 1);
+		net_finish(net, SEC);
+	}
+	net_run(net, MS);
+	assert_false(flow->loss.probing || flow->loss.doubted);
+	assert_int_equal(stats(0)->resets_in, 0);
+	assert_int_equal(stats(0)->retransmissions, 0);
 }
 
 static void reset__few_in_one_progress_call(void **state)
@@ -555,6 +547,8 @@ static void bye__waits_for_an_answer_a_few_times(void **state)
 	assert_true(gamma_flow_unfinished(flow, net->now));
 	net_run(net, 2 * MS);
 	assert_int_equal(flow->byes, GAMMA_BYE_TRIES);
+	assert_true(gamma_flow_unfinished(flow, net->now)); /* the last one may be asked about */
+	net_run(net, 16 * MS);
 	assert_false(gamma_flow_unfinished(flow, net->now));
 }
 
@@ -581,6 +575,12 @@ static void bye__waits_longer_for_one_that_has_asked(void **state)
 				    .op = ANY_OP,
 				    .seq = ANY_SEQ,
 				    .times = GAMMA_BYE_TRIES + 2});
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_RESET,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ,
+				    .times = 1});
 	gamma_flow_bye(flow, net->now);
 	net_run(net, 100 * MS);
 	assert_int_equal(flow->byes, GAMMA_BYE_TRIES + 2);
@@ -604,7 +604,7 @@ static void bye__does_not_wait_for_one_that_asked_long_ago(void **state)
 				    .op = ANY_OP,
 				    .seq = ANY_SEQ});
 	gamma_flow_bye(flow, net->now);
-	net_run(net, 16 * MS);
+	net_run(net, 32 * MS);
 	assert_false(gamma_flow_unfinished(flow, net->now));
 }
 
@@ -628,7 +628,7 @@ static void drain_time__leaves_time_for_byes(void **state)
 	(void) state;
 	assert_int_equal(gamma_flow_drain_time(0), 0);
 	assert_int_equal(gamma_flow_drain_time(8 * MS), 7 * MS);
-	assert_int_equal(gamma_flow_drain_time(SEC), 984 * MS);
+	assert_int_equal(gamma_flow_drain_time(SEC), 968 * MS);
 }
 
 /* What arrived is complete, the rest fails, at once. */
@@ -671,6 +671,134 @@ static void bye__in_silence_is_told_to_the_next_who_posts(void **state)
 		assert_int_equal(net->nodes[0].failures, 1);
 	}
 	assert_string_equal(net->nodes[0].last_cause, "it has closed its endpoint");
+}
+
+/* In node 1's name, with what node 0 may expect, or something else. */
+static void forge_bye(uint32_t beyond)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ASK);
+
+	fields.seq = net_flow(net, 0, 1)->rx.highest + beyond;
+	fields.extensions = GAMMA_EXT_ACK;
+	fields.ack = net_flow(net, 0, 1)->tx.next;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, US / 2);
+}
+
+static void bye__forged_is_refuted(void **state)
+{
+	const struct gamma_flow *flow = net_flow(net, 0, 1);
+	static const uint32_t numbers[] = {GAMMA_WINDOW_MAX + 1, UINT32_MAX, 1u << 31};
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ASK);
+
+	(void) state;
+	exchange();
+	for (unsigned i = 0; i < gamma_array_size(numbers); i++)
+		forge_bye(numbers[i]);
+	assert_int_equal(stats(0)->stray, gamma_array_size(numbers));
+	fields.seq = flow->rx.highest;
+	net_forge(net, 1, 0, &fields, NULL); /* without an acknowledgement */
+	fields.extensions = GAMMA_EXT_ACK;
+	fields.ack = flow->tx.una - 1;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, US / 2);
+	assert_int_equal(stats(0)->stray, gamma_array_size(numbers) + 2);
+	assert_false(flow->bye_heard || flow->loss.probing);
+	for (uint32_t beyond = 0; beyond < 3; beyond++) {
+		forge_bye(beyond);
+		assert_true(flow->bye_heard && flow->loss.probing);
+		net_run(net, MS);
+		assert_false(flow->bye_heard || flow->loss.probing || flow->loss.doubted);
+	}
+	assert_int_equal(stats(0)->probes_out, 3);
+	exchange();
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+/* The peer computes, and its host says that it is there. */
+static void bye__forged_is_refuted_by_lookup(void **state)
+{
+	const struct gamma_flow *flow = net_flow(net, 0, 1);
+	struct gamma_addr addr = net->nodes[1].ep.local.addr;
+	uint64_t answered = 0;
+
+	(void) state;
+	exchange();
+	net->nodes[1].wakes = net->now + 20 * SEC;
+	for (int i = 0; i < 10; i++) {
+		forge_bye(0);
+		net_run(net, SEC);
+		if (stats(0)->lookups_out == answered)
+			continue;
+		answered = stats(0)->lookups_out;
+		answer_lookup(GAMMA_LOOKUP_FOUND, &addr);
+		assert_false(flow->bye_heard);
+	}
+	assert_in_range(answered, 3, 10);
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+}
+
+/* An answer to BYE says nothing to an endpoint that has not said it. */
+static void bye__answer_that_was_not_asked_for(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ANSWER);
+
+	(void) state;
+	exchange();
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_false(net_flow(net, 0, 1)->bye_answered);
+	assert_int_equal(stats(0)->stray, 1);
+}
+
+/* This program computed while the peer closed and went: nobody confirms its BYE. */
+static void bye__of_a_peer_that_has_gone_is_believed_in_the_end(void **state)
+{
+	const struct gamma_flow *flow = net_flow(net, 0, 1);
+
+	(void) state;
+	exchange();
+	gamma_flow_bye(net_flow(net, 1, 0), net->now);
+	net->nodes[0].wakes = net->now + MS;
+	net_run(net, MS / 2);
+	net->nodes[1].unplugged = true;
+	net_run(net, SEC);
+	assert_int_equal(flow->state, GAMMA_FLOW_OPEN);
+	net_run(net, 2 * SEC);
+	assert_int_equal(flow->state, GAMMA_FLOW_CLOSED);
+	assert_int_equal(net->nodes[0].failures, 0);
+}
+
+/* An endpoint that closes says so to one that asks, also if all its BYEs were lost. */
+static void bye__lost_is_said_to_one_who_asks(void **state)
+{
+	struct gamma_flow *flow = exchange_and_ask();
+
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_BYE,
+				    .op = ANY_OP,
+				    .seq = ANY_SEQ});
+	gamma_flow_bye(flow, net->now);
+	net_run(net, 2 * SEC);
+	assert_int_equal(net_flow(net, 1, 0)->state, GAMMA_FLOW_FAILED);
+	assert_int_equal(net->nodes[1].last_error, -ECONNRESET);
+}
+
+/* A peer that goes on after the end of this side learns it at once. */
+static void closed__flow_answers_by_reset(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	exchange();
+	gamma_flow_process_ended(net_flow(net, 1, 0), "test", false, net->now);
+	assert_int_equal(net_flow(net, 1, 0)->state, GAMMA_FLOW_CLOSED);
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	assert_int_equal(out->error, -ECONNRESET);
+	assert_int_equal(stats(1)->resets_out, 2);
 }
 
 static void bye__to_one_who_does_not_know_us(void **state)
@@ -869,18 +997,18 @@ int main(void)
 		NET_TEST(lookup__answer_of_an_owner_who_is_another_user),
 		NET_TEST(silent__another_user),
 		NET_TEST(silent__its_port_is_nobodys_or_anothers),
-		NET_TEST(silent__an_answer_to_no_question_is_stray),
-		NET_TEST(bye__with_an_impossible_number_is_stray),
-		NET_TEST(limit__far_ahead_is_malformed),
 		NET_TEST(silent__is_waited_for_while_it_is_there),
 		NET_TEST(silent__not_asked_after_an_answer),
 		NET_TEST(lookup__impossible_answers_are_malformed),
 		NET_TEST(lookup__found_at_another_address),
+		NET_TEST(lookup__answer_with_another_number),
+		NET_TEST(lookup__answer_to_an_open_flow),
 		NET_TEST(lookup__answer_that_was_not_asked_for),
 		NET_TEST(lookup__answered_by_the_peers_own_data),
 		NET_TEST(reset__ends_what_was_meant_for_the_last_incarnation),
 		NET_TEST(reset__answers_a_request_for_credit_too),
 		NET_TEST(reset__must_match_what_is_outstanding),
+		NET_TEST(reset__forged_is_refuted),
 		NET_TEST(reset__few_in_one_progress_call),
 		NET_TEST(reset__tells_a_peer_that_was_given_up),
 		NET_TEST(bye__is_answered_and_forgotten),
@@ -892,6 +1020,12 @@ int main(void)
 		TEST(drain_time__leaves_time_for_byes),
 		NET_TEST(bye__ends_what_is_outstanding),
 		NET_TEST(bye__in_silence_is_told_to_the_next_who_posts),
+		NET_TEST(bye__forged_is_refuted),
+		NET_TEST(bye__forged_is_refuted_by_lookup),
+		NET_TEST(bye__answer_that_was_not_asked_for),
+		NET_TEST(bye__of_a_peer_that_has_gone_is_believed_in_the_end),
+		NET_TEST(bye__lost_is_said_to_one_who_asks),
+		NET_TEST(closed__flow_answers_by_reset),
 		NET_TEST(bye__to_one_who_does_not_know_us),
 		NET_TEST(bye__both_at_once),
 		NET_TEST(unfinished__until_acknowledged_and_settled),

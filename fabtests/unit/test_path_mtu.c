@@ -227,13 +227,42 @@ static void answered_late__and_doubted_since(void **state)
 	}
 }
 
-static void tell_mtu(struct net *net, uint16_t mtu)
+/* Node 1, or somebody in its name. */
+static void forge_mtu(struct net *net, uint16_t mtu)
 {
 	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN);
 
 	fields.extensions = GAMMA_EXT_MTU;
 	fields.mtu = mtu;
 	net_forge(net, 1, 0, &fields, NULL);
+}
+
+static void tell_mtu(struct net *net, uint16_t mtu)
+{
+	net->nodes[1].ep.local.limits.mtu = mtu;
+	forge_mtu(net, mtu);
+}
+
+/* Nor does it end the search for the size that passes. */
+static void forged__mtu_while_asking(void **state)
+{
+	static const uint16_t mtus[] = {64, 1500, 2000, 9500};
+
+	(void) state;
+	for (unsigned i = 0; i < gamma_array_size(mtus); i++) {
+		struct net *net = with(9000, 0);
+
+		answers_take(net, 20 * MS, 1);
+		exchange_for(net, 64, 1);
+		for (int times = 0; times < 20; times++) {
+			forge_mtu(net, mtus[i]);
+			exchange_for(net, 64, 1);
+		}
+		exchange_for(net, 64, 50);
+		assert_int_equal(path(net, 0, 1), 9000);
+		assert_int_equal(warnings, 0);
+		done(net);
+	}
 }
 
 static void answered_late__for_more_than_either_takes_now(void **state)
@@ -509,6 +538,7 @@ static void lowered__own_nic_at_once_and_the_peer_learns_it(void **state)
 	(void) state;
 	lower(net, OWN_NIC, 0, 4000);
 	exchange(net, 8000);
+	net_run(net, MS);
 	assert_int_equal(path(net, 0, 1), 4000);
 	assert_int_equal(path(net, 1, 0), 4000);
 	assert_int_equal(net_flow(net, 1, 0)->path_mtu.peer_mtu, 4000);
@@ -534,6 +564,7 @@ static void lowered__told_though_the_link_refuses_at_first(void **state)
 	assert_true(net_stats(net, 0)->send_stalls > GAMMA_MTU_REPORTS);
 	net->nodes[0].link_error = 0;
 	net_finish(net, 10 * MS);
+	net_run(net, MS);
 	assert_int_equal(net_flow(net, 1, 0)->path_mtu.peer_mtu, 4000);
 	assert_int_equal(path(net, 1, 0), 4000);
 	done(net);
@@ -612,6 +643,25 @@ static void lowered__datagrams(void **state)
 	assert_int_equal(net_stats(net, 0)->datagrams_out, 0);
 	assert_int_equal(warnings, 1);
 	done(net);
+}
+
+/* Whatever frame says so: the peer itself is asked, and its answer counts. */
+static void forged__mtu_lowers_nothing(void **state)
+{
+	static const uint16_t mtus[] = {0, 1, 64, 576, 1499, 1500, 8999};
+
+	(void) state;
+	for (unsigned i = 0; i < gamma_array_size(mtus); i++) {
+		struct net *net = proven(0);
+
+		for (int times = 0; times < 20; times++) {
+			forge_mtu(net, mtus[i]);
+			exchange(net, 8000);
+		}
+		assert_int_equal(path(net, 0, 1), 9000);
+		assert_int_equal(net_stats(net, 0)->parts_out, 0);
+		done(net);
+	}
 }
 
 /* Frames already cut heed what the peer tells, too. */
@@ -791,6 +841,8 @@ int main(void)
 		TEST(switch_is_smaller__stays_and_warns_once),
 		TEST(answered_late__is_used_and_the_warning_taken_back),
 		TEST(answered_late__and_doubted_since),
+		TEST(forged__mtu_lowers_nothing),
+		TEST(forged__mtu_while_asking),
 		TEST(answered_late__for_more_than_either_takes_now),
 		TEST(asking__for_less_when_the_peer_says_so),
 		TEST(asking__after_the_own_nic_was_lowered),

@@ -118,11 +118,37 @@ static void window__last_number_and_the_one_beyond(void **state)
 static void window__backwards(void **state)
 {
 	(void) state;
+	net->nodes[1].ep.local.pool.slots = GAMMA_WINDOW_MAX; /* a ring that could have held them */
 	for (uint32_t seq = GAMMA_WINDOW_MAX; seq-- > 0;)
 		arrive(seq, 0);
+	assert_int_equal(net->nodes[1].ep.local.early_frames, 0);
 	assert_int_equal(flow->rx.next, GAMMA_WINDOW_MAX);
 	assert_int_equal(stats()->unexpected, GAMMA_WINDOW_MAX);
 	assert_int_equal(stats()->out_of_order, GAMMA_WINDOW_MAX - 1);
+}
+
+/* More than the ring has slots was never granted: whoever sends so much early finds no room, and
+ * the frame in order is taken all the same. */
+static void window__early_frames_of_all_flows_are_bounded(void **state)
+{
+	struct gamma_local *local = &net->nodes[1].ep.local;
+	uint32_t slots = local->pool.slots;
+
+	(void) state;
+	for (uint32_t seq = GAMMA_WINDOW_MAX - 1; seq > 0; seq--)
+		arrive(seq, 0);
+	assert_int_equal(local->early_frames, slots);
+	assert_int_equal(stats()->data_frames_in, slots);
+	for (uint32_t seq = 0; seq < GAMMA_WINDOW_MAX - 1 - slots; seq++)
+		arrive(seq, 0);
+	assert_int_equal(flow->rx.next, GAMMA_WINDOW_MAX - 1 - slots);
+	arrive(GAMMA_WINDOW_MAX - 1 - slots, 0);
+	assert_int_equal(flow->rx.next, GAMMA_WINDOW_MAX);
+	assert_int_equal(local->early_frames, 0);
+	arrive(GAMMA_WINDOW_MAX + 5, 0);
+	assert_int_equal(local->early_frames, 1);
+	gamma_receive_window_free(flow);
+	assert_int_equal(local->early_frames, 0);
 }
 
 /* ---- what is reported of gaps ---- */
@@ -241,6 +267,7 @@ int main(void)
 		FLOW_TEST(duplicate__of_taken_and_of_held),
 		FLOW_TEST(window__last_number_and_the_one_beyond),
 		FLOW_TEST(window__backwards),
+		FLOW_TEST(window__early_frames_of_all_flows_are_bounded),
 		FLOW_TEST(sack__bits_begin_at_the_gap),
 		FLOW_TEST(sack__on_data_tells_all_or_nothing),
 		TEST(sack__gap_of_more_than_the_bits),
