@@ -9,12 +9,13 @@ enum { MANY_FLOWS = 8, SAMPLE = 8, SCAN = 16 };
 
 /* ---- credit ---- */
 
-/* No sender exceeds its credit: it does not use returned credit. */
+/* No sender exceeds its credit: it does not use returned credit. Forged credit cannot be told from
+ * the peer's. */
 static void check_limit(const struct node *node, const struct gamma_flow *flow)
 {
 	uint32_t reached = flow->rx.highest + flow->credit.returned;
 
-	if (gamma_seq_before(flow->credit.limit, reached))
+	if (gamma_seq_before(flow->credit.limit, reached) && !node->sim->attacked)
 		sim_fail(node->sim, "a peer of node %u has used %u frames more than it was granted",
 			 node->index, reached - flow->credit.limit);
 }
@@ -104,6 +105,29 @@ static void check_evidence(struct node *node, const struct gamma_flow *flow)
 	sim->totals.evidence_checks++;
 }
 
+/* No receiver grants more, so a sender does not believe it. */
+static void check_believed(const struct node *node, const struct gamma_flow *flow)
+{
+	uint32_t credit = flow->tx.limit - flow->tx.returned - flow->tx.next;
+
+	if (credit > GAMMA_WINDOW_MAX)
+		sim_fail(node->sim, "node %u believes that it may send %u frames", node->index,
+			 credit);
+}
+
+/* Where nothing is lost, forged frames leave those of their victims large. A full queue may make
+ * them small for a while. */
+static void check_not_lowered(const struct node *node, const struct gamma_flow *flow)
+{
+	const struct sim *sim = node->sim;
+
+	if (sim->lossless && sim->attacked && flow->state == GAMMA_FLOW_OPEN &&
+	    !sim->totals.faults[SIM_RING_DROP] && !sim->totals.faults[SIM_SWITCH_DROP] &&
+	    flow->path_mtu.settled && flow->path_mtu.mtu < GAMMA_SAFE_MTU)
+		sim_fail(node->sim, "node %u makes frames of %u bytes since some were forged",
+			 node->index, flow->path_mtu.mtu);
+}
+
 /* Only unanswered probes lengthen the wait for the next ones. */
 static void check_backoff(const struct node *node, const struct gamma_flow *flow)
 {
@@ -145,6 +169,8 @@ void check_progress(struct node *node)
 		if (free && flow->state == GAMMA_FLOW_OPEN && gamma_send_window_unacked(&flow->tx))
 			check_evidence(node, flow);
 		check_backoff(node, flow);
+		check_believed(node, flow);
+		check_not_lowered(node, flow);
 		if (sample)
 			kept += unexpected_bytes(flow);
 	}
@@ -198,7 +224,7 @@ void check_ring_drop(struct node *node, const struct frame *frame)
 
 	for (const struct frame *in = node->ring_head; in; in = in->next)
 		others += !had_credit(node, in);
-	if (others < node->ep.local.pool.reserve)
+	if (others < node->ep.local.pool.reserve && !node->sim->attacked)
 		sim_fail(node->sim,
 			 "ring of node %u dropped a frame though only %u frames without credit "
 			 "were in it"

@@ -503,6 +503,20 @@ static void plan_nics(struct plan *plan, struct sim *sim)
 		plan_incident(sim, some_time(&own), (struct incident){sim, SHRINK, 0, 0, 0});
 }
 
+/* In some runs somebody forges frames, until everything heals. With random numbers of its own, as
+ * above. */
+static void plan_attack(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x27d4eb2f, .config = plan->config};
+	uint64_t frames = spread(&own, 20, 3000);
+
+	if (percent(&own, 25))
+		sim_attack(sim, dice(&own), plan->heal, (plan->heal - sim_now(sim)) / frames,
+			   plan->silence < SIM_SEC &&
+				   plan->silence < plan->config.peer_timeout / 4);
+	sim->lossless = plan->lossless;
+}
+
 static void begin_near_wrap(struct plan *plan, struct sim *sim)
 {
 	for (unsigned a = 0; a < plan->config.nodes; a++)
@@ -687,6 +701,7 @@ static void run(struct plan *plan, struct sim *sim)
 	if (!plan->lossless && plan->config.mtu > GAMMA_SAFE_MTU && percent(plan, 20))
 		plan_incident(sim, some_time(plan), (struct incident){sim, SHRINK, 0, 0, 0});
 	sim->chances.until = plan->heal;
+	plan_attack(plan, sim);
 	settle(plan, sim);
 	sim_run(sim, sim_between(sim, 0, 2 * SIM_SEC));
 	if (!failed(sim))

@@ -23,6 +23,7 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_NOBODY] = "endpoint gone",
 	[SIM_REFUSED] = "link refused",
 	[SIM_PARTLY] = "burst taken partly",
+	[SIM_FORGED] = "forged",
 };
 
 void fault_count(struct sim *sim, enum sim_fault fault)

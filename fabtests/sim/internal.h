@@ -55,6 +55,16 @@ struct frame {
 
 enum { FRAME_CLASSES = 3 };
 
+/* ---- attacker.c ---- */
+struct attacker {
+	uint64_t random;                    /* state of its dice */
+	uint64_t until;                     /* ns: it stops then */
+	uint64_t pause;                     /* ns between two of its frames, on average */
+	bool says_bye;                      /* with all numbers right */
+	struct frame *recorded[OLD_FRAMES]; /* copies of the others' */
+	uint32_t count;                     /* ever recorded */
+};
+
 /* ---- node.c ---- */
 enum node_state {
 	NODE_ALIVE,
@@ -116,8 +126,11 @@ struct sim {
 	unsigned rule_count;
 	struct sim_tap tap;
 	struct totals totals;
-	bool quiet;  /* nothing has been lost, duplicated or reordered so far */
-	bool shrunk; /* the switch's MTU has been lowered */
+	bool quiet;    /* nothing has been lost, duplicated or reordered so far */
+	bool shrunk;   /* the switch's MTU has been lowered */
+	bool attacked; /* frames were forged */
+	bool lossless; /* no fault was drawn but an attack */
+	struct attacker attacker;
 	bool verbose;
 	struct pcap *pcap;
 	char failure[FAILURE_LEN]; /* empty: none */
@@ -145,6 +158,8 @@ extern const struct gamma_link_ops wire_link_ops;
 void wire_at_switch(struct sim *sim, struct frame *frame);
 void wire_at_host(struct sim *sim, struct frame *frame);
 struct frame *wire_frame_copy(struct sim *sim, const struct frame *frame);
+/* A frame of the attacker's, from the host that it claims to come from. */
+struct frame *wire_frame_new(struct sim *sim, const uint8_t *bytes, size_t len);
 void wire_frame_free(struct sim *sim, struct frame *frame);
 void wire_drop(struct sim *sim, struct frame *frame, enum sim_fault why);
 void wire_ring_clear(struct node *node);
@@ -160,6 +175,10 @@ void fault_damage(struct sim *sim, struct frame *frame, enum sim_fault how);
 bool fault_now(const struct sim *sim, uint32_t per_million_set);
 bool fault_chance(struct sim *sim, uint32_t per_million);
 void fault_remember(struct sim *sim, const struct frame *frame);
+
+/* ---- attacker.c ---- */
+void attacker_record(struct sim *sim, const struct frame *frame);
+void attacker_free(struct sim *sim);
 
 /* ---- sim.c ---- */
 /* A list of that many pointers, all of them used, with room for one more. */

@@ -255,6 +255,8 @@ static void begin(struct node *node)
 		abort();
 	gamma_message_local_init(&node->ep.messages, &addr, TENANT, &limits, config->slots);
 	node->ep.local.flow_size = sizeof(struct gamma_peer);
+	node->ep.local.random.key[0] = config->seed;
+	node->ep.local.random.key[1] = node->epoch;
 	node->link.stats = &node->ep.local.stats;
 	node->ep.handlers = app_handlers;
 	node->sim->totals.takings[config->delivery[node->index]]++;

@@ -94,6 +94,7 @@ void sim_free(struct sim *sim)
 	for (size_t i = 0; i < sim->heap.count; i++)
 		free_event(sim, &sim->heap.events[i]);
 	event_free(&sim->heap);
+	attacker_free(sim);
 	wire_free(sim);
 	app_free(sim);
 	remote_free(sim);

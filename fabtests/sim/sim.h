@@ -233,6 +233,7 @@ enum sim_fault {
 	SIM_NOBODY,  /* the endpoint was gone */
 	SIM_REFUSED, /* frames that a link did not take */
 	SIM_PARTLY,  /* bursts that it did not take whole */
+	SIM_FORGED,  /* of the attacker */
 	SIM_FAULTS
 };
 extern const char *const sim_fault_names[SIM_FAULTS];
@@ -271,6 +272,11 @@ struct sim_rule {
 	unsigned met;         /* frames that it was applied to */
 };
 struct sim_rule *sim_rule(struct sim *sim, struct sim_rule rule); /* valid as long as sim */
+
+/* Until then a host at the switch sends frames in the others' names, drawn from a seed of its own;
+ * pause: ns between two of them, on average; asks: its victims' peers are never silent for so long
+ * that a BYE with the right numbers, which nobody refutes, is believed. See attacker.c. */
+void sim_attack(struct sim *sim, uint64_t seed, uint64_t until, uint64_t pause, bool asks);
 
 uint64_t sim_fault_count(const struct sim *sim, enum sim_fault fault);
 

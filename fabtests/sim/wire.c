@@ -96,6 +96,19 @@ void wire_free(struct sim *sim)
 	}
 }
 
+struct frame *wire_frame_new(struct sim *sim, const uint8_t *bytes, size_t len)
+{
+	struct frame *frame = frame_new(sim, len);
+
+	memcpy(frame->bytes, bytes, len);
+	frame->from = (uint16_t) node_of_mac(bytes + GAMMA_MAC_LEN);
+	frame->to = (uint16_t) node_of_mac(bytes);
+	frame->copied = true; /* it had no credit */
+	if (gamma_codec_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
+		abort();
+	return frame;
+}
+
 /* ---- out of a host ---- */
 
 /* Frames of one host keep their order on its cable, except those that a fault delays. */
@@ -215,6 +228,8 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 		sim->tap.frame(sim->tap.arg, frame->from, frame->to, &frame->fields, len,
 			       node->nic_free);
 	fault_remember(sim, frame);
+	if (gamma_unlikely(sim->attacked))
+		attacker_record(sim, frame);
 	leave(node, frame);
 }
 
