@@ -51,4 +51,5 @@ def main():
           "of changing ones", counts[b"FLIPPED"], "by", len(allowed), "endpoints", forged or "")
 
 
-main()
+if __name__ == "__main__":
+    main()
