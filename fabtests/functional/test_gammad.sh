@@ -640,6 +640,8 @@ signal gammad1 TERM
 signal gammad2 TERM
 wait_end gammad1 || not_ok "gammad ends" "$work/gammad1.out"
 wait_end gammad2 || not_ok "gammad ends" "$work/gammad2.out"
+check_fails "a gammad that has stopped: not another link than the other ranks'" \
+	"gammad is set up on this host, but does not run" user_on labuser node01 fi_info -p gamma
 # shellcheck disable=SC2016
 check "all is taken away without a word" on node01 sh -c 'said=$("$0" -r 2>&1) && [ -z "$said" ]' "$gammad"
 check "nothing is left" on node01 test ! -e /run/gammad

@@ -13,6 +13,7 @@
 #include "wire/wire.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -129,6 +130,19 @@ static void explain_unserved(const struct query *query, const struct gamma_broke
 		 gamma_settings.broker);
 }
 
+/* Whether gammad is set up on this host, and so will be there again if it is not now: its lock is
+ * in the folder of its socket from its first start until its setup is undone. */
+static bool gammad_is_set_up(void)
+{
+	const char *socket = gamma_settings.broker, *slash = strrchr(socket, '/');
+	char lock[PATH_MAX];
+
+	if (!slash || snprintf(lock, sizeof(lock), "%.*s/lock", (int) (slash - socket), socket) >=
+			      (int) sizeof(lock))
+		return false;
+	return !access(lock, F_OK);
+}
+
 /* Only NICs on which gammad opens endpoints can be used; the reason if there is none. */
 static int ask_gammad(struct query *query, bool *runs, char *why, size_t why_len)
 {
@@ -219,6 +233,13 @@ static int without_packet_sockets(struct query *query, char *why, size_t why_len
 	if (!ret || runs || gamma_settings.link == GAMMA_LINK_SETTING_PACKET ||
 	    gamma_settings.link == GAMMA_LINK_SETTING_XDP)
 		return ret;
+	/* The other ranks of a job, which asked while gammad ran, use packet sockets. */
+	if (gammad_is_set_up()) {
+		snprintf(why, why_len,
+			 "gammad is set up on this host, but does not run: start it (systemctl "
+			 "start gammad), or set FI_GAMMA_LINK=udp on all hosts");
+		return ret;
+	}
 	GAMMA_INFO(CORE, "no CAP_NET_RAW and no gammad: UDP is used\n");
 	return load_nics(query, true, why, why_len);
 }
