@@ -51,8 +51,8 @@
 	  "times senders were limited so that short messages do not wait in a slow port's queue") \
 	X(send_stalls,                                                                            \
 	  "times a link refused a frame: full, no carrier, or too large for the peer")            \
-	X(resets_out, "RESET frames sent")                                                        \
-	X(resets_in, "RESET frames accepted")                                                     \
+	X(resets_out, "RESET frames sent, but for those that confirm an own BYE")                 \
+	X(resets_in, "RESET frames that ended a connection in error")                             \
 	X(lookups_out, "LOOKUP requests sent")                                                    \
 	X(lookups_in, "LOOKUP requests received")                                                 \
 	X(malformed, "frames that are damaged or not of this protocol")                           \

@@ -331,12 +331,12 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 		gamma_loss_challenge(flow, now);
 		return;
 	}
-	flow->local->stats.resets_in++;
 	/* Either has said BYE, and so the other has closed the flow. */
 	if (fields->op == GAMMA_RESET_CLOSED && (flow->bye_heard || flow->byes)) {
 		gamma_flow_believe_bye(flow, now);
 		return;
 	}
+	flow->local->stats.resets_in++;
 	gamma_flow_fail_for_good(flow, -ECONNRESET,
 				 fields->op == GAMMA_RESET_CLOSED
 					 ? "it has closed its endpoint, or given this one up"

@@ -538,8 +538,7 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 	case GAMMA_PENDING_BYE_ANSWER:
 		poll_plain(flow, GAMMA_KIND_BYE, GAMMA_ANSWER, 0, frame);
 		return true;
-	case GAMMA_PENDING_CLOSED:
-		flow->local->stats.resets_out++;
+	case GAMMA_PENDING_CLOSED: /* no error, and so not counted as one */
 		poll_ack(flow, GAMMA_KIND_RESET, GAMMA_RESET_CLOSED, flow->probed, now, frame);
 		return true;
 	}
