@@ -46,7 +46,7 @@ static void send_answer(struct gamma_endpoint *endpoint, struct gamma_link *link
 
 void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			       const uint8_t *mac, const struct gamma_fields *to,
-			       enum gamma_reset_op why)
+			       enum gamma_reset_op why, bool counts)
 {
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_RESET,
@@ -60,7 +60,7 @@ void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_lin
 
 	if (endpoint->resets++ >= GAMMA_RESETS_MAX)
 		return;
-	endpoint->local.stats.resets_out++;
+	endpoint->local.stats.resets_out += counts;
 	send_answer(endpoint, link, mac, &fields, NULL);
 }
 
@@ -330,7 +330,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		local->stats.stray++;
 		if (opens_flow(endpoint, &fields))
 			gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(arrival),
-						  &fields, GAMMA_RESET_EPOCH);
+						  &fields, GAMMA_RESET_EPOCH, true);
 		answer_bye(endpoint, link, arrival, &fields);
 		return;
 	}
@@ -348,8 +348,10 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	/* Ended here, but alive: it must not wait for answers that will never come. */
 	if (gamma_unlikely(!gamma_flow_usable(flow)) && opens_flow(endpoint, &fields)) {
-		gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(arrival), &fields,
-					  GAMMA_RESET_CLOSED);
+		/* After BYE the peer may ask whether that was true: no error. */
+		gamma_dispatch_send_reset(
+			endpoint, link, gamma_dispatch_sender(arrival), &fields, GAMMA_RESET_CLOSED,
+			flow->state == GAMMA_FLOW_FAILED || fields.kind != GAMMA_KIND_PROBE);
 		return;
 	}
 	if (arrival->flow)

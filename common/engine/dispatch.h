@@ -37,10 +37,11 @@ static inline uint64_t gamma_dispatch_arrival_time(const struct gamma_endpoint *
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
 
-/* The offending frame's epochs and number come back: only its sender, at mac, can use them. */
+/* The offending frame's epochs and number come back: only its sender, at mac, can use them.
+ * counts: it is an error, and so counted in resets_out. */
 void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			       const uint8_t *mac, const struct gamma_fields *to,
-			       enum gamma_reset_op why);
+			       enum gamma_reset_op why, bool counts);
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			  const struct gamma_arrival *arrival);
 

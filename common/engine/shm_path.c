@@ -211,7 +211,7 @@ static void refuse_record(struct gamma_endpoint *endpoint, const struct gamma_fl
 		};
 
 		gamma_dispatch_send_reset(endpoint, &endpoint->shm->link, flow->addr.mac, &to,
-					  GAMMA_RESET_CLOSED);
+					  GAMMA_RESET_CLOSED, true);
 	}
 }
 

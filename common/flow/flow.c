@@ -324,7 +324,8 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 	bool proven = flow->same_host || (flow->loss.probing && fields->seq == flow->loss.probe);
 
 	if (!outstanding(flow, fields->seq)) {
-		flow->local->stats.stray++;
+		/* After BYE it may answer a probe that was repeated since. */
+		flow->local->stats.stray += !flow->bye_heard && !flow->byes;
 		return;
 	}
 	if (!proven) {

@@ -360,7 +360,7 @@ static void check_path(struct node *node, const struct gamma_flow *flow)
 
 	if (sim->config.switch_mtu && sim->config.switch_mtu < largest)
 		largest = GAMMA_SAFE_MTU;
-	if (sim->shrunk && flow->path_mtu.mtu == nics)
+	if (sim->shrunk && (flow->path_mtu.mtu == nics || sim->config.switch_mtu < GAMMA_SAFE_MTU))
 		return;
 	if (flow->state == GAMMA_FLOW_OPEN && flow->path_mtu.settled && flow->path_mtu.peer_mtu &&
 	    flow->path_mtu.mtu != largest)

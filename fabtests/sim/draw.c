@@ -29,7 +29,8 @@ struct plan {
 	bool unposted;    /* some receives never come */
 	unsigned partial; /* percent of messages to addresses without epoch */
 	bool wrap;
-	bool dead; /* some node goes for good, or comes back as another incarnation */
+	bool dead;   /* some node goes for good, or comes back as another incarnation */
+	bool tunnel; /* the switch passes less than 1,500 bytes */
 };
 
 enum shape { ALL_TO_ALL, TO_ONE, RING, PAIRS, SHAPES };
@@ -224,7 +225,7 @@ struct incident {
 		SHRINK,
 		LOWER
 	} what;
-	unsigned a, b; /* LOWER: b bytes */
+	unsigned a, b; /* LOWER, SHRINK: b bytes */
 	uint64_t until;
 };
 
@@ -265,7 +266,7 @@ static void happen(struct sim *sim, void *arg)
 		sim_close(sim, incident.a);
 		break;
 	case SHRINK:
-		sim_switch_mtu(sim, GAMMA_SAFE_MTU);
+		sim_switch_mtu(sim, incident.b);
 		break;
 	case LOWER:
 		sim_nic_mtu(sim, incident.a, incident.b);
@@ -500,7 +501,23 @@ static void plan_nics(struct plan *plan, struct sim *sim)
 			      (struct incident){sim, LOWER, any_node(&own), mtu, 0});
 	}
 	if (plan->config.mtu > GAMMA_SAFE_MTU && percent(&own, 50))
-		plan_incident(sim, some_time(&own), (struct incident){sim, SHRINK, 0, 0, 0});
+		plan_incident(sim, some_time(&own),
+			      (struct incident){sim, SHRINK, 0, GAMMA_SAFE_MTU, 0});
+}
+
+/* In some runs the switch passes less than every Ethernet does, from the beginning or later. With
+ * random numbers of its own, too. */
+static void plan_tunnel(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x165667b1,
+			   .config = plan->config,
+			   .span = plan->span};
+	unsigned size = (unsigned) PICK(&own, 1400, 1280, 1006, 700);
+
+	plan->tunnel = !plan->lossless && percent(&own, 5);
+	if (plan->tunnel)
+		plan_incident(sim, percent(&own, 50) ? sim_now(sim) : some_time(&own),
+			      (struct incident){sim, SHRINK, 0, size, 0});
 }
 
 /* In some runs somebody forges frames, until everything heals. With random numbers of its own, as
@@ -548,6 +565,9 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	draw_taking(plan);
 }
 
+/* Each flow finds the size that passes by its own losses, and a stream behind it waits. */
+#define TUNNEL_TIME (20ull * GAMMA_MTU_BELOW_US * SIM_US)
+
 /* How long all may take to settle once nothing goes wrong any more: the bytes at the slowest
  * rate, three times, for repetitions and queues; the longest waits between two tries, a few
  * times in a row; and the peer timeout if some node is dead. */
@@ -559,7 +579,7 @@ static uint64_t bound(const struct plan *plan, const struct sim *sim)
 	for (unsigned i = 0; i < plan->config.nodes; i++)
 		slowest = gamma_min(slowest, wire_rate(sim, i));
 	time = wire_time(plan->volume, slowest) + frames * 2 * plan->config.cost_frame;
-	return 3 * time + 4 * GAMMA_KEEPALIVE_US * SIM_US +
+	return 3 * time + 4 * GAMMA_KEEPALIVE_US * SIM_US + (plan->tunnel ? TUNNEL_TIME : 0) +
 	       (plan->dead ? plan->config.peer_timeout + 4 * SIM_SEC : 0);
 }
 
@@ -696,10 +716,12 @@ static void run(struct plan *plan, struct sim *sim)
 	plan_traffic(plan, sim);
 	plan_remotes(plan, sim);
 	plan_nics(plan, sim);
+	plan_tunnel(plan, sim);
 	if (!plan->lossless && percent(plan, 8))
 		plan_leaving(plan, sim);
 	if (!plan->lossless && plan->config.mtu > GAMMA_SAFE_MTU && percent(plan, 20))
-		plan_incident(sim, some_time(plan), (struct incident){sim, SHRINK, 0, 0, 0});
+		plan_incident(sim, some_time(plan),
+			      (struct incident){sim, SHRINK, 0, GAMMA_SAFE_MTU, 0});
 	sim->chances.until = plan->heal;
 	plan_attack(plan, sim);
 	settle(plan, sim);

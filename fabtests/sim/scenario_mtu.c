@@ -132,6 +132,37 @@ const struct sim_scenario scenario_lowered_switch = {
 	.run = lowered,
 };
 
+static void usual(struct sim_config *config)
+{
+	config->mtu = GAMMA_SAFE_MTU;
+	config->latency = 20 * SIM_US;
+}
+
+enum { TUNNEL = 1400 };
+
+/* Nothing tells the hosts, and the first large frame is one of the stream. */
+static void below_1500(struct sim *sim)
+{
+	struct passage usual = pass(sim, GAMMA_SAFE_MTU, 0, 0);
+	struct passage tunnel = pass(sim, GAMMA_SAFE_MTU, TUNNEL, 0);
+
+	SIM_CHECK(sim, tunnel.mtu == TUNNEL, "frames of %u bytes are used", tunnel.mtu);
+	SIM_CHECK(sim, tunnel.warnings >= 1 && tunnel.warnings <= 2, "%u warnings",
+		  tunnel.warnings);
+	SIM_CHECK(sim, tunnel.stats.parts_out, "no frame went in parts");
+	SIM_CHECK(sim, tunnel.ms < 1.15 * usual.ms + 2 * (double) GAMMA_MTU_BELOW_US / 1000,
+		  "it took %.1f ms instead of %.1f", tunnel.ms, usual.ms);
+	scenario_report("24 MiB in %.1f ms, %.1f where 1,500 bytes pass; %u warning(s)", tunnel.ms,
+			usual.ms, tunnel.warnings);
+}
+
+const struct sim_scenario scenario_below_1500 = {
+	.name = "below-1500",
+	.summary = "a path passes 1,400 bytes, which no host knows: the flow finds them",
+	.configure = usual,
+	.run = below_1500,
+};
+
 static void short_timeout(struct sim_config *config)
 {
 	jumbo(config);

@@ -8,20 +8,25 @@ extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_
 	scenario_one_way, scenario_batch, scenario_loss_cost, scenario_random_loss, scenario_incast,
 	scenario_stopped, scenario_computing, scenario_too_long, scenario_behind,
 	scenario_all_to_all, scenario_restarted, scenario_small_switch, scenario_large_switch,
-	scenario_lowered_switch, scenario_lowered_host, scenario_partition, scenario_declared_dead,
-	scenario_closing, scenario_credit, scenario_remote, scenario_remote_loss,
-	scenario_slow_port, scenario_slow_port_away;
+	scenario_lowered_switch, scenario_below_1500, scenario_lowered_host, scenario_partition,
+	scenario_declared_dead, scenario_closing, scenario_credit, scenario_remote,
+	scenario_remote_loss, scenario_slow_port, scenario_slow_port_away;
 
 const struct sim_scenario *const sim_scenarios[] = {
-	&scenario_exchange,       &scenario_one_loss,     &scenario_ping_pong,
-	&scenario_one_way,        &scenario_batch,        &scenario_loss_cost,
-	&scenario_random_loss,    &scenario_incast,       &scenario_slow_port,
-	&scenario_slow_port_away, &scenario_stopped,      &scenario_computing,
-	&scenario_too_long,       &scenario_behind,       &scenario_all_to_all,
-	&scenario_restarted,      &scenario_small_switch, &scenario_large_switch,
-	&scenario_lowered_switch, &scenario_lowered_host, &scenario_partition,
-	&scenario_declared_dead,  &scenario_closing,      &scenario_credit,
-	&scenario_remote,         &scenario_remote_loss,  NULL,
+	&scenario_exchange,       &scenario_one_loss,
+	&scenario_ping_pong,      &scenario_one_way,
+	&scenario_batch,          &scenario_loss_cost,
+	&scenario_random_loss,    &scenario_incast,
+	&scenario_slow_port,      &scenario_slow_port_away,
+	&scenario_stopped,        &scenario_computing,
+	&scenario_too_long,       &scenario_behind,
+	&scenario_all_to_all,     &scenario_restarted,
+	&scenario_small_switch,   &scenario_large_switch,
+	&scenario_lowered_switch, &scenario_below_1500,
+	&scenario_lowered_host,   &scenario_partition,
+	&scenario_declared_dead,  &scenario_closing,
+	&scenario_credit,         &scenario_remote,
+	&scenario_remote_loss,    NULL,
 };
 
 /* ---- the verdict ---- */
