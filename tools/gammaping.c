@@ -526,11 +526,12 @@ static void step_slot(struct ping *ping)
 		ping->failed = true;
 		say(ping, "slot", false, "frames from a slot of gammad (%s) are not answered", mac);
 		hint("this network drops addresses that are not the NIC's: allow them at the "
-		     "switch "
-		     "port");
+		     "switch port");
 		hint("(port security) and in the hypervisor (spoof check of a VF, forged "
-		     "transmits), or run");
-		hint("programs with CAP_NET_RAW, which have the NIC's address");
+		     "transmits), or");
+		hint("set FI_GAMMA_LINK=udp on all hosts, or run programs with CAP_NET_RAW: both "
+		     "use the");
+		hint("NIC's own address");
 	}
 }
 

@@ -55,9 +55,9 @@ static const char *cure_of(int error)
 		return "Is the host up, its cable plugged, and its NIC on the same Ethernet "
 		       "segment as ours?\n"
 		       "gammaping from here to it shows which step fails, also whether the network "
-		       "drops\nthe addresses of gammad's slots (port security, spoof checks). To "
-		       "wait "
-		       "longer, raise\nbtl_gamma_peer_timeout.";
+		       "drops\nthe addresses of gammad's slots (port security, spoof checks); "
+		       "FI_GAMMA_LINK=udp does\nwithout them. To wait longer, raise "
+		       "btl_gamma_peer_timeout.";
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
 	case FI_ECONNABORTED:
