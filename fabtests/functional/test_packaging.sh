@@ -42,6 +42,63 @@ times() {
 }
 check "all files in it have that time" test "$(times)" = 2001-09-09
 
+# Hosts without clang build gammad from the archive, with the BPF programs that it brings.
+programs=gamma-$release/gammad/bpf/gammad.bpf.o
+check "it has gammad's BPF programs" tar -C "$work" -xzf "$work/first.tar.gz" "$programs"
+names_this_machine() {
+	grep -aqF -e "$top_srcdir" -e "$abs_top_builddir" "$work/$programs"
+}
+check "they name no folder of this machine" eval '! names_this_machine'
+
+# ---- Debian's packages ----
+
+# What `make install` writes, in the folders of Debian's packages.
+image=$work/image
+debian_image() {
+	local from to
+	in_build install DESTDIR="$work/installed" || return
+	while read -r from to; do
+		from=$work/installed$from to=$image/$to
+		[ -d "$from" ] || continue
+		mkdir -p "$to" && cp -a "$from/." "$to" && rm -rf "$from" || return
+	done <<-END
+		$(variable providerdir) usr/lib/multiarch/libfabric
+		$(variable openmpicomponentdir) usr/lib/multiarch/openmpi/lib/openmpi3
+		$(variable pkgconfigdir) usr/lib/multiarch/pkgconfig
+		$(variable systemdsystemunitdir) $UNITDIR
+		$(variable prefix) usr
+	END
+	mkdir -p "$image/etc" && : >"$image/etc/gammad.conf" # debian/rules makes it
+}
+
+# in_lists: prints the files of the image that the lists of debian/ name; "no PATTERN" where one names none.
+in_lists() {
+	local pattern files
+	sed "s|\${env:UNITDIR}|$UNITDIR|" "$top_srcdir"/debian/{*.install,not-installed} |
+		while read -r pattern _; do
+			mapfile -t files < <(compgen -G "$image/$pattern")
+			if [ "${#files[@]}" -gt 0 ]; then
+				find "${files[@]}" ! -type d
+			else
+				echo "no $pattern"
+			fi
+		done | sort
+}
+
+every_file_is_listed() {
+	diff <(find "$image" ! -type d | sort) <(in_lists | grep -v '^no ')
+}
+
+each_pattern_names_a_file() {
+	! in_lists | grep '^no '
+}
+UNITDIR=usr/lib/systemd/system
+check "make install" debian_image
+check "debian/*.install name each file once" every_file_is_listed
+if [ -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] && [ -x "$abs_top_builddir/gammad/gammad" ]; then
+	check "and no other" each_pattern_names_a_file
+fi
+
 # ---- folders outside of --prefix ----
 
 # configure_with OPTION...: in a folder of its own, where /usr cannot be written to.
@@ -87,6 +144,7 @@ fi
 
 # ---- one version everywhere ----
 
+check "Debian's changelog is about it" grep -q "^gamma ($release-" "$top_srcdir/debian/changelog"
 check "NEWS has a paragraph about it" grep -q "^## $release" "$top_srcdir/NEWS.md"
 if command -v fi_info >/dev/null; then
 	listed=$(env "${gamma_env[@]}" fi_info -l 2>/dev/null | sed -n '/^gamma:/{n;s/^ *version: //p}')
