@@ -7,8 +7,12 @@
 gammad_slots=72	  # endpoints of a host
 gammad_ready_s=60 # for gammad to answer
 
-# Sets gammad_folder: the build's folder with gammad and gammactl.
+# Sets gammad_folder: the build's folder with gammad and gammactl, or that of the installed gammad.
 find_gammad() {
+	if uses_installed; then
+		gammad_folder=$(dirname "$(type -P gammad)") || die "gammad is not installed"
+		return
+	fi
 	for gammad_folder in "${GAMMA_BUILD:+$GAMMA_BUILD/gammad}" "$tree/build/gammad"; do
 		[[ ! -x $gammad_folder/gammad ]] || return 0
 	done
@@ -20,7 +24,7 @@ gammad_pid_file() { echo "$state/gammad/$(host_name "$1").pid"; }
 
 gammad_answers() {
 	[[ -d /proc/$1 ]] || return 2
-	"$gammad_folder/gammactl" status >/dev/null 2>&1
+	PATH=$gammad_folder:$PATH gammactl status >/dev/null 2>&1
 }
 
 # Inside the namespaces of host $1. /etc and /run are its own.
@@ -40,10 +44,10 @@ cmd_gammad_host() {
 	((status == 0)) || die "gammad does not start on $(host_name "$1"): $(tail -n 1 "$log")"
 }
 
-# Ordinary users' programs find this build's provider, wherever it is.
+# Ordinary users' programs find this build's provider, wherever it is; an installed one they find anyway.
 write_gammad_environment() {
 	lend_libraries "$state/shared/gammad"
-	echo "FI_PROVIDER_PATH=$state/shared/gammad/lib" >"$state/gammad/environment"
+	provider_setting "$state/shared/gammad" >"$state/gammad/environment"
 }
 
 # All hosts in parallel: most of the time they wait for the kernel.

@@ -4,10 +4,14 @@
 # Open MPI in the lab: mpirun on node01 as an ordinary user. Without gammad that user may open packet
 # sockets. Sourced by lab.
 
+# Whether the installed programs and libraries are to be used, not a build's.
+uses_installed() { [[ ${GAMMA_BUILD-} = installed ]]; }
+
 # The libraries where that user can read them, wherever the build is.
 lend_libraries() {
 	local file build=${GAMMA_BUILD:-$tree/build}
 	install -d -m 755 "$1/lib"
+	! uses_installed || return 0
 	for file in libgamma-fi.so mca_btl_gamma.so; do
 		[[ ! -e $build/.libs/$file ]] || install -m 755 "$build/.libs/$file" "$1/lib/$file"
 	done
@@ -21,6 +25,10 @@ component_path() {
 	own=$(ompi_info --parsable --path pkglibdir) || die "ompi_info does not run"
 	echo "$1/lib:${own##*:}"
 }
+
+# The variables with which programs find the lent libraries, those for Open MPI in the second.
+provider_setting() { uses_installed || echo "FI_PROVIDER_PATH=$1/lib"; }
+component_setting() { uses_installed || echo "OMPI_MCA_mca_base_component_path=$(component_path "$1")"; }
 
 # All hosts with their slots, in mpirun's form.
 all_hosts() {
@@ -57,9 +65,8 @@ end_mpirun() {
 
 # Defaults for hosts that share a few processors and have two networks each.
 lab_settings() {
-	settings=(
-		"FI_PROVIDER_PATH=$1/lib"
-		"OMPI_MCA_mca_base_component_path=$(component_path "$1")"
+	mapfile -t settings < <(provider_setting "$1" && component_setting "$1")
+	settings+=(
 		PMIX_MCA_mca_base_component_show_load_errors=none # Open MPI 5's PMIx looks there too
 		OMPI_MCA_mpi_yield_when_idle=1
 		OMPI_MCA_hwloc_base_binding_policy=none

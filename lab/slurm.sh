@@ -71,7 +71,7 @@ write_slurm_environment() {
 	if type -P ompi_info >/dev/null; then
 		lab_settings "$state/shared/slurm"
 	else
-		settings=("FI_PROVIDER_PATH=$state/shared/slurm/lib")
+		mapfile -t settings < <(provider_setting "$state/shared/slurm")
 	fi
 	printf '%s\n' "${settings[@]}" | grep -Ev '^(PRTE|PMIX)_|_plm_rsh_agent=' >"$1/environment"
 }
@@ -98,15 +98,26 @@ start_munged() {
 		--log-file="$1/munge/log" --seed-file="$1/munge/seed" --pid-file=/run/munge/munged.pid
 }
 
+# The folder of the scripts for Slurm, in a package or below a prefix.
+installed_examples() {
+	local share file
+	share=$(dirname "$(dirname "$gammad_folder")")/share/doc
+	for file in "$share"/gamma{d,}/examples/slurm-epilog; do
+		[[ ! -x $file ]] || { dirname "$file" && return; }
+	done
+	return 1
+}
+
 # With gammad: the scripts that are installed as examples, with gammactl in the build folder.
 write_slurm_scripts() {
-	local script
+	local script folder=$tree/gammad
 	[[ -e $state/gammad/environment ]] || return 0
 	find_gammad
+	! uses_installed || folder=$(installed_examples) || die "gammad's examples are not installed"
 	for script in prolog epilog; do
 		# shellcheck disable=SC2016 # for the script's shell
 		printf '#!/bin/sh\nPATH=%q:$PATH exec %q\n' "$gammad_folder" \
-			"$tree/gammad/slurm-$script" >"/run/lab/$script"
+			"$folder/slurm-$script" >"/run/lab/$script"
 		chmod 755 "/run/lab/$script"
 	done
 }
