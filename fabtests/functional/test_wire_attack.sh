@@ -5,6 +5,8 @@
 # LOOKUP reveals, it neither ends nor stalls the exchange, whatever it invents. On the path neither
 # frames that come again do, nor damaged ones. With altered frames and good checksums it may end the
 # exchange, but crash no program. The frames are drawn from a seed (GAMMA_ATTACK_SEED).
+# Functions are called through until_true:
+# shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 

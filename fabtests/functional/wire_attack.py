@@ -137,7 +137,8 @@ class Attacker:
         self.kind = KINDS.get(options.kind)
         self.kept = []
         self.victims = [bytes.fromhex(mac.replace(":", "")) for mac in options.victim]
-        self.endpoints = [wire.look_up(mac) for mac in self.victims] if options.way == "forge" else []
+        asked = self.victims if options.way == "forge" else []
+        self.endpoints = [wire.look_up(mac) for mac in asked]
 
     def number(self, size):
         """Borders, and what lies between."""
