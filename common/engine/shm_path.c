@@ -13,7 +13,8 @@
 #include <string.h>
 
 _Static_assert((int) GAMMA_SHM_MESSAGE_TAGGED == GAMMA_TAGGED &&
-		       (int) GAMMA_SHM_MESSAGE_DATA == GAMMA_HAS_DATA,
+		       (int) GAMMA_SHM_MESSAGE_DATA == GAMMA_HAS_DATA &&
+		       (int) GAMMA_SHM_MESSAGE_PORT == GAMMA_TO_PORT,
 	       "an envelope's flags are a record's");
 
 /* ---- sending ---- */

@@ -171,6 +171,15 @@ static uint64_t match_and_place(struct gamma_flow *flow, const struct gamma_enve
 	return placed;
 }
 
+/* A message to a port whose tag makes no sense has no effect. */
+static bool names_no_port(struct gamma_flow *flow, const struct gamma_envelope *envelope)
+{
+	if (gamma_likely(gamma_envelope_port_is_valid(envelope)))
+		return false;
+	flow->local->stats.malformed++;
+	return true;
+}
+
 /* Into the receive that waits for it; false: none does. */
 static bool arrived_expected(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 			     const uint8_t *bytes)
@@ -234,7 +243,7 @@ bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envel
 	struct gamma_local *local = flow->local;
 	struct gamma_inbound *inbound;
 
-	if (gamma_likely(arrived_expected(flow, envelope, bytes)))
+	if (names_no_port(flow, envelope) || gamma_likely(arrived_expected(flow, envelope, bytes)))
 		return true;
 	inbound = inbound_new(flow, envelope, 0);
 	if (!inbound)
@@ -255,7 +264,8 @@ static bool arrived_whole(struct gamma_flow *flow, const struct gamma_fields *fi
 	struct gamma_envelope envelope;
 
 	gamma_envelope_of(fields, fields->payload_len, &envelope);
-	return arrived_message(flow, &envelope, payload, fields->seq, 0);
+	return names_no_port(flow, &envelope) ||
+	       arrived_message(flow, &envelope, payload, fields->seq, 0);
 }
 
 static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *item,
@@ -265,7 +275,8 @@ static bool arrived_item(struct gamma_flow *flow, const struct gamma_fields *ite
 
 	if (gamma_likely(item->op == GAMMA_OP_SEND)) {
 		gamma_envelope_of(item, item->payload_len, &envelope);
-		return arrived_message(flow, &envelope, bytes, item->seq,
+		return names_no_port(flow, &envelope) ||
+		       arrived_message(flow, &envelope, bytes, item->seq,
 				       gamma_message_state(flow)->batch_taken);
 	}
 	if (item->op == GAMMA_OP_REPLY) {
@@ -359,6 +370,8 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 	struct gamma_inbound *inbound;
 
 	gamma_envelope_of(fields, fields->length, &envelope);
+	if (names_no_port(flow, &envelope))
+		return true;
 	if (fields->length <= fields->payload_len || fields->length > GAMMA_EAGER_MAX ||
 	    find_arriving(flow, fields->id)) {
 		local->stats.malformed++;
@@ -598,6 +611,8 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		return true;
 	}
 	gamma_envelope_of(fields, fields->length, &envelope);
+	if (names_no_port(flow, &envelope))
+		return true;
 	gamma_rndv_shm_frame_source(flow, fields, &source);
 	return announced(flow, &envelope, fields->id, &source);
 }
@@ -613,7 +628,7 @@ bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_enve
 	}
 	gamma_rndv_shm_record_source(flow, announce, &source);
 	source.in_chunks = in_chunks && source.iov_count;
-	return announced(flow, envelope, announce->id, &source);
+	return names_no_port(flow, envelope) || announced(flow, envelope, announce->id, &source);
 }
 
 const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1] = {

@@ -167,7 +167,8 @@ static bool present_frame(struct gamma_shm *shm, struct gamma_rx_channel *channe
 /* Whether flags and length fit the record's kind. */
 static bool is_sound_message(const struct gamma_shm_message *message, uint32_t head, uint32_t len)
 {
-	const uint8_t flags = GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA;
+	const uint8_t flags =
+		GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA | GAMMA_SHM_MESSAGE_PORT;
 
 	if (gamma_likely(message->kind == GAMMA_RECORD_INLINE))
 		return !(message->flags & ~flags) && len >= head;

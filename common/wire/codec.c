@@ -212,7 +212,7 @@ static inline const uint8_t *get_extension(const uint8_t *at, unsigned bit, stru
 }
 
 /* What messages have, nearly all of them: 8 bytes each, in the order of the bits. */
-enum { EXT_OF_MESSAGES = GAMMA_EXT_ACK | GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
+enum { EXT_OF_MESSAGES = GAMMA_EXT_ACK | GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA | GAMMA_EXT_NAMES_PORT };
 
 static void put_extensions(uint8_t *at, const struct gamma_fields *f)
 {
@@ -257,6 +257,15 @@ static uint32_t checksum(const uint8_t *frame, unsigned header_len)
 				   header_len - GAMMA_HEADER_LEN);
 }
 
+/* The flag PORT, where GAMMA_EXT_NAMES_PORT stands for it; and back. */
+enum { PORT_SHIFT = 11 };
+_Static_assert(GAMMA_FLAG_PORT << PORT_SHIFT == GAMMA_EXT_NAMES_PORT, "one shift apart");
+
+static uint8_t port_flag(uint16_t extensions)
+{
+	return (uint8_t) (extensions >> PORT_SHIFT & GAMMA_FLAG_PORT);
+}
+
 uint8_t *gamma_codec_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_MAC_LEN],
 			   const uint8_t src_mac[GAMMA_MAC_LEN], uint16_t ethertype,
 			   uint8_t *payload)
@@ -274,8 +283,8 @@ uint8_t *gamma_codec_build(struct gamma_fields *f, const uint8_t dst_mac[GAMMA_M
 	*at++ = (uint8_t) (GAMMA_VERSION << 4 | f->kind);
 	*at++ = f->op;
 	*at++ = f->header_len;
-	*at++ = f->flags;
-	at = put16(put16(at, f->extensions), f->payload_len);
+	*at++ = (uint8_t) (f->flags | port_flag(f->extensions));
+	at = put16(put16(at, f->extensions & GAMMA_EXT_KNOWN), f->payload_len);
 	at = put32(put32(put32(at, f->src_epoch), f->dst_epoch), f->seq);
 	sum = at;
 	put_extensions(at + 4, f);
@@ -319,6 +328,8 @@ enum gamma_malformed gamma_codec_parse(const uint8_t *frame, size_t len, struct 
 		return GAMMA_BAD_CHECKSUM;
 	if (f->kind < GAMMA_KIND_DATA || f->kind > GAMMA_KIND_DATAGRAM)
 		return GAMMA_BAD_KIND;
+	f->extensions |= (uint16_t) ((f->flags & GAMMA_FLAG_PORT) << PORT_SHIFT);
+	f->flags &= (uint8_t) ~GAMMA_FLAG_PORT;
 	f->dst_port = get16(at);
 	f->src_port = get16(at + 2);
 	f->tenant = get32(at + 4);
@@ -335,11 +346,17 @@ bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len)
 
 	return len >= GAMMA_ETH_LEN + GAMMA_HEADER_LEN &&
 	       at[8] == (GAMMA_VERSION << 4 | GAMMA_KIND_DATA) && at[9] == GAMMA_OP_SEND &&
-	       !at[11] && !(get16(at + 12) & ~EXT_OF_MESSAGES);
+	       !(at[11] & ~GAMMA_FLAG_PORT) && !(get16(at + 12) & ~EXT_OF_MESSAGES);
 }
 
-/* Told in an item, 8 bytes each; those of its op are not. */
+/* Told in an item, 8 bytes each but PORT; those of its op are not. */
 enum { ITEM_TELLS = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
+
+static uint8_t item_bits(uint16_t extensions)
+{
+	return (uint8_t) ((extensions & ITEM_TELLS) |
+			  (extensions & GAMMA_EXT_NAMES_PORT ? GAMMA_ITEM_PORT : 0));
+}
 
 /* What an item always has; no head: of an op that does not share frames. */
 #define ITEM(bytes, has)                                                               \
@@ -368,7 +385,7 @@ uint32_t gamma_codec_item_head_len(uint8_t op, uint16_t extensions)
 uint8_t *gamma_codec_build_item(uint8_t *at, const struct gamma_fields *item)
 {
 	at = put16(at, item->payload_len);
-	*at++ = (uint8_t) (item->extensions & ITEM_TELLS);
+	*at++ = item_bits(item->extensions);
 	*at++ = item->op;
 	if (item->extensions & GAMMA_EXT_TAG)
 		at = put64(at, item->tag);
@@ -388,13 +405,14 @@ const uint8_t *gamma_codec_parse_item(const uint8_t *at, size_t len, struct gamm
 	tells = at[2];
 	op = at[3];
 	if (op >= sizeof(item_kinds) / sizeof(item_kinds[0]) || !item_kinds[op].head ||
-	    tells & ~ITEM_TELLS)
+	    tells & ~(ITEM_TELLS | GAMMA_ITEM_PORT))
 		return NULL;
 	item->payload_len = get16(at);
 	if (gamma_codec_item_head_len(op, tells) + item->payload_len > len)
 		return NULL;
 	item->op = op;
-	item->extensions = item_kinds[op].extensions | tells;
+	item->extensions = (uint16_t) (item_kinds[op].extensions | (tells & ITEM_TELLS) |
+				       (tells & GAMMA_ITEM_PORT ? GAMMA_EXT_NAMES_PORT : 0));
 	at += sizeof(struct gamma_batch_item);
 	if (tells & GAMMA_EXT_TAG) {
 		item->tag = get64(at);

@@ -11,13 +11,18 @@
 
 #include "wire/wire.h"
 
+/* In gamma_fields.extensions, though no extension of the wire: the flag PORT of a frame, or the bit
+ * of an item. It travels with TAG, which it gives another meaning, from the envelope to the frame
+ * and back. */
+#define GAMMA_EXT_NAMES_PORT (1u << 15)
+
 /* A header in host order. Values behind extensions not present are undefined. */
 struct gamma_fields {
 	uint16_t dst_port, src_port;
 	uint32_t tenant;
 	uint8_t kind, op, flags;
-	uint8_t header_len; /* bytes, filled by build and parse */
-	uint16_t extensions;
+	uint8_t header_len;   /* bytes, filled by build and parse */
+	uint16_t extensions;  /* GAMMA_EXT_*, GAMMA_EXT_NAMES_PORT */
 	uint16_t payload_len; /* bytes */
 	uint32_t src_epoch, dst_epoch;
 	uint32_t seq;
@@ -74,7 +79,7 @@ enum gamma_malformed gamma_codec_parse(const uint8_t *frame, size_t len,
 bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len);
 
 /* An item of a BATCH has the fields of the frame that it replaces: op, extensions, payload_len and
- * the values of the extensions; no other field is read or written. Only TAG and CQ_DATA are
+ * the values of the extensions; no other field is read or written. Only TAG, CQ_DATA and PORT are
  * signalled: the other extensions follow from the op. */
 
 /* Bytes of an item in front of its payload. */

@@ -12,6 +12,7 @@ enum gamma_envelope_flag {
 	GAMMA_TAGGED = 1 << 0,
 	GAMMA_HAS_DATA = 1 << 1,
 	GAMMA_TO_GROUP = 1 << 2, /* of a datagram that has arrived: it was sent to a group */
+	GAMMA_TO_PORT = 1 << 3,  /* with TAGGED: the tag names an active port */
 };
 
 /* Metadata of a message, known before its bytes. */
@@ -60,12 +61,38 @@ static inline void gamma_envelope_content_fields(const struct gamma_content *con
 static inline uint16_t gamma_envelope_extensions(const struct gamma_envelope *envelope)
 {
 	return (envelope->flags & GAMMA_TAGGED ? GAMMA_EXT_TAG : 0) |
-	       (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0);
+	       (envelope->flags & GAMMA_HAS_DATA ? GAMMA_EXT_CQ_DATA : 0) |
+	       (envelope->flags & GAMMA_TO_PORT ? GAMMA_EXT_NAMES_PORT : 0);
 }
 static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 {
 	return (extensions & GAMMA_EXT_TAG ? GAMMA_TAGGED : 0) |
-	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0);
+	       (extensions & GAMMA_EXT_CQ_DATA ? GAMMA_HAS_DATA : 0) |
+	       (extensions & GAMMA_EXT_NAMES_PORT ? GAMMA_TO_PORT : 0);
+}
+
+/* What the tag of a message to a port says: the port, the bytes of its head, the argument. */
+static inline uint16_t gamma_envelope_port(const struct gamma_envelope *envelope)
+{
+	return (uint16_t) (envelope->tag >> GAMMA_PORT_TAG_PORT_SHIFT);
+}
+static inline uint8_t gamma_envelope_head_len(const struct gamma_envelope *envelope)
+{
+	return (uint8_t) (envelope->tag >> GAMMA_PORT_TAG_HEAD_SHIFT);
+}
+static inline uint64_t gamma_envelope_port_tag(uint16_t port, uint8_t head_len, uint32_t arg)
+{
+	return (uint64_t) port << GAMMA_PORT_TAG_PORT_SHIFT |
+	       (uint64_t) head_len << GAMMA_PORT_TAG_HEAD_SHIFT | arg;
+}
+/* False: it goes to a port without naming one, or its head is too long or not all there. */
+static inline bool gamma_envelope_port_is_valid(const struct gamma_envelope *envelope)
+{
+	uint8_t head_len = gamma_envelope_head_len(envelope);
+
+	return !(envelope->flags & GAMMA_TO_PORT) ||
+	       (envelope->flags & GAMMA_TAGGED && !(envelope->tag & GAMMA_PORT_TAG_ZERO) &&
+		head_len <= GAMMA_PORT_HEAD_MAX && head_len <= envelope->length);
 }
 /* The envelope of a frame, or of a BATCH item. length: bytes of a complete message, whatever else
  * the frame claims. */

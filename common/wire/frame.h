@@ -47,7 +47,8 @@ struct gamma_source {
 enum gamma_shm_message_flag {
 	GAMMA_SHM_MESSAGE_TAGGED = 1,
 	GAMMA_SHM_MESSAGE_DATA = 2,
-	GAMMA_SHM_MESSAGE_CHUNKS = 4
+	GAMMA_SHM_MESSAGE_CHUNKS = 4,
+	GAMMA_SHM_MESSAGE_PORT = 8,
 };
 
 /* A record between processes of one host, where no frame is needed since nothing is lost: a short

@@ -112,8 +112,9 @@ enum gamma_flag {
 				       * spurious */
 	GAMMA_FLAG_BACKLOG = 1 << 2,  /* more data waits than the credit allows */
 	GAMMA_FLAG_WANT_CRC = 1 << 3, /* the sender of this wants payloads toward it checked */
+	GAMMA_FLAG_PORT = 1 << 4,     /* TAG names an active port: GAMMA_PORT_TAG_* */
 };
-#define GAMMA_FLAGS_KNOWN 0x0fu
+#define GAMMA_FLAGS_KNOWN 0x1fu
 
 /* Extensions stand behind the base header in the order of these bits. */
 enum gamma_ext {
@@ -244,11 +245,18 @@ struct gamma_ext_sack_long {
 #define GAMMA_ID_MASK              0xffffffu
 #define GAMMA_MESSAGE_MAX          (1ull << 40) /* bytes */
 
+/* TAG with the flag PORT: port in the high 16 bits, bytes of the head in the next 8, then 8 bits of
+ * zero, and the sender's argument in the low 32. The head is the first bytes of the message. */
+#define GAMMA_PORT_TAG_PORT_SHIFT 48
+#define GAMMA_PORT_TAG_HEAD_SHIFT 40
+#define GAMMA_PORT_TAG_ZERO       (0xffull << 32)
+#define GAMMA_PORT_HEAD_MAX       64 /* bytes */
+
 /* In front of each item of a BATCH; then its extensions, those that its op always has and those
  * that are told here, in the order of their bits; then its bytes. */
 struct gamma_batch_item {
 	uint16_t length;    /* payload bytes */
-	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA */
+	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA, GAMMA_ITEM_PORT */
 	uint8_t op;         /* SEND, WRITE, READ, REPLY, ATOMIC, FETCH, COMPARE */
 } __attribute__((packed));
 
@@ -265,6 +273,9 @@ struct gamma_host {
 	uint8_t nic[16];            /* the NIC's name there */
 	uint8_t name[64];           /* of the host */
 } __attribute__((packed));
+
+/* Of an item's extensions: as GAMMA_FLAG_PORT of a frame. */
+#define GAMMA_ITEM_PORT (1 << 0)
 
 #define GAMMA_EXT_ALL_LEN      (8 + 20 + 8 + 8 + 8 + 12 + 8 + 4 + 4 + 4 + 24 + 4 + 16 + 4 + 132)
 #define GAMMA_HEADER_MAX       255 /* header_len is one byte: not all extensions are in one frame */

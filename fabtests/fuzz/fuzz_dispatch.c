@@ -115,8 +115,9 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->src_epoch += !!(record->how & HOW_WRONG_SRC_EPOCH);
 	fields->dst_epoch += !!(record->how & HOW_WRONG_DST_EPOCH);
 	fields->tenant += !!(record->how & HOW_OTHER_TENANT);
-	fields->flags = record->flags & GAMMA_FLAGS_KNOWN;
-	fields->extensions = (record->extensions ^ usual_extensions(op)) & GAMMA_EXT_KNOWN;
+	fields->flags = record->flags & GAMMA_FLAGS_KNOWN & ~GAMMA_FLAG_PORT;
+	fields->extensions = (record->extensions ^ usual_extensions(op)) &
+			     (GAMMA_EXT_KNOWN | GAMMA_EXT_NAMES_PORT);
 	if (GAMMA_HEADER_LEN + gamma_codec_extensions_len(fields->extensions) > GAMMA_HEADER_MAX)
 		fields->extensions &= ~GAMMA_EXT_SACK_LONG; /* no header has room for all */
 	fields->payload_len = record->payload_len % PAYLOAD_MAX;

@@ -179,7 +179,8 @@ static void forge(const uint8_t *payload, uint16_t len)
 static void malformed__items(void **state)
 {
 	static const uint8_t beyond[] = {0, 9, 0, GAMMA_OP_SEND, 1, 2, 3};
-	static const uint8_t unknown[] = {0, 1, 1, GAMMA_OP_SEND, 7};
+	static const uint8_t unknown[] = {0, 1, 2, GAMMA_OP_SEND, 7};
+	static const uint8_t port_of_no_tag[] = {0, 1, GAMMA_ITEM_PORT, GAMMA_OP_SEND, 7};
 	static const uint8_t no_op[] = {0, 1, 0, 0, 7};
 	static const uint8_t bulk[] = {0, 0, 0, GAMMA_OP_BULK, 1, 2, 3, 4, 5, 6, 7, 8};
 	static const uint8_t no_such_op[] = {0, 0, 0, 255};
@@ -200,6 +201,9 @@ static void malformed__items(void **state)
 	assert_int_equal(net_stats(net, 1)->unexpected, 0);
 	forge(stub, sizeof(stub)); /* what stands before the nonsense is good */
 	assert_int_equal(net_stats(net, 1)->malformed, 8);
+	assert_int_equal(net_stats(net, 1)->unexpected, 1);
+	forge(port_of_no_tag, sizeof(port_of_no_tag));
+	assert_int_equal(net_stats(net, 1)->malformed, 9);
 	assert_int_equal(net_stats(net, 1)->unexpected, 1);
 }
 

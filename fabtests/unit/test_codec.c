@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "wire/codec.h"
+#include "wire/envelope.h"
 
 static const uint8_t to[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 1};
 static const uint8_t from[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 2};
@@ -215,7 +216,7 @@ static void parse__unknown_flag_or_extension(void **state)
 	size_t high = offsetof(struct gamma_header, extensions);
 
 	(void) state;
-	assert_int_equal(with(offsetof(struct gamma_header, flags), 0x10), GAMMA_BAD_EXTENSION);
+	assert_int_equal(with(offsetof(struct gamma_header, flags), 0x20), GAMMA_BAD_EXTENSION);
 	assert_int_equal(with(high, 0x40), GAMMA_BAD_LENGTH);
 	assert_int_equal(with(high, 0x80), GAMMA_BAD_EXTENSION);
 }
@@ -273,6 +274,9 @@ static void plain__a_message_and_its_acknowledgement(void **state)
 	frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
 	assert_true(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
 	assert_false(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + GAMMA_HEADER_LEN - 1));
+	fields.extensions = GAMMA_EXT_TAG | GAMMA_EXT_NAMES_PORT;
+	frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+	assert_true(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
 	fields.flags = GAMMA_FLAG_ACK_REQUESTED;
 	frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
 	assert_false(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
@@ -280,6 +284,66 @@ static void plain__a_message_and_its_acknowledgement(void **state)
 	fields.op = GAMMA_OP_BULK;
 	frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
 	assert_false(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
+}
+
+/* The flag PORT is no bit of the extensions on the wire, whatever else the frame has. */
+static void port__is_a_flag(void **state)
+{
+	static const uint16_t beside[] = {GAMMA_EXT_TAG, GAMMA_EXT_TAG | GAMMA_EXT_MESSAGE, 0};
+	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX];
+	const uint8_t mac[GAMMA_MAC_LEN] = {2};
+
+	(void) state;
+	for (size_t i = 0; i < 3; i++) {
+		struct gamma_fields fields = {.kind = GAMMA_KIND_DATA,
+					      .op = GAMMA_OP_SEND,
+					      .flags = GAMMA_FLAG_BACKLOG,
+					      .extensions = beside[i] | GAMMA_EXT_NAMES_PORT};
+		struct gamma_fields out;
+		const struct gamma_header *header;
+		const uint8_t *frame;
+
+		fields.tag = gamma_envelope_port_tag(65535, 64, UINT32_MAX);
+		frame = gamma_codec_build(&fields, mac, mac, 0x88b5, room + sizeof(room));
+		header = (const void *) (frame + GAMMA_ETH_LEN);
+		assert_int_equal(header->flags, GAMMA_FLAG_BACKLOG | GAMMA_FLAG_PORT);
+		assert_int_equal(__builtin_bswap16(header->extensions), beside[i]);
+		assert_int_equal(gamma_codec_parse(frame, GAMMA_ETH_LEN + fields.header_len, &out),
+				 GAMMA_OK);
+		assert_int_equal(out.extensions, fields.extensions);
+		assert_int_equal(out.flags, GAMMA_FLAG_BACKLOG);
+		assert_true(!beside[i] || out.tag == fields.tag);
+	}
+}
+
+/* What a tag says of a port comes back; nonsense is recognised. */
+static void port__tags(void **state)
+{
+	struct gamma_envelope envelope = {
+		.tag = gamma_envelope_port_tag(65279, 64, 0xfffffffe),
+		.length = 64,
+		.flags = GAMMA_TAGGED | GAMMA_TO_PORT,
+	};
+
+	(void) state;
+	assert_int_equal(gamma_envelope_port(&envelope), 65279);
+	assert_int_equal(gamma_envelope_head_len(&envelope), 64);
+	assert_int_equal((uint32_t) envelope.tag, 0xfffffffe);
+	assert_int_equal(gamma_envelope_flags(gamma_envelope_extensions(&envelope)),
+			 envelope.flags);
+	assert_true(gamma_envelope_port_is_valid(&envelope));
+	envelope.length = 63;
+	assert_false(gamma_envelope_port_is_valid(&envelope));
+	envelope.length = 1000;
+	envelope.tag = gamma_envelope_port_tag(1, 65, 0);
+	assert_false(gamma_envelope_port_is_valid(&envelope));
+	envelope.tag = gamma_envelope_port_tag(1, 0, 0) | 1ull << 39;
+	assert_false(gamma_envelope_port_is_valid(&envelope));
+	envelope.flags = GAMMA_TAGGED; /* any tag is good for a tagged message */
+	assert_true(gamma_envelope_port_is_valid(&envelope));
+	envelope.tag = 0;
+	envelope.flags = GAMMA_TO_PORT;
+	assert_false(gamma_envelope_port_is_valid(&envelope));
 }
 
 /* Each op that shares frames, with and without what may be told: what is built comes back, and no
@@ -299,34 +363,36 @@ static void items__come_back(void **state)
 		{GAMMA_OP_COMPARE, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
 	};
 	static const uint16_t told[] = {0, GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA,
-					GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA};
+					GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA,
+					GAMMA_EXT_TAG | GAMMA_EXT_NAMES_PORT};
+	enum { TOLD = sizeof(told) / sizeof(told[0]) };
 	uint8_t room[100];
 
 	(void) state;
-	for (size_t i = 0; i < 4 * sizeof(rows) / sizeof(rows[0]); i++) {
-		struct gamma_fields item = {.op = rows[i / 4].op, .payload_len = 5}, back = {0};
+	for (size_t i = 0; i < TOLD * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct gamma_fields item = {.op = rows[i / TOLD].op, .payload_len = 5}, back = {0};
 		size_t len;
 
 		set_extensions(&item);
-		item.extensions = rows[i / 4].extensions | told[i % 4];
+		item.extensions = rows[i / TOLD].extensions | told[i % TOLD];
 		len = (size_t) (gamma_codec_build_item(room, &item) - room);
 		assert_int_equal(len, sizeof(struct gamma_batch_item) +
 					      gamma_codec_extensions_len(item.extensions));
-		assert_int_equal(len, gamma_codec_item_head_len(item.op, told[i % 4]));
+		assert_int_equal(len, gamma_codec_item_head_len(item.op, told[i % TOLD]));
 		assert_ptr_equal(gamma_codec_parse_item(room, len + 5, &back), room + len);
 		assert_int_equal(back.op, item.op);
 		assert_int_equal(back.extensions, item.extensions);
 		assert_int_equal(back.payload_len, 5);
-		assert_true(!(told[i % 4] & GAMMA_EXT_TAG) || back.tag == item.tag);
-		assert_true(!(told[i % 4] & GAMMA_EXT_CQ_DATA) || back.data == item.data);
-		if (rows[i / 4].extensions & GAMMA_EXT_RMA) {
+		assert_true(!(told[i % TOLD] & GAMMA_EXT_TAG) || back.tag == item.tag);
+		assert_true(!(told[i % TOLD] & GAMMA_EXT_CQ_DATA) || back.data == item.data);
+		if (rows[i / TOLD].extensions & GAMMA_EXT_RMA) {
 			assert_true(back.rma_address == item.rma_address);
 			assert_true(back.rma_key == item.rma_key);
 			assert_true(back.rma_length == item.rma_length);
 		}
-		if (rows[i / 4].extensions & GAMMA_EXT_FRAGMENT)
+		if (rows[i / TOLD].extensions & GAMMA_EXT_FRAGMENT)
 			assert_true(back.fragment == item.fragment);
-		if (rows[i / 4].extensions & GAMMA_EXT_ATOMIC)
+		if (rows[i / TOLD].extensions & GAMMA_EXT_ATOMIC)
 			assert_int_equal(back.count, item.count);
 		for (size_t less = 0; less < len + 5; less++)
 			assert_null(gamma_codec_parse_item(room, less, &back));
@@ -350,6 +416,8 @@ int main(void)
 		TEST(parse__header_length_disagrees),
 		TEST(parse__payload_longer_than_the_frame),
 		TEST(plain__a_message_and_its_acknowledgement),
+		TEST(port__is_a_flag),
+		TEST(port__tags),
 		TEST(items__come_back),
 	};
 

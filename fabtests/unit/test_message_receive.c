@@ -193,6 +193,41 @@ static void malformed__first_of_impossible_length(void **state)
 	assert_int_equal(net_stats(net, 1)->unexpected, 0);
 }
 
+/* A tag that names no port, or a head that is not there: acknowledged, and nothing else. */
+static void malformed__ports(void **state)
+{
+	static const struct {
+		uint8_t op;
+		uint16_t extensions;
+		uint64_t tag;
+	} rows[] = {
+		{GAMMA_OP_SEND, 0, 0},
+		{GAMMA_OP_SEND, GAMMA_EXT_TAG, 11ull << GAMMA_PORT_TAG_HEAD_SHIFT},
+		{GAMMA_OP_SEND, GAMMA_EXT_TAG, 1ull << 32},
+		{GAMMA_OP_SEND_FIRST, GAMMA_EXT_MESSAGE, 0},
+		{GAMMA_OP_SEND_FIRST, GAMMA_EXT_MESSAGE | GAMMA_EXT_TAG,
+		 65ull << GAMMA_PORT_TAG_HEAD_SHIFT},
+		{GAMMA_OP_ANNOUNCE, GAMMA_EXT_MESSAGE, 0},
+	};
+
+	(void) state;
+	for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, rows[i].op);
+
+		fields.seq = i;
+		fields.extensions = (uint16_t) (rows[i].extensions | GAMMA_EXT_NAMES_PORT);
+		fields.tag = rows[i].tag;
+		fields.length = 1000;
+		fields.id = i;
+		fields.payload_len = rows[i].op == GAMMA_OP_ANNOUNCE ? 0 : 10;
+		net_forge(net, 0, 1, &fields, some);
+		net_run(net, 10 * US);
+		assert_int_equal(net_stats(net, 1)->malformed, i + 1);
+	}
+	assert_int_equal(net_stats(net, 1)->unexpected, 0);
+	assert_int_equal(net_flow(net, 1, 0)->rx.next, sizeof(rows) / sizeof(rows[0]));
+}
+
 /* Its length is that of its bytes, whatever else is said of it. */
 static void malformed__whole_message_of_another_length(void **state)
 {
@@ -279,6 +314,7 @@ int main(void)
 		NET_TEST(several_pieces__of_memory),
 		NET_TEST(malformed__fragments_without_their_extensions),
 		NET_TEST(malformed__first_of_impossible_length),
+		NET_TEST(malformed__ports),
 		NET_TEST(malformed__whole_message_of_another_length),
 		NET_TEST(malformed__fragment_beyond_the_message),
 		NET_TEST(malformed__bulk_beyond_what_was_accepted),

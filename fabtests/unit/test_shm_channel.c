@@ -179,7 +179,7 @@ static void handover__malformed_message_ends_it(void **state)
 	malformed_record(GAMMA_RECORD_ANNOUNCE, 31);
 	malformed_record(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
 	malformed_record(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 33);
-	malformed_record(GAMMA_RECORD_ANNOUNCE | 8 << 8, 32);
+	malformed_record(GAMMA_RECORD_ANNOUNCE | 16 << 8, 32);
 	malformed_record(GAMMA_RECORD_ANSWER, 17);
 	malformed_record(GAMMA_RECORD_ANSWER | GAMMA_SHM_MESSAGE_TAGGED << 8, 24);
 	malformed_record(GAMMA_RECORD_CHUNK, 16); /* of no bytes */
