@@ -364,6 +364,28 @@ void fake_arrive_data(struct gamma_flow *flow, const char *text, uint64_t data)
 	receive(flow, &fields, text);
 }
 
+void fake_arrive_port(struct gamma_flow *flow, uint8_t op, uint32_t id, uint64_t tag,
+		      const char *text)
+{
+	static const uint16_t extensions[] = {
+		[GAMMA_OP_SEND] = GAMMA_EXT_TAG | GAMMA_EXT_NAMES_PORT,
+		[GAMMA_OP_ANNOUNCE] = GAMMA_EXT_MESSAGE | GAMMA_EXT_TAG | GAMMA_EXT_NAMES_PORT,
+		[GAMMA_OP_BULK] = GAMMA_EXT_FRAGMENT,
+	};
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_DATA,
+		.op = op,
+		.extensions = extensions[op],
+		.payload_len = (uint16_t) (op == GAMMA_OP_ANNOUNCE ? 0 : strlen(text)),
+		.tag = tag,
+		.id = 1u << 20,
+		.length = strlen(text),
+		.fragment = (uint64_t) id << GAMMA_FRAGMENT_OFFSET_BITS,
+	};
+
+	receive(flow, &fields, text);
+}
+
 void fake_announce(struct gamma_flow *flow, uint64_t tag, uint64_t length)
 {
 	struct gamma_fields fields = {

@@ -73,6 +73,10 @@ unsigned fake_expected(const struct gamma_flow *flow);
 void fake_arrive(struct gamma_flow *flow, uint64_t tag, const char *text);
 /* The same with CQ data. */
 void fake_arrive_data(struct gamma_flow *flow, const char *text, uint64_t data);
+/* A message to a port arrives, announced only, or its bytes do: `op` SEND, ANNOUNCE, BULK. id: of
+ * the receiver, with BULK. */
+void fake_arrive_port(struct gamma_flow *flow, uint8_t op, uint32_t id, uint64_t tag,
+		      const char *text);
 /* The announcement of a message of that many bytes arrives. */
 void fake_announce(struct gamma_flow *flow, uint64_t tag, uint64_t length);
 /* Frames of the flow leave, up to what credit allows; returns how many of them carry data. */

@@ -416,10 +416,11 @@ static int ep_close(struct fid *fid)
 {
 	struct gamma_fi_ep *ep = ep_of(fid);
 
-	if (gamma_refs_any(&ep->aliases))
+	if (gamma_refs_any(&ep->aliases) || ep->ports.running)
 		return -FI_EBUSY;
 	if (ep->endpoint)
 		shut_down_ep(ep);
+	gamma_active_port_fini(&ep->ports);
 	gamma_dgram_drop(&ep->own_rx);
 	gamma_submit_fini_rx_ctx(&ep->own_rx);
 	free_pool_tx(&ep->sends);
@@ -459,7 +460,7 @@ static struct fi_ops ep_fid_ops = {
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = gamma_fabric_unsupported_ops_open,
+	.ops_open = gamma_active_port_open,
 	.tostr = gamma_fabric_unsupported_tostr,
 	.ops_set = gamma_fabric_unsupported_ops_set,
 };
@@ -618,7 +619,7 @@ static struct fi_ops alias_fid_ops = {
 	.close = alias_close,
 	.bind = gamma_fabric_unsupported_bind,
 	.control = ep_control,
-	.ops_open = gamma_fabric_unsupported_ops_open,
+	.ops_open = gamma_active_port_open,
 	.tostr = gamma_fabric_unsupported_tostr,
 	.ops_set = gamma_fabric_unsupported_ops_set,
 };
@@ -653,6 +654,7 @@ static void init_lists(struct gamma_fi_ep *ep)
 	gamma_list_init(&ep->domain_entry);
 	gamma_list_init(&ep->srx_entry);
 	gamma_list_init(&ep->groups);
+	gamma_active_port_init(&ep->ports);
 	gamma_list_init(&ep->free_tx);
 	gamma_list_init(&ep->sends);
 	gamma_submit_init_rx_ctx(&ep->own_rx, ep->domain);

@@ -8,6 +8,7 @@
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
 
+#include "active_port.h"
 #include "engine/endpoint.h"
 #include "gamma.h"
 
@@ -148,6 +149,7 @@ struct gamma_fi_ep {
 	size_t tx_size, tx_used; /* sends that may be outstanding, and are */
 	struct gamma_rx_ctx *rx; /* own_rx or the shared one's */
 	struct gamma_rx_ctx own_rx;
+	struct gamma_active_ports ports;
 	struct gamma_list free_tx;   /* struct gamma_tx */
 	struct gamma_list sends;     /* struct gamma_tx outstanding */
 	char cause[GAMMA_CAUSE_LEN]; /* the cause for which a flow is failing, for people */
@@ -176,6 +178,9 @@ extern struct fi_ops_rma gamma_rma_ops;
 extern struct fi_ops_atomic gamma_atomic_ops;
 extern const struct gamma_endpoint_handlers gamma_match_handlers;
 extern const struct gamma_rma_target gamma_remote_target;
+
+/* Of a post's flags, private: the tag names an active port. */
+#define GAMMA_POST_TO_PORT (1ull << 60)
 
 /* ---- submit.c: the common path of all sends and receives ---- */
 

@@ -93,6 +93,8 @@ static struct gamma_rx *find_posted_for(struct gamma_fi_ep *ep, struct gamma_flo
 {
 	struct gamma_list *pos;
 
+	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT))
+		return NULL;
 	gamma_list_for_each (pos, posted_for(ep->rx, is_tagged(envelope))) {
 		struct gamma_rx *rx = gamma_list_entry(pos, struct gamma_rx, entry);
 
@@ -140,7 +142,11 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 {
 	struct gamma_fi_ep *ep = context;
 
-	gamma_list_append(unexpected_for(ep->rx, is_tagged(&inbound->envelope)), &inbound->entry);
+	if (gamma_unlikely(inbound->envelope.flags & GAMMA_TO_PORT))
+		gamma_active_port_arrived(ep, inbound);
+	else
+		gamma_list_append(unexpected_for(ep->rx, is_tagged(&inbound->envelope)),
+				  &inbound->entry);
 }
 
 static void on_received(void *context, struct gamma_recv *recv, struct gamma_flow *flow,
@@ -151,6 +157,10 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 
 	if (ep->closing)
 		return;
+	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT)) {
+		gamma_active_port_received(ep, error);
+		return;
+	}
 	gamma_completion_write_rx(ep, rx, envelope, placed, error, source_of(ep, flow),
 				  &flow->addr);
 	gamma_submit_put_rx(ep->rx, rx);
@@ -327,6 +337,7 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
 			ep->flows[i] = other;
+	gamma_active_port_replace(ep, flow, other);
 	other->user = NULL; /* its source may have been unknown before */
 }
 
@@ -334,6 +345,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 {
 	struct gamma_fi_ep *ep = context;
 
+	gamma_active_port_replace(ep, flow, NULL);
 	if (flow->expected) {
 		clear_flow(&ep->rx->posted_msg, flow);
 		clear_flow(&ep->rx->posted_tagged, flow);

@@ -146,6 +146,8 @@ struct gamma_flow *gamma_submit_find_flow(struct gamma_fi_ep *ep, fi_addr_t fi_a
 		if (gamma_likely(flow && gamma_flow_usable(flow)))
 			return flow;
 	}
+	if (gamma_unlikely(fi_addr == GAMMA_ACTIVE_PORT_SENDER))
+		return ep->ports.sender;
 	addr = gamma_av_addr(ep->av, fi_addr);
 	if (!addr)
 		return gamma_av_context(ep->av, fi_addr, &context)
@@ -178,7 +180,8 @@ static enum gamma_completion_level completion_level_of(uint64_t flags)
 static uint32_t envelope_flags(uint64_t flags)
 {
 	return (flags & FI_TAGGED ? GAMMA_TAGGED : 0) |
-	       (flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0);
+	       (flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0) |
+	       (flags & GAMMA_POST_TO_PORT ? GAMMA_TAGGED | GAMMA_TO_PORT : 0);
 }
 
 static struct gamma_envelope envelope_of(const struct gamma_post *post, uint64_t len)

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of prov/gamma/src/active_port.c. */
+#include "prov_fake_engine.h"
+#include "rdma/fi_ext_gamma.h"
+
+static struct fi_gamma_port_ops *ops;
+
+/* What handlers saw. */
+static char log_of[128]; /* the data, one behind the other */
+static struct fi_gamma_arrival last;
+static char last_head[65];
+static void *kept;
+static ssize_t inner; /* what a call in the handler has returned */
+
+static void note(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	(void) ep, (void) context;
+	last = *arrival;
+	memset(last_head, 0, sizeof(last_head));
+	memcpy(last_head, arrival->head, arrival->head_len);
+	strncat(log_of, arrival->data, arrival->len);
+}
+
+static void keep(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	(void) context;
+	last = *arrival;
+	inner = ops->keep(ep, arrival, &kept);
+}
+
+static void reply(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct iovec iov = {.iov_base = "answer", .iov_len = 6};
+	struct fi_gamma_msg msg = {
+		.head = "hd", .head_len = 2, .iov = &iov, .iov_count = 1, .port = 9, .arg = 3};
+
+	note(ep, arrival, context);
+	inner = ops->reply(ep, arrival, &msg, FI_INJECT);
+}
+
+static void poll_and_close(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	note(ep, arrival, context);
+	assert_int_equal(ops->poll(ep, 10), 0);
+	assert_int_equal(fi_close(&ep->fid), -FI_EBUSY);
+	inner = 1;
+}
+
+static void set(struct fake_ep *fep, uint16_t port, fi_gamma_handler handler)
+{
+	struct fi_gamma_port_attr attr = {.size = sizeof(attr), .handler = handler};
+
+	assert_int_equal(ops->set(fep->ep, port, &attr), 0);
+}
+
+static void arrive(struct gamma_flow *flow, uint16_t port, uint8_t head_len, const char *text)
+{
+	fake_arrive_port(flow, GAMMA_OP_SEND, 0, gamma_envelope_port_tag(port, head_len, 77), text);
+}
+
+static int setup(void **state)
+{
+	int ret = fake_ep_setup(state);
+	const struct fake_ep *fep = *state;
+
+	log_of[0] = '\0';
+	inner = -1;
+	return ret ? ret : fi_gamma_open_ports(fep->ep, &ops);
+}
+
+static void open__reliable_endpoints_only(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_gamma_port_ops *none = NULL;
+
+	assert_int_equal(fi_gamma_open_ports(fep->ep, &none), -FI_ENOSYS);
+	assert_null(none);
+}
+
+static void open__by_name(void **state)
+{
+	struct fake_ep *fep = *state;
+	void *any;
+
+	assert_int_equal(ops->size, sizeof(*ops));
+	assert_int_equal(fi_open_ops(&fep->ep->fid, "gamma_port_ops_9", 0, &any, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_open_ops(&fep->ep->fid, FI_GAMMA_PORT_OPS_1, 1, &any, NULL),
+			 -FI_EINVAL);
+}
+
+static void poll__runs_the_handler_with_all_that_was_sent(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 65279, note);
+	arrive(fep->flow, 65279, 4, "headdata");
+	assert_string_equal(log_of, ""); /* not before the program polls */
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_string_equal(last_head, "head");
+	assert_string_equal(log_of, "data");
+	assert_int_equal(last.port, 65279);
+	assert_int_equal(last.arg, 77);
+	assert_int_equal(last.source, 0);
+	assert_int_equal(ops->poll(fep->ep, 10), 0);
+}
+
+static void poll__in_the_order_of_sending_and_no_more_than_asked(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, note);
+	set(fep, 300, note);
+	for (unsigned i = 0; i < 65; i++)
+		arrive(fep->flow, i % 2 ? 300 : 1, 0, i % 2 ? "b" : "a");
+	assert_int_equal(ops->poll(fep->ep, 3), 3);
+	assert_string_equal(log_of, "aba");
+	assert_int_equal(ops->poll(fep->ep, 100), 62);
+	assert_int_equal(strlen(log_of), 65);
+	for (unsigned i = 0; i < 65; i++)
+		assert_int_equal(log_of[i], i % 2 ? 'b' : 'a');
+}
+
+static void poll__matches_no_receive(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_cq_tagged_entry entry;
+	char buffer[64];
+
+	assert_int_equal(fi_trecv(fep->ep, buffer, 64, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, NULL),
+			 0);
+	set(fep, 1, note);
+	arrive(fep->flow, 1, 0, "port");
+	fake_arrive(fep->flow, 5, "tagged");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_string_equal(log_of, "port");
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1);
+	assert_int_equal(entry.len, 6);
+}
+
+static void set__after_arrival_and_not_any_more(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	arrive(fep->flow, 1, 0, "a");
+	arrive(fep->flow, 2, 0, "x");
+	arrive(fep->flow, 1, 0, "b");
+	assert_int_equal(ops->poll(fep->ep, 10), 0);
+	set(fep, 1, note);
+	assert_int_equal(ops->poll(fep->ep, 10), 2); /* not held up by the other port's */
+	assert_string_equal(log_of, "ab");
+	assert_int_equal(ops->set(fep->ep, 1, NULL), 0);
+	arrive(fep->flow, 1, 0, "c");
+	assert_int_equal(ops->poll(fep->ep, 10), 0);
+}
+
+static void handler__may_not_poll_or_close_its_endpoint(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, poll_and_close);
+	arrive(fep->flow, 1, 0, "a");
+	arrive(fep->flow, 1, 0, "b");
+	assert_int_equal(ops->poll(fep->ep, 1), 1);
+	assert_int_equal(inner, 1);
+	assert_string_equal(log_of, "a");
+}
+
+static void reply__to_a_peer_not_in_the_address_vector(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_addr unknown = fake_addr(2, 200, 9);
+
+	fep->engine->copied = GAMMA_COPIED_SENT;
+	set(fep, 1, reply);
+	arrive(fake_flow(fep, &unknown), 1, 0, "question");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_int_equal(inner, 0);
+	assert_true(last.source == FI_ADDR_NOTAVAIL);
+	assert_int_equal(fep->engine->envelope.flags, GAMMA_TAGGED | GAMMA_TO_PORT);
+	assert_int_equal(gamma_envelope_port(&fep->engine->envelope), 9);
+	assert_int_equal(gamma_envelope_head_len(&fep->engine->envelope), 2);
+	assert_int_equal(fep->engine->envelope.length, 8);
+	assert_memory_equal(fep->engine->bytes, "hdanswer", 8);
+}
+
+static void keep__until_release(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, keep);
+	arrive(fep->flow, 1, 0, "stays");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_int_equal(inner, 0);
+	arrive(fep->flow, 2, 0, "other");
+	assert_memory_equal(last.data, "stays", 5);
+	assert_int_equal(ops->release(fep->ep, kept), 0);
+	assert_int_equal(ops->release(fep->ep, kept), -FI_EINVAL);
+}
+
+static void demoted__is_fetched_and_others_wait(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_active_ports *ports = &gamma_ep_handle_of(fep->ep)->ep->ports;
+	uint64_t tag = gamma_envelope_port_tag(1, 1, 0);
+	uint32_t id;
+
+	set(fep, 1, note);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, tag, "hlong");
+	arrive(fep->flow, 1, 0, "short");
+	id = gamma_list_first(&ports->arrived, struct gamma_inbound, entry)->accepted;
+	assert_int_equal(ops->poll(fep->ep, 10), 0);
+	fake_arrive_port(fep->flow, GAMMA_OP_BULK, id, tag, "hlong");
+	assert_int_equal(ops->poll(fep->ep, 10), 2);
+	assert_string_equal(log_of, "longshort");
+}
+
+static void bad_input(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_gamma_port_attr attr = {.size = sizeof(attr), .handler = note};
+	struct fi_gamma_port_info info = {.size = sizeof(info)};
+	struct fi_gamma_msg msg = {.port = 65280};
+
+	assert_int_equal(ops->set(fep->ep, 65280, &attr), -FI_EINVAL);
+	attr.handler = NULL;
+	assert_int_equal(ops->set(fep->ep, 1, &attr), -FI_EINVAL);
+	attr = (struct fi_gamma_port_attr){.size = sizeof(attr) - 1, .handler = note};
+	assert_int_equal(ops->set(fep->ep, 1, &attr), -FI_EINVAL);
+	assert_int_equal(ops->send(fep->ep, &msg, 0), -FI_EINVAL);
+	msg = (struct fi_gamma_msg){.head = "", .head_len = 65};
+	assert_int_equal(ops->send(fep->ep, &msg, 0), -FI_EINVAL);
+	msg.head_len = 0;
+	assert_int_equal(ops->send(fep->ep, &msg, FI_MULTI_RECV), -FI_EBADFLAGS);
+	assert_int_equal(ops->reply(fep->ep, &last, &msg, 0), -FI_EINVAL);
+	assert_int_equal(ops->keep(fep->ep, &last, &kept), -FI_EINVAL);
+	assert_int_equal(ops->release(fep->ep, &last), -FI_EINVAL);
+	assert_int_equal(ops->query(fep->ep, 0, &info), 0);
+	assert_int_equal(info.head_max, FI_GAMMA_HEAD_MAX);
+	info.size = 1;
+	assert_int_equal(ops->query(fep->ep, 0, &info), -FI_EINVAL);
+}
+
+#define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_ep_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(open__reliable_endpoints_only, fake_ep_setup_dgram,
+						fake_ep_teardown),
+		PORT_TEST(open__by_name),
+		PORT_TEST(poll__runs_the_handler_with_all_that_was_sent),
+		PORT_TEST(poll__in_the_order_of_sending_and_no_more_than_asked),
+		PORT_TEST(poll__matches_no_receive),
+		PORT_TEST(set__after_arrival_and_not_any_more),
+		PORT_TEST(handler__may_not_poll_or_close_its_endpoint),
+		PORT_TEST(reply__to_a_peer_not_in_the_address_vector),
+		PORT_TEST(keep__until_release),
+		PORT_TEST(demoted__is_fetched_and_others_wait),
+		PORT_TEST(bad_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Active ports of the gamma provider: messages that run a handler of the receiver instead of
+ * filling a receive that it has posted. An extension of libfabric, for reliable endpoints
+ * (FI_EP_RDM). fi_gamma(7) describes it.
+ */
+#ifndef FI_EXT_GAMMA_H
+#define FI_EXT_GAMMA_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FI_GAMMA_PORT_OPS_1 "gamma_port_ops_1"
+#define FI_GAMMA_HEAD_MAX   64    /* bytes */
+#define FI_GAMMA_PORT_MAX   65279 /* the highest port of programs */
+
+/* A message, as its handler sees it; valid until the handler returns. */
+struct fi_gamma_arrival {
+	size_t size;       /* bytes of this structure: it may grow */
+	uint16_t port;     /* to which it was sent */
+	uint16_t head_len; /* bytes of head */
+	uint32_t arg;      /* the sender's */
+	const void *head;  /* the sender's first bytes */
+	const void *data;  /* what follows them */
+	size_t len;        /* bytes of data */
+	fi_addr_t source;  /* FI_ADDR_NOTAVAIL: the sender is not in the address vector */
+	uint64_t flags;    /* 0 */
+};
+
+/* Called by fi_gamma_port_ops.poll, without a lock of the provider. */
+typedef void (*fi_gamma_handler)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
+				 void *context);
+
+/* What a port does. */
+struct fi_gamma_port_attr {
+	size_t size;              /* bytes of this structure */
+	fi_gamma_handler handler; /* not NULL */
+	void *context;            /* handed to it */
+	uint64_t flags;           /* 0 */
+};
+
+/* A message to a port. Its memory may be used again as that of fi_sendmsg. */
+struct fi_gamma_msg {
+	const void *head;        /* what the handler finds apart from the data */
+	size_t head_len;         /* bytes, at most FI_GAMMA_HEAD_MAX */
+	const struct iovec *iov; /* the data, gathered */
+	size_t iov_count;        /* entries; with a head one less than iov_limit */
+	fi_addr_t addr;          /* ignored by reply */
+	uint16_t port;           /* at most FI_GAMMA_PORT_MAX */
+	uint32_t arg;            /* handed to the handler */
+	void *context;           /* of the completion */
+};
+
+/* What a peer's port takes. */
+struct fi_gamma_port_info {
+	size_t size;     /* bytes of this structure: set by the caller */
+	size_t head_max; /* bytes of a head */
+	size_t data_max; /* bytes of head and data together */
+};
+
+/* Each returns 0 or a negative FI_E*. */
+struct fi_gamma_port_ops {
+	size_t size; /* bytes of this structure: it may grow */
+	/* Sets the handler of a port; attr NULL: it has none any more. */
+	int (*set)(struct fid_ep *ep, uint16_t port, const struct fi_gamma_port_attr *attr);
+	/* Sends; flags as of fi_sendmsg. -FI_EMSGSIZE: more than query reports. */
+	ssize_t (*send)(struct fid_ep *ep, const struct fi_gamma_msg *msg, uint64_t flags);
+	/* The same to the sender of an arrival, from its handler. */
+	ssize_t (*reply)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
+			 const struct fi_gamma_msg *msg, uint64_t flags);
+	/* From the handler: head and data stay valid until release. */
+	int (*keep)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void **kept);
+	/* Ends that. */
+	int (*release)(struct fid_ep *ep, void *kept);
+	/* Makes progress, then runs handlers for at most `most` messages; returns their number.
+	 * Within a handler it runs none. */
+	ssize_t (*poll)(struct fid_ep *ep, size_t most);
+	/* Fills info, of which info->size bytes are the caller's. */
+	int (*query)(struct fid_ep *ep, fi_addr_t addr, struct fi_gamma_port_info *info);
+};
+
+/* The operations of an endpoint. -FI_ENOSYS: it has none. */
+static inline int fi_gamma_open_ports(struct fid_ep *ep, struct fi_gamma_port_ops **ops)
+{
+	return fi_open_ops(&ep->fid, FI_GAMMA_PORT_OPS_1, 0, (void **) ops, NULL);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FI_EXT_GAMMA_H */
