@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Messages to active ports: the example's ping-pong, whose handlers check order and content and
+# reply to a peer that is not in the address vector. Across hosts, on one host, and with loss.
+# What stands in single quotes is jq's.
+# shellcheck disable=SC2016
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+need_tool jq
+program=$abs_top_builddir/examples/port_pingpong
+[ -x "$program" ] || bail "examples/port_pingpong is not built: make builds it"
+
+pingpong() { # NAME
+	rm -f "$work/stats"
+	if pair -l ready 30 "$program" -- "$program" node01 &&
+		grep -qx '1000 rounds' "$work/server.out" &&
+		grep -qx '1000 rounds' "$work/client.out"; then
+		ok "$1"
+	else
+		not_ok "$1" "$work/server.out" "$work/client.out"
+	fi
+	counted "$1: a message a round each way" 'all(.messages_out == 1000)'
+}
+
+lab_up 2
+count_frames
+pingpong "across"
+counted_clean "across"
+client_host=node01
+pingpong "one host"
+client_host=node02
+lab impair node02 --loss 1
+pingpong "with 1 % loss"
+lab_down
+
+finish
