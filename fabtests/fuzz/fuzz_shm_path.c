@@ -199,7 +199,8 @@ static void arrive(struct net *net, const struct record *record)
 			{
 				.kind = kind,
 				.flags = record->flags &
-					 (GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA),
+					 (GAMMA_SHM_MESSAGE_TAGGED | GAMMA_SHM_MESSAGE_DATA |
+					  GAMMA_SHM_MESSAGE_PORT),
 				.tag = record->id,
 			},
 	};

@@ -214,6 +214,20 @@ static void demoted__is_fetched_and_others_wait(void **state)
 	assert_string_equal(log_of, "longshort");
 }
 
+static void failed__messages_that_are_not_here_are_dropped(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, note);
+	arrive(fep->flow, 1, 0, "here");
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, gamma_envelope_port_tag(1, 0, 0),
+			 "there");
+	fake_fail(fep->flow, -ETIMEDOUT);
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_string_equal(log_of, "here");
+	assert_true(gamma_list_empty(&gamma_ep_handle_of(fep->ep)->ep->ports.arrived));
+}
+
 static void bad_input(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -256,6 +270,7 @@ int main(void)
 		PORT_TEST(reply__to_a_peer_not_in_the_address_vector),
 		PORT_TEST(keep__until_release),
 		PORT_TEST(demoted__is_fetched_and_others_wait),
+		PORT_TEST(failed__messages_that_are_not_here_are_dropped),
 		PORT_TEST(bad_input),
 	};
 

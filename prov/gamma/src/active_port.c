@@ -277,13 +277,15 @@ static bool run_next(struct gamma_fi_ep *ep, size_t *handled)
 		return run_fetched(ep);
 	}
 	inbound = next_message(&ep->ports);
-	if (!inbound || inbound->state == GAMMA_INBOUND_ARRIVING)
-		return inbound && inbound->error;
+	if (!inbound)
+		return false;
 	if (inbound->error) {
 		gamma_list_remove(&inbound->entry);
 		gamma_receive_discard(inbound);
 		return true;
 	}
+	if (inbound->state == GAMMA_INBOUND_ARRIVING)
+		return false;
 	if (inbound->state == GAMMA_INBOUND_ANNOUNCED || inbound->own) {
 		begin_fetch(ep, inbound);
 		return ep->ports.fetch && ep->ports.fetch->done;
