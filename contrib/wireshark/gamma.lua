@@ -74,6 +74,7 @@ local FLAGS = {
 	[1] = "AGAIN",
 	[2] = "BACKLOG",
 	[3] = "WANT_CRC",
+	[4] = "PORT",
 }
 
 -- By bit: name, bytes, and fields in order with their bytes.
@@ -1024,6 +1025,9 @@ local function show_item(tvb, at, last, tree)
 	branch:append_text(string.format(": %s, %u bytes", name, len))
 	if not has then
 		return nil
+	end
+	if bits:bitfield(7, 1) == 1 then
+		branch:append_text(", to an active port")
 	end
 	local wanted = { TAG = bits:bitfield(4, 1) == 1, CQ_DATA = bits:bitfield(3, 1) == 1 }
 	for _, extension in ipairs(has) do
