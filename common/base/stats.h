@@ -27,6 +27,8 @@
 	X(rx_ordinary, "DATA frames received on the ordinary path")                               \
 	X(rx_shm_inline, "messages that arrived in shared memory without a frame")                \
 	X(rx_shm_rndv, "messages that a peer of this host announced in shared memory")            \
+	X(ports_in, "messages handled by an active port")                                         \
+	X(ports_in_place, "of these, those handled where they arrived, without a copy")           \
 	X(datagrams_out, "best-effort frames sent")                                               \
 	X(datagrams_in, "best-effort frames delivered")                                           \
 	X(data_frames_out, "DATA frames sent for the first time")                                 \

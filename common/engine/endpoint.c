@@ -505,6 +505,8 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 	if (endpoint->view.page)
 		gamma_stats_page_write(endpoint, gamma_now());
 	endpoint->moderation.until = 0;
+	if (gamma_unlikely(endpoint->lending.lent))
+		return true; /* what waits behind it cannot be seen */
 	/* The next progress call must find whatever wakes the caller, so it skips nothing. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) || shm->ops->arm(shm) ||
@@ -532,6 +534,12 @@ const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
 {
 	endpoint->packet->ops->count(endpoint->packet);
 	return &endpoint->local.stats;
+}
+
+void gamma_endpoint_count_port(struct gamma_endpoint *endpoint, bool in_place)
+{
+	endpoint->local.stats.ports_in++;
+	endpoint->local.stats.ports_in_place += in_place;
 }
 
 /* ---- closing ---- */

@@ -154,5 +154,7 @@ void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_END
 
 /* Counters, with the kernel's read in. */
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint);
+/* Counts a message that an active port has handled. */
+void gamma_endpoint_count_port(struct gamma_endpoint *endpoint, bool in_place);
 
 #endif /* GAMMA_ENDPOINT_H */

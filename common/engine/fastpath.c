@@ -79,7 +79,7 @@ bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 void gamma_fastpath_process_deferred(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	gamma_flow_process_deferred(&endpoint->local, now);
-	if (endpoint->holds)
+	if (endpoint->holds && gamma_likely(!endpoint->lending.lent))
 		endpoint->packet->ops->release(endpoint->packet);
 	endpoint->holds = false;
 }

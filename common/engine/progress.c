@@ -35,14 +35,18 @@ static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 	unsigned taken = 0;
 
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
+		gamma_lending_begin(endpoint, &arrival);
 		if (!taken++ && arrival.alone && endpoint->clock_read &&
 		    gamma_fastpath_receive(endpoint, &arrival)) {
 			endpoint->holds = true;
+			gamma_lending_end(endpoint, link);
 			break;
 		}
 		if (!*now)
 			*now = gamma_now();
 		gamma_dispatch(endpoint, link, &arrival, *now);
+		if (gamma_unlikely(gamma_lending_end(endpoint, link)))
+			break;
 		link->ops->release(link);
 	}
 	return taken;
@@ -68,6 +72,7 @@ static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 	unsigned taken = 0;
 
 	while (link->ops->next(link, &arrival)) {
+		gamma_lending_begin(endpoint, &arrival);
 		if (gamma_likely(!arrival.frame)) {
 			if (gamma_unlikely(!gamma_shm_path_receive(endpoint, &arrival)))
 				break;
@@ -79,8 +84,10 @@ static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 			if (gamma_unlikely(endpoint->local.refused_data && arrival.flow))
 				break;
 		}
-		link->ops->release(link);
 		taken++;
+		if (gamma_unlikely(gamma_lending_end(endpoint, link)))
+			break;
+		link->ops->release(link);
 		if (gamma_likely(!should_look_on(endpoint, &arrival)) ||
 		    taken == GAMMA_POLL_BUDGET || gamma_shm_is_quiet(shm))
 			break;
@@ -171,7 +178,8 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	unsigned taken = 0;
 	bool again, feeds;
 
-	if (gamma_engine_progress_network_waits(endpoint)) {
+	look_shm = look_shm && !endpoint->lending.lent;
+	if (!endpoint->lending.lent && gamma_engine_progress_network_waits(endpoint)) {
 		endpoint->messages.arriving_bytes = 0;
 		taken = receive_network(endpoint, &now);
 		if (gamma_unlikely(endpoint->messages.arriving_bytes))
@@ -183,12 +191,13 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 		endpoint->idle = 0;
 		return false;
 	}
-	if (look_shm) {
+	if (look_shm && gamma_likely(!endpoint->lending.lent)) {
 		taken += receive_shm(endpoint, &now);
-		if (gamma_unlikely(!gamma_list_empty(&endpoint->messages.reading)))
+		if (gamma_unlikely(!gamma_list_empty(&endpoint->messages.reading)) &&
+		    !endpoint->lending.lent)
 			read_announced(endpoint, &now);
 	}
-	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)))
+	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)) && !endpoint->lending.lent)
 		taken += gamma_groups_receive(endpoint);
 	endpoint->idle = taken ? 0 : endpoint->idle + 1;
 	again = !gamma_list_empty(&local->stalled) && gamma_shm_has_room(endpoint->shm);
@@ -209,7 +218,8 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 		do_housekeeping(endpoint, now);
 	if (gamma_unlikely(now >= endpoint->view.at))
 		gamma_stats_page_write(endpoint, now);
-	end_dead_shm_peers(endpoint, now);
+	if (gamma_likely(!endpoint->lending.lent)) /* their memory may be lent */
+		end_dead_shm_peers(endpoint, now);
 	if (again)
 		endpoint->stalled_until = now;
 	if (now >= local->next_deadline)

@@ -7,6 +7,7 @@
 #include "engine/budget.h"
 #include "engine/dead_peers.h"
 #include "engine/endpoint.h"
+#include "engine/lending.h"
 #include "engine/rx_moderation.h"
 #include "engine/send_coalescing.h"
 #include "engine/shm_copy_model.h"
@@ -62,7 +63,8 @@ struct gamma_endpoint {
 	uint32_t resets;       /* RESETs sent in this progress call */
 	bool version_reported; /* that somebody has another protocol version */
 	bool datagram;
-	bool holds;       /* the slot of the frame that local.deferred is about */
+	bool holds; /* the slot of the frame that local.deferred is about */
+	struct gamma_lending lending;
 	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
 	struct gamma_rx_moderation moderation;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */

@@ -728,6 +728,16 @@ void gamma_receive_discard(struct gamma_inbound *inbound)
 		begin_accept(inbound);
 }
 
+uint8_t *gamma_receive_take(struct gamma_inbound *inbound)
+{
+	uint8_t *bytes = inbound->buffered;
+
+	inbound->buffered = NULL;
+	inbound->discarded = true;
+	inbound_free(inbound);
+	return bytes;
+}
+
 /* Unexpected messages that are whole stay: their bytes are here. */
 void gamma_receive_drop_all(struct gamma_flow *flow, int error)
 {

@@ -27,6 +27,9 @@ bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send);
 void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
 /* The interface layer discards it. The inbound is consumed. */
 void gamma_receive_discard(struct gamma_inbound *inbound);
+/* Ends an unexpected message that is whole; its bytes, which may be NULL, are the caller's to free.
+ */
+uint8_t *gamma_receive_take(struct gamma_inbound *inbound);
 /* Memory kept for the next message. */
 void gamma_receive_fini(struct gamma_local *local);
 void gamma_receive_drop_all(struct gamma_flow *flow, int error);

@@ -21,15 +21,19 @@ pingpong() { # NAME
 	else
 		not_ok "$1" "$work/server.out" "$work/client.out"
 	fi
-	counted "$1: a message a round each way" 'all(.messages_out == 1000)'
+	counted "$1: a message a round each way" 'all(.messages_out == 1000 and .ports_in == 1000)'
 }
 
 lab_up 2
 count_frames
 pingpong "across"
 counted_clean "across"
+counted "across: handled where they arrived" \
+	'all(.ports_in_place > 990 and .bytes_copied_in < 1000)'
 client_host=node01
 pingpong "one host"
+counted "one host: handled where they arrived" \
+	'all(.ports_in_place > 990 and .bytes_copied_in < 1000)'
 client_host=node02
 lab impair node02 --loss 1
 pingpong "with 1 % loss"

@@ -191,9 +191,35 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 {
 	endpoint->progressed++;
+	endpoint->polling = true;
 	if (endpoint->on_progress)
 		endpoint->on_progress(endpoint->arg);
+	endpoint->polling = false;
 	return false;
+}
+
+void gamma_lending_allow(struct gamma_endpoint *endpoint, bool allowed)
+{
+	endpoint->lends = allowed;
+}
+
+bool gamma_lending_lend(struct gamma_endpoint *endpoint, const uint8_t *bytes, size_t len)
+{
+	(void) bytes, (void) len;
+	endpoint->lent |= endpoint->lends;
+	return endpoint->lends;
+}
+
+void gamma_lending_return(struct gamma_endpoint *endpoint)
+{
+	endpoint->returned += endpoint->lent;
+	endpoint->lent = false;
+}
+
+void gamma_endpoint_count_port(struct gamma_endpoint *endpoint, bool in_place)
+{
+	endpoint->messages.local.stats.ports_in++;
+	endpoint->messages.local.stats.ports_in_place += in_place;
 }
 
 uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint)
@@ -331,11 +357,13 @@ static void receive(struct gamma_flow *flow, struct gamma_fields *fields, const 
 	fields->dst_port = flow->local->port;
 	fields->src_epoch = flow->epoch;
 	fields->dst_epoch = flow->local->epoch;
-	gamma_domain_lock(ep->domain);
+	if (!ep->endpoint->polling)
+		gamma_domain_lock(ep->domain);
 	if (fields->kind == GAMMA_KIND_DATA)
 		fields->seq = flow->rx.next;
 	gamma_flow_receive(flow, fields, payload, now, now);
-	gamma_domain_unlock(ep->domain);
+	if (!ep->endpoint->polling)
+		gamma_domain_unlock(ep->domain);
 }
 
 void fake_arrive(struct gamma_flow *flow, uint64_t tag, const char *text)

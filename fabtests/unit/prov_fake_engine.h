@@ -32,6 +32,9 @@ struct gamma_endpoint {
 	unsigned datagrams, progressed;    /* calls */
 	unsigned lingered, joined;         /* calls; groups joined now */
 	int fd;                            /* to sleep on; never readable */
+	bool polling;                      /* on_progress runs: the domain is locked */
+	bool lends, lent;                  /* allowed, and done */
+	unsigned returned;                 /* calls that gave back what was lent */
 	const void *withdrawn;             /* the latest region withdrawn */
 };
 

@@ -18,7 +18,7 @@ static void note(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void
 	last = *arrival;
 	memset(last_head, 0, sizeof(last_head));
 	memcpy(last_head, arrival->head, arrival->head_len);
-	strncat(log_of, arrival->data, arrival->len);
+	strncat(log_of, arrival->data ? arrival->data : "", arrival->len);
 }
 
 static void keep(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
@@ -46,11 +46,35 @@ static void poll_and_close(struct fid_ep *ep, const struct fi_gamma_arrival *arr
 	inner = 1;
 }
 
-static void set(struct fake_ep *fep, uint16_t port, fi_gamma_handler handler)
+static void fetch(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
 {
-	struct fi_gamma_port_attr attr = {.size = sizeof(attr), .handler = handler};
+	static struct iovec iov;
+
+	last = *arrival;
+	iov = (struct iovec){context, 4};
+	inner = ops->receive(ep, arrival, &iov, 1, &iov, 0);
+}
+
+static void look(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	note(ep, arrival, context);
+	inner = fake_engine_of(ep)->lent;
+	ops->keep(ep, arrival, &kept);
+	if (arrival->arg == 77)
+		ops->release(ep, kept);
+}
+
+static void set_with(struct fake_ep *fep, uint16_t port, fi_gamma_handler handler, void *context)
+{
+	struct fi_gamma_port_attr attr = {
+		.size = sizeof(attr), .handler = handler, .context = context};
 
 	assert_int_equal(ops->set(fep->ep, port, &attr), 0);
+}
+
+static void set(struct fake_ep *fep, uint16_t port, fi_gamma_handler handler)
+{
+	set_with(fep, port, handler, NULL);
 }
 
 static void arrive(struct gamma_flow *flow, uint16_t port, uint8_t head_len, const char *text)
@@ -192,7 +216,7 @@ static void keep__until_release(void **state)
 	assert_int_equal(ops->poll(fep->ep, 10), 1);
 	assert_int_equal(inner, 0);
 	arrive(fep->flow, 2, 0, "other");
-	assert_memory_equal(last.data, "stays", 5);
+	assert_memory_equal(kept, "stays", 5);
 	assert_int_equal(ops->release(fep->ep, kept), 0);
 	assert_int_equal(ops->release(fep->ep, kept), -FI_EINVAL);
 }
@@ -226,6 +250,188 @@ static void failed__messages_that_are_not_here_are_dropped(void **state)
 	assert_int_equal(ops->poll(fep->ep, 10), 1);
 	assert_string_equal(log_of, "here");
 	assert_true(gamma_list_empty(&gamma_ep_handle_of(fep->ep)->ep->ports.arrived));
+}
+
+/* What the network brings during the next progress calls. */
+struct network {
+	struct gamma_flow *flow;
+	unsigned count; /* messages, each of one letter: a, b, ... */
+};
+
+static void bring(void *arg)
+{
+	static char letters[26][2]; /* as a slot, they stay while lent */
+	struct network *network = arg;
+
+	for (unsigned i = 0; i < 26; i++)
+		letters[i][0] = (char) ('a' + i);
+	for (unsigned i = 0; i < network->count; i++)
+		arrive(network->flow, 1, 0, letters[i % 26]);
+	network->count = 0;
+}
+
+static struct network *bring_next(struct fake_ep *fep, unsigned count)
+{
+	static struct network network;
+
+	network = (struct network){.flow = fep->flow, .count = count};
+	fep->engine->on_progress = bring;
+	fep->engine->arg = &network;
+	return &network;
+}
+
+static void cq_read__runs_handlers_where_messages_arrived(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_cq_tagged_entry entry;
+	const struct gamma_stats *stats = gamma_endpoint_stats(fep->engine);
+
+	set(fep, 1, note);
+	bring_next(fep, 3);
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), -FI_EAGAIN);
+	assert_string_equal(log_of, "abc");
+	assert_true(last.flags & FI_GAMMA_IN_PLACE);
+	assert_int_equal(fep->engine->returned, 1);
+	assert_int_equal(stats->ports_in, 3);
+	assert_int_equal(stats->ports_in_place, 3);
+	assert_int_equal(stats->bytes_copied_in, 0);
+}
+
+static void posting__runs_none_and_lends_none(void **state)
+{
+	struct fake_ep *fep = *state;
+	char byte;
+
+	set(fep, 1, note);
+	bring_next(fep, 3);
+	assert_int_equal(
+		fi_trecvmsg(fep->ep,
+			    &(struct fi_msg_tagged){.addr = FI_ADDR_UNSPEC, .context = &byte},
+			    FI_PEEK),
+		0); /* which makes progress */
+	assert_string_equal(log_of, "");
+	assert_int_equal(ops->poll(fep->ep, 10), 3);
+	assert_string_equal(log_of, "abc");
+	assert_false(last.flags & FI_GAMMA_IN_PLACE);
+}
+
+static void lent__no_more_than_are_handled_and_the_rest_in_order(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, note);
+	bring_next(fep, 5);
+	assert_int_equal(ops->poll(fep->ep, 2), 2);
+	assert_false(fep->engine->lent);
+	bring_next(fep, 1); /* behind those that wait */
+	assert_int_equal(ops->poll(fep->ep, 10), 4);
+	assert_string_equal(log_of, "abcdea");
+	assert_int_equal(gamma_endpoint_stats(fep->engine)->ports_in_place, 2);
+}
+
+static void lent__65_at_once(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, note);
+	bring_next(fep, 65);
+	assert_int_equal(ops->poll(fep->ep, 100), 65);
+	for (unsigned i = 0; i < 65; i++)
+		assert_int_equal(log_of[i], 'a' + i % 26);
+	assert_int_equal(gamma_endpoint_stats(fep->engine)->ports_in_place, 64);
+}
+
+static void keep__gives_the_slot_back(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, look);
+	bring_next(fep, 1);
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_int_equal(inner, 1); /* lent while the handler runs */
+	assert_int_equal(fep->engine->returned, 1);
+	assert_false(fep->engine->lent);
+}
+
+static void lent__flow_gone_while_it_waits_for_its_turn(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_active_ports *ports = &gamma_ep_handle_of(fep->ep)->ep->ports;
+
+	set(fep, 1, reply);
+	ports->lent_count = 1;
+	ports->lent[0] = (struct gamma_active_port_lent){
+		.flow = fep->flow,
+		.envelope = {.tag = gamma_envelope_port_tag(1, 0, 0), .flags = GAMMA_TO_PORT},
+		.bytes = (const uint8_t *) ""};
+	fep->engine->handlers.gone(fep->engine->context, fep->flow);
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_true(last.source == FI_ADDR_NOTAVAIL);
+	assert_int_equal(inner, -FI_EINVAL);
+}
+
+static void announced__received_where_the_handler_says(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_cq_tagged_entry entry;
+	char memory[4];
+	uint64_t tag = gamma_envelope_port_tag(1, 0, 5);
+	struct gamma_message_local *local = &fep->engine->messages;
+	uint64_t eager = gamma_settings.eager_size;
+
+	gamma_settings.eager_size = 3;
+	set_with(fep, 1, fetch, memory);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, tag, "long");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_int_equal(inner, 0);
+	assert_true(last.flags & FI_GAMMA_ANNOUNCED);
+	assert_int_equal(last.len, 4);
+	assert_null(last.data);
+	fake_arrive_port(fep->flow, GAMMA_OP_BULK,
+			 gamma_list_first(&gamma_message_state(fep->flow)->incoming,
+					  struct gamma_inbound, flow_entry)
+				 ->accepted,
+			 tag, "long");
+	gamma_settings.eager_size = eager;
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1);
+	assert_int_equal(entry.flags & (FI_RECV | FI_MSG), FI_RECV | FI_MSG);
+	assert_int_equal(entry.len, 4);
+	assert_memory_equal(memory, "long", 4);
+	assert_int_equal(local->buffered, 0);
+}
+
+static void announced__dropped_unless_received(void **state)
+{
+	struct fake_ep *fep = *state;
+	uint64_t eager = gamma_settings.eager_size;
+
+	gamma_settings.eager_size = 3;
+	set(fep, 1, keep);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, gamma_envelope_port_tag(1, 0, 5), "long");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	gamma_settings.eager_size = eager;
+	assert_int_equal(inner, -FI_EINVAL); /* nothing to keep */
+	assert_true(gamma_list_empty(&gamma_message_state(fep->flow)->incoming));
+}
+
+static void wait__until_a_handler_has_run(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, note);
+	assert_int_equal(ops->wait(fep->ep, 1), -FI_ETIMEDOUT);
+	bring_next(fep, 1);
+	assert_int_equal(ops->wait(fep->ep, -1), 0);
+	assert_string_equal(log_of, "a");
+}
+
+static void close__frees_what_is_kept(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, keep);
+	arrive(fep->flow, 1, 0, "stays"); /* the address sanitizer tells */
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
 }
 
 static void bad_input(void **state)
@@ -271,6 +477,16 @@ int main(void)
 		PORT_TEST(keep__until_release),
 		PORT_TEST(demoted__is_fetched_and_others_wait),
 		PORT_TEST(failed__messages_that_are_not_here_are_dropped),
+		PORT_TEST(cq_read__runs_handlers_where_messages_arrived),
+		PORT_TEST(posting__runs_none_and_lends_none),
+		PORT_TEST(lent__no_more_than_are_handled_and_the_rest_in_order),
+		PORT_TEST(lent__65_at_once),
+		PORT_TEST(keep__gives_the_slot_back),
+		PORT_TEST(lent__flow_gone_while_it_waits_for_its_turn),
+		PORT_TEST(announced__received_where_the_handler_says),
+		PORT_TEST(announced__dropped_unless_received),
+		PORT_TEST(wait__until_a_handler_has_run),
+		PORT_TEST(close__frees_what_is_kept),
 		PORT_TEST(bad_input),
 	};
 

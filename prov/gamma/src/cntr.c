@@ -3,6 +3,7 @@
  * The counter: successes and errors of the operations of endpoints and regions bound to it. They
  * add under the domain's lock; reading makes progress.
  */
+#include "active_port.h"
 #include "gamma.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static uint64_t cntr_read(struct fid_cntr *cntr_fid)
 	uint64_t value;
 
 	gamma_domain_lock(cntr->domain);
-	gamma_progress_poll(cntr->domain);
+	gamma_active_port_progress(cntr->domain);
 	value = cntr->seen_value = cntr->value;
 	gamma_domain_unlock(cntr->domain);
 	return value;
@@ -49,7 +50,7 @@ static uint64_t cntr_readerr(struct fid_cntr *cntr_fid)
 	uint64_t errors;
 
 	gamma_domain_lock(cntr->domain);
-	gamma_progress_poll(cntr->domain);
+	gamma_active_port_progress(cntr->domain);
 	errors = cntr->seen_errors = cntr->known_errors = cntr->errors;
 	gamma_domain_unlock(cntr->domain);
 	return errors;
@@ -130,11 +131,11 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 	/* An unreported error ends the wait even if it is older, since the failed operation never
 	 * arrives. A new error ends every thread's wait. */
 	known = cntr->known_errors;
-	gamma_progress_poll(cntr->domain);
+	gamma_active_port_progress(cntr->domain);
 	while ((ret = wait_result(cntr, threshold, known)) == -FI_EAGAIN &&
 	       waited != -FI_ETIMEDOUT) {
 		waited = gamma_sleep_spin_wait(&spin, &cntr->waiter, may_sleep);
-		gamma_progress_poll(cntr->domain);
+		gamma_active_port_progress(cntr->domain);
 	}
 	gamma_domain_unlock(cntr->domain);
 	return ret == -FI_EAGAIN ? -FI_ETIMEDOUT : ret;

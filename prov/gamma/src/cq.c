@@ -3,6 +3,7 @@
  * The completion queue: a ring of successes that grows, a list of errors behind it. Endpoints
  * write, under the domain's lock; reading an empty one makes progress.
  */
+#include "active_port.h"
 #include "gamma.h"
 
 #include <stdlib.h>
@@ -177,7 +178,7 @@ static inline ssize_t take_entries_or_progress(struct gamma_cq *cq, void *buf, s
 	size_t waiting = readable_entries(cq);
 
 	if (progress && (!waiting || !count)) {
-		gamma_progress_poll(cq->domain);
+		gamma_active_port_progress(cq->domain);
 		waiting = readable_entries(cq);
 	}
 	if (waiting)

@@ -46,10 +46,12 @@ struct gamma_domain {
 	 * Made on first use, -1 before. */
 	int wait_fd;
 	int timer_fd;
-	uint64_t timer_at; /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
-	int sleepers;      /* threads asleep, wait sets, objects armed by fi_trywait */
-	bool watches;      /* the link sockets are in wait_fd: not while the program polls */
-	uint64_t rounds;   /* calls of gamma_progress_poll so far */
+	uint64_t timer_at;     /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
+	int sleepers;          /* threads asleep, wait sets, objects armed by fi_trywait */
+	bool watches;          /* the link sockets are in wait_fd: not while the program polls */
+	unsigned active_ports; /* endpoints that have set a handler */
+	uint64_t ports_turn;   /* rounds of running these */
+	uint64_t rounds;       /* calls of gamma_progress_poll so far */
 	/* Makes progress while the application does not; NULL: none. */
 	struct gamma_progress_thread *progress_thread;
 };

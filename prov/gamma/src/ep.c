@@ -416,7 +416,7 @@ static int ep_close(struct fid *fid)
 {
 	struct gamma_fi_ep *ep = ep_of(fid);
 
-	if (gamma_refs_any(&ep->aliases) || ep->ports.running)
+	if (gamma_refs_any(&ep->aliases) || !gamma_active_port_run_stop(ep))
 		return -FI_EBUSY;
 	if (ep->endpoint)
 		shut_down_ep(ep);
@@ -654,7 +654,7 @@ static void init_lists(struct gamma_fi_ep *ep)
 	gamma_list_init(&ep->domain_entry);
 	gamma_list_init(&ep->srx_entry);
 	gamma_list_init(&ep->groups);
-	gamma_active_port_init(&ep->ports);
+	gamma_active_port_init(&ep->ports, ep->domain);
 	gamma_list_init(&ep->free_tx);
 	gamma_list_init(&ep->sends);
 	gamma_submit_init_rx_ctx(&ep->own_rx, ep->domain);

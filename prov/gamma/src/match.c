@@ -118,7 +118,10 @@ GAMMA_FLATTEN static uint64_t on_deliver(void *context, struct gamma_flow *flow,
 	uint64_t placed;
 
 	if (gamma_unlikely(!rx))
-		return GAMMA_UNMATCHED;
+		return envelope->flags & GAMMA_TO_PORT &&
+				       gamma_active_port_run_lend(ep, flow, envelope, bytes)
+			       ? 0
+			       : GAMMA_UNMATCHED;
 	if (rx->multi)
 		return gamma_multi_recv_place(ep, rx, envelope, bytes, source_of(ep, flow),
 					      &flow->addr);
@@ -143,7 +146,7 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 	struct gamma_fi_ep *ep = context;
 
 	if (gamma_unlikely(inbound->envelope.flags & GAMMA_TO_PORT))
-		gamma_active_port_arrived(ep, inbound);
+		gamma_active_port_run_later(ep, inbound);
 	else
 		gamma_list_append(unexpected_for(ep->rx, is_tagged(&inbound->envelope)),
 				  &inbound->entry);
@@ -157,10 +160,9 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 
 	if (ep->closing)
 		return;
-	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT)) {
-		gamma_active_port_received(ep, error);
+	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT) &&
+	    gamma_active_port_run_received(ep, recv, error))
 		return;
-	}
 	gamma_completion_write_rx(ep, rx, envelope, placed, error, source_of(ep, flow),
 				  &flow->addr);
 	gamma_submit_put_rx(ep->rx, rx);
@@ -337,7 +339,7 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 	for (size_t i = 0; i < ep->flow_count; i++)
 		if (ep->flows[i] == flow)
 			ep->flows[i] = other;
-	gamma_active_port_replace(ep, flow, other);
+	gamma_active_port_run_replace(ep, flow, other);
 	other->user = NULL; /* its source may have been unknown before */
 }
 
@@ -345,7 +347,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 {
 	struct gamma_fi_ep *ep = context;
 
-	gamma_active_port_replace(ep, flow, NULL);
+	gamma_active_port_run_replace(ep, flow, NULL);
 	if (flow->expected) {
 		clear_flow(&ep->rx->posted_msg, flow);
 		clear_flow(&ep->rx->posted_tagged, flow);

@@ -301,7 +301,8 @@ static ssize_t send_message(struct gamma_fi_ep *ep, const struct gamma_post *pos
 
 static ssize_t send_locked(struct gamma_fi_ep *ep, const struct gamma_post *post, uint64_t len)
 {
-	if (gamma_unlikely(ep->tx_used >= ep->tx_size)) {
+	/* A handler cannot wait for room: meanwhile nothing is received. */
+	if (gamma_unlikely(ep->tx_used >= ep->tx_size) && !gamma_active_port_run_is_handler(ep)) {
 		gamma_progress_poll(ep->domain);
 		return -FI_EAGAIN;
 	}

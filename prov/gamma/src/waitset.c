@@ -4,6 +4,7 @@
  * descriptor is an epoll of its members' domains, of event queues, and of one event_fd for
  * completions that another thread has written. Its lock comes before a domain's.
  */
+#include "active_port.h"
 #include "gamma.h"
 
 #include <poll.h>
@@ -75,11 +76,11 @@ static bool member_ready(struct member *member)
 	gamma_domain_lock(domain);
 	gamma_progress_woken(domain);
 	if (member->fid->fclass == FI_CLASS_CNTR) {
-		gamma_progress_poll(domain);
+		gamma_active_port_progress(domain);
 		ready = cntr_changed(member, CNTR_OF(member->fid));
 	} else {
 		if (!gamma_cq_ready(CQ_OF(member->fid)))
-			gamma_progress_poll(domain);
+			gamma_active_port_progress(domain);
 		ready = gamma_cq_ready(CQ_OF(member->fid));
 	}
 	gamma_domain_unlock(domain);
@@ -493,7 +494,7 @@ static bool cq_trywait(struct gamma_cq *cq)
 	gamma_domain_lock(cq->domain);
 	gamma_progress_woken(cq->domain);
 	if (!gamma_cq_ready(cq))
-		gamma_progress_poll(cq->domain);
+		gamma_active_port_progress(cq->domain);
 	if (!gamma_cq_ready(cq))
 		idle = gamma_sleep_arm(&cq->waiter);
 	gamma_domain_unlock(cq->domain);
@@ -507,7 +508,7 @@ static bool cntr_trywait(struct gamma_cntr *cntr)
 
 	gamma_domain_lock(cntr->domain);
 	gamma_progress_woken(cntr->domain);
-	gamma_progress_poll(cntr->domain);
+	gamma_active_port_progress(cntr->domain);
 	if (cntr->seen_value == cntr->value && cntr->seen_errors == cntr->errors)
 		idle = gamma_sleep_arm(&cntr->waiter);
 	cntr->seen_value = cntr->value;

@@ -18,20 +18,27 @@ extern "C" {
 #define FI_GAMMA_HEAD_MAX   64    /* bytes */
 #define FI_GAMMA_PORT_MAX   65279 /* the highest port of programs */
 
-/* A message, as its handler sees it; valid until the handler returns. */
+/* Flags of an arrival. */
+#define FI_GAMMA_IN_PLACE  (1ULL << 60) /* the data stands where it arrived */
+#define FI_GAMMA_ANNOUNCED (1ULL << 61) /* the data is still with its sender: receive it, or drop \
+					 */
+
+/* A message, as its handler sees it; it and all that it points to are valid until the handler
+ * returns. */
 struct fi_gamma_arrival {
 	size_t size;       /* bytes of this structure: it may grow */
 	uint16_t port;     /* to which it was sent */
 	uint16_t head_len; /* bytes of head */
 	uint32_t arg;      /* the sender's */
-	const void *head;  /* the sender's first bytes */
-	const void *data;  /* what follows them */
+	const void *head;  /* the sender's, a copy aligned to 16 bytes */
+	const void *data;  /* NULL: FI_GAMMA_ANNOUNCED */
 	size_t len;        /* bytes of data */
 	fi_addr_t source;  /* FI_ADDR_NOTAVAIL: the sender is not in the address vector */
-	uint64_t flags;    /* 0 */
+	uint64_t flags;    /* FI_GAMMA_IN_PLACE, FI_GAMMA_ANNOUNCED, FI_MULTICAST */
 };
 
-/* Called by fi_gamma_port_ops.poll, without a lock of the provider. */
+/* Called without a lock of the provider by whichever thread polls or waits: by poll and wait below,
+ * fi_cq_read, fi_cq_sread, fi_cntr_read, fi_cntr_wait and those like them. */
 typedef void (*fi_gamma_handler)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
 				 void *context);
 
@@ -55,11 +62,12 @@ struct fi_gamma_msg {
 	void *context;           /* of the completion */
 };
 
-/* What a peer's port takes. */
+/* What ports take. */
 struct fi_gamma_port_info {
-	size_t size;     /* bytes of this structure: set by the caller */
-	size_t head_max; /* bytes of a head */
-	size_t data_max; /* bytes of head and data together */
+	size_t size;      /* bytes of this structure: set by the caller */
+	size_t head_max;  /* bytes of a head */
+	size_t whole_max; /* bytes of head and data together that a handler gets as a whole; a
+			   * longer message has no head, and its handler receives it */
 };
 
 /* Each returns 0 or a negative FI_E*. */
@@ -67,18 +75,25 @@ struct fi_gamma_port_ops {
 	size_t size; /* bytes of this structure: it may grow */
 	/* Sets the handler of a port; attr NULL: it has none any more. */
 	int (*set)(struct fid_ep *ep, uint16_t port, const struct fi_gamma_port_attr *attr);
-	/* Sends; flags as of fi_sendmsg. -FI_EMSGSIZE: more than query reports. */
+	/* Sends; flags as of fi_sendmsg. -FI_EMSGSIZE: it has a head, and is longer than
+	 * fi_gamma_port_info.whole_max. */
 	ssize_t (*send)(struct fid_ep *ep, const struct fi_gamma_msg *msg, uint64_t flags);
 	/* The same to the sender of an arrival, from its handler. */
 	ssize_t (*reply)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
 			 const struct fi_gamma_msg *msg, uint64_t flags);
-	/* From the handler: head and data stay valid until release. */
-	int (*keep)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void **kept);
+	/* From the handler: the announced data goes there. Its completion, with FI_RECV and FI_MSG,
+	 * goes to the endpoint's completion queue; flags: FI_COMPLETION. */
+	ssize_t (*receive)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
+			   const struct iovec *iov, size_t count, void *context, uint64_t flags);
+	/* From the handler: *data is the data from now on, valid until release. */
+	int (*keep)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void **data);
 	/* Ends that. */
-	int (*release)(struct fid_ep *ep, void *kept);
+	int (*release)(struct fid_ep *ep, void *data);
 	/* Makes progress, then runs handlers for at most `most` messages; returns their number.
 	 * Within a handler it runs none. */
 	ssize_t (*poll)(struct fid_ep *ep, size_t most);
+	/* Polls until a handler has run; timeout in ms, negative: none. -FI_ETIMEDOUT. */
+	int (*wait)(struct fid_ep *ep, int timeout);
 	/* Fills info, of which info->size bytes are the caller's. */
 	int (*query)(struct fid_ep *ep, fi_addr_t addr, struct fi_gamma_port_info *info);
 };

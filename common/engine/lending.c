@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* What is lent of the frame or record that arrived last: see lending.h. */
+#include "engine/lending.h"
+#include "engine/state.h"
+
+void gamma_lending_allow(struct gamma_endpoint *endpoint, bool allowed)
+{
+	endpoint->lending.allowed = allowed;
+	endpoint->lending.slot = NULL;
+}
+
+void gamma_lending_begin(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+{
+	struct gamma_lending *lending = &endpoint->lending;
+
+	if (gamma_likely(!lending->allowed))
+		return;
+	if (arrival->frame && !arrival->payload) {
+		lending->slot = arrival->frame;
+		lending->slot_len = arrival->len;
+	} else {
+		lending->slot = arrival->frame ? arrival->payload : arrival->shm.bytes;
+		lending->slot_len = arrival->frame ? arrival->len : arrival->shm.len;
+	}
+}
+
+bool gamma_lending_lend(struct gamma_endpoint *endpoint, const uint8_t *bytes, size_t len)
+{
+	struct gamma_lending *lending = &endpoint->lending;
+
+	if (!lending->slot || bytes < lending->slot ||
+	    bytes + len > lending->slot + lending->slot_len)
+		return false;
+	lending->lent = true;
+	return true;
+}
+
+bool gamma_lending_end(struct gamma_endpoint *endpoint, struct gamma_link *link)
+{
+	struct gamma_lending *lending = &endpoint->lending;
+
+	if (gamma_likely(!lending->lent))
+		return false;
+	lending->slot = NULL;
+	lending->link = link;
+	return true;
+}
+
+/* A slot that also waits for the deferred part of its frame is released with that. */
+void gamma_lending_return(struct gamma_endpoint *endpoint)
+{
+	struct gamma_lending *lending = &endpoint->lending;
+
+	if (!lending->link)
+		return;
+	if (!endpoint->holds || lending->link != endpoint->packet)
+		lending->link->ops->release(lending->link);
+	lending->lent = false;
+	lending->link = NULL;
+}

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Running the handlers of active ports, one at a time for each endpoint and without the domain's
+ * lock. A message that arrives while a call may run handlers is handled where it stands: the
+ * engine lends its slot. One that arrives otherwise is kept, as unexpected ones are, and so are
+ * those behind it. One whose bytes are still with its sender is fetched, or, if it is long,
+ * announced to its handler.
+ */
+#include "ep.h"
+
+#include <stdlib.h>
+
+/* A demoted message on its way from its sender. */
+struct gamma_active_port_fetch {
+	struct gamma_recv recv;         /* of bytes */
+	struct gamma_envelope envelope; /* of the message */
+	struct gamma_flow *flow;        /* its sender's */
+	bool done;                      /* all of it is here, unless error */
+	int error;                      /* negative errno */
+	uint8_t bytes[];
+};
+
+/* What a handler has kept; the program knows the address of bytes. */
+struct kept_data {
+	struct gamma_list entry; /* in ports->kept */
+	uint8_t bytes[] __attribute__((aligned(16)));
+};
+
+/* ---- the engine's side ---- */
+
+bool gamma_active_port_run_lend(struct gamma_fi_ep *ep, struct gamma_flow *flow,
+				const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+
+	/* Nothing may overtake what waits. */
+	if (ports->lent_count >= ports->lent_most || !gamma_list_empty(&ports->arrived) ||
+	    ports->fetch || !gamma_active_port_find(ports, gamma_envelope_port(envelope)) ||
+	    !gamma_lending_lend(ep->endpoint, bytes, envelope->length))
+		return false;
+	ports->lent[ports->lent_count++] = (struct gamma_active_port_lent){
+		.flow = flow, .envelope = *envelope, .bytes = bytes};
+	return true;
+}
+
+void gamma_active_port_run_later(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
+{
+	gamma_list_append(&ep->ports.arrived, &inbound->entry);
+	/* The thread that has received it may be one that runs no handlers. */
+	if (gamma_unlikely(ep->ports.waiter.sleepers))
+		gamma_sleep_signal(&ep->ports.waiter);
+	if (ep->rx_cq)
+		gamma_sleep_signal(&ep->rx_cq->waiter);
+}
+
+bool gamma_active_port_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, int error)
+{
+	struct gamma_active_port_fetch *fetch = ep->ports.fetch;
+
+	if (!fetch || recv != &fetch->recv)
+		return false;
+	fetch->done = true;
+	fetch->error = error;
+	return true;
+}
+
+void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
+				   struct gamma_flow *other)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	struct gamma_active_port_fetch *fetch = ports->fetch;
+
+	if (ports->sender == flow)
+		ports->sender = other;
+	for (unsigned i = ports->lent_next; i < ports->lent_count; i++)
+		if (ports->lent[i].flow == flow)
+			ports->lent[i].flow = other;
+	if (!other && ports->announced && ports->announced->flow == flow)
+		ports->announced = NULL;
+	if (!fetch || fetch->flow != flow)
+		return;
+	fetch->flow = other;
+	if (!other)
+		fetch->error = -FI_ECONNRESET;
+}
+
+bool gamma_active_port_run_stop(struct gamma_fi_ep *ep)
+{
+	bool stopped;
+
+	gamma_domain_lock(ep->domain);
+	stopped = ep->ports.closing = !ep->ports.current;
+	gamma_domain_unlock(ep->domain);
+	return stopped;
+}
+
+/* ---- running handlers ---- */
+
+/* What a handler gets, while it runs. */
+struct delivery {
+	struct fi_gamma_arrival arrival;
+	uint8_t head[FI_GAMMA_HEAD_MAX] __attribute__((aligned(16)));
+};
+
+static void call_handler(struct gamma_fi_ep *ep, struct gamma_flow *flow,
+			 const struct gamma_envelope *envelope, const uint8_t *bytes,
+			 uint64_t flags)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	/* A copy, as another thread may set it meanwhile. */
+	struct fi_gamma_port_attr port =
+		*gamma_active_port_find(ports, gamma_envelope_port(envelope));
+	uint8_t head_len = bytes ? gamma_envelope_head_len(envelope) : 0;
+	struct delivery delivery;
+
+	if (head_len)
+		memcpy(delivery.head, bytes, head_len);
+	delivery.arrival = (struct fi_gamma_arrival){
+		.size = sizeof(delivery.arrival),
+		.port = gamma_envelope_port(envelope),
+		.head_len = head_len,
+		.arg = (uint32_t) envelope->tag,
+		.head = delivery.head,
+		.data = bytes ? bytes + head_len : NULL,
+		.len = envelope->length - head_len,
+		.source = flow ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL,
+		.flags = flags,
+	};
+	ports->sender = flow;
+	ports->thread = pthread_self();
+	__atomic_store_n(&ports->current, &delivery.arrival, __ATOMIC_RELAXED);
+	ports->handled++;
+	gamma_endpoint_count_port(ep->endpoint, flags & FI_GAMMA_IN_PLACE);
+	gamma_domain_unlock(ep->domain);
+	port.handler(&ep->handle.fid, &delivery.arrival, port.context);
+	gamma_domain_lock(ep->domain);
+	__atomic_store_n(&ports->current, NULL, __ATOMIC_RELAXED);
+	ports->sender = NULL;
+	if (gamma_unlikely(ports->waiter.sleepers))
+		gamma_sleep_signal(&ports->waiter);
+}
+
+/* The messages that the last progress call has lent. */
+static size_t run_lent(struct gamma_fi_ep *ep)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	size_t handled = 0;
+
+	while (ports->lent_next < ports->lent_count) {
+		const struct gamma_active_port_lent *lent = &ports->lent[ports->lent_next++];
+
+		/* An earlier one's handler may have unset it. */
+		if (!gamma_active_port_find(ports, gamma_envelope_port(&lent->envelope)))
+			continue;
+		call_handler(ep, lent->flow, &lent->envelope, lent->bytes, FI_GAMMA_IN_PLACE);
+		handled++;
+	}
+	ports->lent_count = ports->lent_next = 0;
+	gamma_lending_return(ep->endpoint);
+	return handled;
+}
+
+/* Its handler may post a receive for it; else it is dropped, and its send completes. */
+static void run_announced(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
+{
+	gamma_list_remove(&inbound->entry);
+	ep->ports.announced = inbound;
+	call_handler(ep, inbound->flow, &inbound->envelope, NULL, FI_GAMMA_ANNOUNCED);
+	if (ep->ports.announced)
+		gamma_receive_discard(inbound);
+	ep->ports.announced = NULL;
+	gamma_progress_poll(ep->domain);
+}
+
+/* Its peer may fail while the handler runs, so the bytes must not be the message's. */
+static void run_whole(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
+{
+	struct gamma_envelope envelope = inbound->envelope;
+	struct gamma_flow *flow = inbound->flow;
+	static const uint8_t none[1];
+	uint8_t *bytes;
+
+	gamma_list_remove(&inbound->entry);
+	bytes = gamma_receive_take(inbound);
+	call_handler(ep, flow, &envelope, bytes ? bytes : none, 0);
+	free(bytes);
+}
+
+/* False: it is still on its way. */
+static bool run_fetched(struct gamma_fi_ep *ep)
+{
+	struct gamma_active_port_fetch *fetch = ep->ports.fetch;
+
+	if (!fetch->done)
+		return false;
+	if (!fetch->error &&
+	    gamma_active_port_find(&ep->ports, gamma_envelope_port(&fetch->envelope)))
+		call_handler(ep, fetch->flow, &fetch->envelope, fetch->bytes, 0);
+	ep->ports.fetch = NULL;
+	free(fetch);
+	return true;
+}
+
+static void drop_message(struct gamma_inbound *inbound)
+{
+	gamma_list_remove(&inbound->entry);
+	gamma_receive_discard(inbound);
+}
+
+/* Its bytes have stayed with its sender, for lack of memory or because that is this endpoint: now
+ * they have a place. */
+static void begin_fetch(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
+{
+	struct gamma_active_port_fetch *fetch;
+	uint64_t length = inbound->envelope.length;
+
+	fetch = calloc(1, sizeof(*fetch) + length);
+	if (!fetch)
+		return; /* the next call tries again */
+	fetch->envelope = inbound->envelope;
+	fetch->flow = inbound->flow;
+	fetch->recv = (struct gamma_recv){
+		.iov = {{.iov_base = fetch->bytes, .iov_len = length}},
+		.iov_count = 1,
+		.capacity = length,
+	};
+	ep->ports.fetch = fetch;
+	gamma_list_remove(&inbound->entry);
+	gamma_receive_accept(inbound, &fetch->recv);
+	gamma_progress_poll(ep->domain);
+}
+
+/* The oldest message with a handler, or NULL. All others wait for it if not all of it is here. */
+static struct gamma_inbound *next_message(const struct gamma_active_ports *ports)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &ports->arrived) {
+		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
+
+		if (gamma_active_port_find(ports, gamma_envelope_port(&inbound->envelope)))
+			return inbound;
+	}
+	return NULL;
+}
+
+/* Its handler learns of it before its bytes come. */
+static bool is_long(const struct gamma_inbound *inbound)
+{
+	return inbound->envelope.length > gamma_settings.eager_size && !inbound->demoted &&
+	       !gamma_envelope_head_len(&inbound->envelope);
+}
+
+/* False: there is nothing to do. */
+static bool run_next(struct gamma_fi_ep *ep)
+{
+	struct gamma_inbound *inbound;
+
+	if (ep->ports.fetch)
+		return run_fetched(ep);
+	inbound = next_message(&ep->ports);
+	if (!inbound)
+		return false;
+	if (inbound->error) {
+		drop_message(inbound);
+		return true;
+	}
+	if (inbound->state == GAMMA_INBOUND_ARRIVING)
+		return false;
+	if (inbound->state != GAMMA_INBOUND_ANNOUNCED && !inbound->own)
+		run_whole(ep, inbound);
+	else if (is_long(inbound))
+		run_announced(ep, inbound);
+	else if (inbound->envelope.length > GAMMA_EAGER_MAX)
+		drop_message(inbound); /* no honest sender */
+	else
+		begin_fetch(ep, inbound);
+	return !ep->ports.fetch || ep->ports.fetch->done;
+}
+
+/* Handlers for at most so many messages; returns their number. */
+static size_t run_some(struct gamma_fi_ep *ep, size_t most)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	uint64_t before = ports->handled;
+
+	if (ports->current) /* called from the handler, or by another thread */
+		return 0;
+	run_lent(ep);
+	while (ports->handled - before < most && !ports->closing && run_next(ep))
+		;
+	return ports->handled - before;
+}
+
+/* Whether messages that arrive now may be handled where they are, and how many. */
+static void allow_lending(struct gamma_fi_ep *ep, size_t most)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+
+	if (!ports->lent || ports->current || ports->closing || !ep->enabled)
+		return;
+	ports->lent_most = (unsigned) gamma_min(most, GAMMA_ACTIVE_PORT_TURN);
+	gamma_lending_allow(ep->endpoint, ports->lent_most);
+}
+
+static void end_lending(struct gamma_fi_ep *ep)
+{
+	if (!ep->ports.lent_most)
+		return;
+	ep->ports.lent_most = 0;
+	gamma_lending_allow(ep->endpoint, false);
+}
+
+/* The next endpoint with something to handle. Handlers may open and close endpoints, so the search
+ * begins again after each. */
+static struct gamma_fi_ep *next_with_messages(struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &domain->eps) {
+		struct gamma_fi_ep *ep = gamma_ep_of_domain_entry(pos);
+		const struct gamma_active_ports *ports = &ep->ports;
+
+		if (ports->turn != domain->ports_turn && !ports->current &&
+		    (ports->lent_count || ports->fetch || !gamma_list_empty(&ports->arrived)))
+			return ep;
+	}
+	return NULL;
+}
+
+void gamma_active_port_run_all(struct gamma_domain *domain)
+{
+	struct gamma_fi_ep *ep;
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &domain->eps)
+		allow_lending(gamma_ep_of_domain_entry(pos), GAMMA_ACTIVE_PORT_TURN);
+	gamma_progress_poll(domain);
+	gamma_list_for_each (pos, &domain->eps)
+		end_lending(gamma_ep_of_domain_entry(pos));
+	domain->ports_turn++;
+	while ((ep = next_with_messages(domain))) {
+		ep->ports.turn = domain->ports_turn;
+		run_some(ep, GAMMA_ACTIVE_PORT_TURN);
+	}
+}
+
+static size_t poll_locked(struct gamma_fi_ep *ep, size_t most)
+{
+	allow_lending(ep, most);
+	gamma_progress_poll(ep->domain);
+	end_lending(ep);
+	return run_some(ep, most);
+}
+
+ssize_t gamma_active_port_run_poll(struct fid_ep *fid, size_t most)
+{
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
+	size_t handled;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	gamma_domain_lock(ep->domain);
+	handled = poll_locked(ep, most);
+	gamma_domain_unlock(ep->domain);
+	return (ssize_t) handled;
+}
+
+int gamma_active_port_run_wait(struct fid_ep *fid, int timeout)
+{
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
+	struct gamma_active_ports *ports = &ep->ports;
+	struct gamma_sleep_spin spin;
+	uint64_t before;
+	int ret = 0;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	gamma_sleep_spin_init(&spin, timeout);
+	gamma_domain_lock(ep->domain);
+	before = ports->handled;
+	poll_locked(ep, GAMMA_ACTIVE_PORT_TURN);
+	while (ports->handled == before && !ret) {
+		ret = gamma_sleep_spin_wait(&spin, &ports->waiter, true);
+		poll_locked(ep, GAMMA_ACTIVE_PORT_TURN);
+	}
+	if (ports->handled != before)
+		ret = 0;
+	gamma_domain_unlock(ep->domain);
+	return ret;
+}
+
+/* ---- what handlers call ---- */
+
+/* Only the handler's own thread can compare equal. */
+bool gamma_active_port_run_is_current(const struct gamma_fi_ep *ep,
+				      const struct fi_gamma_arrival *arrival)
+{
+	return arrival && __atomic_load_n(&ep->ports.current, __ATOMIC_RELAXED) == arrival;
+}
+
+bool gamma_active_port_run_is_handler(const struct gamma_fi_ep *ep)
+{
+	return ep->ports.current && pthread_equal(ep->ports.thread, pthread_self());
+}
+
+int gamma_active_port_run_keep(struct fid_ep *fid, const struct fi_gamma_arrival *arrival,
+			       void **data)
+{
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
+	struct gamma_active_ports *ports = &ep->ports;
+	struct kept_data *kept;
+
+	if (!data || !gamma_active_port_run_is_current(ep, arrival))
+		return gamma_active_port_refuse(ep, "keep outside of the handler");
+	if (arrival->flags & FI_GAMMA_ANNOUNCED)
+		return gamma_active_port_refuse(ep, "keep of an announced message: receive it");
+	kept = malloc(sizeof(*kept) + arrival->len);
+	if (!kept)
+		return -FI_ENOMEM;
+	memcpy(kept->bytes, arrival->data, arrival->len);
+	*data = kept->bytes;
+	gamma_domain_lock(ep->domain);
+	gamma_list_append(&ports->kept, &kept->entry);
+	if (arrival->flags & FI_GAMMA_IN_PLACE && ports->lent_next == ports->lent_count)
+		gamma_lending_return(ep->endpoint);
+	gamma_domain_unlock(ep->domain);
+	return 0;
+}
+
+int gamma_active_port_run_release(struct fid_ep *fid, void *data)
+{
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
+	struct kept_data *found = NULL;
+	struct gamma_list *pos;
+
+	gamma_domain_lock(ep->domain);
+	gamma_list_for_each (pos, &ep->ports.kept) {
+		struct kept_data *kept = gamma_list_entry(pos, struct kept_data, entry);
+
+		if (kept->bytes == data)
+			found = kept;
+	}
+	if (found)
+		gamma_list_remove(&found->entry);
+	gamma_domain_unlock(ep->domain);
+	free(found);
+	return found ? 0 : gamma_active_port_refuse(ep, "release of what was not kept");
+}
+
+void gamma_active_port_run_free_kept(struct gamma_active_ports *ports)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe (pos, tmp, &ports->kept)
+		free(gamma_list_entry(pos, struct kept_data, entry));
+}
+
+static ssize_t receive_locked(struct gamma_fi_ep *ep, const struct gamma_post *post,
+			      uint64_t capacity)
+{
+	struct gamma_inbound *inbound = ep->ports.announced;
+	struct gamma_rx *rx;
+
+	if (!inbound)
+		return -FI_ECONNRESET; /* its sender has failed meanwhile */
+	rx = gamma_submit_get_rx(ep->rx, NULL);
+	if (!rx)
+		return -FI_ENOMEM;
+	gamma_submit_fill_rx(ep->rx, rx, post, capacity);
+	ep->ports.announced = NULL;
+	gamma_receive_accept(inbound, &rx->recv);
+	return 0;
+}
+
+ssize_t gamma_active_port_run_receive(struct fid_ep *fid, const struct fi_gamma_arrival *arrival,
+				      const struct iovec *iov, size_t count, void *context,
+				      uint64_t flags)
+{
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
+	struct gamma_post post = {
+		.iov = iov,
+		.count = count,
+		.addr = FI_ADDR_UNSPEC,
+		.context = context,
+		.flags = flags | FI_MSG,
+	};
+	int64_t capacity = gamma_submit_len(&post);
+	ssize_t ret;
+
+	if (!gamma_active_port_run_is_current(ep, arrival) ||
+	    !(arrival->flags & FI_GAMMA_ANNOUNCED))
+		return gamma_active_port_refuse(ep, "receive of what is not announced");
+	if (flags & ~FI_COMPLETION)
+		return -FI_EBADFLAGS;
+	if (capacity < 0)
+		return -FI_EINVAL;
+	gamma_domain_lock(ep->domain);
+	ret = receive_locked(ep, &post, (uint64_t) capacity);
+	gamma_domain_unlock(ep->domain);
+	return ret;
+}
