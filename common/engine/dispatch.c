@@ -171,18 +171,19 @@ static void handle_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 static void deliver_datagram(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
 			     const struct gamma_fields *fields, bool to_group)
 {
-	bool has_data = fields->extensions & GAMMA_EXT_CQ_DATA;
-	struct gamma_envelope envelope = {
-		.data = has_data ? fields->data : 0,
-		.length = fields->payload_len,
-		.flags = (has_data ? GAMMA_HAS_DATA : 0) | (to_group ? GAMMA_TO_GROUP : 0),
-	};
+	struct gamma_envelope envelope;
 	struct gamma_addr source;
 
 	if (!endpoint->datagram) {
 		endpoint->local.stats.stray++;
 		return;
 	}
+	gamma_envelope_of(fields, fields->payload_len, &envelope);
+	if (gamma_unlikely(!gamma_envelope_port_is_valid(&envelope))) {
+		endpoint->local.stats.malformed++;
+		return;
+	}
+	envelope.flags |= to_group ? GAMMA_TO_GROUP : 0;
 	source_of(endpoint, arrival, fields, &source);
 	endpoint->local.stats.datagrams_in++;
 	endpoint->handlers.datagram(endpoint->context, &source, &envelope,

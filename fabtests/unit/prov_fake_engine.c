@@ -165,6 +165,11 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 	return 0;
 }
 
+size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->messages.local.limits.mtu - GAMMA_DGRAM_HEADER_MAX;
+}
+
 int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
 		      struct gamma_group **group)
 {

@@ -82,23 +82,72 @@ static void arrive(struct gamma_flow *flow, uint16_t port, uint8_t head_len, con
 	fake_arrive_port(flow, GAMMA_OP_SEND, 0, gamma_envelope_port_tag(port, head_len, 77), text);
 }
 
-static int setup(void **state)
+static int open_ports(void **state)
 {
-	int ret = fake_ep_setup(state);
 	const struct fake_ep *fep = *state;
 
 	log_of[0] = '\0';
 	inner = -1;
-	return ret ? ret : fi_gamma_open_ports(fep->ep, &ops);
+	return fi_gamma_open_ports(fep->ep, &ops);
 }
 
-static void open__reliable_endpoints_only(void **state)
+static int setup(void **state)
+{
+	return fake_ep_setup(state) || open_ports(state);
+}
+
+static int setup_datagram(void **state)
+{
+	return fake_ep_setup_dgram(state) || open_ports(state);
+}
+
+/* A datagram from the first peer of the AV, or from another one. */
+static void arrive_datagram(struct fake_ep *fep, bool known, uint32_t to_group, uint8_t head_len,
+			    const char *text)
+{
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fep->ep)->ep;
+	struct gamma_addr unknown = fake_addr(2, 200, 9);
+	struct gamma_envelope envelope = {
+		.tag = gamma_envelope_port_tag(1, head_len, 77),
+		.length = strlen(text),
+		.flags = GAMMA_TAGGED | GAMMA_TO_PORT | to_group,
+	};
+
+	gamma_domain_lock(ep->domain);
+	fep->engine->handlers.datagram(ep, known ? &fep->peer : &unknown, &envelope,
+				       (const uint8_t *) text);
+	gamma_domain_unlock(ep->domain);
+}
+
+static void datagram__is_handled_and_answered(void **state)
 {
 	struct fake_ep *fep = *state;
-	struct fi_gamma_port_ops *none = NULL;
 
-	assert_int_equal(fi_gamma_open_ports(fep->ep, &none), -FI_ENOSYS);
-	assert_null(none);
+	arrive_datagram(fep, true, GAMMA_TO_GROUP, 2, "hdfirst");
+	set(fep, 1, reply);
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_string_equal(log_of, "first");
+	assert_int_equal(last.source, 0);
+	assert_int_equal(last.flags, FI_MULTICAST);
+	assert_int_equal(inner, 0);
+	arrive_datagram(fep, false, 0, 0, "second");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_true(last.source == FI_ADDR_NOTAVAIL);
+	assert_int_equal(inner, 0);
+	assert_int_equal(fep->engine->datagrams, 2);
+	assert_int_equal(fep->engine->envelope.flags, GAMMA_TAGGED | GAMMA_TO_PORT);
+	assert_memory_equal(fep->engine->bytes, "hdanswer", 8);
+}
+
+static void datagram__many_without_handler_are_lost(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	for (unsigned i = 0; i < GAMMA_ACTIVE_PORT_DATAGRAMS + 10; i++)
+		arrive_datagram(fep, true, 0, 0, "");
+	set(fep, 1, note);
+	assert_int_equal(ops->poll(fep->ep, SIZE_MAX), GAMMA_ACTIVE_PORT_DATAGRAMS);
+	arrive_datagram(fep, true, 0, 0, "freed by the close");
 }
 
 static void open__by_name(void **state)
@@ -462,11 +511,13 @@ static void bad_input(void **state)
 
 #define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_ep_teardown)
 
+#define DATAGRAM_TEST(name) cmocka_unit_test_setup_teardown(name, setup_datagram, fake_ep_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(open__reliable_endpoints_only, fake_ep_setup_dgram,
-						fake_ep_teardown),
+		DATAGRAM_TEST(datagram__is_handled_and_answered),
+		DATAGRAM_TEST(datagram__many_without_handler_are_lost),
 		PORT_TEST(open__by_name),
 		PORT_TEST(poll__runs_the_handler_with_all_that_was_sent),
 		PORT_TEST(poll__in_the_order_of_sending_and_no_more_than_asked),

@@ -11,6 +11,7 @@ void gamma_active_port_init(struct gamma_active_ports *ports, struct gamma_domai
 {
 	gamma_list_init(&ports->arrived);
 	gamma_list_init(&ports->kept);
+	gamma_list_init(&ports->datagrams);
 	gamma_sleep_init(&ports->waiter, domain, FI_WAIT_FD);
 }
 
@@ -113,7 +114,7 @@ static ssize_t send_to(struct fid_ep *fid, fi_addr_t addr, const struct fi_gamma
 		return gamma_active_port_refuse(ep, "ports end at 65279");
 	if (msg->head_len > FI_GAMMA_HEAD_MAX)
 		return gamma_active_port_refuse(ep, "a head has at most 64 bytes");
-	if (gamma_submit_refuses(flags, GAMMA_TX_FLAGS) || flags & FI_TRIGGER)
+	if (gamma_submit_refuses(flags, GAMMA_TX_FLAGS) || flags & (FI_TRIGGER | FI_REMOTE_CQ_DATA))
 		return -FI_EBADFLAGS;
 	if (msg->head_len)
 		iov[post.count++] = (struct iovec){(void *) msg->head, msg->head_len};
@@ -142,6 +143,8 @@ static ssize_t port_reply(struct fid_ep *fid, const struct fi_gamma_arrival *arr
 
 	if (!gamma_active_port_run_is_current(ep, arrival))
 		return gamma_active_port_refuse(ep, "reply outside of the handler");
+	if (flags & FI_MULTICAST)
+		return -FI_EBADFLAGS;
 	return send_to(fid, GAMMA_ACTIVE_PORT_SENDER, msg, flags);
 }
 
@@ -153,7 +156,9 @@ static int port_query(struct fid_ep *fid, fi_addr_t addr, struct fi_gamma_port_i
 	if (!info || info->size != sizeof(*info))
 		return gamma_active_port_refuse(ep, "set size of struct fi_gamma_port_info");
 	info->head_max = FI_GAMMA_HEAD_MAX;
-	info->whole_max = gamma_settings.eager_size;
+	info->whole_max = ep->type == FI_EP_DGRAM && ep->enabled
+				  ? gamma_endpoint_datagram_max(ep->endpoint)
+				  : gamma_settings.eager_size;
 	return 0;
 }
 
@@ -177,8 +182,7 @@ int gamma_active_port_open(struct fid *fid, const char *name, uint64_t flags, vo
 		gamma_container_of(fid, struct gamma_fi_ep_handle, fid.fid);
 
 	(void) context;
-	if (!handle->ep || handle->ep->type != FI_EP_RDM || handle->ep->sep || !name ||
-	    strcmp(name, FI_GAMMA_PORT_OPS_1))
+	if (!handle->ep || handle->ep->sep || !name || strcmp(name, FI_GAMMA_PORT_OPS_1))
 		return -FI_ENOSYS;
 	if (flags || !ops)
 		return -FI_EINVAL;

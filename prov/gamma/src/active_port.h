@@ -22,8 +22,9 @@ struct gamma_active_port_fetch;
 #define GAMMA_ACTIVE_PORT_SENDER (FI_ADDR_NOTAVAIL - 1)
 
 enum {
-	GAMMA_ACTIVE_PORT_PAGE = 256, /* ports; that many pages hold them all */
-	GAMMA_ACTIVE_PORT_TURN = 64,  /* handlers that one call runs, unless it says so */
+	GAMMA_ACTIVE_PORT_PAGE = 256,       /* ports; that many pages hold them all */
+	GAMMA_ACTIVE_PORT_DATAGRAMS = 1024, /* that wait for handlers; others are lost */
+	GAMMA_ACTIVE_PORT_TURN = 64,        /* handlers that one call runs, unless it says so */
 };
 
 struct gamma_active_port_page {
@@ -32,15 +33,17 @@ struct gamma_active_port_page {
 
 /* A message that is handled where it arrived. */
 struct gamma_active_port_lent {
-	struct gamma_flow *flow;        /* its sender's; NULL: gone, or a datagram */
+	struct gamma_flow *flow;        /* its sender's; NULL: gone, or a datagram's */
 	struct gamma_addr source;       /* the sender of a datagram */
 	struct gamma_envelope envelope; /* as it came */
 	const uint8_t *bytes;           /* in the slot */
 };
 
 struct gamma_active_ports {
-	struct gamma_list arrived; /* struct gamma_inbound, as they came */
-	struct gamma_list kept;    /* what handlers have kept */
+	struct gamma_list arrived;   /* struct gamma_inbound, as they came */
+	struct gamma_list datagrams; /* those that wait for their handlers */
+	unsigned datagram_count;     /* of them */
+	struct gamma_list kept;      /* what handlers have kept */
 	struct gamma_active_port_page *
 		*pages; /* handlers, by the port's high byte; NULL: none yet */
 	struct gamma_active_port_fetch *fetch;  /* a message whose bytes had stayed with its sender,
@@ -79,6 +82,9 @@ bool gamma_active_port_run_lend(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 				const struct gamma_envelope *envelope, const uint8_t *bytes);
 /* A message to a port has arrived, or has been announced, and waits for its handler. */
 void gamma_active_port_run_later(struct gamma_fi_ep *ep, struct gamma_inbound *inbound);
+/* A message to a port at best effort: lent, kept, or lost if many wait. */
+void gamma_active_port_run_datagram(struct gamma_fi_ep *ep, const struct gamma_addr *source,
+				    const struct gamma_envelope *envelope, const uint8_t *bytes);
 /* Bytes that had stayed with their sender have come, or never will: error. False: the receive is
  * one that a handler has posted. */
 bool gamma_active_port_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, int error);
@@ -104,7 +110,8 @@ bool gamma_active_port_run_is_current(const struct gamma_fi_ep *ep,
 				      const struct fi_gamma_arrival *arrival);
 /* Whether the calling thread runs a handler of the endpoint. */
 bool gamma_active_port_run_is_handler(const struct gamma_fi_ep *ep);
-/* The endpoint is closing: what handlers have kept and not released. */
+/* The endpoint is closing: what handlers have kept and not released, and the datagrams that wait.
+ */
 void gamma_active_port_run_free_kept(struct gamma_active_ports *ports);
 
 /* The extension's calls, as fi_ext_gamma.h has them. */

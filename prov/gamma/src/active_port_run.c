@@ -26,31 +26,77 @@ struct kept_data {
 	uint8_t bytes[] __attribute__((aligned(16)));
 };
 
+/* A datagram that waits for its handler. */
+struct waiting_datagram {
+	struct gamma_list entry;        /* in ports->datagrams */
+	struct gamma_addr source;       /* its sender */
+	struct gamma_envelope envelope; /* as it came */
+	uint8_t bytes[];
+};
+
 /* ---- the engine's side ---- */
+
+/* source: of a datagram, or NULL. */
+static bool lend(struct gamma_fi_ep *ep, struct gamma_flow *flow, const struct gamma_addr *source,
+		 const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	struct gamma_active_port_lent *lent;
+
+	/* Nothing may overtake what waits. */
+	if (ports->lent_count >= ports->lent_most || !gamma_list_empty(&ports->arrived) ||
+	    !gamma_list_empty(&ports->datagrams) || ports->fetch ||
+	    !gamma_active_port_find(ports, gamma_envelope_port(envelope)) ||
+	    !gamma_lending_lend(ep->endpoint, bytes, envelope->length))
+		return false;
+	lent = &ports->lent[ports->lent_count++];
+	*lent = (struct gamma_active_port_lent){
+		.flow = flow, .envelope = *envelope, .bytes = bytes};
+	if (source)
+		lent->source = *source;
+	return true;
+}
 
 bool gamma_active_port_run_lend(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 				const struct gamma_envelope *envelope, const uint8_t *bytes)
 {
-	struct gamma_active_ports *ports = &ep->ports;
+	return lend(ep, flow, NULL, envelope, bytes);
+}
 
-	/* Nothing may overtake what waits. */
-	if (ports->lent_count >= ports->lent_most || !gamma_list_empty(&ports->arrived) ||
-	    ports->fetch || !gamma_active_port_find(ports, gamma_envelope_port(envelope)) ||
-	    !gamma_lending_lend(ep->endpoint, bytes, envelope->length))
-		return false;
-	ports->lent[ports->lent_count++] = (struct gamma_active_port_lent){
-		.flow = flow, .envelope = *envelope, .bytes = bytes};
-	return true;
+/* The thread that has received a message may be one that runs no handlers. */
+static void wake_sleepers(struct gamma_fi_ep *ep)
+{
+	if (gamma_unlikely(ep->ports.waiter.sleepers))
+		gamma_sleep_signal(&ep->ports.waiter);
+	if (ep->rx_cq)
+		gamma_sleep_signal(&ep->rx_cq->waiter);
+}
+
+void gamma_active_port_run_datagram(struct gamma_fi_ep *ep, const struct gamma_addr *source,
+				    const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	struct waiting_datagram *datagram;
+
+	if (lend(ep, NULL, source, envelope, bytes) ||
+	    ports->datagram_count >= GAMMA_ACTIVE_PORT_DATAGRAMS)
+		return;
+	datagram = malloc(sizeof(*datagram) + envelope->length);
+	if (!datagram)
+		return;
+	datagram->source = *source;
+	datagram->envelope = *envelope;
+	if (envelope->length)
+		memcpy(datagram->bytes, bytes, envelope->length);
+	gamma_list_append(&ports->datagrams, &datagram->entry);
+	ports->datagram_count++;
+	wake_sleepers(ep);
 }
 
 void gamma_active_port_run_later(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 {
 	gamma_list_append(&ep->ports.arrived, &inbound->entry);
-	/* The thread that has received it may be one that runs no handlers. */
-	if (gamma_unlikely(ep->ports.waiter.sleepers))
-		gamma_sleep_signal(&ep->ports.waiter);
-	if (ep->rx_cq)
-		gamma_sleep_signal(&ep->rx_cq->waiter);
+	wake_sleepers(ep);
 }
 
 bool gamma_active_port_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, int error)
@@ -102,6 +148,14 @@ struct delivery {
 	uint8_t head[FI_GAMMA_HEAD_MAX] __attribute__((aligned(16)));
 };
 
+static fi_addr_t source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
+{
+	if (ep->type == FI_EP_DGRAM)
+		return gamma_av_find(ep->av, &ep->ports.datagram_sender);
+	return flow ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
+}
+
+/* flow: the sender's; at best effort it is ports->datagram_sender. */
 static void call_handler(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 			 const struct gamma_envelope *envelope, const uint8_t *bytes,
 			 uint64_t flags)
@@ -123,8 +177,8 @@ static void call_handler(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 		.head = delivery.head,
 		.data = bytes ? bytes + head_len : NULL,
 		.len = envelope->length - head_len,
-		.source = flow ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL,
-		.flags = flags,
+		.source = source_of(ep, flow),
+		.flags = flags | (envelope->flags & GAMMA_TO_GROUP ? FI_MULTICAST : 0),
 	};
 	ports->sender = flow;
 	ports->thread = pthread_self();
@@ -152,6 +206,7 @@ static size_t run_lent(struct gamma_fi_ep *ep)
 		/* An earlier one's handler may have unset it. */
 		if (!gamma_active_port_find(ports, gamma_envelope_port(&lent->envelope)))
 			continue;
+		ports->datagram_sender = lent->source;
 		call_handler(ep, lent->flow, &lent->envelope, lent->bytes, FI_GAMMA_IN_PLACE);
 		handled++;
 	}
@@ -230,6 +285,29 @@ static void begin_fetch(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 	gamma_progress_poll(ep->domain);
 }
 
+/* The oldest datagram with a handler. False: there is none. */
+static bool run_datagram(struct gamma_fi_ep *ep)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	struct waiting_datagram *found = NULL;
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &ports->datagrams) {
+		found = gamma_list_entry(pos, struct waiting_datagram, entry);
+		if (gamma_active_port_find(ports, gamma_envelope_port(&found->envelope)))
+			break;
+		found = NULL;
+	}
+	if (!found)
+		return false;
+	gamma_list_remove(&found->entry);
+	ports->datagram_count--;
+	ports->datagram_sender = found->source;
+	call_handler(ep, NULL, &found->envelope, found->bytes, 0);
+	free(found);
+	return true;
+}
+
 /* The oldest message with a handler, or NULL. All others wait for it if not all of it is here. */
 static struct gamma_inbound *next_message(const struct gamma_active_ports *ports)
 {
@@ -256,6 +334,8 @@ static bool run_next(struct gamma_fi_ep *ep)
 {
 	struct gamma_inbound *inbound;
 
+	if (ep->type == FI_EP_DGRAM)
+		return run_datagram(ep);
 	if (ep->ports.fetch)
 		return run_fetched(ep);
 	inbound = next_message(&ep->ports);
@@ -322,7 +402,8 @@ static struct gamma_fi_ep *next_with_messages(struct gamma_domain *domain)
 		const struct gamma_active_ports *ports = &ep->ports;
 
 		if (ports->turn != domain->ports_turn && !ports->current &&
-		    (ports->lent_count || ports->fetch || !gamma_list_empty(&ports->arrived)))
+		    (ports->lent_count || ports->fetch || !gamma_list_empty(&ports->arrived) ||
+		     !gamma_list_empty(&ports->datagrams)))
 			return ep;
 	}
 	return NULL;
@@ -454,6 +535,8 @@ void gamma_active_port_run_free_kept(struct gamma_active_ports *ports)
 
 	gamma_list_for_each_safe (pos, tmp, &ports->kept)
 		free(gamma_list_entry(pos, struct kept_data, entry));
+	gamma_list_for_each_safe (pos, tmp, &ports->datagrams)
+		free(gamma_list_entry(pos, struct waiting_datagram, entry));
 }
 
 static ssize_t receive_locked(struct gamma_fi_ep *ep, const struct gamma_post *post,

@@ -21,11 +21,15 @@ ssize_t gamma_dgram_send(struct gamma_fi_ep *ep, const struct gamma_post *post)
 {
 	const struct gamma_group *group =
 		post->flags & FI_MULTICAST ? gamma_mc_find(ep, post->addr) : NULL;
-	const struct gamma_addr *addr = gamma_av_addr(ep->av, post->addr);
+	const struct gamma_addr *addr = post->addr == GAMMA_ACTIVE_PORT_SENDER
+						? &ep->ports.datagram_sender
+						: gamma_av_addr(ep->av, post->addr);
 	struct gamma_envelope envelope = {
+		.tag = post->tag,
 		.data = post->data,
 		.length = (uint64_t) gamma_submit_len(post),
-		.flags = post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0,
+		.flags = (post->flags & FI_REMOTE_CQ_DATA ? GAMMA_HAS_DATA : 0) |
+			 (post->flags & GAMMA_POST_TO_PORT ? GAMMA_TAGGED | GAMMA_TO_PORT : 0),
 	};
 	struct gamma_tx tx; /* only what its completion needs */
 	int ret;
@@ -73,6 +77,10 @@ void gamma_dgram_arrived(void *context, const struct gamma_addr *source,
 	struct gamma_unexpected_datagram *kept;
 	struct gamma_rx *rx;
 
+	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT)) {
+		gamma_active_port_run_datagram(ep, source, envelope, payload);
+		return;
+	}
 	if (!gamma_list_empty(&rx_ctx->posted_msg)) {
 		rx = gamma_list_first(&rx_ctx->posted_msg, struct gamma_rx, entry);
 		rx = gamma_multi_recv_take(rx_ctx, ep, rx, envelope->length);

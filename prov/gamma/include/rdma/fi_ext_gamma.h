@@ -2,7 +2,7 @@
 /*
  * Active ports of the gamma provider: messages that run a handler of the receiver instead of
  * filling a receive that it has posted. An extension of libfabric, for reliable endpoints
- * (FI_EP_RDM). fi_gamma(7) describes it.
+ * (FI_EP_RDM) and best effort (FI_EP_DGRAM). fi_gamma_ports(7) describes it.
  */
 #ifndef FI_EXT_GAMMA_H
 #define FI_EXT_GAMMA_H
@@ -18,10 +18,9 @@ extern "C" {
 #define FI_GAMMA_HEAD_MAX   64    /* bytes */
 #define FI_GAMMA_PORT_MAX   65279 /* the highest port of programs */
 
-/* Flags of an arrival. */
-#define FI_GAMMA_IN_PLACE  (1ULL << 60) /* the data stands where it arrived */
-#define FI_GAMMA_ANNOUNCED (1ULL << 61) /* the data is still with its sender: receive it, or drop \
-					 */
+/* Flags of an arrival: the data stands where it came in; it is still with its sender. */
+#define FI_GAMMA_IN_PLACE  (1ULL << 60)
+#define FI_GAMMA_ANNOUNCED (1ULL << 61)
 
 /* A message, as its handler sees it; it and all that it points to are valid until the handler
  * returns. */
