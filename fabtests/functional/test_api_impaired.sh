@@ -11,7 +11,7 @@
 need_tool jq
 # Datagrams may be lost; opening and closing is the same here.
 mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams multicast \
-	multicast_default multicast_leave reopen)
+	multicast_default multicast_leave ports_datagrams reopen)
 
 lab_up 2
 count_frames

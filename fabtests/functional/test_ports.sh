@@ -7,6 +7,8 @@
 # shellcheck disable=SC2016
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
 
 need_tool jq
 program=$abs_top_builddir/examples/port_pingpong
@@ -27,7 +29,8 @@ pingpong() { # NAME
 lab_up 2
 count_frames
 pingpong "across"
-counted_clean "across"
+counted "across: nothing lost, repeated or refused" \
+	'all(.retransmissions + .duplicates + .ring_drops + .malformed == 0)'
 counted "across: handled where they arrived" \
 	'all(.ports_in_place > 990 and .bytes_copied_in < 1000)'
 client_host=node01
@@ -37,6 +40,7 @@ counted "one host: handled where they arrived" \
 client_host=node02
 lab impair node02 --loss 1
 pingpong "with 1 % loss"
+run "with 1 % loss" ports ports_set_late ports_reply ports_long ports_threads
 lab_down
 
 finish

@@ -56,6 +56,7 @@ struct gamma_active_ports {
 	struct gamma_flow *sender;              /* of that message, or NULL */
 	struct gamma_addr datagram_sender;      /* the same at best effort */
 	struct gamma_inbound *announced; /* that message, if it is still with its sender, or NULL */
+	bool received;                   /* its handler has posted a receive for it */
 	uint64_t handled;                /* messages */
 	struct gamma_waiter waiter;      /* threads in wait */
 	uint64_t turn;                   /* domain->ports_turn when its handlers ran last */

@@ -220,6 +220,7 @@ static void run_announced(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 {
 	gamma_list_remove(&inbound->entry);
 	ep->ports.announced = inbound;
+	ep->ports.received = false;
 	call_handler(ep, inbound->flow, &inbound->envelope, NULL, FI_GAMMA_ANNOUNCED);
 	if (ep->ports.announced)
 		gamma_receive_discard(inbound);
@@ -545,6 +546,8 @@ static ssize_t receive_locked(struct gamma_fi_ep *ep, const struct gamma_post *p
 	struct gamma_inbound *inbound = ep->ports.announced;
 	struct gamma_rx *rx;
 
+	if (ep->ports.received)
+		return gamma_active_port_refuse(ep, "receive of what has been received");
 	if (!inbound)
 		return -FI_ECONNRESET; /* its sender has failed meanwhile */
 	rx = gamma_submit_get_rx(ep->rx, NULL);
@@ -552,6 +555,7 @@ static ssize_t receive_locked(struct gamma_fi_ep *ep, const struct gamma_post *p
 		return -FI_ENOMEM;
 	gamma_submit_fill_rx(ep->rx, rx, post, capacity);
 	ep->ports.announced = NULL;
+	ep->ports.received = true;
 	gamma_receive_accept(inbound, &rx->recv);
 	return 0;
 }

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* gamma-api: active ports (fi_gamma_ports(7)). Both processes run handlers, whose context is the
+ * struct side of their endpoint. */
+#include "api.h"
+
+#include <pthread.h>
+#include <rdma/fi_ext_gamma.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MANY = 1000,          /* messages of one direction */
+	LONG = 3 * (1 << 20), /* bytes */
+	THREADS = 4,          /* that send */
+	OF_EACH = 200,        /* messages */
+	NUMBERED = 1,         /* ports */
+	ECHO = 2,
+	ANSWERED = 3,
+	GREAT = 65279,
+};
+
+struct side {
+	struct node node;
+	struct fi_gamma_port_ops *ops;
+	unsigned next[THREADS]; /* numbered message of that sender */
+	unsigned handled;       /* messages, of any port */
+	bool nested;            /* a handler runs */
+	char *memory;           /* for a long message */
+};
+
+static void open_side(struct side *side, enum fi_ep_type type)
+{
+	struct node_options options = {.type = type};
+
+	memset(side, 0, sizeof(*side));
+	node_open_pair(&side->node, &options);
+	CHECK_EQ(fi_gamma_open_ports(side->node.ep, &side->ops), 0);
+}
+
+static void set(struct side *side, uint16_t port, fi_gamma_handler handler)
+{
+	struct fi_gamma_port_attr attr = {
+		.size = sizeof(attr), .handler = handler, .context = side};
+
+	CHECK_EQ(side->ops->set(side->node.ep, port, &attr), 0);
+}
+
+/* Runs handlers by all means there are, in turn. */
+static void handle_until(struct side *side, unsigned count)
+{
+	double end = now() + PATIENCE_S;
+	struct fi_cq_tagged_entry entry;
+
+	for (unsigned turn = 0; side->handled < count; turn++) {
+		CHECK(now() < end);
+		if (turn % 3 == 0)
+			CHECK(side->ops->poll(side->node.ep, 3) >= 0);
+		else if (turn % 3 == 1)
+			CHECK(fi_cq_read(side->node.rx_cq, &entry, 1) == -FI_EAGAIN);
+		else
+			side->ops->wait(side->node.ep, 1);
+	}
+}
+
+static void send_to(struct side *side, uint16_t port, const void *head, size_t head_len,
+		    void *bytes, size_t len, uint32_t arg)
+{
+	struct iovec iov = {.iov_base = bytes, .iov_len = len};
+	struct fi_gamma_msg msg = {.head = head,
+				   .head_len = head_len,
+				   .iov = &iov,
+				   .iov_count = len > 0,
+				   .addr = side->node.peer,
+				   .port = port,
+				   .arg = arg};
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	while ((ret = side->ops->send(side->node.ep, &msg, FI_COMPLETION)) == -FI_EAGAIN)
+		progress_all();
+	CHECK_EQ(ret, 0);
+	while ((ret = fi_cq_read(side->node.tx_cq, &entry, 1)) == -FI_EAGAIN)
+		;
+	CHECK_EQ(ret, 1);
+	CHECK_EQ(entry.flags, FI_SEND | FI_MSG);
+}
+
+static void close_side(struct side *side)
+{
+	free(side->memory);
+	node_close_pair(&side->node);
+}
+
+/* The arg counts a sender's messages, in the high byte is which it is. */
+static void on_numbered(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct side *side = context;
+	unsigned sender = arrival->arg >> 24, number = arrival->arg & 0xffffff;
+
+	CHECK(ep == side->node.ep && !side->nested);
+	side->nested = true;
+	CHECK_EQ(number, side->next[sender]++);
+	CHECK_EQ(arrival->head_len, 4);
+	CHECK(!memcmp(arrival->head, &arrival->arg, 4));
+	CHECK_EQ(arrival->len, number % 1400);
+	content_check(arrival->data, number, arrival->len);
+	CHECK_EQ(arrival->source, side->node.peer);
+	side->handled++;
+	side->nested = false;
+}
+
+static void send_numbered(struct side *side, unsigned sender, unsigned number)
+{
+	uint32_t arg = sender << 24 | number;
+	struct message message;
+
+	message_init(&message, number % 1400, 1);
+	message_fill(&message, number);
+	send_to(side, number & 1 ? NUMBERED : GREAT, &arg, sizeof(arg), message.iov[0].iov_base,
+		message.len, arg);
+	message_free(&message);
+}
+
+/* Each once, in order over both ports, with all of its bytes. */
+static void test_ports(bool sender)
+{
+	struct side side;
+
+	open_side(&side, FI_EP_RDM);
+	set(&side, NUMBERED, on_numbered);
+	set(&side, GREAT, on_numbered);
+	aside_sync();
+	for (unsigned i = 0; sender && i < MANY; i++)
+		send_numbered(&side, 0, i);
+	if (!sender)
+		handle_until(&side, MANY);
+	close_side(&side);
+}
+
+/* Those without a handler wait for it. */
+static void test_ports_set_late(bool sender)
+{
+	struct side side;
+
+	open_side(&side, FI_EP_RDM);
+	for (unsigned i = 0; sender && i < MANY / 10; i++)
+		send_numbered(&side, 0, i);
+	aside_sync();
+	set(&side, GREAT, on_numbered);
+	set(&side, NUMBERED, on_numbered);
+	if (!sender)
+		handle_until(&side, MANY / 10);
+	close_side(&side);
+}
+
+static void on_echo(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct side *side = context;
+	struct iovec iov = {.iov_base = (void *) arrival->data, .iov_len = arrival->len};
+	struct fi_gamma_msg msg = {.head = arrival->head,
+				   .head_len = arrival->head_len,
+				   .iov = &iov,
+				   .iov_count = 1,
+				   .port = ANSWERED,
+				   .arg = arrival->arg + 1};
+
+	CHECK_EQ(side->ops->poll(ep, 1), 0);
+	CHECK_EQ(fi_close(&ep->fid), -FI_EBUSY);
+	CHECK_EQ(side->ops->reply(ep, arrival, &msg, FI_INJECT), 0);
+	side->handled++;
+}
+
+static void on_answer(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct side *side = context;
+	void *kept;
+
+	CHECK_EQ(arrival->arg, 2 * side->handled + 1);
+	CHECK(!memcmp(arrival->head, "question", 8));
+	CHECK_EQ(arrival->len, 4);
+	CHECK_EQ(side->ops->keep(ep, arrival, &kept), 0);
+	CHECK(!memcmp(kept, "data", 4));
+	CHECK_EQ(side->ops->release(ep, kept), 0);
+	side->handled++;
+}
+
+static void request_and_reply(bool sender, enum fi_ep_type type, unsigned count)
+{
+	struct side side;
+
+	open_side(&side, type);
+	set(&side, ECHO, on_echo);
+	set(&side, ANSWERED, on_answer);
+	aside_sync();
+	for (unsigned i = 0; sender && i < count; i++) {
+		send_to(&side, ECHO, "question", 8, "data", 4, 2 * i);
+		handle_until(&side, i + 1);
+	}
+	if (!sender)
+		handle_until(&side, count);
+	close_side(&side);
+}
+
+static void test_ports_reply(bool sender)
+{
+	request_and_reply(sender, FI_EP_RDM, MANY);
+}
+
+static void test_ports_datagrams(bool sender)
+{
+	request_and_reply(sender, FI_EP_DGRAM, 10);
+}
+
+static void on_long(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct side *side = context;
+	struct iovec iov;
+
+	CHECK(arrival->flags & FI_GAMMA_ANNOUNCED);
+	CHECK_EQ(arrival->len, LONG);
+	CHECK(!arrival->data);
+	if (arrival->arg) {
+		side->memory = malloc(LONG);
+		iov = (struct iovec){.iov_base = side->memory, .iov_len = LONG};
+		CHECK_EQ(side->ops->receive(ep, arrival, &iov, 1, side, 0), 0);
+		CHECK_EQ(side->ops->receive(ep, arrival, &iov, 1, side, 0), -FI_EINVAL);
+	}
+	side->handled++;
+}
+
+/* The first is dropped, the second one received. */
+static void test_ports_long(bool sender)
+{
+	struct completion completion;
+	struct message message;
+	struct side side;
+
+	open_side(&side, FI_EP_RDM);
+	set(&side, NUMBERED, on_long);
+	aside_sync();
+	message_init(&message, LONG, 1);
+	message_fill(&message, 3);
+	for (uint32_t arg = 0; sender && arg < 2; arg++)
+		send_to(&side, NUMBERED, NULL, 0, message.iov[0].iov_base, LONG, arg);
+	message_free(&message);
+	if (!sender) {
+		wait_completion(side.node.rx_cq, &completion);
+		CHECK_EQ(side.handled, 2);
+		CHECK_EQ(completion.entry.flags, FI_RECV | FI_MSG);
+		CHECK_EQ(completion.entry.len, LONG);
+		CHECK(completion.entry.op_context == &side);
+		content_check(side.memory, 3, LONG);
+	}
+	close_side(&side);
+}
+
+struct sender {
+	struct side *side;
+	unsigned number;
+};
+
+static void *run_sender(void *arg)
+{
+	const struct sender *sender = arg;
+
+	for (unsigned i = 0; i < OF_EACH; i++) {
+		uint32_t numbered = sender->number << 24 | i;
+		struct message message;
+		struct iovec iov;
+		ssize_t ret;
+		struct fi_gamma_msg msg = {.head = &numbered,
+					   .head_len = 4,
+					   .iov = &iov,
+					   .iov_count = 1,
+					   .addr = sender->side->node.peer,
+					   .port = NUMBERED,
+					   .arg = numbered};
+
+		message_init(&message, i % 1400, 1);
+		message_fill(&message, i);
+		iov = message.iov[0];
+		while ((ret = sender->side->ops->send(sender->side->node.ep, &msg, FI_INJECT)) ==
+		       -FI_EAGAIN)
+			;
+		CHECK_EQ(ret, 0);
+		message_free(&message);
+	}
+	return NULL;
+}
+
+/* Several threads send to one port, which the original could not do. */
+static void test_ports_threads(bool sender)
+{
+	struct sender senders[THREADS];
+	pthread_t threads[THREADS];
+	struct side side;
+
+	open_side(&side, FI_EP_RDM);
+	set(&side, NUMBERED, on_numbered);
+	aside_sync();
+	for (unsigned i = 0; sender && i < THREADS; i++) {
+		senders[i] = (struct sender){.side = &side, .number = i};
+		CHECK_EQ(pthread_create(&threads[i], NULL, run_sender, &senders[i]), 0);
+	}
+	for (unsigned i = 0; sender && i < THREADS; i++)
+		CHECK_EQ(pthread_join(threads[i], NULL), 0);
+	if (!sender)
+		handle_until(&side, THREADS * OF_EACH);
+	close_side(&side);
+}
+
+const struct test port_tests[] = {
+	{.name = "ports", .run = test_ports, .both_ways = true},
+	{.name = "ports_set_late", .run = test_ports_set_late, .both_ways = true},
+	{.name = "ports_reply", .run = test_ports_reply, .both_ways = true},
+	{.name = "ports_datagrams", .run = test_ports_datagrams, .both_ways = true},
+	{.name = "ports_long", .run = test_ports_long, .both_ways = true},
+	{.name = "ports_threads", .run = test_ports_threads, .both_ways = true},
+	{0},
+};
