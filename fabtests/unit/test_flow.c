@@ -370,7 +370,7 @@ static void reset__ends_what_was_meant_for_the_last_incarnation(void **state)
 	assert_int_equal(gamma_send_message(flow, send), 0);
 	net_run(net, MS);
 	assert_int_equal(out->error, -ECONNRESET);
-	assert_int_equal(stats(1)->resets_out, 1); /* that to the PROBE is no news */ /* the second names the probe that asks back */
+	assert_int_equal(stats(1)->resets_out, 2); /* the second names the probe that asks back */
 	assert_int_equal(stats(0)->resets_in, 1);
 	assert_int_equal(stats(1)->data_frames_in, 1); /* the one before */
 	assert_int_equal(flow->state, GAMMA_FLOW_FAILED);
