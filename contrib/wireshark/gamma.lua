@@ -213,7 +213,7 @@ local function declare_header()
 	declare("op_name", ProtoField.string, "gamma.op.name", "Operation")
 	declare("header_len", ProtoField.uint8, "gamma.header_len", "Header length")
 	declare("flags", ProtoField.uint8, "gamma.flags", "Flags", base.HEX)
-	for index = 0, 3 do
+	for index = 0, #FLAGS do
 		declare("flag_" .. FLAGS[index], ProtoField.bool, "gamma.flags." .. FLAGS[index]:lower(),
 			FLAGS[index], 8, nil, 2 ^ index)
 	end

@@ -197,7 +197,9 @@ class Soak:
         self.work = os.path.join(options.build, "soak." + options.lab)
         self.program = os.path.join(self.state, "shared", "gamma-soak")
         self.stats = os.path.join(self.state, "shared", "stats")
+        # A host whose cable is out must not fall back to the network that manages the lab.
         self.environment = dict(os.environ, FI_GAMMA_PEER_TIMEOUT=str(PEER_TIMEOUT),
+                                FI_GAMMA_IFACE="gam0",
                                 FI_GAMMA_STATS=self.stats, GAMMA_BUILD=options.build)
         self.servers, self.clients, self.watched, self.faults = [], [], [], []
         self.mpi = None
