@@ -279,8 +279,8 @@ local function declare_rest()
 	declare("host_slots", ProtoField.uint16, "gamma.host.slots", "Slots")
 	declare("host_endpoints", ProtoField.uint16, "gamma.host.endpoints", "Endpoints")
 	declare("host_host", ProtoField.uint64, "gamma.host.identity", "Host identity", base.HEX)
-	declare("host_nic", ProtoField.stringz, "gamma.host.nic", "NIC")
-	declare("host_name", ProtoField.stringz, "gamma.host.name", "Name")
+	declare("host_nic", ProtoField.string, "gamma.host.nic", "NIC")
+	declare("host_name", ProtoField.string, "gamma.host.name", "Name")
 end
 
 local function declare_analysis()
@@ -1004,8 +1004,14 @@ local function show_host(tvb, at, tree)
 	local range = tvb(at, HOST_LEN)
 	local branch = tree:add(fields.host, range)
 	for name, len in pairs({ mac = 6, mtu = 2, speed = 4, version = 1, release = 3, slots = 2,
-		endpoints = 2, host = 8, nic = 16, name = 64 }) do
+		endpoints = 2, host = 8 }) do
 		branch:add(fields["host_" .. name], range(HOST[name], len))
+	end
+	-- Texts that are filled up with 0, unless the frame is damaged.
+	for name, len in pairs({ nic = 16, name = 64 }) do
+		local text = range(HOST[name], len):raw()
+		local zero = text:find("\0", 1, true) or len + 1
+		branch:add(fields["host_" .. name], range(HOST[name], len), text:sub(1, zero - 1))
 	end
 end
 
