@@ -101,7 +101,7 @@ start_munged() {
 # The folder of the scripts for Slurm, in a package or below a prefix.
 installed_examples() {
 	local share file
-	share=$(dirname "$(dirname "$gammad_folder")")/share/doc
+	share=$(dirname "$gammad_folder")/share/doc
 	for file in "$share"/gamma{d,}/examples/slurm-epilog; do
 		[[ ! -x $file ]] || { dirname "$file" && return; }
 	done

@@ -104,6 +104,7 @@ AC_DEFUN([GAMMA_CHECK_OPENMPI], [
 	AC_SUBST([OPENMPI_CFLAGS])
 	AC_SUBST([OPENMPI_LDFLAGS])
 	AC_SUBST([OPENMPI_LIBS])
+	AC_SUBST([openmpi_folder])
 	AC_SUBST([openmpicomponentdir], [$with_openmpi_componentdir])
 	AM_CONDITIONAL([BUILD_OPENMPI], [test $build_openmpi = yes])
 ])

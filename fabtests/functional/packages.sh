@@ -43,6 +43,8 @@ check "a minimal Debian has no trace of gamma" no_traces
 check "the packages install, with what they depend on" install_packages $(files /lent/old)
 check "what users and the lab need besides" install_packages libfabric-bin openmpi-bin iproute2 \
 	ethtool nftables procps util-linux passwd libcap2-bin python3 jq
+check "Slurm" install_packages munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins \
+	libpmix-dev # its plugin looks for libpmix.so
 check "libfabric lists the provider" eval "fi_info -l | grep -qx gamma:"
 check "Open MPI lists the component" eval "ompi_info | grep 'MCA btl: gamma '"
 check "pkg-config's file names the folder of the provider" eval \
@@ -101,11 +103,14 @@ check "mpirun, on two hosts" lab mpirun -np 2 --mca btl gamma,self /lent/mpi_job
 check "mpirun, on one host" lab mpirun -np 2 --host node01:2 --mca btl gamma,self /lent/mpi_job
 check "gammaping, to the other host" on node01 gammaping -c 3 node02
 
-check "Slurm installs" install_packages munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins \
-	libpmix-dev # its plugin looks for libpmix.so
-check "Slurm runs, with gammad's prolog and epilog" lab slurm start
-srun_job() {
-	OMPI_MCA_btl=gamma,self lab run labuser 1 timeout 120 srun -N2 -n2 --mpi=pmix /lent/mpi_job </dev/null
+slurm_starts() {
+	lab slurm start && return
+	tail -n 5 "/run/gamma-lab/$lab_name"/slurm/{*.log,*/log,*/*.log}
+	return 1
+}
+check "Slurm runs, with gammad's prolog and epilog" slurm_starts
+srun_job() { # by another user: the epilog revokes the endpoints that a job's user has
+	OMPI_MCA_btl=gamma,self lab run labuser2 1 timeout 120 srun -N2 -n2 --mpi=pmix /lent/mpi_job </dev/null
 }
 check "srun" srun_job
 lab slurm stop >"$work/slurm.out" 2>&1 || not_ok "Slurm stops" "$work/slurm.out"

@@ -94,6 +94,11 @@ each_pattern_names_a_file() {
 }
 UNITDIR=usr/lib/systemd/system
 check "make install" debian_image
+module_file_is_whole() { # sed has put a value in each place
+	! grep -n '@\|[$][(]' "$image/usr/share/gamma/modulefile" &&
+		grep -qx "setenv FI_PROVIDER_PATH \"$(variable providerdir)\"" "$image/usr/share/gamma/modulefile"
+}
+check "the module file names the provider's folder" module_file_is_whole
 check "debian/*.install name each file once" every_file_is_listed
 if [ -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] && [ -x "$abs_top_builddir/gammad/gammad" ]; then
 	check "and no other" each_pattern_names_a_file
@@ -145,6 +150,9 @@ fi
 # ---- one version everywhere ----
 
 check "Debian's changelog is about it" grep -q "^gamma ($release-" "$top_srcdir/debian/changelog"
+check "the spec for rpmbuild, too" grep -qx "Version: *$release" "$top_srcdir/contrib/rpm/gamma.spec"
+check "Spack's recipe, too" grep -q "version(\"$release\")" "$top_srcdir/contrib/spack/package.py"
+check "EasyBuild's recipe, too" test -e "$top_srcdir/contrib/easybuild/gamma-$release-"*.eb
 check "NEWS has a paragraph about it" grep -q "^## $release" "$top_srcdir/NEWS.md"
 if command -v fi_info >/dev/null; then
 	listed=$(env "${gamma_env[@]}" fi_info -l 2>/dev/null | sed -n '/^gamma:/{n;s/^ *version: //p}')

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# gamma in libfabric's and Open MPI's own source trees: contrib/in-tree/lay-out, then their own
+# configure and make, in copies. LIBFABRIC_TREE and OPENMPI_TREE name the trees; what is not named is
+# not tested. Needs no root and fetches nothing. Functions are called through check:
+# shellcheck disable=SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+[ -n "${LIBFABRIC_TREE-}${OPENMPI_TREE-}" ] ||
+	skip "no tree is named: LIBFABRIC_TREE (git clone https://github.com/ofiwg/libfabric), OPENMPI_TREE (apt-get source openmpi)"
+need_tool autoreconf libtoolize make python3
+lay_out=$top_srcdir/contrib/in-tree/lay-out
+jobs=$(nproc)
+
+# in_folder FOLDER COMMAND...
+in_folder() {
+	(cd "$1" && shift && "$@" </dev/null)
+}
+
+check_fails "another folder is refused" "no source tree of libfabric" "$lay_out" libfabric "$work"
+
+# ---- libfabric ----
+
+# Of its other providers only what fi_info needs.
+other_providers() {
+	local name
+	for name in verbs efa usnic psm2 psm3 opx cxi ucx lpp sockets rxd mrail sm2 lnx perf trace profile \
+		monitor hook_debug hook_hmem dmabuf_peer_mem; do
+		echo "--disable-$name"
+	done
+}
+
+# lists_gamma BUILD: that build's fi_info, and what the provider says of itself.
+lists_gamma() {
+	env "${fi_path[@]}" "$1/util/fi_info" -l | grep -x 'gamma:'
+}
+
+no_warnings() {
+	! grep 'gamma.*warning:' "$work/make.out"
+}
+
+# libfabric_with VALUE: of --enable-gamma.
+libfabric_with() {
+	local build=$work/libfabric-$1
+	local options
+	mapfile -t options < <(other_providers)
+	mkdir "$build"
+	fi_path=(FI_PROVIDER_PATH="$build/.libs")
+	check "libfabric: configure --enable-gamma=$1" \
+		in_folder "$build" "$work/libfabric/configure" "--enable-gamma=$1" "${options[@]}"
+	check "libfabric: make, gamma=$1" libfabric_make "$build"
+	check "libfabric: no warning about gamma, gamma=$1" no_warnings
+	check "libfabric: fi_info lists it, gamma=$1" lists_gamma "$build"
+}
+
+libfabric_make() {
+	make -C "$1" -j"$jobs" >"$work/make.out" 2>&1 && return
+	tail -n 20 "$work/make.out"
+	return 1
+}
+
+if [ -n "${LIBFABRIC_TREE-}" ]; then
+	cp -r "$LIBFABRIC_TREE" "$work/libfabric"
+	check "libfabric: laid out" "$lay_out" libfabric "$work/libfabric"
+	cp -r "$work/libfabric" "$work/once"
+	check "libfabric: twice" "$lay_out" libfabric "$work/libfabric"
+	check "libfabric: is the same" diff -r "$work/once" "$work/libfabric"
+	rm -rf "$work/once"
+	check "libfabric: autogen" in_folder "$work/libfabric" ./autogen.sh
+	libfabric_with dl
+	libfabric_with yes
+fi
+
+# ---- Open MPI ----
+
+# The layer that the component belongs to, with the library that it is linked with.
+openmpi_make() {
+	make -C "$1/opal" -j"$jobs" >"$work/make.out" 2>&1 && test -e "$1/opal/mca/btl/gamma/.libs/mca_btl_gamma.so" &&
+		return
+	tail -n 20 "$work/make.out"
+	return 1
+}
+
+if [ -n "${OPENMPI_TREE-}" ]; then
+	cp -r "$OPENMPI_TREE" "$work/openmpi"
+	check "Open MPI: laid out" "$lay_out" openmpi "$work/openmpi"
+	check "Open MPI: autogen" in_folder "$work/openmpi" ./autogen.pl --force
+	mkdir "$work/build"
+	check "Open MPI: configure" in_folder "$work/build" ../openmpi/configure --disable-mpi-fortran \
+		--disable-oshmem --with-ofi --with-verbs=no --without-ucx --disable-man-pages --disable-io-romio
+	check "Open MPI: it will build the component" \
+		grep -q "opal/mca/btl/gamma" "$work/build/config.status"
+	check "Open MPI: make, with the component" openmpi_make "$work/build"
+	check "Open MPI: no warning about gamma" no_warnings
+fi
+
+finish
