@@ -26,9 +26,15 @@ component_path() {
 	echo "$1/lib:${own##*:}"
 }
 
-# The variables with which programs find the lent libraries, those for Open MPI in the second.
+# The variables with which programs find the lent libraries, those for Open MPI in the second. Where they
+# are installed Open MPI's own folder remains: Debian 13's mpirun gives jobs that of PMIx instead.
 provider_setting() { uses_installed || echo "FI_PROVIDER_PATH=$1/lib"; }
-component_setting() { uses_installed || echo "OMPI_MCA_mca_base_component_path=$(component_path "$1")"; }
+component_setting() {
+	local path
+	path=$(component_path "$1")
+	! uses_installed || path=${path#*:}
+	echo "OMPI_MCA_mca_base_component_path=$path"
+}
 
 # All hosts with their slots, in mpirun's form.
 all_hosts() {
