@@ -3,6 +3,8 @@
 #include "prov_fake_engine.h"
 #include "rdma/fi_ext_gamma.h"
 
+#include <stdlib.h>
+
 static struct fi_gamma_port_ops *ops;
 
 /* What handlers saw. */
@@ -137,6 +139,36 @@ static void datagram__is_handled_and_answered(void **state)
 	assert_int_equal(fep->engine->datagrams, 2);
 	assert_int_equal(fep->engine->envelope.flags, GAMMA_TAGGED | GAMMA_TO_PORT);
 	assert_memory_equal(fep->engine->bytes, "hdanswer", 8);
+}
+
+static void datagram__to_a_group(void **state)
+{
+	struct fake *fake = fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
+	struct fake_ep *fep = fake_ep_open(fake, FI_EP_DGRAM, FI_MULTICAST, 0);
+	struct gamma_addr group = fake_addr(1, 50, 0);
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
+	struct fi_gamma_msg msg = {.head = "all", .head_len = 3, .port = 4};
+	struct fid_mc *mc;
+	struct fid_eq *eq;
+
+	(void) state;
+	group.mac[0] |= 1;
+	assert_int_equal(fi_eq_open(fake->fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_domain_bind(fake->domain, &eq->fid, 0), 0);
+	assert_int_equal(fi_join(fep->ep, &group, 0, &mc, NULL), 0);
+	assert_int_equal(fi_gamma_open_ports(fep->ep, &ops), 0);
+	msg.addr = fi_mc_addr(mc);
+	assert_int_equal(ops->send(fep->ep, &msg, FI_MULTICAST | FI_INJECT), 0);
+	assert_int_equal(gamma_envelope_port(&fep->engine->envelope), 4);
+	assert_memory_equal(fep->engine->bytes, "all", 3);
+	assert_int_equal(fi_close(&mc->fid), 0);
+	fake_ep_close(fep);
+	/* The event queue goes after the domain that it is bound to. */
+	assert_int_equal(fi_close(&fake->domain->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&fake->fabric->fid), 0);
+	gamma_settings_free();
+	free(fake);
 }
 
 static void datagram__many_without_handler_are_lost(void **state)
@@ -518,6 +550,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		DATAGRAM_TEST(datagram__is_handled_and_answered),
 		DATAGRAM_TEST(datagram__many_without_handler_are_lost),
+		cmocka_unit_test(datagram__to_a_group),
 		PORT_TEST(open__by_name),
 		PORT_TEST(poll__runs_the_handler_with_all_that_was_sent),
 		PORT_TEST(poll__in_the_order_of_sending_and_no_more_than_asked),

@@ -114,7 +114,8 @@ static ssize_t send_to(struct fid_ep *fid, fi_addr_t addr, const struct fi_gamma
 		return gamma_active_port_refuse(ep, "ports end at 65279");
 	if (msg->head_len > FI_GAMMA_HEAD_MAX)
 		return gamma_active_port_refuse(ep, "a head has at most 64 bytes");
-	if (gamma_submit_refuses(flags, GAMMA_TX_FLAGS) || flags & (FI_TRIGGER | FI_REMOTE_CQ_DATA))
+	if (gamma_submit_refuses(flags, gamma_options_send_flags(gamma_ep_handle_of(fid))) ||
+	    flags & (FI_TRIGGER | FI_REMOTE_CQ_DATA))
 		return -FI_EBADFLAGS;
 	if (msg->head_len)
 		iov[post.count++] = (struct iovec){(void *) msg->head, msg->head_len};
