@@ -26,11 +26,25 @@ alone() { # NAME
 	fi
 }
 
+by_mpirun() { # NAME PROCESSES
+	nodes=$2
+	if mpi_run 100 node01,node02 "$2" "$program" && all_well "$work/mpi.out"; then
+		ok "$1"
+	else
+		not_ok "$1" "$work/mpi.out"
+	fi
+}
+
 lab_up 2
 alone "two hosts, started alone"
 lab impair node02 --loss 1
 alone "with 1 % loss"
 lab impair node02 --loss 0
+if grep -q '^PMIX_LIBS = .' "$abs_top_builddir/Makefile" && mpi_use openmpi4; then
+	by_mpirun "four processes, by mpirun" 4
+else
+	echo "not checked: mpirun, ${mpi_missing:-as PMIx is not there}"
+fi
 lab_down
 
 finish
