@@ -73,6 +73,12 @@ void gamma_active_port_run_all(struct gamma_domain *domain)
 	gamma_progress_poll(domain);
 }
 
+bool gamma_active_port_run_pending(const struct gamma_domain *domain)
+{
+	(void) domain;
+	return false;
+}
+
 void gamma_ep_progress(struct gamma_fi_ep *ep)
 {
 	ep->progressed++;

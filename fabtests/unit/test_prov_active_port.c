@@ -495,6 +495,28 @@ static void announced__dropped_unless_received(void **state)
 	assert_true(gamma_list_empty(&gamma_message_state(fep->flow)->incoming));
 }
 
+static void poll_set__names_the_queue_whose_reader_runs_handlers(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_cq_tagged_entry entry;
+	struct fi_poll_attr attr = {0};
+	struct fid_poll *poll;
+	void *context;
+
+	assert_int_equal(fi_poll_open(fep->fake->domain, &attr, &poll), 0);
+	assert_int_equal(fi_poll_add(poll, &fep->cq->fid, 0), 0);
+	set(fep, 1, note);
+	arrive(fep->flow, 2, 0, "of no handler");
+	assert_int_equal(fi_poll(poll, &context, 1), 0);
+	arrive(fep->flow, 1, 0, "a");
+	assert_int_equal(fi_poll(poll, &context, 1), 1);
+	assert_string_equal(log_of, ""); /* it has a lock */
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), -FI_EAGAIN);
+	assert_string_equal(log_of, "a");
+	assert_int_equal(fi_poll_del(poll, &fep->cq->fid, 0), 0);
+	assert_int_equal(fi_close(&poll->fid), 0);
+}
+
 static void wait__until_a_handler_has_run(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -569,6 +591,7 @@ int main(void)
 		PORT_TEST(lent__flow_gone_while_it_waits_for_its_turn),
 		PORT_TEST(announced__received_where_the_handler_says),
 		PORT_TEST(announced__dropped_unless_received),
+		PORT_TEST(poll_set__names_the_queue_whose_reader_runs_handlers),
 		PORT_TEST(wait__until_a_handler_has_run),
 		PORT_TEST(close__frees_what_is_kept),
 		PORT_TEST(bad_input),

@@ -54,7 +54,7 @@ int gamma_post_recv(unsigned short port, void *buf, int len);
 int gamma_send(unsigned short port, const void *data, int len);
 /* Reliable and in order. */
 int gamma_send_flowctl(unsigned short port, const void *data, int len);
-/* Data in two pieces, one behind the other. */
+/* Data in two places, one behind the other. */
 int gamma_send_2p(unsigned short port, const void *data, int len, const void *more, int more_len);
 int gamma_send_2p_flowctl(unsigned short port, const void *data, int len, const void *more,
 			  int more_len);

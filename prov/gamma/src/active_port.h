@@ -97,6 +97,9 @@ bool gamma_active_port_run_stop(struct gamma_fi_ep *ep);
 /* Progress of a domain in which ports have handlers, then these. The lock is let go meanwhile. */
 void gamma_active_port_run_all(struct gamma_domain *domain);
 
+/* Whether messages wait for a call that runs their handlers. */
+bool gamma_active_port_run_pending(const struct gamma_domain *domain);
+
 /* Progress for a call that may run handlers: progress_poll for those that may not. */
 static inline void gamma_active_port_progress(struct gamma_domain *domain)
 {

@@ -286,19 +286,27 @@ static void begin_fetch(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 	gamma_progress_poll(ep->domain);
 }
 
-/* The oldest datagram with a handler. False: there is none. */
-static bool run_datagram(struct gamma_fi_ep *ep)
+/* The oldest datagram with a handler, or NULL. */
+static struct waiting_datagram *next_datagram(const struct gamma_active_ports *ports)
 {
-	struct gamma_active_ports *ports = &ep->ports;
-	struct waiting_datagram *found = NULL;
 	struct gamma_list *pos;
 
 	gamma_list_for_each (pos, &ports->datagrams) {
-		found = gamma_list_entry(pos, struct waiting_datagram, entry);
-		if (gamma_active_port_find(ports, gamma_envelope_port(&found->envelope)))
-			break;
-		found = NULL;
+		struct waiting_datagram *datagram =
+			gamma_list_entry(pos, struct waiting_datagram, entry);
+
+		if (gamma_active_port_find(ports, gamma_envelope_port(&datagram->envelope)))
+			return datagram;
 	}
+	return NULL;
+}
+
+/* False: there is none. */
+static bool run_datagram(struct gamma_fi_ep *ep)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+	struct waiting_datagram *found = next_datagram(ports);
+
 	if (!found)
 		return false;
 	gamma_list_remove(&found->entry);
@@ -357,6 +365,30 @@ static bool run_next(struct gamma_fi_ep *ep)
 	else
 		begin_fetch(ep, inbound);
 	return !ep->ports.fetch || ep->ports.fetch->done;
+}
+
+/* Whether something could be done for the endpoint's messages. */
+static bool is_pending(const struct gamma_active_ports *ports)
+{
+	const struct gamma_inbound *inbound;
+
+	if (ports->current)
+		return false;
+	if (ports->fetch)
+		return ports->fetch->done;
+	inbound = next_message(ports);
+	return inbound ? inbound->error || inbound->state != GAMMA_INBOUND_ARRIVING
+		       : next_datagram(ports) != NULL;
+}
+
+bool gamma_active_port_run_pending(const struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &domain->eps)
+		if (is_pending(&gamma_ep_of_domain_entry(pos)->ports))
+			return true;
+	return false;
 }
 
 /* Handlers for at most so many messages; returns their number. */

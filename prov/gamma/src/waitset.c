@@ -76,13 +76,16 @@ static bool member_ready(struct member *member)
 	gamma_domain_lock(domain);
 	gamma_progress_woken(domain);
 	if (member->fid->fclass == FI_CLASS_CNTR) {
-		gamma_active_port_progress(domain);
+		gamma_progress_poll(domain);
 		ready = cntr_changed(member, CNTR_OF(member->fid));
 	} else {
 		if (!gamma_cq_ready(CQ_OF(member->fid)))
-			gamma_active_port_progress(domain);
+			gamma_progress_poll(domain);
 		ready = gamma_cq_ready(CQ_OF(member->fid));
 	}
+	/* Reading it runs them; here the set's lock is held. */
+	if (gamma_unlikely(domain->active_ports))
+		ready |= gamma_active_port_run_pending(domain);
 	gamma_domain_unlock(domain);
 	return ready;
 }
