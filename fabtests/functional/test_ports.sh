@@ -27,6 +27,14 @@ pingpong() { # NAME
 }
 
 lab_up 2
+if pair -l ready 30 "$abs_top_builddir/examples/port_work" -- \
+	"$abs_top_builddir/examples/port_work" node01 &&
+	grep -qx '1000 items, sum 333833500' "$work/server.out" &&
+	grep -q '^1000 items' "$work/client.out"; then
+	ok "a work queue"
+else
+	not_ok "a work queue" "$work/server.out" "$work/client.out"
+fi
 count_frames
 pingpong "across"
 counted "across: nothing lost, repeated or refused" \
