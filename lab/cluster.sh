@@ -49,15 +49,19 @@ remove_labs() {
 # ---- up -------------------------------------------------------------------------
 
 parse_up() {
-	hosts='' mtu=1500 b2b=0 rate='' offloads=0 with_gammad=0
+	hosts='' mtu=1500 b2b=0 rate='' offloads=0 with_gammad=0 subnets=1
 	while (($#)); do
 		case $1 in
 		--b2b) b2b=1 ;;
 		--gammad) with_gammad=1 ;;
 		--offloads) offloads=1 ;;
-		--mtu | --rate)
+		--mtu | --rate | --subnets)
 			[[ -n ${2-} ]] || misuse "up: $1 needs a value"
-			if [[ $1 = --mtu ]]; then mtu=$2; else rate=$2; fi
+			case $1 in
+			--mtu) mtu=$2 ;;
+			--rate) rate=$2 ;;
+			--subnets) subnets=$2 ;;
+			esac
 			shift
 			;;
 		-*) misuse "up: unknown option '$1'" ;;
@@ -73,7 +77,9 @@ parse_up() {
 		misuse "up: MTU '$mtu' is not from 68 to 65535"
 	[[ -z $rate || $rate =~ ^[0-9]+(\.[0-9]+)?([kmgt]i?)?bit$ ]] ||
 		misuse "up: '$rate' is no rate such as 1gbit or 100mbit"
+	[[ $subnets = [12] ]] || misuse "up: '$subnets' subnets: 1 or 2"
 	if [[ $b2b = 1 ]]; then
+		[[ $subnets = 1 ]] || misuse "up: --b2b joins two hosts, without a router"
 		[[ $hosts = 2 ]] || misuse "up: --b2b joins two hosts, not $hosts"
 		[[ -z $rate ]] || misuse "up: --rate shapes at the switch's ports, and --b2b has no switch"
 	fi
@@ -108,7 +114,7 @@ make_state() {
 		echo "127.0.0.1 localhost"
 		for ((i = 1; i <= hosts; i++)); do
 			echo "10.77.0.$i $(host_name "$i")"
-			echo "10.78.0.$i $(host_name "$i")-d"
+			echo "$(data_address "$i") $(host_name "$i")-d"
 		done
 	} >"$state/hosts"
 	for ((i = 1; i <= hosts; i++)); do
@@ -117,14 +123,15 @@ make_state() {
 		echo "${cpus[(i - 1) % ${#cpus[@]}]}" >"$state/$node/cpu"
 		echo "$node 0x$(host_mac "$i" | sed 's/:/ 0x/g')"
 	done >"$state/gamma.conf"
-	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "offloads=$offloads" \
-		>"$state/conf"
+	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "subnets=$subnets" \
+		"offloads=$offloads" >"$state/conf"
 }
 
 make_namespaces() {
 	local i
 	{
 		echo "netns add $(switch_ns)"
+		[[ $subnets = 1 ]] || echo "netns add $(router_ns)"
 		for ((i = 1; i <= hosts; i++)); do echo "netns add $(host_ns "$i")"; done
 	} | ip -batch -
 }
@@ -136,13 +143,14 @@ switch_commands() {
 	echo "link add name data $bridge"
 	# Set by itself, or the bridge would follow the smallest of its ports.
 	echo "link set dev data mtu $mtu up"
+	[[ $subnets = 1 ]] || router_commands
 	for ((i = 1; i <= hosts; i++)); do
 		echo "link add name m$i type veth peer name mgt0 netns $(host_ns "$i")"
 		echo "link set dev m$i master mgt up"
 		[[ $b2b = 0 ]] || continue
 		echo "link add name d$i mtu $mtu type veth peer name gam0 mtu $mtu" \
 			"address $(host_mac "$i") netns $(host_ns "$i")"
-		echo "link set dev d$i master data up"
+		echo "link set dev d$i master $(data_bridge "$i") up"
 	done
 	[[ $b2b = 0 ]] ||
 		echo "link add name gam0 mtu $mtu address $(host_mac 1) netns $(host_ns 1)" \
@@ -199,6 +207,7 @@ set_up_switch() {
 	done
 	if [[ -n $rate ]]; then rate_commands | tc -batch -; fi
 	if [[ $b2b = 0 ]]; then data_offloads $(seq -f d%g "$hosts"); fi
+	if [[ $subnets = 2 ]]; then data_offloads r1 r2; fi
 	offloads_off $(seq -f m%g "$hosts")
 }
 
@@ -245,6 +254,7 @@ cmd_up() {
 	make_state
 	make_namespaces
 	in_net "$(switch_ns)" "$here/lab" -n "$name" __host 0
+	[[ $subnets = 1 ]] || in_net "$(router_ns)" "$here/lab" -n "$name" __router_up
 	start_hosts
 	[[ $with_gammad = 0 ]] || start_gammad
 	trap - EXIT
@@ -256,7 +266,7 @@ cmd_up() {
 # All network namespaces of the lab, from their names, so that no state is needed.
 lab_namespaces() {
 	local ns
-	for ns in "/run/netns/gl-$name-sw" "/run/netns/gl-$name-n"[0-9][0-9]; do
+	for ns in "/run/netns/gl-$name-sw" "/run/netns/gl-$name-rt" "/run/netns/gl-$name-n"[0-9][0-9]; do
 		[[ ! -e $ns ]] || echo "$ns"
 	done
 }

@@ -12,8 +12,9 @@ set_up_network() {
 	link set dev lo up
 	address add 10.77.0.$1/24 dev mgt0
 	link set dev mgt0 up
-	address add 10.78.0.$1/24 dev gam0
+	address add $(data_address "$1")/24 dev gam0
 	link set dev gam0 up
+	$(data_route "$1")
 	END
 	offloads_off mgt0
 	data_offloads gam0

@@ -151,7 +151,7 @@ start_switch() {
 	link add name s$1 mtu $mtu type veth peer name t$1 mtu $mtu
 	link set dev t$1 arp off up
 	link set dev d$1 nomaster
-	link set dev s$1 master data up
+	link set dev s$1 master $(data_bridge "$1") up
 	END
 	in_net "$(switch_ns)" "$programs/gamma-switch" "${options[@]}" "d$1" "t$1" && return
 	rm -f "$folder/switch.pid"
@@ -162,7 +162,7 @@ start_switch() {
 bridge_again() {
 	ip -n "$(switch_ns)" -batch - <<-END
 	link del dev s$1
-	link set dev d$1 master data
+	link set dev d$1 master $(data_bridge "$1")
 	END
 }
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash disable=SC2154
+#
+# Two subnets: hosts with an odd number are on the first, the others on the second, each with a
+# bridge of its own, and a router between them that is a network namespace. Sourced by lab.
+
+router_ns() { printf 'gl-%s-rt' "$name"; }
+
+# The second byte of the addresses of host $1's data network.
+data_net() {
+	if [[ $subnets = 2 ]]; then echo $((79 - $1 % 2)); else echo 78; fi
+}
+
+data_address() { echo "10.$(data_net "$1").0.$1"; }
+
+# The bridge that host $1's data cable ends in.
+data_bridge() {
+	if [[ $subnets = 2 && $(($1 % 2)) = 0 ]]; then echo data2; else echo data; fi
+}
+
+# The host's way to the other subnet.
+data_route() {
+	[[ $subnets = 2 ]] || return 0
+	echo "route add 10.$((157 - $(data_net "$1"))).0.0/24 via 10.$(data_net "$1").0.254"
+}
+
+# The second bridge and the router's two cables: commands in the switch's namespace.
+router_commands() {
+	echo "link add name data2 type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
+	echo "link set dev data2 mtu $mtu up"
+	echo "link add name r1 mtu $mtu type veth peer name net1 mtu $mtu netns $(router_ns)"
+	echo "link add name r2 mtu $mtu type veth peer name net2 mtu $mtu netns $(router_ns)"
+	echo "link set dev r1 master data up"
+	echo "link set dev r2 master data2 up"
+}
+
+# Runs in the router's namespace, through "lab __router".
+cmd_router_up() {
+	load_lab
+	ipv6_off
+	ip -batch - <<-END
+	link set dev lo up
+	address add 10.78.0.254/24 dev net1
+	address add 10.79.0.254/24 dev net2
+	link set dev net1 up
+	link set dev net2 up
+	END
+	data_offloads net1 net2
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+	echo 0 >/proc/sys/net/ipv4/conf/all/send_redirects
+}
+
+# What the router says itself, its ICMP errors, goes by a rule of its own.
+set_router_icmp() {
+	local rule="pref 10 iif lo blackhole"
+	# shellcheck disable=SC2086
+	ip -n "$(router_ns)" rule del $rule 2>/dev/null || :
+	# shellcheck disable=SC2086
+	[[ $1 = on ]] || ip -n "$(router_ns)" rule add $rule
+}
+
+cmd_router() {
+	load_lab
+	[[ $subnets = 2 ]] || misuse "router: lab $name has one subnet ('up N --subnets 2' makes two)"
+	(($#)) || misuse "router needs --mtu or --icmp"
+	while (($#)); do
+		case "$1 ${2-}" in
+		"--icmp on" | "--icmp off") set_router_icmp "$2" ;;
+		"--mtu "*)
+			[[ $2 =~ ^[1-9][0-9]{2,4}$ ]] && (($2 <= mtu)) ||
+				misuse "router: MTU '$2' is not from 100 to $mtu"
+			ip -n "$(router_ns)" link set dev net2 mtu "$2"
+			;;
+		*) misuse "router: unknown option '$1 ${2-}'" ;;
+		esac
+		shift 2
+	done
+}
