@@ -130,6 +130,7 @@ static int open_udp(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr 
 		attr->port = 0;
 		ret = open_udp_port(endpoint, attr);
 	}
+	endpoint->prefix = attr->prefix;
 	return ret;
 }
 

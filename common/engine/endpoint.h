@@ -31,6 +31,7 @@ struct gamma_endpoint_attr {
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;               /* of the NIC, bytes */
+	uint8_t prefix;             /* of UDP: bits of the IPv4 address that name the subnet */
 	uint16_t port;              /* host order; 0: a random free one */
 	bool claimed; /* the caller has claimed the port, and the endpoint takes over port_fd */
 	int port_fd;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/pseudo_mac.h"
+
 uint32_t gamma_peers_hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
 {
 	uint64_t key = port;
@@ -108,6 +110,20 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 	return !memcmp(peer->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);
 }
 
+/* Over UDP the MAC addresses contain IPv4 addresses: the peer's is not of this host's subnet. */
+static bool is_routed(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
+{
+	const uint8_t *own = gamma_pseudo_mac_ipv4(endpoint->local.addr.mac);
+	const uint8_t *other = gamma_pseudo_mac_ipv4(peer->mac);
+	uint32_t a, b;
+
+	if (!endpoint->prefix || !own || !other)
+		return false;
+	memcpy(&a, own, sizeof(a));
+	memcpy(&b, other, sizeof(b));
+	return (ntohl(a) ^ ntohl(b)) >> (32 - gamma_min(endpoint->prefix, 32));
+}
+
 static void insert_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
 	struct gamma_flow **to = peer_chain(endpoint, flow->addr.mac, flow->port);
@@ -137,6 +153,8 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 		grow_table(endpoint);
 	insert_flow(endpoint, flow);
 	endpoint->shm_peers += same_host;
+	if (!same_host && is_routed(endpoint, peer))
+		gamma_congestion_start(flow);
 	if (gamma_unlikely(gamma_dead_peers_has(&endpoint->dead_peers, flow)))
 		gamma_flow_declare_dead_idle(flow, -EHOSTDOWN, GAMMA_DECLARED_DEAD, now);
 	return flow;

@@ -45,6 +45,7 @@ struct gamma_endpoint {
 	struct gamma_list groups; /* struct gamma_group */
 	int groups_fd;            /* epoll of their sockets; -1: none was joined */
 	int ifindex;
+	uint8_t prefix;                 /* of UDP: bits of the address that name the subnet, or 0 */
 	const char *broker;             /* gammad's socket, if its own are gammad's; else NULL */
 	uint8_t nic_mac[GAMMA_MAC_LEN]; /* ditto: of the NIC below its own */
 	int error;         /* negative errno: it has ended, nothing is sent any more; else 0 */

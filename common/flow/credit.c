@@ -231,6 +231,8 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 	struct gamma_credit *credit = &flow->credit;
 	bool newest = seq + 1 == flow->rx.highest; /* an overtaken one tells old news */
 	bool bulk = newest ? flags & GAMMA_FLAG_BACKLOG : credit->bulk;
+	/* Loss on the way from another subnet is the sender's: congestion.c */
+	bool again = flags & GAMMA_FLAG_AGAIN && !flow->congestion.on;
 
 	credit->used_at = ++pool->arrivals;
 	if (gamma_unlikely(!credit->active))
@@ -239,8 +241,8 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 		book_used(flow, 1);
 	if (gamma_unlikely(bulk != credit->bulk))
 		set_bulk(flow, bulk);
-	if (gamma_unlikely(pool->bound < pool_size(pool) || flags & GAMMA_FLAG_AGAIN))
-		watch_loss(pool, flags & GAMMA_FLAG_AGAIN);
+	if (gamma_unlikely(pool->bound < pool_size(pool) || again))
+		watch_loss(pool, again);
 	if (gamma_unlikely(pool->arrivals >= pool->slow_port.look))
 		gamma_slow_port_look(pool, flow->rx.last_time);
 	/* Most recently used goes last; moving the only holder would change nothing. */

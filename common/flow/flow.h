@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "flow/ack.h"
+#include "flow/congestion.h"
 #include "flow/credit.h"
 #include "flow/local.h"
 #include "flow/loss.h"
@@ -119,6 +120,7 @@ struct gamma_flow {
 	struct gamma_ack_state ack;
 	struct gamma_credit credit;
 	struct gamma_loss loss;
+	struct gamma_congestion congestion;
 	struct gamma_path_mtu path_mtu;
 	struct gamma_list ready_entry; /* in local->ready while it may have frames to send, or in
 					* local->stalled while its link takes none */

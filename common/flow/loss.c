@@ -27,6 +27,8 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 	if (!loss->rtt || (!sent->approximate && rtt < loss->rtt_min))
 		loss->rtt_min = rtt;
 	loss->rtt = loss->rtt ? (7 * loss->rtt + rtt) / 8 : rtt;
+	if (gamma_unlikely(flow->congestion.on))
+		gamma_congestion_measured(flow, rtt);
 	/* A delay longer than a polling peer's says nothing of the next one. */
 	if (delay > GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US)
 		return;
@@ -188,6 +190,8 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 			continue;
 		if (now >= sent->time + grace) {
 			gamma_path_mtu_lost(flow, seq, now);
+			if (gamma_unlikely(flow->congestion.on))
+				gamma_congestion_lost(flow, sent);
 			gamma_send_window_mark_lost(flow, seq);
 		} else {
 			next = gamma_min(next, sent->time + grace);
@@ -338,6 +342,8 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 	if (gamma_loss_peer_dead(flow, now))
 		return;
 	ask_whether_there(flow, now);
+	if (gamma_unlikely(flow->congestion.on))
+		gamma_congestion_silent(flow);
 	gamma_loss_want_probe(flow);
 	gamma_timers_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
 	if (loss->backoff < 16)

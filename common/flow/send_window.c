@@ -18,7 +18,8 @@ bool gamma_send_window_is_open(const struct gamma_flow *flow)
 
 	return flow->state == GAMMA_FLOW_OPEN &&
 	       gamma_seq_before(tx->next + tx->returned, tx->limit) &&
-	       gamma_send_window_unacked(&flow->tx) < GAMMA_WINDOW_MAX;
+	       gamma_send_window_unacked(&flow->tx) < GAMMA_WINDOW_MAX &&
+	       (gamma_likely(!flow->congestion.on) || gamma_congestion_is_open(flow));
 }
 
 static bool grow_window(struct gamma_flow *flow)
@@ -97,6 +98,8 @@ static void arrived(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t h
 	if (sent->state == GAMMA_SENT_LOST)
 		flow->tx.lost--;
 	sent->state = GAMMA_SENT_ARRIVED;
+	if (gamma_unlikely(flow->congestion.on))
+		gamma_congestion_arrived(flow, sent, heard);
 }
 
 static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard)
@@ -152,6 +155,7 @@ static void hold_back(struct gamma_flow *flow, const struct gamma_fields *fields
 static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t heard)
 {
 	struct gamma_send_window *tx = &flow->tx;
+	uint32_t una = tx->una;
 
 	while (gamma_seq_before(tx->una, ack)) {
 		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, tx->una);
@@ -160,6 +164,8 @@ static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t heard)
 		gamma_send_acked(flow, sent);
 		tx->una++;
 	}
+	if (gamma_unlikely(flow->congestion.on))
+		gamma_congestion_released(flow, tx->una - una);
 }
 
 void gamma_send_window_resume(struct gamma_flow *flow, uint64_t now)
@@ -204,7 +210,7 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
-	if (tx->una != una && gamma_send_has_frames(flow))
+	if ((tx->una != una && gamma_send_has_frames(flow)) || gamma_unlikely(flow->congestion.on))
 		gamma_flow_ready(flow);
 	return true;
 }
@@ -223,5 +229,6 @@ void gamma_send_window_drop(struct gamma_flow *flow)
 		sent->state = GAMMA_SENT_ARRIVED;
 	}
 	tx->lost = 0;
+	flow->congestion.arrived = 0;
 	tx->held_back = false;
 }

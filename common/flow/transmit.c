@@ -223,11 +223,23 @@ static bool begin_parts(struct gamma_flow *flow, struct gamma_sent *sent, uint32
 	return poll_part(flow, now, frame);
 }
 
+/* Of a path that is shared with others, more is under way than it can carry. */
+static bool is_congested(struct gamma_flow *flow)
+{
+	if (gamma_likely(!flow->congestion.on) || gamma_congestion_is_open(flow))
+		return false;
+	gamma_congestion_filled(flow);
+	return true;
+}
+
 static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	uint32_t seq;
-	struct gamma_sent *sent = gamma_send_window_next_lost(flow, &seq);
+	struct gamma_sent *sent;
 
+	if (gamma_likely(!flow->tx.lost) || is_congested(flow))
+		return false;
+	sent = gamma_send_window_next_lost(flow, &seq);
 	if (!sent)
 		return false;
 	/* A sender that repairs wants to know: no delayed acknowledgement. */
@@ -267,6 +279,13 @@ static bool keeps_last(const struct gamma_flow *flow)
 	       !gamma_seq_before(tx->una, tx->short_sent) && gamma_send_fills_frame(flow);
 }
 
+/* Toward another subnet a window leaves in parts, each with its acknowledgement. */
+static bool ends_turn(const struct gamma_flow *flow)
+{
+	return gamma_unlikely(flow->congestion.on) &&
+	       flow->tx.next - flow->tx.asked >= gamma_congestion_turn(flow);
+}
+
 static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	struct gamma_sent *sent;
@@ -280,7 +299,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	if (!sent) {
 		if (gamma_send_window_is_open(flow))
 			try_later(flow, now);
-		else if (flow->state == GAMMA_FLOW_OPEN)
+		else if (flow->state == GAMMA_FLOW_OPEN && !is_congested(flow))
 			gamma_credit_starved(flow, now);
 		return false;
 	}
@@ -299,7 +318,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	/* The last frame that credit allows brings the next credit. */
 	if (gamma_send_has_frames(flow)) {
 		flow->tx.backlog_sent = flow->tx.next;
-		if (!gamma_send_window_is_open(flow) || keeps_last(flow))
+		if (!gamma_send_window_is_open(flow) || keeps_last(flow) || ends_turn(flow))
 			flags |= GAMMA_FLAG_ACK_REQUESTED;
 	}
 	if (flags & GAMMA_FLAG_ACK_REQUESTED)

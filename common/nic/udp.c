@@ -22,14 +22,16 @@ struct addresses {
 };
 
 /* Of several addresses of a NIC the first, which is its primary one. */
-static void set_address(const struct addresses *addresses, int ifindex, const struct gamma_ip *ip)
+static void set_address(const struct addresses *addresses, const struct ifaddrmsg *info,
+			const struct gamma_ip *ip)
 {
 	for (size_t i = 0; i < addresses->count; i++) {
 		struct gamma_nic *nic = &addresses->nics[i];
 
-		if (nic->ifindex != ifindex || nic->udp)
+		if (nic->ifindex != (int) info->ifa_index || nic->udp)
 			continue;
 		nic->udp = true;
+		nic->prefix = info->ifa_prefixlen;
 		gamma_pseudo_mac_make(ip->bytes, nic->mac);
 	}
 }
@@ -46,7 +48,7 @@ static int read_address(const struct nlmsghdr *head, void *data)
 		if (mnl_attr_get_type(attr) != IFA_LOCAL || mnl_attr_get_payload_len(attr) != 4)
 			continue;
 		memcpy(ip.bytes, mnl_attr_get_payload(attr), 4);
-		set_address(data, (int) info->ifa_index, &ip);
+		set_address(data, info, &ip);
 	}
 	return MNL_CB_OK;
 }

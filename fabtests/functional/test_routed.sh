@@ -47,5 +47,6 @@ lab_up 2 --subnets 2
 lab impair node02 --delay 10ms --loss 1 --ethertype 0x0800
 pingpong "20 ms and 1 % loss" 60 -c -S 100000 -I 10
 counted "what is lost is sent again" 'any(.retransmissions > 0)'
+counted "and the sender's window shrinks" 'any(.window_reductions > 0)'
 lab impair node02 off
 finish

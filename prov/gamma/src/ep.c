@@ -264,6 +264,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 		.broker = gamma_settings.broker,
 		.ifindex = nic->ifindex,
 		.mtu = nic->mtu,
+		.prefix = nic->prefix,
 		.port = ep->port,
 		.ethertype = gamma_settings.ethertype,
 		.tenant = geteuid(),
