@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/pseudo_mac.h"
+
 enum {
 	WATCH_MS = 10, /* a watching thread checks whether the application polls, as the provider's
 			  does */
@@ -235,7 +237,8 @@ static void begin(struct node *node)
 		.payload_crc = config->payload_crc,
 	};
 	struct gamma_addr addr = {
-		.mac = {2, 0, 0, 0, (uint8_t) (node->index >> 8), (uint8_t) node->index},
+		.mac = {2, config->routed ? GAMMA_PSEUDO_MAC_1 : 0, 0, 0,
+			(uint8_t) (node->index >> 8), (uint8_t) node->index},
 		.port = htons((uint16_t) (9000 + node->index)),
 		.epoch = htonl(new_epoch(node)),
 		.version = GAMMA_ADDR_VERSION,
@@ -267,6 +270,7 @@ static void begin(struct node *node)
 	node->ep.messages.context = node;
 	node->ep.local.forget = gamma_peers_forget;
 	node->ep.packet = &node->link;
+	node->ep.prefix = config->routed ? 32 : 0;
 }
 
 void node_init(struct sim *sim, unsigned index)

@@ -70,6 +70,7 @@ struct sim_config {
 	bool watched;                    /* a thread takes over when an application does not poll */
 	bool stamped;                    /* rings report when frames arrived */
 	bool payload_crc;                /* payloads carry a checksum */
+	bool routed;                     /* every host is on a subnet of its own, over UDP */
 	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
 	uint64_t steps_max;              /* events: more is a livelock */
 };
