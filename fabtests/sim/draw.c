@@ -118,6 +118,14 @@ static void draw_taking(struct plan *plan)
 			(uint8_t) (dice(&own) % (late ? SIM_DELIVERIES : SIM_AT_ONCE_POSTS_AFTER));
 }
 
+/* One run in eight is over UDP between subnets, drawn by numbers of its own too. */
+static void draw_routed(struct plan *plan)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x2c1b3c6d};
+
+	plan->config.routed = percent(&own, 12);
+}
+
 static void draw_config(struct plan *plan)
 {
 	struct sim_config *config = &plan->config;
@@ -563,6 +571,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	plan->config.copy_size = (uint32_t) PICK(plan, 0, 0, 4096, 16384);
 	plan->config.stamped = seed % 2; /* the same random numbers for all else */
 	draw_taking(plan);
+	draw_routed(plan);
 }
 
 /* Each flow finds the size that passes by its own losses, and a stream behind it waits. */
