@@ -11,7 +11,7 @@
 export GAMMA_BUILD=installed # for lab/lab
 gamma_env=(LC_ALL=C)
 
-names=(libfabric-gamma openmpi-gamma gamma-tools gammad libgamma-dev)
+names=(libfabric-gamma openmpi-gamma gamma-tools gammad libgamma0 libgamma-dev)
 
 install_packages() {
 	apt-get -q -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$@"

@@ -66,6 +66,7 @@ debian_image() {
 		$(variable openmpicomponentdir) usr/lib/multiarch/openmpi/lib/openmpi3
 		$(variable pkgconfigdir) usr/lib/multiarch/pkgconfig
 		$(variable systemdsystemunitdir) $UNITDIR
+		$(variable libdir) usr/lib/multiarch
 		$(variable prefix) usr
 	END
 	mkdir -p "$image/etc" && : >"$image/etc/gammad.conf" # debian/rules makes it

@@ -73,7 +73,8 @@ static void repair_checksum(struct frame *frame)
 				  frame->fields.header_len - GAMMA_HEADER_LEN));
 }
 
-/* The flags, or the limit: all else that a frame of the peer's says is right. */
+/* The flags, or the limit: all else that a frame of the peer's says is right. PORT is of what it
+ * carries, which nothing protects. */
 static void alter(struct attacker *attacker, struct frame *frame)
 {
 	uint32_t limit = frame->fields.limit;
@@ -83,7 +84,8 @@ static void alter(struct attacker *attacker, struct frame *frame)
 		      dice(attacker) % 2 ? any_number(attacker)
 					 : limit + (uint32_t) (dice(attacker) % 2000));
 	else
-		frame->bytes[FLAGS_AT] = dice(attacker) & GAMMA_FLAGS_KNOWN;
+		frame->bytes[FLAGS_AT] = (frame->bytes[FLAGS_AT] & GAMMA_FLAG_PORT) |
+					 (dice(attacker) & GAMMA_FLAGS_KNOWN & ~GAMMA_FLAG_PORT);
 	repair_checksum(frame);
 }
 
