@@ -145,6 +145,8 @@ static void hold_back(struct gamma_flow *flow, const struct gamma_fields *fields
 {
 	struct gamma_send_window *tx = &flow->tx;
 
+	if (!gamma_seq_before(tx->una, fields->ack))
+		return; /* it acknowledges nothing: a late one, or a forged one */
 	for (uint32_t seq = tx->una; gamma_seq_before(seq, fields->ack); seq++)
 		arrived(flow, gamma_send_window_at(&flow->tx, seq), heard);
 	tx->held_back = true;
@@ -166,6 +168,13 @@ static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t heard)
 	}
 	if (gamma_unlikely(flow->congestion.on))
 		gamma_congestion_released(flow, tx->una - una);
+}
+
+/* A newer acknowledgement that waits for no notice: the one that did was forged. */
+static void release(struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	if (!gamma_seq_before(fields->ack, flow->tx.acked))
+		flow->tx.held_back = false;
 }
 
 void gamma_send_window_resume(struct gamma_flow *flow, uint64_t now)
@@ -198,10 +207,13 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 	    !(fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED))
 		take_delay(flow, fields, heard, now);
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_CUTS &&
-			   gamma_seq_before(flow->tx.cuts_seen, fields->cuts)))
+			   gamma_seq_before(flow->tx.cuts_seen, fields->cuts))) {
 		hold_back(flow, fields, heard);
-	else
+	} else {
 		take_ack(flow, fields->ack, heard);
+		if (gamma_unlikely(tx->held_back))
+			release(flow, fields);
+	}
 	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
 	gamma_credit_receive_limit(flow, fields->limit);

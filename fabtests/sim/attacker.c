@@ -135,6 +135,10 @@ static void forge_ack(struct attacker *attacker, const struct gamma_flow *flow,
 	fields->limit = dice(attacker) % 2
 				? next + beyond[dice(attacker) % gamma_array_size(beyond)]
 				: any_number(attacker);
+	if (dice(attacker) % 4 == 0) {
+		fields->extensions |= GAMMA_EXT_CUTS;
+		fields->cuts = any_number(attacker);
+	}
 }
 
 static void forge_mtu(struct attacker *attacker, struct gamma_fields *fields)

@@ -786,6 +786,33 @@ static void bye__lost_is_said_to_one_who_asks(void **state)
 	assert_int_equal(net->nodes[1].last_error, -ECONNRESET);
 }
 
+/* It says that notices are to come for messages that the peer could not keep. */
+static void cuts__forged_hold_nothing_back(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_RECLAIM, GAMMA_ANSWER);
+	const struct gamma_flow *flow = net_flow(net, 0, 1);
+	struct outgoing *out;
+
+	(void) state;
+	exchange();
+	fields.extensions = GAMMA_EXT_ACK | GAMMA_EXT_CUTS;
+	fields.cuts = INT32_MAX;
+	for (uint32_t back = 0; back < 2; back++) {
+		fields.ack = flow->tx.una - back;
+		net_forge(net, 1, 0, &fields, NULL);
+		net_run(net, US / 2);
+		assert_false(flow->tx.held_back);
+	}
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	fields.ack = flow->tx.next; /* right by chance: until the peer's own comes */
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(out->error, 0);
+	assert_int_equal(flow->tx.una, flow->tx.next);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+}
+
 /* A peer that goes on after the end of this side learns it at once. */
 static void closed__flow_answers_by_reset(void **state)
 {
@@ -1025,6 +1052,7 @@ int main(void)
 		NET_TEST(bye__answer_that_was_not_asked_for),
 		NET_TEST(bye__of_a_peer_that_has_gone_is_believed_in_the_end),
 		NET_TEST(bye__lost_is_said_to_one_who_asks),
+		NET_TEST(cuts__forged_hold_nothing_back),
 		NET_TEST(closed__flow_answers_by_reset),
 		NET_TEST(bye__to_one_who_does_not_know_us),
 		NET_TEST(bye__both_at_once),
