@@ -67,7 +67,7 @@ cmd_router() {
 		case "$1 ${2-}" in
 		"--icmp on" | "--icmp off") set_router_icmp "$2" ;;
 		"--mtu "*)
-			[[ $2 =~ ^[1-9][0-9]{2,4}$ ]] && (($2 <= mtu)) ||
+			{ [[ $2 =~ ^[1-9][0-9]{2,4}$ ]] && (($2 <= mtu)); } ||
 				misuse "router: MTU '$2' is not from 100 to $mtu"
 			ip -n "$(router_ns)" link set dev net2 mtu "$2"
 			;;
