@@ -171,7 +171,7 @@ static void take_ack(struct gamma_flow *flow, uint32_t ack, uint64_t heard)
 }
 
 /* A newer acknowledgement that waits for no notice: the one that did was forged. */
-static void release(struct gamma_flow *flow, const struct gamma_fields *fields)
+static void release_held(struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	if (!gamma_seq_before(fields->ack, flow->tx.acked))
 		flow->tx.held_back = false;
@@ -212,7 +212,7 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 	} else {
 		take_ack(flow, fields->ack, heard);
 		if (gamma_unlikely(tx->held_back))
-			release(flow, fields);
+			release_held(flow, fields);
 	}
 	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
