@@ -362,6 +362,8 @@ static void check_path(struct node *node, const struct gamma_flow *flow)
 		largest = GAMMA_SAFE_MTU;
 	if (sim->shrunk && (flow->path_mtu.mtu == nics || sim->config.switch_mtu < GAMMA_SAFE_MTU))
 		return;
+	if (flow->path_mtu.unverified) /* the peer is being asked whether it takes less */
+		return;
 	if (flow->state == GAMMA_FLOW_OPEN && flow->path_mtu.settled && flow->path_mtu.peer_mtu &&
 	    flow->path_mtu.mtu != largest)
 		sim_fail(sim, "node %u sends frames of %u bytes to node %u, which takes %u",
