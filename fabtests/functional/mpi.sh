@@ -108,7 +108,18 @@ mpi_use_impi() {
 	mpi_launch=("$mpi_folder/bin/mpiexec.hydra" -bootstrap ssh -bootstrap-exec "$(mpi_agent)")
 }
 
-# mpi_use STACK: openmpi4, openmpi5, mpich or impi; 77 with the reason in mpi_missing.
+# From 2021.19 on the wheel brings no libfabric: the system's, as fi_info uses it.
+mpi_use_impi_without_libfabric() {
+	local library
+	mpi_wheel impi_rt 2021.19.0 || return 77
+	mpi_python mpich || return 77
+	mpi_hydra
+	library=$(ldd "$(type -P fi_info)" | awk '/libfabric[.]so/ { print $3 }')
+	mpi_env+=("I_MPI_ROOT=$mpi_folder" I_MPI_FABRICS=ofi "I_MPI_OFI_LIBRARY=$library" I_MPI_PIN=0)
+	mpi_launch=("$mpi_folder/bin/mpiexec.hydra" -bootstrap ssh -bootstrap-exec "$(mpi_agent)")
+}
+
+# mpi_use STACK: openmpi4, openmpi5, mpich, impi or impi_without_libfabric; 77 with the reason in mpi_missing.
 mpi_use() {
 	mpi_stack=$1
 	mpi_way=()

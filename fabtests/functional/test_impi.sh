@@ -66,4 +66,10 @@ benchmark "IMB-MPI1" IMB-MPI1 PingPong Exchange Allreduce Alltoall Bcast
 benchmark "IMB-RMA" IMB-RMA
 benchmark "IMB-NBC" IMB-NBC Iallreduce Ialltoall
 
+if mpi_use impi_without_libfabric; then
+	mpi_env+=(I_MPI_OFI_PROVIDER=gamma)
+	mpi_conforms "with the system's libfabric" node01,node02 2 messages collective
+else
+	echo "not checked: a release without a libfabric of its own: $mpi_missing"
+fi
 finish
