@@ -27,7 +27,7 @@
 __asm__(".section .rodata\n"
 	".balign 16\n"
 	"gammad_object_begin:\n"
-	".incbin \"gammad/bpf/gammad.bpf.o\"\n"
+	".incbin \"gammad/gammad.bpf.copy\"\n"
 	"gammad_object_end:\n"
 	".balign 16\n"
 	".previous\n");
