@@ -367,6 +367,7 @@ void discover_ask_trips(struct discover *discover, struct discover_host *host, u
 void discover_ask_full(struct discover *discover, struct discover_host *host)
 {
 	uint8_t op = host->gammad ? GAMMA_LOOKUP_HOST_ASK : GAMMA_LOOKUP_ASK;
+	uint32_t first = discover->seq + 1;
 	struct answer answer;
 
 	host->full_mtu = (uint32_t) gamma_min(discover->link->mtu, host->mtu);
@@ -378,7 +379,8 @@ void discover_ask_full(struct discover *discover, struct discover_host *host)
 			continue;
 		while (next_answer(discover, gamma_now() + FULL_WAIT_MS * GAMMA_NS_PER_MS,
 				   &answer)) {
-			if (answer.seq != discover->seq ||
+			/* A late answer to an earlier try says as much. */
+			if ((int32_t) (answer.seq - first) < 0 ||
 			    memcmp(answer.mac, host->mac, GAMMA_MAC_LEN))
 				continue;
 			host->full = DISCOVER_PASSES;
