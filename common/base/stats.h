@@ -56,6 +56,7 @@
 	  "times a link refused a frame: full, no carrier, or too large for the peer")            \
 	X(resets_out, "RESET frames sent, but for those that confirm an own BYE")                 \
 	X(resets_in, "RESET frames that ended a connection in error")                             \
+	X(unreachable, "ICMP errors received that say that no process has a peer's UDP port")     \
 	X(lookups_out, "LOOKUP requests sent")                                                    \
 	X(lookups_in, "LOOKUP requests received")                                                 \
 	X(malformed, "frames that are damaged or not of this protocol")                           \

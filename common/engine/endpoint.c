@@ -267,6 +267,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 				 endpoint->packet->slots);
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.random = random;
+	endpoint->local.limits.random_start = true;
 	endpoint->local.flow_size = sizeof(struct gamma_peer);
 	endpoint->local.forget = gamma_peers_forget;
 	endpoint->messages.has_undelivered = gamma_shm_path_has_undelivered;

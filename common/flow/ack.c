@@ -56,7 +56,14 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 		      uint64_t now)
 {
 	struct gamma_ack_state *ack = &flow->ack;
+	bool probed = fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED;
 
+	if (gamma_unlikely(probed))
+		attach_delay(fields, flow->tx.first, flow->probed_time, now);
+	if (gamma_unlikely(!flow->rx.begun)) {
+		ack->now = false; /* nothing has arrived, and no number could say so */
+		return;
+	}
 	fields->extensions |= GAMMA_EXT_ACK;
 	fields->ack = flow->rx.next;
 	fields->limit = flow->credit.limit;
@@ -66,9 +73,7 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 		fields->extensions |= GAMMA_EXT_CUTS;
 		fields->cuts = flow->ack.cuts;
 	}
-	if (alone && fields->op == GAMMA_ACK_PROBED) {
-		attach_delay(fields, fields->seq, flow->probed_time, now);
-	} else if (ack->echo_valid && (alone || ++ack->skipped >= GAMMA_DELAY_EVERY)) {
+	if (!probed && ack->echo_valid && (alone || ++ack->skipped >= GAMMA_DELAY_EVERY)) {
 		attach_delay(fields, flow->rx.last, flow->rx.last_time, now);
 		ack->skipped = 0;
 		ack->echo_valid = false;

@@ -56,11 +56,15 @@ void gamma_credit_pool_set_budget(struct gamma_credit_pool *pool, uint32_t frame
 	pool->bound = frames ? (uint32_t) gamma_min(gamma_max(pool->bound, frames), size) : size;
 }
 
+void gamma_credit_shift(struct gamma_flow *flow, uint32_t frames)
+{
+	flow->credit.limit += frames;
+}
+
 void gamma_credit_init(struct gamma_flow *flow)
 {
-	flow->credit.limit = GAMMA_FIRST_CREDIT; /* from the reserve, until the first frame */
 	flow->credit.asked_at = UINT64_MAX;
-	flow->tx.limit = GAMMA_FIRST_CREDIT;
+	flow->credit.limit = GAMMA_FIRST_CREDIT; /* from the reserve, until the first frame */
 	gamma_list_init(&flow->credit.wait_entry);
 	gamma_list_init(&flow->credit.grant_entry);
 }

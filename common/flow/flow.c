@@ -28,6 +28,15 @@ static bool is_self(const struct gamma_flow *flow)
 	       !memcmp(flow->addr.mac, own->mac, GAMMA_MAC_LEN);
 }
 
+/* Nobody who does not see this flow's frames can guess it: RFC 6528 does so for TCP. What an shm
+ * peer gets comes from its host. */
+static uint32_t first_number(const struct gamma_flow *flow)
+{
+	if (flow->same_host || !flow->local->limits.random_start)
+		return 0;
+	return gamma_random_next(&flow->local->random) / GAMMA_WINDOW_MAX * GAMMA_WINDOW_MAX;
+}
+
 struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_addr *peer,
 				  bool same_host, uint64_t now)
 {
@@ -50,6 +59,7 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	gamma_list_append(&local->flows, &flow->all_entry);
 	gamma_message_flow_init(flow);
 	gamma_credit_init(flow);
+	gamma_send_window_begin(flow, first_number(flow));
 	gamma_path_mtu_init(flow);
 	flow->loss.heard = now;
 	if (flow->state == GAMMA_FLOW_LOOKUP) {
@@ -112,10 +122,10 @@ void gamma_flow_fail_for_good(struct gamma_flow *flow, int error, const char *ca
 	forget_later(flow, now);
 }
 
-/* Where no message has gone either way both begin at the same numbers again. */
+/* Where no message has gone either way both may begin anew. */
 static bool has_history(const struct gamma_flow *flow)
 {
-	return flow->rx.arrived || flow->tx.next;
+	return flow->rx.arrived != flow->rx.first || flow->tx.next != flow->tx.first;
 }
 
 void gamma_flow_declare_dead(struct gamma_flow *flow, int error, const char *cause, uint64_t now)
@@ -303,7 +313,7 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 	if (fields->extensions & GAMMA_EXT_MTU && fields->probe)
 		gamma_path_mtu_probed(flow, fields->probe, fields->seq);
 	else
-		gamma_loss_probed(flow, fields->seq, now);
+		gamma_loss_probed(flow, fields, now);
 }
 
 /* Does that number belong to something that the peer could answer by RESET? Inline shm messages
@@ -361,9 +371,20 @@ void gamma_flow_believe_bye(struct gamma_flow *flow, uint64_t now)
  * acknowledged before; its acknowledgement has been taken. */
 static bool is_plausible_bye(const struct gamma_flow *flow, const struct gamma_fields *fields)
 {
-	return fields->extensions & GAMMA_EXT_ACK && !gamma_seq_before(fields->ack, flow->tx.una) &&
-	       !gamma_seq_before(fields->seq, flow->rx.highest) &&
+	bool acked = fields->extensions & GAMMA_EXT_ACK
+			     ? !gamma_seq_before(fields->ack, flow->tx.una)
+			     : flow->tx.una == flow->tx.first;
+
+	return acked && !gamma_seq_before(fields->seq, flow->rx.highest) &&
 	       fields->seq - flow->rx.next <= GAMMA_WINDOW_MAX;
+}
+
+/* As long as nothing is acknowledged, a wrong acknowledgement may be the peer's, which has taken a
+ * forged first frame. */
+static void doubt_acks(struct gamma_flow *flow, uint64_t now)
+{
+	if (flow->tx.una == flow->tx.first && !flow->same_host)
+		gamma_loss_challenge(flow, now);
 }
 
 /* The number may have been guessed by somebody who is not on the path. So the peer is asked by a
@@ -383,6 +404,7 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 	}
 	if (!is_plausible_bye(flow, fields)) {
 		flow->local->stats.stray++;
+		doubt_acks(flow, now);
 	} else if (flow->same_host || flow->byes) {
 		gamma_flow_believe_bye(flow, now);
 	} else {
@@ -420,6 +442,17 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
 	}
 }
 
+/* Somebody may have forged a first frame toward the peer, which then acknowledges what was never
+ * sent. Its answer to a PROBE counts nevertheless, and what is sent again tells it where the
+ * numbers begin. */
+static bool answers_probe(const struct gamma_flow *flow, const struct gamma_fields *fields)
+{
+	bool answer = fields->kind == GAMMA_KIND_ACK ? fields->op == GAMMA_ACK_PROBED
+						     : fields->kind == GAMMA_KIND_RESET;
+
+	return answer && flow->loss.probing && fields->seq == flow->loss.probe;
+}
+
 void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
 			const uint8_t *payload, uint64_t arrived, uint64_t now)
 {
@@ -430,6 +463,11 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 			gamma_flow_want(flow, GAMMA_PENDING_BYE_ANSWER);
 		return;
 	}
+	if (gamma_unlikely(!flow->rx.proven) &&
+	    gamma_unlikely(!gamma_receive_window_admits(flow, fields, now))) {
+		flow->local->stats.stray++;
+		return;
+	}
 	flow->loss.heard = now;
 	flow->heard_of = true;
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_WANT_CRC))
@@ -437,7 +475,10 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	if (fields->extensions & GAMMA_EXT_ACK &&
 	    !gamma_send_window_receive_ack(flow, fields, arrived, now)) {
 		flow->local->stats.malformed++;
-		return;
+		if (fields->kind == GAMMA_KIND_BYE)
+			doubt_acks(flow, now);
+		if (!answers_probe(flow, fields))
+			return;
 	}
 	if (gamma_unlikely(fields->extensions & GAMMA_EXT_MTU && fields->mtu &&
 			   flow->path_mtu.peer_mtu != fields->mtu))

@@ -30,6 +30,7 @@ struct gamma_limits {
 	uint64_t peer_timeout;    /* ns */
 	uint64_t forget;          /* ns that a closed flow is remembered */
 	bool payload_crc;         /* checksum over payloads, both ways */
+	bool random_start;        /* frame numbers begin at random, else at 0 */
 };
 
 /* What a frame on the fast path brought besides its message, which has been delivered already:

@@ -225,13 +225,18 @@ static void take_probe_time(struct gamma_loss *loss, uint64_t passed)
 }
 
 /* The answer to a probe: everything sent before the probe has arrived by now, or is lost. */
-void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now)
+void gamma_loss_probed(struct gamma_flow *flow, const struct gamma_fields *answer, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
 
-	if (!loss->probing || probe != loss->probe)
+	if (!loss->probing || answer->seq != loss->probe)
 		return;
 	loss->probing = loss->doubted = false;
+	if (gamma_unlikely(!flow->rx.proven) && answer->extensions & GAMMA_EXT_DELAY) {
+		gamma_receive_window_prove(flow, answer->echo, now);
+		if (!gamma_flow_usable(flow))
+			return;
+	}
 	gamma_flow_refute_bye(flow);
 	loss->backoff = 0;
 	loss->waiting_since = 0;

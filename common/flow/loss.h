@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct gamma_flow;
+struct gamma_fields;
 struct gamma_sent;
 
 struct gamma_loss {
@@ -41,7 +42,7 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now);
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now);
 /* The peer reports a spurious retransmission: the frame was late, not lost. */
 void gamma_loss_spurious(struct gamma_flow *flow);
-void gamma_loss_probed(struct gamma_flow *flow, uint32_t probe, uint64_t now);
+void gamma_loss_probed(struct gamma_flow *flow, const struct gamma_fields *answer, uint64_t now);
 void gamma_loss_want_probe(struct gamma_flow *flow); /* a plain probe */
 /* A frame says in the peer's name that it has gone, and may be forged: asks the peer. */
 void gamma_loss_challenge(struct gamma_flow *flow, uint64_t now);

@@ -308,6 +308,16 @@ static bool suspect_arrived(const struct gamma_flow *flow)
 	       gamma_send_window_at(&flow->tx, seq)->state == GAMMA_SENT_ARRIVED;
 }
 
+/* Lost frames are sent again lowest first, and a small window may never come to the suspect while
+ * this one before it vanishes again and again. */
+static bool precedes_suspect(const struct gamma_flow *flow, uint32_t seq)
+{
+	uint32_t suspect = flow->path_mtu.suspect;
+
+	return gamma_seq_before(seq, suspect) &&
+	       gamma_send_window_at(&flow->tx, suspect)->state == GAMMA_SENT_LOST;
+}
+
 /* Every Ethernet passes 1,500 bytes, nearly: a crowded switch that drops the same frame again and
  * again is the likelier cause, for as long as that usually takes. */
 static uint64_t evidence_time(const struct gamma_flow *flow)
@@ -336,7 +346,8 @@ void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 
 	if (!sent->large || flow->same_host)
 		return;
-	if (!path->losses || path->passed >= path->suspect_serial || suspect_arrived(flow)) {
+	if (!path->losses || path->passed >= path->suspect_serial || suspect_arrived(flow) ||
+	    precedes_suspect(flow, seq)) {
 		path->suspect = seq;
 		path->suspect_serial = sent->serial;
 		path->suspect_len = sent->len;

@@ -6,6 +6,7 @@
  */
 #include "flow/receive_window.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,66 @@
 #include "flow/reassembly.h"
 #include "flow/upcalls.h"
 
+enum { FAR = 1 << 20 }; /* frames: no frame of this sequence comes so late or so early */
+
 struct gamma_early_frame {
 	struct gamma_fields fields;
 	uint8_t payload[];
 };
+
+void gamma_receive_window_begin(struct gamma_flow *flow, uint32_t first)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+
+	gamma_credit_shift(flow, first - rx->arrived);
+	rx->begun = true;
+	rx->first = rx->next = rx->highest = rx->arrived = first;
+}
+
+/* Is it a number of this side's own sequence: of a frame, or of the next one? */
+static bool has_number(const struct gamma_fields *fields)
+{
+	return fields->kind == GAMMA_KIND_DATA || fields->kind == GAMMA_KIND_REQUEST ||
+	       (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK);
+}
+
+/* Numbers begin at a multiple of the window, and until an acknowledgement has left the peer may
+ * send no more than its first credit. A number far from those at hand may have been forged, or it
+ * is right and those at hand were forged. */
+bool gamma_receive_window_admits(struct gamma_flow *flow, const struct gamma_fields *fields,
+				 uint64_t now)
+{
+	const struct gamma_receive_window *rx = &flow->rx;
+	uint32_t behind = fields->seq % GAMMA_WINDOW_MAX;
+	uint32_t first = fields->seq - behind;
+
+	if (!has_number(fields) || (rx->begun && fields->seq - rx->next + FAR < 2 * FAR))
+		return true;
+	if (behind > GAMMA_FIRST_CREDIT)
+		return rx->begun;
+	if (!rx->begun)
+		gamma_receive_window_begin(flow, first);
+	else if (rx->first != first)
+		gamma_loss_challenge(flow, now);
+	return rx->first == first;
+}
+
+/* What was forged has begun the sequence. As long as it brought no frame, no harm is done. */
+void gamma_receive_window_prove(struct gamma_flow *flow, uint32_t first, uint64_t now)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+
+	if (rx->proven || !rx->begun)
+		return;
+	if (rx->first != first && (rx->arrived != rx->first || rx->highest != rx->first)) {
+		gamma_flow_fail_for_good(flow, -ECONNRESET,
+					 "another host has sent frames in its name", now);
+		return;
+	}
+	if (rx->first != first)
+		gamma_receive_window_begin(flow, first);
+	rx->proven = true;
+}
 
 static bool bit_test(const struct gamma_receive_window *rx, uint32_t seq)
 {

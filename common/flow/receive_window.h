@@ -10,6 +10,9 @@ struct gamma_early_frame; /* an early frame kept until its turn */
 struct gamma_reassembly;  /* a frame of which parts have come: reassembly.c */
 
 struct gamma_receive_window {
+	bool begun;         /* the number of the first frame is known, */
+	bool proven;        /* and that it is the peer's, who has said so in answer to a PROBE */
+	uint32_t first;     /* that number */
 	uint32_t next;      /* every frame before this has arrived */
 	uint32_t highest;   /* one past the highest number that arrived */
 	uint32_t arrived;   /* distinct frames arrived so far */
@@ -22,6 +25,15 @@ struct gamma_receive_window {
 	struct gamma_reassembly **parts; /* ditto */
 };
 
+/* The peer's first frame has this number: before any has been taken. */
+void gamma_receive_window_begin(struct gamma_flow *flow, uint32_t first);
+/* Looks at the number of a frame of the peer, unless its first one is proven. One of its first
+ * frames tells where its numbers begin. False: the frame has no place among them, and the peer is
+ * asked whether they begin elsewhere. */
+bool gamma_receive_window_admits(struct gamma_flow *flow, const struct gamma_fields *fields,
+				 uint64_t now);
+/* The peer's answer to a PROBE says that its numbers begin there. */
+void gamma_receive_window_prove(struct gamma_flow *flow, uint32_t first, uint64_t now);
 void gamma_receive_window_data(struct gamma_flow *flow, const struct gamma_fields *fields,
 			       const uint8_t *payload, uint64_t arrived, uint64_t now);
 /* The two halves of the same, for a frame in order that nothing waits before: its message, if

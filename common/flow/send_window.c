@@ -12,6 +12,15 @@
 
 enum { FIRST_SIZE = 16 }; /* entries of sent[] at first; most peers never need more */
 
+void gamma_send_window_begin(struct gamma_flow *flow, uint32_t first)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	tx->first = tx->next = tx->una = tx->asked = tx->lost_from = first;
+	tx->short_sent = tx->backlog_sent = tx->acked = first;
+	tx->limit = first + GAMMA_FIRST_CREDIT;
+}
+
 bool gamma_send_window_is_open(const struct gamma_flow *flow)
 {
 	const struct gamma_send_window *tx = &flow->tx;

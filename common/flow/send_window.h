@@ -34,6 +34,7 @@ struct gamma_sent {
 };
 
 struct gamma_send_window {
+	uint32_t first;      /* number of the first frame: a multiple of GAMMA_WINDOW_MAX */
 	uint32_t next;       /* number of the next new frame */
 	uint32_t una;        /* oldest not acknowledged */
 	uint32_t limit;      /* credit: frames sent plus credit given back stay below this */
@@ -70,6 +71,8 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 				   uint64_t heard, uint64_t now);
 /* Releases what was held back for notices of CUT, if they are all here. */
 void gamma_send_window_resume(struct gamma_flow *flow, uint64_t now);
+/* The first frame gets this number: before anything is sent. */
+void gamma_send_window_begin(struct gamma_flow *flow, uint32_t first);
 void gamma_send_window_drop(struct gamma_flow *flow);
 
 static inline struct gamma_sent *gamma_send_window_at(const struct gamma_send_window *tx,

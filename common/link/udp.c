@@ -9,87 +9,39 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <net/if.h>
+#include <netinet/ip_icmp.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base/base.h"
+#include "link/icmp.h"
+#include "link/train.h"
 #include "wire/pseudo_mac.h"
 
 enum {
-	TRAIN_FRAMES = 64,   /* that every kernel with UDP_SEGMENT takes */
-	TRAIN_BYTES = 65507, /* of UDP payload */
-	BUFFER = 1 << 16,    /* bytes of a received train */
-	UDP_OVERHEAD = 28,   /* bytes of the IPv4 and UDP headers */
-	TRUESIZE = 2304,     /* bytes of receive buffer for a datagram of MTU 1,500 */
-	RCVBUF = 4 << 20,    /* wanted, bytes */
-	CONTROL = 64,        /* bytes of control messages */
+	UDP_OVERHEAD = 28, /* bytes of the IPv4 and UDP headers */
+	RCVBUF = 4 << 20,  /* wanted, bytes */
+	CONTROL = 128,     /* bytes of control messages */
 };
 
 struct udp_link {
 	struct gamma_link link;
 	struct gamma_udp_attr attr;
-	uint8_t mac[GAMMA_MAC_LEN];  /* pseudo address of this side */
-	bool single;                 /* the kernel or the NIC refused to segment */
-	struct sockaddr_in from;     /* of the train that is lent */
-	uint32_t at, len;            /* bytes: the next frame in the train, the train's end */
-	uint32_t segment;            /* bytes of each frame of the train but the last */
-	uint32_t overflow;           /* the socket's count of drops when it was last read */
-	uint8_t head[GAMMA_ETH_LEN]; /* room for the first frame's pseudo header */
-	uint8_t train[BUFFER];
+	uint8_t mac[GAMMA_MAC_LEN]; /* pseudo address of this side */
+	bool single;                /* the kernel or the NIC refused to segment */
+	struct sockaddr_in from;    /* of the train that is lent */
+	uint32_t overflow;          /* the socket's count of drops when it was last read */
+	bool errors;                /* the socket's queue of ICMP errors may not be empty */
+	struct gamma_train train;   /* the one that is lent */
 };
 
 /* ---- sending ---- */
-
-static size_t datagram_len(const struct gamma_frame *frame)
-{
-	size_t len = frame->head_len - GAMMA_ETH_LEN;
-
-	for (unsigned i = 0; i < frame->iov_count; i++)
-		len += frame->iov[i].iov_len;
-	return len;
-}
-
-static bool same_peer(const struct gamma_frame *a, const struct gamma_frame *b)
-{
-	return !memcmp(a->head, b->head, GAMMA_MAC_LEN) &&
-	       !memcmp(a->head + GAMMA_ETH_LEN, b->head + GAMMA_ETH_LEN, sizeof(uint16_t));
-}
-
-/* How many frames from the first on can leave as one train. */
-static unsigned train_frames(const struct udp_link *udp, const struct gamma_frame *frames,
-			     unsigned count)
-{
-	size_t segment = datagram_len(frames), total = segment, len = segment;
-	unsigned n = 1;
-
-	if (udp->single)
-		return 1;
-	count = (unsigned) gamma_min(count, TRAIN_FRAMES);
-	for (; n < count && len == segment && same_peer(frames, frames + n); n++) {
-		len = datagram_len(frames + n);
-		total += len;
-		if (len > segment || total > TRAIN_BYTES)
-			break;
-	}
-	return n;
-}
-
-static unsigned gather(const struct gamma_frame *frames, unsigned count, struct iovec *iov)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		iov[n++] = (struct iovec){(void *) (frames[i].head + GAMMA_ETH_LEN),
-					  frames[i].head_len - GAMMA_ETH_LEN};
-		for (unsigned j = 0; j < frames[i].iov_count; j++)
-			iov[n++] = frames[i].iov[j];
-	}
-	return n;
-}
 
 static void frame_to_sockaddr(const struct gamma_frame *frame, struct sockaddr_in *to)
 {
@@ -100,14 +52,14 @@ static void frame_to_sockaddr(const struct gamma_frame *frame, struct sockaddr_i
 
 static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, unsigned count)
 {
-	struct iovec iov[TRAIN_FRAMES * (1 + GAMMA_FRAME_IOV)];
+	struct iovec iov[GAMMA_TRAIN_IOV];
 	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))] = {0};
 	struct sockaddr_in to;
 	struct msghdr msg = {.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = iov};
-	uint16_t segment = (uint16_t) datagram_len(frames);
+	uint16_t segment = (uint16_t) gamma_train_frame_len(frames);
 
 	frame_to_sockaddr(frames, &to);
-	msg.msg_iovlen = gather(frames, count, iov);
+	msg.msg_iovlen = gamma_train_gather(frames, count, iov);
 	if (count > 1) {
 		struct cmsghdr *cmsg = (struct cmsghdr *) control;
 
@@ -132,7 +84,8 @@ static uint32_t current_mtu(const struct udp_link *udp)
 	return (uint32_t) request.ifr_mtu - UDP_OVERHEAD;
 }
 
-/* Why the kernel refused a train of so many frames: a link error, or 0: send them singly. */
+/* Why the kernel refused a train of so many frames: a link error, or 0: try again, perhaps singly.
+ */
 static int udp_refusal(struct udp_link *udp, unsigned count)
 {
 	int error = errno;
@@ -140,6 +93,9 @@ static int udp_refusal(struct udp_link *udp, unsigned count)
 
 	if (error == EAGAIN || error == ENOBUFS)
 		return -EAGAIN;
+	udp->errors = true;
+	if (error == ECONNREFUSED)
+		return 0; /* an ICMP error for a frame before: this one has not been tried */
 	mtu = current_mtu(udp);
 	if (!mtu)
 		return -ENODEV;
@@ -162,7 +118,7 @@ static unsigned udp_send(struct gamma_link *link, const struct gamma_frame *fram
 	unsigned done = 0;
 
 	while (done < count) {
-		unsigned n = train_frames(udp, frames + done, count - done);
+		unsigned n = udp->single ? 1 : gamma_train_count(frames + done, count - done);
 
 		if (gamma_likely(send_train(udp, frames + done, n))) {
 			done += n;
@@ -177,7 +133,58 @@ static unsigned udp_send(struct gamma_link *link, const struct gamma_frame *fram
 
 /* ---- receiving ---- */
 
-static void read_control(struct udp_link *udp, struct msghdr *msg)
+static bool is_port_unreachable(struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		struct sock_extended_err error;
+
+		if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR ||
+		    c->cmsg_len < CMSG_LEN(sizeof(error)))
+			continue;
+		memcpy(&error, CMSG_DATA(c), sizeof(error));
+		return error.ee_origin == SO_EE_ORIGIN_ICMP && error.ee_type == ICMP_DEST_UNREACH &&
+		       error.ee_code == ICMP_PORT_UNREACH;
+	}
+	return false;
+}
+
+/* The frame that the next ICMP error stands for, as a train of one frame; false: no more errors.
+ * The kernel quotes the datagram that was sent, from the frame on. */
+static bool receive_error(struct udp_link *udp)
+{
+	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
+	uint8_t quoted[GAMMA_HEADER_LEN], peer[GAMMA_MAC_LEN], frame[GAMMA_ICMP_ANSWER];
+	struct iovec iov = {quoted, sizeof(quoted)};
+	ssize_t len;
+
+	do {
+		struct msghdr msg = {
+			.msg_name = &udp->from,
+			.msg_namelen = sizeof(udp->from),
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = control,
+			.msg_controllen = sizeof(control),
+		};
+
+		len = recvmsg(udp->link.fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
+		if (len < 0 || !is_port_unreachable(&msg))
+			continue;
+		udp->link.stats->unreachable++;
+		gamma_pseudo_mac_make((const uint8_t *) &udp->from.sin_addr, peer);
+		if (!gamma_icmp_answer(quoted, (size_t) len, udp->mac, peer, frame))
+			continue;
+		udp->train.port = udp->from.sin_port;
+		memcpy(udp->train.bytes, frame + GAMMA_ETH_LEN, GAMMA_HEADER_LEN);
+		gamma_train_begin(&udp->train, GAMMA_HEADER_LEN, GAMMA_HEADER_LEN);
+		return true;
+	} while (len >= 0);
+	udp->errors = false;
+	return false;
+}
+
+/* segment: bytes of each frame but the last, if the kernel merged frames. */
+static void read_control(struct udp_link *udp, struct msghdr *msg, uint32_t *segment)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		uint32_t value;
@@ -186,7 +193,7 @@ static void read_control(struct udp_link *udp, struct msghdr *msg)
 			continue;
 		memcpy(&value, CMSG_DATA(c), sizeof(value));
 		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
-			udp->segment = value;
+			*segment = value;
 		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
 			udp->link.stats->ring_drops += value - udp->overflow;
 			udp->overflow = value;
@@ -194,10 +201,10 @@ static void read_control(struct udp_link *udp, struct msghdr *msg)
 	}
 }
 
-static bool receive_train(struct udp_link *udp)
+static bool receive_datagrams(struct udp_link *udp)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
-	struct iovec iov = {udp->train, BUFFER};
+	struct iovec iov = {udp->train.bytes, GAMMA_TRAIN_BUFFER};
 	struct msghdr msg = {
 		.msg_name = &udp->from,
 		.msg_namelen = sizeof(udp->from),
@@ -207,53 +214,44 @@ static bool receive_train(struct udp_link *udp)
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t len = recvmsg(udp->link.fd, &msg, MSG_DONTWAIT);
+	uint32_t segment = (uint32_t) len;
 
 	udp->link.stats->receive_calls++;
-	udp->at = udp->len = 0;
+	gamma_train_begin(&udp->train, 0, 0);
+	udp->errors |= len < 0 && errno != EAGAIN;
 	if (len <= 0)
 		return false;
-	udp->segment = udp->len = (uint32_t) len;
-	read_control(udp, &msg);
-	return udp->segment > 0;
+	read_control(udp, &msg, &segment);
+	udp->train.port = udp->from.sin_port;
+	if (segment)
+		gamma_train_begin(&udp->train, (uint32_t) len, segment);
+	return segment > 0;
 }
 
-static uint32_t next_len(const struct udp_link *udp)
+/* An error is reported once, in place of datagrams, which are still there. */
+static bool receive_train(struct udp_link *udp)
 {
-	return (uint32_t) gamma_min(udp->segment, udp->len - udp->at);
-}
-
-/* What a packet socket's filter passes: frames for this port and user, and questions about the
- * owner of the port. The port that a frame names as its source is the one that the kernel let its
- * sender bind. */
-static bool is_for_us(const struct udp_link *udp, uint32_t len)
-{
-	struct gamma_header header;
-
-	if (len < GAMMA_HEADER_LEN)
-		return false;
-	memcpy(&header, udp->train + udp->at, sizeof(header));
-	return header.src_port == udp->from.sin_port && header.dst_port == htons(udp->attr.port) &&
-	       (header.tenant == htonl(udp->attr.tenant) ||
-		(header.version_kind & 0x0f) == GAMMA_KIND_LOOKUP);
+	if (gamma_likely(!udp->errors) && receive_datagrams(udp))
+		return true;
+	return gamma_unlikely(udp->errors) && (receive_error(udp) || receive_datagrams(udp));
 }
 
 static void udp_release(struct gamma_link *link)
 {
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
 
-	udp->at += next_len(udp);
+	gamma_train_release(&udp->train);
 }
 
 static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
 	uint8_t head[GAMMA_ETH_LEN] = {0};
-	uint8_t *frame;
 
 	for (;;) {
-		if (udp->at == udp->len && !receive_train(udp))
+		if (gamma_train_is_empty(&udp->train) && !receive_train(udp))
 			return false;
-		if (gamma_likely(is_for_us(udp, next_len(udp))))
+		if (gamma_likely(gamma_train_is_for(&udp->train, udp->attr.port, udp->attr.tenant)))
 			break;
 		link->stats->stray++;
 		udp_release(link);
@@ -262,13 +260,7 @@ static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	gamma_pseudo_mac_make((const uint8_t *) &udp->from.sin_addr, head + GAMMA_MAC_LEN);
 	head[12] = GAMMA_ETHERTYPE >> 8;
 	head[13] = GAMMA_ETHERTYPE & 0xff;
-	frame = (uint8_t *) udp + offsetof(struct udp_link, train) + udp->at - GAMMA_ETH_LEN;
-	memcpy(frame, head, GAMMA_ETH_LEN);
-	*arrival = (struct gamma_arrival){
-		.frame = frame,
-		.len = GAMMA_ETH_LEN + next_len(udp),
-		.alone = udp->at + next_len(udp) == udp->len,
-	};
+	gamma_train_lend(&udp->train, head, arrival);
 	return true;
 }
 
@@ -321,11 +313,12 @@ static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
 	    bind(fd, (struct sockaddr *) &address, sizeof(address)))
 		return -errno;
-	udp->link.slots = (uint32_t) bytes / gamma_max(TRUESIZE, 2 * attr->mtu);
+	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
 	if (bytes < RCVBUF)
 		gamma_info("the receive buffer has %d KiB instead of %d, so peers get less credit: "
 			   "raise net.core.rmem_max",

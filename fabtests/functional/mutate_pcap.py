@@ -9,29 +9,12 @@ import random
 import struct
 import sys
 
+from crc32c import crc32c
+
 ETH_LEN = 14
 HEADER_LEN = 32
 FLAGS_AT, EXTENSIONS_AT, LENGTH_AT, CHECKSUM_AT = 11, 12, 10, 28
 EXTENSION_BYTES = (8, 20, 8, 8, 8, 12, 8, 4, 4, 4, 24, 4, 16, 4, 132)
-
-
-def crc_table():
-    table = []
-    for crc in range(256):
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        table.append(crc)
-    return table
-
-
-TABLE = crc_table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
-    return crc ^ 0xFFFFFFFF
 
 
 def frames_of(path):

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # UDP: messages of all sizes between ordinary users' programs, with no daemon and no capability, in
-# trains, under loss, on one host, at two frame sizes, and under Open MPI; what a program gets that
-# names a link which it cannot have, or whose peer uses another one. Functions are called through
-# check:
-# shellcheck disable=SC2016,SC2317
+# trains, under loss, on one host, at two frame sizes; a peer whose process is killed; what a program
+# gets that names a link which it cannot have, or whose peer uses another one. Functions are called
+# through check:
+# shellcheck disable=SC2016,SC2119,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
 
 need_tool fi_pingpong fi_info jq setpriv
 
@@ -68,6 +70,16 @@ lab impair node02 --loss 1 --ethertype 0x0800
 pingpong "1 % of the datagrams lost" -e rdm -c -S 100000 -I 50
 counted "they are sent again" 'any(.retransmissions > 0)'
 lab impair node02 off
+
+# The kernel of a killed process answers by ICMP, long before the peer timeout.
+gamma_env+=(FI_GAMMA_LINK=udp "FI_GAMMA_STATS=$work/stats")
+start_exchange
+signal server KILL
+check "killed: its peer gets an error" wait_for_line client '^lost: .* has closed its endpoint' 10
+stop server
+end_lost client
+counted "by ICMP" 'any(.unreachable > 0) and all(.peer_timeouts == 0)'
+exchange "the next run works" 8
 
 gamma_env+=(FI_GAMMA_LINK=packet)
 check_fails "a packet socket alone: the cause and the cure" "no CAP_NET_RAW, .* no gammad" \

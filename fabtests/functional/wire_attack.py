@@ -17,6 +17,7 @@ import struct
 import sys
 import time
 
+from crc32c import crc32c
 from hostile_wire import ETHERTYPE
 
 VERSION = 1
@@ -34,25 +35,6 @@ LOOKUP_ASK, LOOKUP_FOUND = 0, 1
 ANY_PORT, MY_PORT, MY_EPOCH = 0, 40000, 0x5EED
 KEPT = 2048       # frames of the victims that are remembered
 LOOKUP_WAIT = 20  # s
-
-
-def crc_table():
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-CRC_TABLE = crc_table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ CRC_TABLE[(crc ^ byte) & 0xFF]
-    return crc ^ 0xFFFFFFFF
 
 
 def with_checksum(frame):

@@ -118,7 +118,8 @@ static uint32_t wrong_number(struct attacker *attacker, const struct gamma_flow 
 {
 	uint32_t next = flow ? flow->rx.next : 0;
 
-	return next + FAR + (uint32_t) (dice(attacker) % (1u << 30));
+	/* Nor one of the first frames, which nobody could tell from the peer's. */
+	return (next + FAR + (uint32_t) (dice(attacker) % (1u << 30))) | GAMMA_WINDOW_MAX / 2;
 }
 
 /* Acknowledges what has been acknowledged, or more than was sent. */

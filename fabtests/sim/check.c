@@ -200,7 +200,6 @@ static bool has_arrived(const struct gamma_receive_window *rx, uint32_t seq)
 static bool had_credit(const struct node *node, const struct frame *frame)
 {
 	const struct gamma_fields *fields = &frame->fields;
-	const struct node *from = &node->sim->nodes[frame->from];
 	const struct gamma_flow *flow;
 
 	/* A frame in parts: the credit was for one frame, and it arrives as several. */
@@ -208,12 +207,11 @@ static bool had_credit(const struct node *node, const struct frame *frame)
 	    fields->extensions & GAMMA_EXT_PART || frame->copied || frame->damaged ||
 	    fields->dst_epoch != node->epoch)
 		return false;
-	if (fields->seq - (node->life || frame->life ? 0 : from->base[node->index]) <
-	    GAMMA_FIRST_CREDIT)
-		return false;
 	flow = gamma_peers_find(&node->ep, frame->bytes + GAMMA_MAC_LEN, fields->src_port,
 				fields->src_epoch);
-	return flow && gamma_flow_usable(flow) && !has_arrived(&flow->rx, fields->seq);
+	return flow && gamma_flow_usable(flow) && flow->rx.begun &&
+	       fields->seq - flow->rx.first >= GAMMA_FIRST_CREDIT &&
+	       !has_arrived(&flow->rx, fields->seq);
 }
 
 /* The reserve is for frames without credit. A drop while fewer of them are there than the

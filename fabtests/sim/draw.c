@@ -126,6 +126,14 @@ static void draw_routed(struct plan *plan)
 	plan->config.routed = percent(&own, 12);
 }
 
+/* And one in eight sends and takes trains. */
+static void draw_trains(struct plan *plan)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x7f4a7c15};
+
+	plan->config.trains = percent(&own, 12);
+}
+
 static void draw_config(struct plan *plan)
 {
 	struct sim_config *config = &plan->config;
@@ -231,7 +239,8 @@ struct incident {
 		TELL,
 		LEAVE,
 		SHRINK,
-		LOWER
+		LOWER,
+		FOREIGN
 	} what;
 	unsigned a, b; /* LOWER, SHRINK: b bytes */
 	uint64_t until;
@@ -278,6 +287,9 @@ static void happen(struct sim *sim, void *arg)
 		break;
 	case LOWER:
 		sim_nic_mtu(sim, incident.a, incident.b);
+		break;
+	case FOREIGN:
+		sim_foreign(sim, incident.a, incident.b);
 		break;
 	}
 }
@@ -542,6 +554,30 @@ static void plan_attack(struct plan *plan, struct sim *sim)
 	sim->lossless = plan->lossless;
 }
 
+/* What happens to whole trains, and frames of other processes of the hosts. With random numbers of
+ * its own, too. */
+static void plan_trains(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x9e3779b9,
+			   .config = plan->config,
+			   .span = plan->span};
+	unsigned foreign = (unsigned) spread(&own, 1, 40);
+
+	if (!plan->config.trains)
+		return;
+	if (!plan->lossless && percent(&own, 60))
+		sim->chances.train_cut = share(&own, 100000);
+	if (!plan->lossless && percent(&own, 60))
+		sim->chances.train_reorder = share(&own, 200000);
+	while (foreign--) {
+		unsigned to = any_node(&own), host = any_node(&own);
+
+		if (host != to)
+			plan_incident(sim, some_time(&own),
+				      (struct incident){sim, FOREIGN, host, to, 0});
+	}
+}
+
 static void begin_near_wrap(struct plan *plan, struct sim *sim)
 {
 	for (unsigned a = 0; a < plan->config.nodes; a++)
@@ -572,6 +608,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	plan->config.stamped = seed % 2; /* the same random numbers for all else */
 	draw_taking(plan);
 	draw_routed(plan);
+	draw_trains(plan);
 }
 
 /* Each flow finds the size that passes by its own losses, and a stream behind it waits. */
@@ -733,6 +770,7 @@ static void run(struct plan *plan, struct sim *sim)
 			      (struct incident){sim, SHRINK, 0, GAMMA_SAFE_MTU, 0});
 	sim->chances.until = plan->heal;
 	plan_attack(plan, sim);
+	plan_trains(plan, sim);
 	settle(plan, sim);
 	sim_run(sim, sim_between(sim, 0, 2 * SIM_SEC));
 	if (!failed(sim))

@@ -24,6 +24,9 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_REFUSED] = "link refused",
 	[SIM_PARTLY] = "burst taken partly",
 	[SIM_FORGED] = "forged",
+	[SIM_FOREIGN] = "foreign",
+	[SIM_TRAIN_CUT] = "train cut short",
+	[SIM_TRAIN_REORDER] = "train overtaken",
 };
 
 void fault_count(struct sim *sim, enum sim_fault fault)

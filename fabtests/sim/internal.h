@@ -41,6 +41,7 @@ void event_free(struct heap *heap);
 struct frame {
 	struct frame *next; /* in a ring, or in the free list */
 	uint16_t from, to;
+	uint16_t port; /* UDP port that it left from, network order */
 	uint8_t class; /* of its size, for the free lists */
 	uint32_t life; /* of its sender, when it left */
 	bool copied;   /* a duplicate or a replay */
@@ -85,9 +86,14 @@ struct node {
 	uint32_t known_epoch; /* the epoch that the other nodes know */
 	struct frame *ring_head, **ring_tail;
 	uint32_t ring_count;
-	uint64_t run_at; /* ns: of the EVENT_NODE that counts */
-	uint64_t busy;   /* ns: the processor is taken until then */
-	uint64_t away;   /* ns: the application does not poll before */
+	struct gamma_train *train; /* NULL: frames come and go one by one */
+	uint32_t train_frames;     /* of the ring, that the train still has */
+	uint64_t buffer_free;      /* bytes of the receive buffer, of a node with trains */
+	uint64_t train_delay;      /* ns that the train that leaves is delayed */
+	bool train_cut;            /* what leaves now of that train gets lost */
+	uint64_t run_at;           /* ns: of the EVENT_NODE that counts */
+	uint64_t busy;             /* ns: the processor is taken until then */
+	uint64_t away;             /* ns: the application does not poll before */
 	uint64_t away_since;
 	bool stopped; /* its thread does not run either */
 	bool watched;
@@ -99,7 +105,6 @@ struct node {
 	uint64_t port_free;      /* ns: ditto the switch's port to it */
 	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
 	bool bad_cable;          /* it has burst losses now */
-	uint32_t *base;          /* by peer: first frame number of its first incarnation */
 	uint64_t *cut_until;     /* ns, by peer: frames to it vanish until then */
 	uint32_t idle_runs;      /* progress calls in a row without any frame */
 	uint32_t runs;
@@ -162,10 +167,25 @@ struct frame *wire_frame_copy(struct sim *sim, const struct frame *frame);
 struct frame *wire_frame_new(struct sim *sim, const uint8_t *bytes, size_t len);
 void wire_frame_free(struct sim *sim, struct frame *frame);
 void wire_drop(struct sim *sim, struct frame *frame, enum sim_fault why);
+/* A frame of these bytes behind the Ethernet header of `from`, which it was made as. */
+void wire_transmit(struct node *node, const struct gamma_frame *from, const uint8_t *bytes,
+		   size_t len);
+void wire_ring_pop(struct node *node); /* the oldest frame is done with */
 void wire_ring_clear(struct node *node);
 void wire_free(struct sim *sim);
 uint64_t wire_rate(const struct sim *sim, unsigned node);
 uint64_t wire_time(uint64_t bytes, uint64_t rate); /* ns, framing included */
+
+/* ---- train.c ---- */
+/* An endpoint begins, with a receive buffer for config.slots frames; returns the frames that the
+ * product counts on. */
+uint32_t train_open(struct node *node, uint32_t mtu);
+bool train_has_room(const struct node *node, const struct frame *frame);
+void train_landed(struct node *node, const struct frame *frame); /* in the receive buffer */
+void train_transmit(struct node *node, const struct gamma_frame *frames, unsigned count);
+bool train_next(struct node *node, struct gamma_arrival *arrival);
+void train_release(struct node *node);
+void train_clear(struct node *node);
 
 /* ---- fault.c ---- */
 /* What happens to a frame on its cable; delay: ns, of REORDER and of a duplicate. */

@@ -235,6 +235,7 @@ static void begin(struct node *node)
 		.peer_timeout = config->peer_timeout,
 		.forget = config->forget,
 		.payload_crc = config->payload_crc,
+		.random_start = true,
 	};
 	struct gamma_addr addr = {
 		.mac = {2, config->routed ? GAMMA_PSEUDO_MAC_1 : 0, 0, 0,
@@ -253,10 +254,10 @@ static void begin(struct node *node)
 	node->link.ops = &wire_link_ops;
 	node->link.mtu = mtu;
 	node->known_mtu = mtu;
-	node->link.slots = config->slots;
+	node->link.slots = config->trains ? train_open(node, mtu) : config->slots;
 	if (gamma_peers_init(&node->ep))
 		abort();
-	gamma_message_local_init(&node->ep.messages, &addr, TENANT, &limits, config->slots);
+	gamma_message_local_init(&node->ep.messages, &addr, TENANT, &limits, node->link.slots);
 	node->ep.local.flow_size = sizeof(struct gamma_peer);
 	node->ep.local.random.key[0] = config->seed;
 	node->ep.local.random.key[1] = node->epoch;
@@ -282,9 +283,8 @@ void node_init(struct sim *sim, unsigned index)
 	node->watched = sim->config.watched;
 	node->run_at = GAMMA_NEVER;
 	node->ring_tail = &node->ring_head;
-	node->base = calloc(sim->config.nodes, sizeof(*node->base));
 	node->cut_until = calloc(sim->config.nodes, sizeof(*node->cut_until));
-	if (!node->base || !node->cut_until)
+	if (!node->cut_until)
 		abort();
 	begin(node);
 	node->known_epoch = node->epoch;
@@ -439,11 +439,8 @@ void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq)
 
 	if (!out || !in)
 		return;
-	sim->nodes[a].base[b] = seq;
-	out->tx.next = out->tx.una = out->tx.asked = out->tx.lost_from = seq;
-	out->tx.limit = seq + GAMMA_FIRST_CREDIT;
-	in->rx.next = in->rx.highest = in->rx.arrived = seq;
-	in->credit.limit = seq + GAMMA_FIRST_CREDIT;
+	gamma_send_window_begin(out, seq);
+	gamma_receive_window_begin(in, seq);
 	in->ack.sent_limit = in->credit.limit;
 }
 

@@ -88,8 +88,8 @@ void sim_free(struct sim *sim)
 		return;
 	for (unsigned i = 0; i < sim->config.nodes; i++) {
 		node_end(&sim->nodes[i]);
-		free(sim->nodes[i].base);
 		free(sim->nodes[i].cut_until);
+		free(sim->nodes[i].train);
 	}
 	for (size_t i = 0; i < sim->heap.count; i++)
 		free_event(sim, &sim->heap.events[i]);

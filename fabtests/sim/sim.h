@@ -71,6 +71,7 @@ struct sim_config {
 	bool stamped;                    /* rings report when frames arrived */
 	bool payload_crc;                /* payloads carry a checksum */
 	bool routed;                     /* every host is on a subnet of its own, over UDP */
+	bool trains;                     /* frames leave and are lent in trains, as over UDP */
 	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
 	uint64_t steps_max;              /* events: more is a livelock */
 };
@@ -231,10 +232,13 @@ enum sim_fault {
 	SIM_MTU_DROP,    /* larger than the switch passes */
 	SIM_SWITCH_DROP, /* its buffer was full */
 	SIM_RING_DROP,
-	SIM_NOBODY,  /* the endpoint was gone */
-	SIM_REFUSED, /* frames that a link did not take */
-	SIM_PARTLY,  /* bursts that it did not take whole */
-	SIM_FORGED,  /* of the attacker */
+	SIM_NOBODY,        /* the endpoint was gone */
+	SIM_REFUSED,       /* frames that a link did not take */
+	SIM_PARTLY,        /* bursts that it did not take whole */
+	SIM_FORGED,        /* of the attacker */
+	SIM_FOREIGN,       /* of another process, from its own port */
+	SIM_TRAIN_CUT,     /* behind the place where a train was cut short */
+	SIM_TRAIN_REORDER, /* trains that others overtake */
 	SIM_FAULTS
 };
 extern const char *const sim_fault_names[SIM_FAULTS];
@@ -254,6 +258,8 @@ struct sim_chances {
 	uint32_t header_damage;
 	uint32_t payload_damage; /* only of frames that carry a checksum of it */
 	uint32_t partly;         /* of bursts */
+	uint32_t train_cut;      /* of trains: one is cut short, and its end gets lost */
+	uint32_t train_reorder;  /* of trains: one comes up to reorder_delay later, in order */
 };
 struct sim_chances *sim_chances(struct sim *sim);
 
@@ -278,6 +284,14 @@ struct sim_rule *sim_rule(struct sim *sim, struct sim_rule rule); /* valid as lo
  * pause: ns between two of them, on average; asks: its victims' peers are never silent for so long
  * that a BYE with the right numbers, which nobody refutes, is believed. See attacker.c. */
 void sim_attack(struct sim *sim, uint64_t seed, uint64_t until, uint64_t pause, bool asks);
+
+/* Another process of that host sends a frame in the name of the host's endpoint, with all numbers
+ * right, but from a UDP port of its own. */
+void sim_foreign(struct sim *sim, unsigned host, unsigned to);
+
+/* A frame of other traffic reaches the switch's port to that host now; *arrives: ns, when it is
+ * there. False: the port's queue is full; *arrives: when the last one before it is there. */
+bool sim_cross(struct sim *sim, unsigned to, size_t len, uint64_t *arrives);
 
 uint64_t sim_fault_count(const struct sim *sim, enum sim_fault fault);
 

@@ -6,9 +6,12 @@
  */
 #include "internal.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "link/train.h"
 
 /* Preamble, frame check sequence and gap of a frame on the cable; the shortest one. */
 enum { FRAMING = 24, SHORTEST = 60 };
@@ -106,6 +109,7 @@ struct frame *wire_frame_new(struct sim *sim, const uint8_t *bytes, size_t len)
 	frame->copied = true; /* it had no credit */
 	if (gamma_codec_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		abort();
+	frame->port = htons(frame->fields.src_port);
 	return frame;
 }
 
@@ -131,6 +135,10 @@ static void leave(struct node *node, struct frame *frame)
 	uint64_t delay = 0;
 	enum sim_fault fault = fault_of(sim, frame, &delay);
 
+	if (node->train_cut) {
+		wire_drop(sim, frame, SIM_TRAIN_CUT);
+		return;
+	}
 	if (fault != SIM_PASS && fault != SIM_LOSS && fault != SIM_BURST_LOSS &&
 	    fault != SIM_RULE) {
 		fault_count(sim, fault);
@@ -160,8 +168,8 @@ static void leave(struct node *node, struct frame *frame)
 	default:
 		break;
 	}
-	sim_push(sim, at_switch(node, fault == SIM_REORDER ? 1 + delay : 0), EVENT_SWITCH, 0,
-		 frame);
+	sim_push(sim, at_switch(node, fault == SIM_REORDER ? 1 + delay : node->train_delay),
+		 EVENT_SWITCH, 0, frame);
 }
 
 static void digest_frame(struct sim *sim, const struct frame *frame, uint64_t leaves)
@@ -200,19 +208,14 @@ static size_t frame_len(const struct gamma_frame *frame)
 	return len;
 }
 
-static void transmit(struct node *node, const struct gamma_frame *from)
+/* A frame that was gathered. */
+static void transmit_frame(struct node *node, struct frame *frame, const struct gamma_frame *from)
 {
 	struct sim *sim = node->sim;
-	size_t len = frame_len(from);
-	struct frame *frame = frame_new(sim, len);
+	size_t len = frame->len;
 
-	memcpy(frame->bytes, from->head, from->head_len);
-	len = from->head_len;
-	for (unsigned i = 0; i < from->iov_count; i++) {
-		memcpy(frame->bytes + len, from->iov[i].iov_base, from->iov[i].iov_len);
-		len += from->iov[i].iov_len;
-	}
 	frame->from = (uint16_t) node->index;
+	frame->port = node->ep.local.addr.port;
 	frame->life = node->life;
 	frame->to = (uint16_t) node_of_mac(frame->bytes);
 	note_message(frame, from);
@@ -231,6 +234,29 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 	if (gamma_unlikely(sim->attacked))
 		attacker_record(sim, frame);
 	leave(node, frame);
+}
+
+static void transmit(struct node *node, const struct gamma_frame *from)
+{
+	struct frame *frame = frame_new(node->sim, frame_len(from));
+	size_t len = from->head_len;
+
+	memcpy(frame->bytes, from->head, len);
+	for (unsigned i = 0; i < from->iov_count; i++) {
+		memcpy(frame->bytes + len, from->iov[i].iov_base, from->iov[i].iov_len);
+		len += from->iov[i].iov_len;
+	}
+	transmit_frame(node, frame, from);
+}
+
+void wire_transmit(struct node *node, const struct gamma_frame *from, const uint8_t *bytes,
+		   size_t len)
+{
+	struct frame *frame = frame_new(node->sim, GAMMA_ETH_LEN + len);
+
+	memcpy(frame->bytes, from->head, GAMMA_ETH_LEN);
+	memcpy(frame->bytes + GAMMA_ETH_LEN, bytes, len);
+	transmit_frame(node, frame, from);
 }
 
 /* Bytes that wait in the NIC. */
@@ -261,6 +287,7 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 	}
 	while (sent < most && backlog(node) < sim->config.nic_queue) {
 		size_t len = frame_len(&frames[sent]);
+		unsigned n;
 
 		/* The endpoint may not know yet that its NIC's MTU was lowered: that is no
 		 * error of its own. */
@@ -272,17 +299,45 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 			*error = -EMSGSIZE;
 			break;
 		}
-		transmit(node, &frames[sent++]);
+		n = node->train ? gamma_train_count(&frames[sent], most - sent) : 1;
+		if (node->train)
+			train_transmit(node, &frames[sent], n);
+		else
+			transmit(node, &frames[sent]);
+		sent += n;
 	}
 	return sent;
 }
 
 /* ---- the switch ---- */
 
+/* A frame enters the queue of the port to that node, which it leaves at *leaves; false: the queue
+ * is full, and that is when the last one leaves. */
+static bool enter_port(struct sim *sim, struct node *to, size_t len, uint64_t *leaves)
+{
+	uint64_t rate = wire_rate(sim, to->index), ahead;
+	bool room;
+
+	to->port_free = gamma_max(to->port_free, sim->now);
+	ahead = (to->port_free - sim->now) * (rate / 1000000) / 8000;
+	room = ahead + len <= sim->config.port_buffer;
+	if (room)
+		to->port_free += wire_time(len, rate);
+	*leaves = to->port_free;
+	return room;
+}
+
+bool sim_cross(struct sim *sim, unsigned to, size_t len, uint64_t *arrives)
+{
+	bool passes = enter_port(sim, node_of(sim, to), len, arrives);
+
+	*arrives += sim->config.latency / 2;
+	return passes;
+}
+
 void wire_at_switch(struct sim *sim, struct frame *frame)
 {
-	uint64_t rate, ahead, limit = sim->config.switch_mtu;
-	struct node *to;
+	uint64_t leaves, limit = sim->config.switch_mtu;
 
 	if (frame->to >= sim->config.nodes) {
 		wire_drop(sim, frame, SIM_NOBODY);
@@ -296,16 +351,11 @@ void wire_at_switch(struct sim *sim, struct frame *frame)
 		wire_drop(sim, frame, SIM_MTU_DROP);
 		return;
 	}
-	to = node_of(sim, frame->to);
-	rate = wire_rate(sim, frame->to);
-	to->port_free = gamma_max(to->port_free, sim->now);
-	ahead = (to->port_free - sim->now) * (rate / 1000000) / 8000;
-	if (ahead + frame->len > sim->config.port_buffer) {
+	if (!enter_port(sim, node_of(sim, frame->to), frame->len, &leaves)) {
 		wire_drop(sim, frame, SIM_SWITCH_DROP);
 		return;
 	}
-	to->port_free += wire_time(frame->len, rate);
-	sim_push(sim, to->port_free + sim->config.latency / 2, EVENT_HOST, 0, frame);
+	sim_push(sim, leaves + sim->config.latency / 2, EVENT_HOST, 0, frame);
 }
 
 /* ---- into a host ---- */
@@ -318,7 +368,7 @@ void wire_at_host(struct sim *sim, struct frame *frame)
 		wire_drop(sim, frame, SIM_NOBODY);
 		return;
 	}
-	if (node->ring_count == sim->config.slots) {
+	if (node->train ? !train_has_room(node, frame) : node->ring_count == sim->config.slots) {
 		check_ring_drop(node, frame);
 		node->ep.local.stats.ring_drops++;
 		wire_drop(sim, frame, SIM_RING_DROP);
@@ -329,6 +379,8 @@ void wire_at_host(struct sim *sim, struct frame *frame)
 	*node->ring_tail = frame;
 	node->ring_tail = &frame->next;
 	node->ring_count++;
+	if (node->train)
+		train_landed(node, frame);
 	node_wake(node);
 }
 
@@ -336,6 +388,8 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
 	struct node *node = gamma_container_of(link, struct node, link);
 
+	if (node->train)
+		return train_next(node, arrival);
 	if (!node->ring_head)
 		return false;
 	arrival->frame = node->ring_head->bytes;
@@ -346,9 +400,8 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	return true;
 }
 
-static void link_release(struct gamma_link *link)
+void wire_ring_pop(struct node *node)
 {
-	struct node *node = gamma_container_of(link, struct node, link);
 	struct frame *frame = node->ring_head;
 
 	node->ring_head = frame->next;
@@ -358,10 +411,22 @@ static void link_release(struct gamma_link *link)
 	wire_frame_free(node->sim, frame);
 }
 
+static void link_release(struct gamma_link *link)
+{
+	struct node *node = gamma_container_of(link, struct node, link);
+
+	if (node->train)
+		train_release(node);
+	else
+		wire_ring_pop(node);
+}
+
 void wire_ring_clear(struct node *node)
 {
+	if (node->train)
+		train_clear(node);
 	while (node->ring_head)
-		link_release(&node->link);
+		wire_ring_pop(node);
 }
 
 static void link_nothing(struct gamma_link *link)

@@ -506,6 +506,16 @@ struct rule *net_rule(struct net *net, struct rule rule)
 	return &net->rules[net->rule_count++];
 }
 
+struct rule *net_drop(struct net *net, int from, uint8_t kind, unsigned times)
+{
+	return net_rule(net, (struct rule){.fate = DROP,
+					   .from = from,
+					   .kind = kind,
+					   .op = ANY_OP,
+					   .seq = ANY_SEQ,
+					   .times = times});
+}
+
 /* ---- flows and messages ---- */
 
 struct gamma_flow *net_flow(struct net *net, unsigned a, unsigned b)
@@ -522,10 +532,8 @@ void net_begin_at(struct net *net, unsigned a, unsigned b, uint32_t seq)
 {
 	struct gamma_flow *out = net_flow(net, a, b), *in = net_flow(net, b, a);
 
-	out->tx.next = out->tx.una = out->tx.asked = out->tx.lost_from = seq;
-	out->tx.limit = seq + GAMMA_FIRST_CREDIT;
-	in->rx.next = in->rx.highest = in->rx.arrived = seq;
-	in->credit.limit = seq + GAMMA_FIRST_CREDIT;
+	gamma_send_window_begin(out, seq);
+	gamma_receive_window_begin(in, seq);
 	in->ack.sent_limit = in->credit.limit;
 }
 
@@ -646,6 +654,42 @@ void net_forge(struct net *net, unsigned a, unsigned b, struct gamma_fields *fie
 				  net->nodes[a].ep.local.addr.mac, GAMMA_ETHERTYPE, at);
 	fly(net, b, frame, (size_t) GAMMA_ETH_LEN + fields->header_len + fields->payload_len,
 	    net->now);
+}
+
+/* The number of node 0's LOOKUP that is out, or any. */
+static uint32_t lookup_number(const struct net *net)
+{
+	const struct gamma_list *flows = &net->nodes[0].ep.local.flows;
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, flows) {
+		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (flow->looking_up)
+			return flow->lookup;
+	}
+	return 77;
+}
+
+void net_answer_lookup(struct net *net, uint8_t op, const struct gamma_addr *addr)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_LOOKUP, op);
+
+	fields.seq = lookup_number(net);
+	fields.payload_len = addr ? sizeof(*addr) : 0;
+	net_forge(net, 1, 0, &fields, addr);
+	net_run(net, US / 2);
+}
+
+void net_forge_bye(struct net *net, uint32_t beyond)
+{
+	struct gamma_fields fields = net_fields(net, 1, 0, GAMMA_KIND_BYE, GAMMA_ASK);
+
+	fields.seq = net_flow(net, 0, 1)->rx.highest + beyond;
+	fields.extensions = GAMMA_EXT_ACK;
+	fields.ack = net_flow(net, 0, 1)->tx.next;
+	net_forge(net, 1, 0, &fields, NULL);
+	net_run(net, US / 2);
 }
 
 /* ---- time ---- */
@@ -780,6 +824,13 @@ uint64_t net_finish(struct net *net, uint64_t limit)
 		if (!net_step(net, start + limit))
 			fail_msg("not finished within %llu ns", (unsigned long long) limit);
 	return net->now - start;
+}
+
+void net_exchange(struct net *net)
+{
+	net_post(net, 1, 64);
+	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
 }
 
 bool net_quiet(const struct net *net)

@@ -126,6 +126,8 @@ struct net *net_new(unsigned count, const struct net_options *options); /* NULL:
 void net_free(struct net *net);
 
 struct rule *net_rule(struct net *net, struct rule rule);
+/* The next so many (0: all) frames of a kind from a node, or from ANY_NODE, get lost. */
+struct rule *net_drop(struct net *net, int from, uint8_t kind, unsigned times);
 
 /* The flow of node a to node b, made if need be. */
 struct gamma_flow *net_flow(struct net *net, unsigned a, unsigned b);
@@ -150,6 +152,8 @@ void net_run(struct net *net, uint64_t duration);
 /* Until every send is done and nothing is posted any more; fails if that takes longer than limit.
  * Returns the time taken, in ns. */
 uint64_t net_finish(struct net *net, uint64_t limit);
+/* A message of 64 bytes from node 0 to node 1, to its end: then they know each other. */
+void net_exchange(struct net *net);
 bool net_quiet(const struct net *net); /* no frame under way */
 
 /* Not 0 while the harness allocates: a test in which memory runs out spares it. */
@@ -164,5 +168,9 @@ void net_forge(struct net *net, unsigned a, unsigned b, struct gamma_fields *fie
 /* Fields of such a frame: ports, tenant and epochs are right. */
 struct gamma_fields net_fields(const struct net *net, unsigned a, unsigned b, uint8_t kind,
 			       uint8_t op);
+/* An answer to the LOOKUP of node 0 that is out, as from node 1; addr: what it found, or NULL. */
+void net_answer_lookup(struct net *net, uint8_t op, const struct gamma_addr *addr);
+/* A BYE in node 1's name, so many numbers beyond the last one that node 0 has seen. */
+void net_forge_bye(struct net *net, uint32_t beyond);
 
 #endif /* GAMMA_TEST_PAIR_H */

@@ -623,10 +623,10 @@ static void probed__old_answer_is_no_evidence(void **state)
 	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	net_run(net, 10 * MS);
 	assert_true(flow->loss.probing);
-	gamma_loss_probed(flow, flow->loss.probe - 1, net->now);
+	gamma_loss_probed(flow, &(struct gamma_fields){.seq = flow->loss.probe - 1}, net->now);
 	assert_true(flow->loss.probing);
 	assert_int_equal(flow->tx.lost, 0);
-	gamma_loss_probed(flow, flow->loss.probe + 1, net->now);
+	gamma_loss_probed(flow, &(struct gamma_fields){.seq = flow->loss.probe + 1}, net->now);
 	assert_true(flow->loss.probing);
 }
 

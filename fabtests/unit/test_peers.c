@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void exchange(void)
-{
-	net_post(net, 1, 64);
-	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
-	net_finish(net, SEC);
-}
-
 static uint32_t flows(unsigned node)
 {
 	return net->nodes[node].ep.flow_count;
@@ -48,7 +41,7 @@ static void ended__is_forgotten(void **state)
 	struct outgoing *out;
 
 	(void) state;
-	exchange();
+	net_exchange(net);
 	net->nodes[1].wakes = net->now + 100 * SEC;
 	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	fields.src_epoch = GAMMA_EPOCH_ANY;
@@ -67,7 +60,7 @@ static void declare_dead(void)
 {
 	struct outgoing *out;
 
-	exchange();
+	net_exchange(net);
 	net->nodes[1].unplugged = true;
 	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	net_run(net, 31 * SEC);
@@ -163,7 +156,7 @@ static void full__the_next_flow_is_not_forgotten(void **state)
 	(void) state;
 	assert_int_equal(dead->most, GAMMA_DEAD_PEERS_MAX);
 	dead->most = 0;
-	exchange();
+	net_exchange(net);
 	net->nodes[1].unplugged = true;
 	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	net_run(net, 31 * SEC);
@@ -189,7 +182,7 @@ static void full__strangers_are_not_met(void **state)
 	uint64_t stray;
 
 	(void) state;
-	exchange();
+	net_exchange(net);
 	net->nodes[0].ep.flow_count += GAMMA_FLOWS_MAX - 2;
 	unknown_peers(1, 1);
 	assert_int_equal(flows(0), GAMMA_FLOWS_MAX);
@@ -197,7 +190,7 @@ static void full__strangers_are_not_met(void **state)
 	unknown_peers(1, 2);
 	assert_int_equal(flows(0), GAMMA_FLOWS_MAX);
 	assert_int_equal(net_stats(net, 0)->stray, stray + 1);
-	exchange();
+	net_exchange(net);
 	net->nodes[0].ep.flow_count -= GAMMA_FLOWS_MAX - 2;
 }
 
@@ -206,7 +199,7 @@ static void full__strangers_are_not_met(void **state)
 static void vanished__are_found_out_when_they_are_many(void **state)
 {
 	(void) state;
-	exchange();
+	net_exchange(net);
 	for (uint32_t round = 1; round <= 3; round++) {
 		unknown_peers(GAMMA_SWEEP_FLOWS, round);
 		assert_in_range(flows(0), GAMMA_SWEEP_FLOWS + 1, GAMMA_SWEEP_FLOWS + 2);
@@ -219,7 +212,7 @@ static void vanished__are_found_out_when_they_are_many(void **state)
 	assert_int_equal(net->nodes[0].ep.dead_peers.count, 0);
 	assert_int_equal(net->nodes[0].failures, 0);
 	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_OPEN);
-	exchange();
+	net_exchange(net);
 }
 
 static void vanished__few_are_left_alone(void **state)

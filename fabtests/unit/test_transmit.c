@@ -339,7 +339,7 @@ static void now__the_clock_is_needed_for_a_delay(void **state)
 	unsigned told = 0;
 
 	(void) state;
-	flow->heard_of = true;
+	flow->heard_of = flow->rx.begun = true;
 	for (int i = 0; i < 3 * GAMMA_DELAY_EVERY; i++) {
 		bool tells;
 

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "link/udp.h"
+#include "wire/codec.h"
 #include "wire/pseudo_mac.h"
 
 enum { PORT = 9228, FRAMES = 100, BYTES = 1400 };
@@ -72,12 +73,17 @@ static void make_frame(unsigned i, size_t len)
 	frame->iov_count = 1;
 }
 
+static void await_at(struct gamma_link *link, struct gamma_arrival *arrival)
+{
+	struct pollfd ready = {.fd = link->fd, .events = POLLIN};
+
+	while (!link->ops->next(link, arrival))
+		assert_true(poll(&ready, 1, -1) == 1);
+}
+
 static void await(struct gamma_arrival *arrival)
 {
-	struct pollfd ready = {.fd = in->fd, .events = POLLIN};
-
-	while (!in->ops->next(in, arrival))
-		assert_true(poll(&ready, 1, -1) == 1);
+	await_at(in, arrival);
 }
 
 static void send_all(unsigned count)
@@ -162,6 +168,73 @@ static void source__port_that_is_not_the_senders_is_dropped(void **state)
 	assert_int_equal(stats[1].stray, 1);
 }
 
+static void make_kind(unsigned i, size_t len, uint8_t kind)
+{
+	make_frame(i, len);
+	frames[i].room[GAMMA_ETH_LEN + offsetof(struct gamma_header, version_kind)] =
+		(uint8_t) (GAMMA_VERSION << 4 | kind);
+}
+
+static void expect_answer(uint8_t kind, uint8_t op, uint32_t seq)
+{
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+
+	await_at(out, &arrival);
+	assert_int_equal(gamma_codec_parse(arrival.frame, arrival.len, &fields), GAMMA_OK);
+	assert_int_equal(fields.kind, kind);
+	assert_int_equal(fields.op, op);
+	assert_int_equal(fields.seq, seq);
+	assert_memory_equal(arrival.frame + GAMMA_MAC_LEN, frames[0].head, GAMMA_MAC_LEN);
+	out->ops->release(out);
+}
+
+/* Each error is reported by the next call for the socket, here by the next send, too. */
+static void error__nobody_has_the_port(void **state)
+{
+	struct gamma_udp_attr host = attr(2);
+
+	(void) state;
+	netns_needed();
+	in->ops->close(in);
+	make_kind(0, BYTES, GAMMA_KIND_DATA);
+	make_kind(1, 0, GAMMA_KIND_PROBE);
+	make_kind(2, 0, GAMMA_KIND_LOOKUP);
+	make_kind(3, 0, GAMMA_KIND_ACK);
+	frames[1].room[GAMMA_ETH_LEN] ^= 1; /* no train: another port */
+	frames[3].room[GAMMA_ETH_LEN] ^= 1;
+	send_all(4);
+	expect_answer(GAMMA_KIND_RESET, GAMMA_RESET_CLOSED, 0);
+	expect_answer(GAMMA_KIND_RESET, GAMMA_RESET_CLOSED, 1);
+	expect_answer(GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_NO_PORT, 2);
+	assert_false(out->ops->arm(out));
+	assert_int_equal(stats[0].unreachable, 4);
+	assert_int_equal(gamma_udp_open(&host, &stats[1], &in), 0);
+}
+
+static void error__datagrams_still_arrive(void **state)
+{
+	struct gamma_udp_attr host = attr(2);
+	struct gamma_arrival arrival;
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	in->ops->close(in);
+	make_kind(0, BYTES, GAMMA_KIND_ACK);
+	send_all(1);
+	assert_int_equal(gamma_udp_open(&host, &stats[1], &in), 0);
+	make_kind(1, BYTES, GAMMA_KIND_DATA);
+	send_all(2);
+	expect(0);
+	expect(1);
+	memcpy(frames[0].room, frames[0].room + GAMMA_MAC_LEN, GAMMA_MAC_LEN); /* back */
+	assert_int_equal(in->ops->send(in, frames, 1, &error), 1);
+	await_at(out, &arrival);
+	assert_int_equal(arrival.len, GAMMA_ETH_LEN + GAMMA_HEADER_LEN + BYTES);
+	out->ops->release(out);
+}
+
 static void open__port_in_use(void **state)
 {
 	struct gamma_udp_attr a = attr(1);
@@ -182,6 +255,8 @@ int main(void)
 		LINK_TEST(pass__mixed_sizes),
 		LINK_TEST(next__without_release_lends_again),
 		LINK_TEST(source__port_that_is_not_the_senders_is_dropped),
+		LINK_TEST(error__nobody_has_the_port),
+		LINK_TEST(error__datagrams_still_arrive),
 		LINK_TEST(open__port_in_use),
 	};
 
