@@ -49,17 +49,19 @@ remove_labs() {
 # ---- up -------------------------------------------------------------------------
 
 parse_up() {
-	hosts='' mtu=1500 b2b=0 rate='' offloads=0 with_gammad=0 subnets=1
+	hosts='' mtu=1500 b2b=0 rate='' uplink=0 multicast=flood offloads=0 with_gammad=0 subnets=1
 	while (($#)); do
 		case $1 in
 		--b2b) b2b=1 ;;
 		--gammad) with_gammad=1 ;;
 		--offloads) offloads=1 ;;
-		--mtu | --rate | --subnets)
+		--uplink) uplink=1 ;;
+		--mtu | --rate | --subnets | --multicast)
 			[[ -n ${2-} ]] || misuse "up: $1 needs a value"
 			case $1 in
 			--mtu) mtu=$2 ;;
 			--rate) rate=$2 ;;
+			--multicast) multicast=$2 ;;
 			--subnets) subnets=$2 ;;
 			esac
 			shift
@@ -72,16 +74,27 @@ parse_up() {
 		esac
 		shift
 	done
+	check_up
+}
+
+# A rate as tc reads it.
+rate_pattern='[0-9]+(\.[0-9]+)?([kmgt]i?)?bit'
+
+check_up() {
 	[[ $hosts =~ ^[1-9][0-9]?$ ]] || misuse "up needs the number of hosts, 1 to 99"
 	[[ $mtu =~ ^[1-9][0-9]{1,4}$ ]] && ((mtu >= 68 && mtu <= 65535)) ||
 		misuse "up: MTU '$mtu' is not from 68 to 65535"
-	[[ -z $rate || $rate =~ ^[0-9]+(\.[0-9]+)?([kmgt]i?)?bit$ ]] ||
+	[[ -z $rate || $rate =~ ^$rate_pattern$ ]] ||
 		misuse "up: '$rate' is no rate such as 1gbit or 100mbit"
+	[[ $uplink = 0 || -n $rate ]] || misuse "up: --uplink needs --rate: it is the rate it shapes to"
+	[[ $multicast =~ ^(flood|filter|rate=$rate_pattern)$ ]] ||
+		misuse "up: --multicast '$multicast' is not flood, filter or rate=R such as rate=1mbit"
 	[[ $subnets = [12] ]] || misuse "up: '$subnets' subnets: 1 or 2"
 	if [[ $b2b = 1 ]]; then
 		[[ $subnets = 1 ]] || misuse "up: --b2b joins two hosts, without a router"
 		[[ $hosts = 2 ]] || misuse "up: --b2b joins two hosts, not $hosts"
 		[[ -z $rate ]] || misuse "up: --rate shapes at the switch's ports, and --b2b has no switch"
+		[[ $multicast = flood ]] || misuse "up: --multicast is the switch's, and --b2b has no switch"
 	fi
 }
 
@@ -123,8 +136,8 @@ make_state() {
 		echo "${cpus[(i - 1) % ${#cpus[@]}]}" >"$state/$node/cpu"
 		echo "$node 0x$(host_mac "$i" | sed 's/:/ 0x/g')"
 	done >"$state/gamma.conf"
-	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "subnets=$subnets" \
-		"offloads=$offloads" >"$state/conf"
+	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "uplink=$uplink" \
+		"multicast=$multicast" "subnets=$subnets" "offloads=$offloads" >"$state/conf"
 }
 
 make_namespaces() {
@@ -157,13 +170,41 @@ switch_commands() {
 			"type veth peer name gam0 mtu $mtu address $(host_mac 2) netns $(host_ns 2)"
 }
 
-# A port's queue holds 512 KiB, about what a small switch has for one port.
-rate_commands() {
-	local i burst=$((2 * (mtu + 14)))
+# Prints a shaper's parameters. A port's queue holds 512 KiB, about what a small switch has for one.
+shaper() {
+	local burst=$((2 * (mtu + 14)))
 	((burst >= 32768)) || burst=32768
-	for ((i = 1; i <= hosts; i++)); do
-		echo "qdisc add dev d$i root tbf rate $rate burst $burst limit 524288"
-	done
+	echo "tbf rate $rate burst $burst limit 524288"
+}
+
+rate_commands() {
+	local i
+	for ((i = 1; i <= hosts; i++)); do echo "qdisc add dev d$i root $(shaper)"; done
+}
+
+# What the switch does with multicast frames that arrive at port $1. Broadcasts pass: hosts need
+# ARP. A filter has no group that anybody joined. A limit sends them through a device with a shaper
+# that queues next to nothing, so that what exceeds it is lost, as with storm control.
+limit_multicast() {
+	local ns burst=$((4 * (mtu + 14)))
+	ns=$(switch_ns)
+	case $multicast in
+	filter)
+		bridge -n "$ns" link set dev "$1" mcast_flood off
+		;;
+	rate=*)
+		ip -n "$ns" -batch - <<-END
+		link add name x$1 mtu $mtu type ifb
+		link set dev x$1 up
+		END
+		tc -n "$ns" -batch - <<-END
+		qdisc add dev x$1 root tbf rate ${multicast#rate=} burst $burst limit $burst
+		qdisc add dev $1 clsact
+		filter add dev $1 ingress prio 1 protocol all u32 match u16 0xffff 0xffff at -14 flowid 1:1
+		filter add dev $1 ingress prio 2 protocol all u32 match u8 1 1 at -14 action mirred egress redirect dev x$1
+		END
+		;;
+	esac
 }
 
 # With segmentation offload TCP sends packets of 64 KiB over any MTU: the cable carries no frames of
@@ -199,13 +240,16 @@ ipv6_off() {
 
 # Runs in the switch's namespace, through "lab __host 0".
 set_up_switch() {
-	local file
+	local file port
 	ipv6_off
 	switch_commands | ip -batch -
 	for file in /proc/sys/net/bridge/bridge-nf-call-*; do
 		[[ ! -e $file ]] || echo 0 >"$file"
 	done
 	if [[ -n $rate ]]; then rate_commands | tc -batch -; fi
+	if [[ $multicast != flood ]]; then
+		for port in $(seq -f d%g "$hosts"); do limit_multicast "$port"; done
+	fi
 	if [[ $b2b = 0 ]]; then data_offloads $(seq -f d%g "$hosts"); fi
 	if [[ $subnets = 2 ]]; then data_offloads r1 r2; fi
 	offloads_off $(seq -f m%g "$hosts")

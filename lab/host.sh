@@ -6,6 +6,12 @@
 # Folders that each host has of its own. /run is the last to be put in place, as it hides $private.
 own_folders=(/tmp /var /dev/shm /run)
 
+# The host's own port, so that what it sends takes time. A socket's frames count as sent when they
+# leave the queue, as with a NIC. Frames that bypass the queueing discipline are not shaped.
+shape_uplink() {
+	echo "qdisc add dev gam0 root $(shaper)" | tc -batch -
+}
+
 set_up_network() {
 	ipv6_off
 	ip -batch - <<-END
@@ -18,6 +24,7 @@ set_up_network() {
 	END
 	offloads_off mgt0
 	data_offloads gam0
+	[[ $uplink = 0 ]] || shape_uplink
 	# Any user may ping, whatever ping's own rights are.
 	echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range
 }

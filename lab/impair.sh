@@ -153,6 +153,7 @@ start_switch() {
 	link set dev d$1 nomaster
 	link set dev s$1 master $(data_bridge "$1") up
 	END
+	limit_multicast "s$1"
 	in_net "$(switch_ns)" "$programs/gamma-switch" "${options[@]}" "d$1" "t$1" && return
 	rm -f "$folder/switch.pid"
 	bridge_again "$1"
@@ -164,6 +165,11 @@ bridge_again() {
 	link del dev s$1
 	link set dev d$1 master $(data_bridge "$1")
 	END
+	# A port that joins the bridge again floods again; its limit has stayed.
+	case $multicast in
+	filter) limit_multicast "d$1" ;;
+	rate=*) ip -n "$(switch_ns)" link del dev "xs$1" ;;
+	esac
 }
 
 stop_switch() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Tests the virtual cluster (lab/lab) itself, in two labs side by side: what is a host's own and
+# Tests the virtual cluster (lab/lab) itself, in labs side by side: what is a host's own and
 # what is shared, what harms frames and what does not, and that nothing stays behind. Started by
 # `make check`; by hand abs_top_builddir names the build folder, if it is not the current one.
 # Commands in single quotes are for other shells, and functions are called through check:
@@ -18,8 +18,10 @@ unshare --mount --net --uts --ipc true 2>/dev/null ||
 
 lab_name=t$$
 other=t$$-b2b
+multi=t$$-multi
 b2b() { "$lab_tool" -n "$other" "$@"; }
-trap 'status=$?; set +e; b2b down >/dev/null; (exit $status); cleanup' EXIT
+multi() { "$lab_tool" -n "$multi" "$@"; }
+trap 'status=$?; set +e; b2b down >/dev/null; multi down >/dev/null; (exit $status); cleanup' EXIT
 
 refused() { # MESSAGE-PATTERN COMMAND...: one line, exit status 2
 	local pattern=$1 said status=0
@@ -30,22 +32,24 @@ refused() { # MESSAGE-PATTERN COMMAND...: one line, exit status 2
 }
 
 # Sends numbered frames from one network namespace, receives them in another and says what became
-# of them. The sender skips the queueing discipline, as the product does.
+# of them. The sender skips the queueing discipline, as the product does, unless it is to queue. To
+# another address than the receiver's own, if one is given.
 cat >"$work/frames.py" <<'END'
 import ctypes, select, socket, struct, sys, time, zlib
 
 source, target, count, size, wait = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:6])
 count, size = int(count), int(size)
+address, queue = (sys.argv[6:] + ["", ""])[:2]
 SOL_PACKET, PACKET_QDISC_BYPASS, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 263, 20, 33, 35
 
-def open_in(netns):
+def open_in(netns, bypass):
     with open("/run/netns/" + netns) as f:
         if ctypes.CDLL(None).setns(f.fileno(), 0):
             sys.exit("no namespace " + netns)
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
     s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
     s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-    s.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
+    s.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, bypass)
     s.bind(("gam0", 0x88B5))
     return s, s.getsockname()[4]
 
@@ -58,8 +62,10 @@ def make(number):
 def is_intact(data):
     return struct.unpack("!I", data[-4:])[0] == zlib.crc32(data[:-4])
 
-tx, tx_mac = open_in(source)
-rx, rx_mac = open_in(target)
+tx, tx_mac = open_in(source, not queue)
+rx, rx_mac = open_in(target, 1)
+if address:
+    rx_mac = bytes.fromhex(address.replace(":", ""))
 for number in range(count):
     tx.send(rx_mac + tx_mac + b"\x88\xb5" + make(number))
 
@@ -86,8 +92,9 @@ print(f"gaps={gaps} received={len(seen)} distinct={len(set(seen))} altered={alte
       "early=" + "_".join(map(str, early)))
 END
 
-frames() { # FROM TO COUNT SIZE SECONDS, in lab $in_lab; sets received, distinct and so on
-	result=$(python3 "$work/frames.py" "gl-$in_lab-n0$1" "gl-$in_lab-n0$2" "$3" "$4" "$5")
+# FROM TO COUNT SIZE SECONDS [ADDRESS [queue]], in lab $in_lab; sets received, distinct and so on
+frames() {
+	result=$(python3 "$work/frames.py" "gl-$in_lab-n0$1" "gl-$in_lab-n0$2" "${@:3}")
 	# shellcheck disable=SC2086
 	declare -g -- received=-1 $result
 }
@@ -284,6 +291,59 @@ check "TCP's offloads are off" offloads_are off
 check "up --offloads" eval 'b2b down && b2b up 2 --b2b --offloads'
 check "TCP's offloads are on" offloads_are on
 
+# ---- shaped both ways, and what the switch does with multicast ---------------------------
+
+group=03:47:4d:00:00:07
+all=ff:ff:ff:ff:ff:ff
+in_lab=$multi
+passed_uplink() { multi exec 1 tc -s qdisc show dev gam0 | sed -n 's/.* \([0-9]*\) pkt .*/\1/p'; }
+uplink_shapes() {
+	local before
+	multi exec 1 tc qdisc show dev gam0 | grep -q '^qdisc tbf .* rate 50Mbit ' || return 1
+	before=$(passed_uplink)
+	frames 1 2 200 1400 0.3 "" queue
+	echo "$result"
+	[[ $received = 200 && $(($(passed_uplink) - before)) = 200 ]] &&
+		[[ $(multi exec 1 tc -s qdisc show dev gam0) =~ overlimits\ [1-9] ]]
+}
+
+check "a lab shaped both ways" multi up 3 --rate 50mbit --uplink
+check "up --uplink: what is queued passes the host's shaper" uplink_shapes
+check "list says so" eval '[[ $(multi list) == *"50mbit a port both ways"* ]]'
+frames 1 3 100 1000 0.2 $group
+check "multicast is flooded" counts "$received" = 100
+check "up --multicast filter" eval 'multi down && multi up 3 --multicast filter'
+frames 1 3 100 1000 0.2 $group
+check "filter: no multicast frame passes" counts "$received" = 0
+frames 1 3 100 1000 0.2 $all
+check "filter: broadcasts pass" counts "$received" = 100
+frames 1 3 100 1000 0.2
+check "filter: frames to one host pass" counts "$received" = 100
+multi impair 3 --delay 1ms
+frames 1 3 100 1000 0.2 $group
+check "filter: also with a delay" counts "$received" = 0
+multi impair 3 off
+frames 1 3 100 1000 0.2 $group
+check "filter: also after it" counts "$received" = 0
+check "up --multicast rate=R" eval 'multi down && multi up 3 --multicast rate=1mbit'
+frames 1 3 500 1000 0.2 $group
+check "rate: few multicast frames pass" counts "$received" -gt 0 -a "$received" -lt 400
+frames 1 3 500 1000 0.2 $all
+check "rate: broadcasts pass" counts "$received" = 500
+frames 1 3 500 1000 0.2
+check "rate: frames to one host pass" counts "$received" = 500
+multi impair 1 --delay 1ms
+frames 1 3 500 1000 0.2 $group
+check "rate: also with a delay" counts "$received" -gt 0 -a "$received" -lt 400
+multi impair 1 off
+multi impair 1 --delay 1ms
+check "rate: with a delay once more" eval 'multi impair 1 off && multi down'
+for bad in "--uplink" "--multicast storm" "--multicast rate=" "--multicast rate=5"; do
+	# shellcheck disable=SC2086
+	check "refused: up 2 $bad" refused '^lab: up: ' multi up 2 $bad
+done
+check "refused: --multicast back to back" refused 'no switch' multi up 2 --b2b --multicast filter
+
 # ---- down --------------------------------------------------------------------------------
 
 "$lab_tool" -n "$lab_name" exec 1 \
@@ -296,7 +356,7 @@ check "down ended the processes" eval '! kill -0 $stubborn'
 check "down of the other" b2b down
 check "no namespace is left" eval '! ls /run/netns | grep "^gl-$lab_name-"'
 check "no mount is left" eval '! grep "/run/gamma-lab/$lab_name" /proc/self/mountinfo'
-check "no folder is left" eval '[[ ! -e /run/gamma-lab/$lab_name && ! -e /run/gamma-lab/$other ]]'
+check "no folder is left" eval '[[ ! -e /run/gamma-lab/$lab_name && ! -e /run/gamma-lab/$other && ! -e /run/gamma-lab/$multi ]]'
 # Other labs on the machine may come and go meanwhile.
 if [[ -z $before && ! -e /run/gamma-lab ]]; then
 	check "no user is left" eval '! getent passwd labuser'
