@@ -22,9 +22,8 @@
 
 #include "base/about.h"
 #include "base/mac.h"
+#include "nic/udp.h"
 #include "unix/host.h"
-
-enum { EXIT_LOST = 1, EXIT_SETUP = 2 };
 
 enum {
 	TRIES = 4,         /* requests until a step has failed */
@@ -47,11 +46,10 @@ void gammaping_fail(const char *fmt, ...)
 	vfprintf(stderr, fmt, args);
 	va_end(args);
 	fputc('\n', stderr);
-	exit(EXIT_SETUP);
+	exit(PING_EXIT_SETUP);
 }
 
-static void __attribute__((format(printf, 4, 5)))
-say(const struct ping *ping, const char *step, bool ok, const char *fmt, ...)
+void gammaping_say(const struct ping *ping, const char *step, bool ok, const char *fmt, ...)
 {
 	va_list args;
 
@@ -65,7 +63,7 @@ say(const struct ping *ping, const char *step, bool ok, const char *fmt, ...)
 	fflush(stdout);
 }
 
-static void hint(const char *text)
+void gammaping_hint(const char *text)
 {
 	printf("%16s%s\n", "", text);
 }
@@ -78,9 +76,10 @@ static void log_line(enum gamma_log_level level, const char *line)
 
 static void usage(FILE *to)
 {
-	fputs("usage: gammaping [-q] [-I IFACE] [-c COUNT] [-i SECONDS] [-s BYTES] [-t SECONDS] "
+	fputs("usage: gammaping [-q] [-u] [-I IFACE] [-c COUNT] [-i SECONDS] [-s BYTES] [-t "
+	      "SECONDS] "
 	      "HOST|MAC [PORT]\n"
-	      "       gammaping -l [-I IFACE] [PORT]\n"
+	      "       gammaping -l [-u] [-I IFACE] [PORT]\n"
 	      "       gammaping --help | --version\n"
 	      "See gammaping(8).\n",
 	      to);
@@ -115,11 +114,14 @@ static void read_environment(struct ping *ping)
 	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
 	const char *iface = getenv("FI_GAMMA_IFACE");
 	const char *broker = getenv("FI_GAMMA_BROKER");
+	const char *link = getenv("FI_GAMMA_LINK");
 	char *end;
 	unsigned long value;
 
 	ping->iface = iface && *iface ? iface : NULL;
 	ping->broker = broker && *broker ? broker : GAMMA_BROKER_PATH;
+	ping->udp = link && !strcmp(link, "udp");
+	ping->udp_allowed = !link || !strcmp(link, "any") || !strcmp(link, "auto");
 	ping->ethertype = GAMMA_ETHERTYPE;
 	if (!ethertype)
 		return;
@@ -159,21 +161,26 @@ static void take_option(struct ping *ping, int option)
 	case 'l':
 		ping->listen = true;
 		break;
+	case 'u':
+		ping->udp = true;
+		break;
 	case 'h':
 		usage(stdout);
 		exit(0);
 	default:
 		usage(stderr);
-		exit(EXIT_SETUP);
+		exit(PING_EXIT_SETUP);
 	}
 }
 
 static void read_command_line(struct ping *ping, int argc, char **argv)
 {
+	static const struct option names[] = {{"udp", no_argument, NULL, 'u'}, {NULL, 0, NULL, 0}};
 	int option, left;
 
 	gamma_about_answer(argc, argv, usage);
-	while ((option = getopt(argc, argv, "I:c:i:s:t:qlh")) != -1)
+	argv[0] = (char *) "gammaping";
+	while ((option = getopt_long(argc, argv, "I:c:i:s:t:qulh", names, NULL)) != -1)
 		take_option(ping, option);
 	left = argc - optind;
 	if (left < (ping->listen ? 0 : 1) || left > (ping->listen ? 1 : 2)) {
@@ -182,7 +189,7 @@ static void read_command_line(struct ping *ping, int argc, char **argv)
 			: left       ? "more than a host and a port"
 				     : "a host is missing");
 		usage(stderr);
-		exit(EXIT_SETUP);
+		exit(PING_EXIT_SETUP);
 	}
 	if (!ping->listen)
 		ping->host = argv[optind++];
@@ -192,17 +199,33 @@ static void read_command_line(struct ping *ping, int argc, char **argv)
 
 /* ---- this host ---- */
 
-/* Without it the frames go through a slot, if gammad gives one. */
-static void check_privilege(struct ping *ping)
+static bool may_send_frames(void)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0)
 		close(fd);
-	else if (errno == EPERM || errno == EACCES)
-		ping->through_slot = true;
-	else
+	else if (errno != EPERM && errno != EACCES)
 		gammaping_fail("no packet socket: %s", strerror(errno));
+	return fd >= 0;
+}
+
+/* As the provider chooses: frames of its own, else a slot of gammad, else UDP. */
+static void choose_link(struct ping *ping)
+{
+	if (!ping->udp && !may_send_frames()) {
+		enum ping_gammad gammad = links_find_gammad(ping);
+
+		if (gammad == PING_GAMMAD_STOPPED && ping->udp_allowed)
+			gammaping_fail("gammad is set up on this host, but does not run: start it "
+				       "(systemctl start gammad), or use --udp");
+		ping->udp = ping->udp_allowed && gammad == PING_GAMMAD_NONE;
+		ping->through_slot = !ping->udp;
+		if (ping->udp && !ping->quiet)
+			printf("no CAP_NET_RAW and no gammad: over UDP, as programs here do\n");
+	}
+	if (ping->udp)
+		ping->ethertype = GAMMA_ETHERTYPE; /* of the checksum */
 }
 
 static void load_host(struct ping *ping)
@@ -214,6 +237,8 @@ static void load_host(struct ping *ping)
 	if (gamma_conf_load(conf && *conf ? conf : NULL, &ping->conf, why, sizeof(why)))
 		gammaping_fail("%s", why);
 	ret = gamma_nic_list(&ping->nics, &ping->nic_count);
+	if (!ret && ping->udp)
+		ret = gamma_nic_udp_convert(ping->nics, ping->nic_count);
 	if (ret)
 		gammaping_fail("listing the network interfaces failed: %s", strerror(-ret));
 }
@@ -249,18 +274,18 @@ static void step_nic(struct ping *ping)
 	else
 		ping->nic = gamma_nic_select_default(ping->nics, ping->nic_count, ping->conf);
 	if (!ping->nic && ping->iface) {
-		say(ping, "nic", false, "this host has no interface %s; ip link lists them",
-		    ping->iface);
-		exit(EXIT_SETUP);
+		gammaping_say(ping, "nic", false,
+			      "this host has no interface %s; ip link lists them", ping->iface);
+		exit(PING_EXIT_SETUP);
 	}
 	if (!ping->nic) {
 		gamma_nic_select_explain_none(ping->nics, ping->nic_count, why, sizeof(why));
-		say(ping, "nic", false, "%s", why);
-		exit(EXIT_SETUP);
+		gammaping_say(ping, "nic", false, "%s", why);
+		exit(PING_EXIT_SETUP);
 	}
 	if (ping->nic->reason) {
-		say(ping, "nic", false, "%s %s", ping->nic->name, ping->nic->reason);
-		exit(EXIT_SETUP);
+		gammaping_say(ping, "nic", false, "%s %s", ping->nic->name, ping->nic->reason);
+		exit(PING_EXIT_SETUP);
 	}
 	if (ping->through_slot && !links_may_have_slot(ping))
 		gammaping_fail(
@@ -269,8 +294,11 @@ static void step_nic(struct ping *ping)
 			"cap_net_raw+ep PROGRAM)",
 			ping->nic->name);
 	speed_text(ping->nic, speed, sizeof(speed));
-	say(ping, "nic", true, "%s %s, MTU %u, %s", ping->nic->name,
-	    gamma_mac_format(ping->nic->mac, mac), ping->nic->mtu, speed);
+	if (ping->udp)
+		udp_walk_say_nic(ping, speed);
+	else
+		gammaping_say(ping, "nic", true, "%s %s, MTU %u, %s", ping->nic->name,
+			      gamma_mac_format(ping->nic->mac, mac), ping->nic->mtu, speed);
 }
 
 /* ---- the name ---- */
@@ -300,13 +328,17 @@ static void step_name(struct ping *ping, int resolved, const char *why)
 	char how[512];
 
 	if (resolved) {
-		say(ping, "name", false, "%s", why);
-		exit(EXIT_SETUP);
+		gammaping_say(ping, "name", false, "%s", why);
+		exit(PING_EXIT_SETUP);
 	}
 	ping->same_host = gamma_nic_select_by_mac(ping->nics, ping->nic_count, ping->peer.mac);
+	if (ping->udp) {
+		udp_walk_say_name(ping);
+		return;
+	}
 	how_resolved(ping, how, sizeof(how));
-	say(ping, "name", true, "%s is %s%s", ping->host, how,
-	    ping->same_host ? ": this host, no wire between" : "");
+	gammaping_say(ping, "name", true, "%s is %s%s", ping->host, how,
+		      ping->same_host ? ": this host, no wire between" : "");
 }
 
 /* ---- links ---- */
@@ -314,7 +346,9 @@ static void step_name(struct ping *ping, int resolved, const char *why)
 static void open_links(struct ping *ping)
 {
 	const uint32_t most = (uint32_t) gamma_min(ping->nic->mtu, UINT16_MAX) - GAMMA_HEADER_LEN;
-	int ret = ping->through_slot ? links_open_slot(ping) : links_open_nic(ping);
+	int ret = ping->udp            ? links_open_udp(ping)
+		  : ping->through_slot ? links_open_slot(ping)
+				       : links_open_nic(ping);
 
 	if (ret)
 		gammaping_fail("%s: cannot open a link: %s", ping->nic->name, strerror(-ret));
@@ -384,9 +418,9 @@ static unsigned look_up(struct ping *ping, uint16_t port, struct lookup_answer *
 		if (ret == -ECONNREFUSED) /* on this host: nobody has it */
 			return 0;
 		if (ret) {
-			say(ping, "lookup", false, "%s: a frame could not be sent: %s",
-			    ping->nic->name, strerror(-ret));
-			exit(EXIT_LOST);
+			gammaping_say(ping, "lookup", false, "%s: a frame could not be sent: %s",
+				      ping->nic->name, strerror(-ret));
+			exit(PING_EXIT_LOST);
 		}
 		while (count < ANSWERS_MAX && lookup_wait(ping, until, &answers[count])) {
 			until = gamma_now() + OTHERS_US * GAMMA_NS_PER_US;
@@ -419,30 +453,37 @@ static void __attribute__((noreturn)) nothing_answers(struct ping *ping, uint16_
 
 	gamma_mac_format(ping->peer.mac, mac);
 	if (others && answers[0].op != GAMMA_LOOKUP_NO_PORT) {
-		say(ping, "lookup", false, "%s answers, but nobody there has port %u", mac, port);
-		hint("start the program there, or name a port that it has; these have owners:");
+		gammaping_say(ping, "lookup", false, "%s answers, but nobody there has port %u",
+			      mac, port);
+		gammaping_hint(
+			"start the program there, or name a port that it has; these have owners:");
 		for (unsigned i = 0; i < others; i++)
 			printf("%18sport %u of user %u\n", "", answers[i].port, answers[i].tenant);
 	} else if (ping->same_host) {
-		say(ping, "lookup", false, "no gamma program of this host has %s",
-		    port ? "that port" : "a port");
-		hint("start one, or `gammaping -l`");
+		gammaping_say(ping, "lookup", false, "no gamma program of this host has %s",
+			      port ? "that port" : "a port");
+		gammaping_hint("start one, or `gammaping -l`");
 	} else {
-		say(ping, "lookup", false,
-		    "nothing answers: does this network pass EtherType 0x%04X?", ping->ethertype);
+		gammaping_say(ping, "lookup", false,
+			      "nothing answers: does this network pass EtherType 0x%04X?",
+			      ping->ethertype);
 		snprintf(text, sizeof(text),
 			 "run `gammaping -l` there and `gammaping %s` here:", mac);
-		hint(text);
-		hint("  if that answers, no gamma program runs there, or it computes and does not "
-		     "poll;");
-		hint("  if not, the host is down, the MAC is wrong, the ports are in different "
-		     "VLANs or");
-		hint("  segments, or a filter (nftables, ebtables, switch) drops these frames");
-		hint("both hosts need the same FI_GAMMA_ETHERTYPE, and gamma of one release: "
-		     "another");
-		hint("  version of the protocol does not answer");
+		gammaping_hint(text);
+		gammaping_hint("  if that answers, no gamma program runs there, or it computes and "
+			       "does not "
+			       "poll;");
+		gammaping_hint(
+			"  if not, the host is down, the MAC is wrong, the ports are in different "
+			"VLANs or");
+		gammaping_hint(
+			"  segments, or a filter (nftables, ebtables, switch) drops these frames");
+		gammaping_hint(
+			"both hosts need the same FI_GAMMA_ETHERTYPE, and gamma of one release: "
+			"another");
+		gammaping_hint("  version of the protocol does not answer");
 	}
-	exit(EXIT_LOST);
+	exit(PING_EXIT_LOST);
 }
 
 static void say_found(const struct ping *ping, unsigned count)
@@ -452,9 +493,10 @@ static void say_found(const struct ping *ping, unsigned count)
 
 	if (count > 1)
 		snprintf(others, sizeof(others), "; %u endpoints answer", count);
-	say(ping, "lookup", true, "port %u, epoch %08x, MTU %u, host %016llx%s%s", ping->found.port,
-	    ntohl(addr->epoch), ntohs(addr->mtu), (unsigned long long) addr->host,
-	    addr->host == gamma_host_identity() ? " (this one)" : "", others);
+	gammaping_say(ping, "lookup", true, "port %u, epoch %08x, MTU %u, host %016llx%s%s",
+		      ping->found.port, ntohl(addr->epoch), ntohs(addr->mtu),
+		      (unsigned long long) addr->host,
+		      addr->host == gamma_host_identity() ? " (this one)" : "", others);
 }
 
 static void step_lookup(struct ping *ping)
@@ -463,27 +505,27 @@ static void step_lookup(struct ping *ping)
 	unsigned count = look_up(ping, ping->peer.port, answers);
 
 	if (!count && gammaping_interrupted)
-		exit(EXIT_LOST);
+		exit(PING_EXIT_LOST);
 	if (!count)
 		nothing_answers(ping, ping->peer.port);
 	choose(ping, answers, count);
 	if (ping->found.op == GAMMA_LOOKUP_FOUND) {
 		say_found(ping, count);
 	} else if (ping->found.op == GAMMA_LOOKUP_NO_PORT && !ping->peer.port) {
-		say(ping, "lookup", true, "gammad answers; no endpoint is open there");
+		gammaping_say(ping, "lookup", true, "gammad answers; no endpoint is open there");
 	} else if (ping->found.op == GAMMA_LOOKUP_NO_PORT) {
-		say(ping, "lookup", false, "nobody there has port %u: start the program there",
-		    ping->peer.port);
-		exit(EXIT_LOST);
+		gammaping_say(ping, "lookup", false,
+			      "nobody there has port %u: start the program there", ping->peer.port);
+		exit(PING_EXIT_LOST);
 	} else if (ping->peer.port) {
-		say(ping, "lookup", false,
-		    "port %u belongs to user %u, this is user %u: both must be the same",
-		    ping->found.port, ping->found.tenant, ping->tenant);
-		exit(EXIT_LOST);
+		gammaping_say(ping, "lookup", false,
+			      "port %u belongs to user %u, this is user %u: both must be the same",
+			      ping->found.port, ping->found.tenant, ping->tenant);
+		exit(PING_EXIT_LOST);
 	} else {
-		say(ping, "lookup", true,
-		    "port %u, of user %u (this is user %u, which may not talk to it)",
-		    ping->found.port, ping->found.tenant, ping->tenant);
+		gammaping_say(ping, "lookup", true,
+			      "port %u, of user %u (this is user %u, which may not talk to it)",
+			      ping->found.port, ping->found.tenant, ping->tenant);
 	}
 }
 
@@ -512,8 +554,9 @@ static void step_slot(struct ping *ping)
 		return;
 	slot.own_port = 0;
 	if (links_open_slot(&slot)) {
-		say(ping, "slot", false, "gammad gives no slot of %s; the line above says why",
-		    ping->nic->name);
+		gammaping_say(ping, "slot", false,
+			      "gammad gives no slot of %s; the line above says why",
+			      ping->nic->name);
 		return;
 	}
 	answered = slot_is_answered(&slot);
@@ -521,17 +564,21 @@ static void step_slot(struct ping *ping)
 	slot.shm->link.ops->close(&slot.shm->link);
 	gamma_mac_format(slot.own_mac, mac);
 	if (answered) {
-		say(ping, "slot", true, "frames from a slot of gammad (%s) are answered too", mac);
+		gammaping_say(ping, "slot", true,
+			      "frames from a slot of gammad (%s) are answered too", mac);
 	} else if (!gammaping_interrupted) {
 		ping->failed = true;
-		say(ping, "slot", false, "frames from a slot of gammad (%s) are not answered", mac);
-		hint("this network drops addresses that are not the NIC's: allow them at the "
-		     "switch port");
-		hint("(port security) and in the hypervisor (spoof check of a VF, forged "
-		     "transmits), or");
-		hint("set FI_GAMMA_LINK=udp on all hosts, or run programs with CAP_NET_RAW: both "
-		     "use the");
-		hint("NIC's own address");
+		gammaping_say(ping, "slot", false,
+			      "frames from a slot of gammad (%s) are not answered", mac);
+		gammaping_hint(
+			"this network drops addresses that are not the NIC's: allow them at the "
+			"switch port");
+		gammaping_hint("(port security) and in the hypervisor (spoof check of a VF, forged "
+			       "transmits), or");
+		gammaping_hint("set FI_GAMMA_LINK=udp on all hosts, or run programs with "
+			       "CAP_NET_RAW: both "
+			       "use the");
+		gammaping_hint("NIC's own address");
 	}
 }
 
@@ -558,26 +605,28 @@ static void step_mtu(struct ping *ping)
 		return;
 	if (passes(ping, mtu)) {
 		if (own == theirs)
-			say(ping, "mtu", true, "frames of %u bytes pass", mtu);
+			gammaping_say(ping, "mtu", true, "frames of %u bytes pass", mtu);
 		else
-			say(ping, "mtu", true,
-			    "frames of %u bytes pass; here the MTU is %u, there %u", mtu, own,
-			    theirs);
+			gammaping_say(ping, "mtu", true,
+				      "frames of %u bytes pass; here the MTU is %u, there %u", mtu,
+				      own, theirs);
 		return;
 	}
 	if (gammaping_interrupted)
 		return;
 	ping->failed = true;
 	if (mtu > GAMMA_SAFE_MTU && passes(ping, GAMMA_SAFE_MTU))
-		say(ping, "mtu", false,
-		    "frames of %u bytes do not pass, those of %u do: set the MTU of the switch "
-		    "ports between (gamma stays at %u)",
-		    mtu, GAMMA_SAFE_MTU, GAMMA_SAFE_MTU);
+		gammaping_say(
+			ping, "mtu", false,
+			"frames of %u bytes do not pass, those of %u do: set the MTU of the switch "
+			"ports between (gamma stays at %u)",
+			mtu, GAMMA_SAFE_MTU, GAMMA_SAFE_MTU);
 	else
-		say(ping, "mtu", false,
-		    "frames of %u bytes do not pass, small ones do: set the MTU of the hosts to "
-		    "what the network between carries",
-		    (uint32_t) gamma_min(mtu, GAMMA_SAFE_MTU));
+		gammaping_say(ping, "mtu", false,
+			      "frames of %u bytes do not pass, small ones do: set the MTU of the "
+			      "hosts to "
+			      "what the network between carries",
+			      (uint32_t) gamma_min(mtu, GAMMA_SAFE_MTU));
 }
 
 /* ---- round trips ---- */
@@ -670,9 +719,9 @@ static int step_round_trips(struct ping *ping)
 	summarise(sent, &samples);
 	lost = samples.count < sent || !sent;
 	if (lost && samples.count)
-		hint("frames are lost, or the program there computes for longer than -t");
+		gammaping_hint("frames are lost, or the program there computes for longer than -t");
 	free(samples.ns);
-	return lost || ping->failed ? EXIT_LOST : 0;
+	return lost || ping->failed ? PING_EXIT_LOST : 0;
 }
 
 /* ---- all ---- */
@@ -695,9 +744,14 @@ static int walk(struct ping *ping, int resolved, const char *why)
 {
 	step_name(ping, resolved, why);
 	open_links(ping);
-	step_lookup(ping);
-	step_slot(ping);
-	step_mtu(ping);
+	if (ping->udp) {
+		udp_walk_lookup(ping);
+		udp_walk_mtu(ping);
+	} else {
+		step_lookup(ping);
+		step_slot(ping);
+		step_mtu(ping);
+	}
 	return step_round_trips(ping);
 }
 
@@ -710,13 +764,15 @@ int main(int argc, char **argv)
 	gamma_log_set_sink(log_line);
 	read_environment(&ping);
 	read_command_line(&ping, argc, argv);
-	check_privilege(&ping);
+	choose_link(&ping);
 	catch_signals();
 	load_host(&ping);
 	resolved = gamma_resolve(ping.host, ping.service, ping.listen, ping.conf, ping.nics,
 				 ping.nic_count, &ping.peer, why, sizeof(why));
 	if (resolved && ping.listen)
 		gammaping_fail("%s", why);
+	if (ping.udp && !ping.peer.port)
+		ping.peer.port = PING_UDP_PORT;
 	step_nic(&ping);
 	return ping.listen ? listen_run(&ping) : walk(&ping, resolved, why);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gammaping's files share: the steps and their state (gammaping.c), requests and answers on
- * the wire (lookup.c), the links (links.c), the other end (listen.c).
+ * What gammaping's files share: the steps and their state (gammaping.c; over UDP udp_walk.c),
+ * requests and answers on the wire (lookup.c), the links (links.c, udp_link.c), the other end
+ * (listen.c).
  */
 #ifndef GAMMAPING_H
 #define GAMMAPING_H
@@ -22,6 +23,21 @@ struct lookup_answer {
 	struct gamma_addr addr; /* FOUND: its address */
 };
 
+/* Where the other end listens over UDP if no port is given: nobody can be asked for a list. */
+enum { PING_UDP_PORT = 47593 };
+
+enum { PING_EXIT_LOST = 1, PING_EXIT_SETUP = 2 };
+
+/* Over UDP: what a host, a router or the own kernel has reported of a question. */
+struct ping_icmp {
+	bool known;
+	bool local;           /* by this host's kernel */
+	uint8_t type, code;   /* of ICMP */
+	int error;            /* errno */
+	uint32_t mtu;         /* bytes of a packet; 0: none was reported */
+	struct gamma_ip from; /* len 0: unknown */
+};
+
 struct ping {
 	/* options */
 	const char *iface, *host, *service, *broker;
@@ -29,7 +45,8 @@ struct ping {
 	double interval, timeout; /* seconds */
 	uint32_t size;            /* bytes of payload */
 	uint16_t ethertype;
-	bool quiet, listen;
+	bool quiet, listen, udp;
+	bool udp_allowed; /* by FI_GAMMA_LINK, where there is nothing else */
 	/* this host */
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
@@ -49,6 +66,7 @@ struct ping {
 	struct gamma_resolved peer;
 	bool same_host;
 	struct lookup_answer found;
+	struct ping_icmp icmp;
 	bool failed; /* a step failed that does not end the run */
 };
 
@@ -58,11 +76,29 @@ extern volatile sig_atomic_t gammaping_interrupted;
 /* gammaping.c: prints one line to standard error and exits. */
 void gammaping_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
+/* A line for a step, and a line below it. */
+void gammaping_say(const struct ping *ping, const char *step, bool ok, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void gammaping_hint(const char *text);
+
 /* links.c: whether gammad gives out slots on the NIC to this user. */
 bool links_may_have_slot(const struct ping *ping);
+/* Of this host: none is set up, it does not run, it runs. */
+enum ping_gammad { PING_GAMMAD_NONE, PING_GAMMAD_STOPPED, PING_GAMMAD_RUNS };
+enum ping_gammad links_find_gammad(const struct ping *ping);
 /* Open the links on the NIC, or a slot of it, and set what is this end's. 0 or a negative errno. */
 int links_open_nic(struct ping *ping);
 int links_open_slot(struct ping *ping);
+int links_make_epoch(struct ping *ping);
+/* udp_link.c: the same, over UDP. */
+int links_open_udp(struct ping *ping);
+
+/* udp_walk.c: the address that a pseudo MAC address stands for, and steps over UDP. */
+struct gamma_ip_text udp_walk_ip(const uint8_t mac[GAMMA_MAC_LEN]);
+void udp_walk_say_nic(const struct ping *ping, const char *speed);
+void udp_walk_say_name(const struct ping *ping);
+void udp_walk_lookup(struct ping *ping);
+void udp_walk_mtu(struct ping *ping);
 
 /* lookup.c: sends a request with payload bytes of padding; 0 or a negative errno. */
 int lookup_send(struct ping *ping, uint16_t port, uint32_t payload);

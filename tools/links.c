@@ -6,6 +6,8 @@
 #include "gammaping.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -31,7 +33,21 @@ bool links_may_have_slot(const struct ping *ping)
 	return !gamma_broker_nics(ping->broker, &served, why, sizeof(why)) && serves(&served, ping);
 }
 
-static int make_epoch(struct ping *ping)
+enum ping_gammad links_find_gammad(const struct ping *ping)
+{
+	struct gamma_broker_served served;
+	const char *slash = strrchr(ping->broker, '/');
+	char why[512], lock[PATH_MAX];
+	int ret = gamma_broker_nics(ping->broker, &served, why, sizeof(why));
+
+	if (ret != -ENOENT && ret != -ECONNREFUSED)
+		return PING_GAMMAD_RUNS;
+	snprintf(lock, sizeof(lock), "%.*s/lock", slash ? (int) (slash - ping->broker) : 0,
+		 ping->broker);
+	return access(lock, F_OK) ? PING_GAMMAD_NONE : PING_GAMMAD_STOPPED;
+}
+
+int links_make_epoch(struct ping *ping)
 {
 	if (getrandom(&ping->epoch, sizeof(ping->epoch), 0) < 0)
 		return -errno;
@@ -58,7 +74,7 @@ int links_open_nic(struct ping *ping)
 	ping->tenant = geteuid();
 	memcpy(ping->own_mac, ping->nic->mac, GAMMA_MAC_LEN);
 	if (!ret)
-		ret = make_epoch(ping);
+		ret = links_make_epoch(ping);
 	return ret ? ret : gamma_packet_open(&attr, &ping->stats, &ping->packet);
 }
 
@@ -67,7 +83,7 @@ int links_open_slot(struct ping *ping)
 	struct gamma_broker_open ask = {.ethertype = ping->ethertype, .ring_bytes = RING_BYTES};
 	struct gamma_shm_attr shm = {.gammad = ping->nic->mac};
 	struct gamma_brokered brokered;
-	int ret = make_epoch(ping);
+	int ret = links_make_epoch(ping);
 
 	ask.epoch = ping->epoch;
 	memcpy(ask.mac, ping->nic->mac, GAMMA_MAC_LEN);

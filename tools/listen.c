@@ -81,6 +81,8 @@ static struct gamma_endpoint *open_listener(const struct ping *ping)
 		.host = gamma_host_identity(),
 		.ring_bytes = RING_BYTES,
 		.broker = ping->through_slot ? ping->broker : NULL,
+		.link = ping->udp ? GAMMA_LINK_UDP : GAMMA_LINK_PACKET,
+		.prefix = ping->nic->prefix,
 		.limits =
 			{
 				.inject_size = GAMMA_SAFE_MTU,
@@ -123,7 +125,8 @@ int listen_run(const struct ping *ping)
 	char mac[GAMMA_MAC_TEXT_LEN];
 
 	printf("listening on %s %s port %u, until interrupted\n", ping->nic->name,
-	       gamma_mac_format(addr->mac, mac), ntohs(addr->port));
+	       ping->udp ? udp_walk_ip(addr->mac).text : gamma_mac_format(addr->mac, mac),
+	       ntohs(addr->port));
 	fflush(stdout);
 	while (!gammaping_interrupted) {
 		gamma_endpoint_progress(endpoint);

@@ -16,7 +16,7 @@ enum { SPIN_US = 2000 }; /* us of polling before it sleeps */
 
 static struct gamma_link *link_of(const struct ping *ping)
 {
-	return ping->same_host ? &ping->shm->link : ping->packet;
+	return ping->same_host && !ping->udp ? &ping->shm->link : ping->packet;
 }
 
 int lookup_send(struct ping *ping, uint16_t port, uint32_t payload)

@@ -44,8 +44,8 @@ pings "an unknown name is refused" 2 '^name +failed +node .nobody.' nobody
 pings "an unknown interface is refused" 2 '^nic +failed +.*no interface gam7' -I gam7 "$node02"
 without_privilege() {
 	local status=0 said
-	said=$(on node01 setpriv --reuid 65534 --regid 65534 --clear-groups "$tool" "$node02" 2>&1) ||
-		status=$?
+	said=$(on node01 env FI_GAMMA_LINK=packet setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"$tool" "$node02" 2>&1) || status=$?
 	echo "$said"
 	[[ $status = 2 && $said == gammaping:*CAP_NET_RAW*setcap* && $said != *$'\n'* ]]
 }

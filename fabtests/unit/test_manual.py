@@ -66,7 +66,7 @@ def check_counters(page):
 
 
 def check_options():
-    letters = re.search(r'getopt\(argc, argv, "([^"]+)"\)', read("tools/gammaping.c")).group(1)
+    letters = re.search(r'getopt_long\(argc, argv, "([^"]+)"', read("tools/gammaping.c")).group(1)
     documented = entries(section(read("man/gammaping.8"), "DESCRIPTION"), "Fl")
     known = set(letters.replace(":", "")) | {"-version"}
     check("options of gammaping(8)", known == set(documented), " ".join(documented))
