@@ -17,7 +17,7 @@ python=/usr/bin/python3 # Debian's own has Debian's matplotlib
 bench=("$python" -B "$top_srcdir/fabtests/benchmarks/bench" --build "$abs_top_builddir")
 bench+=(--output "$work/bench")
 
-parts=(latency stream rate node shaped cost)
+parts=(latency stream rate node shaped cost udp)
 [ ! -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] || parts+=(mpi overlap)
 [ ! -e "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ] || parts+=(figures)
 [ ! -e "$abs_top_builddir/gammad/gammad" ] || parts+=(gammad)

@@ -120,6 +120,12 @@ wrong "^gamma-rawpacket: -S '11' is not a whole number from 12 to 65535" \
 	"$benchmarks/gamma-rawpacket" -i gam0 -S 64,11
 wrong "^gamma-rawpacket: -d '01:00:5e:00:00:01' is a group's address" \
 	"$benchmarks/gamma-rawpacket" -i gam0 -d 01:00:5e:00:00:01
+wrong "^gamma-rawudp: the server's address is missing" "$benchmarks/gamma-rawudp"
+wrong "^gamma-rawudp: 'host' is no IPv4 address" "$benchmarks/gamma-rawudp" host
+wrong "^gamma-rawudp: -S 43 is less than the header of 44 bytes" "$benchmarks/gamma-rawudp" -S 43 \
+	10.0.0.1
+wrong "^gamma-rawudp: -T '65' is not a whole number from 1 to 64" "$benchmarks/gamma-rawudp" \
+	-T 65 10.0.0.1
 if [ -x "$benchmarks/gamma-pmix" ]; then
 	wrong "^gamma-pmix: -n needs a value" "$benchmarks/gamma-pmix" --count
 	wrong "^gamma-pmix: -t takes no value" "$benchmarks/gamma-pmix" --table=5

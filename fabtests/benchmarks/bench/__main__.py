@@ -20,6 +20,7 @@ import parts_gammad
 import parts_libfabric
 import parts_mpi
 import parts_shaped
+import parts_udp
 import plots
 import report
 import results_page
@@ -41,6 +42,7 @@ PARTS = {
     "cost": (parts_libfabric.cost, 60, 20),
     "figures": (parts_mpi.figures, 30, 10),
     "gammad": (parts_gammad.gammad, 60, 15),
+    "udp": (parts_udp.udp, 180, 60),
 }
 # CP2K and OpenFOAM are needed: only if they are named.
 PARTS_NAMED = {name: (function, 60, 0) for name, function in parts_apps.PARTS.items()}
@@ -64,7 +66,7 @@ def arguments():
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--build", type=Path, default=TREE / "build", metavar="FOLDER")
     parser.add_argument("--quick", action="store_true",
-                        help="about four minutes instead of fifteen: fewer rounds and cases")
+                        help="about five minutes instead of eighteen: fewer rounds and cases")
     parser.add_argument("--report", action="store_true",
                         help="also write doc/results.md and its plots")
     parser.add_argument("--from", dest="saved", type=Path, metavar="FILE",

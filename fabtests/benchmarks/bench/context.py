@@ -12,11 +12,15 @@ TREE = Path(__file__).resolve().parents[3]
 # libfabric's providers by the name that the tables use.
 PROVIDERS = {
     "gamma": "gamma",
+    "gamma over UDP": "gamma",
     "tcp": "tcp",
     "tcp;ofi_rxm": "tcp;ofi_rxm",
     "udp;ofi_rxd": "udp;ofi_rxd",
     "shm": "shm",
 }
+# gamma's domain by that name, and the environment that chooses its link.
+DOMAINS = {"gamma": "gam0", "gamma over UDP": "gam0-udp"}
+LINKS = {"gamma over UDP": {"FI_GAMMA_LINK": "udp"}}
 KEPT_S = 3600 # longer than anything is kept
 STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 MiB
 
@@ -122,13 +126,34 @@ class Context:
         rate = self.ask_kept(lab, server, client, ready=None)["MB_per_s"]
         return [Value("one-way stream", "MB/s", rate, 1 << 20)]
 
+    # ---- gamma-rawudp ----
+
+    def udp_latency(self, lab, sizes):
+        """Of plain UDP sockets, by bytes of a datagram."""
+        program = self.program("gamma-rawudp")
+        rows = json_lines(lab.pair(lab.words(1, [program, "-s"]), lab.words(2, [
+            program, "-j", "-S", ",".join(map(str, sizes)), "-n", self.count(20000), "-w",
+            self.count(2000), lab.address(1)]), ready=None))
+        return [Value("half round trip", "us", row["median_us"], row["size"]) for row in rows]
+
+    def train_stream_kept(self, lab, size, megabytes):
+        """One-way, in trains of datagrams of that size, by a pair that is kept."""
+        count = max(200, int(megabytes * 1e6 * self.scale / size))
+        program = self.program("gamma-rawudp")
+        server = lab.words(1, [program, "-s", "-t", KEPT_S])
+        client = lab.words(2, [program, "-j", "-k", "-m", "stream", "-S", size, "-n", count, "-w",
+                               STREAM_WINDOW // size, "-M", 1 << 20, lab.address(1)])
+        rate = self.ask_kept(lab, server, client, ready=None)["MB_per_s"]
+        return [Value("one-way stream", "MB/s", rate, 1 << 20)]
+
     # ---- programs over libfabric ----
 
     def sides(self, lab, name, provider, server, client, same_host=False, extra=None):
         """A server and its client on two hosts, or on one with a processor each."""
         named = ["-p", PROVIDERS[provider]]
-        own = ["-d", "gam0"] if provider == "gamma" else ["-a", lab.address(1)]
-        theirs = ["-d", "gam0"] if provider == "gamma" else []
+        theirs = ["-d", DOMAINS[provider]] if provider in DOMAINS else []
+        own = theirs or ["-a", lab.address(1)]
+        extra = {**LINKS.get(provider, {}), **(extra or {})}
         program = self.program(name)
         cpus = self.probe.cpus if same_host else (None, None)
         return (lab.words(1, [program, *named, *own, "-s", *server], extra, cpu=cpus[0]),
@@ -161,10 +186,14 @@ class Context:
                                             self.seconds(seconds)], **how)
         return [Value(what, "MB/s", row["MB_per_s"], row["size"]) for row in rows]
 
-    def stream_kept(self, lab, provider, seconds):
-        """As `stream_values`, by a pair that is kept."""
+    def stream_kept_row(self, lab, provider, seconds):
+        """gamma-stream's line, by a pair that is kept."""
         ends = ["-e", 1]
         server, client = self.sides(lab, "gamma-stream", provider, ends,
                                     [*ends, "-k", "-S", 1 << 20, "-t", self.seconds(seconds)])
-        row = self.ask_kept(lab, server, client)
+        return self.ask_kept(lab, server, client)
+
+    def stream_kept(self, lab, provider, seconds):
+        """As `stream_values`, by a pair that is kept."""
+        row = self.stream_kept_row(lab, provider, seconds)
         return [Value("one-way stream", "MB/s", row["MB_per_s"], 1 << 20)]

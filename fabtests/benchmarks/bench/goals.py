@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import parts_apps
 import parts_mpi
+import parts_udp
 from comparison import number_text
 from parts_libfabric import BASELINE_BYTES, MTUS, NODE_SIZES
 
@@ -174,6 +175,53 @@ def gammad(goals):
               f"gammad's socket, 63 others {crowd}", variant=crowd)
 
 
+def udp_columns():
+    """The cases' suffix and what the reports call it."""
+    for offloads in (True, False):
+        for mtu in MTUS:
+            yield (parts_udp.suffix(mtu, offloads),
+                   f"MTU {mtu}, offloads {'on' if offloads else 'off'}", offloads)
+
+
+def udp_streams(goals):
+    def of(name, suffix, what=STREAM):
+        return goals.get("udp", name + suffix, what, MIB)
+
+    for suffix, variant, on in udp_columns():
+        gamma, tcp, trains = (of(name, suffix) for name in (parts_udp.GAMMA, "tcp", "trains"))
+        limit = (">=", 1.5) if suffix == parts_udp.suffix(1500, True) else ("", 0)
+        goals.ratio("UDP: stream of 1 MiB, gamma / libfabric tcp", *limit, gamma, tcp, variant)
+        goals.ratio("UDP: stream of 1 MiB, gamma / train baseline", ">=" if on else "", 0.85, gamma,
+                    trains, variant)
+        for side in ("sender", "receiver"):
+            what = f"processor time, {side}"
+            goals.ratio(f"UDP: {side}'s processor time a byte, gamma / tcp", "<=" if on else "",
+                        1.0, of(parts_udp.GAMMA, suffix, what), of("tcp", suffix, what), variant)
+
+
+def udp(goals):
+    def of(name, size, suffix=""):
+        return goals.get("udp", name + suffix, HALF, size)
+
+    udp_streams(goals)
+    for suffix, variant, on in udp_columns():
+        relation = ">=" if on else ""
+        for size, wanted in ((65536, 1.3), (MIB, 1.5)):
+            goals.ratio(f"UDP: libfabric tcp / gamma, {size_text(size)}", relation, wanted,
+                        of("tcp, ping-pong", size, suffix),
+                        of(f"{parts_udp.GAMMA}, ping-pong", size, suffix), variant)
+        goals.ratio("UDP: MPI, 1 MiB, btl gamma's bandwidth / btl tcp's", relation, 1.3,
+                    of("btl tcp", MIB, suffix), of("btl gamma over UDP", MIB, suffix), variant)
+    short = of(f"{parts_udp.GAMMA}, short", 8)
+    goals.ratio("UDP: 8 B, gamma / plain UDP sockets", "<=", 1.3, short,
+                of("plain UDP", BASELINE_BYTES))
+    goals.ratio("UDP: 8 B, libfabric tcp / gamma", ">=", 1.8, of("tcp, short", 8), short)
+    for size, wanted, gamma in ((8, 1.3, short), (MIB, 5, of(
+            f"{parts_udp.GAMMA}, ping-pong", MIB, parts_udp.suffix(1500, True)))):
+        goals.ratio("UDP: ofi_rxd / gamma", ">=", wanted, of("ofi_rxd over udp", size), gamma,
+                    size_text(size))
+
+
 def application_times(goals, part, name, lossy, less=None):
     """{processes: s}; LESS: a row whose time is taken off."""
     found = {}
@@ -208,7 +256,7 @@ def all_goals(results, parts):
     goals = Goals(results)
     for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
                            ("node", node), ("shaped", shaped), ("overlap", overlap),
-                           ("gammad", gammad)):
+                           ("gammad", gammad), ("udp", udp)):
         if part in parts:
             function(goals)
     for part in parts_apps.PARTS:

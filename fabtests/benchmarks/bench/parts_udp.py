@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""gamma over UDP beside TCP, with the kernel's offloads on and off, beside plain UDP sockets, and
+beside libfabric's reliable datagrams over UDP."""
+
+from interleave import woven
+from parts_libfabric import BASELINE_BYTES, MIB, MTUS, ON
+from parts_mpi import TRANSPORTS, ping_pong
+from results import Case, Value
+
+OFF = ", offloads off"
+GAMMA = "gamma over UDP"
+RXD = "udp;ofi_rxd"
+LONG = (65536, MIB)
+HEADERS = 28       # bytes: IPv4 and UDP
+TRAIN_SECONDS = 0.1
+TRAIN_MB = 300     # some tenth of a second
+
+
+def suffix(mtu, offloads):
+    """Of a case's name."""
+    return f", MTU {mtu}{ON if offloads else OFF}"
+
+
+def used_values(row):
+    """Processor time by side, from a line of gamma-stream. A byte's is that of 1 MiB."""
+    return [Value(f"processor time, {side}", "ns/byte",
+                  1000 * (row[side]["user_us"] + row[side]["system_us"]) / MIB, MIB)
+            for side in ("sender", "receiver")]
+
+
+def stream_case(ctx, lab, provider, name):
+    def run():
+        row = ctx.stream_kept_row(lab, provider, TRAIN_SECONDS)
+        return [Value("one-way stream", "MB/s", row["MB_per_s"], MIB), *used_values(row)]
+    return Case(name, run)
+
+
+def streams_at(ctx, mtu, offloads):
+    """In labs of their own, by pairs that are kept, as in the part stream."""
+    lab = ctx.pair(mtu, purpose="kept", offloads=offloads)
+    end = suffix(mtu, offloads)
+    return [
+        Case("trains" + end, lambda: ctx.train_stream_kept(lab, mtu - HEADERS, TRAIN_MB)),
+        stream_case(ctx, lab, GAMMA, GAMMA + end),
+        stream_case(ctx, lab, "tcp", "tcp" + end),
+    ]
+
+
+def delays_at(ctx, mtu, offloads):
+    lab = ctx.pair(mtu, offloads=offloads)
+    return [Case(f"{name}, ping-pong{suffix(mtu, offloads)}", lambda name=name: ctx.latency_values(
+        lab, name, LONG, count=2000)) for name in (GAMMA, "tcp")]
+
+
+def mpi_at(ctx, mtu, offloads):
+    lab = ctx.pair(mtu, offloads=offloads)
+    return [Case(f"{name}{suffix(mtu, offloads)}",
+                 lambda words=words: ping_pong(lab, words, [MIB]))
+            for name, words in (("btl gamma over UDP",
+                                 TRANSPORTS["btl gamma"] + " -x FI_GAMMA_LINK=udp"),
+                                ("btl tcp", TRANSPORTS["btl tcp"]))]
+
+
+def short_messages(ctx):
+    lab = ctx.pair(offloads=True)
+    return [
+        Case("plain UDP", lambda: ctx.udp_latency(lab, [BASELINE_BYTES])),
+        *(Case(f"{name}, short", lambda name=name: ctx.latency_values(lab, name, [8]))
+          for name in (GAMMA, "tcp")),
+    ]
+
+
+def udp(ctx):
+    mtus = MTUS[:1] if ctx.brief else MTUS
+    rows = [(mtu, True) for mtu in mtus] + ([] if ctx.brief else [(mtu, False) for mtu in mtus])
+    often = short_messages(ctx)
+    for mtu, offloads in rows:
+        often += streams_at(ctx, mtu, offloads)
+    cases = []
+    for mtu, offloads in rows:
+        cases += delays_at(ctx, mtu, offloads)
+        if not ctx.brief:
+            cases += mpi_at(ctx, mtu, offloads)
+    if not ctx.brief:
+        lab = ctx.pair(offloads=True)
+        cases.append(Case("ofi_rxd over udp", lambda: ctx.latency_values(
+            lab, RXD, [8, MIB], count=500)))
+    return woven(often, cases, 2)
