@@ -76,11 +76,17 @@ static void log_line(enum gamma_log_level level, const char *line)
 
 static void usage(FILE *to)
 {
-	fputs("usage: gammaping [-q] [-u] [-I IFACE] [-c COUNT] [-i SECONDS] [-s BYTES] [-t "
-	      "SECONDS] "
-	      "HOST|MAC [PORT]\n"
+	fputs("usage: gammaping [OPTION]... HOST|MAC [PORT]\n"
 	      "       gammaping -l [-u] [-I IFACE] [PORT]\n"
 	      "       gammaping --help | --version\n"
+	      "  -c COUNT     round trips, 0: until interrupted (default 5)\n"
+	      "  -i SECONDS   between two round trips (default 0.2)\n"
+	      "  -I IFACE     NIC to use, by name or MAC address\n"
+	      "  -l           be the other end: answer until interrupted\n"
+	      "  -q           print failures and the summary only\n"
+	      "  -s BYTES     payload of each question (default 0)\n"
+	      "  -t SECONDS   how long to wait for an answer (default 1)\n"
+	      "  -u, --udp    over UDP\n"
 	      "See gammaping(8).\n",
 	      to);
 }
