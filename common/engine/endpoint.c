@@ -410,6 +410,14 @@ size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint)
 	return endpoint->local.limits.mtu - datagram_header(&endpoint->local.limits);
 }
 
+size_t gamma_endpoint_message_max(const struct gamma_endpoint *endpoint)
+{
+	const struct gamma_limits *limits = &endpoint->local.limits;
+	uint16_t extensions = GAMMA_EXT_TAG | (limits->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
+
+	return limits->mtu - GAMMA_HEADER_LEN - gamma_codec_extensions_len(extensions);
+}
+
 /* most: bytes that the link can carry in one frame. */
 static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *link, uint64_t most,
 			 const struct gamma_addr *peer, const struct iovec *iov, unsigned iov_count,

@@ -137,6 +137,8 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 			      const struct gamma_envelope *envelope);
 /* Bytes that one datagram with CQ data can carry. */
 size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint);
+/* Bytes of a tagged message that fit one frame, over the endpoint's own NIC. */
+size_t gamma_endpoint_message_max(const struct gamma_endpoint *endpoint);
 
 /* Receives what has arrived, runs what is due, sends what can be sent. True: nothing has come for
  * many calls, and the caller should offer the core to others (sched_yield), without its locks. */

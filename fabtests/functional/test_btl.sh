@@ -21,7 +21,7 @@ lists_parameters() {
 	env -u FI_PROVIDER_PATH "${mpi_env[@]}" "$ompi_info" --param btl gamma --level 9 \
 		>"$work/params.out" || return 1
 	for parameter in if_include if_exclude eager_limit max_send_size ring_size \
-		peer_timeout async_progress progress_thread default; do
+		peer_timeout async_progress progress_thread ports default; do
 		grep -q "\"btl_gamma_$parameter\"" "$work/params.out" || {
 			echo "no btl_gamma_$parameter"
 			return 1
@@ -165,6 +165,16 @@ other_limit() {
 	mpi_way=(--mca btl gamma,self,vader,tcp)
 	mpi_output 60 node01,node02 4 sh "$work/limit.sh" python3 "$conformance" messages_sizes &&
 		[ "$(grep -c 'messages have at most' "$work/mpi.out")" -eq 2 ]
+}
+
+# Active ports on node01 alone: their messages go to posted buffers, both ways.
+other_ports() {
+	cat >"$work/ports.sh" <<-'SH'
+		[ "$(uname -n)" = node01 ] || export OMPI_MCA_btl_gamma_ports=0
+		exec "$@"
+	SH
+	mpi_way=(--mca btl gamma)
+	mpi_run 60 node01,node02 2 sh "$work/ports.sh" python3 "$conformance" messages_sizes
 }
 
 # Larger on one side, then too small for what the other one sends unasked.
@@ -439,7 +449,16 @@ check "the component exports one symbol" exports_one_symbol
 count_frames
 mpi_way=(--mca btl gamma)
 mpi_conforms "gamma alone, across" node01,node02 2 messages collective threads
+counted "messages are handled where they arrived" 'all(.ports_in_place > 100)'
 mpi_conforms "gamma alone, on one host" node01 2 messages
+counted "also on one host" 'all(.ports_in_place > 100)'
+mpi_way=(--mca btl gamma --mca btl_gamma_ports 0)
+mpi_conforms "without active ports, across" node01,node02 2 messages collective threads
+counted "no active port was used" 'all(.ports_in == 0)'
+mpi_conforms "without active ports, on one host" node01 2 messages
+check "active ports on one host alone" other_ports
+counted "then nobody uses them" 'all(.ports_in == 0)'
+mpi_way=(--mca btl gamma)
 # Not onesided_dynamic: Open MPI 4.1 takes one lock twice in a window's attached memory.
 for hosts in node01,node02 node01; do
 	mpi_conforms "remote memory, on $hosts" $hosts 2 \

@@ -102,6 +102,83 @@ static ssize_t fake_recvmsg(struct fid_ep *unused, const struct fi_msg *msg, uin
 	return call->result;
 }
 
+/* ---- active ports ---- */
+
+static struct {
+	struct fi_gamma_arrival arrival;
+	bool waits;
+	unsigned char bytes[BTL_FAKE_BYTES] __attribute__((aligned(16)));
+} at_port;
+
+static int port_set(struct fid_ep *unused, uint16_t port, const struct fi_gamma_port_attr *attr)
+{
+	(void) unused;
+	assert_int_equal(port, BTL_GAMMA_ACTIVE_PORT);
+	btl_fake.port = *attr;
+	return 0;
+}
+
+static ssize_t port_send(struct fid_ep *unused, const struct fi_gamma_msg *msg, uint64_t flags)
+{
+	struct btl_fake_call *call = record(BTL_FAKE_TO_PORT, msg->context, flags);
+
+	(void) unused;
+	assert_int_equal(msg->port, BTL_GAMMA_ACTIVE_PORT);
+	assert_int_equal(msg->head_len, 0);
+	record_iovecs(call, msg->iov, msg->iov_count);
+	call->arg = msg->arg;
+	return call->result;
+}
+
+static int port_query(struct fid_ep *unused, fi_addr_t to, struct fi_gamma_port_info *info)
+{
+	(void) unused, (void) to;
+	info->frame_max = BTL_FAKE_FRAME;
+	return 0;
+}
+
+static struct fi_gamma_port_ops port_ops = {
+	.size = sizeof(port_ops),
+	.set = port_set,
+	.send = port_send,
+	.query = port_query,
+};
+
+static int fake_ops_open(struct fid *unused, const char *name, uint64_t flags, void **ops,
+			 void *context)
+{
+	(void) unused, (void) flags, (void) context;
+	assert_string_equal(name, FI_GAMMA_PORT_OPS_1);
+	*ops = &port_ops;
+	return btl_fake.ports_result;
+}
+
+void btl_fake_arrive_at_port(uint8_t kind, uint8_t tag, const void *bytes, size_t len)
+{
+	const opal_process_name_t sender = {.jobid = 77, .vpid = 5};
+
+	assert_true(len <= sizeof(at_port.bytes) - sizeof(sender));
+	memcpy(at_port.bytes, &sender, sizeof(sender));
+	memcpy(at_port.bytes + sizeof(sender), bytes, len);
+	at_port.arrival = (struct fi_gamma_arrival){
+		.size = sizeof(at_port.arrival),
+		.port = BTL_GAMMA_ACTIVE_PORT,
+		.arg = (uint32_t) kind << 8 | tag,
+		.data = at_port.bytes,
+		.len = sizeof(sender) + len,
+		.flags = FI_GAMMA_IN_PLACE,
+	};
+	at_port.waits = true;
+}
+
+static void handle_at_port(void)
+{
+	if (!at_port.waits)
+		return;
+	at_port.waits = false;
+	btl_fake.port.handler(&ep, &at_port.arrival, btl_fake.port.context);
+}
+
 static struct fi_ops_msg msg_ops = {
 	.size = sizeof(msg_ops),
 	.inject = fake_inject,
@@ -186,9 +263,11 @@ static struct fi_ops_atomic atomic_ops = {
 
 static ssize_t fake_cq_read(struct fid_cq *unused, void *entries, size_t room)
 {
-	const size_t count = btl_fake.completion_count < room ? btl_fake.completion_count : room;
+	size_t count;
 
 	(void) unused;
+	handle_at_port();
+	count = btl_fake.completion_count < room ? btl_fake.completion_count : room;
 	if (!count)
 		return btl_fake.error.op_context ? -FI_EAVAIL : -FI_EAGAIN;
 	memcpy(entries, btl_fake.completions, count * sizeof(*btl_fake.completions));
@@ -257,6 +336,7 @@ static struct fi_ops fid_ops = {
 	.close = fake_close,
 	.bind = fake_bind,
 	.control = fake_control,
+	.ops_open = fake_ops_open,
 };
 
 static int fake_setopt(fid_t unused, int level, int name, const void *value, size_t len)
@@ -485,6 +565,7 @@ int btl_fake_setup_closed(void **state)
 	struct btl_gamma_component *component = &mca_btl_gamma_component;
 
 	memset(&btl_fake, 0, sizeof(btl_fake));
+	memset(&at_port, 0, sizeof(at_port));
 	memset(&btl_fake_layer, 0, sizeof(btl_fake_layer));
 	memset(mca_btl_base_active_message_trigger, 0,
 	       sizeof(mca_btl_base_active_message_trigger[0]) * MCA_BTL_TAG_MAX);
@@ -492,6 +573,7 @@ int btl_fake_setup_closed(void **state)
 	component->receive_buffers = 2;
 	component->receive_buffer_size = 2 * BTL_FAKE_SEND;
 	component->keepalive = 0;
+	component->ports = false;
 	component->template = (mca_btl_base_module_t){
 		.btl_eager_limit = BTL_FAKE_EAGER,
 		.btl_max_send_size = BTL_FAKE_SEND,
@@ -508,6 +590,16 @@ int btl_fake_setup(void **state)
 {
 	if (btl_fake_setup_closed(state))
 		return -1;
+	*state = btl_fake_open();
+	btl_fake.call_count = 0;
+	return !*state;
+}
+
+int btl_fake_setup_ports(void **state)
+{
+	if (btl_fake_setup_closed(state))
+		return -1;
+	mca_btl_gamma_component.ports = true;
 	*state = btl_fake_open();
 	btl_fake.call_count = 0;
 	return !*state;
@@ -539,6 +631,7 @@ struct mca_btl_base_endpoint_t *btl_fake_peer(struct btl_gamma_module *module, b
 	peer->own_job = own_job;
 	peer->module = module;
 	peer->address = vpid;
+	peer->active_max = module->port->active_max;
 	strcpy(peer->host, "node2");
 	strcpy(peer->nic, "eth7");
 	opal_hash_table_set_value_uint64(&module->peers,
@@ -586,6 +679,9 @@ static void take_message(const mca_btl_base_segment_t *segment)
 	memcpy(btl_fake_layer.bytes, segment->seg_addr.pval,
 	       segment->seg_len < BTL_FAKE_BYTES ? segment->seg_len : BTL_FAKE_BYTES);
 	btl_fake_layer.posted_meanwhile = btl_fake_count(BTL_FAKE_POSTED);
+	btl_fake_layer.at = segment->seg_addr.pval;
+	if (btl_fake_layer.polls)
+		btl_fake_layer.polled = btl_gamma_progress();
 }
 
 #if BTL_GAMMA_RECEIVE_DESCRIPTOR

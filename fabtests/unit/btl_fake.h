@@ -21,13 +21,15 @@ enum {
 	BTL_FAKE_INJECT = 128, /* bytes that can be injected, the component's header included */
 	BTL_FAKE_EAGER = 1024, /* bytes: btl_eager_limit */
 	BTL_FAKE_SEND = 4096,  /* bytes: btl_max_send_size */
+	BTL_FAKE_FRAME = 1000, /* bytes of a frame to the active port */
 	BTL_FAKE_TAG = 65,     /* of the layer above that the tests play */
 };
 
 enum btl_fake_kind {
 	BTL_FAKE_INJECTED,
 	BTL_FAKE_SENT,
-	BTL_FAKE_POSTED, /* a receive buffer */
+	BTL_FAKE_TO_PORT, /* to the active port */
+	BTL_FAKE_POSTED,  /* a receive buffer */
 	BTL_FAKE_READ,
 	BTL_FAKE_WRITTEN,
 	BTL_FAKE_ATOMIC,
@@ -44,6 +46,7 @@ struct btl_fake_call {
 	uint64_t flags;
 	size_t len; /* bytes, of all iovecs */
 	size_t iovecs;
+	uint32_t arg;          /* of a message to the active port */
 	uint64_t address, key; /* remote memory */
 	enum fi_op op;
 	enum fi_datatype type;
@@ -62,6 +65,8 @@ extern struct btl_fake {
 	bool dead_peer;                    /* the event queue reports one */
 	int open_result;                   /* fi_getinfo's answer */
 	int enable_result;                 /* fi_enable's */
+	int ports_result;                  /* fi_open_ops's */
+	struct fi_gamma_port_attr port;    /* the active port's handler, if set */
 	int open_objects;                  /* of libfabric, not closed yet */
 	int pack_result;                   /* of opal_convertor_pack; negative: an error */
 	bool pack_in_place;                /* it gives the data's own place */
@@ -75,6 +80,8 @@ extern struct btl_fake {
 /* cmocka's setup and teardown: a NIC "fake0" with both of its modules; *state is that for messages.
  * The teardown checks that every object of libfabric is closed. */
 int btl_fake_setup(void **state);
+/* The same with active ports. */
+int btl_fake_setup_ports(void **state);
 int btl_fake_teardown(void **state);
 /* The same without a module, for tests that open one. */
 int btl_fake_setup_closed(void **state);
@@ -92,6 +99,8 @@ size_t btl_fake_count(enum btl_fake_kind kind);
 void btl_fake_complete(void *context);
 /* A message in the first buffer that was posted; last: the buffer is given back with it. */
 void btl_fake_arrive(uint8_t kind, uint8_t tag, const void *bytes, size_t len, bool last);
+/* A message to the active port, which the next read of the completion queue handles. */
+void btl_fake_arrive_at_port(uint8_t kind, uint8_t tag, const void *bytes, size_t len);
 void btl_fake_fail(void *context, uint64_t flags, int error, const char *text);
 
 /* The layer above, for BTL_FAKE_TAG: what it was given last, and how often. */
@@ -100,6 +109,9 @@ struct btl_fake_layer {
 	size_t len;
 	unsigned char bytes[BTL_FAKE_BYTES];
 	size_t posted_meanwhile; /* receive buffers posted as it was called */
+	const void *at;          /* where its bytes were */
+	int polled;              /* its own progress calls returned, if it polls */
+	bool polls;              /* it calls progress itself */
 };
 extern struct btl_fake_layer btl_fake_layer;
 void btl_fake_register_layer(void);

@@ -170,6 +170,11 @@ size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint)
 	return endpoint->messages.local.limits.mtu - GAMMA_DGRAM_HEADER_MAX;
 }
 
+size_t gamma_endpoint_message_max(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->messages.local.limits.mtu - GAMMA_HEADER_LEN;
+}
+
 int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
 		      struct gamma_group **group)
 {

@@ -537,6 +537,31 @@ static void close__frees_what_is_kept(void **state)
 	assert_int_equal(ops->poll(fep->ep, 10), 1);
 }
 
+static void query__tells_what_ports_take(void **state)
+{
+	struct fake_ep *fep = *state;
+	const size_t mtu = fep->engine->messages.local.limits.mtu;
+	struct fi_gamma_port_info info = {.size = sizeof(info)}, other = {.size = 8};
+
+	assert_int_equal(ops->query(fep->ep, 0, &info), 0);
+	assert_int_equal(info.head_max, FI_GAMMA_HEAD_MAX);
+	assert_int_equal(info.frame_max, mtu - GAMMA_HEADER_LEN);
+	assert_int_equal(info.whole_max, gamma_settings.eager_size);
+	assert_int_equal(ops->query(fep->ep, 0, &other), -FI_EINVAL);
+	assert_int_equal(ops->query(fep->ep, 0, NULL), -FI_EINVAL);
+}
+
+static void query__of_best_effort_is_a_frame(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_gamma_port_info info = {.size = sizeof(info)};
+
+	assert_int_equal(ops->query(fep->ep, 0, &info), 0);
+	assert_int_equal(info.whole_max, info.frame_max);
+	assert_int_equal(info.frame_max,
+			 fep->engine->messages.local.limits.mtu - GAMMA_DGRAM_HEADER_MAX);
+}
+
 static void bad_input(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -594,6 +619,8 @@ int main(void)
 		PORT_TEST(poll_set__names_the_queue_whose_reader_runs_handlers),
 		PORT_TEST(wait__until_a_handler_has_run),
 		PORT_TEST(close__frees_what_is_kept),
+		PORT_TEST(query__tells_what_ports_take),
+		DATAGRAM_TEST(query__of_best_effort_is_a_frame),
 		PORT_TEST(bad_input),
 	};
 

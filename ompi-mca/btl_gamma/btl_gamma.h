@@ -7,6 +7,7 @@
 #define BTL_GAMMA_H
 
 #include "openmpi.h"
+#include "rdma/fi_ext_gamma.h"
 #include "wire/address.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ enum {
 	BTL_GAMMA_HOST_NAME = 64,     /* ditto */
 	BTL_GAMMA_HEADER_ROOM = 256,  /* bytes: no upper layer's header is longer */
 	BTL_GAMMA_INJECT_MAX = 16384, /* bytes: longest message that is assembled on the stack */
+	BTL_GAMMA_ACTIVE_PORT = 1,    /* of the provider, for messages */
 	BTL_GAMMA_STARTED = 0,        /* results of start: done will be called later, */
 	BTL_GAMMA_FINISHED = 1,       /* or the operation is finished already */
 };
@@ -50,11 +52,12 @@ struct btl_gamma_op {
 
 /* In front of every message. Both ends have the same byte order, which Open MPI ensures. Short
  * on purpose: with Open MPI's own 14 bytes and a record's first word (wire/record.h) it leaves
- * room for 32 bytes of data in the one cache line that an shm peer reads. */
+ * room for 32 bytes of data in the one cache line that an shm peer reads. A message to the active
+ * port begins with the sender, and has the rest as its number. */
 struct btl_gamma_header {
-	opal_process_name_t sender;
 	uint8_t tag;  /* of an upper layer */
 	uint8_t kind; /* enum above */
+	opal_process_name_t sender;
 } __attribute__((packed));
 _Static_assert(sizeof(struct btl_gamma_header) == 10, "no gaps in it");
 
@@ -91,8 +94,9 @@ struct btl_gamma_buffer {
 /* A message for an upper layer that has not registered yet; module->lock. */
 struct btl_gamma_undelivered {
 	struct btl_gamma_undelivered *next;
-	size_t len; /* bytes, header included */
-	unsigned char message[];
+	struct btl_gamma_header header;
+	size_t len; /* bytes of data */
+	unsigned char data[] __attribute__((aligned(8)));
 };
 
 /* Operations that libfabric had no room for, in order; module->lock. */
@@ -108,6 +112,8 @@ struct mca_btl_base_endpoint_t {
 	opal_proc_t *proc; /* a reference; NULL: Open MPI has removed the peer */
 	bool own_job;      /* the process belongs to our job */
 	fi_addr_t address;
+	size_t active_max; /* bytes of a message to its active port, the sender's name included;
+			    * 0: it takes none */
 	char host[BTL_GAMMA_HOST_NAME]; /* name that the peer published */
 	char nic[BTL_GAMMA_NIC_NAME];   /* name that the peer published */
 	unsigned char mac[GAMMA_MAC_LEN];
@@ -139,12 +145,17 @@ struct btl_gamma_port {
 	struct fid_ep *ep;
 	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's own; an address may contain another one */
 	struct gamma_addr address;
-	size_t inject_size;      /* bytes, header included */
-	size_t max_message;      /* bytes, header included */
-	uint32_t bandwidth;      /* Mbit/s */
-	bool mtu_reported;       /* a peer's other MTU was reported; atomic */
-	bool limit_reported;     /* a peer's other max_message was reported; atomic */
-	pthread_mutex_t polling; /* one thread at a time reads completions */
+	size_t inject_size;               /* bytes, header included */
+	size_t max_message;               /* bytes, header included */
+	uint32_t bandwidth;               /* Mbit/s */
+	bool mtu_reported;                /* a peer's other MTU was reported; atomic */
+	bool limit_reported;              /* a peer's other max_message was reported; atomic */
+	pthread_mutex_t polling;          /* one thread at a time reads completions */
+	pthread_t poller;                 /* the one that does, if poller_known; atomic */
+	bool poller_known;                /* atomic */
+	struct fi_gamma_port_ops *active; /* to send to active ports; NULL: not used */
+	size_t active_max;                /* bytes that fit a frame to one */
+	unsigned int handled;             /* messages that came that way; atomic */
 	struct btl_gamma_buffer *buffers;
 	unsigned int buffer_count;
 	uint64_t last_key; /* of registered memory; atomic */
@@ -181,6 +192,7 @@ struct btl_gamma_component {
 	bool by_default;
 	bool async_progress;
 	bool progress_thread;
+	bool ports;                /* messages go to active ports of the provider */
 	unsigned int peer_timeout; /* s; 0: the provider's default */
 	unsigned int keepalive;    /* s; 0: never */
 	size_t ring_size;          /* bytes; 0: the provider's default */
@@ -198,11 +210,6 @@ static inline void btl_gamma_lock(pthread_mutex_t *lock)
 {
 	if (opal_using_threads())
 		pthread_mutex_lock(lock);
-}
-
-static inline bool btl_gamma_trylock(pthread_mutex_t *lock)
-{
-	return !opal_using_threads() || !pthread_mutex_trylock(lock);
 }
 
 static inline void btl_gamma_unlock(pthread_mutex_t *lock)
@@ -282,10 +289,16 @@ int btl_gamma_send_immediate(mca_btl_base_module_t *btl, struct mca_btl_base_end
 			     size_t payload_size, uint8_t order, uint32_t flags,
 			     mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor);
 
+/* active_port.c */
+void btl_gamma_active_port_open(struct btl_gamma_module *module);
+int btl_gamma_active_port_send(struct mca_btl_base_endpoint_t *peer, const struct iovec *iov,
+			       size_t count, mca_btl_base_tag_t tag, void *context);
+
 /* receive.c */
 int btl_gamma_receive_open_buffers(struct btl_gamma_module *module);
 void btl_gamma_receive_drop_buffers(struct btl_gamma_port *port);
-void btl_gamma_receive_message(struct btl_gamma_buffer *buffer, void *message, size_t len);
+void btl_gamma_receive_message(struct btl_gamma_module *module,
+			       const struct btl_gamma_header *header, void *data, size_t len);
 void btl_gamma_receive_put_buffer(struct btl_gamma_buffer *buffer);
 int btl_gamma_receive_retry_undelivered(struct btl_gamma_module *module);
 void btl_gamma_receive_drop_undelivered(struct btl_gamma_module *module);
@@ -298,6 +311,8 @@ void btl_gamma_remote_drop(struct btl_gamma_module *module);
 int btl_gamma_progress_start(struct btl_gamma_op *op);
 int btl_gamma_progress(void);
 int btl_gamma_progress_poll(void);
+bool btl_gamma_progress_leave(struct btl_gamma_port *port);
+void btl_gamma_progress_reenter(struct btl_gamma_port *port);
 
 /* thread.c */
 void btl_gamma_thread_start(void);

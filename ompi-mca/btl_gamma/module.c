@@ -120,8 +120,10 @@ static struct btl_gamma_module *open_messages(struct btl_gamma_port *port, unsig
 	if (component->progress_thread)
 		btl->btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
 	rc = btl_gamma_receive_open_buffers(module);
-	if (!rc)
+	if (!rc) {
+		btl_gamma_active_port_open(module);
 		return module;
+	}
 	btl_gamma_report_unused("%u receive buffers of %zu bytes cannot be had on %s: %s.",
 				"Lower btl_gamma_receive_buffers, btl_gamma_receive_buffer_size or "
 				"btl_gamma_max_send_size.",

@@ -55,6 +55,7 @@ int btl_gamma_params_register(void)
 	component->if_include = component->if_exclude = NULL;
 	component->by_default = false;
 	component->async_progress = component->progress_thread = false;
+	component->ports = true;
 	component->peer_timeout = 0;
 	component->ring_size = 0;
 	component->keepalive = KEEPALIVE;
@@ -90,6 +91,11 @@ int btl_gamma_params_register(void)
 	      "Whether a thread makes progress while the program computes: long messages "
 	      "continue without a call of MPI. It costs processor time",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &component->progress_thread);
+	param("ports",
+	      "Whether messages that fit one frame go to an active port of the provider: they are "
+	      "handled where they arrive, one copy less. Processes with another setting are sent "
+	      "messages as if it were 0",
+	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_5, &component->ports);
 	param("ring_size",
 	      "Bytes of the ring that frames arrive in. It bounds what all peers together may "
 	      "have in flight to a process. 0: FI_GAMMA_RING_SIZE, or the provider's default",

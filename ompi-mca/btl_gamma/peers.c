@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d66, /* of this layout and of the message header */
+	MODEX_MAGIC = 0x67616d67, /* of this layout and of the message header */
 	MODEX_NICS = 16,
 };
 
@@ -26,6 +26,7 @@ struct modex {
 	uint32_t magic;
 	uint32_t count;
 	uint64_t max_message; /* bytes */
+	uint64_t active_max;  /* bytes of a message to its active port; 0: it takes none */
 	char host[BTL_GAMMA_HOST_NAME];
 	struct modex_nic nics[MODEX_NICS];
 };
@@ -53,6 +54,7 @@ static void fill_modex(struct modex *modex)
 		memcpy(nic->mac, port->mac, sizeof(nic->mac));
 		nic->address = port->address;
 		modex->max_message = port->max_message;
+		modex->active_max = port->active_max;
 		modex->count++;
 	}
 }
@@ -196,6 +198,17 @@ static int insert_address(struct fid_av *av, const struct modex_nic *nic, fi_add
 	return fi_av_insert(av, &address, 1, handle, 0, NULL);
 }
 
+/* A message that an shm peer gets inline may be longer than a frame. */
+static size_t active_max_of(const struct btl_gamma_port *port, const opal_proc_t *proc,
+			    const struct modex *modex)
+{
+	if (!port->active || !modex->active_max)
+		return 0;
+	if (OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags) && port->inject_size > port->active_max)
+		return port->inject_size;
+	return port->active_max < modex->active_max ? port->active_max : modex->active_max;
+}
+
 static struct mca_btl_base_endpoint_t *new_peer(struct btl_gamma_module *module, opal_proc_t *proc,
 						const struct modex *modex,
 						const struct modex_nic *nic)
@@ -207,6 +220,7 @@ static struct mca_btl_base_endpoint_t *new_peer(struct btl_gamma_module *module,
 	peer->module = module;
 	peer->proc = proc;
 	peer->own_job = proc->proc_name.jobid == opal_proc_local_get()->proc_name.jobid;
+	peer->active_max = active_max_of(module->port, proc, modex);
 	memcpy(peer->host, modex->host, sizeof(peer->host));
 	memcpy(peer->nic, nic->name, sizeof(peer->nic) - 1);
 	memcpy(peer->mac, nic->mac, sizeof(peer->mac));

@@ -6,6 +6,7 @@
 #include "btl_gamma.h"
 
 #include <rdma/fi_errno.h>
+#include <string.h>
 
 enum {
 	BATCH = 16,   /* completions read at once */
@@ -110,9 +111,14 @@ static void keep_buffers(const struct fi_cq_data_entry *entries, ssize_t count)
 static void handle_receive(const struct fi_cq_data_entry *entry)
 {
 	struct btl_gamma_buffer *buffer = buffer_of(entry->op_context);
+	struct btl_gamma_header header;
 
-	if (entry->flags & FI_RECV && entry->len)
-		btl_gamma_receive_message(buffer, entry->buf, entry->len);
+	if (entry->flags & FI_RECV && entry->len >= sizeof(header)) {
+		memcpy(&header, entry->buf, sizeof(header));
+		btl_gamma_receive_message(buffer->op.module, &header,
+					  (unsigned char *) entry->buf + sizeof(header),
+					  entry->len - sizeof(header));
+	}
 	if (entry->flags & FI_MULTI_RECV)
 		btl_gamma_receive_put_buffer(buffer);
 	btl_gamma_receive_put_buffer(buffer);
@@ -124,6 +130,45 @@ static void handle_completion(const struct fi_cq_data_entry *entry)
 		handle_receive(entry);
 	else
 		end_op(entry->op_context, 0, NULL);
+}
+
+/* ---- who polls ---- */
+
+static void note_poller(struct btl_gamma_port *port)
+{
+	__atomic_store_n(&port->poller, pthread_self(), __ATOMIC_RELAXED);
+	__atomic_store_n(&port->poller_known, true, __ATOMIC_RELAXED);
+}
+
+/* Only a threaded program takes the lock, and then it releases it, whatever it is meanwhile. */
+static bool begin_polling(struct btl_gamma_port *port)
+{
+	if (!opal_using_threads())
+		return true;
+	if (pthread_mutex_trylock(&port->polling))
+		return false;
+	note_poller(port);
+	return true;
+}
+
+/* Only the poller itself can compare equal. */
+static bool is_polling(const struct btl_gamma_port *port)
+{
+	return __atomic_load_n(&port->poller_known, __ATOMIC_RELAXED) &&
+	       pthread_equal(__atomic_load_n(&port->poller, __ATOMIC_RELAXED), pthread_self());
+}
+
+static void end_polling(struct btl_gamma_port *port)
+{
+	if (!is_polling(port))
+		return;
+	__atomic_store_n(&port->poller_known, false, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&port->polling);
+}
+
+static unsigned int handled_so_far(const struct btl_gamma_port *port)
+{
+	return __atomic_load_n(&port->handled, __ATOMIC_RELAXED);
 }
 
 /* An injected message that fails is not reported here: keepalive.c. */
@@ -146,22 +191,43 @@ __attribute__((noinline)) static int handle_error(struct btl_gamma_module *modul
 	return 1;
 }
 
+/* If true, this thread polls, and reenter must follow: a message's callback may take long, wait
+ * for completions, or poll itself, so it runs without the right to poll. */
+bool btl_gamma_progress_leave(struct btl_gamma_port *port)
+{
+	if (!is_polling(port))
+		return false;
+	end_polling(port);
+	return true;
+}
+
+void btl_gamma_progress_reenter(struct btl_gamma_port *port)
+{
+	pthread_mutex_lock(&port->polling);
+	note_poller(port);
+}
+
+/* Messages to the active port are handled within fi_cq_read. */
 static int poll_module(struct btl_gamma_module *module)
 {
+	struct btl_gamma_port *port = module->port;
 	struct fi_cq_data_entry entries[BATCH];
+	const unsigned int handled = handled_so_far(port);
 	ssize_t i, count;
+	int events;
 
-	if (!btl_gamma_trylock(&module->port->polling))
+	if (!begin_polling(port))
 		return 0;
-	count = fi_cq_read(module->port->cq, entries, BATCH);
+	count = fi_cq_read(port->cq, entries, BATCH);
 	if (count > 0)
 		keep_buffers(entries, count);
-	btl_gamma_unlock(&module->port->polling);
+	end_polling(port);
 	for (i = 0; i < count; i++)
 		handle_completion(&entries[i]);
+	events = (int) (handled_so_far(port) - handled);
 	if (count == -FI_EAVAIL)
-		return handle_error(module);
-	return count > 0 ? (int) count : 0;
+		return events + handle_error(module);
+	return count > 0 ? events + (int) count : events;
 }
 
 /* On the path of every message: what it calls is inlined, except for rare cases. */

@@ -103,25 +103,23 @@ static void call_upper_layer(struct btl_gamma_module *module, const struct btl_g
 #endif
 
 /* False: the upper layer has not registered yet. */
-static bool deliver_message(struct btl_gamma_module *module, unsigned char *message, size_t len)
+static bool deliver_message(struct btl_gamma_module *module, const struct btl_gamma_header *header,
+			    void *data, size_t len)
 {
-	mca_btl_base_segment_t segment;
-	struct btl_gamma_header header;
+	mca_btl_base_segment_t segment = {.seg_addr.pval = data, .seg_len = len};
 
-	memcpy(&header, message, sizeof(header));
-	if (header.kind == BTL_GAMMA_KIND_LEAVING)
-		btl_gamma_peers_mark_ended(module, header.sender);
-	if (header.kind != BTL_GAMMA_KIND_MESSAGE)
+	if (header->kind == BTL_GAMMA_KIND_LEAVING)
+		btl_gamma_peers_mark_ended(module, header->sender);
+	if (header->kind != BTL_GAMMA_KIND_MESSAGE)
 		return true;
-	if (!mca_btl_base_active_message_trigger[header.tag].cbfunc)
+	if (!mca_btl_base_active_message_trigger[header->tag].cbfunc)
 		return false;
-	segment.seg_addr.pval = message + sizeof(header);
-	segment.seg_len = len - sizeof(header);
-	call_upper_layer(module, &header, &segment);
+	call_upper_layer(module, header, &segment);
 	return true;
 }
 
-static void keep_message(struct btl_gamma_module *module, const void *message, size_t len)
+static void keep_message(struct btl_gamma_module *module, const struct btl_gamma_header *header,
+			 const void *data, size_t len)
 {
 	struct btl_gamma_undelivered *undelivered = malloc(sizeof(*undelivered) + len);
 
@@ -133,22 +131,20 @@ static void keep_message(struct btl_gamma_module *module, const void *message, s
 			    module->port->nic);
 		return;
 	}
+	undelivered->header = *header;
 	undelivered->len = len;
-	memcpy(undelivered->message, message, len);
+	memcpy(undelivered->data, data, len);
 	btl_gamma_lock(&module->lock);
 	undelivered->next = module->undelivered;
 	module->undelivered = undelivered;
 	btl_gamma_unlock(&module->lock);
 }
 
-void btl_gamma_receive_message(struct btl_gamma_buffer *buffer, void *message, size_t len)
+void btl_gamma_receive_message(struct btl_gamma_module *module,
+			       const struct btl_gamma_header *header, void *data, size_t len)
 {
-	struct btl_gamma_module *module = buffer->op.module;
-
-	if (len < sizeof(struct btl_gamma_header))
-		return;
-	if (!deliver_message(module, message, len))
-		keep_message(module, message, len);
+	if (!deliver_message(module, header, data, len))
+		keep_message(module, header, data, len);
 }
 
 /* Tries each message once; upper layers restore the order themselves. */
@@ -163,7 +159,8 @@ int btl_gamma_receive_retry_undelivered(struct btl_gamma_module *module)
 	btl_gamma_unlock(&module->lock);
 	for (; undelivered; undelivered = next) {
 		next = undelivered->next;
-		if (deliver_message(module, undelivered->message, undelivered->len)) {
+		if (deliver_message(module, &undelivered->header, undelivered->data,
+				    undelivered->len)) {
 			count++;
 			free(undelivered);
 			continue;

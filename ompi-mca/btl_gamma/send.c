@@ -24,6 +24,33 @@ static bool can_inject(const struct btl_gamma_fragment *fragment)
 	       copied_len(fragment) <= fragment->op.module->port->inject_size;
 }
 
+/* Bytes of the same message to an active port. */
+static size_t active_len(const struct btl_gamma_fragment *fragment)
+{
+	size_t len = sizeof(fragment->header.sender) + fragment->segments[0].seg_len;
+
+	if (fragment->base.des_segment_count > 1)
+		len += fragment->segments[1].seg_len;
+	return len;
+}
+
+static int start_active(struct btl_gamma_op *op)
+{
+	struct btl_gamma_fragment *fragment = fragment_of(op);
+	const size_t begin = offsetof(struct btl_gamma_header, sender);
+	const struct iovec iov[2] = {
+		{.iov_base = (unsigned char *) &fragment->header + begin,
+		 .iov_len = copied_len(fragment) - begin},
+		{.iov_base = fragment->segments[1].seg_addr.pval,
+		 .iov_len = fragment->segments[1].seg_len},
+	};
+	const bool inject = can_inject(fragment);
+	const int rc = btl_gamma_active_port_send(op->peer, iov, fragment->base.des_segment_count,
+						  fragment->header.tag, inject ? NULL : op);
+
+	return rc || !inject ? rc : BTL_GAMMA_FINISHED;
+}
+
 static int start_message(struct btl_gamma_op *op)
 {
 	struct btl_gamma_fragment *fragment = fragment_of(op);
@@ -40,6 +67,8 @@ static int start_message(struct btl_gamma_op *op)
 	};
 	ssize_t rc;
 
+	if (active_len(fragment) <= op->peer->active_max)
+		return start_active(op);
 	if (can_inject(fragment)) {
 		rc = fi_inject(op->module->port->ep, &fragment->header, iov[0].iov_len,
 			       message.addr);
@@ -112,6 +141,18 @@ static bool pack_message(unsigned char *to, mca_btl_base_tag_t tag, const void *
 	return opal_convertor_pack(convertor, &iov, &iov_count, &len) >= 0 && len == payload_size;
 }
 
+static int inject_message(struct mca_btl_base_endpoint_t *peer, void *message, size_t len,
+			  mca_btl_base_tag_t tag)
+{
+	const size_t begin = offsetof(struct btl_gamma_header, sender);
+	const struct iovec iov = {.iov_base = (unsigned char *) message + begin,
+				  .iov_len = len - begin};
+
+	if (iov.iov_len <= peer->active_max)
+		return btl_gamma_active_port_send(peer, &iov, 1, tag, NULL);
+	return (int) fi_inject(peer->module->port->ep, message, len, peer->address);
+}
+
 /* The same without a fragment, for messages that can be injected. */
 int btl_gamma_send_immediate(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *peer,
 			     struct opal_convertor_t *convertor, void *header, size_t header_size,
@@ -127,7 +168,7 @@ int btl_gamma_send_immediate(mca_btl_base_module_t *btl, struct mca_btl_base_end
 		if (payload_size)
 			position = convertor->bConverted;
 		if (pack_message(message, tag, header, header_size, convertor, payload_size) &&
-		    !fi_inject(module->port->ep, message, len, peer->address))
+		    !inject_message(peer, message, len, tag))
 			return OPAL_SUCCESS;
 		/* The caller packs the data again. */
 		if (payload_size)

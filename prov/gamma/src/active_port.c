@@ -129,7 +129,7 @@ static ssize_t send_to(struct fid_ep *fid, fi_addr_t addr, const struct fi_gamma
 		return -FI_EMSGSIZE;
 	post.tag = gamma_envelope_port_tag(msg->port, (uint8_t) msg->head_len, msg->arg);
 	post.flags = flags | FI_MSG | GAMMA_POST_TO_PORT;
-	return gamma_submit_send(gamma_ep_handle_of(fid), &post);
+	return gamma_submit_send_to_port(gamma_ep_handle_of(fid), &post, (uint64_t) len);
 }
 
 static ssize_t port_send(struct fid_ep *fid, const struct fi_gamma_msg *msg, uint64_t flags)
@@ -157,9 +157,11 @@ static int port_query(struct fid_ep *fid, fi_addr_t addr, struct fi_gamma_port_i
 	if (!info || info->size != sizeof(*info))
 		return gamma_active_port_refuse(ep, "set size of struct fi_gamma_port_info");
 	info->head_max = FI_GAMMA_HEAD_MAX;
-	info->whole_max = ep->type == FI_EP_DGRAM && ep->enabled
-				  ? gamma_endpoint_datagram_max(ep->endpoint)
-				  : gamma_settings.eager_size;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	info->frame_max = ep->type == FI_EP_DGRAM ? gamma_endpoint_datagram_max(ep->endpoint)
+						  : gamma_endpoint_message_max(ep->endpoint);
+	info->whole_max = ep->type == FI_EP_DGRAM ? info->frame_max : gamma_settings.eager_size;
 	return 0;
 }
 

@@ -195,6 +195,9 @@ struct gamma_post {
 	bool silent;    /* fi_inject and its variants: no completion entry */
 };
 ssize_t gamma_submit_send(struct gamma_fi_ep_handle *handle, const struct gamma_post *post);
+/* The same to an active port; len: gamma_submit_len of post. */
+ssize_t gamma_submit_send_to_port(struct gamma_fi_ep_handle *handle, const struct gamma_post *post,
+				  uint64_t len);
 ssize_t gamma_submit_recv(struct gamma_fi_ep_handle *handle, const struct gamma_post *post);
 /* kind: FI_MSG or FI_TAGGED, with FI_REMOTE_CQ_DATA if data is to go with it. */
 ssize_t gamma_submit_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,

@@ -333,14 +333,31 @@ ssize_t gamma_submit_send(struct gamma_fi_ep_handle *handle, const struct gamma_
 }
 
 /* The shortest path: an inline shm message to a shm peer with a known flow, without completion. */
-static bool inject_shm(struct gamma_fi_ep *ep, const void *buf,
+static bool inject_shm(struct gamma_fi_ep *ep, const struct iovec *iov, size_t count,
 		       const struct gamma_envelope *envelope, fi_addr_t dest)
 {
-	struct iovec iov = {.iov_base = (void *) buf, .iov_len = envelope->length};
+	bool sent;
 
-	return ep->av_generation == ep->av->generation && dest < ep->flow_count &&
+	gamma_domain_lock(ep->domain);
+	sent = ep->av_generation == ep->av->generation && dest < ep->flow_count &&
 	       ep->flows[dest] &&
-	       gamma_endpoint_send_shm(ep->endpoint, ep->flows[dest], &iov, 1, envelope);
+	       gamma_endpoint_send_shm(ep->endpoint, ep->flows[dest], iov, (unsigned) count,
+				       envelope);
+	gamma_domain_unlock(ep->domain);
+	return sent;
+}
+
+ssize_t gamma_submit_send_to_port(struct gamma_fi_ep_handle *handle, const struct gamma_post *post,
+				  uint64_t len)
+{
+	struct gamma_fi_ep *ep = handle->ep;
+	struct gamma_envelope envelope = envelope_of(post, len);
+
+	if ((post->flags & ~(FI_MSG | GAMMA_POST_TO_PORT)) == FI_INJECT && ep->tx_selective &&
+	    ep->fast_inject && !handle->work && len <= gamma_settings.inject_size &&
+	    inject_shm(ep, post->iov, post->count, &envelope, post->addr))
+		return 0;
+	return gamma_submit_send(handle, post);
 }
 
 static ssize_t inject_any(struct gamma_fi_ep_handle *handle, const void *buf,
@@ -368,16 +385,12 @@ ssize_t gamma_submit_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 	struct gamma_fi_ep *ep = handle->ep;
 	struct gamma_envelope envelope = {
 		.tag = tag, .data = data, .length = len, .flags = envelope_flags(kind)};
-	bool sent;
+	struct iovec iov = {.iov_base = (void *) buf, .iov_len = len};
 
 	if (gamma_likely(ep && ep->fast_inject && !handle->work &&
-			 len <= gamma_settings.inject_size)) {
-		gamma_domain_lock(ep->domain);
-		sent = inject_shm(ep, buf, &envelope, dest);
-		gamma_domain_unlock(ep->domain);
-		if (gamma_likely(sent))
-			return 0;
-	}
+			 len <= gamma_settings.inject_size) &&
+	    gamma_likely(inject_shm(ep, &iov, 1, &envelope, dest)))
+		return 0;
 	return inject_any(handle, buf, &envelope, dest, kind);
 }
 

@@ -67,6 +67,8 @@ struct fi_gamma_port_info {
 	size_t head_max;  /* bytes of a head */
 	size_t whole_max; /* bytes of head and data together that a handler gets as a whole; a
 			   * longer message has no head, and its handler receives it */
+	size_t frame_max; /* bytes of head and data that travel in one frame over the endpoint's
+			   * NIC: only such messages are handled in place */
 };
 
 /* Each returns 0 or a negative FI_E*. */
