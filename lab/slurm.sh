@@ -59,7 +59,7 @@ write_slurm_conf() {
 		NodeName=node[01-$(printf %02d "$hosts")] CPUs=$slurm_slots RealMemory=1 State=UNKNOWN
 		PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	CONF
-	[[ ! -e $state/gammad/environment ]] || printf '%s\n' Epilog=/run/lab/epilog Prolog=/run/lab/prolog PrologFlags=Alloc >>"$1/slurm.conf"
+	[[ ! -e $state/gammad/environment ]] || printf '%s\n' Epilog=/run/lab/epilog Prolog=/run/lab/prolog PrologFlags=Alloc TaskProlog=/run/lab/task-prolog >>"$1/slurm.conf"
 	printf '%s\n' PMIxDirectConn=false PMIxCollFence=tree >"$1/mpi.conf"
 	echo CgroupAutomount=no >"$1/cgroup.conf"
 }
@@ -114,9 +114,10 @@ write_slurm_scripts() {
 	[[ -e $state/gammad/environment ]] || return 0
 	find_gammad
 	! uses_installed || folder=$(installed_examples) || die "gammad's examples are not installed"
-	for script in prolog epilog; do
+	for script in prolog epilog task-prolog; do
 		# shellcheck disable=SC2016 # for the script's shell
-		printf '#!/bin/sh\nPATH=%q:$PATH exec %q\n' "$gammad_folder" \
+		printf '#!/bin/sh\nGAMMA_JOBS_LOG=/run/lab/jobs.log PATH=%q:%q:$PATH exec %q\n' \
+			"$gammad_folder" "${gammad_folder%/*}/tools" \
 			"$folder/slurm-$script" >"/run/lab/$script"
 		chmod 755 "/run/lab/$script"
 	done

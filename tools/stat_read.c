@@ -84,9 +84,16 @@ static bool copy_page(int fd, struct gamma_stats_page *page)
 {
 	for (int try = 0; try < TRIES; try++) {
 		uint64_t before, after;
+		ssize_t len = pread(fd, page, sizeof(*page), 0);
 
-		if (pread(fd, page, sizeof(*page), 0) != sizeof(*page))
+		if (len < (ssize_t) offsetof(struct gamma_stats_page, addr))
 			return false;
+		if (len < (ssize_t) sizeof(*page)) { /* of a release with another layout */
+			memset((char *) page + len, 0, sizeof(*page) - (size_t) len);
+			page->version =
+				page->version == GAMMA_STATS_PAGE_VERSION ? 0 : page->version;
+			return true;
+		}
 		before = page->sequence;
 		if (pread(fd, &after, sizeof(after), offsetof(struct gamma_stats_page, sequence)) !=
 		    sizeof(after))
@@ -153,6 +160,8 @@ static int read_descriptor(int process, int descriptors, const char *name, pid_t
 		endpoint->inode = status.st_ino;
 		endpoint->page.nic[sizeof(endpoint->page.nic) - 1] = 0;
 		make_printable(endpoint->page.nic);
+		if (endpoint->page.peer_count > GAMMA_STATS_PAGE_PEERS)
+			endpoint->page.peer_count = GAMMA_STATS_PAGE_PEERS;
 		if (is_known(&endpoint->page, &other)) {
 			read_process(process, endpoint);
 			list->count++;

@@ -36,6 +36,7 @@
 	X(acks_out, "acknowledgements sent in frames of their own")                               \
 	X(acks_in, "acknowledgements received in frames of their own")                            \
 	X(retransmissions, "DATA frames sent again, parts of frames included")                    \
+	X(spurious, "times a frame was sent again that had arrived")                              \
 	X(parts_out,                                                                              \
 	  "parts of DATA frames sent because the path no longer carries the whole frame")         \
 	X(parts_in, "parts of DATA frames received")                                              \

@@ -8,6 +8,7 @@
 #ifndef GAMMA_STATS_PAGE_H
 #define GAMMA_STATS_PAGE_H
 
+#include "base/histogram.h"
 #include "base/stats.h"
 #include "wire/address.h"
 
@@ -15,9 +16,34 @@
 #define GAMMA_STATS_PAGE_MAGIC 0x736d6167u
 
 enum {
-	GAMMA_STATS_PAGE_VERSION = 1,
-	GAMMA_STATS_PAGE_BYTES = 4096,
+	GAMMA_STATS_PAGE_VERSION = 2,
+	GAMMA_STATS_PAGE_BYTES = 8192,
+	GAMMA_STATS_PAGE_PEERS = 96, /* that are shown; an endpoint may have more */
 	GAMMA_STATS_PAGE_US = 50000, /* between two copies, while the program polls */
+};
+
+/* How frames reach the network, and a peer. */
+enum gamma_stats_path {
+	GAMMA_STATS_RAW,  /* packet socket */
+	GAMMA_STATS_SLOT, /* the same, from gammad */
+	GAMMA_STATS_XDP,
+	GAMMA_STATS_UDP,
+	GAMMA_STATS_SHM,  /* a peer of this host */
+	GAMMA_STATS_SELF, /* the endpoint itself */
+	GAMMA_STATS_PATHS,
+};
+
+/* A peer, by what its flow knows anyway. */
+struct gamma_stats_peer {
+	struct gamma_addr addr;
+	uint32_t path;       /* enum gamma_stats_path */
+	uint32_t mtu;        /* bytes of a frame that the path carries */
+	uint32_t frames_out; /* DATA frames sent for the first time; wraps */
+	uint32_t frames_in;  /* DATA frames that have arrived, up to the first gap; wraps */
+	uint32_t in_flight;  /* frames not acknowledged */
+	uint32_t credit;     /* frames that may be sent before the peer grants more */
+	uint64_t rtt;        /* ns, smoothed, the network's alone; 0: not measured */
+	uint64_t rtt_min;    /* ns, the shortest */
 };
 
 struct gamma_stats_page {
@@ -32,7 +58,11 @@ struct gamma_stats_page {
 	uint64_t sequence;      /* odd while what follows is written */
 	uint64_t written;       /* ns, CLOCK_MONOTONIC: when */
 	struct gamma_stats stats;
+	struct gamma_histogram round_trips;
+	uint32_t path;       /* enum gamma_stats_path: of the NIC's link */
+	uint32_t peer_count; /* that are shown */
+	struct gamma_stats_peer peers[GAMMA_STATS_PAGE_PEERS];
 };
-_Static_assert(sizeof(struct gamma_stats_page) <= GAMMA_STATS_PAGE_BYTES, "it is one page");
+_Static_assert(sizeof(struct gamma_stats_page) <= GAMMA_STATS_PAGE_BYTES, "it fits");
 
 #endif /* GAMMA_STATS_PAGE_H */

@@ -16,6 +16,17 @@
 #include "engine/state.h"
 #include "unix/memfd.h"
 
+/* AF_XDP may have been tried in vain. */
+static enum gamma_stats_path link_of(const struct gamma_endpoint *endpoint,
+				     const struct gamma_endpoint_attr *attr)
+{
+	if (attr->link == GAMMA_LINK_UDP)
+		return GAMMA_STATS_UDP;
+	if (endpoint->broker)
+		return GAMMA_STATS_SLOT;
+	return attr->link == GAMMA_LINK_XDP ? GAMMA_STATS_XDP : GAMMA_STATS_RAW;
+}
+
 void gamma_stats_page_open(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)
 {
 	struct gamma_stats_view *view = &endpoint->view;
@@ -24,6 +35,7 @@ void gamma_stats_page_open(struct gamma_endpoint *endpoint, const struct gamma_e
 	*view = (struct gamma_stats_view){.fd = -1, .at = GAMMA_NEVER};
 	if (!attr->page_nic)
 		return;
+	view->path = link_of(endpoint, attr);
 	view->fd = gamma_memfd_file(GAMMA_STATS_PAGE_NAME, GAMMA_STATS_PAGE_BYTES);
 	if (view->fd < 0)
 		return;
@@ -39,10 +51,49 @@ void gamma_stats_page_open(struct gamma_endpoint *endpoint, const struct gamma_e
 	page->pid = endpoint->owner;
 	page->addr = endpoint->local.addr;
 	page->datagram = endpoint->datagram;
+	page->path = view->path;
 	snprintf(page->nic, sizeof(page->nic), "%s", attr->page_nic);
 	__atomic_store_n(&page->magic, GAMMA_STATS_PAGE_MAGIC, __ATOMIC_RELEASE);
 	view->page = page;
 	view->at = 0;
+}
+
+static enum gamma_stats_path path_of(const struct gamma_endpoint *endpoint,
+				     const struct gamma_flow *flow)
+{
+	if (flow->self)
+		return GAMMA_STATS_SELF;
+	return flow->same_host ? GAMMA_STATS_SHM : endpoint->view.path;
+}
+
+static void write_peer(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow,
+		       struct gamma_stats_peer *peer)
+{
+	*peer = (struct gamma_stats_peer){
+		.addr = flow->addr,
+		.path = path_of(endpoint, flow),
+		.mtu = flow->path_mtu.mtu,
+		.frames_out = flow->tx.next - flow->tx.first,
+		.frames_in = flow->rx.begun ? flow->rx.next - flow->rx.first : 0,
+		.in_flight = flow->tx.next - flow->tx.una,
+		.credit = flow->tx.limit - flow->tx.returned - flow->tx.next,
+		.rtt = flow->loss.rtt,
+		.rtt_min = flow->loss.rtt_min,
+	};
+}
+
+/* The first flows of the list: their number bounds the time that this takes. */
+static void write_peers(struct gamma_endpoint *endpoint, struct gamma_stats_page *page)
+{
+	struct gamma_list *pos;
+
+	page->peer_count = 0;
+	gamma_list_for_each (pos, &endpoint->local.flows) {
+		if (page->peer_count == GAMMA_STATS_PAGE_PEERS)
+			return;
+		write_peer(endpoint, gamma_list_entry(pos, struct gamma_flow, all_entry),
+			   &page->peers[page->peer_count++]);
+	}
 }
 
 void gamma_stats_page_write(struct gamma_endpoint *endpoint, uint64_t now)
@@ -57,6 +108,8 @@ void gamma_stats_page_write(struct gamma_endpoint *endpoint, uint64_t now)
 	page->written = now;
 	page->flows = endpoint->flow_count;
 	page->stats = endpoint->local.stats;
+	page->round_trips = endpoint->local.round_trips;
+	write_peers(endpoint, page);
 	__atomic_store_n(&page->sequence, page->sequence + 1, __ATOMIC_RELEASE);
 }
 

@@ -11,6 +11,7 @@ struct gamma_stats_page;
 struct gamma_stats_view {
 	uint64_t at;                   /* ns: when to copy again */
 	struct gamma_stats_page *page; /* NULL: there is none */
+	uint32_t path;                 /* enum gamma_stats_path: of the NIC's link */
 	int fd;                        /* keeps it in /proc; -1: there is none */
 };
 

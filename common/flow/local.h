@@ -4,6 +4,7 @@
 #define GAMMA_FLOW_LOCAL_H
 
 #include "base/base.h"
+#include "base/histogram.h"
 #include "base/random.h"
 #include "base/stats.h"
 #include "flow/credit.h"
@@ -69,6 +70,7 @@ struct gamma_local {
 	bool refused_data;     /* no memory: a DATA frame was not taken */
 	uint8_t *zeros;        /* payload of padded probes: limits.mtu bytes */
 	struct gamma_stats stats;
+	struct gamma_histogram round_trips; /* of the samples of all flows, the network's alone */
 	struct gamma_random random; /* of numbers that peers must echo; the owner sets the key */
 };
 

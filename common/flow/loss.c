@@ -27,6 +27,7 @@ void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 	if (!loss->rtt || (!sent->approximate && rtt < loss->rtt_min))
 		loss->rtt_min = rtt;
 	loss->rtt = loss->rtt ? (7 * loss->rtt + rtt) / 8 : rtt;
+	gamma_histogram_add(&flow->local->round_trips, rtt);
 	if (gamma_unlikely(flow->congestion.on))
 		gamma_congestion_measured(flow, rtt);
 	/* A delay longer than a polling peer's says nothing of the next one. */
@@ -154,6 +155,7 @@ void gamma_loss_spurious(struct gamma_flow *flow)
 {
 	struct gamma_loss *loss = &flow->loss;
 
+	flow->local->stats.spurious++;
 	if (loss->wide &&
 	    flow->tx.serial < loss->wide_serial + gamma_send_window_unacked(&flow->tx))
 		return;

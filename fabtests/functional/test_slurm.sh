@@ -271,6 +271,18 @@ job_runs "sbatch with srun" batch srun --mpi=pmix "$job"
 job_runs "sbatch with mpirun" batch mpirun "$job"
 job_runs "salloc with mpirun" as_user salloc -N2 -n4 --ntasks-per-node=2 mpirun "$job"
 
+# The task prolog names the file of the counters, and each node's epilog writes a line of them.
+without_stats() {
+	OMPI_MCA_btl=gamma lab run labuser 1 "${step[@]}" "$job" </dev/null
+}
+has_job_line() {
+	lab exec "$1" grep -Eq '^job [0-9]+ of user [0-9]+: gamma: 2 endpoints, [1-9][0-9]* messages out' \
+		/run/lab/jobs.log
+}
+check "a job whose counters nobody asked for" without_stats
+check "at its end the epilog writes a line" until_true 30 has_job_line node01
+check "on each node" until_true 30 has_job_line node02
+
 if [ -x "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ]; then
 	install -m 755 "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" "$shared"
 	check "srun gamma-pmix" bare srun -N2 -n2 --mpi=pmix

@@ -45,12 +45,28 @@ mine='[.endpoints[] | select(.job == "4711" and .nic == "gam0")]'
 start server node01 300 env SLURM_JOB_ID=4711 "$latency" -p gamma -d gam0 -s
 wait_for_line server ready 20 || not_ok "the server starts" "$work/server.out"
 holds "an endpoint without traffic" "$mine | length == 1 and .[0].messages_out_per_s == 0"
-stats "its line" "^root +[0-9]+ gamma-latency +4711 +gam0 +[0-9]+ +0 " --interval 0.1
+stats "its line" "^root +[0-9]+ gamma-latency +4711 +gam0 +raw +[0-9]+ +0 " --interval 0.1
+wrong "two forms" "exclude each other" --json --peer
 start client node02 300 "$latency" -p gamma -d gam0 -S 8 -n 100000000 -w 100 "$(data_ip 1)"
 moves() { on node01 "$tool" --json --interval 0.3 | jq -e "$mine | .[0].messages_out_per_s > 100"; }
 check "messages per second" until_true 20 moves
 holds "counters, and the peer" \
 	"$mine | .[0].counters | .messages_in > 100 and .frames_in > 100 and .age_ms >= 0"
+holds "round trips: percentiles of what was measured" \
+	"$mine | .[0].round_trip_us | .p50 > 0 and .p50 <= .p90 and .p90 <= .p99"
+holds "the peer: its path, frames and round trip" "$mine | .[0].peer_list | length == 1 and
+	(.[0] | .via == \"raw\" and .frames_in > 100 and .mtu == 1500 and .rtt_us >= .rtt_min_us and
+	.address == \"$(data_mac 2)\")"
+stats "a line for the peer" "gamma-latency +[0-9]+ $(data_mac 2) +[0-9]+ raw +[0-9]" --peer --interval 0.1
+# The text that Prometheus reads: every line is a comment or one sample.
+prometheus() {
+	on node01 "$tool" --prometheus >"$work/metrics"
+	grep -Eq '^gamma_messages_in_total\{.*job_id="4711".*\} [1-9]' "$work/metrics" || return
+	grep -Eq '^gamma_round_trip_seconds\{.*quantile="0.99"\} 0.0' "$work/metrics" || return
+	! grep -Evx '# (HELP|TYPE) gamma_[a-z0-9_]+ .*|gamma_[a-z0-9_]+\{([a-z_]+="[^"]*",?)+\} [0-9.]+' \
+		"$work/metrics"
+}
+check "the text for Prometheus" prometheus
 stats "two reports" '^USER ' --count 2 --interval 0.1
 check "both" [ "$(grep -c '^USER ' "$work/stat")" -eq 2 ]
 
@@ -73,4 +89,27 @@ signal server KILL
 stop client
 wait_end server || true
 holds "nothing is left of one that was killed" "$mine | length == 0"
+
+# ---- a job's end ----
+
+count_frames
+both "a job" 60 fi_pingpong -p gamma -e rdm -I 100 -S 64
+stats "its sum, in one line" '^gamma: 2 endpoints, 2[0-9][0-9] messages out, 2[0-9][0-9] in, .* 0 frames resent' \
+	--sum "$work/stats"
+check "one line" [ "$(wc -l <"$work/stat")" -eq 1 ]
+echo '{"endpoint":"cut short","messages_out":7' >>"$work/stats"
+stats "a damaged line is not counted" '^gamma: 2 endpoints, .*; 1 lines are damaged' --sum "$work/stats"
+wrong "no file" "^gamma-stat: --sum /none: No such file" --sum /none
+
+# ---- over UDP ----
+
+gamma_env+=(FI_GAMMA_LINK=udp)
+start server node01 300 env SLURM_JOB_ID=4711 "$latency" -p gamma -d gam0-udp -s
+wait_for_line server ready 20 || not_ok "the server starts" "$work/server.out"
+start client node02 300 "$latency" -p gamma -d gam0-udp -S 8 -n 100000000 -w 100 "$(data_ip 1)"
+check "messages over UDP" until_true 20 moves
+holds "the path is UDP, and peers have IP addresses" "$mine | .[0] | .via == \"udp\" and
+	.address == \"$(data_ip 1)\" and .peer_list[0].address == \"$(data_ip 2)\""
+stop client
+stop server
 finish

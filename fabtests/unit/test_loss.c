@@ -497,6 +497,19 @@ static void sample__first_and_following(void **state)
 	assert_int_equal(flow->loss.answer, 1200);
 }
 
+/* For percentiles: of the network, without what the peer reports as its own. */
+static void sample__is_counted_by_its_length(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+	const struct gamma_histogram *histogram = &flow->local->round_trips;
+	const uint32_t before = histogram->counts[gamma_histogram_class(40000)];
+
+	(void) state;
+	sample(flow, 40000, 0, 0);
+	sample(flow, 40000 + MS, MS, 0);
+	assert_int_equal(histogram->counts[gamma_histogram_class(40000)], before + 2);
+}
+
 /* A sender may lose its processor before it notes when a frame left: then the round trip seems
  * shorter than any is, and nothing would correct the shortest one. */
 static void sample__of_a_rough_time_is_no_minimum(void **state)
@@ -682,6 +695,7 @@ int main(void)
 		NET_TEST(silence__after_a_long_pause),
 		NET_TEST(idle__nothing_is_sent),
 		NET_TEST(sample__first_and_following),
+		NET_TEST(sample__is_counted_by_its_length),
 		NET_TEST(sample__of_a_rough_time_is_no_minimum),
 		NET_TEST(sample__without_own_queue),
 		NET_TEST(sample__shorter_than_before_ends_the_wait),

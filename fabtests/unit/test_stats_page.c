@@ -10,6 +10,7 @@
 #include "base/stats_page.h"
 #include "engine/state.h"
 #include "stat_read.h"
+#include "unix/memfd.h"
 
 static struct gamma_endpoint *open_page(const char *nic)
 {
@@ -19,6 +20,7 @@ static struct gamma_endpoint *open_page(const char *nic)
 	assert_non_null(endpoint);
 	endpoint->owner = getpid();
 	endpoint->local.addr.port = 7;
+	gamma_list_init(&endpoint->local.flows);
 	gamma_stats_page_open(endpoint, &attr);
 	return endpoint;
 }
@@ -54,6 +56,7 @@ static void page__shows_what_was_written(void **state)
 	(void) state;
 	endpoint->local.stats.messages_out = 5;
 	endpoint->flow_count = 3;
+	gamma_histogram_add(&endpoint->local.round_trips, 5000);
 	assert_int_equal(endpoint->view.at, 0);
 	gamma_stats_page_write(endpoint, 1000);
 	assert_int_equal(endpoint->view.at, 1000 + GAMMA_STATS_PAGE_US * GAMMA_NS_PER_US);
@@ -62,11 +65,45 @@ static void page__shows_what_was_written(void **state)
 	assert_int_equal(found.uid, geteuid());
 	assert_int_equal(found.page.stats.messages_out, 5);
 	assert_int_equal(found.page.flows, 3);
+	assert_int_equal(found.page.round_trips.counts[gamma_histogram_class(5000)], 1);
+	assert_int_equal(found.page.path, GAMMA_STATS_RAW);
+	assert_int_equal(found.page.peer_count, 0);
 	assert_int_equal(found.page.written, 1000);
 	assert_int_equal(found.page.addr.port, 7);
 	assert_string_equal(found.page.nic, "eth?");
 	close_page(endpoint);
 	assert_int_equal(read_own(&found), 0);
+}
+
+/* More peers than the page has room for, of which the first are shown. */
+static void page__shows_peers(void **state)
+{
+	static struct gamma_flow flows[GAMMA_STATS_PAGE_PEERS + 1];
+	struct gamma_endpoint *endpoint = open_page("eth0");
+	struct stat_endpoint found;
+
+	(void) state;
+	for (size_t i = 0; i < gamma_array_size(flows); i++) {
+		flows[i].addr.port = (uint16_t) i;
+		gamma_list_append(&endpoint->local.flows, &flows[i].all_entry);
+	}
+	flows[0].same_host = true;
+	flows[1].tx.first = 4294967290u;
+	flows[1].tx.una = 1;
+	flows[1].tx.next = 4;
+	flows[1].tx.limit = 20;
+	flows[1].loss.rtt = 7000;
+	gamma_stats_page_write(endpoint, 1000);
+	assert_int_equal(read_own(&found), 1);
+	assert_int_equal(found.page.peer_count, GAMMA_STATS_PAGE_PEERS);
+	assert_int_equal(found.page.peers[0].path, GAMMA_STATS_SHM);
+	assert_int_equal(found.page.peers[1].path, GAMMA_STATS_RAW);
+	assert_int_equal(found.page.peers[1].addr.port, 1);
+	assert_int_equal(found.page.peers[1].frames_out, 10);
+	assert_int_equal(found.page.peers[1].in_flight, 3);
+	assert_int_equal(found.page.peers[1].credit, 16);
+	assert_int_equal(found.page.peers[1].rtt, 7000);
+	close_page(endpoint);
 }
 
 static void page__is_none_without_a_name(void **state)
@@ -92,6 +129,9 @@ static void page__of_another_release_or_damaged_is_left_out(void **state)
 	page->count++;
 	assert_int_equal(read_own(&found), 0);
 	page->count--;
+	page->peer_count = 100000;
+	assert_int_equal(read_own(&found), 1);
+	assert_int_equal(found.page.peer_count, GAMMA_STATS_PAGE_PEERS);
 	page->magic++;
 	assert_int_equal(read_own(&found), 0);
 	page->magic--;
@@ -100,6 +140,25 @@ static void page__of_another_release_or_damaged_is_left_out(void **state)
 	assert_int_equal(read_own(&found), 1);
 	assert_int_equal(strlen(found.page.nic), sizeof(found.page.nic) - 1);
 	close_page(endpoint);
+}
+
+/* As a release before had it. */
+static void page__of_another_size_is_of_another_release(void **state)
+{
+	const uint32_t head[2] = {GAMMA_STATS_PAGE_MAGIC, 1};
+	int fd = gamma_memfd_file(GAMMA_STATS_PAGE_NAME, 4096);
+	struct stat_list list;
+	unsigned before;
+
+	(void) state;
+	assert_int_equal(stat_read_all("/proc", &list), 0);
+	before = list.other_releases;
+	stat_read_free(&list);
+	assert_int_equal(pwrite(fd, head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(stat_read_all("/proc", &list), 0);
+	assert_true(list.other_releases > before);
+	stat_read_free(&list);
+	close(fd);
 }
 
 static void page__of_a_parent_is_shown_once(void **state)
@@ -130,8 +189,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(page__shows_what_was_written),
+		TEST(page__shows_peers),
 		TEST(page__is_none_without_a_name),
 		TEST(page__of_another_release_or_damaged_is_left_out),
+		TEST(page__of_another_size_is_of_another_release),
 		TEST(page__of_a_parent_is_shown_once),
 	};
 
