@@ -16,7 +16,7 @@
 #include "engine/state.h"
 #include "unix/memfd.h"
 
-/* AF_XDP may have been tried in vain. */
+/* As asked for: AF_XDP in mode auto may have become a packet socket. */
 static enum gamma_stats_path link_of(const struct gamma_endpoint *endpoint,
 				     const struct gamma_endpoint_attr *attr)
 {
