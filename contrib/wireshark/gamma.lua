@@ -454,11 +454,23 @@ local function forget_old(flow)
 	flow.oldest = (flow.oldest + old) % CYCLE
 end
 
+-- A flow begins at a random multiple of the window (section 4). A capture that begins later counts
+-- from the first number in it.
 local function begin_numbers(flow, f)
-	flow.base, flow.next, flow.una, flow.oldest = f.seq, f.seq, f.seq, f.seq
-	if f.seq == 0 and not flow.limit then
-		flow.limit = FIRST_CREDIT
+	local from_start = not flow.limit and f.seq % WINDOW_MAX < FIRST_CREDIT
+	local first = from_start and f.seq - f.seq % WINDOW_MAX or f.seq
+	flow.base, flow.next, flow.una, flow.oldest = first, f.seq, f.seq, f.seq
+	if from_start then
+		flow.limit = (first + FIRST_CREDIT) % CYCLE
 	end
+end
+
+-- A number as people are shown it: relative to the flow's first one, if that was captured.
+local function shown(flow, number)
+	if not flow.base or before(number, flow.base) then
+		return number
+	end
+	return ahead(number, flow.base)
 end
 
 -- A number that was transmitted before. True if the payload is known, too.
@@ -471,7 +483,7 @@ local function note_repeated(flow, f, note, sent)
 	sent.count = sent.count + 1
 	note_value(note, "first", sent.number)
 	note_expert(note, "retransmission", string.format("retransmission of number %u, %s after the last",
-		f.seq, microseconds(f.time - sent.last)))
+		shown(flow, f.seq), microseconds(f.time - sent.last)))
 	if sent.acked then
 		note_expert(note, "spurious", "retransmission of what this capture shows acknowledged")
 	end
@@ -488,7 +500,7 @@ local function note_new(flow, f, note)
 	else
 		if skipped > 0 then
 			note_expert(note, "gap", string.format("%u frames from number %u on were not captured",
-				skipped, flow.next))
+				skipped, shown(flow, flow.next)))
 		elseif f.flags.AGAIN then
 			note_expert(note, "retransmission", "retransmission; the first transmission was not captured")
 		end
@@ -507,7 +519,8 @@ local function note_credit(flow, f, note)
 		return
 	end
 	if before(flow.limit, after) then
-		note_expert(note, "overrun", string.format("number %u is beyond the limit %u", f.seq, flow.limit))
+		note_expert(note, "overrun", string.format("number %u is beyond the limit %u",
+			shown(flow, f.seq), shown(flow, flow.limit)))
 		return
 	end
 	local left = ahead(flow.limit, after)
@@ -534,7 +547,8 @@ local function analyse_data(flow, f, note)
 		note_new(flow, f, note)
 		note_credit(flow, f, note)
 	end
-	note_value(note, "relative", ahead(f.seq, flow.base))
+	note.number = shown(flow, f.seq)
+	note_value(note, "relative", note.number)
 	note_value(note, "flight", before(flow.next, flow.una) and 0 or ahead(flow.next, flow.una))
 	return not known
 end
@@ -546,7 +560,8 @@ local function analyse_ack(flow, f, note)
 	local last = flow.sent[(f.ack - 1) % CYCLE]
 	if flow.next and before(flow.next, f.ack) then
 		note_expert(note, "unseen", string.format(
-			"acknowledges up to number %u; the last one captured is %u", f.ack, (flow.next - 1) % CYCLE))
+			"acknowledges up to number %u; the last one captured is %u", shown(flow, f.ack),
+			shown(flow, (flow.next - 1) % CYCLE)))
 		flow.next = f.ack
 	end
 	if last and not last.acked then
@@ -581,11 +596,11 @@ local function analyse_delay(flow, f, note)
 	end
 end
 
-local function analyse_sack(f, note)
+local function analyse_sack(flow, f, note)
 	if f.missing > 0 then
 		note_value(note, "missing", f.missing)
 		note_expert(note, "missing", string.format("%u frames are missing from number %u on",
-			f.missing, f.ack or f.sack_base))
+			f.missing, shown(flow, f.ack or f.sack_base)))
 	end
 end
 
@@ -794,12 +809,13 @@ local function analyse(f, note)
 	local back = direction_of(f.destination, f.source)
 	if f.ack then
 		analyse_ack(back, f, note)
+		note.ack, note.limit = shown(back, f.ack), shown(back, f.limit)
 	end
 	if f.delay then
 		analyse_delay(back, f, note)
 	end
 	if f.missing then
-		analyse_sack(f, note)
+		analyse_sack(back, f, note)
 	end
 	local kind = KINDS[f.kind]
 	if kind == "DATA" then
@@ -1114,13 +1130,14 @@ end
 local function show_columns(f, note, pinfo)
 	local text = string.format("%u > %u %s %s", f.src_port, f.dst_port, KINDS[f.kind], f.op_name)
 	if KINDS[f.kind] == "DATA" then
-		text = text .. " Number=" .. f.seq
+		text = text .. " Number=" .. (note and note.number or f.seq)
 	end
 	if f.payload_len > 0 then
 		text = text .. " Len=" .. f.payload_len
 	end
 	if f.ack then
-		text = string.format("%s Ack=%u Limit=%u", text, f.ack, f.limit)
+		text = string.format("%s Ack=%u Limit=%u", text, note and note.ack or f.ack,
+			note and note.limit or f.limit)
 	end
 	for name in pairs(f.flags) do
 		text = text .. " " .. name
