@@ -12,7 +12,7 @@ lend_libraries() {
 	local file build=${GAMMA_BUILD:-$tree/build}
 	install -d -m 755 "$1/lib"
 	! uses_installed || return 0
-	for file in libgamma-fi.so mca_btl_gamma.so; do
+	for file in libgamma-fi.so mca_btl_gamma.so mca_coll_gamma.so; do
 		[[ ! -e $build/.libs/$file ]] || install -m 755 "$build/.libs/$file" "$1/lib/$file"
 	done
 	[[ -e $1/lib/libgamma-fi.so ]] ||

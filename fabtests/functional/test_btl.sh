@@ -29,8 +29,10 @@ lists_parameters() {
 	done
 }
 
-exports_one_symbol() {
-	[ "$(nm -D --defined-only "$component" | awk '{ print $3 }')" = mca_btl_gamma_component ]
+# That of Open MPI, and that of coll/gamma.
+exports_two_symbols() {
+	[ "$(nm -D --defined-only "$component" | awk '{ print $3 }' | sort | tr '\n' ' ')" = \
+		"mca_btl_gamma_collective mca_btl_gamma_component " ]
 }
 
 # run BTLS HOSTS RANKS TEST...: as the conformance program names them.
@@ -445,7 +447,7 @@ ordinary_user() {
 mpi_component_lab 2
 
 check "ompi_info lists the parameters" lists_parameters
-check "the component exports one symbol" exports_one_symbol
+check "the component exports two symbols" exports_two_symbols
 count_frames
 mpi_way=(--mca btl gamma)
 mpi_conforms "gamma alone, across" node01,node02 2 messages collective threads

@@ -299,16 +299,54 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = fake_cq_strerror,
 };
 
+static struct fid group_fid = {.fclass = FI_CLASS_MC};
+
+static ssize_t fake_eq_read(struct fid_eq *unused, uint32_t *event, void *buf, size_t len,
+			    uint64_t flags)
+{
+	struct fi_eq_entry entry = {.fid = &group_fid, .context = btl_fake.joined};
+
+	(void) unused, (void) flags;
+	if (btl_fake.dead_peer || btl_fake.join_failed)
+		return -FI_EAVAIL;
+	if (!btl_fake.joined)
+		return -FI_EAGAIN;
+	assert_true(len >= sizeof(entry));
+	btl_fake.joined = NULL;
+	*event = FI_JOIN_COMPLETE;
+	memcpy(buf, &entry, sizeof(entry));
+	return sizeof(entry);
+}
+
 static ssize_t fake_eq_readerr(struct fid_eq *unused, struct fi_eq_err_entry *entry, uint64_t flags)
 {
 	const bool dead = btl_fake.dead_peer;
 
-	(void) unused, (void) entry, (void) flags;
+	(void) unused, (void) flags;
+	if (btl_fake.join_failed) {
+		entry->fid = &group_fid;
+		entry->context = btl_fake.join_failed;
+		entry->err = FI_ETIMEDOUT;
+		btl_fake.join_failed = NULL;
+		return sizeof(*entry);
+	}
 	btl_fake.dead_peer = false;
 	return dead ? 1 : -FI_EAGAIN;
 }
 
-static struct fi_ops_eq eq_ops = {.size = sizeof(eq_ops), .readerr = fake_eq_readerr};
+static const char *fake_eq_strerror(struct fid_eq *unused, int error, const void *data, char *text,
+				    size_t room)
+{
+	(void) unused, (void) error, (void) data, (void) text, (void) room;
+	return btl_fake.error_text;
+}
+
+static struct fi_ops_eq eq_ops = {
+	.size = sizeof(eq_ops),
+	.read = fake_eq_read,
+	.readerr = fake_eq_readerr,
+	.strerror = fake_eq_strerror,
+};
 
 /* ---- objects ---- */
 
@@ -481,6 +519,8 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 	(void) version, (void) node, (void) service, (void) flags;
 	if (btl_fake.open_result)
 		return btl_fake.open_result;
+	if (btl_fake.no_collective && hints->caps & FI_COLLECTIVE)
+		return -FI_ENODATA;
 	*info = fi_dupinfo(hints);
 	assert_non_null(*info);
 	(*info)->tx_attr->inject_size = BTL_FAKE_INJECT;

@@ -63,6 +63,9 @@ extern struct btl_fake {
 	struct fi_cq_err_entry error;      /* behind the completions, if it has a context */
 	const char *error_text;            /* the provider's words for it */
 	bool dead_peer;                    /* the event queue reports one */
+	void *joined;                      /* context of a join that it reports, or NULL */
+	void *join_failed;                 /* ditto of one that has failed */
+	bool no_collective;                /* fi_getinfo has no FI_COLLECTIVE */
 	int open_result;                   /* fi_getinfo's answer */
 	int enable_result;                 /* fi_enable's */
 	int ports_result;                  /* fi_open_ops's */

@@ -86,10 +86,15 @@ def check_pure():
 
 
 def check_component():
-    check("ompi-mca/btl_gamma knows libfabric alone",
-          ["%s includes %s" % (path, name) for path, code in sources("ompi-mca/btl_gamma")
+    for folder in ("ompi-mca/btl_gamma", "ompi-mca/coll_gamma"):
+        check("%s knows libfabric alone" % folder,
+              ["%s includes %s" % (path, name) for path, code in sources(folder)
+               for name in includes(code, '""')
+               if name.split("/")[0] in MAY and name not in COMPONENT_MAY])
+    check("ompi-mca/coll_gamma knows of btl_gamma the door alone",
+          ["%s includes %s" % (path, name) for path, code in sources("ompi-mca/coll_gamma")
            for name in includes(code, '""')
-           if name.split("/")[0] in MAY and name not in COMPONENT_MAY])
+           if "btl_gamma" in name and name != "btl_gamma/collective.h"])
 
 
 def main():

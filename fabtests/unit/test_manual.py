@@ -94,12 +94,13 @@ def check_gammad():
 
 
 def check_parameters():
-    declared = re.findall(r'\bparam\("(\w+)"', read("ompi-mca/btl_gamma/params.c"))
-    text = section(read("man/btl_gamma.7"), "PARAMETERS")
-    check("there are parameters", len(declared) > 5)
-    for name in declared:
-        check("parameter %s is in btl_gamma(7)" % name,
-              re.search(r"^\.It .*\bbtl_gamma_%s\b" % name, text, flags=re.M))
+    for component in ("btl_gamma", "coll_gamma"):
+        declared = re.findall(r'\bparam\("(\w+)"', read("ompi-mca/%s/params.c" % component))
+        text = section(read("man/%s.7" % component), "PARAMETERS")
+        check("there are parameters of %s" % component, len(declared) > 5)
+        for name in declared:
+            check("parameter %s is in %s(7)" % (name, component),
+                  re.search(r"^\.It .*\b%s_%s\b" % (component, name), text, flags=re.M))
 
 
 def check_version():

@@ -20,6 +20,7 @@ PREFIXES = {
     "prov/gamma/src": ("gamma_{0}", "gamma_prov_{0}"),
     "gammad": ("{0}", "gammad_{0}"),
     "ompi-mca/btl_gamma": ("btl_gamma_{0}", "mca_btl_gamma_{0}"),
+    "ompi-mca/coll_gamma": ("coll_gamma_{0}",),
 }
 # Names that libfabric, Open MPI or the C library ask for.
 DEMANDED = {"main", "fi_prov_ini"}

@@ -145,14 +145,16 @@ struct btl_gamma_port {
 	struct fid_ep *ep;
 	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's own; an address may contain another one */
 	struct gamma_addr address;
-	size_t inject_size;               /* bytes, header included */
-	size_t max_message;               /* bytes, header included */
-	uint32_t bandwidth;               /* Mbit/s */
-	bool mtu_reported;                /* a peer's other MTU was reported; atomic */
-	bool limit_reported;              /* a peer's other max_message was reported; atomic */
-	pthread_mutex_t polling;          /* one thread at a time reads completions */
-	pthread_t poller;                 /* the one that does, if poller_known; atomic */
-	bool poller_known;                /* atomic */
+	size_t inject_size;      /* bytes, header included */
+	size_t max_message;      /* bytes, header included */
+	uint32_t bandwidth;      /* Mbit/s */
+	bool mtu_reported;       /* a peer's other MTU was reported; atomic */
+	bool limit_reported;     /* a peer's other max_message was reported; atomic */
+	bool collective;         /* it carries collective operations */
+	bool dead_peer;          /* a peer was declared dead, and nobody has probed yet; atomic */
+	pthread_mutex_t polling; /* one thread at a time reads completions */
+	pthread_t poller;        /* the one that does, if poller_known; atomic */
+	bool poller_known;       /* atomic */
 	struct fi_gamma_port_ops *active; /* to send to active ports; NULL: not used */
 	size_t active_max;                /* bytes that fit a frame to one */
 	unsigned int handled;             /* messages that came that way; atomic */
@@ -260,6 +262,7 @@ bool btl_gamma_port_is_reopened(void);
 
 /* peers.c */
 int btl_gamma_peers_publish(void);
+uint8_t btl_gamma_peers_announced(opal_process_name_t name);
 struct mca_btl_base_endpoint_t *btl_gamma_peers_find(struct btl_gamma_module *module,
 						     opal_process_name_t name);
 void btl_gamma_peers_mark_ended(struct btl_gamma_module *module, opal_process_name_t name);

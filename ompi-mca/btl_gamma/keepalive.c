@@ -5,7 +5,7 @@
  * injected messages have no completion that would report it. And a farewell to peers of other
  * jobs, which would otherwise probe a process that has left. Called by progress.c and peers.c.
  */
-#include "btl_gamma.h"
+#include "collective.h"
 
 #include <rdma/fi_errno.h>
 #include <time.h>
@@ -143,15 +143,6 @@ static bool is_due(struct btl_gamma_module *module)
 	return due;
 }
 
-/* Whether the provider has declared a peer dead. The event does not name it in terms of Open
- * MPI: probes find out. */
-static bool has_dead_peer(const struct btl_gamma_module *module)
-{
-	struct fi_eq_err_entry entry = {0};
-
-	return fi_eq_readerr(module->port->eq, &entry, 0) > 0;
-}
-
 void btl_gamma_keepalive_poll(struct btl_gamma_module *module)
 {
 	const unsigned int calls = __atomic_load_n(&module->calls, __ATOMIC_RELAXED) + 1;
@@ -163,7 +154,8 @@ void btl_gamma_keepalive_poll(struct btl_gamma_module *module)
 	if (calls % CALLS)
 		return;
 	regular = is_due(module);
-	if (!regular && !has_dead_peer(module))
+	/* The event of a dead peer does not name it in terms of Open MPI: probes find out. */
+	if (!btl_gamma_collective_read_events(module) && !regular)
 		return;
 	for (peer = list_to_probe(module, regular); peer; peer = next) {
 		next = peer->next_probed;

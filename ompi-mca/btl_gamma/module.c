@@ -3,7 +3,7 @@
  * A module's life, and the table of functions that Open MPI calls. Each NIC has one module for
  * messages and one for remote memory.
  */
-#include "btl_gamma.h"
+#include "collective.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -31,6 +31,7 @@ static int module_finalize(mca_btl_base_module_t *btl)
 	size_t i;
 
 	btl_gamma_thread_stop();
+	btl_gamma_collective_close();
 	for (i = 0; i < component->module_count; i++)
 		if (component->modules[i] == module) {
 			component->modules[i] = component->modules[--component->module_count];

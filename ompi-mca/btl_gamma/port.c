@@ -7,7 +7,7 @@
  * addresses its peers without the epochs of that time. This needs a library that stays loaded,
  * which the linker marks.
  */
-#include "btl_gamma.h"
+#include "collective.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -43,6 +43,24 @@ static uint32_t bandwidth_of(const char *name, const struct fid_nic *nic)
 	return btl_gamma_params_bandwidth(name, found ? found : 10000);
 }
 
+/* Collective operations only where the provider has them. */
+static int query_info(struct btl_gamma_port *port, struct fi_info *hints)
+{
+	const uint64_t caps = FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC;
+	int rc = -FI_ENODATA;
+
+	if (btl_gamma_collective_announced()) {
+		hints->caps = caps | FI_COLLECTIVE;
+		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &port->info);
+		port->collective = !rc;
+	}
+	if (rc) {
+		hints->caps = caps;
+		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &port->info);
+	}
+	return rc;
+}
+
 static int find_info(struct btl_gamma_port *port)
 {
 	struct fi_info *hints = btl_gamma_provider_hints(port->nic);
@@ -51,12 +69,11 @@ static int find_info(struct btl_gamma_port *port)
 
 	if (!hints)
 		return -FI_ENOMEM;
-	hints->caps = FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	hints->domain_attr->data_progress =
 		mca_btl_gamma_component.async_progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
-	rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &port->info);
+	rc = query_info(port, hints);
 	fi_freeinfo(hints);
 	if (rc)
 		return rc;

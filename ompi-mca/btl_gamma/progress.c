@@ -3,7 +3,7 @@
  * Progress: completions, errors, and operations that libfabric had no room for. Open MPI calls it
  * very often, from all threads and recursively: no lock is held while an upper layer is called.
  */
-#include "btl_gamma.h"
+#include "collective.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -175,6 +175,7 @@ static unsigned int handled_so_far(const struct btl_gamma_port *port)
 __attribute__((noinline)) static int handle_error(struct btl_gamma_module *module)
 {
 	struct fi_cq_err_entry entry = {0};
+	const char *cause;
 	char text[256];
 
 	if (fi_cq_readerr(module->port->cq, &entry, 0) != 1 || !entry.op_context)
@@ -185,9 +186,11 @@ __attribute__((noinline)) static int handle_error(struct btl_gamma_module *modul
 			btl_gamma_receive_put_buffer(buffer_of(entry.op_context));
 		return 1;
 	}
-	end_op(entry.op_context, entry.err,
-	       fi_cq_strerror(module->port->cq, entry.prov_errno, entry.err_data, text,
-			      sizeof(text)));
+	cause = fi_cq_strerror(module->port->cq, entry.prov_errno, entry.err_data, text,
+			       sizeof(text));
+	if (entry.flags & FI_COLLECTIVE)
+		btl_gamma_collective_report_failure(module, cause);
+	end_op(entry.op_context, entry.err, cause);
 	return 1;
 }
 

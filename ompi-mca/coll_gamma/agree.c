@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Whether a communicator uses gamma. Its processes agree on it at the same call, the first one
+ * after a few that the previous functions have had: first by what each has published, which all
+ * see alike, then by an allreduce of the previous module.
+ */
+#include "coll_gamma.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/random.h>
+
+enum { VERBOSE = 10 }; /* coll_base_verbose from which decisions are shown */
+
+static opal_process_name_t name_of(struct ompi_communicator_t *comm, int rank)
+{
+	return ompi_group_get_proc_name(comm->c_local_group, rank);
+}
+
+/* All of them will come to the agreement; the same answer on all processes. */
+static bool all_announced(struct ompi_communicator_t *comm)
+{
+	const struct btl_gamma_collective *btl = mca_coll_gamma_component.btl;
+	const uint8_t ours = (uint8_t) (mca_coll_gamma_component.join_after + 1);
+	int rank;
+
+	for (rank = 0; rank < ompi_comm_size(comm); rank++)
+		if (btl->announced(name_of(comm, rank)) != ours)
+			return false;
+	return true;
+}
+
+/* Whether the hosts of the first COUNT peers have one that is not among those before. */
+static bool is_new_host(const struct mca_btl_base_endpoint_t **peers, int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(peers[i]->host, peers[count]->host))
+			return false;
+	return true;
+}
+
+/* Fills in the members' addresses. False: one of them cannot be reached, or there are too few
+ * hosts. */
+static bool find_members(struct ompi_communicator_t *comm, fi_addr_t *members)
+{
+	const struct coll_gamma_component *component = &mca_coll_gamma_component;
+	const int size = ompi_comm_size(comm);
+	const struct mca_btl_base_endpoint_t **peers = calloc((size_t) size, sizeof(*peers));
+	unsigned int hosts = 0;
+	int rank;
+
+	for (rank = 0; peers && rank < size; rank++) {
+		peers[rank] = component->btl->peer(name_of(comm, rank));
+		if (!peers[rank])
+			break;
+		members[rank] = peers[rank]->address;
+		if (hosts < component->min_hosts)
+			hosts += is_new_host(peers, rank);
+	}
+	free(peers);
+	return rank == size && hosts >= component->min_hosts;
+}
+
+/* Two communicators of the same processes may be joined in any order by their threads: the key
+ * tells them apart. The smallest one is rank 0's. */
+static void draw_key(const struct ompi_communicator_t *comm, int *key)
+{
+	int i;
+
+	for (i = 0; i < COLL_GAMMA_KEY_INTS; i++)
+		key[i] = INT_MAX;
+	if (ompi_comm_rank((struct ompi_communicator_t *) comm))
+		return;
+	if (getrandom(key, COLL_GAMMA_KEY_INTS * sizeof(*key), 0) < 0)
+		key[0] = getpid();
+	for (i = 0; i < COLL_GAMMA_KEY_INTS; i++)
+		key[i] &= INT_MAX;
+}
+
+/* What all can: the smallest of each number. Open MPI's error, or 0. */
+static int agree_limits(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			const struct coll_gamma_limits *ours)
+{
+	return module->allreduce(ours, &module->limits, COLL_GAMMA_LIMITS_INTS, MPI_INT, MPI_MIN,
+				 comm, module->allreduce_module);
+}
+
+/* Whether all have joined. */
+static int agree_joined(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			bool *joined)
+{
+	int ours = module->group != NULL, all = 0;
+	const int error =
+		module->allreduce(&ours, &all, 1, MPI_INT, MPI_MIN, comm, module->allreduce_module);
+
+	*joined = !error && all;
+	return error;
+}
+
+static int join(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+		const fi_addr_t *members, bool *joined)
+{
+	int error;
+
+	module->group = coll_gamma_group_join(comm, members, module->limits.key);
+	error = agree_joined(module, comm, joined);
+	if (!*joined && module->group) {
+		module->group->failed = true;
+		coll_gamma_group_retire(module->group);
+		module->group = NULL;
+	}
+	return error;
+}
+
+static int agree(struct coll_gamma_module *module, struct ompi_communicator_t *comm, bool *joined)
+{
+	const struct btl_gamma_port *port = mca_coll_gamma_component.btl->port();
+	fi_addr_t *members = calloc((size_t) ompi_comm_size(comm), sizeof(*members));
+	struct coll_gamma_limits ours = {0};
+	int error;
+
+	if (port)
+		coll_gamma_limits_fill(&ours, port->domain);
+	draw_key(comm, ours.key);
+	ours.usable = port && members && find_members(comm, members);
+	error = agree_limits(module, comm, &ours);
+	if (!error && module->limits.usable)
+		error = join(module, comm, members, joined);
+	free(members);
+	return error;
+}
+
+/*
+ * Whether this call may be gamma's. Called first by each function of the module, so that all
+ * processes count alike. *error: Open MPI's, which the caller returns.
+ */
+bool coll_gamma_agree_is_joined(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+				int *error)
+{
+	bool joined = false;
+
+	*error = OMPI_SUCCESS;
+	if (OPAL_LIKELY(module->state == COLL_GAMMA_JOINED))
+		return true;
+	if (module->state == COLL_GAMMA_DECLINED ||
+	    module->calls++ < mca_coll_gamma_component.join_after)
+		return false;
+	/* The agreement itself is a call on this communicator. */
+	module->state = COLL_GAMMA_DECLINED;
+	if (all_announced(comm))
+		*error = agree(module, comm, &joined);
+	if (joined)
+		module->state = COLL_GAMMA_JOINED;
+	opal_output_verbose(VERBOSE, ompi_coll_base_framework.framework_output,
+			    "coll_gamma: communicator %s of %d: %s", comm->c_name,
+			    ompi_comm_size(comm), joined ? "joined" : "left to other components");
+	return joined;
+}

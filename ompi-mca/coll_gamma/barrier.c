@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * MPI_Barrier.
+ */
+#include "coll_gamma.h"
+
+int coll_gamma_barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *base)
+{
+	struct coll_gamma_module *module = coll_gamma_module(base);
+	int error;
+	const bool joined = coll_gamma_agree_is_joined(module, comm, &error);
+	struct coll_gamma_group *group = module->group;
+	ssize_t rc;
+
+	if (error)
+		return error;
+	if (!joined || !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_BARRIER, 1))
+		return module->barrier(comm, module->barrier_module);
+	coll_gamma_group_begin(group);
+	do
+		rc = fi_barrier2(group->ep, group->address, FI_COMPLETION, &group->op);
+	while (coll_gamma_group_retry(group, comm, rc));
+	return coll_gamma_group_wait(group, comm, rc);
+}

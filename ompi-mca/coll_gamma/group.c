@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A group: the set of a communicator's processes, its join, the one operation that is in progress
+ * on it, and its end. The component keeps a list of all, since a group may outlive its
+ * communicator.
+ */
+#include "coll_gamma.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct coll_gamma_group *groups; /* lock */
+
+static struct coll_gamma_group *group_of(struct btl_gamma_op *op)
+{
+	return btl_gamma_container(op, struct coll_gamma_group, op);
+}
+
+/* ---- list, and memory ---- */
+
+static void list_group(struct coll_gamma_group *group)
+{
+	pthread_mutex_lock(&lock);
+	group->next = groups;
+	groups = group;
+	pthread_mutex_unlock(&lock);
+}
+
+static void unlist_group(struct coll_gamma_group *group)
+{
+	struct coll_gamma_group **at;
+
+	pthread_mutex_lock(&lock);
+	for (at = &groups; *at && *at != group; at = &(*at)->next)
+		;
+	if (*at)
+		*at = group->next;
+	pthread_mutex_unlock(&lock);
+}
+
+static void close_group(struct coll_gamma_group *group)
+{
+	if (group->mc)
+		fi_close(&group->mc->fid);
+	if (group->set)
+		fi_close(&group->set->fid);
+	group->mc = NULL;
+	group->set = NULL;
+}
+
+static void free_group(struct coll_gamma_group *group)
+{
+	unlist_group(group);
+	close_group(group);
+	free(group->members);
+	free(group);
+}
+
+/* ---- the operation in progress ---- */
+
+static void operation_done(struct btl_gamma_op *op, int status)
+{
+	struct coll_gamma_group *group = group_of(op);
+
+	group->status = status;
+	/* Nobody waits for what was abandoned. */
+	if (__atomic_load_n(&group->retired, __ATOMIC_ACQUIRE))
+		free_group(group);
+	else
+		__atomic_store_n(&group->finished, true, __ATOMIC_RELEASE);
+}
+
+void coll_gamma_group_begin(struct coll_gamma_group *group)
+{
+	group->finished = false;
+	group->status = OMPI_SUCCESS;
+}
+
+/* No other member can rely on this group any more. */
+static int fail_group(struct coll_gamma_group *group, int error)
+{
+	group->failed = true;
+	if (group->mc && !fi_close(&group->mc->fid))
+		group->mc = NULL;
+	return error;
+}
+
+/* Whether to call libfabric again, which had no room. */
+bool coll_gamma_group_retry(struct coll_gamma_group *group, struct ompi_communicator_t *comm,
+			    ssize_t result)
+{
+	int error;
+
+	if (result != -FI_EAGAIN || group->failed || coll_gamma_openmpi_interrupted(comm, &error))
+		return false;
+	opal_progress();
+	return true;
+}
+
+/* result: of the call that started the operation. Open MPI's error, or 0. */
+int coll_gamma_group_wait(struct coll_gamma_group *group, struct ompi_communicator_t *comm,
+			  ssize_t result)
+{
+	int error = COLL_GAMMA_ERR_PROC_FAILED;
+
+	if (result) {
+		(void) coll_gamma_openmpi_interrupted(comm, &error);
+		group->finished = true;
+		return fail_group(group, error);
+	}
+	while (!__atomic_load_n(&group->finished, __ATOMIC_ACQUIRE)) {
+		opal_progress();
+		if (coll_gamma_openmpi_interrupted(comm, &error))
+			return fail_group(group, error);
+	}
+	return group->status ? fail_group(group, COLL_GAMMA_ERR_PROC_FAILED) : OMPI_SUCCESS;
+}
+
+/* ---- join ---- */
+
+static struct fid_av_set *make_set(struct fid_av *av, const fi_addr_t *members, size_t count,
+				   const int *key)
+{
+	struct fi_av_set_attr attr = {
+		.start_addr = FI_ADDR_NOTAVAIL,
+		.end_addr = FI_ADDR_NOTAVAIL,
+		.stride = 1,
+		.comm_key_size = COLL_GAMMA_KEY_INTS * sizeof(*key),
+		.comm_key = (uint8_t *) key,
+	};
+	struct fid_av_set *set = NULL;
+	size_t i;
+
+	if (fi_av_set(av, &attr, &set, NULL))
+		return NULL;
+	for (i = 0; i < count; i++)
+		if (fi_av_set_insert(set, members[i])) {
+			fi_close(&set->fid);
+			return NULL;
+		}
+	return set;
+}
+
+static struct coll_gamma_group *new_group(const struct btl_gamma_port *port,
+					  const fi_addr_t *members, size_t count, const int *key)
+{
+	struct coll_gamma_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->ep = port->ep;
+	group->members = malloc(count * sizeof(*members));
+	if (group->members) {
+		memcpy(group->members, members, count * sizeof(*members));
+		group->set = make_set(port->av, members, count, key);
+	}
+	list_group(group);
+	if (group->set)
+		return group;
+	free_group(group);
+	return NULL;
+}
+
+/* Waits until all members have joined, or the provider gives up. */
+static bool wait_joined(struct coll_gamma_group *group, struct ompi_communicator_t *comm)
+{
+	int error;
+
+	while (!__atomic_load_n(&group->finished, __ATOMIC_ACQUIRE)) {
+		opal_progress();
+		mca_coll_gamma_component.btl->poll();
+		if (coll_gamma_openmpi_interrupted(comm, &error))
+			return false;
+	}
+	return group->status == OMPI_SUCCESS;
+}
+
+/* NULL: it did not succeed here. */
+struct coll_gamma_group *coll_gamma_group_join(struct ompi_communicator_t *comm,
+					       const fi_addr_t *members, const int *key)
+{
+	const struct btl_gamma_collective *btl = mca_coll_gamma_component.btl;
+	const struct btl_gamma_port *port = btl->port();
+	struct coll_gamma_group *group;
+	fi_addr_t all;
+
+	group = new_group(port, members, (size_t) ompi_comm_size(comm), key);
+	if (!group)
+		return NULL;
+	btl->prepare(&group->op, operation_done);
+	coll_gamma_group_begin(group);
+	if (fi_av_set_addr(group->set, &all) ||
+	    fi_join_collective(group->ep, all, group->set, 0, &group->mc, &group->op)) {
+		free_group(group);
+		return NULL;
+	}
+	if (!wait_joined(group, comm)) {
+		coll_gamma_group_retire(group);
+		return NULL;
+	}
+	group->address = fi_mc_addr(group->mc);
+	return group;
+}
+
+/* ---- the end ---- */
+
+/*
+ * The communicator is gone here, and others may still need our repetitions of its last operation.
+ * A barrier of the group, which nobody waits for, ends when all have come this far.
+ */
+void coll_gamma_group_retire(struct coll_gamma_group *group)
+{
+	const bool outstanding = !__atomic_load_n(&group->finished, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&group->retired, true, __ATOMIC_RELEASE);
+	if (outstanding)
+		return;
+	if (!group->mc || group->failed || group->status ||
+	    fi_barrier2(group->ep, group->address, FI_COMPLETION, &group->op))
+		free_group(group);
+}
+
+/* The endpoint is about to be closed. Groups whose communicators still exist are freed with them.
+ * No completion will come any more. */
+void coll_gamma_group_close_all(void)
+{
+	struct coll_gamma_group *group, *next;
+
+	for (group = groups; group; group = next) {
+		next = group->next;
+		group->failed = true;
+		close_group(group);
+		__atomic_store_n(&group->finished, true, __ATOMIC_RELEASE);
+		if (group->retired)
+			free_group(group);
+	}
+}

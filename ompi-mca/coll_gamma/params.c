@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The parameters, as ompi_info lists them. Registered first: neither provider nor NIC need exist.
+ * Processes agree on the sizes, so that different ones do no harm.
+ */
+#include "coll_gamma.h"
+
+enum {
+	KIB = 1024,
+	PRIORITY = 40, /* above tuned (30) and han (35) */
+	JOIN_AFTER = 3,
+	JOIN_AFTER_MAX = 254,
+	MIN_HOSTS = 3,
+};
+
+/* *where holds the default. Returns the variable's index. */
+static int param(const char *name, const char *help, mca_base_var_type_t type,
+		 mca_base_var_info_lvl_t level, void *where)
+{
+	return mca_base_component_var_register(&mca_coll_gamma_component.super.collm_version, name,
+					       help, type, NULL, 0, 0, level,
+					       MCA_BASE_VAR_SCOPE_READONLY, where);
+}
+
+static void set_defaults(struct coll_gamma_component *component)
+{
+	component->priority = PRIORITY;
+	component->join_after = JOIN_AFTER;
+	component->min_hosts = MIN_HOSTS;
+	component->max[COLL_GAMMA_BARRIER] = 1;
+	component->max[COLL_GAMMA_BCAST] = INT_MAX;
+	component->max[COLL_GAMMA_ALLREDUCE] = KIB;
+	component->max[COLL_GAMMA_REDUCE] = KIB;
+	component->min[COLL_GAMMA_ALLGATHER] = 1;
+	component->max[COLL_GAMMA_ALLGATHER] = INT_MAX;
+	component->min[COLL_GAMMA_GATHER] = 1;
+	component->max[COLL_GAMMA_GATHER] = 0;
+}
+
+static void register_sizes(struct coll_gamma_component *component)
+{
+	const mca_base_var_type_t size = MCA_BASE_VAR_TYPE_SIZE_T;
+
+	param("barrier", "1: gamma carries MPI_Barrier; 0: it does not", size, OPAL_INFO_LVL_5,
+	      &component->max[COLL_GAMMA_BARRIER]);
+	param("bcast_min", "Shortest MPI_Bcast in bytes that gamma carries", size, OPAL_INFO_LVL_5,
+	      &component->min[COLL_GAMMA_BCAST]);
+	param("bcast_max", "Longest MPI_Bcast in bytes that gamma carries. 0: none", size,
+	      OPAL_INFO_LVL_5, &component->max[COLL_GAMMA_BCAST]);
+	param("allreduce_max", "Longest MPI_Allreduce in bytes that gamma carries. 0: none", size,
+	      OPAL_INFO_LVL_5, &component->max[COLL_GAMMA_ALLREDUCE]);
+	param("reduce_max", "Longest MPI_Reduce in bytes that gamma carries. 0: none", size,
+	      OPAL_INFO_LVL_5, &component->max[COLL_GAMMA_REDUCE]);
+	param("allgather_min", "Shortest MPI_Allgather that gamma carries, in bytes of one process",
+	      size, OPAL_INFO_LVL_5, &component->min[COLL_GAMMA_ALLGATHER]);
+	param("allgather_max",
+	      "Longest MPI_Allgather that gamma carries, in bytes of one process. 0: none", size,
+	      OPAL_INFO_LVL_5, &component->max[COLL_GAMMA_ALLGATHER]);
+	param("gather_min", "Shortest MPI_Gather that gamma carries, in bytes of one process", size,
+	      OPAL_INFO_LVL_5, &component->min[COLL_GAMMA_GATHER]);
+	param("gather_max",
+	      "Longest MPI_Gather that gamma carries, in bytes of one process. 0: none", size,
+	      OPAL_INFO_LVL_5, &component->max[COLL_GAMMA_GATHER]);
+}
+
+int coll_gamma_params_register(void)
+{
+	struct coll_gamma_component *component = &mca_coll_gamma_component;
+	mca_base_component_t *version = &component->super.collm_version;
+
+	set_defaults(component);
+	component->priority_index =
+		param("priority",
+		      "Priority of this component. Jobs that use btl/gamma use it for collective "
+		      "operations if no other one has a higher priority. Negative: never",
+		      MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &component->priority);
+	param("join_after",
+	      "Calls of collective operations on a communicator, 0 to 254, before its processes "
+	      "form a group: communicators that are used little pay nothing",
+	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->join_after);
+	param("min_hosts",
+	      "Hosts that a communicator must have: on fewer, messages between two processes are "
+	      "as "
+	      "fast",
+	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->min_hosts);
+	register_sizes(component);
+	if (component->join_after > JOIN_AFTER_MAX)
+		component->join_after = JOIN_AFTER_MAX;
+	/* For ompi_info: this release, not Open MPI's, which is the default. */
+	version->mca_component_major_version = GAMMA_VERSION_MAJOR;
+	version->mca_component_minor_version = GAMMA_VERSION_MINOR;
+	version->mca_component_release_version = GAMMA_VERSION_RELEASE;
+	return OMPI_SUCCESS;
+}
+
+/* Whether somebody has set the priority: then the component is wanted although the job does not
+ * name gamma among its BTLs. */
+bool coll_gamma_params_priority_is_set(void)
+{
+	mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+
+	return mca_base_var_get_value(mca_coll_gamma_component.priority_index, NULL, &source,
+				      NULL) == OPAL_SUCCESS &&
+	       source != MCA_BASE_VAR_SOURCE_DEFAULT;
+}
