@@ -16,7 +16,9 @@ int coll_gamma_barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t 
 		return error;
 	if (!joined || !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_BARRIER, 1))
 		return module->barrier(comm, module->barrier_module);
-	coll_gamma_group_begin(group);
+	error = coll_gamma_group_begin(group);
+	if (error)
+		return error;
 	do
 		rc = fi_barrier2(group->ep, group->address, FI_COMPLETION, &group->op);
 	while (coll_gamma_group_retry(group, comm, rc));

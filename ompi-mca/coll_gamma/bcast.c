@@ -7,9 +7,11 @@
 static int carry(struct coll_gamma_group *group, struct ompi_communicator_t *comm, void *bytes,
 		 size_t count, int root)
 {
+	const int error = coll_gamma_group_begin(group);
 	ssize_t rc;
 
-	coll_gamma_group_begin(group);
+	if (error)
+		return error;
 	do
 		rc = fi_broadcast(group->ep, bytes, count, NULL, group->address,
 				  group->members[root], FI_UINT8, FI_COMPLETION, &group->op);

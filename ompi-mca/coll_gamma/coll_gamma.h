@@ -126,7 +126,7 @@ bool coll_gamma_types_find(const struct ompi_datatype_t *type, const struct ompi
 /* group.c */
 struct coll_gamma_group *coll_gamma_group_join(struct ompi_communicator_t *comm,
 					       const fi_addr_t *members, const int *key);
-void coll_gamma_group_begin(struct coll_gamma_group *group);
+int coll_gamma_group_begin(struct coll_gamma_group *group);
 bool coll_gamma_group_retry(struct coll_gamma_group *group, struct ompi_communicator_t *comm,
 			    ssize_t result);
 int coll_gamma_group_wait(struct coll_gamma_group *group, struct ompi_communicator_t *comm,

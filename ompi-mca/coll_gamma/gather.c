@@ -28,9 +28,11 @@ static int carry(struct coll_gamma_group *group, struct ompi_communicator_t *com
 		 const struct part *own, const void *from, void *to)
 {
 	const size_t bytes = size_of(own);
+	const int error = coll_gamma_group_begin(group);
 	ssize_t rc;
 
-	coll_gamma_group_begin(group);
+	if (error)
+		return error;
 	do {
 		if (root < 0)
 			rc = fi_allgather(group->ep, from, bytes, NULL, to, NULL, group->address,

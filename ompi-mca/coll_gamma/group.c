@@ -72,10 +72,19 @@ static void operation_done(struct btl_gamma_op *op, int status)
 		__atomic_store_n(&group->finished, true, __ATOMIC_RELEASE);
 }
 
-void coll_gamma_group_begin(struct coll_gamma_group *group)
+static void begin(struct coll_gamma_group *group)
 {
 	group->finished = false;
 	group->status = OMPI_SUCCESS;
+}
+
+/* Open MPI's error if an earlier operation has failed, or 0. */
+int coll_gamma_group_begin(struct coll_gamma_group *group)
+{
+	if (OPAL_UNLIKELY(group->failed))
+		return COLL_GAMMA_ERR_PROC_FAILED;
+	begin(group);
+	return OMPI_SUCCESS;
 }
 
 /* No other member can rely on this group any more. */
@@ -190,7 +199,7 @@ struct coll_gamma_group *coll_gamma_group_join(struct ompi_communicator_t *comm,
 	if (!group)
 		return NULL;
 	btl->prepare(&group->op, operation_done);
-	coll_gamma_group_begin(group);
+	begin(group);
 	if (fi_av_set_addr(group->set, &all) ||
 	    fi_join_collective(group->ep, all, group->set, 0, &group->mc, &group->op)) {
 		free_group(group);

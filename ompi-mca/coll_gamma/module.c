@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MEMBERS_MIN = 3 };
+enum { MEMBERS_MIN = 2 };
 
 static void construct(struct coll_gamma_module *module)
 {

@@ -32,9 +32,11 @@ static bool translate(const struct coll_gamma_limits *limits, struct reduction *
 static int carry(struct coll_gamma_group *group, struct ompi_communicator_t *comm,
 		 const struct reduction *what)
 {
+	const int error = coll_gamma_group_begin(group);
 	ssize_t rc;
 
-	coll_gamma_group_begin(group);
+	if (error)
+		return error;
 	do {
 		if (what->root < 0)
 			rc = fi_allreduce(group->ep, what->from, what->count, NULL, what->to, NULL,
