@@ -80,7 +80,7 @@ static struct fi_info *make_hints(const struct bench_ep_choice *choice)
 static void bind_and_enable(struct bench_ep *s, struct fid_ep *ep)
 {
 	bench_ep_check("fi_ep_bind", fi_ep_bind(ep, &s->av->fid, 0));
-	bench_ep_check("fi_ep_bind", fi_ep_bind(ep, &s->tx->fid, FI_TRANSMIT));
+	bench_ep_check("fi_ep_bind", fi_ep_bind(ep, &s->tx->fid, s->sent_flags));
 	bench_ep_check("fi_ep_bind", fi_ep_bind(ep, &s->rx->fid, FI_RECV));
 	bench_ep_check("fi_enable", fi_enable(ep));
 }
@@ -103,6 +103,7 @@ void bench_ep_open(struct bench_ep *s, const struct bench_ep_choice *choice)
 	bench_ep_check("fi_cq_open", fi_cq_open(s->domain, &cq, &s->rx, NULL));
 	bench_ep_check("fi_av_open", fi_av_open(s->domain, &av, &s->av, NULL));
 	bench_ep_check("fi_endpoint", fi_endpoint(s->domain, s->info, &s->ep, NULL));
+	s->sent_flags = FI_TRANSMIT | (choice->selective ? FI_SELECTIVE_COMPLETION : 0);
 	bind_and_enable(s, s->ep);
 	s->tagged = hints->caps & FI_TAGGED;
 	s->sleeps = choice->sleeps;

@@ -17,8 +17,9 @@
 enum { BENCH_EP_NAME_MAX = 128 /* bytes of an endpoint's address */ };
 
 struct bench_ep {
-	bool tagged; /* else its messages have no tags and are received in order */
-	bool sleeps; /* while it waits for a message */
+	bool tagged;         /* else its messages have no tags and are received in order */
+	bool sleeps;         /* while it waits for a message */
+	uint64_t sent_flags; /* of the binding of tx */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -34,6 +35,7 @@ struct bench_ep_choice {
 	enum fi_ep_type type; /* 0: FI_EP_RDM */
 	uint64_t caps;        /* 0: FI_TAGGED */
 	bool sleeps;
+	bool selective; /* sends complete only with FI_COMPLETION */
 };
 
 /* Memory that peers may read and change: what they need to know of it. */

@@ -7,11 +7,12 @@
  *
  *   gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]    the server
  *   gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-S SIZE,...] [-n N] [-w W] [-i US] [-j] [-z]
- *                 SERVER                                                                the client
+ *                 [-H] SERVER                                                           the client
  *
  * MODE: tagged (default), untagged, datagram; write, read, fetch (an atomic addition to 8 bytes). N
  * round trips, W before those that count, fewer of long messages. -z: sleep while waiting. -i: the
- * client sleeps so long after each. -j: a line of JSON for each size, with the processor time that
+ * client sleeps so long after each. -H: with a handler at an active port, to which nothing is sent,
+ * on either side. -j: a line of JSON for each size, with the processor time that
  * a message takes on each side.
  */
 #include <getopt.h>
@@ -29,6 +30,7 @@
 
 #include "command.h"
 #include "bench_ep.h"
+#include "rdma/fi_ext_gamma.h"
 
 enum { TAG_HELLO = 1, TAG_READY, TAG_PING };
 enum { SIZES_MAX = 32, LONG = 4096 /* bytes */ };
@@ -50,7 +52,7 @@ static const struct mode {
 struct options {
 	const char *provider, *domain, *node, *port;
 	const struct mode *mode;
-	bool server, json, sleeps;
+	bool server, json, sleeps, handles;
 	size_t size[SIZES_MAX]; /* bytes */
 	unsigned sizes;
 	unsigned long count, warm_up; /* round trips */
@@ -94,6 +96,21 @@ static struct spent spent(void)
 			      (double) r.ru_stime.tv_sec * 1e6 + (double) r.ru_stime.tv_usec};
 }
 
+static void on_message(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	(void) ep, (void) arrival, (void) context;
+}
+
+/* A port that nobody sends to. */
+static void set_handler(struct bench_ep *s)
+{
+	struct fi_gamma_port_attr attr = {.size = sizeof(attr), .handler = on_message};
+	struct fi_gamma_port_ops *ports = NULL;
+
+	bench_ep_check("fi_gamma_open_ports", fi_gamma_open_ports(s->ep, &ports));
+	bench_ep_check("set", ports->set(s->ep, 1, &attr));
+}
+
 static void open_endpoint(const struct options *o, struct bench_ep *s)
 {
 	struct bench_ep_choice choice = {
@@ -108,6 +125,8 @@ static void open_endpoint(const struct options *o, struct bench_ep *s)
 	};
 
 	bench_ep_open(s, &choice);
+	if (o->handles)
+		set_handler(s);
 }
 
 static bool is_remote(const struct options *o)
@@ -331,11 +350,12 @@ static void ask(const struct options *o, struct bench_ep *s)
 static const char usage[] =
 	"usage: gamma-latency -p PROVIDER -s [-m MODE] [-d DOMAIN] [-a OWN_NODE] [-P PORT] [-z]\n"
 	"       gamma-latency -p PROVIDER [-m MODE] [-d DOMAIN] [-P PORT] [-S BYTES[,BYTES...]]\n"
-	"                     [-n COUNT] [-w WARM_UP] [-i US] [-j] [-z] SERVER\n"
+	"                     [-n COUNT] [-w WARM_UP] [-i US] [-j] [-z] [-H] SERVER\n"
 	"MODE: tagged, untagged, datagram, write, read, fetch\n"
 	"  -S  sizes of the messages (64)      -i  pause after each round trip\n"
 	"  -n  round trips (20000)             -z  sleep while waiting, instead of polling\n"
-	"  -w  round trips before (2000)       -j  print JSON\n";
+	"  -w  round trips before (2000)       -j  print JSON\n"
+	"  -H  set a handler at an active port, unused\n";
 
 static void parse_mode(struct options *o, const char *text)
 {
@@ -362,7 +382,7 @@ int main(int argc, char **argv)
 	int opt;
 
 	command_usage = usage;
-	while ((opt = command_option(argc, argv, "p:m:d:a:P:S:n:w:i:sjzh")) != -1) {
+	while ((opt = command_option(argc, argv, "p:m:d:a:P:S:n:w:i:sjzHh")) != -1) {
 		switch (opt) {
 		case 'p':
 			o.provider = optarg;
@@ -399,6 +419,9 @@ int main(int argc, char **argv)
 			break;
 		case 'z':
 			o.sleeps = true;
+			break;
+		case 'H':
+			o.handles = true;
 			break;
 		}
 	}

@@ -109,6 +109,9 @@ for option in -e -i -P; do
 	wrong "^gamma-crowd: $option 'abc' is not a whole number" \
 		"$benchmarks/gamma-crowd" -p gamma $option abc node02
 done
+wrong "^gamma-ports: -m 'fast' is no mode" "$benchmarks/gamma-ports" -p gamma -m fast node02
+wrong "^gamma-ports: -S '16385' is not a whole number from 0 to 16384" \
+	"$benchmarks/gamma-ports" -p gamma -S 16385 node02
 wrong "^gamma-startup: 'more' is one word too many" "$benchmarks/gamma-startup" -p gamma more
 wrong "^gamma-startup: -n '9x' is not a whole number" "$benchmarks/gamma-startup" -p gamma -n 9x
 wrong "^gamma-probe: CPU 'a' is not a whole number" "$benchmarks/gamma-probe" a b

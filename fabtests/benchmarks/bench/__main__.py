@@ -19,6 +19,7 @@ import parts_apps
 import parts_gammad
 import parts_libfabric
 import parts_mpi
+import parts_ports
 import parts_shaped
 import parts_udp
 import plots
@@ -43,6 +44,7 @@ PARTS = {
     "figures": (parts_mpi.figures, 30, 10),
     "gammad": (parts_gammad.gammad, 60, 15),
     "udp": (parts_udp.udp, 180, 60),
+    "ports": (parts_ports.ports, 120, 30),
 }
 # CP2K and OpenFOAM are needed: only if they are named.
 PARTS_NAMED = {name: (function, 60, 0) for name, function in parts_apps.PARTS.items()}

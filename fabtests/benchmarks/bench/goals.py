@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import parts_apps
 import parts_mpi
+import parts_ports
 import parts_udp
 from comparison import number_text
 from parts_libfabric import BASELINE_BYTES, MTUS, NODE_SIZES
@@ -222,6 +223,30 @@ def udp(goals):
                     size_text(size))
 
 
+def ports(goals):
+    def of(case, what=HALF, size=8):
+        return goals.get("ports", case, what, size)
+
+    port = of(parts_ports.PORTS)
+    goals.ratio("active ports, 8 B: ports / tagged messages", "<=", 1.0, port,
+                of(parts_ports.TAGGED))
+    goals.ratio("active ports, 8 B: ports / raw baseline", "<=", 1.25, port,
+                of("raw packets", size=BASELINE_BYTES))
+    goals.ratio("active ports, 8 B: UCX active messages over tcp / ports", ">=", 4,
+                of(parts_ports.UCX), port)
+    goals.ratio("active ports, messages of 1 KiB: handled / received", ">=", 1.1,
+                of(parts_ports.HANDLED, MESSAGES, parts_ports.RATE_SIZE),
+                of(parts_ports.RECEIVED, MESSAGES, parts_ports.RATE_SIZE))
+    for mtu, size, wanted in ((1500, 0, 1.0), (1500, 1024, 0.97), (9000, 4096, 0.95)):
+        goals.ratio("active ports: MPI with / without", "<=", wanted,
+                    *(of(parts_ports.mpi_name(with_ports, mtu), size=size)
+                      for with_ports in (True, False)), f"{size_text(size)}, MTU {mtu}")
+    goals.value(f"active ports, bytes copied by {parts_ports.COUNTED:,} messages in place", "<=",
+                0, of("in place", parts_ports.COPIED, parts_ports.RATE_SIZE))
+    goals.ratio("active ports, tagged, 8 B: with a port set / without", "<=", 1.02,
+                of(parts_ports.SET), of(parts_ports.TAGGED))
+
+
 def application_times(goals, part, name, lossy, less=None):
     """{processes: s}; LESS: a row whose time is taken off."""
     found = {}
@@ -256,7 +281,7 @@ def all_goals(results, parts):
     goals = Goals(results)
     for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
                            ("node", node), ("shaped", shaped), ("overlap", overlap),
-                           ("gammad", gammad), ("udp", udp)):
+                           ("gammad", gammad), ("udp", udp), ("ports", ports)):
         if part in parts:
             function(goals)
     for part in parts_apps.PARTS:
