@@ -327,6 +327,13 @@ static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 	return data || request || probe;
 }
 
+static void bye_answered(struct gamma_flow *flow)
+{
+	flow->bye_answered = true;
+	flow->pending &= ~GAMMA_PENDING_BYE;
+	gamma_timers_stop(flow, GAMMA_TIMER_BYE);
+}
+
 /* The number of a DATA frame can be guessed by who is not on the path, that of a probe cannot: a
  * RESET for anything else is a reason to send one. Frames of an shm peer come from the host. */
 static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
@@ -342,9 +349,13 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 		gamma_loss_challenge(flow, now);
 		return;
 	}
-	/* Either has said BYE, and so the other has closed the flow. */
-	if (fields->op == GAMMA_RESET_CLOSED && (flow->bye_heard || flow->byes)) {
+	if (fields->op == GAMMA_RESET_CLOSED && flow->bye_heard) {
 		gamma_flow_believe_bye(flow, now);
+		return;
+	}
+	/* The peer has closed the flow because this endpoint has said BYE. */
+	if (fields->op == GAMMA_RESET_CLOSED && flow->byes) {
+		bye_answered(flow);
 		return;
 	}
 	flow->local->stats.resets_in++;
@@ -397,9 +408,7 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 			flow->local->stats.stray++;
 			return;
 		}
-		flow->bye_answered = true;
-		flow->pending &= ~GAMMA_PENDING_BYE;
-		gamma_timers_stop(flow, GAMMA_TIMER_BYE);
+		bye_answered(flow);
 		return;
 	}
 	if (!is_plausible_bye(flow, fields)) {

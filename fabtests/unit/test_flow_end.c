@@ -415,6 +415,29 @@ static void bye__lost_is_said_to_one_who_asks(void **state)
 	assert_int_equal(net->nodes[1].last_error, -ECONNRESET);
 }
 
+/* What the peer says of its side, once this one has said BYE, is no failure of the peer's. */
+static void reset__after_the_own_bye_is_an_answer(void **state)
+{
+	struct gamma_flow *flow;
+	struct outgoing *out;
+
+	(void) state;
+	net_exchange(net);
+	flow = net_flow(net, 0, 1);
+	net_drop(net, 1, GAMMA_KIND_BYE, 0);
+	out = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	gamma_flow_bye(flow, net->now);
+	net_run(net, MS);
+	assert_int_equal(net_flow(net, 1, 0)->state, GAMMA_FLOW_CLOSED);
+	assert_false(flow->bye_answered);
+	gamma_loss_challenge(flow, net->now);
+	net_run(net, MS);
+	assert_true(flow->bye_answered);
+	assert_int_equal(net->nodes[0].failures, 0);
+	assert_false(out->done);
+}
+
 /* A peer that goes on after the end of this side learns it at once. */
 static void closed__flow_answers_by_reset(void **state)
 {
@@ -483,6 +506,7 @@ int main(void)
 		NET_TEST(reset__tells_a_peer_that_was_given_up),
 		NET_TEST(bye__is_answered_and_forgotten),
 		NET_TEST(bye__lost_is_repeated),
+		NET_TEST(reset__after_the_own_bye_is_an_answer),
 		NET_TEST(bye__waits_for_an_answer_a_few_times),
 		NET_TEST(bye__waits_longer_for_one_that_has_asked),
 		NET_TEST(bye__does_not_wait_for_one_that_asked_long_ago),
