@@ -173,9 +173,8 @@ static int open_events(struct gammad *gammad)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	gammad->epoll = epoll_create1(EPOLL_CLOEXEC);
 	gammad->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	gammad->host_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	gammad->signal_watch = GAMMAD_WATCH_SIGNAL;
-	if (gammad->epoll < 0 || gammad->signal_fd < 0 || gammad->host_fd < 0) {
+	if (gammad->epoll < 0 || gammad->signal_fd < 0 || gammad_ports_open(&gammad->ports)) {
 		gamma_warn("no descriptors for events: %s; raise LimitNOFILE", strerror(errno));
 		return -EIO;
 	}

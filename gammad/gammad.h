@@ -13,6 +13,7 @@
 #include "broker/message.h"
 #include "gammad/conf.h"
 #include "gammad/endpoint.h"
+#include "gammad/ports.h"
 #include "gammad/revoked.h"
 #include "nic/nic.h"
 
@@ -128,10 +129,9 @@ struct gammad {
 	struct gammad_conf conf;
 	struct gammad_nic nics[GAMMAD_NICS_MAX];
 	unsigned nic_count;
-	uint64_t host;       /* host identity of the endpoints */
-	int host_ns, own_ns; /* descriptors of network namespaces */
-	int host_fd; /* AF_UNIX datagram socket in the host's namespace: finds out who owns a port
-			there */
+	uint64_t host;             /* host identity of the endpoints */
+	int host_ns, own_ns;       /* descriptors of network namespaces */
+	struct gammad_ports ports; /* those of the host's own programs */
 	int endpoints_map, members_map, counts_map, dropped_map, lookups_map;
 	int epoll;
 	int listen_fd, signal_fd, spare_fd, workers_fd;

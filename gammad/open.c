@@ -207,11 +207,8 @@ static int prepare_socket(int fd, struct gammad *gammad, const struct gammad_slo
 bool gammad_open_host_owns_port(const struct gammad *gammad, const struct gammad_nic *nic,
 				uint16_t port)
 {
-	struct sockaddr_un name;
-	unsigned len = gamma_port_name(nic->mac, port, &name);
-
-	/* EPERM, EAGAIN and the like: somebody owns it, too. */
-	return !connect(gammad->host_fd, (struct sockaddr *) &name, len) || errno != ECONNREFUSED;
+	return gammad_ports_are_owned(&gammad->ports, nic->mac, port, nic->ifindex,
+				      gammad->conf.ethertype);
 }
 
 /* Two names in gammad's own namespace, where nobody else can bind any: on the NIC's MAC, which
@@ -237,8 +234,8 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
 	return ret;
 }
 
-/* Anyone may bind names of ports in the host's namespace, tens of thousands of them. Where the
- * client asked for no port in particular, other ports are tried. */
+/* Where the client asked for no port in particular, other ports are tried: programs of the host
+ * have some. */
 static int claim_any_port(struct gammad *gammad, const struct gammad_nic *nic,
 			  const struct gammad_slot *slot, uint16_t asked, uint16_t *port,
 			  int *nic_fd)

@@ -19,6 +19,7 @@
 #include "engine/shm_path.h"
 #include "link/broker.h"
 #include "link/packet.h"
+#include "link/packet_socket.h"
 #include "link/port.h"
 #include "link/udp.h"
 #include "link/xdp.h"
@@ -189,6 +190,13 @@ static int open_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_
 	return open_shm(endpoint, attr, brokered.port_fd);
 }
 
+/* A program that may not open packet sockets does not need the port's name, which anyone may bind.
+ */
+static bool needs_broker(int ret)
+{
+	return ret == -EPERM || (ret == -EADDRINUSE && gamma_packet_socket_try() == -EPERM);
+}
+
 /* Opens the links itself if it may, else asks gammad. Updates attr with the endpoint's identity. */
 static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
@@ -202,7 +210,7 @@ static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_en
 	if (attr->brokered)
 		return open_brokered(endpoint, attr);
 	ret = open_links(endpoint, attr);
-	if (ret == -EPERM && attr->broker && !attr->claimed) {
+	if (attr->broker && !attr->claimed && needs_broker(ret)) {
 		close_links(endpoint);
 		attr->port = port;
 		ret = open_brokered(endpoint, attr);

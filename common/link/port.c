@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "unix/name_owner.h"
+
 enum { EPHEMERAL_FIRST = 32768, EPHEMERAL_TRIES = 64 };
 
 unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct sockaddr_un *name)
@@ -63,6 +65,19 @@ int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port)
 		return ret;
 	}
 	return fd;
+}
+
+int gamma_port_owner(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, uid_t *uid)
+{
+	struct gamma_name_owner owner;
+	struct sockaddr_un name;
+	unsigned len = gamma_port_name(mac, port, &name);
+	int ret = gamma_name_owner_open(&owner);
+
+	if (!ret)
+		ret = gamma_name_owner_find(&owner, &name, len, uid);
+	gamma_name_owner_close(&owner);
+	return ret;
 }
 
 static int claim_range_from(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, unsigned count,

@@ -7,6 +7,7 @@
 #define GAMMA_LINK_PORT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "wire/address.h"
 
@@ -19,6 +20,9 @@ int gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
  * negative errno as above. */
 int gamma_port_claim_range(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, unsigned count,
 			   int *fds);
+/* The user whose socket has the port's name in this network namespace. 0, or a negative errno:
+ * nobody has, or the kernel does not say who. */
+int gamma_port_owner(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, uid_t *uid);
 /* Writes the port's socket name and returns its length in bytes. */
 unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct sockaddr_un *name);
 

@@ -228,7 +228,7 @@ struct ring_buffer *ring_buffer__new(int fd, ring_buffer_sample_fn call, void *d
 int ring_buffer__epoll_fd(const struct ring_buffer *ring)
 {
 	(void) ring;
-	return gammad_fake.gammad.host_fd;
+	return gammad_fake.gammad.spare_fd;
 }
 
 int ring_buffer__consume(struct ring_buffer *ring)
@@ -245,7 +245,9 @@ int __wrap_gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
 int __wrap_gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr *attr);
 ssize_t __wrap_gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm);
 ssize_t __real_gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm);
-int __wrap_connect(int fd, const struct sockaddr *name, socklen_t len);
+bool __wrap_gammad_ports_are_owned(const struct gammad_ports *ports,
+				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, int ifindex,
+				   uint16_t ethertype);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t len);
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t len);
 int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t len);
@@ -307,14 +309,19 @@ ssize_t __wrap_gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_
 	return len;
 }
 
-int __wrap_connect(int fd, const struct sockaddr *name, socklen_t len)
+bool __wrap_gammad_ports_are_owned(const struct gammad_ports *ports,
+				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, int ifindex,
+				   uint16_t ethertype)
 {
-	(void) fd, (void) name, (void) len;
+	(void) ports, (void) port;
+	assert_memory_equal(mac, gammad_fake_nic, GAMMA_MAC_LEN);
+	assert_int_equal(ifindex, GAMMAD_FAKE_IFINDEX);
+	assert_int_equal(ethertype, GAMMA_ETHERTYPE);
 	if (gammad_fake.host_taken) {
 		gammad_fake.host_taken--;
-		return 0;
+		return true;
 	}
-	return answer_errno(gammad_fake.host_errno);
+	return gammad_fake.host_owns;
 }
 
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t len)
@@ -444,7 +451,6 @@ int gammad_fake_setup(void **state)
 	gammad_fake.uid = GAMMAD_FAKE_USER;
 	gammad_fake.gid = gammad_fake.group = GAMMAD_FAKE_GROUP;
 	gammad_fake.accept_fd = gammad_fake.port_wire = -1;
-	gammad_fake.host_errno = ECONNREFUSED; /* nobody there */
 	gammad_fake.arrival_ifindex = GAMMAD_FAKE_IFINDEX;
 	gamma_list_init(&gammad_fake.jobs);
 	gamma_list_init(&gammad->clients);
@@ -454,7 +460,6 @@ int gammad_fake_setup(void **state)
 	snprintf(revoked_path, sizeof(revoked_path), "/tmp/gamma-test-revoked-%d", (int) getpid());
 	assert_int_equal(gammad_revoked_load(&gammad->revoked, revoked_path), 0);
 	gammad->epoll = epoll_create1(EPOLL_CLOEXEC);
-	gammad->host_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	gammad->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	/* Its queue is longer than that of datagrams. */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
@@ -469,9 +474,9 @@ int gammad_fake_setup(void **state)
 int gammad_fake_teardown(void **state)
 {
 	struct gammad *gammad = *state;
-	const int fds[] = {gammad->epoll,         gammad->host_fd,      gammad->spare_fd,
-			   gammad->nics_fd,       gammad->nics[0].fd,   gammad_fake.nic_wire,
-			   gammad_fake.nics_wire, gammad_fake.port_wire};
+	const int fds[] = {gammad->epoll,        gammad->spare_fd,     gammad->nics_fd,
+			   gammad->nics[0].fd,   gammad_fake.nic_wire, gammad_fake.nics_wire,
+			   gammad_fake.port_wire};
 	struct gamma_list *pos, *next;
 
 	/* Every socket is closed by now: this takes all endpoints out. */

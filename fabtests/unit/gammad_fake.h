@@ -40,8 +40,9 @@ extern struct gammad_fake {
 	unsigned lists_read;         /* how often the list was opened */
 	unsigned rtnetlink_requests; /* to change an interface */
 	/* answers: 0 or a positive errno */
-	int claim_errno, host_errno, bind_errno, mark_errno, sendto_errno;
-	unsigned host_taken; /* ports asked for next that a program of the host owns */
+	int claim_errno, bind_errno, mark_errno, sendto_errno;
+	bool host_owns;      /* every port is a program's of the host */
+	unsigned host_taken; /* ports asked for next that are */
 	bool no_handles;
 	/* the NIC's wire and the ports' sockets: the other ends */
 	int nic_wire, nics_wire, port_wire;

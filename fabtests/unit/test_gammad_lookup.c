@@ -127,7 +127,7 @@ static void nic__answers_that_nobody_has_the_port(void **state)
 /* The program itself answers. */
 static void nic__leaves_the_ports_of_programs_of_the_host_to_them(void **state)
 {
-	gammad_fake.host_errno = 0;
+	gammad_fake.host_owns = true;
 	ask_nic(*state, 9, GAMMAD_FAKE_USER, 0);
 	assert_no_answer();
 }

@@ -263,12 +263,12 @@ static void open__of_a_taken_port_is_refused(void **state)
 
 static void open__of_a_port_of_a_program_of_the_host_is_refused(void **state)
 {
-	gammad_fake.host_errno = 0;
+	gammad_fake.host_owns = true;
 	assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_PORT_TAKEN);
 	assert_nothing_left(*state);
 }
 
-/* As if somebody had bound most of the names. */
+/* As if programs of the host had most of them. */
 static void open__of_any_port_tries_others(void **state)
 {
 	(void) state;

@@ -97,6 +97,21 @@ static void claim__free_after_a_kill(void **state)
 	close(ready[1]);
 }
 
+/* Of the name, whoever may use the NIC; gammad looks at that as well. */
+static void owner__is_the_user_who_has_the_name(void **state)
+{
+	uint16_t port = 4713;
+	int fd = gamma_port_claim(mac, &port);
+	uid_t uid = 0;
+
+	(void) state;
+	assert_true(fd >= 0);
+	assert_int_equal(gamma_port_owner(mac, port, &uid), 0);
+	assert_int_equal(uid, geteuid());
+	close(fd);
+	assert_int_equal(gamma_port_owner(mac, port, &uid), -ECONNREFUSED);
+}
+
 static void name__is_abstract_and_readable(void **state)
 {
 	static const uint8_t some[GAMMA_MAC_LEN] = {2, 0x47, 0x41, 0x4d, 0, 0xff};
@@ -118,6 +133,7 @@ int main(void)
 		TEST(claim__other_nic_same_port),
 		TEST(claim__chooses_an_ephemeral_port),
 		TEST(claim__free_after_a_kill),
+		TEST(owner__is_the_user_who_has_the_name),
 		TEST(name__is_abstract_and_readable),
 	};
 

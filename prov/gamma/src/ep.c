@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "link/port.h"
+
 /* Bytes: the copy of a longer message takes longer than an acknowledgement of its own. */
 enum { COPY_SIZE = 16384 };
 
@@ -219,14 +221,27 @@ static void unbind_all(struct gamma_fi_ep *ep)
 
 /* ---- enabling ---- */
 
+static void explain_taken_port(const struct gamma_fi_ep *ep)
+{
+	const struct gamma_nic *nic = &ep->domain->nic;
+	uid_t uid;
+
+	if (gamma_port_owner(nic->mac, ep->port, &uid))
+		gamma_report("%s: port %u is in use by another process: choose another or none",
+			     nic->name, ep->port);
+	else
+		gamma_report("%s: port %u is in use by another process, of user %u: choose another "
+			     "or none",
+			     nic->name, ep->port, uid);
+}
+
 static void explain_create(const struct gamma_fi_ep *ep, int error)
 {
 	const char *name = ep->domain->nic.name;
 
 	switch (-error) {
 	case EADDRINUSE:
-		gamma_report("%s: port %u is in use by another process: choose another or none",
-			     name, ep->port);
+		explain_taken_port(ep);
 		break;
 	case EPERM:
 		gamma_report("%s: no CAP_NET_RAW and no gammad: run as root, or start gammad",
