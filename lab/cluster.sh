@@ -50,12 +50,14 @@ remove_labs() {
 
 parse_up() {
 	hosts='' mtu=1500 b2b=0 rate='' uplink=0 multicast=flood offloads=0 with_gammad=0 subnets=1
+	ipv6=0
 	while (($#)); do
 		case $1 in
 		--b2b) b2b=1 ;;
 		--gammad) with_gammad=1 ;;
 		--offloads) offloads=1 ;;
 		--uplink) uplink=1 ;;
+		--ipv6) ipv6=1 ;;
 		--mtu | --rate | --subnets | --multicast)
 			[[ -n ${2-} ]] || misuse "up: $1 needs a value"
 			case $1 in
@@ -90,6 +92,7 @@ check_up() {
 	[[ $multicast =~ ^(flood|filter|rate=$rate_pattern)$ ]] ||
 		misuse "up: --multicast '$multicast' is not flood, filter or rate=R such as rate=1mbit"
 	[[ $subnets = [12] ]] || misuse "up: '$subnets' subnets: 1 or 2"
+	[[ $ipv6 = 0 || $mtu -ge 1280 ]] || misuse "up: --ipv6 needs an MTU of 1280 or more, not $mtu"
 	if [[ $b2b = 1 ]]; then
 		[[ $subnets = 1 ]] || misuse "up: --b2b joins two hosts, without a router"
 		[[ $hosts = 2 ]] || misuse "up: --b2b joins two hosts, not $hosts"
@@ -128,6 +131,7 @@ make_state() {
 		for ((i = 1; i <= hosts; i++)); do
 			echo "10.77.0.$i $(host_name "$i")"
 			echo "$(data_address "$i") $(host_name "$i")-d"
+			[[ $ipv6 = 0 ]] || echo "$(data_address6 "$i") $(host_name "$i")-6"
 		done
 	} >"$state/hosts"
 	for ((i = 1; i <= hosts; i++)); do
@@ -137,7 +141,8 @@ make_state() {
 		echo "$node 0x$(host_mac "$i" | sed 's/:/ 0x/g')"
 	done >"$state/gamma.conf"
 	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "uplink=$uplink" \
-		"multicast=$multicast" "subnets=$subnets" "offloads=$offloads" >"$state/conf"
+		"multicast=$multicast" "subnets=$subnets" "offloads=$offloads" \
+		"ipv6=$ipv6" >"$state/conf"
 }
 
 make_namespaces() {
@@ -235,6 +240,20 @@ ipv6_off() {
 	local file
 	for file in /proc/sys/net/ipv6/conf/{all,default}/disable_ipv6; do
 		[[ ! -e $file ]] || echo 1 >"$file"
+	done
+}
+
+# On the data network's devices of a lab with IPv6: addresses are usable at once, and nobody looks
+# for routers.
+ipv6_on() {
+	local device conf
+	[[ $ipv6 = 1 ]] || return 0
+	for device in "$@"; do
+		conf=/proc/sys/net/ipv6/conf/$device
+		echo 0 >"$conf/accept_ra"
+		echo 0 >"$conf/router_solicitations"
+		echo 0 >"$conf/accept_dad"
+		echo 0 >"$conf/disable_ipv6"
 	done
 }
 

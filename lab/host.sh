@@ -14,11 +14,13 @@ shape_uplink() {
 
 set_up_network() {
 	ipv6_off
+	ipv6_on gam0
 	ip -batch - <<-END
 	link set dev lo up
 	address add 10.77.0.$1/24 dev mgt0
 	link set dev mgt0 up
 	address add $(data_address "$1")/24 dev gam0
+	$(data_addresses6 "$1")
 	link set dev gam0 up
 	$(data_route "$1")
 	END

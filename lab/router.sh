@@ -13,6 +13,13 @@ data_net() {
 
 data_address() { echo "10.$(data_net "$1").0.$1"; }
 
+data_address6() { echo "fd00:$(data_net "$1")::$1"; }
+
+# Commands that give host $1 its IPv6 address.
+data_addresses6() {
+	[[ $ipv6 = 0 ]] || echo "address add $(data_address6 "$1")/64 dev gam0 nodad"
+}
+
 # The bridge that host $1's data cable ends in.
 data_bridge() {
 	if [[ $subnets = 2 && $(($1 % 2)) = 0 ]]; then echo data2; else echo data; fi
@@ -22,6 +29,8 @@ data_bridge() {
 data_route() {
 	[[ $subnets = 2 ]] || return 0
 	echo "route add 10.$((157 - $(data_net "$1"))).0.0/24 via 10.$(data_net "$1").0.254"
+	[[ $ipv6 = 0 ]] ||
+		echo "route add fd00:$((157 - $(data_net "$1")))::/64 via fd00:$(data_net "$1")::fe dev gam0"
 }
 
 # The second bridge and the router's two cables: commands in the switch's namespace.
@@ -38,15 +47,18 @@ router_commands() {
 cmd_router_up() {
 	load_lab
 	ipv6_off
+	ipv6_on net1 net2
 	ip -batch - <<-END
 	link set dev lo up
 	address add 10.78.0.254/24 dev net1
 	address add 10.79.0.254/24 dev net2
+	$([[ $ipv6 = 0 ]] || printf 'address add fd00:%s::fe/64 dev net%s nodad\n' 78 1 79 2)
 	link set dev net1 up
 	link set dev net2 up
 	END
 	data_offloads net1 net2
 	echo 1 >/proc/sys/net/ipv4/ip_forward
+	[[ $ipv6 = 0 ]] || echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
 	echo 0 >/proc/sys/net/ipv4/conf/all/send_redirects
 }
 

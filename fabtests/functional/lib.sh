@@ -193,9 +193,10 @@ on() {
 	lab exec "$host" env "${gamma_env[@]}" "$@"
 }
 
-# Addresses of host number $1: management IPv4, data IPv4, data MAC.
+# Addresses of host number $1: management IPv4, data IPv4, data IPv6 (lab_up --ipv6), data MAC.
 mgt() { echo "10.77.0.$1"; }
 data_ip() { echo "10.78.0.$1"; }
+data_ip6() { echo "fd00:78::$1"; }
 data_mac() { printf '02:47:41:4d:00:%02x\n' "$1"; }
 
 # ---- servers and clients ----
