@@ -244,7 +244,7 @@ static void load_host(struct ping *ping)
 		gammaping_fail("%s", why);
 	ret = gamma_nic_list(&ping->nics, &ping->nic_count);
 	if (!ret && ping->udp)
-		ret = gamma_nic_udp_convert(ping->nics, ping->nic_count);
+		ret = gamma_nic_udp_convert(ping->nics, ping->nic_count, GAMMA_NIC_UDP_IPV4);
 	if (ret)
 		gammaping_fail("listing the network interfaces failed: %s", strerror(-ret));
 }

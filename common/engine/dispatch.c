@@ -3,11 +3,13 @@
  * Dispatches an arriving frame: to its flow, or to a new flow for an unknown peer. Frames that
  * belong to no flow (LOOKUP, DATAGRAM, frames for an earlier epoch) are handled and answered here.
  */
+#include "base/ipv6_names.h"
 #include "base/mac.h"
 #include "engine/dispatch.h"
 #include "engine/groups.h"
 #include "engine/output.h"
 #include "engine/peers.h"
+#include "wire/pseudo_mac.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -69,6 +71,7 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 {
 	const struct gamma_local *local = &endpoint->local;
 	bool entitled = asked->tenant == local->tenant;
+	struct gamma_addr own = local->addr;
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_LOOKUP,
 		.op = entitled ? GAMMA_LOOKUP_FOUND : GAMMA_LOOKUP_OTHER_TENANT,
@@ -80,21 +83,38 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 		.payload_len = entitled ? GAMMA_ADDR_LEN : 0,
 	};
 
+	gamma_ipv6_names_show_addr(&own);
 	endpoint->local.stats.lookups_in++;
 	if (entitled && (local->limits.payload_crc || asked->flags & GAMMA_FLAG_WANT_CRC)) {
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
-		fields.payload_crc = gamma_crc32c(0, &local->addr, GAMMA_ADDR_LEN);
+		fields.payload_crc = gamma_crc32c(0, &own, GAMMA_ADDR_LEN);
 	}
-	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &fields, &local->addr);
+	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &fields, &own);
+}
+
+/* Over IPv6 an endpoint answers from its own address. */
+static bool take_ipv6(const struct gamma_arrival *arrival, struct gamma_addr *found)
+{
+	uint8_t ipv6[GAMMA_IPV6_LEN];
+
+	gamma_addr_ipv6(found, ipv6);
+	found->mtu = 0;
+	found->host = 0;
+	gamma_pseudo_mac_make_ipv6(ipv6, found->mac);
+	return found->version == GAMMA_ADDR_VERSION_UDP6 &&
+	       !memcmp(found->mac, gamma_dispatch_sender(arrival), GAMMA_MAC_LEN);
 }
 
 /* The address in a LOOKUP answer; false: it is not valid. */
-static bool found_address(const struct gamma_arrival *arrival, const struct gamma_fields *fields,
+static bool found_address(const struct gamma_endpoint *endpoint,
+			  const struct gamma_arrival *arrival, const struct gamma_fields *fields,
 			  struct gamma_addr *found)
 {
 	if (fields->op != GAMMA_LOOKUP_FOUND || fields->payload_len < GAMMA_ADDR_LEN)
 		return false;
 	memcpy(found, gamma_dispatch_payload(arrival, fields), sizeof(*found));
+	if (endpoint->local.addr.version == GAMMA_ADDR_VERSION_UDP6 && !take_ipv6(arrival, found))
+		return false;
 	/* gammad answers from the NIC's address, but its endpoints have addresses of their own. */
 	return gamma_mac_is_unicast(found->mac) && ntohs(found->port) == fields->src_port &&
 	       ntohl(found->epoch) != GAMMA_EPOCH_ANY;
@@ -148,7 +168,7 @@ static void handle_lookup_answer(struct gamma_endpoint *endpoint,
 		gamma_flow_no_port(flow, now);
 	else if (fields->op == GAMMA_LOOKUP_OTHER_TENANT)
 		gamma_flow_fail_for_good(flow, -EACCES, "that port belongs to another user", now);
-	else if (!found_address(arrival, fields, &found))
+	else if (!found_address(endpoint, arrival, fields, &found))
 		endpoint->local.stats.malformed++;
 	else if (flow->state == GAMMA_FLOW_LOOKUP)
 		open_found(endpoint, flow, &found, fields, now);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ipv6_names.h"
 #include "engine/fastpath.h"
 #include "engine/groups.h"
 #include "engine/output.h"
@@ -43,7 +44,9 @@ static void fill_own_address(const struct gamma_endpoint_attr *attr, struct gamm
 	memcpy(addr->mac, attr->mac, GAMMA_MAC_LEN);
 	addr->port = htons(attr->port);
 	addr->epoch = htonl(attr->epoch);
-	addr->version = attr->link == GAMMA_LINK_UDP ? GAMMA_ADDR_VERSION_UDP : GAMMA_ADDR_VERSION;
+	addr->version = attr->link != GAMMA_LINK_UDP       ? GAMMA_ADDR_VERSION
+			: gamma_pseudo_mac_ipv4(attr->mac) ? GAMMA_ADDR_VERSION_UDP
+							   : GAMMA_ADDR_VERSION_UDP6;
 	addr->mtu = htons((uint16_t) gamma_min(attr->mtu, UINT16_MAX));
 	addr->host = attr->host;
 }
@@ -107,6 +110,7 @@ static int open_udp_port(struct gamma_endpoint *endpoint, struct gamma_endpoint_
 {
 	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(attr->mac);
 	struct gamma_udp_attr udp = {
+		.ipv6 = !ipv4,
 		.tenant = attr->tenant,
 		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
 		.ifindex = attr->ifindex,
@@ -116,7 +120,10 @@ static int open_udp_port(struct gamma_endpoint *endpoint, struct gamma_endpoint_
 
 	if (ret)
 		return ret;
-	memcpy(udp.ipv4, ipv4, sizeof(udp.ipv4));
+	if (ipv4)
+		memcpy(udp.ip, ipv4, 4);
+	else if (!gamma_ipv6_names_find(attr->mac, udp.ip))
+		return -EADDRNOTAVAIL;
 	udp.port = attr->port;
 	return gamma_udp_open(&udp, &endpoint->local.stats, &endpoint->packet);
 }
@@ -124,7 +131,7 @@ static int open_udp_port(struct gamma_endpoint *endpoint, struct gamma_endpoint_
 static int open_udp(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
 	const uint16_t asked = attr->port;
-	int ret = gamma_pseudo_mac_ipv4(attr->mac) ? open_udp_port(endpoint, attr) : -EADDRNOTAVAIL;
+	int ret = open_udp_port(endpoint, attr);
 
 	for (int i = 0; ret == -EADDRINUSE && !asked && i < UDP_PORT_TRIES; i++) {
 		close_links(endpoint);
@@ -303,6 +310,15 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoint)
 {
 	return &endpoint->local.addr;
+}
+
+void gamma_endpoint_show_addr(struct gamma_endpoint *endpoint, struct gamma_addr *addr)
+{
+	uint8_t ipv6[GAMMA_IPV6_LEN];
+
+	if (addr->version == GAMMA_ADDR_VERSION_UDP6 &&
+	    gamma_udp_ipv6_of(endpoint->packet, addr->mac, ipv6))
+		gamma_addr_set_ipv6(addr, ipv6);
 }
 
 struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
@@ -648,6 +664,7 @@ void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 	/* A forked child does not have the shared memory in which its peers would see it. */
 	if (getpid() != endpoint->owner)
 		endpoint->messages.withdraw_records = NULL;
+	gamma_peers_drop_addresses(endpoint);
 	gamma_message_local_fini(&endpoint->messages);
 	gamma_groups_close(endpoint);
 	close_links(endpoint);

@@ -31,7 +31,7 @@ struct gamma_endpoint_attr {
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;               /* of the NIC, bytes */
-	uint8_t prefix;             /* of UDP: bits of the IPv4 address that name the subnet */
+	uint8_t prefix;             /* of UDP: bits of the IP address that name the subnet */
 	uint16_t port;              /* host order; 0: a random free one */
 	bool claimed; /* the caller has claimed the port, and the endpoint takes over port_fd */
 	int port_fd;
@@ -92,7 +92,11 @@ int gamma_endpoint_random_epoch(uint32_t *epoch);
 
 const struct gamma_addr *gamma_endpoint_addr(const struct gamma_endpoint *endpoint);
 
-/* The flow to a peer, made if need be. NULL: no memory. */
+/* To the form in which processes exchange addresses: of the endpoint, of an entry, or the source of
+ * what has arrived lately. */
+void gamma_endpoint_show_addr(struct gamma_endpoint *endpoint, struct gamma_addr *addr);
+
+/* The flow to a peer, made if need be. NULL: no memory, or the peer's address is unknown. */
 struct gamma_flow *gamma_endpoint_flow(struct gamma_endpoint *endpoint,
 				       const struct gamma_addr *peer);
 /* Takes a message and sends what can be sent at once. See gamma_send_message; -EACCES: the endpoint

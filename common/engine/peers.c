@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ipv6_names.h"
+#include "link/udp.h"
 #include "wire/pseudo_mac.h"
 
 uint32_t gamma_peers_hash(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)
@@ -110,18 +112,46 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 	return !memcmp(peer->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);
 }
 
-/* Over UDP the MAC addresses contain IPv4 addresses: the peer's is not of this host's subnet. */
+/* The IP address behind a pseudo MAC address; false: unknown. */
+static bool ip_of(const uint8_t mac[GAMMA_MAC_LEN], uint8_t ip[GAMMA_IPV6_LEN])
+{
+	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(mac);
+
+	if (!ipv4)
+		return gamma_ipv6_names_find(mac, ip);
+	memcpy(ip, ipv4, 4);
+	return true;
+}
+
+/* Over UDP: the peer's address is not of this host's subnet. */
 static bool is_routed(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
 {
-	const uint8_t *own = gamma_pseudo_mac_ipv4(endpoint->local.addr.mac);
-	const uint8_t *other = gamma_pseudo_mac_ipv4(peer->mac);
-	uint32_t a, b;
+	uint8_t own[GAMMA_IPV6_LEN], other[GAMMA_IPV6_LEN];
+	unsigned bytes = endpoint->prefix / 8, bits = endpoint->prefix % 8;
 
-	if (!endpoint->prefix || !own || !other)
+	if (!endpoint->prefix || bytes > GAMMA_IPV6_LEN || !ip_of(endpoint->local.addr.mac, own) ||
+	    !ip_of(peer->mac, other))
 		return false;
-	memcpy(&a, own, sizeof(a));
-	memcpy(&b, other, sizeof(b));
-	return (ntohl(a) ^ ntohl(b)) >> (32 - gamma_min(endpoint->prefix, 32));
+	return memcmp(own, other, bytes) || (bits && (own[bytes] ^ other[bytes]) >> (8 - bits));
+}
+
+/* While the flow is there no other address may have the peer's pseudo MAC address. */
+static bool hold_address(struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
+{
+	uint8_t ipv6[GAMMA_IPV6_LEN], mac[GAMMA_MAC_LEN];
+
+	return peer->version != GAMMA_ADDR_VERSION_UDP6 ||
+	       (gamma_udp_ipv6_of(endpoint->packet, peer->mac, ipv6) &&
+		!gamma_ipv6_names_hold(ipv6, mac));
+}
+
+void gamma_peers_drop_addresses(struct gamma_endpoint *endpoint)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &endpoint->local.flows)
+		gamma_ipv6_names_drop_addr(
+			&gamma_list_entry(pos, struct gamma_flow, all_entry)->addr);
 }
 
 static void insert_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
@@ -145,10 +175,15 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 				   uint64_t now)
 {
 	bool same_host = gamma_peers_same_host(endpoint, peer);
-	struct gamma_flow *flow = gamma_flow_new(&endpoint->local, peer, same_host, now);
+	struct gamma_flow *flow;
 
-	if (!flow)
+	if (!hold_address(endpoint, peer))
 		return NULL;
+	flow = gamma_flow_new(&endpoint->local, peer, same_host, now);
+	if (!flow) {
+		gamma_ipv6_names_drop_addr(peer);
+		return NULL;
+	}
 	if (endpoint->flow_count++ >= endpoint->chain_count)
 		grow_table(endpoint);
 	insert_flow(endpoint, flow);
@@ -198,6 +233,7 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 	memcpy(addr.mac, flow->addr.mac, GAMMA_MAC_LEN);
 	if (flow->same_host)
 		gamma_shm_forget(endpoint->shm, flow, &addr);
+	gamma_ipv6_names_drop_addr(&flow->addr);
 	gamma_flow_free(flow);
 }
 

@@ -37,4 +37,7 @@ void gamma_peers_sweep(struct gamma_endpoint *endpoint, uint64_t now);
 void gamma_peers_fail_all(struct gamma_endpoint *endpoint, int error, const char *cause);
 bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct gamma_addr *peer);
 
+/* All flows are about to be freed: they hold no IPv6 addresses any more. */
+void gamma_peers_drop_addresses(struct gamma_endpoint *endpoint);
+
 #endif /* GAMMA_ENGINE_PEERS_H */

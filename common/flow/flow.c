@@ -10,13 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ipv6_names.h"
+#include "base/mac.h"
 #include "flow/upcalls.h"
+#include "wire/pseudo_mac.h"
 
 const char *gamma_flow_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN])
 {
-	snprintf(name, GAMMA_NAME_LEN, "%02x:%02x:%02x:%02x:%02x:%02x port %u epoch %08x",
-		 addr->mac[0], addr->mac[1], addr->mac[2], addr->mac[3], addr->mac[4], addr->mac[5],
-		 ntohs(addr->port), ntohl(addr->epoch));
+	char text[INET6_ADDRSTRLEN];
+	uint8_t ipv6[GAMMA_IPV6_LEN];
+
+	if (addr->version == GAMMA_ADDR_VERSION_UDP && gamma_pseudo_mac_ipv4(addr->mac))
+		inet_ntop(AF_INET, gamma_pseudo_mac_ipv4(addr->mac), text, sizeof(text));
+	else if (addr->version == GAMMA_ADDR_VERSION_UDP6 && gamma_ipv6_names_find(addr->mac, ipv6))
+		inet_ntop(AF_INET6, ipv6, text, sizeof(text));
+	else
+		gamma_mac_format(addr->mac, text);
+	snprintf(name, GAMMA_NAME_LEN, "%s port %u epoch %08x", text, ntohs(addr->port),
+		 ntohl(addr->epoch));
 	return name;
 }
 

@@ -212,7 +212,7 @@ static inline void gamma_flow_want(struct gamma_flow *flow, enum gamma_pending w
 }
 
 /* "node 02:47:41:4d:00:02 port 9228 epoch 1a2b3c4d", for messages to people. */
-#define GAMMA_NAME_LEN 64
+#define GAMMA_NAME_LEN 72
 const char *gamma_flow_addr_name(const struct gamma_addr *addr, char name[GAMMA_NAME_LEN]);
 
 #endif /* GAMMA_FLOW_H */

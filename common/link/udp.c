@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * UDP over IPv4: one unconnected socket. Consecutive frames of one size to one peer leave as one
- * train (UDP_SEGMENT), gathered from user memory. Arrivals merge into trains (UDP_GRO), which the
- * link lends frame by frame. It writes the pseudo Ethernet header in front of the lent frame, over
- * the end of the frame before, which has been released by then. So no payload is copied.
+ * UDP over IPv4 or IPv6: one unconnected socket. Consecutive frames of one size to one peer leave
+ * as one train (UDP_SEGMENT), gathered from user memory. Arrivals merge into trains (UDP_GRO),
+ * which the link lends frame by frame. It writes the pseudo Ethernet header in front of the lent
+ * frame, over the end of the frame before, which has been released by then. So no payload is
+ * copied.
  */
 #include "link/udp.h"
 
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <net/if.h>
+#include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
@@ -21,44 +23,81 @@
 
 #include "base/base.h"
 #include "link/icmp.h"
+#include "link/ipv6_cache.h"
 #include "link/train.h"
 #include "wire/pseudo_mac.h"
 
 enum {
-	UDP_OVERHEAD = 28, /* bytes of the IPv4 and UDP headers */
-	RCVBUF = 4 << 20,  /* wanted, bytes */
-	CONTROL = 128,     /* bytes of control messages */
+	IPV4_OVERHEAD = 28, /* bytes of the IPv4 and UDP headers */
+	IPV6_OVERHEAD = 48,
+	RCVBUF = 4 << 20, /* wanted, bytes */
+	CONTROL = 128,    /* bytes of control messages */
 };
+
+union udp_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	       "the port of either address is that of v4");
 
 struct udp_link {
 	struct gamma_link link;
 	struct gamma_udp_attr attr;
-	uint8_t mac[GAMMA_MAC_LEN]; /* pseudo address of this side */
-	bool single;                /* the kernel or the NIC refused to segment */
-	struct sockaddr_in from;    /* of the train that is lent */
-	uint32_t overflow;          /* the socket's count of drops when it was last read */
-	bool errors;                /* the socket's queue of ICMP errors may not be empty */
-	struct gamma_train train;   /* the one that is lent */
+	uint8_t mac[GAMMA_MAC_LEN];     /* pseudo address of this side */
+	bool single;                    /* the kernel or the NIC refused to segment */
+	union udp_address from;         /* of the train that is lent */
+	uint8_t peer[GAMMA_MAC_LEN];    /* ditto: its pseudo address */
+	bool trusted;                   /* ditto: no other peer has that pseudo address */
+	struct gamma_ipv6_cache *cache; /* NULL: IPv4 */
+	uint32_t overflow;              /* the socket's count of drops when it was last read */
+	bool errors;                    /* the socket's queue of ICMP errors may not be empty */
+	struct gamma_train train;       /* the one that is lent */
 };
 
 /* ---- sending ---- */
 
-static void frame_to_sockaddr(const struct gamma_frame *frame, struct sockaddr_in *to)
+/* Fills in all but the port; returns the length. */
+static socklen_t set_ip(const struct udp_link *udp, const uint8_t *ip, union udp_address *to)
 {
-	*to = (struct sockaddr_in){.sin_family = AF_INET};
-	memcpy(&to->sin_addr, frame->head + 2, sizeof(to->sin_addr));
-	memcpy(&to->sin_port, frame->head + GAMMA_ETH_LEN, sizeof(to->sin_port));
+	if (!udp->attr.ipv6) {
+		to->v4 = (struct sockaddr_in){.sin_family = AF_INET};
+		memcpy(&to->v4.sin_addr, ip, sizeof(to->v4.sin_addr));
+		return sizeof(to->v4);
+	}
+	to->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+	memcpy(&to->v6.sin6_addr, ip, sizeof(to->v6.sin6_addr));
+	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr))
+		to->v6.sin6_scope_id = (uint32_t) udp->attr.ifindex;
+	return sizeof(to->v6);
 }
 
+/* 0: the address is unknown. */
+static socklen_t frame_to_address(struct udp_link *udp, const struct gamma_frame *frame,
+				  union udp_address *to)
+{
+	const uint8_t *ip =
+		udp->cache ? gamma_ipv6_cache_find(udp->cache, frame->head) : frame->head + 2;
+	socklen_t len = ip ? set_ip(udp, ip, to) : 0;
+
+	memcpy(&to->v4.sin_port, frame->head + GAMMA_ETH_LEN, sizeof(to->v4.sin_port));
+	return len;
+}
+
+/* A frame to an unknown peer whose address has been forgotten counts as lost. */
 static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, unsigned count)
 {
 	struct iovec iov[GAMMA_TRAIN_IOV];
 	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))] = {0};
-	struct sockaddr_in to;
-	struct msghdr msg = {.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = iov};
+	union udp_address to;
+	struct msghdr msg = {.msg_name = &to, .msg_iov = iov};
 	uint16_t segment = (uint16_t) gamma_train_frame_len(frames);
 
-	frame_to_sockaddr(frames, &to);
+	msg.msg_namelen = frame_to_address(udp, frames, &to);
+	if (gamma_unlikely(!msg.msg_namelen))
+		return true;
 	msg.msg_iovlen = gamma_train_gather(frames, count, iov);
 	if (count > 1) {
 		struct cmsghdr *cmsg = (struct cmsghdr *) control;
@@ -81,7 +120,7 @@ static uint32_t current_mtu(const struct udp_link *udp)
 
 	if (ioctl(udp->link.fd, SIOCGIFNAME, &request) || ioctl(udp->link.fd, SIOCGIFMTU, &request))
 		return 0;
-	return (uint32_t) request.ifr_mtu - UDP_OVERHEAD;
+	return (uint32_t) request.ifr_mtu - (udp->attr.ipv6 ? IPV6_OVERHEAD : IPV4_OVERHEAD);
 }
 
 /* Why the kernel refused a train of so many frames: a link error, or 0: try again, perhaps singly.
@@ -133,19 +172,38 @@ static unsigned udp_send(struct gamma_link *link, const struct gamma_frame *fram
 
 /* ---- receiving ---- */
 
+static bool is_error(const struct cmsghdr *c)
+{
+	return (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+	       (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
+}
+
 static bool is_port_unreachable(struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		struct sock_extended_err error;
 
-		if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR ||
-		    c->cmsg_len < CMSG_LEN(sizeof(error)))
+		if (!is_error(c) || c->cmsg_len < CMSG_LEN(sizeof(error)))
 			continue;
 		memcpy(&error, CMSG_DATA(c), sizeof(error));
+		if (error.ee_origin == SO_EE_ORIGIN_ICMP6)
+			return error.ee_type == ICMP6_DST_UNREACH &&
+			       error.ee_code == ICMP6_DST_UNREACH_NOPORT;
 		return error.ee_origin == SO_EE_ORIGIN_ICMP && error.ee_type == ICMP_DEST_UNREACH &&
 		       error.ee_code == ICMP_PORT_UNREACH;
 	}
 	return false;
+}
+
+static void take_source(struct udp_link *udp)
+{
+	udp->train.port = udp->from.v4.sin_port;
+	udp->trusted = true;
+	if (udp->cache)
+		udp->trusted = gamma_ipv6_cache_take(udp->cache, udp->from.v6.sin6_addr.s6_addr,
+						     udp->peer);
+	else
+		gamma_pseudo_mac_make((const uint8_t *) &udp->from.v4.sin_addr, udp->peer);
 }
 
 /* The frame that the next ICMP error stands for, as a train of one frame; false: no more errors.
@@ -153,7 +211,7 @@ static bool is_port_unreachable(struct msghdr *msg)
 static bool receive_error(struct udp_link *udp)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
-	uint8_t quoted[GAMMA_HEADER_LEN], peer[GAMMA_MAC_LEN], frame[GAMMA_ICMP_ANSWER];
+	uint8_t quoted[GAMMA_HEADER_LEN], frame[GAMMA_ICMP_ANSWER];
 	struct iovec iov = {quoted, sizeof(quoted)};
 	ssize_t len;
 
@@ -171,10 +229,9 @@ static bool receive_error(struct udp_link *udp)
 		if (len < 0 || !is_port_unreachable(&msg))
 			continue;
 		udp->link.stats->unreachable++;
-		gamma_pseudo_mac_make((const uint8_t *) &udp->from.sin_addr, peer);
-		if (!gamma_icmp_answer(quoted, (size_t) len, udp->mac, peer, frame))
+		take_source(udp);
+		if (!gamma_icmp_answer(quoted, (size_t) len, udp->mac, udp->peer, frame))
 			continue;
-		udp->train.port = udp->from.sin_port;
 		memcpy(udp->train.bytes, frame + GAMMA_ETH_LEN, GAMMA_HEADER_LEN);
 		gamma_train_begin(&udp->train, GAMMA_HEADER_LEN, GAMMA_HEADER_LEN);
 		return true;
@@ -222,7 +279,7 @@ static bool receive_datagrams(struct udp_link *udp)
 	if (len <= 0)
 		return false;
 	read_control(udp, &msg, &segment);
-	udp->train.port = udp->from.sin_port;
+	take_source(udp);
 	if (segment)
 		gamma_train_begin(&udp->train, (uint32_t) len, segment);
 	return segment > 0;
@@ -251,13 +308,14 @@ static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	for (;;) {
 		if (gamma_train_is_empty(&udp->train) && !receive_train(udp))
 			return false;
-		if (gamma_likely(gamma_train_is_for(&udp->train, udp->attr.port, udp->attr.tenant)))
+		if (gamma_likely(udp->trusted &&
+				 gamma_train_is_for(&udp->train, udp->attr.port, udp->attr.tenant)))
 			break;
 		link->stats->stray++;
 		udp_release(link);
 	}
 	memcpy(head, udp->mac, GAMMA_MAC_LEN);
-	gamma_pseudo_mac_make((const uint8_t *) &udp->from.sin_addr, head + GAMMA_MAC_LEN);
+	memcpy(head + GAMMA_MAC_LEN, udp->peer, GAMMA_MAC_LEN);
 	head[12] = GAMMA_ETHERTYPE >> 8;
 	head[13] = GAMMA_ETHERTYPE & 0xff;
 	gamma_train_lend(&udp->train, head, arrival);
@@ -283,6 +341,7 @@ static void udp_close(struct gamma_link *link)
 
 	if (link->fd >= 0)
 		close(link->fd);
+	free(udp->cache);
 	free(udp);
 }
 
@@ -297,26 +356,35 @@ static const struct gamma_link_ops udp_ops = {
 
 /* ---- opening ---- */
 
+/* No fragments: the protocol's own probes find what a path carries. */
+static int set_ip_options(const struct udp_link *udp)
+{
+	int fd = udp->link.fd, one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
+
+	if (!udp->attr.ipv6)
+		return setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) ||
+		       setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one));
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) ||
+	       setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) ||
+	       setsockopt(fd, IPPROTO_IPV6, IPV6_DONTFRAG, &one, sizeof(one)) ||
+	       setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof(one));
+}
+
 /* Merging (Linux 5.0) is an optimization: without it frames arrive singly. */
 static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(attr->port),
-	};
-	int fd = udp->link.fd, one = 1, probe = IP_PMTUDISC_PROBE, bytes = RCVBUF;
-	socklen_t len = sizeof(bytes);
+	union udp_address address;
+	int fd = udp->link.fd, one = 1, bytes = RCVBUF;
+	socklen_t len = sizeof(bytes), address_len = set_ip(udp, attr->ip, &address);
 
-	memcpy(&address.sin_addr, attr->ipv4, sizeof(attr->ipv4));
+	address.v4.sin_port = htons(attr->port);
 	setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one));
 	/* The former needs CAP_NET_ADMIN, the latter is bounded by net.core.rmem_max. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) ||
-	    setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one)) ||
+	if (set_ip_options(udp) || setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
-	    bind(fd, (struct sockaddr *) &address, sizeof(address)))
+	    bind(fd, &address.any, address_len))
 		return -errno;
 	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
 	if (bytes < RCVBUF)
@@ -339,13 +407,34 @@ int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
 	udp->link.process = getpid();
 	udp->link.mtu = attr->mtu;
 	udp->attr = *attr;
-	gamma_pseudo_mac_make(attr->ipv4, udp->mac);
-	udp->link.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	ret = udp->link.fd < 0 ? -errno : start_socket(udp, attr);
+	if (attr->ipv6)
+		gamma_pseudo_mac_make_ipv6(attr->ip, udp->mac);
+	else
+		gamma_pseudo_mac_make(attr->ip, udp->mac);
+	udp->link.fd = socket(attr->ipv6 ? AF_INET6 : AF_INET,
+			      SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	ret = udp->link.fd < 0 ? -errno : 0;
+	if (!ret && attr->ipv6) {
+		udp->cache = calloc(1, sizeof(*udp->cache));
+		ret = udp->cache ? 0 : -ENOMEM;
+	}
+	if (!ret)
+		ret = start_socket(udp, attr);
 	if (ret) {
 		udp_close(&udp->link);
 		return ret;
 	}
 	*link = &udp->link;
 	return 0;
+}
+
+bool gamma_udp_ipv6_of(struct gamma_link *link, const uint8_t mac[GAMMA_MAC_LEN],
+		       uint8_t ipv6[GAMMA_IPV6_LEN])
+{
+	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
+	const uint8_t *found = gamma_ipv6_cache_find(udp->cache, mac);
+
+	if (found)
+		memcpy(ipv6, found, GAMMA_IPV6_LEN);
+	return found;
 }

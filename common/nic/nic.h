@@ -30,6 +30,7 @@ struct gamma_nic {
 	char pci[16];               /* "0000:3b:00.0", "" if not on PCI */
 	char driver[32];            /* "" if unknown */
 	bool udp;                   /* of a list for UDP: nic/udp.h */
+	bool ipv6;                  /* ditto, and its address there is an IPv6 address */
 	uint8_t prefix;             /* bits of the address that name the subnet, of such a list */
 	const char *reason; /* why it cannot be used, printed after its name; NULL: usable */
 

@@ -6,6 +6,7 @@
 #include "nic/arp_nd.h"
 #include "nic/select.h"
 #include "nic/udp.h"
+#include "wire/pseudo_mac.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -76,6 +77,9 @@ static int take_mac(const struct query *q, const uint8_t mac[GAMMA_MAC_LEN])
 			    q->node);
 	if (nic)
 		return take_own(q, nic);
+	if (q->nic_count && q->nics[0].udp && !gamma_pseudo_mac_ipv4(mac))
+		return fail(q, -EINVAL, NODE " is a MAC: over UDP name a host or an IP address",
+			    q->node);
 	if (q->source)
 		return fail(q, -EADDRNOTAVAIL,
 			    "source " NODE ": no interface of this host has MAC %s; see `ip link`",
@@ -109,9 +113,8 @@ static const char *explain(int err)
 		return "is not an address of an Ethernet NIC of this host; see `ip address`";
 	case EINVAL:
 		return "is not the address of one host";
-	case EAFNOSUPPORT:
-		return "is an IPv6 address, and gamma over UDP uses IPv4: give the host an IPv4 "
-		       "address";
+	case EEXIST:
+		return "has the same short form as another IPv6 address: give the host another one";
 	default:
 		return strerror(-err);
 	}
@@ -148,6 +151,12 @@ static int take_ip(const struct query *q, const struct gamma_ip *ip)
 			    NODE ": %s is on interface number %d, which has just appeared; "
 				 "try again",
 			    q->node, shown.text, ifindex);
+	if (!nic->reason && nic->udp && nic->ipv6 != (ip->len == GAMMA_IPV6_LEN))
+		return fail(q, -EAFNOSUPPORT,
+			    NODE "%s%s is an IPv%d address, and %s is used with IPv%d: set "
+				 "FI_GAMMA_LINK=udp%s on all hosts",
+			    q->node, named ? ": " : "", named ? shown.text : "", nic->ipv6 ? 4 : 6,
+			    nic->name, nic->ipv6 ? 6 : 4, nic->ipv6 ? "" : "6");
 	memcpy(q->out->mac, mac, GAMMA_MAC_LEN);
 	return take_nic(q, nic);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * NICs as the UDP link sees them: each with an IPv4 address, whose pseudo MAC address stands for it
- * in frames and addresses, so that flows and engine are the same as over Ethernet.
+ * NICs as the UDP link sees them: each with an IP address, whose pseudo MAC address stands for it
+ * in frames and addresses, so that flows and engine are the same as over Ethernet. The pseudo MAC
+ * addresses of IPv6 addresses made here are held for good (base/ipv6_names.h).
  */
 #ifndef GAMMA_NIC_UDP_H
 #define GAMMA_NIC_UDP_H
@@ -9,14 +10,25 @@
 #include "nic/ip.h"
 #include "nic/nic.h"
 
-enum { GAMMA_UDP_OVERHEAD = 28 }; /* bytes of the IPv4 and UDP headers */
+enum { /* bytes of the IP and UDP headers */
+       GAMMA_UDP_OVERHEAD = 28,
+       GAMMA_UDP6_OVERHEAD = 48,
+};
+
+/* Which of a NIC's addresses. */
+enum gamma_nic_udp_choice {
+	GAMMA_NIC_UDP_ANY, /* its first IPv4 address; an IPv6 address if it has none */
+	GAMMA_NIC_UDP_IPV6,
+	GAMMA_NIC_UDP_IPV4,
+};
 
 /* Changes a list of gamma_nic_list: MAC, MTU and reason become those for UDP. NICs that raw
- * Ethernet cannot use, but that have an IPv4 address, can be used then. 0 or a negative errno. */
-int gamma_nic_udp_convert(struct gamma_nic *nics, size_t count);
+ * Ethernet cannot use, but that have an IP address, can be used then. Of IPv6 addresses a lasting
+ * one is preferred to a temporary one, and that to a link-local one. 0 or a negative errno. */
+int gamma_nic_udp_convert(struct gamma_nic *nics, size_t count, enum gamma_nic_udp_choice choice);
 
-/* As gamma_arp_nd_resolve: the pseudo MAC of an IPv4 address, also behind a gateway, and the NIC
- * that leads to it. */
+/* As gamma_arp_nd_resolve: the pseudo MAC of an IP address, also behind a gateway, and the NIC that
+ * leads to it. -EEXIST: another IPv6 address has the same. */
 int gamma_nic_udp_resolve(const struct gamma_ip *ip, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],
 			  int *ifindex);
 /* As gamma_arp_nd_find_owner. */

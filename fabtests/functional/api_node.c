@@ -307,7 +307,9 @@ const char *node_peer_text(void)
 {
 	const char *link = getenv("FI_GAMMA_LINK");
 
-	return link && !strcmp(link, "udp") ? "peer 02:04:0a:4e:00:0" : "peer 02:47:41:4d:00:0";
+	if (link && !strcmp(link, "udp6"))
+		return "peer fd00:78::";
+	return link && !strcmp(link, "udp") ? "peer 10.78.0." : "peer 02:47:41:4d:00:0";
 }
 
 unsigned long node_frames_sent(const struct node *node)

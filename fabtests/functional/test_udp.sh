@@ -10,41 +10,9 @@
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=api.sh
 . "$top_srcdir/fabtests/functional/api.sh"
+# shellcheck source-path=SCRIPTDIR source=udp.sh
+. "$top_srcdir/fabtests/functional/udp.sh"
 
-need_tool fi_pingpong fi_info jq setpriv
-
-share_provider() { # where ordinary users can read it
-	shared=/run/gamma-lab/$lab_name/shared
-	mkdir -p "$shared/lib"
-	for entry in "${own_env[@]}"; do
-		[[ $entry != FI_PROVIDER_PATH=* ]] || cp -L "${entry#*=}/libgamma-fi.so" "$shared/lib"
-	done
-	chmod -R a+rX "$shared/lib"
-	install -m 666 /dev/null "$shared/stats"
-	gamma_env=("${own_env[@]}" "FI_PROVIDER_PATH=$shared/lib" "FI_GAMMA_STATS=$shared/stats"
-		FI_GAMMA_IFACE=gam0)
-}
-
-user=(setpriv --reuid daemon --regid daemon --clear-groups --inh-caps=-all)
-
-pingpong() { # NAME [OPTION...]
-	local name=$1
-	shift
-	: >"$shared/stats"
-	if pair -p 47592 30 "${user[@]}" fi_pingpong -p gamma "$@" -- \
-		"${user[@]}" fi_pingpong -p gamma "$@" "$(mgt 1)"; then
-		ok "$name"
-	else
-		not_ok "$name" "$work/server.out" "$work/client.out"
-	fi
-	cp "$shared/stats" "$work/stats"
-}
-
-domains() {
-	on node01 "${user[@]}" fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u
-}
-
-own_env=()
 for mtu in 1500 9000; do
 	lab_up 2 --mtu $mtu --offloads
 	[ -n "${own_env[*]}" ] || own_env=("${gamma_env[@]}")
@@ -85,7 +53,7 @@ gamma_env+=(FI_GAMMA_LINK=packet)
 check_fails "a packet socket alone: the cause and the cure" "no CAP_NET_RAW, .* no gammad" \
 	on node01 "${user[@]}" fi_info -p gamma
 gamma_env+=(FI_GAMMA_LINK=wire)
-check_fails "no such link" "must be any, packet, xdp, auto or udp" on node01 fi_info -p gamma
+check_fails "no such link" "must be any, packet, xdp, auto, udp or udp6" on node01 fi_info -p gamma
 
 # One process may have packet sockets, the other may not.
 gamma_env+=(FI_GAMMA_LINK=any)

@@ -17,7 +17,8 @@ PREFIX = "GAMMA_"
 NOT_IN_TABLES = {
     "EXT_COUNT", "EXT_KNOWN", "FLAGS_KNOWN", "FRAGMENT_OFFSET_MASK",  # follow from others
     # In the table of addresses.
-    "MAC_LEN", "EPOCH_ANY", "PORT_ANY", "ADDR_VERSION", "ADDR_VERSION_UDP", "ADDR_LEN",
+    "MAC_LEN", "IPV6_LEN", "EPOCH_ANY", "PORT_ANY", "ADDR_VERSION", "ADDR_VERSION_UDP",
+    "ADDR_VERSION_UDP6", "ADDR_LEN",
 }
 WIDTH = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
 # Extensions without a structure: a number each.

@@ -2,6 +2,8 @@
 /* Unit tests of prov/gamma/src/av.c. */
 #include "prov_fake.h"
 #include "../deprecated.h"
+#include "base/ipv6_names.h"
+#include "ipv6_double.h"
 
 #include <arpa/inet.h>
 
@@ -243,6 +245,78 @@ static void insertsvc__takes_text(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
+/* A domain over IPv6: addresses come and go as text and as 24 bytes, and while they are in the
+ * process knows the way. */
+static struct fid_av *open_av_ipv6(struct fake *fake)
+{
+	struct gamma_domain *domain =
+		gamma_container_of(fake->domain, struct gamma_domain, domain_fid);
+
+	domain->nic.udp = domain->nic.ipv6 = true;
+	return open_av(fake, FI_AV_TABLE, 0);
+}
+
+static void ipv6__there_and_back(void **state)
+{
+	static const char text[] = "fi_addr_gamma://[2001:db8::7]:9228/0000beef";
+	struct fid_av *av = open_av_ipv6(*state);
+	uint8_t ipv6[GAMMA_IPV6_LEN], mac[GAMMA_MAC_LEN];
+	struct gamma_addr out, inner = fake_addr(0, 9228, 0xbeef);
+	size_t len = sizeof(out), text_len = 80;
+	char buf[80];
+
+	assert_int_equal(fi_av_insertsvc(av, text, NULL, NULL, 0, NULL), 1);
+	assert_int_equal(fi_av_lookup(av, 0, &out, &len), 0);
+	assert_int_equal(out.version, GAMMA_ADDR_VERSION_UDP6);
+	assert_string_equal(fi_av_straddr(av, &out, buf, &text_len), text);
+	gamma_addr_ipv6(&out, ipv6);
+	gamma_pseudo_mac_make_ipv6(ipv6, mac);
+	memcpy(inner.mac, mac, sizeof(mac));
+	assert_int_equal(gamma_av_find(gamma_container_of(av, struct gamma_av, av_fid), &inner), 0);
+	assert_int_equal(fi_av_insert(av, &out, 1, NULL, 0, NULL), 1);
+	assert_int_equal(fi_av_remove(av, &(fi_addr_t){0}, 1, 0), 0);
+	assert_true(gamma_ipv6_names_find(mac, ipv6));
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_false(gamma_ipv6_names_find(mac, ipv6));
+}
+
+static void ipv6__refuses_what_is_no_host(void **state)
+{
+	static const char *const wrong[] = {
+		"fi_addr_gamma://[2001:db8::7]",  "fi_addr_gamma://[2001:db8::7]:0",
+		"fi_addr_gamma://[2001:db8:7]:1", "fi_addr_gamma://[2001:db8::7:1",
+		"fi_addr_gamma://2001:db8::7:1",  "fi_addr_gamma://[]:1",
+	};
+	struct fid_av *av = open_av_ipv6(*state);
+	struct gamma_addr addr;
+
+	for (size_t i = 0; i < gamma_array_size(wrong); i++)
+		assert_int_equal(fi_av_insertsvc(av, wrong[i], NULL, NULL, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insertsvc(av, "fi_addr_gamma://[ff02::1]:1", NULL, NULL, 0, NULL),
+			 0);
+	assert_int_equal(fi_av_insertsvc(av, "fi_addr_gamma://[::]:1", NULL, NULL, 0, NULL), 0);
+	addr = fake_addr(1, 1000, 7); /* of another link */
+	assert_int_equal(fi_av_insert(av, &addr, 1, NULL, 0, NULL), 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
+/* Two addresses that frames cannot tell apart. */
+static void ipv6__refuses_the_second_of_doubles(void **state)
+{
+	uint8_t one[GAMMA_IPV6_LEN] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}, other[GAMMA_IPV6_LEN];
+	struct gamma_addr addrs[2] = {fake_addr(0, 1, 2), fake_addr(0, 1, 2)};
+	struct fid_av *av = open_av_ipv6(*state);
+	int errors[2];
+
+	ipv6_double(one, other);
+	addrs[0].version = addrs[1].version = GAMMA_ADDR_VERSION_UDP6;
+	gamma_addr_set_ipv6(&addrs[0], one);
+	gamma_addr_set_ipv6(&addrs[1], other);
+	assert_int_equal(fi_av_insert(av, addrs, 2, NULL, FI_SYNC_ERR, errors), 1);
+	assert_int_equal(errors[1], FI_EADDRNOTAVAIL);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
 static void insertsvc__resolves(void **state)
 {
 	struct fid_av *av = open_av(*state, FI_AV_TABLE, 0);
@@ -344,6 +418,9 @@ int main(void)
 		TEST(lookup__truncates_and_says_the_length),
 		TEST(straddr__truncates_and_says_the_length),
 		TEST(insertsvc__takes_text),
+		TEST(ipv6__there_and_back),
+		TEST(ipv6__refuses_what_is_no_host),
+		TEST(ipv6__refuses_the_second_of_doubles),
 		TEST(insertsvc__resolves),
 		TEST(insertsym__counts_nodes_and_services),
 		TEST(async__reports_to_the_event_queue),

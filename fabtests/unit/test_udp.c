@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/link/udp.c, over the loopback of a namespace of their own (netns.h).
+ * Unit tests of common/link/udp.c, over the loopback of a namespace of their own (netns.h), with
+ * IPv4 and with IPv6.
  */
 #include "netns.h"
 
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/ipv6_names.h"
+#include "ipv6_double.h"
 #include "link/udp.h"
 #include "wire/codec.h"
 #include "wire/pseudo_mac.h"
@@ -19,34 +22,67 @@
 enum { PORT = 9228, FRAMES = 100, BYTES = 1400 };
 
 static struct gamma_stats stats[2];
-static struct gamma_link *out, *in; /* on 127.0.0.1, on 127.0.0.2 */
+static struct gamma_link *out, *in; /* on 127.0.0.1, on 127.0.0.2, or on fd00::1, on fd00::2 */
+static bool ipv6;
 static uint8_t payload[FRAMES][BYTES];
 static struct gamma_frame frames[FRAMES];
 
 static struct gamma_udp_attr attr(uint8_t host)
 {
-	return (struct gamma_udp_attr){
-		.ipv4 = {127, 0, 0, host},
+	struct gamma_udp_attr attr = {
+		.ip = {127, 0, 0, host},
 		.port = PORT,
 		.mtu = 1472,
 		.ifindex = 1, /* of the loopback interface */
 	};
+
+	if (ipv6) {
+		attr.ipv6 = true;
+		attr.mtu = 1452;
+		memset(attr.ip, 0, sizeof(attr.ip));
+		attr.ip[0] = 0xfd;
+		attr.ip[15] = host;
+	}
+	return attr;
 }
 
+static void mac_of(uint8_t host, uint8_t mac[GAMMA_MAC_LEN])
+{
+	if (ipv6)
+		gamma_pseudo_mac_make_ipv6(attr(host).ip, mac);
+	else
+		gamma_pseudo_mac_make(attr(host).ip, mac);
+}
+
+/* The sender knows the receiver's address, as if an address vector held it. */
 static int setup(void **state)
 {
 	struct gamma_udp_attr a = attr(1), b = attr(2);
+	uint8_t mac[GAMMA_MAC_LEN];
 
 	(void) state;
 	memset(stats, 0, sizeof(stats));
+	if (ipv6 && gamma_ipv6_names_hold(b.ip, mac))
+		return -1;
 	return gamma_udp_open(&a, &stats[0], &out) || gamma_udp_open(&b, &stats[1], &in);
+}
+
+static int setup_ipv6(void **state)
+{
+	ipv6 = true;
+	return setup(state);
 }
 
 static int teardown(void **state)
 {
+	uint8_t mac[GAMMA_MAC_LEN];
+
 	(void) state;
 	out->ops->close(out);
 	in->ops->close(in);
+	mac_of(2, mac);
+	gamma_ipv6_names_drop(mac);
+	ipv6 = false;
 	return 0;
 }
 
@@ -62,8 +98,8 @@ static void make_frame(unsigned i, size_t len)
 
 	memset(frame, 0, sizeof(*frame));
 	memset(payload[i], (int) i, len);
-	gamma_pseudo_mac_make(attr(2).ipv4, frame->room);
-	gamma_pseudo_mac_make(attr(1).ipv4, frame->room + GAMMA_MAC_LEN);
+	mac_of(2, frame->room);
+	mac_of(1, frame->room + GAMMA_MAC_LEN);
 	frame->room[12] = GAMMA_ETHERTYPE >> 8;
 	frame->room[13] = GAMMA_ETHERTYPE & 0xff;
 	memcpy(frame->room + GAMMA_ETH_LEN, &header, sizeof(header));
@@ -245,7 +281,77 @@ static void open__port_in_use(void **state)
 	assert_int_equal(gamma_udp_open(&a, &stats[0], &link), -EADDRINUSE);
 }
 
-#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* An unknown peer can be answered. */
+static void ipv6__answers_go_where_frames_came_from(void **state)
+{
+	struct gamma_arrival arrival;
+	uint8_t address[GAMMA_IPV6_LEN], mac[GAMMA_MAC_LEN];
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	make_frame(0, 10);
+	send_all(1);
+	expect(0);
+	mac_of(1, mac);
+	assert_false(gamma_ipv6_names_find(mac, address));
+	assert_true(gamma_udp_ipv6_of(in, mac, address));
+	assert_memory_equal(address, attr(1).ip, sizeof(address));
+	mac_of(1, frames[0].room);
+	mac_of(2, frames[0].room + GAMMA_MAC_LEN);
+	assert_int_equal(in->ops->send(in, frames, 1, &error), 1);
+	await_at(out, &arrival);
+	assert_int_equal(arrival.len, frames[0].head_len + 10);
+	out->ops->release(out);
+}
+
+/* Nobody knows where it should go. */
+static void ipv6__frames_to_an_unknown_address_are_lost(void **state)
+{
+	(void) state;
+	netns_needed();
+	make_frame(0, 10);
+	frames[0].room[5] ^= 1;
+	send_all(1);
+	assert_false(in->ops->arm(in));
+	assert_int_equal(stats[0].send_calls, 0);
+}
+
+/* The peer's pseudo MAC address, from another host. */
+static void ipv6__frames_of_a_peers_double_are_dropped(void **state)
+{
+	uint8_t other[GAMMA_IPV6_LEN], mac[GAMMA_MAC_LEN], doubled[GAMMA_MAC_LEN];
+
+	(void) state;
+	netns_needed();
+	ipv6_double(attr(1).ip, other);
+	assert_int_equal(gamma_ipv6_names_hold(other, mac), 0);
+	mac_of(1, doubled);
+	assert_memory_equal(mac, doubled, GAMMA_MAC_LEN);
+	make_frame(0, 10);
+	send_all(1);
+	assert_false(in->ops->arm(in));
+	assert_int_equal(stats[1].stray, 1);
+	gamma_ipv6_names_drop(mac);
+	make_frame(1, 10);
+	out->ops->send(out, frames + 1, 1, &(int){0});
+	expect(1);
+}
+
+static int group_setup(void **state)
+{
+	if (netns_setup(state))
+		return -1;
+	netns_ip("addr add fd00::1/128 dev lo nodad");
+	netns_ip("addr add fd00::2/128 dev lo nodad");
+	return 0;
+}
+
+#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown), IPV6_TEST(name)
+#define IPV6_TEST(name)                                           \
+	{                                                         \
+#name " (IPv6)", name, setup_ipv6, teardown, NULL \
+	}
 
 int main(void)
 {
@@ -258,7 +364,10 @@ int main(void)
 		LINK_TEST(error__nobody_has_the_port),
 		LINK_TEST(error__datagrams_still_arrive),
 		LINK_TEST(open__port_in_use),
+		IPV6_TEST(ipv6__answers_go_where_frames_came_from),
+		IPV6_TEST(ipv6__frames_to_an_unknown_address_are_lost),
+		IPV6_TEST(ipv6__frames_of_a_peers_double_are_dropped),
 	};
 
-	return cmocka_run_group_tests(tests, netns_setup, NULL);
+	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

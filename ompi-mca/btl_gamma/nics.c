@@ -13,7 +13,8 @@
 #include <string.h>
 #include <net/if.h>
 
-#define UDP_SUFFIX "-udp" /* of a domain over UDP */
+/* Of domains over UDP, and over IPv6. */
+static const char *const udp_suffixes[] = {"-udp", "-udp6"};
 
 enum { VERBOSE = 20 }; /* btl_base_verbose from which distances are shown */
 
@@ -65,11 +66,15 @@ static bool is_network(const char *word, const char *nic)
 /* Of a domain over UDP the provider's name has a suffix. */
 static void interface_of(const struct btl_gamma_nic *nic, char interface[sizeof(nic->name)])
 {
-	size_t len = strlen(nic->name), suffix = strlen(UDP_SUFFIX);
+	size_t len = strlen(nic->name), i;
 
 	strcpy(interface, nic->name);
-	if (len > suffix && !strcmp(interface + len - suffix, UDP_SUFFIX))
-		interface[len - suffix] = 0;
+	for (i = 0; i < sizeof(udp_suffixes) / sizeof(udp_suffixes[0]); i++) {
+		size_t suffix = strlen(udp_suffixes[i]);
+
+		if (len > suffix && !strcmp(nic->name + len - suffix, udp_suffixes[i]))
+			interface[len - suffix] = 0;
+	}
 }
 
 static bool listed(const char *list, const struct btl_gamma_nic *nic)

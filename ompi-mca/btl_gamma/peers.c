@@ -205,7 +205,8 @@ static int insert_address(struct fid_av *av, const struct modex_nic *nic, fi_add
 	struct gamma_addr address = nic->address;
 
 	if (btl_gamma_port_is_reopened()) {
-		memcpy(address.mac, nic->mac, sizeof(address.mac));
+		if (address.version == GAMMA_ADDR_VERSION)
+			memcpy(address.mac, nic->mac, sizeof(address.mac));
 		address.epoch = GAMMA_EPOCH_ANY;
 	}
 	return fi_av_insert(av, &address, 1, handle, 0, NULL);
@@ -283,8 +284,8 @@ static void compare_mtu(struct btl_gamma_port *port, const char *host, const str
 {
 	const uint16_t ours = ntohs(port->address.mtu), theirs = ntohs(nic->address.mtu);
 
-	if (!ours || !theirs || ours == theirs ||
-	    __atomic_exchange_n(&port->mtu_reported, true, __ATOMIC_RELAXED))
+	if (port->address.version == GAMMA_ADDR_VERSION_UDP6 || !ours || !theirs ||
+	    ours == theirs || __atomic_exchange_n(&port->mtu_reported, true, __ATOMIC_RELAXED))
 		return;
 	btl_gamma_report_slow(
 		"%s has an MTU of %u bytes here, and %s has %u bytes on %s: frames between them "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses as text: fi_addr_gamma://MAC:PORT/EPOCH.
+ * Addresses, as processes exchange them, as text: fi_addr_gamma://MAC:PORT/EPOCH.
  */
 #ifndef GAMMA_PROV_ADDRESS_TEXT_H
 #define GAMMA_PROV_ADDRESS_TEXT_H

@@ -7,6 +7,7 @@
 #include "gamma.h"
 #include "nic_list.h"
 #include "report.h"
+#include "base/ipv6_names.h"
 #include "base/mac.h"
 #include "nic/resolve.h"
 
@@ -190,22 +191,33 @@ static int resize_entries(struct gamma_av *av, size_t size)
 	return 0;
 }
 
+static bool is_host_ipv6(const struct gamma_addr *addr)
+{
+	struct gamma_ip ip = {.len = GAMMA_IPV6_LEN};
+
+	gamma_addr_ipv6(addr, ip.bytes);
+	return gamma_ip_is_host(&ip);
+}
+
 /* It comes from another host and may hold anything. */
 static bool address_is_valid(const struct gamma_nic *nic, const struct gamma_addr *addr)
 {
+	const char *link = gamma_nic_list_link_name(addr->version);
+	const uint8_t own = gamma_nic_list_addr_version(nic);
 	static bool reported; /* once per process */
 
-	if (!addr->port || !gamma_mac_is_unicast(addr->mac))
+	if (!addr->port)
 		return false;
-	if (addr->version == gamma_nic_list_addr_version(nic))
-		return true;
-	if ((addr->version == GAMMA_ADDR_VERSION || addr->version == GAMMA_ADDR_VERSION_UDP) &&
-	    !__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
-		gamma_report(
-			"a peer's address is of the %s link, and this process uses %s: set the "
-			"same FI_GAMMA_LINK on all hosts, or start gammad on all",
-			addr->version == GAMMA_ADDR_VERSION ? "Ethernet" : "UDP",
-			nic->udp ? "UDP" : "Ethernet");
+	if (addr->version == own)
+		return own == GAMMA_ADDR_VERSION_UDP6 ? is_host_ipv6(addr)
+						      : gamma_mac_is_unicast(addr->mac);
+	if (link && !__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
+		gamma_report("a peer's address is of %s, and this process uses %s: set the same "
+			     "FI_GAMMA_LINK on all hosts%s",
+			     link, gamma_nic_list_link_name(own),
+			     addr->version == GAMMA_ADDR_VERSION || own == GAMMA_ADDR_VERSION
+				     ? ", or start gammad on all"
+				     : "");
 	return false;
 }
 
@@ -219,6 +231,7 @@ static void advance_lowest_free(struct gamma_av *av)
 static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_addr_t *index)
 {
 	struct gamma_av_entry *entry;
+	struct gamma_addr held = *addr;
 	int ret;
 
 	*index = FI_ADDR_NOTAVAIL;
@@ -231,9 +244,13 @@ static int insert_one(struct gamma_av *av, const struct gamma_addr *addr, fi_add
 		if (ret)
 			return ret;
 	}
+	ret = gamma_ipv6_names_hold_addr(&held);
+	if (ret)
+		return ret == -ENOMEM ? -FI_ENOMEM : -FI_EADDRNOTAVAIL;
 	*index = av->lowest_free;
 	entry = &av->entries[*index];
-	memcpy(&entry->addr, addr, sizeof(*addr));
+	addr = &entry->addr;
+	entry->addr = held;
 	entry->used = true;
 	av->scalable += addr->contexts != 0;
 	av->duplicates |= slot_is_known(av, slot_of(addr));
@@ -359,7 +376,7 @@ struct resolver {
 	size_t nic_count;
 };
 
-static int open_resolver(struct resolver *resolver, bool udp)
+static int open_resolver(struct resolver *resolver, const struct gamma_nic *nic)
 {
 	char why[256];
 	int ret;
@@ -370,7 +387,8 @@ static int open_resolver(struct resolver *resolver, bool udp)
 		GAMMA_WARN(AV, "%s\n", why);
 		return ret;
 	}
-	ret = gamma_nic_list_read(udp, &resolver->nics, &resolver->nic_count);
+	ret = gamma_nic_list_read(gamma_nic_list_kind_of(nic), &resolver->nics,
+				  &resolver->nic_count);
 	if (ret)
 		gamma_conf_free(resolver->conf);
 	return ret;
@@ -395,11 +413,12 @@ static int resolve_node(const struct resolver *resolver, const char *node, const
 		return ret;
 	}
 	memset(addr, 0, sizeof(*addr));
-	addr->version = gamma_nic_list_addr_version(resolver->nics);
+	addr->version = gamma_nic_list_addr_version(resolved.nic ? resolved.nic : resolver->nics);
 	addr->port = htons(resolved.port);
 	memcpy(addr->mac, resolved.mac, GAMMA_MAC_LEN);
 	if (gamma_nic_select_by_mac(resolver->nics, resolver->nic_count, resolved.mac))
 		addr->host = gamma_host_identity();
+	gamma_ipv6_names_show_addr(addr);
 	return 0;
 }
 
@@ -449,7 +468,7 @@ static int av_insertsym(struct fid_av *av_fid, const char *node, size_t nodes, c
 		return -FI_EINVAL;
 	ret = begin_insert(&insertion, av, fi_addr, flags, context);
 	if (!ret)
-		ret = open_resolver(&resolver, av->domain->nic.udp);
+		ret = open_resolver(&resolver, &av->domain->nic);
 	if (ret)
 		return ret;
 	for (i = 0; i < nodes * services; i++) {
@@ -472,7 +491,7 @@ static int av_insertsvc(struct fid_av *av_fid, const char *node, const char *ser
 		return av_insertsym(av_fid, node, 1, service, 1, fi_addr, flags, context);
 	if (service || !gamma_address_text_read(node, &addr))
 		return -FI_EINVAL;
-	if (!memcmp(addr.mac, nic->mac, GAMMA_MAC_LEN))
+	if (addr.version != GAMMA_ADDR_VERSION_UDP6 && !memcmp(addr.mac, nic->mac, GAMMA_MAC_LEN))
 		addr.host = gamma_host_identity();
 	return av_insert(av_fid, &addr, 1, fi_addr, flags, context);
 }
@@ -484,6 +503,7 @@ static int remove_one(struct gamma_av *av, fi_addr_t index)
 	if (!gamma_av_addr(av, index))
 		return -FI_EINVAL;
 	hash_remove(av, index);
+	gamma_ipv6_names_drop_addr(&av->entries[index].addr);
 	av->entries[index].used = false;
 	av->scalable -= av->entries[index].addr.contexts != 0;
 	av->lowest_free = gamma_min(av->lowest_free, index);
@@ -510,12 +530,15 @@ static int av_lookup(struct fid_av *av_fid, fi_addr_t fi_addr, void *addr, size_
 {
 	struct gamma_av *av = av_of(av_fid);
 	const struct gamma_addr *entry;
+	struct gamma_addr shown;
 
 	gamma_domain_lock(av->domain);
 	entry = gamma_av_addr(av, fi_addr);
 	if (entry) {
-		memcpy(addr, entry, gamma_min(*addrlen, sizeof(*entry)));
-		*addrlen = sizeof(*entry);
+		shown = *entry;
+		gamma_ipv6_names_show_addr(&shown);
+		memcpy(addr, &shown, gamma_min(*addrlen, sizeof(shown)));
+		*addrlen = sizeof(shown);
 	}
 	gamma_domain_unlock(av->domain);
 	return entry ? 0 : -FI_EINVAL;
@@ -560,6 +583,9 @@ static int av_close(struct fid *fid)
 	if (av->eq)
 		gamma_refs_drop(&av->eq->refs);
 	gamma_refs_drop(&av->domain->refs);
+	for (size_t i = 0; i < av->count; i++)
+		if (av->entries[i].used)
+			gamma_ipv6_names_drop_addr(&av->entries[i].addr);
 	free(av->entries);
 	free(av->hash);
 	free(av);

@@ -71,12 +71,17 @@ GAMMA_NOINLINE static void write_rx_error(struct gamma_fi_ep *ep,
 					  struct gamma_completion completion, uint64_t lost,
 					  int error, const struct gamma_addr *source)
 {
-	if (error)
+	struct gamma_addr shown;
+
+	if (error) {
 		gamma_cq_write_error(ep->rx_cq, &completion, -error, 0, ep->cause);
-	else if (lost)
+	} else if (lost) {
 		gamma_cq_write_error(ep->rx_cq, &completion, FI_ETRUNC, lost, NULL);
-	else
-		gamma_cq_write_unknown_source(ep->rx_cq, &completion, source);
+	} else {
+		shown = *source;
+		gamma_endpoint_show_addr(ep->endpoint, &shown);
+		gamma_cq_write_unknown_source(ep->rx_cq, &completion, &shown);
+	}
 }
 
 /* False: no entry was wanted. The completion is passed by value so that a success is built in the

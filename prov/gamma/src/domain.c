@@ -156,14 +156,14 @@ static int find_nic(const char *name, struct gamma_nic *nic)
 	const struct gamma_nic *found;
 	struct gamma_domain_name interface;
 	struct gamma_nic *nics;
+	enum gamma_nic_list_kind kind;
 	size_t count;
-	bool udp;
 	int ret;
 
 	if (!name)
 		return -FI_EINVAL;
-	interface = gamma_nic_list_interface(name, &udp);
-	ret = gamma_nic_list_read(udp, &nics, &count);
+	interface = gamma_nic_list_interface(name, &kind);
+	ret = gamma_nic_list_read(kind, &nics, &count);
 	if (ret)
 		return ret;
 	found = gamma_nic_select_by_name(nics, count, interface.text);

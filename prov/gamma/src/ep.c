@@ -2,6 +2,7 @@
 /* An endpoint's life: opening, binding, enabling, options, names, aliases, closing. */
 #include "ep.h"
 #include "report.h"
+#include "base/ipv6_names.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -242,6 +243,10 @@ static void explain_create(const struct gamma_fi_ep *ep, int error)
 	switch (-error) {
 	case EADDRINUSE:
 		explain_taken_port(ep);
+		break;
+	case EADDRNOTAVAIL:
+		gamma_report("%s: its IP address has gone: see `ip address`, and start again",
+			     name);
 		break;
 	case EPERM:
 		gamma_report("%s: no CAP_NET_RAW and no gammad: run as root, or start gammad",
@@ -563,14 +568,16 @@ static struct fi_ops_ep ep_ops = {
 
 int gamma_ep_copy_name(const struct gamma_addr *name, void *addr, size_t *len)
 {
+	struct gamma_addr shown = *name;
 	size_t room;
 
 	if (!len)
 		return -FI_EINVAL;
 	room = *len;
 	*len = GAMMA_ADDR_LEN;
+	gamma_ipv6_names_show_addr(&shown);
 	if (addr)
-		memcpy(addr, name, gamma_min(room, GAMMA_ADDR_LEN));
+		memcpy(addr, &shown, gamma_min(room, GAMMA_ADDR_LEN));
 	return room < GAMMA_ADDR_LEN ? -FI_ETOOSMALL : 0;
 }
 
@@ -586,14 +593,21 @@ static int ep_getname(struct fid *fid, void *addr, size_t *len)
 static int ep_setname(struct fid *fid, void *addr, size_t len)
 {
 	struct gamma_fi_ep *ep = ep_of(fid);
-	const struct gamma_addr *wanted = addr;
+	struct gamma_addr wanted;
+	bool own;
 
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (!wanted || len < GAMMA_ADDR_LEN ||
-	    memcmp(wanted->mac, ep->domain->nic.mac, GAMMA_MAC_LEN))
+	if (!addr || len < GAMMA_ADDR_LEN)
 		return -FI_EINVAL;
-	ep->port = ntohs(wanted->port);
+	memcpy(&wanted, addr, sizeof(wanted));
+	if (gamma_ipv6_names_hold_addr(&wanted))
+		return -FI_EINVAL;
+	own = !memcmp(wanted.mac, ep->domain->nic.mac, GAMMA_MAC_LEN);
+	gamma_ipv6_names_drop_addr(&wanted);
+	if (!own)
+		return -FI_EINVAL;
+	ep->port = ntohs(wanted.port);
 	return 0;
 }
 

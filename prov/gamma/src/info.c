@@ -8,6 +8,7 @@
 #include "nic_list.h"
 #include "link/broker.h"
 #include "link/packet_socket.h"
+#include "base/ipv6_names.h"
 #include "base/mac.h"
 #include "nic/resolve.h"
 #include "wire/wire.h"
@@ -184,14 +185,14 @@ static int ask_gammad(struct query *query, bool *runs, char *why, size_t why_len
 	return -FI_ENODATA;
 }
 
-static int load_nics(struct query *query, bool udp, char *why, size_t why_len)
+static int load_nics(struct query *query, enum gamma_nic_list_kind kind, char *why, size_t why_len)
 {
 	int ret;
 
 	gamma_nic_list_free(query->nics);
 	query->nics = NULL;
 	query->only = NULL;
-	ret = gamma_nic_list_read(udp, &query->nics, &query->nic_count);
+	ret = gamma_nic_list_read(kind, &query->nics, &query->nic_count);
 	if (ret) {
 		snprintf(why, why_len, "listing the network interfaces failed: %s", strerror(-ret));
 		return -FI_ENODATA;
@@ -203,29 +204,69 @@ static int load_nics(struct query *query, bool udp, char *why, size_t why_len)
 	snprintf(why, why_len,
 		 "no usable network interface: it takes %s "
 		 "(FI_LOG_LEVEL=info says why each is left out)",
-		 udp ? "one with an IPv4 address" : "an Ethernet NIC that is up");
+		 kind == GAMMA_NICS_ETHERNET ? "an Ethernet NIC that is up"
+		 : kind == GAMMA_NICS_UDP    ? "one with an IP address"
+					     : "one with an IPv6 address");
 	return -FI_ENODATA;
 }
 
-/* A program may name a domain, or an address, of the one kind. */
+static bool may_choose_udp(void)
+{
+	return gamma_settings.link == GAMMA_LINK_SETTING_ANY ||
+	       gamma_settings.link == GAMMA_LINK_SETTING_AUTO ||
+	       gamma_settings.link == GAMMA_LINK_SETTING_UDP;
+}
+
+/* Which kind of UDP an address is of; Ethernet: none, or no address. */
+static enum gamma_nic_list_kind kind_of_address(const void *addr, size_t len)
+{
+	struct gamma_addr copy;
+
+	if (!addr || len < sizeof(copy))
+		return GAMMA_NICS_ETHERNET;
+	memcpy(&copy, addr, sizeof(copy));
+	return copy.version == GAMMA_ADDR_VERSION_UDP6  ? GAMMA_NICS_UDP6
+	       : copy.version == GAMMA_ADDR_VERSION_UDP ? GAMMA_NICS_UDP
+							: GAMMA_NICS_ETHERNET;
+}
+
+/* A program may name a domain, or an own address, of one kind. */
+static enum gamma_nic_list_kind kind_named(const struct fi_info *hints)
+{
+	const char *domain = hinted_domain(hints);
+	enum gamma_nic_list_kind kind = GAMMA_NICS_ETHERNET;
+
+	if (domain)
+		gamma_nic_list_interface(domain, &kind);
+	return kind || !hints ? kind : kind_of_address(hints->src_addr, hints->src_addrlen);
+}
+
+/* If it is to be UDP: over which version of IP. The peer's address decides, if it is known. */
+static enum gamma_nic_list_kind udp_kind(const struct query *query, const char *node)
+{
+	enum gamma_nic_list_kind kind = kind_named(query->hints);
+	struct gamma_addr addr;
+
+	if (gamma_settings.link == GAMMA_LINK_SETTING_UDP6)
+		return GAMMA_NICS_UDP6;
+	if (!kind && query->hints)
+		kind = kind_of_address(query->hints->dest_addr, query->hints->dest_addrlen);
+	if (!kind && gamma_address_text_matches(node) && gamma_address_text_read(node, &addr))
+		kind = kind_of_address(&addr, sizeof(addr));
+	return kind ? kind : GAMMA_NICS_UDP;
+}
+
 static bool wants_udp(const struct query *query)
 {
-	const char *domain = hinted_domain(query->hints);
-	const struct gamma_addr *addr = query->hints ? query->hints->src_addr : NULL;
-	bool udp = gamma_settings.link == GAMMA_LINK_SETTING_UDP;
-
-	if (gamma_settings.link == GAMMA_LINK_SETTING_ANY ||
-	    gamma_settings.link == GAMMA_LINK_SETTING_AUTO) {
-		if (domain)
-			gamma_nic_list_interface(domain, &udp);
-		if (addr && query->hints->src_addrlen >= sizeof(*addr))
-			udp |= addr->version == GAMMA_ADDR_VERSION_UDP;
-	}
-	return udp;
+	if (gamma_settings.link == GAMMA_LINK_SETTING_UDP ||
+	    gamma_settings.link == GAMMA_LINK_SETTING_UDP6)
+		return true;
+	return may_choose_udp() && kind_named(query->hints);
 }
 
 /* By gammad, or over UDP, which needs no privilege. */
-static int without_packet_sockets(struct query *query, char *why, size_t why_len)
+static int without_packet_sockets(struct query *query, enum gamma_nic_list_kind udp, char *why,
+				  size_t why_len)
 {
 	bool runs;
 	int ret = ask_gammad(query, &runs, why, why_len);
@@ -241,12 +282,13 @@ static int without_packet_sockets(struct query *query, char *why, size_t why_len
 		return ret;
 	}
 	GAMMA_INFO(CORE, "no CAP_NET_RAW and no gammad: UDP is used\n");
-	return load_nics(query, true, why, why_len);
+	return load_nics(query, udp, why, why_len);
 }
 
 /* Reads configuration and NICs; the reason if gamma cannot serve on this host. */
-static int load_host(struct query *query, char *why, size_t why_len)
+static int load_host(struct query *query, const char *node, char *why, size_t why_len)
 {
+	enum gamma_nic_list_kind udp = udp_kind(query, node);
 	int ret;
 
 	if (gamma_init_error()) {
@@ -256,13 +298,13 @@ static int load_host(struct query *query, char *why, size_t why_len)
 	if (gamma_conf_load(gamma_settings.conf_path, &query->conf, why, why_len))
 		return -FI_ENODATA;
 	if (wants_udp(query))
-		return load_nics(query, true, why, why_len);
-	ret = load_nics(query, false, why, why_len);
+		return load_nics(query, udp, why, why_len);
+	ret = load_nics(query, GAMMA_NICS_ETHERNET, why, why_len);
 	if (ret)
 		return ret;
 	ret = try_packet_socket();
 	if (ret == -EPERM)
-		return without_packet_sockets(query, why, why_len);
+		return without_packet_sockets(query, udp, why, why_len);
 	if (ret)
 		snprintf(why, why_len, "no packet socket: %s; see the process's limits (ulimit)",
 			 strerror(-ret));
@@ -275,8 +317,15 @@ static bool address_valid(const void *addr, size_t len)
 {
 	const struct gamma_addr *gamma_addr = addr;
 
-	return len >= GAMMA_ADDR_LEN && (gamma_addr->version == GAMMA_ADDR_VERSION ||
-					 gamma_addr->version == GAMMA_ADDR_VERSION_UDP);
+	return len >= GAMMA_ADDR_LEN && gamma_nic_list_link_name(gamma_addr->version);
+}
+
+static int take_address(const void *from, size_t len, struct gamma_addr *addr)
+{
+	if (!address_valid(from, len))
+		return -FI_ENODATA;
+	memcpy(addr, from, sizeof(*addr));
+	return gamma_ipv6_names_hold_addr(addr);
 }
 
 /* A group as destination: a group MAC, or an IPv4 multicast address, which maps to an Ethernet
@@ -310,6 +359,8 @@ static int take_text(struct query *query, const char *node, const char *service,
 				     "as fi_av_straddr writes it, and without a service");
 		return -FI_ENODATA;
 	}
+	if (gamma_ipv6_names_hold_addr(&addr))
+		return -FI_ENODATA;
 	memcpy(out->mac, addr.mac, GAMMA_MAC_LEN);
 	out->port = ntohs(addr.port);
 	out->nic = gamma_nic_select_by_mac(query->nics, query->nic_count, addr.mac);
@@ -326,6 +377,21 @@ static bool is_numeric(const char *node)
 	struct gamma_ip ip;
 
 	return gamma_mac_parse(node, mac) || gamma_ip_parse(node, &ip);
+}
+
+/* A node with IPv6 addresses alone decides for IPv6, unless the user has decided. */
+static int resolve(struct query *query, const char *node, const char *service, bool source,
+		   struct gamma_resolved *out, char *why, size_t why_len)
+{
+	int ret = gamma_resolve(node, service, source, query->conf, query->nics, query->nic_count,
+				out, why, why_len);
+
+	if (ret != -EAFNOSUPPORT || !may_choose_udp() || hinted_domain(query->hints))
+		return ret;
+	ret = load_nics(query, GAMMA_NICS_UDP6, why, why_len);
+	return ret ? ret
+		   : gamma_resolve(node, service, source, query->conf, query->nics,
+				   query->nic_count, out, why, why_len);
 }
 
 /* node and service name the source with FI_SOURCE, else the destination. */
@@ -349,15 +415,15 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 		return -FI_ENODATA;
 	}
 	/* Only the port of a group is resolved, as for a source on any NIC. */
-	if (gamma_resolve(is_group ? NULL : node, service, source || is_group, query->conf,
-			  query->nics, query->nic_count, out, why, sizeof(why))) {
+	if (resolve(query, is_group ? NULL : node, service, source || is_group, out, why,
+		    sizeof(why))) {
 		gamma_select_explain(query->named, why);
 		return -FI_ENODATA;
 	}
 	if (source)
 		return 0;
 	query->has_dest = true;
-	query->dest_addr.version = gamma_nic_list_addr_version(query->nics);
+	query->dest_addr.version = gamma_nic_list_addr_version(out->nic ? out->nic : query->nics);
 	memcpy(query->dest_addr.mac, is_group ? group : out->mac, GAMMA_MAC_LEN);
 	/* A group has a port too, so that one address serves several. */
 	query->dest_addr.port = htons(is_group && !out->port ? GAMMA_GROUP_PORT : out->port);
@@ -368,19 +434,17 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 static int take_hinted_addresses(struct query *query, bool source_named)
 {
 	const struct fi_info *hints = query->hints;
-	const struct gamma_addr *addr;
+	struct gamma_addr addr;
 
 	if (hints && hints->src_addr && !source_named) {
-		addr = hints->src_addr;
-		if (!address_valid(addr, hints->src_addrlen))
+		if (take_address(hints->src_addr, hints->src_addrlen, &addr))
 			return -FI_ENODATA;
-		memcpy(query->source.mac, addr->mac, GAMMA_MAC_LEN);
-		query->source.port = ntohs(addr->port);
+		memcpy(query->source.mac, addr.mac, GAMMA_MAC_LEN);
+		query->source.port = ntohs(addr.port);
 	}
 	if (hints && hints->dest_addr && !query->has_dest) {
-		if (!address_valid(hints->dest_addr, hints->dest_addrlen))
+		if (take_address(hints->dest_addr, hints->dest_addrlen, &query->dest_addr))
 			return -FI_ENODATA;
-		memcpy(&query->dest_addr, hints->dest_addr, sizeof(query->dest_addr));
 		query->has_dest = true;
 	}
 	return 0;
@@ -426,6 +490,7 @@ static int set_address(void **field, size_t *len, const struct gamma_addr *addr)
 	if (!*field)
 		return -FI_ENOMEM;
 	memcpy(*field, addr, sizeof(*addr));
+	gamma_ipv6_names_show_addr(*field);
 	*len = sizeof(*addr);
 	return 0;
 }
@@ -612,10 +677,10 @@ static bool any_fits(const struct query *query)
 static void explain_nothing(const struct query *query)
 {
 	const char *domain = hinted_domain(query->hints);
-	bool udp = false;
+	enum gamma_nic_list_kind kind;
 	const struct gamma_nic *nic =
 		domain ? gamma_nic_select_by_name(query->nics, query->nic_count,
-						  gamma_nic_list_interface(domain, &udp).text)
+						  gamma_nic_list_interface(domain, &kind).text)
 		       : NULL;
 	char why[256];
 
@@ -642,7 +707,7 @@ static int run_query(struct query *query, const char *node, const char *service,
 	char why[512];
 	int ret;
 
-	if (load_host(query, why, sizeof(why))) {
+	if (load_host(query, node, why, sizeof(why))) {
 		gamma_select_explain(query->named, why);
 		return -FI_ENODATA;
 	}

@@ -103,17 +103,19 @@ struct choice_setting {
 	const char *name;
 	size_t offset; /* of an unsigned int in struct gamma_settings; its default is 0 */
 	const char *help;
-	const char *words[6];
+	const char *words[7];
 };
 
 static const struct choice_setting choices[] = {
 	{"link",
 	 offsetof(struct gamma_settings, link),
 	 "How frames travel: packet (Ethernet frames by a packet socket, the process's own or "
-	 "gammad's), udp (UDP datagrams, without privilege and through routers), any (packet if "
-	 "allowed, else udp), xdp (AF_XDP, for privileged processes, one on a NIC's queue), or "
+	 "gammad's), udp (UDP datagrams, without privilege and through routers, over IPv4 where "
+	 "the "
+	 "NIC has an IPv4 address), udp6 (the same over IPv6), any (packet if allowed, else udp), "
+	 "xdp (AF_XDP, for privileged processes, one on a NIC's queue), or "
 	 "auto (xdp where it can be had, else as any); the same on all hosts (default: any)",
-	 {"any", "packet", "xdp", "auto", "udp"}},
+	 {"any", "packet", "xdp", "auto", "udp", "udp6"}},
 };
 
 #define PREFIX "FI_GAMMA_"

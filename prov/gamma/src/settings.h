@@ -15,7 +15,8 @@ enum gamma_link_setting {
 	GAMMA_LINK_SETTING_PACKET, /* packet sockets, its own or gammad's */
 	GAMMA_LINK_SETTING_XDP,
 	GAMMA_LINK_SETTING_AUTO, /* AF_XDP where it can be had, else as ANY */
-	GAMMA_LINK_SETTING_UDP,
+	GAMMA_LINK_SETTING_UDP,  /* over IPv4 where the NIC has an IPv4 address, else over IPv6 */
+	GAMMA_LINK_SETTING_UDP6,
 };
 
 struct gamma_settings {
