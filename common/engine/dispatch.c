@@ -182,7 +182,9 @@ static void handle_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 			  const struct gamma_arrival *arrival, const struct gamma_fields *fields,
 			  uint64_t now)
 {
-	if (fields->op == GAMMA_LOOKUP_ASK)
+	if (fields->op == GAMMA_LOOKUP_ASK && arrival->behind)
+		endpoint->local.stats.stray++;
+	else if (fields->op == GAMMA_LOOKUP_ASK)
 		answer_lookup(endpoint, link, arrival, fields);
 	else
 		handle_lookup_answer(endpoint, arrival, fields, now);
@@ -279,7 +281,7 @@ static bool answer_bye(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		.dst_epoch = fields->src_epoch,
 	};
 
-	if (fields->kind != GAMMA_KIND_BYE || fields->op != GAMMA_ASK)
+	if (fields->kind != GAMMA_KIND_BYE || fields->op != GAMMA_ASK || arrival->behind)
 		return false;
 	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &bye, NULL);
 	return true;
@@ -349,7 +351,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	}
 	if (gamma_unlikely(fields.dst_epoch != local->epoch)) {
 		local->stats.stray++;
-		if (opens_flow(endpoint, &fields))
+		if (opens_flow(endpoint, &fields) && !arrival->behind)
 			gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(arrival),
 						  &fields, GAMMA_RESET_EPOCH, true);
 		answer_bye(endpoint, link, arrival, &fields);
@@ -368,7 +370,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		return;
 	}
 	/* Ended here, but alive: it must not wait for answers that will never come. */
-	if (gamma_unlikely(!gamma_flow_usable(flow)) && opens_flow(endpoint, &fields)) {
+	if (gamma_unlikely(!gamma_flow_usable(flow)) && opens_flow(endpoint, &fields) &&
+	    !arrival->behind) {
 		/* After BYE the peer may ask whether that was true: no error. */
 		gamma_dispatch_send_reset(
 			endpoint, link, gamma_dispatch_sender(arrival), &fields, GAMMA_RESET_CLOSED,

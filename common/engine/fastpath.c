@@ -13,6 +13,15 @@
 #include "engine/peers.h"
 #include "flow/transmit.h"
 
+/* Some links do not know when a frame arrived. */
+static uint64_t arrival_time(const struct gamma_endpoint *endpoint,
+			     const struct gamma_arrival *arrival)
+{
+	return gamma_likely(arrival->stamp)
+		       ? gamma_dispatch_arrival_time(endpoint, arrival, GAMMA_NEVER)
+		       : gamma_now();
+}
+
 /* Anything unexpected is left to gamma_dispatch, which counts and answers it. */
 bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
 {
@@ -20,16 +29,16 @@ bool gamma_fastpath_receive(struct gamma_endpoint *endpoint, const struct gamma_
 	struct gamma_fields fields;
 	struct gamma_flow *flow;
 
-	if (!arrival->stamp || !gamma_codec_is_simple_message(arrival->frame, arrival->len) ||
+	if (!gamma_codec_is_simple_message(arrival->frame, arrival->len) ||
 	    gamma_codec_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
 	    fields.tenant != local->tenant || fields.dst_port != local->port ||
 	    fields.dst_epoch != local->epoch)
 		return false;
 	flow = gamma_peers_find(endpoint, gamma_dispatch_sender(arrival), fields.src_port,
 				fields.src_epoch);
-	if (!flow || !gamma_flow_receive_message(
-			     flow, &fields, gamma_dispatch_payload(arrival, &fields),
-			     gamma_dispatch_arrival_time(endpoint, arrival, GAMMA_NEVER)))
+	if (!flow ||
+	    !gamma_flow_receive_message(flow, &fields, gamma_dispatch_payload(arrival, &fields),
+					arrival_time(endpoint, arrival)))
 		return false;
 	local->stats.frames_in++;
 	local->stats.bytes_in += arrival->len;

@@ -21,11 +21,34 @@ static void count_out(struct gamma_stats *stats, const struct gamma_frame *frame
 	}
 }
 
+/* Frames of one flow before the next one's turn: as many as leave with one call. While little is
+ * under way, trains are shorter, so that the receiver has work while the sender makes the next. */
+static unsigned turn_of(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
+{
+	const unsigned train = endpoint->packet->train;
+	unsigned ahead;
+
+	if (gamma_likely(!train))
+		return GAMMA_FLOW_TURN;
+	ahead = gamma_send_window_unacked(&flow->tx);
+	return (unsigned) gamma_min(train, gamma_max(train / GAMMA_TRAIN_PART + 1, 2 * ahead));
+}
+
+/* Frames that fit in a burst: whole trains. */
+static unsigned burst_size(const struct gamma_endpoint *endpoint)
+{
+	const unsigned train = endpoint->packet->train;
+
+	return gamma_likely(!train) ? GAMMA_BURST : GAMMA_BURST / train * train;
+}
+
 /* Fills the burst with frames of one flow; false: the flow has more to send. */
 static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now,
 			   unsigned most, unsigned *count)
 {
-	for (unsigned turn = 0; turn < GAMMA_FLOW_TURN && *count < most; turn++) {
+	const unsigned turns = turn_of(endpoint, flow);
+
+	for (unsigned turn = 0; turn < turns && *count < most; turn++) {
 		if (!gamma_transmit_poll(flow, now, &endpoint->burst[*count]))
 			return true;
 		(*count)++;
@@ -174,7 +197,10 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 static unsigned send_budget(const struct gamma_endpoint *endpoint)
 {
 	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->packet->frame_ns + 1);
+	const unsigned train = endpoint->packet->train;
 
+	if (gamma_unlikely(train))
+		return (GAMMA_SEND_BUDGET + train - 1) / train * train;
 	return (unsigned) gamma_min(gamma_max(frames, GAMMA_SEND_LEAST), GAMMA_SEND_BUDGET);
 }
 
@@ -184,7 +210,7 @@ static unsigned send_to_network(struct gamma_endpoint *endpoint, uint64_t now, u
 	struct gamma_list *ready = &endpoint->local.ready;
 	unsigned count = 0;
 
-	most = (unsigned) gamma_min(most, GAMMA_BURST);
+	most = (unsigned) gamma_min(most, burst_size(endpoint));
 	while (count < most && !gamma_list_empty(ready)) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 
@@ -268,7 +294,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 			count = send_to_shm_peer(endpoint, flow, now);
 		else
 			collect_frames(endpoint, flow, now,
-				       (unsigned) gamma_min(budget, GAMMA_BURST), &count);
+				       (unsigned) gamma_min(budget, burst_size(endpoint)), &count);
 		if (count && !flow->same_host)
 			send_burst(endpoint, endpoint->packet, false, count, now);
 		if (gamma_unlikely(flow->tx.bounded))

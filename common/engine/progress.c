@@ -34,6 +34,7 @@ static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
+	arrival.behind = false; /* only links with trains set it */
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
 		gamma_lending_begin(endpoint, &arrival);
 		if (!taken++ && arrival.alone && endpoint->clock_read &&
@@ -48,6 +49,9 @@ static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 		if (gamma_unlikely(gamma_lending_end(endpoint, link)))
 			break;
 		link->ops->release(link);
+		/* A whole train: what it asks for leaves before the next one is taken. */
+		if (gamma_unlikely(arrival.alone && arrival.behind))
+			break;
 	}
 	return taken;
 }
@@ -71,6 +75,7 @@ static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
+	arrival.behind = false;
 	while (link->ops->next(link, &arrival)) {
 		gamma_lending_begin(endpoint, &arrival);
 		if (gamma_likely(!arrival.frame)) {
@@ -182,7 +187,7 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	if (!endpoint->lending.lent && gamma_engine_progress_network_waits(endpoint)) {
 		endpoint->messages.arriving_bytes = 0;
 		taken = receive_network(endpoint, &now);
-		if (gamma_unlikely(endpoint->messages.arriving_bytes))
+		if (gamma_unlikely(endpoint->messages.arriving_bytes) && !endpoint->packet->train)
 			gamma_rx_moderation_plan(&endpoint->moderation, &endpoint->messages, taken,
 						 now);
 	}

@@ -54,6 +54,7 @@ struct gamma_link {
 	int fd;                    /* readable when a frame has arrived */
 	uint32_t mtu;              /* bytes after the Ethernet header */
 	uint32_t slots;            /* frames that can wait without loss */
+	uint32_t train;            /* full frames that one call sends, or takes; 0: any number */
 	uint64_t frame_ns;         /* send time per frame, measured on the last burst; 0: unknown */
 	/* A poller may skip next while these bits of the word are 0. NULL: there is no such word.
 	 */

@@ -41,6 +41,11 @@ unsigned gamma_train_count(const struct gamma_frame *frames, unsigned count)
 	return n;
 }
 
+uint32_t gamma_train_length(uint32_t mtu)
+{
+	return (uint32_t) gamma_max(gamma_min(GAMMA_TRAIN_BYTES / mtu, GAMMA_TRAIN_FRAMES), 1);
+}
+
 unsigned gamma_train_gather(const struct gamma_frame *frames, unsigned count, struct iovec *iov)
 {
 	unsigned n = 0;
@@ -59,6 +64,18 @@ unsigned gamma_train_gather(const struct gamma_frame *frames, unsigned count, st
 uint32_t gamma_train_slots(uint32_t bytes, uint32_t mtu)
 {
 	return bytes / (uint32_t) gamma_max(TRUESIZE, 2 * mtu);
+}
+
+uint32_t gamma_train_segment(const uint8_t *bytes, uint32_t len)
+{
+	struct gamma_header header;
+	uint32_t segment;
+
+	if (len < GAMMA_HEADER_LEN)
+		return len;
+	memcpy(&header, bytes, sizeof(header));
+	segment = (uint32_t) header.header_len + ntohs(header.payload_len);
+	return segment < GAMMA_HEADER_LEN ? len : (uint32_t) gamma_min(segment, len);
 }
 
 void gamma_train_begin(struct gamma_train *train, uint32_t len, uint32_t segment)
@@ -105,6 +122,7 @@ void gamma_train_lend(struct gamma_train *train, const uint8_t head[GAMMA_ETH_LE
 		.frame = frame,
 		.len = GAMMA_ETH_LEN + len,
 		.alone = train->at + len == train->len,
+		.behind = train->at > 0,
 	};
 }
 

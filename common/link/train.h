@@ -38,9 +38,15 @@ unsigned gamma_train_count(const struct gamma_frame *frames, unsigned count);
  * GAMMA_TRAIN_IOV. */
 unsigned gamma_train_gather(const struct gamma_frame *frames, unsigned count, struct iovec *iov);
 
+/* Frames of mtu bytes in the longest train. */
+uint32_t gamma_train_length(uint32_t mtu);
 /* Frames that a receive buffer of that many bytes holds in any case, each of at most mtu bytes. */
 uint32_t gamma_train_slots(uint32_t bytes, uint32_t mtu);
 
+/* What the first of those bytes, a train's, says to be the length of its frame: no datagram over
+ * UDP has bytes behind its frame. Where it makes no sense, len: one frame, which will be refused.
+ */
+uint32_t gamma_train_segment(const uint8_t *bytes, uint32_t len);
 /* `bytes` holds a train of that length, in frames of `segment` bytes. */
 void gamma_train_begin(struct gamma_train *train, uint32_t len, uint32_t segment);
 bool gamma_train_is_empty(const struct gamma_train *train);

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
@@ -52,7 +53,7 @@ struct udp_link {
 	uint8_t peer[GAMMA_MAC_LEN];    /* ditto: its pseudo address */
 	bool trusted;                   /* ditto: no other peer has that pseudo address */
 	struct gamma_ipv6_cache *cache; /* NULL: IPv4 */
-	uint32_t overflow;              /* the socket's count of drops when it was last read */
+	uint32_t drops;                 /* the socket's count when it was last read */
 	bool errors;                    /* the socket's queue of ICMP errors may not be empty */
 	struct gamma_train train;       /* the one that is lent */
 };
@@ -86,7 +87,21 @@ static socklen_t frame_to_address(struct udp_link *udp, const struct gamma_frame
 	return len;
 }
 
-/* A frame to an unknown peer whose address has been forgotten counts as lost. */
+/* A frame to an unknown peer whose address has been forgotten counts as lost. With its payload
+ * behind its header a frame takes the cheapest call. */
+static bool send_plain(struct udp_link *udp, const struct gamma_frame *frame)
+{
+	union udp_address to;
+	socklen_t to_len = frame_to_address(udp, frame, &to);
+
+	if (gamma_unlikely(!to_len))
+		return true;
+	udp->link.stats->send_calls++;
+	return sendto(udp->link.fd, frame->head + GAMMA_ETH_LEN, frame->head_len - GAMMA_ETH_LEN,
+		      MSG_DONTWAIT, &to.any, to_len) >= 0;
+}
+
+/* Ditto. */
 static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, unsigned count)
 {
 	struct iovec iov[GAMMA_TRAIN_IOV];
@@ -157,9 +172,11 @@ static unsigned udp_send(struct gamma_link *link, const struct gamma_frame *fram
 	unsigned done = 0;
 
 	while (done < count) {
-		unsigned n = udp->single ? 1 : gamma_train_count(frames + done, count - done);
+		const struct gamma_frame *first = frames + done;
+		unsigned n = udp->single ? 1 : gamma_train_count(first, count - done);
+		bool plain = n == 1 && !first->iov_count;
 
-		if (gamma_likely(send_train(udp, frames + done, n))) {
+		if (gamma_likely(plain ? send_plain(udp, first) : send_train(udp, first, n))) {
 			done += n;
 			continue;
 		}
@@ -240,49 +257,24 @@ static bool receive_error(struct udp_link *udp)
 	return false;
 }
 
-/* segment: bytes of each frame but the last, if the kernel merged frames. */
-static void read_control(struct udp_link *udp, struct msghdr *msg, uint32_t *segment)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		uint32_t value;
-
-		if (c->cmsg_len < CMSG_LEN(sizeof(value)))
-			continue;
-		memcpy(&value, CMSG_DATA(c), sizeof(value));
-		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
-			*segment = value;
-		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
-			udp->link.stats->ring_drops += value - udp->overflow;
-			udp->overflow = value;
-		}
-	}
-}
-
+/* Without control messages, which would make each poll cost half as much again: frames that the
+ * kernel merged are told apart by their headers (train.c), and drops are counted by udp_count. */
 static bool receive_datagrams(struct udp_link *udp)
 {
-	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
-	struct iovec iov = {udp->train.bytes, GAMMA_TRAIN_BUFFER};
-	struct msghdr msg = {
-		.msg_name = &udp->from,
-		.msg_namelen = sizeof(udp->from),
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t len = recvmsg(udp->link.fd, &msg, MSG_DONTWAIT);
-	uint32_t segment = (uint32_t) len;
+	socklen_t from_len = sizeof(udp->from);
+	ssize_t len = recvfrom(udp->link.fd, udp->train.bytes, GAMMA_TRAIN_BUFFER, MSG_DONTWAIT,
+			       &udp->from.any, &from_len);
 
 	udp->link.stats->receive_calls++;
-	gamma_train_begin(&udp->train, 0, 0);
-	udp->errors |= len < 0 && errno != EAGAIN;
-	if (len <= 0)
+	if (gamma_likely(len <= 0)) {
+		gamma_train_begin(&udp->train, 0, 0);
+		udp->errors |= len < 0 && errno != EAGAIN;
 		return false;
-	read_control(udp, &msg, &segment);
+	}
 	take_source(udp);
-	if (segment)
-		gamma_train_begin(&udp->train, (uint32_t) len, segment);
-	return segment > 0;
+	gamma_train_begin(&udp->train, (uint32_t) len,
+			  gamma_train_segment(udp->train.bytes, (uint32_t) len));
+	return true;
 }
 
 /* An error is reported once, in place of datagrams, which are still there. */
@@ -329,10 +321,17 @@ static bool udp_arm(struct gamma_link *link)
 	return udp_next(link, &arrival);
 }
 
-/* Each received train reports the drops before it. */
 static void udp_count(struct gamma_link *link)
 {
-	(void) link;
+	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
+	uint32_t info[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(link->fd, SOL_SOCKET, SO_MEMINFO, info, &len) ||
+	    len < (SK_MEMINFO_DROPS + 1) * sizeof(*info))
+		return;
+	link->stats->ring_drops += info[SK_MEMINFO_DROPS] - udp->drops;
+	udp->drops = info[SK_MEMINFO_DROPS];
 }
 
 static void udp_close(struct gamma_link *link)
@@ -382,8 +381,7 @@ static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 	/* The former needs CAP_NET_ADMIN, the latter is bounded by net.core.rmem_max. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (set_ip_options(udp) || setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one)) ||
-	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
+	if (set_ip_options(udp) || getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
 	    bind(fd, &address.any, address_len))
 		return -errno;
 	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
@@ -406,6 +404,7 @@ int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
 	udp->link.stats = stats;
 	udp->link.process = getpid();
 	udp->link.mtu = attr->mtu;
+	udp->link.train = gamma_train_length(attr->mtu);
 	udp->attr = *attr;
 	if (attr->ipv6)
 		gamma_pseudo_mac_make_ipv6(attr->ip, udp->mac);

@@ -72,8 +72,9 @@ struct gamma_arrival {
 	const uint8_t *frame;   /* from the Ethernet header on; NULL: an inline shm message */
 	size_t len;             /* bytes, Ethernet padding included */
 	const uint8_t *payload; /* if it does not stand behind the header, else NULL */
-	bool alone;             /* no further frame was in the ring */
-	uint64_t stamp;         /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
+	bool alone;             /* no further frame was in the ring, or in its train */
+	bool behind;    /* another frame of the same train; a link without trains leaves it */
+	uint64_t stamp; /* ns, CLOCK_REALTIME: when it reached this host; 0: unknown */
 	struct gamma_shm_message shm;
 	/* The channel's cache of the flow that its records belong to, for the receiver to use. What
 	 * is not released comes again. NULL: it came by no channel. */

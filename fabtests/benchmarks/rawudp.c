@@ -3,21 +3,22 @@
  * The UDP baseline: what plain UDP sockets cost between two hosts, without any protocol. It owns
  * nothing of the provider and uses none of its code; the benchmarks call it beside the provider.
  *
- *   gamma-rawudp -s [-p PORT] [-t SECONDS]                                            the server
- *   gamma-rawudp [-S SIZE,...] [-m pingpong|stream] [-T DATAGRAMS] [-W TRAINS] [-M BYTES]
+ *   gamma-rawudp -s [-u] [-p PORT] [-t SECONDS]                                       the server
+ *   gamma-rawudp [-u] [-S SIZE,...] [-m pingpong|stream] [-T DATAGRAMS] [-W TRAINS] [-M BYTES]
  *                [-n N] [-w WARM-UP] [-p PORT] [-t SECONDS] [-j] [-k] SERVER          the client
  *
  * SERVER is an IPv4 address. The client measures each SIZE, bytes of a datagram (44 to 65507;
  * default 64), and prints a line for each, with -j in JSON. Both sides poll without sleeping, so
  * each keeps a core busy. The server answers one client and ends with it.
  *
- * pingpong: half the round trip of a datagram and its answer over connected sockets, us: median,
- * minimum, mean. stream: MB/s (10^6 bytes) one way in trains, one call for -T datagrams
- * (UDP_SEGMENT; default as many as fit in 65,507 bytes, at most 64; 1: no trains). Header and
- * payload are gathered from two places. The server receives merged datagrams (UDP_GRO) and copies
- * each payload to the user's memory, as any transport must. It answers each train with one
- * credit datagram; -W trains are in flight at most (default: 16, if the receive buffer holds
- * them).
+ * pingpong: half the round trip of a datagram and its answer, us: median, minimum, mean. The
+ * sockets are connected, so that the kernel looks up no route for a datagram; with -u (on both
+ * sides) they are not, like the socket of an endpoint with many peers. stream: MB/s (10^6 bytes)
+ * one way in trains, one call for -T datagrams (UDP_SEGMENT; default as many as fit in 65,507
+ * bytes, at most 64; 1: no trains). Header and payload are gathered from two places. The server
+ * receives merged datagrams (UDP_GRO) and copies each payload to the user's memory, as any
+ * transport must. It answers each train with one credit datagram; -W trains are in flight at most
+ * (default: 16, if the receive buffer holds them).
  *
  * -M: bytes of user memory that a stream leaves from and arrives in, over and over (default: a
  * datagram's). -n: round trips, or datagrams of a stream (default 20000); -w: as many before
@@ -72,7 +73,7 @@ struct header {
 };
 
 struct options {
-	bool server, stream, json, kept;
+	bool server, stream, json, kept, unconnected;
 	struct sockaddr_in peer;
 	size_t size[SIZES_MAX]; /* bytes of a datagram */
 	unsigned sizes;
@@ -86,6 +87,8 @@ struct options {
 /* The socket and the memory of one side. */
 struct side {
 	int fd;
+	bool unconnected;
+	struct sockaddr_in peer; /* if unconnected */
 	uint64_t timeout_ns;
 	uint8_t *in; /* a received train */
 	uint8_t out[DATAGRAM_MOST];
@@ -118,12 +121,21 @@ static uint64_t now_ns(void)
 
 /* ---- the socket ---- */
 
+static int side_connect(struct side *side, const struct sockaddr_in *peer)
+{
+	side->peer = *peer;
+	if (side->unconnected)
+		return 0;
+	return connect(side->fd, (const struct sockaddr *) peer, sizeof(*peer));
+}
+
 static void side_open(struct side *side, const struct options *opt)
 {
 	struct sockaddr_in own = {.sin_family = AF_INET};
 	int bytes = BUFFER, one = 1;
 
 	own.sin_port = opt->server ? htons(opt->port) : 0;
+	side->unconnected = opt->unconnected;
 	side->timeout_ns = opt->timeout_ns;
 	side->in = malloc(1 << 16);
 	side->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -134,8 +146,7 @@ static void side_open(struct side *side, const struct options *opt)
 	/* A ping-pong is measured without: each call would have to return a control message. */
 	if (opt->stream && setsockopt(side->fd, SOL_UDP, UDP_GRO, &one, sizeof(one)))
 		die("no UDP_GRO: Linux 5.0 is needed: %s", strerror(errno));
-	if (!opt->server &&
-	    connect(side->fd, (const struct sockaddr *) &opt->peer, sizeof(opt->peer)))
+	if (!opt->server && side_connect(side, &opt->peer))
 		die("connect: %s", strerror(errno));
 }
 
@@ -179,6 +190,14 @@ static void send_failed(const struct side *side, uint64_t *deadline)
 		die("nothing can be sent: %s", strerror(errno));
 }
 
+static bool send_bytes(struct side *side, size_t bytes)
+{
+	if (side->unconnected)
+		return sendto(side->fd, side->out, bytes, SEND_FLAGS,
+			      (struct sockaddr *) &side->peer, sizeof(side->peer)) >= 0;
+	return send(side->fd, side->out, bytes, SEND_FLAGS) >= 0;
+}
+
 static void send_datagram(struct side *side, enum kind kind, uint32_t seq, uint32_t count,
 			  size_t bytes)
 {
@@ -188,7 +207,7 @@ static void send_datagram(struct side *side, enum kind kind, uint32_t seq, uint3
 	out->kind = (uint8_t) kind;
 	out->seq = htonl(seq);
 	out->count = htonl(count);
-	while (send(side->fd, out, bytes, SEND_FLAGS) < 0)
+	while (!send_bytes(side, bytes))
 		send_failed(side, &deadline);
 }
 
@@ -220,7 +239,11 @@ static size_t receive_train(struct side *side, struct sockaddr_in *from)
 
 static size_t receive_datagram(struct side *side)
 {
-	ssize_t bytes = recv(side->fd, side->in, 1 << 16, MSG_DONTWAIT);
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	ssize_t bytes = recvfrom(side->fd, side->in, 1 << 16, MSG_DONTWAIT,
+				 side->unconnected ? (struct sockaddr *) &from : NULL,
+				 side->unconnected ? &len : NULL);
 
 	side->segment = (uint32_t) bytes;
 	return bytes < (ssize_t) sizeof(struct header) ? 0 : (size_t) bytes;
@@ -294,8 +317,7 @@ static void serve(struct side *side)
 			    (unsigned long long) (side->timeout_ns / 1000000000ull),
 			    known ? "the client went silent" : "no client called");
 		memcpy(&head, side->in, sizeof(head));
-		if (!known && (head.kind != KIND_HELLO ||
-			       connect(side->fd, (struct sockaddr *) &from, sizeof(from))))
+		if (!known && (head.kind != KIND_HELLO || side_connect(side, &from)))
 			continue;
 		known = true;
 		if (head.kind == KIND_PING) {
@@ -447,6 +469,8 @@ static void train_send(struct train *train, struct side *side, uint32_t number)
 	train->header[train->datagrams - 1].seq = htonl(number);
 	for (unsigned i = 0; i < train->datagrams; i++)
 		train->iov[2 * i + 1].iov_base = side_piece(side, train->payload);
+	train->msg.msg_name = side->unconnected ? &side->peer : NULL;
+	train->msg.msg_namelen = side->unconnected ? sizeof(side->peer) : 0;
 	while (sendmsg(side->fd, &train->msg, SEND_FLAGS) < 0)
 		send_failed(side, &deadline);
 }
@@ -521,8 +545,9 @@ static void measure(struct side *side, const struct options *opt)
 /* ---- command line ---- */
 
 static const char usage[] =
-	"usage: gamma-rawudp -s [-p PORT] [-t SECONDS]\n"
-	"       gamma-rawudp [-S SIZE[,SIZE...]] [-m pingpong|stream] [-T DATAGRAMS] [-W TRAINS]\n"
+	"usage: gamma-rawudp -s [-u] [-p PORT] [-t SECONDS]\n"
+	"       gamma-rawudp [-u] [-S SIZE[,SIZE...]] [-m pingpong|stream] [-T DATAGRAMS] [-W "
+	"TRAINS]\n"
 	"                    [-M BYTES] [-n N] [-w WARM-UP] [-p PORT] [-t SECONDS] [-j] [-k] "
 	"SERVER\n";
 
@@ -540,6 +565,9 @@ static void parse_option(struct options *opt, int letter)
 	switch (letter) {
 	case 's':
 		opt->server = true;
+		break;
+	case 'u':
+		opt->unconnected = true;
 		break;
 	case 'S':
 		parse_sizes(opt, optarg);
@@ -590,7 +618,7 @@ static void parse(struct options *opt, int argc, char **argv)
 				.port = PORT,
 				.timeout_ns = 10 * 1000000000ull};
 	command_usage = usage;
-	while ((letter = command_option(argc, argv, "sS:m:T:W:M:n:w:p:t:jkh")) != -1)
+	while ((letter = command_option(argc, argv, "suS:m:T:W:M:n:w:p:t:jkh")) != -1)
 		parse_option(opt, letter);
 	if (!opt->server && optind < argc) {
 		opt->peer =

@@ -22,10 +22,15 @@ for mtu in 1500 9000; do
 	counted_clean "$mtu, reliable, all sizes"
 	pingpong "$mtu, reliable, tagged" -e rdm -m tagged -c -S 1000
 	counted_clean "$mtu, reliable, tagged"
+	pingpong "$mtu, short messages" -e rdm -S 64 -I 1000
+	counted "one system call sends each" 'all(.send_calls < .messages_out * 1.1)'
+	counted "they take the fast path" 'all(.rx_fast > .messages_in * 0.9)'
 	pingpong "$mtu, datagrams" -c -S 1000 -I 100
 	pingpong "$mtu, long messages" -e rdm -S 1048576 -I 20
 	counted_clean "$mtu, long messages"
-	counted "trains" 'all(.send_calls < .frames_out / 3)'
+	train=$((65507 / (mtu - 28))) # frames
+	counted "whole trains" "all(.send_calls * $train < .frames_out * 2)"
+	counted "an acknowledgement for a train at most" "all(.acks_out * $train < .data_frames_in * 2)"
 	counted "no copy by the sender" 'all(.bytes_copied_out < 1000)'
 	[ $mtu = 9000 ] || lab_down
 done

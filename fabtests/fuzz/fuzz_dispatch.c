@@ -205,6 +205,7 @@ static void inject(struct net *net, const struct record *record)
 	arrival.payload = NULL;
 	arrival.flow = NULL;
 	arrival.stamp = net->now;
+	arrival.behind = record->how & HOW_DAMAGED; /* either is possible */
 	if (record->how & HOW_DAMAGED)
 		((uint8_t *) arrival.frame)[record->offset % arrival.len] ^= record->op | 1;
 	gamma_dispatch(&node->ep, &node->link, &arrival, net->now);

@@ -111,6 +111,7 @@ static unsigned take_in(struct node *node)
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
+	arrival.behind = false;
 	while (taken < GAMMA_POLL_BUDGET && node->link.ops->next(&node->link, &arrival)) {
 		take(node, &arrival, !taken);
 		taken++;

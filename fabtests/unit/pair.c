@@ -728,6 +728,7 @@ static void progress(struct node *node)
 	struct gamma_local *local = &node->ep.local;
 	struct gamma_arrival arrival;
 
+	arrival.behind = false;
 	while (node->link.ops->next(&node->link, &arrival)) {
 		gamma_dispatch(&node->ep, node->ep.shm ? &node->ep.shm->link : &node->link,
 			       &arrival, net->now);

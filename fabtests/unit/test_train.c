@@ -23,6 +23,8 @@ static void make_frame(unsigned i, size_t len)
 		.src_port = htons(FROM),
 		.tenant = htonl(TENANT),
 		.version_kind = GAMMA_VERSION << 4 | GAMMA_KIND_DATA,
+		.header_len = GAMMA_HEADER_LEN,
+		.payload_len = htons((uint16_t) len),
 		.seq = htonl(i),
 	};
 
@@ -48,7 +50,7 @@ static void pass(unsigned count)
 		len += (uint32_t) iov[i].iov_len;
 	}
 	train.port = htons(FROM);
-	gamma_train_begin(&train, len, (uint32_t) gamma_train_frame_len(frames));
+	gamma_train_begin(&train, len, gamma_train_segment(train.bytes, len));
 }
 
 static void expect(unsigned i, bool alone)
@@ -62,6 +64,7 @@ static void expect(unsigned i, bool alone)
 	gamma_train_lend(&train, head, &arrival);
 	assert_int_equal(arrival.len, GAMMA_ETH_LEN + len);
 	assert_int_equal(arrival.alone, alone);
+	assert_int_equal(arrival.behind, train.at > 0);
 	assert_memory_equal(arrival.frame, head, GAMMA_ETH_LEN);
 	assert_memory_equal(arrival.frame + GAMMA_ETH_LEN, frames[i].room + GAMMA_ETH_LEN,
 			    GAMMA_HEADER_LEN);
@@ -133,6 +136,23 @@ static void lend__the_frames_that_left(void **state)
 	}
 }
 
+/* A length that cannot be: one frame, for the codec to refuse. */
+static void segment__by_the_first_header(void **state)
+{
+	struct gamma_header header = {.header_len = 60, .payload_len = htons(40)};
+
+	(void) state;
+	memcpy(train.bytes, &header, sizeof(header));
+	assert_int_equal(gamma_train_segment(train.bytes, 1000), 100);
+	assert_int_equal(gamma_train_segment(train.bytes, 100), 100);
+	assert_int_equal(gamma_train_segment(train.bytes, 99), 99);
+	assert_int_equal(gamma_train_segment(train.bytes, GAMMA_HEADER_LEN - 1),
+			 GAMMA_HEADER_LEN - 1);
+	header = (struct gamma_header){.header_len = GAMMA_HEADER_LEN - 1};
+	memcpy(train.bytes, &header, sizeof(header));
+	assert_int_equal(gamma_train_segment(train.bytes, 1000), 1000);
+}
+
 static void lend__again_until_released(void **state)
 {
 	static const uint8_t head[GAMMA_ETH_LEN] = {0};
@@ -179,6 +199,16 @@ static void is_for__too_short_for_a_header(void **state)
 	assert_true(gamma_train_is_empty(&train));
 }
 
+static void length__whole_trains(void **state)
+{
+	(void) state;
+	assert_int_equal(gamma_train_length(1472), 44);
+	assert_int_equal(gamma_train_length(8972), 7);
+	assert_int_equal(gamma_train_length(576), GAMMA_TRAIN_FRAMES);
+	assert_int_equal(gamma_train_length(65507), 1);
+	assert_int_equal(gamma_train_length(65508), 1);
+}
+
 static void slots__by_what_the_kernel_charges(void **state)
 {
 	(void) state;
@@ -194,9 +224,11 @@ int main(void)
 		cmocka_unit_test(count__one_peer_only),
 		cmocka_unit_test(count__what_a_call_takes),
 		cmocka_unit_test(lend__the_frames_that_left),
+		cmocka_unit_test(segment__by_the_first_header),
 		cmocka_unit_test(lend__again_until_released),
 		cmocka_unit_test(is_for__whom),
 		cmocka_unit_test(is_for__too_short_for_a_header),
+		cmocka_unit_test(length__whole_trains),
 		cmocka_unit_test(slots__by_what_the_kernel_charges),
 	};
 

@@ -27,6 +27,7 @@ static void take_in(struct node *node)
 {
 	struct gamma_arrival arrival;
 
+	arrival.behind = false;
 	while (node->link.ops->next(&node->link, &arrival)) {
 		gamma_dispatch(&node->ep, &node->link, &arrival, net->now);
 		node->link.ops->release(&node->link);

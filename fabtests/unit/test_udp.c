@@ -93,6 +93,8 @@ static void make_frame(unsigned i, size_t len)
 	struct gamma_header header = {
 		.dst_port = htons(PORT),
 		.src_port = htons(PORT),
+		.header_len = GAMMA_HEADER_LEN,
+		.payload_len = htons((uint16_t) len),
 		.seq = htonl(i),
 	};
 
@@ -190,6 +192,25 @@ static void next__without_release_lends_again(void **state)
 	await(&arrival);
 	expect(1);
 	assert_false(in->ops->arm(in));
+}
+
+static void count__what_the_receive_buffer_had_no_room_for(void **state)
+{
+	uint64_t drops;
+
+	(void) state;
+	netns_needed();
+	in->ops->count(in);
+	assert_int_equal(stats[1].ring_drops, 0);
+	for (unsigned i = 0; i < FRAMES; i++)
+		make_frame(i, BYTES);
+	for (unsigned i = 0; i < 100; i++)
+		send_all(FRAMES);
+	in->ops->count(in);
+	drops = stats[1].ring_drops;
+	assert_true(drops);
+	in->ops->count(in);
+	assert_int_equal(stats[1].ring_drops, drops);
 }
 
 static void source__port_that_is_not_the_senders_is_dropped(void **state)
@@ -360,6 +381,7 @@ int main(void)
 		LINK_TEST(pass__more_than_one_train_holds),
 		LINK_TEST(pass__mixed_sizes),
 		LINK_TEST(next__without_release_lends_again),
+		LINK_TEST(count__what_the_receive_buffer_had_no_room_for),
 		LINK_TEST(source__port_that_is_not_the_senders_is_dropped),
 		LINK_TEST(error__nobody_has_the_port),
 		LINK_TEST(error__datagrams_still_arrive),
