@@ -292,6 +292,21 @@ static inline void clear_padding(uint32_t datatype, void *value, size_t size)
 		}                                                               \
 	}
 
+/* The same where nothing else looks at the target. */
+#define FOLDED(name, type)                                                           \
+	static void folded_##name(uint32_t datatype, uint32_t op, void *target,      \
+				  const void *operands, uint64_t count)              \
+	{                                                                            \
+		type *at = target, operand;                                          \
+                                                                                     \
+		for (uint64_t i = 0; i < count; i++) {                               \
+			memcpy(&operand, (const char *) operands + i * sizeof(type), \
+			       sizeof(type));                                        \
+			at[i] = new_##name(op, at[i], operand, operand);             \
+			clear_padding(datatype, &at[i], sizeof(type));               \
+		}                                                                    \
+	}
+
 SWAPPED(int8, int8_t, 8)
 SWAPPED(uint8, uint8_t, 8)
 SWAPPED(int16, int16_t, 16)
@@ -319,9 +334,30 @@ LOCKED(uint128, uint128)
 #endif
 #endif
 
+FOLDED(int8, int8_t)
+FOLDED(uint8, uint8_t)
+FOLDED(int16, int16_t)
+FOLDED(uint16, uint16_t)
+FOLDED(int32, int32_t)
+FOLDED(uint32, uint32_t)
+FOLDED(int64, int64_t)
+FOLDED(uint64, uint64_t)
+FOLDED(float, float)
+FOLDED(double, double)
+FOLDED(float_complex, float_complex)
+FOLDED(double_complex, double_complex)
+FOLDED(long_double, long_double)
+FOLDED(long_double_complex, long_double_complex)
+#ifdef HAVE_INT128
+FOLDED(int128, int128)
+FOLDED(uint128, uint128)
+#endif
+
 /* ---- what there is ---- */
 
 typedef void row_function(const struct gamma_atomic *atomic);
+typedef void fold_function(uint32_t datatype, uint32_t op, void *target, const void *operands,
+			   uint64_t count);
 
 struct datatype {
 	uint32_t size, alignment; /* bytes */
@@ -329,37 +365,41 @@ struct datatype {
 	bool integer;
 	row_function *swapped; /* for elements at multiples of their size, or NULL */
 	row_function *locked;  /* for all others, or NULL: there are none */
+	fold_function *folded; /* for memory that is nobody else's */
 };
 
 #define SIZES(type) sizeof(type), _Alignof(type)
 
 static const struct datatype datatypes[] = {
-	[GAMMA_INT8] = {SIZES(int8_t), true, true, swapped_int8, NULL},
-	[GAMMA_UINT8] = {SIZES(uint8_t), true, true, swapped_uint8, NULL},
-	[GAMMA_INT16] = {SIZES(int16_t), true, true, swapped_int16, NULL},
-	[GAMMA_UINT16] = {SIZES(uint16_t), true, true, swapped_uint16, NULL},
-	[GAMMA_INT32] = {SIZES(int32_t), true, true, swapped_int32, NULL},
-	[GAMMA_UINT32] = {SIZES(uint32_t), true, true, swapped_uint32, NULL},
-	[GAMMA_INT64] = {8, 8, true, true, swapped_int64, NULL},
-	[GAMMA_UINT64] = {8, 8, true, true, swapped_uint64, NULL},
-	[GAMMA_FLOAT] = {SIZES(float), true, false, swapped_float, NULL},
-	[GAMMA_DOUBLE] = {8, 8, true, false, swapped_double, NULL},
+	[GAMMA_INT8] = {SIZES(int8_t), true, true, swapped_int8, NULL, folded_int8},
+	[GAMMA_UINT8] = {SIZES(uint8_t), true, true, swapped_uint8, NULL, folded_uint8},
+	[GAMMA_INT16] = {SIZES(int16_t), true, true, swapped_int16, NULL, folded_int16},
+	[GAMMA_UINT16] = {SIZES(uint16_t), true, true, swapped_uint16, NULL, folded_uint16},
+	[GAMMA_INT32] = {SIZES(int32_t), true, true, swapped_int32, NULL, folded_int32},
+	[GAMMA_UINT32] = {SIZES(uint32_t), true, true, swapped_uint32, NULL, folded_uint32},
+	[GAMMA_INT64] = {8, 8, true, true, swapped_int64, NULL, folded_int64},
+	[GAMMA_UINT64] = {8, 8, true, true, swapped_uint64, NULL, folded_uint64},
+	[GAMMA_FLOAT] = {SIZES(float), true, false, swapped_float, NULL, folded_float},
+	[GAMMA_DOUBLE] = {8, 8, true, false, swapped_double, NULL, folded_double},
 	[GAMMA_FLOAT_COMPLEX] = {SIZES(float_complex), false, false, swapped_float_complex,
-				 locked_float_complex},
+				 locked_float_complex, folded_float_complex},
 	[GAMMA_LONG_DOUBLE_COMPLEX] = {SIZES(long_double_complex), false, false, NULL,
-				       locked_long_double_complex},
+				       locked_long_double_complex, folded_long_double_complex},
 #ifdef HAVE_SWAP128
 	[GAMMA_DOUBLE_COMPLEX] = {SIZES(double_complex), false, false, swapped_double_complex,
-				  locked_double_complex},
-	[GAMMA_LONG_DOUBLE] = {SIZES(long_double), true, false, swapped_long_double, NULL},
-	[GAMMA_INT128] = {SIZES(int128), true, true, swapped_int128, NULL},
-	[GAMMA_UINT128] = {SIZES(uint128), true, true, swapped_uint128, NULL},
+				  locked_double_complex, folded_double_complex},
+	[GAMMA_LONG_DOUBLE] = {SIZES(long_double), true, false, swapped_long_double, NULL,
+			       folded_long_double},
+	[GAMMA_INT128] = {SIZES(int128), true, true, swapped_int128, NULL, folded_int128},
+	[GAMMA_UINT128] = {SIZES(uint128), true, true, swapped_uint128, NULL, folded_uint128},
 #else
-	[GAMMA_DOUBLE_COMPLEX] = {SIZES(double_complex), false, false, NULL, locked_double_complex},
-	[GAMMA_LONG_DOUBLE] = {SIZES(long_double), true, false, NULL, locked_long_double},
+	[GAMMA_DOUBLE_COMPLEX] = {SIZES(double_complex), false, false, NULL, locked_double_complex,
+				  folded_double_complex},
+	[GAMMA_LONG_DOUBLE] = {SIZES(long_double), true, false, NULL, locked_long_double,
+			       folded_long_double},
 #ifdef HAVE_INT128
-	[GAMMA_INT128] = {SIZES(int128), true, true, NULL, locked_int128},
-	[GAMMA_UINT128] = {SIZES(uint128), true, true, NULL, locked_uint128},
+	[GAMMA_INT128] = {SIZES(int128), true, true, NULL, locked_int128, folded_int128},
+	[GAMMA_UINT128] = {SIZES(uint128), true, true, NULL, locked_uint128, folded_uint128},
 #endif
 #endif
 };
@@ -423,4 +463,10 @@ void gamma_atomic_ops_apply(const struct gamma_atomic *atomic)
 	bool whole = !((uintptr_t) atomic->target % type->size);
 
 	(type->swapped && (whole || !type->locked) ? type->swapped : type->locked)(atomic);
+}
+
+void gamma_atomic_ops_fold(uint32_t datatype, uint32_t op, void *target, const void *operands,
+			   uint64_t count)
+{
+	datatypes[datatype].folded(datatype, op, target, operands, count);
 }

@@ -40,5 +40,9 @@ struct gamma_atomic {
 	void *result;          /* takes the former values, or NULL */
 };
 void gamma_atomic_ops_apply(const struct gamma_atomic *atomic);
+/* target = target op operands, element by element, where nobody else looks at the target, which is
+ * aligned. op: one that needs no comparand and gives no former value. */
+void gamma_atomic_ops_fold(uint32_t datatype, uint32_t op, void *target, const void *operands,
+			   uint64_t count);
 
 #endif /* GAMMA_ATOMIC_OPS_H */

@@ -333,6 +333,31 @@ static void apply__every_operation_on_every_type(void **state)
 	assert_int_equal(pairs, 10 * 20 + 3 * 16 + 3 * 10);
 }
 
+/* A fold gives what atomic operations give, where nobody else looks. */
+static void fold__is_what_apply_computes(void **state)
+{
+	enum { COUNT = 3, SIZE = 32 * COUNT };
+	uint8_t folded[SIZE] __attribute__((aligned(32))),
+		target[SIZE] __attribute__((aligned(32)));
+	uint8_t operands[SIZE + 1];
+
+	(void) state;
+	for (uint32_t type = 0; type < TYPES; type++)
+		for (uint32_t op = 0; op <= GAMMA_ATOMIC_BXOR; op++) {
+			if (!gamma_atomic_ops_is_valid(GAMMA_ATOMIC_BASE, type, op))
+				continue;
+			for (unsigned i = 0; i < SIZE; i++) {
+				folded[i] = target[i] =
+					is_integer(type) ? (uint8_t) (37 * i) : 0x40;
+				operands[i + 1] = is_integer(type) ? (uint8_t) (91 * i + 5) : 0x3f;
+			}
+			gamma_atomic_ops_fold(type, op, folded, operands + 1, COUNT);
+			gamma_atomic_ops_apply(&(struct gamma_atomic){type, op, COUNT, target,
+								      operands + 1, NULL, NULL});
+			assert_memory_equal(folded, target, SIZE);
+		}
+}
+
 /* ---- what there is ---- */
 
 static void valid__integers_have_all_operations(void **state)
@@ -604,6 +629,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(apply__every_operation_on_every_type),
+		TEST(fold__is_what_apply_computes),
 		TEST(valid__integers_have_all_operations),
 		TEST(valid__bits_and_order_only_where_they_make_sense),
 		TEST(valid__each_form_has_its_operations),

@@ -25,10 +25,12 @@ MAY = {
     "shm": {"base", "wire", "unix", "link"},
     "flow": {"base", "wire"},
     "message": {"base", "wire", "flow"},
-    "engine": {"base", "wire", "unix", "broker", "conf", "nic", "link", "shm", "flow", "message"},
+    "group": {"base", "wire", "message"},
+    "engine": {"base", "wire", "unix", "broker", "conf", "nic", "link", "shm", "flow", "message",
+               "group"},
 }
 # Sans I/O: functions of (state, frame, now).
-PURE = ("wire", "flow", "message")
+PURE = ("wire", "flow", "message", "group")
 PURE_HEADERS = {
     "arm_acle.h", "arpa/inet.h", "complex.h", "errno.h", "immintrin.h", "pthread.h", "stdbool.h",
     "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "sys/uio.h",

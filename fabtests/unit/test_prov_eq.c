@@ -55,6 +55,18 @@ static void read__in_order_and_peek(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+static void read__without_a_buffer_gives_the_kind(void **state)
+{
+	struct fid_eq *eq = open_eq(*state, FI_WAIT_NONE);
+	uint32_t event = 99;
+
+	put(eq, 1);
+	assert_int_equal(fi_eq_read(eq, &event, NULL, 0, 0), 0);
+	assert_int_equal(event, FI_NOTIFY);
+	assert_int_equal(fi_eq_read(eq, &event, NULL, 0, 0), -FI_EAGAIN);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
 static void read__buffer_too_small_loses_nothing(void **state)
 {
 	struct fid_eq *eq = open_eq(*state, FI_WAIT_NONE);
@@ -242,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(read__in_order_and_peek),
+		TEST(read__without_a_buffer_gives_the_kind),
 		TEST(read__buffer_too_small_loses_nothing),
 		TEST(errors__come_first),
 		TEST(errors__in_words),

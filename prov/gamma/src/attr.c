@@ -10,7 +10,7 @@
 /* Capabilities that an application gets only by asking for them ... */
 #define PRIMARY_CAPS                                                                \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | \
-	 FI_DIRECTED_RECV)
+	 FI_DIRECTED_RECV | FI_COLLECTIVE)
 #define MESSAGE_DIRECTIONS (FI_SEND | FI_RECV)
 #define RMA_DIRECTIONS     (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 /* ... and a secondary one too that would surprise it: data from unknown peers arrives as an error.
@@ -20,10 +20,11 @@
 /* What applies to the sending and to the receiving half of an endpoint. */
 #define TX_CAPS                                                                                  \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_SEND | FI_READ | FI_WRITE | \
-	 FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER)
-#define RX_CAPS                                                                                  \
-	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_RECV | FI_REMOTE_READ | \
-	 FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
+	 FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER | FI_COLLECTIVE)
+#define RX_CAPS                                                                                    \
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_RECV | FI_REMOTE_READ |   \
+	 FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER | \
+	 FI_COLLECTIVE)
 #define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 /* FI_PROGRESS_CONTROL_UNIFIED, since 1.21: no progress of control operations apart from data's. */
@@ -69,7 +70,7 @@ struct ability {
 static const struct ability rdm_ability = {
 	.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | MESSAGE_DIRECTIONS |
 		RMA_DIRECTIONS | FI_RMA_EVENT | FI_FENCE | FI_SOURCE | FI_SOURCE_ERR |
-		FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_TRIGGER | DOMAIN_CAPS,
+		FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_TRIGGER | FI_COLLECTIVE | DOMAIN_CAPS,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_TRIGGER | GAMMA_COMPLETION_LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRIGGER | FI_TRANSMIT_COMPLETE,
 	.msg_order = ORDER,
@@ -280,7 +281,7 @@ static uint64_t caps_for(uint64_t asked, uint64_t can)
 	uint64_t caps;
 
 	if (!asked)
-		return can & ~(FI_SOURCE_ERR | FI_NAMED_RX_CTX);
+		return can & ~(FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_COLLECTIVE);
 	caps = (asked & ONLY_IF_ASKED) | (can & ~ONLY_IF_ASKED);
 	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & MESSAGE_DIRECTIONS))
 		caps |= can & MESSAGE_DIRECTIONS;

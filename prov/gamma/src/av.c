@@ -4,6 +4,7 @@
  * applications count on indices in both. Endpoints look up peers by index when they send and
  * by (MAC, port) when they receive. Under the domain's lock.
  */
+#include "avset.h"
 #include "gamma.h"
 #include "nic_list.h"
 #include "report.h"
@@ -554,13 +555,6 @@ static const char *av_straddr(struct fid_av *av, const void *addr, char *buf, si
 	return buf;
 }
 
-static int no_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **av_set,
-		     void *context)
-{
-	(void) av, (void) attr, (void) av_set, (void) context;
-	return -FI_ENOSYS;
-}
-
 /* ---- opening and closing ---- */
 
 static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
@@ -610,7 +604,7 @@ static struct fi_ops_av av_ops = {
 	.remove = av_remove,
 	.lookup = av_lookup,
 	.straddr = av_straddr,
-	.av_set = no_av_set,
+	.av_set = gamma_avset_open,
 };
 
 static int check_attr(const struct fi_av_attr *attr)

@@ -3,6 +3,7 @@
  * The domain: access to one NIC. Owns the lock that covers everything opened on it; progress.c
  * makes progress on its endpoints.
  */
+#include "coll.h"
 #include "gamma.h"
 #include "nic_list.h"
 #include "nic/coalesce_hint.h"
@@ -100,13 +101,6 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
-static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
-			       struct fi_collective_attr *attr, uint64_t flags)
-{
-	(void) domain, (void) coll, (void) attr, (void) flags;
-	return -FI_ENOSYS;
-}
-
 static int open_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			  uint64_t flags, void *context)
 {
@@ -146,7 +140,7 @@ static struct fi_ops_domain domain_ops = {
 	.stx_ctx = gamma_shared_ctx_open_tx,
 	.srx_ctx = gamma_shared_ctx_open_rx,
 	.query_atomic = gamma_atomic_valid_query,
-	.query_collective = no_query_collective,
+	.query_collective = gamma_coll_query,
 	.endpoint2 = open_endpoint2,
 };
 

@@ -32,11 +32,13 @@ struct gamma_fi_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
 void gamma_ep_progress(struct gamma_fi_ep *ep)
 {
 	ep->domain->should_yield |= gamma_endpoint_progress(ep->endpoint);
+	if (gamma_unlikely(ep->coll_active))
+		gamma_coll_run_progress(ep);
 }
 
 uint64_t gamma_ep_deadline(const struct gamma_fi_ep *ep)
 {
-	return gamma_endpoint_deadline(ep->endpoint);
+	return gamma_min(gamma_endpoint_deadline(ep->endpoint), gamma_coll_run_deadline(ep));
 }
 
 void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr)
@@ -442,6 +444,7 @@ static int ep_close(struct fid *fid)
 	if (ep->endpoint)
 		shut_down_ep(ep);
 	gamma_active_port_fini(&ep->ports);
+	gamma_coll_group_fini(ep);
 	gamma_dgram_drop(&ep->own_rx);
 	gamma_submit_fini_rx_ctx(&ep->own_rx);
 	free_pool_tx(&ep->sends);
@@ -631,7 +634,8 @@ static void set_ep_ops(struct gamma_fi_ep_handle *handle, enum fi_ep_type type, 
 	fid->tagged = type == FI_EP_RDM ? &gamma_tagged_ops : &gamma_unsupported_tagged_ops;
 	fid->rma = caps & FI_RMA ? &gamma_rma_ops : &gamma_unsupported_rma_ops;
 	fid->atomic = caps & FI_ATOMIC ? &gamma_atomic_ops : &gamma_unsupported_atomic_ops;
-	fid->collective = &gamma_unsupported_collective_ops;
+	fid->collective =
+		caps & FI_COLLECTIVE ? &gamma_coll_ops : &gamma_unsupported_collective_ops;
 }
 
 static int alias_close(struct fid *fid)
@@ -733,6 +737,10 @@ struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_in
 	ep->initiates = caps & OUTWARD || !(caps & INWARD);
 	ep->is_target = caps & INWARD || !(caps & OUTWARD);
 	set_ep_ops(&ep->handle, ep->type, caps);
+	if (caps & FI_COLLECTIVE && gamma_coll_group_init(ep)) {
+		free(ep);
+		return NULL;
+	}
 	gamma_refs_take(&domain->refs);
 	return ep;
 }

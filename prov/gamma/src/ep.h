@@ -3,12 +3,14 @@
  * The endpoint as its own files see it: ep.c (life), options.c, msg.c and tagged.c (calls),
  * submit.c (what the calls have in common), match.c (arriving messages and posted receives),
  * multi_recv.c, shared_ctx.c, sep.c (scalable endpoints), rma.c, atomic.c and remote.c (operations
- * on remote memory), atomic_target.c, dgram.c, mc.c (groups), completion.c.
+ * on remote memory), atomic_target.c, dgram.c, mc.c (multicast groups), coll.c and its siblings
+ * (collective operations), completion.c.
  */
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
 
 #include "active_port.h"
+#include "coll.h"
 #include "engine/endpoint.h"
 #include "gamma.h"
 
@@ -117,7 +119,8 @@ struct gamma_fi_ep {
 	struct gamma_list domain_entry;
 	enum fi_ep_type type;
 	bool enabled;
-	bool closing; /* completions are dropped */
+	bool coll_active; /* gamma_coll_run_progress has something to do, or to wait for */
+	bool closing;     /* completions are dropped */
 	struct gamma_lock
 		linger_lock; /* on the engine's endpoint once closing; after the domain's lock */
 	bool ended;          /* revoked by gammad, or its NIC was removed */
@@ -150,6 +153,7 @@ struct gamma_fi_ep {
 	struct gamma_rx_ctx *rx; /* own_rx or the shared one's */
 	struct gamma_rx_ctx own_rx;
 	struct gamma_active_ports ports;
+	struct gamma_coll *coll;     /* with FI_COLLECTIVE; else NULL */
 	struct gamma_list free_tx;   /* struct gamma_tx */
 	struct gamma_list sends;     /* struct gamma_tx outstanding */
 	char cause[GAMMA_CAUSE_LEN]; /* the cause for which a flow is failing, for people */

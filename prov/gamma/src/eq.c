@@ -116,11 +116,13 @@ static ssize_t take_event(struct gamma_eq *eq, uint32_t *event, void *buf, size_
 	if (gamma_list_empty(&eq->events))
 		return -FI_EAGAIN;
 	first = gamma_list_first(&eq->events, struct gamma_eq_event, entry);
-	if (len < first->len)
+	/* Without a buffer the event's kind alone is wanted. */
+	if (buf && len < first->len)
 		return -FI_ETOOSMALL;
-	ret = first->len;
+	ret = buf ? first->len : 0;
 	*event = first->event;
-	memcpy(buf, first->data, first->len);
+	if (buf)
+		memcpy(buf, first->data, first->len);
 	if (flags & FI_PEEK)
 		return ret;
 	gamma_list_remove(&first->entry);

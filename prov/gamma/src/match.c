@@ -117,6 +117,8 @@ GAMMA_FLATTEN static uint64_t on_deliver(void *context, struct gamma_flow *flow,
 	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
 	uint64_t placed;
 
+	if (gamma_unlikely(!rx && gamma_coll_is_ours(envelope)))
+		return gamma_coll_run_deliver(ep, flow, envelope, bytes);
 	if (gamma_unlikely(!rx))
 		return envelope->flags & GAMMA_TO_PORT &&
 				       gamma_active_port_run_lend(ep, flow, envelope, bytes)
@@ -138,6 +140,8 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 	struct gamma_fi_ep *ep = context;
 	struct gamma_rx *rx = find_posted_for(ep, flow, envelope);
 
+	if (gamma_unlikely(!rx && gamma_coll_is_ours(envelope)))
+		return gamma_coll_run_match(ep, flow, envelope);
 	return rx ? &gamma_multi_recv_take(ep->rx, ep, rx, envelope->length)->recv : NULL;
 }
 
@@ -145,7 +149,9 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 {
 	struct gamma_fi_ep *ep = context;
 
-	if (gamma_unlikely(inbound->envelope.flags & GAMMA_TO_PORT))
+	if (gamma_unlikely(gamma_coll_is_ours(&inbound->envelope)))
+		gamma_coll_run_unexpected(ep, inbound);
+	else if (gamma_unlikely(inbound->envelope.flags & GAMMA_TO_PORT))
 		gamma_active_port_run_later(ep, inbound);
 	else
 		gamma_list_append(unexpected_for(ep->rx, is_tagged(&inbound->envelope)),
@@ -158,6 +164,10 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 	struct gamma_fi_ep *ep = context;
 	struct gamma_rx *rx = gamma_container_of(recv, struct gamma_rx, recv);
 
+	if (gamma_unlikely(gamma_coll_is_ours(envelope))) {
+		gamma_coll_run_received(ep, recv, error);
+		return;
+	}
 	if (ep->closing)
 		return;
 	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT) &&
@@ -185,6 +195,10 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 	struct gamma_fi_ep *ep = context;
 	struct gamma_tx *tx = gamma_container_of(send, struct gamma_tx, send);
 
+	if (gamma_unlikely(gamma_coll_is_ours(&send->envelope))) {
+		gamma_coll_run_sent(ep, send, error);
+		return;
+	}
 	if (gamma_unlikely(send->rma && send->rma->refusal))
 		explain_refusal(ep, flow, send->rma->refusal);
 	gamma_completion_write_tx(ep, tx, error);
@@ -255,6 +269,7 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 		gamma_report("%s: %s", ep->domain->nic.name, ep->cause);
 	fail_directed(ep, &ep->rx->posted_msg, flow, error);
 	fail_directed(ep, &ep->rx->posted_tagged, flow, error);
+	gamma_coll_run_failed(ep, flow, error, cause);
 	/* Injected messages have no completion that could report their loss. */
 	report_to_eq(ep, error);
 }
@@ -340,6 +355,7 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 		if (ep->flows[i] == flow)
 			ep->flows[i] = other;
 	gamma_active_port_run_replace(ep, flow, other);
+	gamma_coll_run_replace(ep, flow, other);
 	other->user = NULL; /* its source may have been unknown before */
 }
 
@@ -348,6 +364,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 	struct gamma_fi_ep *ep = context;
 
 	gamma_active_port_run_replace(ep, flow, NULL);
+	gamma_coll_run_replace(ep, flow, NULL);
 	if (flow->expected) {
 		clear_flow(&ep->rx->posted_msg, flow);
 		clear_flow(&ep->rx->posted_tagged, flow);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Multicast groups: fi_join, which is complete when it returns, and leaving by closing. */
+/* Multicast groups: fi_join, which is complete when it returns, and leaving by closing. A join with
+ * FI_COLLECTIVE is coll_group.c's. */
 #include "ep.h"
 
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static int report_joined(struct gamma_mc *mc, struct gamma_eq *eq)
 
 static int check_join(const struct gamma_fi_ep *ep, const void *addr, uint64_t flags)
 {
-	if (ep->type != FI_EP_DGRAM || flags & FI_COLLECTIVE)
+	if (ep->type != FI_EP_DGRAM)
 		return -FI_ENOSYS;
 	if (!ep->multicast)
 		return -FI_EOPNOTSUPP;
@@ -109,8 +110,11 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
 	struct gamma_addr addr;
 	struct gamma_mc *mc;
-	int ret = check_join(ep, user_addr, flags);
+	int ret;
 
+	if (flags & FI_COLLECTIVE)
+		return gamma_coll_group_join(ep, user_addr, flags, mc_fid, context);
+	ret = check_join(ep, user_addr, flags);
 	if (ret)
 		return ret;
 	memcpy(&addr, user_addr, sizeof(addr));

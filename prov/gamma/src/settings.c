@@ -80,6 +80,8 @@ static const struct number_setting numbers[] = {
 	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS,
 	 "0.001 to 86400 seconds",
 	 "Time without any answer until a peer counts as dead (default: 120)"},
+	{NUMBER(join_timeout), GAMMA_NS_PER_S, 60, 86400, GAMMA_NS_PER_MS, "0.001 to 86400 seconds",
+	 "Time that fi_join_collective waits for the other members of the set (default: 60)"},
 	{NUMBER(linger), GAMMA_NS_PER_MS, 1000, 600000, 0, "0 to 600000 milliseconds",
 	 "Time that closing an endpoint waits for its last acknowledgements (default: 1000)"},
 };

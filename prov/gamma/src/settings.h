@@ -36,6 +36,7 @@ struct gamma_settings {
 				   */
 	uint64_t peer_timeout; /* FI_GAMMA_PEER_TIMEOUT: ns without any answer until a peer is dead
 				*/
+	uint64_t join_timeout; /* FI_GAMMA_JOIN_TIMEOUT: ns that a collective group is waited for */
 	uint64_t linger;       /* FI_GAMMA_LINGER: ns that a close waits for the last acks */
 	uint64_t
 		shm_size; /* FI_GAMMA_SHM_SIZE: bytes of shared memory for each shm peer; 0: none */

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Reduce: short operands are folded up a binomial tree, a member's own before its children's, the
+ * nearest child's first. So the order is that of the places counted from the root, the same in each
+ * run. Long ones go around a ring (plan_ring_reduce.c).
+ */
+#include "group/plan.h"
+#include "group/tree.h"
+
+/* Folds the operands of all children into to; returns the last step. */
+static uint32_t fold_children(const struct gamma_plan_call *call, struct gamma_schedule *schedule,
+			      void *to, uint32_t rank, uint32_t span)
+{
+	uint64_t bytes = gamma_plan_bytes(call);
+	uint32_t folded = gamma_schedule_copy(schedule, to, call->from, bytes, GAMMA_SCHEDULE_NONE,
+					      GAMMA_SCHEDULE_NONE);
+
+	for (uint32_t distance = 1; distance < span; distance *= 2) {
+		void *operand = gamma_schedule_take_memory(schedule, bytes);
+		uint32_t heard = gamma_schedule_receive(
+			schedule, gamma_tree_place(rank + distance, call->root, call->n), operand,
+			bytes, GAMMA_SCHEDULE_NONE, GAMMA_SCHEDULE_NONE);
+
+		folded = gamma_schedule_fold(schedule, to, operand, bytes, heard, folded);
+	}
+	return folded;
+}
+
+static void plan_tree(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
+{
+	uint32_t rank = gamma_tree_rank(call->place, call->root, call->n);
+	uint32_t span = gamma_tree_span(rank, call->n), folded = GAMMA_SCHEDULE_NONE;
+	uint64_t bytes = gamma_plan_bytes(call);
+	const void *operand = call->from;
+
+	if (span > 1 || !rank) {
+		/* The root's buffer may be too little aligned to be computed in. */
+		void *to = gamma_schedule_take_memory(schedule, bytes);
+
+		folded = fold_children(call, schedule, to, rank, span);
+		operand = to;
+	}
+	if (rank)
+		gamma_schedule_send(schedule,
+				    gamma_tree_place(gamma_tree_parent(rank), call->root, call->n),
+				    operand, bytes, folded, GAMMA_SCHEDULE_NONE);
+	else
+		gamma_schedule_copy(schedule, call->to, operand, bytes, folded,
+				    GAMMA_SCHEDULE_NONE);
+}
+
+void gamma_plan_reduce(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
+{
+	if (gamma_plan_bytes(call) > GAMMA_PLAN_SHORT && call->n > 1)
+		gamma_plan_ring_reduce(call, schedule);
+	else
+		plan_tree(call, schedule);
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gamma-coll: collective operations between any number of processes, started by test_coll.sh.
+ *
+ *	gamma-coll MEMBERS PLACE HOST PORT TEST...
+ *
+ * The process with place 0 listens on the TCP port of HOST, by which all synchronise.
+ */
+#include "coll.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *running = "start";
+
+void fail_check(const char *file, int line, const char *what, long long is, long long should)
+{
+	printf("not ok %s: %s:%d: %s", running, strrchr(file, '/') ? strrchr(file, '/') + 1 : file,
+	       line, what);
+	if (is != should)
+		printf(" (%lld, not %lld)", is, should);
+	printf("\n");
+	fflush(stdout);
+	_exit(1);
+}
+
+static struct group world(void)
+{
+	return (struct group){
+		.mc = join(0, 1), .n = members, .place = place, .first = 0, .stride = 1};
+}
+
+static void leave(struct fid_mc *mc)
+{
+	if (mc)
+		CHECK_EQ(fi_close(&mc->fid), 0);
+}
+
+/* ---- what works ---- */
+
+static void test_all(void)
+{
+	static const size_t counts[] = {0, 1, 5, 1000, 4096, 4097, 40000, 262144};
+	struct group group = world();
+
+	for (unsigned kind = 0; kind < OPS; kind++)
+		for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+			for (unsigned root = 0; root < members; root += 1 + members / 3)
+				end_op(begin_op(&group, kind, counts[i], root));
+	leave(group.mc);
+}
+
+static void test_types(void)
+{
+	struct group group = world();
+
+	check_types(&group);
+	leave(group.mc);
+}
+
+static void test_order(void)
+{
+	struct group group = world();
+
+	check_order(&group);
+	leave(group.mc);
+}
+
+/* Every second one, and every third. */
+static void test_subsets(void)
+{
+	for (unsigned stride = 2; stride < 4; stride++) {
+		unsigned first = place % stride;
+		struct group group = {.first = first,
+				      .stride = stride,
+				      .place = place / stride,
+				      .n = (members - first + stride - 1) / stride};
+
+		group.mc = join(first, stride);
+		for (unsigned kind = 0; kind < OPS; kind++)
+			end_op(begin_op(&group, kind, 300, group.n - 1));
+		leave(group.mc);
+	}
+}
+
+/* Several groups with operations under way in each, begun in another order by each process. */
+static void test_groups(void)
+{
+	enum { GROUPS = 8, ROUNDS = 20 };
+	struct group groups[GROUPS];
+	struct op *ops[GROUPS][OPS];
+
+	for (unsigned g = 0; g < GROUPS; g++)
+		groups[g] = world();
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < GROUPS; i++) {
+			unsigned g = (i + place + round) % GROUPS;
+
+			for (unsigned kind = 0; kind < OPS; kind++)
+				ops[g][kind] = begin_op(&groups[g], kind, 10 + 5000 * (round % 4),
+							round % members);
+		}
+		for (unsigned done = 0; done < GROUPS * OPS;) {
+			struct ending ending;
+
+			if (!poll_ending(&ending))
+				continue;
+			CHECK_EQ(ending.error, 0);
+			done++;
+		}
+		for (unsigned g = 0; g < GROUPS; g++)
+			for (unsigned kind = 0; kind < OPS; kind++)
+				check_op(ops[g][kind]);
+	}
+	for (unsigned g = 0; g < GROUPS; g++)
+		leave(groups[g].mc);
+}
+
+/* The others wait for one that is late, which is no error. */
+static void test_late(void)
+{
+	struct group group = world();
+
+	for (unsigned kind = 0; kind < OPS; kind++) {
+		if (place == members - 1)
+			usleep(kind ? 200000 : 2500000);
+		end_op(begin_op(&group, kind, 2000, 0));
+	}
+	leave(group.mc);
+}
+
+/* The root sends many before the others receive the first. */
+static void test_ahead(void)
+{
+	enum { AHEAD = 500 };
+	struct group group = world();
+	struct op *ops[AHEAD];
+
+	if (place)
+		usleep(300000);
+	for (unsigned i = 0; i < AHEAD; i++)
+		ops[i] = begin_op(&group, 1, 500, 0);
+	for (unsigned done = 0; done < AHEAD;) {
+		struct ending ending;
+
+		if (poll_ending(&ending))
+			done++;
+	}
+	for (unsigned i = 0; i < AHEAD; i++)
+		check_op(ops[i]);
+	leave(group.mc);
+}
+
+static void test_query(void)
+{
+	struct fi_collective_attr attr = {.op = FI_SUM, .datatype = FI_DOUBLE};
+
+	CHECK_EQ(fi_query_collective(node_domain, FI_ALLREDUCE, &attr, 0), 0);
+	CHECK_EQ(attr.datatype_attr.size, sizeof(double));
+	CHECK(attr.datatype_attr.count > 1 << 20 && attr.max_members >= 1024);
+	CHECK_EQ(fi_query_collective(node_domain, FI_ALLTOALL, &attr, 0), -FI_ENOSYS);
+	CHECK_EQ(fi_query_collective(node_domain, FI_REDUCE_SCATTER, &attr, 0), -FI_ENOSYS);
+	attr.op = FI_BXOR;
+	CHECK_EQ(fi_query_collective(node_domain, FI_REDUCE, &attr, 0), -FI_EOPNOTSUPP);
+	attr = (struct fi_collective_attr){.op = FI_NOOP, .datatype = FI_VOID};
+	CHECK_EQ(fi_query_collective(node_domain, FI_BARRIER, &attr, 0), 0);
+	CHECK_EQ(fi_barrier(node_ep, 12345, NULL), -FI_EINVAL);
+}
+
+/* ---- what goes wrong ---- */
+
+/* All get the error, and its text fits. */
+static void expect_failure(const struct ending *ending, int error, const char *words)
+{
+	printf("%s: %s\n", running, ending->text);
+	CHECK_EQ(ending->error, error);
+	CHECK(strstr(ending->text, words));
+}
+
+static void test_lengths(void)
+{
+	struct group group = world();
+	struct ending ending;
+	char buf[64] = "";
+
+	CHECK_EQ(fi_broadcast(node_ep, buf, place == members - 1 ? 9 : 8, NULL,
+			      fi_mc_addr(group.mc), 0, FI_UINT8, 0, buf),
+		 0);
+	/* The root may have ended well already: then its next operation fails. */
+	wait_ending(buf, &ending);
+	while (!ending.error) {
+		ssize_t ret = fi_barrier(node_ep, fi_mc_addr(group.mc), buf);
+
+		CHECK(!ret || ret == -FI_EINVAL);
+		if (ret)
+			break;
+		wait_ending(buf, &ending);
+	}
+	if (ending.error)
+		expect_failure(&ending, FI_EINVAL, "another operation");
+	CHECK_EQ(fi_barrier(node_ep, fi_mc_addr(group.mc), buf), -FI_EINVAL);
+	aside_sync();
+	leave(group.mc);
+}
+
+/* Each believes that another one is the root, so nobody sends. */
+static void test_roots(void)
+{
+	struct group group = world();
+	struct ending ending;
+	char buf[8] = "";
+
+	CHECK_EQ(fi_broadcast(node_ep, buf, 8, NULL, fi_mc_addr(group.mc), (place + 1) % members,
+			      FI_UINT8, 0, buf),
+		 0);
+	wait_ending(buf, &ending);
+	expect_failure(&ending, FI_EINVAL, "another operation");
+	aside_sync();
+	leave(group.mc);
+}
+
+/* With FI_GAMMA_JOIN_TIMEOUT=2. */
+static void test_sets(void)
+{
+	struct fid_av_set *set = open_set(0, 1);
+	struct ending ending;
+	struct fid_mc *mc;
+
+	if (place == members - 1)
+		CHECK_EQ(fi_av_set_remove(set, 1), 0);
+	mc = begin_join(set);
+	wait_joined(mc, &ending);
+	if (place == members - 1)
+		CHECK(ending.error == FI_EINVAL || ending.error == FI_ETIMEDOUT);
+	else
+		expect_failure(&ending, FI_EINVAL, "joins another set");
+	CHECK_EQ(fi_close(&set->fid), 0);
+	aside_sync();
+	leave(mc);
+}
+
+static void test_absent(void)
+{
+	struct fid_av_set *set = open_set(0, 1);
+	struct ending ending;
+	struct fid_mc *mc;
+
+	if (place != members - 1) {
+		mc = begin_join(set);
+		wait_joined(mc, &ending);
+		expect_failure(&ending, FI_ETIMEDOUT, "has not joined");
+		leave(mc);
+	}
+	CHECK_EQ(fi_close(&set->fid), 0);
+	aside_sync();
+	/* The same set can be joined afterwards. */
+	leave(join(0, 1));
+	aside_sync();
+}
+
+/* The last one ends without a word while the others wait for it. */
+static void test_death(void)
+{
+	struct group group = world();
+	struct ending ending;
+
+	aside_sync();
+	if (place == members - 1)
+		_exit(0);
+	CHECK_EQ(fi_barrier(node_ep, fi_mc_addr(group.mc), &group), 0);
+	wait_ending(&group, &ending);
+	printf("%s: %s\n", running, ending.text);
+	CHECK(ending.error);
+	CHECK(strstr(ending.text, "member"));
+	leave(group.mc);
+	printf("ok %s\n", running);
+	fflush(stdout);
+	_exit(0);
+}
+
+/* ---- which ---- */
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	{"query", test_query}, {"all", test_all},         {"types", test_types},
+	{"order", test_order}, {"subsets", test_subsets}, {"groups", test_groups},
+	{"late", test_late},   {"ahead", test_ahead},     {"lengths", test_lengths},
+	{"roots", test_roots}, {"sets", test_sets},       {"absent", test_absent},
+	{"death", test_death},
+};
+
+static void run_test(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
+		if (strcmp(tests[i].name, name))
+			continue;
+		running = name;
+		aside_sync();
+		tests[i].run();
+		printf("ok %s\n", name);
+		fflush(stdout);
+		return;
+	}
+	CHECK(!"a test of that name");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 6) {
+		fprintf(stderr, "usage: gamma-coll MEMBERS PLACE HOST PORT TEST...\n");
+		return 2;
+	}
+	members = (unsigned) atoi(argv[1]);
+	place = (unsigned) atoi(argv[2]);
+	CHECK(members && members <= MEMBERS_MAX && place < members);
+	aside_open(argv[3], argv[4]);
+	node_open();
+	for (int i = 5; i < argc; i++)
+		run_test(argv[i]);
+	aside_sync();
+	node_close();
+	return 0;
+}

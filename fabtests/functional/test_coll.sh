@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Collective operations (gamma-coll): on one process a host, on several, over UDP and through
+# gammad; and what members hear if one of them differs, stays away or dies.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+
+coll=$abs_top_builddir/fabtests/functional/gamma-coll
+[ -x "$coll" ] || bail "$coll is not built (make check builds it)"
+hosts=4
+good=(query all types order subsets groups late ahead)
+
+inside=() # in front of each program
+
+# run_coll MEMBERS TEST...: the members one after the other on the hosts; true if all end well.
+run_coll() {
+	local members=$1 i status=0
+	shift
+	for ((i = 0; i < members; i++)); do
+		start "m$i" "$(printf 'node%02d' $((i % hosts + 1)))" 60 \
+			"${inside[@]}" "$coll" "$members" "$i" "$(mgt 1)" 7788 "$@"
+	done
+	for ((i = 0; i < members; i++)); do
+		wait_end "m$i" || status=1
+	done
+	return "$status"
+}
+
+# outputs MEMBERS: files with what they wrote.
+outputs() {
+	local i
+	for ((i = 0; i < $1; i++)); do echo "$work/m$i.out"; done
+}
+
+# coll TEXT MEMBERS TEST...: a check for each test.
+coll() {
+	local text=$1 members=$2 test files
+	shift 2
+	run_coll "$members" "$@" || true
+	mapfile -t files < <(outputs "$members")
+	for test; do
+		if [ "$(cat "${files[@]}" | grep -cx "ok $test")" -eq "$members" ]; then
+			ok "$text: $test"
+		else
+			not_ok "$text: $test" "${files[@]}"
+			return
+		fi
+	done
+}
+
+# names TEXT PATTERN MEMBERS: what the members but the last wrote names the culprit.
+names() {
+	local i wrong=0
+	for ((i = 0; i + 1 < $3; i++)); do
+		grep -Eq -- "$2" "$work/m$i.out" || wrong=1
+	done
+	if [ "$wrong" -eq 0 ]; then
+		ok "$1: $(grep -Em 1 -- "$2" "$work/m0.out")"
+	else
+		not_ok "$1" "$work/m0.out" "$work/m1.out"
+	fi
+}
+
+lab_up $hosts
+coll "four hosts" 4 "${good[@]}"
+coll "seven processes on four hosts" 7 "${good[@]}"
+coll "one process" 1 query all types
+coll "different lengths" 4 lengths
+names "the others hear of the one that differs" 'member [0-9]+ .*another operation' 1
+coll "everybody takes another one for the root" 4 roots
+
+gamma_env+=(FI_GAMMA_JOIN_TIMEOUT=2 FI_GAMMA_PEER_TIMEOUT=2)
+coll "one joins another set" 4 sets
+names "it is named" 'member 3 .*joins another set' 4
+coll "one does not join in time" 4 absent
+names "it is named" 'member 3 .*has not joined' 4
+run_coll 4 death || true
+names "a member dies" 'barrier: member 3 ' 4
+unset 'gamma_env[-1]' 'gamma_env[-1]'
+
+gamma_env+=(FI_GAMMA_LINK=udp)
+coll "UDP" 4 "${good[@]}"
+unset 'gamma_env[-1]'
+lab_down
+
+# Ordinary users, without any capability.
+if [ -x "$abs_top_builddir/gammad/gammad" ] && grep -q cgroup2 /proc/mounts; then
+	lab_up $hosts --gammad
+	shared=/run/gamma-lab/$lab_name/shared
+	mkdir "$shared/lib"
+	for entry in "${gamma_env[@]}"; do
+		[[ $entry != FI_PROVIDER_PATH=* ]] || cp -L "${entry#*=}/libgamma-fi.so" "$shared/lib"
+	done
+	cp "$coll" "$shared/lib"
+	chmod -R a+rX "$shared/lib"
+	gamma_env+=("FI_PROVIDER_PATH=$shared/lib" FI_GAMMA_LINK=packet)
+	coll=$shared/lib/gamma-coll
+	inside=(setpriv --reuid labuser --regid "$(id -g labuser)" --clear-groups --inh-caps=-all)
+	coll "gammad" 7 "${good[@]}"
+	lab_down
+fi
+
+finish

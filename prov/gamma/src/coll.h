@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Collective operations of reliable endpoints: the calls (coll.c), groups and how they are joined
+ * (coll_group.c), and what the operations of a group send and receive (coll_run.c). All of it
+ * travels as messages to an active port of the provider. Under the domain's lock.
+ */
+#ifndef GAMMA_PROV_COLL_H
+#define GAMMA_PROV_COLL_H
+
+#include "group/plan.h"
+#include "message/message.h"
+#include "prov.h"
+
+struct gamma_fi_ep;
+struct gamma_inbound;
+
+enum {
+	GAMMA_COLL_PORT = 65535,        /* active port of all of these messages */
+	GAMMA_COLL_MEMBERS_MAX = 65536, /* of a group */
+	GAMMA_COLL_HISTORY = 64,        /* operations whose signatures are remembered */
+	GAMMA_COLL_CAUSE_LEN = 160,     /* bytes of text */
+	GAMMA_COLL_BUCKETS = 64,        /* a power of two: groups by id */
+	GAMMA_COLL_LEFT = 32,           /* groups that were left and are remembered */
+};
+
+#define GAMMA_COLL_NO_PLACE UINT32_MAX
+
+/* A message's CQ data has the group's id (40 bits) and the operation's number (24 bits). */
+#define GAMMA_COLL_NUMBER_BITS 24
+#define GAMMA_COLL_NUMBER_MASK ((1u << GAMMA_COLL_NUMBER_BITS) - 1)
+/* Its argument: OPERATION, with the signature and the message's index (16 bits); else a type. */
+#define GAMMA_COLL_OPERATION   (1u << 31)
+#define GAMMA_COLL_INDEX_BITS  16
+#define GAMMA_COLL_INDEX_MASK  ((1u << GAMMA_COLL_INDEX_BITS) - 1)
+
+/* Numbers wrap. */
+static inline bool gamma_coll_number_before(uint32_t a, uint32_t b)
+{
+	return ((a - b) & GAMMA_COLL_NUMBER_MASK) > GAMMA_COLL_NUMBER_MASK / 2;
+}
+
+enum gamma_coll_type {
+	GAMMA_COLL_JOIN = 1, /* to place 0: the sender has joined */
+	GAMMA_COLL_LIVE,     /* from place 0: all have */
+	GAMMA_COLL_FAILED,   /* the group is over: struct gamma_coll_failure */
+	GAMMA_COLL_CHECK,    /* the sender waits in this operation: its signature */
+};
+
+/* Contents of these messages, in network order. */
+struct gamma_coll_joining {
+	uint32_t members, place;
+} __attribute__((packed));
+
+struct gamma_coll_failure {
+	uint32_t error; /* positive errno */
+	char cause[GAMMA_COLL_CAUSE_LEN];
+} __attribute__((packed));
+
+struct gamma_coll_waiting {
+	uint32_t signature;
+} __attribute__((packed));
+
+/* One of them, as it has come. */
+struct gamma_coll_control {
+	struct gamma_list entry; /* in coll->controls or coll->early */
+	fi_addr_t source;        /* FI_ADDR_NOTAVAIL: not in the address vector ... */
+	struct gamma_addr addr;  /* ... when it came */
+	uint64_t id;
+	uint32_t type, number;
+	size_t len;
+	uint8_t bytes[sizeof(struct gamma_coll_failure)];
+};
+
+/* A message of an operation, or a control message on its way out. */
+struct gamma_coll_transfer {
+	struct gamma_list entry;  /* in op->posted, op->flying, coll->sends or the pool */
+	struct gamma_coll_op *op; /* NULL: a control message */
+	uint32_t step;            /* of its schedule */
+	struct gamma_flow *flow;  /* of a posted receive: whose peer is expected to send */
+	struct gamma_send send;   /* one of the two */
+	struct gamma_recv recv;
+	struct gamma_coll_control *bytes; /* of a control message */
+};
+
+struct gamma_coll_op {
+	struct gamma_list entry;     /* in group->ops */
+	struct gamma_list due_entry; /* in coll->due */
+	struct gamma_coll_group *group;
+	uint32_t number, signature;
+	struct gamma_plan_call call;
+	struct gamma_schedule schedule;
+	struct gamma_list posted; /* receives that no message has met */
+	struct gamma_list flying; /* transfers under way, which use the caller's memory */
+	uint64_t look_at;         /* ns: when it is time to ask why nothing comes ... */
+	uint64_t asks_after;      /* ns: ... after so long */
+	int error;                /* it ends with that once nothing is under way */
+	bool notify;
+	void *context;
+};
+
+struct gamma_coll_group {
+	struct fid_mc mc_fid;
+	struct gamma_list entry; /* in a bucket of coll->groups */
+	struct gamma_fi_ep *ep;
+	uint64_t id, set; /* the set's hash */
+	uint32_t n, place;
+	fi_addr_t *members; /* by place */
+	uint32_t *places;   /* by fi_addr_t; GAMMA_COLL_NO_PLACE: no member */
+	size_t place_count;
+	bool live;                               /* all have joined */
+	uint64_t join_by;                        /* ns: else it has failed */
+	uint8_t *joined;                         /* at place 0: by place */
+	uint32_t joined_count;                   /* of them */
+	uint32_t next;                           /* number of the next operation */
+	uint32_t signatures[GAMMA_COLL_HISTORY]; /* of the last ones, by number */
+	struct gamma_list ops;                   /* outstanding */
+	struct gamma_list unexpected;            /* struct gamma_inbound */
+	struct {
+		bool set;
+		uint32_t number, signature, place;
+	} check;   /* the last CHECK of an operation that is not called yet here */
+	int error; /* the group is over */
+	char cause[GAMMA_COLL_CAUSE_LEN];
+	bool reports; /* the others have to hear of it */
+	bool bad;     /* error is new */
+};
+
+/* How often a set's members have joined. */
+struct gamma_coll_set {
+	struct gamma_list entry; /* in coll->sets */
+	uint64_t hash;
+	uint32_t joins;
+};
+
+/* A group that was left: asked about later operations it says so. */
+struct gamma_coll_left {
+	uint64_t id;
+	uint32_t next;
+};
+
+struct gamma_coll {
+	struct gamma_list groups[GAMMA_COLL_BUCKETS];
+	struct gamma_list sets;     /* struct gamma_coll_set */
+	struct gamma_list controls; /* struct gamma_coll_control, to be looked at */
+	struct gamma_list early;    /* JOINs of groups that are not joined here yet */
+	unsigned control_count;     /* of both */
+	struct gamma_list strays;   /* struct gamma_inbound of no group */
+	struct gamma_list due;      /* struct gamma_coll_op with something to do */
+	struct gamma_list pool;     /* struct gamma_coll_transfer */
+	struct gamma_list sends;    /* control messages under way */
+	struct gamma_coll_left left[GAMMA_COLL_LEFT];
+	unsigned left_count;
+	bool bad;             /* some group's error is new */
+	unsigned outstanding; /* operations, and groups that wait for others */
+	unsigned polls;       /* since the clock was read */
+	uint64_t look_at;     /* ns: the earliest deadline */
+};
+
+/* ---- coll.c ---- */
+extern struct fi_ops_collective gamma_coll_ops;
+
+/* ---- coll_query.c ---- */
+/* 0: not offered. */
+enum gamma_plan_kind gamma_coll_query_kind(enum fi_collective_op coll);
+/* Bytes of an element; 0: there is no such type, or the operation does not compute with it. */
+uint32_t gamma_coll_query_unit(enum gamma_plan_kind kind, uint32_t datatype, uint32_t op);
+int gamma_coll_query(struct fid_domain *domain, enum fi_collective_op coll,
+		     struct fi_collective_attr *attr, uint64_t flags);
+
+/* ---- coll_group.c ---- */
+/* Of an endpoint with FI_COLLECTIVE: 0 or -FI_ENOMEM. */
+int gamma_coll_group_init(struct gamma_fi_ep *ep);
+/* The endpoint's engine has ended, and no group is left. */
+void gamma_coll_group_fini(struct gamma_fi_ep *ep);
+/* fi_join with FI_COLLECTIVE. */
+int gamma_coll_group_join(struct gamma_fi_ep *ep, const struct fi_collective_addr *addr,
+			  uint64_t flags, struct fid_mc **mc, void *context);
+struct gamma_coll_group *gamma_coll_group_find(const struct gamma_coll *coll, uint64_t id);
+/* The place of an address, or GAMMA_COLL_NO_PLACE. */
+uint32_t gamma_coll_group_place(struct gamma_coll_group *group, fi_addr_t addr);
+/* The group is over: everything outstanding will end with that. place: of the member that is the
+ * cause, or NO_PLACE; tell: the others have not heard of it. The first cause counts. */
+void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool tell,
+			    const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* An error is new: all members hear of it, and what is outstanding ends. */
+void gamma_coll_group_end(struct gamma_coll_group *group);
+/* A control message has come, and is freed or kept. */
+void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control *control);
+/* Ends groups that wait for members too long, asks where operations hang; returns when to look
+ * again. */
+uint64_t gamma_coll_group_expire(struct gamma_fi_ep *ep, uint64_t now);
+
+/* ---- coll_run.c ---- */
+/* Begins an operation whose call and context are set, and takes it over. */
+int gamma_coll_run_begin(struct gamma_coll_group *group, struct gamma_coll_op *op);
+/* Sends a control message. */
+void gamma_coll_run_send_control(struct gamma_fi_ep *ep, fi_addr_t to, uint64_t id,
+				 enum gamma_coll_type type, uint32_t number, const void *bytes,
+				 size_t len);
+/* Its next poll has something to do. */
+void gamma_coll_run_wake(struct gamma_fi_ep *ep);
+/* Ends the operations of a group that is over, as far as nothing of them is under way. */
+void gamma_coll_run_end_ops(struct gamma_coll_group *group);
+/* A member waits in an operation: it must be the one that this member calls, or has called. */
+void gamma_coll_run_check(struct gamma_coll_group *group, uint32_t place,
+			  const struct gamma_coll_control *control);
+/* Asks on behalf of operations that hang; returns when to look again. */
+uint64_t gamma_coll_run_expire(struct gamma_coll_group *group, uint64_t now);
+/* After the engine's progress. */
+void gamma_coll_run_progress(struct gamma_fi_ep *ep);
+/* When to call that again, ns. */
+uint64_t gamma_coll_run_deadline(const struct gamma_fi_ep *ep);
+
+/* The engine's side: messages to the provider's port. */
+static inline bool gamma_coll_is_ours(const struct gamma_envelope *envelope)
+{
+	return envelope->flags & GAMMA_TO_PORT && gamma_envelope_port(envelope) == GAMMA_COLL_PORT;
+}
+uint64_t gamma_coll_run_deliver(struct gamma_fi_ep *ep, struct gamma_flow *flow,
+				const struct gamma_envelope *envelope, const uint8_t *bytes);
+struct gamma_recv *gamma_coll_run_match(struct gamma_fi_ep *ep, struct gamma_flow *flow,
+					const struct gamma_envelope *envelope);
+void gamma_coll_run_unexpected(struct gamma_fi_ep *ep, struct gamma_inbound *inbound);
+void gamma_coll_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, int error);
+void gamma_coll_run_sent(struct gamma_fi_ep *ep, struct gamma_send *send, int error);
+/* The flow's peer is dead. */
+void gamma_coll_run_failed(struct gamma_fi_ep *ep, struct gamma_flow *flow, int error,
+			   const char *cause);
+/* A flow ends; other: the one that takes its place, or NULL. */
+void gamma_coll_run_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
+			    struct gamma_flow *other);
+
+#endif /* GAMMA_PROV_COLL_H */
