@@ -12,6 +12,7 @@
 
 struct coll_fake coll_fake;
 
+bool __wrap_coll_gamma_publish_fits(opal_process_name_t name);
 /* libmpi refers to it, too. */
 void __wrap_opal_progress(void) __attribute__((visibility("default")));
 
@@ -205,9 +206,14 @@ void __wrap_opal_progress(void)
 static struct btl_gamma_port port = {.ep = &ep, .av = &av, .domain = &domain};
 static struct mca_btl_base_endpoint_t peers[COLL_FAKE_RANKS];
 
-static uint8_t door_announced(opal_process_name_t name)
+static bool door_carries(opal_process_name_t name)
 {
-	return coll_fake.announced[name.vpid];
+	return !coll_fake.cannot[name.vpid];
+}
+
+bool __wrap_coll_gamma_publish_fits(opal_process_name_t name)
+{
+	return !coll_fake.without[name.vpid];
 }
 
 static const struct btl_gamma_port *door_port(void)
@@ -234,7 +240,7 @@ static void door_poll(void)
 }
 
 static const struct btl_gamma_collective door = {
-	.announced = door_announced,
+	.carries = door_carries,
 	.port = door_port,
 	.peer = door_peer,
 	.prepare = door_prepare,
@@ -358,11 +364,9 @@ struct ompi_op_t coll_fake_user;
 int coll_fake_setup(void **state)
 {
 	struct coll_gamma_component *component = &mca_coll_gamma_component;
-	int rank, kind, priority = 0;
+	int kind, priority = 0;
 
 	coll_fake = (struct coll_fake){.hosts = COLL_FAKE_RANKS, .offered = 100};
-	for (rank = 0; rank < COLL_FAKE_RANKS; rank++)
-		coll_fake.announced[rank] = COLL_FAKE_AFTER + 1;
 	component->btl = &door;
 	component->join_after = COLL_FAKE_AFTER;
 	component->min_hosts = 3;

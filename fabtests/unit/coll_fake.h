@@ -24,7 +24,8 @@ enum {
 /* One fake at a time; cleared by coll_fake_setup. */
 extern struct coll_fake {
 	/* the others */
-	uint8_t announced[COLL_FAKE_RANKS];
+	bool without[COLL_FAKE_RANKS]; /* coll/gamma, or joins later */
+	bool cannot[COLL_FAKE_RANKS];  /* its endpoint carries no collective operations */
 	bool unreachable[COLL_FAKE_RANKS];
 	int hosts;       /* that they are on */
 	int others_veto; /* the agreement that they do not join; 0: none, 1: the first, 2: the

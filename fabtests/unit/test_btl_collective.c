@@ -39,15 +39,8 @@ static int set_up(void **state)
 	return btl_fake_setup_closed(state);
 }
 
-static struct btl_gamma_module *open_announced(uint8_t after)
-{
-	door->announce(after);
-	return btl_fake_open();
-}
-
 static int tear_down(void **state)
 {
-	door->announce(0);
 	door->on_close(NULL);
 	return btl_fake_teardown(state);
 }
@@ -73,18 +66,9 @@ static void is_wanted__if_btl_names_gamma_or_by_default(void **state)
 	mca_btl_gamma_component.by_default = false;
 }
 
-static void port__unannounced_is_not_asked_for_collectives(void **state)
+static void port__carries_collectives(void **state)
 {
-	struct btl_gamma_module *module = open_announced(0);
-
-	(void) state;
-	assert_false(module->port->info->caps & FI_COLLECTIVE);
-	assert_null(door->port());
-}
-
-static void port__announced_carries_collectives(void **state)
-{
-	struct btl_gamma_module *module = open_announced(4);
+	struct btl_gamma_module *module = btl_fake_open();
 
 	(void) state;
 	assert_true(module->port->info->caps & FI_COLLECTIVE);
@@ -97,30 +81,30 @@ static void port__of_an_older_provider_carries_none(void **state)
 
 	(void) state;
 	btl_fake.no_collective = true;
-	module = open_announced(4);
+	module = btl_fake_open();
 	assert_non_null(module);
 	assert_true(module->port->info->caps & FI_MSG);
 	assert_false(module->port->info->caps & FI_COLLECTIVE);
 	assert_null(door->port());
 }
 
-static void announced__is_what_this_process_says(void **state)
+static void carries__is_published(void **state)
 {
 	const opal_process_name_t own = opal_proc_local_get()->proc_name;
 
 	(void) state;
-	open_announced(4);
-	assert_int_equal(door->announced(own), 4);
+	btl_fake_open();
+	assert_true(door->carries(own));
 }
 
-static void announced__is_0_without_collectives(void **state)
+static void carries__is_false_without_collectives(void **state)
 {
 	const opal_process_name_t own = opal_proc_local_get()->proc_name;
 
 	(void) state;
 	btl_fake.no_collective = true;
-	open_announced(4);
-	assert_int_equal(door->announced(own), 0);
+	btl_fake_open();
+	assert_false(door->carries(own));
 }
 
 /* ---- events ---- */
@@ -130,7 +114,7 @@ static void poll__join_ends_its_operation(void **state)
 	struct btl_gamma_op op;
 
 	(void) state;
-	open_announced(4);
+	btl_fake_open();
 	door->prepare(&op, join_done);
 	btl_fake.joined = &op;
 	door->poll();
@@ -144,7 +128,7 @@ static void poll__failed_join_says_why(void **state)
 	struct btl_gamma_op op;
 
 	(void) state;
-	open_announced(4);
+	btl_fake_open();
 	door->prepare(&op, join_done);
 	btl_fake.join_failed = &op;
 	btl_fake.error_text = "member 3: it has not joined";
@@ -156,7 +140,7 @@ static void poll__failed_join_says_why(void **state)
 
 static void poll__dead_peer_stays_to_be_probed(void **state)
 {
-	struct btl_gamma_module *module = open_announced(4);
+	struct btl_gamma_module *module = btl_fake_open();
 
 	(void) state;
 	btl_fake.dead_peer = true;
@@ -171,7 +155,7 @@ static void completion__failed_operation_says_why(void **state)
 	struct btl_gamma_op op;
 
 	(void) state;
-	open_announced(4);
+	btl_fake_open();
 	door->prepare(&op, join_done);
 	btl_fake_fail(&op, FI_COLLECTIVE, FI_ECONNRESET, "member 2 has left");
 	btl_gamma_progress();
@@ -185,7 +169,7 @@ static void completion__failed_operation_says_why(void **state)
 
 static void finalize__tells_before_the_endpoint_is_closed(void **state)
 {
-	struct btl_gamma_module *module = open_announced(4);
+	struct btl_gamma_module *module = btl_fake_open();
 
 	(void) state;
 	door->on_close(closing);
@@ -199,11 +183,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(interface__has_magic_and_sizes),
 		TEST(is_wanted__if_btl_names_gamma_or_by_default),
-		TEST(port__unannounced_is_not_asked_for_collectives),
-		TEST(port__announced_carries_collectives),
+		TEST(port__carries_collectives),
 		TEST(port__of_an_older_provider_carries_none),
-		TEST(announced__is_what_this_process_says),
-		TEST(announced__is_0_without_collectives),
+		TEST(carries__is_published),
+		TEST(carries__is_false_without_collectives),
 		TEST(poll__join_ends_its_operation),
 		TEST(poll__failed_join_says_why),
 		TEST(poll__dead_peer_stays_to_be_probed),

@@ -50,13 +50,13 @@ static void next_call__agrees_and_is_gammas(void **state)
 
 static void process_without_the_component__nobody_is_asked(void **state)
 {
-	coll_fake.announced[3] = 0;
+	coll_fake.without[3] = true;
 	assert_declined(*state, 0);
 }
 
-static void process_that_joins_at_another_call__nobody_is_asked(void **state)
+static void endpoint_without_collectives__nobody_is_asked(void **state)
 {
-	coll_fake.announced[0] = COLL_FAKE_AFTER + 7;
+	coll_fake.cannot[0] = true;
 	assert_declined(*state, 0);
 }
 
@@ -200,7 +200,7 @@ int main(void)
 		TEST(first_calls__are_the_previous_components),
 		TEST(next_call__agrees_and_is_gammas),
 		TEST(process_without_the_component__nobody_is_asked),
-		TEST(process_that_joins_at_another_call__nobody_is_asked),
+		TEST(endpoint_without_collectives__nobody_is_asked),
 		TEST(process_that_cannot_be_reached__is_agreed),
 		TEST(too_few_hosts__are_agreed),
 		TEST(as_many_hosts_as_needed__join),

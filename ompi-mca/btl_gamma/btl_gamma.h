@@ -262,7 +262,7 @@ bool btl_gamma_port_is_reopened(void);
 
 /* peers.c */
 int btl_gamma_peers_publish(void);
-uint8_t btl_gamma_peers_announced(opal_process_name_t name);
+bool btl_gamma_peers_carries(opal_process_name_t name);
 struct mca_btl_base_endpoint_t *btl_gamma_peers_find(struct btl_gamma_module *module,
 						     opal_process_name_t name);
 void btl_gamma_peers_mark_ended(struct btl_gamma_module *module, opal_process_name_t name);

@@ -13,23 +13,11 @@ enum {
 	TEXT = 256,  /* bytes of the provider's words */
 };
 
-static uint8_t announced;
 static void (*closing)(void);
 
 static bool is_wanted(void)
 {
 	return btl_gamma_component_is_named() || mca_btl_gamma_component.by_default;
-}
-
-static void announce(uint8_t after)
-{
-	announced = after;
-}
-
-/* 0: this process has no coll/gamma. */
-uint8_t btl_gamma_collective_announced(void)
-{
-	return announced;
 }
 
 /* All processes must choose the same NIC: the first one by name, not by distance. */
@@ -148,8 +136,7 @@ const struct btl_gamma_collective mca_btl_gamma_collective = {
 	.size = sizeof(struct btl_gamma_collective),
 	.op_size = sizeof(struct btl_gamma_op),
 	.is_wanted = is_wanted,
-	.announce = announce,
-	.announced = btl_gamma_peers_announced,
+	.carries = btl_gamma_peers_carries,
 	.port = collective_port,
 	.peer = collective_peer,
 	.prepare = prepare,

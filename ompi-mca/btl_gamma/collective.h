@@ -20,11 +20,9 @@ struct btl_gamma_collective {
 	uint64_t op_size; /* bytes of struct btl_gamma_op */
 	/* The parameter btl names gamma, or the administrator made it the default. */
 	bool (*is_wanted)(void);
-	/* Publish that this process has coll/gamma, before the first call of btl_init. after: calls
-	 * on a communicator before it is joined. */
-	void (*announce)(uint8_t after);
-	/* What that process has announced, as all processes see it; 0: nothing. */
-	uint8_t (*announced)(opal_process_name_t name);
+	/* Whether that process's endpoint carries collective operations, as it has published: the
+	 * same answer on all processes. */
+	bool (*carries)(opal_process_name_t name);
 	/* The port that carries collective operations; NULL: none. */
 	const struct btl_gamma_port *(*port)(void);
 	/* The process as that port reaches it; NULL: it does not. */
@@ -42,7 +40,6 @@ extern const struct btl_gamma_collective mca_btl_gamma_collective
 	__attribute__((visibility("default")));
 
 /* For this component's own files. */
-uint8_t btl_gamma_collective_announced(void); /* 0: nothing */
 bool btl_gamma_collective_read_events(struct btl_gamma_module *module);
 void btl_gamma_collective_report_failure(const struct btl_gamma_module *module, const char *cause);
 void btl_gamma_collective_close(void);

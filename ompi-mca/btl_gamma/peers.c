@@ -3,7 +3,7 @@
  * Peers: what each process publishes about itself, and the table of peers made from it. Called by
  * Open MPI when it learns of processes, and at the first message from one.
  */
-#include "collective.h"
+#include "btl_gamma.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct modex_nic {
 struct modex {
 	uint32_t magic;
 	uint32_t count;
-	uint32_t collective;  /* what coll/gamma has announced; 0: there is none */
+	uint32_t collective;  /* 1: it carries collective operations */
 	uint32_t unused;      /* 0 */
 	uint64_t max_message; /* bytes */
 	uint64_t active_max;  /* bytes of a message to its active port; 0: it takes none */
@@ -57,8 +57,7 @@ static void fill_modex(struct modex *modex)
 		nic->address = port->address;
 		modex->max_message = port->max_message;
 		modex->active_max = port->active_max;
-		if (port->collective)
-			modex->collective = btl_gamma_collective_announced();
+		modex->collective |= port->collective;
 		modex->count++;
 	}
 }
@@ -106,13 +105,14 @@ static bool read_modex(const opal_proc_t *proc, struct modex *modex)
 	return good;
 }
 
-/* Of coll/gamma there, whether or not we can reach it: all processes get the same answer. */
-uint8_t btl_gamma_peers_announced(opal_process_name_t name)
+/* Whether that process's endpoint carries collective operations, even if we cannot reach it: all
+ * processes get the same answer. */
+bool btl_gamma_peers_carries(opal_process_name_t name)
 {
 	const opal_proc_t *proc = opal_proc_for_name(name);
 	struct modex modex;
 
-	return proc && read_modex(proc, &modex) ? (uint8_t) modex.collective : 0;
+	return proc && read_modex(proc, &modex) && modex.collective;
 }
 
 static const struct modex_nic *nic_by_name(const struct modex *modex, const char *name)

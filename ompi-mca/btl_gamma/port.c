@@ -7,7 +7,7 @@
  * addresses its peers without the epochs of that time. This needs a library that stays loaded,
  * which the linker marks.
  */
-#include "collective.h"
+#include "btl_gamma.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -47,13 +47,11 @@ static uint32_t bandwidth_of(const char *name, const struct fid_nic *nic)
 static int query_info(struct btl_gamma_port *port, struct fi_info *hints)
 {
 	const uint64_t caps = FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC;
-	int rc = -FI_ENODATA;
+	int rc;
 
-	if (btl_gamma_collective_announced()) {
-		hints->caps = caps | FI_COLLECTIVE;
-		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &port->info);
-		port->collective = !rc;
-	}
+	hints->caps = caps | FI_COLLECTIVE;
+	rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &port->info);
+	port->collective = !rc;
 	if (rc) {
 		hints->caps = caps;
 		rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &port->info);

@@ -19,14 +19,14 @@ static opal_process_name_t name_of(struct ompi_communicator_t *comm, int rank)
 }
 
 /* All of them will come to the agreement; the same answer on all processes. */
-static bool all_announced(struct ompi_communicator_t *comm)
+static bool all_will_agree(struct ompi_communicator_t *comm)
 {
 	const struct btl_gamma_collective *btl = mca_coll_gamma_component.btl;
-	const uint8_t ours = (uint8_t) (mca_coll_gamma_component.join_after + 1);
 	int rank;
 
 	for (rank = 0; rank < ompi_comm_size(comm); rank++)
-		if (btl->announced(name_of(comm, rank)) != ours)
+		if (!btl->carries(name_of(comm, rank)) ||
+		    !coll_gamma_publish_fits(name_of(comm, rank)))
 			return false;
 	return true;
 }
@@ -115,7 +115,9 @@ static int join(struct coll_gamma_module *module, struct ompi_communicator_t *co
 	return error;
 }
 
-static int agree(struct coll_gamma_module *module, struct ompi_communicator_t *comm, bool *joined)
+/* Sets *result to what coll_base_verbose shows. Open MPI's error, or 0. */
+static int agree(struct coll_gamma_module *module, struct ompi_communicator_t *comm, bool *joined,
+		 const char **result)
 {
 	const struct btl_gamma_port *port = mca_coll_gamma_component.btl->port();
 	fi_addr_t *members = calloc((size_t) ompi_comm_size(comm), sizeof(*members));
@@ -127,8 +129,12 @@ static int agree(struct coll_gamma_module *module, struct ompi_communicator_t *c
 	draw_key(comm, ours.key);
 	ours.usable = port && members && find_members(comm, members);
 	error = agree_limits(module, comm, &ours);
-	if (!error && module->limits.usable)
+	*result = ours.usable ? "left to other components: not all can use it"
+			      : "left to other components: too few hosts, or some out of reach";
+	if (!error && module->limits.usable) {
 		error = join(module, comm, members, joined);
+		*result = *joined ? "joined" : "left to other components: not all have joined";
+	}
 	free(members);
 	return error;
 }
@@ -140,6 +146,7 @@ static int agree(struct coll_gamma_module *module, struct ompi_communicator_t *c
 bool coll_gamma_agree_is_joined(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 				int *error)
 {
+	const char *result = "left to other components: not all processes have this one";
 	bool joined = false;
 
 	*error = OMPI_SUCCESS;
@@ -150,12 +157,12 @@ bool coll_gamma_agree_is_joined(struct coll_gamma_module *module, struct ompi_co
 		return false;
 	/* The agreement itself is a call on this communicator. */
 	module->state = COLL_GAMMA_DECLINED;
-	if (all_announced(comm))
-		*error = agree(module, comm, &joined);
+	if (all_will_agree(comm))
+		*error = agree(module, comm, &joined, &result);
 	if (joined)
 		module->state = COLL_GAMMA_JOINED;
 	opal_output_verbose(VERBOSE, ompi_coll_base_framework.framework_output,
 			    "coll_gamma: communicator %s of %d: %s", comm->c_name,
-			    ompi_comm_size(comm), joined ? "joined" : "left to other components");
+			    ompi_comm_size(comm), result);
 	return joined;
 }

@@ -107,6 +107,10 @@ static inline struct coll_gamma_module *coll_gamma_module(mca_coll_base_module_t
 int coll_gamma_params_register(void);
 bool coll_gamma_params_priority_is_set(void);
 
+/* publish.c */
+int coll_gamma_publish(void);
+bool coll_gamma_publish_fits(opal_process_name_t name);
+
 /* module.c */
 mca_coll_base_module_t *coll_gamma_module_query(struct ompi_communicator_t *comm, int *priority);
 

@@ -43,8 +43,6 @@ static bool is_wanted(const struct btl_gamma_collective *btl)
 	       (btl->is_wanted() || coll_gamma_params_priority_is_set());
 }
 
-/* Before btl/gamma publishes what this process can do. Where it cannot use gamma, no other process
- * will wait for it. */
 static int component_open(void)
 {
 	struct coll_gamma_component *component = &mca_coll_gamma_component;
@@ -56,8 +54,9 @@ static int component_open(void)
 	btl = find_btl();
 	if (!btl || !is_wanted(btl))
 		return OMPI_SUCCESS;
+	if (coll_gamma_publish() != OPAL_SUCCESS)
+		return OMPI_SUCCESS;
 	component->btl = btl;
-	btl->announce((uint8_t) (component->join_after + 1));
 	btl->on_close(coll_gamma_group_close_all);
 	return OMPI_SUCCESS;
 }
@@ -69,7 +68,6 @@ static int component_close(void)
 	if (component->btl) {
 		coll_gamma_group_close_all();
 		component->btl->on_close(NULL);
-		component->btl->announce(0);
 	}
 	component->btl = NULL;
 	return OMPI_SUCCESS;

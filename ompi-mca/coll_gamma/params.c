@@ -9,7 +9,6 @@ enum {
 	KIB = 1024,
 	PRIORITY = 40, /* above tuned (30) and han (35) */
 	JOIN_AFTER = 3,
-	JOIN_AFTER_MAX = 254,
 	MIN_HOSTS = 3,
 };
 
@@ -75,7 +74,7 @@ int coll_gamma_params_register(void)
 		      "operations if no other one has a higher priority. Negative: never",
 		      MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &component->priority);
 	param("join_after",
-	      "Calls of collective operations on a communicator, 0 to 254, before its processes "
+	      "Calls of collective operations on a communicator before its processes "
 	      "form a group: communicators that are used little pay nothing",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->join_after);
 	param("min_hosts",
@@ -84,8 +83,6 @@ int coll_gamma_params_register(void)
 	      "fast",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->min_hosts);
 	register_sizes(component);
-	if (component->join_after > JOIN_AFTER_MAX)
-		component->join_after = JOIN_AFTER_MAX;
 	/* For ompi_info: this release, not Open MPI's, which is the default. */
 	version->mca_component_major_version = GAMMA_VERSION_MAJOR;
 	version->mca_component_minor_version = GAMMA_VERSION_MINOR;
