@@ -27,7 +27,7 @@ struct parser {
 	const char *file;
 	unsigned line; /* 0: none, an error of the whole file */
 	struct gammad_conf *conf;
-	bool ring_seen, ethertype_seen, limit_seen, multicast_seen;
+	bool ring_seen, ethertype_seen, limit_seen, multicast_seen, metrics_seen;
 	char *error;
 	size_t error_len;
 };
@@ -124,6 +124,17 @@ static int take_multicast(struct parser *p, char **words, unsigned count)
 		return complain(p, "write `multicast NUMBER`, from 0 to %d", LIMIT_MAX);
 	p->conf->multicast = (unsigned) most;
 	return once(p, "multicast", &p->multicast_seen);
+}
+
+static int take_metrics(struct parser *p, char **words, unsigned count)
+{
+	uint64_t port = 0;
+
+	if (count != 2 ||
+	    (strcmp(words[1], "socket") && !number(words[1], 1024, UINT16_MAX, &port)))
+		return complain(p, "write `metrics socket`, or `metrics PORT` from 1024 to 65535");
+	p->conf->metrics = port ? (int) port : GAMMAD_METRICS_UNIX;
+	return once(p, "metrics", &p->metrics_seen);
 }
 
 static int take_limit(struct parser *p, char **words, unsigned count)
@@ -223,7 +234,7 @@ static const struct keyword {
 	{"nic", take_nic},     {"ring", take_ring},
 	{"limit", take_limit}, {"multicast", take_multicast},
 	{"group", take_group}, {"ethertype", take_ethertype},
-	{"uids", take_uids},
+	{"uids", take_uids},   {"metrics", take_metrics},
 };
 
 /* line is writable and ends with 0 at line[len]. */
@@ -246,7 +257,7 @@ static int parse_line(struct parser *p, char *line, size_t len)
 	}
 	return complain(p,
 			"unknown keyword '%s'; there are nic, ring, limit, multicast, group, "
-			"uids, ethertype",
+			"uids, ethertype, metrics",
 			gamma_printable(words[0]).text);
 }
 

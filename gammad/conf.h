@@ -21,6 +21,7 @@ enum {
 	GAMMAD_SUBUIDS_MAX = 4 << 20, /* bytes, of /etc/subuid */
 	GAMMAD_RING_MIN = 64 << 10,   /* bytes */
 	GAMMAD_RING_MAX = 1 << 30,    /* bytes */
+	GAMMAD_METRICS_UNIX = -1,     /* metrics: the socket in /run/gammad */
 };
 
 struct gammad_uid_range {
@@ -47,6 +48,7 @@ struct gammad_conf {
 	bool uids_named; /* the ranges may have endpoints, and nobody else; false: all others may */
 	struct gammad_uid_range ranges[GAMMAD_RANGES_MAX];
 	unsigned range_count;
+	int metrics; /* port on localhost, GAMMAD_METRICS_UNIX, or 0: nowhere */
 };
 
 /* 0, or -EINVAL with "file:line: cause; cure" in error. name is the file's name in that text. */

@@ -39,7 +39,8 @@ bool gammad_watch_fd(struct gammad *gammad, int fd, enum gammad_watch *watch)
 
 static bool same_nics(const struct gammad_conf *a, const struct gammad_conf *b)
 {
-	bool same = a->nic_count == b->nic_count && a->ethertype == b->ethertype;
+	bool same = a->nic_count == b->nic_count && a->ethertype == b->ethertype &&
+		    a->metrics == b->metrics;
 
 	for (unsigned i = 0; same && i < a->nic_count; i++)
 		same = !strcmp(a->nics[i].name, b->nics[i].name) &&
@@ -78,11 +79,11 @@ int gammad_finish_reload(struct gammad *gammad, const struct gammad_reading *rea
 		return -EINVAL;
 	}
 	if (!same_nics(&gammad->conf, &conf))
-		gamma_warn("%s: new NICs, slots or EtherType take effect when gammad is restarted, "
-			   "which "
-			   "does not disturb running jobs",
+		gamma_warn("%s: new NICs, slots, EtherType or metrics take effect when gammad is "
+			   "restarted, which does not disturb running jobs",
 			   gammad->conf_path);
 	conf.ethertype = gammad->conf.ethertype;
+	conf.metrics = gammad->conf.metrics;
 	conf.nic_count = gammad->conf.nic_count;
 	memcpy(conf.nics, gammad->conf.nics, sizeof(conf.nics));
 	gammad->conf = conf;
@@ -133,6 +134,13 @@ static void handle(struct gammad *gammad, enum gammad_watch *watch, uint32_t eve
 		break;
 	case GAMMAD_WATCH_WORKERS:
 		gammad_clients_handle_finished(gammad);
+		break;
+	case GAMMAD_WATCH_METRICS:
+		gammad_metrics_accept(gammad);
+		break;
+	case GAMMAD_WATCH_METRICS_READER:
+		gammad_metrics_handle(
+			gammad, gamma_container_of(watch, struct gammad_metrics_reader, watch));
 		break;
 	}
 }
@@ -200,6 +208,8 @@ static int start(struct gammad *gammad)
 		ret = gammad_setup_lock();
 	if (!ret)
 		ret = open_events(gammad);
+	if (!ret)
+		ret = gammad_metrics_listen(gammad);
 	if (!ret)
 		ret = gammad_kernel_load(gammad, &programs);
 	if (ret)
@@ -292,6 +302,7 @@ static int run(struct gammad *gammad)
 	notify_systemd();
 	run_loop(gammad);
 	unlink(GAMMA_BROKER_PATH);
+	unlink(GAMMAD_METRICS_SOCKET);
 	return EXIT_SUCCESS;
 }
 

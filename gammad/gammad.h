@@ -17,9 +17,10 @@
 #include "gammad/revoked.h"
 #include "nic/nic.h"
 
-#define GAMMAD_RUN     "/run/gammad"
-#define GAMMAD_BPF     GAMMAD_RUN "/bpf"
-#define GAMMAD_REVOKED GAMMAD_RUN "/revoked"
+#define GAMMAD_RUN            "/run/gammad"
+#define GAMMAD_BPF            GAMMAD_RUN "/bpf"
+#define GAMMAD_REVOKED        GAMMAD_RUN "/revoked"
+#define GAMMAD_METRICS_SOCKET GAMMAD_RUN "/metrics"
 #define GAMMAD_CGROUP \
 	GAMMAD_RUN "/cgroup" /* symbolic link to the control group that gammad made, if any */
 
@@ -31,6 +32,7 @@ enum {
 	GAMMAD_BURST_MAX = 64,     /* frames read from one socket before other sockets are served */
 	GAMMAD_MEMBERSHIPS_MAX = 16,    /* multicast groups of an endpoint */
 	GAMMAD_SLOT_ENDPOINTS_MAX = 16, /* endpoints that share one slot */
+	GAMMAD_METRICS_READERS = 4,     /* that are served at a time */
 	GAMMAD_WORKERS = 8,             /* threads for calls that may block */
 	GAMMAD_SWEEP_PAUSE_MS = 50,     /* ms between two sweeps for users at their limit */
 };
@@ -45,6 +47,8 @@ enum gammad_watch {
 	GAMMAD_WATCH_PORT,
 	GAMMAD_WATCH_SLOTS,
 	GAMMAD_WATCH_WORKERS,
+	GAMMAD_WATCH_METRICS,
+	GAMMAD_WATCH_METRICS_READER,
 };
 
 struct gammad_slot {
@@ -124,6 +128,22 @@ struct gammad_job {
 	struct gammad_reading *reading; /* only read the configuration into this; or NULL */
 };
 
+/* Somebody who reads the state as text. */
+struct gammad_metrics_reader {
+	enum gammad_watch watch; /* GAMMAD_WATCH_METRICS_READER */
+	int fd;
+	bool used, answered;
+	size_t asked;    /* bytes that it has sent */
+	uint64_t number; /* in the order of their coming */
+};
+
+struct gammad_metrics {
+	enum gammad_watch watch; /* GAMMAD_WATCH_METRICS */
+	int fd;                  /* listens, if gammad.conf wants it */
+	uint64_t accepted;
+	struct gammad_metrics_reader readers[GAMMAD_METRICS_READERS];
+};
+
 struct gammad {
 	const char *conf_path;
 	struct gammad_conf conf;
@@ -144,6 +164,7 @@ struct gammad {
 	enum gammad_watch listen_watch, signal_watch, workers_watch, nics_watch, slots_watch;
 	struct gamma_list clients, opens;
 	struct gammad_revoked revoked;
+	struct gammad_metrics metrics;
 	bool sweep_pending; /* a client has disconnected: its endpoint may be gone */
 	uint64_t swept_ms;  /* time of the last sweep, CLOCK_MONOTONIC */
 	bool ending;
@@ -321,6 +342,16 @@ void gammad_clients_handle_event(struct gammad *gammad, struct gammad_client *cl
 				 uint32_t events);
 /* Answers clients whose jobs are done. */
 void gammad_clients_handle_finished(struct gammad *gammad);
+
+/* ---- metrics.c: the state as text, for Prometheus ---- */
+/* In the host's network namespace: listens, if gammad.conf wants it. 0 or -EIO, with a line in the
+ * log. */
+int gammad_metrics_listen(struct gammad *gammad);
+void gammad_metrics_accept(struct gammad *gammad);
+/* It has sent something, or has ended. */
+void gammad_metrics_handle(struct gammad *gammad, struct gammad_metrics_reader *reader);
+/* Writes the whole answer, its header included; returns its length. */
+size_t gammad_metrics_format(const struct gammad *gammad, char *bytes, size_t room);
 
 /* ---- gammad.c ---- */
 bool gammad_watch_fd(struct gammad *gammad, int fd, enum gammad_watch *watch);

@@ -112,4 +112,38 @@ holds "the path is UDP, and peers have IP addresses" "$mine | .[0] | .via == \"u
 	.address == \"$(data_ip 1)\" and .peer_list[0].address == \"$(data_ip 2)\""
 stop client
 stop server
+
+# ---- gammad's own state, for Prometheus ----
+
+if ! [ -x "$abs_top_builddir/gammad/gammad" ]; then
+	echo "gammad is not built: its metrics are left out"
+	finish
+fi
+# Python, since curl may be missing.
+ask='import socket, sys
+name = sys.argv[1]
+if name.startswith("/"):
+    reader = socket.socket(socket.AF_UNIX)
+    reader.connect(name)
+else:
+    reader = socket.create_connection(("127.0.0.1", int(name)))
+reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+while part := reader.recv(65536):
+    print(part.decode(), end="")'
+metrics_of() { # HOST AT
+	on "$1" python3 -c "$ask" "$2"
+}
+on node01 sh -c 'printf "nic gam0 slots 8\nmetrics 9475\n" >/etc/gammad.conf'
+on node02 sh -c 'printf "nic gam0 slots 8\nmetrics socket\n" >/etc/gammad.conf'
+check "gammad starts" lab gammad start
+for at in "node01 9475" "node02 /run/gammad/metrics"; do
+	# shellcheck disable=SC2086 # two words
+	metrics_of $at >"$work/metrics" 2>&1 || true
+	check "its state at $at" grep -qx 'gammad_nic_slots{nic="gam0"} 8' "$work/metrics"
+	check "the NIC is up" grep -qx 'gammad_nic_up{nic="gam0"} 1' "$work/metrics"
+done
+may_all() { [ "$(on node02 stat -c %a /run/gammad/metrics)" = 666 ]; }
+check "any user may read it" may_all
+no_metrics() { ! on node02 ss -Hltn | grep -q 9475; }
+check "no port where none was asked for" no_metrics
 finish

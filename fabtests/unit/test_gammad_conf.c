@@ -37,6 +37,10 @@ static void parse__defaults(void **state)
 	assert_int_equal(conf.ring_bytes, 4 << 20);
 	assert_int_equal(conf.ethertype, 0x88B5);
 	assert_int_equal(conf.multicast, 64);
+	assert_int_equal(conf.metrics, 0);
+	assert_int_equal(parse("nic a slots 1\nmetrics socket"), 0);
+	assert_int_equal(conf.metrics, GAMMAD_METRICS_UNIX);
+	assert_int_equal(parse("nic eth1 slots 64\n"), 0);
 	assert_int_equal(gammad_conf_limit(&conf, 1000), 64);
 	assert_true(gammad_conf_allows(&conf, 12345));
 }
@@ -46,12 +50,13 @@ static void parse__everything(void **state)
 	(void) state;
 	assert_int_equal(parse("# head\n\n\tnic a slots 1 # one\r\nnic b slots 1024\nring 65536\n"
 			       "limit 3\nlimit 5 uid 1000\nmulticast 9\ngroup root\ngroup 44\n"
-			       "ethertype 0x88b6"),
+			       "ethertype 0x88b6\nmetrics 9475"),
 			 0);
 	assert_int_equal(conf.nic_count, 2);
 	assert_int_equal(conf.ring_bytes, 65536);
 	assert_int_equal(conf.ethertype, 0x88b6);
 	assert_int_equal(conf.multicast, 9);
+	assert_int_equal(conf.metrics, 9475);
 	assert_int_equal(gammad_conf_limit(&conf, 7), 3);
 	assert_int_equal(gammad_conf_limit(&conf, 1000), 5);
 	assert_true(gammad_conf_allows(&conf, 0) && gammad_conf_allows(&conf, 44));
@@ -85,6 +90,9 @@ static void parse__mistakes(void **state)
 		{"nic a slots 1\nethertype 0x0800\n", "f:2: EtherType 0x0800 is that of IPv4"},
 		{"nic a slots 1\nmulticast -1\n", "f:2: write `multicast NUMBER`"},
 		{"nic a slots 1\nmulticast 1\nmulticast 1\n", "f:3: a second `multicast`"},
+		{"nic a slots 1\nmetrics 80\n", "f:2: write `metrics socket`, or `metrics PORT`"},
+		{"nic a slots 1\nmetrics\n", "f:2: write `metrics socket`"},
+		{"nic a slots 1\nmetrics 2000\nmetrics socket\n", "f:3: a second `metrics`"},
 		{"nic a slots 1\nlimit 16385\n",
 		 "f:2: write `limit NUMBER` or `limit NUMBER uid UID`, "
 		 "from 0 to 16384"},
