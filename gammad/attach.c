@@ -31,6 +31,7 @@ static const struct place slot_out = {GAMMAD_BPF "/out", TCX_EGRESS, BPF_TC_EGRE
 static const struct place slot_in = {GAMMAD_BPF "/in", TCX_INGRESS, BPF_TC_INGRESS, 1};
 /* After the NIC's other filters. */
 static const struct place nic_out = {GAMMAD_BPF "/guard", TCX_EGRESS, BPF_TC_EGRESS, 0x6764};
+static const struct place nic_in = {GAMMAD_BPF "/entrance", TCX_INGRESS, BPF_TC_INGRESS, 0x6764};
 
 static bool use_links(void)
 {
@@ -51,28 +52,34 @@ static int add_filter(const struct place *place, int program_fd, int ifindex)
 	return ret && ret != -EEXIST ? ret : bpf_tc_attach(&hook, &options);
 }
 
-static bool is_guard(uint32_t id)
+static bool is_gammads(uint32_t id)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
 	int fd = bpf_prog_get_fd_by_id(id);
-	bool is =
-		fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, "guard");
+	bool is = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		  (!strcmp(info.name, "guard") || !strcmp(info.name, "nic_ingress"));
 
 	if (fd >= 0)
 		close(fd);
 	return is;
 }
 
-void gammad_attach_remove_guard(int ifindex)
+static void remove_filter(const struct place *place, int ifindex)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = nic_out.tc);
-	LIBBPF_OPTS(bpf_tc_opts, found, .handle = 1, .priority = nic_out.priority);
-	LIBBPF_OPTS(bpf_tc_opts, options, .handle = 1, .priority = nic_out.priority);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = place->tc);
+	LIBBPF_OPTS(bpf_tc_opts, found, .handle = 1, .priority = place->priority);
+	LIBBPF_OPTS(bpf_tc_opts, options, .handle = 1, .priority = place->priority);
 
 	libbpf_set_print(NULL);
-	if (!bpf_tc_query(&hook, &found) && is_guard(found.prog_id))
+	if (!bpf_tc_query(&hook, &found) && is_gammads(found.prog_id))
 		bpf_tc_detach(&hook, &options);
+}
+
+void gammad_attach_leave_nic(int ifindex)
+{
+	remove_filter(&nic_out, ifindex);
+	remove_filter(&nic_in, ifindex);
 }
 
 /* ---- links ---- */
@@ -136,26 +143,32 @@ static int make_link(const struct place *place, int program_fd, int ifindex)
 
 /* ---- at a slot ---- */
 
+static int ingress_of(const struct gammad_programs *programs, bool translates)
+{
+	return translates ? programs->slot_ingress : programs->ingress;
+}
+
 /* The filters are always attached, and do not run where a link does: if its pin is removed,
  * frames are still checked. */
-int gammad_attach_slot(const struct gammad_programs *programs, int ifindex)
+int gammad_attach_slot(const struct gammad_programs *programs, bool translates, int ifindex)
 {
+	int ingress = ingress_of(programs, translates);
 	int ret = add_filter(&slot_out, programs->egress, ifindex);
 
 	if (!ret)
-		ret = add_filter(&slot_in, programs->ingress, ifindex);
+		ret = add_filter(&slot_in, ingress, ifindex);
 	if (!ret && !use_links()) {
 		remove_link(&slot_out, ifindex);
 		remove_link(&slot_in, ifindex);
 	} else if (!ret) {
 		ret = renew_link(&slot_out, programs->egress, ifindex);
 		if (ret >= 0)
-			ret = renew_link(&slot_in, programs->ingress, ifindex);
+			ret = renew_link(&slot_in, ingress, ifindex);
 	}
 	return ret > 0 ? 0 : ret;
 }
 
-static int link_slot(const struct gammad_programs *programs, int ifindex)
+static int link_slot(const struct gammad_programs *programs, bool translates, int ifindex)
 {
 	char path[64];
 	int ret = 0;
@@ -165,13 +178,14 @@ static int link_slot(const struct gammad_programs *programs, int ifindex)
 		ret = make_link(&slot_out, programs->egress, ifindex);
 	pin_of(&slot_in, ifindex, path);
 	if (!ret && access(path, F_OK))
-		ret = make_link(&slot_in, programs->ingress, ifindex);
+		ret = make_link(&slot_in, ingress_of(programs, translates), ifindex);
 	return ret;
 }
 
 /* The slots of one NIC. */
 struct linking {
 	const struct gammad_programs *programs;
+	bool translates;
 	unsigned count;
 	int slots[]; /* ifindex */
 };
@@ -183,7 +197,7 @@ static void *link_slots(void *arg)
 	int ret = 0;
 
 	for (unsigned n = 0; !ret && n < linking->count; n++)
-		ret = link_slot(linking->programs, linking->slots[n]);
+		ret = link_slot(linking->programs, linking->translates, linking->slots[n]);
 	if (ret < 0 && ret != -ENODEV)
 		gamma_warn("slots keep slower filters, because links cannot be attached: %s; "
 			   "restart gammad as root",
@@ -203,6 +217,7 @@ int gammad_attach_links(const struct gammad_nic *nic, const struct gammad_progra
 	if (!linking)
 		return -ENOMEM;
 	linking->programs = programs;
+	linking->translates = nic->translates;
 	linking->count = nic->slot_count;
 	for (unsigned n = 0; n < nic->slot_count; n++)
 		linking->slots[n] = nic->slots[n].ifindex;
@@ -214,32 +229,37 @@ int gammad_attach_links(const struct gammad_nic *nic, const struct gammad_progra
 
 /* ---- at the NIC ---- */
 
-/* Frames that pass go on to other filters, so the guard must be attached once: as a link, or
+/* Frames that pass go on to other filters, so a program must be attached once: as a link, or
  * else as a filter. The other kind, from an earlier start, is removed. */
-int gammad_attach_guard(const struct gammad_programs *programs, int ifindex)
+static int attach_at_nic(const struct place *place, int program_fd, int ifindex)
 {
 	int ret = 1;
 
-	if (programs->complete)
-		return 0;
 	if (use_links())
-		ret = renew_link(&nic_out, programs->guard, ifindex);
+		ret = renew_link(place, program_fd, ifindex);
 	if (ret == 1 && use_links())
-		ret = make_link(&nic_out, programs->guard, ifindex);
+		ret = make_link(place, program_fd, ifindex);
 	if (!ret)
-		gammad_attach_remove_guard(ifindex);
+		remove_filter(place, ifindex);
 	if (ret != 1)
 		return ret;
-	ret = add_filter(&nic_out, programs->guard, ifindex);
-	remove_link(&nic_out, ifindex);
+	ret = add_filter(place, program_fd, ifindex);
+	remove_link(place, ifindex);
 	return ret;
+}
+
+int gammad_attach_nic(const struct gammad_programs *programs, bool translates, int ifindex)
+{
+	int ret = programs->complete ? 0 : attach_at_nic(&nic_out, programs->guard, ifindex);
+
+	return ret || !translates ? ret : attach_at_nic(&nic_in, programs->nic_ingress, ifindex);
 }
 
 /* ---- for good ---- */
 
 static bool is_link(const char *name)
 {
-	static const struct place *const places[] = {&slot_out, &slot_in, &nic_out};
+	static const struct place *const places[] = {&slot_out, &slot_in, &nic_out, &nic_in};
 	bool is = false;
 
 	for (size_t i = 0; i < gamma_array_size(places); i++) {

@@ -73,8 +73,10 @@ static int take_nic(struct parser *p, char **words, unsigned count)
 	struct gammad_conf *conf = p->conf;
 	uint64_t slots;
 
-	if (count != 4 || strcmp(words[2], "slots"))
-		return complain(p, "a NIC needs its slots; write `nic NAME slots NUMBER`");
+	if ((count != 4 && count != 5) || strcmp(words[2], "slots") ||
+	    (count == 5 && strcmp(words[4], "own-address")))
+		return complain(p, "a NIC needs its slots; write `nic NAME slots NUMBER`, or "
+				   "`nic NAME slots NUMBER own-address`");
 	if (strlen(words[1]) >= sizeof(conf->nics[0].name))
 		return complain(p, "'%s' is longer than any interface's name; see `ip link`",
 				gamma_printable(words[1]).text);
@@ -88,6 +90,7 @@ static int take_nic(struct parser *p, char **words, unsigned count)
 	if (conf->nic_count == GAMMAD_NICS_MAX)
 		return complain(p, "more than %d NICs; leave some out", GAMMAD_NICS_MAX);
 	strcpy(conf->nics[conf->nic_count].name, words[1]);
+	conf->nics[conf->nic_count].own_address = count == 5;
 	conf->nics[conf->nic_count++].slots = (unsigned) slots;
 	return 0;
 }

@@ -31,7 +31,8 @@ struct gammad_uid_range {
 struct gammad_conf {
 	struct {
 		char name[16];
-		unsigned slots; /* endpoints at a time */
+		unsigned slots;   /* endpoints at a time */
+		bool own_address; /* endpoints have the NIC's own MAC */
 	} nics[GAMMAD_NICS_MAX];
 	unsigned nic_count;
 	uint32_t ring_bytes; /* bytes, of an endpoint's receive ring */

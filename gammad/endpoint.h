@@ -37,6 +37,27 @@ struct gammad_endpoint {
 	__u64 inode; /* of the socket: /proc/net/packet lists it while any process has it open */
 };
 
+/* Where endpoints have the NIC's own MAC: a frame for a port gets its slot's at the NIC's entrance,
+ * so that the kernel delivers it there, and at the slot's the NIC's again. */
+struct gammad_translation_key {
+	__u32 ifindex;
+	__u16 port;    /* network order */
+	__u16 at_slot; /* 0: ifindex is that of a NIC, in the host's namespace; 1: of a slot */
+};
+
+struct gammad_translation {
+	__u8 mac[6]; /* that the frame gets */
+	__u16 reserved;
+};
+
+/* What gammad tells the programs when it loads them. */
+struct gammad_constants {
+	__u32 namespace; /* inode of gammad's network namespace, in which only gammad makes sockets
+			  */
+	__u16 ethertype; /* network order */
+	__u16 reserved;
+};
+
 /* A multicast group that an endpoint may send to. */
 #define GAMMAD_MEMBERS_MAX 65536
 

@@ -16,6 +16,7 @@
 #include "endpoint.h"
 
 #define AF_PACKET        17
+#define PACKET_HOST      0
 #define EPERM            1
 #define CHECKSUM_PARTIAL 3
 
@@ -87,8 +88,15 @@ struct {
 	__uint(max_entries, GAMMAD_LOOKUPS_BYTES);
 } lookups SEC(".maps");
 
-/* Inode of gammad's network namespace, in which only gammad makes sockets. */
-const volatile __u32 gammad_namespace;
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * GAMMAD_ENDPOINTS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct gammad_translation_key);
+	__type(value, struct gammad_translation);
+} translations SEC(".maps");
+
+const volatile struct gammad_constants gammad_constants;
 
 /*
  * Offsets in a frame, in the bytes themselves: metadata from the sender is not trusted. Fields
@@ -202,29 +210,85 @@ int egress(struct __sk_buff *skb)
 
 /* A LOOKUP request: gammad gets a copy. Here, because one more socket on each slot would
  * triple a frame's cost. */
-SEC("tc")
-int ingress(struct __sk_buff *skb)
+static __always_inline void note_lookup(struct __sk_buff *skb)
 {
-	const __u8 *head = read_head(skb);
 	struct gammad_lookup_frame *question;
 	__u64 len = skb->len;
 
-	if (!head || (head[AT_KIND] & 0x0f) != GAMMAD_KIND_LOOKUP || head[AT_OP] != GAMMAD_OP_ASK ||
-	    is_group(head) || skb->vlan_present || len < HEAD)
-		return TC_ACT_OK;
+	if (skb->vlan_present || len < HEAD)
+		return;
 	/* Compilers like to merge the two bounds into one test, which the kernel's verifier
 	 * does not accept. */
 	barrier_var(len);
 	if (len > sizeof(question->frame))
-		return TC_ACT_OK;
+		return;
 	question = bpf_ringbuf_reserve(&lookups, sizeof(*question), 0);
 	if (!question)
-		return TC_ACT_OK;
+		return;
 	question->len = (__u32) len;
 	if (bpf_skb_load_bytes(skb, 0, question->frame, len))
 		bpf_ringbuf_discard(question, 0);
 	else
 		bpf_ringbuf_submit(question, 0);
+}
+
+static __always_inline int is_question(const __u8 *head)
+{
+	return (head[AT_KIND] & 0x0f) == GAMMAD_KIND_LOOKUP && head[AT_OP] == GAMMAD_OP_ASK;
+}
+
+SEC("tc")
+int ingress(struct __sk_buff *skb)
+{
+	const __u8 *head = read_head(skb);
+
+	if (head && is_question(head) && !is_group(head))
+		note_lookup(skb);
+	return TC_ACT_OK;
+}
+
+/* ---- endpoints that have the NIC's own MAC ---- */
+
+/* Writes the destination that the frame has from here on, if its port is an endpoint's. */
+static __always_inline void translate(struct __sk_buff *skb, const __u8 *head, __u16 at_slot)
+{
+	struct gammad_translation_key key = {.ifindex = skb->ifindex,
+					     .port = *(const any16 *) (head + AT_DST_PORT),
+					     .at_slot = at_slot};
+	const struct gammad_translation *to = bpf_map_lookup_elem(&translations, &key);
+
+	if (to)
+		bpf_skb_store_bytes(skb, 0, to->mac, sizeof(to->mac), 0);
+}
+
+/* Frames for this host alone; of other protocols only what the kernel notes of them is looked at.
+ * LOOKUP requests stay: gammad answers those to the NIC. */
+SEC("tc")
+int nic_ingress(struct __sk_buff *skb)
+{
+	const __u8 *head;
+
+	if (skb->protocol != gammad_constants.ethertype || skb->pkt_type != PACKET_HOST ||
+	    skb->vlan_present)
+		return TC_ACT_UNSPEC;
+	head = read_head(skb);
+	if (head && !is_question(head))
+		translate(skb, head, 0);
+	return TC_ACT_UNSPEC;
+}
+
+/* Endpoints from before gammad.conf said so have their slot's MAC, and are asked for by it. */
+SEC("tc")
+int slot_ingress(struct __sk_buff *skb)
+{
+	const __u8 *head = read_head(skb);
+
+	if (!head || is_group(head))
+		return TC_ACT_OK;
+	if (is_question(head))
+		note_lookup(skb);
+	else
+		translate(skb, head, 1);
 	return TC_ACT_OK;
 }
 
@@ -280,7 +344,7 @@ int freeze(unsigned long long *arguments)
 	if (!sk || sk->__sk_common.skc_family != AF_PACKET || sk->sk_mark < GAMMAD_HANDLE_TEST ||
 	    sk->sk_mark > GAMMAD_HANDLE_LAST)
 		return 0;
-	return sk->__sk_common.skc_net.net->ns.inum == gammad_namespace ? -EPERM : 0;
+	return sk->__sk_common.skc_net.net->ns.inum == gammad_constants.namespace ? -EPERM : 0;
 }
 
 SEC("cgroup/setsockopt")

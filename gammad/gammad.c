@@ -44,7 +44,8 @@ static bool same_nics(const struct gammad_conf *a, const struct gammad_conf *b)
 
 	for (unsigned i = 0; same && i < a->nic_count; i++)
 		same = !strcmp(a->nics[i].name, b->nics[i].name) &&
-		       a->nics[i].slots == b->nics[i].slots;
+		       a->nics[i].slots == b->nics[i].slots &&
+		       a->nics[i].own_address == b->nics[i].own_address;
 	return same;
 }
 

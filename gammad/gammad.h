@@ -62,8 +62,10 @@ struct gammad_nic {
 	int ifindex; /* in the host's network namespace; 0: it was removed, the rest is of no use */
 	uint8_t mac[GAMMA_MAC_LEN];
 	bool up, carrier;
-	uint32_t mtu; /* bytes, as it is now */
-	int fd;       /* packet socket that sends answers to LOOKUP */
+	bool own_address; /* endpoints are opened with the NIC's own MAC */
+	bool translates;  /* some have it, perhaps from before a change of gammad.conf */
+	uint32_t mtu;     /* bytes, as it is now */
+	int fd;           /* packet socket that sends answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
 	struct gammad_slot groups; /* one more interface, for the sockets of multicast groups */
@@ -152,7 +154,7 @@ struct gammad {
 	uint64_t host;             /* host identity of the endpoints */
 	int host_ns, own_ns;       /* descriptors of network namespaces */
 	struct gammad_ports ports; /* those of the host's own programs */
-	int endpoints_map, members_map, counts_map, dropped_map, lookups_map;
+	int endpoints_map, members_map, counts_map, dropped_map, lookups_map, translations_map;
 	int epoll;
 	int listen_fd, signal_fd, spare_fd, workers_fd;
 	struct ring_buffer
@@ -191,6 +193,7 @@ struct gammad_programs {
 	struct bpf_object *object;
 	bool complete; /* the security module sees every system call: no guard is needed */
 	int egress, ingress, freeze, guard; /* programs */
+	int nic_ingress, slot_ingress;      /* ditto: where endpoints have the NIC's own MAC */
 };
 /* Loads the programs and tests that sockets of gammad's namespace freeze. */
 int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs);
@@ -202,18 +205,25 @@ uint32_t gammad_kernel_new_handle(const struct gammad *gammad);
 /* From here on the endpoint may send what its record permits, if its socket has that mark. */
 int gammad_kernel_write_endpoint(const struct gammad *gammad, const struct gammad_endpoint *record);
 void gammad_kernel_clear_endpoint(const struct gammad *gammad, uint32_t handle);
+/* From here on frames to the NIC's MAC and the endpoint's port are delivered to its slot. */
+int gammad_kernel_translate(const struct gammad *gammad, const struct gammad_endpoint *record,
+			    const uint8_t slot_mac[GAMMA_MAC_LEN]);
+void gammad_kernel_stop_translating(const struct gammad *gammad,
+				    const struct gammad_endpoint *record);
+/* Whether that is done for any endpoint of the NIC. */
+bool gammad_kernel_is_translating(const struct gammad *gammad, int nic_ifindex);
 /* Whether an endpoint is at this index (below GAMMAD_ENDPOINTS_MAX), and which. */
 bool gammad_kernel_read_endpoint(const struct gammad *gammad, uint32_t index,
 				 struct gammad_endpoint *record);
 
 /* ---- attach.c: programs in the way of frames ---- */
 /* To a slot; to a NIC, in the host's namespace. Replaces what is there in one step. */
-int gammad_attach_slot(const struct gammad_programs *programs, int ifindex);
+int gammad_attach_slot(const struct gammad_programs *programs, bool translates, int ifindex);
 /* Has a thread make the links of the NIC's slots. The programs stay loaded. */
 int gammad_attach_links(const struct gammad_nic *nic, const struct gammad_programs *programs);
-int gammad_attach_guard(const struct gammad_programs *programs, int ifindex);
-/* Removes the guard's filter from the NIC; removes all links. */
-void gammad_attach_remove_guard(int ifindex);
+int gammad_attach_nic(const struct gammad_programs *programs, bool translates, int ifindex);
+/* Removes gammad's filters from the NIC; removes all links. */
+void gammad_attach_leave_nic(int ifindex);
 void gammad_attach_unpin(void);
 
 /* ---- slots.c ---- */
@@ -223,7 +233,7 @@ bool gammad_slots_may_take(const struct gamma_nic *link);
 /* In the host's namespace: makes the slots of a NIC, and what is to be there for it. Reads only
  * gammad's descriptors. 0 or a negative errno, with a line in the log. */
 int gammad_slots_take_nic(const struct gammad *gammad, const struct gammad_programs *programs,
-			  const struct gamma_nic *link, unsigned slot_count,
+			  const struct gamma_nic *link, unsigned slot_count, bool own_address,
 			  struct gammad_nic *nic);
 /* In gammad's: sets these slots up. */
 int gammad_slots_prepare(struct gammad_nic *nic, const struct gammad_programs *programs);

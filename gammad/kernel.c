@@ -5,6 +5,7 @@
  */
 #include "gammad/gammad.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
@@ -37,7 +38,8 @@ extern const char gammad_object_begin[], gammad_object_end[];
 
 static int pin_maps(struct bpf_object *object)
 {
-	static const char *const names[] = {"endpoints", "members", "counts", "dropped"};
+	static const char *const names[] = {"endpoints", "members", "counts", "dropped",
+					    "translations"};
 
 	for (size_t i = 0; i < gamma_array_size(names); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
@@ -59,7 +61,7 @@ static int program(struct bpf_object *object, const char *name)
 
 static int choose_programs(struct bpf_object *object, bool complete)
 {
-	/* The first two (complete) or the other three; "ingress" always. */
+	/* The first two (complete) or the other three; those at entrances always. */
 	static const char *const names[] = {"egress", "freeze", "egress_guarded", "freeze_calls",
 					    "guard"};
 
@@ -73,20 +75,20 @@ static int choose_programs(struct bpf_object *object, bool complete)
 	return 0;
 }
 
-static int set_namespace(struct bpf_object *object, int own_ns)
+static int set_constants(struct bpf_object *object, const struct gammad *gammad)
 {
-	struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
+	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
+	struct gammad_constants constants = {.ethertype = htons(gammad->conf.ethertype)};
 	struct stat st;
-	uint32_t inode;
 
-	if (!constants || fstat(own_ns, &st))
+	if (!map || fstat(gammad->own_ns, &st))
 		return -ENOEXEC;
-	inode = (uint32_t) st.st_ino;
-	return bpf_map__set_initial_value(constants, &inode, sizeof(inode));
+	constants.namespace = (uint32_t) st.st_ino;
+	return bpf_map__set_initial_value(map, &constants, sizeof(constants));
 }
 
 /* complete: a security module freezes sockets. */
-static int load(struct gammad_programs *programs, bool complete, int own_ns)
+static int load(const struct gammad *gammad, struct gammad_programs *programs, bool complete)
 {
 	size_t len = (size_t) (gammad_object_end - gammad_object_begin);
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "gammad");
@@ -99,7 +101,7 @@ static int load(struct gammad_programs *programs, bool complete, int own_ns)
 		return -errno;
 	ret = choose_programs(programs->object, complete);
 	if (!ret)
-		ret = set_namespace(programs->object, own_ns);
+		ret = set_constants(programs->object, gammad);
 	if (!ret)
 		ret = pin_maps(programs->object);
 	if (!ret)
@@ -112,6 +114,8 @@ static int load(struct gammad_programs *programs, bool complete, int own_ns)
 	programs->egress = program(programs->object, complete ? "egress" : "egress_guarded");
 	programs->freeze = program(programs->object, complete ? "freeze" : "freeze_calls");
 	programs->ingress = program(programs->object, "ingress");
+	programs->nic_ingress = program(programs->object, "nic_ingress");
+	programs->slot_ingress = program(programs->object, "slot_ingress");
 	programs->guard = complete ? -1 : program(programs->object, "guard");
 	return 0;
 }
@@ -288,7 +292,7 @@ static int freeze_by_cgroup(const struct gammad *gammad, const struct gammad_pro
 
 static int try(const struct gammad *gammad, struct gammad_programs *programs, bool complete)
 {
-	int ret = load(programs, complete, gammad->own_ns);
+	int ret = load(gammad, programs, complete);
 
 	if (ret)
 		return ret;
@@ -306,7 +310,7 @@ static int take_maps(struct gammad *gammad, const struct gammad_programs *progra
 	} maps[] = {
 		{"endpoints", &gammad->endpoints_map}, {"members", &gammad->members_map},
 		{"counts", &gammad->counts_map},       {"dropped", &gammad->dropped_map},
-		{"lookups", &gammad->lookups_map},
+		{"lookups", &gammad->lookups_map},     {"translations", &gammad->translations_map},
 	};
 
 	for (size_t i = 0; i < gamma_array_size(maps); i++) {
@@ -394,6 +398,55 @@ void gammad_kernel_clear_endpoint(const struct gammad *gammad, uint32_t handle)
 	uint32_t index = index_of(handle);
 
 	bpf_map_update_elem(gammad->endpoints_map, &index, &none, BPF_ANY);
+}
+
+/* ---- endpoints that have the NIC's own MAC ---- */
+
+static struct gammad_translation_key key_at(uint32_t ifindex, uint16_t port, bool at_slot)
+{
+	return (struct gammad_translation_key){
+		.ifindex = ifindex, .port = port, .at_slot = at_slot};
+}
+
+int gammad_kernel_translate(const struct gammad *gammad, const struct gammad_endpoint *record,
+			    const uint8_t slot_mac[GAMMA_MAC_LEN])
+{
+	struct gammad_translation_key nic = key_at(record->nic_ifindex, record->port, false);
+	struct gammad_translation_key slot = key_at(record->slot_ifindex, record->port, true);
+	struct gammad_translation to_slot = {0}, back = {0};
+	int ret;
+
+	memcpy(to_slot.mac, slot_mac, GAMMA_MAC_LEN);
+	memcpy(back.mac, record->mac, GAMMA_MAC_LEN);
+	ret = bpf_map_update_elem(gammad->translations_map, &slot, &back, BPF_ANY);
+	if (!ret)
+		ret = bpf_map_update_elem(gammad->translations_map, &nic, &to_slot, BPF_ANY);
+	if (ret)
+		gammad_kernel_stop_translating(gammad, record);
+	return ret;
+}
+
+void gammad_kernel_stop_translating(const struct gammad *gammad,
+				    const struct gammad_endpoint *record)
+{
+	struct gammad_translation_key nic = key_at(record->nic_ifindex, record->port, false);
+	struct gammad_translation_key slot = key_at(record->slot_ifindex, record->port, true);
+
+	bpf_map_delete_elem(gammad->translations_map, &nic);
+	bpf_map_delete_elem(gammad->translations_map, &slot);
+}
+
+bool gammad_kernel_is_translating(const struct gammad *gammad, int nic_ifindex)
+{
+	struct gammad_translation_key key, before, *last = NULL;
+
+	while (!bpf_map_get_next_key(gammad->translations_map, last, &key)) {
+		if (!key.at_slot && key.ifindex == (uint32_t) nic_ifindex)
+			return true;
+		before = key;
+		last = &before;
+	}
+	return false;
 }
 
 /* The counter is stored before the handle is used: a crash in between loses one handle. */

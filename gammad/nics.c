@@ -37,6 +37,7 @@ static struct {
 static struct {
 	char name[16];
 	unsigned slots;
+	bool own_address;
 	int ifindex; /* of the interface whose slots are made; 0: none */
 	int refused; /* of one on which none can be made, which was logged */
 } wanted[GAMMAD_NICS_MAX];
@@ -55,7 +56,8 @@ static void take(const struct gamma_nic *link, unsigned i)
 		wanted[i].refused = link->ifindex;
 		return;
 	}
-	if (gammad_slots_take_nic(news.gammad, news.programs, link, wanted[i].slots, &nic)) {
+	if (gammad_slots_take_nic(news.gammad, news.programs, link, wanted[i].slots,
+				  wanted[i].own_address, &nic)) {
 		if (nic.fd >= 0)
 			close(nic.fd);
 		free(nic.slots);
@@ -159,6 +161,7 @@ int gammad_nics_watch(struct gammad *gammad, const struct gammad_programs *progr
 	for (unsigned i = 0; i < wanted_count; i++) {
 		strcpy(wanted[i].name, gammad->conf.nics[i].name);
 		wanted[i].slots = gammad->conf.nics[i].slots;
+		wanted[i].own_address = gammad->conf.nics[i].own_address;
 		for (unsigned n = 0; n < gammad->nic_count; n++) {
 			if (!strcmp(gammad->nics[n].name, wanted[i].name))
 				wanted[i].ifindex = gammad->nics[n].ifindex;

@@ -83,19 +83,45 @@ static bool slot_is_users(const struct gammad *gammad, const struct gammad_slot 
 	return false;
 }
 
+/* The slot of the user's latest endpoint on a NIC whose endpoints all have one address. */
+static struct gammad_slot *latest_slot(const struct gammad *gammad, uid_t uid,
+				       const struct gammad_nic *nic)
+{
+	struct gammad_slot *slot = NULL;
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &gammad->opens) {
+		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
+
+		if (open->nic == nic && open->slot && open->record.tenant == htonl(uid))
+			slot = open->slot;
+	}
+	return slot;
+}
+
+static struct gammad_slot *find_beside(struct gammad *gammad, const struct gammad_client *client,
+				       const struct gamma_broker_open *ask, struct gammad_nic *nic)
+{
+	struct gammad_slot *slot = NULL;
+
+	if (nic->own_address && !memcmp(ask->beside, nic->mac, GAMMA_MAC_LEN))
+		slot = latest_slot(gammad, client->uid, nic);
+	else if (gammad_slots_find(gammad, ask->beside, &slot) != nic)
+		return NULL;
+	return slot && slot->opens < GAMMAD_SLOT_ENDPOINTS_MAX &&
+			       slot_is_users(gammad, slot, client->uid)
+		       ? slot
+		       : NULL;
+}
+
 /* The slot that is asked for, if another endpoint of the user has it; else a free one. */
 static struct gammad_slot *choose_slot(struct gammad *gammad, const struct gammad_client *client,
 				       const struct gamma_broker_open *ask, struct gammad_nic *nic)
 {
 	static const uint8_t none[GAMMA_MAC_LEN];
-	struct gammad_slot *slot;
 
 	if (memcmp(ask->beside, none, sizeof(none)))
-		return gammad_slots_find(gammad, ask->beside, &slot) == nic &&
-				       slot->opens < GAMMAD_SLOT_ENDPOINTS_MAX &&
-				       slot_is_users(gammad, slot, client->uid)
-			       ? slot
-			       : NULL;
+		return find_beside(gammad, client, ask, nic);
 	for (unsigned i = 0; i < nic->slot_count; i++) {
 		if (!nic->slots[i].opens)
 			return &nic->slots[i];
@@ -148,9 +174,21 @@ static void add_open(struct gammad *gammad, struct gammad_open *open)
 		gammad_watch_fd(gammad, open->port_fd, &open->watch);
 }
 
+static bool has_nics_mac(const struct gammad_open *open, const struct gammad_slot *slot)
+{
+	return memcmp(open->record.mac, slot->mac, GAMMA_MAC_LEN);
+}
+
+/* There may be no translation, which does no harm. */
+static void clear_record(const struct gammad *gammad, const struct gammad_open *open)
+{
+	gammad_kernel_stop_translating(gammad, &open->record);
+	gammad_kernel_clear_endpoint(gammad, open->record.handle);
+}
+
 static void remove_open(struct gammad *gammad, struct gammad_open *open)
 {
-	gammad_kernel_clear_endpoint(gammad, open->record.handle);
+	clear_record(gammad, open);
 	gammad_groups_sweep(gammad, open, NULL, true);
 	if (open->slot)
 		open->slot->opens--;
@@ -196,11 +234,13 @@ static int prepare_socket(int fd, struct gammad *gammad, const struct gammad_slo
 		open->record.inode = st.st_ino;
 		ret = gammad_kernel_write_endpoint(gammad, &open->record);
 	}
-	if (!ret && setsockopt(fd, SOL_SOCKET, SO_MARK, &open->record.handle,
-			       sizeof(open->record.handle))) {
+	if (!ret && has_nics_mac(open, slot))
+		ret = gammad_kernel_translate(gammad, &open->record, slot->mac);
+	if (!ret &&
+	    setsockopt(fd, SOL_SOCKET, SO_MARK, &open->record.handle, sizeof(open->record.handle)))
 		ret = -errno;
-		gammad_kernel_clear_endpoint(gammad, open->record.handle);
-	}
+	if (ret && open->record.inode)
+		clear_record(gammad, open);
 	return ret;
 }
 
@@ -211,26 +251,42 @@ bool gammad_open_host_owns_port(const struct gammad *gammad, const struct gammad
 				      gammad->conf.ethertype);
 }
 
-/* Two names in gammad's own namespace, where nobody else can bind any: on the NIC's MAC, which
- * makes the port unique there, and on the slot's, which is the endpoint's. Returns the latter. */
+static const uint8_t *mac_of(const struct gammad_nic *nic, const struct gammad_slot *slot)
+{
+	return nic->own_address ? nic->mac : slot->mac;
+}
+
+/* The name on the NIC's MAC makes the port unique there. gammad keeps it, unless it is the
+ * endpoint's: then gammad has a name of its own. */
+static int claim_gammads_name(const struct gammad_nic *nic, const uint8_t *endpoint, uint16_t *port)
+{
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	gamma_port_gammad_mac(nic->mac, endpoint, mac);
+	return gamma_port_claim(mac, port);
+}
+
+/* Two names in gammad's own namespace, where nobody else can bind any: gammad's and the
+ * endpoint's. Returns the latter. */
 static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
-		      const struct gammad_slot *slot, uint16_t *port, int *nic_fd)
+		      const struct gammad_slot *slot, uint16_t *port, int *gammads_fd)
 {
 	int one = 1, ret;
 
-	*nic_fd = gamma_port_claim(nic->mac, port);
-	if (*nic_fd < 0)
-		return *nic_fd;
-	ret = gammad_open_host_owns_port(gammad, nic, *port) ? -EADDRINUSE
-							     : gamma_port_claim(slot->mac, port);
-	if (ret >= 0 && setsockopt(*nic_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one))) {
+	*gammads_fd = claim_gammads_name(nic, mac_of(nic, slot), port);
+	if (*gammads_fd < 0)
+		return *gammads_fd;
+	ret = gammad_open_host_owns_port(gammad, nic, *port)
+		      ? -EADDRINUSE
+		      : gamma_port_claim(mac_of(nic, slot), port);
+	if (ret >= 0 && setsockopt(*gammads_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one))) {
 		close(ret);
 		ret = -EIO;
 	}
 	if (ret >= 0)
-		gamma_scm_refuse(*nic_fd);
+		gamma_scm_refuse(*gammads_fd);
 	if (ret < 0)
-		close(*nic_fd);
+		close(*gammads_fd);
 	return ret;
 }
 
@@ -238,13 +294,13 @@ static int claim_port(struct gammad *gammad, const struct gammad_nic *nic,
  * have some. */
 static int claim_any_port(struct gammad *gammad, const struct gammad_nic *nic,
 			  const struct gammad_slot *slot, uint16_t asked, uint16_t *port,
-			  int *nic_fd)
+			  int *gammads_fd)
 {
 	int ret = -EADDRINUSE;
 
 	for (int i = 0; ret == -EADDRINUSE && i < (asked ? 1 : PORT_TRIES); i++) {
 		*port = asked;
-		ret = claim_port(gammad, nic, slot, port, nic_fd);
+		ret = claim_port(gammad, nic, slot, port, gammads_fd);
 	}
 	return ret;
 }
@@ -309,7 +365,7 @@ static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
 		     const struct gammad_slot *slot, const struct gammad_open *open,
 		     const struct tpacket_req *req, struct gamma_broker_opened *opened)
 {
-	memcpy(opened->mac, slot->mac, GAMMA_MAC_LEN);
+	memcpy(opened->mac, mac_of(nic, slot), GAMMA_MAC_LEN);
 	opened->port = ntohs(open->record.port);
 	opened->tenant = ntohl(open->record.tenant);
 	opened->ifindex = (uint32_t) slot->ifindex;
@@ -346,7 +402,7 @@ static enum gamma_broker_reason fill_open(struct gammad *gammad, const struct ga
 		.slot_ifindex = (uint32_t) slot->ifindex,
 		.pid = (uint32_t) client->pid,
 	};
-	memcpy(open->record.mac, slot->mac, GAMMA_MAC_LEN);
+	memcpy(open->record.mac, mac_of(nic, slot), GAMMA_MAC_LEN);
 	/* As late as possible: an attempt that fails before uses no handle, so that users
 	 * cannot exhaust them. */
 	open->record.handle = job->fd < 0 ? 0 : gammad_kernel_new_handle(gammad);
@@ -411,7 +467,7 @@ static int restore_one(struct gammad *gammad, const struct gammad_endpoint *reco
 
 		if (!is_on_nic(&gammad->nics[i], open))
 			continue;
-		open->port_fd = gamma_port_claim(gammad->nics[i].mac, &port);
+		open->port_fd = claim_gammads_name(&gammad->nics[i], record->mac, &port);
 		if (open->port_fd < 0) {
 			open->port_fd = -1;
 			continue;

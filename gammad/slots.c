@@ -86,13 +86,13 @@ static int set_up(int ifindex, uint32_t mtu)
 }
 
 /* The program is attached before the interface is up: no frame leaves unchecked. */
-static int prepare(struct gammad_slot *slot, const struct gamma_nic *found, uint32_t mtu,
-		   const struct gammad_programs *programs)
+static int prepare(const struct gammad_nic *nic, struct gammad_slot *slot,
+		   const struct gamma_nic *found, const struct gammad_programs *programs)
 {
-	int ret = gammad_attach_slot(programs, found->ifindex);
+	int ret = gammad_attach_slot(programs, nic->translates, found->ifindex);
 
 	if (!ret)
-		ret = set_up(found->ifindex, mtu);
+		ret = set_up(found->ifindex, nic->mtu);
 	slot->ifindex = found->ifindex;
 	memcpy(slot->mac, found->mac, GAMMA_MAC_LEN);
 	return ret;
@@ -122,7 +122,7 @@ int gammad_slots_prepare(struct gammad_nic *nic, const struct gammad_programs *p
 
 		slot_name(nic, n, name);
 		found = gamma_nic_select_by_name(links, count, name);
-		ret = found ? prepare(slot_of(nic, n), found, nic->mtu, programs) : -ENODEV;
+		ret = found ? prepare(nic, slot_of(nic, n), found, programs) : -ENODEV;
 		if (ret)
 			gamma_warn("slot %s of %s cannot be set up: %s; start gammad as root", name,
 				   nic->name, strerror(-ret));
@@ -174,7 +174,8 @@ bool gammad_slots_may_take(const struct gamma_nic *link)
 }
 
 int gammad_slots_take_nic(const struct gammad *gammad, const struct gammad_programs *programs,
-			  const struct gamma_nic *link, unsigned slot_count, struct gammad_nic *nic)
+			  const struct gamma_nic *link, unsigned slot_count, bool own_address,
+			  struct gammad_nic *nic)
 {
 	int ret;
 
@@ -183,14 +184,16 @@ int gammad_slots_take_nic(const struct gammad *gammad, const struct gammad_progr
 		.mtu = link->mtu,
 		.up = link->up,
 		.carrier = link->carrier,
+		.own_address = own_address,
+		.translates = own_address || gammad_kernel_is_translating(gammad, link->ifindex),
 		.fd = -1,
 		.slot_count = slot_count,
 	};
 	strcpy(nic->name, link->name);
 	memcpy(nic->mac, link->mac, GAMMA_MAC_LEN);
-	ret = gammad_attach_guard(programs, nic->ifindex);
+	ret = gammad_attach_nic(programs, nic->translates, nic->ifindex);
 	if (ret)
-		gamma_warn("%s: no egress filter can be attached: %s; start gammad as root, on a "
+		gamma_warn("%s: no filter can be attached: %s; start gammad as root, on a "
 			   "kernel "
 			   "with CONFIG_NET_CLS_BPF",
 			   nic->name, strerror(-ret));
@@ -215,6 +218,7 @@ static int take_configured(struct gammad *gammad, const struct gammad_programs *
 		return -ENODEV;
 	}
 	return gammad_slots_take_nic(gammad, programs, link, gammad->conf.nics[i].slots,
+				     gammad->conf.nics[i].own_address,
 				     &gammad->nics[gammad->nic_count++]);
 }
 
@@ -320,7 +324,7 @@ int gammad_slots_remove(int host_ns, int own_ns)
 		ret = gammad_setup_enter_ns(host_ns);
 	}
 	if (!ret) {
-		each_link(NULL, gammad_attach_remove_guard);
+		each_link(NULL, gammad_attach_leave_nic);
 		gammad_attach_unpin();
 	}
 	return ret;

@@ -581,10 +581,9 @@ static void step_slot(struct ping *ping)
 			"switch port");
 		gammaping_hint("(port security) and in the hypervisor (spoof check of a VF, forged "
 			       "transmits), or");
-		gammaping_hint("set FI_GAMMA_LINK=udp on all hosts, or run programs with "
-			       "CAP_NET_RAW: both "
-			       "use the");
-		gammaping_hint("NIC's own address");
+		gammaping_hint("have endpoints use the NIC's: write `own-address` behind its slots "
+			       "in");
+		gammaping_hint("gammad.conf, or set FI_GAMMA_LINK=udp on all hosts");
 	}
 }
 

@@ -56,11 +56,16 @@ static int open_shm(struct gamma_endpoint *endpoint, const struct gamma_endpoint
 	struct gamma_shm_attr shm = {
 		.fd = fd,
 		.tenant = attr->tenant,
-		.gammad = endpoint->broker ? endpoint->nic_mac : NULL,
 		.ring_bytes = attr->shm_bytes,
 	};
-	int ret = gamma_shm_open(&shm, &endpoint->local.stats, &endpoint->shm);
+	uint8_t gammad[GAMMA_MAC_LEN];
+	int ret;
 
+	if (endpoint->broker) {
+		gamma_port_gammad_mac(endpoint->nic_mac, attr->mac, gammad);
+		shm.gammad = gammad;
+	}
+	ret = gamma_shm_open(&shm, &endpoint->local.stats, &endpoint->shm);
 	if (ret)
 		close(fd);
 	return ret;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,6 +28,14 @@ unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct
 		       "gamma/%02x%02x%02x%02x%02x%02x/%u", mac[0], mac[1], mac[2], mac[3], mac[4],
 		       mac[5], port);
 	return (unsigned) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) len);
+}
+
+void gamma_port_gammad_mac(const uint8_t nic[GAMMA_MAC_LEN], const uint8_t endpoint[GAMMA_MAC_LEN],
+			   uint8_t mac[GAMMA_MAC_LEN])
+{
+	memcpy(mac, nic, GAMMA_MAC_LEN);
+	if (!memcmp(nic, endpoint, GAMMA_MAC_LEN))
+		mac[0] |= 1; /* a group's */
 }
 
 static int bind_port(int fd, const uint8_t mac[GAMMA_MAC_LEN], uint16_t port)

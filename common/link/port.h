@@ -23,6 +23,10 @@ int gamma_port_claim_range(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port, uns
 /* The user whose socket has the port's name in this network namespace. 0, or a negative errno:
  * nobody has, or the kernel does not say who. */
 int gamma_port_owner(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, uid_t *uid);
+/* The MAC in the names of gammad's own sockets: the NIC's, or, if endpoints have that themselves,
+ * one that no NIC has. */
+void gamma_port_gammad_mac(const uint8_t nic[GAMMA_MAC_LEN], const uint8_t endpoint[GAMMA_MAC_LEN],
+			   uint8_t mac[GAMMA_MAC_LEN]);
 /* Writes the port's socket name and returns its length in bytes. */
 unsigned gamma_port_name(const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, struct sockaddr_un *name);
 

@@ -36,10 +36,11 @@ struct gamma_shm_addr {
 };
 
 struct gamma_shm_attr {
-	int fd;                /* the port's socket, which the link takes over */
-	uint32_t tenant;       /* user id */
-	const uint8_t *gammad; /* MAC of the NIC, if the socket is from gammad; else NULL */
-	uint64_t ring_bytes;   /* shared memory for the records to each peer; 0: none */
+	int fd;          /* the port's socket, which the link takes over */
+	uint32_t tenant; /* user id */
+	const uint8_t
+		*gammad;     /* MAC in the names of gammad's sockets, if fd is from it; else NULL */
+	uint64_t ring_bytes; /* shared memory for the records to each peer; 0: none */
 };
 
 /* What an epoll event of the link is about. */

@@ -71,6 +71,29 @@ void gammad_kernel_clear_endpoint(const struct gammad *gammad, uint32_t handle)
 	memset(&records[handle % GAMMAD_ENDPOINTS_MAX], 0, sizeof(*records));
 }
 
+int gammad_kernel_translate(const struct gammad *gammad, const struct gammad_endpoint *record,
+			    const uint8_t slot_mac[GAMMA_MAC_LEN])
+{
+	(void) gammad;
+	gammad_fake.translated = record->port;
+	memcpy(gammad_fake.translated_to, slot_mac, GAMMA_MAC_LEN);
+	return 0;
+}
+
+void gammad_kernel_stop_translating(const struct gammad *gammad,
+				    const struct gammad_endpoint *record)
+{
+	(void) gammad;
+	if (gammad_fake.translated == record->port)
+		gammad_fake.translated = 0;
+}
+
+bool gammad_kernel_is_translating(const struct gammad *gammad, int nic_ifindex)
+{
+	(void) gammad, (void) nic_ifindex;
+	return gammad_fake.translated;
+}
+
 bool gammad_kernel_read_endpoint(const struct gammad *gammad, uint32_t index,
 				 struct gammad_endpoint *record)
 {
@@ -81,19 +104,19 @@ bool gammad_kernel_read_endpoint(const struct gammad *gammad, uint32_t index,
 
 /* ---- attach.c, setup.c, log.c: what slots.c names and no test calls ---- */
 
-int gammad_attach_slot(const struct gammad_programs *programs, int ifindex)
+int gammad_attach_slot(const struct gammad_programs *programs, bool translates, int ifindex)
 {
-	(void) programs, (void) ifindex;
+	(void) programs, (void) translates, (void) ifindex;
 	return 0;
 }
 
-int gammad_attach_guard(const struct gammad_programs *programs, int ifindex)
+int gammad_attach_nic(const struct gammad_programs *programs, bool translates, int ifindex)
 {
-	(void) programs, (void) ifindex;
+	(void) programs, (void) translates, (void) ifindex;
 	return 0;
 }
 
-void gammad_attach_remove_guard(int ifindex)
+void gammad_attach_leave_nic(int ifindex)
 {
 	(void) ifindex;
 }

@@ -53,6 +53,9 @@ extern struct gammad_fake {
 	uint8_t frame[GAMMAD_FAKE_FRAME];
 	size_t frame_len;
 	unsigned int frames;
+	/* kernel.c: the latest port (network order) whose frames are led to a slot, and which */
+	uint16_t translated;
+	uint8_t translated_to[GAMMA_MAC_LEN];
 	/* workers.c */
 	struct gamma_list jobs;                                    /* submitted */
 	unsigned int closed;                                       /* sockets given back */

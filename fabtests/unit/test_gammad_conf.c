@@ -45,6 +45,15 @@ static void parse__defaults(void **state)
 	assert_true(gammad_conf_allows(&conf, 12345));
 }
 
+static void parse__own_address(void **state)
+{
+	(void) state;
+	assert_int_equal(parse("nic eth1 slots 64\nnic eth2 slots 8 own-address\n"), 0);
+	assert_false(conf.nics[0].own_address);
+	assert_true(conf.nics[1].own_address);
+	assert_int_equal(conf.nics[1].slots, 8);
+}
+
 static void parse__everything(void **state)
 {
 	(void) state;
@@ -75,6 +84,8 @@ static void parse__mistakes(void **state)
 		{"nic eth1 slots 0\n", "f:1: '0' slots"},
 		{"nic eth1 slots 1025\n", "f:1: '1025' slots"},
 		{"nic eth1 slots 3 4\n", "f:1: a NIC needs its slots"},
+		{"nic eth1 slots 3 own-address 4\n", "f:1: a NIC needs its slots"},
+		{"nic eth1 own-address slots 3\n", "f:1: a NIC needs its slots"},
 		{"nic abcdefghijklmnop slots 3\n", "f:1: 'abcdefghijklmnop' is longer"},
 		{"nic a slots 1\nnic a slots 2\n", "f:2: NIC a was named before"},
 		{"nic a slots 1\nring 1\n", "f:2: write `ring BYTES`"},
@@ -195,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse__defaults),
+		cmocka_unit_test(parse__own_address),
 		cmocka_unit_test(parse__everything),
 		cmocka_unit_test(parse__mistakes),
 		cmocka_unit_test(parse__nul_byte),

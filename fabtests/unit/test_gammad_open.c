@@ -252,6 +252,63 @@ static void open__beside_a_full_slot_is_refused(void **state)
 	assert_int_equal(try_open(GAMMAD_FAKE_USER, open->slot->mac), GAMMA_BROKER_NO_SLOT);
 }
 
+/* ---- endpoints with the NIC's own MAC ---- */
+
+static void own__endpoint_has_the_nics_mac_and_a_slot(void **state)
+{
+	const struct gammad_open *open;
+
+	gammad_fake.gammad.nics[0].own_address = true;
+	open = gammad_fake_open(GAMMAD_FAKE_USER, 12);
+	assert_non_null(open);
+	assert_memory_equal(open->record.mac, gammad_fake_nic, GAMMA_MAC_LEN);
+	assert_ptr_equal(open->slot, &gammad_fake.slots[0]);
+	assert_int_equal(gammad_fake.translated, htons(12));
+	assert_memory_equal(gammad_fake.translated_to, gammad_fake_slot(0), GAMMA_MAC_LEN);
+	assert_ptr_equal(gammad_open_find(*state, gammad_fake_nic, 12), open);
+}
+
+static void own__translation_ends_with_the_endpoint(void **state)
+{
+	struct gammad_open *open;
+
+	gammad_fake.gammad.nics[0].own_address = true;
+	open = gammad_fake_open(GAMMAD_FAKE_USER, 12);
+	gammad_fake_close_socket(open);
+	gammad_open_sweep(*state);
+	assert_int_equal(gammad_fake.translated, 0);
+	assert_nothing_left(*state);
+}
+
+static void own__that_cannot_be_marked_leaves_no_translation(void **state)
+{
+	gammad_fake.gammad.nics[0].own_address = true;
+	gammad_fake.mark_errno = EPERM;
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_SYSTEM);
+	assert_int_equal(gammad_fake.translated, 0);
+	assert_nothing_left(*state);
+}
+
+static void own__beside_shares_the_users_latest_slot(void **state)
+{
+	(void) state;
+	gammad_fake.gammad.conf.limit = 10;
+	gammad_fake.gammad.nics[0].own_address = true;
+	assert_int_equal(try_open(GAMMAD_FAKE_OTHER, NULL), GAMMA_BROKER_OK);
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, gammad_fake_nic), GAMMA_BROKER_NO_SLOT);
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, NULL), GAMMA_BROKER_OK);
+	assert_int_equal(try_open(GAMMAD_FAKE_USER, gammad_fake_nic), GAMMA_BROKER_OK);
+	assert_int_equal(gammad_fake.slots[0].opens, 1);
+	assert_int_equal(gammad_fake.slots[1].opens, 2);
+}
+
+static void slot__mac_needs_no_translation(void **state)
+{
+	(void) state;
+	assert_non_null(gammad_fake_open(GAMMAD_FAKE_USER, 12));
+	assert_int_equal(gammad_fake.translated, 0);
+}
+
 /* ---- what the kernel refuses ---- */
 
 static void open__of_a_taken_port_is_refused(void **state)
@@ -449,6 +506,11 @@ int main(void)
 		TEST(begin__for_an_entitled_user_is_ok),
 		TEST(open__refused_again_and_again_reads_the_list_once),
 		TEST(begin__for_an_unknown_nic_is_refused),
+		TEST(own__endpoint_has_the_nics_mac_and_a_slot),
+		TEST(own__translation_ends_with_the_endpoint),
+		TEST(own__that_cannot_be_marked_leaves_no_translation),
+		TEST(own__beside_shares_the_users_latest_slot),
+		TEST(slot__mac_needs_no_translation),
 		TEST(begin__for_another_ethertype_is_refused),
 		TEST(begin__outside_the_groups_is_refused),
 		TEST(begin__looks_at_the_groups_of_a_reload),

@@ -112,6 +112,20 @@ static void owner__is_the_user_who_has_the_name(void **state)
 	assert_int_equal(gamma_port_owner(mac, port, &uid), -ECONNREFUSED);
 }
 
+/* gammad's names must not be an endpoint's: programs trust what comes from them. */
+static void gammad_mac__is_never_an_endpoints(void **state)
+{
+	static const uint8_t nic[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 1}, slot[GAMMA_MAC_LEN] = {6};
+	uint8_t found[GAMMA_MAC_LEN];
+
+	(void) state;
+	gamma_port_gammad_mac(nic, slot, found);
+	assert_memory_equal(found, nic, GAMMA_MAC_LEN);
+	gamma_port_gammad_mac(nic, nic, found);
+	assert_memory_not_equal(found, nic, GAMMA_MAC_LEN);
+	assert_int_equal(found[0] & 1, 1);
+}
+
 static void name__is_abstract_and_readable(void **state)
 {
 	static const uint8_t some[GAMMA_MAC_LEN] = {2, 0x47, 0x41, 0x4d, 0, 0xff};
@@ -134,6 +148,7 @@ int main(void)
 		TEST(claim__chooses_an_ephemeral_port),
 		TEST(claim__free_after_a_kill),
 		TEST(owner__is_the_user_who_has_the_name),
+		TEST(gammad_mac__is_never_an_endpoints),
 		TEST(name__is_abstract_and_readable),
 	};
 

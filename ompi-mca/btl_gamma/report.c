@@ -56,8 +56,8 @@ static const char *cure_of(int error)
 		       "segment as ours?\n"
 		       "gammaping from here to it shows which step fails, also whether the network "
 		       "drops\nthe addresses of gammad's slots (port security, spoof checks); "
-		       "FI_GAMMA_LINK=udp does\nwithout them. To wait longer, raise "
-		       "btl_gamma_peer_timeout.";
+		       "`own-address` in\ngammad.conf and FI_GAMMA_LINK=udp do without them. To "
+		       "wait longer, raise\nbtl_gamma_peer_timeout.";
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
 	case FI_ECONNABORTED:
