@@ -18,7 +18,8 @@ conformance=$top_srcdir/fabtests/functional/mpi_conformance.py
 mpi_missing= # why mpi_use returned 77
 mpi_env=()	 # environment of launcher and ranks
 mpi_launch=() # the launcher with its options
-mpi_way=()	 # options that choose how the library uses libfabric
+mpi_way=()	 # options that choose how the library uses libfabric, or words before the program
+mpi_stats= # where ranks of another user write their counters
 
 # The launchers' remote shell: AGENT [OPTION...] HOST WORD..., as ssh has it.
 mpi_agent() {
@@ -160,6 +161,7 @@ mpi_start() {
 	local seconds=$1 hosts=$2 ranks=$3 entry options=()
 	shift 3
 	rm -f "$work/stats"
+	[ -z "$mpi_stats" ] || : >"$mpi_stats"
 	case $mpi_stack in
 	openmpi*)
 		options=(-np "$ranks" --host "${hosts//,/:8,}:8")
@@ -182,8 +184,11 @@ mpi_start() {
 
 # mpi_run SECONDS HOSTS RANKS COMMAND...: to its end.
 mpi_run() {
+	local status=0
 	mpi_start "$@"
-	wait_end mpi
+	wait_end mpi || status=$?
+	[ -z "$mpi_stats" ] || cp "$mpi_stats" "$work/stats"
+	return "$status"
 }
 
 # mpi_conforms TEXT HOSTS RANKS GROUP...: the conformance program, and that gamma has carried it:
