@@ -8,7 +8,7 @@
 # shellcheck source=api.sh
 . "$top_srcdir/fabtests/functional/api.sh"
 
-need_tool jq
+need_tool jq setpriv
 # As in test_api.sh.
 restless=(reopen port peer_closed peer_closed_event peer_closed_directed close_outstanding
 	shared_close shared_directed_peer_closed
@@ -23,4 +23,17 @@ run "UDP" "${steady[@]}"
 counted_clean "UDP"
 run "UDP, endpoints that come and go" "${restless[@]}"
 client_host=node01 run "UDP, one host" "${steady[@]}" "${restless[@]:1}"
+
+# What asks for several ports at once, as a user who has neither capability nor gammad.
+shared=/run/gamma-lab/$lab_name/shared
+mkdir "$shared/lib"
+for entry in "${gamma_env[@]}"; do
+	[[ $entry != FI_PROVIDER_PATH=* ]] || cp -L "${entry#*=}/libgamma-fi.so" "$shared/lib"
+done
+cp "$api" "$shared/lib"
+chmod -R a+rX "$shared/lib"
+api=$shared/lib/gamma-api
+gamma_env+=("FI_PROVIDER_PATH=$shared/lib" FI_GAMMA_LINK=any FI_GAMMA_STATS=)
+wrap=(setpriv --reuid daemon --regid daemon --clear-groups --inh-caps=-all "${wrap[@]}")
+run "UDP, an ordinary user" scalable shared
 finish

@@ -314,7 +314,7 @@ static int claim_ports(struct gamma_sep *sep)
 		sep->port = ntohs(source->port);
 	if (ret)
 		return ret;
-	if (gamma_packet_socket_try() == -EPERM)
+	if (!sep->domain->nic.udp && gamma_packet_socket_try() == -EPERM)
 		return claim_from_gammad(sep);
 	ret = gamma_port_claim_range(sep->domain->nic.mac, &sep->port,
 				     sep->receives + sep->transmits, sep->fds);
