@@ -101,7 +101,7 @@ static bool send_plain(struct udp_link *udp, const struct gamma_frame *frame)
 		      MSG_DONTWAIT, &to.any, to_len) >= 0;
 }
 
-/* Ditto. */
+/* As send_plain, of one frame or more. */
 static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, unsigned count)
 {
 	struct iovec iov[GAMMA_TRAIN_IOV];

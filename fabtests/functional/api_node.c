@@ -294,12 +294,17 @@ void node_close_pair(struct node *node)
 	node_close(node);
 }
 
+static bool over_udp(const struct node *node)
+{
+	return strstr(node->info->domain_attr->name, "-udp");
+}
+
 void node_sizes(const struct node *node, struct sizes *sizes)
 {
 	const char *eager = getenv("FI_GAMMA_EAGER_SIZE");
 
 	sizes->inject = node->info->tx_attr->inject_size;
-	sizes->eager = eager ? strtoul(eager, NULL, 0) : 16384;
+	sizes->eager = eager ? strtoul(eager, NULL, 0) : over_udp(node) ? 65536 : 16384;
 	sizes->mtu = node->info->nic->link_attr->mtu;
 }
 

@@ -25,6 +25,8 @@ for mtu in 1500 9000; do
 	pingpong "$mtu, short messages" -e rdm -S 64 -I 1000
 	counted "one system call sends each" 'all(.send_calls < .messages_out * 1.1)'
 	counted "they take the fast path" 'all(.rx_fast > .messages_in * 0.9)'
+	pingpong "$mtu, 64 KiB" -e rdm -S 65536 -I 200
+	counted "no other round trip" 'all(.send_calls < .messages_out * 6)'
 	pingpong "$mtu, datagrams" -c -S 1000 -I 100
 	pingpong "$mtu, long messages" -e rdm -S 1048576 -I 20
 	counted_clean "$mtu, long messages"

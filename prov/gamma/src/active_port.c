@@ -125,7 +125,7 @@ static ssize_t send_to(struct fid_ep *fid, fi_addr_t addr, const struct fi_gamma
 		iov[post.count++] = msg->iov[i];
 	len = gamma_submit_len(&post);
 	if (len < 0 || (uint64_t) len > GAMMA_MESSAGE_MAX ||
-	    (msg->head_len && (uint64_t) len > gamma_settings.eager_size))
+	    (msg->head_len && (uint64_t) len > gamma_ep_eager_size(ep)))
 		return -FI_EMSGSIZE;
 	post.tag = gamma_envelope_port_tag(msg->port, (uint8_t) msg->head_len, msg->arg);
 	post.flags = flags | FI_MSG | GAMMA_POST_TO_PORT;
@@ -161,7 +161,7 @@ static int port_query(struct fid_ep *fid, fi_addr_t addr, struct fi_gamma_port_i
 		return -FI_EOPBADSTATE;
 	info->frame_max = ep->type == FI_EP_DGRAM ? gamma_endpoint_datagram_max(ep->endpoint)
 						  : gamma_endpoint_message_max(ep->endpoint);
-	info->whole_max = ep->type == FI_EP_DGRAM ? info->frame_max : gamma_settings.eager_size;
+	info->whole_max = ep->type == FI_EP_DGRAM ? info->frame_max : gamma_ep_eager_size(ep);
 	return 0;
 }
 

@@ -332,9 +332,9 @@ static struct gamma_inbound *next_message(const struct gamma_active_ports *ports
 }
 
 /* Its handler learns of it before its bytes come. */
-static bool is_long(const struct gamma_inbound *inbound)
+static bool is_long(const struct gamma_fi_ep *ep, const struct gamma_inbound *inbound)
 {
-	return inbound->envelope.length > gamma_settings.eager_size && !inbound->demoted &&
+	return inbound->envelope.length > gamma_ep_eager_size(ep) && !inbound->demoted &&
 	       !gamma_envelope_head_len(&inbound->envelope);
 }
 
@@ -358,7 +358,7 @@ static bool run_next(struct gamma_fi_ep *ep)
 		return false;
 	if (inbound->state != GAMMA_INBOUND_ANNOUNCED && !inbound->own)
 		run_whole(ep, inbound);
-	else if (is_long(inbound))
+	else if (is_long(ep, inbound))
 		run_announced(ep, inbound);
 	else if (inbound->envelope.length > GAMMA_EAGER_MAX)
 		drop_message(inbound); /* no honest sender */

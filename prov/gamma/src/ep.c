@@ -303,7 +303,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 			{
 				.inject_size = (uint32_t) gamma_settings.inject_size,
 				.copy_size = COPY_SIZE,
-				.eager_size = gamma_settings.eager_size,
+				.eager_size = gamma_ep_eager_size(ep),
 				.unexpected_size = gamma_settings.unexpected_size,
 				.peer_timeout = gamma_settings.peer_timeout,
 				.forget = 30 * GAMMA_NS_PER_S,

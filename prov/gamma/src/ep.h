@@ -159,6 +159,12 @@ struct gamma_fi_ep {
 	char cause[GAMMA_CAUSE_LEN]; /* the cause for which a flow is failing, for people */
 };
 
+/* Bytes that are sent before the receiver has a buffer for them. */
+static inline size_t gamma_ep_eager_size(const struct gamma_fi_ep *ep)
+{
+	return ep->domain->nic.udp ? gamma_settings.udp_eager_size : gamma_settings.eager_size;
+}
+
 static inline struct gamma_fi_ep_handle *gamma_ep_handle_of(struct fid_ep *fid)
 {
 	return gamma_container_of(fid, struct gamma_fi_ep_handle, fid);

@@ -55,6 +55,8 @@ struct number_setting {
 	const char *help;
 };
 
+enum { UDP_EAGER_SIZE = 65536 }; /* bytes: a train or two cost less than another round trip */
+
 #define NUMBER(field) #field, offsetof(struct gamma_settings, field), sizeof(gamma_settings.field)
 
 static const struct number_setting numbers[] = {
@@ -68,7 +70,8 @@ static const struct number_setting numbers[] = {
 	{NUMBER(inject_size), 1, 4096, GAMMA_EAGER_MAX, 64, "64 to 1048576 bytes",
 	 "Largest message that is copied and sent at once, as by fi_inject (default: 4096)"},
 	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",
-	 "Largest message that is sent before the receiver has a buffer for it (default: 16384)"},
+	 "Largest message that is sent before the receiver has a buffer for it (default: 16384, over "
+	 "UDP 65536)"},
 	{NUMBER(unexpected_size), 1, 64 << 20, 1ull << 40, 0, "0 to 1099511627776 bytes",
 	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it "
 	 "waits "
@@ -418,6 +421,8 @@ int gamma_settings_load(char *error, size_t error_len)
 		if (ret)
 			return ret;
 	}
+	gamma_settings.udp_eager_size =
+		value_of("eager_size") ? gamma_settings.eager_size : UDP_EAGER_SIZE;
 	ret = check_ethertype(error, error_len);
 	if (ret)
 		return ret;

@@ -32,6 +32,7 @@ struct gamma_settings {
 	size_t ring_size;         /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */
 	size_t inject_size;       /* FI_GAMMA_INJECT_SIZE: bytes copied and sent at once */
 	size_t eager_size;        /* FI_GAMMA_EAGER_SIZE: bytes sent before the peer has matched */
+	size_t udp_eager_size;    /* the same over UDP, with a default of its own */
 	uint64_t unexpected_size; /* FI_GAMMA_UNEXPECTED_SIZE: bytes of unexpected messages kept
 				   */
 	uint64_t peer_timeout; /* FI_GAMMA_PEER_TIMEOUT: ns without any answer until a peer is dead
