@@ -21,6 +21,8 @@ parts=(latency stream rate node shaped cost udp ports)
 [ ! -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] || parts+=(mpi overlap)
 [ ! -e "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ] || parts+=(figures)
 [ ! -e "$abs_top_builddir/gammad/gammad" ] || parts+=(gammad)
+[[ ! -e $abs_top_builddir/.libs/mca_coll_gamma.so || ! -e $abs_top_builddir/gammad/gammad ]] ||
+	parts+=(coll)
 ! command -v icoFoam >/dev/null || parts+=(openfoam)
 check_fails "an unknown part" "there is no part nonsense" "${bench[@]}" nonsense
 check_fails "a report of a run that is not there" "no such file" "${bench[@]}" --from "$work/none"

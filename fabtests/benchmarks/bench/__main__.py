@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True  # the tree stays as it is
 import goals
 import machine
 import parts_apps
+import parts_coll
 import parts_gammad
 import parts_libfabric
 import parts_mpi
@@ -45,6 +46,7 @@ PARTS = {
     "gammad": (parts_gammad.gammad, 60, 15),
     "udp": (parts_udp.udp, 180, 60),
     "ports": (parts_ports.ports, 120, 30),
+    "coll": (parts_coll.coll, 300, 90),
 }
 # CP2K and OpenFOAM are needed: only if they are named.
 PARTS_NAMED = {name: (function, 60, 0) for name, function in parts_apps.PARTS.items()}

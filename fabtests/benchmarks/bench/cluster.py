@@ -51,7 +51,7 @@ class Lab:
     """One virtual cluster. Hosts are numbered from 1."""
 
     def __init__(self, tool, name, build, hosts, *, mtu=1500, b2b=False, rate=None,
-                 offloads=False, gammad=False):
+                 offloads=False, gammad=False, uplink=False):
         self.tool, self.name, self.build = str(tool), name, build
         self.hosts, self.mtu, self.offloads = hosts, mtu, offloads
         self.shared = Path("/run/gamma-lab", name, "shared")
@@ -60,6 +60,7 @@ class Lab:
         options = [str(hosts), "--mtu", str(mtu)]
         options += ["--b2b"] if b2b else []
         options += ["--rate", rate] if rate else []
+        options += ["--uplink"] if uplink else []
         options += ["--offloads"] if offloads else []
         options += ["--gammad"] if gammad else []
         try:

@@ -5,6 +5,7 @@ import operator
 from dataclasses import dataclass
 
 import parts_apps
+import parts_coll
 import parts_mpi
 import parts_ports
 import parts_udp
@@ -247,6 +248,46 @@ def ports(goals):
                 of(parts_ports.SET), of(parts_ports.TAGGED))
 
 
+def coll_unshaped(goals):
+    for name, sizes in parts_coll.TESTS.items():
+        for size in sizes:
+            gamma, tuned = (goals.get("coll", case + parts_coll.UNSHAPED, name, size)
+                            for case in (parts_coll.GAMMA, parts_coll.TUNED))
+            goals.ratio("collectives, unshaped: tuned / coll gamma", ">=",
+                        1.2 if (name, size) == ("bcast", MIB) else 0.95, tuned, gamma,
+                        f"{name}, {size_text(size)}" if size else name)
+
+
+def coll(goals):
+    def of(case, name, size):
+        return goals.get("coll", case, name, size)
+
+    gamma = of(parts_coll.GAMMA, "bcast", MIB)
+    best = goals.best("coll", [f"{parts_coll.BEST} {n}" for n in parts_coll.ALGORITHMS], "bcast",
+                      MIB)
+    goals.ratio("broadcast, 1 MiB: tuned / coll gamma", ">=", 4,
+                of(parts_coll.TUNED, "bcast", MIB), gamma)
+    goals.ratio("broadcast, 1 MiB: best of tuned's algorithms / coll gamma", ">=", 1.0, best, gamma)
+    goals.ratio("broadcast, 1 MiB: coll gamma / one stream", "<=", 1.15, gamma,
+                of(parts_coll.SEND, "send", MIB))
+    goals.ratio("broadcast, 1 MiB: 1 % loss at one port / lossless", "<=", 1.3,
+                of(parts_coll.LOSSY, "bcast", MIB), gamma)
+    for name, size, wanted, over_tcp in (("bcast", 8, 1.5, 3), ("barrier", 0, 1.3, 3),
+                                         ("allreduce", 8, 1.2, None)):
+        own = of(parts_coll.GAMMA, name, size)
+        text = f"{name}, {size_text(size)}" if size else name
+        goals.ratio("collectives: tuned / coll gamma", ">=", wanted,
+                    of(parts_coll.TUNED, name, size), own, text)
+        goals.ratio("collectives: btl tcp / coll gamma", ">=" if over_tcp else "", over_tcp or 0,
+                    of(parts_coll.TCP, name, size), own, text)
+    goals.ratio("allgather, 64 KiB each: tuned / coll gamma", ">=", 1.0,
+                of(parts_coll.TUNED, "allgather", parts_coll.GATHERED),
+                of(parts_coll.GAMMA, "allgather", parts_coll.GATHERED))
+    coll_unshaped(goals)
+    goals.ratio("8 B messages: with a group joined / without", "<=", 1.03,
+                of(parts_coll.JOINED, "pingpong", 8), of(parts_coll.ALONE, "pingpong", 8))
+
+
 def application_times(goals, part, name, lossy, less=None):
     """{processes: s}; LESS: a row whose time is taken off."""
     found = {}
@@ -281,7 +322,8 @@ def all_goals(results, parts):
     goals = Goals(results)
     for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
                            ("node", node), ("shaped", shaped), ("overlap", overlap),
-                           ("gammad", gammad), ("udp", udp), ("ports", ports)):
+                           ("gammad", gammad), ("udp", udp), ("ports", ports),
+                           ("coll", coll)):
         if part in parts:
             function(goals)
     for part in parts_apps.PARTS:
