@@ -3,9 +3,9 @@
 #include "engine/lending.h"
 #include "engine/state.h"
 
-void gamma_lending_allow(struct gamma_endpoint *endpoint, bool allowed)
+void gamma_lending_allow(struct gamma_endpoint *endpoint, const struct gamma_list *earlier)
 {
-	endpoint->lending.allowed = allowed;
+	endpoint->lending.earlier = earlier;
 	endpoint->lending.slot = NULL;
 }
 
@@ -13,7 +13,7 @@ void gamma_lending_begin(struct gamma_endpoint *endpoint, const struct gamma_arr
 {
 	struct gamma_lending *lending = &endpoint->lending;
 
-	if (gamma_likely(!lending->allowed))
+	if (gamma_likely(!lending->earlier))
 		return;
 	if (arrival->frame && !arrival->payload) {
 		lending->slot = arrival->frame;
@@ -30,6 +30,8 @@ bool gamma_lending_lend(struct gamma_endpoint *endpoint, const uint8_t *bytes, s
 
 	if (!lending->slot || bytes < lending->slot ||
 	    bytes + len > lending->slot + lending->slot_len)
+		return false;
+	if (!lending->earlier || !gamma_list_empty(lending->earlier))
 		return false;
 	lending->lent = true;
 	return true;

@@ -14,19 +14,22 @@
 struct gamma_arrival;
 struct gamma_endpoint;
 struct gamma_link;
+struct gamma_list;
 
 struct gamma_lending {
-	bool allowed;            /* by the interface layer, for the progress call that follows */
-	bool lent;               /* something of the slot is */
-	const uint8_t *slot;     /* the frame or record that is being dispatched, if allowed */
+	const struct gamma_list *earlier; /* messages that wait: nothing is lent before they are
+					   * handled; NULL: the interface layer lends nothing */
+	bool lent;                        /* something of the slot is */
+	const uint8_t *slot;     /* the frame or record that is being dispatched, if any may be */
 	size_t slot_len;         /* bytes */
 	struct gamma_link *link; /* whose slot is to be released, while lent; else NULL */
 };
 
 /* ---- the interface layer's side ---- */
 
-/* Whether handlers may lend, until the next call. */
-void gamma_lending_allow(struct gamma_endpoint *endpoint, bool allowed);
+/* Until the next call handlers may lend while that list is empty: of messages that have arrived and
+ * were not lent. NULL: they may not. */
+void gamma_lending_allow(struct gamma_endpoint *endpoint, const struct gamma_list *earlier);
 /* From a handler: its bytes stay after it has returned. False: they cannot, for instance as they
  * came out of order and stand elsewhere. */
 bool gamma_lending_lend(struct gamma_endpoint *endpoint, const uint8_t *bytes, size_t len);

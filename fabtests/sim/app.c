@@ -145,6 +145,33 @@ static uint32_t next_begun(struct gamma_flow *flow)
 	return (uint32_t) (flow->user_tag >> 32) - 1;
 }
 
+static struct gamma_envelope envelope_of(const struct sim_message *message)
+{
+	struct gamma_envelope envelope = {
+		.tag = message->id,
+		.length = message->length,
+		.flags = GAMMA_TAGGED,
+	};
+
+	if (message->port) {
+		envelope.tag = gamma_envelope_port_tag((uint16_t) (message->id % 3),
+						       message->head_len, message->id);
+		envelope.flags |= GAMMA_TO_PORT;
+	} else if (message->id % 5 == 0) {
+		envelope.data = ~(uint64_t) message->id;
+		envelope.flags |= GAMMA_HAS_DATA;
+	}
+	return envelope;
+}
+
+/* The message that an envelope is of; SIM: of all that there are; NULL: nobody sent it. */
+static struct sim_message *message_of(struct sim *sim, const struct gamma_envelope *envelope)
+{
+	uint64_t id = envelope->flags & GAMMA_TO_PORT ? port_message_id(envelope) : envelope->tag;
+
+	return envelope->flags & GAMMA_TAGGED && id < sim->message_count ? sim->messages[id] : NULL;
+}
+
 /* Every third short message is copied into a frame as it is posted, and is finished. */
 static bool is_copied(struct gamma_flow *flow, const struct sim_message *message)
 {
@@ -172,10 +199,7 @@ void sim_send(struct sim_message *message)
 		return;
 	}
 	make_bytes(message);
-	message->send.envelope.tag = message->id;
-	message->send.envelope.data = ~(uint64_t) message->id;
-	message->send.envelope.flags = GAMMA_TAGGED | (message->id % 5 ? 0 : GAMMA_HAS_DATA);
-	message->send.envelope.length = message->length;
+	message->send.envelope = envelope_of(message);
 	message->send.level = message->level;
 	flow = node_flow_to(node, message->to, message->partial);
 	copied = flow && is_copied(flow, message);
@@ -203,7 +227,7 @@ void app_taken(struct sim_message *message, uint32_t payload)
 
 /* ---- receiving ---- */
 
-static struct gamma_recv *consume(struct sim_message *message)
+struct gamma_recv *app_consume(struct sim_message *message)
 {
 	uint64_t room = gamma_min(message->length, message->capacity);
 
@@ -227,11 +251,13 @@ void sim_post(struct sim_message *message, uint64_t capacity)
 	message->posted_at = message->sim->now;
 	message->capacity = capacity;
 	message->to_life = node->life;
-	if (!inbound || node->state != NODE_ALIVE)
+	if (message->port)
+		node_wake(node);
+	if (!inbound || message->port || node->state != NODE_ALIVE)
 		return;
 	message->inbound = NULL;
 	message->sim->totals.late_posts++;
-	gamma_receive_accept(inbound, consume(message));
+	gamma_receive_accept(inbound, app_consume(message));
 	gamma_output(&node->ep, message->sim->now);
 	check_step(node);
 	node_wake(node);
@@ -272,11 +298,11 @@ static void check_begin(struct node *node, struct gamma_flow *flow, struct sim_m
 
 static void check_envelope(const struct sim_message *message, const struct gamma_envelope *envelope)
 {
-	bool data = message->id % 5 == 0;
+	const struct gamma_envelope sent = envelope_of(message);
 
-	if (envelope->length != message->length ||
-	    envelope->flags != (unsigned) (GAMMA_TAGGED | (data ? GAMMA_HAS_DATA : 0)) ||
-	    (data && envelope->data != ~(uint64_t) message->id))
+	if (envelope->length != sent.length || envelope->flags != sent.flags ||
+	    envelope->tag != sent.tag ||
+	    (sent.flags & GAMMA_HAS_DATA && envelope->data != sent.data))
 		sim_fail(message->sim, "message %u (%u -> %u): wrong envelope", message->id,
 			 message->from, message->to);
 }
@@ -312,6 +338,8 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 	sim->totals.receives_failed += error != 0;
 	if (!error)
 		check_bytes(message, placed);
+	if (message->port)
+		port_received(node, message, message->place, error);
 	free(message->place);
 	message->place = NULL;
 	if (sim->verbose)
@@ -328,11 +356,11 @@ static struct sim_message *begun(struct node *node, struct gamma_flow *flow,
 	struct sim *sim = node->sim;
 	struct sim_message *message;
 
-	if (!(envelope->flags & GAMMA_TAGGED) || envelope->tag >= sim->message_count) {
+	message = message_of(sim, envelope);
+	if (!message) {
 		sim_fail(sim, "node %u was offered a message nobody sent", node->index);
 		return NULL;
 	}
-	message = sim->messages[envelope->tag];
 	check_begin(node, flow, message);
 	check_envelope(message, envelope);
 	return message;
@@ -340,7 +368,8 @@ static struct sim_message *begun(struct node *node, struct gamma_flow *flow,
 
 static bool has_receive(const struct node *node, const struct sim_message *message)
 {
-	return message->posted && !message->matched && message->to_life == node->life;
+	return message->posted && !message->matched && !message->port &&
+	       message->to_life == node->life;
 }
 
 static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
@@ -349,7 +378,7 @@ static struct gamma_recv *on_match(void *context, struct gamma_flow *flow,
 	struct node *node = context;
 	struct sim_message *message = begun(node, flow, envelope);
 
-	return message && has_receive(node, message) ? consume(message) : NULL;
+	return message && has_receive(node, message) ? app_consume(message) : NULL;
 }
 
 /* Earlier receives are posted only now, so that the message is refused and buffered until
@@ -378,11 +407,13 @@ static uint64_t on_whole(void *context, struct gamma_flow *flow,
 	if (message->length && memcmp(bytes, message->pattern, message->length))
 		sim_fail(node->sim, "message %u (%u -> %u) is not whole, or other bytes",
 			 message->id, message->from, message->to);
+	if (message->port)
+		return port_lend(node, message, bytes) ? 0 : GAMMA_UNMATCHED;
 	if (!has_receive(node, message) || posts_late(node, message)) {
 		node->sim->totals.whole_refused++;
 		return GAMMA_UNMATCHED;
 	}
-	recv = consume(message);
+	recv = app_consume(message);
 	placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);
 	on_received(node, recv, flow, envelope, placed, 0);
 	node->sim->totals.whole_taken++;
@@ -396,11 +427,11 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 	struct sim *sim = node->sim;
 	struct sim_message *message;
 
-	if (inbound->envelope.tag >= sim->message_count) {
+	message = message_of(sim, &inbound->envelope);
+	if (!message) {
 		sim_fail(sim, "node %u is to keep a message nobody sent", node->index);
 		return;
 	}
-	message = sim->messages[inbound->envelope.tag];
 	check_envelope(message, &inbound->envelope);
 	if (message->to != node->index || !message->begun || message->matched || message->inbound)
 		sim_fail(sim, "message %u (%u -> %u) is to be kept at node %u, %s", message->id,
@@ -409,6 +440,8 @@ static void on_unexpected(void *context, struct gamma_inbound *inbound)
 			 : message->inbound ? "twice"
 					    : "which was not asked about it");
 	message->inbound = inbound;
+	if (message->port)
+		port_later(node, message, inbound);
 }
 
 /* ---- ends of sends ---- */

@@ -251,8 +251,9 @@ static bool send_is_owed(const struct sim_message *message)
 
 	if (message->done || message->lost || !moves(from))
 		return false;
+	/* An answer may never be due. */
 	if (!message->sent)
-		return true;
+		return !message->answers;
 	if (!needs_match(message) || message->matched || message->posted)
 		return true;
 	/* Without a receive it waits as long as its receiver lives. */

@@ -134,6 +134,14 @@ static void draw_trains(struct plan *plan)
 	plan->config.trains = percent(&own, 12);
 }
 
+/* In three runs of ten half of the messages go to active ports. */
+static void draw_ports(struct plan *plan)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x3c6ef372};
+
+	plan->config.ports = percent(&own, 30);
+}
+
 static void draw_config(struct plan *plan)
 {
 	struct sim_config *config = &plan->config;
@@ -465,6 +473,42 @@ static void plan_traffic(struct plan *plan, struct sim *sim)
 	}
 }
 
+/* Some handlers answer. */
+static void plan_answer(struct plan *plan, struct sim *sim, struct plan *own, unsigned index)
+{
+	struct sim_message *message = sim_message_at(sim, index), *answer;
+	uint64_t most = percent(own, 50) ? 512 : 20000, length = dice(own) % (most + 1);
+
+	answer = sim_message(sim, message->to, message->from, length, (int) (dice(own) % LEVELS));
+	answer->answers = message;
+	message->answer = answer;
+	plan->messages++;
+	plan->volume += length;
+	sim_post_at(answer, length, SIM_START);
+}
+
+/* Some messages of the traffic go to active ports instead. With random numbers of its own. */
+static void plan_ports(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x510e527f};
+	unsigned count = sim_messages(sim);
+
+	for (unsigned i = 0; plan->config.ports && i < count; i++) {
+		struct sim_message *message = sim_message_at(sim, i);
+
+		if (percent(&own, 50))
+			continue;
+		message->port = true;
+		message->capacity = message->length;
+		if (message->length <= plan->config.eager_size && percent(&own, 60))
+			message->head_len =
+				(uint8_t) (dice(&own) %
+					   (1 + gamma_min(message->length, GAMMA_PORT_HEAD_MAX)));
+		if (percent(&own, 30))
+			plan_answer(plan, sim, &own, i);
+	}
+}
+
 /* RMA operations among the messages of some runs. They use their own random numbers, so that
  * the rest of a run is drawn as without them. */
 static void plan_remotes(struct plan *plan, struct sim *sim)
@@ -609,6 +653,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	draw_taking(plan);
 	draw_routed(plan);
 	draw_trains(plan);
+	draw_ports(plan);
 }
 
 /* Each flow finds the size that passes by its own losses, and a stream behind it waits. */
@@ -760,6 +805,7 @@ static void run(struct plan *plan, struct sim *sim)
 	if (plan->wrap)
 		begin_near_wrap(plan, sim);
 	plan_traffic(plan, sim);
+	plan_ports(plan, sim);
 	plan_remotes(plan, sim);
 	plan_nics(plan, sim);
 	plan_tunnel(plan, sim);

@@ -74,6 +74,24 @@ enum node_state {
 	NODE_GONE,
 };
 
+/* ---- port.c ---- */
+enum { PORT_LENT = 64 /* messages of one slot */ };
+
+/* Messages to a node's active ports. */
+struct ports {
+	struct gamma_list arrived;           /* struct gamma_inbound, as they came */
+	struct sim_message *lent[PORT_LENT]; /* handled where they are: */
+	const uint8_t *lent_at[PORT_LENT];
+	unsigned lent_count, lent_next;
+	struct sim_message *fetched; /* a demoted one on its way, which others wait for; or NULL */
+	struct sim_message *running; /* whose handler runs, or NULL; then also: */
+	const uint8_t *bytes;        /* its message's */
+	uint8_t *taken;              /* the same if they are to be freed, or NULL */
+	uint64_t until;              /* ns: when it ends */
+	uint32_t order;              /* messages that have come */
+	bool polls;                  /* this progress call may lend */
+};
+
 struct node {
 	struct sim *sim;
 	unsigned index;
@@ -106,7 +124,9 @@ struct node {
 	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
 	bool bad_cable;          /* it has burst losses now */
 	uint64_t *cut_until;     /* ns, by peer: frames to it vanish until then */
-	uint32_t idle_runs;      /* progress calls in a row without any frame */
+	struct ports ports;
+	bool reads;         /* the ring's oldest frame has been taken and not released */
+	uint32_t idle_runs; /* progress calls in a row without any frame */
 	uint32_t runs;
 };
 
@@ -215,10 +235,30 @@ struct gamma_flow *node_flow_to(struct node *node, unsigned peer, bool partial);
 /* ---- app.c ---- */
 extern const struct gamma_endpoint_handlers app_handlers;
 void app_taken(struct sim_message *message, uint32_t payload);
+/* The receive that a message's bytes go into. */
+struct gamma_recv *app_consume(struct sim_message *message);
 void app_node_ended(struct node *node);
 void app_node_back(struct node *node);
 void app_free(struct sim *sim);
 void app_event(struct sim *sim, struct event event);
+
+/* ---- port.c ---- */
+/* The message of an envelope to a port. */
+static inline uint32_t port_message_id(const struct gamma_envelope *envelope)
+{
+	return (uint32_t) envelope->tag;
+}
+void port_begin(struct node *node);
+/* Before a progress call, and after it. */
+void port_allow(struct node *node);
+void port_run(struct node *node);
+uint64_t port_due(struct node *node);
+/* A whole message: true if it is handled where it is. */
+bool port_lend(struct node *node, struct sim_message *message, const uint8_t *bytes);
+void port_later(struct node *node, struct sim_message *message, struct gamma_inbound *inbound);
+/* Bytes that had stayed with their sender have come, or never will. */
+void port_received(struct node *node, struct sim_message *message, const uint8_t *bytes, int error);
+void port_end(struct node *node);
 
 /* ---- remote.c ---- */
 extern const struct gamma_rma_target remote_target;

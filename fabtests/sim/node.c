@@ -33,7 +33,7 @@ static uint64_t available(const struct node *node, uint64_t when)
 	return gamma_min(node->away, gamma_max(when, takeover) + WAKE_US * SIM_US);
 }
 
-static uint64_t next_run(const struct node *node)
+static uint64_t next_run(struct node *node)
 {
 	const struct sim *sim = node->sim;
 	const struct gamma_local *local = &node->ep.local;
@@ -41,8 +41,9 @@ static uint64_t next_run(const struct node *node)
 
 	if (node->state == NODE_GONE)
 		return GAMMA_NEVER;
-	if (node->ring_count || local->deferred.flow)
+	if ((node->ring_count && !node->ep.lending.lent) || local->deferred.flow)
 		when = sim->now + POLL_NS;
+	when = gamma_min(when, gamma_max(port_due(node), sim->now));
 	if (!gamma_list_empty(&local->ready))
 		when = sim->now;
 	else if (node->ep.stalled_until)
@@ -90,8 +91,9 @@ static void dispatch(struct node *node, const struct gamma_arrival *arrival, boo
 	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
 }
 
-/* One frame; notes what the peer's window has accepted of a message. */
-static void take(struct node *node, const struct gamma_arrival *arrival, bool first)
+/* One frame; notes what the peer's window has accepted of a message. False: something of it is
+ * lent. */
+static bool take(struct node *node, const struct gamma_arrival *arrival, bool first)
 {
 	const struct frame *frame = node->ring_head;
 	struct sim_message *message = frame->message;
@@ -99,11 +101,15 @@ static void take(struct node *node, const struct gamma_arrival *arrival, bool fi
 	uint64_t before = node->ep.local.stats.data_frames_in;
 
 	node->busy += node->sim->config.cost_frame + payload * node->sim->config.cost_kib / 1024;
+	gamma_lending_begin(&node->ep, arrival);
 	dispatch(node, arrival, first);
 	if (message && node->ep.local.stats.data_frames_in != before)
 		app_taken(message, carries);
-	node->link.ops->release(&node->link);
 	check_step(node);
+	if (gamma_lending_end(&node->ep, &node->link))
+		return false;
+	node->link.ops->release(&node->link);
+	return true;
 }
 
 static unsigned take_in(struct node *node)
@@ -112,9 +118,11 @@ static unsigned take_in(struct node *node)
 	unsigned taken = 0;
 
 	arrival.behind = false;
-	while (taken < GAMMA_POLL_BUDGET && node->link.ops->next(&node->link, &arrival)) {
-		take(node, &arrival, !taken);
+	while (taken < GAMMA_POLL_BUDGET && !node->ep.lending.lent &&
+	       node->link.ops->next(&node->link, &arrival)) {
 		taken++;
+		if (!take(node, &arrival, taken == 1))
+			break;
 	}
 	return taken;
 }
@@ -208,7 +216,9 @@ void sim_close(struct sim *sim, unsigned index)
 void node_run(struct node *node)
 {
 	node->run_at = GAMMA_NEVER;
+	port_allow(node);
 	progress(node);
+	port_run(node);
 	if (node->state != NODE_ALIVE)
 		go_on_closing(node);
 	if (node->state != NODE_GONE)
@@ -272,6 +282,8 @@ static void begin(struct node *node)
 	node->ep.messages.context = node;
 	node->ep.local.forget = gamma_peers_forget;
 	node->ep.packet = &node->link;
+	node->reads = false;
+	port_begin(node);
 	node->ep.prefix = config->routed ? 32 : 0;
 }
 
@@ -307,6 +319,7 @@ void node_end(struct node *node)
 	add_stats(&node->sim->totals.stats, &node->ep.local.stats);
 	node->state = NODE_GONE;
 	app_node_ended(node);
+	port_end(node);
 	gamma_message_local_fini(&node->ep.messages);
 	gamma_peers_fini(&node->ep);
 	wire_ring_clear(node);

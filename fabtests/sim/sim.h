@@ -16,6 +16,7 @@
 
 #include "engine/dispatch.h"
 #include "engine/fastpath.h"
+#include "engine/lending.h"
 #include "engine/output.h"
 #include "engine/peers.h"
 #include "engine/progress.h"
@@ -72,6 +73,7 @@ struct sim_config {
 	bool payload_crc;                /* payloads carry a checksum */
 	bool routed;                     /* every host is on a subnet of its own, over UDP */
 	bool trains;                     /* frames leave and are lent in trains, as over UDP */
+	bool ports;                      /* some messages go to active ports */
 	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
 	uint64_t steps_max;              /* events: more is a livelock */
 };
@@ -94,8 +96,12 @@ struct sim_message {
 	unsigned from, to;
 	uint64_t length; /* bytes */
 	enum gamma_completion_level level;
-	bool partial;      /* sent to an address without epoch */
-	uint64_t capacity; /* bytes of the receive */
+	bool partial;     /* sent to an address without epoch */
+	bool port;        /* to an active port; its receive is the handler: posted, it is set */
+	uint8_t head_len; /* bytes of its head, of a message to a port */
+	struct sim_message *answer;  /* that its handler sends; or NULL */
+	struct sim_message *answers; /* the one whose handler sends this one; or NULL */
+	uint64_t capacity;           /* bytes of the receive */
 	/* Called when the send, or the receive, has ended; may be NULL; may send and post. */
 	void (*on_sent)(struct sim_message *message, void *arg);
 	void (*on_received)(struct sim_message *message, void *arg);
@@ -108,6 +114,7 @@ struct sim_message {
 	bool posted;       /* a receive waits for it, or did */
 	bool matched;
 	bool received;      /* the receive has ended with `receive_error` */
+	bool handled;       /* a port's handler has begun */
 	bool lost;          /* the sender's endpoint is gone: no end expected */
 	bool receiver_lost; /* the receiver's endpoint is gone, after it had matched */
 	int error, receive_error;
@@ -123,9 +130,10 @@ struct sim_message {
 	uint8_t *place;  /* where it is received */
 	uint32_t number; /* among those of its flow */
 	uint32_t epoch;  /* of the endpoint it goes to; 0: not known yet */
-	uint32_t from_life, to_life; /* incarnations: of the sender, of the receive */
-	bool begun;                  /* its first frame has been dispatched to the application */
-	uint64_t taken;              /* payload bytes that the peer's window has taken */
+	uint32_t from_life, to_life;          /* incarnations: of the sender, of the receive */
+	uint32_t arrived_order, arrived_life; /* among the receiver's messages to ports */
+	bool begun;     /* its first frame has been dispatched to the application */
+	uint64_t taken; /* payload bytes that the peer's window has taken */
 	uint32_t taken_frames;
 };
 

@@ -128,6 +128,13 @@ void totals_print(const struct totals *totals, double seconds)
 	       (unsigned long long) totals->receives_failed, (unsigned long long) totals->unposted,
 	       (unsigned long long) totals->partial);
 	print_whole(totals);
+	printf("ports        %llu messages handled, %llu of these in place, %llu kept, %llu "
+	       "fetched; "
+	       "%llu announced\n",
+	       (unsigned long long) totals->ports_handled,
+	       (unsigned long long) totals->ports_in_place, (unsigned long long) totals->ports_kept,
+	       (unsigned long long) totals->ports_fetched,
+	       (unsigned long long) totals->ports_announced);
 	printf("remote       %llu operations, %llu refused or failed\n",
 	       (unsigned long long) totals->remotes, (unsigned long long) totals->remotes_failed);
 	row("sizes", size_names, totals->sizes, SIZE_CLASSES);

@@ -29,17 +29,19 @@ struct totals {
 	uint64_t sizes[SIZE_CLASSES];
 	uint64_t levels[LEVELS];
 	uint64_t sends_failed, receives_failed;
-	uint64_t unposted;                           /* messages that were never received */
-	uint64_t partial;                            /* messages to addresses without epoch */
-	uint64_t takings[SIM_DELIVERIES];            /* endpoints by enum sim_delivery */
-	uint64_t whole_taken;                        /* messages taken in one step */
-	uint64_t whole_refused;                      /* without a receive yet */
-	uint64_t whole_late;                         /* whose receive was posted just after that */
-	uint64_t remotes, remotes_failed;            /* RMA operations */
-	uint64_t kinds[GAMMA_KIND_DATAGRAM + 1][16]; /* frames by kind and op */
-	uint64_t timers[GAMMA_TIMER_COUNT];          /* gone off */
-	uint64_t states[FLOW_STATES];                /* flows seen in them at a check */
-	uint64_t faults[SIM_FAULTS];                 /* frames */
+	uint64_t unposted;                      /* messages that were never received */
+	uint64_t partial;                       /* messages to addresses without epoch */
+	uint64_t takings[SIM_DELIVERIES];       /* endpoints by enum sim_delivery */
+	uint64_t whole_taken;                   /* messages taken in one step */
+	uint64_t whole_refused;                 /* without a receive yet */
+	uint64_t whole_late;                    /* whose receive was posted just after that */
+	uint64_t ports_handled, ports_in_place; /* messages to active ports, */
+	uint64_t ports_kept, ports_fetched, ports_announced; /* and of these */
+	uint64_t remotes, remotes_failed;                    /* RMA operations */
+	uint64_t kinds[GAMMA_KIND_DATAGRAM + 1][16];         /* frames by kind and op */
+	uint64_t timers[GAMMA_TIMER_COUNT];                  /* gone off */
+	uint64_t states[FLOW_STATES];                        /* flows seen in them at a check */
+	uint64_t faults[SIM_FAULTS];                         /* frames */
 	uint64_t stops, computes, kills, reboots, closes, cuts, refusals, late_posts, lowered;
 	uint64_t trains_sent, trains_taken; /* of two frames or more */
 	uint64_t credit_checks, evidence_checks;

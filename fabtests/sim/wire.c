@@ -15,6 +15,7 @@
 
 /* Preamble, frame check sequence and gap of a frame on the cable; the shortest one. */
 enum { FRAMING = 24, SHORTEST = 60 };
+enum { SPOILT = 0xdb }; /* what a released slot has */
 
 static const size_t class_size[FRAME_CLASSES] = {256, 2048, UINT16_MAX + GAMMA_ETH_LEN};
 
@@ -392,6 +393,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 		return train_next(node, arrival);
 	if (!node->ring_head)
 		return false;
+	node->reads = true;
 	arrival->frame = node->ring_head->bytes;
 	arrival->len = node->ring_head->len;
 	arrival->payload = NULL;
@@ -415,10 +417,19 @@ static void link_release(struct gamma_link *link)
 {
 	struct node *node = gamma_container_of(link, struct node, link);
 
-	if (node->train)
+	if (node->train) {
 		train_release(node);
-	else
-		wire_ring_pop(node);
+		return;
+	}
+	if (!node->reads) {
+		sim_fail(node->sim, "node %u releases a slot that it has not read", node->index);
+		return;
+	}
+	node->reads = false;
+	/* Others may write there. */
+	if (node->sim->config.ports)
+		memset(node->ring_head->bytes, SPOILT, node->ring_head->len);
+	wire_ring_pop(node);
 }
 
 void wire_ring_clear(struct node *node)

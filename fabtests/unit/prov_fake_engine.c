@@ -213,16 +213,18 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	return false;
 }
 
-void gamma_lending_allow(struct gamma_endpoint *endpoint, bool allowed)
+void gamma_lending_allow(struct gamma_endpoint *endpoint, const struct gamma_list *earlier)
 {
-	endpoint->lends = allowed;
+	endpoint->lends = earlier;
 }
 
 bool gamma_lending_lend(struct gamma_endpoint *endpoint, const uint8_t *bytes, size_t len)
 {
+	bool lends = endpoint->lends && gamma_list_empty(endpoint->lends);
+
 	(void) bytes, (void) len;
-	endpoint->lent |= endpoint->lends;
-	return endpoint->lends;
+	endpoint->lent |= lends;
+	return lends;
 }
 
 void gamma_lending_return(struct gamma_endpoint *endpoint)

@@ -33,7 +33,8 @@ struct gamma_endpoint {
 	unsigned lingered, joined;         /* calls; groups joined now */
 	int fd;                            /* to sleep on; never readable */
 	bool polling;                      /* on_progress runs: the domain is locked */
-	bool lends, lent;                  /* allowed, and done */
+	const struct gamma_list *lends;    /* while it is empty; NULL: not allowed */
+	bool lent;                         /* something is */
 	unsigned returned;                 /* calls that gave back what was lent */
 	const void *withdrawn;             /* the latest region withdrawn */
 };

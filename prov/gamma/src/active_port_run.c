@@ -43,9 +43,8 @@ static bool lend(struct gamma_fi_ep *ep, struct gamma_flow *flow, const struct g
 	struct gamma_active_ports *ports = &ep->ports;
 	struct gamma_active_port_lent *lent;
 
-	/* Nothing may overtake what waits. */
-	if (ports->lent_count >= ports->lent_most || !gamma_list_empty(&ports->arrived) ||
-	    !gamma_list_empty(&ports->datagrams) || ports->fetch ||
+	/* Nothing may overtake what waits; of the lists the engine knows. */
+	if (ports->lent_count >= ports->lent_most || ports->fetch ||
 	    !gamma_active_port_find(ports, gamma_envelope_port(envelope)) ||
 	    !gamma_lending_lend(ep->endpoint, bytes, envelope->length))
 		return false;
@@ -413,7 +412,8 @@ static void allow_lending(struct gamma_fi_ep *ep, size_t most)
 	if (!ports->lent || ports->current || ports->closing || !ep->enabled)
 		return;
 	ports->lent_most = (unsigned) gamma_min(most, GAMMA_ACTIVE_PORT_TURN);
-	gamma_lending_allow(ep->endpoint, ports->lent_most);
+	gamma_lending_allow(ep->endpoint,
+			    ep->type == FI_EP_DGRAM ? &ports->datagrams : &ports->arrived);
 }
 
 static void end_lending(struct gamma_fi_ep *ep)
@@ -421,7 +421,7 @@ static void end_lending(struct gamma_fi_ep *ep)
 	if (!ep->ports.lent_most)
 		return;
 	ep->ports.lent_most = 0;
-	gamma_lending_allow(ep->endpoint, false);
+	gamma_lending_allow(ep->endpoint, NULL);
 }
 
 /* The next endpoint with something to handle. Handlers may open and close endpoints, so the search
