@@ -83,7 +83,9 @@ struct ports {
 	struct sim_message *lent[PORT_LENT]; /* handled where they are: */
 	const uint8_t *lent_at[PORT_LENT];
 	unsigned lent_count, lent_next;
-	struct sim_message *fetched; /* a demoted one on its way, which others wait for; or NULL */
+	uint32_t *blocked; /* by sender: the last search that found a message of it on its way; the
+			    * highest: a demoted one is */
+	uint32_t searches;
 	struct sim_message *running; /* whose handler runs, or NULL; then also: */
 	const uint8_t *bytes;        /* its message's */
 	uint8_t *taken;              /* the same if they are to be freed, or NULL */

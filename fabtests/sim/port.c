@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FETCHED UINT32_MAX
+
 enum { HANDLERS = 64 /* in one progress call */, SLOW_US = 40, SLOWEST = 16 };
 
 static struct sim_message *message_of(struct node *node, const struct gamma_envelope *envelope)
@@ -29,6 +31,11 @@ void port_begin(struct node *node)
 {
 	node->ports = (struct ports){.polls = false};
 	gamma_list_init(&node->ports.arrived);
+	if (!node->sim->config.ports)
+		return;
+	node->ports.blocked = calloc(node->sim->config.nodes, sizeof(*node->ports.blocked));
+	if (!node->ports.blocked)
+		abort();
 }
 
 bool port_lend(struct node *node, struct sim_message *message, const uint8_t *bytes)
@@ -37,8 +44,9 @@ bool port_lend(struct node *node, struct sim_message *message, const uint8_t *by
 
 	message->arrived_order = ++ports->order;
 	message->arrived_life = node->life;
-	if (!ports->polls || ports->lent_count == PORT_LENT || ports->fetched ||
-	    !has_handler(node, message) || !gamma_lending_lend(&node->ep, bytes, message->length))
+	if (!ports->polls || ports->lent_count == PORT_LENT ||
+	    ports->blocked[message->from] == FETCHED || !has_handler(node, message) ||
+	    !gamma_lending_lend(&node->ep, bytes, message->length))
 		return false;
 	ports->lent[ports->lent_count] = message;
 	ports->lent_at[ports->lent_count++] = bytes;
@@ -165,23 +173,26 @@ static bool run_lent(struct node *node)
 	return true;
 }
 
-/* The oldest with a handler, or NULL. */
+/* The oldest with a handler whose sender has none before it on its way, or NULL. */
 static struct gamma_inbound *next_arrived(struct node *node)
 {
+	struct ports *ports = &node->ports;
 	struct gamma_list *pos;
 
-	gamma_list_for_each (pos, &node->ports.arrived) {
+	ports->searches++;
+	gamma_list_for_each (pos, &ports->arrived) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
+		struct sim_message *message = message_of(node, &inbound->envelope);
+		uint32_t *blocked = &ports->blocked[message->from];
 
-		if (has_handler(node, message_of(node, &inbound->envelope)))
+		if (!has_handler(node, message) || *blocked == FETCHED ||
+		    *blocked == ports->searches)
+			continue;
+		if (inbound->error || inbound->state != GAMMA_INBOUND_ARRIVING)
 			return inbound;
+		*blocked = ports->searches;
 	}
 	return NULL;
-}
-
-static bool is_ready(const struct gamma_inbound *inbound)
-{
-	return inbound && (inbound->error || inbound->state != GAMMA_INBOUND_ARRIVING);
 }
 
 /* Its sender has failed: there is nothing to handle. */
@@ -197,13 +208,14 @@ static void drop(struct node *node, struct gamma_inbound *inbound)
 }
 
 /* Bytes that are still with their sender come: of a long message while others are handled, of one
- * that was demoted before these. */
+ * that was demoted before others of its sender are. */
 static void fetch(struct node *node, struct gamma_inbound *inbound)
 {
 	struct sim_message *message = message_of(node, &inbound->envelope);
 
 	if (message->length <= node->sim->config.eager_size) {
-		node->ports.fetched = message;
+		node->ports.blocked[message->from] = FETCHED;
+		message->fetched = true;
 		node->sim->totals.ports_fetched++;
 	} else {
 		check_order(node, message);
@@ -216,11 +228,10 @@ static void fetch(struct node *node, struct gamma_inbound *inbound)
 
 void port_received(struct node *node, struct sim_message *message, const uint8_t *bytes, int error)
 {
-	struct ports *ports = &node->ports;
-
-	if (ports->fetched != message)
+	if (!message->fetched)
 		return;
-	ports->fetched = NULL;
+	message->fetched = false;
+	node->ports.blocked[message->from] = 0;
 	if (error)
 		return;
 	check_bytes(node, message, bytes, "begins");
@@ -237,7 +248,7 @@ static bool run_arrived(struct node *node)
 	static const uint8_t none[1];
 	uint8_t *bytes;
 
-	if (node->ports.fetched || !is_ready(inbound))
+	if (!inbound)
 		return false;
 	gamma_list_remove(&inbound->entry);
 	message = message_of(node, &inbound->envelope);
@@ -293,7 +304,7 @@ uint64_t port_due(struct node *node)
 		return GAMMA_NEVER;
 	if (ports->running)
 		return ports->until;
-	if (ports->lent_count || (!ports->fetched && is_ready(next_arrived(node))))
+	if (ports->lent_count || next_arrived(node))
 		return node->sim->now;
 	return GAMMA_NEVER;
 }
@@ -301,5 +312,6 @@ uint64_t port_due(struct node *node)
 void port_end(struct node *node)
 {
 	free(node->ports.taken);
-	port_begin(node);
+	free(node->ports.blocked);
+	node->ports = (struct ports){.polls = false};
 }

@@ -115,6 +115,7 @@ struct sim_message {
 	bool matched;
 	bool received;      /* the receive has ended with `receive_error` */
 	bool handled;       /* a port's handler has begun */
+	bool fetched;       /* its bytes come after it was demoted, for a port */
 	bool lost;          /* the sender's endpoint is gone: no end expected */
 	bool receiver_lost; /* the receiver's endpoint is gone, after it had matched */
 	int error, receive_error;

@@ -319,6 +319,27 @@ static void demoted__is_fetched_and_others_wait(void **state)
 	assert_string_equal(log_of, "longshort");
 }
 
+/* Those of other senders do not. */
+static void demoted__does_not_delay_other_senders(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_addr unknown = fake_addr(2, 200, 9);
+	uint64_t tag = gamma_envelope_port_tag(1, 0, 0);
+	struct gamma_flow *other = fake_flow(fep, &unknown);
+
+	set(fep, 1, note);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, tag, "never");
+	arrive(fep->flow, 1, 0, "behind");
+	arrive(other, 1, 0, "a");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	arrive(other, 1, 0, "b");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_string_equal(log_of, "ab");
+	fake_fail(fep->flow, -ETIMEDOUT);
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_string_equal(log_of, "abbehind");
+}
+
 static void failed__messages_that_are_not_here_are_dropped(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -607,6 +628,7 @@ int main(void)
 		PORT_TEST(reply__to_a_peer_not_in_the_address_vector),
 		PORT_TEST(keep__until_release),
 		PORT_TEST(demoted__is_fetched_and_others_wait),
+		PORT_TEST(demoted__does_not_delay_other_senders),
 		PORT_TEST(failed__messages_that_are_not_here_are_dropped),
 		PORT_TEST(cq_read__runs_handlers_where_messages_arrived),
 		PORT_TEST(posting__runs_none_and_lends_none),

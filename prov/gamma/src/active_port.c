@@ -11,6 +11,7 @@ void gamma_active_port_init(struct gamma_active_ports *ports, struct gamma_domai
 {
 	gamma_list_init(&ports->arrived);
 	gamma_list_init(&ports->kept);
+	gamma_list_init(&ports->fetches);
 	gamma_list_init(&ports->datagrams);
 	gamma_sleep_init(&ports->waiter, domain, FI_WAIT_FD);
 }
@@ -22,7 +23,6 @@ void gamma_active_port_fini(struct gamma_active_ports *ports)
 	for (unsigned i = 0; ports->pages && i < GAMMA_ACTIVE_PORT_PAGE; i++)
 		free(ports->pages[i]);
 	free(ports->pages);
-	free(ports->fetch);
 	gamma_active_port_run_free_kept(ports);
 	gamma_domain_lock(domain);
 	domain->active_ports -= ports->lent != NULL;

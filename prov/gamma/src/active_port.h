@@ -16,7 +16,6 @@
 #include "sleep.h"
 
 struct gamma_fi_ep;
-struct gamma_active_port_fetch;
 
 /* Stands for the sender of the message whose handler runs, in a send's address. */
 #define GAMMA_ACTIVE_PORT_SENDER (FI_ADDR_NOTAVAIL - 1)
@@ -45,9 +44,9 @@ struct gamma_active_ports {
 	unsigned datagram_count;     /* of them */
 	struct gamma_list kept;      /* what handlers have kept */
 	struct gamma_active_port_page *
-		*pages; /* handlers, by the port's high byte; NULL: none yet */
-	struct gamma_active_port_fetch *fetch;  /* a message whose bytes had stayed with its sender,
-						 * and all others wait for it; NULL: none */
+		*pages;            /* handlers, by the port's high byte; NULL: none yet */
+	struct gamma_list fetches; /* messages whose bytes had stayed with their senders; others of
+				    * such a sender wait */
 	struct gamma_active_port_lent *lent;    /* GAMMA_ACTIVE_PORT_TURN; NULL: no handler yet */
 	unsigned lent_count, lent_next;         /* taken in this progress call, and handled */
 	unsigned lent_most;                     /* may be taken; 0: it is not one that handles */

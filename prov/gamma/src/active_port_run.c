@@ -10,8 +10,11 @@
 
 #include <stdlib.h>
 
+enum { BLOCKED = 8 /* senders of whom a message is on its way, while others are handled */ };
+
 /* A demoted message on its way from its sender. */
-struct gamma_active_port_fetch {
+struct fetch {
+	struct gamma_list entry;        /* in ports->fetches */
 	struct gamma_recv recv;         /* of bytes */
 	struct gamma_envelope envelope; /* of the message */
 	struct gamma_flow *flow;        /* its sender's */
@@ -44,7 +47,7 @@ static bool lend(struct gamma_fi_ep *ep, struct gamma_flow *flow, const struct g
 	struct gamma_active_port_lent *lent;
 
 	/* Nothing may overtake what waits; of the lists the engine knows. */
-	if (ports->lent_count >= ports->lent_most || ports->fetch ||
+	if (ports->lent_count >= ports->lent_most || !gamma_list_empty(&ports->fetches) ||
 	    !gamma_active_port_find(ports, gamma_envelope_port(envelope)) ||
 	    !gamma_lending_lend(ep->endpoint, bytes, envelope->length))
 		return false;
@@ -100,20 +103,25 @@ void gamma_active_port_run_later(struct gamma_fi_ep *ep, struct gamma_inbound *i
 
 bool gamma_active_port_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, int error)
 {
-	struct gamma_active_port_fetch *fetch = ep->ports.fetch;
+	struct gamma_list *pos;
 
-	if (!fetch || recv != &fetch->recv)
-		return false;
-	fetch->done = true;
-	fetch->error = error;
-	return true;
+	gamma_list_for_each (pos, &ep->ports.fetches) {
+		struct fetch *fetch = gamma_list_entry(pos, struct fetch, entry);
+
+		if (recv != &fetch->recv)
+			continue;
+		fetch->done = true;
+		fetch->error = error;
+		return true;
+	}
+	return false;
 }
 
 void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
 				   struct gamma_flow *other)
 {
 	struct gamma_active_ports *ports = &ep->ports;
-	struct gamma_active_port_fetch *fetch = ports->fetch;
+	struct gamma_list *pos;
 
 	if (ports->sender == flow)
 		ports->sender = other;
@@ -122,11 +130,15 @@ void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_fl
 			ports->lent[i].flow = other;
 	if (!other && ports->announced && ports->announced->flow == flow)
 		ports->announced = NULL;
-	if (!fetch || fetch->flow != flow)
-		return;
-	fetch->flow = other;
-	if (!other)
-		fetch->error = -FI_ECONNRESET;
+	gamma_list_for_each (pos, &ports->fetches) {
+		struct fetch *fetch = gamma_list_entry(pos, struct fetch, entry);
+
+		if (fetch->flow != flow)
+			continue;
+		fetch->flow = other;
+		if (!other)
+			fetch->error = -FI_ECONNRESET;
+	}
 }
 
 bool gamma_active_port_run_stop(struct gamma_fi_ep *ep)
@@ -241,19 +253,28 @@ static void run_whole(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 	free(bytes);
 }
 
-/* False: it is still on its way. */
-static bool run_fetched(struct gamma_fi_ep *ep)
+/* One that has come, or will not come; or NULL. */
+static struct fetch *next_fetched(const struct gamma_active_ports *ports)
 {
-	struct gamma_active_port_fetch *fetch = ep->ports.fetch;
+	struct gamma_list *pos;
 
-	if (!fetch->done)
-		return false;
+	gamma_list_for_each (pos, &ports->fetches) {
+		struct fetch *fetch = gamma_list_entry(pos, struct fetch, entry);
+
+		if (fetch->done)
+			return fetch;
+	}
+	return NULL;
+}
+
+static void run_fetched(struct gamma_fi_ep *ep, struct fetch *fetch)
+{
+	/* While its handler runs its sender may fail, but the bytes are here. */
+	gamma_list_remove(&fetch->entry);
 	if (!fetch->error &&
 	    gamma_active_port_find(&ep->ports, gamma_envelope_port(&fetch->envelope)))
 		call_handler(ep, fetch->flow, &fetch->envelope, fetch->bytes, 0);
-	ep->ports.fetch = NULL;
 	free(fetch);
-	return true;
 }
 
 static void drop_message(struct gamma_inbound *inbound)
@@ -263,15 +284,15 @@ static void drop_message(struct gamma_inbound *inbound)
 }
 
 /* Its bytes have stayed with its sender, for lack of memory or because that is this endpoint: now
- * they have a place. */
-static void begin_fetch(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
+ * they have a place. False: there is no memory; the next call tries again. */
+static bool begin_fetch(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 {
-	struct gamma_active_port_fetch *fetch;
+	struct fetch *fetch;
 	uint64_t length = inbound->envelope.length;
 
 	fetch = calloc(1, sizeof(*fetch) + length);
 	if (!fetch)
-		return; /* the next call tries again */
+		return false;
 	fetch->envelope = inbound->envelope;
 	fetch->flow = inbound->flow;
 	fetch->recv = (struct gamma_recv){
@@ -279,10 +300,11 @@ static void begin_fetch(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 		.iov_count = 1,
 		.capacity = length,
 	};
-	ep->ports.fetch = fetch;
+	gamma_list_append(&ep->ports.fetches, &fetch->entry);
 	gamma_list_remove(&inbound->entry);
 	gamma_receive_accept(inbound, &fetch->recv);
 	gamma_progress_poll(ep->domain);
+	return true;
 }
 
 /* The oldest datagram with a handler, or NULL. */
@@ -316,16 +338,46 @@ static bool run_datagram(struct gamma_fi_ep *ep)
 	return true;
 }
 
-/* The oldest message with a handler, or NULL. All others wait for it if not all of it is here. */
+/* Senders of whom a message is on its way. */
+struct blocked {
+	const struct gamma_flow *flows[BLOCKED];
+	unsigned count; /* BLOCKED: others may be, too */
+};
+
+static bool is_blocked(const struct blocked *blocked, const struct gamma_flow *flow)
+{
+	for (unsigned i = 0; i < blocked->count; i++)
+		if (blocked->flows[i] == flow)
+			return true;
+	return false;
+}
+
+static void block(struct blocked *blocked, const struct gamma_flow *flow)
+{
+	if (!is_blocked(blocked, flow) && blocked->count < BLOCKED)
+		blocked->flows[blocked->count++] = flow;
+}
+
+/* The oldest message with a handler that can be handled, or NULL. Others of its sender wait for one
+ * that is not all here. */
 static struct gamma_inbound *next_message(const struct gamma_active_ports *ports)
 {
+	struct blocked blocked = {.count = 0};
 	struct gamma_list *pos;
 
+	gamma_list_for_each (pos, &ports->fetches)
+		block(&blocked, gamma_list_entry(pos, struct fetch, entry)->flow);
 	gamma_list_for_each (pos, &ports->arrived) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
 
-		if (gamma_active_port_find(ports, gamma_envelope_port(&inbound->envelope)))
+		if (blocked.count == BLOCKED)
+			return NULL;
+		if (!gamma_active_port_find(ports, gamma_envelope_port(&inbound->envelope)) ||
+		    is_blocked(&blocked, inbound->flow))
+			continue;
+		if (inbound->error || inbound->state != GAMMA_INBOUND_ARRIVING)
 			return inbound;
+		block(&blocked, inbound->flow);
 	}
 	return NULL;
 }
@@ -340,12 +392,15 @@ static bool is_long(const struct gamma_fi_ep *ep, const struct gamma_inbound *in
 /* False: there is nothing to do. */
 static bool run_next(struct gamma_fi_ep *ep)
 {
+	struct fetch *fetched = next_fetched(&ep->ports);
 	struct gamma_inbound *inbound;
 
 	if (ep->type == FI_EP_DGRAM)
 		return run_datagram(ep);
-	if (ep->ports.fetch)
-		return run_fetched(ep);
+	if (fetched) {
+		run_fetched(ep, fetched);
+		return true;
+	}
 	inbound = next_message(&ep->ports);
 	if (!inbound)
 		return false;
@@ -353,8 +408,6 @@ static bool run_next(struct gamma_fi_ep *ep)
 		drop_message(inbound);
 		return true;
 	}
-	if (inbound->state == GAMMA_INBOUND_ARRIVING)
-		return false;
 	if (inbound->state != GAMMA_INBOUND_ANNOUNCED && !inbound->own)
 		run_whole(ep, inbound);
 	else if (is_long(ep, inbound))
@@ -362,22 +415,15 @@ static bool run_next(struct gamma_fi_ep *ep)
 	else if (inbound->envelope.length > GAMMA_EAGER_MAX)
 		drop_message(inbound); /* no honest sender */
 	else
-		begin_fetch(ep, inbound);
-	return !ep->ports.fetch || ep->ports.fetch->done;
+		return begin_fetch(ep, inbound);
+	return true;
 }
 
 /* Whether something could be done for the endpoint's messages. */
 static bool is_pending(const struct gamma_active_ports *ports)
 {
-	const struct gamma_inbound *inbound;
-
-	if (ports->current)
-		return false;
-	if (ports->fetch)
-		return ports->fetch->done;
-	inbound = next_message(ports);
-	return inbound ? inbound->error || inbound->state != GAMMA_INBOUND_ARRIVING
-		       : next_datagram(ports) != NULL;
+	return !ports->current &&
+	       (next_fetched(ports) || next_message(ports) || next_datagram(ports));
 }
 
 bool gamma_active_port_run_pending(const struct gamma_domain *domain)
@@ -435,8 +481,8 @@ static struct gamma_fi_ep *next_with_messages(struct gamma_domain *domain)
 		const struct gamma_active_ports *ports = &ep->ports;
 
 		if (ports->turn != domain->ports_turn && !ports->current &&
-		    (ports->lent_count || ports->fetch || !gamma_list_empty(&ports->arrived) ||
-		     !gamma_list_empty(&ports->datagrams)))
+		    (ports->lent_count || !gamma_list_empty(&ports->fetches) ||
+		     !gamma_list_empty(&ports->arrived) || !gamma_list_empty(&ports->datagrams)))
 			return ep;
 	}
 	return NULL;
@@ -570,6 +616,8 @@ void gamma_active_port_run_free_kept(struct gamma_active_ports *ports)
 		free(gamma_list_entry(pos, struct kept_data, entry));
 	gamma_list_for_each_safe (pos, tmp, &ports->datagrams)
 		free(gamma_list_entry(pos, struct waiting_datagram, entry));
+	gamma_list_for_each_safe (pos, tmp, &ports->fetches)
+		free(gamma_list_entry(pos, struct fetch, entry));
 }
 
 static ssize_t receive_locked(struct gamma_fi_ep *ep, const struct gamma_post *post,
