@@ -28,20 +28,43 @@ class Lossy(demo.Demo):
         return 10.0 * lost, lost
 
 
+def line_of(table, row):
+    return next((line for line in table if line.startswith(demo.ROWS[row].text)), "")
+
+
+def check_table():
+    """Each row names gamma's better link; what was not measured has a dash."""
+    shown = demo.Demo(None)
+    shown.samples = {("64k", "raw"): [90.0], ("64k", "udp"): [20.0], ("64k", "tcp"): [30.0],
+                     ("rate", "raw"): [5.0], ("rate", "udp"): [4.0], ("rate", "tcp"): [0.5],
+                     ("1m", "raw"): [300.0], ("1m", "tcp"): [100.0]}
+    table = list(shown.table())
+    check("the faster link is compared", line_of(table, "64k").endswith("1.5x faster (UDP)"),
+          line_of(table, "64k"))
+    check("where more is better, too", line_of(table, "rate").endswith("10x more (raw)"),
+          line_of(table, "rate"))
+    check("a link that was not measured", line_of(table, "1m").endswith("3.0x slower (raw)"),
+          line_of(table, "1m"))
+    check("nothing that was measured", line_of(table, "loss").endswith("?"),
+          line_of(table, "loss"))
+    check("the conclusion", "Slower: 1 MiB at MTU 1,500." in "\n".join(table))
+
+
 def main():
     once = Lossy(demo.LOSSES_MIN)
-    check("one try that lost enough", once.lost_frame("gamma") == {"loss": 10.0} and
+    check("one try that lost enough", once.lost_frame("raw") == {"loss": 10.0} and
           once.tries == 1)
     unlucky = Lossy(0, 1, 0, demo.LOSSES_MIN)
     check("tries that lost too few are repeated, and count",
-          unlucky.lost_frame("gamma") == {"loss": 10.0} and unlucky.tries == 4)
+          unlucky.lost_frame("raw") == {"loss": 10.0} and unlucky.tries == 4)
     never = Lossy()
     try:
-        never.lost_frame("gamma")
+        never.lost_frame("raw")
         check("no loss at all is a failure", False)
     except Failure as failure:
         check("no loss at all is a failure", "0 frames" in str(failure), str(failure))
     check("its tries are bounded", never.tries == demo.LOSSY_TRIES, str(never.tries))
+    check_table()
     return end()
 
 

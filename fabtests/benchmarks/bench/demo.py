@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The demonstration: gamma beside TCP as users run it, between virtual hosts, as an ordinary user
-through gammad where that is possible. One table at the end. Called by `./quickstart demo`, as root.
+"""The demonstration: gamma over raw Ethernet and over UDP beside TCP, with the kernel's offloads as
+users have them, between virtual hosts, as an ordinary user: over Ethernet through gammad where that
+is possible. One table at the end. Called by `./quickstart demo`, as root.
 
 On standard output, for the caller to show: "demo: now TEXT" when a step begins, "demo: done TEXT"
 when it is done, "demo: note TEXT". The table goes to a file."""
@@ -26,13 +27,15 @@ from parts_gammad import USER
 
 ROUNDS = 3
 MIB = 1 << 20
-PROVIDERS = ("gamma", "tcp")
+LINKS = ("raw", "udp")  # of gamma
+PROVIDERS = (*LINKS, "tcp")
 LOSS = "1"                  # percent
 LOSSY_ROUND_TRIPS = 300     # of one try
 LOSSES_MIN = 3              # frames that a figure needs
 LOSSY_TRIES = 20            # until as many were lost; each loses some 3
-ETHERTYPES = {"gamma": "0x88b5", "tcp": "0x0800"}
-BTLS = {"gamma": "gamma", "tcp": "tcp,self"}
+ETHERTYPES = {"raw": "0x88b5", "udp": "0x0800", "tcp": "0x0800"}
+BTLS = {"raw": ("gamma",), "udp": ("gamma", "-x", "FI_GAMMA_LINK=udp"), "tcp": ("tcp,self",)}
+DOMAINS = {"raw": "gam0", "udp": "gam0-udp"}
 PINGPONG_PORT = 47592       # fi_pingpong's own
 CHECKED = 1000              # messages whose contents are checked
 
@@ -46,10 +49,12 @@ class Row(Measure):
 
 ROWS = {
     "latency": Row("MPI latency", short="MPI latency"),
-    "rate": Row("short messages per second", "more", "fewer", True, "M/s", "short messages"),
+    "1k": Row("1 KiB by MPI", short="1 KiB"),
+    "16k": Row("16 KiB by MPI", short="16 KiB"),
     "64k": Row("64 KiB by MPI", short="64 KiB"),
     "1m": Row("1 MiB by MPI, MTU 1,500", short="1 MiB at MTU 1,500"),
     "1m jumbo": Row("1 MiB by MPI, MTU 9,000", short="1 MiB at MTU 9,000"),
+    "rate": Row("short messages per second", "more", "fewer", True, "M/s", "short messages"),
     "cpu": Row("processor time per short message", "less", "more", short="processor time"),
     "bulk": Row("short message beside bulk, 1 Gbit/s", short="short messages beside bulk"),
     "loss": Row("delay by one lost frame", "less", "more", short="recovery of lost frames"),
@@ -101,21 +106,23 @@ class Demo:
                             "user has")
         return self.ctx.lab(offloads=True, **options)
 
-    def words(self, lab, host, *command):
+    def words(self, lab, host, *command, provider="raw"):
         """As the user. Programs of the build are lent, so that users may run them."""
+        extra = {"FI_GAMMA_LINK": "udp"} if provider == "udp" else {}
         if not self.user:
-            return lab.words(host, command)
-        return lab.words(host, command, {"FI_PROVIDER_PATH": lab.shared / "gammad" / "lib"},
-                         user=self.user)
+            return lab.words(host, command, extra)
+        extra["FI_PROVIDER_PATH"] = lab.shared / "gammad" / "lib"
+        return lab.words(host, command, extra, user=self.user)
 
     def rows_of(self, lab, program, provider, server, client):
         """The lines of JSON of a benchmark program."""
         program = lab.lend(self.ctx.program(program))
-        own = ["-d", "gam0"] if provider == "gamma" else []
+        own = ["-d", DOMAINS[provider]] if provider in LINKS else []
+        named = [program, "-p", "gamma" if provider in LINKS else provider]
         return json_lines(lab.pair(
-            self.words(lab, 1, program, "-p", provider,
-                       *(own or ["-a", lab.address(1)]), "-s", *server),
-            self.words(lab, 2, program, "-p", provider, *own, *client, lab.address(1))))
+            self.words(lab, 1, *named, *(own or ["-a", lab.address(1)]), "-s", *server,
+                       provider=provider),
+            self.words(lab, 2, *named, *own, *client, lab.address(1), provider=provider)))
 
     def introduce(self):
         """Who runs it, and that libfabric finds the provider."""
@@ -146,8 +153,8 @@ class Demo:
         program = lab.compile_mpi(TREE / "fabtests" / "benchmarks" / "mpi_pingpong.c")
 
         def once(provider):
-            out = lab.mpirun(["--mca", "mpi_yield_when_idle", "0", "--mca", "btl", BTLS[provider],
-                              program, *sizes])
+            out = lab.mpirun(["--mca", "mpi_yield_when_idle", "0", "--mca", "btl",
+                              *BTLS[provider], program, *sizes])
             found = [float(line.split()[1]) for line in out.splitlines() if line[:1].isdigit()]
             if len(found) != len(sizes):
                 raise Failure("mpi_pingpong printed no figures")
@@ -197,7 +204,7 @@ class Demo:
         raise Failure(f"{lost} frames were lost in {LOSSY_TRIES} tries")
 
     def measure(self, text, once):
-        """Interleaved: gamma and tcp in each round, in the opposite order of the round before."""
+        """Interleaved: all in each round, in the opposite order of the round before."""
         with Step(text):
             for number in range(ROUNDS):
                 for provider in PROVIDERS[::-1 if number % 2 else 1]:
@@ -220,14 +227,15 @@ class Demo:
         self.introduce()
         with Step(f"{CHECKED:,} messages of 1 KiB there and back, contents checked"):
             self.check_contents()
-        transport, how = self.mpi, "MPI, by --mca btl gamma and by --mca btl tcp,self"
+        transport, how = self.mpi, "MPI, by --mca btl gamma over both links and btl tcp,self"
         if not (self.ctx.build / ".libs" / "mca_btl_gamma.so").exists():
             transport, how = self.libfabric, "libfabric's gamma and tcp (no Open MPI here)"
             for row in ROWS.values():
                 row.text = row.text.replace("MPI latency", "latency").replace(" by MPI", "")
                 row.short = row.short.replace("MPI ", "")
-        self.measure(f"{how}: 0 B, 64 KiB, 1 MiB",
-                     transport("plain", ("latency", "64k", "1m"), (0, 65536, MIB)))
+        self.measure(f"{how}: 0 B to 1 MiB",
+                     transport("plain", ("latency", "1k", "16k", "64k", "1m"),
+                               (0, 1024, 16384, 65536, MIB)))
         self.measure("the same at MTU 9,000: 1 MiB", transport("jumbo", ("1m jumbo",), (MIB,)))
         self.measure("short messages: how many, and their processor time", self.short_messages)
         self.measure("a short message beside a bulk stream, at 1 Gbit/s", self.beside_bulk)
@@ -239,14 +247,28 @@ class Demo:
         numbers = self.samples.get((name, provider))
         return statistics.median(numbers) if numbers else None
 
+    def best(self, name):
+        """gamma's better link and its median; None: not measured."""
+        medians = {link: self.median(name, link) for link in LINKS}
+        found = {link: value for link, value in medians.items() if value is not None}
+        if not found:
+            return None, None
+        choose = max if ROWS[name].more_is_better else min
+        link = choose(found, key=found.get)
+        return link, found[link]
+
     def table(self):
-        yield f"{'':38} {'gamma':>12} {'tcp':>12}   gamma is"
+        yield f"{'':36} {'gamma':>23}"
+        yield f"{'':36} {'raw':>11} {'UDP':>11} {'tcp':>11}   gamma's better link is"
         for name, row in ROWS.items():
-            medians = [self.median(name, provider) for provider in PROVIDERS]
             cells = ["-" if value is None else f"{number_text(value)} {row.unit}"
-                     for value in medians]
-            yield f"{row.text:38} {cells[0]:>12} {cells[1]:>12}   {row.verdict(*medians)}"
-        yield "tcp: with the kernel's offloads on. One way; medians of three interleaved rounds."
+                     for value in (self.median(name, provider) for provider in PROVIDERS)]
+            link, value = self.best(name)
+            verdict = row.verdict(value, self.median(name, "tcp"))
+            named = f" ({'UDP' if link == 'udp' else link})" if link else ""
+            yield (f"{row.text:36} " + " ".join(f"{cell:>11}" for cell in cells) +
+                   f"   {verdict}{named}")
+        yield "One way; medians of three interleaved rounds; the kernel's offloads on."
         if self.others > OTHERS_SHARE:
             yield (f"Disturbed: other programs took {self.others:.0%} of a processor meanwhile; "
                    "latencies suffer most.")
@@ -258,7 +280,7 @@ class Demo:
     def conclusion(self):
         kinds = {"Faster": [], "Level": [], "Slower": []}
         for name, row in ROWS.items():
-            advantage = row.advantage(*(self.median(name, provider) for provider in PROVIDERS))
+            advantage = row.advantage(self.best(name)[1], self.median(name, "tcp"))
             if advantage is not None:
                 kind = "Level" if is_level(advantage) else "Faster" if advantage > 1 else "Slower"
                 kinds[kind].append(row.short)
