@@ -32,6 +32,7 @@ enum {
 	IPV4_OVERHEAD = 28, /* bytes of the IPv4 and UDP headers */
 	IPV6_OVERHEAD = 48,
 	RCVBUF = 4 << 20, /* wanted, bytes */
+	SLOTS_FEW = 20,   /* frames in the receive buffer: fewer are reported */
 	CONTROL = 128,    /* bytes of control messages */
 };
 
@@ -160,7 +161,10 @@ static int udp_refusal(struct udp_link *udp, unsigned count)
 	if (count == 1 || (error != EIO && error != EINVAL))
 		return -EAGAIN;
 	/* EIO: the NIC cannot write the checksums; EINVAL: the kernel takes fewer frames. */
-	gamma_info("UDP frames leave one by one: %s", strerror(error));
+	gamma_warn("the kernel or the NIC refused to segment UDP (%s): frames leave one by one, "
+		   "and long messages are slow; switch the NIC's checksum offload on (ethtool -K "
+		   "NIC tx on)",
+		   strerror(error));
 	udp->single = true;
 	return 0;
 }
@@ -369,6 +373,20 @@ static int set_ip_options(const struct udp_link *udp)
 	       setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof(one));
 }
 
+/* The default suffices; less than two trains makes streams stop and go. */
+static void report_buffer(int bytes, uint32_t slots)
+{
+	if (slots < SLOTS_FEW)
+		gamma_warn("the receive buffer has %d KiB, which is room for %u frames: streams "
+			   "are slow until net.core.rmem_max is raised (sysctl -w "
+			   "net.core.rmem_max=%d)",
+			   bytes >> 10, slots, RCVBUF);
+	else if (bytes < RCVBUF)
+		gamma_info("the receive buffer has %d KiB instead of %d, so peers get less credit: "
+			   "raise net.core.rmem_max",
+			   bytes >> 10, RCVBUF >> 10);
+}
+
 /* Merging (Linux 5.0) is an optimization: without it frames arrive singly. */
 static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 {
@@ -385,10 +403,7 @@ static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 	    bind(fd, &address.any, address_len))
 		return -errno;
 	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
-	if (bytes < RCVBUF)
-		gamma_info("the receive buffer has %d KiB instead of %d, so peers get less credit: "
-			   "raise net.core.rmem_max",
-			   bytes >> 10, RCVBUF >> 10);
+	report_buffer(bytes, udp->link.slots);
 	return 0;
 }
 

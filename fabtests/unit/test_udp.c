@@ -7,7 +7,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/udp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,6 +28,52 @@ static struct gamma_link *out, *in; /* on 127.0.0.1, on 127.0.0.2, or on fd00::1
 static bool ipv6;
 static uint8_t payload[FRAMES][BYTES];
 static struct gamma_frame frames[FRAMES];
+
+/* ---- kernels and NICs that can less ---- */
+
+static int segmentation_error; /* errno of a call that asks for segmentation; 0: it works */
+static bool no_merging;        /* UDP_GRO is unknown */
+static int buffer;             /* bytes: all that the receive buffer may have; 0: any number */
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (segmentation_error && msg->msg_controllen) {
+		errno = segmentation_error;
+		return -1;
+	}
+	return __real_sendmsg(fd, msg, flags);
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	bool forced = level == SOL_SOCKET && name == SO_RCVBUFFORCE;
+
+	if ((no_merging && level == SOL_UDP && name == UDP_GRO) || (buffer && forced)) {
+		errno = forced ? EPERM : ENOPROTOOPT;
+		return -1;
+	}
+	if (buffer && level == SOL_SOCKET && name == SO_RCVBUF)
+		value = &buffer;
+	return __real_setsockopt(fd, level, name, value, len);
+}
+
+static char logged[512]; /* the last line above the level info */
+static unsigned lines;
+
+static void listen_to_log(enum gamma_log_level level, const char *line)
+{
+	if (level == GAMMA_LOG_INFO)
+		return;
+	snprintf(logged, sizeof(logged), "%s", line);
+	lines++;
+}
+
+/* ---- */
 
 static struct gamma_udp_attr attr(uint8_t host)
 {
@@ -213,6 +261,83 @@ static void count__what_the_receive_buffer_had_no_room_for(void **state)
 	assert_int_equal(stats[1].ring_drops, drops);
 }
 
+/* What the kernel refused as a train leaves frame by frame, in order; so does all that follows. */
+static void refused__segmentation(int error)
+{
+	netns_needed();
+	segmentation_error = error;
+	lines = 0;
+	gamma_log_set_sink(listen_to_log);
+	for (unsigned i = 0; i < 40; i++)
+		make_frame(i, BYTES);
+	send_all(40);
+	assert_int_equal(stats[0].send_calls, 41);
+	send_all(40);
+	assert_int_equal(stats[0].send_calls, 81);
+	gamma_log_set_sink(NULL);
+	segmentation_error = 0;
+	for (unsigned i = 0; i < 80; i++)
+		expect(i % 40);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(logged, "frames leave one by one"));
+}
+
+static void refused__nic_writes_no_checksums(void **state)
+{
+	(void) state;
+	refused__segmentation(EIO);
+}
+
+static void refused__kernel_segments_less(void **state)
+{
+	(void) state;
+	refused__segmentation(EINVAL);
+}
+
+static void reopen(void)
+{
+	struct gamma_udp_attr host = attr(2);
+
+	in->ops->close(in);
+	lines = 0;
+	gamma_log_set_sink(listen_to_log);
+	assert_int_equal(gamma_udp_open(&host, &stats[1], &in), 0);
+	gamma_log_set_sink(NULL);
+}
+
+static void old_kernel__frames_arrive_singly(void **state)
+{
+	(void) state;
+	netns_needed();
+	no_merging = true;
+	reopen();
+	no_merging = false;
+	for (unsigned i = 0; i < 40; i++)
+		make_frame(i, BYTES);
+	send_all(40);
+	for (unsigned i = 0; i < 40; i++)
+		expect(i);
+	assert_true(stats[1].receive_calls >= 40);
+	assert_int_equal(lines, 0);
+}
+
+/* The line names the sysctl. Debian's default is large enough for no line. */
+static void buffer__small_is_reported(void **state)
+{
+	(void) state;
+	netns_needed();
+	buffer = 8192;
+	reopen();
+	buffer = 0;
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(logged, "sysctl -w net.core.rmem_max="));
+	assert_in_range(in->slots, 1, 19);
+	buffer = 212992;
+	reopen();
+	buffer = 0;
+	assert_int_equal(lines, 0);
+}
+
 static void source__port_that_is_not_the_senders_is_dropped(void **state)
 {
 	(void) state;
@@ -382,6 +507,10 @@ int main(void)
 		LINK_TEST(pass__mixed_sizes),
 		LINK_TEST(next__without_release_lends_again),
 		LINK_TEST(count__what_the_receive_buffer_had_no_room_for),
+		LINK_TEST(refused__nic_writes_no_checksums),
+		LINK_TEST(refused__kernel_segments_less),
+		LINK_TEST(old_kernel__frames_arrive_singly),
+		LINK_TEST(buffer__small_is_reported),
 		LINK_TEST(source__port_that_is_not_the_senders_is_dropped),
 		LINK_TEST(error__nobody_has_the_port),
 		LINK_TEST(error__datagrams_still_arrive),
