@@ -4,78 +4,16 @@
 # A third host on the wire against an exchange of two with compared contents. Off the path, with what
 # LOOKUP reveals, it neither ends nor stalls the exchange, whatever it invents. On the path neither
 # frames that come again do, nor damaged ones. With altered frames and good checksums it may end the
-# exchange, but crash no program. The frames are drawn from a seed (GAMMA_ATTACK_SEED).
+# exchange, but crash no program.
 # Functions are called through until_true:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=wire_attack.sh
+. "$top_srcdir/fabtests/functional/wire_attack.sh"
 
-need_tool python3
-soak=$abs_top_builddir/fabtests/functional/gamma-soak
-[ -x "$soak" ] || bail "$soak is not built"
-seed=${GAMMA_ATTACK_SEED:-$RANDOM}
-echo "seed $seed"
-# Each attack by one kind of frames takes so long; with all of them, three times that.
-seconds=1
-[ "${GAMMA_TEST_LONG:-0}" = 0 ] || seconds=32
-
-lab_up 3
-gamma_env+=(FI_GAMMA_PEER_TIMEOUT=60)
-# A hub: node03 sees all frames, and a forged source moves no address to another port.
-ip -n "gl-$lab_name-sw" link set dev data type bridge ageing_time 0
-
-# What the client has verified so far.
-verified() {
-	awk '/^total/ { count = $2 } END { print count + 0 }' "$work/client.out"
-}
-
-has_verified() {
-	[ "$(verified)" -gt "$1" ]
-}
-
-start_exchange() {
-	start server node01 900 "$soak" serve 7000 "$seed"
-	wait_for_line server '^ready' 10 || bail "the server does not start"
-	start client node02 900 "$soak" drive node01 7000 0 "$seed"
-	until_true 20 has_verified 20 || bail "the client does not start"
-}
-
-end_exchange() {
-	stop client
-	stop server
-}
-
-# attack WAY SECONDS [OPTION...]
-attack() {
-	local way=$1 lasts=$2
-	shift 2
-	on node03 python3 -B "$top_srcdir/fabtests/functional/wire_attack.py" "$way" --nic gam0 \
-		--victim "$(data_mac 1)" --victim "$(data_mac 2)" --seconds "$lasts" --seed "$seed" "$@" \
-		>"$work/attack.out" 2>&1
-}
-
-# survives TEXT WAY SECONDS [OPTION...]: the exchange goes on in and behind the attack, as if there
-# was none.
-survives() {
-	local text=$1 before
-	shift
-	before=$(verified)
-	attack "$@" || not_ok "$text: attacker" "$work/attack.out"
-	until_true 20 has_verified "$before" || not_ok "$text: nothing arrives any more"
-	before=$(($(verified) + 20))
-	if ! until_true 20 has_verified "$before"; then
-		not_ok "$text: stands still behind it" "$work/client.out" "$work/server.out"
-	elif grep -Eq '^(lost|bad)' "$work/client.out" "$work/server.out"; then
-		grep -hE '^(lost|bad)' "$work/client.out" "$work/server.out" >"$work/lost.out"
-		not_ok "$text: the exchange was ended or damaged" "$work/lost.out"
-	else
-		ok "$text: $(tail -n 1 "$work/attack.out")"
-		return
-	fi
-	end_exchange
-	start_exchange
-}
-
+attack_lab_up
+victims=(--victim "$(data_mac 1)" --victim "$(data_mac 2)")
 start_exchange
 for kind in data ack credit request reclaim probe reset bye lookup datagram; do
 	survives "forged off the path: $kind" forge "$seconds" --kind "$kind"

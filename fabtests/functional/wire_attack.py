@@ -4,11 +4,13 @@
 
 wire_attack.py forge|replay|mutate --nic NIC --victim MAC --victim MAC [--kind KIND]
                [--rate FRAMES] [--seconds S] [--seed N]
+wire_attack.py ... --udp OWN-ADDRESS --victim ADDRESS,MAC,PORT --victim ADDRESS,MAC,PORT
 
 forge: off the path. It knows what LOOKUP reveals of the victims' endpoints, and invents frames in
 either one's name, field by field, with good checksums. replay: on the path. Frames of the victims
 again, unaltered, or with damage that the checksum must show. mutate: frames of the victims with one
-field changed and the checksum repaired. The last line says how many frames were sent."""
+field changed and the checksum repaired. With --udp the frames are in UDP datagrams, and kind icmp
+is ICMP errors that quote invented frames. The last line says how many frames were sent."""
 import argparse
 import random
 import select
@@ -19,6 +21,7 @@ import time
 
 from crc32c import crc32c
 from hostile_wire import ETHERTYPE
+from wire_attack_udp import UdpWire
 
 VERSION = 1
 HEADER = struct.Struct(">HHIBBBBHHIIII")
@@ -27,6 +30,7 @@ FIELDS = ("dst_port", "src_port", "tenant", "kind", "op", "header_len", "flags",
 CHECKSUM_AT = 14 + 28
 KINDS = {"data": 1, "ack": 2, "credit": 3, "request": 4, "reclaim": 5, "probe": 6, "reset": 7,
          "bye": 8, "lookup": 9, "datagram": 10}
+QUOTED = (1, 4, 6, 9) # kinds that an ICMP error may say something about
 OPS = {1: range(1, 16), 2: (0, 1), 5: (0, 1), 6: (0, 1), 7: (0, 1, 2), 8: (0, 1), 9: (0, 1, 2, 3)}
 # In the order of their bits: the sizes in bytes of their fields.
 EXTENSIONS = ((4, 4), (4, 16), (4, 4), (8,), (8,), (4, 8), (8,), (4,), (2, 2), (4,), (8, 8, 8),
@@ -69,12 +73,13 @@ def build(source, target, fields, extensions=(), payload=b""):
 class Wire:
     """The NIC: sends any frame, sees all that the switch delivers."""
 
-    def __init__(self, nic):
+    def __init__(self, nic, victims):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
         self.socket.bind((nic, ETHERTYPE))
         member = struct.pack("iHH8s", socket.if_nametoindex(nic), 1, 0, b"") # PACKET_MR_PROMISC
         self.socket.setsockopt(263, 1, member) # SOL_PACKET, PACKET_ADD_MEMBERSHIP
         self.mac = self.socket.getsockname()[4]
+        self.victims = [bytes.fromhex(mac.replace(":", "")) for mac in victims]
         self.sent = self.refused = 0
 
     def send(self, frame):
@@ -92,23 +97,28 @@ class Wire:
                 yield frame
             wait = 0
 
-    def look_up(self, mac):
-        """An endpoint of that host: any, by the question that every one answers."""
-        me = Endpoint(self.mac, MY_PORT, 0, MY_EPOCH)
-        end = time.monotonic() + LOOKUP_WAIT
-        while time.monotonic() < end:
-            self.send(build(me, Endpoint(mac, ANY_PORT, 0, 0), {"kind": KINDS["lookup"]}))
-            began = time.monotonic()
-            for frame in self.frames(0.1):
-                head = dict(zip(FIELDS, HEADER.unpack_from(frame, 14)))
-                if (head["kind"] & 15 == KINDS["lookup"] and head["op"] == LOOKUP_FOUND and
-                        head["dst_epoch"] == MY_EPOCH and frame[6:12] == mac):
-                    at = 14 + head["header_len"]
-                    epoch, = struct.unpack_from(">I", frame, at + 8)
-                    return Endpoint(frame[at:at + 6], head["src_port"], head["tenant"], epoch)
-                if time.monotonic() > began + 0.5:
-                    break
-        sys.exit("wire_attack: no endpoint answers LOOKUP there")
+    def port_of(self, _):
+        """An endpoint of that host: any answers."""
+        return ANY_PORT
+
+
+def look_up(wire, mac):
+    """An endpoint of that host, by the question that every one answers."""
+    me = Endpoint(wire.mac, MY_PORT, 0, MY_EPOCH)
+    end = time.monotonic() + LOOKUP_WAIT
+    while time.monotonic() < end:
+        wire.send(build(me, Endpoint(mac, wire.port_of(mac), 0, 0), {"kind": KINDS["lookup"]}))
+        began = time.monotonic()
+        for frame in wire.frames(0.1):
+            head = dict(zip(FIELDS, HEADER.unpack_from(frame, 14)))
+            if (head["kind"] & 15 == KINDS["lookup"] and head["op"] == LOOKUP_FOUND and
+                    head["dst_epoch"] == MY_EPOCH and frame[6:12] == mac):
+                at = 14 + head["header_len"]
+                epoch, = struct.unpack_from(">I", frame, at + 8)
+                return Endpoint(frame[at:at + 6], head["src_port"], head["tenant"], epoch)
+            if time.monotonic() > began + 0.5:
+                break
+    sys.exit("wire_attack: no endpoint answers LOOKUP there")
 
 
 class Attacker:
@@ -117,10 +127,11 @@ class Attacker:
     def __init__(self, options, wire):
         self.random, self.wire = random.Random(options.seed), wire
         self.kind = KINDS.get(options.kind)
+        self.errors = options.kind == "icmp"
         self.kept = []
-        self.victims = [bytes.fromhex(mac.replace(":", "")) for mac in options.victim]
+        self.victims = wire.victims
         asked = self.victims if options.way == "forge" else []
-        self.endpoints = [wire.look_up(mac) for mac in asked]
+        self.endpoints = [look_up(wire, mac) for mac in asked]
 
     def number(self, size):
         """Borders, and what lies between."""
@@ -143,7 +154,7 @@ class Attacker:
     def forge(self):
         """Of a drawn kind, in one victim's name to the other, mostly right but for one field."""
         source, target = self.random.sample(self.endpoints, 2)
-        kind = self.kind or self.random.choice(list(KINDS.values()))
+        kind = self.kind or self.random.choice(QUOTED if self.errors else list(KINDS.values()))
         fields = {"kind": kind, "op": self.random.choice(OPS.get(kind, (0,))),
                   "seq": self.random.getrandbits(32)}
         extensions, payload = [], b""
@@ -207,7 +218,8 @@ class Attacker:
             while count < (time.monotonic() - began) * rate:
                 count += 1
                 if way == "forge" or self.kept:
-                    self.wire.send(getattr(self, way)())
+                    frame = getattr(self, way)()
+                    (self.wire.send_error if self.errors else self.wire.send)(frame)
             time.sleep(0.002)
 
 
@@ -216,14 +228,19 @@ def main():
     parser.add_argument("way", choices=("forge", "replay", "mutate"))
     parser.add_argument("--nic", required=True)
     parser.add_argument("--victim", action="append", required=True)
-    parser.add_argument("--kind", choices=KINDS)
+    parser.add_argument("--kind", choices=(*KINDS, "icmp"))
+    parser.add_argument("--udp", metavar="OWN-ADDRESS")
     parser.add_argument("--rate", type=float, default=300)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    wire = Wire(options.nic)
+    if options.udp:
+        wire = UdpWire(options.nic, options.udp, options.victim)
+    else:
+        wire = Wire(options.nic, options.victim)
     Attacker(options, wire).attack(options.way, options.rate, options.seconds)
     print(f"{wire.sent} frames sent, {wire.refused} refused by the own NIC")
 
 
-main()
+if __name__ == "__main__":
+    main()
