@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 #
 # A third host on the wire against an exchange of two, for test_wire_attack.sh and
 # test_wire_attack_udp.sh, which source it after lib.sh. The frames are drawn from a seed
@@ -15,8 +15,8 @@ seconds=1
 victims=() # options of wire_attack.py: whom it attacks, and how
 server_name=node01
 
-attack_lab_up() { # [OPTION...]: of lab_up
-	lab_up 3 "$@"
+attack_lab_up() {
+	lab_up 3
 	gamma_env+=(FI_GAMMA_PEER_TIMEOUT=60)
 	# A hub: node03 sees all frames, and a forged source moves no address to another port.
 	ip -n "gl-$lab_name-sw" link set dev data type bridge ageing_time 0

@@ -80,7 +80,7 @@ class UdpWire:
         self.emit(frame[0:6], self.datagram(frame))
 
     def send_error(self, frame):
-        """Port unreachable, as if the frame's source had sent it and its target had no such port."""
+        """Port unreachable, as if the frame's source had sent it to a port without an owner."""
         quoted = self.datagram(frame)[:ICMP_QUOTES]
         icmp = struct.pack(">BBHI", ICMP_UNREACHABLE, ICMP_PORT, 0, 0) + quoted
         icmp = icmp[:2] + struct.pack(">H", sum16(icmp)) + icmp[4:]

@@ -22,7 +22,8 @@ enum { RECORDS_MAX = 100, PEERS = 2, CONTROL_MAX = 128 };
 struct record {
 	uint8_t how; /* see below */
 	uint8_t control_len;
-	uint16_t len; /* bytes that follow: of control messages, if it is an error, and the datagram */
+	uint16_t len; /* bytes that follow: of control messages, if it is an error, and the datagram
+		       */
 } __attribute__((packed));
 
 enum {
@@ -196,9 +197,10 @@ static void make_all_right(struct net *net, unsigned from, bool ipv6, bool numbe
 static void queue(struct net *net, const struct record *record, const uint8_t *bytes, bool ipv6)
 {
 	unsigned from = 1 + (record->how & HOW_FROM);
-	size_t control = record->how & HOW_ERROR
-				 ? gamma_min(gamma_min(record->control_len, CONTROL_MAX), record->len)
-				 : 0;
+	size_t control =
+		record->how & HOW_ERROR
+			? gamma_min(gamma_min(record->control_len, CONTROL_MAX), record->len)
+			: 0;
 
 	queued.error = record->how & HOW_ERROR;
 	queued.datagram = !queued.error;
