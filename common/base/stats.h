@@ -31,6 +31,10 @@
 	X(ports_in_place, "of these, those handled where they arrived, without a copy")           \
 	X(datagrams_out, "best-effort frames sent")                                               \
 	X(datagrams_in, "best-effort frames delivered")                                           \
+	X(multicast_out, "frames of collective operations sent by multicast for the first time")  \
+	X(multicast_in, "frames of collective operations taken from multicast")                   \
+	X(multicast_asks, "questions for such frames where later ones had come")                  \
+	X(multicast_again, "such frames sent again, by multicast or to one receiver")             \
 	X(data_frames_out, "DATA frames sent for the first time")                                 \
 	X(data_frames_in, "DATA frames that arrived for the first time")                          \
 	X(acks_out, "acknowledgements sent in frames of their own")                               \

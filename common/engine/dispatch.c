@@ -393,6 +393,32 @@ static bool is_own_frame(const struct gamma_local *local, const struct gamma_arr
 	       !memcmp(gamma_dispatch_sender(arrival), local->addr.mac, GAMMA_MAC_LEN);
 }
 
+bool gamma_dispatch_read_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			       const struct gamma_arrival *arrival, struct gamma_group_frame *frame)
+{
+	struct gamma_local *local = &endpoint->local;
+	struct gamma_fields fields;
+
+	if (gamma_codec_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK) {
+		local->stats.malformed++;
+		return false;
+	}
+	if (!payload_intact(arrival, &fields)) {
+		local->stats.corrupt++;
+		return false;
+	}
+	if (fields.tenant != local->tenant || fields.dst_port != ntohs(group->addr.port) ||
+	    fields.kind != GAMMA_KIND_DATAGRAM || fields.dst_epoch != GAMMA_EPOCH_ANY ||
+	    is_own_frame(local, arrival, &fields)) {
+		local->stats.stray++;
+		return false;
+	}
+	gamma_envelope_of(&fields, fields.payload_len, &frame->envelope);
+	source_of(endpoint, arrival, &fields, &frame->source);
+	frame->payload = gamma_dispatch_payload(arrival, &fields);
+	return true;
+}
+
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			  const struct gamma_arrival *arrival)
 {

@@ -42,6 +42,10 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			       const uint8_t *mac, const struct gamma_fields *to,
 			       enum gamma_reset_op why, bool counts);
+/* Reads a frame of a group that the interface layer takes; false: it is none of the group's. */
+bool gamma_dispatch_read_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			       const struct gamma_arrival *arrival,
+			       struct gamma_group_frame *frame);
 void gamma_dispatch_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			  const struct gamma_arrival *arrival);
 

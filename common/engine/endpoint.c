@@ -576,6 +576,11 @@ const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
 	return &endpoint->local.stats;
 }
 
+struct gamma_stats *gamma_endpoint_counters(struct gamma_endpoint *endpoint)
+{
+	return &endpoint->local.stats;
+}
+
 void gamma_endpoint_count_port(struct gamma_endpoint *endpoint, bool in_place)
 {
 	endpoint->local.stats.ports_in++;

@@ -135,6 +135,22 @@ struct gamma_group;
 int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
 		      struct gamma_group **group);
 void gamma_groups_leave(struct gamma_endpoint *endpoint, struct gamma_group *group);
+/* Joins a group whose frames progress does not look at: they wait in a ring of their own until the
+ * caller takes them. Blocks, perhaps for long; the endpoint may be used by another thread
+ * meanwhile. gamma_groups_leave ends it. */
+int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
+		      struct gamma_group **group);
+/* Frames that wait there without loss; 0: it only sends. */
+uint32_t gamma_groups_slots(const struct gamma_group *group);
+struct gamma_group_frame {
+	struct gamma_addr source;
+	struct gamma_envelope envelope;
+	const uint8_t *payload;
+};
+/* The oldest frame, which stays until it is released; false: there is none. */
+bool gamma_groups_next(struct gamma_endpoint *endpoint, struct gamma_group *group,
+		       struct gamma_group_frame *frame);
+void gamma_groups_release(struct gamma_endpoint *endpoint, struct gamma_group *group);
 /* As gamma_endpoint_send_datagram, to all of the group but this endpoint. */
 int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			      const struct iovec *iov, unsigned iov_count,
@@ -161,6 +177,8 @@ void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_END
 
 /* Counters, with the kernel's read in. */
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint);
+/* The same, to count what the interface layer does. */
+struct gamma_stats *gamma_endpoint_counters(struct gamma_endpoint *endpoint);
 /* Counts a message that an active port has handled. */
 void gamma_endpoint_count_port(struct gamma_endpoint *endpoint, bool in_place);
 

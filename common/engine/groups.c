@@ -17,6 +17,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+/* Of a group whose frames wait there until they are wanted. */
+enum { RING_BYTES = 2 << 20 };
+
 static int watch_group_fd(struct gamma_endpoint *endpoint, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -47,7 +50,7 @@ static void free_group(struct gamma_endpoint *endpoint, struct gamma_group *grou
 
 /* A socket of its own, which also sees frames that leave the host. */
 static int open_group_socket(struct gamma_endpoint *endpoint, struct gamma_group *group,
-			     bool receives)
+			     bool receives, size_t ring_bytes)
 {
 	const struct gamma_local *local = &endpoint->local;
 	struct gamma_packet_attr attr = {
@@ -58,6 +61,8 @@ static int open_group_socket(struct gamma_endpoint *endpoint, struct gamma_group
 		.mtu = endpoint->packet->mtu,
 		.group = group->addr.mac,
 		.receives = receives,
+		.ring_bytes = ring_bytes,
+		.incoming_only = ring_bytes != 0,
 	};
 
 	return gamma_packet_open(&attr, &endpoint->local.stats, &group->link);
@@ -119,7 +124,7 @@ int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *
 	gamma_list_init(&group->entry);
 	group->addr = *addr;
 	ret = endpoint->broker ? join_by_gammad(endpoint, group, receives)
-			       : open_group_socket(endpoint, group, receives);
+			       : open_group_socket(endpoint, group, receives, 0);
 	if (!ret && receives)
 		ret = watch_group_fd(endpoint, group->link->fd);
 	if (ret) {
@@ -152,6 +157,53 @@ void gamma_groups_close(struct gamma_endpoint *endpoint)
 			   gamma_list_first(&endpoint->groups, struct gamma_group, entry));
 	if (endpoint->groups_fd >= 0)
 		close(endpoint->groups_fd);
+}
+
+/* ---- groups whose frames the interface layer takes ---- */
+
+int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
+		      struct gamma_group **out)
+{
+	struct gamma_group *group = calloc(1, sizeof(*group));
+	int ret;
+
+	if (!group)
+		return -ENOMEM;
+	gamma_list_init(&group->entry);
+	group->addr = *addr;
+	ret = endpoint->broker ? join_by_gammad(endpoint, group, receives)
+			       : open_group_socket(endpoint, group, receives, RING_BYTES);
+	if (ret) {
+		close_group_link(endpoint, group);
+		free(group);
+		return ret;
+	}
+	*out = group;
+	return 0;
+}
+
+uint32_t gamma_groups_slots(const struct gamma_group *group)
+{
+	return group->link ? group->link->slots : 0;
+}
+
+bool gamma_groups_next(struct gamma_endpoint *endpoint, struct gamma_group *group,
+		       struct gamma_group_frame *frame)
+{
+	struct gamma_arrival arrival;
+
+	while (group->link && group->link->ops->next(group->link, &arrival)) {
+		if (gamma_dispatch_read_group(endpoint, group, &arrival, frame))
+			return true;
+		gamma_groups_release(endpoint, group);
+	}
+	return false;
+}
+
+void gamma_groups_release(struct gamma_endpoint *endpoint, struct gamma_group *group)
+{
+	endpoint->local.stats.frames_in++;
+	group->link->ops->release(group->link);
 }
 
 unsigned gamma_groups_receive(struct gamma_endpoint *endpoint)

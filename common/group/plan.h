@@ -26,17 +26,25 @@ enum {
 	GAMMA_PLAN_SHORT = 16384, /* bytes: up to here the number of messages counts, above their
 				   * bytes */
 	GAMMA_PLAN_PIECE = 16384, /* bytes that one link of a chain passes on at a time ... */
+	GAMMA_PLAN_CAST = 2048,   /* bytes: from here on a broadcast goes by multicast */
 	GAMMA_PLAN_PIECES = 1024, /* unless there were more than so many */
+};
+
+/* Which members are on one host: the first of these, its leader, takes what comes by multicast. */
+struct gamma_plan_hosts {
+	uint32_t *leaders; /* by place: the place of its host's leader */
+	uint32_t count;    /* hosts */
 };
 
 /* One operation as a member calls it. */
 struct gamma_plan_call {
 	enum gamma_plan_kind kind;
-	uint32_t place, n;     /* of the member; members */
-	uint32_t root;         /* place; 0 in operations without a root */
-	uint32_t datatype, op; /* as in atomics; op counts in reductions only */
-	uint32_t unit;         /* bytes of an element */
-	uint64_t count;        /* elements of each member; of a broadcast: in all */
+	uint32_t place, n;                    /* of the member; members */
+	uint32_t root;                        /* place; 0 in operations without a root */
+	uint32_t datatype, op;                /* as in atomics; op counts in reductions only */
+	uint32_t unit;                        /* bytes of an element */
+	uint64_t count;                       /* elements of each member; of a broadcast: in all */
+	const struct gamma_plan_hosts *hosts; /* NULL: multicast does not reach all members */
 	const void *from; /* what the member gives: count elements; of a scatter's root: n times
 			   * as many */
 	void *to; /* takes the result: count elements, or of gather's root and allgather n times as
@@ -63,6 +71,8 @@ void gamma_plan_allreduce(const struct gamma_plan_call *call, struct gamma_sched
 void gamma_plan_gather(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
 void gamma_plan_allgather(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
 void gamma_plan_scatter(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
+/* Broadcast to hosts by multicast, and from their leaders to the others. */
+void gamma_plan_multicast(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
 /* Reductions of long operands around a ring, to one root or to all. */
 void gamma_plan_ring_reduce(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
 

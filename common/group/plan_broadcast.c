@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Broadcast: short ones down a binomial tree, long ones in pieces along a chain, in which every
- * member receives one piece while it sends the one before.
+ * Broadcast without multicast: short ones down a binomial tree, long ones in pieces along a chain,
+ * in which every member receives one piece while it sends the one before.
  */
 #include "base/base.h"
 #include "group/plan.h"
@@ -57,7 +57,9 @@ static void plan_chain(const struct gamma_plan_call *call, struct gamma_schedule
 
 void gamma_plan_broadcast(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
 {
-	if (gamma_plan_bytes(call) > GAMMA_PLAN_SHORT)
+	if (call->hosts && gamma_plan_bytes(call) >= GAMMA_PLAN_CAST)
+		gamma_plan_multicast(call, schedule);
+	else if (gamma_plan_bytes(call) > GAMMA_PLAN_SHORT)
 		plan_chain(call, schedule);
 	else
 		plan_tree(call, schedule);

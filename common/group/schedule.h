@@ -15,6 +15,8 @@ enum gamma_schedule_kind {
 	GAMMA_SCHEDULE_RECEIVE, /* a message from `peer` comes to `to` */
 	GAMMA_SCHEDULE_COPY,    /* `from` to `to` */
 	GAMMA_SCHEDULE_FOLD,    /* to = to op from */
+	GAMMA_SCHEDULE_CAST,    /* `from` goes to all leaders by multicast */
+	GAMMA_SCHEDULE_TAKE,    /* that comes from `peer` to `to` */
 };
 
 #define GAMMA_SCHEDULE_NONE UINT32_MAX /* no step */
@@ -57,6 +59,9 @@ uint32_t gamma_schedule_copy(struct gamma_schedule *schedule, void *to, const vo
 			     uint64_t len, uint32_t a, uint32_t b);
 uint32_t gamma_schedule_fold(struct gamma_schedule *schedule, void *to, const void *from,
 			     uint64_t len, uint32_t a, uint32_t b);
+uint32_t gamma_schedule_cast(struct gamma_schedule *schedule, const void *from, uint64_t len);
+uint32_t gamma_schedule_take(struct gamma_schedule *schedule, uint32_t peer, void *to,
+			     uint64_t len);
 /* Memory that lives as long as the schedule, aligned for every type; NULL: it has failed. */
 void *gamma_schedule_take_memory(struct gamma_schedule *schedule, uint64_t len);
 /* ---- running it ---- */

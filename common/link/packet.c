@@ -317,6 +317,9 @@ static int start_packet_link(struct packet_link *packet, const struct gamma_pack
 		return ret;
 	/* Members on this host must see frames that this host sends to the group. A socket for all
 	 * protocols sees outgoing frames, unless they bypass the queueing discipline. */
+	if (attr->incoming_only &&
+	    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)))
+		return -errno;
 	if (attr->group)
 		address.sll_protocol = attr->receives ? htons(ETH_P_ALL) : 0;
 	else if (setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))

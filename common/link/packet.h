@@ -23,6 +23,7 @@ struct gamma_packet_attr {
 	const uint8_t *mac;   /* of the NIC; AF_XDP only */
 	const uint8_t *group; /* MAC of the multicast group to join; NULL: unicast */
 	bool receives;        /* false: the group's frames are only sent, not received */
+	bool incoming_only;   /* nor those that leave this host */
 };
 
 /* Returns 0 or a negative errno; -EPERM: the process lacks CAP_NET_RAW. */

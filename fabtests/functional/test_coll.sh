@@ -8,6 +8,7 @@
 
 coll=$abs_top_builddir/fabtests/functional/gamma-coll
 [ -x "$coll" ] || bail "$coll is not built (make check builds it)"
+need_tool jq
 hosts=4
 good=(query all types order subsets groups late ahead)
 
@@ -66,8 +67,34 @@ lab_up $hosts
 coll "four hosts" 4 "${good[@]}"
 coll "seven processes on four hosts" 7 "${good[@]}"
 coll "one process" 1 query all types
+# What left the root of one broadcast of 1 MiB: each frame once, to all hosts. MTU 1,500 carries
+# 1,452 bytes of it.
+gamma_env+=("FI_GAMMA_STATS=$work/stats")
+rm -f "$work/stats"
+coll "1 MiB to three hosts" 4 mib
+counted() { # TEXT JQ-CONDITION, on the list of all endpoints' counters
+	if jq -se "$2" "$work/stats" >"$work/jq.out"; then
+		ok "$1"
+	else
+		jq -c '{multicast_out, multicast_in, multicast_asks, multicast_again}' "$work/stats" >"$work/jq.out"
+		not_ok "$1" "$work/jq.out"
+	fi
+}
+counted "it leaves once: 723 frames at the root, none elsewhere" \
+	'(map(.multicast_out) | sort) == [0, 0, 0, 723]'
+counted "each other host takes 723 frames" '(map(.multicast_in) | sort) == [0, 723, 723, 723]'
+counted "no question, no repair" 'all(.multicast_asks == 0 and .multicast_again == 0)'
+counted "other data frames are few" 'all(.data_frames_out < 200)'
+
+lab impair node03 --loss 5 --seed 7
+rm -f "$work/stats"
+coll "5 % loss at one host" 4 all
+counted "what was lost was sent again" 'map(.multicast_again) | add > 0'
+lab impair node03 off
+unset 'gamma_env[-1]'
+
 coll "different lengths" 4 lengths
-names "the others hear of the one that differs" 'member [0-9]+ .*another operation' 1
+check "one is named" grep -q 'member [0-9].*another operation' "$work"/m?.out
 coll "everybody takes another one for the root" 4 roots
 
 gamma_env+=(FI_GAMMA_JOIN_TIMEOUT=2 FI_GAMMA_PEER_TIMEOUT=2)
@@ -78,6 +105,15 @@ names "it is named" 'member 3 .*has not joined' 4
 run_coll 4 death || true
 names "a member dies" 'barrier: member 3 ' 4
 unset 'gamma_env[-1]' 'gamma_env[-1]'
+
+gamma_env+=(FI_LOG_LEVEL=warn FI_LOG_PROV=gamma "FI_GAMMA_STATS=$work/stats")
+lab_down
+lab_up $hosts --multicast filter
+rm -f "$work/stats"
+coll "a switch that filters multicast" 4 query all
+counted "then nothing goes by multicast" 'all(.multicast_in == 0)'
+check "one warning for each group" test "$(cat "$work"/m?.out | grep -c 'goes without multicast')" -eq 1
+unset 'gamma_env[-1]' 'gamma_env[-1]' 'gamma_env[-1]'
 
 gamma_env+=(FI_GAMMA_LINK=udp)
 coll "UDP" 4 "${good[@]}"
@@ -97,7 +133,10 @@ if [ -x "$abs_top_builddir/gammad/gammad" ] && grep -q cgroup2 /proc/mounts; the
 	gamma_env+=("FI_PROVIDER_PATH=$shared/lib" FI_GAMMA_LINK=packet)
 	coll=$shared/lib/gamma-coll
 	inside=(setpriv --reuid labuser --regid "$(id -g labuser)" --clear-groups --inh-caps=-all)
+	gamma_env+=("FI_GAMMA_STATS=$shared/stats")
 	coll "gammad" 7 "${good[@]}"
+	cp "$shared/stats" "$work/stats" || true
+	counted "gammad: broadcasts go by multicast" 'map(.multicast_in) | add > 1000'
 	lab_down
 fi
 

@@ -38,6 +38,8 @@ static struct {
 	struct post *messages, *receives;
 	unsigned message_count, receive_count;
 	uint32_t random;
+	struct gamma_schedule_step *cast, *takes[MEMBERS]; /* what goes by multicast */
+	uint32_t casts, taken;
 } group;
 
 static uint32_t draw(uint32_t below)
@@ -86,6 +88,29 @@ static void send_step(struct member *member, struct gamma_schedule_step *step)
 	gamma_schedule_done(&member->schedule, step);
 }
 
+/* To the leaders that take it, or will. */
+static void cast_step(struct member *member, struct gamma_schedule_step *step)
+{
+	group.cast = step;
+	group.casts++;
+	gamma_schedule_done(&member->schedule, step);
+}
+
+static void deliver_cast(void)
+{
+	for (uint32_t i = 0; group.cast && i < group.n; i++) {
+		struct gamma_schedule_step *take = group.takes[i];
+
+		if (!take)
+			continue;
+		assert_int_equal(take->len, group.cast->len);
+		memcpy(take->to, group.cast->from, take->len);
+		group.takes[i] = NULL;
+		group.taken++;
+		gamma_schedule_done(&group.members[i].schedule, take);
+	}
+}
+
 static void run_step(struct member *member, struct gamma_schedule_step *step)
 {
 	switch (step->kind) {
@@ -97,6 +122,12 @@ static void run_step(struct member *member, struct gamma_schedule_step *step)
 								      .to = member->call.place,
 								      .index = step->index,
 								      .step = step};
+		break;
+	case GAMMA_SCHEDULE_CAST:
+		cast_step(member, step);
+		break;
+	case GAMMA_SCHEDULE_TAKE:
+		group.takes[member->call.place] = step;
 		break;
 	default:
 		gamma_plan_compute(&member->call, step);
@@ -124,6 +155,7 @@ static void run_all(void)
 			moved |= member->schedule.ready != GAMMA_SCHEDULE_NONE;
 		}
 		deliver();
+		deliver_cast();
 		for (uint32_t i = 0; i < group.n; i++)
 			moved |= group.members[i].schedule.ready != GAMMA_SCHEDULE_NONE;
 	}
@@ -141,6 +173,9 @@ static void begin(const struct gamma_plan_call *call, uint64_t in_blocks, uint64
 
 	group.n = call->n;
 	group.message_count = group.receive_count = 0;
+	group.cast = NULL;
+	group.casts = group.taken = 0;
+	memset(group.takes, 0, sizeof(group.takes));
 	group.messages = calloc(MESSAGES, sizeof(*group.messages));
 	group.receives = calloc(MESSAGES, sizeof(*group.receives));
 	for (uint32_t i = 0; i < call->n; i++) {
@@ -233,6 +268,38 @@ static void broadcast__long_leaves_each_member_once(void **state)
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(group.members[i].sent, i == 2 ? 0 : 1 << 20);
 	finish();
+}
+
+/* Members of one host are not next to each other. */
+static void broadcast__by_multicast_leaves_the_root_once(void **state)
+{
+	uint32_t leaders[MEMBERS];
+	struct gamma_plan_hosts hosts = {leaders, 4};
+
+	(void) state;
+	for (uint32_t n = 4; n <= 13; n += 3)
+		for (uint32_t root = 0; root < n; root++) {
+			const struct gamma_plan_call call = {.kind = GAMMA_PLAN_BROADCAST,
+							     .n = n,
+							     .root = root,
+							     .datatype = GAMMA_UINT8,
+							     .unit = 1,
+							     .hosts = &hosts,
+							     .count = 50000};
+
+			for (uint32_t i = 0; i < n; i++)
+				leaders[i] = i % 4;
+			begin(&call, 1, 1);
+			group.members[root].call.to = group.members[root].in;
+			make_and_run();
+			for (uint32_t i = 0; i < n; i++)
+				if (i != root)
+					assert_memory_equal(group.members[i].out,
+							    group.members[root].in, 50000);
+			assert_int_equal(group.casts, 1);
+			assert_int_equal(group.taken, 3);
+			finish();
+		}
 }
 
 static void one_gather(uint32_t n, uint32_t root, uint64_t count)
@@ -457,6 +524,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(broadcast__reaches_all),
 		TEST(broadcast__long_leaves_each_member_once),
+		TEST(broadcast__by_multicast_leaves_the_root_once),
 		TEST(gather__brings_blocks_in_order),
 		TEST(allgather__brings_blocks_to_all),
 		TEST(scatter__gives_each_its_block),

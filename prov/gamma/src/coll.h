@@ -7,7 +7,10 @@
 #ifndef GAMMA_PROV_COLL_H
 #define GAMMA_PROV_COLL_H
 
+#include <pthread.h>
+
 #include "group/plan.h"
+#include "group/take.h"
 #include "message/message.h"
 #include "prov.h"
 
@@ -44,11 +47,45 @@ enum gamma_coll_type {
 	GAMMA_COLL_LIVE,     /* from place 0: all have */
 	GAMMA_COLL_FAILED,   /* the group is over: struct gamma_coll_failure */
 	GAMMA_COLL_CHECK,    /* the sender waits in this operation: its signature */
+	GAMMA_COLL_GROUP,    /* from place 0: where multicast goes */
+	GAMMA_COLL_READY,    /* to place 0: the socket is open, or why not */
+	GAMMA_COLL_SEEN,     /* to place 0: a test frame has come by multicast */
+	GAMMA_COLL_TAKEN,    /* to the root: frames that are here */
+	GAMMA_COLL_ASK,      /* to the root: frames that are missing */
 };
+/* Instead of a type: a frame of a multicast that its receiver has asked for. */
+#define GAMMA_COLL_REPAIR (1u << 30)
+/* Instead of the number of a frame, in a multicast: it tests whether it arrives. */
+#define GAMMA_COLL_TEST   UINT32_MAX
 
 /* Contents of these messages, in network order. */
 struct gamma_coll_joining {
 	uint32_t members, place;
+	uint32_t payload; /* bytes that a multicast frame may carry to it; 0: it takes none */
+	uint32_t hosts;   /* hash of who is on which host, as the sender sees it */
+} __attribute__((packed));
+
+struct gamma_coll_named {
+	uint8_t mac[GAMMA_MAC_LEN];
+	uint16_t port;
+	uint32_t payload; /* bytes of a frame */
+} __attribute__((packed));
+
+struct gamma_coll_ready {
+	uint32_t slots; /* frames that can wait; 0: there is no socket; UINT32_MAX: it only sends */
+} __attribute__((packed));
+
+struct gamma_coll_live {
+	uint32_t payload; /* bytes of a frame; 0: nothing goes by multicast */
+	uint32_t window;  /* frames */
+} __attribute__((packed));
+
+struct gamma_coll_taken {
+	uint32_t frames;
+} __attribute__((packed));
+
+struct gamma_coll_ask {
+	uint32_t base, bits[GAMMA_STREAM_ASK_WORDS];
 } __attribute__((packed));
 
 struct gamma_coll_failure {
@@ -76,10 +113,24 @@ struct gamma_coll_transfer {
 	struct gamma_list entry;  /* in op->posted, op->flying, coll->sends or the pool */
 	struct gamma_coll_op *op; /* NULL: a control message */
 	uint32_t step;            /* of its schedule */
+	bool repair;              /* it is a frame of op->cast instead ... */
+	uint32_t frame;           /* ... with that number */
 	struct gamma_flow *flow;  /* of a posted receive: whose peer is expected to send */
 	struct gamma_send send;   /* one of the two */
 	struct gamma_recv recv;
 	struct gamma_coll_control *bytes; /* of a control message */
+};
+
+/* The part of an operation that goes by multicast. */
+struct gamma_coll_cast {
+	bool sends;    /* this member is the root */
+	bool done;     /* its step is */
+	uint32_t step; /* of the schedule */
+	uint32_t root; /* place */
+	union {
+		struct gamma_stream stream;
+		struct gamma_take take;
+	};
 };
 
 struct gamma_coll_op {
@@ -89,11 +140,12 @@ struct gamma_coll_op {
 	uint32_t number, signature;
 	struct gamma_plan_call call;
 	struct gamma_schedule schedule;
-	struct gamma_list posted; /* receives that no message has met */
-	struct gamma_list flying; /* transfers under way, which use the caller's memory */
-	uint64_t look_at;         /* ns: when it is time to ask why nothing comes ... */
-	uint64_t asks_after;      /* ns: ... after so long */
-	int error;                /* it ends with that once nothing is under way */
+	struct gamma_list posted;     /* receives that no message has met */
+	struct gamma_list flying;     /* transfers under way, which use the caller's memory */
+	struct gamma_coll_cast *cast; /* NULL: none of it goes by multicast */
+	uint64_t look_at;             /* ns: when it is time to ask why nothing comes ... */
+	uint64_t asks_after;          /* ns: ... after so long */
+	int error;                    /* it ends with that once nothing is under way */
 	bool notify;
 	void *context;
 };
@@ -118,8 +170,25 @@ struct gamma_coll_group {
 	struct {
 		bool set;
 		uint32_t number, signature, place;
-	} check;   /* the last CHECK of an operation that is not called yet here */
-	int error; /* the group is over */
+	} check; /* the last CHECK of an operation that is not called yet here */
+	/* multicast: coll_open.c */
+	struct gamma_plan_hosts hosts; /* leaders NULL: none */
+	uint32_t *indices;             /* by place, of a leader: among the leaders */
+	uint32_t *leader_places;       /* by index */
+	struct gamma_list cast_entry;  /* in coll->casting */
+	struct gamma_group *multicast; /* the engine's; NULL: none */
+	struct gamma_addr cast_addr;
+	uint32_t payload, window; /* bytes, frames; 0: nothing goes by multicast */
+	uint32_t hosts_hash;
+	pthread_t opener; /* opens multicast, if `opening` */
+	bool opening;
+	bool opened; /* it has ended; atomic */
+	int open_error;
+	bool seen;                    /* a test frame, and place 0 has heard */
+	uint32_t ready, slots;        /* at place 0: members with a socket; the least ring */
+	uint32_t seen_count;          /* at place 0 */
+	uint64_t test_at, test_until; /* ns, at place 0; GAMMA_NEVER */
+	int error;                    /* the group is over */
 	char cause[GAMMA_COLL_CAUSE_LEN];
 	bool reports; /* the others have to hear of it */
 	bool bad;     /* error is new */
@@ -145,6 +214,7 @@ struct gamma_coll {
 	struct gamma_list early;    /* JOINs of groups that are not joined here yet */
 	unsigned control_count;     /* of both */
 	struct gamma_list strays;   /* struct gamma_inbound of no group */
+	struct gamma_list casting;  /* struct gamma_coll_group that use multicast, or try to */
 	struct gamma_list due;      /* struct gamma_coll_op with something to do */
 	struct gamma_list pool;     /* struct gamma_coll_transfer */
 	struct gamma_list sends;    /* control messages under way */
@@ -190,7 +260,51 @@ void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control 
  * again. */
 uint64_t gamma_coll_group_expire(struct gamma_fi_ep *ep, uint64_t now);
 
+/* All members have joined: the group is live, perhaps with multicast. */
+void gamma_coll_group_live(struct gamma_coll_group *group, const struct gamma_coll_live *live);
+/* A control message to all others. */
+void gamma_coll_group_tell(struct gamma_coll_group *group, enum gamma_coll_type type,
+			   const void *bytes, size_t len);
+
+/* ---- coll_open.c ---- */
+/* Finds out who is on which host. */
+int gamma_coll_open_init(struct gamma_coll_group *group);
+/* Waits for the thread that opens; called with the lock, which is let go meanwhile. */
+void gamma_coll_open_fini(struct gamma_coll_group *group);
+/* Bytes that a multicast frame may carry to this member; 0: it takes none. */
+uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group);
+/* At place 0, once all have joined: multicast is tried, with that payload. False: it makes no
+ * sense. */
+bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload);
+void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
+			     const struct gamma_coll_control *control);
+/* Of a group that is not live. */
+void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now);
+
+/* ---- coll_cast.c ---- */
+/* Begins a CAST or TAKE step; 0 or -FI_ENOMEM. */
+int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *step);
+void gamma_coll_cast_end(struct gamma_coll_op *op);
+void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
+			     const struct gamma_coll_control *control);
+/* Sends a frame of a group to all; what: its number, or TEST. */
+int gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32_t what,
+			 const void *bytes, uint32_t len);
+/* A frame that was asked for, from that member: where it goes; NULL: nobody wants it. */
+void *gamma_coll_cast_place(struct gamma_coll_op *op, uint32_t place, uint32_t frame, uint64_t len);
+/* It is there. */
+void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t frame, uint32_t len);
+/* Takes frames, sends some, runs timers. */
+void gamma_coll_cast_progress(struct gamma_fi_ep *ep);
+
 /* ---- coll_run.c ---- */
+/* The outstanding operation of that number, or NULL. */
+struct gamma_coll_op *gamma_coll_run_find(const struct gamma_coll_group *group, uint32_t number);
+/* A step has ended: what waits for it may go on. */
+void gamma_coll_run_end_step(struct gamma_coll_op *op, uint32_t step);
+/* Sends a frame that a member has asked for. */
+void gamma_coll_run_send_repair(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
+				const void *bytes, uint32_t len);
 /* Begins an operation whose call and context are set, and takes it over. */
 int gamma_coll_run_begin(struct gamma_coll_group *group, struct gamma_coll_op *op);
 /* Sends a control message. */

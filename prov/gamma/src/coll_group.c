@@ -150,6 +150,10 @@ static int take_members(struct gamma_coll_group *group, const struct gamma_avset
 static void free_group(struct gamma_coll_group *group)
 {
 	gamma_list_remove(&group->entry);
+	gamma_list_remove(&group->cast_entry);
+	free(group->hosts.leaders);
+	free(group->indices);
+	free(group->leader_places);
 	free(group->members);
 	free(group->places);
 	free(group->joined);
@@ -212,8 +216,8 @@ static void report_join(struct gamma_coll_group *group)
 		gamma_eq_report(eq_of(group->ep), FI_JOIN_COMPLETE, &entry, sizeof(entry));
 }
 
-static void tell_all(struct gamma_coll_group *group, enum gamma_coll_type type, const void *bytes,
-		     size_t len)
+void gamma_coll_group_tell(struct gamma_coll_group *group, enum gamma_coll_type type,
+			   const void *bytes, size_t len)
 {
 	for (uint32_t place = 0; place < group->n; place++)
 		if (place != group->place)
@@ -229,7 +233,7 @@ void gamma_coll_group_end(struct gamma_coll_group *group)
 	group->bad = false;
 	memcpy(failure.cause, group->cause, sizeof(failure.cause));
 	if (group->reports)
-		tell_all(group, GAMMA_COLL_FAILED, &failure, sizeof(failure));
+		gamma_coll_group_tell(group, GAMMA_COLL_FAILED, &failure, sizeof(failure));
 	if (group->join_by != GAMMA_NEVER && !group->live) {
 		count_join(coll, group->set, -1);
 		report_join(group);
@@ -245,24 +249,40 @@ void gamma_coll_group_end(struct gamma_coll_group *group)
 
 /* ---- joining ---- */
 
-static void become_live(struct gamma_coll_group *group)
+void gamma_coll_group_live(struct gamma_coll_group *group, const struct gamma_coll_live *live)
 {
 	if (group->live || group->error)
 		return;
+	group->payload = ntohl(live->payload);
+	group->window = ntohl(live->window);
 	group->live = true;
 	report_join(group);
 }
 
-/* At place 0. */
-static void note_joined(struct gamma_coll_group *group, uint32_t place)
+/* Place 0 knows who is missing: the others leave it the time to say so. */
+static uint64_t join_limit(const struct gamma_coll_group *group)
 {
+	uint64_t limit = gamma_settings.join_timeout;
+
+	return group->place ? limit + limit / 4 + 100 * GAMMA_NS_PER_MS : limit;
+}
+
+/* At place 0. payload: what that member takes by multicast. */
+static void note_joined(struct gamma_coll_group *group, uint32_t place, uint32_t payload)
+{
+	const struct gamma_coll_live live = {.payload = 0};
+
 	if (group->joined[place])
 		return;
 	group->joined[place] = 1;
+	group->payload = (uint32_t) gamma_min(group->payload, payload);
 	if (++group->joined_count < group->n)
 		return;
-	tell_all(group, GAMMA_COLL_LIVE, NULL, 0);
-	become_live(group);
+	group->join_by = gamma_now() + join_limit(group);
+	if (gamma_coll_open_begin(group, group->payload))
+		return;
+	gamma_coll_group_tell(group, GAMMA_COLL_LIVE, &live, sizeof(live));
+	gamma_coll_group_live(group, &live);
 }
 
 static void take_join(struct gamma_coll_group *group, uint32_t place,
@@ -275,7 +295,16 @@ static void take_join(struct gamma_coll_group *group, uint32_t place,
 		gamma_coll_group_spoil(group, place, -FI_EINVAL, true, "it joins another set");
 		return;
 	}
-	note_joined(group, place);
+	note_joined(group, place,
+		    ntohl(joining->hosts) == group->hosts_hash ? ntohl(joining->payload) : 0);
+}
+
+static void take_live(struct gamma_coll_group *group, const struct gamma_coll_control *control)
+{
+	const struct gamma_coll_live *live = (const void *) control->bytes;
+
+	if (control->len == sizeof(*live))
+		gamma_coll_group_live(group, live);
 }
 
 static void take_failure(struct gamma_coll_group *group, const struct gamma_coll_control *control)
@@ -364,11 +393,15 @@ void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control 
 	if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_JOIN)
 		take_join(group, place, control);
 	else if (place == 0 && control->type == GAMMA_COLL_LIVE)
-		become_live(group);
+		take_live(group, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_FAILED)
 		take_failure(group, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_CHECK)
 		gamma_coll_run_check(group, place, control);
+	else if (place != GAMMA_COLL_NO_PLACE && control->type >= GAMMA_COLL_TAKEN)
+		gamma_coll_cast_control(group, place, control);
+	else if (place != GAMMA_COLL_NO_PLACE)
+		gamma_coll_open_control(group, place, control);
 	ep->coll->control_count--;
 	free(control);
 }
@@ -404,14 +437,6 @@ static bool joins_another(struct gamma_coll_group *group, uint32_t place)
 			return true;
 	}
 	return false;
-}
-
-/* Place 0 knows who is missing: the others leave it the time to say so. */
-static uint64_t join_limit(const struct gamma_coll_group *group)
-{
-	uint64_t limit = gamma_settings.join_timeout;
-
-	return group->place ? limit + limit / 4 + 100 * GAMMA_NS_PER_MS : limit;
 }
 
 static void end_join(struct gamma_coll_group *group)
@@ -498,6 +523,7 @@ static int group_close(struct fid *fid)
 			gamma_coll_run_wake(ep);
 		}
 		remember_left(ep->coll, group);
+		gamma_coll_open_fini(group);
 		free_group(group);
 	}
 	gamma_domain_unlock(ep->domain);
@@ -527,6 +553,9 @@ static int begin_join(struct gamma_coll_group *group, const struct gamma_avset *
 
 	if (ret)
 		return ret;
+	ret = gamma_coll_open_init(group);
+	if (ret)
+		return ret;
 	group->set = hash_members(group, set->key);
 	alike = count_alike(coll, group->set);
 	group->id = mix(group->set, &alike, sizeof(alike)) >> GAMMA_COLL_NUMBER_BITS;
@@ -543,11 +572,14 @@ static int begin_join(struct gamma_coll_group *group, const struct gamma_avset *
 	take_early(group);
 	gamma_coll_run_wake(group->ep);
 	if (!group->place) {
-		note_joined(group, 0);
+		group->payload = UINT32_MAX;
+		note_joined(group, 0, gamma_coll_open_payload(group));
 		return 0;
 	}
 	joining.members = htonl(group->n);
 	joining.place = htonl(group->place);
+	joining.payload = htonl(gamma_coll_open_payload(group));
+	joining.hosts = htonl(group->hosts_hash);
 	gamma_coll_run_send_control(group->ep, group->members[0], group->id, GAMMA_COLL_JOIN, 0,
 				    &joining, sizeof(joining));
 	return 0;
@@ -565,6 +597,8 @@ static struct gamma_coll_group *new_group(struct gamma_fi_ep *ep, void *context)
 	group->mc_fid.fid.context = context;
 	group->mc_fid.fid.ops = &group_fid_ops;
 	gamma_list_init(&group->entry);
+	gamma_list_init(&group->cast_entry);
+	group->test_at = group->test_until = GAMMA_NEVER;
 	gamma_list_init(&group->ops);
 	gamma_list_init(&group->unexpected);
 	return group;
@@ -618,6 +652,7 @@ int gamma_coll_group_init(struct gamma_fi_ep *ep)
 	gamma_list_init(&coll->controls);
 	gamma_list_init(&coll->early);
 	gamma_list_init(&coll->strays);
+	gamma_list_init(&coll->casting);
 	gamma_list_init(&coll->due);
 	gamma_list_init(&coll->pool);
 	gamma_list_init(&coll->sends);

@@ -11,6 +11,7 @@
 
 enum {
 	POLLS_PER_LOOK = 64, /* progress calls between two readings of the clock */
+	LOOK_US = 200,       /* that a thread sleeps while a group uses multicast */
 	ASK_MS = 1000,       /* that nothing has come for: first; each time twice as long */
 };
 
@@ -35,6 +36,7 @@ static struct gamma_coll_transfer *get_transfer(struct gamma_coll *coll)
 		gamma_list_remove(&transfer->entry);
 	}
 	transfer->op = NULL;
+	transfer->repair = false;
 	transfer->flow = NULL;
 	transfer->bytes = NULL;
 	return transfer;
@@ -69,12 +71,19 @@ static void make_due(struct gamma_coll_op *op)
 	gamma_coll_run_wake(op->group->ep);
 }
 
+void gamma_coll_run_end_step(struct gamma_coll_op *op, uint32_t step)
+{
+	gamma_schedule_done(&op->schedule, &op->schedule.steps[step]);
+	make_due(op);
+}
+
 /* The transfer has ended well or not: whatever waited for it may go on. */
 static void end_transfer(struct gamma_coll_transfer *transfer)
 {
 	struct gamma_coll_op *op = transfer->op;
 
-	gamma_schedule_done(&op->schedule, &op->schedule.steps[transfer->step]);
+	if (!transfer->repair)
+		gamma_schedule_done(&op->schedule, &op->schedule.steps[transfer->step]);
 	put_transfer(coll_of(op), transfer);
 	make_due(op);
 }
@@ -116,6 +125,7 @@ static void end_op(struct gamma_coll_op *op)
 	ep->coll->outstanding--;
 	gamma_list_remove(&op->entry);
 	gamma_list_remove(&op->due_entry);
+	gamma_coll_cast_end(op);
 	gamma_schedule_fini(&op->schedule);
 	free(op);
 }
@@ -200,6 +210,29 @@ static int send_step(struct gamma_coll_op *op, struct gamma_schedule_step *step)
 	return ret;
 }
 
+void gamma_coll_run_send_repair(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
+				const void *bytes, uint32_t len)
+{
+	struct gamma_fi_ep *ep = op->group->ep;
+	struct gamma_flow *flow = gamma_submit_find_flow(ep, op->group->members[place]);
+	struct gamma_envelope envelope =
+		envelope_of(op->group->id, op->number, GAMMA_COLL_REPAIR | frame, len);
+	struct iovec iov = {.iov_base = (void *) bytes, .iov_len = len};
+	struct gamma_coll_transfer *transfer;
+
+	if (!flow || !gamma_flow_usable(flow) || send_copy(ep, flow, &envelope, &iov))
+		return;
+	transfer = get_transfer(ep->coll);
+	if (!transfer)
+		return; /* it will be asked for again */
+	fill_send(&transfer->send, &envelope, &iov);
+	transfer->op = op;
+	transfer->repair = true;
+	gamma_list_append(&op->flying, &transfer->entry);
+	if (gamma_endpoint_send(ep->endpoint, flow, &transfer->send))
+		put_transfer(ep->coll, transfer);
+}
+
 /* bytes: kept until it has been sent. */
 static void queue_control(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 			  const struct gamma_envelope *envelope, const struct iovec *iov)
@@ -258,7 +291,7 @@ static bool is_operation(const struct gamma_envelope *envelope)
 	return envelope->tag & GAMMA_COLL_OPERATION;
 }
 
-static struct gamma_coll_op *find_op(const struct gamma_coll_group *group, uint32_t number)
+struct gamma_coll_op *gamma_coll_run_find(const struct gamma_coll_group *group, uint32_t number)
 {
 	struct gamma_list *pos;
 
@@ -285,13 +318,24 @@ static void compare_calls(struct gamma_coll_group *group, uint32_t place, uint32
 			       group->place);
 }
 
+static bool is_repair(const struct gamma_envelope *envelope)
+{
+	return !is_operation(envelope) && envelope->tag & GAMMA_COLL_REPAIR;
+}
+
+static uint32_t frame_of(const struct gamma_envelope *envelope)
+{
+	return (uint32_t) envelope->tag & (GAMMA_COLL_REPAIR - 1);
+}
+
 /* The group of a message of an operation, if a member has sent it; else NULL. */
 static struct gamma_coll_group *group_of(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 					 const struct gamma_envelope *envelope, uint32_t *place)
 {
 	struct gamma_coll_group *group;
 
-	if (!ep->coll || !is_operation(envelope) || !(envelope->flags & GAMMA_HAS_DATA))
+	if (!ep->coll || (!is_operation(envelope) && !is_repair(envelope)) ||
+	    !(envelope->flags & GAMMA_HAS_DATA))
 		return NULL;
 	group = gamma_coll_group_find(ep->coll, id_of(envelope));
 	if (!group || group->error)
@@ -313,7 +357,7 @@ static struct gamma_coll_transfer *take_posted(struct gamma_fi_ep *ep, struct ga
 {
 	uint32_t place;
 	struct gamma_coll_group *group = group_of(ep, flow, envelope, &place);
-	struct gamma_coll_op *op = group ? find_op(group, number_of(envelope)) : NULL;
+	struct gamma_coll_op *op = group ? gamma_coll_run_find(group, number_of(envelope)) : NULL;
 	struct gamma_list *pos;
 
 	if (!op || op->signature != signature_of(envelope))
@@ -332,6 +376,43 @@ static struct gamma_coll_transfer *take_posted(struct gamma_fi_ep *ep, struct ga
 		return transfer;
 	}
 	return NULL;
+}
+
+/* A frame that was asked for, whole. */
+static void take_repair(struct gamma_fi_ep *ep, struct gamma_flow *flow,
+			const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	uint32_t place, frame = frame_of(envelope);
+	struct gamma_coll_group *group = group_of(ep, flow, envelope, &place);
+	struct gamma_coll_op *op = group ? gamma_coll_run_find(group, number_of(envelope)) : NULL;
+	void *at = op ? gamma_coll_cast_place(op, place, frame, envelope->length) : NULL;
+
+	if (!at)
+		return;
+	memcpy(at, bytes, envelope->length);
+	gamma_coll_cast_repaired(op, frame, (uint32_t) envelope->length);
+}
+
+/* The same of one that comes in pieces: where it goes, or NULL. */
+static struct gamma_recv *match_repair(struct gamma_fi_ep *ep, struct gamma_flow *flow,
+				       const struct gamma_envelope *envelope)
+{
+	uint32_t place, frame = frame_of(envelope);
+	struct gamma_coll_group *group = group_of(ep, flow, envelope, &place);
+	struct gamma_coll_op *op = group ? gamma_coll_run_find(group, number_of(envelope)) : NULL;
+	void *at = op ? gamma_coll_cast_place(op, place, frame, envelope->length) : NULL;
+	struct gamma_coll_transfer *transfer = at ? get_transfer(ep->coll) : NULL;
+
+	if (!transfer)
+		return NULL;
+	transfer->op = op;
+	transfer->repair = true;
+	transfer->frame = frame;
+	transfer->recv.iov[0] = (struct iovec){.iov_base = at, .iov_len = envelope->length};
+	transfer->recv.iov_count = 1;
+	transfer->recv.capacity = envelope->length;
+	gamma_list_append(&op->flying, &transfer->entry);
+	return &transfer->recv;
 }
 
 static void keep_control(struct gamma_fi_ep *ep, struct gamma_flow *flow,
@@ -364,6 +445,10 @@ uint64_t gamma_coll_run_deliver(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 
 	if (!ep->coll || ep->closing)
 		return 0;
+	if (is_repair(envelope)) {
+		take_repair(ep, flow, envelope, bytes);
+		return 0;
+	}
 	if (!is_operation(envelope)) {
 		keep_control(ep, flow, envelope, bytes);
 		return 0;
@@ -380,8 +465,11 @@ uint64_t gamma_coll_run_deliver(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 struct gamma_recv *gamma_coll_run_match(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 					const struct gamma_envelope *envelope)
 {
-	struct gamma_coll_transfer *transfer = take_posted(ep, flow, envelope);
+	struct gamma_coll_transfer *transfer;
 
+	if (is_repair(envelope))
+		return match_repair(ep, flow, envelope);
+	transfer = take_posted(ep, flow, envelope);
 	return transfer ? &transfer->recv : NULL;
 }
 
@@ -396,9 +484,9 @@ void gamma_coll_run_unexpected(struct gamma_fi_ep *ep, struct gamma_inbound *inb
 		gamma_list_append(&ep->ports.arrived, &inbound->entry);
 		return;
 	}
-	group = group_of(ep, inbound->flow, envelope, &place);
+	group = is_repair(envelope) ? NULL : group_of(ep, inbound->flow, envelope, &place);
 	if (!group || gamma_coll_number_before(number_of(envelope), group->next)) {
-		op = group ? find_op(group, number_of(envelope)) : NULL;
+		op = group ? gamma_coll_run_find(group, number_of(envelope)) : NULL;
 		if (group)
 			compare_calls(group, place, number_of(envelope), signature_of(envelope));
 		if (!op || group->error) {
@@ -416,9 +504,14 @@ void gamma_coll_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, in
 		gamma_container_of(recv, struct gamma_coll_transfer, recv);
 	struct gamma_coll_op *op = transfer->op;
 
-	if (error)
+	if (transfer->repair) {
+		if (!error)
+			gamma_coll_cast_repaired(op, transfer->frame,
+						 (uint32_t) transfer->recv.capacity);
+	} else if (error) {
 		gamma_coll_group_spoil(op->group, op->schedule.steps[transfer->step].peer, error,
 				       true, "%s", ep->cause);
+	}
 	end_transfer(transfer);
 }
 
@@ -432,7 +525,7 @@ void gamma_coll_run_sent(struct gamma_fi_ep *ep, struct gamma_send *send, int er
 		put_transfer(ep->coll, transfer);
 		return;
 	}
-	if (error)
+	if (error && !transfer->repair)
 		gamma_coll_group_spoil(op->group, op->schedule.steps[transfer->step].peer, error,
 				       true, "%s", ep->cause);
 	end_transfer(transfer);
@@ -525,6 +618,10 @@ static void run_step(struct gamma_coll_op *op, struct gamma_schedule_step *step)
 	case GAMMA_SCHEDULE_RECEIVE:
 		ret = receive_step(op, step);
 		break;
+	case GAMMA_SCHEDULE_CAST:
+	case GAMMA_SCHEDULE_TAKE:
+		ret = gamma_coll_cast_begin(op, step);
+		break;
 	default:
 		gamma_plan_compute(&op->call, step);
 		gamma_schedule_done(&op->schedule, step);
@@ -541,7 +638,8 @@ static void run_op(struct gamma_coll_op *op)
 		run_step(op, step);
 	gamma_list_remove(&op->due_entry);
 	if (op->error ? gamma_list_empty(&op->flying)
-		      : !op->group->error && gamma_schedule_has_ended(&op->schedule))
+		      : !op->group->error && gamma_schedule_has_ended(&op->schedule) &&
+				gamma_list_empty(&op->flying))
 		end_op(op);
 }
 
@@ -736,6 +834,8 @@ GAMMA_NOINLINE void gamma_coll_run_progress(struct gamma_fi_ep *ep)
 	}
 	if (gamma_unlikely(coll->bad))
 		end_bad_groups(coll);
+	if (coll->outstanding && !gamma_list_empty(&coll->casting))
+		gamma_coll_cast_progress(ep);
 	while (gamma_unlikely(!gamma_list_empty(&coll->strays))) {
 		struct gamma_inbound *inbound =
 			gamma_list_first(&coll->strays, struct gamma_inbound, entry);
@@ -754,5 +854,10 @@ uint64_t gamma_coll_run_deadline(const struct gamma_fi_ep *ep)
 {
 	if (!ep->coll_active)
 		return GAMMA_NEVER;
-	return has_work(ep->coll) ? 0 : ep->coll->look_at;
+	if (has_work(ep->coll))
+		return 0;
+	/* Nothing wakes a thread for frames that come by multicast. */
+	if (ep->coll->outstanding && !gamma_list_empty(&ep->coll->casting))
+		return gamma_min(ep->coll->look_at, gamma_now() + LOOK_US * GAMMA_NS_PER_US);
+	return ep->coll->look_at;
 }

@@ -93,14 +93,17 @@ static const struct number_setting numbers[] = {
 /* Yes or no. */
 struct switch_setting {
 	const char *name;
-	size_t offset; /* of a bool in struct gamma_settings */
+	size_t offset;   /* of a bool in struct gamma_settings */
+	bool unless_set; /* its default */
 	const char *help;
 };
 
 static const struct switch_setting switches[] = {
-	{"auto", offsetof(struct gamma_settings, automatic),
+	{"auto", offsetof(struct gamma_settings, automatic), false,
 	 "1: also serve applications that name no provider (default: 0)"},
-	{"payload_crc", offsetof(struct gamma_settings, payload_crc),
+	{"multicast", offsetof(struct gamma_settings, multicast), true,
+	 "0: collective operations go without Ethernet multicast (default: 1)"},
+	{"payload_crc", offsetof(struct gamma_settings, payload_crc), false,
 	 "1: protect payloads by a checksum too, to and from this process (default: 0)"},
 };
 
@@ -256,7 +259,7 @@ static int load_switch(const struct switch_setting *setting, char *error, size_t
 	char name[32];
 	size_t i;
 
-	*field = false;
+	*field = !text && setting->unless_set;
 	for (i = 0; text && i < gamma_array_size(no); i++) {
 		if (!strcasecmp(text, no[i]))
 			return 0;

@@ -27,6 +27,7 @@ struct gamma_settings {
 	char *broker;             /* FI_GAMMA_BROKER: path of gammad's socket */
 	uint16_t ethertype;       /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
 	bool automatic;           /* FI_GAMMA_AUTO: answer queries that name no provider */
+	bool multicast;           /* FI_GAMMA_MULTICAST: collective operations use multicast */
 	bool payload_crc;         /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */
 	unsigned link;            /* FI_GAMMA_LINK: enum gamma_link_setting */
 	size_t ring_size;         /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Multicast for a group that joins: place 0 names an Ethernet group address, each member opens a
+ * socket for it, in a thread since that may take long, and a test frame shows whether multicast
+ * reaches all hosts. If it does not, the group is live without it.
+ */
+#include "ep.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+enum {
+	HOSTS_MIN = 3,       /* fewer gain nothing */
+	MEMBERS_MOST = 4096, /* more are not compared with each other */
+	PAYLOAD_MIN = 256,   /* bytes */
+	TEST_MS = 10,        /* between two test frames */
+	TEST_LIMIT_MS = 500, /* for all hosts to have seen one */
+};
+
+/* ---- hosts ---- */
+
+/* The first member of the same host; one whose host is not known is alone on it. */
+static uint32_t leader_of(const struct gamma_coll_group *group, uint32_t place)
+{
+	const struct gamma_av *av = group->ep->av;
+	uint64_t host = gamma_av_addr(av, group->members[place])->host;
+
+	for (uint32_t other = 0; host && other < place; other++)
+		if (gamma_av_addr(av, group->members[other])->host == host)
+			return other;
+	return place;
+}
+
+int gamma_coll_open_init(struct gamma_coll_group *group)
+{
+	uint32_t *leaders;
+
+	if (group->n > MEMBERS_MOST)
+		return 0;
+	leaders = group->hosts.leaders = malloc(group->n * sizeof(*leaders));
+	group->indices = calloc(group->n, sizeof(*group->indices));
+	group->leader_places = calloc(group->n, sizeof(*group->leader_places));
+	if (!leaders || !group->indices || !group->leader_places)
+		return -FI_ENOMEM;
+	group->hosts_hash = 2166136261u;
+	for (uint32_t place = 0; place < group->n; place++) {
+		leaders[place] = leader_of(group, place);
+		group->hosts_hash = (group->hosts_hash ^ leaders[place]) * 16777619u;
+		if (leaders[place] != place)
+			continue;
+		group->indices[place] = group->hosts.count;
+		group->leader_places[group->hosts.count++] = place;
+	}
+	return 0;
+}
+
+static bool is_leader(const struct gamma_coll_group *group, uint32_t place)
+{
+	return group->hosts.leaders[place] == place;
+}
+
+uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group)
+{
+	if (!gamma_settings.multicast || !group->hosts.leaders || group->ep->domain->nic.udp)
+		return 0;
+	/* Without the tag that names the frame. */
+	return (uint32_t) gamma_endpoint_datagram_max(group->ep->endpoint) -
+	       gamma_codec_extensions_len(GAMMA_EXT_TAG);
+}
+
+/* ---- opening ---- */
+
+static void *open_multicast(void *arg)
+{
+	struct gamma_coll_group *group = arg;
+
+	group->open_error = gamma_groups_open(group->ep->endpoint, &group->cast_addr,
+					      is_leader(group, group->place), &group->multicast);
+	__atomic_store_n(&group->opened, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Its end is noticed by gamma_coll_open_progress. */
+static void start_opening(struct gamma_coll_group *group, const struct gamma_coll_named *named)
+{
+	group->cast_addr.version = GAMMA_ADDR_VERSION;
+	memcpy(group->cast_addr.mac, named->mac, GAMMA_MAC_LEN);
+	group->cast_addr.port = named->port;
+	group->payload = ntohl(named->payload);
+	group->opening = !pthread_create(&group->opener, NULL, open_multicast, group);
+	group->opened = !group->opening;
+	group->open_error = group->opening ? 0 : -FI_ENOMEM;
+	gamma_list_append(&group->ep->coll->casting, &group->cast_entry);
+}
+
+static void end_opening(struct gamma_coll_group *group)
+{
+	if (group->opening)
+		pthread_join(group->opener, NULL);
+	group->opening = false;
+}
+
+void gamma_coll_open_fini(struct gamma_coll_group *group)
+{
+	struct gamma_fi_ep *ep = group->ep;
+
+	gamma_list_remove(&group->cast_entry);
+	if (group->opening) {
+		gamma_domain_unlock(ep->domain);
+		end_opening(group);
+		gamma_domain_lock(ep->domain);
+	}
+	if (group->multicast)
+		gamma_groups_leave(ep->endpoint, group->multicast);
+	group->multicast = NULL;
+}
+
+bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload)
+{
+	struct gamma_coll_named named = {.mac = {0x03, 0x47, 0x4d}};
+	uint32_t random[2];
+
+	if (payload < PAYLOAD_MIN || group->hosts.count < HOSTS_MIN ||
+	    gamma_endpoint_random_epoch(&random[0]) || gamma_endpoint_random_epoch(&random[1]))
+		return false;
+	memcpy(named.mac + 3, random, 3);
+	named.port = htons((uint16_t) (random[1] % 65535 + 1));
+	named.payload = htonl(payload);
+	group->slots = UINT32_MAX;
+	gamma_coll_group_tell(group, GAMMA_COLL_GROUP, &named, sizeof(named));
+	start_opening(group, &named);
+	return true;
+}
+
+/* ---- the test, at place 0 ---- */
+
+static void end_test(struct gamma_coll_group *group, bool works)
+{
+	struct gamma_coll_live live = {.payload = 0};
+
+	group->test_at = group->test_until = GAMMA_NEVER;
+	if (works) {
+		live.payload = htonl(group->payload);
+		live.window = htonl((uint32_t) gamma_min(group->slots - group->slots / 8,
+							 GAMMA_STREAM_WINDOW_MAX));
+	}
+	gamma_coll_group_tell(group, GAMMA_COLL_LIVE, &live, sizeof(live));
+	gamma_coll_group_live(group, &live);
+}
+
+static void warn_no_multicast(const struct gamma_coll_group *group, const char *why)
+{
+	GAMMA_WARN(EP_CTRL,
+		   "%s: a group of %u members goes without multicast, which is slower: %s\n",
+		   group->ep->domain->nic.name, group->n, why);
+}
+
+static void note_ready(struct gamma_coll_group *group, uint32_t slots)
+{
+	uint64_t now = gamma_now();
+
+	if (group->live || group->error)
+		return;
+	group->slots = (uint32_t) gamma_min(group->slots, slots);
+	if (++group->ready < group->n)
+		return;
+	if (!group->slots) {
+		warn_no_multicast(group, "a member cannot open a socket for it");
+		end_test(group, false);
+		return;
+	}
+	group->test_at = now;
+	group->test_until = now + TEST_LIMIT_MS * GAMMA_NS_PER_MS;
+}
+
+static void note_seen(struct gamma_coll_group *group, uint32_t place)
+{
+	if (group->place || group->live || group->test_until == GAMMA_NEVER ||
+	    !is_leader(group, place) || group->joined[place] == 2)
+		return;
+	group->joined[place] = 2;
+	if (++group->seen_count == group->hosts.count - 1)
+		end_test(group, true);
+}
+
+static void send_test(struct gamma_coll_group *group, uint64_t now)
+{
+	void *bytes = calloc(1, group->payload);
+
+	if (bytes)
+		gamma_coll_cast_send(group, 0, GAMMA_COLL_TEST, bytes, group->payload);
+	free(bytes);
+	group->test_at = now + TEST_MS * GAMMA_NS_PER_MS;
+}
+
+/* ---- all places ---- */
+
+static void report_ready(struct gamma_coll_group *group)
+{
+	struct gamma_coll_ready ready = {.slots = 0};
+	uint32_t slots = group->open_error                ? 0
+			 : is_leader(group, group->place) ? gamma_groups_slots(group->multicast)
+							  : UINT32_MAX;
+
+	group->opened = false;
+	ready.slots = htonl(slots);
+	if (!group->place)
+		note_ready(group, slots);
+	else
+		gamma_coll_run_send_control(group->ep, group->members[0], group->id,
+					    GAMMA_COLL_READY, 0, &ready, sizeof(ready));
+}
+
+static void look_for_test(struct gamma_coll_group *group)
+{
+	struct gamma_group_frame frame;
+
+	while (group->multicast &&
+	       gamma_groups_next(group->ep->endpoint, group->multicast, &frame)) {
+		/* Others may know already that the group is live. */
+		if ((uint32_t) frame.envelope.tag != GAMMA_COLL_TEST)
+			return;
+		if (!group->seen && group->place)
+			gamma_coll_run_send_control(group->ep, group->members[0], group->id,
+						    GAMMA_COLL_SEEN, 0, NULL, 0);
+		group->seen = true;
+		gamma_groups_release(group->ep->endpoint, group->multicast);
+	}
+}
+
+void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now)
+{
+	if (__atomic_load_n(&group->opened, __ATOMIC_ACQUIRE)) {
+		end_opening(group);
+		report_ready(group);
+	}
+	if (!group->opening)
+		look_for_test(group);
+	if (now >= group->test_until) {
+		warn_no_multicast(group, "a test frame did not reach all hosts; see IGMP snooping "
+					 "and storm control in doc/tuning.md");
+		end_test(group, false);
+	} else if (now >= group->test_at) {
+		send_test(group, now);
+	}
+}
+
+void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
+			     const struct gamma_coll_control *control)
+{
+	const struct gamma_coll_named *named = (const void *) control->bytes;
+	const struct gamma_coll_ready *ready = (const void *) control->bytes;
+
+	if (control->type == GAMMA_COLL_GROUP && !place && control->len == sizeof(*named) &&
+	    group->hosts.leaders && gamma_list_empty(&group->cast_entry) && !group->live &&
+	    !group->error)
+		start_opening(group, named);
+	else if (control->type == GAMMA_COLL_READY && !group->place &&
+		 control->len == sizeof(*ready))
+		note_ready(group, ntohl(ready->slots));
+	else if (control->type == GAMMA_COLL_SEEN)
+		note_seen(group, place);
+}
