@@ -444,10 +444,21 @@ ordinary_user() {
 	[ ! -s "$work/said" ]
 }
 
+# MPI_T: rank 0 has sent what rank 1 has received.
+shows_variables() {
+	"$mpicc" -o "$shared/mpi_pvar" "$top_srcdir/fabtests/functional/mpi_pvar.c" &&
+		chmod 755 "$shared/mpi_pvar" &&
+		lab mpirun -np 2 --mca btl gamma "$shared/mpi_pvar" >"$work/said" 2>&1
+	cat "$work/said"
+	grep -Eqx 'rank 0: [5-9][0-9] variables, 1[0-9][0-9] messages out, [0-9] in' "$work/said" &&
+		grep -Eqx 'rank 1: [5-9][0-9] variables, [0-9] messages out, 1[0-9][0-9] in' "$work/said"
+}
+
 mpi_component_lab 2
 
 check "ompi_info lists the parameters" lists_parameters
 check "the component exports two symbols" exports_two_symbols
+check "MPI_T shows the counters" shows_variables
 count_frames
 mpi_way=(--mca btl gamma)
 mpi_conforms "gamma alone, across" node01,node02 2 messages collective threads

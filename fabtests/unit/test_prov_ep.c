@@ -4,6 +4,7 @@
 #include "../deprecated.h"
 
 #include <arpa/inet.h>
+#include <rdma/fi_ext_gamma.h>
 #include <stdlib.h>
 
 static struct fid_ep *open_ep(struct fake *fake, uint64_t caps)
@@ -50,6 +51,36 @@ static void close_all(struct fid *a, struct fid *b, struct fid *c)
 		assert_int_equal(fi_close(b), 0);
 	if (c)
 		assert_int_equal(fi_close(c), 0);
+}
+
+/* ---- counters ---- */
+
+/* Before it is enabled an endpoint has counted nothing; names are those of FI_GAMMA_STATS. */
+static void counters__are_shown(void **state)
+{
+	struct fake *fake = *state;
+	struct fid_ep *ep = open_ep(fake, FI_MSG);
+	struct fi_gamma_counter_ops *ops;
+	const char *name, *meaning;
+	uint64_t values[256];
+	size_t count;
+
+	assert_int_equal(fi_gamma_open_counters(ep, &ops), 0);
+	count = ops->count(ep);
+	assert_in_range(count, 10, 255);
+	assert_int_equal(ops->describe(ep, 0, &name, &meaning), 0);
+	assert_string_equal(name, "frames_out");
+	assert_int_equal(ops->describe(ep, count, &name, &meaning), -FI_EINVAL);
+	memset(values, 0xff, sizeof(values));
+	assert_int_equal(ops->read(ep, values, count + 1), 0);
+	for (size_t i = 0; i <= count; i++)
+		assert_int_equal(values[i], 0);
+	assert_int_equal(ops->read(ep, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_open_ops(&ep->fid, FI_GAMMA_COUNTER_OPS_1, 1, (void **) &ops, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(fi_open_ops(&ep->fid, "gamma_counter_ops_0", 0, (void **) &ops, NULL),
+			 -FI_ENOSYS);
+	close_all(&ep->fid, NULL, NULL);
 }
 
 /* ---- opening ---- */
@@ -443,6 +474,7 @@ int main(void)
 		TEST(control__unknown_commands),
 		TEST(unsupported__calls_say_so),
 		TEST(close__with_operations_outstanding),
+		BARE(counters__are_shown),
 		TEST(close__objects_in_use_stay),
 		BARE(close__region_is_withdrawn),
 		cmocka_unit_test(group__joined_and_left),

@@ -31,6 +31,7 @@ enum {
 	BTL_GAMMA_HEADER_ROOM = 256,  /* bytes: no upper layer's header is longer */
 	BTL_GAMMA_INJECT_MAX = 16384, /* bytes: longest message that is assembled on the stack */
 	BTL_GAMMA_ACTIVE_PORT = 1,    /* of the provider, for messages */
+	BTL_GAMMA_COUNTERS_MAX = 256, /* of the provider's that are shown */
 	BTL_GAMMA_STARTED = 0,        /* results of start: done will be called later, */
 	BTL_GAMMA_FINISHED = 1,       /* or the operation is finished already */
 };
@@ -155,9 +156,10 @@ struct btl_gamma_port {
 	pthread_mutex_t polling; /* one thread at a time reads completions */
 	pthread_t poller;        /* the one that does, if poller_known; atomic */
 	bool poller_known;       /* atomic */
-	struct fi_gamma_port_ops *active; /* to send to active ports; NULL: not used */
-	size_t active_max;                /* bytes that fit a frame to one */
-	unsigned int handled;             /* messages that came that way; atomic */
+	struct fi_gamma_counter_ops *counters; /* NULL: the provider shows none */
+	struct fi_gamma_port_ops *active;      /* to send to active ports; NULL: not used */
+	size_t active_max;                     /* bytes that fit a frame to one */
+	unsigned int handled;                  /* messages that came that way; atomic */
 	struct btl_gamma_buffer *buffers;
 	unsigned int buffer_count;
 	uint64_t last_key; /* of registered memory; atomic */
@@ -188,6 +190,7 @@ struct btl_gamma_component {
 	mca_btl_base_component_3_0_0_t super; /* first: Open MPI knows this part */
 	struct btl_gamma_module **modules;
 	size_t module_count;
+	bool counters_shown; /* as performance variables, since the component was opened */
 	/* parameters */
 	char *if_include;
 	char *if_exclude;
@@ -291,6 +294,9 @@ int btl_gamma_send_immediate(mca_btl_base_module_t *btl, struct mca_btl_base_end
 			     struct opal_convertor_t *convertor, void *header, size_t header_size,
 			     size_t payload_size, uint8_t order, uint32_t flags,
 			     mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor);
+
+/* counters.c */
+void btl_gamma_counters_open(struct btl_gamma_port *port);
 
 /* active_port.c */
 void btl_gamma_active_port_open(struct btl_gamma_module *module);

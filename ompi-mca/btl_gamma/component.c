@@ -33,6 +33,7 @@ static int component_open(void)
 
 	component->modules = NULL;
 	component->module_count = 0;
+	component->counters_shown = false;
 	return library_fits() ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
 }
 

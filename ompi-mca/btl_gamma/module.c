@@ -123,6 +123,7 @@ static struct btl_gamma_module *open_messages(struct btl_gamma_port *port, unsig
 	rc = btl_gamma_receive_open_buffers(module);
 	if (!rc) {
 		btl_gamma_active_port_open(module);
+		btl_gamma_counters_open(port);
 		return module;
 	}
 	btl_gamma_report_unused("%u receive buffers of %zu bytes cannot be had on %s: %s.",

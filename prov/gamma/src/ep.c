@@ -484,7 +484,7 @@ static struct fi_ops ep_fid_ops = {
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = gamma_active_port_open,
+	.ops_open = gamma_stats_open_ops,
 	.tostr = gamma_fabric_unsupported_tostr,
 	.ops_set = gamma_fabric_unsupported_ops_set,
 };
@@ -653,7 +653,7 @@ static struct fi_ops alias_fid_ops = {
 	.close = alias_close,
 	.bind = gamma_fabric_unsupported_bind,
 	.control = ep_control,
-	.ops_open = gamma_active_port_open,
+	.ops_open = gamma_stats_open_ops,
 	.tostr = gamma_fabric_unsupported_tostr,
 	.ops_set = gamma_fabric_unsupported_ops_set,
 };

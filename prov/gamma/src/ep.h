@@ -435,5 +435,8 @@ int gamma_options_op_flags(struct gamma_fi_ep_handle *handle, bool set, uint64_t
 /* ---- stats.c ---- */
 /* One JSON line with the endpoint's counters, where FI_GAMMA_STATS says. */
 void gamma_stats_report(struct gamma_fi_ep *ep);
+/* fi_open_ops of an endpoint: its counters, and active ports. */
+int gamma_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			 void *context);
 
 #endif /* GAMMA_EP_H */

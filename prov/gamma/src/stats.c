@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* FI_GAMMA_STATS: an endpoint's counters as one JSON line when it closes. */
+/* An endpoint's counters: as one JSON line when it closes (FI_GAMMA_STATS), and for programs. */
 #include "ep.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { LINE_MAX_LEN = 4096 };
+#include "rdma/fi_ext_gamma.h"
+
+enum { LINE_MAX_LEN = 4096, COUNTERS = sizeof(struct gamma_stats) / sizeof(uint64_t) };
 
 static int format_stats(const struct gamma_fi_ep *ep, const struct gamma_stats *stats, char *line)
 {
@@ -45,4 +47,72 @@ void gamma_stats_report(struct gamma_fi_ep *ep)
 	}
 	if (fd >= 0 && fd != STDERR_FILENO)
 		close(fd);
+}
+
+/* ---- for programs ---- */
+
+static const struct {
+	const char *name, *meaning;
+} counters[] = {
+#define GAMMA_STATS_NAME(field, meaning) {#field, meaning},
+	GAMMA_STATS_TABLE(GAMMA_STATS_NAME)
+#undef GAMMA_STATS_NAME
+};
+_Static_assert(gamma_array_size(counters) == COUNTERS, "all have a name");
+
+static size_t counters_count(struct fid_ep *fid)
+{
+	(void) fid;
+	return COUNTERS;
+}
+
+static int counters_describe(struct fid_ep *fid, size_t index, const char **name,
+			     const char **meaning)
+{
+	(void) fid;
+	if (index >= COUNTERS || !name || !meaning)
+		return -FI_EINVAL;
+	*name = counters[index].name;
+	*meaning = counters[index].meaning;
+	return 0;
+}
+
+/* Before fi_enable nothing has been counted. */
+static int counters_read(struct fid_ep *fid, uint64_t *values, size_t count)
+{
+	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
+	struct gamma_stats stats = {0};
+
+	if (!values && count)
+		return -FI_EINVAL;
+	gamma_domain_lock(ep->domain);
+	if (ep->endpoint)
+		stats = *gamma_endpoint_stats(ep->endpoint);
+	gamma_domain_unlock(ep->domain);
+	memset(values, 0, count * sizeof(*values));
+	memcpy(values, &stats, gamma_min(count, COUNTERS) * sizeof(*values));
+	return 0;
+}
+
+static struct fi_gamma_counter_ops counter_ops = {
+	.size = sizeof(counter_ops),
+	.count = counters_count,
+	.describe = counters_describe,
+	.read = counters_read,
+};
+
+int gamma_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			 void *context)
+{
+	const struct gamma_fi_ep_handle *handle =
+		gamma_container_of(fid, struct gamma_fi_ep_handle, fid.fid);
+
+	if (!name || strcmp(name, FI_GAMMA_COUNTER_OPS_1))
+		return gamma_active_port_open(fid, name, flags, ops, context);
+	if (!handle->ep)
+		return -FI_ENOSYS;
+	if (flags || !ops)
+		return -FI_EINVAL;
+	*ops = &counter_ops;
+	return 0;
 }

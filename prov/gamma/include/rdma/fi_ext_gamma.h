@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Active ports of the gamma provider: messages that run a handler of the receiver instead of
- * filling a receive that it has posted. An extension of libfabric, for reliable endpoints
- * (FI_EP_RDM) and best effort (FI_EP_DGRAM). fi_gamma_ports(7) describes it.
+ * The gamma provider's extensions of libfabric, for reliable endpoints (FI_EP_RDM) and best effort
+ * (FI_EP_DGRAM). Active ports: messages that run a handler of the receiver instead of filling a
+ * receive that it has posted; fi_gamma_ports(7) describes them. Counters: what FI_GAMMA_STATS
+ * writes, while the endpoint is open.
  */
 #ifndef FI_EXT_GAMMA_H
 #define FI_EXT_GAMMA_H
@@ -103,6 +104,28 @@ struct fi_gamma_port_ops {
 static inline int fi_gamma_open_ports(struct fid_ep *ep, struct fi_gamma_port_ops **ops)
 {
 	return fi_open_ops(&ep->fid, FI_GAMMA_PORT_OPS_1, 0, (void **) ops, NULL);
+}
+
+/* ---- an endpoint's counters, as fi_gamma(7) describes them ---- */
+
+#define FI_GAMMA_COUNTER_OPS_1 "gamma_counter_ops_1"
+
+struct fi_gamma_counter_ops {
+	size_t size; /* bytes of this structure: it may grow */
+	/* How many there are, of every endpoint. */
+	size_t (*count)(struct fid_ep *ep);
+	/* Name and meaning of one, valid until the provider is unloaded. -FI_EINVAL: there is none.
+	 */
+	int (*describe)(struct fid_ep *ep, size_t index, const char **name, const char **meaning);
+	/* The values of the first `count`; counters that an endpoint does not have are 0. Any
+	 * thread may call it. */
+	int (*read)(struct fid_ep *ep, uint64_t *values, size_t count);
+};
+
+/* -FI_ENOSYS: there are none. */
+static inline int fi_gamma_open_counters(struct fid_ep *ep, struct fi_gamma_counter_ops **ops)
+{
+	return fi_open_ops(&ep->fid, FI_GAMMA_COUNTER_OPS_1, 0, (void **) ops, NULL);
 }
 
 #ifdef __cplusplus
