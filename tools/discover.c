@@ -27,12 +27,15 @@ static void usage(FILE *to)
 {
 	fputs("usage: gamma-discover [--iface IFACE] [--wait SECONDS] [--json] [--through-gammad]\n"
 	      "                      [--check] [--write [--conf FILE] [--yes]]\n"
+	      "       gamma-discover --merge [--json] FILE...\n"
 	      "       gamma-discover --help | --version\n"
 	      "  --check            measure the path to each host; status 1 if anything is wrong\n"
 	      "  --conf FILE        the hosts known so far (default FI_GAMMA_CONF, else "
 	      "/etc/gamma.conf)\n"
 	      "  --iface IFACE      NIC to ask on\n"
 	      "  --json             print JSON\n"
+	      "  --merge            one table of what --check --json printed on several hosts; -: "
+	      "standard input\n"
 	      "  --through-gammad   ask from a slot of gammad's, as jobs do\n"
 	      "  --wait SECONDS     how long answers may take (default 1)\n"
 	      "  --write            write the hosts found to the file; show first what changes\n"
@@ -109,6 +112,9 @@ static void take_option(struct discover *discover, int option)
 	case 'j':
 		discover->json = true;
 		break;
+	case 'm':
+		discover->merged = discover->check = true;
+		break;
 	case 'g':
 		discover->through_gammad = true;
 		break;
@@ -130,15 +136,11 @@ static void take_option(struct discover *discover, int option)
 static void read_command_line(struct discover *discover, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"check", no_argument, NULL, 'c'},
-		{"conf", required_argument, NULL, 'f'},
-		{"iface", required_argument, NULL, 'I'},
-		{"json", no_argument, NULL, 'j'},
-		{"through-gammad", no_argument, NULL, 'g'},
-		{"wait", required_argument, NULL, 'w'},
-		{"write", no_argument, NULL, 'W'},
-		{"yes", no_argument, NULL, 'y'},
-		{NULL, 0, NULL, 0},
+		{"check", no_argument, NULL, 'c'},       {"conf", required_argument, NULL, 'f'},
+		{"iface", required_argument, NULL, 'I'}, {"json", no_argument, NULL, 'j'},
+		{"merge", no_argument, NULL, 'm'},       {"through-gammad", no_argument, NULL, 'g'},
+		{"wait", required_argument, NULL, 'w'},  {"write", no_argument, NULL, 'W'},
+		{"yes", no_argument, NULL, 'y'},         {NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -146,7 +148,9 @@ static void read_command_line(struct discover *discover, int argc, char **argv)
 	argv[0] = (char *) "gamma-discover";
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		take_option(discover, option);
-	if (optind < argc) {
+	if (discover->merged && optind == argc)
+		discover_fail("--merge needs files, or - for standard input");
+	if (optind < argc && !discover->merged) {
 		fprintf(stderr, "gamma-discover: '%s' is one word too many\n", argv[optind]);
 		usage(stderr);
 		exit(EXIT_SETUP);
@@ -292,10 +296,8 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-static int report(struct discover *discover)
+static int report(const struct discover *discover, unsigned findings)
 {
-	unsigned findings = discover->check ? discover_check_hosts(discover) : 0;
-
 	if (discover->json)
 		discover_print_json(discover);
 	else
@@ -311,6 +313,12 @@ int main(int argc, char **argv)
 	gamma_log_set_sink(log_line);
 	read_environment(&discover);
 	read_command_line(&discover, argc, argv);
+	if (discover.merged) {
+		unsigned findings = discover_merge(&discover, argv + optind, argc - optind);
+
+		qsort(discover.hosts, discover.count, sizeof(*discover.hosts), by_name);
+		return report(&discover, findings);
+	}
 	catch_signals();
 	load_conf(&discover);
 	choose_nic(&discover);
@@ -321,7 +329,7 @@ int main(int argc, char **argv)
 	qsort(discover.hosts, discover.count, sizeof(*discover.hosts), by_name);
 	for (size_t i = 0; i < discover.count; i++)
 		discover_ask_full(&discover, &discover.hosts[i]);
-	status = report(&discover);
+	status = report(&discover, discover.check ? discover_check_hosts(&discover) : 0);
 	if (!discover.write_path || discover_interrupted)
 		return status;
 	written = discover_conf_write(&discover);

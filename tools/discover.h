@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What gamma-discover's files share: the command line (discover.c), questions and answers
- * (discover_ask.c), measurements and findings (discover_check.c), output (discover_print.c), and
- * gamma.conf (discover_conf.c).
+ * (discover_ask.c), measurements and findings (discover_check.c), those of several hosts
+ * (discover_merge.c), output (discover_print.c), and gamma.conf (discover_conf.c).
  */
 #ifndef GAMMA_DISCOVER_H
 #define GAMMA_DISCOVER_H
@@ -49,6 +49,7 @@ struct discover_host {
 	bool self;          /* the host that asks */
 	bool gammad;        /* its gammad has answered; for this host: it serves the NIC */
 	bool endpoint;      /* only an endpoint has answered, or answers of another layout */
+	bool reported;      /* merged: it has measured itself */
 	bool other_version; /* it speaks another version of the protocol */
 	uint64_t rtt;       /* ns, the shortest; 0: unknown */
 	enum discover_passes full;
@@ -65,6 +66,7 @@ struct discover {
 	double wait;                   /* s for answers */
 	uint16_t ethertype;
 	bool json, check, yes, through_gammad;
+	bool merged; /* the results of several hosts */
 	/* this host */
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
@@ -104,6 +106,18 @@ void discover_ask_full(struct discover *discover, struct discover_host *host);
 
 /* discover_check.c: measures every host, and notes what is wrong. Returns how many findings. */
 unsigned discover_check_hosts(struct discover *discover);
+/* The same, of what several hosts have printed; "-": of standard input. */
+unsigned discover_merge(struct discover *discover, char **files, int count);
+
+/* discover_check.c, for both: notes a finding; whether so many lost frames are too many, so many
+ * bad paths are nearly all; whether it is slower than the median; notes what is set up otherwise
+ * than on most hosts. */
+void discover_check_note(struct discover_host *host, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+bool discover_check_loses(unsigned lost);
+bool discover_check_is_common(unsigned bad, unsigned all);
+bool discover_check_is_slower(uint64_t time, uint64_t median);
+void discover_check_settings(struct discover *discover);
 
 /* discover_print.c */
 void discover_print_table(const struct discover *discover);

@@ -26,8 +26,7 @@ enum {
 	RANDOM_HOSTS = 16, /* of more hosts, besides the next */
 };
 
-static void __attribute__((format(printf, 2, 3)))
-note(struct discover_host *host, const char *fmt, ...)
+void discover_check_note(struct discover_host *host, const char *fmt, ...)
 {
 	va_list args;
 
@@ -96,9 +95,19 @@ static void measure_all(struct discover *discover)
 
 /* ---- loss ---- */
 
+bool discover_check_loses(unsigned lost)
+{
+	return lost >= LOST_LEAST;
+}
+
+bool discover_check_is_common(unsigned bad, unsigned all)
+{
+	return bad && all >= COMMON_LEAST && bad * 100 >= all * COMMON_PART;
+}
+
 static bool loses(const struct discover_host *host)
 {
-	return host->small.lost + host->large.lost >= LOST_LEAST;
+	return discover_check_loses(host->small.lost + host->large.lost);
 }
 
 static void check_loss(struct discover *discover)
@@ -115,16 +124,18 @@ static void check_loss(struct discover *discover)
 		measured += sent != 0;
 		losing += loses(host);
 		if (loses(host))
-			note(host,
-			     "%.1f %% of the frames are lost: its NIC, cable or switch port, or "
-			     "its gammad is overloaded",
-			     100.0 * lost / sent);
+			discover_check_note(
+				host,
+				"%.1f %% of the frames are lost: its NIC, cable or switch port, or "
+				"its gammad is overloaded",
+				100.0 * lost / sent);
 	}
-	if (self && measured >= COMMON_LEAST && losing * 100 >= measured * COMMON_PART)
-		note(self,
-		     "frames to %u of %u hosts are lost: this host's NIC, cable or switch "
-		     "port",
-		     losing, measured);
+	if (self && discover_check_is_common(losing, measured))
+		discover_check_note(
+			self,
+			"frames to %u of %u hosts are lost: this host's NIC, cable or switch "
+			"port",
+			losing, measured);
 }
 
 /* ---- speed ---- */
@@ -169,7 +180,7 @@ static uint64_t small_time(const struct discover_host *host)
 	return host->small.quick;
 }
 
-static bool is_slower(uint64_t time, uint64_t median)
+bool discover_check_is_slower(uint64_t time, uint64_t median)
 {
 	return median && time > SLOWER_TIMES * median &&
 	       time > median + SLOWER_US * GAMMA_NS_PER_US;
@@ -183,14 +194,15 @@ static void check_speed(struct discover *discover)
 	for (size_t i = 0; i < discover->count; i++) {
 		struct discover_host *host = &discover->hosts[i];
 
-		if (is_slower(bytes_time(host), bytes))
-			note(host,
-			     "full frames take %.1f us longer than small ones, elsewhere %.1f us: "
-			     "its link or switch port is slower",
-			     (double) bytes_time(host) / 1e3, (double) bytes / 1e3);
-		if (is_slower(small_time(host), small))
-			note(host, "a round trip takes %.1f us, elsewhere %.1f us",
-			     (double) small_time(host) / 1e3, (double) small / 1e3);
+		if (discover_check_is_slower(bytes_time(host), bytes))
+			discover_check_note(host,
+					    "full frames take %.1f us longer than small ones, "
+					    "elsewhere %.1f us: "
+					    "its link or switch port is slower",
+					    (double) bytes_time(host) / 1e3, (double) bytes / 1e3);
+		if (discover_check_is_slower(small_time(host), small))
+			discover_check_note(host, "a round trip takes %.1f us, elsewhere %.1f us",
+					    (double) small_time(host) / 1e3, (double) small / 1e3);
 	}
 }
 
@@ -235,7 +247,7 @@ static uint64_t most_common(const struct discover *discover,
 	return best;
 }
 
-static void check_settings(struct discover *discover)
+void discover_check_settings(struct discover *discover)
 {
 	const uint64_t mtu = most_common(discover, mtu_value);
 	const uint64_t speed = most_common(discover, speed_value);
@@ -245,20 +257,26 @@ static void check_settings(struct discover *discover)
 		struct discover_host *host = &discover->hosts[i];
 
 		if (host->mtu && host->mtu != mtu)
-			note(host, "MTU %u, most others %u", host->mtu, (unsigned) mtu);
+			discover_check_note(host, "MTU %u, most others %u", host->mtu,
+					    (unsigned) mtu);
 		if (host->speed && host->speed != speed)
-			note(host, "%u Mbit/s, most others %u", host->speed, (unsigned) speed);
+			discover_check_note(host, "%u Mbit/s, most others %u", host->speed,
+					    (unsigned) speed);
 		if (release_value(host) && release_value(host) != release)
-			note(host, "release %u.%u.%u, most others %u.%u.%u", host->release[0],
-			     host->release[1], host->release[2], (unsigned) (release >> 16) & 255,
-			     (unsigned) (release >> 8) & 255, (unsigned) release & 255);
+			discover_check_note(host, "release %u.%u.%u, most others %u.%u.%u",
+					    host->release[0], host->release[1], host->release[2],
+					    (unsigned) (release >> 16) & 255,
+					    (unsigned) (release >> 8) & 255,
+					    (unsigned) release & 255);
 		if (host->other_version)
-			note(host, "another version of the protocol: install the same release");
-		if (host->full == DISCOVER_FAILS)
-			note(host, "frames of %u bytes do not pass: the MTU of a switch",
-			     host->full_mtu);
-		if (!host->gammad)
-			note(host, "no gammad: only privileged programs run");
+			discover_check_note(
+				host, "another version of the protocol: install the same release");
+		if (host->full == DISCOVER_FAILS && !discover->merged)
+			discover_check_note(host,
+					    "frames of %u bytes do not pass: the MTU of a switch",
+					    host->full_mtu);
+		if (!host->gammad && (!discover->merged || host->endpoint))
+			discover_check_note(host, "no gammad: only privileged programs run");
 	}
 }
 
@@ -275,15 +293,16 @@ static void check_names(struct discover *discover)
 
 		for (size_t j = 0; j < discover->count; j++)
 			if (i != j && host->name[0] && !strcmp(host->name, discover->hosts[j].name))
-				note(host, "%s has this name, too",
-				     gamma_mac_format(discover->hosts[j].mac, mac));
+				discover_check_note(host, "%s has this name, too",
+						    gamma_mac_format(discover->hosts[j].mac, mac));
 		if (host->conf_name[0] && host->name[0] &&
 		    (!listed || memcmp(listed->mac, host->mac, GAMMA_MAC_LEN)))
-			note(host, "%s calls it %s", gamma_conf_file(discover->conf),
-			     host->conf_name);
+			discover_check_note(host, "%s calls it %s", gamma_conf_file(discover->conf),
+					    host->conf_name);
 		else if (listed && memcmp(listed->mac, host->mac, GAMMA_MAC_LEN))
-			note(host, "%s has %s for it", gamma_conf_file(discover->conf),
-			     gamma_mac_format(listed->mac, mac));
+			discover_check_note(host, "%s has %s for it",
+					    gamma_conf_file(discover->conf),
+					    gamma_mac_format(listed->mac, mac));
 	}
 }
 
@@ -300,7 +319,8 @@ static void add_silent(struct discover *discover)
 			continue;
 		found = discover->count;
 		snprintf(host->conf_name, sizeof(host->conf_name), "%s", listed[i].name);
-		note(host, "does not answer: it is down, without gammad, or the MAC is wrong");
+		discover_check_note(
+			host, "does not answer: it is down, without gammad, or the MAC is wrong");
 	}
 }
 
@@ -312,7 +332,7 @@ unsigned discover_check_hosts(struct discover *discover)
 	show_progress(discover, NULL);
 	check_loss(discover);
 	check_speed(discover);
-	check_settings(discover);
+	discover_check_settings(discover);
 	check_names(discover);
 	add_silent(discover);
 	for (size_t i = 0; i < discover->count; i++)

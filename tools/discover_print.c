@@ -127,17 +127,22 @@ static void print_text(const char *text)
 
 static void print_trips(const char *name, const struct discover_trips *trips)
 {
-	printf(", \"%s\": {\"sent\": %u, \"lost\": %u, \"median_us\": %.3f}", name, trips->sent,
-	       trips->lost, (double) trips->median / 1e3);
+	printf(", \"%s\": {\"sent\": %u, \"lost\": %u, \"median_us\": %.3f, \"quick_us\": %.3f}",
+	       name, trips->sent, trips->lost, (double) trips->median / 1e3,
+	       (double) trips->quick / 1e3);
 }
 
-static void print_json_host(const struct discover_host *host)
+/* From: the host that has measured, so that each line stands for itself. */
+static void print_json_host(const struct discover *discover, const struct discover_host *host)
 {
 	char mac[GAMMA_MAC_TEXT_LEN], release[24];
 
 	printf("{\"host\": ");
 	print_text(discover_name(host));
-	printf(", \"mac\": \"%s\", \"nic\": ", gamma_mac_format(host->mac, mac));
+	printf(", \"mac\": \"%s\"", gamma_mac_format(host->mac, mac));
+	if (discover->nic)
+		printf(", \"from\": \"%s\"", gamma_mac_format(discover->nic->mac, mac));
+	printf(", \"nic\": ");
 	print_text(host->nic);
 	printf(", \"speed_mbit\": %u, \"mtu\": %u, \"release\": \"%s\", \"wire\": \"%s\", "
 	       "\"self\": %s, \"gammad\": %s, \"slots\": %u, \"endpoints\": %u, "
@@ -163,7 +168,7 @@ void discover_print_json(const struct discover *discover)
 	printf("[");
 	for (size_t i = 0; i < discover->count; i++) {
 		printf("%s", i ? ",\n " : "");
-		print_json_host(&discover->hosts[i]);
+		print_json_host(discover, &discover->hosts[i]);
 	}
 	printf("]\n");
 	fflush(stdout);

@@ -39,6 +39,8 @@ node03=$(data_mac 3)
 discovers "a word too many" 2 "^gamma-discover: 'more' is one word too many" more
 discovers "a bad number" 2 '^gamma-discover: --wait x: must be a number of seconds' --wait x
 discovers "an unknown interface" 2 '^gamma-discover: this host has no interface gam7' --iface gam7
+none() { on node01 unshare --net "$tool"; }
+check_fails "a host without a NIC" '^gamma-discover: .*no usable|^gamma-discover: ' none
 discovers "nobody has gammad" 0 '^node01 .*this host' --wait 0.1
 finds "the hosts of gamma.conf do not answer" '^node03 .*does not answer'
 check "this host has no gammad" grep -q '^node01 .*: no gammad' "$work/found"
@@ -86,9 +88,33 @@ lab impair node03 --loss 8
 finds "loss" '^node03 .*% of the frames are lost'
 check "of that host alone" [ "$(grep -c 'frames are lost' "$work/found")" -eq 1 ]
 lab impair node03 off
+lab impair node03 --loss 1
+finds "a switch port at 1 % loss" '^node03 .*% of the frames are lost'
+
+# All hosts measure all others, and their results make one table.
+measure_all() {
+	local host pids=()
+	: >"$work/results"
+	for host in node01 node02 node03 node04; do
+		on "$host" timeout -k 2 120 "$tool" --check --json --wait 0.3 2>&1 </dev/null |
+			sed "s/^/$host: /" >"$work/result.$host" &
+		pids+=($!)
+	done
+	wait "${pids[@]}" || true
+	cat "$work"/result.* | on node01 "$tool" --merge - >"$work/found" || return 0
+}
+for host in node02 node03 node04; do on node01 cat /etc/gamma.conf | on "$host" tee /etc/gamma.conf >"$work/conf"; done
+measure_all
+check "the results of all hosts name the port" grep -Eq \
+	'^node03 .*% of the frames on [0-9]+ of its [0-9]+ paths are lost' "$work/found"
+check "and no other" [ "$(grep -c 'are lost' "$work/found")" -eq 1 ]
+lab impair node03 off
 lab impair node04 --delay 3ms
 finds "a slow path" '^node04 .*a round trip takes [0-9.]+ us, elsewhere'
 lab impair node04 off
+on node04 tc qdisc add dev gam0 root tbf rate 100mbit burst 10k limit 524288
+finds "a port of 100 Mbit/s" '^node04 .*full frames take [0-9.]+ us longer than small ones, elsewhere'
+on node04 tc qdisc del dev gam0 root
 on node04 tc qdisc add dev gam0 root tbf rate 20mbit burst 20k limit 524288
 finds "a slow link" '^node04 .*full frames take [0-9.]+ us longer than small ones, elsewhere'
 on node04 tc qdisc del dev gam0 root

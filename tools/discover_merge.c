@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * gamma-discover --merge: one table of what --check --json has found on several hosts. A fault
+ * that shows on nearly all paths of a host is the host's, or its cable's or switch port's; one
+ * that shows on a single path is between switches. Each line of that output stands for itself, so
+ * that the lines of srun and pdsh may have something in front, and come in any order.
+ */
+#include "discover.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/mac.h"
+
+/* What one host has measured of another. */
+struct pair {
+	size_t from, to; /* in discover->hosts */
+	unsigned sent, lost;
+	uint64_t small, large; /* ns, quick ones; 0: unknown */
+	uint64_t bytes;        /* ns that the bytes of a full frame add; 0: unknown */
+	bool full_fails;
+	uint32_t full; /* bytes */
+};
+
+struct merge {
+	struct discover *discover;
+	struct pair *pairs;
+	size_t count, size;
+	unsigned damaged;      /* lines */
+	uint64_t small, bytes; /* ns: the medians over all pairs */
+};
+
+/* ---- reading ---- */
+
+/* The text behind "name": in an object; NULL: there is none. Quotes within a value have a
+ * backslash, so none is taken for a name. */
+static const char *value_of(const char *object, const char *name)
+{
+	char key[32];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\": ", name);
+	at = strstr(object, key);
+	return at ? at + strlen(key) : NULL;
+}
+
+static double number_of(const char *object, const char *name)
+{
+	const char *value = object ? value_of(object, name) : NULL;
+
+	return value ? strtod(value, NULL) : 0;
+}
+
+static bool is_true(const char *object, const char *name)
+{
+	const char *value = value_of(object, name);
+
+	return value && !strncmp(value, "true", 4);
+}
+
+/* Bytes that are not printable become '?'. */
+static void text_of(const char *object, const char *name, char *text, size_t room)
+{
+	const char *value = value_of(object, name);
+	size_t len = 0;
+
+	if (value && *value++ == '"')
+		for (; *value && *value != '"' && len < room - 1; value++) {
+			value += *value == '\\' && value[1];
+			text[len++] = *value > ' ' && *value < 0x7f ? *value : '?';
+		}
+	text[len] = 0;
+}
+
+static bool mac_of(const char *object, const char *name, uint8_t mac[GAMMA_MAC_LEN])
+{
+	char text[GAMMA_MAC_TEXT_LEN + 1];
+
+	text_of(object, name, text, sizeof(text));
+	return gamma_mac_parse(text, mac);
+}
+
+/* What any host knows of another one; a host knows most of itself. */
+static void take_host(struct discover_host *host, const char *object)
+{
+	unsigned release[3];
+	char text[24];
+
+	if (!host->name[0])
+		text_of(object, "host", host->name, sizeof(host->name));
+	if (!strcmp(host->name, "?"))
+		host->name[0] = 0;
+	if (is_true(object, "gammad") && !host->gammad) {
+		host->gammad = true;
+		host->slots = (unsigned) number_of(object, "slots");
+		host->endpoints = (unsigned) number_of(object, "endpoints");
+	}
+	if (host->nic[0] == 0)
+		text_of(object, "nic", host->nic, sizeof(host->nic));
+	host->mtu = (uint32_t) gamma_max(host->mtu, (uint64_t) number_of(object, "mtu"));
+	host->speed = (uint32_t) gamma_max(host->speed, (uint64_t) number_of(object, "speed_mbit"));
+	text_of(object, "wire", text, sizeof(text));
+	host->other_version |= !strcmp(text, "other");
+	host->endpoint |= text[0] >= '0' && text[0] <= '9';
+	text_of(object, "release", text, sizeof(text));
+	if (sscanf(text, "%3u.%3u.%3u", &release[0], &release[1], &release[2]) == 3)
+		for (unsigned i = 0; i < 3; i++)
+			host->release[i] = (uint8_t) release[i];
+}
+
+static uint64_t ns_of(const char *object, const char *name)
+{
+	return (uint64_t) (number_of(object, name) * 1e3);
+}
+
+static void add_pair(struct merge *merge, size_t from, size_t to, const char *object)
+{
+	const char *small = value_of(object, "small"), *large = value_of(object, "large");
+	struct pair *pair;
+
+	if (merge->count == merge->size) {
+		merge->size = merge->size ? 2 * merge->size : 256;
+		merge->pairs = realloc(merge->pairs, merge->size * sizeof(*pair));
+		if (!merge->pairs)
+			discover_fail("out of memory");
+	}
+	pair = &merge->pairs[merge->count++];
+	*pair = (struct pair){
+		.from = from,
+		.to = to,
+		.sent = (unsigned) (number_of(small, "sent") + number_of(large, "sent")),
+		.lost = (unsigned) (number_of(small, "lost") + number_of(large, "lost")),
+		.small = small ? ns_of(small, "quick_us") : 0,
+		.large = large ? ns_of(large, "quick_us") : 0,
+		.full_fails = !strncmp(value_of(object, "full_frame_passes") ?: "", "false", 5),
+		.full = (uint32_t) number_of(object, "full_frame"),
+	};
+	if (pair->small && pair->large)
+		pair->bytes = pair->large > pair->small ? pair->large - pair->small : 1;
+}
+
+static size_t index_of(struct discover *discover, const uint8_t mac[GAMMA_MAC_LEN])
+{
+	struct discover_host *host = discover_host(discover, mac);
+
+	return (size_t) (host - discover->hosts);
+}
+
+/* A line is part of the output if an object of it begins there. */
+static void take_line(struct merge *merge, const char *line)
+{
+	const char *object = strstr(line, "{\"host\": ");
+	uint8_t from[GAMMA_MAC_LEN], mac[GAMMA_MAC_LEN];
+	size_t from_index, to_index;
+
+	if (!object)
+		return;
+	if (!mac_of(object, "from", from) || !mac_of(object, "mac", mac) || !strchr(object, '}')) {
+		merge->damaged++;
+		return;
+	}
+	from_index = index_of(merge->discover, from);
+	to_index = index_of(merge->discover, mac);
+	take_host(&merge->discover->hosts[to_index], object);
+	if (is_true(object, "self"))
+		merge->discover->hosts[to_index].reported = true;
+	else if (from_index != to_index)
+		add_pair(merge, from_index, to_index, object);
+}
+
+static void read_file(struct merge *merge, const char *name)
+{
+	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	size_t room = 0;
+	char *line = NULL;
+
+	if (!file)
+		discover_fail("--merge %s: %s", gamma_printable(name).text, strerror(errno));
+	while (getline(&line, &room, file) > 0)
+		take_line(merge, line);
+	free(line);
+	if (file != stdin)
+		fclose(file);
+}
+
+/* ---- which paths are bad ---- */
+
+enum fault { LOSES, SLOW_BYTES, SLOW_TRIPS, FULL_FAILS, FAULTS };
+
+static int by_value(const void *left, const void *right)
+{
+	const uint64_t a = *(const uint64_t *) left, b = *(const uint64_t *) right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Over the pairs that have one. */
+static uint64_t median_of(const struct merge *merge, uint64_t (*value)(const struct pair *pair))
+{
+	uint64_t *values = calloc(merge->count + 1, sizeof(*values)), median;
+	size_t count = 0;
+
+	if (!values)
+		discover_fail("out of memory");
+	for (size_t i = 0; i < merge->count; i++) {
+		values[count] = value(&merge->pairs[i]);
+		count += values[count] != 0;
+	}
+	qsort(values, count, sizeof(*values), by_value);
+	median = count ? values[(count - 1) / 2] : 0;
+	free(values);
+	return median;
+}
+
+static uint64_t small_of(const struct pair *pair)
+{
+	return pair->small;
+}
+
+static uint64_t bytes_of(const struct pair *pair)
+{
+	return pair->bytes;
+}
+
+static bool has_fault(const struct merge *merge, const struct pair *pair, enum fault fault)
+{
+	switch (fault) {
+	case LOSES:
+		return discover_check_loses(pair->lost);
+	case SLOW_BYTES:
+		return discover_check_is_slower(pair->bytes, merge->bytes);
+	case SLOW_TRIPS:
+		return discover_check_is_slower(pair->small, merge->small);
+	default:
+		return pair->full_fails;
+	}
+}
+
+/* Of a host's paths, both ways. */
+struct tally {
+	unsigned paths, bad, sent, lost;
+	uint64_t worst; /* ns, of the bad ones */
+};
+
+static uint64_t time_of(const struct pair *pair, enum fault fault)
+{
+	return fault == SLOW_BYTES ? pair->bytes : pair->small;
+}
+
+static struct tally tally_of(const struct merge *merge, size_t host, enum fault fault)
+{
+	struct tally tally = {0};
+
+	for (size_t i = 0; i < merge->count; i++) {
+		const struct pair *pair = &merge->pairs[i];
+
+		if ((pair->from != host && pair->to != host) || (!pair->sent && !pair->full_fails))
+			continue;
+		tally.paths++;
+		tally.sent += pair->sent;
+		tally.lost += pair->lost;
+		if (!has_fault(merge, pair, fault))
+			continue;
+		tally.bad++;
+		tally.worst = gamma_max(tally.worst, time_of(pair, fault));
+	}
+	return tally;
+}
+
+/* ---- what is said ---- */
+
+static void note_host(const struct merge *merge, size_t index, enum fault fault,
+		      const struct tally *tally)
+{
+	struct discover_host *host = &merge->discover->hosts[index];
+
+	switch (fault) {
+	case LOSES:
+		discover_check_note(
+			host,
+			"%.1f %% of the frames on %u of its %u paths are lost: its NIC, "
+			"cable or switch port",
+			100.0 * tally->lost / tally->sent, tally->bad, tally->paths);
+		break;
+	case SLOW_BYTES:
+		discover_check_note(
+			host,
+			"full frames take up to %.1f us longer than small ones on %u of "
+			"its %u paths, elsewhere %.1f us: its link or switch port is "
+			"slower",
+			(double) tally->worst / 1e3, tally->bad, tally->paths,
+			(double) merge->bytes / 1e3);
+		break;
+	case SLOW_TRIPS:
+		discover_check_note(host,
+				    "a round trip takes up to %.1f us on %u of its %u paths, "
+				    "elsewhere %.1f us",
+				    (double) tally->worst / 1e3, tally->bad, tally->paths,
+				    (double) merge->small / 1e3);
+		break;
+	default:
+		discover_check_note(
+			host,
+			"full frames do not pass on %u of its %u paths: its MTU or that "
+			"of its switch port",
+			tally->bad, tally->paths);
+	}
+}
+
+static void note_path(const struct merge *merge, const struct pair *pair, enum fault fault)
+{
+	struct discover_host *host = &merge->discover->hosts[pair->from];
+	const char *to = discover_name(&merge->discover->hosts[pair->to]);
+
+	if (fault == LOSES)
+		discover_check_note(host,
+				    "on the path to %s %.1f %% of the frames are lost, and not on "
+				    "most others: a link between switches",
+				    to, 100.0 * pair->lost / pair->sent);
+	else if (fault == FULL_FAILS)
+		discover_check_note(
+			host,
+			"on the path to %s frames of %u bytes do not pass: the MTU of a "
+			"switch between",
+			to, pair->full);
+	else
+		discover_check_note(host,
+				    "the path to %s is slower than most others: %.1f us, "
+				    "elsewhere %.1f us",
+				    to, (double) time_of(pair, fault) / 1e3,
+				    (double) (fault == SLOW_BYTES ? merge->bytes : merge->small) /
+					    1e3);
+}
+
+/* Hosts first: the paths of a host that is named say nothing more. */
+static void check_fault(const struct merge *merge, enum fault fault)
+{
+	struct discover *discover = merge->discover;
+	bool *named = calloc(discover->count + 1, sizeof(*named));
+	unsigned hosts = 0;
+
+	if (!named)
+		discover_fail("out of memory");
+	for (size_t i = 0; i < discover->count; i++) {
+		struct tally tally = tally_of(merge, i, fault);
+
+		named[i] = discover_check_is_common(tally.bad, tally.paths);
+		hosts += named[i];
+		if (named[i])
+			note_host(merge, i, fault, &tally);
+	}
+	for (size_t i = 0; i < merge->count; i++) {
+		const struct pair *pair = &merge->pairs[i];
+
+		if (!named[pair->from] && !named[pair->to] && has_fault(merge, pair, fault))
+			note_path(merge, pair, fault);
+	}
+	free(named);
+}
+
+/* The table shows the sum of a host's paths. */
+static void sum_up(const struct merge *merge)
+{
+	for (size_t i = 0; i < merge->discover->count; i++) {
+		struct discover_host *host = &merge->discover->hosts[i];
+		struct tally tally = tally_of(merge, i, LOSES);
+
+		host->small = (struct discover_trips){.sent = tally.sent, .lost = tally.lost};
+	}
+	for (size_t i = 0; i < merge->count; i++) {
+		const struct pair *pair = &merge->pairs[i];
+		struct discover_host *to = &merge->discover->hosts[pair->to];
+
+		if (pair->small && (!to->small.median || pair->small < to->small.median))
+			to->small.median = to->rtt = pair->small;
+		if (pair->large && (!to->large.median || pair->large < to->large.median))
+			to->large.median = pair->large;
+		if (pair->full_fails)
+			to->full = DISCOVER_FAILS;
+		else if (to->full == DISCOVER_UNTESTED && pair->large)
+			to->full = DISCOVER_PASSES;
+		to->full_mtu = (uint32_t) gamma_max(to->full_mtu, pair->full);
+	}
+}
+
+static void check_names(struct discover *discover)
+{
+	char mac[GAMMA_MAC_TEXT_LEN];
+
+	for (size_t i = 0; i < discover->count; i++)
+		for (size_t j = 0; j < discover->count; j++)
+			if (i != j && discover->hosts[i].name[0] &&
+			    !strcmp(discover->hosts[i].name, discover->hosts[j].name))
+				discover_check_note(&discover->hosts[i], "%s has this name, too",
+						    gamma_mac_format(discover->hosts[j].mac, mac));
+}
+
+static void check_silent(struct discover *discover)
+{
+	for (size_t i = 0; i < discover->count; i++) {
+		struct discover_host *host = &discover->hosts[i];
+
+		if (!host->reported && !host->gammad && !host->endpoint)
+			discover_check_note(host, "answers nobody: it is down, without gammad, or "
+						  "the MAC is wrong");
+		else if (!host->reported)
+			discover_check_note(host,
+					    "has measured nothing: gamma-discover --check did "
+					    "not run there");
+	}
+}
+
+unsigned discover_merge(struct discover *discover, char **files, int count)
+{
+	struct merge merge = {.discover = discover};
+	unsigned findings = 0;
+
+	for (int i = 0; i < count; i++)
+		read_file(&merge, files[i]);
+	if (merge.damaged)
+		fprintf(stderr, "gamma-discover: %u lines are damaged or of another release\n",
+			merge.damaged);
+	if (!discover->count)
+		discover_fail(
+			"no results: give it what `gamma-discover --check --json` has printed "
+			"on the hosts");
+	merge.small = median_of(&merge, small_of);
+	merge.bytes = median_of(&merge, bytes_of);
+	sum_up(&merge);
+	for (int fault = 0; fault < FAULTS; fault++)
+		check_fault(&merge, (enum fault) fault);
+	check_names(discover);
+	check_silent(discover);
+	discover_check_settings(discover);
+	for (size_t i = 0; i < discover->count; i++)
+		findings += discover->hosts[i].finding_count;
+	free(merge.pairs);
+	return findings;
+}
