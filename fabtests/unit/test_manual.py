@@ -74,8 +74,7 @@ def check_options():
 
 def check_long_options(source, page):
     """Of tools whose options have names alone."""
-    declared = set(re.findall(r'^\t\t\{"([a-z-]+)", (?:no|required)_argument', read(source),
-                              flags=re.M))
+    declared = set(re.findall(r'\{"([a-z-]+)", (?:no|required)_argument', read(source)))
     documented = set(re.findall(r"^\.It Fl -([a-z-]+)", read(page), flags=re.M))
     check("options of " + page, declared and declared | {"help", "version"} == documented,
           str(declared ^ documented))
