@@ -233,6 +233,36 @@ void gamma_lending_return(struct gamma_endpoint *endpoint)
 	endpoint->lent = false;
 }
 
+struct gamma_stats *gamma_endpoint_counters(struct gamma_endpoint *endpoint)
+{
+	return (struct gamma_stats *) gamma_endpoint_stats(endpoint);
+}
+
+int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
+		      struct gamma_group **group)
+{
+	(void) endpoint, (void) addr, (void) receives, (void) group;
+	return -FI_ENOSYS;
+}
+
+uint32_t gamma_groups_slots(const struct gamma_group *group)
+{
+	(void) group;
+	return 0;
+}
+
+bool gamma_groups_next(struct gamma_endpoint *endpoint, struct gamma_group *group,
+		       struct gamma_group_frame *frame)
+{
+	(void) endpoint, (void) group, (void) frame;
+	return false;
+}
+
+void gamma_groups_release(struct gamma_endpoint *endpoint, struct gamma_group *group)
+{
+	(void) endpoint, (void) group;
+}
+
 void gamma_endpoint_count_port(struct gamma_endpoint *endpoint, bool in_place)
 {
 	endpoint->messages.local.stats.ports_in++;
