@@ -128,11 +128,11 @@ class Context:
 
     # ---- gamma-rawudp ----
 
-    def udp_latency(self, lab, sizes):
-        """Of plain UDP sockets, by bytes of a datagram."""
+    def udp_latency(self, lab, sizes, *options):
+        """Of plain UDP sockets, by bytes of a datagram; OPTIONS of both sides."""
         program = self.program("gamma-rawudp")
-        rows = json_lines(lab.pair(lab.words(1, [program, "-s"]), lab.words(2, [
-            program, "-j", "-S", ",".join(map(str, sizes)), "-n", self.count(20000), "-w",
+        rows = json_lines(lab.pair(lab.words(1, [program, "-s", *options]), lab.words(2, [
+            program, *options, "-j", "-S", ",".join(map(str, sizes)), "-n", self.count(20000), "-w",
             self.count(2000), lab.address(1)]), ready=None))
         return [Value("half round trip", "us", row["median_us"], row["size"]) for row in rows]
 

@@ -215,8 +215,10 @@ def udp(goals):
         goals.ratio("UDP: MPI, 1 MiB, btl gamma's bandwidth / btl tcp's", relation, 1.3,
                     of("btl tcp", MIB, suffix), of("btl gamma over UDP", MIB, suffix), variant)
     short = of(f"{parts_udp.GAMMA}, short", 8)
-    goals.ratio("UDP: 8 B, gamma / plain UDP sockets", "<=", 1.3, short,
-                of("plain UDP", BASELINE_BYTES))
+    # An endpoint has one socket for all peers, so its socket is not connected.
+    for sockets in (parts_udp.UNCONNECTED, parts_udp.CONNECTED):
+        goals.ratio("UDP: 8 B, gamma / plain UDP sockets", "<=", 1.3, short,
+                    of(sockets, BASELINE_BYTES), sockets.rpartition(", ")[2])
     goals.ratio("UDP: 8 B, libfabric tcp / gamma", ">=", 1.8, of("tcp, short", 8), short)
     for size, wanted, gamma in ((8, 1.3, short), (MIB, 5, of(
             f"{parts_udp.GAMMA}, ping-pong", MIB, parts_udp.suffix(1500, True)))):

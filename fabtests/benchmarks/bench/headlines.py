@@ -4,9 +4,10 @@ it, beside TCP without them, and beside the raw baseline. Read by the reports.""
 
 from dataclasses import dataclass
 
+import parts_udp
 from comparison import Measure
 from goals import HALF, MESSAGES, MIB, STREAM
-from parts_libfabric import BASELINE_BYTES, ON
+from parts_libfabric import BASELINE_BYTES, MTUS, ON
 
 
 @dataclass
@@ -51,6 +52,40 @@ def stream_row(results, mtu):
                     median("gamma"), median("tcp", ON), median("tcp"), median("raw packets"))
 
 
+def udp_row(results, text, size, gamma, tcp, suffix, raw=None):
+    """SUFFIX: of the cases' names, by whether the offloads are on."""
+    def median(case):
+        return results.median("udp", case, HALF, size)
+
+    return Headline(Measure(text), median(gamma + suffix(True)), median(tcp + suffix(True)),
+                    median(tcp + suffix(False)), raw)
+
+
+def udp_stream_row(results, mtu):
+    def median(name, offloads=True):
+        return results.median("udp", name + parts_udp.suffix(mtu, offloads), STREAM, MIB)
+
+    return Headline(Measure(f"UDP, stream of 1 MiB, MTU {mtu:,}, MB/s", more_is_better=True),
+                    median(parts_udp.GAMMA), median("tcp"), median("tcp", False), median("trains"))
+
+
+def udp_rows(results):
+    """gamma over UDP, with the offloads that TCP has. The baseline: plain UDP sockets."""
+    def suffix(offloads):
+        return parts_udp.suffix(1500, offloads)
+
+    plain = results.median("udp", parts_udp.UNCONNECTED, HALF, BASELINE_BYTES)
+    yield udp_row(results, "UDP, libfabric, 8 B, us", 8, parts_udp.GAMMA, "tcp",
+                  lambda on: ", short" if on else ", not measured", plain)
+    for size, text in ((65536, "64 KiB"), (MIB, "1 MiB")):
+        yield udp_row(results, f"UDP, libfabric, {text}, MTU 1,500, us", size,
+                      f"{parts_udp.GAMMA}, ping-pong", "tcp, ping-pong", suffix)
+        yield udp_row(results, f"UDP, MPI, {text}, MTU 1,500, us", size, "btl gamma over UDP",
+                      "btl tcp", suffix)
+    for mtu in MTUS:
+        yield udp_stream_row(results, mtu)
+
+
 def rate_row(results, measure, what, raw=None):
     def median(name):
         return results.median("rate", name, what, 8)
@@ -84,5 +119,6 @@ def headlines(results):
         rate_row(results, Measure("processor time, 8 B, us/message", "less", "more"),
                  "processor time, both sides"),
         bulk_row(results),
+        *udp_rows(results),
     ]
     return [row for row in rows if row.gamma is not None]

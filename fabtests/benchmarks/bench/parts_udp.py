@@ -9,6 +9,7 @@ from results import Case, Value
 
 OFF = ", offloads off"
 GAMMA = "gamma over UDP"
+CONNECTED, UNCONNECTED = "plain UDP, connected", "plain UDP, unconnected"
 RXD = "udp;ofi_rxd"
 LONG = (65536, MIB)
 HEADERS = 28       # bytes: IPv4 and UDP
@@ -55,7 +56,7 @@ def delays_at(ctx, mtu, offloads):
 def mpi_at(ctx, mtu, offloads):
     lab = ctx.pair(mtu, offloads=offloads)
     return [Case(f"{name}{suffix(mtu, offloads)}",
-                 lambda words=words: ping_pong(lab, words, [MIB]))
+                 lambda words=words: ping_pong(lab, words, list(LONG)))
             for name, words in (("btl gamma over UDP",
                                  TRANSPORTS["btl gamma"] + " -x FI_GAMMA_LINK=udp"),
                                 ("btl tcp", TRANSPORTS["btl tcp"]))]
@@ -64,7 +65,8 @@ def mpi_at(ctx, mtu, offloads):
 def short_messages(ctx):
     lab = ctx.pair(offloads=True)
     return [
-        Case("plain UDP", lambda: ctx.udp_latency(lab, [BASELINE_BYTES])),
+        Case(CONNECTED, lambda: ctx.udp_latency(lab, [BASELINE_BYTES])),
+        Case(UNCONNECTED, lambda: ctx.udp_latency(lab, [BASELINE_BYTES], "-u")),
         *(Case(f"{name}, short", lambda name=name: ctx.latency_values(lab, name, [8]))
           for name in (GAMMA, "tcp")),
     ]

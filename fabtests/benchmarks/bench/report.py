@@ -11,7 +11,7 @@ from machine import OTHERS_SHARE
 from results import KEPT_MIN
 
 QUIET_SHARE = 0.9  # of the samples; with fewer undisturbed ones the machine counts as disturbed
-SCREEN_ROW = "{:32} {:>8} {:>8} {:>8} {:>8}  {}"
+SCREEN_ROW = "{:37} {:>8} {:>8} {:>8} {:>8}  {}"
 COLUMNS = "{:46} {:>9} {:>12} {:>24} {:>7}"
 FAILURES_SHOWN = 3
 WIDTH = 80
