@@ -311,6 +311,27 @@ static void warn_version(struct gamma_endpoint *endpoint, const struct gamma_arr
 		    gamma_mac_format(endpoint->local.addr.mac, own), GAMMA_VERSION);
 }
 
+/* The kernel has checked the UDP checksum, so the frame is as it was sent, but to or from another
+ * address. Anybody can send such a frame, so it ends nothing. */
+static void warn_translated(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival)
+{
+	struct gamma_addr from = {.version = endpoint->local.addr.version};
+	char name[GAMMA_NAME_LEN];
+
+	if (endpoint->translation_reported || from.version == GAMMA_ADDR_VERSION ||
+	    arrival->frame[GAMMA_ETH_LEN + GAMMA_VERSION_AT] >> 4 != GAMMA_VERSION)
+		return;
+	endpoint->translation_reported = true;
+	memcpy(from.mac, gamma_dispatch_sender(arrival), GAMMA_MAC_LEN);
+	memcpy(&from.port, arrival->frame + GAMMA_ETH_LEN + offsetof(struct gamma_header, src_port),
+	       sizeof(from.port));
+	gamma_error(
+		"a frame that came from %s was sent from or to another address: network address "
+		"translation (NAT) between hosts is not supported; give them addresses that "
+		"reach each other",
+		gamma_flow_addr_name(&from, name));
+}
+
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now)
 {
@@ -326,6 +347,8 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		local->stats.malformed++;
 		if (malformed == GAMMA_BAD_VERSION)
 			warn_version(endpoint, arrival);
+		else if (malformed == GAMMA_BAD_CHECKSUM && link == endpoint->packet)
+			warn_translated(endpoint, arrival);
 		return;
 	}
 	if (gamma_unlikely(!payload_intact(arrival, &fields))) {

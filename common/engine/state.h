@@ -55,14 +55,15 @@ struct gamma_endpoint {
 	uint32_t flow_count;
 	uint64_t sweep_at; /* ns: when there may be too many of them again */
 	struct gamma_dead_peers dead_peers;
-	uint32_t shm_peers;    /* flows over the shm link */
-	bool host_datagrams;   /* has sent a datagram over it */
-	bool backpressure;     /* on: shm peers send frames instead of inline messages */
-	uint64_t round;        /* polls so far */
-	uint32_t idle;         /* polls in a row that found nothing */
-	uint32_t unread;       /* polls since the clock was read */
-	uint32_t resets;       /* RESETs sent in this progress call */
-	bool version_reported; /* that somebody has another protocol version */
+	uint32_t shm_peers;        /* flows over the shm link */
+	bool host_datagrams;       /* has sent a datagram over it */
+	bool backpressure;         /* on: shm peers send frames instead of inline messages */
+	uint64_t round;            /* polls so far */
+	uint32_t idle;             /* polls in a row that found nothing */
+	uint32_t unread;           /* polls since the clock was read */
+	uint32_t resets;           /* RESETs sent in this progress call */
+	bool version_reported;     /* that somebody has another protocol version */
+	bool translation_reported; /* that somebody's address is translated (NAT) */
 	bool datagram;
 	bool holds; /* the slot of the frame that local.deferred is about */
 	struct gamma_lending lending;

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +20,18 @@
 enum { MTU = 1472, TRAIN = 44, UNKNOWN_PORT = 9300 };
 
 static const uint8_t unknown[4] = {127, 0, 0, 9};
+static const uint8_t *claimed = unknown; /* the address that its frames were made for */
+
+static char logged[512]; /* the last line above the level info */
+static unsigned lines;
+
+static void listen_to_log(enum gamma_log_level level, const char *line)
+{
+	if (level == GAMMA_LOG_INFO)
+		return;
+	snprintf(logged, sizeof(logged), "%s", line);
+	lines++;
+}
 
 /* Two endpoints, which take each other for endpoints of other hosts. */
 static void open_udp(unsigned which)
@@ -128,7 +141,7 @@ static void send_together(struct gamma_fields *fields, unsigned count)
 
 	memcpy(&own.sin_addr, unknown, sizeof(unknown));
 	memcpy(&peer.sin_addr, gamma_pseudo_mac_ipv4(to->mac), sizeof(unknown));
-	gamma_pseudo_mac_make(unknown, mac);
+	gamma_pseudo_mac_make(claimed, mac);
 	fields->src_port = UNKNOWN_PORT;
 	fields->dst_port = ntohs(to->port);
 	for (unsigned i = 0; i < count; i++) {
@@ -187,6 +200,31 @@ static void answers__one_frame_for_another_epoch(void **state)
 	assert_int_equal(side_stats(A)->send_calls - before, 1);
 }
 
+/* Network address translation gives a frame another source than it was made for. */
+static void translated__is_reported_once_and_not_answered(void **state)
+{
+	static const uint8_t private[4] = {192, 168, 0, 9};
+	struct gamma_fields probe = {
+		.kind = GAMMA_KIND_PROBE, .tenant = TENANT, .src_epoch = 7, .dst_epoch = 8};
+	uint64_t before;
+
+	(void) state;
+	netns_needed();
+	before = side_stats(A)->send_calls;
+	lines = 0;
+	gamma_log_set_sink(listen_to_log);
+	claimed = private;
+	send_together(&probe, 3);
+	claimed = unknown;
+	until_received(3);
+	gamma_log_set_sink(NULL);
+	assert_int_equal(side_stats(A)->malformed, 3);
+	assert_int_equal(side_stats(A)->send_calls, before);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(logged, "127.0.0.9 port 9300"));
+	assert_non_null(strstr(logged, "(NAT) between hosts is not supported"));
+}
+
 #define UDP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, sides_teardown)
 
 int main(void)
@@ -197,6 +235,7 @@ int main(void)
 		UDP_TEST(messages__short_ones_take_the_fast_path),
 		UDP_TEST(answers__one_question_of_a_datagram),
 		UDP_TEST(answers__one_frame_for_another_epoch),
+		UDP_TEST(translated__is_reported_once_and_not_answered),
 	};
 
 	return cmocka_run_group_tests(tests, netns_setup, NULL);
