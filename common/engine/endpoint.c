@@ -505,7 +505,7 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 			      const struct iovec *iov, unsigned iov_count,
 			      const struct gamma_envelope *envelope)
 {
-	struct gamma_link *link = group->link && !group->brokered ? group->link : endpoint->packet;
+	struct gamma_link *link = group->link_sends ? group->link : endpoint->packet;
 
 	return send_datagram(endpoint, link, UINT64_MAX, &group->addr, iov, iov_count, envelope);
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Multicast groups of a best-effort endpoint: an Ethernet group address and a port. Each joined
- * group has a packet socket of its own, whose filter passes that group's frames, including those
- * that leave this host. Called by the interface layer, and by every progress call.
+ * group has a socket of its own: a packet socket, whose filter passes that group's frames,
+ * including those that leave this host, or a UDP socket. Called by the interface layer, and by
+ * every progress call.
  */
 #include "engine/dispatch.h"
 #include "engine/groups.h"
 #include "engine/progress.h"
 #include "link/broker.h"
 #include "link/packet.h"
+#include "link/udp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -65,7 +67,21 @@ static int open_group_socket(struct gamma_endpoint *endpoint, struct gamma_group
 		.incoming_only = ring_bytes != 0,
 	};
 
+	group->link_sends = true;
 	return gamma_packet_open(&attr, &endpoint->local.stats, &group->link);
+}
+
+static int join_by_udp(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
+{
+	const uint16_t port = ntohs(group->addr.port);
+	int ret = receives ? gamma_udp_join(endpoint->packet, group->addr.mac, port, &group->link)
+			   : 0;
+
+	if (ret == -EADDRINUSE)
+		gamma_error("UDP port %u, of a group, is in use by a program that does not share "
+			    "it: choose another port for the group",
+			    port);
+	return ret;
 }
 
 /* ---- through gammad: the kernel lets the endpoint send to groups that it has joined ---- */
@@ -113,6 +129,16 @@ static void leave_by_gammad(struct gamma_endpoint *endpoint, struct gamma_group 
 
 /* ---- joining, leaving ---- */
 
+/* ring_bytes: of a packet socket of its own; 0: the default. */
+static int open_group(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives,
+		      size_t ring_bytes)
+{
+	if (endpoint->local.addr.version != GAMMA_ADDR_VERSION)
+		return join_by_udp(endpoint, group, receives);
+	return endpoint->broker ? join_by_gammad(endpoint, group, receives)
+				: open_group_socket(endpoint, group, receives, ring_bytes);
+}
+
 int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
 		      struct gamma_group **out)
 {
@@ -123,8 +149,7 @@ int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *
 		return -ENOMEM;
 	gamma_list_init(&group->entry);
 	group->addr = *addr;
-	ret = endpoint->broker ? join_by_gammad(endpoint, group, receives)
-			       : open_group_socket(endpoint, group, receives, 0);
+	ret = open_group(endpoint, group, receives, 0);
 	if (!ret && receives)
 		ret = watch_group_fd(endpoint, group->link->fd);
 	if (ret) {
@@ -171,8 +196,7 @@ int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *
 		return -ENOMEM;
 	gamma_list_init(&group->entry);
 	group->addr = *addr;
-	ret = endpoint->broker ? join_by_gammad(endpoint, group, receives)
-			       : open_group_socket(endpoint, group, receives, RING_BYTES);
+	ret = open_group(endpoint, group, receives, RING_BYTES);
 	if (ret) {
 		close_group_link(endpoint, group);
 		free(group);

@@ -7,10 +7,10 @@
 
 struct gamma_group {
 	struct gamma_list entry;
-	struct gamma_addr addr; /* MAC and port */
-	struct gamma_link
-		*link; /* NULL: nothing is received, and it is sent on the endpoint's own */
-	bool brokered; /* gammad lets the endpoint send to it, until it leaves */
+	struct gamma_addr addr;  /* MAC and port */
+	struct gamma_link *link; /* NULL: nothing is received */
+	bool link_sends;         /* it is sent there too; else on the endpoint's own */
+	bool brokered;           /* gammad lets the endpoint send to it, until it leaves */
 };
 void gamma_groups_init(struct gamma_endpoint *endpoint);
 void gamma_groups_close(struct gamma_endpoint *endpoint);

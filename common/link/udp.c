@@ -26,6 +26,7 @@
 #include "link/icmp.h"
 #include "link/ipv6_cache.h"
 #include "link/train.h"
+#include "wire/ip_group.h"
 #include "wire/pseudo_mac.h"
 
 enum {
@@ -48,13 +49,14 @@ _Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockadd
 struct udp_link {
 	struct gamma_link link;
 	struct gamma_udp_attr attr;
-	uint8_t mac[GAMMA_MAC_LEN];     /* pseudo address of this side */
+	uint8_t mac[GAMMA_MAC_LEN];     /* pseudo address of this side, or the group's */
 	bool single;                    /* the kernel or the NIC refused to segment */
 	union udp_address from;         /* of the train that is lent */
 	uint8_t peer[GAMMA_MAC_LEN];    /* ditto: its pseudo address */
 	bool trusted;                   /* ditto: no other peer has that pseudo address */
 	struct gamma_ipv6_cache *cache; /* NULL: IPv4 */
 	uint32_t drops;                 /* the socket's count when it was last read */
+	bool gone;                      /* the own address is no address of this host any more */
 	bool errors;                    /* the socket's queue of ICMP errors may not be empty */
 	struct gamma_train train;       /* the one that is lent */
 };
@@ -71,20 +73,77 @@ static socklen_t set_ip(const struct udp_link *udp, const uint8_t *ip, union udp
 	}
 	to->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
 	memcpy(&to->v6.sin6_addr, ip, sizeof(to->v6.sin6_addr));
-	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr))
+	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&to->v6.sin6_addr))
 		to->v6.sin6_scope_id = (uint32_t) udp->attr.ifindex;
 	return sizeof(to->v6);
+}
+
+static socklen_t set_group(const struct udp_link *udp, const uint8_t mac[GAMMA_MAC_LEN],
+			   union udp_address *to)
+{
+	uint8_t ip[GAMMA_IPV6_LEN];
+
+	if (udp->attr.ipv6)
+		gamma_ip_group_ipv6(mac, ip);
+	else
+		gamma_ip_group_ipv4(mac, ip);
+	return set_ip(udp, ip, to);
+}
+
+static bool has_address(const struct udp_link *udp)
+{
+	union udp_address own;
+	socklen_t len = set_ip(udp, udp->attr.ip, &own);
+	int fd = socket(own.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool has = fd < 0 || !bind(fd, &own.any, len) || errno != EADDRNOTAVAIL;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+/* Whether the own address has been removed from the host, which is reported once until it is back.
+ */
+static bool address_is_gone(struct udp_link *udp)
+{
+	char text[INET6_ADDRSTRLEN];
+	bool gone = !has_address(udp);
+
+	if (gone && !udp->gone)
+		gamma_error("%s was removed from this host's addresses: messages wait until it is "
+			    "back (ip address add), or until their peers give up",
+			    inet_ntop(udp->attr.ipv6 ? AF_INET6 : AF_INET, udp->attr.ip, text,
+				      sizeof(text)));
+	udp->gone = gone;
+	return gone;
+}
+
+/* Over IPv6 the kernel goes on sending from an address that is gone, and no answer comes. So look
+ * when a peer is asked whether it is there. */
+static socklen_t set_peer(struct udp_link *udp, const struct gamma_frame *frame,
+			  union udp_address *to)
+{
+	const uint8_t *ip;
+
+	if (gamma_likely(!udp->cache))
+		return set_ip(udp, frame->head + 2, to);
+	if (gamma_unlikely(frame->kind == GAMMA_KIND_PROBE))
+		address_is_gone(udp);
+	ip = gamma_ipv6_cache_find(udp->cache, frame->head);
+	return ip ? set_ip(udp, ip, to) : 0;
 }
 
 /* 0: the address is unknown. */
 static socklen_t frame_to_address(struct udp_link *udp, const struct gamma_frame *frame,
 				  union udp_address *to)
 {
-	const uint8_t *ip =
-		udp->cache ? gamma_ipv6_cache_find(udp->cache, frame->head) : frame->head + 2;
-	socklen_t len = ip ? set_ip(udp, ip, to) : 0;
+	socklen_t len = gamma_unlikely(gamma_ip_group_is_mac(frame->head))
+				? set_group(udp, frame->head, to)
+				: set_peer(udp, frame, to);
 
 	memcpy(&to->v4.sin_port, frame->head + GAMMA_ETH_LEN, sizeof(to->v4.sin_port));
+	if (gamma_unlikely(gamma_ip_group_is_mac(frame->head)))
+		to->v4.sin_port = htons(gamma_ip_group_port(ntohs(to->v4.sin_port)));
 	return len;
 }
 
@@ -158,6 +217,8 @@ static int udp_refusal(struct udp_link *udp, unsigned count)
 		udp->link.mtu = mtu;
 		return -EMSGSIZE;
 	}
+	if ((error == EINVAL || error == ENETUNREACH) && address_is_gone(udp))
+		return -EAGAIN;
 	if (count == 1 || (error != EIO && error != EINVAL))
 		return -EAGAIN;
 	/* EIO: the NIC cannot write the checksums; EINVAL: the kernel takes fewer frames. */
@@ -344,7 +405,8 @@ static void udp_close(struct gamma_link *link)
 
 	if (link->fd >= 0)
 		close(link->fd);
-	free(udp->cache);
+	if (!gamma_ip_group_is_mac(udp->mac))
+		free(udp->cache);
 	free(udp);
 }
 
@@ -359,13 +421,16 @@ static const struct gamma_link_ops udp_ops = {
 
 /* ---- opening ---- */
 
-/* No fragments: the protocol's own probes find what a path carries. */
+/* No fragments: the protocol's own probes find what a path carries. Groups are those of the NIC,
+ * and go no further than its network, which is the default. */
 static int set_ip_options(const struct udp_link *udp)
 {
 	int fd = udp->link.fd, one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
+	struct ip_mreqn nic = {.imr_ifindex = udp->attr.ifindex};
 
 	if (!udp->attr.ipv6)
 		return setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) ||
+		       setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &nic, sizeof(nic)) ||
 		       setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one));
 	return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) ||
 	       setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) ||
@@ -387,28 +452,54 @@ static void report_buffer(int bytes, uint32_t slots)
 			   bytes >> 10, RCVBUF >> 10);
 }
 
+/* Of this NIC alone, whatever groups other sockets have joined on others. All members on a host
+ * share the port. */
+static int set_group_options(const struct udp_link *udp)
+{
+	int fd = udp->link.fd, one = 1, zero = 0;
+	struct ip_mreqn join4 = {.imr_ifindex = udp->attr.ifindex};
+	struct ipv6_mreq join6 = {.ipv6mr_interface = (unsigned) udp->attr.ifindex};
+	union udp_address group;
+
+	set_group(udp, udp->mac, &group);
+	join4.imr_multiaddr = group.v4.sin_addr;
+	join6.ipv6mr_multiaddr = group.v6.sin6_addr;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+		return -1;
+	if (!udp->attr.ipv6)
+		return setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof(zero)) ||
+		       setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join4, sizeof(join4));
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &join6, sizeof(join6));
+}
+
 /* Merging (Linux 5.0) is an optimization: without it frames arrive singly. */
 static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 {
+	const bool group = gamma_ip_group_is_mac(udp->mac);
 	union udp_address address;
 	int fd = udp->link.fd, one = 1, bytes = RCVBUF;
-	socklen_t len = sizeof(bytes), address_len = set_ip(udp, attr->ip, &address);
+	socklen_t len = sizeof(bytes), address_len = group ? set_group(udp, udp->mac, &address)
+							   : set_ip(udp, attr->ip, &address);
 
-	address.v4.sin_port = htons(attr->port);
+	address.v4.sin_port = htons(group ? gamma_ip_group_port(attr->port) : attr->port);
 	setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one));
 	/* The former needs CAP_NET_ADMIN, the latter is bounded by net.core.rmem_max. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (set_ip_options(udp) || getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
+	if (set_ip_options(udp) || (group && set_group_options(udp)) ||
+	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
 	    bind(fd, &address.any, address_len))
 		return -errno;
 	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
-	report_buffer(bytes, udp->link.slots);
+	if (!group)
+		report_buffer(bytes, udp->link.slots);
 	return 0;
 }
 
-int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
-		   struct gamma_link **link)
+/* mac: the own pseudo MAC address, or a group's. cache: of the endpoint's link; NULL: its own. */
+static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_MAC_LEN],
+		     struct gamma_ipv6_cache *cache, struct gamma_stats *stats,
+		     struct gamma_link **link)
 {
 	struct udp_link *udp = calloc(1, sizeof(*udp));
 	int ret;
@@ -421,25 +512,41 @@ int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
 	udp->link.mtu = attr->mtu;
 	udp->link.train = gamma_train_length(attr->mtu);
 	udp->attr = *attr;
-	if (attr->ipv6)
-		gamma_pseudo_mac_make_ipv6(attr->ip, udp->mac);
-	else
-		gamma_pseudo_mac_make(attr->ip, udp->mac);
+	memcpy(udp->mac, mac, GAMMA_MAC_LEN);
+	udp->cache = attr->ipv6 && !cache ? calloc(1, sizeof(*udp->cache)) : cache;
 	udp->link.fd = socket(attr->ipv6 ? AF_INET6 : AF_INET,
 			      SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	ret = udp->link.fd < 0 ? -errno : 0;
-	if (!ret && attr->ipv6) {
-		udp->cache = calloc(1, sizeof(*udp->cache));
-		ret = udp->cache ? 0 : -ENOMEM;
-	}
-	if (!ret)
-		ret = start_socket(udp, attr);
+	ret = udp->link.fd < 0            ? -errno
+	      : attr->ipv6 && !udp->cache ? -ENOMEM
+					  : start_socket(udp, attr);
 	if (ret) {
 		udp_close(&udp->link);
 		return ret;
 	}
 	*link = &udp->link;
 	return 0;
+}
+
+int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
+		   struct gamma_link **link)
+{
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	if (attr->ipv6)
+		gamma_pseudo_mac_make_ipv6(attr->ip, mac);
+	else
+		gamma_pseudo_mac_make(attr->ip, mac);
+	return open_link(attr, mac, NULL, stats, link);
+}
+
+int gamma_udp_join(struct gamma_link *link, const uint8_t group[GAMMA_MAC_LEN], uint16_t port,
+		   struct gamma_link **joined)
+{
+	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
+	struct gamma_udp_attr attr = udp->attr;
+
+	attr.port = port;
+	return open_link(&attr, group, udp->cache, link->stats, joined);
 }
 
 bool gamma_udp_ipv6_of(struct gamma_link *link, const uint8_t mac[GAMMA_MAC_LEN],

@@ -28,4 +28,11 @@ int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
 bool gamma_udp_ipv6_of(struct gamma_link *link, const uint8_t mac[GAMMA_MAC_LEN],
 		       uint8_t ipv6[GAMMA_IPV6_LEN]);
 
+/* Joins a group on the NIC of an endpoint's UDP link: opens a link that receives the frames to that
+ * group MAC address and port, also those of this host. It must be closed before `link`, and sends
+ * nothing: frames to a group MAC address leave by `link`, whether or not the group was joined. 0 or
+ * a negative errno; -EADDRINUSE: a program that shares the port with nobody has it. */
+int gamma_udp_join(struct gamma_link *link, const uint8_t group[GAMMA_MAC_LEN], uint16_t port,
+		   struct gamma_link **joined);
+
 #endif /* GAMMA_LINK_UDP_H */

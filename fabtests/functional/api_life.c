@@ -364,14 +364,15 @@ static void wait_by_place(struct node *node)
 {
 	struct message in, out[2];
 	struct name name = {.len = ADDR_MAX};
-	char mac[18], port[6];
+	char text[80];
+	size_t len = sizeof(text);
 	fi_addr_t place;
 
 	CHECK_EQ(fi_av_lookup(node->av, node->peer, name.bytes, &name.len), 0);
-	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", name.bytes[0], name.bytes[1],
-		 name.bytes[2], name.bytes[3], name.bytes[4], name.bytes[5]);
-	snprintf(port, sizeof(port), "%u", name.bytes[6] << 8 | name.bytes[7]);
-	CHECK_EQ(fi_av_insertsvc(node->av, mac, port, &place, 0, NULL), 1);
+	fi_av_straddr(node->av, name.bytes, text, &len);
+	CHECK(strrchr(text, '/') > strrchr(text, ':'));
+	*strrchr(text, '/') = 0; /* before the epoch */
+	CHECK_EQ(fi_av_insertsvc(node->av, text, NULL, &place, 0, NULL), 1);
 	message_init(&in, 100, 1);
 	in.addr = place;
 	for (unsigned i = 0; i < 2; i++) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Every call of the libfabric interface (gamma-api) over UDP, between two hosts with the kernel's
-# offloads and between two processes of one host. There are no multicast groups over UDP.
+# offloads and between two processes of one host, over IPv4 and over IPv6.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=api.sh
@@ -13,18 +13,21 @@ need_tool jq setpriv
 restless=(reopen port peer_closed peer_closed_event peer_closed_directed close_outstanding
 	shared_close shared_directed_peer_closed
 	rma_peer_closed rma_region_closed_last)
-mapfile -t steady < <(without "${restless[@]}" \
-	multicast{,_leave,_default,_one_direction,_arguments})
+mapfile -t steady < <(without "${restless[@]}")
 
-lab_up 2 --offloads
+lab_up 2 --offloads --ipv6
 gamma_env+=(FI_GAMMA_LINK=udp FI_GAMMA_IFACE=gam0)
 count_frames
 run "UDP" "${steady[@]}"
 counted_clean "UDP"
 run "UDP, endpoints that come and go" "${restless[@]}"
 client_host=node01 run "UDP, one host" "${steady[@]}" "${restless[@]:1}"
+gamma_env+=(FI_GAMMA_LINK=udp6)
+run "UDP over IPv6" "${steady[@]}"
+counted_clean "UDP over IPv6"
+run "UDP over IPv6, endpoints that come and go" "${restless[@]}"
 
-# What asks for several ports at once, as a user who has neither capability nor gammad.
+# What asks for several ports at once, and groups, as a user who has neither capability nor gammad.
 shared=/run/gamma-lab/$lab_name/shared
 mkdir "$shared/lib"
 for entry in "${gamma_env[@]}"; do
@@ -35,5 +38,5 @@ chmod -R a+rX "$shared/lib"
 api=$shared/lib/gamma-api
 gamma_env+=("FI_PROVIDER_PATH=$shared/lib" FI_GAMMA_LINK=any FI_GAMMA_STATS=)
 wrap=(setpriv --reuid daemon --regid daemon --clear-groups --inh-caps=-all "${wrap[@]}")
-run "UDP, an ordinary user" scalable shared
+run "UDP, an ordinary user" scalable shared multicast multicast_leave
 finish

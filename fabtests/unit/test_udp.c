@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/link/udp.c, over the loopback of a namespace of their own (netns.h), with
- * IPv4 and with IPv6.
+ * Unit tests of common/link/udp.c, within the host in a namespace of their own (netns.h), with IPv4
+ * and with IPv6.
  */
 #include "netns.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -21,10 +22,10 @@
 #include "wire/codec.h"
 #include "wire/pseudo_mac.h"
 
-enum { PORT = 9228, FRAMES = 100, BYTES = 1400 };
+enum { PORT = 9228, FRAMES = 100, BYTES = 1400, PATIENCE_MS = 20000 };
 
 static struct gamma_stats stats[2];
-static struct gamma_link *out, *in; /* on 127.0.0.1, on 127.0.0.2, or on fd00::1, on fd00::2 */
+static struct gamma_link *out, *in; /* on 10.1.0.1, on 10.1.0.2, or on fd00::1, on fd00::2 */
 static bool ipv6;
 static uint8_t payload[FRAMES][BYTES];
 static struct gamma_frame frames[FRAMES];
@@ -78,10 +79,10 @@ static void listen_to_log(enum gamma_log_level level, const char *line)
 static struct gamma_udp_attr attr(uint8_t host)
 {
 	struct gamma_udp_attr attr = {
-		.ip = {127, 0, 0, host},
+		.ip = {10, 1, 0, host},
 		.port = PORT,
 		.mtu = 1472,
-		.ifindex = 1, /* of the loopback interface */
+		.ifindex = (int) if_nametoindex("g0"),
 	};
 
 	if (ipv6) {
@@ -164,7 +165,7 @@ static void await_at(struct gamma_link *link, struct gamma_arrival *arrival)
 	struct pollfd ready = {.fd = link->fd, .events = POLLIN};
 
 	while (!link->ops->next(link, arrival))
-		assert_true(poll(&ready, 1, -1) == 1);
+		assert_true(poll(&ready, 1, PATIENCE_MS) == 1);
 }
 
 static void await(struct gamma_arrival *arrival)
@@ -427,6 +428,138 @@ static void open__port_in_use(void **state)
 	assert_int_equal(gamma_udp_open(&a, &stats[0], &link), -EADDRINUSE);
 }
 
+/* A thread of the kernel makes an IPv6 address its host's own: from then on a datagram to itself
+ * arrives. */
+static bool reaches_itself(uint8_t host)
+{
+	struct sockaddr_in6 own = {.sin6_family = AF_INET6, .sin6_port = htons(PORT + 1)};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	bool arrives;
+
+	own.sin6_addr.s6_addr[0] = 0xfd;
+	own.sin6_addr.s6_addr[15] = host;
+	arrives = !bind(fd, (struct sockaddr *) &own, sizeof(own)) &&
+		  sendto(fd, "", 1, 0, (struct sockaddr *) &own, sizeof(own)) == 1 &&
+		  poll(&ready, 1, 1) == 1;
+	close(fd);
+	return arrives;
+}
+
+static void add_addresses(void)
+{
+	netns_ip("addr add 10.1.0.1/24 dev g0");
+	netns_ip("addr add 10.1.0.2/24 dev g0");
+	netns_ip("addr add fd00::1/64 dev g0 nodad");
+	netns_ip("addr add fd00::2/64 dev g0 nodad");
+	for (int ms = 0; ms < PATIENCE_MS && !(reaches_itself(1) && reaches_itself(2)); ms++)
+		usleep(1000);
+}
+
+/* IPv4 refuses to send; IPv6 sends, so it is looked for when a peer is asked whether it is there.
+ * When the address is back messages go on. */
+static void address__that_is_gone_is_reported_once(void **state)
+{
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	netns_ip("addr add 10.2.0.1/24 dev g0"); /* so that there still is a route */
+	netns_ip(ipv6 ? "addr del fd00::1/64 dev g0" : "addr del 10.1.0.1/24 dev g0");
+	lines = 0;
+	gamma_log_set_sink(listen_to_log);
+	make_frame(0, 10);
+	frames[0].kind = GAMMA_KIND_PROBE;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(out->ops->send(out, frames, 1, &error), ipv6);
+	if (!ipv6)
+		assert_int_equal(error, -EAGAIN);
+	gamma_log_set_sink(NULL);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(logged, ipv6 ? "fd00::1 was removed" : "10.1.0.1 was removed"));
+	netns_ip("addr del 10.2.0.1/24 dev g0");
+	add_addresses();
+	send_all(1);
+}
+
+static const uint8_t group_mac[GAMMA_MAC_LEN] = {1, 0, 0x5e, 1, 2, 3};
+
+enum { GROUP_PORT = 1000 };
+
+/* Frame i from `out` to the group. */
+static void make_group_frame(unsigned i)
+{
+	uint16_t port = htons(GROUP_PORT);
+
+	make_frame(i, 10);
+	memcpy(frames[i].room, group_mac, GAMMA_MAC_LEN);
+	memcpy(frames[i].room + GAMMA_ETH_LEN, &port, sizeof(port));
+}
+
+static void expect_at(struct gamma_link *link, unsigned i)
+{
+	struct gamma_arrival arrival;
+
+	await_at(link, &arrival);
+	assert_int_equal(arrival.len, frames[i].head_len + 10);
+	assert_memory_equal(arrival.frame, frames[i].head, frames[i].head_len);
+	link->ops->release(link);
+}
+
+/* On the sender's host and elsewhere: each has a socket of its own, with the same port. */
+static void group__frames_reach_all_members_until_they_leave(void **state)
+{
+	struct gamma_link *one, *two;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(gamma_udp_join(out, group_mac, GROUP_PORT, &one), 0);
+	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT, &two), 0);
+	make_group_frame(0);
+	send_all(1);
+	expect_at(one, 0);
+	expect_at(two, 0);
+	two->ops->close(two);
+	make_group_frame(0);
+	frames[0].room[GAMMA_ETH_LEN + offsetof(struct gamma_header, seq)] ^= 1;
+	send_all(1);
+	expect_at(one, 0);
+	assert_false(in->ops->arm(in));
+	one->ops->close(one);
+	assert_int_equal(stats[0].stray + stats[1].stray, 0);
+}
+
+static void group__others_are_not_heard(void **state)
+{
+	const uint8_t other[GAMMA_MAC_LEN] = {1, 0, 0x5e, 1, 2, 4};
+	struct gamma_link *same_port, *same_group;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(gamma_udp_join(in, other, GROUP_PORT, &same_port), 0);
+	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT + 1, &same_group), 0);
+	make_group_frame(0);
+	send_all(1);
+	assert_false(same_port->ops->arm(same_port));
+	assert_false(same_group->ops->arm(same_group));
+	same_port->ops->close(same_port);
+	same_group->ops->close(same_group);
+}
+
+static void group__port_of_a_program_that_does_not_share(void **state)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(0xf000 + GROUP_PORT)};
+	struct gamma_link *link;
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(bind(fd, (struct sockaddr *) &any, sizeof(any)), 0);
+	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT, &link), -EADDRINUSE);
+	close(fd);
+}
+
 /* An unknown peer can be answered. */
 static void ipv6__answers_go_where_frames_came_from(void **state)
 {
@@ -488,8 +621,7 @@ static int group_setup(void **state)
 {
 	if (netns_setup(state))
 		return -1;
-	netns_ip("addr add fd00::1/128 dev lo nodad");
-	netns_ip("addr add fd00::2/128 dev lo nodad");
+	add_addresses();
 	return 0;
 }
 
@@ -515,6 +647,10 @@ int main(void)
 		LINK_TEST(error__nobody_has_the_port),
 		LINK_TEST(error__datagrams_still_arrive),
 		LINK_TEST(open__port_in_use),
+		LINK_TEST(address__that_is_gone_is_reported_once),
+		LINK_TEST(group__frames_reach_all_members_until_they_leave),
+		LINK_TEST(group__others_are_not_heard),
+		LINK_TEST(group__port_of_a_program_that_does_not_share),
 		IPV6_TEST(ipv6__answers_go_where_frames_came_from),
 		IPV6_TEST(ipv6__frames_to_an_unknown_address_are_lost),
 		IPV6_TEST(ipv6__frames_of_a_peers_double_are_dropped),

@@ -328,10 +328,11 @@ static int take_address(const void *from, size_t len, struct gamma_addr *addr)
 	return gamma_ipv6_names_hold_addr(addr);
 }
 
-/* A group as destination: a group MAC, or an IPv4 multicast address, which maps to an Ethernet
+/* A group as destination: a group MAC, or an IP multicast address, which maps to an Ethernet
  * address. */
 static bool group_mac(const struct query *query, const char *node, uint8_t mac[GAMMA_MAC_LEN])
 {
+	struct in6_addr ipv6;
 	struct in_addr ipv4;
 	uint32_t low;
 
@@ -339,6 +340,11 @@ static bool group_mac(const struct query *query, const char *node, uint8_t mac[G
 		return false;
 	if (gamma_mac_parse(node, mac))
 		return mac[0] & 1;
+	if (inet_pton(AF_INET6, node, &ipv6) == 1 && IN6_IS_ADDR_MULTICAST(&ipv6)) {
+		memset(mac, 0x33, 2);
+		memcpy(mac + 2, ipv6.s6_addr + 12, 4);
+		return true;
+	}
 	if (inet_pton(AF_INET, node, &ipv4) != 1 || !IN_MULTICAST(ntohl(ipv4.s_addr)))
 		return false;
 	low = htonl(ntohl(ipv4.s_addr) & 0x7fffff);
@@ -423,7 +429,9 @@ static int resolve_names(struct query *query, const char *node, const char *serv
 	if (source)
 		return 0;
 	query->has_dest = true;
-	query->dest_addr.version = gamma_nic_list_addr_version(out->nic ? out->nic : query->nics);
+	query->dest_addr.version =
+		is_group ? GAMMA_ADDR_VERSION
+			 : gamma_nic_list_addr_version(out->nic ? out->nic : query->nics);
 	memcpy(query->dest_addr.mac, is_group ? group : out->mac, GAMMA_MAC_LEN);
 	/* A group has a port too, so that one address serves several. */
 	query->dest_addr.port = htons(is_group && !out->port ? GAMMA_GROUP_PORT : out->port);
@@ -535,14 +543,6 @@ static void set_opened(struct fi_info *info, const struct query *query)
 	info->domain_attr->domain = domain ? &domain->domain_fid : NULL;
 }
 
-static void drop_groups(struct fi_info *info)
-{
-	info->caps &= ~FI_MULTICAST;
-	info->domain_attr->caps &= ~FI_MULTICAST;
-	info->tx_attr->caps &= ~FI_MULTICAST;
-	info->rx_attr->caps &= ~FI_MULTICAST;
-}
-
 static struct fi_info *make_info(const struct query *query, const struct gamma_nic *nic,
 				 enum fi_ep_type type)
 {
@@ -551,8 +551,6 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 	if (!info)
 		return NULL;
 	gamma_attr_fill_info(info, query->version, type, nic->mtu, query->hints);
-	if (nic->udp)
-		drop_groups(info);
 	info->domain_attr->name = strdup(gamma_nic_list_domain(nic).text);
 	info->fabric_attr->name = strdup(gamma_settings.fabric_name);
 	info->nic = gamma_nic_info_new(nic);
@@ -565,12 +563,6 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 	return NULL;
 }
 
-/* There are none over UDP. */
-static bool asks_for_groups(const struct query *query)
-{
-	return query->hints && query->hints->caps & FI_MULTICAST;
-}
-
 /* Appends the infos of one NIC; *tail is where the next one goes. */
 static int offer_nic(const struct query *query, const struct gamma_nic *nic, struct fi_info ***tail)
 {
@@ -580,7 +572,7 @@ static int offer_nic(const struct query *query, const struct gamma_nic *nic, str
 		const char *field =
 			gamma_attr_check_hints(query->version, types[i], nic->mtu, query->hints);
 
-		if (field || (nic->udp && asks_for_groups(query)))
+		if (field)
 			continue;
 		**tail = make_info(query, nic, types[i]);
 		if (!**tail)
