@@ -6,7 +6,8 @@
  * the tests in api_transfer.c, api_matching.c, api_completion.c, api_life.c, api_multi.c,
  * api_shared.c, api_scalable.c, api_work.c, api_multicast.c, api_progress.c, api_limits.c,
  * api_exchange.c, api_calls.c, api_cancel.c, api_controls.c, api_waiting.c, api_memory.c,
- * api_rma.c, api_target.c, api_atomic.c, api_atomic_shared.c, api_ports.c.
+ * api_rma.c, api_target.c, api_atomic.c, api_atomic_shared.c, api_ports.c,
+ * api_ports_life.c.
  */
 #ifndef GAMMA_API_H
 #define GAMMA_API_H
@@ -57,7 +58,7 @@ extern const struct test transfer_tests[], matching_tests[], completion_tests[],
 	multi_tests[], shared_tests[], scalable_tests[], work_tests[], multicast_tests[],
 	progress_tests[], limit_tests[], call_tests[], cancel_tests[], control_tests[],
 	waiting_tests[], exchange_tests[], memory_tests[], rma_tests[], target_tests[],
-	atomic_tests[], atomic_shared_tests[], port_tests[];
+	atomic_tests[], atomic_shared_tests[], port_tests[], port_life_tests[];
 
 /* ---- api_node.c: endpoints ---- */
 

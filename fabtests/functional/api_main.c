@@ -14,29 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct test *const groups[] = {transfer_tests,
-					    matching_tests,
-					    completion_tests,
-					    life_tests,
-					    multi_tests,
-					    shared_tests,
-					    scalable_tests,
-					    work_tests,
-					    multicast_tests,
-					    progress_tests,
-					    limit_tests,
-					    call_tests,
-					    cancel_tests,
-					    control_tests,
-					    waiting_tests,
-					    exchange_tests,
-					    memory_tests,
-					    rma_tests,
-					    target_tests,
-					    atomic_tests,
-					    atomic_shared_tests,
-					    port_tests,
-					    NULL};
+static const struct test *const groups[] = {
+	transfer_tests,      matching_tests, completion_tests, life_tests,
+	multi_tests,         shared_tests,   scalable_tests,   work_tests,
+	multicast_tests,     progress_tests, limit_tests,      call_tests,
+	cancel_tests,        control_tests,  waiting_tests,    exchange_tests,
+	memory_tests,        rma_tests,      target_tests,     atomic_tests,
+	atomic_shared_tests, port_tests,     port_life_tests,  NULL};
 static const char *running = "start";
 
 double now(void)

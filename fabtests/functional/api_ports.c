@@ -11,7 +11,7 @@
 enum {
 	MANY = 1000,          /* messages of one direction */
 	LONG = 3 * (1 << 20), /* bytes */
-	THREADS = 4,          /* that send */
+	THREADS = 8,          /* that send */
 	OF_EACH = 200,        /* messages */
 	NUMBERED = 1,         /* ports */
 	ECHO = 2,

@@ -51,6 +51,11 @@ client_host=node02
 lab impair node02 --loss 1
 pingpong "with 1 % loss"
 run "with 1 % loss" ports ports_set_late ports_reply ports_long ports_threads
+lab impair node02 off
+run "handlers that fork, exec and exit" ports_fork ports_exit
+run "a handler that does not return for 6 s" ports_stuck
+check "it is reported, once" test "$(cat "$work/server.out" "$work/client.out" |
+	grep -c 'active port 5 has not returned for 5 s')" -eq 1
 lab_down
 
 finish

@@ -182,6 +182,15 @@ bare() {
 			and (.sizes | length) == 18)' "$work/bare.out"
 }
 
+# libgamma COMMAND...: it starts the program of the original's calls on both hosts.
+libgamma() {
+	rm -f "$shared/stats"
+	as_user env "LD_LIBRARY_PATH=$shared" "$@" "$shared/gamma-libgamma" >"$work/libgamma.out" 2>&1 &&
+		cp "$shared/stats" "$work/stats"
+	cat "$work/libgamma.out"
+	[ "$(grep -c 'all is well' "$work/libgamma.out")" -eq 4 ]
+}
+
 # A rank with neither gammad nor a capability reports it, and ends the job.
 without_gammad() {
 	FI_GAMMA_LINK=packet FI_GAMMA_BROKER=/nonexistent as_user srun -N2 -n2 --mpi=pmix "$shared/gamma-pmix"
@@ -288,6 +297,12 @@ if [ -x "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ]; then
 	check "srun gamma-pmix" bare srun -N2 -n2 --mpi=pmix
 	counted "srun gamma-pmix: by gamma" 'length == 2 and all(.messages_out > 18 * 20)'
 	check "mpirun gamma-pmix" bare salloc -N2 -n2 --ntasks-per-node=1 mpirun
+	install -m 755 "$abs_top_builddir/fabtests/functional/.libs/gamma-libgamma" "$shared"
+	cp -L "$abs_top_builddir/.libs/libgamma.so.0" "$shared"
+	check "srun a program of libgamma" libgamma "${step[@]}"
+	counted "srun a program of libgamma: by its ports" \
+		'map(select(.type == "rdm")) | length == 4 and all(.ports_in > 100)'
+	check "mpirun a program of libgamma" libgamma salloc -N2 -n4 --ntasks-per-node=2 mpirun
 	check_fails "gamma-pmix without gammad" 'no CAP_NET_RAW' without_gammad
 	leaves_nothing "gamma-pmix"
 fi

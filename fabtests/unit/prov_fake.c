@@ -79,6 +79,12 @@ bool gamma_active_port_run_pending(const struct gamma_domain *domain)
 	return false;
 }
 
+bool gamma_active_port_run_watch(struct gamma_domain *domain)
+{
+	(void) domain;
+	return false;
+}
+
 void gamma_ep_progress(struct gamma_fi_ep *ep)
 {
 	ep->progressed++;

@@ -23,6 +23,7 @@ struct gamma_fi_ep;
 enum {
 	GAMMA_ACTIVE_PORT_PAGE = 256,       /* ports; that many pages hold them all */
 	GAMMA_ACTIVE_PORT_DATAGRAMS = 1024, /* that wait for handlers; others are lost */
+	GAMMA_ACTIVE_PORT_STUCK_S = 5,      /* a handler that runs for so long is reported */
 	GAMMA_ACTIVE_PORT_TURN = 64,        /* handlers that one call runs, unless it says so */
 };
 
@@ -60,6 +61,9 @@ struct gamma_active_ports {
 	struct gamma_waiter waiter;      /* threads in wait */
 	uint64_t turn;                   /* domain->ports_turn when its handlers ran last */
 	bool closing;                    /* nothing is handled any more */
+	uint64_t seen_handled;           /* handled, when a handler was last seen to run */
+	uint64_t seen_at;                /* ns: since when it has been that one */
+	bool reported;                   /* that it does not return */
 };
 
 /* Of an endpoint that opens. */
@@ -91,6 +95,8 @@ bool gamma_active_port_run_received(struct gamma_fi_ep *ep, struct gamma_recv *r
 /* A flow ends; other: the one that takes its place, or NULL. */
 void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
 				   struct gamma_flow *other);
+/* Whether a handler runs, as the domain's own thread sees it; reports one that does not return. */
+bool gamma_active_port_run_watch(struct gamma_domain *domain);
 /* The endpoint is to close: no handler runs any more. False: one runs now. */
 bool gamma_active_port_run_stop(struct gamma_fi_ep *ep);
 /* Progress of a domain in which ports have handlers, then these. The lock is let go meanwhile. */

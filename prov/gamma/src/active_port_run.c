@@ -7,6 +7,7 @@
  * announced to its handler.
  */
 #include "ep.h"
+#include "report.h"
 
 #include <stdlib.h>
 
@@ -417,6 +418,43 @@ static bool run_next(struct gamma_fi_ep *ep)
 	else
 		return begin_fetch(ep, inbound);
 	return true;
+}
+
+/* Meanwhile it is the same handler if no other one has begun. */
+static void watch_handler(struct gamma_fi_ep *ep, uint64_t now)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+
+	if (ports->seen_handled != ports->handled) {
+		ports->seen_handled = ports->handled;
+		ports->seen_at = now;
+		ports->reported = false;
+	}
+	if (ports->reported || now - ports->seen_at < GAMMA_ACTIVE_PORT_STUCK_S * GAMMA_NS_PER_S)
+		return;
+	ports->reported = true;
+	gamma_report("%s: the handler of active port %u has not returned for %u s: meanwhile its "
+		     "endpoint receives nothing, and after FI_GAMMA_PEER_TIMEOUT its peers take it "
+		     "for dead",
+		     ep->domain->nic.name, ports->current->port, GAMMA_ACTIVE_PORT_STUCK_S);
+}
+
+bool gamma_active_port_run_watch(struct gamma_domain *domain)
+{
+	struct gamma_list *pos;
+	bool runs = false;
+
+	if (gamma_likely(!domain->active_ports))
+		return false;
+	gamma_list_for_each (pos, &domain->eps) {
+		struct gamma_fi_ep *ep = gamma_ep_of_domain_entry(pos);
+
+		if (!ep->ports.current)
+			continue;
+		runs = true;
+		watch_handler(ep, gamma_now());
+	}
+	return runs;
 }
 
 /* Whether something could be done for the endpoint's messages. */

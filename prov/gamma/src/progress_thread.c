@@ -6,6 +6,7 @@
  * computes or waits elsewhere. While the application polls, or waits for the lock, the thread
  * pauses without looking at the links: the two would only compete for the core and the lock.
  */
+#include "active_port.h"
 #include "gamma.h"
 
 #include <poll.h>
@@ -116,7 +117,7 @@ static void *thread_main(void *arg)
 	struct gamma_progress_thread *self = arg;
 	struct gamma_domain *domain = self->domain;
 	uint64_t rounds = 0;
-	bool idle = false, pause = false, due = false, polls, stop = false;
+	bool idle = false, pause = false, due = false, polls, handles, stop = false;
 
 	pthread_setname_np(pthread_self(), "gamma-progress");
 	if (self->pause_ms == AUTO_PAUSE_MS)
@@ -133,11 +134,13 @@ static void *thread_main(void *arg)
 		if (due || !polls)
 			gamma_progress_poll(domain);
 		rounds = domain->rounds;
-		idle = !polls && gamma_progress_arm(domain);
+		/* What arrives meanwhile stays in the ring: it must not wake this thread. */
+		handles = gamma_active_port_run_watch(domain);
+		idle = !polls && !handles && gamma_progress_arm(domain);
 		domain->sleepers += idle;
 		gamma_domain_unlock(domain);
 		/* Released and retaken at once, the lock would never reach a waiting thread. */
-		pause = polls || gamma_lock_is_wanted(&domain->lock);
+		pause = polls || handles || gamma_lock_is_wanted(&domain->lock);
 		stop = wait_for_work(self, idle, pause, &due);
 	}
 	return NULL;
