@@ -4,7 +4,7 @@
 # Active ports between four hosts: requests and replies from all to all at once, also with loss; and
 # the example's broadcast.
 # What stands in single quotes is jq's.
-# shellcheck disable=SC2016
+# shellcheck disable=SC2016,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
