@@ -148,7 +148,8 @@ static int fake_ops_open(struct fid *unused, const char *name, uint64_t flags, v
 			 void *context)
 {
 	(void) unused, (void) flags, (void) context;
-	assert_string_equal(name, FI_GAMMA_PORT_OPS_1);
+	if (strcmp(name, FI_GAMMA_PORT_OPS_1))
+		return -FI_ENOSYS; /* the counters */
 	*ops = &port_ops;
 	return btl_fake.ports_result;
 }
