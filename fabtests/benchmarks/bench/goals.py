@@ -197,8 +197,9 @@ def udp_streams(goals):
                     trains, variant)
         for side in ("sender", "receiver"):
             what = f"processor time, {side}"
-            goals.ratio(f"UDP: {side}'s processor time a byte, gamma / tcp", "<=" if on else "",
-                        1.0, of(parts_udp.GAMMA, suffix, what), of("tcp", suffix, what), variant)
+            goals.ratio("UDP: processor time a byte, gamma / tcp", "<=" if on else "", 1.0,
+                        of(parts_udp.GAMMA, suffix, what), of("tcp", suffix, what),
+                        f"{side}, {variant}")
 
 
 def udp(goals):
@@ -209,9 +210,10 @@ def udp(goals):
     for suffix, variant, on in udp_columns():
         relation = ">=" if on else ""
         for size, wanted in ((65536, 1.3), (MIB, 1.5)):
-            goals.ratio(f"UDP: libfabric tcp / gamma, {size_text(size)}", relation, wanted,
+            goals.ratio("UDP: libfabric tcp / gamma", relation, wanted,
                         of("tcp, ping-pong", size, suffix),
-                        of(f"{parts_udp.GAMMA}, ping-pong", size, suffix), variant)
+                        of(f"{parts_udp.GAMMA}, ping-pong", size, suffix),
+                        f"{size_text(size)}, {variant}")
         goals.ratio("UDP: MPI, 1 MiB, btl gamma's bandwidth / btl tcp's", relation, 1.3,
                     of("btl tcp", MIB, suffix), of("btl gamma over UDP", MIB, suffix), variant)
     short = of(f"{parts_udp.GAMMA}, short", 8)
@@ -219,7 +221,7 @@ def udp(goals):
     for sockets in (parts_udp.UNCONNECTED, parts_udp.CONNECTED):
         goals.ratio("UDP: 8 B, gamma / plain UDP sockets", "<=", 1.3, short,
                     of(sockets, BASELINE_BYTES), sockets.rpartition(", ")[2])
-    goals.ratio("UDP: 8 B, libfabric tcp / gamma", ">=", 1.8, of("tcp, short", 8), short)
+    goals.ratio("UDP: libfabric tcp / gamma", ">=", 1.8, of("tcp, short", 8), short, "8 B")
     for size, wanted, gamma in ((8, 1.3, short), (MIB, 5, of(
             f"{parts_udp.GAMMA}, ping-pong", MIB, parts_udp.suffix(1500, True)))):
         goals.ratio("UDP: ofi_rxd / gamma", ">=", wanted, of("ofi_rxd over udp", size), gamma,

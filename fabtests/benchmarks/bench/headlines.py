@@ -18,6 +18,7 @@ class Headline:
     tcp: float        # offloads on
     tcp_off: float
     raw: float = None
+    minor: bool = False  # only for the page
 
     def verdict(self, other):
         return self.measure.verdict(self.gamma, other)
@@ -58,7 +59,7 @@ def udp_row(results, text, size, gamma, tcp, suffix, raw=None):
         return results.median("udp", case, HALF, size)
 
     return Headline(Measure(text), median(gamma + suffix(True)), median(tcp + suffix(True)),
-                    median(tcp + suffix(False)), raw)
+                    median(tcp + suffix(False)), raw, "1 MiB" in text)
 
 
 def udp_stream_row(results, mtu):

@@ -14,6 +14,7 @@ QUIET_SHARE = 0.9  # of the samples; with fewer undisturbed ones the machine cou
 SCREEN_ROW = "{:37} {:>8} {:>8} {:>8} {:>8}  {}"
 COLUMNS = "{:46} {:>9} {:>12} {:>24} {:>7}"
 FAILURES_SHOWN = 3
+MISSED_SHOWN = 12  # lines
 WIDTH = 80
 
 
@@ -38,7 +39,7 @@ def quiet_text(results):
 # ---- one screen ----
 
 def headline_lines(results):
-    rows = headlines(results)
+    rows = [row for row in headlines(results) if not row.minor]
     if not rows:
         return
     yield SCREEN_ROW.format("", "gamma", "tcp", "tcp*", "raw", "gamma is")
@@ -70,7 +71,10 @@ def screen(results, goals):
     reached, judged = summary(goals)
     if judged:
         yield f"goals: {reached} of {judged} reached" + ("; missed:" if reached < judged else "")
-        yield from missed_lines(goals)
+        missed = list(missed_lines(goals))
+        yield from missed[:MISSED_SHOWN]
+        if len(missed) > MISSED_SHOWN:
+            yield f"  {len(missed) - MISSED_SHOWN} lines more, see the report"
     failed = [f"not measured: {part}: {case}: {texts[-1]}"
               for (part, case), texts in results.failures.items()]
     yield from failed[:FAILURES_SHOWN]
