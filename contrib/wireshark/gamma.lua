@@ -990,20 +990,27 @@ local function show_header(f, tvb, tree)
 end
 
 local eth_dst, eth_src = Field.new("eth.dst"), Field.new("eth.src")
+local ip_dst, ip_src = Field.new("ip.dst"), Field.new("ip.src")
+
+-- The MAC address, or over UDP the bytes that stand for the IP address (protocol.md 11); nil if
+-- the capture does not have it.
+local function link_address(f, eth, ip)
+	local info = f.udp and ip() or not f.udp and eth()
+	return info and (f.udp and "\2\4" or "") .. info.range:bytes():raw() or nil
+end
 
 -- "good", "bad", or why it is not known.
 local function header_checksum(f, tvb)
-	local dst, src = eth_dst(), eth_src()
+	local dst, src = link_address(f, eth_dst, ip_dst), link_address(f, eth_src, ip_src)
 	if not gamma.prefs.checksum then
 		return "not verified"
 	elseif not dst or not src then
-		return "unknown without the Ethernet header"
+		return "unknown without the addresses"
 	elseif tvb:len() < f.header_len then
 		return "unknown, not all captured"
 	end
-	local ethertype = gamma.prefs.ethertype
-	local covered = dst.range:bytes():raw() .. src.range:bytes():raw() ..
-		string.char(math.floor(ethertype / 256), ethertype % 256) ..
+	local ethertype = f.udp and ETHERTYPE or gamma.prefs.ethertype
+	local covered = dst .. src .. string.char(math.floor(ethertype / 256), ethertype % 256) ..
 		tvb:raw(0, HEADER.checksum) .. tvb:raw(HEADER_LEN, f.header_len - HEADER_LEN)
 	return crc32c(covered) == f.checksum and "good" or "bad"
 end
@@ -1163,15 +1170,18 @@ end
 
 local function identify(f, pinfo)
 	f.number, f.time = pinfo.number, pinfo.rel_ts
-	f.source = string.format("%s/%u/%08x", mac_text(eth_src), f.src_port, f.src_epoch)
-	f.destination = string.format("%s/%u/%08x", mac_text(eth_dst), f.dst_port, f.dst_epoch)
+	f.key = f.place == 0 and f.number or f.number .. "/" .. f.place
+	local src = f.udp and tostring(pinfo.net_src) or mac_text(eth_src)
+	local dst = f.udp and tostring(pinfo.net_dst) or mac_text(eth_dst)
+	f.source = string.format("%s/%u/%08x", src, f.src_port, f.src_epoch)
+	f.destination = string.format("%s/%u/%08x", dst, f.dst_port, f.dst_epoch)
 end
 
 local function note_of(f)
-	local note = notes[f.number]
+	local note = notes[f.key]
 	if not note then
 		note = { experts = {}, values = {}, stream = stream_of(f.source, f.destination) }
-		notes[f.number] = note
+		notes[f.key] = note
 		if not f.bad then
 			analyse(f, note)
 		end
@@ -1214,9 +1224,10 @@ local function dissect_frame(f, tvb, pinfo, tree)
 	show_payload(f, tvb, tree)
 end
 
-function gamma.dissector(tvb, pinfo, root)
+-- One frame; place: of a train in one datagram, from 0 on.
+local function dissect_one(tvb, pinfo, root, udp, place)
 	local tree = root:add(gamma, tvb())
-	local f = { flags = {}, extensions = {} }
+	local f = { flags = {}, extensions = {}, udp = udp, place = place }
 	pinfo.cols.protocol = "GAMMA"
 	if tvb:len() < HEADER_LEN then
 		tree:add_proto_expert_info(tvb:reported_len() < HEADER_LEN and experts.malformed
@@ -1242,11 +1253,61 @@ function gamma.dissector(tvb, pinfo, root)
 	return tvb:len()
 end
 
+function gamma.dissector(tvb, pinfo, root)
+	return dissect_one(tvb, pinfo, root, false, 0)
+end
+
+-- ---- over UDP ----
+
+local gamma_udp = Proto("gamma_udp", "GAMMA messages over UDP")
+
+-- The length of the frame that begins there; nil if none does.
+local function frame_length(tvb, at)
+	if tvb:len() - at < HEADER_LEN then
+		return nil
+	end
+	local kind = tvb(at + HEADER.version_kind, 1)
+	local header_len = tvb(at + HEADER.header_len, 1):uint()
+	local len = header_len + tvb(at + HEADER.payload_len, 2):uint()
+	local known = kind:bitfield(0, 4) == VERSION and KINDS[kind:bitfield(4, 4)] and
+		header_len >= HEADER_LEN and tvb(at + HEADER.flags, 1):uint() < 2 ^ (#FLAGS + 1) and
+		tvb(at + HEADER.extensions, 2):uint() < 2 ^ (#EXTENSIONS + 1) and
+		at + len <= tvb:reported_len()
+	return known and len or nil
+end
+
+-- What the kernel sends or receives in one call is captured as one datagram: a train of frames.
+function gamma_udp.dissector(tvb, pinfo, root)
+	local at, place = 0, 0
+	while at < tvb:len() do
+		local len = frame_length(tvb, at) or tvb:len() - at
+		local rest = tvb:len() - at
+		dissect_one(len < rest and tvb(at, len):tvb() or tvb(at):tvb(), pinfo, root, true, place)
+		at, place = at + len, place + 1
+	end
+	if place > 1 then
+		pinfo.cols.info:append(string.format(" (the last of %u frames)", place))
+	end
+	return tvb:len()
+end
+
+-- A frame names the ports of its datagram.
+local function looks_like_gamma(tvb, pinfo, root)
+	if not frame_length(tvb, 0) or tvb(HEADER.dst_port, 2):uint() ~= pinfo.dst_port or
+		tvb(HEADER.src_port, 2):uint() ~= pinfo.src_port then
+		return false
+	end
+	gamma_udp.dissector(tvb, pinfo, root)
+	return true
+end
+
 -- ---- registration ----
 
 local ethertypes = DissectorTable.get("ethertype")
 local registered = ETHERTYPE
 ethertypes:add(registered, gamma)
+gamma_udp:register_heuristic("udp", looks_like_gamma)
+DissectorTable.get("udp.port"):add_for_decode_as(gamma_udp)
 
 function gamma.prefs_changed()
 	if gamma.prefs.ethertype ~= registered then

@@ -82,6 +82,27 @@ says "frames that were not captured" gap '[0-9] frames from number [0-9]+ on wer
 says "round trips over time" one-loss '^\| 0.000.* 0.000[0-9]+ ' -q -z \
 	'io,stat,0.001,AVG(gamma.analysis.rtt)gamma.analysis.rtt'
 
+# ---- over UDP: each datagram is a frame or a train ----
+
+in_udp() { # NAME SEED|- CAPTURE...
+	python3 -B "$top_srcdir/fabtests/functional/udp_pcap.py" "$2" "$work/$1.pcap" "${@:3}"
+}
+in_udp udp-loss - "$work/one-loss.pcap"
+says "over UDP the heuristic finds the frames" udp-loss '0\.0\.0\.1 GAMMA .*DATA BULK Number=[0-9]+ .*\(the last of [2-8] frames\)'
+counts "over UDP one frame was lost, and one is a retransmission" udp-loss \
+	'gamma.expert.retransmission' 'gamma.kind == 1 && gamma.flags.again == 1'
+counts "over UDP all frames are whole" udp-loss udp 'gamma.checksum.status == "good"'
+check "and none is bad" [ "$(count udp-loss 'gamma.checksum.status == "bad" || gamma.expert.malformed')" -eq 0 ]
+says "as Decode as has it" udp-loss 'GAMMA .*DATA' -d udp.port==9001,gamma_udp
+in_udp udp-damaged 1 "$work/one-loss.pcap" "$work/seed101.pcap"
+dissect "$work/udp-damaged.pcap" -V -2 -d udp.port==9001,gamma_udp >"$work/said" || not_ok "damaged datagrams: tshark" "$work/tshark.err"
+if grep -q GAMMA "$work/said" && ! grep -q 'Lua' "$work/said" "$work/tshark.err"; then
+	ok "damaged datagrams, no error of the dissector"
+else
+	grep -h -m 5 Lua "$work/said" "$work/tshark.err" >"$work/errors" || true
+	not_ok "damaged datagrams" "$work/errors"
+fi
+
 # ---- damaged frames ----
 
 python3 -B "$top_srcdir/fabtests/functional/mutate_pcap.py" 1 10000 "$work/damaged.pcap" \
@@ -120,6 +141,21 @@ kill "$capture" 2>/dev/null || true
 wait "$capture" || true
 counts "the cluster's frames are whole" lab gamma 'gamma.checksum.status == "good"'
 says "its messages are reassembled" lab 'Message length: 40000' -V -Y gamma.message.total
+gamma_env+=(FI_GAMMA_LINK=udp FI_GAMMA_IFACE=gam0)
+on node01 timeout 100 tcpdump -i gam0 -w "$work/lab-udp.pcap" udp 2>"$work/capture" &
+capture=$!
+until_true 5 grep -q 'listening on' "$work/capture" || cat "$work/capture"
+if pair -p 47592 30 fi_pingpong -p gamma -e rdm -I 50 -S 40000 -- \
+	fi_pingpong -p gamma -e rdm -I 50 -S 40000 "$(mgt 1)"; then
+	ok "a ping-pong of 40,000 bytes over UDP"
+else
+	not_ok "a ping-pong of 40,000 bytes over UDP" "$work/server.out" "$work/client.out"
+fi
+sleep 1 # what tcpdump has not written
+kill "$capture" 2>/dev/null || true
+wait "$capture" || true
+says "its messages are reassembled" lab-udp 'Message length: 40000' -V -Y gamma.message.total
+check "its frames are whole" [ "$(count lab-udp 'gamma.checksum.status == "bad" || gamma.expert.malformed')" -eq 0 ]
 says "an MTU probe" lab 'asks whether frames of 9000 bytes pass' -Y gamma.expert.probe
 counts "its endpoints close" lab 'gamma.kind == 8' 'gamma.expert.bye && gamma.stream'
 if [ -n "${discovered:-}" ]; then
