@@ -141,21 +141,6 @@ kill "$capture" 2>/dev/null || true
 wait "$capture" || true
 counts "the cluster's frames are whole" lab gamma 'gamma.checksum.status == "good"'
 says "its messages are reassembled" lab 'Message length: 40000' -V -Y gamma.message.total
-gamma_env+=(FI_GAMMA_LINK=udp FI_GAMMA_IFACE=gam0)
-on node01 timeout 100 tcpdump -i gam0 -w "$work/lab-udp.pcap" udp 2>"$work/capture" &
-capture=$!
-until_true 5 grep -q 'listening on' "$work/capture" || cat "$work/capture"
-if pair -p 47592 30 fi_pingpong -p gamma -e rdm -I 50 -S 40000 -- \
-	fi_pingpong -p gamma -e rdm -I 50 -S 40000 "$(mgt 1)"; then
-	ok "a ping-pong of 40,000 bytes over UDP"
-else
-	not_ok "a ping-pong of 40,000 bytes over UDP" "$work/server.out" "$work/client.out"
-fi
-sleep 1 # what tcpdump has not written
-kill "$capture" 2>/dev/null || true
-wait "$capture" || true
-says "its messages are reassembled" lab-udp 'Message length: 40000' -V -Y gamma.message.total
-check "its frames are whole" [ "$(count lab-udp 'gamma.checksum.status == "bad" || gamma.expert.malformed')" -eq 0 ]
 says "an MTU probe" lab 'asks whether frames of 9000 bytes pass' -Y gamma.expert.probe
 counts "its endpoints close" lab 'gamma.kind == 8' 'gamma.expert.bye && gamma.stream'
 if [ -n "${discovered:-}" ]; then
