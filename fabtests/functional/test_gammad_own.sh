@@ -47,10 +47,10 @@ counted_clean "one host"
 counted "one host: through shared memory" 'any(.shm_frames_out + .tx_shm_inline > 0)'
 client_host=node02
 
-named() { # TEXT HOST
-	start_as labuser server node01 60 "$latency" -p gamma -s -P 4711
+named() { # TEXT HOST [OPTION...]: of gamma-latency
+	start_as labuser server node01 60 "$latency" -p gamma "${@:3}" -s -P 4711
 	until_true 10 listed node01 4711 || not_ok "$1: the server's endpoint" "$work/server.out"
-	start_as labuser client "$2" 60 "$latency" -p gamma -P 4711 -n 20 -w 5 node01
+	start_as labuser client "$2" 60 "$latency" -p gamma "${@:3}" -P 4711 -n 20 -w 5 node01
 	if wait_end client && wait_end server; then
 		ok "$1"
 	else
@@ -60,6 +60,7 @@ named() { # TEXT HOST
 }
 named "by name, across" node02
 named "by name, one host" node01
+named "datagrams by name" node02 -m datagram
 start_as labuser client node02 60 env FI_LOG_LEVEL=warn "$latency" -p gamma -P 4712 -n 1 node01
 check "a port without an owner: told so at once" wait_for_line client "no process there owns" 10
 stop client
