@@ -116,6 +116,26 @@ under_loss() {
 	lab impair node02 off && lab impair node03 off
 }
 
+# The root sends the frames of a long broadcast once, whoever else there is; the others send none.
+broadcasts_leave_once() {
+	cat >"$work/once.py" <<-'PYTHON'
+		from mpi4py import MPI
+		world = MPI.COMM_WORLD
+		for turn in range(4):
+		    world.Barrier()
+		for turn in range(10):
+		    data = bytearray([turn] * (1 << 20) if world.rank == 0 else 1 << 20)
+		    world.Bcast(data)
+		    assert data == bytes([turn] * (1 << 20)), turn
+		    world.Barrier()
+	PYTHON
+	mpi_way=(--mca btl gamma)
+	mpi_output 60 "$four" 4 python3 "$work/once.py" || return 1
+	jq -c '[.multicast_out, .multicast_in, .multicast_asks, .multicast_again]' "$work/stats"
+	jq -es 'map(.multicast_out) | sort | .[0:3] == [0, 0, 0] and
+		.[3] >= 10 * 1048576 / 1460 and .[3] <= 10 * (1048576 / 1400)' "$work/stats"
+}
+
 # Processes that were spawned, merged with their parents to one communicator.
 spawned() {
 	cat >"$work/spawn.py" <<-'PYTHON'
@@ -197,6 +217,7 @@ check "excluded by coll" excluded
 count_frames
 mpi_way=("${verbose[@]}" --mca btl gamma)
 check "chosen with btl gamma" conforms "$four" 4 broadcast gather barrier reduce
+check "1 MiB leaves the root once" broadcasts_leave_once
 check "few calls do not form a group" few_calls
 check "two hosts are too few" left_alone node01,node02 4
 mpi_way=("${verbose[@]}" --mca btl gamma "${everything[@]}")
