@@ -95,7 +95,7 @@ static void messages__long_ones_leave_in_whole_trains(void **state)
 	frames = side_stats(A)->frames_out - frames;
 	acks = side_stats(B)->acks_out - acks;
 	assert_true(frames >= LENGTH_MAX / MTU);
-	assert_true(calls <= frames / TRAIN + 8);
+	assert_true(calls <= frames / TRAIN + 16);
 	assert_true(acks <= calls);
 	assert_int_equal(side_stats(A)->bytes_copied_out, 0);
 }
