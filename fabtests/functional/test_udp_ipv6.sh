@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # UDP over IPv6: messages of all sizes, in trains, under loss, on one host, through a router; a peer
-# whose process is killed; hosts with IPv6 alone, and with link-local addresses alone; names and
-# addresses of both versions; jobs that mix them. Functions are called through check:
+# whose process is killed; an address that goes and comes back; hosts with IPv6 alone, and with
+# link-local addresses alone; names and addresses of both versions; jobs that mix them. Functions are
+# called through check:
 # shellcheck disable=SC2016,SC2119,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
@@ -87,6 +88,20 @@ stop server
 end_lost client
 counted "by ICMP" 'any(.unreachable > 0) and all(.peer_timeouts == 0)'
 exchange "the next run works" 8
+
+# The address of one host goes, and comes back: one line, and nothing is lost.
+away() { # TEXT ADDRESS/PREFIX
+	start_exchange
+	lab exec node02 ip address del "$2" dev gam0
+	check "$1: one line says so" wait_for_line client "${2%/*} was removed from this host" 15
+	lab exec node02 ip address add "$2" dev gam0 nodad
+	check "$1: once" [ "$(grep -c 'was removed from this host' "$work/client.out")" = 1 ]
+	end_exchange "$1, and back"
+}
+away "an IPv6 address goes" "$(data_ip6 2)/64"
+gamma_env+=(FI_GAMMA_LINK=udp)
+away "an IPv4 address goes" "$(data_ip 2)/24"
+gamma_env+=(FI_GAMMA_LINK=udp6)
 
 gamma_env+=(FI_GAMMA_LINK=udp)
 start server node01 30 fi_pingpong -p gamma -e rdm

@@ -242,6 +242,11 @@ static void explain_create(const struct gamma_fi_ep *ep, int error)
 {
 	const char *name = ep->domain->nic.name;
 
+	if (error == -EACCES && ep->domain->nic.udp) {
+		gamma_report("%s: UDP port %u needs privilege: choose one from 1024 on", name,
+			     ep->port);
+		return;
+	}
 	switch (-error) {
 	case EADDRINUSE:
 		explain_taken_port(ep);
