@@ -5,6 +5,7 @@
  * end must have ended.
  */
 #include "draw.h"
+#include "group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -827,6 +828,8 @@ static void run(struct plan *plan, struct sim *sim)
 		close_one(plan, sim);
 	if (!failed(sim) && percent(plan, 50))
 		close_all(plan, sim);
+	if (!failed(sim) && plan->config.seed % 4 == 1)
+		sim_group_random(sim, plan->config.seed);
 	count_run(plan, sim);
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+extern const struct sim_scenario scenario_group_one_loss, scenario_group_all_lose_one,
+	scenario_group_late, scenario_group_hosts;
 extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_ping_pong,
 	scenario_one_way, scenario_batch, scenario_loss_cost, scenario_random_loss, scenario_incast,
 	scenario_stopped, scenario_computing, scenario_too_long, scenario_behind,
@@ -14,17 +16,43 @@ extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_
 	scenario_bottleneck_fair, scenario_train_loss, scenario_train_mtu, scenario_foreign_source;
 
 const struct sim_scenario *const sim_scenarios[] = {
-	&scenario_exchange,       &scenario_one_loss,        &scenario_ping_pong,
-	&scenario_one_way,        &scenario_batch,           &scenario_loss_cost,
-	&scenario_random_loss,    &scenario_incast,          &scenario_slow_port,
-	&scenario_slow_port_away, &scenario_stopped,         &scenario_computing,
-	&scenario_too_long,       &scenario_behind,          &scenario_all_to_all,
-	&scenario_restarted,      &scenario_small_switch,    &scenario_large_switch,
-	&scenario_lowered_switch, &scenario_below_1500,      &scenario_lowered_host,
-	&scenario_partition,      &scenario_declared_dead,   &scenario_closing,
-	&scenario_credit,         &scenario_remote,          &scenario_remote_loss,
-	&scenario_routed_fair,    &scenario_bottleneck_fair, &scenario_train_loss,
-	&scenario_train_mtu,      &scenario_foreign_source,  NULL,
+	&scenario_exchange,
+	&scenario_one_loss,
+	&scenario_ping_pong,
+	&scenario_one_way,
+	&scenario_batch,
+	&scenario_loss_cost,
+	&scenario_random_loss,
+	&scenario_incast,
+	&scenario_slow_port,
+	&scenario_slow_port_away,
+	&scenario_stopped,
+	&scenario_computing,
+	&scenario_too_long,
+	&scenario_behind,
+	&scenario_all_to_all,
+	&scenario_restarted,
+	&scenario_small_switch,
+	&scenario_large_switch,
+	&scenario_lowered_switch,
+	&scenario_below_1500,
+	&scenario_lowered_host,
+	&scenario_partition,
+	&scenario_declared_dead,
+	&scenario_closing,
+	&scenario_credit,
+	&scenario_remote,
+	&scenario_remote_loss,
+	&scenario_routed_fair,
+	&scenario_bottleneck_fair,
+	&scenario_train_loss,
+	&scenario_train_mtu,
+	&scenario_foreign_source,
+	&scenario_group_one_loss,
+	&scenario_group_all_lose_one,
+	&scenario_group_late,
+	&scenario_group_hosts,
+	NULL,
 };
 
 /* ---- the verdict ---- */

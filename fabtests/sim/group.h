@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A broadcast by multicast in virtual time: the product's sender and receivers (group/stream.h,
+ * group/take.h) on a switch that loses copies, with reliable messages between them.
+ */
+#ifndef GAMMA_SIM_GROUP_H
+#define GAMMA_SIM_GROUP_H
+
+#include "sim.h"
+
+struct sim_group {
+	uint64_t seed;
+	uint32_t hosts;    /* with the root */
+	uint64_t bytes;    /* of the broadcast */
+	uint32_t payload;  /* bytes of a frame */
+	uint32_t slots;    /* frames that a receiver's ring holds */
+	uint32_t window;   /* frames, as the group has agreed */
+	uint64_t frame_ns; /* that a frame takes at the root's port */
+	uint64_t latency;  /* ns */
+	uint32_t loss;     /* copies of a million that are lost */
+	uint32_t reorder;  /* copies of a million that come 300 us late */
+	uint32_t lose;     /* this frame's first copies are lost ... */
+	uint32_t losers;   /* ... at the first so many receivers */
+	uint64_t late;     /* ns: the last receiver takes nothing before */
+};
+
+struct sim_group_result {
+	uint64_t time;                 /* ns, until the last receiver has all */
+	uint64_t frames;               /* sent for the first time */
+	uint64_t again_one, again_all; /* repairs */
+	uint64_t asks, reports;        /* messages to the root */
+	uint64_t drops;                /* copies that found a ring full */
+	uint64_t kept;                 /* most frames that waited in the late receiver's ring */
+};
+
+/* Failures go to sim_fail. */
+struct sim_group_result sim_group_run(struct sim *sim, const struct sim_group *group);
+/* One with everything drawn from the seed. */
+void sim_group_random(struct sim *sim, uint64_t seed);
+
+#endif /* GAMMA_SIM_GROUP_H */
