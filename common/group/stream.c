@@ -24,10 +24,11 @@ bool gamma_stream_init(struct gamma_stream *stream, uint32_t frames, uint32_t re
 	stream->threshold = window_max;
 	stream->repair_at = GAMMA_NEVER;
 	stream->taken = calloc(receivers + 1, sizeof(*stream->taken));
+	stream->marks = calloc(receivers + 1, sizeof(*stream->marks));
 	stream->asked = calloc(frames + 1, sizeof(*stream->asked));
 	if (!receivers)
 		stream->stable = stream->sent = frames;
-	if (stream->taken && stream->asked)
+	if (stream->taken && stream->asked && stream->marks)
 		return true;
 	gamma_stream_fini(stream);
 	return false;
@@ -36,9 +37,11 @@ bool gamma_stream_init(struct gamma_stream *stream, uint32_t frames, uint32_t re
 void gamma_stream_fini(struct gamma_stream *stream)
 {
 	free(stream->taken);
+	free(stream->marks);
 	free(stream->asked);
 	free(stream->wanted);
 	stream->taken = NULL;
+	stream->marks = NULL;
 	stream->asked = NULL;
 	stream->wanted = NULL;
 }
@@ -128,17 +131,37 @@ static bool want(struct gamma_stream *stream, uint32_t frame, uint32_t receiver)
 	return true;
 }
 
+/* Frames below that have been lost if the receiver does not have them. It asks behind the last one
+ * that has come only after a silence, and the root may have been silent itself: such a question
+ * may be older than the frames. */
+static uint32_t asked_end(struct gamma_stream *stream, uint32_t receiver,
+			  const struct gamma_stream_ask *ask, uint64_t now)
+{
+	struct gamma_stream_mark *mark = &stream->marks[receiver];
+	uint32_t end = (uint32_t) gamma_min(ask->seen, stream->sent);
+
+	if (mark->at && now < mark->at + GAMMA_STREAM_CROSS_US * GAMMA_NS_PER_US)
+		return end;
+	if (mark->at)
+		end = (uint32_t) gamma_max(end, mark->sent);
+	*mark = (struct gamma_stream_mark){.sent = stream->sent, .at = now};
+	return end;
+}
+
 bool gamma_stream_ask(struct gamma_stream *stream, uint32_t receiver,
 		      const struct gamma_stream_ask *ask, uint64_t now)
 {
+	uint32_t end;
+
 	if (receiver >= stream->receivers)
 		return true;
+	end = asked_end(stream, receiver, ask, now);
 	for (uint32_t i = 0; i < 32 * GAMMA_STREAM_ASK_WORDS; i++) {
 		uint32_t frame = ask->base + i;
 
 		if (!(ask->bits[i / 32] & 1u << i % 32))
 			continue;
-		if (frame < ask->base || frame >= stream->sent || frame < stream->taken[receiver])
+		if (frame < ask->base || frame >= end || frame < stream->taken[receiver])
 			continue;
 		if (!want(stream, frame, receiver))
 			return false;

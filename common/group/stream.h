@@ -13,14 +13,16 @@
 #include <stdint.h>
 
 enum {
-	GAMMA_STREAM_WINDOW = 64,     /* frames not yet with all receivers: at first */
-	GAMMA_STREAM_WINDOW_MIN = 48, /* and at least, which is more than two reports */
-	GAMMA_STREAM_WINDOW_MAX = 96, /* and at most: more would not make a port faster, but fill
-				       * the queues of hosts that have one processor for many */
-	GAMMA_STREAM_REPORT = 16,     /* frames that a receiver takes between two reports */
-	GAMMA_STREAM_ASK_WORDS = 8,   /* of the bits in a question */
-	GAMMA_STREAM_SEVERAL = 3,     /* receivers that miss a frame: it goes to all again */
-	GAMMA_STREAM_GATHER_US = 200, /* for so long questions are collected */
+	GAMMA_STREAM_WINDOW = 64,      /* frames not yet with all receivers: at first */
+	GAMMA_STREAM_WINDOW_MIN = 48,  /* and at least, which is more than two reports */
+	GAMMA_STREAM_WINDOW_MAX = 224, /* and at most: more would not make a port faster, but fill
+					* the queues of hosts that have one processor for many */
+	GAMMA_STREAM_REPORT = 16,      /* frames that a receiver takes between two reports */
+	GAMMA_STREAM_ASK_WORDS = 8,    /* of the bits in a question */
+	GAMMA_STREAM_SEVERAL = 3,      /* receivers that miss a frame: it goes to all again */
+	GAMMA_STREAM_GATHER_US = 200,  /* for so long questions are collected */
+	GAMMA_STREAM_CROSS_US =
+		5000, /* between two questions of a receiver that do not come from one queue */
 };
 
 #define GAMMA_STREAM_ALL UINT32_MAX /* instead of a receiver: by multicast */
@@ -28,6 +30,7 @@ enum {
 /* Frames that a receiver misses: bit i of the words is frame base + i. */
 struct gamma_stream_ask {
 	uint32_t base;
+	uint32_t seen; /* behind the last frame that has come: those before it have been lost */
 	uint32_t bits[GAMMA_STREAM_ASK_WORDS];
 };
 
@@ -35,16 +38,23 @@ struct gamma_stream_repair {
 	uint32_t frame, receiver;
 };
 
+/* What had been sent when a receiver asked before. */
+struct gamma_stream_mark {
+	uint32_t sent;
+	uint64_t at; /* ns; 0: it has not asked */
+};
+
 struct gamma_stream {
-	uint32_t frames;     /* in all */
-	uint32_t sent;       /* of them, at least once */
-	uint32_t stable;     /* from the first on, with all receivers */
-	uint32_t window;     /* frames that may be sent and not stable */
-	uint32_t window_max; /* the smallest ring of a receiver allows no more */
-	uint32_t threshold;  /* above that, the window grows slowly */
-	uint32_t grown;      /* stable frames since it has grown */
-	uint32_t cut_at;     /* sent when it was reduced */
-	uint32_t *taken;     /* by receiver */
+	uint32_t frames;                 /* in all */
+	uint32_t sent;                   /* of them, at least once */
+	uint32_t stable;                 /* from the first on, with all receivers */
+	uint32_t window;                 /* frames that may be sent and not stable */
+	uint32_t window_max;             /* the smallest ring of a receiver allows no more */
+	uint32_t threshold;              /* above that, the window grows slowly */
+	uint32_t grown;                  /* stable frames since it has grown */
+	uint32_t cut_at;                 /* sent when it was reduced */
+	uint32_t *taken;                 /* by receiver */
+	struct gamma_stream_mark *marks; /* by receiver */
 	uint32_t receivers;
 	struct gamma_stream_repair *wanted; /* asked for and not answered */
 	uint32_t wanted_count, wanted_size, answered;
@@ -65,8 +75,9 @@ bool gamma_stream_next(struct gamma_stream *stream, uint32_t *frame);
 void gamma_stream_unsend(struct gamma_stream *stream);
 /* A receiver has the first `taken` frames. False: it cannot have. */
 bool gamma_stream_report(struct gamma_stream *stream, uint32_t receiver, uint32_t taken);
-/* A receiver misses frames. Those not sent yet, or taken by its own report, do not count. False: no
- * memory, it will ask again. */
+/* A receiver misses frames. Those not sent yet, or taken by its own report, do not count. Those
+ * behind the last one that has come count only if they were sent before its question before: else
+ * they may have crossed. False: no memory, it will ask again. */
 bool gamma_stream_ask(struct gamma_stream *stream, uint32_t receiver,
 		      const struct gamma_stream_ask *ask, uint64_t now);
 /* The next frame to send again, to one receiver or to ALL; false: none is due. */

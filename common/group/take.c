@@ -79,7 +79,7 @@ static bool name_missing(const struct gamma_take *take, uint32_t base, uint32_t 
 
 	while (base < end && is_here(take, base))
 		base++;
-	*ask = (struct gamma_stream_ask){.base = base};
+	*ask = (struct gamma_stream_ask){.base = base, .seen = take->seen};
 	for (uint32_t i = 0; i < 32 * GAMMA_STREAM_ASK_WORDS && base + i < end; i++) {
 		if (is_here(take, base + i))
 			continue;

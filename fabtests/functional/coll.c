@@ -178,6 +178,15 @@ static void test_mib(void)
 	leave(group.mc);
 }
 
+/* By hand. */
+static void test_times(void)
+{
+	struct group group = world();
+
+	time_ops(&group);
+	leave(group.mc);
+}
+
 /* ---- what goes wrong ---- */
 
 /* All get the error, and its text fits. */
@@ -299,7 +308,7 @@ static const struct {
 	{"order", test_order}, {"subsets", test_subsets}, {"groups", test_groups},
 	{"late", test_late},   {"ahead", test_ahead},     {"lengths", test_lengths},
 	{"roots", test_roots}, {"sets", test_sets},       {"absent", test_absent},
-	{"mib", test_mib},     {"death", test_death},
+	{"mib", test_mib},     {"death", test_death},     {"times", test_times},
 };
 
 static void run_test(const char *name)

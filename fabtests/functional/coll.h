@@ -84,6 +84,8 @@ void end_op(struct op *op);
 /* The same of one whose end has been read. */
 void check_op(struct op *op);
 const char *op_name(unsigned kind);
+/* Prints how long some operations take. */
+void time_ops(const struct group *group);
 void check_types(const struct group *group);
 void check_order(const struct group *group);
 

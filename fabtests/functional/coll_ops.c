@@ -115,7 +115,7 @@ void check_op(struct op *op)
 	free(op);
 }
 
-void end_op(struct op *op)
+static void wait_op(struct op *op)
 {
 	struct ending ending;
 
@@ -123,6 +123,11 @@ void end_op(struct op *op)
 	if (ending.error)
 		printf("%s\n", ending.text);
 	CHECK_EQ(ending.error, 0);
+}
+
+void end_op(struct op *op)
+{
+	wait_op(op);
 	check_op(op);
 }
 
@@ -189,4 +194,54 @@ void check_order(const struct group *group)
 	aside_allgather(&hash, hashes, sizeof(hash));
 	for (unsigned i = 0; i < members; i++)
 		CHECK_EQ(hashes[i], hash);
+}
+
+/* ---- times, for people ---- */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *) a, y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* From the root's begin to the last member's end, us: the hosts of a lab have one clock. */
+static double time_op(const struct group *group, unsigned kind, size_t count)
+{
+	enum { ROUNDS = 15 };
+	double spans[ROUNDS], own[2], all[MEMBERS_MAX][2];
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct op *op;
+
+		end_op(begin_op(group, 0, 0, 0));
+		own[0] = now();
+		op = begin_op(group, kind, count, 0);
+		wait_op(op);
+		own[1] = now();
+		check_op(op);
+		aside_allgather(own, all, sizeof(own));
+		spans[round] = 0;
+		for (unsigned i = 0; i < group->n; i++)
+			if (all[i][1] - all[0][0] > spans[round])
+				spans[round] = all[i][1] - all[0][0];
+	}
+	qsort(spans, ROUNDS, sizeof(*spans), compare);
+	return 1e6 * spans[ROUNDS / 2];
+}
+
+void time_ops(const struct group *group)
+{
+	static const struct {
+		unsigned kind;
+		size_t count;
+	} ops[] = {{0, 0}, {1, 2}, {1, 1024}, {1, 16384}, {1, 262144}, {3, 2}, {5, 16384}};
+
+	for (unsigned i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+		double us = time_op(group, ops[i].kind, ops[i].count);
+
+		if (!group->place)
+			printf("%s of %zu bytes: %.0f us\n", op_name(ops[i].kind), 4 * ops[i].count,
+			       us);
+	}
 }

@@ -240,7 +240,7 @@ static void open_model(struct model *model)
 
 		receiver->bytes = calloc(1, group->bytes + 1);
 		receiver->ring = calloc(group->slots, sizeof(*receiver->ring));
-		receiver->begins = i + 1 == model->count ? group->late : 0;
+		receiver->begins = i + 1 == model->count ? group->delay : 0;
 		gamma_take_init(&receiver->take, receiver->bytes, group->bytes, group->payload,
 				receiver->begins);
 	}
@@ -330,7 +330,7 @@ struct sim_group_result sim_group_run(struct sim *sim, const struct sim_group *g
 		if (gamma_stream_is_stable(&model.stream))
 			break;
 		model.now = next_time(&model);
-		EXPECT(&model, model.now < LIMIT_S * SIM_SEC + group->late,
+		EXPECT(&model, model.now < LIMIT_S * SIM_SEC + group->delay,
 		       "a broadcast is not complete after %u s", LIMIT_S);
 	}
 	for (uint32_t i = 0; i < model.count; i++)
@@ -363,6 +363,6 @@ void sim_group_random(struct sim *sim, uint64_t seed)
 		group.losers = 1 + draw(&model, group.hosts - 1);
 	}
 	if (!draw(&model, 4))
-		group.late = draw(&model, 2000) * SIM_MS;
+		group.delay = draw(&model, 2000) * SIM_MS;
 	sim_group_run(sim, &group);
 }

@@ -21,7 +21,7 @@ struct sim_group {
 	uint32_t reorder;  /* copies of a million that come 300 us late */
 	uint32_t lose;     /* this frame's first copies are lost ... */
 	uint32_t losers;   /* ... at the first so many receivers */
-	uint64_t late;     /* ns: the last receiver takes nothing before */
+	uint64_t delay;    /* ns: the last receiver takes nothing before */
 };
 
 struct sim_group_result {

@@ -60,7 +60,7 @@ static void late(struct sim *sim)
 	struct sim_group group = mebibyte(8);
 	struct sim_group_result result;
 
-	group.late = SIM_SEC;
+	group.delay = SIM_SEC;
 	result = sim_group_run(sim, &group);
 	SIM_CHECK(sim, !result.again_one && !result.again_all, "frames were sent again");
 	SIM_CHECK(sim, result.kept <= group.window, "%llu frames waited",

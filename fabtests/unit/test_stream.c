@@ -30,7 +30,7 @@ static uint32_t send_all(void)
 
 static struct gamma_stream_ask ask_for(uint32_t base, uint32_t bits)
 {
-	return (struct gamma_stream_ask){.base = base, .bits = {bits}};
+	return (struct gamma_stream_ask){.base = base, .seen = UINT32_MAX, .bits = {bits}};
 }
 
 /* ---- the sender ---- */
@@ -163,6 +163,26 @@ static void repair__not_of_what_was_not_sent_or_is_there(void **state)
 	gamma_stream_fini(&stream);
 }
 
+/* Frames behind the last one that has come may be on their way. */
+static void repair__not_of_what_may_have_crossed_the_question(void **state)
+{
+	struct gamma_stream_ask ask = ask_for(0, UINT32_MAX);
+	struct gamma_stream_repair repair;
+
+	(void) state;
+	open_stream(20, 1, 200);
+	send_all();
+	ask.seen = 1;
+	ask.bits[0] = UINT32_MAX - 1;
+	assert_true(gamma_stream_ask(&stream, 0, &ask, 1000 * US));
+	assert_true(gamma_stream_ask(&stream, 0, &ask, 5999 * US)); /* from the same queue */
+	assert_int_equal(stream.repair_at, GAMMA_NEVER);
+	assert_true(gamma_stream_ask(&stream, 0, &ask, 6000 * US));
+	assert_true(gamma_stream_next_repair(&stream, 6200 * US, &repair));
+	assert_int_equal(repair.frame, 1);
+	gamma_stream_fini(&stream);
+}
+
 /* ---- a receiver ---- */
 
 enum { BYTES = 10050, PAYLOAD = 100, FRAMES = 101 };
@@ -288,6 +308,7 @@ int main(void)
 		TEST(repair__one_receiver_gets_it_alone),
 		TEST(repair__several_receivers_get_it_by_multicast_once),
 		TEST(repair__not_of_what_was_not_sent_or_is_there),
+		TEST(repair__not_of_what_may_have_crossed_the_question),
 		TEST(take__places_frames_in_any_order),
 		TEST(take__refuses_what_cannot_be_of_it),
 		TEST(take__reports_now_and_then_and_at_the_end),

@@ -85,7 +85,7 @@ struct gamma_coll_taken {
 } __attribute__((packed));
 
 struct gamma_coll_ask {
-	uint32_t base, bits[GAMMA_STREAM_ASK_WORDS];
+	uint32_t base, seen, bits[GAMMA_STREAM_ASK_WORDS];
 } __attribute__((packed));
 
 struct gamma_coll_failure {

@@ -157,6 +157,7 @@ static void report_frames(struct gamma_coll_op *op, uint64_t now)
 	}
 	if (gamma_take_ask(take, now, &asked)) {
 		ask.base = htonl(asked.base);
+		ask.seen = htonl(asked.seen);
 		for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
 			ask.bits[i] = htonl(asked.bits[i]);
 		stats_of(op->group)->multicast_asks += gamma_take_lost(take, &asked);
@@ -260,6 +261,7 @@ void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 		gamma_stream_report(stream, group->indices[place], ntohl(taken->frames));
 	} else if (control->type == GAMMA_COLL_ASK && control->len == sizeof(*ask)) {
 		asked.base = ntohl(ask->base);
+		asked.seen = ntohl(ask->seen);
 		for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
 			asked.bits[i] = ntohl(ask->bits[i]);
 		gamma_stream_ask(stream, group->indices[place], &asked, gamma_now());
