@@ -143,7 +143,8 @@ static void tell_root(struct gamma_coll_op *op, enum gamma_coll_type type, const
 				    op->number, bytes, len);
 }
 
-static void report_frames(struct gamma_coll_op *op, uint64_t now)
+/* looked: at all frames that have come, so that others are missing. */
+static void report_frames(struct gamma_coll_op *op, uint64_t now, bool looked)
 {
 	struct gamma_take *take = &op->cast->take;
 	struct gamma_coll_taken taken;
@@ -155,7 +156,7 @@ static void report_frames(struct gamma_coll_op *op, uint64_t now)
 		taken.frames = htonl(frames);
 		tell_root(op, GAMMA_COLL_TAKEN, &taken, sizeof(taken));
 	}
-	if (gamma_take_ask(take, now, &asked)) {
+	if (looked && gamma_take_ask(take, now, &asked)) {
 		ask.base = htonl(asked.base);
 		ask.seen = htonl(asked.seen);
 		for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
@@ -202,7 +203,8 @@ static bool take_frame(struct gamma_coll_group *group, const struct gamma_group_
 	return true;
 }
 
-static void take_frames(struct gamma_coll_group *group, uint64_t now)
+/* False: there may be more. */
+static bool take_frames(struct gamma_coll_group *group, uint64_t now)
 {
 	struct gamma_fi_ep *ep = group->ep;
 	struct gamma_group_frame frame;
@@ -210,9 +212,10 @@ static void take_frames(struct gamma_coll_group *group, uint64_t now)
 	for (unsigned i = 0; i < BUDGET; i++) {
 		if (!gamma_groups_next(ep->endpoint, group->multicast, &frame) ||
 		    !take_frame(group, &frame, now))
-			return;
+			return true;
 		gamma_groups_release(ep->endpoint, group->multicast);
 	}
+	return false;
 }
 
 /* ---- frames that were asked for ---- */
@@ -272,10 +275,9 @@ void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 
 static void run_group(struct gamma_coll_group *group, uint64_t now)
 {
+	bool looked = !group->multicast || take_frames(group, now);
 	struct gamma_list *pos;
 
-	if (group->multicast)
-		take_frames(group, now);
 	gamma_list_for_each (pos, &group->ops) {
 		struct gamma_coll_op *op = gamma_list_entry(pos, struct gamma_coll_op, entry);
 
@@ -284,7 +286,7 @@ static void run_group(struct gamma_coll_group *group, uint64_t now)
 		if (op->cast->sends)
 			send_frames(op, now);
 		else
-			report_frames(op, now);
+			report_frames(op, now, looked);
 	}
 }
 
