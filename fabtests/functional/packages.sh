@@ -49,7 +49,7 @@ check "libfabric lists the provider" eval "fi_info -l | grep -qx gamma:"
 check "Open MPI lists the component" eval "ompi_info | grep 'MCA btl: gamma '"
 check "pkg-config's file names the folder of the provider" eval \
 	"grep -qx \"providerdir=\$(dirname \"\$(dpkg -L libfabric-gamma | grep libgamma-fi.so)\")\" \
-		\"\$(dpkg -L libgamma-dev | grep gamma.pc)\""
+		\"\$(dpkg -L libgamma-dev | grep /gamma.pc)\""
 for program in gammaping gamma-discover gamma-stat gamma-flows gammactl gammad; do
 	check "$program --version" "$program" --version
 done
