@@ -47,6 +47,8 @@
 	X(probes_out, "probes sent because nothing was received in time")                         \
 	X(probes_in, "probes received")                                                           \
 	X(mtu_probes_out, "padded probes sent to find the path's MTU")                            \
+	X(rails_proven, "times a NIC, but the first, began to be used toward a peer, or again")   \
+	X(rails_doubted, "times a NIC ceased to be used toward a peer that another one reaches")  \
 	X(requests_out, "requests for credit sent")                                               \
 	X(requests_in, "requests for credit received")                                            \
 	X(reclaims_out, "requests to return unused credit sent")                                  \

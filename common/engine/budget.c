@@ -19,8 +19,8 @@ static uint64_t smallest_round_trip(const struct gamma_local *local)
 	gamma_list_for_each (pos, &local->flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
-		if (!flow->same_host && flow->loss.rtt_min)
-			smallest = gamma_min(smallest, flow->loss.rtt_min);
+		if (!flow->same_host && flow->loss.first.rtt_min)
+			smallest = gamma_min(smallest, flow->loss.first.rtt_min);
 	}
 	return smallest == GAMMA_NEVER ? 0 : gamma_min(smallest, GAMMA_NS_PER_S);
 }

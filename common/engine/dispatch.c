@@ -30,7 +30,8 @@ static void send_answer(struct gamma_endpoint *endpoint, struct gamma_link *link
 			const uint8_t *mac, struct gamma_fields *fields, const void *payload)
 {
 	const struct gamma_local *local = &endpoint->local;
-	struct gamma_frame frame = {.iov_count = 0};
+	uint8_t rail = gamma_links_rail(endpoint, link);
+	struct gamma_frame frame = {.iov_count = 0, .rail = rail};
 
 	if (fields->payload_len) {
 		frame.iov[0] = (struct iovec){(void *) payload, fields->payload_len};
@@ -39,8 +40,11 @@ static void send_answer(struct gamma_endpoint *endpoint, struct gamma_link *link
 	fields->tenant = local->tenant;
 	if (local->limits.payload_crc)
 		fields->flags |= GAMMA_FLAG_WANT_CRC;
-	frame.head = gamma_codec_build(fields, mac, local->addr.mac, local->ethertype,
-				       frame.room + sizeof(frame.room));
+	if (rail)
+		fields->flags |= GAMMA_FLAG_RAIL;
+	frame.head =
+		gamma_codec_build(fields, mac, rail ? local->own_rails[rail].mac : local->addr.mac,
+				  local->ethertype, frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields->header_len;
 	frame.kind = fields->kind;
 	gamma_output_single(endpoint, link, &frame);
@@ -263,7 +267,7 @@ static struct gamma_flow *flow_of(struct gamma_endpoint *endpoint, struct gamma_
 	struct gamma_flow *flow = gamma_peers_find(endpoint, gamma_dispatch_sender(arrival),
 						   fields->src_port, fields->src_epoch);
 
-	if (gamma_likely(flow) || !opens_flow(endpoint, fields))
+	if (gamma_likely(flow) || !opens_flow(endpoint, fields) || fields->flags & GAMMA_FLAG_RAIL)
 		return flow;
 	return open_flow_to_unknown(endpoint, link, arrival, fields, now);
 }

@@ -71,6 +71,8 @@ bool gamma_fastpath_send(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 
 	if (endpoint->stalled_until)
 		return false;
+	if (gamma_unlikely(flow->rail))
+		link = endpoint->rails[flow->rail].link;
 	before = gamma_transmit_wants_clock(flow) ? gamma_now() : 0;
 	if (!gamma_transmit_direct(flow, iov, iov_count, envelope, before, endpoint->burst))
 		return false;
@@ -89,8 +91,8 @@ void gamma_fastpath_process_deferred(struct gamma_endpoint *endpoint, uint64_t n
 {
 	gamma_flow_process_deferred(&endpoint->local, now);
 	if (endpoint->holds && gamma_likely(!endpoint->lending.lent))
-		endpoint->packet->ops->release(endpoint->packet);
-	endpoint->holds = false;
+		endpoint->holds->ops->release(endpoint->holds);
+	endpoint->holds = NULL;
 }
 
 /* Returns 0, or the time if it was read. */

@@ -55,7 +55,7 @@ void gamma_lending_return(struct gamma_endpoint *endpoint)
 
 	if (!lending->link)
 		return;
-	if (!endpoint->holds || lending->link != endpoint->packet)
+	if (lending->link != endpoint->holds)
 		lending->link->ops->release(lending->link);
 	lending->lent = false;
 	lending->link = NULL;

@@ -76,15 +76,19 @@ static void end_refused_flow(struct gamma_flow *flow, uint64_t now)
 }
 
 /* The flow, or all flows of the link, are tried again later, with exponential backoff. */
-static void stall_link(struct gamma_endpoint *endpoint, bool same_host, uint64_t now)
+static void stall_link(struct gamma_endpoint *endpoint, bool same_host, uint8_t rail, uint64_t now)
 {
-	uint32_t *stalls = &endpoint->stalls[same_host];
+	uint32_t *stalls = rail ? &endpoint->rails[rail].stalls : &endpoint->stalls[same_host];
 	uint64_t until = now + (GAMMA_STALL_US * GAMMA_NS_PER_US << *stalls);
 
 	endpoint->local.stats.send_stalls++;
 	*stalls = (uint32_t) gamma_min(*stalls + 1, GAMMA_STALLS_MAX);
-	if (!same_host)
+	if (rail)
+		endpoint->rails[rail].until = until;
+	else if (!same_host)
 		endpoint->packet_until = until;
+	if (!same_host)
+		endpoint->local.rails_busy |= (uint8_t) (1u << rail);
 	if (!endpoint->stalled_until || until < endpoint->stalled_until)
 		endpoint->stalled_until = until;
 }
@@ -96,8 +100,13 @@ static void park_stalled(struct gamma_endpoint *endpoint, struct gamma_flow *flo
 }
 
 /* False: it is too small to go on with. */
-static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_link *link)
+static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_link *link,
+			   uint8_t rail)
 {
+	if (gamma_unlikely(rail)) {
+		gamma_rails_set_own_mtu(&endpoint->local, rail, link->mtu, gamma_now());
+		return true;
+	}
 	if (link->mtu >= GAMMA_LEAST_MTU) {
 		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
 		return true;
@@ -106,15 +115,37 @@ static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_l
 	return false;
 }
 
-/* The link has taken so many of the burst. False: it is full. */
-bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
-			  unsigned count, unsigned sent, int error, uint64_t now)
+/* The NIC takes nothing for now, or was removed: what can, leaves by others. False: nothing can. */
+static bool leave_rail(struct gamma_endpoint *endpoint, uint8_t rail, int error, uint64_t now)
 {
-	struct gamma_frame *burst = endpoint->burst;
+	struct gamma_list *pos, *tmp;
+
+	if (endpoint->local.rail_count <= 1)
+		return false;
+	gamma_rails_down(&endpoint->local, rail, now);
+	if (rail || error != -ENODEV)
+		return true;
+	gamma_list_for_each_safe (pos, tmp, &endpoint->local.flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (!flow->same_host && !flow->rail)
+			gamma_flow_fail(flow, error, GAMMA_NIC_REMOVED);
+	}
+	return true;
+}
+
+/* The link has taken so many of these frames, all of one rail. False: it is full. */
+static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+			   const struct gamma_frame *burst, unsigned count, unsigned sent,
+			   int error, uint64_t now)
+{
+	uint8_t rail = burst->rail;
 
 	count_out(&endpoint->local.stats, burst, sent);
-	if (gamma_likely(sent))
+	if (gamma_likely(sent && !rail))
 		endpoint->stalls[same_host] = 0;
+	else if (sent)
+		endpoint->rails[rail].stalls = 0;
 	if (same_host && sent && !burst[0].flow->has_shm_channel)
 		gamma_shm_path_find_channel(endpoint, burst[0].flow);
 	if (gamma_likely(sent == count))
@@ -129,12 +160,19 @@ bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *li
 		gamma_flow_declare_dead(burst[sent].flow, -ECONNRESET, GAMMA_SHM_NONSENSE, now);
 		return true;
 	}
-	if (error == -EMSGSIZE && take_lower_mtu(endpoint, link))
+	if (error == -EMSGSIZE && take_lower_mtu(endpoint, link, rail))
 		return true;
-	stall_link(endpoint, same_host, now);
-	if (gamma_unlikely(error == -ENODEV))
+	stall_link(endpoint, same_host, rail, now);
+	if (gamma_unlikely(error == -ENODEV || error == -ENETDOWN) &&
+	    !leave_rail(endpoint, rail, error, now))
 		gamma_peers_fail_all(endpoint, error, GAMMA_NIC_REMOVED);
 	return false;
+}
+
+bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
+			  unsigned count, unsigned sent, int error, uint64_t now)
+{
+	return account_frames(endpoint, link, same_host, endpoint->burst, count, sent, error, now);
 }
 
 /* Whether this frame's copy is to be timed; only bytes in the program's memory count. */
@@ -168,6 +206,48 @@ static bool send_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	else
 		sent = link->ops->send(link, endpoint->burst, count, &error);
 	return gamma_output_account(endpoint, link, same_host, count, sent, error, now);
+}
+
+/* The burst's frames leave by several rails: those in a row by the same one together. What a rail
+ * does not take goes back to its flow. */
+static void send_by_rails(struct gamma_endpoint *endpoint, unsigned count, uint64_t now)
+{
+	struct gamma_frame *burst = endpoint->burst;
+	uint8_t refused = 0; /* bits: rails */
+
+	for (unsigned first = 0, end; first < count; first = end) {
+		uint8_t rail = burst[first].rail;
+		struct gamma_link *link = gamma_links_of_rail(endpoint, rail);
+		unsigned sent;
+		int error = -EAGAIN;
+
+		for (end = first + 1; end < count && burst[end].rail == rail; end++)
+			;
+		if (refused >> rail & 1) {
+			for (unsigned i = first; i < end; i++)
+				gamma_transmit_unsent(burst[i].flow, &burst[i], now);
+			continue;
+		}
+		sent = link->ops->send(link, &burst[first], end - first, &error);
+		account_frames(endpoint, link, false, &burst[first], end - first, sent, error, now);
+		if (sent < end - first)
+			refused |= (uint8_t) (1u << rail);
+	}
+}
+
+static void send_to_links(struct gamma_endpoint *endpoint, unsigned count, uint64_t now)
+{
+	if (gamma_likely(endpoint->local.rail_count <= 1))
+		send_burst(endpoint, endpoint->packet, false, count, now);
+	else
+		send_by_rails(endpoint, count, now);
+}
+
+/* Until when the link takes nothing by which most frames of this flow leave; 0: it does. */
+static uint64_t stalled_until(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
+{
+	return gamma_likely(!flow->rail) ? endpoint->packet_until
+					 : endpoint->rails[flow->rail].until;
 }
 
 /* Sends frames of one flow to a peer of this host, one by one: a burst would save nothing, and each
@@ -214,12 +294,30 @@ static unsigned send_to_network(struct gamma_endpoint *endpoint, uint64_t now, u
 	while (count < most && !gamma_list_empty(ready)) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 
-		if (flow->same_host || !collect_frames(endpoint, flow, now, most, &count))
+		if (flow->same_host || stalled_until(endpoint, flow) ||
+		    !collect_frames(endpoint, flow, now, most, &count))
 			break;
 	}
 	if (count)
-		send_burst(endpoint, endpoint->packet, false, count, now);
+		send_to_links(endpoint, count, now);
 	return count;
+}
+
+static void resume_rails(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	uint64_t until = endpoint->packet_until ? endpoint->packet_until : GAMMA_NEVER;
+	uint8_t busy = endpoint->packet_until ? 1 : 0;
+
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++) {
+		if (endpoint->rails[r].until <= now) {
+			endpoint->rails[r].until = 0;
+			continue;
+		}
+		busy |= (uint8_t) (1u << r);
+		until = gamma_min(until, endpoint->rails[r].until);
+	}
+	endpoint->stalled_until = until == GAMMA_NEVER ? 0 : until;
+	endpoint->local.rails_busy = busy;
 }
 
 /* Makes the stalled flows ready again. */
@@ -230,6 +328,8 @@ static void resume_stalled(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->stalled_until = 0;
 	if (endpoint->packet_until <= now)
 		endpoint->packet_until = 0;
+	if (gamma_unlikely(endpoint->local.rail_count > 1))
+		resume_rails(endpoint, now);
 	while (!gamma_list_empty(stalled)) {
 		struct gamma_list *entry = stalled->next;
 
@@ -255,11 +355,12 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 
 		if (flow->same_host) {
 			count = send_to_shm_peer(endpoint, flow, now);
-		} else if (gamma_unlikely(endpoint->packet_until)) {
+		} else if (gamma_unlikely(stalled_until(endpoint, flow))) {
+			uint64_t until = stalled_until(endpoint, flow);
+
 			park_stalled(endpoint, flow);
-			if (!endpoint->stalled_until ||
-			    endpoint->packet_until < endpoint->stalled_until)
-				endpoint->stalled_until = endpoint->packet_until;
+			if (!endpoint->stalled_until || until < endpoint->stalled_until)
+				endpoint->stalled_until = until;
 			continue;
 		} else {
 			bool bounded = flow->tx.bounded;
@@ -296,7 +397,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 			collect_frames(endpoint, flow, now,
 				       (unsigned) gamma_min(budget, burst_size(endpoint)), &count);
 		if (count && !flow->same_host)
-			send_burst(endpoint, endpoint->packet, false, count, now);
+			send_to_links(endpoint, count, now);
 		if (gamma_unlikely(flow->tx.bounded))
 			break;
 		budget -= (unsigned) gamma_min(count, budget);
@@ -316,7 +417,7 @@ bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *lin
 	if (error == -ECONNREFUSED || error == -EPROTO)
 		return true;
 	if (error == -EMSGSIZE)
-		take_lower_mtu(endpoint, link);
+		take_lower_mtu(endpoint, link, frame->rail);
 	endpoint->local.stats.send_stalls++;
 	return false;
 }

@@ -37,6 +37,7 @@ int gamma_peers_init(struct gamma_endpoint *endpoint)
 void gamma_peers_fini(struct gamma_endpoint *endpoint)
 {
 	free(endpoint->chains);
+	gamma_aliases_fini(endpoint);
 	gamma_dead_peers_free(&endpoint->dead_peers);
 }
 
@@ -53,6 +54,8 @@ struct gamma_flow *gamma_peers_find(const struct gamma_endpoint *endpoint,
 
 	while (flow && !(flow->epoch == epoch && is_flow_to(flow, mac, port)))
 		flow = gamma_peer(flow)->hash_next;
+	if (gamma_unlikely(!flow && endpoint->aliases))
+		return gamma_aliases_find(endpoint, mac, port, epoch);
 	return flow;
 }
 
@@ -109,6 +112,9 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 		return true;
 	if (peer->host)
 		return peer->host == endpoint->local.addr.host;
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
+		if (!memcmp(peer->mac, endpoint->local.own_rails[r].mac, GAMMA_MAC_LEN))
+			return true;
 	return !memcmp(peer->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);
 }
 
@@ -227,6 +233,7 @@ void gamma_peers_forget(struct gamma_local *local, struct gamma_flow *flow, uint
 		return;
 	}
 	remove_flow(endpoint, flow);
+	gamma_aliases_drop(endpoint, flow);
 	endpoint->flow_count--;
 	endpoint->shm_peers -= flow->same_host;
 	endpoint->handlers.gone(endpoint->context, flow);

@@ -28,9 +28,9 @@ static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 /* If a frame has arrived alone, deliver its message first, as the program may be waiting to answer.
  * Even the slot is released later: its cache line still belongs to the sender's core, and the next
  * atomic operation would wait for it. */
-static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
+static unsigned receive_link(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			     uint64_t *now)
 {
-	struct gamma_link *link = endpoint->packet;
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
@@ -39,7 +39,7 @@ static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 		gamma_lending_begin(endpoint, &arrival);
 		if (!taken++ && arrival.alone && endpoint->clock_read &&
 		    gamma_fastpath_receive(endpoint, &arrival)) {
-			endpoint->holds = true;
+			endpoint->holds = link;
 			gamma_lending_end(endpoint, link);
 			break;
 		}
@@ -54,6 +54,36 @@ static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
 			break;
 	}
 	return taken;
+}
+
+/* One rail after the other. What the first frame of one has deferred is processed before another
+ * one's come. */
+static unsigned receive_rails(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	unsigned taken = 0;
+
+	for (uint8_t r = 0; r < endpoint->local.rail_count; r++) {
+		struct gamma_link *link = gamma_links_of_rail(endpoint, r);
+		uint64_t read = 0;
+
+		if (gamma_link_is_quiet(link))
+			continue;
+		read = gamma_fastpath_process_any(endpoint);
+		*now = read ? read : *now;
+		endpoint->local.rail = r;
+		taken += receive_link(endpoint, link, now);
+		if (endpoint->lending.lent)
+			break;
+	}
+	endpoint->local.rail = 0;
+	return taken;
+}
+
+static unsigned receive_network(struct gamma_endpoint *endpoint, uint64_t *now)
+{
+	return gamma_likely(endpoint->local.rail_count <= 1)
+		       ? receive_link(endpoint, endpoint->packet, now)
+		       : receive_rails(endpoint, now);
 }
 
 /* Whether to look for another record. That would fetch a cache line which its writer had last.

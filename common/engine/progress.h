@@ -26,7 +26,8 @@ static inline bool gamma_engine_progress_network_waits(struct gamma_endpoint *en
 			return false;
 		endpoint->moderation.until = 0;
 	}
-	return !gamma_link_is_quiet(endpoint->packet);
+	return !gamma_link_is_quiet(endpoint->packet) ||
+	       (gamma_unlikely(endpoint->local.rail_count > 1) && gamma_links_wait(endpoint));
 }
 
 /* A whole progress call. look_shm: shared memory may have something new. True: the caller should

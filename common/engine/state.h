@@ -4,10 +4,12 @@
 #define GAMMA_ENGINE_STATE_H
 
 #include <sys/types.h>
+#include "engine/aliases.h"
 #include "engine/budget.h"
 #include "engine/dead_peers.h"
 #include "engine/endpoint.h"
 #include "engine/lending.h"
+#include "engine/links.h"
 #include "engine/rx_moderation.h"
 #include "engine/send_coalescing.h"
 #include "engine/shm_copy_model.h"
@@ -26,6 +28,7 @@ struct gamma_peer {
 	struct gamma_send_coalescing coalescing;
 	struct gamma_tx_channel *tx_channel; /* messages without frames go by it; or NULL */
 	struct gamma_shm_copy_model copy_model;
+	struct gamma_alias *aliases[GAMMA_RAILS_MAX]; /* by rail; NULL: none */
 };
 
 static inline struct gamma_peer *gamma_peer(const struct gamma_flow *flow)
@@ -65,16 +68,18 @@ struct gamma_endpoint {
 	bool version_reported;     /* that somebody has another protocol version */
 	bool translation_reported; /* that somebody's address is translated (NAT) */
 	bool datagram;
-	bool holds; /* the slot of the frame that local.deferred is about */
+	struct gamma_link *holds; /* the slot of the frame that local.deferred is about; or NULL */
 	struct gamma_lending lending;
 	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
 	struct gamma_rx_moderation moderation;
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
 	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, shm */
-	int64_t clock_offset;  /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
-	uint64_t clock_read;   /* ns: when that was read */
-	uint64_t house_at;     /* ns: no housekeeping before this */
+	struct gamma_rail_link rails[GAMMA_RAILS_MAX]; /* but the first: `packet` */
+	struct gamma_alias **aliases;                  /* NULL: one rail */
+	int64_t clock_offset; /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	uint64_t clock_read;  /* ns: when that was read */
+	uint64_t house_at;    /* ns: no housekeeping before this */
 	pid_t owner;
 	uint64_t linger; /* ns */
 	struct gamma_budget budget;

@@ -77,8 +77,8 @@ static void write_peer(const struct gamma_endpoint *endpoint, const struct gamma
 		.frames_in = flow->rx.begun ? flow->rx.next - flow->rx.first : 0,
 		.in_flight = flow->tx.next - flow->tx.una,
 		.credit = flow->tx.limit - flow->tx.returned - flow->tx.next,
-		.rtt = flow->loss.rtt,
-		.rtt_min = flow->loss.rtt_min,
+		.rtt = flow->loss.first.rtt,
+		.rtt_min = flow->loss.first.rtt_min,
 	};
 }
 

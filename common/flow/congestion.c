@@ -107,7 +107,7 @@ static void grow_cubic(struct gamma_flow *flow, uint64_t now)
 		begin_growth(congestion, now);
 	/* Reno's window that is reduced to 7/10 grows by 9/17 of a frame in a round trip. */
 	congestion->reno += 9ull * UNIT * UNIT / 17 / window;
-	target = cubic_window(congestion, now - congestion->began + flow->loss.rtt);
+	target = cubic_window(congestion, now - congestion->began + flow->loss.first.rtt);
 	if (target > window)
 		window += gamma_min((target - window) * UNIT / window, STEP_MAX);
 	congestion->window = gamma_max(window, congestion->reno);
@@ -149,16 +149,16 @@ void gamma_congestion_measured(struct gamma_flow *flow, uint64_t rtt)
 
 	if (!congestion->slow_start)
 		return;
-	if (flow->loss.rack_serial >= congestion->round) {
+	if (flow->loss.first.rack_serial >= congestion->round) {
 		congestion->round = flow->tx.serial + 1;
 		congestion->round_samples = 0;
 		congestion->round_rtt = rtt;
 	}
 	congestion->round_rtt = gamma_min(congestion->round_rtt, rtt);
-	rise = gamma_max(gamma_min(flow->loss.rtt_min / 8, RISE_MAX_US * GAMMA_NS_PER_US),
+	rise = gamma_max(gamma_min(flow->loss.first.rtt_min / 8, RISE_MAX_US * GAMMA_NS_PER_US),
 			 RISE_MIN_US * GAMMA_NS_PER_US);
 	if (++congestion->round_samples >= ROUND_SAMPLES &&
-	    congestion->round_rtt > flow->loss.rtt_min + rise)
+	    congestion->round_rtt > flow->loss.first.rtt_min + rise)
 		leave_slow_start(congestion);
 }
 

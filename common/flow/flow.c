@@ -72,6 +72,8 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	gamma_credit_init(flow);
 	gamma_send_window_begin(flow, first_number(flow));
 	gamma_path_mtu_init(flow);
+	if (local->rail_count > 1 && !same_host)
+		gamma_rails_init(flow);
 	flow->loss.heard = now;
 	if (flow->state == GAMMA_FLOW_LOOKUP) {
 		gamma_flow_look_up(flow);
@@ -101,6 +103,7 @@ void gamma_flow_free(struct gamma_flow *flow)
 	gamma_message_flow_drop(flow, 0);
 	gamma_list_remove(&flow->timed_entry);
 	gamma_list_remove(&flow->all_entry);
+	gamma_rails_free(flow);
 	free(flow->tx.sent);
 	free(flow);
 }
@@ -299,9 +302,11 @@ void gamma_flow_bye(struct gamma_flow *flow, uint64_t now)
 /* ---- arriving frames other than DATA ---- */
 
 static void receive_probe(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  uint64_t arrived)
+			  const uint8_t *payload, uint64_t arrived)
 {
 	flow->local->stats.probes_in++;
+	if (gamma_unlikely(flow->rails) && gamma_rails_asked(flow, fields, payload))
+		return;
 	if (fields->op == GAMMA_PROBE_MTU && fields->extensions & GAMMA_EXT_MTU) {
 		flow->mtu_probed = fields->seq;
 		flow->mtu_probed_size = fields->probe;
@@ -310,16 +315,20 @@ static void receive_probe(struct gamma_flow *flow, const struct gamma_fields *fi
 	}
 	flow->probed = fields->seq;
 	flow->probed_time = arrived;
+	flow->probed_rail = flow->rails ? flow->local->rail : 0;
 	/* After BYE the peer may ask whether it was this endpoint that said it. */
 	gamma_flow_want(flow, flow->byes ? GAMMA_PENDING_CLOSED : GAMMA_PENDING_PROBED);
 }
 
-static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
+static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fields,
+			const uint8_t *payload, uint64_t now)
 {
 	flow->local->stats.acks_in++;
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_AGAIN))
 		gamma_loss_spurious(flow);
-	if (fields->op != GAMMA_ACK_PROBED)
+	if (fields->op == GAMMA_ACK_PLAIN ||
+	    (flow->rails && gamma_rails_answered(flow, fields, payload, now)) ||
+	    fields->op != GAMMA_ACK_PROBED)
 		return;
 	if (fields->extensions & GAMMA_EXT_MTU && fields->probe)
 		gamma_path_mtu_probed(flow, fields->probe, fields->seq);
@@ -434,14 +443,14 @@ static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fiel
 }
 
 static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  uint64_t arrived, uint64_t now)
+			  const uint8_t *payload, uint64_t arrived, uint64_t now)
 {
 	switch (fields->kind) {
 	case GAMMA_KIND_ACK:
-		receive_ack(flow, fields, now);
+		receive_ack(flow, fields, payload, now);
 		break;
 	case GAMMA_KIND_PROBE:
-		receive_probe(flow, fields, arrived);
+		receive_probe(flow, fields, payload, arrived);
 		break;
 	case GAMMA_KIND_REQUEST:
 		flow->local->stats.requests_in++;
@@ -470,6 +479,9 @@ static bool answers_probe(const struct gamma_flow *flow, const struct gamma_fiel
 	bool answer = fields->kind == GAMMA_KIND_ACK ? fields->op == GAMMA_ACK_PROBED
 						     : fields->kind == GAMMA_KIND_RESET;
 
+	/* Their numbers are looked at there. */
+	if (flow->rails && fields->kind == GAMMA_KIND_ACK && fields->op > GAMMA_ACK_PROBED)
+		return true;
 	return answer && flow->loss.probing && fields->seq == flow->loss.probe;
 }
 
@@ -490,6 +502,8 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	}
 	flow->loss.heard = now;
 	flow->heard_of = true;
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_heard(flow, now);
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_WANT_CRC))
 		flow->payload_crc = true;
 	if (fields->extensions & GAMMA_EXT_ACK &&
@@ -506,7 +520,7 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
 	if (gamma_likely(fields->kind == GAMMA_KIND_DATA))
 		gamma_receive_window_data(flow, fields, payload, arrived, now);
 	else
-		receive_other(flow, fields, arrived, now);
+		receive_other(flow, fields, payload, arrived, now);
 	if (gamma_unlikely(flow->tx.held_back))
 		gamma_send_window_resume(flow, now);
 	/* All may have come, so that nothing but the sender's questions do any more. */
@@ -523,6 +537,8 @@ bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fiel
 	    (has_ack && gamma_seq_before(flow->tx.next, fields->ack)) ||
 	    !gamma_receive_window_message(flow, fields, payload, arrived))
 		return false;
+	if (gamma_unlikely(flow->rails))
+		flow->rails->came |= (uint8_t) (1u << flow->local->rail);
 	flow->local->deferred = (struct gamma_deferred_ack){
 		.flow = flow,
 		.has_ack = has_ack,
@@ -594,4 +610,6 @@ void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now)
 		gamma_path_mtu_timeout(flow, now);
 	if (due(flow, GAMMA_TIMER_BYE, now))
 		gamma_flow_bye(flow, now);
+	if (due(flow, GAMMA_TIMER_RAILS, now))
+		gamma_rails_timeout(flow, now);
 }

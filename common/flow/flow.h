@@ -22,6 +22,7 @@
 #include "flow/local.h"
 #include "flow/loss.h"
 #include "flow/path_mtu.h"
+#include "flow/rails.h"
 #include "flow/receive_window.h"
 #include "flow/send_window.h"
 #include "flow/timers.h"
@@ -87,6 +88,7 @@ enum gamma_pending {
 	GAMMA_PENDING_BYE_ANSWER = 1 << 9,
 	GAMMA_PENDING_CLOSED = 1 << 10, /* answer to a probe, after BYE */
 	GAMMA_PENDING_MTU_VERIFY = 1 << 11,
+	GAMMA_PENDING_RAILS = 1 << 12, /* questions and answers of rails: rails.h says which */
 };
 
 /* The owner embeds it as the first member of its own. */
@@ -106,6 +108,8 @@ struct gamma_flow {
 	bool heard_of;        /* a frame of the peer has arrived */
 	bool declared_dead;   /* though the peer may come back, and know nothing of it */
 	uint8_t mtu_reported; /* frames that told the peer our MTU */
+	uint8_t rail;         /* by which everything leaves that names none; 0: the first */
+	uint8_t probed_rail;  /* by which that probe came */
 	unsigned lookups;     /* LOOKUPs sent */
 	bool looking_up;      /* a LOOKUP is out that nobody has answered */
 	uint32_t lookup;      /* its number, random: answers with another one do not count */
@@ -115,6 +119,7 @@ struct gamma_flow {
 	uint32_t mtu_probed, mtu_probed_size;  /* number and size to answer a padded probe with */
 	uint64_t deadlines[GAMMA_TIMER_COUNT]; /* ns, GAMMA_NEVER: not set */
 	uint64_t last_data;                    /* ns: when a DATA frame last arrived */
+	struct gamma_rails *rails;             /* NULL: it has one rail */
 	struct gamma_send_window tx;
 	struct gamma_receive_window rx;
 	struct gamma_ack_state ack;

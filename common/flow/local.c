@@ -10,7 +10,8 @@
 
 uint32_t gamma_local_buffer_size(const struct gamma_local *local)
 {
-	uint64_t frame = gamma_max(local->limits.mtu, local->limits.local_mtu);
+	uint64_t frame = gamma_max(gamma_max(local->limits.mtu, local->limits.rail_mtu),
+				   local->limits.local_mtu);
 
 	/* Also for an atomic's operands and results, which are always copied. */
 	return (uint32_t) gamma_max(gamma_min(local->limits.inject_size, frame),

@@ -32,6 +32,14 @@ struct gamma_limits {
 	uint64_t forget;          /* ns that a closed flow is remembered */
 	bool payload_crc;         /* checksum over payloads, both ways */
 	bool random_start;        /* frame numbers begin at random, else at 0 */
+	uint32_t rail_mtu;        /* bytes: largest MTU of the NICs, if there are several; else 0 */
+};
+
+/* One of the endpoint's own NICs, if it has several. */
+struct gamma_own_rail {
+	uint8_t mac[GAMMA_MAC_LEN];
+	uint32_t mtu;     /* bytes after the Ethernet header */
+	uint32_t doubted; /* flows that do not use it, since it does not answer */
 };
 
 /* What a frame on the fast path brought besides its message, which has been delivered already:
@@ -72,6 +80,14 @@ struct gamma_local {
 	struct gamma_stats stats;
 	struct gamma_histogram round_trips; /* of the samples of all flows, the network's alone */
 	struct gamma_random random; /* of numbers that peers must echo; the owner sets the key */
+	uint8_t rail_count;         /* own NICs; 0 or 1: one, and own_rails is not used */
+	uint8_t rail;               /* by which the frame came that is dispatched now */
+	uint8_t rails_busy;         /* bits: their links take no frame now; the owner sets them */
+	struct gamma_own_rail own_rails[GAMMA_RAILS_MAX];
+	struct gamma_rails_list list; /* of own_rails, as it leaves */
+	/* The owner's: frames from that MAC address by that rail are of this flow. */
+	void (*alias)(struct gamma_local *local, struct gamma_flow *flow, uint8_t rail,
+		      const uint8_t mac[GAMMA_MAC_LEN]);
 };
 
 void gamma_local_init(struct gamma_local *local, const struct gamma_addr *own, uint32_t tenant,

@@ -14,10 +14,15 @@
 
 enum { PROBE_RTTS = 4 }; /* round trips of a probe that one of data is expected to take at most */
 
+static struct gamma_loss_of_rail *of_rail(struct gamma_flow *flow, uint8_t rail)
+{
+	return gamma_likely(!rail) ? &flow->loss.first : gamma_rails_loss(flow, rail);
+}
+
 void gamma_loss_sample(struct gamma_flow *flow, uint64_t passed, uint64_t delay,
 		       const struct gamma_sent *sent)
 {
-	struct gamma_loss *loss = &flow->loss;
+	struct gamma_loss_of_rail *loss = of_rail(flow, sent->rail);
 	uint64_t rtt = passed - delay;
 	uint64_t queue = sent->ahead * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	uint64_t error;
@@ -82,9 +87,11 @@ static uint64_t probe_timeout(const struct gamma_flow *flow)
 
 	if (!urgent)
 		wait = GAMMA_KEEPALIVE_US * GAMMA_NS_PER_US;
-	else if (loss->answer)
-		wait = gamma_max(loss->answer + 4 * loss->answer_var,
+	else if (loss->first.answer)
+		wait = gamma_max(loss->first.answer + 4 * loss->first.answer_var,
 				 GAMMA_PROBE_MIN_US * GAMMA_NS_PER_US);
+	if (gamma_unlikely(flow->rails))
+		wait = gamma_max(wait, gamma_rails_answer_time(flow));
 	wait += queued(flow) * GAMMA_FRAME_US * GAMMA_NS_PER_US;
 	/* Nothing gets lost on the way to an shm peer, and its end is reported: a silent one
 	 * waits for a processor. */
@@ -127,11 +134,15 @@ void gamma_loss_transmitted(struct gamma_flow *flow, uint64_t now)
 
 /* Remembers the latest transmission that has arrived. An answer faster than any round trip seen
  * belongs to an earlier transmission of the frame. */
-void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t heard)
+void gamma_loss_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t heard)
 {
-	struct gamma_loss *loss = &flow->loss;
+	struct gamma_loss_of_rail *loss = &flow->loss.first;
 	uint64_t passed = heard > sent->time ? heard - sent->time : 0;
 
+	if (gamma_unlikely(flow->rails)) {
+		gamma_rails_delivered(flow, sent, heard);
+		return;
+	}
 	if (sent->serial <= loss->rack_serial)
 		return;
 	if (sent->again && passed < loss->rtt_min)
@@ -140,14 +151,23 @@ void gamma_loss_delivered(struct gamma_flow *flow, const struct gamma_sent *sent
 	loss->rack_rtt = passed;
 }
 
+uint64_t gamma_loss_evidence(const struct gamma_flow *flow)
+{
+	return gamma_likely(!flow->rails) ? flow->loss.first.rack_serial : flow->rails->arrived;
+}
+
 /* Wider where frames overtake each other by more, up to two round trips: the frame that gave the
  * evidence may have been quick there and back. */
-uint64_t gamma_loss_reorder_window(const struct gamma_flow *flow)
+static uint64_t reorder_window(const struct gamma_flow *flow, const struct gamma_loss_of_rail *loss)
 {
-	const struct gamma_loss *loss = &flow->loss;
 	uint64_t least = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * GAMMA_NS_PER_US);
 
-	return gamma_max(least, gamma_min(least << loss->wide, 2 * loss->rtt));
+	return gamma_max(least, gamma_min(least << flow->loss.wide, 2 * loss->rtt));
+}
+
+uint64_t gamma_loss_reorder_window(const struct gamma_flow *flow)
+{
+	return reorder_window(flow, &flow->loss.first);
 }
 
 /* Once for the frames in flight: the same mistake is reported several times. */
@@ -174,20 +194,28 @@ static void narrow(struct gamma_flow *flow)
 	loss->wide_serial = flow->tx.serial;
 }
 
-/* Frames sent before one that has arrived are lost, once they could have been overtaken by no
- * more than the reorder window; the timer looks again at those not yet due. */
+/* When exactly a frame left may not be known: no round trip is quicker than all others. */
+static uint64_t grace_of(const struct gamma_flow *flow, const struct gamma_loss_of_rail *loss)
+{
+	return gamma_max(loss->rack_rtt, loss->rtt_min) + reorder_window(flow, loss);
+}
+
+/* Frames sent before one that has arrived by the same rail are lost, once they could have been
+ * overtaken by no more than the reorder window; the timer looks again at those not yet due. */
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 {
-	const struct gamma_loss *loss = &flow->loss;
-	/* When exactly a frame left may not be known: no round trip is quicker than all others. */
-	uint64_t grace = gamma_max(loss->rack_rtt, loss->rtt_min) + gamma_loss_reorder_window(flow);
-	uint64_t next = GAMMA_NEVER;
+	const struct gamma_loss_of_rail *loss = &flow->loss.first;
+	uint64_t grace = grace_of(flow, loss), next = GAMMA_NEVER;
 
-	if (gamma_unlikely(loss->wide))
+	if (gamma_unlikely(flow->loss.wide))
 		narrow(flow);
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
 		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
+		if (gamma_unlikely(flow->rails) && sent->state == GAMMA_SENT_FLYING) {
+			loss = gamma_rails_loss(flow, sent->rail);
+			grace = grace_of(flow, loss);
+		}
 		if (sent->state != GAMMA_SENT_FLYING || sent->serial >= loss->rack_serial)
 			continue;
 		if (now >= sent->time + grace) {
@@ -220,7 +248,7 @@ void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)
 
 /* Data may have been measured while the peer was stopped, and be lost ever since. The network is
  * not slower than the probe, and will not be much slower with data on it. */
-static void take_probe_time(struct gamma_loss *loss, uint64_t passed)
+void gamma_loss_take_probe_time(struct gamma_loss_of_rail *loss, uint64_t passed)
 {
 	loss->rtt_min = gamma_min(loss->rtt_min, passed);
 	loss->rtt = gamma_min(loss->rtt, PROBE_RTTS * passed);
@@ -230,6 +258,7 @@ static void take_probe_time(struct gamma_loss *loss, uint64_t passed)
 void gamma_loss_probed(struct gamma_flow *flow, const struct gamma_fields *answer, uint64_t now)
 {
 	struct gamma_loss *loss = &flow->loss;
+	struct gamma_loss_of_rail *rail;
 
 	if (!loss->probing || answer->seq != loss->probe)
 		return;
@@ -242,11 +271,12 @@ void gamma_loss_probed(struct gamma_flow *flow, const struct gamma_fields *answe
 	gamma_flow_refute_bye(flow);
 	loss->backoff = 0;
 	loss->waiting_since = 0;
-	if (loss->probe_serial >= loss->rack_serial) {
-		loss->rack_serial = loss->probe_serial + 1;
-		loss->rack_rtt = now - loss->probe_time;
+	rail = of_rail(flow, loss->probe_rail);
+	if (loss->probe_serial >= rail->rack_serial) {
+		rail->rack_serial = loss->probe_serial + 1;
+		rail->rack_rtt = now - loss->probe_time;
 	}
-	take_probe_time(loss, now - loss->probe_time);
+	gamma_loss_take_probe_time(rail, now - loss->probe_time);
 	/* An answer that has not come before this one never will: the question, or it, was lost. */
 	if (flow->credit.reclaiming)
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
@@ -352,6 +382,8 @@ void gamma_loss_timeout(struct gamma_flow *flow, uint64_t now)
 	if (gamma_unlikely(flow->congestion.on))
 		gamma_congestion_silent(flow);
 	gamma_loss_want_probe(flow);
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_want_probes(flow);
 	gamma_timers_set(flow, GAMMA_TIMER_PROBE, now + probe_timeout(flow));
 	if (loss->backoff < 16)
 		loss->backoff++;

@@ -35,9 +35,13 @@ static uint32_t smaller_size(uint32_t size)
 
 /* Frames above `large` are watched: those that smaller ones could replace or, where nothing
  * smaller is used, those well above control frames. */
-static void use(struct gamma_path_mtu *path, uint32_t mtu)
+static void use(struct gamma_flow *flow, uint32_t mtu)
 {
+	struct gamma_path_mtu *path = &flow->path_mtu;
+
 	path->mtu = mtu;
+	if (!flow->rail)
+		path->frame = mtu;
 	path->large = mtu > GAMMA_LEAST_MTU ? GAMMA_LEAST_MTU : GAMMA_SMALL_FRAME;
 }
 
@@ -76,7 +80,7 @@ static void doubt(struct gamma_flow *flow, uint64_t now)
 
 	path->doubted = (uint32_t) gamma_max(path->mtu, path->target);
 	aim(path, path->doubted);
-	use(path, path->mtu > safe(flow) ? safe(flow) : GAMMA_LEAST_MTU);
+	use(flow, path->mtu > safe(flow) ? safe(flow) : GAMMA_LEAST_MTU);
 	path->proven = true;
 	path->losses = 0;
 	path->refused = 0;
@@ -94,7 +98,7 @@ void gamma_path_mtu_init(struct gamma_flow *flow)
 {
 	const struct gamma_limits *limits = &flow->local->limits;
 
-	use(&flow->path_mtu, flow->same_host ? limits->local_mtu : safe(flow));
+	use(flow, flow->same_host ? limits->local_mtu : safe(flow));
 	flow->path_mtu.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
 	flow->path_mtu.probe = gamma_random_next(&flow->local->random);
 	flow->path_mtu.first = flow->path_mtu.probe + 1;
@@ -112,7 +116,7 @@ void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t
 	if (flow->same_host)
 		return;
 	if (smaller <= path->mtu) {
-		use(path, (uint32_t) gamma_max(smaller, GAMMA_HEADER_MAX + 64));
+		use(flow, (uint32_t) gamma_max(smaller, GAMMA_HEADER_MAX + 64));
 		aim(path, 0);
 	} else if (!path->settled && (!path->target || path->target > smaller ||
 				      (path->target == before && smaller > before))) {
@@ -198,7 +202,7 @@ void gamma_path_mtu_probed(struct gamma_flow *flow, uint32_t size, uint32_t prob
 	if (size != (late ? path->unanswered : path->target) ||
 	    gamma_seq_before(probe, path->first) || gamma_seq_before(path->probe, probe))
 		return;
-	use(path, size);
+	use(flow, size);
 	aim(path, 0);
 	gamma_timers_stop(flow, GAMMA_TIMER_MTU);
 	if (size < path->doubted)
@@ -241,7 +245,7 @@ static void probe_smaller_size(struct gamma_flow *flow, uint64_t now)
 /* Has anything that left after the padded probe arrived? */
 static bool overtaken(const struct gamma_flow *flow)
 {
-	return flow->loss.rack_serial > flow->path_mtu.asked_serial;
+	return flow->loss.first.rack_serial > flow->path_mtu.asked_serial;
 }
 
 /* Only silence about the large frame while later ones pass is evidence against it: it may still
@@ -252,8 +256,14 @@ static void wait_longer(struct gamma_flow *flow, uint64_t now)
 	bool heard = flow->loss.heard > flow->path_mtu.asked;
 	uint64_t wait = heard ? GAMMA_PROBE_FIRST_US << BACKOFF_MAX : GAMMA_PROBE_MAX_US;
 
-	if (heard && !gamma_send_window_in_flight(&flow->tx))
+	if (gamma_unlikely(flow->rails)) {
+		if (flow->rails->rail[0].state == GAMMA_RAIL_USABLE)
+			gamma_rails_want_probe(flow, 0);
+		else
+			wait = GAMMA_PROBE_MAX_US;
+	} else if (heard && !gamma_send_window_in_flight(&flow->tx)) {
 		gamma_loss_want_probe(flow);
+	}
 	gamma_timers_set(flow, GAMMA_TIMER_MTU, now + wait * GAMMA_NS_PER_US);
 }
 
@@ -293,6 +303,10 @@ void gamma_path_mtu_delivered(struct gamma_flow *flow, const struct gamma_sent *
 
 	if (gamma_likely(!sent->large))
 		return;
+	if (gamma_unlikely(sent->rail)) {
+		gamma_rails_large_passed(flow, sent);
+		return;
+	}
 	path->refused = 0;
 	if (gamma_unlikely(path->losses) && sent->len >= path->suspect_len)
 		path->passed = gamma_max(path->passed, sent->serial);
@@ -346,6 +360,10 @@ void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 
 	if (!sent->large || flow->same_host)
 		return;
+	if (gamma_unlikely(sent->rail)) {
+		gamma_rails_large_lost(flow, sent, now);
+		return;
+	}
 	if (!path->losses || path->passed >= path->suspect_serial || suspect_arrived(flow) ||
 	    precedes_suspect(flow, seq)) {
 		path->suspect = seq;
@@ -382,7 +400,7 @@ static void lower(struct gamma_flow *flow, uint32_t mtu)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
-	use(path, (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64));
+	use(flow, (uint32_t) gamma_max(gamma_min(path->mtu, mtu), GAMMA_HEADER_MAX + 64));
 	if (path->target > mtu)
 		aim(path, mtu > path->mtu ? mtu : 0);
 	if (path->unanswered > mtu)

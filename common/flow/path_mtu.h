@@ -12,7 +12,8 @@ struct gamma_local;
 struct gamma_sent;
 
 struct gamma_path_mtu {
-	uint32_t mtu;      /* bytes after the Ethernet header, in use now */
+	uint32_t mtu;      /* bytes after the Ethernet header, in use now on the first rail */
+	uint32_t frame;    /* bytes: the same of the rail that the next frame takes */
 	uint32_t large;    /* bytes: frames above this are evidence of what passes */
 	uint32_t doubted;  /* size that passed before, or should have; 0: no doubt */
 	uint32_t peer_mtu; /* the peer's own, 0: not known yet */

@@ -63,6 +63,8 @@ void gamma_send_window_transmitted(struct gamma_flow *flow, struct gamma_sent *s
 	sent->approximate = false;
 	sent->serial = ++flow->tx.serial;
 	sent->state = GAMMA_SENT_FLYING;
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_transmitted(flow, sent, now);
 	gamma_loss_transmitted(flow, now);
 }
 
@@ -71,6 +73,8 @@ void gamma_send_window_mark_lost(struct gamma_flow *flow, uint32_t seq)
 	struct gamma_send_window *tx = &flow->tx;
 
 	gamma_send_window_at(&flow->tx, seq)->state = GAMMA_SENT_LOST;
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_lost(flow, gamma_send_window_at(&flow->tx, seq));
 	if (!tx->lost++ || gamma_seq_before(seq, tx->lost_from))
 		tx->lost_from = seq;
 	gamma_flow_ready(flow);
@@ -203,7 +207,7 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 				   uint64_t heard, uint64_t now)
 {
 	struct gamma_send_window *tx = &flow->tx;
-	uint64_t serial = flow->loss.rack_serial;
+	uint64_t evidence = gamma_loss_evidence(flow);
 	/* Frames that were overtaken are only waited for while this timer runs. */
 	uint64_t window =
 		gamma_timers_is_set(flow, GAMMA_TIMER_LOSS) ? gamma_loss_reorder_window(flow) : 0;
@@ -226,10 +230,10 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
 	gamma_credit_receive_limit(flow, fields->limit);
-	if (flow->loss.rack_serial != serial ||
+	if (gamma_loss_evidence(flow) != evidence ||
 	    (window && gamma_loss_reorder_window(flow) < window))
 		gamma_loss_detect(flow, now);
-	gamma_loss_acked(flow, tx->una != una || flow->loss.rack_serial != serial, now);
+	gamma_loss_acked(flow, tx->una != una || gamma_loss_evidence(flow) != evidence, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
 	if ((tx->una != una && gamma_send_has_frames(flow)) || gamma_unlikely(flow->congestion.on))
 		gamma_flow_ready(flow);

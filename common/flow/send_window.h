@@ -31,6 +31,8 @@ struct gamma_sent {
 	uint8_t unsent; /* to be transmitted because the link refused it: not a retransmission */
 	uint8_t op;
 	uint8_t approximate; /* `time` was noted afterwards: it may be too late */
+	uint8_t rail;        /* by which its latest transmission left */
+	uint8_t counted;     /* it is one of that rail's in flight */
 };
 
 struct gamma_send_window {

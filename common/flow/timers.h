@@ -18,6 +18,7 @@ enum gamma_timer {
 	GAMMA_TIMER_MTU,     /* padded probe unanswered */
 	GAMMA_TIMER_BYE,     /* BYE unanswered: repeat */
 	GAMMA_TIMER_FORGET,  /* closed long enough: no frame of it can be under way any more */
+	GAMMA_TIMER_RAILS,   /* a rail is silent, or is to be tried again */
 	GAMMA_TIMER_COUNT
 };
 

@@ -34,9 +34,11 @@ static void build(const struct gamma_flow *flow, struct gamma_fields *fields, ui
 		  struct gamma_frame *frame)
 {
 	const struct gamma_local *local = flow->local;
+	const uint8_t *to = flow->addr.mac, *from = local->addr.mac;
 
-	frame->head = gamma_codec_build(fields, flow->addr.mac, local->addr.mac, local->ethertype,
-					payload);
+	if (gamma_unlikely(frame->rail))
+		gamma_rails_address(flow, frame->rail, fields, &to, &from);
+	frame->head = gamma_codec_build(fields, to, from, local->ethertype, payload);
 	frame->head_len = GAMMA_ETH_LEN + fields->header_len;
 	frame->kind = fields->kind;
 	frame->op = fields->op;
@@ -56,11 +58,11 @@ static void attach_mtu(struct gamma_flow *flow, struct gamma_fields *fields)
 static bool fits(const struct gamma_flow *flow, const struct gamma_fields *fields,
 		 uint16_t extensions)
 {
-	if (gamma_likely(fields->payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path_mtu.mtu))
+	if (gamma_likely(fields->payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path_mtu.frame))
 		return true;
 	return GAMMA_HEADER_LEN + gamma_codec_extensions_len(fields->extensions | extensions) +
 		       fields->payload_len <=
-	       flow->path_mtu.mtu;
+	       flow->path_mtu.frame;
 }
 
 /* The checksum of the payload as it leaves now. A frame built before the peer asked for
@@ -152,11 +154,11 @@ static bool too_large(const struct gamma_flow *flow, const struct gamma_sent *se
 {
 	struct gamma_content made;
 
-	if (gamma_likely(sent->len + GAMMA_HEADER_MAX <= flow->path_mtu.mtu))
+	if (gamma_likely(sent->len + GAMMA_HEADER_MAX <= flow->path_mtu.frame))
 		return false;
 	return GAMMA_HEADER_LEN + gamma_codec_extensions_len(content_of(sent, &made)->extensions) +
 		       sent->len >
-	       flow->path_mtu.mtu;
+	       flow->path_mtu.frame;
 }
 
 static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq, uint64_t now,
@@ -168,7 +170,7 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	begin_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0),
 		   &fields);
 	fields.extensions |= GAMMA_EXT_PART | (flow->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
-	room = flow->path_mtu.mtu - GAMMA_HEADER_LEN -
+	room = flow->path_mtu.frame - GAMMA_HEADER_LEN -
 	       gamma_codec_extensions_len(fields.extensions);
 	fields.payload_len = (uint16_t) gamma_min(sent->len - sent->part, room);
 	fields.part_offset = (uint16_t) sent->part;
@@ -186,6 +188,22 @@ static void build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_
 	sent->part += fields.payload_len;
 }
 
+static void take_rail(struct gamma_flow *flow, uint8_t rail, struct gamma_frame *frame)
+{
+	frame->rail = rail;
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_use(flow, rail);
+}
+
+/* The rail that this DATA frame takes; spread: as for gamma_rails_choose. */
+static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, bool spread,
+			struct gamma_frame *frame)
+{
+	if (gamma_unlikely(flow->rails))
+		frame->rail = gamma_rails_choose(flow, spread);
+	sent->rail = frame->rail;
+}
+
 /* The next part of the frame whose parts are leaving. Each counts as a transmission of the frame,
  * so that its time in the end is that of the last. */
 static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
@@ -198,6 +216,7 @@ static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 		tx->sending_parts = false;
 		return false;
 	}
+	take_rail(flow, sent->rail, frame);
 	gamma_send_window_transmitted(flow, sent, now);
 	flow->local->stats.retransmissions += sent->again;
 	flow->local->stats.parts_out++;
@@ -242,6 +261,10 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	sent = gamma_send_window_next_lost(flow, &seq);
 	if (!sent)
 		return false;
+	if (gamma_unlikely(flow->rails))
+		frame->rail = gamma_rails_choose_again(
+			flow, sent, sent->op == GAMMA_OP_BULK || sent->op == GAMMA_OP_REPLY);
+	sent->rail = frame->rail;
 	/* A sender that repairs wants to know: no delayed acknowledgement. */
 	flow->tx.asked = flow->tx.next;
 	if (!sent->unsent)
@@ -303,8 +326,9 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 			gamma_credit_starved(flow, now);
 		return false;
 	}
-	sent->again = sent->unsent = 0;
+	sent->again = sent->unsent = sent->counted = 0;
 	sent->part = 0;
+	choose_rail(flow, sent, gamma_unlikely(flow->rails) && gamma_send_is_placed(flow), frame);
 	sent->ahead = (uint16_t) gamma_send_window_unacked(&flow->tx);
 	fills = !flow->tx.bounded || gamma_send_fills_frame(flow);
 	if (!gamma_send_next_frame(flow, sent, &flags)) {
@@ -337,6 +361,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 static void begin_frame(struct gamma_flow *flow, struct gamma_frame *frame)
 {
 	frame->flow = flow;
+	frame->rail = flow->rail;
 	frame->iov_count = 0;
 	frame->part = frame->padded = false;
 	frame->part_at = 0;
@@ -377,6 +402,7 @@ static bool put_message(struct gamma_flow *flow, struct gamma_sent *sent, const 
 		.len = len,
 		.ahead = under_way(flow),
 		.op = GAMMA_OP_SEND,
+		.rail = flow->rail,
 	};
 	return true;
 }
@@ -402,7 +428,7 @@ bool gamma_transmit_direct(struct gamma_flow *flow, const struct iovec *iov, uns
 
 bool gamma_transmit_wants_clock(const struct gamma_flow *flow)
 {
-	return flow->same_host || gamma_ack_reports_delay(flow) || !flow->loss.rtt ||
+	return flow->same_host || gamma_ack_reports_delay(flow) || !flow->loss.first.rtt ||
 	       flow->tx.next % GAMMA_EXACT_EVERY == 0;
 }
 
@@ -420,11 +446,21 @@ void gamma_transmit_direct_sent(struct gamma_flow *flow, uint64_t left, bool app
 	stats->bytes_copied_out += sent->len;
 }
 
+/* Only an answer by the probe's rail tells that this rail passes. */
+static uint8_t rail_of_ack(struct gamma_flow *flow, uint8_t op)
+{
+	if (op == GAMMA_ACK_PROBED)
+		return flow->probed_rail;
+	return op == GAMMA_ACK_RAIL ? flow->probed_rail : gamma_rails_of_ack(flow);
+}
+
 static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq, uint64_t now,
 		     struct gamma_frame *frame)
 {
 	struct gamma_fields fields;
 
+	if (gamma_unlikely(flow->rails) && kind == GAMMA_KIND_ACK)
+		take_rail(flow, rail_of_ack(flow, op), frame);
 	begin_fields(flow, &fields, kind, op);
 	fields.seq = seq;
 	gamma_ack_attach(flow, &fields, true, now);
@@ -440,26 +476,41 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
 }
 
+/* What padded probes carry; false: no memory. */
+static bool has_zeros(struct gamma_local *local)
+{
+	uint32_t largest = (uint32_t) gamma_max(local->limits.mtu, local->limits.rail_mtu);
+
+	if (!local->zeros)
+		local->zeros = calloc(1, gamma_max(largest, GAMMA_LEAST_MTU));
+	return local->zeros;
+}
+
+static void pad_frame(const struct gamma_flow *flow, struct gamma_fields *fields, uint32_t size,
+		      struct gamma_frame *frame)
+{
+	size_t len = size - GAMMA_HEADER_LEN - gamma_codec_extensions_len(fields->extensions);
+
+	fields->payload_len = (uint16_t) len;
+	build(flow, fields, frame->room + sizeof(frame->room), frame);
+	frame->iov[0] = (struct iovec){.iov_base = flow->local->zeros, .iov_len = len};
+	frame->iov_count = 1;
+}
+
 /* A probe of that size, bytes after the Ethernet header. */
 static bool poll_padded(struct gamma_flow *flow, uint32_t size, struct gamma_frame *frame)
 {
 	struct gamma_local *local = flow->local;
 	struct gamma_fields fields;
-	size_t pad;
 
-	if (!local->zeros)
-		local->zeros = calloc(1, gamma_max(local->limits.mtu, GAMMA_LEAST_MTU));
-	if (!local->zeros)
+	if (!has_zeros(local))
 		return false;
+	frame->rail = 0;
 	begin_fields(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_MTU);
 	fields.seq = ++flow->path_mtu.probe;
 	attach_mtu(flow, &fields);
 	fields.probe = (uint16_t) size;
-	pad = size - GAMMA_HEADER_LEN - gamma_codec_extensions_len(fields.extensions);
-	fields.payload_len = (uint16_t) pad;
-	build(flow, &fields, frame->room + sizeof(frame->room), frame);
-	frame->iov[0] = (struct iovec){.iov_base = local->zeros, .iov_len = pad};
-	frame->iov_count = 1;
+	pad_frame(flow, &fields, size, frame);
 	frame->padded = true;
 	local->stats.mtu_probes_out++;
 	return true;
@@ -477,6 +528,7 @@ static void poll_mtu_answer(struct gamma_flow *flow, struct gamma_frame *frame)
 {
 	struct gamma_fields fields;
 
+	frame->rail = 0;
 	begin_fields(flow, &fields, GAMMA_KIND_ACK, GAMMA_ACK_PROBED);
 	fields.seq = flow->mtu_probed;
 	attach_mtu(flow, &fields);
@@ -500,6 +552,7 @@ static void poll_lookup(struct gamma_flow *flow, struct gamma_frame *frame)
 	struct gamma_fields fields;
 
 	flow->local->stats.lookups_out++;
+	frame->rail = 0;
 	begin_fields(flow, &fields, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK);
 	fields.dst_epoch = GAMMA_EPOCH_ANY;
 	fields.seq = flow->lookup;
@@ -512,8 +565,81 @@ static void poll_probe(struct gamma_flow *flow, uint64_t now, struct gamma_frame
 
 	loss->probe_time = now;
 	loss->probe_serial = flow->tx.serial;
+	loss->probe_rail = frame->rail;
 	flow->local->stats.probes_out++;
 	poll_plain(flow, GAMMA_KIND_PROBE, GAMMA_PROBE_PLAIN, loss->probe, frame);
+}
+
+/* ---- questions and answers of rails ---- */
+
+static void poll_list(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq,
+		      struct gamma_frame *frame)
+{
+	struct gamma_local *local = flow->local;
+	struct gamma_fields fields;
+
+	gamma_rails_list(local, &local->list);
+	begin_fields(flow, &fields, kind, op);
+	fields.seq = seq;
+	fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
+	fields.payload_len = sizeof(local->list);
+	fields.payload_crc = gamma_crc32c(0, &local->list, sizeof(local->list));
+	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+	frame->iov[0] = (struct iovec){.iov_base = &local->list, .iov_len = sizeof(local->list)};
+	frame->iov_count = 1;
+}
+
+static bool poll_rail_probe(struct gamma_flow *flow, uint8_t rail, uint64_t now,
+			    struct gamma_frame *frame)
+{
+	struct gamma_fields fields;
+	uint32_t size;
+
+	if (flow->local->rails_busy >> rail & 1 || !has_zeros(flow->local)) {
+		gamma_rails_probe_later(flow, rail, now);
+		return false;
+	}
+	gamma_rails_probing(flow, rail, now);
+	size = flow->rails->rail[rail].probe_size;
+	frame->rail = rail;
+	begin_fields(flow, &fields, GAMMA_KIND_PROBE, GAMMA_PROBE_RAIL);
+	fields.seq = flow->rails->rail[rail].probe;
+	flow->local->stats.probes_out++;
+	if (size)
+		pad_frame(flow, &fields, size, frame);
+	else
+		build(flow, &fields, frame->room + sizeof(frame->room), frame);
+	return true;
+}
+
+/* The first of what rails have to ask and to answer; what remains has its turn after it. */
+static bool poll_rails(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	struct gamma_rails *rails = flow->rails;
+
+	if (rails->lists) {
+		rails->lists = false;
+		frame->rail = rails->lists_on;
+		poll_list(flow, GAMMA_KIND_ACK, GAMMA_ACK_RAILS, rails->listed, frame);
+		return true;
+	}
+	if (rails->ask_wanted) {
+		rails->ask_wanted = false;
+		poll_list(flow, GAMMA_KIND_PROBE, GAMMA_PROBE_RAILS, rails->ask, frame);
+		return true;
+	}
+	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
+		if (rails->rail[r].answers) {
+			rails->rail[r].answers = false;
+			flow->probed_rail = r;
+			poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_RAIL, rails->rail[r].asked, now,
+				 frame);
+			return true;
+		}
+		if (rails->rail[r].wanted && poll_rail_probe(flow, r, now, frame))
+			return true;
+	}
+	return false;
 }
 
 /* One of the waiting control frames, the lowest bit first. */
@@ -557,6 +683,11 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 	case GAMMA_PENDING_BYE_ANSWER:
 		poll_plain(flow, GAMMA_KIND_BYE, GAMMA_ANSWER, 0, frame);
 		return true;
+	case GAMMA_PENDING_RAILS:
+		if (!poll_rails(flow, now, frame))
+			return false;
+		flow->pending |= what; /* there may be more */
+		return true;
 	case GAMMA_PENDING_CLOSED: /* no error, and so not counted as one */
 		poll_ack(flow, GAMMA_KIND_RESET, GAMMA_RESET_CLOSED, flow->probed, now, frame);
 		return true;
@@ -571,7 +702,7 @@ static bool ack_cannot_ride(const struct gamma_flow *flow)
 	       (gamma_receive_window_sack_is_long(flow) || gamma_send_fills_frame(flow));
 }
 
-bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+static bool poll_frame(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
 	begin_frame(flow, frame);
 	if (gamma_likely(flow->state == GAMMA_FLOW_OPEN)) {
@@ -600,6 +731,15 @@ bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 	}
 	gamma_list_remove(&flow->ready_entry);
 	return false;
+}
+
+bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	bool found = poll_frame(flow, now, frame);
+
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_polled(flow);
+	return found;
 }
 
 static enum gamma_pending pending_of(const struct gamma_frame *frame)
@@ -643,11 +783,13 @@ void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *fr
 			return;
 		sent->unsent = 1;
 		sent->part = frame->part_at;
-		if (sent->large)
+		if (sent->large && !sent->rail)
 			gamma_path_mtu_refused(flow, now);
 		/* The acknowledgement that may have ridden on it is not told either. */
 		flow->ack.sent_limit = flow->credit.limit - 1;
 		gamma_send_window_mark_lost(flow, frame->seq);
+	} else if (frame->rail != flow->rail) {
+		return; /* the peer asks for it again, or a timer does */
 	} else if (frame->padded) {
 		if (frame->kind == GAMMA_KIND_PROBE)
 			gamma_path_mtu_unsent(flow);

@@ -36,6 +36,8 @@ bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uin
 bool gamma_send_is_fenced(const struct gamma_flow *flow);
 /* Whether the next frame to be made will have no room for an acknowledgement. */
 bool gamma_send_fills_frame(const struct gamma_flow *flow);
+/* Whether the next frame to be made has its place at the receiver, whatever arrives before it. */
+bool gamma_send_is_placed(const struct gamma_flow *flow);
 /* Payload bytes that a frame with these extensions can carry now. */
 uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extensions);
 /* What a frame says that is not in a buffer; and its bytes as at most `max` iovecs, how many. */

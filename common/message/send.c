@@ -147,7 +147,7 @@ uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extension
 {
 	if (flow->payload_crc)
 		extensions |= GAMMA_EXT_PAYLOAD_CRC;
-	return flow->path_mtu.mtu - GAMMA_HEADER_LEN - gamma_codec_extensions_len(extensions);
+	return flow->path_mtu.frame - GAMMA_HEADER_LEN - gamma_codec_extensions_len(extensions);
 }
 
 void gamma_send_frame_content(const struct gamma_sent *sent, struct gamma_content *content)
@@ -517,6 +517,15 @@ static bool serves_queue(const struct gamma_flow *flow)
 		return gamma_list_empty(&m->streams) || m->frames_since_stream < GAMMA_STREAM_SHARE;
 	return !gamma_list_empty(&m->queue) && !is_fenced(flow) &&
 	       (gamma_list_empty(&m->streams) || m->frames_since_stream < share_of_queue(m));
+}
+
+/* BULK, and the bytes of a long READ: what the receiver asked for, or knows of. */
+bool gamma_send_is_placed(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = gamma_message_state(flow);
+
+	return !gamma_list_empty(&m->streams) && gamma_list_empty(&m->notices) && !m->replies &&
+	       !serves_queue(flow);
 }
 
 bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)

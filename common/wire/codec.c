@@ -346,7 +346,8 @@ bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len)
 
 	return len >= GAMMA_ETH_LEN + GAMMA_HEADER_LEN &&
 	       at[8] == (GAMMA_VERSION << 4 | GAMMA_KIND_DATA) && at[9] == GAMMA_OP_SEND &&
-	       !(at[11] & ~GAMMA_FLAG_PORT) && !(get16(at + 12) & ~EXT_OF_MESSAGES);
+	       !(at[11] & ~(GAMMA_FLAG_PORT | GAMMA_FLAG_RAIL)) &&
+	       !(get16(at + 12) & ~EXT_OF_MESSAGES);
 }
 
 /* Told in an item, 8 bytes each but PORT; those of its op are not. */

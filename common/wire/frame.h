@@ -28,6 +28,7 @@ struct gamma_frame {
 	bool padded;      /* a path MTU probe, or the answer to one */
 	bool reports_mtu; /* of this host's NIC */
 	bool again;       /* of a part: the frame was transmitted before */
+	uint8_t rail;     /* by which it leaves */
 	uint16_t part_at; /* bytes: where in its payload */
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
 };

@@ -62,6 +62,8 @@ enum gamma_refusal {
 enum gamma_ack_op {
 	GAMMA_ACK_PLAIN = 0,
 	GAMMA_ACK_PROBED = 1, /* answers the PROBE whose number is in seq */
+	GAMMA_ACK_RAIL = 2,   /* answers the PROBE of a rail whose number is in seq, on that rail */
+	GAMMA_ACK_RAILS = 3,  /* answers PROBE_RAILS; payload: struct gamma_rails_list */
 };
 enum gamma_question_op { /* RECLAIM, BYE */
 			 GAMMA_ASK = 0,
@@ -69,7 +71,10 @@ enum gamma_question_op { /* RECLAIM, BYE */
 };
 enum gamma_probe_op {
 	GAMMA_PROBE_PLAIN = 0,
-	GAMMA_PROBE_MTU = 1, /* padded with zero bytes to the size in question */
+	GAMMA_PROBE_MTU = 1,  /* padded with zero bytes to the size in question */
+	GAMMA_PROBE_RAIL = 2, /* does this rail pass? padded with zero bytes, or not */
+	GAMMA_PROBE_RAILS =
+		3, /* lists the own rails, asks for the peer's; payload as the answer's */
 };
 enum gamma_lookup_op {
 	GAMMA_LOOKUP_ASK = 0,
@@ -113,8 +118,9 @@ enum gamma_flag {
 	GAMMA_FLAG_BACKLOG = 1 << 2,  /* more data waits than the credit allows */
 	GAMMA_FLAG_WANT_CRC = 1 << 3, /* the sender of this wants payloads toward it checked */
 	GAMMA_FLAG_PORT = 1 << 4,     /* TAG names an active port: GAMMA_PORT_TAG_* */
+	GAMMA_FLAG_RAIL = 1 << 5,     /* left by another rail than the first: begins no flow */
 };
-#define GAMMA_FLAGS_KNOWN 0x1fu
+#define GAMMA_FLAGS_KNOWN 0x3fu
 
 /* Extensions stand behind the base header in the order of these bits. */
 enum gamma_ext {
@@ -274,6 +280,19 @@ struct gamma_host {
 	uint8_t name[64];           /* of the host */
 } __attribute__((packed));
 
+/* A NIC of an endpoint with several. */
+struct gamma_rail_entry {
+	uint8_t mac[GAMMA_MAC_LEN];
+	uint16_t mtu; /* bytes after the Ethernet header */
+} __attribute__((packed));
+
+/* All NICs of an endpoint, the one of its address first. */
+struct gamma_rails_list {
+	uint8_t count;   /* 1 to GAMMA_RAILS_MAX; entries behind are 0 */
+	uint8_t zero[3]; /* */
+	struct gamma_rail_entry rails[4];
+} __attribute__((packed));
+
 /* Of an item's extensions: as GAMMA_FLAG_PORT of a frame. */
 #define GAMMA_ITEM_PORT (1 << 0)
 
@@ -290,6 +309,7 @@ enum {
 	GAMMA_SAFE_MTU = 1500,     /* bytes every Ethernet passes: used until a probe proved more */
 	GAMMA_LEAST_MTU = 576,     /* bytes that a path must carry */
 	GAMMA_WINDOW_MAX = 1024,   /* frames: no sender runs further ahead of the ack */
+	GAMMA_RAILS_MAX = 4,       /* NICs of an endpoint */
 	GAMMA_ACK_DELAY_US =
 		500, /* a frame without ACK_REQUESTED is acknowledged by then, if polled */
 };

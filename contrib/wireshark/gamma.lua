@@ -52,10 +52,10 @@ local OPS = {
 		[14] = "COMPARE",
 		[15] = "FAILED",
 	},
-	ACK = { [0] = "PLAIN", [1] = "PROBED" },
+	ACK = { [0] = "PLAIN", [1] = "PROBED", [2] = "RAIL", [3] = "RAILS" },
 	RECLAIM = { [0] = "ASK", [1] = "ANSWER" },
 	BYE = { [0] = "ASK", [1] = "ANSWER" },
-	PROBE = { [0] = "PLAIN", [1] = "MTU" },
+	PROBE = { [0] = "PLAIN", [1] = "MTU", [2] = "RAIL", [3] = "RAILS" },
 	LOOKUP = { [0] = "ASK", [1] = "FOUND", [2] = "NO_PORT", [3] = "OTHER_TENANT",
 		[4] = "HOST_ASK", [5] = "HOST" },
 	RESET = { [0] = "EPOCH", [1] = "CLOSED", [2] = "REVOKED" },
@@ -75,6 +75,7 @@ local FLAGS = {
 	[2] = "BACKLOG",
 	[3] = "WANT_CRC",
 	[4] = "PORT",
+	[5] = "RAIL",
 }
 
 -- By bit: name, bytes, and fields in order with their bytes.

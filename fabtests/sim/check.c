@@ -69,11 +69,11 @@ void check_step(struct node *node)
 
 /* How long after its transmission an overtaken frame is known to be lost; doubled, because
  * round trips measured since may have shortened the window. */
-static uint64_t grace(const struct gamma_loss *loss)
+static uint64_t grace(const struct gamma_loss_of_rail *loss, uint8_t wide)
 {
 	uint64_t window = gamma_max(loss->rtt_min / 4, GAMMA_REORDER_MIN_US * SIM_US);
 
-	window = gamma_max(window, gamma_min(window << loss->wide, 2 * loss->rtt));
+	window = gamma_max(window, gamma_min(window << wide, 2 * loss->rtt));
 
 	return 2 * (gamma_max(loss->rack_rtt, loss->rtt_min) + window);
 }
@@ -82,8 +82,11 @@ static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 {
 	const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
-	return sent->state == GAMMA_SENT_FLYING && sent->serial < flow->loss.rack_serial &&
-	       now > sent->time + grace(&flow->loss);
+	const struct gamma_loss_of_rail *loss =
+		sent->rail ? &flow->rails->rail[sent->rail].loss : &flow->loss.first;
+
+	return sent->state == GAMMA_SENT_FLYING && sent->serial < loss->rack_serial &&
+	       now > sent->time + grace(loss, flow->loss.wide);
 }
 
 /* Evidence is acted on at once: after a progress call no frame is known or due to be lost. */
@@ -137,6 +140,87 @@ static void check_backoff(const struct node *node, const struct gamma_flow *flow
 			 node->index, flow->loss.backoff);
 }
 
+/* ---- rails ---- */
+
+static bool moves(const struct node *node)
+{
+	return node->state != NODE_GONE && node->away != GAMMA_NEVER;
+}
+
+static bool is_flow(const struct node *node, const struct gamma_flow *flow)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &node->ep.local.flows)
+		if (gamma_list_entry(pos, struct gamma_flow, all_entry) == flow)
+			return true;
+	return false;
+}
+
+/* Of each rail the frames that are in flight by it, and no others, are counted. */
+static void check_in_flight(const struct node *node, const struct gamma_flow *flow)
+{
+	uint32_t counted[SIM_RAILS_MAX] = {0};
+
+	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
+		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
+
+		counted[sent->rail] += sent->state == GAMMA_SENT_FLYING;
+	}
+	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
+		if (counted[r] != flow->rails->rail[r].in_flight)
+			sim_fail(node->sim,
+				 "node %u: %u frames are in flight by NIC %u, it counts %u",
+				 node->index, counted[r], r, flow->rails->rail[r].in_flight);
+}
+
+/* Frames come from peers that have flows. */
+static void check_aliases(const struct node *node)
+{
+	for (uint32_t i = 0; i < GAMMA_ALIAS_CHAINS; i++)
+		for (const struct gamma_alias *alias = node->ep.aliases[i]; alias;
+		     alias = alias->next)
+			if (!is_flow(node, alias->flow))
+				sim_fail(node->sim,
+					 "node %u would dispatch frames to a flow that is freed",
+					 node->index);
+}
+
+static void check_flow_rails(struct node *node, const struct gamma_flow *flow)
+{
+	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
+	const struct sim_config *config = &node->sim->config;
+	unsigned both = gamma_min(config->nics[node->index], config->nics[peer]);
+
+	if (flow->state != GAMMA_FLOW_OPEN || !flow->heard_of || !flow->rails)
+		return;
+	for (unsigned r = 0; r < both; r++)
+		if (flow->rails->rail[r].state != GAMMA_RAIL_USABLE)
+			sim_fail(node->sim, "node %u does not use its NIC %u toward node %u again",
+				 node->index, r, peer);
+}
+
+void check_rails(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->config.nodes; i++) {
+		struct node *node = node_of(sim, i);
+		struct gamma_list *pos;
+
+		if (node->state != NODE_ALIVE || !moves(node))
+			continue;
+		gamma_list_for_each (pos, &node->ep.local.flows) {
+			const struct gamma_flow *flow =
+				gamma_list_entry(pos, struct gamma_flow, all_entry);
+			unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
+
+			if (sim->nodes[peer].state == NODE_ALIVE && moves(node_of(sim, peer)) &&
+			    flow->epoch == sim->nodes[peer].epoch && sim_flow(sim, peer, i) &&
+			    sim_flow(sim, peer, i)->state == GAMMA_FLOW_OPEN)
+				check_flow_rails(node, flow);
+		}
+	}
+}
+
 static uint64_t unexpected_bytes(const struct gamma_flow *flow)
 {
 	struct gamma_list *pos;
@@ -171,9 +255,13 @@ void check_progress(struct node *node)
 		check_backoff(node, flow);
 		check_believed(node, flow);
 		check_not_lowered(node, flow);
+		if (flow->rails && flow->state == GAMMA_FLOW_OPEN && sample)
+			check_in_flight(node, flow);
 		if (sample)
 			kept += unexpected_bytes(flow);
 	}
+	if (sample && node->ep.aliases)
+		check_aliases(node);
 	if (sample && kept != node->ep.messages.buffered)
 		sim_fail(sim, "node %u keeps %llu bytes of unexpected messages, but counts %llu",
 			 node->index, (unsigned long long) kept,
@@ -220,7 +308,7 @@ void check_ring_drop(struct node *node, const struct frame *frame)
 {
 	uint32_t others = !had_credit(node, frame);
 
-	for (const struct frame *in = node->ring_head; in; in = in->next)
+	for (const struct frame *in = node->nics[frame->rail].ring_head; in; in = in->next)
 		others += !had_credit(node, in);
 	if (others < node->ep.local.pool.reserve && !node->sim->attacked)
 		sim_fail(node->sim,
@@ -237,11 +325,6 @@ static bool needs_match(const struct sim_message *message)
 {
 	return message->level == GAMMA_WHEN_MATCHED || message->send.demoted ||
 	       message->length > message->sim->config.eager_size;
-}
-
-static bool moves(const struct node *node)
-{
-	return node->state != NODE_GONE && node->away != GAMMA_NEVER;
 }
 
 static bool send_is_owed(const struct sim_message *message)

@@ -30,8 +30,9 @@ struct plan {
 	bool unposted;    /* some receives never come */
 	unsigned partial; /* percent of messages to addresses without epoch */
 	bool wrap;
-	bool dead;   /* some node goes for good, or comes back as another incarnation */
-	bool tunnel; /* the switch passes less than 1,500 bytes */
+	bool dead;      /* some node goes for good, or comes back as another incarnation */
+	bool tunnel;    /* the switch passes less than 1,500 bytes */
+	unsigned rails; /* NICs of a host at most; 0: all have one */
 };
 
 enum shape { ALL_TO_ALL, TO_ONE, RING, PAIRS, SHAPES };
@@ -143,6 +144,31 @@ static void draw_ports(struct plan *plan)
 	plan->config.ports = percent(&own, 30);
 }
 
+/* In one run in eight hosts have several NICs, whose networks differ in rate, delay and MTU. Flows
+ * are forgotten sooner, so that some are. */
+static void draw_rails(struct plan *plan)
+{
+	struct plan own = {.random = plan->config.seed ^ 0xb5297a4d};
+	struct sim_config *config = &plan->config;
+	unsigned most = percent(&own, 60) ? 2 : SIM_RAILS_MAX;
+
+	if (!percent(&own, 12) || config->trains || config->routed)
+		return;
+	for (unsigned i = 0; i < config->nodes; i++)
+		config->nics[i] =
+			percent(&own, 80) ? (uint8_t) most : (uint8_t) (1 + dice(&own) % most);
+	for (unsigned r = 1; r < most; r++)
+		config->rails[r] = (struct sim_rail){
+			.rate = PICK(&own, 0, 0, 1, 10, 100) * 1000000000,
+			.latency = percent(&own, 50) ? config->latency * spread(&own, 1, 16) : 0,
+			.mtu = (uint32_t) PICK(&own, 0, 0, 1500, 9000),
+			.slots = (uint32_t) PICK(&own, 0, 64, 256, 2048),
+			.loss = plan->lossless || percent(&own, 70) ? 0 : 20000,
+		};
+	config->forget = 6 * SIM_SEC;
+	plan->rails = most;
+}
+
 static void draw_config(struct plan *plan)
 {
 	struct sim_config *config = &plan->config;
@@ -249,9 +275,11 @@ struct incident {
 		LEAVE,
 		SHRINK,
 		LOWER,
-		FOREIGN
+		FOREIGN,
+		CUT_RAIL,
+		DOWN_RAIL
 	} what;
-	unsigned a, b; /* LOWER, SHRINK: b bytes */
+	unsigned a, b; /* LOWER, SHRINK: b bytes; of a rail: b its place */
 	uint64_t until;
 };
 
@@ -299,6 +327,12 @@ static void happen(struct sim *sim, void *arg)
 		break;
 	case FOREIGN:
 		sim_foreign(sim, incident.a, incident.b);
+		break;
+	case CUT_RAIL:
+		sim_rail_cut(sim, incident.a, incident.b, incident.until);
+		break;
+	case DOWN_RAIL:
+		sim_rail_down(sim, incident.a, incident.b, incident.until);
 		break;
 	}
 }
@@ -623,6 +657,29 @@ static void plan_trains(struct plan *plan, struct sim *sim)
 	}
 }
 
+/* NICs are cut off, or go down, and come back; one of a host, or one after the other. */
+static void plan_rails(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x68e31da4,
+			   .config = plan->config,
+			   .span = plan->span};
+	unsigned count = 1 + (unsigned) (dice(&own) % 6);
+
+	if (!plan->rails || plan->lossless)
+		return;
+	while (count--) {
+		uint64_t when = some_time(&own);
+		uint64_t until = when + spread(&own, 100 * SIM_US, 2 * SIM_SEC);
+		unsigned node = any_node(&own);
+		unsigned nic = (unsigned) (dice(&own) % plan->rails);
+
+		heals(plan, when, until);
+		plan_incident(sim, when,
+			      (struct incident){sim, percent(&own, 60) ? CUT_RAIL : DOWN_RAIL, node,
+						nic, until});
+	}
+}
+
 static void begin_near_wrap(struct plan *plan, struct sim *sim)
 {
 	for (unsigned a = 0; a < plan->config.nodes; a++)
@@ -632,6 +689,14 @@ static void begin_near_wrap(struct plan *plan, struct sim *sim)
 }
 
 /* ---- a run ---- */
+
+/* All rails pass again: an endpoint that is silent for long tries them every few seconds. */
+static void await_rails(struct sim *sim)
+{
+	sim_run(sim, 9 * SIM_SEC);
+	if (!failed(sim))
+		check_rails(sim);
+}
 
 static void draw_plan(struct plan *plan, uint64_t seed)
 {
@@ -655,6 +720,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	draw_routed(plan);
 	draw_trains(plan);
 	draw_ports(plan);
+	draw_rails(plan);
 }
 
 /* Each flow finds the size that passes by its own losses, and a stream behind it waits. */
@@ -672,8 +738,12 @@ static uint64_t bound(const struct plan *plan, const struct sim *sim)
 
 	for (unsigned i = 0; i < plan->config.nodes; i++)
 		slowest = gamma_min(slowest, wire_rate(sim, i));
+	for (unsigned r = 1; r < plan->rails; r++)
+		if (plan->config.rails[r].rate)
+			slowest = gamma_min(slowest, plan->config.rails[r].rate);
 	time = wire_time(plan->volume, slowest) + frames * 2 * plan->config.cost_frame;
-	return 3 * time + 4 * GAMMA_KEEPALIVE_US * SIM_US + (plan->tunnel ? TUNNEL_TIME : 0) +
+	return 3 * time + (plan->rails ? 8 : 4) * GAMMA_KEEPALIVE_US * SIM_US +
+	       (plan->tunnel ? TUNNEL_TIME : 0) +
 	       (plan->dead ? timeouts * plan->config.peer_timeout + 4 * SIM_SEC : 0);
 }
 
@@ -820,8 +890,11 @@ static void run(struct plan *plan, struct sim *sim)
 	sim->chances.until = plan->heal;
 	plan_attack(plan, sim);
 	plan_trains(plan, sim);
+	plan_rails(plan, sim);
 	settle(plan, sim);
 	sim_run(sim, sim_between(sim, 0, 2 * SIM_SEC));
+	if (!failed(sim) && plan->rails && !plan->tunnel)
+		await_rails(sim);
 	if (!failed(sim))
 		sim_check_end(sim);
 	if (!failed(sim))

@@ -119,7 +119,8 @@ static enum sim_fault by_chance(struct sim *sim, const struct frame *frame, uint
 		return SIM_PASS;
 	if (burst(sim, node_of(sim, frame->from)))
 		return SIM_BURST_LOSS;
-	if (fault_chance(sim, chances->loss))
+	if (fault_chance(sim, chances->loss) ||
+	    fault_chance(sim, sim->config.rails[frame->rail].loss))
 		return SIM_LOSS;
 	*delay = up_to(sim, chances->reorder_delay);
 	if (fault_chance(sim, chances->duplicate))
@@ -197,6 +198,22 @@ void sim_unplug(struct sim *sim, unsigned node, uint64_t until)
 	for (unsigned i = 0; i < sim->config.nodes; i++)
 		if (i != node)
 			sim_cut(sim, node, i, until);
+}
+
+void sim_rail_cut(struct sim *sim, unsigned node, unsigned nic, uint64_t until)
+{
+	sim->totals.rails_cut++;
+	sim->quiet = false;
+	sim->nodes[node].nics[nic].cut_until = until;
+	sim_note(sim, "NIC %u of %u is cut off until %.6f", nic, node, (double) until / 1e9);
+}
+
+void sim_rail_down(struct sim *sim, unsigned node, unsigned nic, uint64_t until)
+{
+	sim->totals.rails_down++;
+	sim->quiet = false;
+	sim->nodes[node].nics[nic].down_until = until;
+	sim_note(sim, "NIC %u of %u is down until %.6f", nic, node, (double) until / 1e9);
 }
 
 void sim_refuse(struct sim *sim, unsigned node, uint64_t until)

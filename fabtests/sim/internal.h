@@ -41,6 +41,7 @@ void event_free(struct heap *heap);
 struct frame {
 	struct frame *next; /* in a ring, or in the free list */
 	uint16_t from, to;
+	uint8_t rail;  /* the NICs' place */
 	uint16_t port; /* UDP port that it left from, network order */
 	uint8_t class; /* of its size, for the free lists */
 	uint32_t life; /* of its sender, when it left */
@@ -94,18 +95,30 @@ struct ports {
 	bool polls;                  /* this progress call may lend */
 };
 
+struct nic {
+	struct node *node;
+	unsigned rail; /* its place among the host's */
+	struct gamma_link link;
+	struct frame *ring_head, **ring_tail;
+	uint32_t ring_count;
+	bool reads;              /* its oldest frame has been taken and not released */
+	uint64_t nic_free;       /* ns: it has sent everything by then */
+	uint64_t port_free;      /* ns: ditto the switch's port to it */
+	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
+	uint64_t cut_until;      /* ns: its frames vanish until then */
+	uint64_t down_until;     /* ns: it takes none until then */
+};
+
 struct node {
 	struct sim *sim;
 	unsigned index;
 	struct gamma_endpoint ep;
-	struct gamma_link link;
+	struct nic nics[SIM_RAILS_MAX];
 	uint32_t known_mtu; /* bytes: of the link, as far as the endpoint can know */
 	enum node_state state;
-	uint32_t life;        /* incarnations before this one */
-	uint32_t epoch;       /* of this one */
-	uint32_t known_epoch; /* the epoch that the other nodes know */
-	struct frame *ring_head, **ring_tail;
-	uint32_t ring_count;
+	uint32_t life;             /* incarnations before this one */
+	uint32_t epoch;            /* of this one */
+	uint32_t known_epoch;      /* the epoch that the other nodes know */
 	struct gamma_train *train; /* NULL: frames come and go one by one */
 	uint32_t train_frames;     /* of the ring, that the train still has */
 	uint64_t buffer_free;      /* bytes of the receive buffer, of a node with trains */
@@ -117,17 +130,13 @@ struct node {
 	uint64_t away_since;
 	bool stopped; /* its thread does not run either */
 	bool watched;
-	bool excused;            /* its messages may end with an error */
-	bool rebooted;           /* at some time in the run */
-	uint64_t closing_until;  /* ns */
-	uint64_t refuses;        /* ns: its link refuses frames until then */
-	uint64_t nic_free;       /* ns: its NIC has sent everything by then */
-	uint64_t port_free;      /* ns: ditto the switch's port to it */
-	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
-	bool bad_cable;          /* it has burst losses now */
-	uint64_t *cut_until;     /* ns, by peer: frames to it vanish until then */
+	bool excused;           /* its messages may end with an error */
+	bool rebooted;          /* at some time in the run */
+	uint64_t closing_until; /* ns */
+	uint64_t refuses;       /* ns: its link refuses frames until then */
+	bool bad_cable;         /* it has burst losses now */
+	uint64_t *cut_until;    /* ns, by peer: frames to it vanish until then */
 	struct ports ports;
-	bool reads;         /* the ring's oldest frame has been taken and not released */
 	uint32_t idle_runs; /* progress calls in a row without any frame */
 	uint32_t runs;
 };
@@ -192,7 +201,7 @@ void wire_drop(struct sim *sim, struct frame *frame, enum sim_fault why);
 /* A frame of these bytes behind the Ethernet header of `from`, which it was made as. */
 void wire_transmit(struct node *node, const struct gamma_frame *from, const uint8_t *bytes,
 		   size_t len);
-void wire_ring_pop(struct node *node); /* the oldest frame is done with */
+void wire_ring_pop(struct nic *nic); /* the oldest frame is done with */
 void wire_ring_clear(struct node *node);
 void wire_free(struct sim *sim);
 uint64_t wire_rate(const struct sim *sim, unsigned node);
@@ -276,6 +285,7 @@ void check_step(struct node *node);     /* after every progress call and every f
 void check_progress(struct node *node); /* after a progress call */
 void check_ring_drop(struct node *node, const struct frame *frame);
 void check_closed(struct node *node);
+void check_rails(struct sim *sim); /* all is whole again, and was for seconds */
 
 /* ---- pcap.c ---- */
 struct pcap *pcap_open(const char *path);

@@ -33,6 +33,14 @@ static uint64_t available(const struct node *node, uint64_t when)
 	return gamma_min(node->away, gamma_max(when, takeover) + WAKE_US * SIM_US);
 }
 
+static bool has_frames(const struct node *node)
+{
+	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
+		if (node->nics[r].ring_count)
+			return true;
+	return false;
+}
+
 static uint64_t next_run(struct node *node)
 {
 	const struct sim *sim = node->sim;
@@ -41,7 +49,7 @@ static uint64_t next_run(struct node *node)
 
 	if (node->state == NODE_GONE)
 		return GAMMA_NEVER;
-	if ((node->ring_count && !node->ep.lending.lent) || local->deferred.flow)
+	if ((has_frames(node) && !node->ep.lending.lent) || local->deferred.flow)
 		when = sim->now + POLL_NS;
 	when = gamma_min(when, gamma_max(port_due(node), sim->now));
 	if (!gamma_list_empty(&local->ready))
@@ -82,48 +90,56 @@ static void count_timers(struct node *node)
 }
 
 /* As in the engine: of the first frame only its message, if it brings one. */
-static void dispatch(struct node *node, const struct gamma_arrival *arrival, bool first)
+static void dispatch(struct nic *nic, const struct gamma_arrival *arrival, bool first)
 {
+	struct node *node = nic->node;
+
 	if (first && gamma_fastpath_receive(&node->ep, arrival))
 		return;
 	if (node->ep.local.deferred.flow)
 		gamma_flow_process_deferred(&node->ep.local, node->sim->now);
-	gamma_dispatch(&node->ep, &node->link, arrival, node->sim->now);
+	gamma_dispatch(&node->ep, &nic->link, arrival, node->sim->now);
 }
 
 /* One frame; notes what the peer's window has accepted of a message. False: something of it is
  * lent. */
-static bool take(struct node *node, const struct gamma_arrival *arrival, bool first)
+static bool take(struct nic *nic, const struct gamma_arrival *arrival, bool first)
 {
-	const struct frame *frame = node->ring_head;
+	struct node *node = nic->node;
+	const struct frame *frame = nic->ring_head;
 	struct sim_message *message = frame->message;
 	uint32_t payload = frame->fields.payload_len, carries = frame->carries;
 	uint64_t before = node->ep.local.stats.data_frames_in;
 
 	node->busy += node->sim->config.cost_frame + payload * node->sim->config.cost_kib / 1024;
 	gamma_lending_begin(&node->ep, arrival);
-	dispatch(node, arrival, first);
+	dispatch(nic, arrival, first);
 	if (message && node->ep.local.stats.data_frames_in != before)
 		app_taken(message, carries);
 	check_step(node);
-	if (gamma_lending_end(&node->ep, &node->link))
+	if (gamma_lending_end(&node->ep, &nic->link))
 		return false;
-	node->link.ops->release(&node->link);
+	nic->link.ops->release(&nic->link);
 	return true;
 }
 
-static unsigned take_in(struct node *node)
+static unsigned take_in(struct nic *nic)
 {
+	struct gamma_local *local = &nic->node->ep.local;
 	struct gamma_arrival arrival;
 	unsigned taken = 0;
 
+	if (local->deferred.flow)
+		gamma_flow_process_deferred(local, nic->node->sim->now);
+	local->rail = (uint8_t) nic->rail;
 	arrival.behind = false;
-	while (taken < GAMMA_POLL_BUDGET && !node->ep.lending.lent &&
-	       node->link.ops->next(&node->link, &arrival)) {
+	while (taken < GAMMA_POLL_BUDGET && !nic->node->ep.lending.lent &&
+	       nic->link.ops->next(&nic->link, &arrival)) {
 		taken++;
-		if (!take(node, &arrival, taken == 1))
+		if (!take(nic, &arrival, taken == 1))
 			break;
 	}
+	local->rail = 0;
 	return taken;
 }
 
@@ -132,12 +148,14 @@ static void progress(struct node *node)
 	struct sim *sim = node->sim;
 	struct gamma_local *local = &node->ep.local;
 	uint64_t sent = local->stats.frames_out;
-	unsigned taken;
+	unsigned taken = 0;
 
 	node->busy = sim->now + sim->config.cost_call;
 	if (local->deferred.flow)
 		gamma_flow_process_deferred(local, sim->now);
-	taken = take_in(node);
+	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
+		if (node->nics[r].ring_count)
+			taken += take_in(&node->nics[r]);
 	if (local->deferred.flow && gamma_list_empty(&local->ready) &&
 	    sim->now < local->next_deadline)
 		return;
@@ -232,10 +250,58 @@ static uint32_t new_epoch(const struct node *node)
 	return 0xe0000000u | node->index << 16 | (node->life & 0xffff);
 }
 
+static void begin_nic(struct node *node, unsigned rail, uint32_t mtu, uint32_t slots)
+{
+	struct nic *nic = &node->nics[rail];
+
+	nic->node = node;
+	nic->rail = rail;
+	nic->link.ops = &wire_link_ops;
+	nic->link.mtu = mtu;
+	nic->link.slots = slots;
+	nic->link.stats = &node->ep.local.stats;
+	nic->reads = false;
+}
+
+/* Returns the slots of the smallest ring. */
+static uint32_t begin_nics(struct node *node, uint32_t mtu)
+{
+	const struct sim_config *config = &node->sim->config;
+	uint32_t slots = config->trains ? train_open(node, mtu) : config->slots;
+
+	begin_nic(node, 0, mtu, slots);
+	for (unsigned r = 1; r < config->nics[node->index]; r++) {
+		const struct sim_rail *rail = &config->rails[r];
+
+		begin_nic(node, r, rail->mtu ? rail->mtu : mtu,
+			  rail->slots ? rail->slots : config->slots);
+		slots = gamma_links_slots(slots, &node->nics[r].link);
+	}
+	return slots;
+}
+
+/* As the engine does for an endpoint with several NICs. */
+static void begin_rails(struct node *node, const uint8_t *first)
+{
+	const struct sim_config *config = &node->sim->config;
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	if (config->nics[node->index] < 2)
+		return;
+	if (gamma_aliases_init(&node->ep))
+		abort();
+	memcpy(mac, first, sizeof(mac));
+	gamma_links_add(&node->ep, &node->nics[0].link, mac);
+	for (unsigned r = 1; r < config->nics[node->index]; r++) {
+		mac[2] = (uint8_t) r;
+		gamma_links_add(&node->ep, &node->nics[r].link, mac);
+	}
+}
+
 static void begin(struct node *node)
 {
 	const struct sim_config *config = &node->sim->config;
-	uint32_t mtu = config->mtus[node->index] ? config->mtus[node->index] : config->mtu;
+	uint32_t slots, mtu = config->mtus[node->index] ? config->mtus[node->index] : config->mtu;
 	struct gamma_limits limits = {
 		.mtu = mtu,
 		.local_mtu = GAMMA_SHM_SOCKET_MTU,
@@ -262,17 +328,14 @@ static void begin(struct node *node)
 	node->epoch = new_epoch(node);
 	node->state = NODE_ALIVE;
 	node->idle_runs = 0;
-	node->link.ops = &wire_link_ops;
-	node->link.mtu = mtu;
 	node->known_mtu = mtu;
-	node->link.slots = config->trains ? train_open(node, mtu) : config->slots;
+	slots = begin_nics(node, mtu);
 	if (gamma_peers_init(&node->ep))
 		abort();
-	gamma_message_local_init(&node->ep.messages, &addr, TENANT, &limits, node->link.slots);
+	gamma_message_local_init(&node->ep.messages, &addr, TENANT, &limits, slots);
 	node->ep.local.flow_size = sizeof(struct gamma_peer);
 	node->ep.local.random.key[0] = config->seed;
 	node->ep.local.random.key[1] = node->epoch;
-	node->link.stats = &node->ep.local.stats;
 	node->ep.handlers = app_handlers;
 	node->sim->totals.takings[config->delivery[node->index]]++;
 	if (config->delivery[node->index] == SIM_IN_STEPS)
@@ -281,8 +344,8 @@ static void begin(struct node *node)
 	node->ep.messages.handlers = &node->ep.handlers.messages;
 	node->ep.messages.context = node;
 	node->ep.local.forget = gamma_peers_forget;
-	node->ep.packet = &node->link;
-	node->reads = false;
+	node->ep.packet = &node->nics[0].link;
+	begin_rails(node, addr.mac);
 	port_begin(node);
 	node->ep.prefix = config->routed ? 32 : 0;
 }
@@ -295,7 +358,8 @@ void node_init(struct sim *sim, unsigned index)
 	node->index = index;
 	node->watched = sim->config.watched;
 	node->run_at = GAMMA_NEVER;
-	node->ring_tail = &node->ring_head;
+	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
+		node->nics[r].ring_tail = &node->nics[r].ring_head;
 	node->cut_until = calloc(sim->config.nodes, sizeof(*node->cut_until));
 	if (!node->cut_until)
 		abort();

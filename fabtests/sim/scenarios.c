@@ -13,7 +13,8 @@ extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_
 	scenario_lowered_switch, scenario_below_1500, scenario_lowered_host, scenario_partition,
 	scenario_declared_dead, scenario_closing, scenario_credit, scenario_remote,
 	scenario_remote_loss, scenario_slow_port, scenario_slow_port_away, scenario_routed_fair,
-	scenario_bottleneck_fair, scenario_train_loss, scenario_train_mtu, scenario_foreign_source;
+	scenario_bottleneck_fair, scenario_train_loss, scenario_train_mtu, scenario_foreign_source,
+	scenario_rails, scenario_rail_fails;
 
 const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_exchange,
@@ -52,6 +53,8 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_group_all_lose_one,
 	&scenario_group_late,
 	&scenario_group_hosts,
+	&scenario_rails,
+	&scenario_rail_fails,
 	NULL,
 };
 

@@ -117,7 +117,7 @@ void sim_switch_mtu(struct sim *sim, uint32_t mtu)
 
 void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu)
 {
-	struct gamma_link *link = &node_of(sim, node)->link;
+	struct gamma_link *link = &node_of(sim, node)->nics[0].link;
 
 	if (mtu >= link->mtu)
 		return;

@@ -31,7 +31,7 @@
 #define SIM_SEC   GAMMA_NS_PER_S
 #define SIM_START SIM_SEC /* ns: the clock's first reading */
 
-enum { SIM_NODES_MAX = 1024, SIM_SLOTS_MIN = 64 };
+enum { SIM_NODES_MAX = 1024, SIM_SLOTS_MIN = 64, SIM_RAILS_MAX = GAMMA_RAILS_MAX };
 
 struct sim;
 
@@ -44,6 +44,15 @@ enum sim_delivery {
 	SIM_AT_ONCE_POSTS_AFTER, /* in one step, but posts every other receive just after its
 				    message was here */
 	SIM_DELIVERIES
+};
+
+/* NICs of the same place, of all hosts, are at a network of their own. */
+struct sim_rail {
+	uint64_t rate;    /* bit/s, both directions; 0: as the first NIC's */
+	uint64_t latency; /* ns from NIC to NIC; 0: ditto */
+	uint32_t mtu;     /* bytes; 0: ditto */
+	uint32_t slots;   /* frames, of the receive ring; 0: ditto */
+	uint32_t loss;    /* in a million frames, as long as faults last */
 };
 
 struct sim_config {
@@ -76,6 +85,8 @@ struct sim_config {
 	bool ports;                      /* some messages go to active ports */
 	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
 	uint64_t steps_max;              /* events: more is a livelock */
+	uint8_t nics[SIM_NODES_MAX];     /* of a host; 0: one */
+	struct sim_rail rails[SIM_RAILS_MAX]; /* by place; the first is not used but for loss */
 };
 
 void sim_config_default(struct sim_config *config);
@@ -207,6 +218,10 @@ void sim_refuse(struct sim *sim, unsigned node, uint64_t until);
 void sim_cut_one_way(struct sim *sim, unsigned a, unsigned b, uint64_t until);
 void sim_cut(struct sim *sim, unsigned a, unsigned b, uint64_t until); /* both ways */
 void sim_unplug(struct sim *sim, unsigned node, uint64_t until);       /* from and to all others */
+/* Frames to and from that NIC vanish until then. */
+void sim_rail_cut(struct sim *sim, unsigned node, unsigned nic, uint64_t until);
+/* That NIC is down until then, and its link says so. */
+void sim_rail_down(struct sim *sim, unsigned node, unsigned nic, uint64_t until);
 /* The switch passes frames up to that many bytes from now on; 0: of any size. */
 void sim_switch_mtu(struct sim *sim, uint32_t mtu);
 /* A host's NIC is set to a smaller MTU, which its endpoint finds out when a frame is too long. */

@@ -17,6 +17,7 @@ static const char *const timer_names[GAMMA_TIMER_COUNT] = {
 	[GAMMA_TIMER_PROBE] = "probe",   [GAMMA_TIMER_REQUEST] = "request",
 	[GAMMA_TIMER_LOOKUP] = "lookup", [GAMMA_TIMER_MTU] = "mtu",
 	[GAMMA_TIMER_BYE] = "bye",       [GAMMA_TIMER_FORGET] = "forget",
+	[GAMMA_TIMER_RAILS] = "rails",
 };
 static const char *const state_names[FLOW_STATES] = {"lookup", "open", "closed", "failed"};
 static const char *const kind_names[GAMMA_KIND_DATAGRAM + 1] = {
@@ -109,9 +110,9 @@ static void print_stats(const struct gamma_stats *stats)
 
 void totals_print(const struct totals *totals, double seconds)
 {
-	static const char *const happened[] = {"stops",    "computes",   "kills",
-					       "reboots",  "closes",     "cuts",
-					       "refusals", "late posts", "NICs lowered"};
+	static const char *const happened[] = {
+		"stops",    "computes",   "kills",        "reboots",   "closes",    "cuts",
+		"refusals", "late posts", "NICs lowered", "rails cut", "rails down"};
 
 	printf("seeds        %llu in %.1f s, %.1f a second; %llu with two kinds of faults or more, "
 	       "%llu lossless, %llu near the wrap\n",

@@ -42,7 +42,8 @@ struct totals {
 	uint64_t timers[GAMMA_TIMER_COUNT];                  /* gone off */
 	uint64_t states[FLOW_STATES];                        /* flows seen in them at a check */
 	uint64_t faults[SIM_FAULTS];                         /* frames */
-	uint64_t stops, computes, kills, reboots, closes, cuts, refusals, late_posts, lowered;
+	uint64_t stops, computes, kills, reboots, closes, cuts, refusals, late_posts, lowered,
+		rails_cut, rails_down;
 	uint64_t trains_sent, trains_taken; /* of two frames or more */
 	uint64_t credit_checks, evidence_checks;
 	struct gamma_stats stats;

@@ -54,8 +54,8 @@ void train_landed(struct node *node, const struct frame *frame)
 
 static void pop_frame(struct node *node)
 {
-	node->buffer_free += truesize(node->ring_head->len - GAMMA_ETH_LEN);
-	wire_ring_pop(node);
+	node->buffer_free += truesize(node->nics[0].ring_head->len - GAMMA_ETH_LEN);
+	wire_ring_pop(&node->nics[0]);
 }
 
 /* ---- out ---- */
@@ -116,7 +116,7 @@ static bool joins(struct sim *sim, const struct frame *first, const struct frame
 static bool assemble(struct node *node)
 {
 	struct gamma_train *train = node->train;
-	const struct frame *first = node->ring_head, *frame = first, *last;
+	const struct frame *first = node->nics[0].ring_head, *frame = first, *last;
 	uint32_t len = 0;
 
 	if (!first)
@@ -149,7 +149,7 @@ bool train_next(struct node *node, struct gamma_arrival *arrival)
 		node->ep.local.stats.stray++;
 		train_release(node);
 	}
-	gamma_train_lend(node->train, node->ring_head->bytes, arrival);
+	gamma_train_lend(node->train, node->nics[0].ring_head->bytes, arrival);
 	return true;
 }
 
@@ -167,7 +167,7 @@ void train_release(struct node *node)
 
 void train_clear(struct node *node)
 {
-	while (node->ring_head)
+	while (node->nics[0].ring_head)
 		pop_frame(node);
 	gamma_train_begin(node->train, 0, 0);
 	node->train_frames = 0;

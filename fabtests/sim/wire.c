@@ -24,9 +24,30 @@ static unsigned node_of_mac(const uint8_t *mac)
 	return (unsigned) mac[4] << 8 | mac[5];
 }
 
+/* The place of the NIC. */
+static unsigned rail_of_mac(const uint8_t *mac)
+{
+	return mac[2];
+}
+
 uint64_t wire_rate(const struct sim *sim, unsigned node)
 {
 	return sim->config.rates[node] ? sim->config.rates[node] : sim->config.rate;
+}
+
+static uint64_t nic_rate(const struct nic *nic)
+{
+	const struct sim *sim = nic->node->sim;
+	uint64_t rate = nic->rail ? sim->config.rails[nic->rail].rate : 0;
+
+	return rate ? rate : wire_rate(sim, nic->node->index);
+}
+
+static uint64_t cable_latency(const struct sim *sim, unsigned rail)
+{
+	uint64_t latency = rail ? sim->config.rails[rail].latency : 0;
+
+	return (latency ? latency : sim->config.latency) / 2;
 }
 
 uint64_t wire_time(uint64_t bytes, uint64_t rate)
@@ -107,6 +128,7 @@ struct frame *wire_frame_new(struct sim *sim, const uint8_t *bytes, size_t len)
 	memcpy(frame->bytes, bytes, len);
 	frame->from = (uint16_t) node_of_mac(bytes + GAMMA_MAC_LEN);
 	frame->to = (uint16_t) node_of_mac(bytes);
+	frame->rail = (uint8_t) rail_of_mac(bytes);
 	frame->copied = true; /* it had no credit */
 	if (gamma_codec_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		abort();
@@ -117,21 +139,22 @@ struct frame *wire_frame_new(struct sim *sim, const uint8_t *bytes, size_t len)
 /* ---- out of a host ---- */
 
 /* Frames of one host keep their order on its cable, except those that a fault delays. */
-static uint64_t at_switch(struct node *node, uint64_t extra)
+static uint64_t at_switch(struct nic *nic, uint64_t extra)
 {
-	struct sim *sim = node->sim;
-	uint64_t when = node->nic_free + sim->config.latency / 2;
+	struct sim *sim = nic->node->sim;
+	uint64_t when = nic->nic_free + cable_latency(sim, nic->rail);
 
 	if (extra)
 		return when + extra;
 	if (fault_now(sim, sim->chances.jitter > 0))
 		when += sim_random(sim) % sim->chances.jitter;
-	node->last_at_switch = gamma_max(node->last_at_switch, when);
-	return node->last_at_switch;
+	nic->last_at_switch = gamma_max(nic->last_at_switch, when);
+	return nic->last_at_switch;
 }
 
-static void leave(struct node *node, struct frame *frame)
+static void leave(struct nic *nic, struct frame *frame)
 {
+	struct node *node = nic->node;
 	struct sim *sim = node->sim;
 	uint64_t delay = 0;
 	enum sim_fault fault = fault_of(sim, frame, &delay);
@@ -156,12 +179,12 @@ static void leave(struct node *node, struct frame *frame)
 		fault_damage(sim, frame, fault);
 		break;
 	case SIM_DUPLICATE:
-		sim_push(sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0,
+		sim_push(sim, at_switch(nic, 1 + delay), EVENT_SWITCH, 0,
 			 wire_frame_copy(sim, frame));
 		break;
 	case SIM_REPLAY:
 		sim_push(
-			sim, at_switch(node, 1 + delay), EVENT_SWITCH, 0,
+			sim, at_switch(nic, 1 + delay), EVENT_SWITCH, 0,
 			wire_frame_copy(
 				sim,
 				sim->old[sim_random(sim) % gamma_min(sim->old_count, OLD_FRAMES)]));
@@ -169,7 +192,7 @@ static void leave(struct node *node, struct frame *frame)
 	default:
 		break;
 	}
-	sim_push(sim, at_switch(node, fault == SIM_REORDER ? 1 + delay : node->train_delay),
+	sim_push(sim, at_switch(nic, fault == SIM_REORDER ? 1 + delay : node->train_delay),
 		 EVENT_SWITCH, 0, frame);
 }
 
@@ -210,8 +233,9 @@ static size_t frame_len(const struct gamma_frame *frame)
 }
 
 /* A frame that was gathered. */
-static void transmit_frame(struct node *node, struct frame *frame, const struct gamma_frame *from)
+static void transmit_frame(struct nic *nic, struct frame *frame, const struct gamma_frame *from)
 {
+	struct node *node = nic->node;
 	struct sim *sim = node->sim;
 	size_t len = frame->len;
 
@@ -219,27 +243,31 @@ static void transmit_frame(struct node *node, struct frame *frame, const struct 
 	frame->port = node->ep.local.addr.port;
 	frame->life = node->life;
 	frame->to = (uint16_t) node_of_mac(frame->bytes);
+	frame->rail = (uint8_t) nic->rail;
+	if (rail_of_mac(frame->bytes) != nic->rail ||
+	    rail_of_mac(frame->bytes + GAMMA_MAC_LEN) != nic->rail)
+		sim_fail(sim, "node %u sent a frame by NIC %u that names another", node->index,
+			 nic->rail);
 	note_message(frame, from);
 	if (gamma_codec_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		sim_fail(sim, "node %u sent a malformed frame", node->index);
-	node->nic_free =
-		gamma_max(node->nic_free, sim->now) + wire_time(len, wire_rate(sim, node->index));
+	nic->nic_free = gamma_max(nic->nic_free, sim->now) + wire_time(len, nic_rate(nic));
 	sim->totals.kinds[frame->fields.kind & 15][frame->fields.op & 15]++;
-	digest_frame(sim, frame, node->nic_free);
+	digest_frame(sim, frame, nic->nic_free);
 	if (sim->pcap)
-		pcap_add(sim->pcap, node->nic_free, frame->bytes, len);
+		pcap_add(sim->pcap, nic->nic_free, frame->bytes, len);
 	if (sim->tap.frame)
 		sim->tap.frame(sim->tap.arg, frame->from, frame->to, &frame->fields, len,
-			       node->nic_free);
+			       nic->nic_free);
 	fault_remember(sim, frame);
 	if (gamma_unlikely(sim->attacked))
 		attacker_record(sim, frame);
-	leave(node, frame);
+	leave(nic, frame);
 }
 
-static void transmit(struct node *node, const struct gamma_frame *from)
+static void transmit(struct nic *nic, const struct gamma_frame *from)
 {
-	struct frame *frame = frame_new(node->sim, frame_len(from));
+	struct frame *frame = frame_new(nic->node->sim, frame_len(from));
 	size_t len = from->head_len;
 
 	memcpy(frame->bytes, from->head, len);
@@ -247,7 +275,7 @@ static void transmit(struct node *node, const struct gamma_frame *from)
 		memcpy(frame->bytes + len, from->iov[i].iov_base, from->iov[i].iov_len);
 		len += from->iov[i].iov_len;
 	}
-	transmit_frame(node, frame, from);
+	transmit_frame(nic, frame, from);
 }
 
 void wire_transmit(struct node *node, const struct gamma_frame *from, const uint8_t *bytes,
@@ -257,28 +285,41 @@ void wire_transmit(struct node *node, const struct gamma_frame *from, const uint
 
 	memcpy(frame->bytes, from->head, GAMMA_ETH_LEN);
 	memcpy(frame->bytes + GAMMA_ETH_LEN, bytes, len);
-	transmit_frame(node, frame, from);
+	transmit_frame(&node->nics[0], frame, from);
 }
 
 /* Bytes that wait in the NIC. */
-static uint64_t backlog(const struct node *node)
+static uint64_t backlog(const struct nic *nic)
 {
-	const struct sim *sim = node->sim;
+	const struct sim *sim = nic->node->sim;
 
-	if (node->nic_free <= sim->now)
+	if (nic->nic_free <= sim->now)
 		return 0;
-	return (node->nic_free - sim->now) * (wire_rate(sim, node->index) / 1000000) / 8000;
+	return (nic->nic_free - sim->now) * (nic_rate(nic) / 1000000) / 8000;
+}
+
+/* As far as the endpoint knows. */
+static uint32_t own_mtu(const struct nic *nic)
+{
+	const struct gamma_local *local = &nic->node->ep.local;
+
+	return nic->rail ? local->own_rails[nic->rail].mtu : local->limits.mtu;
 }
 
 static unsigned link_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
 			  int *error)
 {
-	struct node *node = gamma_container_of(link, struct node, link);
+	struct nic *nic = gamma_container_of(link, struct nic, link);
+	struct node *node = nic->node;
 	struct sim *sim = node->sim;
 	unsigned sent = 0, most = count;
 
 	*error = -EAGAIN;
-	if (node->refuses > sim->now) {
+	if (nic->down_until > sim->now) {
+		*error = node->ep.local.rail_count > 1 ? -ENETDOWN : -EAGAIN;
+		most = 0;
+		fault_count(sim, SIM_REFUSED);
+	} else if (node->refuses > sim->now) {
 		*error = -ENOBUFS;
 		most = 0;
 		fault_count(sim, SIM_REFUSED);
@@ -286,17 +327,18 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 		most = (unsigned) (sim_random(sim) % count);
 		fault_count(sim, SIM_PARTLY);
 	}
-	while (sent < most && backlog(node) < sim->config.nic_queue) {
+	while (sent < most && backlog(nic) < sim->config.nic_queue) {
 		size_t len = frame_len(&frames[sent]);
 		unsigned n;
 
 		/* The endpoint may not know yet that its NIC's MTU was lowered: that is no
 		 * error of its own. */
-		if (len > node->ep.local.limits.mtu + GAMMA_ETH_LEN)
+		if (len > own_mtu(nic) + GAMMA_ETH_LEN)
 			sim_fail(sim, "node %u made a frame of %zu bytes, more than its MTU",
 				 node->index, len);
-		if (len > node->link.mtu + GAMMA_ETH_LEN) {
-			node->known_mtu = node->link.mtu;
+		if (len > link->mtu + GAMMA_ETH_LEN) {
+			if (!nic->rail)
+				node->known_mtu = link->mtu;
 			*error = -EMSGSIZE;
 			break;
 		}
@@ -304,7 +346,7 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 		if (node->train)
 			train_transmit(node, &frames[sent], n);
 		else
-			transmit(node, &frames[sent]);
+			transmit(nic, &frames[sent]);
 		sent += n;
 	}
 	return sent;
@@ -314,9 +356,9 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 
 /* A frame enters the queue of the port to that node, which it leaves at *leaves; false: the queue
  * is full, and that is when the last one leaves. */
-static bool enter_port(struct sim *sim, struct node *to, size_t len, uint64_t *leaves)
+static bool enter_port(struct sim *sim, struct nic *to, size_t len, uint64_t *leaves)
 {
-	uint64_t rate = wire_rate(sim, to->index), ahead;
+	uint64_t rate = nic_rate(to), ahead;
 	bool room;
 
 	to->port_free = gamma_max(to->port_free, sim->now);
@@ -330,21 +372,30 @@ static bool enter_port(struct sim *sim, struct node *to, size_t len, uint64_t *l
 
 bool sim_cross(struct sim *sim, unsigned to, size_t len, uint64_t *arrives)
 {
-	bool passes = enter_port(sim, node_of(sim, to), len, arrives);
+	bool passes = enter_port(sim, &node_of(sim, to)->nics[0], len, arrives);
 
 	*arrives += sim->config.latency / 2;
 	return passes;
+}
+
+static bool is_cut(const struct sim *sim, const struct node *node, const struct frame *frame)
+{
+	return gamma_max(node->nics[frame->rail].cut_until, node->nics[frame->rail].down_until) >
+	       sim->now;
 }
 
 void wire_at_switch(struct sim *sim, struct frame *frame)
 {
 	uint64_t leaves, limit = sim->config.switch_mtu;
 
-	if (frame->to >= sim->config.nodes) {
+	if (frame->to >= sim->config.nodes || frame->rail >= SIM_RAILS_MAX ||
+	    !node_of(sim, frame->to)->nics[frame->rail].node) {
 		wire_drop(sim, frame, SIM_NOBODY);
 		return;
 	}
-	if (sim->nodes[frame->from].cut_until[frame->to] > sim->now) {
+	if (sim->nodes[frame->from].cut_until[frame->to] > sim->now ||
+	    is_cut(sim, node_of(sim, frame->from), frame) ||
+	    is_cut(sim, node_of(sim, frame->to), frame)) {
 		wire_drop(sim, frame, SIM_CUT);
 		return;
 	}
@@ -352,11 +403,11 @@ void wire_at_switch(struct sim *sim, struct frame *frame)
 		wire_drop(sim, frame, SIM_MTU_DROP);
 		return;
 	}
-	if (!enter_port(sim, node_of(sim, frame->to), frame->len, &leaves)) {
+	if (!enter_port(sim, &node_of(sim, frame->to)->nics[frame->rail], frame->len, &leaves)) {
 		wire_drop(sim, frame, SIM_SWITCH_DROP);
 		return;
 	}
-	sim_push(sim, leaves + sim->config.latency / 2, EVENT_HOST, 0, frame);
+	sim_push(sim, leaves + cable_latency(sim, frame->rail), EVENT_HOST, 0, frame);
 }
 
 /* ---- into a host ---- */
@@ -364,12 +415,13 @@ void wire_at_switch(struct sim *sim, struct frame *frame)
 void wire_at_host(struct sim *sim, struct frame *frame)
 {
 	struct node *node = node_of(sim, frame->to);
+	struct nic *nic = &node->nics[frame->rail];
 
 	if (node->state == NODE_GONE) {
 		wire_drop(sim, frame, SIM_NOBODY);
 		return;
 	}
-	if (node->train ? !train_has_room(node, frame) : node->ring_count == sim->config.slots) {
+	if (node->train ? !train_has_room(node, frame) : nic->ring_count == nic->link.slots) {
 		check_ring_drop(node, frame);
 		node->ep.local.stats.ring_drops++;
 		wire_drop(sim, frame, SIM_RING_DROP);
@@ -377,9 +429,9 @@ void wire_at_host(struct sim *sim, struct frame *frame)
 	}
 	frame->next = NULL;
 	frame->landed = sim->now;
-	*node->ring_tail = frame;
-	node->ring_tail = &frame->next;
-	node->ring_count++;
+	*nic->ring_tail = frame;
+	nic->ring_tail = &frame->next;
+	nic->ring_count++;
 	if (node->train)
 		train_landed(node, frame);
 	node_wake(node);
@@ -387,57 +439,60 @@ void wire_at_host(struct sim *sim, struct frame *frame)
 
 static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 {
-	struct node *node = gamma_container_of(link, struct node, link);
+	struct nic *nic = gamma_container_of(link, struct nic, link);
+	struct node *node = nic->node;
 
 	if (node->train)
 		return train_next(node, arrival);
-	if (!node->ring_head)
+	if (!nic->ring_head)
 		return false;
-	node->reads = true;
-	arrival->frame = node->ring_head->bytes;
-	arrival->len = node->ring_head->len;
+	nic->reads = true;
+	arrival->frame = nic->ring_head->bytes;
+	arrival->len = nic->ring_head->len;
 	arrival->payload = NULL;
-	arrival->stamp = node->sim->config.stamped ? node->ring_head->landed : 0;
+	arrival->stamp = node->sim->config.stamped ? nic->ring_head->landed : 0;
 	arrival->flow = NULL;
 	return true;
 }
 
-void wire_ring_pop(struct node *node)
+void wire_ring_pop(struct nic *nic)
 {
-	struct frame *frame = node->ring_head;
+	struct frame *frame = nic->ring_head;
 
-	node->ring_head = frame->next;
-	if (!node->ring_head)
-		node->ring_tail = &node->ring_head;
-	node->ring_count--;
-	wire_frame_free(node->sim, frame);
+	nic->ring_head = frame->next;
+	if (!nic->ring_head)
+		nic->ring_tail = &nic->ring_head;
+	nic->ring_count--;
+	wire_frame_free(nic->node->sim, frame);
 }
 
 static void link_release(struct gamma_link *link)
 {
-	struct node *node = gamma_container_of(link, struct node, link);
+	struct nic *nic = gamma_container_of(link, struct nic, link);
 
-	if (node->train) {
-		train_release(node);
+	if (nic->node->train) {
+		train_release(nic->node);
 		return;
 	}
-	if (!node->reads) {
-		sim_fail(node->sim, "node %u releases a slot that it has not read", node->index);
+	if (!nic->reads) {
+		sim_fail(nic->node->sim, "node %u releases a slot that it has not read",
+			 nic->node->index);
 		return;
 	}
-	node->reads = false;
+	nic->reads = false;
 	/* Others may write there. */
-	if (node->sim->config.ports)
-		memset(node->ring_head->bytes, SPOILT, node->ring_head->len);
-	wire_ring_pop(node);
+	if (nic->node->sim->config.ports)
+		memset(nic->ring_head->bytes, SPOILT, nic->ring_head->len);
+	wire_ring_pop(nic);
 }
 
 void wire_ring_clear(struct node *node)
 {
 	if (node->train)
 		train_clear(node);
-	while (node->ring_head)
-		wire_ring_pop(node);
+	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
+		while (node->nics[r].ring_head)
+			wire_ring_pop(&node->nics[r]);
 }
 
 static void link_nothing(struct gamma_link *link)

@@ -137,16 +137,19 @@ static void transmit(struct net *net, unsigned from, uint8_t *bytes, size_t len)
 	struct node *node = &net->nodes[from];
 	struct gamma_fields fields;
 	unsigned to = node_of_mac(bytes);
+	unsigned rail = bytes[2]; /* of the MAC address */
 	uint64_t delay = 0, at;
 	enum fate fate;
 
 	assert_int_equal(gamma_codec_parse(bytes, len, &fields), GAMMA_OK);
 	node->busy = gamma_max(node->busy, net->now) + len * NS_PER_BYTE;
-	at = node->busy + net->options.latency;
+	at = node->busy + (rail ? net->options.second_latency : net->options.latency);
+	node->left[rail] += fields.kind == GAMMA_KIND_DATA;
 	fate = fate_by_rule(net, from, &fields, &delay);
 	if (fate == PASS)
 		fate = fate_by_chance(net, &delay);
-	if (to >= net->count || node->unplugged ||
+	if (to >= net->count || node->unplugged || node->broken[rail] ||
+	    net->nodes[to].broken[rail] ||
 	    (net->options.switch_mtu && len > net->options.switch_mtu + GAMMA_ETH_LEN))
 		fate = DROP;
 	if (fate == DROP) {
@@ -160,10 +163,9 @@ static void transmit(struct net *net, unsigned from, uint8_t *bytes, size_t len)
 		fly(net, to, bytes, len, at + delay);
 }
 
-static unsigned link_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
-			  int *error)
+static unsigned node_send(struct node *node, struct gamma_link *link,
+			  const struct gamma_frame *frames, unsigned count, int *error)
 {
-	struct node *node = gamma_container_of(link, struct node, link);
 	uint8_t bytes[UINT16_MAX + GAMMA_ETH_LEN];
 	struct net *net = node->net;
 
@@ -194,10 +196,23 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 			*error = -EAGAIN;
 			return i;
 		}
-		assert_true(len <= node->ep.local.limits.mtu + GAMMA_ETH_LEN);
+		assert_true(len <= (bytes[2] ? node->second.mtu : node->ep.local.limits.mtu) +
+					   GAMMA_ETH_LEN);
 		transmit(net, index_of(node), bytes, len);
 	}
 	return count;
+}
+
+static unsigned link_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
+			  int *error)
+{
+	return node_send(gamma_container_of(link, struct node, link), link, frames, count, error);
+}
+
+static unsigned second_send(struct gamma_link *link, const struct gamma_frame *frames,
+			    unsigned count, int *error)
+{
+	return node_send(gamma_container_of(link, struct node, second), link, frames, count, error);
 }
 
 static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
@@ -235,6 +250,13 @@ static const struct gamma_link_ops link_ops = {
 	.send = link_send,
 	.next = link_next,
 	.release = link_release,
+	.count = link_nothing,
+	.close = link_nothing,
+};
+
+/* Of the second NIC, whose frames come into the same ring. */
+static const struct gamma_link_ops second_ops = {
+	.send = second_send,
 	.count = link_nothing,
 	.close = link_nothing,
 };
@@ -400,6 +422,21 @@ struct net_options net_defaults(void)
 	};
 }
 
+static void add_second_nic(struct node *node, const uint8_t *first)
+{
+	const struct net_options *options = &node->net->options;
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	memcpy(mac, first, sizeof(mac));
+	assert_int_equal(gamma_aliases_init(&node->ep), 0);
+	gamma_links_add(&node->ep, &node->link, mac);
+	node->second = node->link;
+	node->second.ops = &second_ops;
+	node->second.mtu = options->second_mtu ? options->second_mtu : options->mtu;
+	mac[2] = 1;
+	gamma_links_add(&node->ep, &node->second, mac);
+}
+
 static void node_init(struct net *net, unsigned index)
 {
 	const struct net_options *options = &net->options;
@@ -443,6 +480,8 @@ static void node_init(struct net *net, unsigned index)
 	node->ep.messages.context = node;
 	node->ep.local.forget = gamma_peers_forget;
 	node->ep.packet = &node->link;
+	if (options->nics > 1)
+		add_second_nic(node, addr.mac);
 }
 
 struct net *net_new(unsigned count, const struct net_options *options)
@@ -730,11 +769,13 @@ static void progress(struct node *node)
 
 	arrival.behind = false;
 	while (node->link.ops->next(&node->link, &arrival)) {
+		local->rail = arrival.frame[2]; /* of the MAC address */
 		gamma_dispatch(&node->ep, node->ep.shm ? &node->ep.shm->link : &node->link,
 			       &arrival, net->now);
 		node->link.ops->release(&node->link);
 		check_credit(node);
 	}
+	local->rail = 0;
 	node->ep.resets = 0;
 	if (net->now >= local->next_deadline)
 		gamma_timers_expire(local, net->now);

@@ -55,6 +55,9 @@ struct net_options {
 	uint64_t eager_size;      /* bytes */
 	uint64_t unexpected_size; /* bytes */
 	uint64_t peer_timeout;    /* ns */
+	unsigned nics;            /* of every node: 0 or 1: one; 2 */
+	uint32_t second_mtu;      /* bytes, of the second NIC */
+	uint64_t second_latency;  /* ns, by the second NICs */
 };
 
 struct net;
@@ -80,12 +83,14 @@ struct outgoing { /* a send; freed with the net */
 struct node {
 	struct net *net;
 	struct gamma_endpoint ep;
-	struct gamma_link link;
+	struct gamma_link link, second;
 	struct gamma_list ring; /* struct wire_frame that have arrived */
 	uint32_t ring_count;
 	uint64_t wakes;   /* ns: it does not poll before */
 	uint64_t busy;    /* ns: its NIC is sending until then */
 	bool unplugged;   /* nothing leaves, nothing arrives */
+	bool broken[2];   /* the same of one NIC */
+	unsigned left[2]; /* DATA frames that have left by each NIC */
 	uint32_t nic_mtu; /* bytes: a link whose MTU has been lowered says so; 0: it has not */
 	uint32_t takes;   /* bytes: the link refuses larger frames, and does not say why; 0: none */
 	int link_error;   /* the link takes nothing and says this; 0: it works */

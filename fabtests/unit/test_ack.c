@@ -141,8 +141,8 @@ static void ping_pong__measures_the_round_trip(void **state)
 {
 	(void) state;
 	ping_pong__sends_its_frames_and_no_other(state);
-	assert_in_range(net_flow(net, 0, 1)->loss.rtt, 2 * US, 2 * US + 500);
-	assert_in_range(net_flow(net, 1, 0)->loss.rtt, 2 * US, 2 * US + 500);
+	assert_in_range(net_flow(net, 0, 1)->loss.first.rtt, 2 * US, 2 * US + 500);
+	assert_in_range(net_flow(net, 1, 0)->loss.first.rtt, 2 * US, 2 * US + 500);
 }
 
 /* ---- the delay that is reported ---- */
@@ -157,7 +157,7 @@ static void delay__is_not_part_of_the_round_trip(void **state)
 		net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 		net_run(net, MS);
 	}
-	assert_in_range(net_flow(net, 0, 1)->loss.rtt, 2 * US, 2 * US + 500);
+	assert_in_range(net_flow(net, 0, 1)->loss.first.rtt, 2 * US, 2 * US + 500);
 }
 
 static void delay__too_long_to_be_reported(void **state)
@@ -168,11 +168,11 @@ static void delay__too_long_to_be_reported(void **state)
 	(void) state;
 	warm_up();
 	flow = net_flow(net, 0, 1);
-	before = flow->loss.rtt;
+	before = flow->loss.first.rtt;
 	net->nodes[1].wakes = net->now + 5 * SEC; /* more than 2^32 ns */
 	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	net_finish(net, 10 * SEC);
-	assert_in_range(flow->loss.rtt, before / 2, before * 2);
+	assert_in_range(flow->loss.first.rtt, before / 2, before * 2);
 }
 
 int main(void)

@@ -163,12 +163,12 @@ static void measure__what_the_cable_holds(void **state)
 	(void) state;
 	attr.speed = 100000000000;
 	fake = open_fake();
-	fake->flows[0].loss.rtt_min = 100 * GAMMA_NS_PER_US;
-	fake->flows[1].loss.rtt_min = 2000000 * GAMMA_NS_PER_US;
+	fake->flows[0].loss.first.rtt_min = 100 * GAMMA_NS_PER_US;
+	fake->flows[1].loss.first.rtt_min = 2000000 * GAMMA_NS_PER_US;
 	assert_int_equal(divide(fake, 2)->budget, 100); /* not yet */
 	now += 2 * GAMMA_NS_PER_S;
 	assert_int_equal(divide(fake, 2)->budget, 2 * 1250000 / 1500);
-	fake->flows[0].loss.rtt_min = GAMMA_NS_PER_US;
+	fake->flows[0].loss.first.rtt_min = GAMMA_NS_PER_US;
 	now += 2 * GAMMA_NS_PER_S;
 	assert_int_equal(divide(fake, 2)->budget, 100);
 	close_fake(fake);
@@ -183,7 +183,7 @@ static void measure__absurd(void **state)
 	attr.speed = 1000000000000;
 	attr.budget = 1 << 30;
 	fake = open_fake();
-	fake->flows[0].loss.rtt_min = UINT64_MAX - 1;
+	fake->flows[0].loss.first.rtt_min = UINT64_MAX - 1;
 	now += 2 * GAMMA_NS_PER_S;
 	assert_in_range(divide(fake, 2)->budget, (1 << 30) / 1500, UINT32_MAX);
 	assert_int_equal(fake->endpoint.local.pool.bound, SLOTS - SLOTS / 8);

@@ -216,7 +216,7 @@ static void parse__unknown_flag_or_extension(void **state)
 	size_t high = offsetof(struct gamma_header, extensions);
 
 	(void) state;
-	assert_int_equal(with(offsetof(struct gamma_header, flags), 0x20), GAMMA_BAD_EXTENSION);
+	assert_int_equal(with(offsetof(struct gamma_header, flags), 0x40), GAMMA_BAD_EXTENSION);
 	assert_int_equal(with(high, 0x40), GAMMA_BAD_LENGTH);
 	assert_int_equal(with(high, 0x80), GAMMA_BAD_EXTENSION);
 }

@@ -19,7 +19,7 @@ static int begin(void **state)
 	memset(&local, 0, sizeof(local));
 	memset(&flow, 0, sizeof(flow));
 	flow.local = &local;
-	flow.loss.rtt = flow.loss.rtt_min = TRIP_US * US;
+	flow.loss.first.rtt = flow.loss.first.rtt_min = TRIP_US * US;
 	now = SEC;
 	gamma_congestion_start(&flow);
 	return 0;
@@ -42,14 +42,14 @@ static void round_trip(bool full)
 	flow.tx.serial += count;
 	if (full)
 		gamma_congestion_filled(&flow);
-	now += flow.loss.rtt;
+	now += flow.loss.first.rtt;
 	for (uint32_t i = 0; i < count; i++) {
-		sent.serial = flow.loss.rack_serial = flow.tx.serial - count + i + 1;
+		sent.serial = flow.loss.first.rack_serial = flow.tx.serial - count + i + 1;
 		gamma_congestion_arrived(&flow, &sent, now);
 	}
 	flow.tx.una += count;
 	gamma_congestion_released(&flow, count);
-	gamma_congestion_measured(&flow, flow.loss.rtt);
+	gamma_congestion_measured(&flow, flow.loss.first.rtt);
 }
 
 static void lose(void)
@@ -91,10 +91,10 @@ static void slow_start__ends_when_a_queue_begins(void **state)
 
 	(void) state;
 	grow_to(40);
-	flow.loss.rtt += 8 * MS;
+	flow.loss.first.rtt += 8 * MS;
 	round_trip(true);
 	for (int i = 0; i < 3; i++)
-		gamma_congestion_measured(&flow, flow.loss.rtt);
+		gamma_congestion_measured(&flow, flow.loss.first.rtt);
 	assert_false(flow.congestion.slow_start);
 	before = window();
 	round_trip(true);
@@ -149,7 +149,7 @@ static void growth__is_cubic(void **state)
 	uint64_t reduced;
 
 	(void) state;
-	flow.loss.rtt = flow.loss.rtt_min = 100 * MS;
+	flow.loss.first.rtt = flow.loss.first.rtt_min = 100 * MS;
 	grow_to(80);
 	lose();
 	reduced = now;

@@ -483,18 +483,18 @@ static void sample__first_and_following(void **state)
 
 	(void) state;
 	sample(flow, 1000, 0, 0);
-	assert_int_equal(flow->loss.rtt, 1000);
-	assert_int_equal(flow->loss.rtt_min, 1000);
-	assert_int_equal(flow->loss.answer, 1000);
-	assert_int_equal(flow->loss.answer_var, 500);
+	assert_int_equal(flow->loss.first.rtt, 1000);
+	assert_int_equal(flow->loss.first.rtt_min, 1000);
+	assert_int_equal(flow->loss.first.answer, 1000);
+	assert_int_equal(flow->loss.first.answer_var, 500);
 	sample(flow, 2600, 800, 0);
-	assert_int_equal(flow->loss.rtt, 1100);
-	assert_int_equal(flow->loss.rtt_min, 1000);
-	assert_int_equal(flow->loss.answer, 1200);
-	assert_int_equal(flow->loss.answer_var, (3 * 500 + 1600) / 4);
+	assert_int_equal(flow->loss.first.rtt, 1100);
+	assert_int_equal(flow->loss.first.rtt_min, 1000);
+	assert_int_equal(flow->loss.first.answer, 1200);
+	assert_int_equal(flow->loss.first.answer_var, (3 * 500 + 1600) / 4);
 	sample(flow, 900 + MS, MS, 0); /* a peer that did not poll */
-	assert_int_equal(flow->loss.rtt_min, 900);
-	assert_int_equal(flow->loss.answer, 1200);
+	assert_int_equal(flow->loss.first.rtt_min, 900);
+	assert_int_equal(flow->loss.first.answer, 1200);
 }
 
 /* For percentiles: of the network, without what the peer reports as its own. */
@@ -519,15 +519,15 @@ static void sample__of_a_rough_time_is_no_minimum(void **state)
 
 	(void) state;
 	gamma_loss_sample(flow, 1000, 0, &rough); /* the first: better than none */
-	assert_int_equal(flow->loss.rtt_min, 1000);
+	assert_int_equal(flow->loss.first.rtt_min, 1000);
 	gamma_loss_sample(flow, 200, 0, &rough);
-	assert_int_equal(flow->loss.rtt_min, 1000);
-	assert_int_equal(flow->loss.rtt, 900);
+	assert_int_equal(flow->loss.first.rtt_min, 1000);
+	assert_int_equal(flow->loss.first.rtt, 900);
 	rough.ahead = 100;
 	gamma_loss_sample(flow, 900, 0, &rough);
-	assert_true(flow->loss.answer <= 1000 && flow->loss.answer_var <= 1000);
+	assert_true(flow->loss.first.answer <= 1000 && flow->loss.first.answer_var <= 1000);
 	sample(flow, 600, 0, 0);
-	assert_int_equal(flow->loss.rtt_min, 600);
+	assert_int_equal(flow->loss.first.rtt_min, 600);
 }
 
 /* Behind own frames it may have waited for as long as the timer allows for them anyway. */
@@ -538,11 +538,11 @@ static void sample__without_own_queue(void **state)
 	(void) state;
 	sample(flow, 40 * US, 0, 0);
 	sample(flow, 100 * US, 0, 200);
-	assert_int_equal(flow->loss.rtt_min, 40 * US);
-	assert_int_equal(flow->loss.rtt, (7 * 40 + 100) * US / 8);
-	assert_int_equal(flow->loss.answer, 40 * US);
+	assert_int_equal(flow->loss.first.rtt_min, 40 * US);
+	assert_int_equal(flow->loss.first.rtt, (7 * 40 + 100) * US / 8);
+	assert_int_equal(flow->loss.first.answer, 40 * US);
 	sample(flow, 400 * US, 100 * US, 5);
-	assert_int_equal(flow->loss.answer, (7 * 40 + 400 - 5 * GAMMA_FRAME_US) * US / 8);
+	assert_int_equal(flow->loss.first.answer, (7 * 40 + 400 - 5 * GAMMA_FRAME_US) * US / 8);
 }
 
 /* The other host has, of what is under way, only these: bit 0 is the oldest. */
@@ -564,7 +564,7 @@ static struct gamma_flow *unanswered(uint64_t rtt_min, int count)
 
 	warm_up();
 	flow = net_flow(net, 0, 1);
-	flow->loss.rtt_min = rtt_min;
+	flow->loss.first.rtt_min = rtt_min;
 	net->nodes[1].unplugged = true;
 	for (int i = 0; i < count; i++)
 		net_send(net, 0, 1, ALONE, GAMMA_WHEN_ARRIVED);
@@ -604,7 +604,7 @@ static void sample__quicker_than_any_is_not_believed(void **state)
 	gamma_send_window_at(&flow->tx, flow->tx.una + 1)->time = net->now;
 	fields = sack(flow, 1 << 1);
 	gamma_flow_receive(flow, &fields, NULL, net->now, net->now);
-	assert_int_equal(flow->loss.rack_rtt, 0);
+	assert_int_equal(flow->loss.first.rack_rtt, 0);
 	assert_int_equal(flow->tx.lost, 0);
 }
 
@@ -620,9 +620,9 @@ static void sample__none_after_being_stopped(void **state)
 	net_step(net, SEC);
 	net->nodes[0].wakes = net->now + 10 * SEC;
 	net_finish(net, 20 * SEC);
-	assert_int_equal(flow->loss.rtt, 0);
+	assert_int_equal(flow->loss.first.rtt, 0);
 	transfer(1, 64, (struct rule){.fate = PASS, .seq = 1, .times = 1});
-	assert_in_range(flow->loss.rtt, 1, 10 * US);
+	assert_in_range(flow->loss.first.rtt, 1, 10 * US);
 }
 
 static void probed__old_answer_is_no_evidence(void **state)
@@ -650,14 +650,14 @@ static void probed__shorter_than_before_ends_the_wait(void **state)
 	struct gamma_flow *flow = unanswered(10 * SEC, 1);
 
 	(void) state;
-	flow->loss.rtt = 10 * SEC;
+	flow->loss.first.rtt = 10 * SEC;
 	flow->loss.wide = 16; /* the reorder window, which two round trips bound */
 	net_run(net, 20 * MS);
 	assert_true(flow->loss.probing);
 	assert_int_equal(flow->tx.lost, 0);
 	net->nodes[1].unplugged = false;
 	net_run(net, 2 * SEC);
-	assert_true(flow->loss.rtt_min < 20 * MS);
+	assert_true(flow->loss.first.rtt_min < 20 * MS);
 	assert_true(gamma_loss_reorder_window(flow) < 200 * MS);
 	assert_int_equal(flow->tx.una, flow->tx.next);
 }

@@ -287,7 +287,7 @@ static int sender(void **state)
 	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
 	assert_true(gamma_transmit_poll(out, net->now, &frame));
 	assert_int_equal(gamma_send_window_at(&out->tx, 1)->large, 1);
-	out->path_mtu.mtu = 1500;
+	out->path_mtu.mtu = out->path_mtu.frame = 1500;
 	gamma_send_window_mark_lost(out, 1);
 	return 0;
 }
@@ -395,7 +395,7 @@ static void send__whole_again_if_the_path_carries_it(void **state)
 	for (uint32_t i = 0; i < PARTS; i++)
 		next_part(i * SLICE);
 	gamma_send_window_mark_lost(out, 1);
-	out->path_mtu.mtu = 9000;
+	out->path_mtu.mtu = out->path_mtu.frame = 9000;
 	assert_true(gamma_transmit_poll(out, net->now, &frame));
 	assert_false(frame.part);
 	assert_int_equal(frame_len(), GAMMA_HEADER_LEN + 8 + 8000);

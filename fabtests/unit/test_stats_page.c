@@ -92,7 +92,7 @@ static void page__shows_peers(void **state)
 	flows[1].tx.una = 1;
 	flows[1].tx.next = 4;
 	flows[1].tx.limit = 20;
-	flows[1].loss.rtt = 7000;
+	flows[1].loss.first.rtt = 7000;
 	gamma_stats_page_write(endpoint, 1000);
 	assert_int_equal(read_own(&found), 1);
 	assert_int_equal(found.page.peer_count, GAMMA_STATS_PAGE_PEERS);

@@ -311,11 +311,11 @@ static void now__left_before_the_clock_was_read(void **state)
 	assert_int_equal(gamma_send_window_at(&flow->tx, 0)->time, net->now - 700);
 	assert_int_equal(flow->loss.last_sent, net->now);
 	gamma_loss_delivered(flow, gamma_send_window_at(&flow->tx, 0), net->now + 4300);
-	assert_int_equal(flow->loss.rack_rtt, 5000);
+	assert_int_equal(flow->loss.first.rack_rtt, 5000);
 	/* What arrived earlier than it is believed to have left. */
 	gamma_send_window_at(&flow->tx, 0)->serial++;
 	gamma_loss_delivered(flow, gamma_send_window_at(&flow->tx, 0), net->now - 800);
-	assert_int_equal(flow->loss.rack_rtt, 0);
+	assert_int_equal(flow->loss.first.rack_rtt, 0);
 }
 
 /* Until there is a round trip, and then of one in so many. */
@@ -326,7 +326,7 @@ static void now__some_times_are_exact(void **state)
 	(void) state;
 	for (int i = 0; i < GAMMA_EXACT_EVERY; i++, flow->tx.next++)
 		assert_true(gamma_transmit_wants_clock(flow));
-	flow->loss.rtt = 2000;
+	flow->loss.first.rtt = 2000;
 	for (int i = 0; i < GAMMA_EXACT_EVERY; i++, flow->tx.next++)
 		exact += gamma_transmit_wants_clock(flow);
 	assert_int_equal(exact, 1);

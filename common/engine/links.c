@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* The links of an endpoint's rails. The first one's is endpoint->packet, as if it were alone. */
+#include "engine/links.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/state.h"
+
+void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		     const uint8_t mac[GAMMA_MAC_LEN])
+{
+	struct gamma_local *local = &endpoint->local;
+	struct gamma_own_rail *own = &local->own_rails[local->rail_count];
+
+	memcpy(own->mac, mac, GAMMA_MAC_LEN);
+	own->mtu = link->mtu;
+	local->limits.rail_mtu = (uint32_t) gamma_max(local->limits.rail_mtu, link->mtu);
+	if (local->rail_count)
+		endpoint->rails[local->rail_count].link = link;
+	local->rail_count++;
+}
+
+uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link)
+{
+	return link ? (uint32_t) gamma_min(slots, link->slots) : slots;
+}
+
+void gamma_links_close(struct gamma_endpoint *endpoint)
+{
+	for (unsigned r = 1; r < GAMMA_RAILS_MAX; r++) {
+		struct gamma_rail_link *rail = &endpoint->rails[r];
+
+		if (!rail->link)
+			continue;
+		rail->link->ops->close(rail->link);
+		rail->link = NULL;
+		if (rail->port_fd >= 0)
+			close(rail->port_fd);
+	}
+}
+
+struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, uint8_t rail)
+{
+	return rail ? endpoint->rails[rail].link : endpoint->packet;
+}
+
+uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gamma_link *link)
+{
+	for (uint8_t r = 1; r < endpoint->local.rail_count; r++)
+		if (endpoint->rails[r].link == link)
+			return r;
+	return 0;
+}
+
+bool gamma_links_wait(const struct gamma_endpoint *endpoint)
+{
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
+		if (!gamma_link_is_quiet(endpoint->rails[r].link))
+			return true;
+	return false;
+}
+
+bool gamma_links_arm(const struct gamma_endpoint *endpoint)
+{
+	bool any = false;
+
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
+		any |= endpoint->rails[r].link->ops->arm(endpoint->rails[r].link);
+	return any;
+}
+
+unsigned gamma_links_fds(const struct gamma_endpoint *endpoint, int *fds)
+{
+	unsigned count = 0;
+
+	for (unsigned r = 1; r < GAMMA_RAILS_MAX; r++)
+		fds[count++] = endpoint->rails[r].link ? endpoint->rails[r].link->fd : -1;
+	return count;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The network links of an endpoint: one, or one for each rail. */
+#ifndef GAMMA_ENGINE_LINKS_H
+#define GAMMA_ENGINE_LINKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/address.h"
+
+struct gamma_endpoint;
+struct gamma_link;
+
+/* Of a rail but the first, whose link is endpoint->packet. */
+struct gamma_rail_link {
+	struct gamma_link *link;
+	uint64_t until;  /* ns: it takes no frame before; 0: it does */
+	uint32_t stalls; /* in a row, nothing taken in between */
+	int port_fd;     /* owns the port on that NIC; -1: nothing does */
+};
+
+/* One more rail: of a NIC with that MAC address and MTU. The first call is for the first rail,
+ * whose link is there already. */
+void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
+		     const uint8_t mac[GAMMA_MAC_LEN]);
+/* Credit is for the smallest ring, so that frames may come by any rail: slots, or those of this
+ * link's if it has fewer; NULL: none. */
+uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link);
+/* All but the first. */
+void gamma_links_close(struct gamma_endpoint *endpoint);
+struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, uint8_t rail);
+/* The rail that frames of this link come by; 0 also if it is none's. */
+uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gamma_link *link);
+/* Whether another rail than the first may have frames. */
+bool gamma_links_wait(const struct gamma_endpoint *endpoint);
+/* Before sleeping: true if one has a frame already. */
+bool gamma_links_arm(const struct gamma_endpoint *endpoint);
+/* What else to sleep on; returns how many. */
+unsigned gamma_links_fds(const struct gamma_endpoint *endpoint, int *fds);
+
+#endif /* GAMMA_ENGINE_LINKS_H */

@@ -1,0 +1,819 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Rails: which one a frame takes, whether the peer's rails pass, and which of them has failed.
+ *
+ * Rails of two endpoints pair by their place. A rail is used once a probe on it was answered on it.
+ * Loss is found rail by rail (loss.c): only what left later by the same rail is evidence. When a
+ * rail with frames in flight is silent for longer than its answers take, it is probed. It is
+ * doubted when probes stay unanswered although what left after them by another rail has arrived:
+ * its frames then leave by others, and it is probed until it answers. A peer that computes answers
+ * on no rail, so none is doubted.
+ */
+#include "flow/rails.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mac.h"
+#include "flow/flow.h"
+
+enum {
+	SHIFT_MAX = 12,      /* doublings of a wait */
+	LEAST_US = 200,      /* no rail counts as silent before */
+	DOUBTED_US = 250000, /* between two probes of a rail that is not used, */
+	DOUBTED_IDLE_S = 4,  /* ditto when it has never answered, or nothing is said for long */
+	UNPROVEN_TRIES = 8,  /* probes until then */
+	IDLE_S = 10,         /* so long */
+};
+
+static bool is_usable(const struct gamma_rails *rails, unsigned r)
+{
+	return rails->rail[r].state == GAMMA_RAIL_USABLE;
+}
+
+struct gamma_loss_of_rail *gamma_rails_loss(struct gamma_flow *flow, uint8_t rail)
+{
+	return rail ? &flow->rails->rail[rail].loss : &flow->loss.first;
+}
+
+static bool other_is_usable(const struct gamma_rails *rails, unsigned except)
+{
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (r != except && is_usable(rails, r))
+			return true;
+	return false;
+}
+
+void gamma_rails_init(struct gamma_flow *flow)
+{
+	flow->rails = calloc(1, sizeof(*flow->rails));
+	if (!flow->rails)
+		return;
+	flow->rails->count = 1;
+	flow->rails->rail[0].state = GAMMA_RAIL_USABLE;
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
+		flow->rails->rail[r].look = GAMMA_NEVER;
+}
+
+void gamma_rails_free(struct gamma_flow *flow)
+{
+	for (unsigned r = 0; flow->rails && r < GAMMA_RAILS_MAX; r++)
+		flow->local->own_rails[r].doubted -=
+			flow->rails->rail[r].state == GAMMA_RAIL_DOUBTED;
+	free(flow->rails);
+	flow->rails = NULL;
+}
+
+/* ---- when to look at the rails ---- */
+
+static void look_at(struct gamma_flow *flow, uint64_t when)
+{
+	if (when < flow->deadlines[GAMMA_TIMER_RAILS])
+		gamma_timers_set(flow, GAMMA_TIMER_RAILS, when);
+}
+
+static uint64_t frame_time(const struct gamma_rails *rails, unsigned r)
+{
+	uint64_t known = rails->rail[r].frame_ns;
+
+	return known ? known : GAMMA_FRAME_US * GAMMA_NS_PER_US;
+}
+
+/* 0: nothing has been answered yet. */
+static uint64_t answer_time(const struct gamma_flow *flow, unsigned r)
+{
+	const struct gamma_rail *rail = &flow->rails->rail[r];
+	const struct gamma_loss_of_rail *loss = r ? &rail->loss : &flow->loss.first;
+
+	uint64_t variation = rail->probing ? loss->answer_var : 4 * loss->answer_var;
+
+	return gamma_max(loss->answer + variation, 2 * rail->probe_rtt);
+}
+
+/* How long a rail may be silent: as long as answers take on it, behind the frames in flight. That
+ * of one whose peer is known to be there, by another rail, does not grow. */
+static uint64_t silence(const struct gamma_flow *flow, unsigned r)
+{
+	const struct gamma_rail *rail = &flow->rails->rail[r];
+	uint64_t wait = answer_time(flow, r);
+
+	wait = wait ? gamma_max(wait, LEAST_US * GAMMA_NS_PER_US)
+		    : GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
+	wait += rail->in_flight * frame_time(flow->rails, r);
+	if (!rail->probing)
+		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
+	wait <<= gamma_min(rail->unanswered - rail->overtaken, SHIFT_MAX);
+	return gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
+}
+
+/* Longer than that: the rails are asked first. */
+uint64_t gamma_rails_answer_time(const struct gamma_flow *flow)
+{
+	uint64_t longest = 0;
+
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (flow->rails->rail[r].in_flight)
+			longest = gamma_max(longest, 2 * silence(flow, r));
+	return longest;
+}
+
+static void look_later(struct gamma_flow *flow, unsigned r, uint64_t when)
+{
+	flow->rails->rail[r].look = when;
+	look_at(flow, when);
+}
+
+/* ---- choice ---- */
+
+static uint64_t shortest_rtt(struct gamma_flow *flow, unsigned r)
+{
+	uint64_t rtt = gamma_rails_loss(flow, (uint8_t) r)->rtt_min;
+
+	return rtt ? rtt : flow->rails->rail[r].probe_rtt;
+}
+
+/* What is ordered takes the rail with the shortest round trip. It changes for a clear gain only. */
+static void choose_ordered(struct gamma_flow *flow)
+{
+	struct gamma_rails *rails = flow->rails;
+	unsigned best = flow->rail;
+
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
+		if (!is_usable(rails, r) || r == best)
+			continue;
+		if (!is_usable(rails, best) ||
+		    (shortest_rtt(flow, r) &&
+		     4 * shortest_rtt(flow, r) < 3 * shortest_rtt(flow, best)))
+			best = r;
+	}
+	flow->rail = (uint8_t) best;
+	gamma_rails_use(flow, flow->rail);
+}
+
+static uint32_t mtu_of(const struct gamma_flow *flow, uint8_t rail)
+{
+	return rail ? flow->rails->rail[rail].mtu : flow->path_mtu.mtu;
+}
+
+void gamma_rails_use(struct gamma_flow *flow, uint8_t rail)
+{
+	flow->path_mtu.frame = mtu_of(flow, rail);
+}
+
+void gamma_rails_polled(struct gamma_flow *flow)
+{
+	gamma_rails_use(flow, flow->rail);
+}
+
+/* The rail on which one more frame would be through first. */
+static uint8_t least_loaded(const struct gamma_flow *flow)
+{
+	const struct gamma_rails *rails = flow->rails;
+	uint64_t least = UINT64_MAX;
+	uint8_t best = flow->rail;
+
+	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
+		uint64_t time = (rails->rail[r].in_flight + 1) * frame_time(rails, r);
+
+		if (is_usable(rails, r) && !(flow->local->rails_busy >> r & 1) && time < least) {
+			least = time;
+			best = r;
+		}
+	}
+	return best;
+}
+
+/* A few frames in a row, since they leave in one call and arrive together. */
+uint8_t gamma_rails_choose(struct gamma_flow *flow, bool spread)
+{
+	struct gamma_rails *rails = flow->rails;
+	uint8_t rail = flow->rail;
+
+	if (spread) {
+		if (!rails->turn || !is_usable(rails, rails->spread) ||
+		    flow->local->rails_busy >> rails->spread & 1) {
+			rails->spread = least_loaded(flow);
+			rails->turn = GAMMA_RAIL_TURN;
+		}
+		rails->turn--;
+		rail = rails->spread;
+	}
+	gamma_rails_use(flow, rail);
+	return rail;
+}
+
+static bool takes(const struct gamma_flow *flow, uint8_t rail, const struct gamma_sent *sent)
+{
+	return is_usable(flow->rails, rail) && !(flow->local->rails_busy >> rail & 1) &&
+	       sent->len + GAMMA_HEADER_MAX <= mtu_of(flow, rail);
+}
+
+/* One made for a larger MTU leaves whole by a rail that has it, if there is one. One whose parts
+ * are leaving goes on by the same rail. */
+uint8_t gamma_rails_choose_again(struct gamma_flow *flow, struct gamma_sent *sent, bool spread)
+{
+	uint8_t rail;
+
+	if (sent->unsent && sent->part) {
+		if (is_usable(flow->rails, sent->rail)) {
+			gamma_rails_use(flow, sent->rail);
+			return sent->rail;
+		}
+		sent->part = 0;
+		sent->unsent = 0;
+	}
+	rail = gamma_rails_choose(flow, spread);
+	for (uint8_t r = 0; r < GAMMA_RAILS_MAX && !takes(flow, rail, sent); r++) {
+		if (takes(flow, r, sent)) {
+			gamma_rails_use(flow, r);
+			return r;
+		}
+	}
+	return rail;
+}
+
+/* One by which frames came: the others may have failed. */
+uint8_t gamma_rails_of_ack(struct gamma_flow *flow)
+{
+	struct gamma_rails *rails = flow->rails;
+	uint8_t came = rails->came;
+
+	rails->came = 0;
+	if (came >> flow->rail & 1 && is_usable(rails, flow->rail))
+		return flow->rail;
+	came &= (uint8_t) ~flow->local->rails_busy;
+	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (came >> r & 1 && is_usable(rails, r))
+			return r;
+	if (flow->local->rails_busy >> rails->came_last & 1)
+		return flow->rail;
+	return is_usable(rails, rails->came_last) ? rails->came_last : flow->rail;
+}
+
+void gamma_rails_address(const struct gamma_flow *flow, uint8_t rail, struct gamma_fields *fields,
+			 const uint8_t **to, const uint8_t **from)
+{
+	fields->flags |= GAMMA_FLAG_RAIL;
+	*to = flow->rails->rail[rail].mac;
+	*from = flow->local->own_rails[rail].mac;
+}
+
+/* ---- in flight ---- */
+
+void gamma_rails_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
+
+	if (sent->counted)
+		return;
+	sent->counted = true;
+	if (!rail->in_flight++) {
+		rail->since = now;
+		rail->round = now;
+		rail->round_frames = 0;
+	}
+	if (rail->look == GAMMA_NEVER)
+		look_later(flow, sent->rail, now + silence(flow, sent->rail));
+}
+
+void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent)
+{
+	if (!sent->counted)
+		return;
+	sent->counted = false;
+	flow->rails->rail[sent->rail].in_flight--;
+}
+
+/* Of a rail that is never idle, frames arrive as fast as it carries them. A round in which the peer
+ * was away is no measure. */
+static void measure_rate(struct gamma_rail *rail, uint64_t heard)
+{
+	uint64_t time;
+
+	if (++rail->round_frames < GAMMA_RAIL_ROUND || heard <= rail->round)
+		return;
+	time = (heard - rail->round) / rail->round_frames;
+	rail->frame_ns = rail->round_ns ? gamma_min(time, rail->round_ns) : time;
+	rail->round_ns = time;
+	rail->round = heard;
+	rail->round_frames = 0;
+}
+
+/* Something has come back by it, or because of what left by it: it works. */
+static void note_answer(struct gamma_flow *flow, unsigned r, uint64_t heard)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+
+	rail->since = gamma_max(rail->since, heard);
+	rail->unanswered = rail->overtaken = 0;
+	rail->probing = rail->wanted = false;
+	flow->rails->arrived++;
+}
+
+/* Of a frame that was transmitted twice it is not known by which rail it came. */
+void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t heard)
+{
+	struct gamma_loss_of_rail *loss = gamma_rails_loss(flow, sent->rail);
+	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
+
+	if (sent->counted)
+		measure_rate(rail, heard);
+	gamma_rails_lost(flow, sent);
+	if (sent->again || sent->serial <= loss->rack_serial)
+		return;
+	loss->rack_serial = sent->serial;
+	loss->rack_rtt = heard > sent->time ? heard - sent->time : 0;
+	rail->sent_arrived = gamma_max(rail->sent_arrived, sent->time);
+	note_answer(flow, sent->rail, heard);
+}
+
+void gamma_rails_large_passed(struct gamma_flow *flow, const struct gamma_sent *sent)
+{
+	flow->rails->rail[sent->rail].large_losses = 0;
+}
+
+/* Every Ethernet passes 1,500 bytes, nearly: a rail that does not for long is not used. The first
+ * one's path may carry less: path_mtu.c. */
+void gamma_rails_large_lost(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
+
+	if (!rail->large_losses++)
+		rail->large_since = now;
+	if (rail->large_losses < GAMMA_RAIL_MTU_LOSSES)
+		return;
+	rail->large_losses = GAMMA_RAIL_MTU_LOSSES;
+	if (rail->mtu > GAMMA_SAFE_MTU) {
+		rail->mtu = GAMMA_SAFE_MTU;
+		rail->mtu_tries = rail->large_losses = 0;
+		gamma_rails_want_probe(flow, sent->rail);
+	} else if (now - rail->large_since >= GAMMA_MTU_BELOW_US * GAMMA_NS_PER_US) {
+		rail->blocked = true;
+		rail->large_losses = 0;
+		look_later(flow, sent->rail, now); /* the search for lost frames goes on */
+	}
+}
+
+/* ---- probes ---- */
+
+void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail)
+{
+	struct gamma_rail *it = &flow->rails->rail[rail];
+
+	if (!it->probing) {
+		it->probe = gamma_random_next(&flow->local->random);
+		it->probing = true;
+		it->probe_first = 0;
+		it->unanswered = it->overtaken = 0;
+	}
+	it->wanted = true;
+	gamma_flow_want(flow, GAMMA_PENDING_RAILS);
+}
+
+void gamma_rails_want_probes(struct gamma_flow *flow)
+{
+	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (is_usable(flow->rails, r) && other_is_usable(flow->rails, r))
+			gamma_rails_want_probe(flow, r);
+}
+
+static bool has_smaller_mtu(const struct gamma_rail *rail)
+{
+	return rail->mtu < rail->most && rail->mtu_tries < GAMMA_RAIL_MTU_TRIES;
+}
+
+static uint32_t safe_size(const struct gamma_rail *rail)
+{
+	return (uint32_t) gamma_min(rail->most, GAMMA_SAFE_MTU);
+}
+
+/* One that is not used shows by its answer that it passes frames of that size: first, and every
+ * other time, as large as both NICs allow. */
+uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail)
+{
+	const struct gamma_rail *it = &flow->rails->rail[rail];
+
+	if (!rail)
+		return 0;
+	if (it->state == GAMMA_RAIL_USABLE)
+		return has_smaller_mtu(it) ? it->most : 0;
+	return it->unanswered % 2 ? safe_size(it) : it->most;
+}
+
+/* The number stays while the size does: a late answer is one, too. */
+void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now)
+{
+	struct gamma_rail *it = &flow->rails->rail[rail];
+	uint32_t size = gamma_rails_probe_size(flow, rail);
+
+	if (size != it->probe_size && it->probe_first)
+		it->probe = gamma_random_next(&flow->local->random);
+	it->probe_size = size;
+	it->wanted = false;
+	it->probe_last = now;
+	if (!it->probe_first) {
+		it->probe_first = now;
+		it->probe_serial = flow->tx.serial;
+	}
+	if (it->look > now + silence(flow, rail))
+		look_later(flow, rail, now + silence(flow, rail));
+}
+
+void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now)
+{
+	struct gamma_rail *it = &flow->rails->rail[rail];
+
+	it->wanted = false;
+	look_later(flow, rail, gamma_min(it->look, now + silence(flow, rail)));
+}
+
+/* ---- what the peer says ---- */
+
+void gamma_rails_heard(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_rails *rails = flow->rails;
+
+	rails->came |= (uint8_t) (1u << flow->local->rail);
+	rails->came_last = flow->local->rail;
+	if (gamma_likely(rails->asks))
+		return;
+	rails->asks = 1;
+	rails->asking = rails->ask_wanted = true;
+	rails->ask = gamma_random_next(&flow->local->random);
+	rails->ask_look = now + GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
+	look_at(flow, rails->ask_look);
+	gamma_flow_want(flow, GAMMA_PENDING_RAILS);
+}
+
+void gamma_rails_list(const struct gamma_local *local, struct gamma_rails_list *list)
+{
+	memset(list, 0, sizeof(*list));
+	list->count = local->rail_count;
+	for (unsigned r = 0; r < local->rail_count; r++) {
+		memcpy(list->rails[r].mac, local->own_rails[r].mac, GAMMA_MAC_LEN);
+		list->rails[r].mtu = htons((uint16_t) local->own_rails[r].mtu);
+	}
+}
+
+static bool is_sane(const struct gamma_rails_list *list)
+{
+	if (!list->count || list->count > GAMMA_RAILS_MAX)
+		return false;
+	for (unsigned r = 1; r < list->count; r++) {
+		if (!gamma_mac_is_unicast(list->rails[r].mac) ||
+		    ntohs(list->rails[r].mtu) < GAMMA_LEAST_MTU)
+			return false;
+		for (unsigned before = 0; before < r; before++)
+			if (!memcmp(list->rails[r].mac, list->rails[before].mac, GAMMA_MAC_LEN))
+				return false;
+	}
+	return true;
+}
+
+/* Frames from that address are the peer's. What it said unasked may be forged, and does not replace
+ * what it has answered. */
+static void enter_address(struct gamma_flow *flow, uint8_t r, const struct gamma_rail_entry *entry,
+			  bool proven)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+
+	if (rail->proven && !proven)
+		return;
+	memcpy(rail->mac, entry->mac, GAMMA_MAC_LEN);
+	rail->proven = proven;
+	rail->most = (uint32_t) gamma_min(ntohs(entry->mtu), flow->local->own_rails[r].mtu);
+	flow->local->alias(flow->local, flow, r, rail->mac);
+}
+
+/* False: the list is not valid. */
+static bool enter_list(struct gamma_flow *flow, const struct gamma_fields *fields,
+		       const uint8_t *payload, bool proven)
+{
+	struct gamma_rails_list list;
+
+	if (fields->payload_len < sizeof(list) || !(fields->extensions & GAMMA_EXT_PAYLOAD_CRC))
+		return false;
+	memcpy(&list, payload, sizeof(list));
+	if (!is_sane(&list))
+		return false;
+	if (proven)
+		flow->rails->count = (uint8_t) gamma_min(list.count, flow->local->rail_count);
+	for (uint8_t r = 1; r < gamma_min(list.count, flow->local->rail_count); r++)
+		enter_address(flow, r, &list.rails[r], proven);
+	return true;
+}
+
+bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *fields,
+		       const uint8_t *payload)
+{
+	struct gamma_rails *rails = flow->rails;
+	uint8_t rail = flow->local->rail;
+
+	if (fields->op == GAMMA_PROBE_RAILS) {
+		if (!enter_list(flow, fields, payload, false)) {
+			flow->local->stats.malformed++;
+			return true;
+		}
+		rails->listed = fields->seq;
+		rails->lists = true;
+		rails->lists_on = rail;
+	} else if (fields->op == GAMMA_PROBE_RAIL) {
+		rails->rail[rail].asked = fields->seq;
+		rails->rail[rail].answers = true;
+	} else {
+		return false;
+	}
+	gamma_flow_want(flow, GAMMA_PENDING_RAILS);
+	return true;
+}
+
+/* The peer's rails are known: those that both have are tried. */
+static void try_rails(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_rails *rails = flow->rails;
+
+	for (uint8_t r = 1; r < rails->count; r++) {
+		rails->rail[r].state = GAMMA_RAIL_UNPROVEN;
+		rails->rail[r].since = now;
+		gamma_rails_want_probe(flow, r);
+	}
+}
+
+/* It passes frames of that size. One that was not padded, and is answered only after the rail was
+ * doubted, says nothing new of that. */
+static void take_size(struct gamma_rail *rail, uint32_t size)
+{
+	if (rail->state != GAMMA_RAIL_USABLE && size) {
+		rail->mtu = size;
+		rail->mtu_tries = 0;
+	} else if (size) {
+		rail->mtu = (uint32_t) gamma_max(rail->mtu, size);
+	}
+}
+
+static void begin_to_use(struct gamma_flow *flow, uint8_t r)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+	struct gamma_own_rail *own = &flow->local->own_rails[r];
+	bool returns = rail->state == GAMMA_RAIL_DOUBTED;
+
+	rail->state = GAMMA_RAIL_USABLE;
+	rail->frame_ns = rail->round_ns = 0;
+	flow->local->stats.rails_proven++;
+	if (returns && !--own->doubted)
+		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) is used again: "
+			   "peers answer on it",
+			   r + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
+			   own->mac[5]);
+}
+
+/* What left by it before the probe has arrived by now, or is lost. */
+static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	struct gamma_loss_of_rail *loss = gamma_rails_loss(flow, r);
+	struct gamma_rail *rail = &flow->rails->rail[r];
+	bool once = !rail->unanswered;
+
+	if (once || !rail->probe_rtt)
+		rail->probe_rtt = now - rail->probe_first;
+	if (rail->probe_serial >= loss->rack_serial) {
+		loss->rack_serial = rail->probe_serial + 1;
+		loss->rack_rtt = now - rail->probe_first;
+	}
+	if (once)
+		gamma_loss_take_probe_time(loss, rail->probe_rtt);
+	rail->sent_arrived = gamma_max(rail->sent_arrived, rail->probe_first);
+	if (r)
+		take_size(rail, rail->probe_size);
+	note_answer(flow, r, now);
+	if (rail->state != GAMMA_RAIL_USABLE)
+		begin_to_use(flow, r);
+	choose_ordered(flow);
+	if (!r || rail->in_flight || has_smaller_mtu(rail))
+		look_later(flow, r, now + silence(flow, r));
+	gamma_loss_detect(flow, now);
+	gamma_loss_rearm(flow, now);
+	gamma_flow_ready(flow);
+}
+
+bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
+			  const uint8_t *payload, uint64_t now)
+{
+	struct gamma_rails *rails = flow->rails;
+	uint8_t r = flow->local->rail;
+	bool of_list = rails->asking && fields->seq == rails->ask;
+
+	if (fields->op == GAMMA_ACK_RAILS) {
+		if (!of_list)
+			return true;
+		if (!enter_list(flow, fields, payload, true)) {
+			flow->local->stats.malformed++;
+			return true;
+		}
+		rails->asking = rails->ask_wanted = false;
+		try_rails(flow, now);
+		return true;
+	}
+	if (fields->op == GAMMA_ACK_RAIL) {
+		if (rails->rail[r].probing && rails->rail[r].probe_first &&
+		    fields->seq == rails->rail[r].probe)
+			take_answer(flow, r, now);
+		return true;
+	}
+	/* An endpoint with one rail takes the question for a plain probe. */
+	if (of_list && fields->op == GAMMA_ACK_PROBED) {
+		rails->asking = rails->ask_wanted = false;
+		return true;
+	}
+	return false;
+}
+
+/* ---- doubt ---- */
+
+/* Its frames leave by other rails. */
+static void doubt_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+	struct gamma_own_rail *own = &flow->local->own_rails[r];
+
+	rail->state = GAMMA_RAIL_DOUBTED;
+	rail->blocked = false;
+	rail->look = now + DOUBTED_US * GAMMA_NS_PER_US;
+	flow->local->stats.rails_doubted++;
+	if (!own->doubted++)
+		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) does not reach "
+			   "a peer, another one does: frames take that; check cable, switch port "
+			   "and `ip link`",
+			   r + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
+			   own->mac[5]);
+	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
+		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
+
+		if (sent->state == GAMMA_SENT_FLYING && sent->rail == r)
+			gamma_send_window_mark_lost(flow, seq);
+	}
+	choose_ordered(flow);
+	look_at(flow, rail->look);
+	gamma_flow_ready(flow);
+}
+
+/* Has what left by another rail after the last probe of this one arrived? */
+static bool is_overtaken(const struct gamma_rails *rails, unsigned r)
+{
+	for (unsigned other = 0; other < GAMMA_RAILS_MAX; other++)
+		if (other != r && rails->rail[other].sent_arrived >= rails->rail[r].probe_last)
+			return true;
+	return false;
+}
+
+/* The probe of a rail is not answered yet. */
+static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+
+	/* Of a rail that is used, silence about a larger frame says nothing but that. */
+	if (is_usable(flow->rails, r) && rail->probe_size > rail->mtu) {
+		rail->mtu_tries++;
+		gamma_rails_want_probe(flow, r);
+		rail->look = now + silence(flow, r);
+		return;
+	}
+	rail->unanswered++;
+	if (is_usable(flow->rails, r) && other_is_usable(flow->rails, r)) {
+		if (is_overtaken(flow->rails, r) && ++rail->overtaken >= GAMMA_RAIL_TRIES) {
+			doubt_rail(flow, r, now);
+			return;
+		}
+		/* Only their answers tell whether it is this rail or the peer. */
+		gamma_rails_want_probes(flow);
+	}
+	gamma_rails_want_probe(flow, r);
+	rail->look = now + silence(flow, r);
+}
+
+/* Between two probes of a rail that is not used. */
+static uint64_t retry_time(const struct gamma_flow *flow, const struct gamma_rail *rail,
+			   uint64_t now)
+{
+	bool idle =
+		now - gamma_max(flow->loss.last_sent, flow->last_data) > IDLE_S * GAMMA_NS_PER_S;
+
+	if (rail->state == GAMMA_RAIL_UNPROVEN && rail->unanswered < UNPROVEN_TRIES)
+		return GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US << rail->unanswered;
+	if (rail->state == GAMMA_RAIL_UNPROVEN || idle)
+		return DOUBTED_IDLE_S * GAMMA_NS_PER_S;
+	return DOUBTED_US * GAMMA_NS_PER_US;
+}
+
+static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+	bool used = rail->state == GAMMA_RAIL_USABLE;
+	uint64_t quiet = rail->since + silence(flow, r);
+
+	rail->look = GAMMA_NEVER;
+	if (rail->blocked && used && other_is_usable(flow->rails, r)) {
+		gamma_rails_want_probe(flow, r);
+		doubt_rail(flow, r, now);
+		return;
+	}
+	rail->blocked = false;
+	if (rail->state == GAMMA_RAIL_NONE ||
+	    (used && !rail->in_flight && !rail->probing && !has_smaller_mtu(rail)))
+		return;
+	if (rail->wanted) /* it has not left */
+		rail->look = now + silence(flow, r);
+	else if (rail->probing)
+		probe_again(flow, r, now);
+	else if (used && now < quiet)
+		rail->look = quiet;
+	else if (used && other_is_usable(flow->rails, r))
+		gamma_rails_want_probes(flow); /* their answers tell whether it is this rail */
+	else
+		gamma_rails_want_probe(flow, r);
+	if (rail->look == GAMMA_NEVER)
+		rail->look = now + silence(flow, r);
+	if (!used)
+		rail->look = now + retry_time(flow, rail, now);
+}
+
+static void ask_again(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_rails *rails = flow->rails;
+	uint64_t wait = GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US << gamma_min(rails->asks, SHIFT_MAX);
+
+	rails->asks = (uint8_t) gamma_min(rails->asks + 1, UINT8_MAX);
+	rails->ask_wanted = true;
+	rails->ask_look = now + gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
+	gamma_flow_want(flow, GAMMA_PENDING_RAILS);
+}
+
+void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_rails *rails = flow->rails;
+
+	if (flow->state != GAMMA_FLOW_OPEN)
+		return;
+	if (rails->asking && rails->ask_look <= now)
+		ask_again(flow, now);
+	if (rails->asking)
+		look_at(flow, rails->ask_look);
+	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
+		if (rails->rail[r].look <= now)
+			look_at_rail(flow, r, now);
+		if (rails->rail[r].look != GAMMA_NEVER)
+			look_at(flow, rails->rail[r].look);
+	}
+}
+
+/* ---- this host's NICs ---- */
+
+void gamma_rails_down(struct gamma_local *local, uint8_t rail, uint64_t now)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &local->flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (flow->rails && flow->state == GAMMA_FLOW_OPEN && is_usable(flow->rails, rail) &&
+		    other_is_usable(flow->rails, rail)) {
+			gamma_rails_want_probe(flow, rail);
+			doubt_rail(flow, rail, now);
+		}
+	}
+}
+
+/* A rail of less than the least MTU is not used any more. */
+static void take_own_mtu(struct gamma_flow *flow, uint8_t r, uint32_t mtu, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+
+	rail->most = (uint32_t) gamma_min(rail->most, mtu);
+	rail->mtu = (uint32_t) gamma_min(rail->mtu, rail->most);
+	if (mtu < GAMMA_LEAST_MTU) {
+		if (is_usable(flow->rails, r))
+			doubt_rail(flow, r, now);
+		flow->local->own_rails[r].doubted -= rail->state == GAMMA_RAIL_DOUBTED;
+		rail->state = GAMMA_RAIL_NONE;
+	}
+	gamma_rails_use(flow, flow->rail);
+}
+
+void gamma_rails_set_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu, uint64_t now)
+{
+	struct gamma_own_rail *own = &local->own_rails[rail];
+	struct gamma_list *pos;
+
+	gamma_warn("the MTU of NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) has been "
+		   "lowered from %u to %u: larger frames are not used on it any more",
+		   rail + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
+		   own->mac[5], own->mtu, mtu);
+	own->mtu = mtu;
+	gamma_list_for_each (pos, &local->flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+
+		if (flow->rails && flow->rails->rail[rail].state != GAMMA_RAIL_NONE)
+			take_own_mtu(flow, rail, mtu, now);
+	}
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Hosts with two NICs: how much they carry together, and what one of them costs that fails. */
+#include "scenario.h"
+
+enum { MIB = 1 << 20, GIGA = 1000000000, MESSAGES = 24, MORE = 60 };
+
+static void gigabit(struct sim_config *config)
+{
+	config->rate = GIGA;
+	config->latency = 20 * SIM_US;
+}
+
+static struct sim *two_nics(struct sim *sim, uint64_t rate, uint64_t latency)
+{
+	struct sim_config config = *sim_config(sim);
+
+	config.nics[0] = config.nics[1] = 2;
+	config.rails[1].rate = rate;
+	config.rails[1].latency = latency;
+	return scenario_begin(sim, &config);
+}
+
+static struct scenario_stream stream_of(unsigned count)
+{
+	return (struct scenario_stream){.from = 0,
+					.to = 1,
+					.length = MIB,
+					.level = GAMMA_WHEN_ARRIVED,
+					.count = count,
+					.window = 4};
+}
+
+/* They know each other, and each other's NICs. */
+static double goodput(struct sim *sim, struct sim *side)
+{
+	struct scenario_stream stream = stream_of(MESSAGES);
+
+	sim_exchange(side, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	sim_finish(side, SIM_SEC);
+	sim_run(side, 50 * SIM_MS);
+	scenario_stream_run(side, &stream, 10 * SIM_SEC);
+	SIM_CHECK(sim, !scenario_stats(side).retransmissions, "%llu frames were sent again",
+		  (unsigned long long) scenario_stats(side).retransmissions);
+	SIM_CHECK(sim, !scenario_stats(side).rails_doubted, "a NIC was doubted");
+	scenario_end(sim, side);
+	return scenario_goodput(&stream);
+}
+
+static void striped(struct sim *sim)
+{
+	double one = goodput(sim, scenario_begin(sim, NULL));
+	double two = goodput(sim, two_nics(sim, GIGA, 0)) / one;
+	double three = goodput(sim, two_nics(sim, 2ull * GIGA, 0)) / one;
+	double far = goodput(sim, two_nics(sim, GIGA, 200 * SIM_US)) / one;
+
+	SIM_CHECK(sim, two >= 1.9, "two NICs carry %.2f times as much as one", two);
+	SIM_CHECK(sim, three >= 2.7, "NICs of 1 and 2 Gbit/s carry %.2f times 1 Gbit/s", three);
+	SIM_CHECK(sim, far >= 1.8, "with ten times the delay on one %.2f times", far);
+	scenario_report("1 + 1 Gbit/s: %.2f times 1; 1 + 2: %.2f times; delays of 1 to 10: %.2f",
+			two, three, far);
+}
+
+const struct sim_scenario scenario_rails = {
+	.name = "rails",
+	.summary = "two NICs carry a stream together, as fast as their sum; nothing is sent again",
+	.configure = gigabit,
+	.run = striped,
+};
+
+/* ---- one fails ---- */
+
+struct gap {
+	struct sim *sim;
+	uint64_t received, since; /* frames, and ns: when they were last more */
+	uint64_t longest;         /* ns without more */
+	unsigned count;           /* of messages */
+};
+
+static void watch(struct sim *sim, void *arg)
+{
+	struct gap *gap = arg;
+	uint64_t received = sim_stats(sim, 1)->data_frames_in;
+
+	if (received != gap->received)
+		gap->since = sim_now(sim);
+	gap->received = received;
+	gap->longest = gamma_max(gap->longest, sim_now(sim) - gap->since);
+	if (sim_stats(sim, 1)->messages_in < gap->count)
+		sim_at(sim, sim_now(sim) + 50 * SIM_US, watch, gap);
+}
+
+static bool is_back(struct sim *sim, void *arg)
+{
+	const struct gamma_rails *rails = sim_flow(sim, 0, 1)->rails;
+	const unsigned *nic = arg;
+
+	return rails->rail[*nic].state == GAMMA_RAIL_USABLE;
+}
+
+/* Returns the longest time in which nothing new came, ns. */
+static uint64_t silence(struct sim *sim, unsigned nic, bool down, uint64_t *back,
+			uint64_t *repeated)
+{
+	struct sim *side = two_nics(sim, GIGA, 0);
+	struct scenario_stream stream = stream_of(MORE);
+	struct gap gap = {.sim = side, .count = MORE + 1};
+	uint64_t plugged;
+
+	sim_exchange(side, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	sim_finish(side, SIM_SEC);
+	sim_run(side, 50 * SIM_MS);
+	gap.since = sim_now(side);
+	scenario_stream(side, &stream);
+	watch(side, &gap);
+	sim_run(side, 50 * SIM_MS);
+	if (down)
+		sim_rail_down(side, 0, nic, GAMMA_NEVER);
+	else
+		sim_rail_cut(side, 0, nic, GAMMA_NEVER);
+	sim_finish(side, 10 * SIM_SEC);
+	plugged = sim_now(side);
+	*repeated = scenario_stats(side).retransmissions;
+	if (down)
+		sim_rail_down(side, 0, nic, 0);
+	else
+		sim_rail_cut(side, 0, nic, 0);
+	SIM_CHECK(sim, sim_run_until(side, is_back, &nic, SIM_SEC), "NIC %u is not used again",
+		  nic);
+	*back = sim_now(side) - plugged;
+	scenario_end(sim, side);
+	return gap.longest;
+}
+
+static void one_fails(struct sim *sim)
+{
+	uint64_t longest = 0, back_longest = 0, most = 0;
+
+	for (unsigned nic = 0; nic < 2; nic++) {
+		for (unsigned down = 0; down < 2; down++) {
+			uint64_t back = 0, repeated = 0;
+			uint64_t gap = silence(sim, nic, down, &back, &repeated);
+
+			longest = gamma_max(longest, gap);
+			back_longest = gamma_max(back_longest, back);
+			most = gamma_max(most, repeated);
+		}
+	}
+	SIM_CHECK(sim, longest <= 10 * SIM_MS, "nothing came for %.1f ms", (double) longest / 1e6);
+	SIM_CHECK(sim, most <= 256, "%llu frames were sent again", (unsigned long long) most);
+	scenario_report("nothing came for %.1f ms at most; %llu frames were sent again at most; "
+			"used again after %.0f ms at most",
+			(double) longest / 1e6, (unsigned long long) most,
+			(double) back_longest / 1e6);
+}
+
+const struct sim_scenario scenario_rail_fails = {
+	.name = "rail-fails",
+	.summary = "one of two NICs is cut off, or down, in a stream: the other carries on",
+	.configure = gigabit,
+	.run = one_fails,
+};

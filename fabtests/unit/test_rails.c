@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/flow/rails.c: two endpoints with two NICs each, in virtual time. */
+#include "pair_fixture.h"
+
+#include <arpa/inet.h>
+
+enum { LONG = 1 << 20, EAGER = 16384 };
+
+static struct net *two_nics(uint64_t second_latency, uint32_t mtu, uint32_t second_mtu)
+{
+	struct net_options options = net_defaults();
+
+	options.nics = 2;
+	options.mtu = mtu;
+	options.second_mtu = second_mtu;
+	options.second_latency = second_latency;
+	net_free(net);
+	net = net_new(2, &options);
+	return net;
+}
+
+static int setup_two(void **state)
+{
+	setup(state);
+	two_nics(20 * US, 1500, 1500);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	return 0;
+}
+
+#define RAILS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_two, teardown)
+
+static struct gamma_rail *rail(unsigned from, unsigned r)
+{
+	return &net_flow(net, from, 1 - from)->rails->rail[r];
+}
+
+static void send_long(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		net_post(net, 1, LONG);
+		net_send(net, 0, 1, LONG, GAMMA_WHEN_ARRIVED);
+	}
+}
+
+/* ---- validation ---- */
+
+static void validate__both_ends_prove_the_second(void **state)
+{
+	(void) state;
+	for (unsigned from = 0; from < 2; from++) {
+		assert_int_equal(net_flow(net, from, 1 - from)->rails->count, 2);
+		assert_int_equal(rail(from, 1)->state, GAMMA_RAIL_USABLE);
+		assert_int_equal(rail(from, 1)->mtu, 1500);
+		assert_int_equal(net_stats(net, from)->rails_proven, 1);
+	}
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void validate__not_while_it_is_cut(void **state)
+{
+	two_nics(20 * US, 1500, 1500);
+	net->nodes[1].broken[1] = true;
+	(void) state;
+	net_exchange(net);
+	net_run(net, 100 * MS);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_UNPROVEN);
+	net->nodes[1].broken[1] = false;
+	net_run(net, 9 * SEC);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+}
+
+static void validate__a_peer_with_one_nic_has_one_rail(void **state)
+{
+	struct gamma_local *local;
+
+	(void) state;
+	two_nics(20 * US, 1500, 1500);
+	local = &net->nodes[1].ep.local;
+	local->rail_count = 0;
+	net_exchange(net);
+	net_run(net, 100 * MS);
+	assert_int_equal(net_flow(net, 0, 1)->rails->count, 1);
+	assert_false(net_flow(net, 0, 1)->rails->asking);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
+	assert_null(net_flow(net, 1, 0)->rails);
+}
+
+static void validate__the_second_has_an_mtu_of_its_own(void **state)
+{
+	(void) state;
+	two_nics(20 * US, 1500, 9000);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	assert_int_equal(rail(0, 1)->mtu, 9000);
+	assert_int_equal(net_flow(net, 0, 1)->path_mtu.mtu, 1500);
+	send_long(2);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+/* ---- lists ---- */
+
+static void forge_list(uint8_t op, struct gamma_rails_list list, bool crc)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_PROBE, op);
+
+	fields.payload_len = sizeof(list);
+	fields.extensions = crc ? GAMMA_EXT_PAYLOAD_CRC : 0;
+	fields.payload_crc = gamma_crc32c(0, &list, sizeof(list));
+	net_forge(net, 0, 1, &fields, &list);
+	net_run(net, MS);
+}
+
+static void list__of_equal_or_no_addresses_is_malformed(void **state)
+{
+	struct gamma_rails_list list = {.count = 2};
+	uint64_t before = net_stats(net, 1)->malformed;
+
+	(void) state;
+	list.rails[0] = list.rails[1] = (struct gamma_rail_entry){{2, 9}, htons(1500)};
+	forge_list(GAMMA_PROBE_RAILS, list, true);
+	list.rails[1] = (struct gamma_rail_entry){{1}, htons(1500)};
+	forge_list(GAMMA_PROBE_RAILS, list, true);
+	list.rails[1] = (struct gamma_rail_entry){{2, 1}, htons(100)};
+	forge_list(GAMMA_PROBE_RAILS, list, true);
+	list.count = GAMMA_RAILS_MAX + 1;
+	forge_list(GAMMA_PROBE_RAILS, list, true);
+	list.count = 1;
+	forge_list(GAMMA_PROBE_RAILS, list, false);
+	assert_int_equal(net_stats(net, 1)->malformed, before + 5);
+}
+
+/* What was answered to a question stands. */
+static void list__that_is_forged_replaces_nothing(void **state)
+{
+	struct gamma_rails_list list = {.count = 2};
+
+	(void) state;
+	list.rails[0] = (struct gamma_rail_entry){{2}, htons(1500)};
+	list.rails[1] = (struct gamma_rail_entry){{2, 6, 6, 6, 6, 6}, htons(1500)};
+	forge_list(GAMMA_PROBE_RAILS, list, true);
+	assert_int_equal(rail(1, 1)->mac[1], 0);
+	send_long(1);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 1)->stray, 0);
+}
+
+static void flag__no_flow_begins_by_another_rail(void **state)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, GAMMA_OP_SEND);
+
+	(void) state;
+	fields.src_epoch++;
+	fields.flags = GAMMA_FLAG_RAIL;
+	net_forge(net, 0, 1, &fields, NULL);
+	net_run(net, MS);
+	assert_int_equal(net_stats(net, 1)->stray, 1);
+	assert_int_equal(net->nodes[1].ep.flow_count, 1);
+}
+
+/* ---- which rail ---- */
+
+static void choose__long_messages_leave_by_both(void **state)
+{
+	unsigned first = net->nodes[0].left[0], second = net->nodes[0].left[1];
+
+	(void) state;
+	send_long(4);
+	net_finish(net, SEC);
+	first = net->nodes[0].left[0] - first;
+	second = net->nodes[0].left[1] - second;
+	assert_in_range(second, first / 3, first * 3);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void choose__what_is_ordered_leaves_by_one(void **state)
+{
+	unsigned second = net->nodes[0].left[1];
+
+	(void) state;
+	for (int i = 0; i < 20; i++) {
+		net_post(net, 1, EAGER);
+		net_send(net, 0, 1, i % 2 ? EAGER : 64, GAMMA_WHEN_ARRIVED);
+	}
+	net_finish(net, SEC);
+	assert_int_equal(net->nodes[0].left[1], second);
+	assert_int_equal(net_stats(net, 1)->out_of_order, 0);
+}
+
+static void choose__the_shorter_round_trip(void **state)
+{
+	(void) state;
+	two_nics(2 * US, 1500, 1500);
+	net->options.latency = 40 * US;
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	net_exchange(net);
+	assert_int_equal(net_flow(net, 0, 1)->rail, 1);
+}
+
+/* ---- loss ---- */
+
+/* Tenfold round trips: what a fast rail brings says nothing of the slow one. */
+static void loss__not_for_what_another_rail_brings(void **state)
+{
+	(void) state;
+	two_nics(2 * MS, 1500, 1500);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+	send_long(6);
+	net_finish(net, 5 * SEC);
+	assert_true(net->nodes[0].left[1] > 0);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
+}
+
+static void loss__one_frame_of_a_rail_is_sent_again_once(void **state)
+{
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP,
+				    .from = 0,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_BULK,
+				    .seq = ANY_SEQ,
+				    .skip = 30,
+				    .times = 1});
+	send_long(1);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 1);
+	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
+}
+
+/* ---- doubt ---- */
+
+static void doubt__a_rail_that_is_cut_and_back(void **state)
+{
+	uint64_t took;
+
+	(void) state;
+	send_long(3);
+	net_run(net, 500 * US);
+	assert_true(rail(0, 1)->in_flight > 0);
+	net->nodes[1].broken[1] = true;
+	took = net_finish(net, SEC);
+	assert_true(took < 20 * MS);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_DOUBTED);
+	assert_int_equal(net->nodes[0].ep.local.own_rails[1].doubted, 1);
+	net->nodes[1].broken[1] = false;
+	net_run(net, SEC);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+	assert_int_equal(net->nodes[0].ep.local.own_rails[1].doubted, 0);
+}
+
+static void doubt__the_first_rail_as_well(void **state)
+{
+	(void) state;
+	net->nodes[0].broken[0] = true;
+	send_long(2);
+	net_finish(net, SEC);
+	assert_int_equal(rail(0, 0)->state, GAMMA_RAIL_DOUBTED);
+	assert_int_equal(net_flow(net, 0, 1)->rail, 1);
+	net_exchange(net);
+	net->nodes[0].broken[0] = false;
+	net_run(net, SEC);
+	assert_int_equal(rail(0, 0)->state, GAMMA_RAIL_USABLE);
+}
+
+/* A peer that does not poll says nothing by any rail. */
+static void doubt__not_when_the_peer_computes(void **state)
+{
+	(void) state;
+	send_long(2);
+	net_run(net, 300 * US);
+	net->nodes[1].wakes = net->now + 300 * MS;
+	net_finish(net, 5 * SEC);
+	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void doubt__at_once_when_the_nic_is_down(void **state)
+{
+	(void) state;
+	send_long(2);
+	net_run(net, 500 * US);
+	net->nodes[0].broken[1] = true;
+	gamma_rails_down(&net->nodes[0].ep.local, 1, net->now);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_DOUBTED);
+	assert_int_equal(rail(0, 1)->in_flight, 0);
+	net_finish(net, SEC);
+}
+
+static void doubt__never_of_the_last_rail(void **state)
+{
+	(void) state;
+	gamma_rails_down(&net->nodes[0].ep.local, 1, net->now);
+	gamma_rails_down(&net->nodes[0].ep.local, 0, net->now);
+	assert_int_equal(rail(0, 0)->state, GAMMA_RAIL_USABLE);
+	assert_int_equal(net_flow(net, 0, 1)->rail, 0);
+}
+
+/* ---- MTU ---- */
+
+static void mtu__of_the_own_second_nic_is_lowered(void **state)
+{
+	(void) state;
+	two_nics(20 * US, 1500, 9000);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 2000, net->now);
+	assert_int_equal(rail(0, 1)->mtu, 2000);
+	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
+	send_long(1);
+	net_finish(net, SEC);
+}
+
+/* ---- aliases ---- */
+
+static void alias__ends_with_its_flow(void **state)
+{
+	const struct gamma_flow *flow = net_flow(net, 1, 0);
+	struct gamma_endpoint *endpoint = &net->nodes[1].ep;
+	uint8_t mac[GAMMA_MAC_LEN];
+
+	(void) state;
+	memcpy(mac, flow->rails->rail[1].mac, sizeof(mac));
+	assert_ptr_equal(gamma_peers_find(endpoint, mac, flow->port, flow->epoch), flow);
+	assert_null(gamma_peers_find(endpoint, mac, flow->port, flow->epoch + 1));
+	gamma_peers_forget(&endpoint->local, net_flow(net, 1, 0), net->now);
+	for (uint32_t i = 0; i < GAMMA_ALIAS_CHAINS; i++)
+		assert_null(endpoint->aliases[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RAILS_TEST(validate__both_ends_prove_the_second),
+		RAILS_TEST(validate__not_while_it_is_cut),
+		RAILS_TEST(validate__a_peer_with_one_nic_has_one_rail),
+		RAILS_TEST(validate__the_second_has_an_mtu_of_its_own),
+		RAILS_TEST(list__of_equal_or_no_addresses_is_malformed),
+		RAILS_TEST(list__that_is_forged_replaces_nothing),
+		RAILS_TEST(flag__no_flow_begins_by_another_rail),
+		RAILS_TEST(choose__long_messages_leave_by_both),
+		RAILS_TEST(choose__what_is_ordered_leaves_by_one),
+		RAILS_TEST(choose__the_shorter_round_trip),
+		RAILS_TEST(loss__not_for_what_another_rail_brings),
+		RAILS_TEST(loss__one_frame_of_a_rail_is_sent_again_once),
+		RAILS_TEST(doubt__a_rail_that_is_cut_and_back),
+		RAILS_TEST(doubt__the_first_rail_as_well),
+		RAILS_TEST(doubt__not_when_the_peer_computes),
+		RAILS_TEST(doubt__at_once_when_the_nic_is_down),
+		RAILS_TEST(doubt__never_of_the_last_rail),
+		RAILS_TEST(mtu__of_the_own_second_nic_is_lowered),
+		RAILS_TEST(alias__ends_with_its_flow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
