@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # As test_loss.sh and test_reliability.sh, what applies over UDP: datagrams that are lost, doubled,
-# late, out of order or damaged; a cable that is pulled; a path that carries less than the NICs; a
-# server that is started again. With GAMMA_TEST_LONG=1 more of each.
+# late, out of order or damaged; a cable that is pulled; a process that is stopped; a path that
+# carries less than the NICs. With GAMMA_TEST_LONG=1 more of each.
 # What stands in single quotes is jq's.
 # shellcheck disable=SC2016,SC2119
 # shellcheck source-path=SCRIPTDIR source=lib.sh
