@@ -60,21 +60,3 @@ bool gamma_links_wait(const struct gamma_endpoint *endpoint)
 			return true;
 	return false;
 }
-
-bool gamma_links_arm(const struct gamma_endpoint *endpoint)
-{
-	bool any = false;
-
-	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
-		any |= endpoint->rails[r].link->ops->arm(endpoint->rails[r].link);
-	return any;
-}
-
-unsigned gamma_links_fds(const struct gamma_endpoint *endpoint, int *fds)
-{
-	unsigned count = 0;
-
-	for (unsigned r = 1; r < GAMMA_RAILS_MAX; r++)
-		fds[count++] = endpoint->rails[r].link ? endpoint->rails[r].link->fd : -1;
-	return count;
-}

@@ -33,9 +33,5 @@ struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, ui
 uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gamma_link *link);
 /* Whether another rail than the first may have frames. */
 bool gamma_links_wait(const struct gamma_endpoint *endpoint);
-/* Before sleeping: true if one has a frame already. */
-bool gamma_links_arm(const struct gamma_endpoint *endpoint);
-/* What else to sleep on; returns how many. */
-unsigned gamma_links_fds(const struct gamma_endpoint *endpoint, int *fds);
 
 #endif /* GAMMA_ENGINE_LINKS_H */
