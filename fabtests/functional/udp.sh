@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2034
 #
 # Programs of ordinary users without daemon or capability, which therefore use UDP. Sourced by
 # test_udp.sh and test_udp_ipv6.sh after lib.sh.

@@ -50,18 +50,18 @@ def datagram(frame, payload):
 
 def trains(frames):
     """Pairs of a first frame and the payload of its datagram."""
-    draw, first, payload, size = random.Random(AGAIN_SEED), None, b"", 0
+    draw, first, payload, size = random.Random(AGAIN_SEED), b"", b"", 0
     for frame in frames:
         part = bytes(over_udp(frame))
-        joins = first is not None and part and frame[:12] == first[:12] and \
+        joins = first and part and frame[:12] == first[:12] and \
             part[:4] == payload[:4] and len(part) == size and is_whole(frame) and \
             len(payload) < TRAIN_MAX * size and draw.random() < 0.8
-        if not joins and first is not None:
+        if not joins and first:
             yield first, payload
         if not joins:
             first, payload, size = frame, b"", len(part)
         payload += part
-    if first is not None:
+    if first:
         yield first, payload
 
 

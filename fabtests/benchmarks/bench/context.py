@@ -25,14 +25,12 @@ KEPT_S = 3600 # longer than anything is kept
 STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 MiB
 
 
-class Context:
-    """scale: factor on the time and the number of messages of each measurement; quick: fewer cases;
-    brief: one case of each kind; switch: never back to back."""
+class Labs:
+    """The labs of a run, and the pairs of programs that are kept in them. switch: never back to
+    back."""
 
-    def __init__(self, build, prefix, probe, *, scale=1, quick=False, brief=False, switch=False):
-        self.build, self.prefix, self.scale, self.probe = Path(build), prefix, scale, probe
-        self.quick, self.brief, self.switch = quick or brief, brief, switch
-        self.programs = self.build / "fabtests" / "benchmarks"
+    def __init__(self, build, prefix, switch):
+        self.build, self.prefix, self.switch = Path(build), prefix, switch
         self.labs = {}
         self.kept = {}  # command lines -> the pair that they have started
 
@@ -73,6 +71,17 @@ class Context:
         for process in [lab.begin_down() for lab in self.labs.values()]:
             process.wait()
         self.labs.clear()
+
+
+class Context(Labs):
+    """scale: factor on the time and the number of messages of each measurement; quick: fewer cases;
+    brief: one case of each kind."""
+
+    def __init__(self, build, prefix, probe, *, scale=1, quick=False, brief=False, switch=False):
+        super().__init__(build, prefix, switch)
+        self.scale, self.probe = scale, probe
+        self.quick, self.brief = quick or brief, brief
+        self.programs = self.build / "fabtests" / "benchmarks"
 
     def count(self, number):
         return max(10, int(number * self.scale))

@@ -20,8 +20,8 @@ COPIED = "bytes copied on arrival"
 MPI_CASES = ((1500, (0, 1024)), (9000, (4096,)))
 
 
-def mpi_name(ports, mtu):
-    return f"MPI, {'with' if ports else 'without'} ports, MTU {mtu}"
+def mpi_name(with_ports, mtu):
+    return f"MPI, {'with' if with_ports else 'without'} ports, MTU {mtu}"
 
 
 def ports_line(ctx, lab, mode, size, count, extra=None):
@@ -63,9 +63,9 @@ def ucx_values(ctx, lab):
     return [Value("half round trip", "us", float(lines[-1][1]), 8)]
 
 
-def mpi_case(ctx, ports, mtu, sizes):
-    words = f"{TRANSPORTS['btl gamma']} --mca btl_gamma_ports {int(ports)}"
-    return Case(mpi_name(ports, mtu), lambda: ping_pong(ctx.pair(mtu), words, sizes))
+def mpi_case(ctx, with_ports, mtu, sizes):
+    words = f"{TRANSPORTS['btl gamma']} --mca btl_gamma_ports {int(with_ports)}"
+    return Case(mpi_name(with_ports, mtu), lambda: ping_pong(ctx.pair(mtu), words, sizes))
 
 
 def ports(ctx):
