@@ -65,8 +65,8 @@ void stat_sum_print(const char *file)
 	printf("gamma: %u endpoints, %llu messages out, %llu in, %.3f MB out, %.3f MB in, "
 	       "%.1f %% by shared memory, %llu frames resent, %llu dropped, %llu credit stalls, "
 	       "%llu peers lost",
-	       sum.endpoints, (unsigned long long) (stats->messages_out + stats->datagrams_out),
-	       (unsigned long long) (stats->messages_in + stats->datagrams_in),
+	       sum.endpoints, (unsigned long long) stats->messages_out + stats->datagrams_out,
+	       (unsigned long long) stats->messages_in + stats->datagrams_in,
 	       (double) stats->bytes_out / 1e6, (double) stats->bytes_in / 1e6,
 	       stat_change_sent(stats)
 		       ? 100.0 * (double) (stats->tx_shm_inline + stats->tx_shm_rndv) /

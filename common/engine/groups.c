@@ -150,7 +150,7 @@ int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *
 	gamma_list_init(&group->entry);
 	group->addr = *addr;
 	ret = open_group(endpoint, group, receives, 0);
-	if (!ret && receives)
+	if (!ret && receives && group->link)
 		ret = watch_group_fd(endpoint, group->link->fd);
 	if (ret) {
 		gamma_groups_leave(endpoint, group);

@@ -173,7 +173,7 @@ static uint8_t least_loaded(const struct gamma_flow *flow)
 	uint64_t least = UINT64_MAX;
 	uint8_t best = flow->rail;
 
-	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
 		uint64_t time = (rails->rail[r].in_flight + 1) * frame_time(rails, r);
 
 		if (is_usable(rails, r) && !(flow->local->rails_busy >> r & 1) && time < least) {
@@ -243,7 +243,7 @@ uint8_t gamma_rails_of_ack(struct gamma_flow *flow)
 	if (came >> flow->rail & 1 && is_usable(rails, flow->rail))
 		return flow->rail;
 	came &= (uint8_t) ~flow->local->rails_busy;
-	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++)
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
 		if (came >> r & 1 && is_usable(rails, r))
 			return r;
 	if (flow->local->rails_busy >> rails->came_last & 1)
@@ -373,7 +373,7 @@ void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail)
 
 void gamma_rails_want_probes(struct gamma_flow *flow)
 {
-	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++)
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
 		if (is_usable(flow->rails, r) && other_is_usable(flow->rails, r))
 			gamma_rails_want_probe(flow, r);
 }
@@ -499,7 +499,7 @@ static bool enter_list(struct gamma_flow *flow, const struct gamma_fields *field
 		return false;
 	if (proven)
 		flow->rails->count = (uint8_t) gamma_min(list.count, flow->local->rail_count);
-	for (uint8_t r = 1; r < gamma_min(list.count, flow->local->rail_count); r++)
+	for (unsigned r = 1; r < gamma_min(list.count, flow->local->rail_count); r++)
 		enter_address(flow, r, &list.rails[r], proven);
 	return true;
 }
@@ -759,7 +759,7 @@ void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now)
 		ask_again(flow, now);
 	if (rails->asking)
 		look_at(flow, rails->ask_look);
-	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
 		if (rails->rail[r].look <= now)
 			look_at_rail(flow, r, now);
 		if (rails->rail[r].look != GAMMA_NEVER)

@@ -628,7 +628,7 @@ static bool poll_rails(struct gamma_flow *flow, uint64_t now, struct gamma_frame
 		poll_list(flow, GAMMA_KIND_PROBE, GAMMA_PROBE_RAILS, rails->ask, frame);
 		return true;
 	}
-	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
 		if (rails->rail[r].answers) {
 			rails->rail[r].answers = false;
 			flow->probed_rail = r;
