@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "wire/wire.h"
 
 struct gamma_fields;
@@ -95,28 +96,33 @@ struct gamma_rails {
 	uint32_t listed;   /* number of that question */
 };
 
+/* None of these is inlined: most flows have one rail, and their path stays as short as it is. */
+
 /* A flow begins, of an endpoint with several NICs. Without memory it has one rail. */
-void gamma_rails_init(struct gamma_flow *flow);
-void gamma_rails_free(struct gamma_flow *flow);
+GAMMA_NOINLINE void gamma_rails_init(struct gamma_flow *flow);
+GAMMA_NOINLINE void gamma_rails_free(struct gamma_flow *flow);
 /* The peer has been heard, for the first time: asks for its rails. */
-void gamma_rails_heard(struct gamma_flow *flow, uint64_t now);
+GAMMA_NOINLINE void gamma_rails_heard(struct gamma_flow *flow, uint64_t now);
 
 /* ---- the way out ---- */
 
 /* The rail of the next DATA frame; spread: its bytes have a place at the receiver already, so that
  * its order does not matter. Until gamma_rails_polled, frames may be as large as that rail takes.
  */
-uint8_t gamma_rails_choose(struct gamma_flow *flow, bool spread);
+GAMMA_NOINLINE uint8_t gamma_rails_choose(struct gamma_flow *flow, bool spread);
 /* The same of a frame that left before. */
-uint8_t gamma_rails_choose_again(struct gamma_flow *flow, struct gamma_sent *sent, bool spread);
-void gamma_rails_use(struct gamma_flow *flow, uint8_t rail);
-void gamma_rails_polled(struct gamma_flow *flow);
+GAMMA_NOINLINE uint8_t gamma_rails_choose_again(struct gamma_flow *flow, struct gamma_sent *sent,
+						bool spread);
+GAMMA_NOINLINE void gamma_rails_use(struct gamma_flow *flow, uint8_t rail);
+GAMMA_NOINLINE void gamma_rails_polled(struct gamma_flow *flow);
 /* The rail of an acknowledgement of its own. */
-uint8_t gamma_rails_of_ack(struct gamma_flow *flow);
+GAMMA_NOINLINE uint8_t gamma_rails_of_ack(struct gamma_flow *flow);
 /* MAC addresses and flag of a frame that leaves by another rail than the first. */
-void gamma_rails_address(const struct gamma_flow *flow, uint8_t rail, struct gamma_fields *fields,
-			 const uint8_t **to, const uint8_t **from);
-void gamma_rails_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now);
+GAMMA_NOINLINE void gamma_rails_address(const struct gamma_flow *flow, uint8_t rail,
+					struct gamma_fields *fields, const uint8_t **to,
+					const uint8_t **from);
+GAMMA_NOINLINE void gamma_rails_transmitted(struct gamma_flow *flow, struct gamma_sent *sent,
+					    uint64_t now);
 /* A probe of that rail leaves now. */
 void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now);
 /* It cannot leave now. */
@@ -124,34 +130,37 @@ void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now
 /* Bytes to which the next probe of that rail is to be padded; 0: not at all. */
 uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail);
 /* Asks for a probe of a rail; of all that are used. */
-void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail);
-void gamma_rails_want_probes(struct gamma_flow *flow);
+GAMMA_NOINLINE void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail);
+GAMMA_NOINLINE void gamma_rails_want_probes(struct gamma_flow *flow);
 /* The endpoint's own rails, as they are advertised to peers. */
 void gamma_rails_list(const struct gamma_local *local, struct gamma_rails_list *list);
 
 /* ---- the way in ---- */
 
 /* A PROBE for rails; false: it is another one. */
-bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *fields,
-		       const uint8_t *payload);
+GAMMA_NOINLINE bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *fields,
+				      const uint8_t *payload);
 /* An answer to one, or to what an endpoint with one rail takes for a plain probe; false: it is
  * another one. */
-bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload, uint64_t now);
+GAMMA_NOINLINE bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
+					 const uint8_t *payload, uint64_t now);
 
 /* ---- evidence ---- */
 
-struct gamma_loss_of_rail *gamma_rails_loss(struct gamma_flow *flow, uint8_t rail);
+GAMMA_NOINLINE struct gamma_loss_of_rail *gamma_rails_loss(struct gamma_flow *flow, uint8_t rail);
 /* How long to wait for a sign of the peer while frames are in flight by rails, ns. */
-uint64_t gamma_rails_answer_time(const struct gamma_flow *flow);
+GAMMA_NOINLINE uint64_t gamma_rails_answer_time(const struct gamma_flow *flow);
 /* A DATA frame that was in flight has arrived. */
-void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t heard);
+GAMMA_NOINLINE void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent,
+					  uint64_t heard);
 /* It is lost, and so not in flight any more. */
-void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent);
+GAMMA_NOINLINE void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent);
 /* A frame above the least MTU has arrived, or is lost; not of the first rail. */
-void gamma_rails_large_passed(struct gamma_flow *flow, const struct gamma_sent *sent);
-void gamma_rails_large_lost(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now);
-void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now);
+GAMMA_NOINLINE void gamma_rails_large_passed(struct gamma_flow *flow,
+					     const struct gamma_sent *sent);
+GAMMA_NOINLINE void gamma_rails_large_lost(struct gamma_flow *flow, const struct gamma_sent *sent,
+					   uint64_t now);
+GAMMA_NOINLINE void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now);
 /* This host's NIC takes no frame: all flows that can, use others. */
 void gamma_rails_down(struct gamma_local *local, uint8_t rail, uint64_t now);
 /* The MTU of this host's NIC, another one than the first, has been lowered. */

@@ -212,6 +212,7 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 	uint64_t window =
 		gamma_timers_is_set(flow, GAMMA_TIMER_LOSS) ? gamma_loss_reorder_window(flow) : 0;
 	uint32_t una = tx->una;
+	bool later; /* transmissions have arrived */
 
 	if (gamma_seq_before(tx->next, fields->ack))
 		return false;
@@ -230,10 +231,10 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 	if (fields->extensions & (GAMMA_EXT_SACK | GAMMA_EXT_SACK_LONG))
 		take_sack(flow, fields, heard);
 	gamma_credit_receive_limit(flow, fields->limit);
-	if (gamma_loss_evidence(flow) != evidence ||
-	    (window && gamma_loss_reorder_window(flow) < window))
+	later = gamma_loss_evidence(flow) != evidence;
+	if (later || (window && gamma_loss_reorder_window(flow) < window))
 		gamma_loss_detect(flow, now);
-	gamma_loss_acked(flow, tx->una != una || gamma_loss_evidence(flow) != evidence, now);
+	gamma_loss_acked(flow, tx->una != una || later, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
 	if ((tx->una != una && gamma_send_has_frames(flow)) || gamma_unlikely(flow->congestion.on))
 		gamma_flow_ready(flow);

@@ -88,7 +88,7 @@ in_udp() { # NAME SEED|- CAPTURE...
 	python3 -B "$top_srcdir/fabtests/functional/udp_pcap.py" "$2" "$work/$1.pcap" "${@:3}"
 }
 in_udp udp-loss - "$work/one-loss.pcap"
-says "over UDP the heuristic finds the frames" udp-loss '0\.0\.0\.1 GAMMA .*DATA BULK Number=[0-9]+ .*\(the last of [2-8] frames\)'
+says "over UDP the heuristic finds the frames" udp-loss '0\.0\.0\.1 +GAMMA .*DATA BULK Number=[0-9]+ .*\(the last of [2-8] frames\)'
 counts "over UDP one frame was lost, and one is a retransmission" udp-loss \
 	'gamma.expert.retransmission' 'gamma.kind == 1 && gamma.flags.again == 1'
 counts "over UDP all frames are whole" udp-loss udp 'gamma.checksum.status == "good"'

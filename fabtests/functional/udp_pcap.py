@@ -19,6 +19,8 @@ AGAIN_SEED = 7
 
 def is_whole(frame):
     """Whether the header's checksum is right, as it stands in the capture."""
+    if len(frame) < ETH_LEN + HEADER_LEN:
+        return False
     end = ETH_LEN + frame[ETH_LEN + LENGTH_AT]
     at = ETH_LEN + CHECKSUM_AT
     return len(frame) >= end >= ETH_LEN + HEADER_LEN and \
