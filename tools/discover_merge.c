@@ -341,7 +341,6 @@ static void check_fault(const struct merge *merge, enum fault fault)
 {
 	struct discover *discover = merge->discover;
 	bool *named = calloc(discover->count + 1, sizeof(*named));
-	unsigned hosts = 0;
 
 	if (!named)
 		discover_fail("out of memory");
@@ -349,7 +348,6 @@ static void check_fault(const struct merge *merge, enum fault fault)
 		struct tally tally = tally_of(merge, i, fault);
 
 		named[i] = discover_check_is_common(tally.bad, tally.paths);
-		hosts += named[i];
 		if (named[i])
 			note_host(merge, i, fault, &tally);
 	}

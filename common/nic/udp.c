@@ -113,8 +113,9 @@ static const char *judge(const struct gamma_nic *nic, bool has_address,
 	static const char *const without_address[] = {
 		[GAMMA_NIC_UDP_ANY] =
 			"has no IP address, which UDP needs: give it one with `ip address add`",
-		[GAMMA_NIC_UDP_IPV6] = "has no IPv6 address: give it one with `ip address add`, or "
-				       "use IPv4 (FI_GAMMA_LINK=udp)",
+		[GAMMA_NIC_UDP_IPV6] =
+			("has no IPv6 address: give it one with `ip address add`, or use IPv4 "
+			 "(FI_GAMMA_LINK=udp)"),
 		[GAMMA_NIC_UDP_IPV4] = "has no IPv4 address: give it one with `ip address add`",
 	};
 
