@@ -132,12 +132,18 @@ static void damage(struct net *net, uint8_t *bytes, const struct gamma_fields *f
 	bytes[GAMMA_ETH_LEN + bit / 8] ^= (uint8_t) (1u << bit % 8);
 }
 
+/* A node's second NIC differs from the first by that byte of its MAC address. */
+static uint8_t rail_of(const struct net *net, const uint8_t *frame)
+{
+	return net->options.nics > 1 ? frame[2] : 0;
+}
+
 static void transmit(struct net *net, unsigned from, uint8_t *bytes, size_t len)
 {
 	struct node *node = &net->nodes[from];
 	struct gamma_fields fields;
 	unsigned to = node_of_mac(bytes);
-	unsigned rail = bytes[2]; /* of the MAC address */
+	unsigned rail = rail_of(net, bytes);
 	uint64_t delay = 0, at;
 	enum fate fate;
 
@@ -196,8 +202,9 @@ static unsigned node_send(struct node *node, struct gamma_link *link,
 			*error = -EAGAIN;
 			return i;
 		}
-		assert_true(len <= (bytes[2] ? node->second.mtu : node->ep.local.limits.mtu) +
-					   GAMMA_ETH_LEN);
+		assert_true(len <=
+			    (rail_of(net, bytes) ? node->second.mtu : node->ep.local.limits.mtu) +
+				    GAMMA_ETH_LEN);
 		transmit(net, index_of(node), bytes, len);
 	}
 	return count;
@@ -769,7 +776,7 @@ static void progress(struct node *node)
 
 	arrival.behind = false;
 	while (node->link.ops->next(&node->link, &arrival)) {
-		local->rail = arrival.frame[2]; /* of the MAC address */
+		local->rail = rail_of(net, arrival.frame);
 		gamma_dispatch(&node->ep, node->ep.shm ? &node->ep.shm->link : &node->link,
 			       &arrival, net->now);
 		node->link.ops->release(&node->link);
