@@ -42,14 +42,17 @@ static bool is_here(const struct gamma_take *take, uint32_t frame)
 enum gamma_take_result gamma_take_frame(struct gamma_take *take, uint32_t frame,
 					const uint8_t *bytes, uint32_t len, uint64_t now)
 {
-	uint8_t *at = take->to + (uint64_t) frame * take->payload;
+	uint8_t *at;
 
 	if (frame >= take->frames || len != gamma_take_len(take->bytes, take->payload, frame))
 		return GAMMA_TAKE_BAD;
 	if (is_here(take, frame))
 		return GAMMA_TAKE_DUPLICATE;
-	if (len && bytes != at)
-		memcpy(at, bytes, len);
+	if (len) { /* a message of no bytes may have no memory */
+		at = take->to + (uint64_t) frame * take->payload;
+		if (bytes != at)
+			memcpy(at, bytes, len);
+	}
 	take->here[frame / 64] |= 1ull << frame % 64;
 	take->have++;
 	if (frame > take->seen && take->gap_at == GAMMA_NEVER)
