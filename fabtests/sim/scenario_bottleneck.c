@@ -3,7 +3,6 @@
  * A flow over UDP shares a port of 100 Mbit/s on a routed path with other traffic: a TCP sender
  * with CUBIC (RFC 9438) and HyStart, modelled here by its window alone.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "scenario.h"
@@ -39,6 +38,16 @@ struct segment {
 	bool lost;
 };
 
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 static double cube_root(double value)
 {
 	double root = value > 1 ? value : 1;
@@ -65,14 +74,14 @@ static void grow(struct tcp *tcp)
 	target = tcp->most + 0.4 * since * since * since;
 	tcp->reno += 9.0 / 17 / tcp->window;
 	if (target > tcp->window)
-		tcp->window += fmin((target - tcp->window) / tcp->window, 0.5);
-	tcp->window = fmax(tcp->window, tcp->reno);
+		tcp->window += smaller((target - tcp->window) / tcp->window, 0.5);
+	tcp->window = larger(tcp->window, tcp->reno);
 }
 
 static void reduce(struct tcp *tcp)
 {
 	tcp->most = tcp->window < tcp->most ? 0.85 * tcp->window : tcp->window;
-	tcp->window = fmax(0.7 * tcp->window, 2.0);
+	tcp->window = larger(0.7 * tcp->window, 2.0);
 	tcp->slow_start = tcp->window;
 	tcp->began = 0;
 	tcp->recover = tcp->next;
