@@ -23,19 +23,7 @@
 #include <stdio.h>
 #include <sys/uio.h>
 
-/* A failed check ends the process; the peer notices and ends as well. */
-void fail_check(const char *file, int line, const char *what, long long is, long long should);
-#define CHECK(condition)                                                  \
-	do {                                                              \
-		if (!(condition))                                         \
-			fail_check(__FILE__, __LINE__, #condition, 0, 0); \
-	} while (0)
-#define CHECK_EQ(is, should)                                                              \
-	do {                                                                              \
-		long long is_ = (long long) (is), should_ = (long long) (should);         \
-		if (is_ != should_)                                                       \
-			fail_check(__FILE__, __LINE__, #is " == " #should, is_, should_); \
-	} while (0)
+#include "check.h"
 
 enum {
 	PATIENCE_S = 120, /* for anything that must happen; see stall_s in lib.sh */

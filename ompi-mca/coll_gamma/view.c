@@ -36,9 +36,9 @@ int coll_gamma_view_open(struct coll_gamma_view *view, const void *data, size_t 
 	return copied ? coll_gamma_view_fill(view, data, count, type) : OMPI_SUCCESS;
 }
 
-/* From data, if the view is a copy. */
-int coll_gamma_view_fill(struct coll_gamma_view *view, const void *data, size_t count,
-			 const struct ompi_datatype_t *type)
+/* Between data and the copy, if there is one. */
+static int convert(const struct coll_gamma_view *view, void *data, size_t count,
+		   const struct ompi_datatype_t *type, bool into_data)
 {
 	struct iovec iov = {.iov_base = view->copy, .iov_len = size_of(type, count)};
 	opal_convertor_t convertor;
@@ -48,30 +48,31 @@ int coll_gamma_view_fill(struct coll_gamma_view *view, const void *data, size_t 
 	if (!view->copy)
 		return OMPI_SUCCESS;
 	OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-	opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, count,
-						 data, 0, &convertor);
-	opal_convertor_pack(&convertor, &iov, &iovecs, &bytes);
+	if (into_data) {
+		opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super,
+							 count, data, 0, &convertor);
+		opal_convertor_unpack(&convertor, &iov, &iovecs, &bytes);
+	} else {
+		opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super,
+							 count, data, 0, &convertor);
+		opal_convertor_pack(&convertor, &iov, &iovecs, &bytes);
+	}
 	OBJ_DESTRUCT(&convertor);
 	return bytes == size_of(type, count) ? OMPI_SUCCESS : OMPI_ERROR;
+}
+
+/* From data, if the view is a copy. */
+int coll_gamma_view_fill(struct coll_gamma_view *view, const void *data, size_t count,
+			 const struct ompi_datatype_t *type)
+{
+	return convert(view, (void *) data, count, type, false);
 }
 
 /* Back into data, if the view is a copy. */
 int coll_gamma_view_scatter(const struct coll_gamma_view *view, void *data, size_t count,
 			    const struct ompi_datatype_t *type)
 {
-	struct iovec iov = {.iov_base = view->copy, .iov_len = size_of(type, count)};
-	opal_convertor_t convertor;
-	size_t bytes = iov.iov_len;
-	uint32_t iovecs = 1;
-
-	if (!view->copy)
-		return OMPI_SUCCESS;
-	OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-	opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super, count,
-						 data, 0, &convertor);
-	opal_convertor_unpack(&convertor, &iov, &iovecs, &bytes);
-	OBJ_DESTRUCT(&convertor);
-	return bytes == size_of(type, count) ? OMPI_SUCCESS : OMPI_ERROR;
+	return convert(view, data, count, type, true);
 }
 
 void coll_gamma_view_close(struct coll_gamma_view *view)
