@@ -11,236 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "draw_plan.h"
 
-enum { NODES_MAX = 64, MESSAGES_MIN = 200, MESSAGES_MORE = 120, SLICE_US = 500 };
-
-struct plan {
-	struct sim_config config;
-	uint64_t random;
-	bool lossless;   /* nothing may get lost, doubled or reordered */
-	unsigned faults; /* kinds of faults */
-	unsigned messages;
-	unsigned shape;   /* of the traffic */
-	uint64_t span;    /* ns */
-	uint64_t heal;    /* ns: every fault has ended by then */
-	uint64_t silence; /* ns: the longest that a node may be silent */
-	uint64_t longest; /* bytes of a message */
-	uint64_t volume;  /* bytes in all */
-	bool unposted;    /* some receives never come */
-	unsigned partial; /* percent of messages to addresses without epoch */
-	bool wrap;
-	bool dead;      /* some node goes for good, or comes back as another incarnation */
-	bool tunnel;    /* the switch passes less than 1,500 bytes */
-	unsigned rails; /* NICs of a host at most; 0: all have one */
-};
+enum { MESSAGES_MIN = 200, MESSAGES_MORE = 120, SLICE_US = 500 };
 
 enum shape { ALL_TO_ALL, TO_ONE, RING, PAIRS, SHAPES };
-
-/* ---- dice ---- */
-
-static uint64_t dice(struct plan *plan)
-{
-	uint64_t z = plan->random += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (z ^ z >> 31) >> 8;
-}
-
-static bool percent(struct plan *plan, unsigned chance)
-{
-	return dice(plan) % 100 < chance;
-}
-
-/* Between low and high, every power of two equally likely. */
-static uint64_t spread(struct plan *plan, uint64_t low, uint64_t high)
-{
-	unsigned powers = 0;
-	uint64_t value;
-
-	while (low << powers < high)
-		powers++;
-	value = low << dice(plan) % (powers + 1);
-	value += dice(plan) % (value + 1);
-	return gamma_min(value, high);
-}
-
-#define PICK(plan, ...)       \
-	(((const uint64_t[]){ \
-		__VA_ARGS__})[dice(plan) % gamma_array_size(((const uint64_t[]){__VA_ARGS__}))])
-
-/* ---- hosts and network ---- */
-
-static unsigned draw_nodes(struct plan *plan)
-{
-	unsigned skew = (unsigned) (dice(plan) % 100);
-
-	if (skew < 45)
-		return 2 + (unsigned) (dice(plan) % 2);
-	if (skew < 75)
-		return 4 + (unsigned) (dice(plan) % 5);
-	if (skew < 93)
-		return 9 + (unsigned) (dice(plan) % 16);
-	return 25 + (unsigned) (dice(plan) % (NODES_MAX - 24));
-}
-
-static void draw_mtu(struct plan *plan)
-{
-	struct sim_config *config = &plan->config;
-
-	config->mtu = (uint32_t) PICK(plan, 1500, 1500, 9000);
-	if (percent(plan, 25))
-		for (unsigned i = 0; i < config->nodes; i++)
-			config->mtus[i] = (uint32_t) PICK(plan, 1500, 9000);
-	if (percent(plan, 30))
-		config->switch_mtu = (uint32_t) PICK(plan, 1500, 9000);
-}
-
-static void draw_rates(struct plan *plan)
-{
-	struct sim_config *config = &plan->config;
-	const uint64_t giga = 1000000000;
-
-	config->rate = PICK(plan, 1, 10, 25, 100) * giga;
-	if (percent(plan, 20))
-		for (unsigned i = 0; i < config->nodes; i++)
-			config->rates[i] = PICK(plan, 1, 10, 25, 100) * giga;
-}
-
-/* In most runs all applications take a complete message in one step; in others each host
- * draws. It uses its own random numbers, so that the rest of a run is drawn as without it. */
-static void draw_taking(struct plan *plan)
-{
-	struct plan own = {.random = plan->config.seed ^ 0x9e6c63d0};
-	bool mixed = percent(&own, 40), late = percent(&own, 50);
-
-	for (unsigned i = 0; mixed && i < plan->config.nodes; i++)
-		plan->config.delivery[i] =
-			(uint8_t) (dice(&own) % (late ? SIM_DELIVERIES : SIM_AT_ONCE_POSTS_AFTER));
-}
-
-/* One run in eight is over UDP between subnets, drawn by numbers of its own too. */
-static void draw_routed(struct plan *plan)
-{
-	struct plan own = {.random = plan->config.seed ^ 0x2c1b3c6d};
-
-	plan->config.routed = percent(&own, 12);
-}
-
-/* And one in eight sends and takes trains. */
-static void draw_trains(struct plan *plan)
-{
-	struct plan own = {.random = plan->config.seed ^ 0x7f4a7c15};
-
-	plan->config.trains = percent(&own, 12);
-}
-
-/* In three runs of ten half of the messages go to active ports. */
-static void draw_ports(struct plan *plan)
-{
-	struct plan own = {.random = plan->config.seed ^ 0x3c6ef372};
-
-	plan->config.ports = percent(&own, 30);
-}
-
-/* In one run in eight hosts have several NICs, whose networks differ in rate, delay and MTU. Flows
- * are forgotten sooner, so that some are. */
-static void draw_rails(struct plan *plan)
-{
-	struct plan own = {.random = plan->config.seed ^ 0xb5297a4d};
-	struct sim_config *config = &plan->config;
-	unsigned most = percent(&own, 60) ? 2 : SIM_RAILS_MAX;
-
-	if (!percent(&own, 12) || config->trains || config->routed)
-		return;
-	for (unsigned i = 0; i < config->nodes; i++)
-		config->nics[i] =
-			percent(&own, 80) ? (uint8_t) most : (uint8_t) (1 + dice(&own) % most);
-	for (unsigned r = 1; r < most; r++)
-		config->rails[r] = (struct sim_rail){
-			.rate = PICK(&own, 0, 0, 1, 10, 100) * 1000000000,
-			.latency = percent(&own, 50) ? config->latency * spread(&own, 1, 16) : 0,
-			.mtu = (uint32_t) PICK(&own, 0, 0, 1500, 9000),
-			.slots = (uint32_t) PICK(&own, 0, 64, 256, 2048),
-			.loss = plan->lossless || percent(&own, 70) ? 0 : 20000,
-		};
-	config->forget = 6 * SIM_SEC;
-	plan->rails = most;
-}
-
-static void draw_config(struct plan *plan)
-{
-	struct sim_config *config = &plan->config;
-
-	sim_config_default(config);
-	config->nodes = draw_nodes(plan);
-	config->slots = (uint32_t) PICK(plan, 64, 64, 128, 256, 512, 2048);
-	draw_mtu(plan);
-	draw_rates(plan);
-	config->latency = spread(plan, SIM_US, 100 * SIM_US);
-	config->port_buffer = plan->lossless ? 256 << 20 : spread(plan, 32 << 10, 4 << 20);
-	config->nic_queue = spread(plan, 32 << 10, 1 << 20);
-	config->inject_size = (uint32_t) PICK(plan, 64, 512, 512, 1024);
-	config->eager_size = PICK(plan, 4096, 16384, 16384, 65536);
-	config->peer_timeout = percent(plan, 10) ? 2 * SIM_SEC : 30 * SIM_SEC;
-	config->cost_frame = PICK(plan, 50, 100, 300, 1000);
-	config->cost_kib = PICK(plan, 60, 120, 300);
-	config->watched = percent(plan, 70);
-	config->unexpected_size = PICK(plan, 0, 1000, 20000, 1 << 20, 64 << 20, 64 << 20);
-	config->payload_crc = percent(plan, 25);
-	config->steps_max = 20000000;
-}
-
-/* ---- faults by chance ---- */
-
-static uint32_t share(struct plan *plan, uint32_t most)
-{
-	plan->faults++;
-	return (uint32_t) spread(plan, gamma_max(most / 256, 1), most);
-}
-
-static void draw_losses(struct plan *plan, struct sim_chances *chances)
-{
-	if (percent(plan, 50))
-		chances->loss = share(plan, 100000);
-	if (percent(plan, 30)) {
-		chances->burst_begin = share(plan, 20000);
-		chances->burst_end = (uint32_t) spread(plan, 10000, 300000);
-		chances->burst_loss = (uint32_t) PICK(plan, 300000, 700000, 1000000);
-	}
-	if (percent(plan, 30))
-		chances->header_damage = share(plan, 30000);
-	if (plan->config.payload_crc && percent(plan, 30))
-		chances->payload_damage = share(plan, 30000);
-}
-
-static void draw_disorder(struct plan *plan, struct sim_chances *chances)
-{
-	chances->reorder_delay = spread(plan, SIM_US, 2 * SIM_MS);
-	if (percent(plan, 35))
-		chances->duplicate = share(plan, 60000);
-	if (percent(plan, 35))
-		chances->reorder = share(plan, 200000);
-	if (percent(plan, 25)) {
-		chances->replay = share(plan, 20000);
-		chances->replay_delay = spread(plan, SIM_MS, 5 * SIM_SEC);
-	}
-}
-
-static void draw_chances(struct plan *plan, struct sim_chances *chances)
-{
-	if (percent(plan, 30))
-		chances->jitter = spread(plan, SIM_US, 500 * SIM_US);
-	if (percent(plan, 25))
-		chances->partly = share(plan, 200000);
-	if (plan->lossless)
-		return;
-	do {
-		draw_losses(plan, chances);
-		draw_disorder(plan, chances);
-	} while (plan->faults < 2);
-}
 
 /* ---- faults of hosts and cables ---- */
 
@@ -716,11 +491,7 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 	plan->silence = plan->span;
 	plan->config.copy_size = (uint32_t) PICK(plan, 0, 0, 4096, 16384);
 	plan->config.stamped = seed % 2; /* the same random numbers for all else */
-	draw_taking(plan);
-	draw_routed(plan);
-	draw_trains(plan);
-	draw_ports(plan);
-	draw_rails(plan);
+	draw_config_more(plan);
 }
 
 /* Each flow finds the size that passes by its own losses, and a stream behind it waits. */
@@ -868,7 +639,7 @@ static void count_run(const struct plan *plan, struct sim *sim)
 
 static void run(struct plan *plan, struct sim *sim)
 {
-	draw_chances(plan, &sim->chances);
+	draw_config_chances(plan, &sim->chances);
 	plan_hosts(plan, sim);
 	if (plan->silence + plan->span + SIM_SEC >= plan->config.peer_timeout) {
 		plan->dead = true;
