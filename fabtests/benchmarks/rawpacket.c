@@ -72,6 +72,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "round_trips.h"
 
 enum {
 	ETHERTYPE = 0x88B6,        /* IEEE local experimental 2: not the provider's 0x88B5 */
@@ -474,32 +475,6 @@ static void greet(struct link *link, uint32_t seq)
 	    link->iface, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
-
-	return (x > y) - (x < y);
-}
-
-static void print_pingpong(const struct options *opt, uint32_t size, uint64_t *rtt_ns)
-{
-	double mean = 0, median, min;
-
-	qsort(rtt_ns, opt->iterations, sizeof(*rtt_ns), compare);
-	for (uint32_t i = 0; i < opt->iterations; i++)
-		mean += (double) rtt_ns[i];
-	mean /= opt->iterations * 2000.0;
-	median = (double) rtt_ns[opt->iterations / 2] / 2000.0;
-	min = (double) rtt_ns[0] / 2000.0;
-	if (opt->json)
-		printf("{\"tool\":\"gamma-rawpacket\",\"mode\":\"pingpong\",\"size\":%u,"
-		       "\"iterations\":%u,\"median_us\":%.3f,\"min_us\":%.3f,\"mean_us\":%.3f}\n",
-		       size, opt->iterations, median, min, mean);
-	else
-		printf("%8u %10.3f %10.3f %10.3f\n", size, median, min, mean);
-	fflush(stdout);
-}
-
 static void pingpong(struct link *link, const struct options *opt, uint32_t size)
 {
 	uint64_t *rtt_ns = calloc(opt->iterations, sizeof(*rtt_ns));
@@ -520,7 +495,7 @@ static void pingpong(struct link *link, const struct options *opt, uint32_t size
 			rtt_ns[i - opt->warmup] = after - before;
 		before = after;
 	}
-	print_pingpong(opt, size, rtt_ns);
+	round_trips_print("gamma-rawpacket", opt->json, size, rtt_ns, opt->iterations);
 	free(rtt_ns);
 }
 

@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "round_trips.h"
 
 enum {
 	PORT = 18515,          /* the default */
@@ -367,32 +368,6 @@ static uint32_t greet(struct side *side, bool trains, uint32_t seq)
 	die("no answer: is gamma-rawudp -s running there, with the same -p?");
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
-
-	return (x > y) - (x < y);
-}
-
-static void print_pingpong(const struct options *opt, size_t size, uint64_t *rtt_ns)
-{
-	double mean = 0, median, min;
-
-	qsort(rtt_ns, opt->iterations, sizeof(*rtt_ns), compare);
-	for (unsigned i = 0; i < opt->iterations; i++)
-		mean += (double) rtt_ns[i];
-	mean /= opt->iterations * 2000.0;
-	median = (double) rtt_ns[opt->iterations / 2] / 2000.0;
-	min = (double) rtt_ns[0] / 2000.0;
-	if (opt->json)
-		printf("{\"tool\":\"gamma-rawudp\",\"mode\":\"pingpong\",\"size\":%zu,"
-		       "\"iterations\":%u,\"median_us\":%.3f,\"min_us\":%.3f,\"mean_us\":%.3f}\n",
-		       size, opt->iterations, median, min, mean);
-	else
-		printf("%8zu %10.3f %10.3f %10.3f\n", size, median, min, mean);
-	fflush(stdout);
-}
-
 static void pingpong(struct side *side, const struct options *opt, size_t size)
 {
 	uint64_t *rtt_ns = calloc(opt->iterations, sizeof(*rtt_ns));
@@ -412,7 +387,7 @@ static void pingpong(struct side *side, const struct options *opt, size_t size)
 			rtt_ns[i - opt->warmup] = after - before;
 		before = after;
 	}
-	print_pingpong(opt, size, rtt_ns);
+	round_trips_print("gamma-rawudp", opt->json, size, rtt_ns, opt->iterations);
 	free(rtt_ns);
 }
 
