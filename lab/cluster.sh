@@ -50,7 +50,7 @@ remove_labs() {
 
 parse_up() {
 	hosts='' mtu=1500 b2b=0 rate='' uplink=0 multicast=flood offloads=0 with_gammad=0 subnets=1
-	ipv6=0
+	ipv6=0 nics=1 one_switch=0 mtus=() rates=()
 	while (($#)); do
 		case $1 in
 		--b2b) b2b=1 ;;
@@ -58,11 +58,13 @@ parse_up() {
 		--offloads) offloads=1 ;;
 		--uplink) uplink=1 ;;
 		--ipv6) ipv6=1 ;;
-		--mtu | --rate | --subnets | --multicast)
+		--one-switch) one_switch=1 ;;
+		--mtu | --rate | --subnets | --multicast | --nics)
 			[[ -n ${2-} ]] || misuse "up: $1 needs a value"
 			case $1 in
-			--mtu) mtu=$2 ;;
-			--rate) rate=$2 ;;
+			--mtu) parse_nic_value --mtu mtus mtu "$2" ;;
+			--rate) parse_nic_value --rate rates rate "$2" ;;
+			--nics) nics=$2 ;;
 			--multicast) multicast=$2 ;;
 			--subnets) subnets=$2 ;;
 			esac
@@ -82,21 +84,27 @@ parse_up() {
 # A rate as tc reads it.
 rate_pattern='[0-9]+(\.[0-9]+)?([kmgt]i?)?bit'
 
+check_mtu() {
+	[[ $1 =~ ^[1-9][0-9]{1,4}$ ]] && (($1 >= 68 && $1 <= 65535)) ||
+		misuse "up: MTU '$1' is not from 68 to 65535"
+	[[ $ipv6 = 0 || $1 -ge 1280 ]] || misuse "up: --ipv6 needs an MTU of 1280 or more, not $1"
+}
+
+check_rate() {
+	[[ $1 =~ ^$rate_pattern$ ]] || misuse "up: '$1' is no rate such as 1gbit or 100mbit"
+}
+
 check_up() {
 	[[ $hosts =~ ^[1-9][0-9]?$ ]] || misuse "up needs the number of hosts, 1 to 99"
-	[[ $mtu =~ ^[1-9][0-9]{1,4}$ ]] && ((mtu >= 68 && mtu <= 65535)) ||
-		misuse "up: MTU '$mtu' is not from 68 to 65535"
-	[[ -z $rate || $rate =~ ^$rate_pattern$ ]] ||
-		misuse "up: '$rate' is no rate such as 1gbit or 100mbit"
-	[[ $uplink = 0 || -n $rate ]] || misuse "up: --uplink needs --rate: it is the rate it shapes to"
+	[[ $subnets = [12] ]] || misuse "up: '$subnets' subnets: 1 or 2"
+	check_nics
+	[[ $uplink = 0 ]] || is_shaped || misuse "up: --uplink needs --rate: it is the rate it shapes to"
 	[[ $multicast =~ ^(flood|filter|rate=$rate_pattern)$ ]] ||
 		misuse "up: --multicast '$multicast' is not flood, filter or rate=R such as rate=1mbit"
-	[[ $subnets = [12] ]] || misuse "up: '$subnets' subnets: 1 or 2"
-	[[ $ipv6 = 0 || $mtu -ge 1280 ]] || misuse "up: --ipv6 needs an MTU of 1280 or more, not $mtu"
 	if [[ $b2b = 1 ]]; then
 		[[ $subnets = 1 ]] || misuse "up: --b2b joins two hosts, without a router"
 		[[ $hosts = 2 ]] || misuse "up: --b2b joins two hosts, not $hosts"
-		[[ -z $rate ]] || misuse "up: --rate shapes at the switch's ports, and --b2b has no switch"
+		! is_shaped || misuse "up: --rate shapes at the switch's ports, and --b2b has no switch"
 		[[ $multicast = flood ]] || misuse "up: --multicast is the switch's, and --b2b has no switch"
 	fi
 }
@@ -119,30 +127,46 @@ usable_cpus() {
 	done
 }
 
+write_hosts() {
+	local i k
+	echo "127.0.0.1 localhost"
+	for ((i = 1; i <= hosts; i++)); do
+		echo "10.77.0.$i $(host_name "$i")"
+		echo "$(data_address "$i" 0) $(host_name "$i")-d"
+		[[ $ipv6 = 0 ]] || echo "$(data_address6 "$i" 0) $(host_name "$i")-6"
+		for ((k = 1; k < nics; k++)); do
+			echo "$(data_address "$i" "$k") $(host_name "$i")-d$k"
+			[[ $ipv6 = 0 ]] || echo "$(data_address6 "$i" "$k") $(host_name "$i")-6$k"
+		done
+	done
+}
+
+# What load_lab reads.
+write_conf() {
+	local i
+	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "uplink=$uplink" \
+		"multicast=$multicast" "subnets=$subnets" "offloads=$offloads" "ipv6=$ipv6" \
+		"nics=$nics" "one_switch=$one_switch" "mtus=()" "rates=()"
+	for i in "${!mtus[@]}"; do echo "mtus[$i]=${mtus[i]}"; done
+	for i in "${!rates[@]}"; do echo "rates[$i]=${rates[i]}"; done
+}
+
 make_state() {
-	local i node cpus
+	local i k node cpus
 	mapfile -t cpus < <(usable_cpus)
 	# Of its own, since programs start from there: where /run is mounted, nothing may be executed.
 	mkdir "$state/shared"
 	mount -t tmpfs -o mode=1777,nosuid,nodev gamma-shared "$state/shared"
 	visible_folders | LC_ALL=C sort -u >"$state/visible"
-	{
-		echo "127.0.0.1 localhost"
-		for ((i = 1; i <= hosts; i++)); do
-			echo "10.77.0.$i $(host_name "$i")"
-			echo "$(data_address "$i") $(host_name "$i")-d"
-			[[ $ipv6 = 0 ]] || echo "$(data_address6 "$i") $(host_name "$i")-6"
-		done
-	} >"$state/hosts"
+	write_hosts >"$state/hosts"
 	for ((i = 1; i <= hosts; i++)); do
 		node=$(host_name "$i")
 		mkdir -p "$state/$node/private"
 		echo "${cpus[(i - 1) % ${#cpus[@]}]}" >"$state/$node/cpu"
-		echo "$node 0x$(host_mac "$i" | sed 's/:/ 0x/g')"
+		for ((k = 1; k < nics; k++)); do mkdir "$(nic_state "$i" "$k")"; done
+		echo "$node 0x$(nic_mac "$i" 0 | sed 's/:/ 0x/g')"
 	done >"$state/gamma.conf"
-	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "uplink=$uplink" \
-		"multicast=$multicast" "subnets=$subnets" "offloads=$offloads" \
-		"ipv6=$ipv6" >"$state/conf"
+	write_conf >"$state/conf"
 }
 
 make_namespaces() {
@@ -160,38 +184,29 @@ switch_commands() {
 	echo "link set dev mgt up"
 	echo "link add name data $bridge"
 	# Set by itself, or the bridge would follow the smallest of its ports.
-	echo "link set dev data mtu $mtu up"
+	echo "link set dev data mtu $(bridge_mtu) up"
+	segment_commands
 	[[ $subnets = 1 ]] || router_commands
 	for ((i = 1; i <= hosts; i++)); do
 		echo "link add name m$i type veth peer name mgt0 netns $(host_ns "$i")"
 		echo "link set dev m$i master mgt up"
-		[[ $b2b = 0 ]] || continue
-		echo "link add name d$i mtu $mtu type veth peer name gam0 mtu $mtu" \
-			"address $(host_mac "$i") netns $(host_ns "$i")"
-		echo "link set dev d$i master $(data_bridge "$i") up"
 	done
-	[[ $b2b = 0 ]] ||
-		echo "link add name gam0 mtu $mtu address $(host_mac 1) netns $(host_ns 1)" \
-			"type veth peer name gam0 mtu $mtu address $(host_mac 2) netns $(host_ns 2)"
+	for ((i = 0; i < nics; i++)); do nic_commands "$i"; done
 }
 
-# Prints a shaper's parameters. A port's queue holds 512 KiB, about what a small switch has for one.
+# Prints the parameters of NIC $1's shapers. A port's queue holds 512 KiB, about what a small switch has for one.
 shaper() {
-	local burst=$((2 * (mtu + 14)))
+	local burst=$((2 * ($(nic_mtu "$1") + 14)))
 	((burst >= 32768)) || burst=32768
-	echo "tbf rate $rate burst $burst limit 524288"
-}
-
-rate_commands() {
-	local i
-	for ((i = 1; i <= hosts; i++)); do echo "qdisc add dev d$i root $(shaper)"; done
+	echo "tbf rate $(nic_rate "$1") burst $burst limit 524288"
 }
 
 # What the switch does with multicast frames that arrive at port $1. Broadcasts pass: hosts need
 # ARP. A filter has no group that anybody joined. A limit sends them through a device with a shaper
-# that queues next to nothing, so that what exceeds it is lost, as with storm control.
+# that queues next to nothing, so that what exceeds it is lost, as with storm control. Its NIC is $2.
 limit_multicast() {
-	local ns burst=$((4 * (mtu + 14)))
+	local ns size burst
+	size=$(nic_mtu "$2") burst=$((4 * ($(nic_mtu "$2") + 14)))
 	ns=$(switch_ns)
 	case $multicast in
 	filter)
@@ -199,7 +214,7 @@ limit_multicast() {
 		;;
 	rate=*)
 		ip -n "$ns" -batch - <<-END
-		link add name x$1 mtu $mtu type ifb
+		link add name x$1 mtu $size type ifb
 		link set dev x$1 up
 		END
 		tc -n "$ns" -batch - <<-END
@@ -259,17 +274,16 @@ ipv6_on() {
 
 # Runs in the switch's namespace, through "lab __host 0".
 set_up_switch() {
-	local file port
+	local file i
 	ipv6_off
 	switch_commands | ip -batch -
 	for file in /proc/sys/net/bridge/bridge-nf-call-*; do
 		[[ ! -e $file ]] || echo 0 >"$file"
 	done
-	if [[ -n $rate ]]; then rate_commands | tc -batch -; fi
-	if [[ $multicast != flood ]]; then
-		for port in $(seq -f d%g "$hosts"); do limit_multicast "$port"; done
+	if [[ $b2b = 0 ]]; then
+		# shellcheck disable=SC2046
+		for ((i = 0; i < nics; i++)); do set_up_ports "$i" $(nic_ports "$i"); done
 	fi
-	if [[ $b2b = 0 ]]; then data_offloads $(seq -f d%g "$hosts"); fi
 	if [[ $subnets = 2 ]]; then data_offloads r1 r2; fi
 	offloads_off $(seq -f m%g "$hosts")
 }

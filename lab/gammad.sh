@@ -4,7 +4,7 @@
 # gammad in the lab: this build's, on every host, so that ordinary users' programs need no
 # capability. Sourced by lab.
 
-gammad_slots=72	  # endpoints of a host
+gammad_slots=72	  # endpoints of a NIC
 gammad_ready_s=60 # for gammad to answer
 
 # Sets gammad_folder: the build's folder with gammad and gammactl, or that of the installed gammad.
@@ -33,7 +33,7 @@ cmd_gammad_host() {
 	load_lab
 	find_gammad
 	log=$state/gammad/$(host_name "$1").log
-	[[ -e /etc/gammad.conf ]] || echo "nic gam0 slots $gammad_slots" >/etc/gammad.conf
+	[[ -e /etc/gammad.conf ]] || nic_names | sed "s/.*/nic & slots $gammad_slots/" >/etc/gammad.conf
 	setsid "$gammad_folder/gammad" </dev/null >>"$log" 2>&1 9>&- &
 	echo $! >"$(gammad_pid_file "$1")"
 	while ((status == 1 && SECONDS < end)); do

@@ -6,27 +6,33 @@
 # Folders that each host has of its own. /run is the last to be put in place, as it hides $private.
 own_folders=(/tmp /var /dev/shm /run)
 
-# The host's own port, so that what it sends takes time. A socket's frames count as sent when they
+# The host's own port $1, so that what it sends takes time. A socket's frames count as sent when they
 # leave the queue, as with a NIC. Frames that bypass the queueing discipline are not shaped.
 shape_uplink() {
-	echo "qdisc add dev gam0 root $(shaper)" | tc -batch -
+	# shellcheck disable=SC2046
+	[[ -z $(nic_rate "$1") ]] || tc qdisc add dev "$(nic_name "$1")" root $(shaper "$1")
+}
+
+# NIC $2 of host $1.
+set_up_nic() {
+	ipv6_on "$(nic_name "$2")"
+	nic_addresses "$1" "$2" | ip -batch -
+	data_offloads "$(nic_name "$2")"
+	[[ $uplink = 0 ]] || shape_uplink "$2"
 }
 
 set_up_network() {
+	local i
 	ipv6_off
-	ipv6_on gam0
+	separate_arp
 	ip -batch - <<-END
 	link set dev lo up
 	address add 10.77.0.$1/24 dev mgt0
 	link set dev mgt0 up
-	address add $(data_address "$1")/24 dev gam0
-	$(data_addresses6 "$1")
-	link set dev gam0 up
-	$(data_route "$1")
 	END
 	offloads_off mgt0
-	data_offloads gam0
-	[[ $uplink = 0 ]] || shape_uplink
+	for ((i = 0; i < nics; i++)); do set_up_nic "$1" "$i"; done
+	data_route "$1" | ip -batch -
 	# Any user may ping, whatever ping's own rights are.
 	echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range
 }
@@ -142,20 +148,21 @@ mount_own_folders() {
 }
 
 # A shaper sends on the CPU of its timer, and each CPU has a queue of its own for the host, so that
-# frames would overtake each other. One CPU, the host's, receives them all; the mask is in groups
-# of 32.
+# frames would overtake each other. One CPU, the host's, receives them all from NIC $2; the mask is in
+# groups of 32.
 receive_on_one_cpu() {
 	local cpu mask groups
+	[[ -n $(nic_rate "$2") ]] || return 0
 	cpu=$(<"$state/$1/cpu")
 	printf -v mask %x $((1 << cpu % 32))
 	for ((groups = cpu / 32; groups > 0; groups--)); do mask+=,00000000; done
-	echo "$mask" >/sys/class/net/gam0/queues/rx-0/rps_cpus ||
+	echo "$mask" >"/sys/class/net/$(nic_name "$2")/queues/rx-0/rps_cpus" ||
 		say "$1 may receive out of order: its kernel steers no packets" >&2
 }
 
 # Inside the namespaces of host $1, or 0: of the switch. The sleeping process holds them open.
 cmd_host() {
-	local node
+	local node i
 	load_lab
 	umask 022
 	cd /
@@ -166,7 +173,15 @@ cmd_host() {
 	node=$(host_name "$1")
 	set_up_network "$1"
 	mount_own_folders "$node"
-	if [[ -n $rate ]]; then receive_on_one_cpu "$node"; fi
+	for ((i = 0; i < nics; i++)); do receive_on_one_cpu "$node" "$i"; done
 	setsid sleep infinity </dev/null >/dev/null 2>&1 &
 	echo $! >"$state/$node/pid"
+}
+
+# The same for NIC $2 alone, which has come back.
+cmd_nic_host() {
+	load_lab
+	set_up_nic "$1" "$2"
+	[[ $2 != 0 ]] || data_route "$1" | ip -batch -
+	receive_on_one_cpu "$(host_name "$1")" "$2"
 }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2015
 #
-# Impairs GAMMA's frames at one host's switch port. Loss, duplication and corruption are a BPF
-# program at the port; delay, jitter, reordering and a finite buffer are gamma-switch, which comes
-# between the host's cable (d<i>) and the bridge: d<i> - gamma-switch - t<i> = s<i> - bridge. The
-# BPF program is then at s<i>. Sourced by lab.
+# Impairs GAMMA's frames at the switch port of one NIC of a host. Loss, duplication and corruption are
+# a BPF program at the port; delay, jitter, reordering and a finite buffer are gamma-switch, which
+# comes between the NIC's cable (d<i>) and the bridge: d<i> - gamma-switch - t<i> = s<i> - bridge. The
+# BPF program is then at s<i>. Functions take the numbers of host and NIC. Sourced by lab.
 
 # The build's folder with gamma-impair, impair.bpf.o and gamma-switch.
 program_folder() {
@@ -91,7 +91,7 @@ parse_impair() {
 	((jitter <= delay)) || misuse "impair: --jitter is larger than --delay"
 	[[ $reorder =~ ^[0.]+$ ]] || ((delay > 0)) ||
 		misuse "impair: --reorder needs --delay: a frame overtakes those that wait"
-	[[ -z $buffer || -n $rate ]] || ((delay > 0)) ||
+	[[ -z $buffer || -n $(nic_rate "$nic") ]] || ((delay > 0)) ||
 		misuse "impair: --buffer needs --delay or a lab with --rate: otherwise no frame waits"
 	if ((delay > 0)) || [[ -n $buffer ]]; then
 		[[ $b2b = 0 ]] || misuse "impair: --delay needs a switch, and lab $name is back to back"
@@ -103,13 +103,14 @@ parse_impair() {
 # Both directions: network namespace, device, hook, and whether the frames go to the host or come
 # from it. Back to back it is ingress at either end, as PACKET_QDISC_BYPASS skips the sender's egress.
 hooks() {
-	local port=d$1
+	local port
 	if [[ $b2b = 1 ]]; then
-		echo "$(host_ns "$1") gam0 ingress to"
-		echo "$(host_ns $((3 - $1))) gam0 ingress from"
+		echo "$(host_ns "$1") $(nic_name "$2") ingress to"
+		echo "$(host_ns $((3 - $1))) $(nic_name "$2") ingress from"
 		return
 	fi
-	[[ ! -e $state/$(host_name "$1")/switch.pid ]] || port=s$1
+	port=d$(port_name "$1" "$2")
+	[[ ! -e $(nic_state "$1" "$2")/switch.pid ]] || port=s${port#d}
 	echo "$(switch_ns) $port egress to"
 	echo "$(switch_ns) $port ingress from"
 }
@@ -120,61 +121,63 @@ attach_bpf() {
 		in_net "$ns" "$programs/gamma-impair" attach "$device" "$hook" "$way" \
 			"$programs/impair.bpf.o" "$ethertype" "$loss" "$burst" "$dup" \
 			"$corrupt" "$where"
-	done < <(hooks "$1")
+	done < <(hooks "$1" "$2")
 }
 
 detach_bpf() {
 	local ns device hook way
 	while read -r ns device hook way; do
 		in_net "$ns" "$programs/gamma-impair" detach "$device" "$hook" "$way"
-	done < <(hooks "$1")
+	done < <(hooks "$1" "$2")
 }
 
 # ---- the user-space switch port ---------------------------------------------------
 
-# bit/s of the port's shaper; tc prints bytes.
+# bit/s of the shaper of port $1; tc prints bytes.
 port_rate() {
 	local bytes
-	bytes=$(tc -n "$(switch_ns)" -j qdisc show dev "d$1" root |
+	bytes=$(tc -n "$(switch_ns)" -j qdisc show dev "$1" root |
 		sed -n 's/.*"rate":\([0-9]*\).*/\1/p')
 	echo $((bytes * 8))
 }
 
 start_switch() {
-	local folder options
-	folder=$state/$(host_name "$1")
+	local folder options port size
+	folder=$(nic_state "$1" "$2") port=$(port_name "$1" "$2") size=$(nic_mtu "$2")
 	options=(--delay "$delay" --jitter "$jitter" --reorder "$reorder" --ethertype "$ethertype"
 		${buffer:+--buffer "$buffer"} ${seed:+--seed "$seed"}
 		--pid-file "$folder/switch.pid" --stats-file "$folder/switch.stats")
-	[[ -z $rate ]] || options+=(--rate "$(port_rate "$1")")
+	[[ -z $(nic_rate "$2") ]] || options+=(--rate "$(port_rate "d$port")")
 	ip -n "$(switch_ns)" -batch - <<-END
-	link add name s$1 mtu $mtu type veth peer name t$1 mtu $mtu
-	link set dev t$1 arp off up
-	link set dev d$1 nomaster
-	link set dev s$1 master $(data_bridge "$1") up
+	link add name s$port mtu $size type veth peer name t$port mtu $size
+	link set dev t$port arp off up
+	link set dev d$port nomaster
+	link set dev s$port master $(data_bridge "$1" "$2") up
 	END
-	limit_multicast "s$1"
-	in_net "$(switch_ns)" "$programs/gamma-switch" "${options[@]}" "d$1" "t$1" && return
+	limit_multicast "s$port" "$2"
+	in_net "$(switch_ns)" "$programs/gamma-switch" "${options[@]}" "d$port" "t$port" && return
 	rm -f "$folder/switch.pid"
-	bridge_again "$1"
-	die "gamma-switch did not start for $(host_name "$1")"
+	bridge_again "$1" "$2"
+	die "gamma-switch did not start for $(nic_label "$1" "$2")"
 }
 
 bridge_again() {
+	local port
+	port=$(port_name "$1" "$2")
 	ip -n "$(switch_ns)" -batch - <<-END
-	link del dev s$1
-	link set dev d$1 master $(data_bridge "$1")
+	link del dev s$port
+	link set dev d$port master $(data_bridge "$1" "$2")
 	END
 	# A port that joins the bridge again floods again; its limit has stayed.
 	case $multicast in
-	filter) limit_multicast "d$1" ;;
-	rate=*) ip -n "$(switch_ns)" link del dev "xs$1" ;;
+	filter) limit_multicast "d$port" "$2" ;;
+	rate=*) ip -n "$(switch_ns)" link del dev "xs$port" ;;
 	esac
 }
 
 stop_switch() {
 	local folder pid try
-	folder=$state/$(host_name "$1")
+	folder=$(nic_state "$1" "$2")
 	[[ -e $folder/switch.pid ]] || return 0
 	pid=$(<"$folder/switch.pid")
 	if [[ /proc/$pid/ns/net -ef /run/netns/$(switch_ns) ]]; then
@@ -186,20 +189,20 @@ stop_switch() {
 		done
 	fi
 	rm -f "$folder/switch.pid" "$folder/switch.stats"
-	bridge_again "$1"
+	bridge_again "$1" "$2"
 }
 
 # ---- the command ------------------------------------------------------------------
 
 show_impairment() {
 	local ns device hook way folder
-	folder=$state/$(host_name "$1")
-	[[ -s $folder/impair ]] || { say "no impairment at $(host_name "$1")" && return; }
-	echo "$(host_name "$1"): $(<"$folder/impair")"
+	folder=$(nic_state "$1" "$2")
+	[[ -s $folder/impair ]] || { say "no impairment at $(nic_label "$1" "$2")" && return; }
+	echo "$(nic_label "$1" "$2"): $(<"$folder/impair")"
 	if [[ $(<"$folder/impair") =~ --(loss|dup|corrupt) ]]; then
 		while read -r ns device hook way; do
 			echo "$way host: $(in_net "$ns" "$programs/gamma-impair" show "$device" "$hook" "$way")"
-		done < <(hooks "$1")
+		done < <(hooks "$1" "$2")
 	fi
 	if [[ -s $folder/switch.stats ]]; then
 		# Its figures are up to a tenth of a second old.
@@ -209,16 +212,16 @@ show_impairment() {
 }
 
 end_impairment() {
-	stop_switch "$1"
-	detach_bpf "$1"
-	rm -f "$state/$(host_name "$1")/impair"
+	stop_switch "$1" "$2"
+	detach_bpf "$1" "$2"
+	rm -f "$(nic_state "$1" "$2")/impair"
 }
 
 cmd_impair() {
 	local folder
 	(($# >= 2)) || misuse "impair needs a host, and 'off', 'show' or what to do"
 	load_lab
-	find_host "$1"
+	find_nic "$1"
 	shift
 	if [[ $1 = off || $1 = show ]]; then
 		(($# == 1)) || misuse "impair: nothing may follow '$1'"
@@ -226,13 +229,13 @@ cmd_impair() {
 		parse_impair "$@"
 	fi
 	find_programs
-	folder=$state/$(host_name "$host")
+	folder=$(nic_state "$host" "$nic")
 	case $1 in
-	show) show_impairment "$host" && return ;;
-	off) end_impairment "$host" && return ;;
+	show) show_impairment "$host" "$nic" && return ;;
+	off) end_impairment "$host" "$nic" && return ;;
 	esac
-	if ((delay > 0)) || [[ -n $buffer || -e $folder/switch.pid ]]; then end_impairment "$host"; fi
-	if ((delay > 0)) || [[ -n $buffer ]]; then start_switch "$host"; fi
-	if [[ "$*" =~ --(loss|dup|corrupt) ]]; then attach_bpf "$host"; else detach_bpf "$host"; fi
+	if ((delay > 0)) || [[ -n $buffer || -e $folder/switch.pid ]]; then end_impairment "$host" "$nic"; fi
+	if ((delay > 0)) || [[ -n $buffer ]]; then start_switch "$host" "$nic"; fi
+	if [[ "$*" =~ --(loss|dup|corrupt) ]]; then attach_bpf "$host" "$nic"; else detach_bpf "$host" "$nic"; fi
 	echo "$*" >"$folder/impair"
 }

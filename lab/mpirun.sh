@@ -77,7 +77,7 @@ lab_settings() {
 		OMPI_MCA_mpi_yield_when_idle=1
 		OMPI_MCA_hwloc_base_binding_policy=none
 		OMPI_MCA_oob_tcp_if_include=mgt0
-		OMPI_MCA_btl_tcp_if_include=gam0
+		"OMPI_MCA_btl_tcp_if_include=$(nic_names | paste -sd ,)"
 		"OMPI_MCA_plm_rsh_agent=$1/agent"
 		"PRTE_MCA_plm_ssh_agent=$1/agent" # the same for Open MPI 5
 		PRTE_MCA_prte_if_include=mgt0

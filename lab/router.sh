@@ -6,31 +6,39 @@
 
 router_ns() { printf 'gl-%s-rt' "$name"; }
 
-# The second byte of the addresses of host $1's data network.
+# The second byte of the addresses of NIC $2 of host $1: 78 (79 in the second subnet), then 81 and on.
 data_net() {
-	if [[ $subnets = 2 ]]; then echo $((79 - $1 % 2)); else echo 78; fi
+	if [[ $2 != 0 ]]; then
+		echo $((80 + $2))
+	elif [[ $subnets = 2 ]]; then
+		echo $((79 - $1 % 2))
+	else
+		echo 78
+	fi
 }
 
-data_address() { echo "10.$(data_net "$1").0.$1"; }
+data_address() { echo "10.$(data_net "$1" "$2").0.$1"; }
 
-data_address6() { echo "fd00:$(data_net "$1")::$1"; }
+data_address6() { echo "fd00:$(data_net "$1" "$2")::$1"; }
 
-# Commands that give host $1 its IPv6 address.
-data_addresses6() {
-	[[ $ipv6 = 0 ]] || echo "address add $(data_address6 "$1")/64 dev gam0 nodad"
-}
-
-# The bridge that host $1's data cable ends in.
+# The bridge that the cable of host $1's NIC $2 ends in.
 data_bridge() {
-	if [[ $subnets = 2 && $(($1 % 2)) = 0 ]]; then echo data2; else echo data; fi
+	if [[ $2 != 0 && $one_switch = 0 ]]; then
+		echo "data-gam$2"
+	elif [[ $subnets = 2 && $(($1 % 2)) = 0 ]]; then
+		echo data2
+	else
+		echo data
+	fi
 }
 
 # The host's way to the other subnet.
 data_route() {
 	[[ $subnets = 2 ]] || return 0
-	echo "route add 10.$((157 - $(data_net "$1"))).0.0/24 via 10.$(data_net "$1").0.254"
-	[[ $ipv6 = 0 ]] ||
-		echo "route add fd00:$((157 - $(data_net "$1")))::/64 via fd00:$(data_net "$1")::fe dev gam0"
+	local net
+	net=$(data_net "$1" 0)
+	echo "route add 10.$((157 - net)).0.0/24 via 10.$net.0.254"
+	[[ $ipv6 = 0 ]] || echo "route add fd00:$((157 - net))::/64 via fd00:$net::fe dev gam0"
 }
 
 # The second bridge and the router's two cables: commands in the switch's namespace.

@@ -39,7 +39,7 @@ import ctypes, select, socket, struct, sys, time, zlib
 
 source, target, count, size, wait = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:6])
 count, size = int(count), int(size)
-address, queue = (sys.argv[6:] + ["", ""])[:2]
+address, queue, nic = (sys.argv[6:] + ["", "", ""])[:3]
 SOL_PACKET, PACKET_QDISC_BYPASS, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 263, 20, 33, 35
 
 def open_in(netns, bypass):
@@ -50,7 +50,7 @@ def open_in(netns, bypass):
     s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
     s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     s.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, bypass)
-    s.bind(("gam0", 0x88B5))
+    s.bind((nic or "gam0", 0x88B5))
     return s, s.getsockname()[4]
 
 # A number, the time, a checksum of these and of what fills up the size.
@@ -92,7 +92,7 @@ print(f"gaps={gaps} received={len(seen)} distinct={len(set(seen))} altered={alte
       "early=" + "_".join(map(str, early)))
 END
 
-# FROM TO COUNT SIZE SECONDS [ADDRESS [queue]], in lab $in_lab; sets received, distinct and so on
+# FROM TO COUNT SIZE SECONDS [ADDRESS [queue [NIC]]], in lab $in_lab; sets received, distinct and so on
 frames() {
 	result=$(python3 "$work/frames.py" "gl-$in_lab-n0$1" "gl-$in_lab-n0$2" "${@:3}")
 	# shellcheck disable=SC2086
@@ -343,6 +343,71 @@ for bad in "--uplink" "--multicast storm" "--multicast rate=" "--multicast rate=
 	check "refused: up 2 $bad" refused '^lab: up: ' multi up 2 $bad
 done
 check "refused: --multicast back to back" refused 'no switch' multi up 2 --b2b --multicast filter
+
+# ---- several NICs ------------------------------------------------------------------------
+
+in_lab=$multi
+over() { frames 1 2 20 "$2" 0.1 "" "" "gam$1"; } # NIC SIZE
+arrives() { # COUNT for each NIC; -1: it cannot send
+	local i
+	for i in 0 1; do
+		over "$i" 1000
+		[[ $received = "${*:i + 1:1}" ]] || { echo "gam$i: $result" && return 1; }
+	done
+}
+index() { multi exec 1 cat /sys/class/net/gam1/ifindex; }
+restored() {
+	local before
+	before=$(index) && multi nic node01.gam1 remove && [[ $(multi list) = *"02:47:41:4d:01:01 removed"* ]] &&
+		! multi nic node01.gam1 remove && multi nic node01.gam1 restore && [[ $(index) != "$before" ]] &&
+		! multi nic node01.gam1 restore
+}
+same_segment() { # whether a broadcast of gam0 reaches the other host's gam1
+	multi capture node02.gam1 "$work/nics.pcap" --count 1 --seconds 2 2>"$work/capture" &
+	until_true 5 grep -q 'listening on' "$work/capture"
+	frames 1 2 20 100 0.1 "$all"
+	wait $!
+	tcpdump -r "$work/nics.pcap" ether proto 0x88b5 2>/dev/null | grep -q .
+}
+check "up --nics 2" multi up 2 --nics 2 --mtu gam1=9000 --rate gam0=1gbit
+check "list names both" eval '[[ $(multi list | grep -c "gam1 *10.81.0.[12] *02:47:41:4d:01:0[12] plugged") = 2 ]]'
+check "only gam0 is shaped" eval '[[ $(multi exec 1 tc qdisc; ip netns exec gl-$multi-sw tc qdisc show dev d1) = *"rate 1Gbit"* &&
+	$(ip netns exec gl-$multi-sw tc qdisc show dev d1n1) != *rate* ]]'
+check "frames pass on both" arrives 20 20
+over 1 9000
+check "gam1 has its own MTU" counts "$received" = 20
+check "hosts find gam1 by IP" eval 'in_lab=$multi; [[ $(multi exec 1 bash -c "exec 3<>/dev/tcp/node02-d1/9" 2>&1) = *refused* ]]'
+check "the segments are separate" eval '! same_segment'
+multi cable node01.gam1 pull
+check "cable of gam1 pulled: gam0 stays" arrives 20 -1
+multi cable node01.gam1 plug
+multi cable 1 pull
+check "cable of gam0 pulled: gam1 stays" arrives -1 20
+multi cable 1.gam0 plug
+multi impair node02.gam1 --loss 100
+check "loss on gam1 only" arrives 20 0
+check "impair show names the NIC" eval '[[ $(multi impair 2.gam1 show) = "node02.gam1: --loss 100"* ]]'
+multi impair node02.gam1 --delay 20ms
+over 1 1000
+check "delay on gam1" counts "$received" = 20 -a "$least_us" -ge 20000
+over 0 1000
+check "no delay on gam0" counts "$received" = 20 -a "$middle_us" -lt 10000
+check "nic remove and restore" restored
+check "frames pass on both again" arrives 20 20
+check "refused: a NIC that is not there" refused 'hosts have gam0 gam1' multi cable node01.gam2 pull
+check "up --nics 2 --one-switch" eval 'multi down && multi up 2 --nics 2 --one-switch --multicast rate=1mbit'
+check "the NICs share a segment" same_segment
+check "nic remove and restore there" eval 'restored && arrives 20 20 && multi down'
+check "up --nics 2 --b2b" multi up 2 --nics 2 --b2b
+check "back to back, both ways" arrives 20 20
+multi cable node01.gam1 pull
+check "back to back, gam1 pulled" arrives 20 -1
+check "a lab with NICs goes down" multi down
+for bad in "--nics 5" "--nics 0" "--one-switch" "--rate gam1=1gbit" "--nics 2 --mtu gam1=9" "--nics 2 --mtu gam9=900" \
+	"--nics 2 --subnets 2"; do
+	# shellcheck disable=SC2086
+	check "refused: up 2 $bad" refused '^lab: up: ' multi up 2 $bad
+done
 
 # ---- down --------------------------------------------------------------------------------
 
