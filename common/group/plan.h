@@ -28,6 +28,8 @@ enum {
 	GAMMA_PLAN_PIECE = 16384, /* bytes that one link of a chain passes on at a time ... */
 	GAMMA_PLAN_CAST = 2048,   /* bytes: from here on a broadcast goes by multicast */
 	GAMMA_PLAN_PIECES = 1024, /* unless there were more than so many */
+	GAMMA_PLAN_CAST_BLOCK = 8192, /* bytes of a member: from here on an allgather does, too */
+	GAMMA_PLAN_CASTERS = 2,       /* members that send to all at a time in an allgather */
 };
 
 /* Which members are on one host: the first of these, its leader, takes what comes by multicast. */
@@ -73,6 +75,9 @@ void gamma_plan_allgather(const struct gamma_plan_call *call, struct gamma_sched
 void gamma_plan_scatter(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
 /* Broadcast to hosts by multicast, and from their leaders to the others. */
 void gamma_plan_multicast(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
+/* Allgather by multicast: the members send their blocks one behind the other. */
+void gamma_plan_multicast_allgather(const struct gamma_plan_call *call,
+				    struct gamma_schedule *schedule);
 /* Reductions of long operands around a ring, to one root or to all. */
 void gamma_plan_ring_reduce(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
 

@@ -148,20 +148,22 @@ uint32_t gamma_schedule_fold(struct gamma_schedule *schedule, void *to, const vo
 			a, b);
 }
 
-uint32_t gamma_schedule_cast(struct gamma_schedule *schedule, const void *from, uint64_t len)
+uint32_t gamma_schedule_cast(struct gamma_schedule *schedule, const void *from, uint64_t len,
+			     uint32_t a, uint32_t b)
 {
 	return add_step(
 		schedule,
 		(struct gamma_schedule_step){.kind = GAMMA_SCHEDULE_CAST, .from = from, .len = len},
-		GAMMA_SCHEDULE_NONE, GAMMA_SCHEDULE_NONE);
+		a, b);
 }
 
-uint32_t gamma_schedule_take(struct gamma_schedule *schedule, uint32_t peer, void *to, uint64_t len)
+uint32_t gamma_schedule_take(struct gamma_schedule *schedule, uint32_t peer, void *to, uint64_t len,
+			     uint32_t a)
 {
 	return add_step(schedule,
 			(struct gamma_schedule_step){
 				.kind = GAMMA_SCHEDULE_TAKE, .peer = peer, .to = to, .len = len},
-			GAMMA_SCHEDULE_NONE, GAMMA_SCHEDULE_NONE);
+			a, GAMMA_SCHEDULE_NONE);
 }
 
 /* ---- running it ---- */

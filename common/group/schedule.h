@@ -59,9 +59,10 @@ uint32_t gamma_schedule_copy(struct gamma_schedule *schedule, void *to, const vo
 			     uint64_t len, uint32_t a, uint32_t b);
 uint32_t gamma_schedule_fold(struct gamma_schedule *schedule, void *to, const void *from,
 			     uint64_t len, uint32_t a, uint32_t b);
-uint32_t gamma_schedule_cast(struct gamma_schedule *schedule, const void *from, uint64_t len);
-uint32_t gamma_schedule_take(struct gamma_schedule *schedule, uint32_t peer, void *to,
-			     uint64_t len);
+uint32_t gamma_schedule_cast(struct gamma_schedule *schedule, const void *from, uint64_t len,
+			     uint32_t a, uint32_t b);
+uint32_t gamma_schedule_take(struct gamma_schedule *schedule, uint32_t peer, void *to, uint64_t len,
+			     uint32_t a);
 /* Memory that lives as long as the schedule, aligned for every type; NULL: it has failed. */
 void *gamma_schedule_take_memory(struct gamma_schedule *schedule, uint64_t len);
 /* ---- running it ---- */

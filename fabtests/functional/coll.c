@@ -178,6 +178,29 @@ static void test_mib(void)
 	leave(group.mc);
 }
 
+/* One allgather of 64 KiB each: the same. */
+static void test_blocks(void)
+{
+	struct group group = world();
+
+	end_op(begin_op(&group, 5, 1 << 14, 0));
+	leave(group.mc);
+}
+
+/* Meanwhile test_coll.sh makes the switch filter multicast. */
+static void test_filtered(void)
+{
+	struct group group = world();
+
+	for (unsigned round = 0; round < 60; round++) {
+		end_op(begin_op(&group, 1, 1 << 14, round % members));
+		if (round % 4 == 3)
+			end_op(begin_op(&group, 5, 1 << 13, 0));
+		usleep(40000);
+	}
+	leave(group.mc);
+}
+
 /* By hand. */
 static void test_times(void)
 {
@@ -308,7 +331,8 @@ static const struct {
 	{"order", test_order}, {"subsets", test_subsets}, {"groups", test_groups},
 	{"late", test_late},   {"ahead", test_ahead},     {"lengths", test_lengths},
 	{"roots", test_roots}, {"sets", test_sets},       {"absent", test_absent},
-	{"mib", test_mib},     {"death", test_death},     {"times", test_times},
+	{"mib", test_mib},     {"blocks", test_blocks},   {"filtered", test_filtered},
+	{"death", test_death}, {"times", test_times},
 };
 
 static void run_test(const char *name)

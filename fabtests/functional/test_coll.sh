@@ -85,6 +85,12 @@ counted "it leaves once: 723 frames at the root, none elsewhere" \
 counted "each other host takes 723 frames" '(map(.multicast_in) | sort) == [0, 723, 723, 723]'
 counted "no question, no repair" 'all(.multicast_asks == 0 and .multicast_again == 0)'
 counted "other data frames are few" 'all(.data_frames_out < 200)'
+# Of an allgather each block leaves its member once, in 46 frames.
+rm -f "$work/stats"
+coll "64 KiB from each of four hosts to all" 4 blocks
+counted "each block leaves once: 46 frames" 'all(.multicast_out == 46)'
+counted "each host takes the blocks of three others" 'all(.multicast_in == 138)'
+counted "no question and no repair there" 'all(.multicast_asks == 0 and .multicast_again == 0)'
 
 lab impair node03 --loss 5 --seed 7
 rm -f "$work/stats"
@@ -107,6 +113,19 @@ names "a member dies" 'barrier: member 3 ' 4
 unset 'gamma_env[-1]' 'gamma_env[-1]'
 
 gamma_env+=(FI_LOG_LEVEL=warn FI_LOG_PROV=gamma "FI_GAMMA_STATS=$work/stats")
+# A switch that begins to filter multicast while a group uses it.
+rm -f "$work/stats"
+(
+	sleep 1.5
+	for ((i = 1; i <= hosts; i++)); do
+		bridge -n "gl-$lab_name-sw" link set dev "d$i" mcast_flood off
+	done
+) &
+filter=$!
+coll "multicast is filtered midway" 4 filtered
+wait "$filter"
+counted "before, it went by multicast" 'map(.multicast_in) | add > 500'
+check "one member says that the group goes on without" test "$(cat "$work"/m?.out | grep -c 'goes on without multicast')" -eq 1
 lab_down
 lab_up $hosts --multicast filter
 rm -f "$work/stats"

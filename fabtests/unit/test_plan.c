@@ -38,8 +38,11 @@ static struct {
 	struct post *messages, *receives;
 	unsigned message_count, receive_count;
 	uint32_t random;
-	struct gamma_schedule_step *cast, *takes[MEMBERS]; /* what goes by multicast */
+	/* What goes by multicast, by root; of the takes also by member. */
+	struct gamma_schedule_step *casting[MEMBERS], *takes[MEMBERS][MEMBERS];
 	uint32_t casts, taken;
+	uint32_t expected;        /* leaders that take each */
+	uint32_t under_way, most; /* casts that not all of these have taken; at a time */
 } group;
 
 static uint32_t draw(uint32_t below)
@@ -91,24 +94,44 @@ static void send_step(struct member *member, struct gamma_schedule_step *step)
 /* To the leaders that take it, or will. */
 static void cast_step(struct member *member, struct gamma_schedule_step *step)
 {
-	group.cast = step;
+	group.casting[member->call.place] = step;
 	group.casts++;
-	gamma_schedule_done(&member->schedule, step);
+	group.under_way++;
+	if (group.under_way > group.most)
+		group.most = group.under_way;
 }
 
-static void deliver_cast(void)
+/* One root's; it ends when all leaders have it. */
+static void deliver_cast_of(uint32_t root)
 {
-	for (uint32_t i = 0; group.cast && i < group.n; i++) {
-		struct gamma_schedule_step *take = group.takes[i];
+	struct gamma_schedule_step *cast = group.casting[root];
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < group.n; i++)
+		taken += group.takes[i][root] != NULL;
+	if (taken < group.expected)
+		return;
+	for (uint32_t i = 0; i < group.n; i++) {
+		struct gamma_schedule_step *take = group.takes[i][root];
 
 		if (!take)
 			continue;
-		assert_int_equal(take->len, group.cast->len);
-		memcpy(take->to, group.cast->from, take->len);
-		group.takes[i] = NULL;
-		group.taken++;
+		assert_int_equal(take->len, cast->len);
+		memcpy(take->to, cast->from, take->len);
+		group.takes[i][root] = NULL;
 		gamma_schedule_done(&group.members[i].schedule, take);
 	}
+	group.taken += taken;
+	group.casting[root] = NULL;
+	group.under_way--;
+	gamma_schedule_done(&group.members[root].schedule, cast);
+}
+
+static void deliver_casts(void)
+{
+	for (uint32_t root = 0; root < group.n; root++)
+		if (group.casting[root])
+			deliver_cast_of(root);
 }
 
 static void run_step(struct member *member, struct gamma_schedule_step *step)
@@ -127,7 +150,7 @@ static void run_step(struct member *member, struct gamma_schedule_step *step)
 		cast_step(member, step);
 		break;
 	case GAMMA_SCHEDULE_TAKE:
-		group.takes[member->call.place] = step;
+		group.takes[member->call.place][step->peer] = step;
 		break;
 	default:
 		gamma_plan_compute(&member->call, step);
@@ -155,7 +178,7 @@ static void run_all(void)
 			moved |= member->schedule.ready != GAMMA_SCHEDULE_NONE;
 		}
 		deliver();
-		deliver_cast();
+		deliver_casts();
 		for (uint32_t i = 0; i < group.n; i++)
 			moved |= group.members[i].schedule.ready != GAMMA_SCHEDULE_NONE;
 	}
@@ -173,8 +196,8 @@ static void begin(const struct gamma_plan_call *call, uint64_t in_blocks, uint64
 
 	group.n = call->n;
 	group.message_count = group.receive_count = 0;
-	group.cast = NULL;
-	group.casts = group.taken = 0;
+	group.casts = group.taken = group.under_way = group.most = 0;
+	memset(group.casting, 0, sizeof(group.casting));
 	memset(group.takes, 0, sizeof(group.takes));
 	group.messages = calloc(MESSAGES, sizeof(*group.messages));
 	group.receives = calloc(MESSAGES, sizeof(*group.receives));
@@ -289,6 +312,7 @@ static void broadcast__by_multicast_leaves_the_root_once(void **state)
 
 			for (uint32_t i = 0; i < n; i++)
 				leaders[i] = i % 4;
+			group.expected = 3;
 			begin(&call, 1, 1);
 			group.members[root].call.to = group.members[root].in;
 			make_and_run();
@@ -348,6 +372,39 @@ static void allgather__brings_blocks_to_all(void **state)
 {
 	(void) state;
 	for_all(one_allgather);
+}
+
+/* Each block leaves its member once, and no more members send at a time than the rings allow. */
+static void allgather__by_multicast_has_few_senders(void **state)
+{
+	uint32_t leaders[MEMBERS];
+	struct gamma_plan_hosts hosts = {leaders, 4};
+
+	(void) state;
+	group.expected = 3;
+	for (uint32_t n = 4; n <= 13; n += 3)
+		for (unsigned way = 0; way < 2; way++) {
+			const struct gamma_plan_call call = {.kind = GAMMA_PLAN_ALLGATHER,
+							     .n = n,
+							     .datatype = GAMMA_UINT8,
+							     .unit = 1,
+							     .hosts = &hosts,
+							     .count = GAMMA_PLAN_CAST_BLOCK};
+
+			/* Members of a host stand apart, or side by side. */
+			for (uint32_t i = 0; i < n; i++)
+				leaders[i] = way ? i % 4 : (i * 4 / n * n + 3) / 4;
+			begin(&call, 1, n);
+			make_and_run();
+			for (uint32_t k = 0; k < n; k++)
+				for (uint32_t i = 0; i < n; i++)
+					assert_memory_equal(group.members[k].out + i * call.count,
+							    group.members[i].in, call.count);
+			assert_int_equal(group.casts, n);
+			assert_int_equal(group.taken, 3 * n);
+			assert_true(group.most <= GAMMA_PLAN_CASTERS);
+			finish();
+		}
 }
 
 static void one_scatter(uint32_t n, uint32_t root, uint64_t count)
@@ -527,6 +584,7 @@ int main(void)
 		TEST(broadcast__by_multicast_leaves_the_root_once),
 		TEST(gather__brings_blocks_in_order),
 		TEST(allgather__brings_blocks_to_all),
+		TEST(allgather__by_multicast_has_few_senders),
 		TEST(scatter__gives_each_its_block),
 		TEST(reduce__sums_at_the_root),
 		TEST(allreduce__sums_everywhere),

@@ -48,7 +48,6 @@ static int fill_call(struct gamma_coll_group *group, const struct request *reque
 		.op = request->op,
 		.unit = unit,
 		.count = request->count,
-		.hosts = group->payload ? &group->hosts : NULL,
 		.from = request->from,
 		.to = request->to,
 	};

@@ -52,6 +52,11 @@ enum gamma_coll_type {
 	GAMMA_COLL_SEEN,     /* to place 0: a test frame has come by multicast */
 	GAMMA_COLL_TAKEN,    /* to the root: frames that are here */
 	GAMMA_COLL_ASK,      /* to the root: frames that are missing */
+	GAMMA_COLL_LOSSY,    /* to place 0: multicast loses too much. This and the next three:
+			      * struct gamma_coll_from */
+	GAMMA_COLL_HALT,     /* from place 0: begin no operation */
+	GAMMA_COLL_NEXT,     /* to place 0: the sender has not begun those from that number on */
+	GAMMA_COLL_FLOWS,    /* from place 0: those from that number on go without multicast */
 };
 /* Instead of a type: a frame of a multicast that its receiver has asked for. */
 #define GAMMA_COLL_REPAIR (1u << 30)
@@ -88,6 +93,10 @@ struct gamma_coll_ask {
 	uint32_t base, seen, bits[GAMMA_STREAM_ASK_WORDS];
 } __attribute__((packed));
 
+struct gamma_coll_from {
+	uint32_t number; /* of an operation; 0 where it says nothing */
+} __attribute__((packed));
+
 struct gamma_coll_failure {
 	uint32_t error; /* positive errno */
 	char cause[GAMMA_COLL_CAUSE_LEN];
@@ -113,20 +122,20 @@ struct gamma_coll_transfer {
 	struct gamma_list entry;  /* in op->posted, op->flying, coll->sends or the pool */
 	struct gamma_coll_op *op; /* NULL: a control message */
 	uint32_t step;            /* of its schedule */
-	bool repair;              /* it is a frame of op->cast instead ... */
-	uint32_t frame;           /* ... with that number */
-	struct gamma_flow *flow;  /* of a posted receive: whose peer is expected to send */
-	struct gamma_send send;   /* one of the two */
+	bool repair;             /* it is a frame that `step`, a place, sends to all, instead ... */
+	uint32_t frame;          /* ... with that number */
+	struct gamma_flow *flow; /* of a posted receive: whose peer is expected to send */
+	struct gamma_send send;  /* one of the two */
 	struct gamma_recv recv;
 	struct gamma_coll_control *bytes; /* of a control message */
 };
 
-/* The part of an operation that goes by multicast. */
+/* A stream of frames by multicast: one member of the operation sends it, its root. */
 struct gamma_coll_cast {
-	bool sends;    /* this member is the root */
-	bool done;     /* its step is */
-	uint32_t step; /* of the schedule */
-	uint32_t root; /* place */
+	struct gamma_list entry; /* in op->casts, until its step is done */
+	bool sends;              /* this member is the root */
+	uint32_t step;           /* of the schedule */
+	uint32_t root;           /* place */
 	union {
 		struct gamma_stream stream;
 		struct gamma_take take;
@@ -140,14 +149,31 @@ struct gamma_coll_op {
 	uint32_t number, signature;
 	struct gamma_plan_call call;
 	struct gamma_schedule schedule;
-	struct gamma_list posted;     /* receives that no message has met */
-	struct gamma_list flying;     /* transfers under way, which use the caller's memory */
-	struct gamma_coll_cast *cast; /* NULL: none of it goes by multicast */
-	uint64_t look_at;             /* ns: when it is time to ask why nothing comes ... */
-	uint64_t asks_after;          /* ns: ... after so long */
-	int error;                    /* it ends with that once nothing is under way */
+	struct gamma_list posted; /* receives that no message has met */
+	struct gamma_list flying; /* transfers under way, which use the caller's memory */
+	struct gamma_list casts;  /* struct gamma_coll_cast: what goes by multicast now */
+	uint64_t look_at;         /* ns: when it is time to ask why nothing comes ... */
+	uint64_t asks_after;      /* ns: ... after so long */
+	bool held;                /* it begins when the group knows whether by multicast */
+	int error;                /* it ends with that once nothing is under way */
 	bool notify;
 	void *context;
+};
+
+/* In group->joined, at place 0. */
+enum { GAMMA_COLL_HAS_JOINED = 1, GAMMA_COLL_IS_READY, GAMMA_COLL_HAS_SEEN, GAMMA_COLL_HAS_HALTED };
+
+/* How a live group leaves multicast: coll_fallback.c. */
+struct gamma_coll_fallback {
+	enum {
+		GAMMA_FALLBACK_NO,
+		GAMMA_FALLBACK_HALTED, /* operations are held */
+		GAMMA_FALLBACK_DONE,
+	} state;
+	uint32_t from;        /* operations from that number on go without multicast */
+	uint32_t answers;     /* at place 0: members that hold operations */
+	uint32_t sent, again; /* frames, lately */
+	bool lossy;           /* this member's frames go to each leader in messages */
 };
 
 struct gamma_coll_group {
@@ -180,6 +206,7 @@ struct gamma_coll_group {
 	struct gamma_addr cast_addr;
 	uint32_t payload, window; /* bytes, frames; 0: nothing goes by multicast */
 	uint32_t hosts_hash;
+	struct gamma_coll_fallback fallback;
 	pthread_t opener; /* opens multicast, if `opening` */
 	bool opening;
 	bool opened; /* it has ended; atomic */
@@ -278,6 +305,9 @@ uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group);
 bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload);
 void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control);
+/* At place 0, which has waited long enough: the group is live without multicast if all have joined.
+ * False: they have not. */
+bool gamma_coll_open_end(struct gamma_coll_group *group);
 /* Of a group that is not live. */
 void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now);
 
@@ -293,9 +323,18 @@ int gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32
 /* A frame that was asked for, from that member: where it goes; NULL: nobody wants it. */
 void *gamma_coll_cast_place(struct gamma_coll_op *op, uint32_t place, uint32_t frame, uint64_t len);
 /* It is there. */
-void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t frame, uint32_t len);
+void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
+			      uint32_t len);
 /* Takes frames, sends some, runs timers. */
 void gamma_coll_cast_progress(struct gamma_fi_ep *ep);
+
+/* ---- coll_fallback.c ---- */
+/* Frames that this member has sent by multicast for the first time, and again. */
+void gamma_coll_fallback_note(struct gamma_coll_group *group, uint32_t sent, uint32_t again);
+/* Whether an operation of that number may go by multicast. */
+bool gamma_coll_fallback_casts(const struct gamma_coll_group *group, uint32_t number);
+void gamma_coll_fallback_control(struct gamma_coll_group *group, uint32_t place,
+				 const struct gamma_coll_control *control);
 
 /* ---- coll_run.c ---- */
 /* The outstanding operation of that number, or NULL. */
@@ -307,6 +346,8 @@ void gamma_coll_run_send_repair(struct gamma_coll_op *op, uint32_t place, uint32
 				const void *bytes, uint32_t len);
 /* Begins an operation whose call and context are set, and takes it over. */
 int gamma_coll_run_begin(struct gamma_coll_group *group, struct gamma_coll_op *op);
+/* Begins what was held. */
+void gamma_coll_run_begin_held(struct gamma_coll_group *group);
 /* Sends a control message. */
 void gamma_coll_run_send_control(struct gamma_fi_ep *ep, fi_addr_t to, uint64_t id,
 				 enum gamma_coll_type type, uint32_t number, const void *bytes,

@@ -24,8 +24,8 @@ static struct gamma_coll_cast *new_cast(struct gamma_coll_op *op, struct gamma_s
 	if (!cast)
 		return NULL;
 	cast->step = (uint32_t) (step - op->schedule.steps);
-	cast->root = op->call.root;
 	cast->sends = step->kind == GAMMA_SCHEDULE_CAST;
+	cast->root = cast->sends ? op->group->place : step->peer;
 	return cast;
 }
 
@@ -33,13 +33,17 @@ int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *
 {
 	const struct gamma_coll_group *group = op->group;
 	struct gamma_coll_cast *cast = new_cast(op, step);
+	uint32_t window = group->window;
 	bool ok;
 
 	if (!cast)
 		return -FI_ENOMEM;
+	/* So that the rings hold the frames of all that send at a time. */
+	if (op->call.kind == GAMMA_PLAN_ALLGATHER)
+		window /= GAMMA_PLAN_CASTERS;
 	if (cast->sends) {
 		ok = gamma_stream_init(&cast->stream, gamma_take_frames(step->len, group->payload),
-				       group->hosts.count, group->window);
+				       group->hosts.count, window);
 		if (ok)
 			gamma_stream_excuse(&cast->stream,
 					    group->indices[group->hosts.leaders[group->place]]);
@@ -50,20 +54,44 @@ int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *
 		free(cast);
 		return -FI_ENOMEM;
 	}
-	op->cast = cast;
+	gamma_list_append(&op->casts, &cast->entry);
 	return 0;
+}
+
+static void free_cast(struct gamma_coll_cast *cast)
+{
+	gamma_list_remove(&cast->entry);
+	if (cast->sends)
+		gamma_stream_fini(&cast->stream);
+	else
+		gamma_take_fini(&cast->take);
+	free(cast);
 }
 
 void gamma_coll_cast_end(struct gamma_coll_op *op)
 {
-	if (!op->cast)
-		return;
-	if (op->cast->sends)
-		gamma_stream_fini(&op->cast->stream);
-	else
-		gamma_take_fini(&op->cast->take);
-	free(op->cast);
-	op->cast = NULL;
+	while (!gamma_list_empty(&op->casts))
+		free_cast(gamma_list_first(&op->casts, struct gamma_coll_cast, entry));
+}
+
+static void end_cast(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
+{
+	gamma_coll_run_end_step(op, cast->step);
+	free_cast(cast);
+}
+
+/* What the member at that place sends to all; NULL: nothing now. */
+static struct gamma_coll_cast *find_cast(const struct gamma_coll_op *op, uint32_t place)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &op->casts) {
+		struct gamma_coll_cast *cast = gamma_list_entry(pos, struct gamma_coll_cast, entry);
+
+		if (cast->root == place)
+			return cast;
+	}
+	return NULL;
 }
 
 /* ---- sending ---- */
@@ -84,69 +112,92 @@ int gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32
 }
 
 /* A frame's bytes. */
-static const uint8_t *bytes_of(const struct gamma_coll_op *op, uint32_t frame, uint32_t *len)
+static const uint8_t *bytes_of(const struct gamma_coll_op *op, const struct gamma_coll_cast *cast,
+			       uint32_t frame, uint32_t *len)
 {
-	const struct gamma_schedule_step *step = &op->schedule.steps[op->cast->step];
+	const struct gamma_schedule_step *step = &op->schedule.steps[cast->step];
 	uint32_t payload = op->group->payload;
 
 	*len = gamma_take_len(step->len, payload, frame);
 	return (const uint8_t *) step->from + (uint64_t) frame * payload;
 }
 
-static void repair_frames(struct gamma_coll_op *op, uint64_t now)
+static bool is_lossy(const struct gamma_coll_group *group)
+{
+	return group->fallback.lossy;
+}
+
+/* A frame to all leaders in messages: multicast loses too much. */
+static void send_singly(struct gamma_coll_op *op, uint32_t frame, const void *bytes, uint32_t len)
+{
+	struct gamma_coll_group *group = op->group;
+
+	for (uint32_t i = 0; i < group->hosts.count; i++)
+		if (group->leader_places[i] != group->hosts.leaders[group->place])
+			gamma_coll_run_send_repair(op, group->leader_places[i], frame, bytes, len);
+}
+
+static void repair_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
 {
 	struct gamma_coll_group *group = op->group;
 	struct gamma_stream_repair repair;
 
-	while (gamma_stream_next_repair(&op->cast->stream, now, &repair)) {
+	while (gamma_stream_next_repair(&cast->stream, now, &repair)) {
 		uint32_t len;
-		const uint8_t *bytes = bytes_of(op, repair.frame, &len);
+		const uint8_t *bytes = bytes_of(op, cast, repair.frame, &len);
 
 		stats_of(group)->multicast_again++;
-		if (repair.receiver == GAMMA_STREAM_ALL)
-			gamma_coll_cast_send(group, op->number, repair.frame, bytes, len);
-		else
+		gamma_coll_fallback_note(group, 0, 1);
+		if (repair.receiver != GAMMA_STREAM_ALL)
 			gamma_coll_run_send_repair(op, group->leader_places[repair.receiver],
 						   repair.frame, bytes, len);
+		else if (is_lossy(group))
+			send_singly(op, repair.frame, bytes, len);
+		else
+			gamma_coll_cast_send(group, op->number, repair.frame, bytes, len);
 	}
 }
 
-static void send_frames(struct gamma_coll_op *op, uint64_t now)
+static void send_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
 {
-	struct gamma_stream *stream = &op->cast->stream;
+	struct gamma_stream *stream = &cast->stream;
 	uint32_t frame, len;
 	const uint8_t *bytes;
 
-	repair_frames(op, now);
+	repair_frames(op, cast, now);
 	for (unsigned i = 0; i < BUDGET && gamma_stream_next(stream, &frame); i++) {
-		bytes = bytes_of(op, frame, &len);
+		bytes = bytes_of(op, cast, frame, &len);
+		if (is_lossy(op->group)) {
+			send_singly(op, frame, bytes, len);
+			continue;
+		}
 		if (gamma_coll_cast_send(op->group, op->number, frame, bytes, len)) {
 			gamma_stream_unsend(stream);
 			break;
 		}
 		stats_of(op->group)->multicast_out++;
+		gamma_coll_fallback_note(op->group, 1, 0);
 	}
-	if (!gamma_stream_is_stable(stream))
-		return;
-	op->cast->done = true;
-	gamma_coll_run_end_step(op, op->cast->step);
+	if (gamma_stream_is_stable(stream))
+		end_cast(op, cast);
 }
 
 /* ---- receiving ---- */
 
-static void tell_root(struct gamma_coll_op *op, enum gamma_coll_type type, const void *bytes,
-		      size_t len)
+static void tell_root(struct gamma_coll_op *op, const struct gamma_coll_cast *cast,
+		      enum gamma_coll_type type, const void *bytes, size_t len)
 {
 	struct gamma_coll_group *group = op->group;
 
-	gamma_coll_run_send_control(group->ep, group->members[op->cast->root], group->id, type,
+	gamma_coll_run_send_control(group->ep, group->members[cast->root], group->id, type,
 				    op->number, bytes, len);
 }
 
 /* looked: at all frames that have come, so that others are missing. */
-static void report_frames(struct gamma_coll_op *op, uint64_t now, bool looked)
+static void report_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now,
+			  bool looked)
 {
-	struct gamma_take *take = &op->cast->take;
+	struct gamma_take *take = &cast->take;
 	struct gamma_coll_taken taken;
 	struct gamma_stream_ask asked;
 	struct gamma_coll_ask ask;
@@ -154,7 +205,7 @@ static void report_frames(struct gamma_coll_op *op, uint64_t now, bool looked)
 
 	if (gamma_take_report(take, &frames)) {
 		taken.frames = htonl(frames);
-		tell_root(op, GAMMA_COLL_TAKEN, &taken, sizeof(taken));
+		tell_root(op, cast, GAMMA_COLL_TAKEN, &taken, sizeof(taken));
 	}
 	if (looked && gamma_take_ask(take, now, &asked)) {
 		ask.base = htonl(asked.base);
@@ -162,15 +213,12 @@ static void report_frames(struct gamma_coll_op *op, uint64_t now, bool looked)
 		for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
 			ask.bits[i] = htonl(asked.bits[i]);
 		stats_of(op->group)->multicast_asks += gamma_take_lost(take, &asked);
-		tell_root(op, GAMMA_COLL_ASK, &ask, sizeof(ask));
+		tell_root(op, cast, GAMMA_COLL_ASK, &ask, sizeof(ask));
 	}
-	if (!gamma_take_is_complete(take))
-		return;
-	op->cast->done = true;
-	gamma_coll_run_end_step(op, op->cast->step);
+	if (gamma_take_is_complete(take))
+		end_cast(op, cast);
 }
 
-/* Only the root's frames count. */
 static bool is_from(const struct gamma_coll_group *group, uint32_t place,
 		    const struct gamma_addr *source)
 {
@@ -180,25 +228,54 @@ static bool is_from(const struct gamma_coll_group *group, uint32_t place,
 	       (addr->epoch == source->epoch || addr->epoch == GAMMA_EPOCH_ANY);
 }
 
-/* False: it is of an operation that is not called here yet, and stays where it is. */
+/* What the frame belongs to; NULL: to nothing that is expected. Only roots' frames count. */
+static struct gamma_coll_cast *cast_of(const struct gamma_coll_group *group, uint32_t number,
+				       const struct gamma_addr *source)
+{
+	struct gamma_coll_op *op = gamma_coll_run_find(group, number);
+	struct gamma_list *pos;
+
+	if (!op || op->error)
+		return NULL;
+	gamma_list_for_each (pos, &op->casts) {
+		struct gamma_coll_cast *cast = gamma_list_entry(pos, struct gamma_coll_cast, entry);
+
+		if (!cast->sends && is_from(group, cast->root, source))
+			return cast;
+	}
+	return NULL;
+}
+
+/* Whether it is of an operation that has not begun here. */
+static bool is_early(const struct gamma_coll_group *group, uint32_t number)
+{
+	const struct gamma_coll_op *op;
+
+	if (!gamma_coll_number_before(number, group->next))
+		return true;
+	if (gamma_likely(group->fallback.state != GAMMA_FALLBACK_HALTED))
+		return false;
+	op = gamma_coll_run_find(group, number);
+	return op && op->held;
+}
+
+/* False: it is of an operation that has not begun here, and stays where it is. */
 static bool take_frame(struct gamma_coll_group *group, const struct gamma_group_frame *frame,
 		       uint64_t now)
 {
 	const struct gamma_envelope *envelope = &frame->envelope;
 	uint32_t number = (uint32_t) envelope->data & GAMMA_COLL_NUMBER_MASK;
 	uint32_t index = (uint32_t) envelope->tag;
-	struct gamma_coll_op *op;
+	struct gamma_coll_cast *cast;
 
 	if (!(envelope->flags & GAMMA_HAS_DATA) || index == GAMMA_COLL_TEST ||
 	    envelope->data >> GAMMA_COLL_NUMBER_BITS != group->id)
 		return true;
-	if (!gamma_coll_number_before(number, group->next))
+	if (is_early(group, number))
 		return false;
-	op = gamma_coll_run_find(group, number);
-	if (op && op->cast && !op->cast->sends && !op->cast->done && !op->error &&
-	    is_from(group, op->cast->root, &frame->source) &&
-	    gamma_take_frame(&op->cast->take, index, frame->payload, (uint32_t) envelope->length,
-			     now) == GAMMA_TAKE_NEW)
+	cast = cast_of(group, number, &frame->source);
+	if (cast && gamma_take_frame(&cast->take, index, frame->payload,
+				     (uint32_t) envelope->length, now) == GAMMA_TAKE_NEW)
 		stats_of(group)->multicast_in++;
 	return true;
 }
@@ -222,10 +299,10 @@ static bool take_frames(struct gamma_coll_group *group, uint64_t now)
 
 void *gamma_coll_cast_place(struct gamma_coll_op *op, uint32_t place, uint32_t frame, uint64_t len)
 {
-	struct gamma_coll_cast *cast = op->cast;
+	struct gamma_coll_cast *cast = find_cast(op, place);
 	struct gamma_take *take;
 
-	if (!cast || cast->sends || cast->done || op->error || place != cast->root)
+	if (!cast || cast->sends || op->error)
 		return NULL;
 	take = &cast->take;
 	if (frame >= take->frames || len != gamma_take_len(take->bytes, take->payload, frame))
@@ -233,13 +310,15 @@ void *gamma_coll_cast_place(struct gamma_coll_op *op, uint32_t place, uint32_t f
 	return take->to + (uint64_t) frame * take->payload;
 }
 
-void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t frame, uint32_t len)
+void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
+			      uint32_t len)
 {
+	struct gamma_coll_cast *cast = find_cast(op, place);
 	struct gamma_take *take;
 
-	if (!op->cast || op->cast->done)
+	if (!cast || cast->sends)
 		return;
-	take = &op->cast->take;
+	take = &cast->take;
 	gamma_take_frame(take, frame, take->to + (uint64_t) frame * take->payload, len,
 			 gamma_now());
 	gamma_coll_run_wake(op->group->ep);
@@ -253,13 +332,13 @@ void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 	const struct gamma_coll_taken *taken = (const void *) control->bytes;
 	const struct gamma_coll_ask *ask = (const void *) control->bytes;
 	struct gamma_coll_op *op = gamma_coll_run_find(group, control->number);
+	struct gamma_coll_cast *cast = op ? find_cast(op, group->place) : NULL;
 	struct gamma_stream_ask asked;
 	struct gamma_stream *stream;
 
-	if (!op || !op->cast || !op->cast->sends || op->cast->done || op->error ||
-	    group->hosts.leaders[place] != place)
+	if (!cast || op->error || group->hosts.leaders[place] != place)
 		return;
-	stream = &op->cast->stream;
+	stream = &cast->stream;
 	if (control->type == GAMMA_COLL_TAKEN && control->len == sizeof(*taken)) {
 		gamma_stream_report(stream, group->indices[place], ntohl(taken->frames));
 	} else if (control->type == GAMMA_COLL_ASK && control->len == sizeof(*ask)) {
@@ -273,6 +352,20 @@ void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 
 /* ---- progress ---- */
 
+static void run_casts(struct gamma_coll_op *op, uint64_t now, bool looked)
+{
+	struct gamma_list *pos, *tmp;
+
+	gamma_list_for_each_safe (pos, tmp, &op->casts) {
+		struct gamma_coll_cast *cast = gamma_list_entry(pos, struct gamma_coll_cast, entry);
+
+		if (cast->sends)
+			send_frames(op, cast, now);
+		else
+			report_frames(op, cast, now, looked);
+	}
+}
+
 static void run_group(struct gamma_coll_group *group, uint64_t now)
 {
 	bool looked = !group->multicast || take_frames(group, now);
@@ -281,21 +374,31 @@ static void run_group(struct gamma_coll_group *group, uint64_t now)
 	gamma_list_for_each (pos, &group->ops) {
 		struct gamma_coll_op *op = gamma_list_entry(pos, struct gamma_coll_op, entry);
 
-		if (!op->cast || op->cast->done || op->error)
-			continue;
-		if (op->cast->sends)
-			send_frames(op, now);
-		else
-			report_frames(op, now, looked);
+		if (!op->error)
+			run_casts(op, now, looked);
 	}
+}
+
+/* Nothing of the group goes by multicast any more. */
+static bool has_left_multicast(const struct gamma_coll_group *group)
+{
+	struct gamma_list *pos;
+
+	if (gamma_likely(group->fallback.state != GAMMA_FALLBACK_DONE))
+		return false;
+	gamma_list_for_each (pos, &group->ops)
+		if (gamma_coll_fallback_casts(
+			    group, gamma_list_entry(pos, struct gamma_coll_op, entry)->number))
+			return false;
+	return true;
 }
 
 void gamma_coll_cast_progress(struct gamma_fi_ep *ep)
 {
 	uint64_t now = gamma_now();
-	struct gamma_list *pos;
+	struct gamma_list *pos, *tmp;
 
-	gamma_list_for_each (pos, &ep->coll->casting) {
+	gamma_list_for_each_safe (pos, tmp, &ep->coll->casting) {
 		struct gamma_coll_group *group =
 			gamma_list_entry(pos, struct gamma_coll_group, cast_entry);
 
@@ -303,6 +406,8 @@ void gamma_coll_cast_progress(struct gamma_fi_ep *ep)
 			continue;
 		if (!group->live)
 			gamma_coll_open_progress(group, now);
+		else if (has_left_multicast(group))
+			gamma_list_remove(&group->cast_entry);
 		else if (!gamma_list_empty(&group->ops))
 			run_group(group, now);
 	}

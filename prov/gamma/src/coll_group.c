@@ -274,11 +274,13 @@ static void note_joined(struct gamma_coll_group *group, uint32_t place, uint32_t
 
 	if (group->joined[place])
 		return;
-	group->joined[place] = 1;
+	group->joined[place] = GAMMA_COLL_HAS_JOINED;
 	group->payload = (uint32_t) gamma_min(group->payload, payload);
 	if (++group->joined_count < group->n)
 		return;
-	group->join_by = gamma_now() + join_limit(group);
+	/* The others wait no longer than that for multicast to be opened. */
+	group->join_by = gamma_now() + join_limit(group) / 4;
+	group->ep->coll->look_at = gamma_min(group->ep->coll->look_at, group->join_by);
 	if (gamma_coll_open_begin(group, group->payload))
 		return;
 	gamma_coll_group_tell(group, GAMMA_COLL_LIVE, &live, sizeof(live));
@@ -398,6 +400,8 @@ void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control 
 		take_failure(group, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_CHECK)
 		gamma_coll_run_check(group, place, control);
+	else if (place != GAMMA_COLL_NO_PLACE && control->type >= GAMMA_COLL_LOSSY)
+		gamma_coll_fallback_control(group, place, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type >= GAMMA_COLL_TAKEN)
 		gamma_coll_cast_control(group, place, control);
 	else if (place != GAMMA_COLL_NO_PLACE)
@@ -444,6 +448,8 @@ static void end_join(struct gamma_coll_group *group)
 	unsigned long seconds = (unsigned long) (join_limit(group) / GAMMA_NS_PER_S);
 	uint32_t place = 0;
 
+	if (gamma_coll_open_end(group))
+		return;
 	if (group->place) {
 		gamma_coll_group_spoil(group, 0, -FI_ETIMEDOUT, true,
 				       "it has not said within %lu s that all have joined",

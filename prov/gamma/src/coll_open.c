@@ -13,6 +13,8 @@ enum {
 	HOSTS_MIN = 3,       /* fewer gain nothing */
 	MEMBERS_MOST = 4096, /* more are not compared with each other */
 	PAYLOAD_MIN = 256,   /* bytes */
+	/* Frames that each ring holds: no sender waits for reports that are not due yet. */
+	WINDOW_MIN = 2 * GAMMA_STREAM_REPORT * GAMMA_PLAN_CASTERS,
 	TEST_MS = 10,        /* between two test frames */
 	TEST_LIMIT_MS = 500, /* for all hosts to have seen one */
 };
@@ -134,6 +136,11 @@ bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload)
 
 /* ---- the test, at place 0 ---- */
 
+static uint32_t window_of(const struct gamma_coll_group *group)
+{
+	return (uint32_t) gamma_min(group->slots - group->slots / 8, GAMMA_STREAM_WINDOW_MAX);
+}
+
 static void end_test(struct gamma_coll_group *group, bool works)
 {
 	struct gamma_coll_live live = {.payload = 0};
@@ -141,8 +148,7 @@ static void end_test(struct gamma_coll_group *group, bool works)
 	group->test_at = group->test_until = GAMMA_NEVER;
 	if (works) {
 		live.payload = htonl(group->payload);
-		live.window = htonl((uint32_t) gamma_min(group->slots - group->slots / 8,
-							 GAMMA_STREAM_WINDOW_MAX));
+		live.window = htonl(window_of(group));
 	}
 	gamma_coll_group_tell(group, GAMMA_COLL_LIVE, &live, sizeof(live));
 	gamma_coll_group_live(group, &live);
@@ -155,12 +161,13 @@ static void warn_no_multicast(const struct gamma_coll_group *group, const char *
 		   group->ep->domain->nic.name, group->n, why);
 }
 
-static void note_ready(struct gamma_coll_group *group, uint32_t slots)
+static void note_ready(struct gamma_coll_group *group, uint32_t place, uint32_t slots)
 {
 	uint64_t now = gamma_now();
 
-	if (group->live || group->error)
+	if (group->live || group->error || group->joined[place] != GAMMA_COLL_HAS_JOINED)
 		return;
+	group->joined[place] = GAMMA_COLL_IS_READY;
 	group->slots = (uint32_t) gamma_min(group->slots, slots);
 	if (++group->ready < group->n)
 		return;
@@ -169,16 +176,37 @@ static void note_ready(struct gamma_coll_group *group, uint32_t slots)
 		end_test(group, false);
 		return;
 	}
+	if (window_of(group) < WINDOW_MIN) {
+		warn_no_multicast(group, "a member's receive ring holds too few frames; see `ring` "
+					 "in gammad.conf");
+		end_test(group, false);
+		return;
+	}
 	group->test_at = now;
 	group->test_until = now + TEST_LIMIT_MS * GAMMA_NS_PER_MS;
+}
+
+bool gamma_coll_open_end(struct gamma_coll_group *group)
+{
+	char why[96];
+	uint32_t place = 0;
+
+	if (group->place || group->joined_count < group->n)
+		return false;
+	while (place + 1 < group->n && group->joined[place] >= GAMMA_COLL_IS_READY)
+		place++;
+	snprintf(why, sizeof(why), "member %u has not opened a socket for it in time", place);
+	warn_no_multicast(group, why);
+	end_test(group, false);
+	return true;
 }
 
 static void note_seen(struct gamma_coll_group *group, uint32_t place)
 {
 	if (group->place || group->live || group->test_until == GAMMA_NEVER ||
-	    !is_leader(group, place) || group->joined[place] == 2)
+	    !is_leader(group, place) || group->joined[place] != GAMMA_COLL_IS_READY)
 		return;
-	group->joined[place] = 2;
+	group->joined[place] = GAMMA_COLL_HAS_SEEN;
 	if (++group->seen_count == group->hosts.count - 1)
 		end_test(group, true);
 }
@@ -205,7 +233,7 @@ static void report_ready(struct gamma_coll_group *group)
 	group->opened = false;
 	ready.slots = htonl(slots);
 	if (!group->place)
-		note_ready(group, slots);
+		note_ready(group, 0, slots);
 	else
 		gamma_coll_run_send_control(group->ep, group->members[0], group->id,
 					    GAMMA_COLL_READY, 0, &ready, sizeof(ready));
@@ -257,7 +285,7 @@ void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
 		start_opening(group, named);
 	else if (control->type == GAMMA_COLL_READY && !group->place &&
 		 control->len == sizeof(*ready))
-		note_ready(group, ntohl(ready->slots));
+		note_ready(group, place, ntohl(ready->slots));
 	else if (control->type == GAMMA_COLL_SEEN)
 		note_seen(group, place);
 }

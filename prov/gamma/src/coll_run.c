@@ -390,7 +390,7 @@ static void take_repair(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 	if (!at)
 		return;
 	memcpy(at, bytes, envelope->length);
-	gamma_coll_cast_repaired(op, frame, (uint32_t) envelope->length);
+	gamma_coll_cast_repaired(op, place, frame, (uint32_t) envelope->length);
 }
 
 /* The same of one that comes in pieces: where it goes, or NULL. */
@@ -406,6 +406,7 @@ static struct gamma_recv *match_repair(struct gamma_fi_ep *ep, struct gamma_flow
 	if (!transfer)
 		return NULL;
 	transfer->op = op;
+	transfer->step = place;
 	transfer->repair = true;
 	transfer->frame = frame;
 	transfer->recv.iov[0] = (struct iovec){.iov_base = at, .iov_len = envelope->length};
@@ -506,7 +507,7 @@ void gamma_coll_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, in
 
 	if (transfer->repair) {
 		if (!error)
-			gamma_coll_cast_repaired(op, transfer->frame,
+			gamma_coll_cast_repaired(op, transfer->step, transfer->frame,
 						 (uint32_t) transfer->recv.capacity);
 	} else if (error) {
 		gamma_coll_group_spoil(op->group, op->schedule.steps[transfer->step].peer, error,
@@ -662,6 +663,34 @@ static void compare_early(struct gamma_coll_group *group, const struct gamma_col
 	}
 }
 
+static void make_plan(struct gamma_coll_op *op)
+{
+	if (gamma_coll_fallback_casts(op->group, op->number))
+		op->call.hosts = &op->group->hosts;
+	gamma_plan_make(&op->call, &op->schedule);
+}
+
+void gamma_coll_run_begin_held(struct gamma_coll_group *group)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &group->ops) {
+		struct gamma_coll_op *op = gamma_list_entry(pos, struct gamma_coll_op, entry);
+
+		if (!op->held)
+			continue;
+		op->held = false;
+		make_plan(op);
+		if (op->schedule.failed) {
+			gamma_coll_group_spoil(group, group->place, -FI_ENOMEM, true, "%s",
+					       fi_strerror(FI_ENOMEM));
+			return;
+		}
+		gamma_schedule_start(&op->schedule);
+		make_due(op);
+	}
+}
+
 int gamma_coll_run_begin(struct gamma_coll_group *group, struct gamma_coll_op *op)
 {
 	struct gamma_coll *coll = group->ep->coll;
@@ -670,13 +699,16 @@ int gamma_coll_run_begin(struct gamma_coll_group *group, struct gamma_coll_op *o
 	gamma_list_init(&op->due_entry);
 	gamma_list_init(&op->posted);
 	gamma_list_init(&op->flying);
+	gamma_list_init(&op->casts);
 	gamma_schedule_init(&op->schedule);
-	gamma_plan_make(&op->call, &op->schedule);
+	op->number = group->next;
+	op->held = group->fallback.state == GAMMA_FALLBACK_HALTED;
+	if (!op->held)
+		make_plan(op);
 	if (op->schedule.failed) {
 		gamma_schedule_fini(&op->schedule);
 		return -FI_ENOMEM;
 	}
-	op->number = group->next;
 	op->signature = gamma_plan_signature(&op->call);
 	op->asks_after = ASK_MS * GAMMA_NS_PER_MS;
 	op->look_at = gamma_now() + op->asks_after;
@@ -687,6 +719,8 @@ int gamma_coll_run_begin(struct gamma_coll_group *group, struct gamma_coll_op *o
 	coll->outstanding++;
 	gamma_coll_run_wake(group->ep);
 	compare_early(group, op);
+	if (op->held)
+		return 0;
 	gamma_schedule_start(&op->schedule);
 	run_op(op);
 	return 0;
