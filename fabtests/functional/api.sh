@@ -21,6 +21,16 @@ without() { # NAME...
 	done
 }
 
+# Every third of the tests named; all of them with GAMMA_TEST_LONG=1. For a network or a link on which
+# the same code runs as on one that all tests have seen.
+sample() { # NAME...
+	local tests=("$@") step=3 i
+	[ "${GAMMA_TEST_LONG:-0}" = 0 ] || step=1
+	for ((i = 0; i < ${#tests[@]}; i += step)); do
+		echo "${tests[i]}"
+	done
+}
+
 # Removes the tests that passed from the list $tests, up to the first that failed.
 take_results() { # SCENARIO
 	local test

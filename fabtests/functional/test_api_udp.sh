@@ -23,7 +23,8 @@ counted_clean "UDP"
 run "UDP, endpoints that come and go" "${restless[@]}"
 client_host=node01 run "UDP, one host" "${steady[@]}" "${restless[@]:1}"
 gamma_env+=(FI_GAMMA_LINK=udp6)
-run "UDP over IPv6" "${steady[@]}"
+mapfile -t sampled < <(sample "${steady[@]}")
+run "UDP over IPv6" "${sampled[@]}"
 counted_clean "UDP over IPv6"
 run "UDP over IPv6, endpoints that come and go" "${restless[@]}"
 
