@@ -70,11 +70,15 @@ static void read_environment(struct discover *discover)
 {
 	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
 	const char *iface = getenv("FI_GAMMA_IFACE");
+	static char first[64];
 	const char *conf = getenv("FI_GAMMA_CONF");
 	char *end;
 	unsigned long value;
 
-	discover->iface = iface && *iface ? iface : NULL;
+	/* Of several NICs, the first one has the address. */
+	if (iface)
+		snprintf(first, sizeof(first), "%.*s", (int) strcspn(iface, ","), iface);
+	discover->iface = *first ? first : NULL;
 	discover->conf_path = conf && *conf ? conf : NULL;
 	discover->ethertype = GAMMA_ETHERTYPE;
 	if (!ethertype)

@@ -119,12 +119,16 @@ static void read_environment(struct ping *ping)
 {
 	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
 	const char *iface = getenv("FI_GAMMA_IFACE");
+	static char first[64];
 	const char *broker = getenv("FI_GAMMA_BROKER");
 	const char *link = getenv("FI_GAMMA_LINK");
 	char *end;
 	unsigned long value;
 
-	ping->iface = iface && *iface ? iface : NULL;
+	/* Of several NICs, the first one has the address. */
+	if (iface)
+		snprintf(first, sizeof(first), "%.*s", (int) strcspn(iface, ","), iface);
+	ping->iface = *first ? first : NULL;
 	ping->broker = broker && *broker ? broker : GAMMA_BROKER_PATH;
 	ping->udp = link && !strcmp(link, "udp");
 	ping->udp_allowed = !link || !strcmp(link, "any") || !strcmp(link, "auto");

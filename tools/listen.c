@@ -108,14 +108,14 @@ static void listener_sleep(struct gamma_endpoint *endpoint)
 {
 	int fds[GAMMA_ENDPOINT_FDS];
 	struct pollfd polls[GAMMA_ENDPOINT_FDS];
+	unsigned count;
 
 	if (gamma_endpoint_ready(endpoint))
 		return;
-	gamma_endpoint_fds(endpoint, fds);
-	for (int i = 0; i < GAMMA_ENDPOINT_FDS; i++)
+	count = gamma_endpoint_fds(endpoint, fds);
+	for (unsigned i = 0; i < count; i++)
 		polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
-	poll(polls, GAMMA_ENDPOINT_FDS,
-	     gamma_endpoint_deadline(endpoint) == GAMMA_NEVER ? WAKE_MS : 1);
+	poll(polls, count, gamma_endpoint_deadline(endpoint) == GAMMA_NEVER ? WAKE_MS : 1);
 }
 
 int listen_run(const struct ping *ping)

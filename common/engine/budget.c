@@ -92,7 +92,7 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 		gamma_credit_pool_set_budget(&endpoint->local.pool, 0);
 		return;
 	}
-	budget->least = attr->budget;
+	budget->least = attr->budget * (1 + attr->more_count);
 	budget->speed = attr->speed;
 	/* Without memory for the page the pool keeps its own budget. */
 	budget->share = gamma_budget_page_open(attr->mac, now);

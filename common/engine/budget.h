@@ -10,8 +10,8 @@
 struct gamma_budget {
 	struct gamma_budget_page
 		*share;          /* shared with the NIC's other endpoints; NULL: not shared */
-	uint64_t least;          /* bytes: the NIC's budget, if the path does not hold more */
-	uint64_t speed;          /* of the NIC, bits/s; 0: unknown */
+	uint64_t least;          /* bytes: the NICs' budget, if the path does not hold more */
+	uint64_t speed;          /* of all its NICs, bits/s; 0: unknown */
 	uint32_t frames;         /* of this endpoint's MTU: the NIC's budget */
 	uint64_t measure_at;     /* ns: when frames is computed again */
 	uint32_t bulk;           /* senders of bulk data seen lately */

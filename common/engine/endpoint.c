@@ -14,20 +14,14 @@
 #include "base/ipv6_names.h"
 #include "engine/fastpath.h"
 #include "engine/groups.h"
+#include "engine/open.h"
 #include "engine/output.h"
 #include "engine/peers.h"
 #include "engine/progress.h"
 #include "engine/shm_path.h"
-#include "link/broker.h"
-#include "link/packet.h"
-#include "link/packet_socket.h"
-#include "link/port.h"
 #include "link/udp.h"
-#include "link/xdp.h"
 #include "message/coalesce.h"
 #include "wire/pseudo_mac.h"
-
-enum { UDP_PORT_TRIES = 64 }; /* random ports */
 
 int gamma_endpoint_random_epoch(uint32_t *epoch)
 {
@@ -49,185 +43,6 @@ static void fill_own_address(const struct gamma_endpoint_attr *attr, struct gamm
 							   : GAMMA_ADDR_VERSION_UDP6;
 	addr->mtu = htons((uint16_t) gamma_min(attr->mtu, UINT16_MAX));
 	addr->host = attr->host;
-}
-
-static int open_shm(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr, int fd)
-{
-	struct gamma_shm_attr shm = {
-		.fd = fd,
-		.tenant = attr->tenant,
-		.ring_bytes = attr->shm_bytes,
-	};
-	uint8_t gammad[GAMMA_MAC_LEN];
-	int ret;
-
-	if (endpoint->broker) {
-		gamma_port_gammad_mac(endpoint->nic_mac, attr->mac, gammad);
-		shm.gammad = gammad;
-	}
-	ret = gamma_shm_open(&shm, &endpoint->local.stats, &endpoint->shm);
-	if (ret)
-		close(fd);
-	return ret;
-}
-
-static int open_network(enum gamma_link_choice choice, const struct gamma_packet_attr *attr,
-			struct gamma_stats *stats, struct gamma_link **link)
-{
-	int ret = -EOPNOTSUPP;
-
-	if (choice != GAMMA_LINK_PACKET)
-		ret = gamma_xdp_open(attr, choice == GAMMA_LINK_XDP, stats, link);
-	return ret && choice != GAMMA_LINK_XDP ? gamma_packet_open(attr, stats, link) : ret;
-}
-
-static int open_links(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
-{
-	struct gamma_packet_attr packet = {
-		.ifindex = attr->ifindex,
-		.ethertype = attr->ethertype,
-		.tenant = attr->tenant,
-		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
-		.ring_bytes = attr->ring_bytes,
-		.mac = attr->mac,
-	};
-	int fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, &attr->port);
-	int ret = fd < 0 ? fd : open_shm(endpoint, attr, fd);
-
-	if (ret)
-		return ret;
-	packet.port = attr->port;
-	return open_network(attr->link, &packet, &endpoint->local.stats, &endpoint->packet);
-}
-
-static void close_links(struct gamma_endpoint *endpoint)
-{
-	if (endpoint->packet)
-		endpoint->packet->ops->close(endpoint->packet);
-	if (endpoint->shm)
-		endpoint->shm->link.ops->close(&endpoint->shm->link);
-	endpoint->packet = NULL;
-	endpoint->shm = NULL;
-}
-
-/* The UDP port is the frames' port; another program may have it. */
-static int open_udp_port(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
-{
-	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(attr->mac);
-	struct gamma_udp_attr udp = {
-		.ipv6 = !ipv4,
-		.tenant = attr->tenant,
-		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
-		.ifindex = attr->ifindex,
-	};
-	int fd = attr->claimed ? attr->port_fd : gamma_port_claim(attr->mac, &attr->port);
-	int ret = fd < 0 ? fd : open_shm(endpoint, attr, fd);
-
-	if (ret)
-		return ret;
-	if (ipv4)
-		memcpy(udp.ip, ipv4, 4);
-	else if (!gamma_ipv6_names_find(attr->mac, udp.ip))
-		return -EADDRNOTAVAIL;
-	udp.port = attr->port;
-	return gamma_udp_open(&udp, &endpoint->local.stats, &endpoint->packet);
-}
-
-static int open_udp(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
-{
-	const uint16_t asked = attr->port;
-	int ret = open_udp_port(endpoint, attr);
-
-	for (int i = 0; ret == -EADDRINUSE && !asked && i < UDP_PORT_TRIES; i++) {
-		close_links(endpoint);
-		attr->port = 0;
-		ret = open_udp_port(endpoint, attr);
-	}
-	endpoint->prefix = attr->prefix;
-	return ret;
-}
-
-/* gammad chooses user id, MAC, port and host identity: the endpoint's identity for its peers. */
-static void take_identity(struct gamma_endpoint_attr *attr,
-			  const struct gamma_broker_opened *opened)
-{
-	memcpy(attr->mac, opened->mac, GAMMA_MAC_LEN);
-	attr->port = opened->port;
-	attr->tenant = opened->tenant;
-	attr->host = opened->host;
-	attr->mtu = opened->mtu;
-	attr->ifindex = (int) opened->ifindex;
-}
-
-static int ask_gammad(const struct gamma_endpoint_attr *attr, struct gamma_brokered *brokered)
-{
-	struct gamma_broker_open ask = {
-		.port = attr->port,
-		.epoch = attr->epoch,
-		.ethertype = attr->ethertype,
-		.ring_bytes = (uint32_t) gamma_min(attr->ring_bytes, UINT32_MAX),
-	};
-	int ret;
-
-	memcpy(ask.mac, attr->mac, GAMMA_MAC_LEN);
-	ret = gamma_broker_open(attr->broker, &ask, brokered);
-	return ret == -ENOENT || ret == -ECONNREFUSED ? -EPERM : ret;
-}
-
-static int open_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
-{
-	struct gamma_brokered brokered;
-	int ret = 0;
-
-	if (attr->link == GAMMA_LINK_XDP) {
-		gamma_error(
-			"FI_GAMMA_LINK=xdp: gammad opens packet sockets only; unset it, or run as "
-			"root");
-		return -EOPNOTSUPP;
-	}
-	if (attr->brokered)
-		brokered = *attr->brokered;
-	else
-		ret = ask_gammad(attr, &brokered);
-	if (ret)
-		return ret;
-	ret = gamma_packet_adopt(&brokered, &endpoint->local.stats, &endpoint->packet);
-	if (ret) {
-		gamma_broker_close(&brokered);
-		return ret;
-	}
-	memcpy(endpoint->nic_mac, attr->mac, GAMMA_MAC_LEN);
-	endpoint->broker = attr->broker;
-	take_identity(attr, &brokered.opened);
-	return open_shm(endpoint, attr, brokered.port_fd);
-}
-
-/* A program that may not open packet sockets does not need the port's name, which anyone may bind.
- */
-static bool needs_broker(int ret)
-{
-	return ret == -EPERM || (ret == -EADDRINUSE && gamma_packet_socket_try() == -EPERM);
-}
-
-/* Opens the links itself if it may, else asks gammad. Updates attr with the endpoint's identity. */
-static int open_own_or_brokered(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
-{
-	uint16_t port = attr->port;
-	int ret = attr->epoch == GAMMA_EPOCH_ANY ? gamma_endpoint_random_epoch(&attr->epoch) : 0;
-
-	if (ret)
-		return ret;
-	if (attr->link == GAMMA_LINK_UDP)
-		return open_udp(endpoint, attr);
-	if (attr->brokered)
-		return open_brokered(endpoint, attr);
-	ret = open_links(endpoint, attr);
-	if (attr->broker && !attr->claimed && needs_broker(ret)) {
-		close_links(endpoint);
-		attr->port = port;
-		ret = open_brokered(endpoint, attr);
-	}
-	return ret;
 }
 
 /* Of the kernel, so that nobody who is not on the path can answer for a peer. */
@@ -271,20 +86,26 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	/* It is part of the checksum alone. */
 	if (attr.link == GAMMA_LINK_UDP)
 		attr.ethertype = GAMMA_ETHERTYPE;
+	if (attr.datagram)
+		attr.more_count = 0;
 	ret = set_random_key(&random);
 	if (!ret)
-		ret = open_own_or_brokered(endpoint, &attr);
+		ret = gamma_open_links(endpoint, &attr);
 	if (!ret)
 		ret = gamma_peers_init(endpoint);
+	if (!ret && attr.more_count)
+		ret = gamma_aliases_init(endpoint);
 	if (ret) {
-		close_links(endpoint);
+		gamma_peers_fini(endpoint);
+		gamma_open_close(endpoint);
 		free(endpoint);
 		return ret;
 	}
 	fill_own_address(&attr, &addr);
 	set_limits(endpoint, &attr.limits);
 	gamma_message_local_init(&endpoint->messages, &addr, attr.tenant, &attr.limits,
-				 endpoint->packet->slots);
+				 gamma_links_least_slots(endpoint));
+	gamma_links_begin(endpoint, &attr);
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.random = random;
 	endpoint->local.limits.random_start = true;
@@ -550,7 +371,8 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 	/* The next progress call must find whatever wakes the caller, so it skips nothing. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) || shm->ops->arm(shm) ||
-	       gamma_groups_arm(endpoint) || !gamma_list_empty(&endpoint->local.ready);
+	       gamma_links_arm(endpoint) || gamma_groups_arm(endpoint) ||
+	       !gamma_list_empty(&endpoint->local.ready);
 }
 
 void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep)
@@ -563,16 +385,23 @@ bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint)
 	return endpoint->shm->armed;
 }
 
-void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
+unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
 {
-	fds[0] = endpoint->packet->fd;
-	fds[1] = endpoint->shm->link.fd;
-	fds[2] = endpoint->groups_fd;
+	unsigned count = 0;
+
+	fds[count++] = endpoint->packet->fd;
+	fds[count++] = endpoint->shm->link.fd;
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
+		fds[count++] = endpoint->rails[r].link->fd;
+	if (endpoint->groups_fd >= 0)
+		fds[count++] = endpoint->groups_fd;
+	return count;
 }
 
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
 {
 	endpoint->packet->ops->count(endpoint->packet);
+	gamma_links_count(endpoint);
 	return &endpoint->local.stats;
 }
 
@@ -626,18 +455,19 @@ static void sleep_for_event(struct gamma_endpoint *endpoint, uint64_t until,
 	uint64_t now = gamma_now();
 	uint64_t when = gamma_min(until, gamma_endpoint_deadline(endpoint));
 	struct timespec wait = {0};
+	unsigned count;
 
 	if (!gamma_endpoint_ready(endpoint) && when > now) {
 		wait.tv_sec = (time_t) ((when - now) / GAMMA_NS_PER_S);
 		wait.tv_nsec = (long) ((when - now) % GAMMA_NS_PER_S);
 	}
-	gamma_endpoint_fds(endpoint, fds);
-	for (int i = 0; i < GAMMA_ENDPOINT_FDS; i++)
+	count = gamma_endpoint_fds(endpoint, fds);
+	for (unsigned i = 0; i < count; i++)
 		polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
 	if (asleep)
 		asleep(endpoint->messages.context, true);
 	if (wait.tv_sec || wait.tv_nsec)
-		ppoll(polls, GAMMA_ENDPOINT_FDS, &wait, NULL);
+		ppoll(polls, count, &wait, NULL);
 	if (asleep)
 		asleep(endpoint->messages.context, false);
 }
@@ -677,7 +507,7 @@ void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 	gamma_peers_drop_addresses(endpoint);
 	gamma_message_local_fini(&endpoint->messages);
 	gamma_groups_close(endpoint);
-	close_links(endpoint);
+	gamma_open_close(endpoint);
 	gamma_peers_fini(endpoint);
 	free(endpoint);
 }

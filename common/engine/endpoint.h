@@ -22,6 +22,13 @@ enum gamma_link_choice {
 	GAMMA_LINK_UDP,    /* UDP; the MAC is a pseudo MAC address (wire/pseudo_mac.h) */
 };
 
+/* One more NIC of an endpoint. */
+struct gamma_endpoint_nic {
+	int ifindex;
+	uint8_t mac[GAMMA_MAC_LEN];
+	uint32_t mtu; /* bytes */
+};
+
 struct gamma_endpoint_attr {
 	/* gammad's socket, if the process may not open the NIC; NULL: none. Outlives the endpoint.
 	 */
@@ -31,9 +38,12 @@ struct gamma_endpoint_attr {
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;               /* of the NIC, bytes */
-	uint8_t prefix;             /* of UDP: bits of the IP address that name the subnet */
-	uint16_t port;              /* host order; 0: a random free one */
-	bool claimed; /* the caller has claimed the port, and the endpoint takes over port_fd */
+	/* The NICs behind the first one: its other rails. Not of best-effort endpoints. */
+	struct gamma_endpoint_nic more[GAMMA_RAILS_MAX - 1];
+	unsigned more_count;
+	uint8_t prefix; /* of UDP: bits of the IP address that name the subnet */
+	uint16_t port;  /* host order; 0: a random free one */
+	bool claimed;   /* the caller has claimed the port, and the endpoint takes over port_fd */
 	int port_fd;
 	uint32_t epoch; /* GAMMA_EPOCH_ANY: a random one */
 	uint16_t ethertype;
@@ -42,8 +52,8 @@ struct gamma_endpoint_attr {
 	enum gamma_link_choice link;
 	size_t ring_bytes;
 	uint64_t shm_bytes; /* shared memory for the frames to each shm peer; 0: none */
-	uint64_t speed;     /* of the NIC, bits/s; 0: unknown */
-	uint64_t budget;    /* bytes always allowed to be on their way to the NIC; 0: unbounded */
+	uint64_t speed;     /* of all its NICs, bits/s; 0: unknown */
+	uint64_t budget;    /* bytes always allowed to be on their way to a NIC; 0: unbounded */
 	uint64_t linger;    /* ns: a close waits at most this long */
 	bool datagram;      /* best effort only */
 	/* Name of the NIC in the page that shows the counters to gamma-stat; NULL: no page. */
@@ -171,9 +181,10 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint);        /* something 
  * call progress meanwhile leave the wake-up armed; if they could not, they wake the sleeper. */
 void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep);
 bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint);
-/* The last one is -1 as long as no group has been joined. */
-enum { GAMMA_ENDPOINT_FDS = 3 };
-void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS]);
+/* Returns how many there are: one for each NIC, for shared memory, and for groups once one has been
+ * joined. */
+enum { GAMMA_ENDPOINT_FDS = GAMMA_RAILS_MAX + 2 };
+unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS]);
 
 /* Counters, with the kernel's read in. */
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint);

@@ -21,9 +21,28 @@ void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	local->rail_count++;
 }
 
+void gamma_links_begin(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)
+{
+	if (!attr->more_count)
+		return;
+	endpoint->local.alias = gamma_aliases_set;
+	gamma_links_add(endpoint, endpoint->packet, attr->mac);
+	for (unsigned i = 0; i < attr->more_count; i++)
+		gamma_links_add(endpoint, endpoint->rails[1 + i].link, attr->more[i].mac);
+}
+
 uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link)
 {
 	return link ? (uint32_t) gamma_min(slots, link->slots) : slots;
+}
+
+uint32_t gamma_links_least_slots(const struct gamma_endpoint *endpoint)
+{
+	uint32_t slots = endpoint->packet->slots;
+
+	for (unsigned r = 1; r < GAMMA_RAILS_MAX; r++)
+		slots = gamma_links_slots(slots, endpoint->rails[r].link);
+	return slots;
 }
 
 void gamma_links_close(struct gamma_endpoint *endpoint)
@@ -59,4 +78,19 @@ bool gamma_links_wait(const struct gamma_endpoint *endpoint)
 		if (!gamma_link_is_quiet(endpoint->rails[r].link))
 			return true;
 	return false;
+}
+
+bool gamma_links_arm(const struct gamma_endpoint *endpoint)
+{
+	bool any = false;
+
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
+		any |= endpoint->rails[r].link->ops->arm(endpoint->rails[r].link);
+	return any;
+}
+
+void gamma_links_count(const struct gamma_endpoint *endpoint)
+{
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
+		endpoint->rails[r].link->ops->count(endpoint->rails[r].link);
 }

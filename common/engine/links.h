@@ -9,6 +9,7 @@
 #include "wire/address.h"
 
 struct gamma_endpoint;
+struct gamma_endpoint_attr;
 struct gamma_link;
 
 /* Of a rail but the first, whose link is endpoint->packet. */
@@ -23,9 +24,13 @@ struct gamma_rail_link {
  * whose link is there already. */
 void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		     const uint8_t mac[GAMMA_MAC_LEN]);
+/* All of them, in order; their links are open. Nothing if the endpoint has one NIC. */
+void gamma_links_begin(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr);
 /* Credit is for the smallest ring, so that frames may come by any rail: slots, or those of this
  * link's if it has fewer; NULL: none. */
 uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link);
+/* Of the endpoint's smallest ring. */
+uint32_t gamma_links_least_slots(const struct gamma_endpoint *endpoint);
 /* All but the first. */
 void gamma_links_close(struct gamma_endpoint *endpoint);
 struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, uint8_t rail);
@@ -33,5 +38,9 @@ struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, ui
 uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gamma_link *link);
 /* Whether another rail than the first may have frames. */
 bool gamma_links_wait(const struct gamma_endpoint *endpoint);
+/* Before sleeping: true if another one has a frame already. */
+bool gamma_links_arm(const struct gamma_endpoint *endpoint);
+/* Reads the kernel's counters of all but the first. */
+void gamma_links_count(const struct gamma_endpoint *endpoint);
 
 #endif /* GAMMA_ENGINE_LINKS_H */

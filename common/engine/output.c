@@ -115,23 +115,41 @@ static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_l
 	return false;
 }
 
-/* The NIC takes nothing for now, or was removed: what can, leaves by others. False: nothing can. */
-static bool leave_rail(struct gamma_endpoint *endpoint, uint8_t rail, int error, uint64_t now)
+static bool are_all_removed(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->rails_removed == (1u << endpoint->local.rail_count) - 1;
+}
+
+/* One of several NICs was removed. Flows that know no other way than the first have ended. */
+static void give_up_rail(struct gamma_endpoint *endpoint, uint8_t rail)
 {
 	struct gamma_list *pos, *tmp;
 
-	if (endpoint->local.rail_count <= 1)
-		return false;
-	gamma_rails_down(&endpoint->local, rail, now);
-	if (rail || error != -ENODEV)
-		return true;
+	endpoint->rails_removed |= (uint8_t) (1u << rail);
+	if (are_all_removed(endpoint)) {
+		gamma_peers_fail_all(endpoint, -ENODEV, GAMMA_NIC_REMOVED);
+		return;
+	}
 	gamma_list_for_each_safe (pos, tmp, &endpoint->local.flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
-		if (!flow->same_host && !flow->rail)
-			gamma_flow_fail(flow, error, GAMMA_NIC_REMOVED);
+		if (!rail && !flow->same_host && !(flow->rails && flow->rails->count > 1))
+			gamma_flow_fail(flow, -ENODEV, GAMMA_NIC_REMOVED);
 	}
-	return true;
+}
+
+/* A NIC takes nothing. If it is down, was removed, or has taken nothing for long, what can leaves
+ * by others. */
+static GAMMA_NOINLINE void leave_rail(struct gamma_endpoint *endpoint, uint8_t rail, int error,
+				      uint64_t now)
+{
+	uint32_t stalls = rail ? endpoint->rails[rail].stalls : endpoint->stalls[0];
+
+	if (error != -ENODEV && error != -ENETDOWN && stalls < GAMMA_STALLS_MAX)
+		return;
+	gamma_rails_down(&endpoint->local, rail, now);
+	if (error == -ENODEV)
+		give_up_rail(endpoint, rail);
 }
 
 /* The link has taken so many of these frames, all of one rail. False: it is full. */
@@ -163,8 +181,9 @@ static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *l
 	if (error == -EMSGSIZE && take_lower_mtu(endpoint, link, rail))
 		return true;
 	stall_link(endpoint, same_host, rail, now);
-	if (gamma_unlikely(error == -ENODEV || error == -ENETDOWN) &&
-	    !leave_rail(endpoint, rail, error, now))
+	if (gamma_unlikely(endpoint->local.rail_count > 1) && !same_host)
+		leave_rail(endpoint, rail, error, now);
+	else if (gamma_unlikely(error == -ENODEV))
 		gamma_peers_fail_all(endpoint, error, GAMMA_NIC_REMOVED);
 	return false;
 }

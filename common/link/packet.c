@@ -120,6 +120,8 @@ static int refusal_error(struct packet_link *packet)
 
 	if ((error == ENXIO || error == ENODEV) && nic_was_removed(packet))
 		return -ENODEV;
+	if (error == ENETDOWN)
+		return -ENETDOWN;
 	if (!mtu || mtu >= packet->link.mtu)
 		return -EAGAIN;
 	packet->link.mtu = mtu;

@@ -130,6 +130,20 @@ domains() {
 }
 check "FI_GAMMA_IFACE by name" test "$(domains FI_GAMMA_IFACE=mgt0)" = mgt0
 check "FI_GAMMA_IFACE by MAC" test "$(domains FI_GAMMA_IFACE="$(data_mac 1)")" = gam0
+# Several NICs: their common domain first, and each of them in an inventory.
+check "two NICs in one domain" test "$(domains FI_GAMMA_IFACE=mgt0,gam0 | tr '\n' ' ')" = \
+	"mgt0,gam0 gam0 mgt0 "
+check "the same by name and MAC address" test "$(domains \
+	FI_GAMMA_IFACE=mgt0,"$(data_mac 1)" | head -1)" = mgt0,gam0
+check "two NICs for a program" test "$(on node01 env FI_GAMMA_IFACE=gam0,mgt0 "$query" \
+	-p gamma -c msg | sed -n 's/^gamma RDM //p')" = gam0,mgt0
+check "one of the two by its domain" test "$(on node01 env FI_GAMMA_IFACE=gam0,mgt0 "$query" \
+	-p gamma -c msg -d mgt0 | sed -n 's/^gamma RDM //p')" = mgt0
+refuses "a list with an interface that does not exist" \
+	"FI_GAMMA_IFACE=gam0,gam7: this host has no interface gam7; ip link" \
+	FI_GAMMA_IFACE=gam0,gam7 "${named[@]}"
+refuses "a list that names one twice" "FI_GAMMA_IFACE=gam0,gam0: gam0 is named twice.*once" \
+	FI_GAMMA_IFACE=gam0,gam0 "${named[@]}"
 # The ranks of a program would be divided among the NICs they are offered.
 offered() {
 	on node01 env "$@" | sed -n 's/^gamma RDM //p' | sort | tr '\n' ' '

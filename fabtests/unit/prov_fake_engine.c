@@ -292,10 +292,10 @@ bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint)
 	return true;
 }
 
-void gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
+unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS])
 {
 	fds[0] = fds[1] = endpoint->fd;
-	fds[2] = -1;
+	return 2;
 }
 
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)

@@ -355,7 +355,7 @@ static void send__link_down_takes_nothing(void **state)
 	assert_int_equal(netns_ip("link set g0 down"), 0);
 	make(&frame, &f, NULL);
 	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
-	assert_int_equal(error, -EAGAIN);
+	assert_int_equal(error, -ENETDOWN);
 	assert_int_equal(netns_ip("link set g0 up"), 0);
 	for (int i = 0; i < 1000 && !put(fields(2), NULL); i++)
 		usleep(1000);

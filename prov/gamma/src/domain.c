@@ -5,7 +5,7 @@
  */
 #include "coll.h"
 #include "gamma.h"
-#include "nic_list.h"
+#include "iface_list.h"
 #include "nic/coalesce_hint.h"
 
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static bool is_alike(const struct gamma_domain *domain, const struct fi_info *in
 	const struct fi_domain_attr *attr = info->domain_attr;
 
 	return &domain->fabric->fabric_fid == info->fabric_attr->fabric &&
-	       !strcmp(gamma_nic_list_domain(&domain->nic).text, attr->name) &&
-	       !(info->caps & ~domain->caps) && mr_mode_bits(attr->mr_mode) == domain->mr_mode &&
+	       !strcmp(domain->name, attr->name) && !(info->caps & ~domain->caps) &&
+	       mr_mode_bits(attr->mr_mode) == domain->mr_mode &&
 	       (domain->thread_safe || attr->threading == FI_THREAD_DOMAIN) &&
 	       (domain->auto_progress || attr->data_progress != FI_PROGRESS_AUTO);
 }
@@ -144,13 +144,14 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = open_endpoint2,
 };
 
-/* The usable NIC of that name as it is now, which may not be as fi_getinfo found it. */
-static int find_nic(const char *name, struct gamma_nic *nic)
+/* The usable NICs of that name as they are now, which may not be as fi_getinfo found them. */
+static int find_nics(struct gamma_domain *domain, const char *name)
 {
-	const struct gamma_nic *found;
+	struct gamma_iface_list list;
 	struct gamma_domain_name interface;
 	struct gamma_nic *nics;
 	enum gamma_nic_list_kind kind;
+	char why[256];
 	size_t count;
 	int ret;
 
@@ -160,15 +161,18 @@ static int find_nic(const char *name, struct gamma_nic *nic)
 	ret = gamma_nic_list_read(kind, &nics, &count);
 	if (ret)
 		return ret;
-	found = gamma_nic_select_by_name(nics, count, interface.text);
-	if (found && !found->reason)
-		*nic = *found;
-	else
-		GAMMA_WARN(DOMAIN, "%s %s\n", name,
-			   found ? found->reason : "is gone: ip link lists the interfaces");
-	ret = found && !found->reason ? 0 : -FI_ENODEV;
+	if (gamma_iface_list_find(nics, count, interface.text, &list, why, sizeof(why))) {
+		GAMMA_WARN(DOMAIN, "%s: %s\n", name, why);
+		gamma_nic_list_free(nics);
+		return -FI_ENODEV;
+	}
+	snprintf(domain->name, sizeof(domain->name), "%s", gamma_iface_list_domain(&list).text);
+	domain->nic = *list.nics[0];
+	domain->more_count = list.count - 1;
+	for (unsigned i = 1; i < list.count; i++)
+		domain->more[i - 1] = *list.nics[i];
 	gamma_nic_list_free(nics);
-	return ret;
+	return 0;
 }
 
 /* For readers who look for lost microseconds. */
@@ -235,7 +239,7 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	ret = find_nic(info->domain_attr->name, &domain->nic);
+	ret = find_nics(domain, info->domain_attr->name);
 	if (!ret)
 		ret = gamma_attr_check_info(fabric->api_version, info, domain->nic.mtu);
 	if (ret) {
@@ -254,6 +258,8 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return ret;
 	}
 	tell_hint(domain->nic.name);
+	for (unsigned i = 0; i < domain->more_count; i++)
+		tell_hint(domain->more[i].name);
 	list_as_open(domain);
 	*domain_fid = &domain->domain_fid;
 	return 0;

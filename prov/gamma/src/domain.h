@@ -9,7 +9,7 @@
 #include <sched.h>
 #include "deferred_work.h"
 #include "lock.h"
-#include "nic/nic.h"
+#include "nic_list.h"
 #include "progress.h"
 #include "prov.h"
 
@@ -19,9 +19,12 @@ struct gamma_domain {
 	struct fid_domain domain_fid;
 	struct gamma_list opened_entry; /* in the list of open domains */
 	struct gamma_fabric *fabric;
-	struct gamma_nic nic; /* the NIC it is on */
-	struct gamma_eq *eq;  /* bound, or NULL */
-	bool reports_mr;      /* to that queue: memory registrations, FI_REG_MR */
+	char name[GAMMA_DOMAIN_NAME_LEN];
+	struct gamma_nic nic;                       /* the NIC it is on: the first one, */
+	struct gamma_nic more[GAMMA_RAILS_MAX - 1]; /* and those behind it */
+	unsigned more_count;
+	struct gamma_eq *eq; /* bound, or NULL */
+	bool reports_mr;     /* to that queue: memory registrations, FI_REG_MR */
 	bool thread_safe; /* false: FI_THREAD_DOMAIN, the caller serialises and there is no progress
 			   * thread */
 	bool auto_progress; /* FI_PROGRESS_AUTO */

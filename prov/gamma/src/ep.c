@@ -69,8 +69,7 @@ int gamma_ep_fds(const struct gamma_fi_ep *ep, int fds[GAMMA_EP_FDS])
 {
 	_Static_assert((int) GAMMA_EP_FDS == (int) GAMMA_ENDPOINT_FDS, "the engine writes as many");
 
-	gamma_endpoint_fds(ep->endpoint, fds);
-	return GAMMA_ENDPOINT_FDS - (fds[GAMMA_ENDPOINT_FDS - 1] < 0);
+	return (int) gamma_endpoint_fds(ep->endpoint, fds);
 }
 
 /* ---- binding ---- */
@@ -226,10 +225,16 @@ static void unbind_all(struct gamma_fi_ep *ep)
 
 static void explain_taken_port(const struct gamma_fi_ep *ep)
 {
-	const struct gamma_nic *nic = &ep->domain->nic;
+	const struct gamma_domain *domain = ep->domain;
+	const struct gamma_nic *nic = &domain->nic;
 	uid_t uid;
+	int ret = gamma_port_owner(nic->mac, ep->port, &uid);
 
-	if (gamma_port_owner(nic->mac, ep->port, &uid))
+	for (unsigned i = 0; ret && i < domain->more_count; i++) {
+		ret = gamma_port_owner(domain->more[i].mac, ep->port, &uid);
+		nic = ret ? nic : &domain->more[i];
+	}
+	if (ret)
 		gamma_report("%s: port %u is in use by another process: choose another or none",
 			     nic->name, ep->port);
 	else
@@ -284,6 +289,27 @@ static enum gamma_link_choice link_choice(const struct gamma_nic *nic)
 	}
 }
 
+/* 0: one of them does not say. */
+static uint64_t speed_of_all(const struct gamma_domain *domain)
+{
+	uint64_t speed = domain->nic.speed;
+
+	for (unsigned i = 0; i < domain->more_count && speed; i++)
+		speed = domain->more[i].speed ? speed + domain->more[i].speed : 0;
+	return speed;
+}
+
+static void set_nics(struct gamma_endpoint_attr *attr, const struct gamma_domain *domain)
+{
+	memcpy(attr->mac, domain->nic.mac, GAMMA_MAC_LEN);
+	attr->more_count = domain->more_count;
+	for (unsigned i = 0; i < domain->more_count; i++) {
+		attr->more[i].ifindex = domain->more[i].ifindex;
+		attr->more[i].mtu = domain->more[i].mtu;
+		memcpy(attr->more[i].mac, domain->more[i].mac, GAMMA_MAC_LEN);
+	}
+}
+
 static int create_endpoint(struct gamma_fi_ep *ep)
 {
 	const struct gamma_nic *nic = &ep->domain->nic;
@@ -299,7 +325,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 		.link = link_choice(nic),
 		.ring_bytes = gamma_settings.ring_size,
 		.shm_bytes = gamma_settings.shm_size,
-		.speed = nic->speed,
+		.speed = speed_of_all(ep->domain),
 		.budget = gamma_settings.budget,
 		.linger = gamma_settings.linger,
 		.datagram = ep->type == FI_EP_DGRAM,
@@ -319,7 +345,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 
 	if (ret)
 		return ret;
-	memcpy(attr.mac, nic->mac, GAMMA_MAC_LEN);
+	set_nics(&attr, ep->domain);
 	ret = gamma_endpoint_create(&attr, &gamma_match_handlers, ep, &ep->endpoint);
 	if (ret)
 		explain_create(ep, ret);

@@ -5,7 +5,7 @@
  * to answer, attr.c what is offered.
  */
 #include "gamma.h"
-#include "nic_list.h"
+#include "iface_list.h"
 #include "link/broker.h"
 #include "link/packet_socket.h"
 #include "base/ipv6_names.h"
@@ -34,13 +34,14 @@ struct query {
 	uint32_t version;
 	const struct fi_info *hints; /* or NULL */
 	bool named;
-	bool all_nics;              /* an inventory; else the best NIC alone */
-	bool numeric;               /* FI_NUMERICHOST: do not resolve names */
-	char open_nic[IF_NAMESIZE]; /* of the open domain that the hints name; else "" */
+	bool all_nics; /* an inventory; else the best NIC alone */
+	bool numeric;  /* FI_NUMERICHOST: do not resolve names */
+	/* Of the open domain that the hints name; else "". */
+	char open_domain[GAMMA_DOMAIN_NAME_LEN];
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
 	size_t nic_count;
-	const struct gamma_nic *only; /* FI_GAMMA_IFACE; NULL: any */
+	struct gamma_iface_list only; /* FI_GAMMA_IFACE; empty: any */
 	struct gamma_resolved source;
 	bool has_dest;
 	struct gamma_resolved dest;
@@ -72,22 +73,12 @@ static int try_packet_socket(void)
 static int find_iface(struct query *query, char *why, size_t why_len)
 {
 	const char *iface = gamma_settings.iface;
-	uint8_t mac[GAMMA_MAC_LEN];
+	char cause[256];
 
-	if (!iface)
+	if (!iface || !gamma_iface_list_find(query->nics, query->nic_count, iface, &query->only,
+					     cause, sizeof(cause)))
 		return 0;
-	query->only = gamma_mac_parse(iface, mac)
-			      ? gamma_nic_select_by_mac(query->nics, query->nic_count, mac)
-			      : gamma_nic_select_by_name(query->nics, query->nic_count, iface);
-	if (query->only && !query->only->reason)
-		return 0;
-	if (query->only)
-		snprintf(why, why_len, "FI_GAMMA_IFACE=%s: %s %s", iface, query->only->name,
-			 query->only->reason);
-	else
-		snprintf(why, why_len,
-			 "FI_GAMMA_IFACE=%s: this host has no such interface; ip link lists them",
-			 iface);
+	snprintf(why, why_len, "FI_GAMMA_IFACE=%s: %s", iface, cause);
 	return -FI_ENODATA;
 }
 
@@ -191,7 +182,7 @@ static int load_nics(struct query *query, enum gamma_nic_list_kind kind, char *w
 
 	gamma_nic_list_free(query->nics);
 	query->nics = NULL;
-	query->only = NULL;
+	query->only.count = 0;
 	ret = gamma_nic_list_read(kind, &query->nics, &query->nic_count);
 	if (ret) {
 		snprintf(why, why_len, "listing the network interfaces failed: %s", strerror(-ret));
@@ -460,16 +451,17 @@ static int take_hinted_addresses(struct query *query, bool source_named)
 
 /* ---- the answer ---- */
 
-static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
+/* name: of the domain, whose first NIC it is. */
+static bool domain_fits(const struct query *query, const struct gamma_nic *nic, const char *name)
 {
 	static const uint8_t any[GAMMA_MAC_LEN];
 	const char *domain = hinted_domain(query->hints);
 
-	if (nic->reason || (query->only && nic != query->only))
+	if (nic->reason || (query->only.count && !gamma_iface_list_has(&query->only, nic)))
 		return false;
-	if (domain && strcmp(domain, gamma_nic_list_domain(nic).text))
+	if (domain && strcmp(domain, name))
 		return false;
-	if (query->open_nic[0] && strcmp(query->open_nic, nic->name))
+	if (query->open_domain[0] && strcmp(query->open_domain, name))
 		return false;
 	if (query->source.nic && nic != query->source.nic)
 		return false;
@@ -477,8 +469,20 @@ static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
 	    memcmp(query->source.mac, nic->mac, sizeof(any)))
 		return false;
 	/* The route to the destination decides unless the user has. */
-	return domain || query->open_nic[0] || query->only || query->source.nic ||
+	return domain || query->open_domain[0] || query->only.count || query->source.nic ||
 	       !query->dest.nic || nic == query->dest.nic;
+}
+
+static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
+{
+	return domain_fits(query, nic, gamma_nic_list_domain(nic).text);
+}
+
+/* The domain of all NICs that FI_GAMMA_IFACE names, if these are several. */
+static bool list_fits(const struct query *query)
+{
+	return query->only.count > 1 &&
+	       domain_fits(query, query->only.nics[0], gamma_iface_list_domain(&query->only).text);
 }
 
 /* Complete but for epoch and, unless asked for, port: those are the endpoint's. */
@@ -544,14 +548,14 @@ static void set_opened(struct fi_info *info, const struct query *query)
 }
 
 static struct fi_info *make_info(const struct query *query, const struct gamma_nic *nic,
-				 enum fi_ep_type type)
+				 const char *domain, enum fi_ep_type type)
 {
 	struct fi_info *info = fi_allocinfo();
 
 	if (!info)
 		return NULL;
 	gamma_attr_fill_info(info, query->version, type, nic->mtu, query->hints);
-	info->domain_attr->name = strdup(gamma_nic_list_domain(nic).text);
+	info->domain_attr->name = strdup(domain);
 	info->fabric_attr->name = strdup(gamma_settings.fabric_name);
 	info->nic = gamma_nic_info_new(nic);
 	if (info->domain_attr->name && info->fabric_attr->name && info->nic &&
@@ -563,8 +567,9 @@ static struct fi_info *make_info(const struct query *query, const struct gamma_n
 	return NULL;
 }
 
-/* Appends the infos of one NIC; *tail is where the next one goes. */
-static int offer_nic(const struct query *query, const struct gamma_nic *nic, struct fi_info ***tail)
+/* Appends the infos of one domain; *tail is where the next one goes. */
+static int offer_domain(const struct query *query, const struct gamma_nic *nic, const char *domain,
+			struct fi_info ***tail)
 {
 	size_t i;
 
@@ -574,12 +579,23 @@ static int offer_nic(const struct query *query, const struct gamma_nic *nic, str
 
 		if (field)
 			continue;
-		**tail = make_info(query, nic, types[i]);
+		**tail = make_info(query, nic, domain, types[i]);
 		if (!**tail)
 			return -FI_ENOMEM;
 		*tail = &(**tail)->next;
 	}
 	return 0;
+}
+
+static int offer_nic(const struct query *query, const struct gamma_nic *nic, struct fi_info ***tail)
+{
+	return offer_domain(query, nic, gamma_nic_list_domain(nic).text, tail);
+}
+
+static int offer_list(const struct query *query, struct fi_info ***tail)
+{
+	return offer_domain(query, query->only.nics[0], gamma_iface_list_domain(&query->only).text,
+			    tail);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -602,7 +618,9 @@ static int answer(const struct query *query, struct fi_info **info)
 	for (i = 0; i < query->nic_count; i++)
 		order[i] = &query->nics[i];
 	qsort(order, query->nic_count, sizeof(*order), by_rank);
-	if (first && nic_fits(query, first))
+	if (list_fits(query))
+		ret = offer_list(query, &tail);
+	if (!ret && first && nic_fits(query, first) && (query->all_nics || !*info))
 		ret = offer_nic(query, first, &tail);
 	/* Programs spread their processes over all answers as if they led to one network, which the
 	 * provider cannot know of two NICs. So several are offered only in an inventory. */
@@ -651,7 +669,7 @@ static bool take_opened(struct query *query)
 		return false;
 	}
 	if (domain)
-		snprintf(query->open_nic, sizeof(query->open_nic), "%s", domain->nic.name);
+		snprintf(query->open_domain, sizeof(query->open_domain), "%s", domain->name);
 	return true;
 }
 
@@ -662,7 +680,7 @@ static bool any_fits(const struct query *query)
 	for (i = 0; i < query->nic_count; i++)
 		if (nic_fits(query, &query->nics[i]))
 			return true;
-	return false;
+	return list_fits(query);
 }
 
 /* Why no interface is offered, though the names resolve and the attributes are possible. */

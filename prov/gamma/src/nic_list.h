@@ -9,8 +9,10 @@
 
 #include "prov.h"
 #include "nic/nic.h"
+#include "wire/wire.h"
 
-enum { GAMMA_DOMAIN_NAME_LEN = GAMMA_NIC_NAME_LEN + 5 }; /* bytes: the suffix is "-udp6" */
+/* Bytes: names of several NICs, and the suffix "-udp6". */
+enum { GAMMA_DOMAIN_NAME_LEN = GAMMA_RAILS_MAX * GAMMA_NIC_NAME_LEN + 5 };
 
 enum gamma_nic_list_kind {
 	GAMMA_NICS_ETHERNET,
@@ -27,7 +29,8 @@ int gamma_nic_list_read(enum gamma_nic_list_kind kind, struct gamma_nic **nics, 
 /* The kind of list that has this NIC as it is. */
 enum gamma_nic_list_kind gamma_nic_list_kind_of(const struct gamma_nic *nic);
 struct gamma_domain_name gamma_nic_list_domain(const struct gamma_nic *nic);
-/* The interface of a domain's name, and the kind of list that the domain is of. */
+/* The interface of a domain's name, or several as iface_list.h has them, and the kind of list that
+ * the domain is of. */
 struct gamma_domain_name gamma_nic_list_interface(const char *domain,
 						  enum gamma_nic_list_kind *kind);
 /* Of the addresses of that NIC's endpoints. */

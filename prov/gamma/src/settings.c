@@ -29,8 +29,9 @@ struct text_setting {
 
 static const struct text_setting texts[] = {
 	{"iface", offsetof(struct gamma_settings, iface), NULL,
-	 "NIC to use, by interface name or MAC address (default: offer all usable ones, first the "
-	 "one that gamma.conf lists, else the fastest)"},
+	 "NIC to use, by interface name or MAC address, or several separated by commas, which an "
+	 "endpoint then uses together (default: offer all usable ones, first the one that "
+	 "gamma.conf lists, else the fastest)"},
 	{"conf", offsetof(struct gamma_settings, conf_path), NULL,
 	 "Path of the cluster's configuration file (default: " GAMMA_CONF_PATH ", if it exists)"},
 	{"fabric", offsetof(struct gamma_settings, fabric_name), "gamma",

@@ -20,7 +20,7 @@ enum gamma_link_setting {
 };
 
 struct gamma_settings {
-	char *iface;              /* FI_GAMMA_IFACE: NIC to use, or NULL: choose */
+	char *iface;              /* FI_GAMMA_IFACE: NICs to use, or NULL: choose */
 	char *conf_path;          /* FI_GAMMA_CONF: gamma.conf, or NULL: /etc/gamma.conf */
 	char *fabric_name;        /* FI_GAMMA_FABRIC: "gamma" unless set */
 	char *stats;              /* FI_GAMMA_STATS: "stderr", a file to append to, or NULL: none */
