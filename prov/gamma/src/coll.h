@@ -206,6 +206,7 @@ struct gamma_coll_group {
 	struct gamma_addr cast_addr;
 	uint32_t payload, window; /* bytes, frames; 0: nothing goes by multicast */
 	uint32_t hosts_hash;
+	int igmp_fd; /* keeps the IP group that switches have heard of; -1 */
 	struct gamma_coll_fallback fallback;
 	pthread_t opener; /* opens multicast, if `opening` */
 	bool opening;

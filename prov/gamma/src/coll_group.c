@@ -599,6 +599,7 @@ static struct gamma_coll_group *new_group(struct gamma_fi_ep *ep, void *context)
 		return NULL;
 	group->ep = ep;
 	group->join_by = GAMMA_NEVER;
+	group->igmp_fd = -1;
 	group->mc_fid.fid.fclass = FI_CLASS_MC;
 	group->mc_fid.fid.context = context;
 	group->mc_fid.fid.ops = &group_fid_ops;

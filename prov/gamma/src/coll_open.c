@@ -8,6 +8,9 @@
 
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "nic/igmp.h"
 
 enum {
 	HOSTS_MIN = 3,       /* fewer gain nothing */
@@ -61,9 +64,23 @@ static bool is_leader(const struct gamma_coll_group *group, uint32_t place)
 	return group->hosts.leaders[place] == place;
 }
 
+/* Over UDP messages travel in trains, which are faster than single frames to all. */
+static bool wants_multicast(const struct gamma_coll_group *group)
+{
+	switch (gamma_settings.multicast) {
+	case GAMMA_MULTICAST_AUTO:
+		return !group->ep->domain->nic.udp;
+	case GAMMA_MULTICAST_1:
+	case GAMMA_MULTICAST_YES:
+		return true;
+	default:
+		return false;
+	}
+}
+
 uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group)
 {
-	if (!gamma_settings.multicast || !group->hosts.leaders || group->ep->domain->nic.udp)
+	if (!group->hosts.leaders || !wants_multicast(group))
 		return 0;
 	/* Without the tag that names the frame. */
 	return (uint32_t) gamma_endpoint_datagram_max(group->ep->endpoint) -
@@ -72,10 +89,32 @@ uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group)
 
 /* ---- opening ---- */
 
+/* Without an IPv4 address the frames may pass all the same: the test shows it. */
+static void report_to_switches(struct gamma_coll_group *group)
+{
+	static const uint8_t ip_groups[] = {0x01, 0x00, 0x5e};
+	const struct gamma_nic *nic = &group->ep->domain->nic;
+	int fd;
+
+	if (nic->udp || memcmp(group->cast_addr.mac, ip_groups, sizeof(ip_groups)))
+		return;
+	fd = gamma_igmp_join(nic->ifindex, group->cast_addr.mac);
+	if (fd < 0)
+		GAMMA_WARN(
+			EP_CTRL,
+			"%s: cannot report a group to switches by IGMP: %s; give the NIC an IPv4 "
+			"address, or unset FI_GAMMA_GROUP_MAC\n",
+			nic->name, strerror(-fd));
+	else
+		group->igmp_fd = fd;
+}
+
 static void *open_multicast(void *arg)
 {
 	struct gamma_coll_group *group = arg;
 
+	if (is_leader(group, group->place))
+		report_to_switches(group);
 	group->open_error = gamma_groups_open(group->ep->endpoint, &group->cast_addr,
 					      is_leader(group, group->place), &group->multicast);
 	__atomic_store_n(&group->opened, true, __ATOMIC_RELEASE);
@@ -89,9 +128,12 @@ static void start_opening(struct gamma_coll_group *group, const struct gamma_col
 	memcpy(group->cast_addr.mac, named->mac, GAMMA_MAC_LEN);
 	group->cast_addr.port = named->port;
 	group->payload = ntohl(named->payload);
+	/* The thread may end before pthread_create does, and then says so. */
 	group->opening = !pthread_create(&group->opener, NULL, open_multicast, group);
-	group->opened = !group->opening;
-	group->open_error = group->opening ? 0 : -FI_ENOMEM;
+	if (!group->opening) {
+		group->open_error = -FI_ENOMEM;
+		group->opened = true;
+	}
 	gamma_list_append(&group->ep->coll->casting, &group->cast_entry);
 }
 
@@ -115,6 +157,9 @@ void gamma_coll_open_fini(struct gamma_coll_group *group)
 	if (group->multicast)
 		gamma_groups_leave(ep->endpoint, group->multicast);
 	group->multicast = NULL;
+	if (group->igmp_fd >= 0)
+		close(group->igmp_fd);
+	group->igmp_fd = -1;
 }
 
 bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload)
@@ -126,6 +171,10 @@ bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload)
 	    gamma_endpoint_random_epoch(&random[0]) || gamma_endpoint_random_epoch(&random[1]))
 		return false;
 	memcpy(named.mac + 3, random, 3);
+	if (gamma_settings.group_mac == GAMMA_GROUP_MAC_IP) {
+		memcpy(named.mac, (const uint8_t[]){0x01, 0x00, 0x5e}, 3);
+		named.mac[3] &= 0x7f; /* 25 bits are IP's */
+	}
 	named.port = htons((uint16_t) (random[1] % 65535 + 1));
 	named.payload = htonl(payload);
 	group->slots = UINT32_MAX;

@@ -102,8 +102,6 @@ struct switch_setting {
 static const struct switch_setting switches[] = {
 	{"auto", offsetof(struct gamma_settings, automatic), false,
 	 "1: also serve applications that name no provider (default: 0)"},
-	{"multicast", offsetof(struct gamma_settings, multicast), true,
-	 "0: collective operations go without Ethernet multicast (default: 1)"},
 	{"payload_crc", offsetof(struct gamma_settings, payload_crc), false,
 	 "1: protect payloads by a checksum too, to and from this process (default: 0)"},
 };
@@ -126,6 +124,17 @@ static const struct choice_setting choices[] = {
 	 "xdp (AF_XDP, for privileged processes, one on a NIC's queue), or "
 	 "auto (xdp where it can be had, else as any); the same on all hosts (default: any)",
 	 {"any", "packet", "xdp", "auto", "udp", "udp6"}},
+	{"multicast",
+	 offsetof(struct gamma_settings, multicast),
+	 "Collective operations by multicast: auto (over Ethernet, where it is faster), 0 (never), "
+	 "1 (over UDP, too) (default: auto)",
+	 {"auto", "0", "1", "no", "yes"}},
+	{"group_mac",
+	 offsetof(struct gamma_settings, group_mac),
+	 "Group MAC addresses of collective operations, which the member at place 0 draws: own "
+	 "(03:47:4d:...), or ip (01:00:5e:..., which the members report by IGMP, for switches "
+	 "that forward only groups that they have heard of) (default: own)",
+	 {"own", "ip"}},
 };
 
 #define PREFIX "FI_GAMMA_"

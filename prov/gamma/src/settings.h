@@ -19,6 +19,21 @@ enum gamma_link_setting {
 	GAMMA_LINK_SETTING_UDP6,
 };
 
+/* The words of FI_GAMMA_MULTICAST, in their order: whether collective operations use it. */
+enum gamma_multicast_setting {
+	GAMMA_MULTICAST_AUTO, /* over Ethernet */
+	GAMMA_MULTICAST_0,
+	GAMMA_MULTICAST_1, /* over UDP, too */
+	GAMMA_MULTICAST_NO,
+	GAMMA_MULTICAST_YES,
+};
+
+/* The words of FI_GAMMA_GROUP_MAC, in their order. */
+enum gamma_group_mac_setting {
+	GAMMA_GROUP_MAC_OWN, /* 03:47:4d:... */
+	GAMMA_GROUP_MAC_IP,  /* 01:00:5e:..., reported to switches by IGMP */
+};
+
 struct gamma_settings {
 	char *iface;              /* FI_GAMMA_IFACE: NICs to use, or NULL: choose */
 	char *conf_path;          /* FI_GAMMA_CONF: gamma.conf, or NULL: /etc/gamma.conf */
@@ -27,7 +42,8 @@ struct gamma_settings {
 	char *broker;             /* FI_GAMMA_BROKER: path of gammad's socket */
 	uint16_t ethertype;       /* FI_GAMMA_ETHERTYPE: 0x88B5 unless set */
 	bool automatic;           /* FI_GAMMA_AUTO: answer queries that name no provider */
-	bool multicast;           /* FI_GAMMA_MULTICAST: collective operations use multicast */
+	unsigned multicast;       /* FI_GAMMA_MULTICAST: enum gamma_multicast_setting */
+	unsigned group_mac;       /* FI_GAMMA_GROUP_MAC: enum gamma_group_mac_setting */
 	bool payload_crc;         /* FI_GAMMA_PAYLOAD_CRC: checksums over payloads too */
 	unsigned link;            /* FI_GAMMA_LINK: enum gamma_link_setting */
 	size_t ring_size;         /* FI_GAMMA_RING_SIZE: bytes of an endpoint's receive ring */
