@@ -8,6 +8,7 @@
  */
 #include "coll.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,23 @@ static void test_blocks(void)
 	leave(group.mc);
 }
 
+/* With FI_GAMMA_GROUP_MAC=ip the host is in an IP group of 239.0.0.0/8 meanwhile. */
+static void test_igmp(void)
+{
+	struct group group = world();
+	bool found = false;
+	unsigned first;
+	char line[256];
+	FILE *file = fopen("/proc/net/igmp", "r");
+
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		found |= sscanf(line, " %*6[0-9A-F]%2x %*d", &first) == 1 && first == 239;
+	fclose(file);
+	CHECK(found);
+	leave(group.mc);
+}
+
 /* Meanwhile test_coll.sh makes the switch filter multicast. */
 static void test_filtered(void)
 {
@@ -301,17 +319,28 @@ static void test_absent(void)
 	aside_sync();
 }
 
-/* The last one ends without a word while the others wait for it. */
+/* The last one begins an operation and ends without a word. Its number is behind the test's name,
+ * none: it begins nothing, and the others a barrier. */
 static void test_death(void)
 {
 	struct group group = world();
-	struct ending ending;
+	unsigned kind = (unsigned) (running[5] ? running[5] - '0' : 0);
+	struct ending ending = {0};
+	char own[8];
+	bool dies = place == members - 1;
 
 	aside_sync();
-	if (place == members - 1)
+	if (!dies || running[5])
+		begin_op(&group, kind, kind ? 1 << 16 : 0, members - 1);
+	if (dies)
 		_exit(0);
-	CHECK_EQ(fi_barrier(node_ep, fi_mc_addr(group.mc), &group), 0);
-	wait_ending(&group, &ending);
+	/* Some operations end well without it, but not the next barrier. */
+	while (!poll_ending(&ending))
+		;
+	if (!ending.error) {
+		CHECK_EQ(fi_barrier(node_ep, fi_mc_addr(group.mc), own), 0);
+		wait_ending(own, &ending);
+	}
 	printf("%s: %s\n", running, ending.text);
 	CHECK(ending.error);
 	CHECK(strstr(ending.text, "member"));
@@ -321,18 +350,42 @@ static void test_death(void)
 	_exit(0);
 }
 
+/* The last one stands still for 3 s, with all of its threads: the others wait, which is no error.
+ */
+static void test_stopped(void)
+{
+	struct group group = world();
+	pid_t own = getpid();
+
+	for (unsigned kind = 0; kind < OPS; kind++)
+		end_op(begin_op(&group, kind, 20000, 0));
+	if (place == members - 1 && !fork()) {
+		sleep(3);
+		kill(own, SIGCONT);
+		_exit(0);
+	}
+	if (place == members - 1)
+		raise(SIGSTOP);
+	for (unsigned kind = 0; kind < OPS; kind++)
+		end_op(begin_op(&group, kind, 20000, 0));
+	leave(group.mc);
+}
+
 /* ---- which ---- */
 
 static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	{"query", test_query}, {"all", test_all},         {"types", test_types},
-	{"order", test_order}, {"subsets", test_subsets}, {"groups", test_groups},
-	{"late", test_late},   {"ahead", test_ahead},     {"lengths", test_lengths},
-	{"roots", test_roots}, {"sets", test_sets},       {"absent", test_absent},
-	{"mib", test_mib},     {"blocks", test_blocks},   {"filtered", test_filtered},
-	{"death", test_death}, {"times", test_times},
+	{"query", test_query},  {"all", test_all},         {"types", test_types},
+	{"order", test_order},  {"subsets", test_subsets}, {"groups", test_groups},
+	{"late", test_late},    {"ahead", test_ahead},     {"lengths", test_lengths},
+	{"roots", test_roots},  {"sets", test_sets},       {"absent", test_absent},
+	{"mib", test_mib},      {"blocks", test_blocks},   {"filtered", test_filtered},
+	{"igmp", test_igmp},    {"death", test_death},     {"death1", test_death},
+	{"death2", test_death}, {"death3", test_death},    {"death4", test_death},
+	{"death5", test_death}, {"death6", test_death},    {"stopped", test_stopped},
+	{"times", test_times},
 };
 
 static void run_test(const char *name)

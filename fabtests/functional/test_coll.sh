@@ -97,6 +97,7 @@ rm -f "$work/stats"
 coll "5 % loss at one host" 4 all
 counted "what was lost was sent again" 'map(.multicast_again) | add > 0'
 lab impair node03 off
+coll "a member stands still for 3 s" 4 stopped
 unset 'gamma_env[-1]'
 
 coll "different lengths" 4 lengths
@@ -108,8 +109,12 @@ coll "one joins another set" 4 sets
 names "it is named" 'member 3 .*joins another set' 4
 coll "one does not join in time" 4 absent
 names "it is named" 'member 3 .*has not joined' 4
-run_coll 4 death || true
-names "a member dies" 'barrier: member 3 ' 4
+deaths=(death death1)
+[ "${GAMMA_TEST_LONG:-0}" = 0 ] || deaths+=(death2 death3 death4 death5 death6)
+for test in "${deaths[@]}"; do
+	run_coll 4 "$test" || true
+	names "a member dies ($test)" ': member 3 ' 4
+done
 unset 'gamma_env[-1]' 'gamma_env[-1]'
 
 gamma_env+=(FI_LOG_LEVEL=warn FI_LOG_PROV=gamma "FI_GAMMA_STATS=$work/stats")
@@ -137,6 +142,20 @@ unset 'gamma_env[-1]' 'gamma_env[-1]' 'gamma_env[-1]'
 gamma_env+=(FI_GAMMA_LINK=udp)
 coll "UDP" 4 "${good[@]}"
 unset 'gamma_env[-1]'
+lab_down
+lab_up $hosts
+gamma_env+=(FI_GAMMA_LINK=udp FI_GAMMA_MULTICAST=1 "FI_GAMMA_STATS=$work/stats")
+rm -f "$work/stats"
+coll "UDP: 1 MiB to three hosts" 4 mib
+counted "UDP: it leaves once, by IP multicast" 'map(select(.multicast_out > 700)) | length == 1'
+counted "UDP: each other host takes it" '(map(.multicast_in) | sort)[1] > 700'
+unset 'gamma_env[-3]' 'gamma_env[-2]' 'gamma_env[-1]'
+# Group addresses that switches with IGMP snooping know.
+gamma_env+=(FI_GAMMA_GROUP_MAC=ip "FI_GAMMA_STATS=$work/stats")
+rm -f "$work/stats"
+coll "IP group addresses" 4 mib igmp
+counted "they carry multicast" '(map(.multicast_in) | sort)[1] > 700'
+unset 'gamma_env[-2]' 'gamma_env[-1]'
 lab_down
 
 # Ordinary users, without any capability.
