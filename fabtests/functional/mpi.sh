@@ -138,14 +138,20 @@ mpi_need_component() {
 	! sanitized || skip "Open MPI's own code does not run under the sanitizers"
 }
 
+# Open MPI finds the component from here on, after mpi_use.
+mpi_find_component() {
+	ompi_info=$(sed -n 's/^OMPI_INFO = //p' "$abs_top_builddir/Makefile")
+	mpi_env+=("OMPI_MCA_mca_base_component_path=$(dirname "$component"):$(
+		"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')"
+		PMIX_MCA_mca_base_component_show_load_errors=none) # Open MPI 5's PMIx looks there too
+}
+
 # mpi_component_lab HOSTS [OPTION...]: a cluster where Open MPI finds the component.
 mpi_component_lab() {
 	lab_up "$@"
 	shared=/run/gamma-lab/$lab_name/shared
 	mpi_use openmpi4 || skip "$mpi_missing"
-	mpi_env+=("OMPI_MCA_mca_base_component_path=$(dirname "$component"):$(
-		"$ompi_info" --parsable --path pkglibdir | sed 's/.*pkglibdir://')"
-		PMIX_MCA_mca_base_component_show_load_errors=none) # Open MPI 5's PMIx looks there too
+	mpi_find_component
 }
 
 # mpi_output ARGUMENT...: mpi_run, with what it said as output.

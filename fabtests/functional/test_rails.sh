@@ -1,0 +1,242 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Endpoints with two NICs: both carry frames, contents stay right, and what runs goes on while cables
+# are pulled and interfaces disappear. Hosts with other numbers of NICs or other MTUs take part, and
+# lists of NICs that cannot work are refused. What stands in single quotes is jq's; functions are
+# called through check. With GAMMA_TEST_LONG more of each, MPI, and delays.
+# shellcheck disable=SC2016,SC2119,SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+# shellcheck source=mpi.sh
+. "$top_srcdir/fabtests/functional/mpi.sh"
+
+need_tool fi_pingpong fi_info jq
+long=${GAMMA_TEST_LONG:-0}
+
+# ---- what the NICs carried ----
+
+# carried NIC: frames that both hosts have sent by it.
+carried() {
+	local host sum=0
+	for host in 1 2; do
+		sum=$((sum + $(ip -n "gl-$lab_name-n0$host" -s -j link show dev "$1" |
+			jq '.[0].stats64.tx.packets')))
+	done
+	echo "$sum"
+}
+
+remember() { before=("$(carried gam0)" "$(carried gam1)"); }
+
+# shared TEXT [LEAST]: since `remember` each NIC carried so many frames.
+shared() {
+	local now0 now1 least=${2:-100}
+	now0=$(($(carried gam0) - before[0])) now1=$(($(carried gam1) - before[1]))
+	if ((now0 >= least && now1 >= least)); then
+		ok "$1: both NICs carried frames"
+	else
+		not_ok "$1: gam0 carried $now0 frames, gam1 $now1"
+	fi
+}
+
+more_than() { (($(carried "$1") > $2)); }
+
+# works_again NIC TEXT: frames pass by it, more than its probes are.
+works_again() {
+	check "$2" until_true 5 more_than "$1" $(($(carried "$1") + 500))
+}
+
+nothing_refused='all(.ring_drops + .malformed + .peer_timeouts + .resets_out == 0)'
+
+lab_up 2 --nics 2
+count_frames
+gamma_env+=("FI_GAMMA_IFACE=gam0,gam1")
+
+# ---- two NICs that work ----
+
+remember
+both "ping-pong, all sizes" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+shared "ping-pong"
+counted_clean "ping-pong"
+counted "ping-pong: the second NIC was proven" 'all(.rails_proven == 1 and .rails_doubted == 0)'
+both "datagrams" 20 fi_pingpong -p gamma -c -S 1000 -I 20
+remember
+exchange "an exchange" $((long ? 256 : 16))
+shared "an exchange" 1000
+counted_clean "an exchange"
+tests=(sizes order both_directions many_outstanding rma_sizes rma_order rma_both_ways atomic_adders)
+((long)) || tests=(rma_both_ways atomic_adders)
+run "two NICs" "${tests[@]}"
+client_host=node01
+both "on one host" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+client_host=node02
+
+# ---- cables and interfaces ----
+
+start_exchange
+for nic in gam1 gam0; do
+	[ $nic = gam1 ] && other=gam0 || other=gam1
+	lab cable node01.$nic pull
+	works_again "$other" "$nic pulled: $other goes on"
+	lab cable node01.$nic plug
+	works_again $nic "$nic plugged: it carries frames again"
+done
+if ((long)); then
+	lab cable node01.gam0 pull
+	lab cable node02.gam1 pull
+	sleep 0.5
+	lab cable node01.gam0 plug
+	lab cable node02.gam1 plug
+	works_again gam0 "both pulled and plugged: gam0 carries frames"
+	works_again gam1 "both pulled and plugged: gam1 carries frames"
+	for nic in gam1 gam0; do
+		[ $nic = gam1 ] && other=gam0 || other=gam1
+		on node02 ip link set dev $nic down
+		works_again "$other" "$nic down: $other goes on"
+		on node02 ip link set dev $nic up
+		works_again $nic "$nic up: it carries frames again"
+	done
+fi
+end_exchange "pulled in turn" send_stalls
+counted "pulled in turn: NICs were doubted and proven again" \
+	'(map(.rails_doubted) | add) >= 2 and (map(.rails_proven) | add) >= 4'
+counted "pulled in turn: no connection was lost" "$nothing_refused"
+
+start_exchange
+lab nic node01.gam1 remove
+works_again gam0 "gam1 removed: gam0 goes on"
+lab nic node01.gam1 restore
+end_exchange "an interface that disappears" send_stalls
+counted "an interface that disappears: no connection was lost" "$nothing_refused"
+exchange "the next run has both NICs" 8
+counted "the next run has both NICs: proven" 'all(.rails_proven >= 1)'
+
+cut_off() { lab cable "node01.$1" pull; }
+connect() { lab cable "node01.$1" plug; }
+# A switch that loses all: the NICs keep their carrier, so that endpoints open meanwhile.
+go_dark() { lab impair "node01.$1" --loss 100; }
+light_up() { lab impair "node01.$1" off; }
+
+# disturb BREAK MEND: the NICs in turn, until `calm_down`.
+disturb() {
+	: >"$work/disturbing"
+	(
+		while [ -e "$work/disturbing" ]; do
+			for nic in gam0 gam1; do
+				$1 $nic
+				sleep 0.2
+				$2 $nic
+				sleep 0.2
+			done
+		done
+	) &
+	disturber=$!
+}
+
+calm_down() {
+	rm -f "$work/disturbing"
+	wait "$disturber"
+}
+
+disturb go_dark light_up
+for ((round = 0; round < (long ? 10 : 1); round++)); do
+	run "one switch or the other loses all" rma_both_ways rma_many atomic_adders
+done
+calm_down
+
+# ---- MPI ----
+
+have_endpoints() { wait_for_endpoint node01 && wait_for_endpoint node02; }
+
+# mpi_job OUTPUT [BREAK MEND]: one line for each test that passed.
+mpi_job() {
+	local status=0
+	mpi_way=(--mca btl gamma)
+	mpi_start 120 node01,node02 2 python3 "$conformance" messages collective
+	have_endpoints || status=1
+	[ $# = 1 ] || disturb "$2" "$3"
+	wait_end mpi || status=1
+	[ $# = 1 ] || calm_down
+	grep '^ok' "$work/mpi.out" | sort >"$work/$1" || cat "$work/mpi.out"
+	return "$status"
+}
+
+component=$abs_top_builddir/.libs/mca_btl_gamma.so
+if ((!long)); then
+	:
+elif [ -e "$component" ] && ! sanitized && mpi_use openmpi4; then
+	mpi_find_component
+	remember
+	check "MPI" mpi_job calm
+	shared "MPI"
+	check "MPI while cables are pulled" mpi_job disturbed cut_off connect
+	counted "MPI while cables are pulled: NICs were doubted" 'any(.rails_doubted > 0)'
+	check "MPI's output is unchanged" cmp "$work/calm" "$work/disturbed"
+else
+	echo "Open MPI is left out: ${mpi_missing:-the component for Open MPI is not built}"
+fi
+if ((!long)); then
+	:
+elif mpi_use mpich; then
+	mpi_env+=(MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=gamma)
+	remember
+	mpi_conforms "two NICs" node01,node02 2 messages collective onesided
+	shared "MPICH"
+else
+	echo "MPICH is left out: $mpi_missing"
+fi
+
+# ---- hosts that differ ----
+
+remember
+rm -f "$work/stats"
+if pair -p 7777 60 env FI_GAMMA_IFACE=gam0 GAMMA_API_MIB=8 "$api" 7777 exchange -- \
+	env GAMMA_API_MIB=8 "$api" -c "$(mgt 1)" 7777 exchange; then
+	ok "one NIC and two: $(what_was_seen)"
+else
+	not_ok "one NIC and two" "$work/server.out" "$work/client.out"
+fi
+counted_clean "one NIC and two"
+check "one NIC and two: only gam0 carried frames" test "$(($(carried gam1) - before[1]))" -lt 100
+lab_down
+
+lab_up 2 --nics 2 --mtu 9000 --mtu gam1=1500
+remember
+exchange "one NIC without jumbo frames" 16
+shared "one NIC without jumbo frames" 500
+counted_clean "one NIC without jumbo frames"
+if ((long)); then
+	ip -n "gl-$lab_name-sw" link set dev d2 mtu 1500
+	exchange "and a switch without them" 16
+	counted "and a switch without them: no data was lost in them" 'all(.retransmissions == 0)'
+	ip -n "gl-$lab_name-sw" link set dev d2 mtu 9000
+
+	# Round trips that differ ten times and more are no reason to send anything twice.
+	lab impair node02.gam1 --delay 1ms
+	remember
+	exchange "one NIC has 1 ms more of delay" 16
+	counted "one NIC has 1 ms more of delay: nothing is sent twice" \
+		'all(.retransmissions + .spurious + .duplicates == 0)'
+	lab impair node02.gam1 off
+fi
+
+# ---- lists that cannot work ----
+
+# One line for the user, with cause and cure.
+refused() { # LIST PATTERN
+	local said
+	said=$(on node01 env FI_GAMMA_IFACE="$1" fi_info -p gamma 2>&1 | grep -v '^fi_getinfo: -61' || true)
+	echo "$said"
+	[[ $(wc -l <<<"$said") = 1 && $said =~ ^gamma:\ FI_GAMMA_IFACE=$1:\ .*$2 ]]
+}
+check "refused: a NIC that does not exist" refused gam0,gam7 'no interface gam7; ip link lists them'
+check "refused: the same NIC twice" refused gam0,gam0 'gam0 is named twice: name each NIC once'
+check "refused: a name is missing" refused gam0, 'a name is missing'
+on node01 ip link set dev gam1 address "$(data_mac 1)"
+check "refused: two NICs with one address" refused gam0,gam1 \
+	'gam0 and gam1 have the same address.*name one of them'
+lab_down
+
+finish
