@@ -405,6 +405,24 @@ const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
 	return &endpoint->local.stats;
 }
 
+unsigned gamma_endpoint_rails(const struct gamma_endpoint *endpoint,
+			      struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX])
+{
+	for (uint8_t r = 0; r < endpoint->local.rail_count; r++) {
+		const struct gamma_own_rail *own = &endpoint->local.own_rails[r];
+
+		rails[r] = (struct gamma_endpoint_rail){
+			.frames_out = own->frames_out,
+			.bytes_out = own->bytes_out,
+			.retransmissions = own->retransmissions,
+			.doubted = own->doubts,
+			.returned = own->returns,
+			.round_trip = gamma_links_round_trip(endpoint, r),
+		};
+	}
+	return endpoint->local.rail_count;
+}
+
 struct gamma_stats *gamma_endpoint_counters(struct gamma_endpoint *endpoint)
 {
 	return &endpoint->local.stats;

@@ -188,7 +188,18 @@ unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA
 
 /* Counters, with the kernel's read in. */
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint);
-/* The same, to count what the interface layer does. */
+/* Of each of several NICs. */
+struct gamma_endpoint_rail {
+	/* Sent by it; of the first NIC 0: its frames are what has left by no other. */
+	uint64_t frames_out, bytes_out, retransmissions;
+	uint64_t doubted;    /* times a flow ceased to use it */
+	uint64_t returned;   /* times one used it again */
+	uint64_t round_trip; /* ns: the shortest to a peer; 0: none was measured */
+};
+/* Returns how many there are; 0: the endpoint has one NIC. */
+unsigned gamma_endpoint_rails(const struct gamma_endpoint *endpoint,
+			      struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX]);
+/* All counters, to count what the interface layer does. */
 struct gamma_stats *gamma_endpoint_counters(struct gamma_endpoint *endpoint);
 /* Counts a message that an active port has handled. */
 void gamma_endpoint_count_port(struct gamma_endpoint *endpoint, bool in_place);

@@ -94,3 +94,22 @@ void gamma_links_count(const struct gamma_endpoint *endpoint)
 	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
 		endpoint->rails[r].link->ops->count(endpoint->rails[r].link);
 }
+
+uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail)
+{
+	uint64_t shortest = GAMMA_NEVER;
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &endpoint->local.flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+		uint64_t rtt = 0;
+
+		if (flow->rails)
+			rtt = gamma_rails_loss(flow, rail)->rtt_min;
+		if (flow->rails && !rtt)
+			rtt = flow->rails->rail[rail].probe_rtt;
+		if (rtt)
+			shortest = gamma_min(shortest, rtt);
+	}
+	return shortest == GAMMA_NEVER ? 0 : shortest;
+}

@@ -40,6 +40,8 @@ uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gam
 bool gamma_links_wait(const struct gamma_endpoint *endpoint);
 /* Before sleeping: true if another one has a frame already. */
 bool gamma_links_arm(const struct gamma_endpoint *endpoint);
+/* The shortest round trip to a peer by that rail, ns; 0: none was measured. */
+uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail);
 /* Reads the kernel's counters of all but the first. */
 void gamma_links_count(const struct gamma_endpoint *endpoint);
 

@@ -152,6 +152,21 @@ static GAMMA_NOINLINE void leave_rail(struct gamma_endpoint *endpoint, uint8_t r
 		give_up_rail(endpoint, rail);
 }
 
+/* Of another rail than the first, whose frames are the rest. */
+static GAMMA_NOINLINE void count_of_rail(struct gamma_endpoint *endpoint, uint8_t rail,
+					 const struct gamma_frame *frames, unsigned count)
+{
+	struct gamma_own_rail *own = &endpoint->local.own_rails[rail];
+
+	endpoint->rails[rail].stalls = 0;
+	own->frames_out += count;
+	for (unsigned i = 0; i < count; i++) {
+		own->bytes_out +=
+			frames[i].head_len + gamma_iov_len(frames[i].iov, frames[i].iov_count);
+		own->retransmissions += frames[i].kind == GAMMA_KIND_DATA && frames[i].again;
+	}
+}
+
 /* The link has taken so many of these frames, all of one rail. False: it is full. */
 static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
 			   const struct gamma_frame *burst, unsigned count, unsigned sent,
@@ -163,7 +178,7 @@ static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *l
 	if (gamma_likely(sent && !rail))
 		endpoint->stalls[same_host] = 0;
 	else if (sent)
-		endpoint->rails[rail].stalls = 0;
+		count_of_rail(endpoint, rail, burst, sent);
 	if (same_host && sent && !burst[0].flow->has_shm_channel)
 		gamma_shm_path_find_channel(endpoint, burst[0].flow);
 	if (gamma_likely(sent == count))

@@ -40,6 +40,9 @@ struct gamma_own_rail {
 	uint8_t mac[GAMMA_MAC_LEN];
 	uint32_t mtu;     /* bytes after the Ethernet header */
 	uint32_t doubted; /* flows that do not use it, since it does not answer */
+	/* Counters; the first one's frames are what the endpoint has sent by no other. */
+	uint64_t frames_out, bytes_out, retransmissions; /* the owner's */
+	uint64_t doubts, returns; /* times a flow ceased to use it, and used it again */
 };
 
 /* What a frame on the fast path brought besides its message, which has been delivered already:

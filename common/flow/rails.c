@@ -561,6 +561,7 @@ static void begin_to_use(struct gamma_flow *flow, uint8_t r)
 	rail->state = GAMMA_RAIL_USABLE;
 	rail->frame_ns = rail->round_ns = 0;
 	flow->local->stats.rails_proven++;
+	own->returns += returns;
 	if (returns && !--own->doubted)
 		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) is used again: "
 			   "peers answer on it",
@@ -641,6 +642,7 @@ static void doubt_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	rail->blocked = false;
 	rail->look = now + DOUBTED_US * GAMMA_NS_PER_US;
 	flow->local->stats.rails_doubted++;
+	own->doubts++;
 	if (!own->doubted++)
 		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) does not reach "
 			   "a peer, another one does: frames take that; check cable, switch port "

@@ -298,6 +298,13 @@ unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA
 	return 2;
 }
 
+unsigned gamma_endpoint_rails(const struct gamma_endpoint *endpoint,
+			      struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX])
+{
+	(void) endpoint, (void) rails;
+	return 0;
+}
+
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
 {
 	return &endpoint->messages.local.stats;

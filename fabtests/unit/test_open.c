@@ -83,6 +83,8 @@ static void open_both(void)
 
 static void open__both_nics_carry_a_long_message(void **state)
 {
+	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
+
 	(void) state;
 	open_both();
 	for (unsigned i = 0; i < 8; i++)
@@ -91,6 +93,12 @@ static void open__both_nics_carry_a_long_message(void **state)
 	assert_int_equal(side_stats(A)->retransmissions, 0);
 	assert_int_equal(side_stats(A)->rails_proven, 1);
 	assert_int_equal(side_stats(A)->rails_doubted, 0);
+	assert_int_equal(gamma_endpoint_rails(sides[A].ep, rails), 2);
+	assert_true(rails[1].frames_out > 100);
+	assert_true(rails[1].frames_out < side_stats(A)->frames_out);
+	assert_true(rails[1].bytes_out > 100 * 8000);
+	assert_true(rails[0].round_trip && rails[1].round_trip);
+	assert_int_equal(rails[1].retransmissions, 0);
 }
 
 static void open__the_address_is_the_first_nics(void **state)
@@ -178,6 +186,8 @@ static void fds__one_for_each_nic(void **state)
 
 static void down__the_other_one_carries_all(void **state)
 {
+	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
+
 	(void) state;
 	open_both();
 	netns_ip("link set g2 down");
@@ -186,6 +196,10 @@ static void down__the_other_one_carries_all(void **state)
 	netns_ip("link set g2 up");
 	until_second_is(GAMMA_RAIL_USABLE);
 	assert_string_equal(sides[A].cause, "");
+	gamma_endpoint_rails(sides[A].ep, rails);
+	assert_int_equal(rails[1].doubted, 1);
+	assert_int_equal(rails[1].returned, 1);
+	assert_int_equal(rails[0].doubted, 0);
 }
 
 static void down__the_first_one_too(void **state)

@@ -7,7 +7,32 @@
 
 #include "rdma/fi_ext_gamma.h"
 
-enum { LINE_MAX_LEN = 4096, COUNTERS = sizeof(struct gamma_stats) / sizeof(uint64_t) };
+enum { LINE_MAX_LEN = 8192, COUNTERS = sizeof(struct gamma_stats) / sizeof(uint64_t) };
+
+/* Of several NICs, one object each. */
+static int format_rails(const struct gamma_fi_ep *ep, char *line, size_t room)
+{
+	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
+	unsigned count = gamma_endpoint_rails(ep->endpoint, rails);
+	int len = 0;
+
+	for (unsigned r = 0; r < count; r++) {
+		const struct gamma_nic *nic = r ? &ep->domain->more[r - 1] : &ep->domain->nic;
+
+		len += snprintf(line + len, room - (size_t) len,
+				"%s{\"nic\":\"%s\",\"frames_out\":%llu,\"bytes_out\":%llu,"
+				"\"retransmissions\":%llu,\"doubted\":%llu,\"returned\":%llu,"
+				"\"round_trip_ns\":%llu}",
+				r ? "," : ",\"rails\":[", nic->name,
+				(unsigned long long) rails[r].frames_out,
+				(unsigned long long) rails[r].bytes_out,
+				(unsigned long long) rails[r].retransmissions,
+				(unsigned long long) rails[r].doubted,
+				(unsigned long long) rails[r].returned,
+				(unsigned long long) rails[r].round_trip);
+	}
+	return count ? len + snprintf(line + len, room - (size_t) len, "]") : 0;
+}
 
 static int format_stats(const struct gamma_fi_ep *ep, const struct gamma_stats *stats, char *line)
 {
@@ -23,6 +48,7 @@ static int format_stats(const struct gamma_fi_ep *ep, const struct gamma_stats *
 			(unsigned long long) stats->field);
 	GAMMA_STATS_TABLE(GAMMA_STATS_PRINT)
 #undef GAMMA_STATS_PRINT
+	len += format_rails(ep, line + len, LINE_MAX_LEN - (size_t) len);
 	return len + snprintf(line + len, LINE_MAX_LEN - (size_t) len, "}\n");
 }
 
