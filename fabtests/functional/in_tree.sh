@@ -75,25 +75,44 @@ fi
 
 # ---- Open MPI ----
 
-# The layer that the component belongs to, with the library that it is linked with.
+# All of it: the second component is linked with the last library that is made.
 openmpi_make() {
-	make -C "$1/opal" -j"$jobs" >"$work/make.out" 2>&1 && test -e "$1/opal/mca/btl/gamma/.libs/mca_btl_gamma.so" &&
-		return
+	make -C "$1" -j"$jobs" install >"$work/make.out" 2>&1 && return
 	tail -n 20 "$work/make.out"
 	return 1
+}
+
+# lists_component FRAMEWORK: of the installed one, as its own tool shows it.
+lists_component() {
+	"$work/installed/bin/ompi_info" | grep "MCA $1: gamma "
+}
+
+# The two are separate libraries: one finds the other by this name.
+has_door() {
+	nm -D "$(find "$work/installed/lib" -name 'mca_btl_gamma.so' -o -name 'libopen-pal.so' | head -n 1)" |
+		grep ' [DR] mca_btl_gamma_collective$'
 }
 
 if [ -n "${OPENMPI_TREE-}" ]; then
 	cp -r "$OPENMPI_TREE" "$work/openmpi"
 	check "Open MPI: laid out" "$lay_out" openmpi "$work/openmpi"
+	cp -r "$work/openmpi" "$work/once"
+	check "Open MPI: twice" "$lay_out" openmpi "$work/openmpi"
+	check "Open MPI: is the same" diff -r "$work/once" "$work/openmpi"
+	rm -rf "$work/once"
 	check "Open MPI: autogen" in_folder "$work/openmpi" ./autogen.pl --force
 	mkdir "$work/build"
-	check "Open MPI: configure" in_folder "$work/build" ../openmpi/configure --disable-mpi-fortran \
-		--disable-oshmem --with-ofi --with-verbs=no --without-ucx --disable-man-pages --disable-io-romio
-	check "Open MPI: it will build the component" \
-		grep -q "opal/mca/btl/gamma" "$work/build/config.status"
-	check "Open MPI: make, with the component" openmpi_make "$work/build"
+	check "Open MPI: configure" in_folder "$work/build" ../openmpi/configure \
+		--prefix="$work/installed" --disable-mpi-fortran --disable-oshmem --with-ofi \
+		--with-verbs=no --without-ucx --disable-man-pages --disable-io-romio
+	for component in opal/mca/btl/gamma ompi/mca/coll/gamma; do
+		check "Open MPI: it will build $component" grep -q "$component" "$work/build/config.status"
+	done
+	check "Open MPI: make, with the components" openmpi_make "$work/build"
 	check "Open MPI: no warning about gamma" no_warnings
+	check "Open MPI: ompi_info lists btl gamma" lists_component btl
+	check "Open MPI: ompi_info lists coll gamma" lists_component coll
+	check "Open MPI: coll gamma finds btl gamma" has_door
 fi
 
 finish
