@@ -47,7 +47,7 @@ enum { TAG_HELLO = 1, TAG_READY, TAG_STREAM, TAG_END, TAG_DONE, TAG_SMALL };
 
 struct options {
 	const char *provider, *domain, *node, *port;
-	bool receiver, more, small, kept;
+	bool receiver, more, small, kept, gaps;
 	size_t size[SIZES_MAX];   /* bytes */
 	unsigned sizes;           /* measured one after the other */
 	size_t largest;           /* of them */
@@ -337,7 +337,18 @@ struct sender {
 	bool small_busy[2]; /* sent and not complete; not answered */
 	uint64_t small_begin, *small_ns;
 	unsigned smalls;
+	uint64_t last_ns, longest_gap_ns; /* of completions, with -g */
 };
+
+/* How long the stream stood still at most. */
+static void look_at_gap(struct sender *s)
+{
+	uint64_t now = bench_ep_now();
+
+	if (now - s->last_ns > s->longest_gap_ns)
+		s->longest_gap_ns = now - s->last_ns;
+	s->last_ns = now;
+}
 
 static void finish(struct sender *s, struct operation *op)
 {
@@ -355,6 +366,8 @@ static void finish(struct sender *s, struct operation *op)
 	} else {
 		s->idle[target * o->window + s->idles[target]++] = (unsigned) (op - s->operations);
 		s->busy--;
+		if (o->gaps)
+			look_at_gap(s);
 	}
 }
 
@@ -564,6 +577,8 @@ static void print_result(struct sender *s, double seconds, const struct used *ow
 		       (double) s->small_ns[s->smalls / 2] / 2e3,
 		       (double) s->small_ns[(uint64_t) s->smalls * 99 / 100] / 2e3);
 	}
+	if (o->gaps)
+		printf(",\"longest_gap_us\":%.1f", (double) s->longest_gap_ns / 1e3);
 	puts("}");
 	fflush(stdout);
 }
@@ -594,6 +609,8 @@ static void measure_size(struct sender *s, size_t size, bool last)
 	warm_up(s);
 	begin_use(&s->peer);
 	begin = bench_ep_now();
+	s->last_ns = begin;
+	s->longest_gap_ns = 0;
 	send_stream(s, begin);
 	other = end_stream(s, last);
 	own = end_use(&s->peer);
@@ -628,11 +645,12 @@ static const char usage[] =
 	"usage: gamma-stream -p PROVIDER -s [-e ENDPOINTS] [-d DOMAIN] [-a OWN_NODE] [-P PORT]\n"
 	"       gamma-stream -p PROVIDER [-d DOMAIN] [-P PORT] [-S BYTES[,BYTES...]]\n"
 	"                    [-n COUNT | -t SECONDS] [-w WINDOW] [-e ENDPOINTS] [-r AHEAD]\n"
-	"                    [-m] [-l] [-k] RECEIVER\n"
+	"                    [-m] [-l] [-g] [-k] RECEIVER\n"
 	"  -S  sizes of the messages (1048576)   -w  messages in flight to an endpoint (16)\n"
 	"  -n  messages (1000)                   -e  endpoints of the receiver (1)\n"
 	"  -t  seconds, instead of a number      -r  windows sent before the first is answered\n"
 	"  -m  post with FI_MORE                 -l  also send 8 bytes there and back\n"
+	"  -g  print the longest time between two completions\n"
 	"  -k  measure once for each line of the standard input\n";
 
 static void parse(struct options *o, int argc, char **argv)
@@ -640,7 +658,7 @@ static void parse(struct options *o, int argc, char **argv)
 	const char *peer;
 	int opt;
 
-	while ((opt = command_option(argc, argv, "p:d:a:P:S:n:t:w:e:r:smlkh")) != -1) {
+	while ((opt = command_option(argc, argv, "p:d:a:P:S:n:t:w:e:r:smlgkh")) != -1) {
 		switch (opt) {
 		case 'p':
 			o->provider = optarg;
@@ -680,6 +698,9 @@ static void parse(struct options *o, int argc, char **argv)
 			break;
 		case 'l':
 			o->small = true;
+			break;
+		case 'g':
+			o->gaps = true;
 			break;
 		case 'k':
 			o->kept = true;

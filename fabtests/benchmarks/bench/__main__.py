@@ -21,6 +21,7 @@ import parts_gammad
 import parts_libfabric
 import parts_mpi
 import parts_ports
+import parts_rails
 import parts_shaped
 import parts_udp
 import plots
@@ -47,6 +48,7 @@ PARTS = {
     "udp": (parts_udp.udp, 180, 60),
     "ports": (parts_ports.ports, 120, 30),
     "coll": (parts_coll.coll, 300, 90),
+    "rails": (parts_rails.rails, 120, 40),
 }
 # CP2K and OpenFOAM are needed: only if they are named.
 PARTS_NAMED = {name: (function, 60, 0) for name, function in parts_apps.PARTS.items()}

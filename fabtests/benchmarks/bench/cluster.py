@@ -51,7 +51,7 @@ class Lab:
     """One virtual cluster. Hosts are numbered from 1."""
 
     def __init__(self, tool, name, build, hosts, *, mtu=1500, b2b=False, rate=None,
-                 offloads=False, gammad=False, uplink=False):
+                 offloads=False, gammad=False, uplink=False, nics=1, one_switch=False):
         self.tool, self.name, self.build = str(tool), name, build
         self.hosts, self.mtu, self.offloads = hosts, mtu, offloads
         self.shared = Path("/run/gamma-lab", name, "shared")
@@ -59,7 +59,10 @@ class Lab:
                                 FI_PROVIDER_PATH=str(build / ".libs"))
         options = [str(hosts), "--mtu", str(mtu)]
         options += ["--b2b"] if b2b else []
-        options += ["--rate", rate] if rate else []
+        for value in [rate] if isinstance(rate, str) else rate or ():
+            options += ["--rate", value]
+        options += ["--nics", str(nics)] if nics > 1 else []
+        options += ["--one-switch"] if one_switch else []
         options += ["--uplink"] if uplink else []
         options += ["--offloads"] if offloads else []
         options += ["--gammad"] if gammad else []
@@ -201,9 +204,9 @@ class Lab:
                               hosts, *(str(word) for word in arguments)])
 
     @contextmanager
-    def impaired(self, host, *options):
-        """What `lab impair` does to the host's port, for as long as the block lasts."""
-        words = [self.tool, "-n", self.name, "impair", f"node{host:02}"]
+    def impaired(self, host, *options, nic="gam0"):
+        """What `lab impair` does to the NIC's port, for as long as the block lasts."""
+        words = [self.tool, "-n", self.name, "impair", f"node{host:02}.{nic}"]
         self.complete([*words, *options])
         try:
             yield

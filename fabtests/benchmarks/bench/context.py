@@ -13,14 +13,18 @@ TREE = Path(__file__).resolve().parents[3]
 PROVIDERS = {
     "gamma": "gamma",
     "gamma over UDP": "gamma",
+    "gamma, two NICs": "gamma",
+    "gamma, a bond": "gamma",
     "tcp": "tcp",
     "tcp;ofi_rxm": "tcp;ofi_rxm",
     "udp;ofi_rxd": "udp;ofi_rxd",
     "shm": "shm",
 }
 # gamma's domain by that name, and the environment that chooses its link.
-DOMAINS = {"gamma": "gam0", "gamma over UDP": "gam0-udp"}
-LINKS = {"gamma over UDP": {"FI_GAMMA_LINK": "udp"}}
+DOMAINS = {"gamma": "gam0", "gamma over UDP": "gam0-udp", "gamma, two NICs": "gam0,gam1",
+           "gamma, a bond": "bond0"}
+LINKS = {"gamma over UDP": {"FI_GAMMA_LINK": "udp"},
+         "gamma, two NICs": {"FI_GAMMA_IFACE": "gam0,gam1"}}
 KEPT_S = 3600 # longer than anything is kept
 STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 MiB
 

@@ -8,6 +8,7 @@ import parts_apps
 import parts_coll
 import parts_mpi
 import parts_ports
+import parts_rails
 import parts_udp
 from comparison import number_text
 from parts_libfabric import BASELINE_BYTES, MTUS, NODE_SIZES
@@ -228,6 +229,28 @@ def udp(goals):
                     size_text(size))
 
 
+def rails(goals):
+    def of(case, what=STREAM, size=MIB):
+        return goals.get("rails", case, what, size)
+
+    one, two = of("one NIC of 1 Gbit/s"), of("one NIC of 2 Gbit/s")
+    goals.ratio("rails: stream of 1 MiB, 2 x 1 Gbit/s / 1 x 1 Gbit/s", ">=", 1.9,
+                of("two NICs of 1 Gbit/s"), one)
+    goals.ratio("rails: stream of 1 MiB, 1 + 2 Gbit/s / sum", ">=", 0.9,
+                of("NICs of 1 and 2 Gbit/s"), one + two if one and two else None)
+    goals.ratio("rails: 8 B, two NICs / one", "<=", 1.02, of("two NICs, 8 B", HALF, 8),
+                of("one NIC, 8 B", HALF, 8))
+    goals.value("rails: round trips that differ tenfold, frames sent again", "<=", 0,
+                of("round trips that differ tenfold", parts_rails.SENT_AGAIN, 0))
+    pulled, bond = (of(case, parts_rails.SILENCE, parts_rails.PIECE)
+                    for case in ("a cable pulled", "a cable pulled, bond"))
+    goals.value("rails: a cable pulled in a stream, silence, ms", "<=", 10, pulled)
+    goals.value("rails: the NIC is used again, s", "<=", 1,
+                of("a cable pulled", parts_rails.BACK, 0))
+    goals.ratio("rails: silence of a bond (active-backup, miimon 100) / gamma", ">=", 5, bond,
+                pulled)
+
+
 def ports(goals):
     def of(case, what=HALF, size=8):
         return goals.get("ports", case, what, size)
@@ -327,7 +350,7 @@ def all_goals(results, parts):
     for part, function in (("latency", latency), ("mpi", mpi), ("stream", stream), ("rate", rate),
                            ("node", node), ("shaped", shaped), ("overlap", overlap),
                            ("gammad", gammad), ("udp", udp), ("ports", ports),
-                           ("coll", coll)):
+                           ("coll", coll), ("rails", rails)):
         if part in parts:
             function(goals)
     for part in parts_apps.PARTS:
