@@ -210,7 +210,11 @@ static void test_filtered(void)
 {
 	struct group group = world();
 
-	for (unsigned round = 0; round < 60; round++) {
+	for (unsigned round = 0; round < 100; round++) {
+		if (round == 8) {
+			printf("now\n");
+			fflush(stdout);
+		}
 		end_op(begin_op(&group, 1, 1 << 14, round % members));
 		if (round % 4 == 3)
 			end_op(begin_op(&group, 5, 1 << 13, 0));
