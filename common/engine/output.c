@@ -8,6 +8,7 @@
 #include "engine/peers.h"
 #include "engine/shm_path.h"
 #include "flow/transmit.h"
+#include "message/copies.h"
 
 #include <errno.h>
 
@@ -372,6 +373,13 @@ static void resume_stalled(struct gamma_endpoint *endpoint, uint64_t now)
 	}
 }
 
+/* Behind the frames: their receiver is busy with them meanwhile. */
+static void take_deferred_copy(struct gamma_endpoint *endpoint)
+{
+	if (gamma_unlikely(endpoint->messages.deferred_copy))
+		gamma_copies_take(&endpoint->messages);
+}
+
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *ready = &endpoint->local.ready;
@@ -405,6 +413,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 		}
 		budget -= (unsigned) gamma_min(count, budget);
 	}
+	take_deferred_copy(endpoint);
 }
 
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
@@ -436,6 +445,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 			break;
 		budget -= (unsigned) gamma_min(count, budget);
 	}
+	take_deferred_copy(endpoint);
 }
 
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,

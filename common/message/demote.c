@@ -7,46 +7,10 @@
  */
 #include "message/demote.h"
 
-#include <stdlib.h>
-
 #include "message/coalesce.h"
+#include "message/copies.h"
 #include "message/rndv_shm.h"
 #include "message/send.h"
-
-struct gamma_copied {
-	struct gamma_send send;
-	uint8_t bytes[];
-};
-
-struct gamma_send *gamma_demote_copy_send(struct gamma_flow *flow, const struct iovec *iov,
-					  unsigned iov_count, const struct gamma_envelope *envelope)
-{
-	struct gamma_copied *copied = malloc(sizeof(*copied) + envelope->length);
-	struct gamma_send *send;
-
-	if (!copied)
-		return NULL;
-	gamma_iov_read(iov, iov_count, 0, copied->bytes, envelope->length);
-	flow->local->stats.bytes_copied_out += envelope->length;
-	send = &copied->send;
-	*send = (struct gamma_send){
-		.iov = {{.iov_base = copied->bytes, .iov_len = envelope->length}},
-		.iov_count = 1,
-		.envelope = *envelope,
-		.level = GAMMA_WHEN_ARRIVED,
-		.flow = flow,
-		.state = GAMMA_SEND_QUEUED,
-		.wanted = envelope->length,
-		.copied = true,
-	};
-	gamma_list_init(&send->entry);
-	return send;
-}
-
-void gamma_demote_free_copy(struct gamma_send *send)
-{
-	free(gamma_container_of(send, struct gamma_copied, send));
-}
 
 struct whereabouts {
 	struct gamma_envelope envelope;
@@ -113,7 +77,7 @@ bool gamma_demote_receive_notice(struct gamma_flow *flow, const struct gamma_fie
 		if (!find_in_buffer(sent, index, &where) || where.envelope.length != fields->length)
 			return nonsense(flow);
 		iov = (struct iovec){(void *) where.bytes, where.envelope.length};
-		send = gamma_demote_copy_send(flow, &iov, 1, &where.envelope);
+		send = gamma_copies_make(flow, &iov, 1, &where.envelope);
 		if (!send)
 			return false;
 	}

@@ -5,11 +5,6 @@
 
 #include "message/message.h"
 
-/* A copy of a message that belongs to the flow, or NULL: no memory. */
-struct gamma_send *gamma_demote_copy_send(struct gamma_flow *flow, const struct iovec *iov,
-					  unsigned iov_count,
-					  const struct gamma_envelope *envelope);
-void gamma_demote_free_copy(struct gamma_send *send);
 /* A CUT frame has arrived. False: no memory, treat it as not arrived. */
 bool gamma_demote_receive_notice(struct gamma_flow *flow, const struct gamma_fields *fields);
 /* The announced send that the receiver knows by this id of its own, or NULL. */

@@ -17,6 +17,7 @@
 #include "message/transfers.h"
 #include "wire/frame.h"
 
+struct gamma_copied;
 struct gamma_notice;
 struct gamma_rma;
 struct gamma_rma_target;
@@ -198,6 +199,9 @@ struct gamma_message_local {
 	struct gamma_transfers announced; /* sends that wait for ACCEPT, by own id */
 	struct gamma_transfers accepted;  /* receives that BULK frames come in for, by own id */
 	struct gamma_transfers requests;  /* operations on remote memory that wait for results */
+	/* Its bytes are to be copied behind its frames: the engine then calls gamma_copies_take.
+	 * NULL: none. */
+	struct gamma_copied *deferred_copy;
 	/* The engine's: reads len bytes of an shm peer's announced message from its memory, from
 	 * offset on; false: that cannot be. NULL: never. */
 	bool (*read_source)(struct gamma_local *local, const struct gamma_flow *flow,

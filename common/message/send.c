@@ -13,6 +13,7 @@
 
 #include "flow/upcalls.h"
 #include "message/coalesce.h"
+#include "message/copies.h"
 #include "message/demote.h"
 #include "message/receive.h"
 #include "message/rma_requester.h"
@@ -213,7 +214,7 @@ void gamma_send_finish(struct gamma_flow *flow, struct gamma_send *send, int err
 		flow->owed--;
 	}
 	if (send->copied) {
-		gamma_demote_free_copy(send);
+		gamma_copies_finish(flow, send, error);
 		return;
 	}
 	if (gamma_unlikely(send->reply)) {
@@ -317,19 +318,6 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
 }
 
-/* A message of several frames whose sender shall not wait goes on as a copy in its place. */
-static struct gamma_send *go_on_as_copy(struct gamma_flow *flow, struct gamma_send *send)
-{
-	struct gamma_send *copy =
-		gamma_demote_copy_send(flow, send->iov, send->iov_count, &send->envelope);
-
-	if (!copy)
-		return NULL;
-	gamma_list_append(&send->entry, &copy->entry); /* in front of it */
-	gamma_send_finish(flow, send, 0);
-	return copy;
-}
-
 static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_send *send = sent->send;
@@ -375,7 +363,7 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	if (sent->op == GAMMA_OP_ANNOUNCE)
 		return announce(flow, sent, flags);
 	if (leaves_as_copy(flow, send, sent->op)) {
-		send = go_on_as_copy(flow, send);
+		send = gamma_copies_replace(flow, send);
 		if (!send)
 			return false;
 		sent->send = send;
@@ -638,6 +626,7 @@ void gamma_send_drop_all(struct gamma_flow *flow, int error)
 {
 	struct gamma_message_state *m = gamma_message_state(flow);
 
+	gamma_copies_forget(flow);
 	drop_list(flow, &m->flying, error);
 	drop_list(flow, &m->streams, error);
 	drop_list(flow, &m->announced, error);

@@ -375,6 +375,8 @@ static void on_sent(void *context, struct gamma_send *send, struct gamma_flow *f
 
 	(void) flow;
 	assert_false(outgoing->done);
+	if (!send->rma && outgoing->present)
+		memset(outgoing->bytes, 0xee, outgoing->present); /* it may be used again */
 	outgoing->done = true;
 	outgoing->error = error;
 	outgoing->done_at = node->net->now;
@@ -593,6 +595,7 @@ static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsign
 	int ret;
 
 	outgoing->bytes = allocate(present);
+	outgoing->present = present;
 	for (size_t i = 0; i < present; i++)
 		outgoing->bytes[i] = pattern(from, number, i);
 	outgoing->send.iov[0] = (struct iovec){outgoing->bytes, length};

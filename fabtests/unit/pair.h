@@ -75,6 +75,7 @@ struct outgoing { /* a send; freed with the net */
 	struct gamma_send send;
 	struct gamma_rma remote; /* of an operation on remote memory: pair_remote.h */
 	uint8_t *bytes;
+	size_t present; /* bytes of a message that has memory */
 	bool done;
 	int error;
 	uint64_t done_at; /* ns */
