@@ -173,6 +173,7 @@ elif [ -e "$component" ] && ! sanitized && mpi_use openmpi4; then
 	shared "MPI"
 	check "MPI while cables are pulled" mpi_job disturbed cut_off connect
 	counted "MPI while cables are pulled: NICs were doubted" 'any(.rails_doubted > 0)'
+	check "MPI has output" test -s "$work/calm"
 	check "MPI's output is unchanged" cmp "$work/calm" "$work/disturbed"
 else
 	echo "Open MPI is left out: ${mpi_missing:-the component for Open MPI is not built}"
