@@ -21,17 +21,19 @@ struct gamma_domain {
 	struct gamma_fabric *fabric;
 	char name[GAMMA_DOMAIN_NAME_LEN];
 	struct gamma_nic nic;                       /* the NIC it is on: the first one, */
-	struct gamma_nic more[GAMMA_RAILS_MAX - 1]; /* and those behind it */
-	unsigned more_count;
-	struct gamma_eq *eq; /* bound, or NULL */
-	bool reports_mr;     /* to that queue: memory registrations, FI_REG_MR */
+	struct gamma_nic more[GAMMA_RAILS_MAX - 1]; /* and those behind it, more_count */
+	struct gamma_eq *eq;                        /* bound, or NULL */
+	bool reports_mr;  /* to that queue: memory registrations, FI_REG_MR */
 	bool thread_safe; /* false: FI_THREAD_DOMAIN, the caller serialises and there is no progress
 			   * thread */
 	bool auto_progress; /* FI_PROGRESS_AUTO */
 	bool should_yield;  /* many polls found nothing: the next unlock yields the core */
+	bool posting;       /* a thread is posting the due ones of the deferred works */
+	bool watches;       /* the link sockets are in wait_fd: not while the program polls */
 	struct gamma_lock lock;
 	pid_t owner; /* a forked child must not touch the shared descriptors */
 	enum fi_av_type av_type;
+	unsigned more_count;
 	uint64_t caps;
 	uint32_t mr_mode;          /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
 	struct gamma_list eps;     /* struct gamma_fi_ep.domain_entry: enabled ones, progressed one
@@ -44,14 +46,12 @@ struct gamma_domain {
 	struct gamma_list deferred_works; /* struct gamma_deferred_work that wait for a counter */
 	struct gamma_list due;            /* those whose threshold has been reached */
 	struct gamma_list retry;          /* those of the due ones that found -FI_EAGAIN */
-	bool posting;                     /* a thread is posting the due ones */
 	/* An epoll instance over the endpoints' link sockets and the timer, on which threads sleep.
 	 * Made on first use, -1 before. */
 	int wait_fd;
 	int timer_fd;
 	uint64_t timer_at;     /* when timer_fd becomes readable, ns; GAMMA_NEVER: not set */
 	int sleepers;          /* threads asleep, wait sets, objects armed by fi_trywait */
-	bool watches;          /* the link sockets are in wait_fd: not while the program polls */
 	unsigned active_ports; /* endpoints that have set a handler */
 	uint64_t ports_turn;   /* rounds of running these */
 	uint64_t rounds;       /* calls of gamma_progress_poll so far */
