@@ -66,6 +66,8 @@ static const struct kind {
 	{"bareudp", UNUSABLE, TUNNEL},
 };
 
+const char gamma_nic_select_no_carrier[] = "has no carrier: check its cable and the switch's port";
+
 static const struct kind hardware = {"", USABLE, NULL};
 static const struct kind no_device = {"", UNUSABLE,
 				      "has no device behind it, as a hypervisor's private network"};
@@ -155,9 +157,7 @@ static const char *judge_one(const struct gamma_nic *nics, size_t count,
 		return "has an MTU below 576 bytes: raise it with `ip link set ... mtu`";
 	if (!nic->up)
 		return "is down: set it up with `ip link set ... up`";
-	if (!nic->carrier)
-		return "has no carrier: check its cable and the switch's port";
-	return NULL;
+	return nic->carrier ? NULL : gamma_nic_select_no_carrier;
 }
 
 void gamma_nic_select_judge(struct gamma_nic *nics, size_t count)

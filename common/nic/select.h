@@ -7,6 +7,9 @@
 
 struct gamma_conf;
 
+/* The reason of a NIC that lacks nothing but a cable. */
+extern const char gamma_nic_select_no_carrier[];
+
 /* Sets reason in each NIC, from its other fields and those of the NICs above and below it. */
 void gamma_nic_select_judge(struct gamma_nic *nics, size_t count);
 

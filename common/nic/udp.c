@@ -12,6 +12,7 @@
 #include "base/ipv6_names.h"
 #include "nic/arp_nd.h"
 #include "nic/rtnetlink.h"
+#include "nic/select.h"
 #include "wire/pseudo_mac.h"
 
 enum {
@@ -127,7 +128,7 @@ static const char *judge(const struct gamma_nic *nic, bool has_address,
 		return "has an MTU below 624 bytes: raise it with `ip link set ... mtu`";
 	if (!nic->up)
 		return "is down: set it up with `ip link set ... up`";
-	return nic->carrier ? NULL : "has no carrier: check its cable and the switch's port";
+	return nic->carrier ? NULL : gamma_nic_select_no_carrier;
 }
 
 /* Of either version. IPv6 addresses are held. */

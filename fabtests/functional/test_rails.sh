@@ -113,6 +113,14 @@ counted "an interface that disappears: no connection was lost" "$nothing_refused
 exchange "the next run has both NICs" 8
 counted "the next run has both NICs: proven" 'all(.rails_proven >= 1)'
 
+lab cable node01.gam1 pull
+start_exchange
+works_again gam0 "opened while gam1 has no cable: gam0 carries frames"
+lab cable node01.gam1 plug
+works_again gam1 "plugged: it carries frames"
+end_exchange "opened without one cable" send_stalls
+counted "opened without one cable: no connection was lost" "$nothing_refused"
+
 cut_off() { lab cable "node01.$1" pull; }
 connect() { lab cable "node01.$1" plug; }
 # A switch that loses all: the NICs keep their carrier, so that endpoints open meanwhile.

@@ -4,6 +4,7 @@
 #include "prov_fake.h"
 
 #include "iface_list.h"
+#include "nic/select.h"
 
 static const struct gamma_nic nics[] = {
 	{.name = "eth1", .mac = {2, 0, 0, 0, 0, 1}},
@@ -13,6 +14,7 @@ static const struct gamma_nic nics[] = {
 	{.name = "eth4", .mac = {2, 0, 0, 0, 0, 4}},
 	{.name = "eth5", .mac = {2, 0, 0, 0, 0, 5}},
 	{.name = "eth6", .mac = {2, 0, 0, 0, 0, 6}},
+	{.name = "eth7", .mac = {2, 0, 0, 0, 0, 7}, .reason = gamma_nic_select_no_carrier},
 	{.name = "udp1", .mac = {2, 4, 0, 0, 0, 1}, .udp = true},
 	{.name = "udp2", .mac = {2, 4, 0, 0, 0, 2}, .udp = true},
 	{.name = "udp6", .mac = {2, 6, 0, 0, 0, 1}, .udp = true, .ipv6 = true},
@@ -80,6 +82,14 @@ static void find__says_what_is_wrong(void **state)
 	refuses("eth1,,eth2", "a name is missing beside a comma: separate NICs by one");
 }
 
+static void find__only_the_first_needs_a_carrier(void **state)
+{
+	(void) state;
+	finds("eth1,eth7", "eth1,eth7");
+	refuses("eth7,eth1", "eth7 has no carrier: check its cable and the switch's port");
+	refuses("eth7", "eth7 has no carrier: check its cable and the switch's port");
+}
+
 static void find__a_name_that_is_too_long(void **state)
 {
 	(void) state;
@@ -96,6 +106,7 @@ int main(void)
 		cmocka_unit_test(find__by_mac_address),
 		cmocka_unit_test(find__over_udp_the_name_has_one_suffix),
 		cmocka_unit_test(find__says_what_is_wrong),
+		cmocka_unit_test(find__only_the_first_needs_a_carrier),
 		cmocka_unit_test(find__a_name_that_is_too_long),
 	};
 

@@ -169,8 +169,12 @@ static int find_nics(struct gamma_domain *domain, const char *name)
 	snprintf(domain->name, sizeof(domain->name), "%s", gamma_iface_list_domain(&list).text);
 	domain->nic = *list.nics[0];
 	domain->more_count = list.count - 1;
-	for (unsigned i = 1; i < list.count; i++)
+	for (unsigned i = 1; i < list.count; i++) {
 		domain->more[i - 1] = *list.nics[i];
+		if (list.nics[i]->reason)
+			GAMMA_WARN(DOMAIN, "%s: %s %s; used as soon as it has one\n", name,
+				   list.nics[i]->name, list.nics[i]->reason);
+	}
 	gamma_nic_list_free(nics);
 	return 0;
 }

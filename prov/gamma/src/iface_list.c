@@ -53,6 +53,12 @@ static bool fits_the_others(const struct gamma_iface_list *list, const struct ga
 	return true;
 }
 
+/* First contact takes the first NIC. Another one may wait for its cable. */
+static bool is_usable(const struct gamma_iface_list *list, const struct gamma_nic *nic)
+{
+	return !nic->reason || (list->count && nic->reason == gamma_nic_select_no_carrier);
+}
+
 /* False, and why. */
 static bool add_one(const struct gamma_nic *nics, size_t nic_count, const char *name,
 		    struct gamma_iface_list *list, char *why, size_t why_len)
@@ -68,7 +74,7 @@ static bool add_one(const struct gamma_nic *nics, size_t nic_count, const char *
 			 gamma_printable(name).text);
 		return false;
 	}
-	if (nic->reason) {
+	if (!is_usable(list, nic)) {
 		snprintf(why, why_len, "%s %s", nic->name, nic->reason);
 		return false;
 	}

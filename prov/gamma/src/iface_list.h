@@ -15,7 +15,8 @@ struct gamma_iface_list {
 };
 
 /* The NICs that text names, by interface name or MAC address, among these. 0, or -FI_ENODATA and
- * why: one of them does not exist, cannot be used, or cannot be used beside the others. */
+ * why: one of them does not exist, cannot be used, or cannot be used beside the others. Only the
+ * first one needs a carrier. */
 int gamma_iface_list_find(const struct gamma_nic *nics, size_t nic_count, const char *text,
 			  struct gamma_iface_list *list, char *why, size_t why_len);
 bool gamma_iface_list_has(const struct gamma_iface_list *list, const struct gamma_nic *nic);
