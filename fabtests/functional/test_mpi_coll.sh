@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Open MPI's component for collective operations, coll/gamma: contents of all six, on whole and part
-# communicators, from several threads, under loss; that it is chosen with btl/gamma and by no other
-# job; that processes without it keep the others from waiting; and a member that is killed.
+# communicators, from several threads, with a progress thread, under loss; that it is chosen with
+# btl/gamma and by no other job; that processes without it keep the others from waiting; and a member
+# that is killed.
 # Functions are called through check:
 # shellcheck disable=SC2016,SC2317,SC2054
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -107,6 +108,12 @@ few_calls() {
 	PYTHON
 	mpi_way=("${verbose[@]}" --mca btl gamma)
 	mpi_output 60 "$four" 4 python3 "$work/few.py" && ! grep -q 'coll_gamma: communicator' "$work/mpi.out"
+}
+
+# Its progress thread still polls when the groups are closed.
+with_thread() {
+	mpi_way=("${verbose[@]}" --mca btl gamma --mca btl_gamma_progress_thread 1)
+	conforms "$four" 4 broadcast barrier && ! grep 'has left the group' "$work/mpi.out"
 }
 
 under_loss() {
@@ -232,6 +239,7 @@ check "limits that differ" limits_differ
 check "one process without it: nobody waits" without_it_on_one
 check "one process would join later: nobody waits" joins_later_on_one
 check "spawned processes" spawned
+check "with a progress thread" with_thread
 check "1 % loss" under_loss
 counted "frames were lost and sent again" 'any(.retransmissions > 0)'
 for call in 'world.Barrier()' 'world.Bcast(data)' 'world.Allgather(one, many)'; do

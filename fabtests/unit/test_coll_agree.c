@@ -193,6 +193,17 @@ static void endpoint_closed__closes_groups_in_use_and_others(void **state)
 	disable_module(state);
 }
 
+static void endpoint_closed__ends_a_barrier_that_nobody_waits_for(void **state)
+{
+	coll_fake_join(*state);
+	coll_fake.op_stays = true;
+	disable_module(state);
+	assert_int_equal(coll_fake.open_objects, 2);
+	coll_gamma_group_close_all();
+	assert_null(coll_fake.pending);
+	assert_int_equal(coll_fake.open_objects, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, coll_fake_setup, coll_fake_teardown)
@@ -217,6 +228,7 @@ int main(void)
 		TEST(freed__without_having_joined_closes_nothing),
 		TEST(freed__after_a_failure_closes_at_once),
 		TEST(endpoint_closed__closes_groups_in_use_and_others),
+		TEST(endpoint_closed__ends_a_barrier_that_nobody_waits_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,7 @@ const struct btl_gamma_collective mca_btl_gamma_collective = {
 	.port = collective_port,
 	.peer = collective_peer,
 	.prepare = prepare,
+	.progress = btl_gamma_progress_poll,
 	.poll = poll_events,
 	.on_close = on_close,
 };

@@ -30,6 +30,8 @@ struct btl_gamma_collective {
 	/* Fills in an operation whose address is the context of a collective call, or of a join.
 	 * Its function done is called once, by progress or by poll. */
 	void (*prepare)(struct btl_gamma_op *op, void (*done)(struct btl_gamma_op *op, int status));
+	/* Reads the completion queues, and calls the functions done. */
+	int (*progress)(void);
 	/* Reads the port's event queue, which reports joins. */
 	void (*poll)(void);
 	/* Called before a port is closed; NULL: no more. */

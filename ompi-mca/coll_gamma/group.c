@@ -9,6 +9,9 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum { RETIRED_S = 10 }; /* waited for the operations of retired groups to end */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coll_gamma_group *groups; /* lock */
@@ -40,13 +43,23 @@ static void unlist_group(struct coll_gamma_group *group)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Of several threads one gets it. */
+static struct fid_mc *take_mc(struct coll_gamma_group *group)
+{
+	return __atomic_exchange_n(&group->mc, NULL, __ATOMIC_ACQ_REL);
+}
+
+static void close_mc(struct fid_mc *mc)
+{
+	if (mc)
+		fi_close(&mc->fid);
+}
+
 static void close_group(struct coll_gamma_group *group)
 {
-	if (group->mc)
-		fi_close(&group->mc->fid);
+	close_mc(take_mc(group));
 	if (group->set)
 		fi_close(&group->set->fid);
-	group->mc = NULL;
 	group->set = NULL;
 }
 
@@ -60,13 +73,18 @@ static void free_group(struct coll_gamma_group *group)
 
 /* ---- the operation in progress ---- */
 
+static bool is_retired(const struct coll_gamma_group *group)
+{
+	return __atomic_load_n(&group->retired, __ATOMIC_ACQUIRE);
+}
+
 static void operation_done(struct btl_gamma_op *op, int status)
 {
 	struct coll_gamma_group *group = group_of(op);
 
 	group->status = status;
 	/* Nobody waits for what was abandoned. */
-	if (__atomic_load_n(&group->retired, __ATOMIC_ACQUIRE))
+	if (is_retired(group))
 		free_group(group);
 	else
 		__atomic_store_n(&group->finished, true, __ATOMIC_RELEASE);
@@ -231,18 +249,52 @@ void coll_gamma_group_retire(struct coll_gamma_group *group)
 		free_group(group);
 }
 
+/* That of a retired group, which may be freed as soon as this one is closed; NULL: none is left.
+ * Sets *any if there is such a group. */
+static struct fid_mc *next_retired(bool *any)
+{
+	struct coll_gamma_group *group;
+	struct fid_mc *mc = NULL;
+
+	*any = false;
+	pthread_mutex_lock(&lock);
+	for (group = groups; group && !mc; group = group->next) {
+		if (!is_retired(group))
+			continue;
+		*any = true;
+		mc = take_mc(group);
+	}
+	pthread_mutex_unlock(&lock);
+	return mc;
+}
+
+/* Closing them ends their operations. The completions that say so must be read before the memory is
+ * free, also if the BTL's progress thread reads them: operation_done frees it. */
+static void end_retired(void)
+{
+	const struct btl_gamma_collective *btl = mca_coll_gamma_component.btl;
+	const time_t end = time(NULL) + RETIRED_S;
+	struct fid_mc *mc;
+	bool any;
+
+	do {
+		mc = next_retired(&any);
+		close_mc(mc);
+		btl->progress();
+		btl->poll();
+	} while (any && time(NULL) <= end);
+}
+
 /* The endpoint is about to be closed. Groups whose communicators still exist are freed with them.
- * No completion will come any more. */
+ */
 void coll_gamma_group_close_all(void)
 {
-	struct coll_gamma_group *group, *next;
+	struct coll_gamma_group *group;
 
-	for (group = groups; group; group = next) {
-		next = group->next;
+	end_retired();
+	for (group = groups; group; group = group->next) {
 		group->failed = true;
 		close_group(group);
 		__atomic_store_n(&group->finished, true, __ATOMIC_RELEASE);
-		if (group->retired)
-			free_group(group);
 	}
 }
