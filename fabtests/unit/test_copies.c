@@ -134,17 +134,26 @@ static void refused_by_the_link__sent_from_the_copy(void **state)
 	assert_int_equal(net->nodes[1].placed, LENGTH);
 }
 
-/* ---- ends ---- */
-
-static void flow_fails__original_fails_and_copy_is_freed(void **state)
+/* A message whose first frame has left, and whose bytes are still to be copied. */
+static struct outgoing *begin_copied(void)
 {
 	struct gamma_frame frame;
 	struct outgoing *out;
 
-	(void) state;
 	begin();
 	out = send_one(LENGTH);
 	assert_true(gamma_transmit_poll(net_flow(net, 0, 1), net->now, &frame));
+	return out;
+}
+
+/* ---- ends ---- */
+
+static void flow_fails__original_fails_and_copy_is_freed(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	out = begin_copied();
 	gamma_flow_fail(net_flow(net, 0, 1), -ECONNRESET, "test");
 	assert_int_equal(out->error, -ECONNRESET);
 	assert_null(net->nodes[0].ep.messages.deferred_copy);
@@ -153,14 +162,11 @@ static void flow_fails__original_fails_and_copy_is_freed(void **state)
 static void acknowledged_first__original_is_complete(void **state)
 {
 	struct gamma_message_state *m;
-	struct gamma_frame frame;
 	struct outgoing *out;
 	struct gamma_send *copy;
 
 	(void) state;
-	begin();
-	out = send_one(LENGTH);
-	assert_true(gamma_transmit_poll(net_flow(net, 0, 1), net->now, &frame));
+	out = begin_copied();
 	m = gamma_message_state(net_flow(net, 0, 1));
 	copy = gamma_list_first(&m->queue, struct gamma_send, entry);
 	assert_true(copy->copied);
@@ -172,13 +178,10 @@ static void acknowledged_first__original_is_complete(void **state)
 
 static void begun__cannot_be_cancelled(void **state)
 {
-	struct gamma_frame frame;
 	struct outgoing *out;
 
 	(void) state;
-	begin();
-	out = send_one(LENGTH);
-	assert_true(gamma_transmit_poll(net_flow(net, 0, 1), net->now, &frame));
+	out = begin_copied();
 	assert_false(gamma_send_cancel(&out->send));
 	gamma_copies_take(&net->nodes[0].ep.messages);
 }
