@@ -76,13 +76,17 @@ static void end_refused_flow(struct gamma_flow *flow, uint64_t now)
 	}
 }
 
-/* The flow, or all flows of the link, are tried again later, with exponential backoff. */
+/* The flow, or all flows of the link, are tried again later, with exponential backoff. What a link
+ * refuses before it is tried again, as the rest of a burst of several rails, is of the same stall.
+ */
 static void stall_link(struct gamma_endpoint *endpoint, bool same_host, uint8_t rail, uint64_t now)
 {
 	uint32_t *stalls = rail ? &endpoint->rails[rail].stalls : &endpoint->stalls[same_host];
 	uint64_t until = now + (GAMMA_STALL_US * GAMMA_NS_PER_US << *stalls);
 
 	endpoint->local.stats.send_stalls++;
+	if (!same_host && (rail ? endpoint->rails[rail].until : endpoint->packet_until) > now)
+		return;
 	*stalls = (uint32_t) gamma_min(*stalls + 1, GAMMA_STALLS_MAX);
 	if (rail)
 		endpoint->rails[rail].until = until;
