@@ -336,15 +336,21 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 		gamma_loss_probed(flow, fields, now);
 }
 
+/* Is that the number of a question which is out? Nobody who is not on the path can guess it. */
+static bool is_probe(const struct gamma_flow *flow, uint32_t seq)
+{
+	return (flow->loss.probing && seq == flow->loss.probe) ||
+	       (flow->rails && gamma_rails_is_probe(flow, seq));
+}
+
 /* Does that number belong to something that the peer could answer by RESET? Inline shm messages
  * have none: an shm peer gives the number of the frame that would come next. */
 static bool outstanding(const struct gamma_flow *flow, uint32_t seq)
 {
 	bool data = !gamma_seq_before(seq, flow->tx.una) && gamma_seq_before(seq, flow->tx.next);
 	bool request = (flow->credit.starved || flow->has_shm_channel) && seq == flow->tx.next;
-	bool probe = flow->loss.probing && seq == flow->loss.probe;
 
-	return data || request || probe;
+	return data || request || is_probe(flow, seq);
 }
 
 static void bye_answered(struct gamma_flow *flow)
@@ -358,7 +364,7 @@ static void bye_answered(struct gamma_flow *flow)
  * RESET for anything else is a reason to send one. Frames of an shm peer come from the host. */
 static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
-	bool proven = flow->same_host || (flow->loss.probing && fields->seq == flow->loss.probe);
+	bool proven = flow->same_host || is_probe(flow, fields->seq);
 
 	if (!outstanding(flow, fields->seq)) {
 		/* After BYE it may answer a probe that was repeated since. */
@@ -476,13 +482,13 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
  * numbers begin. */
 static bool answers_probe(const struct gamma_flow *flow, const struct gamma_fields *fields)
 {
-	bool answer = fields->kind == GAMMA_KIND_ACK ? fields->op == GAMMA_ACK_PROBED
-						     : fields->kind == GAMMA_KIND_RESET;
-
+	if (fields->kind == GAMMA_KIND_RESET)
+		return is_probe(flow, fields->seq);
 	/* Their numbers are looked at there. */
 	if (flow->rails && fields->kind == GAMMA_KIND_ACK && fields->op > GAMMA_ACK_PROBED)
 		return true;
-	return answer && flow->loss.probing && fields->seq == flow->loss.probe;
+	return fields->kind == GAMMA_KIND_ACK && fields->op == GAMMA_ACK_PROBED &&
+	       flow->loss.probing && fields->seq == flow->loss.probe;
 }
 
 void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fields,

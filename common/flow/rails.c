@@ -630,6 +630,19 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 	return false;
 }
 
+bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq)
+{
+	const struct gamma_rails *rails = flow->rails;
+
+	if (rails->asking && seq == rails->ask)
+		return true;
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (rails->rail[r].probing && rails->rail[r].probe_first &&
+		    seq == rails->rail[r].probe)
+			return true;
+	return false;
+}
+
 /* ---- doubt ---- */
 
 /* Its frames leave by other rails. */

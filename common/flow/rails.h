@@ -145,6 +145,9 @@ GAMMA_NOINLINE bool gamma_rails_asked(struct gamma_flow *flow, const struct gamm
 GAMMA_NOINLINE bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
 					 const uint8_t *payload, uint64_t now);
 
+/* Is that the number of a PROBE for rails which is out? */
+GAMMA_NOINLINE bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq);
+
 /* ---- evidence ---- */
 
 GAMMA_NOINLINE struct gamma_loss_of_rail *gamma_rails_loss(struct gamma_flow *flow, uint8_t rail);
