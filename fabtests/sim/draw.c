@@ -432,6 +432,16 @@ static void plan_trains(struct plan *plan, struct sim *sim)
 	}
 }
 
+/* A node that may be silent for so long may be declared dead. */
+static void excuse_silent(struct plan *plan, struct sim *sim)
+{
+	if (plan->silence + plan->span + SIM_SEC < plan->config.peer_timeout)
+		return;
+	plan->dead = true;
+	for (unsigned i = 0; i < plan->config.nodes; i++)
+		sim_excuse(sim, i);
+}
+
 /* NICs are cut off, or go down, and come back; one of a host, or one after the other. */
 static void plan_rails(struct plan *plan, struct sim *sim)
 {
@@ -453,6 +463,9 @@ static void plan_rails(struct plan *plan, struct sim *sim)
 			      (struct incident){sim, percent(&own, 60) ? CUT_RAIL : DOWN_RAIL, node,
 						nic, until});
 	}
+	/* Of two hosts, one NIC each: no path is left, and the outages add up. */
+	plan->silence = gamma_max(plan->silence, plan->heal - SIM_START);
+	excuse_silent(plan, sim);
 }
 
 static void begin_near_wrap(struct plan *plan, struct sim *sim)
@@ -641,11 +654,7 @@ static void run(struct plan *plan, struct sim *sim)
 {
 	draw_config_chances(plan, &sim->chances);
 	plan_hosts(plan, sim);
-	if (plan->silence + plan->span + SIM_SEC >= plan->config.peer_timeout) {
-		plan->dead = true;
-		for (unsigned i = 0; i < plan->config.nodes; i++)
-			sim_excuse(sim, i);
-	}
+	excuse_silent(plan, sim);
 	if (plan->wrap)
 		begin_near_wrap(plan, sim);
 	plan_traffic(plan, sim);

@@ -27,6 +27,7 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_FOREIGN] = "foreign",
 	[SIM_TRAIN_CUT] = "train cut short",
 	[SIM_TRAIN_REORDER] = "train overtaken",
+	[SIM_EARLY] = "too many early",
 };
 
 void fault_count(struct sim *sim, enum sim_fault fault)
@@ -219,5 +220,9 @@ void sim_rail_down(struct sim *sim, unsigned node, unsigned nic, uint64_t until)
 void sim_refuse(struct sim *sim, unsigned node, uint64_t until)
 {
 	sim->totals.refusals++;
+	/* Of several NICs one that takes nothing for a millisecond is left, and what it had in
+	 * flight is sent again. */
+	if (sim->nodes[node].ep.local.rail_count > 1)
+		sim->quiet = false;
 	sim->nodes[node].refuses = until;
 }

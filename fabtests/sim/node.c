@@ -98,7 +98,14 @@ static void dispatch(struct nic *nic, const struct gamma_arrival *arrival, bool 
 		return;
 	if (node->ep.local.deferred.flow)
 		gamma_flow_process_deferred(&node->ep.local, node->sim->now);
+	node->ep.local.refused_data = false;
 	gamma_dispatch(&node->ep, &nic->link, arrival, node->sim->now);
+	/* What a slow rail carries holds up what a fast one has brought: as much as may be kept. */
+	if (node->ep.local.refused_data && node->ep.local.rail_count > 1 &&
+	    node->ep.local.early_frames >= node->ep.local.pool.slots) {
+		fault_count(node->sim, SIM_EARLY);
+		node->sim->quiet = false;
+	}
 }
 
 /* One frame; notes what the peer's window has accepted of a message. False: something of it is

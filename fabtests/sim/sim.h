@@ -263,6 +263,7 @@ enum sim_fault {
 	SIM_FOREIGN,       /* of another process, from its own port */
 	SIM_TRAIN_CUT,     /* behind the place where a train was cut short */
 	SIM_TRAIN_REORDER, /* trains that others overtake */
+	SIM_EARLY,         /* before its turn, and as many are kept as may be */
 	SIM_FAULTS
 };
 extern const char *const sim_fault_names[SIM_FAULTS];

@@ -9,9 +9,11 @@ seeds=${GAMMA_SIM_SEEDS:-2000}
 [[ $seeds == *-* ]] || seeds=1-$seeds
 
 # The fourth and fifth once waited for seconds until lost frames counted as lost: test_loss.c has the
-# causes. In the sixth an endpoint that closed took its peer's answer for the peer's end. In the last
-# one a handler answers a peer that has died, when a fetch from it has failed.
-for seed in 1 5 11 10173310 20067094 30021284 30073288; do
+# causes. In the sixth an endpoint that closed took its peer's answer for the peer's end. In the
+# seventh a handler answers a peer that has died, when a fetch from it has failed. In the eighth a
+# rail was left after several refusals at once; in the last a peer that had ended the flow
+# answered probes of rails, and was not believed.
+for seed in 1 5 11 10173310 20067094 30021284 30073288 40004521 40008190; do
 	"$sim" --seed "$seed" >/dev/null
 done
 "$sim" --seeds "$seeds"

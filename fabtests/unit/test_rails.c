@@ -3,6 +3,7 @@
 #include "pair_fixture.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 
 enum { LONG = 1 << 20, EAGER = 16384 };
 
@@ -300,6 +301,46 @@ static void doubt__never_of_the_last_rail(void **state)
 	assert_int_equal(net_flow(net, 0, 1)->rail, 0);
 }
 
+static void refuse_rail(uint8_t r)
+{
+	struct gamma_endpoint *endpoint = &net->nodes[0].ep;
+
+	endpoint->burst[0] = (struct gamma_frame){
+		.flow = net_flow(net, 0, 1), .kind = GAMMA_KIND_ACK, .rail = r};
+	gamma_output_account(endpoint, &net->nodes[0].second, false, 1, 0, -EAGAIN, net->now);
+}
+
+/* What is refused before the link is tried again, as the rest of a burst, is no further sign that
+ * it takes nothing. */
+static void doubt__not_of_a_link_that_is_full_for_a_moment(void **state)
+{
+	(void) state;
+	for (unsigned i = 0; i < 2 * GAMMA_STALLS_MAX; i++)
+		refuse_rail(1);
+	assert_int_equal(net->nodes[0].ep.rails[1].stalls, 1);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+	for (unsigned i = 0; i < GAMMA_STALLS_MAX; i++) {
+		net->now = net->nodes[0].ep.rails[1].until;
+		refuse_rail(1);
+	}
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_DOUBTED);
+	net_run(net, SEC);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+}
+
+/* ---- the peer has ended the flow ---- */
+
+/* Only rails are probed: its answer to that must do. */
+static void reset__answers_the_probe_of_a_rail(void **state)
+{
+	(void) state;
+	gamma_flow_fail(net_flow(net, 1, 0), -ETIMEDOUT, "test");
+	gamma_rails_want_probe(net_flow(net, 0, 1), 1);
+	net_run(net, MS);
+	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_FAILED);
+	assert_int_equal(net_stats(net, 0)->resets_in, 1);
+}
+
 /* ---- MTU ---- */
 
 static void mtu__of_the_own_second_nic_is_lowered(void **state)
@@ -353,6 +394,8 @@ int main(void)
 		RAILS_TEST(doubt__not_when_the_peer_computes),
 		RAILS_TEST(doubt__at_once_when_the_nic_is_down),
 		RAILS_TEST(doubt__never_of_the_last_rail),
+		RAILS_TEST(doubt__not_of_a_link_that_is_full_for_a_moment),
+		RAILS_TEST(reset__answers_the_probe_of_a_rail),
 		RAILS_TEST(mtu__of_the_own_second_nic_is_lowered),
 		RAILS_TEST(alias__ends_with_its_flow),
 	};
