@@ -68,7 +68,7 @@
 	X(lookups_in, "LOOKUP requests received")                                                 \
 	X(malformed, "frames that are damaged or not of this protocol")                           \
 	X(corrupt, "frames whose payload does not match its checksum")                            \
-	X(stray, "frames for another epoch or tenant, or of no known flow")                       \
+	X(stray, "frames for another epoch or tenant, of no known flow or no member")             \
 	X(peer_timeouts, "peers declared dead because nothing was received from them")            \
 	X(unexpected, "messages that arrived before their receive was posted")                    \
 	X(demoted, "unexpected messages whose bytes stayed with the sender for lack of memory")   \

@@ -31,6 +31,17 @@ const char *gamma_plan_name(enum gamma_plan_kind kind)
 	return plans[kind].name;
 }
 
+bool gamma_plan_casts(const struct gamma_plan_call *call)
+{
+	uint64_t bytes = gamma_plan_bytes(call);
+
+	if (!call->hosts)
+		return false;
+	return call->kind == GAMMA_PLAN_BROADCAST
+		       ? bytes >= GAMMA_PLAN_CAST
+		       : call->kind == GAMMA_PLAN_ALLGATHER && bytes >= GAMMA_PLAN_CAST_BLOCK;
+}
+
 void gamma_plan_compute(const struct gamma_plan_call *call, const struct gamma_schedule_step *step)
 {
 	if (step->kind == GAMMA_SCHEDULE_FOLD)

@@ -53,6 +53,8 @@ struct gamma_plan_call {
 		   * many; of a broadcast the buffer of either */
 };
 
+/* Whether it goes by multicast if that reaches all. */
+bool gamma_plan_casts(const struct gamma_plan_call *call);
 /* Fills the schedule, which may fail for lack of memory. */
 void gamma_plan_make(const struct gamma_plan_call *call, struct gamma_schedule *schedule);
 /* Computes a COPY or FOLD step of its schedule. */

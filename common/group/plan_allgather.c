@@ -54,7 +54,7 @@ static void plan_ring(const struct gamma_plan_call *call, struct gamma_schedule 
 
 void gamma_plan_allgather(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
 {
-	if (call->hosts && gamma_plan_bytes(call) >= GAMMA_PLAN_CAST_BLOCK)
+	if (gamma_plan_casts(call))
 		gamma_plan_multicast_allgather(call, schedule);
 	else if (call->count <= GAMMA_PLAN_SHORT / call->unit / call->n)
 		plan_rounds(call, schedule);

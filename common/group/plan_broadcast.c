@@ -57,7 +57,7 @@ static void plan_chain(const struct gamma_plan_call *call, struct gamma_schedule
 
 void gamma_plan_broadcast(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
 {
-	if (call->hosts && gamma_plan_bytes(call) >= GAMMA_PLAN_CAST)
+	if (gamma_plan_casts(call))
 		gamma_plan_multicast(call, schedule);
 	else if (gamma_plan_bytes(call) > GAMMA_PLAN_SHORT)
 		plan_chain(call, schedule);

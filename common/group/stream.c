@@ -53,9 +53,18 @@ void gamma_stream_excuse(struct gamma_stream *stream, uint32_t receiver)
 		stream->stable = stream->sent = stream->frames;
 }
 
+void gamma_stream_hold(struct gamma_stream *stream)
+{
+	for (uint32_t i = 0; i < stream->receivers; i++) {
+		stream->marks[i].begun = stream->taken[i] == stream->frames;
+		stream->absent += !stream->marks[i].begun;
+	}
+}
+
 bool gamma_stream_next(struct gamma_stream *stream, uint32_t *frame)
 {
-	if (stream->sent == stream->frames || stream->sent - stream->stable >= stream->window)
+	if (stream->absent || stream->sent == stream->frames ||
+	    stream->sent - stream->stable >= stream->window)
 		return false;
 	*frame = stream->sent++;
 	return true;
@@ -96,12 +105,21 @@ static void cut_window(struct gamma_stream *stream)
 	stream->grown = 0;
 }
 
+static void note_begun(struct gamma_stream *stream, uint32_t receiver)
+{
+	if (gamma_likely(!stream->absent) || stream->marks[receiver].begun)
+		return;
+	stream->marks[receiver].begun = true;
+	stream->absent--;
+}
+
 bool gamma_stream_report(struct gamma_stream *stream, uint32_t receiver, uint32_t taken)
 {
 	uint32_t stable = stream->frames;
 
 	if (receiver >= stream->receivers || taken > stream->sent)
 		return false;
+	note_begun(stream, receiver);
 	if (taken <= stream->taken[receiver])
 		return true;
 	stream->taken[receiver] = taken;
@@ -144,7 +162,8 @@ static uint32_t asked_end(struct gamma_stream *stream, uint32_t receiver,
 		return end;
 	if (mark->at)
 		end = (uint32_t) gamma_max(end, mark->sent);
-	*mark = (struct gamma_stream_mark){.sent = stream->sent, .at = now};
+	mark->sent = stream->sent;
+	mark->at = now;
 	return end;
 }
 
@@ -155,6 +174,7 @@ bool gamma_stream_ask(struct gamma_stream *stream, uint32_t receiver,
 
 	if (receiver >= stream->receivers)
 		return true;
+	note_begun(stream, receiver);
 	end = asked_end(stream, receiver, ask, now);
 	for (uint32_t i = 0; i < 32 * GAMMA_STREAM_ASK_WORDS; i++) {
 		uint32_t frame = ask->base + i;

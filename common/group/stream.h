@@ -42,6 +42,7 @@ struct gamma_stream_repair {
 struct gamma_stream_mark {
 	uint32_t sent;
 	uint64_t at; /* ns; 0: it has not asked */
+	bool begun;  /* it has reported, if the stream waits for that */
 };
 
 struct gamma_stream {
@@ -53,6 +54,7 @@ struct gamma_stream {
 	uint32_t threshold;              /* above that, the window grows slowly */
 	uint32_t grown;                  /* stable frames since it has grown */
 	uint32_t cut_at;                 /* sent when it was reduced */
+	uint32_t absent;                 /* receivers that have to begin before anything is sent */
 	uint32_t *taken;                 /* by receiver */
 	struct gamma_stream_mark *marks; /* by receiver */
 	uint32_t receivers;
@@ -69,6 +71,8 @@ bool gamma_stream_init(struct gamma_stream *stream, uint32_t frames, uint32_t re
 void gamma_stream_fini(struct gamma_stream *stream);
 /* That receiver needs nothing: it is on the sender's host. */
 void gamma_stream_excuse(struct gamma_stream *stream, uint32_t receiver);
+/* Nothing is sent until all receivers that are not excused have reported. */
+void gamma_stream_hold(struct gamma_stream *stream);
 /* The next new frame, which leaves now; false: none may. */
 bool gamma_stream_next(struct gamma_stream *stream, uint32_t *frame);
 /* The frame from gamma_stream_next could not leave. */

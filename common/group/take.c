@@ -67,9 +67,11 @@ enum gamma_take_result gamma_take_frame(struct gamma_take *take, uint32_t frame,
 
 bool gamma_take_report(struct gamma_take *take, uint32_t *taken)
 {
-	if (take->first == take->reported ||
-	    (take->first < take->frames && take->first - take->reported < GAMMA_STREAM_REPORT))
+	if (!take->announces &&
+	    (take->first == take->reported ||
+	     (take->first < take->frames && take->first - take->reported < GAMMA_STREAM_REPORT)))
 		return false;
+	take->announces = false;
 	*taken = take->reported = take->first;
 	return true;
 }

@@ -30,6 +30,7 @@ struct gamma_take {
 	uint32_t first;    /* the first that is missing */
 	uint32_t seen;     /* behind the last that is here */
 	uint32_t reported; /* to the sender */
+	bool announces;    /* it has to hear that this receiver has begun */
 	uint64_t *here;    /* bits, by frame */
 	uint32_t asked;    /* up to here gaps have been asked for */
 	uint64_t gap_at;   /* ns: gaps above that are asked for; GAMMA_NEVER: there is none */

@@ -10,18 +10,22 @@
 
 struct sim_group {
 	uint64_t seed;
-	uint32_t hosts;    /* with the root */
-	uint64_t bytes;    /* of the broadcast */
-	uint32_t payload;  /* bytes of a frame */
-	uint32_t slots;    /* frames that a receiver's ring holds */
-	uint32_t window;   /* frames, as the group has agreed */
-	uint64_t frame_ns; /* that a frame takes at the root's port */
-	uint64_t latency;  /* ns */
-	uint32_t loss;     /* copies of a million that are lost */
-	uint32_t reorder;  /* copies of a million that come 300 us late */
-	uint32_t lose;     /* this frame's first copies are lost ... */
-	uint32_t losers;   /* ... at the first so many receivers */
-	uint64_t delay;    /* ns: the last receiver takes nothing before */
+	uint32_t hosts;       /* with the root */
+	uint32_t turns;       /* broadcasts, each from another root: the first is host 0's */
+	uint64_t bytes;       /* of a broadcast */
+	uint32_t payload;     /* bytes of a frame */
+	uint32_t slots;       /* frames that a receiver's ring holds */
+	uint32_t window;      /* frames, as the group has agreed */
+	uint64_t frame_ns;    /* that a frame takes at the root's port */
+	uint64_t latency;     /* ns */
+	uint32_t loss;        /* copies of a million that are lost */
+	uint32_t reorder;     /* copies of a million that come 300 us late */
+	uint32_t lose;        /* this frame's first copies are lost ... */
+	uint32_t losers;      /* ... at the first so many receivers */
+	uint32_t filter;      /* the switch passes no multicast from that frame on; UINT32_MAX */
+	uint64_t delay;       /* ns: the last host does nothing before */
+	uint64_t dies;        /* ns: the last host does nothing after; 0: it lives ... */
+	uint64_t found_after; /* ns: ... which the others know so much later, and all ends */
 };
 
 struct sim_group_result {
@@ -30,7 +34,8 @@ struct sim_group_result {
 	uint64_t again_one, again_all; /* repairs */
 	uint64_t asks, reports;        /* messages to the root */
 	uint64_t drops;                /* copies that found a ring full */
-	uint64_t kept;                 /* most frames that waited in the late receiver's ring */
+	uint64_t kept;                 /* most frames that waited in a ring */
+	uint32_t complete;             /* hosts that have ended all broadcasts */
 };
 
 /* Failures go to sim_fail. */

@@ -15,7 +15,9 @@ static struct sim_group mebibyte(uint32_t hosts)
 		.window = 224,
 		.frame_ns = 12200,
 		.latency = 10 * SIM_US,
+		.turns = 1,
 		.lose = UINT32_MAX,
+		.filter = UINT32_MAX,
 	};
 }
 
@@ -95,6 +97,71 @@ static void hosts(struct sim *sim)
 			ms(lossy.time));
 }
 
+/* Questions and repairs are messages on flows, which the switch passes. */
+static void filter(struct sim *sim)
+{
+	struct sim_group group = mebibyte(8);
+	struct sim_group_result result;
+
+	group.filter = 300;
+	result = sim_group_run(sim, &group);
+	SIM_CHECK(sim, result.complete == 8, "%u hosts have ended the broadcast", result.complete);
+	SIM_CHECK(sim, result.again_one >= 7 * (723 - 300), "only %llu frames went in messages",
+		  (unsigned long long) result.again_one);
+	SIM_CHECK(sim, result.time <= 10 * SIM_SEC, "it took %.0f ms", ms(result.time));
+	scenario_report("%.0f ms; %llu frames went in messages", ms(result.time),
+			(unsigned long long) result.again_one);
+}
+
+/* A host may be a root while a slow one has still the frames of earlier roots in its ring. */
+static void roots(struct sim *sim)
+{
+	static const uint64_t sizes[] = {4096, 40000, 300000};
+	uint64_t kept = 0;
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		for (unsigned late = 0; late < 2; late++) {
+			struct sim_group group = mebibyte(8);
+			struct sim_group_result result;
+
+			group.bytes = sizes[i];
+			group.turns = 24;
+			group.slots = 128;
+			group.window = 112;
+			group.delay = late ? 100 * SIM_MS : 0;
+			result = sim_group_run(sim, &group);
+			SIM_CHECK(sim, result.complete == 8, "%u hosts have ended",
+				  result.complete);
+			SIM_CHECK(sim, !result.again_one && !result.again_all,
+				  "frames were sent again");
+			kept = gamma_max(kept, result.kept);
+		}
+	scenario_report("24 broadcasts from 8 roots in turn, one host late: of 128 slots %llu were "
+			"full, no frame was dropped",
+			(unsigned long long) kept);
+}
+
+/* Until its flow finds it dead, and the group ends. */
+static void death(struct sim *sim)
+{
+	struct sim_group group = mebibyte(8);
+	struct sim_group_result whole = sim_group_run(sim, &group), result;
+
+	group.dies = 4 * SIM_MS;
+	group.found_after = 5 * SIM_SEC;
+	result = sim_group_run(sim, &group);
+	SIM_CHECK(sim, !result.complete, "%u hosts have ended a broadcast that one lacks",
+		  result.complete);
+	SIM_CHECK(sim, result.frames < whole.frames && result.frames > group.window,
+		  "%llu frames left", (unsigned long long) result.frames);
+	SIM_CHECK(sim, !result.again_all && result.again_one < 8 * group.window,
+		  "frames were sent again %llu times to one and %llu times to all",
+		  (unsigned long long) result.again_one, (unsigned long long) result.again_all);
+	scenario_report("the root waits after %llu of 723 frames, and keeps its memory; %llu "
+			"questions in 5 s",
+			(unsigned long long) result.frames, (unsigned long long) result.asks);
+}
+
 const struct sim_scenario scenario_group_one_loss = {
 	"group-one-loss",
 	"a broadcast of 1 MiB to 7 hosts, one of which loses a frame: it alone gets it again",
@@ -121,4 +188,25 @@ const struct sim_scenario scenario_group_hosts = {
 	"a broadcast of 1 MiB to 8, 64, 256 and 1,024 hosts takes the same time",
 	NULL,
 	hosts,
+};
+
+const struct sim_scenario scenario_group_filter = {
+	"group-filter",
+	"a switch begins to filter multicast amid a broadcast: the rest comes in messages",
+	NULL,
+	filter,
+};
+
+const struct sim_scenario scenario_group_roots = {
+	"group-roots",
+	"broadcasts from 8 roots in turn to small rings, one host late: no ring is ever full",
+	NULL,
+	roots,
+};
+
+const struct sim_scenario scenario_group_death = {
+	"group-death",
+	"a host dies amid a broadcast: the root waits and keeps its memory until the group ends",
+	NULL,
+	death,
 };

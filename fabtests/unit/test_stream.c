@@ -49,6 +49,24 @@ static void window__is_filled_and_follows_the_slowest(void **state)
 	gamma_stream_fini(&stream);
 }
 
+static void hold__sends_nothing_until_all_have_begun(void **state)
+{
+	struct gamma_stream_ask ask = ask_for(0, 0);
+
+	(void) state;
+	open_stream(100, 4, 224);
+	gamma_stream_excuse(&stream, 1);
+	gamma_stream_hold(&stream);
+	assert_int_equal(send_all(), 0);
+	assert_true(gamma_stream_report(&stream, 0, 0));
+	assert_true(gamma_stream_report(&stream, 0, 0));
+	assert_true(gamma_stream_report(&stream, 3, 0));
+	assert_int_equal(send_all(), 0);
+	assert_true(gamma_stream_ask(&stream, 2, &ask, 0)); /* who asks has begun */
+	assert_int_equal(send_all(), GAMMA_STREAM_WINDOW);
+	gamma_stream_fini(&stream);
+}
+
 static void window__never_exceeds_the_smallest_ring(void **state)
 {
 	(void) state;
@@ -269,6 +287,21 @@ static void ask__for_a_gap_that_is_old(void **state)
 }
 
 /* The last frames may be lost: nothing behind them shows it. */
+static void report__of_nothing_when_it_announces(void **state)
+{
+	uint8_t to[200];
+	uint32_t taken = 1;
+
+	(void) state;
+	assert_true(gamma_take_init(&take, to, sizeof(to), 100, 0));
+	assert_false(gamma_take_report(&take, &taken));
+	take.announces = true;
+	assert_true(gamma_take_report(&take, &taken));
+	assert_int_equal(taken, 0);
+	assert_false(gamma_take_report(&take, &taken));
+	gamma_take_fini(&take);
+}
+
 static void ask__after_silence_for_all_and_ever_more_rarely(void **state)
 {
 	struct gamma_stream_ask ask;
@@ -302,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(window__is_filled_and_follows_the_slowest),
+		TEST(hold__sends_nothing_until_all_have_begun),
 		TEST(window__never_exceeds_the_smallest_ring),
 		TEST(window__is_cut_once_if_several_miss),
 		TEST(report__beyond_what_was_sent_is_refused),
@@ -313,6 +347,7 @@ int main(void)
 		TEST(take__refuses_what_cannot_be_of_it),
 		TEST(take__reports_now_and_then_and_at_the_end),
 		TEST(ask__for_a_gap_that_is_old),
+		TEST(report__of_nothing_when_it_announces),
 		TEST(ask__after_silence_for_all_and_ever_more_rarely),
 		TEST(frames__of_nothing_are_one),
 	};

@@ -113,7 +113,10 @@ static int set_insert(struct fid_av_set *set_fid, fi_addr_t addr)
 	int ret = -FI_EINVAL;
 
 	gamma_domain_lock(set->av->domain);
-	if (gamma_av_addr(set->av, addr) && !set_contains(set, addr))
+	if (!gamma_av_addr(set->av, addr))
+		GAMMA_WARN(AV, "address %llu is not in the address vector: it cannot join a set\n",
+			   (unsigned long long) addr);
+	else if (!set_contains(set, addr))
 		ret = append_member(set, addr);
 	gamma_domain_unlock(set->av->domain);
 	return ret;

@@ -11,6 +11,7 @@
 
 #include "group/plan.h"
 #include "group/take.h"
+#include "group/turns.h"
 #include "message/message.h"
 #include "prov.h"
 
@@ -154,6 +155,7 @@ struct gamma_coll_op {
 	struct gamma_list casts;  /* struct gamma_coll_cast: what goes by multicast now */
 	uint64_t look_at;         /* ns: when it is time to ask why nothing comes ... */
 	uint64_t asks_after;      /* ns: ... after so long */
+	uint32_t senders_wait;    /* members below that send nothing until all have begun */
 	bool held;                /* it begins when the group knows whether by multicast */
 	int error;                /* it ends with that once nothing is under way */
 	bool notify;
@@ -205,6 +207,7 @@ struct gamma_coll_group {
 	struct gamma_group *multicast; /* the engine's; NULL: none */
 	struct gamma_addr cast_addr;
 	uint32_t payload, window; /* bytes, frames; 0: nothing goes by multicast */
+	struct gamma_turns turns; /* of those that do */
 	uint32_t hosts_hash;
 	int igmp_fd; /* keeps the IP group that switches have heard of; -1 */
 	struct gamma_coll_fallback fallback;
@@ -213,7 +216,7 @@ struct gamma_coll_group {
 	bool opened; /* it has ended; atomic */
 	int open_error;
 	bool seen;                    /* a test frame, and place 0 has heard */
-	uint32_t ready, slots;        /* at place 0: members with a socket; the least ring */
+	uint32_t ready, slots, least; /* at place 0: members with a socket; the least ring; whose */
 	uint32_t seen_count;          /* at place 0 */
 	uint64_t test_at, test_until; /* ns, at place 0; GAMMA_NEVER */
 	int error;                    /* the group is over */
@@ -313,6 +316,8 @@ bool gamma_coll_open_end(struct gamma_coll_group *group);
 void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now);
 
 /* ---- coll_cast.c ---- */
+/* An operation that goes by multicast, in the order of their numbers. */
+void gamma_coll_cast_plan(struct gamma_coll_op *op);
 /* Begins a CAST or TAKE step; 0 or -FI_ENOMEM. */
 int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *step);
 void gamma_coll_cast_end(struct gamma_coll_op *op);

@@ -17,6 +17,18 @@ static struct gamma_stats *stats_of(const struct gamma_coll_group *group)
 
 /* ---- beginning and ending ---- */
 
+void gamma_coll_cast_plan(struct gamma_coll_op *op)
+{
+	struct gamma_coll_group *group = op->group;
+	uint32_t frames = gamma_take_frames(gamma_plan_bytes(&op->call), group->payload);
+
+	if (op->call.kind == GAMMA_PLAN_ALLGATHER)
+		op->senders_wait =
+			gamma_turns_allgather(&group->turns, frames) ? GAMMA_PLAN_CASTERS : 0;
+	else if (gamma_turns_broadcast(&group->turns, op->call.root, frames))
+		op->senders_wait = group->n;
+}
+
 static struct gamma_coll_cast *new_cast(struct gamma_coll_op *op, struct gamma_schedule_step *step)
 {
 	struct gamma_coll_cast *cast = calloc(1, sizeof(*cast));
@@ -27,6 +39,17 @@ static struct gamma_coll_cast *new_cast(struct gamma_coll_op *op, struct gamma_s
 	cast->sends = step->kind == GAMMA_SCHEDULE_CAST;
 	cast->root = cast->sends ? op->group->place : step->peer;
 	return cast;
+}
+
+/* Some may have begun before. */
+static void hold(const struct gamma_coll_op *op, struct gamma_stream *stream)
+{
+	const struct gamma_coll_group *group = op->group;
+
+	gamma_stream_hold(stream);
+	for (uint32_t i = 0; i < group->hosts.count; i++)
+		if (gamma_turns_has_begun(&group->turns, group->leader_places[i], op->number))
+			gamma_stream_report(stream, i, 0);
 }
 
 int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *step)
@@ -42,13 +65,17 @@ int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *
 	if (op->call.kind == GAMMA_PLAN_ALLGATHER)
 		window /= GAMMA_PLAN_CASTERS;
 	if (cast->sends) {
+		uint32_t own = group->indices[group->hosts.leaders[group->place]];
+
 		ok = gamma_stream_init(&cast->stream, gamma_take_frames(step->len, group->payload),
 				       group->hosts.count, window);
 		if (ok)
-			gamma_stream_excuse(&cast->stream,
-					    group->indices[group->hosts.leaders[group->place]]);
+			gamma_stream_excuse(&cast->stream, own);
+		if (ok && cast->root < op->senders_wait)
+			hold(op, &cast->stream);
 	} else {
 		ok = gamma_take_init(&cast->take, step->to, step->len, group->payload, gamma_now());
+		cast->take.announces = cast->root < op->senders_wait;
 	}
 	if (!ok) {
 		free(cast);
@@ -228,6 +255,14 @@ static bool is_from(const struct gamma_coll_group *group, uint32_t place,
 	       (addr->epoch == source->epoch || addr->epoch == GAMMA_EPOCH_ANY);
 }
 
+static bool is_member(const struct gamma_coll_group *group, const struct gamma_addr *source)
+{
+	for (uint32_t place = 0; place < group->n; place++)
+		if (is_from(group, place, source))
+			return true;
+	return false;
+}
+
 /* What the frame belongs to; NULL: to nothing that is expected. Only roots' frames count. */
 static struct gamma_coll_cast *cast_of(const struct gamma_coll_group *group, uint32_t number,
 				       const struct gamma_addr *source)
@@ -274,6 +309,8 @@ static bool take_frame(struct gamma_coll_group *group, const struct gamma_group_
 	if (is_early(group, number))
 		return false;
 	cast = cast_of(group, number, &frame->source);
+	if (gamma_unlikely(!cast) && !is_member(group, &frame->source))
+		stats_of(group)->stray++;
 	if (cast && gamma_take_frame(&cast->take, index, frame->payload,
 				     (uint32_t) envelope->length, now) == GAMMA_TAKE_NEW)
 		stats_of(group)->multicast_in++;
@@ -336,6 +373,8 @@ void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 	struct gamma_stream_ask asked;
 	struct gamma_stream *stream;
 
+	if (control->type == GAMMA_COLL_TAKEN && control->len == sizeof(*taken) && !taken->frames)
+		gamma_turns_announce(&group->turns, place, control->number);
 	if (!cast || op->error || group->hosts.leaders[place] != place)
 		return;
 	stream = &cast->stream;
@@ -352,7 +391,8 @@ void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 
 /* ---- progress ---- */
 
-static void run_casts(struct gamma_coll_op *op, uint64_t now, bool looked)
+/* first: no earlier operation takes frames, so that the ring has none of one. */
+static void run_casts(struct gamma_coll_op *op, uint64_t now, bool looked, bool first)
 {
 	struct gamma_list *pos, *tmp;
 
@@ -361,7 +401,7 @@ static void run_casts(struct gamma_coll_op *op, uint64_t now, bool looked)
 
 		if (cast->sends)
 			send_frames(op, cast, now);
-		else
+		else if (first || !cast->take.announces)
 			report_frames(op, cast, now, looked);
 	}
 }
@@ -369,13 +409,16 @@ static void run_casts(struct gamma_coll_op *op, uint64_t now, bool looked)
 static void run_group(struct gamma_coll_group *group, uint64_t now)
 {
 	bool looked = !group->multicast || take_frames(group, now);
+	bool first = true;
 	struct gamma_list *pos;
 
 	gamma_list_for_each (pos, &group->ops) {
 		struct gamma_coll_op *op = gamma_list_entry(pos, struct gamma_coll_op, entry);
 
-		if (!op->error)
-			run_casts(op, now, looked);
+		if (op->error)
+			continue;
+		run_casts(op, now, looked, first);
+		first &= gamma_list_empty(&op->casts);
 	}
 }
 

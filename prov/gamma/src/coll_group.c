@@ -137,14 +137,25 @@ static int take_members(struct gamma_coll_group *group, const struct gamma_avset
 		fi_addr_t index = set->members[place];
 		const struct gamma_addr *addr = gamma_av_addr(group->ep->av, index);
 
-		if (!addr || group->places[index] != GAMMA_COLL_NO_PLACE)
+		if (!addr || group->places[index] != GAMMA_COLL_NO_PLACE) {
+			GAMMA_WARN(EP_CTRL,
+				   "%s: cannot join: member %u of the set, address %llu, is %s\n",
+				   group->ep->domain->nic.name, place, (unsigned long long) index,
+				   addr ? "in it twice"
+					: "not in the address vector: insert it before fi_join");
 			return -FI_EINVAL;
+		}
 		group->members[place] = index;
 		group->places[index] = place;
 		if (is_self(group->ep, addr))
 			group->place = place;
 	}
-	return group->place == GAMMA_COLL_NO_PLACE ? -FI_EINVAL : 0;
+	if (group->place != GAMMA_COLL_NO_PLACE)
+		return 0;
+	GAMMA_WARN(EP_CTRL,
+		   "%s: cannot join: this endpoint's own address is none of the %u in the set\n",
+		   group->ep->domain->nic.name, group->n);
+	return -FI_EINVAL;
 }
 
 static void free_group(struct gamma_coll_group *group)
@@ -154,6 +165,7 @@ static void free_group(struct gamma_coll_group *group)
 	free(group->hosts.leaders);
 	free(group->indices);
 	free(group->leader_places);
+	gamma_turns_fini(&group->turns);
 	free(group->members);
 	free(group->places);
 	free(group->joined);
@@ -255,6 +267,7 @@ void gamma_coll_group_live(struct gamma_coll_group *group, const struct gamma_co
 		return;
 	group->payload = ntohl(live->payload);
 	group->window = ntohl(live->window);
+	group->turns.window = group->window;
 	group->live = true;
 	report_join(group);
 }
@@ -392,6 +405,8 @@ void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control 
 		return;
 	}
 	place = gamma_coll_group_place(group, control->source);
+	if (place == GAMMA_COLL_NO_PLACE)
+		gamma_endpoint_counters(ep->endpoint)->stray++;
 	if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_JOIN)
 		take_join(group, place, control);
 	else if (place == 0 && control->type == GAMMA_COLL_LIVE)
@@ -559,6 +574,8 @@ static int begin_join(struct gamma_coll_group *group, const struct gamma_avset *
 
 	if (ret)
 		return ret;
+	if (!gamma_turns_init(&group->turns, group->n, 0))
+		return -FI_ENOMEM;
 	ret = gamma_coll_open_init(group);
 	if (ret)
 		return ret;

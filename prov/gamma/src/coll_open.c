@@ -210,6 +210,16 @@ static void warn_no_multicast(const struct gamma_coll_group *group, const char *
 		   group->ep->domain->nic.name, group->n, why);
 }
 
+static void warn_about_member(const struct gamma_coll_group *group, uint32_t place,
+			      const char *what)
+{
+	char name[GAMMA_NAME_LEN] = "", why[GAMMA_COLL_CAUSE_LEN];
+
+	gamma_flow_addr_name(gamma_av_addr(group->ep->av, group->members[place]), name);
+	snprintf(why, sizeof(why), "member %u (%s) %s", place, name, what);
+	warn_no_multicast(group, why);
+}
+
 static void note_ready(struct gamma_coll_group *group, uint32_t place, uint32_t slots)
 {
 	uint64_t now = gamma_now();
@@ -217,17 +227,20 @@ static void note_ready(struct gamma_coll_group *group, uint32_t place, uint32_t 
 	if (group->live || group->error || group->joined[place] != GAMMA_COLL_HAS_JOINED)
 		return;
 	group->joined[place] = GAMMA_COLL_IS_READY;
+	if (slots < group->slots)
+		group->least = place;
 	group->slots = (uint32_t) gamma_min(group->slots, slots);
 	if (++group->ready < group->n)
 		return;
 	if (!group->slots) {
-		warn_no_multicast(group, "a member cannot open a socket for it");
+		warn_about_member(group, group->least, "cannot open a socket for it, and says why");
 		end_test(group, false);
 		return;
 	}
 	if (window_of(group) < WINDOW_MIN) {
-		warn_no_multicast(group, "a member's receive ring holds too few frames; see `ring` "
-					 "in gammad.conf");
+		warn_about_member(
+			group, group->least,
+			"has a receive ring for too few frames; see `ring` in gammad.conf");
 		end_test(group, false);
 		return;
 	}
@@ -237,15 +250,13 @@ static void note_ready(struct gamma_coll_group *group, uint32_t place, uint32_t 
 
 bool gamma_coll_open_end(struct gamma_coll_group *group)
 {
-	char why[96];
 	uint32_t place = 0;
 
 	if (group->place || group->joined_count < group->n)
 		return false;
 	while (place + 1 < group->n && group->joined[place] >= GAMMA_COLL_IS_READY)
 		place++;
-	snprintf(why, sizeof(why), "member %u has not opened a socket for it in time", place);
-	warn_no_multicast(group, why);
+	warn_about_member(group, place, "has not opened a socket for it in time");
 	end_test(group, false);
 	return true;
 }

@@ -486,6 +486,8 @@ void gamma_coll_run_unexpected(struct gamma_fi_ep *ep, struct gamma_inbound *inb
 		return;
 	}
 	group = is_repair(envelope) ? NULL : group_of(ep, inbound->flow, envelope, &place);
+	if (!group)
+		gamma_endpoint_counters(ep->endpoint)->stray++;
 	if (!group || gamma_coll_number_before(number_of(envelope), group->next)) {
 		op = group ? gamma_coll_run_find(group, number_of(envelope)) : NULL;
 		if (group)
@@ -667,6 +669,8 @@ static void make_plan(struct gamma_coll_op *op)
 {
 	if (gamma_coll_fallback_casts(op->group, op->number))
 		op->call.hosts = &op->group->hosts;
+	if (gamma_plan_casts(&op->call))
+		gamma_coll_cast_plan(op);
 	gamma_plan_make(&op->call, &op->schedule);
 }
 
