@@ -8,6 +8,8 @@
  */
 #include "coll.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +156,55 @@ static void test_ahead(void)
 	leave(group.mc);
 }
 
+enum { THREADS = 6 };
+
+struct thread {
+	pthread_t id;
+	struct group group;
+};
+
+static pthread_mutex_t endings = PTHREAD_MUTEX_INITIALIZER;
+static struct op *ended[THREADS]; /* whose ends were read, and nobody has come for them */
+
+/* Whether that operation has ended; keeps the end of another one. */
+static bool has_ended(const struct op *op)
+{
+	struct ending ending;
+	bool found = false;
+	unsigned i = 0;
+
+	pthread_mutex_lock(&endings);
+	if (poll_ending(&ending)) {
+		CHECK_EQ(ending.error, 0);
+		while (ended[i])
+			i++;
+		ended[i] = ending.context;
+	}
+	for (i = 0; i < THREADS && !found; i++) {
+		found = ended[i] == op;
+		if (found)
+			ended[i] = NULL;
+	}
+	pthread_mutex_unlock(&endings);
+	return found;
+}
+
+static void *run_thread(void *arg)
+{
+	const struct thread *thread = arg;
+
+	for (unsigned round = 0; round < 15; round++)
+		for (unsigned kind = 0; kind < OPS; kind++) {
+			struct op *op = begin_op(&thread->group, kind, 1 + 2000 * (round % 5),
+						 round % members);
+
+			while (!has_ended(op))
+				sched_yield();
+			check_op(op);
+		}
+	return NULL;
+}
+
 static void test_query(void)
 {
 	struct fi_collective_attr attr = {.op = FI_SUM, .datatype = FI_DOUBLE};
@@ -168,6 +219,21 @@ static void test_query(void)
 	attr = (struct fi_collective_attr){.op = FI_NOOP, .datatype = FI_VOID};
 	CHECK_EQ(fi_query_collective(node_domain, FI_BARRIER, &attr, 0), 0);
 	CHECK_EQ(fi_barrier(node_ep, 12345, NULL), -FI_EINVAL);
+}
+
+/* Each thread has a group of its own, and reads the end of others' operations, too. */
+static void test_threads(void)
+{
+	struct thread threads[THREADS];
+
+	for (unsigned t = 0; t < THREADS; t++)
+		threads[t] = (struct thread){.group = world()};
+	for (unsigned t = 0; t < THREADS; t++)
+		CHECK_EQ(pthread_create(&threads[t].id, NULL, run_thread, &threads[t]), 0);
+	for (unsigned t = 0; t < THREADS; t++)
+		CHECK_EQ(pthread_join(threads[t].id, NULL), 0);
+	for (unsigned t = 0; t < THREADS; t++)
+		leave(threads[t].group.mc);
 }
 
 /* One broadcast of 1 MiB, whose frames test_coll.sh counts. */
@@ -221,6 +287,40 @@ static void test_filtered(void)
 		usleep(40000);
 	}
 	leave(group.mc);
+}
+
+/* Meanwhile a host that is no member sends to the group, too. */
+static void test_attacked(void)
+{
+	struct group group = world();
+	double end = now() + 1.2;
+	uint32_t goes_on;
+	uint32_t all[MEMBERS_MAX];
+
+	do {
+		for (unsigned root = 0; root < members; root++) {
+			end_op(begin_op(&group, 1, 1 << 14, root));
+			end_op(begin_op(&group, 3, 2, 0));
+		}
+		goes_on = now() < end;
+		aside_allgather(&goes_on, all, sizeof(goes_on));
+	} while (all[0]);
+	leave(group.mc);
+}
+
+/* More groups than gammad lets an endpoint have: those beyond work all the same. */
+static void test_many(void)
+{
+	enum { MANY = 20 };
+	struct group groups[MANY];
+
+	for (unsigned g = 0; g < MANY; g++)
+		groups[g] = world();
+	for (unsigned g = 0; g < MANY; g++)
+		for (unsigned kind = 0; kind < OPS; kind++)
+			end_op(begin_op(&groups[g], kind, 2000, g % members));
+	for (unsigned g = 0; g < MANY; g++)
+		leave(groups[g].mc);
 }
 
 /* By hand. */
@@ -304,6 +404,29 @@ static void test_sets(void)
 	leave(mc);
 }
 
+/* An address that the vector does not have cannot join a set, nor a set be joined that has one. */
+static void test_unknown(void)
+{
+	struct fid_av_set *set = open_set(0, 1);
+	fi_addr_t last = members - 1, addr;
+	char own[NAME_MAX_LEN];
+	size_t len = sizeof(own);
+	struct fid_mc *mc;
+
+	CHECK_EQ(fi_av_set_insert(set, members + 7), -FI_EINVAL);
+	CHECK_EQ(fi_av_set_addr(set, &addr), 0);
+	CHECK_EQ(fi_av_lookup(node_av, last, own, &len), 0);
+	if (place != last) {
+		CHECK_EQ(fi_av_remove(node_av, &last, 1, 0), 0);
+		CHECK_EQ(fi_join_collective(node_ep, addr, set, 0, &mc, NULL), -FI_EINVAL);
+		CHECK_EQ(fi_av_insert(node_av, own, 1, &addr, 0, NULL), 1);
+		CHECK_EQ(addr, last);
+	}
+	CHECK_EQ(fi_close(&set->fid), 0);
+	aside_sync();
+	leave(join(0, 1));
+}
+
 static void test_absent(void)
 {
 	struct fid_av_set *set = open_set(0, 1);
@@ -381,15 +504,16 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	{"query", test_query},  {"all", test_all},         {"types", test_types},
-	{"order", test_order},  {"subsets", test_subsets}, {"groups", test_groups},
-	{"late", test_late},    {"ahead", test_ahead},     {"lengths", test_lengths},
-	{"roots", test_roots},  {"sets", test_sets},       {"absent", test_absent},
-	{"mib", test_mib},      {"blocks", test_blocks},   {"filtered", test_filtered},
-	{"igmp", test_igmp},    {"death", test_death},     {"death1", test_death},
-	{"death2", test_death}, {"death3", test_death},    {"death4", test_death},
-	{"death5", test_death}, {"death6", test_death},    {"stopped", test_stopped},
-	{"times", test_times},
+	{"query", test_query},       {"all", test_all},         {"types", test_types},
+	{"order", test_order},       {"subsets", test_subsets}, {"groups", test_groups},
+	{"late", test_late},         {"ahead", test_ahead},     {"lengths", test_lengths},
+	{"roots", test_roots},       {"sets", test_sets},       {"absent", test_absent},
+	{"mib", test_mib},           {"blocks", test_blocks},   {"filtered", test_filtered},
+	{"igmp", test_igmp},         {"death", test_death},     {"death1", test_death},
+	{"death2", test_death},      {"death3", test_death},    {"death4", test_death},
+	{"death5", test_death},      {"death6", test_death},    {"stopped", test_stopped},
+	{"attacked", test_attacked}, {"many", test_many},       {"unknown", test_unknown},
+	{"threads", test_threads},   {"times", test_times},
 };
 
 static void run_test(const char *name)

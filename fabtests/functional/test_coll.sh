@@ -10,6 +10,7 @@ coll=$abs_top_builddir/fabtests/functional/gamma-coll
 [ -x "$coll" ] || bail "$coll is not built (make check builds it)"
 need_tool jq
 hosts=4
+victims=() # options of wire_attack.py
 good=(query all types order subsets groups late ahead)
 
 inside=() # in front of each program
@@ -64,7 +65,7 @@ names() {
 }
 
 lab_up $hosts
-coll "four hosts" 4 "${good[@]}"
+coll "four hosts" 4 "${good[@]}" threads
 coll "seven processes on four hosts" 7 "${good[@]}"
 coll "one process" 1 query all types
 # What left the root of one broadcast of 1 MiB: each frame once, to all hosts. MTU 1,500 carries
@@ -92,6 +93,17 @@ counted "each block leaves once: 46 frames" 'all(.multicast_out == 46)'
 counted "each host takes the blocks of three others" 'all(.multicast_in == 138)'
 counted "no question and no repair there" 'all(.multicast_asks == 0 and .multicast_again == 0)'
 
+# A host that is no member sends frames to the group, made after what it sees on the wire: they
+# change nothing, and the members count them.
+rm -f "$work/stats"
+for ((i = 1; i <= 3; i++)); do victims+=(--victim "$(data_mac $i)"); done
+start intruder node04 20 python3 -B "$top_srcdir/fabtests/functional/wire_attack.py" intrude --nic gam0 \
+	"${victims[@]}" --kind datagram --rate 2000 --seconds 3
+coll "a host that is no member sends to the group" 3 attacked
+check "the intruder sends" wait_end intruder
+counted "what it sent is counted" '(map(.stray) | add) > 100'
+counted "broadcasts went by multicast meanwhile" '(map(.multicast_in) | add) > 1000'
+
 lab impair node03 --loss 5 --seed 7
 rm -f "$work/stats"
 coll "5 % loss at one host" 4 all
@@ -107,6 +119,10 @@ coll "everybody takes another one for the root" 4 roots
 gamma_env+=(FI_GAMMA_JOIN_TIMEOUT=2 FI_GAMMA_PEER_TIMEOUT=2)
 coll "one joins another set" 4 sets
 names "it is named" 'member 3 .*joins another set' 4
+gamma_env+=(FI_LOG_LEVEL=warn FI_LOG_PROV=gamma)
+coll "a member that the address vector lacks" 4 unknown
+names "it is named" 'cannot join: member 3 of the set, address 3, is not in the address vector' 4
+unset 'gamma_env[-1]' 'gamma_env[-1]'
 coll "one does not join in time" 4 absent
 names "it is named" 'member 3 .*has not joined' 4
 deaths=(death death1)
@@ -175,9 +191,16 @@ if [ -x "$abs_top_builddir/gammad/gammad" ] && grep -q cgroup2 /proc/mounts; the
 	coll=$shared/lib/gamma-coll
 	inside=(setpriv --reuid labuser --regid "$(id -g labuser)" --clear-groups --inh-caps=-all)
 	gamma_env+=("FI_GAMMA_STATS=$shared/stats")
-	coll "gammad" 7 "${good[@]}"
+	coll "gammad" 7 "${good[@]}" threads
 	cp "$shared/stats" "$work/stats" || true
 	counted "gammad: broadcasts go by multicast" 'map(.multicast_in) | add > 1000'
+	gamma_env+=(FI_LOG_LEVEL=warn FI_LOG_PROV=gamma)
+	coll "gammad: more groups than it lets an endpoint have" 4 many
+	cat "$work"/m?.out >"$work/many.out"
+	check "one member says of each, which member has no socket" \
+		grep -q 'goes without multicast.*member [0-9].*cannot open a socket' "$work/many.out"
+	check "and that one, why" grep -q 'groups' "$work/many.out"
+	unset 'gamma_env[-1]' 'gamma_env[-1]'
 	lab_down
 fi
 

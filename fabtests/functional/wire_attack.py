@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A host on the wire that attacks the exchange of two others; runs as root in a host of the lab.
 
-wire_attack.py forge|replay|mutate --nic NIC --victim MAC --victim MAC [--kind KIND]
+wire_attack.py forge|replay|mutate|intrude --nic NIC --victim MAC --victim MAC [--kind KIND]
                [--rate FRAMES] [--seconds S] [--seed N]
 wire_attack.py ... --udp OWN-ADDRESS --victim ADDRESS,MAC,PORT --victim ADDRESS,MAC,PORT
 
 forge: off the path. It knows what LOOKUP reveals of the victims' endpoints, and invents frames in
 either one's name, field by field, with good checksums. replay: on the path. Frames of the victims
 again, unaltered, or with damage that the checksum must show. mutate: frames of the victims with one
-field changed and the checksum repaired. With --udp the frames are in UDP datagrams, and kind icmp
+field changed and the checksum repaired. intrude: its own frames to the multicast groups of the
+victims, made after theirs. With --udp the frames are in UDP datagrams, and kind icmp
 is ICMP errors that quote invented frames. The last line says how many frames were sent."""
 import argparse
 import random
@@ -35,6 +36,7 @@ OPS = {1: range(1, 16), 2: (0, 1), 5: (0, 1), 6: (0, 1), 7: (0, 1, 2), 8: (0, 1)
 # In the order of their bits: the sizes in bytes of their fields.
 EXTENSIONS = ((4, 4), (4, 16), (4, 4), (8,), (8,), (4, 8), (8,), (4,), (2, 2), (4,), (8, 8, 8),
               (1, 1, 2), (16,), (2, 2), (4, 128))
+TAGGED = struct.pack(">H", 1 << 3 | 1 << 4) # the extensions of a group's frames
 LOOKUP_ASK, LOOKUP_FOUND = 0, 1
 ANY_PORT, MY_PORT, MY_EPOCH = 0, 40000, 0x5EED
 KEPT = 2048       # frames of the victims that are remembered
@@ -128,6 +130,7 @@ class Attacker:
         self.random, self.wire = random.Random(options.seed), wire
         self.kind = KINDS.get(options.kind)
         self.errors = options.kind == "icmp"
+        self.groups_only = options.way == "intrude"
         self.kept = []
         self.victims = wire.victims
         asked = self.victims if options.way == "forge" else []
@@ -183,6 +186,8 @@ class Attacker:
     def watch(self):
         """Remembers some of the victims' frames, new ones for old."""
         for count, frame in enumerate(self.wire.frames(0)):
+            if self.groups_only and not (frame[0] & 1 and frame[26:28] == TAGGED):
+                continue
             if frame[6:12] in self.victims and (not self.kind or frame[22] & 15 == self.kind):
                 if len(self.kept) < KEPT:
                     self.kept.append(frame)
@@ -209,6 +214,20 @@ class Attacker:
         frame = frame[:at] + self.number(size).to_bytes(size, "big") + frame[at + size:]
         return with_checksum(frame)
 
+    def intrude(self):
+        """A group's frame, from this host: other bytes, of a frame and an operation near it."""
+        frame = bytearray(self.random.choice(self.kept))
+        frame[6:12] = self.wire.mac
+        if self.random.randrange(2):
+            struct.pack_into(">H", frame, 14 + 2, MY_PORT)
+            struct.pack_into(">I", frame, 14 + 16, MY_EPOCH)
+        for at, near in ((14 + 32 + 4, 40), (14 + 40 + 4, 3)): # the tag's arg, the CQ data's end
+            value, = struct.unpack_from(">I", frame, at)
+            struct.pack_into(">I", frame, at, (value + self.random.randrange(near)) & 0xffffffff)
+        begin = 14 + frame[24]
+        frame[begin:] = self.random.randbytes(len(frame) - begin)
+        return with_checksum(bytes(frame))
+
     def attack(self, way, rate, seconds):
         began = time.monotonic()
         count = 0
@@ -225,7 +244,7 @@ class Attacker:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("way", choices=("forge", "replay", "mutate"))
+    parser.add_argument("way", choices=("forge", "replay", "mutate", "intrude"))
     parser.add_argument("--nic", required=True)
     parser.add_argument("--victim", action="append", required=True)
     parser.add_argument("--kind", choices=(*KINDS, "icmp"))
