@@ -22,17 +22,12 @@ static void count_out(struct gamma_stats *stats, const struct gamma_frame *frame
 	}
 }
 
-/* Frames of one flow before the next one's turn: as many as leave with one call. While little is
- * under way, trains are shorter, so that the receiver has work while the sender makes the next. */
-static unsigned turn_of(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
+/* Frames of one flow before the next one's turn: as many as leave with one call. */
+static unsigned turn_of(const struct gamma_endpoint *endpoint)
 {
 	const unsigned train = endpoint->packet->train;
-	unsigned ahead;
 
-	if (gamma_likely(!train))
-		return GAMMA_FLOW_TURN;
-	ahead = gamma_send_window_unacked(&flow->tx);
-	return (unsigned) gamma_min(train, gamma_max(train / GAMMA_TRAIN_PART + 1, 2 * ahead));
+	return gamma_likely(!train) ? GAMMA_FLOW_TURN : train;
 }
 
 /* Frames that fit in a burst: whole trains. */
@@ -47,7 +42,7 @@ static unsigned burst_size(const struct gamma_endpoint *endpoint)
 static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now,
 			   unsigned most, unsigned *count)
 {
-	const unsigned turns = turn_of(endpoint, flow);
+	const unsigned turns = turn_of(endpoint);
 
 	for (unsigned turn = 0; turn < turns && *count < most; turn++) {
 		if (!gamma_transmit_poll(flow, now, &endpoint->burst[*count]))

@@ -10,7 +10,6 @@ enum {
 	GAMMA_SEND_LEAST = 4,    /* ditto, at least */
 	GAMMA_SEND_US = 48,      /* how long that may take */
 	GAMMA_FLOW_TURN = 32,    /* frames of one flow before the next one's turn, without trains */
-	GAMMA_TRAIN_PART = 4,    /* the first train of a burst is this part of a whole one */
 	GAMMA_STALL_US = 20,     /* a link that refused frames is tried again after this */
 	GAMMA_STALLS_MAX = 6,    /* doublings of that while it keeps refusing */
 };

@@ -79,7 +79,25 @@ static void messages__of_all_lengths(void **state)
 	assert_int_equal(side_stats(A)->retransmissions + side_stats(B)->retransmissions, 0);
 }
 
-/* Whole trains, but for the first few, which are shorter, and the last. */
+/* The announcement, the train, and what acknowledges the answer: the first train is whole, too. */
+static void messages__of_one_train_leave_with_one_call(void **state)
+{
+	const uint64_t length = 32768;
+	uint64_t calls, frames, acks;
+
+	(void) state;
+	netns_needed();
+	exchange(A, B, LENGTH_MAX); /* until credit and path MTU are known */
+	calls = side_stats(A)->send_calls;
+	frames = side_stats(A)->frames_out;
+	acks = side_stats(A)->acks_out;
+	exchange(A, B, length);
+	assert_true(side_stats(A)->frames_out - frames >= length / MTU);
+	assert_int_equal(side_stats(A)->send_calls - calls, 3);
+	assert_int_equal(side_stats(A)->acks_out - acks, 1);
+}
+
+/* Whole trains, but for the last. */
 static void messages__long_ones_leave_in_whole_trains(void **state)
 {
 	uint64_t calls, frames, acks;
@@ -231,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UDP_TEST(messages__of_all_lengths),
+		UDP_TEST(messages__of_one_train_leave_with_one_call),
 		UDP_TEST(messages__long_ones_leave_in_whole_trains),
 		UDP_TEST(messages__short_ones_take_the_fast_path),
 		UDP_TEST(answers__one_question_of_a_datagram),
