@@ -64,11 +64,16 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 		ack->now = false; /* nothing has arrived, and no number could say so */
 		return;
 	}
+	/* News of a far gap does not fit on data, and part of it misleads: what arrived and is not
+	 * told of would count as lost as soon as a frame that was sent later is. An acknowledgement
+	 * of its own follows. */
+	if (gamma_unlikely(!alone && gamma_receive_window_sack_is_long(flow)))
+		return;
 	fields->extensions |= GAMMA_EXT_ACK;
 	fields->ack = flow->rx.next;
 	fields->limit = flow->credit.limit;
 	if (flow->rx.next != flow->rx.highest)
-		gamma_receive_window_sack(flow, fields, alone);
+		gamma_receive_window_sack(flow, fields);
 	if (gamma_unlikely(flow->ack.cuts)) {
 		fields->extensions |= GAMMA_EXT_CUTS;
 		fields->cuts = flow->ack.cuts;
@@ -79,8 +84,7 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 		ack->echo_valid = false;
 	}
 	ack->owed = 0;
-	/* News of a far gap does not fit on data: an acknowledgement follows. */
-	ack->now = ack->now && !alone && gamma_receive_window_sack_is_long(flow);
+	ack->now = false;
 	ack->sent_limit = flow->credit.limit;
 	gamma_timers_stop(flow, GAMMA_TIMER_ACK);
 }

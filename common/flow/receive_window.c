@@ -283,17 +283,12 @@ bool gamma_receive_window_sack_is_long(const struct gamma_flow *flow)
 	return flow->rx.highest - flow->rx.next > GAMMA_SACK_BITS;
 }
 
-/* The bits begin at the first gap. What rides on data has room for few: when they would not tell
- * all, they tell nothing, for a repetition that is not told of would be taken for lost when a later
- * frame is; an acknowledgement of its own follows. */
-void gamma_receive_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields,
-			       bool alone)
+/* The bits begin at the first gap. */
+void gamma_receive_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields)
 {
 	bool all = gamma_receive_window_sack_is_long(flow);
 	uint32_t words = (all ? GAMMA_SACK_LONG_BITS : GAMMA_SACK_BITS) / 64;
 
-	if (all && !alone)
-		return;
 	fields->extensions |= all ? GAMMA_EXT_SACK_LONG : GAMMA_EXT_SACK;
 	fields->sack_base = flow->rx.next;
 	for (uint32_t i = 0; i < words; i++)
