@@ -307,7 +307,7 @@ static void note_answer(struct gamma_flow *flow, unsigned r, uint64_t heard)
 
 	rail->since = gamma_max(rail->since, heard);
 	rail->unanswered = rail->overtaken = 0;
-	rail->probing = rail->wanted = false;
+	rail->probing = rail->wanted = rail->held_up = false;
 	flow->rails->arrived++;
 }
 
@@ -410,7 +410,7 @@ void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 	if (size != it->probe_size && it->probe_first)
 		it->probe = gamma_random_next(&flow->local->random);
 	it->probe_size = size;
-	it->wanted = false;
+	it->wanted = it->held_up = false;
 	it->probe_last = now;
 	if (!it->probe_first) {
 		it->probe_first = now;
@@ -425,6 +425,7 @@ void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now
 	struct gamma_rail *it = &flow->rails->rail[rail];
 
 	it->wanted = false;
+	it->held_up = true;
 	look_later(flow, rail, gamma_min(it->look, now + silence(flow, rail)));
 }
 
@@ -739,7 +740,7 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		return;
 	if (rail->wanted) /* it has not left */
 		rail->look = now + silence(flow, r);
-	else if (rail->probing)
+	else if (rail->probing && !rail->held_up)
 		probe_again(flow, r, now);
 	else if (used && now < quiet)
 		rail->look = quiet;

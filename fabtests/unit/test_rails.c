@@ -328,6 +328,25 @@ static void doubt__not_of_a_link_that_is_full_for_a_moment(void **state)
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
 }
 
+/* A probe that the link has not taken asks nothing, and says nothing if no answer comes. */
+static void doubt__not_while_its_probe_cannot_leave(void **state)
+{
+	struct gamma_endpoint *endpoint = &net->nodes[0].ep;
+
+	(void) state;
+	endpoint->rails[1].until = net->now + SEC;
+	endpoint->local.rails_busy |= 2;
+	gamma_rails_want_probe(net_flow(net, 0, 1), 1);
+	for (unsigned i = 0; i < 100; i++) {
+		net_exchange(net);
+		net_run(net, MS);
+	}
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+	net_run(net, 2 * SEC);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
+}
+
 /* ---- the peer has ended the flow ---- */
 
 /* Only rails are probed: its answer to that must do. */
@@ -395,6 +414,7 @@ int main(void)
 		RAILS_TEST(doubt__at_once_when_the_nic_is_down),
 		RAILS_TEST(doubt__never_of_the_last_rail),
 		RAILS_TEST(doubt__not_of_a_link_that_is_full_for_a_moment),
+		RAILS_TEST(doubt__not_while_its_probe_cannot_leave),
 		RAILS_TEST(reset__answers_the_probe_of_a_rail),
 		RAILS_TEST(mtu__of_the_own_second_nic_is_lowered),
 		RAILS_TEST(alias__ends_with_its_flow),
