@@ -229,6 +229,45 @@ static void watch_loss(struct gamma_credit_pool *pool, bool again)
 	}
 }
 
+/* Asks the flow that has been idle longest to give back, if others have sent that many frames since
+ * it sent or was granted any. It goes last: if it is dead, the next request asks another. An answer
+ * that does not come is owed like any other, so the death of a peer that owes nothing else is
+ * noticed too. */
+static bool reclaim(struct gamma_credit_pool *pool, const struct gamma_flow *except, bool bulk,
+		    uint64_t idle, uint64_t now)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &pool->holders) {
+		struct gamma_flow *flow =
+			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
+
+		if (flow == except || flow->credit.bulk != bulk || !gamma_credit_window(flow) ||
+		    pool->arrivals - flow->credit.used_at < idle)
+			continue;
+		gamma_list_remove(pos);
+		gamma_list_append(&pool->holders, pos);
+		flow->credit.reclaiming = true;
+		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
+		if (!gamma_timers_is_set(flow, GAMMA_TIMER_PROBE))
+			gamma_loss_rearm(flow, now);
+		return true;
+	}
+	return false;
+}
+
+/* Flows that were busy once hold what one that has more to send could use. They need not starve it
+ * for that: where answers take long, a small window is slow. */
+static GAMMA_NOINLINE void gather_idle(struct gamma_flow *flow)
+{
+	struct gamma_credit_pool *pool = &flow->local->pool;
+
+	if (pool->granted < pool_size(pool) || pool->arrivals < pool->gather)
+		return;
+	pool->gather = pool->arrivals + GAMMA_GRANT_MIN;
+	reclaim(pool, flow, false, 2 * pool->slots, flow->last_data);
+}
+
 void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 {
 	struct gamma_credit_pool *pool = &flow->local->pool;
@@ -257,8 +296,11 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 	if (gamma_likely(gamma_list_empty(&pool->waiting))) {
 		uint32_t share = share_of(flow);
 
-		if (gamma_credit_window(flow) <= share - share / 8)
+		if (gamma_credit_window(flow) <= share - share / 8) {
 			grant(flow);
+			if (gamma_unlikely(bulk && 2 * gamma_credit_window(flow) < share))
+				gather_idle(flow);
+		}
 	}
 	/* A peer that used its last credit and has more to send need not ask. */
 	if (gamma_unlikely(bulk && !gamma_credit_window(flow) &&
@@ -268,40 +310,14 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 		serve_waiting(pool, GAMMA_GRANT_MIN);
 }
 
-/* Asks the flow that has been idle longest to give back, if others have sent that many frames since
- * it sent or was granted any. It goes last: if it is dead, the next request asks another. An answer
- * that does not come is owed like any other, so the death of a peer that owes nothing else is
- * noticed too. */
-static bool reclaim(struct gamma_credit_pool *pool, const struct gamma_flow *except, bool bulk,
-		    uint64_t idle, uint64_t now)
-{
-	struct gamma_list *pos;
-
-	gamma_list_for_each (pos, &pool->holders) {
-		struct gamma_flow *flow =
-			gamma_list_entry(pos, struct gamma_flow, credit.grant_entry);
-
-		if (flow == except || flow->credit.bulk != bulk || !gamma_credit_window(flow) ||
-		    pool->arrivals - flow->credit.used_at < idle)
-			continue;
-		gamma_list_remove(pos);
-		gamma_list_append(&pool->holders, pos);
-		flow->credit.reclaiming = true;
-		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
-		if (!gamma_timers_is_set(flow, GAMMA_TIMER_PROBE))
-			gamma_loss_rearm(flow, now);
-		return true;
-	}
-	return false;
-}
-
 /* The peer has none left of limit - returned = seq frames: its own numbers are the ones to go on
  * from. Only those that are under way are outstanding. */
 static void adopt_account(struct gamma_flow *flow, uint32_t seq)
 {
 	struct gamma_credit *credit = &flow->credit;
 
-	if (!credit->disputed || gamma_seq_before(seq, flow->rx.highest) ||
+	/* An old answer may dispute it: one to a question must have said the same. */
+	if (!credit->disputed || !credit->disputes || gamma_seq_before(seq, flow->rx.highest) ||
 	    seq - flow->rx.next > GAMMA_WINDOW_MAX)
 		return;
 	book_used(flow, gamma_credit_window(flow));
@@ -356,9 +372,10 @@ static void take_disputed(struct gamma_flow *flow, bool asked, bool again)
 	struct gamma_credit *credit = &flow->credit;
 
 	credit->disputes = again ? credit->disputes : 0;
-	if (!asked || !credit->active)
+	if (!credit->active)
 		return;
-	if (++credit->disputes < DISPUTES_MAX) {
+	credit->disputes += asked;
+	if (credit->disputes < DISPUTES_MAX) {
 		credit->reclaiming = true;
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
 		return;

@@ -42,6 +42,7 @@ struct gamma_credit_pool {
 	uint32_t ripe;         /* frames arrived since it last changed */
 	uint32_t halved;       /* times that bound has fallen on evidence of this endpoint's own */
 	uint64_t arrivals;     /* DATA frames taken */
+	uint64_t gather;       /* arrivals: no idle flow is asked for its credit before */
 	uint64_t shorts;       /* frames taken that were messages or requests by themselves */
 	struct gamma_slow_port slow_port;
 	struct gamma_list waiting; /* flows that asked, oldest first */

@@ -11,9 +11,11 @@ seeds=${GAMMA_SIM_SEEDS:-2000}
 # The fourth and fifth once waited for seconds until lost frames counted as lost: test_loss.c has the
 # causes. In the sixth an endpoint that closed took its peer's answer for the peer's end. In the
 # seventh a handler answers a peer that has died, when a fetch from it has failed. In the eighth a
-# rail was left after several refusals at once; in the last a peer that had ended the flow
-# answered probes of rails, and was not believed.
-for seed in 1 5 11 10173310 20067094 30021284 30073288 40004521 40008190; do
+# rail was left after several refusals at once; in the ninth a peer that had ended the flow
+# answered probes of rails, and was not believed. In the tenth flows that were idle kept what a slow
+# stream could have used, in the eleventh an old answer changed the account of credit, and in the
+# last an acknowledgement on data told too little of what had arrived by several rails.
+for seed in 1 5 11 10173310 20067094 30021284 30073288 40004521 40008190 40023730 40027935 40028884; do
 	"$sim" --seed "$seed" >/dev/null
 done
 "$sim" --seeds "$seeds"

@@ -318,6 +318,32 @@ static void reclaim__not_from_who_has_more_to_send(void **state)
 	assert_true(holder->credit.reclaiming);
 }
 
+/* A stream has credit, but little, as others that have long been idle hold the rest. */
+static void reclaim__from_the_idle_for_a_stream_with_little(void **state)
+{
+	struct gamma_flow *idle, *busy;
+	uint32_t rest;
+
+	(void) state;
+	teardown(NULL);
+	net = net_new(3, NULL);
+	idle = net_flow(net, 0, 1);
+	busy = net_flow(net, 0, 2);
+	messages(1, 0, 20);
+	messages(2, 0, 20);
+	net_finish(net, SEC);
+	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
+	rest += gamma_credit_window(busy) - 2;
+	busy->credit.limit -= gamma_credit_window(busy) - 2;
+	idle->credit.limit += rest;
+	pool(0)->granted = pool(0)->slots - pool(0)->reserve;
+	gamma_credit_arrived(busy, busy->rx.highest - 1, GAMMA_FLAG_BACKLOG);
+	assert_false(idle->credit.reclaiming); /* it may be about to send */
+	pool(0)->arrivals += 2 * pool(0)->slots;
+	gamma_credit_arrived(busy, busy->rx.highest - 1, GAMMA_FLAG_BACKLOG);
+	assert_true(idle->credit.reclaiming);
+}
+
 static void reclaim__from_anybody_if_nothing_comes(void **state)
 {
 	struct gamma_flow *asker, *holder;
@@ -824,6 +850,7 @@ int main(void)
 		NET_TEST(reclaim__busy_sender_keeps_its_credit),
 		NET_TEST(reclaim__repeated_and_stale_answers),
 		NET_TEST(reclaim__not_from_who_has_more_to_send),
+		NET_TEST(reclaim__from_the_idle_for_a_stream_with_little),
 		NET_TEST(reclaim__from_anybody_if_nothing_comes),
 		NET_TEST(reclaim__from_who_asked_and_has_sent_nothing_since),
 		NET_TEST(reclaim__lost_answer_is_repeated),
