@@ -307,7 +307,8 @@ static void note_answer(struct gamma_flow *flow, unsigned r, uint64_t heard)
 
 	rail->since = gamma_max(rail->since, heard);
 	rail->unanswered = rail->overtaken = 0;
-	rail->probing = rail->wanted = rail->held_up = false;
+	rail->probing = rail->wanted = false;
+	rail->held_up = 0;
 	flow->rails->arrived++;
 }
 
@@ -410,7 +411,8 @@ void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 	if (size != it->probe_size && it->probe_first)
 		it->probe = gamma_random_next(&flow->local->random);
 	it->probe_size = size;
-	it->wanted = it->held_up = false;
+	it->wanted = false;
+	it->held_up = 0;
 	it->probe_last = now;
 	if (!it->probe_first) {
 		it->probe_first = now;
@@ -425,8 +427,9 @@ void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now
 	struct gamma_rail *it = &flow->rails->rail[rail];
 
 	it->wanted = false;
-	it->held_up = true;
-	look_later(flow, rail, gamma_min(it->look, now + silence(flow, rail)));
+	it->look = now + (silence(flow, rail) << it->held_up);
+	it->held_up = (uint8_t) gamma_min(it->held_up + 1, SHIFT_MAX);
+	look_at(flow, it->look);
 }
 
 /* ---- what the peer says ---- */

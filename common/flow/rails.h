@@ -62,7 +62,7 @@ struct gamma_rail {
 	uint64_t look;         /* ns: when it is to be looked at next */
 	bool probing;          /* a probe of it is not answered */
 	bool wanted;           /* a probe of it is to leave */
-	bool held_up;          /* it could not, as the link was full */
+	uint8_t held_up;       /* how often in a row it could not, as the link was full */
 	uint32_t probe;        /* its number, the same in repetitions */
 	uint32_t probe_size;   /* bytes to which the last one was padded; 0: it was not */
 	uint64_t probe_first;  /* ns: when it left first; 0: it has not */
