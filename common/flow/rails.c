@@ -602,6 +602,11 @@ static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	gamma_flow_ready(flow);
 }
 
+static bool is_probe(const struct gamma_rail *rail, uint32_t seq)
+{
+	return rail->probing && rail->probe_first && seq == rail->probe;
+}
+
 bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload, uint64_t now)
 {
@@ -621,17 +626,21 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 		return true;
 	}
 	if (fields->op == GAMMA_ACK_RAIL) {
-		if (rails->rail[r].probing && rails->rail[r].probe_first &&
-		    fields->seq == rails->rail[r].probe)
+		if (is_probe(&rails->rail[r], fields->seq))
 			take_answer(flow, r, now);
 		return true;
 	}
-	/* An endpoint with one rail takes the question for a plain probe. */
-	if (of_list && fields->op == GAMMA_ACK_PROBED) {
+	/* A peer that has one rail, or does not know of more yet, takes them for plain probes. */
+	if (fields->op != GAMMA_ACK_PROBED)
+		return false;
+	if (of_list) {
 		rails->asking = rails->ask_wanted = false;
 		return true;
 	}
-	return false;
+	if (!is_probe(&rails->rail[r], fields->seq))
+		return false;
+	take_answer(flow, r, now);
+	return true;
 }
 
 bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq)
@@ -641,8 +650,7 @@ bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq)
 	if (rails->asking && seq == rails->ask)
 		return true;
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (rails->rail[r].probing && rails->rail[r].probe_first &&
-		    seq == rails->rail[r].probe)
+		if (is_probe(&rails->rail[r], seq))
 			return true;
 	return false;
 }

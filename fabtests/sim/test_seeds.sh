@@ -14,8 +14,10 @@ seeds=${GAMMA_SIM_SEEDS:-2000}
 # rail was left after several refusals at once; in the ninth a peer that had ended the flow
 # answered probes of rails, and was not believed. In the tenth flows that were idle kept what a slow
 # stream could have used, in the eleventh an old answer changed the account of credit, and in the
-# last an acknowledgement on data told too little of what had arrived by several rails.
-for seed in 1 5 11 10173310 20067094 30021284 30073288 40004521 40008190 40023730 40027935 40028884; do
+# twelfth an acknowledgement on data told too little of what had arrived by several rails, and in the
+# last a peer with one rail answered the probe of a rail in vain.
+for seed in 1 5 11 10173310 20067094 30021284 30073288 40004521 40008190 40023730 40027935 40028884 \
+	40104674; do
 	"$sim" --seed "$seed" >/dev/null
 done
 "$sim" --seeds "$seeds"

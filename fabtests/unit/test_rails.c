@@ -85,6 +85,11 @@ static void validate__a_peer_with_one_nic_has_one_rail(void **state)
 	assert_false(net_flow(net, 0, 1)->rails->asking);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
 	assert_null(net_flow(net, 1, 0)->rails);
+	/* It takes the probe of a rail for a plain one, and its answer says as much. */
+	gamma_rails_want_probe(net_flow(net, 0, 1), 0);
+	net_run(net, MS);
+	assert_false(rail(0, 0)->probing);
+	assert_int_equal(rail(0, 0)->unanswered, 0);
 }
 
 static void validate__the_second_has_an_mtu_of_its_own(void **state)
