@@ -50,7 +50,9 @@ static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *f
 		(*count)++;
 		if (gamma_list_empty(&flow->ready_entry))
 			return true;
-		if (gamma_unlikely(flow->tx.bounded))
+		/* In a train the few frames that a bounded flow may send cost little more than one.
+		 */
+		if (gamma_unlikely(flow->tx.bounded) && !endpoint->packet->train)
 			break;
 	}
 	/* Its turn is over: it goes behind the others. */

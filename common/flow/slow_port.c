@@ -83,7 +83,7 @@ static void begin_look(struct gamma_credit_pool *pool, uint64_t stamp)
 	pool->slow_port.stamp = stamp;
 	pool->slow_port.bytes = bytes_in(pool);
 	pool->slow_port.disturbed = false;
-	look_after(pool, LOOK);
+	look_after(pool, LOOK - 1); /* the next one, or the next train, ends the look */
 }
 
 static void set_sender_share(struct gamma_credit_pool *pool)
@@ -234,7 +234,7 @@ static void hold_bound(struct gamma_credit_pool *pool, uint64_t stamp)
 
 	pace->state = GAMMA_SLOW_PORT_HOLD;
 	pace->bound = (uint32_t) gamma_min(pace->trip / frame_ns + SPARE, GAMMA_WINDOW_MAX);
-	pace->most = pace->bound + pace->bound / 2;
+	pace->most = 2 * pace->bound;
 	pace->tries = pace->slower = pace->idle = 0;
 	pace->tried = stamp;
 	pace->span = pace->span_bytes = 0;
@@ -258,6 +258,9 @@ static void look_rounds(struct gamma_credit_pool *pool, uint64_t passed, uint64_
 	}
 	if (frame < pace->frame / 2 || ++pace->arrived % pace->senders)
 		return; /* a short one; or the round goes on */
+	/* Faster than the port passes them: they have waited together on this host. */
+	if (passed < pace->port * pace->frame / 2048 * pace->senders)
+		return;
 	if (pace->looks)
 		pace->trip = gamma_min(pace->trip, passed);
 	pace->stamp = stamp;
@@ -339,6 +342,19 @@ static void look_in_vain(struct gamma_credit_pool *pool, uint64_t stamp)
 	begin_look(pool, stamp);
 }
 
+/* Frames of a train arrive with one stamp. A look that began or ended within one would count its
+ * frames and not their time, or the reverse: it ends at the first frame of the next train. */
+static bool is_within_train(struct gamma_credit_pool *pool, uint64_t stamp)
+{
+	struct gamma_slow_port *pace = &pool->slow_port;
+	bool within = !pace->due || pace->due == stamp;
+
+	pace->due = within ? stamp : 0;
+	if (within)
+		look_after(pool, 1);
+	return within;
+}
+
 void gamma_slow_port_look(struct gamma_credit_pool *pool, uint64_t stamp)
 {
 	struct gamma_slow_port *pace = &pool->slow_port;
@@ -353,6 +369,8 @@ void gamma_slow_port_look(struct gamma_credit_pool *pool, uint64_t stamp)
 		look_rounds(pool, passed, stamp);
 		return;
 	}
+	if (is_within_train(pool, stamp))
+		return;
 	if (!pool->bulk || pace->disturbed) {
 		look_in_vain(pool, stamp);
 		return;

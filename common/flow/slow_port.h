@@ -25,6 +25,7 @@ struct gamma_slow_port {
 	uint32_t senders;      /* during a trial */
 	uint64_t look;         /* pool.arrivals when to look next */
 	uint64_t stamp, bytes; /* arrival of the last frame, and all bytes, at the last look */
+	uint64_t due;          /* the stamp at which a look was due, within a train; 0: it is not */
 	bool disturbed;        /* since then the backlog has ended, or a frame came again */
 	uint64_t cost;         /* ns for 1,024 bytes: of the last look */
 	uint64_t port;         /* ditto: the port's rate */

@@ -29,6 +29,7 @@ struct port {
 	uint32_t mtu;
 	unsigned senders;
 	bool shorts;
+	bool trains;               /* over UDP: frames bear no time of arrival */
 	uint64_t stop_every, stop; /* ns: the first sender is stopped that often, for so long */
 };
 
@@ -81,6 +82,7 @@ static struct sim *network(struct sim *sim, const struct port *port)
 	config.nodes = SENDERS_MAX + 1;
 	config.rates[0] = port->rate;
 	config.mtu = port->mtu;
+	config.trains = port->trains;
 	config.latency = 5 * SIM_US;
 	config.port_buffer = 4 << 20;
 	return scenario_begin(sim, &config);
@@ -234,6 +236,27 @@ const struct sim_scenario scenario_slow_port = {
 	.run = slow_port,
 };
 
+/* The host sees trains, whose frames have one time. */
+static void slow_port_trains(struct sim *sim)
+{
+	struct outcome one = measure(sim, (struct port){GBIT, 1500, 1, true, true, 0, 0});
+
+	SIM_CHECK(sim, one.slow_port_bounds, "no bound");
+	SIM_CHECK(sim, one.waited <= 6, "waits for %.1f frames", one.waited);
+	SIM_CHECK(sim, one.share >= 0.95, "%.1f %% of the port", 100 * one.share);
+	without_bound(sim, (struct port){GBIT, 1500, 1, false, true, 0, 0});
+	without_bound(sim, (struct port){5 * (uint64_t) GBIT, 1500, 1, true, true, 0, 0});
+	scenario_report("a short message waits for %.1f frames beside a stream that takes %.1f %%",
+			one.waited, 100 * one.share);
+}
+
+const struct sim_scenario scenario_slow_port_trains = {
+	.name = "slow-port-trains",
+	.summary = "short messages beside a stream in trains, as over UDP, wait for at most 6 "
+		   "frames of a port of 1 Gbit/s",
+	.run = slow_port_trains,
+};
+
 /* If the sender's process is away again and again, less data in flight costs bandwidth, but
  * not all. */
 static void slow_port_away(struct sim *sim)
@@ -241,7 +264,7 @@ static void slow_port_away(struct sim *sim)
 	double least = 1;
 
 	for (unsigned stop = 1; stop <= 4; stop *= 2) {
-		struct port port = {GBIT, 1500, 1, true, 20 * SIM_MS, stop * SIM_MS};
+		struct port port = {GBIT, 1500, 1, true, false, 20 * SIM_MS, stop * SIM_MS};
 		struct outcome with = measure(sim, port), without;
 
 		port.shorts = false;

@@ -11,8 +11,9 @@ enum {
 	SMALL = 74,
 	FRAME_NS = 12100, /* of a full one at 1 Gbit/s */
 	TRIP_NS = 26000,
-	BEGIN = 6, /* looks with short messages, enough for a bound to begin */
-	KEPT = 1,  /* frames granted for what does not fill one */
+	BEGIN = 6,  /* looks with short messages, enough for a bound to begin */
+	TRAIN = 44, /* frames */
+	KEPT = 1,   /* frames granted for what does not fill one */
 };
 
 static struct gamma_local local;
@@ -65,6 +66,18 @@ static void watch__begins_at_a_slow_port_with_short_messages(void **state)
 	assert_int_equal(now_is(), GAMMA_SLOW_PORT_EMPTY);
 	assert_int_equal(local.stats.slow_port_bounds, 1);
 	assert_int_equal(local.pool.slow_port.share, 1 + KEPT);
+}
+
+/* Over UDP the frames of a train have one time, the first one's. */
+static void watch__counts_whole_trains(void **state)
+{
+	(void) state;
+	for (unsigned train = 0; train < 2 * TRAIN && now_is() == GAMMA_SLOW_PORT_WATCH; train++) {
+		local.pool.shorts++;
+		for (unsigned i = 0; i < TRAIN; i++)
+			arrive(FULL, i ? 0 : TRAIN * FRAME_NS);
+	}
+	assert_int_equal(now_is(), GAMMA_SLOW_PORT_EMPTY);
 }
 
 static void watch__not_without_short_messages(void **state)
@@ -167,6 +180,17 @@ static void trial__the_quickest_round_counts(void **state)
 	assert_int_equal(local.pool.slow_port.bound, 2 + 3);
 }
 
+static void trial__frames_that_waited_together_are_no_round(void **state)
+{
+	(void) state;
+	looks(BEGIN, FRAME_NS, true);
+	while (now_is() == GAMMA_SLOW_PORT_EMPTY)
+		arrive(FULL, FRAME_NS);
+	for (unsigned i = 0; now_is() == GAMMA_SLOW_PORT_ROUNDS; i++)
+		arrive(FULL, i % 3 == 1 ? 0 : TRIP_NS);
+	assert_int_equal(local.pool.slow_port.bound, 2 + 3);
+}
+
 static void trial__senders_share_equally(void **state)
 {
 	(void) state;
@@ -251,7 +275,7 @@ static void hold__rises_if_frames_come_more_slowly(void **state)
 	looks(3, FRAME_NS * 17 / 16, true);
 	assert_int_equal(local.pool.slow_port.bound, 7);
 	looks(100, FRAME_NS * 17 / 16, true);
-	assert_int_equal(local.pool.slow_port.bound, 7); /* half more than it began with, no more */
+	assert_int_equal(local.pool.slow_port.bound, 10); /* twice what it began with, no more */
 }
 
 static void hold__ends_where_processes_are_away(void **state)
@@ -388,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		POOL_TEST(watch__begins_at_a_slow_port_with_short_messages),
+		POOL_TEST(watch__counts_whole_trains),
 		POOL_TEST(watch__not_without_short_messages),
 		POOL_TEST(watch__not_above_2_gbit),
 		POOL_TEST(watch__not_for_short_frames),
@@ -397,6 +422,7 @@ int main(void)
 		POOL_TEST(trial__round_trip_in_frames_and_some_more),
 		POOL_TEST(trial__short_messages_do_not_count),
 		POOL_TEST(trial__the_quickest_round_counts),
+		POOL_TEST(trial__frames_that_waited_together_are_no_round),
 		POOL_TEST(trial__senders_share_equally),
 		POOL_TEST(trial__who_comes_meanwhile_spoils_it),
 		POOL_TEST(trial__losses_end_it_for_a_while),
