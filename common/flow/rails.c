@@ -602,7 +602,7 @@ static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	gamma_flow_ready(flow);
 }
 
-static bool is_probe(const struct gamma_rail *rail, uint32_t seq)
+static bool is_rail_probe(const struct gamma_rail *rail, uint32_t seq)
 {
 	return rail->probing && rail->probe_first && seq == rail->probe;
 }
@@ -626,7 +626,7 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 		return true;
 	}
 	if (fields->op == GAMMA_ACK_RAIL) {
-		if (is_probe(&rails->rail[r], fields->seq))
+		if (is_rail_probe(&rails->rail[r], fields->seq))
 			take_answer(flow, r, now);
 		return true;
 	}
@@ -637,7 +637,7 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 		rails->asking = rails->ask_wanted = false;
 		return true;
 	}
-	if (!is_probe(&rails->rail[r], fields->seq))
+	if (!is_rail_probe(&rails->rail[r], fields->seq))
 		return false;
 	take_answer(flow, r, now);
 	return true;
@@ -650,7 +650,7 @@ bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq)
 	if (rails->asking && seq == rails->ask)
 		return true;
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (is_probe(&rails->rail[r], seq))
+		if (is_rail_probe(&rails->rail[r], seq))
 			return true;
 	return false;
 }
