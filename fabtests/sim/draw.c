@@ -668,9 +668,9 @@ static void run(struct plan *plan, struct sim *sim)
 		plan_incident(sim, some_time(plan),
 			      (struct incident){sim, SHRINK, 0, GAMMA_SAFE_MTU, 0});
 	sim->chances.until = plan->heal;
+	plan_rails(plan, sim); /* how long hosts are silent decides what the attacker may say */
 	plan_attack(plan, sim);
 	plan_trains(plan, sim);
-	plan_rails(plan, sim);
 	settle(plan, sim);
 	sim_run(sim, sim_between(sim, 0, 2 * SIM_SEC));
 	if (!failed(sim) && plan->rails && !plan->tunnel)
