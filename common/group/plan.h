@@ -26,8 +26,11 @@ enum {
 	GAMMA_PLAN_SHORT = 16384, /* bytes: up to here the number of messages counts, above their
 				   * bytes */
 	GAMMA_PLAN_PIECE = 16384, /* bytes that one link of a chain passes on at a time ... */
-	GAMMA_PLAN_CAST = 2048,   /* bytes: from here on a broadcast goes by multicast */
-	GAMMA_PLAN_PIECES = 1024, /* unless there were more than so many */
+	GAMMA_PLAN_FLAT = 8, /* members: up to here short operations go straight to the root, and
+			      * back: each member waits once, however few processors there are */
+	GAMMA_PLAN_FLAT_BYTES = 1024, /* of a member, in these */
+	GAMMA_PLAN_CAST = 2048,       /* bytes: from here on a broadcast goes by multicast */
+	GAMMA_PLAN_PIECES = 1024,     /* unless there were more than so many */
 	GAMMA_PLAN_CAST_BLOCK = 8192, /* bytes of a member: from here on an allgather does, too */
 	GAMMA_PLAN_CASTERS = 2,       /* members that send to all at a time in an allgather */
 };
@@ -53,6 +56,15 @@ struct gamma_plan_call {
 		   * many; of a broadcast the buffer of either */
 };
 
+static inline uint64_t gamma_plan_bytes(const struct gamma_plan_call *call)
+{
+	return call->count * call->unit;
+}
+/* Whether it is short, and the members are few. */
+static inline bool gamma_plan_is_flat(const struct gamma_plan_call *call)
+{
+	return call->n <= GAMMA_PLAN_FLAT && gamma_plan_bytes(call) <= GAMMA_PLAN_FLAT_BYTES;
+}
 /* Whether it goes by multicast if that reaches all. */
 bool gamma_plan_casts(const struct gamma_plan_call *call);
 /* Fills the schedule, which may fail for lack of memory. */
@@ -62,10 +74,6 @@ void gamma_plan_compute(const struct gamma_plan_call *call, const struct gamma_s
 /* 15 bits that differ between calls that do not belong together. */
 uint32_t gamma_plan_signature(const struct gamma_plan_call *call);
 const char *gamma_plan_name(enum gamma_plan_kind kind);
-static inline uint64_t gamma_plan_bytes(const struct gamma_plan_call *call)
-{
-	return call->count * call->unit;
-}
 
 /* ---- the algorithms, each in the file of its name ---- */
 void gamma_plan_barrier(const struct gamma_plan_call *call, struct gamma_schedule *schedule);

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Broadcast without multicast: short ones down a binomial tree, long ones in pieces along a chain,
- * in which every member receives one piece while it sends the one before.
+ * Broadcast without multicast: short ones to few straight, to many down a binomial tree, long ones
+ * in pieces along a chain, in which every member receives one piece while it sends the one before.
  */
 #include "base/base.h"
 #include "group/plan.h"
 #include "group/tree.h"
+
+static void plan_flat(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
+{
+	uint64_t bytes = gamma_plan_bytes(call);
+
+	if (call->place != call->root) {
+		gamma_schedule_receive(schedule, call->root, call->to, bytes, GAMMA_SCHEDULE_NONE,
+				       GAMMA_SCHEDULE_NONE);
+		return;
+	}
+	for (uint32_t rank = 1; rank < call->n; rank++)
+		gamma_schedule_send(schedule, gamma_tree_place(rank, call->root, call->n), call->to,
+				    bytes, GAMMA_SCHEDULE_NONE, GAMMA_SCHEDULE_NONE);
+}
 
 static void plan_tree(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
 {
@@ -61,6 +75,8 @@ void gamma_plan_broadcast(const struct gamma_plan_call *call, struct gamma_sched
 		gamma_plan_multicast(call, schedule);
 	else if (gamma_plan_bytes(call) > GAMMA_PLAN_SHORT)
 		plan_chain(call, schedule);
+	else if (gamma_plan_is_flat(call))
+		plan_flat(call, schedule);
 	else
 		plan_tree(call, schedule);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Gather: short blocks up a binomial tree, whose members pass on those of their subtree, long ones
- * straight to the root.
+ * Gather: short blocks of many members up a binomial tree, whose members pass on those of their
+ * subtree, all others straight to the root.
  */
 #include "base/base.h"
 #include "group/plan.h"
@@ -71,7 +71,7 @@ static void gather_by_tree(const struct gamma_plan_call *call, struct gamma_sche
 
 void gamma_plan_gather(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
 {
-	if (call->count <= GAMMA_PLAN_SHORT / call->unit / call->n)
+	if (!gamma_plan_is_flat(call) && call->count <= GAMMA_PLAN_SHORT / call->unit / call->n)
 		gather_by_tree(call, schedule);
 	else
 		gather_straight(call, schedule);

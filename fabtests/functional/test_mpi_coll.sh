@@ -18,7 +18,7 @@ coll_component=${component/btl/coll}
 collectives=$top_srcdir/fabtests/functional/mpi_collectives.py
 
 # Everything that gamma can carry, not only what it is faster with.
-everything=(--mca coll_gamma_allreduce_max 1000000000 --mca coll_gamma_reduce_max 1000000000
+everything=(--mca coll_gamma_short_hosts 1 --mca coll_gamma_allreduce_max 1000000000 --mca coll_gamma_reduce_max 1000000000
 	--mca coll_gamma_allgather_max 1000000000 --mca coll_gamma_gather_max 1000000000
 	--mca coll_gamma_bcast_max 1000000000 --mca coll_gamma_barrier 1
 	--mca coll_gamma_bcast_min 0 --mca coll_gamma_allgather_min 0 --mca coll_gamma_gather_min 0)
@@ -29,7 +29,7 @@ lists_parameters() {
 	local parameter
 	env -u FI_PROVIDER_PATH "${mpi_env[@]}" "$ompi_info" --param coll gamma --level 9 \
 		>"$work/params.out" || return 1
-	for parameter in priority join_after min_hosts barrier bcast_min bcast_max allreduce_max \
+	for parameter in priority join_after min_hosts short_hosts barrier bcast_min bcast_max allreduce_max \
 		reduce_max allgather_min allgather_max gather_min gather_max; do
 		grep -q "\"coll_gamma_$parameter\"" "$work/params.out" || {
 			echo "no coll_gamma_$parameter"

@@ -380,6 +380,7 @@ int coll_fake_setup(void **state)
 	component->btl = &door;
 	component->join_after = COLL_FAKE_AFTER;
 	component->min_hosts = 3;
+	component->short_hosts = 0;
 	for (kind = 0; kind < COLL_GAMMA_KINDS; kind++) {
 		component->min[kind] = 1;
 		component->max[kind] = 4096;

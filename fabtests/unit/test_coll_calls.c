@@ -200,12 +200,28 @@ static void limits__are_the_users_and_the_providers(void **state)
 	mca_coll_gamma_component.max[COLL_GAMMA_BCAST] = SIZE_MAX;
 	mca_coll_gamma_component.max[COLL_GAMMA_GATHER] = 77;
 	mca_coll_gamma_component.min[COLL_GAMMA_GATHER] = 5;
-	coll_gamma_limits_fill(&limits, mca_coll_gamma_component.btl->port()->domain);
+	coll_gamma_limits_fill(&limits, mca_coll_gamma_component.btl->port()->domain, 3);
 	assert_int_equal(limits.max[COLL_GAMMA_BCAST], 1 << 20);
 	assert_int_equal(limits.max[COLL_GAMMA_GATHER], 77);
 	assert_int_equal(limits.minus_min[COLL_GAMMA_GATHER], -5);
 	assert_int_equal(limits.reduces[FI_SUM][FI_INT64], 100);
 	assert_int_equal(limits.reduces[FI_MIN][FI_INT64], 0);
+}
+
+static void limits__short_operations_want_hosts(void **state)
+{
+	struct coll_gamma_limits limits = {0};
+	struct fid_domain *domain = mca_coll_gamma_component.btl->port()->domain;
+
+	(void) state;
+	mca_coll_gamma_component.short_hosts = 5;
+	coll_gamma_limits_fill(&limits, domain, 4);
+	assert_false(coll_gamma_limits_allow(&limits, COLL_GAMMA_BARRIER, 1));
+	assert_false(coll_gamma_limits_allow(&limits, COLL_GAMMA_ALLREDUCE, 8));
+	assert_true(coll_gamma_limits_allow(&limits, COLL_GAMMA_REDUCE, 8));
+	coll_gamma_limits_fill(&limits, domain, 5);
+	assert_true(coll_gamma_limits_allow(&limits, COLL_GAMMA_BARRIER, 1));
+	assert_true(coll_gamma_limits_allow(&limits, COLL_GAMMA_ALLREDUCE, 8));
 }
 
 static void types__floats_have_no_bits(void **state)
@@ -245,6 +261,7 @@ int main(void)
 		TEST(allgather__above_the_limit_is_the_previous_components),
 		TEST(gather__result_at_the_root_alone),
 		TEST(limits__smallest_and_largest),
+		TEST(limits__short_operations_want_hosts),
 		TEST(limits__are_the_users_and_the_providers),
 		TEST(types__floats_have_no_bits),
 	};

@@ -42,13 +42,16 @@ static bool is_new_host(const struct mca_btl_base_endpoint_t **peers, int count)
 	return true;
 }
 
-/* Fills in the members' addresses. False: one of them cannot be reached, or there are too few
- * hosts. */
-static bool find_members(struct ompi_communicator_t *comm, fi_addr_t *members)
+/* Fills in the members' addresses. Returns the number of their hosts, at most as many as matter; 0:
+ * a member cannot be reached. */
+static unsigned int find_members(struct ompi_communicator_t *comm, fi_addr_t *members)
 {
 	const struct coll_gamma_component *component = &mca_coll_gamma_component;
 	const int size = ompi_comm_size(comm);
 	const struct mca_btl_base_endpoint_t **peers = calloc((size_t) size, sizeof(*peers));
+	const unsigned int enough = component->min_hosts > component->short_hosts
+					    ? component->min_hosts
+					    : component->short_hosts;
 	unsigned int hosts = 0;
 	int rank;
 
@@ -57,11 +60,11 @@ static bool find_members(struct ompi_communicator_t *comm, fi_addr_t *members)
 		if (!peers[rank])
 			break;
 		members[rank] = peers[rank]->address;
-		if (hosts < component->min_hosts)
+		if (hosts < enough)
 			hosts += is_new_host(peers, rank);
 	}
 	free(peers);
-	return rank == size && hosts >= component->min_hosts;
+	return rank == size ? hosts : 0;
 }
 
 /* Two communicators of the same processes may be joined in any order by their threads: the key
@@ -122,12 +125,15 @@ static int agree(struct coll_gamma_module *module, struct ompi_communicator_t *c
 	const struct btl_gamma_port *port = mca_coll_gamma_component.btl->port();
 	fi_addr_t *members = calloc((size_t) ompi_comm_size(comm), sizeof(*members));
 	struct coll_gamma_limits ours = {0};
+	unsigned int hosts = 0;
 	int error;
 
+	if (port && members)
+		hosts = find_members(comm, members);
 	if (port)
-		coll_gamma_limits_fill(&ours, port->domain);
+		coll_gamma_limits_fill(&ours, port->domain, hosts);
 	draw_key(comm, ours.key);
-	ours.usable = port && members && find_members(comm, members);
+	ours.usable = hosts && hosts >= mca_coll_gamma_component.min_hosts;
 	error = agree_limits(module, comm, &ours);
 	*result = ours.usable ? "left to other components: not all can use it"
 			      : "left to other components: too few hosts, or some out of reach";

@@ -91,6 +91,7 @@ struct coll_gamma_component {
 	int priority_index; /* of that variable: whether the user has set it */
 	unsigned int join_after;
 	unsigned int min_hosts;
+	unsigned int short_hosts;
 	size_t min[COLL_GAMMA_KINDS]; /* bytes */
 	size_t max[COLL_GAMMA_KINDS]; /* bytes; 0: never */
 };
@@ -119,7 +120,8 @@ bool coll_gamma_agree_is_joined(struct coll_gamma_module *module, struct ompi_co
 				int *error);
 
 /* limits.c */
-void coll_gamma_limits_fill(struct coll_gamma_limits *limits, struct fid_domain *domain);
+void coll_gamma_limits_fill(struct coll_gamma_limits *limits, struct fid_domain *domain,
+			    unsigned int hosts);
 bool coll_gamma_limits_allow(const struct coll_gamma_limits *limits, enum coll_gamma_kind kind,
 			     size_t bytes);
 

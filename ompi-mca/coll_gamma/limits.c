@@ -31,8 +31,9 @@ static void fill_reductions(int elements[COLL_GAMMA_OPS][COLL_GAMMA_TYPES],
 				offered(domain, what, (enum fi_op) op, (enum fi_datatype) type);
 }
 
-/* This process's own. */
-void coll_gamma_limits_fill(struct coll_gamma_limits *limits, struct fid_domain *domain)
+/* This process's own, of a communicator on so many hosts. */
+void coll_gamma_limits_fill(struct coll_gamma_limits *limits, struct fid_domain *domain,
+			    unsigned int hosts)
 {
 	static const enum fi_collective_op bytes_by_kind[COLL_GAMMA_KINDS] = {
 		[COLL_GAMMA_BARRIER] = FI_BARRIER,
@@ -54,6 +55,8 @@ void coll_gamma_limits_fill(struct coll_gamma_limits *limits, struct fid_domain 
 		if (most < limits->max[kind])
 			limits->max[kind] = most;
 	}
+	if (hosts < component->short_hosts)
+		limits->max[COLL_GAMMA_BARRIER] = limits->max[COLL_GAMMA_ALLREDUCE] = 0;
 	fill_reductions(limits->allreduces, domain, FI_ALLREDUCE);
 	fill_reductions(limits->reduces, domain, FI_REDUCE);
 }

@@ -7,9 +7,11 @@
 
 enum {
 	KIB = 1024,
+	GATHER_MAX = 16 * KIB,
 	PRIORITY = 40, /* above tuned (30) and han (35) */
 	JOIN_AFTER = 3,
 	MIN_HOSTS = 3,
+	SHORT_HOSTS = 8,
 	/* Measured (experiment 66): below, messages of Open MPI's own algorithms are faster. */
 	BCAST_MIN = 64 * KIB,
 	ALLGATHER_MIN = 16 * KIB,
@@ -29,6 +31,7 @@ static void set_defaults(struct coll_gamma_component *component)
 	component->priority = PRIORITY;
 	component->join_after = JOIN_AFTER;
 	component->min_hosts = MIN_HOSTS;
+	component->short_hosts = SHORT_HOSTS;
 	component->max[COLL_GAMMA_BARRIER] = 1;
 	component->min[COLL_GAMMA_BCAST] = BCAST_MIN;
 	component->max[COLL_GAMMA_BCAST] = INT_MAX;
@@ -37,7 +40,7 @@ static void set_defaults(struct coll_gamma_component *component)
 	component->min[COLL_GAMMA_ALLGATHER] = ALLGATHER_MIN;
 	component->max[COLL_GAMMA_ALLGATHER] = INT_MAX;
 	component->min[COLL_GAMMA_GATHER] = 1;
-	component->max[COLL_GAMMA_GATHER] = 0;
+	component->max[COLL_GAMMA_GATHER] = GATHER_MAX;
 }
 
 static void register_sizes(struct coll_gamma_component *component)
@@ -86,6 +89,11 @@ int coll_gamma_params_register(void)
 	      "as "
 	      "fast",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->min_hosts);
+	param("short_hosts",
+	      "Hosts from which on gamma carries MPI_Barrier and MPI_Allreduce: on fewer, Open "
+	      "MPI's "
+	      "own are as fast",
+	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->short_hosts);
 	register_sizes(component);
 	/* For ompi_info: this release, not Open MPI's, which is the default. */
 	version->mca_component_major_version = GAMMA_VERSION_MAJOR;
