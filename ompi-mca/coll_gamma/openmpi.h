@@ -29,6 +29,13 @@
 #define COLL_GAMMA_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #endif
 
+/* What a process has published, or has not: for the latter 5.0 would wait for ever. */
+#ifdef MCA_COLL_BASE_VERSION_2_4_0
+#define COLL_GAMMA_MODEX_RECV OPAL_MODEX_RECV_IMMEDIATE
+#else
+#define COLL_GAMMA_MODEX_RECV OPAL_MODEX_RECV
+#endif
+
 /* Whether a wait must end: a process of the communicator has failed, or it was revoked. Since 5.0;
  * 4.1 ends the job. */
 static inline bool coll_gamma_openmpi_interrupted(struct ompi_communicator_t *comm, int *error)

@@ -35,8 +35,8 @@ bool coll_gamma_publish_fits(opal_process_name_t name)
 	bool fits;
 	int rc;
 
-	OPAL_MODEX_RECV(rc, &mca_coll_gamma_component.super.collm_version, &name,
-			(void **) &published, &len);
+	COLL_GAMMA_MODEX_RECV(rc, &mca_coll_gamma_component.super.collm_version, &name,
+			      (void **) &published, &len);
 	fits = rc == OPAL_SUCCESS && published && len == sizeof(*published) &&
 	       published->magic == MAGIC &&
 	       published->join_after == mca_coll_gamma_component.join_after;
