@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Answers questions about this host: LOOKUP, op HOST_ASK, to a NIC's MAC or to broadcast. Called
- * by lookup.c for each frame that its socket receives.
+ * by lookup.c for each frame that its socket receives; what concerns other hosts goes to via.c.
  */
 #include "gammad/gammad.h"
 
@@ -89,36 +89,58 @@ static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
 
 /* ---- questions and answers ---- */
 
-static bool is_question(const uint8_t *frame, size_t len, struct gamma_fields *question)
+/* room: the payload, with space for the head in front of it. Lost if the queue is full or the NIC
+ * does not carry that size: that is an answer, too. */
+void gammad_discover_send(const struct gammad *gammad, const struct gammad_nic *nic,
+			  const uint8_t *to, const struct gamma_fields *fields, uint8_t *payload)
 {
-	return gamma_codec_parse(frame, len, question) == GAMMA_OK &&
-	       question->kind == GAMMA_KIND_LOOKUP && question->op == GAMMA_LOOKUP_HOST_ASK;
+	struct gamma_fields made = *fields;
+	const uint8_t *frame =
+		gamma_codec_build(&made, to, nic->mac, gammad->conf.ethertype, payload);
+
+	send(nic->fd, frame, (size_t) GAMMA_ETH_LEN + made.header_len + made.payload_len,
+	     MSG_DONTWAIT);
 }
 
-bool gammad_discover_answer(const struct gammad *gammad, const struct gammad_nic *nic,
-			    const uint8_t *frame, size_t len)
+static void answer_question(const struct gammad *gammad, const struct gammad_nic *nic,
+			    const uint8_t *asker, const struct gamma_fields *question)
 {
 	uint8_t room[HEAD_MAX + UINT16_MAX] = {0};
-	struct gamma_fields question, answer;
 	struct gamma_host host;
-	const uint8_t *made;
 
-	if (!is_question(frame, len, &question))
-		return false;
 	describe(gammad, nic, &host);
 	memcpy(room + HEAD_MAX, &host, sizeof(host));
-	answer = (struct gamma_fields){
-		.kind = GAMMA_KIND_LOOKUP,
-		.op = GAMMA_LOOKUP_HOST,
-		.dst_port = question.src_port,
-		.dst_epoch = question.src_epoch,
-		.seq = question.seq,
-		.payload_len = (uint16_t) gamma_max(question.payload_len, sizeof(host)),
-	};
-	made = gamma_codec_build(&answer, frame + GAMMA_MAC_LEN, nic->mac, gammad->conf.ethertype,
-				 room + HEAD_MAX);
-	/* Lost if the queue is full or the NIC does not carry that size: that is an answer, too. */
-	send(nic->fd, made, (size_t) GAMMA_ETH_LEN + answer.header_len + answer.payload_len,
-	     MSG_DONTWAIT);
-	return true;
+	gammad_discover_send(
+		gammad, nic, asker,
+		&(struct gamma_fields){
+			.kind = GAMMA_KIND_LOOKUP,
+			.op = GAMMA_LOOKUP_HOST,
+			.dst_port = question->src_port,
+			.dst_epoch = question->src_epoch,
+			.seq = question->seq,
+			.payload_len = (uint16_t) gamma_max(question->payload_len, sizeof(host)),
+		},
+		room + HEAD_MAX);
+}
+
+bool gammad_discover_answer(struct gammad *gammad, const struct gammad_nic *nic,
+			    const uint8_t *frame, size_t len)
+{
+	struct gamma_fields fields;
+
+	if (gamma_codec_parse(frame, len, &fields) != GAMMA_OK || fields.kind != GAMMA_KIND_LOOKUP)
+		return false;
+	switch (fields.op) {
+	case GAMMA_LOOKUP_HOST_ASK:
+		answer_question(gammad, nic, frame + GAMMA_MAC_LEN, &fields);
+		return true;
+	case GAMMA_LOOKUP_HOST_VIA:
+		gammad_via_pass(gammad, nic, frame, &fields);
+		return true;
+	case GAMMA_LOOKUP_HOST:
+		gammad_via_return(gammad, nic, frame, &fields);
+		return true;
+	default:
+		return false;
+	}
 }

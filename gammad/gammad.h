@@ -29,6 +29,7 @@ enum {
 				      disconnected */
 	GAMMAD_CLIENTS_EXTRA = 32, /* connections of a user, in addition to two for each endpoint
 				      that the user may have */
+	GAMMAD_VIA_MAX = 64,       /* questions passed on without an answer yet; their burst */
 	GAMMAD_BURST_MAX = 64,     /* frames read from one socket before other sockets are served */
 	GAMMAD_MEMBERSHIPS_MAX = 16,    /* multicast groups of an endpoint */
 	GAMMAD_SLOT_ENDPOINTS_MAX = 16, /* endpoints that share one slot */
@@ -146,6 +147,26 @@ struct gammad_metrics {
 	struct gammad_metrics_reader readers[GAMMAD_METRICS_READERS];
 };
 
+struct gamma_fields;
+
+/* A question that was passed on to another host. */
+struct gammad_via_asked {
+	const struct gammad_nic *nic; /* NULL: none, or it has been answered */
+	uint32_t number;              /* seq of the question to that host */
+	uint8_t to[GAMMA_MAC_LEN], asker[GAMMA_MAC_LEN];
+	uint16_t port; /* the asker's, as are the next two */
+	uint32_t epoch, seq;
+	uint16_t payload_len;
+};
+
+struct gammad_via {
+	uint32_t epoch, seq; /* of the questions to other hosts; epoch 0: not drawn yet */
+	unsigned tokens;     /* questions that may be passed on now */
+	uint64_t refilled;   /* ns: when the latest token was added */
+	uint64_t warned;     /* ns: when the latest log line was written */
+	struct gammad_via_asked asked[GAMMAD_VIA_MAX]; /* by seq */
+};
+
 struct gammad {
 	const char *conf_path;
 	struct gammad_conf conf;
@@ -167,6 +188,7 @@ struct gammad {
 	struct gamma_list clients, opens;
 	struct gammad_revoked revoked;
 	struct gammad_metrics metrics;
+	struct gammad_via via;
 	bool sweep_pending; /* a client has disconnected: its endpoint may be gone */
 	uint64_t swept_ms;  /* time of the last sweep, CLOCK_MONOTONIC */
 	bool ending;
@@ -339,9 +361,21 @@ void gammad_lookup_handle_port(struct gammad *gammad, struct gammad_open *open);
 bool gammad_lookup_send_revoked(const struct gammad *gammad, const struct gammad_open *open);
 
 /* ---- discover.c ---- */
-/* Answers a question about this host, to the NIC or to all. False: the frame is none. */
-bool gammad_discover_answer(const struct gammad *gammad, const struct gammad_nic *nic,
+/* Answers a question about this host, to the NIC or to all, or passes question or answer on. False:
+ * the frame is none. */
+bool gammad_discover_answer(struct gammad *gammad, const struct gammad_nic *nic,
 			    const uint8_t *frame, size_t len);
+/* Sends a frame with that payload, in front of which the head has room. */
+void gammad_discover_send(const struct gammad *gammad, const struct gammad_nic *nic,
+			  const uint8_t *to, const struct gamma_fields *fields, uint8_t *payload);
+
+/* ---- via.c ---- */
+/* Asks the host that the question names. */
+void gammad_via_pass(struct gammad *gammad, const struct gammad_nic *nic, const uint8_t *frame,
+		     const struct gamma_fields *question);
+/* Passes a host's answer on to the one that asked. */
+void gammad_via_return(struct gammad *gammad, const struct gammad_nic *nic, const uint8_t *frame,
+		       const struct gamma_fields *answer);
 
 /* ---- clients.c ---- */
 /* Whether it is root, or a member of a group that gammad.conf allows now. */

@@ -40,23 +40,24 @@ enum {
 	AT_OP = GAMMA_ETH_LEN + offsetof(struct gamma_header, op),
 };
 
-/* Only LOOKUP requests to this host or to all. */
+/* Only LOOKUP requests to this host or to all, and answers about hosts. */
 static int filter(int fd, uint16_t ethertype)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
-		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PACKET_BROADCAST, 11, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PACKET_BROADCAST, 12, 0),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 (uint32_t) (SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 9),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 10),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHERTYPE),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ethertype, 0, 7),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ethertype, 0, 8),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_KIND),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x0f),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_KIND_LOOKUP, 0, 5),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_OP),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_LOOKUP_ASK, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_LOOKUP_HOST_ASK, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GAMMA_LOOKUP_ASK, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, GAMMA_LOOKUP_HOST_ASK, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, GAMMA_LOOKUP_HOST_VIA, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, 0x40000),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};

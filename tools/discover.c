@@ -26,16 +26,18 @@ volatile sig_atomic_t discover_interrupted;
 static void usage(FILE *to)
 {
 	fputs("usage: gamma-discover [--iface IFACE] [--wait SECONDS] [--json] [--through-gammad]\n"
-	      "                      [--check] [--write [--conf FILE] [--yes]]\n"
+	      "                      [--check [--own-paths]] [--write [--conf FILE] [--yes]]\n"
 	      "       gamma-discover --merge [--json] FILE...\n"
 	      "       gamma-discover --help | --version\n"
-	      "  --check            measure the path to each host; status 1 if anything is wrong\n"
+	      "  --check            measure the paths between all hosts; status 1 if anything is "
+	      "wrong\n"
 	      "  --conf FILE        the hosts known so far (default FI_GAMMA_CONF, else "
 	      "/etc/gamma.conf)\n"
 	      "  --iface IFACE      NIC to ask on\n"
 	      "  --json             print JSON\n"
 	      "  --merge            one table of what --check --json printed on several hosts; -: "
 	      "standard input\n"
+	      "  --own-paths        with --check: measure the paths from this host alone\n"
 	      "  --through-gammad   ask from a slot of gammad's, as jobs do\n"
 	      "  --wait SECONDS     how long answers may take (default 1)\n"
 	      "  --write            write the hosts found to the file; show first what changes\n"
@@ -119,6 +121,9 @@ static void take_option(struct discover *discover, int option)
 	case 'm':
 		discover->merged = discover->check = true;
 		break;
+	case 'o':
+		discover->own_paths = true;
+		break;
 	case 'g':
 		discover->through_gammad = true;
 		break;
@@ -140,11 +145,17 @@ static void take_option(struct discover *discover, int option)
 static void read_command_line(struct discover *discover, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"check", no_argument, NULL, 'c'},       {"conf", required_argument, NULL, 'f'},
-		{"iface", required_argument, NULL, 'I'}, {"json", no_argument, NULL, 'j'},
-		{"merge", no_argument, NULL, 'm'},       {"through-gammad", no_argument, NULL, 'g'},
-		{"wait", required_argument, NULL, 'w'},  {"write", no_argument, NULL, 'W'},
-		{"yes", no_argument, NULL, 'y'},         {NULL, 0, NULL, 0},
+		{"check", no_argument, NULL, 'c'},
+		{"conf", required_argument, NULL, 'f'},
+		{"iface", required_argument, NULL, 'I'},
+		{"json", no_argument, NULL, 'j'},
+		{"merge", no_argument, NULL, 'm'},
+		{"through-gammad", no_argument, NULL, 'g'},
+		{"wait", required_argument, NULL, 'w'},
+		{"write", no_argument, NULL, 'W'},
+		{"yes", no_argument, NULL, 'y'},
+		{"own-paths", no_argument, NULL, 'o'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -159,6 +170,8 @@ static void read_command_line(struct discover *discover, int argc, char **argv)
 		usage(stderr);
 		exit(EXIT_SETUP);
 	}
+	if (discover->own_paths && !discover->check)
+		discover_fail("--own-paths says which paths --check measures: add --check");
 	if (discover->write_path && discover->conf_path)
 		discover->write_path = discover->conf_path;
 	if (discover->json && discover->write_path)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What gamma-discover's files share: the command line (discover.c), questions and answers
- * (discover_ask.c), measurements and findings (discover_check.c), those of several hosts
- * (discover_merge.c), output (discover_print.c), and gamma.conf (discover_conf.c).
+ * (discover_ask.c), measurements and findings (discover_check.c), paths between other hosts
+ * (discover_via.c), the results of several hosts (discover_merge.c), what a table of paths says
+ * (discover_pairs.c), output (discover_print.c), and gamma.conf (discover_conf.c).
  */
 #ifndef GAMMA_DISCOVER_H
 #define GAMMA_DISCOVER_H
@@ -23,6 +24,8 @@ enum {
 	DISCOVER_NAME_LEN = 65,    /* bytes of a host's name with the final 0 */
 	DISCOVER_FINDINGS_MAX = 6, /* of a host */
 	DISCOVER_FINDING_LEN = 160,
+	DISCOVER_ALL_PAIRS = 64,    /* hosts; of more, some paths are measured: */
+	DISCOVER_RANDOM_PAIRS = 16, /* from each to the next and to so many by chance */
 };
 
 enum discover_passes {
@@ -36,6 +39,15 @@ struct discover_trips {
 	unsigned sent, lost;
 	uint64_t median; /* ns; 0: none was answered */
 	uint64_t quick;  /* ns: a tenth of them took no longer */
+};
+
+/* What may be wrong with a path. */
+enum discover_fault {
+	DISCOVER_LOSES,
+	DISCOVER_SLOW_BYTES,
+	DISCOVER_SLOW_TRIPS,
+	DISCOVER_FULL_FAILS,
+	DISCOVER_FAULTS
 };
 
 struct discover_host {
@@ -55,8 +67,26 @@ struct discover_host {
 	enum discover_passes full;
 	uint32_t full_mtu; /* bytes of the frames that were tried */
 	struct discover_trips small, large;
+	unsigned faults; /* bits of enum discover_fault: it has been named for these */
 	char findings[DISCOVER_FINDINGS_MAX][DISCOVER_FINDING_LEN];
 	unsigned finding_count;
+};
+
+/* What is known of the path from one host to another. */
+struct discover_pair {
+	size_t from, to; /* in discover->hosts */
+	unsigned sent, lost;
+	uint64_t small, large; /* ns, quick ones; 0: unknown */
+	uint64_t bytes;        /* ns that the bytes of a full frame add; 0: unknown */
+	bool full_fails;
+	uint32_t full; /* bytes */
+};
+
+struct discover_pairs {
+	struct discover *discover;
+	struct discover_pair *pairs;
+	size_t count, size;
+	uint64_t median_small, median_bytes; /* ns */
 };
 
 struct discover {
@@ -66,7 +96,8 @@ struct discover {
 	double wait;                   /* s for answers */
 	uint16_t ethertype;
 	bool json, check, yes, through_gammad;
-	bool merged; /* the results of several hosts */
+	bool own_paths; /* --check: those from this host alone */
+	bool merged;    /* the results of several hosts */
 	/* this host */
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
@@ -78,10 +109,11 @@ struct discover {
 	uint8_t mac[GAMMA_MAC_LEN]; /* that questions come from */
 	uint16_t port;
 	uint32_t epoch, seq;
-	uint8_t *zeros;
+	uint8_t *payload; /* of questions: zeros behind the first MAC */
 	/* the hosts that were found */
 	struct discover_host *hosts;
 	size_t count, size;
+	size_t own_count, via_count; /* paths measured: from this host, between others */
 };
 
 /* SIGINT or SIGTERM was received: end soon. */
@@ -98,18 +130,32 @@ const char *discover_name(const struct discover_host *host);
 void discover_ask_open(struct discover *discover);
 /* Asks all hosts, and those of gamma.conf, and takes their answers. */
 void discover_ask_all(struct discover *discover);
-/* Sends count questions of payload bytes to a host and measures. */
-void discover_ask_trips(struct discover *discover, struct discover_host *host, uint32_t payload,
-			unsigned count, struct discover_trips *trips);
+/* Sends count questions of payload bytes to a host and measures. via NULL: by the direct way; else
+ * by way of that host's gammad. */
+void discover_ask_trips(struct discover *discover, const struct discover_host *host,
+			const struct discover_host *via, uint32_t payload, unsigned count,
+			struct discover_trips *trips);
 /* Whether the largest frames that both NICs carry pass. */
 void discover_ask_full(struct discover *discover, struct discover_host *host);
 
 /* discover_check.c: measures every host, and notes what is wrong. Returns how many findings. */
 unsigned discover_check_hosts(struct discover *discover);
+/* On a terminal: which of the paths is measured. what NULL: all have been. */
+void discover_check_progress(const char *from, const char *what, size_t at, size_t all);
+/* discover_via.c: measures the paths between the other hosts, as far as their gammads pass
+ * questions on, and notes what is wrong with them. */
+void discover_via_check(struct discover *discover);
 /* The same, of what several hosts have printed; "-": of standard input. */
 unsigned discover_merge(struct discover *discover, char **files, int count);
 
-/* discover_check.c, for both: notes a finding; whether so many lost frames are too many, so many
+/* discover_pairs.c: adds a path; names hosts and paths that have a fault, but not the paths of
+ * hosts that were named for it; the sum of a host's paths. */
+void discover_pairs_add(struct discover_pairs *pairs, const struct discover_pair *pair);
+void discover_pairs_check(struct discover_pairs *pairs);
+void discover_pairs_sum(const struct discover_pairs *pairs, size_t host,
+			struct discover_trips *trips);
+
+/* discover_check.c, for all: notes a finding; whether so many lost frames are too many, so many
  * bad paths are nearly all; whether it is slower than the median; notes what is set up otherwise
  * than on most hosts. */
 void discover_check_note(struct discover_host *host, const char *fmt, ...)

@@ -31,6 +31,7 @@ enum {
 	FULL_WAIT_MS = 100, /* for the answer to each */
 	TRIPS_MAX = 4096,   /* questions of one measurement */
 	LATE_LIMIT = 50,    /* unanswered ones after which a measurement ends */
+	VIA_PAUSE_US = 500, /* between questions by way of a host, which passes 4,000/s on */
 };
 
 static const uint8_t everybody[GAMMA_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -78,8 +79,8 @@ void discover_ask_open(struct discover *discover)
 {
 	int ret;
 
-	discover->zeros = calloc(1, UINT16_MAX);
-	if (!discover->zeros ||
+	discover->payload = calloc(1, UINT16_MAX);
+	if (!discover->payload ||
 	    getrandom(&discover->epoch, sizeof(discover->epoch), 0) != sizeof(discover->epoch))
 		discover_fail("out of memory");
 	discover->epoch |= 1; /* never 0, which means any */
@@ -96,7 +97,9 @@ void discover_ask_open(struct discover *discover)
 
 /* ---- questions ---- */
 
-static int ask(struct discover *discover, const uint8_t *mac, uint8_t op, uint32_t payload)
+/* The payload is zeros: about, if not NULL, is the MAC at its beginning. */
+static int ask_about(struct discover *discover, const uint8_t *mac, uint8_t op, uint32_t payload,
+		     const uint8_t *about)
 {
 	struct gamma_frame frame = {.kind = GAMMA_KIND_LOOKUP};
 	struct gamma_fields fields = {
@@ -110,14 +113,35 @@ static int ask(struct discover *discover, const uint8_t *mac, uint8_t op, uint32
 	};
 	int error = 0;
 
+	if (about)
+		memcpy(discover->payload, about, GAMMA_MAC_LEN);
+	else
+		memset(discover->payload, 0, GAMMA_MAC_LEN);
 	if (payload) {
-		frame.iov[0] = (struct iovec){.iov_base = discover->zeros, .iov_len = payload};
+		frame.iov[0] = (struct iovec){.iov_base = discover->payload, .iov_len = payload};
 		frame.iov_count = 1;
 	}
 	frame.head = gamma_codec_build(&fields, mac, discover->mac, discover->ethertype,
 				       frame.room + sizeof(frame.room));
 	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
 	return discover->link->ops->send(discover->link, &frame, 1, &error) ? 0 : error;
+}
+
+static int ask(struct discover *discover, const uint8_t *mac, uint8_t op, uint32_t payload)
+{
+	return ask_about(discover, mac, op, payload, NULL);
+}
+
+/* A question to a host, by the direct way or by way of another. */
+static int ask_host(struct discover *discover, const struct discover_host *host,
+		    const struct discover_host *via, uint32_t payload)
+{
+	if (via)
+		return ask_about(discover, via->mac, GAMMA_LOOKUP_HOST_VIA,
+				 (uint32_t) gamma_max(payload, sizeof(struct gamma_host)),
+				 host->mac);
+	return ask(discover, host->mac, host->gammad ? GAMMA_LOOKUP_HOST_ASK : GAMMA_LOOKUP_ASK,
+		   payload);
 }
 
 /* ---- answers ---- */
@@ -316,7 +340,7 @@ struct trips {
 };
 
 /* Until the latest question is answered, or all are. */
-static void take_trips(struct discover *discover, const struct discover_host *host,
+static void take_trips(struct discover *discover, const struct discover_host *from,
 		       struct trips *trips, uint64_t until, bool all)
 {
 	struct answer answer;
@@ -324,7 +348,7 @@ static void take_trips(struct discover *discover, const struct discover_host *ho
 	while (trips->answered < trips->sent && next_answer(discover, until, &answer)) {
 		uint32_t index = answer.seq - trips->first;
 
-		if (memcmp(answer.mac, host->mac, GAMMA_MAC_LEN) || index >= trips->sent ||
+		if (memcmp(answer.mac, from->mac, GAMMA_MAC_LEN) || index >= trips->sent ||
 		    trips->took[index])
 			continue;
 		trips->took[index] = gamma_max(1, gamma_now() - trips->began[index]);
@@ -334,11 +358,19 @@ static void take_trips(struct discover *discover, const struct discover_host *ho
 	}
 }
 
-void discover_ask_trips(struct discover *discover, struct discover_host *host, uint32_t payload,
-			unsigned count, struct discover_trips *result)
+/* What a gammad is to pass on is sent no faster than it does so. */
+static void pause_until(uint64_t until)
+{
+	while (gamma_now() < until && !discover_interrupted)
+		sched_yield();
+}
+
+void discover_ask_trips(struct discover *discover, const struct discover_host *host,
+			const struct discover_host *via, uint32_t payload, unsigned count,
+			struct discover_trips *result)
 {
 	struct trips *trips = calloc(1, sizeof(*trips));
-	uint8_t op = host->gammad ? GAMMA_LOOKUP_HOST_ASK : GAMMA_LOOKUP_ASK;
+	const struct discover_host *from = via ? via : host;
 
 	if (!trips)
 		discover_fail("out of memory");
@@ -349,11 +381,13 @@ void discover_ask_trips(struct discover *discover, struct discover_host *host, u
 		trips->began[i] = gamma_now();
 		trips->sent++;
 		/* What the link does not take is lost, too. */
-		if (!ask(discover, host->mac, op, payload))
-			take_trips(discover, host, trips,
+		if (!ask_host(discover, host, via, payload))
+			take_trips(discover, from, trips,
 				   trips->began[i] + TRIP_WAIT_MS * GAMMA_NS_PER_MS, false);
+		if (via)
+			pause_until(trips->began[i] + VIA_PAUSE_US * GAMMA_NS_PER_US);
 	}
-	take_trips(discover, host, trips, gamma_now() + LATE_WAIT_MS * GAMMA_NS_PER_MS, true);
+	take_trips(discover, from, trips, gamma_now() + LATE_WAIT_MS * GAMMA_NS_PER_MS, true);
 	qsort(trips->took, trips->sent, sizeof(trips->took[0]), by_time);
 	*result =
 		(struct discover_trips){.sent = trips->sent, .lost = trips->sent - trips->answered};
@@ -366,7 +400,6 @@ void discover_ask_trips(struct discover *discover, struct discover_host *host, u
 
 void discover_ask_full(struct discover *discover, struct discover_host *host)
 {
-	uint8_t op = host->gammad ? GAMMA_LOOKUP_HOST_ASK : GAMMA_LOOKUP_ASK;
 	uint32_t first = discover->seq + 1;
 	struct answer answer;
 
@@ -375,7 +408,7 @@ void discover_ask_full(struct discover *discover, struct discover_host *host)
 		return;
 	host->full = DISCOVER_FAILS;
 	for (int try = 0; try < FULL_TRIES && !discover_interrupted; try++) {
-		if (ask(discover, host->mac, op, host->full_mtu - GAMMA_HEADER_LEN))
+		if (ask_host(discover, host, NULL, host->full_mtu - GAMMA_HEADER_LEN))
 			continue;
 		while (next_answer(discover, gamma_now() + FULL_WAIT_MS * GAMMA_NS_PER_MS,
 				   &answer)) {

@@ -17,13 +17,11 @@
 enum {
 	SMALL_QUESTIONS = 500, /* at 1 % loss none of these is lost once in 23,000 */
 	LARGE_QUESTIONS = 100,
-	LOST_LEAST = 2,    /* a single frame may be lost anywhere */
-	SLOWER_TIMES = 3,  /* than the median of the hosts */
-	SLOWER_US = 30,    /* and by so many us: processes wake up that much later */
-	COMMON_PART = 80,  /* % of the hosts: what they share is a fault of this host's */
-	COMMON_LEAST = 3,  /* hosts */
-	STARS_MAX = 64,    /* hosts; of more, some are measured */
-	RANDOM_HOSTS = 16, /* of more hosts, besides the next */
+	LOST_LEAST = 2,   /* a single frame may be lost anywhere */
+	SLOWER_TIMES = 3, /* than the median of the hosts */
+	SLOWER_US = 30,   /* and by so many us: processes wake up that much later */
+	COMMON_PART = 80, /* % of the hosts: what they share is a fault of this host's */
+	COMMON_LEAST = 3, /* hosts */
 };
 
 void discover_check_note(struct discover_host *host, const char *fmt, ...)
@@ -45,24 +43,25 @@ static bool is_reached(const struct discover_host *host)
 }
 
 /* On a terminal, since many hosts take a while. */
-static void show_progress(const struct discover *discover, const struct discover_host *host)
+void discover_check_progress(const char *from, const char *what, size_t at, size_t all)
 {
 	if (!isatty(STDERR_FILENO))
 		return;
-	if (host)
-		fprintf(stderr, "\r%-30.30s %zu of %zu", discover_name(host),
-			(size_t) (host - discover->hosts) + 1, discover->count);
+	if (what)
+		fprintf(stderr, "\r%.24s to %-24.24s %6zu of %zu ", from, what, at, all);
 	else
-		fprintf(stderr, "\r%50s\r", "");
+		fprintf(stderr, "\r%70s\r", "");
 }
 
 static void measure(struct discover *discover, struct discover_host *host)
 {
-	show_progress(discover, host);
-	discover_ask_trips(discover, host, 0, SMALL_QUESTIONS, &host->small);
+	discover_check_progress("this host", discover_name(host),
+				(size_t) (host - discover->hosts) + 1, discover->count);
+	discover_ask_trips(discover, host, NULL, 0, SMALL_QUESTIONS, &host->small);
 	if (host->full == DISCOVER_PASSES)
-		discover_ask_trips(discover, host, host->full_mtu - GAMMA_HEADER_LEN,
+		discover_ask_trips(discover, host, NULL, host->full_mtu - GAMMA_HEADER_LEN,
 				   LARGE_QUESTIONS, &host->large);
+	discover->own_count++;
 }
 
 /* Each host, started there, measures the next one in the table and some by chance: together they
@@ -75,7 +74,7 @@ static void measure_some(struct discover *discover)
 	for (size_t i = 0; i < discover->count; i++)
 		if (discover->hosts[i].self)
 			own = i;
-	for (unsigned i = 0; i <= RANDOM_HOSTS && !discover_interrupted; i++) {
+	for (unsigned i = 0; i <= DISCOVER_RANDOM_PAIRS && !discover_interrupted; i++) {
 		at = i ? (size_t) rand_r(&seed) % discover->count : (own + 1) % discover->count;
 		if (is_reached(&discover->hosts[at]) && !discover->hosts[at].small.sent)
 			measure(discover, &discover->hosts[at]);
@@ -84,7 +83,7 @@ static void measure_some(struct discover *discover)
 
 static void measure_all(struct discover *discover)
 {
-	if (discover->count > STARS_MAX) {
+	if (discover->count > DISCOVER_ALL_PAIRS) {
 		measure_some(discover);
 		return;
 	}
@@ -123,19 +122,22 @@ static void check_loss(struct discover *discover)
 		self = host->self ? host : self;
 		measured += sent != 0;
 		losing += loses(host);
-		if (loses(host))
-			discover_check_note(
-				host,
-				"%.1f %% of the frames are lost: its NIC, cable or switch port, or "
-				"its gammad is overloaded",
-				100.0 * lost / sent);
-	}
-	if (self && discover_check_is_common(losing, measured))
+		if (!loses(host))
+			continue;
+		host->faults |= 1u << DISCOVER_LOSES;
 		discover_check_note(
-			self,
-			"frames to %u of %u hosts are lost: this host's NIC, cable or switch "
-			"port",
-			losing, measured);
+			host,
+			"%.1f %% of the frames are lost: its NIC, cable or switch port, "
+			"or its gammad is overloaded",
+			100.0 * lost / sent);
+	}
+	if (!self || !discover_check_is_common(losing, measured))
+		return;
+	self->faults |= 1u << DISCOVER_LOSES;
+	discover_check_note(self,
+			    "frames to %u of %u hosts are lost: this host's NIC, cable or switch "
+			    "port",
+			    losing, measured);
 }
 
 /* ---- speed ---- */
@@ -194,15 +196,19 @@ static void check_speed(struct discover *discover)
 	for (size_t i = 0; i < discover->count; i++) {
 		struct discover_host *host = &discover->hosts[i];
 
-		if (discover_check_is_slower(bytes_time(host), bytes))
+		if (discover_check_is_slower(bytes_time(host), bytes)) {
+			host->faults |= 1u << DISCOVER_SLOW_BYTES;
 			discover_check_note(host,
 					    "full frames take %.1f us longer than small ones, "
 					    "elsewhere %.1f us: "
 					    "its link or switch port is slower",
 					    (double) bytes_time(host) / 1e3, (double) bytes / 1e3);
-		if (discover_check_is_slower(small_time(host), small))
+		}
+		if (discover_check_is_slower(small_time(host), small)) {
+			host->faults |= 1u << DISCOVER_SLOW_TRIPS;
 			discover_check_note(host, "a round trip takes %.1f us, elsewhere %.1f us",
 					    (double) small_time(host) / 1e3, (double) small / 1e3);
+		}
 	}
 }
 
@@ -329,9 +335,11 @@ unsigned discover_check_hosts(struct discover *discover)
 	unsigned findings = 0;
 
 	measure_all(discover);
-	show_progress(discover, NULL);
 	check_loss(discover);
 	check_speed(discover);
+	if (!discover->own_paths)
+		discover_via_check(discover);
+	discover_check_progress(NULL, NULL, 0, 0);
 	discover_check_settings(discover);
 	check_names(discover);
 	add_silent(discover);

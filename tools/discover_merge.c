@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gamma-discover --merge: one table of what --check --json has found on several hosts. A fault
- * that shows on nearly all paths of a host is the host's, or its cable's or switch port's; one
- * that shows on a single path is between switches. Each line of that output stands for itself, so
- * that the lines of srun and pdsh may have something in front, and come in any order.
+ * gamma-discover --merge: one table of what --check --json has found on several hosts. Each line of
+ * that output stands for itself, so that the lines of srun and pdsh may have something in front,
+ * and come in any order.
  */
 #include "discover.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +14,10 @@
 #include "base/base.h"
 #include "base/mac.h"
 
-/* What one host has measured of another. */
-struct pair {
-	size_t from, to; /* in discover->hosts */
-	unsigned sent, lost;
-	uint64_t small, large; /* ns, quick ones; 0: unknown */
-	uint64_t bytes;        /* ns that the bytes of a full frame add; 0: unknown */
-	bool full_fails;
-	uint32_t full; /* bytes */
-};
-
 struct merge {
 	struct discover *discover;
-	struct pair *pairs;
-	size_t count, size;
-	unsigned damaged;      /* lines */
-	uint64_t small, bytes; /* ns: the medians over all pairs */
+	struct discover_pairs pairs; /* what one host has measured of another */
+	unsigned damaged;            /* lines */
 };
 
 /* ---- reading ---- */
@@ -120,16 +106,7 @@ static uint64_t ns_of(const char *object, const char *name)
 static void add_pair(struct merge *merge, size_t from, size_t to, const char *object)
 {
 	const char *small = value_of(object, "small"), *large = value_of(object, "large");
-	struct pair *pair;
-
-	if (merge->count == merge->size) {
-		merge->size = merge->size ? 2 * merge->size : 256;
-		merge->pairs = realloc(merge->pairs, merge->size * sizeof(*pair));
-		if (!merge->pairs)
-			discover_fail("out of memory");
-	}
-	pair = &merge->pairs[merge->count++];
-	*pair = (struct pair){
+	struct discover_pair pair = {
 		.from = from,
 		.to = to,
 		.sent = (unsigned) (number_of(small, "sent") + number_of(large, "sent")),
@@ -139,8 +116,7 @@ static void add_pair(struct merge *merge, size_t from, size_t to, const char *ob
 		.full_fails = !strncmp(value_of(object, "full_frame_passes") ?: "", "false", 5),
 		.full = (uint32_t) number_of(object, "full_frame"),
 	};
-	if (pair->small && pair->large)
-		pair->bytes = pair->large > pair->small ? pair->large - pair->small : 1;
+	discover_pairs_add(&merge->pairs, &pair);
 }
 
 static size_t index_of(struct discover *discover, const uint8_t mac[GAMMA_MAC_LEN])
@@ -187,190 +163,16 @@ static void read_file(struct merge *merge, const char *name)
 		fclose(file);
 }
 
-/* ---- which paths are bad ---- */
-
-enum fault { LOSES, SLOW_BYTES, SLOW_TRIPS, FULL_FAILS, FAULTS };
-
-static int by_value(const void *left, const void *right)
-{
-	const uint64_t a = *(const uint64_t *) left, b = *(const uint64_t *) right;
-
-	return a < b ? -1 : a > b;
-}
-
-/* Over the pairs that have one. */
-static uint64_t median_of(const struct merge *merge, uint64_t (*value)(const struct pair *pair))
-{
-	uint64_t *values = calloc(merge->count + 1, sizeof(*values)), median;
-	size_t count = 0;
-
-	if (!values)
-		discover_fail("out of memory");
-	for (size_t i = 0; i < merge->count; i++) {
-		values[count] = value(&merge->pairs[i]);
-		count += values[count] != 0;
-	}
-	qsort(values, count, sizeof(*values), by_value);
-	median = count ? values[(count - 1) / 2] : 0;
-	free(values);
-	return median;
-}
-
-static uint64_t small_of(const struct pair *pair)
-{
-	return pair->small;
-}
-
-static uint64_t bytes_of(const struct pair *pair)
-{
-	return pair->bytes;
-}
-
-static bool has_fault(const struct merge *merge, const struct pair *pair, enum fault fault)
-{
-	switch (fault) {
-	case LOSES:
-		return discover_check_loses(pair->lost);
-	case SLOW_BYTES:
-		return discover_check_is_slower(pair->bytes, merge->bytes);
-	case SLOW_TRIPS:
-		return discover_check_is_slower(pair->small, merge->small);
-	default:
-		return pair->full_fails;
-	}
-}
-
-/* Of a host's paths, both ways. */
-struct tally {
-	unsigned paths, bad, sent, lost;
-	uint64_t worst; /* ns, of the bad ones */
-};
-
-static uint64_t time_of(const struct pair *pair, enum fault fault)
-{
-	return fault == SLOW_BYTES ? pair->bytes : pair->small;
-}
-
-static struct tally tally_of(const struct merge *merge, size_t host, enum fault fault)
-{
-	struct tally tally = {0};
-
-	for (size_t i = 0; i < merge->count; i++) {
-		const struct pair *pair = &merge->pairs[i];
-
-		if ((pair->from != host && pair->to != host) || (!pair->sent && !pair->full_fails))
-			continue;
-		tally.paths++;
-		tally.sent += pair->sent;
-		tally.lost += pair->lost;
-		if (!has_fault(merge, pair, fault))
-			continue;
-		tally.bad++;
-		tally.worst = gamma_max(tally.worst, time_of(pair, fault));
-	}
-	return tally;
-}
-
-/* ---- what is said ---- */
-
-static void note_host(const struct merge *merge, size_t index, enum fault fault,
-		      const struct tally *tally)
-{
-	struct discover_host *host = &merge->discover->hosts[index];
-
-	switch (fault) {
-	case LOSES:
-		discover_check_note(
-			host,
-			"%.1f %% of the frames on %u of its %u paths are lost: its NIC, "
-			"cable or switch port",
-			100.0 * tally->lost / tally->sent, tally->bad, tally->paths);
-		break;
-	case SLOW_BYTES:
-		discover_check_note(
-			host,
-			"full frames take up to %.1f us longer than small ones on %u of "
-			"its %u paths, elsewhere %.1f us: its link or switch port is "
-			"slower",
-			(double) tally->worst / 1e3, tally->bad, tally->paths,
-			(double) merge->bytes / 1e3);
-		break;
-	case SLOW_TRIPS:
-		discover_check_note(host,
-				    "a round trip takes up to %.1f us on %u of its %u paths, "
-				    "elsewhere %.1f us",
-				    (double) tally->worst / 1e3, tally->bad, tally->paths,
-				    (double) merge->small / 1e3);
-		break;
-	default:
-		discover_check_note(
-			host,
-			"full frames do not pass on %u of its %u paths: its MTU or that "
-			"of its switch port",
-			tally->bad, tally->paths);
-	}
-}
-
-static void note_path(const struct merge *merge, const struct pair *pair, enum fault fault)
-{
-	struct discover_host *host = &merge->discover->hosts[pair->from];
-	const char *to = discover_name(&merge->discover->hosts[pair->to]);
-
-	if (fault == LOSES)
-		discover_check_note(host,
-				    "on the path to %s %.1f %% of the frames are lost, and not on "
-				    "most others: a link between switches",
-				    to, 100.0 * pair->lost / pair->sent);
-	else if (fault == FULL_FAILS)
-		discover_check_note(
-			host,
-			"on the path to %s frames of %u bytes do not pass: the MTU of a "
-			"switch between",
-			to, pair->full);
-	else
-		discover_check_note(host,
-				    "the path to %s is slower than most others: %.1f us, "
-				    "elsewhere %.1f us",
-				    to, (double) time_of(pair, fault) / 1e3,
-				    (double) (fault == SLOW_BYTES ? merge->bytes : merge->small) /
-					    1e3);
-}
-
-/* Hosts first: the paths of a host that is named say nothing more. */
-static void check_fault(const struct merge *merge, enum fault fault)
-{
-	struct discover *discover = merge->discover;
-	bool *named = calloc(discover->count + 1, sizeof(*named));
-
-	if (!named)
-		discover_fail("out of memory");
-	for (size_t i = 0; i < discover->count; i++) {
-		struct tally tally = tally_of(merge, i, fault);
-
-		named[i] = discover_check_is_common(tally.bad, tally.paths);
-		if (named[i])
-			note_host(merge, i, fault, &tally);
-	}
-	for (size_t i = 0; i < merge->count; i++) {
-		const struct pair *pair = &merge->pairs[i];
-
-		if (!named[pair->from] && !named[pair->to] && has_fault(merge, pair, fault))
-			note_path(merge, pair, fault);
-	}
-	free(named);
-}
-
 /* The table shows the sum of a host's paths. */
 static void sum_up(const struct merge *merge)
 {
 	for (size_t i = 0; i < merge->discover->count; i++) {
 		struct discover_host *host = &merge->discover->hosts[i];
-		struct tally tally = tally_of(merge, i, LOSES);
 
-		host->small = (struct discover_trips){.sent = tally.sent, .lost = tally.lost};
+		discover_pairs_sum(&merge->pairs, i, &host->small);
 	}
-	for (size_t i = 0; i < merge->count; i++) {
-		const struct pair *pair = &merge->pairs[i];
+	for (size_t i = 0; i < merge->pairs.count; i++) {
+		const struct discover_pair *pair = &merge->pairs.pairs[i];
 		struct discover_host *to = &merge->discover->hosts[pair->to];
 
 		if (pair->small && (!to->small.median || pair->small < to->small.median))
@@ -414,7 +216,7 @@ static void check_silent(struct discover *discover)
 
 unsigned discover_merge(struct discover *discover, char **files, int count)
 {
-	struct merge merge = {.discover = discover};
+	struct merge merge = {.discover = discover, .pairs.discover = discover};
 	unsigned findings = 0;
 
 	for (int i = 0; i < count; i++)
@@ -426,16 +228,13 @@ unsigned discover_merge(struct discover *discover, char **files, int count)
 		discover_fail(
 			"no results: give it what `gamma-discover --check --json` has printed "
 			"on the hosts");
-	merge.small = median_of(&merge, small_of);
-	merge.bytes = median_of(&merge, bytes_of);
 	sum_up(&merge);
-	for (int fault = 0; fault < FAULTS; fault++)
-		check_fault(&merge, (enum fault) fault);
+	discover_pairs_check(&merge.pairs);
 	check_names(discover);
 	check_silent(discover);
 	discover_check_settings(discover);
 	for (size_t i = 0; i < discover->count; i++)
 		findings += discover->hosts[i].finding_count;
-	free(merge.pairs);
+	free(merge.pairs.pairs);
 	return findings;
 }

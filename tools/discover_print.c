@@ -109,6 +109,10 @@ void discover_print_table(const struct discover *discover)
 			printf("%s%s (%s): %s\n", findings ? "" : "\n", discover_name(host),
 			       gamma_mac_format(host->mac, mac), host->findings[j]);
 	}
+	if (discover->own_count)
+		printf("\npaths measured: %zu from this host, %zu between the others, by way of "
+		       "their gammad\n",
+		       discover->own_count, discover->via_count);
 	if (discover->check && !findings)
 		printf("\nnothing is wrong\n");
 	fflush(stdout);

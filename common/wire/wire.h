@@ -83,6 +83,7 @@ enum gamma_lookup_op {
 	GAMMA_LOOKUP_OTHER_TENANT = 3,
 	GAMMA_LOOKUP_HOST_ASK = 4, /* asks gammad, of one host or of all, about its host */
 	GAMMA_LOOKUP_HOST = 5,     /* payload: struct gamma_host, padded to the question's length */
+	GAMMA_LOOKUP_HOST_VIA = 6, /* asks gammad to ask the host whose MAC begins the payload */
 };
 enum gamma_reset_op {
 	GAMMA_RESET_EPOCH = 0,   /* the destination epoch is not, or no longer, this endpoint's */

@@ -57,7 +57,7 @@ local OPS = {
 	BYE = { [0] = "ASK", [1] = "ANSWER" },
 	PROBE = { [0] = "PLAIN", [1] = "MTU", [2] = "RAIL", [3] = "RAILS" },
 	LOOKUP = { [0] = "ASK", [1] = "FOUND", [2] = "NO_PORT", [3] = "OTHER_TENANT",
-		[4] = "HOST_ASK", [5] = "HOST" },
+		[4] = "HOST_ASK", [5] = "HOST", [6] = "HOST_VIA" },
 	RESET = { [0] = "EPOCH", [1] = "CLOSED", [2] = "REVOKED" },
 }
 
@@ -666,7 +666,7 @@ function kinds.BYE(f, note)
 end
 
 function kinds.LOOKUP(f, note)
-	if f.op == 0 or f.op == 4 then
+	if f.op == 0 or f.op == 4 or f.op == 6 then
 		lookups[f.src_epoch .. "/" .. f.seq] = { f.number, f.time }
 		return
 	end

@@ -28,7 +28,7 @@ discovers() {
 
 # Of --check alone what it finds; other findings may be those of a busy machine.
 finds() { # TEXT PATTERN ARGUMENT...
-	discovers "$1" 1 "$2" --check --wait 0.3 "${@:3}"
+	discovers "$1" 1 "$2" --check --own-paths --wait 0.3 "${@:3}"
 }
 
 lab_up 4 --mtu 9000
@@ -96,7 +96,7 @@ measure_all() {
 	local host pids=()
 	: >"$work/results"
 	for host in node01 node02 node03 node04; do
-		on "$host" timeout -k 2 120 "$tool" --check --json --wait 0.3 2>&1 </dev/null |
+		on "$host" timeout -k 2 120 "$tool" --check --own-paths --json --wait 0.3 2>&1 </dev/null |
 			sed "s/^/$host: /" >"$work/result.$host" &
 		pids+=($!)
 	done
@@ -128,6 +128,21 @@ on node03 hostname node03
 lab impair node01 --loss 8
 finds "loss at this host" '^node01 .*frames to 3 of 3 hosts are lost: this host'
 lab impair node01 off
+# ---- between two other hosts ----
+
+# The switch lets no frame pass between these two ports.
+isolate() { nsenter --net="/run/netns/gl-$lab_name-sw" sh -c \
+	"bridge link set dev d3 isolated $1 && bridge link set dev d4 isolated $1"; }
+check "ports 3 and 4 are kept apart" isolate on
+discovers "a path between two others" 1 \
+	'^node0[34] .*on the path to node0[34] 100.0 % of the frames are lost' --check --wait 0.3
+check "by way of their gammad" grep -q \
+	'^paths measured: 3 from this host, 6 between the others, by way of their gammad$' "$work/found"
+check "which no host is blamed for" [ "$(grep -Ec "its NIC|this host's NIC" "$work/found")" -eq 0 ]
+check "the switch is mended" isolate off
+discovers "where to check is said with --check alone" 2 \
+	'^gamma-discover: --own-paths says which paths --check measures: add --check' --own-paths
+
 other() { on node01 env FI_GAMMA_ETHERTYPE=0x88b6 "$tool" --wait 0.2; }
 check "with another EtherType nobody answers" other
 other >"$work/found"

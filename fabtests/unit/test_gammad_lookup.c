@@ -236,8 +236,11 @@ static void nic__in_a_flood_gives_way_to_others(void **state)
 
 /* ---- about the host ---- */
 
-/* A question with payload bytes, to that MAC. */
-static void ask_host(struct gammad *gammad, const uint8_t *mac, uint8_t op, uint16_t payload)
+static const uint8_t other_host[GAMMA_MAC_LEN] = {2, 0, 0, 0, 7, 7};
+
+/* A question with payload bytes, to that MAC. about: the MAC at its beginning, or NULL. */
+static void ask_about(struct gammad *gammad, const uint8_t *mac, uint8_t op, uint16_t payload,
+		      const uint8_t *about)
 {
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_LOOKUP,
@@ -248,12 +251,20 @@ static void ask_host(struct gammad *gammad, const uint8_t *mac, uint8_t op, uint
 		.payload_len = payload,
 	};
 	uint8_t room[FRAME_MAX + 1000] = {0};
-	const uint8_t *made =
-		gamma_codec_build(&fields, mac, requester, GAMMA_ETHERTYPE, room + FRAME_MAX);
-	const size_t len = (size_t) GAMMA_ETH_LEN + fields.header_len + payload;
+	const uint8_t *made;
+	size_t len;
 
+	if (about)
+		memcpy(room + FRAME_MAX, about, GAMMA_MAC_LEN);
+	made = gamma_codec_build(&fields, mac, requester, GAMMA_ETHERTYPE, room + FRAME_MAX);
+	len = (size_t) GAMMA_ETH_LEN + fields.header_len + payload;
 	assert_int_equal(send(gammad_fake.nics_wire, made, len, 0), len);
 	gammad_lookup_handle_nics(gammad);
+}
+
+static void ask_host(struct gammad *gammad, const uint8_t *mac, uint8_t op, uint16_t payload)
+{
+	ask_about(gammad, mac, op, payload, NULL);
 }
 
 static void assert_host(size_t payload)
@@ -308,6 +319,146 @@ static void host__answers_a_broadcast_but_no_endpoint_does(void **state)
 	assert_no_answer();
 	ask_host(*state, everybody, GAMMA_LOOKUP_HOST_ASK, 0);
 	assert_host(sizeof(struct gamma_host));
+}
+
+/* ---- by way of this host ---- */
+
+/* The next frame that gammad has sent to that host. */
+static struct gamma_fields next_frame_to(const uint8_t *to, size_t payload)
+{
+	uint8_t frame[GAMMAD_FAKE_FRAME];
+	struct gamma_fields fields;
+	const ssize_t len = recv(gammad_fake.nic_wire, frame, sizeof(frame), MSG_DONTWAIT);
+
+	assert_int_equal(len, GAMMA_ETH_LEN + GAMMA_HEADER_LEN + payload);
+	assert_int_equal(gamma_codec_parse(frame, (size_t) len, &fields), GAMMA_OK);
+	assert_int_equal(fields.kind, GAMMA_KIND_LOOKUP);
+	assert_memory_equal(frame, to, GAMMA_MAC_LEN);
+	assert_memory_equal(frame + GAMMA_MAC_LEN, gammad_fake_nic, GAMMA_MAC_LEN);
+	return fields;
+}
+
+static void ask_via(struct gammad *gammad, uint16_t payload)
+{
+	ask_about(gammad, gammad_fake_nic, GAMMA_LOOKUP_HOST_VIA, payload, other_host);
+}
+
+/* What a host answers to the question that it was asked. */
+static void answer_as(struct gammad *gammad, const uint8_t *from,
+		      const struct gamma_fields *question, uint16_t payload)
+{
+	struct gamma_fields fields = {
+		.kind = GAMMA_KIND_LOOKUP,
+		.op = GAMMA_LOOKUP_HOST,
+		.dst_epoch = question->src_epoch,
+		.seq = question->seq,
+		.payload_len = payload,
+	};
+	uint8_t room[FRAME_MAX + 1000] = {0};
+	const uint8_t *made = gamma_codec_build(&fields, gammad_fake_nic, from, GAMMA_ETHERTYPE,
+						room + FRAME_MAX);
+	const size_t len = (size_t) GAMMA_ETH_LEN + fields.header_len + payload;
+
+	assert_int_equal(send(gammad_fake.nics_wire, made, len, 0), len);
+	gammad_lookup_handle_nics(gammad);
+}
+
+static void via__asks_the_other_host_and_passes_its_answer_on_once(void **state)
+{
+	struct gamma_fields question, answer;
+
+	ask_via(*state, 200);
+	question = next_frame_to(other_host, 200);
+	assert_int_equal(question.op, GAMMA_LOOKUP_HOST_ASK);
+	assert_int_equal(question.dst_port, GAMMA_PORT_ANY);
+	assert_int_not_equal(question.src_epoch, 0);
+	assert_no_answer();
+	answer_as(*state, other_host, &question, 200);
+	answer = next_frame_to(requester, 200);
+	assert_int_equal(answer.op, GAMMA_LOOKUP_HOST);
+	assert_int_equal(answer.dst_port, REQUESTER_PORT);
+	assert_int_equal(answer.dst_epoch, 77);
+	assert_int_equal(answer.seq, 5);
+	answer_as(*state, other_host, &question, 200);
+	assert_no_answer();
+}
+
+/* Nobody but the host that was asked makes gammad write to the asker, and not more bytes. */
+static void via__forged_answer_is_ignored(void **state)
+{
+	struct gamma_fields question, wrong;
+
+	ask_via(*state, 200);
+	question = next_frame_to(other_host, 200);
+	answer_as(*state, requester, &question, 200);
+	assert_no_answer();
+	answer_as(*state, other_host, &question, 201);
+	assert_no_answer();
+	wrong = question;
+	wrong.src_epoch ^= 2;
+	answer_as(*state, other_host, &wrong, 200);
+	assert_no_answer();
+	wrong = question;
+	wrong.seq += GAMMAD_VIA_MAX;
+	answer_as(*state, other_host, &wrong, 200);
+	assert_no_answer();
+}
+
+static void via__answer_to_nothing_is_ignored(void **state)
+{
+	const struct gamma_fields none = {0};
+
+	answer_as(*state, other_host, &none, 200);
+	assert_no_answer();
+}
+
+/* Else a short question would make two other hosts write longer frames. */
+static void via__question_shorter_than_the_answer_is_ignored(void **state)
+{
+	ask_via(*state, sizeof(struct gamma_host) - 1);
+	assert_no_answer();
+	ask_via(*state, sizeof(struct gamma_host));
+	next_frame_to(other_host, sizeof(struct gamma_host));
+}
+
+static void via__to_itself_to_all_or_to_none_is_ignored(void **state)
+{
+	static const uint8_t nobody[GAMMA_MAC_LEN] = {0};
+	static const uint8_t group[GAMMA_MAC_LEN] = {3, 0, 0, 0, 7, 7};
+	const uint8_t *const refused[] = {gammad_fake_nic, nobody, group};
+
+	for (size_t i = 0; i < gamma_array_size(refused); i++) {
+		ask_about(*state, gammad_fake_nic, GAMMA_LOOKUP_HOST_VIA, 200, refused[i]);
+		assert_no_answer();
+	}
+}
+
+/* One frame must not make all hosts write to one. */
+static void via__broadcast_is_ignored(void **state)
+{
+	static const uint8_t everybody[GAMMA_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+	gammad_fake.arrival_type = PACKET_BROADCAST;
+	ask_about(*state, everybody, GAMMA_LOOKUP_HOST_VIA, 200, other_host);
+	assert_no_answer();
+}
+
+static void via__passes_only_so_many_a_second_on(void **state)
+{
+	struct gammad *gammad = *state;
+
+	gammad->via.tokens = 2;
+	gammad->via.refilled = gamma_now() + 3600 * GAMMA_NS_PER_S;
+	for (int i = 0; i < 2; i++) {
+		ask_via(gammad, 200);
+		next_frame_to(other_host, 200);
+	}
+	ask_via(gammad, 200);
+	assert_no_answer();
+	gammad->via.refilled = gamma_now() - GAMMA_NS_PER_S;
+	ask_via(gammad, 200);
+	next_frame_to(other_host, 200);
+	assert_int_equal(gammad->via.tokens, GAMMAD_VIA_MAX - 1);
 }
 
 /* ---- to a slot ---- */
@@ -440,6 +591,13 @@ int main(void)
 		TEST(host__is_described_to_the_one_that_asks),
 		TEST(host__answer_is_as_long_as_the_question),
 		TEST(host__answers_a_broadcast_but_no_endpoint_does),
+		TEST(via__asks_the_other_host_and_passes_its_answer_on_once),
+		TEST(via__forged_answer_is_ignored),
+		TEST(via__answer_to_nothing_is_ignored),
+		TEST(via__question_shorter_than_the_answer_is_ignored),
+		TEST(via__to_itself_to_all_or_to_none_is_ignored),
+		TEST(via__broadcast_is_ignored),
+		TEST(via__passes_only_so_many_a_second_on),
 		TEST(slot__answers_for_its_endpoint),
 		TEST(slot__answers_for_an_endpoint_that_is_gone),
 		TEST(slot__of_nobody_is_ignored),
