@@ -5,6 +5,7 @@
  */
 #include "base/ipv6_names.h"
 #include "base/mac.h"
+#include "engine/datagram_names.h"
 #include "engine/dispatch.h"
 #include "engine/groups.h"
 #include "engine/output.h"
@@ -159,6 +160,18 @@ static void open_found(struct gamma_endpoint *endpoint, struct gamma_flow *flow,
 		flow->payload_crc = true;
 }
 
+/* An answer about where datagrams go. */
+static bool answers_datagrams(struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
+			      const struct gamma_fields *fields)
+{
+	struct gamma_addr found;
+	bool is_found = found_address(endpoint, arrival, fields, &found);
+
+	return fields->dst_epoch == endpoint->local.epoch &&
+	       gamma_datagram_names_answered(endpoint, gamma_dispatch_sender(arrival), fields,
+					     is_found ? &found : NULL);
+}
+
 static void handle_lookup_answer(struct gamma_endpoint *endpoint,
 				 const struct gamma_arrival *arrival,
 				 const struct gamma_fields *fields, uint64_t now)
@@ -166,6 +179,8 @@ static void handle_lookup_answer(struct gamma_endpoint *endpoint,
 	struct gamma_flow *flow = flow_that_asked(endpoint, arrival, fields);
 	struct gamma_addr found;
 
+	if (endpoint->datagram && answers_datagrams(endpoint, arrival, fields))
+		return;
 	if (!flow)
 		endpoint->local.stats.stray++;
 	else if (fields->op == GAMMA_LOOKUP_NO_PORT)

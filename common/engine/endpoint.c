@@ -13,6 +13,7 @@
 
 #include "base/ipv6_names.h"
 #include "engine/fastpath.h"
+#include "engine/datagram_names.h"
 #include "engine/groups.h"
 #include "engine/open.h"
 #include "engine/output.h"
@@ -313,10 +314,14 @@ int gamma_endpoint_send_datagram(struct gamma_endpoint *endpoint, const struct g
 				 const struct iovec *iov, unsigned iov_count,
 				 const struct gamma_envelope *envelope)
 {
-	bool same_host = gamma_peers_same_host(endpoint, peer);
-	uint64_t most = same_host ? GAMMA_SHM_SOCKET_MTU - datagram_header(&endpoint->local.limits)
-				  : UINT64_MAX;
+	uint64_t most = UINT64_MAX;
+	bool same_host;
 
+	if (gamma_unlikely(gamma_datagram_names_apply(peer)))
+		peer = gamma_datagram_names_find(endpoint, peer, iov, iov_count, envelope);
+	same_host = gamma_peers_same_host(endpoint, peer);
+	if (same_host)
+		most = GAMMA_SHM_SOCKET_MTU - datagram_header(&endpoint->local.limits);
 	endpoint->host_datagrams |= same_host;
 	return send_datagram(endpoint, same_host ? &endpoint->shm->link : endpoint->packet, most,
 			     peer, iov, iov_count, envelope);
@@ -525,6 +530,7 @@ void gamma_endpoint_destroy(struct gamma_endpoint *endpoint)
 	gamma_peers_drop_addresses(endpoint);
 	gamma_message_local_fini(&endpoint->messages);
 	gamma_groups_close(endpoint);
+	gamma_datagram_names_free(endpoint);
 	gamma_open_close(endpoint);
 	gamma_peers_fini(endpoint);
 	free(endpoint);

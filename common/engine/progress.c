@@ -4,6 +4,7 @@
  * due, and sends what can be sent. endpoint.c calls it, unless it sees at once that there is
  * nothing to do.
  */
+#include "engine/datagram_names.h"
 #include "engine/dispatch.h"
 #include "engine/fastpath.h"
 #include "engine/groups.h"
@@ -257,8 +258,11 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 		end_dead_shm_peers(endpoint, now);
 	if (again)
 		endpoint->stalled_until = now;
-	if (now >= local->next_deadline)
+	if (now >= local->next_deadline) {
 		gamma_timers_expire(local, now);
+		if (gamma_unlikely(endpoint->datagram_names))
+			gamma_datagram_names_timeout(endpoint, now);
+	}
 	gamma_output(endpoint, now);
 	return should_yield(endpoint);
 }

@@ -47,6 +47,7 @@ struct gamma_endpoint {
 	struct gamma_shm *shm;
 	struct gamma_list groups; /* struct gamma_group */
 	int groups_fd;            /* epoll of their sockets; -1: none was joined */
+	struct gamma_datagram_names *datagram_names; /* NULL: no datagram went to a name */
 	int ifindex;
 	uint8_t prefix;                 /* of UDP: bits of the address that name the subnet, or 0 */
 	const char *broker;             /* gammad's socket, if its own are gammad's; else NULL */

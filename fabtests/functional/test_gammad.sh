@@ -56,11 +56,11 @@ client_host=node02
 
 # By the name that gamma.conf lists, which is LOOKUP. The server says nothing before it is asked:
 # its endpoint in the list is the sign.
-named() { # TEXT HOST
+named() { # TEXT HOST [OPTION...]: of gamma-latency
 	local text=$1 host=$2
-	start_as labuser server node01 60 "$latency" -p gamma -s -P 4711
+	start_as labuser server node01 60 "$latency" -p gamma "${@:3}" -s -P 4711
 	until_true 10 listed node01 4711 || not_ok "$text: the server's endpoint" "$work/server.out"
-	start_as labuser client "$host" 60 "$latency" -p gamma -P 4711 -n 20 -w 5 node01
+	start_as labuser client "$host" 60 "$latency" -p gamma "${@:3}" -P 4711 -n 20 -w 5 node01
 	if wait_end client && wait_end server; then
 		ok "$text"
 	else
@@ -71,6 +71,8 @@ named() { # TEXT HOST
 
 named "by name, across" node02
 named "by name, one host" node01
+named "datagrams by name, across" node02 -m datagram
+named "datagrams by name, one host" node01 -m datagram
 # In a container he has another user id; he is the host's user all the same.
 inside=(unshare --user --map-user=4242 --map-group=4242)
 if user_on labuser node01 true 2>/dev/null; then
