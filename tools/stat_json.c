@@ -38,6 +38,25 @@ static void print_peers(const struct gamma_stats_page *page)
 	putchar(']');
 }
 
+/* Of several NICs, since the endpoint was opened. */
+static void print_rails(const struct gamma_stats_page *page)
+{
+	printf(", \"rails\": [");
+	for (uint32_t r = 0; r < page->rail_count; r++) {
+		const struct gamma_stats_rail *rail = &page->rails[r];
+
+		printf("%s{\"number\": %u", r ? ", " : "", r);
+		print_text("nic", rail->nic);
+		printf(", \"frames_out\": %llu, \"bytes_out\": %llu, \"retransmissions\": %llu, "
+		       "\"doubted\": %llu, \"returned\": %llu, \"rtt_min_us\": %.3f}",
+		       (unsigned long long) rail->frames_out, (unsigned long long) rail->bytes_out,
+		       (unsigned long long) rail->retransmissions,
+		       (unsigned long long) rail->doubted, (unsigned long long) rail->returned,
+		       (double) rail->round_trip / 1e3);
+	}
+	putchar(']');
+}
+
 /* us; 0: no round trip was measured in that time. */
 static void print_round_trips(const struct gamma_histogram *round_trips)
 {
@@ -81,6 +100,7 @@ static void print_change(const struct stat_change *change)
 	       stat_change_rate(change, stats->bytes_out) * 8 / 1e6,
 	       stat_change_rate(change, stats->bytes_in) * 8 / 1e6);
 	print_round_trips(&change->round_trips);
+	print_rails(&endpoint->page);
 	print_peers(&endpoint->page);
 	printf(", \"counters\": {");
 	/* Of the endpoint since it was opened. */

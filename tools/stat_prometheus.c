@@ -80,6 +80,40 @@ static void print_round_trips(const struct stat_list *now)
 	}
 }
 
+static const struct family rail_families[] = {
+	{"rail_frames_out", "frames that left by this one of several NICs, but for the first",
+	 offsetof(struct gamma_stats_rail, frames_out)},
+	{"rail_bytes_out", "bytes of these", offsetof(struct gamma_stats_rail, bytes_out)},
+	{"rail_retransmissions", "frames sent again by it",
+	 offsetof(struct gamma_stats_rail, retransmissions)},
+	{"rail_doubted", "times a flow ceased to use it",
+	 offsetof(struct gamma_stats_rail, doubted)},
+	{"rail_returned", "times a flow used it again",
+	 offsetof(struct gamma_stats_rail, returned)},
+};
+
+static void print_rails(const struct family *family, const struct stat_endpoint *endpoint)
+{
+	const struct gamma_stats_page *page = &endpoint->page;
+
+	for (uint32_t r = 0; r < page->rail_count; r++) {
+		printf("gamma_%s_total", family->name);
+		print_labels(endpoint);
+		print_label(",rail", page->rails[r].nic);
+		printf("} %llu\n",
+		       (unsigned long long) *(const uint64_t *) ((const char *) &page->rails[r] +
+								 family->at));
+	}
+}
+
+static void print_rail_family(const struct family *family, const struct stat_list *now)
+{
+	printf("# HELP gamma_%s_total %s\n# TYPE gamma_%s_total counter\n", family->name,
+	       family->meaning, family->name);
+	for (size_t i = 0; i < now->count; i++)
+		print_rails(family, &now->endpoint[i]);
+}
+
 void stat_prometheus_print(const struct stat_list *now)
 {
 	printf("# HELP gamma_peers peers that the endpoint has a flow with\n"
@@ -92,5 +126,7 @@ void stat_prometheus_print(const struct stat_list *now)
 	print_round_trips(now);
 	for (unsigned i = 0; i < gamma_array_size(families); i++)
 		print_family(&families[i], now);
+	for (unsigned i = 0; i < gamma_array_size(rail_families); i++)
+		print_rail_family(&rail_families[i], now);
 	fflush(stdout);
 }

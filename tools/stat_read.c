@@ -113,6 +113,19 @@ static bool is_known(const struct gamma_stats_page *page, bool *other)
 	return page->magic == GAMMA_STATS_PAGE_MAGIC && !*other;
 }
 
+/* Nothing that a process writes is believed. */
+static void check_counts(struct gamma_stats_page *page)
+{
+	if (page->peer_count > GAMMA_STATS_PAGE_PEERS)
+		page->peer_count = GAMMA_STATS_PAGE_PEERS;
+	if (page->rail_count > GAMMA_STATS_PAGE_RAILS)
+		page->rail_count = GAMMA_STATS_PAGE_RAILS;
+	for (uint32_t r = 0; r < page->rail_count; r++) {
+		page->rails[r].nic[sizeof(page->rails[r].nic) - 1] = 0;
+		make_printable(page->rails[r].nic);
+	}
+}
+
 static struct stat_endpoint *add(struct stat_list *list)
 {
 	if (list->count == list->size) {
@@ -160,8 +173,7 @@ static int read_descriptor(int process, int descriptors, const char *name, pid_t
 		endpoint->inode = status.st_ino;
 		endpoint->page.nic[sizeof(endpoint->page.nic) - 1] = 0;
 		make_printable(endpoint->page.nic);
-		if (endpoint->page.peer_count > GAMMA_STATS_PAGE_PEERS)
-			endpoint->page.peer_count = GAMMA_STATS_PAGE_PEERS;
+		check_counts(&endpoint->page);
 		if (is_known(&endpoint->page, &other)) {
 			read_process(process, endpoint);
 			list->count++;

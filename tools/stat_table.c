@@ -81,6 +81,29 @@ static void print_change(const struct stat_change *change)
 	print_counts(change);
 }
 
+/* A line for each of several NICs. What the first has sent is what has left by no other. */
+static void print_rails(const struct stat_change *change)
+{
+	const struct gamma_stats_page *page = &change->endpoint->page;
+	const struct gamma_stats_page *before = change->before ? &change->before->page : NULL;
+	char rtt[STAT_TEXT_LEN];
+
+	for (uint32_t r = 0; r < page->rail_count; r++) {
+		const struct gamma_stats_rail *rail = &page->rails[r];
+		uint64_t bytes = rail->bytes_out - (before ? before->rails[r].bytes_out : 0);
+
+		printf("  %-15s ", rail->nic);
+		if (r)
+			printf("%8.1f Mb/s out", stat_change_rate(change, bytes) * 8 / 1e6);
+		else
+			printf("%18s", "all others");
+		printf(", resent %llu, ceased %llu and resumed %llu times, shortest RTT %s\n",
+		       (unsigned long long) rail->retransmissions,
+		       (unsigned long long) rail->doubted, (unsigned long long) rail->returned,
+		       time_text(rail->round_trip, rtt));
+	}
+}
+
 void stat_table_print(const struct stat_report *report)
 {
 	begin();
@@ -90,6 +113,7 @@ void stat_table_print(const struct stat_report *report)
 
 		stat_change_make(report, &report->now->endpoint[i], &change);
 		print_change(&change);
+		print_rails(&change);
 	}
 	end(report->now);
 }

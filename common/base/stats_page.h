@@ -16,9 +16,10 @@
 #define GAMMA_STATS_PAGE_MAGIC 0x736d6167u
 
 enum {
-	GAMMA_STATS_PAGE_VERSION = 2,
+	GAMMA_STATS_PAGE_VERSION = 3,
 	GAMMA_STATS_PAGE_BYTES = 8192,
 	GAMMA_STATS_PAGE_PEERS = 96, /* that are shown; an endpoint may have more */
+	GAMMA_STATS_PAGE_RAILS = 4,
 	GAMMA_STATS_PAGE_US = 50000, /* between two copies, while the program polls */
 };
 
@@ -46,6 +47,16 @@ struct gamma_stats_peer {
 	uint64_t rtt_min;    /* ns, the shortest */
 };
 
+/* One of several NICs. */
+struct gamma_stats_rail {
+	char nic[16]; /* its name, with a final 0 */
+	/* Sent by it; of the first NIC 0: its frames are what has left by no other. */
+	uint64_t frames_out, bytes_out, retransmissions;
+	uint64_t doubted;    /* times a flow ceased to use it */
+	uint64_t returned;   /* times one used it again */
+	uint64_t round_trip; /* ns: the shortest to a peer; 0: none was measured */
+};
+
 struct gamma_stats_page {
 	uint32_t magic;         /* GAMMA_STATS_PAGE_MAGIC */
 	uint32_t version;       /* of this layout, GAMMA_STATS_PAGE_VERSION */
@@ -59,6 +70,9 @@ struct gamma_stats_page {
 	uint64_t written;       /* ns, CLOCK_MONOTONIC: when */
 	struct gamma_stats stats;
 	struct gamma_histogram round_trips;
+	uint32_t rail_count; /* 0: the endpoint has one NIC */
+	uint32_t reserved;   /* 0 */
+	struct gamma_stats_rail rails[GAMMA_STATS_PAGE_RAILS];
 	uint32_t path;       /* enum gamma_stats_path: of the NIC's link */
 	uint32_t peer_count; /* that are shown */
 	struct gamma_stats_peer peers[GAMMA_STATS_PAGE_PEERS];

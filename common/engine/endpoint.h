@@ -26,7 +26,8 @@ enum gamma_link_choice {
 struct gamma_endpoint_nic {
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN];
-	uint32_t mtu; /* bytes */
+	uint32_t mtu;     /* bytes */
+	const char *name; /* in the page of counters; NULL: none */
 };
 
 struct gamma_endpoint_attr {

@@ -27,6 +27,17 @@ static enum gamma_stats_path link_of(const struct gamma_endpoint *endpoint,
 	return attr->link == GAMMA_LINK_XDP ? GAMMA_STATS_XDP : GAMMA_STATS_RAW;
 }
 
+static void name_rails(struct gamma_stats_page *page, const struct gamma_endpoint_attr *attr)
+{
+	_Static_assert((int) GAMMA_STATS_PAGE_RAILS == (int) GAMMA_RAILS_MAX, "all have room");
+
+	for (unsigned r = 0; r <= attr->more_count; r++) {
+		const char *name = r ? attr->more[r - 1].name : attr->page_nic;
+
+		snprintf(page->rails[r].nic, sizeof(page->rails[r].nic), "%s", name ? name : "");
+	}
+}
+
 void gamma_stats_page_open(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)
 {
 	struct gamma_stats_view *view = &endpoint->view;
@@ -53,6 +64,7 @@ void gamma_stats_page_open(struct gamma_endpoint *endpoint, const struct gamma_e
 	page->datagram = endpoint->datagram;
 	page->path = view->path;
 	snprintf(page->nic, sizeof(page->nic), "%s", attr->page_nic);
+	name_rails(page, attr);
 	__atomic_store_n(&page->magic, GAMMA_STATS_PAGE_MAGIC, __ATOMIC_RELEASE);
 	view->page = page;
 	view->at = 0;
@@ -96,6 +108,23 @@ static void write_peers(struct gamma_endpoint *endpoint, struct gamma_stats_page
 	}
 }
 
+static void write_rails(const struct gamma_endpoint *endpoint, struct gamma_stats_page *page)
+{
+	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
+
+	page->rail_count = gamma_endpoint_rails(endpoint, rails);
+	for (uint32_t r = 0; r < page->rail_count; r++) {
+		struct gamma_stats_rail *rail = &page->rails[r];
+
+		rail->frames_out = rails[r].frames_out;
+		rail->bytes_out = rails[r].bytes_out;
+		rail->retransmissions = rails[r].retransmissions;
+		rail->doubted = rails[r].doubted;
+		rail->returned = rails[r].returned;
+		rail->round_trip = rails[r].round_trip;
+	}
+}
+
 void gamma_stats_page_write(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_stats_page *page = endpoint->view.page;
@@ -109,6 +138,7 @@ void gamma_stats_page_write(struct gamma_endpoint *endpoint, uint64_t now)
 	page->flows = endpoint->flow_count;
 	page->stats = endpoint->local.stats;
 	page->round_trips = endpoint->local.round_trips;
+	write_rails(endpoint, page);
 	write_peers(endpoint, page);
 	__atomic_store_n(&page->sequence, page->sequence + 1, __ATOMIC_RELEASE);
 }

@@ -99,6 +99,16 @@ if ((long)); then
 		works_again $nic "$nic up: it carries frames again"
 	done
 fi
+tool=$abs_top_builddir/tools/gamma-stat
+stat_shows() { on node01 "$tool" --json --interval 0.2 | jq -e 'any(.endpoints[].rails;
+	map(.nic) == ["gam0", "gam1"] and .[1].frames_out > 0 and all(.doubted > 0))'; }
+stat_line() { on node01 "$tool" --count 2 --interval 0.2 |
+	grep -E '^  gam1 +[0-9.]+ Mb/s out, resent [0-9]+, ceased [1-9]'; }
+stat_metrics() { on node01 "$tool" --prometheus |
+	grep -E '^gamma_rail_frames_out_total\{.*,rail="gam1"\} [1-9]'; }
+check "gamma-stat shows each NIC in JSON" until_true 5 stat_shows
+check "in a line" stat_line
+check "and for Prometheus" stat_metrics
 end_exchange "pulled in turn" send_stalls
 counted "pulled in turn: NICs were doubted and proven again" \
 	'(map(.rails_doubted) | add) >= 2 and (map(.rails_proven) | add) >= 4'

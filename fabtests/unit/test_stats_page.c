@@ -106,6 +106,36 @@ static void page__shows_peers(void **state)
 	close_page(endpoint);
 }
 
+static void page__shows_each_of_several_nics(void **state)
+{
+	struct gamma_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+	struct gamma_endpoint_attr attr = {.page_nic = "eth0", .more_count = 1};
+	struct stat_endpoint found;
+
+	(void) state;
+	assert_non_null(endpoint);
+	attr.more[0].name = "eth\x1b";
+	endpoint->owner = getpid();
+	gamma_list_init(&endpoint->local.flows);
+	gamma_stats_page_open(endpoint, &attr);
+	endpoint->local.rail_count = 2;
+	endpoint->local.own_rails[1].frames_out = 7;
+	endpoint->local.own_rails[1].bytes_out = 8000;
+	endpoint->local.own_rails[1].doubts = 2;
+	gamma_stats_page_write(endpoint, 1000);
+	assert_int_equal(read_own(&found), 1);
+	assert_int_equal(found.page.rail_count, 2);
+	assert_string_equal(found.page.rails[0].nic, "eth0");
+	assert_string_equal(found.page.rails[1].nic, "eth?");
+	assert_int_equal(found.page.rails[1].frames_out, 7);
+	assert_int_equal(found.page.rails[1].bytes_out, 8000);
+	assert_int_equal(found.page.rails[1].doubted, 2);
+	endpoint->view.page->rail_count = 99; /* a process may write what it likes */
+	assert_int_equal(read_own(&found), 1);
+	assert_int_equal(found.page.rail_count, GAMMA_STATS_PAGE_RAILS);
+	close_page(endpoint);
+}
+
 static void page__is_none_without_a_name(void **state)
 {
 	struct gamma_endpoint *endpoint = open_page(NULL);
@@ -190,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(page__shows_what_was_written),
 		TEST(page__shows_peers),
+		TEST(page__shows_each_of_several_nics),
 		TEST(page__is_none_without_a_name),
 		TEST(page__of_another_release_or_damaged_is_left_out),
 		TEST(page__of_another_size_is_of_another_release),

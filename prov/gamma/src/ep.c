@@ -308,6 +308,7 @@ static void set_nics(struct gamma_endpoint_attr *attr, const struct gamma_domain
 	for (unsigned i = 0; i < domain->more_count; i++) {
 		attr->more[i].ifindex = domain->more[i].ifindex;
 		attr->more[i].mtu = domain->more[i].mtu;
+		attr->more[i].name = domain->more[i].name;
 		memcpy(attr->more[i].mac, domain->more[i].mac, GAMMA_MAC_LEN);
 	}
 }
