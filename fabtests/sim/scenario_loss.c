@@ -10,6 +10,12 @@ static void long_cable(struct sim_config *config)
 	config->latency = 20 * SIM_US;
 }
 
+static void long_cable_in_trains(struct sim_config *config)
+{
+	long_cable(config);
+	config->trains = true;
+}
+
 /* ---- one frame ---- */
 
 struct loss {
@@ -100,6 +106,13 @@ const struct sim_scenario scenario_loss_cost = {
 	.name = "loss-cost",
 	.summary = "any one frame is lost: that costs few round trips, not a timeout",
 	.configure = long_cable,
+	.run = loss_cost,
+};
+
+const struct sim_scenario scenario_train_loss_cost = {
+	.name = "train-loss-cost",
+	.summary = "the same in trains, as over UDP: any one frame of a train is lost",
+	.configure = long_cable_in_trains,
 	.run = loss_cost,
 };
 
