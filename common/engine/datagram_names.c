@@ -143,7 +143,7 @@ static void send_question(struct gamma_endpoint *endpoint, const struct name *na
 	gamma_output_single(endpoint, link, &frame); /* or it is lost, and repeated */
 }
 
-/* One more question; so many in a row, and what waits has left in vain. */
+/* One more question. After so many in a row what waits is dropped. */
 static void ask_for_name(struct gamma_endpoint *endpoint, struct name *name, uint64_t now)
 {
 	struct gamma_local *local = &endpoint->local;
