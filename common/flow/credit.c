@@ -372,8 +372,10 @@ static void take_disputed(struct gamma_flow *flow, bool asked, bool again)
 	struct gamma_credit *credit = &flow->credit;
 
 	credit->disputes = again ? credit->disputes : 0;
-	if (!credit->active)
+	if (!credit->active) { /* nothing is outstanding, and nothing is lost by believing it */
+		credit->disputes = 1;
 		return;
+	}
 	credit->disputes += asked;
 	if (credit->disputes < DISPUTES_MAX) {
 		credit->reclaiming = true;

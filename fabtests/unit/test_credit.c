@@ -282,6 +282,25 @@ static void reclaim__repeated_and_stale_answers(void **state)
 	net_finish(net, SEC);
 }
 
+/* It has nothing that could be lost, and asks. */
+static void reclaim__believed_of_a_flow_without_credit(void **state)
+{
+	struct gamma_flow *flow;
+	uint32_t returned;
+
+	(void) state;
+	messages(0, 1, 20);
+	net_finish(net, SEC);
+	ask_back();
+	flow = net_flow(net, 1, 0);
+	assert_false(flow->credit.active);
+	returned = flow->credit.returned + 1000;
+	gamma_credit_receive_reclaimed(flow, returned);
+	gamma_credit_receive_request(flow, flow->rx.highest, net->now);
+	assert_int_equal(flow->credit.returned, returned);
+	assert_true(gamma_credit_window(flow) > 0);
+}
+
 /* The receiver believes that there is credit, the sender has given it back: it says so again. */
 /* All credit is with a peer that has said that it has more to send. */
 static struct gamma_flow *slow_holder(struct gamma_flow *asker)
@@ -849,6 +868,7 @@ int main(void)
 		NET_TEST(reclaim__then_asks_for_more_and_goes_on),
 		NET_TEST(reclaim__busy_sender_keeps_its_credit),
 		NET_TEST(reclaim__repeated_and_stale_answers),
+		NET_TEST(reclaim__believed_of_a_flow_without_credit),
 		NET_TEST(reclaim__not_from_who_has_more_to_send),
 		NET_TEST(reclaim__from_the_idle_for_a_stream_with_little),
 		NET_TEST(reclaim__from_anybody_if_nothing_comes),
