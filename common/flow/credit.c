@@ -316,8 +316,7 @@ static void adopt_account(struct gamma_flow *flow, uint32_t seq)
 {
 	struct gamma_credit *credit = &flow->credit;
 
-	/* An old answer may dispute it: one to a question must have said the same. */
-	if (!credit->disputed || !credit->disputes || gamma_seq_before(seq, flow->rx.highest) ||
+	if (!credit->disputed || gamma_seq_before(seq, flow->rx.highest) ||
 	    seq - flow->rx.next > GAMMA_WINDOW_MAX)
 		return;
 	book_used(flow, gamma_credit_window(flow));
@@ -372,12 +371,9 @@ static void take_disputed(struct gamma_flow *flow, bool asked, bool again)
 	struct gamma_credit *credit = &flow->credit;
 
 	credit->disputes = again ? credit->disputes : 0;
-	if (!credit->active) { /* nothing is outstanding, and nothing is lost by believing it */
-		credit->disputes = 1;
+	if (!asked || !credit->active)
 		return;
-	}
-	credit->disputes += asked;
-	if (credit->disputes < DISPUTES_MAX) {
+	if (++credit->disputes < DISPUTES_MAX) {
 		credit->reclaiming = true;
 		gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
 		return;
