@@ -20,6 +20,7 @@
 
 enum {
 	SHIFT_MAX = 12,      /* doublings of a wait */
+	TRUST_PART = 8,      /* a time that could not be measured again falls by such a part */
 	LEAST_US = 200,      /* no rail counts as silent before */
 	DOUBTED_US = 250000, /* between two probes of a rail that is not used, */
 	DOUBTED_IDLE_S = 4,  /* ditto when it has never answered, or nothing is said for long */
@@ -73,11 +74,23 @@ static void look_at(struct gamma_flow *flow, uint64_t when)
 		gamma_timers_set(flow, GAMMA_TIMER_RAILS, when);
 }
 
+/* Of the fastest rail, as far as known. */
+static uint64_t least_frame_time(const struct gamma_rails *rails)
+{
+	uint64_t least = GAMMA_NEVER;
+
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (is_usable(rails, r) && rails->rail[r].frame_ns)
+			least = gamma_min(least, rails->rail[r].frame_ns);
+	return least == GAMMA_NEVER ? GAMMA_FRAME_US * GAMMA_NS_PER_US : least;
+}
+
+/* A rail that has not been measured gets as many frames as the fastest one: that shows. */
 static uint64_t frame_time(const struct gamma_rails *rails, unsigned r)
 {
 	uint64_t known = rails->rail[r].frame_ns;
 
-	return known ? known : GAMMA_FRAME_US * GAMMA_NS_PER_US;
+	return known ? known : least_frame_time(rails);
 }
 
 /* 0: nothing has been answered yet. */
@@ -270,8 +283,7 @@ void gamma_rails_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, u
 	sent->counted = true;
 	if (!rail->in_flight++) {
 		rail->since = now;
-		rail->round = now;
-		rail->round_frames = 0;
+		rail->round_idle = true;
 	}
 	if (rail->look == GAMMA_NEVER)
 		look_later(flow, sent->rail, now + silence(flow, sent->rail));
@@ -285,19 +297,54 @@ void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent)
 	flow->rails->rail[sent->rail].in_flight--;
 }
 
-/* Of a rail that is never idle, frames arrive as fast as it carries them. A round in which the peer
- * was away is no measure. */
-static void measure_rate(struct gamma_rail *rail, uint64_t heard)
+/* A round has lasted so long, ns. One in which the peer was away counts little; a rail by which
+ * nothing has come may have failed, and how long its frames take is then not known. */
+static void measure_rail(struct gamma_rails *rails, struct gamma_rail *rail, uint64_t passed)
 {
-	uint64_t time;
+	uint64_t known = rail->frame_ns;
+	uint64_t time = gamma_max(passed / gamma_max(rail->round_frames, 1), 1);
 
-	if (++rail->round_frames < GAMMA_RAIL_ROUND || heard <= rail->round)
+	if (!rail->round_frames)
 		return;
-	time = (heard - rail->round) / rail->round_frames;
-	rail->frame_ns = rail->round_ns ? gamma_min(time, rail->round_ns) : time;
-	rail->round_ns = time;
-	rail->round = heard;
-	rail->round_frames = 0;
+	if (!rail->round_idle)
+		rail->frame_ns = known ? (3 * known + gamma_min(time, 2 * known) + 3) / 4 : time;
+	else if (known)
+		rail->frame_ns = gamma_max(known - known / TRUST_PART, least_frame_time(rails));
+}
+
+/* All rails are measured by the same round: a receiver that reports late, or much at once, changes
+ * their times alike, and only their ratio divides the frames. Frames arrive as fast as a rail
+ * carries them if it never ran empty: if all that arrived had left before the round began. Else
+ * they came as fast as they were sent, which says nothing of the rail: it is trusted with a little
+ * more, until it does not run empty. So one that has few frames does not go on with few. */
+static void end_round(struct gamma_rails *rails)
+{
+	uint64_t passed = rails->round_heard - rails->round;
+
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
+		struct gamma_rail *rail = &rails->rail[r];
+
+		if (is_usable(rails, r) && passed)
+			measure_rail(rails, rail, passed);
+		rail->round_frames = 0;
+		rail->round_idle = !rail->in_flight;
+	}
+	rails->round = rails->round_heard;
+	rails->round_frames = 0;
+}
+
+/* What one acknowledgement reports belongs to one round. */
+static void measure_arrival(struct gamma_rails *rails, const struct gamma_sent *sent,
+			    uint64_t heard)
+{
+	struct gamma_rail *rail = &rails->rail[sent->rail];
+
+	if (heard > rails->round_heard && rails->round_frames >= GAMMA_RAIL_ROUND)
+		end_round(rails);
+	rails->round_heard = gamma_max(rails->round_heard, heard);
+	rails->round_frames++;
+	rail->round_frames++;
+	rail->round_idle |= sent->time > rails->round;
 }
 
 /* Something has come back by it, or because of what left by it: it works. */
@@ -319,7 +366,7 @@ void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uin
 	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
 
 	if (sent->counted)
-		measure_rate(rail, heard);
+		measure_arrival(flow->rails, sent, heard);
 	gamma_rails_lost(flow, sent);
 	if (sent->again || sent->serial <= loss->rack_serial)
 		return;
@@ -563,7 +610,7 @@ static void begin_to_use(struct gamma_flow *flow, uint8_t r)
 	bool returns = rail->state == GAMMA_RAIL_DOUBTED;
 
 	rail->state = GAMMA_RAIL_USABLE;
-	rail->frame_ns = rail->round_ns = 0;
+	rail->frame_ns = 0;
 	flow->local->stats.rails_proven++;
 	own->returns += returns;
 	if (returns && !--own->doubted)

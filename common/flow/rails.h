@@ -24,7 +24,7 @@ struct gamma_sent;
 enum {
 	GAMMA_RAIL_TRIES = 3,      /* probes of a rail that another one has overtaken: doubt */
 	GAMMA_RAIL_TURN = 8,       /* frames of a long message that leave by one rail in a row */
-	GAMMA_RAIL_ROUND = 32,     /* frames by which the time of one is measured */
+	GAMMA_RAIL_ROUND = 32,     /* frames, of all rails, by which the time of one is measured */
 	GAMMA_RAIL_MTU_TRIES = 6,  /* padded probes until a rail is taken not to pass its MTU */
 	GAMMA_RAIL_MTU_LOSSES = 8, /* large frames in a row until its MTU is doubted */
 };
@@ -71,30 +71,32 @@ struct gamma_rail {
 	uint64_t probe_rtt;    /* ns: round trip of the last one that left once; 0: none */
 	uint32_t unanswered;   /* of it: how often it has been repeated */
 	uint32_t overtaken;    /* ditto, though what left later by another rail arrived */
-	uint64_t round;        /* ns: since when the time of a frame is measured */
-	uint32_t round_frames; /* that arrived since */
-	uint64_t frame_ns;     /* how long a frame takes at most, as last measured; 0: unknown */
-	uint64_t round_ns;     /* ditto in the last round alone */
+	uint32_t round_frames; /* that have arrived by it in this round */
+	bool round_idle;       /* in this round it had nothing to carry for a while */
+	uint64_t frame_ns;     /* how long a frame takes while there is one; 0: unknown */
 	uint32_t asked;        /* number of the peer's probe to be answered, */
 	bool answers;          /* if so */
 };
 
 struct gamma_rails {
 	struct gamma_rail rail[GAMMA_RAILS_MAX];
-	uint64_t arrived;  /* counts news of rails: changes whenever there are any */
-	uint8_t count;     /* that both ends have, as the peer has listed them; 1: not yet */
-	uint8_t spread;    /* the rail by which a long message leaves now */
-	uint8_t turn;      /* its frames that still leave by it */
-	uint8_t came;      /* bits: rails by which frames came since the last acknowledgement */
-	uint8_t came_last; /* rail */
-	uint8_t asks;      /* questions for the peer's rails sent */
-	bool asking;       /* it has not answered */
-	bool ask_wanted;   /* one is to leave */
-	uint32_t ask;      /* its number */
-	uint64_t ask_look; /* ns: when to ask again */
-	bool lists;        /* the peer's question is to be answered, */
-	uint8_t lists_on;  /* on that rail */
-	uint32_t listed;   /* number of that question */
+	uint64_t arrived;      /* counts news of rails: changes whenever there are any */
+	uint64_t round;        /* ns: since when the times of a frame are measured, of all rails */
+	uint64_t round_heard;  /* ns: when the last frame of it was known to have arrived */
+	uint32_t round_frames; /* that have arrived since, by any rail */
+	uint8_t count;         /* that both ends have, as the peer has listed them; 1: not yet */
+	uint8_t spread;        /* the rail by which a long message leaves now */
+	uint8_t turn;          /* its frames that still leave by it */
+	uint8_t came;          /* bits: rails by which frames came since the last acknowledgement */
+	uint8_t came_last;     /* rail */
+	uint8_t asks;          /* questions for the peer's rails sent */
+	bool asking;           /* it has not answered */
+	bool ask_wanted;       /* one is to leave */
+	uint32_t ask;          /* its number */
+	uint64_t ask_look;     /* ns: when to ask again */
+	bool lists;            /* the peer's question is to be answered, */
+	uint8_t lists_on;      /* on that rail */
+	uint32_t listed;       /* number of that question */
 };
 
 /* None of these is inlined: most flows have one rail, and their path stays as short as it is. */

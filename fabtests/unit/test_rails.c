@@ -180,6 +180,46 @@ static void choose__long_messages_leave_by_both(void **state)
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
 }
 
+/* Its time was measured while it had little to carry, or the peer was away. */
+static void choose__a_rail_with_few_frames_gets_more(void **state)
+{
+	unsigned first, second;
+
+	(void) state;
+	send_long(1);
+	net_finish(net, SEC);
+	rail(0, 0)->frame_ns = 500;
+	rail(0, 1)->frame_ns = 100 * US;
+	send_long(4);
+	net_finish(net, SEC);
+	first = net->nodes[0].left[0], second = net->nodes[0].left[1];
+	send_long(4);
+	net_finish(net, SEC);
+	first = net->nodes[0].left[0] - first;
+	second = net->nodes[0].left[1] - second;
+	assert_in_range(second, first / 3, first * 3);
+}
+
+/* A rail that has failed is not a slow one: how long it may be silent does not grow. */
+static void choose__silence_is_no_measure(void **state)
+{
+	uint64_t most = 0;
+
+	(void) state;
+	send_long(2);
+	net_run(net, 500 * US);
+	assert_true(rail(0, 1)->in_flight > 0);
+	net->nodes[1].broken[1] = true;
+	for (int i = 0; i < 200 && rail(0, 1)->state == GAMMA_RAIL_USABLE; i++) {
+		send_long(1);
+		net_run(net, 100 * US);
+		most = gamma_max(most, rail(0, 1)->frame_ns);
+	}
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_DOUBTED);
+	assert_true(most <= 100 * US);
+	net_finish(net, SEC);
+}
+
 static void choose__what_is_ordered_leaves_by_one(void **state)
 {
 	unsigned second = net->nodes[0].left[1];
@@ -409,6 +449,8 @@ int main(void)
 		RAILS_TEST(list__that_is_forged_replaces_nothing),
 		RAILS_TEST(flag__no_flow_begins_by_another_rail),
 		RAILS_TEST(choose__long_messages_leave_by_both),
+		RAILS_TEST(choose__a_rail_with_few_frames_gets_more),
+		RAILS_TEST(choose__silence_is_no_measure),
 		RAILS_TEST(choose__what_is_ordered_leaves_by_one),
 		RAILS_TEST(choose__the_shorter_round_trip),
 		RAILS_TEST(loss__not_for_what_another_rail_brings),
