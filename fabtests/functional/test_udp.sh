@@ -42,8 +42,8 @@ pingpong "one host" -e rdm -c -S all -I 5
 counted_clean "one host"
 client_host=node02
 
-lab impair node02 --loss 1 --ethertype 0x0800
-pingpong "1 % of the datagrams lost" -e rdm -c -S 100000 -I 50
+lab impair node02 --loss 5 --ethertype 0x0800
+pingpong "5 % of the datagrams lost" -e rdm -c -S 100000 -I 100
 counted "they are sent again" 'any(.retransmissions > 0)'
 lab impair node02 off
 
