@@ -10,7 +10,12 @@
 #include "flow/flow.h"
 #include "flow/upcalls.h"
 
-enum { FIRST_SIZE = 16 }; /* entries of sent[] at first; most peers never need more */
+enum {
+	FIRST_SIZE = 16, /* entries of sent[] at first; most peers never need more */
+	/* Frames whose memory is needed, with notices: a frame of the peer's may be a BATCH of 65
+	 * messages, and each of them may need one. */
+	HELD_MAX = 128 * GAMMA_WINDOW_MAX,
+};
 
 void gamma_send_window_begin(struct gamma_flow *flow, uint32_t first)
 {
@@ -31,6 +36,19 @@ bool gamma_send_window_is_open(const struct gamma_flow *flow)
 	       (gamma_likely(!flow->congestion.on) || gamma_congestion_is_open(flow));
 }
 
+/* Notices go on where the window is full of what is held back for the peer's. Else two sides that
+ * both demote would wait for each other's notices for ever. */
+static bool takes_notice(const struct gamma_flow *flow)
+{
+	const struct gamma_send_window *tx = &flow->tx;
+
+	return flow->state == GAMMA_FLOW_OPEN && tx->held_back &&
+	       gamma_seq_before(tx->next + tx->returned, tx->limit) &&
+	       gamma_send_window_in_flight(tx) < GAMMA_WINDOW_MAX &&
+	       gamma_send_window_unacked(tx) < HELD_MAX && gamma_send_has_notices(flow) &&
+	       (!flow->congestion.on || gamma_congestion_is_open(flow));
+}
+
 static bool grow_window(struct gamma_flow *flow)
 {
 	struct gamma_send_window *tx = &flow->tx;
@@ -49,7 +67,7 @@ static bool grow_window(struct gamma_flow *flow)
 
 struct gamma_sent *gamma_send_window_next(struct gamma_flow *flow)
 {
-	if (!gamma_send_window_is_open(flow))
+	if (!gamma_send_window_is_open(flow) && !takes_notice(flow))
 		return NULL;
 	if (gamma_unlikely(gamma_send_window_unacked(&flow->tx) == flow->tx.size) &&
 	    !grow_window(flow))

@@ -50,7 +50,7 @@ struct gamma_send_window {
 			      * say: message/ counts */
 	bool held_back; /* what is acknowledged must stay, since notices of CUT are still to come */
 	uint32_t backlog_sent;   /* next after the last new frame that said BACKLOG */
-	uint32_t size;           /* entries of sent[], a power of two, grows to GAMMA_WINDOW_MAX */
+	uint32_t size;           /* entries of sent[], a power of two, grows as needed */
 	uint32_t lost;           /* frames in state LOST */
 	uint32_t lost_from;      /* no LOST frame before this number */
 	uint64_t serial;         /* transmissions so far */

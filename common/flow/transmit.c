@@ -329,7 +329,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	sent->again = sent->unsent = sent->counted = 0;
 	sent->part = 0;
 	choose_rail(flow, sent, gamma_unlikely(flow->rails) && gamma_send_is_placed(flow), frame);
-	sent->ahead = (uint16_t) gamma_send_window_unacked(&flow->tx);
+	sent->ahead = (uint16_t) gamma_send_window_in_flight(&flow->tx);
 	fills = !flow->tx.bounded || gamma_send_fills_frame(flow);
 	if (!gamma_send_next_frame(flow, sent, &flags)) {
 		if (!gamma_send_is_fenced(flow))

@@ -29,6 +29,8 @@ bool gamma_message_flow_has_undelivered(const struct gamma_flow *flow);
 /* ---- the way out: message/send.c ---- */
 /* Whether frames of messages wait to be made. */
 bool gamma_send_has_frames(const struct gamma_flow *flow);
+/* Whether the next of them is a notice: ACCEPT, CUT or FAILED. */
+bool gamma_send_has_notices(const struct gamma_flow *flow);
 /* Makes the next new DATA frame: fills sent's send, buffer, offset, len, op, and flags of the
  * frame (ACK_REQUESTED). False: nothing to send. */
 bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags);

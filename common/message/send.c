@@ -479,6 +479,11 @@ bool gamma_send_has_frames(const struct gamma_flow *flow)
 	       !gamma_list_empty(&m->notices) || m->replies || m->filling;
 }
 
+bool gamma_send_has_notices(const struct gamma_flow *flow)
+{
+	return !gamma_list_empty(&gamma_message_state(flow)->notices);
+}
+
 bool gamma_send_is_fenced(const struct gamma_flow *flow)
 {
 	const struct gamma_message_state *m = gamma_message_state(flow);

@@ -114,6 +114,29 @@ static void batch__single_messages_of_it(void **state)
 	assert_int_equal(net->nodes[1].ep.messages.buffered, 0);
 }
 
+/* Each frame needs many notices, so that both windows fill before all have left. */
+static void both_ways__notices_wait_for_no_notice(void **state)
+{
+	enum { MESSAGES = 30000 };
+
+	(void) state;
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		net_send(net, 0, 1, 20, GAMMA_WHEN_COPIED);
+		net_send(net, 1, 0, 20, GAMMA_WHEN_COPIED);
+	}
+	net_run(net, SEC);
+	for (unsigned node = 0; node < 2; node++) {
+		assert_int_equal(net_stats(net, node)->demoted, MESSAGES);
+		assert_int_equal(net_flow(net, node, 1 - node)->tx.cuts_seen, MESSAGES);
+		assert_false(net_flow(net, node, 1 - node)->tx.held_back);
+		for (unsigned i = 0; i < MESSAGES; i++)
+			net_post(net, node, 64);
+	}
+	net_finish(net, SEC);
+	assert_int_equal(net->nodes[0].received, MESSAGES);
+	assert_int_equal(net->nodes[1].received, MESSAGES);
+}
+
 static void memory__is_bounded_and_comes_back(void **state)
 {
 	(void) state;
@@ -279,6 +302,7 @@ int main(void)
 		NET_TEST(empty__needs_no_memory),
 		NET_TEST(arrived__is_said_when_it_has),
 		NET_TEST(batch__single_messages_of_it),
+		NET_TEST(both_ways__notices_wait_for_no_notice),
 		NET_TEST(memory__is_bounded_and_comes_back),
 		NET_TEST(discarded__ends_at_the_sender),
 		NET_TEST(lost__one_frame_of_each_number),
