@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "engine/state.h"
+#include "link/packet.h"
+
+enum { LOOK_US = 250000 }; /* between two looks for NICs that were removed */
 
 void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		     const uint8_t mac[GAMMA_MAC_LEN])
@@ -93,6 +96,17 @@ void gamma_links_count(const struct gamma_endpoint *endpoint)
 {
 	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
 		endpoint->rails[r].link->ops->count(endpoint->rails[r].link);
+}
+
+/* By a NIC that was removed nothing is sent or comes, so nothing else would notice that it is back.
+ */
+void gamma_links_look_for_nics(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	if (now < endpoint->nics_at)
+		return;
+	endpoint->nics_at = now + LOOK_US * GAMMA_NS_PER_US;
+	for (uint8_t r = 0; r < endpoint->local.rail_count; r++)
+		gamma_packet_look_for_nic(gamma_links_of_rail(endpoint, r));
 }
 
 uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail)

@@ -117,9 +117,18 @@ static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_l
 	return false;
 }
 
+static uint32_t stalls_of(const struct gamma_endpoint *endpoint, uint8_t rail)
+{
+	return rail ? endpoint->rails[rail].stalls : endpoint->stalls[0];
+}
+
+/* One that has taken a frame since is there again. */
 static bool are_all_removed(const struct gamma_endpoint *endpoint)
 {
-	return endpoint->rails_removed == (1u << endpoint->local.rail_count) - 1;
+	for (uint8_t r = 0; r < endpoint->local.rail_count; r++)
+		if (!(endpoint->rails_removed >> r & 1) || !stalls_of(endpoint, r))
+			return false;
+	return true;
 }
 
 /* One of several NICs was removed. Flows that know no other way than the first have ended. */
@@ -145,9 +154,9 @@ static void give_up_rail(struct gamma_endpoint *endpoint, uint8_t rail)
 static GAMMA_NOINLINE void leave_rail(struct gamma_endpoint *endpoint, uint8_t rail, int error,
 				      uint64_t now)
 {
-	uint32_t stalls = rail ? endpoint->rails[rail].stalls : endpoint->stalls[0];
-
-	if (error != -ENODEV && error != -ENETDOWN && stalls < GAMMA_STALLS_MAX)
+	if (error != -ENODEV)
+		endpoint->rails_removed &= (uint8_t) ~(1u << rail);
+	if (error != -ENODEV && error != -ENETDOWN && stalls_of(endpoint, rail) < GAMMA_STALLS_MAX)
 		return;
 	gamma_rails_down(&endpoint->local, rail, now);
 	if (error == -ENODEV)

@@ -78,6 +78,7 @@ struct gamma_endpoint {
 	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, shm */
 	struct gamma_rail_link rails[GAMMA_RAILS_MAX]; /* but the first: `packet` */
 	uint8_t rails_removed;                         /* bits: their NICs are no more */
+	uint64_t nics_at;                              /* ns: when to look for them again */
 	struct gamma_alias **aliases;                  /* NULL: one rail */
 	int64_t clock_offset; /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	uint64_t clock_read;  /* ns: when that was read */

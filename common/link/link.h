@@ -26,8 +26,8 @@ struct gamma_link_ops {
 	 * frame could not leave now, and *error is the reason: -EAGAIN (try again later),
 	 * -ECONNREFUSED (no process owns that port), -EPROTO (the peer writes nonsense),
 	 * -EMSGSIZE (the NIC's MTU was lowered; the link's mtu field has the new one), -ENETDOWN
-	 * (the NIC is down: try again later), or -ENODEV (it was removed: no frame will ever
-	 * leave). */
+	 * (the NIC is down: try again later), or -ENODEV (it was removed: no frame will
+	 * leave unless a NIC of that name and address comes back). */
 	unsigned (*send)(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
 			 int *error);
 	/* Lends the oldest frame that has arrived; false: there is none. */

@@ -22,6 +22,7 @@
 
 #include "base/base.h"
 #include "link/broker.h"
+#include "link/nic_name.h"
 #include "link/packet_socket.h"
 
 enum {
@@ -34,6 +35,7 @@ enum {
 struct packet_link {
 	struct gamma_link link;
 	int ifindex;
+	struct gamma_nic_name name; /* empty: of a group, or from gammad */
 	int gammad_fd; /* open as long as the endpoint lives; -1: the socket is not from gammad */
 	uint8_t *ring;
 	size_t ring_len;             /* bytes */
@@ -112,6 +114,23 @@ static bool nic_was_removed(const struct packet_link *packet)
 	return ioctl(packet->link.fd, SIOCGIFNAME, &request) && errno == ENODEV;
 }
 
+/* A NIC whose driver was loaded anew: frames leave and arrive by it again. The kernel lets a socket
+ * without a NIC have another one. */
+static bool bind_again(struct packet_link *packet)
+{
+	struct sockaddr_ll address;
+	socklen_t len = sizeof(address);
+	int ifindex = gamma_nic_name_find(packet->link.fd, &packet->name);
+
+	if (!ifindex || getsockname(packet->link.fd, (struct sockaddr *) &address, &len))
+		return false;
+	address.sll_ifindex = ifindex;
+	if (bind(packet->link.fd, (struct sockaddr *) &address, sizeof(address)))
+		return false;
+	packet->ifindex = ifindex;
+	return true;
+}
+
 /* Why the kernel refused a frame: a link error. */
 static int refusal_error(struct packet_link *packet)
 {
@@ -119,7 +138,7 @@ static int refusal_error(struct packet_link *packet)
 	uint32_t mtu = error == EMSGSIZE ? nic_mtu(packet) : 0;
 
 	if ((error == ENXIO || error == ENODEV) && nic_was_removed(packet))
-		return -ENODEV;
+		return bind_again(packet) ? -EAGAIN : -ENODEV;
 	if (error == ENETDOWN)
 		return -ENETDOWN;
 	if (!mtu || mtu >= packet->link.mtu)
@@ -248,6 +267,19 @@ static const struct gamma_link_ops packet_ops = {
 	.close = packet_close,
 };
 
+/* The kernel tells it by the index alone. */
+void gamma_packet_look_for_nic(struct gamma_link *link)
+{
+	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
+	struct sockaddr_ll address;
+	socklen_t len = sizeof(address);
+
+	if (link->ops == &packet_ops && packet->name.text[0] &&
+	    !getsockname(link->fd, (struct sockaddr *) &address, &len) &&
+	    address.sll_ifindex != packet->ifindex)
+		bind_again(packet);
+}
+
 /* ---- opening ---- */
 
 /* The NIC passes the group's frames until the socket closes. */
@@ -360,6 +392,8 @@ int gamma_packet_open(const struct gamma_packet_attr *attr, struct gamma_stats *
 		packet_close(&packet->link);
 		return ret;
 	}
+	if (!attr->group)
+		gamma_nic_name_note(packet->link.fd, packet->ifindex, &packet->name);
 	*link = &packet->link;
 	return 0;
 }

@@ -35,5 +35,8 @@ int gamma_packet_adopt(const struct gamma_brokered *brokered, struct gamma_stats
 /* The same with a multicast group's socket from gammad. The link only receives. */
 int gamma_packet_adopt_group(const struct gamma_broker_joined *joined, int fd,
 			     struct gamma_stats *stats, struct gamma_link **link);
+/* If the NIC was removed, and is there again with another index, the link takes that. So it does
+ * when it sends. Nothing if it is another kind of link, or from gammad. */
+void gamma_packet_look_for_nic(struct gamma_link *link);
 
 #endif /* GAMMA_LINK_PACKET_H */

@@ -25,6 +25,7 @@
 #include "base/base.h"
 #include "link/icmp.h"
 #include "link/ipv6_cache.h"
+#include "link/nic_name.h"
 #include "link/train.h"
 #include "wire/ip_group.h"
 #include "wire/pseudo_mac.h"
@@ -49,6 +50,7 @@ _Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockadd
 struct udp_link {
 	struct gamma_link link;
 	struct gamma_udp_attr attr;
+	struct gamma_nic_name name;     /* of its NIC */
 	uint8_t mac[GAMMA_MAC_LEN];     /* pseudo address of this side, or the group's */
 	bool single;                    /* the kernel or the NIC refused to segment */
 	union udp_address from;         /* of the train that is lent */
@@ -188,12 +190,21 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 	return sendmsg(udp->link.fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
-/* The NIC's MTU less the headers; 0: the NIC was removed. */
-static uint32_t current_mtu(const struct udp_link *udp)
+/* The NIC's MTU less the headers; 0: the NIC was removed. One whose driver was loaded anew has
+ * another index. */
+static uint32_t current_mtu(struct udp_link *udp)
 {
 	struct ifreq request = {.ifr_ifindex = udp->attr.ifindex};
 
-	if (ioctl(udp->link.fd, SIOCGIFNAME, &request) || ioctl(udp->link.fd, SIOCGIFMTU, &request))
+	if (ioctl(udp->link.fd, SIOCGIFNAME, &request)) {
+		int ifindex = gamma_nic_name_find(udp->link.fd, &udp->name);
+
+		udp->attr.ifindex = ifindex ? ifindex : udp->attr.ifindex;
+		request = (struct ifreq){.ifr_ifindex = udp->attr.ifindex};
+		if (ioctl(udp->link.fd, SIOCGIFNAME, &request))
+			return 0;
+	}
+	if (ioctl(udp->link.fd, SIOCGIFMTU, &request))
 		return 0;
 	return (uint32_t) request.ifr_mtu - (udp->attr.ipv6 ? IPV6_OVERHEAD : IPV4_OVERHEAD);
 }
@@ -523,6 +534,7 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 		udp_close(&udp->link);
 		return ret;
 	}
+	gamma_nic_name_note(udp->link.fd, attr->ifindex, &udp->name);
 	*link = &udp->link;
 	return 0;
 }

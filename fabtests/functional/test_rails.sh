@@ -12,43 +12,11 @@
 . "$top_srcdir/fabtests/functional/api.sh"
 # shellcheck source=mpi.sh
 . "$top_srcdir/fabtests/functional/mpi.sh"
+# shellcheck source=rails.sh
+. "$top_srcdir/fabtests/functional/rails.sh"
 
 need_tool fi_pingpong fi_info jq
 long=${GAMMA_TEST_LONG:-0}
-
-# ---- what the NICs carried ----
-
-# carried NIC: frames that both hosts have sent by it.
-carried() {
-	local host sum=0
-	for host in 1 2; do
-		sum=$((sum + $(ip -n "gl-$lab_name-n0$host" -s -j link show dev "$1" |
-			jq '.[0].stats64.tx.packets')))
-	done
-	echo "$sum"
-}
-
-remember() { before=("$(carried gam0)" "$(carried gam1)"); }
-
-# shared TEXT [LEAST]: since `remember` each NIC carried so many frames.
-shared() {
-	local now0 now1 least=${2:-100}
-	now0=$(($(carried gam0) - before[0])) now1=$(($(carried gam1) - before[1]))
-	if ((now0 >= least && now1 >= least)); then
-		ok "$1: both NICs carried frames"
-	else
-		not_ok "$1: gam0 carried $now0 frames, gam1 $now1"
-	fi
-}
-
-more_than() { (($(carried "$1") > $2)); }
-
-# works_again NIC TEXT: frames pass by it, more than its probes are.
-works_again() {
-	check "$2" until_true 5 more_than "$1" $(($(carried "$1") + 500))
-}
-
-nothing_refused='all(.ring_drops + .malformed + .peer_timeouts + .resets_out == 0)'
 
 lab_up 2 --nics 2
 count_frames
@@ -77,7 +45,7 @@ client_host=node02
 
 start_exchange
 for nic in gam1 gam0; do
-	[ $nic = gam1 ] && other=gam0 || other=gam1
+	other=$(other_than $nic)
 	lab cable node01.$nic pull
 	works_again "$other" "$nic pulled: $other goes on"
 	lab cable node01.$nic plug
@@ -92,7 +60,7 @@ if ((long)); then
 	works_again gam0 "both pulled and plugged: gam0 carries frames"
 	works_again gam1 "both pulled and plugged: gam1 carries frames"
 	for nic in gam1 gam0; do
-		[ $nic = gam1 ] && other=gam0 || other=gam1
+		other=$(other_than $nic)
 		on node02 ip link set dev $nic down
 		works_again "$other" "$nic down: $other goes on"
 		on node02 ip link set dev $nic up
@@ -137,34 +105,27 @@ connect() { lab cable "node01.$1" plug; }
 go_dark() { lab impair "node01.$1" --loss 100; }
 light_up() { lab impair "node01.$1" off; }
 
-# disturb BREAK MEND: the NICs in turn, until `calm_down`.
-disturb() {
-	: >"$work/disturbing"
-	(
-		while [ -e "$work/disturbing" ]; do
-			for nic in gam0 gam1; do
-				$1 $nic
-				sleep 0.2
-				$2 $nic
-				sleep 0.2
-			done
-		done
-	) &
-	disturber=$!
-}
-
-calm_down() {
-	rm -f "$work/disturbing"
-	wait "$disturber"
-}
-
 disturb go_dark light_up
 for ((round = 0; round < (long ? 10 : 1); round++)); do
 	run "one switch or the other loses all" rma_both_ways rma_many atomic_adders
 done
 calm_down
+# Programs open endpoints meanwhile, for which the first NIC needs its cable.
+pull_or_darken() { if [ "$1" = gam1 ]; then cut_off gam1; else go_dark gam0; fi; }
+mend() { if [ "$1" = gam1 ]; then connect gam1; else light_up gam0; fi; }
+if ((long)); then
+	disturb pull_or_darken mend
+	for ((round = 0; round < 10; round++)); do
+		run "a cable is pulled, or a switch loses all" rma_sizes rma_order rma_both_ways rma_many \
+			atomic_adders
+	done
+	calm_down
+fi
 
 # ---- MPI ----
+
+remove_nic() { lab nic "node01.$1" remove; }
+restore_nic() { lab nic "node01.$1" restore; }
 
 have_endpoints() { wait_for_endpoint node01 && wait_for_endpoint node02; }
 
@@ -193,6 +154,10 @@ elif [ -e "$component" ] && ! sanitized && mpi_use openmpi4; then
 	counted "MPI while cables are pulled: NICs were doubted" 'any(.rails_doubted > 0)'
 	check "MPI has output" test -s "$work/calm"
 	check "MPI's output is unchanged" cmp "$work/calm" "$work/disturbed"
+	check "MPI while NICs are removed and return" mpi_job reloaded remove_nic restore_nic
+	counted "MPI while NICs are removed and return: NICs were used again" \
+		'any(.rails_doubted > 0 and .rails_proven > 1)'
+	check "MPI's output is unchanged then, too" cmp "$work/calm" "$work/reloaded"
 else
 	echo "Open MPI is left out: ${mpi_missing:-the component for Open MPI is not built}"
 fi

@@ -374,9 +374,47 @@ static void send__nic_removed(void **state)
 	make(&frame, &f, NULL);
 	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
 	assert_int_equal(error, -ENODEV);
-	assert_true(netns_add_nics()); /* others of that name: the link is bound to the old one */
+	assert_true(netns_add_nics());
+}
+
+/* As after its driver was loaded anew: it has another index. */
+static void send__nic_is_back(void **state)
+{
+	struct gamma_fields f = fields(1);
+	struct gamma_frame frame;
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(netns_ip("link delete g0"), 0);
+	make(&frame, &f, NULL);
 	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
 	assert_int_equal(error, -ENODEV);
+	assert_true(netns_add_nics());
+	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
+	assert_int_equal(error, -EAGAIN);
+	gamma_packet_look_for_nic(in); /* it sends nothing */
+	for (int i = 0; i < 1000 && !put(fields(2), NULL); i++)
+		usleep(1000);
+	assert_int_equal(next_number(), 2);
+}
+
+/* The name may be another NIC's by now. */
+static void send__another_nic_has_the_name(void **state)
+{
+	struct gamma_fields f = fields(1);
+	struct gamma_frame frame;
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(netns_ip("link delete g0"), 0);
+	assert_int_equal(netns_ip("link add g0 type veth peer name g1"), 0);
+	make(&frame, &f, NULL);
+	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
+	assert_int_equal(error, -ENODEV);
+	assert_int_equal(netns_ip("link delete g0"), 0);
+	assert_true(netns_add_nics());
 }
 
 /* That wakes a sleeper once, and not again and again. */
@@ -557,6 +595,8 @@ int main(void)
 		LINK_TEST(quiet__after_the_last_frame),
 		LINK_TEST(send__link_down_takes_nothing),
 		LINK_TEST(send__nic_removed),
+		LINK_TEST(send__nic_is_back),
+		LINK_TEST(send__another_nic_has_the_name),
 		LINK_TEST(arm__link_down_lets_sleep),
 		LINK_TEST(send__mtu_lowered_says_to_what),
 		LINK_TEST(send__veth_peer_with_a_smaller_mtu),

@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# NICs that come and go while endpoints use two of them: a driver that is loaded anew, so that the
+# interface has another index, `ip link set down` and up, another MAC address, another MTU. Programs
+# go on by the other NIC, with their contents right, and use the one that is back. With
+# GAMMA_TEST_LONG for each NIC of each host, many times, and during RMA, atomic operations and MPI.
+# What stands in single quotes is jq's; functions are called through check.
+# shellcheck disable=SC2016,SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+# shellcheck source=rails.sh
+. "$top_srcdir/fabtests/functional/rails.sh"
+
+need_tool jq
+long=${GAMMA_TEST_LONG:-0}
+
+index_of() { on "$1" cat "/sys/class/net/$2/ifindex"; }
+
+# reload HOST NIC: as a driver that is loaded anew; the other NIC goes on meanwhile.
+reload() {
+	local host=$1 nic=$2 index
+	index=$(index_of "$host" "$nic")
+	lab nic "$host.$nic" remove
+	works_again "$(other_than "$nic")" "$host.$nic removed: $(other_than "$nic") goes on"
+	lab nic "$host.$nic" restore
+	check "$host.$nic is back with another index" test "$(index_of "$host" "$nic")" != "$index"
+	works_again "$nic" "$host.$nic is back: it carries frames again"
+}
+
+down_and_up() { # HOST NIC
+	on "$1" ip link set dev "$2" down
+	works_again "$(other_than "$2")" "$1.$2 down: $(other_than "$2") goes on"
+	on "$1" ip link set dev "$2" up
+	works_again "$2" "$1.$2 up: it carries frames again"
+}
+
+# Frames to the address that peers know do not arrive until the NIC has it again.
+another_mac() { # HOST NIC
+	local mac
+	mac=$(on "$1" cat "/sys/class/net/$2/address")
+	on "$1" ip link set dev "$2" address 02:47:41:4d:77:77
+	works_again "$(other_than "$2")" "$1.$2 has another MAC: $(other_than "$2") goes on"
+	on "$1" ip link set dev "$2" address "$mac"
+	works_again "$2" "$1.$2 has its MAC again: it carries frames"
+}
+
+another_mtu() { # HOST NIC
+	on "$1" ip link set dev "$2" mtu 1400
+	works_again "$2" "$1.$2 has a smaller MTU: it carries frames"
+	on "$1" ip link set dev "$2" mtu 1500
+	works_again "$(other_than "$2")" "and so does $(other_than "$2")"
+}
+
+lab_up 2 --nics 2
+count_frames
+gamma_env+=("FI_GAMMA_IFACE=gam0,gam1")
+
+start_exchange
+reload node01 gam1
+reload node02 gam0
+down_and_up node01 gam0
+another_mac node02 gam1
+if ((long)); then
+	for host in node01 node02; do
+		for nic in gam0 gam1; do
+			reload $host $nic
+			down_and_up $host $nic
+			another_mac $host $nic
+			another_mtu $host $nic
+		done
+	done
+fi
+end_exchange "NICs that come and go" send_stalls
+counted "NICs were doubted and proven again" \
+	'(map(.rails_doubted) | add) >= 3 and (map(.rails_proven) | add) >= 5'
+counted "no connection was lost" "$nothing_refused"
+
+# ---- at random ----
+
+# Faults of either NIC of either host, each mended before the next, or both NICs at once.
+fault() {
+	local host=node0$((1 + RANDOM % 2)) nic=gam$((RANDOM % 2)) pause
+	pause=0.$((RANDOM % 4))$((RANDOM % 10))
+	case $((RANDOM % 6)) in
+	0) lab cable $host.$nic pull && sleep $pause && lab cable $host.$nic plug ;;
+	1) on $host ip link set dev $nic down && sleep $pause && on $host ip link set dev $nic up ;;
+	2) lab impair $host.$nic --loss 100 && sleep $pause && lab impair $host.$nic off ;;
+	3) lab nic $host.$nic remove && sleep $pause && lab nic $host.$nic restore ;;
+	4) on $host ip link set dev $nic mtu 1300 && sleep $pause &&
+		on $host ip link set dev $nic mtu 1500 ;;
+	5) lab cable $host.gam0 pull && lab cable $host.gam1 pull && sleep $pause &&
+		lab cable $host.gam0 plug && lab cable $host.gam1 plug ;;
+	esac
+}
+
+faults() { # COUNT
+	local i
+	for ((i = 0; i < $1; i++)); do
+		fault || return 1
+		sleep 0.0$((RANDOM % 10))
+	done
+}
+
+if ((long)); then
+	RANDOM=${GAMMA_TEST_SEED:-27}
+	start_exchange
+	check "faults at random, an exchange" faults 100
+	works_again gam0 "then gam0 carries frames"
+	works_again gam1 "and gam1"
+	end_exchange "faults at random" send_stalls
+	counted "faults at random: no connection was lost" "$nothing_refused"
+fi
+
+finish
