@@ -6,7 +6,7 @@
 # go on by the other NIC, with their contents right, and use the one that is back. With
 # GAMMA_TEST_LONG for each NIC of each host, many times, and during RMA, atomic operations and MPI.
 # What stands in single quotes is jq's; functions are called through check.
-# shellcheck disable=SC2016,SC2317
+# shellcheck disable=SC2016,SC2119,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=api.sh
@@ -80,27 +80,36 @@ counted "no connection was lost" "$nothing_refused"
 
 # ---- at random ----
 
-# Faults of either NIC of either host, each mended before the next, or both NICs at once.
-fault() {
-	local host=node0$((1 + RANDOM % 2)) nic=gam$((RANDOM % 2)) pause
-	pause=0.$((RANDOM % 4))$((RANDOM % 10))
-	case $((RANDOM % 6)) in
-	0) lab cable $host.$nic pull && sleep $pause && lab cable $host.$nic plug ;;
-	1) on $host ip link set dev $nic down && sleep $pause && on $host ip link set dev $nic up ;;
-	2) lab impair $host.$nic --loss 100 && sleep $pause && lab impair $host.$nic off ;;
-	3) lab nic $host.$nic remove && sleep $pause && lab nic $host.$nic restore ;;
-	4) on $host ip link set dev $nic mtu 1300 && sleep $pause &&
-		on $host ip link set dev $nic mtu 1500 ;;
-	5) lab cable $host.gam0 pull && lab cable $host.gam1 pull && sleep $pause &&
-		lab cable $host.gam0 plug && lab cable $host.gam1 plug ;;
+begin_fault() { # KIND HOST NIC
+	case $1 in
+	cable) lab cable "$2.$3" pull ;;
+	down) on "$2" ip link set dev "$3" down ;;
+	loss) lab impair "$2.$3" --loss 100 ;;
+	driver) lab nic "$2.$3" remove ;;
+	mtu) on "$2" ip link set dev "$3" mtu 1300 ;;
+	both) lab cable "$2.gam0" pull && lab cable "$2.gam1" pull ;;
 	esac
 }
 
-faults() { # COUNT
-	local i
+end_fault() { # KIND HOST NIC
+	case $1 in
+	cable) lab cable "$2.$3" plug ;;
+	down) on "$2" ip link set dev "$3" up ;;
+	loss) lab impair "$2.$3" off ;;
+	driver) lab nic "$2.$3" restore ;;
+	mtu) on "$2" ip link set dev "$3" mtu 1500 ;;
+	both) lab cable "$2.gam0" plug && lab cable "$2.gam1" plug ;;
+	esac
+}
+
+# faults COUNT: of either NIC of either host, or of both NICs at once, each mended before the next.
+faults() {
+	local i kinds=(cable down loss driver mtu both) what
 	for ((i = 0; i < $1; i++)); do
-		fault || return 1
-		sleep 0.0$((RANDOM % 10))
+		what=("${kinds[RANDOM % 6]}" "node0$((1 + RANDOM % 2))" "gam$((RANDOM % 2))")
+		begin_fault "${what[@]}" && sleep "0.$((RANDOM % 4))$((RANDOM % 10))" &&
+			end_fault "${what[@]}" || return 1
+		sleep "0.0$((RANDOM % 10))"
 	done
 }
 
