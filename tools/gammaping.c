@@ -81,7 +81,7 @@ static void usage(FILE *to)
 	      "       gammaping --help | --version\n"
 	      "  -c COUNT     round trips, 0: until interrupted (default 5)\n"
 	      "  -i SECONDS   between two round trips (default 0.2)\n"
-	      "  -I IFACE     NIC to use, by name or MAC address\n"
+	      "  -I IFACE     NIC to use, by name or MAC address, or several: eth1,eth2\n"
 	      "  -l           be the other end: answer until interrupted\n"
 	      "  -q           print failures and the summary only\n"
 	      "  -s BYTES     payload of each question (default 0)\n"
@@ -119,16 +119,13 @@ static void read_environment(struct ping *ping)
 {
 	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
 	const char *iface = getenv("FI_GAMMA_IFACE");
-	static char first[64];
 	const char *broker = getenv("FI_GAMMA_BROKER");
 	const char *link = getenv("FI_GAMMA_LINK");
 	char *end;
 	unsigned long value;
 
-	/* Of several NICs, the first one has the address. */
 	if (iface)
-		snprintf(first, sizeof(first), "%.*s", (int) strcspn(iface, ","), iface);
-	ping->iface = *first ? first : NULL;
+		rails_take_names(ping, iface);
 	ping->broker = broker && *broker ? broker : GAMMA_BROKER_PATH;
 	ping->udp = link && !strcmp(link, "udp");
 	ping->udp_allowed = !link || !strcmp(link, "any") || !strcmp(link, "auto");
@@ -151,7 +148,7 @@ static void take_option(struct ping *ping, int option)
 {
 	switch (option) {
 	case 'I':
-		ping->iface = optarg;
+		rails_take_names(ping, optarg);
 		break;
 	case 'c':
 		ping->count = whole_number('c', optarg, 1e9);
@@ -253,13 +250,13 @@ static void load_host(struct ping *ping)
 		gammaping_fail("listing the network interfaces failed: %s", strerror(-ret));
 }
 
-static const struct gamma_nic *named_nic(const struct ping *ping)
+const struct gamma_nic *gammaping_find_nic(const struct ping *ping, const char *name)
 {
 	uint8_t mac[GAMMA_MAC_LEN];
 
-	return gamma_mac_parse(ping->iface, mac)
+	return gamma_mac_parse(name, mac)
 		       ? gamma_nic_select_by_mac(ping->nics, ping->nic_count, mac)
-		       : gamma_nic_select_by_name(ping->nics, ping->nic_count, ping->iface);
+		       : gamma_nic_select_by_name(ping->nics, ping->nic_count, name);
 }
 
 static void speed_text(const struct gamma_nic *nic, char *text, size_t len)
@@ -278,7 +275,7 @@ static void step_nic(struct ping *ping)
 	char mac[GAMMA_MAC_TEXT_LEN], speed[32], why[512];
 
 	if (ping->iface)
-		ping->nic = named_nic(ping);
+		ping->nic = gammaping_find_nic(ping, ping->iface);
 	else if (ping->peer.nic)
 		ping->nic = ping->peer.nic;
 	else
@@ -356,9 +353,7 @@ static void step_name(struct ping *ping, int resolved, const char *why)
 static void open_links(struct ping *ping)
 {
 	const uint32_t most = (uint32_t) gamma_min(ping->nic->mtu, UINT16_MAX) - GAMMA_HEADER_LEN;
-	int ret = ping->udp            ? links_open_udp(ping)
-		  : ping->through_slot ? links_open_slot(ping)
-				       : links_open_nic(ping);
+	int ret = links_open(ping);
 
 	if (ret)
 		gammaping_fail("%s: cannot open a link: %s", ping->nic->name, strerror(-ret));
@@ -593,7 +588,7 @@ static void step_slot(struct ping *ping)
 
 /* ---- MTU ---- */
 
-static bool passes(struct ping *ping, uint32_t mtu)
+bool gammaping_passes(struct ping *ping, uint32_t mtu)
 {
 	struct lookup_answer answer;
 
@@ -612,7 +607,7 @@ static void step_mtu(struct ping *ping)
 
 	if (ping->same_host)
 		return;
-	if (passes(ping, mtu)) {
+	if (gammaping_passes(ping, mtu)) {
 		if (own == theirs)
 			gammaping_say(ping, "mtu", true, "frames of %u bytes pass", mtu);
 		else
@@ -624,7 +619,7 @@ static void step_mtu(struct ping *ping)
 	if (gammaping_interrupted)
 		return;
 	ping->failed = true;
-	if (mtu > GAMMA_SAFE_MTU && passes(ping, GAMMA_SAFE_MTU))
+	if (mtu > GAMMA_SAFE_MTU && gammaping_passes(ping, GAMMA_SAFE_MTU))
 		gammaping_say(
 			ping, "mtu", false,
 			"frames of %u bytes do not pass, those of %u do: set the MTU of the switch "
@@ -761,6 +756,7 @@ static int walk(struct ping *ping, int resolved, const char *why)
 		step_slot(ping);
 		step_mtu(ping);
 	}
+	rails_step(ping);
 	return step_round_trips(ping);
 }
 
@@ -783,5 +779,6 @@ int main(int argc, char **argv)
 	if (ping.udp && !ping.peer.port)
 		ping.peer.port = PING_UDP_PORT;
 	step_nic(&ping);
+	rails_find_nics(&ping);
 	return ping.listen ? listen_run(&ping) : walk(&ping, resolved, why);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What gammaping's files share: the steps and their state (gammaping.c; over UDP udp_walk.c),
- * requests and answers on the wire (lookup.c), the links (links.c, udp_link.c), the other end
- * (listen.c).
+ * requests and answers on the wire (lookup.c), the links (links.c, udp_link.c), the NICs of an
+ * endpoint with several (rails.c), the other end (listen.c).
  */
 #ifndef GAMMAPING_H
 #define GAMMAPING_H
@@ -17,10 +17,11 @@
 #include "shm/shm.h"
 
 struct lookup_answer {
-	uint8_t op;             /* enum gamma_lookup_op */
-	uint16_t port;          /* of the endpoint that answers */
-	uint32_t tenant;        /* its user */
-	struct gamma_addr addr; /* FOUND: its address */
+	uint8_t op;                    /* enum gamma_lookup_op */
+	uint16_t port;                 /* of the endpoint that answers */
+	uint32_t tenant;               /* its user */
+	struct gamma_addr addr;        /* FOUND: its address */
+	struct gamma_rails_list rails; /* ditto: its NICs; count 0: one, or an older release */
 };
 
 /* Where the other end listens over UDP if no port is given: nobody can be asked for a list. */
@@ -52,6 +53,9 @@ struct ping {
 	struct gamma_nic *nics;
 	size_t nic_count;
 	const struct gamma_nic *nic;
+	const char *more_names; /* of the NICs behind it, from a comma on; NULL: none */
+	const struct gamma_nic *more[GAMMA_RAILS_MAX - 1];
+	unsigned more_count;
 	struct gamma_link *packet;
 	struct gamma_shm *shm;
 	struct gamma_stats stats;
@@ -81,6 +85,11 @@ void gammaping_say(const struct ping *ping, const char *step, bool ok, const cha
 	__attribute__((format(printf, 4, 5)));
 void gammaping_hint(const char *text);
 
+/* The NIC with that name or MAC address; NULL: there is none. */
+const struct gamma_nic *gammaping_find_nic(const struct ping *ping, const char *name);
+/* Whether frames of so many bytes reach the endpoint that was found. */
+bool gammaping_passes(struct ping *ping, uint32_t mtu);
+
 /* links.c: whether gammad gives out slots on the NIC to this user. */
 bool links_may_have_slot(const struct ping *ping);
 /* Of this host: none is set up, it does not run, it runs. */
@@ -90,6 +99,8 @@ enum ping_gammad links_find_gammad(const struct ping *ping);
 int links_open_nic(struct ping *ping);
 int links_open_slot(struct ping *ping);
 int links_make_epoch(struct ping *ping);
+/* The one of these that fits. */
+int links_open(struct ping *ping);
 /* udp_link.c: the same, over UDP. */
 int links_open_udp(struct ping *ping);
 
@@ -104,6 +115,11 @@ void udp_walk_mtu(struct ping *ping);
 int lookup_send(struct ping *ping, uint16_t port, uint32_t payload);
 /* The next answer to the latest request; false: none until then (ns) or before an interrupt. */
 bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer);
+
+/* rails.c: the first of several names is the NIC; the NICs of the others; the step. */
+void rails_take_names(struct ping *ping, const char *names);
+void rails_find_nics(struct ping *ping);
+void rails_step(struct ping *ping);
 
 /* listen.c: answers until interrupted; returns the exit status. */
 int listen_run(const struct ping *ping);

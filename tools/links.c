@@ -99,3 +99,10 @@ int links_open_slot(struct ping *ping)
 	ret = gamma_packet_adopt(&brokered, &ping->stats, &ping->packet);
 	return ret ? ret : gamma_shm_open(&shm, &ping->stats, &ping->shm);
 }
+
+int links_open(struct ping *ping)
+{
+	if (ping->udp)
+		return links_open_udp(ping);
+	return ping->through_slot ? links_open_slot(ping) : links_open_nic(ping);
+}

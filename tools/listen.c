@@ -94,6 +94,12 @@ static struct gamma_endpoint *open_listener(const struct ping *ping)
 	int ret;
 
 	memcpy(attr.mac, ping->nic->mac, GAMMA_MAC_LEN);
+	attr.more_count = ping->more_count;
+	for (unsigned i = 0; i < ping->more_count; i++) {
+		attr.more[i].ifindex = ping->more[i]->ifindex;
+		attr.more[i].mtu = ping->more[i]->mtu;
+		memcpy(attr.more[i].mac, ping->more[i]->mac, GAMMA_MAC_LEN);
+	}
 	ret = gamma_endpoint_create(&attr, &listener, NULL, &endpoint);
 	if (ret == -EADDRINUSE)
 		gammaping_fail("%s: port %u is in use by another process: choose another or none",

@@ -69,6 +69,10 @@ static bool is_answer(const struct ping *ping, const struct gamma_arrival *arriv
 		return false;
 	if (fields.op == GAMMA_LOOKUP_FOUND)
 		memcpy(&answer->addr, payload, sizeof(answer->addr));
+	if (fields.op == GAMMA_LOOKUP_FOUND &&
+	    fields.payload_len >= GAMMA_ADDR_LEN + sizeof(answer->rails))
+		memcpy(&answer->rails, payload + GAMMA_ADDR_LEN, sizeof(answer->rails));
+	answer->rails.count = (uint8_t) gamma_min(answer->rails.count, GAMMA_RAILS_MAX);
 	return true;
 }
 

@@ -71,12 +71,30 @@ void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_lin
 	send_answer(endpoint, link, mac, &fields, NULL);
 }
 
+/* What FOUND says. A question that is as long as that learns the endpoint's NICs, too: no answer is
+ * longer than its question, so that it cannot be used to flood others. */
+struct found {
+	struct gamma_addr addr;
+	struct gamma_rails_list rails;
+} __attribute__((packed));
+
+static uint16_t fill_found(const struct gamma_local *local, const struct gamma_fields *asked,
+			   struct found *found)
+{
+	found->addr = local->addr;
+	gamma_ipv6_names_show_addr(&found->addr);
+	if (local->rail_count <= 1 || asked->payload_len < sizeof(*found))
+		return sizeof(found->addr);
+	gamma_rails_list(local, &found->rails);
+	return sizeof(*found);
+}
+
 static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			  const struct gamma_arrival *arrival, const struct gamma_fields *asked)
 {
 	const struct gamma_local *local = &endpoint->local;
 	bool entitled = asked->tenant == local->tenant;
-	struct gamma_addr own = local->addr;
+	struct found found;
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_LOOKUP,
 		.op = entitled ? GAMMA_LOOKUP_FOUND : GAMMA_LOOKUP_OTHER_TENANT,
@@ -85,16 +103,15 @@ static void answer_lookup(struct gamma_endpoint *endpoint, struct gamma_link *li
 		.src_epoch = entitled ? local->epoch : GAMMA_EPOCH_ANY,
 		.dst_epoch = asked->src_epoch,
 		.seq = asked->seq,
-		.payload_len = entitled ? GAMMA_ADDR_LEN : 0,
+		.payload_len = entitled ? fill_found(local, asked, &found) : 0,
 	};
 
-	gamma_ipv6_names_show_addr(&own);
 	endpoint->local.stats.lookups_in++;
 	if (entitled && (local->limits.payload_crc || asked->flags & GAMMA_FLAG_WANT_CRC)) {
 		fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
-		fields.payload_crc = gamma_crc32c(0, &own, GAMMA_ADDR_LEN);
+		fields.payload_crc = gamma_crc32c(0, &found, fields.payload_len);
 	}
-	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &fields, &own);
+	send_answer(endpoint, link, gamma_dispatch_sender(arrival), &fields, &found);
 }
 
 /* Over IPv6 an endpoint answers from its own address. */

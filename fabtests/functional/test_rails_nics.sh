@@ -58,6 +58,44 @@ lab_up 2 --nics 2
 count_frames
 gamma_env+=("FI_GAMMA_IFACE=gam0,gam1")
 
+# ---- gammaping ----
+
+ping_tool=$abs_top_builddir/tools/gammaping
+pings() { # STATUS PATTERN [OPTION...] PEER: from node01
+	local status=0
+	on node01 "$ping_tool" -c 1 "${@:3}" 7001 >"$work/ping.out" 2>&1 || status=$?
+	cat "$work/ping.out"
+	[ "$status" = "$1" ] && grep -Eq -- "$2" "$work/ping.out"
+}
+listen() { # [OPTION...]
+	start listener node02 120 "$ping_tool" -l "$@" 7001
+	wait_for_line listener '^listening on' 5
+}
+
+check "gammaping listens on two NICs" listen
+check "it shows each NIC" \
+	pings 0 '^rail +ok +2: gam1 reaches 02:47:41:4d:01:02, frames of 1500 bytes' node02
+check "and the first one" grep -Eq '^rail +ok +1: gam0 reaches 02:47:41:4d:00:02' "$work/ping.out"
+check "with one NIC it names the other of the peer" \
+	pings 0 '^rail +ok +2: 02:47:41:4d:01:02 there; no NIC .* -I gam0,NIC' -I gam0 node02
+lab impair node02.gam1 --loss 100
+check "a NIC that does not reach its peer" \
+	pings 1 '^rail +failed +2: gam1 does not reach 02:47:41:4d:01:02' node02
+lab impair node02.gam1 off
+stop listener
+if ((long)); then
+	check "gammaping listens on one NIC" listen -I gam0
+	check "then the second one is not used" \
+		pings 0 '^rail +ok +the endpoint there has 1 NIC, so gam1 is not used' node02
+	stop listener
+	check "gammaping listens on two NICs over UDP" listen -u
+	check "it shows each NIC over UDP" \
+		pings 0 "^rail +ok +2: gam1 reaches 10[.]" -u "$(data_ip 2)"
+	stop listener
+fi
+
+# ---- one after the other ----
+
 start_exchange
 reload node01 gam1
 reload node02 gam0

@@ -152,6 +152,33 @@ static void list__that_is_forged_replaces_nothing(void **state)
 	assert_int_equal(net_stats(net, 1)->stray, 0);
 }
 
+/* Bytes that the answer to a LOOKUP with so long a payload has behind its header. */
+static uint64_t found_len(uint16_t asked)
+{
+	static const uint8_t zeros[128];
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_LOOKUP, GAMMA_LOOKUP_ASK);
+	uint64_t before = net_stats(net, 1)->bytes_out;
+
+	fields.dst_epoch = GAMMA_EPOCH_ANY;
+	fields.payload_len = asked;
+	net_forge(net, 0, 1, &fields, zeros);
+	net_run(net, MS);
+	return net_stats(net, 1)->bytes_out - before - GAMMA_ETH_LEN - GAMMA_HEADER_LEN;
+}
+
+static void list__in_the_answer_to_a_question_as_long(void **state)
+{
+	const uint16_t both = GAMMA_ADDR_LEN + sizeof(struct gamma_rails_list);
+
+	(void) state;
+	assert_int_equal(found_len(0), GAMMA_ADDR_LEN);
+	assert_int_equal(found_len(both - 1), GAMMA_ADDR_LEN);
+	assert_int_equal(found_len(both), both);
+	assert_int_equal(found_len(both + 1), both);
+	net->nodes[1].ep.local.rail_count = 1;
+	assert_int_equal(found_len(both), GAMMA_ADDR_LEN);
+}
+
 static void flag__no_flow_begins_by_another_rail(void **state)
 {
 	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, GAMMA_OP_SEND);
@@ -446,6 +473,7 @@ int main(void)
 		RAILS_TEST(validate__a_peer_with_one_nic_has_one_rail),
 		RAILS_TEST(validate__the_second_has_an_mtu_of_its_own),
 		RAILS_TEST(list__of_equal_or_no_addresses_is_malformed),
+		RAILS_TEST(list__in_the_answer_to_a_question_as_long),
 		RAILS_TEST(list__that_is_forged_replaces_nothing),
 		RAILS_TEST(flag__no_flow_begins_by_another_rail),
 		RAILS_TEST(choose__long_messages_leave_by_both),
