@@ -5,6 +5,10 @@
 # test_api.sh and test_api_impaired.sh after lib.sh.
 api=$abs_top_builddir/fabtests/functional/gamma-api
 [ -x "$api" ] || bail "$api is not built (make check builds it)"
+# What ends an exchange, and where its programs write their counters: other users' programs do not
+# see that folder.
+enough=$work/enough
+stats=$work/stats
 read -ra wrap <<<"${GAMMA_TEST_WRAP:-}"
 slow=$((${#wrap[@]} > 0 ? 10 : 1))
 mapfile -t all < <("$api" -l)
@@ -97,7 +101,7 @@ what_was_seen() { # COUNTER...
 exchange() {
 	local text=$1 mib=$2
 	shift 2
-	rm -f "$work/stats" "$work/enough"
+	rm -f "$work/stats" "$enough"
 	if pair -p 7777 60 env GAMMA_API_MIB="$mib" "$api" 7777 exchange -- \
 		env GAMMA_API_MIB="$mib" "$api" -c "$(mgt 1)" 7777 exchange; then
 		ok "$text: $(what_was_seen "$@")"
@@ -109,10 +113,10 @@ exchange() {
 # start_exchange [VARIABLE=VALUE...]: one that lasts until `enough`; both are at it on return.
 start_exchange() {
 	local name
-	rm -f "$work/stats" "$work/enough"
-	start server node01 60 env "$@" GAMMA_API_ENOUGH="$work/enough" "$api" 7777 exchange
+	rm -f "$work/stats" "$enough"
+	start server node01 60 "${wrap[@]}" env "$@" GAMMA_API_ENOUGH="$enough" "$api" 7777 exchange
 	wait_for_port node01 7777 10 || bail "the server does not listen"
-	start client "$client_host" 60 env "$@" GAMMA_API_ENOUGH="$work/enough" \
+	start client "$client_host" 60 "${wrap[@]}" env "$@" GAMMA_API_ENOUGH="$enough" \
 		"$api" -c "$(mgt 1)" 7777 exchange
 	for name in client server; do
 		wait_for_line $name ready 10 || bail "the two do not find each other"
@@ -124,9 +128,10 @@ start_exchange() {
 end_exchange() {
 	local text=$1 status=0
 	shift
-	touch "$work/enough"
+	touch "$enough"
 	wait_end client || status=1
 	wait_end server || status=1
+	[ "$stats" = "$work/stats" ] || cp "$stats" "$work/stats"
 	if [ "$status" -eq 0 ] && grep -q '^verified' "$work/client.out" &&
 		grep -q '^verified' "$work/server.out"; then
 		ok "$text: $(what_was_seen "$@")"
@@ -150,7 +155,7 @@ loses_peer() {
 
 end_lost() { # NAME...
 	local name
-	touch "$work/enough"
+	touch "$enough"
 	for name; do
 		wait_end "$name" || not_ok "the $name's end" "$work/$name.out"
 	done
