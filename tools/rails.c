@@ -148,7 +148,11 @@ void rails_step(struct ping *ping)
 	if (list->count > 1)
 		say_rail(ping, ping, 1, passing_mtu(ping, ntohs(list->rails[0].mtu)), ns);
 	for (unsigned r = 1; r < list->count; r++) {
-		if (r <= ping->more_count)
+		if (list->udp >> r & 1)
+			gammaping_say(ping, "rail", true,
+				      "%u: UDP port %u of %s, for long messages; not tried", r + 1,
+				      ping->found.port, udp_walk_ip(list->rails[r].mac).text);
+		else if (r <= ping->more_count)
 			check_rail(ping, r + 1, &list->rails[r]);
 		else
 			gammaping_say(

@@ -66,6 +66,13 @@ void gamma_aliases_set(struct gamma_local *local, struct gamma_flow *flow, uint8
 	*to = alias;
 }
 
+bool gamma_aliases_is(const struct gamma_flow *flow, uint8_t rail, const uint8_t mac[GAMMA_MAC_LEN])
+{
+	const struct gamma_alias *alias = gamma_peer(flow)->aliases[rail];
+
+	return alias && !memcmp(alias->mac, mac, GAMMA_MAC_LEN);
+}
+
 void gamma_aliases_drop(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
 	for (unsigned rail = 0; endpoint->aliases && rail < GAMMA_RAILS_MAX; rail++) {

@@ -3,6 +3,7 @@
 #ifndef GAMMA_ENGINE_ALIASES_H
 #define GAMMA_ENGINE_ALIASES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "wire/address.h"
@@ -27,6 +28,9 @@ void gamma_aliases_fini(struct gamma_endpoint *endpoint);
  * memory they stay unknown, and the rail is not used. */
 void gamma_aliases_set(struct gamma_local *local, struct gamma_flow *flow, uint8_t rail,
 		       const uint8_t mac[GAMMA_MAC_LEN]);
+/* Whether frames come from that address by that rail of the flow's peer. */
+bool gamma_aliases_is(const struct gamma_flow *flow, uint8_t rail,
+		      const uint8_t mac[GAMMA_MAC_LEN]);
 /* The flow is about to be freed. */
 void gamma_aliases_drop(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 struct gamma_flow *gamma_aliases_find(const struct gamma_endpoint *endpoint,

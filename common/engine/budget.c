@@ -92,7 +92,9 @@ void gamma_budget_open(struct gamma_endpoint *endpoint, const struct gamma_endpo
 		gamma_credit_pool_set_budget(&endpoint->local.pool, 0);
 		return;
 	}
-	budget->least = attr->budget * (1 + attr->more_count);
+	budget->least = attr->budget;
+	for (unsigned i = 0; i < attr->more_count; i++)
+		budget->least += attr->more[i].udp ? 0 : attr->budget; /* the same NIC */
 	budget->speed = attr->speed;
 	/* Without memory for the page the pool keeps its own budget. */
 	budget->share = gamma_budget_page_open(attr->mac, now);

@@ -368,6 +368,20 @@ static void warn_translated(struct gamma_endpoint *endpoint, const struct gamma_
 		gamma_flow_addr_name(&from, name));
 }
 
+bool gamma_dispatch_is_named(const struct gamma_endpoint *endpoint, uint8_t rail,
+			     const struct gamma_arrival *arrival)
+{
+	const uint8_t *sender = gamma_dispatch_sender(arrival);
+	const struct gamma_flow *flow;
+	struct gamma_header header;
+
+	if (arrival->len < GAMMA_ETH_LEN + sizeof(header))
+		return false;
+	memcpy(&header, arrival->frame + GAMMA_ETH_LEN, sizeof(header));
+	flow = gamma_peers_find(endpoint, sender, ntohs(header.src_port), ntohl(header.src_epoch));
+	return flow && header.flags & GAMMA_FLAG_RAIL && gamma_aliases_is(flow, rail, sender);
+}
+
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now)
 {

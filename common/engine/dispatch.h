@@ -37,6 +37,11 @@ static inline uint64_t gamma_dispatch_arrival_time(const struct gamma_endpoint *
 void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		    const struct gamma_arrival *arrival, uint64_t now);
 
+/* A frame that came by a rail over UDP, which beside raw ones is for named peers alone: whether it
+ * is from the address and port that its flow's peer has named by raw frames. */
+bool gamma_dispatch_is_named(const struct gamma_endpoint *endpoint, uint8_t rail,
+			     const struct gamma_arrival *arrival);
+
 /* The offending frame's epochs and number come back: only its sender, at mac, can use them.
  * counts: it is an error, and so counted in resets_out. */
 void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,

@@ -107,6 +107,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	gamma_message_local_init(&endpoint->messages, &addr, attr.tenant, &attr.limits,
 				 gamma_links_least_slots(endpoint));
 	gamma_links_begin(endpoint, &attr);
+	endpoint->train = gamma_links_train(endpoint);
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.random = random;
 	endpoint->local.limits.random_start = true;

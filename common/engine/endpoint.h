@@ -28,6 +28,7 @@ struct gamma_endpoint_nic {
 	uint8_t mac[GAMMA_MAC_LEN];
 	uint32_t mtu;     /* bytes */
 	const char *name; /* in the page of counters; NULL: none */
+	bool udp; /* over UDP, though the first link is raw: the MAC is a pseudo MAC address */
 };
 
 struct gamma_endpoint_attr {
@@ -39,7 +40,8 @@ struct gamma_endpoint_attr {
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;               /* of the NIC, bytes */
-	/* The NICs behind the first one: its other rails. Not of best-effort endpoints. */
+	/* The NICs behind the first one: its other rails. Not of best-effort endpoints. One of them
+	 * may be the first one again, over UDP. */
 	struct gamma_endpoint_nic more[GAMMA_RAILS_MAX - 1];
 	unsigned more_count;
 	uint8_t prefix; /* of UDP: bits of the IP address that name the subnet */

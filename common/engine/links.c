@@ -11,13 +11,14 @@
 enum { LOOK_US = 250000 }; /* between two looks for NICs that were removed */
 
 void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
-		     const uint8_t mac[GAMMA_MAC_LEN])
+		     const uint8_t mac[GAMMA_MAC_LEN], bool udp)
 {
 	struct gamma_local *local = &endpoint->local;
 	struct gamma_own_rail *own = &local->own_rails[local->rail_count];
 
 	memcpy(own->mac, mac, GAMMA_MAC_LEN);
 	own->mtu = link->mtu;
+	local->rails_udp |= (uint8_t) (udp << local->rail_count);
 	local->limits.rail_mtu = (uint32_t) gamma_max(local->limits.rail_mtu, link->mtu);
 	if (local->rail_count)
 		endpoint->rails[local->rail_count].link = link;
@@ -29,9 +30,10 @@ void gamma_links_begin(struct gamma_endpoint *endpoint, const struct gamma_endpo
 	if (!attr->more_count)
 		return;
 	endpoint->local.alias = gamma_aliases_set;
-	gamma_links_add(endpoint, endpoint->packet, attr->mac);
+	gamma_links_add(endpoint, endpoint->packet, attr->mac, false);
 	for (unsigned i = 0; i < attr->more_count; i++)
-		gamma_links_add(endpoint, endpoint->rails[1 + i].link, attr->more[i].mac);
+		gamma_links_add(endpoint, endpoint->rails[1 + i].link, attr->more[i].mac,
+				attr->more[i].udp);
 }
 
 uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link)
@@ -75,20 +77,82 @@ uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gam
 	return 0;
 }
 
-bool gamma_links_wait(const struct gamma_endpoint *endpoint)
+static bool is_udp_rail(const struct gamma_endpoint *endpoint, uint8_t rail)
 {
-	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
-		if (!gamma_link_is_quiet(endpoint->rails[r].link))
-			return true;
-	return false;
+	return endpoint->local.rails_udp >> rail & 1;
 }
 
-bool gamma_links_arm(const struct gamma_endpoint *endpoint)
+/* One that looks idle is looked at now and then; the clock is read for that only every few polls.
+ */
+static bool is_time(const struct gamma_rail_link *link)
+{
+	return link->idle < GAMMA_LINKS_IDLE ||
+	       (link->skipped % GAMMA_LINKS_SKIP == 0 && gamma_now() >= link->look_at);
+}
+
+bool gamma_links_wait(struct gamma_endpoint *endpoint)
+{
+	bool any = false;
+
+	for (uint8_t r = 1; r < endpoint->local.rail_count; r++) {
+		struct gamma_rail_link *link = &endpoint->rails[r];
+
+		link->skipped++;
+		link->due = link->due || (is_udp_rail(endpoint, r) && is_time(link));
+		any |= gamma_links_is_due(endpoint, r);
+	}
+	return any;
+}
+
+bool gamma_links_is_due(const struct gamma_endpoint *endpoint, uint8_t rail)
+{
+	const struct gamma_rail_link *link = &endpoint->rails[rail];
+
+	if (!is_udp_rail(endpoint, rail))
+		return !gamma_link_is_quiet(gamma_links_of_rail(endpoint, rail));
+	return link->due && (!endpoint->local.deferred.flow || link->skipped > GAMMA_LINKS_DEFER);
+}
+
+void gamma_links_looked(struct gamma_endpoint *endpoint, uint8_t rail, unsigned taken)
+{
+	struct gamma_rail_link *link = &endpoint->rails[rail];
+
+	link->due = false;
+	link->skipped = 0;
+	link->idle = taken ? 0 : (uint32_t) gamma_min(link->idle + 1, GAMMA_LINKS_IDLE);
+	if (link->idle == GAMMA_LINKS_IDLE)
+		link->look_at = gamma_now() + GAMMA_LINKS_LOOK_US * GAMMA_NS_PER_US;
+}
+
+static void look_soon(struct gamma_endpoint *endpoint, uint32_t times)
+{
+	for (uint8_t r = 1; r < endpoint->local.rail_count; r++)
+		endpoint->rails[r].idle =
+			(uint32_t) gamma_min(endpoint->rails[r].idle, GAMMA_LINKS_IDLE - times);
+}
+
+void gamma_links_expect(struct gamma_endpoint *endpoint)
+{
+	look_soon(endpoint, GAMMA_LINKS_EXPECT);
+}
+
+unsigned gamma_links_train(const struct gamma_endpoint *endpoint)
+{
+	unsigned train = endpoint->packet->train;
+
+	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
+		train = (unsigned) gamma_max(train, endpoint->rails[r].link->train);
+	return train;
+}
+
+/* What wakes the caller is looked at in the next poll. */
+bool gamma_links_arm(struct gamma_endpoint *endpoint)
 {
 	bool any = false;
 
 	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
 		any |= endpoint->rails[r].link->ops->arm(endpoint->rails[r].link);
+	look_soon(endpoint, 1);
 	return any;
 }
 

@@ -86,6 +86,7 @@ static int open_udp(const struct gamma_endpoint_attr *attr, struct gamma_stats *
 		.tenant = attr->tenant,
 		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
 		.ifindex = attr->ifindex,
+		.ethertype = attr->ethertype,
 	};
 
 	if (ipv4)
@@ -207,7 +208,7 @@ static int open_first(struct gamma_endpoint *endpoint, struct gamma_endpoint_att
 
 /* ---- all NICs ---- */
 
-/* The link of another NIC, in the way in which the first one's was opened. */
+/* The link of another NIC, in the way in which the first one's was opened; UDP takes no gammad. */
 static int open_rail(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr,
 		     struct gamma_endpoint_nic *nic, struct gamma_rail_link *rail)
 {
@@ -218,7 +219,9 @@ static int open_rail(struct gamma_endpoint *endpoint, const struct gamma_endpoin
 	own.mtu = nic->mtu;
 	own.brokered = NULL;
 	memcpy(own.mac, nic->mac, GAMMA_MAC_LEN);
-	if (endpoint->broker) {
+	if (nic->udp)
+		own.link = GAMMA_LINK_UDP;
+	if (endpoint->broker && !nic->udp) {
 		ret = open_brokered_link(endpoint, &own, &rail->link, &rail->port_fd);
 		memcpy(nic->mac, own.mac, GAMMA_MAC_LEN);
 		return ret;

@@ -25,7 +25,7 @@ static void count_out(struct gamma_stats *stats, const struct gamma_frame *frame
 /* Frames of one flow before the next one's turn: as many as leave with one call. */
 static unsigned turn_of(const struct gamma_endpoint *endpoint)
 {
-	const unsigned train = endpoint->packet->train;
+	const unsigned train = endpoint->train;
 
 	return gamma_likely(!train) ? GAMMA_FLOW_TURN : train;
 }
@@ -33,7 +33,7 @@ static unsigned turn_of(const struct gamma_endpoint *endpoint)
 /* Frames that fit in a burst: whole trains. */
 static unsigned burst_size(const struct gamma_endpoint *endpoint)
 {
-	const unsigned train = endpoint->packet->train;
+	const unsigned train = endpoint->train;
 
 	return gamma_likely(!train) ? GAMMA_BURST : GAMMA_BURST / train * train;
 }
@@ -52,7 +52,7 @@ static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *f
 			return true;
 		/* In a train the few frames that a bounded flow may send cost little more than one.
 		 */
-		if (gamma_unlikely(flow->tx.bounded) && !endpoint->packet->train)
+		if (gamma_unlikely(flow->tx.bounded) && !endpoint->train)
 			break;
 	}
 	/* Its turn is over: it goes behind the others. */
@@ -253,6 +253,20 @@ static bool send_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	return gamma_output_account(endpoint, link, same_host, count, sent, error, now);
 }
 
+/* What the peer will answer over UDP: acknowledgements of what leaves there, and the bytes that it
+ * is asked for. */
+static bool asks_for_udp(const struct gamma_endpoint *endpoint, const struct gamma_frame *frames,
+			 unsigned count)
+{
+	if (endpoint->local.rails_udp >> frames->rail & 1)
+		return true;
+	for (unsigned i = 0; i < count; i++)
+		if (frames[i].kind == GAMMA_KIND_DATA &&
+		    (frames[i].op == GAMMA_OP_ACCEPT || frames[i].op == GAMMA_OP_READ))
+			return true;
+	return false;
+}
+
 /* The burst's frames leave by several rails: those in a row by the same one together. What a rail
  * does not take goes back to its flow. */
 static void send_by_rails(struct gamma_endpoint *endpoint, unsigned count, uint64_t now)
@@ -274,6 +288,8 @@ static void send_by_rails(struct gamma_endpoint *endpoint, unsigned count, uint6
 			continue;
 		}
 		sent = link->ops->send(link, &burst[first], end - first, &error);
+		if (endpoint->local.rails_udp && asks_for_udp(endpoint, &burst[first], end - first))
+			gamma_links_expect(endpoint);
 		account_frames(endpoint, link, false, &burst[first], end - first, sent, error, now);
 		if (sent < end - first)
 			refused |= (uint8_t) (1u << rail);
@@ -322,7 +338,7 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 static unsigned send_budget(const struct gamma_endpoint *endpoint)
 {
 	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->packet->frame_ns + 1);
-	const unsigned train = endpoint->packet->train;
+	const unsigned train = endpoint->train;
 
 	if (gamma_unlikely(train))
 		return (GAMMA_SEND_BUDGET + train - 1) / train * train;

@@ -57,6 +57,49 @@ static unsigned receive_link(struct gamma_endpoint *endpoint, struct gamma_link 
 	return taken;
 }
 
+/* Over UDP, beside raw rails: frames of long messages, from those alone who have said by raw frames
+ * where they would come from. */
+static unsigned receive_named(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			      uint64_t *now)
+{
+	struct gamma_arrival arrival = {.behind = false};
+	unsigned taken = 0;
+
+	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
+		taken++;
+		if (!*now)
+			*now = gamma_now();
+		gamma_lending_begin(endpoint, &arrival);
+		if (gamma_likely(gamma_dispatch_is_named(endpoint, endpoint->local.rail, &arrival)))
+			gamma_dispatch(endpoint, link, &arrival, *now);
+		else
+			endpoint->local.stats.stray++;
+		if (gamma_unlikely(gamma_lending_end(endpoint, link)))
+			break;
+		link->ops->release(link);
+		if (arrival.alone && arrival.behind) /* as in receive_link */
+			break;
+	}
+	gamma_links_looked(endpoint, endpoint->local.rail, taken);
+	return taken;
+}
+
+static unsigned receive_rail(struct gamma_endpoint *endpoint, uint8_t rail, uint64_t *now)
+{
+	struct gamma_link *link = gamma_links_of_rail(endpoint, rail);
+	uint64_t probes = endpoint->local.stats.probes_in;
+	unsigned taken;
+
+	endpoint->local.rail = rail;
+	if (endpoint->local.rails_udp >> rail & 1)
+		return receive_named(endpoint, link, now);
+	taken = receive_link(endpoint, link, now);
+	/* A peer that asks by one rail asks by all: an answer that comes late is a sign of loss. */
+	if (endpoint->local.stats.probes_in != probes)
+		gamma_links_expect(endpoint);
+	return taken;
+}
+
 /* One rail after the other. What the first frame of one has deferred is processed before another
  * one's come. */
 static unsigned receive_rails(struct gamma_endpoint *endpoint, uint64_t *now)
@@ -64,15 +107,13 @@ static unsigned receive_rails(struct gamma_endpoint *endpoint, uint64_t *now)
 	unsigned taken = 0;
 
 	for (uint8_t r = 0; r < endpoint->local.rail_count; r++) {
-		struct gamma_link *link = gamma_links_of_rail(endpoint, r);
 		uint64_t read = 0;
 
-		if (gamma_link_is_quiet(link))
+		if (r ? !gamma_links_is_due(endpoint, r) : gamma_link_is_quiet(endpoint->packet))
 			continue;
 		read = gamma_fastpath_process_any(endpoint);
 		*now = read ? read : *now;
-		endpoint->local.rail = r;
-		taken += receive_link(endpoint, link, now);
+		taken += receive_rail(endpoint, r, now);
 		if (endpoint->lending.lent)
 			break;
 	}
@@ -220,7 +261,7 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	if (!endpoint->lending.lent && gamma_engine_progress_network_waits(endpoint)) {
 		endpoint->messages.arriving_bytes = 0;
 		taken = receive_network(endpoint, &now);
-		if (gamma_unlikely(endpoint->messages.arriving_bytes) && !endpoint->packet->train)
+		if (gamma_unlikely(endpoint->messages.arriving_bytes) && !endpoint->train)
 			gamma_rx_moderation_plan(&endpoint->moderation, &endpoint->messages, taken,
 						 now);
 	}

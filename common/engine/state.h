@@ -44,6 +44,8 @@ struct gamma_endpoint {
 	struct gamma_endpoint_handlers handlers;
 	void *context;
 	struct gamma_link *packet;
+	unsigned train; /* full frames that leave in one call by the link with the longest trains;
+			 * 0: none has trains */
 	struct gamma_shm *shm;
 	struct gamma_list groups; /* struct gamma_group */
 	int groups_fd;            /* epoll of their sockets; -1: none was joined */

@@ -33,8 +33,11 @@ static void name_rails(struct gamma_stats_page *page, const struct gamma_endpoin
 
 	for (unsigned r = 0; r <= attr->more_count; r++) {
 		const char *name = r ? attr->more[r - 1].name : attr->page_nic;
+		const char *suffix = r && attr->more[r - 1].udp ? "-udp" : "";
+		size_t room = sizeof(page->rails[r].nic) - 1 - strlen(suffix);
 
-		snprintf(page->rails[r].nic, sizeof(page->rails[r].nic), "%s", name ? name : "");
+		snprintf(page->rails[r].nic, sizeof(page->rails[r].nic), "%.*s%s", (int) room,
+			 name ? name : "", suffix);
 	}
 }
 

@@ -43,6 +43,7 @@ struct gamma_own_rail {
 	/* Counters; the first one's frames are what the endpoint has sent by no other. */
 	uint64_t frames_out, bytes_out, retransmissions; /* the owner's */
 	uint64_t doubts, returns; /* times a flow ceased to use it, and used it again */
+	bool silent_reported;     /* that peers never answer on it */
 };
 
 /* What a frame on the fast path brought besides its message, which has been delivered already:
@@ -86,6 +87,7 @@ struct gamma_local {
 	uint8_t rail_count;         /* own NICs; 0 or 1: one, and own_rails is not used */
 	uint8_t rail;               /* by which the frame came that is dispatched now */
 	uint8_t rails_busy;         /* bits: their links take no frame now; the owner sets them */
+	uint8_t rails_udp; /* bits: they are over UDP, beside raw ones, for long messages */
 	struct gamma_own_rail own_rails[GAMMA_RAILS_MAX];
 	struct gamma_rails_list list; /* of own_rails, as it leaves */
 	/* The owner's: frames from that MAC address by that rail are of this flow. */

@@ -17,6 +17,7 @@
 
 #include "base/mac.h"
 #include "flow/flow.h"
+#include "wire/pseudo_mac.h"
 
 enum {
 	SHIFT_MAX = 12,      /* doublings of a wait */
@@ -26,6 +27,8 @@ enum {
 	DOUBTED_IDLE_S = 4,  /* ditto when it has never answered, or nothing is said for long */
 	UNPROVEN_TRIES = 8,  /* probes until then */
 	IDLE_S = 10,         /* so long */
+	IPV4_LOOPBACK = 127, /* first byte of an IPv4 address: this host; */
+	IPV4_GROUPS = 224,   /* ditto, from here on: groups and others that are no host's */
 };
 
 static bool is_usable(const struct gamma_rails *rails, unsigned r)
@@ -146,20 +149,31 @@ static uint64_t shortest_rtt(struct gamma_flow *flow, unsigned r)
 	return rtt ? rtt : flow->rails->rail[r].probe_rtt;
 }
 
+/* Beside raw ones. */
+static bool is_udp(const struct gamma_local *local, unsigned r)
+{
+	return local->rails_udp >> r & 1;
+}
+
+/* What is ordered: a raw rail is always better for it than one over UDP. */
+static bool is_better(struct gamma_flow *flow, unsigned r, unsigned than)
+{
+	if (!is_usable(flow->rails, than))
+		return true;
+	if (is_udp(flow->local, r) != is_udp(flow->local, than))
+		return is_udp(flow->local, than);
+	return shortest_rtt(flow, r) && 4 * shortest_rtt(flow, r) < 3 * shortest_rtt(flow, than);
+}
+
 /* What is ordered takes the rail with the shortest round trip. It changes for a clear gain only. */
 static void choose_ordered(struct gamma_flow *flow)
 {
 	struct gamma_rails *rails = flow->rails;
 	unsigned best = flow->rail;
 
-	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
-		if (!is_usable(rails, r) || r == best)
-			continue;
-		if (!is_usable(rails, best) ||
-		    (shortest_rtt(flow, r) &&
-		     4 * shortest_rtt(flow, r) < 3 * shortest_rtt(flow, best)))
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (is_usable(rails, r) && r != best && is_better(flow, r, best))
 			best = r;
-	}
 	flow->rail = (uint8_t) best;
 	gamma_rails_use(flow, flow->rail);
 }
@@ -179,17 +193,30 @@ void gamma_rails_polled(struct gamma_flow *flow)
 	gamma_rails_use(flow, flow->rail);
 }
 
+/* Bits: rails that take a long message's frames now. Over UDP they leave in trains: while such a
+ * rail takes them, raw ones do not. */
+static uint8_t rails_of_long(const struct gamma_flow *flow)
+{
+	uint8_t free = 0;
+
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
+		if (is_usable(flow->rails, r))
+			free |= (uint8_t) (1u << r);
+	free &= (uint8_t) ~flow->local->rails_busy;
+	return free & flow->local->rails_udp ? free & flow->local->rails_udp : free;
+}
+
 /* The rail on which one more frame would be through first. */
 static uint8_t least_loaded(const struct gamma_flow *flow)
 {
 	const struct gamma_rails *rails = flow->rails;
 	uint64_t least = UINT64_MAX;
-	uint8_t best = flow->rail;
+	uint8_t best = flow->rail, candidates = rails_of_long(flow);
 
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
 		uint64_t time = (rails->rail[r].in_flight + 1) * frame_time(rails, r);
 
-		if (is_usable(rails, r) && !(flow->local->rails_busy >> r & 1) && time < least) {
+		if (candidates >> r & 1 && time < least) {
 			least = time;
 			best = r;
 		}
@@ -501,19 +528,31 @@ void gamma_rails_list(const struct gamma_local *local, struct gamma_rails_list *
 {
 	memset(list, 0, sizeof(*list));
 	list->count = local->rail_count;
+	list->udp = local->rails_udp;
 	for (unsigned r = 0; r < local->rail_count; r++) {
 		memcpy(list->rails[r].mac, local->own_rails[r].mac, GAMMA_MAC_LEN);
 		list->rails[r].mtu = htons((uint16_t) local->own_rails[r].mtu);
 	}
 }
 
+/* A host's address: no group, and not this host itself. */
+static bool is_pseudo_address(const uint8_t mac[GAMMA_MAC_LEN])
+{
+	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(mac);
+
+	return ipv4 && ipv4[0] > 0 && ipv4[0] < IPV4_GROUPS && ipv4[0] != IPV4_LOOPBACK;
+}
+
 static bool is_sane(const struct gamma_rails_list *list)
 {
-	if (!list->count || list->count > GAMMA_RAILS_MAX)
+	if (!list->count || list->count > GAMMA_RAILS_MAX || list->udp & 1 ||
+	    list->udp >> list->count)
 		return false;
 	for (unsigned r = 1; r < list->count; r++) {
 		if (!gamma_mac_is_unicast(list->rails[r].mac) ||
 		    ntohs(list->rails[r].mtu) < GAMMA_LEAST_MTU)
+			return false;
+		if (list->udp >> r & 1 && !is_pseudo_address(list->rails[r].mac))
 			return false;
 		for (unsigned before = 0; before < r; before++)
 			if (!memcmp(list->rails[r].mac, list->rails[before].mac, GAMMA_MAC_LEN))
@@ -537,7 +576,7 @@ static void enter_address(struct gamma_flow *flow, uint8_t r, const struct gamma
 	flow->local->alias(flow->local, flow, r, rail->mac);
 }
 
-/* False: the list is not valid. */
+/* False: the list is not valid. A raw rail and one over UDP are no pair. */
 static bool enter_list(struct gamma_flow *flow, const struct gamma_fields *fields,
 		       const uint8_t *payload, bool proven)
 {
@@ -551,7 +590,8 @@ static bool enter_list(struct gamma_flow *flow, const struct gamma_fields *field
 	if (proven)
 		flow->rails->count = (uint8_t) gamma_min(list.count, flow->local->rail_count);
 	for (unsigned r = 1; r < gamma_min(list.count, flow->local->rail_count); r++)
-		enter_address(flow, r, &list.rails[r], proven);
+		if ((list.udp >> r & 1) == is_udp(flow->local, r))
+			enter_address(flow, r, &list.rails[r], proven);
 	return true;
 }
 
@@ -562,7 +602,8 @@ bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *field
 	uint8_t rail = flow->local->rail;
 
 	if (fields->op == GAMMA_PROBE_RAILS) {
-		if (!enter_list(flow, fields, payload, false)) {
+		/* Where a peer's UDP rail is, its raw frames say. */
+		if (!is_udp(flow->local, rail) && !enter_list(flow, fields, payload, false)) {
 			flow->local->stats.malformed++;
 			return true;
 		}
@@ -585,6 +626,8 @@ static void try_rails(struct gamma_flow *flow, uint64_t now)
 	struct gamma_rails *rails = flow->rails;
 
 	for (uint8_t r = 1; r < rails->count; r++) {
+		if (!rails->rail[r].proven)
+			continue;
 		rails->rail[r].state = GAMMA_RAIL_UNPROVEN;
 		rails->rail[r].since = now;
 		gamma_rails_want_probe(flow, r);
@@ -613,7 +656,11 @@ static void begin_to_use(struct gamma_flow *flow, uint8_t r)
 	rail->frame_ns = 0;
 	flow->local->stats.rails_proven++;
 	own->returns += returns;
-	if (returns && !--own->doubted)
+	if (!returns || --own->doubted)
+		return;
+	if (is_udp(flow->local, r))
+		gamma_warn("UDP is used again: peers answer on it");
+	else
 		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) is used again: "
 			   "peers answer on it",
 			   r + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
@@ -662,7 +709,7 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 	bool of_list = rails->asking && fields->seq == rails->ask;
 
 	if (fields->op == GAMMA_ACK_RAILS) {
-		if (!of_list)
+		if (!of_list || is_udp(flow->local, r))
 			return true;
 		if (!enter_list(flow, fields, payload, true)) {
 			flow->local->stats.malformed++;
@@ -704,6 +751,37 @@ bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq)
 
 /* ---- doubt ---- */
 
+static void warn_udp(const struct gamma_local *local)
+{
+	gamma_warn("UDP port %u does not reach a peer, raw Ethernet does: long messages take that, "
+		   "which is slower; allow this port in the firewalls of both hosts",
+		   local->port);
+}
+
+static void warn_doubt(const struct gamma_local *local, uint8_t r)
+{
+	const struct gamma_own_rail *own = &local->own_rails[r];
+
+	if (is_udp(local, r)) {
+		warn_udp(local);
+		return;
+	}
+	gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) does not reach "
+		   "a peer, another one does: frames take that; check cable, switch port "
+		   "and `ip link`",
+		   r + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
+		   own->mac[5]);
+}
+
+/* It has never answered: a firewall may be in the way. */
+static void warn_silent(struct gamma_local *local, uint8_t r)
+{
+	if (!is_udp(local, r) || local->own_rails[r].silent_reported)
+		return;
+	local->own_rails[r].silent_reported = true;
+	warn_udp(local);
+}
+
 /* Its frames leave by other rails. */
 static void doubt_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
@@ -716,11 +794,7 @@ static void doubt_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	flow->local->stats.rails_doubted++;
 	own->doubts++;
 	if (!own->doubted++)
-		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) does not reach "
-			   "a peer, another one does: frames take that; check cable, switch port "
-			   "and `ip link`",
-			   r + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
-			   own->mac[5]);
+		warn_doubt(flow->local, r);
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
 		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
@@ -754,6 +828,8 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		return;
 	}
 	rail->unanswered++;
+	if (rail->state == GAMMA_RAIL_UNPROVEN && rail->unanswered == UNPROVEN_TRIES)
+		warn_silent(flow->local, r);
 	if (is_usable(flow->rails, r) && other_is_usable(flow->rails, r)) {
 		if (is_overtaken(flow->rails, r) && ++rail->overtaken >= GAMMA_RAIL_TRIES) {
 			doubt_rail(flow, r, now);

@@ -384,8 +384,8 @@ static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	}
 	memcpy(head, udp->mac, GAMMA_MAC_LEN);
 	memcpy(head + GAMMA_MAC_LEN, udp->peer, GAMMA_MAC_LEN);
-	head[12] = GAMMA_ETHERTYPE >> 8;
-	head[13] = GAMMA_ETHERTYPE & 0xff;
+	head[12] = (uint8_t) (udp->attr.ethertype >> 8);
+	head[13] = (uint8_t) udp->attr.ethertype;
 	gamma_train_lend(&udp->train, head, arrival);
 	return true;
 }

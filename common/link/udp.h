@@ -17,6 +17,7 @@ struct gamma_udp_attr {
 	uint32_t tenant;            /* user id: frames of others are dropped, except for LOOKUP */
 	uint32_t mtu;               /* bytes of a datagram's payload, as the NIC's MTU allows */
 	int ifindex;                /* of the NIC */
+	uint16_t ethertype;         /* of the headers that frames have above the link */
 };
 
 /* Opens a UDP link. Returns 0 or a negative errno; -EADDRINUSE: another socket has the port. */

@@ -32,6 +32,8 @@ struct gamma_nic {
 	bool udp;                   /* of a list for UDP: nic/udp.h */
 	bool ipv6;                  /* ditto, and its address there is an IPv6 address */
 	uint8_t prefix;             /* bits of the address that name the subnet, of such a list */
+	bool has_udp;               /* of a list for raw Ethernet and UDP together: nic/udp.h */
+	uint8_t udp_mac[GAMMA_MAC_LEN]; /* ditto: the pseudo MAC address of its IPv4 address */
 	const char *reason; /* why it cannot be used, printed after its name; NULL: usable */
 
 	/* Input for reason. */

@@ -166,6 +166,38 @@ int gamma_nic_udp_convert(struct gamma_nic *nics, size_t count, enum gamma_nic_u
 	return ret;
 }
 
+static void add_to_raw(struct gamma_nic *nic, const struct candidate *best)
+{
+	nic->has_udp = true;
+	nic->prefix = best->prefix;
+	if (best->rank)
+		gamma_pseudo_mac_make(best->ip.bytes, nic->udp_mac);
+	/* What keeps it from raw Ethernet is said first. */
+	if (!nic->reason)
+		nic->reason = judge(nic, best->rank, GAMMA_NIC_UDP_IPV4);
+}
+
+int gamma_nic_udp_add(struct gamma_nic *nics, size_t count)
+{
+	struct addresses addresses = {nics, count, GAMMA_NIC_UDP_IPV4,
+				      calloc(count + 1, sizeof(struct candidate))};
+	int ret = addresses.best ? read_addresses(&addresses) : -ENOMEM;
+
+	for (size_t i = 0; !ret && i < count; i++)
+		add_to_raw(&nics[i], &addresses.best[i]);
+	free(addresses.best);
+	return ret;
+}
+
+void gamma_nic_udp_twin(const struct gamma_nic *nic, struct gamma_nic *twin)
+{
+	*twin = *nic;
+	twin->udp = true;
+	twin->has_udp = false;
+	twin->mtu -= GAMMA_UDP_OVERHEAD;
+	memcpy(twin->mac, nic->udp_mac, GAMMA_MAC_LEN);
+}
+
 int gamma_nic_udp_find_owner(const struct gamma_ip *ip, uint8_t mac[GAMMA_MAC_LEN], int *ifindex)
 {
 	uint8_t real[GAMMA_MAC_LEN];

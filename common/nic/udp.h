@@ -27,6 +27,12 @@ enum gamma_nic_udp_choice {
  * one is preferred to a temporary one, and that to a link-local one. 0 or a negative errno. */
 int gamma_nic_udp_convert(struct gamma_nic *nics, size_t count, enum gamma_nic_udp_choice choice);
 
+/* As they are for raw Ethernet, and over UDP as well: those that have no IPv4 address cannot be
+ * used. 0 or a negative errno. */
+int gamma_nic_udp_add(struct gamma_nic *nics, size_t count);
+/* The same NIC of such a list as UDP sees it. */
+void gamma_nic_udp_twin(const struct gamma_nic *nic, struct gamma_nic *twin);
+
 /* As gamma_arp_nd_resolve: the pseudo MAC of an IP address, also behind a gateway, and the NIC that
  * leads to it. -EEXIST: another IPv6 address has the same. */
 int gamma_nic_udp_resolve(const struct gamma_ip *ip, int timeout_ms, uint8_t mac[GAMMA_MAC_LEN],

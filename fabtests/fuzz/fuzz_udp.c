@@ -243,7 +243,8 @@ static struct gamma_link *open_link(const struct net *net, bool ipv6)
 	struct gamma_udp_attr attr = {.ipv6 = ipv6,
 				      .port = net->nodes[0].ep.local.port,
 				      .tenant = net->nodes[0].ep.local.tenant,
-				      .mtu = 1472};
+				      .mtu = 1472,
+				      .ethertype = GAMMA_ETHERTYPE};
 	struct gamma_link *link;
 
 	ip_of(0, ipv6, attr.ip);

@@ -195,7 +195,8 @@ static void check_flow_rails(struct node *node, const struct gamma_flow *flow)
 	if (flow->state != GAMMA_FLOW_OPEN || !flow->heard_of || !flow->rails)
 		return;
 	for (unsigned r = 0; r < both; r++)
-		if (flow->rails->rail[r].state != GAMMA_RAIL_USABLE)
+		if (((config->udp[node->index] ^ config->udp[peer]) >> r & 1) == 0 &&
+		    flow->rails->rail[r].state != GAMMA_RAIL_USABLE)
 			sim_fail(node->sim, "node %u does not use its NIC %u toward node %u again",
 				 node->index, r, peer);
 }

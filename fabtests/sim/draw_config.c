@@ -2,7 +2,7 @@
 /* Draws the hosts and the network of a run, and the chances of faults. */
 #include "draw_plan.h"
 
-enum { NODES_MAX = 64 };
+enum { NODES_MAX = 64, UDP_OVERHEAD = 28 };
 
 /* ---- hosts and network ---- */
 
@@ -78,6 +78,22 @@ static void draw_ports(struct plan *plan)
 	plan->config.ports = percent(&own, 30);
 }
 
+/* In half of these runs some are over UDP, of most hosts, and have room for the longer headers. */
+static void draw_udp_rails(struct plan *plan, unsigned most)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x510e527f};
+	struct sim_config *config = &plan->config;
+	unsigned first = 1 + (unsigned) (dice(&own) % (most - 1));
+
+	if (!percent(&own, 50))
+		return;
+	for (unsigned i = 0; i < config->nodes; i++)
+		config->udp[i] = percent(&own, 85) ? (uint8_t) ((1u << most) - (1u << first)) : 0;
+	for (unsigned r = first; r < most; r++)
+		config->rails[r].mtu =
+			(config->rails[r].mtu ? config->rails[r].mtu : config->mtu) - UDP_OVERHEAD;
+}
+
 /* In one run in eight hosts have several NICs, whose networks differ in rate, delay and MTU. Flows
  * are forgotten sooner, so that some are. */
 static void draw_rails(struct plan *plan)
@@ -101,6 +117,7 @@ static void draw_rails(struct plan *plan)
 		};
 	config->forget = 6 * SIM_SEC;
 	plan->rails = most;
+	draw_udp_rails(plan, most);
 }
 
 void draw_config(struct plan *plan)

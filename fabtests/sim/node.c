@@ -94,11 +94,17 @@ static void dispatch(struct nic *nic, const struct gamma_arrival *arrival, bool 
 {
 	struct node *node = nic->node;
 
-	if (first && gamma_fastpath_receive(&node->ep, arrival))
+	if (first && !(node->ep.local.rails_udp >> nic->rail & 1) &&
+	    gamma_fastpath_receive(&node->ep, arrival))
 		return;
 	if (node->ep.local.deferred.flow)
 		gamma_flow_process_deferred(&node->ep.local, node->sim->now);
 	node->ep.local.refused_data = false;
+	if (node->ep.local.rails_udp >> nic->rail & 1 &&
+	    !gamma_dispatch_is_named(&node->ep, (uint8_t) nic->rail, arrival)) {
+		node->ep.local.stats.stray++;
+		return;
+	}
 	gamma_dispatch(&node->ep, &nic->link, arrival, node->sim->now);
 	/* What a slow rail carries holds up what a fast one has brought: as much as may be kept. */
 	if (node->ep.local.refused_data && node->ep.local.rail_count > 1 &&
@@ -298,10 +304,13 @@ static void begin_rails(struct node *node, const uint8_t *first)
 	if (gamma_aliases_init(&node->ep))
 		abort();
 	memcpy(mac, first, sizeof(mac));
-	gamma_links_add(&node->ep, &node->nics[0].link, mac);
+	gamma_links_add(&node->ep, &node->nics[0].link, mac, false);
 	for (unsigned r = 1; r < config->nics[node->index]; r++) {
+		bool udp = config->udp[node->index] >> r & 1;
+
+		mac[1] = udp ? GAMMA_PSEUDO_MAC_1 : 0;
 		mac[2] = (uint8_t) r;
-		gamma_links_add(&node->ep, &node->nics[r].link, mac);
+		gamma_links_add(&node->ep, &node->nics[r].link, mac, udp);
 	}
 }
 

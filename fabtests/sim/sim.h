@@ -86,6 +86,7 @@ struct sim_config {
 	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
 	uint64_t steps_max;              /* events: more is a livelock */
 	uint8_t nics[SIM_NODES_MAX];     /* of a host; 0: one */
+	uint8_t udp[SIM_NODES_MAX]; /* ditto: bits of those that are over UDP, beside raw ones */
 	struct sim_rail rails[SIM_RAILS_MAX]; /* by place; the first is not used but for loss */
 };
 

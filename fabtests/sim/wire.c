@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "link/train.h"
+#include "wire/pseudo_mac.h"
 
 /* Preamble, frame check sequence and gap of a frame on the cable; the shortest one. */
 enum { FRAMING = 24, SHORTEST = 60 };
@@ -232,6 +233,37 @@ static size_t frame_len(const struct gamma_frame *frame)
 	return len;
 }
 
+/* A frame made when the raw path carried larger ones leaves whole by a NIC that carries it. */
+static bool raw_takes(const struct gamma_flow *flow, const struct frame *frame)
+{
+	return flow->rails->rail[0].state == GAMMA_RAIL_USABLE && !(flow->local->rails_busy & 1) &&
+	       frame->fields.payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path_mtu.mtu;
+}
+
+/* Bytes that have a place at the receiver, or a frame that is sent once more. */
+static bool may_leave_over_udp(const struct frame *frame, const struct gamma_frame *from)
+{
+	return frame->fields.op == GAMMA_OP_BULK || frame->fields.op == GAMMA_OP_REPLY ||
+	       from->part || frame->fields.flags & GAMMA_FLAG_AGAIN;
+}
+
+/* Raw frames go to raw NICs, and over UDP, beside a raw NIC that takes them, only what may come in
+ * any order. */
+static void check_kind(const struct nic *nic, const struct frame *frame,
+		       const struct gamma_frame *from)
+{
+	const struct node *node = nic->node;
+	bool udp = node->sim->config.udp[node->index] >> nic->rail & 1;
+
+	if ((frame->bytes[1] == GAMMA_PSEUDO_MAC_1) != udp)
+		sim_fail(node->sim, "node %u sent a frame by NIC %u to one of the other kind",
+			 node->index, nic->rail);
+	if (udp && frame->fields.kind == GAMMA_KIND_DATA && raw_takes(from->flow, frame) &&
+	    !may_leave_over_udp(frame, from))
+		sim_fail(node->sim, "node %u sent a short message by NIC %u, over UDP", node->index,
+			 nic->rail);
+}
+
 /* A frame that was gathered. */
 static void transmit_frame(struct nic *nic, struct frame *frame, const struct gamma_frame *from)
 {
@@ -251,6 +283,8 @@ static void transmit_frame(struct nic *nic, struct frame *frame, const struct ga
 	note_message(frame, from);
 	if (gamma_codec_parse(frame->bytes, len, &frame->fields) != GAMMA_OK)
 		sim_fail(sim, "node %u sent a malformed frame", node->index);
+	if (nic->rail)
+		check_kind(nic, frame, from);
 	nic->nic_free = gamma_max(nic->nic_free, sim->now) + wire_time(len, nic_rate(nic));
 	sim->totals.kinds[frame->fields.kind & 15][frame->fields.op & 15]++;
 	digest_frame(sim, frame, nic->nic_free);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/pseudo_mac.h"
+
 enum { TENANT = 1000, NS_PER_BYTE = 1 };
 
 struct wire_frame {
@@ -438,12 +440,13 @@ static void add_second_nic(struct node *node, const uint8_t *first)
 
 	memcpy(mac, first, sizeof(mac));
 	assert_int_equal(gamma_aliases_init(&node->ep), 0);
-	gamma_links_add(&node->ep, &node->link, mac);
+	gamma_links_add(&node->ep, &node->link, mac, false);
 	node->second = node->link;
 	node->second.ops = &second_ops;
 	node->second.mtu = options->second_mtu ? options->second_mtu : options->mtu;
+	mac[1] = options->second_udp ? GAMMA_PSEUDO_MAC_1 : mac[1];
 	mac[2] = 1;
-	gamma_links_add(&node->ep, &node->second, mac);
+	gamma_links_add(&node->ep, &node->second, mac, options->second_udp);
 }
 
 static void node_init(struct net *net, unsigned index)
@@ -771,6 +774,20 @@ static void check_credit(struct node *node)
 	node->granted = pool->granted;
 }
 
+/* Over UDP, beside a raw rail, only named peers are heard. */
+static void dispatch(struct node *node, const struct gamma_arrival *arrival)
+{
+	struct gamma_local *local = &node->ep.local;
+
+	local->rail = rail_of(node->net, arrival->frame);
+	if (local->rails_udp >> local->rail & 1 &&
+	    !gamma_dispatch_is_named(&node->ep, local->rail, arrival))
+		local->stats.stray++;
+	else
+		gamma_dispatch(&node->ep, node->ep.shm ? &node->ep.shm->link : &node->link, arrival,
+			       node->net->now);
+}
+
 static void progress(struct node *node)
 {
 	struct net *net = node->net;
@@ -779,9 +796,7 @@ static void progress(struct node *node)
 
 	arrival.behind = false;
 	while (node->link.ops->next(&node->link, &arrival)) {
-		local->rail = rail_of(net, arrival.frame);
-		gamma_dispatch(&node->ep, node->ep.shm ? &node->ep.shm->link : &node->link,
-			       &arrival, net->now);
+		dispatch(node, &arrival);
 		node->link.ops->release(&node->link);
 		check_credit(node);
 	}

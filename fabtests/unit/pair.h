@@ -58,6 +58,7 @@ struct net_options {
 	unsigned nics;            /* of every node: 0 or 1: one; 2 */
 	uint32_t second_mtu;      /* bytes, of the second NIC */
 	uint64_t second_latency;  /* ns, by the second NICs */
+	bool second_udp;          /* they are the first ones over UDP */
 };
 
 struct net;

@@ -71,6 +71,31 @@ static void convert__gives_a_nic_its_first_address(void **state)
 	assert_ptr_equal(gamma_nic_select_default(nics, count, NULL), nic);
 }
 
+static void add__leaves_a_nic_raw(void **state)
+{
+	static const uint8_t pseudo[GAMMA_MAC_LEN] = {2, 4, 10, 1, 2, 3};
+	const struct gamma_nic *nic;
+	struct gamma_nic twin;
+
+	(void) state;
+	netns_needed();
+	gamma_nic_list_free(nics);
+	assert_int_equal(gamma_nic_list(&nics, &count), 0);
+	assert_int_equal(gamma_nic_udp_add(nics, count), 0);
+	nic = gamma_nic_select_by_name(nics, count, "g0");
+	assert_null(nic->reason);
+	assert_true(nic->has_udp);
+	assert_false(nic->udp);
+	assert_int_equal(nic->mtu, 9000);
+	gamma_nic_udp_twin(nic, &twin);
+	assert_memory_equal(twin.mac, pseudo, GAMMA_MAC_LEN);
+	assert_int_equal(twin.mtu, 9000 - GAMMA_UDP_OVERHEAD);
+	assert_int_equal(twin.ifindex, nic->ifindex);
+	assert_true(twin.udp && !twin.has_udp);
+	nic = gamma_nic_select_by_name(nics, count, "g1");
+	assert_string_equal(nic->reason, "has no IPv4 address: give it one with `ip address add`");
+}
+
 static void convert__leaves_out_what_has_no_address(void **state)
 {
 	(void) state;
@@ -190,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(convert__gives_a_nic_its_first_address),
 		TEST(convert__leaves_out_what_has_no_address),
+		TEST(add__leaves_a_nic_raw),
 		TEST(convert__ipv6_of_a_nic_without_ipv4),
 		TEST(convert__ipv6_link_local_as_the_last_resort),
 		TEST(resolve__ipv6_holds_the_address),

@@ -5,6 +5,7 @@
  */
 #include "sides.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -170,6 +171,117 @@ static void open__a_peer_with_one_nic(void **state)
 	assert_int_equal(second_rail(A, FAR)->state, GAMMA_RAIL_NONE);
 }
 
+/* ---- one NIC, raw and over UDP ---- */
+
+static const uint8_t udp0[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 1};
+static const uint8_t udp1[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 2};
+
+static struct gamma_endpoint_attr raw_and_udp(unsigned which)
+{
+	struct gamma_endpoint_attr attr = side_attr(which);
+
+	attr.more_count = 1;
+	attr.more[0].ifindex = attr.ifindex;
+	attr.more[0].mtu = attr.mtu - 28;
+	attr.more[0].udp = true;
+	memcpy(attr.more[0].mac, which == FAR ? udp1 : udp0, GAMMA_MAC_LEN);
+	return attr;
+}
+
+static void open_raw_and_udp(void)
+{
+	netns_needed();
+	netns_ip("addr replace 10.1.0.1/24 dev g0");
+	netns_ip("addr replace 10.1.0.2/24 dev g1");
+	for (unsigned which = A; which <= FAR; which += FAR - A) {
+		struct gamma_endpoint_attr attr = raw_and_udp(which);
+
+		gamma_endpoint_destroy(sides[which].ep);
+		assert_int_equal(gamma_endpoint_create(&attr, &side_handlers, &sides[which],
+						       &sides[which].ep),
+				 0);
+	}
+	exchange(A, FAR, 64);
+	until_second_is(GAMMA_RAIL_USABLE);
+}
+
+static void udp__its_rail_has_the_same_port_and_no_ring(void **state)
+{
+	const struct gamma_endpoint *ep;
+
+	(void) state;
+	open_raw_and_udp();
+	ep = sides[A].ep;
+	assert_int_equal(ep->local.rails_udp, 2);
+	assert_memory_equal(gamma_endpoint_addr(ep)->mac, mac0, GAMMA_MAC_LEN);
+	assert_memory_equal(ep->local.own_rails[1].mac, udp0, GAMMA_MAC_LEN);
+	assert_int_equal(ep->train, ep->rails[1].link->train);
+	assert_true(ep->train > 1);
+	assert_int_equal(ep->packet->train, 0);
+}
+
+static void udp__its_port_may_be_taken(void **state)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(4242)};
+	struct gamma_endpoint_attr attr;
+	struct gamma_endpoint *ep;
+	int fd;
+
+	(void) state;
+	open_raw_and_udp();
+	attr = raw_and_udp(A);
+	attr.port = 4242;
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *) &address, sizeof(address)), 0);
+	assert_int_equal(gamma_endpoint_create(&attr, &side_handlers, NULL, &ep), -EADDRINUSE);
+	close(fd);
+}
+
+static void udp__long_messages_leave_in_trains(void **state)
+{
+	struct gamma_endpoint_rail before[GAMMA_RAILS_MAX], after[GAMMA_RAILS_MAX];
+	uint64_t calls;
+
+	(void) state;
+	open_raw_and_udp();
+	gamma_endpoint_rails(sides[A].ep, before);
+	calls = side_stats(A)->send_calls;
+	for (unsigned i = 0; i < 8; i++)
+		exchange(A, FAR, LONG);
+	gamma_endpoint_rails(sides[A].ep, after);
+	assert_in_range(after[1].bytes_out - before[1].bytes_out, 8 * (LONG - LONG / 8),
+			UINT64_MAX);
+	assert_in_range(side_stats(A)->send_calls - calls, 1,
+			(after[1].frames_out - before[1].frames_out) / 2);
+	assert_int_equal(side_stats(A)->rails_doubted, 0);
+	assert_int_equal(side_stats(FAR)->stray, 0);
+	assert_string_equal(sides[A].cause, "");
+}
+
+static void udp__is_not_heard_unless_named(void **state)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET};
+	const struct gamma_addr *addr;
+	uint64_t stray;
+	uint8_t byte[64] = {0};
+	int fd;
+
+	(void) state;
+	open_raw_and_udp();
+	addr = gamma_endpoint_addr(sides[FAR].ep);
+	memcpy(&to.sin_addr, udp1 + 2, 4);
+	to.sin_port = addr->port;
+	stray = side_stats(FAR)->stray;
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	for (unsigned i = 0; i < 4; i++)
+		sendto(fd, byte, sizeof(byte), 0, (struct sockaddr *) &to, sizeof(to));
+	for (unsigned i = 0; i < 8; i++)
+		exchange(A, FAR, LONG);
+	assert_int_equal(side_stats(FAR)->stray, stray + 4);
+	assert_int_equal(side_stats(FAR)->malformed, 0);
+	close(fd);
+}
+
 /* ---- sleeping ---- */
 
 static void fds__one_for_each_nic(void **state)
@@ -239,6 +351,10 @@ int main(void)
 		OPEN_TEST(open__not_without_the_second_nic),
 		OPEN_TEST(open__best_effort_endpoints_have_one),
 		OPEN_TEST(open__a_peer_with_one_nic),
+		OPEN_TEST(udp__its_rail_has_the_same_port_and_no_ring),
+		OPEN_TEST(udp__its_port_may_be_taken),
+		OPEN_TEST(udp__long_messages_leave_in_trains),
+		OPEN_TEST(udp__is_not_heard_unless_named),
 		OPEN_TEST(fds__one_for_each_nic),
 		OPEN_TEST(down__the_other_one_carries_all),
 		OPEN_TEST(down__the_first_one_too),

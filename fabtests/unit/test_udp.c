@@ -82,6 +82,7 @@ static struct gamma_udp_attr attr(uint8_t host)
 		.ip = {10, 1, 0, host},
 		.port = PORT,
 		.mtu = 1472,
+		.ethertype = GAMMA_ETHERTYPE,
 		.ifindex = (int) if_nametoindex("g0"),
 	};
 

@@ -7,6 +7,7 @@
 #include "gamma.h"
 #include "iface_list.h"
 #include "nic/coalesce_hint.h"
+#include "nic/udp.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -175,6 +176,8 @@ static int find_nics(struct gamma_domain *domain, const char *name)
 			GAMMA_WARN(DOMAIN, "%s: %s %s; used as soon as it has one\n", name,
 				   list.nics[i]->name, list.nics[i]->reason);
 	}
+	if (domain->nic.has_udp)
+		gamma_nic_udp_twin(&domain->nic, &domain->more[domain->more_count++]);
 	gamma_nic_list_free(nics);
 	return 0;
 }
@@ -262,7 +265,7 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return ret;
 	}
 	tell_hint(domain->nic.name);
-	for (unsigned i = 0; i < domain->more_count; i++)
+	for (unsigned i = 0; i < domain->more_count && !domain->nic.has_udp; i++)
 		tell_hint(domain->more[i].name);
 	list_as_open(domain);
 	*domain_fid = &domain->domain_fid;

@@ -296,6 +296,8 @@ static uint64_t speed_of_all(const struct gamma_domain *domain)
 {
 	uint64_t speed = domain->nic.speed;
 
+	if (domain->nic.has_udp) /* the other one is the same NIC */
+		return speed;
 	for (unsigned i = 0; i < domain->more_count && speed; i++)
 		speed = domain->more[i].speed ? speed + domain->more[i].speed : 0;
 	return speed;
@@ -309,6 +311,7 @@ static void set_nics(struct gamma_endpoint_attr *attr, const struct gamma_domain
 		attr->more[i].ifindex = domain->more[i].ifindex;
 		attr->more[i].mtu = domain->more[i].mtu;
 		attr->more[i].name = domain->more[i].name;
+		attr->more[i].udp = domain->nic.has_udp;
 		memcpy(attr->more[i].mac, domain->more[i].mac, GAMMA_MAC_LEN);
 	}
 }

@@ -43,6 +43,13 @@ static bool fits_the_others(const struct gamma_iface_list *list, const struct ga
 			list->nics[i]->name, nic->name, gamma_mac_format(nic->mac, mac));
 		return false;
 	}
+	if (list->count && nic->has_udp) {
+		snprintf(why, why_len,
+			 "raw Ethernet and UDP together take one NIC: name %s alone, or set "
+			 "FI_GAMMA_LINK=packet",
+			 list->nics[0]->name);
+		return false;
+	}
 	if (list->count && (nic->ipv6 || list->nics[0]->ipv6)) {
 		snprintf(why, why_len,
 			 "over UDP, several NICs of an endpoint need IPv4 addresses, and %s has an "

@@ -195,9 +195,10 @@ static int load_nics(struct query *query, enum gamma_nic_list_kind kind, char *w
 	snprintf(why, why_len,
 		 "no usable network interface: it takes %s "
 		 "(FI_LOG_LEVEL=info says why each is left out)",
-		 kind == GAMMA_NICS_ETHERNET ? "an Ethernet NIC that is up"
-		 : kind == GAMMA_NICS_UDP    ? "one with an IP address"
-					     : "one with an IPv6 address");
+		 kind == GAMMA_NICS_ETHERNET  ? "an Ethernet NIC that is up"
+		 : kind == GAMMA_NICS_RAW_UDP ? "an Ethernet NIC that is up and has an IPv4 address"
+		 : kind == GAMMA_NICS_UDP     ? "one with an IP address"
+					      : "one with an IPv6 address");
 	return -FI_ENODATA;
 }
 
@@ -232,10 +233,27 @@ static enum gamma_nic_list_kind kind_named(const struct fi_info *hints)
 	return kind || !hints ? kind : kind_of_address(hints->src_addr, hints->src_addrlen);
 }
 
+/* Raw Ethernet, alone or with UDP. */
+static enum gamma_nic_list_kind raw_kind(const struct query *query)
+{
+	if (gamma_settings.link == GAMMA_LINK_SETTING_RAW_UDP)
+		return GAMMA_NICS_RAW_UDP;
+	return kind_named(query->hints) == GAMMA_NICS_RAW_UDP ? GAMMA_NICS_RAW_UDP
+							      : GAMMA_NICS_ETHERNET;
+}
+
+/* UDP alone; Ethernet: it does not name that. */
+static enum gamma_nic_list_kind udp_named(const struct fi_info *hints)
+{
+	enum gamma_nic_list_kind kind = kind_named(hints);
+
+	return kind == GAMMA_NICS_RAW_UDP ? GAMMA_NICS_ETHERNET : kind;
+}
+
 /* If it is to be UDP: over which version of IP. The peer's address decides, if it is known. */
 static enum gamma_nic_list_kind udp_kind(const struct query *query, const char *node)
 {
-	enum gamma_nic_list_kind kind = kind_named(query->hints);
+	enum gamma_nic_list_kind kind = udp_named(query->hints);
 	struct gamma_addr addr;
 
 	if (gamma_settings.link == GAMMA_LINK_SETTING_UDP6)
@@ -252,7 +270,7 @@ static bool wants_udp(const struct query *query)
 	if (gamma_settings.link == GAMMA_LINK_SETTING_UDP ||
 	    gamma_settings.link == GAMMA_LINK_SETTING_UDP6)
 		return true;
-	return may_choose_udp() && kind_named(query->hints);
+	return may_choose_udp() && udp_named(query->hints);
 }
 
 /* By gammad, or over UDP, which needs no privilege. */
@@ -263,7 +281,7 @@ static int without_packet_sockets(struct query *query, enum gamma_nic_list_kind 
 	int ret = ask_gammad(query, &runs, why, why_len);
 
 	if (!ret || runs || gamma_settings.link == GAMMA_LINK_SETTING_PACKET ||
-	    gamma_settings.link == GAMMA_LINK_SETTING_XDP)
+	    gamma_settings.link == GAMMA_LINK_SETTING_XDP || raw_kind(query) == GAMMA_NICS_RAW_UDP)
 		return ret;
 	/* The other ranks of a job, which asked while gammad ran, use packet sockets. */
 	if (gammad_is_set_up()) {
@@ -290,7 +308,7 @@ static int load_host(struct query *query, const char *node, char *why, size_t wh
 		return -FI_ENODATA;
 	if (wants_udp(query))
 		return load_nics(query, udp, why, why_len);
-	ret = load_nics(query, GAMMA_NICS_ETHERNET, why, why_len);
+	ret = load_nics(query, raw_kind(query), why, why_len);
 	if (ret)
 		return ret;
 	ret = try_packet_socket();

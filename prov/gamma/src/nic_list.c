@@ -8,13 +8,16 @@ static const char *const suffixes[] = {
 	[GAMMA_NICS_ETHERNET] = "",
 	[GAMMA_NICS_UDP] = "-udp",
 	[GAMMA_NICS_UDP6] = "-udp6",
+	[GAMMA_NICS_RAW_UDP] = "+udp",
 };
 
 int gamma_nic_list_read(enum gamma_nic_list_kind kind, struct gamma_nic **nics, size_t *count)
 {
 	int ret = gamma_nic_list(nics, count);
 
-	if (!ret && kind != GAMMA_NICS_ETHERNET)
+	if (!ret && kind == GAMMA_NICS_RAW_UDP)
+		ret = gamma_nic_udp_add(*nics, *count);
+	else if (!ret && kind != GAMMA_NICS_ETHERNET)
 		ret = gamma_nic_udp_convert(*nics, *count,
 					    kind == GAMMA_NICS_UDP6 ? GAMMA_NIC_UDP_IPV6
 								    : GAMMA_NIC_UDP_ANY);
@@ -29,7 +32,7 @@ enum gamma_nic_list_kind gamma_nic_list_kind_of(const struct gamma_nic *nic)
 {
 	if (nic->udp)
 		return nic->ipv6 ? GAMMA_NICS_UDP6 : GAMMA_NICS_UDP;
-	return GAMMA_NICS_ETHERNET;
+	return nic->has_udp ? GAMMA_NICS_RAW_UDP : GAMMA_NICS_ETHERNET;
 }
 
 struct gamma_domain_name gamma_nic_list_domain(const struct gamma_nic *nic)
@@ -54,7 +57,7 @@ struct gamma_domain_name gamma_nic_list_interface(const char *domain,
 	struct gamma_domain_name name;
 	size_t len;
 
-	*kind = GAMMA_NICS_UDP6;
+	*kind = GAMMA_NICS_RAW_UDP;
 	while (*kind != GAMMA_NICS_ETHERNET && !ends_with(domain, suffixes[*kind]))
 		(*kind)--;
 	len = strlen(domain) - strlen(suffixes[*kind]);
@@ -69,6 +72,7 @@ uint8_t gamma_nic_list_addr_version(const struct gamma_nic *nic)
 		[GAMMA_NICS_ETHERNET] = GAMMA_ADDR_VERSION,
 		[GAMMA_NICS_UDP] = GAMMA_ADDR_VERSION_UDP,
 		[GAMMA_NICS_UDP6] = GAMMA_ADDR_VERSION_UDP6,
+		[GAMMA_NICS_RAW_UDP] = GAMMA_ADDR_VERSION,
 	};
 
 	return versions[gamma_nic_list_kind_of(nic)];

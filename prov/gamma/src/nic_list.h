@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The NICs as domains. A domain over Ethernet has its interface's name, one over UDP a suffix too,
- * another one for IPv6, so that fi_info shows which is which, and an address of one is never taken
- * for the other's.
+ * The NICs as domains. A domain over Ethernet has its interface's name; one over UDP has a suffix
+ * too, another one for IPv6, and so has one over Ethernet and UDP. So fi_info shows which is which,
+ * and an address of one is never taken for the other's.
  */
 #ifndef GAMMA_PROV_NIC_LIST_H
 #define GAMMA_PROV_NIC_LIST_H
@@ -18,6 +18,7 @@ enum gamma_nic_list_kind {
 	GAMMA_NICS_ETHERNET,
 	GAMMA_NICS_UDP, /* over IPv4 where a NIC has an IPv4 address, else over IPv6 */
 	GAMMA_NICS_UDP6,
+	GAMMA_NICS_RAW_UDP, /* raw Ethernet, and UDP over IPv4 beside it */
 };
 
 struct gamma_domain_name {

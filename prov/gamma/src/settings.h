@@ -17,6 +17,7 @@ enum gamma_link_setting {
 	GAMMA_LINK_SETTING_AUTO, /* AF_XDP where it can be had, else as ANY */
 	GAMMA_LINK_SETTING_UDP,  /* over IPv4 where the NIC has an IPv4 address, else over IPv6 */
 	GAMMA_LINK_SETTING_UDP6,
+	GAMMA_LINK_SETTING_RAW_UDP, /* packet sockets, and UDP beside them for long messages */
 };
 
 /* The words of FI_GAMMA_MULTICAST, in their order: whether collective operations use it. */

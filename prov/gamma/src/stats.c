@@ -9,6 +9,18 @@
 
 enum { LINE_MAX_LEN = 8192, COUNTERS = sizeof(struct gamma_stats) / sizeof(uint64_t) };
 
+/* One over UDP beside the raw one has the name that a domain over UDP has. */
+static struct gamma_domain_name rail_name(const struct gamma_domain *domain, unsigned r)
+{
+	const struct gamma_nic *nic = r ? &domain->more[r - 1] : &domain->nic;
+	struct gamma_domain_name name;
+
+	if (r && domain->nic.has_udp)
+		return gamma_nic_list_domain(nic);
+	snprintf(name.text, sizeof(name.text), "%s", nic->name);
+	return name;
+}
+
 /* Of several NICs, one object each. */
 static int format_rails(const struct gamma_fi_ep *ep, char *line, size_t room)
 {
@@ -17,13 +29,11 @@ static int format_rails(const struct gamma_fi_ep *ep, char *line, size_t room)
 	int len = 0;
 
 	for (unsigned r = 0; r < count; r++) {
-		const struct gamma_nic *nic = r ? &ep->domain->more[r - 1] : &ep->domain->nic;
-
 		len += snprintf(line + len, room - (size_t) len,
 				"%s{\"nic\":\"%s\",\"frames_out\":%llu,\"bytes_out\":%llu,"
 				"\"retransmissions\":%llu,\"doubted\":%llu,\"returned\":%llu,"
 				"\"round_trip_ns\":%llu}",
-				r ? "," : ",\"rails\":[", nic->name,
+				r ? "," : ",\"rails\":[", rail_name(ep->domain, r).text,
 				(unsigned long long) rails[r].frames_out,
 				(unsigned long long) rails[r].bytes_out,
 				(unsigned long long) rails[r].retransmissions,

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Endpoints that use one NIC by raw frames and over UDP: long messages travel over UDP, short ones do
+# not; without UDP, because of a firewall or of the peer, everything is raw; what cannot work is
+# refused. What stands in single quotes is jq's; functions are called through check.
+# shellcheck disable=SC2016,SC2119,SC2317
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=api.sh
+. "$top_srcdir/fabtests/functional/api.sh"
+
+need_tool fi_pingpong fi_info jq
+
+long=${GAMMA_TEST_LONG:-0}
+lab_up 2
+count_frames
+gamma_env+=("FI_GAMMA_IFACE=gam0" "FI_GAMMA_LINK=raw+udp")
+
+quiet='all(.retransmissions + .rails_doubted + .malformed + .resets_out + .ring_drops == 0)'
+
+# ---- both ways ----
+
+both "ping-pong, all sizes" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "ping-pong: nothing is lost or refused" "$quiet"
+counted "ping-pong: UDP was proven, and took long messages" \
+	'all(.rails_proven == 1 and .rails[1].nic == "gam0-udp" and .rails[1].frames_out > 1000)'
+both "ping-pong of short messages" 20 fi_pingpong -p gamma -e rdm -c -S 64 -I 2000
+counted "short messages: UDP carried probes alone" 'all(.rails[1].frames_out < 100)'
+both "datagrams" 20 fi_pingpong -p gamma -c -S 1000 -I 20
+exchange "an exchange" $((long ? 256 : 16))
+counted_clean "an exchange"
+tests=(rma_both_ways)
+((long)) && tests=(sizes order both_directions many_outstanding rma_sizes rma_order rma_both_ways atomic_adders)
+run "raw and UDP" "${tests[@]}"
+
+# ---- without UDP ----
+
+# firewall on|off: IP packets between the two get lost, as each host has a wrong MAC address for the other.
+firewall() {
+	local host
+	for host in 1 2; do
+		if [ "$1" = on ]; then
+			on "node0$host" ip neighbour replace "10.78.0.$((3 - host))" dev gam0 \
+				lladdr 02:00:00:00:00:99 nud permanent
+		else
+			on "node0$host" ip neighbour del "10.78.0.$((3 - host))" dev gam0
+		fi
+	done
+}
+
+firewall on
+both "ping-pong behind a firewall" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "behind a firewall: UDP was not used" \
+	'all(.rails_proven + .rails_doubted + .peer_timeouts + .retransmissions == 0)'
+firewall off
+start_exchange
+firewall on
+sleep 0.5
+firewall off
+end_exchange "a firewall that comes and goes"
+counted "a firewall that comes and goes: no connection was lost" \
+	'all(.malformed + .peer_timeouts + .resets_out == 0)'
+
+# ---- peers without UDP ----
+
+mixed() { # SERVER'S LINK
+	pair -p 47592 20 env "FI_GAMMA_LINK=$1" fi_pingpong -p gamma -e rdm -c -S all -I 3 -- \
+		fi_pingpong -p gamma -e rdm -c -S all -I 3 "$(mgt 1)"
+}
+check "a peer that has raw frames alone" mixed packet
+
+# ---- refused ----
+
+domain() { on node01 fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u; }
+check "the domain's name" test "$(domain)" = gam0+udp
+check_fails "two NICs are refused" "raw Ethernet and UDP together take one NIC" \
+	on node01 env FI_GAMMA_IFACE=gam0,mgt0 fi_info -p gamma
+on node01 ip address flush dev gam0
+check_fails "a NIC without IPv4 address is refused" "gam0 has no IPv4 address: give it one" \
+	on node01 fi_info -p gamma
+finish
