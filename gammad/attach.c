@@ -150,9 +150,8 @@ static int ingress_of(const struct gammad_programs *programs, bool translates)
 
 /* The filters are always attached, and do not run where a link does: if its pin is removed,
  * frames are still checked. */
-int gammad_attach_slot(const struct gammad_programs *programs, bool translates, int ifindex)
+static int attach(const struct gammad_programs *programs, int ingress, int ifindex)
 {
-	int ingress = ingress_of(programs, translates);
 	int ret = add_filter(&slot_out, programs->egress, ifindex);
 
 	if (!ret)
@@ -166,6 +165,16 @@ int gammad_attach_slot(const struct gammad_programs *programs, bool translates, 
 			ret = renew_link(&slot_in, ingress, ifindex);
 	}
 	return ret > 0 ? 0 : ret;
+}
+
+int gammad_attach_slot(const struct gammad_programs *programs, bool translates, int ifindex)
+{
+	return attach(programs, ingress_of(programs, translates), ifindex);
+}
+
+int gammad_attach_groups(const struct gammad_programs *programs, int ifindex)
+{
+	return attach(programs, programs->group_ingress, ifindex);
 }
 
 static int link_slot(const struct gammad_programs *programs, bool translates, int ifindex)

@@ -142,10 +142,12 @@ void gammad_clients_accept(struct gammad *gammad)
 /* A job that nobody waits for must not delay later ones. */
 static void release_job(struct gammad_job *job)
 {
-	if (!job->reading && gammad_workers_cancel(job))
+	if (!job->reading && gammad_workers_cancel(job)) {
+		gammad_group_interfaces_finish(job);
 		free(job);
-	else
+	} else {
 		job->client = NULL;
+	}
 }
 
 /* Its endpoint may stay open, for instance in a child of the process. */
@@ -227,15 +229,16 @@ static bool answer_join(struct gammad *gammad, struct gammad_client *client,
 
 /* Making a socket with a ring may take long: no further request is read meanwhile. */
 static bool begin_job(struct gammad *gammad, struct gammad_client *client,
-		      const union gamma_broker_request *request, const struct tpacket_req *ring)
+		      const struct gammad_job *what)
 {
-	struct gammad_job *job = calloc(1, sizeof(*job));
+	struct gammad_job *job = malloc(sizeof(*job));
 
-	if (!job)
+	if (!job) {
+		gammad_group_interfaces_finish(what);
 		return send_done(client, GAMMA_BROKER_SYSTEM, 0);
+	}
+	*job = *what;
 	job->client = client;
-	job->request = *request;
-	job->ring = *ring;
 	client->job = job;
 	set_events(gammad, client, 0);
 	gammad_workers_submit(gammad, job);
@@ -245,10 +248,11 @@ static bool begin_job(struct gammad *gammad, struct gammad_client *client,
 static bool begin_open(struct gammad *gammad, struct gammad_client *client,
 		       const union gamma_broker_request *request)
 {
-	struct tpacket_req ring;
-	enum gamma_broker_reason reason = gammad_open_begin(gammad, client, &request->open, &ring);
+	struct gammad_job job = {.request = *request};
+	enum gamma_broker_reason reason =
+		gammad_open_begin(gammad, client, &request->open, &job.ring);
 
-	return reason ? refuse_open(client, reason) : begin_job(gammad, client, request, &ring);
+	return reason ? refuse_open(client, reason) : begin_job(gammad, client, &job);
 }
 
 static bool begin_join(struct gammad *gammad, struct gammad_client *client,
@@ -256,12 +260,16 @@ static bool begin_join(struct gammad *gammad, struct gammad_client *client,
 {
 	struct gammad_job job = {.request = *request, .fd = -1};
 	enum gamma_broker_reason reason =
-		gammad_groups_begin_join(gammad, client, &request->group, &job.ring);
+		gammad_groups_begin_join(gammad, client, &request->group, &job);
+	bool sent;
 
 	if (reason)
 		return send_done(client, reason, 0);
-	return request->group.receives ? begin_job(gammad, client, request, &job.ring)
-				       : answer_join(gammad, client, &job);
+	if (request->group.receives || job.makes_interface)
+		return begin_job(gammad, client, &job);
+	sent = answer_join(gammad, client, &job);
+	gammad_group_interfaces_finish(&job);
+	return sent;
 }
 
 static bool answer_job(struct gammad *gammad, struct gammad_client *client,
@@ -284,6 +292,7 @@ static void finish_job(struct gammad *gammad, struct gammad_job *job)
 		reason = GAMMA_BROKER_BAD_CONF;
 	if (client && !answer_job(gammad, client, job, reason))
 		disconnect(gammad, client);
+	gammad_group_interfaces_finish(job);
 	/* The client has its copy now. If it has not, this is the last descriptor, and closing
 	 * it takes long. */
 	if (!job->closes)

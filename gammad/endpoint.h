@@ -73,6 +73,14 @@ struct gammad_member {
 	__u64 inode;   /* of the group's socket; 0: the endpoint only sends */
 };
 
+/* The interface to which multicast frames of a user are led. Its value is an ifindex. */
+#define GAMMAD_GROUP_USERS_MAX 16384
+
+struct gammad_group_user_key {
+	__u32 ifindex; /* of the NIC's interface for groups */
+	__u32 tenant;  /* network order, as in frames */
+};
+
 /* One element: counters that survive a restart of gammad. */
 struct gammad_counts {
 	__u32 next_handle; /* 0: start with GAMMAD_HANDLE_FIRST */

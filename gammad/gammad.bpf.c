@@ -96,6 +96,14 @@ struct {
 	__type(value, struct gammad_translation);
 } translations SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GAMMAD_GROUP_USERS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct gammad_group_user_key);
+	__type(value, __u32);
+} group_users SEC(".maps");
+
 const volatile struct gammad_constants gammad_constants;
 
 /*
@@ -245,6 +253,28 @@ int ingress(struct __sk_buff *skb)
 	if (head && is_question(head) && !is_group(head))
 		note_lookup(skb);
 	return TC_ACT_OK;
+}
+
+/* At the NIC's interface for groups. Each user's sockets are on an interface of that user: no
+ * filter of one user's sees another's frames. A user without one gets nothing, or has memberships
+ * of an older gammad, which are on this interface. */
+SEC("tc")
+int group_ingress(struct __sk_buff *skb)
+{
+	const __u8 *head = read_head(skb);
+	struct gammad_group_user_key key = {.ifindex = skb->ifindex};
+	const __u32 *to;
+
+	if (!head || skb->protocol != gammad_constants.ethertype || skb->vlan_present)
+		return TC_ACT_OK;
+	if (!is_group(head)) {
+		if (is_question(head))
+			note_lookup(skb);
+		return TC_ACT_OK;
+	}
+	key.tenant = *(const any32 *) (head + AT_TENANT);
+	to = bpf_map_lookup_elem(&group_users, &key);
+	return to ? bpf_redirect(*to, BPF_F_INGRESS) : TC_ACT_OK;
 }
 
 /* ---- endpoints that have the NIC's own MAC ---- */

@@ -159,7 +159,7 @@ static void run_loop(struct gammad *gammad)
 
 		if (count > 0)
 			handle(gammad, event.data.ptr, event.events);
-		else if (!count)
+		if (!count || gammad_open_is_sweep_due(gammad))
 			gammad_open_sweep(gammad);
 	}
 }
@@ -341,6 +341,7 @@ int main(int argc, char **argv)
 	gammad_log_open(to_syslog);
 	gamma_list_init(&gammad.clients);
 	gamma_list_init(&gammad.opens);
+	gamma_list_init(&gammad.group_interfaces);
 	if (mode == 't')
 		return check_conf(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
 	if (mode == 'p')

@@ -36,6 +36,7 @@ enum {
 	GAMMAD_METRICS_READERS = 4,     /* that are served at a time */
 	GAMMAD_WORKERS = 8,             /* threads for calls that may block */
 	GAMMAD_SWEEP_PAUSE_MS = 50,     /* ms between two sweeps for users at their limit */
+	GAMMAD_GROUP_KEEP_MS = 10000,   /* ms that a user's interface for groups stays unused */
 };
 
 /* What an epoll event is about. The first member of the object that the event points to. */
@@ -69,7 +70,7 @@ struct gammad_nic {
 	int fd;           /* packet socket that sends answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
-	struct gammad_slot groups; /* one more interface, for the sockets of multicast groups */
+	struct gammad_slot groups; /* one more interface: multicast frames arrive there */
 };
 
 struct gammad_client {
@@ -99,10 +100,26 @@ struct gammad_open {
 			this host */
 	struct gamma_list members; /* struct gammad_membership */
 	unsigned member_count;
-	size_t ring_bytes; /* of its receive ring; 0: unknown, it is from before a restart */
-	int pidfd;         /* of the process that opened it; -1: unknown */
-	bool gone;         /* its packet socket is closed, but sockets of its groups are open */
-	bool revoke_sent;  /* its process has been sent RESET_REVOKED */
+	unsigned left_count; /* of these: it has left the group, but its socket is open */
+	size_t ring_bytes;   /* of its receive ring; 0: unknown, it is from before a restart */
+	int pidfd;           /* of the process that opened it; -1: unknown */
+	bool gone;           /* its packet socket is closed, but sockets of its groups are open */
+	bool revoke_sent;    /* its process has been sent RESET_REVOKED */
+};
+
+/* A user's interface for the groups of a NIC. */
+struct gammad_group_interface {
+	struct gamma_list entry;      /* in gammad->group_interfaces */
+	const struct gammad_nic *nic; /* NULL: it was removed, or is not configured any more */
+	uid_t uid;
+	unsigned number;                  /* with uid the name of the interface */
+	int ifindex;                      /* in gammad's namespace; 0: it is not made yet */
+	unsigned members;                 /* memberships whose sockets are there */
+	unsigned jobs;                    /* under way that need it */
+	uint64_t idle_ms;                 /* when a sweep first found it unused; 0: it is used */
+	bool leads;                       /* the kernel's map has it */
+	bool removed;                     /* a thread removes it */
+	struct gammad_group_user_key key; /* in that map */
 };
 
 /* An endpoint in a multicast group. */
@@ -126,8 +143,13 @@ struct gammad_job {
 	bool started;                       /* a thread has taken it; lock of workers.c */
 	union gamma_broker_request request; /* what for */
 	struct tpacket_req ring;
-	bool closes;                    /* only close fd */
-	int fd;                         /* result: the socket, or a negative errno */
+	bool closes;                        /* only close fd */
+	int removes;                        /* only remove this interface for groups; 0: none */
+	int fd;                             /* result: the socket, or a negative errno */
+	struct gammad_group_interface *own; /* that it needs, or NULL; only uid and number are read
+					       by the thread */
+	bool makes_interface;
+	int interface;                  /* result of that: its ifindex, or a negative errno */
 	struct gammad_reading *reading; /* only read the configuration into this; or NULL */
 };
 
@@ -175,7 +197,8 @@ struct gammad {
 	uint64_t host;             /* host identity of the endpoints */
 	int host_ns, own_ns;       /* descriptors of network namespaces */
 	struct gammad_ports ports; /* those of the host's own programs */
-	int endpoints_map, members_map, counts_map, dropped_map, lookups_map, translations_map;
+	int endpoints_map, members_map, counts_map, dropped_map, lookups_map, translations_map,
+		group_users_map;
 	int epoll;
 	int listen_fd, signal_fd, spare_fd, workers_fd;
 	struct ring_buffer
@@ -185,7 +208,8 @@ struct gammad {
 	int changes_fd; /* eventfd: the thread that watches the host's interfaces has news */
 	enum gammad_watch changes_watch;
 	enum gammad_watch listen_watch, signal_watch, workers_watch, nics_watch, slots_watch;
-	struct gamma_list clients, opens;
+	struct gamma_list clients, opens, group_interfaces;
+	bool groups_warned; /* that some user has none of the latter */
 	struct gammad_revoked revoked;
 	struct gammad_metrics metrics;
 	struct gammad_via via;
@@ -216,6 +240,7 @@ struct gammad_programs {
 	bool complete; /* the security module sees every system call: no guard is needed */
 	int egress, ingress, freeze, guard; /* programs */
 	int nic_ingress, slot_ingress;      /* ditto: where endpoints have the NIC's own MAC */
+	int group_ingress;                  /* ditto: where multicast frames arrive */
 };
 /* Loads the programs and tests that sockets of gammad's namespace freeze. */
 int gammad_kernel_load(struct gammad *gammad, struct gammad_programs *programs);
@@ -241,6 +266,8 @@ bool gammad_kernel_read_endpoint(const struct gammad *gammad, uint32_t index,
 /* ---- attach.c: programs in the way of frames ---- */
 /* To a slot; to a NIC, in the host's namespace. Replaces what is there in one step. */
 int gammad_attach_slot(const struct gammad_programs *programs, bool translates, int ifindex);
+/* To the NIC's interface for groups. */
+int gammad_attach_groups(const struct gammad_programs *programs, int ifindex);
 /* Has a thread make the links of the NIC's slots. The programs stay loaded. */
 int gammad_attach_links(const struct gammad_nic *nic, const struct gammad_programs *programs);
 int gammad_attach_nic(const struct gammad_programs *programs, bool translates, int ifindex);
@@ -321,9 +348,13 @@ void gammad_open_sweep(struct gammad *gammad);
 void gammad_open_sweep_before_refusal(struct gammad *gammad);
 /* Memberships of a user's endpoints in multicast groups. */
 unsigned gammad_open_count_memberships(const struct gammad *gammad, uid_t uid);
-/* Whether some endpoints need regular sweeps: their client has disconnected, or their process
- * has not been sent RESET_REVOKED yet. */
+/* Whether some endpoints need regular sweeps: their client has disconnected, their process has not
+ * been sent RESET_REVOKED yet, or they have left groups; or users' interfaces for groups are
+ * unused.
+ */
 bool gammad_open_needs_sweep(const struct gammad *gammad);
+/* Whether the latest of these was a while ago: requests that never pause must not prevent them. */
+bool gammad_open_is_sweep_due(const struct gammad *gammad);
 /* Revokes all endpoints of a user; returns how many. */
 unsigned gammad_open_revoke(struct gammad *gammad, uid_t uid);
 
@@ -331,7 +362,7 @@ unsigned gammad_open_revoke(struct gammad *gammad, uid_t uid);
 enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
 						  const struct gammad_client *client,
 						  const struct gamma_broker_group *ask,
-						  struct tpacket_req *ring);
+						  struct gammad_job *job);
 /* job: with the socket, if the client wants the group's frames. */
 enum gamma_broker_reason gammad_groups_end_join(struct gammad *gammad,
 						const struct gammad_client *client,
@@ -347,6 +378,31 @@ size_t gammad_groups_ring_bytes(const struct gammad_open *open);
 struct gammad_sockets;
 void gammad_groups_sweep(struct gammad *gammad, struct gammad_open *open,
 			 const struct gammad_sockets *sockets, bool all);
+
+/* ---- group_interfaces.c: one for each user who is in groups, so that they cost nobody else ----
+ */
+/* For a user who joins: what the job has to make. Ends with gammad_group_interfaces_finish. */
+void gammad_group_interfaces_begin(struct gammad *gammad, const struct gammad_nic *nic, uid_t uid,
+				   struct gammad_job *job);
+/* In a thread: does that, or removes one. */
+void gammad_group_interfaces_work(struct gammad_job *job);
+/* The interface on which the user's groups are; frames are led there from now on. */
+int gammad_group_interfaces_take(struct gammad *gammad, const struct gammad_nic *nic, uid_t uid,
+				 const struct gammad_job *job);
+/* A membership there begins or ends. */
+void gammad_group_interfaces_count_member(const struct gammad *gammad, uint32_t ifindex,
+					  bool begins);
+/* The job is done, or was cancelled. */
+void gammad_group_interfaces_finish(const struct gammad_job *job);
+/* Removes those that have been without memberships for a while. */
+void gammad_group_interfaces_sweep(struct gammad *gammad, uint64_t now_ms);
+bool gammad_group_interfaces_need_sweep(const struct gammad *gammad);
+void gammad_group_interfaces_lose_nic(struct gammad *gammad, const struct gammad_nic *nic);
+unsigned gammad_group_interfaces_count(const struct gammad *gammad, const struct gammad_nic *nic);
+/* That of a membership from before a restart; then, removes those that nobody needs any more. */
+int gammad_group_interfaces_restore(struct gammad *gammad, const struct gammad_open *open,
+				    const struct gammad_member *record);
+void gammad_group_interfaces_clean(const struct gammad *gammad);
 
 /* ---- lookup.c ---- */
 /* In the host's namespace: the socket for answers, and the one for requests to the NICs. */

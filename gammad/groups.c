@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Multicast groups: the memberships that the kernel checks, and the sockets on which group frames
- * arrive. They are on an interface of their own, so that other frames do not pass their filters.
+ * arrive. They are on interfaces of their own (group_interfaces.c), so that neither other frames
+ * nor other users' pass their filters.
  */
 #include "gammad/gammad.h"
 
@@ -38,13 +39,15 @@ static void forget(struct gammad *gammad, struct gammad_open *open,
 		   struct gammad_membership *member)
 {
 	bpf_map_delete_elem(gammad->members_map, &member->key);
+	gammad_group_interfaces_count_member(gammad, member->record.ifindex, false);
 	gamma_list_remove(&member->entry);
 	open->member_count--;
+	open->left_count -= member->record.left;
 	free(member);
 }
 
-static int enter(struct gammad_open *open, const struct gammad_member_key *key,
-		 const struct gammad_member *record)
+static int enter(struct gammad *gammad, struct gammad_open *open,
+		 const struct gammad_member_key *key, const struct gammad_member *record)
 {
 	struct gammad_membership *member = calloc(1, sizeof(*member));
 
@@ -54,6 +57,8 @@ static int enter(struct gammad_open *open, const struct gammad_member_key *key,
 	member->record = *record;
 	gamma_list_append(&open->members, &member->entry);
 	open->member_count++;
+	open->left_count += record->left;
+	gammad_group_interfaces_count_member(gammad, record->ifindex, true);
 	return 0;
 }
 
@@ -121,9 +126,10 @@ static enum gamma_broker_reason may_join(const struct gammad *gammad,
 enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
 						  const struct gammad_client *client,
 						  const struct gamma_broker_group *ask,
-						  struct tpacket_req *ring)
+						  struct gammad_job *job)
 {
 	struct gammad_open *open = own(gammad, client, ask);
+	enum gamma_broker_reason reason;
 	struct gammad_member_key key;
 
 	if (!is_permitted(ask->group))
@@ -131,18 +137,22 @@ enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
 	if (!open)
 		return GAMMA_BROKER_NO_ENDPOINT;
 	key = key_of(open, ask);
-	gamma_packet_socket_plan_ring(open->nic->mtu, 0, ring);
+	gamma_packet_socket_plan_ring(open->nic->mtu, 0, &job->ring);
 	if (may_join(gammad, open, &key)) {
 		/* Endpoints that were just closed may still count. */
 		gammad_open_sweep_before_refusal(gammad);
 		open = own(gammad, client, ask);
 	}
-	return open ? may_join(gammad, open, &key) : GAMMA_BROKER_NO_ENDPOINT;
+	reason = open ? may_join(gammad, open, &key) : GAMMA_BROKER_NO_ENDPOINT;
+	if (!reason)
+		gammad_group_interfaces_begin(gammad, open->nic, client->uid, job);
+	return reason;
 }
 
-/* As with an endpoint's own socket: the filter first, the mark, which freezes it, last. */
+/* As with an endpoint's own socket: the filter first, the mark, which freezes it, last. Frames
+ * arrive at the NIC's interface, which has to have the group's address, and are led to ifindex. */
 static int prepare(int fd, const struct gammad *gammad, const struct gammad_open *open,
-		   const struct gamma_broker_group *ask)
+		   const struct gamma_broker_group *ask, int ifindex)
 {
 	struct gamma_packet_attr attr = {
 		.ethertype = gammad->conf.ethertype,
@@ -158,7 +168,7 @@ static int prepare(int fd, const struct gammad *gammad, const struct gammad_open
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
 		.sll_protocol = htons(gammad->conf.ethertype),
-		.sll_ifindex = open->nic->groups.ifindex,
+		.sll_ifindex = ifindex,
 	};
 	int ret = gamma_packet_socket_set_filter(fd, &attr);
 
@@ -202,9 +212,11 @@ enum gamma_broker_reason gammad_groups_end_join(struct gammad *gammad,
 	reason = may_join(gammad, open, &key);
 	if (reason)
 		return reason;
-	record.ifindex = (uint32_t) open->nic->groups.ifindex;
+	record.ifindex =
+		(uint32_t) gammad_group_interfaces_take(gammad, open->nic, client->uid, job);
 	if (ask->receives) {
-		ret = job->fd < 0 ? job->fd : prepare(job->fd, gammad, open, ask);
+		ret = job->fd < 0 ? job->fd
+				  : prepare(job->fd, gammad, open, ask, (int) record.ifindex);
 		if (!ret && fstat(job->fd, &st))
 			ret = -errno;
 		record.inode = ret ? 0 : st.st_ino;
@@ -213,7 +225,7 @@ enum gamma_broker_reason gammad_groups_end_join(struct gammad *gammad,
 	if (!ret)
 		ret = bpf_map_update_elem(gammad->members_map, &key, &record, BPF_NOEXIST);
 	if (!ret)
-		ret = enter(open, &key, &record);
+		ret = enter(gammad, open, &key, &record);
 	if (!ret)
 		return GAMMA_BROKER_OK;
 	bpf_map_delete_elem(gammad->members_map, &key);
@@ -236,13 +248,14 @@ enum gamma_broker_reason gammad_groups_leave(struct gammad *gammad,
 		return GAMMA_BROKER_NO_ENDPOINT;
 	key = key_of(open, ask);
 	member = find(open, &key);
-	if (!member)
+	if (!member || member->record.left)
 		return GAMMA_BROKER_OK;
 	if (!member->record.inode) {
 		forget(gammad, open, member);
 		return GAMMA_BROKER_OK;
 	}
 	member->record.left = 1;
+	open->left_count++;
 	bpf_map_update_elem(gammad->members_map, &key, &member->record, BPF_EXIST);
 	gammad->sweep_pending = true;
 	return GAMMA_BROKER_OK;
@@ -293,7 +306,8 @@ int gammad_groups_restore(struct gammad *gammad)
 			last = NULL;
 			continue;
 		}
-		if (!find(open, &key) && enter(open, &key, &record))
+		if (!find(open, &key) && (gammad_group_interfaces_restore(gammad, open, &record) ||
+					  enter(gammad, open, &key, &record)))
 			return -ENOMEM;
 		before = key;
 		last = &before;

@@ -38,8 +38,8 @@ extern const char gammad_object_begin[], gammad_object_end[];
 
 static int pin_maps(struct bpf_object *object)
 {
-	static const char *const names[] = {"endpoints", "members", "counts", "dropped",
-					    "translations"};
+	static const char *const names[] = {"endpoints", "members",      "counts",
+					    "dropped",   "translations", "group_users"};
 
 	for (size_t i = 0; i < gamma_array_size(names); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
@@ -116,6 +116,7 @@ static int load(const struct gammad *gammad, struct gammad_programs *programs, b
 	programs->ingress = program(programs->object, "ingress");
 	programs->nic_ingress = program(programs->object, "nic_ingress");
 	programs->slot_ingress = program(programs->object, "slot_ingress");
+	programs->group_ingress = program(programs->object, "group_ingress");
 	programs->guard = complete ? -1 : program(programs->object, "guard");
 	return 0;
 }
@@ -308,9 +309,13 @@ static int take_maps(struct gammad *gammad, const struct gammad_programs *progra
 		const char *name;
 		int *fd;
 	} maps[] = {
-		{"endpoints", &gammad->endpoints_map}, {"members", &gammad->members_map},
-		{"counts", &gammad->counts_map},       {"dropped", &gammad->dropped_map},
-		{"lookups", &gammad->lookups_map},     {"translations", &gammad->translations_map},
+		{"endpoints", &gammad->endpoints_map},
+		{"members", &gammad->members_map},
+		{"counts", &gammad->counts_map},
+		{"dropped", &gammad->dropped_map},
+		{"lookups", &gammad->lookups_map},
+		{"translations", &gammad->translations_map},
+		{"group_users", &gammad->group_users_map},
 	};
 
 	for (size_t i = 0; i < gamma_array_size(maps); i++) {

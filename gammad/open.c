@@ -154,6 +154,7 @@ void gammad_open_lose_nic(struct gammad *gammad, const struct gammad_nic *nic)
 {
 	struct gamma_list *pos;
 
+	gammad_group_interfaces_lose_nic(gammad, nic);
 	gamma_list_for_each (pos, &gammad->opens) {
 		struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
@@ -492,6 +493,7 @@ int gammad_open_restore(struct gammad *gammad)
 	}
 	if (gammad_groups_restore(gammad))
 		return -ENOMEM;
+	gammad_group_interfaces_clean(gammad);
 	gammad_open_sweep(gammad);
 	gamma_list_for_each (pos, &gammad->opens)
 		count++;
@@ -548,6 +550,12 @@ void gammad_open_sweep(struct gammad *gammad)
 		gamma_warn("/proc/thread-self/net/packet: %s; mount /proc", strerror(errno));
 	}
 	free(sockets.inodes);
+	gammad_group_interfaces_sweep(gammad, gammad->swept_ms);
+}
+
+bool gammad_open_is_sweep_due(const struct gammad *gammad)
+{
+	return gammad_open_needs_sweep(gammad) && now_ms() >= gammad->swept_ms + GAMMAD_SWEEP_MS;
 }
 
 void gammad_open_sweep_before_refusal(struct gammad *gammad)
@@ -556,6 +564,7 @@ void gammad_open_sweep_before_refusal(struct gammad *gammad)
 		gammad_open_sweep(gammad);
 }
 
+/* The sockets of groups that were left may be closed any time. */
 bool gammad_open_needs_sweep(const struct gammad *gammad)
 {
 	struct gamma_list *pos;
@@ -563,10 +572,11 @@ bool gammad_open_needs_sweep(const struct gammad *gammad)
 	gamma_list_for_each (pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 
-		if (!open->client || (open->record.revoked && !open->revoke_sent))
+		if (!open->client || (open->record.revoked && !open->revoke_sent) ||
+		    open->left_count)
 			return true;
 	}
-	return false;
+	return gammad_group_interfaces_need_sweep(gammad);
 }
 
 /* The entry stays until the socket is closed: until then nobody else gets the slot. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Slots: each is a macvlan of its NIC in gammad's network namespace, in private mode, without
- * ARP, with the egress check. One more carries each NIC's multicast groups. After a restart they
+ * ARP, with the egress check. One more takes each NIC's multicast frames. After a restart they
  * are found by name.
  */
 #include "gammad/gammad.h"
@@ -89,7 +89,9 @@ static int set_up(int ifindex, uint32_t mtu)
 static int prepare(const struct gammad_nic *nic, struct gammad_slot *slot,
 		   const struct gamma_nic *found, const struct gammad_programs *programs)
 {
-	int ret = gammad_attach_slot(programs, nic->translates, found->ifindex);
+	int ret = slot == &nic->groups
+			  ? gammad_attach_groups(programs, found->ifindex)
+			  : gammad_attach_slot(programs, nic->translates, found->ifindex);
 
 	if (!ret)
 		ret = set_up(found->ifindex, nic->mtu);
@@ -295,7 +297,7 @@ static void remove_link(int ifindex)
 
 	info->ifi_index = ifindex;
 	ret = gamma_rtnetlink_query(&request, no_answer, NULL);
-	if (ret)
+	if (ret && ret != -ENODEV)
 		gamma_warn("interface %d cannot be removed: %s; start gammad -r as root", ifindex,
 			   strerror(-ret));
 }
@@ -314,13 +316,15 @@ static void each_link(const char *kind, void (*call)(int ifindex))
 	gamma_nic_list_free(links);
 }
 
-/* Slots first: open endpoints cannot send any more when the guards are removed. */
+/* Slots first: open endpoints cannot send any more when the guards are removed. Of a pair the
+ * second end goes with the first. */
 int gammad_slots_remove(int host_ns, int own_ns)
 {
 	int ret = own_ns < 0 ? 0 : gammad_setup_enter_ns(own_ns);
 
 	if (!ret && own_ns >= 0) {
 		each_link("macvlan", remove_link);
+		each_link("veth", remove_link);
 		ret = gammad_setup_enter_ns(host_ns);
 	}
 	if (!ret) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Threads for what blocks: making packet sockets with their rings and closing them (an RCU grace
- * period: mostly 20 ms, up to most of a minute), and reading the configuration again, which may
- * look up groups over the network. Meanwhile gammad serves other clients. A thread touches only
- * its job.
+ * period: mostly 20 ms, up to most of a minute), making and removing users' interfaces for groups,
+ * and reading the configuration again, which may look up groups over the network. Meanwhile gammad
+ * serves other clients. A thread touches only its job.
  */
 #include "gammad/gammad.h"
 
@@ -30,6 +30,17 @@ static int make_socket(struct tpacket_req *ring)
 	if (ret && fd >= 0)
 		close(fd);
 	return ret ? ret : fd;
+}
+
+/* A socket, and the user's interface for groups, if there is none yet. A mere sender to a group
+ * needs no socket. */
+static void prepare(struct gammad_job *job)
+{
+	gammad_group_interfaces_work(job);
+	if (job->request.header.type == GAMMA_BROKER_JOIN && !job->request.group.receives)
+		job->fd = -1;
+	else
+		job->fd = make_socket(&job->ring);
 }
 
 static struct gammad_job *take(struct gamma_list *list)
@@ -68,8 +79,10 @@ static void *work(void *arg)
 			read_conf(gammad, job->reading);
 		else if (job->closes)
 			close(job->fd);
+		else if (job->removes)
+			gammad_group_interfaces_work(job);
 		else
-			job->fd = make_socket(&job->ring);
+			prepare(job);
 		pthread_mutex_lock(&lock);
 		gamma_list_append(&finished, &job->entry);
 		pthread_mutex_unlock(&lock);

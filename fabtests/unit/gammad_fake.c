@@ -27,6 +27,7 @@ struct gammad_fake gammad_fake;
 const uint8_t gammad_fake_nic[GAMMA_MAC_LEN] = {2, 0, 0, 0, 0, 0xff};
 static struct gammad_endpoint records[GAMMAD_ENDPOINTS_MAX];
 static uint32_t next_handle;
+static const int group_users_fd = 1000; /* no descriptor */
 static char revoked_path[64];
 
 static void take_line(enum gamma_log_level level, const char *line)
@@ -107,6 +108,12 @@ bool gammad_kernel_read_endpoint(const struct gammad *gammad, uint32_t index,
 int gammad_attach_slot(const struct gammad_programs *programs, bool translates, int ifindex)
 {
 	(void) programs, (void) translates, (void) ifindex;
+	return 0;
+}
+
+int gammad_attach_groups(const struct gammad_programs *programs, int ifindex)
+{
+	(void) programs, (void) ifindex;
 	return 0;
 }
 
@@ -200,6 +207,23 @@ void gammad_workers_close(struct gammad *gammad, int fd)
 	gammad_fake.closed++;
 }
 
+static bool wants_socket(const struct gammad_job *job)
+{
+	return !job->reading && !job->removes &&
+	       (job->request.header.type != GAMMA_BROKER_JOIN || job->request.group.receives);
+}
+
+/* In place of gammad_group_interfaces_work. */
+static void make_interface(struct gammad_job *job)
+{
+	if (job->removes)
+		gammad_fake.removed = job->removes;
+	if (job->makes_interface)
+		job->interface = gammad_fake.make_errno
+					 ? -gammad_fake.make_errno
+					 : GAMMAD_FAKE_PAIRS + (int) gammad_fake.made++;
+}
+
 struct gammad_job *gammad_workers_next_finished(struct gammad *gammad)
 {
 	struct gammad_job *job;
@@ -209,8 +233,8 @@ struct gammad_job *gammad_workers_next_finished(struct gammad *gammad)
 		return NULL;
 	job = gamma_list_first(&gammad_fake.jobs, struct gammad_job, entry);
 	gamma_list_remove(&job->entry);
-	if (!job->reading)
-		job->fd = gammad_fake_socket();
+	make_interface(job);
+	job->fd = wants_socket(job) ? gammad_fake_socket() : -1;
 	return job;
 }
 
@@ -218,7 +242,11 @@ struct gammad_job *gammad_workers_next_finished(struct gammad *gammad)
 
 int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 {
-	(void) fd, (void) key, (void) value, (void) flags;
+	(void) key, (void) flags;
+	if (fd != group_users_fd)
+		return 0;
+	gammad_fake.led++;
+	gammad_fake.led_to = *(const int *) value;
 	return 0;
 }
 
@@ -230,7 +258,9 @@ int bpf_map_lookup_elem(int fd, const void *key, void *value)
 
 int bpf_map_delete_elem(int fd, const void *key)
 {
-	(void) fd, (void) key;
+	(void) key;
+	if (fd == group_users_fd)
+		gammad_fake.led--;
 	return 0;
 }
 
@@ -349,7 +379,9 @@ bool __wrap_gammad_ports_are_owned(const struct gammad_ports *ports,
 
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t len)
 {
-	(void) fd, (void) name, (void) len;
+	(void) fd;
+	if (len == sizeof(struct sockaddr_ll))
+		gammad_fake.bound_ifindex = ((const struct sockaddr_ll *) name)->sll_ifindex;
 	return answer_errno(gammad_fake.bind_errno);
 }
 
@@ -359,6 +391,10 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 		return answer_errno(gammad_fake.mark_errno);
 	if (level == SOL_PACKET && option == PACKET_FANOUT)
 		return 0;
+	if (level == SOL_PACKET && option == PACKET_ADD_MEMBERSHIP) {
+		gammad_fake.member_ifindex = ((const struct packet_mreq *) value)->mr_ifindex;
+		return 0;
+	}
 	return __real_setsockopt(fd, level, option, value, len);
 }
 
@@ -449,6 +485,7 @@ static void make_nic(struct gammad *gammad)
 		.fd = pair[0],
 		.slot_count = GAMMAD_FAKE_SLOTS,
 		.slots = gammad_fake.slots,
+		.groups = {.ifindex = GAMMAD_FAKE_GROUPS},
 	};
 	memcpy(nic->mac, gammad_fake_nic, GAMMA_MAC_LEN);
 	gammad->conf.nic_count = 1;
@@ -478,6 +515,8 @@ int gammad_fake_setup(void **state)
 	gamma_list_init(&gammad_fake.jobs);
 	gamma_list_init(&gammad->clients);
 	gamma_list_init(&gammad->opens);
+	gamma_list_init(&gammad->group_interfaces);
+	gammad->group_users_map = group_users_fd;
 	gammad->conf = (struct gammad_conf){
 		.ring_bytes = 1 << 20, .ethertype = GAMMA_ETHERTYPE, .limit = 2};
 	snprintf(revoked_path, sizeof(revoked_path), "/tmp/gamma-test-revoked-%d", (int) getpid());
@@ -506,6 +545,8 @@ int gammad_fake_teardown(void **state)
 	gammad_fake.inode_count = 0;
 	gammad_fake.list_fails = false;
 	gammad_open_sweep(gammad);
+	gammad_group_interfaces_sweep(gammad, gammad->swept_ms + GAMMAD_GROUP_KEEP_MS);
+	gammad_fake_work();
 	gamma_list_for_each_safe (pos, next, &gammad->clients) {
 		struct gammad_client *client = gamma_list_entry(pos, struct gammad_client, entry);
 
@@ -520,7 +561,13 @@ int gammad_fake_teardown(void **state)
 	}
 	gammad_revoked_clear(&gammad->revoked);
 	free(gammad->revoked.uids);
-	return !gamma_list_empty(&gammad->opens) || !gamma_list_empty(&gammad_fake.jobs);
+	return !gamma_list_empty(&gammad->opens) || !gamma_list_empty(&gammad_fake.jobs) ||
+	       !gamma_list_empty(&gammad->group_interfaces) || gammad_fake.led;
+}
+
+void gammad_fake_work(void)
+{
+	gammad_clients_handle_finished(&gammad_fake.gammad);
 }
 
 int gammad_fake_socket(void)

@@ -19,8 +19,10 @@ enum {
 	GAMMAD_FAKE_OTHER = 1001,   /* another user */
 	GAMMAD_FAKE_GROUP = 500,    /* the user's */
 	GAMMAD_FAKE_SOCKETS = 1024, /* packet sockets in the kernel's list */
-	GAMMAD_FAKE_LOG = 2048,     /* bytes */
-	GAMMAD_FAKE_FRAME = 512,    /* bytes */
+	GAMMAD_FAKE_GROUPS = 150,   /* ifindex of the NIC's interface for groups */
+	GAMMAD_FAKE_PAIRS = 200, /* ditto of the first interface that a worker makes for a user */
+	GAMMAD_FAKE_LOG = 2048,  /* bytes */
+	GAMMAD_FAKE_FRAME = 512, /* bytes */
 };
 
 /* One at a time; cleared by gammad_fake_setup. */
@@ -56,6 +58,13 @@ extern struct gammad_fake {
 	/* kernel.c: the latest port (network order) whose frames are led to a slot, and which */
 	uint16_t translated;
 	uint8_t translated_to[GAMMA_MAC_LEN];
+	/* multicast: where the latest group's socket is, and where the NIC takes its frames */
+	int bound_ifindex, member_ifindex;
+	unsigned led;   /* entries of the map of users' interfaces */
+	int led_to;     /* the latest one's */
+	unsigned made;  /* interfaces made for users */
+	int make_errno; /* none can be made */
+	int removed;    /* the latest one that was removed */
 	/* workers.c */
 	struct gamma_list jobs;                                    /* submitted */
 	unsigned int closed;                                       /* sockets given back */
@@ -70,6 +79,8 @@ int gammad_fake_teardown(void **state);
 extern const uint8_t gammad_fake_nic[GAMMA_MAC_LEN];
 const uint8_t *gammad_fake_slot(unsigned int number);
 
+/* Does all jobs that were submitted. */
+void gammad_fake_work(void);
 /* A packet socket as a worker would make it, in the kernel's list. */
 int gammad_fake_socket(void);
 /* Takes an endpoint's socket out of that list. */
