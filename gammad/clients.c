@@ -381,6 +381,7 @@ static void describe_nic(const struct gammad *gammad, const struct gammad_nic *n
 	row->state = state_of(nic);
 	row->mtu = nic->mtu;
 	row->slots = nic->slot_count;
+	row->group_users = gammad_group_interfaces_count(gammad, nic);
 	gamma_list_for_each (pos, &gammad->opens) {
 		const struct gammad_open *open = gamma_list_entry(pos, struct gammad_open, entry);
 

@@ -102,17 +102,17 @@ static void show_bounds(const struct gamma_broker_bounds *bounds)
 	       bounds->endpoints, bounds->ring_bytes >> 10, bounds->memberships);
 	if (bounds->revoked)
 		printf("%u users are revoked\n", bounds->revoked);
-	printf("%-15s %-10s %6s %6s %9s %12s %12s\n", "NIC", "state", "MTU", "slots", "endpoints",
-	       "memberships", "rings (KiB)");
+	printf("%-15s %-10s %6s %6s %9s %11s %11s %11s\n", "NIC", "state", "MTU", "slots",
+	       "endpoints", "memberships", "group users", "rings (KiB)");
 }
 
 static void show_nic(const struct gamma_broker_interface *nic)
 {
 	static const char *const states[] = {"missing", "down", "no carrier", "up"};
 
-	printf("%-15.16s %-10s %6u %6u %9u %12u %12llu\n", nic->name,
+	printf("%-15.16s %-10s %6u %6u %9u %11u %11u %11llu\n", nic->name,
 	       nic->state < gamma_array_size(states) ? states[nic->state] : "?", nic->mtu,
-	       nic->slots, nic->endpoints, nic->memberships,
+	       nic->slots, nic->endpoints, nic->memberships, nic->group_users,
 	       (unsigned long long) nic->ring_bytes >> 10);
 }
 

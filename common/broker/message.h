@@ -165,7 +165,7 @@ struct gamma_broker_interface {
 	uint32_t slots;
 	uint32_t endpoints;   /* open now */
 	uint32_t memberships; /* of these endpoints in multicast groups */
-	uint32_t reserved;    /* 0 */
+	uint32_t group_users; /* who have an interface for such groups */
 	uint64_t ring_bytes;  /* kernel memory of all their receive rings */
 };
 
