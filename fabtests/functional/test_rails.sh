@@ -142,6 +142,24 @@ mpi_job() {
 	return "$status"
 }
 
+# Long messages of MPI: each NIC carries at least a third of their bytes.
+mpi_divides() {
+	cat >"$work/bulk.py" <<-'PYTHON'
+		from mpi4py import MPI
+		world = MPI.COMM_WORLD
+		for turn in range(8):
+		    if world.rank == 0:
+		        world.Send(bytearray(4 << 20), 1)
+		    else:
+		        world.Recv(bytearray(4 << 20), 0)
+	PYTHON
+	mpi_way=(--mca btl gamma)
+	mpi_output 60 node01,node02 2 python3 "$work/bulk.py" || return 1
+	jq -c '[.bytes_out, .rails[1].bytes_out]' "$work/stats"
+	jq -es 'map(select(.bytes_out > 30000000) | .rails[1].bytes_out / .bytes_out) |
+		length == 1 and all(. > 0.33 and . < 0.67)' "$work/stats"
+}
+
 component=$abs_top_builddir/.libs/mca_btl_gamma.so
 if ((!long)); then
 	:
@@ -150,6 +168,7 @@ elif [ -e "$component" ] && ! sanitized && mpi_use openmpi4; then
 	remember
 	check "MPI" mpi_job calm
 	shared "MPI"
+	check "MPI: each NIC carries its part of long messages" mpi_divides
 	check "MPI while cables are pulled" mpi_job disturbed cut_off connect
 	counted "MPI while cables are pulled: NICs were doubted" 'any(.rails_doubted > 0)'
 	check "MPI has output" test -s "$work/calm"

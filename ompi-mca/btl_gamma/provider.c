@@ -42,22 +42,32 @@ static void set_variable(const char *name, size_t value, bool overwrite)
 	setenv(name, text, overwrite);
 }
 
+/* One endpoint then uses several NICs. */
+static bool has_rails(void)
+{
+	const char *nics = getenv("FI_GAMMA_IFACE");
+
+	return nics && strchr(nics, ',');
+}
+
 /*
  * The provider need not do a rendezvous: Open MPI has done it before it sends the fragments of a
- * long message, and memory for them is posted. The limit for copies has room for the headers of
- * Open MPI and of this component.
+ * long message, and memory for them is posted. But with several NICs in an endpoint the provider
+ * divides among them what has its place at the receiver, which takes a rendezvous. The limit for
+ * copies has room for the headers of Open MPI and of this component.
  */
 static void set_variables(size_t max_message)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
+	const size_t eager = max_message < EAGER_MAX ? max_message : EAGER_MAX;
 
 	if (component->peer_timeout)
 		set_variable("FI_GAMMA_PEER_TIMEOUT", component->peer_timeout, true);
 	if (component->ring_size)
 		set_variable("FI_GAMMA_RING_SIZE", component->ring_size, true);
 	set_variable("FI_GAMMA_INJECT_SIZE", INJECT, false);
-	set_variable("FI_GAMMA_EAGER_SIZE", max_message < EAGER_MAX ? max_message : EAGER_MAX,
-		     false);
+	if (!has_rails())
+		set_variable("FI_GAMMA_EAGER_SIZE", eager, false);
 }
 
 /* The provider would report its variables, which the user has not set. */
