@@ -102,13 +102,18 @@ static uint64_t answer_time(const struct gamma_flow *flow, unsigned r)
 	const struct gamma_rail *rail = &flow->rails->rail[r];
 	const struct gamma_loss_of_rail *loss = r ? &rail->loss : &flow->loss.first;
 
-	uint64_t variation = rail->probing ? loss->answer_var : 4 * loss->answer_var;
-
-	return gamma_max(loss->answer + variation, 2 * rail->probe_rtt);
+	return gamma_max(loss->answer + loss->answer_var, 2 * rail->probe_rtt);
 }
 
-/* How long a rail may be silent: as long as answers take on it, behind the frames in flight. That
- * of one whose peer is known to be there, by another rail, does not grow. */
+/* That the frames in flight by it take, one behind the other. */
+static uint64_t queue_time(const struct gamma_flow *flow, unsigned r)
+{
+	return flow->rails->rail[r].in_flight * frame_time(flow->rails, r);
+}
+
+/* How long a rail may be silent: as long as answers take on it. A probe comes behind the frames in
+ * flight; these, one after the other, give signs all the time. That of one whose peer is known to
+ * be there, by another rail, does not grow. */
 static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 {
 	const struct gamma_rail *rail = &flow->rails->rail[r];
@@ -116,8 +121,9 @@ static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 
 	wait = wait ? gamma_max(wait, LEAST_US * GAMMA_NS_PER_US)
 		    : GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
-	wait += rail->in_flight * frame_time(flow->rails, r);
-	if (!rail->probing)
+	if (rail->probing)
+		wait += queue_time(flow, r);
+	else
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
 	wait <<= gamma_min(rail->unanswered - rail->overtaken, SHIFT_MAX);
 	return gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
@@ -130,7 +136,7 @@ uint64_t gamma_rails_answer_time(const struct gamma_flow *flow)
 
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
 		if (flow->rails->rail[r].in_flight)
-			longest = gamma_max(longest, 2 * silence(flow, r));
+			longest = gamma_max(longest, 2 * (silence(flow, r) + queue_time(flow, r)));
 	return longest;
 }
 

@@ -145,7 +145,7 @@ static void one_fails(struct sim *sim)
 			most = gamma_max(most, repeated);
 		}
 	}
-	SIM_CHECK(sim, longest <= 10 * SIM_MS, "nothing came for %.1f ms", (double) longest / 1e6);
+	SIM_CHECK(sim, longest <= 7 * SIM_MS, "nothing came for %.1f ms", (double) longest / 1e6);
 	SIM_CHECK(sim, most <= 256, "%llu frames were sent again", (unsigned long long) most);
 	scenario_report("nothing came for %.1f ms at most; %llu frames were sent again at most; "
 			"used again after %.0f ms at most",

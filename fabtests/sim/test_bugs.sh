@@ -6,7 +6,8 @@
 # themselves stay as they are: the patch is applied to a copy of one file, which is compiled and
 # linked in place of the true one. By hand: abs_top_builddir=BUILD fabtests/sim/test_bugs.sh [NAME...]
 #
-# A patch's first line describes the bug; a line "seeds FIRST-LAST" names other seeds to search.
+# A patch's first line describes the bug; a line "seeds FIRST-LAST" names other seeds to search, and
+# "scenario NAME" the scenario that must fail in their place.
 # Functions are called through in_parallel:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR/../functional source=lib.sh
@@ -48,13 +49,33 @@ plant() { # NAME
 	fi
 }
 
+# A scenario says what it has found.
+try_scenario() { # NAME SCENARIO
+	local dir=$work/$1 said
+	"$dir/gamma-sim" --scenario "$2" >"$dir/out" 2>&1 || true
+	said=$(sed -n 's/^scenario [^:]*: FAILED: //p' "$dir/out")
+	if [ -z "$said" ]; then
+		outcome "$1" missed "not found by scenario $2: give it a check that sees it"
+	elif ! "$work/true-sim" --scenario "$2" >"$dir/out" 2>&1; then
+		outcome "$1" broken "scenario $2 fails without it too: mend that first"
+	else
+		outcome "$1" found "scenario $2: $said"
+	fi
+}
+
 # A crash or a hang does not count as found by a check. And without the bug that seed must pass.
 hunt() { # NAME
-	local dir=$work/$1 seeds seed said start=$EPOCHREALTIME
+	local dir=$work/$1 scenario seeds seed said start=$EPOCHREALTIME
 	seeds=$(sed -n 's/^seeds //p' "$patches/$1.patch")
 	: "${seeds:=1-2000}" # as `make check` runs them
 	mkdir -p "$dir"
 	plant "$1" || return 0
+	scenario=$(sed -n 's/^scenario //p' "$patches/$1.patch")
+	if [ -n "$scenario" ]; then
+		try_scenario "$1" "$scenario"
+		rm -f "$dir/gamma-sim"
+		return
+	fi
 	"$dir/gamma-sim" --seeds "$seeds" --jobs 1 >"$dir/out" 2>/dev/null || true
 	start=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $start }")
 	seed=$(sed -n 's/^FAIL  *seed \([0-9]*\),.*/\1/p' "$dir/out")
