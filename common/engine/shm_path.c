@@ -241,7 +241,8 @@ static bool receive_announce(struct gamma_flow *flow, struct gamma_envelope *env
 	memcpy(&announce, plain->bytes, sizeof(announce));
 	envelope->length = announce.length;
 	envelope->flags &= ~(uint32_t) GAMMA_SHM_MESSAGE_CHUNKS;
-	if (!gamma_receive_shm_announce(flow, envelope, &announce,
+	if (!gamma_receive_shm_announce(flow, envelope, &announce, plain->bytes + sizeof(announce),
+					plain->len - (uint32_t) sizeof(announce),
 					plain->flags & GAMMA_SHM_MESSAGE_CHUNKS))
 		return false;
 	flow->local->stats.rx_shm_rndv++;

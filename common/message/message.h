@@ -107,6 +107,7 @@ struct gamma_inbound {
 			  * chunks, those before what has been read from the sender's memory */
 	bool asked;      /* for further chunks */
 	struct gamma_recv *recv; /* matched, or NULL */
+	uint8_t *head;           /* that an announcement to a port has brought, or NULL */
 	uint8_t *buffered;       /* bytes kept until a match, or NULL */
 	uint64_t buffered_size;  /* bytes */
 	bool demoted;            /* its bytes stayed with the sender, for lack of memory */

@@ -93,6 +93,7 @@ static void inbound_free(struct gamma_inbound *inbound)
 		gamma_transfers_remove(&gamma_message_local(local)->accepted, inbound->accepted);
 	gamma_message_local(local)->buffered -= inbound->buffered_size;
 	free(inbound->buffered);
+	free(inbound->head);
 	inbound_put(local, inbound);
 }
 
@@ -572,9 +573,22 @@ static void begin_accept(struct gamma_inbound *inbound)
 		gamma_receive_answer(inbound, gamma_rndv_shm_read_message(inbound));
 }
 
-/* source: where its bytes stand. */
+/* Its handler sees the head before the bytes come. */
+static bool keep_head(struct gamma_inbound *inbound, const uint8_t *head)
+{
+	uint8_t len = gamma_envelope_announced_len(&inbound->envelope);
+
+	if (gamma_likely(!len))
+		return true;
+	inbound->head = malloc(len);
+	if (inbound->head)
+		memcpy(inbound->head, head, len);
+	return inbound->head;
+}
+
+/* source: where its bytes stand; head: of a message to a port. */
 static bool announced(struct gamma_flow *flow, const struct gamma_envelope *envelope, uint32_t id,
-		      const struct gamma_source *source)
+		      const struct gamma_source *source, const uint8_t *head)
 {
 	struct gamma_local *local = flow->local;
 	struct gamma_inbound *inbound;
@@ -582,7 +596,7 @@ static bool announced(struct gamma_flow *flow, const struct gamma_envelope *enve
 	inbound = inbound_new(flow, envelope, id);
 	if (!inbound)
 		return false;
-	if (!reserve_accept(inbound)) {
+	if (!reserve_accept(inbound) || !keep_head(inbound, head)) {
 		inbound_free(inbound);
 		return false;
 	}
@@ -601,7 +615,21 @@ static bool announced(struct gamma_flow *flow, const struct gamma_envelope *enve
 	return true;
 }
 
-static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields *fields)
+/* An announcement to a port that makes no sense, or that has another payload than its head. */
+static bool announces_no_port(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			      uint64_t payload_len)
+{
+	if (names_no_port(flow, envelope))
+		return true;
+	if (gamma_likely(!(envelope->flags & GAMMA_TO_PORT) ||
+			 payload_len == gamma_envelope_announced_len(envelope)))
+		return false;
+	flow->local->stats.malformed++;
+	return true;
+}
+
+static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields *fields,
+			     const uint8_t *payload)
 {
 	struct gamma_envelope envelope;
 	struct gamma_source source;
@@ -611,14 +639,15 @@ static bool arrived_announce(struct gamma_flow *flow, const struct gamma_fields 
 		return true;
 	}
 	gamma_envelope_of(fields, fields->length, &envelope);
-	if (names_no_port(flow, &envelope))
+	if (announces_no_port(flow, &envelope, fields->payload_len))
 		return true;
 	gamma_rndv_shm_frame_source(flow, fields, &source);
-	return announced(flow, &envelope, fields->id, &source);
+	return announced(flow, &envelope, fields->id, &source, payload);
 }
 
 bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-				const struct gamma_announce *announce, bool in_chunks)
+				const struct gamma_announce *announce, const uint8_t *head,
+				uint32_t head_len, bool in_chunks)
 {
 	struct gamma_source source;
 
@@ -628,7 +657,8 @@ bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_enve
 	}
 	gamma_rndv_shm_record_source(flow, announce, &source);
 	source.in_chunks = in_chunks && source.iov_count;
-	return names_no_port(flow, envelope) || announced(flow, envelope, announce->id, &source);
+	return announces_no_port(flow, envelope, head_len) ||
+	       announced(flow, envelope, announce->id, &source, head);
 }
 
 const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1] = {
@@ -670,7 +700,7 @@ bool gamma_receive_frame(struct gamma_flow *flow, const struct gamma_fields *fie
 		arrived_bulk(flow, fields, payload);
 		return true;
 	case GAMMA_OP_ANNOUNCE:
-		return arrived_announce(flow, fields);
+		return arrived_announce(flow, fields, payload);
 	case GAMMA_OP_ACCEPT:
 		gamma_send_accepted(flow, fields->id, fields->length,
 				    (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
@@ -726,6 +756,16 @@ void gamma_receive_discard(struct gamma_inbound *inbound)
 		inbound_free(inbound);
 	else if (inbound->state == GAMMA_INBOUND_ANNOUNCED)
 		begin_accept(inbound);
+}
+
+void gamma_receive_read_head(const struct gamma_inbound *inbound, uint8_t *head)
+{
+	uint8_t len = gamma_envelope_announced_len(&inbound->envelope);
+
+	if (inbound->own)
+		gamma_iov_read(inbound->own->iov, inbound->own->iov_count, 0, head, len);
+	else if (inbound->head)
+		memcpy(head, inbound->head, len);
 }
 
 uint8_t *gamma_receive_take(struct gamma_inbound *inbound)

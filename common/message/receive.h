@@ -13,9 +13,11 @@ extern const uint16_t gamma_receive_needed_extensions[GAMMA_OP_FAILED + 1];
  * again. */
 bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 			       const uint8_t *bytes);
-/* An announcement of an shm peer that came without a frame, in order. False: ditto. */
+/* An announcement of an shm peer that came without a frame, in order; head: what followed it.
+ * False: ditto. */
 bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_envelope *envelope,
-				const struct gamma_announce *announce, bool in_chunks);
+				const struct gamma_announce *announce, const uint8_t *head,
+				uint32_t head_len, bool in_chunks);
 /* Answers an announced message that was matched. read: its bytes were read from the sender's
  * memory; else they must be sent. */
 void gamma_receive_answer(struct gamma_inbound *inbound, bool read);
@@ -27,6 +29,8 @@ bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send);
 void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
 /* The interface layer discards it. The inbound is consumed. */
 void gamma_receive_discard(struct gamma_inbound *inbound);
+/* The head of an announced message to a port. */
+void gamma_receive_read_head(const struct gamma_inbound *inbound, uint8_t *head);
 /* Ends an unexpected message that is whole; its bytes, which may be NULL, are the caller's to free.
  */
 uint8_t *gamma_receive_take(struct gamma_inbound *inbound);

@@ -59,23 +59,30 @@ void gamma_rndv_shm_offer_content(const struct gamma_send *send, struct gamma_co
 
 bool gamma_rndv_shm_announce(struct gamma_flow *flow, struct gamma_send *send, bool in_chunks)
 {
-	struct gamma_announce announce = {
-		.length = send->envelope.length,
-		.address = address_of(send),
-		.stamp_at = (uintptr_t) &send->stamp,
-		.id = send->id,
-		.iov_count = send->iov_count,
-	};
+	uint32_t head_len = gamma_envelope_announced_len(&send->envelope);
+	struct {
+		struct gamma_announce announce;
+		uint8_t head[GAMMA_PORT_HEAD_MAX];
+	} said;
 	struct gamma_shm_message plain = {
 		.kind = GAMMA_RECORD_ANNOUNCE,
 		.flags = (uint8_t) (send->envelope.flags |
 				    (in_chunks ? GAMMA_SHM_MESSAGE_CHUNKS : 0)),
 		.tag = send->envelope.tag,
 		.data = send->envelope.data,
-		.bytes = (const uint8_t *) &announce,
-		.len = sizeof(announce),
+		.bytes = (const uint8_t *) &said,
+		.len = (uint32_t) sizeof(said.announce) + head_len,
 	};
 
+	said.announce = (struct gamma_announce){
+		.length = send->envelope.length,
+		.address = address_of(send),
+		.stamp_at = (uintptr_t) &send->stamp,
+		.id = send->id,
+		.iov_count = send->iov_count,
+	};
+	if (gamma_unlikely(head_len))
+		gamma_iov_read(send->iov, send->iov_count, 0, said.head, head_len);
 	send->stamp = stamp_of(flow->epoch, send->id);
 	if (gamma_message_local(flow->local)->put_record &&
 	    gamma_message_local(flow->local)->put_record(flow, &plain))

@@ -258,7 +258,7 @@ static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struc
 						 gamma_send_frame_room(flow, GAMMA_EXT_FRAGMENT));
 	} else if (send->level == GAMMA_WHEN_MATCHED || length > gamma_rndv_shm_eager_size(flow)) {
 		sent->op = GAMMA_OP_ANNOUNCE;
-		sent->len = 0;
+		sent->len = gamma_envelope_announced_len(&send->envelope);
 	} else if (length <= gamma_send_frame_room(flow, extensions)) {
 		sent->op = GAMMA_OP_SEND;
 		sent->len = (uint32_t) length;

@@ -164,6 +164,13 @@ static bool present_frame(struct gamma_shm *shm, struct gamma_rx_channel *channe
 	return true;
 }
 
+/* least: its length without the head of a message to a port. */
+static bool is_announcement(uint8_t flags, uint32_t len, uint32_t least)
+{
+	return len == least || (flags & GAMMA_SHM_MESSAGE_PORT && len > least &&
+				len <= least + GAMMA_PORT_HEAD_MAX);
+}
+
 /* Whether flags and length fit the record's kind. */
 static bool is_sound_message(const struct gamma_shm_message *message, uint32_t head, uint32_t len)
 {
@@ -174,7 +181,7 @@ static bool is_sound_message(const struct gamma_shm_message *message, uint32_t h
 		return !(message->flags & ~flags) && len >= head;
 	if (message->kind == GAMMA_RECORD_ANNOUNCE)
 		return !(message->flags & ~(flags | GAMMA_SHM_MESSAGE_CHUNKS)) &&
-		       len == head + sizeof(struct gamma_announce);
+		       is_announcement(message->flags, len, head + sizeof(struct gamma_announce));
 	if (message->flags)
 		return false;
 	if (message->kind == GAMMA_RECORD_CHUNK)

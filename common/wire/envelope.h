@@ -85,6 +85,11 @@ static inline uint64_t gamma_envelope_port_tag(uint16_t port, uint8_t head_len, 
 	return (uint64_t) port << GAMMA_PORT_TAG_PORT_SHIFT |
 	       (uint64_t) head_len << GAMMA_PORT_TAG_HEAD_SHIFT | arg;
 }
+/* Bytes that a message's announcement has as payload: its head, if it goes to a port. */
+static inline uint8_t gamma_envelope_announced_len(const struct gamma_envelope *envelope)
+{
+	return envelope->flags & GAMMA_TO_PORT ? gamma_envelope_head_len(envelope) : 0;
+}
 /* False: it goes to a port without naming one, or its head is too long or not all there. */
 static inline bool gamma_envelope_port_is_valid(const struct gamma_envelope *envelope)
 {

@@ -21,7 +21,8 @@ _Static_assert(sizeof(struct gamma_record) == 8, "one word of the processor");
 enum gamma_record_kind {
 	GAMMA_RECORD_FRAME = 0,
 	GAMMA_RECORD_INLINE = 1,   /* a short message: tag, data, as flags say, and its bytes */
-	GAMMA_RECORD_ANNOUNCE = 2, /* a large one: tag, data, as flags say, struct gamma_announce */
+	GAMMA_RECORD_ANNOUNCE = 2, /* a large one: tag, data, as flags say, struct gamma_announce;
+				    * of one to a port its head behind that */
 	GAMMA_RECORD_ANSWER = 3,   /* to an announcement: struct gamma_answer */
 	GAMMA_RECORD_CHUNK = 4,    /* of what was announced: struct gamma_chunk and bytes */
 	GAMMA_RECORD_MORE = 5,     /* its receiver would take further chunks: struct gamma_more */

@@ -35,7 +35,8 @@ enum gamma_op {
 	GAMMA_OP_SEND = 1,       /* a whole message */
 	GAMMA_OP_SEND_FIRST = 2, /* first fragment of an eager message, with its envelope */
 	GAMMA_OP_SEND_MORE = 3,  /* a further one: FRAGMENT = sender's message id, offset */
-	GAMMA_OP_ANNOUNCE = 4,   /* envelope of a rendezvous message, no payload */
+	GAMMA_OP_ANNOUNCE =
+		4, /* envelope of a rendezvous message; payload: the head of one to a port */
 	GAMMA_OP_ACCEPT = 5, /* MESSAGE = sender's id and bytes wanted, FRAGMENT = receiver's id */
 	GAMMA_OP_BULK = 6,   /* bytes of an accepted message: FRAGMENT = receiver's id, offset */
 	GAMMA_OP_CUT = 7,    /* an eager message's payload was not kept: it is announced now */

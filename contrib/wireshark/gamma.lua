@@ -175,6 +175,9 @@ local HOST = {
 }
 local HOST_LEN = 108
 
+-- Offsets in the TAG of a message to an active port.
+local ACTIVE_PORT = { port = 0, head_len = 2, arg = 4 }
+
 -- Extensions that an item of a BATCH always has, by its op; TAG and CQ_DATA are named in the item.
 local ITEMS = {
 	SEND = {},
@@ -259,6 +262,10 @@ local function declare_rest()
 		"Not the first segment (RMA_CONTINUES)")
 	declare("cause", ProtoField.uint64, "gamma.cause", "Cause", base.DEC)
 	declare("missing", ProtoField.uint32, "gamma.sack.missing", "Frames reported missing")
+	declare("active_port", ProtoField.uint16, "gamma.active_port", "Active port")
+	declare("active_port_head_len", ProtoField.uint8, "gamma.active_port.head_len", "Length of the head")
+	declare("active_port_arg", ProtoField.uint32, "gamma.active_port.arg", "Argument", base.HEX)
+	declare("active_port_head", ProtoField.bytes, "gamma.active_port.head", "Head")
 	declare("item", ProtoField.none, "gamma.item", "Item of a batch")
 	declare("item_len", ProtoField.uint16, "gamma.item.length", "Payload length")
 	declare("item_extensions", ProtoField.uint8, "gamma.item.extensions", "Extensions", base.HEX)
@@ -873,6 +880,15 @@ local take_extension = {
 		tree:add(fields.fragment_id, range(0, 3))
 		tree:add(fields.fragment_offset, range(3, 5))
 	end,
+	TAG = function(f, range, tree)
+		f.head_len = nil
+		if f.to_port then
+			f.head_len = range(ACTIVE_PORT.head_len, 1):uint()
+			tree:add(fields.active_port, range(ACTIVE_PORT.port, 2))
+			tree:add(fields.active_port_head_len, range(ACTIVE_PORT.head_len, 1))
+			tree:add(fields.active_port_arg, range(ACTIVE_PORT.arg, 4))
+		end
+	end,
 	MTU = function(f, range)
 		f.mtu, f.mtu_probe = range(0, 2):uint(), range(2, 2):uint()
 	end,
@@ -938,6 +954,7 @@ local function show_flags(f, tvb, tree)
 			names[#names + 1] = FLAGS[index]
 		end
 	end
+	f.to_port = f.flags.PORT
 	branch:append_text(" " .. table.concat(names, " "))
 	return value < 2 ^ (#FLAGS + 1)
 end
@@ -1039,6 +1056,13 @@ local function show_host(tvb, at, tree)
 	end
 end
 
+-- The head of a message to an active port, where its first bytes are, if all of it was captured.
+local function show_head(f, tvb, at, last, tree)
+	if f.to_port and f.head_len and f.head_len > 0 and at + f.head_len <= last then
+		tree:add(fields.active_port_head, tvb(at, f.head_len))
+	end
+end
+
 -- One item; where the next begins, or nil if it is malformed.
 local function show_item(tvb, at, last, tree)
 	if at + ITEM_LEN > last then
@@ -1059,6 +1083,7 @@ local function show_item(tvb, at, last, tree)
 	if bits:bitfield(7, 1) == 1 then
 		branch:append_text(", to an active port")
 	end
+	local item = { kind = 0, to_port = bits:bitfield(7, 1) == 1 }
 	local wanted = { TAG = bits:bitfield(4, 1) == 1, CQ_DATA = bits:bitfield(3, 1) == 1 }
 	for _, extension in ipairs(has) do
 		wanted[extension] = true
@@ -1070,7 +1095,7 @@ local function show_item(tvb, at, last, tree)
 			if at + extension[2] > last then
 				return nil
 			end
-			show_extension({ kind = 0 }, extension, tvb(at, extension[2]), branch)
+			show_extension(item, extension, tvb(at, extension[2]), branch)
 			at = at + extension[2]
 		end
 	end
@@ -1079,6 +1104,7 @@ local function show_item(tvb, at, last, tree)
 	end
 	if len > 0 then
 		branch:add(fields.payload, tvb(at, len))
+		show_head(item, tvb, at, at + len, branch)
 	end
 	return at + len
 end
@@ -1092,6 +1118,7 @@ local function show_payload(f, tvb, tree)
 	end
 	branch = tree:add(fields.payload, tvb(first, captured))
 	f.payload = tvb:raw(first, captured)
+	show_head(f, tvb, first, first + captured, branch)
 	if f.payload_crc and gamma.prefs.checksum and captured == f.payload_len and
 		crc32c(f.payload) ~= f.payload_crc then
 		tree:add_proto_expert_info(experts.checksum, "wrong checksum of the payload: counts as lost")

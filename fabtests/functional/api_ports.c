@@ -219,6 +219,8 @@ static void on_long(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, v
 	CHECK(arrival->flags & FI_GAMMA_ANNOUNCED);
 	CHECK_EQ(arrival->len, LONG);
 	CHECK(!arrival->data);
+	CHECK_EQ(arrival->head_len, arrival->arg ? FI_GAMMA_HEAD_MAX : 0);
+	content_check(arrival->head, 4, arrival->head_len);
 	if (arrival->arg) {
 		side->memory = malloc(LONG);
 		iov = (struct iovec){.iov_base = side->memory, .iov_len = LONG};
@@ -228,11 +230,11 @@ static void on_long(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, v
 	side->handled++;
 }
 
-/* The first is dropped, the second one received. */
+/* The first is dropped; the second one has a head, and is received. */
 static void test_ports_long(bool sender)
 {
 	struct completion completion;
-	struct message message;
+	struct message message, head;
 	struct side side;
 
 	open_side(&side, FI_EP_RDM);
@@ -240,9 +242,13 @@ static void test_ports_long(bool sender)
 	aside_sync();
 	message_init(&message, LONG, 1);
 	message_fill(&message, 3);
+	message_init(&head, FI_GAMMA_HEAD_MAX, 1);
+	message_fill(&head, 4);
 	for (uint32_t arg = 0; sender && arg < 2; arg++)
-		send_to(&side, NUMBERED, NULL, 0, message.iov[0].iov_base, LONG, arg);
+		send_to(&side, NUMBERED, head.iov[0].iov_base, arg ? head.len : 0,
+			message.iov[0].iov_base, LONG, arg);
 	message_free(&message);
+	message_free(&head);
 	if (!sender) {
 		wait_completion(side.node.rx_cq, &completion);
 		CHECK_EQ(side.handled, 2);

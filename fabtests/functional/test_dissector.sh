@@ -76,6 +76,8 @@ check "time to acknowledge" grep -q 'Time to acknowledge (s): [0-9]' "$work/said
 says "a probe and its answer" seed5 'ACK PROBED' -Y gamma.analysis.answer_time
 says "remote memory" remote 'RMA.length: [0-9]+' -V -c 3000 -Y 'gamma.rma || gamma.item'
 check "items of a batch" grep -q 'Item of a batch: [A-Z]*, [0-9]* bytes' "$work/said"
+says "messages to active ports" seed15 'Active port: [0-2]$' -V -Y 'gamma.active_port.head && gamma.op == 4'
+check "the head that an announcement has" grep -q '^ *Head: [0-9a-f]' "$work/said"
 says "credit stalls" remote 'the last frame that the credit allows' -Y gamma.expert.stall -c 3000
 editcap "$work/one-loss.pcap" "$work/gap.pcap" 40-44 2>"$work/tshark.err" || cat "$work/tshark.err"
 says "frames that were not captured" gap '[0-9] frames from number [0-9]+ on were not captured' \

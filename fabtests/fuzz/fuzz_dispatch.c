@@ -130,6 +130,13 @@ static void fill(struct net *net, const struct record *record, struct gamma_fiel
 	fields->echo = fields->ack;
 	fields->delay = record->limit;
 	fields->tag = record->id;
+	if (fields->extensions & GAMMA_EXT_NAMES_PORT) {
+		fields->tag |= (uint64_t) (record->limit % (GAMMA_PORT_HEAD_MAX + 8))
+			       << GAMMA_PORT_TAG_HEAD_SHIFT;
+		/* An announcement has its head, mostly. */
+		if (op == GAMMA_OP_ANNOUNCE && record->payload_len % 4)
+			fields->payload_len = record->limit % (GAMMA_PORT_HEAD_MAX + 8);
+	}
 	fields->data = record->length;
 	/* Ids that transfers.c gives first lie close above 2^16. */
 	fields->id = record->id ^ 0x10000;

@@ -47,7 +47,11 @@ static unsigned look_at(const struct gamma_shm_message *plain)
 	unsigned sum = 0;
 
 	assert(plain->bytes >= memory && plain->bytes + plain->len <= memory + sizeof(memory));
-	assert(plain->kind != GAMMA_RECORD_ANNOUNCE || plain->len == sizeof(struct gamma_announce));
+	assert(plain->kind != GAMMA_RECORD_ANNOUNCE ||
+	       (plain->len >= sizeof(struct gamma_announce) &&
+		plain->len <=
+			sizeof(struct gamma_announce) +
+				(plain->flags & GAMMA_SHM_MESSAGE_PORT ? GAMMA_PORT_HEAD_MAX : 0)));
 	assert(plain->kind != GAMMA_RECORD_ANSWER || plain->len == sizeof(struct gamma_answer));
 	assert(plain->kind != GAMMA_RECORD_CHUNK || plain->len > sizeof(struct gamma_chunk));
 	assert(plain->kind != GAMMA_RECORD_MORE || plain->len == sizeof(struct gamma_more));

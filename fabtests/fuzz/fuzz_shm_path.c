@@ -215,6 +215,14 @@ static void arrive(struct net *net, const struct record *record)
 	if (kind == GAMMA_RECORD_CHUNK && !len)
 		len = 1;
 	arrival.shm.len = head + (!head || kind == GAMMA_RECORD_CHUNK ? len : 0);
+	/* The link lets pass any head that there may be. */
+	if (kind == GAMMA_RECORD_ANNOUNCE && arrival.shm.flags & GAMMA_SHM_MESSAGE_PORT) {
+		uint32_t behind = record->len % (GAMMA_PORT_HEAD_MAX + 1);
+
+		arrival.shm.len += behind;
+		if (record->how & HOW_EVEN)
+			arrival.shm.tag |= (uint64_t) behind << GAMMA_PORT_TAG_HEAD_SHIFT;
+	}
 	/* So that reading beyond is noticed. */
 	bytes = calloc(1, arrival.shm.len);
 	memcpy(bytes, &said, head);

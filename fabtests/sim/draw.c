@@ -314,6 +314,9 @@ static void plan_ports(struct plan *plan, struct sim *sim)
 			message->head_len =
 				(uint8_t) (dice(&own) %
 					   (1 + gamma_min(message->length, GAMMA_PORT_HEAD_MAX)));
+		if (message->length > plan->config.eager_size)
+			message->head_len = (uint8_t) gamma_min(
+				message->length, message->id % (GAMMA_PORT_HEAD_MAX + 1));
 		if (percent(&own, 30))
 			plan_answer(plan, sim, &own, i);
 	}

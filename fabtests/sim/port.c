@@ -207,6 +207,18 @@ static void drop(struct node *node, struct gamma_inbound *inbound)
 	gamma_receive_discard(inbound);
 }
 
+/* The head is here before the other bytes. */
+static void check_head(struct node *node, const struct sim_message *message,
+		       const struct gamma_inbound *inbound)
+{
+	uint8_t head[GAMMA_PORT_HEAD_MAX];
+
+	gamma_receive_read_head(inbound, head);
+	if (message->head_len && memcmp(head, message->pattern, message->head_len))
+		sim_fail(node->sim, "message %u (%u -> %u) is announced with another head",
+			 message->id, message->from, message->to);
+}
+
 /* Bytes that are still with their sender come: of a long message while others are handled, of one
  * that was demoted before others of its sender are. */
 static void fetch(struct node *node, struct gamma_inbound *inbound)
@@ -219,6 +231,7 @@ static void fetch(struct node *node, struct gamma_inbound *inbound)
 		node->sim->totals.ports_fetched++;
 	} else {
 		check_order(node, message);
+		check_head(node, message, inbound);
 		message->handled = true;
 		node->sim->totals.ports_announced++;
 		answer(node, message);

@@ -294,7 +294,7 @@ static void check_order(struct node *node, struct gamma_flow *flow,
 	if (node->net->lawless)
 		return;
 	assert_true(envelope->flags & GAMMA_TAGGED);
-	assert_int_equal(envelope->tag, node->next_match[peer_of(flow)]);
+	assert_int_equal((uint32_t) envelope->tag, node->next_match[peer_of(flow)]);
 }
 
 /* A message that there is no memory for is offered again: only one that was taken counts. */
@@ -605,6 +605,10 @@ static struct outgoing *send_on(struct net *net, struct gamma_flow *flow, unsign
 	outgoing->send.iov_count = 1;
 	outgoing->send.envelope.tag = number;
 	outgoing->send.envelope.flags = GAMMA_TAGGED;
+	if (net->to_port) {
+		outgoing->send.envelope.flags |= GAMMA_TO_PORT;
+		outgoing->send.envelope.tag = gamma_envelope_port_tag(1, net->head_len, number);
+	}
 	outgoing->send.envelope.length = length;
 	outgoing->send.level = level;
 	outgoing->next = node->sends;

@@ -119,11 +119,13 @@ struct net {
 	struct gamma_list flying; /* struct wire_frame by time of arrival */
 	struct rule rules[8];
 	unsigned rule_count;
-	uint64_t seed;  /* of random faults; 0: none */
-	unsigned chaos; /* in 1,000 frames are dropped, doubled, delayed, damaged: each;
-			 * in 1,000 bursts are not taken whole by the link */
-	bool unstamped; /* links do not know when frames arrived */
-	bool lawless;   /* frames are forged: messages are not what the harness sent */
+	uint64_t seed;    /* of random faults; 0: none */
+	unsigned chaos;   /* in 1,000 frames are dropped, doubled, delayed, damaged: each;
+			   * in 1,000 bursts are not taken whole by the link */
+	bool unstamped;   /* links do not know when frames arrived */
+	bool to_port;     /* messages go to an active port, */
+	uint8_t head_len; /* with a head of so many bytes */
+	bool lawless;     /* frames are forged: messages are not what the harness sent */
 	unsigned long steps, steps_max;
 	unsigned long drops; /* frames that rules, faults or full rings swallowed */
 };

@@ -458,7 +458,10 @@ void fake_arrive_port(struct gamma_flow *flow, uint8_t op, uint32_t id, uint64_t
 		.kind = GAMMA_KIND_DATA,
 		.op = op,
 		.extensions = extensions[op],
-		.payload_len = (uint16_t) (op == GAMMA_OP_ANNOUNCE ? 0 : strlen(text)),
+		/* An announcement has its head. */
+		.payload_len = (uint16_t) (op == GAMMA_OP_ANNOUNCE
+						   ? (uint8_t) (tag >> GAMMA_PORT_TAG_HEAD_SHIFT)
+						   : strlen(text)),
 		.tag = tag,
 		.id = 1u << 20,
 		.length = strlen(text),

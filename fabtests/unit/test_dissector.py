@@ -95,6 +95,15 @@ def check_constants(wire, lua):
         check(name, int(value, 0), wire.values["GAMMA_" + name.replace("ADDRESS", "ADDR")])
 
 
+def check_active_port(wire, lua):
+    """A tag is a number of 64 bits, the highest byte first."""
+    shift = {"port": wire.values["GAMMA_PORT_TAG_PORT_SHIFT"],
+             "head_len": wire.values["GAMMA_PORT_TAG_HEAD_SHIFT"], "arg": 0}
+    size = {"port": 2, "head_len": 1, "arg": 4}
+    check("tag of an active port", named(table(lua, "ACTIVE_PORT")),
+          {field: 8 - size[field] - at // 8 for field, at in shift.items()})
+
+
 def check_syntax():
     for compiler in ("luac5.2", "luac5.4", "luac"):
         if shutil.which(compiler):
@@ -122,6 +131,7 @@ def main():
     check_extensions(wire, lua)
     check_items(lua)
     check_constants(wire, lua)
+    check_active_port(wire, lua)
     check_syntax()
     return end()
 

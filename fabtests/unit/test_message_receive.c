@@ -208,6 +208,12 @@ static void malformed__ports(void **state)
 		{GAMMA_OP_SEND_FIRST, GAMMA_EXT_MESSAGE | GAMMA_EXT_TAG,
 		 65ull << GAMMA_PORT_TAG_HEAD_SHIFT},
 		{GAMMA_OP_ANNOUNCE, GAMMA_EXT_MESSAGE, 0},
+		/* Its payload is not its head. */
+		{GAMMA_OP_ANNOUNCE, GAMMA_EXT_MESSAGE | GAMMA_EXT_TAG, 0},
+		{GAMMA_OP_ANNOUNCE, GAMMA_EXT_MESSAGE | GAMMA_EXT_TAG,
+		 9ull << GAMMA_PORT_TAG_HEAD_SHIFT},
+		{GAMMA_OP_ANNOUNCE, GAMMA_EXT_MESSAGE | GAMMA_EXT_TAG,
+		 11ull << GAMMA_PORT_TAG_HEAD_SHIFT},
 	};
 
 	(void) state;
@@ -219,13 +225,76 @@ static void malformed__ports(void **state)
 		fields.tag = rows[i].tag;
 		fields.length = 1000;
 		fields.id = i;
-		fields.payload_len = rows[i].op == GAMMA_OP_ANNOUNCE ? 0 : 10;
+		fields.payload_len = 10;
 		net_forge(net, 0, 1, &fields, some);
 		net_run(net, 10 * US);
 		assert_int_equal(net_stats(net, 1)->malformed, i + 1);
 	}
 	assert_int_equal(net_stats(net, 1)->unexpected, 0);
 	assert_int_equal(net_flow(net, 1, 0)->rx.next, sizeof(rows) / sizeof(rows[0]));
+}
+
+static struct gamma_inbound *first_unexpected(void)
+{
+	return gamma_list_first(&net->nodes[1].unexpected, struct gamma_inbound, entry);
+}
+
+static void announced__head_is_here_before_the_bytes(void **state)
+{
+	uint8_t head[GAMMA_PORT_HEAD_MAX + 1];
+
+	(void) state;
+	net->to_port = true;
+	for (unsigned len = 0; len <= GAMMA_PORT_HEAD_MAX; len += 8) {
+		struct outgoing *sent;
+
+		net->head_len = (uint8_t) len;
+		sent = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+		net_run(net, MS);
+		memset(head, 0xee, sizeof(head));
+		gamma_receive_read_head(first_unexpected(), head);
+		assert_memory_equal(head, sent->bytes, len);
+		assert_int_equal(head[len], 0xee);
+		/* All of the message follows, its head too. */
+		net_post(net, 1, 100000);
+		net_finish(net, SEC);
+	}
+	assert_int_equal(net_stats(net, 1)->malformed, 0);
+	assert_int_equal(net->nodes[1].received, 9);
+}
+
+static void announced__head_of_one_to_the_own_endpoint(void **state)
+{
+	uint8_t head[GAMMA_PORT_HEAD_MAX];
+	struct outgoing *sent;
+
+	(void) state;
+	net->to_port = true;
+	net->head_len = sizeof(head);
+	sent = net_send(net, 1, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	gamma_receive_read_head(first_unexpected(), head);
+	assert_memory_equal(head, sent->bytes, sizeof(head));
+	net_discard(net, 1);
+	net_finish(net, SEC);
+	assert_int_equal(sent->error, 0);
+}
+
+static void announced__lost_with_its_head_and_sent_again(void **state)
+{
+	uint8_t head[40];
+	struct outgoing *sent;
+
+	(void) state;
+	net_rule(net, (struct rule){.fate = DROP, .op = GAMMA_OP_ANNOUNCE, .times = 2});
+	net->to_port = true;
+	net->head_len = sizeof(head);
+	sent = net_send(net, 0, 1, 100000, GAMMA_WHEN_ARRIVED);
+	net_run(net, SEC);
+	gamma_receive_read_head(first_unexpected(), head);
+	assert_memory_equal(head, sent->bytes, sizeof(head));
+	net_discard(net, 1);
+	net_finish(net, SEC);
 }
 
 /* Its length is that of its bytes, whatever else is said of it. */
@@ -315,6 +384,9 @@ int main(void)
 		NET_TEST(malformed__fragments_without_their_extensions),
 		NET_TEST(malformed__first_of_impossible_length),
 		NET_TEST(malformed__ports),
+		NET_TEST(announced__head_is_here_before_the_bytes),
+		NET_TEST(announced__head_of_one_to_the_own_endpoint),
+		NET_TEST(announced__lost_with_its_head_and_sent_again),
 		NET_TEST(malformed__whole_message_of_another_length),
 		NET_TEST(malformed__fragment_beyond_the_message),
 		NET_TEST(malformed__bulk_beyond_what_was_accepted),

@@ -52,7 +52,7 @@ static void fetch(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, voi
 {
 	static struct iovec iov;
 
-	last = *arrival;
+	note(ep, arrival, context);
 	iov = (struct iovec){context, 4};
 	inner = ops->receive(ep, arrival, &iov, 1, &iov, 0);
 }
@@ -472,6 +472,16 @@ static void lent__flow_gone_while_it_waits_for_its_turn(void **state)
 	assert_int_equal(inner, -FI_EINVAL);
 }
 
+/* The bytes come of a message for which the handler has posted a receive. */
+static void arrive_accepted(struct fake_ep *fep, uint64_t tag, const char *text)
+{
+	fake_arrive_port(fep->flow, GAMMA_OP_BULK,
+			 gamma_list_first(&gamma_message_state(fep->flow)->incoming,
+					  struct gamma_inbound, flow_entry)
+				 ->accepted,
+			 tag, text);
+}
+
 static void announced__received_where_the_handler_says(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -489,17 +499,103 @@ static void announced__received_where_the_handler_says(void **state)
 	assert_true(last.flags & FI_GAMMA_ANNOUNCED);
 	assert_int_equal(last.len, 4);
 	assert_null(last.data);
-	fake_arrive_port(fep->flow, GAMMA_OP_BULK,
-			 gamma_list_first(&gamma_message_state(fep->flow)->incoming,
-					  struct gamma_inbound, flow_entry)
-				 ->accepted,
-			 tag, "long");
+	arrive_accepted(fep, tag, "long");
 	gamma_settings.eager_size = eager;
 	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1);
 	assert_int_equal(entry.flags & (FI_RECV | FI_MSG), FI_RECV | FI_MSG);
 	assert_int_equal(entry.len, 4);
 	assert_memory_equal(memory, "long", 4);
 	assert_int_equal(local->buffered, 0);
+}
+
+static void announced__with_its_head(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_cq_tagged_entry entry;
+	char memory[4];
+	uint64_t tag = gamma_envelope_port_tag(1, 2, 5), eager = gamma_settings.eager_size;
+
+	gamma_settings.eager_size = 3;
+	set_with(fep, 1, fetch, memory);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, tag, "hdlong");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	gamma_settings.eager_size = eager;
+	assert_int_equal(inner, 0);
+	assert_true(last.flags & FI_GAMMA_ANNOUNCED);
+	assert_int_equal(last.head_len, 2);
+	assert_string_equal(last_head, "hd");
+	assert_int_equal(last.len, 4);
+	assert_null(last.data);
+	arrive_accepted(fep, tag, "hdlong");
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1);
+	assert_int_equal(entry.len, 4);
+	assert_ptr_equal(entry.buf, memory);
+	assert_memory_equal(memory, "long", 4);
+}
+
+static void announced__with_its_head_into_too_little_memory(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error = {0};
+	char memory[4];
+	uint64_t tag = gamma_envelope_port_tag(1, 2, 5), eager = gamma_settings.eager_size;
+
+	gamma_settings.eager_size = 3;
+	set_with(fep, 1, fetch, memory);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, tag, "hdlonger");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	gamma_settings.eager_size = eager;
+	arrive_accepted(fep, tag, "hdlong");
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(fep->cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ETRUNC);
+	assert_int_equal(error.len, 4);
+	assert_int_equal(error.olen, 2);
+	assert_memory_equal(memory, "long", 4);
+}
+
+static void fetch_in_pieces(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
+			    void *context)
+{
+	struct iovec iov[GAMMA_IOV_LIMIT];
+
+	for (unsigned i = 0; i < GAMMA_IOV_LIMIT; i++)
+		iov[i] = (struct iovec){(char *) context + i, 1};
+	assert_int_equal(ops->receive(ep, arrival, iov, GAMMA_IOV_LIMIT, NULL, 0), -FI_EINVAL);
+	inner = ops->receive(ep, arrival, iov, GAMMA_IOV_LIMIT - 1, NULL, FI_COMPLETION);
+}
+
+static void announced__with_its_head_leaves_one_entry_less(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fi_cq_tagged_entry entry;
+	char memory[GAMMA_IOV_LIMIT + 1] = "";
+	uint64_t tag = gamma_envelope_port_tag(1, 1, 0), eager = gamma_settings.eager_size;
+
+	gamma_settings.eager_size = 3;
+	set_with(fep, 1, fetch_in_pieces, memory);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, tag, "hlonger");
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	gamma_settings.eager_size = eager;
+	assert_int_equal(inner, 0);
+	arrive_accepted(fep, tag, "hlonger");
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1);
+	assert_string_equal(memory, "longer");
+}
+
+static void send__long_with_a_head(void **state)
+{
+	struct fake_ep *fep = *state;
+	static char bytes[100000];
+	struct iovec iov = {bytes, sizeof(bytes)};
+	struct fi_gamma_msg msg = {
+		.head = "head", .head_len = 4, .iov = &iov, .iov_count = 1, .port = 1};
+
+	assert_int_equal(ops->send(fep->ep, &msg, 0), 0);
+	assert_int_equal(fep->engine->send->envelope.length, sizeof(bytes) + 4);
+	assert_int_equal(gamma_envelope_announced_len(&fep->engine->send->envelope), 4);
+	assert_memory_equal(fep->engine->send->iov[0].iov_base, "head", 4);
 }
 
 static void announced__dropped_unless_received(void **state)
@@ -637,6 +733,10 @@ int main(void)
 		PORT_TEST(keep__gives_the_slot_back),
 		PORT_TEST(lent__flow_gone_while_it_waits_for_its_turn),
 		PORT_TEST(announced__received_where_the_handler_says),
+		PORT_TEST(announced__with_its_head),
+		PORT_TEST(announced__with_its_head_into_too_little_memory),
+		PORT_TEST(announced__with_its_head_leaves_one_entry_less),
+		PORT_TEST(send__long_with_a_head),
 		PORT_TEST(announced__dropped_unless_received),
 		PORT_TEST(poll_set__names_the_queue_whose_reader_runs_handlers),
 		PORT_TEST(wait__until_a_handler_has_run),

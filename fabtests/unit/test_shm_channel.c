@@ -180,6 +180,9 @@ static void handover__malformed_message_ends_it(void **state)
 	malformed_record(GAMMA_RECORD_ANNOUNCE | 3 << 8, 32);
 	malformed_record(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_CHUNKS << 8, 33);
 	malformed_record(GAMMA_RECORD_ANNOUNCE | 16 << 8, 32);
+	malformed_record(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_PORT << 8, 31);
+	malformed_record(GAMMA_RECORD_ANNOUNCE | GAMMA_SHM_MESSAGE_PORT << 8, 32 + 65);
+	malformed_record(GAMMA_RECORD_ANNOUNCE | 9 << 8, 32 + 8 + 65); /* with its tag */
 	malformed_record(GAMMA_RECORD_ANSWER, 17);
 	malformed_record(GAMMA_RECORD_ANSWER | GAMMA_SHM_MESSAGE_TAGGED << 8, 24);
 	malformed_record(GAMMA_RECORD_CHUNK, 16); /* of no bytes */

@@ -295,15 +295,22 @@ static void large__is_copied_up_to_the_eager_size(void **state)
 
 /* ---- chunks ---- */
 
-static void forge(unsigned to, enum gamma_record_kind kind, const void *bytes, uint32_t len)
+/* shm: its kind, and what else a record's header says. */
+static void forge_record(unsigned to, struct gamma_shm_message shm, const void *bytes, uint32_t len)
 {
 	struct record *record = &records[made++ % RECORDS];
 
 	record->to = to;
-	record->shm = (struct gamma_shm_message){
-		.kind = (uint8_t) kind, .bytes = record->bytes, .len = len};
+	record->shm = shm;
+	record->shm.bytes = record->bytes;
+	record->shm.len = len;
 	memcpy(record->bytes, bytes, len);
 	assert_true(deliver());
+}
+
+static void forge(unsigned to, enum gamma_record_kind kind, const void *bytes, uint32_t len)
+{
+	forge_record(to, (struct gamma_shm_message){.kind = (uint8_t) kind}, bytes, len);
 }
 
 static struct gamma_local *reader_of(unsigned node)
@@ -767,6 +774,46 @@ static void failed__is_withdrawn_and_an_answer_comes_too_late(void **state)
 	assert_int_equal(net->nodes[1].receive_errors, 1); /* by RESET */
 }
 
+static void port__head_comes_with_the_announcement(void **state)
+{
+	uint8_t head[GAMMA_PORT_HEAD_MAX] = {0};
+	struct outgoing *sent;
+
+	(void) state;
+	net->to_port = true;
+	net->head_len = 33;
+	sent = net_send(net, 0, 1, LARGE, GAMMA_WHEN_COPIED);
+	assert_int_equal(records[0].shm.len, sizeof(struct gamma_announce) + 33);
+	deliver_all();
+	gamma_receive_read_head(
+		gamma_list_first(&net->nodes[1].unexpected, struct gamma_inbound, entry), head);
+	assert_memory_equal(head, sent->bytes, 33);
+	net_post(net, 1, LARGE);
+	deliver_all();
+	assert_true(sent->done && !sent->error);
+	no_frames();
+}
+
+static void port__head_of_another_length_is_malformed(void **state)
+{
+	struct {
+		struct gamma_announce announce;
+		uint8_t head[10];
+	} said = {.announce = {.length = LARGE, .iov_count = 1, .id = 1}};
+
+	(void) state;
+	net->lawless = true;
+	for (uint8_t len = 9; len <= 11; len++)
+		forge_record(1,
+			     (struct gamma_shm_message){.kind = GAMMA_RECORD_ANNOUNCE,
+							.flags = GAMMA_SHM_MESSAGE_TAGGED |
+								 GAMMA_SHM_MESSAGE_PORT,
+							.tag = gamma_envelope_port_tag(1, len, 0)},
+			     &said, sizeof(said.announce) + 10);
+	assert_int_equal(net_stats(net, 1)->malformed, 2);
+	assert_int_equal(net_stats(net, 1)->unexpected, 1);
+}
+
 static void nonsense__is_counted(void **state)
 {
 	struct gamma_announce announce = {.length = GAMMA_MESSAGE_MAX + 1, .iov_count = 1, .id = 1};
@@ -812,6 +859,8 @@ int main(void)
 		SHM_TEST(announcement__overtakes_nothing),
 		SHM_TEST(message__does_not_overtake_a_frame_that_is_filling),
 		SHM_TEST(failed__is_withdrawn_and_an_answer_comes_too_late),
+		SHM_TEST(port__head_comes_with_the_announcement),
+		SHM_TEST(port__head_of_another_length_is_malformed),
 		SHM_TEST(nonsense__is_counted),
 		SHM_TEST(chunks__of_a_short_one_are_all_there_at_once),
 		SHM_TEST(chunks__of_a_long_one_come_when_asked_for),

@@ -124,8 +124,7 @@ static ssize_t send_to(struct fid_ep *fid, fi_addr_t addr, const struct fi_gamma
 	for (size_t i = 0; i < msg->iov_count; i++)
 		iov[post.count++] = msg->iov[i];
 	len = gamma_submit_len(&post);
-	if (len < 0 || (uint64_t) len > GAMMA_MESSAGE_MAX ||
-	    (msg->head_len && (uint64_t) len > gamma_ep_eager_size(ep)))
+	if (len < 0 || (uint64_t) len > GAMMA_MESSAGE_MAX)
 		return -FI_EMSGSIZE;
 	post.tag = gamma_envelope_port_tag(msg->port, (uint8_t) msg->head_len, msg->arg);
 	post.flags = flags | FI_MSG | GAMMA_POST_TO_PORT;

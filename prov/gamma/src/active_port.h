@@ -64,6 +64,8 @@ struct gamma_active_ports {
 	uint64_t seen_handled;           /* handled, when a handler was last seen to run */
 	uint64_t seen_at;                /* ns: since when it has been that one */
 	bool reported;                   /* that it does not return */
+	/* Where heads go that handlers have seen. */
+	uint8_t head_again[FI_GAMMA_HEAD_MAX];
 };
 
 /* Of an endpoint that opens. */
@@ -92,6 +94,10 @@ void gamma_active_port_run_datagram(struct gamma_fi_ep *ep, const struct gamma_a
 /* Bytes that had stayed with their sender have come, or never will: error. False: the receive is
  * one that a handler has posted. */
 bool gamma_active_port_run_received(struct gamma_fi_ep *ep, struct gamma_recv *recv, int error);
+/* A receive that a handler has posted gets its end: takes the head, which came in front of the
+ * data, from it and from the envelope; returns the bytes of data that were placed. */
+uint64_t gamma_active_port_run_strip_head(struct gamma_recv *recv, struct gamma_envelope *envelope,
+					  uint64_t placed);
 /* A flow ends; other: the one that takes its place, or NULL. */
 void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
 				   struct gamma_flow *other);

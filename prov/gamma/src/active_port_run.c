@@ -118,6 +118,20 @@ bool gamma_active_port_run_received(struct gamma_fi_ep *ep, struct gamma_recv *r
 	return false;
 }
 
+uint64_t gamma_active_port_run_strip_head(struct gamma_recv *recv, struct gamma_envelope *envelope,
+					  uint64_t placed)
+{
+	uint8_t head_len = gamma_envelope_announced_len(envelope);
+
+	if (!head_len)
+		return placed;
+	envelope->length -= head_len;
+	recv->iov_count--;
+	for (unsigned i = 0; i < recv->iov_count; i++)
+		recv->iov[i] = recv->iov[i + 1];
+	return placed - gamma_min(placed, head_len);
+}
+
 void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
 				   struct gamma_flow *other)
 {
@@ -167,7 +181,8 @@ static fi_addr_t source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
 	return flow ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
 }
 
-/* flow: the sender's; at best effort it is ports->datagram_sender. */
+/* flow: the sender's; at best effort it is ports->datagram_sender. bytes: the message, or the head
+ * of an announced one. */
 static void call_handler(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 			 const struct gamma_envelope *envelope, const uint8_t *bytes,
 			 uint64_t flags)
@@ -176,7 +191,7 @@ static void call_handler(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 	/* A copy, as another thread may set it meanwhile. */
 	struct fi_gamma_port_attr port =
 		*gamma_active_port_find(ports, gamma_envelope_port(envelope));
-	uint8_t head_len = bytes ? gamma_envelope_head_len(envelope) : 0;
+	uint8_t head_len = gamma_envelope_head_len(envelope);
 	struct delivery delivery;
 
 	if (head_len)
@@ -187,7 +202,7 @@ static void call_handler(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 		.head_len = head_len,
 		.arg = (uint32_t) envelope->tag,
 		.head = delivery.head,
-		.data = bytes ? bytes + head_len : NULL,
+		.data = flags & FI_GAMMA_ANNOUNCED ? NULL : bytes + head_len,
 		.len = envelope->length - head_len,
 		.source = source_of(ep, flow),
 		.flags = flags | (envelope->flags & GAMMA_TO_GROUP ? FI_MULTICAST : 0),
@@ -230,10 +245,13 @@ static size_t run_lent(struct gamma_fi_ep *ep)
 /* Its handler may post a receive for it; else it is dropped, and its send completes. */
 static void run_announced(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
 {
+	uint8_t head[FI_GAMMA_HEAD_MAX];
+
 	gamma_list_remove(&inbound->entry);
 	ep->ports.announced = inbound;
 	ep->ports.received = false;
-	call_handler(ep, inbound->flow, &inbound->envelope, NULL, FI_GAMMA_ANNOUNCED);
+	gamma_receive_read_head(inbound, head);
+	call_handler(ep, inbound->flow, &inbound->envelope, head, FI_GAMMA_ANNOUNCED);
 	if (ep->ports.announced)
 		gamma_receive_discard(inbound);
 	ep->ports.announced = NULL;
@@ -386,8 +404,7 @@ static struct gamma_inbound *next_message(const struct gamma_active_ports *ports
 /* Its handler learns of it before its bytes come. */
 static bool is_long(const struct gamma_fi_ep *ep, const struct gamma_inbound *inbound)
 {
-	return inbound->envelope.length > gamma_ep_eager_size(ep) && !inbound->demoted &&
-	       !gamma_envelope_head_len(&inbound->envelope);
+	return inbound->envelope.length > gamma_ep_eager_size(ep) && !inbound->demoted;
 }
 
 /* False: there is nothing to do. */
@@ -683,14 +700,14 @@ ssize_t gamma_active_port_run_receive(struct fid_ep *fid, const struct fi_gamma_
 				      uint64_t flags)
 {
 	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
+	struct iovec all[GAMMA_IOV_LIMIT];
 	struct gamma_post post = {
-		.iov = iov,
-		.count = count,
+		.iov = all,
 		.addr = FI_ADDR_UNSPEC,
 		.context = context,
 		.flags = flags | FI_MSG,
 	};
-	int64_t capacity = gamma_submit_len(&post);
+	int64_t capacity;
 	ssize_t ret;
 
 	if (!gamma_active_port_run_is_current(ep, arrival) ||
@@ -698,6 +715,14 @@ ssize_t gamma_active_port_run_receive(struct fid_ep *fid, const struct fi_gamma_
 		return gamma_active_port_refuse(ep, "receive of what is not announced");
 	if (flags & ~FI_COMPLETION)
 		return -FI_EBADFLAGS;
+	/* The head comes once more, in front of the data. */
+	if (arrival->head_len)
+		all[post.count++] = (struct iovec){ep->ports.head_again, arrival->head_len};
+	if (count > GAMMA_IOV_LIMIT - post.count)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < count; i++)
+		all[post.count++] = iov[i];
+	capacity = gamma_submit_len(&post);
 	if (capacity < 0)
 		return -FI_EINVAL;
 	gamma_domain_lock(ep->domain);

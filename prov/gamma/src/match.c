@@ -163,6 +163,7 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 {
 	struct gamma_fi_ep *ep = context;
 	struct gamma_rx *rx = gamma_container_of(recv, struct gamma_rx, recv);
+	struct gamma_envelope of_data;
 
 	if (gamma_unlikely(gamma_coll_is_ours(envelope))) {
 		gamma_coll_run_received(ep, recv, error);
@@ -170,9 +171,13 @@ static void on_received(void *context, struct gamma_recv *recv, struct gamma_flo
 	}
 	if (ep->closing)
 		return;
-	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT) &&
-	    gamma_active_port_run_received(ep, recv, error))
-		return;
+	if (gamma_unlikely(envelope->flags & GAMMA_TO_PORT)) {
+		if (gamma_active_port_run_received(ep, recv, error))
+			return;
+		of_data = *envelope;
+		placed = gamma_active_port_run_strip_head(recv, &of_data, placed);
+		envelope = &of_data;
+	}
 	gamma_completion_write_rx(ep, rx, envelope, placed, error, source_of(ep, flow),
 				  &flow->addr);
 	gamma_submit_put_rx(ep->rx, rx);

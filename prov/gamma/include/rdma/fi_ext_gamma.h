@@ -66,8 +66,8 @@ struct fi_gamma_msg {
 struct fi_gamma_port_info {
 	size_t size;      /* bytes of this structure: set by the caller */
 	size_t head_max;  /* bytes of a head */
-	size_t whole_max; /* bytes of head and data together that a handler gets as a whole; a
-			   * longer message has no head, and its handler receives it */
+	size_t whole_max; /* bytes of head and data together that a handler gets as a whole; of
+			   * a longer message it gets the head, and receives the data */
 	size_t frame_max; /* bytes of head and data that travel in one frame over the endpoint's
 			   * NIC: only such messages are handled in place */
 };
@@ -77,14 +77,14 @@ struct fi_gamma_port_ops {
 	size_t size; /* bytes of this structure: it may grow */
 	/* Sets the handler of a port; attr NULL: it has none any more. */
 	int (*set)(struct fid_ep *ep, uint16_t port, const struct fi_gamma_port_attr *attr);
-	/* Sends; flags as of fi_sendmsg. -FI_EMSGSIZE: it has a head, and is longer than
-	 * fi_gamma_port_info.whole_max. */
+	/* Sends; flags as of fi_sendmsg. */
 	ssize_t (*send)(struct fid_ep *ep, const struct fi_gamma_msg *msg, uint64_t flags);
 	/* The same to the sender of an arrival, from its handler. */
 	ssize_t (*reply)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
 			 const struct fi_gamma_msg *msg, uint64_t flags);
-	/* From the handler: the announced data goes there. Its completion, with FI_RECV and FI_MSG,
-	 * goes to the endpoint's completion queue; flags: FI_COMPLETION. */
+	/* From the handler: the announced data goes there; count: with a head one less than
+	 * iov_limit. Its completion, with FI_RECV and FI_MSG, goes to the endpoint's completion
+	 * queue; flags: FI_COMPLETION. */
 	ssize_t (*receive)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
 			   const struct iovec *iov, size_t count, void *context, uint64_t flags);
 	/* From the handler: *data is the data from now on, valid until release. */
