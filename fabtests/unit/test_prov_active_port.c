@@ -3,6 +3,7 @@
 #include "prov_fake_engine.h"
 #include "rdma/fi_ext_gamma.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static struct fi_gamma_port_ops *ops;
@@ -382,6 +383,67 @@ static struct network *bring_next(struct fake_ep *fep, unsigned count)
 	return &network;
 }
 
+static void close_other(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct fake_ep *other = context;
+
+	note(ep, arrival, NULL);
+	fake_ep_close(other);
+	inner = 0;
+}
+
+static void handler__may_close_another_endpoint_whose_messages_wait(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct fake_ep *other = fake_ep_open(fep->fake, FI_EP_RDM, 0, 0);
+	struct fi_cq_tagged_entry entry;
+
+	set(other, 1, note);
+	set_with(fep, 1, close_other, other);
+	arrive(other->flow, 1, 0, "lost");
+	arrive(fep->flow, 1, 0, "a");
+	arrive(fep->flow, 2, 0, "b");
+	set(fep, 2, note);
+	/* The first endpoint of the domain has its turn first. */
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(inner, 0);
+	assert_string_equal(log_of, "ab");
+}
+
+static void *poll_beside(void *arg)
+{
+	struct fake_ep *fep = arg;
+	struct fi_cq_tagged_entry entry;
+
+	assert_int_equal(ops->poll(fep->ep, 10), 0);
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), -FI_EAGAIN);
+	return NULL;
+}
+
+/* Another thread polls meanwhile, and waits for nothing. */
+static void be_polled(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct fake_ep *fep = context;
+	pthread_t thread;
+
+	note(ep, arrival, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, poll_beside, fep), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	inner = fake_engine_of(ep)->lent;
+}
+
+static void handler__second_poller_runs_none_and_leaves_the_slot_lent(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set_with(fep, 1, be_polled, fep);
+	bring_next(fep, 3);
+	assert_int_equal(ops->poll(fep->ep, 10), 3);
+	assert_string_equal(log_of, "abc");
+	assert_int_equal(inner, 1);
+	assert_int_equal(fep->engine->returned, 1);
+}
+
 static void cq_read__runs_handlers_where_messages_arrived(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -726,6 +788,8 @@ int main(void)
 		PORT_TEST(demoted__is_fetched_and_others_wait),
 		PORT_TEST(demoted__does_not_delay_other_senders),
 		PORT_TEST(failed__messages_that_are_not_here_are_dropped),
+		PORT_TEST(handler__may_close_another_endpoint_whose_messages_wait),
+		PORT_TEST(handler__second_poller_runs_none_and_leaves_the_slot_lent),
 		PORT_TEST(cq_read__runs_handlers_where_messages_arrived),
 		PORT_TEST(posting__runs_none_and_lends_none),
 		PORT_TEST(lent__no_more_than_are_handled_and_the_rest_in_order),
