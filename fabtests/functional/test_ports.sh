@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Messages to active ports: the example's ping-pong, whose handlers check order and content and
-# reply to a peer that is not in the address vector. Across hosts, on one host, and with loss.
+# reply to a peer that is not in the address vector. Across hosts, on one host, with loss, over UDP.
 # What stands in single quotes is jq's.
 # shellcheck disable=SC2016
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -47,10 +47,16 @@ pingpong "one host"
 counted "one host: handled where they arrived" \
 	'all(.ports_in_place > 0 and
 	.bytes_copied_in == 4 * (.ports_in - .ports_in_place))'
+run "one host" ports_long ports_reply
 client_host=node02
 lab impair node02 --loss 1
 pingpong "with 1 % loss"
 run "with 1 % loss" ports ports_set_late ports_reply ports_long ports_threads
+lab impair node02 --loss 1 --ethertype 0x0800
+gamma_env+=(FI_GAMMA_LINK=udp)
+run "over UDP, with 1 % loss" ports ports_long ports_threads
+counted "over UDP: frames were lost and sent again" 'any(.retransmissions > 0)'
+unset 'gamma_env[-1]'
 lab impair node02 off
 run "handlers that fork, exec and exit" ports_fork ports_exit
 run "a handler that does not return for 6 s" ports_stuck
