@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 --
 -- GAMMA for Wireshark and tshark: dissects the frames that doc/protocol.md specifies, follows the
--- flows, and reassembles messages. doc/wireshark.md tells how to use it. The tables below repeat
+-- flows, and reassembles messages. doc/captures.md tells how to use it. The tables below repeat
 -- common/wire/wire.h; fabtests/unit/test_dissector.py holds the two together.
 --
 -- A frame with a wrong checksum is shown but does not change the state of its flow. Sequence
@@ -178,6 +178,11 @@ local HOST_LEN = 108
 -- Offsets in the TAG of a message to an active port.
 local ACTIVE_PORT = { port = 0, head_len = 2, arg = 4 }
 
+-- Offsets in the list of an endpoint's rails.
+local RAILS = { count = 0, udp = 1, zero = 2, rails = 4 }
+local RAILS_MAX = 4
+local RAIL_LEN = 8
+
 -- Extensions that an item of a BATCH always has, by its op; TAG and CQ_DATA are named in the item.
 local ITEMS = {
 	SEND = {},
@@ -289,6 +294,13 @@ local function declare_rest()
 	declare("host_host", ProtoField.uint64, "gamma.host.identity", "Host identity", base.HEX)
 	declare("host_nic", ProtoField.string, "gamma.host.nic", "NIC")
 	declare("host_name", ProtoField.string, "gamma.host.name", "Name")
+	declare("address_ipv4", ProtoField.ipv4, "gamma.address.ipv4", "IPv4 address")
+	declare("address_ipv6", ProtoField.ipv6, "gamma.address.ipv6", "IPv6 address")
+	declare("via_mac", ProtoField.ether, "gamma.via.mac", "Host to ask")
+	declare("rail_count", ProtoField.uint8, "gamma.rails.count", "Rails")
+	declare("rail_udp", ProtoField.uint8, "gamma.rails.udp", "Those over UDP", base.HEX)
+	declare("rail_mac", ProtoField.ether, "gamma.rails.mac", "MAC of a rail")
+	declare("rail_mtu", ProtoField.uint16, "gamma.rails.mtu", "MTU of a rail")
 end
 
 local function declare_analysis()
@@ -632,10 +644,15 @@ function kinds.RECLAIM(f, note, out)
 	end
 end
 
+-- By the operation of the question.
+local SERIES = { [0] = "", [1] = "MTU ", [2] = "rail ", [3] = "rails " }
+
 function kinds.PROBE(f, note, out)
-	local series = f.op == 1 and "MTU " or ""
+	local series = SERIES[f.op] or ""
 	note_expert(note, "probe", f.op == 1
 		and string.format("asks whether frames of %u bytes pass", f.mtu_probe or 0)
+		or f.op == 2 and "asks whether this rail passes frames"
+		or f.op == 3 and "lists the own rails and asks for the peer's"
 		or "nothing was heard in time: asks which frames have arrived")
 	if out.probing and out.probing[1] == series then
 		note_expert(note, "unanswered", string.format("the probe in frame %u has no answer",
@@ -652,10 +669,12 @@ local function note_answer(f, note, question)
 	end
 end
 
+-- A peer with one rail takes questions about rails for plain ones.
 function kinds.ACK(f, note, _, back)
-	if f.op == 1 then
-		local series = f.mtu_probe and f.mtu_probe > 0 and "MTU " or ""
-		note_answer(f, note, back.probes[series .. f.seq])
+	local asked = f.op > 1 and (SERIES[f.op] or "") or f.mtu_probe and f.mtu_probe > 0 and "MTU " or ""
+	if f.op > 0 then
+		note_answer(f, note, back.probes[asked .. f.seq] or back.probes["rails " .. f.seq]
+			or back.probes["rail " .. f.seq])
 		back.probing = nil
 	end
 	if f.flags.AGAIN then
@@ -1009,21 +1028,118 @@ end
 
 local eth_dst, eth_src = Field.new("eth.dst"), Field.new("eth.src")
 local ip_dst, ip_src = Field.new("ip.dst"), Field.new("ip.src")
+local ipv6_dst, ipv6_src = Field.new("ipv6.dst"), Field.new("ipv6.src")
 
--- The MAC address, or over UDP the bytes that stand for the IP address (protocol.md 11); nil if
--- the capture does not have it.
-local function link_address(f, eth, ip)
-	local info = f.udp and ip() or not f.udp and eth()
-	return info and (f.udp and "\2\4" or "") .. info.range:bytes():raw() or nil
+-- Of packets in packets the innermost; with where it stands.
+local function innermost(field)
+	local all = { field() }
+	local last = all[#all]
+	if not last then
+		return nil, -1
+	end
+	return last.range:bytes():raw(), last.offset
+end
+
+-- The bytes of an IP address, of either version; nil if the capture does not have it.
+local function ip_address(ipv4, ipv6)
+	local short, short_at = innermost(ipv4)
+	local long, long_at = innermost(ipv6)
+	return long_at > short_at and long or short
+end
+
+local function mac_text(bytes)
+	return (bytes:gsub(".", function(byte)
+		return string.format("%02x:", byte:byte())
+	end):sub(1, -2))
+end
+
+local function ipv4_text(bytes)
+	return string.format("%u.%u.%u.%u", bytes:byte(1, 4))
+end
+
+-- As usual: without zeros in front, and the first longest row of zero groups left out.
+local function ipv6_text(bytes)
+	local groups, best, best_len, len = {}, 0, 1, 0
+	for index = 1, 8 do
+		local high, low = bytes:byte(2 * index - 1, 2 * index)
+		groups[index] = string.format("%x", high * 256 + low)
+		len = groups[index] == "0" and len + 1 or 0
+		if len > best_len then
+			best, best_len = index - len + 1, len
+		end
+	end
+	if best == 0 then
+		return table.concat(groups, ":")
+	end
+	return table.concat(groups, ":", 1, best - 1) .. "::" ..
+		table.concat(groups, ":", best + best_len)
+end
+
+-- An address as people know it.
+local function address_text(bytes)
+	if not bytes then
+		return "?"
+	end
+	return #bytes == 4 and ipv4_text(bytes) or #bytes == 16 and ipv6_text(bytes) or mac_text(bytes)
+end
+
+-- The number that 8 bytes stand for.
+local function number64(bytes, at)
+	local high, low = 0, 0
+	for index = 0, 3 do
+		high = high * 256 + bytes:byte(at + index)
+		low = low * 256 + bytes:byte(at + 4 + index)
+	end
+	return UInt64.new(low, high)
+end
+
+local FIRST_FACTOR = UInt64.new(0x7F4A7C15, 0x9E3779B9)
+local SECOND_FACTOR = UInt64.new(0x6659FD93, 0xD6E8FEB8)
+
+-- The six bytes that stand for an IPv6 address (protocol.md 11); of a group its MAC address.
+local function ipv6_pseudo_mac(address)
+	if address:byte(1) == 0xFF then
+		return address:sub(11, 16)
+	end
+	local mixed = number64(address, 1) * FIRST_FACTOR
+	mixed = mixed:bxor(mixed:rshift(32)) + number64(address, 9)
+	mixed = mixed:bxor(mixed:rshift(32)) * SECOND_FACTOR
+	mixed = mixed:bxor(mixed:rshift(32))
+	local high, low = mixed:higher(), mixed:lower()
+	return string.char(6, high % 256, math.floor(low / 16777216), math.floor(low / 65536) % 256,
+		math.floor(low / 256) % 256, low % 256)
+end
+
+local pseudo_macs = {} -- of IPv6 addresses
+
+-- The bytes that stand for an IP address; nil: an IPv4 group's address has half of its MAC address.
+local function pseudo_mac(address)
+	if #address == 4 then
+		return address:byte(1) < 224 and "\2\4" .. address or nil
+	end
+	if not pseudo_macs[address] then
+		pseudo_macs[address] = ipv6_pseudo_mac(address)
+	end
+	return pseudo_macs[address]
+end
+
+-- The addresses between which the frame travels: their bytes, nil if they were not captured.
+local function link_addresses(f)
+	if not f.udp then
+		return innermost(eth_dst), innermost(eth_src)
+	end
+	local dst, src = ip_address(ip_dst, ipv6_dst), ip_address(ip_src, ipv6_src)
+	return dst and pseudo_mac(dst), src and pseudo_mac(src)
 end
 
 -- "good", "bad", or why it is not known.
 local function header_checksum(f, tvb)
-	local dst, src = link_address(f, eth_dst, ip_dst), link_address(f, eth_src, ip_src)
+	local dst, src = link_addresses(f)
 	if not gamma.prefs.checksum then
 		return "not verified"
 	elseif not dst or not src then
-		return "unknown without the addresses"
+		return f.udp and ip_address(ip_dst, ipv6_dst) and "unknown, of an IPv4 group"
+			or "unknown without the addresses"
 	elseif tvb:len() < f.header_len then
 		return "unknown, not all captured"
 	end
@@ -1038,6 +1154,33 @@ local function show_address(tvb, at, tree)
 	local branch = tree:add(fields.address, range)
 	for name, len in pairs({ mac = 6, port = 2, epoch = 4, version = 1, contexts = 1, mtu = 2, host = 8 }) do
 		branch:add(fields["address_" .. name], range(ADDRESS[name], len))
+	end
+	local version = range(ADDRESS.version, 1):uint()
+	if version == 2 then
+		branch:add(fields.address_ipv4, range(ADDRESS.mac + 2, 4)):set_generated()
+	elseif version == 3 then
+		local whole = ByteArray.new(range:raw(ADDRESS.mac, 6) .. range:raw(ADDRESS.mtu, 10), true)
+		branch:add(fields.address_ipv6, whole:tvb("IPv6 address")(0, 16)):set_generated()
+	end
+end
+
+-- HOST_VIA: the other host, whom the receiver is to ask.
+local function show_via(f, tvb, at, tree)
+	tree:add(fields.via_mac, tvb(at, 6))
+	f.via = mac_text(tvb:raw(at, 6))
+end
+
+local function show_rails(tvb, at, captured, tree)
+	local count = tvb(at + RAILS.count, 1):uint()
+	tree:add(fields.rail_count, tvb(at + RAILS.count, 1))
+	tree:add(fields.rail_udp, tvb(at + RAILS.udp, 1))
+	for rail = 0, math.min(count, RAILS_MAX) - 1 do
+		local from = at + RAILS.rails + rail * RAIL_LEN
+		if from + RAIL_LEN > at + captured then
+			return
+		end
+		tree:add(fields.rail_mac, tvb(from, 6))
+		tree:add(fields.rail_mtu, tvb(from + 6, 2))
 	end
 end
 
@@ -1124,10 +1267,15 @@ local function show_payload(f, tvb, tree)
 		tree:add_proto_expert_info(experts.checksum, "wrong checksum of the payload: counts as lost")
 		f.bad = true
 	end
-	if KINDS[f.kind] == "LOOKUP" and f.op == 1 and captured >= ADDRESS_LEN then
+	local what = KINDS[f.kind] .. " " .. f.op_name
+	if what == "LOOKUP FOUND" and captured >= ADDRESS_LEN then
 		show_address(tvb, first, branch)
-	elseif KINDS[f.kind] == "LOOKUP" and f.op == 5 and captured >= HOST_LEN then
+	elseif what == "LOOKUP HOST" and captured >= HOST_LEN then
 		show_host(tvb, first, branch)
+	elseif what == "LOOKUP HOST_VIA" and captured >= 6 then
+		show_via(f, tvb, first, branch)
+	elseif (what == "PROBE RAILS" or what == "ACK RAILS") and captured >= RAILS.rails then
+		show_rails(tvb, first, captured, branch)
 	elseif KINDS[f.kind] == "DATA" and OPS.DATA[f.op] == "BATCH" and not f.part_total then
 		local at, last = first, first + captured
 		while at and at < last do
@@ -1174,6 +1322,9 @@ local function show_columns(f, note, pinfo)
 		text = string.format("%s Ack=%u Limit=%u", text, note and note.ack or f.ack,
 			note and note.limit or f.limit)
 	end
+	if f.via then
+		text = text .. " Via=" .. f.via
+	end
 	for name in pairs(f.flags) do
 		text = text .. " " .. name
 	end
@@ -1187,22 +1338,13 @@ end
 
 -- ---- the dissector ----
 
-local function mac_text(field)
-	local info = field()
-	if not info then
-		return "?"
-	end
-	local digits = tostring(info.range:bytes()):lower()
-	return (digits:gsub("(%x%x)", "%1:"):sub(1, -2))
-end
-
 local function identify(f, pinfo)
 	f.number, f.time = pinfo.number, pinfo.rel_ts
 	f.key = f.place == 0 and f.number or f.number .. "/" .. f.place
-	local src = f.udp and tostring(pinfo.net_src) or mac_text(eth_src)
-	local dst = f.udp and tostring(pinfo.net_dst) or mac_text(eth_dst)
-	f.source = string.format("%s/%u/%08x", src, f.src_port, f.src_epoch)
-	f.destination = string.format("%s/%u/%08x", dst, f.dst_port, f.dst_epoch)
+	local src = f.udp and ip_address(ip_src, ipv6_src) or not f.udp and innermost(eth_src)
+	local dst = f.udp and ip_address(ip_dst, ipv6_dst) or not f.udp and innermost(eth_dst)
+	f.source = string.format("%s/%u/%08x", address_text(src), f.src_port, f.src_epoch)
+	f.destination = string.format("%s/%u/%08x", address_text(dst), f.dst_port, f.dst_epoch)
 end
 
 local function note_of(f)
@@ -1319,9 +1461,10 @@ function gamma_udp.dissector(tvb, pinfo, root)
 	return tvb:len()
 end
 
--- A frame names the ports of its datagram.
+-- A frame names the ports of its datagram. The low ports of groups are moved up.
 local function looks_like_gamma(tvb, pinfo, root)
-	if not frame_length(tvb, 0) or tvb(HEADER.dst_port, 2):uint() ~= pinfo.dst_port or
+	local dst = frame_length(tvb, 0) and tvb(HEADER.dst_port, 2):uint()
+	if not dst or (dst ~= pinfo.dst_port and (dst >= 1024 or dst + 0xF000 ~= pinfo.dst_port)) or
 		tvb(HEADER.src_port, 2):uint() ~= pinfo.src_port then
 		return false
 	end

@@ -90,7 +90,8 @@ def check_items(lua):
 
 
 def check_constants(wire, lua):
-    for name in ("VERSION", "ETHERTYPE", "HEADER_LEN", "FIRST_CREDIT", "WINDOW_MAX", "ADDRESS_LEN"):
+    for name in ("VERSION", "ETHERTYPE", "HEADER_LEN", "FIRST_CREDIT", "WINDOW_MAX", "ADDRESS_LEN",
+                 "RAILS_MAX"):
         value = re.search(r"^local %s = (\w+)" % name, lua, flags=re.M).group(1)
         check(name, int(value, 0), wire.values["GAMMA_" + name.replace("ADDRESS", "ADDR")])
 
@@ -102,6 +103,14 @@ def check_active_port(wire, lua):
     size = {"port": 2, "head_len": 1, "arg": 4}
     check("tag of an active port", named(table(lua, "ACTIVE_PORT")),
           {field: 8 - size[field] - at // 8 for field, at in shift.items()})
+
+
+def check_rails(wire, lua):
+    head = wire.layout("gamma_rails_list")
+    entry = sum(size for _, _, size in wire.layout("gamma_rail_entry"))
+    check("RAILS", named(table(lua, "RAILS")),
+          {**{field: offset for field, offset, _ in head}, "rails": sum(part[2] for part in head)})
+    check("RAIL_LEN", re.search(r"^local RAIL_LEN = (\d+)", lua, flags=re.M).group(1), str(entry))
 
 
 def check_syntax():
@@ -127,6 +136,7 @@ def main():
                             ("HOST", "gamma_host")):
         check(name, named(table(lua, name)),
               {field: offset for field, offset, _ in wire.layout(structure)})
+    check_rails(wire, lua)
     check_ops(wire, lua)
     check_extensions(wire, lua)
     check_items(lua)
