@@ -195,6 +195,10 @@ static void print_table(const struct traffic *traffic)
 		printf("; %llu packets of other protocols", (unsigned long long) traffic->others);
 	if (traffic->malformed)
 		printf("; %llu malformed ones", (unsigned long long) traffic->malformed);
+	if (traffic->unread)
+		printf("; %llu more were captured in one with others and cut off: capture without "
+		       "-s",
+		       (unsigned long long) traffic->unread);
 	putchar('\n');
 }
 
@@ -221,8 +225,10 @@ static void print_json(const struct traffic *traffic, const char *error)
 	}
 	printf("],\n \"all\": {\"seconds\": %.9f, ", duration_of(traffic));
 	print_json_counts(&traffic->all, duration_of(traffic));
-	printf(",\n \"other_packets\": %llu, \"malformed_packets\": %llu}\n",
-	       (unsigned long long) traffic->others, (unsigned long long) traffic->malformed);
+	printf(",\n \"other_packets\": %llu, \"malformed_packets\": %llu, \"cut_off_packets\": "
+	       "%llu}\n",
+	       (unsigned long long) traffic->others, (unsigned long long) traffic->malformed,
+	       (unsigned long long) traffic->unread);
 }
 
 int main(int argc, char **argv)

@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "carried.h"
 #include "wire/codec.h"
 
-enum {
-	AT_ETHERTYPE = 12,
-	AT_HEADER_LEN = GAMMA_ETH_LEN + offsetof(struct gamma_header, header_len)
-};
+enum { AT_HEADER_LEN = GAMMA_ETH_LEN + offsetof(struct gamma_header, header_len) };
 
 /* One direction of a conversation. */
 struct traffic_flow {
@@ -143,22 +141,20 @@ static bool count(struct traffic *traffic, uint64_t time, const struct traffic_c
 /* ---- frames ---- */
 
 /* Enough of the frame is in the file to read its header. */
-static bool has_header(const struct capture_frame *frame)
+static bool has_header(const struct carried_frame *frame)
 {
 	return frame->captured >= GAMMA_ETH_LEN + GAMMA_HEADER_LEN &&
 	       frame->captured >= (size_t) GAMMA_ETH_LEN + frame->bytes[AT_HEADER_LEN];
 }
 
-bool traffic_add(struct traffic *traffic, const struct capture_frame *frame)
+static bool add_frame(struct traffic *traffic, uint64_t time, const struct carried_frame *frame)
 {
-	struct traffic_counts counts = {.frames = 1, .bytes = frame->len};
+	struct traffic_counts counts = {.frames = 1, .bytes = frame->wire_len};
 	struct gamma_fields fields;
 	bool ok = true;
 
-	if (frame->captured < GAMMA_ETH_LEN ||
-	    (frame->bytes[AT_ETHERTYPE] << 8 | frame->bytes[AT_ETHERTYPE + 1]) !=
-		    traffic->ethertype) {
-		traffic->others++;
+	if (frame->behind && !has_header(frame)) {
+		traffic->unread++;
 		return true;
 	}
 	if (!has_header(frame) ||
@@ -172,7 +168,22 @@ bool traffic_add(struct traffic *traffic, const struct capture_frame *frame)
 	counts.credits = fields.kind == GAMMA_KIND_REQUEST || fields.kind == GAMMA_KIND_RECLAIM;
 	if (counts.acks && raises_limit(traffic, frame->bytes, &fields, &ok))
 		counts.credits = 1;
-	return ok && count(traffic, frame->time, &counts);
+	return ok && count(traffic, time, &counts);
+}
+
+bool traffic_add(struct traffic *traffic, const struct capture_frame *packet)
+{
+	struct carried_frame frame;
+	struct carried carried;
+
+	if (!carried_begin(&carried, packet, traffic->ethertype)) {
+		traffic->others++;
+		return true;
+	}
+	while (carried_next(&carried, &frame))
+		if (!add_frame(traffic, packet->time, &frame))
+			return false;
+	return true;
 }
 
 void traffic_end(struct traffic *traffic)

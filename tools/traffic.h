@@ -28,16 +28,17 @@ struct traffic {
 	uint64_t first;    /* ns: time of the first frame of GAMMA */
 	uint64_t last;     /* ns: of the latest */
 	struct traffic_counts all;
-	uint64_t others;    /* frames of other protocols */
-	uint64_t malformed; /* frames of that EtherType that no endpoint would take */
+	uint64_t others;    /* packets of other protocols */
+	uint64_t malformed; /* frames of that EtherType, or over UDP, that no endpoint would take */
+	uint64_t unread; /* over UDP: frames behind the first of a datagram, cut off in the file */
 	struct traffic_interval *intervals; /* with frames, in order of time */
 	size_t interval_count, interval_size;
 	struct traffic_flow *flows; /* hash table: limits seen */
 	size_t flow_count, flow_size;
 };
 
-/* Counts a frame; false: no memory. */
-bool traffic_add(struct traffic *traffic, const struct capture_frame *frame);
+/* Counts the frames of a packet, raw or over UDP; false: no memory. */
+bool traffic_add(struct traffic *traffic, const struct capture_frame *packet);
 
 /* Frees what the counts have taken. */
 void traffic_end(struct traffic *traffic);

@@ -11,7 +11,7 @@
 
 tool=$abs_top_builddir/tools/gamma-flows
 simulator=$abs_top_builddir/fabtests/sim/gamma-sim
-need_tool jq
+need_tool jq python3
 [ -x "$tool" ] || bail "tools/gamma-flows is not built under $abs_top_builddir"
 [ -x "$simulator" ] || bail "$simulator is not built"
 
@@ -70,6 +70,26 @@ headers_only() {
 		cmp <("$tool" "$work/run.pcap") <("$tool" "$work/headers.pcap")
 }
 if command -v editcap >/dev/null; then check "headers without payload" headers_only; fi
+
+# ---- over UDP ----
+
+# Trains, too: each of their frames is a packet, with headers of its own (42 or 62 bytes for 14).
+for version in 4 6; do
+	python3 -B "$top_srcdir/fabtests/functional/udp_pcap.py" $version - "$work/udp.pcap" "$work/run.pcap"
+	"$tool" --json "$work/udp.pcap" >"$work/udp.json"
+	for part in packets data ack credit retransmission; do
+		same "over IPv$version: $part" "$(jq ".all.$part" "$work/udp.json")" "$(reported ".all.$part")"
+	done
+	same "over IPv$version: bytes" "$(jq .all.bytes "$work/udp.json")" \
+		"$(reported ".all | .bytes + .packets * $((version == 6 ? 48 : 28))")"
+	check "over IPv$version: nothing is left out" \
+		jq -e '.other_packets + .malformed_packets + .cut_off_packets == 0' "$work/udp.json"
+done
+if command -v editcap >/dev/null; then
+	editcap -s 128 "$work/udp.pcap" "$work/headers.pcap"
+	flows "what is cut off of trains is said" 0 '; [1-9][0-9]* more were captured in one with others' \
+		"$work/headers.pcap"
+fi
 
 # ---- other files ----
 
