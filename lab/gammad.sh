@@ -5,6 +5,7 @@
 # capability. Sourced by lab.
 
 gammad_slots=72	  # endpoints of a NIC
+all_slots=1152	  # of all hosts together: each is an interface of this one kernel
 gammad_ready_s=60 # for gammad to answer
 
 # Sets gammad_folder: the build's folder with gammad and gammactl, or that of the installed gammad.
@@ -20,6 +21,12 @@ find_gammad() {
 		"folder in GAMMA_BUILD"
 }
 
+# Fewer on each of more than 16 hosts.
+slots_of_host() {
+	local slots=$((all_slots / hosts))
+	echo $((slots < gammad_slots ? slots : gammad_slots))
+}
+
 gammad_pid_file() { echo "$state/gammad/$(host_name "$1").pid"; }
 
 gammad_answers() {
@@ -29,11 +36,12 @@ gammad_answers() {
 
 # Inside the namespaces of host $1. /etc and /run are its own.
 cmd_gammad_host() {
-	local end=$((SECONDS + gammad_ready_s)) log status=1
+	local end log status=1
 	load_lab
+	end=$((SECONDS + gammad_ready_s + hosts))
 	find_gammad
 	log=$state/gammad/$(host_name "$1").log
-	[[ -e /etc/gammad.conf ]] || nic_names | sed "s/.*/nic & slots $gammad_slots/" >/etc/gammad.conf
+	[[ -e /etc/gammad.conf ]] || nic_names | sed "s/.*/nic & slots $(slots_of_host)/" >/etc/gammad.conf
 	setsid "$gammad_folder/gammad" </dev/null >>"$log" 2>&1 9>&- &
 	echo $! >"$(gammad_pid_file "$1")"
 	while ((status == 1 && SECONDS < end)); do
