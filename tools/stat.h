@@ -40,8 +40,10 @@ uint64_t stat_change_sent(const struct gamma_stats *stats);
 const char *stat_change_user(uid_t uid, char text[STAT_TEXT_LEN]);
 /* "raw", "slot", "xdp", "udp", "shm", "self"; "?" */
 const char *stat_change_path(uint32_t path);
-/* A MAC address, or the IP address that it stands for. */
+/* A MAC address, or over UDP the IP address in its place. */
 const char *stat_change_address(const struct gamma_addr *addr, char text[STAT_TEXT_LEN]);
+/* The MAC address, or over UDP the pseudo MAC address. */
+const char *stat_change_mac(const struct gamma_addr *addr, char text[STAT_TEXT_LEN]);
 
 /* stat_table.c, stat_json.c, stat_prometheus.c */
 void stat_table_print(const struct stat_report *report);

@@ -90,12 +90,29 @@ const char *stat_change_path(uint32_t path)
 
 const char *stat_change_address(const struct gamma_addr *addr, char text[STAT_TEXT_LEN])
 {
-	const uint8_t *ip =
+	const uint8_t *ipv4 =
 		addr->version == GAMMA_ADDR_VERSION_UDP ? gamma_pseudo_mac_ipv4(addr->mac) : NULL;
+	uint8_t ipv6[GAMMA_IPV6_LEN];
 
-	if (ip)
-		snprintf(text, STAT_TEXT_LEN, "%u.%u.%u.%u", ip[0], ip[1], ip[2], ip[3]);
-	else
+	if (addr->version == GAMMA_ADDR_VERSION_UDP6) {
+		gamma_addr_ipv6(addr, ipv6);
+		inet_ntop(AF_INET6, ipv6, text, STAT_TEXT_LEN);
+	} else if (ipv4) {
+		inet_ntop(AF_INET, ipv4, text, STAT_TEXT_LEN);
+	} else {
 		gamma_mac_format(addr->mac, text);
+	}
 	return text;
+}
+
+const char *stat_change_mac(const struct gamma_addr *addr, char text[STAT_TEXT_LEN])
+{
+	uint8_t mac[GAMMA_MAC_LEN], ipv6[GAMMA_IPV6_LEN];
+
+	memcpy(mac, addr->mac, sizeof(mac));
+	if (addr->version == GAMMA_ADDR_VERSION_UDP6) {
+		gamma_addr_ipv6(addr, ipv6);
+		gamma_pseudo_mac_make_ipv6(ipv6, mac);
+	}
+	return gamma_mac_format(mac, text);
 }

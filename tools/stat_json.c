@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "base/mac.h"
 
 static void print_text(const char *name, const char *text)
 {
@@ -72,7 +71,7 @@ static void print_round_trips(const struct gamma_histogram *round_trips)
 static void print_identity(const struct stat_endpoint *endpoint)
 {
 	const struct gamma_stats_page *page = &endpoint->page;
-	char mac[GAMMA_MAC_TEXT_LEN], user[STAT_TEXT_LEN], address[STAT_TEXT_LEN];
+	char mac[STAT_TEXT_LEN], user[STAT_TEXT_LEN], address[STAT_TEXT_LEN];
 
 	printf("{\"pid\": %d", endpoint->pid);
 	print_text("user", stat_change_user(endpoint->uid, user));
@@ -80,7 +79,7 @@ static void print_identity(const struct stat_endpoint *endpoint)
 	print_text("job", endpoint->job);
 	print_text("nic", page->nic);
 	print_text("via", stat_change_path(page->path));
-	print_text("mac", gamma_mac_format(page->addr.mac, mac));
+	print_text("mac", stat_change_mac(&page->addr, mac));
 	print_text("address", stat_change_address(&page->addr, address));
 	printf(", \"port\": %u, \"epoch\": %u, \"type\": \"%s\", \"peers\": %u",
 	       ntohs(page->addr.port), ntohl(page->addr.epoch), page->datagram ? "dgram" : "rdm",

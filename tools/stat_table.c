@@ -4,9 +4,11 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/mac.h"
 
 static void begin(void)
 {
@@ -120,14 +122,29 @@ void stat_table_print(const struct stat_report *report)
 
 /* ---- peers ---- */
 
-static void print_peer(const struct stat_change *change, const struct gamma_stats_peer *peer)
+/* Of the widest address of a peer: IPv6 has up to 39 characters. */
+static int address_width(const struct stat_list *list)
+{
+	char address[STAT_TEXT_LEN];
+	size_t width = GAMMA_MAC_TEXT_LEN - 1;
+
+	for (size_t i = 0; i < list->count; i++)
+		for (uint32_t j = 0; j < list->endpoint[i].page.peer_count; j++)
+			width = gamma_max(width,
+					  strlen(stat_change_address(
+						  &list->endpoint[i].page.peers[j].addr, address)));
+	return (int) width;
+}
+
+static void print_peer(const struct stat_change *change, const struct gamma_stats_peer *peer,
+		       int width)
 {
 	const struct gamma_stats_peer *before = stat_change_peer_before(change, peer);
 	const struct stat_endpoint *endpoint = change->endpoint;
 	char address[STAT_TEXT_LEN], rtt[STAT_TEXT_LEN], least[STAT_TEXT_LEN];
 
-	printf("%7d %-15.15s %5u %-17s %5u %-4s %10.0f %10.0f %6u %6u %5u %8s %8s\n", endpoint->pid,
-	       endpoint->command, ntohs(endpoint->page.addr.port),
+	printf("%7d %-15.15s %5u %-*s %5u %-4s %10.0f %10.0f %6u %6u %5u %8s %8s\n", endpoint->pid,
+	       endpoint->command, ntohs(endpoint->page.addr.port), width,
 	       stat_change_address(&peer->addr, address), ntohs(peer->addr.port),
 	       stat_change_path(peer->path),
 	       stat_change_rate(change, peer->frames_out - (before ? before->frames_out : 0)),
@@ -136,12 +153,12 @@ static void print_peer(const struct stat_change *change, const struct gamma_stat
 	       time_text(peer->rtt_min, least));
 }
 
-static void print_endpoint_peers(const struct stat_change *change)
+static void print_endpoint_peers(const struct stat_change *change, int width)
 {
 	const struct gamma_stats_page *page = &change->endpoint->page;
 
 	for (uint32_t i = 0; i < page->peer_count; i++)
-		print_peer(change, &page->peers[i]);
+		print_peer(change, &page->peers[i], width);
 	if (page->flows > page->peer_count)
 		printf("%7d %-15.15s %5u and %u more\n", change->endpoint->pid,
 		       change->endpoint->command, ntohs(page->addr.port),
@@ -150,15 +167,17 @@ static void print_endpoint_peers(const struct stat_change *change)
 
 void stat_table_print_peers(const struct stat_report *report)
 {
+	int width = address_width(report->now);
+
 	begin();
-	printf("%7s %-15s %5s %-17s %5s %-4s %10s %10s %6s %6s %5s %8s %8s\n", "PID", "COMMAND",
-	       "PORT", "PEER", "PORT", "VIA", "OUT data/s", "IN data/s", "FLIGHT", "CREDIT", "MTU",
-	       "RTT us", "MIN us");
+	printf("%7s %-15s %5s %-*s %5s %-4s %10s %10s %6s %6s %5s %8s %8s\n", "PID", "COMMAND",
+	       "PORT", width, "PEER", "PORT", "VIA", "OUT data/s", "IN data/s", "FLIGHT", "CREDIT",
+	       "MTU", "RTT us", "MIN us");
 	for (size_t i = 0; i < report->now->count; i++) {
 		struct stat_change change;
 
 		stat_change_make(report, &report->now->endpoint[i], &change);
-		print_endpoint_peers(&change);
+		print_endpoint_peers(&change, width);
 	}
 	end(report->now);
 }

@@ -16,7 +16,7 @@
 #define GAMMA_STATS_PAGE_MAGIC 0x736d6167u
 
 enum {
-	GAMMA_STATS_PAGE_VERSION = 3,
+	GAMMA_STATS_PAGE_VERSION = 4,
 	GAMMA_STATS_PAGE_BYTES = 8192,
 	GAMMA_STATS_PAGE_PEERS = 96, /* that are shown; an endpoint may have more */
 	GAMMA_STATS_PAGE_RAILS = 4,
@@ -36,15 +36,15 @@ enum gamma_stats_path {
 
 /* A peer, by what its flow knows anyway. */
 struct gamma_stats_peer {
-	struct gamma_addr addr;
-	uint32_t path;       /* enum gamma_stats_path */
-	uint32_t mtu;        /* bytes of a frame that the path carries */
-	uint32_t frames_out; /* DATA frames sent for the first time; wraps */
-	uint32_t frames_in;  /* DATA frames that have arrived, up to the first gap; wraps */
-	uint32_t in_flight;  /* frames not acknowledged */
-	uint32_t credit;     /* frames that may be sent before the peer grants more */
-	uint64_t rtt;        /* ns, smoothed, the network's alone; 0: not measured */
-	uint64_t rtt_min;    /* ns, the shortest */
+	struct gamma_addr addr; /* in the form between processes, here and below */
+	uint32_t path;          /* enum gamma_stats_path */
+	uint32_t mtu;           /* bytes of a frame that the path carries */
+	uint32_t frames_out;    /* DATA frames sent for the first time; wraps */
+	uint32_t frames_in;     /* DATA frames that have arrived, up to the first gap; wraps */
+	uint32_t in_flight;     /* frames not acknowledged */
+	uint32_t credit;        /* frames that may be sent before the peer grants more */
+	uint64_t rtt;           /* ns, smoothed, the network's alone; 0: not measured */
+	uint64_t rtt_min;       /* ns, the shortest */
 };
 
 /* One of several NICs. */

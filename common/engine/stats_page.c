@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ipv6_names.h"
 #include "base/stats_page.h"
 #include "engine/state.h"
 #include "unix/memfd.h"
@@ -64,6 +65,7 @@ void gamma_stats_page_open(struct gamma_endpoint *endpoint, const struct gamma_e
 	page->count = sizeof(page->stats) / sizeof(uint64_t);
 	page->pid = endpoint->owner;
 	page->addr = endpoint->local.addr;
+	gamma_ipv6_names_show_addr(&page->addr);
 	page->datagram = endpoint->datagram;
 	page->path = view->path;
 	snprintf(page->nic, sizeof(page->nic), "%s", attr->page_nic);
@@ -95,6 +97,7 @@ static void write_peer(const struct gamma_endpoint *endpoint, const struct gamma
 		.rtt = flow->loss.first.rtt,
 		.rtt_min = flow->loss.first.rtt_min,
 	};
+	gamma_ipv6_names_show_addr(&peer->addr);
 }
 
 /* The first flows of the list: their number bounds the time that this takes. */

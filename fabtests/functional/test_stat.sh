@@ -13,7 +13,7 @@ tool=$abs_top_builddir/tools/gamma-stat
 latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
 need_tool jq setpriv
 [ -x "$tool" ] || bail "tools/gamma-stat is not built under $abs_top_builddir"
-lab_up 2
+lab_up 2 --ipv6
 
 # stat TEXT PATTERN ARGUMENT...: on node01; a line matches.
 stats() {
@@ -110,6 +110,18 @@ start client node02 300 "$latency" -p gamma -d gam0-udp -S 8 -n 100000000 -w 100
 check "messages over UDP" until_true 20 moves
 holds "the path is UDP, and peers have IP addresses" "$mine | .[0] | .via == \"udp\" and
 	.address == \"$(data_ip 1)\" and .peer_list[0].address == \"$(data_ip 2)\""
+stop client
+stop server
+gamma_env+=(FI_GAMMA_LINK=udp6)
+start server node01 300 env SLURM_JOB_ID=4711 "$latency" -p gamma -d gam0-udp6 -s
+wait_for_line server ready 20 || not_ok "the server starts" "$work/server.out"
+start client node02 300 "$latency" -p gamma -d gam0-udp6 -S 8 -n 100000000 -w 100 "$(data_ip6 1)"
+check "messages over IPv6" until_true 20 moves
+holds "own and peers' addresses over IPv6" "$mine | .[0] | .via == \"udp\" and
+	.address == \"$(data_ip6 1)\" and (.mac | startswith(\"06:\")) and
+	.peer_list[0].address == \"$(data_ip6 2)\""
+stats "a line for the peer over IPv6" "gamma-latency +[0-9]+ $(data_ip6 2) +[0-9]+ udp +[0-9]" \
+	--peer --interval 0.1
 stop client
 stop server
 

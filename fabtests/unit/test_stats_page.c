@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/ipv6_names.h"
 #include "base/stats_page.h"
 #include "engine/state.h"
 #include "stat_read.h"
@@ -103,6 +104,27 @@ static void page__shows_peers(void **state)
 	assert_int_equal(found.page.peers[1].in_flight, 3);
 	assert_int_equal(found.page.peers[1].credit, 16);
 	assert_int_equal(found.page.peers[1].rtt, 7000);
+	close_page(endpoint);
+}
+
+/* In a process the pseudo MAC address stands for the IPv6 address; others see that itself. */
+static void page__shows_ipv6_addresses(void **state)
+{
+	static const uint8_t ipv6[GAMMA_IPV6_LEN] = {0xfd, 0, 0, 0x78, [15] = 2};
+	struct gamma_endpoint *endpoint = open_page("eth0");
+	uint8_t shown[GAMMA_IPV6_LEN];
+	struct gamma_flow flow = {.addr = {.version = GAMMA_ADDR_VERSION_UDP6, .port = 9}};
+	struct stat_endpoint found;
+
+	(void) state;
+	assert_int_equal(gamma_ipv6_names_hold(ipv6, flow.addr.mac), 0);
+	gamma_list_append(&endpoint->local.flows, &flow.all_entry);
+	gamma_stats_page_write(endpoint, 1000);
+	assert_int_equal(read_own(&found), 1);
+	gamma_addr_ipv6(&found.page.peers[0].addr, shown);
+	assert_memory_equal(shown, ipv6, sizeof(ipv6));
+	assert_int_equal(found.page.peers[0].addr.port, 9);
+	gamma_ipv6_names_drop(flow.addr.mac);
 	close_page(endpoint);
 }
 
@@ -220,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(page__shows_what_was_written),
 		TEST(page__shows_peers),
+		TEST(page__shows_ipv6_addresses),
 		TEST(page__shows_each_of_several_nics),
 		TEST(page__is_none_without_a_name),
 		TEST(page__of_another_release_or_damaged_is_left_out),
