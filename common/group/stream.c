@@ -23,6 +23,7 @@ bool gamma_stream_init(struct gamma_stream *stream, uint32_t frames, uint32_t re
 	stream->window = (uint32_t) gamma_min(GAMMA_STREAM_WINDOW, window_max);
 	stream->threshold = window_max;
 	stream->repair_at = GAMMA_NEVER;
+	stream->remind_at = GAMMA_NEVER;
 	stream->taken = calloc(receivers + 1, sizeof(*stream->taken));
 	stream->marks = calloc(receivers + 1, sizeof(*stream->marks));
 	stream->asked = calloc(frames + 1, sizeof(*stream->asked));
@@ -227,4 +228,35 @@ bool gamma_stream_next_repair(struct gamma_stream *stream, uint64_t now,
 	}
 	end_repairs(stream);
 	return false;
+}
+
+/* ---- reminders ---- */
+
+static void wait_for_progress(struct gamma_stream *stream, uint64_t now, uint64_t after)
+{
+	stream->remind_after = after;
+	stream->remind_at = now + after;
+}
+
+bool gamma_stream_remind(struct gamma_stream *stream, uint64_t now)
+{
+	uint64_t progress = (uint64_t) stream->sent + stream->stable + stream->repaired_one +
+			    stream->repaired_all;
+
+	if (stream->stable == stream->sent) {
+		stream->remind_at = GAMMA_NEVER;
+		return false;
+	}
+	if (stream->remind_at == GAMMA_NEVER || progress != stream->progress) {
+		stream->progress = progress;
+		wait_for_progress(stream, now, GAMMA_STREAM_REMIND_US * GAMMA_NS_PER_US);
+		return false;
+	}
+	/* What was asked for goes first. */
+	if (now < stream->remind_at || stream->wanted_count)
+		return false;
+	wait_for_progress(
+		stream, now,
+		gamma_min(2 * stream->remind_after, GAMMA_STREAM_REMIND_MAX_US * GAMMA_NS_PER_US));
+	return true;
 }

@@ -23,6 +23,9 @@ enum {
 	GAMMA_STREAM_GATHER_US = 200,  /* for so long questions are collected */
 	GAMMA_STREAM_CROSS_US =
 		5000, /* between two questions of a receiver that do not come from one queue */
+	GAMMA_STREAM_REMIND_US = 3000, /* so long without progress: receivers hear how many frames
+					* were sent; each time twice as long */
+	GAMMA_STREAM_REMIND_MAX_US = 200000,
 };
 
 #define GAMMA_STREAM_ALL UINT32_MAX /* instead of a receiver: by multicast */
@@ -63,6 +66,9 @@ struct gamma_stream {
 	uint8_t *asked;     /* by frame: receivers that asked since GATHER began; AGAIN */
 	uint64_t repair_at; /* ns: when they are answered; GAMMA_NEVER */
 	uint64_t repaired_one, repaired_all; /* frames */
+	uint64_t progress;     /* when receivers were last given time: it changes with ... */
+	uint64_t remind_at;    /* ns: ... what they could answer; else they are reminded then */
+	uint64_t remind_after; /* ns: how long that is; 0: nothing was sent yet */
 };
 
 /* False: no memory. */
@@ -87,6 +93,19 @@ bool gamma_stream_ask(struct gamma_stream *stream, uint32_t receiver,
 /* The next frame to send again, to one receiver or to ALL; false: none is due. */
 bool gamma_stream_next_repair(struct gamma_stream *stream, uint64_t now,
 			      struct gamma_stream_repair *repair);
+/* Called whenever the sender has sent what it may. True: nothing has changed for a while, and those
+ * that lag have to hear how many frames were sent, since the last ones may be lost. */
+bool gamma_stream_remind(struct gamma_stream *stream, uint64_t now);
+/* Whether that receiver does not have all that was sent. */
+static inline bool gamma_stream_lags(const struct gamma_stream *stream, uint32_t receiver)
+{
+	return stream->taken[receiver] < stream->sent;
+}
+/* ns: when something has to be done without any message. */
+static inline uint64_t gamma_stream_deadline(const struct gamma_stream *stream)
+{
+	return stream->repair_at < stream->remind_at ? stream->repair_at : stream->remind_at;
+}
 static inline bool gamma_stream_is_stable(const struct gamma_stream *stream)
 {
 	return stream->stable == stream->frames;

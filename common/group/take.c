@@ -65,6 +65,17 @@ enum gamma_take_result gamma_take_frame(struct gamma_take *take, uint32_t frame,
 	return GAMMA_TAKE_NEW;
 }
 
+void gamma_take_remind(struct gamma_take *take, uint32_t sent, uint64_t now)
+{
+	if (sent > take->frames || take->first >= sent)
+		return;
+	take->seen = (uint32_t) gamma_max(take->seen, sent);
+	/* Also what was asked for before: the answer may be lost. */
+	take->asked = take->first;
+	if (take->gap_at == GAMMA_NEVER)
+		take->gap_at = now + GAMMA_TAKE_REORDER_US * GAMMA_NS_PER_US;
+}
+
 bool gamma_take_report(struct gamma_take *take, uint32_t *taken)
 {
 	if (!take->announces &&

@@ -59,6 +59,8 @@ void gamma_take_fini(struct gamma_take *take);
 /* A frame has come; its bytes may be in their place already. */
 enum gamma_take_result gamma_take_frame(struct gamma_take *take, uint32_t frame,
 					const uint8_t *bytes, uint32_t len, uint64_t now);
+/* So many frames were sent: those that do not come soon have been lost. */
+void gamma_take_remind(struct gamma_take *take, uint32_t sent, uint64_t now);
 /* Whether the sender has to hear how many frames are here; it does then. */
 bool gamma_take_report(struct gamma_take *take, uint32_t *taken);
 /* Whether the sender is to be asked now, and what for. */

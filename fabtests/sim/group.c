@@ -13,7 +13,12 @@
 #include "group/take.h"
 #include "group/turns.h"
 
-enum { LIMIT_S = 60, REORDER_US = 300, STRAYS = 4096 };
+enum {
+	LIMIT_S = 60,
+	REORDER_US = 300,
+	STRAYS = 4096,
+	UNTOLD_MS = 15, /* that no receiver waits for frames that are lost, and asks by itself */
+};
 
 struct copy {        /* a frame on its way: all arrive in the order of their times */
 	uint64_t at; /* ns */
@@ -24,8 +29,8 @@ struct copy {        /* a frame on its way: all arrive in the order of their tim
 struct message {
 	uint64_t at;
 	uint32_t turn, host; /* to the root of that turn, or from it */
-	enum { REPORT, ASK, REPAIR } kind;
-	uint32_t number; /* of frames taken; of a frame */
+	enum { REPORT, ASK, REPAIR, SENT } kind;
+	uint32_t number; /* of frames taken, or sent; of a frame */
 	struct gamma_stream_ask ask;
 };
 
@@ -41,6 +46,7 @@ struct host {
 	struct gamma_turns turns;
 	uint64_t begins, ends; /* ns: does nothing before, and nothing after */
 	uint64_t free_at;      /* ns: its port */
+	uint32_t *sent;        /* frames, by turn: what its root has said before it began here */
 };
 
 struct model {
@@ -79,13 +85,26 @@ static void *grow(void *array, uint32_t *size, size_t each)
 	return realloc(array, *size * each);
 }
 
-static void put_message(struct model *model, struct message message)
+/* In the order of their arrival. */
+static void put_message_at(struct model *model, uint64_t at, struct message message)
 {
-	message.at = model->now + model->group->latency;
+	uint32_t place;
+
+	message.at = at + model->group->latency;
 	if (model->message_end == model->message_size)
 		model->messages =
 			grow(model->messages, &model->message_size, sizeof(*model->messages));
-	model->messages[model->message_end++] = message;
+	for (place = model->message_end++; place > model->message_head; place--) {
+		if (model->messages[place - 1].at <= message.at)
+			break;
+		model->messages[place] = model->messages[place - 1];
+	}
+	model->messages[place] = message;
+}
+
+static void put_message(struct model *model, struct message message)
+{
+	put_message_at(model, model->now, message);
 }
 
 static uint32_t root_of(const struct model *model, uint32_t turn)
@@ -142,11 +161,13 @@ static void send_frame(struct model *model, uint32_t root, uint32_t frame, bool 
 	struct host *host = &model->hosts[root];
 
 	host->free_at = gamma_max(model->now, host->free_at) + group->frame_ns;
-	put_copy(model, (struct copy){.at = host->free_at + group->latency,
-				      .turn = host->turn,
-				      .frame = frame,
-				      .host = root,
-				      .lost_at_first = first && frame == group->lose});
+	put_copy(model,
+		 (struct copy){.at = host->free_at + group->latency,
+			       .turn = host->turn,
+			       .frame = frame,
+			       .host = root,
+			       .lost_at_first =
+				       first && frame - group->lose < gamma_max(group->loses, 1u)});
 }
 
 static void repair_frames(struct model *model, uint32_t root)
@@ -173,6 +194,25 @@ static void repair_frames(struct model *model, uint32_t root)
 	}
 }
 
+/* Behind the frames that wait at the port. */
+static void remind(struct model *model, uint32_t root)
+{
+	struct host *host = &model->hosts[root];
+
+	if (!gamma_stream_remind(&host->stream, model->now) || model->group->silent)
+		return;
+	for (uint32_t i = 0; i < model->group->hosts; i++) {
+		if (!gamma_stream_lags(&host->stream, i))
+			continue;
+		put_message_at(model, gamma_max(model->now, host->free_at),
+			       (struct message){.kind = SENT,
+						.turn = host->turn,
+						.host = i,
+						.number = host->stream.sent});
+		model->result.reminders++;
+	}
+}
+
 static void end_turn(struct host *host)
 {
 	gamma_stream_fini(&host->stream);
@@ -191,6 +231,7 @@ static void run_root(struct model *model, uint32_t root)
 		send_frame(model, root, frame, true);
 		model->result.frames++;
 	}
+	remind(model, root);
 	if (!gamma_stream_is_stable(&host->stream))
 		return;
 	/* Its memory may be used again. */
@@ -259,6 +300,22 @@ static void arrive_everywhere(struct model *model, const struct copy *copy)
 	}
 }
 
+/* A receiver asks since nothing comes: then its root has sent nothing that it lacks, or just now,
+ * or it has begun just now itself. */
+static void expect_nothing_lost(struct model *model, uint32_t number)
+{
+	struct host *host = &model->hosts[number];
+	const struct host *root = &model->hosts[root_of(model, host->turn)];
+
+	if (model->group->silent || model->now < host->take.idle_at ||
+	    host->take.idle > GAMMA_TAKE_IDLE_US * SIM_US)
+		return;
+	EXPECT(model,
+	       root->turn != host->turn || !root->open || root->stream.sent <= host->take.first ||
+		       model->now < root->free_at + UNTOLD_MS * SIM_MS,
+	       "host %u waits for frame %u, which was sent", number, host->take.first);
+}
+
 static void run_receiver(struct model *model, uint32_t number)
 {
 	struct host *host = &model->hosts[number];
@@ -270,6 +327,7 @@ static void run_receiver(struct model *model, uint32_t number)
 		model->result.reports++;
 	}
 	message.kind = ASK;
+	expect_nothing_lost(model, number);
 	if (gamma_take_ask(&host->take, model->now, &message.ask)) {
 		put_message(model, message);
 		model->result.asks++;
@@ -286,11 +344,13 @@ static void run_receiver(struct model *model, uint32_t number)
 static void take_message(struct model *model, const struct message *message)
 {
 	uint32_t root = root_of(model, message->turn);
-	bool to_root = message->kind != REPAIR;
+	bool to_root = message->kind == REPORT || message->kind == ASK;
 	struct host *host = &model->hosts[to_root ? root : message->host];
 
 	if (message->kind == REPORT && !message->number)
 		gamma_turns_announce(&host->turns, message->host, message->turn);
+	if (message->kind == SENT)
+		host->sent[message->turn] = message->number;
 	if (host->turn != message->turn || !host->open || is_dead(model, host))
 		return;
 	switch (message->kind) {
@@ -300,6 +360,9 @@ static void take_message(struct model *model, const struct message *message)
 		break;
 	case ASK:
 		gamma_stream_ask(&host->stream, message->host, &message->ask, model->now);
+		break;
+	case SENT:
+		gamma_take_remind(&host->take, message->number, model->now);
 		break;
 	case REPAIR:
 		gamma_take_frame(&host->take, message->number,
@@ -330,6 +393,7 @@ static void begin_turn(struct model *model, uint32_t number)
 	} else {
 		gamma_take_init(&host->take, host->bytes, group->bytes, group->payload, model->now);
 		host->take.announces = waits;
+		gamma_take_remind(&host->take, host->sent[host->turn], model->now);
 	}
 	host->open = true;
 }
@@ -369,6 +433,7 @@ static void open_model(struct model *model)
 		gamma_turns_init(&host->turns, group->hosts, group->window);
 		host->bytes = calloc(1, group->bytes + 1);
 		host->ring = calloc(group->slots, sizeof(*host->ring));
+		host->sent = calloc(group->turns, sizeof(*host->sent));
 		host->begins = last ? group->delay : 0;
 		host->ends = last && group->dies ? group->dies : GAMMA_NEVER;
 	}
@@ -382,6 +447,7 @@ static void close_model(struct model *model)
 		gamma_turns_fini(&model->hosts[i].turns);
 		free(model->hosts[i].bytes);
 		free(model->hosts[i].ring);
+		free(model->hosts[i].sent);
 	}
 	free(model->hosts);
 	free(model->source);
@@ -401,7 +467,7 @@ static uint64_t next_of(const struct model *model, uint32_t number)
 		return host->begins;
 	if (root_of(model, host->turn) != number)
 		return gamma_max(host->begins, gamma_take_deadline(&host->take));
-	next = host->stream.repair_at;
+	next = gamma_max(host->begins, gamma_stream_deadline(&host->stream));
 	return host->free_at > model->now ? gamma_min(next, host->free_at) : next;
 }
 
@@ -521,5 +587,6 @@ void sim_group_random(struct sim *sim, uint64_t seed)
 	}
 	if (!draw(&model, 16))
 		group.filter = draw(&model, gamma_take_frames(group.bytes, group.payload) + 1);
+	group.silent = !draw(&model, 4);
 	sim_group_run(sim, &group);
 }

@@ -20,9 +20,10 @@ struct sim_group {
 	uint64_t latency;     /* ns */
 	uint32_t loss;        /* copies of a million that are lost */
 	uint32_t reorder;     /* copies of a million that come 300 us late */
-	uint32_t lose;        /* this frame's first copies are lost ... */
+	uint32_t lose, loses; /* first copies of that frame, and of so many in all, are lost ... */
 	uint32_t losers;      /* ... at the first so many receivers */
 	uint32_t filter;      /* the switch passes no multicast from that frame on; UINT32_MAX */
+	bool silent;          /* roots are of a release that does not say how many were sent */
 	uint64_t delay;       /* ns: the last host does nothing before */
 	uint64_t dies;        /* ns: the last host does nothing after; 0: it lives ... */
 	uint64_t found_after; /* ns: ... which the others know so much later, and all ends */
@@ -33,6 +34,7 @@ struct sim_group_result {
 	uint64_t frames;               /* sent for the first time */
 	uint64_t again_one, again_all; /* repairs */
 	uint64_t asks, reports;        /* messages to the root */
+	uint64_t reminders;            /* messages from it that say how many frames were sent */
 	uint64_t drops;                /* copies that found a ring full */
 	uint64_t kept;                 /* most frames that waited in a ring */
 	uint32_t complete;             /* hosts that have ended all broadcasts */

@@ -71,6 +71,36 @@ static void late(struct sim *sim)
 			(unsigned long long) result.kept);
 }
 
+/* Nothing comes behind it that would show the loss. */
+static void tail(struct sim *sim)
+{
+	struct sim_group_result results[2], silent = {.time = 0};
+
+	for (unsigned all = 0; all < 2; all++) {
+		struct sim_group group = mebibyte(8), whole;
+
+		group.hosts = 3;
+		group.bytes = 4096;
+		whole = group;
+		group.lose = all ? 0 : 2;
+		group.loses = all ? 3 : 1;
+		group.losers = 2;
+		results[all] = sim_group_run(sim, &group);
+		SIM_CHECK(sim, results[all].complete == 3, "%u hosts have ended the broadcast",
+			  results[all].complete);
+		SIM_CHECK(sim,
+			  results[all].time <= sim_group_run(sim, &whole).time + 5 * SIM_MS &&
+				  results[all].reminders == 2,
+			  "the loss cost %.2f ms, and %llu reminders left", ms(results[all].time),
+			  (unsigned long long) results[all].reminders);
+		group.silent = true;
+		silent = sim_group_run(sim, &group);
+	}
+	scenario_report("4 KiB to 2 hosts that lose the last frame %.2f ms, that lose all three "
+			"%.2f ms; if the root did not say it %.2f ms",
+			ms(results[0].time), ms(results[1].time), ms(silent.time));
+}
+
 /* Time and messages against the number of hosts. */
 static void hosts(struct sim *sim)
 {
@@ -181,6 +211,13 @@ const struct sim_scenario scenario_group_late = {
 	"one host calls a broadcast 1 s later: nothing is dropped, copied or sent again",
 	NULL,
 	late,
+};
+
+const struct sim_scenario scenario_group_tail = {
+	"group-tail",
+	"two hosts lose the last frames of a broadcast: the root says how many there were",
+	NULL,
+	tail,
 };
 
 const struct sim_scenario scenario_group_hosts = {

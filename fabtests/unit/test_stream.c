@@ -201,6 +201,53 @@ static void repair__not_of_what_may_have_crossed_the_question(void **state)
 	gamma_stream_fini(&stream);
 }
 
+/* The last frames may be lost, and nothing behind them shows it. */
+static void remind__after_silence_and_ever_more_rarely(void **state)
+{
+	uint64_t now = 1000;
+
+	(void) state;
+	open_stream(20, 2, 200);
+	assert_false(gamma_stream_remind(&stream, now)); /* nothing was sent */
+	assert_int_equal(gamma_stream_deadline(&stream), GAMMA_NEVER);
+	send_all();
+	assert_true(gamma_stream_report(&stream, 0, 20));
+	assert_false(gamma_stream_remind(&stream, now));
+	for (unsigned i = 0; i < 3; i++) {
+		now += (GAMMA_STREAM_REMIND_US << i) * US;
+		assert_int_equal(gamma_stream_deadline(&stream), now);
+		assert_false(gamma_stream_remind(&stream, now - 1));
+		assert_true(gamma_stream_remind(&stream, now));
+	}
+	assert_false(gamma_stream_lags(&stream, 0));
+	assert_true(gamma_stream_lags(&stream, 1));
+	assert_true(gamma_stream_report(&stream, 1, 16)); /* something has come of it */
+	assert_false(gamma_stream_remind(&stream, now + GAMMA_STREAM_REMIND_MAX_US * US));
+	assert_true(gamma_stream_report(&stream, 1, 20));
+	assert_false(gamma_stream_remind(&stream, GAMMA_NEVER - 1));
+	gamma_stream_fini(&stream);
+}
+
+static void remind__not_while_answers_are_due(void **state)
+{
+	struct gamma_stream_ask ask = ask_for(19, 1);
+	struct gamma_stream_repair repair;
+	uint64_t now = GAMMA_STREAM_REMIND_US * US;
+
+	(void) state;
+	open_stream(20, 1, 200);
+	send_all();
+	assert_false(gamma_stream_remind(&stream, 0));
+	assert_true(gamma_stream_ask(&stream, 0, &ask, now));
+	assert_false(gamma_stream_remind(&stream, now));
+	now += GAMMA_STREAM_GATHER_US * US;
+	assert_true(gamma_stream_next_repair(&stream, now, &repair));
+	assert_false(gamma_stream_next_repair(&stream, now, &repair));
+	assert_false(gamma_stream_remind(&stream, now)); /* it has just been sent again */
+	assert_true(gamma_stream_remind(&stream, now + GAMMA_STREAM_REMIND_US * US));
+	gamma_stream_fini(&stream);
+}
+
 /* ---- a receiver ---- */
 
 enum { BYTES = 10050, PAYLOAD = 100, FRAMES = 101 };
@@ -320,6 +367,32 @@ static void ask__after_silence_for_all_and_ever_more_rarely(void **state)
 	gamma_take_fini(&take);
 }
 
+static void ask__for_the_last_frames_once_it_knows_of_them(void **state)
+{
+	struct gamma_stream_ask ask;
+
+	(void) state;
+	open_take();
+	for (uint32_t i = 0; i < FRAMES - 2; i++)
+		give(i, 0);
+	assert_false(gamma_take_ask(&take, 300 * US, &ask));
+	gamma_take_remind(&take, FRAMES + 1, 300 * US); /* cannot be of it */
+	gamma_take_remind(&take, FRAMES - 2, 300 * US); /* those are here */
+	assert_int_equal(take.gap_at, GAMMA_NEVER);
+	gamma_take_remind(&take, FRAMES, 300 * US);
+	assert_false(gamma_take_ask(&take, 499 * US, &ask)); /* they may be on their way */
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(gamma_take_ask(&take, 500 * US, &ask));
+		assert_int_equal(ask.base, FRAMES - 2);
+		assert_int_equal(ask.seen, FRAMES);
+		assert_int_equal(ask.bits[0], 3);
+		assert_true(gamma_take_lost(&take, &ask));
+		assert_false(gamma_take_ask(&take, 500 * US, &ask));
+		gamma_take_remind(&take, FRAMES, 300 * US); /* the answer was lost, too */
+	}
+	gamma_take_fini(&take);
+}
+
 static void frames__of_nothing_are_one(void **state)
 {
 	(void) state;
@@ -343,12 +416,15 @@ int main(void)
 		TEST(repair__several_receivers_get_it_by_multicast_once),
 		TEST(repair__not_of_what_was_not_sent_or_is_there),
 		TEST(repair__not_of_what_may_have_crossed_the_question),
+		TEST(remind__after_silence_and_ever_more_rarely),
+		TEST(remind__not_while_answers_are_due),
 		TEST(take__places_frames_in_any_order),
 		TEST(take__refuses_what_cannot_be_of_it),
 		TEST(take__reports_now_and_then_and_at_the_end),
 		TEST(ask__for_a_gap_that_is_old),
 		TEST(report__of_nothing_when_it_announces),
 		TEST(ask__after_silence_for_all_and_ever_more_rarely),
+		TEST(ask__for_the_last_frames_once_it_knows_of_them),
 		TEST(frames__of_nothing_are_one),
 	};
 

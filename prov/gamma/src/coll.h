@@ -58,6 +58,7 @@ enum gamma_coll_type {
 	GAMMA_COLL_HALT,     /* from place 0: begin no operation */
 	GAMMA_COLL_NEXT,     /* to place 0: the sender has not begun those from that number on */
 	GAMMA_COLL_FLOWS,    /* from place 0: those from that number on go without multicast */
+	GAMMA_COLL_SENT,     /* from the root: so many frames were sent */
 };
 /* Instead of a type: a frame of a multicast that its receiver has asked for. */
 #define GAMMA_COLL_REPAIR (1u << 30)
@@ -87,6 +88,10 @@ struct gamma_coll_live {
 } __attribute__((packed));
 
 struct gamma_coll_taken {
+	uint32_t frames;
+} __attribute__((packed));
+
+struct gamma_coll_sent {
 	uint32_t frames;
 } __attribute__((packed));
 
@@ -178,6 +183,11 @@ struct gamma_coll_fallback {
 	bool lossy;           /* this member's frames go to each leader in messages */
 };
 
+/* What a root has said of an operation that is not called yet here. */
+struct gamma_coll_said {
+	uint32_t number, place, frames; /* frames 0: nothing */
+};
+
 struct gamma_coll_group {
 	struct fid_mc mc_fid;
 	struct gamma_list entry; /* in a bucket of coll->groups */
@@ -199,6 +209,7 @@ struct gamma_coll_group {
 		bool set;
 		uint32_t number, signature, place;
 	} check; /* the last CHECK of an operation that is not called yet here */
+	struct gamma_coll_said sent[GAMMA_COLL_HISTORY]; /* by number and place */
 	/* multicast: coll_open.c */
 	struct gamma_plan_hosts hosts; /* leaders NULL: none */
 	uint32_t *indices;             /* by place, of a leader: among the leaders */
@@ -323,6 +334,9 @@ int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *
 void gamma_coll_cast_end(struct gamma_coll_op *op);
 void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control);
+/* A root says how many frames it has sent. */
+void gamma_coll_cast_sent(struct gamma_coll_group *group, uint32_t place,
+			  const struct gamma_coll_control *control);
 /* Sends a frame of a group to all; what: its number, or TEST. */
 int gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32_t what,
 			 const void *bytes, uint32_t len);

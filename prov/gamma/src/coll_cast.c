@@ -52,6 +52,21 @@ static void hold(const struct gamma_coll_op *op, struct gamma_stream *stream)
 			gamma_stream_report(stream, i, 0);
 }
 
+static struct gamma_coll_said *said_by(struct gamma_coll_group *group, uint32_t number,
+				       uint32_t place)
+{
+	return &group->sent[(number + place) % GAMMA_COLL_HISTORY];
+}
+
+/* The root may have said how many frames it has sent. */
+static void recall(const struct gamma_coll_op *op, struct gamma_coll_cast *cast)
+{
+	const struct gamma_coll_said *said = said_by(op->group, op->number, cast->root);
+
+	if (gamma_unlikely(said->frames && said->number == op->number && said->place == cast->root))
+		gamma_take_remind(&cast->take, said->frames, gamma_now());
+}
+
 int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *step)
 {
 	const struct gamma_coll_group *group = op->group;
@@ -76,6 +91,8 @@ int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *
 	} else {
 		ok = gamma_take_init(&cast->take, step->to, step->len, group->payload, gamma_now());
 		cast->take.announces = cast->root < op->senders_wait;
+		if (ok)
+			recall(op, cast);
 	}
 	if (!ok) {
 		free(cast);
@@ -185,6 +202,21 @@ static void repair_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast
 	}
 }
 
+/* The last frames may be lost, which nothing behind them shows. */
+static void remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
+{
+	const struct gamma_coll_group *group = op->group;
+	const struct gamma_coll_sent sent = {.frames = htonl(cast->stream.sent)};
+
+	if (gamma_likely(!gamma_stream_remind(&cast->stream, now)))
+		return;
+	for (uint32_t i = 0; i < group->hosts.count; i++)
+		if (gamma_stream_lags(&cast->stream, i))
+			gamma_coll_run_send_control(
+				group->ep, group->members[group->leader_places[i]], group->id,
+				GAMMA_COLL_SENT, op->number, &sent, sizeof(sent));
+}
+
 static void send_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
 {
 	struct gamma_stream *stream = &cast->stream;
@@ -205,6 +237,7 @@ static void send_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, 
 		stats_of(op->group)->multicast_out++;
 		gamma_coll_fallback_note(op->group, 1, 0);
 	}
+	remind(op, cast, now);
 	if (gamma_stream_is_stable(stream))
 		end_cast(op, cast);
 }
@@ -359,6 +392,22 @@ void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t place, uint32_t
 	gamma_take_frame(take, frame, take->to + (uint64_t) frame * take->payload, len,
 			 gamma_now());
 	gamma_coll_run_wake(op->group->ep);
+}
+
+void gamma_coll_cast_sent(struct gamma_coll_group *group, uint32_t place,
+			  const struct gamma_coll_control *control)
+{
+	const struct gamma_coll_sent *sent = (const void *) control->bytes;
+	struct gamma_coll_op *op = gamma_coll_run_find(group, control->number);
+	struct gamma_coll_cast *cast = op ? find_cast(op, place) : NULL;
+
+	if (control->len != sizeof(*sent))
+		return;
+	if (cast && !cast->sends)
+		gamma_take_remind(&cast->take, ntohl(sent->frames), gamma_now());
+	else
+		*said_by(group, control->number, place) = (struct gamma_coll_said){
+			.number = control->number, .place = place, .frames = ntohl(sent->frames)};
 }
 
 /* ---- the root hears ---- */

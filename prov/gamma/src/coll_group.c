@@ -415,6 +415,8 @@ void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control 
 		take_failure(group, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_CHECK)
 		gamma_coll_run_check(group, place, control);
+	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_SENT)
+		gamma_coll_cast_sent(group, place, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type >= GAMMA_COLL_LOSSY)
 		gamma_coll_fallback_control(group, place, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type >= GAMMA_COLL_TAKEN)
