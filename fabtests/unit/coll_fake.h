@@ -32,14 +32,16 @@ extern struct coll_fake {
 			    second */
 	bool no_port;    /* btl/gamma has none */
 	/* libfabric */
-	int join_result;      /* of the call */
-	bool join_fails;      /* its event is an error */
-	bool op_fails;        /* the completion of an operation is an error */
-	bool op_stays;        /* no completion comes */
-	int again;            /* operations that find no room first */
-	int op_result;        /* of the call of an operation */
-	int open_objects;     /* not closed yet */
-	unsigned int offered; /* elements; 0: no reduction is offered */
+	int join_result;                           /* of the call */
+	bool join_fails;                           /* its event is an error */
+	bool op_fails;                             /* the completion of an operation is an error */
+	bool op_stays;                             /* no completion comes */
+	int again;                                 /* operations that find no room first */
+	int op_result;                             /* of the call of an operation */
+	int open_objects;                          /* not closed yet */
+	unsigned int offered;                      /* elements; 0: no reduction is offered */
+	mca_coll_base_module_barrier_fn_t instead; /* of the barrier before, which then removes
+						    * itself */
 	/* seen */
 	enum fi_collective_op last; /* that was called */
 	unsigned int ops;           /* calls that were taken */
@@ -49,8 +51,10 @@ extern struct coll_fake {
 	fi_addr_t root;
 	enum fi_datatype type;
 	enum fi_op op;
-	unsigned int previous;        /* calls of the component before */
-	unsigned int agreements;      /* among them allreduces of MPI_INT, MPI_MIN */
+	unsigned int previous;   /* calls of the component before */
+	unsigned int agreements; /* among them allreduces of MPI_INT, MPI_MIN */
+	mca_coll_base_module_barrier_fn_t
+		in_table;             /* the communicator's barrier, by the one before */
 	struct btl_gamma_op *pending; /* the operation in progress */
 } coll_fake;
 

@@ -40,6 +40,29 @@ static void first_calls__are_the_previous_components(void **state)
 	assert_int_equal(coll_fake.agreements, 0);
 }
 
+static int other_barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
+{
+	(void) comm, (void) module;
+	return OMPI_SUCCESS;
+}
+
+/* As Open MPI's han does: it looks whether the table has its own functions, and removes them. */
+static void previous_component__is_in_the_table_and_may_leave_it(void **state)
+{
+	struct coll_gamma_module *module = *state;
+	mca_coll_base_comm_coll_t *table = coll_fake_comm.c_coll;
+	const mca_coll_base_module_barrier_fn_t before = table->coll_barrier;
+
+	table->coll_barrier = coll_gamma_barrier;
+	coll_fake.instead = other_barrier;
+	call_times(*state, 1);
+	assert_ptr_equal(coll_fake.in_table, before);
+	assert_ptr_equal(table->coll_barrier, coll_gamma_barrier);
+	assert_ptr_equal(module->barrier, other_barrier);
+	call_times(*state, 1);
+	assert_int_equal(coll_fake.previous, 1);
+}
+
 static void next_call__agrees_and_is_gammas(void **state)
 {
 	call_times(*state, COLL_FAKE_AFTER + 3);
@@ -209,6 +232,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, coll_fake_setup, coll_fake_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(first_calls__are_the_previous_components),
+		TEST(previous_component__is_in_the_table_and_may_leave_it),
 		TEST(next_call__agrees_and_is_gammas),
 		TEST(process_without_the_component__nobody_is_asked),
 		TEST(endpoint_without_collectives__nobody_is_asked),

@@ -83,12 +83,25 @@ static void draw_key(const struct ompi_communicator_t *comm, int *key)
 		key[i] &= INT_MAX;
 }
 
+/* The smallest of each number, on all processes, by the previous module. Open MPI's error, or 0. */
+static int allreduce_min(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			 const int *ours, int *all, int count)
+{
+	int error;
+
+	coll_gamma_module_exchange(module, comm);
+	error = comm->c_coll->coll_allreduce(ours, all, count, MPI_INT, MPI_MIN, comm,
+					     comm->c_coll->coll_allreduce_module);
+	coll_gamma_module_exchange(module, comm);
+	return error;
+}
+
 /* What all can: the smallest of each number. Open MPI's error, or 0. */
 static int agree_limits(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 			const struct coll_gamma_limits *ours)
 {
-	return module->allreduce(ours, &module->limits, COLL_GAMMA_LIMITS_INTS, MPI_INT, MPI_MIN,
-				 comm, module->allreduce_module);
+	return allreduce_min(module, comm, (const int *) ours, (int *) &module->limits,
+			     COLL_GAMMA_LIMITS_INTS);
 }
 
 /* Whether all have joined. */
@@ -96,8 +109,7 @@ static int agree_joined(struct coll_gamma_module *module, struct ompi_communicat
 			bool *joined)
 {
 	int ours = module->group != NULL, all = 0;
-	const int error =
-		module->allreduce(&ours, &all, 1, MPI_INT, MPI_MIN, comm, module->allreduce_module);
+	const int error = allreduce_min(module, comm, &ours, &all, 1);
 
 	*joined = !error && all;
 	return error;

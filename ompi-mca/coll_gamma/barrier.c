@@ -14,8 +14,12 @@ int coll_gamma_barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t 
 
 	if (error)
 		return error;
-	if (!joined || !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_BARRIER, 1))
-		return module->barrier(comm, module->barrier_module);
+	if (!joined || !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_BARRIER, 1)) {
+		coll_gamma_module_exchange(module, comm);
+		error = comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
+		coll_gamma_module_exchange(module, comm);
+		return error;
+	}
 	error = coll_gamma_group_begin(group);
 	if (error)
 		return error;

@@ -31,8 +31,13 @@ int coll_gamma_bcast(void *buffer, int count, struct ompi_datatype_t *type, int 
 
 	if (error)
 		return error;
-	if (!joined || !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_BCAST, bytes))
-		return module->bcast(buffer, count, type, root, comm, module->bcast_module);
+	if (!joined || !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_BCAST, bytes)) {
+		coll_gamma_module_exchange(module, comm);
+		error = comm->c_coll->coll_bcast(buffer, count, type, root, comm,
+						 comm->c_coll->coll_bcast_module);
+		coll_gamma_module_exchange(module, comm);
+		return error;
+	}
 	error = coll_gamma_view_open(&view, buffer, (size_t) count, type, false);
 	if (!error && sends)
 		error = coll_gamma_view_fill(&view, buffer, (size_t) count, type);

@@ -115,6 +115,10 @@ bool coll_gamma_publish_fits(opal_process_name_t name);
 /* module.c */
 mca_coll_base_module_t *coll_gamma_module_query(struct ompi_communicator_t *comm, int *priority);
 
+/* Before and after a call of a previous function: those stand in the communicator's table
+ * meanwhile. */
+void coll_gamma_module_exchange(struct coll_gamma_module *module, struct ompi_communicator_t *comm);
+
 /* agree.c */
 bool coll_gamma_agree_is_joined(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 				int *error);

@@ -84,9 +84,15 @@ int coll_gamma_gather(const void *from, int from_count, struct ompi_datatype_t *
 		own = theirs;
 		own.data = place_of(to, &theirs, rank);
 	}
-	if (!joined || !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_GATHER, size_of(&own)))
-		return module->gather(from, from_count, from_type, to, to_count, to_type, root,
-				      comm, module->gather_module);
+	if (!joined ||
+	    !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_GATHER, size_of(&own))) {
+		coll_gamma_module_exchange(module, comm);
+		error = comm->c_coll->coll_gather(from, from_count, from_type, to, to_count,
+						  to_type, root, comm,
+						  comm->c_coll->coll_gather_module);
+		coll_gamma_module_exchange(module, comm);
+		return error;
+	}
 	return carry_views(module->group, comm, root, &own, in_place, rank == root ? to : NULL,
 			   &theirs);
 }
@@ -109,8 +115,13 @@ int coll_gamma_gather_to_all(const void *from, int from_count, struct ompi_datat
 		own.data = place_of(to, &theirs, ompi_comm_rank(comm));
 	}
 	if (!joined ||
-	    !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_ALLGATHER, size_of(&own)))
-		return module->allgather(from, from_count, from_type, to, to_count, to_type, comm,
-					 module->allgather_module);
+	    !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_ALLGATHER, size_of(&own))) {
+		coll_gamma_module_exchange(module, comm);
+		error = comm->c_coll->coll_allgather(from, from_count, from_type, to, to_count,
+						     to_type, comm,
+						     comm->c_coll->coll_allgather_module);
+		coll_gamma_module_exchange(module, comm);
+		return error;
+	}
 	return carry_views(module->group, comm, -1, &own, in_place, to, &theirs);
 }

@@ -65,6 +65,32 @@ static int enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm
 		       : OMPI_ERR_NOT_AVAILABLE;
 }
 
+#define EXCHANGE(module, comm, name)                                                       \
+	do {                                                                               \
+		mca_coll_base_module_##name##_fn_t function = (comm)->c_coll->coll_##name; \
+		mca_coll_base_module_t *owner = (comm)->c_coll->coll_##name##_module;      \
+                                                                                           \
+		(comm)->c_coll->coll_##name = (module)->name;                              \
+		(comm)->c_coll->coll_##name##_module = (module)->name##_module;            \
+		(module)->name = function;                                                 \
+		(module)->name##_module = owner;                                           \
+	} while (0)
+
+/*
+ * The previous functions find in the communicator's table what they would find without gamma. Those
+ * of han remove themselves from it if they cannot serve the communicator, and call others by it;
+ * processes without gamma do the same. Each place holds a reference, so references go with it.
+ */
+void coll_gamma_module_exchange(struct coll_gamma_module *module, struct ompi_communicator_t *comm)
+{
+	EXCHANGE(module, comm, barrier);
+	EXCHANGE(module, comm, bcast);
+	EXCHANGE(module, comm, allreduce);
+	EXCHANGE(module, comm, reduce);
+	EXCHANGE(module, comm, allgather);
+	EXCHANGE(module, comm, gather);
+}
+
 /* The communicator ends, on this process: others may still be in its last operation. */
 static int disable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
 {

@@ -77,8 +77,13 @@ int coll_gamma_reduce_to_all(const void *from, void *to, int count, struct ompi_
 
 	if (error)
 		return error;
-	if (!joined || !translate(&module->limits, &what, type, op))
-		return module->allreduce(from, to, count, type, op, comm, module->allreduce_module);
+	if (!joined || !translate(&module->limits, &what, type, op)) {
+		coll_gamma_module_exchange(module, comm);
+		error = comm->c_coll->coll_allreduce(from, to, count, type, op, comm,
+						     comm->c_coll->coll_allreduce_module);
+		coll_gamma_module_exchange(module, comm);
+		return error;
+	}
 	return carry_apart(module->group, comm, &what, from, type);
 }
 
@@ -93,8 +98,13 @@ int coll_gamma_reduce(const void *from, void *to, int count, struct ompi_datatyp
 
 	if (error)
 		return error;
-	if (!joined || !translate(&module->limits, &what, type, op))
-		return module->reduce(from, to, count, type, op, root, comm, module->reduce_module);
+	if (!joined || !translate(&module->limits, &what, type, op)) {
+		coll_gamma_module_exchange(module, comm);
+		error = comm->c_coll->coll_reduce(from, to, count, type, op, root, comm,
+						  comm->c_coll->coll_reduce_module);
+		coll_gamma_module_exchange(module, comm);
+		return error;
+	}
 	/* Elsewhere MPI leaves it undefined. */
 	what.to = root == ompi_comm_rank(comm) ? to : NULL;
 	return carry_apart(module->group, comm, &what, from, type);
