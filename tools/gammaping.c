@@ -77,7 +77,7 @@ static void log_line(enum gamma_log_level level, const char *line)
 static void usage(FILE *to)
 {
 	fputs("usage: gammaping [OPTION]... HOST|MAC [PORT]\n"
-	      "       gammaping -l [-u] [-I IFACE] [PORT]\n"
+	      "       gammaping -l [-u6] [-I IFACE] [PORT]\n"
 	      "       gammaping --help | --version\n"
 	      "  -c COUNT     round trips, 0: until interrupted (default 5)\n"
 	      "  -i SECONDS   between two round trips (default 0.2)\n"
@@ -87,6 +87,7 @@ static void usage(FILE *to)
 	      "  -s BYTES     payload of each question (default 0)\n"
 	      "  -t SECONDS   how long to wait for an answer (default 1)\n"
 	      "  -u, --udp    over UDP\n"
+	      "  -6           over UDP and IPv6\n"
 	      "See gammaping(8).\n",
 	      to);
 }
@@ -127,7 +128,8 @@ static void read_environment(struct ping *ping)
 	if (iface)
 		rails_take_names(ping, iface);
 	ping->broker = broker && *broker ? broker : GAMMA_BROKER_PATH;
-	ping->udp = link && !strcmp(link, "udp");
+	ping->ipv6 = link && !strcmp(link, "udp6");
+	ping->udp = ping->ipv6 || (link && !strcmp(link, "udp"));
 	ping->udp_allowed = !link || !strcmp(link, "any") || !strcmp(link, "auto");
 	ping->ethertype = GAMMA_ETHERTYPE;
 	if (!ethertype)
@@ -171,6 +173,9 @@ static void take_option(struct ping *ping, int option)
 	case 'u':
 		ping->udp = true;
 		break;
+	case '6':
+		ping->udp = ping->ipv6 = true;
+		break;
 	case 'h':
 		usage(stdout);
 		exit(0);
@@ -187,7 +192,7 @@ static void read_command_line(struct ping *ping, int argc, char **argv)
 
 	gamma_about_answer(argc, argv, usage);
 	argv[0] = (char *) "gammaping";
-	while ((option = getopt_long(argc, argv, "I:c:i:s:t:qulh", names, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "I:c:i:s:t:qu6lh", names, NULL)) != -1)
 		take_option(ping, option);
 	left = argc - optind;
 	if (left < (ping->listen ? 0 : 1) || left > (ping->listen ? 1 : 2)) {
@@ -235,19 +240,46 @@ static void choose_link(struct ping *ping)
 		ping->ethertype = GAMMA_ETHERTYPE; /* of the checksum */
 }
 
+static void load_nics(struct ping *ping)
+{
+	int ret;
+
+	gamma_nic_list_free(ping->nics);
+	ping->nics = NULL;
+	ret = gamma_nic_list(&ping->nics, &ping->nic_count);
+	if (!ret && ping->udp)
+		ret = gamma_nic_udp_convert(ping->nics, ping->nic_count,
+					    ping->ipv6 ? GAMMA_NIC_UDP_IPV6 : GAMMA_NIC_UDP_ANY);
+	if (ret)
+		gammaping_fail("listing the network interfaces failed: %s", strerror(-ret));
+}
+
 static void load_host(struct ping *ping)
 {
 	const char *conf = getenv("FI_GAMMA_CONF");
 	char why[512];
-	int ret;
 
 	if (gamma_conf_load(conf && *conf ? conf : NULL, &ping->conf, why, sizeof(why)))
 		gammaping_fail("%s", why);
-	ret = gamma_nic_list(&ping->nics, &ping->nic_count);
-	if (!ret && ping->udp)
-		ret = gamma_nic_udp_convert(ping->nics, ping->nic_count, GAMMA_NIC_UDP_IPV4);
-	if (ret)
-		gammaping_fail("listing the network interfaces failed: %s", strerror(-ret));
+	load_nics(ping);
+}
+
+static int resolve(struct ping *ping, char *why, size_t why_len)
+{
+	return gamma_resolve(ping->host, ping->service, ping->listen, ping->conf, ping->nics,
+			     ping->nic_count, &ping->peer, why, why_len);
+}
+
+/* As the provider does: a host with IPv6 addresses alone decides for IPv6. */
+static int find_peer(struct ping *ping, char *why, size_t why_len)
+{
+	int ret = resolve(ping, why, why_len);
+
+	if (ret != -EAFNOSUPPORT || ping->ipv6)
+		return ret;
+	ping->ipv6 = true;
+	load_nics(ping);
+	return resolve(ping, why, why_len);
 }
 
 const struct gamma_nic *gammaping_find_nic(const struct ping *ping, const char *name)
@@ -300,6 +332,11 @@ static void step_nic(struct ping *ping)
 			"user: run as root, or give the program the capability (setcap "
 			"cap_net_raw+ep PROGRAM)",
 			ping->nic->name);
+	if (ping->udp && ping->peer.nic && ping->peer.nic->ipv6 != ping->nic->ipv6)
+		gammaping_fail("%s is used with IPv%d here, and the address of %s is of IPv%d: "
+			       "give both hosts addresses of one version, or name another NIC",
+			       ping->nic->name, ping->nic->ipv6 ? 6 : 4, ping->host,
+			       ping->nic->ipv6 ? 4 : 6);
 	speed_text(ping->nic, speed, sizeof(speed));
 	if (ping->udp)
 		udp_walk_say_nic(ping, speed);
@@ -772,8 +809,7 @@ int main(int argc, char **argv)
 	choose_link(&ping);
 	catch_signals();
 	load_host(&ping);
-	resolved = gamma_resolve(ping.host, ping.service, ping.listen, ping.conf, ping.nics,
-				 ping.nic_count, &ping.peer, why, sizeof(why));
+	resolved = find_peer(&ping, why, sizeof(why));
 	if (resolved && ping.listen)
 		gammaping_fail("%s", why);
 	if (ping.udp && !ping.peer.port)

@@ -33,6 +33,7 @@ enum { PING_EXIT_LOST = 1, PING_EXIT_SETUP = 2 };
 struct ping_icmp {
 	bool known;
 	bool local;           /* by this host's kernel */
+	bool ipv6;            /* of ICMPv6 */
 	uint8_t type, code;   /* of ICMP */
 	int error;            /* errno */
 	uint32_t mtu;         /* bytes of a packet; 0: none was reported */
@@ -47,6 +48,7 @@ struct ping {
 	uint32_t size;            /* bytes of payload */
 	uint16_t ethertype;
 	bool quiet, listen, udp;
+	bool ipv6;        /* over UDP: asked for, or the host has no IPv4 address */
 	bool udp_allowed; /* by FI_GAMMA_LINK, where there is nothing else */
 	/* this host */
 	struct gamma_conf *conf;
@@ -105,7 +107,7 @@ int links_open(struct ping *ping);
 int links_open_udp(struct ping *ping);
 
 /* udp_walk.c: the address that a pseudo MAC address stands for, and steps over UDP. */
-struct gamma_ip_text udp_walk_ip(const uint8_t mac[GAMMA_MAC_LEN]);
+struct gamma_ip_text udp_walk_ip(const struct ping *ping, const uint8_t mac[GAMMA_MAC_LEN]);
 void udp_walk_say_nic(const struct ping *ping, const char *speed);
 void udp_walk_say_name(const struct ping *ping);
 void udp_walk_lookup(struct ping *ping);

@@ -131,7 +131,7 @@ int listen_run(const struct ping *ping)
 	char mac[GAMMA_MAC_TEXT_LEN];
 
 	printf("listening on %s %s port %u, until interrupted\n", ping->nic->name,
-	       ping->udp ? udp_walk_ip(addr->mac).text : gamma_mac_format(addr->mac, mac),
+	       ping->udp ? udp_walk_ip(ping, addr->mac).text : gamma_mac_format(addr->mac, mac),
 	       ntohs(addr->port));
 	fflush(stdout);
 	while (!gammaping_interrupted) {

@@ -60,7 +60,7 @@ static struct gamma_ip_text address_of(const struct ping *ping, const uint8_t *m
 	struct gamma_ip_text text;
 
 	if (ping->udp)
-		return udp_walk_ip(mac);
+		return udp_walk_ip(ping, mac);
 	gamma_mac_format(mac, text.text);
 	return text;
 }
@@ -151,7 +151,7 @@ void rails_step(struct ping *ping)
 		if (list->udp >> r & 1)
 			gammaping_say(ping, "rail", true,
 				      "%u: UDP port %u of %s, for long messages; not tried", r + 1,
-				      ping->found.port, udp_walk_ip(list->rails[r].mac).text);
+				      ping->found.port, udp_walk_ip(ping, list->rails[r].mac).text);
 		else if (r <= ping->more_count)
 			check_rail(ping, r + 1, &list->rails[r]);
 		else

@@ -7,12 +7,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/ipv6_names.h"
 #include "nic/udp.h"
 #include "unix/host.h"
 #include "wire/pseudo_mac.h"
@@ -25,12 +27,24 @@ enum {
 	ICMP_PART_MS = 100,
 };
 
-struct gamma_ip_text udp_walk_ip(const uint8_t mac[GAMMA_MAC_LEN])
+struct gamma_ip_text udp_walk_ip(const struct ping *ping, const uint8_t mac[GAMMA_MAC_LEN])
 {
-	struct gamma_ip ip = {.len = 4};
+	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(mac);
+	struct gamma_ip ip = {.len = ipv4 ? 4 : GAMMA_IPV6_LEN};
 
-	memcpy(ip.bytes, gamma_pseudo_mac_ipv4(mac), 4);
+	if (ipv4)
+		memcpy(ip.bytes, ipv4, ip.len);
+	else
+		gamma_ipv6_names_find(mac, ip.bytes);
+	if (gamma_ip_lacks_scope(&ip))
+		ip.scope = (uint32_t) ping->nic->ifindex;
 	return gamma_ip_format(&ip);
+}
+
+/* Bytes of the IP and UDP headers. */
+static uint32_t overhead(const struct ping *ping)
+{
+	return ping->nic->ipv6 ? GAMMA_UDP6_OVERHEAD : GAMMA_UDP_OVERHEAD;
 }
 
 /* ---- this host and the name ---- */
@@ -38,12 +52,13 @@ struct gamma_ip_text udp_walk_ip(const uint8_t mac[GAMMA_MAC_LEN])
 void udp_walk_say_nic(const struct ping *ping, const char *speed)
 {
 	gammaping_say(ping, "nic", true, "%s %s, MTU %u, %s, over UDP", ping->nic->name,
-		      udp_walk_ip(ping->nic->mac).text, ping->nic->mtu + GAMMA_UDP_OVERHEAD, speed);
+		      udp_walk_ip(ping, ping->nic->mac).text, ping->nic->mtu + overhead(ping),
+		      speed);
 }
 
 void udp_walk_say_name(const struct ping *ping)
 {
-	const struct gamma_ip_text ip = udp_walk_ip(ping->peer.mac);
+	const struct gamma_ip_text ip = udp_walk_ip(ping, ping->peer.mac);
 
 	gammaping_say(ping, "name", true, "%s%s%s%s",
 		      strcmp(ping->host, ip.text) ? ping->host : ip.text,
@@ -54,9 +69,31 @@ void udp_walk_say_name(const struct ping *ping)
 
 /* ---- what ICMP says ---- */
 
+static const char *explain_icmp6(const struct ping_icmp *icmp)
+{
+	if (icmp->type == ICMP6_PACKET_TOO_BIG)
+		return "the datagram is larger than the path's MTU";
+	if (icmp->type == ICMP6_TIME_EXCEEDED)
+		return "the way goes round in circles (hop limit exceeded): mend the routes";
+	if (icmp->type != ICMP6_DST_UNREACH)
+		return strerror(icmp->error);
+	switch (icmp->code) {
+	case ICMP6_DST_UNREACH_NOROUTE:
+		return "no route to that network: mend the routes there";
+	case ICMP6_DST_UNREACH_ADDR:
+		return "the host is unreachable: it is down, or has another address";
+	case ICMP6_DST_UNREACH_ADMIN:
+		return "a firewall forbids it: allow UDP to ports from 32768 on";
+	default:
+		return strerror(icmp->error);
+	}
+}
+
 /* What a host or router has reported of the latest question, for people. */
 static const char *explain(const struct ping_icmp *icmp)
 {
+	if (icmp->ipv6 && !icmp->local)
+		return explain_icmp6(icmp);
 	if (icmp->local || icmp->type != ICMP_DEST_UNREACH)
 		return icmp->type == ICMP_TIME_EXCEEDED && !icmp->local
 			       ? "the way goes round in circles (TTL exceeded): mend the routes"
@@ -89,8 +126,9 @@ static void hint_icmp(const struct ping *ping)
 	if (!icmp->known)
 		return;
 	if (icmp->from.len)
-		snprintf(line, sizeof(line), "%s reports: %s (ICMP type %u code %u)",
-			 gamma_ip_format(&icmp->from).text, explain(icmp), icmp->type, icmp->code);
+		snprintf(line, sizeof(line), "%s reports: %s (ICMP%s type %u code %u)",
+			 gamma_ip_format(&icmp->from).text, explain(icmp), icmp->ipv6 ? "v6" : "",
+			 icmp->type, icmp->code);
 	else
 		snprintf(line, sizeof(line), "this host's kernel reports: %s", explain(icmp));
 	gammaping_hint(line);
@@ -110,8 +148,9 @@ static void __attribute__((noreturn)) cannot_send(const struct ping *ping, int e
 
 static void __attribute__((noreturn)) nothing_answers(const struct ping *ping)
 {
-	const struct gamma_ip_text ip = udp_walk_ip(ping->peer.mac);
-	char line[160];
+	const struct gamma_ip_text ip = udp_walk_ip(ping, ping->peer.mac);
+	const char *option = ping->nic->ipv6 ? "-6" : "--udp";
+	char line[256];
 
 	gammaping_say(ping, "lookup", false, "nothing answers at UDP port %u of %s",
 		      ping->peer.port, ip.text);
@@ -120,7 +159,8 @@ static void __attribute__((noreturn)) nothing_answers(const struct ping *ping)
 		exit(PING_EXIT_LOST);
 	}
 	snprintf(line, sizeof(line),
-		 "run `gammaping -l --udp` there and `gammaping --udp %s` here:", ip.text);
+		 "run `gammaping -l %s` there and `gammaping %s %s` here:", option, option,
+		 ip.text);
 	gammaping_hint(line);
 	gammaping_hint("  if that answers, no gamma program has the port, or it computes and does "
 		       "not poll;");
@@ -170,8 +210,9 @@ void udp_walk_lookup(struct ping *ping)
 	if (ping->found.op == GAMMA_LOOKUP_NO_PORT) {
 		gammaping_say(ping, "lookup", false,
 			      "UDP reaches %s, but nobody there has port %u: start the program, or "
-			      "`gammaping -l --udp`",
-			      udp_walk_ip(ping->peer.mac).text, ping->peer.port);
+			      "`gammaping -l %s`",
+			      udp_walk_ip(ping, ping->peer.mac).text, ping->peer.port,
+			      ping->nic->ipv6 ? "-6" : "--udp");
 		exit(PING_EXIT_LOST);
 	}
 	if (ping->found.op != GAMMA_LOOKUP_FOUND) {
@@ -180,8 +221,14 @@ void udp_walk_lookup(struct ping *ping)
 			      ping->found.port, ping->found.tenant, ping->tenant);
 		exit(PING_EXIT_LOST);
 	}
+	if (addr->version == GAMMA_ADDR_VERSION_UDP6) { /* which has neither MTU nor host */
+		ping->found.addr.mtu = 0;
+		gammaping_say(ping, "lookup", true, "port %u, epoch %08x%s", ping->found.port,
+			      ntohl(addr->epoch), ping->same_host ? " (this host)" : "");
+		return;
+	}
 	gammaping_say(ping, "lookup", true, "port %u, epoch %08x, MTU %u, host %016llx%s",
-		      ping->found.port, ntohl(addr->epoch), ntohs(addr->mtu) + GAMMA_UDP_OVERHEAD,
+		      ping->found.port, ntohl(addr->epoch), ntohs(addr->mtu) + overhead(ping),
 		      (unsigned long long) addr->host,
 		      addr->host == gamma_host_identity() ? " (this one)" : "");
 }
@@ -203,14 +250,14 @@ static bool passes(struct ping *ping, uint32_t bytes)
 /* The largest payload that passes, of those below one that does not; 0: not even the smallest. */
 static uint32_t find_size(struct ping *ping, uint32_t fails)
 {
-	const uint32_t least = GAMMA_NIC_MTU_MIN - GAMMA_UDP_OVERHEAD;
+	const uint32_t least = GAMMA_NIC_MTU_MIN - overhead(ping);
 	uint32_t good = least, reported = ping->icmp.mtu;
 
 	if (!passes(ping, least))
 		return 0;
-	if (reported > least + GAMMA_UDP_OVERHEAD && reported - GAMMA_UDP_OVERHEAD < fails &&
-	    passes(ping, reported - GAMMA_UDP_OVERHEAD)) {
-		good = reported - GAMMA_UDP_OVERHEAD;
+	if (reported > least + overhead(ping) && reported - overhead(ping) < fails &&
+	    passes(ping, reported - overhead(ping))) {
+		good = reported - overhead(ping);
 		if (!passes(ping, good + 1))
 			return good;
 		good++;
@@ -243,7 +290,7 @@ static void say_smaller(struct ping *ping, uint32_t bytes)
 	gammaping_say(ping, "mtu", false,
 		      "packets of %u bytes do not pass, those of %u do: gamma uses these; set the "
 		      "MTU of the hosts to it to save its search",
-		      bytes + GAMMA_UDP_OVERHEAD, good + GAMMA_UDP_OVERHEAD);
+		      bytes + overhead(ping), good + overhead(ping));
 	if (ping->icmp.mtu)
 		hint_icmp(ping);
 	else
@@ -263,10 +310,9 @@ void udp_walk_mtu(struct ping *ping)
 		say_smaller(ping, bytes);
 	else if (own == theirs)
 		gammaping_say(ping, "mtu", true, "packets of %u bytes pass",
-			      bytes + GAMMA_UDP_OVERHEAD);
+			      bytes + overhead(ping));
 	else
-		gammaping_say(ping, "mtu", true,
-			      "packets of %u bytes pass; here the MTU is %u, there %u",
-			      bytes + GAMMA_UDP_OVERHEAD, own + GAMMA_UDP_OVERHEAD,
-			      theirs + GAMMA_UDP_OVERHEAD);
+		gammaping_say(
+			ping, "mtu", true, "packets of %u bytes pass; here the MTU is %u, there %u",
+			bytes + overhead(ping), own + overhead(ping), theirs + overhead(ping));
 }

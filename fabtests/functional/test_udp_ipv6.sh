@@ -14,6 +14,7 @@
 . "$top_srcdir/fabtests/functional/udp.sh"
 
 query=$abs_top_builddir/fabtests/functional/query
+ping=$abs_top_builddir/tools/gammaping
 
 # leads_to TEXT DOMAIN HEX ARGUMENT...: query is answered first with that domain and a destination
 # that begins with those digits.
@@ -121,6 +122,13 @@ counted_clean "hosts with IPv6 alone"
 for host in node01 node02; do lab exec $host ip -6 address flush dev gam0 scope global; done
 pingpong "link-local addresses alone" -e rdm -c -S all -I 2
 counted_clean "link-local addresses alone"
+local6=$(lab exec node01 ip -6 -o address show dev gam0 | awk '{ sub("/.*", "", $4); print $4 }')
+start server node01 30 "${user[@]}" "$ping" -l
+wait_for_line server "^listening on gam0 $local6%gam0 port 47593" 5 ||
+	not_ok "gammaping listens there" "$work/server.out"
+check "gammaping between link-local addresses" \
+	on node02 "${user[@]}" timeout -k 2 20 "$ping" -i 0 "$local6%gam0"
+stop server
 for host in node01 node02; do lab exec $host ip -6 address flush dev gam0; done
 check_fails "no address at all" "gam0 has no IP address, which UDP needs" \
 	on node01 "${user[@]}" fi_info -p gamma
