@@ -14,6 +14,7 @@
 #include "engine/shm_path.h"
 #include "message/rndv_shm.h"
 
+#include <string.h>
 #include <time.h>
 
 /* The kernel stamps frames with the wall clock, which may be set: compare the clocks now and then.
@@ -57,12 +58,35 @@ static unsigned receive_link(struct gamma_endpoint *endpoint, struct gamma_link 
 	return taken;
 }
 
+/* Of a train all frames are from one address and port. */
+static bool is_named_too(const struct gamma_arrival *arrival, const struct gamma_header *named)
+{
+	struct gamma_header header;
+
+	if (!arrival->behind || arrival->len < GAMMA_ETH_LEN + sizeof(header))
+		return false;
+	memcpy(&header, arrival->frame + GAMMA_ETH_LEN, sizeof(header));
+	return header.flags & named->flags & GAMMA_FLAG_RAIL &&
+	       header.src_port == named->src_port && header.src_epoch == named->src_epoch;
+}
+
+static bool note_named(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
+		       struct gamma_header *named)
+{
+	*named = (struct gamma_header){0};
+	if (!gamma_dispatch_is_named(endpoint, endpoint->local.rail, arrival))
+		return false;
+	memcpy(named, arrival->frame + GAMMA_ETH_LEN, sizeof(*named));
+	return true;
+}
+
 /* Over UDP, beside raw rails: frames of long messages, from those alone who have said by raw frames
  * where they would come from. */
 static unsigned receive_named(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			      uint64_t *now)
 {
 	struct gamma_arrival arrival = {.behind = false};
+	struct gamma_header named = {0};
 	unsigned taken = 0;
 
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
@@ -70,7 +94,8 @@ static unsigned receive_named(struct gamma_endpoint *endpoint, struct gamma_link
 		if (!*now)
 			*now = gamma_now();
 		gamma_lending_begin(endpoint, &arrival);
-		if (gamma_likely(gamma_dispatch_is_named(endpoint, endpoint->local.rail, &arrival)))
+		if (gamma_likely(is_named_too(&arrival, &named)) ||
+		    note_named(endpoint, &arrival, &named))
 			gamma_dispatch(endpoint, link, &arrival, *now);
 		else
 			endpoint->local.stats.stray++;
@@ -94,8 +119,9 @@ static unsigned receive_rail(struct gamma_endpoint *endpoint, uint8_t rail, uint
 	if (endpoint->local.rails_udp >> rail & 1)
 		return receive_named(endpoint, link, now);
 	taken = receive_link(endpoint, link, now);
-	/* A peer that asks by one rail asks by all: an answer that comes late is a sign of loss. */
-	if (endpoint->local.stats.probes_in != probes)
+	/* A peer that asks by one rail asks by all: an answer that comes late is a sign of loss.
+	 * And a message whose first frame is raw goes on over UDP. */
+	if (endpoint->local.stats.probes_in != probes || endpoint->messages.arriving_bytes)
 		gamma_links_expect(endpoint);
 	return taken;
 }

@@ -212,6 +212,21 @@ static uint8_t rails_of_long(const struct gamma_flow *flow)
 	return free & flow->local->rails_udp ? free & flow->local->rails_udp : free;
 }
 
+bool gamma_rails_has_trains(const struct gamma_flow *flow, bool *expected)
+{
+	const struct gamma_local *local = flow->local;
+	bool any = false;
+
+	*expected = false;
+	for (unsigned r = 1; r < local->rail_count; r++) {
+		if (!is_udp(local, r) || !is_usable(flow->rails, r) || local->rails_busy >> r & 1)
+			continue;
+		any = true;
+		*expected |= flow->rails->rail[r].in_flight > 0;
+	}
+	return any;
+}
+
 /* The rail on which one more frame would be through first. */
 static uint8_t least_loaded(const struct gamma_flow *flow)
 {

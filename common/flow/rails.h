@@ -116,6 +116,8 @@ GAMMA_NOINLINE uint8_t gamma_rails_choose(struct gamma_flow *flow, bool spread);
 /* The same of a frame that left before. */
 GAMMA_NOINLINE uint8_t gamma_rails_choose_again(struct gamma_flow *flow, struct gamma_sent *sent,
 						bool spread);
+/* Whether a rail over UDP takes frames in trains now; and whether the peer is expecting some. */
+GAMMA_NOINLINE bool gamma_rails_has_trains(const struct gamma_flow *flow, bool *expected);
 GAMMA_NOINLINE void gamma_rails_use(struct gamma_flow *flow, uint8_t rail);
 GAMMA_NOINLINE void gamma_rails_polled(struct gamma_flow *flow);
 /* The rail of an acknowledgement of its own. */

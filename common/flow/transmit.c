@@ -195,12 +195,23 @@ static void take_rail(struct gamma_flow *flow, uint8_t rail, struct gamma_frame 
 		gamma_rails_use(flow, rail);
 }
 
-/* The rail that this DATA frame takes; spread: as for gamma_rails_choose. */
-static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, bool spread,
-			struct gamma_frame *frame)
+/* Ordered frames of a longer message leave in a train. A peer that expects none looks for trains
+ * seldom: then the first one is raw, and is there before the others. */
+static bool leaves_in_train(const struct gamma_flow *flow)
+{
+	bool expected;
+
+	if (!gamma_rails_has_trains(flow, &expected))
+		return false;
+	return gamma_send_part_of(flow) >= (expected ? GAMMA_SEND_BEGINS : GAMMA_SEND_GOES_ON);
+}
+
+/* The rail that this new DATA frame takes. */
+static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, struct gamma_frame *frame)
 {
 	if (gamma_unlikely(flow->rails))
-		frame->rail = gamma_rails_choose(flow, spread);
+		frame->rail = gamma_rails_choose(flow, gamma_send_is_placed(flow) ||
+							       leaves_in_train(flow));
 	sent->rail = frame->rail;
 }
 
@@ -328,7 +339,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	}
 	sent->again = sent->unsent = sent->counted = 0;
 	sent->part = 0;
-	choose_rail(flow, sent, gamma_unlikely(flow->rails) && gamma_send_is_placed(flow), frame);
+	choose_rail(flow, sent, frame);
 	sent->ahead = (uint16_t) gamma_send_window_in_flight(&flow->tx);
 	fills = !flow->tx.bounded || gamma_send_fills_frame(flow);
 	if (!gamma_send_next_frame(flow, sent, &flags)) {

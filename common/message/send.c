@@ -521,6 +521,29 @@ bool gamma_send_is_placed(const struct gamma_flow *flow)
 	       !serves_queue(flow);
 }
 
+/* It leaves without waiting for the receiver's answer. */
+static bool is_at_once(const struct gamma_flow *flow, const struct gamma_send *send)
+{
+	if (send->rma)
+		return send->rma->op == GAMMA_OP_WRITE;
+	return send->level != GAMMA_WHEN_MATCHED &&
+	       send->envelope.length <= gamma_rndv_shm_eager_size(flow);
+}
+
+enum gamma_send_part gamma_send_part_of(const struct gamma_flow *flow)
+{
+	const struct gamma_message_state *m = gamma_message_state(flow);
+	const struct gamma_send *send = gamma_list_entry(m->queue.next, struct gamma_send, entry);
+
+	if (!gamma_list_empty(&m->notices) || m->replies || m->filling || !serves_queue(flow))
+		return GAMMA_SEND_ALONE;
+	if (send->made)
+		return GAMMA_SEND_GOES_ON;
+	return is_at_once(flow, send) && send->envelope.length > gamma_send_frame_room(flow, 0)
+		       ? GAMMA_SEND_BEGINS
+		       : GAMMA_SEND_ALONE;
+}
+
 bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_message_state *m = gamma_message_state(flow);

@@ -240,11 +240,15 @@ static bool raw_takes(const struct gamma_flow *flow, const struct frame *frame)
 	       frame->fields.payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path_mtu.mtu;
 }
 
-/* Bytes that have a place at the receiver, or a frame that is sent once more. */
+/* Bytes that have a place at the receiver, or one of several frames of a message, or a frame that
+ * is sent once more. */
 static bool may_leave_over_udp(const struct frame *frame, const struct gamma_frame *from)
 {
-	return frame->fields.op == GAMMA_OP_BULK || frame->fields.op == GAMMA_OP_REPLY ||
-	       from->part || frame->fields.flags & GAMMA_FLAG_AGAIN;
+	uint8_t op = frame->fields.op;
+
+	return op == GAMMA_OP_BULK || op == GAMMA_OP_REPLY || op == GAMMA_OP_SEND_FIRST ||
+	       op == GAMMA_OP_SEND_MORE || op == GAMMA_OP_WRITE || from->part ||
+	       frame->fields.flags & GAMMA_FLAG_AGAIN;
 }
 
 /* Raw frames go to raw NICs, and over UDP, beside a raw NIC that takes them, only what may come in

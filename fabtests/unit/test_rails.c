@@ -464,18 +464,51 @@ static void udp__long_messages_take_it_alone(void **state)
 	assert_int_equal(net_stats(net, 1)->stray, 0);
 }
 
-static void udp__what_is_ordered_stays_raw(void **state)
+static void send_each(unsigned count, uint64_t length)
+{
+	for (unsigned i = 0; i < count; i++) {
+		net_post(net, 1, length);
+		net_send(net, 0, 1, length, GAMMA_WHEN_ARRIVED);
+		net_finish(net, SEC);
+	}
+}
+
+static void udp__short_messages_stay_raw(void **state)
 {
 	unsigned udp = net->nodes[0].left[1];
 
 	(void) state;
-	for (unsigned i = 0; i < 20; i++) {
-		net_post(net, 1, EAGER);
-		net_send(net, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
-		net_finish(net, SEC);
-	}
+	send_each(20, 1400);
+	send_each(20, 8);
 	assert_int_equal(net_flow(net, 0, 1)->rail, 0);
 	assert_int_equal(net->nodes[0].left[1], udp);
+}
+
+/* Its first frame tells a peer that looks for trains seldom to look for the others. */
+static void udp__an_eager_message_goes_on_there(void **state)
+{
+	unsigned raw = net->nodes[0].left[0], udp = net->nodes[0].left[1];
+
+	(void) state;
+	send_each(20, EAGER);
+	assert_int_equal(net->nodes[0].left[0] - raw, 20);
+	assert_int_equal(net->nodes[0].left[1] - udp, 20 * (EAGER / 1400));
+	assert_int_equal(net_flow(net, 0, 1)->rail, 0);
+}
+
+/* A peer to which frames are on their way there is looking. */
+static void udp__an_eager_message_behind_others_is_all_there(void **state)
+{
+	unsigned raw = net->nodes[0].left[0];
+
+	(void) state;
+	for (unsigned i = 0; i < 4; i++) {
+		net_post(net, 1, EAGER);
+		net_send(net, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
+	}
+	net_finish(net, SEC);
+	assert_int_equal(net->nodes[0].left[0] - raw, 1);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
 }
 
 static void udp__what_it_refuses_leaves_raw(void **state)
@@ -745,7 +778,9 @@ int main(void)
 		RAILS_TEST(doubt__not_of_a_link_that_is_full_for_a_moment),
 		RAILS_TEST(doubt__not_while_its_probe_cannot_leave),
 		UDP_TEST(udp__long_messages_take_it_alone),
-		UDP_TEST(udp__what_is_ordered_stays_raw),
+		UDP_TEST(udp__short_messages_stay_raw),
+		UDP_TEST(udp__an_eager_message_goes_on_there),
+		UDP_TEST(udp__an_eager_message_behind_others_is_all_there),
 		UDP_TEST(udp__what_it_refuses_leaves_raw),
 		UDP_TEST(udp__that_is_cut_is_doubted_and_raw_goes_on),
 		UDP_TEST(udp__that_never_answers_is_reported_once),
