@@ -250,7 +250,8 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 		take_sack(flow, fields, heard);
 	gamma_credit_receive_limit(flow, fields->limit);
 	later = gamma_loss_evidence(flow) != evidence;
-	if (later || (window && gamma_loss_reorder_window(flow) < window))
+	/* With several rails, the window of any may have become shorter. */
+	if (later || (window && (flow->rails || gamma_loss_reorder_window(flow) < window)))
 		gamma_loss_detect(flow, now);
 	gamma_loss_acked(flow, tx->una != una || later, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
