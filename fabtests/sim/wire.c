@@ -233,11 +233,17 @@ static size_t frame_len(const struct gamma_frame *frame)
 	return len;
 }
 
-/* A frame made when the raw path carried larger ones leaves whole by a NIC that carries it. */
+/* A frame made when the raw path carried larger ones leaves whole by a NIC that carries it. If that
+ * is not the one for what is ordered, which it is depends on which were busy when it was chosen. */
 static bool raw_takes(const struct gamma_flow *flow, const struct frame *frame)
 {
+	uint32_t len = frame->fields.payload_len + (uint32_t) GAMMA_HEADER_MAX;
+	bool ordered_is_raw = !(flow->local->rails_udp >> flow->rail & 1);
+
+	if (flow->rail && ordered_is_raw && len > flow->rails->rail[flow->rail].mtu)
+		return false;
 	return flow->rails->rail[0].state == GAMMA_RAIL_USABLE && !(flow->local->rails_busy & 1) &&
-	       frame->fields.payload_len + (uint32_t) GAMMA_HEADER_MAX <= flow->path_mtu.mtu;
+	       len <= flow->path_mtu.mtu;
 }
 
 /* Bytes that have a place at the receiver, or one of several frames of a message, or a frame that
