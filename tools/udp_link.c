@@ -170,7 +170,7 @@ static bool take_errors(struct udp_probe *udp)
 	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
 	uint8_t quoted[GAMMA_HEADER_LEN], peer[GAMMA_MAC_LEN];
 	struct iovec iov = {quoted, sizeof(quoted)};
-	union probe_address to;
+	union probe_address to = {.v6 = {0}};
 	bool is_answer = false;
 
 	for (;;) {
@@ -201,7 +201,7 @@ static bool take_errors(struct udp_probe *udp)
 /* The frame gets the Ethernet header that its checksum covers. */
 static bool receive(struct udp_probe *udp)
 {
-	union probe_address from;
+	union probe_address from = {.v6 = {0}};
 	socklen_t from_len = sizeof(from);
 	ssize_t len = recvfrom(udp->link.fd, udp->frame + GAMMA_ETH_LEN, UINT16_MAX, MSG_DONTWAIT,
 			       &from.any, &from_len);

@@ -271,7 +271,7 @@ static const struct gamma_link_ops packet_ops = {
 void gamma_packet_look_for_nic(struct gamma_link *link)
 {
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
-	struct sockaddr_ll address;
+	struct sockaddr_ll address = {0};
 	socklen_t len = sizeof(address);
 
 	if (link->ops == &packet_ops && packet->name.text[0] &&
