@@ -14,7 +14,7 @@
 #include "flow/reassembly.h"
 #include "flow/upcalls.h"
 
-enum { FAR = 1 << 20 }; /* frames: no frame of this sequence comes so late or so early */
+enum { LATE = 1 << 20 }; /* frames: no frame of this sequence comes so late */
 
 struct gamma_early_frame {
 	struct gamma_fields fields;
@@ -37,9 +37,19 @@ static bool has_number(const struct gamma_fields *fields)
 	       (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK);
 }
 
+/* Whether the number may be of this sequence now: none comes before the first one, and that of the
+ * next frame may be one beyond the window. */
+static bool is_possible(const struct gamma_receive_window *rx, const struct gamma_fields *fields)
+{
+	uint32_t past = (uint32_t) gamma_min(rx->next - rx->first, LATE);
+	uint32_t ahead = GAMMA_WINDOW_MAX - (fields->kind == GAMMA_KIND_DATA);
+
+	return fields->seq - (rx->next - past) <= past + ahead;
+}
+
 /* Numbers begin at a multiple of the window, and until an acknowledgement has left the peer may
- * send no more than its first credit. A number far from those at hand may have been forged, or it
- * is right and those at hand were forged. */
+ * send no more than its first credit. A number that cannot be may have been forged, or it is right
+ * and those at hand were forged. */
 bool gamma_receive_window_admits(struct gamma_flow *flow, const struct gamma_fields *fields,
 				 uint64_t now)
 {
@@ -47,7 +57,7 @@ bool gamma_receive_window_admits(struct gamma_flow *flow, const struct gamma_fie
 	uint32_t behind = fields->seq % GAMMA_WINDOW_MAX;
 	uint32_t first = fields->seq - behind;
 
-	if (!has_number(fields) || (rx->begun && fields->seq - rx->next + FAR < 2 * FAR))
+	if (!has_number(fields) || (rx->begun && is_possible(rx, fields)))
 		return true;
 	if (behind > GAMMA_FIRST_CREDIT)
 		return rx->begun;

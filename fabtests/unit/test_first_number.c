@@ -93,6 +93,24 @@ static void forged__without_data_does_no_harm(void **state)
 	assert_int_equal(in->state, GAMMA_FLOW_OPEN);
 }
 
+/* As likely as one in two thousand, if the attacker begins with 0. */
+static void forged__near_the_true_one_does_no_harm(void **state)
+{
+	static const uint32_t distances[] = {480 * GAMMA_WINDOW_MAX, -480u * GAMMA_WINDOW_MAX,
+					     2 * GAMMA_WINDOW_MAX, -1u * GAMMA_WINDOW_MAX};
+
+	for (unsigned i = 0; i < gamma_array_size(distances); i++) {
+		teardown(state);
+		setup_random(state);
+		forge(GAMMA_KIND_REQUEST, 0, net_flow(net, 0, 1)->tx.first + distances[i]);
+		assert_int_not_equal(net_flow(net, 1, 0)->rx.first, net_flow(net, 0, 1)->tx.first);
+		exchange(0);
+		exchange(1);
+		assert_int_equal(net_flow(net, 1, 0)->rx.first, net_flow(net, 0, 1)->tx.first);
+		assert_true(net_flow(net, 1, 0)->rx.proven);
+	}
+}
+
 /* Wrong contents, as ever without keys; but then both sides learn it. */
 static void forged__data_ends_with_an_error(void **state)
 {
@@ -134,6 +152,7 @@ int main(void)
 		RANDOM_TEST(first__lost_or_late),
 		RANDOM_TEST(first__not_in_the_middle),
 		RANDOM_TEST(forged__without_data_does_no_harm),
+		RANDOM_TEST(forged__near_the_true_one_does_no_harm),
 		RANDOM_TEST(forged__data_ends_with_an_error),
 		RANDOM_TEST(forged__later_is_only_a_question),
 	};
