@@ -10,6 +10,7 @@
 #include "engine/groups.h"
 #include "engine/output.h"
 #include "engine/peers.h"
+#include "flow/rails_list.h"
 #include "wire/pseudo_mac.h"
 
 #include <arpa/inet.h>
@@ -85,7 +86,7 @@ static uint16_t fill_found(const struct gamma_local *local, const struct gamma_f
 	gamma_ipv6_names_show_addr(&found->addr);
 	if (local->rail_count <= 1 || asked->payload_len < sizeof(*found))
 		return sizeof(found->addr);
-	gamma_rails_list(local, &found->rails);
+	gamma_rails_list_fill(local, &found->rails);
 	return sizeof(*found);
 }
 

@@ -77,11 +77,6 @@ uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gam
 	return 0;
 }
 
-static bool is_udp_rail(const struct gamma_endpoint *endpoint, uint8_t rail)
-{
-	return endpoint->local.rails_udp >> rail & 1;
-}
-
 /* One that looks idle is looked at now and then; the clock is read for that only every few polls.
  */
 static bool is_time(const struct gamma_rail_link *link)
@@ -98,7 +93,8 @@ bool gamma_links_wait(struct gamma_endpoint *endpoint)
 		struct gamma_rail_link *link = &endpoint->rails[r];
 
 		link->skipped++;
-		link->due = link->due || (is_udp_rail(endpoint, r) && is_time(link));
+		link->due = link->due ||
+			    (gamma_local_rail_is_udp(&endpoint->local, r) && is_time(link));
 		any |= gamma_links_is_due(endpoint, r);
 	}
 	return any;
@@ -108,7 +104,7 @@ bool gamma_links_is_due(const struct gamma_endpoint *endpoint, uint8_t rail)
 {
 	const struct gamma_rail_link *link = &endpoint->rails[rail];
 
-	if (!is_udp_rail(endpoint, rail))
+	if (!gamma_local_rail_is_udp(&endpoint->local, rail))
 		return !gamma_link_is_quiet(gamma_links_of_rail(endpoint, rail));
 	return link->due && (!endpoint->local.deferred.flow || link->skipped > GAMMA_LINKS_DEFER);
 }

@@ -258,7 +258,7 @@ static bool send_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
 static bool asks_for_udp(const struct gamma_endpoint *endpoint, const struct gamma_frame *frames,
 			 unsigned count)
 {
-	if (endpoint->local.rails_udp >> frames->rail & 1)
+	if (gamma_local_rail_is_udp(&endpoint->local, frames->rail))
 		return true;
 	for (unsigned i = 0; i < count; i++)
 		if (frames[i].kind == GAMMA_KIND_DATA &&

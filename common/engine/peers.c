@@ -113,7 +113,7 @@ bool gamma_peers_same_host(const struct gamma_endpoint *endpoint, const struct g
 	if (peer->host)
 		return peer->host == endpoint->local.addr.host;
 	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
-		if (!(endpoint->local.rails_udp >> r & 1) &&
+		if (!gamma_local_rail_is_udp(&endpoint->local, r) &&
 		    !memcmp(peer->mac, endpoint->local.own_rails[r].mac, GAMMA_MAC_LEN))
 			return true;
 	return !memcmp(peer->mac, endpoint->local.addr.mac, GAMMA_MAC_LEN);

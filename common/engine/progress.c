@@ -116,7 +116,7 @@ static unsigned receive_rail(struct gamma_endpoint *endpoint, uint8_t rail, uint
 	unsigned taken;
 
 	endpoint->local.rail = rail;
-	if (endpoint->local.rails_udp >> rail & 1)
+	if (gamma_local_rail_is_udp(&endpoint->local, rail))
 		return receive_named(endpoint, link, now);
 	taken = receive_link(endpoint, link, now);
 	/* A peer that asks by one rail asks by all: an answer that comes late is a sign of loss.

@@ -102,4 +102,10 @@ struct gamma_buffer *gamma_local_get_buffer(struct gamma_local *local); /* NULL:
 uint32_t gamma_local_buffer_size(const struct gamma_local *local);      /* bytes of payload */
 void gamma_local_put_buffer(struct gamma_local *local, struct gamma_buffer *buffer);
 
+/* Whether that NIC is used over UDP, beside raw ones. */
+static inline bool gamma_local_rail_is_udp(const struct gamma_local *local, unsigned rail)
+{
+	return local->rails_udp >> rail & 1;
+}
+
 #endif /* GAMMA_FLOW_LOCAL_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Rails: which one a frame takes, whether the peer's rails pass, and which of them has failed.
+ * Rails: whether those of a peer pass, and which of them has failed.
  *
  * Rails of two endpoints pair by their place. A rail is used once a probe on it was answered on it.
  * Loss is found rail by rail (loss.c): only what left later by the same rail is evidence. When a
@@ -11,30 +11,21 @@
  */
 #include "flow/rails.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mac.h"
 #include "flow/flow.h"
-#include "wire/pseudo_mac.h"
+#include "flow/rails_choice.h"
+#include "flow/rails_list.h"
 
 enum {
 	SHIFT_MAX = 12,      /* doublings of a wait */
-	TRUST_PART = 8,      /* a time that could not be measured again falls by such a part */
 	LEAST_US = 200,      /* no rail counts as silent before */
 	DOUBTED_US = 250000, /* between two probes of a rail that is not used, */
 	DOUBTED_IDLE_S = 4,  /* ditto when it has never answered, or nothing is said for long */
 	UNPROVEN_TRIES = 8,  /* probes until then */
 	IDLE_S = 10,         /* so long */
-	IPV4_LOOPBACK = 127, /* first byte of an IPv4 address: this host; */
-	IPV4_GROUPS = 224,   /* ditto, from here on: groups and others that are no host's */
 };
-
-static bool is_usable(const struct gamma_rails *rails, unsigned r)
-{
-	return rails->rail[r].state == GAMMA_RAIL_USABLE;
-}
 
 struct gamma_loss_of_rail *gamma_rails_loss(struct gamma_flow *flow, uint8_t rail)
 {
@@ -44,7 +35,7 @@ struct gamma_loss_of_rail *gamma_rails_loss(struct gamma_flow *flow, uint8_t rai
 static bool other_is_usable(const struct gamma_rails *rails, unsigned except)
 {
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (r != except && is_usable(rails, r))
+		if (r != except && gamma_rails_is_usable(rails, r))
 			return true;
 	return false;
 }
@@ -77,25 +68,6 @@ static void look_at(struct gamma_flow *flow, uint64_t when)
 		gamma_timers_set(flow, GAMMA_TIMER_RAILS, when);
 }
 
-/* Of the fastest rail, as far as known. */
-static uint64_t least_frame_time(const struct gamma_rails *rails)
-{
-	uint64_t least = GAMMA_NEVER;
-
-	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (is_usable(rails, r) && rails->rail[r].frame_ns)
-			least = gamma_min(least, rails->rail[r].frame_ns);
-	return least == GAMMA_NEVER ? GAMMA_FRAME_US * GAMMA_NS_PER_US : least;
-}
-
-/* A rail that has not been measured gets as many frames as the fastest one: that shows. */
-static uint64_t frame_time(const struct gamma_rails *rails, unsigned r)
-{
-	uint64_t known = rails->rail[r].frame_ns;
-
-	return known ? known : least_frame_time(rails);
-}
-
 /* 0: nothing has been answered yet. */
 static uint64_t answer_time(const struct gamma_flow *flow, unsigned r)
 {
@@ -108,7 +80,7 @@ static uint64_t answer_time(const struct gamma_flow *flow, unsigned r)
 /* That the frames in flight by it take, one behind the other. */
 static uint64_t queue_time(const struct gamma_flow *flow, unsigned r)
 {
-	return flow->rails->rail[r].in_flight * frame_time(flow->rails, r);
+	return flow->rails->rail[r].in_flight * gamma_rails_choice_frame_time(flow->rails, r);
 }
 
 /* How long a rail may be silent: as long as answers take on it. A probe comes behind the frames in
@@ -146,171 +118,7 @@ static void look_later(struct gamma_flow *flow, unsigned r, uint64_t when)
 	look_at(flow, when);
 }
 
-/* ---- choice ---- */
-
-static uint64_t shortest_rtt(struct gamma_flow *flow, unsigned r)
-{
-	uint64_t rtt = gamma_rails_loss(flow, (uint8_t) r)->rtt_min;
-
-	return rtt ? rtt : flow->rails->rail[r].probe_rtt;
-}
-
-/* Beside raw ones. */
-static bool is_udp(const struct gamma_local *local, unsigned r)
-{
-	return local->rails_udp >> r & 1;
-}
-
-/* What is ordered: a raw rail is always better for it than one over UDP. */
-static bool is_better(struct gamma_flow *flow, unsigned r, unsigned than)
-{
-	if (!is_usable(flow->rails, than))
-		return true;
-	if (is_udp(flow->local, r) != is_udp(flow->local, than))
-		return is_udp(flow->local, than);
-	return shortest_rtt(flow, r) && 4 * shortest_rtt(flow, r) < 3 * shortest_rtt(flow, than);
-}
-
-/* What is ordered takes the rail with the shortest round trip. It changes for a clear gain only. */
-static void choose_ordered(struct gamma_flow *flow)
-{
-	struct gamma_rails *rails = flow->rails;
-	unsigned best = flow->rail;
-
-	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (is_usable(rails, r) && r != best && is_better(flow, r, best))
-			best = r;
-	flow->rail = (uint8_t) best;
-	gamma_rails_use(flow, flow->rail);
-}
-
-static uint32_t mtu_of(const struct gamma_flow *flow, uint8_t rail)
-{
-	return rail ? flow->rails->rail[rail].mtu : flow->path_mtu.mtu;
-}
-
-void gamma_rails_use(struct gamma_flow *flow, uint8_t rail)
-{
-	flow->path_mtu.frame = mtu_of(flow, rail);
-}
-
-void gamma_rails_polled(struct gamma_flow *flow)
-{
-	gamma_rails_use(flow, flow->rail);
-}
-
-/* Bits: rails that take a long message's frames now. Over UDP they leave in trains: while such a
- * rail takes them, raw ones do not. */
-static uint8_t rails_of_long(const struct gamma_flow *flow)
-{
-	uint8_t free = 0;
-
-	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (is_usable(flow->rails, r))
-			free |= (uint8_t) (1u << r);
-	free &= (uint8_t) ~flow->local->rails_busy;
-	return free & flow->local->rails_udp ? free & flow->local->rails_udp : free;
-}
-
-bool gamma_rails_has_trains(const struct gamma_flow *flow, bool *expected)
-{
-	const struct gamma_local *local = flow->local;
-	bool any = false;
-
-	*expected = false;
-	for (unsigned r = 1; r < local->rail_count; r++) {
-		if (!is_udp(local, r) || !is_usable(flow->rails, r) || local->rails_busy >> r & 1)
-			continue;
-		any = true;
-		*expected |= flow->rails->rail[r].in_flight > 0;
-	}
-	return any;
-}
-
-/* The rail on which one more frame would be through first. */
-static uint8_t least_loaded(const struct gamma_flow *flow)
-{
-	const struct gamma_rails *rails = flow->rails;
-	uint64_t least = UINT64_MAX;
-	uint8_t best = flow->rail, candidates = rails_of_long(flow);
-
-	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
-		uint64_t time = (rails->rail[r].in_flight + 1) * frame_time(rails, r);
-
-		if (candidates >> r & 1 && time < least) {
-			least = time;
-			best = r;
-		}
-	}
-	return best;
-}
-
-/* A few frames in a row, since they leave in one call and arrive together. */
-uint8_t gamma_rails_choose(struct gamma_flow *flow, bool spread)
-{
-	struct gamma_rails *rails = flow->rails;
-	uint8_t rail = flow->rail;
-
-	if (spread) {
-		if (!rails->turn || !is_usable(rails, rails->spread) ||
-		    flow->local->rails_busy >> rails->spread & 1) {
-			rails->spread = least_loaded(flow);
-			rails->turn = GAMMA_RAIL_TURN;
-		}
-		rails->turn--;
-		rail = rails->spread;
-	}
-	gamma_rails_use(flow, rail);
-	return rail;
-}
-
-static bool takes(const struct gamma_flow *flow, uint8_t rail, const struct gamma_sent *sent)
-{
-	return is_usable(flow->rails, rail) && !(flow->local->rails_busy >> rail & 1) &&
-	       sent->len + GAMMA_HEADER_MAX <= mtu_of(flow, rail);
-}
-
-/* One made for a larger MTU leaves whole by a rail that has it, if there is one. One whose parts
- * are leaving goes on by the same rail. */
-uint8_t gamma_rails_choose_again(struct gamma_flow *flow, struct gamma_sent *sent, bool spread)
-{
-	uint8_t rail;
-
-	if (sent->unsent && sent->part) {
-		if (is_usable(flow->rails, sent->rail)) {
-			gamma_rails_use(flow, sent->rail);
-			return sent->rail;
-		}
-		sent->part = 0;
-		sent->unsent = 0;
-	}
-	rail = gamma_rails_choose(flow, spread);
-	for (uint8_t r = 0; r < GAMMA_RAILS_MAX && !takes(flow, rail, sent); r++) {
-		if (takes(flow, r, sent)) {
-			gamma_rails_use(flow, r);
-			return r;
-		}
-	}
-	return rail;
-}
-
-/* One by which frames came: the others may have failed. */
-uint8_t gamma_rails_of_ack(struct gamma_flow *flow)
-{
-	struct gamma_rails *rails = flow->rails;
-	uint8_t came = rails->came;
-
-	rails->came = 0;
-	if (came >> flow->rail & 1 && is_usable(rails, flow->rail))
-		return flow->rail;
-	came &= (uint8_t) ~flow->local->rails_busy;
-	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (came >> r & 1 && is_usable(rails, r))
-			return r;
-	if (flow->local->rails_busy >> rails->came_last & 1)
-		return flow->rail;
-	return is_usable(rails, rails->came_last) ? rails->came_last : flow->rail;
-}
+/* ---- the way out ---- */
 
 void gamma_rails_address(const struct gamma_flow *flow, uint8_t rail, struct gamma_fields *fields,
 			 const uint8_t **to, const uint8_t **from)
@@ -345,56 +153,6 @@ void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent)
 	flow->rails->rail[sent->rail].in_flight--;
 }
 
-/* A round has lasted so long, ns. One in which the peer was away counts little; a rail by which
- * nothing has come may have failed, and how long its frames take is then not known. */
-static void measure_rail(struct gamma_rails *rails, struct gamma_rail *rail, uint64_t passed)
-{
-	uint64_t known = rail->frame_ns;
-	uint64_t time = gamma_max(passed / gamma_max(rail->round_frames, 1), 1);
-
-	if (!rail->round_frames)
-		return;
-	if (!rail->round_idle)
-		rail->frame_ns = known ? (3 * known + gamma_min(time, 2 * known) + 3) / 4 : time;
-	else if (known)
-		rail->frame_ns = gamma_max(known - known / TRUST_PART, least_frame_time(rails));
-}
-
-/* All rails are measured by the same round: a receiver that reports late, or much at once, changes
- * their times alike, and only their ratio divides the frames. Frames arrive as fast as a rail
- * carries them if it never ran empty: if all that arrived had left before the round began. Else
- * they came as fast as they were sent, which says nothing of the rail: it is trusted with a little
- * more, until it does not run empty. So one that has few frames does not go on with few. */
-static void end_round(struct gamma_rails *rails)
-{
-	uint64_t passed = rails->round_heard - rails->round;
-
-	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
-		struct gamma_rail *rail = &rails->rail[r];
-
-		if (is_usable(rails, r) && passed)
-			measure_rail(rails, rail, passed);
-		rail->round_frames = 0;
-		rail->round_idle = !rail->in_flight;
-	}
-	rails->round = rails->round_heard;
-	rails->round_frames = 0;
-}
-
-/* What one acknowledgement reports belongs to one round. */
-static void measure_arrival(struct gamma_rails *rails, const struct gamma_sent *sent,
-			    uint64_t heard)
-{
-	struct gamma_rail *rail = &rails->rail[sent->rail];
-
-	if (heard > rails->round_heard && rails->round_frames >= GAMMA_RAIL_ROUND)
-		end_round(rails);
-	rails->round_heard = gamma_max(rails->round_heard, heard);
-	rails->round_frames++;
-	rail->round_frames++;
-	rail->round_idle |= sent->time > rails->round;
-}
-
 /* Something has come back by it, or because of what left by it: it works. */
 static void note_answer(struct gamma_flow *flow, unsigned r, uint64_t heard)
 {
@@ -414,7 +172,7 @@ void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uin
 	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
 
 	if (sent->counted)
-		measure_arrival(flow->rails, sent, heard);
+		gamma_rails_choice_measure(flow->rails, sent, heard);
 	gamma_rails_lost(flow, sent);
 	if (sent->again || sent->serial <= loss->rack_serial)
 		return;
@@ -470,7 +228,7 @@ void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail)
 void gamma_rails_want_probes(struct gamma_flow *flow)
 {
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (is_usable(flow->rails, r) && other_is_usable(flow->rails, r))
+		if (gamma_rails_is_usable(flow->rails, r) && other_is_usable(flow->rails, r))
 			gamma_rails_want_probe(flow, r);
 }
 
@@ -545,77 +303,6 @@ void gamma_rails_heard(struct gamma_flow *flow, uint64_t now)
 	gamma_flow_want(flow, GAMMA_PENDING_RAILS);
 }
 
-void gamma_rails_list(const struct gamma_local *local, struct gamma_rails_list *list)
-{
-	memset(list, 0, sizeof(*list));
-	list->count = local->rail_count;
-	list->udp = local->rails_udp;
-	for (unsigned r = 0; r < local->rail_count; r++) {
-		memcpy(list->rails[r].mac, local->own_rails[r].mac, GAMMA_MAC_LEN);
-		list->rails[r].mtu = htons((uint16_t) local->own_rails[r].mtu);
-	}
-}
-
-/* A host's address: no group, and not this host itself. */
-static bool is_pseudo_address(const uint8_t mac[GAMMA_MAC_LEN])
-{
-	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(mac);
-
-	return ipv4 && ipv4[0] > 0 && ipv4[0] < IPV4_GROUPS && ipv4[0] != IPV4_LOOPBACK;
-}
-
-static bool is_sane(const struct gamma_rails_list *list)
-{
-	if (!list->count || list->count > GAMMA_RAILS_MAX || list->udp & 1 ||
-	    list->udp >> list->count)
-		return false;
-	for (unsigned r = 1; r < list->count; r++) {
-		if (!gamma_mac_is_unicast(list->rails[r].mac) ||
-		    ntohs(list->rails[r].mtu) < GAMMA_LEAST_MTU)
-			return false;
-		if (list->udp >> r & 1 && !is_pseudo_address(list->rails[r].mac))
-			return false;
-		for (unsigned before = 0; before < r; before++)
-			if (!memcmp(list->rails[r].mac, list->rails[before].mac, GAMMA_MAC_LEN))
-				return false;
-	}
-	return true;
-}
-
-/* Frames from that address are the peer's. What it said unasked may be forged, and does not replace
- * what it has answered. */
-static void enter_address(struct gamma_flow *flow, uint8_t r, const struct gamma_rail_entry *entry,
-			  bool proven)
-{
-	struct gamma_rail *rail = &flow->rails->rail[r];
-
-	if (rail->proven && !proven)
-		return;
-	memcpy(rail->mac, entry->mac, GAMMA_MAC_LEN);
-	rail->proven = proven;
-	rail->most = (uint32_t) gamma_min(ntohs(entry->mtu), flow->local->own_rails[r].mtu);
-	flow->local->alias(flow->local, flow, r, rail->mac);
-}
-
-/* False: the list is not valid. A raw rail and one over UDP are no pair. */
-static bool enter_list(struct gamma_flow *flow, const struct gamma_fields *fields,
-		       const uint8_t *payload, bool proven)
-{
-	struct gamma_rails_list list;
-
-	if (fields->payload_len < sizeof(list) || !(fields->extensions & GAMMA_EXT_PAYLOAD_CRC))
-		return false;
-	memcpy(&list, payload, sizeof(list));
-	if (!is_sane(&list))
-		return false;
-	if (proven)
-		flow->rails->count = (uint8_t) gamma_min(list.count, flow->local->rail_count);
-	for (unsigned r = 1; r < gamma_min(list.count, flow->local->rail_count); r++)
-		if ((list.udp >> r & 1) == is_udp(flow->local, r))
-			enter_address(flow, r, &list.rails[r], proven);
-	return true;
-}
-
 bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *fields,
 		       const uint8_t *payload)
 {
@@ -624,7 +311,8 @@ bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *field
 
 	if (fields->op == GAMMA_PROBE_RAILS) {
 		/* Where a peer's UDP rail is, its raw frames say. */
-		if (!is_udp(flow->local, rail) && !enter_list(flow, fields, payload, false)) {
+		if (!gamma_local_rail_is_udp(flow->local, rail) &&
+		    !gamma_rails_list_enter(flow, fields, payload, false)) {
 			flow->local->stats.malformed++;
 			return true;
 		}
@@ -679,7 +367,7 @@ static void begin_to_use(struct gamma_flow *flow, uint8_t r)
 	own->returns += returns;
 	if (!returns || --own->doubted)
 		return;
-	if (is_udp(flow->local, r))
+	if (gamma_local_rail_is_udp(flow->local, r))
 		gamma_warn("UDP is used again: peers answer on it");
 	else
 		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) is used again: "
@@ -709,7 +397,7 @@ static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	note_answer(flow, r, now);
 	if (rail->state != GAMMA_RAIL_USABLE)
 		begin_to_use(flow, r);
-	choose_ordered(flow);
+	gamma_rails_choice_of_ordered(flow);
 	if (!r || rail->in_flight || has_smaller_mtu(rail))
 		look_later(flow, r, now + silence(flow, r));
 	gamma_loss_detect(flow, now);
@@ -730,9 +418,9 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 	bool of_list = rails->asking && fields->seq == rails->ask;
 
 	if (fields->op == GAMMA_ACK_RAILS) {
-		if (!of_list || is_udp(flow->local, r))
+		if (!of_list || gamma_local_rail_is_udp(flow->local, r))
 			return true;
-		if (!enter_list(flow, fields, payload, true)) {
+		if (!gamma_rails_list_enter(flow, fields, payload, true)) {
 			flow->local->stats.malformed++;
 			return true;
 		}
@@ -783,7 +471,7 @@ static void warn_doubt(const struct gamma_local *local, uint8_t r)
 {
 	const struct gamma_own_rail *own = &local->own_rails[r];
 
-	if (is_udp(local, r)) {
+	if (gamma_local_rail_is_udp(local, r)) {
 		warn_udp(local);
 		return;
 	}
@@ -797,7 +485,7 @@ static void warn_doubt(const struct gamma_local *local, uint8_t r)
 /* It has never answered: a firewall may be in the way. */
 static void warn_silent(struct gamma_local *local, uint8_t r)
 {
-	if (!is_udp(local, r) || local->own_rails[r].silent_reported)
+	if (!gamma_local_rail_is_udp(local, r) || local->own_rails[r].silent_reported)
 		return;
 	local->own_rails[r].silent_reported = true;
 	warn_udp(local);
@@ -822,7 +510,7 @@ static void doubt_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		if (sent->state == GAMMA_SENT_FLYING && sent->rail == r)
 			gamma_send_window_mark_lost(flow, seq);
 	}
-	choose_ordered(flow);
+	gamma_rails_choice_of_ordered(flow);
 	look_at(flow, rail->look);
 	gamma_flow_ready(flow);
 }
@@ -842,7 +530,7 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	struct gamma_rail *rail = &flow->rails->rail[r];
 
 	/* Of a rail that is used, silence about a larger frame says nothing but that. */
-	if (is_usable(flow->rails, r) && rail->probe_size > rail->mtu) {
+	if (gamma_rails_is_usable(flow->rails, r) && rail->probe_size > rail->mtu) {
 		rail->mtu_tries++;
 		gamma_rails_want_probe(flow, r);
 		rail->look = now + silence(flow, r);
@@ -851,7 +539,7 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	rail->unanswered++;
 	if (rail->state == GAMMA_RAIL_UNPROVEN && rail->unanswered == UNPROVEN_TRIES)
 		warn_silent(flow->local, r);
-	if (is_usable(flow->rails, r) && other_is_usable(flow->rails, r)) {
+	if (gamma_rails_is_usable(flow->rails, r) && other_is_usable(flow->rails, r)) {
 		if (is_overtaken(flow->rails, r) && ++rail->overtaken >= GAMMA_RAIL_TRIES) {
 			doubt_rail(flow, r, now);
 			return;
@@ -947,7 +635,8 @@ void gamma_rails_down(struct gamma_local *local, uint8_t rail, uint64_t now)
 	gamma_list_for_each (pos, &local->flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
-		if (flow->rails && flow->state == GAMMA_FLOW_OPEN && is_usable(flow->rails, rail) &&
+		if (flow->rails && flow->state == GAMMA_FLOW_OPEN &&
+		    gamma_rails_is_usable(flow->rails, rail) &&
 		    other_is_usable(flow->rails, rail)) {
 			gamma_rails_want_probe(flow, rail);
 			doubt_rail(flow, rail, now);
@@ -963,12 +652,12 @@ static void take_own_mtu(struct gamma_flow *flow, uint8_t r, uint32_t mtu, uint6
 	rail->most = (uint32_t) gamma_min(rail->most, mtu);
 	rail->mtu = (uint32_t) gamma_min(rail->mtu, rail->most);
 	if (mtu < GAMMA_LEAST_MTU) {
-		if (is_usable(flow->rails, r))
+		if (gamma_rails_is_usable(flow->rails, r))
 			doubt_rail(flow, r, now);
 		flow->local->own_rails[r].doubted -= rail->state == GAMMA_RAIL_DOUBTED;
 		rail->state = GAMMA_RAIL_NONE;
 	}
-	gamma_rails_use(flow, flow->rail);
+	gamma_rails_choice_use(flow, flow->rail);
 }
 
 void gamma_rails_set_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu, uint64_t now)

@@ -99,6 +99,11 @@ struct gamma_rails {
 	uint32_t listed;       /* number of that question */
 };
 
+static inline bool gamma_rails_is_usable(const struct gamma_rails *rails, unsigned r)
+{
+	return rails->rail[r].state == GAMMA_RAIL_USABLE;
+}
+
 /* None of these is inlined: most flows have one rail, and their path stays as short as it is. */
 
 /* A flow begins, of an endpoint with several NICs. Without memory it has one rail. */
@@ -109,19 +114,6 @@ GAMMA_NOINLINE void gamma_rails_heard(struct gamma_flow *flow, uint64_t now);
 
 /* ---- the way out ---- */
 
-/* The rail of the next DATA frame; spread: its bytes have a place at the receiver already, so that
- * its order does not matter. Until gamma_rails_polled, frames may be as large as that rail takes.
- */
-GAMMA_NOINLINE uint8_t gamma_rails_choose(struct gamma_flow *flow, bool spread);
-/* The same of a frame that left before. */
-GAMMA_NOINLINE uint8_t gamma_rails_choose_again(struct gamma_flow *flow, struct gamma_sent *sent,
-						bool spread);
-/* Whether a rail over UDP takes frames in trains now; and whether the peer is expecting some. */
-GAMMA_NOINLINE bool gamma_rails_has_trains(const struct gamma_flow *flow, bool *expected);
-GAMMA_NOINLINE void gamma_rails_use(struct gamma_flow *flow, uint8_t rail);
-GAMMA_NOINLINE void gamma_rails_polled(struct gamma_flow *flow);
-/* The rail of an acknowledgement of its own. */
-GAMMA_NOINLINE uint8_t gamma_rails_of_ack(struct gamma_flow *flow);
 /* MAC addresses and flag of a frame that leaves by another rail than the first. */
 GAMMA_NOINLINE void gamma_rails_address(const struct gamma_flow *flow, uint8_t rail,
 					struct gamma_fields *fields, const uint8_t **to,
@@ -137,8 +129,6 @@ uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail);
 /* Asks for a probe of a rail; of all that are used. */
 GAMMA_NOINLINE void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail);
 GAMMA_NOINLINE void gamma_rails_want_probes(struct gamma_flow *flow);
-/* The endpoint's own rails, as they are advertised to peers. */
-void gamma_rails_list(const struct gamma_local *local, struct gamma_rails_list *list);
 
 /* ---- the way in ---- */
 

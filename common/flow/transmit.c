@@ -10,6 +10,8 @@
 
 #include "base/iov.h"
 #include "flow/flow.h"
+#include "flow/rails_choice.h"
+#include "flow/rails_list.h"
 #include "flow/upcalls.h"
 
 static void begin_fields(const struct gamma_flow *flow, struct gamma_fields *fields, uint8_t kind,
@@ -192,7 +194,7 @@ static void take_rail(struct gamma_flow *flow, uint8_t rail, struct gamma_frame 
 {
 	frame->rail = rail;
 	if (gamma_unlikely(flow->rails))
-		gamma_rails_use(flow, rail);
+		gamma_rails_choice_use(flow, rail);
 }
 
 /* Ordered frames of a longer message leave in a train. A peer that expects none looks for trains
@@ -201,7 +203,7 @@ static bool leaves_in_train(const struct gamma_flow *flow)
 {
 	bool expected;
 
-	if (!gamma_rails_has_trains(flow, &expected))
+	if (!gamma_rails_choice_has_trains(flow, &expected))
 		return false;
 	return gamma_send_part_of(flow) >= (expected ? GAMMA_SEND_BEGINS : GAMMA_SEND_GOES_ON);
 }
@@ -210,8 +212,8 @@ static bool leaves_in_train(const struct gamma_flow *flow)
 static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, struct gamma_frame *frame)
 {
 	if (gamma_unlikely(flow->rails))
-		frame->rail = gamma_rails_choose(flow, gamma_send_is_placed(flow) ||
-							       leaves_in_train(flow));
+		frame->rail = gamma_rails_choice_next(flow, gamma_send_is_placed(flow) ||
+								    leaves_in_train(flow));
 	sent->rail = frame->rail;
 }
 
@@ -273,7 +275,7 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	if (!sent)
 		return false;
 	if (gamma_unlikely(flow->rails))
-		frame->rail = gamma_rails_choose_again(
+		frame->rail = gamma_rails_choice_again(
 			flow, sent, sent->op == GAMMA_OP_BULK || sent->op == GAMMA_OP_REPLY);
 	sent->rail = frame->rail;
 	/* A sender that repairs wants to know: no delayed acknowledgement. */
@@ -462,7 +464,7 @@ static uint8_t rail_of_ack(struct gamma_flow *flow, uint8_t op)
 {
 	if (op == GAMMA_ACK_PROBED)
 		return flow->probed_rail;
-	return op == GAMMA_ACK_RAIL ? flow->probed_rail : gamma_rails_of_ack(flow);
+	return op == GAMMA_ACK_RAIL ? flow->probed_rail : gamma_rails_choice_of_ack(flow);
 }
 
 static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t seq, uint64_t now,
@@ -589,7 +591,7 @@ static void poll_list(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_
 	struct gamma_local *local = flow->local;
 	struct gamma_fields fields;
 
-	gamma_rails_list(local, &local->list);
+	gamma_rails_list_fill(local, &local->list);
 	begin_fields(flow, &fields, kind, op);
 	fields.seq = seq;
 	fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
@@ -749,7 +751,7 @@ bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 	bool found = poll_frame(flow, now, frame);
 
 	if (gamma_unlikely(flow->rails))
-		gamma_rails_polled(flow);
+		gamma_rails_choice_polled(flow);
 	return found;
 }
 

@@ -94,13 +94,13 @@ static void dispatch(struct nic *nic, const struct gamma_arrival *arrival, bool 
 {
 	struct node *node = nic->node;
 
-	if (first && !(node->ep.local.rails_udp >> nic->rail & 1) &&
+	if (first && !gamma_local_rail_is_udp(&node->ep.local, nic->rail) &&
 	    gamma_fastpath_receive(&node->ep, arrival))
 		return;
 	if (node->ep.local.deferred.flow)
 		gamma_flow_process_deferred(&node->ep.local, node->sim->now);
 	node->ep.local.refused_data = false;
-	if (node->ep.local.rails_udp >> nic->rail & 1 &&
+	if (gamma_local_rail_is_udp(&node->ep.local, nic->rail) &&
 	    !gamma_dispatch_is_named(&node->ep, (uint8_t) nic->rail, arrival)) {
 		node->ep.local.stats.stray++;
 		return;

@@ -238,7 +238,7 @@ static size_t frame_len(const struct gamma_frame *frame)
 static bool raw_takes(const struct gamma_flow *flow, const struct frame *frame)
 {
 	uint32_t len = frame->fields.payload_len + (uint32_t) GAMMA_HEADER_MAX;
-	bool ordered_is_raw = !(flow->local->rails_udp >> flow->rail & 1);
+	bool ordered_is_raw = !gamma_local_rail_is_udp(flow->local, flow->rail);
 
 	if (flow->rail && ordered_is_raw && len > flow->rails->rail[flow->rail].mtu)
 		return false;

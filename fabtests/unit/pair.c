@@ -784,7 +784,7 @@ static void dispatch(struct node *node, const struct gamma_arrival *arrival)
 	struct gamma_local *local = &node->ep.local;
 
 	local->rail = rail_of(node->net, arrival->frame);
-	if (local->rails_udp >> local->rail & 1 &&
+	if (gamma_local_rail_is_udp(local, local->rail) &&
 	    !gamma_dispatch_is_named(&node->ep, local->rail, arrival))
 		local->stats.stray++;
 	else
