@@ -22,31 +22,11 @@
 
 #include <bpf/bpf.h>
 
-#include "nic/rtnetlink.h"
+#include "gammad/interfaces.h"
 
 enum { MTU_MAX = 65535 };
 
 /* ---- the interfaces: in a thread, since removing one takes the kernel some 20 ms ---- */
-
-static int no_answer(const struct nlmsghdr *head, void *data)
-{
-	(void) head;
-	(void) data;
-	return MNL_CB_OK;
-}
-
-static struct ifinfomsg *begin(struct gamma_rtnetlink_request *request, uint16_t type,
-			       uint16_t flags)
-{
-	struct nlmsghdr *head = mnl_nlmsg_put_header(request->bytes);
-	struct ifinfomsg *info;
-
-	head->nlmsg_type = type;
-	head->nlmsg_flags = flags;
-	info = mnl_nlmsg_put_extra_header(head, sizeof(*info));
-	info->ifi_family = AF_UNSPEC;
-	return info;
-}
 
 /* One queue each: nothing is ever sent by them. */
 static int make_pair(const char *name, const char *other)
@@ -55,8 +35,7 @@ static int make_pair(const char *name, const char *other)
 	struct nlmsghdr *head;
 	struct nlattr *info, *data, *peer;
 
-	begin(&request, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
-	head = (struct nlmsghdr *) request.bytes;
+	head = gammad_interfaces_begin(&request);
 	mnl_attr_put_strz(head, IFLA_IFNAME, name);
 	mnl_attr_put_u32(head, IFLA_MTU, MTU_MAX);
 	mnl_attr_put_u32(head, IFLA_NUM_TX_QUEUES, 1);
@@ -72,28 +51,14 @@ static int make_pair(const char *name, const char *other)
 	mnl_attr_nest_end(head, peer);
 	mnl_attr_nest_end(head, data);
 	mnl_attr_nest_end(head, info);
-	return gamma_rtnetlink_query(&request, no_answer, NULL);
-}
-
-static int set_up(int ifindex)
-{
-	struct gamma_rtnetlink_request request;
-	struct ifinfomsg *info = begin(&request, RTM_NEWLINK, 0);
-
-	info->ifi_index = ifindex;
-	info->ifi_flags = info->ifi_change = IFF_UP | IFF_NOARP;
-	return gamma_rtnetlink_query(&request, no_answer, NULL);
+	return gammad_interfaces_make(&request);
 }
 
 static void remove_pair(int ifindex)
 {
-	struct gamma_rtnetlink_request request;
-	struct ifinfomsg *info = begin(&request, RTM_DELLINK, 0);
-	int ret;
+	int ret = gammad_interfaces_remove(ifindex);
 
-	info->ifi_index = ifindex;
-	ret = gamma_rtnetlink_query(&request, no_answer, NULL);
-	if (ret && ret != -ENODEV)
+	if (ret)
 		gamma_warn("interface %d for multicast groups cannot be removed: %s; start gammad "
 			   "as root",
 			   ifindex, strerror(-ret));
@@ -114,7 +79,7 @@ static int make(uid_t uid, unsigned number)
 	ifindex = (int) if_nametoindex(name);
 	if (!ifindex)
 		return made ? made : -errno;
-	ret = set_up(ifindex);
+	ret = gammad_interfaces_set_up(ifindex, 0);
 	if (ret && !made)
 		remove_pair(ifindex);
 	return ret ? ret : ifindex;

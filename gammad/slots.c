@@ -9,33 +9,12 @@
 #include <errno.h>
 #include <linux/if.h>
 #include <linux/if_link.h>
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gammad/interfaces.h"
 #include "nic/select.h"
-#include "nic/rtnetlink.h"
-
-static int no_answer(const struct nlmsghdr *head, void *data)
-{
-	(void) head;
-	(void) data;
-	return MNL_CB_OK;
-}
-
-static struct ifinfomsg *begin(struct gamma_rtnetlink_request *request, uint16_t type,
-			       uint16_t flags)
-{
-	struct nlmsghdr *head = mnl_nlmsg_put_header(request->bytes);
-	struct ifinfomsg *info;
-
-	head->nlmsg_type = type;
-	head->nlmsg_flags = flags;
-	info = mnl_nlmsg_put_extra_header(head, sizeof(*info));
-	info->ifi_family = AF_UNSPEC;
-	return info;
-}
 
 /* The interface for groups follows the last slot. */
 static void slot_name(const struct gammad_nic *nic, unsigned number, char name[IFNAMSIZ])
@@ -59,8 +38,7 @@ static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, 
 	struct nlmsghdr *head;
 	struct nlattr *info, *data;
 
-	begin(&request, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
-	head = (struct nlmsghdr *) request.bytes;
+	head = gammad_interfaces_begin(&request);
 	mnl_attr_put_strz(head, IFLA_IFNAME, name);
 	mnl_attr_put_u32(head, IFLA_LINK, (uint32_t) nic->ifindex);
 	mnl_attr_put_u32(head, IFLA_NET_NS_FD, (uint32_t) gammad->own_ns);
@@ -70,19 +48,7 @@ static int make_slot(const struct gammad *gammad, const struct gammad_nic *nic, 
 	mnl_attr_put_u32(head, IFLA_MACVLAN_MODE, MACVLAN_MODE_PRIVATE);
 	mnl_attr_nest_end(head, data);
 	mnl_attr_nest_end(head, info);
-	return gamma_rtnetlink_query(&request, no_answer, NULL);
-}
-
-/* With the NIC's current MTU: an earlier slot has an older one, if the NIC's was raised since. */
-static int set_up(int ifindex, uint32_t mtu)
-{
-	struct gamma_rtnetlink_request request;
-	struct ifinfomsg *info = begin(&request, RTM_NEWLINK, 0);
-
-	info->ifi_index = ifindex;
-	info->ifi_flags = info->ifi_change = IFF_UP | IFF_NOARP;
-	mnl_attr_put_u32((struct nlmsghdr *) request.bytes, IFLA_MTU, mtu);
-	return gamma_rtnetlink_query(&request, no_answer, NULL);
+	return gammad_interfaces_make(&request);
 }
 
 /* The program is attached before the interface is up: no frame leaves unchecked. */
@@ -94,7 +60,7 @@ static int prepare(const struct gammad_nic *nic, struct gammad_slot *slot,
 			  : gammad_attach_slot(programs, nic->translates, found->ifindex);
 
 	if (!ret)
-		ret = set_up(found->ifindex, nic->mtu);
+		ret = gammad_interfaces_set_up(found->ifindex, nic->mtu);
 	slot->ifindex = found->ifindex;
 	memcpy(slot->mac, found->mac, GAMMA_MAC_LEN);
 	return ret;
@@ -138,7 +104,7 @@ void gammad_slots_set_mtu(const struct gammad_nic *nic)
 	for (unsigned n = 0; n <= nic->slot_count; n++) {
 		const struct gammad_slot *slot =
 			n == nic->slot_count ? &nic->groups : &nic->slots[n];
-		int ret = set_up(slot->ifindex, nic->mtu);
+		int ret = gammad_interfaces_set_up(slot->ifindex, nic->mtu);
 
 		if (ret) {
 			gamma_warn("%s: slots cannot have its MTU of %u bytes: %s; restart gammad",
@@ -291,13 +257,9 @@ struct gammad_nic *gammad_slots_find(struct gammad *gammad, const uint8_t mac[GA
 
 static void remove_link(int ifindex)
 {
-	struct gamma_rtnetlink_request request;
-	struct ifinfomsg *info = begin(&request, RTM_DELLINK, 0);
-	int ret;
+	int ret = gammad_interfaces_remove(ifindex);
 
-	info->ifi_index = ifindex;
-	ret = gamma_rtnetlink_query(&request, no_answer, NULL);
-	if (ret && ret != -ENODEV)
+	if (ret)
 		gamma_warn("interface %d cannot be removed: %s; start gammad -r as root", ifindex,
 			   strerror(-ret));
 }

@@ -162,6 +162,20 @@ mpi_output() {
 	return "$status"
 }
 
+# mpi_bulk SECONDS COUNT MIB: as many messages of so many MiB from node01 to node02.
+mpi_bulk() {
+	cat >"$work/bulk.py" <<-PYTHON
+		from mpi4py import MPI
+		world = MPI.COMM_WORLD
+		for turn in range($2):
+		    if world.rank == 0:
+		        world.Send(bytearray($3 << 20), 1)
+		    else:
+		        world.Recv(bytearray($3 << 20), 0)
+	PYTHON
+	mpi_output "$1" node01,node02 2 python3 "$work/bulk.py"
+}
+
 # mpi_start SECONDS HOSTS RANKS COMMAND...: from node01, as the job mpi; output in $work/mpi.out.
 mpi_start() {
 	local seconds=$1 hosts=$2 ranks=$3 entry options=()

@@ -144,17 +144,8 @@ mpi_job() {
 
 # Long messages of MPI: each NIC carries at least a third of their bytes.
 mpi_divides() {
-	cat >"$work/bulk.py" <<-'PYTHON'
-		from mpi4py import MPI
-		world = MPI.COMM_WORLD
-		for turn in range(8):
-		    if world.rank == 0:
-		        world.Send(bytearray(4 << 20), 1)
-		    else:
-		        world.Recv(bytearray(4 << 20), 0)
-	PYTHON
 	mpi_way=(--mca btl gamma)
-	mpi_output 60 node01,node02 2 python3 "$work/bulk.py" || return 1
+	mpi_bulk 60 8 4 || return 1
 	jq -c '[.bytes_out, .rails[1].bytes_out]' "$work/stats"
 	jq -es 'map(select(.bytes_out > 30000000) | .rails[1].bytes_out / .bytes_out) |
 		length == 1 and all(. > 0.33 and . < 0.67)' "$work/stats"

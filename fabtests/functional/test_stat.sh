@@ -103,20 +103,20 @@ wrong "no file" "^gamma-stat: --sum /none: No such file" --sum /none
 
 # ---- over UDP ----
 
-gamma_env+=(FI_GAMMA_LINK=udp)
-start server node01 300 env SLURM_JOB_ID=4711 "$latency" -p gamma -d gam0-udp -s
-wait_for_line server ready 20 || not_ok "the server starts" "$work/server.out"
-start client node02 300 "$latency" -p gamma -d gam0-udp -S 8 -n 100000000 -w 100 "$(data_ip 1)"
-check "messages over UDP" until_true 20 moves
+# over LINK ADDRESS WHAT: an endpoint and a peer that exchange messages, until both are stopped.
+over() {
+	gamma_env+=("FI_GAMMA_LINK=$1")
+	start server node01 300 env SLURM_JOB_ID=4711 "$latency" -p gamma -d "gam0-$1" -s
+	wait_for_line server ready 20 || not_ok "the server starts" "$work/server.out"
+	start client node02 300 "$latency" -p gamma -d "gam0-$1" -S 8 -n 100000000 -w 100 "$2"
+	check "$3" until_true 20 moves
+}
+over udp "$(data_ip 1)" "messages over UDP"
 holds "the path is UDP, and peers have IP addresses" "$mine | .[0] | .via == \"udp\" and
 	.address == \"$(data_ip 1)\" and .peer_list[0].address == \"$(data_ip 2)\""
 stop client
 stop server
-gamma_env+=(FI_GAMMA_LINK=udp6)
-start server node01 300 env SLURM_JOB_ID=4711 "$latency" -p gamma -d gam0-udp6 -s
-wait_for_line server ready 20 || not_ok "the server starts" "$work/server.out"
-start client node02 300 "$latency" -p gamma -d gam0-udp6 -S 8 -n 100000000 -w 100 "$(data_ip6 1)"
-check "messages over IPv6" until_true 20 moves
+over udp6 "$(data_ip6 1)" "messages over IPv6"
 holds "own and peers' addresses over IPv6" "$mine | .[0] | .via == \"udp\" and
 	.address == \"$(data_ip6 1)\" and (.mac | startswith(\"06:\")) and
 	.peer_list[0].address == \"$(data_ip6 2)\""

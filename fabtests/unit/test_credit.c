@@ -260,16 +260,21 @@ static void reclaim__busy_sender_keeps_its_credit(void **state)
 	assert_int_equal(net_stats(net, 0)->requests_out, 0);
 }
 
-static void reclaim__repeated_and_stale_answers(void **state)
+/* The receiver's side of a flow whose sender has given all its credit back. */
+static struct gamma_flow *given_back(void)
 {
-	struct gamma_flow *flow;
-	uint32_t returned;
-
-	(void) state;
 	messages(0, 1, 20);
 	net_finish(net, SEC);
 	ask_back();
-	flow = net_flow(net, 1, 0);
+	return net_flow(net, 1, 0);
+}
+
+static void reclaim__repeated_and_stale_answers(void **state)
+{
+	struct gamma_flow *flow = given_back();
+	uint32_t returned;
+
+	(void) state;
 	returned = flow->credit.returned;
 	assert_true(returned > 0);
 	gamma_credit_receive_reclaimed(flow, returned);
@@ -285,14 +290,10 @@ static void reclaim__repeated_and_stale_answers(void **state)
 /* It has nothing that could be lost, and asks. */
 static void reclaim__believed_of_a_flow_without_credit(void **state)
 {
-	struct gamma_flow *flow;
+	struct gamma_flow *flow = given_back();
 	uint32_t returned;
 
 	(void) state;
-	messages(0, 1, 20);
-	net_finish(net, SEC);
-	ask_back();
-	flow = net_flow(net, 1, 0);
 	assert_false(flow->credit.active);
 	returned = flow->credit.returned + 1000;
 	gamma_credit_receive_reclaimed(flow, returned);

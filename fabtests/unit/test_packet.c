@@ -344,75 +344,66 @@ static void quiet__after_the_last_frame(void **state)
 	assert_int_equal(*in->word, 0);
 }
 
-static void send__link_down_takes_nothing(void **state)
+/* Nothing leaves, and the link says why. */
+static void send_fails(int error)
 {
 	struct gamma_fields f = fields(1);
 	struct gamma_frame frame;
-	int error = 0;
+	int told = 0;
 
-	(void) state;
-	netns_needed();
-	assert_int_equal(netns_ip("link set g0 down"), 0);
 	make(&frame, &f, NULL);
-	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
-	assert_int_equal(error, -ENETDOWN);
-	assert_int_equal(netns_ip("link set g0 up"), 0);
+	assert_int_equal(out->ops->send(out, &frame, 1, &told), 0);
+	assert_int_equal(told, error);
+}
+
+/* What is put leaves and arrives, soon. */
+static void send_passes(void)
+{
 	for (int i = 0; i < 1000 && !put(fields(2), NULL); i++)
 		usleep(1000);
 	assert_int_equal(next_number(), 2);
 }
 
+static void send__link_down_takes_nothing(void **state)
+{
+	(void) state;
+	netns_needed();
+	assert_int_equal(netns_ip("link set g0 down"), 0);
+	send_fails(-ENETDOWN);
+	assert_int_equal(netns_ip("link set g0 up"), 0);
+	send_passes();
+}
+
 static void send__nic_removed(void **state)
 {
-	struct gamma_fields f = fields(1);
-	struct gamma_frame frame;
-	int error = 0;
-
 	(void) state;
 	netns_needed();
 	assert_int_equal(netns_ip("link delete g0"), 0);
-	make(&frame, &f, NULL);
-	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
-	assert_int_equal(error, -ENODEV);
+	send_fails(-ENODEV);
 	assert_true(netns_add_nics());
 }
 
 /* As after its driver was loaded anew: it has another index. */
 static void send__nic_is_back(void **state)
 {
-	struct gamma_fields f = fields(1);
-	struct gamma_frame frame;
-	int error = 0;
-
 	(void) state;
 	netns_needed();
 	assert_int_equal(netns_ip("link delete g0"), 0);
-	make(&frame, &f, NULL);
-	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
-	assert_int_equal(error, -ENODEV);
+	send_fails(-ENODEV);
 	assert_true(netns_add_nics());
-	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
-	assert_int_equal(error, -EAGAIN);
+	send_fails(-EAGAIN);
 	gamma_packet_look_for_nic(in); /* it sends nothing */
-	for (int i = 0; i < 1000 && !put(fields(2), NULL); i++)
-		usleep(1000);
-	assert_int_equal(next_number(), 2);
+	send_passes();
 }
 
 /* The name may be another NIC's by now. */
 static void send__another_nic_has_the_name(void **state)
 {
-	struct gamma_fields f = fields(1);
-	struct gamma_frame frame;
-	int error = 0;
-
 	(void) state;
 	netns_needed();
 	assert_int_equal(netns_ip("link delete g0"), 0);
 	assert_int_equal(netns_ip("link add g0 type veth peer name g1"), 0);
-	make(&frame, &f, NULL);
-	assert_int_equal(out->ops->send(out, &frame, 1, &error), 0);
-	assert_int_equal(error, -ENODEV);
+	send_fails(-ENODEV);
 	assert_int_equal(netns_ip("link delete g0"), 0);
 	assert_true(netns_add_nics());
 }
@@ -430,9 +421,7 @@ static void arm__link_down_lets_sleep(void **state)
 	assert_false(out->ops->arm(out));
 	assert_int_equal(poll(&fd, 1, 20), 0);
 	assert_int_equal(netns_ip("link set g0 up"), 0);
-	for (int i = 0; i < 1000 && !put(fields(2), NULL); i++)
-		usleep(1000);
-	assert_int_equal(next_number(), 2);
+	send_passes();
 }
 
 /* What a link says of a frame of so many bytes, alone or behind a small one; 0: it took it. */
