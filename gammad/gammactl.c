@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* gammactl: shows a running gammad's state and sends it commands. */
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -12,34 +13,23 @@
 
 #include "base/about.h"
 #include "base/base.h"
+#include "base/live_line.h"
+#include "base/options.h"
 #include "broker/message.h"
 
-enum { EXIT_USAGE = 2, WAIT_MS = 120000 };
+enum { WAIT_MS = 120000, PART_MS = 500 };
 
 static void print_usage(FILE *to)
 {
 	fputs("usage: gammactl [-s SOCKET] status        NICs, slots, endpoints, frames dropped\n"
 	      "       gammactl [-s SOCKET] list          all endpoints (root)\n"
-	      "       gammactl [-s SOCKET] revoke USER   stops all endpoints of that user, who "
-	      "gets "
-	      "no others (root)\n"
-	      "       gammactl [-s SOCKET] allow USER    lets a revoked user have endpoints again "
+	      "       gammactl [-s SOCKET] revoke USER   stops a user's endpoints; no others "
+	      "(root)\n"
+	      "       gammactl [-s SOCKET] allow USER    a revoked user gets endpoints again "
 	      "(root)\n"
 	      "       gammactl [-s SOCKET] reload        read gammad.conf again (root)\n"
 	      "       gammactl --help | --version\n",
 	      to);
-}
-
-static int refuse(void)
-{
-	print_usage(stderr);
-	return EXIT_USAGE;
-}
-
-static int misuse(const char *word, const char *why)
-{
-	fprintf(stderr, "gammactl: %s%s\n", word, why);
-	return refuse();
 }
 
 static int fail(const char *what, const char *why)
@@ -64,11 +54,16 @@ static int connect_to(const char *path)
 static ssize_t receive(int fd, void *message, size_t room)
 {
 	struct pollfd polls = {.fd = fd, .events = POLLIN};
+	int ready = 0;
 
-	errno = ETIMEDOUT;
-	if (poll(&polls, 1, WAIT_MS) != 1)
-		return -1;
-	return recv(fd, message, room, 0);
+	for (int waited = 0; !ready && waited < WAIT_MS; waited += PART_MS) {
+		gamma_live_line_show("waiting for gammad, which is busy: %d of at most %d s",
+				     waited / 1000, WAIT_MS / 1000);
+		ready = poll(&polls, 1, PART_MS);
+	}
+	gamma_live_line_end();
+	errno = ready < 0 ? errno : ETIMEDOUT;
+	return ready == 1 ? recv(fd, message, room, 0) : -1;
 }
 
 static void show_entry(const struct gamma_broker_entry *entry)
@@ -215,7 +210,8 @@ static int ask_for_user(const char *path, enum gamma_broker_type type, const cha
 	if (user)
 		uid = user->pw_uid;
 	else if (*text < '0' || *text > '9' || *end || uid >= UINT32_MAX)
-		return misuse(gamma_printable(text).text, ": is no user id; `id -u NAME` shows it");
+		gamma_options_misuse("%s: is no user id; `id -u NAME` shows it",
+				     gamma_printable(text).text);
 	return ask(path, type, (uint32_t) uid, command);
 }
 
@@ -239,35 +235,38 @@ static const struct command commands[] = {
 static int carry_out(const char *path, char **words, int count)
 {
 	if (!count)
-		return misuse("", "a command is missing");
+		gamma_options_misuse("a command is missing");
 	for (size_t i = 0; i < gamma_array_size(for_users); i++) {
 		if (strcmp(for_users[i].name, words[0]))
 			continue;
-		return count == 2 ? ask_for_user(path, for_users[i].type, words[0], words[1])
-				  : misuse(words[0], " takes one user id or name");
+		if (count != 2)
+			gamma_options_misuse("%s takes one user id or name", words[0]);
+		return ask_for_user(path, for_users[i].type, words[0], words[1]);
 	}
 	for (size_t i = 0; i < gamma_array_size(commands); i++) {
 		if (strcmp(commands[i].name, words[0]))
 			continue;
-		return count == 1 ? ask(path, commands[i].type, 0, words[0])
-				  : misuse(words[0], " takes no argument");
+		if (count != 1)
+			gamma_options_misuse("%s takes no argument", words[0]);
+		return ask(path, commands[i].type, 0, words[0]);
 	}
-	return misuse(gamma_printable(words[0]).text, ": no such command");
+	gamma_options_misuse("%s: no such command", gamma_printable(words[0]).text);
 }
 
 int main(int argc, char **argv)
 {
+	static const struct option names[] = {{NULL, 0, NULL, 0}}; /* --help is answered before */
 	const char *path = GAMMA_BROKER_PATH;
 	int option;
 
 	gamma_about_answer(argc, argv, print_usage);
-	while ((option = getopt(argc, argv, "+hs:")) != -1) {
+	while ((option = getopt_long(argc, argv, "+:hs:", names, NULL)) != -1) {
 		if (option == 'h') {
 			print_usage(stdout);
 			return EXIT_SUCCESS;
 		}
 		if (option != 's')
-			return refuse();
+			gamma_options_refuse(argv, option, names);
 		path = optarg;
 	}
 	return carry_out(path, argv + optind, argc - optind);

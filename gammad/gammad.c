@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,8 @@
 #include <unistd.h>
 
 #include "base/about.h"
+#include "base/options.h"
 #include "unix/host.h"
-
-enum { EXIT_USAGE = 2 };
 
 bool gammad_watch_fd(struct gammad *gammad, int fd, enum gammad_watch *watch)
 {
@@ -267,18 +267,6 @@ static void print_usage(FILE *to)
 	      to);
 }
 
-static int refuse(void)
-{
-	print_usage(stderr);
-	return EXIT_USAGE;
-}
-
-static int misuse(const char *why)
-{
-	fprintf(stderr, "gammad: %s\n", why);
-	return refuse();
-}
-
 static int check_conf(struct gammad *gammad)
 {
 	char error[512];
@@ -309,12 +297,13 @@ static int run(struct gammad *gammad)
 
 int main(int argc, char **argv)
 {
+	static const struct option names[] = {{NULL, 0, NULL, 0}}; /* --help is answered before */
 	static struct gammad gammad = {.conf_path = GAMMAD_CONF_PATH};
 	bool to_syslog = false;
 	int mode = 0, option;
 
 	gamma_about_answer(argc, argv, print_usage);
-	while ((option = getopt(argc, argv, "c:hprst")) != -1) {
+	while ((option = getopt_long(argc, argv, ":c:hprst", names, NULL)) != -1) {
 		switch (option) {
 		case 'c':
 			gammad.conf_path = optarg;
@@ -329,15 +318,15 @@ int main(int argc, char **argv)
 		case 'r':
 		case 't':
 			if (mode && mode != option)
-				return misuse("-p, -r and -t exclude each other; give one");
+				gamma_options_misuse("-p, -r and -t exclude each other: give one");
 			mode = option;
 			break;
 		default:
-			return refuse();
+			gamma_options_refuse(argv, option, names);
 		}
 	}
 	if (optind < argc)
-		return misuse("takes options only; -c FILE names the configuration");
+		gamma_options_misuse("takes options only; -c FILE names the configuration");
 	gammad_log_open(to_syslog);
 	gamma_list_init(&gammad.clients);
 	gamma_list_init(&gammad.opens);

@@ -16,8 +16,12 @@
 
 #include "base/about.h"
 #include "base/base.h"
+#include "base/live_line.h"
 #include "base/mac.h"
+#include "base/options.h"
+#include "base/variables.h"
 #include "nic/select.h"
+#include "wire/ethertype.h"
 
 enum { EXIT_FOUND = 1, EXIT_SETUP = 2 };
 
@@ -51,6 +55,7 @@ void discover_fail(const char *fmt, ...)
 	va_list args;
 
 	fflush(stdout);
+	gamma_live_line_end();
 	fputs("gamma-discover: ", stderr);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
@@ -61,8 +66,10 @@ void discover_fail(const char *fmt, ...)
 
 static void log_line(enum gamma_log_level level, const char *line)
 {
-	if (level == GAMMA_LOG_WARN)
-		fprintf(stderr, "gamma-discover: %s\n", line);
+	if (level != GAMMA_LOG_WARN)
+		return;
+	gamma_live_line_end();
+	fprintf(stderr, "gamma-discover: %s\n", line);
 }
 
 /* ---- command line ---- */
@@ -74,9 +81,11 @@ static void read_environment(struct discover *discover)
 	const char *iface = getenv("FI_GAMMA_IFACE");
 	static char first[64];
 	const char *conf = getenv("FI_GAMMA_CONF");
-	char *end;
+	char *end, why[256];
 	unsigned long value;
 
+	if (gamma_variables_check(why, sizeof(why)))
+		discover_fail("%s", why);
 	/* Of several NICs, the first one has the address. */
 	if (iface)
 		snprintf(first, sizeof(first), "%.*s", (int) strcspn(iface, ","), iface);
@@ -90,6 +99,10 @@ static void read_environment(struct discover *discover)
 		discover_fail("FI_GAMMA_ETHERTYPE=%s: must be an EtherType, 0x0600 to 0xFFFF; "
 			      "correct it or unset it",
 			      gamma_printable(ethertype).text);
+	if (gamma_ethertype_owner((uint16_t) value))
+		discover_fail("FI_GAMMA_ETHERTYPE=%s is the EtherType of %s: choose a free one",
+			      gamma_printable(ethertype).text,
+			      gamma_ethertype_owner((uint16_t) value));
 	discover->ethertype = (uint16_t) value;
 }
 
@@ -137,8 +150,7 @@ static void take_option(struct discover *discover, int option)
 		discover->yes = true;
 		break;
 	default:
-		usage(stderr);
-		exit(EXIT_SETUP);
+		break; /* refused before */
 	}
 }
 
@@ -159,17 +171,16 @@ static void read_command_line(struct discover *discover, int argc, char **argv)
 	};
 	int option;
 
-	gamma_about_answer(argc, argv, usage);
-	argv[0] = (char *) "gamma-discover";
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			gamma_options_refuse(argv, option, options);
 		take_option(discover, option);
+	}
 	if (discover->merged && optind == argc)
 		discover_fail("--merge needs files, or - for standard input");
-	if (optind < argc && !discover->merged) {
-		fprintf(stderr, "gamma-discover: '%s' is one word too many\n", argv[optind]);
-		usage(stderr);
-		exit(EXIT_SETUP);
-	}
+	if (optind < argc && !discover->merged)
+		gamma_options_misuse("'%s' is one word too many",
+				     gamma_printable(argv[optind]).text);
 	if (discover->own_paths && !discover->check)
 		discover_fail("--own-paths says which paths --check measures: add --check");
 	if (discover->write_path && discover->conf_path)
@@ -315,6 +326,7 @@ static void catch_signals(void)
 
 static int report(const struct discover *discover, unsigned findings)
 {
+	gamma_live_line_end();
 	if (discover->json)
 		discover_print_json(discover);
 	else
@@ -327,6 +339,7 @@ int main(int argc, char **argv)
 	struct discover discover = {.wait = 1};
 	int status, written;
 
+	gamma_about_answer(argc, argv, usage);
 	gamma_log_set_sink(log_line);
 	read_environment(&discover);
 	read_command_line(&discover, argc, argv);
@@ -344,8 +357,10 @@ int main(int argc, char **argv)
 	discover_ask_all(&discover);
 	name_by_conf(&discover);
 	qsort(discover.hosts, discover.count, sizeof(*discover.hosts), by_name);
-	for (size_t i = 0; i < discover.count; i++)
+	for (size_t i = 0; i < discover.count; i++) {
+		gamma_live_line_show("full frames to %.40s", discover_name(&discover.hosts[i]));
 		discover_ask_full(&discover, &discover.hosts[i]);
+	}
 	status = report(&discover, discover.check ? discover_check_hosts(&discover) : 0);
 	if (!discover.write_path || discover_interrupted)
 		return status;

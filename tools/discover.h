@@ -140,8 +140,6 @@ void discover_ask_full(struct discover *discover, struct discover_host *host);
 
 /* discover_check.c: measures every host, and notes what is wrong. Returns how many findings. */
 unsigned discover_check_hosts(struct discover *discover);
-/* On a terminal: which of the paths is measured. what NULL: all have been. */
-void discover_check_progress(const char *from, const char *what, size_t at, size_t all);
 /* discover_via.c: measures the paths between the other hosts, as far as their gammads pass
  * questions on, and notes what is wrong with them. */
 void discover_via_check(struct discover *discover);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/live_line.h"
 #include "link/packet.h"
 #include "link/port.h"
 #include "wire/codec.h"
@@ -33,6 +34,8 @@ enum {
 	LATE_LIMIT = 50,    /* unanswered ones after which a measurement ends */
 	VIA_PAUSE_US = 500, /* between questions by way of a host, which passes 4,000/s on */
 };
+
+#define SHOW_NS (500 * GAMMA_NS_PER_MS) /* between two looks at a line of progress */
 
 static const uint8_t everybody[GAMMA_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
@@ -284,6 +287,7 @@ static void ask_listed(struct discover *discover, uint8_t op)
 	for (size_t i = 0; i < count && !discover_interrupted; i++) {
 		if (has_answered(discover, listed[i].mac))
 			continue;
+		gamma_live_line_show("asking %.40s, which has not answered", listed[i].name);
 		sent = gamma_now();
 		if (ask(discover, listed[i].mac, op, 0))
 			continue;
@@ -308,8 +312,12 @@ static void ask_everybody(struct discover *discover)
 		if (ret && ret != -EAGAIN)
 			discover_fail("%s: a frame could not be sent: %s", discover->nic->name,
 				      strerror(-ret));
-		while (next_answer(discover, sent + part, &answer))
-			take_answer(discover, &answer, sent);
+		while (gamma_now() < sent + part && !discover_interrupted) {
+			gamma_live_line_show("asking all hosts: %zu so far", discover->count);
+			if (next_answer(discover, gamma_min(sent + part, gamma_now() + SHOW_NS),
+					&answer))
+				take_answer(discover, &answer, sent);
+		}
 	}
 }
 

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
+#include "base/live_line.h"
 #include "base/mac.h"
 
 enum {
@@ -42,21 +42,10 @@ static bool is_reached(const struct discover_host *host)
 	return !host->self && (host->gammad || host->endpoint);
 }
 
-/* On a terminal, since many hosts take a while. */
-void discover_check_progress(const char *from, const char *what, size_t at, size_t all)
-{
-	if (!isatty(STDERR_FILENO))
-		return;
-	if (what)
-		fprintf(stderr, "\r%.24s to %-24.24s %6zu of %zu ", from, what, at, all);
-	else
-		fprintf(stderr, "\r%70s\r", "");
-}
-
 static void measure(struct discover *discover, struct discover_host *host)
 {
-	discover_check_progress("this host", discover_name(host),
-				(size_t) (host - discover->hosts) + 1, discover->count);
+	gamma_live_line_show("this host to %-24.24s %6zu of %zu", discover_name(host),
+			     (size_t) (host - discover->hosts) + 1, discover->count);
 	discover_ask_trips(discover, host, NULL, 0, SMALL_QUESTIONS, &host->small);
 	if (host->full == DISCOVER_PASSES)
 		discover_ask_trips(discover, host, NULL, host->full_mtu - GAMMA_HEADER_LEN,
@@ -339,7 +328,6 @@ unsigned discover_check_hosts(struct discover *discover)
 	check_speed(discover);
 	if (!discover->own_paths)
 		discover_via_check(discover);
-	discover_check_progress(NULL, NULL, 0, 0);
 	discover_check_settings(discover);
 	check_names(discover);
 	add_silent(discover);

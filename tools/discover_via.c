@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/live_line.h"
 
 enum {
 	FEW_HOSTS = 16,
@@ -112,8 +113,8 @@ static void measure_from(struct via *via, size_t from)
 
 		if (!via->chosen[to])
 			continue;
-		discover_check_progress(discover_name(host), discover_name(&discover->hosts[to]),
-					++via->done, via->all);
+		gamma_live_line_show("%.24s to %-24.24s %6zu of %zu", discover_name(host),
+				     discover_name(&discover->hosts[to]), ++via->done, via->all);
 		if (measure_pair(discover, &pair))
 			answered = true;
 		else if (!answered && silent_count < SILENT_MAX) {

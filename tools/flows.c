@@ -15,12 +15,19 @@
 #include <unistd.h>
 
 #include "base/about.h"
+#include "base/live_line.h"
+#include "base/options.h"
+#include "base/variables.h"
 #include "base/base.h"
 #include "capture.h"
 #include "traffic.h"
 #include "wire/wire.h"
 
-enum { EXIT_DAMAGED = 1, EXIT_USAGE = 2 };
+enum {
+	EXIT_DAMAGED = 1,
+	EXIT_USAGE = 2,
+	SHOW_EACH = 10000, /* frames */
+};
 
 struct arguments {
 	const char *file;
@@ -84,9 +91,7 @@ static void read_command_line(struct arguments *arguments, int argc, char **argv
 	};
 	int option;
 
-	gamma_about_answer(argc, argv, usage);
-	argv[0] = (char *) "gamma-flows";
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		switch (option) {
 		case 'e':
 			read_ethertype(arguments, "--ethertype", optarg);
@@ -98,16 +103,12 @@ static void read_command_line(struct arguments *arguments, int argc, char **argv
 			arguments->json = true;
 			break;
 		default:
-			usage(stderr);
-			exit(EXIT_USAGE);
+			gamma_options_refuse(argv, option, options);
 		}
 	}
-	if (argc - optind != 1) {
-		fprintf(stderr, "gamma-flows: %s\n",
-			argc == optind ? "a capture file is missing" : "more than one file");
-		usage(stderr);
-		exit(EXIT_USAGE);
-	}
+	if (argc - optind != 1)
+		gamma_options_misuse("%s", argc == optind ? "a capture file is missing"
+							  : "more than one file");
 	arguments->file = argv[optind];
 }
 
@@ -239,8 +240,12 @@ int main(int argc, char **argv)
 	struct traffic traffic = {0};
 	struct capture capture;
 	const void *bytes;
-	size_t len;
+	char why[256];
+	size_t len, count = 0;
 
+	gamma_about_answer(argc, argv, usage);
+	if (gamma_variables_check(why, sizeof(why)))
+		fail("%s", why);
 	if (ethertype)
 		read_ethertype(&arguments, "FI_GAMMA_ETHERTYPE", ethertype);
 	read_command_line(&arguments, argc, argv);
@@ -249,9 +254,14 @@ int main(int argc, char **argv)
 	bytes = load(arguments.file, &len);
 	if (!capture_begin(&capture, bytes, len))
 		fail("%s %s", arguments.file, capture.error);
-	while (capture_next(&capture, &frame))
+	while (capture_next(&capture, &frame)) {
 		if (!traffic_add(&traffic, &frame))
 			fail("out of memory");
+		if (++count % SHOW_EACH == 0)
+			gamma_live_line_show("%.0f %% of %s", percent(capture.at, capture.len),
+					     arguments.file);
+	}
+	gamma_live_line_end();
 	if (capture.error && !traffic.all.frames)
 		fail("%s %s", arguments.file, capture.error);
 	if (arguments.json)

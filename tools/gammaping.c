@@ -21,7 +21,10 @@
 #include <unistd.h>
 
 #include "base/about.h"
+#include "base/live_line.h"
 #include "base/mac.h"
+#include "base/options.h"
+#include "base/variables.h"
 #include "nic/udp.h"
 #include "unix/host.h"
 
@@ -41,6 +44,7 @@ void gammaping_fail(const char *fmt, ...)
 	va_list args;
 
 	fflush(stdout);
+	gamma_live_line_end();
 	fputs("gammaping: ", stderr);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
@@ -53,6 +57,7 @@ void gammaping_say(const struct ping *ping, const char *step, bool ok, const cha
 {
 	va_list args;
 
+	gamma_live_line_end();
 	if (ping->quiet && ok)
 		return;
 	printf("%-7s %-7s ", step, ok ? "ok" : "failed");
@@ -70,8 +75,10 @@ void gammaping_hint(const char *text)
 
 static void log_line(enum gamma_log_level level, const char *line)
 {
-	if (level != GAMMA_LOG_INFO)
-		fprintf(stderr, "gammaping: %s\n", line);
+	if (level == GAMMA_LOG_INFO)
+		return;
+	gamma_live_line_end();
+	fprintf(stderr, "gammaping: %s\n", line);
 }
 
 static void usage(FILE *to)
@@ -122,9 +129,11 @@ static void read_environment(struct ping *ping)
 	const char *iface = getenv("FI_GAMMA_IFACE");
 	const char *broker = getenv("FI_GAMMA_BROKER");
 	const char *link = getenv("FI_GAMMA_LINK");
-	char *end;
+	char *end, why[256];
 	unsigned long value;
 
+	if (gamma_variables_check(why, sizeof(why)))
+		gammaping_fail("%s", why);
 	if (iface)
 		rails_take_names(ping, iface);
 	ping->broker = broker && *broker ? broker : GAMMA_BROKER_PATH;
@@ -180,8 +189,7 @@ static void take_option(struct ping *ping, int option)
 		usage(stdout);
 		exit(0);
 	default:
-		usage(stderr);
-		exit(PING_EXIT_SETUP);
+		break; /* refused before */
 	}
 }
 
@@ -190,19 +198,16 @@ static void read_command_line(struct ping *ping, int argc, char **argv)
 	static const struct option names[] = {{"udp", no_argument, NULL, 'u'}, {NULL, 0, NULL, 0}};
 	int option, left;
 
-	gamma_about_answer(argc, argv, usage);
-	argv[0] = (char *) "gammaping";
-	while ((option = getopt_long(argc, argv, "I:c:i:s:t:qu6lh", names, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, ":I:c:i:s:t:qu6lh", names, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			gamma_options_refuse(argv, option, names);
 		take_option(ping, option);
-	left = argc - optind;
-	if (left < (ping->listen ? 0 : 1) || left > (ping->listen ? 1 : 2)) {
-		fprintf(stderr, "gammaping: %s\n",
-			ping->listen ? "with -l a port alone may follow"
-			: left       ? "more than a host and a port"
-				     : "a host is missing");
-		usage(stderr);
-		exit(PING_EXIT_SETUP);
 	}
+	left = argc - optind;
+	if (left < (ping->listen ? 0 : 1) || left > (ping->listen ? 1 : 2))
+		gamma_options_misuse("%s", ping->listen ? "with -l a port alone may follow"
+					   : left       ? "more than a host and a port"
+							: "a host is missing");
 	if (!ping->listen)
 		ping->host = argv[optind++];
 	if (optind < argc)
@@ -720,6 +725,7 @@ static bool ping_once(struct ping *ping, unsigned long number, struct samples *s
 			printf("%lu: %.1f us\n", number, (double) passed / 1e3);
 		return true;
 	}
+	gamma_live_line_end();
 	if (!gammaping_interrupted)
 		printf("%lu: %s\n", number, ret ? strerror(-ret) : "no answer");
 	return false;
@@ -756,7 +762,10 @@ static int step_round_trips(struct ping *ping)
 		if (ping_once(ping, sent + 1, &samples) || !gammaping_interrupted)
 			sent++;
 		fflush(stdout);
+		if (ping->quiet)
+			gamma_live_line_show("%lu round trips", sent);
 	}
+	gamma_live_line_end();
 	summarise(sent, &samples);
 	lost = samples.count < sent || !sent;
 	if (lost && samples.count)
@@ -803,6 +812,7 @@ int main(int argc, char **argv)
 	char why[512];
 	int resolved;
 
+	gamma_about_answer(argc, argv, usage);
 	gamma_log_set_sink(log_line);
 	read_environment(&ping);
 	read_command_line(&ping, argc, argv);

@@ -12,7 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SPIN_US = 2000 }; /* us of polling before it sleeps */
+#include "base/live_line.h"
+
+enum {
+	SPIN_US = 2000, /* us of polling before it sleeps */
+	PART_MS = 500,  /* of sleeping, between two looks at the line of progress */
+};
 
 static struct gamma_link *link_of(const struct ping *ping)
 {
@@ -101,15 +106,21 @@ bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer
 	bool is_one;
 
 	while (!gammaping_interrupted) {
+		uint64_t now = gamma_now();
+
 		if (link->ops->next(link, &arrival)) {
 			is_one = is_answer(ping, &arrival, answer);
 			link->ops->release(link);
-			if (is_one)
+			if (is_one) {
+				gamma_live_line_end();
 				return true;
-		} else if (gamma_now() >= until) {
+			}
+		} else if (now >= until) {
 			return false;
 		} else {
-			wait_for_frame(ping, began, until);
+			gamma_live_line_show("waiting for an answer");
+			wait_for_frame(ping, began,
+				       gamma_min(until, now + PART_MS * GAMMA_NS_PER_MS));
 		}
 	}
 	return false;

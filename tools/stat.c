@@ -14,6 +14,7 @@
 
 #include "base/about.h"
 #include "base/base.h"
+#include "base/options.h"
 
 struct arguments {
 	double interval;     /* s */
@@ -81,8 +82,7 @@ static void read_command_line(struct arguments *arguments, int argc, char **argv
 	int option;
 
 	gamma_about_answer(argc, argv, usage);
-	argv[0] = (char *) "gamma-stat";
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':
 			arguments->count = (unsigned long) number("count", optarg, 0, 1e9);
@@ -103,17 +103,14 @@ static void read_command_line(struct arguments *arguments, int argc, char **argv
 			arguments->sum = optarg;
 			break;
 		default:
-			usage(stderr);
-			exit(STAT_EXIT_USAGE);
+			gamma_options_refuse(argv, option, options);
 		}
 	}
 	if (arguments->json + arguments->peers + arguments->prometheus + !!arguments->sum > 1)
 		stat_fail("--json, --peer, --prometheus and --sum exclude each other");
-	if (optind < argc) {
-		fprintf(stderr, "gamma-stat: '%s' is one word too many\n", argv[optind]);
-		usage(stderr);
-		exit(STAT_EXIT_USAGE);
-	}
+	if (optind < argc)
+		gamma_options_misuse("'%s' is one word too many",
+				     gamma_printable(argv[optind]).text);
 }
 
 /* ---- all ---- */

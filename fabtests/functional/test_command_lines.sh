@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # Command lines that are wrong: each program says what is, in one line before all else, and ends
-# with status 2. --help and --version, which all programs answer on the standard output, with status
-# 0. None of them gets as far as a NIC. Started by `make check`; by hand abs_top_builddir names the
-# build folder, if it is not the current one.
+# with status 2. --help and --version of programs that are not installed; of the others, which all do
+# alike, test_manners.sh knows. None of them gets as far as a NIC. Started by `make check`; by hand
+# abs_top_builddir names the build folder, if it is not the current one.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 
@@ -48,42 +48,11 @@ answers() {
 	fi
 }
 
-for program in "$gammad"/gammad "$gammad"/gammactl "$abs_top_builddir"/tools/gamma* \
-	"$abs_top_builddir"/fabtests/sim/gamma-sim "$abs_top_builddir"/lab/gamma-* \
+for program in "$abs_top_builddir"/fabtests/sim/gamma-sim "$abs_top_builddir"/lab/gamma-* \
 	"$benchmarks"/gamma-*; do
 	case $program in *.o) continue ;; esac
 	[ ! -x "$program" ] || answers "$(basename "$program")" "$program"
 done
-for program in lab/lab lab/vm lab/debian-root quickstart; do
-	answers "$(basename "$program")" "$top_srcdir/$program"
-done
-
-# ---- completion ----
-
-# completes NAME BEFORE WORD: what bash offers for WORD behind BEFORE.
-completes() {
-	bash -c '. "$0" && COMP_WORDS=("$1" "$2" "$3") COMP_CWORD=2 && _gamma "$1" && echo " ${COMPREPLY[*]} "' \
-		"$top_srcdir/contrib/completion/gammaping" "$@"
-}
-
-# Every option of the usage is offered, and nothing else.
-for program in "$gammad"/gammad "$gammad"/gammactl "$abs_top_builddir"/tools/gamma*; do
-	case $program in *.o) continue ;; esac
-	[ -x "$program" ] || continue
-	name=$(basename "$program")
-	offered=$(completes "$name" '' - | tr ' ' '\n' | grep -Ev '^(-h)?$' | sort -u)
-	named=$("$program" --help | grep -oE '(^|[[ ])--?[a-zA-Z][a-z-]*' | tr -d '[ ' | grep -v '^-h$' | sort -u)
-	if [ "$offered" = "$named" ]; then
-		ok "$name: bash completes its options"
-	else
-		echo "$offered" >"$work/out" && echo "$named" >"$work/err"
-		not_ok "$name: bash completes its options" "$work/out" "$work/err"
-	fi
-done
-check "commands of gammactl" grep -q ' status ' <(completes gammactl '' st)
-check "interfaces" grep -q ' lo ' <(completes gammaping -I l)
-echo 'node17 02:00:00:00:00:17' >"$work/gamma.conf"
-check "hosts of gamma.conf" grep -q ' node17 ' <(FI_GAMMA_CONF=$work/gamma.conf completes gammaping '' no)
 
 # ---- benchmarks ----
 

@@ -99,7 +99,7 @@ flows "no capture" 2 '^gamma-flows: .* is neither a pcap nor a pcapng file$' "$t
 flows "an empty file" 2 '^gamma-flows: .* is shorter than the header of a capture$' /dev/null
 flows "no such file" 2 '^gamma-flows: .*: No such file or directory$' "$work/none.pcap"
 flows "a folder" 2 '^gamma-flows: .*: Is a directory$' "$work"
-flows "no file named" 2 '^gamma-flows: a capture file is missing$'
+flows "no file named" 2 '^gamma-flows: a capture file is missing; gamma-flows --help'
 flows "a bad interval" 2 '^gamma-flows: --interval 0: must be a number of seconds' --interval 0 x
 flows "a bad EtherType" 2 '^gamma-flows: --ethertype 5: must be an EtherType' --ethertype 5 x
 finish

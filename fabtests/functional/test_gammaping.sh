@@ -38,7 +38,7 @@ node02=$(data_mac 2)
 
 # ---- wrong usage, and a host that is not set up ----
 
-pings "no host is wrong usage" 2 '^usage:'
+pings "no host is wrong usage" 2 '^gammaping: a host is missing; gammaping --help shows the usage'
 pings "a bad number is refused" 2 'gammaping: -c many: must be a number' -c many "$node02"
 pings "an unknown name is refused" 2 '^name +failed +node .nobody.' nobody
 pings "an unknown interface is refused" 2 '^nic +failed +.*no interface gam7' -I gam7 "$node02"

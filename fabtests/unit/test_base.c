@@ -2,11 +2,14 @@
 /* Unit tests of common/base: numbers that wrap, lists, the log hook, words shown. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/closest.h"
+#include "base/variables.h"
 
 static void seq__before_and_after_the_wrap(void **state)
 {
@@ -131,12 +134,39 @@ static void closest__counts_edits(void **state)
 	assert_int_equal(gamma_closest_distance(word, "x"), GAMMA_CLOSEST_MAX - 1);
 }
 
+static void variables__names_the_nearest(void **state)
+{
+	static const struct {
+		const char *name, *nearest; /* nearest NULL: none is near */
+	} rows[] = {
+		{"FI_GAMMA_RINGSIZE", "(is it FI_GAMMA_RING_SIZE?)"},
+		{"FI_GAMMA_iface", "(is it FI_GAMMA_IFACE?)"},
+		{"FI_GAMMA_", NULL},
+		{"FI_GAMMA_QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ", NULL},
+	};
+	char error[256];
+
+	(void) state;
+	setenv("FI_GAMMA_LINK", "udp", 1);
+	assert_int_equal(gamma_variables_check(error, sizeof(error)), 0);
+	unsetenv("FI_GAMMA_LINK");
+	for (size_t i = 0; i < gamma_array_size(rows); i++) {
+		setenv(rows[i].name, "1", 1);
+		assert_int_equal(gamma_variables_check(error, sizeof(error)), -EINVAL);
+		assert_int_equal(!strstr(error, "is it"), !rows[i].nearest);
+		if (rows[i].nearest)
+			assert_non_null(strstr(error, rows[i].nearest));
+		unsetenv(rows[i].name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(seq__before_and_after_the_wrap),   TEST(list__keeps_order_and_forgets),
 		TEST(log__goes_where_it_is_directed),   TEST(log__long_line_is_truncated),
 		TEST(printable__short_and_on_one_line), TEST(closest__counts_edits),
+		TEST(variables__names_the_nearest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

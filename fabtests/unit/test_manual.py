@@ -50,6 +50,10 @@ def check_settings(page):
         simple = re.fullmatch(r"[\w.]+", declared[name])
         check(name + ": default", not simple or "Default: %s." % declared[name] in text,
               "settings.c says " + declared[name])
+    known = re.search(r"names\[\] = \{(.*?)\};", read("common/base/variables.c"),
+                      flags=re.S).group(1)
+    known = {"FI_GAMMA_" + name for name in re.findall(r'"(\w+)"', known)}
+    check("variables of variables.c", known == set(declared), str(known ^ set(declared)))
     # The header knows them too; a field without variable, or the other way round, is a slip.
     fields = set(re.findall(r"/\* (FI_GAMMA_\w+):", read("prov/gamma/src/settings.h")))
     check("variables of gamma.h", fields == set(declared), str(fields ^ set(declared)))
@@ -66,7 +70,7 @@ def check_counters(page):
 
 
 def check_options():
-    letters = re.search(r'getopt_long\(argc, argv, "([^"]+)"', read("tools/gammaping.c")).group(1)
+    letters = re.search(r'getopt_long\(argc, argv, ":([^"]+)"', read("tools/gammaping.c")).group(1)
     documented = entries(section(read("man/gammaping.8"), "DESCRIPTION"), "Fl")
     known = set(letters.replace(":", "")) | {"-version"}
     check("options of gammaping(8)", known == set(documented), " ".join(documented))
@@ -82,7 +86,7 @@ def check_long_options(source, page):
 
 def check_gammad():
     """Options of gammad and keywords of its configuration."""
-    letters = re.search(r'getopt\(argc, argv, "([^"]+)"\)', read("gammad/gammad.c")).group(1)
+    letters = re.search(r'getopt_long\(argc, argv, ":([^"]+)"', read("gammad/gammad.c")).group(1)
     documented = re.findall(r"^\.It Fl (\w)", read("man/gammad.8"), flags=re.M)
     check("options of gammad(8)", set(letters.replace(":", "")) == set(documented),
           " ".join(documented))

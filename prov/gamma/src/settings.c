@@ -6,7 +6,7 @@
 #include "gamma.h"
 #include "wire/ethertype.h"
 #include "base/base.h"
-#include "base/closest.h"
+#include "base/variables.h"
 #include "broker/message.h"
 #include "wire/wire.h"
 
@@ -321,90 +321,6 @@ static int load_choice(const struct choice_setting *setting, char *error, size_t
 	return text ? -FI_EINVAL : 0;
 }
 
-/* SETTINGS: COUNT structures of SIZE bytes that begin with a name. */
-static bool has_name(const void *settings, size_t count, size_t size, const char *word)
-{
-	char name[32];
-
-	for (size_t i = 0; i < count; i++) {
-		const char *const *lower = (const void *) ((const char *) settings + i * size);
-
-		if (!strcmp(upper(*lower, name, sizeof(name)), word))
-			return true;
-	}
-	return false;
-}
-
-#define HAS_NAME(settings, word) \
-	has_name(settings, gamma_array_size(settings), sizeof((settings)[0]), word)
-
-static bool is_setting(const char *word)
-{
-	return HAS_NAME(texts, word) || HAS_NAME(numbers, word) || HAS_NAME(switches, word) ||
-	       HAS_NAME(choices, word);
-}
-
-/* The same structures: the name nearest to a word, if it is nearer than *distance. */
-static void find_closest(const void *settings, size_t count, size_t size, const char *word,
-			 unsigned *distance, const char **nearest)
-{
-	char name[32];
-
-	for (size_t i = 0; i < count; i++) {
-		const char *const *lower = (const void *) ((const char *) settings + i * size);
-		unsigned found = gamma_closest_distance(upper(*lower, name, sizeof(name)), word);
-
-		if (found < *distance) {
-			*distance = found;
-			*nearest = *lower;
-		}
-	}
-}
-
-#define FIND_CLOSEST(settings, word, distance, nearest)                                           \
-	find_closest(settings, gamma_array_size(settings), sizeof((settings)[0]), word, distance, \
-		     nearest)
-
-/* A question with the nearest name; "" if none is near. */
-static void suggest(const char *word, char *text, size_t len)
-{
-	unsigned distance = 1 + gamma_max(2, strlen(word) / 3);
-	const char *nearest = NULL;
-	char name[32], given[GAMMA_CLOSEST_MAX + 1];
-
-	word = upper(word, given, sizeof(given));
-	FIND_CLOSEST(texts, word, &distance, &nearest);
-	FIND_CLOSEST(numbers, word, &distance, &nearest);
-	FIND_CLOSEST(switches, word, &distance, &nearest);
-	FIND_CLOSEST(choices, word, &distance, &nearest);
-	*text = 0;
-	if (nearest)
-		snprintf(text, len, " (is it " PREFIX "%s?)", upper(nearest, name, sizeof(name)));
-}
-
-/* A name that is misspelt would leave the default in force, unseen. clearenv leaves no list. */
-static int check_names(char *error, size_t error_len)
-{
-	const size_t prefix = strlen(PREFIX);
-
-	for (char **variable = environ; variable && *variable; variable++) {
-		char name[48], hint[64];
-
-		if (strncmp(*variable, PREFIX, prefix))
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int) strcspn(*variable, "="), *variable);
-		if (is_setting(name + prefix))
-			continue;
-		suggest(name + prefix, hint, sizeof(hint));
-		snprintf(error, error_len,
-			 "%s is none of gamma's variables%s, which `fi_info -g gamma` lists; "
-			 "correct its name or unset it",
-			 gamma_printable(name).text, hint);
-		return -FI_EINVAL;
-	}
-	return 0;
-}
-
 static int check_ethertype(char *error, size_t error_len)
 {
 	const char *owner = gamma_ethertype_owner(gamma_settings.ethertype);
@@ -419,7 +335,7 @@ static int check_ethertype(char *error, size_t error_len)
 
 int gamma_settings_load(char *error, size_t error_len)
 {
-	int ret = check_names(error, error_len);
+	int ret = gamma_variables_check(error, error_len);
 	size_t i;
 
 	if (ret)
